@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion queues: a ring of struct fab_comp that grows, converted to the application's format when read, and a list of
+ * errors, each with its place in the ring's order. fi_cq(3).
+ *
+ * Everything below wants cq->progress's lock, except fab_cq_open(). Reading entries that are queued makes no system call and no
+ * progress; a read that finds nothing runs one pass.
+ */
+#ifndef FAB_CQ_H
+#define FAB_CQ_H
+
+#include <rdma/fi_eq.h>
+#include "common/op.h"
+#include "common/progress.h"
+#include "common/wait.h"
+
+struct fab_domain;
+
+struct fab_cq {
+	struct fid_cq cq_fid;
+	struct fab_domain *domain;	/* borrowed: open took a reference */
+	struct fab_progress *progress;	/* guards all below */
+	bool own_progress;		/* FI_THREAD_COMPLETION: opened with the CQ, closed with it, unless joined to another */
+	enum fi_cq_format format;
+	bool want_src;			/* FI_SOURCE was asked of an endpoint bound here */
+	uint32_t head, tail, mask;	/* ring positions run freely; mask + 1 slots */
+	struct fab_comp *ring;
+	struct fab_list errs;		/* struct fab_cq_err, each with the ring position before which it stands */
+	uint32_t ref;			/* endpoints and poll sets bound here: close is -FI_EBUSY while not 0 */
+	uint32_t err_cnt;
+	struct fab_wait wait;
+};
+
+/* What went wrong, for an error entry. err is a positive FI_E*; the text is what fi_cq_strerror gives. */
+struct fab_cq_fail {
+	int err;
+	int prov_errno;			/* positive errno of the cause, or err itself */
+	size_t olen;			/* bytes that did not fit (FI_ETRUNC) */
+	const char *text;		/* NULL, or a sentence naming both addresses; copied, at most 200 bytes */
+	const void *err_data;		/* NULL or err_data_len bytes; copied */
+	size_t err_data_len;
+};
+
+/* fi_cq_open: 0 or -FI_E*. Providers use it as the domain's slot directly. */
+int fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+
+/* Double the ring. False: no memory; the entry goes to the error path as FI_EOVERRUN. */
+bool fab_cq_grow(struct fab_cq *cq);
+/* Report an overrun once; keeps the queue readable. */
+void fab_cq_overrun(struct fab_cq *cq, const struct fab_comp *comp);
+
+/* Queue a success. No system call, no allocation unless the ring is full. */
+static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
+{
+	if (__builtin_expect(cq->tail - cq->head > cq->mask, 0) && !fab_cq_grow(cq)) {
+		fab_cq_overrun(cq, comp);
+		return;
+	}
+	cq->ring[cq->tail++ & cq->mask] = *comp;
+	fab_wait_event(&cq->wait, &cq->progress->signals);
+}
+
+/* Queue an error, in order with the successes. Falls back to a reserved entry when memory is short, so it is never lost
+ * in silence. */
+void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail);
+
+#endif

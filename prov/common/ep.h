@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What every endpoint shares: what it is bound to, which operation reports where, its state as fi_endpoint(3) has it. A provider embeds this
+ * first. And the one way from an operation to its completion (doc/design.md, section 6).
+ */
+#ifndef FAB_EP_H
+#define FAB_EP_H
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
+#include "common/av.h"
+#include "common/cntr.h"
+#include "common/cq.h"
+#include "common/eq.h"
+#include "common/fabric.h"
+#include "common/op.h"
+
+struct fab_ep {
+	struct fid_ep ep_fid;
+	struct fab_domain *domain;	/* borrowed: init took a reference */
+	struct fab_progress *progress;	/* borrowed: of the first CQ or counter bound, else the domain's; final at enable */
+	enum fi_ep_type type;
+	bool enabled;
+	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
+	uint64_t caps;			/* effective: of info and its tx/rx attributes */
+	uint64_t tx_op_flags, rx_op_flags;	/* defaults for calls without a flags argument */
+	uint64_t tx_msg_flags, rx_msg_flags;	/* what the fi_*msg calls inherit: FI_COMPLETION alone, if at all (fi_endpoint(3)) */
+	struct fab_cq *tx_cq, *rx_cq;	/* borrowed: bind took references */
+	struct fab_cntr *cntr[FAB_CNTR_MAX];	/* likewise */
+	struct fab_eq *eq;		/* likewise */
+	struct fab_av *av;		/* likewise */
+	struct fi_info *info;		/* owned copy of what it was opened with */
+};
+
+/* Fill the embedded part from info. Tables are the provider's; empty slots are filled with typed -FI_ENOSYS. 0 or -FI_E*. */
+struct fab_ep_ops {
+	struct fi_ops *fid;
+	struct fi_ops_ep *ep;
+	struct fi_ops_cm *cm;
+	struct fi_ops_msg *msg;
+	struct fi_ops_tagged *tagged;	/* NULL where the endpoint lacks the capability: all -FI_ENOSYS; likewise below */
+	struct fi_ops_rma *rma;
+	struct fi_ops_atomic *atomic;
+	struct fi_ops_collective *collective;
+};
+int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
+		void *context);
+/* Drops every reference. The provider has closed what could still reach the endpoint. */
+void fab_ep_fini(struct fab_ep *ep);
+
+/* fi_ep_bind(3) for CQ, counter, AV, EQ with every flag rule of the man page; joins engines (see fab_progress_join in fabric.c). Counters
+ * may be bound after enable. 0, -FI_EINVAL, -FI_EOPBADSTATE, -FI_EBADFLAGS ... each logged with what was asked. */
+int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* What fi_enable(3) demands: -FI_ENOCQ, -FI_ENOAV, -FI_ENOEQ, -FI_EOPBADSTATE (already enabled) or 0. Provider goes on from there. */
+int fab_ep_check_enable(struct fab_ep *ep);
+/* fi_control: GETOPSFLAG, SETOPSFLAG, GETFIDFLAG ...; -FI_ENOSYS: not handled here, the provider's turn. */
+int fab_ep_control(struct fab_ep *ep, int command, void *arg);
+
+/* Does a success of this operation write a CQ entry? For the submit path; flags are the operation's. */
+static inline bool fab_ep_tx_wants_comp(const struct fab_ep *ep, const struct fab_op *op)
+{
+	return ep->tx_cq && !op->no_comp && (!ep->tx_selective || (op->flags & FI_COMPLETION));
+}
+static inline bool fab_ep_rx_wants_comp(const struct fab_ep *ep, uint64_t flags)
+{
+	return ep->rx_cq && (!ep->rx_selective || (flags & FI_COMPLETION));
+}
+
+/*
+ * The end of an operation, in exactly one of two ways, and the only callers of fab_cq_write() for endpoints. Engine lock held.
+ * code gives counter and queue (send side: tx_cq; RECV, TRECV, REMOTE_*: rx_cq); comp->flags are complete (fab_op_desc[code].cq_flags and
+ * what came with the message). want_cq false: only counters. An error always writes an entry where there is a queue, whatever was
+ * selected.
+ */
+static inline void fab_ep_complete(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, bool want_cq)
+{
+	struct fab_cntr *cntr = ep->cntr[fab_op_desc[code].cntr];
+
+	if (want_cq)
+		fab_cq_write(code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq, comp);
+	if (cntr)
+		fab_cntr_inc(cntr, comp->len);
+}
+void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct fab_cq_fail *fail);
+
+#endif

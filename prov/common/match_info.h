@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The one matcher: hints against what a provider offers, attribute by attribute from tables, with a reason for every refusal.
+ * doc/design.md, section 4; fi_getinfo(3), fi_domain(3), fi_endpoint(3).
+ *
+ * A provider makes its offers - complete fi_info entries, best first, each saying the most it can do - and calls fab_match_info().
+ */
+#ifndef FAB_MATCH_INFO_H
+#define FAB_MATCH_INFO_H
+
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_prov.h>
+
+/* What an offer is, beyond the entry itself. */
+struct fab_offer {
+	struct fi_info *info;		/* owned by the provider; copied into the answer. caps: all that can be had */
+	uint64_t secondary_caps;	/* returned though not asked for (fi_getinfo(3)); the rest only on request */
+	uint64_t mr_mode_need;		/* FI_MR_* that the hints must allow (verbs); 0 for software */
+	uint64_t mr_mode_can;		/* FI_MR_* honoured when asked for; other bits of a hint are dropped from the answer */
+};
+
+/*
+ * Answer fi_getinfo from offers[0..cnt). version is the caller's API version, hints may be NULL. On success *info is a list of
+ * freshly allocated entries, in the order of the offers, fabric_attr->prov_name and api_version left to the core. 0, -FI_ENODATA (every
+ * refusal has been recorded through the core, if anyone listens), -FI_ENOMEM, -FI_EINVAL for hints that contradict themselves.
+ */
+int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
+		   const struct fab_offer *offers, size_t cnt, struct fi_info **info);
+
+/* Record a refusal that the provider itself decides (an address that cannot be resolved, an interface that is filtered). printf-like texts
+ * are built by the caller; strings are borrowed for the call. Costs nothing when nobody listens: fab_why_wanted(). */
+bool fab_why_wanted(const struct fi_provider *prov);
+void fab_why(const struct fi_provider *prov, const char *entry, const char *attr, const char *asked, const char *offered);
+
+#endif

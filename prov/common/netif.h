@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The machine's network interfaces, best first, and what node, service and flags of fi_getinfo(3) mean on them. For IP providers.
+ *
+ * Rank: running and up, physical before virtual, of default routes first, faster first; docker, bridge, veth, tun and link-local addresses last
+ * of those, loopback last of all. doc/design.md, 7.7.
+ */
+#ifndef FAB_NETIF_H
+#define FAB_NETIF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "common/av.h"
+
+struct fab_netif {
+	char name[16];
+	union fab_sockaddr addr;	/* port 0 */
+	union fab_sockaddr net;		/* addr & netmask */
+	uint8_t prefix_len;
+	bool loopback, running;
+	uint32_t mtu;			/* bytes */
+	uint64_t speed;			/* bit/s, 0 unknown */
+	char network[64];		/* "192.168.1.0/24", "fe80::/64": the fabric name */
+};
+
+/* One entry per interface and address, ranked. filter: value of FI_TCP_IFACE - comma list of names, globs, CIDR, each with '^' or '!' for
+ * not - or NULL. *list is allocated (free()). 0, -FI_ENODATA (none left: log says what there was), -FI_ENOMEM. */
+int fab_netif_list(const char *filter, struct fab_netif **list, size_t *cnt);
+
+/* The source and destination that a getinfo call means, from node/service/flags and hints' addresses. */
+struct fab_addr_hint {
+	bool has_src, has_dest;
+	union fab_sockaddr src, dest;
+};
+/* Resolve. AF_INET, AF_INET6 or AF_UNSPEC narrows names; FI_ADDR_STR nodes are understood. 0, -FI_ENODATA (no such name), -FI_EINVAL (a service
+ * that is none, wrong address length ...): each recorded with fab_why under `prov`. */
+struct fi_provider;
+struct fi_info;
+int fab_resolve(const struct fi_provider *prov, const char *node, const char *service, uint64_t flags, const struct fi_info *hints, int family,
+		struct fab_addr_hint *out);
+
+#endif

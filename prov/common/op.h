@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One data operation and its completion, as every provider passes them around (doc/design.md, section 6).
+ *
+ * libfabric has some sixty data calls; each fills a struct fab_op on its stack and hands it to one submit function.
+ * Whatever outlives the call keeps a struct fab_comp: all that a CQ entry or a counter will need.
+ */
+#ifndef FAB_OP_H
+#define FAB_OP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_rma.h>
+
+enum fab_op_code {
+	FAB_OP_SEND,
+	FAB_OP_TSEND,
+	FAB_OP_WRITE,
+	FAB_OP_READ,
+	FAB_OP_RECV,
+	FAB_OP_TRECV,
+	FAB_OP_REMOTE_WRITE,		/* at the target; appears in completions only */
+	FAB_OP_REMOTE_READ,		/* likewise */
+	FAB_OP_MAX
+};
+
+/* Which of an endpoint's counters an operation adds to: the bits of fi_ep_bind(3), as an index. */
+enum fab_cntr_slot {
+	FAB_CNTR_SEND,
+	FAB_CNTR_RECV,
+	FAB_CNTR_READ,
+	FAB_CNTR_WRITE,
+	FAB_CNTR_REMOTE_READ,
+	FAB_CNTR_REMOTE_WRITE,
+	FAB_CNTR_MAX
+};
+
+/* Facts about an operation, by code: FI_* completion flags (fi_cq(3)) and the counter that it adds to. */
+struct fab_op_desc {
+	const char *name;		/* for messages: "tagged send" */
+	uint64_t cq_flags;		/* FI_SEND | FI_TAGGED ... */
+	enum fab_cntr_slot cntr;
+};
+extern const struct fab_op_desc fab_op_desc[FAB_OP_MAX];
+
+/*
+ * A call's arguments in one form. Everything that it points to belongs to the caller and is gone when submit returns.
+ * flags are final: the entry point has merged the endpoint's op_flags for the calls that use them (fi_endpoint(3)),
+ * and fi_inject*() come as FI_INJECT with no_comp set.
+ */
+struct fab_op {
+	enum fab_op_code code;
+	bool no_comp;			/* fi_inject*(): success writes no CQ entry (counters still count) */
+	uint32_t iov_cnt;
+	uint32_t rma_cnt;
+	const struct iovec *iov;
+	void **desc;			/* one per iov, or NULL */
+	const struct fi_rma_iov *rma;	/* rma_cnt entries: write, read */
+	fi_addr_t addr;			/* destination, or wanted source of a directed receive; FI_ADDR_UNSPEC if none */
+	uint64_t tag;
+	uint64_t ignore;
+	uint64_t data;			/* with FI_REMOTE_CQ_DATA */
+	uint64_t flags;
+	void *context;
+};
+
+/* Bytes that iov[0..cnt) describe. */
+static inline size_t fab_iov_len(const struct iovec *iov, size_t cnt)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+/* What a completion says, whatever the format of the CQ. */
+struct fab_comp {
+	void *context;
+	uint64_t flags;			/* FI_* of fi_cq(3) */
+	size_t len;
+	void *buf;			/* receive buffer with FI_MULTI_RECV, otherwise NULL or the buffer */
+	uint64_t data;
+	uint64_t tag;
+	fi_addr_t src;			/* FI_ADDR_NOTAVAIL if unknown or not asked for */
+};
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Typed "not supported" entries for every ops table of the interface, so that a caller never meets a NULL and each answers
+ * -FI_ENOSYS (doc/design.md, section 5).
+ *
+ * FAB_OPS_FILL(table) is called on each static table once, at provider initialisation; it sets only slots that are NULL.
+ */
+#ifndef FAB_OPS_H
+#define FAB_OPS_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+void fab_ops_fill_fid(struct fi_ops *ops);
+void fab_ops_fill_fabric(struct fi_ops_fabric *ops);
+void fab_ops_fill_domain(struct fi_ops_domain *ops);
+void fab_ops_fill_mr(struct fi_ops_mr *ops);
+void fab_ops_fill_av(struct fi_ops_av *ops);
+void fab_ops_fill_cq(struct fi_ops_cq *ops);
+void fab_ops_fill_cntr(struct fi_ops_cntr *ops);
+void fab_ops_fill_eq(struct fi_ops_eq *ops);
+void fab_ops_fill_ep(struct fi_ops_ep *ops);
+void fab_ops_fill_cm(struct fi_ops_cm *ops);
+void fab_ops_fill_msg(struct fi_ops_msg *ops);
+void fab_ops_fill_tagged(struct fi_ops_tagged *ops);
+void fab_ops_fill_rma(struct fi_ops_rma *ops);
+void fab_ops_fill_atomic(struct fi_ops_atomic *ops);
+void fab_ops_fill_collective(struct fi_ops_collective *ops);
+
+#define FAB_OPS_FILL(ops) _Generic((ops),					\
+	struct fi_ops *: fab_ops_fill_fid,					\
+	struct fi_ops_fabric *: fab_ops_fill_fabric,				\
+	struct fi_ops_domain *: fab_ops_fill_domain,				\
+	struct fi_ops_mr *: fab_ops_fill_mr,					\
+	struct fi_ops_av *: fab_ops_fill_av,					\
+	struct fi_ops_cq *: fab_ops_fill_cq,					\
+	struct fi_ops_cntr *: fab_ops_fill_cntr,				\
+	struct fi_ops_eq *: fab_ops_fill_eq,					\
+	struct fi_ops_ep *: fab_ops_fill_ep,					\
+	struct fi_ops_cm *: fab_ops_fill_cm,					\
+	struct fi_ops_msg *: fab_ops_fill_msg,					\
+	struct fi_ops_tagged *: fab_ops_fill_tagged,				\
+	struct fi_ops_rma *: fab_ops_fill_rma,					\
+	struct fi_ops_atomic *: fab_ops_fill_atomic,				\
+	struct fi_ops_collective *: fab_ops_fill_collective)(ops)
+
+#endif

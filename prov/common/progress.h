@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The progress engine: one epoll set, one staging buffer, timers, and the one lock that guards every object which makes
+ * progress here (endpoints, their connections, CQs, counters). doc/design.md, section 7.3.
+ *
+ * A domain has one engine. With FI_THREAD_COMPLETION and manual progress every CQ or counter has its own, and an
+ * endpoint uses that of what it is bound to (fab_progress_join). Each passive endpoint's EQ has one for listening.
+ *
+ * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the engine's own
+ * thread, which sleeps in epoll. "Lock held" below means progress->lock; its kind is chosen at init from the threading
+ * level (none where the application serialises), so no caller ever asks.
+ *
+ * A pass: flush what is queued to leave, read the sources that were busy lately, ask epoll when they are quiet and from
+ * time to time anyway, run timers that are due, free what was closed, signal wait objects.
+ */
+#ifndef FAB_PROGRESS_H
+#define FAB_PROGRESS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <rdma/fi_domain.h>
+#include "base/list.h"
+#include "base/lock.h"
+
+struct fab_progress;
+struct fab_wait;
+
+/*
+ * Something with a file descriptor. Embedded in a connection, a listener ... All callbacks run with the lock held, and may
+ * close this or any other source (fab_source_del), whose memory they hand to fab_progress_defer().
+ */
+struct fab_source {
+	int fd;				/* owned by the embedder; -1 while not added */
+	uint32_t events;		/* EPOLLIN, EPOLLOUT as armed (level triggered) */
+	uint32_t quiet;			/* passes since it last gave something; engine's own */
+	struct fab_list hot;		/* in progress->hot while it is one of the busy few; engine's own */
+	struct fab_progress *progress;	/* set by fab_source_add */
+	/* epoll says `events`. */
+	void (*ready)(struct fab_source *src, uint32_t events);
+	/* Try to read without being told to: one non-blocking call. True if it gave anything. NULL: never hot. */
+	bool (*poll)(struct fab_source *src);
+};
+
+/* Runs `fire` once when `when_ns` (fab_now_ns clock) has come; precision is that of the passes. */
+struct fab_timer {
+	struct fab_list link;
+	uint64_t when_ns;
+	void (*fire)(struct fab_timer *timer);
+};
+
+/* Called at the start of the next pass, and before anyone sleeps. Linked at most once; unlinked before the call. */
+struct fab_flush {
+	struct fab_list link;		/* self-linked (fab_list_init) while idle */
+	void (*flush)(struct fab_flush *flush);
+};
+
+/* Memory to free once the pass is over, since sources of this pass may still point to it. */
+struct fab_defer {
+	struct fab_list link;
+	void (*free)(struct fab_defer *defer);
+};
+
+/* A function called on every pass for a provider whose hardware is polled (verbs); true if it found anything. */
+struct fab_poll_fn {
+	struct fab_list link;
+	bool (*poll)(struct fab_poll_fn *fn);
+};
+
+#define FAB_STAGING_LEN		(64 * 1024)	/* bytes; one recv takes up to this much */
+
+struct fab_progress {
+	struct fab_lock lock;
+	int epfd;			/* readable when any source is; nests in wait objects */
+	bool thread_run;		/* progress thread exists (FI_PROGRESS_AUTO, or a mutex-cond wait object) */
+	bool in_pass;
+	unsigned hot_cnt;
+	unsigned since_epoll;		/* passes since epoll was asked */
+	unsigned user_cnt;		/* endpoints here: a CQ with none may still be joined to another engine */
+	struct fab_list hot;
+	struct fab_list flush;
+	struct fab_list polls;
+	struct fab_list timers;		/* by when_ns, soonest first */
+	struct fab_list deferred;
+	struct fab_list signals;	/* fab_wait objects with something to tell */
+	uint8_t *staging;		/* FAB_STAGING_LEN bytes, borrowed by one source for one call; allocated on first use */
+	uint8_t *tx_staging;		/* FAB_STAGING_LEN bytes for gathering small frames; allocated on first use */
+	int wake_fd;			/* eventfd that gets the thread out of epoll; -1 without one */
+	pthread_t thread;
+};
+
+/* What an engine is for; decides its lock: a mutex if `shared` or `auto_progress`, none otherwise. */
+struct fab_progress_attr {
+	bool shared;			/* more than one thread may enter at a time */
+	bool auto_progress;
+	const char *name;		/* of the thread, at most 15 bytes */
+};
+
+/* 0, -FI_EMFILE/-FI_ENOMEM ... (as the kernel said). On success the caller owns it until fini. */
+int fab_progress_init(struct fab_progress *progress, const struct fab_progress_attr *attr);
+
+/* Stops the thread, runs what is deferred, frees. No source may be left; the caller must not hold the lock. */
+void fab_progress_fini(struct fab_progress *progress);
+
+/* Start the thread if it does not run (idempotent; lock not held, the engine's lock must be a mutex). */
+int fab_progress_start_thread(struct fab_progress *progress);
+
+/* Add, change, remove a descriptor. Lock held. add: 0 or -errno; mod and del cannot fail for an added source. */
+int fab_source_add(struct fab_progress *progress, struct fab_source *src, uint32_t events);
+void fab_source_mod(struct fab_source *src, uint32_t events);
+void fab_source_del(struct fab_source *src);		/* idempotent; does not close the fd */
+/* This source just gave data: keep it among the busy few. Lock held. */
+void fab_source_hot(struct fab_source *src);
+
+/* Lock held. Starting a started timer moves it; stopping is idempotent. */
+void fab_timer_init(struct fab_timer *timer, void (*fire)(struct fab_timer *timer));
+void fab_timer_start(struct fab_progress *progress, struct fab_timer *timer, uint64_t when_ns);
+void fab_timer_stop(struct fab_timer *timer);
+
+/* Lock held. */
+void fab_flush_init(struct fab_flush *flush, void (*fn)(struct fab_flush *flush));
+void fab_progress_flush_later(struct fab_progress *progress, struct fab_flush *flush);	/* idempotent */
+void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
+void fab_progress_defer(struct fab_progress *progress, struct fab_defer *defer);
+
+/* One pass; lock held (kept throughout). Does not signal wait objects: fab_progress_unlock() does. */
+void fab_progress_run(struct fab_progress *progress);
+/* Send what is queued to leave, nothing else. Lock held. */
+void fab_progress_flush(struct fab_progress *progress);
+
+static inline void fab_progress_lock(struct fab_progress *progress)
+{
+	fab_lock_acquire(&progress->lock);
+}
+
+void fab_progress_signal(struct fab_progress *progress);	/* slow half of unlock: writes to wait objects */
+
+/* Signal wait objects that still have something to tell (so an entry that was read in the same call costs nothing), unlock. */
+static inline void fab_progress_unlock(struct fab_progress *progress)
+{
+	if (!fab_list_empty(&progress->signals))
+		fab_progress_signal(progress);
+	fab_lock_release(&progress->lock);
+}
+
+/* Milliseconds until a sleeper must come back for a timer: -1 none, 0 now. Lock held. */
+int fab_progress_timeout_ms(struct fab_progress *progress);
+
+#endif
