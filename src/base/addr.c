@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Socket addresses: what their families have in common, and their text form.
+ */
+#include "base/addr.h"
+
+#include "base/bits.h"
+#include "base/strbuf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char in_scheme[] = "fi_sockaddr_in://";
+static const char in6_scheme[] = "fi_sockaddr_in6://";
+
+static const struct sockaddr_in *as_in(const struct sockaddr *addr)
+{
+	return (const struct sockaddr_in *) (const void *) addr;
+}
+
+static const struct sockaddr_in6 *as_in6(const struct sockaddr *addr)
+{
+	return (const struct sockaddr_in6 *) (const void *) addr;
+}
+
+socklen_t fab_addr_family_len(int family)
+{
+	switch (family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return 0;
+	}
+}
+
+socklen_t fab_addr_len(const struct sockaddr *addr)
+{
+	return fab_addr_family_len(addr->sa_family);
+}
+
+bool fab_addr_equal_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	switch (a->sa_family) {
+	case AF_INET:
+		return as_in(a)->sin_addr.s_addr == as_in(b)->sin_addr.s_addr;
+	case AF_INET6:
+		return !memcmp(&as_in6(a)->sin6_addr, &as_in6(b)->sin6_addr, sizeof(struct in6_addr)) &&
+		       (!fab_addr_is_link_local(a) || as_in6(a)->sin6_scope_id == as_in6(b)->sin6_scope_id);
+	default:
+		return false;
+	}
+}
+
+bool fab_addr_equal(const struct sockaddr *a, const struct sockaddr *b)
+{
+	return fab_addr_equal_host(a, b) && fab_addr_port(a) == fab_addr_port(b);
+}
+
+uint64_t fab_addr_hash(const struct sockaddr *addr)
+{
+	uint64_t half[2] = { 0, 0 };
+
+	if (addr->sa_family == AF_INET)
+		half[0] = as_in(addr)->sin_addr.s_addr;
+	else if (addr->sa_family == AF_INET6)
+		memcpy(half, &as_in6(addr)->sin6_addr, sizeof(half));
+	return fab_mix64(fab_mix64(half[0]) + half[1] + ((uint64_t) fab_addr_port(addr) << 48));
+}
+
+bool fab_addr_is_any(const struct sockaddr *addr)
+{
+	switch (addr->sa_family) {
+	case AF_INET:
+		return as_in(addr)->sin_addr.s_addr == htonl(INADDR_ANY);
+	case AF_INET6:
+		return IN6_IS_ADDR_UNSPECIFIED(&as_in6(addr)->sin6_addr);
+	default:
+		return false;
+	}
+}
+
+bool fab_addr_is_loopback(const struct sockaddr *addr)
+{
+	switch (addr->sa_family) {
+	case AF_INET:
+		return ntohl(as_in(addr)->sin_addr.s_addr) >> 24 == 127;
+	case AF_INET6:
+		return IN6_IS_ADDR_LOOPBACK(&as_in6(addr)->sin6_addr);
+	default:
+		return false;
+	}
+}
+
+bool fab_addr_is_link_local(const struct sockaddr *addr)
+{
+	switch (addr->sa_family) {
+	case AF_INET:
+		return ntohl(as_in(addr)->sin_addr.s_addr) >> 16 == 0xa9fe;
+	case AF_INET6:
+		return IN6_IS_ADDR_LINKLOCAL(&as_in6(addr)->sin6_addr);
+	default:
+		return false;
+	}
+}
+
+uint16_t fab_addr_port(const struct sockaddr *addr)
+{
+	switch (addr->sa_family) {
+	case AF_INET:
+		return ntohs(as_in(addr)->sin_port);
+	case AF_INET6:
+		return ntohs(as_in6(addr)->sin6_port);
+	default:
+		return 0;
+	}
+}
+
+void fab_addr_set_port(struct sockaddr *addr, uint16_t port)
+{
+	if (addr->sa_family == AF_INET)
+		((struct sockaddr_in *) (void *) addr)->sin_port = htons(port);
+	else if (addr->sa_family == AF_INET6)
+		((struct sockaddr_in6 *) (void *) addr)->sin6_port = htons(port);
+}
+
+size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size)
+{
+	char host[INET6_ADDRSTRLEN];
+	struct fab_strbuf sb;
+
+	fab_strbuf_init(&sb, str, size);
+	switch (addr->sa_family) {
+	case AF_INET:
+		inet_ntop(AF_INET, &as_in(addr)->sin_addr, host, sizeof(host));
+		fab_strbuf_printf(&sb, "%s%s:%u", in_scheme, host, fab_addr_port(addr));
+		break;
+	case AF_INET6:
+		inet_ntop(AF_INET6, &as_in6(addr)->sin6_addr, host, sizeof(host));
+		fab_strbuf_printf(&sb, "%s[%s", in6_scheme, host);
+		if (as_in6(addr)->sin6_scope_id)
+			fab_strbuf_printf(&sb, "%%%u", as_in6(addr)->sin6_scope_id);
+		fab_strbuf_printf(&sb, "]:%u", fab_addr_port(addr));
+		break;
+	default:
+		fab_strbuf_printf(&sb, "address of unknown family %u", addr->sa_family);
+	}
+	return sb.len;
+}
+
+/* Decimal number up to max that makes up the whole string. -EINVAL for anything else. */
+static int parse_number(const char *str, unsigned long max, unsigned long *value)
+{
+	char *end;
+
+	if (*str < '0' || *str > '9')
+		return -EINVAL;
+	errno = 0;
+	*value = strtoul(str, &end, 10);
+	return *end || errno || *value > max ? -EINVAL : 0;
+}
+
+static int parse_scope(const char *str, uint32_t *scope)
+{
+	unsigned long number;
+
+	if (!parse_number(str, UINT32_MAX, &number))
+		*scope = (uint32_t) number;
+	else
+		*scope = if_nametoindex(str);
+	return *scope ? 0 : -EINVAL;
+}
+
+static int parse_in6_host(char *host, struct sockaddr_in6 *sin6)
+{
+	char *scope = strchr(host, '%');
+
+	if (scope) {
+		*scope++ = '\0';
+		if (parse_scope(scope, &sin6->sin6_scope_id))
+			return -EINVAL;
+	}
+	if (!*host)
+		return 0;
+	return inet_pton(AF_INET6, host, &sin6->sin6_addr) == 1 ? 0 : -EINVAL;
+}
+
+/* Split "host:port" or "[host]:port", either part optional, in place. NULL if the brackets are wrong. */
+static char *split_port(char *text, bool brackets, const char **port)
+{
+	char *host = text, *colon;
+
+	*port = "";
+	if (brackets && *text == '[') {
+		host = text + 1;
+		text = strchr(host, ']');
+		if (!text)
+			return NULL;
+		*text++ = '\0';
+		if (*text && *text != ':')
+			return NULL;
+		colon = *text ? text : NULL;
+	} else {
+		colon = strchr(text, ':');
+		if (brackets && colon != text)
+			return NULL;
+	}
+	if (colon) {
+		*colon = '\0';
+		*port = colon + 1;
+		if (!**port)
+			return NULL;
+	}
+	return host;
+}
+
+int fab_addr_from_str(const char *str, union fab_addr *addr)
+{
+	char text[FAB_ADDR_STRLEN], *host;
+	union fab_addr result = { .sin6 = { .sin6_family = AF_UNSPEC } };
+	unsigned long port = 0;
+	const char *port_str;
+	bool in6;
+
+	in6 = !strncmp(str, in6_scheme, sizeof(in6_scheme) - 1);
+	if (!in6 && strncmp(str, in_scheme, sizeof(in_scheme) - 1))
+		return -EINVAL;
+	str += in6 ? sizeof(in6_scheme) - 1 : sizeof(in_scheme) - 1;
+	if (strlen(str) >= sizeof(text))
+		return -EINVAL;
+	strcpy(text, str);
+
+	host = split_port(text, in6, &port_str);
+	if (!host || (*port_str && parse_number(port_str, UINT16_MAX, &port)))
+		return -EINVAL;
+	result.sa.sa_family = in6 ? AF_INET6 : AF_INET;
+	if (in6 ? parse_in6_host(host, &result.sin6) :
+		  *host && inet_pton(AF_INET, host, &result.sin.sin_addr) != 1)
+		return -EINVAL;
+	fab_addr_set_port(&result.sa, (uint16_t) port);
+	*addr = result;
+	return 0;
+}

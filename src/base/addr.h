@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Socket addresses of IPv4 and IPv6. Pure functions: the caller owns every address, and may call from any thread.
+ * An address handed in must be as long as its family says (fab_addr_len()), whatever else the caller has checked.
+ */
+#ifndef FAB_BASE_ADDR_H
+#define FAB_BASE_ADDR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Room for any address, and for any address as text with its NUL. */
+union fab_addr {
+	struct sockaddr sa;
+	struct sockaddr_in sin;
+	struct sockaddr_in6 sin6;
+};
+#define FAB_ADDR_STRLEN 96
+
+/* Bytes of an address of this family; 0 for a family that is neither IPv4 nor IPv6. */
+socklen_t fab_addr_family_len(int family);
+/* The same, of the family that the address states. */
+socklen_t fab_addr_len(const struct sockaddr *addr);
+
+/* Same family, address, port, and for link-local addresses the same interface. A v4-mapped IPv6 address differs from
+ * the IPv4 one. fab_addr_equal_host() leaves the port aside. */
+bool fab_addr_equal(const struct sockaddr *a, const struct sockaddr *b);
+bool fab_addr_equal_host(const struct sockaddr *a, const struct sockaddr *b);
+/* Equal addresses have equal hashes. */
+uint64_t fab_addr_hash(const struct sockaddr *addr);
+
+/* 0.0.0.0 or ::; 127.0.0.0/8 or ::1; 169.254.0.0/16 or fe80::/10. False for an unknown family. */
+bool fab_addr_is_any(const struct sockaddr *addr);
+bool fab_addr_is_loopback(const struct sockaddr *addr);
+bool fab_addr_is_link_local(const struct sockaddr *addr);
+
+/* Port in host order; 0 for an unknown family, which also has none to set. */
+uint16_t fab_addr_port(const struct sockaddr *addr);
+void fab_addr_set_port(struct sockaddr *addr, uint16_t port);
+
+/* Write "fi_sockaddr_in://1.2.3.4:5" or "fi_sockaddr_in6://[fe80::1%2]:5" (the part from % only if there is a scope).
+ * Cut off at size, always ends with NUL if size is not 0. Returns the length that the whole text needs without NUL. */
+size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size);
+
+/* Read what fab_addr_to_str() writes; an empty host means the wildcard address, a missing ":port" port 0, and the scope
+ * may be an interface's name. Host names are not looked up. 0, or -EINVAL with *addr unchanged. */
+int fab_addr_from_str(const char *str, union fab_addr *addr);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Time and chance, behind a table that a test can replace by a virtual clock and numbers that repeat.
+ * All calls may be made from any thread.
+ */
+#ifndef FAB_BASE_CLOCK_H
+#define FAB_BASE_CLOCK_H
+
+#include <stdint.h>
+
+struct fab_clock_ops {
+	uint64_t (*now_ns)(void);	/* monotonic, from an arbitrary start */
+	uint64_t (*random64)(void);	/* not to be guessed by others; 0 is as likely as any */
+};
+
+/* The table in use. A test replaces it before it starts a thread that reads it. */
+extern const struct fab_clock_ops *fab_clock;
+
+/* Monotonic time in nanoseconds, and in milliseconds. Differences only; never goes back. */
+static inline uint64_t fab_now_ns(void)
+{
+	return fab_clock->now_ns();
+}
+
+static inline uint64_t fab_now_ms(void)
+{
+	return fab_now_ns() / 1000000;
+}
+
+/* 64 random bits, fit for an incarnation number. Never fails, never waits. */
+static inline uint64_t fab_random64(void)
+{
+	return fab_clock->random64();
+}
+
+#endif

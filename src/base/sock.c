@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The libc behind fab_sock, and the few idioms over it that would otherwise be written at every caller.
+ */
+#include "base/sock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* glibc declares the address argument of these as a transparent union in C, which no function pointer matches. */
+static int libc_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	return bind(fd, addr, len);
+}
+
+static int libc_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	return accept4(fd, addr, len, flags);
+}
+
+static int libc_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	return connect(fd, addr, len);
+}
+
+static int libc_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return getsockname(fd, addr, len);
+}
+
+static int libc_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return getpeername(fd, addr, len);
+}
+
+static int libc_set_nonblock(int fd, bool on)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return flags;
+	return fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+const struct fab_sock_ops fab_sock_libc = {
+	.socket = socket,
+	.bind = libc_bind,
+	.listen = listen,
+	.accept4 = libc_accept4,
+	.connect = libc_connect,
+	.getsockname = libc_getsockname,
+	.getpeername = libc_getpeername,
+	.setsockopt = setsockopt,
+	.getsockopt = getsockopt,
+	.send = send,
+	.sendmsg = sendmsg,
+	.recv = recv,
+	.recvmsg = recvmsg,
+	.shutdown = shutdown,
+	.close = close,
+	.epoll_create1 = epoll_create1,
+	.epoll_ctl = epoll_ctl,
+	.epoll_wait = epoll_wait,
+	.eventfd = eventfd,
+	.read = read,
+	.write = write,
+	.poll = poll,
+	.set_nonblock = libc_set_nonblock,
+};
+
+const struct fab_sock_ops *fab_sock = &fab_sock_libc;
+
+int fab_sock_open(int family, int type)
+{
+	int fd = fab_sock->socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int fab_sock_set_int(int fd, int level, int name, int value)
+{
+	return fab_sock->setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+int fab_sock_error(int fd)
+{
+	socklen_t len = sizeof(int);
+	int error = 0;
+
+	return fab_sock->getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) ? errno : error;
+}
+
+void fab_sock_close(int *fd)
+{
+	int saved = errno;
+
+	if (*fd < 0)
+		return;
+	fab_sock->close(*fd);
+	*fd = -1;
+	errno = saved;
+}

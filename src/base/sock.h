@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Every call that a provider makes on a descriptor, behind one table, so that a test can fail the n-th call, shorten a
+ * transfer, or count. An entry has the meaning and the errno of the libc function whose name it has. All calls may be
+ * made from any thread.
+ */
+#ifndef FAB_BASE_SOCK_H
+#define FAB_BASE_SOCK_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct fab_sock_ops {
+	int (*socket)(int family, int type, int protocol);
+	int (*bind)(int fd, const struct sockaddr *addr, socklen_t len);
+	int (*listen)(int fd, int backlog);
+	int (*accept4)(int fd, struct sockaddr *addr, socklen_t *len, int flags);
+	int (*connect)(int fd, const struct sockaddr *addr, socklen_t len);
+	int (*getsockname)(int fd, struct sockaddr *addr, socklen_t *len);
+	int (*getpeername)(int fd, struct sockaddr *addr, socklen_t *len);
+	int (*setsockopt)(int fd, int level, int name, const void *value, socklen_t len);
+	int (*getsockopt)(int fd, int level, int name, void *value, socklen_t *len);
+	ssize_t (*send)(int fd, const void *buf, size_t len, int flags);
+	ssize_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);
+	ssize_t (*recv)(int fd, void *buf, size_t len, int flags);
+	ssize_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
+	int (*shutdown)(int fd, int how);
+	int (*close)(int fd);
+	int (*epoll_create1)(int flags);
+	int (*epoll_ctl)(int epfd, int op, int fd, struct epoll_event *event);
+	int (*epoll_wait)(int epfd, struct epoll_event *events, int max, int timeout_ms);
+	int (*eventfd)(unsigned int value, int flags);
+	ssize_t (*read)(int fd, void *buf, size_t len);
+	ssize_t (*write)(int fd, const void *buf, size_t len);
+	int (*poll)(struct pollfd *fds, nfds_t cnt, int timeout_ms);
+	int (*set_nonblock)(int fd, bool on);	/* O_NONBLOCK of a descriptor that we did not open ourselves */
+};
+
+/* The table in use: plain libc unless a test replaced it, which it does before it starts a thread that reads it. */
+extern const struct fab_sock_ops *fab_sock;
+/* The plain one, for a test to call through to, or to put back. */
+extern const struct fab_sock_ops fab_sock_libc;
+
+/* Open a non-blocking, close-on-exec socket. The descriptor, which the caller closes, or -errno. */
+int fab_sock_open(int family, int type);
+
+/* Set a socket option that is an int. 0 or -errno. */
+int fab_sock_set_int(int fd, int level, int name, int value);
+
+/* Fetch and clear the pending error of a socket: 0, or the positive errno; also if the question itself fails. */
+int fab_sock_error(int fd);
+
+/* Close *fd and set it to -1; nothing happens if it is -1 already. errno is left as it was. */
+void fab_sock_close(int *fd);
+
+#endif
