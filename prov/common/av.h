@@ -14,15 +14,10 @@
 #include <stdatomic.h>
 #include <netinet/in.h>
 #include <rdma/fi_domain.h>
+#include "base/addr.h"
 #include "base/list.h"
 
 struct fab_domain;
-
-union fab_sockaddr {
-	struct sockaddr sa;
-	struct sockaddr_in sin;
-	struct sockaddr_in6 sin6;
-};
 
 #define FAB_AV_CHUNK	256		/* entries in a chunk */
 #define FAB_AV_CHUNKS	65536		/* so 16 Mi addresses at most: -FI_ENOSPC */

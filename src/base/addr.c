@@ -220,10 +220,10 @@ static char *split_port(char *text, bool brackets, const char **port)
 	return host;
 }
 
-int fab_addr_from_str(const char *str, union fab_addr *addr)
+int fab_addr_from_str(const char *str, union fab_sockaddr *addr)
 {
 	char text[FAB_ADDR_STRLEN], *host;
-	union fab_addr result = { .sin6 = { .sin6_family = AF_UNSPEC } };
+	union fab_sockaddr result = { .sin6 = { .sin6_family = AF_UNSPEC } };
 	unsigned long port = 0;
 	const char *port_str;
 	bool in6;

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 
 /* Room for any address, and for any address as text with its NUL. */
-union fab_addr {
+union fab_sockaddr {
 	struct sockaddr sa;
 	struct sockaddr_in sin;
 	struct sockaddr_in6 sin6;
@@ -47,6 +47,6 @@ size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size);
 
 /* Read what fab_addr_to_str() writes; an empty host means the wildcard address, a missing ":port" port 0, and the scope
  * may be an interface's name. Host names are not looked up. 0, or -EINVAL with *addr unchanged. */
-int fab_addr_from_str(const char *str, union fab_addr *addr);
+int fab_addr_from_str(const char *str, union fab_sockaddr *addr);
 
 #endif

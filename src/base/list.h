@@ -38,7 +38,7 @@ static inline bool fab_list_empty(const struct fab_list *head)
 }
 
 /* Put link, which is on no list, behind the element (or head) prev. */
-static inline void fab_list_insert_after(struct fab_list *prev, struct fab_list *link)
+static inline void fab_list_add_after(struct fab_list *prev, struct fab_list *link)
 {
 	link->prev = prev;
 	link->next = prev->next;
@@ -47,14 +47,14 @@ static inline void fab_list_insert_after(struct fab_list *prev, struct fab_list 
 }
 
 /* Put link, which is on no list, first or last. */
-static inline void fab_list_push_front(struct fab_list *head, struct fab_list *link)
+static inline void fab_list_add_head(struct fab_list *head, struct fab_list *link)
 {
-	fab_list_insert_after(head, link);
+	fab_list_add_after(head, link);
 }
 
-static inline void fab_list_push_back(struct fab_list *head, struct fab_list *link)
+static inline void fab_list_add_tail(struct fab_list *head, struct fab_list *link)
 {
-	fab_list_insert_after(head->prev, link);
+	fab_list_add_after(head->prev, link);
 }
 
 /* Take link off its list; it may be removed again without harm. */
@@ -77,7 +77,7 @@ static inline struct fab_list *fab_list_pop_front(struct fab_list *head)
 }
 
 /* Move everything on list from to the end of list to; from is then empty. */
-static inline void fab_list_splice_back(struct fab_list *to, struct fab_list *from)
+static inline void fab_list_splice_tail(struct fab_list *to, struct fab_list *from)
 {
 	if (fab_list_empty(from))
 		return;

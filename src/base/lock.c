@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The two kinds of fab_lock. In a debug build the mutex remembers its owner, for fab_lock_held().
+ * The two kinds of fab_lock. The mutex remembers its owner, for fab_lock_held().
  */
 #include "base/lock.h"
 
-#ifdef NDEBUG
-static void set_owner(struct fab_lock *lock, pthread_t owner)
-{
-	(void) lock;
-	(void) owner;
-}
-
-static bool owned(const struct fab_lock *lock)
-{
-	(void) lock;
-	return true;
-}
-#else
 static void set_owner(struct fab_lock *lock, pthread_t owner)
 {
 	__atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED);
 }
-
-static bool owned(const struct fab_lock *lock)
-{
-	return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == pthread_self();
-}
-#endif
 
 static void nothing(struct fab_lock *lock)
 {
@@ -37,6 +18,11 @@ static bool none_held(const struct fab_lock *lock)
 {
 	(void) lock;
 	return true;
+}
+
+static bool mutex_held(const struct fab_lock *lock)
+{
+	return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == pthread_self();
 }
 
 static void mutex_lock(struct fab_lock *lock)
@@ -60,7 +46,7 @@ static const struct fab_lock_ops none_ops = {
 static const struct fab_lock_ops mutex_ops = {
 	.lock = mutex_lock,
 	.unlock = mutex_unlock,
-	.held = owned,
+	.held = mutex_held,
 };
 
 const struct fab_lock_ops *fab_lock_kinds[] = {

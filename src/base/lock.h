@@ -30,9 +30,7 @@ extern const struct fab_lock_ops *fab_lock_kinds[];
 struct fab_lock {
 	const struct fab_lock_ops *ops;
 	pthread_mutex_t mutex;	/* of FAB_LOCK_MUTEX; the owner may wait on a condition with it */
-#ifndef NDEBUG
 	pthread_t owner;	/* written with the mutex held; 0: nobody */
-#endif
 };
 
 /* Make an unlocked lock. fab_lock_fini() of a lock that somebody holds or waits for is a bug of the caller. */
@@ -40,18 +38,17 @@ void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind);
 void fab_lock_fini(struct fab_lock *lock);
 
 /* Take the lock, waiting as long as it takes. Not recursive. */
-static inline void fab_lock_lock(struct fab_lock *lock)
+static inline void fab_lock_acquire(struct fab_lock *lock)
 {
 	lock->ops->lock(lock);
 }
 
-static inline void fab_lock_unlock(struct fab_lock *lock)
+static inline void fab_lock_release(struct fab_lock *lock)
 {
 	lock->ops->unlock(lock);
 }
 
-/* For assert() only: false if the calling thread certainly does not hold the lock. With FAB_LOCK_NONE, and in a build
- * with NDEBUG, nobody knows, and the answer is true. */
+/* For assert(): does the calling thread hold the lock? With FAB_LOCK_NONE nobody knows, and the answer is true. */
 static inline bool fab_lock_held(const struct fab_lock *lock)
 {
 	return lock->ops->held(lock);
