@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A connection: one stream of frames to one peer, the same for MSG and RDM endpoints (doc/design.md, 7.1). It owns a send queue and a
+ * parser. Who opened it, and what its end means, is its owner's business (struct tcp_conn_owner).
+ *
+ *   tcp_conn_init -> IDLE --operations may be queued--> tcp_conn_start -> UP -> tcp_conn_down -> DOWN -> freed by the owner
+ *
+ * All calls want the engine lock of conn->ep. Files: conn.c life and failure, tx.c what leaves, rx.c what arrives, rma.c, rndv.c; io_sock.c
+ * moves the bytes.
+ */
+#ifndef TCP_CONN_H
+#define TCP_CONN_H
+
+#include "common/ep.h"
+#include "common/progress.h"
+#include "tcp/idmap.h"
+#include "tcp/wire.h"
+
+struct tcp_ep;
+struct tcp_conn;
+struct tcp_rx;
+struct tcp_unexp;
+
+enum tcp_conn_state {
+	TCP_CONN_IDLE,			/* no stream yet; operations wait */
+	TCP_CONN_UP,
+	TCP_CONN_DOWN,			/* every operation has been completed; nothing may be added */
+};
+
+/* What the other end said of itself in its CM message, in host order, checked by cm.c. */
+struct tcp_hello {
+	bool ext;			/* speaks our extension */
+	bool swap;			/* its byte order is not ours */
+	uint64_t incarnation;		/* 0 unless ext */
+	uint32_t eager_max;
+	uint32_t credit;
+};
+
+/* Told by the connection to who opened it. Called with the engine lock held. */
+struct tcp_conn_owner {
+	/* The stream has ended: err is 0 (the peer closed in good order) or a positive FI_E*. All operations of the connection have been
+	 * completed by now. The owner may free the connection (through fab_progress_defer) or start over. */
+	void (*down)(struct tcp_conn *conn, int err);
+};
+
+/* Moves bytes. Results as of send(2)/recv(2): bytes, 0 at the end of the stream (recv), or -errno (-EAGAIN: later). */
+struct tcp_io {
+	ssize_t (*send)(struct tcp_conn *conn, const void *buf, size_t len);
+	ssize_t (*sendv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
+	ssize_t (*recv)(struct tcp_conn *conn, void *buf, size_t len);
+	ssize_t (*recvv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
+	void (*close)(struct tcp_conn *conn);
+};
+extern const struct tcp_io tcp_io_sock;
+
+enum tcp_rx_phase {
+	TCP_RX_HDR,			/* between frames, or within a header of which hdr_have bytes are here */
+	TCP_RX_PAYLOAD,			/* `left` bytes of payload to go to iov, then `skip` to be dropped */
+};
+
+/* The parser's state: only what an unfinished frame needs. */
+struct tcp_rx_state {
+	enum tcp_rx_phase phase;
+	uint8_t hdr_have;
+	uint8_t iov_cnt, iov_cur;
+	uint64_t left, skip;
+	void (*done)(struct tcp_conn *conn);	/* payload is complete */
+	void *target;			/* what it is for: struct tcp_rx, tcp_unexp, tcp_tx (read), or NULL */
+	uint32_t mr_gen;		/* fab_mr_map.gen when a remote access was verified */
+	struct iovec iov[TCP_IOV_LIMIT];
+	union {
+		struct tcp_hdr hdr;	/* of the current frame, host order */
+		uint8_t hdr_buf[TCP_HDR_MAX];
+	};
+};
+
+struct tcp_conn {
+	struct fab_source src;		/* .fd: the socket */
+	struct tcp_ep *ep;		/* borrowed: the endpoint outlives its connections */
+	const struct tcp_conn_owner *owner;
+	const struct tcp_io *io;
+	fi_addr_t fi_addr;		/* the peer in ep's AV, or FI_ADDR_NOTAVAIL; the owner keeps it right */
+	enum tcp_conn_state state;
+	struct tcp_hello peer;
+
+	/* send side */
+	struct fab_list txq;		/* struct tcp_tx: not, or not wholly, given to the socket */
+	struct fab_list ack_wait;	/* struct tcp_tx: sent, acknowledgement to come, in order */
+	struct fab_list read_wait;	/* struct tcp_tx: read requests sent, response to come, in order */
+	struct tcp_idmap rts;		/* struct tcp_tx: announced, go-ahead to come */
+	struct fab_flush flush;		/* linked: something may wait for the next pass (FI_MORE, a burst) */
+	bool tx_blocked;		/* the socket is full: EPOLLOUT is armed */
+	uint8_t tx_id;			/* next tcp_hdr.id */
+	uint64_t credit;		/* bytes that may be sent unasked (peer.ext) */
+	uint64_t txq_len;		/* bytes in txq */
+
+	/* receive side */
+	struct tcp_rx_state rx;
+	struct tcp_idmap rx_rndv;	/* struct tcp_rx: matched an announcement, data to come */
+	uint32_t ack_owed;
+	uint64_t credit_owed;		/* bytes consumed and not yet told to the peer */
+	uint64_t unexp_len;		/* bytes kept for it */
+	bool rx_paused;			/* unexp_len is over the limit (peers without extension only) */
+	struct fab_list unexp;		/* struct tcp_unexp of this connection */
+	struct fab_defer defer;		/* for the owner's free */
+};
+
+/* Prepare; no descriptor yet. Operations may be queued at once (tcp_submit) and leave when it starts. */
+void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner);
+/*
+ * The handshake is done: take over the non-blocking socket fd and what the peer said of itself. Adds it to the engine, sends what is queued.
+ * 0, or -errno when the engine cannot take it (fd stays the caller's).
+ */
+int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
+/*
+ * End it: close the socket, complete every operation in error - err is a positive FI_E* (0: FI_ECANCELED to the operations), prov_errno the cause, text
+ * names both ends or is NULL - give receives that were being filled their error, forget announcements, then tell the owner. Idempotent.
+ */
+void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text);
+/* Send what can be sent now without waiting; true if nothing is left to send (for fi_close's bounded flush and fi_shutdown). */
+bool tcp_conn_flush(struct tcp_conn *conn);
+/* The peer has become known, or unknown, to the AV: index its unexpected messages anew. */
+void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr);
+/* Give back what init took; state is DOWN or nothing was ever queued. */
+void tcp_conn_fini(struct tcp_conn *conn);
+
+#endif

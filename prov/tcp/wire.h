@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Every byte that tcp puts on a stream.
+ *
+ * The first part is what upstream libfabric's tcp provider speaks, version 3, so that either end may be upstream. The second is ours, used
+ * only when both ends announced it in fields of the handshake that upstream leaves at zero and never reads.
+ *
+ * A stream begins with one CM message each way (connecting side first), then carries data frames both ways until it is shut down. CM
+ * fields are big-endian. Data frames are in their sender's byte order; conn_data in the CM header shows which that is, and a
+ * receiver of the other order swaps every field (tcp_rx.c: one place).
+ */
+#ifndef TCP_WIRE_H
+#define TCP_WIRE_H
+
+#include <stdint.h>
+
+/* ---- handshake ---- */
+
+#define TCP_CM_VERSION		3
+#define TCP_CM_DATA_MAX		256	/* bytes of private data behind a CM header */
+
+enum {
+	TCP_CM_CONNREQ = 0,
+	TCP_CM_CONNRESP = 1,
+	TCP_CM_NACK = 6,		/* refused; its data is the reject data */
+};
+
+struct tcp_cm_hdr {
+	uint8_t version;
+	uint8_t type;
+	uint16_t seg_size;		/* bytes of data that follow, 0..TCP_CM_DATA_MAX */
+	uint32_t ext;			/* ours: TCP_EXT_MAGIC | features; upstream: zero, ignored */
+	uint64_t incarnation;		/* ours: random, one an endpoint's life */
+	uint32_t eager_max;		/* ours: largest message sent without asking, bytes of payload */
+	uint32_t credit;		/* ours: bytes of unexpected messages kept for this peer (TCP_CREDIT_OVERHEAD each and payload) */
+	uint64_t conn_data;		/* 1 in native order */
+};
+
+#define TCP_CM_CONN_DATA	1ULL
+
+/* Private data of RDM endpoints: who is calling. Anything longer is ignored by upstream. */
+struct tcp_rdm_cm {
+	uint8_t version;		/* 0: we do not use upstream's rendezvous */
+	uint8_t features;		/* bit 0: behind a firewall (upstream); we send 0 */
+	uint16_t port;			/* that the caller listens on; with getpeername()'s address it is its identity */
+	uint32_t pid;
+};
+
+/* ---- data frames of upstream ---- */
+
+#define TCP_WIRE_VERSION	3
+
+enum tcp_wire_op {
+	TCP_WIRE_MSG = 0,		/* [cq_data] payload; with op_data TCP_OP_DATA_ACK: acknowledgement, header only */
+	TCP_WIRE_TAG = 1,		/* [cq_data] tag, payload */
+	TCP_WIRE_READ_REQ = 2,		/* rma_iov[rma_iov_cnt] */
+	TCP_WIRE_READ_RSP = 3,		/* payload, in order of requests */
+	TCP_WIRE_WRITE = 4,		/* [cq_data] rma_iov[rma_iov_cnt], payload */
+	TCP_WIRE_TAG_RTS = 5,		/* upstream's rendezvous: we never negotiate it */
+	TCP_WIRE_CTS = 6,
+	TCP_WIRE_DATA = 7,
+
+	/* ours, only where announced */
+	TCP_WIRE_ACK = 32,		/* struct tcp_ack */
+	TCP_WIRE_CREDIT = 33,		/* struct tcp_credit */
+	TCP_WIRE_XRTS = 34,		/* [cq_data] struct tcp_rts: a message's announcement; its place in the order */
+	TCP_WIRE_XCTS = 35,		/* struct tcp_cts */
+	TCP_WIRE_XDATA = 36,		/* struct tcp_xdata, payload */
+	TCP_WIRE_READ_ERR = 37,		/* struct tcp_read_err, in place of a READ_RSP */
+	TCP_WIRE_OP_END
+};
+
+#define TCP_OP_DATA_ACK		2	/* op_data of an upstream acknowledgement */
+
+#define TCP_FLAG_CQ_DATA	1	/* cq_data follows the base header */
+#define TCP_FLAG_DELIVERY	4	/* acknowledge once delivered */
+#define TCP_FLAG_COMMIT		8	/* likewise */
+#define TCP_FLAG_WANT_ACK	(TCP_FLAG_DELIVERY | TCP_FLAG_COMMIT)
+
+#define TCP_RMA_IOV_MAX		4
+
+struct tcp_hdr {
+	uint8_t version;
+	uint8_t op;			/* enum tcp_wire_op */
+	uint16_t flags;
+	uint8_t op_data;
+	uint8_t rma_iov_cnt;
+	uint8_t hdr_size;		/* bytes before the payload, this header included */
+	uint8_t id;			/* counts frames of this direction, wraps; debug builds of upstream insist on it */
+	uint64_t size;			/* hdr_size + payload */
+};
+
+struct tcp_rma_iov {
+	uint64_t addr;
+	uint64_t len;
+	uint64_t key;
+};
+
+/* base header, cq_data, 4 rma_iov */
+#define TCP_HDR_MAX		(16 + 8 + TCP_RMA_IOV_MAX * 24)
+
+/* ---- ours ---- */
+
+#define TCP_EXT_MAGIC		0x57660000u	/* in tcp_cm_hdr.ext; the low 16 bits are features */
+#define TCP_EXT_MAGIC_MASK	0xffff0000u
+#define TCP_EXT_BASE		0x0001u		/* all frames above, acknowledged writes, credits */
+
+#define TCP_CREDIT_OVERHEAD	64		/* what an eager message costs beside its payload */
+
+/* The next `cnt` frames of yours that asked for it have been delivered; if `err` is not 0 the one after those failed with that FI_E*. */
+struct tcp_ack {
+	uint32_t cnt;
+	uint32_t err;
+};
+
+struct tcp_credit {
+	uint64_t len;			/* bytes that you may send again */
+};
+
+struct tcp_rts {
+	uint64_t tag;			/* 0 for untagged; op_data is 1 if tagged, 0 if not */
+	uint64_t len;			/* of the message */
+	uint32_t id;			/* the sender's */
+	uint32_t pad;
+};
+
+struct tcp_cts {
+	uint32_t id;			/* of the RTS */
+	uint32_t rx_id;			/* to put into the data frame */
+	uint64_t len;			/* send this much from the start: less than announced if the receive is shorter, 0 to discard */
+};
+
+struct tcp_xdata {
+	uint32_t rx_id;
+	uint32_t pad;
+};
+
+struct tcp_read_err {
+	uint32_t err;			/* positive FI_E* */
+	uint32_t pad;
+};
+
+#endif
