@@ -7,7 +7,7 @@ begun=$SECONDS
 jobs=$(nproc)
 mkdir -p build
 step_log=$(pwd)/build/step.log
-say() { printf '%s\n' "$*"; }
+say() { printf '%s\n' "$@"; }
 
 # step TEXT COMMAND...: run a command in silence. Where it fails, show the end of what it said and return its status.
 step() {
