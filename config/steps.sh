@@ -22,7 +22,7 @@ step() {
 		status=$?
 	fi
 	say "FAILED after $((SECONDS - at)) s (status $status), the last it said:"
-	show_end "$step_log" 60
+	show_end "$step_log" 100
 	return $status
 }
 
@@ -72,7 +72,7 @@ configure_in() {
 
 	shift
 	[ -e "$dir/Makefile" ] && [ "$(cat "$dir/configured-as" 2>/dev/null)" = "$wish" ] && return 0
-	rm -rf "$dir"
+	[ ! -e "$dir" ] || { chmod -R u+w "$dir"; rm -rf "$dir"; }
 	mkdir -p "$dir"
 	step "configure $dir" in_dir "$dir" ../../configure "$@" && echo "$wish" > "$dir/configured-as"
 }
