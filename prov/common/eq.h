@@ -35,9 +35,25 @@ int fab_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 /* Queue an event; data (len bytes: private data behind a fi_eq_cm_entry included) is copied. Any thread; may be called with an engine's lock
  * held. 0 or -FI_ENOMEM (logged here). `owner` lets fab_eq_purge() find the events of an object that closes. */
 int fab_eq_write(struct fab_eq *eq, uint32_t event, const void *data, size_t len, uint64_t flags, struct fid *owner);
-/* Queue an error event about fid. err is a positive FI_E*, err_data (reject data) is copied. */
-int fab_eq_write_err(struct fab_eq *eq, struct fid *fid, void *context, int err, int prov_errno, const void *err_data,
-		     size_t err_data_len);
+/* Queue an error event about fid. data is the event's (index of an address that did not go into an AV; else 0), err is a positive FI_E*,
+ * err_data (reject data) is copied. */
+int fab_eq_write_err(struct fab_eq *eq, struct fid *fid, void *context, uint64_t data, int err, int prov_errno,
+		     const void *err_data, size_t err_data_len);
+/* Something is bound to this EQ (fi_close of it is -FI_EBUSY), or no longer. Any thread, an engine's lock may be held. */
+static inline void fab_eq_get(struct fab_eq *eq)
+{
+	pthread_mutex_lock(&eq->lock);
+	eq->ref++;
+	pthread_mutex_unlock(&eq->lock);
+}
+
+static inline void fab_eq_put(struct fab_eq *eq)
+{
+	pthread_mutex_lock(&eq->lock);
+	eq->ref--;
+	pthread_mutex_unlock(&eq->lock);
+}
+
 /* Drop unread events of an object that is being closed; frees the fi_info of unread FI_CONNREQs through `drop`, if given. */
 void fab_eq_purge(struct fab_eq *eq, struct fid *owner, void (*drop)(uint32_t event, void *data, size_t len));
 
