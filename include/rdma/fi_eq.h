@@ -119,7 +119,7 @@ struct fi_eq_err_entry {
 struct fi_eq_cm_entry {
 	fid_t fid;
 	struct fi_info *info;
-	uint8_t data[];
+	__extension__ uint8_t data[];
 };
 
 struct fi_ops_eq {

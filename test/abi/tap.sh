@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# What the .test scripts of this folder share; sourced, after which the current folder is unchanged. Sets abi (this
+# folder), top (the source tree) and work (a scratch folder, removed at exit).
+
+abi=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$abi/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tap_cnt=0
+tap_bad=0
+
+# tap_ok NAME: the test NAME passed.
+tap_ok() { echo "ok $((++tap_cnt)) - $1"; }
+
+# tap_fail NAME [FILE]: the test NAME failed; FILE says how.
+tap_fail() {
+	echo "not ok $((++tap_cnt)) - $1"
+	((++tap_bad))
+	[ -z "$2" ] || sed 's/^/# /' "$2"
+}
+
+# tap_skip NAME WHY: the test NAME cannot run on this machine.
+tap_skip() { echo "ok $((++tap_cnt)) - $1 # SKIP $2"; }
+
+# tap_run NAME COMMAND...: run COMMAND; it passes when it exits with 0, else its output says how it failed.
+tap_run() {
+	local name=$1
+
+	shift
+	if "$@" >"$work/out" 2>&1; then tap_ok "$name"; else tap_fail "$name" "$work/out"; fi
+}
+
+# tap_done: the plan, and the end of the script.
+tap_done() {
+	echo "1..$tap_cnt"
+	exit $((tap_bad > 0))
+}
+
+# have TOOL...: are all of them installed?
+have() { command -v "$@" >/dev/null && [ "$(command -v "$@" | wc -l)" -eq $# ]; }
+
+# our_library: the libfabric.so.1 under test, in $so; without one the script ends, its tests failed.
+our_library() {
+	so=${LIBFABRIC_SO:-${builddir:-.}/.libs/libfabric.so.1}
+	[ -e "$so" ] && return
+	tap_fail "$so exists (build first, or set LIBFABRIC_SO)"
+	tap_done
+}
