@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program of an older libfabric: compiled for each generation with the structs of its release (declare prints them; our
- * headers are not included) and bound to the symbols of its day. Whatever it hands to the library ends where an
+ * A program of an older libfabric: compiled for each generation with the structs of its release, which declare
+ * prints and the compiler takes by -include, and bound to the symbols of its day. Our headers play no part. Whatever it hands to the library ends where an
  * inaccessible page begins, so the library is caught when it reads or writes what came into a struct later.
  *
  * Each case runs in a process of its own and is one line of TAP, without number or plan: generations.test adds those.
  * CALLER_PROV names the provider that cases with an endpoint use; the default is tcp.
  */
-#include "declarations.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
