@@ -39,10 +39,12 @@ as_root() {
 	fi
 }
 
+apt_is_fresh=
 has_package() { [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ]; }
 
 apt_install() {
-	as_root apt-get update -q && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+	[ -n "$apt_is_fresh" ] || as_root apt-get update -q || return
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
 }
 
 # install_missing PACKAGE...: what is not there yet, of these. Touches nothing where all are there.
@@ -58,7 +60,7 @@ install_missing() {
 		say "missing: ${missing[*]}. Neither root nor sudo: have them installed with: apt-get install ${missing[*]}"
 		return 1
 	fi
-	step "installing ${missing[*]}" apt_install "${missing[@]}"
+	step "installing ${missing[*]}" apt_install "${missing[@]}" && apt_is_fresh=yes
 }
 
 # generate: make ./configure where there is none. Later changes of its sources are make's own business.
