@@ -38,6 +38,7 @@ struct fab_mr_map {
 	_Atomic(struct fab_mr_table *) table;
 	uint64_t next_key;		/* FI_MR_PROV_KEY */
 	uint32_t cnt;
+	uint32_t gen;			/* counts regions closed: who verified an access before looks again when it moved. Engine lock */
 	bool prov_key, virt_addr, need_enable;
 	bool keys_matter;		/* domain opened with FI_RMA or FI_ATOMIC: a requested key in use is -FI_ENOKEY */
 };

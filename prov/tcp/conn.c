@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Life and death of a connection. Engine lock held; nothing blocks.
+ *
+ * Who may still hold a pointer once tcp_conn_down() has run: epoll events of this pass (hence the owner frees through
+ * fab_progress_defer), complete unexpected messages (they forget the connection here), nobody else - every operation has been completed.
+ */
+#include "tcp/stream.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/addr.h"
+#include "base/sock.h"
+#include "tcp/tcp.h"
+
+static void conn_ready(struct fab_source *src, uint32_t events)
+{
+	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
+
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		tcp_rx_poll(src);
+	if (conn->state == TCP_CONN_UP && (events & EPOLLOUT))
+		tcp_tx_unblock(conn);
+}
+
+static void conn_flush(struct fab_flush *flush)
+{
+	tcp_tx_flush(fab_container(flush, struct tcp_conn, flush));
+}
+
+void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner)
+{
+	memset(conn, 0, sizeof(*conn));
+	conn->src.fd = -1;
+	conn->src.ready = conn_ready;
+	conn->src.poll = tcp_rx_poll;
+	fab_list_init(&conn->src.hot);
+	conn->ep = ep;
+	conn->owner = owner;
+	conn->io = &tcp_io_sock;
+	conn->fi_addr = FI_ADDR_NOTAVAIL;
+	fab_list_init(&conn->txq);
+	fab_list_init(&conn->ack_wait);
+	fab_list_init(&conn->read_wait);
+	fab_list_init(&conn->unexp);
+	tcp_idmap_init(&conn->rts);
+	tcp_idmap_init(&conn->rx_rndv);
+	fab_flush_init(&conn->flush, conn_flush);
+}
+
+int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
+{
+	int ret;
+
+	conn->src.fd = fd;
+	ret = fab_source_add(conn->ep->base.progress, &conn->src, EPOLLIN);
+	if (ret) {
+		conn->src.fd = -1;
+		return ret;
+	}
+	conn->peer = *peer;
+	conn->credit = peer->credit;
+	conn->state = TCP_CONN_UP;
+	tcp_tx_start(conn);
+	return 0;
+}
+
+void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text)
+{
+	int op_err = err ? err : FI_ECANCELED;
+
+	if (conn->state == TCP_CONN_DOWN)
+		return;
+	conn->state = TCP_CONN_DOWN;
+	fab_flush_cancel(&conn->flush);
+	if (conn->src.fd >= 0) {
+		fab_source_del(&conn->src);
+		conn->io->close(conn);
+	}
+	tcp_tx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
+	tcp_rx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
+	conn->owner->down(conn, err);
+}
+
+void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what)
+{
+	union fab_sockaddr local = { 0 }, remote = { 0 };
+	socklen_t llen = sizeof(local), rlen = sizeof(remote);
+	char ltext[FAB_ADDR_STRLEN] = "?", rtext[FAB_ADDR_STRLEN] = "?", text[256];
+
+	if (!fab_sock->getsockname(conn->src.fd, &local.sa, &llen))
+		fab_addr_to_str(&local.sa, ltext, sizeof(ltext));
+	if (!fab_sock->getpeername(conn->src.fd, &remote.sa, &rlen))
+		fab_addr_to_str(&remote.sa, rtext, sizeof(rtext));
+	snprintf(text, sizeof(text), "connection %s -> %s: %s", ltext, rtext, what);
+	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_DATA, "%s\n", text);
+	tcp_conn_down(conn, err, prov_errno, text);
+}
+
+bool tcp_conn_flush(struct tcp_conn *conn)
+{
+	if (conn->state == TCP_CONN_UP && !conn->tx_blocked)
+		tcp_tx_flush(conn);
+	return fab_list_empty(&conn->txq);
+}
+
+void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr)
+{
+	struct tcp_rx_ctx *ctx = &conn->ep->rx;
+	struct fab_list *link;
+
+	conn->fi_addr = fi_addr;
+	fab_list_for_each(&conn->unexp, link) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
+
+		if (!unexp->rx)
+			fab_match_set_unexp_src(unexp->tagged ? &ctx->tagged : &ctx->msg, &unexp->match, fi_addr);
+	}
+}
+
+void tcp_conn_fini(struct tcp_conn *conn)
+{
+	tcp_idmap_fini(&conn->rts);
+	tcp_idmap_fini(&conn->rx_rndv);
+}

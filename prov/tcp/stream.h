@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What conn.c, tx.c, rx.c, rma.c and rndv.c - the data half of a connection - share with each other and with nobody else.
+ * Engine lock held throughout.
+ */
+#ifndef TCP_STREAM_H
+#define TCP_STREAM_H
+
+#include <stdlib.h>
+#include "tcp/conn.h"
+#include "tcp/ep.h"
+
+/* An engine's staging buffer, made when it is first needed; the engine frees it. NULL: no memory. */
+static inline uint8_t *tcp_staging(uint8_t **staging)
+{
+	if (!*staging)
+		*staging = malloc(FAB_STAGING_LEN);
+	return *staging;
+}
+
+/*
+ * A message on its way in that is not simply flowing into a posted receive: unexpected, or announced. Lives from its first header until a
+ * receive has taken it. Small ones come from ctx->unexp_pool with room for FAB_UNEXP_SMALL bytes; buf of larger ones is malloc'd.
+ */
+#define TCP_UNEXP_SMALL		192
+
+struct tcp_unexp {
+	struct fab_unexp match;		/* linked while no receive has taken it */
+	struct fab_list link;		/* in conn->unexp while conn is not NULL */
+	struct tcp_conn *conn;		/* where it comes from; NULL once that is down (only complete ones outlive it) */
+	struct tcp_rx *rx;		/* the receive that took it before all of it was here, or NULL */
+	uint64_t tag, data;
+	uint64_t len;			/* bytes of the message */
+	fi_addr_t src;			/* as known when it was taken */
+	uint32_t rts_id;		/* announced: the sender's id */
+	bool tagged;
+	bool has_data;			/* FI_REMOTE_CQ_DATA */
+	bool announced;			/* payload stays with the sender until a receive asks for it */
+	bool complete;			/* all of it is in buf */
+	uint8_t *buf;			/* small[], or malloc'd */
+	uint8_t small[TCP_UNEXP_SMALL];
+};
+
+/* ---- conn.c ---- */
+
+/* tcp_conn_down() with a text made of both ends' addresses and `what`, which says what happened. err is a positive FI_E*. */
+void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
+
+/* ---- tx.c ---- */
+
+/* A frame of the provider's own: header made, no payload; the caller adds to it and hands it to tcp_tx_queue(). extra_len bytes of extra follow
+ * the base header. NULL: no memory, and the connection has been ended for it. */
+struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len);
+/* Append to the send queue and send what can be sent. */
+void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx);
+/* The stream has started: decide for the operations that were queued before it what depends on the peer, and send. */
+void tcp_tx_start(struct tcp_conn *conn);
+/* The socket takes data again (EPOLLOUT), or the pass begins. */
+void tcp_tx_flush(struct tcp_conn *conn);
+void tcp_tx_unblock(struct tcp_conn *conn);
+/* The peer acknowledges the oldest cnt frames; err not 0: and refuses the one after them. False: there were not that many. */
+bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err);
+/* Complete an operation that is on no list, and give its entry back. err is a positive FI_E* or 0. */
+void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text);
+/* Complete everything outstanding in error. */
+void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
+/* Tell the peer what was received since: acknowledgements, credits. err refuses the frame that is not counted in ack_owed. */
+void tcp_tx_ack(struct tcp_conn *conn, uint32_t err);
+void tcp_tx_credit(struct tcp_conn *conn);
+
+/* ---- rx.c ---- */
+
+/* One read from the socket and all frames in it. True if anything came. */
+bool tcp_rx_poll(struct fab_source *src);
+/* The connection ends: give up the frame in progress, and announcements. */
+void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
+/* Payload of the current frame goes to rx.iov (already set, holding `left` bytes), then `skip` bytes nowhere; then done. */
+void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void *target, void (*done)(struct tcp_conn *conn));
+/* Aim rx.iov at the first len bytes of iov. */
+void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len);
+/* Bytes of header behind the base header, after the CQ data if there is any. */
+const void *tcp_rx_extra(const struct tcp_conn *conn);
+/* CQ data of the current frame; 0 if there is none. */
+uint64_t tcp_rx_cq_data(const struct tcp_conn *conn);
+/* The current frame has been delivered: acknowledge it if it asked for that. */
+void tcp_rx_delivered(struct tcp_conn *conn);
+/* The peer broke the protocol: log what, end the connection. */
+void tcp_rx_broken(struct tcp_conn *conn, const char *what);
+/* A message arrived for a receive that had been taken out of the queue. got: bytes put into it; the rest did not fit. src and the rest
+ * describe the message. Gives rx back unless it is a multi-receive with room. */
+struct tcp_msg {
+	uint64_t tag, data, len;
+	fi_addr_t src;
+	bool tagged, has_data;
+};
+void tcp_rx_finish(struct tcp_ep *ep, struct tcp_rx *rx, const struct tcp_msg *msg, uint8_t *start, int err, int prov_errno,
+		   const char *text);
+/* Room for a message in a posted receive: bytes it will take, and where (a multi-receive gives up that part of its buffer). Takes it out of the queue
+ * when it is used up. */
+uint64_t tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct iovec *iov, uint32_t *iov_cnt);
+/* The posted receive for a message from conn, or NULL. */
+struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag);
+/* A new unexpected or announced message, in the queue. NULL: no memory, the connection has been ended. */
+struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);
+void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp);
+
+/* ---- rma.c: headers are complete and checked for shape ---- */
+
+void tcp_rma_write(struct tcp_conn *conn);
+void tcp_rma_read_req(struct tcp_conn *conn);
+void tcp_rma_read_rsp(struct tcp_conn *conn);
+void tcp_rma_read_err(struct tcp_conn *conn);
+/* May a read response that has waited still be sent? False if its region was closed meanwhile. */
+bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx);
+
+/* ---- rndv.c ---- */
+
+void tcp_rndv_rts(struct tcp_conn *conn);
+void tcp_rndv_cts(struct tcp_conn *conn);
+void tcp_rndv_data(struct tcp_conn *conn);
+/* Turn a queued send into an announcement of it. False: no memory or too many; it stays as it was. */
+bool tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx);
+/* A receive takes an announced message: ask for the data. */
+void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp, struct tcp_rx *rx);
+/* Nobody wants it: let the sender complete. */
+void tcp_rndv_discard(struct tcp_conn *conn, struct tcp_unexp *unexp);
+
+#endif

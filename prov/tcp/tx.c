@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What leaves a connection. Engine lock held by all but tcp_submit(), which takes it.
+ *
+ *   tcp_submit -> txq -flush-> socket -> done
+ *                                 \-> ack_wait, read_wait, rts -> done
+ *
+ * The first send after a pass goes out at once. Small ones behind it, within the same pass and with a completion for which the caller has to
+ * come back, wait for the next pass (or until they are many) and then share one system call. What has no completion never waits, unless
+ * FI_MORE says that more will follow.
+ *
+ * A frame is made as upstream knows it; what depends on the peer (acknowledged writes, credit, announcing) is decided by tx_prepare()
+ * once the stream is up.
+ */
+#include "tcp/stream.h"
+#include <errno.h>
+#include <string.h>
+#include "tcp/tcp.h"
+
+#define TX_COPY_MAX	512	/* a frame up to this many bytes is copied together, so that many make one iov entry */
+#define TX_IOV_MAX	64	/* iov entries in one call */
+#define TX_HOLD_MAX	(32 * 1024)	/* bytes held back for the next pass, then they go */
+
+static const uint8_t wire_op[] = {
+	[FAB_OP_SEND] = TCP_WIRE_MSG,
+	[FAB_OP_TSEND] = TCP_WIRE_TAG,
+	[FAB_OP_WRITE] = TCP_WIRE_WRITE,
+	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
+};
+
+/* Completion levels that the peer has to confirm (fi_endpoint(3)). */
+#define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
+
+/* Write the header of an operation with len bytes of payload to buf, all but the frame id. Returns its length. */
+static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
+{
+	struct tcp_hdr *hdr = buf;
+	uint8_t *pos = (uint8_t *) (hdr + 1);
+
+	*hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = wire_op[op->code] };
+	if (op->flags & FI_REMOTE_CQ_DATA) {
+		hdr->flags = TCP_FLAG_CQ_DATA;
+		memcpy(pos, &op->data, sizeof(op->data));
+		pos += sizeof(op->data);
+	}
+	if (op->code == FAB_OP_TSEND) {
+		memcpy(pos, &op->tag, sizeof(op->tag));
+		pos += sizeof(op->tag);
+	} else if (op->code != FAB_OP_SEND) {
+		/* fi_rma_iov and tcp_rma_iov are the same three words */
+		memcpy(pos, op->rma, op->rma_cnt * sizeof(struct tcp_rma_iov));
+		pos += op->rma_cnt * sizeof(struct tcp_rma_iov);
+		hdr->rma_iov_cnt = op->rma_cnt;
+	}
+	if (op->code != FAB_OP_READ && (op->flags & TX_CONFIRM))
+		hdr->flags |= op->flags & FI_COMMIT_COMPLETE ? TCP_FLAG_COMMIT : TCP_FLAG_DELIVERY;
+	hdr->hdr_size = pos - (uint8_t *) buf;
+	hdr->size = hdr->hdr_size + (op->code == FAB_OP_READ ? 0 : len);
+	return hdr->hdr_size;
+}
+
+/* ---- completion ---- */
+
+static void tx_free(struct tcp_tx *tx)
+{
+	struct tcp_ep *ep = tx->conn->ep;
+
+	if (tx->code != FAB_OP_MAX)
+		ep->tx_cnt--;
+	fab_pool_put(&ep->tx_pool, tx);
+}
+
+void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text)
+{
+	struct fab_ep *ep = &tx->conn->ep->base;
+
+	if (tx->code != FAB_OP_MAX) {
+		struct fab_comp comp = {
+			.context = tx->context, .flags = fab_op_desc[tx->code].cq_flags, .len = tx->len,
+			.data = tx->data, .tag = tx->tag, .src = FI_ADDR_NOTAVAIL,
+		};
+
+		if (err)
+			fab_ep_fail(ep, tx->code, &comp, &(struct fab_cq_fail) { .err = err,
+				    .prov_errno = prov_errno, .text = text });
+		else
+			fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
+	}
+	tx_free(tx);
+}
+
+static void tx_fail_list(struct fab_list *list, int err, int prov_errno, const char *text)
+{
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(list)))
+		tcp_tx_done(fab_container(link, struct tcp_tx, link), err, prov_errno, text);
+}
+
+void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
+{
+	struct fab_list *link, *next;
+
+	/* an announcement that has not left is in txq and in rts: once is enough */
+	fab_list_for_each_safe(&conn->txq, link, next) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (tx->hdr.op == TCP_WIRE_XRTS)
+			fab_list_remove(link);
+	}
+	tx_fail_list(&conn->ack_wait, err, prov_errno, text);
+	tx_fail_list(&conn->read_wait, err, prov_errno, text);
+	for (uint32_t id = 0; conn->rts.cnt; id++) {
+		struct tcp_tx *tx = tcp_idmap_del(&conn->rts, id);
+
+		if (tx)
+			tcp_tx_done(tx, err, prov_errno, text);
+	}
+	tx_fail_list(&conn->txq, err, prov_errno, text);
+	conn->txq_len = 0;
+}
+
+bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
+{
+	struct fab_list *link;
+
+	for (; cnt; cnt--) {
+		link = fab_list_pop_front(&conn->ack_wait);
+		if (!link)
+			return false;
+		tcp_tx_done(fab_container(link, struct tcp_tx, link), 0, 0, NULL);
+	}
+	if (err) {
+		link = fab_list_pop_front(&conn->ack_wait);
+		if (!link)
+			return false;
+		tcp_tx_done(fab_container(link, struct tcp_tx, link), err, err, "refused by the target");
+	}
+	return true;
+}
+
+/* All of a frame is with the kernel. */
+static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	conn->txq_len -= tx->size;
+	fab_list_remove(&tx->link);
+	switch (tx->hdr.op) {
+	case TCP_WIRE_READ_REQ:
+		fab_list_add_tail(&conn->read_wait, &tx->link);
+		break;
+	case TCP_WIRE_XRTS:
+		break;
+	default:
+		if (tx->want_ack)
+			fab_list_add_tail(&conn->ack_wait, &tx->link);
+		else
+			tcp_tx_done(tx, 0, 0, NULL);
+	}
+}
+
+/* ---- sending what is queued ---- */
+
+/* Where to send from, being put together for one call. */
+struct tx_batch {
+	struct iovec iov[TX_IOV_MAX];
+	uint32_t iov_cnt;
+	uint32_t copied;		/* bytes of tx_staging used */
+	uint64_t len;
+	uint8_t *staging;
+};
+
+static void batch_add(struct tx_batch *batch, void *base, size_t len)
+{
+	batch->iov[batch->iov_cnt++] = (struct iovec) { base, len };
+	batch->len += len;
+}
+
+/* Room at the end of what was copied so far, as part of the last iov if that ends there. */
+static uint8_t *batch_copy_room(struct tx_batch *batch, size_t len)
+{
+	uint8_t *pos = batch->staging + batch->copied;
+	struct iovec *last = batch->iov_cnt ? &batch->iov[batch->iov_cnt - 1] : NULL;
+
+	batch->copied += len;
+	if (last && (uint8_t *) last->iov_base + last->iov_len == pos) {
+		last->iov_len += len;
+		batch->len += len;
+	} else {
+		batch_add(batch, pos, len);
+	}
+	return pos;
+}
+
+/* The parts of a frame from offset `sent` on: calls batch_add for each. */
+static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
+{
+	uint64_t skip = tx->sent, left = tx->size - tx->sent;
+	const struct iovec inject = { tx->inject, tx->size - tx->hdr_len };
+	const struct iovec *iov = tx->injected ? &inject : tx->iov;
+
+	if (skip < tx->hdr_len) {
+		batch_add(batch, tx->hdr_buf + skip, tx->hdr_len - skip);
+		left -= tx->hdr_len - skip;
+		skip = 0;
+	} else {
+		skip -= tx->hdr_len;
+	}
+	for (; left; iov++) {
+		size_t len = iov->iov_len > skip ? iov->iov_len - skip : 0;
+
+		if (len > left)
+			len = left;
+		if (len)
+			batch_add(batch, (uint8_t *) iov->iov_base + skip, len);
+		left -= len;
+		skip = skip > iov->iov_len ? skip - iov->iov_len : 0;
+	}
+}
+
+static void tx_copy_payload(uint8_t *to, const struct iovec *iov, uint64_t len)
+{
+	for (; len; iov++) {
+		size_t n = iov->iov_len < len ? iov->iov_len : len;
+
+		memcpy(to, iov->iov_base, n);
+		to += n;
+		len -= n;
+	}
+}
+
+/* Take as many queued frames as one call should carry. Stops at a response whose region was closed while it waited. */
+static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
+{
+	uint8_t id = conn->tx_id;
+	struct fab_list *link;
+
+	fab_list_for_each(&conn->txq, link) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX || batch->copied + TX_COPY_MAX > FAB_STAGING_LEN)
+			return;
+		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_rma_rsp_valid(conn, tx))
+			return;
+		if (!tx->sent)
+			tx->hdr.id = id++;
+		if (!tx->sent && tx->size <= TX_COPY_MAX) {
+			uint8_t *room = batch_copy_room(batch, tx->size);
+
+			memcpy(room, tx->hdr_buf, tx->hdr_len);
+			if (tx->injected)
+				memcpy(room + tx->hdr_len, tx->inject, tx->size - tx->hdr_len);
+			else
+				tx_copy_payload(room + tx->hdr_len, tx->iov, tx->size - tx->hdr_len);
+		} else {
+			batch_add_frame(batch, tx);
+		}
+	}
+}
+
+/* n bytes of the queue's front have left. */
+static void tx_advance(struct tcp_conn *conn, uint64_t n)
+{
+	while (n) {
+		struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+		uint64_t left = tx->size - tx->sent;
+
+		if (!tx->sent)
+			conn->tx_id++;
+		if (n < left) {
+			tx->sent += n;
+			return;
+		}
+		n -= left;
+		tx->sent = tx->size;
+		tx_sent(conn, tx);
+	}
+}
+
+static void tx_block(struct tcp_conn *conn)
+{
+	conn->tx_blocked = true;
+	fab_source_mod(&conn->src, conn->src.events | EPOLLOUT);
+}
+
+void tcp_tx_unblock(struct tcp_conn *conn)
+{
+	conn->tx_blocked = false;
+	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
+	tcp_tx_flush(conn);
+}
+
+/* What a failed send means for the stream. */
+static void tx_error(struct tcp_conn *conn, int err)
+{
+	tcp_conn_fail(conn, err == EPIPE ? FI_ECONNRESET : err, err, "send failed: the peer has gone or the network has");
+}
+
+void tcp_tx_flush(struct tcp_conn *conn)
+{
+	struct fab_progress *progress = conn->ep->base.progress;
+
+	while (!conn->tx_blocked && conn->state == TCP_CONN_UP && !fab_list_empty(&conn->txq)) {
+		struct tx_batch batch;
+		ssize_t n;
+
+		batch.iov_cnt = batch.copied = batch.len = 0;
+		batch.staging = tcp_staging(&progress->tx_staging);
+		if (!batch.staging) {
+			tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to send from");
+			return;
+		}
+		batch_fill(conn, &batch);
+		if (!batch.iov_cnt) {
+			tcp_conn_fail(conn, FI_EACCES, FI_EACCES, "a memory region was closed while the peer was reading it");
+			return;
+		}
+		n = batch.iov_cnt == 1 ? conn->io->send(conn, batch.iov[0].iov_base, batch.len) :
+					 conn->io->sendv(conn, batch.iov, batch.iov_cnt);
+		if (n == -EAGAIN) {
+			tx_block(conn);
+			return;
+		}
+		if (n == -EINTR)
+			continue;
+		if (n < 0) {
+			tx_error(conn, -n);
+			return;
+		}
+		tx_advance(conn, n);
+		if ((uint64_t) n < batch.len)
+			tx_block(conn);
+	}
+}
+
+/* ---- queueing ---- */
+
+/* The stream is up: settle what depends on the peer. Credits are spent in the order of the queue. */
+static void tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG;
+
+	if (conn->peer.ext && message) {
+		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
+
+		if ((tx->len > conn->peer.eager_max || cost > conn->credit) && tcp_rndv_announce(conn, tx))
+			return;
+		conn->credit -= cost < conn->credit ? cost : conn->credit;
+	}
+	if (conn->peer.ext && tx->hdr.op == TCP_WIRE_WRITE)
+		tx->hdr.flags |= TCP_FLAG_DELIVERY;
+	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
+}
+
+static void tx_append(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	if (conn->state == TCP_CONN_UP && tx->code != FAB_OP_MAX)
+		tx_prepare(conn, tx);
+	conn->txq_len += tx->size;
+	fab_list_add_tail(&conn->txq, &tx->link);
+}
+
+void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	conn->txq_len += tx->size;
+	fab_list_add_tail(&conn->txq, &tx->link);
+	tcp_tx_flush(conn);
+}
+
+void tcp_tx_start(struct tcp_conn *conn)
+{
+	struct fab_list *link;
+
+	conn->txq_len = 0;
+	fab_list_for_each(&conn->txq, link) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		tx_prepare(conn, tx);
+		conn->txq_len += tx->size;
+	}
+	tcp_tx_flush(conn);
+}
+
+struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len)
+{
+	struct tcp_tx *tx = fab_pool_get(&conn->ep->tx_pool);
+
+	if (!tx) {
+		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a control frame");
+		return NULL;
+	}
+	tx->conn = conn;
+	tx->sent = 0;
+	tx->code = FAB_OP_MAX;
+	tx->want_ack = false;
+	tx->injected = false;
+	tx->iov_cnt = 0;
+	tx->hdr_len = sizeof(tx->hdr) + extra_len;
+	tx->size = tx->hdr_len;
+	tx->hdr = (struct tcp_hdr) {
+		.version = TCP_WIRE_VERSION, .op = op, .hdr_size = tx->hdr_len, .size = tx->size,
+	};
+	if (extra_len)
+		memcpy(tx->hdr_buf + sizeof(tx->hdr), extra, extra_len);
+	return tx;
+}
+
+void tcp_tx_ack(struct tcp_conn *conn, uint32_t err)
+{
+	struct tcp_tx *tx;
+
+	if (conn->peer.ext) {
+		struct tcp_ack ack = { .cnt = conn->ack_owed, .err = err };
+
+		conn->ack_owed = 0;
+		tx = tcp_tx_control(conn, TCP_WIRE_ACK, &ack, sizeof(ack));
+		if (tx)
+			tcp_tx_queue(conn, tx);
+		return;
+	}
+	while (conn->ack_owed && conn->state == TCP_CONN_UP) {
+		conn->ack_owed--;
+		tx = tcp_tx_control(conn, TCP_WIRE_MSG, NULL, 0);
+		if (!tx)
+			return;
+		tx->hdr.op_data = TCP_OP_DATA_ACK;
+		tcp_tx_queue(conn, tx);
+	}
+}
+
+void tcp_tx_credit(struct tcp_conn *conn)
+{
+	struct tcp_credit credit = { .len = conn->credit_owed };
+	struct tcp_tx *tx = tcp_tx_control(conn, TCP_WIRE_CREDIT, &credit, sizeof(credit));
+
+	conn->credit_owed = 0;
+	if (tx)
+		tcp_tx_queue(conn, tx);
+}
+
+/* ---- submit ---- */
+
+/* Must the caller come back for this one's completion, so that it may wait for the next pass? */
+static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.cntr[fab_op_desc[op->code].cntr];
+}
+
+/* A burst is a flush that is due: something went out since the last pass. */
+static inline bool tx_in_burst(const struct tcp_conn *conn)
+{
+	return !fab_list_empty(&conn->flush.link);
+}
+
+/* Hold an operation back for the next pass? */
+static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	const struct tcp_ep *ep = conn->ep;
+
+	if (conn->txq_len + len > TX_HOLD_MAX)
+		return false;
+	if (op->flags & FI_MORE)
+		return true;
+	return tx_in_burst(conn) && len <= TX_COPY_MAX && tx_caller_returns(ep, op) && !ep->base.progress->thread_run;
+}
+
+/* Arguments that no peer could carry out. */
+static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len)
+{
+	if (op->iov_cnt > TCP_IOV_LIMIT || op->rma_cnt > TCP_RMA_IOV_MAX)
+		return -FI_EINVAL;
+	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size)
+		return -FI_EINVAL;
+	if (len > TCP_MAX_MSG_SIZE)
+		return -FI_EMSGSIZE;
+	if (op->code == FAB_OP_WRITE || op->code == FAB_OP_READ) {
+		uint64_t rma_len = 0;
+
+		for (uint32_t i = 0; i < op->rma_cnt; i++)
+			rma_len += op->rma[i].len;
+		if (!op->rma_cnt || rma_len != len)
+			return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	struct tcp_ep *ep = conn->ep;
+	struct tcp_tx *tx = fab_pool_get(&ep->tx_pool);
+
+	if (!tx)
+		return NULL;
+	ep->tx_cnt++;
+	tx->conn = conn;
+	tx->context = op->context;
+	tx->sent = 0;
+	tx->len = len;
+	tx->tag = op->tag;
+	tx->data = op->data;
+	tx->code = op->code;
+	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
+	tx->want_ack = false;
+	tx->hdr_len = tx_encode(op, len, &tx->hdr);
+	tx->size = tx->hdr.size;
+	tx->injected = (op->flags & FI_INJECT) && op->code != FAB_OP_READ;
+	tx->iov_cnt = op->iov_cnt;
+	if (tx->injected)
+		tx_copy_payload(tx->inject, op->iov, len);
+	else
+		memcpy(tx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	return tx;
+}
+
+static int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_progress *progress = ep->base.progress;
+	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
+	struct tcp_conn *conn;
+	struct tcp_tx *tx;
+	bool hold;
+	int ret;
+
+	if (!ep->base.enabled || ep->closing)
+		return -FI_EOPBADSTATE;
+	ret = tx_check(ep, op, len);
+	if (ret)
+		return ret;
+	ret = tcp_ep_conn(ep, op->addr, &conn);
+	if (ret)
+		return ret;
+	if (conn->state == TCP_CONN_DOWN)
+		return -FI_ENOTCONN;
+	if (ep->tx_cnt >= ep->tx_size)
+		return -FI_EAGAIN;
+	tx = tx_alloc(conn, op, len);
+	if (!tx)
+		return -FI_ENOMEM;
+
+	hold = tx_hold(conn, op, len);
+	tx_append(conn, tx);
+	if (conn->state != TCP_CONN_UP)
+		return 0;
+	if (!hold)
+		tcp_tx_flush(conn);
+	/* what follows in this pass is a burst; a progress thread knows no passes of the caller's, so there only what is held */
+	if (conn->state == TCP_CONN_UP && (hold || !progress->thread_run))
+		fab_progress_flush_later(progress, &conn->flush);
+	return 0;
+}
+
+ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_progress *progress = ep->base.progress;
+	int ret;
+
+	fab_progress_lock(progress);
+	ret = tx_submit(ep, op);
+	fab_progress_unlock(progress);
+	return ret;
+}
+
+bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
+{
+	struct fab_list *link;
+
+	(void) ep;
+	fab_list_for_each(&conn->txq, link) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (tx->code == FAB_OP_MAX || tx->context != context || tx->sent || tx->hdr.op == TCP_WIRE_XDATA)
+			continue;
+		fab_list_remove(link);
+		conn->txq_len -= tx->size;
+		if (tx->hdr.op == TCP_WIRE_XRTS)
+			tcp_idmap_del(&conn->rts, tx->id);
+		else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_TSEND)
+			conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
+		tcp_tx_done(tx, FI_ECANCELED, FI_ECANCELED, "cancelled before any of it was sent");
+		return true;
+	}
+	return false;
+}
+
+int tcp_tx_init(struct tcp_ep *ep, const struct fi_tx_attr *attr)
+{
+	ep->tx_size = attr->size;
+	ep->tx_cnt = 0;
+	/* control frames come from here too, hence no bound: tx_size bounds operations, peers' limits the rest */
+	fab_pool_init(&ep->tx_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_tx), .chunk_cnt = 16 });
+	return 0;
+}
+
+void tcp_tx_fini(struct tcp_ep *ep)
+{
+	fab_pool_fini(&ep->tx_pool);
+}
