@@ -18,7 +18,14 @@
 #include <rdma/fabric.h>
 #include "base/list.h"
 
-#define FAB_MATCH_LINKS 4
+/* The lists that an unexpected message is on at the same time. */
+enum {
+	FAB_MATCH_TAG_SRC,
+	FAB_MATCH_TAG,
+	FAB_MATCH_SRC,
+	FAB_MATCH_ORDER,		/* of arrival: fab_match.unexp_order */
+	FAB_MATCH_LINKS
+};
 
 /* Head of a posted receive (struct fab_rx below). */
 struct fab_posted {
@@ -32,7 +39,7 @@ struct fab_posted {
 
 /* Head of an unexpected message, kept by the provider until a receive takes it. */
 struct fab_unexp {
-	struct fab_list link[FAB_MATCH_LINKS];	/* by (tag, source), by tag, by source, in order */
+	struct fab_list link[FAB_MATCH_LINKS];
 	uint64_t tag;
 	fi_addr_t src;			/* FI_ADDR_NOTAVAIL while the sender is in no AV */
 };

@@ -14,6 +14,7 @@
 #include "common/ep.h"
 #include "common/progress.h"
 #include "tcp/idmap.h"
+#include "tcp/tcp.h"
 #include "tcp/wire.h"
 
 struct tcp_ep;
@@ -58,6 +59,13 @@ enum tcp_rx_phase {
 	TCP_RX_PAYLOAD,			/* `left` bytes of payload to go to iov, then `skip` to be dropped */
 };
 
+/* Where a message goes: part of a multi-receive, or the front of a posted receive. */
+struct tcp_into {
+	struct tcp_rx *rx;		/* NULL: nowhere yet */
+	uint8_t *start;
+	uint64_t take;			/* bytes of the message that fit */
+};
+
 /* The parser's state: only what an unfinished frame needs. */
 struct tcp_rx_state {
 	enum tcp_rx_phase phase;
@@ -65,8 +73,10 @@ struct tcp_rx_state {
 	uint8_t iov_cnt, iov_cur;
 	uint64_t left, skip;
 	void (*done)(struct tcp_conn *conn);	/* payload is complete */
-	void *target;			/* what it is for: struct tcp_rx, tcp_unexp, tcp_tx (read), or NULL */
-	uint32_t mr_gen;		/* fab_mr_map.gen when a remote access was verified */
+	struct tcp_into into;		/* a message on its way into a posted receive; rx is NULL otherwise */
+	struct tcp_unexp *unexp;	/* the message being kept, or announced data, or NULL */
+	uint32_t refuse;		/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
+	uint32_t mr_gen;		/* fab_mr_map.gen when a remote write was verified */
 	struct iovec iov[TCP_IOV_LIMIT];
 	union {
 		struct tcp_hdr hdr;	/* of the current frame, host order */
@@ -99,7 +109,9 @@ struct tcp_conn {
 	struct tcp_idmap rx_rndv;	/* struct tcp_rx: matched an announcement, data to come */
 	uint32_t ack_owed;
 	uint64_t credit_owed;		/* bytes consumed and not yet told to the peer */
-	uint64_t unexp_len;		/* bytes kept for it */
+	uint64_t unexp_len;		/* bytes kept for it, TCP_CREDIT_OVERHEAD each included */
+	uint32_t announced_cnt;		/* announcements that no receive has taken */
+	uint32_t rsp_cnt;		/* read responses in txq */
 	bool rx_paused;			/* unexp_len is over the limit (peers without extension only) */
 	struct fab_list unexp;		/* struct tcp_unexp of this connection */
 	struct fab_defer defer;		/* for the owner's free */

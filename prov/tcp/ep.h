@@ -59,7 +59,6 @@ struct tcp_tx {
 	uint64_t size;			/* bytes of this frame */
 	uint64_t len;			/* bytes of the message, for the completion */
 	uint64_t tag, data;		/* likewise, for errors */
-	uint64_t off;			/* read responses: how far the initiator's buffers are filled */
 	uint32_t id;			/* in conn->rts */
 	uint8_t code;			/* enum fab_op_code; FAB_OP_MAX for control frames */
 	uint8_t hdr_len;
@@ -68,8 +67,7 @@ struct tcp_tx {
 	bool want_ack;			/* complete only when acknowledged */
 	bool local_done;		/* its success has been reported (inject complete): only an error may follow */
 	bool injected;			/* payload is in inject[] */
-	uint64_t mr_key;		/* of a read response: verified again if a region was closed meanwhile */
-	uint32_t mr_gen;
+	uint32_t mr_gen;		/* read response: when its regions (kept behind hdr, id of them) were verified */
 	union {
 		struct tcp_hdr hdr;
 		uint8_t hdr_buf[TCP_HDR_MAX];
@@ -109,10 +107,10 @@ struct tcp_rx {
 ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op);
 /* Cancel the oldest posted receive with this context. True if found: its error completion (FI_ECANCELED) is written. Lock held. */
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context);
-/* Complete every posted receive with err (positive), drop every unexpected message. Lock held; for close and MSG shutdown. */
+/* Complete every posted receive with err (positive). Lock held; for close and MSG shutdown. */
 void tcp_rx_flush(struct tcp_ep *ep, int err);
 int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr);	/* 0 or -FI_ENOMEM */
-void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx);
+void tcp_rx_ctx_fini(struct tcp_ep *ep);	/* drops unexpected messages; every receive has been flushed */
 int tcp_tx_init(struct tcp_ep *ep, const struct fi_tx_attr *attr);		/* tx_pool; 0 or -FI_ENOMEM */
 void tcp_tx_fini(struct tcp_ep *ep);
 

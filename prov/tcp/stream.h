@@ -20,18 +20,17 @@ static inline uint8_t *tcp_staging(uint8_t **staging)
 
 /*
  * A message on its way in that is not simply flowing into a posted receive: unexpected, or announced. Lives from its first header until a
- * receive has taken it. Small ones come from ctx->unexp_pool with room for FAB_UNEXP_SMALL bytes; buf of larger ones is malloc'd.
+ * receive has taken it. Small ones come from ctx->unexp_pool with room for TCP_UNEXP_SMALL bytes; buf of larger ones is malloc'd.
  */
-#define TCP_UNEXP_SMALL		192
+#define TCP_UNEXP_SMALL		192	/* bytes */
 
 struct tcp_unexp {
 	struct fab_unexp match;		/* linked while no receive has taken it */
 	struct fab_list link;		/* in conn->unexp while conn is not NULL */
 	struct tcp_conn *conn;		/* where it comes from; NULL once that is down (only complete ones outlive it) */
-	struct tcp_rx *rx;		/* the receive that took it before all of it was here, or NULL */
+	struct tcp_into into;		/* the receive that took it before all of it was here; rx is NULL otherwise */
 	uint64_t tag, data;
 	uint64_t len;			/* bytes of the message */
-	fi_addr_t src;			/* as known when it was taken */
 	uint32_t rts_id;		/* announced: the sender's id */
 	bool tagged;
 	bool has_data;			/* FI_REMOTE_CQ_DATA */
@@ -74,34 +73,42 @@ void tcp_tx_credit(struct tcp_conn *conn);
 bool tcp_rx_poll(struct fab_source *src);
 /* The connection ends: give up the frame in progress, and announcements. */
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* Payload of the current frame goes to rx.iov (already set, holding `left` bytes), then `skip` bytes nowhere; then done. */
-void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void *target, void (*done)(struct tcp_conn *conn));
-/* Aim rx.iov at the first len bytes of iov. */
+/* Payload of the current frame goes to rx.iov (aimed already, at `left` bytes), then `skip` bytes nowhere; then done. */
+void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*done)(struct tcp_conn *conn));
+/* Aim the parser's iov at the first len bytes of iov. */
 void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len);
+void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct tcp_into *into);
 /* Bytes of header behind the base header, after the CQ data if there is any. */
 const void *tcp_rx_extra(const struct tcp_conn *conn);
 /* CQ data of the current frame; 0 if there is none. */
 uint64_t tcp_rx_cq_data(const struct tcp_conn *conn);
-/* The current frame has been delivered: acknowledge it if it asked for that. */
+/* The current frame has been delivered: acknowledge it, after this read, if it asked for that. */
 void tcp_rx_delivered(struct tcp_conn *conn);
 /* The peer broke the protocol: log what, end the connection. */
 void tcp_rx_broken(struct tcp_conn *conn, const char *what);
-/* A message arrived for a receive that had been taken out of the queue. got: bytes put into it; the rest did not fit. src and the rest
- * describe the message. Gives rx back unless it is a multi-receive with room. */
+
+/* What a message says of itself. */
 struct tcp_msg {
 	uint64_t tag, data, len;
 	fi_addr_t src;
 	bool tagged, has_data;
 };
-void tcp_rx_finish(struct tcp_ep *ep, struct tcp_rx *rx, const struct tcp_msg *msg, uint8_t *start, int err, int prov_errno,
-		   const char *text);
-/* Room for a message in a posted receive: bytes it will take, and where (a multi-receive gives up that part of its buffer). Takes it out of the queue
- * when it is used up. */
-uint64_t tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct iovec *iov, uint32_t *iov_cnt);
+/* Take room for a message of len bytes in a posted receive: all of it, or the next part of a multi-receive. It leaves the queue when it is
+ * used up: then false, and it may be gone after tcp_rx_finish(), which follows in any case. */
+bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp_into *into);
+/* The message for which room was taken is in place, or will never be (fail, whose err is then reported). A message longer than the room
+ * is FI_ETRUNC. Gives the receive back if nothing more can come to it. */
+void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg, const struct fab_cq_fail *fail);
 /* The posted receive for a message from conn, or NULL. */
 struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag);
-/* A new unexpected or announced message, in the queue. NULL: no memory, the connection has been ended. */
+/* A new unexpected or announced message, in the queue. NULL: the connection has been ended, for lack of memory or since the peer sends more than
+ * it was told it may. */
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);
+/* A receive takes a message that is in the queue. True if the receive is still posted, for more (multi-receive). */
+bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *rx);
+/* What it says of itself, with the source as known now. */
+struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp);
+/* Taken or dropped: gives its memory back, and the peer its credit. Not in the queue any more. */
 void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp);
 
 /* ---- rma.c: headers are complete and checked for shape ---- */
@@ -110,8 +117,10 @@ void tcp_rma_write(struct tcp_conn *conn);
 void tcp_rma_read_req(struct tcp_conn *conn);
 void tcp_rma_read_rsp(struct tcp_conn *conn);
 void tcp_rma_read_err(struct tcp_conn *conn);
-/* May a read response that has waited still be sent? False if its region was closed meanwhile. */
+/* May a read response that has waited still be sent? False if a region of it was closed meanwhile. */
 bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx);
+/* A read response has left: count it. */
+void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx);
 
 /* ---- rndv.c ---- */
 
@@ -120,9 +129,7 @@ void tcp_rndv_cts(struct tcp_conn *conn);
 void tcp_rndv_data(struct tcp_conn *conn);
 /* Turn a queued send into an announcement of it. False: no memory or too many; it stays as it was. */
 bool tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx);
-/* A receive takes an announced message: ask for the data. */
-void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp, struct tcp_rx *rx);
-/* Nobody wants it: let the sender complete. */
-void tcp_rndv_discard(struct tcp_conn *conn, struct tcp_unexp *unexp);
+/* A receive has taken an announced message (unexp->into is set): ask for the data. */
+void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
 
 #endif

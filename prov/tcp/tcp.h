@@ -17,6 +17,7 @@
 #define TCP_EAGER_MAX		(32 * 1024)	/* bytes; longer messages are announced */
 #define TCP_CREDIT		(256 * 1024)	/* bytes kept for unexpected messages of one peer that speaks our extension */
 #define TCP_UNEXP_MAX		(64UL << 20)	/* bytes kept for a peer that does not; past it its socket waits */
+#define TCP_MIN_MULTI_RECV 64	/* bytes: FI_OPT_MIN_MULTI_RECV until set */
 #define TCP_MAX_MSG_SIZE	(1UL << 40)	/* bytes */
 #define TCP_CONNECT_TIMEOUT_MS	30000
 

@@ -15,6 +15,7 @@
 #include "tcp/stream.h"
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include "tcp/tcp.h"
 
 #define TX_COPY_MAX	512	/* a frame up to this many bytes is copied together, so that many make one iov entry */
@@ -149,6 +150,10 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 		fab_list_add_tail(&conn->read_wait, &tx->link);
 		break;
 	case TCP_WIRE_XRTS:
+		break;
+	case TCP_WIRE_READ_RSP:
+		tcp_rma_served(conn, tx);
+		tcp_tx_done(tx, 0, 0, NULL);
 		break;
 	default:
 		if (tx->want_ack)
@@ -289,10 +294,17 @@ void tcp_tx_unblock(struct tcp_conn *conn)
 	tcp_tx_flush(conn);
 }
 
-/* What a failed send means for the stream. */
+/*
+ * What a failed send means for the stream. Where the peer has gone, what it sent before is still to be read: stop sending, and let the
+ * receive side come to the end by itself (the socket stays readable until it does).
+ */
 static void tx_error(struct tcp_conn *conn, int err)
 {
-	tcp_conn_fail(conn, err == EPIPE ? FI_ECONNRESET : err, err, "send failed: the peer has gone or the network has");
+	if (err == EPIPE || err == ECONNRESET) {
+		conn->tx_blocked = true;
+		return;
+	}
+	tcp_conn_fail(conn, err, err, "send failed");
 }
 
 void tcp_tx_flush(struct tcp_conn *conn)

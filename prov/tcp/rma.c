@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Remote memory access at the target, and its answers at the initiator. Engine lock held.
+ *
+ * A peer names keys and addresses; fab_mr_verify() decides. A refused access is one error completion at an initiator that speaks our
+ * extension (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR) and the stream goes on; upstream has no such frame and its connection
+ * ends, as it would with upstream as the target.
+ */
+#include "tcp/stream.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "tcp/tcp.h"
+
+#define RSP_MAX		TCP_IDMAP_MAX	/* read responses queued for one peer: more is an attack */
+
+/* Verify cnt regions for access, pieces into iov (TCP_IOV_LIMIT slots). 0 or -FI_E*. */
+static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_t cnt, uint64_t access,
+		      struct iovec *iov, uint32_t *iov_cnt)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t slots = TCP_IOV_LIMIT - used;
+		struct fab_mr *mr;
+		int ret;
+
+		ret = fab_mr_verify(&conn->ep->base.domain->mr_map, rma[i].key, rma[i].addr, rma[i].len, access,
+				    iov + used, &slots, &mr);
+		if (ret) {
+			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64 " with key 0x%" PRIx64
+				 ": %s\n", access == FI_REMOTE_READ ? "read" : "write", rma[i].len, rma[i].addr, rma[i].key,
+				 fi_strerror(-ret));
+			return ret;
+		}
+		used += slots;
+	}
+	*iov_cnt = used;
+	return 0;
+}
+
+/* The targets that the current header names; false if they do not add up to len. */
+static bool rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *len)
+{
+	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
+
+	memcpy(rma, tcp_rx_extra(conn), cnt * sizeof(*rma));
+	*len = 0;
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (rma[i].len > TCP_MAX_MSG_SIZE)
+			return false;
+		*len += rma[i].len;
+	}
+	return true;
+}
+
+/* ---- target of writes ---- */
+
+static void write_done(struct tcp_conn *conn)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	bool has_data = hdr->flags & TCP_FLAG_CQ_DATA;
+	struct fab_comp comp = {
+		.flags = fab_op_desc[FAB_OP_REMOTE_WRITE].cq_flags | (has_data ? FI_REMOTE_CQ_DATA : 0),
+		.len = hdr->size - hdr->hdr_size, .data = tcp_rx_cq_data(conn),
+		.src = conn->ep->want_src ? conn->fi_addr : FI_ADDR_NOTAVAIL,
+	};
+
+	if (conn->rx.refuse) {
+		if (conn->peer.ext && (hdr->flags & TCP_FLAG_WANT_ACK))
+			tcp_tx_ack(conn, conn->rx.refuse);
+		else
+			tcp_conn_fail(conn, FI_EACCES, conn->rx.refuse, "a remote write that is not allowed");
+		return;
+	}
+	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.rx_cq);
+	tcp_rx_delivered(conn);
+}
+
+void tcp_rma_write(struct tcp_conn *conn)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	struct iovec iov[TCP_IOV_LIMIT];
+	uint64_t len;
+	uint32_t cnt;
+	int ret;
+
+	if (!rma_targets(conn, rma, &len) || len != rx->hdr.size - rx->hdr.hdr_size) {
+		tcp_rx_broken(conn, "write of another length than its targets");
+		return;
+	}
+	ret = rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, iov, &cnt);
+	rx->refuse = -ret;
+	if (ret) {
+		tcp_rx_expect(conn, 0, len, write_done);
+		return;
+	}
+	rx->mr_gen = conn->ep->base.domain->mr_map.gen;
+	tcp_rx_aim(rx, iov, cnt, len);
+	tcp_rx_expect(conn, len, 0, write_done);
+}
+
+/* ---- target of reads ---- */
+
+/* The regions that a response reads from stay behind its header, which ends before them, for tcp_rma_rsp_valid(). */
+static struct tcp_rma_iov *rsp_regions(struct tcp_tx *tx)
+{
+	return (struct tcp_rma_iov *) (tx->hdr_buf + sizeof(struct tcp_hdr));
+}
+
+static int rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	uint32_t cnt;
+	int ret;
+
+	ret = rma_verify(conn, rsp_regions(tx), tx->id, FI_REMOTE_READ, tx->iov, &cnt);
+	if (ret)
+		return ret;
+	tx->iov_cnt = cnt;
+	tx->mr_gen = conn->ep->base.domain->mr_map.gen;
+	return 0;
+}
+
+bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	return tx->mr_gen == conn->ep->base.domain->mr_map.gen || !rsp_verify(conn, tx);
+}
+
+static void read_refuse(struct tcp_conn *conn, int err)
+{
+	struct tcp_read_err answer = { .err = err };
+	struct tcp_tx *tx;
+
+	if (!conn->peer.ext) {
+		tcp_conn_fail(conn, FI_EACCES, err, "a remote read that is not allowed");
+		return;
+	}
+	tx = tcp_tx_control(conn, TCP_WIRE_READ_ERR, &answer, sizeof(answer));
+	if (tx)
+		tcp_tx_queue(conn, tx);
+}
+
+void tcp_rma_read_req(struct tcp_conn *conn)
+{
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
+	struct tcp_tx *tx;
+	uint64_t len;
+	int ret;
+
+	if (!rma_targets(conn, rma, &len) || conn->rsp_cnt >= RSP_MAX) {
+		tcp_rx_broken(conn, "read too long, or too many of them");
+		return;
+	}
+	tx = tcp_tx_control(conn, TCP_WIRE_READ_RSP, NULL, 0);
+	if (!tx)
+		return;
+	memcpy(rsp_regions(tx), rma, cnt * sizeof(*rma));
+	tx->id = cnt;
+	tx->len = len;
+	ret = rsp_verify(conn, tx);
+	if (ret) {
+		tcp_tx_done(tx, 0, 0, NULL);
+		read_refuse(conn, -ret);
+		return;
+	}
+	tx->size += len;
+	tx->hdr.size = tx->size;
+	conn->rsp_cnt++;
+	tcp_tx_queue(conn, tx);
+}
+
+void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	struct fab_comp comp = { .flags = fab_op_desc[FAB_OP_REMOTE_READ].cq_flags, .len = tx->len };
+
+	conn->rsp_cnt--;
+	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_READ, &comp, false);
+}
+
+/* ---- initiator of reads: answers come in the order of requests ---- */
+
+static void read_done(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_container(fab_list_pop_front(&conn->read_wait), struct tcp_tx, link);
+
+	tcp_tx_done(tx, 0, 0, NULL);
+}
+
+void tcp_rma_read_rsp(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
+	uint64_t len = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
+
+	if (!tx || tx->len != len) {
+		tcp_rx_broken(conn, "answer to a read that was not asked for");
+		return;
+	}
+	tcp_rx_aim(&conn->rx, tx->iov, tx->iov_cnt, len);
+	tcp_rx_expect(conn, len, 0, read_done);
+}
+
+void tcp_rma_read_err(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
+	struct tcp_read_err answer;
+
+	memcpy(&answer, tcp_rx_extra(conn), sizeof(answer));
+	if (!tx || !answer.err) {
+		tcp_rx_broken(conn, "refusal of a read that was not asked for");
+		return;
+	}
+	fab_list_remove(&tx->link);
+	tcp_tx_done(tx, answer.err, answer.err, "refused by the target");
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages that ask first: long ones, and those for which the peer has given no credit. Both sides, engine lock held.
+ *
+ *   sender                         receiver
+ *   announce --XRTS(tag, len, id)--> match, or keep the announcement (its place in the order) until a receive takes it
+ *            <--XCTS(id, rx_id, n)-- take: n bytes at most fit
+ *   data     --XDATA(rx_id), n bytes--> straight into the receive
+ *
+ * n == 0: no data follows, both sides are done.
+ */
+#include "tcp/stream.h"
+#include <string.h>
+#include "tcp/tcp.h"
+
+/* ---- sender ---- */
+
+bool tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	struct tcp_rts rts = { .tag = tx->code == FAB_OP_TSEND ? tx->tag : 0, .len = tx->len };
+	uint8_t *pos = tx->hdr_buf + sizeof(tx->hdr);
+
+	if (tcp_idmap_add(&conn->rts, tx, &tx->id))
+		return false;
+	rts.id = tx->id;
+	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)
+		pos += sizeof(uint64_t);	/* stays where it is */
+	memcpy(pos, &rts, sizeof(rts));
+	tx->hdr.op = TCP_WIRE_XRTS;
+	tx->hdr.op_data = tx->code == FAB_OP_TSEND;
+	tx->hdr_len = pos + sizeof(rts) - tx->hdr_buf;
+	tx->hdr.hdr_size = tx->hdr_len;
+	tx->size = tx->hdr.size = tx->hdr_len;
+	return true;
+}
+
+void tcp_rndv_cts(struct tcp_conn *conn)
+{
+	struct tcp_cts cts;
+	struct tcp_tx *tx;
+
+	memcpy(&cts, tcp_rx_extra(conn), sizeof(cts));
+	tx = tcp_idmap_get(&conn->rts, cts.id);
+	if (!tx || tx->sent < tx->size || cts.len > tx->len) {
+		tcp_rx_broken(conn, "go-ahead for a message that was not announced");
+		return;
+	}
+	tcp_idmap_del(&conn->rts, cts.id);
+	if (!cts.len) {
+		tcp_tx_done(tx, 0, 0, NULL);
+		return;
+	}
+	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
+	tx->hdr.flags &= TCP_FLAG_WANT_ACK;
+	tx->hdr.op = TCP_WIRE_XDATA;
+	tx->hdr.op_data = 0;
+	tx->hdr_len = sizeof(tx->hdr) + sizeof(struct tcp_xdata);
+	tx->hdr.hdr_size = tx->hdr_len;
+	tx->size = tx->hdr.size = tx->hdr_len + cts.len;
+	memcpy(tx->hdr_buf + sizeof(tx->hdr), &(struct tcp_xdata) { .rx_id = cts.rx_id }, sizeof(struct tcp_xdata));
+	tx->sent = 0;
+	tcp_tx_queue(conn, tx);
+}
+
+/* ---- receiver ---- */
+
+void tcp_rndv_rts(struct tcp_conn *conn)
+{
+	struct tcp_msg msg = {
+		.tagged = conn->rx.hdr.op_data, .has_data = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA,
+		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr,
+	};
+	struct tcp_unexp *unexp;
+	struct tcp_rts rts;
+	struct tcp_rx *rx;
+
+	memcpy(&rts, tcp_rx_extra(conn), sizeof(rts));
+	if (rts.len > TCP_MAX_MSG_SIZE) {
+		tcp_rx_broken(conn, "announcement of a message that is too long");
+		return;
+	}
+	msg.tag = msg.tagged ? rts.tag : 0;
+	msg.len = rts.len;
+	rx = tcp_rx_find(conn, msg.tagged, msg.tag);
+	unexp = tcp_unexp_new(conn, &msg, true);
+	if (!unexp)
+		return;
+	unexp->rts_id = rts.id;
+	if (rx)
+		tcp_unexp_take(conn->ep, unexp, rx);
+}
+
+static void data_finish(struct tcp_conn *conn, struct tcp_unexp *unexp)
+{
+	struct tcp_msg msg = tcp_unexp_msg(unexp);
+
+	tcp_rx_finish(conn->ep, &unexp->into, &msg, NULL);
+	tcp_unexp_free(conn->ep, unexp);
+}
+
+void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
+{
+	struct tcp_cts cts = { .id = unexp->rts_id, .len = unexp->into.take };
+	struct tcp_tx *tx;
+
+	if (cts.len && tcp_idmap_add(&conn->rx_rndv, unexp, &cts.rx_id)) {
+		tcp_conn_fail(conn, FI_ENOMEM, FI_ENOMEM, "no memory, or too many long messages at once");
+		return;
+	}
+	tx = tcp_tx_control(conn, TCP_WIRE_XCTS, &cts, sizeof(cts));
+	if (!tx)
+		return;
+	if (!cts.len)
+		data_finish(conn, unexp);
+	tcp_tx_queue(conn, tx);
+}
+
+static void data_done(struct tcp_conn *conn)
+{
+	struct tcp_unexp *unexp = conn->rx.unexp;
+
+	conn->rx.unexp = NULL;
+	data_finish(conn, unexp);
+	tcp_rx_delivered(conn);
+}
+
+void tcp_rndv_data(struct tcp_conn *conn)
+{
+	uint64_t len = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
+	struct tcp_unexp *unexp;
+	struct tcp_xdata xdata;
+
+	memcpy(&xdata, tcp_rx_extra(conn), sizeof(xdata));
+	unexp = tcp_idmap_get(&conn->rx_rndv, xdata.rx_id);
+	if (!unexp || unexp->into.take != len) {
+		tcp_rx_broken(conn, "data that was not asked for");
+		return;
+	}
+	tcp_idmap_del(&conn->rx_rndv, xdata.rx_id);
+	conn->rx.unexp = unexp;
+	tcp_rx_aim_into(&conn->rx, &unexp->into);
+	tcp_rx_expect(conn, len, 0, data_done);
+}
