@@ -3,7 +3,8 @@
  * Life and death of a connection. Engine lock held; nothing blocks.
  *
  * Who may still hold a pointer once tcp_conn_down() has run: epoll events of this pass (hence the owner frees through
- * fab_progress_defer), complete unexpected messages (they forget the connection here), nobody else - every operation has been completed.
+ * fab_progress_defer), complete unexpected messages (they forget the connection here), nobody else - every operation
+ * has been completed.
  */
 #include "tcp/stream.h"
 #include <errno.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connection: one stream of frames to one peer, the same for MSG and RDM endpoints (doc/design.md, 7.1). It owns a send queue and a
- * parser. Who opened it, and what its end means, is its owner's business (struct tcp_conn_owner).
+ * A connection: one stream of frames to one peer, the same for MSG and RDM endpoints (doc/design.md, 7.1). It owns a
+ * send queue and a parser. Who opened it, and what its end means, is its owner's business (struct tcp_conn_owner).
  *
- *   tcp_conn_init -> IDLE --operations may be queued--> tcp_conn_start -> UP -> tcp_conn_down -> DOWN -> freed by the owner
+ * tcp_conn_init -> IDLE --operations may be queued--> tcp_conn_start -> UP -> tcp_conn_down -> DOWN -> freed by the
+ * owner
  *
- * All calls want the engine lock of conn->ep. Files: conn.c life and failure, tx.c what leaves, rx.c what arrives, rma.c, rndv.c; io_sock.c
- * moves the bytes.
+ * All calls want the engine lock of conn->ep. Files: conn.c life and failure, tx.c what leaves, rx.c what arrives,
+ * rma.c, rndv.c; io_sock.c moves the bytes.
  */
 #ifndef TCP_CONN_H
 #define TCP_CONN_H
@@ -39,8 +40,9 @@ struct tcp_hello {
 
 /* Told by the connection to who opened it. Called with the engine lock held. */
 struct tcp_conn_owner {
-	/* The stream has ended: err is 0 (the peer closed in good order) or a positive FI_E*. All operations of the connection have been
-	 * completed by now. The owner may free the connection (through fab_progress_defer) or start over. */
+	/* The stream has ended: err is 0 (the peer closed in good order) or a positive FI_E*. All operations of the
+	 * connection have been completed by now. The owner may free the connection (through fab_progress_defer) or
+	 * start over. */
 	void (*down)(struct tcp_conn *conn, int err);
 };
 
@@ -75,7 +77,8 @@ struct tcp_rx_state {
 	void (*done)(struct tcp_conn *conn);	/* payload is complete */
 	struct tcp_into into;		/* a message on its way into a posted receive; rx is NULL otherwise */
 	struct tcp_unexp *unexp;	/* the message being kept, or announced data, or NULL */
-	uint32_t refuse;		/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
+	/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
+	uint32_t refuse;
 	uint32_t mr_gen;		/* fab_mr_map.gen when a remote write was verified */
 	struct iovec iov[TCP_IOV_LIMIT];
 	union {
@@ -120,16 +123,18 @@ struct tcp_conn {
 /* Prepare; no descriptor yet. Operations may be queued at once (tcp_submit) and leave when it starts. */
 void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner);
 /*
- * The handshake is done: take over the non-blocking socket fd and what the peer said of itself. Adds it to the engine, sends what is queued.
- * 0, or -errno when the engine cannot take it (fd stays the caller's).
+ * The handshake is done: take over the non-blocking socket fd and what the peer said of itself. Adds it to the
+ * engine, sends what is queued. 0, or -errno when the engine cannot take it (fd stays the caller's).
  */
 int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
 /*
- * End it: close the socket, complete every operation in error - err is a positive FI_E* (0: FI_ECANCELED to the operations), prov_errno the cause, text
- * names both ends or is NULL - give receives that were being filled their error, forget announcements, then tell the owner. Idempotent.
+ * End it: close the socket, complete every operation in error - err is a positive FI_E* (0: FI_ECANCELED to the
+ * operations), prov_errno the cause, text names both ends or is NULL - give receives that were being filled their
+ * error, forget announcements, then tell the owner. Idempotent.
  */
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* Send what can be sent now without waiting; true if nothing is left to send (for fi_close's bounded flush and fi_shutdown). */
+/* Send what can be sent now without waiting; true if nothing is left to send (for fi_close's bounded flush and
+ * fi_shutdown). */
 bool tcp_conn_flush(struct tcp_conn *conn);
 /* The peer has become known, or unknown, to the AV: index its unexpected messages anew. */
 void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A tcp endpoint, MSG or RDM. The two differ in where a connection comes from: a MSG endpoint has one, made by fi_connect or
- * fi_accept (cm.c); an RDM endpoint has a listener and a peer table that opens them on demand (peer.c). All else is the same.
+ * A tcp endpoint, MSG or RDM. The two differ in where a connection comes from: a MSG endpoint has one, made by
+ * fi_connect or fi_accept (cm.c); an RDM endpoint has a listener and a peer table that opens them on demand
+ * (peer.c). All else is the same.
  *
  * Guarded by base.progress's lock, except what open fixes.
  */
@@ -16,14 +17,14 @@
 struct tcp_cm;				/* cm.h: the handshake of a MSG endpoint or a peer */
 struct tcp_peer_table;			/* peer.h */
 
-/* Posted receives and unexpected messages of an endpoint. Apart from it so that several may share one (shared receive contexts). */
+/* Posted receives and unexpected messages of an endpoint. Apart from it so that several may share one (shared
+ * receive contexts). */
 struct tcp_rx_ctx {
 	struct fab_match msg;		/* untagged; all tags are 0 */
 	struct fab_match tagged;
 	struct fab_pool pool;		/* struct tcp_rx; at most rx_attr->size */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
-	uint64_t cancelled;		/* statistics and nothing else */
 };
 
 struct tcp_ep {
@@ -43,14 +44,16 @@ struct tcp_ep {
 	struct tcp_cm *cm;		/* owned while a handshake runs, or NULL */
 
 	/* RDM */
-	struct tcp_conn **by_addr;	/* index fi_addr: the connection to use, or NULL; borrowed from the peer table */
+	/* index fi_addr: the connection to use, or NULL; borrowed from the peer table */
+	struct tcp_conn **by_addr;
 	uint64_t by_addr_cnt;
 	struct tcp_peer_table *peers;	/* owned */
 };
 
 /* ---- tx.c ---- */
 
-/* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the iov would. */
+/* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the
+ * iov would. */
 struct tcp_tx {
 	struct fab_list link;		/* in exactly one of conn's txq, ack_wait, read_wait, or none (in conn->rts) */
 	struct tcp_conn *conn;
@@ -65,9 +68,9 @@ struct tcp_tx {
 	uint8_t iov_cnt;
 	bool want_cq;			/* success writes a CQ entry */
 	bool want_ack;			/* complete only when acknowledged */
-	bool local_done;		/* its success has been reported (inject complete): only an error may follow */
 	bool injected;			/* payload is in inject[] */
-	uint32_t mr_gen;		/* read response: when its regions (kept behind hdr, id of them) were verified */
+	/* read response: when its regions (kept behind hdr, id of them) were verified */
+	uint32_t mr_gen;
 	union {
 		struct tcp_hdr hdr;
 		uint8_t hdr_buf[TCP_HDR_MAX];
@@ -79,12 +82,14 @@ struct tcp_tx {
 };
 
 /*
- * The one way in for sends, tagged sends, writes and reads (op->code up to FAB_OP_READ). Takes and drops the engine lock. 0: exactly one
- * completion will follow (or none if not asked for); -FI_EAGAIN: queue full, call again after reading completions; -FI_EINVAL, -FI_EMSGSIZE, -FI_ENOTCONN,
- * -FI_EOPBADSTATE, or why the peer cannot be reached: nothing was done.
+ * The one way in for sends, tagged sends, writes and reads (op->code up to FAB_OP_READ). Takes and drops the engine
+ * lock. 0: exactly one completion will follow (or none if not asked for); -FI_EAGAIN: queue full, call again after
+ * reading completions; -FI_EINVAL, -FI_EMSGSIZE, -FI_ENOTCONN, -FI_EOPBADSTATE, or why the peer cannot be reached:
+ * nothing was done.
  */
 ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op);
-/* Cancel an operation by its context while none of its bytes has left: its error completion is FI_ECANCELED. True if found. Lock held. */
+/* Cancel an operation by its context while none of its bytes has left: its error completion is FI_ECANCELED. True if
+ * found. Lock held. */
 bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context);
 
 /* ---- rx.c ---- */
@@ -102,10 +107,11 @@ struct tcp_rx {
 	struct iovec iov[TCP_IOV_LIMIT];
 };
 
-/* The one way in for receives (FAB_OP_RECV, FAB_OP_TRECV). Takes and drops the lock. 0: exactly one completion will follow; -FI_EAGAIN, -FI_EINVAL,
- * -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */
+/* The one way in for receives (FAB_OP_RECV, FAB_OP_TRECV). Takes and drops the lock. 0: exactly one completion will
+ * follow; -FI_EAGAIN, -FI_EINVAL, -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */
 ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op);
-/* Cancel the oldest posted receive with this context. True if found: its error completion (FI_ECANCELED) is written. Lock held. */
+/* Cancel the oldest posted receive with this context. True if found: its error completion (FI_ECANCELED) is written.
+ * Lock held. */
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context);
 /* Complete every posted receive with err (positive). Lock held; for close and MSG shutdown. */
 void tcp_rx_flush(struct tcp_ep *ep, int err);
@@ -116,11 +122,13 @@ void tcp_tx_fini(struct tcp_ep *ep);
 
 /* ---- peer.c: RDM ---- */
 
-/* The connection for fi_addr, opened now if need be (it may still be IDLE: operations queue). 0; -FI_EINVAL no such address;
- * -FI_ECONNREFUSED, -FI_EHOSTUNREACH, -FI_ETIMEDOUT: it failed a moment ago (hold-off); -FI_ENOMEM, -FI_EMFILE. Lock held. */
+/* The connection for fi_addr, opened now if need be (it may still be IDLE: operations queue). 0; -FI_EINVAL no such
+ * address; -FI_ECONNREFUSED, -FI_EHOSTUNREACH, -FI_ETIMEDOUT: it failed a moment ago (hold-off); -FI_ENOMEM,
+ * -FI_EMFILE. Lock held. */
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn);
 
-/* What tcp_submit asks of an endpoint: the connection of an address, without a branch on the type beyond this. Lock held. */
+/* What tcp_submit asks of an endpoint: the connection of an address, without a branch on the type beyond this. Lock
+ * held. */
 static inline int tcp_ep_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 {
 	if (ep->conn) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small numbers for pointers that a peer will name: slots with a free list, grown by doubling, at most TCP_IDMAP_MAX. Owned by one
- * connection, guarded by its engine lock.
+ * Small numbers for pointers that a peer will name: slots with a free list, grown by doubling, at most
+ * TCP_IDMAP_MAX. Owned by one connection, guarded by its engine lock.
  */
 #ifndef TCP_IDMAP_H
 #define TCP_IDMAP_H

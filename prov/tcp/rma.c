@@ -2,9 +2,9 @@
 /*
  * Remote memory access at the target, and its answers at the initiator. Engine lock held.
  *
- * A peer names keys and addresses; fab_mr_verify() decides. A refused access is one error completion at an initiator that speaks our
- * extension (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR) and the stream goes on; upstream has no such frame and its connection
- * ends, as it would with upstream as the target.
+ * A peer names keys and addresses; fab_mr_verify() decides. A refused access is one error completion at an initiator
+ * that speaks our extension (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR) and the stream goes on; upstream has no
+ * such frame and its connection ends, as it would with upstream as the target.
  */
 #include "tcp/stream.h"
 #include <errno.h>
@@ -29,8 +29,8 @@ static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint
 		ret = fab_mr_verify(&conn->ep->base.domain->mr_map, rma[i].key, rma[i].addr, rma[i].len, access,
 				    iov + used, &slots, &mr);
 		if (ret) {
-			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64 " with key 0x%" PRIx64
-				 ": %s\n", access == FI_REMOTE_READ ? "read" : "write", rma[i].len, rma[i].addr, rma[i].key,
+			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64
+				 " with key 0x%" PRIx64 ": %s\n", access == FI_REMOTE_READ ? "read" : "write", rma[i].len, rma[i].addr, rma[i].key,
 				 fi_strerror(-ret));
 			return ret;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What conn.c, tx.c, rx.c, rma.c and rndv.c - the data half of a connection - share with each other and with nobody else.
- * Engine lock held throughout.
+ * What conn.c, tx.c, rx.c, rma.c and rndv.c - the data half of a connection - share with each other and with nobody
+ * else. Engine lock held throughout.
  */
 #ifndef TCP_STREAM_H
 #define TCP_STREAM_H
@@ -19,15 +19,17 @@ static inline uint8_t *tcp_staging(uint8_t **staging)
 }
 
 /*
- * A message on its way in that is not simply flowing into a posted receive: unexpected, or announced. Lives from its first header until a
- * receive has taken it. Small ones come from ctx->unexp_pool with room for TCP_UNEXP_SMALL bytes; buf of larger ones is malloc'd.
+ * A message on its way in that is not simply flowing into a posted receive: unexpected, or announced. Lives from its
+ * first header until a receive has taken it. Small ones come from ctx->unexp_pool with room for TCP_UNEXP_SMALL
+ * bytes; buf of larger ones is malloc'd.
  */
 #define TCP_UNEXP_SMALL		192	/* bytes */
 
 struct tcp_unexp {
 	struct fab_unexp match;		/* linked while no receive has taken it */
 	struct fab_list link;		/* in conn->unexp while conn is not NULL */
-	struct tcp_conn *conn;		/* where it comes from; NULL once that is down (only complete ones outlive it) */
+	/* where it comes from; NULL once that is down (only complete ones outlive it) */
+	struct tcp_conn *conn;
 	struct tcp_into into;		/* the receive that took it before all of it was here; rx is NULL otherwise */
 	uint64_t tag, data;
 	uint64_t len;			/* bytes of the message */
@@ -42,13 +44,33 @@ struct tcp_unexp {
 
 /* ---- conn.c ---- */
 
-/* tcp_conn_down() with a text made of both ends' addresses and `what`, which says what happened. err is a positive FI_E*. */
+/* tcp_conn_down() with a text made of both ends' addresses and `what`, which says what happened. err is a positive
+ * FI_E*. */
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
 
 /* ---- tx.c ---- */
 
-/* A frame of the provider's own: header made, no payload; the caller adds to it and hands it to tcp_tx_queue(). extra_len bytes of extra follow
- * the base header. NULL: no memory, and the connection has been ended for it. */
+/* a frame up to this many bytes is copied beside others, so that many make one iov entry */
+#define TCP_TX_COPY_MAX	512
+
+/* Copy len bytes from iov to one place. */
+static inline void tcp_tx_copy(uint8_t *to, const struct iovec *iov, uint64_t len)
+{
+	for (; len; iov++) {
+		size_t n = iov->iov_len < len ? iov->iov_len : len;
+
+		memcpy(to, iov->iov_base, n);
+		to += n;
+		len -= n;
+	}
+}
+
+/* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
+ * the queue. */
+void tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx);
+
+/* A frame of the provider's own: header made, no payload; the caller adds to it and hands it to tcp_tx_queue().
+ * extra_len bytes of extra follow the base header. NULL: no memory, and the connection has been ended for it. */
 struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len);
 /* Append to the send queue and send what can be sent. */
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx);
@@ -57,27 +79,34 @@ void tcp_tx_start(struct tcp_conn *conn);
 /* The socket takes data again (EPOLLOUT), or the pass begins. */
 void tcp_tx_flush(struct tcp_conn *conn);
 void tcp_tx_unblock(struct tcp_conn *conn);
-/* The peer acknowledges the oldest cnt frames; err not 0: and refuses the one after them. False: there were not that many. */
+/* The peer acknowledges the oldest cnt frames; err not 0: and refuses the one after them. False: there were not that
+ * many. */
 bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err);
 /* Complete an operation that is on no list, and give its entry back. err is a positive FI_E* or 0. */
 void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text);
 /* Complete everything outstanding in error. */
 void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* Tell the peer what was received since: acknowledgements, credits. err refuses the frame that is not counted in ack_owed. */
+/* Tell the peer what was received since: acknowledgements, credits. err refuses the frame that is not counted in
+ * ack_owed. */
 void tcp_tx_ack(struct tcp_conn *conn, uint32_t err);
 void tcp_tx_credit(struct tcp_conn *conn);
 
-/* ---- rx.c ---- */
+/* ---- rx.c: frames ---- */
 
 /* One read from the socket and all frames in it. True if anything came. */
 bool tcp_rx_poll(struct fab_source *src);
-/* The connection ends: give up the frame in progress, and announcements. */
-void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* Payload of the current frame goes to rx.iov (aimed already, at `left` bytes), then `skip` bytes nowhere; then done. */
+/* Tell the peer, once a read, what its frames have come to: acknowledgements, credits. */
+void tcp_rx_tell(struct tcp_conn *conn);
+/* Acknowledgement, ours or upstream's, which has no body and stands for one frame. */
+void tcp_rx_ack(struct tcp_conn *conn);
+/* Payload of the current frame goes to rx.iov (aimed already, at `left` bytes), then `skip` bytes nowhere; then
+ * done. */
 void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*done)(struct tcp_conn *conn));
 /* Aim the parser's iov at the first len bytes of iov. */
 void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len);
 void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct tcp_into *into);
+/* Copy staged payload to where it belongs; returns how much was used. */
+size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len);
 /* Bytes of header behind the base header, after the CQ data if there is any. */
 const void *tcp_rx_extra(const struct tcp_conn *conn);
 /* CQ data of the current frame; 0 if there is none. */
@@ -87,22 +116,37 @@ void tcp_rx_delivered(struct tcp_conn *conn);
 /* The peer broke the protocol: log what, end the connection. */
 void tcp_rx_broken(struct tcp_conn *conn, const char *what);
 
+/* ---- msg.c and recv.c: messages, and the receives that take them ---- */
+
+static inline struct fab_match *tcp_rx_queue(struct tcp_ep *ep, bool tagged)
+{
+	return tagged ? &ep->rx.tagged : &ep->rx.msg;
+}
+
+/* A frame with a message begins. */
+void tcp_msg_start(struct tcp_conn *conn);
+/* The connection ends: receives that were being filled get their error, unexpected messages that are not whole are
+ * dropped. */
+void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
+
 /* What a message says of itself. */
 struct tcp_msg {
 	uint64_t tag, data, len;
 	fi_addr_t src;
 	bool tagged, has_data;
 };
-/* Take room for a message of len bytes in a posted receive: all of it, or the next part of a multi-receive. It leaves the queue when it is
- * used up: then false, and it may be gone after tcp_rx_finish(), which follows in any case. */
+/* Take room for a message of len bytes in a posted receive: all of it, or the next part of a multi-receive. It
+ * leaves the queue when it is used up: then false, and it may be gone after tcp_rx_finish(), which follows in any
+ * case. */
 bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp_into *into);
-/* The message for which room was taken is in place, or will never be (fail, whose err is then reported). A message longer than the room
- * is FI_ETRUNC. Gives the receive back if nothing more can come to it. */
-void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg, const struct fab_cq_fail *fail);
+/* The message for which room was taken is in place, or will never be (fail, whose err is then reported). A message
+ * longer than the room is FI_ETRUNC. Gives the receive back if nothing more can come to it. */
+void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg,
+		   const struct fab_cq_fail *fail);
 /* The posted receive for a message from conn, or NULL. */
 struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag);
-/* A new unexpected or announced message, in the queue. NULL: the connection has been ended, for lack of memory or since the peer sends more than
- * it was told it may. */
+/* A new unexpected or announced message, in the queue. NULL: the connection has been ended, for lack of memory or
+ * since the peer sends more than it was told it may. */
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);
 /* A receive takes a message that is in the queue. True if the receive is still posted, for more (multi-receive). */
 bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *rx);

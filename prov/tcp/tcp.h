@@ -15,13 +15,15 @@
 #define TCP_IOV_LIMIT		8
 #define TCP_INJECT_SIZE		128	/* bytes; fits where a queued operation keeps its iov */
 #define TCP_EAGER_MAX		(32 * 1024)	/* bytes; longer messages are announced */
-#define TCP_CREDIT		(256 * 1024)	/* bytes kept for unexpected messages of one peer that speaks our extension */
+/* bytes kept for unexpected messages of one peer that speaks our extension */
+#define TCP_CREDIT		(256 * 1024)
 #define TCP_UNEXP_MAX		(64UL << 20)	/* bytes kept for a peer that does not; past it its socket waits */
 #define TCP_MIN_MULTI_RECV 64	/* bytes: FI_OPT_MIN_MULTI_RECV until set */
 #define TCP_MAX_MSG_SIZE	(1UL << 40)	/* bytes */
 #define TCP_CONNECT_TIMEOUT_MS	30000
 
-/* Environment of upstream's tcp and ours, read once at initialisation (prov.c). Those without effect are listed as such there. */
+/* Environment of upstream's tcp and ours, read once at initialisation (prov.c). Those without effect are listed as
+ * such there. */
 struct tcp_params {
 	char *iface;			/* FI_TCP_IFACE, or NULL */
 	int port_low, port_high;	/* listening ports; 0: any */

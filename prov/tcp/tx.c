@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What leaves a connection. Engine lock held by all but tcp_submit(), which takes it.
+ * What leaves a connection: its send queue, from there to the socket, and the operations that wait for an answer.
+ * Engine lock held.
  *
- *   tcp_submit -> txq -flush-> socket -> done
- *                                 \-> ack_wait, read_wait, rts -> done
+ *   submit.c, control frames -> txq -flush-> socket -> done
+ *                                               \-> ack_wait, read_wait, rts -> done
  *
- * The first send after a pass goes out at once. Small ones behind it, within the same pass and with a completion for which the caller has to
- * come back, wait for the next pass (or until they are many) and then share one system call. What has no completion never waits, unless
- * FI_MORE says that more will follow.
- *
- * A frame is made as upstream knows it; what depends on the peer (acknowledged writes, credit, announcing) is decided by tx_prepare()
- * once the stream is up.
+ * A flush takes many queued frames in one call: small ones copied together, large ones from where they are.
  */
 #include "tcp/stream.h"
 #include <errno.h>
@@ -18,47 +14,7 @@
 #include <sys/epoll.h>
 #include "tcp/tcp.h"
 
-#define TX_COPY_MAX	512	/* a frame up to this many bytes is copied together, so that many make one iov entry */
 #define TX_IOV_MAX	64	/* iov entries in one call */
-#define TX_HOLD_MAX	(32 * 1024)	/* bytes held back for the next pass, then they go */
-
-static const uint8_t wire_op[] = {
-	[FAB_OP_SEND] = TCP_WIRE_MSG,
-	[FAB_OP_TSEND] = TCP_WIRE_TAG,
-	[FAB_OP_WRITE] = TCP_WIRE_WRITE,
-	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
-};
-
-/* Completion levels that the peer has to confirm (fi_endpoint(3)). */
-#define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
-
-/* Write the header of an operation with len bytes of payload to buf, all but the frame id. Returns its length. */
-static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
-{
-	struct tcp_hdr *hdr = buf;
-	uint8_t *pos = (uint8_t *) (hdr + 1);
-
-	*hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = wire_op[op->code] };
-	if (op->flags & FI_REMOTE_CQ_DATA) {
-		hdr->flags = TCP_FLAG_CQ_DATA;
-		memcpy(pos, &op->data, sizeof(op->data));
-		pos += sizeof(op->data);
-	}
-	if (op->code == FAB_OP_TSEND) {
-		memcpy(pos, &op->tag, sizeof(op->tag));
-		pos += sizeof(op->tag);
-	} else if (op->code != FAB_OP_SEND) {
-		/* fi_rma_iov and tcp_rma_iov are the same three words */
-		memcpy(pos, op->rma, op->rma_cnt * sizeof(struct tcp_rma_iov));
-		pos += op->rma_cnt * sizeof(struct tcp_rma_iov);
-		hdr->rma_iov_cnt = op->rma_cnt;
-	}
-	if (op->code != FAB_OP_READ && (op->flags & TX_CONFIRM))
-		hdr->flags |= op->flags & FI_COMMIT_COMPLETE ? TCP_FLAG_COMMIT : TCP_FLAG_DELIVERY;
-	hdr->hdr_size = pos - (uint8_t *) buf;
-	hdr->size = hdr->hdr_size + (op->code == FAB_OP_READ ? 0 : len);
-	return hdr->hdr_size;
-}
 
 /* ---- completion ---- */
 
@@ -222,17 +178,6 @@ static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
 	}
 }
 
-static void tx_copy_payload(uint8_t *to, const struct iovec *iov, uint64_t len)
-{
-	for (; len; iov++) {
-		size_t n = iov->iov_len < len ? iov->iov_len : len;
-
-		memcpy(to, iov->iov_base, n);
-		to += n;
-		len -= n;
-	}
-}
-
 /* Take as many queued frames as one call should carry. Stops at a response whose region was closed while it waited. */
 static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 {
@@ -242,20 +187,20 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 	fab_list_for_each(&conn->txq, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX || batch->copied + TX_COPY_MAX > FAB_STAGING_LEN)
+		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX || batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN)
 			return;
 		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_rma_rsp_valid(conn, tx))
 			return;
 		if (!tx->sent)
 			tx->hdr.id = id++;
-		if (!tx->sent && tx->size <= TX_COPY_MAX) {
+		if (!tx->sent && tx->size <= TCP_TX_COPY_MAX) {
 			uint8_t *room = batch_copy_room(batch, tx->size);
 
 			memcpy(room, tx->hdr_buf, tx->hdr_len);
 			if (tx->injected)
 				memcpy(room + tx->hdr_len, tx->inject, tx->size - tx->hdr_len);
 			else
-				tx_copy_payload(room + tx->hdr_len, tx->iov, tx->size - tx->hdr_len);
+				tcp_tx_copy(room + tx->hdr_len, tx->iov, tx->size - tx->hdr_len);
 		} else {
 			batch_add_frame(batch, tx);
 		}
@@ -295,8 +240,8 @@ void tcp_tx_unblock(struct tcp_conn *conn)
 }
 
 /*
- * What a failed send means for the stream. Where the peer has gone, what it sent before is still to be read: stop sending, and let the
- * receive side come to the end by itself (the socket stays readable until it does).
+ * What a failed send means for the stream. Where the peer has gone, what it sent before is still to be read: stop
+ * sending, and let the receive side come to the end by itself (the socket stays readable until it does).
  */
 static void tx_error(struct tcp_conn *conn, int err)
 {
@@ -323,7 +268,8 @@ void tcp_tx_flush(struct tcp_conn *conn)
 		}
 		batch_fill(conn, &batch);
 		if (!batch.iov_cnt) {
-			tcp_conn_fail(conn, FI_EACCES, FI_EACCES, "a memory region was closed while the peer was reading it");
+			tcp_conn_fail(conn, FI_EACCES, FI_EACCES,
+				      "a memory region was closed while the peer was reading it");
 			return;
 		}
 		n = batch.iov_cnt == 1 ? conn->io->send(conn, batch.iov[0].iov_base, batch.len) :
@@ -346,8 +292,7 @@ void tcp_tx_flush(struct tcp_conn *conn)
 
 /* ---- queueing ---- */
 
-/* The stream is up: settle what depends on the peer. Credits are spent in the order of the queue. */
-static void tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
+void tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG;
 
@@ -361,14 +306,6 @@ static void tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 	if (conn->peer.ext && tx->hdr.op == TCP_WIRE_WRITE)
 		tx->hdr.flags |= TCP_FLAG_DELIVERY;
 	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
-}
-
-static void tx_append(struct tcp_conn *conn, struct tcp_tx *tx)
-{
-	if (conn->state == TCP_CONN_UP && tx->code != FAB_OP_MAX)
-		tx_prepare(conn, tx);
-	conn->txq_len += tx->size;
-	fab_list_add_tail(&conn->txq, &tx->link);
 }
 
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
@@ -386,7 +323,7 @@ void tcp_tx_start(struct tcp_conn *conn)
 	fab_list_for_each(&conn->txq, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		tx_prepare(conn, tx);
+		tcp_tx_prepare(conn, tx);
 		conn->txq_len += tx->size;
 	}
 	tcp_tx_flush(conn);
@@ -449,149 +386,7 @@ void tcp_tx_credit(struct tcp_conn *conn)
 		tcp_tx_queue(conn, tx);
 }
 
-/* ---- submit ---- */
-
-/* Must the caller come back for this one's completion, so that it may wait for the next pass? */
-static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_op *op)
-{
-	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.cntr[fab_op_desc[op->code].cntr];
-}
-
-/* A burst is a flush that is due: something went out since the last pass. */
-static inline bool tx_in_burst(const struct tcp_conn *conn)
-{
-	return !fab_list_empty(&conn->flush.link);
-}
-
-/* Hold an operation back for the next pass? */
-static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
-{
-	const struct tcp_ep *ep = conn->ep;
-
-	if (conn->txq_len + len > TX_HOLD_MAX)
-		return false;
-	if (op->flags & FI_MORE)
-		return true;
-	return tx_in_burst(conn) && len <= TX_COPY_MAX && tx_caller_returns(ep, op) && !ep->base.progress->thread_run;
-}
-
-/* Arguments that no peer could carry out. */
-static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len)
-{
-	if (op->iov_cnt > TCP_IOV_LIMIT || op->rma_cnt > TCP_RMA_IOV_MAX)
-		return -FI_EINVAL;
-	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size)
-		return -FI_EINVAL;
-	if (len > TCP_MAX_MSG_SIZE)
-		return -FI_EMSGSIZE;
-	if (op->code == FAB_OP_WRITE || op->code == FAB_OP_READ) {
-		uint64_t rma_len = 0;
-
-		for (uint32_t i = 0; i < op->rma_cnt; i++)
-			rma_len += op->rma[i].len;
-		if (!op->rma_cnt || rma_len != len)
-			return -FI_EINVAL;
-	}
-	return 0;
-}
-
-static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
-{
-	struct tcp_ep *ep = conn->ep;
-	struct tcp_tx *tx = fab_pool_get(&ep->tx_pool);
-
-	if (!tx)
-		return NULL;
-	ep->tx_cnt++;
-	tx->conn = conn;
-	tx->context = op->context;
-	tx->sent = 0;
-	tx->len = len;
-	tx->tag = op->tag;
-	tx->data = op->data;
-	tx->code = op->code;
-	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
-	tx->want_ack = false;
-	tx->hdr_len = tx_encode(op, len, &tx->hdr);
-	tx->size = tx->hdr.size;
-	tx->injected = (op->flags & FI_INJECT) && op->code != FAB_OP_READ;
-	tx->iov_cnt = op->iov_cnt;
-	if (tx->injected)
-		tx_copy_payload(tx->inject, op->iov, len);
-	else
-		memcpy(tx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
-	return tx;
-}
-
-static int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
-{
-	struct fab_progress *progress = ep->base.progress;
-	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
-	struct tcp_conn *conn;
-	struct tcp_tx *tx;
-	bool hold;
-	int ret;
-
-	if (!ep->base.enabled || ep->closing)
-		return -FI_EOPBADSTATE;
-	ret = tx_check(ep, op, len);
-	if (ret)
-		return ret;
-	ret = tcp_ep_conn(ep, op->addr, &conn);
-	if (ret)
-		return ret;
-	if (conn->state == TCP_CONN_DOWN)
-		return -FI_ENOTCONN;
-	if (ep->tx_cnt >= ep->tx_size)
-		return -FI_EAGAIN;
-	tx = tx_alloc(conn, op, len);
-	if (!tx)
-		return -FI_ENOMEM;
-
-	hold = tx_hold(conn, op, len);
-	tx_append(conn, tx);
-	if (conn->state != TCP_CONN_UP)
-		return 0;
-	if (!hold)
-		tcp_tx_flush(conn);
-	/* what follows in this pass is a burst; a progress thread knows no passes of the caller's, so there only what is held */
-	if (conn->state == TCP_CONN_UP && (hold || !progress->thread_run))
-		fab_progress_flush_later(progress, &conn->flush);
-	return 0;
-}
-
-ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
-{
-	struct fab_progress *progress = ep->base.progress;
-	int ret;
-
-	fab_progress_lock(progress);
-	ret = tx_submit(ep, op);
-	fab_progress_unlock(progress);
-	return ret;
-}
-
-bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
-{
-	struct fab_list *link;
-
-	(void) ep;
-	fab_list_for_each(&conn->txq, link) {
-		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
-
-		if (tx->code == FAB_OP_MAX || tx->context != context || tx->sent || tx->hdr.op == TCP_WIRE_XDATA)
-			continue;
-		fab_list_remove(link);
-		conn->txq_len -= tx->size;
-		if (tx->hdr.op == TCP_WIRE_XRTS)
-			tcp_idmap_del(&conn->rts, tx->id);
-		else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_TSEND)
-			conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
-		tcp_tx_done(tx, FI_ECANCELED, FI_ECANCELED, "cancelled before any of it was sent");
-		return true;
-	}
-	return false;
-}
+/* ---- life ---- */
 
 int tcp_tx_init(struct tcp_ep *ep, const struct fi_tx_attr *attr)
 {

@@ -2,12 +2,13 @@
 /*
  * Every byte that tcp puts on a stream.
  *
- * The first part is what upstream libfabric's tcp provider speaks, version 3, so that either end may be upstream. The second is ours, used
- * only when both ends announced it in fields of the handshake that upstream leaves at zero and never reads.
+ * The first part is what upstream libfabric's tcp provider speaks, version 3, so that either end may be upstream.
+ * The second is ours, used only when both ends announced it in fields of the handshake that upstream leaves at zero
+ * and never reads.
  *
- * A stream begins with one CM message each way (connecting side first), then carries data frames both ways until it is shut down. CM
- * fields are big-endian. Data frames are in their sender's byte order; conn_data in the CM header shows which that is, and a
- * receiver of the other order swaps every field (tcp_rx.c: one place).
+ * A stream begins with one CM message each way (connecting side first), then carries data frames both ways until it
+ * is shut down. CM fields are big-endian. Data frames are in their sender's byte order; conn_data in the CM header
+ * shows which that is, and a receiver of the other order swaps every field (tcp_rx.c: one place).
  */
 #ifndef TCP_WIRE_H
 #define TCP_WIRE_H
@@ -32,7 +33,8 @@ struct tcp_cm_hdr {
 	uint32_t ext;			/* ours: TCP_EXT_MAGIC | features; upstream: zero, ignored */
 	uint64_t incarnation;		/* ours: random, one an endpoint's life */
 	uint32_t eager_max;		/* ours: largest message sent without asking, bytes of payload */
-	uint32_t credit;		/* ours: bytes of unexpected messages kept for this peer (TCP_CREDIT_OVERHEAD each and payload) */
+	/* ours: bytes of unexpected messages kept for this peer (TCP_CREDIT_OVERHEAD each and payload) */
+	uint32_t credit;
 	uint64_t conn_data;		/* 1 in native order */
 };
 
@@ -42,7 +44,8 @@ struct tcp_cm_hdr {
 struct tcp_rdm_cm {
 	uint8_t version;		/* 0: we do not use upstream's rendezvous */
 	uint8_t features;		/* bit 0: behind a firewall (upstream); we send 0 */
-	uint16_t port;			/* that the caller listens on; with getpeername()'s address it is its identity */
+	/* that the caller listens on; with getpeername()'s address it is its identity */
+	uint16_t port;
 	uint32_t pid;
 };
 
@@ -51,7 +54,8 @@ struct tcp_rdm_cm {
 #define TCP_WIRE_VERSION	3
 
 enum tcp_wire_op {
-	TCP_WIRE_MSG = 0,		/* [cq_data] payload; with op_data TCP_OP_DATA_ACK: acknowledgement, header only */
+	/* [cq_data] payload; with op_data TCP_OP_DATA_ACK: acknowledgement, header only */
+	TCP_WIRE_MSG = 0,
 	TCP_WIRE_TAG = 1,		/* [cq_data] tag, payload */
 	TCP_WIRE_READ_REQ = 2,		/* rma_iov[rma_iov_cnt] */
 	TCP_WIRE_READ_RSP = 3,		/* payload, in order of requests */
@@ -86,7 +90,8 @@ struct tcp_hdr {
 	uint8_t op_data;
 	uint8_t rma_iov_cnt;
 	uint8_t hdr_size;		/* bytes before the payload, this header included */
-	uint8_t id;			/* counts frames of this direction, wraps; debug builds of upstream insist on it */
+	/* counts frames of this direction, wraps; debug builds of upstream insist on it */
+	uint8_t id;
 	uint64_t size;			/* hdr_size + payload */
 };
 
@@ -107,7 +112,8 @@ struct tcp_rma_iov {
 
 #define TCP_CREDIT_OVERHEAD	64		/* what an eager message costs beside its payload */
 
-/* The next `cnt` frames of yours that asked for it have been delivered; if `err` is not 0 the one after those failed with that FI_E*. */
+/* The next `cnt` frames of yours that asked for it have been delivered; if `err` is not 0 the one after those failed
+ * with that FI_E*. */
 struct tcp_ack {
 	uint32_t cnt;
 	uint32_t err;
@@ -127,7 +133,8 @@ struct tcp_rts {
 struct tcp_cts {
 	uint32_t id;			/* of the RTS */
 	uint32_t rx_id;			/* to put into the data frame */
-	uint64_t len;			/* send this much from the start: less than announced if the receive is shorter, 0 to discard */
+	/* send this much from the start: less than announced if the receive is shorter, 0 to discard */
+	uint64_t len;
 };
 
 struct tcp_xdata {

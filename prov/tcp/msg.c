@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages at the receiver: into the posted receive that fits, or kept until one comes. Engine lock held.
+ *
+ *   header -> posted receive found -> payload straight into it -> finish
+ * \-> none: unexpected, payload into a buffer -> a receive takes it (now, or while it is still arriving) -> finish
+ */
+#include "tcp/stream.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include "tcp/tcp.h"
+
+/* ---- unexpected messages ---- */
+
+struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced)
+{
+	struct tcp_ep *ep = conn->ep;
+	bool too_many = announced ? conn->announced_cnt >= TCP_IDMAP_MAX :
+				    conn->peer.ext && conn->unexp_len + msg->len > 2 * tcp_params.credit;
+	struct tcp_unexp *unexp;
+
+	if (too_many) {
+		tcp_rx_broken(conn, "more unexpected messages than it was given credit for");
+		return NULL;
+	}
+	unexp = fab_pool_get(&ep->rx.unexp_pool);
+	if (!unexp)
+		goto no_memory;
+	memset(unexp, 0, offsetof(struct tcp_unexp, small));
+	unexp->conn = conn;
+	unexp->tag = msg->tag;
+	unexp->data = msg->data;
+	unexp->len = msg->len;
+	unexp->tagged = msg->tagged;
+	unexp->has_data = msg->has_data;
+	unexp->announced = announced;
+	unexp->buf = unexp->small;
+	if (!announced && msg->len > TCP_UNEXP_SMALL)
+		unexp->buf = malloc(msg->len);
+	if (!unexp->buf)
+		goto put;
+	unexp->match.tag = msg->tag;
+	unexp->match.src = msg->src;
+	if (fab_match_add_unexp(tcp_rx_queue(ep, msg->tagged), &unexp->match))
+		goto free_buf;
+	fab_list_add_tail(&conn->unexp, &unexp->link);
+	if (announced)
+		conn->announced_cnt++;
+	else
+		conn->unexp_len += msg->len + TCP_CREDIT_OVERHEAD;
+	return unexp;
+
+free_buf:
+	if (unexp->buf != unexp->small)
+		free(unexp->buf);
+put:
+	fab_pool_put(&ep->rx.unexp_pool, unexp);
+no_memory:
+	tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to keep an unexpected message");
+	return NULL;
+}
+
+/* Read from a peer again that had too much unread; only those without credits are ever stopped. */
+static void rx_pause(struct tcp_conn *conn, bool pause)
+{
+	if (conn->rx_paused == pause || conn->state != TCP_CONN_UP)
+		return;
+	conn->rx_paused = pause;
+	fab_source_mod(&conn->src, pause ? conn->src.events & ~(uint32_t) EPOLLIN : conn->src.events | EPOLLIN);
+}
+
+/* len bytes of eager messages have been consumed. */
+static void rx_give_credit(struct tcp_conn *conn, uint64_t len)
+{
+	if (conn->peer.ext)
+		conn->credit_owed += len;
+}
+
+void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp)
+{
+	struct tcp_conn *conn = unexp->conn;
+
+	if (conn) {
+		fab_list_remove(&unexp->link);
+		if (unexp->announced) {
+			conn->announced_cnt--;
+		} else {
+			conn->unexp_len -= unexp->len + TCP_CREDIT_OVERHEAD;
+			rx_give_credit(conn, unexp->len + TCP_CREDIT_OVERHEAD);
+		}
+		if (conn->unexp_len < tcp_params.unexp_max / 2)
+			rx_pause(conn, false);
+	}
+	if (unexp->buf != unexp->small)
+		free(unexp->buf);
+	fab_pool_put(&ep->rx.unexp_pool, unexp);
+}
+
+struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
+{
+	return (struct tcp_msg) {
+		.tag = unexp->tag, .data = unexp->data, .len = unexp->len, .src = unexp->match.src,
+		.tagged = unexp->tagged, .has_data = unexp->has_data,
+	};
+}
+
+/* All of it is here and a receive has taken it. */
+static void unexp_deliver(struct tcp_ep *ep, struct tcp_unexp *unexp)
+{
+	struct tcp_msg msg = tcp_unexp_msg(unexp);
+	struct tcp_rx_state aim = { .left = unexp->into.take };
+
+	tcp_rx_aim_into(&aim, &unexp->into);
+	tcp_rx_copy(&aim, unexp->buf, unexp->into.take);
+	tcp_rx_finish(ep, &unexp->into, &msg, NULL);
+	tcp_unexp_free(ep, unexp);
+}
+
+bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *rx)
+{
+	struct tcp_conn *conn = unexp->conn;
+	bool more;
+
+	fab_match_del_unexp(tcp_rx_queue(ep, unexp->tagged), &unexp->match);
+	more = tcp_rx_claim(ep, rx, unexp->len, &unexp->into);
+	if (unexp->announced)
+		tcp_rndv_take(conn, unexp);
+	else if (unexp->complete)
+		unexp_deliver(ep, unexp);
+	if (conn)
+		tcp_rx_tell(conn);
+	return more;
+}
+
+/* ---- messages ---- */
+
+static struct tcp_msg rx_msg(const struct tcp_conn *conn)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	struct tcp_msg msg = {
+		.tagged = hdr->op == TCP_WIRE_TAG, .has_data = hdr->flags & TCP_FLAG_CQ_DATA,
+		.data = tcp_rx_cq_data(conn), .len = hdr->size - hdr->hdr_size, .src = conn->fi_addr,
+	};
+
+	if (msg.tagged)
+		memcpy(&msg.tag, tcp_rx_extra(conn), sizeof(msg.tag));
+	return msg;
+}
+
+static void posted_done(struct tcp_conn *conn)
+{
+	struct tcp_msg msg = rx_msg(conn);
+	struct tcp_into into = conn->rx.into;
+
+	conn->rx.into.rx = NULL;
+	tcp_rx_finish(conn->ep, &into, &msg, NULL);
+	rx_give_credit(conn, msg.len + TCP_CREDIT_OVERHEAD);
+	tcp_rx_delivered(conn);
+}
+
+static void unexp_done(struct tcp_conn *conn)
+{
+	struct tcp_unexp *unexp = conn->rx.unexp;
+
+	conn->rx.unexp = NULL;
+	unexp->complete = true;
+	tcp_rx_delivered(conn);
+	if (unexp->into.rx)
+		unexp_deliver(conn->ep, unexp);
+	else if (!conn->peer.ext && conn->unexp_len > tcp_params.unexp_max)
+		rx_pause(conn, true);
+}
+
+void tcp_msg_start(struct tcp_conn *conn)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	struct tcp_msg msg;
+	struct tcp_rx *rx;
+
+	if (hdr->op == TCP_WIRE_MSG && hdr->op_data == TCP_OP_DATA_ACK) {
+		tcp_rx_ack(conn);
+		return;
+	}
+	msg = rx_msg(conn);
+	rx = tcp_rx_find(conn, msg.tagged, msg.tag);
+	if (rx) {
+		tcp_rx_claim(conn->ep, rx, msg.len, &conn->rx.into);
+		tcp_rx_aim_into(&conn->rx, &conn->rx.into);
+		tcp_rx_expect(conn, conn->rx.into.take, msg.len - conn->rx.into.take, posted_done);
+		return;
+	}
+	conn->rx.unexp = tcp_unexp_new(conn, &msg, false);
+	if (!conn->rx.unexp)
+		return;
+	tcp_rx_aim(&conn->rx, &(struct iovec) { conn->rx.unexp->buf, msg.len }, 1, msg.len);
+	tcp_rx_expect(conn, msg.len, 0, unexp_done);
+}
+
+/* ---- the end ---- */
+
+void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
+{
+	const struct fab_cq_fail fail = { .err = err, .prov_errno = prov_errno, .text = text };
+	struct tcp_ep *ep = conn->ep;
+	struct fab_list *link, *next;
+
+	if (conn->rx.into.rx) {
+		struct tcp_msg msg = rx_msg(conn);
+		struct tcp_into into = conn->rx.into;
+
+		into.take -= conn->rx.left;
+		conn->rx.into.rx = NULL;
+		tcp_rx_finish(ep, &into, &msg, &fail);
+	}
+	fab_list_for_each_safe(&conn->unexp, link, next) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
+
+		if (unexp->complete) {
+			/* its receive may still come */
+			fab_list_remove(link);
+			unexp->conn = NULL;
+			continue;
+		}
+		if (unexp->into.rx) {
+			struct tcp_msg msg = tcp_unexp_msg(unexp);
+
+			tcp_rx_finish(ep, &unexp->into, &msg, &fail);
+		} else {
+			fab_match_del_unexp(tcp_rx_queue(ep, unexp->tagged), &unexp->match);
+		}
+		tcp_unexp_free(ep, unexp);
+	}
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Posted receives: from fi_recv and its kin until their completion. Engine lock held by all but tcp_post_recv(),
+ * which takes it.
+ *
+ * A receive is posted, claimed by a message (tcp_rx_claim), finished (tcp_rx_finish). A multi-receive stays posted
+ * and is claimed part by part until less than FI_OPT_MIN_MULTI_RECV is left.
+ */
+#include "tcp/stream.h"
+#include <errno.h>
+#include <string.h>
+#include "tcp/tcp.h"
+
+struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag)
+{
+	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(conn->ep, tagged), tag, conn->fi_addr);
+
+	return posted ? fab_container(posted, struct tcp_rx, posted) : NULL;
+}
+
+static void rx_unpost(struct tcp_ep *ep, struct tcp_rx *rx)
+{
+	fab_match_unpost(tcp_rx_queue(ep, rx->code == FAB_OP_TRECV), &rx->posted);
+	rx->unposted = true;
+}
+
+bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp_into *into)
+{
+	into->rx = rx;
+	into->start = rx->iov_cnt ? rx->iov[0].iov_base : NULL;
+	into->take = len < rx->len ? len : rx->len;
+	rx->busy++;
+	if (rx->flags & FI_MULTI_RECV) {
+		/* one buffer, filled from the front */
+		rx->iov[0].iov_base = into->start + into->take;
+		rx->iov[0].iov_len -= into->take;
+		rx->len -= into->take;
+		if (rx->len && rx->len >= ep->rx.min_multi_recv)
+			return true;
+	}
+	if (!rx->unposted)
+		rx_unpost(ep, rx);
+	return false;
+}
+
+void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg,
+		   const struct fab_cq_fail *fail)
+{
+	struct fab_cq_fail trunc = {
+		.err = FI_ETRUNC, .prov_errno = FI_ETRUNC, .olen = msg->len - into->take,
+		.text = "the message is longer than the receive buffer",
+	};
+	struct tcp_rx *rx = into->rx;
+	bool last = !--rx->busy && rx->unposted;
+	struct fab_comp comp = {
+		.context = rx->context,
+		.flags = fab_op_desc[rx->code].cq_flags | (msg->has_data ? FI_REMOTE_CQ_DATA : 0),
+		.len = into->take,
+		.buf = into->start,
+		.data = msg->data,
+		.tag = msg->tag,
+		.src = ep->want_src ? msg->src : FI_ADDR_NOTAVAIL,
+	};
+
+	if (last && (rx->flags & FI_MULTI_RECV))
+		comp.flags |= FI_MULTI_RECV;
+	if (!fail && into->take < msg->len)
+		fail = &trunc;
+	if (fail)
+		fab_ep_fail(&ep->base, rx->code, &comp, fail);
+	else
+		fab_ep_complete(&ep->base, rx->code, &comp, fab_ep_rx_wants_comp(&ep->base, rx->flags));
+	if (last)
+		fab_pool_put(&ep->rx.pool, rx);
+}
+
+/* Complete a posted receive, which no message has taken, in error. */
+static void rx_fail_posted(struct tcp_ep *ep, struct tcp_rx *rx, int err)
+{
+	struct tcp_msg msg = { .src = FI_ADDR_NOTAVAIL };
+	struct tcp_into into = { .rx = rx };
+
+	rx_unpost(ep, rx);
+	rx->busy++;
+	tcp_rx_finish(ep, &into, &msg, &(struct fab_cq_fail) { .err = err, .prov_errno = err });
+}
+
+static bool rx_cancel(struct tcp_ep *ep, struct fab_match *match, void *context)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&match->posted_order, link) {
+		struct tcp_rx *rx = fab_container(link, struct tcp_rx, posted.order);
+
+		if (rx->context == context) {
+			rx_fail_posted(ep, rx, FI_ECANCELED);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool tcp_rx_cancel(struct tcp_ep *ep, void *context)
+{
+	return rx_cancel(ep, &ep->rx.tagged, context) || rx_cancel(ep, &ep->rx.msg, context);
+}
+
+static void rx_flush(struct tcp_ep *ep, struct fab_match *match, int err)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&match->posted_order, link, next)
+		rx_fail_posted(ep, fab_container(link, struct tcp_rx, posted.order), err);
+}
+
+void tcp_rx_flush(struct tcp_ep *ep, int err)
+{
+	rx_flush(ep, &ep->rx.msg, err);
+	rx_flush(ep, &ep->rx.tagged, err);
+}
+
+/* ---- posting ---- */
+
+static int rx_post(struct tcp_ep *ep, const struct fab_op *op)
+{
+	bool tagged = op->code == FAB_OP_TRECV;
+	struct fab_match *queue = tcp_rx_queue(ep, tagged);
+	fi_addr_t src = ep->directed_recv ? op->addr : FI_ADDR_UNSPEC;
+	struct fab_unexp *unexp;
+	struct tcp_rx *rx;
+	int ret;
+
+	if (!ep->base.enabled || ep->closing || (ep->conn && ep->conn->state == TCP_CONN_DOWN))
+		return -FI_EOPBADSTATE;
+	if (op->iov_cnt > TCP_IOV_LIMIT || ((op->flags & FI_MULTI_RECV) && op->iov_cnt != 1))
+		return -FI_EINVAL;
+	rx = fab_pool_get(&ep->rx.pool);
+	if (!rx)
+		return fab_pool_full(&ep->rx.pool) ? -FI_EAGAIN : -FI_ENOMEM;
+	rx->posted.tag = op->tag & ~op->ignore;
+	rx->posted.ignore = op->ignore;
+	rx->posted.src = src;
+	rx->context = op->context;
+	rx->flags = op->flags;
+	rx->len = fab_iov_len(op->iov, op->iov_cnt);
+	rx->iov_cnt = op->iov_cnt;
+	rx->busy = 0;
+	rx->code = op->code;
+	memcpy(rx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	unexp = queue->unexp_cnt ? fab_match_find_unexp(queue, op->tag, op->ignore, src) : NULL;
+	rx->unposted = unexp && !(op->flags & FI_MULTI_RECV);
+	if (!rx->unposted) {
+		ret = fab_match_post(queue, &rx->posted);
+		if (ret) {
+			fab_pool_put(&ep->rx.pool, rx);
+			return ret;
+		}
+	}
+	/* a multi-receive may take several, and still be posted for more */
+	while (unexp && tcp_unexp_take(ep, fab_container(unexp, struct tcp_unexp, match), rx))
+		unexp = fab_match_find_unexp(queue, op->tag, op->ignore, src);
+	return 0;
+}
+
+ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_progress *progress = ep->base.progress;
+	int ret;
+
+	fab_progress_lock(progress);
+	ret = rx_post(ep, op);
+	fab_progress_unlock(progress);
+	return ret;
+}
+
+/* ---- life ---- */
+
+int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr)
+{
+	int ret;
+
+	ret = fab_match_init(&ctx->msg);
+	if (ret)
+		return ret;
+	ret = fab_match_init(&ctx->tagged);
+	if (ret)
+		goto fini_msg;
+	fab_pool_init(&ctx->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_rx), .max_cnt = attr->size,
+		      .chunk_cnt = 16 });
+	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
+	ctx->min_multi_recv = TCP_MIN_MULTI_RECV;
+	return 0;
+
+fini_msg:
+	fab_match_fini(&ctx->msg);
+	return ret;
+}
+
+static void unexp_drop_all(struct tcp_ep *ep, struct fab_match *match)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&match->unexp_order, link, next) {
+		struct fab_unexp *unexp = fab_container(link, struct fab_unexp, link[FAB_MATCH_ORDER]);
+
+		fab_match_del_unexp(match, unexp);
+		tcp_unexp_free(ep, fab_container(unexp, struct tcp_unexp, match));
+	}
+}
+
+void tcp_rx_ctx_fini(struct tcp_ep *ep)
+{
+	struct tcp_rx_ctx *ctx = &ep->rx;
+
+	unexp_drop_all(ep, &ctx->msg);
+	unexp_drop_all(ep, &ctx->tagged);
+	fab_match_fini(&ctx->tagged);
+	fab_match_fini(&ctx->msg);
+	fab_pool_fini(&ctx->unexp_pool);
+	fab_pool_fini(&ctx->pool);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From a data call to the send queue. tcp_submit() takes the engine lock; the rest wants it held.
+ *
+ * The first send after a pass goes out at once. Small ones behind it, within the same pass and with a completion for
+ * which the caller has to come back, wait for the next pass (or until they are many) and then share one system call.
+ * What has no completion never waits, unless FI_MORE says that more will follow.
+ *
+ * A frame is made as upstream knows it; what depends on the peer is decided by tcp_tx_prepare() once the stream is up.
+ */
+#include "tcp/stream.h"
+#include <string.h>
+#include "tcp/tcp.h"
+
+#define TX_HOLD_MAX	(32 * 1024)	/* bytes held back for the next pass, then they go */
+
+static const uint8_t wire_op[] = {
+	[FAB_OP_SEND] = TCP_WIRE_MSG,
+	[FAB_OP_TSEND] = TCP_WIRE_TAG,
+	[FAB_OP_WRITE] = TCP_WIRE_WRITE,
+	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
+};
+
+/* Completion levels that the peer has to confirm (fi_endpoint(3)). */
+#define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
+
+/* Write the header of an operation with len bytes of payload to buf, all but the frame id. Returns its length. */
+static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
+{
+	struct tcp_hdr *hdr = buf;
+	uint8_t *pos = (uint8_t *) (hdr + 1);
+
+	*hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = wire_op[op->code] };
+	if (op->flags & FI_REMOTE_CQ_DATA) {
+		hdr->flags = TCP_FLAG_CQ_DATA;
+		memcpy(pos, &op->data, sizeof(op->data));
+		pos += sizeof(op->data);
+	}
+	if (op->code == FAB_OP_TSEND) {
+		memcpy(pos, &op->tag, sizeof(op->tag));
+		pos += sizeof(op->tag);
+	} else if (op->code != FAB_OP_SEND) {
+		/* fi_rma_iov and tcp_rma_iov are the same three words */
+		memcpy(pos, op->rma, op->rma_cnt * sizeof(struct tcp_rma_iov));
+		pos += op->rma_cnt * sizeof(struct tcp_rma_iov);
+		hdr->rma_iov_cnt = op->rma_cnt;
+	}
+	if (op->code != FAB_OP_READ && (op->flags & TX_CONFIRM))
+		hdr->flags |= op->flags & FI_COMMIT_COMPLETE ? TCP_FLAG_COMMIT : TCP_FLAG_DELIVERY;
+	hdr->hdr_size = pos - (uint8_t *) buf;
+	hdr->size = hdr->hdr_size + (op->code == FAB_OP_READ ? 0 : len);
+	return hdr->hdr_size;
+}
+
+static void tx_append(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	if (conn->state == TCP_CONN_UP && tx->code != FAB_OP_MAX)
+		tcp_tx_prepare(conn, tx);
+	conn->txq_len += tx->size;
+	fab_list_add_tail(&conn->txq, &tx->link);
+}
+
+/* Must the caller come back for this one's completion, so that it may wait for the next pass? */
+static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.cntr[fab_op_desc[op->code].cntr];
+}
+
+/* A burst is a flush that is due: something went out since the last pass. */
+static inline bool tx_in_burst(const struct tcp_conn *conn)
+{
+	return !fab_list_empty(&conn->flush.link);
+}
+
+/* Hold an operation back for the next pass? */
+static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	const struct tcp_ep *ep = conn->ep;
+
+	if (conn->txq_len + len > TX_HOLD_MAX)
+		return false;
+	if (op->flags & FI_MORE)
+		return true;
+	return tx_in_burst(conn) && len <= TCP_TX_COPY_MAX && tx_caller_returns(ep, op) &&
+	       !ep->base.progress->thread_run;
+}
+
+/* Arguments that no peer could carry out. */
+static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len)
+{
+	if (op->iov_cnt > TCP_IOV_LIMIT || op->rma_cnt > TCP_RMA_IOV_MAX)
+		return -FI_EINVAL;
+	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size)
+		return -FI_EINVAL;
+	if (len > TCP_MAX_MSG_SIZE)
+		return -FI_EMSGSIZE;
+	if (op->code == FAB_OP_WRITE || op->code == FAB_OP_READ) {
+		uint64_t rma_len = 0;
+
+		for (uint32_t i = 0; i < op->rma_cnt; i++)
+			rma_len += op->rma[i].len;
+		if (!op->rma_cnt || rma_len != len)
+			return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	struct tcp_ep *ep = conn->ep;
+	struct tcp_tx *tx = fab_pool_get(&ep->tx_pool);
+
+	if (!tx)
+		return NULL;
+	ep->tx_cnt++;
+	tx->conn = conn;
+	tx->context = op->context;
+	tx->sent = 0;
+	tx->len = len;
+	tx->tag = op->tag;
+	tx->data = op->data;
+	tx->code = op->code;
+	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
+	tx->want_ack = false;
+	tx->hdr_len = tx_encode(op, len, &tx->hdr);
+	tx->size = tx->hdr.size;
+	tx->injected = (op->flags & FI_INJECT) && op->code != FAB_OP_READ;
+	tx->iov_cnt = op->iov_cnt;
+	if (tx->injected)
+		tcp_tx_copy(tx->inject, op->iov, len);
+	else
+		memcpy(tx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	return tx;
+}
+
+static int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_progress *progress = ep->base.progress;
+	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
+	struct tcp_conn *conn;
+	struct tcp_tx *tx;
+	bool hold;
+	int ret;
+
+	if (!ep->base.enabled || ep->closing)
+		return -FI_EOPBADSTATE;
+	ret = tx_check(ep, op, len);
+	if (ret)
+		return ret;
+	ret = tcp_ep_conn(ep, op->addr, &conn);
+	if (ret)
+		return ret;
+	if (conn->state == TCP_CONN_DOWN)
+		return -FI_ENOTCONN;
+	if (ep->tx_cnt >= ep->tx_size)
+		return -FI_EAGAIN;
+	tx = tx_alloc(conn, op, len);
+	if (!tx)
+		return -FI_ENOMEM;
+
+	hold = tx_hold(conn, op, len);
+	tx_append(conn, tx);
+	if (conn->state != TCP_CONN_UP)
+		return 0;
+	if (!hold)
+		tcp_tx_flush(conn);
+	/* what follows in this pass is a burst; a progress thread knows no passes of the caller's, so there only
+	 * what is held */
+	if (conn->state == TCP_CONN_UP && (hold || !progress->thread_run))
+		fab_progress_flush_later(progress, &conn->flush);
+	return 0;
+}
+
+ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_progress *progress = ep->base.progress;
+	int ret;
+
+	fab_progress_lock(progress);
+	ret = tx_submit(ep, op);
+	fab_progress_unlock(progress);
+	return ret;
+}
+
+bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
+{
+	struct fab_list *link;
+
+	(void) ep;
+	fab_list_for_each(&conn->txq, link) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (tx->code == FAB_OP_MAX || tx->context != context || tx->sent || tx->hdr.op == TCP_WIRE_XDATA)
+			continue;
+		fab_list_remove(link);
+		conn->txq_len -= tx->size;
+		if (tx->hdr.op == TCP_WIRE_XRTS)
+			tcp_idmap_del(&conn->rts, tx->id);
+		else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_TSEND)
+			conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
+		tcp_tx_done(tx, FI_ECANCELED, FI_ECANCELED, "cancelled before any of it was sent");
+		return true;
+	}
+	return false;
+}
