@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Address vectors for IP providers, fi_av(3): index -> socket address, and address -> index. FI_AV_MAP and FI_AV_TABLE are the same
- * table: fi_addr is the index, which a table counts from 0.
+ * table: fi_addr is the index; a new address gets the lowest that is free.
  *
- * Entries live in chunks that never move, so the data path reads fab_av_addr() without a lock; an index is published after its entry. The
- * reverse table, insert and remove take av->lock. Inserting an address that is there gives its fi_addr again and counts a reference;
- * the last remove frees the index for reuse and bumps its generation. Endpoints learn of a removal through fab_av_watch.
+ * Entries live in chunks that never move, each twice the one before, so the data path reads fab_av_addr() without a lock; an entry is
+ * published after its content. Inserting an address that is there gives its fi_addr again and counts a reference; the last remove
+ * frees the index. Endpoints learn of both through fab_av_watch.
+ *
+ * Locks: change_lock makes insert, remove and what watchers hear of them one sequence; lock guards the reverse table. Order: change_lock,
+ * engine lock, lock.
  */
 #ifndef FAB_AV_H
 #define FAB_AV_H
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <netinet/in.h>
+#include <stdbool.h>
 #include <rdma/fi_domain.h>
 #include "base/addr.h"
 #include "base/list.h"
 
 struct fab_domain;
+struct fab_eq;
 
-#define FAB_AV_CHUNK	256		/* entries in a chunk */
-#define FAB_AV_CHUNKS	65536		/* so 16 Mi addresses at most: -FI_ENOSPC */
+#define FAB_AV_FIRST	64		/* entries in the first chunk */
+#define FAB_AV_CHUNKS	18
+#define FAB_AV_MAX	(((uint64_t) FAB_AV_FIRST << FAB_AV_CHUNKS) - FAB_AV_FIRST)	/* entries in all: 16 Mi */
 
 struct fab_av_entry {
 	union fab_sockaddr addr;
-	uint32_t ref;			/* inserts less removes; 0: free */
-	uint32_t gen;
+	_Atomic uint32_t ref;		/* inserts less removes; 0: free */
 };
 
-struct fab_av_reverse;
-
-/* Who wants to know: an endpoint with connections. Called with av->lock NOT held, the watcher's engine lock not held. */
+/* Who wants to know: an endpoint with connections. Called in the order of the changes, with change_lock held: no call on the AV that
+ * changes it, watches or stops watching from in here; av->lock and the engine's lock are free. */
 struct fab_av_watch {
 	struct fab_list link;
 	void (*inserted)(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr);
@@ -40,27 +43,44 @@ struct fab_av_watch {
 struct fab_av {
 	struct fid_av av_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
-	uint32_t addr_format;		/* FI_SOCKADDR_IN or FI_SOCKADDR_IN6 */
+	int family;			/* AF_INET or AF_INET6 */
 	size_t addrlen;
+	bool async;			/* FI_EVENT: results of an insert go to eq */
 	_Atomic uint32_t ref;		/* endpoints bound */
-	pthread_mutex_t lock;
-	_Atomic uint64_t cnt;		/* highest index ever used + 1 */
-	struct fab_list free;
-	struct fab_av_reverse *reverse;	/* address -> index (uthash) */
+	struct fab_eq *eq;		/* fi_av_bind; borrowed with a reference, or NULL */
+	pthread_mutex_t change_lock;	/* guards what follows up to lock */
 	struct fab_list watches;
-	struct fab_eq *eq;		/* fi_av_bind for FI_EVENT inserts; borrowed with a reference, or NULL */
-	_Atomic(struct fab_av_entry *) *chunks;	/* FAB_AV_CHUNKS pointers, allocated as zeroed pages, touched as needed */
+	uint64_t *used;			/* a bit for each index below cnt: taken or not; owned */
+	uint64_t lowest;		/* no index below it is free */
+	pthread_mutex_t lock;		/* guards the reverse table */
+	uint32_t *slots;		/* open addressing by hash of the address: index + 1, or 0; owned */
+	uint32_t slot_mask;
+	uint32_t addr_cnt;		/* addresses there are */
+	_Atomic uint64_t cnt;		/* indices ever used: entries below are readable */
+	_Atomic(struct fab_av_entry *) chunk[FAB_AV_CHUNKS];	/* owned */
 };
 
-/* The domain's fi_av_open slot. Address format is the domain's (set by the provider in fab_domain through info). 0 or -FI_E*. */
+/* The domain's fi_av_open slot. The address format is the domain's. 0 or -FI_E*. */
 int fab_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+
+/* An endpoint was bound to the AV, or lets go: fi_close of it is -FI_EBUSY meanwhile. */
+static inline void fab_av_get(struct fab_av *av)
+{
+	atomic_fetch_add(&av->ref, 1);
+}
+
+static inline void fab_av_put(struct fab_av *av)
+{
+	atomic_fetch_sub(&av->ref, 1);
+}
 
 /* The address at fi_addr, or NULL if there is none. No lock; the pointer stays readable until the AV closes, though a removed entry's
  * content may be reused. */
 const union fab_sockaddr *fab_av_addr(const struct fab_av *av, fi_addr_t fi_addr);
-/* The fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes av->lock. */
+/* The fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes av->lock; an engine's lock may be held. */
 fi_addr_t fab_av_find(struct fab_av *av, const union fab_sockaddr *addr);
 
+/* No lock held: changes are told from here on, or no longer once unwatch has returned. */
 void fab_av_watch(struct fab_av *av, struct fab_av_watch *watch);
 void fab_av_unwatch(struct fab_av *av, struct fab_av_watch *watch);
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "common/av.h"
+#include "base/addr.h"
 
 struct fab_netif {
 	char name[16];
@@ -28,16 +28,28 @@ struct fab_netif {
  * not - or NULL. *list is allocated (free()). 0, -FI_ENODATA (none left: log says what there was), -FI_ENOMEM. */
 int fab_netif_list(const char *filter, struct fab_netif **list, size_t *cnt);
 
+/*
+ * One address from a node and a service, as fi_getinfo(3) and fi_av_insertsvc(3) name them. node: a host name, a numeric address (the only
+ * thing with FI_NUMERICHOST), or an FI_ADDR_STR text ("fi_sockaddr_in://1.2.3.4:5", then service is NULL); NULL is the wildcard address with
+ * FI_SOURCE, else the loopback address. service: a port number or a name of /etc/services; NULL is port 0. family: AF_INET, AF_INET6,
+ * or AF_UNSPEC for whatever comes first. May ask name servers, and wait for them. 0 with *addr, -FI_ENODATA (no such name, or none
+ * in this family), -FI_EINVAL (a service that is none, a text that cannot be read), -FI_ENOMEM; then *why is a sentence for
+ * people, constant text.
+ */
+int fab_resolve_name(const char *node, const char *service, uint64_t flags, int family, union fab_sockaddr *addr,
+		     const char **why);
+
 /* The source and destination that a getinfo call means, from node/service/flags and hints' addresses. */
 struct fab_addr_hint {
 	bool has_src, has_dest;
 	union fab_sockaddr src, dest;
 };
-/* Resolve. AF_INET, AF_INET6 or AF_UNSPEC narrows names; FI_ADDR_STR nodes are understood. 0, -FI_ENODATA (no such name), -FI_EINVAL (a service
- * that is none, wrong address length ...): each recorded with fab_why under `prov`. */
 struct fi_provider;
 struct fi_info;
-int fab_resolve(const struct fi_provider *prov, const char *node, const char *service, uint64_t flags, const struct fi_info *hints, int family,
-		struct fab_addr_hint *out);
+/* Resolve all of it, in one family (AF_INET, AF_INET6) or whatever comes first (AF_UNSPEC): a provider with offers in both asks once
+ * for each. An address of the hints that is of the other family is -FI_ENODATA. 0, -FI_ENODATA (no such name), -FI_EINVAL (a service that is
+ * none, wrong address length ...): each recorded with fab_why under `prov`. */
+int fab_resolve(const struct fi_provider *prov, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, int family, struct fab_addr_hint *out);
 
 #endif

@@ -3,7 +3,9 @@
  * Typed "not supported" entries for every ops table of the interface, so that a caller never meets a NULL and each answers
  * -FI_ENOSYS (doc/design.md, section 5).
  *
- * FAB_OPS_FILL(table) is called on each static table once, at provider initialisation; it sets only slots that are NULL.
+ * FAB_OPS_FILL(table) sets slots that are NULL, and size if it is 0, to the -FI_ENOSYS entries (a function that returns a pointer gives NULL,
+ * a count 0). Providers call it on each static table when they are initialised; the fab_*_init() calls that take tables do it as
+ * well. Any thread, any number of times. In the fab_no_* tables every entry is of that kind.
  */
 #ifndef FAB_OPS_H
 #define FAB_OPS_H
@@ -33,6 +35,13 @@ void fab_ops_fill_tagged(struct fi_ops_tagged *ops);
 void fab_ops_fill_rma(struct fi_ops_rma *ops);
 void fab_ops_fill_atomic(struct fi_ops_atomic *ops);
 void fab_ops_fill_collective(struct fi_ops_collective *ops);
+
+extern struct fi_ops_cm fab_no_cm;
+extern struct fi_ops_msg fab_no_msg;
+extern struct fi_ops_tagged fab_no_tagged;
+extern struct fi_ops_rma fab_no_rma;
+extern struct fi_ops_atomic fab_no_atomic;
+extern struct fi_ops_collective fab_no_collective;
 
 #define FAB_OPS_FILL(ops) _Generic((ops),					\
 	struct fi_ops *: fab_ops_fill_fid,					\

@@ -40,6 +40,9 @@ struct fab_wait {
 int fab_wait_init(struct fab_wait *wait, struct fab_progress *progress, enum fi_wait_obj obj, struct fid_wait *set,
 		  bool (*has_event)(struct fab_wait *wait));
 void fab_wait_fini(struct fab_wait *wait);
+/* The queue goes over to another engine (fab_progress_join): what was given to sleepers, a descriptor or a set, must wake for the new
+ * one. No lock held; nobody sleeps, as no endpoint uses the queue yet. 0 or -FI_E* with nothing changed. */
+int fab_wait_move(struct fab_wait *wait, struct fab_progress *to);
 
 /* Something was queued. Lock held; O(1), no system call here: it happens at unlock, if it is still there to be read. */
 static inline void fab_wait_event(struct fab_wait *wait, struct fab_list *signals)

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Memory regions: registration, the map from key to region, and the check of remote accesses. See mr.h for who reads and who
+ * writes the map.
+ *
+ * A slot of the table is NULL (a search ends there), GONE (a region was there: a search goes on), or a region. The table is
+ * at most three quarters full, GONE included.
+ */
+#include "common/mr.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "common/cntr.h"
+#include "common/eq.h"
+#include "common/fabric.h"
+
+#define TABLE_MIN 16
+
+struct fab_mr_table {
+	uint64_t mask;			/* slots less one */
+	uint64_t used;			/* slots that are not NULL; writers' own */
+	_Atomic(struct fab_mr *) slot[];
+};
+
+static struct fab_mr gone;
+#define GONE (&gone)
+
+/* ---- the map ---- */
+
+static struct fab_mr_table *table_alloc(uint64_t slot_cnt)
+{
+	struct fab_mr_table *table = calloc(1, sizeof(*table) + slot_cnt * sizeof(table->slot[0]));
+
+	if (table)
+		table->mask = slot_cnt - 1;
+	return table;
+}
+
+static void table_put(struct fab_mr_table *table, struct fab_mr *mr)
+{
+	uint64_t i = fab_mix64(mr->mr_fid.key) & table->mask;
+	struct fab_mr *there;
+
+	while ((there = atomic_load_explicit(&table->slot[i], memory_order_relaxed)) && there != GONE)
+		i = (i + 1) & table->mask;
+	if (!there)
+		table->used++;
+	atomic_store_explicit(&table->slot[i], mr, memory_order_release);
+}
+
+static void table_remove(struct fab_mr_table *table, const struct fab_mr *mr)
+{
+	uint64_t i = fab_mix64(mr->mr_fid.key) & table->mask;
+
+	while (atomic_load_explicit(&table->slot[i], memory_order_relaxed) != mr)
+		i = (i + 1) & table->mask;
+	atomic_store_explicit(&table->slot[i], GONE, memory_order_relaxed);
+}
+
+int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps)
+{
+	struct fab_mr_table *table = table_alloc(TABLE_MIN);
+
+	if (!table)
+		return -FI_ENOMEM;
+	*map = (struct fab_mr_map) {
+		.prov_key = mr_mode & FI_MR_PROV_KEY,
+		.virt_addr = mr_mode & FI_MR_VIRT_ADDR,
+		.enable_all = mr_mode & FI_MR_ENDPOINT,
+		.enable_event = mr_mode & FI_MR_RMA_EVENT,
+		.keys_matter = caps & (FI_RMA | FI_ATOMIC),
+	};
+	pthread_mutex_init(&map->lock, NULL);
+	atomic_init(&map->table, table);
+	return 0;
+}
+
+void fab_mr_map_fini(struct fab_mr_map *map)
+{
+	free(atomic_load(&map->table));
+	pthread_mutex_destroy(&map->lock);
+}
+
+struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key)
+{
+	const struct fab_mr_table *table = atomic_load_explicit(&map->table, memory_order_acquire);
+	struct fab_mr *mr;
+
+	for (uint64_t i = fab_mix64(key) & table->mask; ; i = (i + 1) & table->mask) {
+		mr = atomic_load_explicit(&table->slot[i], memory_order_acquire);
+		if (!mr || (mr != GONE && mr->mr_fid.key == key))
+			return mr;
+	}
+}
+
+/* Make room for one more. The old table is returned for the caller to free after fab_domain_quiesce(), or NULL. map->lock held.
+ * -FI_ENOMEM only if there is no room at all. */
+static int map_reserve(struct fab_mr_map *map, struct fab_mr_table **old)
+{
+	struct fab_mr_table *table = atomic_load_explicit(&map->table, memory_order_relaxed), *bigger;
+	struct fab_mr *mr;
+
+	*old = NULL;
+	if ((table->used + 1) * 4 <= (table->mask + 1) * 3)
+		return 0;
+	bigger = table_alloc(fab_max((uint64_t) TABLE_MIN, fab_pow2_up((map->cnt + 1) * UINT64_C(2))));
+	if (!bigger)
+		return table->used < table->mask ? 0 : -FI_ENOMEM;
+	for (uint64_t i = 0; i <= table->mask; i++) {
+		mr = atomic_load_explicit(&table->slot[i], memory_order_relaxed);
+		if (mr && mr != GONE)
+			table_put(bigger, mr);
+	}
+	atomic_store_explicit(&map->table, bigger, memory_order_release);
+	*old = table;
+	return 0;
+}
+
+/* Keys of ours cannot be guessed from others: on the network a key is what gives access. */
+static uint64_t choose_key(struct fab_mr_map *map)
+{
+	uint64_t key;
+
+	do
+		key = fab_random64();
+	while (key == FI_KEY_NOTAVAIL || fab_mr_lookup(map, key));
+	return key;
+}
+
+/* Give the region its key, and publish it. A requested key that is in use is an error only where regions are looked up by it. */
+static int map_add(struct fab_domain *domain, struct fab_mr *mr, uint64_t requested_key)
+{
+	struct fab_mr_map *map = &domain->mr_map;
+	struct fab_mr_table *old = NULL;
+	int ret = 0;
+
+	pthread_mutex_lock(&map->lock);
+	mr->mr_fid.key = map->prov_key ? choose_key(map) : requested_key;
+	mr->in_map = !fab_mr_lookup(map, mr->mr_fid.key);
+	if (!mr->in_map && map->keys_matter)
+		ret = -FI_ENOKEY;
+	if (mr->in_map)
+		ret = map_reserve(map, &old);
+	if (!ret && mr->in_map) {
+		table_put(atomic_load_explicit(&map->table, memory_order_relaxed), mr);
+		map->cnt++;
+	}
+	if (old)
+		fab_domain_quiesce(domain);
+	free(old);
+	pthread_mutex_unlock(&map->lock);
+	return ret;
+}
+
+static void map_remove(struct fab_domain *domain, struct fab_mr *mr)
+{
+	struct fab_mr_map *map = &domain->mr_map;
+
+	if (!mr->in_map)
+		return;
+	pthread_mutex_lock(&map->lock);
+	table_remove(atomic_load_explicit(&map->table, memory_order_relaxed), mr);
+	map->cnt--;
+	atomic_fetch_add(&map->gen, 1);
+	pthread_mutex_unlock(&map->lock);
+	fab_domain_quiesce(domain);
+}
+
+/* ---- remote access ---- */
+
+/* Where offset, len of the region is. */
+static int find_pieces(const struct fab_mr *mr, size_t offset, size_t len, struct iovec *iov, uint32_t *iov_cnt)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t i = 0; len; i++) {
+		size_t part = mr->iov[i].iov_len;
+
+		if (offset >= part) {
+			offset -= part;
+			continue;
+		}
+		if (cnt == *iov_cnt)
+			return -FI_ETOOSMALL;
+		part = fab_min(part - offset, len);
+		iov[cnt].iov_base = (void *) ((uintptr_t) mr->iov[i].iov_base + offset);
+		iov[cnt++].iov_len = part;
+		len -= part;
+		offset = 0;
+	}
+	*iov_cnt = cnt;
+	return 0;
+}
+
+int fab_mr_verify(struct fab_mr_map *map, uint64_t key, uint64_t addr, size_t len, uint64_t access, struct iovec *iov,
+		  uint32_t *iov_cnt, struct fab_mr **mr)
+{
+	struct fab_mr *found = fab_mr_lookup(map, key);
+	uint64_t offset;
+	int ret;
+
+	if (!found)
+		return -FI_ENOKEY;
+	if ((found->access & access) != access || !atomic_load_explicit(&found->enabled, memory_order_acquire))
+		return -FI_EACCES;
+	offset = addr - found->base;
+	if (addr < found->base || offset > found->len || len > found->len - offset)
+		return -FI_EINVAL;
+	ret = find_pieces(found, offset, len, iov, iov_cnt);
+	if (!ret)
+		*mr = found;
+	return ret;
+}
+
+void fab_mr_count(struct fab_mr *mr, struct fab_progress *progress, size_t len)
+{
+	struct fab_cntr *cntr = atomic_load_explicit(&mr->cntr, memory_order_acquire);
+
+	if (!cntr)
+		return;
+	if (cntr->progress == progress) {
+		fab_cntr_inc(cntr, len);
+		return;
+	}
+	fab_progress_lock(cntr->progress);
+	fab_cntr_inc(cntr, len);
+	fab_progress_unlock(cntr->progress);
+}
+
+/* ---- the object ---- */
+
+static int mr_close(struct fid *fid)
+{
+	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
+	struct fab_domain *domain = mr->domain;
+	struct fab_cntr *cntr = atomic_load(&mr->cntr);
+
+	map_remove(domain, mr);
+	if (cntr)
+		atomic_fetch_sub(&cntr->ref, 1);
+	free(mr);
+	atomic_fetch_sub(&domain->ref, 1);
+	return 0;
+}
+
+/* The counter is added to from any endpoint's engine: it must not be on that of another one. */
+static int bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
+{
+	struct fab_domain *domain = mr->domain;
+	const struct fi_provider *prov = domain->fabric->prov;
+	struct fab_cntr *none = NULL;
+	int ret;
+
+	if (flags != FI_REMOTE_WRITE) {
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: flags %#" PRIx64 " for a counter; FI_REMOTE_WRITE is what can be counted\n",
+			flags);
+		return -FI_EBADFLAGS;
+	}
+	if (!(domain->caps & FI_RMA_EVENT)) {
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: domain %s was opened without FI_RMA_EVENT\n", domain->name);
+		return -FI_ENOSYS;
+	}
+	if (cntr->domain != domain) {
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter belongs to another domain than the region\n");
+		return -FI_EINVAL;
+	}
+	if (cntr->progress != &domain->progress) {
+		if (cntr->progress->user_cnt) {
+			FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with FI_THREAD_COMPLETION a "
+				"memory region wants a counter of its own\n");
+			return -FI_EINVAL;
+		}
+		ret = fab_progress_join(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress,
+					&cntr->wait }, &domain->progress);
+		if (ret)
+			return ret;
+	}
+	atomic_fetch_add(&cntr->ref, 1);
+	if (!atomic_compare_exchange_strong(&mr->cntr, &none, cntr)) {
+		atomic_fetch_sub(&cntr->ref, 1);
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the region has a counter already\n");
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
+	const struct fi_provider *prov = mr->domain->fabric->prov;
+	bool wants_enable = mr->domain->mr_map.enable_all || (mr->flags & FI_RMA_EVENT && mr->domain->mr_map.enable_event);
+
+	if (wants_enable && atomic_load(&mr->enabled)) {
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the region is enabled; bind before fi_mr_enable()\n");
+		return -FI_EOPBADSTATE;
+	}
+	switch (bfid->fclass) {
+	case FI_CLASS_CNTR:
+		return bind_cntr(mr, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
+	case FI_CLASS_EP:
+	case FI_CLASS_SEP:
+	case FI_CLASS_RX_CTX:
+		/* A region serves all endpoints of its domain; applications written for FI_MR_ENDPOINT may say so anyway. */
+		return 0;
+	default:
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: object of class %zu; a counter or an endpoint can be bound\n", bfid->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+static int get_raw(const struct fab_mr *mr, const struct fi_mr_raw_attr *attr)
+{
+	uint64_t key = htobe64(mr->mr_fid.key);
+	bool fits;
+
+	if (!attr->key_size || !attr->base_addr)
+		return -FI_EINVAL;
+	fits = *attr->key_size >= FAB_MR_KEY_SIZE && attr->raw_key;
+	*attr->key_size = FAB_MR_KEY_SIZE;
+	*attr->base_addr = mr->base;
+	if (!fits)
+		return -FI_ETOOSMALL;
+	memcpy(attr->raw_key, &key, FAB_MR_KEY_SIZE);
+	return 0;
+}
+
+int fab_mr_map_raw(const struct fi_mr_map_raw *map_raw)
+{
+	uint64_t key;
+
+	if (map_raw->key_size != FAB_MR_KEY_SIZE || !map_raw->raw_key || !map_raw->key)
+		return -FI_EINVAL;
+	memcpy(&key, map_raw->raw_key, FAB_MR_KEY_SIZE);
+	*map_raw->key = be64toh(key);
+	return 0;
+}
+
+/* Nothing is cached about pages, so there is nothing to refresh: only the range is looked at. */
+static int refresh(const struct fab_mr *mr, const struct fi_mr_modify *modify)
+{
+	uintptr_t start, first, part;
+
+	for (size_t i = 0; i < modify->attr.iov_count; i++) {
+		uint32_t k = 0;
+
+		start = (uintptr_t) modify->attr.mr_iov[i].iov_base;
+		for (; k < mr->iov_cnt; k++) {
+			first = (uintptr_t) mr->iov[k].iov_base;
+			part = mr->iov[k].iov_len;
+			if (start >= first && start - first <= part && modify->attr.mr_iov[i].iov_len <= part - (start - first))
+				break;
+		}
+		if (k == mr->iov_cnt) {
+			FI_WARN(mr->domain->fabric->prov, FI_LOG_MR, "fi_mr_refresh: range %zu is not inside the region\n", i);
+			return -FI_EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
+
+	switch (command) {
+	case FI_ENABLE:
+		atomic_store_explicit(&mr->enabled, true, memory_order_release);
+		return 0;
+	case FI_GET_RAW_MR:
+		return arg ? get_raw(mr, arg) : -FI_EINVAL;
+	case FI_REFRESH:
+		return arg ? refresh(mr, arg) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+};
+
+/* ---- registration ---- */
+
+/* fi_mr_attr as this caller's release of the API had it; what came later reads as zero (test/abi/abi-generations.tsv). */
+static void read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full)
+{
+	static const struct {
+		uint32_t version;
+		size_t size;
+	} generation[] = {
+		{ FI_VERSION(2, 0), sizeof(struct fi_mr_attr) },
+		{ FI_VERSION(1, 22), offsetof(struct fi_mr_attr, base_mr) },
+		{ FI_VERSION(1, 19), offsetof(struct fi_mr_attr, page_size) },
+		{ FI_VERSION(1, 5), offsetof(struct fi_mr_attr, iface) },
+		{ 0, offsetof(struct fi_mr_attr, auth_key_size) },
+	};
+	uint32_t version = domain->fabric->fabric_fid.api_version;
+	size_t i = 0;
+
+	while (FI_VERSION_LT(version, generation[i].version))
+		i++;
+	memset(full, 0, sizeof(*full));
+	memcpy(full, attr, generation[i].size);
+	if (!(domain->caps & FI_HMEM)) {
+		full->iface = FI_HMEM_SYSTEM;
+		full->device.reserved = 0;
+		full->hmem_data = NULL;
+	}
+}
+
+/* Why an attribute cannot be had, or NULL. */
+static const char *bad_attr(const struct fi_mr_attr *attr)
+{
+	const uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_COLLECTIVE;
+
+	if (!attr->mr_iov || !attr->iov_count)
+		return "no buffer";
+	if (attr->iov_count > FAB_MR_IOV_LIMIT)
+		return "more buffers than domain_attr->mr_iov_limit";
+	if (attr->access & ~access)
+		return "unknown access bits; FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE are known";
+	if (attr->offset)
+		return "offset must be 0";
+	if (attr->auth_key_size)
+		return "there are no authorization keys (domain_attr->auth_key_size is 0)";
+	if (attr->iface != FI_HMEM_SYSTEM)
+		return "device memory; only FI_HMEM_SYSTEM can be registered";
+	if (attr->base_mr || attr->sub_mr_cnt)
+		return "a region made of other regions (base_mr)";
+	for (size_t i = 0, len = 0; i < attr->iov_count; len += attr->mr_iov[i++].iov_len) {
+		if ((uintptr_t) attr->mr_iov[i].iov_base + attr->mr_iov[i].iov_len < attr->mr_iov[i].iov_len ||
+		    len + attr->mr_iov[i].iov_len < len)
+			return "a buffer that goes beyond the end of the address space";
+	}
+	return NULL;
+}
+
+static int check_registration(const struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+	const char *why;
+
+	if (flags & FI_MR_DMABUF) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_MR_DMABUF: device memory is not supported\n");
+		return -FI_EOPNOTSUPP;
+	}
+	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM)) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration with flags %#" PRIx64 "; FI_RMA_EVENT and FI_RMA_PMEM are known\n",
+			flags);
+		return -FI_EBADFLAGS;
+	}
+	why = bad_attr(attr);
+	if (why) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration refused: %s (%zu buffers, access %#" PRIx64 ")\n", why,
+			attr->iov_count, attr->access);
+		return attr->iface != FI_HMEM_SYSTEM ? -FI_EOPNOTSUPP : -FI_EINVAL;
+	}
+	if (!domain->mr_map.prov_key && attr->requested_key == FI_KEY_NOTAVAIL) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration refused: requested_key is FI_KEY_NOTAVAIL\n");
+		return -FI_EKEYREJECTED;
+	}
+	return 0;
+}
+
+static struct fab_mr *mr_alloc(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags)
+{
+	const struct fab_mr_map *map = &domain->mr_map;
+	struct fab_mr *mr = calloc(1, sizeof(*mr) + attr->iov_count * sizeof(mr->iov[0]));
+
+	if (!mr)
+		return NULL;
+	mr->mr_fid.fid = (struct fid) { .fclass = FI_CLASS_MR, .context = attr->context, .ops = &mr_fid_ops };
+	mr->mr_fid.mem_desc = mr;
+	mr->domain = domain;
+	mr->access = attr->access;
+	mr->flags = flags;
+	mr->base = map->virt_addr ? (uintptr_t) attr->mr_iov[0].iov_base : 0;
+	mr->iov_cnt = attr->iov_count;
+	for (size_t i = 0; i < attr->iov_count; i++) {
+		mr->iov[i] = attr->mr_iov[i];
+		mr->len += attr->mr_iov[i].iov_len;
+	}
+	atomic_init(&mr->enabled, !map->enable_all && !(map->enable_event && (flags & FI_RMA_EVENT)));
+	return mr;
+}
+
+/* attr is complete. */
+static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr_fid)
+{
+	struct fab_mr *mr;
+	int ret;
+
+	ret = check_registration(domain, attr, flags);
+	if (ret)
+		return ret;
+	mr = mr_alloc(domain, attr, flags);
+	if (!mr)
+		return -FI_ENOMEM;
+	ret = map_add(domain, mr, attr->requested_key);
+	if (ret) {
+		if (ret == -FI_ENOKEY)
+			FI_WARN(domain->fabric->prov, FI_LOG_MR, "memory registration refused: requested_key %#" PRIx64
+				" is in use\n", attr->requested_key);
+		free(mr);
+		return ret;
+	}
+	atomic_fetch_add(&domain->ref, 1);
+	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
+	if (domain->reg_mr_event) {
+		ret = fab_eq_write(domain->eq, FI_MR_COMPLETE, &(struct fi_eq_entry) { .fid = &mr->mr_fid.fid,
+				   .context = attr->context }, sizeof(struct fi_eq_entry), 0, &mr->mr_fid.fid);
+		if (ret)
+			mr_close(&mr->mr_fid.fid);
+	}
+	return ret;
+}
+
+static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+{
+	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
+	struct fi_mr_attr full;
+
+	read_attr(domain, attr, &full);
+	return mr_reg(domain, &full, flags, mr);
+}
+
+static int regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
+		uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	return mr_reg(fab_container(fid, struct fab_domain, domain_fid.fid), &(struct fi_mr_attr) {
+		      .mr_iov = iov, .iov_count = cnt, .access = access, .offset = offset,
+		      .requested_key = requested_key, .context = context }, flags, mr);
+}
+
+static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t requested_key,
+	       uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct iovec iov = { .iov_base = (void *) buf, .iov_len = len };
+
+	return regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+struct fi_ops_mr fab_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = reg,
+	.regv = regv,
+	.regattr = regattr,
+};
