@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_info: what libfabric offers on this machine, and to what it was asked for; why something is not offered;
+ * providers; parameters. Sees the public interface only.
+ */
+#include "common.h"
+#include "info_json.h"
+#include "json.h"
+
+#include <ctype.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+
+/* Lines of help of a parameter are folded here. */
+#define HELP_COLUMNS 100
+
+enum {
+	OPT_VERSION = 256,
+	OPT_WHY,
+	OPT_JSON,
+};
+
+static const char *const usage[] = { "[FILTERS] [-v | --json] [--why]", "--list | --env | --getenv SUBSTR | --version",
+				     NULL };
+
+static const struct util_opt options[] = {
+	{ 0, NULL, NULL, "Filters: only interfaces that satisfy all of them are shown" },
+	{ 'p', "provider", "NAME", "this provider; see --list" },
+	{ 't', "ep_type", "TYPE", "this endpoint type: FI_EP_MSG, FI_EP_RDM or FI_EP_DGRAM (or msg, rdm, dgram)" },
+	{ 'c', "caps", "CAP|CAP..", "all of these capabilities: FI_MSG|FI_RMA.." },
+	{ 'm', "mode", "MODE|MODE..", "needing no mode but these: FI_CONTEXT|FI_RX_CQ_DATA.. (default: any)" },
+	{ 'a', "addr_format", "FORMAT", "this address format: FI_SOCKADDR_IN, FI_SOCKADDR_IN6.." },
+	{ 'd', "domain", "NAME", "this domain" },
+	{ 'f', "fabric", "NAME", "this fabric" },
+	{ 'n', "node", "HOST", "able to reach this name or address" },
+	{ 's', "src_addr", "HOST", "with this source name or address" },
+	{ 'P', "port", "PORT", "port of --node, or of --src_addr when that is given alone" },
+	{ 'i', "info", "SUBSTR", "in full, those whose description holds this text" },
+	{ 0, NULL, NULL, "Discovery: instead of interfaces" },
+	{ 'l', "list", NULL, "providers and their versions" },
+	{ 'e', "env", NULL, "environment parameters: type, meaning, and value where one is set" },
+	{ 'g', "getenv", "SUBSTR", "those whose name or meaning holds this text" },
+	{ 0, NULL, NULL, "Output:" },
+	{ 'v', "verbose", NULL, "everything that is known of each interface" },
+	{ OPT_JSON, "json", NULL, "everything, as JSON" },
+	{ OPT_WHY, "why", NULL, "on stderr, why each of the others does not satisfy the filters" },
+	{ OPT_VERSION, "version", NULL, "version of this program, of libfabric and of its interface" },
+	{ 'h', "help", NULL, "this help" },
+	{ 0, NULL, NULL, NULL },
+};
+
+/* What the command line asked for. Strings are borrowed from argv. */
+struct request {
+	struct fi_info *hints;          /* owned */
+	const char *node, *src, *port;
+	const char *param_substr;       /* for `show` show_params */
+	const char *info_substr;        /* only entries with this text; NULL for all */
+	int (*show)(struct request *request);
+	bool verbose, json, why;
+	int argc;                       /* to tell how to ask again */
+	char **argv;
+};
+
+/* Print `label: value` right-aligned to the longest label, "protocol". */
+static void print_attr(const char *label, const char *value)
+{
+	printf("%12s: %s\n", label, value ? value : "-");
+}
+
+static void print_short(const struct fi_info *info)
+{
+	printf("provider: %s\n", info->fabric_attr->prov_name);
+	print_attr("fabric", info->fabric_attr->name);
+	print_attr("domain", info->domain_attr->name);
+	print_attr("version", info_version(info->fabric_attr->prov_version));
+	print_attr("type", util_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE));
+	print_attr("protocol", util_tostr(&info->ep_attr->protocol, FI_TYPE_PROTOCOL));
+}
+
+/* One filter in the account of what was asked: ` name=value`, nothing without a value. */
+static void print_asked(const char *name, const char *value)
+{
+	if (value && *value)
+		fprintf(stderr, " %s=%s", name, value);
+}
+
+/* One argument as a shell wants it. */
+static void print_quoted(const char *arg)
+{
+	bool plain = *arg && !arg[strcspn(arg, " \t\n|&;<>()$`\\\"'*?[#~^!{}")];
+
+	fprintf(stderr, " %s", plain ? arg : "'");
+	if (plain)
+		return;
+	for (; *arg; arg++)
+		fprintf(stderr, *arg == '\'' ? "'\\''" : "%c", *arg);
+	fputc('\'', stderr);
+}
+
+/* Say what was asked and what came of it, and how to learn more. Returns the exit code. */
+static int report_failure(const struct request *request, int ret)
+{
+	const struct fi_info *hints = request->hints;
+	int i;
+
+	util_err("fi_getinfo: %s (%d)", fi_strerror(-ret), ret);
+	fprintf(stderr, "asked for: api=%s", info_version(UTIL_API_VERSION));
+	print_asked("provider", hints->fabric_attr->prov_name);
+	print_asked("fabric", hints->fabric_attr->name);
+	print_asked("domain", hints->domain_attr->name);
+	if (hints->ep_attr->type)
+		print_asked("type", util_tostr(&hints->ep_attr->type, FI_TYPE_EP_TYPE));
+	if (hints->caps)
+		print_asked("caps", util_tostr(&hints->caps, FI_TYPE_CAPS));
+	if (~hints->mode)
+		print_asked("mode", util_tostr(&hints->mode, FI_TYPE_MODE));
+	if (hints->addr_format)
+		print_asked("addr_format", util_tostr(&hints->addr_format, FI_TYPE_ADDR_FORMAT));
+	print_asked("node", request->node);
+	print_asked("src_addr", request->src);
+	print_asked("port", request->port);
+	fputc('\n', stderr);
+	if (request->why)
+		return -ret;
+
+	fprintf(stderr, "what each interface lacks is said by:\n  %s --why", request->argv[0]);
+	for (i = 1; i < request->argc; i++)
+		print_quoted(request->argv[i]);
+	fputc('\n', stderr);
+	return -ret;
+}
+
+/* Put the address of `node` into the hints as destination, when `src` takes the place in the call. 0 or -FI_*. */
+static int resolve_dest(struct request *request)
+{
+	struct addrinfo *res;
+	int ret;
+
+	ret = getaddrinfo(request->node, request->port, NULL, &res);
+	if (ret) {
+		util_err("--node %s: %s", request->node, gai_strerror(ret));
+		return -FI_ENODATA;
+	}
+	request->hints->dest_addr = malloc(res->ai_addrlen);
+	if (request->hints->dest_addr) {
+		memcpy(request->hints->dest_addr, res->ai_addr, res->ai_addrlen);
+		request->hints->dest_addrlen = res->ai_addrlen;
+		request->hints->addr_format = res->ai_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	}
+	freeaddrinfo(res);
+	return request->hints->dest_addr ? 0 : -FI_ENOMEM;
+}
+
+static bool is_wanted(const struct request *request, const struct fi_info *info)
+{
+	return !request->info_substr || strstr(util_tostr(info, FI_TYPE_INFO), request->info_substr);
+}
+
+static int show_infos(struct request *request)
+{
+	struct fi_info *list, *info;
+	struct json json;
+	int ret;
+
+	if (request->src && request->node) {
+		ret = resolve_dest(request);
+		if (ret)
+			return -ret;
+	}
+	ret = fi_getinfo(UTIL_API_VERSION, request->src ? request->src : request->node,
+			 request->src && request->node ? NULL : request->port, request->src ? FI_SOURCE : 0,
+			 request->hints, &list);
+	if (ret)
+		return report_failure(request, ret);
+
+	json_init(&json, stdout);
+	if (request->json)
+		json_open(&json, NULL, '[');
+	for (info = list; info; info = info->next) {
+		if (!is_wanted(request, info))
+			continue;
+		if (request->json)
+			info_json(&json, info);
+		else if (request->verbose || request->info_substr)
+			printf("---\n%s\n", util_tostr(info, FI_TYPE_INFO));
+		else
+			print_short(info);
+	}
+	if (request->json)
+		json_close(&json, ']');
+	fi_freeinfo(list);
+	return 0;
+}
+
+static void show_provider(struct json *json, bool as_json, const struct fi_fabric_attr *attr)
+{
+	if (!as_json) {
+		printf("%s:\n    version: %s\n", attr->prov_name, info_version(attr->prov_version));
+		return;
+	}
+	json_open(json, NULL, '{');
+	json_string(json, "provider", attr->prov_name);
+	json_string(json, "version", info_version(attr->prov_version));
+	json_close(json, '}');
+}
+
+static int show_providers(struct request *request)
+{
+	const char *only = request->hints->fabric_attr->prov_name;
+	struct fi_info *list, *info;
+	struct json json;
+	int ret;
+
+	ret = fi_getinfo(UTIL_API_VERSION, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
+	if (ret)
+		return report_failure(request, ret);
+	json_init(&json, stdout);
+	if (request->json)
+		json_open(&json, NULL, '[');
+	for (info = list; info; info = info->next) {
+		if (!only || !strcasecmp(only, info->fabric_attr->prov_name))
+			show_provider(&json, request->json, info->fabric_attr);
+	}
+	if (request->json)
+		json_close(&json, ']');
+	fi_freeinfo(list);
+	return 0;
+}
+
+static const char *param_type(enum fi_param_type type)
+{
+	static const char *const names[] = {
+		[FI_PARAM_STRING] = "String",
+		[FI_PARAM_INT] = "Integer",
+		[FI_PARAM_BOOL] = "Boolean (0/1, on/off, true/false, yes/no)",
+		[FI_PARAM_SIZE_T] = "size_t",
+	};
+
+	return (size_t) type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "Unknown";
+}
+
+/* Print text as comment lines that are folded between words; its own line ends stay. */
+static void print_folded(const char *text)
+{
+	size_t column = 0, len;
+
+	for (; *text; text += len) {
+		len = strcspn(text, " \n");
+		if (column && (*text == '\n' || column + len > HELP_COLUMNS)) {
+			putchar('\n');
+			column = 0;
+		}
+		if (len) {
+			column += (size_t) printf("%s%.*s", column ? " " : "# ", (int) len, text);
+		} else {
+			len = 1;
+		}
+	}
+	if (column)
+		putchar('\n');
+}
+
+static void show_param(struct json *json, bool as_json, const struct fi_param *param)
+{
+	if (as_json) {
+		json_open(json, NULL, '{');
+		json_string(json, "name", param->name);
+		json_string(json, "type", param_type(param->type));
+		json_string(json, "help", param->help_string);
+		json_string(json, "value", param->value);
+		json_close(json, '}');
+		return;
+	}
+	printf("# %s: %s\n", param->name, param_type(param->type));
+	print_folded(param->help_string ? param->help_string : "");
+	if (param->value)
+		printf("%s=%s\n", param->name, param->value);
+	putchar('\n');
+}
+
+static bool param_is_wanted(const struct fi_param *param, const char *substr)
+{
+	return !substr || strcasestr(param->name, substr) ||
+	       (param->help_string && strcasestr(param->help_string, substr));
+}
+
+static int show_params(struct request *request)
+{
+	struct fi_param *params;
+	int cnt, i, ret, shown = 0;
+	struct json json;
+
+	ret = fi_getparams(&params, &cnt);
+	if (ret) {
+		util_err("fi_getparams: %s (%d)", fi_strerror(-ret), ret);
+		return -ret;
+	}
+	json_init(&json, stdout);
+	if (request->json)
+		json_open(&json, NULL, '[');
+	for (i = 0; i < cnt; i++) {
+		if (!param_is_wanted(&params[i], request->param_substr))
+			continue;
+		show_param(&json, request->json, &params[i]);
+		shown++;
+	}
+	if (request->json)
+		json_close(&json, ']');
+	if (!shown && request->param_substr)
+		util_err("none of %d parameters has '%s' in its name or meaning", cnt, request->param_substr);
+	fi_freeparams(params);
+	return 0;
+}
+
+static int show_version(struct request *request)
+{
+	(void) request;
+	printf("fi_info: %s\n", info_version(UTIL_API_VERSION));
+	printf("libfabric: %s\n", info_version(fi_version()));
+	printf("libfabric api: %s\n", info_version(UTIL_API_VERSION));
+	return 0;
+}
+
+static int replace_string(char **string, const char *value)
+{
+	free(*string);
+	*string = strdup(value);
+	return *string ? 0 : -FI_ENOMEM;
+}
+
+/* Take one option into the request. 0 or -FI_*; what is wrong has been said, except for lack of memory. */
+static int take_option(struct request *request, int key, const char *arg)
+{
+	struct fi_info *hints = request->hints;
+
+	switch (key) {
+	case 'p':
+		return replace_string(&hints->fabric_attr->prov_name, arg);
+	case 'f':
+		return replace_string(&hints->fabric_attr->name, arg);
+	case 'd':
+		return replace_string(&hints->domain_attr->name, arg);
+	case 't':
+		return util_parse_enum("endpoint type", arg, FI_TYPE_EP_TYPE, "FI_EP_", &hints->ep_attr->type);
+	case 'a':
+		return util_parse_enum("address format", arg, FI_TYPE_ADDR_FORMAT, "FI_ADDR_", &hints->addr_format);
+	case 'c':
+		return util_parse_flags("capability", arg, FI_TYPE_CAPS, &hints->caps);
+	case 'm':
+		return util_parse_flags("mode", arg, FI_TYPE_MODE, &hints->mode);
+	case 'n':
+		request->node = arg;
+		break;
+	case 's':
+		request->src = arg;
+		break;
+	case 'P':
+		request->port = arg;
+		break;
+	case 'i':
+		request->info_substr = arg;
+		break;
+	case 'l':
+		request->show = show_providers;
+		break;
+	case 'g':
+		request->param_substr = arg;
+		request->show = show_params;
+		break;
+	case 'e':
+		request->show = show_params;
+		break;
+	case 'v':
+		request->verbose = true;
+		break;
+	case OPT_JSON:
+		request->json = true;
+		break;
+	case OPT_WHY:
+		request->why = true;
+		break;
+	case OPT_VERSION:
+		request->show = show_version;
+		break;
+	}
+	return 0;
+}
+
+/* Parse the command line and show what it asks for. Returns the exit code. */
+static int run(struct request *request, int argc, char **argv)
+{
+	int key, ret;
+
+	while ((key = util_getopt(argc, argv, options)) != -1) {
+		if (key == 'h') {
+			util_help(stdout, usage, "Print what libfabric offers on this machine.", options);
+			return 0;
+		}
+		if (key == '?')
+			return util_bad_usage();
+		ret = take_option(request, key, optarg);
+		if (ret)
+			return -ret;
+	}
+	if (optind < argc) {
+		util_err("'%s' belongs to no option", argv[optind]);
+		return util_bad_usage();
+	}
+	if (request->why)
+		setenv("FI_EXPLAIN", "1", 1);
+	ret = request->show(request);
+	if (fflush(stdout) || ferror(stdout)) {
+		util_err("cannot write the output");
+		return FI_EIO;
+	}
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = { .show = show_infos, .argc = argc, .argv = argv };
+	int ret;
+
+	util_init(argv[0]);
+	request.hints = fi_allocinfo();
+	if (!request.hints) {
+		util_err("fi_allocinfo: no memory");
+		return FI_ENOMEM;
+	}
+	/* A mode is a demand of the provider on its user. Whoever only looks agrees to all of them. */
+	request.hints->mode = ~0ULL;
+	request.hints->domain_attr->mode = ~0ULL;
+	request.hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+	ret = run(&request, argc, argv);
+	fi_freeinfo(request.hints);
+	return ret;
+}

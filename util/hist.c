@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A log-linear histogram. */
+#include "hist.h"
+
+#include <string.h>
+
+#define SUB_CNT (1u << HIST_SUB_BITS)
+
+void hist_clear(struct hist *hist)
+{
+	memset(hist, 0, sizeof(*hist));
+}
+
+/* How far a value is shifted right so that it falls into SUB_CNT .. 2 * SUB_CNT - 1; 0 for smaller ones. */
+static unsigned value_shift(uint64_t value)
+{
+	return value < SUB_CNT ? 0 : 63 - (unsigned) __builtin_clzll(value) - HIST_SUB_BITS;
+}
+
+/* The index grows with the value: each shift has SUB_CNT buckets, behind the SUB_CNT of values that are exact. */
+static unsigned bucket_index(uint64_t value)
+{
+	unsigned shift = value_shift(value);
+
+	return (shift << HIST_SUB_BITS) + (unsigned) (value >> shift);
+}
+
+/* The largest value that falls into a bucket. */
+static uint64_t bucket_last(unsigned index)
+{
+	unsigned shift = index < 2 * SUB_CNT ? 0 : (index >> HIST_SUB_BITS) - 1;
+	uint64_t first = (uint64_t) (index - (shift << HIST_SUB_BITS)) << shift;
+
+	return first + ((1ULL << shift) - 1);
+}
+
+void hist_add(struct hist *hist, uint64_t value)
+{
+	hist->bucket[bucket_index(value)]++;
+	if (!hist->cnt++ || value < hist->min)
+		hist->min = value;
+	if (value > hist->max)
+		hist->max = value;
+}
+
+uint64_t hist_percentile(const struct hist *hist, double share)
+{
+	uint64_t rank = (uint64_t) (share * (double) hist->cnt), seen = 0, value;
+	unsigned i;
+
+	if (rank < share * (double) hist->cnt)
+		rank++;
+	for (i = 0; i < HIST_BUCKETS; i++) {
+		seen += hist->bucket[i];
+		if (!hist->bucket[i] || seen < rank)
+			continue;
+		value = bucket_last(i);
+		return value > hist->max ? hist->max : value;
+	}
+	return hist->max;
+}
