@@ -69,6 +69,30 @@ struct fid_logging {
 	struct fi_ops_log *ops;
 };
 
+/*
+ * The library's own, not in other libfabrics: why fi_getinfo() left entries out. An object of fi_open(version, "explain",
+ * NULL, 0, 0, &fid, context) keeps the reasons of the latest fi_getinfo() that the thread which opened it has made since,
+ * nearest miss first; that thread also reads and closes it. fi_tostr_r(buf, len, fid, FI_TYPE_FID) gives them as text,
+ * fi_open_ops(fid, FI_EXPLAIN_REASONS, 0, (void **) &ops, NULL) one by one. Other libraries answer -FI_ENOSYS to fi_open().
+ */
+#define FI_EXPLAIN_REASONS "reasons"
+
+/* Strings last until the thread's next fi_getinfo(), or until the object is closed. */
+struct fi_explain_reason {
+	const char *prov_name;
+	const char *entry;	/* which entry did not fit; NULL: the provider as a whole */
+	const char *attr;	/* what about it: a member of struct fi_info, a parameter, or an environment variable */
+	const char *asked;
+	const char *offered;
+};
+
+struct fi_ops_explain {
+	size_t size;
+	size_t (*count)(struct fid *fid);
+	/* 0, or -FI_EINVAL beyond the last one */
+	int (*reason)(struct fid *fid, size_t index, struct fi_explain_reason *reason);
+};
+
 static inline int fi_export_fid(struct fid *fid, uint64_t flags, struct fid **expfid, void *context)
 {
 	struct fi_fid_export arg;

@@ -9,7 +9,7 @@
  * and does not change them afterwards. A provider that finds another value in internal[1] has a foreign core, and says
  * nothing. So a provider writes:
  *
- *	const struct fab_core_ops *core = fab_core_ops(prov);
+ *	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
  *	bool tell = core && core->why_wanted();		(once a call of getinfo)
  *	if (tell)
  *		core->why(prov, &(struct fab_why) { .entry = ..., .attr = ..., .asked = ..., .offered = ... });
@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <rdma/providers/fi_prov.h>
+struct fi_provider;
 
 #define FAB_CORE_MAGIC ((void *) (uintptr_t) 0x66616263)
 
@@ -53,11 +53,10 @@ struct fab_core_ops {
 	void (*why)(const struct fi_provider *prov, const struct fab_why *why);
 };
 
-/* Our core's table, or NULL if the core is not ours. */
-static inline const struct fab_core_ops *fab_core_ops(const struct fi_provider *prov)
+/* Our core's table, or NULL if the core is not ours. internal is that of provider->context. */
+static inline const struct fab_core_ops *fab_core_ops(void *const internal[])
 {
-	return prov->context.internal[1] == FAB_CORE_MAGIC ?
-	       (const struct fab_core_ops *) prov->context.internal[0] : NULL;
+	return internal[1] == FAB_CORE_MAGIC ? (const struct fab_core_ops *) internal[0] : NULL;
 }
 
 #endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Older layouts of struct fi_info and of what hangs on it. Layouts only ever grew at the end, so an old structure becomes
+ * a new one by copying the bytes it has over zeros. Pure functions, any thread.
+ */
+#ifndef FAB_COMPAT_H
+#define FAB_COMPAT_H
+
+#include <rdma/fabric.h>
+
+/* The layouts, by the version node of libfabric.map that brought them. */
+enum fab_layout {
+	FAB_LAYOUT_1_0,
+	FAB_LAYOUT_1_1,
+	FAB_LAYOUT_1_2,
+	FAB_LAYOUT_1_3,
+	FAB_LAYOUT_1_7,
+	FAB_LAYOUT_1_8,
+	FAB_LAYOUT_1_9,
+	FAB_LAYOUT_NEWEST = FAB_LAYOUT_1_9,
+};
+
+/* One entry in the newest layout, whose pointers to anything but attribute structures are those of the old one. */
+struct fab_wide_info {
+	struct fi_info info;
+	struct fi_tx_attr tx_attr;
+	struct fi_rx_attr rx_attr;
+	struct fi_ep_attr ep_attr;
+	struct fi_domain_attr domain_attr;
+	struct fi_fabric_attr fabric_attr;
+};
+
+/* Fill wide from an entry of the given layout. Returns &wide->info, with next NULL, valid as long as both; NULL for NULL. */
+struct fi_info *fab_widen(struct fab_wide_info *wide, const struct fi_info *old, enum fab_layout layout);
+
+/* The layout in which code that was written for this API version sees an fi_info. */
+enum fab_layout fab_layout_of(uint32_t api_version);
+
+/* What entries of a layout own, as FAB_INFO_* of info.h. */
+unsigned fab_layout_parts(enum fab_layout layout);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The door of the library: start and end, fi_version(), fi_fabric(), fi_open().
+ * Everything starts with the first call that needs it, on whatever thread, and ends when the library is unloaded.
+ */
+#include "fabric.h"
+
+#include "base/bits.h"
+#include "explain.h"
+#include "export.h"
+#include "log.h"
+#include "param.h"
+#include "registry.h"
+#include "tostr.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+static void start(void)
+{
+	fab_param_report();
+	fab_explain_init();
+	fab_registry_init();
+}
+
+void fab_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, start);
+}
+
+static void __attribute__((destructor)) stop(void)
+{
+	fab_registry_fini();
+	fab_log_fini();
+	fab_tostr_fini();
+	fab_param_fini();
+}
+
+FAB_EXPORT uint32_t fi_version(void)
+{
+	return FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+}
+
+FAB_EXPORT int fab_fabric_1_1(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	struct fi_provider *prov;
+	int ret;
+
+	if (!attr || !fabric || !attr->prov_name) {
+		FAB_ERROR("fi_fabric: %s is NULL", !attr ? "attr" : !fabric ? "fabric" : "attr->prov_name");
+		return -FI_EINVAL;
+	}
+	fab_init();
+	prov = fab_registry_find(attr->prov_name);
+	if (!prov) {
+		FAB_ERROR("fi_fabric: there is no provider %s%s%s", attr->prov_name,
+			  *fab_registry_left_out() ? "; FI_PROVIDER leaves out " : "", fab_registry_left_out());
+		return -FI_ENODEV;
+	}
+	ret = prov->fabric(attr, fabric, context);
+	if (ret)
+		return ret;
+	/* a provider from before 1.5 has no such member in its object */
+	if (FI_VERSION_GE(prov->fi_version, FI_VERSION(1, 5)))
+		(*fabric)->api_version = attr->api_version;
+	FAB_INFO("opened fabric %s of provider %s for API %u.%u", attr->name ? attr->name : "(null)", attr->prov_name,
+		 FI_MAJOR(attr->api_version), FI_MINOR(attr->api_version));
+	return 0;
+}
+FAB_DEFAULT(fab_fabric_1_1, fi_fabric, "FABRIC_1.1");
+
+#ifdef PIC
+/* The attributes of 1.0 end before api_version. */
+FAB_EXPORT int fab_fabric_1_0(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	struct fi_fabric_attr wide = { .api_version = FI_VERSION(1, 0) };
+
+	if (attr)
+		memcpy(&wide, attr, offsetof(struct fi_fabric_attr, api_version));
+	return fab_fabric_1_1(attr ? &wide : NULL, fabric, context);
+}
+FAB_COMPAT(fab_fabric_1_0, fi_fabric, "FABRIC_1.0");
+#endif
+
+FAB_EXPORT int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context)
+{
+	if (flags) {
+		FAB_ERROR("fi_fabric2: flags 0x%llx: no flag is known", (unsigned long long) flags);
+		return -FI_EBADFLAGS;
+	}
+	return fab_fabric_1_1(info ? info->fabric_attr : NULL, fabric, context);
+}
+
+/* What fi_open() can open. There is no memory registration cache ("mr_cache"): registering is free of charge here. */
+static const struct {
+	const char *name;
+	int (*open)(struct fid **fid, void *context);
+} objects[] = {
+	{ "explain", fab_explain_open },
+	{ "logging", fab_log_open },
+};
+
+FAB_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags,
+		       struct fid **fid, void *context)
+{
+	size_t i;
+
+	if (!name || !fid || attr || attr_len) {
+		FAB_ERROR("fi_open: name and fid must be there, attr and attr_len not: no object has attributes");
+		return -FI_EINVAL;
+	}
+	if (FI_VERSION_LT(fi_version(), version))
+		return -FI_ENOSYS;
+	if (flags)
+		return -FI_EBADFLAGS;
+	for (i = 0; i < fab_countof(objects); i++)
+		if (!strcmp(name, objects[i].name))
+			return objects[i].open(fid, context);
+	FAB_INFO("fi_open: there is no object \"%s\"", name);
+	return -FI_ENOSYS;
+}

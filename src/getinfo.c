@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_getinfo(): check the call, ask each provider that may be meant, put the answers together, and if there are none say
+ * why. What node, service, hints and addresses mean is the providers' business (prov/common/match_info.c); the core knows
+ * names, versions, flags and order.
+ *
+ * Reasons cost a call that succeeds nothing: providers are asked a second time, listening, when the first time gave
+ * nothing. Only when somebody wants everything explained do we listen at once.
+ *
+ * Any thread. State: whether this thread is inside of a call, which it is when a provider that layers itself over others
+ * asks for them; such a call tells nothing, the outer one does.
+ */
+#include "getinfo.h"
+
+#include "base/list.h"
+#include "base/strbuf.h"
+#include "explain.h"
+#include "fabric.h"
+#include "filter.h"
+#include "info.h"
+#include "log.h"
+#include "names.h"
+#include "registry.h"
+#include "why.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KNOWN_FLAGS (FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY | FI_RESCAN)
+
+/* What the caller asked, and what was found so far. */
+struct query {
+	uint32_t version;
+	const char *node;
+	const char *service;
+	uint64_t flags;
+	const struct fi_info *hints;
+	const char *prov_name;		/* in hints; NULL: any */
+	struct fi_info *head;
+	struct fi_info **tail;
+	int ret;			/* -FI_ENOMEM if any provider had none, otherwise 0 */
+};
+
+static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+
+static int check_call(uint32_t version, uint64_t flags, struct fi_info **info)
+{
+	if (!info) {
+		FAB_ERROR("fi_getinfo: info is NULL: there is no place for the answer");
+		return -FI_EINVAL;
+	}
+	*info = NULL;
+	if (FI_VERSION_LT(fi_version(), version)) {
+		FAB_ERROR("fi_getinfo: the caller asks for API %u.%u, this library has %u.%u", FI_MAJOR(version),
+			  FI_MINOR(version), FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+		return -FI_ENOSYS;
+	}
+	if (flags & ~KNOWN_FLAGS) {
+		FAB_ERROR("fi_getinfo: flags 0x%llx are unknown; known are FI_SOURCE, FI_NUMERICHOST, FI_PROV_ATTR_ONLY "
+			  "and FI_RESCAN", (unsigned long long) (flags & ~KNOWN_FLAGS));
+		return -FI_EBADFLAGS;
+	}
+	return 0;
+}
+
+static void query_init(struct query *query, uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints)
+{
+	*query = (struct query) {
+		.version = version,
+		.node = node,
+		.service = service,
+		.flags = flags,
+		.hints = hints,
+		.prov_name = hints && hints->fabric_attr ? hints->fabric_attr->prov_name : NULL,
+	};
+	query->tail = &query->head;
+}
+
+/* Is this provider to be asked? If not, the reason is recorded. */
+static bool may_ask(const struct query *query, const struct fi_provider *prov)
+{
+	char version[32];
+	struct fab_strbuf sb;
+
+	if (!fab_filter_needs(query->prov_name, prov->name)) {
+		fab_why_skipped(prov, "fabric_attr->prov_name", query->prov_name, "is another name");
+		return false;
+	}
+	if (FI_VERSION_LT(prov->fi_version, query->version)) {
+		fab_strbuf_init(&sb, version, sizeof(version));
+		fab_strbuf_printf(&sb, "%u.%u", FI_MAJOR(query->version), FI_MINOR(query->version));
+		fab_why_skipped(prov, "version", version, "is newer than the API that the provider was written for");
+		return false;
+	}
+	return true;
+}
+
+/* Bring the answer of a provider that was written for an older layout into the newest. NULL: no memory. */
+static struct fi_info *widen_list(struct fi_info *old, enum fab_layout layout)
+{
+	struct fi_info *list = NULL, **tail = &list, *entry;
+	struct fab_wide_info wide;
+
+	for (entry = old; entry; entry = entry->next) {
+		*tail = fab_info_dup(fab_widen(&wide, entry, layout));
+		if (!*tail) {
+			fab_info_free(list, FAB_INFO_ALL);
+			list = NULL;
+			break;
+		}
+		tail = &(*tail)->next;
+	}
+	fab_info_free(old, fab_layout_parts(layout));
+	return list;
+}
+
+/* Fill in what the core knows. 0, or -FI_ENOMEM. */
+static int complete(const struct query *query, const struct fi_provider *prov, struct fi_info *info)
+{
+	if (!info->fabric_attr) {
+		info->fabric_attr = calloc(1, sizeof(*info->fabric_attr));
+		if (!info->fabric_attr)
+			return -FI_ENOMEM;
+	}
+	if (!info->fabric_attr->prov_name) {
+		info->fabric_attr->prov_name = strdup(prov->name);
+		if (!info->fabric_attr->prov_name)
+			return -FI_ENOMEM;
+	}
+	info->fabric_attr->prov_version = prov->version;
+	info->fabric_attr->api_version = query->version;
+	return 0;
+}
+
+/* Is an entry of this name what the hints and FI_PROVIDER let through? If not, the reason is recorded. */
+static bool may_show(const struct query *query, const struct fi_provider *prov, const char *name)
+{
+	if (!fab_filter_allows(query->prov_name, name)) {
+		fab_why(prov, "fabric_attr->prov_name", query->prov_name, "is not among the layers of its entries");
+		return false;
+	}
+	if (!fab_registry_allows(name)) {
+		fab_why(prov, "FI_PROVIDER", fab_registry_filter(), "leaves out its entries");
+		return false;
+	}
+	return true;
+}
+
+/* Where an entry belongs: the core provider's rank, and behind it the layers over it. */
+static unsigned rank_of(const struct fi_info *info)
+{
+	const char *name = info->fabric_attr->prov_name;
+
+	return fab_registry_rank(name) * 2 + (strchr(name, ';') ? 1 : 0);
+}
+
+/* Put an entry behind all that are of its rank or before it. */
+static void insert(struct query *query, struct fi_info *info)
+{
+	struct fi_info **place = query->tail;
+	unsigned rank = rank_of(info);
+
+	if (query->head && rank_of(fab_container(query->tail, struct fi_info, next)) > rank)
+		for (place = &query->head; *place && rank_of(*place) <= rank; place = &(*place)->next)
+			;
+	info->next = *place;
+	*place = info;
+	if (!info->next)
+		query->tail = &info->next;
+}
+
+static void take_entries(struct query *query, const struct fi_provider *prov, struct fi_info *list)
+{
+	struct fi_info *info;
+
+	while ((info = list)) {
+		list = info->next;
+		info->next = NULL;
+		if (complete(query, prov, info)) {
+			query->ret = -FI_ENOMEM;
+			fab_info_free(info, FAB_INFO_ALL);
+		} else if (!may_show(query, prov, info->fabric_attr->prov_name)) {
+			fab_info_free(info, FAB_INFO_ALL);
+		} else {
+			insert(query, info);
+		}
+	}
+}
+
+/* Ask one provider. That it has nothing is normal; other failures are logged, because the answer then lacks something. */
+static void ask(struct query *query, const struct fab_provider *entry)
+{
+	struct fi_provider *prov = entry->prov;
+	struct fi_info *list = NULL;
+	size_t before = fab_why_cnt();
+	int ret;
+
+	ret = prov->getinfo(query->version, query->node, query->service, query->flags, query->hints, &list);
+	if (!ret && list && entry->layout != FAB_LAYOUT_NEWEST) {
+		list = widen_list(list, entry->layout);
+		ret = list ? 0 : -FI_ENOMEM;
+	}
+	if (ret == -FI_ENOMEM)
+		query->ret = ret;
+	if (ret && ret != -FI_ENODATA)
+		FAB_INFO("fi_getinfo: provider %s failed: %s", prov->name, fi_strerror(-ret));
+	if (!ret && list)
+		take_entries(query, prov, list);
+	else if (fab_why_cnt() == before)
+		fab_why(prov, "fi_getinfo", "", ret && ret != -FI_ENODATA ? fi_strerror(-ret) : "nothing fits");
+}
+
+/* FI_PROV_ATTR_ONLY: a blank entry for a provider, whether it can be used here or not. */
+static void list_provider(struct query *query, const struct fi_provider *prov)
+{
+	struct fi_info *info = fab_info_dup(NULL);
+
+	if (info)
+		take_entries(query, prov, info);
+	else
+		query->ret = -FI_ENOMEM;
+}
+
+/* Ask everybody who may be meant. Names who was left out by FI_PROVIDER if that leaves nothing. */
+static void collect(struct query *query)
+{
+	const struct fab_provider *entry;
+
+	for (entry = fab_registry_first(); entry; entry = entry->next) {
+		if (!may_ask(query, entry->prov))
+			continue;
+		if (query->flags & FI_PROV_ATTR_ONLY)
+			list_provider(query, entry->prov);
+		else
+			ask(query, entry);
+	}
+	if (!query->head && *fab_registry_left_out())
+		fab_why_skipped(&fab_core_prov, "FI_PROVIDER", fab_registry_filter(), fab_registry_left_out());
+}
+
+/* 0, or -FI_ENODATA or -FI_ENOMEM with an empty list. An answer that memory cut short is none. */
+static int finish(struct query *query)
+{
+	if (query->ret) {
+		fab_info_free(query->head, FAB_INFO_ALL);
+		query->head = NULL;
+		query->tail = &query->head;
+		return query->ret;
+	}
+	return query->head ? 0 : -FI_ENODATA;
+}
+
+static int run(struct query *query, struct fab_reasons *reasons)
+{
+	struct fab_reasons *before = fab_why_listen(reasons);
+
+	depth++;
+	collect(query);
+	depth--;
+	fab_why_listen(before);
+	return finish(query);
+}
+
+int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	bool inner = depth > 0, explain;
+	struct fab_reasons reasons;
+	struct query query;
+	int ret;
+
+	fab_init();
+	ret = check_call(version, flags, info);
+	if (ret)
+		return ret;
+
+	fab_reasons_init(&reasons);
+	explain = !inner && fab_explain_wanted();
+	query_init(&query, version, node, service, flags, hints);
+	ret = run(&query, explain ? &reasons : NULL);
+	if (ret == -FI_ENODATA && !inner && !explain && fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE))
+		ret = run(&query, &reasons);
+
+	fab_reasons_sort(&reasons);
+	if (ret == -FI_ENODATA && !inner)
+		fab_reasons_log(&reasons);
+	if (explain)
+		fab_explain_tell(&reasons, version, node, service, flags, ret);
+	fab_reasons_fini(&reasons);
+	*info = query.head;
+	return ret;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Logging: what is let through, how a line looks, and whose logger gets it.
+ * State: settings, written once; the imported logger, an atomic pointer to the application's object.
+ */
+#include "log.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "export.h"
+#include "fid.h"
+#include "filter.h"
+#include "names.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	LEVEL_SILENT = -2,	/* below FAB_LOG_ERROR */
+	LINE_LEN = 2048,	/* longer lines go through malloc() */
+	DEFAULT_INTERVAL_MS = 2000,
+};
+
+struct fi_provider fab_core_prov = {
+	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.name = "core",
+};
+
+static const char *level_name(enum fi_log_level level)
+{
+	const char *name = level == FAB_LOG_ERROR ? "error" : fab_names_find(FI_TYPE_LOG_LEVEL, level);
+
+	return name ? name : "?";
+}
+
+static const char *subsys_name(enum fi_log_subsys subsys)
+{
+	const char *name = fab_names_find(FI_TYPE_LOG_SUBSYS, subsys);
+
+	return name ? name : "?";
+}
+
+struct settings {
+	int level;
+	const char *providers;		/* lists, owned by param.c */
+	const char *subsystems;
+	uint64_t interval_ms;
+};
+
+/* In force until the real ones are read, that is for what reading them has to say itself. */
+static const struct settings default_settings = { .level = FI_LOG_WARN, .interval_ms = DEFAULT_INTERVAL_MS };
+static const struct settings *_Atomic settings = &default_settings;
+static atomic_flag settings_taken = ATOMIC_FLAG_INIT;
+static struct fid_logging *_Atomic imported;
+static atomic_flag logger_open = ATOMIC_FLAG_INIT;
+
+/* The level that a word means. 0, or -FI_EINVAL. */
+static int parse_level(const char *word, int *level)
+{
+	int i;
+
+	if (!strcasecmp(word, "silent")) {
+		*level = LEVEL_SILENT;
+		return 0;
+	}
+	for (i = (int) FAB_LOG_ERROR; i <= FI_LOG_DEBUG; i++) {
+		if (!strcasecmp(word, level_name((enum fi_log_level) i))) {
+			*level = i;
+			return 0;
+		}
+	}
+	return -FI_EINVAL;
+}
+
+static void define_params(void)
+{
+	fi_param_define(NULL, "log_interval", FI_PARAM_INT,
+			"Least time in ms between two lines of one rate-limited message (default: %d)",
+			DEFAULT_INTERVAL_MS);
+	fi_param_define(NULL, "log_level", FI_PARAM_STRING,
+			"How much is logged: silent, error, warn, trace, info or debug (default: warn)");
+	fi_param_define(NULL, "log_prov", FI_PARAM_STRING,
+			"Providers that may log, separated by commas; ^ in front: all but these (default: all)");
+	fi_param_define(NULL, "log_subsys", FI_PARAM_STRING,
+			"Subsystems that may log, separated by commas; ^ in front: all but these (default: all)");
+}
+
+/* Called once. */
+static void read_settings(void)
+{
+	static struct settings own;
+	int interval_ms = DEFAULT_INTERVAL_MS, ret = 0;
+	char *level = NULL;
+
+	own = default_settings;
+	define_params();
+	if (!fi_param_get_str(NULL, "log_level", &level))
+		ret = parse_level(level, &own.level);
+	fi_param_get_str(NULL, "log_prov", (char **) &own.providers);
+	fi_param_get_str(NULL, "log_subsys", (char **) &own.subsystems);
+	fi_param_get_int(NULL, "log_interval", &interval_ms);
+	own.interval_ms = (uint64_t) fab_max(interval_ms, 0);
+	atomic_store_explicit(&settings, &own, memory_order_release);
+	if (ret)
+		FAB_WARN("FI_LOG_LEVEL=%.40s is no level, warn is used: it is to be one of silent, error, warn, trace, "
+			 "info, debug", level);
+}
+
+static const struct settings *get_settings(void)
+{
+	const struct settings *now = atomic_load_explicit(&settings, memory_order_acquire);
+
+	if (now == &default_settings && !atomic_flag_test_and_set(&settings_taken)) {
+		read_settings();
+		now = atomic_load_explicit(&settings, memory_order_acquire);
+	}
+	return now;
+}
+
+static const char *prov_name(const struct fi_provider *prov)
+{
+	return prov && prov->name ? prov->name : fab_core_prov.name;
+}
+
+static enum fi_log_level public_level(enum fi_log_level level)
+{
+	return level == FAB_LOG_ERROR ? FI_LOG_WARN : level;
+}
+
+FAB_EXPORT int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys)
+{
+	struct fid_logging *logger = atomic_load_explicit(&imported, memory_order_acquire);
+	const struct settings *now = get_settings();
+
+	if (logger)
+		return logger->ops->enabled(prov, public_level(level), subsys,
+					    fab_filter_allows(now->providers, prov_name(prov)) ? 0 : FI_LOG_PROV_FILTERED);
+	if ((int) level > now->level)
+		return 0;
+	return fab_filter_allows(now->providers, prov_name(prov)) &&
+	       fab_filter_allows(now->subsystems, subsys_name(subsys));
+}
+
+/* Of several threads that find the time come, one logs. */
+FAB_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+			    uint64_t *showtime)
+{
+	struct fid_logging *logger = atomic_load_explicit(&imported, memory_order_acquire);
+	uint64_t now_ms, due_ms;
+
+	if (logger)
+		return logger->ops->ready(prov, public_level(level), subsys, 0, showtime);
+	if (!fi_log_enabled(prov, level, subsys))
+		return 0;
+	now_ms = fab_now_ms();
+	due_ms = __atomic_load_n(showtime, __ATOMIC_RELAXED);
+	return now_ms >= due_ms &&
+	       __atomic_compare_exchange_n(showtime, &due_ms, now_ms + get_settings()->interval_ms, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static void put_head(struct fab_strbuf *sb, const struct fi_provider *prov, enum fi_log_level level,
+		     enum fi_log_subsys subsys, const char *func, int line)
+{
+	fab_strbuf_printf(sb, "libfabric:%d", (int) getpid());
+	if (get_settings()->level >= (int) FI_LOG_DEBUG)
+		fab_strbuf_printf(sb, "/%ld", (long) syscall(SYS_gettid));
+	fab_strbuf_printf(sb, ":%lld::%s:%s:%s():%d<%s> ", (long long) time(NULL), prov_name(prov),
+			  subsys_name(subsys), func, line, level_name(level));
+}
+
+/* The whole text or line, ended by exactly one newline; the caller frees it if it is not stack. */
+static char *put_line(char *stack, size_t size, const char *head, const char *fmt, va_list args)
+{
+	struct fab_strbuf sb;
+	va_list again;
+	char *line = stack;
+
+	va_copy(again, args);
+	fab_strbuf_init(&sb, line, size - 1);
+	fab_strbuf_puts(&sb, head);
+	fab_strbuf_vprintf(&sb, fmt, args);
+	if (fab_strbuf_truncated(&sb)) {
+		size = sb.len + 2;
+		line = malloc(size);
+		if (line) {
+			fab_strbuf_init(&sb, line, size - 1);
+			fab_strbuf_puts(&sb, head);
+			fab_strbuf_vprintf(&sb, fmt, again);
+		} else {
+			line = stack;
+			sb.len = strlen(stack);
+		}
+	}
+	va_end(again);
+	if (!sb.len || line[sb.len - 1] != '\n')
+		strcpy(line + sb.len, "\n");
+	return line;
+}
+
+/* One call writes the line, so that lines of threads and processes do not mix. */
+FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+		       const char *func, int line, const char *fmt, ...)
+{
+	struct fid_logging *logger = atomic_load_explicit(&imported, memory_order_acquire);
+	char stack[LINE_LEN], head[256] = "", *text;
+	struct fab_strbuf sb;
+	va_list args;
+
+	if (!logger) {
+		fab_strbuf_init(&sb, head, sizeof(head));
+		put_head(&sb, prov, level, subsys, func, line);
+	}
+	va_start(args, fmt);
+	text = put_line(stack, sizeof(stack), head, fmt, args);
+	va_end(args);
+	if (logger)
+		logger->ops->log(prov, public_level(level), subsys, func, line, text);
+	else
+		fwrite(text, 1, strlen(text), stderr);
+	if (text != stack)
+		free(text);
+}
+
+/* The fid of fi_open("logging"): there is one. Binding an application's logger to it imports that; the last one counts,
+ * and stays after the close. The application keeps it alive until it unloads the library. */
+static int logger_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fid_logging *logger = (struct fid_logging *) bfid;
+
+	(void) fid;
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!logger || bfid->fclass != FI_CLASS_LOG || !logger->ops || logger->ops->size < sizeof(struct fi_ops_log) ||
+	    !logger->ops->enabled || !logger->ops->ready || !logger->ops->log)
+		return -FI_EINVAL;
+	atomic_store_explicit(&imported, logger, memory_order_release);
+	return 0;
+}
+
+static int logger_close(struct fid *fid)
+{
+	(void) fid;
+	atomic_flag_clear(&logger_open);
+	return 0;
+}
+
+int fab_log_open(struct fid **fid, void *context)
+{
+	static struct fi_ops ops = {
+		.size = sizeof(struct fi_ops),
+		.close = logger_close,
+		.bind = logger_bind,
+		.control = fab_fid_no_control,
+		.ops_open = fab_fid_no_ops_open,
+	};
+	static struct fid_logging logger = { .fid = { .fclass = FI_CLASS_LOG, .ops = &ops } };
+
+	if (atomic_flag_test_and_set(&logger_open))
+		return -FI_EALREADY;
+	logger.fid.context = context;
+	*fid = &logger.fid;
+	return 0;
+}
+
+void fab_log_fini(void)
+{
+	atomic_store(&imported, NULL);
+}

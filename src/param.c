@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parameters: definitions with their values, the environment and the configuration file behind them.
+ * State: one list of parameters under one mutex, and the file's lines, read once. Nothing logs with the mutex held, or
+ * while the file is read, because the logger's own settings are parameters.
+ */
+#include "param.h"
+
+#include "base/bits.h"
+#include "base/list.h"
+#include "base/strbuf.h"
+#include "export.h"
+#include "fabric.h"
+#include "log.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+	MAX_FILE_LEN = 1 << 20,	/* of the configuration file; what is beyond is not read */
+	MAX_NAME_LEN = 128,	/* of FI_PROV_NAME with its NUL */
+};
+
+struct param {
+	struct fab_list link;
+	char *env_name;			/* owned, as is value; value NULL: not set */
+	char *help;
+	char *value;
+	enum fi_param_type type;
+};
+
+/* "NAME = value" of the file, or a line that is not (name NULL, value the line). Both point into file.text. */
+struct file_line {
+	const char *name;
+	const char *value;
+	unsigned number;
+};
+
+static struct {
+	char *text;
+	struct file_line *lines;
+	size_t line_cnt;
+	int error;			/* errno of reading the file */
+	bool preferred;			/* over the environment */
+} file;
+
+const char *fab_param_path = FAB_SYSCONF_DIR "/libfabric.conf";
+
+static struct fab_list params = FAB_LIST_INIT(params);
+static pthread_mutex_t params_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t file_once = PTHREAD_ONCE_INIT;
+static pthread_once_t report_once = PTHREAD_ONCE_INIT;
+
+/* 0 or -FI_EINVAL. */
+static int parse_bool(const char *str, int *value)
+{
+	static const char *const words[][2] = {
+		{ "0", "1" }, { "no", "yes" }, { "off", "on" }, { "false", "true" }, { "n", "y" },
+	};
+	size_t i;
+	int on;
+
+	for (i = 0; i < fab_countof(words); i++) {
+		for (on = 0; on < 2; on++) {
+			if (!strcasecmp(str, words[i][on])) {
+				*value = on;
+				return 0;
+			}
+		}
+	}
+	return -FI_EINVAL;
+}
+
+static int parse_int(const char *str, int *value)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(str, &end, 0);
+	if (end == str || *end || errno || number < INT_MIN || number > INT_MAX)
+		return -FI_EINVAL;
+	*value = (int) number;
+	return 0;
+}
+
+static int parse_size(const char *str, size_t *value)
+{
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(str, &end, 0);
+	if (end == str || *end || errno || strchr(str, '-') || number > SIZE_MAX)
+		return -FI_EINVAL;
+	*value = (size_t) number;
+	return 0;
+}
+
+static char *trim(char *str)
+{
+	char *end;
+
+	while (isspace((unsigned char) *str))
+		str++;
+	for (end = str + strlen(str); end > str && isspace((unsigned char) end[-1]); end--)
+		;
+	*end = '\0';
+	return str;
+}
+
+/* A name of capitals, digits and underscores that begins with FI_. */
+static bool name_valid(const char *name)
+{
+	if (strncmp(name, "FI_", 3) || !name[3])
+		return false;
+	for (; *name; name++)
+		if (!isupper((unsigned char) *name) && !isdigit((unsigned char) *name) && *name != '_')
+			return false;
+	return true;
+}
+
+/* Read the whole file, up to a bound, as one string. NULL with file.error set if that fails. */
+static char *read_text(void)
+{
+	FILE *stream = fopen(fab_param_path, "re");
+	size_t len = 0, got = 1;
+	char *text;
+
+	if (!stream) {
+		file.error = errno == ENOENT ? 0 : errno;
+		return NULL;
+	}
+	text = malloc(MAX_FILE_LEN + 1);
+	while (text && got && len < MAX_FILE_LEN) {
+		got = fread(text + len, 1, MAX_FILE_LEN - len, stream);
+		len += got;
+	}
+	if (!text || ferror(stream)) {
+		file.error = errno ? errno : EIO;
+		free(text);
+		text = NULL;
+	} else {
+		text[len] = '\0';
+	}
+	fclose(stream);
+	return text;
+}
+
+static void parse_line(char *text, unsigned number)
+{
+	struct file_line *line = &file.lines[file.line_cnt];
+	char *equals, *name, *value;
+
+	text = trim(text);
+	if (!*text || *text == '#')
+		return;
+	*line = (struct file_line) { .value = text, .number = number };
+	file.line_cnt++;
+	equals = strchr(text, '=');
+	if (!equals)
+		return;
+	*equals = '\0';
+	name = trim(text);
+	value = trim(equals + 1);
+	if (name_valid(name)) {
+		line->name = name;
+		line->value = value;
+	} else {
+		*equals = '=';
+	}
+}
+
+/* Runs once. Reads FI_PREFER_SYSCONFIG from the environment directly, because it says how to look up the others. */
+static void read_file(void)
+{
+	const char *prefer = secure_getenv("FI_PREFER_SYSCONFIG");
+	unsigned number = 1;
+	char *rest, *line;
+	int on;
+
+	file.preferred = prefer && !parse_bool(prefer, &on) && on;
+	file.text = read_text();
+	if (!file.text)
+		return;
+	for (rest = file.text; (rest = strchr(rest, '\n')); rest++)
+		number++;
+	file.lines = calloc(number, sizeof(*file.lines));
+	if (!file.lines) {
+		file.error = ENOMEM;
+		return;
+	}
+	rest = file.text;
+	for (number = 1; (line = strsep(&rest, "\n")); number++)
+		parse_line(line, number);
+}
+
+static void report(void)
+{
+	size_t i;
+
+	if (file.error)
+		FAB_WARN("configuration file %s is not used: %s", fab_param_path, fi_strerror(file.error));
+	for (i = 0; i < file.line_cnt; i++)
+		if (!file.lines[i].name)
+			FAB_WARN("%s:%u: \"%.60s\" is ignored: a line is to be FI_NAME = value", fab_param_path,
+				 file.lines[i].number, file.lines[i].value);
+}
+
+void fab_param_report(void)
+{
+	pthread_once(&file_once, read_file);
+	pthread_once(&report_once, report);
+}
+
+/* Later lines win. */
+static const char *file_value(const char *name)
+{
+	size_t i;
+
+	for (i = file.line_cnt; i-- > 0; )
+		if (file.lines[i].name && !strcmp(file.lines[i].name, name))
+			return file.lines[i].value;
+	return NULL;
+}
+
+static const char *look_up(const char *env_name)
+{
+	const char *env = secure_getenv(env_name), *conf = file_value(env_name);
+
+	return conf && (file.preferred || !env) ? conf : env;
+}
+
+/* FI_PROV_NAME in buf. 0, or -FI_EINVAL if it does not fit. */
+static int make_env_name(const struct fi_provider *provider, const char *name, char *buf)
+{
+	struct fab_strbuf sb;
+	size_t i;
+
+	fab_strbuf_init(&sb, buf, MAX_NAME_LEN);
+	fab_strbuf_puts(&sb, "FI_");
+	if (provider && provider != &fab_core_prov)
+		fab_strbuf_printf(&sb, "%s_", provider->name);
+	fab_strbuf_puts(&sb, name);
+	if (fab_strbuf_truncated(&sb))
+		return -FI_EINVAL;
+	for (i = 0; i < sb.len; i++)
+		buf[i] = isalnum((unsigned char) buf[i]) ? (char) toupper((unsigned char) buf[i]) : '_';
+	return 0;
+}
+
+/* params_lock held. */
+static struct param *find(const char *env_name)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&params, link) {
+		struct param *param = fab_container(link, struct param, link);
+
+		if (!strcmp(param->env_name, env_name))
+			return param;
+	}
+	return NULL;
+}
+
+static void param_free(struct param *param)
+{
+	free(param->env_name);
+	free(param->help);
+	free(param->value);
+	free(param);
+}
+
+/* help is taken over, also on failure (NULL). */
+static struct param *param_alloc(const char *env_name, enum fi_param_type type, char *help)
+{
+	const char *value = look_up(env_name);
+	struct param *param = calloc(1, sizeof(*param));
+
+	if (!param) {
+		free(help);
+		return NULL;
+	}
+	param->env_name = strdup(env_name);
+	param->help = help;
+	param->value = value ? strdup(value) : NULL;
+	param->type = type;
+	if (!param->env_name || (value && !param->value)) {
+		param_free(param);
+		return NULL;
+	}
+	return param;
+}
+
+/* The help text, with the provider's name in front; NULL if there is no memory, "" if there is no text. */
+static char *make_help(const struct fi_provider *provider, const char *fmt, va_list args)
+{
+	char *text, *help;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		return NULL;
+	if (!*text || !provider || provider == &fab_core_prov)
+		return text;
+	if (asprintf(&help, "%s: %s", provider->name, text) < 0)
+		help = NULL;
+	free(text);
+	return help;
+}
+
+static int define(const struct fi_provider *provider, const char *name, enum fi_param_type type, char *help)
+{
+	char env_name[MAX_NAME_LEN];
+	struct param *param;
+	int ret = 0;
+
+	if (make_env_name(provider, name, env_name)) {
+		free(help);
+		return -FI_EINVAL;
+	}
+	pthread_once(&file_once, read_file);
+	pthread_mutex_lock(&params_lock);
+	if (find(env_name)) {
+		free(help);
+	} else {
+		param = param_alloc(env_name, type, help);
+		if (param)
+			fab_list_add_tail(&params, &param->link);
+		else
+			ret = -FI_ENOMEM;
+	}
+	pthread_mutex_unlock(&params_lock);
+	return ret;
+}
+
+/* Defining a parameter again changes nothing, and succeeds: providers define theirs whenever they initialise. */
+FAB_EXPORT int fi_param_define(const struct fi_provider *provider, const char *param_name, enum fi_param_type type,
+			       const char *help_string_fmt, ...)
+{
+	va_list args;
+	char *help;
+	int ret;
+
+	if (!param_name || !*param_name || !help_string_fmt || !*help_string_fmt || (unsigned) type > FI_PARAM_SIZE_T) {
+		FAB_WARN("provider %s defines a parameter without name or help text, or of unknown type %d",
+			 provider ? provider->name : "core", (int) type);
+		return -FI_EINVAL;
+	}
+	va_start(args, help_string_fmt);
+	help = make_help(provider, help_string_fmt, args);
+	va_end(args);
+	ret = help ? define(provider, param_name, type, help) : -FI_ENOMEM;
+	if (ret)
+		FAB_WARN("parameter %s of %s: %s", param_name, provider ? provider->name : "core", fi_strerror(-ret));
+	return ret;
+}
+
+static const char *type_words(enum fi_param_type type)
+{
+	switch (type) {
+	case FI_PARAM_INT:
+		return "an integer";
+	case FI_PARAM_SIZE_T:
+		return "a number from 0";
+	case FI_PARAM_BOOL:
+		return "0/1, on/off, true/false or yes/no";
+	default:
+		return "a string";
+	}
+}
+
+static int convert(const struct param *param, void *value)
+{
+	switch (param->type) {
+	case FI_PARAM_INT:
+		return parse_int(param->value, value);
+	case FI_PARAM_BOOL:
+		return parse_bool(param->value, value);
+	case FI_PARAM_SIZE_T:
+		return parse_size(param->value, value);
+	default:
+		*(char **) value = param->value;
+		return 0;
+	}
+}
+
+FAB_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name, void *value)
+{
+	char env_name[MAX_NAME_LEN];
+	struct param *param;
+	int ret;
+
+	if (!param_name || !value || make_env_name(provider, param_name, env_name))
+		return -FI_EINVAL;
+
+	pthread_mutex_lock(&params_lock);
+	param = find(env_name);
+	if (!param)
+		ret = -FI_ENOENT;
+	else if (!param->value)
+		ret = -FI_ENODATA;
+	else
+		ret = convert(param, value);
+	pthread_mutex_unlock(&params_lock);
+
+	/* a parameter, once defined, lives as long as the library */
+	if (ret == -FI_EINVAL)
+		FAB_WARN("%s=%s is not used: it is to be %s", env_name, param->value, type_words(param->type));
+	return ret;
+}
+
+/* params_lock held. */
+static int copy_param(struct fi_param *to, const struct param *from)
+{
+	to->type = from->type;
+	to->name = strdup(from->env_name);
+	to->help_string = strdup(from->help);
+	to->value = from->value ? strdup(from->value) : NULL;
+	return to->name && to->help_string && (to->value || !from->value) ? 0 : -FI_ENOMEM;
+}
+
+/* An entry without name ends the array, for fi_freeparams(). */
+FAB_EXPORT int fi_getparams(struct fi_param **result, int *count)
+{
+	struct fi_param *array;
+	struct fab_list *link;
+	int cnt = 0, ret = 0;
+
+	if (!result || !count)
+		return -FI_EINVAL;
+	fab_init();
+	pthread_mutex_lock(&params_lock);
+	fab_list_for_each(&params, link)
+		cnt++;
+	array = calloc((size_t) cnt + 1, sizeof(*array));
+	if (!array)
+		ret = -FI_ENOMEM;
+	cnt = 0;
+	fab_list_for_each(&params, link) {
+		if (ret)
+			break;
+		ret = copy_param(&array[cnt++], fab_container(link, struct param, link));
+	}
+	pthread_mutex_unlock(&params_lock);
+
+	if (ret) {
+		fi_freeparams(array);
+		return ret;
+	}
+	*result = array;
+	*count = cnt;
+	return 0;
+}
+
+FAB_EXPORT void fi_freeparams(struct fi_param *array)
+{
+	struct fi_param *param;
+
+	for (param = array; param && (param->name || param->help_string || param->value); param++) {
+		free((char *) param->name);
+		free((char *) param->help_string);
+		free((char *) param->value);
+	}
+	free(array);
+}
+
+void fab_param_fini(void)
+{
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(&params)))
+		param_free(fab_container(link, struct param, link));
+	free(file.lines);
+	free(file.text);
+	memset(&file, 0, sizeof(file));
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parameters: what the public fi_param_*() and fi_getparams() leave unsaid. All calls from any thread.
+ *
+ * The value of parameter NAME of provider PROV is looked up as FI_PROV_NAME (FI_NAME for the core's) when it is defined,
+ * first in the environment, then in the configuration file; the other way round if FI_PREFER_SYSCONFIG is set to true. In
+ * a set-user-ID program the environment is not looked at. A value stays what it was when the parameter was defined.
+ *
+ * The configuration file is $sysconfdir/libfabric.conf. Its lines are "FI_NAME = value"; blanks around name and value are
+ * dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass.
+ */
+#ifndef FAB_PARAM_H
+#define FAB_PARAM_H
+
+/* Warn, once a process, of each line of the configuration file that is none. Called by fab_init(): the parameters
+ * themselves are needed before anything can be logged. */
+void fab_param_report(void);
+
+/* Free everything. Only when nobody can call any more: at unload. */
+void fab_param_fini(void);
+
+/* Where the configuration file is. A test changes it before the first call of anything. */
+extern const char *fab_param_path;
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Finding, judging and keeping providers. Whatever is wrong with one costs one line of log, never the others.
+ * Runs inside fab_init(), on one thread, and is constant afterwards.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "registry.h"
+
+#include "base/bits.h"
+#include "base/core_ops.h"
+#include "base/strbuf.h"
+#include "filter.h"
+#include "log.h"
+#include "why.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#ifdef HAVE_TCP
+struct fi_provider *fab_tcp_prov_ini(void) __attribute__((weak));
+#endif
+
+/* The providers in the library: the only list of them. */
+static const struct {
+	const char *name;
+	struct fi_provider *(*ini)(void);
+} built_in[] = {
+#ifdef HAVE_TCP
+	{ "tcp", fab_tcp_prov_ini },
+#endif
+	{ NULL, NULL },
+};
+
+/* Providers that make do with what every machine has come after all others, in this order. */
+static const char *const software[] = { "shm", "tcp", "udp", "sockets" };
+
+static struct fab_provider *providers;
+static char *filter;			/* value of FI_PROVIDER, owned by param.c */
+static bool first_wins;			/* '@' */
+static char left_out_text[512];
+static struct fab_strbuf left_out = { .text = left_out_text, .size = sizeof(left_out_text) };
+
+static void leave_out(const char *name)
+{
+	fab_strbuf_printf(&left_out, "%s%s", left_out.len ? ", " : "", name);
+	FAB_INFO("provider %s is left out: FI_PROVIDER=%s", name, filter);
+}
+
+/* What is wrong with a provider, as text; true if something is. */
+static bool find_fault(const struct fi_provider *prov, struct fab_strbuf *fault)
+{
+	if (!prov)
+		fab_strbuf_puts(fault, "it has nothing to offer (its entry point returned NULL)");
+	else if (!prov->name || !*prov->name)
+		fab_strbuf_puts(fault, "it has no name");
+	else if (!prov->getinfo || !prov->fabric)
+		fab_strbuf_puts(fault, "it lacks getinfo() or fabric()");
+	else if (prov->fi_version < FI_VERSION(1, 0) ||
+		 FI_VERSION_LT(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), prov->fi_version))
+		fab_strbuf_printf(fault, "it was written for API %u.%u, this library has 1.0 to %d.%d",
+				  FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version), FI_MAJOR_VERSION,
+				  FI_MINOR_VERSION);
+	return fault->len;
+}
+
+static void dismiss(struct fi_provider *prov, void *dso)
+{
+	if (prov && prov->cleanup)
+		prov->cleanup();
+	if (dso)
+		dlclose(dso);
+}
+
+/* Place of the provider of this name in the list; the end, or where utilities begin, if there is none. */
+static struct fab_provider **find_place(const char *name)
+{
+	struct fab_provider **place;
+
+	for (place = &providers; *place; place = &(*place)->next)
+		if (!strcasecmp((*place)->prov->name, name))
+			return place;
+	if (fab_filter_is_util(name))
+		return place;
+	for (place = &providers; *place && !fab_filter_is_util((*place)->prov->name); place = &(*place)->next)
+		;
+	return place;
+}
+
+/* Is the new one to take the place of the old one of the same name? Found first counts if nothing else decides. */
+static bool wins(const struct fi_provider *prov, bool preferred, const struct fab_provider *old)
+{
+	if (preferred != old->preferred)
+		return preferred;
+	return !preferred && !first_wins && FI_VERSION_LT(old->prov->version, prov->version);
+}
+
+static int add(struct fab_provider **place, struct fi_provider *prov, void *dso, bool preferred)
+{
+	struct fab_provider *entry = *place;
+
+	if (!entry || strcasecmp(entry->prov->name, prov->name)) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return -FI_ENOMEM;
+		entry->next = *place;
+		*place = entry;
+	} else {
+		dismiss(entry->prov, entry->dso);
+	}
+	entry->prov = prov;
+	entry->dso = dso;
+	entry->preferred = preferred;
+	entry->layout = fab_layout_of(prov->fi_version);
+	memset(&prov->context, 0, sizeof(prov->context));
+	prov->context.internal[0] = (void *) &fab_why_ops;
+	prov->context.internal[1] = FAB_CORE_MAGIC;
+	return 0;
+}
+
+int fab_registry_add(struct fi_provider *prov, void *dso, const char *source, bool preferred)
+{
+	struct fab_provider **place;
+	struct fab_strbuf fault;
+	char text[128];
+	int ret;
+
+	fab_strbuf_init(&fault, text, sizeof(text));
+	if (find_fault(prov, &fault)) {
+		FAB_WARN("provider %s of %s is not used: %s", prov && prov->name ? prov->name : "?", source, text);
+		dismiss(NULL, dso);
+		return -FI_EINVAL;
+	}
+	if (!fab_filter_needs(filter, prov->name)) {
+		leave_out(prov->name);
+		dismiss(prov, dso);
+		return -FI_ENODATA;
+	}
+	place = find_place(prov->name);
+	if (*place && !strcasecmp((*place)->prov->name, prov->name) && !wins(prov, preferred, *place)) {
+		FAB_INFO("provider %s of %s, version %u.%u, is not used: there is another, version %u.%u", prov->name,
+			 source, FI_MAJOR(prov->version), FI_MINOR(prov->version),
+			 FI_MAJOR((*place)->prov->version), FI_MINOR((*place)->prov->version));
+		dismiss(prov, dso);
+		return -FI_EALREADY;
+	}
+	ret = add(place, prov, dso, preferred);
+	if (ret) {
+		FAB_WARN("provider %s of %s is not used: %s", prov->name, source, fi_strerror(-ret));
+		dismiss(prov, dso);
+		return ret;
+	}
+	FAB_INFO("provider %s of %s, version %u.%u, API %u.%u", prov->name, source, FI_MAJOR(prov->version),
+		 FI_MINOR(prov->version), FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version));
+	return 0;
+}
+
+/* quiet: a file that is not there is nothing to talk about. */
+static void load_dso(const char *path, bool preferred, bool quiet)
+{
+	struct fi_provider *(*ini)(void);
+	void *dso = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (!dso) {
+		if (!quiet)
+			FAB_WARN("provider %s is not used: %s", path, dlerror());
+		return;
+	}
+	*(void **) &ini = dlsym(dso, "fi_prov_ini");
+	if (!ini) {
+		FAB_WARN("provider %s is not used: it has no function fi_prov_ini()", path);
+		dlclose(dso);
+		return;
+	}
+	fab_registry_add(ini(), dso, path, preferred);
+}
+
+static int is_dso(const struct dirent *entry)
+{
+	static const char suffix[] = "-" FI_LIB_SUFFIX;
+	size_t len = strlen(entry->d_name);
+
+	return len > strlen(suffix) && !strcmp(entry->d_name + len - strlen(suffix), suffix);
+}
+
+/* All DSOs of one folder, by name, so that the order does not depend on the file system. */
+static void load_folder(const char *path)
+{
+	struct dirent **entries;
+	char *file;
+	int cnt, i;
+
+	cnt = scandir(path, &entries, is_dso, alphasort);
+	if (cnt < 0) {
+		FAB_INFO("no providers from %s: %s", path, fi_strerror(errno));
+		return;
+	}
+	for (i = 0; i < cnt; i++) {
+		if (asprintf(&file, "%s/%s", path, entries[i]->d_name) >= 0) {
+			load_dso(file, false, false);
+			free(file);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/* The preferred files of a path, or its folders. */
+static void load_path(const char *path, bool preferred)
+{
+	char *copy = strdup(path), *rest = copy, *part;
+
+	while (copy && (part = strsep(&rest, ":"))) {
+		if (*part == '+' && preferred)
+			load_dso(part + 1, true, false);
+		else if (*part && *part != '+' && !preferred)
+			load_folder(part);
+	}
+	free(copy);
+}
+
+/* FI_PROVIDER names somebody whom nobody has registered: perhaps the dynamic linker finds the DSO. */
+static bool load_by_name(const char *item, int len, const void *arg)
+{
+	char name[FI_NAME_MAX], file[FI_NAME_MAX + 16];
+
+	(void) arg;
+	if (len >= FI_NAME_MAX || memchr(item, ';', (size_t) len) || memchr(item, '/', (size_t) len))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", len, item);
+	if (!fab_registry_find(name)) {
+		snprintf(file, sizeof(file), "lib%s-" FI_LIB_SUFFIX, name);
+		load_dso(file, false, true);
+	}
+	return false;
+}
+
+static void load_dsos(void)
+{
+	char *path = NULL;
+
+	fi_param_get_str(NULL, "provider_path", &path);
+	if (!path) {
+		load_folder(FAB_PROVIDER_DIR);
+		return;
+	}
+	first_wins = *path == '@';
+	if (first_wins)
+		path++;
+	load_path(path, true);
+	load_path(path, false);
+}
+
+static void add_built_in(void)
+{
+	size_t i;
+
+	for (i = 0; built_in[i].name; i++) {
+		if (!built_in[i].ini)
+			continue;
+		if (fab_filter_needs(filter, built_in[i].name))
+			fab_registry_add(built_in[i].ini(), NULL, "libfabric", false);
+		else
+			leave_out(built_in[i].name);
+	}
+}
+
+void fab_registry_init(void)
+{
+	char *path = NULL;
+
+	fi_param_define(NULL, "provider", FI_PARAM_STRING,
+			"Providers to use, separated by commas; ^ in front: all but these (default: all)");
+	fi_param_define(NULL, "provider_path", FI_PARAM_STRING,
+			"Folders to load providers (*-" FI_LIB_SUFFIX ") from, separated by colons. @ in front: of two "
+			"providers with one name the first found is taken, not the one of higher version. +FILE for a "
+			"folder: this provider is taken in any case (default: %s)", FAB_PROVIDER_DIR);
+	fi_param_get_str(NULL, "provider", &filter);
+	fi_param_get_str(NULL, "provider_path", &path);
+	load_dsos();
+	add_built_in();
+	if (!path && filter && !fab_filter_negated(filter))
+		fab_filter_any(filter, load_by_name, NULL);
+	if (!providers)
+		FAB_WARN("no provider is available%s%s%s%s", filter ? ": FI_PROVIDER=" : "", filter ? filter : "",
+			 left_out.len ? " leaves out " : "", left_out_text);
+}
+
+void fab_registry_fini(void)
+{
+	struct fab_provider *entry;
+
+	while ((entry = providers)) {
+		providers = entry->next;
+		dismiss(entry->prov, entry->dso);
+		free(entry);
+	}
+}
+
+const struct fab_provider *fab_registry_first(void)
+{
+	return providers;
+}
+
+struct fi_provider *fab_registry_find(const char *name)
+{
+	const struct fab_provider *entry;
+	struct fi_provider *found = NULL;
+
+	for (entry = providers; entry; entry = entry->next) {
+		if (!fab_filter_allows(entry->prov->name, name))
+			continue;
+		if (!found || fab_filter_is_util(entry->prov->name))
+			found = entry->prov;
+	}
+	return found;
+}
+
+bool fab_registry_allows(const char *name)
+{
+	return fab_filter_allows(filter, name);
+}
+
+const char *fab_registry_filter(void)
+{
+	return filter;
+}
+
+const char *fab_registry_left_out(void)
+{
+	return left_out_text;
+}
+
+unsigned fab_registry_rank(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < fab_countof(software); i++)
+		if (fab_filter_allows(software[i], name))
+			return i + 1;
+	return 0;
+}

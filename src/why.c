@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reasons: collecting, ordering, telling.
+ * State: which list the thread's reasons go to.
+ */
+#include "why.h"
+
+#include "base/bits.h"
+#include "base/strbuf.h"
+#include "log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MAX_REASONS = 4096,	/* of one call; a machine with more interfaces than that has one reason less to read */
+	LOG_REASONS = 3,	/* of one entry in a line of log */
+	LOG_LEN = 1024,
+	RANK_CALL = 500,	/* as if half an entry's choice were wrong */
+	RANK_WHICH = 1000,	/* one choice of entry outweighs any number of attributes */
+	RANK_SKIPPED = 1 << 30,
+};
+
+/* Initial-exec, because __tls_get_addr() would be a symbol from outside of libc. */
+static __thread struct fab_reasons *listener __attribute__((tls_model("initial-exec")));
+
+void fab_reasons_init(struct fab_reasons *reasons)
+{
+	*reasons = (struct fab_reasons) { .list = NULL };
+}
+
+static void reason_free(struct fab_reason *reason)
+{
+	free(reason->entry);
+	free(reason->attr);
+	free(reason->asked);
+	free(reason->offered);
+}
+
+void fab_reasons_fini(struct fab_reasons *reasons)
+{
+	size_t i;
+
+	for (i = 0; i < reasons->cnt; i++)
+		reason_free(&reasons->list[i]);
+	free(reasons->list);
+	fab_reasons_init(reasons);
+}
+
+struct fab_reasons *fab_why_listen(struct fab_reasons *reasons)
+{
+	struct fab_reasons *before = listener;
+
+	listener = reasons;
+	return before;
+}
+
+size_t fab_why_cnt(void)
+{
+	return listener ? listener->cnt + listener->lost : 0;
+}
+
+static bool why_wanted(void)
+{
+	return listener;
+}
+
+/* A slot at the end of the list; NULL if there is none. */
+static struct fab_reason *new_reason(struct fab_reasons *reasons)
+{
+	struct fab_reason *list;
+	size_t room;
+
+	if (reasons->cnt == reasons->room) {
+		room = reasons->room ? reasons->room * 2 : 32;
+		list = room <= MAX_REASONS ? realloc(reasons->list, room * sizeof(*list)) : NULL;
+		if (!list)
+			return NULL;
+		reasons->list = list;
+		reasons->room = room;
+	}
+	return &reasons->list[reasons->cnt];
+}
+
+static char *copy(const char *string)
+{
+	return strdup(string ? string : "-");
+}
+
+static void record(const struct fi_provider *prov, const struct fab_why *why, bool skipped)
+{
+	struct fab_reason *reason;
+
+	if (!listener)
+		return;
+	reason = new_reason(listener);
+	if (reason) {
+		*reason = (struct fab_reason) {
+			.prov = prov->name,
+			.kind = why->kind,
+			.skipped = skipped,
+			.entry = why->entry ? strdup(why->entry) : NULL,
+			.attr = copy(why->attr),
+			.asked = copy(why->asked),
+			.offered = copy(why->offered),
+			.order = (unsigned) listener->cnt,
+		};
+		if ((reason->entry || !why->entry) && reason->attr && reason->asked && reason->offered) {
+			listener->cnt++;
+			return;
+		}
+		reason_free(reason);
+	}
+	listener->lost++;
+}
+
+static void provider_why(const struct fi_provider *prov, const struct fab_why *why)
+{
+	record(prov, why, false);
+}
+
+const struct fab_core_ops fab_why_ops = {
+	.size = sizeof(struct fab_core_ops),
+	.why_wanted = why_wanted,
+	.why = provider_why,
+};
+
+void fab_why(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
+{
+	record(prov, &(struct fab_why) { .kind = FAB_WHY_CALL, .attr = attr, .asked = asked, .offered = offered }, false);
+}
+
+void fab_why_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
+{
+	record(prov, &(struct fab_why) { .kind = FAB_WHY_CALL, .attr = attr, .asked = asked, .offered = offered }, true);
+}
+
+static bool same_provider(const struct fab_reason *a, const struct fab_reason *b)
+{
+	return !strcmp(a->prov, b->prov);
+}
+
+static bool same_entry(const struct fab_reason *a, const struct fab_reason *b)
+{
+	return same_provider(a, b) && (a->entry && b->entry ? !strcmp(a->entry, b->entry) : a->entry == b->entry);
+}
+
+/* How far a reason takes its entry from what was asked. */
+static unsigned reason_weight(const struct fab_reason *reason)
+{
+	if (reason->skipped)
+		return RANK_SKIPPED;
+	switch (reason->kind) {
+	case FAB_WHY_CALL:
+		return RANK_CALL;
+	case FAB_WHY_WHICH:
+		return RANK_WHICH;
+	default:
+		return 1;
+	}
+}
+
+/* Index behind the reasons that belong together with that at start, by the given relation. */
+static size_t run_end(const struct fab_reasons *reasons, size_t start,
+		      bool (*same)(const struct fab_reason *a, const struct fab_reason *b))
+{
+	size_t end = start + 1;
+
+	while (end < reasons->cnt && same(&reasons->list[start], &reasons->list[end]))
+		end++;
+	return end;
+}
+
+/* Reasons of one entry come in a row; all get the sum of their weights. */
+static void rank_entries(struct fab_reasons *reasons)
+{
+	size_t start, end, i;
+	unsigned rank;
+
+	for (start = 0; start < reasons->cnt; start = end) {
+		end = run_end(reasons, start, same_entry);
+		for (rank = 0, i = start; i < end; i++)
+			rank += reason_weight(&reasons->list[i]);
+		for (i = start; i < end; i++)
+			reasons->list[i].entry_rank = rank;
+	}
+}
+
+/* A provider's reasons come in a row, too: it ranks as its nearest entry does. */
+static void rank_providers(struct fab_reasons *reasons)
+{
+	size_t start, end, i;
+	unsigned rank;
+
+	for (start = 0; start < reasons->cnt; start = end) {
+		end = run_end(reasons, start, same_provider);
+		for (rank = RANK_SKIPPED, i = start; i < end; i++)
+			rank = fab_min(rank, reasons->list[i].entry_rank);
+		for (i = start; i < end; i++)
+			reasons->list[i].provider_rank = rank;
+	}
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct fab_reason *a = left, *b = right;
+
+	if (a->provider_rank != b->provider_rank)
+		return a->provider_rank < b->provider_rank ? -1 : 1;
+	if (!same_provider(a, b))
+		return a->order < b->order ? -1 : 1;
+	if (a->entry_rank != b->entry_rank)
+		return a->entry_rank < b->entry_rank ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+void fab_reasons_sort(struct fab_reasons *reasons)
+{
+	rank_entries(reasons);
+	rank_providers(reasons);
+	if (reasons->cnt)
+		qsort(reasons->list, reasons->cnt, sizeof(*reasons->list), compare);
+}
+
+static void put_reason(struct fab_strbuf *sb, const struct fab_reason *reason)
+{
+	if (reason->kind == FAB_WHY_CALL)
+		fab_strbuf_printf(sb, "%s %s: %s", reason->attr, reason->asked, reason->offered);
+	else
+		fab_strbuf_printf(sb, "%s: asked %s, offered %s", reason->attr, reason->asked, reason->offered);
+}
+
+void fab_reasons_put(const struct fab_reasons *reasons, struct fab_strbuf *sb)
+{
+	size_t i;
+
+	for (i = 0; i < reasons->cnt; i++) {
+		const struct fab_reason *reason = &reasons->list[i];
+
+		if (!i || !same_provider(reason, reason - 1))
+			fab_strbuf_printf(sb, "  %s\n", reason->prov);
+		if (reason->entry && (!i || !same_entry(reason, reason - 1)))
+			fab_strbuf_printf(sb, "    %s\n", reason->entry);
+		fab_strbuf_puts(sb, reason->entry ? "      " : "    ");
+		put_reason(sb, reason);
+		fab_strbuf_putc(sb, '\n');
+	}
+	if (reasons->lost)
+		fab_strbuf_printf(sb, "  and %zu more, for which there was no room\n", reasons->lost);
+}
+
+/* One line: the nearest entry of the provider whose reasons are at start to end, and how many more there are. */
+static void log_provider(const struct fab_reasons *reasons, size_t start, size_t end)
+{
+	size_t entry_end = run_end(reasons, start, same_entry), other_cnt = 0, i;
+	const struct fab_reason *nearest = &reasons->list[start];
+	char line[LOG_LEN];
+	struct fab_strbuf sb;
+
+	fab_strbuf_init(&sb, line, sizeof(line));
+	fab_strbuf_printf(&sb, "fi_getinfo: %s has no match", nearest->prov);
+	if (nearest->entry)
+		fab_strbuf_printf(&sb, "; nearest is %s", nearest->entry);
+	for (i = start; i < entry_end && i < start + LOG_REASONS; i++) {
+		fab_strbuf_puts(&sb, i == start ? ": " : "; ");
+		put_reason(&sb, &reasons->list[i]);
+	}
+	if (i < entry_end)
+		fab_strbuf_printf(&sb, "; and %zu more", entry_end - i);
+	for (i = entry_end; i < end; i = run_end(reasons, i, same_entry))
+		other_cnt++;
+	if (other_cnt)
+		fab_strbuf_printf(&sb, " (%zu other %s further off; FI_EXPLAIN=1 lists all)", other_cnt,
+				  other_cnt == 1 ? "is" : "are");
+	FAB_WARN("%s", line);
+}
+
+/* Nobody was asked: that is one thing to say, whatever the number of providers. */
+static void log_skipped(const struct fab_reasons *reasons)
+{
+	char line[LOG_LEN];
+	struct fab_strbuf sb;
+	size_t i;
+
+	fab_strbuf_init(&sb, line, sizeof(line));
+	for (i = 0; i < reasons->cnt; i++) {
+		fab_strbuf_printf(&sb, "%s%s (", i ? ", " : "", reasons->list[i].prov);
+		put_reason(&sb, &reasons->list[i]);
+		fab_strbuf_putc(&sb, ')');
+	}
+	FAB_WARN("fi_getinfo: no provider was asked; left out: %s", reasons->cnt ? line : "none, since there is none");
+}
+
+void fab_reasons_log(const struct fab_reasons *reasons)
+{
+	size_t start, end;
+
+	if (!reasons->cnt || reasons->list[0].skipped) {
+		log_skipped(reasons);
+		return;
+	}
+	for (start = 0; start < reasons->cnt && !reasons->list[start].skipped; start = end) {
+		end = run_end(reasons, start, same_provider);
+		log_provider(reasons, start, end);
+	}
+}
