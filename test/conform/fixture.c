@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Finding the provider under test, and opening sides and pairs. Every fid is given to the test as it is opened, so the
+ * order of closing is the reverse of what is written here.
+ */
+#define CONFORM_INSIDE
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- discovery */
+
+/* First entry of the exact name; the list is freed, the entry duplicated. */
+static struct fi_info *exact(struct fi_info *list)
+{
+	struct fi_info *info, *found = NULL;
+
+	for (info = list; info && !found; info = info->next) {
+		if (!strcmp(info->fabric_attr->prov_name, run.prov) && info->ep_attr->type == run.type)
+			found = fi_dupinfo(info);
+	}
+	fi_freeinfo(list);
+	return found;
+}
+
+static struct fi_info *ask(const struct fi_info *hints, uint32_t version, const char *node, const char *service,
+			   uint64_t flags)
+{
+	struct fi_info *list = NULL;
+	int ret;
+
+	ret = fi_getinfo(version, node, service, flags, hints, &list);
+	if (ret && ret != -FI_ENODATA)
+		FAIL("fi_getinfo() returned %d (%s)", ret, fi_strerror(-ret));
+	if (ret && list)
+		FAIL("fi_getinfo() failed and left a list");
+	return ret ? NULL : exact(list);
+}
+
+static struct fi_info *hints_blank(const struct opts *o)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		FAIL("fi_allocinfo() returned NULL");
+	hints->ep_attr->type = run.type;
+	hints->fabric_attr->prov_name = strdup(run.prov);
+	hints->domain_attr->mr_mode = o->mr_none ? 0 : o->mr_mode ? o->mr_mode : run.mr_mode;
+	hints->domain_attr->threading = run.threading;
+	hints->domain_attr->control_progress = run.progress;
+	hints->domain_attr->data_progress = run.progress;
+	hints->domain_attr->av_type = o->av_type;
+	hints->caps = o->caps;
+	hints->tx_attr->op_flags = o->tx_op_flags;
+	hints->tx_attr->size = o->tx_size;
+	hints->rx_attr->size = o->rx_size;
+	return hints;
+}
+
+static void free_info(void *info)
+{
+	fi_freeinfo(info);
+}
+
+struct fi_info *hints_new(struct test *t, const struct opts *o)
+{
+	struct opts mine = *o;
+	struct fi_info *hints;
+
+	if (!mine.caps)
+		mine.caps = t->c->caps;
+	hints = hints_blank(&mine);
+	own(t, free_info, hints);
+	if (o->hints)
+		o->hints(hints);
+	return hints;
+}
+
+/* Any entry with these capabilities and no other wish? */
+static struct fi_info *ask_caps(uint64_t caps)
+{
+	struct fi_info *hints = hints_blank(&(struct opts) { .caps = caps }), *info;
+
+	info = ask(hints, run.version, NULL, NULL, 0);
+	fi_freeinfo(hints);
+	return info;
+}
+
+bool has_sockaddr(void)
+{
+	static int answer = -1;
+	struct fi_info *info;
+
+	if (answer < 0) {
+		info = ask_caps(0);
+		answer = info && (info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6 ||
+				  info->addr_format == FI_SOCKADDR);
+		fi_freeinfo(info);
+	}
+	return answer;
+}
+
+const char *loopback(void)
+{
+	return run.family == AF_INET6 ? "::1" : "127.0.0.1";
+}
+
+/* Name the first bit of @caps that alone makes the answer empty. */
+static void skip_lacking(uint64_t caps)
+{
+	struct fi_info *info;
+	uint64_t bit;
+
+	info = ask_caps(0);
+	if (!info)
+		SKIP("no provider %s with %s", run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
+	fi_freeinfo(info);
+	for (bit = 1; bit; bit <<= 1) {
+		if (!(caps & bit))
+			continue;
+		/* A secondary bit alone would be asked without what it belongs to. */
+		info = ask_caps(bit | (caps & (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC) & (bit - 1)));
+		fi_freeinfo(info);
+		if (!info)
+			SKIP("%s does not offer %s here", run.prov, fi_tostr(&bit, FI_TYPE_CAPS));
+	}
+	SKIP("%s does not offer %s together", run.prov, fi_tostr(&caps, FI_TYPE_CAPS));
+}
+
+void offer_check(uint64_t caps)
+{
+	struct fi_info *info = ask_caps(caps);
+
+	if (!info)
+		skip_lacking(caps);
+	fi_freeinfo(info);
+}
+
+struct fi_info *info_find(struct test *t, struct fi_info *hints, const char *node, const char *service, uint64_t flags)
+{
+	struct fi_info *info;
+
+	if (!node && !service && !hints->src_addr && !hints->dest_addr && has_sockaddr()) {
+		node = loopback();
+		flags |= FI_SOURCE | FI_NUMERICHOST;
+	}
+	info = ask(hints, run.version, node, service, flags);
+	if (info)
+		own(t, free_info, info);
+	return info;
+}
+
+/* ---- opening */
+
+static void side_free(void *arg)
+{
+	struct side *s = arg;
+
+	free(s->tx.list);
+	free(s->rx.list);
+	free(s);
+}
+
+static struct side *side_new(struct test *t, const struct opts *o)
+{
+	struct side *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		FAIL("no memory");
+	own(t, side_free, s);
+	s->t = t;
+	s->o = *o;
+	s->peer = FI_ADDR_UNSPEC;
+	s->next = t->sides;
+	t->sides = s;
+	return s;
+}
+
+/* What the fixture asks for is what the test case needs, which offer_check() found; more comes from the options. */
+static struct fi_info *info_for(struct test *t, const struct opts *o, const struct side *to)
+{
+	struct fi_info *hints = hints_new(t, o), *info;
+
+	if (o->version)
+		hints->fabric_attr->api_version = o->version;
+	if (to) {
+		hints->addr_format = to->info->addr_format;
+		hints->dest_addr = malloc(to->name_len);
+		hints->dest_addrlen = to->name_len;
+		memcpy(hints->dest_addr, to->name, to->name_len);
+	}
+	info = info_find(t, hints, NULL, NULL, 0);
+	if (!info)
+		SKIP("%s has no entry with what the test asks beyond capabilities", run.prov);
+	return info;
+}
+
+static void open_fabric(struct side *s)
+{
+	MUST(fi_fabric(s->info->fabric_attr, &s->fabric, s));
+	own_fid(s->t, &s->fabric->fid);
+}
+
+static void open_domain(struct side *s)
+{
+	MUST(fi_domain(s->fabric, s->info, &s->domain, s));
+	own_fid(s->t, &s->domain->fid);
+}
+
+void side_open_eq(struct side *s)
+{
+	struct fi_eq_attr attr = { .wait_obj = s->o.eq_wait };
+
+	MUST(fi_eq_open(s->fabric, &attr, &s->eq, s));
+	own_fid(s->t, &s->eq->fid);
+}
+
+static struct fid_cq *open_cq(struct side *s)
+{
+	struct fi_cq_attr attr = { .size = s->o.cq_size, .format = s->o.format, .wait_obj = s->o.cq_wait };
+	struct fid_cq *cq = NULL;
+	int ret;
+
+	if (!attr.format)
+		attr.format = FI_CQ_FORMAT_TAGGED;
+	ret = fi_cq_open(s->domain, &attr, &cq, s);
+	if (ret && !s->o.format) {
+		attr.format = FI_CQ_FORMAT_DATA;
+		ret = fi_cq_open(s->domain, &attr, &cq, s);
+	}
+	if (ret && s->o.cq_wait)
+		SKIP("%s has no CQ with wait object %d: %s", run.prov, s->o.cq_wait, fi_strerror(-ret));
+	MUST(ret);
+	s->o.format = attr.format;
+	own_fid(s->t, &cq->fid);
+	return cq;
+}
+
+void side_open_cqs(struct side *s)
+{
+	if (s->o.cq_of) {
+		s->tx_cq = s->o.cq_of->tx_cq;
+		s->rx_cq = s->o.cq_of->rx_cq;
+		return;
+	}
+	s->tx_cq = open_cq(s);
+	s->rx_cq = s->o.one_cq ? s->tx_cq : open_cq(s);
+}
+
+void side_open_av(struct side *s)
+{
+	struct fi_av_attr attr = { .type = s->o.av_type };
+
+	if (s->o.av_of) {
+		s->av = s->o.av_of->av;
+		return;
+	}
+	if (!attr.type)
+		attr.type = s->info->domain_attr->av_type ? s->info->domain_attr->av_type : FI_AV_TABLE;
+	MUST(fi_av_open(s->domain, &attr, &s->av, s));
+	own_fid(s->t, &s->av->fid);
+}
+
+void side_open_ep(struct side *s)
+{
+	MUST(fi_endpoint(s->domain, s->info, &s->ep, s));
+	own_fid(s->t, &s->ep->fid);
+}
+
+void side_bind(struct side *s)
+{
+	uint64_t tx = FI_TRANSMIT | s->o.tx_bind, rx = FI_RECV | s->o.rx_bind;
+
+	if (s->eq)
+		MUST(fi_ep_bind(s->ep, &s->eq->fid, 0));
+	if (s->av)
+		MUST(fi_ep_bind(s->ep, &s->av->fid, 0));
+	if (s->tx_cq && s->tx_cq == s->rx_cq) {
+		MUST(fi_ep_bind(s->ep, &s->tx_cq->fid, tx | rx));
+	} else {
+		if (s->tx_cq)
+			MUST(fi_ep_bind(s->ep, &s->tx_cq->fid, tx));
+		if (s->rx_cq)
+			MUST(fi_ep_bind(s->ep, &s->rx_cq->fid, rx));
+	}
+}
+
+void side_enable(struct side *s)
+{
+	MUST(fi_enable(s->ep));
+	s->name_len = sizeof(s->name);
+	if (s->info->ep_attr->type != FI_EP_MSG)
+		MUST(fi_getname(&s->ep->fid, s->name, &s->name_len));
+}
+
+struct side *domain_side_opts(struct test *t, const struct opts *o)
+{
+	struct side *s = side_new(t, o);
+
+	s->info = info_for(t, o, NULL);
+	open_fabric(s);
+	open_domain(s);
+	if (o->eq || run.type == FI_EP_MSG)
+		side_open_eq(s);
+	return s;
+}
+
+/* Queues, endpoint, bindings on a side whose domain is there. */
+static void open_rest(struct side *s)
+{
+	side_open_cqs(s);
+	if (s->info->ep_attr->type != FI_EP_MSG)
+		side_open_av(s);
+	side_open_ep(s);
+	side_bind(s);
+	side_enable(s);
+}
+
+struct side *side_open_opts(struct test *t, const struct opts *o)
+{
+	struct side *s;
+
+	if (o->domain_of) {
+		s = side_new(t, o);
+		s->info = o->domain_of->info;
+		s->fabric = o->domain_of->fabric;
+		s->domain = o->domain_of->domain;
+		if (o->eq || run.type == FI_EP_MSG)
+			side_open_eq(s);
+	} else {
+		s = domain_side_opts(t, o);
+	}
+	open_rest(s);
+	return s;
+}
+
+struct side *listener_open_opts(struct test *t, const struct opts *o)
+{
+	struct side *s = side_new(t, o);
+
+	s->info = info_for(t, o, NULL);
+	open_fabric(s);
+	side_open_eq(s);
+	MUST(fi_passive_ep(s->fabric, s->info, &s->pep, s));
+	own_fid(t, &s->pep->fid);
+	MUST(fi_pep_bind(s->pep, &s->eq->fid, 0));
+	MUST(fi_listen(s->pep));
+	s->name_len = sizeof(s->name);
+	MUST(fi_getname(&s->pep->fid, s->name, &s->name_len));
+	return s;
+}
+
+struct side *connector_open(struct test *t, struct side *to, const struct opts *o)
+{
+	struct side *s = side_new(t, o);
+
+	s->info = info_for(t, o, to);
+	open_fabric(s);
+	open_domain(s);
+	side_open_eq(s);
+	open_rest(s);
+	return s;
+}
+
+struct side *acceptor_open(struct side *listener, struct fi_info *request, const struct opts *o)
+{
+	struct side *s = side_new(listener->t, o);
+
+	s->info = request;
+	s->fabric = listener->fabric;
+	open_domain(s);
+	side_open_eq(s);
+	open_rest(s);
+	return s;
+}
+
+struct side *side_connect(struct side *a, struct side *listener)
+{
+	struct event request;
+	struct side *b;
+
+	MUST(fi_connect(a->ep, listener->name, NULL, 0));
+	request = expect_event(listener, FI_CONNREQ);
+	b = acceptor_open(listener, request.info, &a->o);
+	MUST(fi_accept(b->ep, NULL, 0));
+	expect_event(a, FI_CONNECTED);
+	expect_event(b, FI_CONNECTED);
+	return b;
+}
+
+fi_addr_t side_insert(struct side *a, struct side *b)
+{
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+
+	CHECK_RET(fi_av_insert(a->av, b->name, 1, &addr, 0, NULL), 1);
+	CHECK(addr != FI_ADDR_NOTAVAIL);
+	return addr;
+}
+
+struct pair pair_open_opts(struct test *t, const struct opts *o)
+{
+	struct pair p = { 0 };
+
+	if (run.type == FI_EP_MSG) {
+		p.listener = listener_open_opts(t, o);
+		p.a = connector_open(t, p.listener, o);
+		if (!o->unconnected)
+			p.b = side_connect(p.a, p.listener);
+		return p;
+	}
+	p.a = side_open_opts(t, o);
+	p.b = side_open_opts(t, o);
+	if (!o->unconnected) {
+		p.a->peer = side_insert(p.a, p.b);
+		p.b->peer = side_insert(p.b, p.a);
+	}
+	return p;
+}
+
+void side_close_ep(struct side *s)
+{
+	struct fid_ep *ep = s->ep;
+
+	s->ep = NULL;
+	close_now(s->t, &ep->fid);
+}
+
+void side_close(struct side *s)
+{
+	bool own_cq = !s->o.cq_of, own_av = !s->o.av_of;
+
+	if (s->ep)
+		side_close_ep(s);
+	if (s->pep)
+		close_now(s->t, &s->pep->fid);
+	if (s->av && own_av)
+		close_now(s->t, &s->av->fid);
+	if (s->rx_cq && own_cq && s->rx_cq != s->tx_cq)
+		close_now(s->t, &s->rx_cq->fid);
+	if (s->tx_cq && own_cq)
+		close_now(s->t, &s->tx_cq->fid);
+	s->pep = NULL;
+	s->av = NULL;
+	s->tx_cq = s->rx_cq = NULL;
+	if (s->eq)
+		close_now(s->t, &s->eq->fid);
+	s->eq = NULL;
+	if (s->domain && !s->o.domain_of)
+		close_now(s->t, &s->domain->fid);
+	s->domain = NULL;
+}
+
+void fixture_warm_up(struct test *t)
+{
+	struct fi_info *info = ask_caps(0);
+
+	fi_freeinfo(info);
+	if (!info) {
+		printf("Bail out! no provider %s with %s\n", run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
+		exit(1);
+	}
+	pair_open(t, .caps = FI_MSG);
+}

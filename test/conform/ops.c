@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Posting any operation, and the memory regions that RMA needs. */
+#define CONFORM_INSIDE
+#include "ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slot.h"
+
+const struct call_info calls[CALL_CNT] = {
+	[SEND] = { "fi_send", FI_MSG },
+	[SENDV] = { "fi_sendv", FI_MSG, .iov = true },
+	[SENDMSG] = { "fi_sendmsg", FI_MSG, .iov = true, .msg = true },
+	[INJECT] = { "fi_inject", FI_MSG, .inject = true },
+	[SENDDATA] = { "fi_senddata", FI_MSG, .data = true },
+	[INJECTDATA] = { "fi_injectdata", FI_MSG, .inject = true, .data = true },
+	[TSEND] = { "fi_tsend", FI_TAGGED },
+	[TSENDV] = { "fi_tsendv", FI_TAGGED, .iov = true },
+	[TSENDMSG] = { "fi_tsendmsg", FI_TAGGED, .iov = true, .msg = true },
+	[TINJECT] = { "fi_tinject", FI_TAGGED, .inject = true },
+	[TSENDDATA] = { "fi_tsenddata", FI_TAGGED, .data = true },
+	[TINJECTDATA] = { "fi_tinjectdata", FI_TAGGED, .inject = true, .data = true },
+	[RECV] = { "fi_recv", FI_MSG, .recv = true },
+	[RECVV] = { "fi_recvv", FI_MSG, .recv = true, .iov = true },
+	[RECVMSG] = { "fi_recvmsg", FI_MSG, .recv = true, .iov = true, .msg = true },
+	[TRECV] = { "fi_trecv", FI_TAGGED, .recv = true },
+	[TRECVV] = { "fi_trecvv", FI_TAGGED, .recv = true, .iov = true },
+	[TRECVMSG] = { "fi_trecvmsg", FI_TAGGED, .recv = true, .iov = true, .msg = true },
+	[WRITE] = { "fi_write", FI_RMA },
+	[WRITEV] = { "fi_writev", FI_RMA, .iov = true },
+	[WRITEMSG] = { "fi_writemsg", FI_RMA, .iov = true, .msg = true },
+	[INJECT_WRITE] = { "fi_inject_write", FI_RMA, .inject = true },
+	[WRITEDATA] = { "fi_writedata", FI_RMA, .data = true },
+	[INJECT_WRITEDATA] = { "fi_inject_writedata", FI_RMA, .inject = true, .data = true },
+	[READ] = { "fi_read", FI_RMA },
+	[READV] = { "fi_readv", FI_RMA, .iov = true },
+	[READMSG] = { "fi_readmsg", FI_RMA, .iov = true, .msg = true },
+};
+
+/* ---- contexts */
+
+#define SLOTS 256
+
+struct slots {
+	struct slots *next;
+	size_t used;
+	struct slot slot[SLOTS];
+};
+
+static struct slot *slot_new(struct side *s)
+{
+	struct slots *chunk = s->slots;
+
+	if (!chunk || chunk->used == SLOTS) {
+		chunk = mem(s->t, sizeof(*chunk));
+		chunk->next = s->slots;
+		s->slots = chunk;
+	}
+	return &chunk->slot[chunk->used++];
+}
+
+struct slot *slot_find(struct side *s, const void *ctx)
+{
+	const struct slot *slot = ctx;
+	struct slots *chunk;
+
+	for (chunk = s->slots; chunk; chunk = chunk->next) {
+		if (slot >= chunk->slot && slot < chunk->slot + chunk->used)
+			return &chunk->slot[slot - chunk->slot];
+	}
+	return NULL;
+}
+
+/* ---- local registration */
+
+struct local {
+	struct local *next;
+	const uint8_t *buf;
+	size_t len;
+	struct fid_mr *mr;
+};
+
+void *desc_for(struct side *s, const void *buf, size_t len)
+{
+	struct local *l;
+
+	if (!(s->info->domain_attr->mr_mode & FI_MR_LOCAL) || !buf || !len)
+		return NULL;
+	for (l = s->locals; l; l = l->next) {
+		if (l->buf <= (const uint8_t *) buf && (const uint8_t *) buf + len <= l->buf + l->len)
+			return fi_mr_desc(l->mr);
+	}
+	l = mem(s->t, sizeof(*l));
+	*l = (struct local) { .next = s->locals, .buf = buf, .len = len };
+	MUST(fi_mr_reg(s->domain, buf, len, FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0, ++s->t->key, 0, &l->mr, NULL));
+	own_fid(s->t, &l->mr->fid);
+	region_ready(s, l->mr);
+	s->locals = l;
+	return fi_mr_desc(l->mr);
+}
+
+/* ---- calls */
+
+/* What every call is made of, defaults filled in. */
+struct full {
+	const struct op *op;
+	struct iovec one;
+	const struct iovec *iov;
+	void *desc[16];
+	size_t iov_cnt;
+	struct fi_rma_iov rma_one;
+	const struct fi_rma_iov *rma;
+	size_t rma_cnt;
+	fi_addr_t addr;
+	void *ctx;
+};
+
+static size_t iov_bytes(const struct iovec *iov, size_t cnt)
+{
+	size_t i, len = 0;
+
+	for (i = 0; i < cnt; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+static void fill_in(struct full *f, struct side *s, const struct op *op, void *ctx)
+{
+	size_t i;
+
+	*f = (struct full) { .op = op, .ctx = ctx };
+	f->addr = op->addr ? *op->addr : calls[op->call].recv ? FI_ADDR_UNSPEC : s->peer;
+	f->one = (struct iovec) { .iov_base = (void *) op->buf, .iov_len = op->len };
+	f->iov = op->iov ? op->iov : &f->one;
+	f->iov_cnt = op->iov ? op->iov_cnt : 1;
+	for (i = 0; i < MIN(f->iov_cnt, COUNT(f->desc)); i++)
+		f->desc[i] = desc_for(s, f->iov[i].iov_base, f->iov[i].iov_len);
+	f->rma_one = (struct fi_rma_iov) { .addr = op->raddr, .key = op->key, .len = iov_bytes(f->iov, f->iov_cnt) };
+	f->rma = op->rma_iov ? op->rma_iov : &f->rma_one;
+	f->rma_cnt = op->rma_iov ? op->rma_cnt : 1;
+}
+
+static ssize_t call_msg(struct fid_ep *ep, const struct full *f)
+{
+	const struct op *o = f->op;
+	struct fi_msg m = { .msg_iov = f->iov, .desc = (void **) f->desc, .iov_count = f->iov_cnt, .addr = f->addr,
+			    .context = f->ctx, .data = o->data };
+
+	switch (o->call) {
+	case SEND:
+		return fi_send(ep, o->buf, o->len, f->desc[0], f->addr, f->ctx);
+	case SENDV:
+		return fi_sendv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, f->ctx);
+	case SENDMSG:
+		return fi_sendmsg(ep, &m, o->flags);
+	case INJECT:
+		return fi_inject(ep, o->buf, o->len, f->addr);
+	case SENDDATA:
+		return fi_senddata(ep, o->buf, o->len, f->desc[0], o->data, f->addr, f->ctx);
+	case INJECTDATA:
+		return fi_injectdata(ep, o->buf, o->len, o->data, f->addr);
+	case RECV:
+		return fi_recv(ep, (void *) o->buf, o->len, f->desc[0], f->addr, f->ctx);
+	case RECVV:
+		return fi_recvv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, f->ctx);
+	default:
+		return fi_recvmsg(ep, &m, o->flags);
+	}
+}
+
+static ssize_t call_tagged(struct fid_ep *ep, const struct full *f)
+{
+	const struct op *o = f->op;
+	struct fi_msg_tagged m = { .msg_iov = f->iov, .desc = (void **) f->desc, .iov_count = f->iov_cnt, .addr = f->addr,
+				   .tag = o->tag, .ignore = o->ignore, .context = f->ctx, .data = o->data };
+
+	switch (o->call) {
+	case TSEND:
+		return fi_tsend(ep, o->buf, o->len, f->desc[0], f->addr, o->tag, f->ctx);
+	case TSENDV:
+		return fi_tsendv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, o->tag, f->ctx);
+	case TSENDMSG:
+		return fi_tsendmsg(ep, &m, o->flags);
+	case TINJECT:
+		return fi_tinject(ep, o->buf, o->len, f->addr, o->tag);
+	case TSENDDATA:
+		return fi_tsenddata(ep, o->buf, o->len, f->desc[0], o->data, f->addr, o->tag, f->ctx);
+	case TINJECTDATA:
+		return fi_tinjectdata(ep, o->buf, o->len, o->data, f->addr, o->tag);
+	case TRECV:
+		return fi_trecv(ep, (void *) o->buf, o->len, f->desc[0], f->addr, o->tag, o->ignore, f->ctx);
+	case TRECVV:
+		return fi_trecvv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, o->tag, o->ignore, f->ctx);
+	default:
+		return fi_trecvmsg(ep, &m, o->flags);
+	}
+}
+
+static ssize_t call_rma(struct fid_ep *ep, const struct full *f)
+{
+	const struct op *o = f->op;
+	struct fi_msg_rma m = { .msg_iov = f->iov, .desc = (void **) f->desc, .iov_count = f->iov_cnt, .addr = f->addr,
+				.rma_iov = f->rma, .rma_iov_count = f->rma_cnt, .context = f->ctx, .data = o->data };
+
+	switch (o->call) {
+	case WRITE:
+		return fi_write(ep, o->buf, o->len, f->desc[0], f->addr, o->raddr, o->key, f->ctx);
+	case WRITEV:
+		return fi_writev(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, o->raddr, o->key, f->ctx);
+	case WRITEMSG:
+		return fi_writemsg(ep, &m, o->flags);
+	case INJECT_WRITE:
+		return fi_inject_write(ep, o->buf, o->len, f->addr, o->raddr, o->key);
+	case WRITEDATA:
+		return fi_writedata(ep, o->buf, o->len, f->desc[0], o->data, f->addr, o->raddr, o->key, f->ctx);
+	case INJECT_WRITEDATA:
+		return fi_inject_writedata(ep, o->buf, o->len, o->data, f->addr, o->raddr, o->key);
+	case READ:
+		return fi_read(ep, (void *) o->buf, o->len, f->desc[0], f->addr, o->raddr, o->key, f->ctx);
+	case READV:
+		return fi_readv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, o->raddr, o->key, f->ctx);
+	default:
+		return fi_readmsg(ep, &m, o->flags);
+	}
+}
+
+static ssize_t call(struct side *s, const struct op *op, void *ctx)
+{
+	struct full f;
+
+	fill_in(&f, s, op, ctx);
+	switch (calls[op->call].caps) {
+	case FI_MSG:
+		return call_msg(s->ep, &f);
+	case FI_TAGGED:
+		return call_tagged(s->ep, &f);
+	default:
+		return call_rma(s->ep, &f);
+	}
+}
+
+static void *own_ctx(struct side *s, const struct op *op)
+{
+	struct slot *slot;
+
+	if (op->ctx || calls[op->call].inject)
+		return op->ctx;
+	slot = slot_new(s);
+	slot->call = op->call;
+	slot->buf = op->iov ? op->iov[0].iov_base : (void *) op->buf;
+	slot->many = op->flags & FI_MULTI_RECV;
+	return slot;
+}
+
+static ssize_t counted(struct side *s, const struct op *op, ssize_t ret)
+{
+	if (!ret && calls[op->call].recv)
+		s->rx_posted++;
+	else if (!ret && !(calls[op->call].inject))
+		s->tx_posted++;
+	return ret;
+}
+
+ssize_t try_op_with(struct side *s, const struct op *op)
+{
+	return counted(s, op, call(s, op, own_ctx(s, op)));
+}
+
+/* The same context for each attempt; -FI_EAGAIN drives all sides, within the deadline. */
+static ssize_t insist(struct side *s, const struct op *op, void *ctx)
+{
+	struct wait w = wait_begin();
+	ssize_t ret;
+
+	while ((ret = call(s, op, ctx)) == -FI_EAGAIN)
+		wait_more(s->t, &w, calls[op->call].name);
+	return counted(s, op, ret);
+}
+
+ssize_t post_ret_with(struct side *s, const struct op *op)
+{
+	return insist(s, op, own_ctx(s, op));
+}
+
+void *post_with(struct side *s, const struct op *op)
+{
+	void *ctx = own_ctx(s, op);
+	ssize_t ret = insist(s, op, ctx);
+
+	if (ret)
+		FAIL("%s of %zu bytes returned %zd (%s)", calls[op->call].name, op->len, ret, fi_strerror((int) -ret));
+	return ctx;
+}
+
+void post_recv(struct side *s, void *buf, size_t len)
+{
+	post(s, RECV, .buf = buf, .len = len);
+}
+
+void send_bytes(struct side *s, const void *buf, size_t len)
+{
+	post(s, SEND, .buf = buf, .len = len);
+}
+
+void post_trecv(struct side *s, void *buf, size_t len, uint64_t tag, uint64_t ignore)
+{
+	post(s, TRECV, .buf = buf, .len = len, .tag = tag, .ignore = ignore);
+}
+
+void tsend_bytes(struct side *s, const void *buf, size_t len, uint64_t tag)
+{
+	post(s, TSEND, .buf = buf, .len = len, .tag = tag);
+}
+
+void *ctx_buf(struct side *s, void *ctx)
+{
+	struct slot *slot = slot_find(s, ctx);
+
+	if (!slot)
+		FAIL("completion with context %p, which no operation of this side has", ctx);
+	return slot->buf;
+}
+
+struct comp expect_recv(struct side *s, const void *data, size_t len)
+{
+	struct comp c = expect_rx(s);
+
+	CHECK_EQ(c.len, len);
+	CHECK(s->o.format < FI_CQ_FORMAT_MSG || (c.flags & FI_RECV));
+	CHECK_MEM(ctx_buf(s, c.ctx), data, len);
+	return c;
+}
+
+void check_link(struct side *a, struct side *b)
+{
+	uint8_t *in = mem(a->t, 16), *out = mem_pattern(a->t, 16, 77);
+	bool tagged = !(b->info->caps & FI_MSG);
+
+	post(b, tagged ? TRECV : RECV, .buf = in, .len = 16, .tag = 77);
+	post(a, tagged ? TSEND : SEND, .buf = out, .len = 16, .tag = 77);
+	expect_recv(b, out, 16);
+	expect_tx(a);
+}
+
+/* ---- memory regions */
+
+void region_ready(struct side *s, struct fid_mr *mr)
+{
+	if (!(s->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
+		return;
+	MUST(fi_mr_bind(mr, &s->ep->fid, 0));
+	MUST(fi_mr_enable(mr));
+}
+
+struct region region_open(struct side *s, void *buf, size_t len, uint64_t access)
+{
+	struct region r = { .buf = buf ? buf : mem(s->t, len), .len = len };
+
+	MUST(fi_mr_reg(s->domain, r.buf, len, access, 0, ++s->t->key, 0, &r.mr, NULL));
+	own_fid(s->t, &r.mr->fid);
+	region_ready(s, r.mr);
+	r.key = fi_mr_key(r.mr);
+	if (s->info->domain_attr->mr_mode & (FI_MR_VIRT_ADDR | MR_BASIC))
+		r.addr = (uintptr_t) r.buf;
+	return r;
+}
