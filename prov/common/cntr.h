@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion counters, fi_cntr(3): two numbers that other threads may read at any time, and a wait object. FI_CNTR_EVENTS_COMP
- * counts operations, FI_CNTR_EVENTS_BYTES their bytes. Added to with the engine's lock held; values are atomics (relaxed on the hot
- * path) since the application may read, add and set them from any thread.
+ * Completion counters, fi_cntr(3): two numbers that other threads may read at any time, and a wait object.
+ * FI_CNTR_EVENTS_COMP counts operations, FI_CNTR_EVENTS_BYTES their bytes. All that changes them holds the engine's lock.
+ *
+ * A counter has something to read when a value differs from what the application saw of it last. Reading such a value makes
+ * no progress; reading one that is the same again runs a pass first.
  */
 #ifndef FAB_CNTR_H
 #define FAB_CNTR_H
@@ -17,31 +19,39 @@ struct fab_domain;
 struct fab_cntr {
 	struct fid_cntr cntr_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
-	struct fab_progress *progress;
+	struct fab_progress *progress;	/* guards all below but ref */
 	bool own_progress;
 	bool bytes;			/* FI_CNTR_EVENTS_BYTES */
-	_Atomic uint64_t value;
+	_Atomic uint64_t value;		/* read without the lock by who need not be exact */
 	_Atomic uint64_t err;
-	_Atomic uint32_t ref;		/* endpoints and memory regions bound here */
+	uint64_t value_seen;		/* by the application */
+	uint64_t err_seen;
+	uint64_t wake_value;		/* the smallest threshold that a sleeper waits for */
+	uint64_t op_flags;		/* FI_GETOPSFLAG, FI_SETOPSFLAG */
+	_Atomic uint32_t ref;		/* endpoints, memory regions and poll sets bound here */
 	struct fab_wait wait;
 };
 
 /* fi_cntr_open: 0 or -FI_E*; the domain's slot. */
 int fab_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
 
-/* One operation of len bytes succeeded. Lock held; written by one thread at a time, hence no atomic read-modify-write here
- * unless the application adds too (fi_cntr_add uses one). */
+/* Lock held: one writer at a time, hence no atomic read-modify-write. */
+static inline void fab_cntr_bump(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
+{
+	atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + by, memory_order_release);
+	fab_wait_event(&cntr->wait, &cntr->progress->signals);
+}
+
+/* One operation of len bytes succeeded. Lock held. */
 static inline void fab_cntr_inc(struct fab_cntr *cntr, size_t len)
 {
-	atomic_fetch_add_explicit(&cntr->value, cntr->bytes ? len : 1, memory_order_release);
-	fab_wait_event(&cntr->wait, &cntr->progress->signals);
+	fab_cntr_bump(cntr, &cntr->value, cntr->bytes ? len : 1);
 }
 
 /* One operation failed. Lock held. */
 static inline void fab_cntr_err(struct fab_cntr *cntr)
 {
-	atomic_fetch_add_explicit(&cntr->err, 1, memory_order_release);
-	fab_wait_event(&cntr->wait, &cntr->progress->signals);
+	fab_cntr_bump(cntr, &cntr->err, 1);
 }
 
 #endif

@@ -3,8 +3,8 @@
  * Completion queues: a ring of struct fab_comp that grows, converted to the application's format when read, and a list of
  * errors, each with its place in the ring's order. fi_cq(3).
  *
- * Everything below wants cq->progress's lock, except fab_cq_open(). Reading entries that are queued makes no system call and no
- * progress; a read that finds nothing runs one pass.
+ * Everything below wants cq->progress's lock, except fab_cq_open(). Reading entries that are queued makes no system call
+ * and no progress; a read that finds nothing runs one pass.
  */
 #ifndef FAB_CQ_H
 #define FAB_CQ_H
@@ -15,6 +15,7 @@
 #include "common/wait.h"
 
 struct fab_domain;
+struct fab_cq_err;
 
 struct fab_cq {
 	struct fid_cq cq_fid;
@@ -22,12 +23,19 @@ struct fab_cq {
 	struct fab_progress *progress;	/* guards all below */
 	bool own_progress;		/* FI_THREAD_COMPLETION: opened with the CQ, closed with it, unless joined to another */
 	enum fi_cq_format format;
+	bool threshold;			/* FI_CQ_COND_THRESHOLD */
 	bool want_src;			/* FI_SOURCE was asked of an endpoint bound here */
+	/* Entries cnt from ring position pos on, as the format has them, to buf. */
+	void (*copy)(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf);
 	uint32_t head, tail, mask;	/* ring positions run freely; mask + 1 slots */
-	struct fab_comp *ring;
+	struct fab_comp *ring;		/* owned */
 	struct fab_list errs;		/* struct fab_cq_err, each with the ring position before which it stands */
-	uint32_t ref;			/* endpoints and poll sets bound here: close is -FI_EBUSY while not 0 */
-	uint32_t err_cnt;
+	uint32_t wake_cnt;		/* entries that the least demanding sleeper waits for */
+	bool spare_used;
+	struct fab_cq_err *spare;	/* owned: the error entry for when there is no memory */
+	struct fab_cq_err *overrun;	/* owned: stands last, for ever, once something was lost; in errs then */
+	struct fab_cq_err *last_err;	/* owned: read last; its text and err_data stay valid until the next */
+	_Atomic uint32_t ref;		/* endpoints and poll sets bound here: close is -FI_EBUSY while not 0. Any thread */
 	struct fab_wait wait;
 };
 
@@ -44,9 +52,9 @@ struct fab_cq_fail {
 /* fi_cq_open: 0 or -FI_E*. Providers use it as the domain's slot directly. */
 int fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 
-/* Double the ring. False: no memory; the entry goes to the error path as FI_EOVERRUN. */
+/* Double the ring. False: no memory. */
 bool fab_cq_grow(struct fab_cq *cq);
-/* Report an overrun once; keeps the queue readable. */
+/* comp cannot be queued: the CQ is overrun from now on (fi_cq(3)): what is queued can be read, then comes FI_EOVERRUN. */
 void fab_cq_overrun(struct fab_cq *cq, const struct fab_comp *comp);
 
 /* Queue a success. No system call, no allocation unless the ring is full. */
@@ -60,8 +68,14 @@ static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
 	fab_wait_event(&cq->wait, &cq->progress->signals);
 }
 
-/* Queue an error, in order with the successes. Falls back to a reserved entry when memory is short, so it is never lost
- * in silence. */
+/* Queue an error, in order with the successes. Falls back to a reserved entry, without text and data, when memory is short;
+ * when that is taken too, the CQ is overrun: nothing is lost in silence. */
 void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail);
+
+/* Completions queued and not yet read, errors included. */
+static inline bool fab_cq_empty(const struct fab_cq *cq)
+{
+	return cq->head == cq->tail && fab_list_empty(&cq->errs);
+}
 
 #endif

@@ -4,38 +4,46 @@
  * progress here (endpoints, their connections, CQs, counters). doc/design.md, section 7.3.
  *
  * A domain has one engine. With FI_THREAD_COMPLETION and manual progress every CQ or counter has its own, and an
- * endpoint uses that of what it is bound to (fab_progress_join). Each passive endpoint's EQ has one for listening.
+ * endpoint uses that of what it is bound to (fab_progress_join). Each EQ has one for listening.
  *
- * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the engine's own
- * thread, which sleeps in epoll. "Lock held" below means progress->lock; its kind is chosen at init from the threading
- * level (none where the application serialises), so no caller ever asks.
+ * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the engine's
+ * own thread, which sleeps in epoll, and keeps away while the application itself polls. "Lock held" below means
+ * progress->lock; its kind is chosen at init from the threading level (none where the application serialises), so no
+ * caller ever asks.
  *
  * A pass: flush what is queued to leave, read the sources that were busy lately, ask epoll when they are quiet and from
- * time to time anyway, run timers that are due, free what was closed, signal wait objects.
+ * time to time anyway, run timers that are due, free what was closed. Wait objects are signalled at unlock.
+ *
+ * Whoever may sleep on epfd without being seen by us (a thread in fab_wait_sleep, the engine's thread, the owner of a
+ * descriptor that was given out) is a watcher. While there is one, the alarm, a timerfd in epfd, makes epfd readable
+ * when somebody must come back: at the first timer, or at once because something was queued to leave.
  */
 #ifndef FAB_PROGRESS_H
 #define FAB_PROGRESS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <rdma/fi_domain.h>
 #include "base/list.h"
 #include "base/lock.h"
 
+struct epoll_event;
 struct fab_progress;
 struct fab_wait;
 
 /*
- * Something with a file descriptor. Embedded in a connection, a listener ... All callbacks run with the lock held, and may
- * close this or any other source (fab_source_del), whose memory they hand to fab_progress_defer().
+ * Something with a file descriptor. Embedded in a connection, a listener ... Zeroed before it is added for the first time.
+ * All callbacks run with the lock held, and may close this or any other source (fab_source_del), whose memory they hand to
+ * fab_progress_defer().
  */
 struct fab_source {
-	int fd;				/* owned by the embedder; -1 while not added */
+	int fd;				/* the embedder's, set before fab_source_add and closed after fab_source_del */
 	uint32_t events;		/* EPOLLIN, EPOLLOUT as armed (level triggered) */
 	uint32_t quiet;			/* passes since it last gave something; engine's own */
 	struct fab_list hot;		/* in progress->hot while it is one of the busy few; engine's own */
-	struct fab_progress *progress;	/* set by fab_source_add */
+	struct fab_progress *progress;	/* the engine that it is added to, or NULL */
 	/* epoll says `events`. */
 	void (*ready)(struct fab_source *src, uint32_t events);
 	/* Try to read without being told to: one non-blocking call. True if it gave anything. NULL: never hot. */
@@ -69,13 +77,22 @@ struct fab_poll_fn {
 
 #define FAB_STAGING_LEN		(64 * 1024)	/* bytes; one recv takes up to this much */
 
+/* Guarded by lock, but for what says otherwise. */
 struct fab_progress {
 	struct fab_lock lock;
-	int epfd;			/* readable when any source is; nests in wait objects */
-	bool thread_run;		/* progress thread exists (FI_PROGRESS_AUTO, or a mutex-cond wait object) */
+	int epfd;			/* readable when any source is; nests in wait objects. Fixed */
+	bool thread_run;		/* FI_PROGRESS_AUTO: the thread exists. Fixed while it does */
+	bool thread_stop;
 	bool in_pass;
+	bool ask_epoll;			/* the next pass comes from somebody who sleeps: do not leave it at quiet hot sources */
+	bool alarm_due;			/* epoll has shown the alarm */
 	unsigned hot_cnt;
 	unsigned since_epoll;		/* passes since epoll was asked */
+	unsigned since_clock;		/* passes since timers were looked at */
+	unsigned source_cnt;		/* without the alarm */
+	unsigned out_cnt;		/* sources that wait to write */
+	_Atomic uint32_t spins;		/* times that the application looked since it last prepared to sleep; written with the lock */
+	_Atomic uint32_t watchers;	/* who may sleep on epfd; raised before the last look that precedes a sleep */
 	unsigned user_cnt;		/* endpoints here: a CQ with none may still be joined to another engine */
 	struct fab_list hot;
 	struct fab_list flush;
@@ -83,9 +100,12 @@ struct fab_progress {
 	struct fab_list timers;		/* by when_ns, soonest first */
 	struct fab_list deferred;
 	struct fab_list signals;	/* fab_wait objects with something to tell */
-	uint8_t *staging;		/* FAB_STAGING_LEN bytes, borrowed by one source for one call; allocated on first use */
-	uint8_t *tx_staging;		/* FAB_STAGING_LEN bytes for gathering small frames; allocated on first use */
-	int wake_fd;			/* eventfd that gets the thread out of epoll; -1 without one */
+	struct epoll_event *asked;	/* what epoll told in this pass, from asked_next to asked_cnt still to be served */
+	int asked_next, asked_cnt;
+	uint64_t alarm_ns;		/* what the alarm is set to; 0: off */
+	struct fab_source alarm;
+	uint8_t *staging;		/* FAB_STAGING_LEN bytes, borrowed by one source for one call; see fab_progress_staging() */
+	uint8_t *tx_staging;		/* FAB_STAGING_LEN bytes for gathering small frames; likewise */
 	pthread_t thread;
 };
 
@@ -102,8 +122,11 @@ int fab_progress_init(struct fab_progress *progress, const struct fab_progress_a
 /* Stops the thread, runs what is deferred, frees. No source may be left; the caller must not hold the lock. */
 void fab_progress_fini(struct fab_progress *progress);
 
-/* Start the thread if it does not run (idempotent; lock not held, the engine's lock must be a mutex). */
-int fab_progress_start_thread(struct fab_progress *progress);
+/* Start a thread of ours: named (at most 15 bytes, or NULL), and without signals, which are the application's. 0 or -errno. */
+int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const char *name);
+
+/* From now on more than one thread may enter: gives an engine without a lock a mutex. Nobody may be inside. */
+void fab_progress_share(struct fab_progress *progress);
 
 /* Add, change, remove a descriptor. Lock held. add: 0 or -errno; mod and del cannot fail for an added source. */
 int fab_source_add(struct fab_progress *progress, struct fab_source *src, uint32_t events);
@@ -123,8 +146,21 @@ void fab_progress_flush_later(struct fab_progress *progress, struct fab_flush *f
 void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
 void fab_progress_defer(struct fab_progress *progress, struct fab_defer *defer);
 
-/* One pass; lock held (kept throughout). Does not signal wait objects: fab_progress_unlock() does. */
-void fab_progress_run(struct fab_progress *progress);
+/* The engine's staging buffers, allocated on first use. NULL: no memory. Lock held, valid until the caller returns to the engine. */
+uint8_t *fab_progress_staging(struct fab_progress *progress);
+uint8_t *fab_progress_tx_staging(struct fab_progress *progress);
+
+/* The application looks after this engine itself: its thread may keep away. Lock held. */
+static inline void fab_progress_attend(struct fab_progress *progress)
+{
+	uint32_t spins = atomic_load_explicit(&progress->spins, memory_order_relaxed);
+
+	atomic_store_explicit(&progress->spins, spins + 1, memory_order_relaxed);
+}
+
+/* One pass; lock held (kept throughout). True if it found anything. Does not signal wait objects: fab_progress_unlock()
+ * does. Called from within a pass it does nothing. */
+bool fab_progress_run(struct fab_progress *progress);
 /* Send what is queued to leave, nothing else. Lock held. */
 void fab_progress_flush(struct fab_progress *progress);
 
@@ -143,7 +179,18 @@ static inline void fab_progress_unlock(struct fab_progress *progress)
 	fab_lock_release(&progress->lock);
 }
 
-/* Milliseconds until a sleeper must come back for a timer: -1 none, 0 now. Lock held. */
-int fab_progress_timeout_ms(struct fab_progress *progress);
+/* A watcher comes or goes; any thread, no lock needed. After it came, and before it sleeps: fab_progress_prepare_sleep(). */
+static inline void fab_progress_watch(struct fab_progress *progress)
+{
+	atomic_fetch_add(&progress->watchers, 1);
+}
+static inline void fab_progress_unwatch(struct fab_progress *progress)
+{
+	atomic_fetch_sub(&progress->watchers, 1);
+}
+/* Flush, and set the alarm to the first timer: then epfd alone will tell a watcher to come back. Lock held. */
+void fab_progress_prepare_sleep(struct fab_progress *progress);
+/* The last look of somebody who is going to sleep: a pass that asks epoll too, then the above. Lock held. */
+void fab_progress_last_look(struct fab_progress *progress);
 
 #endif

@@ -2,72 +2,140 @@
 /*
  * How a thread sleeps until a CQ, counter or EQ has something: the wait objects of fi_cq(3) and fi_poll(3).
  *
- * One eventcount a queue. Nothing is signalled while nobody may be asleep: a reader that found nothing "arms" the object,
- * the next event writes it once, reading the queue empty takes the signal back. With manual progress the descriptor given
- * to the application is an epoll set of the event descriptor and the engine's own, so that arriving data wakes the sleeper, whose
- * read then makes the progress. So: readable if and only if reading would find something or do something.
+ * One eventcount a queue. Nothing is signalled while nobody may be asleep: a sleeper arms the object, and so does for
+ * good whoever is given its descriptor; the next event writes it once; a read that finds nothing takes the signal back
+ * (a read that finds something makes no system call). With manual progress the descriptor given to the application is an
+ * epoll set of the event descriptor and the engine's own, so that arriving data wakes the sleeper, whose read then makes
+ * the progress. So: readable if and only if reading would find something or do something.
+ *
+ *   FI_WAIT_NONE         nothing; cannot sleep
+ *   FI_WAIT_UNSPEC, FD   the above; the epoll set of an UNSPEC object is made when its descriptor is asked for
+ *   FI_WAIT_POLLFD       the same descriptor as a list of one
+ *   FI_WAIT_YIELD        no descriptor; sleeping is giving the processor away
+ *   FI_WAIT_MUTEX_COND   a thread of the object's own uses it as an application would use FI_WAIT_FD, and tells the
+ *                        condition; it needs no word with the application while that holds the mutex
+ *   FI_WAIT_SET          as FI_WAIT_FD; the set is an epoll set of its members' descriptors
+ *
+ * "Guard" below is the lock of the queue: the engine's for CQ and counter, its own for an EQ.
  */
 #ifndef FAB_WAIT_H
 #define FAB_WAIT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
 #include "base/list.h"
 
-struct fab_fabric;
 struct fab_progress;
-
+struct fab_teller;
+struct fab_wait;
 struct fab_wait_set;
 
-struct fab_wait {
-	enum fi_wait_obj obj;		/* as opened; FI_WAIT_UNSPEC is served as FI_WAIT_FD */
-	bool armed;			/* a sleeper may exist: the next event must signal. Engine lock */
-	bool signalled;			/* evfd has been written and not yet taken back. Engine lock */
-	int evfd;			/* eventfd, -1 if obj needs none */
-	int epfd;			/* what FI_GETWAIT gives for FD; -1 otherwise */
-	struct fab_list link;		/* in progress->signals while an event is to be told */
-	struct fab_progress *progress;	/* borrowed: outlives the queue; NULL for an EQ without engine */
-	struct fab_wait_set *set;	/* borrowed: FI_WAIT_SET, holds a reference */
-	struct fab_list set_link;
-	pthread_mutex_t *mutex;		/* FI_WAIT_MUTEX_COND: allocated, owned */
-	pthread_cond_t *cond;
-	bool (*has_event)(struct fab_wait *wait);	/* engine lock held: is there something to read? */
+/* The guard of a queue and what makes progress for it. */
+struct fab_wait_guard {
+	void (*lock)(struct fab_wait *wait);
+	void (*unlock)(struct fab_wait *wait);
+	/* A pass that leaves nothing undone, then get ready to sleep (fab_progress_prepare_sleep). Guard not held. */
+	void (*run)(struct fab_wait *wait);
+	/* A watcher comes or goes (fab_progress_watch) on every engine of the queue. Guard held. */
+	void (*watch)(struct fab_wait *wait, bool on);
+	/* Get ready to sleep. Guard held on entry, not on return; lock() ends the sleep. */
+	void (*pause)(struct fab_wait *wait);
 };
 
-/* obj and set come from the queue's attributes. 0, -FI_ENOSYS for an object that does not exist, -FI_EINVAL for a set
- * without one or a wrong fid, -errno. FI_WAIT_MUTEX_COND starts the engine's thread, as nobody else would make progress. */
-int fab_wait_init(struct fab_wait *wait, struct fab_progress *progress, enum fi_wait_obj obj, struct fid_wait *set,
-		  bool (*has_event)(struct fab_wait *wait));
+/* Guarded by the guard, but for what says otherwise. */
+struct fab_wait {
+	enum fi_wait_obj obj;		/* as opened; fixed */
+	const struct fab_wait_guard *guard;	/* fixed */
+	bool (*has_event)(struct fab_wait *wait);	/* is there something to read? Guard held; fixed */
+	bool armed;			/* someone may sleep: events must signal. Equals sleepers || outside */
+	bool outside;			/* the descriptor was given away */
+	bool signalled;			/* evfd has been written and not yet taken back */
+	bool woken;			/* likewise, by fab_wait_wake() */
+	uint32_t sleepers;		/* threads in fab_wait_sleep */
+	uint32_t leaving;		/* those of them that the last wake has yet to get out */
+	_Atomic uint32_t wakes;		/* calls of fab_wait_wake(); any thread */
+	uint32_t wakes_seen;		/* as far as we looked */
+	uint32_t wakes_taken;		/* as far as they have ended somebody's sleep */
+	int evfd;			/* eventfd, -1 if obj needs none; fixed */
+	int epfd;			/* epoll set of evfd and the engine's; -1 if there is none (yet) */
+	struct fab_list link;		/* in progress->signals while an event is to be told */
+	struct fab_progress *progress;	/* borrowed: outlives the queue */
+	struct fab_wait_set *set;	/* borrowed: FI_WAIT_SET, holds a reference */
+	struct fab_list set_link;	/* guarded by the set's mutex */
+	struct fab_teller *teller;	/* owned: FI_WAIT_MUTEX_COND */
+};
+
+/* What a queue is opened with. */
+struct fab_wait_attr {
+	enum fi_wait_obj obj;
+	struct fid_wait *set;		/* FI_WAIT_SET only */
+	struct fab_progress *progress;
+	bool (*has_event)(struct fab_wait *wait);
+	const struct fab_wait_guard *guard;	/* NULL: the lock of progress, which alone makes progress for this queue. Otherwise
+					 * sleepers use the epoll set, to which the owner adds its further engines */
+};
+
+/* 0, -FI_EINVAL for an object that does not exist, a set without one or a wrong fid, -errno. Last step of an open: the queue's
+ * guard and engine must work, as FI_WAIT_MUTEX_COND starts to use them. That one also gives the engine a lock. */
+int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr);
+/* Guard not held; nobody sleeps any more. */
 void fab_wait_fini(struct fab_wait *wait);
-/* The queue goes over to another engine (fab_progress_join): what was given to sleepers, a descriptor or a set, must wake for the new
- * one. No lock held; nobody sleeps, as no endpoint uses the queue yet. 0 or -FI_E* with nothing changed. */
+/* The queue goes over to another engine (fab_progress_join): what was given to sleepers, a descriptor or a set, must wake
+ * for the new one. No lock held; nobody sleeps, as no endpoint uses the queue yet. 0 or -FI_E* with nothing changed. */
 int fab_wait_move(struct fab_wait *wait, struct fab_progress *to);
 
-/* Something was queued. Lock held; O(1), no system call here: it happens at unlock, if it is still there to be read. */
+/* Something was queued. Guard held; O(1), no system call here: it happens at unlock, if it is still there to be read. */
 static inline void fab_wait_event(struct fab_wait *wait, struct fab_list *signals)
 {
-	if (wait->armed && fab_list_empty(&wait->link))
+	if (wait->armed && !wait->signalled && fab_list_empty(&wait->link))
 		fab_list_add_tail(signals, &wait->link);
 }
-/* The queue was read empty. Lock held. Takes a pending signal back, arms for the next event where a descriptor was given out. */
+/* Signal now, if anybody may sleep and there is something to read. Guard held. */
+void fab_wait_signal(struct fab_wait *wait);
+/* A read found nothing. Guard held. Takes a signal back. */
 void fab_wait_drained(struct fab_wait *wait);
-/* For FI_GETWAIT and FI_GETWAITOBJ of fi_control(3). 0 or -FI_ENODATA/-FI_EINVAL. */
+/* For FI_GETWAIT and FI_GETWAITOBJ of fi_control(3). Guard not held. 0, -FI_ENODATA (no such object), -FI_ETOOSMALL (pollfd),
+ * -errno, or -FI_ENOSYS for another command. */
 int fab_wait_control(struct fab_wait *wait, int command, void *arg);
+
+/* One blocking call of the application: its deadline, and the fab_wait_wake() calls that came before it. */
+struct fab_sleep {
+	int timeout_ms;
+	uint64_t deadline_ns;		/* 0: not needed yet */
+	uint32_t wakes;
+};
+
+/* True if a thread may sleep here, in a call of ours: not for NONE and SET. */
+static inline bool fab_wait_can_sleep(const struct fab_wait *wait)
+{
+	return wait->obj != FI_WAIT_NONE && wait->obj != FI_WAIT_SET;
+}
+/* Begin a blocking call; timeout_ms below 0: no end. Guard held. */
+void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_ms);
 /*
- * Sleep until an event, a signal() or timeout_ms (-1: no end). Lock held on entry and exit, not while asleep. Returns 0: look
- * again (also spurious), -FI_ETIMEDOUT, -FI_EINTR, -FI_EAGAIN: fab_wait_wake() was called. Flushes before it sleeps; with manual
- * progress also wakes for the engine's sources and timers. FI_WAIT_YIELD yields the processor instead; FI_WAIT_NONE: -FI_ENOSYS.
+ * Sleep until an event, a fab_wait_wake() or the deadline. The caller has just looked, and found nothing. Guard held on entry
+ * and exit, not while asleep. Returns 0: look again (also spurious), -FI_ETIMEDOUT, -FI_EINTR, -FI_EAGAIN: fab_wait_wake() was
+ * called. With manual progress also wakes for the engine's sources and timers. FI_WAIT_YIELD yields the processor instead.
  */
-int fab_wait_sleep(struct fab_wait *wait, int timeout_ms);
-/* fi_cq_signal(3): end every fab_wait_sleep on this object, now or the next one. Lock held. */
+int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep);
+/* What a blocking read that found nothing returns: time is up, or a signal came, are -FI_EAGAIN there. */
+static inline int fab_wait_read_error(int slept)
+{
+	return !slept || slept == -FI_ETIMEDOUT || slept == -FI_EINTR ? -FI_EAGAIN : slept;
+}
+/* fi_cq_signal(3): end every blocking call on this object, or the next one if there is none. Any thread, guard not needed. */
 void fab_wait_wake(struct fab_wait *wait);
-/* fi_trywait(3) for one queue: 0 armed and nothing there, -FI_EAGAIN something to read. Lock held; runs a pass first. */
+/* fi_trywait(3) for one queue: makes progress; 0: armed and nothing there; -FI_EAGAIN: something to read. Guard not held. */
 int fab_wait_try(struct fab_wait *wait);
 
-/* fi_wait_open(3), fi_wait(3); fi_poll_open(3) and its calls live in poll.c. 0 or -FI_E*. */
+/* fi_wait_open(3), fi_wait(3), fi_trywait(3): the fabric's slots. 0 or -FI_E*. */
 int fab_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);
 int fab_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt);
+/* fi_poll_open(3), poll.c: the domain's slot. 0 or -FI_E*. */
 int fab_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset);
 
 #endif

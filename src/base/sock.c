@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 /* glibc declares the address argument of these as a transparent union in C, which no function pointer matches. */
@@ -64,6 +65,8 @@ const struct fab_sock_ops fab_sock_libc = {
 	.epoll_ctl = epoll_ctl,
 	.epoll_wait = epoll_wait,
 	.eventfd = eventfd,
+	.timerfd_create = timerfd_create,
+	.timerfd_settime = timerfd_settime,
 	.read = read,
 	.write = write,
 	.poll = poll,

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 
 struct fab_sock_ops {
 	int (*socket)(int family, int type, int protocol);
@@ -35,6 +36,8 @@ struct fab_sock_ops {
 	int (*epoll_ctl)(int epfd, int op, int fd, struct epoll_event *event);
 	int (*epoll_wait)(int epfd, struct epoll_event *events, int max, int timeout_ms);
 	int (*eventfd)(unsigned int value, int flags);
+	int (*timerfd_create)(int clock, int flags);
+	int (*timerfd_settime)(int fd, int flags, const struct itimerspec *value, struct itimerspec *old);
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	ssize_t (*write)(int fd, const void *buf, size_t len);
 	int (*poll)(struct pollfd *fds, nfds_t cnt, int timeout_ms);

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_cntr(3): reading, changing, waiting, open and close.
+ */
+#include "common/cntr.h"
+
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+#include "common/fabric.h"
+#include "common/ops.h"
+
+static struct fab_cntr *cntr_of(struct fid_cntr *fid)
+{
+	return fab_container(fid, struct fab_cntr, cntr_fid);
+}
+
+static uint64_t now(_Atomic uint64_t *value)
+{
+	return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+/* Sleepers want their threshold or an error; who sleeps outside, any change. */
+static bool has_event(struct fab_wait *wait)
+{
+	struct fab_cntr *cntr = fab_container(wait, struct fab_cntr, wait);
+
+	if (now(&cntr->err) != cntr->err_seen)
+		return true;
+	return wait->outside ? now(&cntr->value) != cntr->value_seen : now(&cntr->value) >= cntr->wake_value;
+}
+
+static bool unchanged(struct fab_cntr *cntr)
+{
+	return now(&cntr->value) == cntr->value_seen && now(&cntr->err) == cntr->err_seen;
+}
+
+/* ---- reading ---- */
+
+/* The application looks at *value, and remembers it in *seen. */
+static uint64_t look(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t *seen)
+{
+	uint64_t ret;
+
+	fab_progress_lock(cntr->progress);
+	if (now(value) == *seen)
+		fab_progress_run(cntr->progress);
+	else
+		fab_progress_attend(cntr->progress);
+	ret = *seen = now(value);
+	if (unchanged(cntr))
+		fab_wait_drained(&cntr->wait);
+	fab_progress_unlock(cntr->progress);
+	return ret;
+}
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+	struct fab_cntr *cntr = cntr_of(fid);
+
+	return look(cntr, &cntr->value, &cntr->value_seen);
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *fid)
+{
+	struct fab_cntr *cntr = cntr_of(fid);
+
+	return look(cntr, &cntr->err, &cntr->err_seen);
+}
+
+/* ---- changing ---- */
+
+static int change(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
+{
+	fab_progress_lock(cntr->progress);
+	fab_cntr_bump(cntr, value, by);
+	fab_progress_unlock(cntr->progress);
+	return 0;
+}
+
+static int cntr_add(struct fid_cntr *fid, uint64_t by)
+{
+	return change(cntr_of(fid), &cntr_of(fid)->value, by);
+}
+
+static int cntr_adderr(struct fid_cntr *fid, uint64_t by)
+{
+	return change(cntr_of(fid), &cntr_of(fid)->err, by);
+}
+
+/* Setting is adding the difference, modulo 2^64. */
+static int set(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t to)
+{
+	fab_progress_lock(cntr->progress);
+	fab_cntr_bump(cntr, value, to - now(value));
+	fab_progress_unlock(cntr->progress);
+	return 0;
+}
+
+static int cntr_set(struct fid_cntr *fid, uint64_t to)
+{
+	return set(cntr_of(fid), &cntr_of(fid)->value, to);
+}
+
+static int cntr_seterr(struct fid_cntr *fid, uint64_t to)
+{
+	return set(cntr_of(fid), &cntr_of(fid)->err, to);
+}
+
+/* ---- waiting ---- */
+
+/* Is the wait over? 1: not yet; 0: the threshold is reached; -FI_EAVAIL: an operation failed since the application looked. */
+static int verdict(struct fab_cntr *cntr, uint64_t threshold)
+{
+	uint64_t err = now(&cntr->err);
+
+	if (now(&cntr->value) >= threshold)
+		return 0;
+	if (err == cntr->err_seen)
+		return 1;
+	cntr->err_seen = err;
+	return -FI_EAVAIL;
+}
+
+static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
+{
+	struct fab_cntr *cntr = cntr_of(fid);
+	struct fab_sleep sleep;
+	int ret, slept = 0;
+
+	if (!fab_wait_can_sleep(&cntr->wait))
+		return -FI_ENOSYS;
+	fab_progress_lock(cntr->progress);
+	fab_wait_begin(&cntr->wait, &sleep, timeout_ms);
+	for (;;) {
+		ret = verdict(cntr, threshold);
+		if (ret == 1) {
+			fab_progress_run(cntr->progress);
+			ret = verdict(cntr, threshold);
+		}
+		if (ret != 1 || slept)
+			break;
+		cntr->wake_value = cntr->wait.sleepers ? fab_min(cntr->wake_value, threshold) : threshold;
+		slept = fab_wait_sleep(&cntr->wait, &sleep);
+	}
+	fab_progress_unlock(cntr->progress);
+	return ret == 1 ? slept : ret;
+}
+
+/* ---- open and close ---- */
+
+static int cntr_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
+
+	switch (command) {
+	case FI_GETOPSFLAG:
+		*(uint64_t *) arg = cntr->op_flags;
+		return 0;
+	case FI_SETOPSFLAG:
+		cntr->op_flags = *(uint64_t *) arg;
+		return 0;
+	default:
+		return fab_wait_control(&cntr->wait, command, arg);
+	}
+}
+
+static int cntr_close(struct fid *fid)
+{
+	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
+	struct fab_domain *domain = cntr->domain;
+	uint32_t ref = atomic_load(&cntr->ref);
+
+	if (ref) {
+		FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "close of a counter to which %u endpoints, memory regions or poll sets "
+			"are bound: close these first\n", ref);
+		return -FI_EBUSY;
+	}
+	fab_wait_fini(&cntr->wait);
+	fab_domain_put_progress(domain, cntr->progress, cntr->own_progress);
+	free(cntr);
+	atomic_fetch_sub(&domain->ref, 1);
+	return 0;
+}
+
+static struct fi_ops cntr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cntr_close,
+	.control = cntr_control,
+};
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr),
+	.read = cntr_read,
+	.readerr = cntr_readerr,
+	.add = cntr_add,
+	.set = cntr_set,
+	.wait = cntr_wait,
+	.adderr = cntr_adderr,
+	.seterr = cntr_seterr,
+};
+
+static int check_attr(const struct fab_domain *domain, const struct fi_cntr_attr *attr)
+{
+	if ((unsigned) attr->events <= FI_CNTR_EVENTS_BYTES && (unsigned) attr->wait_obj <= FI_WAIT_POLLFD && !attr->flags &&
+	    (attr->wait_obj != FI_WAIT_SET || attr->wait_set))
+		return 0;
+	FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_cntr_attr: events %d, wait_obj %d, wait_set %p, flags 0x%llx: allowed are "
+		"the events and wait objects of fi_cntr(3), FI_WAIT_SET with a wait_set, no flags\n", attr->events,
+		attr->wait_obj, (void *) attr->wait_set, (unsigned long long) attr->flags);
+	return -FI_EINVAL;
+}
+
+int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, struct fid_cntr **cntr_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct fi_cntr_attr defaults = { 0 };
+	struct fab_cntr *cntr;
+	int ret;
+
+	if (!attr)
+		attr = &defaults;
+	ret = check_attr(domain, attr);
+	if (ret)
+		return ret;
+	cntr = calloc(1, sizeof(*cntr));
+	if (!cntr)
+		return -FI_ENOMEM;
+	FAB_OPS_FILL(&cntr_fid_ops);
+	cntr->domain = domain;
+	cntr->bytes = attr->events == FI_CNTR_EVENTS_BYTES;
+	cntr->wake_value = UINT64_MAX;
+	cntr->cntr_fid.fid = (struct fid) { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops };
+	cntr->cntr_fid.ops = &cntr_ops;
+	ret = fab_domain_get_progress(domain, &cntr->progress, &cntr->own_progress);
+	if (ret)
+		goto free_cntr;
+	ret = fab_wait_init(&cntr->wait, &(struct fab_wait_attr) { .obj = attr->wait_obj, .set = attr->wait_set,
+			    .progress = cntr->progress, .has_event = has_event });
+	if (ret)
+		goto put_progress;
+	atomic_fetch_add(&domain->ref, 1);
+	*cntr_fid = &cntr->cntr_fid;
+	return 0;
+
+put_progress:
+	fab_domain_put_progress(domain, cntr->progress, cntr->own_progress);
+free_cntr:
+	free(cntr);
+	return ret;
+}
