@@ -13,8 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char in_scheme[] = "fi_sockaddr_in://";
-static const char in6_scheme[] = "fi_sockaddr_in6://";
+/* Of text; the one without a family has an IPv6 address if that is in brackets. */
+static const struct {
+	const char *text;
+	int family;
+} schemes[] = {
+	{ "fi_sockaddr_in://", AF_INET },
+	{ "fi_sockaddr_in6://", AF_INET6 },
+	{ "fi_sockaddr://", AF_UNSPEC },
+};
 
 static const struct sockaddr_in *as_in(const struct sockaddr *addr)
 {
@@ -139,11 +146,11 @@ size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size)
 	switch (addr->sa_family) {
 	case AF_INET:
 		inet_ntop(AF_INET, &as_in(addr)->sin_addr, host, sizeof(host));
-		fab_strbuf_printf(&sb, "%s%s:%u", in_scheme, host, fab_addr_port(addr));
+		fab_strbuf_printf(&sb, "fi_sockaddr_in://%s:%u", host, fab_addr_port(addr));
 		break;
 	case AF_INET6:
 		inet_ntop(AF_INET6, &as_in6(addr)->sin6_addr, host, sizeof(host));
-		fab_strbuf_printf(&sb, "%s[%s", in6_scheme, host);
+		fab_strbuf_printf(&sb, "fi_sockaddr_in6://[%s", host);
 		if (as_in6(addr)->sin6_scope_id)
 			fab_strbuf_printf(&sb, "%%%u", as_in6(addr)->sin6_scope_id);
 		fab_strbuf_printf(&sb, "]:%u", fab_addr_port(addr));
@@ -220,28 +227,43 @@ static char *split_port(char *text, bool brackets, const char **port)
 	return host;
 }
 
+/* Skip the scheme of *str; the family that it means, or -EINVAL. */
+static int parse_scheme(const char **str)
+{
+	size_t i, len;
+
+	for (i = 0; i < fab_countof(schemes); i++) {
+		len = strlen(schemes[i].text);
+		if (strncmp(*str, schemes[i].text, len))
+			continue;
+		*str += len;
+		if (schemes[i].family == AF_UNSPEC)
+			return **str == '[' ? AF_INET6 : AF_INET;
+		return schemes[i].family;
+	}
+	return -EINVAL;
+}
+
 int fab_addr_from_str(const char *str, union fab_sockaddr *addr)
 {
-	char text[FAB_ADDR_STRLEN], *host;
 	union fab_sockaddr result = { .sin6 = { .sin6_family = AF_UNSPEC } };
+	char text[FAB_ADDR_STRLEN], *host;
 	unsigned long port = 0;
 	const char *port_str;
-	bool in6;
+	int family = parse_scheme(&str);
+	size_t len = strcspn(str, "/?");
 
-	in6 = !strncmp(str, in6_scheme, sizeof(in6_scheme) - 1);
-	if (!in6 && strncmp(str, in_scheme, sizeof(in_scheme) - 1))
+	if (family < 0 || len >= sizeof(text))
 		return -EINVAL;
-	str += in6 ? sizeof(in6_scheme) - 1 : sizeof(in_scheme) - 1;
-	if (strlen(str) >= sizeof(text))
-		return -EINVAL;
-	strcpy(text, str);
+	memcpy(text, str, len);
+	text[len] = '\0';
 
-	host = split_port(text, in6, &port_str);
+	host = split_port(text, family == AF_INET6, &port_str);
 	if (!host || (*port_str && parse_number(port_str, UINT16_MAX, &port)))
 		return -EINVAL;
-	result.sa.sa_family = in6 ? AF_INET6 : AF_INET;
-	if (in6 ? parse_in6_host(host, &result.sin6) :
-		  *host && inet_pton(AF_INET, host, &result.sin.sin_addr) != 1)
+	result.sa.sa_family = (sa_family_t) family;
+	if (family == AF_INET6 ? parse_in6_host(host, &result.sin6) :
+				 *host && inet_pton(AF_INET, host, &result.sin.sin_addr) != 1)
 		return -EINVAL;
 	fab_addr_set_port(&result.sa, (uint16_t) port);
 	*addr = result;

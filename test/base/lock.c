@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * base/lock.h, and the table of base/clock.h: what is chosen once, and what a test can put in its place.
+ */
+#include "base/unit.h"
+
+#include "base/clock.h"
+#include "base/lock.h"
+
+#include <pthread.h>
+
+static struct fab_lock shared;
+static int counter;
+static int taken_cnt;
+static const struct fab_lock_ops *real_mutex;
+
+static void *add_up(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 10000; i++) {
+		fab_lock_acquire(&shared);
+		counter++;
+		fab_lock_release(&shared);
+	}
+	return arg;
+}
+
+static void mutex_excludes(void **state)
+{
+	pthread_t threads[2];
+	int i;
+
+	(void) state;
+	fab_lock_init(&shared, FAB_LOCK_MUTEX);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_up, NULL), 0);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(counter, 20000);
+	fab_lock_fini(&shared);
+}
+
+static void *ask_held(void *arg)
+{
+	*(int *) arg = fab_lock_held(&shared);
+	return NULL;
+}
+
+/* Held is a fact about the asking thread. */
+static void mutex_knows_its_owner(void **state)
+{
+	pthread_t other;
+	int held = -1;
+
+	(void) state;
+	fab_lock_init(&shared, FAB_LOCK_MUTEX);
+	assert_false(fab_lock_held(&shared));
+	fab_lock_acquire(&shared);
+	assert_true(fab_lock_held(&shared));
+	assert_int_equal(pthread_create(&other, NULL, ask_held, &held), 0);
+	pthread_join(other, NULL);
+	assert_int_equal(held, 0);
+	fab_lock_release(&shared);
+	assert_false(fab_lock_held(&shared));
+	fab_lock_fini(&shared);
+}
+
+static void counting_acquire(struct fab_lock *lock)
+{
+	taken_cnt++;
+	real_mutex->lock(lock);
+}
+
+static void counting_release(struct fab_lock *lock)
+{
+	real_mutex->unlock(lock);
+}
+
+static bool counting_held(const struct fab_lock *lock)
+{
+	return real_mutex->held(lock);
+}
+
+/* A test can prove how often a mutex was taken; the lock that is none takes none. */
+static void mutexes_can_be_counted(void **state)
+{
+	static const struct fab_lock_ops counting = { counting_acquire, counting_release, counting_held };
+	struct fab_lock none, mutex;
+
+	(void) state;
+	real_mutex = fab_lock_kinds[FAB_LOCK_MUTEX];
+	fab_lock_kinds[FAB_LOCK_MUTEX] = &counting;
+	fab_lock_init(&none, FAB_LOCK_NONE);
+	fab_lock_init(&mutex, FAB_LOCK_MUTEX);
+	fab_lock_kinds[FAB_LOCK_MUTEX] = real_mutex;
+
+	fab_lock_acquire(&none);
+	assert_true(fab_lock_held(&none));
+	fab_lock_acquire(&none);
+	fab_lock_release(&none);
+	assert_int_equal(taken_cnt, 0);
+	fab_lock_acquire(&mutex);
+	fab_lock_release(&mutex);
+	assert_int_equal(taken_cnt, 1);
+	fab_lock_fini(&mutex);
+	fab_lock_fini(&none);
+}
+
+static uint64_t fake_now(void)
+{
+	return 5000000123;
+}
+
+static uint64_t fake_random(void)
+{
+	return 42;
+}
+
+static void clock_can_be_replaced(void **state)
+{
+	static const struct fab_clock_ops fake = { fake_now, fake_random };
+	const struct fab_clock_ops *real = fab_clock;
+
+	(void) state;
+	fab_clock = &fake;
+	assert_int_equal(fab_now_ns(), 5000000123);
+	assert_int_equal(fab_now_ms(), 5000);
+	assert_int_equal(fab_random64(), 42);
+	fab_clock = real;
+}
+
+static void clock_goes_forward_and_chance_does_not_repeat(void **state)
+{
+	uint64_t before = fab_now_ns();
+
+	(void) state;
+	assert_true(fab_now_ns() >= before);
+	assert_true(fab_random64() != fab_random64());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mutex_excludes),
+		cmocka_unit_test(mutex_knows_its_owner),
+		cmocka_unit_test(mutexes_can_be_counted),
+		cmocka_unit_test(clock_can_be_replaced),
+		cmocka_unit_test(clock_goes_forward_and_chance_does_not_repeat),
+	};
+
+	return cmocka_run_group_tests_name("base/lock", tests, NULL, NULL);
+}
