@@ -1,5 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Public API of libfabric, version 2.6: rdma/fabric.h. */
+/*
+ * The heart of the libfabric API, version 2.6: how a program finds a network (fi_getinfo), the attributes in which it
+ * and a provider agree on what they will do, and the object that all others start with (struct fid). The other headers
+ * of this folder add one kind of object or transfer each. Meaning: fi_getinfo(3), fi_fabric(3), fi_domain(3),
+ * fi_endpoint(3), fi_nic(3), fi_control(3), fi_provider(3).
+ *
+ * What holds for every call, here and in the other headers, unless its comment says otherwise:
+ *   - It returns 0 or a count on success, and a negative error of fi_errno.h on failure; output arguments are then
+ *     unchanged. -FI_EAGAIN means: nothing happened, drive progress (read the queue or counter) and call again.
+ *     -FI_ENOSYS means: this provider does not have the call.
+ *   - A pointer that is passed in is borrowed for the call. What outlives the call is said: buffers of a transfer until
+ *     its completion, an operation's context until the same.
+ *   - An object that was opened belongs to the caller, who ends it with fi_close(). A bound object is borrowed by the
+ *     one it was bound to, and is closed after it.
+ *   - Any thread may make control calls (open, bind, address vectors, memory regions, connections) at any time, except
+ *     with FI_PROGRESS_CONTROL_UNIFIED. For transfers and completions enum fi_threading says who serialises.
+ *   - Structs grow at their end from release to release, never in between. The version handed to fi_getinfo() says how
+ *     much of them the caller has; a table of functions says it in its member size.
+ *   - Lengths are in bytes, timeouts in milliseconds with a negative value for none; a count says what it counts.
+ */
 #ifndef FABRIC_H
 #define FABRIC_H
 
@@ -13,242 +32,300 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-#define FI_FORMAT_PRINTF(string, first) __attribute__((__format__(__printf__, (string), (first))))
-#else
-#define FI_FORMAT_PRINTF(string, first)
-#endif
-#define FI_VERSION(major, minor) (((major) << 16) | (minor))
-#define FI_MAJOR(version) ((version) >> 16)
-#define FI_MINOR(version) ((version) & 0xffff)
-#define FI_VERSION_GE(v1, v2) ((v1) >= (v2))
-#define FI_VERSION_LT(v1, v2) ((v1) < (v2))
-#define FI_CHECK_OP(ops, opstype, op) ((ops) && (ops)->size > offsetof(opstype, op) && (ops)->op)
+/* Attributes of the compiler; nothing where the compiler has no such thing. */
 #if defined(__GNUC__)
 #define FI_DEPRECATED_FUNC __attribute__((__deprecated__))
+#define FI_DEPRECATED_FIELD __attribute__((__deprecated__))
+/* Arguments number `first` and on are those of the printf format that is argument number `string`. */
+#define FI_FORMAT_PRINTF(string, first) __attribute__((__format__(__printf__, (string), (first))))
 #else
 #define FI_DEPRECATED_FUNC
+#define FI_DEPRECATED_FIELD
+#define FI_FORMAT_PRINTF(string, first)
 #endif
-#define FI_DEPRECATED_FIELD FI_DEPRECATED_FUNC
+
+/* For use inside __attribute__(()): keep a function when the whole program is optimised at once. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define EXTERNALLY_VISIBLE externally_visible
 #else
 #define EXTERNALLY_VISIBLE
 #endif
 
-enum fi_mr_mode {
-	FI_MR_UNSPEC,
-	FI_MR_BASIC,
-	FI_MR_SCALABLE,
-};
 
-struct fi_alias;
-struct fi_atomic_attr;
-struct fi_av_attr;
-struct fi_av_set_attr;
-struct fi_bus_attr;
-struct fi_cntr_attr;
-struct fi_collective_addr;
-struct fi_collective_attr;
-struct fi_context;
-struct fi_context2;
-struct fi_cq_attr;
-struct fi_cq_data_entry;
-struct fi_cq_entry;
-struct fi_cq_err_entry;
-struct fi_cq_msg_entry;
-struct fi_cq_tagged_entry;
-struct fi_deferred_work;
-struct fi_device_attr;
-struct fi_domain_attr;
-struct fi_ep_attr;
-struct fi_eq_attr;
-struct fi_eq_cm_entry;
-struct fi_eq_entry;
-struct fi_eq_err_entry;
-struct fi_fabric_attr;
-struct fi_fid_export;
-struct fi_fid_var;
-struct fi_hmem_override_ops;
-struct fi_info;
-struct fi_ioc;
-struct fi_link_attr;
-struct fi_mr_attr;
-struct fi_mr_auth_key;
-struct fi_mr_dmabuf;
-struct fi_mr_map_raw;
-struct fi_mr_modify;
-struct fi_mr_raw_attr;
-struct fi_msg;
-struct fi_msg_atomic;
-struct fi_msg_collective;
-struct fi_msg_compare;
-struct fi_msg_fetch;
-struct fi_msg_rma;
-struct fi_msg_tagged;
-struct fi_mutex_cond;
-struct fi_op_atomic;
-struct fi_op_cntr;
-struct fi_op_compare_atomic;
-struct fi_op_fetch_atomic;
-struct fi_op_msg;
-struct fi_op_rma;
-struct fi_op_tagged;
-struct fi_ops;
-struct fi_ops_atomic;
-struct fi_ops_av;
-struct fi_ops_av_owner;
-struct fi_ops_av_set;
-struct fi_ops_av_set_owner;
-struct fi_ops_cm;
-struct fi_ops_cntr;
-struct fi_ops_cntr_owner;
-struct fi_ops_collective;
-struct fi_ops_cq;
-struct fi_ops_cq_owner;
-struct fi_ops_domain;
-struct fi_ops_ep;
-struct fi_ops_eq;
-struct fi_ops_fabric;
-struct fi_ops_log;
-struct fi_ops_mem_monitor;
-struct fi_ops_mem_notify;
-struct fi_ops_mr;
-struct fi_ops_msg;
-struct fi_ops_poll;
-struct fi_ops_rma;
-struct fi_ops_srx_owner;
-struct fi_ops_srx_peer;
-struct fi_ops_tagged;
-struct fi_ops_transfer_peer;
-struct fi_ops_wait;
-struct fi_param;
-struct fi_pci_attr;
-struct fi_peer_av_context;
-struct fi_peer_av_set_context;
-struct fi_peer_cntr_context;
-struct fi_peer_cq_context;
-struct fi_peer_domain_context;
-struct fi_peer_eq_context;
-struct fi_peer_match_attr;
-struct fi_peer_rx_entry;
-struct fi_peer_srx_context;
-struct fi_peer_transfer_context;
-struct fi_poll_attr;
-struct fi_profile_desc;
-struct fi_profile_ops;
-struct fi_provider;
-struct fi_recv_context;
-struct fi_rma_ioc;
-struct fi_rma_iov;
-struct fi_rx_attr;
-struct fi_trigger_threshold;
-struct fi_trigger_var;
-struct fi_trigger_xpu;
-struct fi_triggered_context;
-struct fi_triggered_context2;
-struct fi_tx_attr;
-struct fi_wait_attr;
-struct fi_wait_pollfd;
-struct fid;
-struct fid_av;
-struct fid_av_set;
-struct fid_cntr;
-struct fid_cq;
-struct fid_domain;
-struct fid_ep;
-struct fid_eq;
-struct fid_fabric;
-struct fid_logging;
-struct fid_mc;
-struct fid_mem_monitor;
-struct fid_mr;
-struct fid_nic;
-struct fid_peer_av;
-struct fid_peer_av_set;
-struct fid_peer_cntr;
-struct fid_peer_cq;
-struct fid_peer_srx;
-struct fid_pep;
-struct fid_poll;
-struct fid_profile;
-struct fid_stx;
-struct fid_wait;
-
+/*
+ * Version of the API - fi_version(3)
+ *
+ * A version is one number that orders as versions do: major in the upper 16 bits, minor in the lower. A program passes
+ * the version it was written for, as FI_VERSION(1, 18) with its own digits. FI_MAJOR_VERSION and FI_MINOR_VERSION are
+ * those of this header: a program that passes them claims to fill whatever members a later header has.
+ */
 #define FI_MAJOR_VERSION 2
 #define FI_MINOR_VERSION 6
 #define FI_REVISION_VERSION 0
-#define FI_MSG (1ULL << 1)
-#define FI_RMA (1ULL << 2)
-#define FI_TAGGED (1ULL << 3)
-#define FI_ATOMIC (1ULL << 4)
+
+#define FI_VERSION(major, minor) (((major) << 16) | (minor))
+#define FI_MAJOR(version) ((version) >> 16)
+#define FI_MINOR(version) ((version) & 0xffff)
+#define FI_VERSION_GE(v1, v2) ((v1) >= (v2))
+#define FI_VERSION_LT(v1, v2) ((v1) < (v2))
+
+/* The version of the library that is running, which may be newer or older than this header. */
+uint32_t fi_version(void);
+
+/* Bounds and counts. A name in an attribute has up to FI_NAME_MAX bytes with its end. The two LAST are kept at what
+ * they were in 1.0, the number of the datatypes and operations of that time, because arrays in old programs have that
+ * size. */
+enum {
+	FI_NAME_MAX = 64,
+	FI_PATH_MAX = 256,		/* 1.x only */
+	FI_VERSION_MAX = 64,		/* 1.x only */
+	FI_ATOMIC_OP_LAST = 19,
+	FI_DATATYPE_LAST = 14,
+};
+
+
+/*
+ * Objects - fi_fabric(3), fi_control(3)
+ *
+ * Whatever can be opened starts with a struct fid, and its own header continues it: struct fid_ep starts with one and
+ * adds tables of functions. Providers put their private part behind that.
+ */
+struct fid;
+struct fid_fabric;
+struct fid_domain;
+struct fid_av;
+struct fid_av_set;
+struct fid_wait;
+struct fid_poll;
+struct fid_eq;
+struct fid_cq;
+struct fid_cntr;
+struct fid_ep;
+struct fid_pep;
+struct fid_stx;
+struct fid_mr;
+struct fid_mc;
+struct fid_nic;
+
+typedef struct fid *fid_t;
+
+/* What an object is: fid::fclass. */
+enum {
+	FI_CLASS_UNSPEC,
+	FI_CLASS_FABRIC,
+	FI_CLASS_DOMAIN,
+	FI_CLASS_EP,
+	FI_CLASS_SEP,			/* scalable endpoint: an address with several contexts below it */
+	FI_CLASS_RX_CTX,
+	FI_CLASS_SRX_CTX,		/* receive context that endpoints share */
+	FI_CLASS_TX_CTX,
+	FI_CLASS_STX_CTX,		/* transmit context that endpoints share */
+	FI_CLASS_PEP,			/* passive endpoint: listens */
+	FI_CLASS_INTERFACE,
+	FI_CLASS_AV,
+	FI_CLASS_MR,
+	FI_CLASS_EQ,
+	FI_CLASS_CQ,
+	FI_CLASS_CNTR,
+	FI_CLASS_WAIT,
+	FI_CLASS_POLL,
+	FI_CLASS_CONNREQ,		/* the handle of a connection request */
+	FI_CLASS_MC,			/* multicast or collective group that was joined */
+	FI_CLASS_NIC,
+	FI_CLASS_AV_SET,
+	FI_CLASS_MR_CACHE,
+	FI_CLASS_MEM_MONITOR,
+	FI_CLASS_PEER_CQ,		/* from here, what providers share with one another: fi_peer.h */
+	FI_CLASS_PEER_SRX,
+	FI_CLASS_LOG,
+	FI_CLASS_PEER_AV,
+	FI_CLASS_PEER_AV_SET,
+	FI_CLASS_PEER_CNTR,
+	FI_CLASS_PROFILE,
+};
+
+/* What every object can do. A provider fills all of it; callers use the inline functions of this folder. */
+struct fi_ops {
+	size_t size;			/* of this table, as its provider knows it */
+	int (*close)(struct fid *fid);
+	int (*bind)(struct fid *fid, struct fid *bfid, uint64_t flags);
+	int (*control)(struct fid *fid, int command, void *arg);
+	int (*ops_open)(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+	/* Since 1.7. Write the object as text, cut to len bytes with its end. */
+	int (*tostr)(const struct fid *fid, char *buf, size_t len);
+	/* Since 1.11. */
+	int (*ops_set)(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
+};
+
+struct fid {
+	size_t fclass;			/* FI_CLASS_* */
+	void *context;			/* the opener's, reported with events about the object; never followed */
+	struct fi_ops *ops;
+};
+
+/* Does a table of functions, which may be older than this header or absent, have this one? */
+#define FI_CHECK_OP(ops, opstype, op) ((ops) && (ops)->size > offsetof(opstype, op) && (ops)->op)
+
+/*
+ * Close an object; its memory goes with it. -FI_EBUSY: others still depend on it (they were opened from it, or are
+ * bound to it), nothing happened, close those first. Operations of an endpoint that have not completed are dropped
+ * without a word; no other thread may be using the object.
+ */
+static inline int fi_close(struct fid *fid)
+{
+	return fid->ops->close(fid);
+}
+
+
+/*
+ * Handles of peers and groups, and keys of memory
+ *
+ * An fi_addr_t names a peer in an address vector (or, for some calls, a group or an authorization key). Its bits mean
+ * nothing outside the vector that gave it out, except that those of FI_AV_TABLE count up from 0.
+ */
+typedef uint64_t fi_addr_t;
+
+#define FI_ADDR_UNSPEC UINT64_MAX	/* as a source to receive from: any peer; on a connected endpoint: its peer */
+#define FI_ADDR_NOTAVAIL UINT64_MAX	/* as a result: no handle, because of an error or an unknown peer */
+#define FI_KEY_NOTAVAIL UINT64_MAX	/* from fi_mr_key(): the key has more than 64 bits, use fi_mr_raw_attr() */
+
+/* As tx_ctx_cnt or rx_ctx_cnt of an endpoint: it uses a context shared with others (fi_stx_context, fi_srx_context). */
+#define FI_SHARED_CONTEXT SIZE_MAX
+
+/* As the auth_key_size of a domain: keys belong to the entries of an address vector (fi_av_insert_auth_key). */
+#define FI_AV_AUTH_KEY SIZE_MAX
+
+
+/*
+ * Flags, 64 bits wide - fi_getinfo(3), fi_endpoint(3), fi_cq(3), fi_av(3)
+ *
+ * One number space serves capabilities (fi_info::caps and those of the attributes), flags of operations, flags of
+ * completions, and arguments of control calls. A bit that has one name here has one meaning everywhere; from bit 40 on
+ * a bit may have several names, each for another place.
+ *
+ * Capabilities come in three kinds. Primary ones are there only if the program asked. Modifiers (FI_READ to
+ * FI_REMOTE_WRITE) narrow a primary one; without any, all that fit are meant. Secondary ones may be there unasked where
+ * they cost nothing, and fail fi_getinfo() where they were asked for and cannot be had.
+ */
+
+/* Primary: which kinds of transfer. In the flags of a completion, which kind it was. */
+#define FI_MSG (1ULL << 1)		/* send to a posted receive, in order of posting: fi_endpoint.h */
+#define FI_RMA (1ULL << 2)		/* read and write a peer's memory: fi_rma.h */
+#define FI_TAGGED (1ULL << 3)		/* send to the posted receive whose tag matches: fi_tagged.h */
+#define FI_ATOMIC (1ULL << 4)		/* compute on a peer's memory: fi_atomic.h */
 #define FI_ATOMICS FI_ATOMIC
-#define FI_MULTICAST (1ULL << 5)
-#define FI_COLLECTIVE (1ULL << 6)
-#define FI_READ (1ULL << 8)
-#define FI_WRITE (1ULL << 9)
+#define FI_MULTICAST (1ULL << 5)	/* send to a group; as an operation's flag: the address is a group's */
+#define FI_COLLECTIVE (1ULL << 6)	/* fi_collective.h; as a flag of fi_join and fi_mr_reg: for collectives */
+
+/* Modifiers. As flags of a binding, which operations the queue or counter is for; in a completion, what was done;
+ * as access of a memory region, what may be done with it. */
+#define FI_READ (1ULL << 8)		/* this side reads remote memory */
+#define FI_WRITE (1ULL << 9)		/* this side writes remote memory */
 #define FI_RECV (1ULL << 10)
 #define FI_SEND (1ULL << 11)
-#define FI_TRANSMIT FI_SEND
-#define FI_REMOTE_READ (1ULL << 12)
-#define FI_REMOTE_WRITE (1ULL << 13)
-#define FI_MULTI_RECV (1ULL << 16)
-#define FI_REMOTE_CQ_DATA (1ULL << 17)
-#define FI_MORE (1ULL << 18)
-#define FI_PEEK (1ULL << 19)
-#define FI_TRIGGER (1ULL << 20)
-#define FI_FENCE (1ULL << 21)
-#define FI_COMPLETION (1ULL << 24)
-#define FI_EVENT FI_COMPLETION
-#define FI_INJECT (1ULL << 25)
-#define FI_INJECT_COMPLETE (1ULL << 26)
-#define FI_TRANSMIT_COMPLETE (1ULL << 27)
-#define FI_DELIVERY_COMPLETE (1ULL << 28)
-#define FI_AFFINITY (1ULL << 29)
-#define FI_COMMIT_COMPLETE (1ULL << 30)
-#define FI_MATCH_COMPLETE (1ULL << 31)
-#define FI_RESCAN (1ULL << 35)
-#define FI_PEER_TRANSFER (1ULL << 36)
-#define FI_AV_USER_ID (1ULL << 41)
-#define FI_FIREWALL_ADDR (1ULL << 42)
-#define FI_PEER (1ULL << 43)
-#define FI_TAGGED_DIRECTED_RECV (1ULL << 45)
-#define FI_TAGGED_MULTI_RECV (1ULL << 46)
-#define FI_HMEM (1ULL << 47)
-#define FI_EXACT_DIRECTED_RECV (1ULL << 48)
-#define FI_RMA_PMEM (1ULL << 49)
-#define FI_SOURCE_ERR (1ULL << 50)
-#define FI_LOCAL_COMM (1ULL << 51)
-#define FI_REMOTE_COMM (1ULL << 52)
-#define FI_SHARED_AV (1ULL << 53)
-#define FI_PROV_ATTR_ONLY (1ULL << 54)
-#define FI_NUMERICHOST (1ULL << 55)
-#define FI_RMA_EVENT (1ULL << 56)
-#define FI_SOURCE (1ULL << 57)
-#define FI_NAMED_RX_CTX (1ULL << 58)
-#define FI_DIRECTED_RECV (1ULL << 59)
-#define FI_CLAIM (1ULL << 59)
-#define FI_DISCARD (1ULL << 58)
-#define FI_AUTH_KEY (1ULL << 57)
-#define FI_ADDR_UNSPEC UINT64_MAX
-#define FI_ADDR_NOTAVAIL UINT64_MAX
-#define FI_KEY_NOTAVAIL UINT64_MAX
-#define FI_SHARED_CONTEXT SIZE_MAX
-#define FI_AV_AUTH_KEY SIZE_MAX
-#define FI_MR_UNSPEC FI_MR_UNSPEC
-#define FI_MR_BASIC FI_MR_BASIC
-#define FI_MR_SCALABLE FI_MR_SCALABLE
-#define FI_MR_LOCAL (1 << 2)
-#define FI_MR_RAW (1 << 3)
-#define FI_MR_VIRT_ADDR (1 << 4)
-#define FI_MR_ALLOCATED (1 << 5)
-#define FI_MR_PROV_KEY (1 << 6)
-#define FI_MR_MMU_NOTIFY (1 << 7)
-#define FI_MR_RMA_EVENT (1 << 8)
-#define FI_MR_ENDPOINT (1 << 9)
-#define FI_MR_HMEM (1 << 10)
-#define FI_MR_COLLECTIVE (1 << 11)
-#define FI_ORDER_NONE 0ULL
+#define FI_TRANSMIT FI_SEND		/* in a binding of a CQ: whatever goes out, RMA and atomics with it */
+#define FI_REMOTE_READ (1ULL << 12)	/* peers read this side's memory */
+#define FI_REMOTE_WRITE (1ULL << 13)	/* peers write this side's memory */
+
+/* What an operation does besides; some are capabilities, too, and some are reported back in its completion. */
+#define FI_MULTI_RECV (1ULL << 16)	/* secondary. One buffer takes many messages; in a completion: it is used up */
+#define FI_REMOTE_CQ_DATA (1ULL << 17)	/* the peer's completion carries 64 (or fewer) bits of data from this side */
+#define FI_MORE (1ULL << 18)		/* the next call follows at once: the provider may wait for it and do both */
+#define FI_PEEK (1ULL << 19)		/* receive nothing, tell what would be received: fi_tagged.h */
+#define FI_TRIGGER (1ULL << 20)		/* secondary. Start when a condition is met: fi_trigger.h */
+#define FI_FENCE (1ULL << 21)		/* secondary. Start after all earlier operations to that peer have completed */
+
+/*
+ * When and whether an operation completes - fi_cq(3). A level: the weakest the program can do with, in op_flags or with
+ * the operation. A stronger one includes the weaker ones, and costs more. Without one, operations that return data
+ * complete when it is there, others as transmitted.
+ */
+#define FI_COMPLETION (1ULL << 24)	/* report it, on an endpoint whose CQ is bound with FI_SELECTIVE_COMPLETION */
+#define FI_EVENT FI_COMPLETION		/* of fi_av_open(): insertions are asynchronous, reported to an EQ */
+#define FI_INJECT (1ULL << 25)		/* the buffer is the caller's again on return; len <= tx_attr::inject_size */
+#define FI_INJECT_COMPLETE (1ULL << 26)		/* done when the buffer may be used again */
+#define FI_TRANSMIT_COMPLETE (1ULL << 27)	/* done when the peer's side has it; unreliable: the network */
+#define FI_DELIVERY_COMPLETE (1ULL << 28)	/* done when the peer has the data where it belongs */
+#define FI_AFFINITY (1ULL << 29)	/* in attributes of a CQ or EQ: signaling_vector is set */
+#define FI_COMMIT_COMPLETE (1ULL << 30)		/* done when the data survives a power failure (FI_RMA_PMEM) */
+#define FI_MATCH_COMPLETE (1ULL << 31)		/* done when the peer has matched the message to a receive */
+
+/* Flags of calls that open or ask. */
+#define FI_RESCAN (1ULL << 35)		/* of fi_getinfo(): look at the machine again, forget what was cached */
+#define FI_PEER_TRANSFER (1ULL << 36)	/* of fi_endpoint2(), and a mode: carries messages of a peer provider */
+#define FI_PROV_ATTR_ONLY (1ULL << 54)	/* of fi_getinfo(): one entry a provider, with names and versions only */
+#define FI_NUMERICHOST (1ULL << 55)	/* of fi_getinfo(), fi_av_insertsvc(): the node is digits, resolve nothing */
+
+/* More capabilities. */
+#define FI_AV_USER_ID (1ULL << 41)	/* primary. Completions name a peer by a number of the program: fi_domain.h */
+#define FI_FIREWALL_ADDR (1ULL << 42)	/* of fi_av_insert(): nobody can connect to this peer, it has to come to us */
+#define FI_PEER (1ULL << 43)		/* primary, of a domain: can work with another provider's queues, fi_peer.h */
+#define FI_TAGGED_DIRECTED_RECV (1ULL << 45)	/* primary. FI_DIRECTED_RECV for tagged messages alone */
+#define FI_TAGGED_MULTI_RECV (1ULL << 46)	/* secondary. FI_MULTI_RECV for tagged messages */
+#define FI_HMEM (1ULL << 47)		/* primary. Buffers may be memory of a device (GPU): fi_mr(3) */
+#define FI_EXACT_DIRECTED_RECV (1ULL << 48)	/* primary. Directed receives always name a peer */
+#define FI_RMA_PMEM (1ULL << 49)	/* secondary. RMA on persistent memory */
+#define FI_SOURCE_ERR (1ULL << 50)	/* secondary, with FI_SOURCE. A message from a peer that is not in the address
+					 * vector completes with FI_EADDRNOTAVAIL, its raw address in err_data */
+#define FI_LOCAL_COMM (1ULL << 51)	/* secondary. Reaches endpoints on the same node */
+#define FI_REMOTE_COMM (1ULL << 52)	/* secondary. Reaches other nodes */
+#define FI_SHARED_AV (1ULL << 53)	/* secondary. Processes can share an address vector by name */
+#define FI_RMA_EVENT (1ULL << 56)	/* secondary. The target counts RMA and atomics that peers do to it */
+#define FI_SOURCE (1ULL << 57)		/* secondary. Completions of receives tell the peer. As a flag of fi_getinfo():
+					 * node and service are the local address */
+#define FI_NAMED_RX_CTX (1ULL << 58)	/* primary. A sender chooses among the peer's receive contexts: fi_rx_addr() */
+#define FI_DIRECTED_RECV (1ULL << 59)	/* primary. A receive may name the peer that it is for; otherwise its src_addr
+					 * is not looked at */
+
+/* Bits of above with another name for another place. */
+#define FI_AUTH_KEY (1ULL << 57)	/* of fi_recvmsg(), fi_av_insert(): the fi_addr_t is an authorization key's */
+#define FI_DISCARD (1ULL << 58)		/* of fi_trecvmsg(): drop the message that is peeked at, or was claimed */
+#define FI_CLAIM (1ULL << 59)		/* of fi_trecvmsg(): with FI_PEEK set the message aside; alone, receive it */
+#define FI_SELECTIVE_COMPLETION (1ULL << 59)	/* of fi_ep_bind() with a CQ: success is reported only where the
+						 * operation has FI_COMPLETION; failure always */
+
+
+/*
+ * Modes, fi_info::mode - fi_getinfo(3)
+ *
+ * What a provider wants a program to do for it. In hints, what the program is ready to do (0: nothing); in a result,
+ * what it must do. Without hints, all that the provider could use is shown.
+ */
+#define FI_CONTEXT (1ULL << 59)		/* the context of each operation points to a struct fi_context of its own */
+#define FI_CONTEXT2 (1ULL << 52)	/* the same with struct fi_context2 */
+#define FI_MSG_PREFIX (1ULL << 58)	/* each message buffer starts with ep_attr::msg_prefix_size bytes for the
+					 * provider; they count in len, not in max_msg_size or inject_size */
+#define FI_ASYNC_IOV (1ULL << 57)	/* an iovec of more than one element, and its desc, stays until completion */
+#define FI_RX_CQ_DATA (1ULL << 56)	/* remote CQ data takes a posted receive at the peer, also with an RMA write */
+#define FI_LOCAL_MR (1ULL << 55)	/* before 1.5, what FI_MR_LOCAL is now; deprecated */
+
+/* The scratch space of FI_CONTEXT and FI_CONTEXT2. Allocated by the program, the provider's from the call that starts
+ * an operation until its completion has been read; usually part of a struct of the program's. Not on a stack. */
+struct fi_context {
+	void *internal[4];
+};
+
+struct fi_context2 {
+	void *internal[8];
+};
+
+/* Of 1.x with FI_BUFFERED_RECV: what a completion's op_context points to when a message arrived in a buffer of the
+ * provider. The program receives it with FI_CLAIM, or drops it with FI_DISCARD, and hands this over as the context. */
+struct fi_recv_context {
+	struct fid_ep *ep;		/* whose message it is */
+	void *context;			/* set by the program before it claims: the op_context of that completion */
+};
+
+
+/*
+ * Order between operations of one pair of endpoints, tx_attr::msg_order and rx_attr::msg_order - fi_endpoint(3)
+ *
+ * FI_ORDER_XAY: an X that was started after a Y does not overtake it. R is an RMA read or an atomic that fetches, W an
+ * RMA write or an atomic that does not, S a message, tagged or not. The forms with RMA or ATOMIC in the name are about
+ * that kind alone. Sender and receiver need the same bit. It is the order in which operations are taken up; where their
+ * data overlaps, ep_attr::max_order_*_size says up to which size the data is in order as well.
+ */
+#define FI_ORDER_NONE 0ULL		/* deprecated: write 0 */
 #define FI_ORDER_RAR (1ULL << 0)
 #define FI_ORDER_RAW (1ULL << 1)
 #define FI_ORDER_RAS (1ULL << 2)
@@ -258,7 +335,6 @@ struct fid_wait;
 #define FI_ORDER_SAR (1ULL << 6)
 #define FI_ORDER_SAW (1ULL << 7)
 #define FI_ORDER_SAS (1ULL << 8)
-#define FI_ORDER_STRICT 0x1ff
 #define FI_ORDER_RMA_RAR (1ULL << 32)
 #define FI_ORDER_RMA_RAW (1ULL << 33)
 #define FI_ORDER_RMA_WAR (1ULL << 34)
@@ -267,379 +343,352 @@ struct fid_wait;
 #define FI_ORDER_ATOMIC_RAW (1ULL << 37)
 #define FI_ORDER_ATOMIC_WAR (1ULL << 38)
 #define FI_ORDER_ATOMIC_WAW (1ULL << 39)
+
+/* Order of completions, comp_order; deprecated in 2.0. Strict: as posted (transmit) or as matched (receive). Data, for
+ * receives: the bytes of an operation, and of ordered operations, are written in order. */
+#define FI_ORDER_STRICT 0x1ff
 #define FI_ORDER_DATA (1ULL << 16)
-#define FI_CONTEXT (1ULL << 59)
-#define FI_MSG_PREFIX (1ULL << 58)
-#define FI_ASYNC_IOV (1ULL << 57)
-#define FI_RX_CQ_DATA (1ULL << 56)
-#define FI_LOCAL_MR (1ULL << 55)
-#define FI_CONTEXT2 (1ULL << 52)
-#define FI_SELECTIVE_COMPLETION (1ULL << 59)
-#define FI_VARIABLE_MSG 0ULL
-#define FI_NOTIFY_FLAGS_ONLY 0ULL
-#define FI_RESTRICTED_COMP 0ULL
-#define FI_EP_SOCK_STREAM FI_EP_UNSPEC
-#define FI_MR_DMABUF (1ULL << 40)
-#define FI_HMEM_HOST_ALLOC (1ULL << 45)
-#define FI_HMEM_DEVICE_ONLY (1ULL << 46)
-#define FI_PROV_SPECIFIC (1U << 31)
-#define FI_BUFFERED_RECV (1ULL << 51)
-#define FI_PRIORITY (1ULL << 22)
-#define FI_XPU_TRIGGER (1ULL << 44)
 
+
+/* Format of addresses, fi_info::addr_format - fi_getinfo(3). All but the strings are binary, of the length that goes
+ * with them, in the layout of the system's or the vendor's struct. */
 enum {
-	FI_NAME_MAX = 64,
-	FI_ATOMIC_OP_LAST = 19,
-	FI_DATATYPE_LAST = 14,
-	FI_PATH_MAX = 256,
-	FI_VERSION_MAX = 64,
+	FI_FORMAT_UNSPEC,		/* in hints: whatever the provider likes best */
+	FI_SOCKADDR,			/* struct sockaddr_in or sockaddr_in6, as its family says */
+	FI_SOCKADDR_IN,
+	FI_SOCKADDR_IN6,
+	FI_SOCKADDR_IB,			/* struct sockaddr_ib of the Linux kernel */
+	FI_ADDR_PSMX,			/* Intel PSM: uint64_t */
+	FI_ADDR_GNI,			/* Cray GNI */
+	FI_ADDR_BGQ,			/* IBM Blue Gene/Q */
+	FI_ADDR_MLX,			/* Mellanox MXM */
+	FI_ADDR_STR,			/* text: format[://[node][:[service][/[field]...][?[key=value][&...]]]], such as
+					 * fi_sockaddr_in://192.0.2.1:7471 */
+	FI_ADDR_PSMX2,			/* Intel PSM2 */
+	FI_ADDR_IB_UD,			/* InfiniBand UD: GID, QP number and more */
+	FI_ADDR_EFA,			/* Amazon EFA */
+	FI_ADDR_PSMX3,			/* Intel PSM3 */
+	FI_ADDR_OPX,			/* Cornelis Omni-Path */
+	FI_ADDR_CXI,			/* HPE Slingshot */
+	FI_ADDR_UCX,
+	FI_SOCKADDR_IP,			/* IPv4 or IPv6; in a vector of mixed entries each has the room of the longer */
 };
 
-enum {
-	FI_FORMAT_UNSPEC = 0,
-	FI_SOCKADDR = 1,
-	FI_SOCKADDR_IN = 2,
-	FI_SOCKADDR_IN6 = 3,
-	FI_SOCKADDR_IB = 4,
-	FI_ADDR_PSMX = 5,
-	FI_ADDR_GNI = 6,
-	FI_ADDR_BGQ = 7,
-	FI_ADDR_MLX = 8,
-	FI_ADDR_STR = 9,
-	FI_ADDR_PSMX2 = 10,
-	FI_ADDR_IB_UD = 11,
-	FI_ADDR_EFA = 12,
-	FI_ADDR_PSMX3 = 13,
-	FI_ADDR_OPX = 14,
-	FI_ADDR_CXI = 15,
-	FI_ADDR_UCX = 16,
-	FI_SOCKADDR_IP = 17,
-};
-
+/* Kind of address vector - fi_av(3). What a program asks for in hints it opens later; UNSPEC in a result: both will
+ * do. */
 enum fi_av_type {
-	FI_AV_UNSPEC = 0,
-	FI_AV_MAP = 1,
-	FI_AV_TABLE = 2,
+	FI_AV_UNSPEC,
+	FI_AV_MAP,			/* handles are the provider's choice, possibly the address itself; deprecated */
+	FI_AV_TABLE,			/* handles are indices in order of insertion, the same in every process that
+					 * inserts the same list */
 };
 
+/* Kind of memory registration before 1.5, when it was a choice of two; see the macros below. */
+enum fi_mr_mode {
+	FI_MR_UNSPEC,
+	FI_MR_BASIC,
+	FI_MR_SCALABLE,
+};
+
+/*
+ * Memory registration, domain_attr::mr_mode - fi_mr(3), fi_domain(3)
+ *
+ * What the program has to do. In hints, what it is ready to do; in a result, what it must. No bit: keys are the
+ * program's choice, peers address a region by offset from 0, and only memory for RMA and atomics needs to be
+ * registered.
+ */
+#define FI_MR_LOCAL (1 << 2)		/* register the buffers of all operations, and pass their desc */
+#define FI_MR_RAW (1 << 3)		/* keys are longer than 64 bits: fi_mr_raw_attr(), fi_mr_map_raw() */
+#define FI_MR_VIRT_ADDR (1 << 4)	/* peers address a region by its virtual address here */
+#define FI_MR_ALLOCATED (1 << 5)	/* the memory exists when it is registered, and while it is */
+#define FI_MR_PROV_KEY (1 << 6)		/* keys are the provider's choice: tell peers fi_mr_key() */
+#define FI_MR_MMU_NOTIFY (1 << 7)	/* after a change of page tables below a region: fi_mr_refresh() */
+#define FI_MR_RMA_EVENT (1 << 8)	/* a region with a counter needs fi_mr_bind(), then fi_mr_enable() */
+#define FI_MR_ENDPOINT (1 << 9)		/* regions belong to an endpoint: the same two calls, always */
+#define FI_MR_HMEM (1 << 10)		/* register device memory before use, and pass its desc */
+#define FI_MR_COLLECTIVE (1 << 11)	/* register buffers of collectives, with flag FI_COLLECTIVE */
+
+/* The choice before 1.5, alone in mr_mode: basic is FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, scalable is no
+ * bit, unspec is either. Deprecated; the enum is for old sources, the macros say that the names are there. */
+#define FI_MR_UNSPEC FI_MR_UNSPEC
+#define FI_MR_BASIC FI_MR_BASIC
+#define FI_MR_SCALABLE FI_MR_SCALABLE
+
+/* Who makes asynchronous operations advance - fi_domain(3). In hints UNSPEC leaves the choice to the provider. */
 enum fi_progress {
-	FI_PROGRESS_UNSPEC = 0,
-	FI_PROGRESS_AUTO = 1,
-	FI_PROGRESS_MANUAL = 2,
-	FI_PROGRESS_CONTROL_UNIFIED = 3,
+	FI_PROGRESS_UNSPEC,
+	FI_PROGRESS_AUTO,		/* the provider, with hardware or a thread of its own */
+	FI_PROGRESS_MANUAL,		/* the program, by reading or waiting on the endpoint's queues and counters with
+					 * functions of this API; the target of RMA as well */
+	FI_PROGRESS_CONTROL_UNIFIED,	/* control only: as manual, and the program serialises control calls together
+					 * with transfers as the threading level says, so no lock is needed at all */
 };
 
+/* Which calls on transfers and completions the program serialises - fi_domain(3). The stronger its promise, the fewer
+ * locks. A provider may be safer than asked, and answers with the level that was asked for. */
 enum fi_threading {
-	FI_THREAD_UNSPEC = 0,
-	FI_THREAD_SAFE = 1,
-	FI_THREAD_FID = 2,
-	FI_THREAD_DOMAIN = 3,
-	FI_THREAD_COMPLETION = 4,
-	FI_THREAD_ENDPOINT = 5,
+	FI_THREAD_UNSPEC,
+	FI_THREAD_SAFE,			/* none */
+	FI_THREAD_FID,			/* those on the same object; deprecated */
+	FI_THREAD_DOMAIN,		/* those on objects of the same domain */
+	FI_THREAD_COMPLETION,		/* those on objects with a queue or counter in common */
+	FI_THREAD_ENDPOINT,		/* as FI_THREAD_FID, the contexts of an endpoint being one object; deprecated */
 };
 
+/*
+ * Who looks after queues that are full - fi_domain(3)
+ *
+ *			disabled			enabled
+ * own queue full	undefined, fatal		-FI_EAGAIN from the call
+ * own CQ full		undefined, fatal		-FI_EAGAIN, or held back
+ * peer not ready	reliable: transmit error	reliable: retried, unseen
+ *			datagram: dropped		datagram: dropped
+ * Either way, a message longer than its buffer is truncated or fails, and RMA outside a region fails.
+ */
 enum fi_resource_mgmt {
-	FI_RM_UNSPEC = 0,
-	FI_RM_DISABLED = 1,
-	FI_RM_ENABLED = 2,
+	FI_RM_UNSPEC,
+	FI_RM_DISABLED,
+	FI_RM_ENABLED,
 };
 
+/* Kind of endpoint - fi_endpoint(3). */
 enum fi_ep_type {
-	FI_EP_UNSPEC = 0,
-	FI_EP_MSG = 1,
-	FI_EP_DGRAM = 2,
-	FI_EP_RDM = 3,
-	FI_EP_SOCK_DGRAM = 5,
+	FI_EP_UNSPEC,
+	FI_EP_MSG,			/* connected to one peer, reliable, in messages */
+	FI_EP_DGRAM,			/* no connection, unreliable, messages up to the MTU of the network */
+	FI_EP_RDM,			/* no connection that the program sees, reliable, in messages */
+	FI_EP_SOCK_DGRAM = 5,		/* 1.x only, no provider has it */
 };
 
+/* What goes over the wire, ep_attr::protocol: two endpoints can talk when it is the same. With the top bit set, a
+ * provider's own. Names say whose: no contract beyond that. */
 enum {
-	FI_PROTO_UNSPEC = 0,
-	FI_PROTO_RDMA_CM_IB_RC = 1,
-	FI_PROTO_IWARP = 2,
-	FI_PROTO_IB_UD = 3,
-	FI_PROTO_PSMX = 4,
-	FI_PROTO_UDP = 5,
-	FI_PROTO_SOCK_TCP = 6,
-	FI_PROTO_MXM = 7,
-	FI_PROTO_IWARP_RDM = 8,
-	FI_PROTO_IB_RDM = 9,
-	FI_PROTO_GNI = 10,
-	FI_PROTO_RXM = 11,
-	FI_PROTO_RXD = 12,
-	FI_PROTO_MLX = 13,
-	FI_PROTO_NETWORKDIRECT = 14,
-	FI_PROTO_PSMX2 = 15,
-	FI_PROTO_SHM = 16,
-	FI_PROTO_MRAIL = 17,
-	FI_PROTO_RSTREAM = 18,
-	FI_PROTO_RDMA_CM_IB_XRC = 19,
-	FI_PROTO_EFA = 20,
-	FI_PROTO_PSMX3 = 21,
-	FI_PROTO_RXM_TCP = 22,
-	FI_PROTO_OPX = 23,
-	FI_PROTO_CXI = 24,
-	FI_PROTO_XNET = 25,
-	FI_PROTO_COLL = 26,
-	FI_PROTO_UCX = 27,
-	FI_PROTO_SM2 = 28,
-	FI_PROTO_CXI_RNR = 29,
-	FI_PROTO_LPP = 30,
-	FI_PROTO_LNX = 31,
+	FI_PROTO_UNSPEC,
+	FI_PROTO_RDMA_CM_IB_RC,		/* InfiniBand or RoCE RC queue pairs, connected by RDMA CM */
+	FI_PROTO_IWARP,
+	FI_PROTO_IB_UD,			/* InfiniBand or RoCE UD queue pairs */
+	FI_PROTO_PSMX,
+	FI_PROTO_UDP,			/* one datagram a message, nothing added */
+	FI_PROTO_SOCK_TCP,		/* the tcp provider's connections */
+	FI_PROTO_MXM,
+	FI_PROTO_IWARP_RDM,
+	FI_PROTO_IB_RDM,
+	FI_PROTO_GNI,
+	FI_PROTO_RXM,			/* RDM over MSG endpoints */
+	FI_PROTO_RXD,			/* RDM over DGRAM endpoints */
+	FI_PROTO_MLX,
+	FI_PROTO_NETWORKDIRECT,
+	FI_PROTO_PSMX2,
+	FI_PROTO_SHM,			/* shared memory of one node */
+	FI_PROTO_MRAIL,			/* several endpoints as one */
+	FI_PROTO_RSTREAM,
+	FI_PROTO_RDMA_CM_IB_XRC,	/* as FI_PROTO_RDMA_CM_IB_RC with XRC queue pairs */
+	FI_PROTO_EFA,
+	FI_PROTO_PSMX3,
+	FI_PROTO_RXM_TCP,
+	FI_PROTO_OPX,
+	FI_PROTO_CXI,
+	FI_PROTO_XNET,			/* the tcp provider's RDM endpoints */
+	FI_PROTO_COLL,
+	FI_PROTO_UCX,
+	FI_PROTO_SM2,
+	FI_PROTO_CXI_RNR,
+	FI_PROTO_LPP,
+	FI_PROTO_LNX,
 };
 
+/*
+ * How tags are used, ep_attr::mem_tag_format - fi_endpoint(3)
+ *
+ * A value above FI_TAG_MAX_FORMAT is a pattern: zero bits at the top are bits that the provider ignores, then each run
+ * of equal bits is a field, which a mask takes or leaves as a whole (0x30ff: fields of 2, 4 and 8 bits).
+ */
 enum {
-	FI_TAG_BITS = 0,
-	FI_TAG_MPI = 1,
-	FI_TAG_CCL = 2,
-	FI_TAG_MAX_FORMAT = 65536,
+	FI_TAG_BITS,			/* bits without structure */
+	FI_TAG_MPI,			/* as fi_tag_mpi() makes them, masks of FI_MPI_IGNORE_*: fi_tagged.h */
+	FI_TAG_CCL,			/* a tag matches as a whole: no mask */
+	FI_TAG_MAX_FORMAT = 1 << 16,
 };
 
+/* Traffic class, tx_attr::tclass and domain_attr::tclass - fi_endpoint(3). A label of this list, or a DSCP (RFC 2474)
+ * from fi_tc_dscp_set(). Unspec takes the domain's, and in the domain the provider's. */
 enum {
 	FI_TC_UNSPEC = 0,
-	FI_TC_DSCP = 256,
-	FI_TC_LABEL = 512,
-	FI_TC_BEST_EFFORT = 512,
-	FI_TC_LOW_LATENCY = 513,
-	FI_TC_DEDICATED_ACCESS = 514,
-	FI_TC_BULK_DATA = 515,
-	FI_TC_SCAVENGER = 516,
-	FI_TC_NETWORK_CTRL = 517,
+	FI_TC_DSCP = 0x100,
+	FI_TC_LABEL = 0x200,
+	FI_TC_BEST_EFFORT = FI_TC_LABEL,	/* fair share among many */
+	FI_TC_LOW_LATENCY,			/* short messages that others wait for */
+	FI_TC_DEDICATED_ACCESS,			/* most of the bandwidth, first in line */
+	FI_TC_BULK_DATA,			/* large, sustained I/O */
+	FI_TC_SCAVENGER,			/* what is left over */
+	FI_TC_NETWORK_CTRL,			/* management of the network itself */
 };
 
-enum fi_bus_type {
-	FI_BUS_UNSPEC = 0,
-	FI_BUS_UNKNOWN = 0,
-	FI_BUS_PCI = 1,
-};
+/* A DSCP as traffic class. */
+static inline uint32_t fi_tc_dscp_set(uint8_t dscp)
+{
+	return dscp | FI_TC_DSCP;
+}
 
-enum fi_link_state {
-	FI_LINK_UNKNOWN = 0,
-	FI_LINK_DOWN = 1,
-	FI_LINK_UP = 2,
-};
+/* The DSCP of a traffic class, 0 where it is none. */
+static inline uint8_t fi_tc_dscp_get(uint32_t tclass)
+{
+	return tclass & FI_TC_DSCP ? (uint8_t) tclass : 0;
+}
 
-enum {
-	FI_CLASS_UNSPEC = 0,
-	FI_CLASS_FABRIC = 1,
-	FI_CLASS_DOMAIN = 2,
-	FI_CLASS_EP = 3,
-	FI_CLASS_SEP = 4,
-	FI_CLASS_RX_CTX = 5,
-	FI_CLASS_SRX_CTX = 6,
-	FI_CLASS_TX_CTX = 7,
-	FI_CLASS_STX_CTX = 8,
-	FI_CLASS_PEP = 9,
-	FI_CLASS_INTERFACE = 10,
-	FI_CLASS_AV = 11,
-	FI_CLASS_MR = 12,
-	FI_CLASS_EQ = 13,
-	FI_CLASS_CQ = 14,
-	FI_CLASS_CNTR = 15,
-	FI_CLASS_WAIT = 16,
-	FI_CLASS_POLL = 17,
-	FI_CLASS_CONNREQ = 18,
-	FI_CLASS_MC = 19,
-	FI_CLASS_NIC = 20,
-	FI_CLASS_AV_SET = 21,
-	FI_CLASS_MR_CACHE = 22,
-	FI_CLASS_MEM_MONITOR = 23,
-	FI_CLASS_PEER_CQ = 24,
-	FI_CLASS_PEER_SRX = 25,
-	FI_CLASS_LOG = 26,
-	FI_CLASS_PEER_AV = 27,
-	FI_CLASS_PEER_AV_SET = 28,
-	FI_CLASS_PEER_CNTR = 29,
-	FI_CLASS_PROFILE = 30,
-};
 
-enum {
-	FI_GETFIDFLAG = 0,
-	FI_SETFIDFLAG = 1,
-	FI_GETOPSFLAG = 2,
-	FI_SETOPSFLAG = 3,
-	FI_ALIAS = 4,
-	FI_GETWAIT = 5,
-	FI_ENABLE = 6,
-	FI_BACKLOG = 7,
-	FI_GET_RAW_MR = 8,
-	FI_MAP_RAW_MR = 9,
-	FI_UNMAP_KEY = 10,
-	FI_QUEUE_WORK = 11,
-	FI_CANCEL_WORK = 12,
-	FI_FLUSH_WORK = 13,
-	FI_REFRESH = 14,
-	FI_DUP = 15,
-	FI_GETWAITOBJ = 16,
-	FI_GET_VAL = 17,
-	FI_SET_VAL = 18,
-	FI_EXPORT_FID = 19,
-	FI_GET_FD = 20,
-};
+/*
+ * Attributes - fi_getinfo(3)
+ *
+ * In hints, a member that is 0 asks for nothing (mode alone: 0 refuses all modes), any other value has to be met: flags
+ * as a subset, sizes and counts as a minimum, names and types exactly. In a result, what was agreed: it may be lowered
+ * or flags be cleared before something is opened with it. Limits are of the provider, not what the system has left.
+ */
 
-enum fi_type {
-	FI_TYPE_INFO = 0,
-	FI_TYPE_EP_TYPE = 1,
-	FI_TYPE_CAPS = 2,
-	FI_TYPE_OP_FLAGS = 3,
-	FI_TYPE_ADDR_FORMAT = 4,
-	FI_TYPE_TX_ATTR = 5,
-	FI_TYPE_RX_ATTR = 6,
-	FI_TYPE_EP_ATTR = 7,
-	FI_TYPE_DOMAIN_ATTR = 8,
-	FI_TYPE_FABRIC_ATTR = 9,
-	FI_TYPE_THREADING = 10,
-	FI_TYPE_PROGRESS = 11,
-	FI_TYPE_PROTOCOL = 12,
-	FI_TYPE_MSG_ORDER = 13,
-	FI_TYPE_MODE = 14,
-	FI_TYPE_AV_TYPE = 15,
-	FI_TYPE_ATOMIC_TYPE = 16,
-	FI_TYPE_ATOMIC_OP = 17,
-	FI_TYPE_VERSION = 18,
-	FI_TYPE_EQ_EVENT = 19,
-	FI_TYPE_CQ_EVENT_FLAGS = 20,
-	FI_TYPE_MR_MODE = 21,
-	FI_TYPE_OP_TYPE = 22,
-	FI_TYPE_FID = 23,
-	FI_TYPE_COLLECTIVE_OP = 24,
-	FI_TYPE_HMEM_IFACE = 25,
-	FI_TYPE_CQ_FORMAT = 26,
-	FI_TYPE_LOG_LEVEL = 27,
-	FI_TYPE_LOG_SUBSYS = 28,
-	FI_TYPE_AV_ATTR = 29,
-	FI_TYPE_CQ_ATTR = 30,
-	FI_TYPE_MR_ATTR = 31,
-	FI_TYPE_CNTR_ATTR = 32,
-	FI_TYPE_CQ_ERR_ENTRY = 33,
-	FI_TYPE_CQ_WAIT_COND = 34,
-	FI_TYPE_WAIT_OBJ = 35,
-};
-
-enum fi_param_type {
-	FI_PARAM_STRING = 0,
-	FI_PARAM_INT = 1,
-	FI_PARAM_BOOL = 2,
-	FI_PARAM_SIZE_T = 3,
-};
-
-typedef struct fid *fid_t;
-typedef uint64_t fi_addr_t;
-
+/* One stretch of a vector of elements, for atomics and collectives. */
 struct fi_ioc {
 	void *addr;
-	size_t count;
+	size_t count;			/* elements of the operation's datatype */
 };
 
+/* What an endpoint, or a transmit context of it, sends - fi_endpoint(3). */
 struct fi_tx_attr {
-	uint64_t caps;
-	uint64_t mode;
-	uint64_t op_flags;
-	uint64_t msg_order;
-	uint64_t comp_order;
-	size_t inject_size;
-	size_t size;
-	size_t iov_limit;
-	size_t rma_iov_limit;
-	uint32_t tclass;
+	uint64_t caps;			/* of fi_info::caps those for sending; 0 in hints: all */
+	uint64_t mode;			/* of fi_info::mode those for sending */
+	uint64_t op_flags;		/* of calls without flags: FI_INJECT, FI_COMPLETION, FI_*_COMPLETE... */
+	uint64_t msg_order;		/* FI_ORDER_* */
+	uint64_t comp_order;		/* deprecated */
+	size_t inject_size;		/* longest data of FI_INJECT */
+	size_t size;			/* operations under way at a time, at least */
+	size_t iov_limit;		/* elements of an iovec */
+	size_t rma_iov_limit;		/* remote stretches of an RMA or atomic operation, made or served */
+	uint32_t tclass;		/* since 1.9. FI_TC_* */
 };
 
+/* What an endpoint, or a receive context of it, takes in - fi_endpoint(3). */
 struct fi_rx_attr {
 	uint64_t caps;
 	uint64_t mode;
-	uint64_t op_flags;
+	uint64_t op_flags;		/* of calls without flags: FI_COMPLETION, FI_MULTI_RECV */
 	uint64_t msg_order;
-	uint64_t comp_order;
-	size_t total_buffered_recv;
-	size_t size;
+	uint64_t comp_order;		/* deprecated */
+	size_t total_buffered_recv;	/* deprecated: bytes for messages that nobody has posted a receive for */
+	size_t size;			/* receives posted at a time, at least */
 	size_t iov_limit;
 };
 
+/* An endpoint - fi_endpoint(3). */
 struct fi_ep_attr {
 	enum fi_ep_type type;
-	uint32_t protocol;
-	uint32_t protocol_version;
-	size_t max_msg_size;
-	size_t msg_prefix_size;
+	uint32_t protocol;		/* FI_PROTO_* */
+	uint32_t protocol_version;	/* lower ones are understood as well */
+	size_t max_msg_size;		/* bytes of one transfer */
+	size_t msg_prefix_size;		/* with FI_MSG_PREFIX: a multiple of 8; otherwise 0 */
+	/* Up to how many bytes the data of two overlapping operations is in order, where FI_ORDER_RAW, WAR or WAW is
+	 * set: 0 not at all, SIZE_MAX always. */
 	size_t max_order_raw_size;
 	size_t max_order_war_size;
 	size_t max_order_waw_size;
-	uint64_t mem_tag_format;
-	size_t tx_ctx_cnt;
-	size_t rx_ctx_cnt;
+	uint64_t mem_tag_format;	/* FI_TAG_* or a pattern */
+	size_t tx_ctx_cnt;		/* transmit contexts: 0 is 1, more if it is scalable; or FI_SHARED_CONTEXT */
+	size_t rx_ctx_cnt;		/* receive contexts, likewise */
+	/* Since 1.5. Only peers with the same key can talk. 0 bytes: that of the domain. In hints the caller's; in a
+	 * result owned by the fi_info. */
 	size_t auth_key_size;
 	uint8_t *auth_key;
 };
 
+/* A domain: as a rule one port of a NIC, or one interface - fi_domain(3). Of the counts, cnt is what goes well and may
+ * be a guess, max is a limit. */
 struct fi_domain_attr {
-	struct fid_domain *domain;
+	struct fid_domain *domain;	/* in hints: that one, open; in a result: one that is open and fits, or NULL */
 	char *name;
 	enum fi_threading threading;
 	enum fi_progress control_progress;
 	union {
 		enum fi_progress data_progress;
-		enum fi_progress progress;
+		enum fi_progress progress;	/* since 2.0 */
 	};
 	enum fi_resource_mgmt resource_mgmt;
 	enum fi_av_type av_type;
-	int mr_mode;
-	size_t mr_key_size;
-	size_t cq_data_size;
+	int mr_mode;			/* FI_MR_* */
+	size_t mr_key_size;		/* bytes of a memory key; above 8 only with FI_MR_RAW */
+	size_t cq_data_size;		/* bytes of remote CQ data: 0 (none) or at least 4 */
 	size_t cq_cnt;
 	size_t ep_cnt;
-	size_t tx_ctx_cnt;
+	size_t tx_ctx_cnt;		/* that run in parallel */
 	size_t rx_ctx_cnt;
-	size_t max_ep_tx_ctx;
+	size_t max_ep_tx_ctx;		/* of one endpoint */
 	size_t max_ep_rx_ctx;
-	size_t max_ep_stx_ctx;
-	size_t max_ep_srx_ctx;
+	size_t max_ep_stx_ctx;		/* endpoints on one shared transmit context */
+	size_t max_ep_srx_ctx;		/* endpoints on one shared receive context */
+	/* Since 1.5. */
 	size_t cntr_cnt;
-	size_t mr_iov_limit;
-	uint64_t caps;
+	size_t mr_iov_limit;		/* stretches of one memory region */
+	uint64_t caps;			/* FI_LOCAL_COMM, FI_REMOTE_COMM, FI_SHARED_AV, FI_PEER, FI_AV_USER_ID,
+					 * FI_DIRECTED_RECV */
 	uint64_t mode;
-	uint8_t *auth_key;
+	uint8_t *auth_key;		/* of what is opened without one of its own; NULL with FI_AV_AUTH_KEY */
 	size_t auth_key_size;
-	size_t max_err_data;
+	size_t max_err_data;		/* longest err_data of an error entry */
 	size_t mr_cnt;
-	uint32_t tclass;
-	size_t max_ep_auth_key;
-	uint32_t max_group_id;
+	uint32_t tclass;		/* since 1.9. For endpoints that have none of their own */
+	size_t max_ep_auth_key;		/* since 1.20. Keys of one connectionless endpoint */
+	uint32_t max_group_id;		/* since 2.0. Highest group that fi_group_addr() takes; 0: there are none */
+	/* Since 2.5. Where counters wrap, or 0 for not told. */
 	uint64_t max_cntr_value;
 	uint64_t max_err_cntr_value;
 };
 
+/* A fabric: all that can reach one another, through one provider - fi_fabric(3). */
 struct fi_fabric_attr {
-	struct fid_fabric *fabric;
+	struct fid_fabric *fabric;	/* in hints: that one, open; in a result: one that is open and fits, or NULL */
 	char *name;
-	char *prov_name;
-	uint32_t prov_version;
-	uint32_t api_version;
+	char *prov_name;		/* "tcp"; layered ones are "core;layer", in hints in either order or just one */
+	uint32_t prov_version;		/* FI_VERSION(), the provider's own */
+	uint32_t api_version;		/* since 1.5. The version given to fi_getinfo() */
 };
 
+/*
+ * One way to communicate. fi_getinfo() returns a list of them; each can be opened, top down: fi_fabric() with
+ * fabric_attr, fi_domain() and fi_endpoint() with the whole. Owned, with all it points to except handle, by whoever
+ * calls fi_freeinfo(). As hints it may be without any of the attribute structs.
+ */
 struct fi_info {
 	struct fi_info *next;
 	uint64_t caps;
 	uint64_t mode;
-	uint32_t addr_format;
-	size_t src_addrlen;
+	uint32_t addr_format;		/* of both addresses, and of those that fi_cm.h and address vectors take */
+	size_t src_addrlen;		/* > 0 exactly if src_addr is set; likewise dest */
 	size_t dest_addrlen;
-	void *src_addr;
-	void *dest_addr;
-	fid_t handle;
+	void *src_addr;			/* the local address; not looked at in hints with FI_SOURCE */
+	void *dest_addr;		/* the peer; in hints only without node and service, or with FI_SOURCE */
+	fid_t handle;			/* connection request (FI_CONNREQ), or passive endpoint whose address to take */
 	struct fi_tx_attr *tx_attr;
 	struct fi_rx_attr *rx_attr;
 	struct fi_ep_attr *ep_attr;
 	struct fi_domain_attr *domain_attr;
 	struct fi_fabric_attr *fabric_attr;
-	struct fid_nic *nic;
+	struct fid_nic *nic;		/* since 1.7. The hardware below, or NULL; not looked at in hints */
 };
 
+
+/*
+ * The hardware below an entry - fi_nic(3). What is not known is NULL or 0. Part of the fi_info, freed with it.
+ */
 struct fi_device_attr {
-	char *name;
-	char *device_id;
+	char *name;			/* as the system calls it: "eth0", "mlx5_0", or a path */
+	char *device_id;		/* the vendor's */
 	char *device_version;
 	char *vendor_id;
 	char *driver;
 	char *firmware;
+};
+
+enum fi_bus_type {
+	FI_BUS_UNSPEC,
+	FI_BUS_UNKNOWN = FI_BUS_UNSPEC,
+	FI_BUS_PCI,
 };
 
 struct fi_pci_attr {
@@ -650,50 +699,24 @@ struct fi_pci_attr {
 };
 
 struct fi_bus_attr {
-	enum fi_bus_type bus_type;
+	enum fi_bus_type bus_type;	/* which member of attr is set */
 	union {
 		struct fi_pci_attr pci;
 	} attr;
 };
 
+enum fi_link_state {
+	FI_LINK_UNKNOWN,
+	FI_LINK_DOWN,
+	FI_LINK_UP,
+};
+
 struct fi_link_attr {
-	char *address;
-	size_t mtu;
-	size_t speed;
+	char *address;			/* of the link layer, as text: a MAC address */
+	size_t mtu;			/* bytes */
+	size_t speed;			/* bits a second */
 	enum fi_link_state state;
-	char *network_type;
-};
-
-struct fi_ops {
-	size_t size;
-	int (*close)(struct fid *);
-	int (*bind)(struct fid *, struct fid *, uint64_t);
-	int (*control)(struct fid *, int, void *);
-	int (*ops_open)(struct fid *, const char *, uint64_t, void **, void *);
-	int (*tostr)(const struct fid *, char *, size_t);
-	int (*ops_set)(struct fid *, const char *, uint64_t, void *, void *);
-};
-
-struct fid {
-	size_t fclass;
-	void *context;
-	struct fi_ops *ops;
-};
-
-struct fi_ops_fabric {
-	size_t size;
-	int (*domain)(struct fid_fabric *, struct fi_info *, struct fid_domain **, void *);
-	int (*passive_ep)(struct fid_fabric *, struct fi_info *, struct fid_pep **, void *);
-	int (*eq_open)(struct fid_fabric *, struct fi_eq_attr *, struct fid_eq **, void *);
-	int (*wait_open)(struct fid_fabric *, struct fi_wait_attr *, struct fid_wait **);
-	int (*trywait)(struct fid_fabric *, struct fid **, int);
-	int (*domain2)(struct fid_fabric *, struct fi_info *, struct fid_domain **, uint64_t, void *);
-};
-
-struct fid_fabric {
-	struct fid fid;
-	struct fi_ops_fabric *ops;
-	uint32_t api_version;
+	char *network_type;		/* "Ethernet", "InfiniBand" */
 };
 
 struct fid_nic {
@@ -701,125 +724,169 @@ struct fid_nic {
 	struct fi_device_attr *device_attr;
 	struct fi_bus_attr *bus_attr;
 	struct fi_link_attr *link_attr;
-	void *prov_attr;
+	void *prov_attr;		/* the provider's; fi_tostr() can read it */
 };
 
+
+/*
+ * Discovery - fi_getinfo(3). Any thread, at any time.
+ */
+
+/*
+ * Find the ways to communicate that fit. version: FI_VERSION() of what the caller knows, and so the length of all
+ * structs. node and service: name or address and port of the peer, or with FI_SOURCE the local one; each may be NULL,
+ * and node may be an FI_ADDR_STR without service. flags: FI_SOURCE, FI_NUMERICHOST, FI_PROV_ATTR_ONLY, FI_RESCAN.
+ * hints: NULL shows everything; only read.
+ *
+ * 0: *info is a list, best first, that the caller frees with fi_freeinfo(). Otherwise *info is NULL. -FI_ENODATA:
+ * nothing fits (the log says why not). -FI_ENOSYS: the library is older than version. -FI_EBADFLAGS: a flag is unknown.
+ * -FI_EINVAL: the arguments contradict one another. -FI_ENOMEM.
+ */
+int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+	       struct fi_info **info);
+
+/* Free a list of entries with all that they own; NULL is fine. Any entry with its successors, from any of these
+ * calls. */
+void fi_freeinfo(struct fi_info *info);
+
+/* Copy one entry, not its successors, and all it owns; handle is shared. NULL: no memory. With info NULL, a blank
+ * entry. */
+struct fi_info *fi_dupinfo(const struct fi_info *info);
+
+/* A blank entry with all attribute structs, for hints. NULL: no memory. */
+static inline struct fi_info *fi_allocinfo(void)
+{
+	return fi_dupinfo(NULL);
+}
+
+
+/*
+ * Fabrics - fi_fabric(3). What is opened from one: domains, passive endpoints, event queues, wait sets.
+ */
+struct fi_wait_attr;
+struct fi_poll_attr;
+struct fi_eq_attr;
+struct fi_cq_attr;
+struct fi_cntr_attr;
+struct fi_av_attr;
+struct fi_av_set_attr;
+struct fi_mr_attr;
+
+/* The calls are inline functions of the same names in fi_domain.h, fi_endpoint.h and fi_eq.h. */
+struct fi_ops_fabric {
+	size_t size;
+	int (*domain)(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **dom, void *context);
+	int (*passive_ep)(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
+	int (*eq_open)(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
+	int (*wait_open)(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);
+	int (*trywait)(struct fid_fabric *fabric, struct fid **fids, int count);	/* since 1.3 */
+	int (*domain2)(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **dom, uint64_t flags,
+		       void *context);							/* since 1.17 */
+};
+
+struct fid_fabric {
+	struct fid fid;
+	struct fi_ops_fabric *ops;
+	uint32_t api_version;		/* since 1.5. What the opener knows: the length of structs of all its objects */
+};
+
+/* Open the fabric of an entry of fi_getinfo(). context: for fid::context. -FI_ENODEV or -FI_ENODATA: there is no such
+ * provider or fabric. */
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+
+/* The same with the whole entry, and flags (none yet: 0, otherwise -FI_EINVAL). Since 2.0. */
+int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context);
+
+/*
+ * Open an object of the library by its name - fi_provider(3): "mr_cache", "logging", and others of the release.
+ * version: as in fi_getinfo(). attr: attr_len bytes whose meaning the name gives, or NULL and 0. -FI_ENOSYS: no such
+ * object. -FI_EALREADY: it can be open once only, and is.
+ */
+int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags, struct fid **fid,
+	    void *context);
+
+
+/*
+ * Control - fi_control(3), and the page of the object. Command and what its argument points to:
+ */
+enum {
+	FI_GETFIDFLAG,			/* uint64_t: flags of the object */
+	FI_SETFIDFLAG,
+	FI_GETOPSFLAG,			/* uint64_t: in FI_TRANSMIT or FI_RECV, out the endpoint's default op_flags */
+	FI_SETOPSFLAG,			/* uint64_t: FI_TRANSMIT or FI_RECV, with the new default */
+	FI_ALIAS,			/* struct fi_alias */
+	FI_GETWAIT,			/* what the wait object is: int for a file descriptor, struct fi_wait_pollfd,
+					 * struct fi_mutex_cond */
+	FI_ENABLE,			/* none */
+	FI_BACKLOG,			/* int: connection requests that wait at a passive endpoint */
+	FI_GET_RAW_MR,			/* struct fi_mr_raw_attr */
+	FI_MAP_RAW_MR,			/* struct fi_mr_map_raw */
+	FI_UNMAP_KEY,			/* uint64_t: the key */
+	FI_QUEUE_WORK,			/* struct fi_deferred_work, of a domain */
+	FI_CANCEL_WORK,			/* struct fi_deferred_work */
+	FI_FLUSH_WORK,			/* none: cancels all deferred work of a domain */
+	FI_REFRESH,			/* struct fi_mr_modify */
+	FI_DUP,
+	FI_GETWAITOBJ,			/* enum fi_wait_obj */
+	FI_GET_VAL,			/* struct fi_fid_var */
+	FI_SET_VAL,			/* struct fi_fid_var */
+	FI_EXPORT_FID,			/* struct fi_fid_export of fi_ext.h */
+	FI_GET_FD,			/* int: the socket of a connected endpoint */
+};
+
+/* Do one of the above. On an endpoint, no other call may be under way. -FI_ENOSYS: not for this object. */
+static inline int fi_control(struct fid *fid, int command, void *arg)
+{
+	return fid->ops->control(fid, command, arg);
+}
+
 struct fi_alias {
-	struct fid **fid;
+	struct fid **fid;		/* out */
 	uint64_t flags;
 };
+
+/* Another handle of an object, that differs in the flags; each is closed for itself. */
+static inline int fi_alias(struct fid *fid, struct fid **alias_fid, uint64_t flags)
+{
+	struct fi_alias alias;
+
+	alias.fid = alias_fid;
+	alias.flags = flags;
+	return fi_control(fid, FI_ALIAS, &alias);
+}
 
 struct fi_fid_var {
 	int name;
 	void *val;
 };
 
-struct fi_mr_raw_attr {
-	uint64_t flags;
-	uint64_t *base_addr;
-	uint8_t *raw_key;
-	size_t *key_size;
-};
-
-struct fi_mr_map_raw {
-	uint64_t flags;
-	uint64_t base_addr;
-	uint8_t *raw_key;
-	size_t key_size;
-	uint64_t *key;
-};
-
-struct fi_param {
-	const char *name;
-	enum fi_param_type type;
-	const char *help_string;
-	const char *value;
-};
-
-struct fi_context {
-	void *internal[4];
-};
-
-struct fi_context2 {
-	void *internal[8];
-};
-
-struct fi_recv_context {
-	struct fid_ep *ep;
-	void *context;
-};
-
-uint32_t fi_version(void);
-
-static inline uint32_t fi_tc_dscp_set(uint8_t dscp)
-{
-	return ((uint32_t) dscp) | FI_TC_DSCP;
-}
-
-static inline uint8_t fi_tc_dscp_get(uint32_t tclass)
-{
-	return (tclass & FI_TC_DSCP) ? (uint8_t) (tclass & 0xff) : 0;
-}
-
-int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints, struct fi_info **info);
-
-void fi_freeinfo(struct fi_info *info);
-
-struct fi_info *fi_dupinfo(const struct fi_info *info);
-
-static inline struct fi_info *fi_allocinfo(void)
-{
-	return fi_dupinfo(NULL);
-}
-
-int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context);
-
-int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
-
-int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context);
-
-static inline int fi_close(struct fid *fid)
-{
-	return fid->ops->close(fid);
-}
-
-static inline int fi_control(struct fid *fid, int command, void *arg)
-{
-	return fid->ops->control(fid, command, arg);
-}
-
-static inline int fi_alias(struct fid *fid, struct fid **alias_fid, uint64_t flags)
-{
-	struct fi_alias arg;
-
-	arg.fid = alias_fid;
-	arg.flags = flags;
-	return fid->ops->control(fid, FI_ALIAS, &arg);
-}
-
+/* Read, or set, a variable of the provider; its header (rdma/fi_ext_*.h) says which and what val points to. */
 static inline int fi_get_val(struct fid *fid, int name, void *val)
 {
-	struct fi_fid_var arg;
+	struct fi_fid_var var;
 
-	arg.name = name;
-	arg.val = val;
-	return fid->ops->control(fid, FI_GET_VAL, &arg);
+	var.name = name;
+	var.val = val;
+	return fi_control(fid, FI_GET_VAL, &var);
 }
 
 static inline int fi_set_val(struct fid *fid, int name, void *val)
 {
-	struct fi_fid_var arg;
+	struct fi_fid_var var;
 
-	arg.name = name;
-	arg.val = val;
-	return fid->ops->control(fid, FI_SET_VAL, &arg);
+	var.name = name;
+	var.val = val;
+	return fi_control(fid, FI_SET_VAL, &var);
 }
 
+/* A further table of functions of the object, by name; it lives as long as the object. */
 static inline int fi_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
 {
 	return fid->ops->ops_open(fid, name, flags, ops, context);
 }
 
+/* Have the provider call functions of the program in place of its own, by name: FI_SET_OPS_HMEM_OVERRIDE. ops stays
+ * until the object is closed. -FI_ENOSYS: the name is unknown. */
 static inline int fi_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
 {
 	if (!FI_CHECK_OP(fid->ops, struct fi_ops, ops_set))
@@ -827,13 +894,112 @@ static inline int fi_set_ops(struct fid *fid, const char *name, uint64_t flags, 
 	return fid->ops->ops_set(fid, name, flags, ops, context);
 }
 
+/* Arguments of FI_GET_RAW_MR and FI_MAP_RAW_MR, which fi_mr_raw_attr() and fi_mr_map_raw() of fi_domain.h fill. */
+struct fi_mr_raw_attr {
+	uint64_t flags;
+	uint64_t *base_addr;		/* out */
+	uint8_t *raw_key;		/* out, key_size bytes of room */
+	size_t *key_size;		/* in: room; out: length */
+};
+
+struct fi_mr_map_raw {
+	uint64_t flags;
+	uint64_t base_addr;
+	uint8_t *raw_key;
+	size_t key_size;
+	uint64_t *key;			/* out */
+};
+
+
+/*
+ * Text for people - fi_fabric(3). What `data` of fi_tostr() points to.
+ */
+enum fi_type {
+	FI_TYPE_INFO,			/* struct fi_info, one entry */
+	FI_TYPE_EP_TYPE,		/* enum fi_ep_type */
+	FI_TYPE_CAPS,			/* uint64_t, as all flags below but FI_TYPE_MR_MODE */
+	FI_TYPE_OP_FLAGS,
+	FI_TYPE_ADDR_FORMAT,		/* uint32_t */
+	FI_TYPE_TX_ATTR,
+	FI_TYPE_RX_ATTR,
+	FI_TYPE_EP_ATTR,
+	FI_TYPE_DOMAIN_ATTR,
+	FI_TYPE_FABRIC_ATTR,
+	FI_TYPE_THREADING,
+	FI_TYPE_PROGRESS,
+	FI_TYPE_PROTOCOL,		/* uint32_t */
+	FI_TYPE_MSG_ORDER,
+	FI_TYPE_MODE,
+	FI_TYPE_AV_TYPE,
+	FI_TYPE_ATOMIC_TYPE,		/* enum fi_datatype */
+	FI_TYPE_ATOMIC_OP,		/* enum fi_op */
+	FI_TYPE_VERSION,		/* not looked at: the library's version */
+	FI_TYPE_EQ_EVENT,		/* uint32_t of fi_eq_read() */
+	FI_TYPE_CQ_EVENT_FLAGS,
+	FI_TYPE_MR_MODE,		/* int */
+	FI_TYPE_OP_TYPE,		/* enum fi_op_type */
+	FI_TYPE_FID,			/* struct fid */
+	FI_TYPE_COLLECTIVE_OP,		/* enum fi_collective_op */
+	FI_TYPE_HMEM_IFACE,
+	FI_TYPE_CQ_FORMAT,
+	FI_TYPE_LOG_LEVEL,
+	FI_TYPE_LOG_SUBSYS,
+	FI_TYPE_AV_ATTR,
+	FI_TYPE_CQ_ATTR,
+	FI_TYPE_MR_ATTR,
+	FI_TYPE_CNTR_ATTR,
+	FI_TYPE_CQ_ERR_ENTRY,
+	FI_TYPE_CQ_WAIT_COND,
+	FI_TYPE_WAIT_OBJ,
+};
+
+/* Text in a buffer of the library that the next call writes over; one thread at a time. NULL: the type is unknown. */
 char *fi_tostr(const void *data, enum fi_type datatype);
 
+/* The same, cut to len bytes with its end, in the caller's buf, which is returned; any thread. Since 1.12. */
 char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_type datatype);
 
-int fi_getparams(struct fi_param **params, int *count);
 
+/*
+ * Parameters: what the environment, or the configuration file, may set - fi_provider(3). Providers define them with
+ * fi_param_define() of providers/fi_prov.h.
+ */
+enum fi_param_type {
+	FI_PARAM_STRING,		/* char * */
+	FI_PARAM_INT,			/* int */
+	FI_PARAM_BOOL,			/* int, 0 or 1 */
+	FI_PARAM_SIZE_T,		/* size_t */
+};
+
+struct fi_param {
+	const char *name;		/* of the environment variable, "FI_TCP_IFACE" */
+	enum fi_param_type type;
+	const char *help_string;
+	const char *value;		/* as it was set, or NULL */
+};
+
+/* All parameters there are. The caller frees the array with fi_freeparams(). Any thread. */
+int fi_getparams(struct fi_param **params, int *count);
 void fi_freeparams(struct fi_param *params);
+
+
+/*
+ * Names of 1.x that 2.x dropped, for old sources: those whose bits are free. The bits of modes and capabilities whose
+ * place something else has taken are 0, nothing then asks for them.
+ */
+#define FI_PROV_SPECIFIC (1U << 31)	/* top bit of a provider's own protocol, command or option */
+#define FI_PRIORITY (1ULL << 22)
+#define FI_XPU_TRIGGER (1ULL << 44)
+#define FI_BUFFERED_RECV (1ULL << 51)
+#define FI_VARIABLE_MSG 0ULL
+#define FI_NOTIFY_FLAGS_ONLY 0ULL
+#define FI_RESTRICTED_COMP 0ULL
+#define FI_EP_SOCK_STREAM FI_EP_UNSPEC
+
+/* Flags of fi_mr_regattr(), described in fi_domain.h; a 1.x program finds them here. */
+#define FI_HMEM_DEVICE_ONLY (1ULL << 46)
+#define FI_HMEM_HOST_ALLOC (1ULL << 45)
+#define FI_MR_DMABUF (1ULL << 40)
 
 #ifdef __cplusplus
 }

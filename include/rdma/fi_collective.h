@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Public API of libfabric, version 2.6: rdma/fi_collective.h. */
+/*
+ * Operations of a whole group - fi_collective(3), fi_av_set(3). Every member makes a set of the same addresses in the
+ * same order (fi_av_set), joins (fi_join_collective), and then calls the same operations in the same order; none
+ * completes for a member before all that it depends on have called. For the calls in general, see fi_endpoint.h; count
+ * is in elements of an enum fi_datatype. Since 1.9.
+ */
 #ifndef FI_COLLECTIVE_H
 #define FI_COLLECTIVE_H
 
@@ -13,12 +18,12 @@ extern "C" {
 
 struct fi_ops_av_set {
 	size_t size;
-	int (*set_union)(struct fid_av_set *, const struct fid_av_set *);
-	int (*intersect)(struct fid_av_set *, const struct fid_av_set *);
-	int (*diff)(struct fid_av_set *, const struct fid_av_set *);
-	int (*insert)(struct fid_av_set *, fi_addr_t);
-	int (*remove)(struct fid_av_set *, fi_addr_t);
-	int (*addr)(struct fid_av_set *, fi_addr_t *);
+	int (*set_union)(struct fid_av_set *dst, const struct fid_av_set *src);
+	int (*intersect)(struct fid_av_set *dst, const struct fid_av_set *src);
+	int (*diff)(struct fid_av_set *dst, const struct fid_av_set *src);
+	int (*insert)(struct fid_av_set *set, fi_addr_t addr);
+	int (*remove)(struct fid_av_set *set, fi_addr_t addr);
+	int (*addr)(struct fid_av_set *set, fi_addr_t *coll_addr);
 };
 
 struct fid_av_set {
@@ -26,25 +31,28 @@ struct fid_av_set {
 	struct fi_ops_av_set *ops;
 };
 
+/* What can be done: fi_query_collective(). */
 struct fi_collective_attr {
-	enum fi_op op;
-	enum fi_datatype datatype;
-	struct fi_atomic_attr datatype_attr;
-	size_t max_members;
-	uint64_t mode;
+	enum fi_op op;			/* in: of a reduction; FI_NOOP where none is done */
+	enum fi_datatype datatype;	/* in: FI_VOID for a barrier */
+	struct fi_atomic_attr datatype_attr;	/* out: elements of one call, and their size */
+	size_t max_members;		/* out */
+	uint64_t mode;			/* 0 */
 };
 
+/* fi_join()'s address, with FI_COLLECTIVE. */
 struct fi_collective_addr {
 	const struct fid_av_set *set;
 	fi_addr_t coll_addr;
 };
 
+/* An operation, for deferred work and providers that pass it on. */
 struct fi_msg_collective {
 	const struct fi_ioc *msg_iov;
 	void **desc;
 	size_t iov_count;
-	fi_addr_t coll_addr;
-	fi_addr_t root_addr;
+	fi_addr_t coll_addr;		/* the group */
+	fi_addr_t root_addr;		/* the member that gives or gets alone */
 	enum fi_collective_op coll;
 	enum fi_datatype datatype;
 	enum fi_op op;
@@ -53,19 +61,42 @@ struct fi_msg_collective {
 
 struct fi_ops_collective {
 	size_t size;
-	ssize_t (*barrier)(struct fid_ep *, fi_addr_t, void *);
-	ssize_t (*broadcast)(struct fid_ep *, void *, size_t, void *, fi_addr_t, fi_addr_t, enum fi_datatype, uint64_t, void *);
-	ssize_t (*alltoall)(struct fid_ep *, const void *, size_t, void *, void *, void *, fi_addr_t, enum fi_datatype, uint64_t, void *);
-	ssize_t (*allreduce)(struct fid_ep *, const void *, size_t, void *, void *, void *, fi_addr_t, enum fi_datatype, enum fi_op, uint64_t, void *);
-	ssize_t (*allgather)(struct fid_ep *, const void *, size_t, void *, void *, void *, fi_addr_t, enum fi_datatype, uint64_t, void *);
-	ssize_t (*reduce_scatter)(struct fid_ep *, const void *, size_t, void *, void *, void *, fi_addr_t, enum fi_datatype, enum fi_op, uint64_t, void *);
-	ssize_t (*reduce)(struct fid_ep *, const void *, size_t, void *, void *, void *, fi_addr_t, fi_addr_t, enum fi_datatype, enum fi_op, uint64_t, void *);
-	ssize_t (*scatter)(struct fid_ep *, const void *, size_t, void *, void *, void *, fi_addr_t, fi_addr_t, enum fi_datatype, uint64_t, void *);
-	ssize_t (*gather)(struct fid_ep *, const void *, size_t, void *, void *, void *, fi_addr_t, fi_addr_t, enum fi_datatype, uint64_t, void *);
-	ssize_t (*msg)(struct fid_ep *, const struct fi_msg_collective *, struct fi_ioc *, void **, size_t, uint64_t);
-	ssize_t (*barrier2)(struct fid_ep *, fi_addr_t, uint64_t, void *);
+	ssize_t (*barrier)(struct fid_ep *ep, fi_addr_t coll_addr, void *context);
+	ssize_t (*broadcast)(struct fid_ep *ep, void *buf, size_t count, void *desc, fi_addr_t coll_addr,
+			     fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context);
+	ssize_t (*alltoall)(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+			    void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
+			    void *context);
+	ssize_t (*allreduce)(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+			     void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, enum fi_op op,
+			     uint64_t flags, void *context);
+	ssize_t (*allgather)(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+			     void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
+			     void *context);
+	ssize_t (*reduce_scatter)(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+				  void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, enum fi_op op,
+				  uint64_t flags, void *context);
+	ssize_t (*reduce)(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc,
+			  fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype, enum fi_op op,
+			  uint64_t flags, void *context);
+	ssize_t (*scatter)(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+			   void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+			   uint64_t flags, void *context);
+	ssize_t (*gather)(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc,
+			  fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
+			  void *context);
+	/* Any of them; msg has the operation. */
+	ssize_t (*msg)(struct fid_ep *ep, const struct fi_msg_collective *msg, struct fi_ioc *resultv,
+		       void **result_desc, size_t result_count, uint64_t flags);
+	ssize_t (*barrier2)(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags, void *context);	/* since 1.17 */
 };
 
+
+/*
+ * Sets of addresses. Nothing goes over the network. A set is not changed while fi_av_set_addr()'s result is being used.
+ */
+
+/* Make a set of addresses of an address vector, which is closed after it. */
 static inline int fi_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set, void *context)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, av_set))
@@ -73,6 +104,8 @@ static inline int fi_av_set(struct fid_av *av, struct fi_av_set_attr *attr, stru
 	return av->ops->av_set(av, attr, set, context);
 }
 
+/* Add to dst what src has; keep in dst only what src has; take from dst what src has. Those that stay keep their order,
+ * those that come go to the end. */
 static inline int fi_av_set_union(struct fid_av_set *dst, const struct fid_av_set *src)
 {
 	return dst->ops->set_union(dst, src);
@@ -88,6 +121,7 @@ static inline int fi_av_set_diff(struct fid_av_set *dst, const struct fid_av_set
 	return dst->ops->diff(dst, src);
 }
 
+/* Put one address to the end, or take one out. */
 static inline int fi_av_set_insert(struct fid_av_set *set, fi_addr_t addr)
 {
 	return set->ops->insert(set, addr);
@@ -98,12 +132,24 @@ static inline int fi_av_set_remove(struct fid_av_set *set, fi_addr_t addr)
 	return set->ops->remove(set, addr);
 }
 
+/* What fi_join_collective() names the members by. */
 static inline int fi_av_set_addr(struct fid_av_set *set, fi_addr_t *coll_addr)
 {
 	return set->ops->addr(set, coll_addr);
 }
 
-static inline int fi_join_collective(struct fid_ep *ep, fi_addr_t coll_addr, const struct fid_av_set *set, uint64_t flags, struct fid_mc **mc, void *context)
+
+/*
+ * Groups
+ */
+
+/*
+ * Join a group. All members call it, with coll_addr of fi_av_set_addr() or of a group (fi_mc_addr) that this one is a
+ * part of; FI_ADDR_NOTAVAIL if the members have been agreed on already. 0: asked; FI_JOIN_COMPLETE follows, then
+ * fi_mc_addr(*mc) is the group. -FI_ENOEQ: bind one first. Closing *mc leaves the group.
+ */
+static inline int fi_join_collective(struct fid_ep *ep, fi_addr_t coll_addr, const struct fid_av_set *set,
+				     uint64_t flags, struct fid_mc **mc, void *context)
 {
 	struct fi_collective_addr addr;
 
@@ -112,11 +158,13 @@ static inline int fi_join_collective(struct fid_ep *ep, fi_addr_t coll_addr, con
 	return fi_join(ep, &addr, flags | FI_COLLECTIVE, mc, context);
 }
 
+/* Completes when all members have called it. */
 static inline ssize_t fi_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *context)
 {
 	return ep->collective->barrier(ep, coll_addr, context);
 }
 
+/* The same with flags of the operation. Since 1.17. */
 static inline ssize_t fi_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags, void *context)
 {
 	if (!flags)
@@ -126,47 +174,79 @@ static inline ssize_t fi_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64
 	return ep->collective->barrier2(ep, coll_addr, flags, context);
 }
 
-static inline ssize_t fi_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context)
+/* The root's buf goes to everyone's. */
+static inline ssize_t fi_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc, fi_addr_t coll_addr,
+				   fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	return ep->collective->broadcast(ep, buf, count, desc, coll_addr, root_addr, datatype, flags, context);
 }
 
-static inline ssize_t fi_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags, void *context)
+/* Part j of member i's buf becomes part i of member j's result. */
+static inline ssize_t fi_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+				  void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
+				  void *context)
 {
 	return ep->collective->alltoall(ep, buf, count, desc, result, result_desc, coll_addr, datatype, flags, context);
 }
 
-static inline ssize_t fi_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+/* Everyone gets op over all bufs, element by element. */
+static inline ssize_t fi_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+				   void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, enum fi_op op,
+				   uint64_t flags, void *context)
 {
-	return ep->collective->allreduce(ep, buf, count, desc, result, result_desc, coll_addr, datatype, op, flags, context);
+	return ep->collective->allreduce(ep, buf, count, desc, result, result_desc, coll_addr, datatype, op, flags,
+					 context);
 }
 
-static inline ssize_t fi_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags, void *context)
+/* Everyone gets all bufs, one behind the other in the order of members. */
+static inline ssize_t fi_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+				   void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
+				   void *context)
 {
-	return ep->collective->allgather(ep, buf, count, desc, result, result_desc, coll_addr, datatype, flags, context);
+	return ep->collective->allgather(ep, buf, count, desc, result, result_desc, coll_addr, datatype, flags,
+					 context);
 }
 
-static inline ssize_t fi_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+/* As fi_allreduce(), but member i gets only part i. */
+static inline ssize_t fi_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+					void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype,
+					enum fi_op op, uint64_t flags, void *context)
 {
-	return ep->collective->reduce_scatter(ep, buf, count, desc, result, result_desc, coll_addr, datatype, op, flags, context);
+	return ep->collective->reduce_scatter(ep, buf, count, desc, result, result_desc, coll_addr, datatype, op, flags,
+					      context);
 }
 
-static inline ssize_t fi_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+/* As fi_allreduce(), but only the root gets it. */
+static inline ssize_t fi_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+				void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+				enum fi_op op, uint64_t flags, void *context)
 {
-	return ep->collective->reduce(ep, buf, count, desc, result, result_desc, coll_addr, root_addr, datatype, op, flags, context);
+	return ep->collective->reduce(ep, buf, count, desc, result, result_desc, coll_addr, root_addr, datatype, op,
+				      flags, context);
 }
 
-static inline ssize_t fi_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context)
+/* Part i of the root's buf goes to member i's result. */
+static inline ssize_t fi_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+				 void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+				 uint64_t flags, void *context)
 {
-	return ep->collective->scatter(ep, buf, count, desc, result, result_desc, coll_addr, root_addr, datatype, flags, context);
+	return ep->collective->scatter(ep, buf, count, desc, result, result_desc, coll_addr, root_addr, datatype, flags,
+				       context);
 }
 
-static inline ssize_t fi_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context)
+/* The root gets all bufs, one behind the other in the order of members. */
+static inline ssize_t fi_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
+				void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+				uint64_t flags, void *context)
 {
-	return ep->collective->gather(ep, buf, count, desc, result, result_desc, coll_addr, root_addr, datatype, flags, context);
+	return ep->collective->gather(ep, buf, count, desc, result, result_desc, coll_addr, root_addr, datatype, flags,
+				      context);
 }
 
-static inline int fi_query_collective(struct fid_domain *domain, enum fi_collective_op coll, struct fi_collective_attr *attr, uint64_t flags)
+/* Does a domain have this collective, with attr's op and datatype? 0: yes, attr has the limits. flags: 0, or FI_SCATTER
+ * for a reduction that is scattered. */
+static inline int fi_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+				      struct fi_collective_attr *attr, uint64_t flags)
 {
 	if (!FI_CHECK_OP(domain->ops, struct fi_ops_domain, query_collective))
 		return -FI_ENOSYS;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Public API of libfabric, version 2.6: rdma/fi_domain.h. */
+/*
+ * Domains, and what is opened in them besides endpoints - fi_domain(3), fi_mr(3), fi_av(3), fi_av_set(3): memory
+ * regions, address vectors, completion queues, counters; and the vocabulary of atomics and collectives. All calls here
+ * are control calls: any thread.
+ */
 #ifndef FI_DOMAIN_H
 #define FI_DOMAIN_H
 
@@ -11,8 +15,62 @@
 extern "C" {
 #endif
 
-#define FI_SYMMETRIC (1ULL << 59)
-#define FI_SYNC_ERR (1ULL << 58)
+/*
+ * Address vectors - fi_av(3)
+ *
+ * A list of peers. Each address that is inserted gets an fi_addr_t, by which transfers name the peer. Connectionless
+ * endpoints are bound to one. An address is in a vector once; inserting it again gives whatever the provider makes of
+ * it.
+ */
+
+/* Flags of fi_av_open(). */
+#define FI_SYMMETRIC (1ULL << 59)	/* every node has the same number of endpoints, at consecutive addresses */
+
+/* Flags of insertions; FI_MORE, FI_AV_USER_ID, FI_AUTH_KEY and FI_FIREWALL_ADDR of fabric.h are others. */
+#define FI_SYNC_ERR (1ULL << 58)	/* context points to an int for each address: 0, or FI_E*, positive */
+
+struct fi_av_attr {
+	enum fi_av_type type;		/* out: the kind that it is, where it was FI_AV_UNSPEC */
+	int rx_ctx_bits;		/* bits of an fi_addr_t for fi_rx_addr() */
+	size_t count;			/* addresses to expect; 0: unknown */
+	size_t ep_per_node;		/* endpoints to expect on a node; 0: unknown */
+	const char *name;		/* of a vector that processes of one node share (FI_SHARED_AV), or NULL */
+	void *map_addr;			/* in and out, with name: who gives the same value can exchange handles */
+	uint64_t flags;			/* FI_READ: a named one, only to look. FI_EVENT, FI_SYMMETRIC */
+};
+
+/* The calls are inline functions below; av_set is that of fi_collective.h. */
+struct fi_ops_av {
+	size_t size;
+	int (*insert)(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags,
+		      void *context);
+	int (*insertsvc)(struct fid_av *av, const char *node, const char *service, fi_addr_t *fi_addr, uint64_t flags,
+			 void *context);
+	int (*insertsym)(struct fid_av *av, const char *node, size_t nodecnt, const char *service, size_t svccnt,
+			 fi_addr_t *fi_addr, uint64_t flags, void *context);
+	int (*remove)(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags);
+	int (*lookup)(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen);
+	const char *(*straddr)(struct fid_av *av, const void *addr, char *buf, size_t *len);
+	/* Since 1.9. */
+	int (*av_set)(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **av_set, void *context);
+	/* Since 1.20. */
+	int (*insert_auth_key)(struct fid_av *av, const void *auth_key, size_t auth_key_size, fi_addr_t *fi_addr,
+			       uint64_t flags);
+	int (*lookup_auth_key)(struct fid_av *av, fi_addr_t addr, void *auth_key, size_t *auth_key_size);
+	int (*set_user_id)(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags);
+};
+
+struct fid_av {
+	struct fid fid;
+	struct fi_ops_av *ops;
+};
+
+
+/*
+ * Sets of addresses, the members of a collective group - fi_av_set(3); the calls are in fi_collective.h.
+ */
+
+/* Flags of fi_av_set(): start with the whole vector; or, if only some collectives will be used, which. */
 #define FI_UNIVERSE (1ULL << 57)
 #define FI_BARRIER_SET (1ULL << 40)
 #define FI_BROADCAST_SET (1ULL << 41)
@@ -23,195 +81,232 @@ extern "C" {
 #define FI_REDUCE_SET (1ULL << 46)
 #define FI_SCATTER_SET (1ULL << 47)
 #define FI_GATHER_SET (1ULL << 48)
-#define FI_MR_SINGLE_USE (1ULL << 41)
-#define FI_COLLECTIVE_OFFSET (1 << 8)
-#define FI_REG_MR (1ULL << 59)
-#define FI_SET_OPS_HMEM_OVERRIDE "hmem_override_ops"
-
-enum fi_hmem_iface {
-	FI_HMEM_SYSTEM = 0,
-	FI_HMEM_CUDA = 1,
-	FI_HMEM_ROCR = 2,
-	FI_HMEM_ZE = 3,
-	FI_HMEM_NEURON = 4,
-	FI_HMEM_SYNAPSEAI = 5,
-};
-
-enum fi_datatype {
-	FI_INT8 = 0,
-	FI_UINT8 = 1,
-	FI_INT16 = 2,
-	FI_UINT16 = 3,
-	FI_INT32 = 4,
-	FI_UINT32 = 5,
-	FI_INT64 = 6,
-	FI_UINT64 = 7,
-	FI_FLOAT = 8,
-	FI_DOUBLE = 9,
-	FI_FLOAT_COMPLEX = 10,
-	FI_DOUBLE_COMPLEX = 11,
-	FI_LONG_DOUBLE = 12,
-	FI_LONG_DOUBLE_COMPLEX = 13,
-	FI_INT128 = 14,
-	FI_UINT128 = 15,
-	FI_FLOAT16 = 16,
-	FI_BFLOAT16 = 17,
-	FI_FLOAT8_E4M3 = 18,
-	FI_FLOAT8_E5M2 = 19,
-	FI_VOID = 256,
-};
-
-enum fi_op {
-	FI_MIN = 0,
-	FI_MAX = 1,
-	FI_SUM = 2,
-	FI_PROD = 3,
-	FI_LOR = 4,
-	FI_LAND = 5,
-	FI_BOR = 6,
-	FI_BAND = 7,
-	FI_LXOR = 8,
-	FI_BXOR = 9,
-	FI_ATOMIC_READ = 10,
-	FI_ATOMIC_WRITE = 11,
-	FI_CSWAP = 12,
-	FI_CSWAP_NE = 13,
-	FI_CSWAP_LE = 14,
-	FI_CSWAP_LT = 15,
-	FI_CSWAP_GE = 16,
-	FI_CSWAP_GT = 17,
-	FI_MSWAP = 18,
-	FI_DIFF = 19,
-	FI_NOOP = 256,
-};
-
-enum fi_collective_op {
-	FI_BARRIER = 0,
-	FI_BROADCAST = 1,
-	FI_ALLTOALL = 2,
-	FI_ALLREDUCE = 3,
-	FI_ALLGATHER = 4,
-	FI_REDUCE_SCATTER = 5,
-	FI_REDUCE = 6,
-	FI_SCATTER = 7,
-	FI_GATHER = 8,
-};
-
-struct fi_av_attr {
-	enum fi_av_type type;
-	int rx_ctx_bits;
-	size_t count;
-	size_t ep_per_node;
-	const char *name;
-	void *map_addr;
-	uint64_t flags;
-};
 
 struct fi_av_set_attr {
-	size_t count;
+	size_t count;			/* members to expect; 0: unknown */
+	/* First members, of an FI_AV_TABLE: start_addr, start_addr + stride... up to end_addr. Both FI_ADDR_NOTAVAIL,
+	 * and stride 0, for none. */
 	fi_addr_t start_addr;
 	fi_addr_t end_addr;
 	uint64_t stride;
-	size_t comm_key_size;
+	size_t comm_key_size;		/* of a group that the fabric's management set up, or 0 */
 	uint8_t *comm_key;
 	uint64_t flags;
 };
 
-struct fi_ops_av {
-	size_t size;
-	int (*insert)(struct fid_av *, const void *, size_t, fi_addr_t *, uint64_t, void *);
-	int (*insertsvc)(struct fid_av *, const char *, const char *, fi_addr_t *, uint64_t, void *);
-	int (*insertsym)(struct fid_av *, const char *, size_t, const char *, size_t, fi_addr_t *, uint64_t, void *);
-	int (*remove)(struct fid_av *, fi_addr_t *, size_t, uint64_t);
-	int (*lookup)(struct fid_av *, fi_addr_t, void *, size_t *);
-	const char *(*straddr)(struct fid_av *, const void *, char *, size_t *);
-	int (*av_set)(struct fid_av *, struct fi_av_set_attr *, struct fid_av_set **, void *);
-	int (*insert_auth_key)(struct fid_av *, const void *, size_t, fi_addr_t *, uint64_t);
-	int (*lookup_auth_key)(struct fid_av *, fi_addr_t, void *, size_t *);
-	int (*set_user_id)(struct fid_av *, fi_addr_t, fi_addr_t, uint64_t);
-};
 
-struct fid_av {
-	struct fid fid;
-	struct fi_ops_av *ops;
-};
-
+/*
+ * Memory regions - fi_mr(3)
+ *
+ * Memory that a peer, or the hardware here, may touch. The peer names it by a key, calls here by a descriptor (desc).
+ * Which registrations are needed, and what is addressed how, is domain_attr::mr_mode. The memory stays the program's,
+ * and has to outlive the region. Closing the region ends access: operations that are under way fail or read garbage,
+ * here; the peer gets an error.
+ */
 struct fid_mr {
 	struct fid fid;
-	void *mem_desc;
-	uint64_t key;
+	void *mem_desc;			/* fi_mr_desc() */
+	uint64_t key;			/* fi_mr_key() */
 };
 
+/* Who allocated the memory, with FI_HMEM. */
+enum fi_hmem_iface {
+	FI_HMEM_SYSTEM,			/* malloc(3), mmap(2) and the like */
+	FI_HMEM_CUDA,			/* NVIDIA */
+	FI_HMEM_ROCR,			/* AMD */
+	FI_HMEM_ZE,			/* oneAPI Level Zero */
+	FI_HMEM_NEURON,			/* AWS Trainium */
+	FI_HMEM_SYNAPSEAI,		/* Habana Gaudi */
+};
+
+/* fi_mr_attr::device.ze of a device of a driver, both counted as Level Zero lists them. */
+static inline int fi_hmem_ze_device(int driver_index, int device_index)
+{
+	return driver_index << 16 | device_index;
+}
+
+/*
+ * Flags of registrations; FI_RMA_EVENT (a counter will be bound), FI_RMA_PMEM (persistent memory) and FI_COLLECTIVE are
+ * others. fabric.h defines some of them:
+ *   FI_MR_DMABUF		the memory is fi_mr_attr::dmabuf, not mr_iov
+ *   FI_HMEM_DEVICE_ONLY	only the device can reach it
+ *   FI_HMEM_HOST_ALLOC		it is the host's, allocated through the device's interface
+ */
+#define FI_MR_SINGLE_USE (1ULL << 41)	/* the key is good for one operation of a peer */
+
+/* Memory of a Linux dma-buf: len bytes of fd from offset on. */
 struct fi_mr_dmabuf {
-	int fd;
+	int fd;				/* borrowed */
 	uint64_t offset;
 	size_t len;
-	void *base_addr;
+	void *base_addr;		/* where the buffer, not the region, is or would be in virtual memory */
 };
 
+/* fi_mr_attr::auth_key of a domain with FI_AV_AUTH_KEY: the key of an entry of av, with auth_key_size the length of
+ * this. */
 struct fi_mr_auth_key {
 	struct fid_av *av;
 	fi_addr_t src_addr;
 };
 
+/*
+ * What to register. How much of it a program has depends on its version: all up to context since 1.0, the authorization
+ * key since 1.5, iface and device since 1.9, hmem_data since 1.19, page_size since 1.22, the rest since 2.0.
+ */
 struct fi_mr_attr {
 	union {
 		const struct iovec *mr_iov;
-		const struct fi_mr_dmabuf *dmabuf;
+		const struct fi_mr_dmabuf *dmabuf;	/* with FI_MR_DMABUF; since 1.20 */
 	};
-	size_t iov_count;
-	uint64_t access;
-	uint64_t offset;
-	uint64_t requested_key;
-	void *context;
-	size_t auth_key_size;
+	size_t iov_count;		/* at most domain_attr::mr_iov_limit */
+	uint64_t access;		/* FI_SEND, FI_RECV: in messages. FI_READ, FI_WRITE: as the local side of RMA
+					 * and atomics. FI_REMOTE_READ, FI_REMOTE_WRITE: by peers. FI_COLLECTIVE */
+	uint64_t offset;		/* 0 */
+	uint64_t requested_key;		/* without FI_MR_PROV_KEY: the key, unique in the domain */
+	void *context;			/* fid::context */
+	size_t auth_key_size;		/* 0: the domain's key */
 	uint8_t *auth_key;
-	enum fi_hmem_iface iface;
+	enum fi_hmem_iface iface;	/* looked at with FI_HMEM only, as the next two */
 	union {
 		uint64_t reserved;
-		int cuda;
-		int ze;
+		int cuda;		/* CUdevice */
+		int ze;			/* fi_hmem_ze_device() */
 		int neuron;
 		int synapseai;
 		int rocr;
 	} device;
-	void *hmem_data;
-	size_t page_size;
-	const struct fid_mr *base_mr;
-	size_t sub_mr_cnt;
+	void *hmem_data;		/* the interface's own, or NULL */
+	size_t page_size;		/* to map the memory with, or 0 */
+	const struct fid_mr *base_mr;	/* a region, borrowed, whose resources this part of it shares, or NULL */
+	size_t sub_mr_cnt;		/* parts to expect of this region */
 };
 
+/* FI_REFRESH's argument: fi_mr_refresh() fills it. */
 struct fi_mr_modify {
 	uint64_t flags;
 	struct fi_mr_attr attr;
 };
 
-struct fi_hmem_override_ops {
-	size_t size;
-	ssize_t (*copy_from_hmem_iov)(void *, size_t, enum fi_hmem_iface, uint64_t, const struct iovec *, size_t, uint64_t);
-	ssize_t (*copy_to_hmem_iov)(enum fi_hmem_iface, uint64_t, const struct iovec *, size_t, uint64_t, const void *, size_t);
-};
-
-struct fi_ops_domain {
-	size_t size;
-	int (*av_open)(struct fid_domain *, struct fi_av_attr *, struct fid_av **, void *);
-	int (*cq_open)(struct fid_domain *, struct fi_cq_attr *, struct fid_cq **, void *);
-	int (*endpoint)(struct fid_domain *, struct fi_info *, struct fid_ep **, void *);
-	int (*scalable_ep)(struct fid_domain *, struct fi_info *, struct fid_ep **, void *);
-	int (*cntr_open)(struct fid_domain *, struct fi_cntr_attr *, struct fid_cntr **, void *);
-	int (*poll_open)(struct fid_domain *, struct fi_poll_attr *, struct fid_poll **);
-	int (*stx_ctx)(struct fid_domain *, struct fi_tx_attr *, struct fid_stx **, void *);
-	int (*srx_ctx)(struct fid_domain *, struct fi_rx_attr *, struct fid_ep **, void *);
-	int (*query_atomic)(struct fid_domain *, enum fi_datatype, enum fi_op, struct fi_atomic_attr *, uint64_t);
-	int (*query_collective)(struct fid_domain *, enum fi_collective_op, struct fi_collective_attr *, uint64_t);
-	int (*endpoint2)(struct fid_domain *, struct fi_info *, struct fid_ep **, uint64_t, void *);
-};
-
+/* The calls are the inline functions of these names; fid is a domain. */
 struct fi_ops_mr {
 	size_t size;
-	int (*reg)(struct fid *, const void *, size_t, uint64_t, uint64_t, uint64_t, uint64_t, struct fid_mr **, void *);
-	int (*regv)(struct fid *, const struct iovec *, size_t, uint64_t, uint64_t, uint64_t, uint64_t, struct fid_mr **, void *);
-	int (*regattr)(struct fid *, const struct fi_mr_attr *, uint64_t, struct fid_mr **);
+	int (*reg)(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		   uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context);
+	int (*regv)(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access, uint64_t offset,
+		    uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context);
+	int (*regattr)(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr);
+};
+
+/* fi_set_ops() of a domain by this name: functions of the program that copy from and to device memory, for all kinds
+ * that it uses. Each returns how many bytes it copied, or a negative error. Set before anything is opened in the
+ * domain. */
+#define FI_SET_OPS_HMEM_OVERRIDE "hmem_override_ops"
+
+struct fi_hmem_override_ops {
+	size_t size;			/* of this struct */
+	ssize_t (*copy_from_hmem_iov)(void *dest, size_t size, enum fi_hmem_iface iface, uint64_t device,
+				      const struct iovec *hmem_iov, size_t hmem_iov_count, uint64_t hmem_iov_offset);
+	ssize_t (*copy_to_hmem_iov)(enum fi_hmem_iface iface, uint64_t device, const struct iovec *hmem_iov,
+				    size_t hmem_iov_count, uint64_t hmem_iov_offset, const void *src, size_t size);
+};
+
+
+/*
+ * Vocabulary of atomics and collectives - fi_atomic(3), fi_collective(3)
+ */
+#define FI_COLLECTIVE_OFFSET 256	/* from here on, what only collectives have */
+
+/* Elements, in the byte order of their machine. */
+enum fi_datatype {
+	FI_INT8,
+	FI_UINT8,
+	FI_INT16,
+	FI_UINT16,
+	FI_INT32,
+	FI_UINT32,
+	FI_INT64,
+	FI_UINT64,
+	FI_FLOAT,
+	FI_DOUBLE,
+	FI_FLOAT_COMPLEX,		/* real part first, as in all complex types */
+	FI_DOUBLE_COMPLEX,
+	FI_LONG_DOUBLE,			/* of the compiler that built the library: compare fi_atomic_attr::size */
+	FI_LONG_DOUBLE_COMPLEX,
+	FI_INT128,
+	FI_UINT128,
+	FI_FLOAT16,			/* IEEE 754 binary16 */
+	FI_BFLOAT16,			/* upper half of a float */
+	FI_FLOAT8_E4M3,			/* OCP 8-bit floating point, 4 bits of exponent */
+	FI_FLOAT8_E5M2,			/* the same, 5 bits */
+	FI_VOID = FI_COLLECTIVE_OFFSET,	/* none: a barrier */
+};
+
+/* What is done to each element t of the target, with b of the buffer and c of what to compare with. Those before
+ * FI_ATOMIC_READ and FI_DIFF can be fetching or not, FI_CSWAP to FI_MSWAP are compare operations. */
+enum fi_op {
+	FI_MIN,
+	FI_MAX,
+	FI_SUM,
+	FI_PROD,
+	FI_LOR,				/* t = t || b */
+	FI_LAND,
+	FI_BOR,				/* t = t | b */
+	FI_BAND,
+	FI_LXOR,			/* t = !t != !b */
+	FI_BXOR,
+	FI_ATOMIC_READ,			/* fetch alone; b is not looked at */
+	FI_ATOMIC_WRITE,		/* t = b, fetching or not */
+	FI_CSWAP,			/* t = b if c == t */
+	FI_CSWAP_NE,			/* t = b if c != t */
+	FI_CSWAP_LE,			/* t = b if c <= t */
+	FI_CSWAP_LT,			/* t = b if c < t */
+	FI_CSWAP_GE,			/* t = b if c >= t */
+	FI_CSWAP_GT,			/* t = b if c > t */
+	FI_MSWAP,			/* t = (b & c) | (t & ~c) */
+	FI_DIFF,			/* t = t - b */
+	FI_NOOP = FI_COLLECTIVE_OFFSET,	/* nothing: a collective that only moves data */
+};
+
+enum fi_collective_op {
+	FI_BARRIER,
+	FI_BROADCAST,
+	FI_ALLTOALL,
+	FI_ALLREDUCE,
+	FI_ALLGATHER,
+	FI_REDUCE_SCATTER,
+	FI_REDUCE,
+	FI_SCATTER,
+	FI_GATHER,
+};
+
+struct fi_atomic_attr;
+struct fi_collective_attr;
+
+
+/*
+ * Domains - fi_domain(3)
+ */
+
+/* The calls are inline functions of the same names, here and in the header of what is opened. */
+struct fi_ops_domain {
+	size_t size;
+	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+	int (*cq_open)(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+	int (*endpoint)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+	int (*scalable_ep)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
+	int (*cntr_open)(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
+	int (*poll_open)(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset);
+	int (*stx_ctx)(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context);
+	int (*srx_ctx)(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context);
+	/* Since 1.5. */
+	int (*query_atomic)(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			    struct fi_atomic_attr *attr, uint64_t flags);
+	/* Since 1.9. */
+	int (*query_collective)(struct fid_domain *domain, enum fi_collective_op coll, struct fi_collective_attr *attr,
+				uint64_t flags);
+	/* Since 1.17. */
+	int (*endpoint2)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
+			 void *context);
 };
 
 struct fid_domain {
@@ -220,17 +315,18 @@ struct fid_domain {
 	struct fi_ops_mr *mr;
 };
 
-static inline int fi_hmem_ze_device(int driver_index, int device_index)
-{
-	return driver_index << 16 | device_index;
-}
+/* Flag of fi_domain_bind(): registrations are asynchronous, each ends in FI_MR_COMPLETE; deprecated. */
+#define FI_REG_MR (1ULL << 59)
 
+/* Open the domain of an entry of fi_getinfo(). */
 static inline int fi_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 {
 	return fabric->ops->domain(fabric, info, domain, context);
 }
 
-static inline int fi_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags, void *context)
+/* The same with flags: FI_PEER makes context a struct fi_peer_domain_context of fi_peer.h. Since 1.17. */
+static inline int fi_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+			     uint64_t flags, void *context)
 {
 	if (!flags)
 		return fi_domain(fabric, info, domain, context);
@@ -239,77 +335,101 @@ static inline int fi_domain2(struct fid_fabric *fabric, struct fi_info *info, st
 	return fabric->ops->domain2(fabric, info, domain, flags, context);
 }
 
+/* Bind an event queue, for events of all in the domain that has none of its own. flags: 0 or FI_REG_MR. */
 static inline int fi_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
 {
 	return domain->fid.ops->bind(&domain->fid, fid, flags);
 }
 
+/* Open a completion queue or a counter: fi_eq.h. attr: NULL for all defaults. -FI_ENOSYS: not with this wait object. */
 static inline int fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
 {
 	return domain->ops->cq_open(domain, attr, cq, context);
 }
 
-static inline int fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context)
+static inline int fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
+			       void *context)
 {
 	return domain->ops->cntr_open(domain, attr, cntr, context);
 }
 
-FI_DEPRECATED_FUNC static inline int fi_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset)
+/* Open a wait set or a poll set: fi_eq.h. */
+FI_DEPRECATED_FUNC static inline int fi_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+						  struct fid_wait **waitset)
 {
 	return fabric->ops->wait_open(fabric, attr, waitset);
 }
 
-FI_DEPRECATED_FUNC static inline int fi_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset)
+FI_DEPRECATED_FUNC static inline int fi_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+						  struct fid_poll **pollset)
 {
 	return domain->ops->poll_open(domain, attr, pollset);
 }
 
-static inline int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t acs, uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+
+/*
+ * Register memory. acs and the others: fi_mr_attr's members; offset: 0. The region can be used at once, except with
+ * FI_MR_ENDPOINT or FI_RMA_EVENT (then bind and enable it), or on a domain with FI_REG_MR (then when the event is
+ * there). -FI_ENOKEY: the key is taken. -FI_EKEYREJECTED: it is longer than mr_key_size.
+ */
+static inline int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t acs, uint64_t offset,
+			    uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
 	return domain->mr->reg(&domain->fid, buf, len, acs, offset, requested_key, flags, mr, context);
 }
 
-static inline int fi_mr_regv(struct fid_domain *domain, const struct iovec *iov, size_t count, uint64_t acs, uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+/* Several stretches as one region: peers see them one behind the other. */
+static inline int fi_mr_regv(struct fid_domain *domain, const struct iovec *iov, size_t count, uint64_t acs,
+			     uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
 	return domain->mr->regv(&domain->fid, iov, count, acs, offset, requested_key, flags, mr, context);
 }
 
-static inline int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+static inline int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
+				struct fid_mr **mr)
 {
 	return domain->mr->regattr(&domain->fid, attr, flags, mr);
 }
 
+/* What a transfer that uses the memory here takes as desc; the region's, while it is open. */
 static inline void *fi_mr_desc(struct fid_mr *mr)
 {
 	return mr->mem_desc;
 }
 
+/* What a peer names the region by. FI_KEY_NOTAVAIL: not registered yet, or the key is longer (FI_MR_RAW). */
 static inline uint64_t fi_mr_key(struct fid_mr *mr)
 {
 	return mr->key;
 }
 
-static inline int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr, uint8_t *raw_key, size_t *key_size, uint64_t flags)
+/* The key as bytes for the peer, and the address of the region's start there. key_size: in the room of raw_key, out the
+ * length; -FI_ETOOSMALL: that length. flags: 0. */
+static inline int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr, uint8_t *raw_key, size_t *key_size,
+				 uint64_t flags)
 {
-	struct fi_mr_raw_attr arg;
+	struct fi_mr_raw_attr attr;
 
-	arg.flags = flags;
-	arg.base_addr = base_addr;
-	arg.raw_key = raw_key;
-	arg.key_size = key_size;
-	return mr->fid.ops->control(&mr->fid, FI_GET_RAW_MR, &arg);
+	attr.flags = flags;
+	attr.base_addr = base_addr;
+	attr.raw_key = raw_key;
+	attr.key_size = key_size;
+	return mr->fid.ops->control(&mr->fid, FI_GET_RAW_MR, &attr);
 }
 
-static inline int fi_mr_map_raw(struct fid_domain *domain, uint64_t base_addr, uint8_t *raw_key, size_t key_size, uint64_t *key, uint64_t flags)
+/* At the peer: make a key for transfers of those bytes. The caller gives it back with fi_mr_unmap_key() before it
+ * closes the domain. flags: 0. */
+static inline int fi_mr_map_raw(struct fid_domain *domain, uint64_t base_addr, uint8_t *raw_key, size_t key_size,
+				uint64_t *key, uint64_t flags)
 {
-	struct fi_mr_map_raw arg;
+	struct fi_mr_map_raw map;
 
-	arg.flags = flags;
-	arg.base_addr = base_addr;
-	arg.raw_key = raw_key;
-	arg.key_size = key_size;
-	arg.key = key;
-	return domain->fid.ops->control(&domain->fid, FI_MAP_RAW_MR, &arg);
+	map.flags = flags;
+	map.base_addr = base_addr;
+	map.raw_key = raw_key;
+	map.key_size = key_size;
+	map.key = key;
+	return domain->fid.ops->control(&domain->fid, FI_MAP_RAW_MR, &map);
 }
 
 static inline int fi_mr_unmap_key(struct fid_domain *domain, uint64_t key)
@@ -317,11 +437,15 @@ static inline int fi_mr_unmap_key(struct fid_domain *domain, uint64_t key)
 	return domain->fid.ops->control(&domain->fid, FI_UNMAP_KEY, &key);
 }
 
+/* Bind a counter, with FI_REMOTE_WRITE or FI_REMOTE_READ for what it counts, or an endpoint (FI_MR_ENDPOINT), with
+ * 0. */
 static inline int fi_mr_bind(struct fid_mr *mr, struct fid *bfid, uint64_t flags)
 {
 	return mr->fid.ops->bind(&mr->fid, bfid, flags);
 }
 
+/* Tell the provider that the pages below a region have changed, all of it or with iov those stretches; no operation may
+ * be using them. flags: 0. */
 static inline int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size_t count, uint64_t flags)
 {
 	struct fi_mr_modify modify;
@@ -333,58 +457,85 @@ static inline int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size
 	return mr->fid.ops->control(&mr->fid, FI_REFRESH, &modify);
 }
 
+/* Let a region be used, after all has been bound to it. */
 static inline int fi_mr_enable(struct fid_mr *mr)
 {
 	return mr->fid.ops->control(&mr->fid, FI_ENABLE, NULL);
 }
 
+
+/* Open an address vector. -FI_EINVAL: a named one was asked for without FI_SHARED_AV. Closing it is -FI_EBUSY while
+ * endpoints are bound. */
 static inline int fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context)
 {
 	return domain->ops->av_open(domain, attr, av, context);
 }
 
+/* Bind an event queue, for a vector with FI_EVENT. flags: 0. */
 FI_DEPRECATED_FUNC static inline int fi_av_bind(struct fid_av *av, struct fid *fid, uint64_t flags)
 {
 	return av->fid.ops->bind(&av->fid, fid, flags);
 }
 
-static inline int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags, void *context)
+/*
+ * Insert count addresses, one behind the other in the domain's format (for FI_ADDR_STR: an array of pointers to
+ * strings). fi_addr: out, count handles, FI_ADDR_NOTAVAIL where it failed; may be NULL for FI_AV_TABLE, which takes the
+ * lowest free indices in order. With FI_AV_USER_ID in: the numbers by which completions shall name them.
+ *
+ * How many were inserted. With FI_EVENT: 0, and later an error event for each that failed and then FI_AV_COMPLETE with
+ * that count, all with context; fi_addr has to stay until then. -FI_ENOEQ: no event queue is bound.
+ */
+static inline int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags,
+			       void *context)
 {
 	return av->ops->insert(av, addr, count, fi_addr, flags, context);
 }
 
-static inline int fi_av_insertsvc(struct fid_av *av, const char *node, const char *service, fi_addr_t *fi_addr, uint64_t flags, void *context)
+/* The same for one peer by name and port, as in fi_getinfo(). */
+static inline int fi_av_insertsvc(struct fid_av *av, const char *node, const char *service, fi_addr_t *fi_addr,
+				  uint64_t flags, void *context)
 {
 	return av->ops->insertsvc(av, node, service, fi_addr, flags, context);
 }
 
-static inline int fi_av_insertsym(struct fid_av *av, const char *node, size_t nodecnt, const char *service, size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context)
+/* The same for nodecnt nodes (10.1.1.1, 10.1.1.2; or host10, host11) with svccnt consecutive ports each, node by
+ * node. */
+static inline int fi_av_insertsym(struct fid_av *av, const char *node, size_t nodecnt, const char *service,
+				  size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	return av->ops->insertsym(av, node, nodecnt, service, svccnt, fi_addr, flags, context);
 }
 
+/* Take addresses out; no operation may be using them. Their handles may be given to others later. flags: 0. */
 static inline int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	return av->ops->remove(av, fi_addr, count, flags);
 }
 
+/* The address behind a handle, cut to *addrlen bytes; *addrlen is then its full length. -FI_EINVAL: no such handle. */
 static inline int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	return av->ops->lookup(av, fi_addr, addr, addrlen);
 }
 
+/* An address, of the vector's format but not necessarily in it, as text in buf, which is returned; cut to *len bytes
+ * with its end. *len is then what it takes. */
 static inline const char *fi_av_straddr(struct fid_av *av, const void *addr, char *buf, size_t *len)
 {
 	return av->ops->straddr(av, addr, buf, len);
 }
 
-static inline int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key, size_t auth_key_size, fi_addr_t *fi_addr, uint64_t flags)
+/* In a domain with FI_AV_AUTH_KEY: a handle of an authorization key, for insertions and receives with FI_AUTH_KEY.
+ * flags: 0. Since 1.20. */
+static inline int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key, size_t auth_key_size,
+					fi_addr_t *fi_addr, uint64_t flags)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, insert_auth_key))
 		return -FI_ENOSYS;
 	return av->ops->insert_auth_key(av, auth_key, auth_key_size, fi_addr, flags);
 }
 
+/* The key behind a handle, of a key or of a peer: as fi_av_lookup(). Since 1.20. */
 static inline int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void *auth_key, size_t *auth_key_size)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, lookup_auth_key))
@@ -392,6 +543,7 @@ static inline int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void 
 	return av->ops->lookup_auth_key(av, addr, auth_key, auth_key_size);
 }
 
+/* Change the number by which completions name a peer that was inserted with FI_AV_USER_ID. flags: 0. Since 1.20. */
 static inline int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, set_user_id))
@@ -399,14 +551,16 @@ static inline int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_add
 	return av->ops->set_user_id(av, fi_addr, user_id, flags);
 }
 
+/* A receive context of a peer (FI_NAMED_RX_CTX): rx_index, in the rx_ctx_bits of the vector, which are not 0. */
 static inline fi_addr_t fi_rx_addr(fi_addr_t fi_addr, int rx_index, int rx_ctx_bits)
 {
-	return (fi_addr_t) (((uint64_t) rx_index << (64 - rx_ctx_bits)) | fi_addr);
+	return (fi_addr_t) rx_index << (64 - rx_ctx_bits) | fi_addr;
 }
 
+/* A peer in a group: messages meet only receives of the same group, up to domain_attr::max_group_id. Since 2.0. */
 static inline fi_addr_t fi_group_addr(fi_addr_t fi_addr, uint32_t group_id)
 {
-	return fi_addr | (fi_addr_t) group_id << 32;
+	return (fi_addr_t) group_id << 32 | fi_addr;
 }
 
 #ifdef __cplusplus

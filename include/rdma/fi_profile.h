@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Public API of libfabric, version 2.6: rdma/fi_profile.h. */
+/*
+ * Numbers about what a provider is doing - fi_profile(3): variables that can be read, and events that call back. Since
+ * 2.0, for endpoints and domains of providers that have it. One thread at a time for each struct fid_profile.
+ */
 #ifndef FI_PROFILE_H
 #define FI_PROFILE_H
 
@@ -13,49 +16,59 @@
 extern "C" {
 #endif
 
+struct fid_profile;
+
+/* Variables that are the same for all providers; a provider may have more, and lack these. All uint64_t but the
+ * queue. */
 enum {
-	FI_VAR_UNEXP_MSG_CNT = 0,
-	FI_VAR_UNEXP_MSG_QUEUE = 1,
-	FI_VAR_MSG_QUEUE_CNT = 2,
-	FI_VAR_CONNECTION_CNT = 3,
-	FI_VAR_CONN_REQUEST = 4,
-	FI_VAR_CONN_ACCEPT = 5,
-	FI_VAR_CONN_REJECT = 6,
-	FI_VAR_OFI_MEM = 7,
+	FI_VAR_UNEXP_MSG_CNT,		/* messages that wait for a receive */
+	FI_VAR_UNEXP_MSG_QUEUE,		/* those messages: an array of struct fi_cq_tagged_entry */
+	FI_VAR_MSG_QUEUE_CNT,		/* receives that wait for a message */
+	FI_VAR_CONNECTION_CNT,		/* connections now */
+	FI_VAR_CONN_REQUEST,		/* connections asked for so far, accepted, refused */
+	FI_VAR_CONN_ACCEPT,
+	FI_VAR_CONN_REJECT,
+	FI_VAR_OFI_MEM,			/* bytes of memory of the provider */
 };
 
+/* Events that are the same for all providers. */
 enum {
-	FI_EVENT_UNEXP_MSG_RECVD = 0,
-	FI_EVENT_UNEXP_MSG_MATCHED = 1,
+	FI_EVENT_UNEXP_MSG_RECVD,	/* a message came that nobody had posted a receive for; data as of the queue */
+	FI_EVENT_UNEXP_MSG_MATCHED,	/* and one has been posted */
 };
 
+/* Which member of fi_profile_desc::datatype is set. */
 enum fi_profile_type {
-	fi_primitive_type = 0,
-	fi_defined_type = 1,
+	fi_primitive_type,
+	fi_defined_type,
 };
 
+/* A variable or event. The strings are the provider's, and stay as long as the object. */
 struct fi_profile_desc {
-	uint32_t id;
+	uint32_t id;			/* FI_VAR_*, FI_EVENT_*, or the provider's own */
 	enum fi_profile_type datatype_sel;
 	union {
 		enum fi_datatype primitive;
 		enum fi_type defined;
 	} datatype;
 	uint64_t flags;
-	size_t size;
+	size_t size;			/* bytes of its value */
 	const char *name;
 	const char *desc;
 };
 
 struct fi_profile_ops {
 	size_t size;
-	void (*reset)(struct fid_profile *, uint64_t);
-	ssize_t (*query_vars)(struct fid_profile *, struct fi_profile_desc *, size_t *);
-	ssize_t (*query_events)(struct fid_profile *, struct fi_profile_desc *, size_t *);
-	ssize_t (*read_var)(struct fid_profile *, uint32_t, void *, size_t *);
-	int (*reg_callback)(struct fid_profile *, uint32_t, int (*)(struct fid_profile *, struct fi_profile_desc *, void *, size_t, void *), void *);
-	void (*start_reads)(struct fid_profile *, uint64_t);
-	void (*end_reads)(struct fid_profile *, uint64_t);
+	void (*reset)(struct fid_profile *prof_fid, uint64_t flags);
+	ssize_t (*query_vars)(struct fid_profile *prof_fid, struct fi_profile_desc *varlist, size_t *count);
+	ssize_t (*query_events)(struct fid_profile *prof_fid, struct fi_profile_desc *eventlist, size_t *count);
+	ssize_t (*read_var)(struct fid_profile *prof_fid, uint32_t var_id, void *data, size_t *size);
+	int (*reg_callback)(struct fid_profile *prof_fid, uint32_t event_id,
+			    int (*cb)(struct fid_profile *prof_fid, struct fi_profile_desc *event, void *data,
+				      size_t size, void *context),
+			    void *context);
+	void (*start_reads)(struct fid_profile *prof_fid, uint64_t flags);
+	void (*end_reads)(struct fid_profile *prof_fid, uint64_t flags);
 };
 
 struct fid_profile {
@@ -63,34 +76,49 @@ struct fid_profile {
 	struct fi_profile_ops *ops;
 };
 
+/* Start all variables that add up from 0 again. flags: 0. */
 static inline void fi_profile_reset(struct fid_profile *prof_fid, uint64_t flags)
 {
 	prof_fid->ops->reset(prof_fid, flags);
 }
 
-static inline ssize_t fi_profile_query_vars(struct fid_profile *prof_fid, struct fi_profile_desc *varlist, size_t *count)
+/* Which variables, or events, there are: how many were stored. *count: in the room of the list, out how many there are,
+ * also with list NULL. */
+static inline ssize_t fi_profile_query_vars(struct fid_profile *prof_fid, struct fi_profile_desc *varlist,
+					    size_t *count)
 {
 	return prof_fid->ops->query_vars(prof_fid, varlist, count);
 }
 
-static inline ssize_t fi_profile_query_events(struct fid_profile *prof_fid, struct fi_profile_desc *eventlist, size_t *count)
+static inline ssize_t fi_profile_query_events(struct fid_profile *prof_fid, struct fi_profile_desc *eventlist,
+					      size_t *count)
 {
 	return prof_fid->ops->query_events(prof_fid, eventlist, count);
 }
 
+/* The value of a variable that is a uint64_t: 0. Others are read with the table's read_var, which returns the
+ * length. */
 static inline ssize_t fi_profile_read_u64(struct fid_profile *prof_fid, uint32_t var_id, uint64_t *data)
 {
 	size_t size = sizeof(*data);
-	ssize_t ret = prof_fid->ops->read_var(prof_fid, var_id, data, &size);
+	ssize_t ret;
 
+	ret = prof_fid->ops->read_var(prof_fid, var_id, data, &size);
 	return ret > 0 ? 0 : ret;
 }
 
-static inline int fi_profile_register_callback(struct fid_profile *prof_fid, uint32_t event_id, int (*callback)(struct fid_profile *, struct fi_profile_desc *, void *, size_t, void *), void *context)
+/* Have an event call back, from inside a call that drives progress: quickly, and without calling the provider. data is
+ * gone when callback returns, which is with 0. callback NULL: no more. */
+static inline int fi_profile_register_callback(struct fid_profile *prof_fid, uint32_t event_id,
+					       int (*callback)(struct fid_profile *prof_fid,
+							       struct fi_profile_desc *event, void *data, size_t size,
+							       void *context),
+					       void *context)
 {
 	return prof_fid->ops->reg_callback(prof_fid, event_id, callback, context);
 }
 
+/* Between the two, what is read of several variables is of one moment. flags: 0. */
 static inline void fi_profile_start_reads(struct fid_profile *prof_fid, uint64_t flags)
 {
 	prof_fid->ops->start_reads(prof_fid, flags);
@@ -101,19 +129,21 @@ static inline void fi_profile_end_reads(struct fid_profile *prof_fid, uint64_t f
 	prof_fid->ops->end_reads(prof_fid, flags);
 }
 
+/* Open the numbers of a domain or an endpoint, which is closed after them. -FI_ENOSYS or -FI_EINVAL: it has none. */
 static inline int fi_profile_open(struct fid *fid, uint64_t flags, struct fid_profile **prof_fid, void *context)
 {
-	struct fi_profile_ops **ops;
-	int ret = fid->ops->ops_open(fid, "fi_profile_ops", flags, (void **) &ops, context);
+	void *ops;
+	int ret;
 
-	if (!ret)
-		*prof_fid = (struct fid_profile *) ((char *) ops - offsetof(struct fid_profile, ops));
+	ret = fi_open_ops(fid, "fi_profile_ops", flags, &ops, context);
+	if (!ret)	/* ops is the address of the object's member ops */
+		*prof_fid = (struct fid_profile *) (void *) ((char *) ops - offsetof(struct fid_profile, ops));
 	return ret;
 }
 
 static inline int fi_profile_close(struct fid_profile *prof_fid)
 {
-	return prof_fid->fid.ops->close(&prof_fid->fid);
+	return fi_close(&prof_fid->fid);
 }
 
 #ifdef __cplusplus

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Public API of libfabric, version 2.6: rdma/fi_tagged.h. */
+/*
+ * Messages that find their receive by a tag - fi_tagged(3). A receive takes a message if the tags are equal in all bits
+ * that its ignore does not have (and, with FI_DIRECTED_RECV, the peer is the one it names): the first posted one that
+ * fits, and the first such message to arrive. Messages that nobody has posted for wait. Plain messages of fi_endpoint.h
+ * are apart. For the calls in general, see there.
+ */
 #ifndef FI_TAGGED_H
 #define FI_TAGGED_H
 
@@ -10,79 +15,109 @@
 extern "C" {
 #endif
 
+/* With ep_attr::mem_tag_format FI_TAG_MPI: what a receive may ignore, one, both or none. */
 #define FI_MPI_IGNORE_TAG ((uint64_t) UINT32_MAX)
 #define FI_MPI_IGNORE_PAYLOAD ((uint64_t) UINT8_MAX << 32)
 
-struct fi_msg_tagged {
-	const struct iovec *msg_iov;
-	void **desc;
-	size_t iov_count;
-	fi_addr_t addr;
-	uint64_t tag;
-	uint64_t ignore;
-	void *context;
-	uint64_t data;
-};
-
-struct fi_ops_tagged {
-	size_t size;
-	ssize_t (*recv)(struct fid_ep *, void *, size_t, void *, fi_addr_t, uint64_t, uint64_t, void *);
-	ssize_t (*recvv)(struct fid_ep *, const struct iovec *, void **, size_t, fi_addr_t, uint64_t, uint64_t, void *);
-	ssize_t (*recvmsg)(struct fid_ep *, const struct fi_msg_tagged *, uint64_t);
-	ssize_t (*send)(struct fid_ep *, const void *, size_t, void *, fi_addr_t, uint64_t, void *);
-	ssize_t (*sendv)(struct fid_ep *, const struct iovec *, void **, size_t, fi_addr_t, uint64_t, void *);
-	ssize_t (*sendmsg)(struct fid_ep *, const struct fi_msg_tagged *, uint64_t);
-	ssize_t (*inject)(struct fid_ep *, const void *, size_t, fi_addr_t, uint64_t);
-	ssize_t (*senddata)(struct fid_ep *, const void *, size_t, void *, uint64_t, fi_addr_t, uint64_t, void *);
-	ssize_t (*injectdata)(struct fid_ep *, const void *, size_t, uint64_t, fi_addr_t, uint64_t);
-};
-
+/* A tag of that format: MPI's own, and which kind of traffic it is. */
 static inline uint64_t fi_tag_mpi(int tag, uint8_t payload_id)
 {
 	return (uint64_t) payload_id << 32 | (uint32_t) tag;
 }
 
-static inline ssize_t fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+/* A message to send, or a receive to post, for the calls with flags. */
+struct fi_msg_tagged {
+	const struct iovec *msg_iov;
+	void **desc;
+	size_t iov_count;
+	fi_addr_t addr;			/* the peer; of a receive, or FI_ADDR_UNSPEC for any */
+	uint64_t tag;
+	uint64_t ignore;		/* of a receive */
+	void *context;
+	uint64_t data;			/* with FI_REMOTE_CQ_DATA */
+};
+
+struct fi_ops_tagged {
+	size_t size;
+	ssize_t (*recv)(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag,
+			uint64_t ignore, void *context);
+	ssize_t (*recvv)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t src_addr,
+			 uint64_t tag, uint64_t ignore, void *context);
+	ssize_t (*recvmsg)(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
+	ssize_t (*send)(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr, uint64_t tag,
+			void *context);
+	ssize_t (*sendv)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t dest_addr,
+			 uint64_t tag, void *context);
+	ssize_t (*sendmsg)(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
+	ssize_t (*inject)(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr, uint64_t tag);
+	ssize_t (*senddata)(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
+			    fi_addr_t dest_addr, uint64_t tag, void *context);
+	ssize_t (*injectdata)(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest_addr,
+			      uint64_t tag);
+};
+
+/* Post a buffer for a message with this tag. A longer one completes with FI_ETRUNC. */
+static inline ssize_t fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag,
+			       uint64_t ignore, void *context)
 {
 	return ep->tagged->recv(ep, buf, len, desc, src_addr, tag, ignore, context);
 }
 
-static inline ssize_t fi_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+static inline ssize_t fi_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+				fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
 	return ep->tagged->recvv(ep, iov, desc, count, src_addr, tag, ignore, context);
 }
 
+/*
+ * flags: FI_COMPLETION, FI_MORE, FI_MULTI_RECV (with FI_TAGGED_MULTI_RECV), and one of these, which look only at
+ * messages that wait: FI_PEEK                      is there one? Completes at once, with its length, tag, data and
+ * peer, or fails with FI_ENOMSG, in the
+ *			queue or as the result. The message stays where it is
+ *   FI_PEEK | FI_CLAIM	the same, and if so set it aside for this context (a struct fi_context), out of reach of others
+ *   FI_CLAIM		receive the message that was set aside for this context
+ *   FI_PEEK | FI_DISCARD	the same as FI_PEEK, and drop the message
+ *   FI_CLAIM | FI_DISCARD	drop the message that was set aside
+ */
 static inline ssize_t fi_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	return ep->tagged->recvmsg(ep, msg, flags);
 }
 
-static inline ssize_t fi_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr, uint64_t tag, void *context)
+/* Send a message with this tag. */
+static inline ssize_t fi_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr,
+			       uint64_t tag, void *context)
 {
 	return ep->tagged->send(ep, buf, len, desc, dest_addr, tag, context);
 }
 
-static inline ssize_t fi_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t dest_addr, uint64_t tag, void *context)
+static inline ssize_t fi_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+				fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->sendv(ep, iov, desc, count, dest_addr, tag, context);
 }
 
+/* flags: FI_REMOTE_CQ_DATA, FI_COMPLETION, FI_MORE, FI_INJECT, FI_*_COMPLETE, FI_FENCE, FI_TRIGGER. */
 static inline ssize_t fi_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	return ep->tagged->sendmsg(ep, msg, flags);
 }
 
+/* len: at most tx_attr::inject_size. */
 static inline ssize_t fi_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr, uint64_t tag)
 {
 	return ep->tagged->inject(ep, buf, len, dest_addr, tag);
 }
 
-static inline ssize_t fi_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
+/* The same two with remote CQ data. */
+static inline ssize_t fi_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
+				   fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->senddata(ep, buf, len, desc, data, dest_addr, tag, context);
 }
 
-static inline ssize_t fi_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest_addr, uint64_t tag)
+static inline ssize_t fi_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				     fi_addr_t dest_addr, uint64_t tag)
 {
 	return ep->tagged->injectdata(ep, buf, len, data, dest_addr, tag);
 }

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Public API of libfabric, version 2.6: rdma/fi_trigger.h. */
+/*
+ * Operations that start by themselves when a counter gets there - fi_trigger(3). Two ways:
+ *
+ *   triggered operation	a transfer with flag FI_TRIGGER, on an endpoint with that capability; its context is a
+ *				struct fi_triggered_context (fi_triggered_context2 where the mode asks for FI_CONTEXT2)
+ *   deferred work		a struct fi_deferred_work that is handed to a domain: FI_QUEUE_WORK of fi_control()
+ *
+ * Either struct, and what it points to, belongs to the provider from the call until the operation has completed or has
+ * been cancelled. Those that wait for the same counter start in the order of their thresholds, then of their calls. A
+ * counter that never gets there is the program's to notice: cancel what waits.
+ */
 #ifndef FI_TRIGGER_H
 #define FI_TRIGGER_H
 
@@ -13,23 +23,12 @@
 extern "C" {
 #endif
 
+/*
+ * Triggered operations
+ */
 enum fi_trigger_event {
-	FI_TRIGGER_THRESHOLD = 0,
-	FI_TRIGGER_XPU = 1,
-};
-
-enum fi_op_type {
-	FI_OP_RECV = 0,
-	FI_OP_SEND = 1,
-	FI_OP_TRECV = 2,
-	FI_OP_TSEND = 3,
-	FI_OP_READ = 4,
-	FI_OP_WRITE = 5,
-	FI_OP_ATOMIC = 6,
-	FI_OP_FETCH_ATOMIC = 7,
-	FI_OP_COMPARE_ATOMIC = 8,
-	FI_OP_CNTR_SET = 9,
-	FI_OP_CNTR_ADD = 10,
+	FI_TRIGGER_THRESHOLD,		/* trigger.threshold: when cntr is at least threshold */
+	FI_TRIGGER_XPU,			/* trigger.xpu: when a device writes certain values; 1.x only */
 };
 
 struct fi_trigger_threshold {
@@ -37,6 +36,8 @@ struct fi_trigger_threshold {
 	size_t threshold;
 };
 
+/* What a device writes to start it, out: count elements of datatype to addr, one of them in val8 to val64, more in data
+ * (the caller's room). 1.x only, as the next. */
 struct fi_trigger_var {
 	enum fi_datatype datatype;
 	int count;
@@ -51,8 +52,8 @@ struct fi_trigger_var {
 };
 
 struct fi_trigger_xpu {
-	int count;
-	enum fi_hmem_iface iface;
+	int count;			/* in: room of var; out: how many there are, to be written in order */
+	enum fi_hmem_iface iface;	/* the device, as in struct fi_mr_attr */
 	union {
 		uint64_t reserved;
 		int cuda;
@@ -61,6 +62,43 @@ struct fi_trigger_xpu {
 	struct fi_trigger_var *var;
 };
 
+struct fi_triggered_context {
+	enum fi_trigger_event event_type;
+	union {
+		struct fi_trigger_threshold threshold;
+		struct fi_trigger_xpu xpu;
+		void *internal[3];
+	} trigger;
+};
+
+struct fi_triggered_context2 {
+	enum fi_trigger_event event_type;
+	union {
+		struct fi_trigger_threshold threshold;
+		struct fi_trigger_xpu xpu;
+		void *internal[7];
+	} trigger;
+};
+
+
+/*
+ * Deferred work
+ */
+enum fi_op_type {
+	FI_OP_RECV,			/* op.msg */
+	FI_OP_SEND,
+	FI_OP_TRECV,			/* op.tagged */
+	FI_OP_TSEND,
+	FI_OP_READ,			/* op.rma */
+	FI_OP_WRITE,
+	FI_OP_ATOMIC,			/* op.atomic */
+	FI_OP_FETCH_ATOMIC,		/* op.fetch_atomic */
+	FI_OP_COMPARE_ATOMIC,		/* op.compare_atomic */
+	FI_OP_CNTR_SET,			/* op.cntr */
+	FI_OP_CNTR_ADD,
+};
+
+/* The arguments of the call with flags of that operation. */
 struct fi_op_msg {
 	struct fid_ep *ep;
 	struct fi_msg msg;
@@ -105,30 +143,17 @@ struct fi_op_cntr {
 	uint64_t value;
 };
 
-struct fi_triggered_context {
-	enum fi_trigger_event event_type;
-	union {
-		struct fi_trigger_threshold threshold;
-		struct fi_trigger_xpu xpu;
-		void *internal[3];
-	} trigger;
-};
-
-struct fi_triggered_context2 {
-	enum fi_trigger_event event_type;
-	union {
-		struct fi_trigger_threshold threshold;
-		struct fi_trigger_xpu xpu;
-		void *internal[7];
-	} trigger;
-};
-
+/*
+ * Do op when triggering_cntr, successes and failures together, is at least threshold; then add one to completion_cntr.
+ * The endpoint's own queue and counters hear of it only with FI_COMPLETION. FI_CANCEL_WORK takes one back,
+ * FI_FLUSH_WORK all of the domain. -FI_ENOSYS from FI_QUEUE_WORK: not this operation.
+ */
 struct fi_deferred_work {
-	struct fi_context2 context;
+	struct fi_context2 context;	/* the provider's */
 	uint64_t threshold;
 	struct fid_cntr *triggering_cntr;
-	struct fid_cntr *completion_cntr;
-	enum fi_op_type op_type;
+	struct fid_cntr *completion_cntr;	/* NULL with FI_OP_CNTR_SET and FI_OP_CNTR_ADD */
+	enum fi_op_type op_type;	/* which member of op */
 	union {
 		struct fi_op_msg *msg;
 		struct fi_op_tagged *tagged;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A library with nothing in it but the types of the public headers, for abidiff.test: built once with the headers of the
- * distribution and once with ours, its debug information is all that abidiff needs to compare them. Everything is reached
- * from the parameters of one function. What providers alone share (fi_prov.h, fi_peer.h) has no promise of stability.
+ * A library with nothing in it but the types of the public headers, for abidiff.test: built once with the headers of
+ * the distribution and once with ours, its debug information is all that abidiff needs to compare them. Everything is
+ * reached from the parameters of one function. What providers alone share (fi_prov.h, fi_peer.h) has no promise of
+ * stability.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program of an older libfabric: compiled for each generation with the structs of its release, which declare
- * prints and the compiler takes by -include, and bound to the symbols of its day. Our headers play no part. Whatever it hands to the library ends where an
- * inaccessible page begins, so the library is caught when it reads or writes what came into a struct later.
+ * A program of an older libfabric: compiled for each generation with the structs of its release, which declare prints
+ * and the compiler takes by -include, and bound to the symbols of its day. Our headers play no part. Whatever it hands
+ * to the library ends where an inaccessible page begins, so the library is caught when it reads or writes what came
+ * into a struct later.
  *
  * Each case runs in a process of its own and is one line of TAP, without number or plan: generations.test adds those.
  * CALLER_PROV names the provider that cases with an endpoint use; the default is tcp.
@@ -291,7 +292,8 @@ static void open_fabric(struct objects *o)
 	int ret, cnt;
 
 	o->info = find(rdm_hints(), &cnt);
-	/* Member by member: what is padding in the first layout keeps its pattern, and is not to be taken for a version. */
+	/* Member by member: what is padding in the first layout keeps its pattern, and is not to be taken for a
+	 * version. */
 	attr->fabric = NULL;
 	attr->name = o->info->fabric_attr->name;
 	attr->prov_name = o->info->fabric_attr->prov_name;
