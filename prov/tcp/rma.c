@@ -30,7 +30,8 @@ static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint
 				    iov + used, &slots, &mr);
 		if (ret) {
 			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64
-				 " with key 0x%" PRIx64 ": %s\n", access == FI_REMOTE_READ ? "read" : "write", rma[i].len, rma[i].addr, rma[i].key,
+				 " with key 0x%" PRIx64 ": %s\n", access == FI_REMOTE_READ ? "read" : "write",
+				 rma[i].len, rma[i].addr, rma[i].key,
 				 fi_strerror(-ret));
 			return ret;
 		}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer that sends rubbish. A plain socket plays the peer of a tcp RDM endpoint: it shakes hands as upstream does,
+ * or announces our extension, and then breaks a rule. After each, that connection is closed (or the one access
+ * refused), every operation of ours has its one completion, and a good peer can still talk to the endpoint.
+ *
+ * One thread: the test reads its CQ, which makes the progress, and looks at the raw socket in between.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <cmocka.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include "tcp/wire.h"
+
+#define DEADLINE_MS	20000
+
+struct victim {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	struct fid_mr *mr;
+	struct sockaddr_in addr;
+	uint8_t memory[4096];
+};
+
+#define OK(call) assert_int_equal(call, 0)
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+static void victim_open(struct victim *v)
+{
+	struct fi_info *hints = fi_allocinfo();
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	size_t len = sizeof(v->addr);
+
+	memset(v, 0, sizeof(*v));
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &v->info));
+	fi_freeinfo(hints);
+	OK(fi_fabric(v->info->fabric_attr, &v->fabric, NULL));
+	OK(fi_domain(v->fabric, v->info, &v->domain, NULL));
+	OK(fi_cq_open(v->domain, &cq_attr, &v->cq, NULL));
+	OK(fi_av_open(v->domain, &av_attr, &v->av, NULL));
+	OK(fi_endpoint(v->domain, v->info, &v->ep, NULL));
+	OK(fi_ep_bind(v->ep, &v->cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_ep_bind(v->ep, &v->av->fid, 0));
+	OK(fi_enable(v->ep));
+	OK(fi_mr_reg(v->domain, v->memory, sizeof(v->memory), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &v->mr, NULL));
+	OK(fi_getname(&v->ep->fid, &v->addr, &len));
+}
+
+static void victim_close(struct victim *v)
+{
+	OK(fi_close(&v->mr->fid));
+	OK(fi_close(&v->ep->fid));
+	OK(fi_close(&v->av->fid));
+	OK(fi_close(&v->cq->fid));
+	OK(fi_close(&v->domain->fid));
+	OK(fi_close(&v->fabric->fid));
+	fi_freeinfo(v->info);
+}
+
+static void progress(struct victim *v)
+{
+	assert_int_equal(fi_cq_read(v->cq, NULL, 0), -FI_EAGAIN);
+}
+
+/* ---- the raw peer ---- */
+
+static int raw_connect(struct victim *v)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	OK(connect(fd, (struct sockaddr *) &v->addr, sizeof(v->addr)));
+	return fd;
+}
+
+static void raw_send(int fd, const void *buf, size_t len)
+{
+	/* the victim may have hung up already: that is for raw_closed() to see */
+	(void) !send(fd, buf, len, MSG_NOSIGNAL);
+}
+
+/* Wait for bytes while the victim makes progress: how many came, 0 at the end of the stream. */
+static ssize_t raw_recv(struct victim *v, int fd, void *buf, size_t len)
+{
+	uint64_t end = now_ms() + DEADLINE_MS;
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	while (now_ms() < end) {
+		fi_cq_read(v->cq, NULL, 0);
+		if (poll(&pfd, 1, 0) > 0) {
+			ssize_t n = recv(fd, buf, len, 0);
+
+			return n < 0 ? 0 : n;
+		}
+	}
+	fail_msg("the endpoint neither answered nor closed the connection within %d ms", DEADLINE_MS);
+	return -1;
+}
+
+static void raw_recv_all(struct victim *v, int fd, void *buf, size_t len)
+{
+	for (size_t have = 0; have < len; ) {
+		ssize_t n = raw_recv(v, fd, (uint8_t *) buf + have, len - have);
+
+		assert_true(n > 0);
+		have += n;
+	}
+}
+
+/* The victim closes the connection; what it sends before is of no interest. */
+static void raw_closed(struct victim *v, int fd)
+{
+	uint8_t buf[256];
+
+	while (raw_recv(v, fd, buf, sizeof(buf)) > 0)
+		;
+	close(fd);
+}
+
+struct hello {
+	struct tcp_cm_hdr hdr;
+	struct tcp_rdm_cm rdm;
+};
+
+static struct hello hello_make(bool ext)
+{
+	struct hello hello = {
+		.hdr = {
+			.version = TCP_CM_VERSION, .type = TCP_CM_CONNREQ,
+			.seg_size = htons(sizeof(struct tcp_rdm_cm)), .conn_data = TCP_CM_CONN_DATA,
+		},
+		.rdm = { .port = htons(9), .pid = htonl(1) },
+	};
+
+	if (ext) {
+		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE);
+		hello.hdr.incarnation = 0x0123456789abcdef;
+		hello.hdr.eager_max = htonl(4096);
+		hello.hdr.credit = htonl(65536);
+	}
+	return hello;
+}
+
+/* Connect and shake hands; the victim has taken us for a peer when this returns. */
+static int raw_peer(struct victim *v, bool ext)
+{
+	struct hello hello = hello_make(ext), answer;
+	int fd = raw_connect(v);
+
+	raw_send(fd, &hello, sizeof(hello));
+	raw_recv_all(v, fd, &answer, sizeof(answer));
+	assert_int_equal(answer.hdr.version, TCP_CM_VERSION);
+	assert_int_equal(answer.hdr.type, TCP_CM_CONNRESP);
+	assert_int_equal(ntohl(answer.hdr.ext) & TCP_EXT_MAGIC_MASK, TCP_EXT_MAGIC);
+	return fd;
+}
+
+/* A good peer can still reach the endpoint: an upstream-like untagged message arrives. */
+static void still_works(struct victim *v)
+{
+	struct {
+		struct tcp_hdr hdr;
+		char text[8];
+	} frame = { .hdr = { .version = 3, .op = TCP_WIRE_MSG, .hdr_size = 16, .size = 24 }, .text = "hello!!" };
+	struct fi_cq_tagged_entry entry;
+	char buf[8] = "";
+	uint64_t end = now_ms() + DEADLINE_MS;
+	int fd = raw_peer(v, false);
+	ssize_t ret;
+
+	OK(fi_recv(v->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf));
+	raw_send(fd, &frame, sizeof(frame));
+	while ((ret = fi_cq_read(v->cq, &entry, 1)) == -FI_EAGAIN)
+		assert_true(now_ms() < end);
+	assert_int_equal(ret, 1);
+	assert_ptr_equal(entry.op_context, buf);
+	assert_string_equal(buf, "hello!!");
+	close(fd);
+}
+
+/* ---- handshake ---- */
+
+static const struct bad_hello {
+	const char *what;
+	size_t len;			/* bytes sent, then the peer waits for the hang-up */
+	uint8_t pos, value;		/* byte replaced in a good hello */
+} bad_hello[] = {
+	{ "version of the handshake", 40, 0, 4 },
+	{ "version 0", 40, 0, 0 },
+	{ "type that nobody opens with", 40, 1, TCP_CM_CONNRESP },
+	{ "type unknown", 40, 1, 77 },
+	{ "more private data than is allowed", 40, 2, 0xff },
+};
+
+static void handshake_garbage_is_hung_up_on(void **state)
+{
+	struct victim v;
+
+	(void) state;
+	victim_open(&v);
+	for (size_t i = 0; i < sizeof(bad_hello) / sizeof(*bad_hello); i++) {
+		struct hello hello = hello_make(false);
+		int fd = raw_connect(&v);
+
+		((uint8_t *) &hello)[bad_hello[i].pos] = bad_hello[i].value;
+		raw_send(fd, &hello, bad_hello[i].len);
+		raw_closed(&v, fd);
+	}
+	still_works(&v);
+	victim_close(&v);
+}
+
+static void handshake_byte_by_byte_is_accepted(void **state)
+{
+	struct hello hello = hello_make(true), answer;
+	struct victim v;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_connect(&v);
+	for (size_t i = 0; i < sizeof(hello); i++) {
+		raw_send(fd, (uint8_t *) &hello + i, 1);
+		progress(&v);
+	}
+	raw_recv_all(&v, fd, &answer, sizeof(answer));
+	assert_int_equal(answer.hdr.type, TCP_CM_CONNRESP);
+	close(fd);
+	victim_close(&v);
+}
+
+static void peer_vanishes_at_each_byte_of_the_handshake(void **state)
+{
+	struct hello hello = hello_make(true);
+	struct victim v;
+
+	(void) state;
+	victim_open(&v);
+	for (size_t len = 0; len <= sizeof(hello); len++) {
+		int fd = raw_connect(&v);
+
+		raw_send(fd, &hello, len);
+		progress(&v);
+		close(fd);
+		progress(&v);
+	}
+	still_works(&v);
+	victim_close(&v);
+}
+
+/* ---- frames ---- */
+
+#define HDR(...) .hdr = { .version = 3, __VA_ARGS__ }
+
+static const struct bad_frame {
+	const char *what;
+	bool ext;			/* announced our extension before */
+	struct tcp_hdr hdr;
+	uint64_t words[13];		/* behind the base header; 32-bit pairs are written low half first */
+	size_t len;			/* bytes sent in all */
+} bad_frames[] = {
+	{ "type unknown", false, HDR(.op = 8, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "type 255", true, HDR(.op = 255, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "upstream's announcement, never negotiated", false, HDR(.op = TCP_WIRE_TAG_RTS, .op_data = 1, .hdr_size = 32,
+	  .size = 32), .len = 32 },
+	{ "upstream's go-ahead", false, HDR(.op = TCP_WIRE_CTS, .op_data = 1, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "upstream's data", false, HDR(.op = TCP_WIRE_DATA, .op_data = 1, .hdr_size = 16, .size = 20), .len = 20 },
+	{ "our frames not announced", false, HDR(.op = TCP_WIRE_CREDIT, .hdr_size = 24, .size = 24), .len = 24 },
+	{ "header shorter than the base", false, HDR(.op = TCP_WIRE_MSG, .hdr_size = 15, .size = 16), .len = 16 },
+	{ "header of length 0", false, HDR(.op = TCP_WIRE_MSG, .hdr_size = 0, .size = 16), .len = 16 },
+	{ "header longer than any", false, HDR(.op = TCP_WIRE_MSG, .hdr_size = 255, .size = 300), .len = 120 },
+	{ "tag missing", false, HDR(.op = TCP_WIRE_TAG, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "CQ data missing", false, HDR(.op = TCP_WIRE_MSG, .flags = 1, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "size less than the header", false, HDR(.op = TCP_WIRE_TAG, .hdr_size = 24, .size = 23), .len = 24 },
+	{ "size 0", false, HDR(.op = TCP_WIRE_MSG, .hdr_size = 16, .size = 0), .len = 16 },
+	{ "size of all ones", false, HDR(.op = TCP_WIRE_MSG, .hdr_size = 16, .size = UINT64_MAX), .len = 16 },
+	{ "size of half the address space", false, HDR(.op = TCP_WIRE_TAG, .hdr_size = 24, .size = 1ULL << 63), .len = 24 },
+	{ "acknowledgement of nothing", false, HDR(.op = TCP_WIRE_MSG, .op_data = 2, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "acknowledgement with a payload", false, HDR(.op = TCP_WIRE_MSG, .op_data = 2, .hdr_size = 16, .size = 24),
+	  .len = 24 },
+	{ "write to no target", false, HDR(.op = TCP_WIRE_WRITE, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "write to five targets", false, HDR(.op = TCP_WIRE_WRITE, .rma_iov_cnt = 5, .hdr_size = 16 + 96, .size = 112),
+	  .len = 112 },
+	{ "write to 255 targets", true, HDR(.op = TCP_WIRE_WRITE, .rma_iov_cnt = 255, .hdr_size = 40, .size = 40), .len = 40 },
+	{ "write longer than its target", true, HDR(.op = TCP_WIRE_WRITE, .rma_iov_cnt = 1, .hdr_size = 40, .size = 48),
+	  { 0, 4, 0 }, .len = 48 },
+	{ "write with lengths that wrap", true, HDR(.op = TCP_WIRE_WRITE, .rma_iov_cnt = 2, .hdr_size = 64, .size = 64),
+	  { 0, UINT64_MAX, 0, 0, 1, 0 }, .len = 64 },
+	{ "write with an unknown key, no extension", false, HDR(.op = TCP_WIRE_WRITE, .rma_iov_cnt = 1, .hdr_size = 40,
+	  .size = 48), { 0, 8, 0xdead }, .len = 48 },
+	{ "read of nothing known, no extension", false, HDR(.op = TCP_WIRE_READ_REQ, .rma_iov_cnt = 1, .hdr_size = 40,
+	  .size = 40), { 0, 8, 0xdead }, .len = 40 },
+	{ "read request with a payload", true, HDR(.op = TCP_WIRE_READ_REQ, .rma_iov_cnt = 1, .hdr_size = 40, .size = 48),
+	  .len = 48 },
+	{ "answer to no read", false, HDR(.op = TCP_WIRE_READ_RSP, .hdr_size = 16, .size = 24), .len = 24 },
+	{ "refusal of no read", true, HDR(.op = TCP_WIRE_READ_ERR, .hdr_size = 24, .size = 24), { 13 }, .len = 24 },
+	{ "four billion acknowledgements", true, HDR(.op = TCP_WIRE_ACK, .hdr_size = 24, .size = 24), { UINT32_MAX },
+	  .len = 24 },
+	{ "more credit than it promised", true, HDR(.op = TCP_WIRE_CREDIT, .hdr_size = 24, .size = 24), { 1 << 20 },
+	  .len = 24 },
+	{ "credit that wraps", true, HDR(.op = TCP_WIRE_CREDIT, .hdr_size = 24, .size = 24), { UINT64_MAX }, .len = 24 },
+	{ "go-ahead for nothing", true, HDR(.op = TCP_WIRE_XCTS, .hdr_size = 32, .size = 32), { 7, 8 }, .len = 32 },
+	{ "go-ahead with an id of all ones", true, HDR(.op = TCP_WIRE_XCTS, .hdr_size = 32, .size = 32),
+	  { UINT64_MAX, 8 }, .len = 32 },
+	{ "data nobody asked for", true, HDR(.op = TCP_WIRE_XDATA, .hdr_size = 24, .size = 32), { 3, 0 }, .len = 32 },
+	{ "announcement of more than can be", true, HDR(.op = TCP_WIRE_XRTS, .op_data = 1, .hdr_size = 40, .size = 40),
+	  { 1, UINT64_MAX, 1 }, .len = 40 },
+	{ "unexpected message beyond its credit", true, HDR(.op = TCP_WIRE_MSG, .hdr_size = 16, .size = 16 + (1 << 30)),
+	  .len = 16 },
+};
+
+static void frame_that_breaks_a_rule_ends_its_connection_only(void **state)
+{
+	struct victim v;
+
+	(void) state;
+	victim_open(&v);
+	for (size_t i = 0; i < sizeof(bad_frames) / sizeof(*bad_frames); i++) {
+		const struct bad_frame *bad = &bad_frames[i];
+		uint8_t frame[128];
+		int fd = raw_peer(&v, bad->ext);
+
+		print_message("# %s\n", bad->what);
+		memcpy(frame, &bad->hdr, 16);
+		memcpy(frame + 16, bad->words, sizeof(bad->words));
+		raw_send(fd, frame, bad->len);
+		raw_closed(&v, fd);
+	}
+	still_works(&v);
+	victim_close(&v);
+}
+
+/* The peer speaks our extension: a wrong key is refused, and the stream goes on. */
+static void wrong_key_is_refused_and_the_stream_goes_on(void **state)
+{
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_rma_iov rma;
+		uint64_t payload;
+	} write = { HDR(.op = TCP_WIRE_WRITE, .flags = TCP_FLAG_DELIVERY, .rma_iov_cnt = 1, .hdr_size = 40, .size = 48) };
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_ack ack;
+	} answer;
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_read_err err;
+	} refused;
+	struct victim v;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_peer(&v, true);
+
+	write.rma = (struct tcp_rma_iov) { (uintptr_t) v.memory, 8, fi_mr_key(v.mr) + 1 };
+	raw_send(fd, &write, sizeof(write));
+	raw_recv_all(&v, fd, &answer, sizeof(answer));
+	assert_int_equal(answer.hdr.op, TCP_WIRE_ACK);
+	assert_int_equal(answer.ack.cnt, 0);
+	assert_int_not_equal(answer.ack.err, 0);
+
+	/* one byte past the end */
+	write.rma = (struct tcp_rma_iov) { (uintptr_t) v.memory + sizeof(v.memory) - 7, 8, fi_mr_key(v.mr) };
+	raw_send(fd, &write, sizeof(write));
+	raw_recv_all(&v, fd, &answer, sizeof(answer));
+	assert_int_not_equal(answer.ack.err, 0);
+
+	write.hdr.op = TCP_WIRE_READ_REQ;
+	write.hdr.flags = 0;
+	write.hdr.size = 40;
+	raw_send(fd, &write, 40);
+	raw_recv_all(&v, fd, &refused, sizeof(refused));
+	assert_int_equal(refused.hdr.op, TCP_WIRE_READ_ERR);
+
+	write.hdr.op = TCP_WIRE_WRITE;
+	write.hdr.flags = TCP_FLAG_DELIVERY;
+	write.hdr.size = 48;
+	write.payload = 0x1122334455667788;
+	write.rma.addr = (uintptr_t) v.memory;
+	raw_send(fd, &write, sizeof(write));
+	raw_recv_all(&v, fd, &answer, sizeof(answer));
+	assert_int_equal(answer.ack.cnt, 1);
+	assert_int_equal(answer.ack.err, 0);
+	assert_memory_equal(v.memory, &write.payload, 8);
+	close(fd);
+	victim_close(&v);
+}
+
+/* The peer goes in the middle of a message that a receive has already taken: that receive ends in error, once. */
+static void peer_vanishes_in_the_middle_of_a_message(void **state)
+{
+	struct tcp_hdr hdr = { .version = 3, .op = TCP_WIRE_MSG, .hdr_size = 16, .size = 16 + 100 };
+	struct fi_cq_err_entry err = { 0 };
+	uint64_t end = now_ms() + DEADLINE_MS;
+	struct fi_cq_tagged_entry entry;
+	uint8_t buf[100], half[66] = { 0 };
+	struct victim v;
+	ssize_t ret;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_peer(&v, false);
+	OK(fi_recv(v.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf));
+	memcpy(half, &hdr, sizeof(hdr));
+	raw_send(fd, half, sizeof(half));
+	for (int i = 0; i < 100; i++)
+		progress(&v);
+	close(fd);
+	while ((ret = fi_cq_read(v.cq, &entry, 1)) == -FI_EAGAIN)
+		assert_true(now_ms() < end);
+	assert_int_equal(ret, -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(v.cq, &err, 0), 1);
+	assert_ptr_equal(err.op_context, buf);
+	assert_int_equal(err.err, FI_ECONNRESET);
+	progress(&v);
+	still_works(&v);
+	victim_close(&v);
+}
+
+/* ---- chance ---- */
+
+static uint32_t lcg(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
+/* Frames whose fields are drawn by chance, a good many near what is right. Same every run. */
+static void random_frames_do_no_harm(void **state)
+{
+	static const uint8_t ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 32, 33, 34, 35, 36, 37, 38, 200 };
+	static const uint8_t sizes[] = { 16, 16, 24, 24, 32, 40, 48, 64, 112, 120, 0, 8, 121, 255 };
+	struct victim v;
+	uint32_t seed = 12345;
+
+	(void) state;
+	victim_open(&v);
+	for (int i = 0; i < 400; i++) {
+		int fd = raw_peer(&v, lcg(&seed) % 4);
+
+		for (int f = 0; f < 8; f++) {
+			uint8_t frame[512];
+			struct tcp_hdr hdr = {
+				.version = 3, .op = ops[lcg(&seed) % sizeof(ops)], .flags = lcg(&seed) % 3 ? 0 : lcg(&seed) % 16,
+				.op_data = lcg(&seed) % 3, .rma_iov_cnt = lcg(&seed) % 3 ? lcg(&seed) % 2 : lcg(&seed) % 7,
+				.hdr_size = sizes[lcg(&seed) % sizeof(sizes)],
+			};
+
+			for (size_t b = 0; b < sizeof(frame); b++)
+				frame[b] = lcg(&seed) % 4 ? 0 : lcg(&seed);
+			hdr.size = lcg(&seed) % 8 ? (uint64_t) hdr.hdr_size + lcg(&seed) % 256 : lcg(&seed);
+			memcpy(frame, &hdr, sizeof(hdr));
+			raw_send(fd, frame, hdr.size < sizeof(frame) ? hdr.size : sizeof(frame));
+			fi_cq_read(v.cq, NULL, 0);
+		}
+		close(fd);
+	}
+	for (int i = 0; i < 1000; i++)
+		fi_cq_read(v.cq, NULL, 0);
+	victim_close(&v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(handshake_garbage_is_hung_up_on),
+		cmocka_unit_test(handshake_byte_by_byte_is_accepted),
+		cmocka_unit_test(peer_vanishes_at_each_byte_of_the_handshake),
+		cmocka_unit_test(frame_that_breaks_a_rule_ends_its_connection_only),
+		cmocka_unit_test(wrong_key_is_refused_and_the_stream_goes_on),
+		cmocka_unit_test(peer_vanishes_in_the_middle_of_a_message),
+		cmocka_unit_test(random_frames_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
