@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The n-th allocation fails, and the n-th call on a descriptor fails, for every n that a short life of two endpoints has: open,
+ * connect, send, tagged send, a message too long to go unasked, write, read, close. Whatever comes of it: each operation that was
+ * accepted has exactly one completion, nothing hangs, every close returns 0, no descriptor is left (and under AddressSanitizer no
+ * memory).
+ *
+ * One thread. malloc and its kin are replaced in this program; calls on descriptors through fab_sock.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <cmocka.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include "base/sock.h"
+
+#define DEADLINE_MS	20000
+#define LONG_LEN	(256 * 1024)
+
+/* ---- what fails ---- */
+
+static long alloc_until, sock_until;	/* calls until the one that fails; 0: none does */
+static bool failed;			/* one did */
+
+static bool fail_now(long *until)
+{
+	if (!*until || --*until)
+		return false;
+	failed = true;
+	return true;
+}
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t cnt, size_t size);
+extern void *__libc_realloc(void *ptr, size_t size);
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void *malloc(size_t size)
+{
+	return fail_now(&alloc_until) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t cnt, size_t size)
+{
+	return fail_now(&alloc_until) ? NULL : __libc_calloc(cnt, size);
+}
+
+void *realloc(void *ptr, size_t size)
+{
+	return fail_now(&alloc_until) ? NULL : __libc_realloc(ptr, size);
+}
+#define CAN_FAIL_ALLOC true
+#else
+#define CAN_FAIL_ALLOC false
+#endif
+
+/* One wrapper a call: fails as the real one could, else passes on. */
+#define FAILING(name, err, ret_type, params, args)						\
+static ret_type fail_##name params								\
+{												\
+	if (fail_now(&sock_until)) {								\
+		errno = err;									\
+		return -1;									\
+	}											\
+	return fab_sock_libc.name args;								\
+}
+
+FAILING(socket, EMFILE, int, (int family, int type, int protocol), (family, type, protocol))
+FAILING(bind, EADDRINUSE, int, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len))
+FAILING(listen, EADDRINUSE, int, (int fd, int backlog), (fd, backlog))
+FAILING(accept4, EMFILE, int, (int fd, struct sockaddr *addr, socklen_t *len, int flags), (fd, addr, len, flags))
+FAILING(connect, ECONNREFUSED, int, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len))
+FAILING(getsockname, ENOBUFS, int, (int fd, struct sockaddr *addr, socklen_t *len), (fd, addr, len))
+FAILING(getpeername, ENOTCONN, int, (int fd, struct sockaddr *addr, socklen_t *len), (fd, addr, len))
+FAILING(setsockopt, ENOPROTOOPT, int, (int fd, int level, int name, const void *value, socklen_t len),
+	(fd, level, name, value, len))
+FAILING(getsockopt, ENOBUFS, int, (int fd, int level, int name, void *value, socklen_t *len),
+	(fd, level, name, value, len))
+FAILING(send, ECONNRESET, ssize_t, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags))
+FAILING(sendmsg, ENOBUFS, ssize_t, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags))
+FAILING(recv, ECONNRESET, ssize_t, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags))
+FAILING(recvmsg, ETIMEDOUT, ssize_t, (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
+FAILING(epoll_create1, EMFILE, int, (int flags), (flags))
+FAILING(eventfd, EMFILE, int, (unsigned int value, int flags), (value, flags))
+
+static int fail_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	/* the kernel never refuses to forget or to change what it has */
+	if (op == EPOLL_CTL_ADD && fail_now(&sock_until)) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return fab_sock_libc.epoll_ctl(epfd, op, fd, event);
+}
+
+static void sock_install(void)
+{
+	static struct fab_sock_ops ops;
+
+	ops = fab_sock_libc;
+	ops.socket = fail_socket;
+	ops.bind = fail_bind;
+	ops.listen = fail_listen;
+	ops.accept4 = fail_accept4;
+	ops.connect = fail_connect;
+	ops.getsockname = fail_getsockname;
+	ops.getpeername = fail_getpeername;
+	ops.setsockopt = fail_setsockopt;
+	ops.getsockopt = fail_getsockopt;
+	ops.send = fail_send;
+	ops.sendmsg = fail_sendmsg;
+	ops.recv = fail_recv;
+	ops.recvmsg = fail_recvmsg;
+	ops.epoll_create1 = fail_epoll_create1;
+	ops.epoll_ctl = fail_epoll_ctl;
+	ops.eventfd = fail_eventfd;
+	fab_sock = &ops;
+}
+
+/* ---- a short life ---- */
+
+enum { OP_SEND, OP_TSEND, OP_LONG, OP_WRITE, OP_READ, OP_RECV, OP_TRECV, OP_LRECV, OP_CNT };
+
+struct op {
+	bool posted;
+	int done;			/* completions, good or bad */
+};
+
+struct side {
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	struct fid_mr *mr;
+	struct fi_info *info;
+	uint8_t *memory;		/* static: LONG_LEN bytes */
+};
+
+static struct op ops[OP_CNT];
+static uint8_t memory[2][LONG_LEN];
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+static void count(void *context)
+{
+	struct op *op = context;
+
+	assert_true(op >= ops && op < ops + OP_CNT);
+	assert_true(op->posted);
+	op->done++;
+}
+
+/* Read whatever one CQ has. */
+static void drain(struct fid_cq *cq)
+{
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	while (cq && (ret = fi_cq_read(cq, &entry, 1)) != -FI_EAGAIN) {
+		struct fi_cq_err_entry err = { 0 };
+
+		if (ret == 1) {
+			count(entry.op_context);
+			continue;
+		}
+		assert_int_equal(ret, -FI_EAVAIL);
+		if (fi_cq_readerr(cq, &err, 0) == 1)
+			count(err.op_context);
+	}
+}
+
+/* Make progress on both sides until done() or nothing more is to be hoped for. */
+static void run(struct side *s, struct op *op)
+{
+	uint64_t end = now_ms() + 1000;
+
+	while (op->posted && !op->done && (!failed || now_ms() < end)) {
+		drain(s[0].cq);
+		drain(s[1].cq);
+		if (!failed && now_ms() > end + DEADLINE_MS)
+			fail_msg("operation %d hangs though nothing failed", (int) (op - ops));
+		if (failed && op >= &ops[OP_RECV])
+			end = 0;	/* a receive may rightly wait for ever once its message is lost */
+	}
+}
+
+/* Post until the queue takes it; an error is an answer too. */
+#define POST(op, call) do {								\
+	ssize_t post_ret;								\
+	uint64_t post_end = now_ms() + 1000;						\
+											\
+	while ((post_ret = (call)) == -FI_EAGAIN && now_ms() < post_end) {		\
+		drain(s[0].cq);								\
+		drain(s[1].cq);								\
+	}										\
+	ops[op].posted = !post_ret;							\
+} while (0)
+
+static int side_open(struct side *s, struct fid_fabric *fabric, const struct fi_info *info)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	int ret;
+
+	s->info = fi_dupinfo(info);
+	if (!s->info)
+		return -FI_ENOMEM;
+	if ((ret = fi_domain(fabric, s->info, &s->domain, NULL)) ||
+	    (ret = fi_cq_open(s->domain, &cq_attr, &s->cq, NULL)) ||
+	    (ret = fi_av_open(s->domain, &av_attr, &s->av, NULL)) ||
+	    (ret = fi_endpoint(s->domain, s->info, &s->ep, NULL)) ||
+	    (ret = fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV)) ||
+	    (ret = fi_ep_bind(s->ep, &s->av->fid, 0)) ||
+	    (ret = fi_enable(s->ep)))
+		return ret;
+	return fi_mr_reg(s->domain, s->memory, LONG_LEN, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &s->mr, NULL);
+}
+
+static void side_close(struct side *s)
+{
+	if (s->mr)
+		assert_int_equal(fi_close(&s->mr->fid), 0);
+	if (s->ep)
+		assert_int_equal(fi_close(&s->ep->fid), 0);
+	drain(s->cq);
+	if (s->av)
+		assert_int_equal(fi_close(&s->av->fid), 0);
+	if (s->cq)
+		assert_int_equal(fi_close(&s->cq->fid), 0);
+	if (s->domain)
+		assert_int_equal(fi_close(&s->domain->fid), 0);
+	fi_freeinfo(s->info);
+}
+
+static void transfer(struct side *s)
+{
+	uint8_t name[64];
+	size_t len = sizeof(name);
+	fi_addr_t to;
+
+	if (fi_getname(&s[1].ep->fid, name, &len) || fi_av_insert(s[0].av, name, 1, &to, 0, NULL) != 1)
+		return;
+	POST(OP_RECV, fi_recv(s[1].ep, s[1].memory, 64, NULL, FI_ADDR_UNSPEC, &ops[OP_RECV]));
+	POST(OP_SEND, fi_send(s[0].ep, s[0].memory, 64, NULL, to, &ops[OP_SEND]));
+	run(s, &ops[OP_SEND]);
+	run(s, &ops[OP_RECV]);
+	/* unexpected first */
+	POST(OP_TSEND, fi_tsend(s[0].ep, s[0].memory, 1000, NULL, to, 5, &ops[OP_TSEND]));
+	run(s, &ops[OP_TSEND]);
+	POST(OP_TRECV, fi_trecv(s[1].ep, s[1].memory, 1000, NULL, FI_ADDR_UNSPEC, 5, 0, &ops[OP_TRECV]));
+	run(s, &ops[OP_TRECV]);
+	POST(OP_LRECV, fi_trecv(s[1].ep, s[1].memory, LONG_LEN, NULL, FI_ADDR_UNSPEC, 6, 0, &ops[OP_LRECV]));
+	POST(OP_LONG, fi_tsend(s[0].ep, s[0].memory, LONG_LEN, NULL, to, 6, &ops[OP_LONG]));
+	run(s, &ops[OP_LONG]);
+	run(s, &ops[OP_LRECV]);
+	POST(OP_WRITE, fi_write(s[0].ep, s[0].memory, 512, NULL, to, 0, 7, &ops[OP_WRITE]));
+	run(s, &ops[OP_WRITE]);
+	POST(OP_READ, fi_read(s[0].ep, s[0].memory, 512, NULL, to, 0, 7, &ops[OP_READ]));
+	run(s, &ops[OP_READ]);
+}
+
+/* One life. The answer of fi_getinfo is made beforehand: it has its own tests. */
+static void life(const struct fi_info *info)
+{
+	struct side s[2] = { { .memory = memory[0] }, { .memory = memory[1] } };
+	struct fid_fabric *fabric = NULL;
+
+	memset(ops, 0, sizeof(ops));
+	if (fi_fabric(info->fabric_attr, &fabric, NULL))
+		return;
+	if (!side_open(&s[0], fabric, info) && !side_open(&s[1], fabric, info))
+		transfer(s);
+	side_close(&s[0]);
+	side_close(&s[1]);
+	assert_int_equal(fi_close(&fabric->fid), 0);
+	for (int i = 0; i < OP_CNT; i++) {
+		if (ops[i].posted && ops[i].done != 1)
+			fail_msg("operation %d was accepted and has %d completions", i, ops[i].done);
+	}
+}
+
+static struct fi_info *info_get(void)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	hints->fabric_attr->prov_name = strdup("tcp");
+	assert_int_equal(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info), 0);
+	fi_freeinfo(hints);
+	return info;
+}
+
+static int fd_cnt(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int cnt = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt;
+}
+
+/* Fail the first, the second ... until a life sees none fail. */
+static void sweep(long *until)
+{
+	struct fi_info *info = info_get();
+	int fds;
+	long n;
+
+	sock_install();
+	life(info);			/* whatever is made once for the process */
+	for (int i = 0; i < OP_CNT; i++)
+		assert_int_equal(ops[i].done, 1);
+	fds = fd_cnt();
+	for (n = 1; ; n++) {
+		failed = false;
+		*until = n;
+		life(info);
+		*until = 0;
+		assert_int_equal(fd_cnt(), fds);
+		if (!failed)
+			break;
+	}
+	failed = false;
+	print_message("# %ld calls, each failed once\n", n - 1);
+	assert_true(n > 10);
+	fab_sock = &fab_sock_libc;
+	fi_freeinfo(info);
+}
+
+static void nth_allocation_fails(void **state)
+{
+	(void) state;
+	if (!CAN_FAIL_ALLOC)
+		skip();
+	sweep(&alloc_until);
+}
+
+static void nth_call_on_a_descriptor_fails(void **state)
+{
+	(void) state;
+	sweep(&sock_until);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nth_allocation_fails),
+		cmocka_unit_test(nth_call_on_a_descriptor_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
