@@ -15,19 +15,18 @@
 
 #define RSP_MAX		TCP_IDMAP_MAX	/* read responses queued for one peer: more is an attack */
 
-/* Verify cnt regions for access, pieces into iov (TCP_IOV_LIMIT slots). 0 or -FI_E*. */
+/* Verify cnt regions for access: which they are into mr, their pieces into iov (TCP_IOV_LIMIT slots). 0 or -FI_E*. */
 static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_t cnt, uint64_t access,
-		      struct iovec *iov, uint32_t *iov_cnt)
+		      struct fab_mr **mr, struct iovec *iov, uint32_t *iov_cnt)
 {
 	uint32_t used = 0;
 
 	for (uint32_t i = 0; i < cnt; i++) {
 		uint32_t slots = TCP_IOV_LIMIT - used;
-		struct fab_mr *mr;
 		int ret;
 
 		ret = fab_mr_verify(&conn->ep->base.domain->mr_map, rma[i].key, rma[i].addr, rma[i].len, access,
-				    iov + used, &slots, &mr);
+				    iov + used, &slots, &mr[i]);
 		if (ret) {
 			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64
 				 " with key 0x%" PRIx64 ": %s\n", access == FI_REMOTE_READ ? "read" : "write",
@@ -76,6 +75,8 @@ static void write_done(struct tcp_conn *conn)
 		return;
 	}
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.rx_cq);
+	for (uint32_t i = 0; i < hdr->rma_iov_cnt; i++)
+		fab_mr_count(conn->rx.mr[i], conn->ep->base.progress, comp.len);
 	tcp_rx_delivered(conn);
 }
 
@@ -92,7 +93,7 @@ void tcp_rma_write(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "write of another length than its targets");
 		return;
 	}
-	ret = rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, iov, &cnt);
+	ret = rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, rx->mr, iov, &cnt);
 	rx->refuse = -ret;
 	if (ret) {
 		tcp_rx_expect(conn, 0, len, write_done);
@@ -113,10 +114,11 @@ static struct tcp_rma_iov *rsp_regions(struct tcp_tx *tx)
 
 static int rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
 {
+	struct fab_mr *mr[TCP_RMA_IOV_MAX];
 	uint32_t cnt;
 	int ret;
 
-	ret = rma_verify(conn, rsp_regions(tx), tx->id, FI_REMOTE_READ, tx->iov, &cnt);
+	ret = rma_verify(conn, rsp_regions(tx), tx->id, FI_REMOTE_READ, mr, tx->iov, &cnt);
 	if (ret)
 		return ret;
 	tx->iov_cnt = cnt;
