@@ -7,6 +7,7 @@
  */
 #include "tcp/stream.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include "tcp/tcp.h"

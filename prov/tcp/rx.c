@@ -303,7 +303,7 @@ void tcp_rx_tell(struct tcp_conn *conn)
 bool tcp_rx_poll(struct fab_source *src)
 {
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
-	uint8_t *staging = tcp_staging(&src->progress->staging);
+	uint8_t *staging = fab_progress_staging(src->progress);
 	size_t staged;
 	ssize_t n;
 

@@ -6,17 +6,8 @@
 #ifndef TCP_STREAM_H
 #define TCP_STREAM_H
 
-#include <stdlib.h>
 #include "tcp/conn.h"
 #include "tcp/ep.h"
-
-/* An engine's staging buffer, made when it is first needed; the engine frees it. NULL: no memory. */
-static inline uint8_t *tcp_staging(uint8_t **staging)
-{
-	if (!*staging)
-		*staging = malloc(FAB_STAGING_LEN);
-	return *staging;
-}
 
 /*
  * A message on its way in that is not simply flowing into a posted receive: unexpected, or announced. Lives from its

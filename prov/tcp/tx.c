@@ -261,7 +261,7 @@ void tcp_tx_flush(struct tcp_conn *conn)
 		ssize_t n;
 
 		batch.iov_cnt = batch.copied = batch.len = 0;
-		batch.staging = tcp_staging(&progress->tx_staging);
+		batch.staging = fab_progress_tx_staging(progress);
 		if (!batch.staging) {
 			tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to send from");
 			return;
