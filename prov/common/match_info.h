@@ -8,6 +8,8 @@
 #ifndef FAB_MATCH_INFO_H
 #define FAB_MATCH_INFO_H
 
+#include <stdbool.h>
+
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
