@@ -3,15 +3,18 @@
  * The one matcher: hints against what a provider offers, attribute by attribute from tables, with a reason for every refusal.
  * doc/design.md, section 4; fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  *
- * A provider makes its offers - complete fi_info entries, best first, each saying the most it can do - and calls fab_match_info().
+ * A provider makes its offers - complete fi_info entries, best first, each saying the most it can do - and calls
+ * fab_match_info(). Any thread; nothing is kept between calls.
  */
 #ifndef FAB_MATCH_INFO_H
 #define FAB_MATCH_INFO_H
 
 #include <stdbool.h>
-
+#include <stddef.h>
+#include <stdint.h>
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
+#include "base/core_ops.h"
 
 /* What an offer is, beyond the entry itself. */
 struct fab_offer {
@@ -23,15 +26,23 @@ struct fab_offer {
 
 /*
  * Answer fi_getinfo from offers[0..cnt). version is the caller's API version, hints may be NULL. On success *info is a list of
- * freshly allocated entries, in the order of the offers, fabric_attr->prov_name and api_version left to the core. 0, -FI_ENODATA (every
- * refusal has been recorded through the core, if anyone listens), -FI_ENOMEM, -FI_EINVAL for hints that contradict themselves.
+ * freshly allocated entries, in the order of the offers, fabric_attr->prov_name and api_version left to the core. 0, -FI_ENODATA
+ * (every refusal has been recorded through the core, if it wants to know), -FI_ENOMEM, -FI_EBADFLAGS for capability or mode
+ * bits that do not exist.
  */
 int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info);
 
-/* Record a refusal that the provider itself decides (an address that cannot be resolved, an interface that is filtered). printf-like texts
- * are built by the caller; strings are borrowed for the call. Costs nothing when nobody listens: fab_why_wanted(). */
+/* Is an info, with which the application opens an endpoint or domain, within one of the offers? 0, or -FI_EINVAL with a log line
+ * that names the attribute nearest to it, what was asked and what there is. */
+int fab_match_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
+		    const struct fab_offer *offers, size_t cnt);
+
+/* Does the core want reasons from this call of getinfo? Ask once, and only then build texts. */
 bool fab_why_wanted(const struct fi_provider *prov);
-void fab_why(const struct fi_provider *prov, const char *entry, const char *attr, const char *asked, const char *offered);
+/* Record a refusal that the provider itself decides (an address that cannot be resolved, an interface that is filtered): see
+ * struct fab_why. Texts are borrowed for the call. */
+void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, const char *entry, const char *attr,
+		    const char *asked, const char *offered);
 
 #endif

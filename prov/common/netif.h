@@ -48,7 +48,7 @@ struct fi_provider;
 struct fi_info;
 /* Resolve all of it, in one family (AF_INET, AF_INET6) or whatever comes first (AF_UNSPEC): a provider with offers in both asks once
  * for each. An address of the hints that is of the other family is -FI_ENODATA. 0, -FI_ENODATA (no such name), -FI_EINVAL (a service that is
- * none, wrong address length ...): each recorded with fab_why under `prov`. */
+ * none, wrong address length ...): each recorded with fab_why_report under `prov`. */
 int fab_resolve(const struct fi_provider *prov, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, int family, struct fab_addr_hint *out);
 

@@ -43,8 +43,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 		goto put;
 	unexp->match.tag = msg->tag;
 	unexp->match.src = msg->src;
-	if (fab_match_add_unexp(tcp_rx_queue(ep, msg->tagged), &unexp->match))
-		goto free_buf;
+	fab_match_add_unexp(tcp_rx_queue(ep, msg->tagged), &unexp->match);
 	fab_list_add_tail(&conn->unexp, &unexp->link);
 	if (announced)
 		conn->announced_cnt++;
@@ -52,9 +51,6 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 		conn->unexp_len += msg->len + TCP_CREDIT_OVERHEAD;
 	return unexp;
 
-free_buf:
-	if (unexp->buf != unexp->small)
-		free(unexp->buf);
 put:
 	fab_pool_put(&ep->rx.unexp_pool, unexp);
 no_memory:

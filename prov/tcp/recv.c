@@ -201,7 +201,7 @@ static void unexp_drop_all(struct tcp_ep *ep, struct fab_match *match)
 	struct fab_list *link, *next;
 
 	fab_list_for_each_safe(&match->unexp_order, link, next) {
-		struct fab_unexp *unexp = fab_container(link, struct fab_unexp, link[FAB_MATCH_ORDER]);
+		struct fab_unexp *unexp = fab_container(link, struct fab_unexp, order);
 
 		fab_match_del_unexp(match, unexp);
 		tcp_unexp_free(ep, fab_container(unexp, struct tcp_unexp, match));

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The way of a reason from a provider to the core (base/core_ops.h). Inside of provider->getinfo() only.
+ */
+#include "common/match_info.h"
+
+bool fab_why_wanted(const struct fi_provider *prov)
+{
+	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
+
+	return core && core->why_wanted();
+}
+
+void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, const char *entry, const char *attr,
+		    const char *asked, const char *offered)
+{
+	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
+
+	if (core)
+		core->why(prov, &(struct fab_why) { .kind = kind, .entry = entry, .attr = attr, .asked = asked,
+			  .offered = offered });
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What unit tests of prov/common share: cmocka, random numbers that repeat, and allocations that fail.
+ */
+#ifndef TEST_COMMON_UNIT_H
+#define TEST_COMMON_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/bits.h"
+
+struct rng {
+	uint64_t state;
+};
+
+/* A number below limit (not 0). */
+static inline uint64_t rng_below(struct rng *rng, uint64_t limit)
+{
+	rng->state += UINT64_C(0x9e3779b97f4a7c15);
+	return fab_mix64(rng->state ^ rng->state >> 31) % limit;
+}
+
+/* The n-th allocation from now, counted from 0, and every one after it fails; -1: none does. In programs that link alloc.c. */
+void fail_alloc(long n);
+
+#endif
