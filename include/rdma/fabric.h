@@ -130,12 +130,12 @@ enum {
 	FI_CLASS_WAIT,
 	FI_CLASS_POLL,
 	FI_CLASS_CONNREQ,		/* the handle of a connection request */
-	FI_CLASS_MC,			/* multicast or collective group that was joined */
+	FI_CLASS_MC,			/* multicast or collective group that an endpoint has joined */
 	FI_CLASS_NIC,
 	FI_CLASS_AV_SET,
 	FI_CLASS_MR_CACHE,
 	FI_CLASS_MEM_MONITOR,
-	FI_CLASS_PEER_CQ,		/* from here, what providers share with one another: fi_peer.h */
+	FI_CLASS_PEER_CQ,		/* and the other PEERs: what providers share, fi_peer.h */
 	FI_CLASS_PEER_SRX,
 	FI_CLASS_LOG,
 	FI_CLASS_PEER_AV,
@@ -233,7 +233,7 @@ typedef uint64_t fi_addr_t;
 #define FI_MORE (1ULL << 18)		/* the next call follows at once: the provider may wait for it and do both */
 #define FI_PEEK (1ULL << 19)		/* receive nothing, tell what would be received: fi_tagged.h */
 #define FI_TRIGGER (1ULL << 20)		/* secondary. Start when a condition is met: fi_trigger.h */
-#define FI_FENCE (1ULL << 21)		/* secondary. Start after all earlier operations to that peer have completed */
+#define FI_FENCE (1ULL << 21)		/* secondary. It and later ones start after all earlier ones to that peer */
 
 /*
  * When and whether an operation completes - fi_cq(3). A level: the weakest the program can do with, in op_flags or with
@@ -245,20 +245,20 @@ typedef uint64_t fi_addr_t;
 #define FI_INJECT (1ULL << 25)		/* the buffer is the caller's again on return; len <= tx_attr::inject_size */
 #define FI_INJECT_COMPLETE (1ULL << 26)		/* done when the buffer may be used again */
 #define FI_TRANSMIT_COMPLETE (1ULL << 27)	/* done when the peer's side has it; unreliable: the network */
-#define FI_DELIVERY_COMPLETE (1ULL << 28)	/* done when the peer has the data where it belongs */
+#define FI_DELIVERY_COMPLETE (1ULL << 28)	/* done when the peer can use it, in its buffer if one was posted */
 #define FI_AFFINITY (1ULL << 29)	/* in attributes of a CQ or EQ: signaling_vector is set */
 #define FI_COMMIT_COMPLETE (1ULL << 30)		/* done when the data survives a power failure (FI_RMA_PMEM) */
 #define FI_MATCH_COMPLETE (1ULL << 31)		/* done when the peer has matched the message to a receive */
 
-/* Flags of calls that open or ask. */
+/* Flags of calls that open, insert or ask. */
 #define FI_RESCAN (1ULL << 35)		/* of fi_getinfo(): look at the machine again, forget what was cached */
 #define FI_PEER_TRANSFER (1ULL << 36)	/* of fi_endpoint2(), and a mode: carries messages of a peer provider */
+#define FI_FIREWALL_ADDR (1ULL << 42)	/* of fi_av_insert(): nobody can connect to this peer, it has to come to us */
 #define FI_PROV_ATTR_ONLY (1ULL << 54)	/* of fi_getinfo(): one entry a provider, with names and versions only */
 #define FI_NUMERICHOST (1ULL << 55)	/* of fi_getinfo(), fi_av_insertsvc(): the node is digits, resolve nothing */
 
 /* More capabilities. */
 #define FI_AV_USER_ID (1ULL << 41)	/* primary. Completions name a peer by a number of the program: fi_domain.h */
-#define FI_FIREWALL_ADDR (1ULL << 42)	/* of fi_av_insert(): nobody can connect to this peer, it has to come to us */
 #define FI_PEER (1ULL << 43)		/* primary, of a domain: can work with another provider's queues, fi_peer.h */
 #define FI_TAGGED_DIRECTED_RECV (1ULL << 45)	/* primary. FI_DIRECTED_RECV for tagged messages alone */
 #define FI_TAGGED_MULTI_RECV (1ULL << 46)	/* secondary. FI_MULTI_RECV for tagged messages */
@@ -277,7 +277,7 @@ typedef uint64_t fi_addr_t;
 #define FI_DIRECTED_RECV (1ULL << 59)	/* primary. A receive may name the peer that it is for; otherwise its src_addr
 					 * is not looked at */
 
-/* Bits of above with another name for another place. */
+/* Bits that are above already, under another name for another place. */
 #define FI_AUTH_KEY (1ULL << 57)	/* of fi_recvmsg(), fi_av_insert(): the fi_addr_t is an authorization key's */
 #define FI_DISCARD (1ULL << 58)		/* of fi_trecvmsg(): drop the message that is peeked at, or was claimed */
 #define FI_CLAIM (1ULL << 59)		/* of fi_trecvmsg(): with FI_PEEK set the message aside; alone, receive it */
@@ -354,7 +354,7 @@ struct fi_recv_context {
  * with them, in the layout of the system's or the vendor's struct. */
 enum {
 	FI_FORMAT_UNSPEC,		/* in hints: whatever the provider likes best */
-	FI_SOCKADDR,			/* struct sockaddr_in or sockaddr_in6, as its family says */
+	FI_SOCKADDR,			/* a struct sockaddr of any family */
 	FI_SOCKADDR_IN,
 	FI_SOCKADDR_IN6,
 	FI_SOCKADDR_IB,			/* struct sockaddr_ib of the Linux kernel */
@@ -371,7 +371,7 @@ enum {
 	FI_ADDR_OPX,			/* Cornelis Omni-Path */
 	FI_ADDR_CXI,			/* HPE Slingshot */
 	FI_ADDR_UCX,
-	FI_SOCKADDR_IP,			/* IPv4 or IPv6; in a vector of mixed entries each has the room of the longer */
+	FI_SOCKADDR_IP,			/* FI_SOCKADDR_IN or FI_SOCKADDR_IN6, as its family says */
 };
 
 /* Kind of address vector - fi_av(3). What a program asks for in hints it opens later; UNSPEC in a result: both will
@@ -644,7 +644,7 @@ struct fi_domain_attr {
 struct fi_fabric_attr {
 	struct fid_fabric *fabric;	/* in hints: that one, open; in a result: one that is open and fits, or NULL */
 	char *name;
-	char *prov_name;		/* "tcp"; layered ones are "core;layer", in hints in either order or just one */
+	char *prov_name;		/* "tcp"; a layered one is "core;layer", in hints also "layer;core" */
 	uint32_t prov_version;		/* FI_VERSION(), the provider's own */
 	uint32_t api_version;		/* since 1.5. The version given to fi_getinfo() */
 };
@@ -790,11 +790,11 @@ struct fid_fabric {
 	uint32_t api_version;		/* since 1.5. What the opener knows: the length of structs of all its objects */
 };
 
-/* Open the fabric of an entry of fi_getinfo(). context: for fid::context. -FI_ENODEV or -FI_ENODATA: there is no such
- * provider or fabric. */
+/* Open the fabric of an entry of fi_getinfo(). context: for fid::context. -FI_ENODEV: there is no such provider;
+ * -FI_ENODATA: it has no such fabric. */
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
-/* The same with the whole entry, and flags (none yet: 0, otherwise -FI_EINVAL). Since 2.0. */
+/* The same with the whole entry, and flags (none yet: 0, otherwise -FI_EBADFLAGS). Since 2.0. */
 int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context);
 
 /*
@@ -817,14 +817,15 @@ enum {
 	FI_ALIAS,			/* struct fi_alias */
 	FI_GETWAIT,			/* what the wait object is: int for a file descriptor, struct fi_wait_pollfd,
 					 * struct fi_mutex_cond */
-	FI_ENABLE,			/* none */
+	FI_ENABLE,			/* NULL */
 	FI_BACKLOG,			/* int: connection requests that wait at a passive endpoint */
 	FI_GET_RAW_MR,			/* struct fi_mr_raw_attr */
 	FI_MAP_RAW_MR,			/* struct fi_mr_map_raw */
 	FI_UNMAP_KEY,			/* uint64_t: the key */
 	FI_QUEUE_WORK,			/* struct fi_deferred_work, of a domain */
 	FI_CANCEL_WORK,			/* struct fi_deferred_work */
-	FI_FLUSH_WORK,			/* none: cancels all deferred work of a domain */
+	FI_FLUSH_WORK,			/* NULL: cancels all deferred work of a domain; or struct fi_deferred_work: all
+					 * that waits for the same counter */
 	FI_REFRESH,			/* struct fi_mr_modify */
 	FI_DUP,
 	FI_GETWAITOBJ,			/* enum fi_wait_obj */
@@ -984,8 +985,8 @@ void fi_freeparams(struct fi_param *params);
 
 
 /*
- * Names of 1.x that 2.x dropped, for old sources: those whose bits are free. The bits of modes and capabilities whose
- * place something else has taken are 0, nothing then asks for them.
+ * Names of 1.x that 2.x dropped, for old sources: those whose bits are still free, and as 0, which asks for nothing,
+ * those whose meaning is gone.
  */
 #define FI_PROV_SPECIFIC (1U << 31)	/* top bit of a provider's own protocol, command or option */
 #define FI_PRIORITY (1ULL << 22)

@@ -2,7 +2,7 @@
 /*
  * Messages for people, on stderr or to the program's own logger (fi_import_log) - fi_provider(3). FI_LOG_LEVEL,
  * FI_LOG_PROV, FI_LOG_SUBSYS and FI_LOG_INTERVAL of the environment choose. Any thread. The macros evaluate their
- * arguments only if the message is wanted, and leave errno alone; the text needs no newline.
+ * arguments only if the message is wanted, and leave errno alone; a newline at the end is optional.
  */
 #ifndef FI_LOG_H
 #define FI_LOG_H

@@ -30,8 +30,8 @@ struct fi_provider {
 	uint32_t fi_version;		/* API it was written for: programs that ask for a newer one do not see it */
 	struct fi_context context;	/* the library's */
 	const char *name;		/* "tcp"; of a layer "ofi_rxm" */
-	/* What it offers, as fi_getinfo() describes it, hints of any length below the library's being filled up with
-	 * zeros. The library frees the list. Any thread. */
+	/* What it offers, as fi_getinfo() describes it. hints, if any, is of the newest length, also for an old
+	 * program. The library frees the list. Any thread. */
 	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info **info);
 	/* Open a fabric. Any thread. */
@@ -46,7 +46,7 @@ struct fi_provider {
  */
 
 /* Make a parameter known, so that it can be read, and be listed by fi_getparams(). The text is a format, and says the
- * default; name and text are copied. -FI_EINVAL: one of them is missing. Defining it again is fine. */
+ * default; name and text are copied. -FI_EINVAL: one of them is missing. */
 int fi_param_define(const struct fi_provider *provider, const char *param_name, enum fi_param_type type,
 		    const char *help_string_fmt, ...) FI_FORMAT_PRINTF(4, 5);
 
