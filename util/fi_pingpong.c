@@ -309,6 +309,7 @@ static void print_header(const struct pp_opts *opts)
 	if (opts->stats)
 		printf("%12s%10s%10s%10s", "usec: min", percentiles[0].name, percentiles[1].name, "max");
 	putchar('\n');
+	fflush(stdout);
 }
 
 static void print_row(const struct pp_opts *opts, const struct pp_result *result)

@@ -259,11 +259,13 @@ void pp_ctrl_close(struct pp *pp)
 
 bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms)
 {
+	ssize_t ret;
 	char byte;
 
 	if (wait_ms)
 		wait_socket(pp->ctrl, POLLIN, wait_ms);
-	return recv(pp->ctrl, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	ret = recv(pp->ctrl, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 /* Move len bytes one way or the other; `what` names them. */
@@ -281,7 +283,7 @@ static int transfer(struct pp *pp, void *buf, size_t len, bool out, const char *
 			done += (size_t) ret;
 			continue;
 		}
-		if (!ret)
+		if (!ret || errno == ECONNRESET || errno == EPIPE)
 			return pp_fail(pp, -FI_ECONNRESET, "wait for %s: the peer has ended", what);
 		if (errno != EAGAIN && errno != EINTR)
 			return pp_fail(pp, -errno, "%s %s", out ? "send" : "receive", what);
