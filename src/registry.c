@@ -24,7 +24,7 @@
 #include <strings.h>
 
 #ifdef HAVE_TCP
-struct fi_provider *fab_tcp_prov_ini(void) __attribute__((weak));
+struct fi_provider *fab_tcp_prov_ini(void);
 #endif
 
 /* The providers in the library: the only list of them. */
@@ -262,8 +262,6 @@ static void add_built_in(void)
 	size_t i;
 
 	for (i = 0; built_in[i].name; i++) {
-		if (!built_in[i].ini)
-			continue;
 		if (fab_filter_needs(filter, built_in[i].name))
 			fab_registry_add(built_in[i].ini(), NULL, "libfabric", false);
 		else
