@@ -71,12 +71,12 @@ static inline ssize_t fi_trecvv(struct fid_ep *ep, const struct iovec *iov, void
 
 /*
  * flags: FI_COMPLETION, FI_MORE, FI_MULTI_RECV (with FI_TAGGED_MULTI_RECV), and one of these, which look only at
- * messages that wait: FI_PEEK                      is there one? Completes at once, with its length, tag, data and
- * peer, or fails with FI_ENOMSG, in the
- *			queue or as the result. The message stays where it is
- *   FI_PEEK | FI_CLAIM	the same, and if so set it aside for this context (a struct fi_context), out of reach of others
- *   FI_CLAIM		receive the message that was set aside for this context
- *   FI_PEEK | FI_DISCARD	the same as FI_PEEK, and drop the message
+ * messages that wait:
+ *   FI_PEEK			is there one? Completes at once with its length, tag, data and peer, or with FI_ENOMSG,
+ *				as an error entry or as the result of the call. The message stays where it is
+ *   FI_PEEK | FI_CLAIM		the same, and set it aside for this context, a struct fi_context, out of reach of others
+ *   FI_CLAIM			receive the message that was set aside for this context
+ *   FI_PEEK | FI_DISCARD	as FI_PEEK, and drop the message
  *   FI_CLAIM | FI_DISCARD	drop the message that was set aside
  */
 static inline ssize_t fi_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
