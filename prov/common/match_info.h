@@ -18,17 +18,19 @@
 
 /* What an offer is, beyond the entry itself. */
 struct fab_offer {
-	struct fi_info *info;		/* owned by the provider; copied into the answer. caps: all that can be had */
+	const struct fi_info *info;	/* the provider's; complete: every attribute struct, names. Copied into the answer. Limits and
+					 * bits are the most that can be had (caps with modifiers spelled out), enums what is
+					 * answered to hints that leave them open */
 	uint64_t secondary_caps;	/* returned though not asked for (fi_getinfo(3)); the rest only on request */
 	uint64_t mr_mode_need;		/* FI_MR_* that the hints must allow (verbs); 0 for software */
 	uint64_t mr_mode_can;		/* FI_MR_* honoured when asked for; other bits of a hint are dropped from the answer */
+	size_t tx_size, rx_size;	/* answered when the hints leave them open; 0: those of info */
 };
 
 /*
  * Answer fi_getinfo from offers[0..cnt). version is the caller's API version, hints may be NULL. On success *info is a list of
  * freshly allocated entries, in the order of the offers, fabric_attr->prov_name and api_version left to the core. 0, -FI_ENODATA
- * (every refusal has been recorded through the core, if it wants to know), -FI_ENOMEM, -FI_EBADFLAGS for capability or mode
- * bits that do not exist.
+ * (every refusal has been recorded through the core, if it wants to know), -FI_ENOMEM.
  */
 int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info);
