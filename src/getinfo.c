@@ -36,6 +36,7 @@ struct query {
 	uint64_t flags;
 	const struct fi_info *hints;
 	const char *prov_name;		/* in hints; NULL: any */
+	bool names_core;		/* a core provider is meant by name: a utility has something to be over */
 	struct fi_info *head;
 	struct fi_info **tail;
 	int ret;			/* -FI_ENOMEM if any provider had none, otherwise 0 */
@@ -77,20 +78,22 @@ static void query_init(struct query *query, uint32_t version, const char *node, 
 	query->tail = &query->head;
 }
 
-/* Is this provider to be asked? If not, the reason is recorded. */
-static bool may_ask(const struct query *query, const struct fi_provider *prov)
+/* Is this provider to be asked? If not, the reason is recorded. Utilities come after all others. */
+static bool may_ask(struct query *query, const struct fi_provider *prov)
 {
+	bool util = fab_filter_is_util(prov->name), meant = fab_filter_needs(query->prov_name, prov->name);
 	char version[32];
 	struct fab_strbuf sb;
 
-	if (!fab_filter_needs(query->prov_name, prov->name)) {
-		fab_why_skipped(prov, "fabric_attr->prov_name", query->prov_name, "is another name");
+	query->names_core |= meant && !util;
+	if (!meant || (util && !query->names_core)) {
+		fab_reasons_add_skipped(prov, "fabric_attr->prov_name", query->prov_name, "is another name");
 		return false;
 	}
 	if (FI_VERSION_LT(prov->fi_version, query->version)) {
 		fab_strbuf_init(&sb, version, sizeof(version));
 		fab_strbuf_printf(&sb, "%u.%u", FI_MAJOR(query->version), FI_MINOR(query->version));
-		fab_why_skipped(prov, "version", version, "is newer than the API that the provider was written for");
+		fab_reasons_add_skipped(prov, "version", version, "is newer than the API that the provider was written for");
 		return false;
 	}
 	return true;
@@ -137,11 +140,11 @@ static int complete(const struct query *query, const struct fi_provider *prov, s
 static bool may_show(const struct query *query, const struct fi_provider *prov, const char *name)
 {
 	if (!fab_filter_allows(query->prov_name, name)) {
-		fab_why(prov, "fabric_attr->prov_name", query->prov_name, "is not among the layers of its entries");
+		fab_reasons_add(prov, "fabric_attr->prov_name", query->prov_name, "is not among the layers of its entries");
 		return false;
 	}
 	if (!fab_registry_allows(name)) {
-		fab_why(prov, "FI_PROVIDER", fab_registry_filter(), "leaves out its entries");
+		fab_reasons_add(prov, "FI_PROVIDER", fab_registry_filter(), "leaves out its entries");
 		return false;
 	}
 	return true;
@@ -193,7 +196,7 @@ static void ask(struct query *query, const struct fab_provider *entry)
 {
 	struct fi_provider *prov = entry->prov;
 	struct fi_info *list = NULL;
-	size_t before = fab_why_cnt();
+	size_t before = fab_reasons_heard();
 	int ret;
 
 	ret = prov->getinfo(query->version, query->node, query->service, query->flags, query->hints, &list);
@@ -207,8 +210,8 @@ static void ask(struct query *query, const struct fab_provider *entry)
 		FAB_INFO("fi_getinfo: provider %s failed: %s", prov->name, fi_strerror(-ret));
 	if (!ret && list)
 		take_entries(query, prov, list);
-	else if (fab_why_cnt() == before)
-		fab_why(prov, "fi_getinfo", "", ret && ret != -FI_ENODATA ? fi_strerror(-ret) : "nothing fits");
+	else if (fab_reasons_heard() == before)
+		fab_reasons_add(prov, "fi_getinfo", "", ret && ret != -FI_ENODATA ? fi_strerror(-ret) : "nothing fits");
 }
 
 /* FI_PROV_ATTR_ONLY: a blank entry for a provider, whether it can be used here or not. */
@@ -236,7 +239,7 @@ static void collect(struct query *query)
 			ask(query, entry);
 	}
 	if (!query->head && *fab_registry_left_out())
-		fab_why_skipped(&fab_core_prov, "FI_PROVIDER", fab_registry_filter(), fab_registry_left_out());
+		fab_reasons_add_skipped(&fab_core_prov, "FI_PROVIDER", fab_registry_filter(), fab_registry_left_out());
 }
 
 /* 0, or -FI_ENODATA or -FI_ENOMEM with an empty list. An answer that memory cut short is none. */
@@ -253,12 +256,12 @@ static int finish(struct query *query)
 
 static int run(struct query *query, struct fab_reasons *reasons)
 {
-	struct fab_reasons *before = fab_why_listen(reasons);
+	struct fab_reasons *before = fab_reasons_listen(reasons);
 
 	depth++;
 	collect(query);
 	depth--;
-	fab_why_listen(before);
+	fab_reasons_listen(before);
 	return finish(query);
 }
 

@@ -119,7 +119,7 @@ static int add(struct fab_provider **place, struct fi_provider *prov, void *dso,
 	entry->preferred = preferred;
 	entry->layout = fab_layout_of(prov->fi_version);
 	memset(&prov->context, 0, sizeof(prov->context));
-	prov->context.internal[0] = (void *) &fab_why_ops;
+	prov->context.internal[0] = (void *) &fab_reasons_ops;
 	prov->context.internal[1] = FAB_CORE_MAGIC;
 	return 0;
 }
@@ -285,9 +285,6 @@ void fab_registry_init(void)
 	add_built_in();
 	if (!path && filter && !fab_filter_negated(filter))
 		fab_filter_any(filter, load_by_name, NULL);
-	if (!providers)
-		FAB_WARN("no provider is available%s%s%s%s", filter ? ": FI_PROVIDER=" : "", filter ? filter : "",
-			 left_out.len ? " leaves out " : "", left_out_text);
 }
 
 void fab_registry_fini(void)

@@ -47,7 +47,7 @@ void fab_reasons_fini(struct fab_reasons *reasons)
 	fab_reasons_init(reasons);
 }
 
-struct fab_reasons *fab_why_listen(struct fab_reasons *reasons)
+struct fab_reasons *fab_reasons_listen(struct fab_reasons *reasons)
 {
 	struct fab_reasons *before = listener;
 
@@ -55,7 +55,7 @@ struct fab_reasons *fab_why_listen(struct fab_reasons *reasons)
 	return before;
 }
 
-size_t fab_why_cnt(void)
+size_t fab_reasons_heard(void)
 {
 	return listener ? listener->cnt + listener->lost : 0;
 }
@@ -119,18 +119,18 @@ static void provider_why(const struct fi_provider *prov, const struct fab_why *w
 	record(prov, why, false);
 }
 
-const struct fab_core_ops fab_why_ops = {
+const struct fab_core_ops fab_reasons_ops = {
 	.size = sizeof(struct fab_core_ops),
 	.why_wanted = why_wanted,
 	.why = provider_why,
 };
 
-void fab_why(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
+void fab_reasons_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
 {
 	record(prov, &(struct fab_why) { .kind = FAB_WHY_CALL, .attr = attr, .asked = asked, .offered = offered }, false);
 }
 
-void fab_why_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
+void fab_reasons_add_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
 {
 	record(prov, &(struct fab_why) { .kind = FAB_WHY_CALL, .attr = attr, .asked = asked, .offered = offered }, true);
 }

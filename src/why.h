@@ -40,18 +40,18 @@ void fab_reasons_init(struct fab_reasons *reasons);
 void fab_reasons_fini(struct fab_reasons *reasons);
 
 /* From now on the calling thread's reasons go to this list, or for NULL nowhere. Returns what it was before. */
-struct fab_reasons *fab_why_listen(struct fab_reasons *reasons);
+struct fab_reasons *fab_reasons_listen(struct fab_reasons *reasons);
 
 /* Number of reasons that the thread's list has; 0 if it does not listen. */
-size_t fab_why_cnt(void);
+size_t fab_reasons_heard(void);
 
 /* The table that providers report through. */
-extern const struct fab_core_ops fab_why_ops;
+extern const struct fab_core_ops fab_reasons_ops;
 
 /* Record a reason of the core's own, if the thread listens; strings are copied. _skipped: the provider was not asked,
  * because of attr. */
-void fab_why(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
-void fab_why_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
+void fab_reasons_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
+void fab_reasons_add_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
 
 /* Put the nearest miss first: providers that were asked before those that were not, then by their nearest entry; of a
  * provider the entry with the fewest reasons that pick another entry, then with the fewest reasons at all. */

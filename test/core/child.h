@@ -15,7 +15,7 @@ char *child_run(const char *const env[], void (*body)(void));
 int count_lines(const char *text, const char *words);
 
 /* In a child: like assert_true(), since cmocka's is for the parent only. */
-#define child_check(condition) child_check_at(condition, #condition, __FILE__, __LINE__)
+#define child_check(condition) child_check_at(!!(condition), #condition, __FILE__, __LINE__)
 void child_check_at(int ok, const char *condition, const char *file, int line);
 
 #endif

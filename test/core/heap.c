@@ -36,6 +36,8 @@ bool heap_can_fail(void)
 	return false;
 }
 #else
+/* Exported by the program, so that the functions of libc find them. */
+#pragma GCC visibility push(default)
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t cnt, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
@@ -92,4 +94,5 @@ void free(void *block)
 	block_cnt -= block ? 1 : 0;
 	__libc_free(block);
 }
+#pragma GCC visibility pop
 #endif
