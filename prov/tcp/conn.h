@@ -134,6 +134,8 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
  * error, forget announcements, then tell the owner. Idempotent.
  */
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text);
+/* The same with a text made of both ends' addresses and `what`, which says what happened. err is a positive FI_E*. */
+void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
 /* Send what can be sent now without waiting; true if nothing is left to send (for fi_close's bounded flush and
  * fi_shutdown). */
 bool tcp_conn_flush(struct tcp_conn *conn);

@@ -37,11 +37,16 @@ struct tcp_ep {
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
 	bool want_src;			/* FI_SOURCE */
+	struct fab_timer alive;		/* alive.c */
+	bool alive_runs;
 	bool closing;			/* fi_close has begun: no operation, no connection is taken any more */
 
 	/* MSG */
 	struct tcp_conn *conn;		/* owned; from open on, so that receives can be posted before it is up */
 	struct tcp_cm *cm;		/* owned while a handshake runs, or NULL */
+	struct tcp_connreq *req;	/* owned: what fi_accept will answer, or NULL */
+	int bound_fd;			/* owned: socket inherited from a passive endpoint, or -1 */
+	bool connected;			/* FI_CONNECTED has been reported */
 
 	/* RDM */
 	/* index fi_addr: the connection to use, or NULL; borrowed from the peer table */

@@ -33,12 +33,6 @@ struct tcp_unexp {
 	uint8_t small[TCP_UNEXP_SMALL];
 };
 
-/* ---- conn.c ---- */
-
-/* tcp_conn_down() with a text made of both ends' addresses and `what`, which says what happened. err is a positive
- * FI_E*. */
-void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
-
 /* ---- tx.c ---- */
 
 /* a frame up to this many bytes is copied beside others, so that many make one iov entry */

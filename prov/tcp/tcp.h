@@ -8,10 +8,13 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
+#include "base/addr.h"
 #include "common/fabric.h"
 
-#define TCP_TX_SIZE		1024	/* operations outstanding by default and at most reported */
-#define TCP_RX_SIZE		65536	/* receives */
+#define TCP_TX_SIZE		1024	/* operations outstanding on an endpoint, if it does not ask for more or less */
+#define TCP_TX_SIZE_MAX		65536
+#define TCP_RX_SIZE		65536	/* receives posted, likewise */
+#define TCP_RX_SIZE_MAX		(1 << 20)
 #define TCP_IOV_LIMIT		8
 #define TCP_INJECT_SIZE		128	/* bytes; fits where a queued operation keeps its iov */
 #define TCP_EAGER_MAX		(32 * 1024)	/* bytes; longer messages are announced */
@@ -21,6 +24,11 @@
 #define TCP_MIN_MULTI_RECV 64	/* bytes: FI_OPT_MIN_MULTI_RECV until set */
 #define TCP_MAX_MSG_SIZE	(1UL << 40)	/* bytes */
 #define TCP_CONNECT_TIMEOUT_MS	30000
+#define TCP_REPLY_TIMEOUT_MS	600000
+#define TCP_USER_TIMEOUT_MS	60000
+#define TCP_HOLDOFF_MS		1000
+#define TCP_FLUSH_MS		2000	/* closing an endpoint waits this long for its last bytes to leave */
+#define TCP_BACKLOG		4096	/* connections that the kernel keeps for a listener */
 
 /* Environment of upstream's tcp and ours, read once at initialisation (prov.c). Those without effect are listed as
  * such there. */
@@ -34,8 +42,9 @@ struct tcp_params {
 	size_t unexp_max;
 	bool nodelay;
 	bool auto_progress_off;		/* FI_TCP_DISABLE_AUTO_PROGRESS */
-	int connect_timeout_ms;
-	int user_timeout_ms;		/* TCP_USER_TIMEOUT of established connections */
+	int connect_timeout_ms;		/* until the peer's kernel has answered; for an incoming request to arrive */
+	int reply_timeout_ms;		/* until a peer that is there has accepted or refused. 0: no end */
+	int user_timeout_ms;		/* silence after which a connected peer is dead (alive.c) */
 	int holdoff_ms;			/* after a failed connect: sends fail at once */
 };
 extern struct tcp_params tcp_params;
@@ -48,9 +57,25 @@ extern struct fi_ops_rma tcp_rma_ops;
 #define TCP_LOG(level, subsys, ...) FI_LOG(&tcp_prov, level, subsys, __VA_ARGS__)
 #define TCP_WARN(subsys, ...) FI_WARN(&tcp_prov, subsys, __VA_ARGS__)
 
+/* A fabric, and the connection requests of its passive endpoints that nobody has accepted or refused (pep.c). */
+struct tcp_fabric {
+	struct fab_fabric base;
+	pthread_mutex_t lock;		/* guards connreqs, peps and what they count; an engine's lock may be held */
+	struct fab_list connreqs;	/* struct tcp_connreq.link */
+	struct fab_list peps;		/* struct tcp_pep.link */
+};
+
+/* Fill the empty slots of each file's tables; called once, at initialisation. */
+void tcp_domain_fill_ops(void);
+void tcp_pep_fill_ops(void);
+void tcp_ep_fill_ops(void);
+void tcp_data_fill_ops(void);
+
 /* Slots of the provider, fabric and domain tables, one file each. All return 0 or -FI_E*. */
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
+/* Put an interface's address (that of info's domain, or else the best) in place of a wildcard, for fi_getname. */
+void tcp_addr_fill(union fab_sockaddr *addr, const struct fi_info *info);
 int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);

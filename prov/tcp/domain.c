@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fabrics and domains of tcp: what prov/common has, and which calls exist.
+ */
+#include <stdlib.h>
+#include "common/av.h"
+#include "common/cntr.h"
+#include "common/cq.h"
+#include "common/eq.h"
+#include "common/ops.h"
+#include "tcp/tcp.h"
+
+/* ---- domain ---- */
+
+static int domain_close(struct fid *fid)
+{
+	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
+	int ret = fab_domain_fini(domain);
+
+	if (!ret)
+		free(domain);
+	return ret;
+}
+
+static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
+			    void *context)
+{
+	if (!flags)
+		return tcp_ep_open(domain, info, ep, context);
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint2: flags %#llx; none are supported\n", (unsigned long long) flags);
+	return -FI_EBADFLAGS;
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = fab_domain_bind,
+	.control = fab_domain_control,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = fab_av_open,
+	.cq_open = fab_cq_open,
+	.endpoint = tcp_ep_open,
+	.cntr_open = fab_cntr_open,
+	.poll_open = fab_poll_open,
+	.endpoint2 = domain_endpoint2,
+};
+
+/* Open as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS takes the thread away from who asked for one. */
+static int open_with(struct fab_domain *domain, struct tcp_fabric *fabric, const struct fi_info *info, void *context)
+{
+	struct fi_domain_attr attr;
+	struct fi_info copy;
+
+	if (tcp_params.auto_progress_off && info->domain_attr && info->domain_attr->data_progress == FI_PROGRESS_AUTO) {
+		attr = *info->domain_attr;
+		attr.data_progress = FI_PROGRESS_MANUAL;
+		copy = *info;
+		copy.domain_attr = &attr;
+		info = &copy;
+	}
+	return fab_domain_init(domain, &fabric->base, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, context);
+}
+
+int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_fid, void *context)
+{
+	struct fab_domain *domain;
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	ret = open_with(domain, fab_container(fabric, struct tcp_fabric, base.fabric_fid), info, context);
+	if (ret) {
+		free(domain);
+		return ret;
+	}
+	*domain_fid = &domain->domain_fid;
+	return 0;
+}
+
+static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags,
+			  void *context)
+{
+	if (!flags)
+		return tcp_domain_open(fabric, info, domain, context);
+	TCP_WARN(FI_LOG_DOMAIN, "fi_domain2: flags %#llx; none are supported\n", (unsigned long long) flags);
+	return -FI_EBADFLAGS;
+}
+
+/* ---- fabric ---- */
+
+static int fabric_close(struct fid *fid)
+{
+	struct tcp_fabric *fabric = fab_container(fid, struct tcp_fabric, base.fabric_fid.fid);
+	int ret = fab_fabric_fini(&fabric->base);
+
+	if (ret)
+		return ret;
+	pthread_mutex_destroy(&fabric->lock);
+	free(fabric);
+	return 0;
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = tcp_domain_open,
+	.passive_ep = tcp_pep_open,
+	.eq_open = fab_eq_open,
+	.wait_open = fab_wait_open,
+	.trywait = fab_trywait,
+	.domain2 = fabric_domain2,
+};
+
+int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid, void *context)
+{
+	struct tcp_fabric *fabric = calloc(1, sizeof(*fabric));
+	int ret;
+
+	if (!fabric)
+		return -FI_ENOMEM;
+	ret = fab_fabric_init(&fabric->base, &tcp_prov, attr, &fabric_fid_ops, &fabric_ops, context);
+	if (ret) {
+		free(fabric);
+		return ret;
+	}
+	pthread_mutex_init(&fabric->lock, NULL);
+	fab_list_init(&fabric->connreqs);
+	fab_list_init(&fabric->peps);
+	*fabric_fid = &fabric->base.fabric_fid;
+	return 0;
+}
+
+void tcp_domain_fill_ops(void)
+{
+	FAB_OPS_FILL(&domain_fid_ops);
+	FAB_OPS_FILL(&domain_ops);
+	FAB_OPS_FILL(&fabric_fid_ops);
+	FAB_OPS_FILL(&fabric_ops);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints, MSG and RDM: open, enable, options, close. What differs between the two is chosen here, once, by tables.
+ *
+ * Close: first no operation is taken any more (ep->closing), then what was sent already gets TCP_FLUSH_MS to leave,
+ * then all connections end, which completes what is left in error, then the engine lets go of memory that events may
+ * point to. From there on nobody can reach the endpoint.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/sock.h"
+#include "common/ops.h"
+#include "tcp/cm.h"
+#include "tcp/connect.h"
+#include "tcp/ep.h"
+#include "tcp/listen.h"
+#include "tcp/peer.h"
+#include "tcp/tcp.h"
+
+static struct tcp_ep *ep_of(struct fid *fid)
+{
+	return fab_container(fid, struct tcp_ep, base.ep_fid.fid);
+}
+
+/* ---- enable ---- */
+
+static int ep_activate(struct tcp_ep *ep)
+{
+	int ret;
+
+	ret = fab_ep_check_enable(&ep->base);
+	if (ret)
+		return ret;
+	if (ep->base.type == FI_EP_RDM) {
+		ret = tcp_peers_open(ep);
+		if (ret)
+			return ret;
+	}
+	fab_progress_lock(ep->base.progress);
+	ep->base.enabled = true;
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+}
+
+int tcp_ep_enable(struct tcp_ep *ep)
+{
+	return ep->base.enabled ? 0 : ep_activate(ep);
+}
+
+/* ---- control, options, cancel ---- */
+
+static int get_fd(struct tcp_ep *ep, int *fd)
+{
+	int ret = 0;
+
+	if (!fd)
+		return -FI_EINVAL;
+	if (!ep->conn)
+		return -FI_ENOSYS;
+	fab_progress_lock(ep->base.progress);
+	if (ep->conn->state == TCP_CONN_UP)
+		*fd = ep->conn->src.fd;
+	else
+		ret = -FI_ENOTCONN;
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct tcp_ep *ep = ep_of(fid);
+
+	switch (command) {
+	case FI_ENABLE:
+		return ep_activate(ep);
+	case FI_GET_FD:
+		return get_fd(ep, arg);
+	default:
+		return fab_ep_control(&ep->base, command, arg);
+	}
+}
+
+static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	struct tcp_ep *ep = ep_of(fid);
+
+	if (level != FI_OPT_ENDPOINT)
+		return -FI_ENOPROTOOPT;
+	switch (optname) {
+	case FI_OPT_MIN_MULTI_RECV:
+		return tcp_getopt_size(ep->rx.min_multi_recv, optval, optlen);
+	case FI_OPT_CM_DATA_SIZE:
+		return ep->conn ? tcp_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
+	default:
+		return -FI_ENOPROTOOPT;
+	}
+}
+
+static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	struct tcp_ep *ep = ep_of(fid);
+
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (!optval || optlen != sizeof(size_t)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "FI_OPT_MIN_MULTI_RECV of %zu bytes: it is a size_t\n", optlen);
+		return -FI_EINVAL;
+	}
+	fab_progress_lock(ep->base.progress);
+	memcpy(&ep->rx.min_multi_recv, optval, sizeof(size_t));
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+}
+
+/* What is not found has completed, and its completion says how. */
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct tcp_ep *ep = ep_of(fid);
+
+	fab_progress_lock(ep->base.progress);
+	if (!tcp_rx_cancel(ep, context)) {
+		if (ep->conn)
+			tcp_tx_cancel(ep, ep->conn, context);
+		else if (ep->peers)
+			tcp_peers_any(ep, tcp_tx_cancel, context);
+	}
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+}
+
+/* ---- names ---- */
+
+static int ep_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct tcp_ep *ep = ep_of(fid);
+
+	if (ep->base.enabled) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
+		return -FI_EOPBADSTATE;
+	}
+	return tcp_take_addr(&ep->addr, ep->base.info, addr, addrlen);
+}
+
+static int rdm_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct tcp_ep *ep = ep_of(fid);
+	union fab_sockaddr name = ep->addr;
+
+	tcp_addr_fill(&name, ep->base.info);
+	return tcp_give_addr(&name, addr, addrlen);
+}
+
+static int msg_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct tcp_ep *ep = ep_of(fid);
+	union fab_sockaddr name = ep->addr;
+
+	fab_progress_lock(ep->base.progress);
+	if (ep->conn->state == TCP_CONN_UP)
+		tcp_sock_local(ep->conn->src.fd, &name);
+	fab_progress_unlock(ep->base.progress);
+	return tcp_give_addr(fab_addr_len(&name.sa) ? &name : &ep->addr, addr, addrlen);
+}
+
+/* ---- close ---- */
+
+static void conn_release(struct fab_defer *defer)
+{
+	struct tcp_conn *conn = fab_container(defer, struct tcp_conn, defer);
+
+	tcp_conn_fini(conn);
+	free(conn);
+}
+
+static void msg_fini(struct tcp_ep *ep)
+{
+	struct fab_progress *progress = ep->base.progress;
+
+	fab_progress_lock(progress);
+	tcp_msg_stop(ep);
+	ep->conn->defer.free = conn_release;
+	fab_progress_defer(progress, &ep->conn->defer);
+	fab_progress_unlock(progress);
+	if (ep->base.eq)
+		fab_eq_purge(ep->base.eq, &ep->base.ep_fid.fid, NULL);
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct tcp_ep *ep = ep_of(fid);
+	struct fab_progress *progress = ep->base.progress;
+
+	fab_progress_lock(progress);
+	ep->closing = true;
+	fab_progress_unlock(progress);
+	if (ep->conn)
+		msg_fini(ep);
+	else
+		tcp_peers_close(ep);
+
+	fab_progress_lock(progress);
+	tcp_alive_stop(ep);
+	tcp_rx_flush(ep, FI_ECANCELED);
+	fab_progress_run(progress);	/* frees the connections, whose memory knows this endpoint */
+	tcp_rx_ctx_fini(ep);
+	tcp_tx_fini(ep);
+	fab_progress_unlock(progress);
+	fab_ep_fini(&ep->base);
+	free(ep);
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = fab_ep_bind,
+	.control = ep_control,
+};
+
+static struct fi_ops_ep ep_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+};
+
+static struct fi_ops_cm msg_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = msg_getname,
+	.getpeer = tcp_msg_getpeer,
+	.connect = tcp_msg_connect,
+	.accept = tcp_msg_accept,
+	.shutdown = tcp_msg_shutdown,
+};
+
+static struct fi_ops_cm rdm_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = rdm_getname,
+};
+
+void tcp_ep_fill_ops(void)
+{
+	FAB_OPS_FILL(&ep_fid_ops);
+	FAB_OPS_FILL(&ep_ep_ops);
+	FAB_OPS_FILL(&msg_cm_ops);
+	FAB_OPS_FILL(&rdm_cm_ops);
+}
+
+/* ---- open ---- */
+
+static int check_open(const struct fi_info *info)
+{
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
+			 info ? "lacks ep_attr, tx_attr or rx_attr" : "is NULL");
+		return -FI_EINVAL;
+	}
+	if (info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_RDM) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; tcp has FI_EP_MSG and FI_EP_RDM\n",
+			 info->ep_attr->type);
+		return -FI_EINVAL;
+	}
+	if (info->ep_attr->tx_ctx_cnt > 1 || info->ep_attr->rx_ctx_cnt > 1) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr asks for %zu transmit and %zu receive contexts; there "
+			 "is one each, and no shared ones\n", info->ep_attr->tx_ctx_cnt, info->ep_attr->rx_ctx_cnt);
+		return -FI_EINVAL;
+	}
+	if (info->tx_attr->inject_size > TCP_INJECT_SIZE || info->tx_attr->iov_limit > TCP_IOV_LIMIT ||
+	    info->rx_attr->iov_limit > TCP_IOV_LIMIT || info->tx_attr->rma_iov_limit > TCP_RMA_IOV_MAX) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: inject_size %zu, iov_limit %zu and %zu, rma_iov_limit %zu; at "
+			 "most %d, %d, %d are possible\n", info->tx_attr->inject_size, info->tx_attr->iov_limit,
+			 info->rx_attr->iov_limit, info->tx_attr->rma_iov_limit, TCP_INJECT_SIZE, TCP_IOV_LIMIT,
+			 TCP_RMA_IOV_MAX);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+/* A MSG endpoint: its connection, and what info->handle brings. */
+static int msg_init(struct tcp_ep *ep, struct tcp_fabric *fabric, const struct fi_info *info)
+{
+	int fd;
+
+	ep->conn = calloc(1, sizeof(*ep->conn));
+	if (!ep->conn)
+		return -FI_ENOMEM;
+	tcp_conn_init(ep->conn, ep, &tcp_msg_conn_owner);
+	if (!info->handle)
+		return 0;
+	ep->req = tcp_connreq_take(fabric, info->handle);
+	if (ep->req)
+		return 0;
+	fd = tcp_pep_take_fd(fabric, info->handle);
+	if (fd >= 0) {
+		ep->bound_fd = fd;
+		return 0;
+	}
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle %s\n", fd == -FI_EOPBADSTATE ?
+		 "is a passive endpoint that listens: only one that does not can give its address away" :
+		 "is no connection request that waits for an answer, and no passive endpoint");
+	tcp_conn_fini(ep->conn);
+	free(ep->conn);
+	return fd;
+}
+
+static struct fab_ep_ops ops_for(const struct fi_info *info)
+{
+	uint64_t caps = info->caps;
+
+	return (struct fab_ep_ops) {
+		.fid = &ep_fid_ops,
+		.ep = &ep_ep_ops,
+		.cm = info->ep_attr->type == FI_EP_MSG ? &msg_cm_ops : &rdm_cm_ops,
+		.msg = caps & FI_MSG ? &tcp_msg_ops : NULL,
+		.tagged = caps & FI_TAGGED ? &tcp_tagged_ops : NULL,
+		.rma = caps & FI_RMA ? &tcp_rma_ops : NULL,
+	};
+}
+
+static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context)
+{
+	struct tcp_fabric *fabric = fab_container(domain->fabric, struct tcp_fabric, base);
+	struct fab_ep_ops ops = ops_for(info);
+	int ret;
+
+	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
+	if (ret)
+		return ret;
+	ep->bound_fd = -1;
+	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
+	ep->directed_recv = info->ep_attr->type == FI_EP_RDM && (ep->base.caps & FI_DIRECTED_RECV);
+	ep->want_src = ep->base.caps & FI_SOURCE;
+	ret = tcp_take_addr(&ep->addr, info, info->src_addr, info->src_addrlen);
+	if (ret)
+		goto fini_base;
+	ret = tcp_rx_ctx_init(&ep->rx, info->rx_attr);
+	if (ret)
+		goto fini_base;
+	ret = tcp_tx_init(ep, info->tx_attr);
+	if (ret)
+		goto fini_rx;
+	if (info->ep_attr->type == FI_EP_MSG)
+		ret = msg_init(ep, fabric, info);
+	if (!ret)
+		return 0;
+
+	tcp_tx_fini(ep);
+fini_rx:
+	tcp_rx_ctx_fini(ep);
+fini_base:
+	fab_ep_fini(&ep->base);
+	return ret;
+}
+
+int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+{
+	struct tcp_ep *ep;
+	int ret;
+
+	ret = check_open(info);
+	if (ret)
+		return ret;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ret = ep_init(ep, fab_container(domain, struct fab_domain, domain_fid), info, context);
+	if (ret) {
+		free(ep);
+		return ret;
+	}
+	*ep_fid = &ep->base.ep_fid;
+	return 0;
+}

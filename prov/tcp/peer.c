@@ -1,0 +1,835 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers of an RDM endpoint. A peer is an address that somebody listens at. It has a *life* while there is a
+ * connection, or one in the making: a new connection is a new life, so that nothing of a restarted peer's past can
+ * reach its present.
+ *
+ *   no life --first operation--> connecting (conn IDLE, operations wait) --answer--> UP --any end--> no life
+ *      \-----------------------request from the peer, accepted-------------------------^
+ *   connecting --refused, timed out--> no life, and a hold-off: operations fail at once with the same error
+ *   connecting --rejected by the peer (NACK)--> tried again, until the deadline: it may be connecting to us, or has
+ *   not noticed yet that our connection of before is gone
+ *
+ * Which request wins: see decide(). A life that nobody needs any more, since its address was removed, leaves: it
+ * sends what it has, says so (shutdown), and reads until the peer closes too.
+ *
+ * All under the engine's lock. Who may hold a peer: its life, its exchange (cm), its timer; each forgets it when it
+ * goes. Lives and the table are freed by the engine once no event can reach them.
+ */
+#include "tcp/peer.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/sock.h"
+#include "tcp/cm.h"
+#include "tcp/connect.h"
+#include "tcp/listen.h"
+#include "tcp/tcp.h"
+
+#define MS		1000000ULL	/* ns */
+#define BUCKETS_MIN	16
+#define INCOMING_MAX	1024		/* connections whose request has not come yet */
+#define RETRY_MIN_MS	1
+#define RETRY_MAX_MS	500
+#define SLOW_SYN_NS	(1000 * MS)	/* our connect is not getting through: rather take theirs */
+#define KNOCK_NS	(30000 * MS)
+#define LEAVE_POLL_NS	(20 * MS)
+
+struct peer;
+
+struct life {
+	struct tcp_conn conn;
+	struct fab_list link;		/* in table->lives */
+	struct tcp_peer_table *table;
+	struct peer *peer;		/* NULL: detached, no operation is added any more */
+	uint32_t pid;			/* as it said; 0 unknown */
+	bool drained;			/* while closing: nothing left to send */
+	uint64_t leave_ns;		/* detached and leaving: closed at this time; 0 not leaving */
+	struct fab_defer defer;
+};
+
+struct peer {
+	struct fab_list link;		/* in its bucket */
+	struct tcp_peer_table *table;
+	union fab_sockaddr addr;	/* that it listens at */
+	struct life *life;		/* owned; NULL if there is none */
+	struct life *loop;		/* owned: the accepting end of a connection to ourselves */
+	struct tcp_cm *cm;		/* owned: our connect, or NULL */
+	struct fab_timer retry;
+	int retry_ms;			/* the next wait */
+	uint64_t give_up_ns;		/* no retry after this */
+	uint64_t knock_ns;		/* when a request came though we are connected; 0: none did */
+	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
+	int holdoff_err;
+};
+
+/* A connection that owes its request. */
+struct incoming {
+	struct fab_list link;
+	struct tcp_peer_table *table;
+	struct tcp_cm *cm;		/* owned */
+};
+
+struct tcp_peer_table {
+	struct tcp_ep *ep;		/* borrowed */
+	struct fab_list *bucket;	/* owned */
+	uint64_t bucket_mask;
+	uint64_t peer_cnt;
+	struct fab_list lives;
+	struct fab_list incoming;
+	uint32_t incoming_cnt;
+	struct tcp_listener listener;
+	struct fab_timer leave;		/* runs while a life leaves */
+	struct fab_av_watch watch;
+	struct fab_defer defer;
+};
+
+/* ---- table ---- */
+
+static struct fab_list *bucket_of(const struct tcp_peer_table *table, const union fab_sockaddr *addr)
+{
+	return &table->bucket[fab_addr_hash(&addr->sa) & table->bucket_mask];
+}
+
+static struct peer *peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr)
+{
+	struct fab_list *bucket = bucket_of(table, addr), *link;
+
+	fab_list_for_each(bucket, link) {
+		struct peer *peer = fab_container(link, struct peer, link);
+
+		if (fab_addr_equal(&peer->addr.sa, &addr->sa))
+			return peer;
+	}
+	return NULL;
+}
+
+static int table_resize(struct tcp_peer_table *table, uint64_t cnt)
+{
+	struct fab_list *old = table->bucket, *link;
+	uint64_t old_cnt = old ? table->bucket_mask + 1 : 0;
+
+	table->bucket = calloc(cnt, sizeof(*table->bucket));
+	if (!table->bucket) {
+		table->bucket = old;
+		return -FI_ENOMEM;
+	}
+	table->bucket_mask = cnt - 1;
+	for (uint64_t i = 0; i < cnt; i++)
+		fab_list_init(&table->bucket[i]);
+	for (uint64_t i = 0; i < old_cnt; i++) {
+		while ((link = fab_list_pop_front(&old[i])))
+			fab_list_add_tail(bucket_of(table, &fab_container(link, struct peer, link)->addr), link);
+	}
+	free(old);
+	return 0;
+}
+
+static void retry_fire(struct fab_timer *timer);
+
+/* The peer at addr, made if it is new. NULL: no memory. */
+static struct peer *peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+{
+	struct peer *peer = peer_find(table, addr);
+
+	if (peer)
+		return peer;
+	/* a table that is too full works as well, only slower */
+	if (table->peer_cnt > table->bucket_mask)
+		table_resize(table, (table->bucket_mask + 1) * 2);
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->table = table;
+	peer->addr = *addr;
+	fab_timer_init(&peer->retry, retry_fire);
+	fab_list_add_tail(bucket_of(table, addr), &peer->link);
+	table->peer_cnt++;
+	return peer;
+}
+
+/* Forget a peer of which there is nothing to know. */
+static void peer_put(struct peer *peer)
+{
+	if (peer->life || peer->loop || peer->holdoff_ns > fab_now_ns())
+		return;
+	assert(!peer->cm);
+	fab_list_remove(&peer->link);
+	peer->table->peer_cnt--;
+	free(peer);
+}
+
+/* Make conn the one to use for fi_addr. False: no memory for the index. */
+static bool index_set(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn *conn)
+{
+	uint64_t cnt = ep->by_addr_cnt;
+	struct tcp_conn **by_addr;
+
+	if (fi_addr >= cnt) {
+		cnt = fab_max(fab_pow2_up(fi_addr + 1), (uint64_t) BUCKETS_MIN);
+		by_addr = realloc(ep->by_addr, cnt * sizeof(*by_addr));
+		if (!by_addr)
+			return false;
+		memset(by_addr + ep->by_addr_cnt, 0, (cnt - ep->by_addr_cnt) * sizeof(*by_addr));
+		ep->by_addr = by_addr;
+		ep->by_addr_cnt = cnt;
+	}
+	ep->by_addr[fi_addr] = conn;
+	return true;
+}
+
+static void index_clear(struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	if (fi_addr < ep->by_addr_cnt)
+		ep->by_addr[fi_addr] = NULL;
+}
+
+/* ---- lives ---- */
+
+static void life_release(struct fab_defer *defer)
+{
+	struct life *life = fab_container(defer, struct life, defer);
+
+	tcp_conn_fini(&life->conn);
+	free(life);
+}
+
+/* Take the peer away from a life: it will be told nothing more of it. */
+static void life_detach(struct life *life)
+{
+	struct peer *peer = life->peer;
+	struct tcp_ep *ep = life->table->ep;
+
+	if (!peer)
+		return;
+	life->peer = NULL;
+	if (peer->loop == life) {
+		peer->loop = NULL;
+	} else {
+		if (life->conn.fi_addr < ep->by_addr_cnt && ep->by_addr[life->conn.fi_addr] == &life->conn)
+			index_clear(ep, life->conn.fi_addr);
+		tcp_cm_free(peer->cm);
+		peer->cm = NULL;
+		fab_timer_stop(&peer->retry);
+		peer->life = NULL;
+	}
+	peer_put(peer);
+}
+
+/* The connection has ended, whoever ended it. */
+static void life_down(struct tcp_conn *conn, int err)
+{
+	struct life *life = fab_container(conn, struct life, conn);
+
+	(void) err;
+	life_detach(life);
+	fab_list_remove(&life->link);
+	life->defer.free = life_release;
+	fab_progress_defer(life->table->ep->base.progress, &life->defer);
+}
+
+static const struct tcp_conn_owner life_owner = { .down = life_down };
+
+static struct life *life_new(struct peer *peer)
+{
+	struct tcp_peer_table *table = peer->table;
+	struct life *life = calloc(1, sizeof(*life));
+
+	if (!life)
+		return NULL;
+	tcp_conn_init(&life->conn, table->ep, &life_owner);
+	life->conn.fi_addr = fab_av_find(table->ep->base.av, &peer->addr);
+	life->table = table;
+	life->peer = peer;
+	fab_list_add_tail(&table->lives, &life->link);
+	return life;
+}
+
+/* The handshake is over: the stream may begin. fd is the life's from here on. */
+static void life_start(struct life *life, int fd, const struct tcp_hello *hello)
+{
+	struct tcp_ep *ep = life->table->ep;
+	int ret = tcp_conn_start(&life->conn, fd, hello);
+
+	if (!ret) {
+		tcp_alive_start(ep);
+		return;
+	}
+	fab_sock_close(&fd);
+	tcp_conn_down(&life->conn, -ret, -ret, "the new connection found no memory or descriptor");
+}
+
+/* ---- active side ---- */
+
+static void rdm_data(const struct tcp_ep *ep, struct tcp_rdm_cm *data)
+{
+	*data = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&ep->addr.sa)), .pid = htobe32(getpid()) };
+}
+
+static uint32_t rdm_pid(const struct tcp_cm *cm)
+{
+	struct tcp_rdm_cm data = { 0 };
+
+	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) cm->data_len));
+	return be32toh(data.pid);
+}
+
+/* It cannot be reached: tell every operation, and those of the next moments. */
+static void peer_fail(struct peer *peer, int err, const char *text)
+{
+	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s\n", text);
+	peer->holdoff_err = err;
+	peer->holdoff_ns = fab_now_ns() + tcp_params.holdoff_ms * MS;
+	tcp_conn_down(&peer->life->conn, err, err, text);
+}
+
+static const struct tcp_cm_owner connect_owner;
+
+/* 0, or -FI_E*: no attempt is under way. */
+static int peer_connect(struct peer *peer)
+{
+	struct tcp_ep *ep = peer->table->ep;
+	struct tcp_rdm_cm data;
+	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation,
+				  .data = &data, .data_len = sizeof(data) };
+	int ret;
+
+	rdm_data(ep, &data);
+	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
+	if (!peer->cm)
+		return -FI_ENOMEM;
+	ret = tcp_cm_connect(peer->cm, -1, &ep->addr, &peer->addr, &msg);
+	if (ret) {
+		tcp_cm_free(peer->cm);
+		peer->cm = NULL;
+	}
+	return ret;
+}
+
+/* Once more after a while, spread so that many who were rejected together do not come back together; or give up with
+ * err. */
+static void peer_retry(struct peer *peer, int err, const char *text)
+{
+	uint64_t wait_ns = peer->retry_ms * MS;
+
+	wait_ns += fab_random64() % wait_ns;
+	if (fab_now_ns() + wait_ns > peer->give_up_ns) {
+		peer_fail(peer, err, text);
+		return;
+	}
+	fab_timer_start(peer->table->ep->base.progress, &peer->retry, fab_now_ns() + wait_ns);
+	peer->retry_ms = fab_min(peer->retry_ms * 2, RETRY_MAX_MS);
+}
+
+static void retry_fire(struct fab_timer *timer)
+{
+	struct peer *peer = fab_container(timer, struct peer, retry);
+	int ret = peer_connect(peer);
+
+	if (ret)
+		peer_retry(peer, -ret, "no memory or descriptor for a connection");
+}
+
+static void connect_done(struct tcp_cm *cm)
+{
+	struct peer *peer = cm->ctx;
+	char text[256];
+
+	peer->cm = NULL;
+	if (cm->type == TCP_CM_NACK) {
+		cm->why = "the peer rejects it: it takes itself for connected, or for connecting";
+		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
+		peer_retry(peer, FI_ECONNREFUSED, text);
+	} else {
+		peer->life->pid = rdm_pid(cm);
+		life_start(peer->life, tcp_cm_take_fd(cm), &cm->peer);
+	}
+	tcp_cm_free(cm);
+}
+
+/* May the next attempt fare better? The peer is there, or we were short of something. */
+static bool worth_retry(int err)
+{
+	return err == FI_ECONNRESET || err == EPIPE || err == FI_EADDRNOTAVAIL || err == FI_ENOBUFS;
+}
+
+static void connect_fail(struct tcp_cm *cm, int err)
+{
+	struct peer *peer = cm->ctx;
+	char text[256];
+
+	peer->cm = NULL;
+	tcp_cm_text(cm, err, text, sizeof(text));
+	if (worth_retry(err))
+		peer_retry(peer, err, text);
+	else
+		peer_fail(peer, err, text);
+	tcp_cm_free(cm);
+}
+
+static const struct tcp_cm_owner connect_owner = { .done = connect_done, .fail = connect_fail };
+
+/* Begin a life from our side. 0 or -FI_E*. */
+static int peer_begin(struct peer *peer)
+{
+	int ret;
+
+	if (peer->holdoff_ns > fab_now_ns())
+		return -peer->holdoff_err;
+	peer->life = life_new(peer);
+	if (!peer->life)
+		return -FI_ENOMEM;
+	peer->retry_ms = RETRY_MIN_MS;
+	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
+	peer->knock_ns = 0;
+	ret = peer_connect(peer);
+	if (ret)
+		tcp_conn_down(&peer->life->conn, -ret, -ret, NULL);
+	return ret;
+}
+
+int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
+{
+	const union fab_sockaddr *addr = fab_av_addr(ep->base.av, fi_addr);
+	struct peer *peer;
+	int ret = 0;
+
+	if (!addr)
+		return -FI_EINVAL;
+	peer = peer_get(ep->peers, addr);
+	if (!peer)
+		return -FI_ENOMEM;
+	if (!peer->life)
+		ret = peer_begin(peer);
+	if (ret)
+		return ret;
+	if (!index_set(ep, fi_addr, &peer->life->conn))
+		return -FI_ENOMEM;
+	*conn = &peer->life->conn;
+	return 0;
+}
+
+/* ---- passive side ---- */
+
+int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
+{
+	int ret;
+
+	if (a->sa.sa_family == AF_INET6)
+		ret = memcmp(&a->sin6.sin6_addr, &b->sin6.sin6_addr, sizeof(a->sin6.sin6_addr));
+	else
+		ret = memcmp(&a->sin.sin_addr, &b->sin.sin_addr, sizeof(a->sin.sin_addr));
+	return ret ? ret : (int) fab_addr_port(&a->sa) - (int) fab_addr_port(&b->sa);
+}
+
+enum verdict {
+	REJECT,			/* tell it no */
+	ACCEPT,			/* it becomes the peer's life, with the operations that wait */
+	REPLACE,		/* the old life is over, this is the new one */
+	LOOP,			/* ourselves */
+};
+
+/* Is this the same run of the peer's program as the one that we are connected to? */
+static bool same_run(const struct life *life, const struct tcp_cm *cm)
+{
+	const struct tcp_hello *old = &life->conn.peer, *new = &cm->peer;
+
+	if (old->ext || new->ext)
+		return old->ext && new->ext && old->incarnation == new->incarnation;
+	return !life->pid || !rdm_pid(cm) || life->pid == rdm_pid(cm);
+}
+
+/*
+ * The peer asks for a connection; own is our address as it sees it. Both sides must come to the same result,
+ * upstream's included:
+ * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through.
+ * - Another run of the peer: it has restarted.
+ * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again.
+ */
+static enum verdict decide(struct peer *peer, const struct tcp_cm *cm, const union fab_sockaddr *own)
+{
+	struct life *life = peer->life;
+	uint64_t now = fab_now_ns();
+	int cmp = tcp_peer_cmp(&peer->addr, own);
+
+	if (!cmp)
+		return peer->loop ? REJECT : LOOP;
+	if (!life)
+		return ACCEPT;
+	if (life->conn.state == TCP_CONN_IDLE) {
+		if (cmp > 0 || !peer->cm)
+			return ACCEPT;
+		return peer->cm->state == TCP_CM_CONNECTING && now - peer->cm->since_ns > SLOW_SYN_NS ? ACCEPT : REJECT;
+	}
+	if (!same_run(life, cm))
+		return REPLACE;
+	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS)
+		return REPLACE;
+	peer->knock_ns = now;
+	return REJECT;
+}
+
+/* Who asks: the address of the connection with the port that it says it listens at. False: it does not say. */
+static bool request_addr(const struct tcp_cm *cm, union fab_sockaddr *addr)
+{
+	struct tcp_rdm_cm data;
+
+	if (cm->data_len < sizeof(data))
+		return false;
+	memcpy(&data, cm->data, sizeof(data));
+	*addr = cm->remote;
+	fab_addr_set_port(&addr->sa, be16toh(data.port));
+	return data.port;
+}
+
+static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint8_t type)
+{
+	struct tcp_rdm_cm data;
+
+	rdm_data(ep, &data);
+	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .data = &data,
+			   .data_len = sizeof(data) });
+}
+
+/* Let the request become this life. */
+static void request_accept(struct life *life, struct tcp_cm *cm)
+{
+	struct tcp_ep *ep = life->table->ep;
+	struct peer *peer = life->peer;
+	int ret;
+
+	if (life == peer->life) {
+		tcp_cm_free(peer->cm);
+		peer->cm = NULL;
+		fab_timer_stop(&peer->retry);
+		peer->knock_ns = 0;
+		peer->holdoff_ns = 0;
+	}
+	ret = request_answer(ep, cm, TCP_CM_CONNRESP);
+	if (ret) {
+		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");
+		return;
+	}
+	life->pid = rdm_pid(cm);
+	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
+		index_set(ep, life->conn.fi_addr, &life->conn);
+	life_start(life, tcp_cm_take_fd(cm), &cm->peer);
+}
+
+static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const union fab_sockaddr *addr)
+{
+	union fab_sockaddr own = cm->local;
+	struct peer *peer = peer_get(table, addr);
+	struct life **life;
+
+	if (!peer)
+		return;
+	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
+	switch (decide(peer, cm, &own)) {
+	case REJECT:
+		request_answer(table->ep, cm, TCP_CM_NACK);
+		return;
+	case LOOP:
+		life = &peer->loop;
+		break;
+	case REPLACE:
+		/* the peer may go with its life; and its operations with the life that they were meant for */
+		tcp_conn_down(&peer->life->conn, FI_ECONNRESET, FI_ECONNRESET,
+			      "the peer has restarted, or lost the connection");
+		peer = peer_get(table, addr);
+		if (!peer)
+			return;
+		/* fall through */
+	default:
+		life = &peer->life;
+	}
+	if (!*life)
+		*life = life_new(peer);
+	if (*life)
+		request_accept(*life, cm);
+	else
+		peer_put(peer);
+}
+
+static void incoming_free(struct incoming *incoming)
+{
+	fab_list_remove(&incoming->link);
+	incoming->table->incoming_cnt--;
+	tcp_cm_free(incoming->cm);
+	free(incoming);
+}
+
+/* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
+static bool is_dead(int fd)
+{
+	char byte;
+	ssize_t ret = fab_sock->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+static void request_done(struct tcp_cm *cm)
+{
+	struct incoming *incoming = cm->ctx;
+	struct tcp_peer_table *table = incoming->table;
+	union fab_sockaddr addr;
+
+	if (!request_addr(cm, &addr)) {
+		char from[FAB_ADDR_STRLEN];
+
+		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
+		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
+			 "endpoint?)\n", from);
+		request_answer(table->ep, cm, TCP_CM_NACK);
+	} else if (!is_dead(cm->fd)) {
+		request_handle(table, cm, &addr);
+	}
+	incoming_free(incoming);
+}
+
+static void request_failed(struct tcp_cm *cm, int err)
+{
+	char text[256];
+
+	tcp_cm_text(cm, err, text, sizeof(text));
+	TCP_WARN(FI_LOG_EP_CTRL, "incoming %s\n", text);
+	incoming_free(cm->ctx);
+}
+
+static const struct tcp_cm_owner incoming_owner = { .done = request_done, .fail = request_failed };
+
+static bool table_room(struct tcp_listener *listener)
+{
+	return fab_container(listener, struct tcp_peer_table, listener)->incoming_cnt < INCOMING_MAX;
+}
+
+static void table_accepted(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
+{
+	struct tcp_peer_table *table = fab_container(listener, struct tcp_peer_table, listener);
+	struct incoming *incoming = calloc(1, sizeof(*incoming));
+
+	if (incoming)
+		incoming->cm = tcp_cm_new(table->ep->base.progress, &incoming_owner, incoming);
+	if (!incoming || !incoming->cm || tcp_cm_await(incoming->cm, fd, remote)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: no memory\n");
+		fab_sock_close(&fd);
+		if (incoming)
+			tcp_cm_free(incoming->cm);
+		free(incoming);
+		return;
+	}
+	incoming->table = table;
+	fab_list_add_tail(&table->incoming, &incoming->link);
+	table->incoming_cnt++;
+}
+
+/* ---- the address vector changes ---- */
+
+static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+{
+	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
+	struct tcp_ep *ep = table->ep;
+	struct peer *peer;
+
+	fab_progress_lock(ep->base.progress);
+	peer = peer_find(table, addr);
+	if (peer && peer->life) {
+		tcp_conn_set_addr(&peer->life->conn, fi_addr);
+		index_set(ep, fi_addr, &peer->life->conn);
+	}
+	if (peer && peer->loop)
+		tcp_conn_set_addr(&peer->loop->conn, fi_addr);
+	fab_progress_unlock(ep->base.progress);
+}
+
+/* One more step of leaving: send, then say that no more will come; the peer's close ends it, or the clock. */
+static void life_leave_step(struct life *life)
+{
+	struct tcp_conn *conn = &life->conn;
+
+	if (fab_now_ns() >= life->leave_ns) {
+		tcp_conn_down(conn, 0, 0, "its address was removed from the address vector");
+	} else if (!life->drained && tcp_conn_flush(conn) && conn->state == TCP_CONN_UP) {
+		life->drained = true;
+		fab_sock->shutdown(conn->src.fd, SHUT_WR);
+	}
+}
+
+static void leave_fire(struct fab_timer *timer)
+{
+	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, leave);
+	struct fab_list *link, *next;
+	bool more = false;
+
+	fab_list_for_each_safe(&table->lives, link, next) {
+		struct life *life = fab_container(link, struct life, link);
+
+		if (life->leave_ns) {
+			more = true;
+			life_leave_step(life);
+		}
+	}
+	if (more)
+		fab_timer_start(table->ep->base.progress, timer, fab_now_ns() + LEAVE_POLL_NS);
+}
+
+static void life_leave(struct life *life)
+{
+	struct tcp_peer_table *table = life->table;
+
+	if (life->conn.state != TCP_CONN_UP) {
+		tcp_conn_down(&life->conn, FI_ECANCELED, FI_ECANCELED,
+			      "its address was removed from the address vector");
+		return;
+	}
+	life_detach(life);
+	life->leave_ns = fab_now_ns() + TCP_FLUSH_MS * MS;
+	fab_timer_start(table->ep->base.progress, &table->leave, fab_now_ns());
+}
+
+static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+{
+	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
+	struct tcp_ep *ep = table->ep;
+	struct peer *peer;
+	struct life *life;
+
+	fab_progress_lock(ep->base.progress);
+	peer = peer_find(table, addr);
+	life = peer ? peer->life : NULL;
+	index_clear(ep, fi_addr);
+	if (peer && peer->loop)
+		tcp_conn_set_addr(&peer->loop->conn, FI_ADDR_NOTAVAIL);
+	if (life) {
+		tcp_conn_set_addr(&life->conn, FI_ADDR_NOTAVAIL);
+		life_leave(life);
+	}
+	fab_progress_unlock(ep->base.progress);
+}
+
+/* ---- open and close ---- */
+
+static void table_free(struct fab_defer *defer)
+{
+	struct tcp_peer_table *table = fab_container(defer, struct tcp_peer_table, defer);
+
+	free(table->bucket);
+	free(table);
+}
+
+static struct tcp_peer_table *table_new(struct tcp_ep *ep)
+{
+	struct tcp_peer_table *table = calloc(1, sizeof(*table));
+
+	if (!table || table_resize(table, BUCKETS_MIN)) {
+		free(table);
+		return NULL;
+	}
+	table->ep = ep;
+	fab_list_init(&table->lives);
+	fab_list_init(&table->incoming);
+	fab_timer_init(&table->leave, leave_fire);
+	table->listener.room = table_room;
+	table->listener.accepted = table_accepted;
+	table->watch.inserted = av_inserted;
+	table->watch.removed = av_removed;
+	return table;
+}
+
+int tcp_peers_open(struct tcp_ep *ep)
+{
+	struct fab_progress *progress = ep->base.progress;
+	struct tcp_peer_table *table = table_new(ep);
+	int fd, ret;
+
+	if (!table)
+		return -FI_ENOMEM;
+	fd = ret = tcp_sock_bind(&ep->addr, &ep->addr);
+	if (fd < 0)
+		goto free_table;
+	ep->peers = table;
+	fab_progress_lock(progress);
+	ret = tcp_listener_start(&table->listener, progress, fd, TCP_BACKLOG);
+	fab_progress_unlock(progress);
+	if (ret)
+		goto close_fd;
+	fab_av_watch(ep->base.av, &table->watch);
+	return 0;
+
+close_fd:
+	ep->peers = NULL;
+	fab_sock_close(&fd);
+free_table:
+	table_free(&table->defer);
+	return ret;
+}
+
+static bool peers_drained(struct tcp_ep *ep)
+{
+	struct fab_list *link, *next;
+	bool all = true;
+
+	fab_list_for_each_safe(&ep->peers->lives, link, next) {
+		struct life *life = fab_container(link, struct life, link);
+
+		if (!life->drained && !tcp_conn_drained(&life->conn))
+			all = false;
+		else
+			life->drained = true;
+	}
+	return all;
+}
+
+static void peers_free(struct tcp_peer_table *table)
+{
+	struct fab_list *link;
+
+	for (uint64_t i = 0; i <= table->bucket_mask; i++) {
+		while ((link = fab_list_pop_front(&table->bucket[i])))
+			free(fab_container(link, struct peer, link));
+	}
+}
+
+void tcp_peers_close(struct tcp_ep *ep)
+{
+	struct fab_progress *progress = ep->base.progress;
+	struct tcp_peer_table *table = ep->peers;
+	struct fab_list *link, *next;
+
+	if (!table)
+		return;
+	fab_av_unwatch(ep->base.av, &table->watch);
+	fab_progress_lock(progress);
+	tcp_ep_drain(ep, peers_drained);
+	tcp_listener_stop(&table->listener);
+	fab_timer_stop(&table->leave);
+	fab_list_for_each_safe(&table->incoming, link, next)
+		incoming_free(fab_container(link, struct incoming, link));
+	while (!fab_list_empty(&table->lives))
+		tcp_conn_down(&fab_list_first(&table->lives, struct life, link)->conn, 0, 0, "the endpoint was closed");
+	peers_free(table);
+	free(ep->by_addr);
+	ep->by_addr = NULL;
+	ep->by_addr_cnt = 0;
+	ep->peers = NULL;
+	table->defer.free = table_free;
+	fab_progress_defer(progress, &table->defer);
+	fab_progress_unlock(progress);
+}
+
+bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_conn *conn, void *arg), void *arg)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&ep->peers->lives, link) {
+		if (fn(ep, &fab_container(link, struct life, link)->conn, arg))
+			return true;
+	}
+	return false;
+}

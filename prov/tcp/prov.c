@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The provider's identity, parameters, beginning and end.
+ */
+#include "config.h"
+#include "tcp/tcp.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+
+struct tcp_params tcp_params = {
+	.tx_size = TCP_TX_SIZE,
+	.rx_size = TCP_RX_SIZE,
+	.max_inject = TCP_INJECT_SIZE,
+	.eager_max = TCP_EAGER_MAX,
+	.credit = TCP_CREDIT,
+	.unexp_max = TCP_UNEXP_MAX,
+	.nodelay = true,
+	.connect_timeout_ms = TCP_CONNECT_TIMEOUT_MS,
+	.reply_timeout_ms = TCP_REPLY_TIMEOUT_MS,
+	.user_timeout_ms = TCP_USER_TIMEOUT_MS,
+	.holdoff_ms = TCP_HOLDOFF_MS,
+};
+
+static void tcp_cleanup(void)
+{
+	free(tcp_params.iface);
+	tcp_params.iface = NULL;
+}
+
+struct fi_provider tcp_prov = {
+	.name = "tcp",
+	.version = FI_VERSION(206, 0),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.getinfo = tcp_getinfo,
+	.fabric = tcp_fabric_open,
+	.cleanup = tcp_cleanup,
+};
+
+/* ---- parameters ---- */
+
+/* One parameter: where it goes, and the range that is allowed. value is NULL for those without effect. */
+struct param {
+	const char *name;
+	enum fi_param_type type;
+	void *value;
+	size_t min, max;
+	const char *help;
+};
+
+#define NO_EFFECT "Accepted without effect: "
+
+static const struct param params[] = {
+	{ "iface", FI_PARAM_STRING, &tcp_params.iface, 0, 0,
+	  "Interfaces to use: a comma-separated list of names, globs (eth*), networks (10.1.0.0/16); each with ^ or"
+	  " ! in front to leave it out" },
+	{ "port_low_range", FI_PARAM_INT, &tcp_params.port_low, 0, 65535,
+	  "Lowest port to listen on; with FI_TCP_PORT_HIGH_RANGE (default: any port)" },
+	{ "port_high_range", FI_PARAM_INT, &tcp_params.port_high, 0, 65535,
+	  "Highest port to listen on; with FI_TCP_PORT_LOW_RANGE (default: any port)" },
+	{ "tx_size", FI_PARAM_SIZE_T, &tcp_params.tx_size, 1, TCP_TX_SIZE_MAX,
+	  "Operations that may be outstanding on an endpoint that does not ask for another number; beyond them "
+	  "-FI_EAGAIN (default: 1024)" },
+	{ "rx_size", FI_PARAM_SIZE_T, &tcp_params.rx_size, 1, TCP_RX_SIZE_MAX,
+	  "Receives that may be posted to an endpoint that does not ask for another number; beyond them -FI_EAGAIN "
+	  "(default: 65536)" },
+	{ "max_inject", FI_PARAM_SIZE_T, &tcp_params.max_inject, 0, TCP_INJECT_SIZE,
+	  "Largest message for fi_inject and FI_INJECT, bytes (default and maximum: 128)" },
+	{ "max_saved_size", FI_PARAM_SIZE_T, &tcp_params.eager_max, 0, SIZE_MAX,
+	  "Largest message that peers may send before a receive is posted, bytes; longer ones are announced and "
+	  "stay with the sender until then (default: 32768)" },
+	{ "credit", FI_PARAM_SIZE_T, &tcp_params.credit, 4096, 1 << 30,
+	  "Memory for unexpected messages of one peer, bytes (default: 262144)" },
+	{ "unexp_max", FI_PARAM_SIZE_T, &tcp_params.unexp_max, 4096, SIZE_MAX,
+	  "The same for a peer that runs another libfabric, which knows no credits: past it, its connection is not "
+	  "read (default: 67108864)" },
+	{ "nodelay", FI_PARAM_BOOL, &tcp_params.nodelay, 0, 1,
+	  "Send small segments at once, TCP_NODELAY (default: on)" },
+	{ "disable_auto_progress", FI_PARAM_BOOL, &tcp_params.auto_progress_off, 0, 1,
+	  "Start no progress thread, also for FI_PROGRESS_AUTO (default: off)" },
+	{ "connect_timeout", FI_PARAM_INT, &tcp_params.connect_timeout_ms, 1, 3600000,
+	  "Longest wait for a peer's kernel to answer a connect, and for the request on an incoming connection, "
+	  "milliseconds (default: 30000)" },
+	{ "reply_timeout", FI_PARAM_INT, &tcp_params.reply_timeout_ms, 0, 86400000,
+	  "Longest wait for a peer that is there, but does not make progress, to accept a connection, milliseconds;"
+	  " 0 is for ever (default: 600000)" },
+	{ "user_timeout", FI_PARAM_INT, &tcp_params.user_timeout_ms, 0, 86400000,
+	  "A connected peer whose kernel has not been heard of for so long is taken for dead, milliseconds; 0: "
+	  "leave it to the kernel's defaults (default: 60000)" },
+	{ "holdoff", FI_PARAM_INT, &tcp_params.holdoff_ms, 0, 3600000,
+	  "After a failed connect, further operations to that peer fail at once for so long, milliseconds (default:"
+	  " 1000)" },
+
+	{ "prov_name", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the provider's name is tcp" },
+	{ "max_saved", FI_PARAM_INT, NULL, 0, 0,
+	  NO_EFFECT "unexpected messages are bounded by their bytes, FI_TCP_CREDIT, not by their number" },
+	{ "max_rx_size", FI_PARAM_SIZE_T, NULL, 0, 0, NO_EFFECT "see FI_TCP_RX_SIZE" },
+	{ "staging_sbuf_size", FI_PARAM_INT, NULL, 0, 0,
+	  NO_EFFECT "small messages are gathered in one buffer a progress engine" },
+	{ "prefetch_rbuf_size", FI_PARAM_INT, NULL, 0, 0,
+	  NO_EFFECT "one buffer a progress engine takes whatever a socket has" },
+	{ "zerocopy_size", FI_PARAM_SIZE_T, NULL, 0, 0, NO_EFFECT "the kernel's zero copy is not used" },
+	{ "trace_msg", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "there is no log of single messages" },
+	{ "io_uring", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "io_uring is not used" },
+	{ "firewall_addr", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "peers must be able to connect to each other" },
+};
+
+static bool in_range(const struct param *param, long long value)
+{
+	if (value >= (long long) param->min && (unsigned long long) value <= param->max)
+		return true;
+	TCP_WARN(FI_LOG_CORE, "parameter %s is %lld; %zu to %zu is allowed, the default stays\n", param->name, value,
+		 param->min, param->max);
+	return false;
+}
+
+static void get_string(const struct param *param)
+{
+	char *value, **to = param->value;
+
+	if (!fi_param_get_str(&tcp_prov, param->name, &value) && value && *value)
+		*to = strdup(value);
+}
+
+static void get_int(const struct param *param)
+{
+	int value;
+
+	if (!fi_param_get_int(&tcp_prov, param->name, &value) && in_range(param, value))
+		*(int *) param->value = value;
+}
+
+static void get_bool(const struct param *param)
+{
+	int value;
+
+	if (!fi_param_get_bool(&tcp_prov, param->name, &value))
+		*(bool *) param->value = value;
+}
+
+static void get_size(const struct param *param)
+{
+	size_t value;
+
+	if (!fi_param_get_size_t(&tcp_prov, param->name, &value) && in_range(param, fab_min(value, (size_t) INT64_MAX)))
+		*(size_t *) param->value = value;
+}
+
+static void (*const getters[])(const struct param *param) = {
+	[FI_PARAM_STRING] = get_string,
+	[FI_PARAM_INT] = get_int,
+	[FI_PARAM_BOOL] = get_bool,
+	[FI_PARAM_SIZE_T] = get_size,
+};
+
+static void params_init(void)
+{
+	for (size_t i = 0; i < fab_countof(params); i++) {
+		const struct param *param = &params[i];
+
+		fi_param_define(&tcp_prov, param->name, param->type, "%s", param->help);
+		if (param->value)
+			getters[param->type](param);
+	}
+	if (!tcp_params.port_low != !tcp_params.port_high || tcp_params.port_low > tcp_params.port_high) {
+		TCP_WARN(FI_LOG_CORE, "FI_TCP_PORT_LOW_RANGE is %d, FI_TCP_PORT_HIGH_RANGE %d: both are needed, the "
+			 "low one first; any port is used\n", tcp_params.port_low, tcp_params.port_high);
+		tcp_params.port_low = tcp_params.port_high = 0;
+	}
+	/* What the wire carries in 32 bits; and a message that is sent unasked must fit into the credit. */
+	tcp_params.eager_max = fab_min(tcp_params.eager_max, tcp_params.credit / 2);
+}
+
+/* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */
+struct fi_provider *fab_tcp_prov_ini(void);
+
+struct fi_provider *fab_tcp_prov_ini(void)
+{
+	tcp_domain_fill_ops();
+	tcp_pep_fill_ops();
+	tcp_ep_fill_ops();
+	tcp_data_fill_ops();
+	params_init();
+	return &tcp_prov;
+}
+
+#ifdef HAVE_TCP_DL
+FI_EXT_INI
+{
+	return fab_tcp_prov_ini();
+}
+#endif
