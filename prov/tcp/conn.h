@@ -80,7 +80,7 @@ struct tcp_rx_state {
 	/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
 	uint32_t refuse;
 	uint32_t mr_gen;		/* fab_mr_map.gen when a remote write was verified */
-	struct fab_mr *mr[TCP_RMA_IOV_MAX];	/* regions that it goes to, hdr.rma_iov_cnt of them; valid while mr_gen is */
+	struct fab_mr *mr[TCP_RMA_IOV_MAX];	/* its regions, hdr.rma_iov_cnt of them; valid while mr_gen is */
 	struct iovec iov[TCP_IOV_LIMIT];
 	union {
 		struct tcp_hdr hdr;	/* of the current frame, host order */

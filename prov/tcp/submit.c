@@ -66,13 +66,15 @@ static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_o
 	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.cntr[fab_op_desc[op->code].cntr];
 }
 
-/* A burst is a flush that is due: something went out since the last pass. */
-static inline bool tx_in_burst(const struct tcp_conn *conn)
+/* May what is sent wait for the caller's next pass? Not where others sleep on the engine: they would have to be
+ * woken. */
+static inline bool tx_may_burst(const struct fab_progress *progress)
 {
-	return !fab_list_empty(&conn->flush.link);
+	return !progress->thread_run && !atomic_load_explicit(&progress->watchers, memory_order_relaxed);
 }
 
-/* Hold an operation back for the next pass? */
+/* Hold an operation back for the next pass? In a burst, that is when something went out since the last one: a flush is
+ * due. */
 static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	const struct tcp_ep *ep = conn->ep;
@@ -81,8 +83,8 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 		return false;
 	if (op->flags & FI_MORE)
 		return true;
-	return tx_in_burst(conn) && len <= TCP_TX_COPY_MAX && tx_caller_returns(ep, op) &&
-	       !ep->base.progress->thread_run;
+	return !fab_list_empty(&conn->flush.link) && len <= TCP_TX_COPY_MAX && tx_caller_returns(ep, op) &&
+	       tx_may_burst(ep->base.progress);
 }
 
 /* Arguments that no peer could carry out. */
