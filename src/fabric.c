@@ -19,6 +19,7 @@
 
 static void start(void)
 {
+	fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE);	/* defines the parameters of logging */
 	fab_param_report();
 	fab_explain_init();
 	fab_registry_init();
