@@ -19,9 +19,9 @@ struct fake {
 	unsigned misses;		/* reasons to report, of as many attributes of one entry, before -FI_ENODATA */
 	bool wrong_type;		/* the first of them is that the endpoint type is another */
 	bool asks_others;		/* calls fi_getinfo() itself, for everybody (but not once more) */
-	unsigned calls;			/* of getinfo */
-	unsigned told;			/* calls that found somebody listening */
-	unsigned cleanups;
+	_Atomic unsigned calls;		/* of getinfo */
+	_Atomic unsigned told;		/* calls that found somebody listening */
+	_Atomic unsigned cleanups;
 };
 
 /* qa, qb: core providers; ofi_q: a utility provider. Each test starts them afresh with fakes_register(). */
