@@ -1,32 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The machine's network interfaces, best first, and what node, service and flags of fi_getinfo(3) mean on them. For IP providers.
+ * The machine's network interfaces, best first, and what node, service and flags of fi_getinfo(3) mean on them. For IP
+ * providers. doc/design.md, 7.7.
  *
- * Rank: running and up, physical before virtual, of default routes first, faster first; docker, bridge, veth, tun and link-local addresses last
- * of those, loopback last of all. doc/design.md, 7.7.
+ * Only interfaces that are up count, and of IPv6 only addresses that can be used. Better is, in this order: not loopback;
+ * running; an address that is not link-local; hardware, or the way of a default route, before other software interfaces,
+ * those before docker, bridges, veth and tun; of a default route; faster; an IPv6 address that is neither temporary nor
+ * deprecated; IPv4; as the kernel lists them.
  */
 #ifndef FAB_NETIF_H
 #define FAB_NETIF_H
 
+#include <ifaddrs.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/addr.h"
 
+struct fi_info;
+struct fi_provider;
+
 struct fab_netif {
-	char name[16];
+	char name[16];			/* of the kernel, without an address label: "eth0", not "eth0:1" */
 	union fab_sockaddr addr;	/* port 0 */
 	union fab_sockaddr net;		/* addr & netmask */
 	uint8_t prefix_len;
 	bool loopback, running;
-	uint32_t mtu;			/* bytes */
+	uint32_t mtu;			/* bytes, 0 unknown */
 	uint64_t speed;			/* bit/s, 0 unknown */
 	char network[64];		/* "192.168.1.0/24", "fe80::/64": the fabric name */
 };
 
-/* One entry per interface and address, ranked. filter: value of FI_TCP_IFACE - comma list of names, globs, CIDR, each with '^' or '!' for
- * not - or NULL. *list is allocated (free()). 0, -FI_ENODATA (none left: log says what there was), -FI_ENOMEM. */
-int fab_netif_list(const char *filter, struct fab_netif **list, size_t *cnt);
+/*
+ * One entry per interface and address, ranked. filter is the value of FI_TCP_IFACE, or NULL: a comma list of names, globs
+ * ("eth*"), addresses and ranges ("10.0.0.0/8"). '^' or '!' before an item leaves out what it names; if there are items without, only what
+ * one of them names is taken, and their order is that of the result. *list is allocated (free()). 0; -FI_ENODATA: none left
+ * (a log line says what there was); -FI_ENOMEM, -errno of asking the system.
+ */
+int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt);
+
+/* Where fab_netif_list() gets its facts. A test may put another in its place. */
+struct fab_netif_source {
+	const char *proc_net;		/* "/proc/net": route, ipv6_route, if_inet6 */
+	const char *sys_net;		/* "/sys/class/net" */
+	int (*getifaddrs)(struct ifaddrs **list);
+	void (*freeifaddrs)(struct ifaddrs *list);
+};
+extern const struct fab_netif_source *fab_netif_source;
 
 /*
  * One address from a node and a service, as fi_getinfo(3) and fi_av_insertsvc(3) name them. node: a host name, a numeric address (the only
@@ -44,8 +64,6 @@ struct fab_addr_hint {
 	bool has_src, has_dest;
 	union fab_sockaddr src, dest;
 };
-struct fi_provider;
-struct fi_info;
 /* Resolve all of it, in one family (AF_INET, AF_INET6) or whatever comes first (AF_UNSPEC): a provider with offers in both asks once
  * for each. An address of the hints that is of the other family is -FI_ENODATA. 0, -FI_ENODATA (no such name), -FI_EINVAL (a service that is
  * none, wrong address length ...): each recorded with fab_why_report under `prov`. */

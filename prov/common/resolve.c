@@ -134,7 +134,6 @@ int fab_resolve_name(const char *node, const char *service, uint64_t flags, int 
 static int read_hint(const struct fi_info *hints, const void *data, size_t len, int family, union fab_sockaddr *addr,
 		     const char **why)
 {
-	char text[NODE_MAX + 1];
 	sa_family_t there;
 
 	switch (hints->addr_format) {
@@ -144,11 +143,6 @@ static int read_hint(const struct fi_info *hints, const void *data, size_t len, 
 	case FI_SOCKADDR_IN:
 	case FI_SOCKADDR_IN6:
 		break;
-	case FI_ADDR_STR:
-		if (!len || len > NODE_MAX)
-			return fail(why, "an address text of 1 to 1024 bytes is wanted", FI_EINVAL);
-		snprintf(text, sizeof(text), "%.*s", (int) len, (const char *) data);
-		return parse_str(text, family, addr, why);
 	default:
 		return fail(why, "not an IP address (addr_format)", FI_ENODATA);
 	}
