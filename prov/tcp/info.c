@@ -292,7 +292,7 @@ int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	wish_cnt = make_wishes(wishes, node, service, flags, hints, &ret);
 	if (!wish_cnt)
 		return ret;
-	ret = fab_netif_list(tcp_params.iface, &list, &cnt);
+	ret = fab_netif_list(&tcp_prov, tcp_params.iface, &list, &cnt);
 	if (ret)
 		return ret;
 	for (size_t w = 0; w < wish_cnt; w++)
@@ -319,7 +319,7 @@ void tcp_addr_fill(union fab_sockaddr *addr, const struct fi_info *info)
 	uint16_t port = fab_addr_port(&addr->sa);
 	size_t cnt;
 
-	if (!fab_addr_is_any(&addr->sa) || fab_netif_list(tcp_params.iface, &list, &cnt))
+	if (!fab_addr_is_any(&addr->sa) || fab_netif_list(&tcp_prov, tcp_params.iface, &list, &cnt))
 		return;
 	for (size_t i = 0; i < cnt; i++) {
 		bool named = !strcmp(list[i].name, info->domain_attr->name);
