@@ -141,7 +141,8 @@ int fab_eq_add_engine(struct fab_eq *eq, struct fab_progress *progress)
 
 	if (progress == &eq->progress)
 		return 0;
-	fab_progress_share(progress);
+	if (fab_wait_has_thread(&eq->wait))
+		fab_progress_share(progress);
 	pthread_mutex_lock(&eq->lock);
 	ret = add_engine_locked(eq, progress);
 	pthread_mutex_unlock(&eq->lock);

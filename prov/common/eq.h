@@ -4,8 +4,8 @@
  * here. Setup tier: plain code.
  *
  * An EQ owns an engine for what belongs to no domain (listening sockets and handshakes of passive endpoints), and knows the
- * engines of the endpoints bound to it, which a read or a wait drives too, unless they have a thread. Those must have a lock,
- * since an EQ may be read by any thread. Lock order: an engine's lock, then eq->lock; never the other way.
+ * engines of the endpoints bound to it, which a read or a wait drives too, unless they have a thread.
+ * Lock order: an engine's lock, then eq->lock; never the other way.
  */
 #ifndef FAB_EQ_H
 #define FAB_EQ_H

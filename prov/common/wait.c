@@ -551,7 +551,7 @@ static int find_set(const struct fab_wait_attr *attr, struct fab_wait_set **set)
 	return 0;
 }
 
-static bool needs_teller(const struct fab_wait *wait)
+bool fab_wait_has_thread(const struct fab_wait *wait)
 {
 	return (wait->set ? wait->set->obj : wait->obj) == FI_WAIT_MUTEX_COND;
 }
@@ -592,7 +592,7 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 		return -errno;
 	if (attr->guard || attr->obj == FI_WAIT_FD || attr->obj == FI_WAIT_POLLFD)
 		ret = attr->progress->thread_run ? 0 : nest_open(wait);
-	if (needs_teller(wait))
+	if (fab_wait_has_thread(wait))
 		fab_progress_share(attr->progress);
 	if (!ret && set)
 		ret = set_join(set, wait);
@@ -642,7 +642,7 @@ int fab_wait_move(struct fab_wait *wait, struct fab_progress *to)
 		if (ret)
 			return ret;
 	}
-	if (needs_teller(wait))
+	if (fab_wait_has_thread(wait))
 		fab_progress_share(to);
 	if (teller)
 		pthread_mutex_lock(&teller->gate);

@@ -88,6 +88,9 @@ void fab_wait_fini(struct fab_wait *wait);
  * for the new one. No lock held; nobody sleeps, as no endpoint uses the queue yet. 0 or -FI_E* with nothing changed. */
 int fab_wait_move(struct fab_wait *wait, struct fab_progress *to);
 
+/* True if a thread of ours drives the engines of this queue, or will (FI_WAIT_MUTEX_COND): so they need a lock. */
+bool fab_wait_has_thread(const struct fab_wait *wait);
+
 /* Something was queued. Guard held; O(1), no system call here: it happens at unlock, if it is still there to be read. */
 static inline void fab_wait_event(struct fab_wait *wait, struct fab_list *signals)
 {

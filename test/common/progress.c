@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The progress engine: what a pass costs in system calls, who is served, timers, flushes, removal from within callbacks,
+ * and what wakes a sleeper.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/sock.h"
+#include "common/progress.h"
+#include "spy.h"
+
+/* One end is a source that reads; the other is written to by the test. */
+struct pipe {
+	struct fab_source src;
+	struct fab_defer defer;
+	int far;
+	unsigned ready_cnt, poll_cnt;
+	unsigned got;			/* bytes */
+	struct pipe *kill_on_ready;	/* taken out when this one is ready */
+	bool kill_on_poll;
+	bool freed;
+};
+
+static void pipe_kill(struct pipe *pipe);
+
+static bool pipe_read(struct pipe *pipe)
+{
+	char buf[64];
+	ssize_t len = fab_sock->recv(pipe->src.fd, buf, sizeof(buf), MSG_DONTWAIT);
+
+	if (len <= 0)
+		return false;
+	pipe->got += (unsigned) len;
+	return true;
+}
+
+static void pipe_ready(struct fab_source *src, uint32_t events)
+{
+	struct pipe *pipe = fab_container(src, struct pipe, src);
+
+	assert_true(events & EPOLLIN);
+	assert_false(pipe->freed);
+	pipe->ready_cnt++;
+	if (pipe->kill_on_ready) {
+		pipe_kill(pipe->kill_on_ready);
+		pipe->kill_on_ready = NULL;
+	}
+	if (pipe_read(pipe))
+		fab_source_hot(src);
+}
+
+static bool pipe_poll(struct fab_source *src)
+{
+	struct pipe *pipe = fab_container(src, struct pipe, src);
+
+	assert_false(pipe->freed);
+	pipe->poll_cnt++;
+	if (pipe->kill_on_poll) {
+		pipe_kill(pipe);
+		return false;
+	}
+	return pipe_read(pipe);
+}
+
+static void pipe_free(struct fab_defer *defer)
+{
+	struct pipe *pipe = fab_container(defer, struct pipe, defer);
+
+	pipe->freed = true;
+}
+
+static void pipe_kill(struct pipe *pipe)
+{
+	struct fab_progress *progress = pipe->src.progress;
+
+	fab_source_del(&pipe->src);
+	fab_source_del(&pipe->src);
+	fab_sock_close(&pipe->src.fd);
+	fab_progress_defer(progress, &pipe->defer);
+}
+
+static void pipe_open(struct fab_progress *progress, struct pipe *pipe)
+{
+	int fds[2];
+
+	memset(pipe, 0, sizeof(*pipe));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	pipe->src.fd = fds[0];
+	pipe->far = fds[1];
+	pipe->src.ready = pipe_ready;
+	pipe->src.poll = pipe_poll;
+	pipe->defer.free = pipe_free;
+	assert_int_equal(fab_source_add(progress, &pipe->src, EPOLLIN), 0);
+}
+
+static void pipe_close(struct pipe *pipe)
+{
+	fab_source_del(&pipe->src);
+	fab_sock_close(&pipe->src.fd);
+	close(pipe->far);
+}
+
+static void pipe_write(struct pipe *pipe)
+{
+	assert_int_equal(write(pipe->far, "x", 1), 1);
+}
+
+static struct fab_progress engine;
+
+static int setup(void **state)
+{
+	(void) state;
+	spy_start();
+	return fab_progress_init(&engine, &(struct fab_progress_attr) { 0 });
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	fab_progress_fini(&engine);
+	spy_real_clock();
+	spy_stop();
+	return 0;
+}
+
+/* Let the pipe become one of the busy few. */
+static void make_hot(struct pipe *pipe)
+{
+	pipe_write(pipe);
+	assert_true(fab_progress_run(&engine));
+	assert_int_equal(pipe->got, 1);
+	assert_false(fab_list_empty(&pipe->src.hot));
+}
+
+/* ---- cost and fairness ---- */
+
+static void busy_source_costs_one_recv_a_pass(void **state)
+{
+	struct pipe pipe;
+
+	(void) state;
+	pipe_open(&engine, &pipe);
+	make_hot(&pipe);
+	spy_reset();
+	for (int i = 0; i < 320; i++) {
+		pipe_write(&pipe);
+		assert_true(fab_progress_run(&engine));
+	}
+	assert_int_equal(pipe.got, 321);
+	assert_int_equal(spy.recv, 320);
+	assert_in_range(spy.epoll_wait, 9, 11);
+	assert_int_equal(spy.all, spy.recv + spy.epoll_wait);
+	pipe_close(&pipe);
+}
+
+static void idle_spin_costs_about_one_recv_a_pass(void **state)
+{
+	struct pipe pipe;
+
+	(void) state;
+	pipe_open(&engine, &pipe);
+	make_hot(&pipe);
+	spy_reset();
+	for (int i = 0; i < 400; i++)
+		assert_false(fab_progress_run(&engine));
+	assert_int_equal(spy.recv, 400);
+	assert_in_range(spy.epoll_wait, 90, 110);
+	assert_int_equal(spy.all, spy.recv + spy.epoll_wait);
+	pipe_close(&pipe);
+}
+
+static void source_quiet_for_long_is_no_longer_hot(void **state)
+{
+	struct pipe pipe;
+	int i;
+
+	(void) state;
+	pipe_open(&engine, &pipe);
+	make_hot(&pipe);
+	for (i = 0; i < 2000 && !fab_list_empty(&pipe.src.hot); i++)
+		fab_progress_run(&engine);
+	assert_in_range(i, 100, 1000);
+	assert_int_equal(engine.hot_cnt, 0);
+	spy_reset();
+	fab_progress_run(&engine);
+	assert_int_equal(spy.all, 1);
+	assert_int_equal(spy.epoll_wait, 1);
+	pipe_write(&pipe);
+	assert_true(fab_progress_run(&engine));
+	assert_int_equal(pipe.got, 2);
+	pipe_close(&pipe);
+}
+
+static void engine_without_sources_makes_no_call(void **state)
+{
+	(void) state;
+	spy_reset();
+	assert_false(fab_progress_run(&engine));
+	assert_int_equal(spy.all, 0);
+}
+
+/* Data that arrives elsewhere while some sources are busy, or quiet, is not left lying. */
+static void cold_source_is_served_within_bounds(void **state)
+{
+	struct pipe hot, cold;
+	int passes;
+
+	(void) state;
+	pipe_open(&engine, &hot);
+	pipe_open(&engine, &cold);
+	make_hot(&hot);
+
+	pipe_write(&cold);
+	for (passes = 0; !cold.got; passes++) {
+		pipe_write(&hot);
+		fab_progress_run(&engine);
+	}
+	assert_in_range(passes, 1, 33);
+
+	for (int i = 0; i < 1000; i++)		/* both cool down, then only one is hot again */
+		fab_progress_run(&engine);
+	hot.got = cold.got = 0;
+	make_hot(&hot);
+	pipe_write(&cold);
+	for (passes = 0; !cold.got; passes++)
+		fab_progress_run(&engine);
+	assert_in_range(passes, 1, 4);
+	pipe_close(&hot);
+	pipe_close(&cold);
+}
+
+static void more_busy_sources_than_can_be_hot(void **state)
+{
+	struct pipe pipes[12];
+
+	(void) state;
+	for (int i = 0; i < 12; i++)
+		pipe_open(&engine, &pipes[i]);
+	for (int round = 0; round < 100; round++) {
+		for (int i = 0; i < 12; i++)
+			pipe_write(&pipes[i]);
+		for (int i = 0; i < 3; i++)
+			fab_progress_run(&engine);
+		assert_in_range(engine.hot_cnt, 1, 4);
+	}
+	for (int i = 0; i < 40; i++)
+		fab_progress_run(&engine);
+	for (int i = 0; i < 12; i++) {
+		assert_int_equal(pipes[i].got, 100);
+		pipe_close(&pipes[i]);
+	}
+	assert_int_equal(engine.hot_cnt, 0);
+}
+
+/* Who sleeps next asks epoll even though a hot source was quiet. */
+static void last_look_misses_nothing(void **state)
+{
+	struct pipe hot, cold;
+
+	(void) state;
+	pipe_open(&engine, &hot);
+	pipe_open(&engine, &cold);
+	make_hot(&hot);
+	pipe_write(&cold);
+	fab_progress_last_look(&engine);
+	assert_int_equal(cold.got, 1);
+	pipe_close(&hot);
+	pipe_close(&cold);
+}
+
+/* A source that waits to write gets its turn in every pass that finds nothing to read. */
+static void writer_does_not_wait_for_readers(void **state)
+{
+	struct pipe hot, writer;
+
+	(void) state;
+	pipe_open(&engine, &hot);
+	pipe_open(&engine, &writer);
+	make_hot(&hot);
+	fab_source_mod(&writer.src, EPOLLIN | EPOLLOUT);
+	pipe_write(&writer);
+	fab_progress_run(&engine);
+	assert_int_equal(writer.ready_cnt, 1);
+	fab_source_mod(&writer.src, EPOLLIN);
+	assert_int_equal(engine.out_cnt, 0);
+	spy_reset();
+	fab_source_mod(&writer.src, EPOLLIN);
+	assert_int_equal(spy.all, 0);
+	pipe_close(&hot);
+	pipe_close(&writer);
+}
+
+/* ---- removal ---- */
+
+static void source_removed_by_another_is_not_called(void **state)
+{
+	struct pipe pipes[8];
+	unsigned called = 0, killed = 0;
+
+	(void) state;
+	for (int i = 0; i < 8; i++)
+		pipe_open(&engine, &pipes[i]);
+	for (int i = 0; i < 8; i++) {
+		pipes[i].kill_on_ready = &pipes[i ^ 1];
+		pipe_write(&pipes[i]);
+	}
+	fab_progress_run(&engine);
+	for (int i = 0; i < 8; i++) {
+		called += pipes[i].ready_cnt;
+		killed += pipes[i].freed;
+	}
+	assert_int_equal(called, 4);
+	assert_int_equal(killed, 4);
+	for (int i = 0; i < 8; i++)
+		pipe_close(&pipes[i]);
+}
+
+static void source_may_remove_itself(void **state)
+{
+	struct pipe a, b;
+
+	(void) state;
+	pipe_open(&engine, &a);
+	pipe_open(&engine, &b);
+	make_hot(&a);
+	make_hot(&b);
+	a.kill_on_poll = true;
+	a.poll_cnt = b.poll_cnt = 0;
+	fab_progress_run(&engine);
+	assert_true(a.freed);
+	assert_int_equal(a.poll_cnt, 1);
+	assert_int_equal(b.poll_cnt, 1);
+	assert_int_equal(engine.hot_cnt, 1);
+	pipe_close(&a);
+	pipe_close(&b);
+}
+
+/* ---- timers ---- */
+
+struct clockwork {
+	struct fab_timer timer;
+	unsigned fired;
+	unsigned order;
+	uint64_t again_ns;		/* 0: not again */
+};
+static unsigned fire_order;
+
+static void clockwork_fire(struct fab_timer *timer)
+{
+	struct clockwork *clockwork = fab_container(timer, struct clockwork, timer);
+
+	clockwork->fired++;
+	clockwork->order = ++fire_order;
+	if (clockwork->again_ns)
+		fab_timer_start(&engine, timer, clockwork->timer.when_ns + clockwork->again_ns);
+}
+
+static void timers_fire_in_order_when_due(void **state)
+{
+	struct clockwork c[4] = { 0 };
+
+	(void) state;
+	spy_set_clock(1000);
+	for (int i = 0; i < 4; i++)
+		fab_timer_init(&c[i].timer, clockwork_fire);
+	fire_order = 0;
+	fab_timer_start(&engine, &c[0].timer, 1300);
+	fab_timer_start(&engine, &c[1].timer, 1100);
+	fab_timer_start(&engine, &c[2].timer, 1200);
+	fab_timer_start(&engine, &c[3].timer, 1100);
+	assert_false(fab_progress_run(&engine));
+	spy_set_clock(1200);
+	assert_true(fab_progress_run(&engine));
+	assert_int_equal(c[1].order, 1);
+	assert_int_equal(c[3].order, 2);
+	assert_int_equal(c[2].order, 3);
+	assert_int_equal(c[0].fired, 0);
+	fab_timer_start(&engine, &c[0].timer, 5000);		/* moved */
+	spy_set_clock(1300);
+	assert_false(fab_progress_run(&engine));
+	fab_timer_stop(&c[0].timer);
+	fab_timer_stop(&c[0].timer);
+	spy_set_clock(6000);
+	assert_false(fab_progress_run(&engine));
+	assert_int_equal(c[0].fired, 0);
+}
+
+static void timer_may_start_again_from_its_own_call(void **state)
+{
+	struct clockwork c = { .again_ns = 100 };
+
+	(void) state;
+	spy_set_clock(1000);
+	fab_timer_init(&c.timer, clockwork_fire);
+	fab_timer_start(&engine, &c.timer, 1100);
+	spy_set_clock(1350);
+	fab_progress_run(&engine);
+	assert_int_equal(c.fired, 3);		/* 1100, 1200, 1300 */
+	assert_int_equal(c.timer.when_ns, 1400);
+	fab_timer_stop(&c.timer);
+}
+
+/* Data in every pass does not keep timers from being looked at. */
+static void timer_fires_though_data_flows(void **state)
+{
+	struct clockwork c = { 0 };
+	struct pipe pipe;
+	int passes;
+
+	(void) state;
+	spy_set_clock(1000);
+	pipe_open(&engine, &pipe);
+	make_hot(&pipe);
+	fab_timer_init(&c.timer, clockwork_fire);
+	fab_timer_start(&engine, &c.timer, 900);
+	for (passes = 0; !c.fired; passes++) {
+		pipe_write(&pipe);
+		fab_progress_run(&engine);
+	}
+	assert_in_range(passes, 1, 32);
+	pipe_close(&pipe);
+}
+
+/* ---- flush ---- */
+
+struct outbox {
+	struct fab_flush flush;
+	unsigned cnt;
+	bool again;
+};
+
+static void outbox_flush(struct fab_flush *flush)
+{
+	struct outbox *outbox = fab_container(flush, struct outbox, flush);
+
+	outbox->cnt++;
+	if (outbox->again)
+		fab_progress_flush_later(&engine, flush);
+}
+
+static void flush_happens_once_in_the_next_pass(void **state)
+{
+	struct outbox a = { 0 }, b = { 0 };
+
+	(void) state;
+	fab_flush_init(&a.flush, outbox_flush);
+	fab_flush_init(&b.flush, outbox_flush);
+	spy_reset();
+	fab_progress_flush_later(&engine, &a.flush);
+	fab_progress_flush_later(&engine, &a.flush);
+	fab_progress_flush_later(&engine, &b.flush);
+	fab_flush_cancel(&b.flush);
+	fab_flush_cancel(&b.flush);
+	assert_int_equal(spy.all, 0);
+	fab_progress_run(&engine);
+	fab_progress_run(&engine);
+	assert_int_equal(a.cnt, 1);
+	assert_int_equal(b.cnt, 0);
+}
+
+static void flush_queued_while_flushing_waits_for_the_next_time(void **state)
+{
+	struct outbox a = { .again = true };
+
+	(void) state;
+	fab_flush_init(&a.flush, outbox_flush);
+	fab_progress_flush_later(&engine, &a.flush);
+	fab_progress_flush(&engine);
+	assert_int_equal(a.cnt, 1);
+	fab_progress_flush(&engine);
+	assert_int_equal(a.cnt, 2);
+	fab_flush_cancel(&a.flush);
+}
+
+/* ---- sleepers ---- */
+
+static bool epfd_readable(void)
+{
+	struct pollfd pollfd = { .fd = engine.epfd, .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) == 1;
+}
+
+/* As above, but gives the kernel's timer time to go off. */
+static bool epfd_becomes_readable(void)
+{
+	struct pollfd pollfd = { .fd = engine.epfd, .events = POLLIN };
+
+	return poll(&pollfd, 1, 10000) == 1;
+}
+
+static void flush_wakes_a_watcher_and_the_pass_takes_it_back(void **state)
+{
+	struct outbox a = { 0 };
+
+	(void) state;
+	fab_flush_init(&a.flush, outbox_flush);
+	fab_progress_watch(&engine);
+	fab_progress_prepare_sleep(&engine);
+	assert_false(epfd_readable());
+	fab_progress_flush_later(&engine, &a.flush);
+	assert_true(epfd_becomes_readable());
+	fab_progress_run(&engine);
+	assert_int_equal(a.cnt, 1);
+	assert_false(epfd_readable());
+	fab_progress_unwatch(&engine);
+}
+
+static void timer_wakes_a_watcher(void **state)
+{
+	struct clockwork c = { 0 }, later = { 0 };
+
+	(void) state;
+	fab_timer_init(&c.timer, clockwork_fire);
+	fab_timer_init(&later.timer, clockwork_fire);
+	fab_timer_start(&engine, &later.timer, UINT64_MAX / 2);
+	fab_progress_watch(&engine);
+	fab_progress_prepare_sleep(&engine);
+	assert_false(epfd_readable());
+	fab_timer_start(&engine, &c.timer, 1);		/* while asleep: long due */
+	assert_true(epfd_becomes_readable());
+	assert_true(fab_progress_run(&engine));
+	assert_int_equal(c.fired, 1);
+	assert_false(epfd_readable());
+	fab_progress_unwatch(&engine);
+	fab_timer_stop(&later.timer);
+}
+
+/* A timer that was stopped after the alarm was set for it must not leave epfd readable for good. */
+static void alarm_of_a_stopped_timer_goes_away(void **state)
+{
+	struct clockwork c = { 0 };
+
+	(void) state;
+	fab_timer_init(&c.timer, clockwork_fire);
+	fab_progress_watch(&engine);
+	fab_timer_start(&engine, &c.timer, 1);
+	fab_timer_stop(&c.timer);
+	assert_true(epfd_becomes_readable());
+	fab_progress_last_look(&engine);
+	assert_false(epfd_readable());
+	assert_int_equal(c.fired, 0);
+	fab_progress_unwatch(&engine);
+}
+
+static void nobody_watching_costs_no_alarm(void **state)
+{
+	struct clockwork c = { 0 };
+	struct outbox a = { 0 };
+
+	(void) state;
+	fab_timer_init(&c.timer, clockwork_fire);
+	fab_flush_init(&a.flush, outbox_flush);
+	spy_reset();
+	fab_timer_start(&engine, &c.timer, UINT64_MAX / 2);
+	fab_progress_flush_later(&engine, &a.flush);
+	fab_progress_run(&engine);
+	assert_int_equal(spy.timer, 0);
+	fab_timer_stop(&c.timer);
+}
+
+/* ---- the rest ---- */
+
+struct hardware {
+	struct fab_poll_fn fn;
+	unsigned cnt;
+	bool nested;
+};
+
+static bool hardware_poll(struct fab_poll_fn *fn)
+{
+	struct hardware *hardware = fab_container(fn, struct hardware, fn);
+
+	hardware->cnt++;
+	hardware->nested |= fab_progress_run(&engine);
+	return hardware->cnt == 2;
+}
+
+static void poll_functions_run_in_every_pass_and_a_pass_does_not_nest(void **state)
+{
+	struct hardware hardware = { .fn.poll = hardware_poll };
+
+	(void) state;
+	fab_list_add_tail(&engine.polls, &hardware.fn.link);
+	assert_false(fab_progress_run(&engine));
+	assert_true(fab_progress_run(&engine));
+	assert_int_equal(hardware.cnt, 2);
+	assert_false(hardware.nested);
+	fab_list_remove(&hardware.fn.link);
+}
+
+static void staging_is_made_once(void **state)
+{
+	uint8_t *rx = fab_progress_staging(&engine), *tx = fab_progress_tx_staging(&engine);
+
+	(void) state;
+	assert_non_null(rx);
+	assert_non_null(tx);
+	assert_ptr_not_equal(rx, tx);
+	memset(rx, 0, FAB_STAGING_LEN);
+	memset(tx, 0, FAB_STAGING_LEN);
+	assert_ptr_equal(fab_progress_staging(&engine), rx);
+	assert_ptr_equal(fab_progress_tx_staging(&engine), tx);
+}
+
+static void lock_is_what_was_asked_for(void **state)
+{
+	struct fab_progress other;
+
+	(void) state;
+	assert_ptr_equal(engine.lock.ops, fab_lock_kinds[FAB_LOCK_NONE]);
+	assert_int_equal(fab_progress_init(&other, &(struct fab_progress_attr) { .shared = true }), 0);
+	assert_ptr_equal(other.lock.ops, fab_lock_kinds[FAB_LOCK_MUTEX]);
+	fab_progress_share(&other);
+	fab_progress_lock(&other);
+	assert_true(fab_lock_held(&other.lock));
+	fab_progress_unlock(&other);
+	fab_progress_fini(&other);
+
+	fab_progress_share(&engine);
+	assert_ptr_equal(engine.lock.ops, fab_lock_kinds[FAB_LOCK_MUTEX]);
+}
+
+/* Whichever call of init fails: its errno, and nothing stays open. */
+static void init_undoes_what_it_did(void **state)
+{
+	struct fab_progress other;
+	int fds = spy_open_fds();
+	long n;
+
+	(void) state;
+	for (n = 0; n < 10; n++) {
+		spy_fail(n, EMFILE);
+		if (!fab_progress_init(&other, &(struct fab_progress_attr) { 0 }))
+			break;
+		assert_true(spy_failed());
+		assert_int_equal(spy_open_fds(), fds);
+	}
+	spy_fail(-1, 0);
+	assert_in_range(n, 3, 9);
+	fab_progress_fini(&other);
+	assert_int_equal(spy_open_fds(), fds);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(busy_source_costs_one_recv_a_pass),
+		TEST(idle_spin_costs_about_one_recv_a_pass),
+		TEST(source_quiet_for_long_is_no_longer_hot),
+		TEST(engine_without_sources_makes_no_call),
+		TEST(cold_source_is_served_within_bounds),
+		TEST(more_busy_sources_than_can_be_hot),
+		TEST(last_look_misses_nothing),
+		TEST(writer_does_not_wait_for_readers),
+		TEST(source_removed_by_another_is_not_called),
+		TEST(source_may_remove_itself),
+		TEST(timers_fire_in_order_when_due),
+		TEST(timer_may_start_again_from_its_own_call),
+		TEST(timer_fires_though_data_flows),
+		TEST(flush_happens_once_in_the_next_pass),
+		TEST(flush_queued_while_flushing_waits_for_the_next_time),
+		TEST(flush_wakes_a_watcher_and_the_pass_takes_it_back),
+		TEST(timer_wakes_a_watcher),
+		TEST(alarm_of_a_stopped_timer_goes_away),
+		TEST(nobody_watching_costs_no_alarm),
+		TEST(poll_functions_run_in_every_pass_and_a_pass_does_not_nest),
+		TEST(staging_is_made_once),
+		TEST(lock_is_what_was_asked_for),
+		TEST(init_undoes_what_it_did),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
