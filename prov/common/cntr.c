@@ -154,6 +154,8 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 {
 	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
 
+	if (!arg)
+		return -FI_EINVAL;
 	switch (command) {
 	case FI_GETOPSFLAG:
 		*(uint64_t *) arg = cntr->op_flags;

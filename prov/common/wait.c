@@ -36,6 +36,7 @@ struct fab_teller {
 	int fd;				/* readable: worth a try */
 	int nudge_fd;			/* eventfd: read empty, or stop */
 	_Atomic bool told;		/* waits to be nudged */
+	_Atomic uint32_t drains;	/* times that a read found nothing */
 	_Atomic bool stop;
 	int (*try)(void *arg);		/* fab_wait_try, or that of a set */
 	void *arg;
@@ -140,8 +141,10 @@ static void teller_wait(struct fab_teller *teller, bool fd)
 static void *teller_main(void *arg)
 {
 	struct fab_teller *teller = arg;
+	uint32_t drains;
 
 	while (!teller->stop) {
+		drains = teller->drains;
 		if (!teller_try(teller)) {
 			teller_wait(teller, true);
 			continue;
@@ -150,9 +153,9 @@ static void *teller_main(void *arg)
 			break;
 		pthread_cond_broadcast(&teller->cond);
 		pthread_mutex_unlock(&teller->mutex);
-		/* whoever read it empty before `told` was set did not nudge: so look again */
+		/* whoever reads it empty counts first, then looks at `told` */
 		teller->told = true;
-		if (teller_try(teller))
+		if (teller->drains == drains)
 			teller_wait(teller, false);
 		teller->told = false;
 	}
@@ -161,6 +164,7 @@ static void *teller_main(void *arg)
 
 static void teller_nudge(struct fab_teller *teller)
 {
+	atomic_fetch_add(&teller->drains, 1);
 	if (atomic_exchange(&teller->told, false))
 		evfd_write(teller->nudge_fd);
 }
@@ -207,7 +211,7 @@ static void teller_stop(struct fab_teller *teller)
 	fab_sock_close(&teller->nudge_fd);
 	pthread_mutex_destroy(&teller->gate);
 	pthread_cond_destroy(&teller->cond);
-	pthread_mutex_destroy(&teller->mutex);
+	/* not the application's mutex, which it may hold: it owns nothing beyond its memory */
 	free(teller);
 }
 

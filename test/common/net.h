@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A fabric and a domain of no provider in particular, for tests of the queues that belong to them.
+ */
+#ifndef TEST_COMMON_NET_H
+#define TEST_COMMON_NET_H
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "base/clock.h"
+#include "base/sock.h"
+#include "common/cntr.h"
+#include "common/cq.h"
+#include "common/eq.h"
+#include "common/fabric.h"
+#include "unit.h"
+
+struct net {
+	struct fab_fabric fabric;
+	struct fab_domain domain;
+};
+
+struct net_attr {
+	uint32_t api_version;		/* 0: 2.6 */
+	enum fi_threading threading;	/* 0: FI_THREAD_SAFE */
+	enum fi_progress progress;	/* 0: manual */
+	enum fi_ep_type type;		/* 0: FI_EP_RDM */
+};
+
+static inline void net_open(struct net *net, struct net_attr attr)
+{
+	static struct fi_provider prov = { .name = "test" };
+	static struct fi_ops fid_ops;
+	static struct fi_ops_fabric fabric_ops;
+	static struct fi_ops_domain domain_ops;
+	struct fi_fabric_attr fabric_attr = { .api_version = attr.api_version ? attr.api_version : FI_VERSION(2, 6) };
+	struct fi_domain_attr domain_attr = {
+		.name = (char *) "net",
+		.threading = attr.threading ? attr.threading : FI_THREAD_SAFE,
+		.data_progress = attr.progress ? attr.progress : FI_PROGRESS_MANUAL,
+	};
+	struct fi_ep_attr ep_attr = { .type = attr.type ? attr.type : FI_EP_RDM };
+	struct fi_info info = { .domain_attr = &domain_attr, .fabric_attr = &fabric_attr, .ep_attr = &ep_attr };
+
+	assert_int_equal(fab_fabric_init(&net->fabric, &prov, &fabric_attr, &fid_ops, &fabric_ops, NULL), 0);
+	assert_int_equal(fab_domain_init(&net->domain, &net->fabric, &info, &fid_ops, &domain_ops, &fab_mr_ops, NULL), 0);
+}
+
+static inline void net_close(struct net *net)
+{
+	assert_int_equal(fab_domain_fini(&net->domain), 0);
+	assert_int_equal(fab_fabric_fini(&net->fabric), 0);
+}
+
+static inline struct fab_cq *net_cq(struct net *net, struct fi_cq_attr attr)
+{
+	struct fid_cq *fid;
+
+	assert_int_equal(fab_cq_open(&net->domain.domain_fid, &attr, &fid, NULL), 0);
+	return fab_container(fid, struct fab_cq, cq_fid);
+}
+
+static inline struct fab_cntr *net_cntr(struct net *net, struct fi_cntr_attr attr)
+{
+	struct fid_cntr *fid;
+
+	assert_int_equal(fab_cntr_open(&net->domain.domain_fid, &attr, &fid, NULL), 0);
+	return fab_container(fid, struct fab_cntr, cntr_fid);
+}
+
+static inline struct fab_eq *net_eq(struct net *net, struct fi_eq_attr attr)
+{
+	struct fid_eq *fid;
+
+	assert_int_equal(fab_eq_open(&net->fabric.fabric_fid, &attr, &fid, NULL), 0);
+	return fab_container(fid, struct fab_eq, eq_fid);
+}
+
+#define net_shut(queue) assert_int_equal(fi_close(queue), 0)
+
+/* A success with this context, as a provider would queue it. */
+static inline void net_comp(struct fab_cq *cq, uintptr_t context)
+{
+	struct fab_comp comp = { .context = (void *) context, .flags = FI_RECV | FI_TAGGED, .len = context + 1,
+				 .buf = (void *) (context + 2), .data = context + 3, .tag = context + 4,
+				 .src = context + 5 };
+
+	fab_progress_lock(cq->progress);
+	fab_cq_write(cq, &comp);
+	fab_progress_unlock(cq->progress);
+}
+
+static inline void net_comp_err(struct fab_cq *cq, uintptr_t context, struct fab_cq_fail fail)
+{
+	struct fab_comp comp = { .context = (void *) context, .flags = FI_SEND | FI_MSG, .len = 7, .src = 9 };
+
+	fab_progress_lock(cq->progress);
+	fab_cq_write_err(cq, &comp, &fail);
+	fab_progress_unlock(cq->progress);
+}
+
+/*
+ * A source that hands what arrives to a CQ, counter or EQ: each byte written to the far end becomes one event. As a
+ * provider's connection does.
+ */
+struct feed {
+	struct fab_source src;
+	int far;
+	struct fab_cq *cq;
+	struct fab_cntr *cntr;
+	struct fab_eq *eq;
+};
+
+static inline bool feed_read(struct fab_source *src)
+{
+	struct feed *feed = fab_container(src, struct feed, src);
+	struct fi_eq_entry entry = { .data = 1 };
+	char buf[256];
+	ssize_t len = recv(src->fd, buf, sizeof(buf), MSG_DONTWAIT);
+
+	for (ssize_t i = 0; i < len; i++) {
+		if (feed->cq)
+			fab_cq_write(feed->cq, &(struct fab_comp) { .context = feed, .data = (uint8_t) buf[i] });
+		if (feed->cntr)
+			fab_cntr_inc(feed->cntr, (size_t) buf[i]);
+		if (feed->eq)
+			fab_eq_write(feed->eq, FI_NOTIFY, &entry, sizeof(entry), 0, NULL);
+	}
+	if (len > 0)
+		fab_source_hot(src);
+	return len > 0;
+}
+
+static inline void feed_ready(struct fab_source *src, uint32_t events)
+{
+	(void) events;
+	feed_read(src);
+}
+
+static inline void feed_open(struct feed *feed, struct fab_progress *progress)
+{
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	feed->src = (struct fab_source) { .fd = fds[0], .ready = feed_ready, .poll = feed_read };
+	feed->far = fds[1];
+	fab_progress_lock(progress);
+	assert_int_equal(fab_source_add(progress, &feed->src, EPOLLIN), 0);
+	fab_progress_unlock(progress);
+}
+
+static inline void feed_write(struct feed *feed)
+{
+	assert_int_equal(write(feed->far, "x", 1), 1);
+}
+
+static inline void feed_close(struct feed *feed)
+{
+	struct fab_progress *progress = feed->src.progress;
+
+	fab_progress_lock(progress);
+	fab_source_del(&feed->src);
+	fab_progress_unlock(progress);
+	close(feed->src.fd);
+	close(feed->far);
+}
+
+static inline bool readable(int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) == 1;
+}
+
+static inline uint64_t elapsed_ms(uint64_t since_ns)
+{
+	return (fab_now_ns() - since_ns) / 1000000;
+}
+
+#endif
