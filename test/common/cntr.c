@@ -3,26 +3,6 @@
  * Counters: values, waiting with a threshold and for errors, when a descriptor is readable, attributes.
  */
 #include "net.h"
-#include "spy.h"
-
-static struct net net;
-
-static int setup(void **state)
-{
-	(void) state;
-	spy_start();
-	net_open(&net, (struct net_attr) { 0 });
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	fail_alloc(-1);
-	net_close(&net);
-	spy_stop();
-	return 0;
-}
 
 /* An operation of len bytes ends, well or not. */
 static void count(struct fab_cntr *cntr, size_t len, bool failed)
@@ -200,7 +180,7 @@ static void control_and_close(void **state)
 	net_shut(&cntr->cntr_fid.fid);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, net_setup, net_teardown)
 
 int main(void)
 {

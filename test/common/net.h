@@ -5,6 +5,7 @@
 #ifndef TEST_COMMON_NET_H
 #define TEST_COMMON_NET_H
 
+#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -16,12 +17,15 @@
 #include "common/cq.h"
 #include "common/eq.h"
 #include "common/fabric.h"
+#include "spy.h"
 #include "unit.h"
 
+/* That of a test is `net`, opened by net_setup() and the like, and closed by net_teardown(). */
 struct net {
 	struct fab_fabric fabric;
 	struct fab_domain domain;
 };
+static struct net net;
 
 struct net_attr {
 	uint32_t api_version;		/* 0: 2.6 */
@@ -53,6 +57,50 @@ static inline void net_close(struct net *net)
 {
 	assert_int_equal(fab_domain_fini(&net->domain), 0);
 	assert_int_equal(fab_fabric_fini(&net->fabric), 0);
+}
+
+/* Setup and teardown of a test; net_begin() is the part of a setup that wants attributes. */
+static inline int net_begin(struct net_attr attr)
+{
+	spy_start();
+	net_open(&net, attr);
+	return 0;
+}
+
+static inline int net_setup(void **state)
+{
+	(void) state;
+	return net_begin((struct net_attr) { 0 });
+}
+
+static inline int net_teardown(void **state)
+{
+	(void) state;
+	fail_alloc(-1);
+	net_close(&net);
+	spy_stop();
+	return 0;
+}
+
+/* Call open with the n-th call to the kernel, or (alloc) the n-th allocation, failing, for n from 0 on until it works. How
+ * often it failed. Each time no descriptor may stay open. */
+static inline long fail_each(int (*open)(void), bool alloc)
+{
+	int fds = spy_open_fds();
+	long n;
+
+	for (n = 0; n < 50; n++) {
+		if (alloc)
+			fail_alloc(n);
+		else
+			spy_fail(n, EMFILE);
+		if (!open())
+			break;
+		assert_int_equal(spy_open_fds(), fds);
+	}
+	fail_alloc(-1);
+	spy_fail(-1, 0);
+	return n;
 }
 
 static inline struct fab_cq *net_cq(struct net *net, struct fi_cq_attr attr)

@@ -6,45 +6,22 @@
 #include <pthread.h>
 #include <sched.h>
 #include "net.h"
-#include "spy.h"
 
 /* Wait sets: programs that use them must still be served. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define ROUNDS		2000
 
-static struct net net;
-
-static int setup(void **state)
-{
-	(void) state;
-	spy_start();
-	net_open(&net, (struct net_attr) { 0 });
-	return 0;
-}
-
 static int setup_auto(void **state)
 {
 	(void) state;
-	spy_start();
-	net_open(&net, (struct net_attr) { .progress = FI_PROGRESS_AUTO });
-	return 0;
+	return net_begin((struct net_attr) { .progress = FI_PROGRESS_AUTO });
 }
 
 static int setup_domain(void **state)
 {
 	(void) state;
-	spy_start();
-	net_open(&net, (struct net_attr) { .threading = FI_THREAD_DOMAIN });
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_close(&net);
-	spy_stop();
-	return 0;
+	return net_begin((struct net_attr) { .threading = FI_THREAD_DOMAIN });
 }
 
 static pthread_t start(void *(*fn)(void *arg), void *arg)
@@ -265,9 +242,11 @@ static void *sleep_until_told(void *arg)
 {
 	struct sleeper *sleeper = arg;
 	struct fi_cq_entry entry;
+	ssize_t ret;
 
-	while ((sleeper->ret = fi_cq_sread(&sleeper->cq->cq_fid, &entry, 1, NULL, -1)) == 1)
+	while ((ret = fi_cq_sread(&sleeper->cq->cq_fid, &entry, 1, NULL, -1)) == 1)
 		atomic_fetch_add(&sleeper->got, 1);
+	sleeper->ret = ret;
 	atomic_fetch_add(&sleeper->ended, 1);
 	return NULL;
 }
@@ -679,26 +658,26 @@ static void progress_thread_keeps_away_from_a_polling_application(void **state)
 	net_shut(&cq->cq_fid.fid);
 }
 
-#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, net_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(sread_misses_nothing, setup),
-		TEST(yielding_sread_misses_nothing, setup),
-		TEST(fd_with_trywait_misses_nothing, setup),
-		TEST(fd_without_trywait_misses_nothing, setup),
-		TEST(mutex_cond_misses_nothing, setup),
-		TEST(wait_set_misses_nothing, setup),
-		TEST(signal_ends_every_sread, setup),
-		TEST(sleepers_share_completions, setup),
-		TEST(sleeper_that_comes_too_late_sleeps_on, setup),
+		TEST(sread_misses_nothing, net_setup),
+		TEST(yielding_sread_misses_nothing, net_setup),
+		TEST(fd_with_trywait_misses_nothing, net_setup),
+		TEST(fd_without_trywait_misses_nothing, net_setup),
+		TEST(mutex_cond_misses_nothing, net_setup),
+		TEST(wait_set_misses_nothing, net_setup),
+		TEST(signal_ends_every_sread, net_setup),
+		TEST(sleepers_share_completions, net_setup),
+		TEST(sleeper_that_comes_too_late_sleeps_on, net_setup),
 		TEST(signal_works_without_a_lock, setup_domain),
 		TEST(mutex_cond_works_in_a_serialised_domain, setup_domain),
-		TEST(counter_wakes_each_who_waits_for_less, setup),
-		TEST(eq_sread_misses_nothing, setup),
-		TEST(engine_added_meanwhile_wakes_a_sleeper, setup),
-		TEST(engine_goes_away_under_readers, setup),
+		TEST(counter_wakes_each_who_waits_for_less, net_setup),
+		TEST(eq_sread_misses_nothing, net_setup),
+		TEST(engine_added_meanwhile_wakes_a_sleeper, net_setup),
+		TEST(engine_goes_away_under_readers, net_setup),
 		TEST(progress_thread_needs_no_application, setup_auto),
 		TEST(auto_progress_misses_nothing, setup_auto),
 		TEST(progress_thread_flushes_and_fires, setup_auto),

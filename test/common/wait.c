@@ -4,28 +4,9 @@
  * FI_GETWAIT gives, and what happens when a descriptor cannot be had. With threads: threads.c.
  */
 #include "net.h"
-#include "spy.h"
 
 /* Wait sets and poll sets: programs that use them must still be served. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-
-static struct net net;
-
-static int setup(void **state)
-{
-	(void) state;
-	spy_start();
-	net_open(&net, (struct net_attr) { 0 });
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	net_close(&net);
-	spy_stop();
-	return 0;
-}
 
 static int getwait_fd(struct fid *fid)
 {
@@ -452,28 +433,28 @@ static void sets_that_cannot_be_are_refused(void **state)
 	assert_null(set);
 }
 
+static struct fid_wait *failing_set;
+
+static int open_member(void)
+{
+	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_SET, .wait_set = failing_set };
+	struct fid_cq *fid;
+	int ret = fab_cq_open(&net.domain.domain_fid, &attr, &fid, NULL);
+
+	if (!ret)
+		net_shut(&fid->fid);
+	assert_int_equal(atomic_load(&net.domain.progress.watchers), 0);
+	assert_int_equal(fi_wait(failing_set, 0), -FI_ETIMEDOUT);
+	return ret;
+}
+
 /* A member whose open fails leaves nothing in the set. */
 static void failed_member_leaves_the_set_clean(void **state)
 {
-	struct fid_wait *set = set_open(FI_WAIT_FD);
-	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_SET, .wait_set = set };
-	int fds = spy_open_fds();
-	struct fid_cq *fid;
-	long n;
-
 	(void) state;
-	for (n = 0; n < 20; n++) {
-		spy_fail(n, EMFILE);
-		if (!fab_cq_open(&net.domain.domain_fid, &attr, &fid, NULL))
-			break;
-		assert_int_equal(spy_open_fds(), fds);
-		assert_int_equal(atomic_load(&net.domain.progress.watchers), 0);
-		assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
-	}
-	spy_fail(-1, 0);
-	assert_in_range(n, 4, 12);
-	net_shut(&fid->fid);
-	net_shut(&set->fid);
+	failing_set = set_open(FI_WAIT_FD);
+	assert_in_range(fail_each(open_member, false), 4, 12);
+	net_shut(&failing_set->fid);
 }
 
 /* ---- poll sets ---- */
@@ -569,7 +550,7 @@ static void poll_set_refuses_what_it_cannot_hold(void **state)
 	net_shut(&set->fid);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, net_setup, net_teardown)
 
 int main(void)
 {
