@@ -155,14 +155,16 @@ struct hello {
 	struct tcp_rdm_cm rdm;
 };
 
+/* Each comes from another peer: another port. */
 static struct hello hello_make(bool ext)
 {
+	static uint16_t port = 1000;
 	struct hello hello = {
 		.hdr = {
 			.version = TCP_CM_VERSION, .type = TCP_CM_CONNREQ,
 			.seg_size = htons(sizeof(struct tcp_rdm_cm)), .conn_data = TCP_CM_CONN_DATA,
 		},
-		.rdm = { .port = htons(9), .pid = htonl(1) },
+		.rdm = { .port = htons(port++), .pid = htonl(1) },
 	};
 
 	if (ext) {
