@@ -18,6 +18,9 @@
 #include "base/bits.h"
 #include "tcp/tcp.h"
 
+#define RX_BULK_LEN	(32 * 1024)	/* bytes of payload from which on copying it once more is felt ... */
+#define RX_BULK_STAGE	4096		/* ... so that, where such come one behind the other, no more than this is staged */
+
 /* ---- frame headers ---- */
 
 static void rx_credit(struct tcp_conn *conn);
@@ -136,6 +139,7 @@ void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*d
 	conn->rx.skip = skip;
 	conn->rx.done = done;
 	conn->rx.phase = TCP_RX_PAYLOAD;
+	conn->rx.bulk = left >= RX_BULK_LEN;
 }
 
 /* n bytes have gone to where rx.iov points. */
@@ -252,20 +256,21 @@ static void rx_recheck_region(struct tcp_conn *conn)
 static ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
 {
 	struct tcp_rx_state *rx = &conn->rx;
+	size_t stage = rx->bulk ? RX_BULK_STAGE : FAB_STAGING_LEN;
 	struct iovec iov[TCP_IOV_LIMIT + 1];
 	uint32_t cnt;
 	ssize_t n;
 
 	*staged = 0;
 	if (rx->phase != TCP_RX_PAYLOAD || !rx->left) {
-		n = conn->io->recv(conn, staging, FAB_STAGING_LEN);
+		n = conn->io->recv(conn, staging, stage);
 		if (n > 0)
 			*staged = n;
 		return n;
 	}
 	cnt = rx->iov_cnt - rx->iov_cur;
 	memcpy(iov, rx->iov + rx->iov_cur, cnt * sizeof(*iov));
-	iov[cnt] = (struct iovec) { staging, FAB_STAGING_LEN };
+	iov[cnt] = (struct iovec) { staging, stage };
 	n = conn->io->recvv(conn, iov, cnt + 1);
 	if (n > 0) {
 		size_t direct = (uint64_t) n < rx->left ? (size_t) n : rx->left;
