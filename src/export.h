@@ -9,14 +9,14 @@
 
 #define FAB_EXPORT __attribute__((visibility("default")))
 
-#ifdef PIC	/* libtool's word for an object of the shared library */
+#ifdef PIC	/* libtool's word for an object that may go into the shared library; in an archive linkers take the default */
 
 /* fn is what newly linked programs get when they call name; node is where name last changed. */
 #define FAB_DEFAULT(fn, name, node) __asm__(".symver " #fn ", " #name "@@" node)
 /* fn is what programs linked against a library of that node get. */
 #define FAB_COMPAT(fn, name, node) __asm__(".symver " #fn ", " #name "@" node)
 
-#else		/* a static library has no versions, hence no old callers: no FAB_COMPAT() */
+#else		/* a static library alone has no versions, hence no old callers: no FAB_COMPAT() */
 
 #define FAB_DEFAULT(fn, name, node) extern __typeof__(fn) name FAB_EXPORT __attribute__((alias(#fn)))
 
