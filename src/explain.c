@@ -73,7 +73,7 @@ static void put_call(struct fab_strbuf *sb, uint32_t version, const char *node, 
 	fab_strbuf_printf(sb, "fi_getinfo(%u.%u, node %s, service %s, flags [ ", FI_MAJOR(version), FI_MINOR(version),
 			  node ? node : "(null)", service ? service : "(null)");
 	fab_names_put(sb, FAB_TYPE_GETINFO_FLAGS, flags);
-	fab_strbuf_printf(sb, " ]): %s", ret ? fi_strerror(-ret) : "found what follows not");
+	fab_strbuf_printf(sb, " ]): %s", ret ? fi_strerror(-ret) : "found something; these do not fit");
 }
 
 /* All of it as one text. */
@@ -110,7 +110,7 @@ void fab_explain_tell(struct fab_reasons *reasons, uint32_t version, const char 
 
 	fab_strbuf_init(&sb, call, sizeof(call));
 	put_call(&sb, version, node, service, flags, ret);
-	if (on_stderr)
+	if (on_stderr && (ret || reasons->cnt))
 		tell_stderr(call, reasons);
 
 	pthread_mutex_lock(&explains_lock);

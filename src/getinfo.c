@@ -225,7 +225,20 @@ static void list_provider(struct query *query, const struct fi_provider *prov)
 		query->ret = -FI_ENOMEM;
 }
 
-/* Ask everybody who may be meant. Names who was left out by FI_PROVIDER if that leaves nothing. */
+/* Nothing was found: perhaps because FI_PROVIDER leaves out who has it. */
+static void blame_filter(void)
+{
+	struct fab_strbuf sb;
+	char text[256];
+
+	if (!*fab_registry_left_out())
+		return;
+	fab_strbuf_init(&sb, text, sizeof(text));
+	fab_strbuf_printf(&sb, "leaves out %s", fab_registry_left_out());
+	fab_reasons_add_skipped(&fab_core_prov, "FI_PROVIDER", fab_registry_filter(), text);
+}
+
+/* Ask everybody who may be meant. */
 static void collect(struct query *query)
 {
 	const struct fab_provider *entry;
@@ -238,8 +251,8 @@ static void collect(struct query *query)
 		else
 			ask(query, entry);
 	}
-	if (!query->head && *fab_registry_left_out())
-		fab_reasons_add_skipped(&fab_core_prov, "FI_PROVIDER", fab_registry_filter(), fab_registry_left_out());
+	if (!query->head)
+		blame_filter();
 }
 
 /* 0, or -FI_ENODATA or -FI_ENOMEM with an empty list. An answer that memory cut short is none. */

@@ -137,14 +137,20 @@ static enum fi_log_level public_level(enum fi_log_level level)
 	return level == FAB_LOG_ERROR ? FI_LOG_WARN : level;
 }
 
+/* What an imported logger is told about a provider besides its name. */
+static uint64_t logger_flags(const struct fi_provider *prov)
+{
+	return fab_filter_allows(get_settings()->providers, prov_name(prov)) ? 0 : FI_LOG_PROV_FILTERED;
+}
+
 FAB_EXPORT int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys)
 {
 	struct fid_logging *logger = atomic_load_explicit(&imported, memory_order_acquire);
-	const struct settings *now = get_settings();
+	const struct settings *now;
 
 	if (logger)
-		return logger->ops->enabled(prov, public_level(level), subsys,
-					    fab_filter_allows(now->providers, prov_name(prov)) ? 0 : FI_LOG_PROV_FILTERED);
+		return logger->ops->enabled(prov, public_level(level), subsys, logger_flags(prov));
+	now = get_settings();
 	if ((int) level > now->level)
 		return 0;
 	return fab_filter_allows(now->providers, prov_name(prov)) &&
@@ -159,7 +165,7 @@ FAB_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level le
 	uint64_t now_ms, due_ms;
 
 	if (logger)
-		return logger->ops->ready(prov, public_level(level), subsys, 0, showtime);
+		return logger->ops->ready(prov, public_level(level), subsys, logger_flags(prov), showtime);
 	if (!fi_log_enabled(prov, level, subsys))
 		return 0;
 	now_ms = fab_now_ms();

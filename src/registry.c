@@ -70,9 +70,15 @@ static bool find_fault(const struct fi_provider *prov, struct fab_strbuf *fault)
 	return fault->len;
 }
 
+/* Let a provider go that is not (or no longer) in the list. The same one may have been found twice, by two names of one
+ * file: then only the handle goes. */
 static void dismiss(struct fi_provider *prov, void *dso)
 {
-	if (prov && prov->cleanup)
+	const struct fab_provider *entry;
+
+	for (entry = providers; entry && entry->prov != prov; entry = entry->next)
+		;
+	if (!entry && prov && prov->cleanup)
 		prov->cleanup();
 	if (dso)
 		dlclose(dso);
@@ -103,7 +109,7 @@ static bool wins(const struct fi_provider *prov, bool preferred, const struct fa
 
 static int add(struct fab_provider **place, struct fi_provider *prov, void *dso, bool preferred)
 {
-	struct fab_provider *entry = *place;
+	struct fab_provider *entry = *place, old;
 
 	if (!entry || strcasecmp(entry->prov->name, prov->name)) {
 		entry = calloc(1, sizeof(*entry));
@@ -112,7 +118,9 @@ static int add(struct fab_provider **place, struct fi_provider *prov, void *dso,
 		entry->next = *place;
 		*place = entry;
 	} else {
-		dismiss(entry->prov, entry->dso);
+		old = *entry;
+		entry->prov = prov;
+		dismiss(old.prov, old.dso);
 	}
 	entry->prov = prov;
 	entry->dso = dso;

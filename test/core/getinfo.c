@@ -360,7 +360,7 @@ static void the_log_says_who_was_left_out(void **state)
 	assert_int_equal(count_lines(text, "has no match"), 0);
 	free(text);
 	text = child_run(filtered, find_only_left_out);
-	assert_non_null(strstr(text, "core (FI_PROVIDER qb: "));
+	assert_non_null(strstr(text, "core (FI_PROVIDER qb: leaves out "));
 	assert_non_null(strstr(text, "qa"));
 	free(text);
 }

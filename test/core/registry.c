@@ -55,8 +55,8 @@ static int set_up(void **state)
 	make_dso("ill", "qcalls", "-DNAME='\"qcalls\"' -DNO_CALLS -DVERSION=1 -DAPI='FI_VERSION(2,6)'");
 	make_dso("ill", "qzgood", "-DNAME='\"qgood\"' -DVERSION='FI_VERSION(1,7)' -DAPI='FI_VERSION(2,6)'");
 	snprintf(command, sizeof(command), "echo rubbish > %s/ill/libqtext-fi.so; mkdir %s/ill/libqfolder-fi.so; "
-		 "ln -s /nonexistent %s/ill/libqlink-fi.so; : > %s/ill/libqempty-fi.so; echo x > %s/ill/README", top, top,
-		 top, top, top);
+		 "ln -s /nonexistent %s/ill/libqlink-fi.so; : > %s/ill/libqempty-fi.so; echo x > %s/ill/README; "
+		 "mkdir %s/again; ln -s ../one/libqone-fi.so %s/again/libqagain-fi.so", top, top, top, top, top, top, top);
 	shell(command);
 	return 0;
 }
@@ -140,6 +140,18 @@ static void a_plus_sign_takes_this_one(void **state)
 	(void) state;
 	assert_has("%/two:+%/one/libqone-fi.so", NULL, LINES("have qone 1\n", "have qtwo 0\n"), LINES("have qone 2\n"));
 	assert_has("+%/one/libqone-fi.so:%/two", NULL, LINES("have qone 1\n"), LINES("have qone 2\n"));
+}
+
+/* One file under two names is one provider: it is not cleaned up while it is in use. */
+static void a_file_found_twice_is_used_once(void **state)
+{
+	char *text = run("%/one:%/again:%/one:+%/again/libqagain-fi.so", NULL);
+
+	(void) state;
+	assert_int_equal(count_lines(text, "have qone 1\n"), 1);
+	assert_int_equal(count_lines(text, "cleanup qone 1\n"), 1);
+	assert_true(strstr(text, "have qone") < strstr(text, "cleanup qone"));
+	free(text);
 }
 
 /* Whatever is wrong with a file costs one line that names it, and the good one beside it still comes. */
@@ -253,6 +265,7 @@ int main(void)
 		cmocka_unit_test(the_higher_version_is_taken),
 		cmocka_unit_test(an_at_sign_takes_the_first_found),
 		cmocka_unit_test(a_plus_sign_takes_this_one),
+		cmocka_unit_test(a_file_found_twice_is_used_once),
 		cmocka_unit_test(an_ill_file_costs_one_line),
 		cmocka_unit_test(the_user_chooses_among_dsos),
 		cmocka_unit_test(software_ranks_last),
