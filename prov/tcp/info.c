@@ -255,20 +255,54 @@ static int offers_fill(struct offers *offers, enum fi_ep_type type, const struct
 	return ret;
 }
 
+static const struct {
+	int family;
+	uint32_t format;
+} families[] = {
+	{ AF_INET, FI_SOCKADDR_IN },
+	{ AF_INET6, FI_SOCKADDR_IN6 },
+};
+
+static bool is_addr_of(const void *addr, size_t len, int family)
+{
+	const struct sockaddr *sa = addr;
+
+	return sa && len >= fab_addr_family_len(family) && sa->sa_family == family;
+}
+
+/* The one family that the call is about, if the address format or an address in it says so; 0: both may be. */
+static int stated_family(const char *node, const struct fi_info *hints)
+{
+	union fab_sockaddr addr;
+	const char *why;
+
+	for (size_t i = 0; i < fab_countof(families) && hints; i++) {
+		if (hints->addr_format == families[i].format)
+			return families[i].family;
+	}
+	for (size_t i = 0; i < fab_countof(families); i++) {
+		int family = families[i].family;
+
+		if (node && !fab_resolve_name(node, NULL, FI_NUMERICHOST, family, &addr, &why))
+			return family;
+		if (!node && hints && (is_addr_of(hints->src_addr, hints->src_addrlen, family) ||
+				       is_addr_of(hints->dest_addr, hints->dest_addrlen, family)))
+			return family;
+	}
+	return 0;
+}
+
 /* Resolve what was asked, in each family that may be meant; returns how many are. *ret is the last failure. */
 static size_t make_wishes(struct wish *wishes, const char *node, const char *service, uint64_t flags,
 			  const struct fi_info *hints, int *ret)
 {
-	static const struct {
-		int family;
-		uint32_t not_format;
-	} families[] = { { AF_INET, FI_SOCKADDR_IN6 }, { AF_INET6, FI_SOCKADDR_IN } };
+	int only = stated_family(node, hints);
 	size_t cnt = 0;
 	int err;
 
 	*ret = -FI_ENODATA;
 	for (size_t i = 0; i < fab_countof(families); i++) {
-		if (hints && hints->addr_format == families[i].not_format)
+		if (only && only != families[i].family)
 			continue;
 		wishes[cnt] = (struct wish) { .family = families[i].family };
 		err = fab_resolve(&tcp_prov, node, service, flags, hints, families[i].family, &wishes[cnt].hint);
