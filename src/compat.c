@@ -3,8 +3,8 @@
  * The exported functions that take or give a struct fi_info, once for each layout it has had.
  *
  * Hints are copied up into the newest layout; results are allocated in it, and given to an old caller without the parts
- * that it would not free. A program that was linked against libfabric of one node may call its functions with structures
- * that it allocated itself, so nothing here looks beyond the sizes of that node.
+ * that it would not free. A program that was linked against libfabric of one node may call its functions with
+ * structures that it allocated itself, so nothing here looks beyond the sizes of that node.
  */
 #include "compat.h"
 
@@ -95,8 +95,8 @@ static struct fi_info *dupinfo(enum fab_layout layout, const struct fi_info *inf
 
 /* The three functions of one layout, as its version node has them. */
 #define LAYOUT(suffix, tie, node) \
-	FAB_EXPORT int fab_getinfo_##suffix(uint32_t version, const char *to_node, const char *service, uint64_t flags, \
-					    const struct fi_info *hints, struct fi_info **info) \
+	FAB_EXPORT int fab_getinfo_##suffix(uint32_t version, const char *to_node, const char *service, \
+					    uint64_t flags, const struct fi_info *hints, struct fi_info **info) \
 	{ \
 		return getinfo(FAB_LAYOUT_##suffix, version, to_node, service, flags, hints, info); \
 	} \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Older layouts of struct fi_info and of what hangs on it. Layouts only ever grew at the end, so an old structure becomes
- * a new one by copying the bytes it has over zeros. Pure functions, any thread.
+ * Older layouts of struct fi_info and of what hangs on it. Layouts only ever grew at the end, so an old structure
+ * becomes a new one by copying the bytes it has over zeros. Pure functions, any thread.
  */
 #ifndef FAB_COMPAT_H
 #define FAB_COMPAT_H
@@ -30,7 +30,8 @@ struct fab_wide_info {
 	struct fi_fabric_attr fabric_attr;
 };
 
-/* Fill wide from an entry of the given layout. Returns &wide->info, with next NULL, valid as long as both; NULL for NULL. */
+/* Fill wide from an entry of the given layout. Returns &wide->info, with next NULL, valid as long as both; NULL for
+ * NULL. */
 struct fi_info *fab_widen(struct fab_wide_info *wide, const struct fi_info *old, enum fab_layout layout);
 
 /* The layout in which code that was written for this API version sees an fi_info. */

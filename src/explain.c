@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Explanations of fi_getinfo(), to whoever asked for them.
- * State: the open explain objects, each with the reasons of its thread's latest call, under one mutex; their number also
- * as an atomic, so that a process without any pays one load.
+ * State: the open explain objects, each with the reasons of its thread's latest call, under one mutex; their number
+ * also as an atomic, so that a process without any pays one load.
  */
 #include "explain.h"
 
@@ -68,7 +68,8 @@ bool fab_explain_wanted(void)
 	return found;
 }
 
-static void put_call(struct fab_strbuf *sb, uint32_t version, const char *node, const char *service, uint64_t flags, int ret)
+static void put_call(struct fab_strbuf *sb, uint32_t version, const char *node, const char *service,
+		     uint64_t flags, int ret)
 {
 	fab_strbuf_printf(sb, "fi_getinfo(%u.%u, node %s, service %s, flags [ ", FI_MAJOR(version), FI_MINOR(version),
 			  node ? node : "(null)", service ? service : "(null)");

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a function becomes a symbol of libfabric.so.1. Everything is compiled hidden; a function of the public API that is
- * in one version node only is defined with FAB_EXPORT, and libfabric.map gives it its node. One that is in several nodes
- * has an internal name a node, and FAB_DEFAULT() or FAB_COMPAT() ties them together.
+ * How a function becomes a symbol of libfabric.so.1. Everything is compiled hidden; a function of the public API that
+ * is in one version node only is defined with FAB_EXPORT, and libfabric.map gives it its node. One that is in several
+ * nodes has an internal name a node, and FAB_DEFAULT() or FAB_COMPAT() ties them together.
  */
 #ifndef FAB_EXPORT_H
 #define FAB_EXPORT_H
 
 #define FAB_EXPORT __attribute__((visibility("default")))
 
-#ifdef PIC	/* libtool's word for an object that may go into the shared library; in an archive linkers take the default */
+/* PIC is libtool's word for an object that may go into the shared library. (In an archive linkers take the default.) */
+#ifdef PIC
 
 /* fn is what newly linked programs get when they call name; node is where name last changed. */
 #define FAB_DEFAULT(fn, name, node) __asm__(".symver " #fn ", " #name "@@" node)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Matching of names against lists of them. A list is walked in place every time: lists are short, and are asked at setup
- * or when a line of log is written anyway.
+ * Matching of names against lists of them. A list is walked in place every time: lists are short, and are asked at
+ * setup or when a line of log is written anyway.
  */
 #include "filter.h"
 

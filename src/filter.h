@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Lists of names that users write: FI_PROVIDER, FI_LOG_PROV, FI_LOG_SUBSYS, and prov_name in hints. Pure functions on the
- * caller's strings, from any thread; the caller keeps the list unchanged for the time of a call.
+ * Lists of names that users write: FI_PROVIDER, FI_LOG_PROV, FI_LOG_SUBSYS, and prov_name in hints. Pure functions on
+ * the caller's strings, from any thread; the caller keeps the list unchanged for the time of a call.
  *
  *   "tcp,udp"      only these		"^tcp,udp"     all but these		NULL, "", "^"    all
  *

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo(): check the call, ask each provider that may be meant, put the answers together, and if there are none say
- * why. What node, service, hints and addresses mean is the providers' business (prov/common/match_info.c); the core knows
- * names, versions, flags and order.
+ * fi_getinfo(): check the call, ask each provider that may be meant, put the answers together, and if there are none
+ * say why. What node, service, hints and addresses mean is the providers' business (prov/common/match_info.c); the core
+ * knows names, versions, flags and order.
  *
  * Reasons cost a call that succeeds nothing: providers are asked a second time, listening, when the first time gave
  * nothing. Only when somebody wants everything explained do we listen at once.
  *
- * Any thread. State: whether this thread is inside of a call, which it is when a provider that layers itself over others
- * asks for them; such a call tells nothing, the outer one does.
+ * Any thread. State: whether this thread is inside of a call, which it is when a provider that layers itself over
+ * others asks for them; such a call tells nothing, the outer one does.
  */
 #include "getinfo.h"
 
@@ -57,8 +57,8 @@ static int check_call(uint32_t version, uint64_t flags, struct fi_info **info)
 		return -FI_ENOSYS;
 	}
 	if (flags & ~KNOWN_FLAGS) {
-		FAB_ERROR("fi_getinfo: flags 0x%llx are unknown; known are FI_SOURCE, FI_NUMERICHOST, FI_PROV_ATTR_ONLY "
-			  "and FI_RESCAN", (unsigned long long) (flags & ~KNOWN_FLAGS));
+		FAB_ERROR("fi_getinfo: flags 0x%llx are unknown; known are FI_SOURCE, FI_NUMERICHOST, "
+			  "FI_PROV_ATTR_ONLY and FI_RESCAN", (unsigned long long) (flags & ~KNOWN_FLAGS));
 		return -FI_EBADFLAGS;
 	}
 	return 0;
@@ -93,7 +93,8 @@ static bool may_ask(struct query *query, const struct fi_provider *prov)
 	if (FI_VERSION_LT(prov->fi_version, query->version)) {
 		fab_strbuf_init(&sb, version, sizeof(version));
 		fab_strbuf_printf(&sb, "%u.%u", FI_MAJOR(query->version), FI_MINOR(query->version));
-		fab_reasons_add_skipped(prov, "version", version, "is newer than the API that the provider was written for");
+		fab_reasons_add_skipped(prov, "version", version,
+					"is newer than the API that the provider was written for");
 		return false;
 	}
 	return true;
@@ -140,7 +141,8 @@ static int complete(const struct query *query, const struct fi_provider *prov, s
 static bool may_show(const struct query *query, const struct fi_provider *prov, const char *name)
 {
 	if (!fab_filter_allows(query->prov_name, name)) {
-		fab_reasons_add(prov, "fabric_attr->prov_name", query->prov_name, "is not among the layers of its entries");
+		fab_reasons_add(prov, "fabric_attr->prov_name", query->prov_name,
+				"is not among the layers of its entries");
 		return false;
 	}
 	if (!fab_registry_allows(name)) {
@@ -191,7 +193,7 @@ static void take_entries(struct query *query, const struct fi_provider *prov, st
 	}
 }
 
-/* Ask one provider. That it has nothing is normal; other failures are logged, because the answer then lacks something. */
+/* Ask one provider. That it has nothing is normal; other failures are logged: then the answer lacks something. */
 static void ask(struct query *query, const struct fab_provider *entry)
 {
 	struct fi_provider *prov = entry->prov;

@@ -7,9 +7,9 @@
 
 #include <rdma/fabric.h>
 
-/* As fi_getinfo(3). On success *info is a list that the caller frees with fi_freeinfo(); otherwise it is NULL. Any thread.
- * 0; -FI_ENODATA: nothing fits, and the log or an explain object says why; -FI_ENOSYS: the caller was written for a
- * newer library; -FI_EBADFLAGS: unknown flag; -FI_EINVAL: info is NULL; -FI_ENOMEM. */
+/* As fi_getinfo(3). On success *info is a list that the caller frees with fi_freeinfo(); otherwise it is NULL. Any
+ * thread. 0; -FI_ENODATA: nothing fits, and the log or an explain object says why; -FI_ENOSYS: the caller was written
+ * for a newer library; -FI_EBADFLAGS: unknown flag; -FI_EINVAL: info is NULL; -FI_ENOMEM. */
 int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
 

@@ -2,8 +2,8 @@
 /*
  * Deep copy and release of struct fi_info and of struct fid_nic.
  *
- * A copy is made from the top down: each structure is copied as it is, then every pointer in it is replaced by a copy of
- * its own or by NULL, before anything can fail. So a copy that ran out of memory half way is freed like a whole one.
+ * A copy is made from the top down: each structure is copied as it is, then every pointer in it is replaced by a copy
+ * of its own or by NULL, before anything can fail. So a copy that ran out of memory half way is freed like a whole one.
  */
 #include "info.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Life of struct fi_info, in the newest layout; compat.c serves the older ones. Any thread; the caller serialises calls
- * on one structure. Everything below an fi_info is owned by it, except what handle and the open fabric and domain point to.
+ * on one structure. Everything below an fi_info is owned by it, except what handle and the open fabric and domain point
+ * to.
  */
 #ifndef FAB_INFO_H
 #define FAB_INFO_H

@@ -23,7 +23,7 @@ enum {
 	FAB_TYPE_GETINFO_FLAGS,
 };
 
-/* Is a datum of this type one value with names (and not a structure, or unknown)? The others are for such types only. */
+/* Is a datum of this type one value with names (and not a structure, or unknown)? The rest is for such types only. */
 bool fab_names_has(unsigned type);
 
 /* Fetch the value at data, which has the width that the API gives to this type. */

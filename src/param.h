@@ -2,12 +2,13 @@
 /*
  * Parameters: what the public fi_param_*() and fi_getparams() leave unsaid. All calls from any thread.
  *
- * The value of parameter NAME of provider PROV is looked up as FI_PROV_NAME (FI_NAME for the core's) when it is defined,
- * first in the environment, then in the configuration file; the other way round if FI_PREFER_SYSCONFIG is set to true. In
- * a set-user-ID program the environment is not looked at. A value stays what it was when the parameter was defined.
+ * The value of parameter NAME of provider PROV is looked up as FI_PROV_NAME (FI_NAME for the core's) when it is
+ * defined, first in the environment, then in the configuration file; the other way round if FI_PREFER_SYSCONFIG is set
+ * to true. In a set-user-ID program the environment is not looked at. A value stays what it was when the parameter was
+ * defined.
  *
- * The configuration file is $sysconfdir/libfabric.conf. Its lines are "FI_NAME = value"; blanks around name and value are
- * dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass.
+ * The configuration file is $sysconfdir/libfabric.conf. Its lines are "FI_NAME = value"; blanks around name and value
+ * are dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass.
  */
 #ifndef FAB_PARAM_H
 #define FAB_PARAM_H

@@ -4,9 +4,9 @@
  * thread.
  *
  * DSOs are the files whose names end with "-fi.so" in the folders of FI_PROVIDER_PATH (separated by ':'), or else in
- * $libdir/libfabric; there, a provider that FI_PROVIDER asks for and nobody has is also looked for as libNAME-fi.so where
- * the dynamic linker looks. Two providers of one name: the one of higher version is taken, and of equal ones the DSO. '@'
- * in front of FI_PROVIDER_PATH: the one found first. "+FILE" for a folder: this DSO is taken in any case.
+ * $libdir/libfabric; there, a provider that FI_PROVIDER asks for and nobody has is also looked for as libNAME-fi.so
+ * where the dynamic linker looks. Two providers of one name: the one of higher version is taken, and of equal ones the
+ * DSO. '@' in front of FI_PROVIDER_PATH: the one found first. "+FILE" for a folder: this DSO is taken in any case.
  * FI_PROVIDER says who may be used at all; the others are not initialised.
  */
 #ifndef FAB_REGISTRY_H
@@ -35,8 +35,8 @@ void fab_registry_fini(void);
 /* The first provider; the rest by next. Providers that layer themselves over others come last. */
 const struct fab_provider *fab_registry_first(void);
 
-/* The provider that opens what this name means: of a layered one the utility provider ("tcp;ofi_rxm": ofi_rxm), wherever
- * it stands. NULL if there is none. */
+/* The provider that opens what this name means: of a layered one the utility provider ("tcp;ofi_rxm": ofi_rxm),
+ * wherever it stands. NULL if there is none. */
 struct fi_provider *fab_registry_find(const char *name);
 
 /* May entries of this (layered) name be shown, after FI_PROVIDER? */
@@ -49,8 +49,9 @@ const char *fab_registry_left_out(void);
 /* Where entries of a provider of this name stand in the answer of fi_getinfo(): smaller is earlier. */
 unsigned fab_registry_rank(const char *name);
 
-/* Register a provider by hand: for tests, before the first fi_getinfo() or from one thread. dso is NULL or a handle that
- * the registry closes in the end, also when it refuses. 0, or a negative errno after saying in the log what is wrong. */
+/* Register a provider by hand: for tests, before the first fi_getinfo() or from one thread. dso is NULL or a handle
+ * that the registry closes in the end, also when it refuses. 0, or a negative errno after saying in the log what is
+ * wrong. */
 int fab_registry_add(struct fi_provider *prov, void *dso, const char *source, bool preferred);
 
 #endif

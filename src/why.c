@@ -125,14 +125,20 @@ const struct fab_core_ops fab_reasons_ops = {
 	.why = provider_why,
 };
 
+static void add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered, bool skipped)
+{
+	record(prov, &(struct fab_why) { .kind = FAB_WHY_CALL, .attr = attr, .asked = asked, .offered = offered },
+	       skipped);
+}
+
 void fab_reasons_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
 {
-	record(prov, &(struct fab_why) { .kind = FAB_WHY_CALL, .attr = attr, .asked = asked, .offered = offered }, false);
+	add(prov, attr, asked, offered, false);
 }
 
 void fab_reasons_add_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
 {
-	record(prov, &(struct fab_why) { .kind = FAB_WHY_CALL, .attr = attr, .asked = asked, .offered = offered }, true);
+	add(prov, attr, asked, offered, true);
 }
 
 static bool same_provider(const struct fab_reason *a, const struct fab_reason *b)

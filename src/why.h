@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Why fi_getinfo() found nothing: reasons collected from providers (base/core_ops.h) and from the core itself, put in
- * order, and told. A list of reasons belongs to one call on one thread; nothing is collected unless that thread listens.
+ * order, and told. A list of reasons belongs to one call on one thread; nothing is collected unless that thread
+ * listens.
  */
 #ifndef FAB_WHY_H
 #define FAB_WHY_H

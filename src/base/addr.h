@@ -45,9 +45,9 @@ void fab_addr_set_port(struct sockaddr *addr, uint16_t port);
  * Cut off at size, always ends with NUL if size is not 0. Returns the length that the whole text needs without NUL. */
 size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size);
 
-/* Read what fab_addr_to_str() writes. An empty host means the wildcard address, a missing ":port" port 0; the scope may be
- * an interface's name, the scheme fi_sockaddr:// either family, and what follows the port from '/' or '?' on is passed
- * over. Host names are not looked up. 0, or -EINVAL with *addr unchanged. */
+/* Read what fab_addr_to_str() writes. An empty host means the wildcard address, a missing ":port" port 0; the scope may
+ * be an interface's name, the scheme fi_sockaddr:// either family, and what follows the port from '/' or '?' on is
+ * passed over. Host names are not looked up. 0, or -EINVAL with *addr unchanged. */
 int fab_addr_from_str(const char *str, union fab_sockaddr *addr);
 
 #endif

@@ -28,7 +28,7 @@ struct fi_provider;
 /* What kind of thing did not fit. It decides which entry counts as the nearest miss: an entry that is not even of the
  * wanted endpoint type is further away than one that merely has too small a queue. */
 enum fab_why_kind {
-	FAB_WHY_CALL,	/* the call as a whole: node or service not resolved, nothing to offer on this machine; entry NULL */
+	FAB_WHY_CALL,	/* the call as a whole: node not resolved, nothing to offer on this machine; entry NULL */
 	FAB_WHY_WHICH,	/* picks among entries: endpoint type, address or format, names, handles, protocol */
 	FAB_WHY_WHAT,	/* what the entry can do: caps, mode, an attribute */
 };
@@ -45,9 +45,9 @@ struct fab_why {
 
 struct fab_core_ops {
 	size_t size;		/* of this struct, in the core that filled it */
-	/* True if the calling thread's fi_getinfo() wants reasons. It does only after a first call of the provider found
-	 * nothing, or when asked to explain; then the provider goes on after the first mismatch of an entry, and reports
-	 * every one. A matcher asks once a call and otherwise pays nothing. */
+	/* True if the calling thread's fi_getinfo() wants reasons. It does only after a first call of the provider
+	 * found nothing, or when asked to explain; then the provider goes on after the first mismatch of an entry, and
+	 * reports every one. A matcher asks once a call and otherwise pays nothing. */
 	bool (*why_wanted)(void);
 	/* Report one reason. Ignored if not wanted. Any thread, inside of provider->getinfo() only. */
 	void (*why)(const struct fi_provider *prov, const struct fab_why *why);

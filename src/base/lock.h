@@ -23,8 +23,8 @@ struct fab_lock_ops {
 	bool (*held)(const struct fab_lock *lock);
 };
 
-/* Operations of each kind, by enum fab_lock_kind, taken up by fab_lock_init(). A test may put its own into a slot before
- * it opens anything, for instance to count how often a mutex is taken, and calls the old ones from there. */
+/* Operations of each kind, by enum fab_lock_kind, taken up by fab_lock_init(). A test may put its own into a slot
+ * before it opens anything, for instance to count how often a mutex is taken, and calls the old ones from there. */
 extern const struct fab_lock_ops *fab_lock_kinds[];
 
 struct fab_lock {

@@ -71,7 +71,7 @@ static inline bool fab_pool_full(const struct fab_pool *pool)
 }
 
 /* Take an object, contents undefined; the caller owns it until fab_pool_put(). O(1) but for the call that adds a chunk.
- * NULL: max_cnt objects are out (fab_pool_full(): answer -FI_EAGAIN, do not wait), or there is no memory (-FI_ENOMEM). */
+ * NULL: max_cnt objects are out (fab_pool_full(): answer -FI_EAGAIN, do not wait), or no memory (-FI_ENOMEM). */
 static inline void *fab_pool_get(struct fab_pool *pool)
 {
 	struct fab_pool_link *link = pool->free;

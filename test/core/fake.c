@@ -28,7 +28,8 @@ static void report(struct fake *fake)
 		snprintf(asked, sizeof(asked), "%u", i);
 		core->why(&fake->prov, &(struct fab_why) {
 			.kind = fake->wrong_type && !i ? FAB_WHY_WHICH : FAB_WHY_WHAT, .entry = entry,
-			.attr = fake->wrong_type && !i ? "ep_attr->type" : "tx_attr->size", .asked = asked, .offered = "7",
+			.attr = fake->wrong_type && !i ? "ep_attr->type" : "tx_attr->size", .asked = asked,
+			.offered = "7",
 		});
 	}
 }
@@ -106,11 +107,13 @@ void fakes_register(void)
 
 	fab_init();
 	reset(&fake_a, (struct fake) {
-		.prov = { .name = "qa", .version = FI_VERSION(3, 1), .getinfo = fake_a_getinfo, .cleanup = fake_a_cleanup },
+		.prov = { .name = "qa", .version = FI_VERSION(3, 1), .getinfo = fake_a_getinfo,
+			  .cleanup = fake_a_cleanup },
 		.names = { "" },
 	});
 	reset(&fake_b, (struct fake) {
-		.prov = { .name = "qb", .version = FI_VERSION(3, 2), .getinfo = fake_b_getinfo, .cleanup = fake_b_cleanup },
+		.prov = { .name = "qb", .version = FI_VERSION(3, 2), .getinfo = fake_b_getinfo,
+			  .cleanup = fake_b_cleanup },
 		.names = { "" },
 	});
 	reset(&fake_util, (struct fake) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Providers made up for tests of the core. Their names have a 'q', which no real provider's has, so that a test can tell
- * them from what else is there. Each is asked like a real one, and counts.
+ * Providers made up for tests of the core. Their names have a 'q', which no real provider's has, so that a test can
+ * tell them from what else is there. Each is asked like a real one, and counts.
  */
 #ifndef TEST_CORE_FAKE_H
 #define TEST_CORE_FAKE_H

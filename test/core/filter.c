@@ -77,8 +77,10 @@ static void lists_need_providers(void **state)
 	for (i = 0; i < fab_countof(cases); i++) {
 		const char *list = cases[i].list;
 
-		if (fab_filter_needs(list, "tcp") != cases[i].tcp || fab_filter_needs(list, "verbs") != cases[i].verbs ||
-		    fab_filter_needs(list, "ofi_rxm") != cases[i].rxm || fab_filter_needs(list, "ofi_rxd") != cases[i].rxd)
+		if (fab_filter_needs(list, "tcp") != cases[i].tcp ||
+		    fab_filter_needs(list, "verbs") != cases[i].verbs ||
+		    fab_filter_needs(list, "ofi_rxm") != cases[i].rxm ||
+		    fab_filter_needs(list, "ofi_rxd") != cases[i].rxd)
 			fail_msg("\"%s\"", list ? list : "NULL");
 	}
 }

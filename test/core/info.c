@@ -13,17 +13,18 @@
 #include <string.h>
 
 static char device_name[] = "dev", device_id[] = "id", device_version[] = "v", vendor[] = "vnd", driver[] = "drv",
-	firmware[] = "fw", link_addr[] = "aa:bb", net_type[] = "Ethernet", domain_name[] = "eth0", fabric_name[] = "net",
-	prov_name[] = "tcp", src[] = "source", dest[] = "destination";
+	firmware[] = "fw", link_addr[] = "aa:bb", net_type[] = "Ethernet", domain_name[] = "eth0",
+	fabric_name[] = "net", prov_name[] = "tcp", src[] = "source", dest[] = "destination";
 static uint8_t ep_key[] = { 1, 2, 3 }, domain_key[] = { 4, 5 };
 static struct fi_device_attr device = {
-	.name = device_name, .device_id = device_id, .device_version = device_version, .vendor_id = vendor, .driver = driver,
-	.firmware = firmware,
+	.name = device_name, .device_id = device_id, .device_version = device_version, .vendor_id = vendor,
+	.driver = driver, .firmware = firmware,
 };
 static struct fi_bus_attr bus = { .bus_type = FI_BUS_PCI, .attr.pci = { 1, 2, 3, 4 } };
 static struct fi_link_attr link_attr = { .address = link_addr, .mtu = 1500, .network_type = net_type };
 static struct fid_nic nic = {
-	.fid.fclass = FI_CLASS_NIC, .device_attr = &device, .bus_attr = &bus, .link_attr = &link_attr, .prov_attr = &nic,
+	.fid.fclass = FI_CLASS_NIC, .device_attr = &device, .bus_attr = &bus, .link_attr = &link_attr,
+	.prov_attr = &nic,
 };
 static struct fi_tx_attr tx = { .caps = 1, .tclass = 7 };
 static struct fi_rx_attr rx = { .caps = 2, .iov_limit = 8 };

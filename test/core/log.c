@@ -178,7 +178,8 @@ static void rate_is_limited(void **state)
 }
 
 /* The application's logger: writes what it is asked and given. */
-static int app_enabled(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys, uint64_t flags)
+static int app_enabled(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+		       uint64_t flags)
 {
 	(void) subsys;
 	return level <= FI_LOG_TRACE && strcmp(prov->name, "udp") && !(flags & FI_LOG_PROV_FILTERED);
@@ -191,8 +192,8 @@ static int app_ready(const struct fi_provider *prov, enum fi_log_level level, en
 	return app_enabled(prov, level, subsys, flags);
 }
 
-static void app_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys, const char *func,
-		    int line, const char *msg)
+static void app_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+		    const char *func, int line, const char *msg)
 {
 	printf("app: %s %d %d %s %s", prov->name, level, subsys, func, line > 0 ? msg : "?");
 }

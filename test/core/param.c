@@ -58,7 +58,8 @@ static void check_types(void)
 static void values_come_from_the_environment(void **state)
 {
 	static const char *const env[] = {
-		"FI_TE_ST_WORD=x y", "FI_TE_ST_NUMBER=-17", "FI_TE_ST_SWITCH=oN", "FI_TE_ST_SIZE=0xffffffffffffffff", NULL,
+		"FI_TE_ST_WORD=x y", "FI_TE_ST_NUMBER=-17", "FI_TE_ST_SWITCH=oN",
+		"FI_TE_ST_SIZE=0xffffffffffffffff", NULL,
 	};
 
 	(void) state;

@@ -56,7 +56,8 @@ static int set_up(void **state)
 	make_dso("ill", "qzgood", "-DNAME='\"qgood\"' -DVERSION='FI_VERSION(1,7)' -DAPI='FI_VERSION(2,6)'");
 	snprintf(command, sizeof(command), "echo rubbish > %s/ill/libqtext-fi.so; mkdir %s/ill/libqfolder-fi.so; "
 		 "ln -s /nonexistent %s/ill/libqlink-fi.so; : > %s/ill/libqempty-fi.so; echo x > %s/ill/README; "
-		 "mkdir %s/again; ln -s ../one/libqone-fi.so %s/again/libqagain-fi.so", top, top, top, top, top, top, top);
+		 "mkdir %s/again; ln -s ../one/libqone-fi.so %s/again/libqagain-fi.so", top, top, top, top, top, top,
+		 top);
 	shell(command);
 	return 0;
 }
@@ -79,12 +80,13 @@ static void list(void)
 		info = NULL;
 	for (entry = info; entry; entry = entry->next)
 		if (strchr(entry->fabric_attr->prov_name, 'q'))
-			printf("have %s %d\n", entry->fabric_attr->prov_name, FI_MINOR(entry->fabric_attr->prov_version));
+			printf("have %s %d\n", entry->fabric_attr->prov_name,
+			       FI_MINOR(entry->fabric_attr->prov_version));
 	fi_freeinfo(info);
 	fab_registry_fini();
 }
 
-/* The output of list() with this FI_PROVIDER_PATH, in which each % stands for the top of our folders, and FI_PROVIDER. */
+/* The output of list() with this FI_PROVIDER_PATH, in which each % stands for our top folder, and FI_PROVIDER. */
 static char *run(const char *path, const char *provider)
 {
 	char path_env[1024] = "FI_PROVIDER_PATH=", provider_env[256];
@@ -131,7 +133,8 @@ static void the_higher_version_is_taken(void **state)
 static void an_at_sign_takes_the_first_found(void **state)
 {
 	(void) state;
-	assert_has("@%/one:%/two", NULL, LINES("have qone 1\n", "have qtwo 0\n", "cleanup qone 2\n"), LINES("have qone 2\n"));
+	assert_has("@%/one:%/two", NULL, LINES("have qone 1\n", "have qtwo 0\n", "cleanup qone 2\n"),
+		   LINES("have qone 2\n"));
 	assert_has("@%/two:%/one", NULL, LINES("have qone 2\n"), LINES("have qone 1\n"));
 }
 

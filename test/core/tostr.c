@@ -69,8 +69,8 @@ static void values_have_their_names(void **state)
 	for (i = 0; i < fab_countof(cases); i++) {
 		assert_ptr_equal(fi_tostr_r(buf, sizeof(buf), &cases[i].value, cases[i].type), buf);
 		if (strcmp(buf, cases[i].name))
-			fail_msg("type %d, value 0x%llx: %s, not %s", cases[i].type, (unsigned long long) cases[i].value, buf,
-				 cases[i].name);
+			fail_msg("type %d, value 0x%llx: %s, not %s", cases[i].type,
+				 (unsigned long long) cases[i].value, buf, cases[i].name);
 	}
 }
 
@@ -78,8 +78,9 @@ static void values_have_their_names(void **state)
 static void values_are_read_in_their_width(void **state)
 {
 	static const enum fi_type narrow[] = {
-		FI_TYPE_EP_TYPE, FI_TYPE_ADDR_FORMAT, FI_TYPE_THREADING, FI_TYPE_PROGRESS, FI_TYPE_PROTOCOL, FI_TYPE_AV_TYPE,
-		FI_TYPE_ATOMIC_TYPE, FI_TYPE_ATOMIC_OP, FI_TYPE_EQ_EVENT, FI_TYPE_MR_MODE, FI_TYPE_OP_TYPE,
+		FI_TYPE_EP_TYPE, FI_TYPE_ADDR_FORMAT, FI_TYPE_THREADING, FI_TYPE_PROGRESS, FI_TYPE_PROTOCOL,
+		FI_TYPE_AV_TYPE, FI_TYPE_ATOMIC_TYPE, FI_TYPE_ATOMIC_OP, FI_TYPE_EQ_EVENT, FI_TYPE_MR_MODE,
+		FI_TYPE_OP_TYPE,
 		FI_TYPE_COLLECTIVE_OP, FI_TYPE_HMEM_IFACE, FI_TYPE_CQ_FORMAT, FI_TYPE_LOG_LEVEL, FI_TYPE_LOG_SUBSYS,
 		FI_TYPE_CQ_WAIT_COND, FI_TYPE_WAIT_OBJ,
 	};
@@ -112,11 +113,13 @@ static struct fi_info *make_info(void)
 	static struct fi_ep_attr ep = { .type = FI_EP_MSG, .mem_tag_format = 0xaa, .auth_key_size = FI_AV_AUTH_KEY };
 	static struct fi_domain_attr domain = { .name = "eth0", .max_err_cntr_value = UINT64_MAX, .mr_mode = -1 };
 	static struct fi_fabric_attr fabric = {
-		.name = "10.0.0.0/8", .prov_name = "tcp", .prov_version = FI_VERSION(206, 0), .api_version = FI_VERSION(1, 18),
+		.name = "10.0.0.0/8", .prov_name = "tcp", .prov_version = FI_VERSION(206, 0),
+		.api_version = FI_VERSION(1, 18),
 	};
 	static struct fi_info info = {
-		.caps = FI_MSG, .addr_format = FI_SOCKADDR_IN, .src_addr = &sin, .src_addrlen = sizeof(sin), .tx_attr = &tx,
-		.rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric, .nic = &nic,
+		.caps = FI_MSG, .addr_format = FI_SOCKADDR_IN, .src_addr = &sin, .src_addrlen = sizeof(sin),
+		.tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep, .domain_attr = &domain, .fabric_attr = &fabric,
+		.nic = &nic,
 	};
 
 	return &info;
@@ -126,9 +129,10 @@ static struct fi_info *make_info(void)
 static void info_is_told_a_field_a_line(void **state)
 {
 	static const char *const lines[] = {
-		"fi_info:\n    caps: [ FI_MSG ]\n    mode: [  ]\n    addr_format: FI_SOCKADDR_IN\n    src_addrlen: 16\n",
-		"\n    src_addr: fi_sockaddr_in://0.0.0.0:0\n    dest_addr: (null)\n    handle: (nil)\n    fi_tx_attr:\n"
-		"        caps: [ FI_MSG ]\n",
+		"fi_info:\n    caps: [ FI_MSG ]\n    mode: [  ]\n    addr_format: FI_SOCKADDR_IN\n"
+		"    src_addrlen: 16\n",
+		"\n    src_addr: fi_sockaddr_in://0.0.0.0:0\n    dest_addr: (null)\n    handle: (nil)\n"
+		"    fi_tx_attr:\n        caps: [ FI_MSG ]\n",
 		"\n        comp_order: [ FI_ORDER_NONE ]\n        inject_size: 128\n",
 		"\n    fi_rx_attr:\n",
 		"\n        comp_order: [ FI_ORDER_DATA ]\n        total_buffered_recv: 0\n",
@@ -140,8 +144,8 @@ static void info_is_told_a_field_a_line(void **state)
 		"\n    fi_fabric_attr:\n        name: 10.0.0.0/8\n        prov_name: tcp\n        prov_version: 206.0\n"
 		"        api_version: 1.18\n",
 		"\n    nic:\n        fi_device_attr:\n            name: mlx5_0\n            device_id: (null)\n",
-		"\n        fi_bus_attr:\n            bus_type: FI_BUS_PCI\n            fi_pci_attr:\n                domain_id: 0\n"
-		"                bus_id: 6\n",
+		"\n        fi_bus_attr:\n            bus_type: FI_BUS_PCI\n            fi_pci_attr:\n"
+		"                domain_id: 0\n                bus_id: 6\n",
 		"\n            state: FI_LINK_UP\n",
 	};
 	struct fi_info empty = { .src_addr = NULL };
@@ -171,8 +175,10 @@ static void addresses_are_told_within_their_length(void **state)
 	} cases[] = {
 		{ FI_ADDR_STR, "abcdef", 3, "src_addr: abc\n" },
 		{ FI_SOCKADDR_IN, "\2\0", 2, "src_addr: FI_SOCKADDR_IN://0200\n" },
-		{ FI_SOCKADDR, "\377\377aaaaaaaaaaaaaa", 16, "src_addr: FI_SOCKADDR://ffff6161616161616161616161616161\n" },
-		{ FI_SOCKADDR_IN6, "\12\0aaaaaaaaaaaaaa", 16, "src_addr: FI_SOCKADDR_IN6://0a006161616161616161616161616161\n" },
+		{ FI_SOCKADDR, "\377\377aaaaaaaaaaaaaa", 16,
+		  "src_addr: FI_SOCKADDR://ffff6161616161616161616161616161\n" },
+		{ FI_SOCKADDR_IN6, "\12\0aaaaaaaaaaaaaa", 16,
+		  "src_addr: FI_SOCKADDR_IN6://0a006161616161616161616161616161\n" },
 		{ FI_ADDR_PSMX2, "\1\2", 2, "src_addr: FI_ADDR_PSMX2://0102\n" },
 		{ FI_FORMAT_UNSPEC, "", 0, "src_addr: FI_FORMAT_UNSPEC://\n" },
 	};
