@@ -114,6 +114,16 @@ static void count_user(struct fab_progress *progress, int by)
 	fab_progress_unlock(progress);
 }
 
+static unsigned user_cnt(struct fab_progress *progress)
+{
+	unsigned cnt;
+
+	fab_progress_lock(progress);
+	cnt = progress->user_cnt;
+	fab_progress_unlock(progress);
+	return cnt;
+}
+
 static void put_cq(struct fab_cq *cq)
 {
 	if (!cq)
@@ -192,9 +202,9 @@ static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 		count_user(theirs, 1);
 		return 0;
 	}
-	if (theirs != fixed && !theirs->user_cnt)
+	if (theirs != fixed && !user_cnt(theirs))
 		return fab_progress_join(ep->domain, queue, ours);
-	if (ours == fixed || ours->user_cnt > 1 || ep->enabled) {
+	if (ours == fixed || user_cnt(ours) > 1 || ep->enabled) {
 		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: with FI_THREAD_COMPLETION all queues and counters of an endpoint "
 			"are progressed together, but both this one and those bound before serve other endpoints already; "
 			"bind the shared one first, or use FI_THREAD_SAFE\n");
