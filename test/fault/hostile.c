@@ -378,7 +378,8 @@ static void wrong_key_is_refused_and_the_stream_goes_on(void **state)
 		struct tcp_hdr hdr;
 		struct tcp_rma_iov rma;
 		uint64_t payload;
-	} write = { HDR(.op = TCP_WIRE_WRITE, .flags = TCP_FLAG_DELIVERY, .rma_iov_cnt = 1, .hdr_size = 40, .size = 48) };
+	} write = { HDR(.op = TCP_WIRE_WRITE, .flags = TCP_FLAG_DELIVERY,
+		    .rma_iov_cnt = 1, .hdr_size = 40, .size = 48) };
 	struct {
 		struct tcp_hdr hdr;
 		struct tcp_ack ack;
