@@ -77,8 +77,8 @@ struct tcp_rx_state {
 	void (*done)(struct tcp_conn *conn);	/* payload is complete */
 	struct tcp_into into;		/* a message on its way into a posted receive; rx is NULL otherwise */
 	struct tcp_unexp *unexp;	/* the message being kept, or announced data, or NULL */
-	/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
 	bool bulk;			/* the last payload was long: take little more than headers into staging */
+	/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
 	uint32_t refuse;
 	uint32_t mr_gen;		/* fab_mr_map.gen when a remote write was verified */
 	struct fab_mr *mr[TCP_RMA_IOV_MAX];	/* its regions, hdr.rma_iov_cnt of them; valid while mr_gen is */
