@@ -44,8 +44,7 @@ int util_bad_usage(void);
 void util_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Read a whole number, decimal, 0x hexadecimal or 0 octal, from `text`; k, m and g stand for powers of 1024. `what`
- * names it in the message when it is none or lies outside min..max. Returns 0, or -FI_EINVAL with *value untouched.
- * */
+ * names it in the message when it is none or lies outside min..max. Returns 0, or -FI_EINVAL (*value untouched). */
 int util_parse_number(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
 /* fi_tostr() of `data` in a static buffer, trimmed; valid until the next call. */

@@ -66,7 +66,7 @@ struct pp {
 	size_t buf_len;
 	size_t max_size;                /* of a message, from the sizes asked for and what the endpoint allows */
 	struct pp_op tx, rx;
-	uint64_t tx_seq, rx_seq;        /* messages with checked data, which choose the pattern */
+	uint64_t tx_seq, rx_seq;        /* with -c: messages so far, which choose the pattern */
 	bool leaving;                   /* the results stand: that the peer goes is no failure */
 };
 
@@ -99,8 +99,7 @@ int pp_ctrl_sync(struct pp *pp);
 /* The client tells how many messages came back; both have the number in *cnt. */
 int pp_ctrl_exchange_count(struct pp *pp, uint32_t *cnt);
 
-/* Whether the peer has closed the control channel, or closes it within wait_ms: it is done, has given up, or has
- * died. */
+/* Whether the peer has closed the control channel, or does so within wait_ms: it is done, has given up, or died. */
 bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms);
 
 /* pp_fabric.c */
@@ -124,8 +123,7 @@ int pp_post_recv(struct pp *pp);
 /* Send one message of len bytes; with -c its data is the next pattern. Returns once it is posted. */
 int pp_send(struct pp *pp, size_t len);
 
-/* Wait for one message, check that it has len bytes and, with -c, the next pattern; post the receive for the one
- * after. */
+/* Wait for a message, check that it has len bytes and, with -c, the next pattern; post the receive for the next one. */
 int pp_recv(struct pp *pp, size_t len);
 
 /* Wait until what was sent is complete, so that the buffer is ours. */

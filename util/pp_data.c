@@ -302,7 +302,7 @@ int pp_recv(struct pp *pp, size_t len)
 	if (ret)
 		return ret;
 	if (pp->rx.len != len)
-		return pp_fail(pp, -FI_EIO, "received %zu bytes instead of %zu (-I and -S must be the same on both sides)",
+		return pp_fail(pp, -FI_EIO, "received %zu bytes instead of %zu (-I and -S must be those of the peer)",
 			       pp->rx.len, len);
 	if (pp->opts->check) {
 		if (!pattern_matches(pp->rx_buf, len, pp->rx_seq))
