@@ -5,15 +5,13 @@
 #ifndef TEST_COMMON_UNIT_H
 #define TEST_COMMON_UNIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "base/unit.h"
+
+#include "base/bits.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-#include "base/bits.h"
 
 struct rng {
 	uint64_t state;
