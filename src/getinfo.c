@@ -23,6 +23,7 @@
 #include "registry.h"
 #include "why.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ struct query {
 	uint64_t flags;
 	const struct fi_info *hints;
 	const char *prov_name;		/* in hints; NULL: any */
+	uint32_t prov_version;		/* in hints: at least this; 0: any */
+	const char *user_list;		/* FI_PROVIDER; NULL: all, as for a call inside a call */
 	bool names_core;		/* a core provider is meant by name: a utility has something to be over */
 	struct fi_info *head;
 	struct fi_info **tail;
@@ -73,31 +76,53 @@ static void query_init(struct query *query, uint32_t version, const char *node, 
 		.service = service,
 		.flags = flags,
 		.hints = hints,
-		.prov_name = hints && hints->fabric_attr ? hints->fabric_attr->prov_name : NULL,
+		.user_list = depth ? NULL : fab_registry_filter(),
 	};
+	if (hints && hints->fabric_attr) {
+		query->prov_name = hints->fabric_attr->prov_name;
+		query->prov_version = hints->fabric_attr->prov_version;
+	}
 	query->tail = &query->head;
+}
+
+/* Has the provider at least the version asked for? If not, the reason is recorded. */
+static bool is_new_enough(const struct fi_provider *prov, const char *attr, uint32_t asked, const char *what,
+			  uint32_t have)
+{
+	char asked_text[32], have_text[64];
+
+	if (!FI_VERSION_LT(have, asked))
+		return true;
+	snprintf(asked_text, sizeof(asked_text), "%u.%u", FI_MAJOR(asked), FI_MINOR(asked));
+	snprintf(have_text, sizeof(have_text), "is newer than its %s %u.%u", what, FI_MAJOR(have), FI_MINOR(have));
+	fab_reasons_add_skipped(prov, attr, asked_text, have_text);
+	return false;
+}
+
+/* Can a provider of this name have an entry that the list of names lets through? A core provider has its own name's, a
+ * utility those of itself over a core provider. */
+static bool is_meant(const struct query *query, const char *list, const char *name)
+{
+	if (fab_filter_is_util(name))
+		return query->names_core && fab_filter_needs(list, name);
+	return fab_filter_allows(list, name);
 }
 
 /* Is this provider to be asked? If not, the reason is recorded. Utilities come after all others. */
 static bool may_ask(struct query *query, const struct fi_provider *prov)
 {
-	bool util = fab_filter_is_util(prov->name), meant = fab_filter_needs(query->prov_name, prov->name);
-	char version[32];
-	struct fab_strbuf sb;
-
-	query->names_core |= meant && !util;
-	if (!meant || (util && !query->names_core)) {
+	if (!fab_filter_is_util(prov->name) && fab_filter_needs(query->prov_name, prov->name))
+		query->names_core = true;
+	if (!is_meant(query, query->prov_name, prov->name)) {
 		fab_reasons_add_skipped(prov, "fabric_attr->prov_name", query->prov_name, "is another name");
 		return false;
 	}
-	if (FI_VERSION_LT(prov->fi_version, query->version)) {
-		fab_strbuf_init(&sb, version, sizeof(version));
-		fab_strbuf_printf(&sb, "%u.%u", FI_MAJOR(query->version), FI_MINOR(query->version));
-		fab_reasons_add_skipped(prov, "version", version,
-					"is newer than the API that the provider was written for");
+	if (!is_meant(query, query->user_list, prov->name)) {
+		fab_reasons_add_skipped(prov, "FI_PROVIDER", query->user_list, "wants it under another one only");
 		return false;
 	}
-	return true;
+	return is_new_enough(prov, "version", query->version, "API", prov->fi_version) &&
+	       is_new_enough(prov, "fabric_attr->prov_version", query->prov_version, "version", prov->version);
 }
 
 /* Bring the answer of a provider that was written for an older layout into the newest. NULL: no memory. */
@@ -145,8 +170,8 @@ static bool may_show(const struct query *query, const struct fi_provider *prov, 
 				"is not among the layers of its entries");
 		return false;
 	}
-	if (!fab_registry_allows(name)) {
-		fab_reasons_add(prov, "FI_PROVIDER", fab_registry_filter(), "leaves out its entries");
+	if (!fab_filter_allows(query->user_list, name)) {
+		fab_reasons_add(prov, "FI_PROVIDER", query->user_list, "leaves out its entries");
 		return false;
 	}
 	return true;

@@ -325,11 +325,6 @@ struct fi_provider *fab_registry_find(const char *name)
 	return found;
 }
 
-bool fab_registry_allows(const char *name)
-{
-	return fab_filter_allows(filter, name);
-}
-
 const char *fab_registry_filter(void)
 {
 	return filter;

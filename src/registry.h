@@ -39,9 +39,6 @@ const struct fab_provider *fab_registry_first(void);
  * wherever it stands. NULL if there is none. */
 struct fi_provider *fab_registry_find(const char *name);
 
-/* May entries of this (layered) name be shown, after FI_PROVIDER? */
-bool fab_registry_allows(const char *name);
-
 /* FI_PROVIDER's value, NULL if it is not set; and who it left out, separated by ", ", "" for nobody. */
 const char *fab_registry_filter(void);
 const char *fab_registry_left_out(void);

@@ -276,8 +276,7 @@ static void log_provider(const struct fab_reasons *reasons, size_t start, size_t
 	for (i = entry_end; i < end; i = run_end(reasons, i, same_entry))
 		other_cnt++;
 	if (other_cnt)
-		fab_strbuf_printf(&sb, " (%zu other %s further off; FI_EXPLAIN=1 lists all)", other_cnt,
-				  other_cnt == 1 ? "is" : "are");
+		fab_strbuf_printf(&sb, " (of %zu other entries none is nearer; FI_EXPLAIN=1 lists all)", other_cnt);
 	FAB_WARN("%s", line);
 }
 

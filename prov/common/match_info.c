@@ -173,7 +173,6 @@ static const struct rule rules[] = {
 	{ DOMAIN_FIELD(max_cntr_value), LIMIT },
 	{ DOMAIN_FIELD(max_err_cntr_value), LIMIT },
 
-	{ FABRIC_FIELD(prov_version), AT_MOST, OFFER, FAB_WHY_WHICH, AS_HEX },
 };
 
 static void *part_of(const struct fi_info *info, enum part part)
