@@ -120,6 +120,7 @@ static struct fi_info *make_info(const struct place *place, enum fi_ep_type type
 	fill_attr(info, place->netif, type);
 	info->domain_attr->name = strdup(place->netif->name);
 	info->fabric_attr->name = strdup(place->netif->network);
+	info->fabric_attr->prov_version = tcp_prov.version;
 	if (!info->domain_attr->name || !info->fabric_attr->name ||
 	    tcp_set_addr(&info->src_addr, &info->src_addrlen, &place->src) ||
 	    (fab_addr_len(&place->dest.sa) && tcp_set_addr(&info->dest_addr, &info->dest_addrlen, &place->dest))) {
