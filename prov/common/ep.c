@@ -165,11 +165,12 @@ static struct fab_progress_user user_of_cntr(struct fab_cntr *cntr)
 	return (struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait };
 }
 
-/* Move what is bound to the endpoint so far to another engine. After an error, what has moved stays there: it works on either. */
+/* Move what is bound to the endpoint so far to another engine, all of it or, after an error, nothing. */
 static int move_queues(struct fab_ep *ep, struct fab_progress *to)
 {
 	struct fab_progress_user users[2 + FAB_CNTR_MAX];
-	unsigned cnt = 0;
+	struct fab_progress *from = ep->progress;
+	unsigned cnt = 0, moved;
 	int ret = 0;
 
 	if (ep->tx_cq)
@@ -180,9 +181,15 @@ static int move_queues(struct fab_ep *ep, struct fab_progress *to)
 		if (ep->cntr[i])
 			users[cnt++] = user_of_cntr(ep->cntr[i]);
 	}
-	for (unsigned i = 0; i < cnt && !ret; i++) {
-		if (*users[i].progress != to)
-			ret = fab_progress_join(ep->domain, &users[i], to);
+	for (moved = 0; moved < cnt && !ret; moved++) {
+		/* one queue may be bound twice */
+		if (*users[moved].progress != to)
+			ret = fab_progress_join(ep->domain, &users[moved], to);
+	}
+	/* what has not moved keeps the old engine alive */
+	for (unsigned i = 0; ret && i < moved; i++) {
+		if (*users[i].progress != from)
+			fab_progress_join(ep->domain, &users[i], from);
 	}
 	return ret;
 }
@@ -210,10 +217,12 @@ static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 			"bind the shared one first, or use FI_THREAD_SAFE\n");
 		return -FI_EINVAL;
 	}
+	count_user(ours, -1);	/* it may be gone when its last queue has moved */
 	ret = move_queues(ep, theirs);
-	if (ret)
+	if (ret) {
+		count_user(ours, 1);
 		return ret;
-	count_user(ours, -1);
+	}
 	count_user(theirs, 1);
 	ep->progress = theirs;
 	return 0;

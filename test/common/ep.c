@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints: what may be bound with which flags, whose engine they run on, what enabling wants, default flags, and where
+ * completions and failures are reported.
+ */
+#include "unit.h"
+
+#include <rdma/fi_errno.h>
+#include "common/ops.h"
+#include "offer.h"
+#include "world.h"
+
+static int bind_ep(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	return fab_ep_bind(fid, bfid, flags);
+}
+
+static int control_ep(struct fid *fid, int command, void *arg)
+{
+	struct fab_ep *ep = fab_container(fid, struct fab_ep, ep_fid.fid);
+	int ret;
+
+	if (command != FI_ENABLE)
+		return fab_ep_control(ep, command, arg);
+	ret = fab_ep_check_enable(ep);
+	ep->enabled |= !ret;
+	return ret;
+}
+
+static struct fi_ops fid_ops = { .bind = bind_ep, .control = control_ep };
+static struct fi_ops_ep ep_ops;
+static struct fi_ops_msg msg_ops;
+static const struct fab_ep_ops ops = { .fid = &fid_ops, .ep = &ep_ops, .msg = &msg_ops };
+
+static void open_ep(struct fab_ep *ep, struct world *world, uint64_t caps)
+{
+	struct fi_info *info = fi_dupinfo(world->info);
+
+	info->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	if (caps) {
+		info->caps = caps;
+		info->tx_attr->caps = info->rx_attr->caps = 0;
+	}
+	assert_int_equal(fab_ep_init(ep, &world->domain, info, &ops, NULL), 0);
+	fi_freeinfo(info);
+}
+
+static struct fid_av *open_av(struct world *world)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	struct fid_av *av;
+
+	assert_int_equal(fi_av_open(&world->domain.domain_fid, &attr, &av, NULL), 0);
+	return av;
+}
+
+static struct fab_progress *engine_of(struct fid_cq *cq)
+{
+	return fab_container(cq, struct fab_cq, cq_fid)->progress;
+}
+
+/* ---- open ---- */
+
+static void infos_that_do_not_suit_are_refused(void **state)
+{
+	struct fi_info *info, bare = { 0 };
+	struct world world;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { 0 });
+	assert_int_equal(fab_ep_init(&ep, &world.domain, NULL, &ops, NULL), -FI_EINVAL);
+	assert_int_equal(fab_ep_init(&ep, &world.domain, &bare, &ops, NULL), -FI_EINVAL);
+	info = fi_dupinfo(world.info);
+	info->addr_format = FI_SOCKADDR_IN6;
+	assert_int_equal(fab_ep_init(&ep, &world.domain, info, &ops, NULL), -FI_EINVAL);
+	info->ep_attr->type = FI_EP_SOCK_DGRAM;
+	assert_int_equal(fab_ep_init(&ep, &world.domain, info, &ops, NULL), -FI_EINVAL);
+	fi_freeinfo(info);
+	fail_alloc(0);
+	assert_int_equal(fab_ep_init(&ep, &world.domain, world.info, &ops, NULL), -FI_ENOMEM);
+	fail_alloc(-1);
+	world_close(&world);
+}
+
+static void calls_without_the_capability_are_not_there(void **state)
+{
+	struct world world;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { 0 });
+	open_ep(&ep, &world, 0);
+	assert_ptr_equal(ep.ep_fid.msg, &msg_ops);
+	assert_ptr_equal(ep.ep_fid.rma, &fab_no_rma);
+	assert_int_equal(fi_read(&ep.ep_fid, NULL, 0, NULL, 0, 0, 0, NULL), -FI_ENOSYS);
+	assert_int_equal(fab_domain_fini(&world.domain), -FI_EBUSY);
+	fab_ep_fini(&ep);
+	world_close(&world);
+}
+
+static void capabilities_are_those_of_info_tx_and_rx(void **state)
+{
+	static const struct { uint64_t caps, tx, rx, result; } rows[] = {
+		{ FI_MSG, 0, 0, FI_MSG | FI_SEND | FI_RECV },
+		{ FI_MSG | FI_SEND, 0, 0, FI_MSG | FI_SEND },
+		{ FI_RMA | FI_REMOTE_WRITE, 0, 0, FI_RMA | FI_REMOTE_WRITE },
+		{ FI_MSG | FI_RMA, FI_RMA | FI_WRITE, FI_MSG,
+		  FI_MSG | FI_RMA | FI_WRITE | FI_RECV },
+		{ FI_MSG, FI_MSG, FI_MSG, FI_MSG | FI_SEND | FI_RECV },
+	};
+	struct fi_info *info;
+	struct world world;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { 0 });
+	for (size_t i = 0; i < fab_countof(rows); i++) {
+		info = fi_dupinfo(world.info);
+		info->caps = rows[i].caps;
+		info->tx_attr->caps = rows[i].tx;
+		info->rx_attr->caps = rows[i].rx;
+		assert_int_equal(fab_ep_init(&ep, &world.domain, info, &ops, NULL), 0);
+		assert_int_equal(ep.caps, rows[i].result);
+		fab_ep_fini(&ep);
+		fi_freeinfo(info);
+	}
+	world_close(&world);
+}
+
+/* ---- bind ---- */
+
+static void queues_are_bound_by_direction_once(void **state)
+{
+	struct world world, other;
+	struct fid_cq *cq, *foreign;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { 0 });
+	world_open(&other, &(struct world_attr) { 0 });
+	open_ep(&ep, &world, 0);
+	cq = open_cq(&world);
+	foreign = open_cq(&other);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, 0), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_SELECTIVE_COMPLETION), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_READ), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &foreign->fid, FI_TRANSMIT), -FI_EDOMAIN);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &world.domain.domain_fid.fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_RECV), 0);
+	assert_true(ep.tx_selective);
+	assert_false(ep.rx_selective);
+	assert_int_equal(ep.tx_msg_flags, 0);
+	assert_int_equal(ep.rx_msg_flags, FI_COMPLETION);
+	assert_int_equal(fi_close(&cq->fid), -FI_EBUSY);
+	fab_ep_fini(&ep);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	fi_close(&foreign->fid);
+	world_close(&other);
+	world_close(&world);
+}
+
+static void counters_are_bound_by_operation_and_also_late(void **state)
+{
+	struct world world;
+	struct fid_cntr *cntr, *late;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .caps = FI_MSG | FI_RMA });
+	open_ep(&ep, &world, FI_MSG | FI_RMA);
+	cntr = open_cntr(&world);
+	late = open_cntr(&world);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, 0), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_SEND | FI_MULTI_RECV), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_REMOTE_WRITE), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_SEND | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &late->fid, FI_RECV | FI_READ), -FI_EINVAL);
+	ep.enabled = true;
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &late->fid, FI_READ | FI_WRITE), 0);
+	assert_int_equal(fi_close(&late->fid), -FI_EBUSY);
+	fab_ep_fini(&ep);
+	fi_close(&cntr->fid);
+	fi_close(&late->fid);
+	world_close(&world);
+
+	world_open(&world, &(struct world_attr) { 0 });
+	open_ep(&ep, &world, FI_RMA | FI_RMA_EVENT);
+	cntr = open_cntr(&world);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_REMOTE_WRITE | FI_REMOTE_READ), 0);
+	fab_ep_fini(&ep);
+	fi_close(&cntr->fid);
+	world_close(&world);
+}
+
+static void after_enable_only_counters_are_bound(void **state)
+{
+	struct world world;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { 0 });
+	open_ep(&ep, &world, 0);
+	av = open_av(&world);
+	cq = open_cq(&world);
+	eq = open_eq(&world);
+	ep.enabled = true;
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &av->fid, 0), -FI_EOPBADSTATE);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT), -FI_EOPBADSTATE);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &eq->fid, 0), -FI_EOPBADSTATE);
+	ep.enabled = false;
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &av->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &eq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_close(&av->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&eq->fid), -FI_EBUSY);
+	fab_ep_fini(&ep);
+	fi_close(&av->fid);
+	fi_close(&cq->fid);
+	fi_close(&eq->fid);
+	world_close(&world);
+}
+
+static void a_connected_endpoint_takes_no_address_vector(void **state)
+{
+	struct world world;
+	struct fid_av *av;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .type = FI_EP_MSG });
+	open_ep(&ep, &world, 0);
+	av = open_av(&world);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &av->fid, 0), -FI_EINVAL);
+	fab_ep_fini(&ep);
+	fi_close(&av->fid);
+	world_close(&world);
+}
+
+/* ---- engines: with FI_THREAD_COMPLETION each queue has its own ---- */
+
+static void queues_of_one_endpoint_come_together(void **state)
+{
+	struct fid_cq *tx, *rx;
+	struct fid_cntr *cntr;
+	struct world world;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	open_ep(&ep, &world, 0);
+	tx = open_cq(&world);
+	rx = open_cq(&world);
+	cntr = open_cntr(&world);
+	assert_ptr_not_equal(engine_of(tx), engine_of(rx));
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &tx->fid, FI_TRANSMIT), 0);
+	assert_ptr_equal(ep.progress, engine_of(tx));
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &rx->fid, FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_SEND), 0);
+	assert_ptr_equal(engine_of(rx), ep.progress);
+	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->progress, ep.progress);
+	fab_ep_fini(&ep);
+	/* in any order: the engine goes with the last of them */
+	fi_close(&tx->fid);
+	assert_int_equal(fi_cq_read(rx, NULL, 0), -FI_EAGAIN);
+	fi_close(&cntr->fid);
+	fi_close(&rx->fid);
+	assert_true(fab_list_empty(&world.domain.engines));
+	world_close(&world);
+}
+
+static void the_side_with_no_other_endpoint_moves(void **state)
+{
+	struct fid_cq *shared, *fresh;
+	struct world world;
+	struct fab_ep a, b;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	open_ep(&a, &world, 0);
+	open_ep(&b, &world, 0);
+	shared = open_cq(&world);
+	fresh = open_cq(&world);
+	assert_int_equal(fi_ep_bind(&a.ep_fid, &shared->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(&b.ep_fid, &fresh->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_bind(&b.ep_fid, &shared->fid, FI_RECV), 0);
+	assert_ptr_equal(engine_of(fresh), engine_of(shared));
+	assert_ptr_equal(b.progress, a.progress);
+	assert_int_equal(a.progress->user_cnt, 2);
+	fab_ep_fini(&a);
+	assert_int_equal(b.progress->user_cnt, 1);
+	fab_ep_fini(&b);
+	fi_close(&shared->fid);
+	fi_close(&fresh->fid);
+	world_close(&world);
+}
+
+static void two_busy_engines_are_not_joined(void **state)
+{
+	struct fid_cq *one, *two;
+	struct world world;
+	struct fab_ep a, b, c;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	open_ep(&a, &world, 0);
+	open_ep(&b, &world, 0);
+	open_ep(&c, &world, 0);
+	one = open_cq(&world);
+	two = open_cq(&world);
+	assert_int_equal(fi_ep_bind(&a.ep_fid, &one->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(&b.ep_fid, &two->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(&c.ep_fid, &one->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_bind(&c.ep_fid, &two->fid, FI_RECV), -FI_EINVAL);
+	assert_ptr_equal(c.progress, engine_of(one));
+	fab_ep_fini(&c);
+	fab_ep_fini(&b);
+	fab_ep_fini(&a);
+	fi_close(&one->fid);
+	fi_close(&two->fid);
+	world_close(&world);
+}
+
+/* A counter of memory regions is on the domain's engine and stays there: endpoints come to it. */
+static void a_counter_of_regions_draws_the_endpoint_to_it(void **state)
+{
+	static uint8_t memory[64];
+	struct fid_cntr *cntr;
+	struct world world;
+	struct fid_mr *mr;
+	struct fid_cq *cq;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	open_ep(&ep, &world, 0);
+	cntr = open_cntr(&world);
+	cq = open_cq(&world);
+	assert_int_equal(fi_mr_reg(&world.domain.domain_fid, memory, 64, FI_REMOTE_WRITE, 0, 1, 0, &mr, NULL), 0);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_REMOTE_WRITE), 0);
+	assert_ptr_equal(ep.progress, &world.domain.progress);
+	assert_ptr_equal(engine_of(cq), &world.domain.progress);
+	fab_ep_fini(&ep);
+	fi_close(&mr->fid);
+	fi_close(&cntr->fid);
+	fi_close(&cq->fid);
+	world_close(&world);
+}
+
+/* ---- enable ---- */
+
+static void enabling_wants_what_the_endpoint_needs(void **state)
+{
+	struct world world;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { 0 });
+	av = open_av(&world);
+	cq = open_cq(&world);
+	open_ep(&ep, &world, FI_MSG);
+	assert_int_equal(fi_enable(&ep.ep_fid), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), -FI_ENOAV);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &av->fid, 0), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), -FI_EOPBADSTATE);
+	fab_ep_fini(&ep);
+
+	/* one direction wants one queue; a mere target any, to be progressed by */
+	open_ep(&ep, &world, FI_MSG | FI_RECV);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), 0);
+	fab_ep_fini(&ep);
+	open_ep(&ep, &world, FI_RMA | FI_REMOTE_READ);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &av->fid, 0), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), 0);
+	fab_ep_fini(&ep);
+	fi_close(&av->fid);
+	fi_close(&cq->fid);
+	world_close(&world);
+}
+
+static void a_connected_endpoint_wants_an_event_queue_or_its_domains(void **state)
+{
+	struct world world;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .type = FI_EP_MSG });
+	cq = open_cq(&world);
+	eq = open_eq(&world);
+	open_ep(&ep, &world, FI_MSG);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), -FI_ENOEQ);
+	assert_int_equal(fi_domain_bind(&world.domain.domain_fid, &eq->fid, 0), 0);
+	assert_int_equal(fi_enable(&ep.ep_fid), 0);
+	assert_ptr_equal(&ep.eq->eq_fid, eq);
+	fab_ep_fini(&ep);
+	fi_close(&cq->fid);
+	assert_int_equal(fab_domain_fini(&world.domain), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(fab_fabric_fini(&world.fabric), 0);
+	fi_freeinfo(world.info);
+}
+
+/* ---- flags, completions ---- */
+
+static void default_flags_are_read_and_set_by_direction(void **state)
+{
+	struct world world;
+	struct fab_ep ep;
+	uint64_t flags;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { 0 });
+	open_ep(&ep, &world, 0);
+	flags = FI_TRANSMIT;
+	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_GETOPSFLAG, &flags), 0);
+	assert_int_equal(flags, FI_DELIVERY_COMPLETE);
+	flags = FI_TRANSMIT | FI_INJECT | FI_COMPLETION;
+	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_SETOPSFLAG, &flags), 0);
+	assert_int_equal(ep.tx_op_flags, FI_INJECT | FI_COMPLETION);
+	flags = FI_RECV | FI_MULTI_RECV;
+	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_SETOPSFLAG, &flags), 0);
+	assert_int_equal(ep.rx_op_flags, FI_MULTI_RECV);
+	flags = FI_RECV | FI_INJECT;
+	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+	flags = FI_RECV | FI_TRANSMIT;
+	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
+	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_GETOPSFLAG, NULL), -FI_EINVAL);
+	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_GETWAIT, NULL), -FI_ENOSYS);
+	fab_ep_fini(&ep);
+	world_close(&world);
+}
+
+static void operations_end_once_in_queue_and_counter(void **state)
+{
+	struct fab_comp comp = { .context = &comp, .flags = FI_MSG | FI_SEND, .len = 5, .src = FI_ADDR_NOTAVAIL };
+	struct fab_cq_fail fail = { .err = FI_ETIMEDOUT, .prov_errno = 110, .text = "nobody there" };
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry err = { 0 };
+	struct fid_cq *tx, *rx;
+	struct fid_cntr *cntr;
+	struct world world;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	open_ep(&ep, &world, 0);
+	tx = open_cq(&world);
+	rx = open_cq(&world);
+	cntr = open_cntr(&world);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &tx->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &rx->fid, FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_SEND), 0);
+	fab_progress_lock(ep.progress);
+	fab_ep_complete(&ep, FAB_OP_SEND, &comp, true);
+	fab_ep_complete(&ep, FAB_OP_SEND, &comp, false);
+	fab_ep_complete(&ep, FAB_OP_RECV, &comp, true);
+	fab_ep_fail(&ep, FAB_OP_SEND, &comp, &fail);
+	fab_progress_unlock(ep.progress);
+
+	assert_int_equal(fi_cq_read(tx, &entry, 1), 1);
+	assert_ptr_equal(entry.op_context, &comp);
+	assert_int_equal(fi_cq_read(tx, &entry, 1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(tx, &err, 0), 1);
+	assert_int_equal(err.err, FI_ETIMEDOUT);
+	assert_int_equal(fi_cq_read(tx, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(rx, &entry, 1), 1);
+	assert_int_equal(fi_cq_read(rx, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(fi_cntr_read(cntr), 2);
+	assert_int_equal(fi_cntr_readerr(cntr), 1);
+	fab_ep_fini(&ep);
+	fi_close(&tx->fid);
+	fi_close(&rx->fid);
+	fi_close(&cntr->fid);
+	world_close(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(infos_that_do_not_suit_are_refused),
+		cmocka_unit_test(calls_without_the_capability_are_not_there),
+		cmocka_unit_test(capabilities_are_those_of_info_tx_and_rx),
+		cmocka_unit_test(queues_are_bound_by_direction_once),
+		cmocka_unit_test(counters_are_bound_by_operation_and_also_late),
+		cmocka_unit_test(after_enable_only_counters_are_bound),
+		cmocka_unit_test(a_connected_endpoint_takes_no_address_vector),
+		cmocka_unit_test(queues_of_one_endpoint_come_together),
+		cmocka_unit_test(the_side_with_no_other_endpoint_moves),
+		cmocka_unit_test(two_busy_engines_are_not_joined),
+		cmocka_unit_test(a_counter_of_regions_draws_the_endpoint_to_it),
+		cmocka_unit_test(enabling_wants_what_the_endpoint_needs),
+		cmocka_unit_test(a_connected_endpoint_wants_an_event_queue_or_its_domains),
+		cmocka_unit_test(default_flags_are_read_and_set_by_direction),
+		cmocka_unit_test(operations_end_once_in_queue_and_counter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
