@@ -550,9 +550,9 @@ static const char *entry_text(char text[TEXT_MAX], const struct fi_info *info)
 {
 	char type[TEXT_MAX], format[TEXT_MAX];
 
-	snprintf(text, TEXT_MAX, "%.100s %.100s %.100s", info->domain_attr->name,
+	snprintf(text, TEXT_MAX, "%.100s %.100s %.100s %.100s", info->domain_attr->name,
 		 to_text(type, info->ep_attr->type, sizeof(uint32_t), FI_TYPE_EP_TYPE),
-		 to_text(format, info->addr_format, sizeof(uint32_t), FI_TYPE_ADDR_FORMAT));
+		 to_text(format, info->addr_format, sizeof(uint32_t), FI_TYPE_ADDR_FORMAT), info->fabric_attr->name);
 	return text;
 }
 
