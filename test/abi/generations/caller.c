@@ -285,9 +285,10 @@ struct objects {
 
 static void close_fid(struct fid *fid)
 {
+	size_t fclass = fid->fclass;
 	int ret = fid->ops->close(fid);
 
-	require(!ret, "close of an object of class %zu returned %d", fid->fclass, ret);
+	require(!ret, "close of an object of class %zu returned %d", fclass, ret);
 }
 
 static void open_fabric(struct objects *o)
