@@ -37,7 +37,7 @@ enum fab_why_kind {
  * printf() would write them for people. */
 struct fab_why {
 	enum fab_why_kind kind;
-	const char *entry;	/* "eth0 FI_EP_RDM FI_SOCKADDR_IN 10.0.0.0/8"; the same text for all reasons of one entry */
+	const char *entry;	/* "eth0 FI_EP_RDM FI_SOCKADDR_IN 10.0.0.0/8"; the same for all reasons of one entry */
 	const char *attr;	/* as in the header: "domain_attr->mr_mode"; of FAB_WHY_CALL the parameter: "node" */
 	const char *asked;
 	const char *offered;	/* what there is; of FAB_WHY_CALL what went wrong */
