@@ -222,7 +222,7 @@ static void cm_ready(struct fab_source *src, uint32_t events)
 		cm_receive(cm);
 		return;
 	}
-	err = fab_sock_error(cm->fd);
+	err = cm->err ? cm->err : fab_sock_error(cm->fd);
 	if (err)
 		cm_fail(cm, err, NULL);
 	else

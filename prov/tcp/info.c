@@ -107,6 +107,7 @@ static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum 
 	*info->domain_attr = domain_attr;
 	if (netif->loopback)
 		info->domain_attr->caps = FI_LOCAL_COMM;
+	info->fabric_attr->prov_version = tcp_prov.version;
 	info->caps = info->tx_attr->caps | info->rx_attr->caps | info->domain_attr->caps;
 	info->addr_format = netif->addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 }

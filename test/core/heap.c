@@ -30,12 +30,6 @@ size_t heap_blocks(void)
 	return block_cnt;
 }
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1	/* as gcc has it */
-#endif
-#endif
-
 #if defined(FAB_ASAN) || defined(__SANITIZE_THREAD__)
 bool heap_can_fail(void)
 {

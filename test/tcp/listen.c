@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Listeners: where they bind, and what they do when there is no room or no descriptor for another connection.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "base/clock.h"
+#include "base/sock.h"
+#include "raw.h"
+#include "tcp/listen.h"
+#include "tcp/tcp.h"
+
+/* ---- addresses ---- */
+
+static const union fab_sockaddr loopback = { .sin = { .sin_family = AF_INET, .sin_addr.s_addr = 0x0100007f } };
+
+/* Any port; then the same one again: taken. */
+static void a_port_is_bound_once(void **state)
+{
+	union fab_sockaddr bound, again;
+	int fd = tcp_sock_bind(&loopback, &bound);
+
+	(void) state;
+	assert_true(fd >= 0);
+	assert_int_not_equal(fab_addr_port(&bound.sa), 0);
+	assert_int_equal(fab_sock->listen(fd, 1), 0);
+	assert_int_equal(tcp_sock_bind(&bound, &again), -FI_EADDRINUSE);
+	close(fd);
+}
+
+/* A range gives each of its ports, wherever it begins, and then says that there is none left. */
+static void a_range_is_used_up(void **state)
+{
+	union fab_sockaddr bound;
+	int fd[3], free_fd;
+
+	(void) state;
+	/* three neighbours that are free */
+	do {
+		free_fd = tcp_sock_bind(&loopback, &bound);
+		close(free_fd);
+		tcp_params.port_low = fab_addr_port(&bound.sa) & ~3;
+		tcp_params.port_high = tcp_params.port_low + 2;
+		for (int i = 0; i < 3; i++) {
+			test_random = 2;
+			fd[i] = tcp_sock_bind(&loopback, &bound);
+			if (fd[i] >= 0) {
+				assert_int_equal(fab_addr_port(&bound.sa), tcp_params.port_low + (i + 2) % 3);
+				assert_int_equal(fab_sock->listen(fd[i], 1), 0);
+			}
+		}
+		if (fd[2] >= 0)
+			assert_int_equal(tcp_sock_bind(&loopback, &bound), -FI_EADDRINUSE);
+		for (int i = 0; i < 3; i++) {
+			if (fd[i] >= 0)
+				close(fd[i]);
+		}
+	} while (fd[0] < 0 || fd[1] < 0 || fd[2] < 0);
+	tcp_params.port_low = tcp_params.port_high = 0;
+}
+
+static void addresses_of_applications_are_checked(void **state)
+{
+	struct fi_info info = { .addr_format = FI_SOCKADDR_IN };
+	union fab_sockaddr addr, in6 = { .sin6.sin6_family = AF_INET6 };
+	char buf[sizeof(addr)];
+	size_t len;
+
+	(void) state;
+	assert_int_equal(tcp_take_addr(&addr, &info, NULL, 0), 0);
+	assert_true(fab_addr_is_any(&addr.sa));
+	assert_int_equal(tcp_take_addr(&addr, &info, &loopback, sizeof(loopback.sin)), 0);
+	assert_true(fab_addr_equal(&addr.sa, &loopback.sa));
+	assert_int_equal(tcp_take_addr(&addr, &info, &loopback, sizeof(loopback.sin) - 1), -FI_EINVAL);
+	assert_int_equal(tcp_take_addr(&addr, &info, &in6, sizeof(in6)), -FI_EINVAL);
+
+	len = 0;
+	assert_int_equal(tcp_give_addr(&loopback, NULL, &len), -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(loopback.sin));
+	len = 4;
+	memset(buf, 0x55, sizeof(buf));
+	assert_int_equal(tcp_give_addr(&loopback, buf, &len), -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(loopback.sin));
+	assert_memory_equal(buf, &loopback, 4);
+	assert_int_equal(buf[4], 0x55);
+	assert_int_equal(tcp_give_addr(&loopback, buf, &len), 0);
+	assert_memory_equal(buf, &loopback, sizeof(loopback.sin));
+	assert_int_equal(tcp_give_addr(&loopback, buf, NULL), -FI_EINVAL);
+}
+
+/* ---- accepting ---- */
+
+struct fixture {
+	struct fab_progress progress;
+	struct tcp_listener listener;
+	struct sockaddr_in addr;
+	bool room;
+	int accepted_cnt, call_cnt;
+	int fail;			/* errno of accept, 0: it works */
+};
+
+static struct fixture *current;		/* whose calls the socket table counts */
+
+static bool has_room(struct tcp_listener *listener)
+{
+	return fab_container(listener, struct fixture, listener)->room;
+}
+
+static void accepted(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
+{
+	assert_int_equal(remote->sa.sa_family, AF_INET);
+	fab_container(listener, struct fixture, listener)->accepted_cnt++;
+	close(fd);
+}
+
+static int counting_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	current->call_cnt++;
+	if (!current->fail)
+		return fab_sock_libc.accept4(fd, addr, len, flags);
+	errno = current->fail;
+	return -1;
+}
+
+static struct fab_sock_ops counting;
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	union fab_sockaddr bound;
+	int fd;
+
+	counting = fab_sock_libc;
+	counting.accept4 = counting_accept4;
+	fab_sock = &counting;
+	current = f;
+	assert_int_equal(fab_progress_init(&f->progress, &(struct fab_progress_attr) { .shared = true }), 0);
+	fd = tcp_sock_bind(&loopback, &bound);
+	f->addr = bound.sin;
+	f->room = true;
+	f->listener.room = has_room;
+	f->listener.accepted = accepted;
+	fab_progress_lock(&f->progress);
+	assert_int_equal(tcp_listener_start(&f->listener, &f->progress, fd, 16), 0);
+	fab_progress_unlock(&f->progress);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	fab_progress_lock(&f->progress);
+	tcp_listener_stop(&f->listener);
+	tcp_listener_stop(&f->listener);
+	fab_progress_unlock(&f->progress);
+	fab_progress_fini(&f->progress);
+	free(f);
+	fab_sock = &fab_sock_libc;
+	return 0;
+}
+
+static void drive(struct fixture *f, int passes)
+{
+	while (passes--) {
+		fab_progress_lock(&f->progress);
+		fab_progress_run(&f->progress);
+		fab_progress_unlock(&f->progress);
+	}
+}
+
+static void drive_until(struct fixture *f, int accepted_cnt)
+{
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+
+	while (f->accepted_cnt < accepted_cnt && fab_now_ms() < end_ms)
+		drive(f, 1);
+	assert_int_equal(f->accepted_cnt, accepted_cnt);
+}
+
+/* Several connections are taken in one event. */
+static void connections_come_in_batches(void **state)
+{
+	struct fixture *f = *state;
+	int fd[8];
+
+	for (int i = 0; i < 8; i++)
+		fd[i] = raw_connect(&f->addr);
+	drive_until(f, 8);
+	for (int i = 0; i < 8; i++)
+		close(fd[i]);
+}
+
+/* Without descriptors it waits, and does not spin; it goes on when there are some again. */
+static void want_of_descriptors_is_waited_out(void **state)
+{
+	struct fixture *f = *state;
+	int fd = raw_connect(&f->addr);
+
+	f->fail = EMFILE;
+	drive(f, 1000);
+	assert_int_equal(f->call_cnt, 1);
+	test_added_ns += 1000000000;
+	drive(f, 1000);
+	assert_int_equal(f->call_cnt, 2);
+	f->fail = 0;
+	test_added_ns += 1000000000;
+	drive_until(f, 1);
+	close(fd);
+}
+
+/* A connection that died in the queue is no reason to stop. */
+static void an_aborted_connection_is_skipped(void **state)
+{
+	struct fixture *f = *state;
+	int fd = raw_connect(&f->addr);
+
+	f->fail = ECONNABORTED;
+	drive(f, 1);
+	f->fail = 0;
+	drive_until(f, 1);
+	close(fd);
+}
+
+/* Where there is no room, connections stay with the kernel. */
+static void want_of_room_leaves_them_with_the_kernel(void **state)
+{
+	struct fixture *f = *state;
+	int fd = raw_connect(&f->addr);
+
+	f->room = false;
+	drive(f, 100);
+	assert_int_equal(f->call_cnt, 0);
+	f->room = true;
+	test_added_ns += 1000000000;
+	drive_until(f, 1);
+	close(fd);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_port_is_bound_once),
+		cmocka_unit_test(a_range_is_used_up),
+		cmocka_unit_test(addresses_of_applications_are_checked),
+		TEST(connections_come_in_batches),
+		TEST(want_of_descriptors_is_waited_out),
+		TEST(an_aborted_connection_is_skipped),
+		TEST(want_of_room_leaves_them_with_the_kernel),
+	};
+
+	test_clock_start();
+	return cmocka_run_group_tests_name("tcp/listen", tests, NULL, NULL);
+}

@@ -1,0 +1,746 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An RDM endpoint among peers, which the test plays on plain sockets: who connects to whom, who wins when both do, what a
+ * restart, a refusal, silence or rubbish come to.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include "base/clock.h"
+#include "raw.h"
+#include "tcp/peer.h"
+#include "tcp/tcp.h"
+
+#define MS	1000000ULL		/* ns */
+
+/* The endpoint under test. */
+struct node {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	struct sockaddr_in addr;	/* that it listens at */
+};
+
+static int open_ep(struct node *node)
+{
+	size_t len = sizeof(node->addr);
+
+	assert_int_equal(fi_endpoint(node->domain, node->info, &node->ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(node->ep, &node->av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(node->ep), 0);
+	return fi_getname(&node->ep->fid, &node->addr, &len);
+}
+
+static int setup(void **state)
+{
+	struct node *node = calloc(1, sizeof(*node));
+	struct fi_info *hints = fi_allocinfo();
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->caps = FI_MSG | FI_SOURCE;
+	hints->fabric_attr->prov_name = strdup("tcp");
+	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE, hints, &node->info), 0);
+	fi_freeinfo(hints);
+	assert_int_equal(fi_fabric(node->info->fabric_attr, &node->fabric, NULL), 0);
+	assert_int_equal(fi_domain(node->fabric, node->info, &node->domain, NULL), 0);
+	assert_int_equal(fi_av_open(node->domain, &av_attr, &node->av, NULL), 0);
+	assert_int_equal(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL), 0);
+	*state = node;
+	return open_ep(node);
+}
+
+static int teardown(void **state)
+{
+	struct node *node = *state;
+
+	assert_int_equal(fi_close(&node->ep->fid), 0);
+	assert_int_equal(fi_close(&node->cq->fid), 0);
+	assert_int_equal(fi_close(&node->av->fid), 0);
+	assert_int_equal(fi_close(&node->domain->fid), 0);
+	assert_int_equal(fi_close(&node->fabric->fid), 0);
+	fi_freeinfo(node->info);
+	free(node);
+	return 0;
+}
+
+/* Progress without taking a completion. */
+static void drive(void *arg)
+{
+	struct node *node = arg;
+
+	fi_cq_read(node->cq, NULL, 0);
+}
+
+/* The next completion: its context. Fails if it is an error. */
+static void *completion(struct node *node, fi_addr_t *src)
+{
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	do {
+		ret = fi_cq_readfrom(node->cq, &entry, 1, src);
+	} while (ret == -FI_EAGAIN && fab_now_ms() < end_ms);
+	assert_int_equal(ret, 1);
+	return entry.op_context;
+}
+
+/* The next completion is this error of the operation with this context; its text goes to text[256]. */
+static void error(struct node *node, void *context, int err, char *text)
+{
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+	struct fi_cq_err_entry entry = { 0 };
+	struct fi_cq_data_entry ok;
+	ssize_t ret;
+
+	do {
+		ret = fi_cq_read(node->cq, &ok, 1);
+	} while (ret == -FI_EAGAIN && fab_now_ms() < end_ms);
+	assert_int_equal(ret, -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(node->cq, &entry, 0), 1);
+	assert_int_equal(entry.err, err);
+	assert_ptr_equal(entry.op_context, context);
+	if (text)
+		fi_cq_strerror(node->cq, entry.prov_errno, entry.err_data, text, 256);
+}
+
+static fi_addr_t insert(struct node *node, const struct sockaddr_in *addr)
+{
+	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
+
+	assert_int_equal(fi_av_insert(node->av, addr, 1, &fi_addr, 0, NULL), 1);
+	return fi_addr;
+}
+
+/* A peer that listens: its socket, address, and fi_addr in the node's AV. */
+struct peer {
+	int listener;
+	struct sockaddr_in addr;
+	fi_addr_t fi_addr;
+};
+
+static struct peer peer_open(struct node *node)
+{
+	struct peer peer;
+
+	peer.listener = raw_listen(&peer.addr, 16);
+	peer.fi_addr = insert(node, &peer.addr);
+	return peer;
+}
+
+/* One whose port is above the node's, or below. */
+static struct peer peer_open_ordered(struct node *node, bool above)
+{
+	struct sockaddr_in kept[64];
+	int fd[64], n = 0;
+	struct peer peer;
+
+	/* ports that do not suit are held on to, so that others come */
+	for (;;) {
+		fd[n] = raw_listen(&kept[n], 16);
+		if ((ntohs(kept[n].sin_port) > ntohs(node->addr.sin_port)) == above)
+			break;
+		assert_true(++n < 64);
+	}
+	peer = (struct peer) { .listener = fd[n], .addr = kept[n], .fi_addr = insert(node, &kept[n]) };
+	while (n--)
+		close(fd[n]);
+	return peer;
+}
+
+/* Accept the node's connection and read its request. */
+static int peer_accept(struct node *node, const struct peer *peer)
+{
+	struct tcp_rdm_cm data;
+	struct cm_bytes request;
+	int fd = raw_accept(peer->listener, drive, node);
+
+	raw_recv(fd, &request, sizeof(request.hdr) + sizeof(data), drive, node);
+	assert_int_equal(request.hdr.version, TCP_CM_VERSION);
+	assert_int_equal(request.hdr.type, TCP_CM_CONNREQ);
+	memcpy(&data, request.data, sizeof(data));
+	assert_int_equal(data.version, 0);
+	assert_int_equal(data.port, node->addr.sin_port);
+	assert_int_equal(be32toh(data.pid), getpid());
+	return fd;
+}
+
+static void peer_reply(int fd, const struct peer *peer, uint8_t type)
+{
+	struct cm_bytes reply = raw_rdm_cm(type, ntohs(peer->addr.sin_port), 4711);
+
+	raw_send(fd, &reply, raw_len(&reply));
+}
+
+/* Let the node's connection come about. */
+static int peer_up(struct node *node, const struct peer *peer)
+{
+	int fd = peer_accept(node, peer);
+
+	peer_reply(fd, peer, TCP_CM_CONNRESP);
+	return fd;
+}
+
+static void peer_close(const struct peer *peer, int fd)
+{
+	close(fd);
+	close(peer->listener);
+}
+
+/* Connect to the node as the peer, in process pid. */
+static int peer_connect(struct node *node, const struct peer *peer, uint32_t pid)
+{
+	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer->addr.sin_port), pid);
+	int fd = raw_connect(&node->addr);
+
+	raw_send(fd, &request, raw_len(&request));
+	return fd;
+}
+
+/* The node's answer to that. */
+static uint8_t answer(struct node *node, int fd)
+{
+	struct cm_bytes reply;
+
+	raw_recv(fd, &reply, sizeof(reply.hdr) + sizeof(struct tcp_rdm_cm), drive, node);
+	assert_int_equal(reply.hdr.version, TCP_CM_VERSION);
+	return reply.hdr.type;
+}
+
+/* The message "hello" comes out of fd. */
+static void expect_hello(struct node *node, int fd)
+{
+	uint8_t frame[sizeof(struct tcp_hdr) + 5];
+
+	raw_recv(fd, frame, sizeof(frame), drive, node);
+	assert_memory_equal(frame + sizeof(struct tcp_hdr), "hello", 5);
+}
+
+/* It comes out of fd, and the next completion is that of the operation with this context (NULL: of any). */
+static void hello_arrives(struct node *node, int fd, void *context)
+{
+	void *done;
+
+	expect_hello(node, fd);
+	done = completion(node, NULL);
+	assert_true(!context || done == context);
+}
+
+static void send_hello(struct node *node, fi_addr_t to, void *context)
+{
+	assert_int_equal(fi_send(node->ep, "hello", 5, NULL, to, context), 0);
+}
+
+/* The peer sends 5 bytes as a message, which must arrive. Returns where from. */
+static fi_addr_t recv_from(struct node *node, int fd, char *buf)
+{
+	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(hdr),
+			       .size = sizeof(hdr) + 5 };
+	fi_addr_t src = 0;
+
+	assert_int_equal(fi_recv(node->ep, buf, 5, NULL, FI_ADDR_UNSPEC, buf), 0);
+	raw_send(fd, &hdr, sizeof(hdr));
+	raw_send(fd, "world", 5);
+	assert_ptr_equal(completion(node, &src), buf);
+	assert_memory_equal(buf, "world", 5);
+	return src;
+}
+
+/* ---- one side connects ---- */
+
+/* The first send connects; what was queued meanwhile goes out in order, on one connection. */
+static void first_send_connects(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd, ops[3];
+
+	for (int i = 0; i < 3; i++)
+		send_hello(node, peer.fi_addr, &ops[i]);
+	fd = peer_up(node, &peer);
+	for (int i = 0; i < 3; i++)
+		expect_hello(node, fd);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal(completion(node, NULL), &ops[i]);
+	peer_close(&peer, fd);
+}
+
+/* A peer that connects is known by its address and the port that it says it listens at. */
+static void incoming_peer_is_known_by_its_port(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = peer_connect(node, &peer, 1);
+	char buf[5];
+
+	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
+	assert_int_equal(recv_from(node, fd, buf), peer.fi_addr);
+	send_hello(node, peer.fi_addr, buf);
+	hello_arrives(node, fd, NULL);
+	peer_close(&peer, fd);
+}
+
+/* One that is in no address vector can send; from the moment it is inserted, it has a name. */
+static void incoming_stranger_gets_a_name_when_inserted(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = { .listener = raw_listen(&peer.addr, 1) };
+	int fd = peer_connect(node, &peer, 1);
+	char buf[5];
+
+	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
+	assert_int_equal(recv_from(node, fd, buf), FI_ADDR_NOTAVAIL);
+	peer.fi_addr = insert(node, &peer.addr);
+	assert_int_equal(recv_from(node, fd, buf), peer.fi_addr);
+	send_hello(node, peer.fi_addr, buf);
+	hello_arrives(node, fd, NULL);
+	peer_close(&peer, fd);
+}
+
+/* ---- both connect ---- */
+
+/* The node has sent "hello" and so connects to the peer, which connects to the node. */
+struct race {
+	struct peer peer;
+	int ours, theirs;
+	char op;			/* context of the send */
+};
+
+static struct race *race_start(struct node *node, bool peer_above)
+{
+	static struct race race;
+
+	race.peer = peer_open_ordered(node, peer_above);
+	send_hello(node, race.peer.fi_addr, &race.op);
+	race.ours = peer_accept(node, &race.peer);
+	race.theirs = peer_connect(node, &race.peer, 1);
+	return &race;
+}
+
+/* The message comes by this connection. */
+static void race_end(struct node *node, struct race *race, int winner)
+{
+	hello_arrives(node, winner, &race->op);
+	close(race->ours);
+	if (race->theirs >= 0)
+		close(race->theirs);
+	close(race->peer.listener);
+}
+
+/* The request of the larger address wins: a smaller peer is told no, and the node goes on. */
+static void smaller_peer_gives_way(void **state)
+{
+	struct node *node = *state;
+	struct race *race = race_start(node, false);
+
+	assert_int_equal(answer(node, race->theirs), TCP_CM_NACK);
+	peer_reply(race->ours, &race->peer, TCP_CM_CONNRESP);
+	race_end(node, race, race->ours);
+}
+
+/* A larger peer's request is taken instead of the node's, with the operations that waited. */
+static void larger_peer_wins(void **state)
+{
+	struct node *node = *state;
+	struct race *race = race_start(node, true);
+
+	assert_int_equal(answer(node, race->theirs), TCP_CM_CONNRESP);
+	assert_true(raw_recv_end(race->ours, drive, node));
+	race_end(node, race, race->theirs);
+}
+
+/* The loser of a simultaneous connect may be accepted late, when its socket is closed already: it disturbs nothing. */
+static void leftover_request_is_ignored(void **state)
+{
+	struct node *node = *state;
+	struct race *race = race_start(node, false);
+
+	close(race->theirs);
+	race->theirs = -1;
+	peer_reply(race->ours, &race->peer, TCP_CM_CONNRESP);
+	race_end(node, race, race->ours);
+}
+
+/* A rejected connect is tried again: the peer may not have noticed yet that the connection of before is gone. */
+static void rejected_connect_is_tried_again(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	char op;
+	int fd;
+
+	send_hello(node, peer.fi_addr, &op);
+	for (int i = 0; i < 3; i++) {
+		fd = peer_accept(node, &peer);
+		peer_reply(fd, &peer, TCP_CM_NACK);
+		close(fd);
+	}
+	fd = peer_up(node, &peer);
+	hello_arrives(node, fd, &op);
+	peer_close(&peer, fd);
+}
+
+/* ---- restarts ---- */
+
+/* Connect as the peer and wait until that is so. */
+static int connected(struct node *node, const struct peer *peer, uint32_t pid)
+{
+	int fd = peer_connect(node, peer, pid);
+
+	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
+	return fd;
+}
+
+/* Another process at the same address: the old connection ends, the new one is it. */
+static void restarted_peer_replaces_its_old_life(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = connected(node, &peer, 1), new = connected(node, &peer, 2);
+	char buf[5];
+
+	assert_true(raw_recv_end(old, drive, node));
+	assert_int_equal(recv_from(node, new, buf), peer.fi_addr);
+	send_hello(node, peer.fi_addr, buf);
+	hello_arrives(node, new, NULL);
+	close(old);
+	peer_close(&peer, new);
+}
+
+/* In containers each life has the same pid; peers of ours are told apart by their incarnation. */
+static void incarnation_tells_lives_apart(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer.addr.sin_port), 1);
+	int fd[2];
+
+	for (int i = 0; i < 2; i++) {
+		request.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
+		request.hdr.incarnation = htobe64(100 + i);
+		fd[i] = raw_connect(&node->addr);
+		raw_send(fd[i], &request, raw_len(&request));
+		assert_int_equal(answer(node, fd[i]), TCP_CM_CONNRESP);
+	}
+	assert_true(raw_recv_end(fd[0], drive, node));
+	close(fd[0]);
+	close(fd[1]);
+	close(peer.listener);
+}
+
+/* The same life asks though it is connected: told no once (a leftover), believed when it asks again. */
+static void insistent_peer_is_believed(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = connected(node, &peer, 1), again = peer_connect(node, &peer, 1), new;
+	char buf[5];
+
+	assert_int_equal(answer(node, again), TCP_CM_NACK);
+	assert_int_equal(recv_from(node, old, buf), peer.fi_addr);
+	new = connected(node, &peer, 1);
+	assert_true(raw_recv_end(old, drive, node));
+	assert_int_equal(recv_from(node, new, buf), peer.fi_addr);
+	close(old);
+	close(again);
+	peer_close(&peer, new);
+}
+
+/* A connection that went down comes back with the next send. */
+static void next_send_reconnects(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	char buf[5], op;
+
+	recv_from(node, fd, buf);
+	close(fd);
+	/* it notices that when it reads; until then a send goes to the old one */
+	while (!((struct tcp_ep *) node->ep)->peers || ((struct tcp_ep *) node->ep)->by_addr[peer.fi_addr])
+		drive(node);
+	send_hello(node, peer.fi_addr, &op);
+	fd = peer_up(node, &peer);
+	hello_arrives(node, fd, &op);
+	peer_close(&peer, fd);
+}
+
+/* ---- peers that are not there ---- */
+
+/* Nobody listens: every queued operation says so, with both addresses; further ones fail at once, for the hold-off. */
+static void refused_peer_fails_each_operation(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	char ops[2], text[256];
+
+	close(peer.listener);
+	send_hello(node, peer.fi_addr, &ops[0]);
+	send_hello(node, peer.fi_addr, &ops[1]);
+	error(node, &ops[0], FI_ECONNREFUSED, text);
+	assert_non_null(strstr(text, "127.0.0.1"));
+	assert_non_null(strstr(text, " -> "));
+	error(node, &ops[1], FI_ECONNREFUSED, NULL);
+	assert_int_equal(fi_send(node->ep, "x", 1, NULL, peer.fi_addr, NULL), -FI_ECONNREFUSED);
+	test_added_ns += tcp_params.holdoff_ms * MS;
+	send_hello(node, peer.fi_addr, &ops[0]);
+	error(node, &ops[0], FI_ECONNREFUSED, NULL);
+}
+
+/* The SYN goes unanswered: an error at the deadline. */
+static void silent_peer_times_out(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = { .listener = raw_listen(&peer.addr, 0) };
+	int first = raw_connect(&peer.addr);
+	char op;
+
+	peer.fi_addr = insert(node, &peer.addr);
+	send_hello(node, peer.fi_addr, &op);
+	for (int i = 0; i < 100; i++)
+		drive(node);
+	test_added_ns += tcp_params.connect_timeout_ms * MS;
+	error(node, &op, FI_ETIMEDOUT, NULL);
+	peer_close(&peer, first);
+}
+
+/* The peer closes every connection before it has answered: tried again, an error at the deadline. */
+static void peer_that_vanishes_in_the_handshake(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	char op;
+	int fd;
+
+	send_hello(node, peer.fi_addr, &op);
+	for (int i = 0; i < 3; i++)
+		close(peer_accept(node, &peer));
+	fd = peer_accept(node, &peer);
+	test_added_ns += tcp_params.connect_timeout_ms * MS;
+	close(fd);
+	error(node, &op, FI_ECONNRESET, NULL);
+	close(peer.listener);
+}
+
+/* It answers with rubbish: no second try. */
+static void peer_that_answers_rubbish(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	char op, text[256];
+	int fd;
+
+	send_hello(node, peer.fi_addr, &op);
+	fd = peer_accept(node, &peer);
+	raw_send(fd, "HTTP/1.1 400 Bad Request\r\n\r\n........", 36);
+	error(node, &op, FI_EPROTO, text);
+	assert_non_null(strstr(text, "version"));
+	peer_close(&peer, fd);
+}
+
+/* Rubbish on the listener ends that connection and none else. */
+static void rubbish_ends_only_its_connection(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int good = connected(node, &peer, 1), bad = raw_connect(&node->addr), gone = raw_connect(&node->addr);
+	struct cm_bytes anonymous = raw_cm(TCP_CM_CONNREQ, NULL, 0);
+	char buf[5];
+
+	close(gone);
+	raw_send(bad, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 35);
+	assert_true(raw_recv_end(bad, drive, node));
+	close(bad);
+	bad = raw_connect(&node->addr);
+	raw_send(bad, &anonymous, raw_len(&anonymous));
+	assert_int_equal(answer(node, bad), TCP_CM_NACK);
+	close(bad);
+	assert_int_equal(recv_from(node, good, buf), peer.fi_addr);
+	peer_close(&peer, good);
+}
+
+/* ---- the address vector ---- */
+
+/* A removed address: what was sent still arrives, then the peer sees the end; nothing can be sent there any more. */
+static void removed_address_lets_go_of_its_connection(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	char op;
+
+	send_hello(node, peer.fi_addr, &op);
+	assert_int_equal(fi_av_remove(node->av, &peer.fi_addr, 1, 0), 0);
+	expect_hello(node, fd);
+	assert_true(raw_recv_end(fd, drive, node));
+	assert_ptr_equal(completion(node, NULL), &op);
+	assert_int_equal(fi_send(node->ep, "x", 1, NULL, peer.fi_addr, NULL), -FI_EINVAL);
+	close(fd);
+
+	peer.fi_addr = insert(node, &peer.addr);
+	send_hello(node, peer.fi_addr, &op);
+	fd = peer_up(node, &peer);
+	hello_arrives(node, fd, NULL);
+	peer_close(&peer, fd);
+}
+
+/* While it leaves, what the peer had sent before it noticed still comes in. */
+static void removed_peer_may_finish(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	char buf[5];
+
+	assert_int_equal(fi_av_remove(node->av, &peer.fi_addr, 1, 0), 0);
+	drive(node);
+	assert_int_equal(recv_from(node, fd, buf), FI_ADDR_NOTAVAIL);
+	peer_close(&peer, fd);
+}
+
+/* An address that was never inserted, or is beyond all, is refused. */
+static void unknown_address_is_refused(void **state)
+{
+	struct node *node = *state;
+
+	assert_int_equal(fi_send(node->ep, "x", 1, NULL, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_send(node->ep, "x", 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_EINVAL);
+	assert_int_equal(fi_send(node->ep, "x", 1, NULL, 1ULL << 40, NULL), -FI_EINVAL);
+}
+
+/* ---- close ---- */
+
+/* An operation that is waiting for its connection when the endpoint closes completes as cancelled, within a bound. */
+static void close_cancels_what_waits(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	char op;
+
+	send_hello(node, peer.fi_addr, &op);
+	assert_int_equal(fi_close(&node->ep->fid), 0);
+	error(node, &op, FI_ECANCELED, NULL);
+	open_ep(node);
+	close(peer.listener);
+}
+
+/* What was injected before the close arrives, though its connection was only being made. */
+static void close_lets_injected_bytes_leave(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd;
+
+	assert_int_equal(fi_inject(node->ep, "hello", 5, peer.fi_addr), 0);
+	fd = peer_up(node, &peer);
+	assert_int_equal(fi_close(&node->ep->fid), 0);
+	expect_hello(node, fd);
+	open_ep(node);
+	peer_close(&peer, fd);
+}
+
+/* ---- cost ---- */
+
+/* An idle connected peer costs 2 KB at most (doc/design.md, 7.9). */
+static void idle_peer_is_small(void **state)
+{
+	enum { N = 64 };
+	struct node *node = *state;
+	struct peer peer[N];
+	size_t before;
+	int fd[N];
+
+#ifdef FAB_ASAN
+	unit_skip("the sanitizer's allocator does not count");
+#endif
+	for (int i = 0; i < N; i++)
+		peer[i] = peer_open(node);
+	before = mallinfo2().uordblks;
+	for (int i = 0; i < N; i++)
+		fd[i] = connected(node, &peer[i], 1);
+	drive(node);
+	print_message("%zu bytes a peer\n", (mallinfo2().uordblks - before) / N);
+	assert_true(mallinfo2().uordblks - before <= N * 2048);
+	for (int i = 0; i < N; i++) {
+		close(fd[i]);
+		close(peer[i].listener);
+	}
+}
+
+static void peers_are_ordered_by_host_then_port(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		int sign;
+	} rows[] = {
+		{ "fi_sockaddr_in://1.2.3.4:5", "fi_sockaddr_in://1.2.3.4:5", 0 },
+		{ "fi_sockaddr_in://1.2.3.4:256", "fi_sockaddr_in://1.2.3.4:255", 1 },
+		{ "fi_sockaddr_in://1.2.3.4:9", "fi_sockaddr_in://1.2.3.5:1", -1 },
+		{ "fi_sockaddr_in://200.0.0.1:1", "fi_sockaddr_in://10.255.255.255:9", 1 },
+		{ "fi_sockaddr_in6://[fe80::1]:7", "fi_sockaddr_in6://[fe80::1]:8", -1 },
+		{ "fi_sockaddr_in6://[ff00::]:1", "fi_sockaddr_in6://[::1]:8", 1 },
+	};
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		union fab_sockaddr a, b;
+		int ret;
+
+		assert_int_equal(fab_addr_from_str(rows[i].a, &a), 0);
+		assert_int_equal(fab_addr_from_str(rows[i].b, &b), 0);
+		ret = tcp_peer_cmp(&a, &b);
+		assert_int_equal((ret > 0) - (ret < 0), rows[i].sign);
+		assert_int_equal(tcp_peer_cmp(&b, &a) > 0, ret < 0);
+	}
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(first_send_connects),
+		TEST(incoming_peer_is_known_by_its_port),
+		TEST(incoming_stranger_gets_a_name_when_inserted),
+		TEST(smaller_peer_gives_way),
+		TEST(larger_peer_wins),
+		TEST(leftover_request_is_ignored),
+		TEST(rejected_connect_is_tried_again),
+		TEST(restarted_peer_replaces_its_old_life),
+		TEST(incarnation_tells_lives_apart),
+		TEST(insistent_peer_is_believed),
+		TEST(next_send_reconnects),
+		TEST(refused_peer_fails_each_operation),
+		TEST(silent_peer_times_out),
+		TEST(peer_that_vanishes_in_the_handshake),
+		TEST(peer_that_answers_rubbish),
+		TEST(rubbish_ends_only_its_connection),
+		TEST(removed_address_lets_go_of_its_connection),
+		TEST(removed_peer_may_finish),
+		TEST(unknown_address_is_refused),
+		TEST(close_cancels_what_waits),
+		TEST(close_lets_injected_bytes_leave),
+		TEST(idle_peer_is_small),
+		cmocka_unit_test(peers_are_ordered_by_host_then_port),
+	};
+
+	test_clock_start();
+	return cmocka_run_group_tests_name("tcp/peer", tests, NULL, NULL);
+}

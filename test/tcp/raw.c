@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See raw.h. Everything is asserted: a test that uses it fails at the call that fails.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "raw.h"
+
+uint64_t test_added_ns, test_random;
+
+static uint64_t test_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec + test_added_ns;
+}
+
+static uint64_t test_random64(void)
+{
+	return test_random++;
+}
+
+void test_clock_start(void)
+{
+	static const struct fab_clock_ops clock = { .now_ns = test_now_ns, .random64 = test_random64 };
+
+	fab_clock = &clock;
+}
+
+static int raw_socket(struct sockaddr_in *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	*addr = (struct sockaddr_in) { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	assert_int_equal(bind(fd, (struct sockaddr *) addr, sizeof(*addr)), 0);
+	return fd;
+}
+
+int raw_listen(struct sockaddr_in *addr, int backlog)
+{
+	socklen_t len = sizeof(*addr);
+	int fd = raw_socket(addr);
+
+	assert_int_equal(listen(fd, backlog), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *) addr, &len), 0);
+	return fd;
+}
+
+int raw_connect(const struct sockaddr_in *addr)
+{
+	struct sockaddr_in from;
+	int fd = raw_socket(&from);
+
+	assert_int_equal(connect(fd, (const struct sockaddr *) addr, sizeof(*addr)), 0);
+	return fd;
+}
+
+struct cm_bytes raw_cm(uint8_t type, const void *data, size_t len)
+{
+	struct cm_bytes msg = {
+		.hdr = { .version = TCP_CM_VERSION, .type = type, .seg_size = htobe16(len),
+			 .conn_data = TCP_CM_CONN_DATA },
+	};
+
+	assert_true(len <= sizeof(msg.data));
+	if (len)
+		memcpy(msg.data, data, len);
+	return msg;
+}
+
+size_t raw_len(const struct cm_bytes *msg)
+{
+	return sizeof(msg->hdr) + be16toh(msg->hdr.seg_size);
+}
+
+struct cm_bytes raw_rdm_cm(uint8_t type, uint16_t port, uint32_t pid)
+{
+	struct tcp_rdm_cm data = { .port = htobe16(port), .pid = htobe32(pid) };
+
+	return raw_cm(type, &data, sizeof(data));
+}
+
+void raw_send(int fd, const void *buf, size_t len)
+{
+	assert_int_equal(send(fd, buf, len, MSG_NOSIGNAL), len);
+}
+
+/* Drive until fd is readable. False: it never was. */
+static bool await(int fd, raw_drive drive, void *arg)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+
+	while (!poll(&pfd, 1, 0)) {
+		if (fab_now_ms() > end_ms)
+			return false;
+		if (drive)
+			drive(arg);
+	}
+	return true;
+}
+
+int raw_accept(int fd, raw_drive drive, void *arg)
+{
+	int conn;
+
+	assert_true(await(fd, drive, arg));
+	conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(conn >= 0);
+	return conn;
+}
+
+void raw_recv(int fd, void *buf, size_t len, raw_drive drive, void *arg)
+{
+	size_t have = 0;
+	ssize_t ret;
+
+	while (have < len) {
+		assert_true(await(fd, drive, arg));
+		ret = recv(fd, (uint8_t *) buf + have, len - have, 0);
+		assert_true(ret > 0);
+		have += ret;
+	}
+}
+
+bool raw_recv_end(int fd, raw_drive drive, void *arg)
+{
+	uint8_t buf[256];
+	ssize_t ret;
+
+	do {
+		if (!await(fd, drive, arg))
+			return false;
+		ret = recv(fd, buf, sizeof(buf), 0);
+	} while (ret > 0);
+	assert_true(!ret || errno == ECONNRESET);
+	return true;
+}
