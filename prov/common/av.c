@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors. Three parts: the table of entries, the reverse table, and the calls of fi_av(3), all of which go through
- * struct batch, that knows where results are wanted. Setup tier, except fab_av_addr() and fab_av_find().
+ * Address vectors. Three parts: the table of entries, the reverse table, and the calls of fi_av(3), all of which go
+ * through struct batch, that knows where results are wanted. Setup tier, except fab_av_addr() and fab_av_find().
  */
 #include "common/av.h"
 
@@ -279,12 +279,13 @@ static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_add
 		return -FI_ENOSYS;
 	}
 	if (flags & ~(FI_MORE | FI_SYNC_ERR)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE and FI_SYNC_ERR are known\n", flags);
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE and FI_SYNC_ERR are known\n",
+			flags);
 		return -FI_EBADFLAGS;
 	}
 	if ((flags & FI_SYNC_ERR) && (av->async || !context)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: FI_SYNC_ERR wants %s\n",
-			av->async ? "an address vector without FI_EVENT" : "context to be an array of int");
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: FI_SYNC_ERR wants %s\n", av->async ?
+			"an address vector without FI_EVENT" : "context to be an array of int");
 		return -FI_EINVAL;
 	}
 	if (av->async && !av->eq) {
@@ -310,8 +311,8 @@ static void batch_add(struct batch *batch, const union fab_sockaddr *addr, int r
 	if (batch->errs)
 		batch->errs[batch->index] = -ret;
 	if (ret) {
-		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insert: address %zu of the call: %s\n", batch->index,
-			fi_strerror(-ret));
+		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insert: address %zu of the call: %s\n",
+			batch->index, fi_strerror(-ret));
 		if (av->async)
 			fab_eq_write_err(av->eq, &av->av_fid.fid, batch->context, batch->index, -ret, -ret, NULL, 0);
 	} else {
@@ -329,7 +330,8 @@ static int batch_end(struct batch *batch)
 	if (!av->async)
 		return batch->ok_cnt;
 	return fab_eq_write(av->eq, FI_AV_COMPLETE, &(struct fi_eq_entry) { .fid = &av->av_fid.fid,
-			    .context = batch->context, .data = batch->ok_cnt }, sizeof(struct fi_eq_entry), 0, &av->av_fid.fid);
+			    .context = batch->context, .data = batch->ok_cnt }, sizeof(struct fi_eq_entry), 0,
+			    &av->av_fid.fid);
 }
 
 static struct fab_av *av_of(struct fid_av *fid)
@@ -337,7 +339,8 @@ static struct fab_av *av_of(struct fid_av *fid)
 	return fab_container(fid, struct fab_av, av_fid);
 }
 
-static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags, void *context)
+static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags,
+		     void *context)
 {
 	struct fab_av *av = av_of(fid);
 	const uint8_t *next = addr;
@@ -487,14 +490,15 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 	int ret = 0;
 
 	if (flags) {
-		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags %#" PRIx64 "; they must be 0\n", flags);
+		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags %#" PRIx64 "; they must be 0\n",
+			flags);
 		return -FI_EBADFLAGS;
 	}
 	pthread_mutex_lock(&av->change_lock);
 	for (size_t i = 0; i < count; i++) {
 		if (remove_addr(av, fi_addr[i])) {
-			FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: nothing is at fi_addr %" PRIu64 "\n",
-				fi_addr[i]);
+			FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: nothing is at fi_addr "
+				"%" PRIu64 "\n", fi_addr[i]);
 			ret = -FI_EINVAL;
 		}
 	}
@@ -530,14 +534,17 @@ static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct fab_av *av = fab_container(fid, struct fab_av, av_fid.fid);
 	const struct fi_provider *prov = av->domain->fabric->prov;
 	struct fab_eq *eq;
+	const char *why;
 
 	if (flags) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_bind: flags %#" PRIx64 "; they must be 0\n", flags);
 		return -FI_EBADFLAGS;
 	}
-	if (bfid->fclass != FI_CLASS_EQ || !av->async || av->eq) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_bind: %s\n", bfid->fclass != FI_CLASS_EQ ? "only an event queue can be bound" :
-			av->eq ? "an event queue is bound already" : "the address vector was opened without FI_EVENT");
+	why = bfid->fclass != FI_CLASS_EQ ? "only an event queue can be bound" :
+	      !av->async ? "the address vector was opened without FI_EVENT" :
+	      av->eq ? "an event queue is bound already" : NULL;
+	if (why) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_bind: %s\n", why);
 		return -FI_EINVAL;
 	}
 	eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
@@ -564,8 +571,8 @@ static int av_close(struct fid *fid)
 	uint32_t ref = atomic_load(&av->ref);
 
 	if (ref) {
-		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_close of an address vector: %u endpoints are bound to it; close "
-			"them first\n", ref);
+		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_close of an address vector: %u endpoints are bound to it; "
+			"close them first\n", ref);
 		return -FI_EBUSY;
 	}
 	if (av->eq)
@@ -594,10 +601,11 @@ static struct fi_ops_av av_ops = {
 static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *attr)
 {
 	const struct fi_provider *prov = domain->fabric->prov;
+	const char *why = !attr ? "is NULL" : attr->type > FI_AV_TABLE ? "has an unknown type" :
+			  attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > 32 ? "has rx_ctx_bits outside 0 to 32" : NULL;
 
-	if (!attr || attr->type > FI_AV_TABLE || attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > 32) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: attr %s\n", !attr ? "is NULL" : attr->type > FI_AV_TABLE ?
-			"has an unknown type" : "has rx_ctx_bits that are not within 0 to 32");
+	if (why) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: attr %s\n", why);
 		return -FI_EINVAL;
 	}
 	if (attr->name) {
@@ -611,7 +619,8 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 		return -FI_EBADFLAGS;
 	}
 	if (attr->count > FAB_AV_MAX) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: count %zu; at most %" PRIu64 " addresses fit\n", attr->count, FAB_AV_MAX);
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: count %zu; at most %" PRIu64 " addresses fit\n", attr->count,
+			FAB_AV_MAX);
 		return -FI_EINVAL;
 	}
 	if (domain->addr_format != FI_SOCKADDR_IN && domain->addr_format != FI_SOCKADDR_IN6) {

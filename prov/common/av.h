@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors for IP providers, fi_av(3): index -> socket address, and address -> index. FI_AV_MAP and FI_AV_TABLE are the same
- * table: fi_addr is the index; a new address gets the lowest that is free.
+ * Address vectors for IP providers, fi_av(3): index -> socket address, and address -> index. FI_AV_MAP and FI_AV_TABLE
+ * are the same table: fi_addr is the index; a new address gets the lowest that is free.
  *
- * Entries live in chunks that never move, each twice the one before, so the data path reads fab_av_addr() without a lock; an entry is
- * published after its content. Inserting an address that is there gives its fi_addr again and counts a reference; the last remove
- * frees the index. Endpoints learn of both through fab_av_watch.
+ * Entries live in chunks that never move, each twice the one before, so the data path reads fab_av_addr() without a
+ * lock; an entry is published after its content. Inserting an address that is there gives its fi_addr again and counts
+ * a reference; the last remove frees the index. Endpoints learn of both through fab_av_watch.
  *
- * Locks: change_lock makes insert, remove and what watchers hear of them one sequence; lock guards the reverse table. Order: change_lock,
- * engine lock, lock.
+ * Locks: change_lock makes insert, remove and what watchers hear of them one sequence; lock guards the reverse table.
+ * Order: change_lock, engine lock, lock.
  */
 #ifndef FAB_AV_H
 #define FAB_AV_H
@@ -32,8 +32,8 @@ struct fab_av_entry {
 	_Atomic uint32_t ref;		/* inserts less removes; 0: free */
 };
 
-/* Who wants to know: an endpoint with connections. Called in the order of the changes, with change_lock held: no call on the AV that
- * changes it, watches or stops watching from in here; av->lock and the engine's lock are free. */
+/* Who wants to know: an endpoint with connections. Called in the order of the changes, with change_lock held: no call
+ * on the AV that changes it, watches or stops watching from in here; av->lock and the engine's lock are free. */
 struct fab_av_watch {
 	struct fab_list link;
 	void (*inserted)(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr);
@@ -74,8 +74,8 @@ static inline void fab_av_put(struct fab_av *av)
 	atomic_fetch_sub(&av->ref, 1);
 }
 
-/* The address at fi_addr, or NULL if there is none. No lock; the pointer stays readable until the AV closes, though a removed entry's
- * content may be reused. */
+/* The address at fi_addr, or NULL if there is none. No lock; the pointer stays readable until the AV closes, though a
+ * removed entry's content may be reused. */
 const union fab_sockaddr *fab_av_addr(const struct fab_av *av, fi_addr_t fi_addr);
 /* The fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes av->lock; an engine's lock may be held. */
 fi_addr_t fab_av_find(struct fab_av *av, const union fab_sockaddr *addr);

@@ -2,8 +2,8 @@
 /*
  * Domains, and the engines of their completion queues and counters.
  *
- * engine_lock guards the list of engines and their reference counts. It is taken before an engine's own lock; an engine's lock
- * before that of the domain's engine (fab_mr_count).
+ * engine_lock guards the list of engines and their reference counts. It is taken before an engine's own lock; an
+ * engine's lock before that of the domain's engine (fab_mr_count).
  */
 #include "common/fabric.h"
 
@@ -40,13 +40,14 @@ static int check_mr_mode(const struct fi_provider *prov, uint32_t api_version, i
 	if (mr_mode == FI_MR_BASIC || mr_mode == FI_MR_SCALABLE)
 		return 0;
 	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)) && mr_mode) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->mr_mode is %#x; before API version 1.5 it is FI_MR_UNSPEC, "
-			"FI_MR_BASIC or FI_MR_SCALABLE\n", mr_mode);
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->mr_mode is %#x; before API version 1.5 it is "
+			"FI_MR_UNSPEC, FI_MR_BASIC or FI_MR_SCALABLE\n", mr_mode);
 		return -FI_EINVAL;
 	}
 	if (mr_mode & ~known) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->mr_mode is %#x; FI_MR_BASIC and FI_MR_SCALABLE stand alone, "
-			"and bits %#x are unknown\n", mr_mode, mr_mode & ~known & ~(FI_MR_BASIC | FI_MR_SCALABLE));
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->mr_mode is %#x; FI_MR_BASIC and FI_MR_SCALABLE "
+			"stand alone, and bits %#x are unknown\n", mr_mode,
+			mr_mode & ~known & ~(FI_MR_BASIC | FI_MR_SCALABLE));
 		return -FI_EINVAL;
 	}
 	return 0;
@@ -58,7 +59,8 @@ static int check_attr(const struct fab_fabric *fabric, const struct fi_info *inf
 	const struct fi_provider *prov = fabric->prov;
 
 	if (!attr || !attr->name) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: info has no domain_attr or no name in it; pass an info of fi_getinfo()\n");
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: info has no domain_attr or no name in it; pass an info of "
+			"fi_getinfo()\n");
 		return -FI_EINVAL;
 	}
 	if (check_enum(prov, "threading", attr->threading, FI_THREAD_ENDPOINT) ||
@@ -174,8 +176,9 @@ int fab_domain_fini(struct fab_domain *domain)
 	uint32_t ref = atomic_load(&domain->ref);
 
 	if (ref) {
-		FI_WARN(fabric->prov, FI_LOG_DOMAIN, "fi_close of domain %s: %u objects opened from it are still open (endpoints, "
-			"queues, counters, address vectors, memory regions); close them first\n", domain->name, ref);
+		FI_WARN(fabric->prov, FI_LOG_DOMAIN, "fi_close of domain %s: %u objects opened from it are still open "
+			"(endpoints, queues, counters, address vectors, memory regions); close them first\n",
+			domain->name, ref);
 		return -FI_EBUSY;
 	}
 	pthread_mutex_lock(&fabric->lock);
@@ -209,8 +212,8 @@ int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 	eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
 	if (eq->fabric != domain->fabric) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: the event queue belongs to another fabric than domain %s\n",
-			domain->name);
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: the event queue belongs to another fabric than domain "
+			"%s\n", domain->name);
 		return -FI_EINVAL;
 	}
 	if (domain->eq) {

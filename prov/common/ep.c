@@ -29,7 +29,8 @@ uint64_t fab_caps_full(uint64_t caps)
 	return caps;
 }
 
-/* What is left of the endpoint's capabilities after those of its transmit and receive attributes, 0 meaning no restriction. */
+/* What is left of the endpoint's capabilities after those of its transmit and receive attributes, 0 meaning no
+ * restriction. */
 static uint64_t effective_caps(const struct fi_info *info)
 {
 	uint64_t caps = fab_caps_full(info->caps);
@@ -57,8 +58,8 @@ static int check_info(const struct fab_domain *domain, const struct fi_info *inf
 	case FI_EP_DGRAM:
 		if (info->addr_format == domain->addr_format)
 			return 0;
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info->addr_format is %u, that of domain %s, and so of its address "
-			"vectors, is %u\n", info->addr_format, domain->name, domain->addr_format);
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info->addr_format is %u, that of domain %s, and so of its "
+			"address vectors, is %u\n", info->addr_format, domain->name, domain->addr_format);
 		return -FI_EINVAL;
 	default:
 		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d\n", info->ep_attr->type);
@@ -194,8 +195,8 @@ static int move_queues(struct fab_ep *ep, struct fab_progress *to)
 	return ret;
 }
 
-/* Bring a queue that is about to be bound, and the endpoint, to one engine. What is on the domain's engine, though others have their
- * own, must stay there: a counter of memory regions (fab_mr_count). */
+/* Bring a queue that is about to be bound, and the endpoint, to one engine. What is on the domain's engine, though
+ * others have their own, must stay there: a counter of memory regions (fab_mr_count). */
 static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 {
 	struct fab_progress *theirs = *queue->progress, *ours = ep->progress, *fixed = &ep->domain->progress;
@@ -212,9 +213,9 @@ static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 	if (theirs != fixed && !user_cnt(theirs))
 		return fab_progress_join(ep->domain, queue, ours);
 	if (ours == fixed || user_cnt(ours) > 1 || ep->enabled) {
-		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: with FI_THREAD_COMPLETION all queues and counters of an endpoint "
-			"are progressed together, but both this one and those bound before serve other endpoints already; "
-			"bind the shared one first, or use FI_THREAD_SAFE\n");
+		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: with FI_THREAD_COMPLETION all queues and counters of "
+			"an endpoint are progressed together, but both this one and those bound before serve other "
+			"endpoints already; bind the shared one first, or use FI_THREAD_SAFE\n");
 		return -FI_EINVAL;
 	}
 	count_user(ours, -1);	/* it may be gone when its last queue has moved */
@@ -232,7 +233,8 @@ static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 
 static int wrong_flags(const struct fab_ep *ep, const char *what, uint64_t flags, const char *allowed)
 {
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind of a %s with flags %#" PRIx64 "; allowed are %s\n", what, flags, allowed);
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind of a %s with flags %#" PRIx64 "; allowed are %s\n", what,
+		flags, allowed);
 	return -FI_EBADFLAGS;
 }
 
@@ -253,7 +255,8 @@ static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 	if (cq->domain != ep->domain)
 		return refuse(ep, "a completion queue", "it belongs to another domain", FI_EDOMAIN);
 	if (ep->enabled)
-		return refuse(ep, "a completion queue", "the endpoint is enabled; bind before fi_enable()", FI_EOPBADSTATE);
+		return refuse(ep, "a completion queue", "the endpoint is enabled; bind before fi_enable()",
+			      FI_EOPBADSTATE);
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
 		return refuse(ep, "a completion queue", "the endpoint has one for these completions", FI_EINVAL);
 	ret = join(ep, &user);
@@ -296,8 +299,8 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 	if (cntr->domain != ep->domain)
 		return refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
 	if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) && !(ep->caps & FI_RMA_EVENT))
-		return refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with FI_RMA_EVENT",
-			      FI_EINVAL);
+		return refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
+			      "FI_RMA_EVENT", FI_EINVAL);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if ((flags & cntr_flag[i]) && ep->cntr[i])
 			return refuse(ep, "a counter", "the endpoint has one for these operations", FI_EINVAL);
@@ -335,7 +338,8 @@ static int bind_av(struct fab_ep *ep, struct fab_av *av)
 	if (av->domain != ep->domain)
 		return refuse(ep, "an address vector", "it belongs to another domain", FI_EDOMAIN);
 	if (ep->enabled)
-		return refuse(ep, "an address vector", "the endpoint is enabled; bind before fi_enable()", FI_EOPBADSTATE);
+		return refuse(ep, "an address vector", "the endpoint is enabled; bind before fi_enable()",
+			      FI_EOPBADSTATE);
 	if (ep->av)
 		return refuse(ep, "an address vector", "the endpoint has one", FI_EINVAL);
 	fab_av_get(av);
@@ -370,8 +374,8 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_EQ:
 		return bind_eq(ep, fab_container(bfid, struct fab_eq, eq_fid.fid));
 	default:
-		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: object of class %zu; completion queues, counters, address vectors and "
-			"event queues can be bound\n", bfid->fclass);
+		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: object of class %zu; completion queues, counters, "
+			"address vectors and event queues can be bound\n", bfid->fclass);
 		return -FI_EINVAL;
 	}
 }
@@ -441,7 +445,8 @@ int fab_ep_control(struct fab_ep *ep, int command, void *arg)
 		return -FI_ENOSYS;
 	direction = flags ? *flags & (FI_TRANSMIT | FI_RECV) : 0;
 	if (direction != FI_TRANSMIT && direction != FI_RECV) {
-		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_control of an endpoint's flags: say FI_TRANSMIT or FI_RECV, and not both\n");
+		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_control of an endpoint's flags: say FI_TRANSMIT or FI_RECV, "
+			"and not both\n");
 		return -FI_EINVAL;
 	}
 	if (command == FI_GETOPSFLAG) {

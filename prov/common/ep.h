@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every endpoint shares: what it is bound to, which operation reports where, its state as fi_endpoint(3) has it. A provider embeds this
- * first. And the one way from an operation to its completion (doc/design.md, section 6).
+ * What every endpoint shares: what it is bound to, which operation reports where, its state as fi_endpoint(3) has it. A
+ * provider embeds this first. And the one way from an operation to its completion (doc/design.md, section 6).
  *
- * The engine of an endpoint is the domain's until a CQ or counter is bound, then that of the first one. With FI_THREAD_COMPLETION they have
- * engines of their own, and all that is bound to one endpoint must share one: whichever side has no other endpoint moves over
- * (fab_progress_join); if both have, the bind is refused. The calls here are control: no engine lock held, except where it says so.
+ * The engine of an endpoint is the domain's until a CQ or counter is bound, then that of the first one. With
+ * FI_THREAD_COMPLETION they have engines of their own, and all that is bound to one endpoint must share one: whichever
+ * side has no other endpoint moves over (fab_progress_join); if both have, the bind is refused. The calls here are
+ * control: no engine lock held, except where it says so.
  */
 #ifndef FAB_EP_H
 #define FAB_EP_H
@@ -33,7 +34,7 @@ struct fab_ep {
 	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
 	uint64_t caps;			/* effective: of info and its tx/rx attributes, modifiers spelled out */
 	uint64_t tx_op_flags, rx_op_flags;	/* defaults for calls without a flags argument */
-	uint64_t tx_msg_flags, rx_msg_flags;	/* what the fi_*msg calls inherit: FI_COMPLETION alone, if at all (fi_endpoint(3)) */
+	uint64_t tx_msg_flags, rx_msg_flags;	/* what the fi_*msg calls inherit: FI_COMPLETION, or nothing */
 	struct fab_cq *tx_cq, *rx_cq;	/* borrowed: bind took references */
 	struct fab_cntr *cntr[FAB_CNTR_MAX];	/* likewise */
 	struct fab_eq *eq;		/* likewise */
@@ -47,29 +48,32 @@ struct fab_ep_ops {
 	struct fi_ops_ep *ep;
 	struct fi_ops_cm *cm;
 	struct fi_ops_msg *msg;
-	struct fi_ops_tagged *tagged;	/* NULL where the endpoint lacks the capability: all -FI_ENOSYS; likewise below */
+	struct fi_ops_tagged *tagged;	/* NULL without the capability: all -FI_ENOSYS; likewise below */
 	struct fi_ops_rma *rma;
 	struct fi_ops_atomic *atomic;
 	struct fi_ops_collective *collective;
 };
-/* Fill the embedded part from info, of which the endpoint keeps a copy. -FI_EINVAL, logged, if it lacks something or does not suit the
- * domain; whether it asks more than the provider offers is for the provider to check (fab_match_check). 0 or -FI_E*. */
+/* Fill the embedded part from info, of which the endpoint keeps a copy. -FI_EINVAL, logged, if it lacks something or
+ * does not suit the domain; whether it asks more than the provider offers is for the provider to check
+ * (fab_match_check). 0 or -FI_E*. */
 int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
 		void *context);
 /* Drops every reference. The provider has closed what could still reach the endpoint. */
 void fab_ep_fini(struct fab_ep *ep);
 
 /*
- * fi_ep_bind(3) for CQ, counter, AV, EQ with every flag rule of the man page; the provider's bind slot, or called from it for what it does
- * not know. Counters may be bound after enable. Each error is logged with what was asked: -FI_EINVAL (wrong class of object, slot
- * taken, engines that cannot be joined, a counter for remote operations without FI_RMA_EVENT), -FI_EBADFLAGS, -FI_EDOMAIN (the object
- * belongs to another domain or fabric), -FI_EOPBADSTATE (enabled already), -FI_E* of moving a queue.
+ * fi_ep_bind(3) for CQ, counter, AV, EQ with every flag rule of the man page; the provider's bind slot, or called from
+ * it for what it does not know. Counters may be bound after enable. Each error is logged with what was asked:
+ * -FI_EINVAL (wrong class of object, slot taken, engines that cannot be joined, a counter for remote operations without
+ * FI_RMA_EVENT), -FI_EBADFLAGS, -FI_EDOMAIN (the object belongs to another domain or fabric), -FI_EOPBADSTATE (enabled
+ * already), -FI_E* of moving a queue.
  */
 int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-/* What fi_enable(3) demands: -FI_ENOCQ, -FI_ENOAV, -FI_ENOEQ, -FI_EOPBADSTATE (already enabled) or 0. Takes over the domain's EQ if the
- * endpoint has none, and lets a connected endpoint's EQ drive its engine. The provider goes on from there. */
+/* What fi_enable(3) demands: -FI_ENOCQ, -FI_ENOAV, -FI_ENOEQ, -FI_EOPBADSTATE (already enabled) or 0. Takes over the
+ * domain's EQ if the endpoint has none, and lets a connected endpoint's EQ drive its engine. The provider goes on from
+ * there. */
 int fab_ep_check_enable(struct fab_ep *ep);
-/* fi_control: GETOPSFLAG, SETOPSFLAG. 0, -FI_EINVAL, -FI_EBADFLAGS; -FI_ENOSYS: not handled here, the provider's turn. */
+/* fi_control: GETOPSFLAG, SETOPSFLAG. 0, -FI_EINVAL, -FI_EBADFLAGS; -FI_ENOSYS: not for us, the provider's turn. */
 int fab_ep_control(struct fab_ep *ep, int command, void *arg);
 
 /* Does a success of this operation write a CQ entry? For the submit path; flags are the operation's. */
@@ -83,10 +87,10 @@ static inline bool fab_ep_rx_wants_comp(const struct fab_ep *ep, uint64_t flags)
 }
 
 /*
- * The end of an operation, in exactly one of two ways, and the only callers of fab_cq_write() for endpoints. Engine lock held.
- * code gives counter and queue (send side: tx_cq; RECV, TRECV, REMOTE_*: rx_cq); comp->flags are complete (fab_op_desc[code].cq_flags and
- * what came with the message). want_cq false: only counters. An error always writes an entry where there is a queue, whatever was
- * selected.
+ * The end of an operation, in exactly one of two ways, and the only callers of fab_cq_write() for endpoints. Engine
+ * lock held. code gives counter and queue (send side: tx_cq; RECV, TRECV, REMOTE_*: rx_cq); comp->flags are complete
+ * (fab_op_desc[code].cq_flags and what came with the message). want_cq false: only counters. An error always writes an
+ * entry where there is a queue, whatever was selected.
  */
 static inline void fab_ep_complete(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, bool want_cq)
 {
@@ -99,8 +103,8 @@ static inline void fab_ep_complete(struct fab_ep *ep, enum fab_op_code code, con
 }
 void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct fab_cq_fail *fail);
 
-/* caps with the modifiers that they leave open spelled out (fi_getinfo(3)): FI_MSG or FI_TAGGED alone mean FI_SEND and FI_RECV, FI_RMA or
- * FI_ATOMIC alone mean FI_READ, FI_WRITE, FI_REMOTE_READ and FI_REMOTE_WRITE. */
+/* caps with the modifiers that they leave open spelled out (fi_getinfo(3)): FI_MSG or FI_TAGGED alone mean FI_SEND and
+ * FI_RECV, FI_RMA or FI_ATOMIC alone mean FI_READ, FI_WRITE, FI_REMOTE_READ and FI_REMOTE_WRITE. */
 uint64_t fab_caps_full(uint64_t caps);
 
 #endif

@@ -45,8 +45,8 @@ int fab_fabric_fini(struct fab_fabric *fabric)
 	uint32_t ref = atomic_load(&fabric->ref);
 
 	if (ref) {
-		FI_WARN(fabric->prov, FI_LOG_FABRIC, "fi_close of fabric %s: %u objects opened from it are still open (domains, "
-			"event queues, passive endpoints, wait sets); close them first\n", fabric->name, ref);
+		FI_WARN(fabric->prov, FI_LOG_FABRIC, "fi_close of fabric %s: %u objects opened from it are still open "
+			"(domains, event queues, passive endpoints, wait sets); close them first\n", fabric->name, ref);
 		return -FI_EBUSY;
 	}
 	pthread_mutex_lock(&open_lock);

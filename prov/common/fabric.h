@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every provider's fabric and domain share: identity, API version, reference counts, threading and progress, memory keys.
- * A provider embeds these first in its own structs. Children hold a reference; fi_close with children is -FI_EBUSY.
+ * What every provider's fabric and domain share: identity, API version, reference counts, threading and progress,
+ * memory keys. A provider embeds these first in its own structs. Children hold a reference; fi_close with children is
+ * -FI_EBUSY.
  *
  * Everything here is control: any thread, no engine lock held.
  *
  * Which engine and which lock (fi_domain(3), threading and progress):
- *   FI_PROGRESS_AUTO                          one engine with a thread, mutex
- *   FI_THREAD_COMPLETION                      an engine for each CQ or counter, mutex: the application serialises those that an endpoint
- *                                             brings together, but control calls (closing a memory region, reading an EQ)
- *                                             may come from any thread
- *   FI_THREAD_DOMAIN                          one engine, no lock; a mutex if MSG endpoints may come, whose EQ other threads read
- *   either of these, control unified          the same engines, no lock
- *   anything else                             one engine, mutex
+ *   FI_PROGRESS_AUTO              one engine with a thread, mutex
+ *   FI_THREAD_COMPLETION          an engine for each CQ or counter, mutex: the application serialises those that an
+ *                                 endpoint brings together, but control calls (closing a memory region, reading an EQ)
+ *                                 may come from any thread
+ *   FI_THREAD_DOMAIN              one engine, no lock; a mutex if MSG endpoints may come, whose EQ other threads read
+ *   one of these, control unified the same engines, no lock
+ *   anything else                 one engine, mutex
  */
 #ifndef FAB_FABRIC_H
 #define FAB_FABRIC_H
@@ -40,16 +41,17 @@ struct fab_fabric {
 	struct fab_list domains;	/* struct fab_domain.link, oldest first */
 };
 
-/* Fill the embedded part: fid, context, ops, name and API version from attr. ops: what the provider supports; empty slots
- * are filled. 0 or -FI_ENOMEM. */
+/* Fill the embedded part: fid, context, ops, name and API version from attr. ops: what the provider supports; empty
+ * slots are filled. 0 or -FI_ENOMEM. */
 int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, const struct fi_fabric_attr *attr,
 		    struct fi_ops *fid_ops, struct fi_ops_fabric *ops, void *context);
 /* -FI_EBUSY while children live (logged: how many), else frees what init took and returns 0. */
 int fab_fabric_fini(struct fab_fabric *fabric);
 
-/* For fi_getinfo: the oldest open fabric of the provider's that has this name and is this one; for a domain, in any fabric of that name.
- * NULL is any handle and any name; a handle is only compared, so it may be anything. NULL if there is none. What is returned stays
- * valid as long as the application closes nothing meanwhile, which fi_domain(3) leaves to it. */
+/* For fi_getinfo: the oldest open fabric of the provider's that has this name and is this one; for a domain, in any
+ * fabric of that name. NULL is any handle and any name; a handle is only compared, so it may be anything. NULL if there
+ * is none. What is returned stays valid as long as the application closes nothing meanwhile, which fi_domain(3) leaves
+ * to it. */
 struct fid_fabric *fab_fabric_find(const struct fi_provider *prov, const struct fid_fabric *handle, const char *name);
 struct fid_domain *fab_domain_find(const struct fi_provider *prov, const struct fid_domain *handle,
 				   const char *fabric_name, const char *name);
@@ -65,7 +67,7 @@ struct fab_domain {
 	enum fi_progress data_progress;	/* FI_PROGRESS_AUTO or FI_PROGRESS_MANUAL */
 	enum fi_av_type av_type;	/* FI_AV_MAP or FI_AV_TABLE: what FI_AV_UNSPEC becomes */
 	enum fi_resource_mgmt resource_mgmt;
-	int mr_mode;			/* FI_MR_* bits as agreed in fi_getinfo; FI_MR_BASIC, FI_MR_SCALABLE as the bits that they mean */
+	int mr_mode;			/* as agreed in fi_getinfo; FI_MR_BASIC, FI_MR_SCALABLE as the bits they mean */
 	uint64_t caps;			/* info->caps at open */
 	uint32_t addr_format;		/* info->addr_format at open */
 	bool per_cq_progress;		/* an engine per CQ or counter */
@@ -78,14 +80,17 @@ struct fab_domain {
 	struct fab_eq *eq;		/* borrowed: fi_domain_bind took a reference; NULL if none */
 };
 
-/* Engine, keys, lists; checks that info's attributes are ones that this library can honour. 0 or -FI_E* (-FI_EINVAL is logged). */
+/* Engine, keys, lists; checks that info's attributes are ones that this library can honour. 0 or -FI_E* (-FI_EINVAL is
+ * logged). */
 int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
 		    struct fi_ops *fid_ops, struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, void *context);
 /* -FI_EBUSY while children live (logged: how many), else stops the engine, frees, returns 0. */
 int fab_domain_fini(struct fab_domain *domain);
-/* fi_domain_bind: an EQ; flags 0 or FI_REG_MR. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_EBUSY (there is one). The domain's bind slot. */
+/* fi_domain_bind: an EQ; flags 0 or FI_REG_MR. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_EBUSY (there is one). The domain's
+ * bind slot. */
 int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-/* The domain's control slot: FI_MAP_RAW_MR and FI_UNMAP_KEY, fi_mr(3). 0, -FI_EINVAL, or -FI_ENOSYS: the provider's turn. */
+/* The domain's control slot: FI_MAP_RAW_MR and FI_UNMAP_KEY, fi_mr(3). 0, -FI_EINVAL, or -FI_ENOSYS: the provider's
+ * turn. */
 int fab_domain_control(struct fid *fid, int command, void *arg);
 
 /* The engine for a new CQ or counter: the domain's, or a new one when per_cq_progress (*own = true). 0 or -FI_E*. */
@@ -99,12 +104,12 @@ struct fab_progress_user {
 	bool *own;
 	struct fab_wait *wait;
 };
-/* Let a CQ or counter, whose engine no endpoint uses yet, use `to` instead: both queues of one endpoint must be progressed
- * together. 0 or -FI_E* with nothing changed. */
+/* Let a CQ or counter, whose engine no endpoint uses yet, use `to` instead: both queues of one endpoint must be
+ * progressed together. 0 or -FI_E* with nothing changed. */
 int fab_progress_join(struct fab_domain *domain, const struct fab_progress_user *user, struct fab_progress *to);
 
-/* Return once every engine of the domain has been outside its lock: whatever was taken out of a structure that engines read without a lock
- * of its own has no reader left. */
+/* Return once every engine of the domain has been outside its lock: whatever was taken out of a structure that engines
+ * read without a lock of its own has no reader left. */
 void fab_domain_quiesce(struct fab_domain *domain);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Matching, see match.h. The first part knows groups of nodes; what a node belongs to, a posted receive or an unexpected message,
- * it learns from a constant struct kind, so that the compiler makes one copy for each.
+ * Matching, see match.h. The first part knows groups of nodes; what a node belongs to, a posted receive or an
+ * unexpected message, it learns from a constant struct kind, so that the compiler makes one copy for each.
  */
 #include "common/match.h"
 
@@ -54,7 +54,8 @@ INLINE struct key make_key(const struct fab_match_group *group, uint64_t tag, fi
 	return (struct key) { tag & ~group->ignore, group->any ? FI_ADDR_UNSPEC : src };
 }
 
-INLINE struct key node_key(const struct fab_match_group *group, const struct fab_match_node *node, const struct kind *kind)
+INLINE struct key node_key(const struct fab_match_group *group, const struct fab_match_node *node,
+			   const struct kind *kind)
 {
 	return make_key(group, field(node, kind->tag), field(node, kind->src));
 }
@@ -135,8 +136,9 @@ INLINE void group_add(struct fab_match_group *group, struct fab_match_node *node
 		fab_list_remove(&oldest->bucket);
 		return;
 	}
-	for (link = oldest->same.prev; seq < field(fab_container(link, struct fab_match_node, same), kind->seq); link = link->prev)
-		;
+	link = oldest->same.prev;
+	while (seq < field(fab_container(link, struct fab_match_node, same), kind->seq))
+		link = link->prev;
 	fab_list_add_after(link, &node->same);
 }
 

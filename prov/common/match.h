@@ -6,17 +6,19 @@
  * Order is what the interface promises: a message takes the oldest posted receive that fits it, a receive the oldest
  * unexpected message. Cost does not grow with what is outstanding:
  *
- *   Posted receives are grouped by their (ignore mask, any source?) pair, of which programs use few. A group is a hash of
- *   keys (tag without ignored bits, source); behind each key are its receives in order. The oldest hit of all groups wins
- *   by sequence number. Pairs beyond FAB_MATCH_GROUPS in use at once share a list that is searched in order.
+ *   Posted receives are grouped by their (ignore mask, any source?) pair, of which programs use few. A group is a hash
+ *   of keys (tag without ignored bits, source); behind each key are its receives in order. The oldest hit of all groups
+ *   wins by sequence number. Pairs beyond FAB_MATCH_GROUPS in use at once share a list that is searched in order.
  *
- *   Unexpected messages are one list in order of arrival, which is searched as long as that is cheap. When searches for one
- *   (ignore mask, any source?) pair have become long, an index of the same kind is made for it, FAB_MATCH_INDEXES at most.
+ *   Unexpected messages are one list in order of arrival, which is searched as long as that is cheap. When searches for
+ *   one (ignore mask, any source?) pair have become long, an index of the same kind is made for it, FAB_MATCH_INDEXES
+ *   at most.
  *
  * Untagged messages are a queue of their own, with tag 0 and no ignored bits.
  *
  * All calls want the engine lock of the receive context. Entries are the caller's (embedded); nothing is allocated per
- * message, hash tables grow with the largest number of keys ever outstanding, and when one cannot grow it gets slower only.
+ * message, hash tables grow with the largest number of keys ever outstanding, and when one cannot grow it gets slower
+ * only.
  */
 #ifndef FAB_MATCH_H
 #define FAB_MATCH_H
@@ -46,8 +48,8 @@ struct fab_posted {
 	struct fab_match_group *group;	/* NULL: among the rest */
 };
 
-/* Head of an unexpected message, kept by the provider until a receive takes it. tag and src are set before it is added; src
- * changes by fab_match_set_unexp_src() only. */
+/* Head of an unexpected message, kept by the provider until a receive takes it. tag and src are set before it is added;
+ * src changes by fab_match_set_unexp_src() only. */
 struct fab_unexp {
 	struct fab_list order;		/* in fab_match.unexp_order, oldest first */
 	uint64_t seq;
@@ -84,8 +86,8 @@ struct fab_match {
 int fab_match_init(struct fab_match *match);	/* 0; no memory is taken yet */
 void fab_match_fini(struct fab_match *match);	/* both sides are empty */
 
-/* Post a receive that no unexpected message fits (ask fab_match_find_unexp first). 0; -FI_ENOMEM if there was no memory for the
- * first receive of its kind: not posted. */
+/* Post a receive that no unexpected message fits (ask fab_match_find_unexp first). 0; -FI_ENOMEM if there was no memory
+ * for the first receive of its kind: not posted. */
 int fab_match_post(struct fab_match *match, struct fab_posted *posted);
 void fab_match_unpost(struct fab_match *match, struct fab_posted *posted);
 /* The oldest posted receive that takes a message (tag, src); it stays posted (multi-receive): the caller unposts. NULL:
@@ -95,8 +97,8 @@ struct fab_posted *fab_match_find_posted(struct fab_match *match, uint64_t tag, 
 /* Keep a message for which no receive is posted; take it out again. */
 void fab_match_add_unexp(struct fab_match *match, struct fab_unexp *unexp);
 void fab_match_del_unexp(struct fab_match *match, struct fab_unexp *unexp);
-/* The oldest unexpected message for (tag, ignore, src); src FI_ADDR_UNSPEC: any. It stays; the caller takes it out. NULL:
- * none. */
+/* The oldest unexpected message for (tag, ignore, src); src FI_ADDR_UNSPEC: any. It stays; the caller takes it out.
+ * NULL: none. */
 struct fab_unexp *fab_match_find_unexp(struct fab_match *match, uint64_t tag, uint64_t ignore, fi_addr_t src);
 /* The sender of a message became known (inserted into the AV), or unknown. The message keeps its place in the order. */
 void fab_match_set_unexp_src(struct fab_match *match, struct fab_unexp *unexp, fi_addr_t src);

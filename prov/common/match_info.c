@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The matcher. Most attributes are rows of a table: how a hint compares with the offer, and whose value the answer has. Those that
- * depend on each other (capabilities, modes, names and handles, memory registration, contexts) have a function each.
+ * The matcher. Most attributes are rows of a table: how a hint compares with the offer, and whose value the answer has.
+ * Those that depend on each other (capabilities, modes, names and handles, memory registration, contexts) have a
+ * function each.
  *
- * One struct match goes through all checks of one offer. Without a listener the first mismatch ends it and no text is made; with
- * one, every mismatch is counted and told.
+ * One struct match goes through all checks of one offer. Without a listener the first mismatch ends it and no text is
+ * made; with one, every mismatch is counted and told.
  */
 #include "common/match_info.h"
 
@@ -70,7 +71,8 @@ static void miss_value(struct match *match, enum fab_why_kind kind, const char *
 	char asked_text[TEXT_MAX], offered_text[TEXT_MAX];
 
 	if (match->listen)
-		miss(match, kind, attr, to_text(asked_text, asked, size, type), to_text(offered_text, offered, size, type));
+		miss(match, kind, attr, to_text(asked_text, asked, size, type),
+		     to_text(offered_text, offered, size, type));
 	else
 		match->miss_cnt++;
 }
@@ -149,8 +151,10 @@ static const struct rule rules[] = {
 	{ RX_FIELD(iov_limit), LIMIT },
 
 	{ DOMAIN_FIELD(threading), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_THREADING, .max = FI_THREAD_ENDPOINT },
-	{ DOMAIN_FIELD(control_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS, .max = FI_PROGRESS_CONTROL_UNIFIED },
-	{ DOMAIN_FIELD(data_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS, .max = FI_PROGRESS_CONTROL_UNIFIED },
+	{ DOMAIN_FIELD(control_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS,
+	  .max = FI_PROGRESS_CONTROL_UNIFIED },
+	{ DOMAIN_FIELD(data_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS,
+	  .max = FI_PROGRESS_CONTROL_UNIFIED },
 	{ DOMAIN_FIELD(resource_mgmt), AT_MOST, HINT, FAB_WHY_WHAT, AS_NUMBER },
 	{ DOMAIN_FIELD(av_type), EQUAL_OR_OPEN, HINT, FAB_WHY_WHAT, FI_TYPE_AV_TYPE, .max = FI_AV_TABLE },
 	{ DOMAIN_FIELD(mr_key_size), LIMIT },
@@ -248,7 +252,8 @@ static void check_rules(struct match *match)
 
 		if (asked && !fits(&rules[i], asked, offered))
 			miss_value(match, rules[i].kind, rules[i].name,
-				   rules[i].compare == SUBSET ? asked & ~offered : asked, offered, rules[i].size, rules[i].text);
+				   rules[i].compare == SUBSET ? asked & ~offered : asked, offered, rules[i].size,
+				   rules[i].text);
 	}
 }
 
@@ -264,11 +269,14 @@ static void answer_rules(const struct match *match, struct fi_info *info)
 
 /* ---- capabilities ---- */
 
-#define TX_CAPS (FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_READ | FI_WRITE | FI_SEND | FI_HMEM | FI_TRIGGER |	\
-		 FI_FENCE | FI_MULTICAST | FI_RMA_PMEM | FI_NAMED_RX_CTX | FI_COLLECTIVE)
-#define RX_CAPS (FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RECV | FI_HMEM |	\
-		 FI_TRIGGER | FI_RMA_PMEM | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT | FI_SOURCE_ERR |	\
-		 FI_COLLECTIVE | FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV | FI_EXACT_DIRECTED_RECV)
+#define TX_CAPS										\
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_READ | FI_WRITE | FI_SEND | FI_HMEM | FI_TRIGGER |	\
+	 FI_FENCE | FI_MULTICAST | FI_RMA_PMEM | FI_NAMED_RX_CTX | FI_COLLECTIVE)
+#define RX_CAPS										\
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RECV | FI_HMEM |	\
+	 FI_TRIGGER | FI_RMA_PMEM | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT |		\
+	 FI_SOURCE_ERR | FI_COLLECTIVE | FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV |			\
+	 FI_EXACT_DIRECTED_RECV)
 
 /* Those of the offer that the answer has: what was asked, and what comes with it. */
 static uint64_t answer_caps(const struct match *match)
@@ -286,7 +294,8 @@ static uint64_t answer_caps(const struct match *match)
 	return caps | (extra & offer->info->caps);
 }
 
-/* Of one direction: the hint's own, where it has some, else those of the info; without what has no use in that direction. */
+/* Of one direction: the hint's own, where it has some, else those of the info; without what has no use in that
+ * direction. */
 static uint64_t answer_part_caps(const struct match *match, uint64_t hint, uint64_t mask)
 {
 	uint64_t caps = answer_caps(match) & mask;
@@ -478,7 +487,8 @@ static void check_auth_key(struct match *match)
 	    hints->domain_attr->auth_key_size != info->domain_attr->auth_key_size)
 		miss_value(match, FAB_WHY_WHAT, "domain_attr->auth_key_size", hints->domain_attr->auth_key_size,
 			   info->domain_attr->auth_key_size, sizeof(size_t), AS_NUMBER);
-	if (hints->ep_attr && hints->ep_attr->auth_key_size && hints->ep_attr->auth_key_size != info->ep_attr->auth_key_size)
+	if (hints->ep_attr && hints->ep_attr->auth_key_size &&
+	    hints->ep_attr->auth_key_size != info->ep_attr->auth_key_size)
 		miss_value(match, FAB_WHY_WHAT, "ep_attr->auth_key_size", hints->ep_attr->auth_key_size,
 			   info->ep_attr->auth_key_size, sizeof(size_t), AS_NUMBER);
 }
@@ -487,7 +497,8 @@ static void check_auth_key(struct match *match)
 static void check_tclass(struct match *match, const char *attr, uint32_t asked, uint32_t offered)
 {
 	if (asked != FI_TC_UNSPEC && asked != FI_TC_BEST_EFFORT && asked != offered)
-		miss_value(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked), AS_HEX);
+		miss_value(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked),
+			   AS_HEX);
 }
 
 static void check_tclasses(struct match *match)
@@ -603,8 +614,8 @@ static void tell_log(const struct match *match, enum fab_why_kind kind, const ch
 		     const char *offered)
 {
 	(void) kind;
-	FI_WARN(match->prov, FI_LOG_CORE, "info->%s is %s, %s offers %s; pass an info as fi_getinfo() returned it, or ask it "
-		"for this\n", attr, asked, match->prov->name, offered);
+	FI_WARN(match->prov, FI_LOG_CORE, "info->%s is %s, %s offers %s; pass an info as fi_getinfo() returned it, or "
+		"ask it for this\n", attr, asked, match->prov->name, offered);
 }
 
 int fab_match_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,

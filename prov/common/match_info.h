@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The one matcher: hints against what a provider offers, attribute by attribute from tables, with a reason for every refusal.
- * doc/design.md, section 4; fi_getinfo(3), fi_domain(3), fi_endpoint(3).
+ * The one matcher: hints against what a provider offers, attribute by attribute from tables, with a reason for every
+ * refusal. doc/design.md, section 4; fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  *
  * A provider makes its offers - complete fi_info entries, best first, each saying the most it can do - and calls
  * fab_match_info(). Any thread; nothing is kept between calls.
@@ -18,32 +18,32 @@
 
 /* What an offer is, beyond the entry itself. */
 struct fab_offer {
-	const struct fi_info *info;	/* the provider's; complete: every attribute struct, names. Copied into the answer. Limits and
-					 * bits are the most that can be had (caps with modifiers spelled out), enums what is
-					 * answered to hints that leave them open */
+	/* The provider's; complete: every attribute struct, names. Copied into the answer. Limits and bits are the most
+	 * that can be had (caps with modifiers spelled out), enums what is answered to hints that leave them open. */
+	const struct fi_info *info;
 	uint64_t secondary_caps;	/* returned though not asked for (fi_getinfo(3)); the rest only on request */
 	uint64_t mr_mode_need;		/* FI_MR_* that the hints must allow (verbs); 0 for software */
-	uint64_t mr_mode_can;		/* FI_MR_* honoured when asked for; other bits of a hint are dropped from the answer */
+	uint64_t mr_mode_can;		/* FI_MR_* honoured when asked for; the answer drops other bits of a hint */
 	size_t tx_size, rx_size;	/* answered when the hints leave them open; 0: those of info */
 };
 
 /*
- * Answer fi_getinfo from offers[0..cnt). version is the caller's API version, hints may be NULL. On success *info is a list of
- * freshly allocated entries, in the order of the offers, fabric_attr->prov_name and api_version left to the core. 0, -FI_ENODATA
- * (every refusal has been recorded through the core, if it wants to know), -FI_ENOMEM.
+ * Answer fi_getinfo from offers[0..cnt). version is the caller's API version, hints may be NULL. On success *info is a
+ * list of freshly allocated entries, in the order of the offers, fabric_attr->prov_name and api_version left to the
+ * core. 0, -FI_ENODATA (every refusal has been recorded through the core, if it wants to know), -FI_ENOMEM.
  */
 int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info);
 
-/* Is an info, with which the application opens an endpoint or domain, within one of the offers? 0, or -FI_EINVAL with a log line
- * that names the attribute nearest to it, what was asked and what there is. */
+/* Is an info, with which the application opens an endpoint or domain, within one of the offers? 0, or -FI_EINVAL with a
+ * log line that names the attribute nearest to it, what was asked and what there is. */
 int fab_match_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
 		    const struct fab_offer *offers, size_t cnt);
 
 /* Does the core want reasons from this call of getinfo? Ask once, and only then build texts. */
 bool fab_why_wanted(const struct fi_provider *prov);
-/* Record a refusal that the provider itself decides (an address that cannot be resolved, an interface that is filtered): see
- * struct fab_why. Texts are borrowed for the call. */
+/* Record a refusal that the provider itself decides (an address that cannot be resolved, an interface that is
+ * filtered): see struct fab_why. Texts are borrowed for the call. */
 void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, const char *entry, const char *attr,
 		    const char *asked, const char *offered);
 

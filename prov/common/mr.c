@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions: registration, the map from key to region, and the check of remote accesses. See mr.h for who reads and who
- * writes the map.
+ * Memory regions: registration, the map from key to region, and the check of remote accesses. See mr.h for who reads
+ * and who writes the map.
  *
- * A slot of the table is NULL (a search ends there), GONE (a region was there: a search goes on), or a region. The table is
- * at most three quarters full, GONE included.
+ * A slot of the table is NULL (a search ends there), GONE (a region was there: a search goes on), or a region. The
+ * table is at most three quarters full, GONE included.
  */
 #include "common/mr.h"
 
@@ -99,8 +99,8 @@ struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key)
 	}
 }
 
-/* Make room for one more. The old table is returned for the caller to free after fab_domain_quiesce(), or NULL. map->lock held.
- * -FI_ENOMEM only if there is no room at all. */
+/* Make room for one more. The old table is returned for the caller to free after fab_domain_quiesce(), or NULL.
+ * map->lock held. -FI_ENOMEM only if there is no room at all. */
 static int map_reserve(struct fab_mr_map *map, struct fab_mr_table **old)
 {
 	struct fab_mr_table *table = atomic_load_explicit(&map->table, memory_order_relaxed), *bigger;
@@ -133,7 +133,8 @@ static uint64_t choose_key(struct fab_mr_map *map)
 	return key;
 }
 
-/* Give the region its key, and publish it. A requested key that is in use is an error only where regions are looked up by it. */
+/* Give the region its key, and publish it. A requested key that is in use is an error only where regions are looked up
+ * by it. */
 static int map_add(struct fab_domain *domain, struct fab_mr *mr, uint64_t requested_key)
 {
 	struct fab_mr_map *map = &domain->mr_map;
@@ -258,8 +259,8 @@ static int bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
 	int ret;
 
 	if (flags != FI_REMOTE_WRITE) {
-		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: flags %#" PRIx64 " for a counter; FI_REMOTE_WRITE is what can be counted\n",
-			flags);
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: flags %#" PRIx64 " for a counter; FI_REMOTE_WRITE is what can be "
+			"counted\n", flags);
 		return -FI_EBADFLAGS;
 	}
 	if (!(domain->caps & FI_RMA_EVENT)) {
@@ -272,8 +273,8 @@ static int bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
 	}
 	if (cntr->progress != &domain->progress) {
 		if (cntr->progress->user_cnt) {
-			FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with FI_THREAD_COMPLETION a "
-				"memory region wants a counter of its own\n");
+			FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with "
+				"FI_THREAD_COMPLETION a memory region wants a counter of its own\n");
 			return -FI_EINVAL;
 		}
 		ret = fab_progress_join(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress,
@@ -294,7 +295,8 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
 	const struct fi_provider *prov = mr->domain->fabric->prov;
-	bool wants_enable = mr->domain->mr_map.enable_all || (mr->flags & FI_RMA_EVENT && mr->domain->mr_map.enable_event);
+	const struct fab_mr_map *map = &mr->domain->mr_map;
+	bool wants_enable = map->enable_all || (map->enable_event && (mr->flags & FI_RMA_EVENT));
 
 	if (wants_enable && atomic_load(&mr->enabled)) {
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the region is enabled; bind before fi_mr_enable()\n");
@@ -306,10 +308,11 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_EP:
 	case FI_CLASS_SEP:
 	case FI_CLASS_RX_CTX:
-		/* A region serves all endpoints of its domain; applications written for FI_MR_ENDPOINT may say so anyway. */
+		/* A region serves all endpoints of its domain; an application may say so anyway (FI_MR_ENDPOINT). */
 		return 0;
 	default:
-		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: object of class %zu; a counter or an endpoint can be bound\n", bfid->fclass);
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: object of class %zu; a counter or an endpoint can be bound\n",
+			bfid->fclass);
 		return -FI_EINVAL;
 	}
 }
@@ -353,11 +356,13 @@ static int refresh(const struct fab_mr *mr, const struct fi_mr_modify *modify)
 		for (; k < mr->iov_cnt; k++) {
 			first = (uintptr_t) mr->iov[k].iov_base;
 			part = mr->iov[k].iov_len;
-			if (start >= first && start - first <= part && modify->attr.mr_iov[i].iov_len <= part - (start - first))
+			if (start >= first && start - first <= part &&
+			    modify->attr.mr_iov[i].iov_len <= part - (start - first))
 				break;
 		}
 		if (k == mr->iov_cnt) {
-			FI_WARN(mr->domain->fabric->prov, FI_LOG_MR, "fi_mr_refresh: range %zu is not inside the region\n", i);
+			FI_WARN(mr->domain->fabric->prov, FI_LOG_MR, "fi_mr_refresh: range %zu is not inside the "
+				"region\n", i);
 			return -FI_EINVAL;
 		}
 	}
@@ -390,7 +395,7 @@ static struct fi_ops mr_fid_ops = {
 
 /* ---- registration ---- */
 
-/* fi_mr_attr as this caller's release of the API had it; what came later reads as zero (test/abi/abi-generations.tsv). */
+/* fi_mr_attr as this caller's API version has it; what came later reads as zero (test/abi/abi-generations.tsv). */
 static void read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full)
 {
 	static const struct {
@@ -427,7 +432,7 @@ static const char *bad_attr(const struct fi_mr_attr *attr)
 	if (attr->iov_count > FAB_MR_IOV_LIMIT)
 		return "more buffers than domain_attr->mr_iov_limit";
 	if (attr->access & ~access)
-		return "unknown access bits; FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE are known";
+		return "access bits beyond FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE";
 	if (attr->offset)
 		return "offset must be 0";
 	if (attr->auth_key_size)
@@ -454,14 +459,14 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 		return -FI_EOPNOTSUPP;
 	}
 	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM)) {
-		FI_WARN(prov, FI_LOG_MR, "memory registration with flags %#" PRIx64 "; FI_RMA_EVENT and FI_RMA_PMEM are known\n",
-			flags);
+		FI_WARN(prov, FI_LOG_MR, "memory registration with flags %#" PRIx64 "; FI_RMA_EVENT and FI_RMA_PMEM "
+			"are known\n", flags);
 		return -FI_EBADFLAGS;
 	}
 	why = bad_attr(attr);
 	if (why) {
-		FI_WARN(prov, FI_LOG_MR, "memory registration refused: %s (%zu buffers, access %#" PRIx64 ")\n", why,
-			attr->iov_count, attr->access);
+		FI_WARN(prov, FI_LOG_MR, "memory registration refused: %s (%zu buffers, access %#" PRIx64 ")\n",
+			why, attr->iov_count, attr->access);
 		return attr->iface != FI_HMEM_SYSTEM ? -FI_EOPNOTSUPP : -FI_EINVAL;
 	}
 	if (!domain->mr_map.prov_key && attr->requested_key == FI_KEY_NOTAVAIL) {
@@ -508,8 +513,8 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 	ret = map_add(domain, mr, attr->requested_key);
 	if (ret) {
 		if (ret == -FI_ENOKEY)
-			FI_WARN(domain->fabric->prov, FI_LOG_MR, "memory registration refused: requested_key %#" PRIx64
-				" is in use\n", attr->requested_key);
+			FI_WARN(domain->fabric->prov, FI_LOG_MR, "memory registration refused: requested_key "
+				"%#" PRIx64 " is in use\n", attr->requested_key);
 		free(mr);
 		return ret;
 	}

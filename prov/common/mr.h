@@ -2,10 +2,11 @@
 /*
  * Memory regions and the check that every remote access passes. fi_mr(3).
  *
- * The map from key to region is read without a lock of its own on the data path: an open-addressed table of pointers, grown by building a new
- * one and publishing it. Readers hold the lock of their engine. Writers (registration, fi_close) serialise on a mutex, and free what they
- * took out of the map only after fab_domain_quiesce(): so a region that fab_mr_lookup() found stays valid until the reader lets go
- * of its engine's lock. Whoever goes on with a transfer later verifies it again if map->gen has moved.
+ * The map from key to region is read without a lock of its own on the data path: an open-addressed table of pointers,
+ * grown by building a new one and publishing it. Readers hold the lock of their engine. Writers (registration,
+ * fi_close) serialise on a mutex, and free what they took out of the map only after fab_domain_quiesce(): so a region
+ * that fab_mr_lookup() found stays valid until the reader lets go of its engine's lock. Whoever goes on with a transfer
+ * later verifies it again if map->gen has moved.
  */
 #ifndef FAB_MR_H
 #define FAB_MR_H
@@ -29,12 +30,12 @@ struct fab_mr {
 	struct fab_domain *domain;	/* borrowed: registration took a reference */
 	uint64_t access;		/* FI_SEND ... FI_REMOTE_WRITE */
 	uint64_t flags;			/* as registered */
-	uint64_t base;			/* what the peer's address is relative to: 0-based, or the virtual address itself */
+	uint64_t base;			/* what the peer's address is relative to: 0, or our virtual address */
 	size_t len;			/* all iov together */
 	_Atomic bool enabled;		/* false until fi_mr_enable, where the domain's mr_mode wants that */
 	bool in_map;			/* has a key of its own in the map */
 	uint32_t iov_cnt;
-	_Atomic(struct fab_cntr *) cntr;	/* counts remote writes (fi_mr_bind), see fab_mr_count(); holds a reference; or NULL */
+	_Atomic(struct fab_cntr *) cntr;	/* fab_mr_count() adds to it; borrowed with a reference, or NULL */
 	struct iovec iov[];
 };
 
@@ -46,29 +47,31 @@ struct fab_mr_map {
 	bool prov_key, virt_addr;
 	bool enable_all;		/* FI_MR_ENDPOINT: every region waits for fi_mr_enable */
 	bool enable_event;		/* FI_MR_RMA_EVENT: those registered with FI_RMA_EVENT do */
-	bool keys_matter;		/* domain opened with FI_RMA or FI_ATOMIC: a requested key in use is -FI_ENOKEY */
+	bool keys_matter;		/* opened with FI_RMA or FI_ATOMIC: a requested key in use is -FI_ENOKEY */
 };
 
 /* caps decide keys_matter; mr_mode is that of struct fab_domain. 0 or -FI_ENOMEM. */
 int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps);
 void fab_mr_map_fini(struct fab_mr_map *map);	/* every region is closed */
 
-/* The domain's fi_mr_reg, fi_mr_regv, fi_mr_regattr slots. fi_mr_attr is read only as far as the fabric's API version says. */
+/* The domain's fi_mr_reg, fi_mr_regv, fi_mr_regattr slots. fi_mr_attr is read only as far as the fabric's API version
+ * says. */
 extern struct fi_ops_mr fab_mr_ops;
 
 /* The region of a key: NULL if unknown. Data path: engine lock held. */
 struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
 
 /*
- * May a peer do `access` (FI_REMOTE_READ or FI_REMOTE_WRITE) on addr, len under key? 0, and iov (of *iov_cnt slots on entry, how many were
- * used on return) says where that is in our memory; -FI_ENOKEY, -FI_EACCES (not that access, or not enabled yet), -FI_EINVAL (out of
- * bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and uses no slot. Engine lock held. On success *mr is the region.
+ * May a peer do `access` (FI_REMOTE_READ or FI_REMOTE_WRITE) on addr, len under key? 0, and iov (of *iov_cnt slots on
+ * entry, how many were used on return) says where that is in our memory; -FI_ENOKEY, -FI_EACCES (not that access, or
+ * not enabled yet), -FI_EINVAL (out of bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and
+ * uses no slot. Engine lock held. On success *mr is the region.
  */
 int fab_mr_verify(struct fab_mr_map *map, uint64_t key, uint64_t addr, size_t len, uint64_t access, struct iovec *iov,
 		  uint32_t *iov_cnt, struct fab_mr **mr);
 
-/* A peer's write or atomic of len bytes has reached the region: count it, if a counter is bound. The lock of `progress`, the engine that
- * carried it, is held; that of the domain's engine may be taken on top of it. */
+/* A peer's write or atomic of len bytes has reached the region: count it, if a counter is bound. The lock of
+ * `progress`, the engine that carried it, is held; that of the domain's engine may be taken on top of it. */
 void fab_mr_count(struct fab_mr *mr, struct fab_progress *progress, size_t len);
 
 /* fi_mr_map_raw(3): a raw key is the key in network byte order. 0 or -FI_EINVAL (wrong size, no buffers). */

@@ -348,7 +348,8 @@ static void log_none(const struct fi_provider *prov, const char *filter, const s
 		fab_strbuf_printf(&sb, "%s%s %s", sb.len ? ", " : "", ifa->ifa_name, addr);
 	}
 	FI_WARN(prov, FI_LOG_CORE, "no network interface to use: %s%.100s%s up are: %s\n",
-		filter ? "the filter \"" : "", filter ? filter : "", filter ? "\" leaves none;" : "", sb.len ? text : "none");
+		filter ? "the filter \"" : "", filter ? filter : "", filter ? "\" leaves none;" : "",
+		sb.len ? text : "none");
 }
 
 int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt)

@@ -3,10 +3,10 @@
  * The machine's network interfaces, best first, and what node, service and flags of fi_getinfo(3) mean on them. For IP
  * providers. doc/design.md, 7.7.
  *
- * Only interfaces that are up count, and of IPv6 only addresses that can be used. Better is, in this order: not loopback;
- * running; an address that is not link-local; hardware, or the way of a default route, before other software interfaces,
- * those before docker, bridges, veth and tun; of a default route; faster; an IPv6 address that is neither temporary nor
- * deprecated; IPv4; as the kernel lists them.
+ * Only interfaces that are up count, and of IPv6 only addresses that can be used. Better is, in this order: not
+ * loopback; running; an address that is not link-local; hardware, or the way of a default route, before other software
+ * interfaces, those before docker, bridges, veth and tun; of a default route; faster; an IPv6 address that is neither
+ * temporary nor deprecated; IPv4; as the kernel lists them.
  */
 #ifndef FAB_NETIF_H
 #define FAB_NETIF_H
@@ -32,10 +32,10 @@ struct fab_netif {
 };
 
 /*
- * One entry per interface and address, ranked. filter is the value of FI_TCP_IFACE, or NULL: a comma list of names, globs
- * ("eth*"), addresses and ranges ("10.0.0.0/8"). '^' or '!' before an item leaves out what it names; if there are items without, only what
- * one of them names is taken, and their order is that of the result. *list is allocated (free()). 0; -FI_ENODATA: none left
- * (a log line says what there was); -FI_ENOMEM, -errno of asking the system.
+ * One entry per interface and address, ranked. filter is the value of FI_TCP_IFACE, or NULL: a comma list of names,
+ * globs ("eth*"), addresses and ranges ("10.0.0.0/8"). '^' or '!' before an item leaves out what it names; if there are
+ * items without, only what one of them names is taken, and their order is that of the result. *list is allocated
+ * (free()). 0; -FI_ENODATA: none left (a log line says what there was); -FI_ENOMEM, -errno of asking the system.
  */
 int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt);
 
@@ -49,12 +49,12 @@ struct fab_netif_source {
 extern const struct fab_netif_source *fab_netif_source;
 
 /*
- * One address from a node and a service, as fi_getinfo(3) and fi_av_insertsvc(3) name them. node: a host name, a numeric address (the only
- * thing with FI_NUMERICHOST), or an FI_ADDR_STR text ("fi_sockaddr_in://1.2.3.4:5", then service is NULL); NULL is the wildcard address with
- * FI_SOURCE, else the loopback address. service: a port number or a name of /etc/services; NULL is port 0. family: AF_INET, AF_INET6,
- * or AF_UNSPEC for whatever comes first. May ask name servers, and wait for them. 0 with *addr, -FI_ENODATA (no such name, or none
- * in this family), -FI_EINVAL (a service that is none, a text that cannot be read), -FI_ENOMEM; then *why is a sentence for
- * people, constant text.
+ * One address from a node and a service, as fi_getinfo(3) and fi_av_insertsvc(3) name them. node: a host name, a
+ * numeric address (the only thing with FI_NUMERICHOST), or an FI_ADDR_STR text ("fi_sockaddr_in://1.2.3.4:5", then
+ * service is NULL); NULL is the wildcard address with FI_SOURCE, else the loopback address. service: a port number or a
+ * name of /etc/services; NULL is port 0. family: AF_INET, AF_INET6, or AF_UNSPEC for whatever comes first. May ask name
+ * servers, and wait for them. 0 with *addr, -FI_ENODATA (no such name, or none in this family), -FI_EINVAL (a service
+ * that is none, a text that cannot be read), -FI_ENOMEM; then *why is a sentence for people, constant text.
  */
 int fab_resolve_name(const char *node, const char *service, uint64_t flags, int family, union fab_sockaddr *addr,
 		     const char **why);
@@ -64,9 +64,9 @@ struct fab_addr_hint {
 	bool has_src, has_dest;
 	union fab_sockaddr src, dest;
 };
-/* Resolve all of it, in one family (AF_INET, AF_INET6) or whatever comes first (AF_UNSPEC): a provider with offers in both asks once
- * for each. An address of the hints that is of the other family is -FI_ENODATA. 0, -FI_ENODATA (no such name), -FI_EINVAL (a service that is
- * none, wrong address length ...): each recorded with fab_why_report under `prov`. */
+/* Resolve all of it, in one family (AF_INET, AF_INET6) or whatever comes first (AF_UNSPEC): a provider with offers in
+ * both asks once for each. An address of the hints that is of the other family is -FI_ENODATA. 0, -FI_ENODATA (no such
+ * name), -FI_EINVAL (a service that is none, wrong address length ...): each told to the core under `prov`. */
 int fab_resolve(const struct fi_provider *prov, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, int family, struct fab_addr_hint *out);
 

@@ -58,7 +58,7 @@ struct fab_op {
 	const struct iovec *iov;
 	void **desc;			/* one per iov, or NULL */
 	const struct fi_rma_iov *rma;	/* rma_cnt entries: write, read */
-	fi_addr_t addr;			/* destination, or wanted source of a directed receive; FI_ADDR_UNSPEC if none */
+	fi_addr_t addr;			/* destination, or source of a directed receive; FI_ADDR_UNSPEC if none */
 	uint64_t tag;
 	uint64_t ignore;
 	uint64_t data;			/* with FI_REMOTE_CQ_DATA */

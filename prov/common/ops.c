@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The "not supported" entry of every slot of every ops table. Each table is one list of its slots, from which come both the
- * functions and the code that puts them where a provider left a slot empty: a slot cannot have one without the other.
+ * The "not supported" entry of every slot of every ops table. Each table is one list of its slots, from which come both
+ * the functions and the code that puts them where a provider left a slot empty: a slot cannot have one without the
+ * other.
  *
- * The tables filled are static ones of providers. fill_lock makes it safe to fill one again from another thread: whoever
- * comes second finds no empty slot.
+ * The tables filled are static ones of providers. fill_lock makes it safe to fill one again from another thread:
+ * whoever comes second finds no empty slot.
  */
 #include "common/ops.h"
 
@@ -34,7 +35,8 @@ static pthread_mutex_t fill_lock = PTHREAD_MUTEX_INITIALIZER;
 #define P15(t, ...) t p15, P14(__VA_ARGS__)
 #define P16(t, ...) t p16, P15(__VA_ARGS__)
 #define PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, chosen, ...) chosen
-#define PARAMS(...) PICK(__VA_ARGS__, P16, P15, P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1, 0)(__VA_ARGS__)
+#define PARAMS(...) \
+	PICK(__VA_ARGS__, P16, P15, P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1, 0)(__VA_ARGS__)
 
 /* A list calls SLOT(table, type of result, result, slot, types of parameters). */
 #define FID_SLOTS(SLOT)												\

@@ -24,7 +24,8 @@ static int fail(const char **why, const char *text, int err)
 }
 
 /* getaddrinfo() of one family, of which the first address is taken. */
-static int look_up(const char *node, const char *service, int flags, int family, union fab_sockaddr *addr, const char **why)
+static int look_up(const char *node, const char *service, int flags, int family, union fab_sockaddr *addr,
+		   const char **why)
 {
 	struct addrinfo hints = { .ai_flags = flags, .ai_family = family, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list, *one;
@@ -98,7 +99,8 @@ static int parse_str(const char *str, int family, union fab_sockaddr *addr, cons
 	if (ret)
 		ret = fab_addr_from_str(str, addr);
 	if (ret)
-		return fail(why, "not an address text such as fi_sockaddr_in://1.2.3.4:5 or fi_sockaddr_in6://[fe80::1%eth0]:5",
+		return fail(why, "not an address text such as fi_sockaddr_in://1.2.3.4:5 or "
+			    "fi_sockaddr_in6://[fe80::1%eth0]:5",
 			    FI_EINVAL);
 	if (family != AF_UNSPEC && addr->sa.sa_family != family)
 		return fail(why, "an address of another family", FI_ENODATA);
@@ -168,7 +170,8 @@ static void tell(const struct fi_provider *prov, int family, const char *what, c
 	if (!fab_why_wanted(prov))
 		return;
 	snprintf(text, sizeof(text), "%.100s", asked ? asked : "none");
-	snprintf(reason, sizeof(reason), "%s%s", why, family == AF_INET ? " (IPv4)" : family == AF_INET6 ? " (IPv6)" : "");
+	snprintf(reason, sizeof(reason), "%s%s", why,
+		 family == AF_INET ? " (IPv4)" : family == AF_INET6 ? " (IPv6)" : "");
 	fab_why_report(prov, FAB_WHY_CALL, NULL, what, text, reason);
 }
 

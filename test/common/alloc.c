@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * malloc and its kin, which fail when told to. For programs linked with -Wl,--wrap of each: only calls from objects linked into the
- * program come here, not those of shared libraries.
+ * malloc and its kin, which fail when told to. For programs linked with -Wl,--wrap of each: only calls from objects
+ * linked into the program come here, not those of shared libraries.
  */
 #include "unit.h"
 

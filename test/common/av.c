@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors: what fi_av(3) promises of insert, remove, lookup; the tables behind it against a plain model; watchers.
+ * Address vectors: what fi_av(3) promises of insert, remove, lookup; the tables behind it against a plain model;
+ * watchers.
  */
 #include "unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fabrics and domains: who may close when, which attributes are refused, which engines there are and what lock they have.
+ * Fabrics and domains: who may close when, which attributes are refused, which engines there are and what lock they
+ * have.
  */
 #include "unit.h"
 
@@ -145,7 +146,8 @@ static void engines_and_locks_follow_threading_and_progress(void **state)
 
 	(void) state;
 	for (size_t i = 0; i < fab_countof(engines); i++) {
-		world_open(&world, &(struct world_attr) { .threading = engines[i].threading, .control_progress = engines[i].control,
+		world_open(&world, &(struct world_attr) {
+			   .threading = engines[i].threading, .control_progress = engines[i].control,
 			   .data_progress = engines[i].data, .type = engines[i].type });
 		a = open_cq(&world);
 		b = open_cq(&world);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints: what may be bound with which flags, whose engine they run on, what enabling wants, default flags, and where
- * completions and failures are reported.
+ * Endpoints: what may be bound with which flags, whose engine they run on, what enabling wants, default flags, and
+ * where completions and failures are reported.
  */
 #include "unit.h"
 

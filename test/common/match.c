@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Matching against a model that searches plain lists, with random operations; and what a search costs, in steps counted, with ten
- * and with ten thousand outstanding. Includes match.c to count its steps.
+ * Matching against a model that searches plain lists, with random operations; and what a search costs, in steps
+ * counted, with ten and with ten thousand outstanding. Includes match.c to count its steps.
  */
 static unsigned long steps;
 #define FAB_MATCH_STEP() (steps++)
@@ -318,20 +318,24 @@ static double cost_unexp(uint64_t ignore, bool any, uint64_t cnt)
 
 static void unexpected_messages_cost_the_same_ten_or_ten_thousand(void **state)
 {
-	static const struct { uint64_t ignore; bool any; } cases[] = { { 0, false }, { 0, true }, { 0xff, false }, { 0xff, true } };
+	static const struct {
+		uint64_t ignore;
+		bool any;
+	} cases[] = { { 0, false }, { 0, true }, { 0xff, false }, { 0xff, true } };
 
 	(void) state;
 	for (unsigned i = 0; i < fab_countof(cases); i++) {
 		double few = cost_unexp(cases[i].ignore, cases[i].any, 10);
 		double many = cost_unexp(cases[i].ignore, cases[i].any, 10000);
 
-		print_message("# ignore %#lx any %d: %.2f steps with 10, %.2f with 10000\n", (unsigned long) cases[i].ignore,
-			      cases[i].any, few, many);
+		print_message("# ignore %#lx any %d: %.2f steps with 10, %.2f with 10000\n",
+			      (unsigned long) cases[i].ignore, cases[i].any, few, many);
 		assert_true(many <= 1.5 * few);
 	}
 }
 
-/* Five kinds of receive take turns, two more than there are indexes: the cost is that of searching, not of indexing on top. */
+/* Five kinds of receive take turns, two more than there are indexes: the cost is that of searching, not of indexing on
+ * top. */
 static void thrashing_indexes_cost_no_more_than_searching(void **state)
 {
 	struct model model;

@@ -117,7 +117,8 @@ static const struct row rows[] = {
 	{ ATTR(rx_attr, total_buffered_recv), SIZE_MAX, MATCHES, 0 },
 	/* bits */
 	{ ATTR(tx_attr, op_flags), 0, MATCHES, 0 },
-	{ ATTR(tx_attr, op_flags), FI_DELIVERY_COMPLETE | FI_COMPLETION, MATCHES, FI_DELIVERY_COMPLETE | FI_COMPLETION },
+	{ ATTR(tx_attr, op_flags), FI_DELIVERY_COMPLETE | FI_COMPLETION, MATCHES,
+	  FI_DELIVERY_COMPLETE | FI_COMPLETION },
 	{ ATTR(tx_attr, op_flags), FI_COMMIT_COMPLETE, REFUSED, 0 },
 	{ ATTR(rx_attr, op_flags), FI_MULTI_RECV, MATCHES, FI_MULTI_RECV },
 	{ ATTR(rx_attr, op_flags), FI_INJECT, REFUSED, 0 },
@@ -182,7 +183,8 @@ static void each_attribute_by_its_rule(void **state)
 		info = ask(API, hints);
 		if (rows[i].result == MATCHES && (!info || get(info, &rows[i]) != rows[i].answer))
 			fail_msg("%s %#lx: %s, answer %#lx instead of %#lx", rows[i].attr, (unsigned long) rows[i].hint,
-				 heard.attrs, info ? (unsigned long) get(info, &rows[i]) : 0, (unsigned long) rows[i].answer);
+				 heard.attrs, info ? (unsigned long) get(info, &rows[i]) : 0,
+				 (unsigned long) rows[i].answer);
 		if (rows[i].result == REFUSED) {
 			/* both offers, for this reason and no other */
 			assert_null(info);
@@ -551,8 +553,8 @@ static void null_and_zeroed_hints_give_every_entry_in_order(void **state)
 /* Hints made of any of the rows that match, several at a time. */
 static void any_answer_fed_back_gives_itself(void **state)
 {
-	static const uint64_t caps[] = { 0, FI_MSG, FI_TAGGED | FI_SEND, FI_RMA, FI_RMA | FI_READ, FI_MSG | FI_RMA | FI_SOURCE,
-					 FI_MSG | FI_REMOTE_COMM };
+	static const uint64_t caps[] = { 0, FI_MSG, FI_TAGGED | FI_SEND, FI_RMA, FI_RMA | FI_READ,
+					 FI_MSG | FI_RMA | FI_SOURCE, FI_MSG | FI_REMOTE_COMM };
 	static const uint32_t versions[] = { API, FI_VERSION(1, 5), FI_VERSION(1, 4), FI_VERSION(1, 0) };
 	struct rng rng = { 3 };
 	struct fi_info *hints, *info;

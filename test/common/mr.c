@@ -81,7 +81,8 @@ static void keys_of_ours_are_not_guessed_from_others(void **state)
 		assert_int_equal(reg(&world, memory, 64, RMA, 7, &mr[i]), 0);
 	for (unsigned i = 2; i < 64; i++) {
 		assert_true(fi_mr_key(mr[i]) - fi_mr_key(mr[i - 1]) != fi_mr_key(mr[i - 1]) - fi_mr_key(mr[i - 2]));
-		assert_int_equal(verify(&world, fi_mr_key(mr[i]) + 1, (uintptr_t) memory, 1, FI_REMOTE_READ, &iov), -FI_ENOKEY);
+		assert_int_equal(verify(&world, fi_mr_key(mr[i]) + 1, (uintptr_t) memory, 1, FI_REMOTE_READ, &iov),
+				 -FI_ENOKEY);
 	}
 	for (unsigned i = 0; i < 64; i++)
 		assert_int_equal(fi_close(&mr[i]->fid), 0);
@@ -225,8 +226,8 @@ static void check_accesses(int mr_mode)
 	world_open(&world, &(struct world_attr) { .mr_mode = mr_mode });
 	assert_int_equal(reg(&world, memory + 1000, 100, FI_REMOTE_READ | FI_SEND, 3, &mr), 0);
 	for (size_t i = 0; i < fab_countof(accesses); i++) {
-		assert_int_equal(verify(&world, fi_mr_key(mr), base + accesses[i].offset, accesses[i].len, accesses[i].access,
-					&iov), accesses[i].ret);
+		assert_int_equal(verify(&world, fi_mr_key(mr), base + accesses[i].offset, accesses[i].len,
+					accesses[i].access, &iov), accesses[i].ret);
 		if (!accesses[i].ret && accesses[i].len) {
 			assert_ptr_equal(iov.iov_base, memory + 1000 + accesses[i].offset);
 			assert_int_equal(iov.iov_len, accesses[i].len);
@@ -307,7 +308,8 @@ static void pieces_follow_each_other(void **state)
 	assert_int_equal(iov[1].iov_len, 20);
 	assert_int_equal(iov[2].iov_len, 25);
 	cnt = 2;
-	assert_int_equal(fab_mr_verify(&world.domain.mr_map, 5, 5, 50, FI_REMOTE_READ, iov, &cnt, &found), -FI_ETOOSMALL);
+	assert_int_equal(fab_mr_verify(&world.domain.mr_map, 5, 5, 50, FI_REMOTE_READ, iov, &cnt, &found),
+			 -FI_ETOOSMALL);
 	assert_int_equal(fab_mr_verify(&world.domain.mr_map, 5, 0, 61, FI_REMOTE_READ, iov, &cnt, &found), -FI_EINVAL);
 	assert_int_equal(fab_mr_verify(&world.domain.mr_map, 5, 10, 20, FI_REMOTE_READ, iov, &cnt, &found), 0);
 	assert_int_equal(cnt, 1);

@@ -63,7 +63,8 @@ static int machine_new(void **state)
 	snprintf(machine.sys, sizeof(machine.sys), "%s/sys", machine.dir);
 	mkdir(machine.proc, 0700);
 	mkdir(machine.sys, 0700);
-	write_file(machine.proc, "route", "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n");
+	write_file(machine.proc, "route",
+		   "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n");
 	fab_netif_source = &fake;
 	return 0;
 }
@@ -157,7 +158,8 @@ static const char *names(const char *filter)
 	if (ret)
 		return ret == -FI_ENODATA ? "none" : "error";
 	for (size_t i = 0; i < cnt; i++)
-		sprintf(text + strlen(text), "%s%s/%d", i ? " " : "", list[i].name, list[i].addr.sa.sa_family == AF_INET ? 4 : 6);
+		sprintf(text + strlen(text), "%s%s/%d", i ? " " : "", list[i].name,
+			list[i].addr.sa.sa_family == AF_INET ? 4 : 6);
 	free(list);
 	return text;
 }
@@ -168,7 +170,8 @@ static void the_way_out_comes_first_and_loopback_last(void **state)
 {
 	(void) state;
 	add_server();
-	assert_string_equal(names(NULL), "eth0/4 eth1/4 eth0/6 eth2/4 bond0/4 docker0/4 veth12/4 tun0/4 eth0/6 eth3/4 lo/4");
+	assert_string_equal(names(NULL), "eth0/4 eth1/4 eth0/6 eth2/4 bond0/4 docker0/4 veth12/4 tun0/4 eth0/6 eth3/4 "
+			    "lo/4");
 }
 
 static void a_container_is_served_by_its_veth(void **state)

@@ -26,8 +26,9 @@ static void why(const struct fi_provider *prov, const struct fab_why *why)
 {
 	(void) prov;
 	heard.cnt++;
-	snprintf(heard.attrs + strlen(heard.attrs), sizeof(heard.attrs) - strlen(heard.attrs), "%s%s", *heard.attrs ? " " : "",
-		 why->attr);
+	if (*heard.attrs)
+		strncat(heard.attrs, " ", sizeof(heard.attrs) - strlen(heard.attrs) - 1);
+	strncat(heard.attrs, why->attr, sizeof(heard.attrs) - strlen(heard.attrs) - 1);
 	snprintf(heard.entry, sizeof(heard.entry), "%s", why->entry ? why->entry : "");
 	snprintf(heard.asked, sizeof(heard.asked), "%s", why->asked);
 	snprintf(heard.offered, sizeof(heard.offered), "%s", why->offered);
@@ -55,7 +56,8 @@ static struct fi_info *make_info(uint32_t addr_format, int family, const char *a
 	info->src_addrlen = fab_addr_family_len(family);
 
 	info->tx_attr->caps = OFFER_CAPS;
-	info->tx_attr->op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+	info->tx_attr->op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
+				  FI_DELIVERY_COMPLETE;
 	info->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAW | FI_ORDER_WAW;
 	info->tx_attr->comp_order = FI_ORDER_STRICT;
 	info->tx_attr->inject_size = 128;

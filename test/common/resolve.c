@@ -156,14 +156,16 @@ static const struct {
 
 static void node_and_hints_make_source_and_destination(void **state)
 {
+	const char *node, *service;
 	struct fab_addr_hint out;
 	struct fi_info *hints;
 
 	(void) state;
 	for (size_t i = 0; i < fab_countof(calls); i++) {
 		hints = hints_with(calls[i].hint_src, calls[i].hint_dest);
-		assert_int_equal(fab_resolve(&test_prov, calls[i].named ? "192.0.2.9" : NULL, calls[i].named ? "9" : NULL,
-					     calls[i].flags, hints, AF_INET, &out), 0);
+		node = calls[i].named ? "192.0.2.9" : NULL;
+		service = calls[i].named ? "9" : NULL;
+		assert_int_equal(fab_resolve(&test_prov, node, service, calls[i].flags, hints, AF_INET, &out), 0);
 		assert_addr(out.has_src, &out.src, calls[i].src);
 		assert_addr(out.has_dest, &out.dest, calls[i].dest);
 		fi_freeinfo(hints);

@@ -36,10 +36,10 @@ void world_open(struct world *world, const struct world_attr *attr)
 	world->info = fi_dupinfo(offers.info[0]);
 	offers_free(&offers);
 	apply(world->info, attr);
-	assert_int_equal(fab_fabric_init(&world->fabric, &test_prov, world->info->fabric_attr, &fabric_fid_ops, &fabric_ops,
-					 NULL), 0);
-	assert_int_equal(fab_domain_init(&world->domain, &world->fabric, world->info, &domain_fid_ops, &domain_ops, &fab_mr_ops,
-					 NULL), 0);
+	assert_int_equal(fab_fabric_init(&world->fabric, &test_prov, world->info->fabric_attr, &fabric_fid_ops,
+					 &fabric_ops, NULL), 0);
+	assert_int_equal(fab_domain_init(&world->domain, &world->fabric, world->info, &domain_fid_ops, &domain_ops,
+					 &fab_mr_ops, NULL), 0);
 }
 
 void world_close(struct world *world)
