@@ -115,7 +115,7 @@ void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr)
 	fab_list_for_each(&conn->unexp, link) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
-		if (!unexp->into.rx)
+		if (unexp->place == TCP_UNEXP_QUEUED)
 			fab_match_set_unexp_src(unexp->tagged ? &ctx->tagged : &ctx->msg, &unexp->match, fi_addr);
 	}
 }

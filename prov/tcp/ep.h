@@ -23,6 +23,7 @@ struct tcp_rx_ctx {
 	struct fab_match msg;		/* untagged; all tags are 0 */
 	struct fab_match tagged;
 	struct fab_pool pool;		/* struct tcp_rx; at most rx_attr->size */
+	struct fab_list claimed;	/* struct tcp_unexp, by match.order: found by a peek, waiting for its claim */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
 };
@@ -74,6 +75,7 @@ struct tcp_tx {
 	bool want_cq;			/* success writes a CQ entry */
 	bool want_ack;			/* complete only when acknowledged */
 	bool injected;			/* payload is in inject[] */
+	bool cancelled;			/* announced, and the peer has been asked to forget it */
 	/* read response: when its regions (kept behind hdr, id of them) were verified */
 	uint32_t mr_gen;
 	union {
@@ -93,8 +95,8 @@ struct tcp_tx {
  * nothing was done.
  */
 ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op);
-/* Cancel an operation by its context while none of its bytes has left: its error completion is FI_ECANCELED. True if
- * found. Lock held. */
+/* Cancel an operation by its context: at once if none of its bytes has left; an announced message is asked back from
+ * the peer, and completes as cancelled, or as sent if a receive had taken it. True if found. Lock held. */
 bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context);
 
 /* ---- rx.c ---- */

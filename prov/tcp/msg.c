@@ -3,7 +3,8 @@
  * Messages at the receiver: into the posted receive that fits, or kept until one comes. Engine lock held.
  *
  *   header -> posted receive found -> payload straight into it -> finish
- * \-> none: unexpected, payload into a buffer -> a receive takes it (now, or while it is still arriving) -> finish
+ *         \-> none: unexpected, payload into a buffer -> a receive takes it, now or while it is still arriving
+ *                                                     -> finish
  */
 #include "tcp/stream.h"
 #include <errno.h>
@@ -114,12 +115,37 @@ static void unexp_deliver(struct tcp_ep *ep, struct tcp_unexp *unexp)
 	tcp_unexp_free(ep, unexp);
 }
 
+void tcp_unexp_unlink(struct tcp_ep *ep, struct tcp_unexp *unexp)
+{
+	if (unexp->place == TCP_UNEXP_QUEUED)
+		fab_match_del_unexp(tcp_rx_queue(ep, unexp->tagged), &unexp->match);
+	else if (unexp->place == TCP_UNEXP_CLAIMED)
+		fab_list_remove(&unexp->match.order);
+}
+
+void tcp_unexp_drop(struct tcp_ep *ep, struct tcp_unexp *unexp)
+{
+	struct tcp_conn *conn = unexp->conn;
+
+	tcp_unexp_unlink(ep, unexp);
+	unexp->place = TCP_UNEXP_DROPPED;
+	if (unexp->announced)
+		tcp_rndv_discard(conn, unexp);
+	if (conn && conn->state != TCP_CONN_UP)
+		return;		/* the failure has freed it */
+	if (unexp->announced || unexp->complete)
+		tcp_unexp_free(ep, unexp);
+	if (conn)
+		tcp_rx_tell(conn);
+}
+
 bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *rx)
 {
 	struct tcp_conn *conn = unexp->conn;
 	bool more;
 
-	fab_match_del_unexp(tcp_rx_queue(ep, unexp->tagged), &unexp->match);
+	tcp_unexp_unlink(ep, unexp);
+	unexp->place = TCP_UNEXP_TAKEN;
 	more = tcp_rx_claim(ep, rx, unexp->len, &unexp->into);
 	if (unexp->announced)
 		tcp_rndv_take(conn, unexp);
@@ -163,8 +189,10 @@ static void unexp_done(struct tcp_conn *conn)
 	conn->rx.unexp = NULL;
 	unexp->complete = true;
 	tcp_rx_delivered(conn);
-	if (unexp->into.rx)
+	if (unexp->place == TCP_UNEXP_TAKEN)
 		unexp_deliver(conn->ep, unexp);
+	else if (unexp->place == TCP_UNEXP_DROPPED)
+		tcp_unexp_free(conn->ep, unexp);
 	else if (!conn->peer.ext && conn->unexp_len > tcp_params.unexp_max)
 		rx_pause(conn, true);
 }
@@ -219,12 +247,11 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 			unexp->conn = NULL;
 			continue;
 		}
-		if (unexp->into.rx) {
+		tcp_unexp_unlink(ep, unexp);
+		if (unexp->place == TCP_UNEXP_TAKEN) {
 			struct tcp_msg msg = tcp_unexp_msg(unexp);
 
 			tcp_rx_finish(ep, &unexp->into, &msg, &fail);
-		} else {
-			fab_match_del_unexp(tcp_rx_queue(ep, unexp->tagged), &unexp->match);
 		}
 		tcp_unexp_free(ep, unexp);
 	}

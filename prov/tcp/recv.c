@@ -121,17 +121,10 @@ void tcp_rx_flush(struct tcp_ep *ep, int err)
 
 /* ---- posting ---- */
 
-static int rx_post(struct tcp_ep *ep, const struct fab_op *op)
+int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_rx)
 {
-	bool tagged = op->code == FAB_OP_TRECV;
-	struct fab_match *queue = tcp_rx_queue(ep, tagged);
-	fi_addr_t src = ep->directed_recv ? op->addr : FI_ADDR_UNSPEC;
-	struct fab_unexp *unexp;
 	struct tcp_rx *rx;
-	int ret;
 
-	if (!ep->base.enabled || ep->closing || (ep->conn && ep->conn->state == TCP_CONN_DOWN))
-		return -FI_EOPBADSTATE;
 	if (op->iov_cnt > TCP_IOV_LIMIT || ((op->flags & FI_MULTI_RECV) && op->iov_cnt != 1))
 		return -FI_EINVAL;
 	rx = fab_pool_get(&ep->rx.pool);
@@ -139,17 +132,39 @@ static int rx_post(struct tcp_ep *ep, const struct fab_op *op)
 		return fab_pool_full(&ep->rx.pool) ? -FI_EAGAIN : -FI_ENOMEM;
 	rx->posted.tag = op->tag & ~op->ignore;
 	rx->posted.ignore = op->ignore;
-	rx->posted.src = src;
+	rx->posted.src = ep->directed_recv ? op->addr : FI_ADDR_UNSPEC;
 	rx->context = op->context;
 	rx->flags = op->flags;
 	rx->len = fab_iov_len(op->iov, op->iov_cnt);
 	rx->iov_cnt = op->iov_cnt;
 	rx->busy = 0;
 	rx->code = op->code;
+	rx->unposted = true;
 	memcpy(rx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
-	unexp = queue->unexp_cnt ? fab_match_find_unexp(queue, op->tag, op->ignore, src) : NULL;
-	rx->unposted = unexp && !(op->flags & FI_MULTI_RECV);
-	if (!rx->unposted) {
+	*new_rx = rx;
+	return 0;
+}
+
+static int rx_post(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_match *queue = tcp_rx_queue(ep, op->code == FAB_OP_TRECV);
+	struct fab_unexp *unexp = NULL;
+	struct tcp_rx *rx;
+	fi_addr_t src;
+	int ret;
+
+	if (!ep->base.enabled || ep->closing || (ep->conn && ep->conn->state == TCP_CONN_DOWN))
+		return -FI_EOPBADSTATE;
+	if (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
+		return tcp_peek(ep, op);
+	ret = tcp_rx_new(ep, op, &rx);
+	if (ret)
+		return ret;
+	src = rx->posted.src;
+	if (queue->unexp_cnt)
+		unexp = fab_match_find_unexp(queue, op->tag, op->ignore, src);
+	if (!unexp || (op->flags & FI_MULTI_RECV)) {
+		rx->unposted = false;
 		ret = fab_match_post(queue, &rx->posted);
 		if (ret) {
 			fab_pool_put(&ep->rx.pool, rx);
@@ -188,6 +203,7 @@ int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr)
 	fab_pool_init(&ctx->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_rx), .max_cnt = attr->size,
 		      .chunk_cnt = 16 });
 	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
+	fab_list_init(&ctx->claimed);
 	ctx->min_multi_recv = TCP_MIN_MULTI_RECV;
 	return 0;
 
@@ -211,9 +227,12 @@ static void unexp_drop_all(struct tcp_ep *ep, struct fab_match *match)
 void tcp_rx_ctx_fini(struct tcp_ep *ep)
 {
 	struct tcp_rx_ctx *ctx = &ep->rx;
+	struct fab_list *link;
 
 	unexp_drop_all(ep, &ctx->msg);
 	unexp_drop_all(ep, &ctx->tagged);
+	while ((link = fab_list_pop_front(&ctx->claimed)))
+		tcp_unexp_free(ep, fab_container(link, struct tcp_unexp, match.order));
 	fab_match_fini(&ctx->tagged);
 	fab_match_fini(&ctx->msg);
 	fab_pool_fini(&ctx->unexp_pool);

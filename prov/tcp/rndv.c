@@ -7,7 +7,7 @@
  *            <--XCTS(id, rx_id, n)-- take: n bytes at most fit
  *   data     --XDATA(rx_id), n bytes--> straight into the receive
  *
- * n == 0: no data follows, both sides are done.
+ * n == 0: no data follows, both sides are done. A send may be asked back (XCANCEL) as long as no receive has taken it.
  */
 #include "tcp/stream.h"
 #include <string.h>
@@ -47,7 +47,9 @@ void tcp_rndv_cts(struct tcp_conn *conn)
 	}
 	tcp_idmap_del(&conn->rts, cts.id);
 	if (!cts.len) {
-		tcp_tx_done(tx, 0, 0, NULL);
+		int err = tx->cancelled && cts.rx_id == TCP_RX_ID_NONE ? FI_ECANCELED : 0;
+
+		tcp_tx_done(tx, err, err, "cancelled before a receive had taken it");
 		return;
 	}
 	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
@@ -60,6 +62,17 @@ void tcp_rndv_cts(struct tcp_conn *conn)
 	memcpy(tx->hdr_buf + sizeof(tx->hdr), &(struct tcp_xdata) { .rx_id = cts.rx_id }, sizeof(struct tcp_xdata));
 	tx->sent = 0;
 	tcp_tx_queue(conn, tx);
+}
+
+void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	struct tcp_xcancel cancel = { .id = tx->id };
+	struct tcp_tx *control = tcp_tx_control(conn, TCP_WIRE_XCANCEL, &cancel, sizeof(cancel));
+
+	if (!control)
+		return;
+	tx->cancelled = true;
+	tcp_tx_queue(conn, control);
 }
 
 /* ---- receiver ---- */
@@ -113,6 +126,43 @@ void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	if (!cts.len)
 		data_finish(conn, unexp);
 	tcp_tx_queue(conn, tx);
+}
+
+/* Answer without taking anything. */
+static void answer_none(struct tcp_conn *conn, const struct tcp_unexp *unexp, uint32_t rx_id)
+{
+	struct tcp_cts cts = { .id = unexp->rts_id, .rx_id = rx_id };
+	struct tcp_tx *tx = tcp_tx_control(conn, TCP_WIRE_XCTS, &cts, sizeof(cts));
+
+	if (tx)
+		tcp_tx_queue(conn, tx);
+}
+
+void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp)
+{
+	answer_none(conn, unexp, 0);
+}
+
+/* If it is not among the announcements, a receive has taken it: the go-ahead is under way, and the send completes as
+ * usual. */
+void tcp_rndv_xcancel(struct tcp_conn *conn)
+{
+	struct tcp_xcancel cancel;
+	struct fab_list *link;
+
+	memcpy(&cancel, tcp_rx_extra(conn), sizeof(cancel));
+	fab_list_for_each(&conn->unexp, link) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
+
+		if (!unexp->announced || unexp->rts_id != cancel.id || unexp->place == TCP_UNEXP_TAKEN)
+			continue;
+		tcp_unexp_unlink(conn->ep, unexp);
+		unexp->place = TCP_UNEXP_DROPPED;
+		answer_none(conn, unexp, TCP_RX_ID_NONE);
+		if (conn->state == TCP_CONN_UP)
+			tcp_unexp_free(conn->ep, unexp);
+		return;
+	}
 }
 
 static void data_done(struct tcp_conn *conn)

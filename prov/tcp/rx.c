@@ -19,7 +19,8 @@
 #include "tcp/tcp.h"
 
 #define RX_BULK_LEN	(32 * 1024)	/* bytes of payload from which on copying it once more is felt ... */
-#define RX_BULK_STAGE	4096		/* ... so that, where such come one behind the other, no more than this is staged */
+/* ... so that, where such come one behind the other, no more than this is staged */
+#define RX_BULK_STAGE	4096
 
 /* ---- frame headers ---- */
 
@@ -44,6 +45,7 @@ static const struct rx_kind {
 	[TCP_WIRE_XRTS] = { tcp_rndv_rts, sizeof(struct tcp_rts), .cq_data = true, .ext = true },
 	[TCP_WIRE_XCTS] = { tcp_rndv_cts, sizeof(struct tcp_cts), .ext = true },
 	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = true },
+	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, sizeof(struct tcp_xcancel), .ext = true },
 	[TCP_WIRE_READ_ERR] = { tcp_rma_read_err, sizeof(struct tcp_read_err), .ext = true },
 };
 

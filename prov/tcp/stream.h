@@ -16,15 +16,24 @@
  */
 #define TCP_UNEXP_SMALL		192	/* bytes */
 
+enum tcp_unexp_place {
+	TCP_UNEXP_QUEUED,		/* in the queue, for a receive to find */
+	TCP_UNEXP_CLAIMED,		/* in ctx->claimed, for the receive with the claim's context (FI_CLAIM) */
+	TCP_UNEXP_TAKEN,		/* a receive has it, but not all of it is here */
+	TCP_UNEXP_DROPPED,		/* nobody will have it (FI_DISCARD); goes once all of it has come */
+};
+
 struct tcp_unexp {
-	struct fab_unexp match;		/* linked while no receive has taken it */
+	struct fab_unexp match;		/* linked while QUEUED; its order links it while CLAIMED */
 	struct fab_list link;		/* in conn->unexp while conn is not NULL */
 	/* where it comes from; NULL once that is down (only complete ones outlive it) */
 	struct tcp_conn *conn;
 	struct tcp_into into;		/* the receive that took it before all of it was here; rx is NULL otherwise */
 	uint64_t tag, data;
 	uint64_t len;			/* bytes of the message */
+	void *claim;			/* context of the claim */
 	uint32_t rts_id;		/* announced: the sender's id */
+	enum tcp_unexp_place place;
 	bool tagged;
 	bool has_data;			/* FI_REMOTE_CQ_DATA */
 	bool announced;			/* payload stays with the sender until a receive asks for it */
@@ -133,12 +142,25 @@ struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag);
 /* A new unexpected or announced message, in the queue. NULL: the connection has been ended, for lack of memory or
  * since the peer sends more than it was told it may. */
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);
-/* A receive takes a message that is in the queue. True if the receive is still posted, for more (multi-receive). */
+/* A receive takes a message that is in the queue or claimed. True if the receive is still posted, for more
+ * (multi-receive). */
 bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *rx);
+/* Out of the queue, or of the claimed ones. */
+void tcp_unexp_unlink(struct tcp_ep *ep, struct tcp_unexp *unexp);
+/* Nobody is to have a message that is in the queue or claimed. */
+void tcp_unexp_drop(struct tcp_ep *ep, struct tcp_unexp *unexp);
 /* What it says of itself, with the source as known now. */
 struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp);
 /* Taken or dropped: gives its memory back, and the peer its credit. Not in the queue any more. */
 void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp);
+
+/* ---- recv.c, peek.c ---- */
+
+/* A receive with the arguments of a call, not posted. 0, -FI_EAGAIN, -FI_ENOMEM, -FI_EINVAL. */
+int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **rx);
+/* fi_trecvmsg with FI_PEEK, FI_CLAIM, FI_DISCARD in the combinations of fi_tagged(3). 0: one completion will follow,
+ * or has; -FI_EINVAL ... */
+int tcp_peek(struct tcp_ep *ep, const struct fab_op *op);
 
 /* ---- rma.c: headers are complete and checked for shape ---- */
 
@@ -156,9 +178,14 @@ void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx);
 void tcp_rndv_rts(struct tcp_conn *conn);
 void tcp_rndv_cts(struct tcp_conn *conn);
 void tcp_rndv_data(struct tcp_conn *conn);
+void tcp_rndv_xcancel(struct tcp_conn *conn);
 /* Turn a queued send into an announcement of it. False: no memory or too many; it stays as it was. */
 bool tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx);
 /* A receive has taken an announced message (unexp->into is set): ask for the data. */
 void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
+/* Nobody wants an announced message: let its sender complete. */
+void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp);
+/* Ask for an announced send back; it completes when the peer has answered. */
+void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx);
 
 #endif

@@ -124,6 +124,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->code = op->code;
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
+	tx->cancelled = false;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);
 	tx->size = tx->hdr.size;
 	tx->injected = (op->flags & FI_INJECT) && op->code != FAB_OP_READ;
@@ -152,7 +153,7 @@ static int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
 	ret = tcp_ep_conn(ep, op->addr, &conn);
 	if (ret)
 		return ret;
-	if (conn->state == TCP_CONN_DOWN)
+	if (conn->state == TCP_CONN_DOWN || (ep->conn && conn->state == TCP_CONN_IDLE))
 		return -FI_ENOTCONN;
 	if (ep->tx_cnt >= ep->tx_size)
 		return -FI_EAGAIN;
@@ -184,11 +185,11 @@ ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
-bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
+/* Still in the queue with nothing of it sent: it never was. */
+static bool cancel_queued(struct tcp_conn *conn, const void *context)
 {
 	struct fab_list *link;
 
-	(void) ep;
 	fab_list_for_each(&conn->txq, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
@@ -204,4 +205,24 @@ bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
 		return true;
 	}
 	return false;
+}
+
+/* Announced, and no receive has taken it as far as we know: ask for it back. */
+static bool cancel_announced(struct tcp_conn *conn, const void *context)
+{
+	for (uint32_t id = 0; id < conn->rts.cap; id++) {
+		struct tcp_tx *tx = tcp_idmap_get(&conn->rts, id);
+
+		if (tx && tx->context == context && tx->sent == tx->size && !tx->cancelled) {
+			tcp_rndv_cancel(conn, tx);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
+{
+	(void) ep;
+	return cancel_queued(conn, context) || cancel_announced(conn, context);
 }

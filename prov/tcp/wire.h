@@ -71,6 +71,7 @@ enum tcp_wire_op {
 	TCP_WIRE_XCTS = 35,		/* struct tcp_cts */
 	TCP_WIRE_XDATA = 36,		/* struct tcp_xdata, payload */
 	TCP_WIRE_READ_ERR = 37,		/* struct tcp_read_err, in place of a READ_RSP */
+	TCP_WIRE_XCANCEL = 38,		/* struct tcp_xcancel: forget the announcement, if no receive has taken it */
 	TCP_WIRE_OP_END
 };
 
@@ -130,11 +131,18 @@ struct tcp_rts {
 	uint32_t pad;
 };
 
+#define TCP_RX_ID_NONE		UINT32_MAX
+
 struct tcp_cts {
 	uint32_t id;			/* of the RTS */
-	uint32_t rx_id;			/* to put into the data frame */
-	/* send this much from the start: less than announced if the receive is shorter, 0 to discard */
+	uint32_t rx_id;			/* to put into the data frame; TCP_RX_ID_NONE with len 0: forgotten as asked */
+	/* send this much from the start: less than announced if the receive is shorter, 0 if nothing is wanted */
 	uint64_t len;
+};
+
+struct tcp_xcancel {
+	uint32_t id;			/* of the RTS */
+	uint32_t pad;
 };
 
 struct tcp_xdata {
