@@ -110,7 +110,8 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t to)
 
 /* ---- waiting ---- */
 
-/* Is the wait over? 1: not yet; 0: the threshold is reached; -FI_EAVAIL: an operation failed since the application looked. */
+/* Is the wait over? 1: not yet; 0: the threshold is reached; -FI_EAVAIL: an operation failed since the application
+ * looked. */
 static int verdict(struct fab_cntr *cntr, uint64_t threshold)
 {
 	uint64_t err = now(&cntr->err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Completion counters, fi_cntr(3): two numbers that other threads may read at any time, and a wait object.
- * FI_CNTR_EVENTS_COMP counts operations, FI_CNTR_EVENTS_BYTES their bytes. All that changes them holds the engine's lock.
+ * FI_CNTR_EVENTS_COMP counts operations, FI_CNTR_EVENTS_BYTES their bytes. All that changes them holds the engine's
+ * lock.
  *
- * A counter has something to read when a value differs from what the application saw of it last. Reading such a value makes
- * no progress; reading one that is the same again runs a pass first.
+ * A counter has something to read when a value differs from what the application saw of it last. Reading such a value
+ * makes no progress; reading one that is the same again runs a pass first.
  */
 #ifndef FAB_CNTR_H
 #define FAB_CNTR_H

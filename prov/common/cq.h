@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues: a ring of struct fab_comp that grows, converted to the application's format when read, and a list of
- * errors, each with its place in the ring's order. fi_cq(3).
+ * Completion queues: a ring of struct fab_comp that grows, converted to the application's format when read, and a
+ * list of errors, each with its place in the ring's order. fi_cq(3).
  *
- * Everything below wants cq->progress's lock, except fab_cq_open(). Reading entries that are queued makes no system call
- * and no progress; a read that finds nothing runs one pass.
+ * Everything below wants cq->progress's lock, except fab_cq_open(). Reading entries that are queued makes no system
+ * call and no progress; a read that finds nothing runs one pass.
  */
 #ifndef FAB_CQ_H
 #define FAB_CQ_H
@@ -54,7 +54,8 @@ int fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 
 /* Double the ring. False: no memory. */
 bool fab_cq_grow(struct fab_cq *cq);
-/* comp cannot be queued: the CQ is overrun from now on (fi_cq(3)): what is queued can be read, then comes FI_EOVERRUN. */
+/* comp cannot be queued: the CQ is overrun from now on (fi_cq(3)): what is queued can be read, then comes
+ * FI_EOVERRUN. */
 void fab_cq_overrun(struct fab_cq *cq, const struct fab_comp *comp);
 
 /* Queue a success. No system call, no allocation unless the ring is full. */
@@ -68,8 +69,8 @@ static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
 	fab_wait_event(&cq->wait, &cq->progress->signals);
 }
 
-/* Queue an error, in order with the successes. Falls back to a reserved entry, without text and data, when memory is short;
- * when that is taken too, the CQ is overrun: nothing is lost in silence. */
+/* Queue an error, in order with the successes. Falls back to a reserved entry, without text and data, when memory is
+ * short; when that is taken too, the CQ is overrun: nothing is lost in silence. */
 void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail);
 
 /* Completions queued and not yet read, errors included. */

@@ -65,7 +65,8 @@ static void prepare_sleep(struct fab_progress *progress)
 	fab_progress_unlock(progress);
 }
 
-/* Call fn for every engine that needs us. No lock held: eq->lock comes after theirs, so each is held in place by `busy`. */
+/* Call fn for every engine that needs us. No lock held: eq->lock comes after theirs, so each is held in place by
+ * `busy`. */
 static void for_each_engine(struct fab_eq *eq, void (*fn)(struct fab_progress *progress))
 {
 	struct fab_eq_engine *engine;
@@ -333,7 +334,8 @@ void fab_eq_purge(struct fab_eq *eq, struct fid *owner, void (*drop)(uint32_t ev
 
 /* ---- reading ---- */
 
-/* Bytes without which an event is of no use; what a peer sent may follow, and is cut to the room there is (fi_eq(3)). */
+/* Bytes without which an event is of no use; what a peer sent may follow, and is cut to the room there is (fi_eq(3)).
+ */
 static size_t least_len(const struct fab_eq_event *event)
 {
 	switch (event->event) {
@@ -346,7 +348,8 @@ static size_t least_len(const struct fab_eq_event *event)
 	}
 }
 
-/* Take the first event, or only look at it (FI_PEEK). Its bytes, -FI_EAVAIL, -FI_ETOOSMALL, -FI_EAGAIN. eq->lock held. */
+/* Take the first event, or only look at it (FI_PEEK). Its bytes, -FI_EAVAIL, -FI_ETOOSMALL, -FI_EAGAIN. eq->lock
+ * held. */
 static ssize_t take(struct fab_eq *eq, uint32_t *event_code, void *buf, size_t len, uint64_t flags)
 {
 	struct fab_eq_event *event = fab_list_first(&eq->events, struct fab_eq_event, link);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues, fi_eq(3): control events of a fabric in order, with a mutex of their own since several domains may write
- * here. Setup tier: plain code.
+ * Event queues, fi_eq(3): control events of a fabric in order, with a mutex of their own since several domains may
+ * write here. Setup tier: plain code.
  *
- * An EQ owns an engine for what belongs to no domain (listening sockets and handshakes of passive endpoints), and knows the
- * engines of the endpoints bound to it, which a read or a wait drives too, unless they have a thread.
- * Lock order: an engine's lock, then eq->lock; never the other way.
+ * An EQ owns an engine for what belongs to no domain (listening sockets and handshakes of passive endpoints), and
+ * knows the engines of the endpoints bound to it, which a read or a wait drives too, unless they have a thread. Lock
+ * order: an engine's lock, then eq->lock; never the other way.
  */
 #ifndef FAB_EQ_H
 #define FAB_EQ_H
@@ -38,15 +38,16 @@ struct fab_eq {
 /* fi_eq_open: 0 or -FI_E*; the fabric's slot. */
 int fab_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
 
-/* Queue an event; data (len bytes: private data behind a fi_eq_cm_entry included) is copied. Any thread; an engine's lock may be
- * held. 0 or -FI_ENOMEM (logged here; the EQ is overrun then, fi_eq(3)). `owner` lets fab_eq_purge() find the events of an object
- * that closes. `flags` are not used. */
+/* Queue an event; data (len bytes: private data behind a fi_eq_cm_entry included) is copied. Any thread; an engine's
+ * lock may be held. 0 or -FI_ENOMEM (logged here; the EQ is overrun then, fi_eq(3)). `owner` lets fab_eq_purge() find
+ * the events of an object that closes. `flags` are not used. */
 int fab_eq_write(struct fab_eq *eq, uint32_t event, const void *data, size_t len, uint64_t flags, struct fid *owner);
-/* Queue an error event about fid. data is the event's (index of an address that did not go into an AV; else 0), err is a positive FI_E*,
- * err_data (reject data) is copied. */
+/* Queue an error event about fid. data is the event's (index of an address that did not go into an AV; else 0), err
+ * is a positive FI_E*, err_data (reject data) is copied. */
 int fab_eq_write_err(struct fab_eq *eq, struct fid *fid, void *context, uint64_t data, int err, int prov_errno,
 		     const void *err_data, size_t err_data_len);
-/* Something is bound to this EQ (fi_close of it is -FI_EBUSY), or no longer. Any thread, an engine's lock may be held. */
+/* Something is bound to this EQ (fi_close of it is -FI_EBUSY), or no longer. Any thread, an engine's lock may be
+ * held. */
 static inline void fab_eq_get(struct fab_eq *eq)
 {
 	pthread_mutex_lock(&eq->lock);
@@ -61,10 +62,12 @@ static inline void fab_eq_put(struct fab_eq *eq)
 	pthread_mutex_unlock(&eq->lock);
 }
 
-/* Drop unread events of an object that is being closed; frees the fi_info of unread FI_CONNREQs through `drop`, if given. */
+/* Drop unread events of an object that is being closed; frees the fi_info of unread FI_CONNREQs through `drop`, if
+ * given. */
 void fab_eq_purge(struct fab_eq *eq, struct fid *owner, void (*drop)(uint32_t event, void *data, size_t len));
 
-/* An endpoint whose engine is `progress` is bound here / goes away. Any thread, no lock held, not from within a pass. 0 or -FI_E*. */
+/* An endpoint whose engine is `progress` is bound here / goes away. Any thread, no lock held, not from within a pass.
+ * 0 or -FI_E*. */
 int fab_eq_add_engine(struct fab_eq *eq, struct fab_progress *progress);
 void fab_eq_del_engine(struct fab_eq *eq, struct fab_progress *progress);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Poll sets, fi_poll(3): look after several CQs and counters, and tell which have something. A set has a mutex of its own, the
- * outermost lock.
+ * Poll sets, fi_poll(3): look after several CQs and counters, and tell which have something. A set has a mutex of its
+ * own, the outermost lock.
  */
 #include "common/wait.h"
 

@@ -34,7 +34,8 @@
 
 /* ---- the alarm ---- */
 
-/* Set the alarm to a time of the fab_now_ns() clock, ALARM_NOW, or 0 for off. Also takes back an alarm that went off. */
+/* Set the alarm to a time of the fab_now_ns() clock, ALARM_NOW, or 0 for off. Also takes back an alarm that went off.
+ */
 static void alarm_set(struct fab_progress *progress, uint64_t when_ns)
 {
 	struct itimerspec spec = { 0 };
@@ -423,6 +424,14 @@ static void thread_sleep(struct fab_progress *progress)
 	fab_progress_unwatch(progress);
 }
 
+/* Between two passes. */
+static void thread_let_others_in(struct fab_progress *progress)
+{
+	if (!fab_list_empty(&progress->signals))
+		fab_progress_signal(progress);
+	fab_lock_yield(&progress->lock);
+}
+
 /* The application polls: leave the work to it as long as it does. Lock held on entry and exit. */
 static void thread_keep_away(struct fab_progress *progress)
 {
@@ -446,13 +455,10 @@ static void *thread_main(void *arg)
 	fab_progress_lock(progress);
 	while (!progress->thread_stop) {
 		progress->ask_epoll = true;
-		if (pass(progress)) {
-			/* let others in between two passes */
-			fab_progress_unlock(progress);
-			fab_progress_lock(progress);
-		} else {
+		if (pass(progress))
+			thread_let_others_in(progress);
+		else
 			thread_sleep(progress);
-		}
 		if (atomic_load_explicit(&progress->spins, memory_order_relaxed) >= SPINS_AWAY)
 			thread_keep_away(progress);
 	}

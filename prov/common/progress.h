@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The progress engine: one epoll set, one staging buffer, timers, and the one lock that guards every object which makes
- * progress here (endpoints, their connections, CQs, counters). doc/design.md, section 7.3.
+ * The progress engine: one epoll set, one staging buffer, timers, and the one lock that guards every object which
+ * makes progress here (endpoints, their connections, CQs, counters). doc/design.md, section 7.3.
  *
  * A domain has one engine. With FI_THREAD_COMPLETION and manual progress every CQ or counter has its own, and an
  * endpoint uses that of what it is bound to (fab_progress_join). Each EQ has one for listening.
  *
- * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the engine's
- * own thread, which sleeps in epoll, and keeps away while the application itself polls. "Lock held" below means
- * progress->lock; its kind is chosen at init from the threading level (none where the application serialises), so no
- * caller ever asks.
+ * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the
+ * engine's own thread, which sleeps in epoll, and keeps away while the application itself polls. "Lock held" below
+ * means progress->lock; its kind is chosen at init from the threading level (none where the application serialises),
+ * so no caller ever asks.
  *
- * A pass: flush what is queued to leave, read the sources that were busy lately, ask epoll when they are quiet and from
- * time to time anyway, run timers that are due, free what was closed. Wait objects are signalled at unlock.
+ * A pass: flush what is queued to leave, read the sources that were busy lately, ask epoll when they are quiet and
+ * from time to time anyway, run timers that are due, free what was closed. Wait objects are signalled at unlock.
  *
  * Whoever may sleep on epfd without being seen by us (a thread in fab_wait_sleep, the engine's thread, the owner of a
  * descriptor that was given out) is a watcher. While there is one, the alarm, a timerfd in epfd, makes epfd readable
@@ -34,9 +34,9 @@ struct fab_progress;
 struct fab_wait;
 
 /*
- * Something with a file descriptor. Embedded in a connection, a listener ... Zeroed before it is added for the first time.
- * All callbacks run with the lock held, and may close this or any other source (fab_source_del), whose memory they hand to
- * fab_progress_defer().
+ * Something with a file descriptor. Embedded in a connection, a listener ... Zeroed before it is added for the first
+ * time. All callbacks run with the lock held, and may close this or any other source (fab_source_del), whose memory
+ * they hand to fab_progress_defer().
  */
 struct fab_source {
 	int fd;				/* the embedder's, set before fab_source_add and closed after fab_source_del */
@@ -122,7 +122,8 @@ int fab_progress_init(struct fab_progress *progress, const struct fab_progress_a
 /* Stops the thread, runs what is deferred, frees. No source may be left; the caller must not hold the lock. */
 void fab_progress_fini(struct fab_progress *progress);
 
-/* Start a thread of ours: named (at most 15 bytes, or NULL), and without signals, which are the application's. 0 or -errno. */
+/* Start a thread of ours: named (at most 15 bytes, or NULL), and without signals, which are the application's. 0 or
+ * -errno. */
 int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const char *name);
 
 /* From now on more than one thread may enter: gives an engine without a lock a mutex. Nobody may be inside. */
@@ -146,7 +147,8 @@ void fab_progress_flush_later(struct fab_progress *progress, struct fab_flush *f
 void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
 void fab_progress_defer(struct fab_progress *progress, struct fab_defer *defer);
 
-/* The engine's staging buffers, allocated on first use. NULL: no memory. Lock held, valid until the caller returns to the engine. */
+/* The engine's staging buffers, allocated on first use. NULL: no memory. Lock held, valid until the caller returns to
+ * the engine. */
 uint8_t *fab_progress_staging(struct fab_progress *progress);
 uint8_t *fab_progress_tx_staging(struct fab_progress *progress);
 
@@ -171,7 +173,8 @@ static inline void fab_progress_lock(struct fab_progress *progress)
 
 void fab_progress_signal(struct fab_progress *progress);	/* slow half of unlock: writes to wait objects */
 
-/* Signal wait objects that still have something to tell (so an entry that was read in the same call costs nothing), unlock. */
+/* Signal wait objects that still have something to tell (so an entry that was read in the same call costs nothing),
+ * unlock. */
 static inline void fab_progress_unlock(struct fab_progress *progress)
 {
 	if (!fab_list_empty(&progress->signals))
@@ -179,7 +182,8 @@ static inline void fab_progress_unlock(struct fab_progress *progress)
 	fab_lock_release(&progress->lock);
 }
 
-/* A watcher comes or goes; any thread, no lock needed. After it came, and before it sleeps: fab_progress_prepare_sleep(). */
+/* A watcher comes or goes; any thread, no lock needed. After it came, and before it sleeps:
+ * fab_progress_prepare_sleep(). */
 static inline void fab_progress_watch(struct fab_progress *progress)
 {
 	atomic_fetch_add(&progress->watchers, 1);

@@ -26,8 +26,8 @@
 #include "common/progress.h"
 
 /*
- * Tells a mutex and condition what a descriptor says. Having told, it waits until somebody read the queue empty, so that it
- * does not spin while the application takes its time.
+ * Tells a mutex and condition what a descriptor says. Having told, it waits until somebody read the queue empty, so
+ * that it does not spin while the application takes its time.
  */
 struct fab_teller {
 	pthread_mutex_t mutex;		/* the application's, with cond */
@@ -277,7 +277,8 @@ void fab_wait_signal(struct fab_wait *wait)
 	evfd_write(wait->evfd);
 }
 
-/* Look whether fab_wait_wake() was called. All who are asleep now shall leave; if there is none, the next call takes it. */
+/* Look whether fab_wait_wake() was called. All who are asleep now shall leave; if there is none, the next call takes
+ * it. */
 static void note_wakes(struct fab_wait *wait)
 {
 	uint32_t wakes = atomic_load(&wait->wakes);

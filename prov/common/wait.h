@@ -3,10 +3,10 @@
  * How a thread sleeps until a CQ, counter or EQ has something: the wait objects of fi_cq(3) and fi_poll(3).
  *
  * One eventcount a queue. Nothing is signalled while nobody may be asleep: a sleeper arms the object, and so does for
- * good whoever is given its descriptor; the next event writes it once; a read that finds nothing takes the signal back
- * (a read that finds something makes no system call). With manual progress the descriptor given to the application is an
- * epoll set of the event descriptor and the engine's own, so that arriving data wakes the sleeper, whose read then makes
- * the progress. So: readable if and only if reading would find something or do something.
+ * good whoever is given its descriptor; the next event writes it once; a read that finds nothing takes the signal
+ * back (a read that finds something makes no system call). With manual progress the descriptor given to the
+ * application is an epoll set of the event descriptor and the engine's own, so that arriving data wakes the sleeper,
+ * whose read then makes the progress. So: readable if and only if reading would find something or do something.
  *
  *   FI_WAIT_NONE         nothing; cannot sleep
  *   FI_WAIT_UNSPEC, FD   the above; the epoll set of an UNSPEC object is made when its descriptor is asked for
@@ -79,19 +79,22 @@ struct fab_wait_attr {
 					 * sleepers use the epoll set, to which the owner adds its further engines */
 };
 
-/* 0, -FI_EINVAL for an object that does not exist, a set without one or a wrong fid, -errno. Last step of an open: the queue's
- * guard and engine must work, as FI_WAIT_MUTEX_COND starts to use them. That one also gives the engine a lock. */
+/* 0, -FI_EINVAL for an object that does not exist, a set without one or a wrong fid, -errno. Last step of an open:
+ * the queue's guard and engine must work, as FI_WAIT_MUTEX_COND starts to use them. That one also gives the engine a
+ * lock. */
 int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr);
 /* Guard not held; nobody sleeps any more. */
 void fab_wait_fini(struct fab_wait *wait);
-/* The queue goes over to another engine (fab_progress_join): what was given to sleepers, a descriptor or a set, must wake
- * for the new one. No lock held; nobody sleeps, as no endpoint uses the queue yet. 0 or -FI_E* with nothing changed. */
+/* The queue goes over to another engine (fab_progress_join): what was given to sleepers, a descriptor or a set, must
+ * wake for the new one. No lock held; nobody sleeps, as no endpoint uses the queue yet. 0 or -FI_E* with nothing
+ * changed. */
 int fab_wait_move(struct fab_wait *wait, struct fab_progress *to);
 
 /* True if a thread of ours drives the engines of this queue, or will (FI_WAIT_MUTEX_COND): so they need a lock. */
 bool fab_wait_has_thread(const struct fab_wait *wait);
 
-/* Something was queued. Guard held; O(1), no system call here: it happens at unlock, if it is still there to be read. */
+/* Something was queued. Guard held; O(1), no system call here: it happens at unlock, if it is still there to be read.
+ */
 static inline void fab_wait_event(struct fab_wait *wait, struct fab_list *signals)
 {
 	if (wait->armed && !wait->signalled && fab_list_empty(&wait->link))
@@ -101,8 +104,8 @@ static inline void fab_wait_event(struct fab_wait *wait, struct fab_list *signal
 void fab_wait_signal(struct fab_wait *wait);
 /* A read found nothing. Guard held. Takes a signal back. */
 void fab_wait_drained(struct fab_wait *wait);
-/* For FI_GETWAIT and FI_GETWAITOBJ of fi_control(3). Guard not held. 0, -FI_ENODATA (no such object), -FI_ETOOSMALL (pollfd),
- * -errno, or -FI_ENOSYS for another command. */
+/* For FI_GETWAIT and FI_GETWAITOBJ of fi_control(3). Guard not held. 0, -FI_ENODATA (no such object), -FI_ETOOSMALL
+ * (pollfd), -errno, or -FI_ENOSYS for another command. */
 int fab_wait_control(struct fab_wait *wait, int command, void *arg);
 
 /* One blocking call of the application: its deadline, and the fab_wait_wake() calls that came before it. */
@@ -120,9 +123,10 @@ static inline bool fab_wait_can_sleep(const struct fab_wait *wait)
 /* Begin a blocking call; timeout_ms below 0: no end. Guard held. */
 void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_ms);
 /*
- * Sleep until an event, a fab_wait_wake() or the deadline. The caller has just looked, and found nothing. Guard held on entry
- * and exit, not while asleep. Returns 0: look again (also spurious), -FI_ETIMEDOUT, -FI_EINTR, -FI_EAGAIN: fab_wait_wake() was
- * called. With manual progress also wakes for the engine's sources and timers. FI_WAIT_YIELD yields the processor instead.
+ * Sleep until an event, a fab_wait_wake() or the deadline. The caller has just looked, and found nothing. Guard held
+ * on entry and exit, not while asleep. Returns 0: look again (also spurious), -FI_ETIMEDOUT, -FI_EINTR, -FI_EAGAIN:
+ * fab_wait_wake() was called. With manual progress also wakes for the engine's sources and timers. FI_WAIT_YIELD
+ * yields the processor instead.
  */
 int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep);
 /* What a blocking read that found nothing returns: time is up, or a signal came, are -FI_EAGAIN there. */
@@ -130,9 +134,11 @@ static inline int fab_wait_read_error(int slept)
 {
 	return !slept || slept == -FI_ETIMEDOUT || slept == -FI_EINTR ? -FI_EAGAIN : slept;
 }
-/* fi_cq_signal(3): end every blocking call on this object, or the next one if there is none. Any thread, guard not needed. */
+/* fi_cq_signal(3): end every blocking call on this object, or the next one if there is none. Any thread, guard not
+ * needed. */
 void fab_wait_wake(struct fab_wait *wait);
-/* fi_trywait(3) for one queue: makes progress; 0: armed and nothing there; -FI_EAGAIN: something to read. Guard not held. */
+/* fi_trywait(3) for one queue: makes progress; 0: armed and nothing there; -FI_EAGAIN: something to read. Guard not
+ * held. */
 int fab_wait_try(struct fab_wait *wait);
 
 /* fi_wait_open(3), fi_wait(3), fi_trywait(3): the fabric's slots. 0 or -FI_E*. */

@@ -21,6 +21,7 @@ struct fab_lock_ops {
 	void (*lock)(struct fab_lock *lock);
 	void (*unlock)(struct fab_lock *lock);
 	bool (*held)(const struct fab_lock *lock);
+	void (*yield)(struct fab_lock *lock);
 };
 
 /* Operations of each kind, by enum fab_lock_kind, taken up by fab_lock_init(). A test may put its own into a slot
@@ -31,6 +32,7 @@ struct fab_lock {
 	const struct fab_lock_ops *ops;
 	pthread_mutex_t mutex;	/* of FAB_LOCK_MUTEX; the owner may wait on a condition with it */
 	pthread_t owner;	/* written with the mutex held; 0: nobody */
+	unsigned waiter_cnt;	/* threads that found the mutex taken; atomic */
 };
 
 /* Make an unlocked lock. fab_lock_fini() of a lock that somebody holds or waits for is a bug of the caller. */
@@ -46,6 +48,13 @@ static inline void fab_lock_acquire(struct fab_lock *lock)
 static inline void fab_lock_release(struct fab_lock *lock)
 {
 	lock->ops->unlock(lock);
+}
+
+/* For a thread that holds the lock most of the time: release it, stay out until those who wait have had it, take it again. (With
+ * a mutex alone it would have it again before they are awake.) */
+static inline void fab_lock_yield(struct fab_lock *lock)
+{
+	lock->ops->yield(lock);
 }
 
 /* For assert(): does the calling thread hold the lock? With FAB_LOCK_NONE nobody knows, and the answer is true. */

@@ -8,6 +8,7 @@
 #include "base/lock.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 static struct fab_lock shared;
 static int counter;
@@ -66,6 +67,38 @@ static void mutex_knows_its_owner(void **state)
 	fab_lock_fini(&shared);
 }
 
+static void *take_once(void *arg)
+{
+	fab_lock_acquire(&shared);
+	*(int *) arg = 1;
+	fab_lock_release(&shared);
+	return NULL;
+}
+
+/* Who yields the lock has it back only when those who waited for it have had it. */
+static void yield_lets_waiters_in(void **state)
+{
+	pthread_t other;
+	int done;
+
+	(void) state;
+	fab_lock_init(&shared, FAB_LOCK_MUTEX);
+	fab_lock_acquire(&shared);
+	for (int round = 0; round < 100; round++) {
+		done = 0;
+		assert_int_equal(pthread_create(&other, NULL, take_once, &done), 0);
+		while (!__atomic_load_n(&shared.waiter_cnt, __ATOMIC_RELAXED))
+			sched_yield();
+		fab_lock_yield(&shared);
+		assert_int_equal(done, 1);
+		pthread_join(other, NULL);
+	}
+	fab_lock_yield(&shared);
+	assert_true(fab_lock_held(&shared));
+	fab_lock_release(&shared);
+	fab_lock_fini(&shared);
+}
+
 static void counting_acquire(struct fab_lock *lock)
 {
 	taken_cnt++;
@@ -85,7 +118,9 @@ static bool counting_held(const struct fab_lock *lock)
 /* A test can prove how often a mutex was taken; the lock that is none takes none. */
 static void mutexes_can_be_counted(void **state)
 {
-	static const struct fab_lock_ops counting = { counting_acquire, counting_release, counting_held };
+	static const struct fab_lock_ops counting = {
+		.lock = counting_acquire, .unlock = counting_release, .held = counting_held,
+	};
 	struct fab_lock none, mutex;
 
 	(void) state;
@@ -144,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mutex_excludes),
 		cmocka_unit_test(mutex_knows_its_owner),
+		cmocka_unit_test(yield_lets_waiters_in),
 		cmocka_unit_test(mutexes_can_be_counted),
 		cmocka_unit_test(clock_can_be_replaced),
 		cmocka_unit_test(clock_goes_forward_and_chance_does_not_repeat),

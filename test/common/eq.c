@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues: order, peeking, buffers too small, private data, errors, blocking, the engines that are driven, and no memory.
+ * Event queues: order, peeking, buffers too small, private data, errors, blocking, the engines that are driven, and
+ * no memory.
  */
 #include "net.h"
 
@@ -214,7 +215,8 @@ static void close_waits_for_what_is_bound(void **state)
 
 /* ---- progress and sleep ---- */
 
-/* A read drives the EQ's engine and those of the endpoints bound to it; sleepers and descriptors wake for all of them. */
+/* A read drives the EQ's engine and those of the endpoints bound to it; sleepers and descriptors wake for all of
+ * them. */
 static void every_engine_is_driven(void **state)
 {
 	static const enum fi_wait_obj objs[] = { FI_WAIT_UNSPEC, FI_WAIT_FD };

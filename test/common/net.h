@@ -82,8 +82,8 @@ static inline int net_teardown(void **state)
 	return 0;
 }
 
-/* Call open with the n-th call to the kernel, or (alloc) the n-th allocation, failing, for n from 0 on until it works. How
- * often it failed. Each time no descriptor may stay open. */
+/* Call open with the n-th call to the kernel, or (alloc) the n-th allocation, failing, for n from 0 on until it
+ * works. How often it failed. Each time no descriptor may stay open. */
 static inline long fail_each(int (*open)(void), bool alloc)
 {
 	int fds = spy_open_fds();

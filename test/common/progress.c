@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The progress engine: what a pass costs in system calls, who is served, timers, flushes, removal from within callbacks,
- * and what wakes a sleeper.
+ * The progress engine: what a pass costs in system calls, who is served, timers, flushes, removal from within
+ * callbacks, and what wakes a sleeper.
  */
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Stands between the library and the kernel: counts the calls made through fab_sock, and lets one of them fail. Also a clock
- * that the test sets.
+ * Stands between the library and the kernel: counts the calls made through fab_sock, and lets one of them fail. Also
+ * a clock that the test sets.
  */
 #ifndef TEST_COMMON_SPY_H
 #define TEST_COMMON_SPY_H
@@ -20,7 +20,8 @@ void spy_start(void);
 void spy_stop(void);
 void spy_reset(void);
 
-/* The n-th call from now that can fail (counted from 0), other than close, fails with error; later ones work. -1: none. */
+/* The n-th call from now that can fail (counted from 0), other than close, fails with error; later ones work. -1:
+ * none. */
 void spy_fail(long n, int error);
 /* Whether the call to fail has been made. */
 int spy_failed(void);

@@ -138,7 +138,8 @@ static void flush_later(struct fab_flush *flush)
 	(void) flush;
 }
 
-/* What is queued to leave after the application went to sleep on the descriptor makes it readable: a read would send it. */
+/* What is queued to leave after the application went to sleep on the descriptor makes it readable: a read would send
+ * it. */
 static void fd_becomes_readable_for_a_flush(void **state)
 {
 	struct fab_cq *cq = net_cq(&net, (struct fi_cq_attr) { .wait_obj = FI_WAIT_FD });
