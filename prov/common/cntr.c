@@ -176,8 +176,8 @@ static int cntr_close(struct fid *fid)
 	uint32_t ref = atomic_load(&cntr->ref);
 
 	if (ref) {
-		FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "close of a counter to which %u endpoints, memory regions or poll sets "
-			"are bound: close these first\n", ref);
+		FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_close of a counter that %u endpoints, memory regions "
+			"or poll sets use; close them first\n", ref);
 		return -FI_EBUSY;
 	}
 	fab_wait_fini(&cntr->wait);
@@ -206,12 +206,12 @@ static struct fi_ops_cntr cntr_ops = {
 
 static int check_attr(const struct fab_domain *domain, const struct fi_cntr_attr *attr)
 {
-	if ((unsigned) attr->events <= FI_CNTR_EVENTS_BYTES && (unsigned) attr->wait_obj <= FI_WAIT_POLLFD && !attr->flags &&
-	    (attr->wait_obj != FI_WAIT_SET || attr->wait_set))
+	if ((unsigned) attr->events <= FI_CNTR_EVENTS_BYTES && (unsigned) attr->wait_obj <= FI_WAIT_POLLFD &&
+	    (attr->wait_obj != FI_WAIT_SET || attr->wait_set) && !attr->flags)
 		return 0;
-	FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_cntr_attr: events %d, wait_obj %d, wait_set %p, flags 0x%llx: allowed are "
-		"the events and wait objects of fi_cntr(3), FI_WAIT_SET with a wait_set, no flags\n", attr->events,
-		attr->wait_obj, (void *) attr->wait_set, (unsigned long long) attr->flags);
+	FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_cntr_open: events %d, wait_obj %d, wait_set %p, flags 0x%llx; "
+		"allowed are the events and wait objects of fi_cntr(3), FI_WAIT_SET with a wait_set, no flags\n",
+		attr->events, attr->wait_obj, (void *) attr->wait_set, (unsigned long long) attr->flags);
 	return -FI_EINVAL;
 }
 

@@ -43,8 +43,9 @@ static const struct fi_provider *prov_of(const struct fab_cq *cq)
 
 /* ---- formats: each is the beginning of struct fab_comp, of a certain length ---- */
 
-#define SAME_PLACE(member, field)	_Static_assert(offsetof(struct fi_cq_tagged_entry, member) ==			\
-						       offsetof(struct fab_comp, field), "formats are copied in one piece")
+#define SAME_PLACE(member, field)										\
+	_Static_assert(offsetof(struct fi_cq_tagged_entry, member) == offsetof(struct fab_comp, field),		\
+		       "formats are copied in one piece")
 SAME_PLACE(op_context, context);
 SAME_PLACE(flags, flags);
 SAME_PLACE(len, len);
@@ -198,7 +199,8 @@ static int wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
 }
 
 /* cond is the threshold itself. More than count would keep the caller from reading what it has room for. */
-static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src, const void *cond, int timeout_ms)
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src, const void *cond,
+			    int timeout_ms)
 {
 	struct fab_cq *cq = cq_of(fid);
 	size_t cnt = cq->threshold && cond ? fab_min((size_t) (uintptr_t) cond, count) : 1;
@@ -276,8 +278,8 @@ void fab_cq_overrun(struct fab_cq *cq, const struct fab_comp *comp)
 {
 	if (overrun(cq))
 		return;
-	FI_WARN(prov_of(cq), FI_LOG_CQ, "no memory to queue a completion (context %p) behind %u others: the CQ is overrun, "
-		"and of no use once these are read\n", comp->context, cq->tail - cq->head);
+	FI_WARN(prov_of(cq), FI_LOG_CQ, "no memory to queue a completion (context %p) behind %u others; the CQ is "
+		"overrun, and of no use once these are read\n", comp->context, cq->tail - cq->head);
 	cq->overrun->comp = (struct fab_comp) { .src = FI_ADDR_NOTAVAIL };
 	err_queue(cq, cq->overrun);
 }
@@ -416,8 +418,8 @@ static int cq_close(struct fid *fid)
 	uint32_t ref = atomic_load(&cq->ref);
 
 	if (ref) {
-		FI_WARN(prov_of(cq), FI_LOG_CQ, "close of a CQ to which %u endpoints or poll sets are bound: close these first\n",
-			ref);
+		FI_WARN(prov_of(cq), FI_LOG_CQ, "fi_close of a CQ that %u endpoints or poll sets use; close them "
+			"first\n", ref);
 		return -FI_EBUSY;
 	}
 	fab_wait_fini(&cq->wait);
@@ -464,9 +466,9 @@ static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *
 		what = "wait_set";
 	if (!what)
 		return 0;
-	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_attr.%s is 0x%llx: allowed are a size up to %u, the flag FI_AFFINITY, "
-		"and the formats, wait objects and conditions of fi_cq(3), FI_WAIT_SET with a wait_set\n", what, value,
-		SIZE_MAX_ASKED);
+	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open: %s is 0x%llx; allowed are a size up to %u, the flag "
+		"FI_AFFINITY, the formats, wait objects and conditions of fi_cq(3), FI_WAIT_SET with a wait_set\n",
+		what, value, SIZE_MAX_ASKED);
 	return -FI_EINVAL;
 }
 

@@ -21,7 +21,7 @@ struct fab_cq {
 	struct fid_cq cq_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
 	struct fab_progress *progress;	/* guards all below */
-	bool own_progress;		/* FI_THREAD_COMPLETION: opened with the CQ, closed with it, unless joined to another */
+	bool own_progress;		/* FI_THREAD_COMPLETION: not the domain's; given back at close */
 	enum fi_cq_format format;
 	bool threshold;			/* FI_CQ_COND_THRESHOLD */
 	bool want_src;			/* FI_SOURCE was asked of an endpoint bound here */
@@ -35,7 +35,7 @@ struct fab_cq {
 	struct fab_cq_err *spare;	/* owned: the error entry for when there is no memory */
 	struct fab_cq_err *overrun;	/* owned: stands last, for ever, once something was lost; in errs then */
 	struct fab_cq_err *last_err;	/* owned: read last; its text and err_data stay valid until the next */
-	_Atomic uint32_t ref;		/* endpoints and poll sets bound here: close is -FI_EBUSY while not 0. Any thread */
+	_Atomic uint32_t ref;		/* endpoints and poll sets that use it; any thread */
 	struct fab_wait wait;
 };
 

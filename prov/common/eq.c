@@ -5,14 +5,11 @@
 #include "common/eq.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
-#include "base/sock.h"
 #include "base/strbuf.h"
 #include "common/fabric.h"
 #include "common/ops.h"
@@ -52,6 +49,14 @@ static struct fab_eq *eq_of_wait(struct fab_wait *wait)
 /* ---- engines ---- */
 
 static void look(struct fab_progress *progress)
+{
+	fab_progress_lock(progress);
+	progress->ask_epoll = true;
+	fab_progress_run(progress);
+	fab_progress_unlock(progress);
+}
+
+static void last_look(struct fab_progress *progress)
 {
 	fab_progress_lock(progress);
 	fab_progress_last_look(progress);
@@ -104,11 +109,9 @@ static struct fab_eq_engine *find_engine(struct fab_eq *eq, const struct fab_pro
 /* Let those who sleep on the EQ wake for the engine, too. */
 static int nest_engine(struct fab_eq *eq, struct fab_progress *progress)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-
 	if (eq->wait.epfd < 0 || progress->thread_run)
 		return 0;
-	return fab_sock->epoll_ctl(eq->wait.epfd, EPOLL_CTL_ADD, progress->epfd, &event) ? -errno : 0;
+	return fab_wait_nest(eq->wait.epfd, progress->epfd);
 }
 
 static int add_engine_locked(struct fab_eq *eq, struct fab_progress *progress)
@@ -138,6 +141,7 @@ static int add_engine_locked(struct fab_eq *eq, struct fab_progress *progress)
 
 int fab_eq_add_engine(struct fab_eq *eq, struct fab_progress *progress)
 {
+	bool watched;
 	int ret;
 
 	if (progress == &eq->progress)
@@ -146,8 +150,9 @@ int fab_eq_add_engine(struct fab_eq *eq, struct fab_progress *progress)
 		fab_progress_share(progress);
 	pthread_mutex_lock(&eq->lock);
 	ret = add_engine_locked(eq, progress);
+	watched = eq->wait.armed;
 	pthread_mutex_unlock(&eq->lock);
-	if (!ret)
+	if (!ret && watched)
 		prepare_sleep(progress);	/* for those who sleep already */
 	return ret;
 }
@@ -166,7 +171,7 @@ void fab_eq_del_engine(struct fab_eq *eq, struct fab_progress *progress)
 		return;
 	}
 	if (eq->wait.epfd >= 0 && !progress->thread_run)
-		fab_sock->epoll_ctl(eq->wait.epfd, EPOLL_CTL_DEL, progress->epfd, NULL);
+		fab_wait_unnest(eq->wait.epfd, progress->epfd);
 	if (eq->wait.armed)
 		fab_progress_unwatch(progress);
 	while (engine->busy)
@@ -190,7 +195,7 @@ static void guard_unlock(struct fab_wait *wait)
 
 static void guard_run(struct fab_wait *wait)
 {
-	for_each_engine(eq_of_wait(wait), look);
+	for_each_engine(eq_of_wait(wait), last_look);
 }
 
 static void guard_watch(struct fab_wait *wait, bool on)
@@ -263,8 +268,8 @@ static int queue_locked(struct fab_eq *eq, struct fab_eq_event *event)
 		return -FI_EOVERRUN;
 	}
 	if (ret) {
-		FI_WARN(eq->fabric->prov, FI_LOG_EQ, "no memory to queue an event: the EQ is overrun, and of no use once the events "
-			"before are read\n");
+		FI_WARN(eq->fabric->prov, FI_LOG_EQ, "no memory to queue an event; the EQ is overrun, and of no use "
+			"once the events before are read\n");
 		event = eq->overrun;
 	}
 	fab_list_add_tail(&eq->events, &event->link);
@@ -529,7 +534,8 @@ static int eq_close(struct fid *fid)
 	ref = eq->ref;
 	pthread_mutex_unlock(&eq->lock);
 	if (ref) {
-		FI_WARN(fabric->prov, FI_LOG_EQ, "close of an EQ to which %u objects are bound: close these first\n", ref);
+		FI_WARN(fabric->prov, FI_LOG_EQ, "fi_close of an EQ to which %u objects are bound; close them first\n"
+			, ref);
 		return -FI_EBUSY;
 	}
 	assert(fab_list_empty(&eq->engines));
@@ -560,9 +566,10 @@ static int check_attr(const struct fab_fabric *fabric, const struct fi_eq_attr *
 	if (attr->size <= SIZE_MAX_ASKED && !(attr->flags & ~(FI_WRITE | FI_AFFINITY)) &&
 	    (unsigned) attr->wait_obj <= FI_WAIT_POLLFD && (attr->wait_obj != FI_WAIT_SET || attr->wait_set))
 		return 0;
-	FI_WARN(fabric->prov, FI_LOG_EQ, "fi_eq_attr: size %zu, flags 0x%llx, wait_obj %d, wait_set %p: allowed are a size up to "
-		"%u, the flags FI_WRITE and FI_AFFINITY, the wait objects of fi_eq(3), FI_WAIT_SET with a wait_set\n",
-		attr->size, (unsigned long long) attr->flags, attr->wait_obj, (void *) attr->wait_set, SIZE_MAX_ASKED);
+	FI_WARN(fabric->prov, FI_LOG_EQ, "fi_eq_open: size %zu, flags 0x%llx, wait_obj %d, wait_set %p; allowed are "
+		"a size up to %u, the flags FI_WRITE and FI_AFFINITY, the wait objects of fi_eq(3), FI_WAIT_SET with "
+		"a wait_set\n", attr->size, (unsigned long long) attr->flags, attr->wait_obj, (void *) attr->wait_set,
+		SIZE_MAX_ASKED);
 	return -FI_EINVAL;
 }
 

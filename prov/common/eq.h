@@ -29,7 +29,7 @@ struct fab_eq {
 	struct fab_list events;		/* struct fab_eq_event */
 	struct fab_eq_event *overrun;	/* owned: stands last, for ever, once an event was lost; in events then */
 	struct fab_eq_event *last_err;	/* owned: read last; its err_data stays valid until the next read */
-	struct fab_list engines;	/* struct fab_eq_engine: one for each engine of an endpoint bound here, counted */
+	struct fab_list engines;	/* struct fab_eq_engine: those of the endpoints bound here, counted */
 	uint32_t ref;
 	struct fab_progress progress;	/* for passive endpoints; shared (mutex) */
 	struct fab_wait wait;

@@ -153,8 +153,9 @@ static int change(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags, co
 		pthread_mutex_unlock(&set->lock);
 	}
 	if (ret == -FI_EINVAL)
-		FI_WARN(set->domain->fabric->prov, FI_LOG_CQ, "%s of an object of class %zu, flags 0x%llx: a poll set takes CQs and "
-			"counters, each once, without flags\n", call, fid->fclass, (unsigned long long) flags);
+		FI_WARN(set->domain->fabric->prov, FI_LOG_CQ, "%s of an object of class %zu, flags 0x%llx; a poll "
+			"set holds CQs and counters, each once, without flags\n", call, fid->fclass,
+			(unsigned long long) flags);
 	return ret;
 }
 

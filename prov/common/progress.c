@@ -22,12 +22,12 @@
 
 #define HOT_MAX			4	/* sources tried before epoll */
 #define HOT_QUIET_MAX		512	/* passes without data after which a source is no longer hot */
-#define EPOLL_QUIET_PASSES	4	/* ask epoll at the latest after this many passes if hot sources are quiet ... */
-#define EPOLL_PASSES		32	/* ... and if they are not */
+#define EPOLL_QUIET_PASSES	4	/* ask epoll at the latest after this many passes if hot sources are quiet */
+#define EPOLL_PASSES		32	/* ... if they are not */
 #define CLOCK_PASSES		16	/* look at timers at the latest after this many passes, if they find data */
 #define EPOLL_EVENTS		64
-#define SPINS_AWAY		32	/* so many passes of the application without a sleep: the thread is not needed */
-#define AWAY_NS			250000	/* and looks again after this time */
+#define SPINS_AWAY		32	/* looks of the application without a sleep: the thread keeps away */
+#define AWAY_NS			250000	/* for so long, then sees whether that goes on */
 
 /* An alarm that is due now; no timer is that early. */
 #define ALARM_NOW		1
@@ -357,6 +357,14 @@ static bool epoll_wanted(const struct fab_progress *progress, bool found)
 	return nothing_hot || progress->ask_epoll || progress->out_cnt || progress->since_epoll >= EPOLL_QUIET_PASSES;
 }
 
+/* Is it time to look at timers? */
+static bool clock_wanted(const struct fab_progress *progress, bool found)
+{
+	if (progress->alarm_due)
+		return true;
+	return !fab_list_empty(&progress->timers) && (!found || progress->since_clock >= CLOCK_PASSES);
+}
+
 static bool pass(struct fab_progress *progress)
 {
 	bool found;
@@ -379,7 +387,7 @@ static bool pass(struct fab_progress *progress)
 	progress->ask_epoll = false;
 
 	progress->since_clock++;
-	if (progress->alarm_due || (!fab_list_empty(&progress->timers) && (!found || progress->since_clock >= CLOCK_PASSES)))
+	if (clock_wanted(progress, found))
 		found |= run_timers(progress);
 
 	progress->in_pass = false;

@@ -84,14 +84,14 @@ struct fab_progress {
 	bool thread_run;		/* FI_PROGRESS_AUTO: the thread exists. Fixed while it does */
 	bool thread_stop;
 	bool in_pass;
-	bool ask_epoll;			/* the next pass comes from somebody who sleeps: do not leave it at quiet hot sources */
+	bool ask_epoll;			/* the next pass does not leave it at quiet hot sources */
 	bool alarm_due;			/* epoll has shown the alarm */
 	unsigned hot_cnt;
 	unsigned since_epoll;		/* passes since epoll was asked */
 	unsigned since_clock;		/* passes since timers were looked at */
 	unsigned source_cnt;		/* without the alarm */
 	unsigned out_cnt;		/* sources that wait to write */
-	_Atomic uint32_t spins;		/* times that the application looked since it last prepared to sleep; written with the lock */
+	_Atomic uint32_t spins;		/* looks of the application since it prepared to sleep; written with the lock */
 	_Atomic uint32_t watchers;	/* who may sleep on epfd; raised before the last look that precedes a sleep */
 	unsigned user_cnt;		/* endpoints here: a CQ with none may still be joined to another engine */
 	struct fab_list hot;
@@ -100,12 +100,12 @@ struct fab_progress {
 	struct fab_list timers;		/* by when_ns, soonest first */
 	struct fab_list deferred;
 	struct fab_list signals;	/* fab_wait objects with something to tell */
-	struct epoll_event *asked;	/* what epoll told in this pass, from asked_next to asked_cnt still to be served */
+	struct epoll_event *asked;	/* what epoll told in this pass; from asked_next on yet to be served */
 	int asked_next, asked_cnt;
 	uint64_t alarm_ns;		/* what the alarm is set to; 0: off */
 	struct fab_source alarm;
-	uint8_t *staging;		/* FAB_STAGING_LEN bytes, borrowed by one source for one call; see fab_progress_staging() */
-	uint8_t *tx_staging;		/* FAB_STAGING_LEN bytes for gathering small frames; likewise */
+	uint8_t *staging;		/* see fab_progress_staging(): borrowed by one source for one call */
+	uint8_t *tx_staging;		/* for gathering small frames; likewise */
 	pthread_t thread;
 };
 

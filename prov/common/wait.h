@@ -75,8 +75,9 @@ struct fab_wait_attr {
 	struct fid_wait *set;		/* FI_WAIT_SET only */
 	struct fab_progress *progress;
 	bool (*has_event)(struct fab_wait *wait);
-	const struct fab_wait_guard *guard;	/* NULL: the lock of progress, which alone makes progress for this queue. Otherwise
-					 * sleepers use the epoll set, to which the owner adds its further engines */
+	/* NULL: the lock of `progress`, which alone makes progress for this queue. Otherwise there is an epoll set
+	 * for sleepers from the start, to which the owner adds its further engines. */
+	const struct fab_wait_guard *guard;
 };
 
 /* 0, -FI_EINVAL for an object that does not exist, a set without one or a wrong fid, -errno. Last step of an open:
@@ -108,12 +109,23 @@ void fab_wait_drained(struct fab_wait *wait);
  * (pollfd), -errno, or -FI_ENOSYS for another command. */
 int fab_wait_control(struct fab_wait *wait, int command, void *arg);
 
+/* The part of that which sets do, too: what FI_GETWAIT gives for fd (an int, or fi_wait_pollfd: -FI_ETOOSMALL) and
+ * FI_GETWAITOBJ. */
+int fab_wait_give_fd(enum fi_wait_obj obj, int fd, void *arg);
+int fab_wait_give_obj(enum fi_wait_obj obj, void *arg);
+/* Let the epoll set epfd be readable when fd is, or no longer. 0 or -errno. */
+int fab_wait_nest(int epfd, int fd);
+void fab_wait_unnest(int epfd, int fd);
+
 /* One blocking call of the application: its deadline, and the fab_wait_wake() calls that came before it. */
 struct fab_sleep {
 	int timeout_ms;
 	uint64_t deadline_ns;		/* 0: not needed yet */
 	uint32_t wakes;
 };
+
+/* Milliseconds left, rounded up: 0 none, -1 no end. Reads the clock; the first call sets the deadline. */
+int fab_sleep_left_ms(struct fab_sleep *sleep);
 
 /* True if a thread may sleep here, in a call of ours: not for NONE and SET. */
 static inline bool fab_wait_can_sleep(const struct fab_wait *wait)

@@ -50,8 +50,8 @@ static inline void fab_lock_release(struct fab_lock *lock)
 	lock->ops->unlock(lock);
 }
 
-/* For a thread that holds the lock most of the time: release it, stay out until those who wait have had it, take it again. (With
- * a mutex alone it would have it again before they are awake.) */
+/* For a thread that holds the lock most of the time: release it, stay out until those who wait have had it, take it
+ * again. (With a mutex alone it would have it again before they are awake.) */
 static inline void fab_lock_yield(struct fab_lock *lock)
 {
 	lock->ops->yield(lock);

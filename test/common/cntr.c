@@ -148,6 +148,7 @@ static void attributes_that_make_no_sense_are_refused(void **state)
 		{ .events = FI_CNTR_EVENTS_BYTES + 1 }, { .wait_obj = FI_WAIT_POLLFD + 1 }, { .flags = 1 },
 		{ .wait_obj = FI_WAIT_SET },
 	};
+	struct fi_cntr_attr fd = { .wait_obj = FI_WAIT_FD };
 	struct fid_cntr *fid = NULL;
 
 	(void) state;
@@ -157,8 +158,7 @@ static void attributes_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(fab_cntr_open(&net.domain.domain_fid, NULL, &fid, NULL), -FI_ENOMEM);
 	fail_alloc(-1);
 	spy_fail(0, EMFILE);
-	assert_int_equal(fab_cntr_open(&net.domain.domain_fid, &(struct fi_cntr_attr) { .wait_obj = FI_WAIT_FD }, &fid, NULL),
-			 -FI_EMFILE);
+	assert_int_equal(fab_cntr_open(&net.domain.domain_fid, &fd, &fid, NULL), -FI_EMFILE);
 	assert_null(fid);
 }
 

@@ -265,7 +265,9 @@ static void strerror_tells_what_the_provider_said(void **state)
 
 static void sread_ends_at_its_deadline_and_not_before(void **state)
 {
-	static const enum fi_wait_obj objs[] = { FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_YIELD, FI_WAIT_MUTEX_COND };
+	static const enum fi_wait_obj objs[] = {
+		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_YIELD, FI_WAIT_MUTEX_COND,
+	};
 
 	(void) state;
 	for (size_t i = 0; i < fab_countof(objs); i++) {
@@ -378,8 +380,8 @@ static void threshold_waits_for_so_many(void **state)
 
 static void attributes_that_make_no_sense_are_refused(void **state)
 {
-	struct fi_cq_attr good = { .size = 131072, .flags = FI_AFFINITY, .signaling_vector = 3, .format = FI_CQ_FORMAT_MSG,
-				   .wait_obj = FI_WAIT_FD, .wait_cond = FI_CQ_COND_NONE };
+	struct fi_cq_attr good = { .size = 131072, .flags = FI_AFFINITY, .signaling_vector = 3,
+				   .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD };
 	struct fi_cq_attr bad[7];
 	struct fid_cq *fid = NULL;
 

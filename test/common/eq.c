@@ -264,7 +264,9 @@ static void every_engine_is_driven(void **state)
 
 static void sread_ends_at_its_deadline_and_not_before(void **state)
 {
-	static const enum fi_wait_obj objs[] = { FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_YIELD, FI_WAIT_MUTEX_COND };
+	static const enum fi_wait_obj objs[] = {
+		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_YIELD, FI_WAIT_MUTEX_COND,
+	};
 
 	(void) state;
 	for (size_t i = 0; i < fab_countof(objs); i++) {
@@ -303,7 +305,8 @@ static void sread_needs_a_wait_object(void **state)
 static void attributes_that_make_no_sense_are_refused(void **state)
 {
 	struct fi_eq_attr bad[] = {
-		{ .size = SIZE_MAX }, { .flags = FI_PEEK }, { .wait_obj = FI_WAIT_POLLFD + 1 }, { .wait_obj = FI_WAIT_SET },
+		{ .size = SIZE_MAX }, { .flags = FI_PEEK }, { .wait_obj = FI_WAIT_POLLFD + 1 },
+		{ .wait_obj = FI_WAIT_SET },
 	};
 	struct fid_eq *fid = NULL;
 

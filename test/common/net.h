@@ -50,7 +50,8 @@ static inline void net_open(struct net *net, struct net_attr attr)
 	struct fi_info info = { .domain_attr = &domain_attr, .fabric_attr = &fabric_attr, .ep_attr = &ep_attr };
 
 	assert_int_equal(fab_fabric_init(&net->fabric, &prov, &fabric_attr, &fid_ops, &fabric_ops, NULL), 0);
-	assert_int_equal(fab_domain_init(&net->domain, &net->fabric, &info, &fid_ops, &domain_ops, &fab_mr_ops, NULL), 0);
+	assert_int_equal(fab_domain_init(&net->domain, &net->fabric, &info, &fid_ops, &domain_ops, &fab_mr_ops, NULL),
+			 0);
 }
 
 static inline void net_close(struct net *net)

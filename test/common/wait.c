@@ -347,9 +347,10 @@ static void set_tells_of_every_member(void **state)
 	(void) state;
 	for (size_t i = 0; i < fab_countof(objs); i++) {
 		struct fid_wait *set = set_open(objs[i]);
+		struct fi_cntr_attr cntr_attr = { .wait_obj = FI_WAIT_SET, .wait_set = set };
 		struct fab_cq *cq = net_cq(&net, (struct fi_cq_attr) { .wait_obj = FI_WAIT_SET, .wait_set = set });
-		struct fab_cntr *cntr = net_cntr(&net, (struct fi_cntr_attr) { .wait_obj = FI_WAIT_SET, .wait_set = set });
 		struct fab_eq *eq = net_eq(&net, (struct fi_eq_attr) { .wait_obj = FI_WAIT_SET, .wait_set = set });
+		struct fab_cntr *cntr = net_cntr(&net, cntr_attr);
 		struct feed feed = { .cq = cq };
 		uint64_t start = fab_now_ns();
 		struct fi_eq_entry event = { 0 };
@@ -534,10 +535,11 @@ static void poll_set_refuses_what_it_cannot_hold(void **state)
 	struct fab_cq *cq = net_cq(&net, (struct fi_cq_attr) { 0 });
 	struct fab_eq *eq = net_eq(&net, (struct fi_eq_attr) { 0 });
 	struct fid_poll *set = poll_set_open(), *none = NULL;
+	struct fi_poll_attr flags = { .flags = 1 };
 	struct fid *fid = &cq->cq_fid.fid;
 
 	(void) state;
-	assert_int_equal(fab_poll_open(&net.domain.domain_fid, &(struct fi_poll_attr) { .flags = 1 }, &none), -FI_EINVAL);
+	assert_int_equal(fab_poll_open(&net.domain.domain_fid, &flags, &none), -FI_EINVAL);
 	assert_int_equal(fi_poll_add(set, &eq->eq_fid.fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_poll_add(set, fid, 1), -FI_EINVAL);
 	assert_int_equal(fi_poll_del(set, fid, 0), -FI_EINVAL);
