@@ -74,7 +74,7 @@ static const char *base_name(const char *path)
 
 static bool helper_file(const char *file)
 {
-	static const char *const helpers[] = { "fixture.c", "progress.c", "ops.c", "conform.c" };
+	static const char *const helpers[] = { "fixture.c", "progress.c", "ops.c", "conform.c", "waitobj.c" };
 	size_t i;
 
 	for (i = 0; i < COUNT(helpers); i++) {
@@ -84,7 +84,7 @@ static bool helper_file(const char *file)
 	return false;
 }
 
-void at(const char *file, int line)
+void test_at(const char *file, int line)
 {
 	called_at.file = file;
 	called_at.line = line;
@@ -509,6 +509,7 @@ static const struct option options[] = {
 	{ "slow", required_argument, NULL, 's' },
 	{ "fork", no_argument, NULL, 'f' },
 	{ "list", no_argument, NULL, 'l' },
+	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo.c: see there */
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 }
 };
@@ -588,6 +589,8 @@ static bool parse(int argc, char **argv)
 		case 'l':
 			list = true;
 			break;
+		case 'q':
+			exit(getinfo_probe_main(optarg));
 		default:
 			fputs(usage, opt == 'h' ? stdout : stderr);
 			exit(opt == 'h' ? 0 : 2);

@@ -111,8 +111,8 @@ void check_mem(const char *file, int line, const char *what, const void *got, co
 
 /* The line of the test that called a helper; a failure inside the helper is reported with it. The helpers' headers wrap
  * their functions so that this happens by itself. */
-void at(const char *file, int line);
-#define AT(expr) (at(__FILE__, __LINE__), expr)
+void test_at(const char *file, int line);
+#define AT(expr) (test_at(__FILE__, __LINE__), expr)
 
 #define FAIL(...) test_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define SKIP(...) test_skip(__VA_ARGS__)

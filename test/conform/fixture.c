@@ -14,13 +14,18 @@
 
 /* ---- discovery */
 
+bool info_is_run(const struct fi_info *info)
+{
+	return !strcmp(info->fabric_attr->prov_name, run.prov) && info->ep_attr->type == run.type;
+}
+
 /* First entry of the exact name; the list is freed, the entry duplicated. */
 static struct fi_info *exact(struct fi_info *list)
 {
 	struct fi_info *info, *found = NULL;
 
 	for (info = list; info && !found; info = info->next) {
-		if (!strcmp(info->fabric_attr->prov_name, run.prov) && info->ep_attr->type == run.type)
+		if (info_is_run(info))
 			found = fi_dupinfo(info);
 	}
 	fi_freeinfo(list);
@@ -66,6 +71,11 @@ static void free_info(void *info)
 	fi_freeinfo(info);
 }
 
+void own_info(struct test *t, struct fi_info *info)
+{
+	own(t, free_info, info);
+}
+
 struct fi_info *hints_new(struct test *t, const struct opts *o)
 {
 	struct opts mine = *o;
@@ -74,7 +84,7 @@ struct fi_info *hints_new(struct test *t, const struct opts *o)
 	if (!mine.caps)
 		mine.caps = t->c->caps;
 	hints = hints_blank(&mine);
-	own(t, free_info, hints);
+	own_info(t, hints);
 	if (o->hints)
 		o->hints(hints);
 	return hints;
@@ -148,9 +158,9 @@ struct fi_info *info_find(struct test *t, struct fi_info *hints, const char *nod
 		node = loopback();
 		flags |= FI_SOURCE | FI_NUMERICHOST;
 	}
-	info = ask(hints, run.version, node, service, flags);
+	info = ask(hints, hints->fabric_attr->api_version ? hints->fabric_attr->api_version : run.version, node, service, flags);
 	if (info)
-		own(t, free_info, info);
+		own_info(t, info);
 	return info;
 }
 
@@ -309,15 +319,15 @@ struct side *domain_side_opts(struct test *t, const struct opts *o)
 	return s;
 }
 
-/* Queues, endpoint, bindings on a side whose domain is there. */
-static void open_rest(struct side *s)
+void side_open_rest(struct side *s)
 {
 	side_open_cqs(s);
 	if (s->info->ep_attr->type != FI_EP_MSG)
 		side_open_av(s);
 	side_open_ep(s);
 	side_bind(s);
-	side_enable(s);
+	if (!s->o.unenabled)
+		side_enable(s);
 }
 
 struct side *side_open_opts(struct test *t, const struct opts *o)
@@ -334,7 +344,7 @@ struct side *side_open_opts(struct test *t, const struct opts *o)
 	} else {
 		s = domain_side_opts(t, o);
 	}
-	open_rest(s);
+	side_open_rest(s);
 	return s;
 }
 
@@ -362,11 +372,11 @@ struct side *connector_open(struct test *t, struct side *to, const struct opts *
 	open_fabric(s);
 	open_domain(s);
 	side_open_eq(s);
-	open_rest(s);
+	side_open_rest(s);
 	return s;
 }
 
-struct side *acceptor_open(struct side *listener, struct fi_info *request, const struct opts *o)
+struct side *acceptor_new(struct side *listener, struct fi_info *request, const struct opts *o)
 {
 	struct side *s = side_new(listener->t, o);
 
@@ -374,7 +384,14 @@ struct side *acceptor_open(struct side *listener, struct fi_info *request, const
 	s->fabric = listener->fabric;
 	open_domain(s);
 	side_open_eq(s);
-	open_rest(s);
+	return s;
+}
+
+struct side *acceptor_open(struct side *listener, struct fi_info *request, const struct opts *o)
+{
+	struct side *s = acceptor_new(listener, request, o);
+
+	side_open_rest(s);
 	return s;
 }
 

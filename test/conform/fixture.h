@@ -28,10 +28,11 @@ struct opts {
 	bool raw_cq;			/* the test reads the CQs itself */
 	bool raw_eq;
 	bool unconnected;		/* pair_open() stops before fi_connect() or fi_av_insert() */
+	bool unenabled;			/* stop before fi_enable() */
 	bool eq;			/* RDM and DGRAM: an event queue, too */
 	int mr_mode;			/* 0: the run's; bits otherwise */
 	bool mr_none;			/* no mr_mode bit, whatever the run says */
-	uint32_t version;		/* 0: the run's */
+	uint32_t version;		/* given to fi_getinfo(); 0: the run's */
 	void (*hints)(struct fi_info *hints);	/* last word on the hints */
 	struct side *domain_of;		/* share fabric and domain of that side (RDM, DGRAM) */
 	struct side *av_of;		/* and its address vector */
@@ -83,7 +84,7 @@ struct side {
 	struct comps tx, rx;
 	struct event events[64];
 	size_t event_cnt, event_taken;
-	size_t tx_posted, rx_posted;	/* operations that may complete */
+	size_t tx_posted;		/* transmits that may complete */
 	struct slots *slots;
 	struct local *locals;		/* local registrations, for FI_MR_LOCAL */
 };
@@ -102,6 +103,10 @@ struct fi_info *hints_new(struct test *t, const struct opts *o);
 /* First entry for @hints whose prov_name is exactly the run's. Belongs to the test. NULL: none. With node or service NULL and
  * no address in @hints the loopback address of the run's family is asked for, where the provider has such addresses. */
 struct fi_info *info_find(struct test *t, struct fi_info *hints, const char *node, const char *service, uint64_t flags);
+/* @info (one entry or a list) is freed at the end of the test. */
+void own_info(struct test *t, struct fi_info *info);
+/* Is @info of the run's provider and endpoint type? Upstream answers "tcp" with "tcp;ofi_rxm", too. */
+bool info_is_run(const struct fi_info *info);
 /* Has the provider socket addresses? */
 bool has_sockaddr(void);
 const char *loopback(void);
@@ -120,6 +125,10 @@ struct side *listener_open_opts(struct test *t, const struct opts *o);
 struct side *connector_open(struct test *t, struct side *to, const struct opts *o);
 /* MSG: the side for a connection request, its endpoint enabled, fi_accept() not yet called. */
 struct side *acceptor_open(struct side *listener, struct fi_info *request, const struct opts *o);
+/* The same, but only up to the domain and event queue. */
+struct side *acceptor_new(struct side *listener, struct fi_info *request, const struct opts *o);
+/* Queues, address vector, endpoint, bindings, and fi_enable() unless o.unenabled. */
+void side_open_rest(struct side *s);
 /* MSG: from fi_connect() on @a to both connected events. Returns the accepted side. */
 struct side *side_connect(struct side *a, struct side *listener);
 /* RDM, DGRAM: @b's address in @a's AV. */
@@ -164,6 +173,8 @@ struct comp expect_rx(struct side *s);
 void expect_tx_cnt(struct side *s, size_t cnt);
 /* The next transmit completion is this error. */
 struct comp expect_tx_err(struct side *s, int err);
+/* Or any error. */
+struct comp expect_tx_failed(struct side *s);
 /* The next receive completion is this error; members given in @... must be equal. */
 #define expect_rx_err(s, err, ...) AT(expect_rx_err_with(s, err, &(struct comp) { __VA_ARGS__ }))
 struct comp expect_rx_err_with(struct side *s, int err, const struct comp *want);
@@ -173,6 +184,8 @@ size_t rx_waiting(struct side *s);
 size_t tx_waiting(struct side *s);
 
 void fixture_warm_up(struct test *t);
+/* The other half of a test in getinfo.c, in a process of its own. Returns the exit status. */
+int getinfo_probe_main(const char *name);
 
 #ifndef CONFORM_INSIDE
 #define side_connect(a, listener) AT(side_connect(a, listener))
@@ -186,6 +199,7 @@ void fixture_warm_up(struct test *t);
 #define expect_rx(s) AT(expect_rx(s))
 #define expect_tx_cnt(s, cnt) AT(expect_tx_cnt(s, cnt))
 #define expect_tx_err(s, err) AT(expect_tx_err(s, err))
+#define expect_tx_failed(s) AT(expect_tx_failed(s))
 #define expect_no_completion(s) AT(expect_no_completion(s))
 #define idle(t) AT(idle(t))
 #endif

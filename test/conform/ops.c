@@ -253,12 +253,11 @@ static void *own_ctx(struct side *s, const struct op *op)
 	return slot;
 }
 
+/* With the side whose queues the completion will come to. */
 static ssize_t counted(struct side *s, const struct op *op, ssize_t ret)
 {
-	if (!ret && calls[op->call].recv)
-		s->rx_posted++;
-	else if (!ret && !(calls[op->call].inject))
-		s->tx_posted++;
+	if (!ret && !calls[op->call].recv && !calls[op->call].inject)
+		(s->o.cq_of ? s->o.cq_of : s)->tx_posted++;
 	return ret;
 }
 

@@ -118,11 +118,6 @@ static void progress_cqs(struct side *s)
 
 /* ---- reading event queues */
 
-static void free_info(void *info)
-{
-	fi_freeinfo(info);
-}
-
 static void read_event_err(struct side *s, struct event *e)
 {
 	struct fi_eq_err_entry err = { 0 };
@@ -159,7 +154,7 @@ static bool read_event(struct side *s, struct event *e)
 	if (e->type == FI_CONNREQ) {
 		e->info = buf.cm.info;
 		CHECK(e->info != NULL);
-		own(s->t, free_info, e->info);
+		own_info(s->t, e->info);
 	}
 	return true;
 }
@@ -315,6 +310,15 @@ void expect_tx_cnt(struct side *s, size_t cnt)
 struct comp expect_tx_err(struct side *s, int err)
 {
 	return take_err(s, &s->tx, "a transmit completion", err);
+}
+
+struct comp expect_tx_failed(struct side *s)
+{
+	struct comp c = take(s, &s->tx, "an error completion");
+
+	if (!c.err)
+		FAIL("a transmit succeeded that could not");
+	return c;
 }
 
 struct comp expect_rx_err_with(struct side *s, int err, const struct comp *want)

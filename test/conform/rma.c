@@ -311,7 +311,6 @@ TEST_TABLE(access_fault, fault_rows, FI_RMA | FI_MSG, RELIABLE)
 	struct region r = region_open(p.b, around + 4096, 4096, access);
 	uint64_t addr = r.addr, key = r.key;
 	struct comp c;
-	struct wait w;
 	void *ctx;
 
 	switch (row->fault) {
@@ -338,11 +337,7 @@ TEST_TABLE(access_fault, fault_rows, FI_RMA | FI_MSG, RELIABLE)
 	}
 	check_link(p.a, p.b);
 	ctx = post(p.a, row->call, .buf = buf, .len = 16, .raddr = addr, .key = key, .data = 3);
-	w = wait_begin();
-	while (!tx_waiting(p.a))
-		wait_more(t, &w, "the error completion");
-	c = p.a->tx.list[p.a->tx.taken++];
-	CHECK(c.err);
+	c = expect_tx_failed(p.a);
 	CHECK(c.ctx == ctx);
 	CHECK_EQ(c.flags & (FI_RMA | FI_READ | FI_WRITE), FI_RMA | (row->call == READ ? FI_READ : FI_WRITE));
 	CHECK_EQ(rx_waiting(p.b), 0);
@@ -493,43 +488,4 @@ TEST_PROV(self_rma, FI_RMA, RDM_ONLY)
 	post(s, READ, .buf = in, .len = 100000, .raddr = r.addr, .key = r.key);
 	expect_tx(s);
 	CHECK_MEM(in, out, 100000);
-}
-
-/* ---- events at the target */
-
-/* With FI_RMA_EVENT counters of the target count what peers write and read. */
-TEST_PROV(rma_event_counters, FI_RMA | FI_RMA_EVENT)
-{
-	struct pair p = pair_open(t, .unconnected = true);
-	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
-	struct fid_cntr *writes, *reads;
-	struct wait w = wait_begin();
-	struct side *b, *a;
-	struct region r;
-	uint8_t buf[8] = { 1 };
-
-	if (run.type == FI_EP_MSG)
-		SKIP("bound before fi_accept(): see cntr");
-	b = domain_side(t);
-	side_open_cqs(b);
-	side_open_av(b);
-	MUST(fi_cntr_open(b->domain, &attr, &writes, NULL));
-	own_fid(t, &writes->fid);
-	MUST(fi_cntr_open(b->domain, &attr, &reads, NULL));
-	own_fid(t, &reads->fid);
-	side_open_ep(b);
-	side_bind(b);
-	MUST(fi_ep_bind(b->ep, &writes->fid, FI_REMOTE_WRITE));
-	MUST(fi_ep_bind(b->ep, &reads->fid, FI_REMOTE_READ));
-	side_enable(b);
-	a = p.a;
-	a->peer = side_insert(a, b);
-	r = region_open(b, NULL, 64, ALL_REMOTE);
-	post(a, WRITE, .buf = buf, .len = 8, .raddr = r.addr, .key = r.key);
-	post(a, INJECT_WRITE, .buf = buf, .len = 8, .raddr = r.addr, .key = r.key);
-	post(a, READ, .buf = buf, .len = 8, .raddr = r.addr, .key = r.key);
-	expect_tx_cnt(a, 2);
-	while (fi_cntr_read(writes) != 2 || fi_cntr_read(reads) != 1)
-		wait_more(t, &w, "the target's counters");
-	CHECK_EQ(fi_cntr_readerr(writes), 0);
 }

@@ -1,0 +1,889 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Discovery: what fi_getinfo() answers to hints, versions, nodes and flags. Source: fi_getinfo(3), fi_fabric(3). */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ops.h"
+
+#define PRIMARY (FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_HMEM | \
+		 FI_COLLECTIVE)
+
+/* One call; the list belongs to the test. */
+static int getinfo(struct test *t, uint32_t version, const char *node, const char *service, uint64_t flags,
+		   const struct fi_info *hints, struct fi_info **list)
+{
+	int ret;
+
+	*list = NULL;
+	ret = fi_getinfo(version, node, service, flags, hints, list);
+	CHECK(ret <= 0);
+	CHECK((ret == 0) == (*list != NULL));
+	if (*list)
+		own_info(t, *list);
+	return ret;
+}
+
+/* Hints of the run that name provider and type only. */
+static struct fi_info *hints_plain(struct test *t)
+{
+	return hints_new(t, &(struct opts) { 0 });
+}
+
+static struct fi_info *first_of_run(struct test *t, struct fi_info *hints)
+{
+	struct fi_info *info = info_find(t, hints, NULL, NULL, 0);
+
+	if (!info)
+		FAIL("no entry for %s", run.prov);
+	return info;
+}
+
+static const char *text_of(struct test *t, const struct fi_info *info)
+{
+	char *text = mem(t, 16384);
+
+	fi_tostr_r(text, 16384, info, FI_TYPE_INFO);
+	return text;
+}
+
+/* ---- the list */
+
+/* Without hints every entry of every provider comes, each complete. */
+TEST_PROV(null_hints_list_everything, 0, .alone = true)
+{
+	struct fi_info *list, *info;
+	bool found = false;
+
+	MUST(getinfo(t, run.version, NULL, NULL, 0, NULL, &list));
+	for (info = list; info; info = info->next) {
+		CHECK(info->tx_attr && info->rx_attr && info->ep_attr && info->domain_attr && info->fabric_attr);
+		CHECK(info->caps != 0);
+		CHECK(info->ep_attr->type != FI_EP_UNSPEC);
+		CHECK(info->fabric_attr->prov_name && info->fabric_attr->prov_name[0]);
+		CHECK(info->fabric_attr->name && info->domain_attr->name);
+		CHECK(info->fabric_attr->prov_version != 0);
+		CHECK_EQ(info->fabric_attr->api_version, run.version);
+		CHECK((info->src_addr != NULL) == (info->src_addrlen != 0));
+		CHECK((info->dest_addr != NULL) == (info->dest_addrlen != 0));
+		CHECK(info->handle == NULL);
+		found |= info_is_run(info);
+	}
+	CHECK(found || strchr(run.prov, ';'));
+}
+
+/* Zeroed hints are a wildcard except for mode bits, of which they allow none. */
+TEST_PROV(zeroed_hints, 0, .alone = true)
+{
+	struct fi_info *hints = fi_allocinfo(), *list, *info;
+	bool found = false;
+
+	own_info(t, hints);
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+	for (info = list; info; info = info->next) {
+		CHECK_EQ(info->mode, 0);
+		found |= info_is_run(info);
+	}
+	CHECK(found);
+}
+
+/* Attribute pointers of hints may be NULL, each of them and all. */
+TEST_PROV(partial_hints, 0, .alone = true)
+{
+	struct fi_info hints = { 0 }, *full = hints_plain(t), *list;
+	unsigned int i;
+
+	MUST(getinfo(t, run.version, NULL, NULL, 0, &hints, &list));
+	for (i = 0; i < 32; i++) {
+		note("attributes 0x%x", i);
+		hints = (struct fi_info) { 0 };
+		hints.tx_attr = i & 1 ? full->tx_attr : NULL;
+		hints.rx_attr = i & 2 ? full->rx_attr : NULL;
+		hints.ep_attr = i & 4 ? full->ep_attr : NULL;
+		hints.domain_attr = i & 8 ? full->domain_attr : NULL;
+		hints.fabric_attr = i & 16 ? full->fabric_attr : NULL;
+		MUST(getinfo(t, run.version, NULL, NULL, 0, &hints, &list));
+	}
+}
+
+/* Two equal calls give equal lists. */
+TEST_PROV(order_is_stable, 0)
+{
+	struct fi_info *a, *b;
+
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints_plain(t), &a));
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints_plain(t), &b));
+	for (; a && b; a = a->next, b = b->next) {
+		const char *x = text_of(t, a), *y = text_of(t, b);
+
+		CHECK(!strcmp(x, y));
+	}
+	CHECK(!a && !b);
+}
+
+/* A result fed back as hints is found again, as it was. */
+TEST_PROV(result_as_hints, 0)
+{
+	struct fi_info *list, *info, *again;
+	const char *was, *is;
+
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints_plain(t), &list));
+	for (info = list; info; info = info->next) {
+		note("entry %s %s", info->domain_attr->name, info->fabric_attr->name);
+		CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, info, &again), 0);
+		was = text_of(t, info);
+		is = text_of(t, again);
+		if (strcmp(was, is))
+			FAIL("differs:\n%s\nwas\n%s", is, was);
+	}
+}
+
+/* fi_dupinfo() copies deeply; fi_dupinfo(NULL) is blank hints. */
+TEST_PROV(dupinfo, 0)
+{
+	struct fi_info *info = first_of_run(t, hints_plain(t)), *copy = fi_dupinfo(info), *blank = fi_dupinfo(NULL);
+
+	CHECK(copy && blank);
+	own_info(t, copy);
+	own_info(t, blank);
+	CHECK(!strcmp(text_of(t, info), text_of(t, copy)));
+	CHECK(copy->tx_attr != info->tx_attr && copy->domain_attr->name != info->domain_attr->name);
+	CHECK(!info->src_addr || copy->src_addr != info->src_addr);
+	CHECK(copy->next == NULL);
+	CHECK(blank->tx_attr && blank->rx_attr && blank->ep_attr && blank->domain_attr && blank->fabric_attr);
+	CHECK(blank->caps == 0 && blank->ep_attr->type == 0 && blank->domain_attr->name == NULL);
+}
+
+/* ---- capabilities */
+
+/* Of primary capabilities only what was asked for is given; context capabilities are part of the whole. */
+TEST_PROV(primary_caps_only_on_request, FI_MSG)
+{
+	struct fi_info *info = first_of_run(t, hints_plain(t));
+
+	CHECK_EQ(info->caps & PRIMARY, FI_MSG);
+	CHECK_EQ(info->caps & (FI_SEND | FI_RECV), FI_SEND | FI_RECV);
+	CHECK_EQ(info->tx_attr->caps & ~info->caps, 0);
+	CHECK_EQ(info->rx_attr->caps & ~info->caps, 0);
+}
+
+/* A modifier restricts: an endpoint for sending only is not told to receive. */
+TEST_PROV(modifiers_restrict, FI_MSG | FI_SEND)
+{
+	struct fi_info *info = first_of_run(t, hints_plain(t));
+
+	CHECK_EQ(info->caps & (FI_SEND | FI_RECV), FI_SEND);
+}
+
+/* Whatever capability bit is asked for: it is in the answer, or there is no answer. */
+TEST_PROV(caps_are_given_or_refused, 0)
+{
+	struct fi_info *hints = hints_plain(t), *list, *info;
+	unsigned int bit;
+	int ret;
+
+	for (bit = 0; bit < 64; bit++) {
+		note("capability bit %u", bit);
+		hints->caps = 1ULL << bit;
+		ret = getinfo(t, run.version, NULL, NULL, 0, hints, &list);
+		CHECK(ret == 0 || ret == -FI_ENODATA || ret == -FI_EBADFLAGS);
+		for (info = list; info; info = info->next)
+			CHECK_EQ(info->caps & hints->caps, hints->caps);
+	}
+}
+
+/* The same for tx_attr->caps and rx_attr->caps. */
+TEST_PROV(context_caps_are_given_or_refused, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t), *list, *info;
+	unsigned int bit;
+
+	for (bit = 0; bit < 64; bit++) {
+		note("capability bit %u", bit);
+		hints->tx_attr->caps = 1ULL << bit;
+		hints->rx_attr->caps = 0;
+		getinfo(t, run.version, NULL, NULL, 0, hints, &list);
+		for (info = list; info; info = info->next)
+			CHECK_EQ(info->tx_attr->caps & hints->tx_attr->caps, hints->tx_attr->caps);
+		hints->tx_attr->caps = 0;
+		hints->rx_attr->caps = 1ULL << bit;
+		getinfo(t, run.version, NULL, NULL, 0, hints, &list);
+		for (info = list; info; info = info->next)
+			CHECK_EQ(info->rx_attr->caps & hints->rx_attr->caps, hints->rx_attr->caps);
+	}
+}
+
+/* Modes: never one that the application did not offer. */
+TEST_PROV(modes_only_on_offer, 0)
+{
+	struct fi_info *hints = hints_plain(t), *list, *info;
+	unsigned int bit;
+
+	for (bit = 0; bit < 64; bit++) {
+		hints->mode = 1ULL << bit;
+		if (getinfo(t, run.version, NULL, NULL, 0, hints, &list))
+			continue;
+		for (info = list; info; info = info->next)
+			CHECK_EQ(info->mode & ~hints->mode, 0);
+	}
+}
+
+/* ---- attributes: one value after the other, and what is answered is never less than what was asked */
+
+enum part { TX, RX, EP, DOMAIN };
+
+struct size_attr {
+	const char *name;
+	enum part part;
+	size_t offset;
+};
+
+#define TX_ATTR(m) { "tx_" #m, TX, offsetof(struct fi_tx_attr, m) }
+#define RX_ATTR(m) { "rx_" #m, RX, offsetof(struct fi_rx_attr, m) }
+#define EP_ATTR(m) { "ep_" #m, EP, offsetof(struct fi_ep_attr, m) }
+#define DOMAIN_ATTR(m) { "domain_" #m, DOMAIN, offsetof(struct fi_domain_attr, m) }
+
+static const struct size_attr size_attrs[] = {
+	TX_ATTR(inject_size), TX_ATTR(size), TX_ATTR(iov_limit), TX_ATTR(rma_iov_limit),
+	RX_ATTR(size), RX_ATTR(iov_limit),
+	EP_ATTR(max_msg_size), EP_ATTR(max_order_raw_size), EP_ATTR(max_order_war_size), EP_ATTR(max_order_waw_size),
+	EP_ATTR(tx_ctx_cnt), EP_ATTR(rx_ctx_cnt),
+	DOMAIN_ATTR(mr_key_size), DOMAIN_ATTR(cq_data_size), DOMAIN_ATTR(cq_cnt), DOMAIN_ATTR(ep_cnt),
+	DOMAIN_ATTR(tx_ctx_cnt), DOMAIN_ATTR(rx_ctx_cnt), DOMAIN_ATTR(max_ep_tx_ctx), DOMAIN_ATTR(max_ep_rx_ctx),
+	DOMAIN_ATTR(max_ep_stx_ctx), DOMAIN_ATTR(max_ep_srx_ctx), DOMAIN_ATTR(cntr_cnt), DOMAIN_ATTR(mr_iov_limit),
+	DOMAIN_ATTR(mr_cnt), DOMAIN_ATTR(max_err_data),
+};
+
+static size_t *attr_of(struct fi_info *info, const struct size_attr *a)
+{
+	void *base = a->part == TX ? (void *) info->tx_attr : a->part == RX ? (void *) info->rx_attr :
+		     a->part == EP ? (void *) info->ep_attr : (void *) info->domain_attr;
+
+	return (size_t *) ((char *) base + a->offset);
+}
+
+TEST_TABLE(never_less_than_asked, size_attrs, 0)
+{
+	const struct size_attr *a = ROW(size_attrs);
+	struct fi_info *hints = hints_plain(t), *list, *info;
+	size_t offered = *attr_of(first_of_run(t, hints_plain(t)), a), i;
+	const size_t asks[] = { 1, offered, offered + 1, 1 << 20, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX };
+	int ret;
+
+	for (i = 0; i < COUNT(asks); i++) {
+		*attr_of(hints, a) = asks[i];
+		note("asked %zu, offered %zu", asks[i], offered);
+		ret = getinfo(t, run.version, NULL, NULL, 0, hints, &list);
+		CHECK(ret == 0 || ret == -FI_ENODATA);
+		if (asks[i] && asks[i] == offered)
+			CHECK_RET(ret, 0);
+		for (info = list; info; info = info->next) {
+			if (*attr_of(info, a) < asks[i] && asks[i] != FI_SHARED_CONTEXT)
+				FAIL("answered %zu", *attr_of(info, a));
+		}
+	}
+}
+
+struct set_row {
+	const char *name;
+	void (*set)(struct fi_info *hints);
+	bool (*ok)(const struct fi_info *info);		/* what an answer must look like; NULL: there is none */
+};
+
+#define SET(name_, stmt) static void set_##name_(struct fi_info *h) { stmt; }
+#define OK(name_, cond) static bool ok_##name_(__attribute__((unused)) const struct fi_info *i) { return cond; }
+#define BOTH(name_, stmt, cond) SET(name_, stmt) OK(name_, cond)
+
+BOTH(thread_domain, h->domain_attr->threading = FI_THREAD_DOMAIN, i->domain_attr->threading == FI_THREAD_DOMAIN)
+BOTH(thread_completion, h->domain_attr->threading = FI_THREAD_COMPLETION,
+     i->domain_attr->threading == FI_THREAD_COMPLETION)
+BOTH(thread_safe, h->domain_attr->threading = FI_THREAD_SAFE, i->domain_attr->threading == FI_THREAD_SAFE)
+BOTH(thread_unspec, h->domain_attr->threading = FI_THREAD_UNSPEC, i->domain_attr->threading != FI_THREAD_UNSPEC)
+BOTH(progress_auto, h->domain_attr->control_progress = h->domain_attr->data_progress = FI_PROGRESS_AUTO,
+     i->domain_attr->control_progress == FI_PROGRESS_AUTO && i->domain_attr->data_progress == FI_PROGRESS_AUTO)
+BOTH(data_manual, h->domain_attr->data_progress = FI_PROGRESS_MANUAL,
+     i->domain_attr->data_progress == FI_PROGRESS_MANUAL || i->domain_attr->data_progress == FI_PROGRESS_AUTO)
+BOTH(rm_enabled, h->domain_attr->resource_mgmt = FI_RM_ENABLED, i->domain_attr->resource_mgmt == FI_RM_ENABLED)
+BOTH(rm_disabled, h->domain_attr->resource_mgmt = FI_RM_DISABLED, i->domain_attr->resource_mgmt != FI_RM_UNSPEC)
+BOTH(av_table, h->domain_attr->av_type = FI_AV_TABLE, i->domain_attr->av_type == FI_AV_TABLE)
+BOTH(order_sas, h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_SAS,
+     i->tx_attr->msg_order & i->rx_attr->msg_order & FI_ORDER_SAS)
+BOTH(mr_none, h->domain_attr->mr_mode = 0, i->domain_attr->mr_mode == 0)
+BOTH(mr_basic_bits, h->domain_attr->mr_mode = MR_BASIC_BITS, !(i->domain_attr->mr_mode & ~MR_BASIC_BITS))
+BOTH(mr_all_bits, h->domain_attr->mr_mode = MR_BASIC_BITS | FI_MR_LOCAL | FI_MR_RAW | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT |
+     FI_MR_ENDPOINT | FI_MR_HMEM, !(i->domain_attr->mr_mode & (MR_BASIC | MR_SCALABLE)))
+BOTH(op_flags_delivery, h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION,
+     (i->tx_attr->op_flags & FI_DELIVERY_COMPLETE) != 0)
+BOTH(total_buffered_recv, h->rx_attr->total_buffered_recv = 1 << 20, true)
+BOTH(version_in_hints, h->fabric_attr->prov_version = FI_VERSION(1, 0), true)
+
+SET(no_provider, free(h->fabric_attr->prov_name); h->fabric_attr->prov_name = strdup("no-such-provider"))
+SET(no_domain, h->domain_attr->name = strdup("no-such-domain"))
+SET(no_fabric, h->fabric_attr->name = strdup("no-such-fabric"))
+SET(no_protocol, h->ep_attr->protocol = 0x7ffffffe)
+SET(no_ep_type, h->ep_attr->type = (enum fi_ep_type) 77)
+SET(no_threading, h->domain_attr->threading = (enum fi_threading) 77)
+SET(no_progress, h->domain_attr->data_progress = (enum fi_progress) 77)
+SET(no_resource_mgmt, h->domain_attr->resource_mgmt = (enum fi_resource_mgmt) 77)
+SET(no_av_type, h->domain_attr->av_type = (enum fi_av_type) 77)
+SET(no_addr_format, h->addr_format = 7777)
+SET(no_msg_order, h->tx_attr->msg_order = 1ULL << 62)
+SET(no_rx_msg_order, h->rx_attr->msg_order = 1ULL << 62)
+SET(psm_addr_format, h->addr_format = FI_ADDR_PSMX2)
+SET(ib_protocol, h->ep_attr->protocol = FI_PROTO_IB_UD)
+
+/* A name that no field is made for. */
+static char *long_name(void)
+{
+	char *name = malloc(65537);
+
+	memset(name, 'n', 65536);
+	name[65536] = 0;
+	return name;
+}
+
+SET(long_provider, free(h->fabric_attr->prov_name); h->fabric_attr->prov_name = long_name())
+SET(long_domain, h->domain_attr->name = long_name())
+SET(long_fabric, h->fabric_attr->name = long_name())
+
+#define ROW_OK(name) { #name, set_##name, ok_##name }
+#define ROW_NONE(name) { #name, set_##name, NULL }
+
+static const struct set_row set_rows[] = {
+	ROW_OK(thread_domain), ROW_OK(thread_completion), ROW_OK(thread_safe), ROW_OK(thread_unspec), ROW_OK(progress_auto),
+	ROW_OK(data_manual), ROW_OK(rm_enabled), ROW_OK(rm_disabled), ROW_OK(av_table), ROW_OK(order_sas), ROW_OK(mr_none),
+	ROW_OK(mr_basic_bits), ROW_OK(mr_all_bits), ROW_OK(op_flags_delivery), ROW_OK(total_buffered_recv),
+	ROW_OK(version_in_hints),
+	ROW_NONE(no_provider), ROW_NONE(no_domain), ROW_NONE(no_fabric), ROW_NONE(no_protocol), ROW_NONE(no_ep_type),
+	ROW_NONE(no_threading), ROW_NONE(no_progress), ROW_NONE(no_resource_mgmt), ROW_NONE(no_av_type),
+	ROW_NONE(no_addr_format), ROW_NONE(no_msg_order), ROW_NONE(no_rx_msg_order), ROW_NONE(psm_addr_format),
+	ROW_NONE(ib_protocol), ROW_NONE(long_provider), ROW_NONE(long_domain), ROW_NONE(long_fabric),
+};
+
+/* One wish at a time: what is answered honours it; what nobody has is -FI_ENODATA. */
+TEST_TABLE(one_wish, set_rows, 0)
+{
+	const struct set_row *row = ROW(set_rows);
+	struct fi_info *hints = hints_plain(t), *list, *info;
+	int ret;
+
+	row->set(hints);
+	ret = getinfo(t, run.version, NULL, NULL, 0, hints, &list);
+	if (!row->ok) {
+		CHECK_RET(ret, -FI_ENODATA);
+		return;
+	}
+	if (ret == -FI_ENODATA && !run.ours)
+		SKIP("%s does not offer it", run.prov);
+	MUST(ret);
+	for (info = list; info; info = info->next)
+		CHECK(row->ok(info));
+}
+
+/* Names of the answer are names to ask by. */
+TEST_PROV(by_name, 0)
+{
+	struct fi_info *all, *info, *hints, *list, *one;
+
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints_plain(t), &all));
+	for (info = all; info; info = info->next) {
+		hints = hints_plain(t);
+		hints->domain_attr->name = strdup(info->domain_attr->name);
+		hints->fabric_attr->name = strdup(info->fabric_attr->name);
+		hints->ep_attr->protocol = info->ep_attr->protocol;
+		hints->addr_format = info->addr_format;
+		MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+		for (one = list; one; one = one->next) {
+			CHECK(!strcmp(one->domain_attr->name, info->domain_attr->name));
+			CHECK(!strcmp(one->fabric_attr->name, info->fabric_attr->name));
+			CHECK_EQ(one->ep_attr->protocol, info->ep_attr->protocol);
+			CHECK_EQ(one->addr_format, info->addr_format);
+		}
+	}
+}
+
+/* ---- versions */
+
+struct version_row {
+	const char *name;
+	uint32_t version;
+};
+
+#define V(major, minor) { #major "." #minor, FI_VERSION(major, minor) }
+static const struct version_row version_rows[] = {
+	V(1, 0), V(1, 1), V(1, 2), V(1, 3), V(1, 4), V(1, 5), V(1, 6), V(1, 7), V(1, 8), V(1, 9), V(1, 10), V(1, 11), V(1, 12),
+	V(1, 13), V(1, 14), V(1, 15), V(1, 16), V(1, 17), V(1, 18), V(1, 19), V(1, 20), V(1, 21), V(1, 22), V(2, 0), V(2, 1),
+	V(2, 2), V(2, 3), V(2, 4), V(2, 5), V(2, 6),
+};
+
+/* Any release up to the library's own is spoken, and the answer says which. */
+TEST_TABLE(api_version, version_rows, 0)
+{
+	uint32_t version = ROW(version_rows)->version;
+	struct fi_info *list;
+	int ret;
+
+	ret = getinfo(t, version, NULL, NULL, 0, hints_plain(t), &list);
+	if (FI_VERSION_GE(version, fi_version()) && version != fi_version()) {
+		CHECK_RET(ret, -FI_ENOSYS);
+		return;
+	}
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5)) && ret == -FI_ENODATA && !run.ours)
+		SKIP("%s does not serve mr_mode 0 of %s", run.prov, ROW(version_rows)->name);
+	MUST(ret);
+	CHECK_EQ(list->fabric_attr->api_version, version);
+}
+
+/* A later release than the library's is refused. */
+TEST_PROV(api_version_from_the_future, 0, .alone = true)
+{
+	struct fi_info *list;
+
+	CHECK_RET(getinfo(t, FI_VERSION(FI_MAJOR(fi_version()), FI_MINOR(fi_version()) + 1), NULL, NULL, 0, NULL, &list),
+		  -FI_ENOSYS);
+	CHECK_RET(getinfo(t, FI_VERSION(99, 0), NULL, NULL, 0, NULL, &list), -FI_ENOSYS);
+}
+
+struct old_mr_row {
+	const char *name;
+	uint32_t version;
+	int mr_mode, answer;
+	uint64_t mode;
+};
+
+static const struct old_mr_row old_mr_rows[] = {
+	{ "1.4_basic", FI_VERSION(1, 4), MR_BASIC, MR_BASIC, 0 },
+	{ "1.4_scalable", FI_VERSION(1, 4), MR_SCALABLE, MR_SCALABLE, 0 },
+	{ "1.4_basic_local", FI_VERSION(1, 4), MR_BASIC, MR_BASIC, LOCAL_MR },
+	{ "1.0_basic", FI_VERSION(1, 0), MR_BASIC, MR_BASIC, 0 },
+	{ "1.9_basic", FI_VERSION(1, 9), MR_BASIC, MR_BASIC, 0 },
+	{ "1.9_basic_local", FI_VERSION(1, 9), MR_BASIC, MR_BASIC, LOCAL_MR },
+};
+
+/* The old memory registration modes are answered in the old way, and FI_LOCAL_MR is not asked of who need not. */
+TEST_TABLE(old_mr_mode, old_mr_rows, FI_MSG | FI_RMA)
+{
+	const struct old_mr_row *row = ROW(old_mr_rows);
+	struct fi_info *hints = hints_plain(t), *list, *info;
+	int ret;
+
+	hints->domain_attr->mr_mode = row->mr_mode;
+	hints->mode = row->mode;
+	ret = getinfo(t, row->version, NULL, NULL, 0, hints, &list);
+	if (ret == -FI_ENODATA && !run.ours)
+		SKIP("not offered");
+	MUST(ret);
+	for (info = list; info; info = info->next) {
+		CHECK_EQ(info->domain_attr->mr_mode, row->answer);
+		CHECK_EQ(info->mode & ~row->mode, 0);
+	}
+}
+
+/* Before 1.5 an mr_mode of 0 means either, and the answer is one of the two. */
+TEST_PROV(old_mr_mode_unspec, FI_MSG | FI_RMA)
+{
+	struct fi_info *hints = hints_plain(t), *list;
+	int ret;
+
+	hints->domain_attr->mr_mode = 0;
+	ret = getinfo(t, FI_VERSION(1, 4), NULL, NULL, 0, hints, &list);
+	if (ret == -FI_ENODATA && !run.ours)
+		SKIP("not offered");
+	MUST(ret);
+	CHECK(list->domain_attr->mr_mode == MR_BASIC || list->domain_attr->mr_mode == MR_SCALABLE);
+}
+
+/* ---- node, service, addresses */
+
+static unsigned int port_of(const void *addr)
+{
+	return ntohs(((const struct sockaddr_in *) addr)->sin_port);	/* same place in sockaddr_in6 */
+}
+
+static void check_addr(const void *addr, size_t len, const char *node, unsigned int port)
+{
+	const struct sockaddr *sa = addr;
+	char text[64];
+	const void *ip;
+
+	CHECK(addr != NULL);
+	CHECK_EQ(len, sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	ip = sa->sa_family == AF_INET6 ? (const void *) &((const struct sockaddr_in6 *) addr)->sin6_addr :
+					 (const void *) &((const struct sockaddr_in *) addr)->sin_addr;
+	inet_ntop(sa->sa_family, ip, text, sizeof(text));
+	if (strcmp(text, node) || port_of(addr) != port)
+		FAIL("address %s port %u, not %s port %u", text, port_of(addr), node, port);
+}
+
+static void need_sockaddr(void)
+{
+	if (!has_sockaddr())
+		SKIP("%s has no socket addresses", run.prov);
+}
+
+struct node_row {
+	const char *name;
+	const char *node, *service;		/* node "": the run's loopback address */
+	uint64_t flags;
+	unsigned int port;			/* expected; source or destination by FI_SOURCE */
+};
+
+static const struct node_row node_rows[] = {
+	{ "dest", "", "12345", 0, 12345 },
+	{ "dest_numeric", "", "12345", FI_NUMERICHOST, 12345 },
+	{ "dest_without_service", "", NULL, 0, 0 },
+	{ "source", "", "12345", FI_SOURCE, 12345 },
+	{ "source_numeric", "", "12345", FI_SOURCE | FI_NUMERICHOST, 12345 },
+	{ "source_without_service", "", NULL, FI_SOURCE, 0 },
+	{ "dest_named_service", "", "discard", 0, 9 },
+	{ "dest_port_65535", "", "65535", 0, 65535 },
+};
+
+/* Node and service become the destination, or with FI_SOURCE the source, and the other side fits to it. */
+TEST_TABLE(node_and_service, node_rows, 0)
+{
+	const struct node_row *row = ROW(node_rows);
+	struct fi_info *hints = hints_plain(t), *list, *info;
+	int ret;
+
+	need_sockaddr();
+	hints->addr_format = run.family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	ret = getinfo(t, run.version, loopback(), row->service, row->flags, hints, &list);
+	if (ret && row->service && !strcmp(row->service, "discard"))
+		SKIP("no service 'discard' here");
+	MUST(ret);
+	for (info = list; info; info = info->next) {
+		CHECK_EQ(info->addr_format, hints->addr_format);
+		if (row->flags & FI_SOURCE) {
+			check_addr(info->src_addr, info->src_addrlen, loopback(), row->port);
+			CHECK(info->dest_addr == NULL);
+		} else {
+			check_addr(info->dest_addr, info->dest_addrlen, loopback(), row->port);
+		}
+	}
+}
+
+/* A service alone with FI_SOURCE: that port on each address. */
+TEST_PROV(source_service_only, 0)
+{
+	struct fi_info *list, *info;
+
+	need_sockaddr();
+	MUST(getinfo(t, run.version, NULL, "12345", FI_SOURCE, hints_plain(t), &list));
+	for (info = list; info; info = info->next) {
+		CHECK(info->src_addr != NULL);
+		CHECK_EQ(port_of(info->src_addr), 12345);
+	}
+}
+
+/* localhost is a name. */
+TEST_PROV(node_by_name, 0)
+{
+	struct fi_info *hints = hints_plain(t), *list;
+
+	need_sockaddr();
+	if (run.family == AF_INET6)
+		SKIP("localhost need not have an IPv6 address");
+	hints->addr_format = FI_SOCKADDR_IN;
+	MUST(getinfo(t, run.version, "localhost", "1", 0, hints, &list));
+	check_addr(list->dest_addr, list->dest_addrlen, "127.0.0.1", 1);
+}
+
+/* FI_ADDR_STR addresses as node. */
+TEST_PROV(node_as_string, 0)
+{
+	const char *node = run.family == AF_INET6 ? "fi_sockaddr_in6://[::1]:12345" : "fi_sockaddr_in://127.0.0.1:12345";
+	struct fi_info *list;
+
+	need_sockaddr();
+	MUST(getinfo(t, run.version, node, NULL, 0, hints_plain(t), &list));
+	check_addr(list->dest_addr, list->dest_addrlen, loopback(), 12345);
+	MUST(getinfo(t, run.version, node, NULL, FI_SOURCE, hints_plain(t), &list));
+	check_addr(list->src_addr, list->src_addrlen, loopback(), 12345);
+}
+
+struct bad_node_row {
+	const char *name;
+	const char *node, *service;
+	uint64_t flags;
+};
+
+static const struct bad_node_row bad_node_rows[] = {
+	{ "unknown_node", "no-such-host.invalid", "1", 0 },
+	{ "numeric_host_is_a_name", "localhost", "1", FI_NUMERICHOST },
+	{ "not_dotted", "127.0.0.1.9", "1", FI_NUMERICHOST },
+	{ "unknown_service", "127.0.0.1", "no-such-service", 0 },
+	{ "unknown_source_service", NULL, "no-such-service", FI_SOURCE },
+	{ "service_too_large", "127.0.0.1", "65536", 0 },
+	{ "service_negative", "127.0.0.1", "-1", 0 },
+	{ "service_huge", "127.0.0.1", "99999999999999999999", 0 },
+	{ "source_that_is_not_local", "203.0.113.5", "1", FI_SOURCE | FI_NUMERICHOST },
+	{ "string_without_address", "fi_sockaddr_in://", NULL, 0 },
+	{ "string_of_rubbish", "fi_sockaddr_in://1.2.3:::x", NULL, 0 },
+	{ "string_of_unknown_format", "fi_sockaddr_zz://127.0.0.1:1", NULL, 0 },
+	{ "string_with_service", "fi_sockaddr_in://127.0.0.1:1", "2", 0 },
+	{ "source_without_anything", NULL, NULL, FI_SOURCE },
+};
+
+/* What names nothing finds nothing, at once. */
+TEST_TABLE(bad_node, bad_node_rows, 0)
+{
+	const struct bad_node_row *row = ROW(bad_node_rows);
+	struct fi_info *list;
+	int ret;
+
+	need_sockaddr();
+	ret = getinfo(t, run.version, row->node, row->service, row->flags, hints_plain(t), &list);
+	CHECK(ret == -FI_ENODATA || ret == -FI_EINVAL);
+}
+
+/* Node and service of 64 KiB. */
+TEST_PROV(long_node_and_service, 0)
+{
+	struct fi_info *list;
+	char *name = long_name();
+
+	own(t, free, name);
+	need_sockaddr();
+	CHECK(getinfo(t, run.version, name, "1", 0, hints_plain(t), &list) < 0);
+	CHECK(getinfo(t, run.version, loopback(), name, 0, hints_plain(t), &list) < 0);
+	memcpy(name, "fi_sockaddr_in://", 17);
+	CHECK(getinfo(t, run.version, name, NULL, 0, hints_plain(t), &list) < 0);
+}
+
+static struct sockaddr_in *sin_new(const char *ip, unsigned int port)
+{
+	struct sockaddr_in *sin = calloc(1, sizeof(*sin));
+
+	sin->sin_family = AF_INET;
+	sin->sin_port = htons((uint16_t) port);
+	inet_pton(AF_INET, ip, &sin->sin_addr);
+	return sin;
+}
+
+/* Addresses in hints, where no node is given. */
+TEST_PROV(addresses_in_hints, 0)
+{
+	struct fi_info *hints = hints_plain(t), *list, *info;
+
+	need_sockaddr();
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->src_addr = sin_new("127.0.0.1", 0);
+	hints->src_addrlen = sizeof(struct sockaddr_in);
+	hints->dest_addr = sin_new("127.0.0.1", 4321);
+	hints->dest_addrlen = sizeof(struct sockaddr_in);
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+	for (info = list; info; info = info->next) {
+		check_addr(info->src_addr, info->src_addrlen, "127.0.0.1", 0);
+		check_addr(info->dest_addr, info->dest_addrlen, "127.0.0.1", 4321);
+	}
+}
+
+/* A node takes the place of the destination in hints; FI_SOURCE that of the source. */
+TEST_PROV(node_before_hints, 0)
+{
+	struct fi_info *hints = hints_plain(t), *list;
+
+	need_sockaddr();
+	if (run.family == AF_INET6)
+		SKIP("the same for IPv4");
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->dest_addr = sin_new("127.0.0.9", 4321);
+	hints->dest_addrlen = sizeof(struct sockaddr_in);
+	MUST(getinfo(t, run.version, "127.0.0.1", "1234", 0, hints, &list));
+	check_addr(list->dest_addr, list->dest_addrlen, "127.0.0.1", 1234);
+	MUST(getinfo(t, run.version, "127.0.0.1", "1234", FI_SOURCE, hints, &list));
+	check_addr(list->src_addr, list->src_addrlen, "127.0.0.1", 1234);
+	check_addr(list->dest_addr, list->dest_addrlen, "127.0.0.9", 4321);
+}
+
+/* Addresses of the wrong length, family, or of nobody. */
+TEST_PROV(bad_addresses_in_hints, 0)
+{
+	struct fi_info *hints, *list;
+
+	need_sockaddr();
+	hints = hints_plain(t);
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->src_addr = sin_new("203.0.113.5", 0);
+	hints->src_addrlen = sizeof(struct sockaddr_in);
+	note("source that is not local");
+	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
+
+	if (!run.ours)
+		SKIP("upstream does not look at lengths");
+	hints = hints_plain(t);
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->src_addr = sin_new("127.0.0.1", 0);
+	hints->src_addrlen = 3;
+	note("length 3");
+	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
+	hints->src_addrlen = sizeof(struct sockaddr_in);
+	((struct sockaddr_in *) hints->src_addr)->sin_family = 99;
+	note("family 99");
+	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
+	((struct sockaddr_in *) hints->src_addr)->sin_family = AF_INET;
+	hints->addr_format = FI_SOCKADDR_IN6;
+	note("format of the other family");
+	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
+}
+
+/* FI_SOCKADDR and FI_FORMAT_UNSPEC as hints: the answer names the real format. */
+TEST_PROV(format_is_concrete, 0)
+{
+	struct fi_info *hints = hints_plain(t), *list, *info;
+
+	need_sockaddr();
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+	for (info = list; info; info = info->next)
+		CHECK(info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6);
+	hints->addr_format = FI_SOCKADDR;
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+	for (info = list; info; info = info->next)
+		CHECK(info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6);
+}
+
+/* ---- flags */
+
+/* FI_PROV_ATTR_ONLY: each provider once, with name and version. */
+TEST_PROV(provider_list, 0, .alone = true)
+{
+	struct fi_info *list, *info, *other;
+
+	MUST(getinfo(t, run.version, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list));
+	for (info = list; info; info = info->next) {
+		CHECK(info->fabric_attr && info->fabric_attr->prov_name && info->fabric_attr->prov_version);
+		for (other = info->next; other; other = other->next)
+			CHECK(strcmp(info->fabric_attr->prov_name, other->fabric_attr->prov_name));
+	}
+}
+
+/* Flags that do not exist are refused. */
+TEST_PROV(unknown_flags, 0, .alone = true)
+{
+	struct fi_info *list;
+	int ret;
+
+	if (!run.ours)
+		SKIP("upstream ignores them");
+	ret = getinfo(t, run.version, NULL, NULL, 1ULL << 3, NULL, &list);
+	CHECK(ret == -FI_EBADFLAGS || ret == -FI_EINVAL);
+}
+
+/* ---- open objects in hints */
+
+/* A fabric in hints restricts the answer to it. */
+TEST_PROV(fabric_in_hints, 0)
+{
+	struct side *s = domain_side(t);
+	struct fi_info *hints = hints_plain(t), *list, *info;
+
+	hints->fabric_attr->fabric = s->fabric;
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+	for (info = list; info; info = info->next) {
+		CHECK(!strcmp(info->fabric_attr->name, s->info->fabric_attr->name));
+		CHECK(info->fabric_attr->fabric == s->fabric);
+	}
+}
+
+/* So does a domain; together with another name nothing is found. */
+TEST_PROV(domain_in_hints, 0)
+{
+	struct side *s = domain_side(t);
+	struct fi_info *hints = hints_plain(t), *list, *info;
+
+	hints->domain_attr->domain = s->domain;
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+	for (info = list; info; info = info->next) {
+		CHECK(!strcmp(info->domain_attr->name, s->info->domain_attr->name));
+		CHECK(info->domain_attr->domain == s->domain);
+	}
+	hints->domain_attr->name = strdup("no-such-domain");
+	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
+}
+
+/* An open domain is named by later answers, and no longer after it is closed. */
+TEST_PROV(open_domain_is_told, 0)
+{
+	struct side *s = domain_side(t);
+	struct fi_info *hints = hints_plain(t), *list;
+
+	hints->domain_attr->name = strdup(s->info->domain_attr->name);
+	hints->fabric_attr->name = strdup(s->info->fabric_attr->name);
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+	CHECK(list->fabric_attr->fabric == s->fabric);
+	CHECK(list->domain_attr->domain == s->domain);
+	side_close(s);
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+	CHECK(list->domain_attr->domain == NULL);
+}
+
+/* ---- FI_PROVIDER */
+
+struct filter_row {
+	const char *name;
+	const char *value;
+	bool append;			/* the run's provider, without layers */
+	int present;			/* is the run's provider listed? */
+	int others;			/* may others be? */
+};
+
+static const struct filter_row filter_rows[] = {
+	{ "only", "", true, 1, 0 }, { "not", "^", true, 0, 1 }, { "nothing", "no-such-provider", false, 0, 0 },
+	{ "list", "no-such-provider,", true, 1, 0 }, { "not_list", "^no-such-provider,", true, 0, 1 },
+	{ "not_nothing", "^no-such-provider", false, 1, 1 },
+};
+
+/* In a new process: is provider @name among the entries, and is another? */
+static void probe(const char *name, bool *present, bool *others)
+{
+	size_t len = strlen(name);
+	struct fi_info *list = NULL, *info;
+
+	*present = *others = false;
+	if (fi_getinfo(run.version, NULL, NULL, 0, NULL, &list))
+		return;
+	for (info = list; info; info = info->next) {
+		const char *prov = info->fabric_attr->prov_name;
+
+		if (!strncmp(prov, name, len) && (prov[len] == 0 || prov[len] == ';'))
+			*present = true;
+		else
+			*others = true;
+	}
+	fi_freeinfo(list);
+}
+
+int getinfo_probe_main(const char *name)
+{
+	bool present, others;
+
+	probe(name, &present, &others);
+	return 10 + present + 2 * others;
+}
+
+/* FI_PROVIDER names who may be found, or with ^ who may not; a core provider's name stands for its layers, too. */
+TEST_TABLE(provider_filter, filter_rows, 0)
+{
+	const struct filter_row *row = ROW(filter_rows);
+	char core[64], value[256];
+	int status = 0;
+	pid_t pid;
+
+	snprintf(core, sizeof(core), "%.*s", (int) strcspn(run.prov, ";"), run.prov);
+	snprintf(value, sizeof(value), "%s%s", row->value, row->append ? core : "");
+	pid = fork();
+	if (pid == 0) {
+		setenv("FI_PROVIDER", value, 1);
+		execl("/proc/self/exe", "conform", "--probe", core, (char *) NULL);
+		_exit(1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) >= 10);
+	status = WEXITSTATUS(status) - 10;
+	CHECK_EQ(status & 1, row->present);
+	if (!row->others)
+		CHECK_EQ(status & 2, 0);
+}
