@@ -173,10 +173,19 @@ TEST_PROV(counts_tagged, FI_TAGGED)
 	wait_value(t, b.cntr, 2);
 }
 
+struct local_row {
+	const char *name;
+	uint64_t flags, cnt;		/* of two writes and a read */
+};
+
+static const struct local_row local_rows[] = {
+	{ "write", FI_WRITE, 2 }, { "read", FI_READ, 1 }, { "both", FI_READ | FI_WRITE, 3 },
+};
+
 /* Reads and writes of the initiator, each with its flag. */
-TEST_PROV(counts_rma, FI_RMA)
+TEST_TABLE(counts_rma, local_rows, FI_RMA)
 {
-	struct bound b = bound_open(t, FI_WRITE, FI_WAIT_NONE, false);
+	struct bound b = bound_open(t, ROW(local_rows)->flags, FI_WAIT_NONE, false);
 	struct region r = region_open(b.p.a, NULL, 64, FI_REMOTE_READ | FI_REMOTE_WRITE);
 	char buf[4] = "abc";
 
@@ -184,19 +193,7 @@ TEST_PROV(counts_rma, FI_RMA)
 	post(b.p.b, INJECT_WRITE, .buf = buf, .len = 4, .raddr = r.addr, .key = r.key);
 	post(b.p.b, READ, .buf = buf, .len = 4, .raddr = r.addr, .key = r.key);
 	expect_tx_cnt(b.p.b, 2);
-	wait_value(t, b.cntr, 2);
-}
-
-TEST_PROV(counts_reads, FI_RMA)
-{
-	struct bound b = bound_open(t, FI_READ, FI_WAIT_NONE, false);
-	struct region r = region_open(b.p.a, NULL, 64, FI_REMOTE_READ | FI_REMOTE_WRITE);
-	char buf[4] = "abc";
-
-	post(b.p.b, WRITE, .buf = buf, .len = 4, .raddr = r.addr, .key = r.key);
-	post(b.p.b, READ, .buf = buf, .len = 4, .raddr = r.addr, .key = r.key);
-	expect_tx_cnt(b.p.b, 2);
-	wait_value(t, b.cntr, 1);
+	wait_value(t, b.cntr, ROW(local_rows)->cnt);
 }
 
 /* What peers do to the target's memory, with FI_RMA_EVENT. */

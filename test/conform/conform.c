@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "process.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -55,7 +56,7 @@ static struct {
 } called_at;
 static char running[256];		/* name of the test, for the signal handlers */
 static unsigned int number, failed;
-static bool isolate;
+static bool isolate, be_peer;
 
 void test_add(struct test_case *c)
 {
@@ -74,7 +75,7 @@ static const char *base_name(const char *path)
 
 static bool helper_file(const char *file)
 {
-	static const char *const helpers[] = { "fixture.c", "progress.c", "ops.c", "conform.c", "waitobj.c" };
+	static const char *const helpers[] = { "fixture.c", "progress.c", "ops.c", "conform.c", "waitobj.c", "process.c" };
 	size_t i;
 
 	for (i = 0; i < COUNT(helpers); i++) {
@@ -509,6 +510,7 @@ static const struct option options[] = {
 	{ "slow", required_argument, NULL, 's' },
 	{ "fork", no_argument, NULL, 'f' },
 	{ "list", no_argument, NULL, 'l' },
+	{ "peer", no_argument, NULL, 'r' },		/* used by process.c */
 	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo.c: see there */
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 }
@@ -589,6 +591,9 @@ static bool parse(int argc, char **argv)
 		case 'l':
 			list = true;
 			break;
+		case 'r':
+			be_peer = true;
+			break;
 		case 'q':
 			exit(getinfo_probe_main(optarg));
 		default:
@@ -609,6 +614,17 @@ static void warm_up(void)
 		printf("# warm up: %s\n", reason);
 }
 
+/* The other process of a test: killed, or done when its input ends. */
+static int peer_main(void)
+{
+	static const struct test_case peer = { .name = "peer", .file = __FILE__, .fn = process_body, .alone = true };
+
+	if (run_one(&peer, NULL) == PASSED)
+		return 0;
+	fprintf(stderr, "# the other process: %s\n", reason);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	/* SIGPIPE too: a library must not raise it. A sanitizer reports the others better itself. */
@@ -620,6 +636,8 @@ int main(int argc, char **argv)
 	if (getenv("CONFORM_SLOW") && atoi(getenv("CONFORM_SLOW")) > 0)
 		run.slow *= (unsigned int) atoi(getenv("CONFORM_SLOW"));
 	run.ours = FI_MAJOR(fi_version()) >= 2;
+	if (be_peer)
+		return peer_main();
 	if (list) {
 		each_case(argv + optind, case_list);
 		return 0;

@@ -141,13 +141,18 @@ static void skip_lacking(uint64_t caps)
 	SKIP("%s does not offer %s together", run.prov, fi_tostr(&caps, FI_TYPE_CAPS));
 }
 
-void offer_check(uint64_t caps)
+bool offered(uint64_t caps)
 {
 	struct fi_info *info = ask_caps(caps);
 
-	if (!info)
-		skip_lacking(caps);
 	fi_freeinfo(info);
+	return info != NULL;
+}
+
+void offer_check(uint64_t caps)
+{
+	if (!offered(caps))
+		skip_lacking(caps);
 }
 
 struct fi_info *info_find(struct test *t, struct fi_info *hints, const char *node, const char *service, uint64_t flags)

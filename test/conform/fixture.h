@@ -98,6 +98,7 @@ struct pair {
 
 /* Skip the test if the provider has no entry of this endpoint type with @caps, saying which capability it lacks. */
 void offer_check(uint64_t caps);
+bool offered(uint64_t caps);
 /* Blank hints for this run: prov_name, endpoint type, mr_mode; belongs to the test. */
 struct fi_info *hints_new(struct test *t, const struct opts *o);
 /* First entry for @hints whose prov_name is exactly the run's. Belongs to the test. NULL: none. With node or service NULL and

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints closed with work to do, and peers that are not there, go away, die, or come back. Whatever happens: an
+ * operation that was accepted completes once, in time, unless its own endpoint was closed. Source: fi_endpoint(3),
+ * fi_cm(3), fi_cq(3), and what this library promises beyond (marked by run.ours).
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ops.h"
+#include "process.h"
+
+enum { BIG = 8 << 20 };
+
+/* ---- closing with operations pending */
+
+/* Receives that wait when their endpoint is closed are dropped, or completed as cancelled: none twice, none as good. */
+TEST_PROV(close_with_receives, FI_MSG)
+{
+	struct pair p = pair_open(t);
+	char in[10][4];
+	size_t i;
+
+	for (i = 0; i < 10; i++)
+		post_recv(p.a, in[i], 4);
+	side_close_ep(p.a);
+	idle(t);
+	CHECK(rx_waiting(p.a) <= 10);
+	for (i = p.a->rx.taken; i < p.a->rx.cnt; i++)
+		CHECK(p.a->rx.list[i].err == FI_ECANCELED);
+}
+
+/* Sends that cannot leave: closing does not wait for them for ever. */
+TEST_PROV(close_with_sends, FI_MSG, RELIABLE)
+{
+	struct pair p = pair_open(t);
+	uint8_t *out = mem(t, BIG);
+	double start;
+	size_t i;
+
+	check_link(p.a, p.b);
+	for (i = 0; i < 4; i++)
+		try_op(p.a, SEND, .buf = out, .len = BIG);
+	side_progress(p.a);
+	start = now_ms();
+	side_close_ep(p.a);
+	CHECK(now_ms() - start < 3000.0 * run.slow);
+}
+
+/* The peer of such a close is not left with half a message: its receive completes in error, or is still posted. */
+TEST_PROV(close_in_the_middle_of_a_message, FI_MSG, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	struct side *c = side_open(t);
+	uint8_t *out = mem_pattern(t, BIG, 1), *in = mem(t, BIG), *in2 = mem(t, BIG);
+	struct wait w;
+
+	if (!run.ours)
+		SKIP("upstream leaves the receive waiting");
+	check_link(p.a, p.b);
+	c->peer = side_insert(c, p.b);
+	post_recv(p.b, in, BIG);
+	send_bytes(p.a, out, BIG);
+	/* A part of it arrives. */
+	for (w = wait_begin(); !in[0] && now_ms() < w.until; ) {
+		side_progress(p.a);
+		side_progress(p.b);
+		if (in[4096])
+			break;
+	}
+	CHECK_EQ(rx_waiting(p.b), 0);
+	side_close_ep(p.a);
+	idle(t);
+	if (rx_waiting(p.b))
+		CHECK(p.b->rx.list[p.b->rx.taken++].err != 0);
+	/* Somebody else is served, by the receive that is left or by a new one. */
+	post_recv(p.b, in2, BIG);
+	send_bytes(c, out, BIG);
+	CHECK_EQ(expect_rx(p.b).len, BIG);
+}
+
+/* ---- peers that are not there */
+
+/* An address where nobody listens: the send is refused or completes in error, soon; -FI_EAGAIN is no answer for ever. */
+static int send_to_nobody(struct side *s, fi_addr_t nobody)
+{
+	ssize_t ret = post_ret(s, SEND, .buf = "lost", .len = 4, .addr = &nobody);
+
+	return ret ? (int) -ret : expect_tx_failed(s).err;
+}
+
+/* The name of an endpoint that is no more. */
+static fi_addr_t dead_addr(struct test *t, struct side *s)
+{
+	struct side *gone = side_open(t);
+	fi_addr_t addr = side_insert(s, gone);
+
+	side_close(gone);
+	return addr;
+}
+
+TEST_PROV(send_to_nobody_fails, FI_MSG, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	fi_addr_t nobody = dead_addr(t, p.a);
+	int err;
+
+	if (!run.ours)
+		SKIP("upstream says -FI_EAGAIN for ever");
+	err = send_to_nobody(p.a, nobody);
+	if (err != FI_ECONNREFUSED && err != FI_EHOSTUNREACH)
+		FAIL("error %s", fi_strerror(err));
+	/* The second time it is known. */
+	err = send_to_nobody(p.a, nobody);
+	CHECK(err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH);
+	check_link(p.a, p.b);
+}
+
+/* Each of many operations that wait for a connection which fails completes, in order, once. */
+TEST_PROV(all_operations_to_nobody_fail, FI_MSG | FI_TAGGED | FI_RMA, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	fi_addr_t nobody = dead_addr(t, p.a);
+	static const enum call kinds[] = { SEND, TSEND, WRITE, READ, SENDDATA };
+	size_t posted = 0, i;
+	char buf[4] = "";
+	ssize_t ret;
+
+	if (!run.ours)
+		SKIP("upstream says -FI_EAGAIN for ever");
+	for (i = 0; i < 20; i++) {
+		ret = post_ret(p.a, kinds[i % COUNT(kinds)], .buf = buf, .len = 4, .addr = &nobody, .key = 1);
+		CHECK(ret <= 0 && ret != -FI_EAGAIN);
+		posted += !ret;
+	}
+	for (i = 0; i < posted; i++)
+		expect_tx_failed(p.a);
+	expect_no_completion(p.a);
+	check_link(p.a, p.b);
+}
+
+/* Injected messages to nobody vanish without a trace. */
+TEST_PROV(inject_to_nobody, FI_MSG, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	fi_addr_t nobody = dead_addr(t, p.a);
+	size_t i;
+
+	if (!run.ours)
+		SKIP("upstream says -FI_EAGAIN for ever");
+	for (i = 0; i < 10; i++)
+		post_ret(p.a, INJECT, .buf = "lost", .len = 4, .addr = &nobody);
+	idle(t);
+	while (tx_waiting(p.a))
+		expect_tx_failed(p.a);		/* an error may be told, also of an injected message */
+	check_link(p.a, p.b);
+}
+
+/* ---- peers that go away */
+
+/* What waits for a peer that closes completes in error: a large message, one after it, a read. */
+TEST_PROV(peer_closes_with_our_work, FI_MSG | FI_RMA, RELIABLE)
+{
+	struct pair p = pair_open(t, .tx_op_flags = FI_DELIVERY_COMPLETE);
+	struct region r = region_open(p.b, NULL, BIG, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	uint8_t *out = mem(t, BIG), *in = mem(t, BIG);
+	size_t i;
+
+	if (!run.ours)
+		SKIP("upstream's flush differs by provider");
+	check_link(p.a, p.b);
+	send_bytes(p.a, out, BIG);
+	post(p.a, READ, .buf = in, .len = BIG, .raddr = r.addr, .key = r.key);
+	post(p.a, WRITE, .buf = out, .len = BIG, .raddr = r.addr, .key = r.key);
+	send_bytes(p.a, out, 8);
+	side_progress(p.a);
+	close_now(t, &r.mr->fid);
+	side_close_ep(p.b);
+	for (i = 0; i < 4; i++) {
+		struct comp c = expect_tx_failed(p.a);
+
+		if (c.err != FI_ECONNRESET && c.err != FI_ECONNREFUSED && c.err != FI_ENOTCONN && c.err != FI_ECONNABORTED &&
+		    c.err != FI_ESHUTDOWN)
+			FAIL("operation %zu: error %s", i, fi_strerror(c.err));
+	}
+	expect_no_completion(p.a);
+}
+
+/* Receives of a connection that is gone complete in error, each once, in order; and the event comes once. */
+TEST_PROV(peer_closes_with_our_receives, FI_MSG, CONNECTED)
+{
+	struct pair p = pair_open(t);
+	char in[5][4];
+	void *ctx[5];
+	size_t i;
+
+	if (!run.ours)
+		SKIP("upstream's flush differs by provider");
+	for (i = 0; i < 5; i++)
+		ctx[i] = post(p.a, RECV, .buf = in[i], .len = 4);
+	send_bytes(p.b, "1111", 4);
+	expect_recv(p.a, "1111", 4);
+	side_close_ep(p.b);
+	expect_event(p.a, FI_SHUTDOWN);
+	for (i = 1; i < 5; i++) {
+		struct wait w = wait_begin();
+
+		while (!rx_waiting(p.a))
+			wait_more(t, &w, "the receives to be flushed");
+		CHECK(p.a->rx.list[p.a->rx.taken].err != 0);
+		CHECK(p.a->rx.list[p.a->rx.taken++].ctx == ctx[i]);
+	}
+	expect_no_completion(p.a);
+	expect_no_event(p.a);
+}
+
+/* Receives of an unconnected endpoint outlive any peer. */
+TEST_PROV(receives_outlive_peers, FI_MSG, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	struct side *c = side_open(t);
+	char in[4];
+
+	check_link(p.a, p.b);
+	c->peer = side_insert(c, p.b);
+	post_recv(p.b, in, 4);
+	side_close_ep(p.a);
+	expect_no_completion(p.b);
+	send_bytes(c, "abcd", 4);
+	expect_recv(p.b, "abcd", 4);
+}
+
+/* What a peer sent before it closed is not lost. */
+TEST_PROV(last_words_arrive, FI_MSG, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	uint32_t in[20], out[20], i;
+
+	for (i = 0; i < 20; i++) {
+		out[i] = i;
+		post_recv(p.b, &in[i], 4);
+	}
+	for (i = 0; i < 20; i++)
+		send_bytes(p.a, &out[i], 4);
+	expect_tx_cnt(p.a, 20);
+	side_close_ep(p.a);
+	for (i = 0; i < 20; i++)
+		expect_recv(p.b, &i, 4);
+}
+
+/* A peer that starts again at the same address is reached again, by the fi_addr_t known. */
+TEST_PROV(peer_comes_back, FI_MSG, RDM_ONLY)
+{
+	struct side *a = side_open(t), *b = side_open(t), *again;
+	unsigned int life;
+
+	if (!run.ours || !has_sockaddr())
+		SKIP("upstream may take the new life for the old");
+	a->peer = side_insert(a, b);
+	check_link(a, b);
+	for (life = 0; life < 3; life++) {
+		struct wait w = wait_begin();
+		uint8_t name[128];
+		char in[4];
+
+		note("life %u", life);
+		memcpy(name, b->name, b->name_len);
+		side_close(b);
+		again = domain_side(t);
+		memcpy(again->info->src_addr, name, again->info->src_addrlen);
+		side_open_rest(again);
+		CHECK_MEM(again->name, name, again->name_len);
+		post_recv(again, in, 4);
+		/* The first sends may find the old connection dead. */
+		while (!rx_waiting(again)) {
+			while (tx_waiting(a))
+				a->tx.taken++;
+			try_op(a, INJECT, .buf = "abcd", .len = 4);
+			wait_more(t, &w, "the new life of the peer");
+		}
+		expect_recv(again, "abcd", 4);
+		b = again;
+		idle(t);
+	}
+}
+
+/* ---- processes that are killed */
+
+/* Skip what the helper process cannot do. */
+static struct process *process_new(struct test *t)
+{
+	if (!has_sockaddr())
+		SKIP("%s has no addresses that another process could use", run.prov);
+	return process_start(t);
+}
+
+/* A side that can reach the process; MSG: connected. */
+static struct side *side_to(struct test *t, struct process *proc)
+{
+	struct side *s;
+
+	if (run.type == FI_EP_MSG) {
+		struct side to = { .info = info_find(t, hints_new(t, &(struct opts) { 0 }), NULL, NULL, 0) };
+
+		to.name_len = process_name(proc, to.name, sizeof(to.name));
+		s = connector_open(t, &to, &(struct opts) { 0 });
+		MUST(fi_connect(s->ep, to.name, NULL, 0));
+		expect_event(s, FI_CONNECTED);
+		return s;
+	}
+	s = side_open(t);
+	s->name_len = process_name(proc, s->name, sizeof(s->name));
+	CHECK_RET(fi_av_insert(s->av, s->name, 1, &s->peer, 0, NULL), 1);
+	s->name_len = sizeof(s->name);
+	MUST(fi_getname(&s->ep->fid, s->name, &s->name_len));
+	process_tell_name(proc, s->name, s->name_len);
+	return s;
+}
+
+static void say_hello(struct side *s, struct process *proc)
+{
+	process_tell(proc, "recv 4\n");
+	process_answer(proc, "posted");
+	send_bytes(s, "abcd", 4);
+	process_answer(proc, "received");
+	expect_tx(s);
+}
+
+/* Two processes talk; the helper is what the tests below take it for. */
+TEST_PROV(process_talks, FI_MSG, RELIABLE)
+{
+	struct process *proc = process_new(t);
+	struct side *s = side_to(t, proc);
+	uint8_t *in = mem(t, BIG);
+	char msg[4];
+
+	say_hello(s, proc);
+	post_recv(s, msg, 4);
+	process_tell(proc, "send 4\n");
+	CHECK_EQ(expect_rx(s).len, 4);
+	post_recv(s, in, BIG);
+	process_tell(proc, "send 8388608\n");
+	CHECK_EQ(expect_rx(s).len, BIG);
+	process_end(proc);
+}
+
+/* Killed after a first exchange: sends fail, with an errno that says so, and the connection's event comes once. */
+TEST_PROV(killed_when_idle, FI_MSG, RELIABLE)
+{
+	struct process *proc = process_new(t);
+	struct side *s = side_to(t, proc);
+	struct wait w;
+	ssize_t ret;
+
+	if (!run.ours)
+		SKIP("upstream may hang");
+	say_hello(s, proc);
+	process_kill(proc);
+	if (run.type == FI_EP_MSG)
+		expect_event(s, FI_SHUTDOWN);
+	for (w = wait_begin(); ; wait_more(t, &w, "an error")) {
+		ret = try_op(s, SEND, .buf = "lost", .len = 4);
+		if (ret < 0 && ret != -FI_EAGAIN)
+			break;
+		idle(t);
+		if (tx_waiting(s) && s->tx.list[s->tx.cnt - 1].err)
+			break;
+	}
+	if (run.type == FI_EP_MSG)
+		expect_no_event(s);
+}
+
+/* Killed while it takes nothing of what we send: each send completes, once. */
+TEST_PROV(killed_with_our_sends, FI_MSG, RELIABLE)
+{
+	struct process *proc = process_new(t);
+	struct side *s = side_to(t, proc);
+	uint8_t *out = mem(t, BIG);
+	size_t i;
+
+	if (!run.ours)
+		SKIP("upstream may hang");
+	say_hello(s, proc);
+	process_tell(proc, "hold\n");
+	process_answer(proc, "holding");
+	for (i = 0; i < 3; i++)
+		send_bytes(s, out, BIG);
+	side_idle(s);
+	process_kill(proc);
+	for (i = 0; i < 3; i++) {
+		struct wait w = wait_begin();
+
+		while (!tx_waiting(s))
+			wait_more(t, &w, "the sends to complete");
+		s->tx.taken++;
+	}
+	CHECK(s->tx.list[s->tx.cnt - 1].err != 0);
+	expect_no_completion(s);
+}
+
+/* Killed in the middle of a message to us: the receive that it went into completes in error. */
+TEST_PROV(killed_in_a_message_to_us, FI_MSG, RELIABLE)
+{
+	struct process *proc = process_new(t);
+	struct side *s = side_to(t, proc);
+	uint8_t *in = mem(t, BIG);
+	struct wait w = wait_begin();
+
+	if (!run.ours)
+		SKIP("upstream may hang");
+	say_hello(s, proc);
+	post_recv(s, in, BIG);
+	process_tell(proc, "send 8388608\n");
+	process_answer(proc, "sending");
+	while (!memchr(in, 's', 65536))
+		wait_more(t, &w, "a part of the message");
+	if (rx_waiting(s))
+		SKIP("the message was faster than the signal");
+	process_kill(proc);
+	while (!rx_waiting(s))
+		wait_more(t, &w, "the receive to fail");
+	if (!s->rx.list[s->rx.taken].err)
+		SKIP("the message was faster than the signal");
+}
+
+/* Killed while we read from it. */
+TEST_PROV(killed_with_our_reads, FI_MSG | FI_RMA, RELIABLE)
+{
+	struct process *proc = process_new(t);
+	struct side *s = side_to(t, proc);
+	uint64_t addr, key;
+	uint8_t *in = mem(t, BIG);
+
+	if (!run.ours)
+		SKIP("upstream may hang");
+	say_hello(s, proc);
+	process_tell(proc, "region 8388608\n");
+	process_region(proc, &addr, &key);
+	post(s, READ, .buf = in, .len = BIG, .raddr = addr, .key = key);
+	expect_tx(s);
+	process_tell(proc, "hold\n");
+	process_answer(proc, "holding");
+	post(s, READ, .buf = in, .len = BIG, .raddr = addr, .key = key);
+	side_idle(s);
+	process_kill(proc);
+	expect_tx_failed(s);
+	expect_no_completion(s);
+}
+
+/* Killed before it was ever spoken to. */
+TEST_PROV(killed_before_contact, FI_MSG, RDM_ONLY)
+{
+	struct process *proc = process_new(t);
+	struct side *s = side_to(t, proc);
+	int err;
+
+	if (!run.ours)
+		SKIP("upstream says -FI_EAGAIN for ever");
+	process_kill(proc);
+	err = send_to_nobody(s, s->peer);
+	CHECK(err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH || err == FI_ECONNRESET);
+}
+
+/* Stopped, not killed: what was sent waits, and goes on when it goes on. */
+TEST_PROV(stopped_and_continued, FI_MSG, RELIABLE)
+{
+	struct process *proc = process_new(t);
+	struct side *s = side_to(t, proc);
+	uint8_t *out = mem(t, BIG);
+
+	say_hello(s, proc);
+	process_tell(proc, "recv 8388608\n");
+	process_answer(proc, "posted");
+	process_signal(proc, SIGSTOP);
+	send_bytes(s, out, BIG);
+	side_idle(s);
+	CHECK(!tx_waiting(s) || !s->tx.list[s->tx.taken].err);
+	process_signal(proc, SIGCONT);
+	process_answer(proc, "received");
+	expect_tx(s);
+}

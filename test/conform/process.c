@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Both halves of a peer in another process; see the header for what they say to each other. */
+#define CONFORM_INSIDE
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ops.h"
+
+/* Lines that come in on a descriptor that does not block. */
+struct lines {
+	int fd;
+	size_t len;
+	bool end;
+	char text[4096];
+};
+
+struct process {
+	struct test *t;
+	pid_t pid;			/* 0: gone */
+	int to;
+	struct lines from;
+	char line[1024];		/* the last answer */
+};
+
+/* Take the next whole line into @line. */
+static bool next_line(struct lines *l, char *line, size_t size)
+{
+	char *end;
+	ssize_t n;
+
+	n = read(l->fd, l->text + l->len, sizeof(l->text) - l->len);
+	if (n > 0)
+		l->len += (size_t) n;
+	l->end |= n == 0;
+	end = memchr(l->text, '\n', l->len);
+	if (!end)
+		return false;
+	*end = 0;
+	snprintf(line, size, "%s", l->text);
+	l->len -= (size_t) (end + 1 - l->text);
+	memmove(l->text, end + 1, l->len);
+	return true;
+}
+
+static void hex(char *out, const uint8_t *in, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		sprintf(out + 2 * i, "%02x", in[i]);
+}
+
+static size_t unhex(uint8_t *out, size_t size, const char *in)
+{
+	unsigned int byte;
+	size_t n = 0;
+
+	while (n < size && sscanf(in + 2 * n, "%2x", &byte) == 1)
+		out[n++] = (uint8_t) byte;
+	return n;
+}
+
+/* ---- the parent's half */
+
+static void process_free(void *arg)
+{
+	struct process *p = arg;
+
+	if (p->pid) {
+		kill(p->pid, SIGKILL);
+		waitpid(p->pid, NULL, 0);
+	}
+	close(p->to);
+	close(p->from.fd);
+	free(p);
+}
+
+static void exec_peer(void)
+{
+	static const char *const types[] = { [FI_EP_MSG] = "msg", [FI_EP_RDM] = "rdm", [FI_EP_DGRAM] = "dgram" };
+	static const char *const models[] = { [FI_PROGRESS_UNSPEC] = NULL, [FI_PROGRESS_AUTO] = "auto",
+					      [FI_PROGRESS_MANUAL] = "manual" };
+	const char *argv[12] = { "conform", "--peer", "-p", run.prov, "-e", types[run.type] };
+	int n = 6;
+
+	if (run.family == AF_INET6)
+		argv[n++] = "-6";
+	if (models[run.progress]) {
+		argv[n++] = "-P";
+		argv[n++] = models[run.progress];
+	}
+	if (run.mr_mode) {
+		argv[n++] = "-m";
+		argv[n++] = "basic";
+	}
+	execv("/proc/self/exe", (char **) argv);
+	_exit(1);
+}
+
+struct process *process_start(struct test *t)
+{
+	struct process *p = calloc(1, sizeof(*p));
+	int in[2], out[2];
+
+	if (!p || pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		FAIL("pipe: %s", strerror(errno));
+	p->t = t;
+	p->to = in[1];
+	p->from.fd = out[0];
+	fcntl(p->from.fd, F_SETFL, O_NONBLOCK);
+	fflush(stdout);
+	p->pid = fork();
+	if (p->pid == 0) {
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		exec_peer();
+	}
+	close(in[0]);
+	close(out[1]);
+	own(t, process_free, p);
+	process_answer(p, "name");
+	return p;
+}
+
+void process_answer(struct process *p, const char *word)
+{
+	struct wait w = wait_begin();
+	char what[128];
+
+	snprintf(what, sizeof(what), "the other process to say '%s'", word);
+	while (!next_line(&p->from, p->line, sizeof(p->line)) || strncmp(p->line, word, strlen(word)))
+		wait_more(p->t, &w, what);
+}
+
+size_t process_name(struct process *p, void *name, size_t size)
+{
+	return unhex(name, size, p->line + strlen("name "));
+}
+
+void process_tell(struct process *p, const char *line)
+{
+	CHECK(write(p->to, line, strlen(line)) == (ssize_t) strlen(line));
+}
+
+void process_tell_name(struct process *p, const void *name, size_t len)
+{
+	char line[300] = "name ";
+
+	hex(line + 5, name, len);
+	strcat(line, "\n");
+	process_tell(p, line);
+	process_answer(p, "known");
+}
+
+void process_region(struct process *p, uint64_t *addr, uint64_t *key)
+{
+	process_answer(p, "region");
+	CHECK(sscanf(p->line, "region %" SCNx64 " %" SCNx64, addr, key) == 2);
+}
+
+void process_signal(struct process *p, int sig)
+{
+	CHECK(p->pid && !kill(p->pid, sig));
+}
+
+void process_kill(struct process *p)
+{
+	process_signal(p, SIGKILL);
+	waitpid(p->pid, NULL, 0);
+	p->pid = 0;
+}
+
+void process_end(struct process *p)
+{
+	struct wait w = wait_begin();
+	int status;
+	pid_t pid;
+
+	close(p->to);
+	p->to = -1;
+	while ((pid = waitpid(p->pid, &status, WNOHANG)) == 0)
+		wait_more(p->t, &w, "the other process to end");
+	p->pid = 0;
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* ---- the process' half */
+
+static void say(const char *word)
+{
+	printf("%s\n", word);
+	fflush(stdout);
+}
+
+static void obey(struct side *s, const char *line)
+{
+	unsigned long len = strtoul(line + strcspn(line, " "), NULL, 10);
+	struct region r;
+	uint8_t *buf;
+
+	if (!strncmp(line, "name ", 5)) {
+		CHECK(unhex(s->name, sizeof(s->name), line + 5) > 0);
+		CHECK_RET(fi_av_insert(s->av, s->name, 1, &s->peer, 0, NULL), 1);
+		say("known");
+	} else if (!strncmp(line, "recv ", 5)) {
+		post_recv(s, mem(s->t, len), len);
+		say("posted");
+	} else if (!strncmp(line, "send ", 5)) {
+		buf = mem(s->t, len);
+		memset(buf, 's', len);
+		say("sending");
+		send_bytes(s, buf, len);
+	} else if (!strncmp(line, "region ", 7)) {
+		r = region_open(s, NULL, len, FI_REMOTE_READ | FI_REMOTE_WRITE);
+		printf("region %" PRIx64 " %" PRIx64 "\n", r.addr, r.key);
+		fflush(stdout);
+	} else if (!strncmp(line, "hold", 4)) {
+		say("holding");
+		for (;;)
+			pause();
+	}
+}
+
+static struct side *peer_side(struct test *t, const struct opts *o)
+{
+	struct side *l, *s;
+	struct event e;
+	char name[300];
+
+	if (run.type != FI_EP_MSG) {
+		s = side_open_opts(t, o);
+		hex(name, s->name, s->name_len);
+		printf("name %s\n", name);
+		fflush(stdout);
+		return s;
+	}
+	l = listener_open_opts(t, o);
+	hex(name, l->name, l->name_len);
+	printf("name %s\n", name);
+	fflush(stdout);
+	e = expect_event(l, FI_CONNREQ);
+	s = acceptor_open(l, e.info, o);
+	MUST(fi_accept(s->ep, NULL, 0));
+	expect_event(s, FI_CONNECTED);
+	return s;
+}
+
+void process_body(struct test *t)
+{
+	struct opts o = { .caps = FI_MSG };
+	struct lines in = { .fd = STDIN_FILENO };
+	struct side *s;
+	char line[1024];
+
+	if (offered(FI_MSG | FI_RMA))
+		o.caps |= FI_RMA;
+	fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+	s = peer_side(t, &o);
+	while (!in.end) {
+		if (next_line(&in, line, sizeof(line)))
+			obey(s, line);
+		sides_progress(t);
+		while (rx_waiting(s)) {
+			s->rx.taken++;
+			say("received");
+		}
+	}
+}

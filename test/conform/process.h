@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer in a process of its own, for tests that end it. It is this program, started again with --peer; it opens a side
+ * (MSG: a listener that accepts one connection), says its name, and obeys lines on its standard input:
+ *
+ *	name HEX	the parent's name (RDM), answer "known"
+ *	recv LEN	post a receive, answer "posted", and "received" when it completes
+ *	send LEN	answer "sending", and send that many bytes 's'
+ *	region LEN	register memory, answer "region ADDR KEY"
+ *	hold		answer "holding", and call the library no more
+ *
+ * The process is killed at the latest when the test ends.
+ */
+#ifndef CONFORM_PROCESS_H
+#define CONFORM_PROCESS_H
+
+#include "fixture.h"
+
+struct process;
+
+struct process *process_start(struct test *t);
+/* Its address: what fi_getname() said. Returns the length. */
+size_t process_name(struct process *p, void *name, size_t size);
+void process_tell_name(struct process *p, const void *name, size_t len);
+void process_tell(struct process *p, const char *line);
+/* Drive our sides until the process has said a line that begins with @word. */
+void process_answer(struct process *p, const char *word);
+void process_region(struct process *p, uint64_t *addr, uint64_t *key);
+void process_signal(struct process *p, int sig);
+/* SIGKILL, and wait until it is gone. */
+void process_kill(struct process *p);
+/* Close its input; it must end by itself, with status 0. */
+void process_end(struct process *p);
+
+/* What the process does. */
+void process_body(struct test *t);
+
+#endif
