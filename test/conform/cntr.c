@@ -157,6 +157,8 @@ TEST_PROV(counts_sends, FI_MSG)
 	post(b.p.b, INJECT, .buf = "2222", .len = 4);
 	send_bytes(b.p.b, "3333", 4);
 	wait_value(t, b.cntr, 3);
+	for (i = 0; i < 3; i++)
+		expect_rx(b.p.a);
 }
 
 /* Tagged messages count like others. */
@@ -251,6 +253,7 @@ TEST_PROV(wait_for_messages, FI_MSG)
 	char in[5][4];
 	unsigned int i;
 
+	check_link(b.p.b, b.p.a);
 	for (i = 0; i < 5; i++)
 		post_recv(b.p.b, in[i], 4);
 	for (i = 0; i < 5; i++)
@@ -266,6 +269,7 @@ TEST_PROV(read_is_progress, FI_MSG)
 	struct wait w = wait_begin();
 	char in[4];
 
+	check_link(b.p.b, b.p.a);
 	post_recv(b.p.b, in, 4);
 	post(b.p.a, INJECT, .buf = "abcd", .len = 4);
 	side_idle(b.p.a);
@@ -282,6 +286,7 @@ TEST_PROV(errors_are_counted, FI_MSG, RELIABLE)
 	char in[2];
 	int ret;
 
+	check_link(b.p.b, b.p.a);
 	post_recv(b.p.b, in, 2);
 	post(b.p.a, INJECT, .buf = "abcd", .len = 4);
 	ret = fi_cntr_wait(b.cntr, 1, 5000);
@@ -313,6 +318,7 @@ TEST_PROV(fd_wakes, FI_MSG)
 	unsigned int i;
 	char in[4];
 
+	check_link(b.p.b, b.p.a);
 	idle(t);
 	b.p.b->o.raw_cq = true;
 	for (i = 1; i <= 10; i++) {

@@ -360,6 +360,19 @@ static void body(struct test *t)
 	c->fn(t);
 }
 
+/*
+ * A test's buffers may be on its stack, and a receive that it left posted may still write to them before its endpoint is
+ * closed, from a progress thread or while closing. So the test runs far below the frames that close.
+ */
+static __attribute__((noinline)) void body_below(struct test *t)
+{
+	volatile char gap[256 * 1024];
+
+	gap[0] = 0;
+	body(t);
+	gap[sizeof(gap) - 1] = 0;
+}
+
 static enum outcome run_one(const struct test_case *c, const void *row)
 {
 	struct test t = { .c = c, .row = row };
@@ -372,7 +385,7 @@ static enum outcome run_one(const struct test_case *c, const void *row)
 	alarm(60 * run.slow);
 	result = setjmp(leave);
 	if (!result) {
-		body(&t);
+		body_below(&t);
 		result = PASSED;
 	}
 	if (result == PASSED && !sides_tidy(&t, reason, sizeof(reason)))
@@ -625,6 +638,17 @@ static int peer_main(void)
 	return 1;
 }
 
+static bool ipv6_here(void)
+{
+	struct sockaddr_in6 addr = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool here = fd >= 0 && !bind(fd, (struct sockaddr *) &addr, sizeof(addr));
+
+	if (fd >= 0)
+		close(fd);
+	return here;
+}
+
 int main(int argc, char **argv)
 {
 	/* SIGPIPE too: a library must not raise it. A sanitizer reports the others better itself. */
@@ -644,6 +668,10 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < crash_cnt; i++)
 		signal(crashes[i], on_signal);
+	if (run.family == AF_INET6 && !ipv6_here()) {
+		puts("1..0 # SKIP no IPv6 here");
+		return 0;
+	}
 	each_case(argv + optind, case_count);
 	printf("1..%u\n# %s, %s\n", planned, run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
 	fflush(stdout);

@@ -220,7 +220,7 @@ TEST_TABLE(error_entry_of_era, era_rows, FI_MSG)
 		SKIP("later than the library");
 	if (!run.ours && FI_VERSION_LT(row->version, FI_VERSION(1, 5)))
 		SKIP("upstream answers mr_mode 0 of that time with nothing");
-	p = pair_open(t, .version = row->version, .raw_cq = true);
+	p = pair_open(t, .version = row->version, .mr_none = true, .raw_cq = true);
 	ctx = make_error(p.b, in);
 	idle(t);
 	memset(buf, 0x5a, sizeof(buf));
@@ -242,7 +242,7 @@ TEST_PROV(error_data_before_1_5, FI_MSG)
 
 	if (!run.ours)
 		SKIP("upstream answers mr_mode 0 of that time with nothing");
-	p = pair_open(t, .version = FI_VERSION(1, 4), .raw_cq = true);
+	p = pair_open(t, .version = FI_VERSION(1, 4), .mr_none = true, .raw_cq = true);
 	make_error(p.b, in);
 	idle(t);
 	memset(&err, 0x5a, sizeof(err));

@@ -4,7 +4,7 @@
  * order of closing is the reverse of what is written here.
  */
 #define CONFORM_INSIDE
-#include "fixture.h"
+#include "ops.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -423,6 +423,15 @@ fi_addr_t side_insert(struct side *a, struct side *b)
 	return addr;
 }
 
+/* An RDM endpoint connects when it is used first, which needs both sides. A test that drives one side only starts later. */
+static void first_contact(struct pair *p)
+{
+	p->a->o.raw_cq = p->b->o.raw_cq = false;
+	check_link(p->a, p->b);
+	check_link(p->b, p->a);
+	p->a->o.raw_cq = p->b->o.raw_cq = true;
+}
+
 struct pair pair_open_opts(struct test *t, const struct opts *o)
 {
 	struct pair p = { 0 };
@@ -440,6 +449,8 @@ struct pair pair_open_opts(struct test *t, const struct opts *o)
 		p.a->peer = side_insert(p.a, p.b);
 		p.b->peer = side_insert(p.b, p.a);
 	}
+	if (o->raw_cq && !o->unconnected && run.type == FI_EP_RDM)
+		first_contact(&p);
 	return p;
 }
 

@@ -357,28 +357,42 @@ TEST_PROV(cancel_one_of_equal_contexts, FI_MSG)
 	expect_no_completion(p.b);
 }
 
-/* Sends that have not reached the wire can be cancelled: they complete so, and never arrive. */
-TEST_PROV(cancel_queued_send, FI_MSG, RELIABLE)
+/*
+ * Cancelling a send among others: it ends once, cancelled or not, and a cancelled one never arrives. (That a send which
+ * has not reached the wire must be cancelled is in gone.c.)
+ */
+TEST_PROV(cancel_a_send, FI_MSG, RELIABLE)
 {
 	enum { N = 8, LEN = 4 << 20 };
 	struct pair p = pair_open(t);
 	uint8_t *out[N], *in = mem(t, LEN);
+	unsigned int cancelled = 0;
 	void *ctx[N];
 	size_t i;
 
 	if (!run.ours)
-		SKIP("fi_endpoint(3) lets a provider complete what it is asked to cancel");
+		SKIP("upstream cannot cancel sends, and some of it crashes");
 	check_link(p.a, p.b);
 	for (i = 0; i < N; i++) {
 		out[i] = mem_pattern(t, LEN, (unsigned int) i);
 		ctx[i] = post(p.a, SEND, .buf = out[i], .len = LEN);
 	}
-	MUST(fi_cancel(&p.a->ep->fid, ctx[N - 1]));
-	CHECK(expect_tx_err(p.a, FI_ECANCELED).ctx == ctx[N - 1]);
+	fi_cancel(&p.a->ep->fid, ctx[N - 1]);
 	for (i = 0; i < N - 1; i++) {
 		post_recv(p.b, in, LEN);
 		expect_recv(p.b, out[i], LEN);
-		CHECK(expect_tx(p.a).ctx == ctx[i]);
+	}
+	for (i = 0; i < tx_waiting(p.a); i++)
+		cancelled += p.a->tx.list[p.a->tx.taken + i].err == FI_ECANCELED;
+	if (!cancelled) {
+		post_recv(p.b, in, LEN);
+		expect_recv(p.b, out[N - 1], LEN);
+	}
+	for (i = 0; i < N; i++) {
+		if (tx_waiting(p.a) && p.a->tx.list[p.a->tx.taken].err)
+			CHECK(expect_tx_err(p.a, FI_ECANCELED).ctx == ctx[N - 1]);
+		else
+			expect_tx(p.a);
 	}
 	check_link(p.a, p.b);
 	expect_no_completion(p.b);

@@ -256,7 +256,7 @@ static void *own_ctx(struct side *s, const struct op *op)
 /* With the side whose queues the completion will come to. */
 static ssize_t counted(struct side *s, const struct op *op, ssize_t ret)
 {
-	if (!ret && !calls[op->call].recv && !calls[op->call].inject)
+	if (!ret && !calls[op->call].recv)
 		(s->o.cq_of ? s->o.cq_of : s)->tx_posted++;
 	return ret;
 }
@@ -338,7 +338,8 @@ void check_link(struct side *a, struct side *b)
 
 	post(b, tagged ? TRECV : RECV, .buf = in, .len = 16, .tag = 77);
 	post(a, tagged ? TSEND : SEND, .buf = out, .len = 16, .tag = 77);
-	expect_recv(b, out, 16);
+	expect_rx(b);
+	CHECK_MEM(in, out, 16);
 	expect_tx(a);
 }
 

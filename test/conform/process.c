@@ -224,10 +224,6 @@ static void obey(struct side *s, const char *line)
 		r = region_open(s, NULL, len, FI_REMOTE_READ | FI_REMOTE_WRITE);
 		printf("region %" PRIx64 " %" PRIx64 "\n", r.addr, r.key);
 		fflush(stdout);
-	} else if (!strncmp(line, "hold", 4)) {
-		say("holding");
-		for (;;)
-			pause();
 	}
 }
 

@@ -7,7 +7,6 @@
  *	recv LEN	post a receive, answer "posted", and "received" when it completes
  *	send LEN	answer "sending", and send that many bytes 's'
  *	region LEN	register memory, answer "region ADDR KEY"
- *	hold		answer "holding", and call the library no more
  *
  * The process is killed at the latest when the test ends.
  */
