@@ -49,13 +49,15 @@ static const struct rx_kind {
 	[TCP_WIRE_READ_ERR] = { tcp_rma_read_err, sizeof(struct tcp_read_err), .ext = true },
 };
 
+static const struct rx_kind rx_unknown;
+
 /* The base header is here. NULL: it is in order; otherwise what is wrong with it. */
 static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr)
 {
-	const struct rx_kind *kind = &rx_kind[hdr->op];
+	const struct rx_kind *kind = hdr->op < TCP_WIRE_OP_END ? &rx_kind[hdr->op] : &rx_unknown;
 	uint32_t len = sizeof(*hdr);
 
-	if (hdr->op >= TCP_WIRE_OP_END || !kind->start || (kind->ext && !conn->peer.ext))
+	if (!kind->start || (kind->ext && !conn->peer.ext))
 		return "frame of unknown type";
 	if (kind->rma && (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX))
 		return "wrong number of RMA targets";
