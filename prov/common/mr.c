@@ -425,7 +425,8 @@ static void read_attr(const struct fab_domain *domain, const struct fi_mr_attr *
 /* Why an attribute cannot be had, or NULL. */
 static const char *bad_attr(const struct fi_mr_attr *attr)
 {
-	const uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_COLLECTIVE;
+	const uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
+				FI_COLLECTIVE;
 
 	if (!attr->mr_iov || !attr->iov_count)
 		return "no buffer";
