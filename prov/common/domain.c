@@ -32,25 +32,16 @@ static int check_enum(const struct fi_provider *prov, const char *name, unsigned
 	return -FI_EINVAL;
 }
 
-static int check_mr_mode(const struct fi_provider *prov, uint32_t api_version, int mr_mode)
+static int check_mr_mode(const struct fi_provider *prov, int mr_mode)
 {
 	const int known = FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
 			  FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE;
 
-	if (mr_mode == FI_MR_BASIC || mr_mode == FI_MR_SCALABLE)
+	if (mr_mode == FI_MR_BASIC || mr_mode == FI_MR_SCALABLE || !(mr_mode & ~known))
 		return 0;
-	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)) && mr_mode) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->mr_mode is %#x; before API version 1.5 it is "
-			"FI_MR_UNSPEC, FI_MR_BASIC or FI_MR_SCALABLE\n", mr_mode);
-		return -FI_EINVAL;
-	}
-	if (mr_mode & ~known) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->mr_mode is %#x; FI_MR_BASIC and FI_MR_SCALABLE "
-			"stand alone, and bits %#x are unknown\n", mr_mode,
-			mr_mode & ~known & ~(FI_MR_BASIC | FI_MR_SCALABLE));
-		return -FI_EINVAL;
-	}
-	return 0;
+	FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->mr_mode is %#x; FI_MR_BASIC and FI_MR_SCALABLE stand "
+		"alone, and bits %#x are unknown\n", mr_mode, mr_mode & ~known & ~(FI_MR_BASIC | FI_MR_SCALABLE));
+	return -FI_EINVAL;
 }
 
 static int check_attr(const struct fab_fabric *fabric, const struct fi_info *info)
@@ -69,7 +60,7 @@ static int check_attr(const struct fab_fabric *fabric, const struct fi_info *inf
 	    check_enum(prov, "resource_mgmt", attr->resource_mgmt, FI_RM_ENABLED) ||
 	    check_enum(prov, "av_type", attr->av_type, FI_AV_TABLE))
 		return -FI_EINVAL;
-	return check_mr_mode(prov, fabric->fabric_fid.api_version, attr->mr_mode);
+	return check_mr_mode(prov, attr->mr_mode);
 }
 
 static int mr_mode_bits(int mr_mode)

@@ -294,11 +294,11 @@ static uint64_t answer_caps(const struct match *match)
 	return caps | (extra & offer->info->caps);
 }
 
-/* Of one direction: the hint's own, where it has some, else those of the info; without what has no use in that
- * direction. */
+/* Of one direction: those of the info that have a use there, restricted to the hint's own where it has some. What a hint
+ * names beyond that (programs hand all their capabilities down) is in the answer as well. */
 static uint64_t answer_part_caps(const struct match *match, uint64_t hint, uint64_t mask)
 {
-	uint64_t caps = answer_caps(match) & mask;
+	uint64_t whole = answer_caps(match), caps = whole & mask;
 
 	if (hint)
 		caps &= fab_caps_full(hint) | match->offer->secondary_caps;
@@ -306,7 +306,7 @@ static uint64_t answer_part_caps(const struct match *match, uint64_t hint, uint6
 		caps &= ~(FI_MSG | FI_TAGGED);
 	if (!(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		caps &= ~(FI_RMA | FI_ATOMIC);
-	return caps;
+	return caps | (whole & hint);
 }
 
 static void check_caps(struct match *match)
@@ -318,9 +318,9 @@ static void check_caps(struct match *match)
 	if (hints->caps && !match->opening)
 		limit &= answer_caps(match);
 	if (hints->tx_attr)
-		check_bits(match, "tx_attr->caps", hints->tx_attr->caps & TX_CAPS, limit, FI_TYPE_CAPS);
+		check_bits(match, "tx_attr->caps", hints->tx_attr->caps, limit, FI_TYPE_CAPS);
 	if (hints->rx_attr)
-		check_bits(match, "rx_attr->caps", hints->rx_attr->caps & RX_CAPS, limit, FI_TYPE_CAPS);
+		check_bits(match, "rx_attr->caps", hints->rx_attr->caps, limit, FI_TYPE_CAPS);
 }
 
 /* ---- modes: what the application must be willing to do ---- */

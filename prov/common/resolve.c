@@ -119,7 +119,10 @@ int fab_resolve_name(const char *node, const char *service, uint64_t flags, int 
 	if (node && strstr(node, "://")) {
 		if (service)
 			return fail(why, "an address text names its port itself: service must be NULL", FI_EINVAL);
-		return parse_str(node, family, addr, why);
+		ret = parse_str(node, family, addr, why);
+		if (!ret && !(flags & FI_SOURCE) && fab_addr_is_any(&addr->sa) && !fab_addr_port(&addr->sa))
+			return fail(why, "an address text with neither host nor port", FI_EINVAL);
+		return ret;
 	}
 	ret = parse_port(service, &port, why);
 	if (ret)
@@ -183,6 +186,10 @@ int fab_resolve(const struct fi_provider *prov, const char *node, const char *se
 	int ret;
 
 	memset(out, 0, sizeof(*out));
+	if (source && !named) {
+		tell(prov, family, "flags", "FI_SOURCE", "it says what node and service mean, and neither is given");
+		return -FI_EINVAL;
+	}
 	if (named) {
 		ret = fab_resolve_name(node, service, flags, family, source ? &out->src : &out->dest, &why);
 		if (ret) {

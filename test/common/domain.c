@@ -102,22 +102,6 @@ static void values_that_do_not_exist_are_refused(void **state)
 	world_close(&world);
 }
 
-static void mr_mode_bits_came_with_1_5(void **state)
-{
-	struct world world;
-	struct fi_info *info;
-
-	(void) state;
-	world_open(&world, &(struct world_attr) { .api_version = FI_VERSION(1, 4) });
-	info = fi_dupinfo(world.info);
-	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
-	assert_int_equal(try_domain(&world, info), -FI_EINVAL);
-	info->domain_attr->mr_mode = FI_MR_BASIC;
-	assert_int_equal(try_domain(&world, info), 0);
-	fi_freeinfo(info);
-	world_close(&world);
-}
-
 /* ---- engines: the table at the head of fabric.h ---- */
 
 static const struct {
@@ -202,7 +186,6 @@ int main(void)
 		cmocka_unit_test(parents_stay_while_children_live),
 		cmocka_unit_test(open_objects_are_found_by_name_and_handle),
 		cmocka_unit_test(values_that_do_not_exist_are_refused),
-		cmocka_unit_test(mr_mode_bits_came_with_1_5),
 		cmocka_unit_test(engines_and_locks_follow_threading_and_progress),
 		cmocka_unit_test(no_memory_opens_nothing),
 		cmocka_unit_test(only_event_queues_of_the_same_fabric_are_bound),

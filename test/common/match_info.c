@@ -287,10 +287,14 @@ static void tx_and_rx_caps_are_part_of_the_whole(void **state)
 	assert_int_equal(info->tx_attr->caps, FI_RMA | FI_WRITE);
 	assert_int_equal(info->rx_attr->caps, FI_MSG | FI_RECV | FI_MULTI_RECV | FI_RMA_EVENT);
 	fi_freeinfo(info);
-	/* capabilities of the whole, copied down as they are */
+	/* capabilities of the whole, handed down as they are */
 	info = ask_caps(FI_MSG | FI_LOCAL_COMM, FI_MSG | FI_LOCAL_COMM, FI_MSG | FI_LOCAL_COMM);
 	assert_non_null(info);
+	assert_int_equal(info->tx_attr->caps, FI_MSG | FI_SEND | FI_LOCAL_COMM);
 	fi_freeinfo(info);
+	/* bits that nobody knows */
+	assert_null(ask_caps(FI_MSG, 1, 0));
+	assert_null(ask_caps(FI_MSG, 0, 1));
 	assert_null(ask_caps(FI_MSG, FI_MSG | FI_TAGGED, 0));
 	assert_string_equal(heard.attrs, "tx_attr->caps tx_attr->caps");
 }
@@ -324,6 +328,7 @@ static const struct {
 	{ FI_VERSION(1, 4), 0, 0, 0, MATCHES, FI_MR_SCALABLE },
 	{ FI_VERSION(1, 4), 0, FI_MR_BASIC, 0, MATCHES, FI_MR_BASIC },
 	{ FI_VERSION(1, 4), 0, FI_MR_SCALABLE, 0, MATCHES, FI_MR_SCALABLE },
+	{ FI_VERSION(1, 4), 0, FI_MR_VIRT_ADDR, 0, MATCHES, FI_MR_VIRT_ADDR },
 	{ FI_VERSION(1, 4), FI_MR_VIRT_ADDR, 0, 0, MATCHES, FI_MR_BASIC },
 	{ FI_VERSION(1, 4), FI_MR_VIRT_ADDR, FI_MR_SCALABLE, 0, REFUSED, 0 },
 	{ FI_VERSION(1, 4), FI_MR_LOCAL, 0, 0, REFUSED, 0 },

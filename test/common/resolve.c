@@ -49,6 +49,8 @@ static const struct {
 	{ "fi_sockaddr_in://192.0.2.1:7471", NULL, 0, AF_INET6, -FI_ENODATA, NULL },
 	{ "fi_sockaddr_in://192.0.2.1:7471", "7471", 0, AF_UNSPEC, -FI_EINVAL, NULL },
 	{ "fi_sockaddr_in://nonsense", NULL, 0, AF_UNSPEC, -FI_EINVAL, NULL },
+	{ "fi_sockaddr_in://", NULL, 0, AF_UNSPEC, -FI_EINVAL, NULL },
+	{ "fi_sockaddr_in://:5", NULL, FI_SOURCE, AF_UNSPEC, 0, "fi_sockaddr_in://0.0.0.0:5" },
 	{ "fi_sockaddr_ib://[fe80::1]:1", NULL, 0, AF_UNSPEC, -FI_EINVAL, NULL },
 	{ "http://192.0.2.1/", NULL, 0, AF_UNSPEC, -FI_EINVAL, NULL },
 };
@@ -221,6 +223,9 @@ static void failures_name_the_parameter(void **state)
 	hear_nothing(true);
 	assert_int_equal(fab_resolve(&test_prov, "fi_sockaddr_in://x", NULL, 0, NULL, AF_INET, &out), -FI_EINVAL);
 	assert_string_equal(heard.attrs, "node");
+	hear_nothing(true);
+	assert_int_equal(fab_resolve(&test_prov, NULL, NULL, FI_SOURCE, NULL, AF_INET, &out), -FI_EINVAL);
+	assert_string_equal(heard.attrs, "flags");
 }
 
 int main(void)
