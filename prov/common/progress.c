@@ -372,6 +372,7 @@ static bool pass(struct fab_progress *progress)
 	if (progress->in_pass)
 		return false;
 	progress->in_pass = true;
+	progress->pass_cnt++;
 
 	if (!fab_list_empty(&progress->flush))
 		fab_progress_flush(progress);

@@ -86,6 +86,7 @@ struct fab_progress {
 	bool in_pass;
 	bool ask_epoll;			/* the next pass does not leave it at quiet hot sources */
 	bool alarm_due;			/* epoll has shown the alarm */
+	uint32_t pass_cnt;		/* of passes so far */
 	unsigned hot_cnt;
 	unsigned since_epoll;		/* passes since epoll was asked */
 	unsigned since_clock;		/* passes since timers were looked at */

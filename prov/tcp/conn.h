@@ -103,7 +103,8 @@ struct tcp_conn {
 	struct fab_list ack_wait;	/* struct tcp_tx: sent, acknowledgement to come, in order */
 	struct fab_list read_wait;	/* struct tcp_tx: read requests sent, response to come, in order */
 	struct tcp_idmap rts;		/* struct tcp_tx: announced, go-ahead to come */
-	struct fab_flush flush;		/* linked: something may wait for the next pass (FI_MORE, a burst) */
+	struct fab_flush flush;		/* linked: something waits for the next pass (FI_MORE, a burst) */
+	uint32_t sent_pass;		/* engine's pass_cnt when something was sent last: what follows is a burst */
 	bool tx_blocked;		/* the socket is full: EPOLLOUT is armed */
 	uint8_t tx_id;			/* next tcp_hdr.id */
 	uint64_t credit;		/* bytes that may be sent unasked (peer.ext) */

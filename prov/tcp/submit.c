@@ -66,15 +66,14 @@ static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_o
 	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.cntr[fab_op_desc[op->code].cntr];
 }
 
-/* May what is sent wait for the caller's next pass? Not where others sleep on the engine: they would have to be
- * woken. */
+/* May what is sent wait for the next pass? Not where somebody sleeps on the engine, who would have to be woken. (A
+ * progress thread that keeps away while the application polls does not count: it comes back when that stops.) */
 static inline bool tx_may_burst(const struct fab_progress *progress)
 {
-	return !progress->thread_run && !atomic_load_explicit(&progress->watchers, memory_order_relaxed);
+	return !atomic_load_explicit(&progress->watchers, memory_order_relaxed);
 }
 
-/* Hold an operation back for the next pass? In a burst, that is when something went out since the last one: a flush is
- * due. */
+/* Hold an operation back for the next pass? In a burst, that is when something went out since the last one. */
 static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	const struct tcp_ep *ep = conn->ep;
@@ -83,7 +82,7 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 		return false;
 	if (op->flags & FI_MORE)
 		return true;
-	return !fab_list_empty(&conn->flush.link) && len <= TCP_TX_COPY_MAX && tx_caller_returns(ep, op) &&
+	return conn->sent_pass == ep->base.progress->pass_cnt && len <= TCP_TX_COPY_MAX && tx_caller_returns(ep, op) &&
 	       tx_may_burst(ep->base.progress);
 }
 
@@ -165,12 +164,12 @@ static int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
 	tx_append(conn, tx);
 	if (conn->state != TCP_CONN_UP)
 		return 0;
-	if (!hold)
-		tcp_tx_flush(conn);
-	/* what follows in this pass is a burst; a progress thread knows no passes of the caller's, so there only
-	 * what is held */
-	if (conn->state == TCP_CONN_UP && (hold || !progress->thread_run))
+	if (hold) {
 		fab_progress_flush_later(progress, &conn->flush);
+	} else {
+		conn->sent_pass = progress->pass_cnt;
+		tcp_tx_flush(conn);
+	}
 	return 0;
 }
 
