@@ -29,13 +29,9 @@ static struct tcp_ep *ep_of(struct fid_ep *fid)
 	return fab_container(fid, struct tcp_ep, base.ep_fid);
 }
 
-/* The event's place in what an application reads: struct fi_eq_cm_entry, private data behind it. */
 static int write_event(struct tcp_ep *ep, uint32_t event, const void *data, size_t len)
 {
-	struct {
-		struct fi_eq_cm_entry entry;
-		uint8_t room[TCP_CM_DATA_MAX];
-	} ev = { .entry.fid = &ep->base.ep_fid.fid };
+	union tcp_cm_event ev = { .entry.fid = &ep->base.ep_fid.fid };
 
 	if (len)
 		memcpy(ev.entry.data, data, len);

@@ -119,10 +119,7 @@ static struct fi_info *connreq_info(const struct tcp_connreq *req, const union f
 static int report(struct tcp_connreq *req, const struct tcp_cm *cm)
 {
 	struct tcp_pep *pep = req->pep;
-	struct {
-		struct fi_eq_cm_entry entry;
-		uint8_t room[TCP_CM_DATA_MAX];
-	} ev = { .entry.fid = &pep->pep_fid.fid };
+	union tcp_cm_event ev = { .entry.fid = &pep->pep_fid.fid };
 	int ret;
 
 	ev.entry.info = connreq_info(req, &cm->local);
