@@ -9,13 +9,13 @@
 #include "slot.h"
 
 const struct call_info calls[CALL_CNT] = {
-	[SEND] = { "fi_send", FI_MSG },
+	[SEND] = { .name = "fi_send", .caps = FI_MSG },
 	[SENDV] = { "fi_sendv", FI_MSG, .iov = true },
 	[SENDMSG] = { "fi_sendmsg", FI_MSG, .iov = true, .msg = true },
 	[INJECT] = { "fi_inject", FI_MSG, .inject = true },
 	[SENDDATA] = { "fi_senddata", FI_MSG, .data = true },
 	[INJECTDATA] = { "fi_injectdata", FI_MSG, .inject = true, .data = true },
-	[TSEND] = { "fi_tsend", FI_TAGGED },
+	[TSEND] = { .name = "fi_tsend", .caps = FI_TAGGED },
 	[TSENDV] = { "fi_tsendv", FI_TAGGED, .iov = true },
 	[TSENDMSG] = { "fi_tsendmsg", FI_TAGGED, .iov = true, .msg = true },
 	[TINJECT] = { "fi_tinject", FI_TAGGED, .inject = true },
@@ -27,13 +27,13 @@ const struct call_info calls[CALL_CNT] = {
 	[TRECV] = { "fi_trecv", FI_TAGGED, .recv = true },
 	[TRECVV] = { "fi_trecvv", FI_TAGGED, .recv = true, .iov = true },
 	[TRECVMSG] = { "fi_trecvmsg", FI_TAGGED, .recv = true, .iov = true, .msg = true },
-	[WRITE] = { "fi_write", FI_RMA },
+	[WRITE] = { .name = "fi_write", .caps = FI_RMA },
 	[WRITEV] = { "fi_writev", FI_RMA, .iov = true },
 	[WRITEMSG] = { "fi_writemsg", FI_RMA, .iov = true, .msg = true },
 	[INJECT_WRITE] = { "fi_inject_write", FI_RMA, .inject = true },
 	[WRITEDATA] = { "fi_writedata", FI_RMA, .data = true },
 	[INJECT_WRITEDATA] = { "fi_inject_writedata", FI_RMA, .inject = true, .data = true },
-	[READ] = { "fi_read", FI_RMA },
+	[READ] = { .name = "fi_read", .caps = FI_RMA },
 	[READV] = { "fi_readv", FI_RMA, .iov = true },
 	[READMSG] = { "fi_readmsg", FI_RMA, .iov = true, .msg = true },
 };
