@@ -80,7 +80,7 @@ static void write_done(struct tcp_conn *conn)
 	tcp_rx_delivered(conn);
 }
 
-void tcp_rma_write(struct tcp_conn *conn)
+int tcp_rma_write_aim(struct tcp_conn *conn)
 {
 	struct tcp_rx_state *rx = &conn->rx;
 	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
@@ -89,19 +89,29 @@ void tcp_rma_write(struct tcp_conn *conn)
 	uint32_t cnt;
 	int ret;
 
+	rma_targets(conn, rma, &len);
+	rx->mr_gen = conn->ep->base.domain->mr_map.gen;
+	ret = rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, rx->mr, iov, &cnt);
+	if (!ret)
+		tcp_rx_aim(rx, iov, cnt, len);
+	return -ret;
+}
+
+void tcp_rma_write(struct tcp_conn *conn)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	uint64_t len;
+
 	if (!rma_targets(conn, rma, &len) || len != rx->hdr.size - rx->hdr.hdr_size) {
 		tcp_rx_broken(conn, "write of another length than its targets");
 		return;
 	}
-	ret = rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, rx->mr, iov, &cnt);
-	rx->refuse = -ret;
-	if (ret) {
+	rx->refuse = tcp_rma_write_aim(conn);
+	if (rx->refuse)
 		tcp_rx_expect(conn, 0, len, write_done);
-		return;
-	}
-	rx->mr_gen = conn->ep->base.domain->mr_map.gen;
-	tcp_rx_aim(rx, iov, cnt, len);
-	tcp_rx_expect(conn, len, 0, write_done);
+	else
+		tcp_rx_expect(conn, len, 0, write_done);
 }
 
 /* ---- target of reads ---- */

@@ -243,16 +243,23 @@ static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	}
 }
 
-/* A region was closed while the rest of a write to it is on its way: that rest goes nowhere. */
+/* Regions were closed while a write is on its way. Where its own are still there it goes on; else the rest goes
+ * nowhere. */
 static void rx_recheck_region(struct tcp_conn *conn)
 {
 	struct tcp_rx_state *rx = &conn->rx;
+	uint64_t left = rx->left, len = rx->hdr.size - rx->hdr.hdr_size;
 
 	if (rx->hdr.op != TCP_WIRE_WRITE || !rx->left || rx->mr_gen == conn->ep->base.domain->mr_map.gen)
 		return;
-	rx->skip += rx->left;
-	rx->left = 0;
-	rx->refuse = FI_EACCES;
+	rx->refuse = tcp_rma_write_aim(conn);
+	if (rx->refuse) {
+		rx->skip += left;
+		rx->left = 0;
+		return;
+	}
+	rx->left = len;
+	rx_advance(rx, len - left);
 }
 
 /* One call: the rest of a payload to its place, what follows it to staging. Bytes, or -errno; *staged says how many

@@ -165,6 +165,9 @@ int tcp_peek(struct tcp_ep *ep, const struct fab_op *op);
 /* ---- rma.c: headers are complete and checked for shape ---- */
 
 void tcp_rma_write(struct tcp_conn *conn);
+/* Verify the write of the current header, which has the right shape, and aim at all of its targets; also in its middle,
+ * after regions were closed. 0, or the FI_E* for which it is refused. */
+int tcp_rma_write_aim(struct tcp_conn *conn);
 void tcp_rma_read_req(struct tcp_conn *conn);
 void tcp_rma_read_rsp(struct tcp_conn *conn);
 void tcp_rma_read_err(struct tcp_conn *conn);

@@ -346,6 +346,23 @@ TEST_TABLE(access_fault, fault_rows, FI_RMA | FI_MSG, RELIABLE)
 		check_link(p.a, p.b);
 }
 
+/* Closing one region leaves a write alone that is on its way into another. */
+TEST_PROV(write_survives_close_of_another_region, FI_RMA)
+{
+	enum { LEN = 32 << 20 };
+	struct pair p = pair_open(t, .tx_op_flags = FI_DELIVERY_COMPLETE);
+	struct region r = region_open(p.b, NULL, LEN, ALL_REMOTE), other = region_open(p.b, NULL, 64, ALL_REMOTE);
+	uint8_t *out = mem_pattern(t, LEN, 4);
+
+	out[0] = 1;
+	out[LEN - 1] = 1;
+	post(p.a, WRITE, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key);
+	wait_byte(t, r.buf, 1);
+	close_region(p.b, &other);
+	expect_tx(p.a);
+	CHECK_MEM(r.buf, out, LEN);
+}
+
 /* Which error it is: a key nobody has, a range that is not there, a right that is not given. */
 TEST_PROV(access_fault_errno, FI_RMA, RDM_ONLY)
 {
