@@ -17,7 +17,7 @@
 #define TCP_RX_SIZE_MAX		(1 << 20)
 #define TCP_IOV_LIMIT		8
 #define TCP_INJECT_SIZE		128	/* bytes; fits where a queued operation keeps its iov */
-#define TCP_EAGER_MAX		(32 * 1024)	/* bytes; longer messages are announced */
+#define TCP_EAGER_MAX		(128 * 1024)	/* bytes; longer messages are announced */
 /* bytes kept for unexpected messages of one peer that speaks our extension */
 #define TCP_CREDIT		(256 * 1024)
 #define TCP_UNEXP_MAX		(64UL << 20)	/* bytes kept for a peer that does not; past it its socket waits */
