@@ -423,16 +423,18 @@ static void check_names(struct match *match)
 	const struct fi_domain_attr *domain = match->hints->domain_attr;
 	const struct fi_info *info = match->offer->info;
 
+	if (match->opening)
+		return;
 	if (fabric) {
 		check_name(match, "fabric_attr->name", fabric->name, info->fabric_attr->name);
-		if (fabric->fabric && !match->opening &&
+		if (fabric->fabric &&
 		    !fab_fabric_find(match->prov, fabric->fabric, info->fabric_attr->name))
 			miss(match, FAB_WHY_WHICH, "fabric_attr->fabric", "an open fabric of another name or provider",
 			     info->fabric_attr->name);
 	}
 	if (domain) {
 		check_name(match, "domain_attr->name", domain->name, info->domain_attr->name);
-		if (domain->domain && !match->opening &&
+		if (domain->domain &&
 		    !fab_domain_find(match->prov, domain->domain, info->fabric_attr->name, info->domain_attr->name))
 			miss(match, FAB_WHY_WHICH, "domain_attr->domain", "an open domain of another name or provider",
 			     info->domain_attr->name);

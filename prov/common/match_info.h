@@ -36,7 +36,8 @@ int fab_match_info(const struct fi_provider *prov, uint32_t version, const struc
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info);
 
 /* Is an info, with which the application opens an endpoint or domain, within one of the offers? 0, or -FI_EINVAL with a
- * log line that names the attribute nearest to it, what was asked and what there is. */
+ * log line that names the attribute nearest to it, what was asked and what there is. Names, handles and addresses are
+ * not looked at: the objects at hand have them. */
 int fab_match_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
 		    const struct fab_offer *offers, size_t cnt);
 

@@ -253,7 +253,7 @@ void tcp_ep_fill_ops(void)
 
 /* ---- open ---- */
 
-static int check_open(const struct fi_info *info)
+static int check_open(const struct fab_domain *domain, const struct fi_info *info)
 {
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
@@ -265,20 +265,7 @@ static int check_open(const struct fi_info *info)
 			 info->ep_attr->type);
 		return -FI_EINVAL;
 	}
-	if (info->ep_attr->tx_ctx_cnt > 1 || info->ep_attr->rx_ctx_cnt > 1) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr asks for %zu transmit and %zu receive contexts; there "
-			 "is one each, and no shared ones\n", info->ep_attr->tx_ctx_cnt, info->ep_attr->rx_ctx_cnt);
-		return -FI_EINVAL;
-	}
-	if (info->tx_attr->inject_size > TCP_INJECT_SIZE || info->tx_attr->iov_limit > TCP_IOV_LIMIT ||
-	    info->rx_attr->iov_limit > TCP_IOV_LIMIT || info->tx_attr->rma_iov_limit > TCP_RMA_IOV_MAX) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: inject_size %zu, iov_limit %zu and %zu, rma_iov_limit %zu; at "
-			 "most %d, %d, %d are possible\n", info->tx_attr->inject_size, info->tx_attr->iov_limit,
-			 info->rx_attr->iov_limit, info->tx_attr->rma_iov_limit, TCP_INJECT_SIZE, TCP_IOV_LIMIT,
-			 TCP_RMA_IOV_MAX);
-		return -FI_EINVAL;
-	}
-	return 0;
+	return tcp_info_check(info, domain->fabric->fabric_fid.api_version);
 }
 
 /* A MSG endpoint: its connection, and what info->handle brings. */
@@ -357,18 +344,19 @@ fini_base:
 	return ret;
 }
 
-int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+int tcp_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
 {
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
 	struct tcp_ep *ep;
 	int ret;
 
-	ret = check_open(info);
+	ret = check_open(domain, info);
 	if (ret)
 		return ret;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
-	ret = ep_init(ep, fab_container(domain, struct fab_domain, domain_fid), info, context);
+	ret = ep_init(ep, domain, info, context);
 	if (ret) {
 		free(ep);
 		return ret;

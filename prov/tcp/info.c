@@ -348,6 +348,22 @@ free_list:
 	return ret;
 }
 
+int tcp_info_check(const struct fi_info *info, uint32_t version)
+{
+	struct fab_netif netif = { .addr.sa.sa_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET };
+	struct fab_offer offer = { .mr_mode_can = MR_MODES };
+	struct fi_info *most = fi_allocinfo();
+	int ret;
+
+	if (!most)
+		return -FI_ENOMEM;
+	fill_attr(most, &netif, info->ep_attr->type);
+	offer.info = most;
+	ret = fab_match_check(&tcp_prov, version, info, &offer, 1);
+	fi_freeinfo(most);
+	return ret;
+}
+
 void tcp_addr_fill(union fab_sockaddr *addr, const struct fi_info *info)
 {
 	const struct fab_netif *best = NULL;

@@ -74,6 +74,9 @@ void tcp_data_fill_ops(void);
 /* Slots of the provider, fabric and domain tables, one file each. All return 0 or -FI_E*. */
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
+/* Does an info, whose ep_attr->type is ours, ask for nothing that tcp does not offer? 0; -FI_EINVAL, logged;
+ * -FI_ENOMEM. */
+int tcp_info_check(const struct fi_info *info, uint32_t version);
 /* Put an interface's address (that of info's domain, or else the best) in place of a wildcard, for fi_getname. */
 void tcp_addr_fill(union fab_sockaddr *addr, const struct fi_info *info);
 int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);

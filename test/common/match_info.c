@@ -666,6 +666,8 @@ static void an_info_may_be_opened_with_less_but_not_with_more(void **state)
 	info->caps = FI_MSG | FI_RECV;
 	info->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	info->domain_attr->domain = (struct fid_domain *) &offers;
+	free(info->domain_attr->name);
+	info->domain_attr->name = NULL;
 	assert_int_equal(fab_match_check(&test_prov, API, info, offers.offer, 2), 0);
 	info->caps |= FI_ATOMIC;
 	assert_int_equal(fab_match_check(&test_prov, API, info, offers.offer, 2), -FI_EINVAL);
