@@ -32,9 +32,10 @@ struct process {
 	char line[1024];		/* the last answer */
 };
 
-/* Take the next whole line into @line. */
+/* Take the next whole line, or what fits of it, into @line. */
 static bool next_line(struct lines *l, char *line, size_t size)
 {
+	size_t len;
 	char *end;
 	ssize_t n;
 
@@ -45,8 +46,9 @@ static bool next_line(struct lines *l, char *line, size_t size)
 	end = memchr(l->text, '\n', l->len);
 	if (!end)
 		return false;
-	*end = 0;
-	snprintf(line, size, "%s", l->text);
+	len = (size_t) (end - l->text) < size ? (size_t) (end - l->text) : size - 1;
+	memcpy(line, l->text, len);
+	line[len] = 0;
 	l->len -= (size_t) (end + 1 - l->text);
 	memmove(l->text, end + 1, l->len);
 	return true;
