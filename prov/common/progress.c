@@ -21,9 +21,10 @@
 #include "common/wait.h"
 
 #define HOT_MAX			4	/* sources tried before epoll */
-#define HOT_QUIET_MAX		512	/* passes without data after which a source is no longer hot */
+#define HOT_QUIET_MAX		512	/* passes without data after which a source is no longer hot ... */
+#define HOT_QUIET_SHARED	8	/* ... while others are: one epoll is cheaper than two recv for nothing */
 #define EPOLL_QUIET_PASSES	4	/* ask epoll at the latest after this many passes if hot sources are quiet */
-#define EPOLL_PASSES		32	/* ... if they are not */
+#define EPOLL_PASSES		16	/* ... if they are not */
 #define CLOCK_PASSES		16	/* look at timers at the latest after this many passes, if they find data */
 #define EPOLL_EVENTS		64
 #define SPINS_AWAY		32	/* looks of the application without a sleep: the thread keeps away */
@@ -307,7 +308,7 @@ static bool poll_hot(struct fab_progress *progress)
 		if (src->poll(src)) {
 			src->quiet = 0;
 			found = true;
-		} else if (++src->quiet > HOT_QUIET_MAX && src->progress) {
+		} else if (++src->quiet > (progress->hot_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX) && src->progress) {
 			cool(src);
 		}
 	}
