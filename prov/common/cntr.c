@@ -8,8 +8,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
-#include "common/fabric.h"
 #include "common/ops.h"
+#include "common/queue.h"
 
 static struct fab_cntr *cntr_of(struct fid_cntr *fid)
 {
@@ -172,18 +172,15 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 static int cntr_close(struct fid *fid)
 {
 	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
-	struct fab_domain *domain = cntr->domain;
 	uint32_t ref = atomic_load(&cntr->ref);
 
 	if (ref) {
-		FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_close of a counter that %u endpoints, memory regions "
-			"or poll sets use; close them first\n", ref);
+		FI_WARN(cntr->domain->fabric->prov, FI_LOG_CNTR, "fi_close of a counter that %u endpoints, memory "
+			"regions or poll sets use; close them first\n", ref);
 		return -FI_EBUSY;
 	}
-	fab_wait_fini(&cntr->wait);
-	fab_domain_put_progress(domain, cntr->progress, cntr->own_progress);
+	fab_queue_fini(cntr->domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait });
 	free(cntr);
-	atomic_fetch_sub(&domain->ref, 1);
 	return 0;
 }
 
@@ -206,8 +203,8 @@ static struct fi_ops_cntr cntr_ops = {
 
 static int check_attr(const struct fab_domain *domain, const struct fi_cntr_attr *attr)
 {
-	if ((unsigned) attr->events <= FI_CNTR_EVENTS_BYTES && (unsigned) attr->wait_obj <= FI_WAIT_POLLFD &&
-	    (attr->wait_obj != FI_WAIT_SET || attr->wait_set) && !attr->flags)
+	if ((unsigned) attr->events <= FI_CNTR_EVENTS_BYTES && fab_wait_exists(attr->wait_obj, attr->wait_set) &&
+	    !attr->flags)
 		return 0;
 	FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_cntr_open: events %d, wait_obj %d, wait_set %p, flags 0x%llx; "
 		"allowed are the events and wait objects of fi_cntr(3), FI_WAIT_SET with a wait_set, no flags\n",
@@ -236,20 +233,12 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 	cntr->wake_value = UINT64_MAX;
 	cntr->cntr_fid.fid = (struct fid) { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops };
 	cntr->cntr_fid.ops = &cntr_ops;
-	ret = fab_domain_get_progress(domain, &cntr->progress, &cntr->own_progress);
-	if (ret)
-		goto free_cntr;
-	ret = fab_wait_init(&cntr->wait, &(struct fab_wait_attr) { .obj = attr->wait_obj, .set = attr->wait_set,
-			    .progress = cntr->progress, .has_event = has_event });
-	if (ret)
-		goto put_progress;
-	atomic_fetch_add(&domain->ref, 1);
+	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait },
+			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
+	if (ret) {
+		free(cntr);
+		return ret;
+	}
 	*cntr_fid = &cntr->cntr_fid;
 	return 0;
-
-put_progress:
-	fab_domain_put_progress(domain, cntr->progress, cntr->own_progress);
-free_cntr:
-	free(cntr);
-	return ret;
 }

@@ -12,8 +12,8 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "base/strbuf.h"
-#include "common/fabric.h"
 #include "common/ops.h"
+#include "common/queue.h"
 
 #define RING_START		64	/* entries */
 #define SIZE_MAX_ASKED		(1U << 28)	/* entries; more is taken for a mistake */
@@ -414,7 +414,6 @@ static void cq_free(struct fab_cq *cq)
 static int cq_close(struct fid *fid)
 {
 	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid.fid);
-	struct fab_domain *domain = cq->domain;
 	uint32_t ref = atomic_load(&cq->ref);
 
 	if (ref) {
@@ -422,10 +421,8 @@ static int cq_close(struct fid *fid)
 			"first\n", ref);
 		return -FI_EBUSY;
 	}
-	fab_wait_fini(&cq->wait);
-	fab_domain_put_progress(domain, cq->progress, cq->own_progress);
+	fab_queue_fini(cq->domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait });
 	cq_free(cq);
-	atomic_fetch_sub(&domain->ref, 1);
 	return 0;
 }
 
@@ -458,12 +455,10 @@ static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *
 		what = "flags", value = attr->flags;
 	else if ((unsigned) attr->format >= fab_countof(copy_by_format))
 		what = "format", value = attr->format;
-	else if ((unsigned) attr->wait_obj > FI_WAIT_POLLFD)
+	else if (!fab_wait_exists(attr->wait_obj, attr->wait_set))
 		what = "wait_obj", value = attr->wait_obj;
 	else if (attr->wait_obj != FI_WAIT_NONE && (unsigned) attr->wait_cond > FI_CQ_COND_THRESHOLD)
 		what = "wait_cond", value = attr->wait_cond;
-	else if (attr->wait_obj == FI_WAIT_SET && !attr->wait_set)
-		what = "wait_set";
 	if (!what)
 		return 0;
 	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open: %s is 0x%llx; allowed are a size up to %u, the flag "
@@ -515,20 +510,12 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	cq->domain = domain;
 	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
 	cq->cq_fid.ops = &cq_ops;
-	ret = fab_domain_get_progress(domain, &cq->progress, &cq->own_progress);
-	if (ret)
-		goto free_cq;
-	ret = fab_wait_init(&cq->wait, &(struct fab_wait_attr) { .obj = attr->wait_obj, .set = attr->wait_set,
-			    .progress = cq->progress, .has_event = has_event });
-	if (ret)
-		goto put_progress;
-	atomic_fetch_add(&domain->ref, 1);
+	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
+			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
+	if (ret) {
+		cq_free(cq);
+		return ret;
+	}
 	*cq_fid = &cq->cq_fid;
 	return 0;
-
-put_progress:
-	fab_domain_put_progress(domain, cq->progress, cq->own_progress);
-free_cq:
-	cq_free(cq);
-	return ret;
 }

@@ -564,7 +564,7 @@ static struct fi_ops_eq eq_ops = {
 static int check_attr(const struct fab_fabric *fabric, const struct fi_eq_attr *attr)
 {
 	if (attr->size <= SIZE_MAX_ASKED && !(attr->flags & ~(FI_WRITE | FI_AFFINITY)) &&
-	    (unsigned) attr->wait_obj <= FI_WAIT_POLLFD && (attr->wait_obj != FI_WAIT_SET || attr->wait_set))
+	    fab_wait_exists(attr->wait_obj, attr->wait_set))
 		return 0;
 	FI_WARN(fabric->prov, FI_LOG_EQ, "fi_eq_open: size %zu, flags 0x%llx, wait_obj %d, wait_set %p; allowed are "
 		"a size up to %u, the flags FI_WRITE and FI_AFFINITY, the wait objects of fi_eq(3), FI_WAIT_SET with "

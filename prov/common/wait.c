@@ -368,16 +368,10 @@ static int join_set(struct fab_wait *wait)
 	return fd < 0 ? fd : fab_wait_set_join(wait->set, wait, fd);
 }
 
-/* The set of the attributes: *set, or NULL where none is wanted. 0 or -FI_EINVAL. */
-static int find_set(const struct fab_wait_attr *attr, struct fab_wait_set **set)
+bool fab_wait_exists(enum fi_wait_obj obj, const struct fid_wait *set)
 {
-	*set = NULL;
-	if (attr->obj != FI_WAIT_SET)
-		return 0;
-	if (!attr->set || attr->set->fid.fclass != FI_CLASS_WAIT)
-		return -FI_EINVAL;
-	*set = fab_container(attr->set, struct fab_wait_set, wait_fid);
-	return 0;
+	return (unsigned) obj <= FI_WAIT_POLLFD &&
+	       (obj != FI_WAIT_SET || (set && set->fid.fclass == FI_CLASS_WAIT));
 }
 
 bool fab_wait_has_thread(const struct fab_wait *wait)
@@ -393,14 +387,7 @@ static void close_fds(struct fab_wait *wait)
 
 int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 {
-	struct fab_wait_set *set;
-	int ret;
-
-	if ((unsigned) attr->obj > FI_WAIT_POLLFD)
-		return -FI_EINVAL;
-	ret = find_set(attr, &set);
-	if (ret)
-		return ret;
+	int ret = 0;
 
 	*wait = (struct fab_wait) {
 		.obj = attr->obj,
@@ -409,7 +396,7 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 		.progress = attr->progress,
 		.evfd = -1,
 		.epfd = -1,
-		.set = set,
+		.set = attr->obj == FI_WAIT_SET ? fab_container(attr->set, struct fab_wait_set, wait_fid) : NULL,
 	};
 	fab_list_init(&wait->link);
 	fab_list_init(&wait->set_link);
@@ -423,7 +410,7 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 		ret = attr->progress->thread_run ? 0 : nest_open(wait);
 	if (fab_wait_has_thread(wait))
 		fab_progress_share(attr->progress);
-	if (!ret && set)
+	if (!ret && wait->set)
 		ret = join_set(wait);
 	if (ret) {
 		if (wait->outside)

@@ -80,7 +80,9 @@ struct fab_wait_attr {
 	const struct fab_wait_guard *guard;
 };
 
-/* 0, -FI_EINVAL for an object that does not exist, a set without one or a wrong fid, -errno. Last step of an open:
+/* For the check of a queue's attributes: is there such an object, and with FI_WAIT_SET a set? */
+bool fab_wait_exists(enum fi_wait_obj obj, const struct fid_wait *set);
+/* attr has passed fab_wait_exists(). 0 or -errno. Last step of an open:
  * the queue's guard and engine must work, as FI_WAIT_MUTEX_COND starts to use them. That one also gives the engine a
  * lock. */
 int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See queue.h.
+ */
+#include "common/queue.h"
+
+int fab_queue_init(struct fab_domain *domain, const struct fab_progress_user *queue, struct fab_wait_attr *attr)
+{
+	int ret;
+
+	ret = fab_domain_get_progress(domain, queue->progress, queue->own);
+	if (ret)
+		return ret;
+	attr->progress = *queue->progress;
+	ret = fab_wait_init(queue->wait, attr);
+	if (ret) {
+		fab_domain_put_progress(domain, *queue->progress, *queue->own);
+		return ret;
+	}
+	atomic_fetch_add(&domain->ref, 1);
+	return 0;
+}
+
+void fab_queue_fini(struct fab_domain *domain, const struct fab_progress_user *queue)
+{
+	fab_wait_fini(queue->wait);
+	fab_domain_put_progress(domain, *queue->progress, *queue->own);
+	atomic_fetch_sub(&domain->ref, 1);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What CQs and counters have of their domain, taken and given back in one go: an engine, a wait object, a reference.
+ */
+#ifndef FAB_QUEUE_H
+#define FAB_QUEUE_H
+
+#include "common/fabric.h"
+#include "common/wait.h"
+
+/* attr->progress is filled in here. Last step of an open, as fab_wait_init() is. 0 or -FI_E* with nothing taken. */
+int fab_queue_init(struct fab_domain *domain, const struct fab_progress_user *queue, struct fab_wait_attr *attr);
+/* Nobody uses the queue any more. */
+void fab_queue_fini(struct fab_domain *domain, const struct fab_progress_user *queue);
+
+#endif
