@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_eq(3): events, reading and sleeping, the engines that are driven, open and close.
+ * fi_eq(3): events, reading and sleeping, open and close. What makes progress meanwhile is in eq_engines.c.
  */
 #include "common/eq.h"
 
@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "base/strbuf.h"
+#include "common/eq_engines.h"
 #include "common/fabric.h"
 #include "common/ops.h"
 
@@ -28,208 +29,14 @@ struct fab_eq_event {
 	uint8_t data[];
 };
 
-/* Lives from the first fab_eq_add_engine() to the last fab_eq_del_engine(), and as long as somebody drives it. */
-struct fab_eq_engine {
-	struct fab_list link;
-	struct fab_progress *progress;	/* borrowed from the domain of the endpoints bound */
-	uint32_t cnt;			/* of these endpoints; 0: goes away */
-	uint32_t busy;			/* threads that drive it */
-};
-
 static struct fab_eq *eq_of(struct fid_eq *fid)
 {
 	return fab_container(fid, struct fab_eq, eq_fid);
 }
 
-static struct fab_eq *eq_of_wait(struct fab_wait *wait)
-{
-	return fab_container(wait, struct fab_eq, wait);
-}
-
-/* ---- engines ---- */
-
-static void look(struct fab_progress *progress)
-{
-	fab_progress_lock(progress);
-	progress->ask_epoll = true;
-	fab_progress_run(progress);
-	fab_progress_unlock(progress);
-}
-
-static void last_look(struct fab_progress *progress)
-{
-	fab_progress_lock(progress);
-	fab_progress_last_look(progress);
-	fab_progress_unlock(progress);
-}
-
-static void prepare_sleep(struct fab_progress *progress)
-{
-	fab_progress_lock(progress);
-	fab_progress_prepare_sleep(progress);
-	fab_progress_unlock(progress);
-}
-
-/* Call fn for every engine that needs us. No lock held: eq->lock comes after theirs, so each is held in place by
- * `busy`. */
-static void for_each_engine(struct fab_eq *eq, void (*fn)(struct fab_progress *progress))
-{
-	struct fab_eq_engine *engine;
-	struct fab_list *link;
-
-	fn(&eq->progress);
-	pthread_mutex_lock(&eq->lock);
-	fab_list_for_each(&eq->engines, link) {
-		engine = fab_container(link, struct fab_eq_engine, link);
-		if (!engine->cnt || engine->progress->thread_run)
-			continue;
-		engine->busy++;
-		pthread_mutex_unlock(&eq->lock);
-		fn(engine->progress);
-		pthread_mutex_lock(&eq->lock);
-		if (!--engine->busy && !engine->cnt)
-			pthread_cond_broadcast(&eq->idle);
-	}
-	pthread_mutex_unlock(&eq->lock);
-}
-
-static struct fab_eq_engine *find_engine(struct fab_eq *eq, const struct fab_progress *progress)
-{
-	struct fab_eq_engine *engine;
-	struct fab_list *link;
-
-	fab_list_for_each(&eq->engines, link) {
-		engine = fab_container(link, struct fab_eq_engine, link);
-		if (engine->progress == progress && engine->cnt)
-			return engine;
-	}
-	return NULL;
-}
-
-/* Let those who sleep on the EQ wake for the engine, too. */
-static int nest_engine(struct fab_eq *eq, struct fab_progress *progress)
-{
-	if (eq->wait.epfd < 0 || progress->thread_run)
-		return 0;
-	return fab_wait_nest(eq->wait.epfd, progress->epfd);
-}
-
-static int add_engine_locked(struct fab_eq *eq, struct fab_progress *progress)
-{
-	struct fab_eq_engine *engine = find_engine(eq, progress);
-	int ret;
-
-	if (engine) {
-		engine->cnt++;
-		return 0;
-	}
-	engine = calloc(1, sizeof(*engine));
-	if (!engine)
-		return -FI_ENOMEM;
-	ret = nest_engine(eq, progress);
-	if (ret) {
-		free(engine);
-		return ret;
-	}
-	engine->progress = progress;
-	engine->cnt = 1;
-	fab_list_add_tail(&eq->engines, &engine->link);
-	if (eq->wait.armed)
-		fab_progress_watch(progress);
-	return 0;
-}
-
-int fab_eq_add_engine(struct fab_eq *eq, struct fab_progress *progress)
-{
-	bool watched;
-	int ret;
-
-	if (progress == &eq->progress)
-		return 0;
-	if (fab_wait_has_thread(&eq->wait))
-		fab_progress_share(progress);
-	pthread_mutex_lock(&eq->lock);
-	ret = add_engine_locked(eq, progress);
-	watched = eq->wait.armed;
-	pthread_mutex_unlock(&eq->lock);
-	if (!ret && watched)
-		prepare_sleep(progress);	/* for those who sleep already */
-	return ret;
-}
-
-void fab_eq_del_engine(struct fab_eq *eq, struct fab_progress *progress)
-{
-	struct fab_eq_engine *engine;
-
-	if (progress == &eq->progress)
-		return;
-	pthread_mutex_lock(&eq->lock);
-	engine = find_engine(eq, progress);
-	assert(engine);
-	if (--engine->cnt) {
-		pthread_mutex_unlock(&eq->lock);
-		return;
-	}
-	if (eq->wait.epfd >= 0 && !progress->thread_run)
-		fab_wait_unnest(eq->wait.epfd, progress->epfd);
-	if (eq->wait.armed)
-		fab_progress_unwatch(progress);
-	while (engine->busy)
-		pthread_cond_wait(&eq->idle, &eq->lock);
-	fab_list_remove(&engine->link);
-	pthread_mutex_unlock(&eq->lock);
-	free(engine);
-}
-
-/* ---- the guard of the wait object ---- */
-
-static void guard_lock(struct fab_wait *wait)
-{
-	pthread_mutex_lock(&eq_of_wait(wait)->lock);
-}
-
-static void guard_unlock(struct fab_wait *wait)
-{
-	pthread_mutex_unlock(&eq_of_wait(wait)->lock);
-}
-
-static void guard_run(struct fab_wait *wait)
-{
-	for_each_engine(eq_of_wait(wait), last_look);
-}
-
-static void guard_watch(struct fab_wait *wait, bool on)
-{
-	void (*change)(struct fab_progress *progress) = on ? fab_progress_watch : fab_progress_unwatch;
-	struct fab_eq *eq = eq_of_wait(wait);
-	struct fab_eq_engine *engine;
-	struct fab_list *link;
-
-	change(&eq->progress);
-	fab_list_for_each(&eq->engines, link) {
-		engine = fab_container(link, struct fab_eq_engine, link);
-		if (engine->cnt)
-			change(engine->progress);
-	}
-}
-
-static void guard_pause(struct fab_wait *wait)
-{
-	guard_unlock(wait);
-	for_each_engine(eq_of_wait(wait), prepare_sleep);
-}
-
-static const struct fab_wait_guard eq_guard = {
-	.lock = guard_lock,
-	.unlock = guard_unlock,
-	.run = guard_run,
-	.watch = guard_watch,
-	.pause = guard_pause,
-};
-
 static bool has_event(struct fab_wait *wait)
 {
-	return !fab_list_empty(&eq_of_wait(wait)->events);
+	return !fab_list_empty(&fab_container(wait, struct fab_eq, wait)->events);
 }
 
 /* ---- writing ---- */
@@ -391,7 +198,7 @@ static ssize_t look_and_take(struct fab_eq *eq, uint32_t *event, void *buf, size
 	if (ret != -FI_EAGAIN)
 		return ret;
 	pthread_mutex_unlock(&eq->lock);
-	for_each_engine(eq, look);
+	fab_eq_run(eq);
 	pthread_mutex_lock(&eq->lock);
 	return take(eq, event, buf, len, flags);
 }
@@ -618,7 +425,7 @@ int fab_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct f
 	if (ret)
 		goto free_eq;
 	ret = fab_wait_init(&eq->wait, &(struct fab_wait_attr) { .obj = attr->wait_obj, .set = attr->wait_set,
-			    .progress = &eq->progress, .has_event = has_event, .guard = &eq_guard });
+			    .progress = &eq->progress, .has_event = has_event, .guard = &fab_eq_guard });
 	if (ret)
 		goto fini_progress;
 	atomic_fetch_add(&fabric->ref, 1);
