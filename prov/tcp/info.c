@@ -18,8 +18,10 @@
 #include "tcp/tcp.h"
 #include "tcp/wire.h"
 
-#define MSG_ORDER	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
-			 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
+/* Not RAS and WAS: the data of an announced message comes after remote accesses that were posted behind it. Not WAR and
+ * SAR: the answer to a read is taken from memory when the socket takes it. */
+#define MSG_ORDER	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
+			 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
 #define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_MULTI_RECV | FI_RMA_EVENT)
