@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An RDM endpoint among peers, which the test plays on plain sockets: who connects to whom, who wins when both do, what a
- * restart, a refusal, silence or rubbish come to.
+ * An RDM endpoint among peers, which the test plays on plain sockets: who connects to whom, who wins when both do, what
+ * a restart, a refusal, silence or rubbish come to.
  */
 #include <arpa/inet.h>
 #include <endian.h>
