@@ -110,7 +110,9 @@ static const char *cm_check(const struct tcp_cm *cm)
 				"it began with something else than a request";
 	if (be16toh(hdr->seg_size) > TCP_CM_DATA_MAX)
 		return "it announced more than 256 bytes of private data";
-	if (hdr->conn_data != TCP_CM_CONN_DATA && hdr->conn_data != bswap_64(TCP_CM_CONN_DATA))
+	/* upstream leaves it out of a refusal */
+	if (hdr->type != TCP_CM_NACK && hdr->conn_data != TCP_CM_CONN_DATA &&
+	    hdr->conn_data != bswap_64(TCP_CM_CONN_DATA))
 		return "its byte order is neither little nor big endian";
 	return NULL;
 }
@@ -122,7 +124,7 @@ static void cm_decode(struct tcp_cm *cm)
 
 	cm->type = hdr->type;
 	cm->data_len = be16toh(hdr->seg_size);
-	cm->peer = (struct tcp_hello) { .swap = hdr->conn_data != TCP_CM_CONN_DATA };
+	cm->peer = (struct tcp_hello) { .swap = hdr->conn_data == bswap_64(TCP_CM_CONN_DATA) };
 	if ((ext & TCP_EXT_MAGIC_MASK) == TCP_EXT_MAGIC && (ext & TCP_EXT_BASE)) {
 		cm->peer.ext = true;
 		cm->peer.incarnation = be64toh(hdr->incarnation);

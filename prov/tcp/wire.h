@@ -35,7 +35,7 @@ struct tcp_cm_hdr {
 	uint32_t eager_max;		/* ours: largest message sent without asking, bytes of payload */
 	/* ours: bytes of unexpected messages kept for this peer (TCP_CREDIT_OVERHEAD each and payload) */
 	uint32_t credit;
-	uint64_t conn_data;		/* 1 in native order */
+	uint64_t conn_data;		/* 1 in native order; anything in a NACK */
 };
 
 #define TCP_CM_CONN_DATA	1ULL

@@ -223,6 +223,8 @@ static const struct row answers[] = {
 	{ "refusal", TCP_CM_NACK, 0, NONE, 0 },
 	{ "refusal with data", TCP_CM_NACK, 8, NONE, 0 },
 	{ "other byte order", TCP_CM_CONNRESP, 8, SWAPPED, 0 },
+	{ "no byte order", TCP_CM_CONNRESP, 8, NO_ORDER, FI_EPROTO },
+	{ "refusal without byte order, as upstream's", TCP_CM_NACK, 8, NO_ORDER, 0 },
 	{ "a request", TCP_CM_CONNREQ, 0, NONE, FI_EPROTO },
 	{ "unknown type", TCP_CM_CONNRESP, 0, TYPE, FI_EPROTO },
 	{ "wrong version", TCP_CM_CONNRESP, 0, VERSION, FI_EPROTO },
