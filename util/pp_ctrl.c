@@ -259,11 +259,15 @@ void pp_ctrl_close(struct pp *pp)
 
 bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms)
 {
+	struct pollfd reset = { .fd = pp->ctrl };
 	ssize_t ret;
 	char byte;
 
 	if (wait_ms)
 		wait_socket(pp->ctrl, POLLIN, wait_ms);
+	/* What a peer wrote before it reset the connection could be read for ever. */
+	if (poll(&reset, 1, 0) > 0)
+		return true;
 	ret = recv(pp->ctrl, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
 }
