@@ -7,6 +7,9 @@
 
 #include "ops.h"
 
+/* Old calls, which the headers advise against, have to work all the same. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 struct type_row {
 	const char *name;
 	enum fi_av_type type;

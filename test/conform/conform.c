@@ -525,7 +525,7 @@ static const struct option options[] = {
 	{ "fork", no_argument, NULL, 'f' },
 	{ "list", no_argument, NULL, 'l' },
 	{ "peer", no_argument, NULL, 'r' },		/* used by process.c */
-	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo.c: see there */
+	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo.c */
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 }
 };
@@ -609,7 +609,7 @@ static bool parse(int argc, char **argv)
 			be_peer = true;
 			break;
 		case 'q':
-			exit(getinfo_probe_main(optarg));
+			exit(process_probe(optarg));
 		default:
 			fputs(usage, opt == 'h' ? stdout : stderr);
 			exit(opt == 'h' ? 0 : 2);

@@ -185,8 +185,6 @@ size_t rx_waiting(struct side *s);
 size_t tx_waiting(struct side *s);
 
 void fixture_warm_up(struct test *t);
-/* The other half of a test in getinfo.c, in a process of its own. Returns the exit status. */
-int getinfo_probe_main(const char *name);
 
 #ifndef CONFORM_INSIDE
 #define side_connect(a, listener) AT(side_connect(a, listener))

@@ -837,34 +837,6 @@ static const struct filter_row filter_rows[] = {
 	{ "not_nothing", "^no-such-provider", false, 1, 1 },
 };
 
-/* In a new process: is provider @name among the entries, and is another? */
-static void probe(const char *name, bool *present, bool *others)
-{
-	size_t len = strlen(name);
-	struct fi_info *list = NULL, *info;
-
-	*present = *others = false;
-	if (fi_getinfo(run.version, NULL, NULL, 0, NULL, &list))
-		return;
-	for (info = list; info; info = info->next) {
-		const char *prov = info->fabric_attr->prov_name;
-
-		if (!strncmp(prov, name, len) && (prov[len] == 0 || prov[len] == ';'))
-			*present = true;
-		else
-			*others = true;
-	}
-	fi_freeinfo(list);
-}
-
-int getinfo_probe_main(const char *name)
-{
-	bool present, others;
-
-	probe(name, &present, &others);
-	return 10 + present + 2 * others;
-}
-
 /* FI_PROVIDER names who may be found, or with ^ who may not; a core provider's name stands for its layers, too. */
 TEST_TABLE(provider_filter, filter_rows, 0)
 {
@@ -878,7 +850,7 @@ TEST_TABLE(provider_filter, filter_rows, 0)
 	pid = fork();
 	if (pid == 0) {
 		setenv("FI_PROVIDER", value, 1);
-		execl("/proc/self/exe", "conform", "--probe", core, (char *) NULL);
+		execl("/proc/self/exe", "conform", "--probe", core, (char *) NULL);	/* process_probe() */
 		_exit(1);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) >= 10);

@@ -274,3 +274,24 @@ void process_body(struct test *t)
 		}
 	}
 }
+
+/* ---- another use of a new process: one with another environment */
+
+int process_probe(const char *name)
+{
+	bool present = false, others = false;
+	size_t len = strlen(name);
+	struct fi_info *list = NULL, *info;
+
+	fi_getinfo(run.version, NULL, NULL, 0, NULL, &list);
+	for (info = list; info; info = info->next) {
+		const char *prov = info->fabric_attr->prov_name;
+
+		if (!strncmp(prov, name, len) && (prov[len] == 0 || prov[len] == ';'))
+			present = true;
+		else
+			others = true;
+	}
+	fi_freeinfo(list);
+	return 10 + present + 2 * others;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* FI_PROGRESS_AUTO: what happens while the application calls nothing. Source: fi_domain(3). */
+#include <string.h>
+
+#include "ops.h"
+
+static void set_auto(struct fi_info *hints)
+{
+	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
+}
+
+/* A pair with automatic progress, linked. */
+static struct pair auto_pair(struct test *t)
+{
+	struct pair p;
+
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = set_auto }), NULL, NULL, 0))
+		SKIP("%s has no automatic progress", run.prov);
+	p = pair_open(t, .hints = set_auto);
+	check_link(p.a, p.b);
+	return p;
+}
+
+/* Wait for a byte that others write, without calling anything. */
+static void watch(const volatile uint8_t *at, uint8_t want, const char *what)
+{
+	double until = now_ms() + 5000.0 * run.slow;
+
+	while (*at != want) {
+		if (now_ms() > until)
+			FAIL("waited 5 s for %s", what);
+	}
+}
+
+/* A message reaches its buffer while neither side calls anything. */
+TEST_PROV(message_arrives_by_itself, FI_MSG, RELIABLE)
+{
+	enum { LEN = 4 << 20 };
+	struct pair p = auto_pair(t);
+	uint8_t *in = mem(t, LEN), *out = mem(t, LEN);
+
+	memset(out, 7, LEN);
+	post_recv(p.b, in, LEN);
+	send_bytes(p.a, out, LEN);
+	watch(&in[LEN - 1], 7, "the last byte of the message");
+	expect_recv(p.b, out, LEN);
+	expect_tx(p.a);
+}
+
+/* So does a write; and a read is served by a target that does nothing. */
+TEST_PROV(target_serves_by_itself, FI_MSG | FI_RMA)
+{
+	enum { LEN = 4 << 20 };
+	struct pair p = auto_pair(t);
+	struct region r = region_open(p.b, NULL, LEN, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	uint8_t *buf = mem(t, LEN);
+	struct wait w = wait_begin();
+
+	memset(buf, 7, LEN);
+	post(p.a, WRITE, .buf = buf, .len = LEN, .raddr = r.addr, .key = r.key);
+	watch(&r.buf[LEN - 1], 7, "the last byte of the write");
+	memset(buf, 0, LEN);
+	post(p.a, READ, .buf = buf, .len = LEN, .raddr = r.addr, .key = r.key);
+	while (tx_waiting(p.a) < 2) {
+		side_progress(p.a);
+		CHECK(now_ms() < w.until);
+	}
+	expect_tx_cnt(p.a, 2);
+	CHECK_MEM(buf, r.buf, LEN);
+}
+
+/* Even the first message, for which a connection is made. */
+TEST_PROV(first_contact_by_itself, FI_MSG, RDM_ONLY)
+{
+	struct side *a, *b;
+	uint8_t in[4] = { 0 };
+	struct wait w = wait_begin();
+
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = set_auto }), NULL, NULL, 0))
+		SKIP("%s has no automatic progress", run.prov);
+	a = side_open(t, .hints = set_auto);
+	b = side_open(t, .hints = set_auto);
+	a->peer = side_insert(a, b);
+	post_recv(b, in, 4);
+	/* Until it is taken; b does nothing. */
+	while (try_op(a, SEND, .buf = "\1\2\3\4", .len = 4) == -FI_EAGAIN)
+		CHECK(now_ms() < w.until);
+	watch(&in[3], 4, "the message of a first contact");
+	expect_recv(b, "\1\2\3\4", 4);
+}
