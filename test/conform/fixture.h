@@ -172,6 +172,7 @@ void expect_no_event(struct side *s);
 struct comp expect_tx(struct side *s);
 struct comp expect_rx(struct side *s);
 void expect_tx_cnt(struct side *s, size_t cnt);
+void expect_rx_cnt(struct side *s, size_t cnt);
 /* The next transmit completion is this error. */
 struct comp expect_tx_err(struct side *s, int err);
 /* Or any error. */
@@ -197,6 +198,7 @@ void fixture_warm_up(struct test *t);
 #define expect_tx(s) AT(expect_tx(s))
 #define expect_rx(s) AT(expect_rx(s))
 #define expect_tx_cnt(s, cnt) AT(expect_tx_cnt(s, cnt))
+#define expect_rx_cnt(s, cnt) AT(expect_rx_cnt(s, cnt))
 #define expect_tx_err(s, err) AT(expect_tx_err(s, err))
 #define expect_tx_failed(s) AT(expect_tx_failed(s))
 #define expect_no_completion(s) AT(expect_no_completion(s))

@@ -236,6 +236,16 @@ TEST_PROV(peer_closes_with_our_work, FI_MSG | FI_RMA, RELIABLE)
 	side_progress(p.a);
 	close_now(t, &r.mr->fid);
 	side_close_ep(p.b);
+	if (p.b->info->domain_attr->data_progress == FI_PROGRESS_AUTO) {
+		/* Some of it may have been done before. */
+		struct wait w = wait_begin();
+
+		while (tx_waiting(p.a) < 4)
+			wait_more(t, &w, "every operation to end");
+		p.a->tx.taken = p.a->tx.cnt;
+		expect_no_completion(p.a);
+		return;
+	}
 	for (i = 0; i < 4; i++) {
 		struct comp c = expect_tx_failed(p.a);
 
@@ -304,8 +314,9 @@ TEST_PROV(last_words_arrive, FI_MSG, RDM_ONLY)
 		send_bytes(p.a, &out[i], 4);
 	expect_tx_cnt(p.a, 20);
 	side_close_ep(p.a);
+	expect_rx_cnt(p.b, 20);
 	for (i = 0; i < 20; i++)
-		expect_recv(p.b, &i, 4);
+		CHECK_EQ(in[i], i);
 }
 
 /* A peer that starts again at the same address is reached again, by the fi_addr_t known. */

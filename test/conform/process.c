@@ -173,6 +173,8 @@ void process_region(struct process *p, uint64_t *addr, uint64_t *key)
 void process_signal(struct process *p, int sig)
 {
 	CHECK(p->pid && !kill(p->pid, sig));
+	if (sig == SIGSTOP)
+		waitpid(p->pid, NULL, WUNTRACED);	/* until it has stopped */
 }
 
 void process_kill(struct process *p)

@@ -307,6 +307,12 @@ void expect_tx_cnt(struct side *s, size_t cnt)
 		expect_tx(s);
 }
 
+void expect_rx_cnt(struct side *s, size_t cnt)
+{
+	while (cnt--)
+		expect_rx(s);
+}
+
 struct comp expect_tx_err(struct side *s, int err)
 {
 	return take_err(s, &s->tx, "a transmit completion", err);
