@@ -513,7 +513,8 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 
 	if (!there)
 		return -FI_EINVAL;
-	memcpy(addr, there, fab_min(*addrlen, av->addrlen));
+	if (*addrlen)		/* else addr may be NULL: the caller asks for the length */
+		memcpy(addr, there, fab_min(*addrlen, av->addrlen));
 	*addrlen = av->addrlen;
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <fnmatch.h>
 #include <getopt.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -618,11 +619,23 @@ static bool parse(int argc, char **argv)
 	return list;
 }
 
-/* A first connection opens what a provider keeps for the life of the process, so that no test is blamed for it. */
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/*
+ * A first connection opens what a provider keeps for the life of the process, and a first thread what a sanitizer does, so
+ * that no test is blamed for it.
+ */
 static void warm_up(void)
 {
 	static const struct test_case warm = { .name = "warm_up", .file = __FILE__, .fn = fixture_warm_up, .alone = true };
 
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, nothing, NULL))
+		pthread_join(thread, NULL);
 	snprintf(running, sizeof(running), "warm_up");
 	if (run_one(&warm, NULL) == FAILED)
 		printf("# warm up: %s\n", reason);
