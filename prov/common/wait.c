@@ -120,18 +120,19 @@ void fab_wait_signal(struct fab_wait *wait)
 }
 
 /* Look whether fab_wait_wake() was called. All who are asleep now shall leave; if there is none, the next call takes
- * it. */
-static void note_wakes(struct fab_wait *wait)
+ * it. True if it was. */
+static bool note_wakes(struct fab_wait *wait)
 {
 	uint32_t wakes = atomic_load(&wait->wakes);
 
 	if (wakes == wait->wakes_seen)
-		return;
+		return false;
 	wait->wakes_seen = wakes;
 	wait->woken = true;
 	wait->leaving = wait->sleepers;
 	if (wait->sleepers)
 		wait->wakes_taken = wakes;
+	return true;
 }
 
 /* Who tells of this queue: its own teller or that of its set, or NULL. */
@@ -140,28 +141,39 @@ static struct fab_teller *waits_teller(const struct fab_wait *wait)
 	return wait->set ? wait->set->teller : wait->teller;
 }
 
+/*
+ * Take back what has been written. fab_wait_wake() holds no lock, and may be anywhere: if it has counted and not yet
+ * written, there will be something to take back again; if it had not even counted when we looked, and has written
+ * now, its write is gone, and must be made good, as others may be asleep.
+ */
+static void clear(struct fab_wait *wait)
+{
+	wait->signalled = false;
+	wait->woken = atomic_load(&wait->wakes_written) != wait->wakes_seen;
+	evfd_clear(wait->evfd);
+	if (note_wakes(wait))
+		evfd_write(wait->evfd);
+}
+
 /* While some have yet to leave, the signal stays: poll() would let them sleep on without. */
 void fab_wait_drained(struct fab_wait *wait)
 {
 	struct fab_teller *teller = waits_teller(wait);
 
 	note_wakes(wait);
-	if ((wait->signalled || wait->woken) && !wait->leaving) {
-		wait->signalled = false;
-		wait->woken = false;
-		if (wait->evfd >= 0)
-			evfd_clear(wait->evfd);
-	}
+	if ((wait->signalled || wait->woken) && !wait->leaving && wait->evfd >= 0)
+		clear(wait);
 	if (teller)
 		fab_teller_drained(teller);
 }
 
-/* In this order, so that whoever sees the count can take back the signal. */
+/* Counted before it is written: a sleeper that the write wakes finds the count. */
 void fab_wait_wake(struct fab_wait *wait)
 {
+	atomic_fetch_add(&wait->wakes, 1);
 	if (wait->evfd >= 0)
 		evfd_write(wait->evfd);
-	atomic_fetch_add(&wait->wakes, 1);
+	atomic_fetch_add(&wait->wakes_written, 1);
 }
 
 /* ---- sleep ---- */

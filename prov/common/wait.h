@@ -57,7 +57,8 @@ struct fab_wait {
 	bool woken;			/* likewise, by fab_wait_wake() */
 	uint32_t sleepers;		/* threads in fab_wait_sleep */
 	uint32_t leaving;		/* those of them that the last wake has yet to get out */
-	_Atomic uint32_t wakes;		/* calls of fab_wait_wake(); any thread */
+	_Atomic uint32_t wakes;		/* calls of fab_wait_wake() that have begun; any thread */
+	_Atomic uint32_t wakes_written;	/* ... and have written evfd */
 	uint32_t wakes_seen;		/* as far as we looked */
 	uint32_t wakes_taken;		/* as far as they have ended somebody's sleep */
 	int evfd;			/* eventfd, -1 if obj needs none; fixed */
