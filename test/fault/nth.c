@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The n-th allocation fails, and the n-th call on a descriptor fails, for every n that a short life of two endpoints
- * has: open, connect, send, tagged send, a message too long to go unasked, write, read, close. Whatever comes of it:
- * each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no descriptor
+ * has, MSG or RDM: open, connect, send, tagged send, a message too long to go unasked, write, read, close. Whatever
+ * comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no descriptor
  * is left (and under AddressSanitizer no memory).
  *
  * One thread. malloc and its kin are replaced in this program; calls on descriptors through fab_sock.
@@ -143,6 +143,7 @@ struct side {
 	struct fid_cq *cq;
 	struct fid_ep *ep;
 	struct fid_mr *mr;
+	struct fid_eq *eq;		/* MSG: of both sides, not owned */
 	struct fi_info *info;
 	uint8_t *memory;		/* static: LONG_LEN bytes */
 };
@@ -227,7 +228,7 @@ static int side_open(struct side *s, struct fid_fabric *fabric, const struct fi_
 	    (ret = fi_av_open(s->domain, &av_attr, &s->av, NULL)) ||
 	    (ret = fi_endpoint(s->domain, s->info, &s->ep, NULL)) ||
 	    (ret = fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV)) ||
-	    (ret = fi_ep_bind(s->ep, &s->av->fid, 0)) ||
+	    (ret = fi_ep_bind(s->ep, s->eq ? &s->eq->fid : &s->av->fid, 0)) ||
 	    (ret = fi_enable(s->ep)))
 		return ret;
 	return fi_mr_reg(s->domain, s->memory, LONG_LEN, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &s->mr, NULL);
@@ -253,9 +254,9 @@ static void transfer(struct side *s)
 {
 	uint8_t name[64];
 	size_t len = sizeof(name);
-	fi_addr_t to;
+	fi_addr_t to = FI_ADDR_UNSPEC;
 
-	if (fi_getname(&s[1].ep->fid, name, &len) || fi_av_insert(s[0].av, name, 1, &to, 0, NULL) != 1)
+	if (!s->eq && (fi_getname(&s[1].ep->fid, name, &len) || fi_av_insert(s[0].av, name, 1, &to, 0, NULL) != 1))
 		return;
 	POST(OP_RECV, fi_recv(s[1].ep, s[1].memory, 64, NULL, FI_ADDR_UNSPEC, &ops[OP_RECV]));
 	POST(OP_SEND, fi_send(s[0].ep, s[0].memory, 64, NULL, to, &ops[OP_SEND]));
@@ -276,8 +277,65 @@ static void transfer(struct side *s)
 	run(s, &ops[OP_READ]);
 }
 
+/* ---- how MSG endpoints come to each other ---- */
+
+/* The next event, its info to *info. False: an error event, or none will come. */
+static bool next_event(struct side *s, uint32_t wanted, struct fi_info **info)
+{
+	uint64_t end = now_ms() + 300;
+	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_cm_entry entry;
+	uint32_t event;
+	ssize_t ret;
+
+	do {
+		drain(s[0].cq);
+		drain(s[1].cq);
+		ret = fi_eq_read(s->eq, &event, &entry, sizeof(entry), 0);
+		if (!failed && now_ms() > end + DEADLINE_MS)
+			fail_msg("event %u never comes though nothing failed", wanted);
+	} while (ret == -FI_EAGAIN && (!failed || now_ms() < end));
+	if (ret == -FI_EAVAIL)
+		fi_eq_readerr(s->eq, &err, 0);
+	if (ret != sizeof(entry))
+		return false;
+	if (info)
+		*info = entry.info;
+	return event == wanted;
+}
+
+static bool accept_request(struct side *s, struct fid_fabric *fabric)
+{
+	struct fi_info *info;
+	bool ok;
+
+	if (!next_event(s, FI_CONNREQ, &info))
+		return false;
+	ok = !side_open(&s[1], fabric, info) && !fi_accept(s[1].ep, NULL, 0);
+	fi_freeinfo(info);
+	return ok && next_event(s, FI_CONNECTED, NULL) && next_event(s, FI_CONNECTED, NULL);
+}
+
+static void msg_life(struct side *s, struct fid_fabric *fabric, struct fi_info *info)
+{
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_FD };
+	struct fid_pep *pep = NULL;
+	uint8_t name[64];
+	size_t len = sizeof(name);
+
+	if (fi_eq_open(fabric, &eq_attr, &s[0].eq, NULL))
+		return;
+	s[1].eq = s[0].eq;
+	if (!fi_passive_ep(fabric, info, &pep, NULL) && !fi_pep_bind(pep, &s->eq->fid, 0) && !fi_listen(pep) &&
+	    !fi_getname(&pep->fid, name, &len) && !side_open(&s[0], fabric, info) &&
+	    !fi_connect(s[0].ep, name, NULL, 0) && accept_request(s, fabric))
+		transfer(s);
+	if (pep)
+		assert_int_equal(fi_close(&pep->fid), 0);
+}
+
 /* One life. The answer of fi_getinfo is made beforehand: it has its own tests. */
-static void life(const struct fi_info *info)
+static void life(struct fi_info *info)
 {
 	struct side s[2] = { { .memory = memory[0] }, { .memory = memory[1] } };
 	struct fid_fabric *fabric = NULL;
@@ -285,10 +343,14 @@ static void life(const struct fi_info *info)
 	memset(ops, 0, sizeof(ops));
 	if (fi_fabric(info->fabric_attr, &fabric, NULL))
 		return;
-	if (!side_open(&s[0], fabric, info) && !side_open(&s[1], fabric, info))
+	if (info->ep_attr->type == FI_EP_MSG)
+		msg_life(s, fabric, info);
+	else if (!side_open(&s[0], fabric, info) && !side_open(&s[1], fabric, info))
 		transfer(s);
 	side_close(&s[0]);
 	side_close(&s[1]);
+	if (s->eq)
+		assert_int_equal(fi_close(&s->eq->fid), 0);
 	assert_int_equal(fi_close(&fabric->fid), 0);
 	for (int i = 0; i < OP_CNT; i++) {
 		if (ops[i].posted && ops[i].done != 1)
@@ -296,11 +358,11 @@ static void life(const struct fi_info *info)
 	}
 }
 
-static struct fi_info *info_get(void)
+static struct fi_info *info_get(enum fi_ep_type type)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = type;
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	assert_int_equal(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info), 0);
@@ -321,9 +383,9 @@ static int fd_cnt(void)
 }
 
 /* Fail the first, the second ... until a life sees none fail. */
-static void sweep(long *until)
+static void sweep(long *until, enum fi_ep_type type)
 {
-	struct fi_info *info = info_get();
+	struct fi_info *info = info_get(type);
 	int fds;
 	long n;
 
@@ -348,25 +410,31 @@ static void sweep(long *until)
 	fi_freeinfo(info);
 }
 
+static enum fi_ep_type types[] = { FI_EP_RDM, FI_EP_MSG };
+
 static void nth_allocation_fails(void **state)
 {
-	(void) state;
+	enum fi_ep_type *type = *state;
+
 	if (!CAN_FAIL_ALLOC)
 		unit_skip("a sanitizer has a heap of its own");
-	sweep(&alloc_until);
+	sweep(&alloc_until, *type);
 }
 
 static void nth_call_on_a_descriptor_fails(void **state)
 {
-	(void) state;
-	sweep(&sock_until);
+	enum fi_ep_type *type = *state;
+
+	sweep(&sock_until, *type);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nth_allocation_fails),
-		cmocka_unit_test(nth_call_on_a_descriptor_fails),
+		cmocka_unit_test_prestate(nth_allocation_fails, &types[0]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &types[0]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &types[1]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &types[1]),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

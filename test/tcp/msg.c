@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What fi_info.handle may stand for when a MSG endpoint is opened: a connection request, once, or a passive endpoint that gives its
+ * address away. And what an endpoint says that a test with two endpoints of ours does not see: what is on the wire.
+ */
+#include <arpa/inet.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include "base/clock.h"
+#include "raw.h"
+
+struct world {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fid_pep *pep;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct fi_info *hints = fi_allocinfo();
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT };
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_NONE };
+
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->fabric_attr->prov_name = strdup("tcp");
+	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE, hints, &w->info), 0);
+	fi_freeinfo(hints);
+	assert_int_equal(fi_fabric(w->info->fabric_attr, &w->fabric, NULL), 0);
+	assert_int_equal(fi_domain(w->fabric, w->info, &w->domain, NULL), 0);
+	assert_int_equal(fi_cq_open(w->domain, &cq_attr, &w->cq, NULL), 0);
+	assert_int_equal(fi_eq_open(w->fabric, &eq_attr, &w->eq, NULL), 0);
+	assert_int_equal(fi_passive_ep(w->fabric, w->info, &w->pep, NULL), 0);
+	assert_int_equal(fi_pep_bind(w->pep, &w->eq->fid, 0), 0);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(fi_close(&w->pep->fid), 0);
+	assert_int_equal(fi_close(&w->eq->fid), 0);
+	assert_int_equal(fi_close(&w->cq->fid), 0);
+	assert_int_equal(fi_close(&w->domain->fid), 0);
+	assert_int_equal(fi_close(&w->fabric->fid), 0);
+	fi_freeinfo(w->info);
+	free(w);
+	return 0;
+}
+
+static void drive(void *arg)
+{
+	struct world *w = arg;
+	uint32_t event;
+
+	/* a buffer that holds no event: nothing is taken */
+	fi_eq_read(w->eq, &event, NULL, 0, FI_PEEK);
+}
+
+/* The next event, which must be this one. Its info to *info, its data to data[256]; returns how many bytes of that. */
+static size_t expect_event(struct world *w, uint32_t wanted, struct fi_info **info, uint8_t *data)
+{
+	struct {
+		struct fi_eq_cm_entry entry;
+		uint8_t room[TCP_CM_DATA_MAX];
+	} ev;
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+	uint32_t event = 0;
+	ssize_t ret;
+
+	do {
+		ret = fi_eq_read(w->eq, &event, &ev, sizeof(ev), 0);
+	} while (ret == -FI_EAGAIN && fab_now_ms() < end_ms);
+	assert_true(ret >= (ssize_t) sizeof(ev.entry));
+	assert_int_equal(event, wanted);
+	if (info)
+		*info = ev.entry.info;
+	if (data)
+		memcpy(data, ev.entry.data, ret - sizeof(ev.entry));
+	return ret - sizeof(ev.entry);
+}
+
+static struct fid_ep *open_ep(struct world *w, struct fi_info *info)
+{
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_endpoint(w->domain, info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &w->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(ep, &w->eq->fid, 0), 0);
+	return ep;
+}
+
+/* A raw peer connects, and its request has been reported. */
+static int raw_request(struct world *w, struct fi_info **info)
+{
+	struct cm_bytes request = raw_cm(TCP_CM_CONNREQ, "hi", 2);
+	struct sockaddr_in addr;
+	size_t len = sizeof(addr);
+	uint8_t data[TCP_CM_DATA_MAX];
+	int fd;
+
+	assert_int_equal(fi_listen(w->pep), 0);
+	assert_int_equal(fi_getname(&w->pep->fid, &addr, &len), 0);
+	fd = raw_connect(&addr);
+	raw_send(fd, &request, raw_len(&request));
+	assert_int_equal(expect_event(w, FI_CONNREQ, info, data), 2);
+	assert_memory_equal(data, "hi", 2);
+	return fd;
+}
+
+/* ---- what a handle stands for ---- */
+
+static void a_request_is_taken_once(void **state)
+{
+	struct world *w = *state;
+	struct fid_ep *ep, *again;
+	struct fi_info *info;
+	int fd = raw_request(w, &info);
+
+	ep = open_ep(w, info);
+	assert_int_equal(fi_endpoint(w->domain, info, &again, NULL), -FI_EINVAL);
+	assert_int_equal(fi_reject(w->pep, info->handle, NULL, 0), -FI_EINVAL);
+	fi_freeinfo(info);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	assert_true(raw_recv_end(fd, drive, w));
+	close(fd);
+}
+
+static void a_rejected_request_is_gone(void **state)
+{
+	struct world *w = *state;
+	struct cm_bytes reply;
+	struct fi_info *info;
+	struct fid_ep *ep;
+	int fd = raw_request(w, &info);
+
+	assert_int_equal(fi_reject(w->pep, info->handle, "why", 3), 0);
+	raw_recv(fd, &reply, sizeof(reply.hdr) + 3, drive, w);
+	assert_int_equal(reply.hdr.type, TCP_CM_NACK);
+	assert_memory_equal(reply.data, "why", 3);
+	assert_true(raw_recv_end(fd, drive, w));
+	assert_int_equal(fi_endpoint(w->domain, info, &ep, NULL), -FI_EINVAL);
+	assert_int_equal(fi_reject(w->pep, info->handle, NULL, 0), -FI_EINVAL);
+	fi_freeinfo(info);
+	close(fd);
+}
+
+static void a_handle_that_is_nothing_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct fid_ep *ep;
+	struct fid *nothing = (struct fid *) 64;	/* must not even be looked at */
+
+	w->info->handle = nothing;
+	assert_int_equal(fi_endpoint(w->domain, w->info, &ep, NULL), -FI_EINVAL);
+	assert_int_equal(fi_reject(w->pep, nothing, NULL, 0), -FI_EINVAL);
+	w->info->handle = NULL;
+}
+
+/* An active endpoint takes over the address that a passive one had reserved. */
+static void a_passive_endpoint_gives_its_address_away(void **state)
+{
+	struct world *w = *state;
+	struct sockaddr_in reserved, to, from;
+	size_t len = sizeof(reserved);
+	socklen_t from_len = sizeof(from);
+	int listener = raw_listen(&to, 1), fd;
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_getname(&w->pep->fid, &reserved, &len), 0);
+	w->info->handle = &w->pep->fid;
+	ep = open_ep(w, w->info);
+	w->info->handle = NULL;
+	assert_int_equal(fi_connect(ep, &to, NULL, 0), 0);
+	fd = raw_accept(listener, drive, w);
+	assert_int_equal(getpeername(fd, (struct sockaddr *) &from, &from_len), 0);
+	assert_int_equal(from.sin_port, reserved.sin_port);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	close(fd);
+	close(listener);
+}
+
+static void a_listener_keeps_its_address(void **state)
+{
+	struct world *w = *state;
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_listen(w->pep), 0);
+	w->info->handle = &w->pep->fid;
+	assert_int_equal(fi_endpoint(w->domain, w->info, &ep, NULL), -FI_EOPBADSTATE);
+	w->info->handle = NULL;
+}
+
+/* ---- a peer that goes ---- */
+
+/* The peer has closed before it is accepted: one FI_CONNECTED at most, then one FI_SHUTDOWN, or accepting says so. */
+static void a_peer_may_go_before_it_is_accepted(void **state)
+{
+	struct world *w = *state;
+	struct fi_info *info;
+	struct fid_ep *ep;
+	int fd = raw_request(w, &info);
+
+	ep = open_ep(w, info);
+	fi_freeinfo(info);
+	close(fd);
+	if (!fi_accept(ep, NULL, 0)) {
+		expect_event(w, FI_CONNECTED, NULL, NULL);
+		expect_event(w, FI_SHUTDOWN, NULL, NULL);
+	}
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
+/* An accepted connection carries data at once, and its end is told once. */
+static void accepted_data_and_end(void **state)
+{
+	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(hdr),
+			       .size = sizeof(hdr) + 3 };
+	struct world *w = *state;
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+	struct fi_cq_entry entry;
+	struct cm_bytes reply;
+	struct fi_info *info;
+	struct fid_ep *ep;
+	char buf[3];
+	int fd = raw_request(w, &info);
+
+	ep = open_ep(w, info);
+	fi_freeinfo(info);
+	assert_int_equal(fi_enable(ep), 0);
+	assert_int_equal(fi_recv(ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf), 0);
+	assert_int_equal(fi_accept(ep, "yes", 3), 0);
+	expect_event(w, FI_CONNECTED, NULL, NULL);
+	raw_recv(fd, &reply, sizeof(reply.hdr) + 3, drive, w);
+	assert_int_equal(reply.hdr.type, TCP_CM_CONNRESP);
+	assert_memory_equal(reply.data, "yes", 3);
+	raw_send(fd, &hdr, sizeof(hdr));
+	raw_send(fd, "abc", 3);
+	close(fd);
+	expect_event(w, FI_SHUTDOWN, NULL, NULL);
+	while (fi_cq_read(w->cq, &entry, 1) != 1)
+		assert_true(fab_now_ms() < end_ms);
+	assert_ptr_equal(entry.op_context, buf);
+	assert_memory_equal(buf, "abc", 3);
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_request_is_taken_once),
+		TEST(a_rejected_request_is_gone),
+		TEST(a_handle_that_is_nothing_is_refused),
+		TEST(a_passive_endpoint_gives_its_address_away),
+		TEST(a_listener_keeps_its_address),
+		TEST(a_peer_may_go_before_it_is_accepted),
+		TEST(accepted_data_and_end),
+	};
+
+	return cmocka_run_group_tests_name("tcp/msg", tests, NULL, NULL);
+}
