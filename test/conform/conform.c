@@ -26,14 +26,6 @@
 #include "fixture.h"
 #include "process.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SANITIZED 0
-#endif
-
 struct run run = {
 	.prov = "tcp", .type = FI_EP_RDM, .family = AF_INET, .version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.slow = 1,

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The patterns, and the two that test/budget/syscalls counts by strace. */
+#include "traffic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG 7
+#define WINDOW_MAX 64
+#define LEN_MAX (1 << 20)
+
+static uint8_t out[LEN_MAX], in[LEN_MAX];
+static struct region target;
+
+static void set_manual(struct fi_info *hints)
+{
+	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+}
+
+struct pair traffic_pair_opts(struct test *t, const struct opts *o)
+{
+	struct opts mine = *o;
+	struct pair p;
+
+	mine.hints = set_manual;
+	p = pair_open_opts(t, &mine);
+	check_link(p.a, p.b);
+	check_link(p.b, p.a);
+	p.a->o.raw_cq = p.b->o.raw_cq = true;
+	if (p.b->info->caps & FI_RMA)
+		target = region_open(p.b, NULL, LEN_MAX, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	return p;
+}
+
+size_t traffic_cnt(size_t otherwise)
+{
+	const char *text = getenv("BUDGET_CNT");
+
+	return text && atol(text) > 0 ? (size_t) atol(text) : otherwise;
+}
+
+static ssize_t send_one(struct side *s, enum kind kind, size_t len)
+{
+	switch (kind) {
+	case TAGGED:
+		return fi_tsend(s->ep, out, len, NULL, s->peer, TAG, NULL);
+	case INJECTED:
+		return fi_inject(s->ep, out, len, s->peer);
+	case WRITES:
+		return fi_write(s->ep, out, len, NULL, s->peer, target.addr, target.key, NULL);
+	case READS:
+		return fi_read(s->ep, in, len, NULL, s->peer, target.addr, target.key, NULL);
+	default:
+		return fi_send(s->ep, out, len, NULL, s->peer, NULL);
+	}
+}
+
+static void recv_one(struct side *s, enum kind kind, size_t len)
+{
+	if (kind == TAGGED)
+		MUST(fi_trecv(s->ep, in, len, NULL, FI_ADDR_UNSPEC, TAG, 0, NULL));
+	else
+		MUST(fi_recv(s->ep, in, len, NULL, FI_ADDR_UNSPEC, NULL));
+}
+
+/* Read one side's queue once: count what was sent and received. */
+static void read_queue(struct side *s, size_t *sent, size_t *received)
+{
+	struct fi_cq_tagged_entry entry[16];
+	ssize_t ret = fi_cq_read(s->tx_cq, entry, COUNT(entry)), i;
+
+	if (ret == -FI_EAGAIN)
+		return;
+	CHECK(ret > 0);
+	for (i = 0; i < ret; i++) {
+		if (entry[i].flags & FI_RECV)
+			++*received;
+		else
+			++*sent;
+	}
+}
+
+/* One message from @from to @to, until it is received and, if it has one, its own completion is read. */
+static void one_way(struct side *from, struct side *to, enum kind kind, size_t len)
+{
+	size_t sent = kind == INJECTED, received = 0, none = 0;
+	ssize_t ret;
+
+	if (kind != UNEXPECTED)
+		recv_one(to, kind, len);
+	while ((ret = send_one(from, kind, len)) == -FI_EAGAIN)
+		read_queue(from, &sent, &none);
+	MUST(ret);
+	if (kind == UNEXPECTED) {
+		read_queue(to, &none, &received);
+		recv_one(to, kind, len);
+	}
+	while (!received) {
+		read_queue(to, &none, &received);
+		if (!received && !sent)
+			read_queue(from, &sent, &none);
+	}
+	while (!sent)
+		read_queue(from, &sent, &none);
+}
+
+void ping_pong(struct pair *p, enum kind kind, size_t len, size_t cnt)
+{
+	while (cnt--) {
+		one_way(p->a, p->b, kind, len);
+		one_way(p->b, p->a, kind, len);
+	}
+}
+
+void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cnt)
+{
+	bool receives = kind != WRITES && kind != READS;
+	size_t posted = 0, started = 0, sent = 0, received = 0, none = 0;
+
+	while (sent < cnt || (receives && received < cnt)) {
+		for (; receives && posted < cnt && posted < received + 2 * window; posted++)
+			recv_one(p->b, kind, len);
+		for (; started < cnt && started < sent + window && (!receives || started < posted); started++) {
+			if (send_one(p->a, kind, len))
+				break;
+			sent += kind == INJECTED;
+		}
+		read_queue(p->a, &sent, &none);
+		read_queue(p->b, &none, &received);
+	}
+}
+
+/* ---- run under strace by test/budget/syscalls: 8 bytes, one by one, or with 64 under way */
+
+TEST_PROV(ping_pong_tagged, FI_MSG | FI_TAGGED)
+{
+	struct pair p = traffic_pair(t);
+
+	ping_pong(&p, TAGGED, 8, traffic_cnt(100) / 2);
+}
+
+TEST_PROV(stream_tagged, FI_MSG | FI_TAGGED)
+{
+	struct pair p = traffic_pair(t);
+
+	stream(&p, TAGGED, 8, WINDOW_MAX, traffic_cnt(1000));
+}
+
+TEST_PROV(ping_pong_plain, FI_MSG)
+{
+	struct pair p = traffic_pair(t);
+
+	ping_pong(&p, PLAIN, 8, traffic_cnt(100) / 2);
+}
+
+TEST_PROV(stream_plain, FI_MSG)
+{
+	struct pair p = traffic_pair(t);
+
+	stream(&p, PLAIN, 8, WINDOW_MAX, traffic_cnt(1000));
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Patterns of traffic written as an application would, without anything of the test in the way: no allocation, no call but
+ * the data calls and fi_cq_read(). Both ends in one thread with manual progress, so what happens is the same every time.
+ */
+#ifndef BUDGET_TRAFFIC_H
+#define BUDGET_TRAFFIC_H
+
+#include "ops.h"
+
+/* A linked pair with manual progress and one queue a side, which the patterns read themselves. */
+#define traffic_pair(t, ...) AT(traffic_pair_opts(t, &(struct opts) { .one_cq = true, __VA_ARGS__ }))
+struct pair traffic_pair_opts(struct test *t, const struct opts *o);
+
+enum kind { PLAIN, TAGGED, INJECTED, UNEXPECTED, WRITES, READS };
+
+/* @cnt messages of @len bytes there and the same back, one at a time. Each costs a send and a receive. */
+void ping_pong(struct pair *p, enum kind kind, size_t len, size_t cnt);
+/* @cnt messages (or writes, reads) of @len bytes one way, at most @window of them not yet completed. */
+void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cnt);
+
+/* How many messages a test is to send: the environment's BUDGET_CNT, or @otherwise. */
+size_t traffic_cnt(size_t otherwise);
+
+#endif
