@@ -17,9 +17,13 @@
 
 static void conn_ready(struct fab_source *src, uint32_t events)
 {
+	const uint32_t gone = EPOLLHUP | EPOLLERR | EPOLLRDHUP;
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
 
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+	/* no more will come than the kernel has: what waits for an answer is to learn of it */
+	if (conn->rx_paused && (events & gone))
+		tcp_rx_pause(conn, false);
+	if (events & (EPOLLIN | gone))
 		tcp_rx_poll(src);
 	if (conn->state == TCP_CONN_UP && (events & EPOLLOUT))
 		tcp_tx_unblock(conn);

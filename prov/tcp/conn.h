@@ -109,6 +109,7 @@ struct tcp_conn {
 	uint8_t tx_id;			/* next tcp_hdr.id */
 	uint64_t credit;		/* bytes that may be sent unasked (peer.ext) */
 	uint64_t txq_len;		/* bytes in txq */
+	uint32_t control_cnt;		/* frames of the provider's own in txq */
 
 	/* receive side */
 	struct tcp_rx_state rx;

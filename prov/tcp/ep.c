@@ -179,6 +179,7 @@ static void msg_fini(struct tcp_ep *ep)
 
 	fab_progress_lock(progress);
 	tcp_msg_stop(ep);
+	tcp_alive_stop(ep);
 	ep->conn->defer.free = conn_release;
 	fab_progress_defer(progress, &ep->conn->defer);
 	fab_progress_unlock(progress);
@@ -200,7 +201,6 @@ static int ep_close(struct fid *fid)
 		tcp_peers_close(ep);
 
 	fab_progress_lock(progress);
-	tcp_alive_stop(ep);
 	tcp_rx_flush(ep, FI_ECANCELED);
 	fab_progress_run(progress);	/* frees the connections, whose memory knows this endpoint */
 	tcp_rx_ctx_fini(ep);

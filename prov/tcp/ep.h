@@ -122,6 +122,8 @@ ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op);
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context);
 /* Complete every posted receive with err (positive). Lock held; for close and MSG shutdown. */
 void tcp_rx_flush(struct tcp_ep *ep, int err);
+/* fi_addr means nobody any more: messages that it sent, and whose connection has ended since, are nobody's. Lock held. */
+void tcp_rx_forget_src(struct tcp_ep *ep, fi_addr_t fi_addr);
 int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr);	/* 0 or -FI_ENOMEM */
 void tcp_rx_ctx_fini(struct tcp_ep *ep);	/* drops unexpected messages; every receive has been flushed */
 int tcp_tx_init(struct tcp_ep *ep, const struct fi_tx_attr *attr);		/* tx_pool; 0 or -FI_ENOMEM */

@@ -59,13 +59,14 @@ no_memory:
 	return NULL;
 }
 
-/* Read from a peer again that had too much unread; only those without credits are ever stopped. */
-static void rx_pause(struct tcp_conn *conn, bool pause)
+void tcp_rx_pause(struct tcp_conn *conn, bool pause)
 {
+	const uint32_t off = pause ? EPOLLIN : EPOLLRDHUP, on = pause ? EPOLLRDHUP : EPOLLIN;
+
 	if (conn->rx_paused == pause || conn->state != TCP_CONN_UP)
 		return;
 	conn->rx_paused = pause;
-	fab_source_mod(&conn->src, pause ? conn->src.events & ~(uint32_t) EPOLLIN : conn->src.events | EPOLLIN);
+	fab_source_mod(&conn->src, (conn->src.events & ~off) | on);
 }
 
 /* len bytes of eager messages have been consumed. */
@@ -88,7 +89,7 @@ void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp)
 			rx_give_credit(conn, unexp->len + TCP_CREDIT_OVERHEAD);
 		}
 		if (conn->unexp_len < tcp_params.unexp_max / 2)
-			rx_pause(conn, false);
+			tcp_rx_pause(conn, false);
 	}
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
@@ -194,7 +195,7 @@ static void unexp_done(struct tcp_conn *conn)
 	else if (unexp->place == TCP_UNEXP_DROPPED)
 		tcp_unexp_free(conn->ep, unexp);
 	else if (!conn->peer.ext && conn->unexp_len > tcp_params.unexp_max)
-		rx_pause(conn, true);
+		tcp_rx_pause(conn, true);
 }
 
 void tcp_msg_start(struct tcp_conn *conn)

@@ -710,6 +710,7 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 		tcp_conn_set_addr(&life->conn, FI_ADDR_NOTAVAIL);
 		life_leave(life);
 	}
+	tcp_rx_forget_src(ep, fi_addr);
 	fab_progress_unlock(ep->base.progress);
 }
 
@@ -813,6 +814,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 		incoming_free(fab_container(link, struct incoming, link));
 	while (!fab_list_empty(&table->lives))
 		tcp_conn_down(&fab_list_first(&table->lives, struct life, link)->conn, 0, 0, "the endpoint was closed");
+	tcp_alive_stop(ep);
 	peers_free(table);
 	free(ep->by_addr);
 	ep->by_addr = NULL;

@@ -119,6 +119,24 @@ void tcp_rx_flush(struct tcp_ep *ep, int err)
 	rx_flush(ep, &ep->rx.tagged, err);
 }
 
+static void rx_forget_src(struct fab_match *match, fi_addr_t fi_addr)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&match->unexp_order, link) {
+		struct fab_unexp *unexp = fab_container(link, struct fab_unexp, order);
+
+		if (unexp->src == fi_addr)
+			fab_match_set_unexp_src(match, unexp, FI_ADDR_NOTAVAIL);
+	}
+}
+
+void tcp_rx_forget_src(struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	rx_forget_src(&ep->rx.msg, fi_addr);
+	rx_forget_src(&ep->rx.tagged, fi_addr);
+}
+
 /* ---- posting ---- */
 
 int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_rx)

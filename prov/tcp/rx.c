@@ -34,19 +34,20 @@ static const struct rx_kind {
 	bool rma;				/* carries rma_iov, one at least */
 	bool payload;				/* size may exceed hdr_size */
 	bool ext;				/* ours: only where announced */
+	uint8_t pairs;				/* which words of `fixed` are two fields of 32 bits: bit n the n-th */
 } rx_kind[TCP_WIRE_OP_END] = {
 	[TCP_WIRE_MSG] = { tcp_msg_start, 0, .cq_data = true, .payload = true },
 	[TCP_WIRE_TAG] = { tcp_msg_start, sizeof(uint64_t), .cq_data = true, .payload = true },
 	[TCP_WIRE_READ_REQ] = { tcp_rma_read_req, 0, .rma = true },
 	[TCP_WIRE_READ_RSP] = { tcp_rma_read_rsp, 0, .payload = true },
 	[TCP_WIRE_WRITE] = { tcp_rma_write, 0, .cq_data = true, .rma = true, .payload = true },
-	[TCP_WIRE_ACK] = { tcp_rx_ack, sizeof(struct tcp_ack), .ext = true },
+	[TCP_WIRE_ACK] = { tcp_rx_ack, sizeof(struct tcp_ack), .ext = true, .pairs = 1 << 0 },
 	[TCP_WIRE_CREDIT] = { rx_credit, sizeof(struct tcp_credit), .ext = true },
-	[TCP_WIRE_XRTS] = { tcp_rndv_rts, sizeof(struct tcp_rts), .cq_data = true, .ext = true },
-	[TCP_WIRE_XCTS] = { tcp_rndv_cts, sizeof(struct tcp_cts), .ext = true },
-	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = true },
-	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, sizeof(struct tcp_xcancel), .ext = true },
-	[TCP_WIRE_READ_ERR] = { tcp_rma_read_err, sizeof(struct tcp_read_err), .ext = true },
+	[TCP_WIRE_XRTS] = { tcp_rndv_rts, sizeof(struct tcp_rts), .cq_data = true, .ext = true, .pairs = 1 << 2 },
+	[TCP_WIRE_XCTS] = { tcp_rndv_cts, sizeof(struct tcp_cts), .ext = true, .pairs = 1 << 0 },
+	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = true, .pairs = 1 << 0 },
+	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, sizeof(struct tcp_xcancel), .ext = true, .pairs = 1 << 0 },
+	[TCP_WIRE_READ_ERR] = { tcp_rma_read_err, sizeof(struct tcp_read_err), .ext = true, .pairs = 1 << 0 },
 };
 
 static const struct rx_kind rx_unknown;
@@ -61,8 +62,11 @@ static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *
 		return "frame of unknown type";
 	if (kind->rma && (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX))
 		return "wrong number of RMA targets";
-	if ((hdr->flags & TCP_FLAG_CQ_DATA) && kind->cq_data)
+	if (hdr->flags & TCP_FLAG_CQ_DATA) {
+		if (!kind->cq_data)
+			return "CQ data where there is none";
 		len += sizeof(uint64_t);
+	}
 	len += kind->fixed + (kind->rma ? hdr->rma_iov_cnt * sizeof(struct tcp_rma_iov) : 0);
 	if (hdr->hdr_size != len)
 		return "header of wrong length";
@@ -71,7 +75,7 @@ static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *
 	return NULL;
 }
 
-/* The peer's byte order is not ours. All that upstream's frames have behind the base header are 64-bit words. */
+/* The peer's byte order is not ours. Behind the base header are 64-bit words, and in ours pairs of 32 bits. */
 static void hdr_swap_base(struct tcp_hdr *hdr)
 {
 	hdr->flags = bswap_16(hdr->flags);
@@ -80,11 +84,16 @@ static void hdr_swap_base(struct tcp_hdr *hdr)
 
 static void hdr_swap_rest(struct tcp_rx_state *rx)
 {
+	const struct rx_kind *kind = &rx_kind[rx->hdr.op];
+	uint32_t fixed = rx->hdr.hdr_size - kind->fixed;
+
 	for (uint32_t pos = sizeof(rx->hdr); pos + 8 <= rx->hdr.hdr_size; pos += 8) {
 		uint64_t word;
 
 		memcpy(&word, rx->hdr_buf + pos, sizeof(word));
 		word = bswap_64(word);
+		if (pos >= fixed && (kind->pairs >> (pos - fixed) / 8 & 1))
+			word = word >> 32 | word << 32;
 		memcpy(rx->hdr_buf + pos, &word, sizeof(word));
 	}
 }

@@ -117,6 +117,9 @@ static inline struct fab_match *tcp_rx_queue(struct tcp_ep *ep, bool tagged)
 	return tagged ? &ep->rx.tagged : &ep->rx.msg;
 }
 
+/* Stop reading from a peer that has too much unread, or go on; only those without credits are ever stopped. Its end
+ * is seen all the same. */
+void tcp_rx_pause(struct tcp_conn *conn, bool pause);
 /* A frame with a message begins. */
 void tcp_msg_start(struct tcp_conn *conn);
 /* The connection ends: receives that were being filled get their error, unexpected messages that are not whole are

@@ -15,6 +15,8 @@
 #include "tcp/tcp.h"
 
 #define TX_IOV_MAX	64	/* iov entries in one call */
+/* Control frames queued for one peer. It has that many operations outstanding at most, and some are answered twice. */
+#define CONTROL_MAX	(4 * TCP_IDMAP_MAX)
 
 /* ---- completion ---- */
 
@@ -24,6 +26,8 @@ static void tx_free(struct tcp_tx *tx)
 
 	if (tx->code != FAB_OP_MAX)
 		ep->tx_cnt--;
+	else
+		tx->conn->control_cnt--;
 	fab_pool_put(&ep->tx_pool, tx);
 }
 
@@ -331,12 +335,18 @@ void tcp_tx_start(struct tcp_conn *conn)
 
 struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len)
 {
-	struct tcp_tx *tx = fab_pool_get(&conn->ep->tx_pool);
+	struct tcp_tx *tx;
 
+	if (conn->control_cnt >= CONTROL_MAX) {
+		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer asks for ever more and reads none of the answers");
+		return NULL;
+	}
+	tx = fab_pool_get(&conn->ep->tx_pool);
 	if (!tx) {
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a control frame");
 		return NULL;
 	}
+	conn->control_cnt++;
 	tx->conn = conn;
 	tx->sent = 0;
 	tx->code = FAB_OP_MAX;

@@ -214,6 +214,22 @@ static void still_works(struct victim *v)
 	close(fd);
 }
 
+/* The next completion is an error of the operation with this context: which. */
+static int failure(struct victim *v, const void *context)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = now_ms() + DEADLINE_MS;
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(v->cq, &entry, 1)) == -FI_EAGAIN)
+		assert_true(now_ms() < end);
+	assert_int_equal(ret, -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(v->cq, &err, 0), 1);
+	assert_ptr_equal(err.op_context, context);
+	return err.err;
+}
+
 /* ---- handshake ---- */
 
 static const struct bad_hello {
@@ -336,6 +352,8 @@ static const struct bad_frame {
 	{ "refusal of no read", true, HDR(.op = TCP_WIRE_READ_ERR, .hdr_size = 24, .size = 24), { 13 }, .len = 24 },
 	{ "four billion acknowledgements", true, HDR(.op = TCP_WIRE_ACK, .hdr_size = 24, .size = 24), { UINT32_MAX },
 	  .len = 24 },
+	{ "CQ data in front of an acknowledgement", true, HDR(.op = TCP_WIRE_ACK, .flags = 1, .hdr_size = 24, .size = 24),
+	  .len = 24 },
 	{ "more credit than it promised", true, HDR(.op = TCP_WIRE_CREDIT, .hdr_size = 24, .size = 24), { 1 << 20 },
 	  .len = 24 },
 	{ "credit that wraps", true, HDR(.op = TCP_WIRE_CREDIT, .hdr_size = 24, .size = 24), { UINT64_MAX },
@@ -433,12 +451,8 @@ static void wrong_key_is_refused_and_the_stream_goes_on(void **state)
 static void peer_vanishes_in_the_middle_of_a_message(void **state)
 {
 	struct tcp_hdr hdr = { .version = 3, .op = TCP_WIRE_MSG, .hdr_size = 16, .size = 16 + 100 };
-	struct fi_cq_err_entry err = { 0 };
-	uint64_t end = now_ms() + DEADLINE_MS;
-	struct fi_cq_tagged_entry entry;
 	uint8_t buf[100], half[66] = { 0 };
 	struct victim v;
-	ssize_t ret;
 	int fd;
 
 	(void) state;
@@ -450,13 +464,150 @@ static void peer_vanishes_in_the_middle_of_a_message(void **state)
 	for (int i = 0; i < 100; i++)
 		progress(&v);
 	close(fd);
+	assert_int_equal(failure(&v, buf), FI_ECONNRESET);
+	progress(&v);
+	still_works(&v);
+	victim_close(&v);
+}
+
+/* ---- a peer of the other byte order ---- */
+
+static uint64_t swap_halves(uint64_t word)
+{
+	return (uint64_t) __builtin_bswap32(word >> 32) << 32 | __builtin_bswap32(word);
+}
+
+/* Our extension has fields of 32 bits beside those of 64: announcement, go-ahead, data and acknowledgement, from a
+ * machine that writes all of them the other way round. */
+static void extension_of_the_other_byte_order_is_understood(void **state)
+{
+	struct hello hello = hello_make(true), answer;
+	struct {
+		struct tcp_hdr hdr;
+		uint64_t tag, len, id;
+	} rts = { HDR(.op = TCP_WIRE_XRTS, .op_data = 1, .hdr_size = 40, .size = __builtin_bswap64(40)),
+		  __builtin_bswap64(7), __builtin_bswap64(5), swap_halves(3) };
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_cts cts;
+	} cts;
+	struct {
+		struct tcp_hdr hdr;
+		uint64_t rx_id;
+		char text[5];
+	} data = { HDR(.op = TCP_WIRE_XDATA, .hdr_size = 24, .size = __builtin_bswap64(29)), .text = "hello" };
+	uint64_t end = now_ms() + DEADLINE_MS;
+	struct fi_cq_tagged_entry entry;
+	struct victim v;
+	char buf[5];
+	ssize_t ret;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	OK(fi_trecv(v.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 7, 0, buf));
+	hello.hdr.conn_data = __builtin_bswap64(TCP_CM_CONN_DATA);
+	fd = raw_connect(&v);
+	raw_send(fd, &hello, sizeof(hello));
+	raw_recv_all(&v, fd, &answer, sizeof(answer));
+	raw_send(fd, &rts, sizeof(rts));
+	raw_recv_all(&v, fd, &cts, sizeof(cts));
+	assert_int_equal(cts.hdr.op, TCP_WIRE_XCTS);
+	assert_int_equal(cts.cts.id, 3);
+	data.rx_id = swap_halves(cts.cts.rx_id);
+	raw_send(fd, &data, 29);
 	while ((ret = fi_cq_read(v.cq, &entry, 1)) == -FI_EAGAIN)
 		assert_true(now_ms() < end);
-	assert_int_equal(ret, -FI_EAVAIL);
-	assert_int_equal(fi_cq_readerr(v.cq, &err, 0), 1);
-	assert_ptr_equal(err.op_context, buf);
-	assert_int_equal(err.err, FI_ECONNRESET);
-	progress(&v);
+	assert_int_equal(ret, 1);
+	assert_memory_equal(buf, "hello", 5);
+	close(fd);
+	victim_close(&v);
+}
+
+/* ---- limits ---- */
+
+/* Insert the raw peer that shook hands last. */
+static fi_addr_t raw_peer_addr(struct victim *v, int fd)
+{
+	struct hello next = hello_make(false);
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	fi_addr_t fi_addr;
+
+	OK(getsockname(fd, (struct sockaddr *) &addr, &len));
+	addr.sin_port = htons(ntohs(next.rdm.port) - 1);
+	assert_int_equal(fi_av_insert(v->av, &addr, 1, &fi_addr, 0, NULL), 1);
+	return fi_addr;
+}
+
+/* Send all, while the victim reads. False: it has hung up. */
+static bool raw_pump(struct victim *v, int fd, const void *buf, size_t len)
+{
+	uint64_t end = now_ms() + DEADLINE_MS;
+
+	for (size_t sent = 0; sent < len; ) {
+		ssize_t n = send(fd, (const uint8_t *) buf + sent, len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno != EAGAIN)
+			return false;
+		sent += n > 0 ? n : 0;
+		fi_cq_read(v->cq, NULL, 0);
+		assert_true(now_ms() < end);
+	}
+	return true;
+}
+
+/* So many unexpected messages that its socket waits; then it is gone. What waits for its answer is told. */
+static void peer_that_is_put_off_and_vanishes(void **state)
+{
+	static struct {
+		struct tcp_hdr hdr;
+		uint8_t payload[1 << 20];
+	} frame = { HDR(.op = TCP_WIRE_MSG, .hdr_size = 16, .size = 16 + (1 << 20)) };
+	struct linger abort = { .l_onoff = 1 };
+	struct iovec iov = { "hello", 5 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = &iov };
+	struct victim v;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_peer(&v, false);
+	msg.addr = raw_peer_addr(&v, fd);
+	OK(fi_sendmsg(v.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	for (int i = 0; i < 65; i++)
+		assert_true(raw_pump(&v, fd, &frame, sizeof(frame)));
+	for (int i = 0; i < 100; i++)
+		fi_cq_read(v.cq, NULL, 0);
+	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort)));
+	close(fd);
+	assert_int_not_equal(failure(&v, &iov), 0);
+	victim_close(&v);
+}
+
+/* It asks and asks, and reads none of the answers: memory for them has an end. */
+static void peer_that_reads_no_answers_is_hung_up_on(void **state)
+{
+	static struct {
+		struct tcp_hdr hdr;
+		struct tcp_rma_iov rma;
+	} read[16384];
+	struct victim v;
+	bool alive = true;
+	int fd;
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(read) / sizeof(*read); i++) {
+		read[i].hdr = (struct tcp_hdr) { .version = 3, .op = TCP_WIRE_READ_REQ, .rma_iov_cnt = 1,
+						 .hdr_size = 40, .size = 40 };
+		read[i].rma = (struct tcp_rma_iov) { 0, 8, 0xdead };
+	}
+	victim_open(&v);
+	fd = raw_peer(&v, true);
+	for (int i = 0; alive && i < 64; i++)
+		alive = raw_pump(&v, fd, read, sizeof(read));
+	assert_false(alive);
+	close(fd);
 	still_works(&v);
 	victim_close(&v);
 }
@@ -534,6 +685,9 @@ int main(void)
 		cmocka_unit_test(frame_that_breaks_a_rule_ends_its_connection_only),
 		cmocka_unit_test(wrong_key_is_refused_and_the_stream_goes_on),
 		cmocka_unit_test(peer_vanishes_in_the_middle_of_a_message),
+		cmocka_unit_test(extension_of_the_other_byte_order_is_understood),
+		cmocka_unit_test(peer_that_is_put_off_and_vanishes),
+		cmocka_unit_test(peer_that_reads_no_answers_is_hung_up_on),
 		cmocka_unit_test(random_frames_do_no_harm),
 	};
 

@@ -17,6 +17,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
+#include "base/lock.h"
 #include "raw.h"
 #include "tcp/peer.h"
 #include "tcp/tcp.h"
@@ -711,6 +712,78 @@ static void peers_are_ordered_by_host_then_port(void **state)
 	}
 }
 
+/* What another thread may do whenever this one lets go of the lock: a pass, long after the one before. */
+static struct node *beside;
+static const struct fab_lock_ops *real_mutex;
+
+static void release_and_run(struct fab_lock *lock)
+{
+	struct node *node = beside;
+
+	real_mutex->unlock(lock);
+	if (!node)
+		return;
+	beside = NULL;
+	test_added_ns += 3600000 * MS;
+	drive(node);
+	beside = node;
+}
+
+static void close_meets_a_pass_of_another_thread(void **state)
+{
+	struct node *node;
+	struct fab_lock_ops table;
+	struct peer peer;
+	int fd;
+
+	real_mutex = fab_lock_kinds[FAB_LOCK_MUTEX];
+	table = *real_mutex;
+	table.unlock = release_and_run;
+	fab_lock_kinds[FAB_LOCK_MUTEX] = &table;
+	setup(state);
+	node = *state;
+	peer = peer_open(node);
+	send_hello(node, peer.fi_addr, NULL);
+	fd = peer_up(node, &peer);
+	hello_arrives(node, fd, NULL);
+	beside = node;
+	assert_int_equal(fi_close(&node->ep->fid), 0);
+	beside = NULL;
+	assert_int_equal(open_ep(node), 0);
+	teardown(state);
+	fab_lock_kinds[FAB_LOCK_MUTEX] = real_mutex;
+	peer_close(&peer, fd);
+}
+
+/* Its connection has ended and its address has gone; another one has its index now. */
+static void late_message_is_not_taken_for_another_peers(void **state)
+{
+	struct {
+		struct tcp_hdr hdr;
+		char text[8];
+	} frame = { .hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = 16, .size = 24 } };
+	struct node *node = *state;
+	struct peer peer = peer_open(node), other;
+	fi_addr_t first = peer.fi_addr, src = 0;
+	char buf[8];
+	int fd;
+
+	send_hello(node, peer.fi_addr, NULL);
+	fd = peer_up(node, &peer);
+	hello_arrives(node, fd, NULL);
+	raw_send(fd, &frame, sizeof(frame));
+	shutdown(fd, SHUT_WR);
+	assert_true(raw_recv_end(fd, drive, node));
+	peer_close(&peer, fd);
+	assert_int_equal(fi_av_remove(node->av, &first, 1, 0), 0);
+	other = peer_open(node);
+	assert_int_equal(other.fi_addr, first);
+	assert_int_equal(fi_recv(node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf), 0);
+	assert_ptr_equal(completion(node, &src), buf);
+	assert_int_equal(src, FI_ADDR_NOTAVAIL);
+	close(other.listener);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -737,6 +810,8 @@ int main(void)
 		TEST(unknown_address_is_refused),
 		TEST(close_cancels_what_waits),
 		TEST(close_lets_injected_bytes_leave),
+		TEST(late_message_is_not_taken_for_another_peers),
+		cmocka_unit_test(close_meets_a_pass_of_another_thread),
 		TEST(idle_peer_is_small),
 		cmocka_unit_test(peers_are_ordered_by_host_then_port),
 	};
