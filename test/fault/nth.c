@@ -2,8 +2,8 @@
 /*
  * The n-th allocation fails, and the n-th call on a descriptor fails, for every n that a short life of two endpoints
  * has, MSG or RDM: open, connect, send, tagged send, a message too long to go unasked, write, read, close. Whatever
- * comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no descriptor
- * is left (and under AddressSanitizer no memory).
+ * comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no
+ * descriptor is left (and under AddressSanitizer no memory).
  *
  * One thread. malloc and its kin are replaced in this program; calls on descriptors through fab_sock.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The handshake, each side against bytes that a peer may send: what is understood, what is refused, and that it takes no
- * byte too many.
+ * The handshake, each side against bytes that a peer may send: what is understood, what is refused, and that it takes
+ * no byte too many.
  */
 #include <endian.h>
 #include <errno.h>

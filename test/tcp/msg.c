@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What fi_info.handle may stand for when a MSG endpoint is opened: a connection request, once, or a passive endpoint that gives its
- * address away. And what an endpoint says that a test with two endpoints of ours does not see: what is on the wire.
+ * What fi_info.handle may stand for when a MSG endpoint is opened: a connection request, once, or a passive endpoint
+ * that gives its address away. And what an endpoint says that a test with two endpoints of ours does not see: what is
+ * on the wire.
  */
 #include <arpa/inet.h>
 #include <stdbool.h>

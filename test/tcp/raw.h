@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The other end of the wire, played by a test: plain blocking sockets on the loopback address, and CM messages byte by byte
- * as upstream sends them (extension fields zero) unless a test fills them.
+ * The other end of the wire, played by a test: plain blocking sockets on the loopback address, and CM messages byte
+ * by byte as upstream sends them (extension fields zero) unless a test fills them.
  */
 #ifndef TEST_TCP_RAW_H
 #define TEST_TCP_RAW_H
