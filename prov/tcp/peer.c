@@ -10,13 +10,13 @@
  *   connecting --rejected by the peer (NACK)--> tried again, until the deadline: it may be connecting to us, or has
  *   not noticed yet that our connection of before is gone
  *
- * Which request wins: see decide(). A life that nobody needs any more, since its address was removed, leaves: it
- * sends what it has, says so (shutdown), and reads until the peer closes too.
+ * Which request wins: see decide() in request.c. A life that nobody needs any more, since its address was removed,
+ * leaves: it sends what it has, says so (shutdown), and reads until the peer closes too.
  *
  * All under the engine's lock. Who may hold a peer: its life, its exchange (cm), its timer; each forgets it when it
  * goes. Lives and the table are freed by the engine once no event can reach them.
  */
-#include "tcp/peer.h"
+#include "tcp/peers.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -27,68 +27,15 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "tcp/cm.h"
 #include "tcp/connect.h"
-#include "tcp/listen.h"
+#include "tcp/peer.h"
 #include "tcp/tcp.h"
 
 #define MS		1000000ULL	/* ns */
 #define BUCKETS_MIN	16
-#define INCOMING_MAX	1024		/* connections whose request has not come yet */
 #define RETRY_MIN_MS	1
 #define RETRY_MAX_MS	500
-#define SLOW_SYN_NS	(1000 * MS)	/* our connect is not getting through: rather take theirs */
-#define KNOCK_NS	(30000 * MS)
 #define LEAVE_POLL_NS	(20 * MS)
-
-struct peer;
-
-struct life {
-	struct tcp_conn conn;
-	struct fab_list link;		/* in table->lives */
-	struct tcp_peer_table *table;
-	struct peer *peer;		/* NULL: detached, no operation is added any more */
-	uint32_t pid;			/* as it said; 0 unknown */
-	bool drained;			/* while closing: nothing left to send */
-	uint64_t leave_ns;		/* detached and leaving: closed at this time; 0 not leaving */
-	struct fab_defer defer;
-};
-
-struct peer {
-	struct fab_list link;		/* in its bucket */
-	struct tcp_peer_table *table;
-	union fab_sockaddr addr;	/* that it listens at */
-	struct life *life;		/* owned; NULL if there is none */
-	struct life *loop;		/* owned: the accepting end of a connection to ourselves */
-	struct tcp_cm *cm;		/* owned: our connect, or NULL */
-	struct fab_timer retry;
-	int retry_ms;			/* the next wait */
-	uint64_t give_up_ns;		/* no retry after this */
-	uint64_t knock_ns;		/* when a request came though we are connected; 0: none did */
-	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
-	int holdoff_err;
-};
-
-/* A connection that owes its request. */
-struct incoming {
-	struct fab_list link;
-	struct tcp_peer_table *table;
-	struct tcp_cm *cm;		/* owned */
-};
-
-struct tcp_peer_table {
-	struct tcp_ep *ep;		/* borrowed */
-	struct fab_list *bucket;	/* owned */
-	uint64_t bucket_mask;
-	uint64_t peer_cnt;
-	struct fab_list lives;
-	struct fab_list incoming;
-	uint32_t incoming_cnt;
-	struct tcp_listener listener;
-	struct fab_timer leave;		/* runs while a life leaves */
-	struct fab_av_watch watch;
-	struct fab_defer defer;
-};
 
 /* ---- table ---- */
 
@@ -97,12 +44,12 @@ static struct fab_list *bucket_of(const struct tcp_peer_table *table, const unio
 	return &table->bucket[fab_addr_hash(&addr->sa) & table->bucket_mask];
 }
 
-static struct peer *peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr)
+static struct tcp_peer *peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr)
 {
 	struct fab_list *bucket = bucket_of(table, addr), *link;
 
 	fab_list_for_each(bucket, link) {
-		struct peer *peer = fab_container(link, struct peer, link);
+		struct tcp_peer *peer = fab_container(link, struct tcp_peer, link);
 
 		if (fab_addr_equal(&peer->addr.sa, &addr->sa))
 			return peer;
@@ -125,7 +72,7 @@ static int table_resize(struct tcp_peer_table *table, uint64_t cnt)
 		fab_list_init(&table->bucket[i]);
 	for (uint64_t i = 0; i < old_cnt; i++) {
 		while ((link = fab_list_pop_front(&old[i])))
-			fab_list_add_tail(bucket_of(table, &fab_container(link, struct peer, link)->addr), link);
+			fab_list_add_tail(bucket_of(table, &fab_container(link, struct tcp_peer, link)->addr), link);
 	}
 	free(old);
 	return 0;
@@ -134,9 +81,9 @@ static int table_resize(struct tcp_peer_table *table, uint64_t cnt)
 static void retry_fire(struct fab_timer *timer);
 
 /* The peer at addr, made if it is new. NULL: no memory. */
-static struct peer *peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr)
 {
-	struct peer *peer = peer_find(table, addr);
+	struct tcp_peer *peer = peer_find(table, addr);
 
 	if (peer)
 		return peer;
@@ -155,7 +102,7 @@ static struct peer *peer_get(struct tcp_peer_table *table, const union fab_socka
 }
 
 /* Forget a peer of which there is nothing to know. */
-static void peer_put(struct peer *peer)
+void tcp_peer_put(struct tcp_peer *peer)
 {
 	if (peer->life || peer->loop || peer->holdoff_ns > fab_now_ns())
 		return;
@@ -166,7 +113,7 @@ static void peer_put(struct peer *peer)
 }
 
 /* Make conn the one to use for fi_addr. False: no memory for the index. */
-static bool index_set(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn *conn)
+bool tcp_peer_index(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn *conn)
 {
 	uint64_t cnt = ep->by_addr_cnt;
 	struct tcp_conn **by_addr;
@@ -194,16 +141,16 @@ static void index_clear(struct tcp_ep *ep, fi_addr_t fi_addr)
 
 static void life_release(struct fab_defer *defer)
 {
-	struct life *life = fab_container(defer, struct life, defer);
+	struct tcp_life *life = fab_container(defer, struct tcp_life, defer);
 
 	tcp_conn_fini(&life->conn);
 	free(life);
 }
 
 /* Take the peer away from a life: it will be told nothing more of it. */
-static void life_detach(struct life *life)
+static void life_detach(struct tcp_life *life)
 {
-	struct peer *peer = life->peer;
+	struct tcp_peer *peer = life->peer;
 	struct tcp_ep *ep = life->table->ep;
 
 	if (!peer)
@@ -219,13 +166,13 @@ static void life_detach(struct life *life)
 		fab_timer_stop(&peer->retry);
 		peer->life = NULL;
 	}
-	peer_put(peer);
+	tcp_peer_put(peer);
 }
 
 /* The connection has ended, whoever ended it. */
 static void life_down(struct tcp_conn *conn, int err)
 {
-	struct life *life = fab_container(conn, struct life, conn);
+	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
 
 	(void) err;
 	life_detach(life);
@@ -236,10 +183,10 @@ static void life_down(struct tcp_conn *conn, int err)
 
 static const struct tcp_conn_owner life_owner = { .down = life_down };
 
-static struct life *life_new(struct peer *peer)
+struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 {
 	struct tcp_peer_table *table = peer->table;
-	struct life *life = calloc(1, sizeof(*life));
+	struct tcp_life *life = calloc(1, sizeof(*life));
 
 	if (!life)
 		return NULL;
@@ -252,7 +199,7 @@ static struct life *life_new(struct peer *peer)
 }
 
 /* The handshake is over: the stream may begin. fd is the life's from here on. */
-static void life_start(struct life *life, int fd, const struct tcp_hello *hello)
+void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello)
 {
 	struct tcp_ep *ep = life->table->ep;
 	int ret = tcp_conn_start(&life->conn, fd, hello);
@@ -267,12 +214,12 @@ static void life_start(struct life *life, int fd, const struct tcp_hello *hello)
 
 /* ---- active side ---- */
 
-static void rdm_data(const struct tcp_ep *ep, struct tcp_rdm_cm *data)
+void tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_cm *data)
 {
 	*data = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&ep->addr.sa)), .pid = htobe32(getpid()) };
 }
 
-static uint32_t rdm_pid(const struct tcp_cm *cm)
+uint32_t tcp_rdm_pid(const struct tcp_cm *cm)
 {
 	struct tcp_rdm_cm data = { 0 };
 
@@ -281,7 +228,7 @@ static uint32_t rdm_pid(const struct tcp_cm *cm)
 }
 
 /* It cannot be reached: tell every operation, and those of the next moments. */
-static void peer_fail(struct peer *peer, int err, const char *text)
+static void peer_fail(struct tcp_peer *peer, int err, const char *text)
 {
 	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s\n", text);
 	peer->holdoff_err = err;
@@ -292,7 +239,7 @@ static void peer_fail(struct peer *peer, int err, const char *text)
 static const struct tcp_cm_owner connect_owner;
 
 /* 0, or -FI_E*: no attempt is under way. */
-static int peer_connect(struct peer *peer)
+static int peer_connect(struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = peer->table->ep;
 	struct tcp_rdm_cm data;
@@ -300,7 +247,7 @@ static int peer_connect(struct peer *peer)
 				  .data = &data, .data_len = sizeof(data) };
 	int ret;
 
-	rdm_data(ep, &data);
+	tcp_rdm_data(ep, &data);
 	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
 	if (!peer->cm)
 		return -FI_ENOMEM;
@@ -314,7 +261,7 @@ static int peer_connect(struct peer *peer)
 
 /* Once more after a while, spread so that many who were rejected together do not come back together; or give up with
  * err. */
-static void peer_retry(struct peer *peer, int err, const char *text)
+static void peer_retry(struct tcp_peer *peer, int err, const char *text)
 {
 	uint64_t wait_ns = peer->retry_ms * MS;
 
@@ -329,7 +276,7 @@ static void peer_retry(struct peer *peer, int err, const char *text)
 
 static void retry_fire(struct fab_timer *timer)
 {
-	struct peer *peer = fab_container(timer, struct peer, retry);
+	struct tcp_peer *peer = fab_container(timer, struct tcp_peer, retry);
 	int ret = peer_connect(peer);
 
 	if (ret)
@@ -338,7 +285,7 @@ static void retry_fire(struct fab_timer *timer)
 
 static void connect_done(struct tcp_cm *cm)
 {
-	struct peer *peer = cm->ctx;
+	struct tcp_peer *peer = cm->ctx;
 	char text[256];
 
 	peer->cm = NULL;
@@ -347,8 +294,8 @@ static void connect_done(struct tcp_cm *cm)
 		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
 		peer_retry(peer, FI_ECONNREFUSED, text);
 	} else {
-		peer->life->pid = rdm_pid(cm);
-		life_start(peer->life, tcp_cm_take_fd(cm), &cm->peer);
+		peer->life->pid = tcp_rdm_pid(cm);
+		tcp_life_start(peer->life, tcp_cm_take_fd(cm), &cm->peer);
 	}
 	tcp_cm_free(cm);
 }
@@ -361,7 +308,7 @@ static bool worth_retry(int err)
 
 static void connect_fail(struct tcp_cm *cm, int err)
 {
-	struct peer *peer = cm->ctx;
+	struct tcp_peer *peer = cm->ctx;
 	char text[256];
 
 	peer->cm = NULL;
@@ -376,13 +323,13 @@ static void connect_fail(struct tcp_cm *cm, int err)
 static const struct tcp_cm_owner connect_owner = { .done = connect_done, .fail = connect_fail };
 
 /* Begin a life from our side. 0 or -FI_E*. */
-static int peer_begin(struct peer *peer)
+static int peer_begin(struct tcp_peer *peer)
 {
 	int ret;
 
 	if (peer->holdoff_ns > fab_now_ns())
 		return -peer->holdoff_err;
-	peer->life = life_new(peer);
+	peer->life = tcp_life_new(peer);
 	if (!peer->life)
 		return -FI_ENOMEM;
 	peer->retry_ms = RETRY_MIN_MS;
@@ -397,236 +344,22 @@ static int peer_begin(struct peer *peer)
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 {
 	const union fab_sockaddr *addr = fab_av_addr(ep->base.av, fi_addr);
-	struct peer *peer;
+	struct tcp_peer *peer;
 	int ret = 0;
 
 	if (!addr)
 		return -FI_EINVAL;
-	peer = peer_get(ep->peers, addr);
+	peer = tcp_peer_get(ep->peers, addr);
 	if (!peer)
 		return -FI_ENOMEM;
 	if (!peer->life)
 		ret = peer_begin(peer);
 	if (ret)
 		return ret;
-	if (!index_set(ep, fi_addr, &peer->life->conn))
+	if (!tcp_peer_index(ep, fi_addr, &peer->life->conn))
 		return -FI_ENOMEM;
 	*conn = &peer->life->conn;
 	return 0;
-}
-
-/* ---- passive side ---- */
-
-int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
-{
-	int ret;
-
-	if (a->sa.sa_family == AF_INET6)
-		ret = memcmp(&a->sin6.sin6_addr, &b->sin6.sin6_addr, sizeof(a->sin6.sin6_addr));
-	else
-		ret = memcmp(&a->sin.sin_addr, &b->sin.sin_addr, sizeof(a->sin.sin_addr));
-	return ret ? ret : (int) fab_addr_port(&a->sa) - (int) fab_addr_port(&b->sa);
-}
-
-enum verdict {
-	REJECT,			/* tell it no */
-	ACCEPT,			/* it becomes the peer's life, with the operations that wait */
-	REPLACE,		/* the old life is over, this is the new one */
-	LOOP,			/* ourselves */
-};
-
-/* Is this the same run of the peer's program as the one that we are connected to? */
-static bool same_run(const struct life *life, const struct tcp_cm *cm)
-{
-	const struct tcp_hello *old = &life->conn.peer, *new = &cm->peer;
-
-	if (old->ext || new->ext)
-		return old->ext && new->ext && old->incarnation == new->incarnation;
-	return !life->pid || !rdm_pid(cm) || life->pid == rdm_pid(cm);
-}
-
-/*
- * The peer asks for a connection; own is our address as it sees it. Both sides must come to the same result,
- * upstream's included:
- * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through.
- * - Another run of the peer: it has restarted.
- * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again.
- */
-static enum verdict decide(struct peer *peer, const struct tcp_cm *cm, const union fab_sockaddr *own)
-{
-	struct life *life = peer->life;
-	uint64_t now = fab_now_ns();
-	int cmp = tcp_peer_cmp(&peer->addr, own);
-
-	if (!cmp)
-		return peer->loop ? REJECT : LOOP;
-	if (!life)
-		return ACCEPT;
-	if (life->conn.state == TCP_CONN_IDLE) {
-		if (cmp > 0 || !peer->cm)
-			return ACCEPT;
-		return peer->cm->state == TCP_CM_CONNECTING && now - peer->cm->since_ns > SLOW_SYN_NS ? ACCEPT : REJECT;
-	}
-	if (!same_run(life, cm))
-		return REPLACE;
-	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS)
-		return REPLACE;
-	peer->knock_ns = now;
-	return REJECT;
-}
-
-/* Who asks: the address of the connection with the port that it says it listens at. False: it does not say. */
-static bool request_addr(const struct tcp_cm *cm, union fab_sockaddr *addr)
-{
-	struct tcp_rdm_cm data;
-
-	if (cm->data_len < sizeof(data))
-		return false;
-	memcpy(&data, cm->data, sizeof(data));
-	*addr = cm->remote;
-	fab_addr_set_port(&addr->sa, be16toh(data.port));
-	return data.port;
-}
-
-static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint8_t type)
-{
-	struct tcp_rdm_cm data;
-
-	rdm_data(ep, &data);
-	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .data = &data,
-			   .data_len = sizeof(data) });
-}
-
-/* Let the request become this life. */
-static void request_accept(struct life *life, struct tcp_cm *cm)
-{
-	struct tcp_ep *ep = life->table->ep;
-	struct peer *peer = life->peer;
-	int ret;
-
-	if (life == peer->life) {
-		tcp_cm_free(peer->cm);
-		peer->cm = NULL;
-		fab_timer_stop(&peer->retry);
-		peer->knock_ns = 0;
-		peer->holdoff_ns = 0;
-	}
-	ret = request_answer(ep, cm, TCP_CM_CONNRESP);
-	if (ret) {
-		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");
-		return;
-	}
-	life->pid = rdm_pid(cm);
-	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
-		index_set(ep, life->conn.fi_addr, &life->conn);
-	life_start(life, tcp_cm_take_fd(cm), &cm->peer);
-}
-
-static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const union fab_sockaddr *addr)
-{
-	union fab_sockaddr own = cm->local;
-	struct peer *peer = peer_get(table, addr);
-	struct life **life;
-
-	if (!peer)
-		return;
-	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
-	switch (decide(peer, cm, &own)) {
-	case REJECT:
-		request_answer(table->ep, cm, TCP_CM_NACK);
-		return;
-	case LOOP:
-		life = &peer->loop;
-		break;
-	case REPLACE:
-		/* the peer may go with its life; and its operations with the life that they were meant for */
-		tcp_conn_down(&peer->life->conn, FI_ECONNRESET, FI_ECONNRESET,
-			      "the peer has restarted, or lost the connection");
-		peer = peer_get(table, addr);
-		if (!peer)
-			return;
-		/* fall through */
-	default:
-		life = &peer->life;
-	}
-	if (!*life)
-		*life = life_new(peer);
-	if (*life)
-		request_accept(*life, cm);
-	else
-		peer_put(peer);
-}
-
-static void incoming_free(struct incoming *incoming)
-{
-	fab_list_remove(&incoming->link);
-	incoming->table->incoming_cnt--;
-	tcp_cm_free(incoming->cm);
-	free(incoming);
-}
-
-/* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
-static bool is_dead(int fd)
-{
-	char byte;
-	ssize_t ret = fab_sock->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
-}
-
-static void request_done(struct tcp_cm *cm)
-{
-	struct incoming *incoming = cm->ctx;
-	struct tcp_peer_table *table = incoming->table;
-	union fab_sockaddr addr;
-
-	if (!request_addr(cm, &addr)) {
-		char from[FAB_ADDR_STRLEN];
-
-		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
-		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
-			 "endpoint?)\n", from);
-		request_answer(table->ep, cm, TCP_CM_NACK);
-	} else if (!is_dead(cm->fd)) {
-		request_handle(table, cm, &addr);
-	}
-	incoming_free(incoming);
-}
-
-static void request_failed(struct tcp_cm *cm, int err)
-{
-	char text[256];
-
-	tcp_cm_text(cm, err, text, sizeof(text));
-	TCP_WARN(FI_LOG_EP_CTRL, "incoming %s\n", text);
-	incoming_free(cm->ctx);
-}
-
-static const struct tcp_cm_owner incoming_owner = { .done = request_done, .fail = request_failed };
-
-static bool table_room(struct tcp_listener *listener)
-{
-	return fab_container(listener, struct tcp_peer_table, listener)->incoming_cnt < INCOMING_MAX;
-}
-
-static void table_accepted(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
-{
-	struct tcp_peer_table *table = fab_container(listener, struct tcp_peer_table, listener);
-	struct incoming *incoming = calloc(1, sizeof(*incoming));
-
-	if (incoming)
-		incoming->cm = tcp_cm_new(table->ep->base.progress, &incoming_owner, incoming);
-	if (!incoming || !incoming->cm || tcp_cm_await(incoming->cm, fd, remote)) {
-		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: no memory\n");
-		fab_sock_close(&fd);
-		if (incoming)
-			tcp_cm_free(incoming->cm);
-		free(incoming);
-		return;
-	}
-	incoming->table = table;
-	fab_list_add_tail(&table->incoming, &incoming->link);
-	table->incoming_cnt++;
 }
 
 /* ---- the address vector changes ---- */
@@ -635,13 +368,13 @@ static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const uni
 {
 	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
 	struct tcp_ep *ep = table->ep;
-	struct peer *peer;
+	struct tcp_peer *peer;
 
 	fab_progress_lock(ep->base.progress);
 	peer = peer_find(table, addr);
 	if (peer && peer->life) {
 		tcp_conn_set_addr(&peer->life->conn, fi_addr);
-		index_set(ep, fi_addr, &peer->life->conn);
+		tcp_peer_index(ep, fi_addr, &peer->life->conn);
 	}
 	if (peer && peer->loop)
 		tcp_conn_set_addr(&peer->loop->conn, fi_addr);
@@ -649,7 +382,7 @@ static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const uni
 }
 
 /* One more step of leaving: send, then say that no more will come; the peer's close ends it, or the clock. */
-static void life_leave_step(struct life *life)
+static void life_leave_step(struct tcp_life *life)
 {
 	struct tcp_conn *conn = &life->conn;
 
@@ -668,7 +401,7 @@ static void leave_fire(struct fab_timer *timer)
 	bool more = false;
 
 	fab_list_for_each_safe(&table->lives, link, next) {
-		struct life *life = fab_container(link, struct life, link);
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
 
 		if (life->leave_ns) {
 			more = true;
@@ -679,7 +412,7 @@ static void leave_fire(struct fab_timer *timer)
 		fab_timer_start(table->ep->base.progress, timer, fab_now_ns() + LEAVE_POLL_NS);
 }
 
-static void life_leave(struct life *life)
+static void life_leave(struct tcp_life *life)
 {
 	struct tcp_peer_table *table = life->table;
 
@@ -697,8 +430,8 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 {
 	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
 	struct tcp_ep *ep = table->ep;
-	struct peer *peer;
-	struct life *life;
+	struct tcp_peer *peer;
+	struct tcp_life *life;
 
 	fab_progress_lock(ep->base.progress);
 	peer = peer_find(table, addr);
@@ -734,10 +467,8 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 	}
 	table->ep = ep;
 	fab_list_init(&table->lives);
-	fab_list_init(&table->incoming);
+	tcp_requests_init(table);
 	fab_timer_init(&table->leave, leave_fire);
-	table->listener.room = table_room;
-	table->listener.accepted = table_accepted;
 	table->watch.inserted = av_inserted;
 	table->watch.removed = av_removed;
 	return table;
@@ -777,7 +508,7 @@ static bool peers_drained(struct tcp_ep *ep)
 	bool all = true;
 
 	fab_list_for_each_safe(&ep->peers->lives, link, next) {
-		struct life *life = fab_container(link, struct life, link);
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
 
 		if (!life->drained && !tcp_conn_drained(&life->conn))
 			all = false;
@@ -793,7 +524,7 @@ static void peers_free(struct tcp_peer_table *table)
 
 	for (uint64_t i = 0; i <= table->bucket_mask; i++) {
 		while ((link = fab_list_pop_front(&table->bucket[i])))
-			free(fab_container(link, struct peer, link));
+			free(fab_container(link, struct tcp_peer, link));
 	}
 }
 
@@ -801,7 +532,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 {
 	struct fab_progress *progress = ep->base.progress;
 	struct tcp_peer_table *table = ep->peers;
-	struct fab_list *link, *next;
+	struct tcp_life *life;
 
 	if (!table)
 		return;
@@ -810,10 +541,9 @@ void tcp_peers_close(struct tcp_ep *ep)
 	tcp_ep_drain(ep, peers_drained);
 	tcp_listener_stop(&table->listener);
 	fab_timer_stop(&table->leave);
-	fab_list_for_each_safe(&table->incoming, link, next)
-		incoming_free(fab_container(link, struct incoming, link));
-	while (!fab_list_empty(&table->lives))
-		tcp_conn_down(&fab_list_first(&table->lives, struct life, link)->conn, 0, 0, "the endpoint was closed");
+	tcp_requests_fini(table);
+	while ((life = fab_list_first(&table->lives, struct tcp_life, link)))
+		tcp_conn_down(&life->conn, 0, 0, "the endpoint was closed");
 	tcp_alive_stop(ep);
 	peers_free(table);
 	free(ep->by_addr);
@@ -830,7 +560,7 @@ bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_c
 	struct fab_list *link;
 
 	fab_list_for_each(&ep->peers->lives, link) {
-		if (fn(ep, &fab_container(link, struct life, link)->conn, arg))
+		if (fn(ep, &fab_container(link, struct tcp_life, link)->conn, arg))
 			return true;
 	}
 	return false;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Inside of the peer table, for its two files: peer.c (peers, lives, our own connects, the address vector) and
+ * request.c (those who connect to us). All of it is guarded by the engine's lock.
+ */
+#ifndef TCP_PEERS_H
+#define TCP_PEERS_H
+
+#include "common/av.h"
+#include "tcp/cm.h"
+#include "tcp/ep.h"
+#include "tcp/listen.h"
+
+struct tcp_peer;
+
+/* A connection to a peer, from its making to its end. */
+struct tcp_life {
+	struct tcp_conn conn;
+	struct fab_list link;		/* in table->lives */
+	struct tcp_peer_table *table;
+	struct tcp_peer *peer;		/* NULL: detached, no operation is added any more */
+	uint32_t pid;			/* as it said; 0 unknown */
+	bool drained;			/* while closing: nothing left to send */
+	uint64_t leave_ns;		/* detached and leaving: closed at this time; 0 not leaving */
+	struct fab_defer defer;
+};
+
+struct tcp_peer {
+	struct fab_list link;		/* in its bucket */
+	struct tcp_peer_table *table;
+	union fab_sockaddr addr;	/* that it listens at */
+	struct tcp_life *life;		/* owned; NULL if there is none */
+	struct tcp_life *loop;		/* owned: the accepting end of a connection to ourselves */
+	struct tcp_cm *cm;		/* owned: our connect, or NULL */
+	struct fab_timer retry;
+	int retry_ms;			/* the next wait */
+	uint64_t give_up_ns;		/* no retry after this */
+	uint64_t knock_ns;		/* when a request came though we are connected; 0: none did */
+	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
+	int holdoff_err;
+};
+
+struct tcp_peer_table {
+	struct tcp_ep *ep;		/* borrowed */
+	struct fab_list *bucket;	/* owned */
+	uint64_t bucket_mask;
+	uint64_t peer_cnt;
+	struct fab_list lives;
+	struct fab_list incoming;
+	uint32_t incoming_cnt;
+	struct tcp_listener listener;
+	struct fab_timer leave;		/* runs while a life leaves */
+	struct fab_av_watch watch;
+	struct fab_defer defer;
+};
+
+/* ---- peer.c ---- */
+
+/* The peer at addr, made if it is new. NULL: no memory. */
+struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr);
+/* Forget a peer of which there is nothing to know. */
+void tcp_peer_put(struct tcp_peer *peer);
+/* Make conn the one to use for fi_addr. False: no memory for the index. */
+bool tcp_peer_index(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn *conn);
+
+/* A life for the peer, with its connection IDLE; it ends, whatever happens, in tcp_conn_down() of that. NULL: no
+ * memory. */
+struct tcp_life *tcp_life_new(struct tcp_peer *peer);
+/* The handshake is over: the stream may begin. fd is the life's from here on. */
+void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello);
+
+/* What we say of ourselves in the private data of a handshake; and the process that the other end says it is, 0
+ * unknown. */
+void tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_cm *data);
+uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
+
+/* ---- request.c ---- */
+
+/* Let the table's listener hand its connections to us; listening itself is the caller's. */
+void tcp_requests_init(struct tcp_peer_table *table);
+/* Drop those that have not said who they are. */
+void tcp_requests_fini(struct tcp_peer_table *table);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who connects to an RDM endpoint: waits for the request, finds out who it is, decides, answers. Engine lock held.
+ */
+#include "tcp/peers.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/sock.h"
+#include "tcp/peer.h"
+#include "tcp/tcp.h"
+
+#define MS		1000000ULL	/* ns */
+#define INCOMING_MAX	1024		/* connections whose request has not come yet */
+#define SLOW_SYN_NS	(1000 * MS)	/* our connect is not getting through: rather take theirs */
+#define KNOCK_NS	(30000 * MS)
+
+/* A connection that owes its request. */
+struct incoming {
+	struct fab_list link;
+	struct tcp_peer_table *table;
+	struct tcp_cm *cm;		/* owned */
+};
+
+int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
+{
+	int ret;
+
+	if (a->sa.sa_family == AF_INET6)
+		ret = memcmp(&a->sin6.sin6_addr, &b->sin6.sin6_addr, sizeof(a->sin6.sin6_addr));
+	else
+		ret = memcmp(&a->sin.sin_addr, &b->sin.sin_addr, sizeof(a->sin.sin_addr));
+	return ret ? ret : (int) fab_addr_port(&a->sa) - (int) fab_addr_port(&b->sa);
+}
+
+enum verdict {
+	REJECT,			/* tell it no */
+	ACCEPT,			/* it becomes the peer's life, with the operations that wait */
+	REPLACE,		/* the old life is over, this is the new one */
+	LOOP,			/* ourselves */
+};
+
+/* Is this the same run of the peer's program as the one that we are connected to? */
+static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
+{
+	const struct tcp_hello *old = &life->conn.peer, *new = &cm->peer;
+
+	if (old->ext || new->ext)
+		return old->ext && new->ext && old->incarnation == new->incarnation;
+	return !life->pid || !tcp_rdm_pid(cm) || life->pid == tcp_rdm_pid(cm);
+}
+
+/*
+ * The peer asks for a connection; own is our address as it sees it. Both sides must come to the same result,
+ * upstream's included:
+ * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through.
+ * - Another run of the peer: it has restarted.
+ * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again.
+ */
+static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, const union fab_sockaddr *own)
+{
+	struct tcp_life *life = peer->life;
+	uint64_t now = fab_now_ns();
+	int cmp = tcp_peer_cmp(&peer->addr, own);
+
+	if (!cmp)
+		return peer->loop ? REJECT : LOOP;
+	if (!life)
+		return ACCEPT;
+	if (life->conn.state == TCP_CONN_IDLE) {
+		if (cmp > 0 || !peer->cm)
+			return ACCEPT;
+		return peer->cm->state == TCP_CM_CONNECTING && now - peer->cm->since_ns > SLOW_SYN_NS ? ACCEPT : REJECT;
+	}
+	if (!same_run(life, cm))
+		return REPLACE;
+	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS)
+		return REPLACE;
+	peer->knock_ns = now;
+	return REJECT;
+}
+
+/* Who asks: the address of the connection with the port that it says it listens at. False: it does not say. */
+static bool request_addr(const struct tcp_cm *cm, union fab_sockaddr *addr)
+{
+	struct tcp_rdm_cm data;
+
+	if (cm->data_len < sizeof(data))
+		return false;
+	memcpy(&data, cm->data, sizeof(data));
+	*addr = cm->remote;
+	fab_addr_set_port(&addr->sa, be16toh(data.port));
+	return data.port;
+}
+
+static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint8_t type)
+{
+	struct tcp_rdm_cm data;
+
+	tcp_rdm_data(ep, &data);
+	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .data = &data,
+			   .data_len = sizeof(data) });
+}
+
+/* Let the request become this life. */
+static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
+{
+	struct tcp_ep *ep = life->table->ep;
+	struct tcp_peer *peer = life->peer;
+	int ret;
+
+	if (life == peer->life) {
+		tcp_cm_free(peer->cm);
+		peer->cm = NULL;
+		fab_timer_stop(&peer->retry);
+		peer->knock_ns = 0;
+		peer->holdoff_ns = 0;
+	}
+	ret = request_answer(ep, cm, TCP_CM_CONNRESP);
+	if (ret) {
+		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");
+		return;
+	}
+	life->pid = tcp_rdm_pid(cm);
+	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
+		tcp_peer_index(ep, life->conn.fi_addr, &life->conn);
+	tcp_life_start(life, tcp_cm_take_fd(cm), &cm->peer);
+}
+
+static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const union fab_sockaddr *addr)
+{
+	union fab_sockaddr own = cm->local;
+	struct tcp_peer *peer = tcp_peer_get(table, addr);
+	struct tcp_life **life;
+
+	if (!peer)
+		return;
+	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
+	switch (decide(peer, cm, &own)) {
+	case REJECT:
+		request_answer(table->ep, cm, TCP_CM_NACK);
+		return;
+	case LOOP:
+		life = &peer->loop;
+		break;
+	case REPLACE:
+		/* the peer may go with its life; and its operations with the life that they were meant for */
+		tcp_conn_down(&peer->life->conn, FI_ECONNRESET, FI_ECONNRESET,
+			      "the peer has restarted, or lost the connection");
+		peer = tcp_peer_get(table, addr);
+		if (!peer)
+			return;
+		/* fall through */
+	default:
+		life = &peer->life;
+	}
+	if (!*life)
+		*life = tcp_life_new(peer);
+	if (*life)
+		request_accept(*life, cm);
+	else
+		tcp_peer_put(peer);
+}
+
+static void incoming_free(struct incoming *incoming)
+{
+	fab_list_remove(&incoming->link);
+	incoming->table->incoming_cnt--;
+	tcp_cm_free(incoming->cm);
+	free(incoming);
+}
+
+/* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
+static bool is_dead(int fd)
+{
+	char byte;
+	ssize_t ret = fab_sock->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+static void request_done(struct tcp_cm *cm)
+{
+	struct incoming *incoming = cm->ctx;
+	struct tcp_peer_table *table = incoming->table;
+	union fab_sockaddr addr;
+
+	if (!request_addr(cm, &addr)) {
+		char from[FAB_ADDR_STRLEN];
+
+		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
+		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
+			 "endpoint?)\n", from);
+		request_answer(table->ep, cm, TCP_CM_NACK);
+	} else if (!is_dead(cm->fd)) {
+		request_handle(table, cm, &addr);
+	}
+	incoming_free(incoming);
+}
+
+static void request_failed(struct tcp_cm *cm, int err)
+{
+	char text[256];
+
+	tcp_cm_text(cm, err, text, sizeof(text));
+	TCP_WARN(FI_LOG_EP_CTRL, "incoming %s\n", text);
+	incoming_free(cm->ctx);
+}
+
+static const struct tcp_cm_owner incoming_owner = { .done = request_done, .fail = request_failed };
+
+static bool table_room(struct tcp_listener *listener)
+{
+	return fab_container(listener, struct tcp_peer_table, listener)->incoming_cnt < INCOMING_MAX;
+}
+
+static void table_accepted(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
+{
+	struct tcp_peer_table *table = fab_container(listener, struct tcp_peer_table, listener);
+	struct incoming *incoming = calloc(1, sizeof(*incoming));
+
+	if (incoming)
+		incoming->cm = tcp_cm_new(table->ep->base.progress, &incoming_owner, incoming);
+	if (!incoming || !incoming->cm || tcp_cm_await(incoming->cm, fd, remote)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: no memory\n");
+		fab_sock_close(&fd);
+		if (incoming)
+			tcp_cm_free(incoming->cm);
+		free(incoming);
+		return;
+	}
+	incoming->table = table;
+	fab_list_add_tail(&table->incoming, &incoming->link);
+	table->incoming_cnt++;
+}
+
+void tcp_requests_init(struct tcp_peer_table *table)
+{
+	fab_list_init(&table->incoming);
+	table->listener.room = table_room;
+	table->listener.accepted = table_accepted;
+}
+
+void tcp_requests_fini(struct tcp_peer_table *table)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&table->incoming, link, next)
+		incoming_free(fab_container(link, struct incoming, link));
+}
