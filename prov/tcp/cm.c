@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "base/strbuf.h"
-#include "tcp/listen.h"
+#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 #define HDR_LEN		sizeof(struct tcp_cm_hdr)
@@ -272,6 +272,7 @@ struct tcp_cm *tcp_cm_new(struct fab_progress *progress, const struct tcp_cm_own
 	cm->src.fd = -1;
 	cm->src.ready = cm_ready;
 	fab_list_init(&cm->src.hot);
+	fab_list_init(&cm->link);
 	fab_timer_init(&cm->timer, cm_timeout);
 	cm->progress = progress;
 	cm->owner = owner;

@@ -48,6 +48,7 @@ struct tcp_cm {
 	struct fab_progress *progress;	/* borrowed */
 	const struct tcp_cm_owner *owner;
 	void *ctx;			/* the owner's */
+	struct fab_list link;		/* the owner's; not in a list: idle */
 	enum tcp_cm_state state;
 	bool nagged;			/* said that the answer is late */
 	int fd;				/* owned */

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "tcp/cm.h"
-#include "tcp/listen.h"
+#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 #define DRAIN_POLL_MS	10

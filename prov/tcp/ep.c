@@ -14,8 +14,8 @@
 #include "tcp/cm.h"
 #include "tcp/connect.h"
 #include "tcp/ep.h"
-#include "tcp/listen.h"
 #include "tcp/peer.h"
+#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 static struct tcp_ep *ep_of(struct fid *fid)

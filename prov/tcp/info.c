@@ -14,7 +14,7 @@
 #include "base/sock.h"
 #include "common/match_info.h"
 #include "common/netif.h"
-#include "tcp/listen.h"
+#include "tcp/sock.h"
 #include "tcp/tcp.h"
 #include "tcp/wire.h"
 

@@ -6,189 +6,67 @@
 #include "tcp/listen.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <rdma/fi_errno.h>
-#include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 #define ACCEPT_BATCH	64
 #define ACCEPT_PAUSE_NS	(10 * 1000000ULL)
 #define STARVED_PAUSE_NS	(100 * 1000000ULL)
+#define AWAITED_MAX	1024		/* connections that may owe their request */
 
-#define KEEPALIVE_IDLE_S	10
-#define KEEPALIVE_INTERVAL_S	5
+/* ---- requests ---- */
 
-static int set_options(int fd, const union fab_sockaddr *addr)
+static void awaited_free(struct tcp_listener *listener, struct tcp_cm *cm)
 {
-	int ret = fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-
-	/* An IPv6 listener leaves IPv4 to another socket: the two are different addresses to an address vector. */
-	if (!ret && addr->sa.sa_family == AF_INET6)
-		ret = fab_sock_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	return ret;
+	fab_list_remove(&cm->link);
+	listener->awaited_cnt--;
+	tcp_cm_free(cm);
 }
 
-static int bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
+static void request_done(struct tcp_cm *cm)
 {
-	union fab_sockaddr at = *addr;
+	struct tcp_listener *listener = cm->ctx;
 
-	fab_addr_set_port(&at.sa, port);
-	return fab_sock->bind(fd, &at.sa, fab_addr_len(&at.sa)) ? -errno : 0;
+	listener->request(listener, cm);
+	awaited_free(listener, cm);
 }
 
-/* One of the ports allowed, starting anywhere, so that many processes that start together seldom collide. */
-static int bind_range(int fd, const union fab_sockaddr *addr)
+static void request_failed(struct tcp_cm *cm, int err)
 {
-	unsigned cnt = tcp_params.port_high - tcp_params.port_low + 1;
-	unsigned start = fab_random64() % cnt;
-	int ret = -EADDRINUSE;
+	char text[256];
 
-	for (unsigned i = 0; i < cnt && ret == -EADDRINUSE; i++)
-		ret = bind_port(fd, addr, tcp_params.port_low + (start + i) % cnt);
-	if (ret == -EADDRINUSE)
-		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_PORT_LOW_RANGE %d and FI_TCP_PORT_HIGH_RANGE %d: "
-			 "widen the range\n", tcp_params.port_low, tcp_params.port_high);
-	return ret;
+	tcp_cm_text(cm, err, text, sizeof(text));
+	TCP_WARN(FI_LOG_EP_CTRL, "incoming %s\n", text);
+	awaited_free(cm->ctx, cm);
 }
 
-int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
-{
-	uint16_t port = fab_addr_port(&addr->sa);
-	char text[FAB_ADDR_STRLEN];
-	int fd, ret;
+static const struct tcp_cm_owner awaited_owner = { .done = request_done, .fail = request_failed };
 
-	fd = fab_sock_open(addr->sa.sa_family, SOCK_STREAM);
-	if (fd < 0) {
-		TCP_WARN(FI_LOG_EP_CTRL, "no socket: %s\n", strerror(-fd));
-		return fd;
-	}
-	ret = set_options(fd, addr);
-	if (!ret)
-		ret = port || !tcp_params.port_low ? bind_port(fd, addr, port) : bind_range(fd, addr);
+static void await(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
+{
+	struct tcp_cm *cm = tcp_cm_new(listener->progress, &awaited_owner, listener);
+	int ret = cm ? tcp_cm_await(cm, fd, remote) : -FI_ENOMEM;
+
 	if (ret) {
-		fab_addr_to_str(&addr->sa, text, sizeof(text));
-		TCP_WARN(FI_LOG_EP_CTRL, "cannot bind to %s: %s\n", text, strerror(-ret));
+		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: %s\n", strerror(-ret));
 		fab_sock_close(&fd);
-		return ret;
+		tcp_cm_free(cm);
+		return;
 	}
-	tcp_sock_local(fd, bound);
-	return fd;
+	fab_list_add_tail(&listener->awaited, &cm->link);
+	listener->awaited_cnt++;
 }
 
-int tcp_sock_open_from(int family, const union fab_sockaddr *addr)
+/* ---- accepting ---- */
+
+static bool has_room(struct tcp_listener *listener)
 {
-	int fd = fab_sock_open(family, SOCK_STREAM);
-	int ret = 0;
-
-	if (fd < 0) {
-		TCP_WARN(FI_LOG_EP_CTRL, "no socket: %s%s\n", strerror(-fd),
-			 fd == -EMFILE || fd == -ENFILE ? ", raise the limit on open files (ulimit -n)" : "");
-		return fd;
-	}
-	if (addr && addr->sa.sa_family == family && !fab_addr_is_any(&addr->sa)) {
-		/* The port is chosen by connect, which then may reuse one that goes to another destination. */
-		fab_sock_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-		ret = bind_port(fd, addr, 0);
-	}
-	if (ret) {
-		char text[FAB_ADDR_STRLEN];
-
-		fab_addr_to_str(&addr->sa, text, sizeof(text));
-		TCP_WARN(FI_LOG_EP_CTRL, "cannot connect from %s: %s\n", text, strerror(-ret));
-		fab_sock_close(&fd);
-		return ret;
-	}
-	return fd;
+	return listener->awaited_cnt < AWAITED_MAX && (!listener->room || listener->room(listener));
 }
-
-void tcp_sock_tune(int fd)
-{
-	int probes = tcp_params.user_timeout_ms / 1000 / KEEPALIVE_INTERVAL_S;
-	int ret = 0;
-
-	if (tcp_params.nodelay)
-		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	if (!ret && tcp_params.user_timeout_ms) {
-		fab_sock_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
-		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, probes < 1 ? 1 : probes > 127 ? 127 : probes);
-	}
-	if (ret)
-		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "socket option refused: %s\n", strerror(-ret));
-}
-
-void tcp_sock_local(int fd, union fab_sockaddr *addr)
-{
-	socklen_t len = sizeof(*addr);
-
-	memset(addr, 0, sizeof(*addr));
-	if (fab_sock->getsockname(fd, &addr->sa, &len))
-		addr->sa.sa_family = AF_UNSPEC;
-}
-
-void tcp_sock_remote(int fd, union fab_sockaddr *addr)
-{
-	socklen_t len = sizeof(*addr);
-
-	memset(addr, 0, sizeof(*addr));
-	if (fab_sock->getpeername(fd, &addr->sa, &len))
-		addr->sa.sa_family = AF_UNSPEC;
-}
-
-/* ---- addresses of applications ---- */
-
-int tcp_take_addr(union fab_sockaddr *to, const struct fi_info *info, const void *addr, size_t addrlen)
-{
-	int family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
-	const struct sockaddr *sa = addr;
-
-	memset(to, 0, sizeof(*to));
-	to->sa.sa_family = family;
-	if (!addr)
-		return 0;
-	if (addrlen < fab_addr_family_len(family) || sa->sa_family != family) {
-		TCP_WARN(FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants an %s address of %u "
-			 "bytes\n", addrlen, family == AF_INET6 ? "IPv6" : "IPv4",
-			 (unsigned) fab_addr_family_len(family));
-		return -FI_EINVAL;
-	}
-	memcpy(to, addr, fab_addr_family_len(family));
-	return 0;
-}
-
-int tcp_give_addr(const union fab_sockaddr *addr, void *buf, size_t *addrlen)
-{
-	size_t len = fab_addr_len(&addr->sa), room;
-
-	if (!addrlen)
-		return -FI_EINVAL;
-	room = buf ? *addrlen : 0;
-	*addrlen = len;
-	if (buf)
-		memcpy(buf, addr, fab_min(room, len));
-	return room < len ? -FI_ETOOSMALL : 0;
-}
-
-int tcp_set_addr(void **to, size_t *len, const union fab_sockaddr *addr)
-{
-	void *copy = malloc(fab_addr_len(&addr->sa));
-
-	if (!copy)
-		return -FI_ENOMEM;
-	free(*to);
-	*len = fab_addr_len(&addr->sa);
-	*to = memcpy(copy, addr, *len);
-	return 0;
-}
-
-/* ---- listener ---- */
 
 static void listener_pause(struct tcp_listener *listener, uint64_t pause_ns)
 {
@@ -224,7 +102,7 @@ static bool listener_accept(struct tcp_listener *listener)
 	socklen_t len = sizeof(remote);
 	int fd;
 
-	if (!listener->room(listener)) {
+	if (!has_room(listener)) {
 		listener_pause(listener, ACCEPT_PAUSE_NS);
 		return false;
 	}
@@ -232,7 +110,7 @@ static bool listener_accept(struct tcp_listener *listener)
 	if (fd >= 0) {
 		listener->starved = false;
 		tcp_sock_tune(fd);
-		listener->accepted(listener, fd, &remote);
+		await(listener, fd, &remote);
 		return true;
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -262,8 +140,8 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_progress *progr
 		return ret;
 	}
 	fab_timer_init(&listener->again, listener_again);
+	fab_list_init(&listener->awaited);
 	listener->progress = progress;
-	listener->starved = false;
 	listener->src = (struct fab_source) { .fd = fd, .ready = listener_ready };
 	fab_list_init(&listener->src.hot);
 	ret = fab_source_add(progress, &listener->src, EPOLLIN);
@@ -275,6 +153,7 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_progress *progr
 void tcp_listener_stop(struct tcp_listener *listener)
 {
 	int fd = listener->src.fd;
+	struct fab_list *link, *next;
 
 	if (!listener->progress)
 		return;
@@ -282,5 +161,7 @@ void tcp_listener_stop(struct tcp_listener *listener)
 	fab_source_del(&listener->src);
 	fab_sock_close(&fd);
 	listener->src.fd = -1;
+	fab_list_for_each_safe(&listener->awaited, link, next)
+		awaited_free(listener, fab_container(link, struct tcp_cm, link));
 	listener->progress = NULL;
 }

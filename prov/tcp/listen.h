@@ -1,60 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sockets before they carry a stream: how they are opened, bound and tuned, and the listener that passive endpoints
- * (pep.c) and RDM endpoints (peer.c) share.
+ * A listener: accepts connections and waits for the request that each of them owes. Passive endpoints (pep.c) and RDM
+ * endpoints (request.c) own one each.
  */
 #ifndef TCP_LISTEN_H
 #define TCP_LISTEN_H
 
-#include <rdma/fabric.h>
-#include "base/addr.h"
 #include "common/progress.h"
-
-/*
- * Open a socket and bind it to addr; port 0 takes one of FI_TCP_PORT_LOW_RANGE..HIGH_RANGE if these are set, any free
- * one otherwise. *bound is the address that it got. The descriptor, which the caller owns, or -errno (logged).
- */
-int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound);
-
-/* Open a socket for connecting from addr (NULL, or of another family: from anywhere); its port is chosen by the
- * kernel at connect. The descriptor or -errno (logged). */
-int tcp_sock_open_from(int family, const union fab_sockaddr *addr);
-
-/* TCP_NODELAY, keepalive: what every stream wants. A refusal of the kernel is logged and otherwise harmless. */
-void tcp_sock_tune(int fd);
-
-/* Where fd is bound, and who is at its other end; family 0 if the kernel does not say. */
-void tcp_sock_local(int fd, union fab_sockaddr *addr);
-void tcp_sock_remote(int fd, union fab_sockaddr *addr);
-
-/* Check an address that the application gave (info->src_addr, fi_setname, fi_connect) against info->addr_format and
- * take it over; NULL is the wildcard. 0, or -FI_EINVAL, logged with what was asked. */
-int tcp_take_addr(union fab_sockaddr *to, const struct fi_info *info, const void *addr, size_t addrlen);
-/* Copy addr to the buffer as fi_getname(3) says: 0, or -FI_ETOOSMALL with as much as fits; *addrlen is then what is
- * needed. */
-int tcp_give_addr(const union fab_sockaddr *addr, void *buf, size_t *addrlen);
-
-/* Let *to, an address of a struct fi_info or NULL, be a copy of addr. 0 or -FI_ENOMEM. */
-int tcp_set_addr(void **to, size_t *len, const union fab_sockaddr *addr);
+#include "tcp/cm.h"
 
 struct tcp_listener {
 	struct fab_source src;
 	struct fab_timer again;		/* runs while accepting is put off */
-	struct fab_progress *progress;	/* borrowed; its lock guards all of this */
+	struct fab_progress *progress;	/* borrowed; its lock guards all of this. NULL: not started, or stopped */
 	bool starved;			/* no descriptors left: said so once */
-	/* May another connection come in now? False: ask again in a moment. */
+	uint32_t awaited_cnt;
+	struct fab_list awaited;	/* struct tcp_cm.link: connections whose request has not come yet */
+	/* May another connection come in now? False: ask again in a moment. NULL: always. */
 	bool (*room)(struct tcp_listener *listener);
-	/* Take over fd (non-blocking, tuned) from remote. */
-	void (*accepted)(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote);
+	/* A request is here, whole and well-formed. The exchange is DONE; its descriptor is closed afterwards unless
+	 * it is taken. */
+	void (*request)(struct tcp_listener *listener, struct tcp_cm *cm);
 };
 
 /*
- * Listen on the bound socket fd, with backlog connections kept by the kernel, and hand on what comes in. The lock is
- * held. 0, or -errno: fd stays the caller's. On success the listener owns it. room and accepted are set before.
+ * Listen on the bound socket fd, with backlog connections kept by the kernel. The lock is held. 0, or -errno: fd
+ * stays the caller's. On success the listener owns it. room and request are set before, the rest is zero.
  */
 int tcp_listener_start(struct tcp_listener *listener, struct fab_progress *progress, int fd, int backlog);
-/* Stop, close the descriptor. Lock held; idempotent, also for one that is all zero. The embedder defers freeing its
- * memory. */
+/* Stop, close the descriptor, drop those who have not sent their request. Lock held; idempotent, also for one that is
+ * all zero. The embedder defers freeing its memory. */
 void tcp_listener_stop(struct tcp_listener *listener);
 
 #endif

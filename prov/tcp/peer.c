@@ -29,6 +29,7 @@
 #include "base/sock.h"
 #include "tcp/connect.h"
 #include "tcp/peer.h"
+#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 #define MS		1000000ULL	/* ns */
@@ -467,7 +468,7 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 	}
 	table->ep = ep;
 	fab_list_init(&table->lives);
-	tcp_requests_init(table);
+	table->listener.request = tcp_peer_request;
 	fab_timer_init(&table->leave, leave_fire);
 	table->watch.inserted = av_inserted;
 	table->watch.removed = av_removed;
@@ -541,7 +542,6 @@ void tcp_peers_close(struct tcp_ep *ep)
 	tcp_ep_drain(ep, peers_drained);
 	tcp_listener_stop(&table->listener);
 	fab_timer_stop(&table->leave);
-	tcp_requests_fini(table);
 	while ((life = fab_list_first(&table->lives, struct tcp_life, link)))
 		tcp_conn_down(&life->conn, 0, 0, "the endpoint was closed");
 	tcp_alive_stop(ep);

@@ -46,8 +46,6 @@ struct tcp_peer_table {
 	uint64_t bucket_mask;
 	uint64_t peer_cnt;
 	struct fab_list lives;
-	struct fab_list incoming;
-	uint32_t incoming_cnt;
 	struct tcp_listener listener;
 	struct fab_timer leave;		/* runs while a life leaves */
 	struct fab_av_watch watch;
@@ -76,9 +74,7 @@ uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
 
 /* ---- request.c ---- */
 
-/* Let the table's listener hand its connections to us; listening itself is the caller's. */
-void tcp_requests_init(struct tcp_peer_table *table);
-/* Drop those that have not said who they are. */
-void tcp_requests_fini(struct tcp_peer_table *table);
+/* Somebody connects: the table's listener's request slot. */
+void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm);
 
 #endif

@@ -3,10 +3,10 @@
  * Passive endpoints: a listener whose connections each owe a request, and report it as FI_CONNREQ. Runs on the engine
  * of the bound EQ, whose lock guards what happens after fi_listen.
  *
- *   accepted -> tcp_cm reads the request -> struct tcp_connreq, event -> taken by fi_endpoint or fi_reject, or
+ *   listener has a request -> struct tcp_connreq, event -> taken by fi_endpoint or fi_reject, or
  *   dropped by fi_close
  *
- * Who may still reach a pep when it closes: its listener and the exchanges that wait for requests, stopped under the
+ * Who may still reach a pep when it closes: its listener, stopped under the
  * engine's lock; its requests, in fabric->connreqs under that lock; unread events, purged.
  */
 #include "tcp/connect.h"
@@ -18,6 +18,7 @@
 #include "common/ops.h"
 #include "tcp/cm.h"
 #include "tcp/listen.h"
+#include "tcp/sock.h"
 
 #define DEFAULT_BACKLOG	128	/* requests that nobody has answered yet; further ones wait in the kernel */
 
@@ -32,17 +33,8 @@ struct tcp_pep {
 	bool listening;
 	int backlog;
 	uint32_t req_cnt;		/* requests not taken yet; fabric->lock */
-	uint32_t awaited_cnt;		/* connections whose request has not come yet */
-	struct fab_list awaited;	/* struct awaited.link */
 	struct tcp_listener listener;
 	struct fab_defer defer;
-};
-
-/* A connection that owes its request. */
-struct awaited {
-	struct fab_list link;
-	struct tcp_pep *pep;
-	struct tcp_cm *cm;		/* owned */
 };
 
 static struct tcp_pep *pep_of(struct fid *fid)
@@ -132,40 +124,18 @@ static int report(struct tcp_connreq *req, const struct tcp_cm *cm)
 	return ret;
 }
 
-/* ---- connections that owe their request ---- */
-
-static void awaited_free(struct awaited *awaited)
+/* A request has come: the application is to decide. */
+static void pep_request(struct tcp_listener *listener, struct tcp_cm *cm)
 {
-	fab_list_remove(&awaited->link);
-	awaited->pep->awaited_cnt--;
-	tcp_cm_free(awaited->cm);
-	free(awaited);
-}
-
-static void request_done(struct tcp_cm *cm)
-{
-	struct awaited *awaited = cm->ctx;
-	struct tcp_connreq *req = connreq_new(awaited->pep, cm);
+	struct tcp_pep *pep = fab_container(listener, struct tcp_pep, listener);
+	struct tcp_connreq *req = connreq_new(pep, cm);
 
 	if (!req || report(req, cm)) {
 		TCP_WARN(FI_LOG_EP_CTRL, "no memory to report a connection request: dropped\n");
 		if (req)
-			tcp_connreq_free(tcp_connreq_take(awaited->pep->fabric, &req->fid));
+			tcp_connreq_free(tcp_connreq_take(pep->fabric, &req->fid));
 	}
-	awaited_free(awaited);
 }
-
-static void request_failed(struct tcp_cm *cm, int err)
-{
-	struct awaited *awaited = cm->ctx;
-	char text[256];
-
-	tcp_cm_text(cm, err, text, sizeof(text));
-	TCP_WARN(FI_LOG_EP_CTRL, "incoming %s\n", text);
-	awaited_free(awaited);
-}
-
-static const struct tcp_cm_owner awaited_owner = { .done = request_done, .fail = request_failed };
 
 static bool pep_room(struct tcp_listener *listener)
 {
@@ -173,40 +143,9 @@ static bool pep_room(struct tcp_listener *listener)
 	uint32_t cnt;
 
 	pthread_mutex_lock(&pep->fabric->lock);
-	cnt = pep->req_cnt + pep->awaited_cnt;
+	cnt = pep->req_cnt + listener->awaited_cnt;
 	pthread_mutex_unlock(&pep->fabric->lock);
 	return cnt < (uint32_t) pep->backlog;
-}
-
-static int await(struct tcp_pep *pep, int fd, const union fab_sockaddr *remote)
-{
-	struct awaited *awaited = calloc(1, sizeof(*awaited));
-	int ret;
-
-	if (!awaited)
-		return -FI_ENOMEM;
-	awaited->cm = tcp_cm_new(&pep->eq->progress, &awaited_owner, awaited);
-	if (!awaited->cm) {
-		free(awaited);
-		return -FI_ENOMEM;
-	}
-	awaited->pep = pep;
-	fab_list_add_tail(&pep->awaited, &awaited->link);
-	pep->awaited_cnt++;
-	ret = tcp_cm_await(awaited->cm, fd, remote);
-	if (ret)
-		awaited_free(awaited);
-	return ret;
-}
-
-static void pep_accepted(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
-{
-	int ret = await(fab_container(listener, struct tcp_pep, listener), fd, remote);
-
-	if (ret) {
-		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: %s\n", strerror(-ret));
-		fab_sock_close(&fd);
-	}
 }
 
 /* ---- calls ---- */
@@ -379,8 +318,6 @@ static void pep_stop(struct tcp_pep *pep)
 
 	fab_progress_lock(&pep->eq->progress);
 	tcp_listener_stop(&pep->listener);
-	fab_list_for_each_safe(&pep->awaited, link, next)
-		awaited_free(fab_container(link, struct awaited, link));
 	fab_progress_unlock(&pep->eq->progress);
 	fab_eq_purge(pep->eq, &pep->pep_fid.fid, drop_event);
 
@@ -483,8 +420,7 @@ int tcp_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 	pep->fd = -1;
 	pep->backlog = DEFAULT_BACKLOG;
 	pep->listener.room = pep_room;
-	pep->listener.accepted = pep_accepted;
-	fab_list_init(&pep->awaited);
+	pep->listener.request = pep_request;
 	atomic_fetch_add(&fabric->base.ref, 1);
 	pthread_mutex_lock(&fabric->lock);
 	fab_list_add_tail(&fabric->peps, &pep->link);

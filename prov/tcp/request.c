@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who connects to an RDM endpoint: waits for the request, finds out who it is, decides, answers. Engine lock held.
+ * Who connects to an RDM endpoint: finds out who it is, decides, answers. Engine lock held.
  */
 #include "tcp/peers.h"
 
@@ -14,16 +14,8 @@
 #include "tcp/tcp.h"
 
 #define MS		1000000ULL	/* ns */
-#define INCOMING_MAX	1024		/* connections whose request has not come yet */
 #define SLOW_SYN_NS	(1000 * MS)	/* our connect is not getting through: rather take theirs */
 #define KNOCK_NS	(30000 * MS)
-
-/* A connection that owes its request. */
-struct incoming {
-	struct fab_list link;
-	struct tcp_peer_table *table;
-	struct tcp_cm *cm;		/* owned */
-};
 
 int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
 {
@@ -165,14 +157,6 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 		tcp_peer_put(peer);
 }
 
-static void incoming_free(struct incoming *incoming)
-{
-	fab_list_remove(&incoming->link);
-	incoming->table->incoming_cnt--;
-	tcp_cm_free(incoming->cm);
-	free(incoming);
-}
-
 /* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
 static bool is_dead(int fd)
 {
@@ -182,15 +166,13 @@ static bool is_dead(int fd)
 	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-static void request_done(struct tcp_cm *cm)
+void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm)
 {
-	struct incoming *incoming = cm->ctx;
-	struct tcp_peer_table *table = incoming->table;
+	struct tcp_peer_table *table = fab_container(listener, struct tcp_peer_table, listener);
 	union fab_sockaddr addr;
+	char from[FAB_ADDR_STRLEN];
 
 	if (!request_addr(cm, &addr)) {
-		char from[FAB_ADDR_STRLEN];
-
 		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
 		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
 			 "endpoint?)\n", from);
@@ -198,56 +180,4 @@ static void request_done(struct tcp_cm *cm)
 	} else if (!is_dead(cm->fd)) {
 		request_handle(table, cm, &addr);
 	}
-	incoming_free(incoming);
-}
-
-static void request_failed(struct tcp_cm *cm, int err)
-{
-	char text[256];
-
-	tcp_cm_text(cm, err, text, sizeof(text));
-	TCP_WARN(FI_LOG_EP_CTRL, "incoming %s\n", text);
-	incoming_free(cm->ctx);
-}
-
-static const struct tcp_cm_owner incoming_owner = { .done = request_done, .fail = request_failed };
-
-static bool table_room(struct tcp_listener *listener)
-{
-	return fab_container(listener, struct tcp_peer_table, listener)->incoming_cnt < INCOMING_MAX;
-}
-
-static void table_accepted(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
-{
-	struct tcp_peer_table *table = fab_container(listener, struct tcp_peer_table, listener);
-	struct incoming *incoming = calloc(1, sizeof(*incoming));
-
-	if (incoming)
-		incoming->cm = tcp_cm_new(table->ep->base.progress, &incoming_owner, incoming);
-	if (!incoming || !incoming->cm || tcp_cm_await(incoming->cm, fd, remote)) {
-		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: no memory\n");
-		fab_sock_close(&fd);
-		if (incoming)
-			tcp_cm_free(incoming->cm);
-		free(incoming);
-		return;
-	}
-	incoming->table = table;
-	fab_list_add_tail(&table->incoming, &incoming->link);
-	table->incoming_cnt++;
-}
-
-void tcp_requests_init(struct tcp_peer_table *table)
-{
-	fab_list_init(&table->incoming);
-	table->listener.room = table_room;
-	table->listener.accepted = table_accepted;
-}
-
-void tcp_requests_fini(struct tcp_peer_table *table)
-{
-	struct fab_list *link, *next;
-
-	fab_list_for_each_safe(&table->incoming, link, next)
-		incoming_free(fab_container(link, struct incoming, link));
 }

@@ -13,6 +13,7 @@
 #include "base/sock.h"
 #include "raw.h"
 #include "tcp/listen.h"
+#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 /* ---- addresses ---- */
@@ -100,7 +101,7 @@ struct fixture {
 	struct tcp_listener listener;
 	struct sockaddr_in addr;
 	bool room;
-	int accepted_cnt, call_cnt;
+	int request_cnt, call_cnt;
 	int fail;			/* errno of accept, 0: it works */
 };
 
@@ -111,11 +112,11 @@ static bool has_room(struct tcp_listener *listener)
 	return fab_container(listener, struct fixture, listener)->room;
 }
 
-static void accepted(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
+static void request(struct tcp_listener *listener, struct tcp_cm *cm)
 {
-	assert_int_equal(remote->sa.sa_family, AF_INET);
-	fab_container(listener, struct fixture, listener)->accepted_cnt++;
-	close(fd);
+	assert_int_equal(cm->remote.sa.sa_family, AF_INET);
+	assert_int_equal(cm->data_len, 2);
+	fab_container(listener, struct fixture, listener)->request_cnt++;
 }
 
 static int counting_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -144,7 +145,7 @@ static int setup(void **state)
 	f->addr = bound.sin;
 	f->room = true;
 	f->listener.room = has_room;
-	f->listener.accepted = accepted;
+	f->listener.request = request;
 	fab_progress_lock(&f->progress);
 	assert_int_equal(tcp_listener_start(&f->listener, &f->progress, fd, 16), 0);
 	fab_progress_unlock(&f->progress);
@@ -166,6 +167,16 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* Connect, and send a request. */
+static int client(struct fixture *f)
+{
+	struct cm_bytes msg = raw_cm(TCP_CM_CONNREQ, "hi", 2);
+	int fd = raw_connect(&f->addr);
+
+	raw_send(fd, &msg, raw_len(&msg));
+	return fd;
+}
+
 static void drive(struct fixture *f, int passes)
 {
 	while (passes--) {
@@ -175,13 +186,13 @@ static void drive(struct fixture *f, int passes)
 	}
 }
 
-static void drive_until(struct fixture *f, int accepted_cnt)
+static void drive_until(struct fixture *f, int request_cnt)
 {
 	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
 
-	while (f->accepted_cnt < accepted_cnt && fab_now_ms() < end_ms)
+	while (f->request_cnt < request_cnt && fab_now_ms() < end_ms)
 		drive(f, 1);
-	assert_int_equal(f->accepted_cnt, accepted_cnt);
+	assert_int_equal(f->request_cnt, request_cnt);
 }
 
 /* Several connections are taken in one event. */
@@ -191,7 +202,7 @@ static void connections_come_in_batches(void **state)
 	int fd[8];
 
 	for (int i = 0; i < 8; i++)
-		fd[i] = raw_connect(&f->addr);
+		fd[i] = client(f);
 	drive_until(f, 8);
 	for (int i = 0; i < 8; i++)
 		close(fd[i]);
@@ -201,7 +212,7 @@ static void connections_come_in_batches(void **state)
 static void want_of_descriptors_is_waited_out(void **state)
 {
 	struct fixture *f = *state;
-	int fd = raw_connect(&f->addr);
+	int fd = client(f);
 
 	f->fail = EMFILE;
 	drive(f, 1000);
@@ -219,7 +230,7 @@ static void want_of_descriptors_is_waited_out(void **state)
 static void an_aborted_connection_is_skipped(void **state)
 {
 	struct fixture *f = *state;
-	int fd = raw_connect(&f->addr);
+	int fd = client(f);
 
 	f->fail = ECONNABORTED;
 	drive(f, 1);
@@ -232,7 +243,7 @@ static void an_aborted_connection_is_skipped(void **state)
 static void want_of_room_leaves_them_with_the_kernel(void **state)
 {
 	struct fixture *f = *state;
-	int fd = raw_connect(&f->addr);
+	int fd = client(f);
 
 	f->room = false;
 	drive(f, 100);
@@ -240,6 +251,22 @@ static void want_of_room_leaves_them_with_the_kernel(void **state)
 	f->room = true;
 	test_added_ns += 1000000000;
 	drive_until(f, 1);
+	close(fd);
+}
+
+/* One that sends nothing is dropped when the listener stops, and taken care of with the others while it runs. */
+static void silent_connection_is_dropped_at_the_end(void **state)
+{
+	struct fixture *f = *state;
+	int silent = raw_connect(&f->addr), fd = client(f);
+
+	drive_until(f, 1);
+	assert_int_equal(f->listener.awaited_cnt, 1);
+	fab_progress_lock(&f->progress);
+	tcp_listener_stop(&f->listener);
+	fab_progress_unlock(&f->progress);
+	assert_true(raw_recv_end(silent, NULL, NULL));
+	close(silent);
 	close(fd);
 }
 
@@ -255,6 +282,7 @@ int main(void)
 		TEST(want_of_descriptors_is_waited_out),
 		TEST(an_aborted_connection_is_skipped),
 		TEST(want_of_room_leaves_them_with_the_kernel),
+		TEST(silent_connection_is_dropped_at_the_end),
 	};
 
 	test_clock_start();

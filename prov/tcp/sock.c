@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See sock.h.
+ */
+#include "tcp/sock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/sock.h"
+#include "tcp/tcp.h"
+
+#define KEEPALIVE_IDLE_S	10
+#define KEEPALIVE_INTERVAL_S	5
+
+static int set_options(int fd, const union fab_sockaddr *addr)
+{
+	int ret = fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+
+	/* An IPv6 listener leaves IPv4 to another socket: the two are different addresses to an address vector. */
+	if (!ret && addr->sa.sa_family == AF_INET6)
+		ret = fab_sock_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	return ret;
+}
+
+static int bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
+{
+	union fab_sockaddr at = *addr;
+
+	fab_addr_set_port(&at.sa, port);
+	return fab_sock->bind(fd, &at.sa, fab_addr_len(&at.sa)) ? -errno : 0;
+}
+
+/* One of the ports allowed, starting anywhere, so that many processes that start together seldom collide. */
+static int bind_range(int fd, const union fab_sockaddr *addr)
+{
+	unsigned cnt = tcp_params.port_high - tcp_params.port_low + 1;
+	unsigned start = fab_random64() % cnt;
+	int ret = -EADDRINUSE;
+
+	for (unsigned i = 0; i < cnt && ret == -EADDRINUSE; i++)
+		ret = bind_port(fd, addr, tcp_params.port_low + (start + i) % cnt);
+	if (ret == -EADDRINUSE)
+		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_PORT_LOW_RANGE %d and FI_TCP_PORT_HIGH_RANGE %d: "
+			 "widen the range\n", tcp_params.port_low, tcp_params.port_high);
+	return ret;
+}
+
+int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
+{
+	uint16_t port = fab_addr_port(&addr->sa);
+	char text[FAB_ADDR_STRLEN];
+	int fd, ret;
+
+	fd = fab_sock_open(addr->sa.sa_family, SOCK_STREAM);
+	if (fd < 0) {
+		TCP_WARN(FI_LOG_EP_CTRL, "no socket: %s\n", strerror(-fd));
+		return fd;
+	}
+	ret = set_options(fd, addr);
+	if (!ret)
+		ret = port || !tcp_params.port_low ? bind_port(fd, addr, port) : bind_range(fd, addr);
+	if (ret) {
+		fab_addr_to_str(&addr->sa, text, sizeof(text));
+		TCP_WARN(FI_LOG_EP_CTRL, "cannot bind to %s: %s\n", text, strerror(-ret));
+		fab_sock_close(&fd);
+		return ret;
+	}
+	tcp_sock_local(fd, bound);
+	return fd;
+}
+
+int tcp_sock_open_from(int family, const union fab_sockaddr *addr)
+{
+	int fd = fab_sock_open(family, SOCK_STREAM);
+	int ret = 0;
+
+	if (fd < 0) {
+		TCP_WARN(FI_LOG_EP_CTRL, "no socket: %s%s\n", strerror(-fd),
+			 fd == -EMFILE || fd == -ENFILE ? ", raise the limit on open files (ulimit -n)" : "");
+		return fd;
+	}
+	if (addr && addr->sa.sa_family == family && !fab_addr_is_any(&addr->sa)) {
+		/* The port is chosen by connect, which then may reuse one that goes to another destination. */
+		fab_sock_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+		ret = bind_port(fd, addr, 0);
+	}
+	if (ret) {
+		char text[FAB_ADDR_STRLEN];
+
+		fab_addr_to_str(&addr->sa, text, sizeof(text));
+		TCP_WARN(FI_LOG_EP_CTRL, "cannot connect from %s: %s\n", text, strerror(-ret));
+		fab_sock_close(&fd);
+		return ret;
+	}
+	return fd;
+}
+
+void tcp_sock_tune(int fd)
+{
+	int probes = tcp_params.user_timeout_ms / 1000 / KEEPALIVE_INTERVAL_S;
+	int ret = 0;
+
+	if (tcp_params.nodelay)
+		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (!ret && tcp_params.user_timeout_ms) {
+		fab_sock_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, probes < 1 ? 1 : probes > 127 ? 127 : probes);
+	}
+	if (ret)
+		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "socket option refused: %s\n", strerror(-ret));
+}
+
+void tcp_sock_local(int fd, union fab_sockaddr *addr)
+{
+	socklen_t len = sizeof(*addr);
+
+	memset(addr, 0, sizeof(*addr));
+	if (fab_sock->getsockname(fd, &addr->sa, &len))
+		addr->sa.sa_family = AF_UNSPEC;
+}
+
+void tcp_sock_remote(int fd, union fab_sockaddr *addr)
+{
+	socklen_t len = sizeof(*addr);
+
+	memset(addr, 0, sizeof(*addr));
+	if (fab_sock->getpeername(fd, &addr->sa, &len))
+		addr->sa.sa_family = AF_UNSPEC;
+}
+
+/* ---- addresses of applications ---- */
+
+int tcp_take_addr(union fab_sockaddr *to, const struct fi_info *info, const void *addr, size_t addrlen)
+{
+	int family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+	const struct sockaddr *sa = addr;
+
+	memset(to, 0, sizeof(*to));
+	to->sa.sa_family = family;
+	if (!addr)
+		return 0;
+	if (addrlen < fab_addr_family_len(family) || sa->sa_family != family) {
+		TCP_WARN(FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants an %s address of %u "
+			 "bytes\n", addrlen, family == AF_INET6 ? "IPv6" : "IPv4",
+			 (unsigned) fab_addr_family_len(family));
+		return -FI_EINVAL;
+	}
+	memcpy(to, addr, fab_addr_family_len(family));
+	return 0;
+}
+
+int tcp_give_addr(const union fab_sockaddr *addr, void *buf, size_t *addrlen)
+{
+	size_t len = fab_addr_len(&addr->sa), room;
+
+	if (!addrlen)
+		return -FI_EINVAL;
+	room = buf ? *addrlen : 0;
+	*addrlen = len;
+	if (buf)
+		memcpy(buf, addr, fab_min(room, len));
+	return room < len ? -FI_ETOOSMALL : 0;
+}
+
+int tcp_set_addr(void **to, size_t *len, const union fab_sockaddr *addr)
+{
+	void *copy = malloc(fab_addr_len(&addr->sa));
+
+	if (!copy)
+		return -FI_ENOMEM;
+	free(*to);
+	*len = fab_addr_len(&addr->sa);
+	*to = memcpy(copy, addr, *len);
+	return 0;
+}
