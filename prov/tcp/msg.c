@@ -154,7 +154,8 @@ bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *r
 		unexp_deliver(ep, unexp);
 	if (conn)
 		tcp_rx_tell(conn);
-	return more;
+	/* where the connection failed meanwhile and was the endpoint's only one, its receives have ended with it */
+	return more && !(ep->conn && ep->conn->state == TCP_CONN_DOWN);
 }
 
 /* ---- messages ---- */

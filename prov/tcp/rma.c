@@ -226,5 +226,5 @@ void tcp_rma_read_err(struct tcp_conn *conn)
 		return;
 	}
 	fab_list_remove(&tx->link);
-	tcp_tx_done(tx, answer.err, answer.err, "refused by the target");
+	tcp_tx_done(tx, tcp_rx_errno(answer.err), tcp_rx_errno(answer.err), "refused by the target");
 }

@@ -371,7 +371,7 @@ void tcp_rx_ack(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "acknowledgement with a payload");
 		return;
 	}
-	if (!tcp_tx_acked(conn, ack.cnt, ack.err))
+	if (!tcp_tx_acked(conn, ack.cnt, tcp_rx_errno(ack.err)))
 		tcp_rx_broken(conn, "acknowledgement of what was not sent");
 }
 

@@ -107,6 +107,11 @@ const void *tcp_rx_extra(const struct tcp_conn *conn);
 uint64_t tcp_rx_cq_data(const struct tcp_conn *conn);
 /* The current frame has been delivered: acknowledge it, after this read, if it asked for that. */
 void tcp_rx_delivered(struct tcp_conn *conn);
+/* An error that a peer sent, not 0, as an application may see it: FI_EIO if it cannot be one. */
+static inline int tcp_rx_errno(uint32_t err)
+{
+	return err < 4096 ? (int) err : FI_EIO;
+}
 /* The peer broke the protocol: log what, end the connection. */
 void tcp_rx_broken(struct tcp_conn *conn, const char *what);
 

@@ -585,6 +585,28 @@ static void peer_that_is_put_off_and_vanishes(void **state)
 	victim_close(&v);
 }
 
+/* It refuses with a number that is no errno: the application gets one all the same. */
+static void refusal_without_reason_is_an_error(void **state)
+{
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_read_err err;
+	} refusal = { HDR(.op = TCP_WIRE_READ_ERR, .hdr_size = 24, .size = 24), { .err = 0x80000001 } };
+	uint8_t request[40], buf[8];
+	struct victim v;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_peer(&v, true);
+	OK(fi_read(v.ep, buf, sizeof(buf), NULL, raw_peer_addr(&v, fd), 0, 0, buf));
+	raw_recv_all(&v, fd, request, sizeof(request));
+	raw_send(fd, &refusal, sizeof(refusal));
+	assert_int_equal(failure(&v, buf), FI_EIO);
+	close(fd);
+	victim_close(&v);
+}
+
 /* It asks and asks, and reads none of the answers: memory for them has an end. */
 static void peer_that_reads_no_answers_is_hung_up_on(void **state)
 {
@@ -687,6 +709,7 @@ int main(void)
 		cmocka_unit_test(peer_vanishes_in_the_middle_of_a_message),
 		cmocka_unit_test(extension_of_the_other_byte_order_is_understood),
 		cmocka_unit_test(peer_that_is_put_off_and_vanishes),
+		cmocka_unit_test(refusal_without_reason_is_an_error),
 		cmocka_unit_test(peer_that_reads_no_answers_is_hung_up_on),
 		cmocka_unit_test(random_frames_do_no_harm),
 	};

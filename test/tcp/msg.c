@@ -5,6 +5,8 @@
  * on the wire.
  */
 #include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,9 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
+#include "base/sock.h"
 #include "raw.h"
+#include "tcp/tcp.h"
 
 struct world {
 	struct fi_info *info;
@@ -104,8 +108,8 @@ static struct fid_ep *open_ep(struct world *w, struct fi_info *info)
 	return ep;
 }
 
-/* A raw peer connects, and its request has been reported. */
-static int raw_request(struct world *w, struct fi_info **info)
+/* A raw peer connects, and its request has been reported. ext: it speaks our extension. */
+static int raw_request_ext(struct world *w, struct fi_info **info, bool ext)
 {
 	struct cm_bytes request = raw_cm(TCP_CM_CONNREQ, "hi", 2);
 	struct sockaddr_in addr;
@@ -113,6 +117,10 @@ static int raw_request(struct world *w, struct fi_info **info)
 	uint8_t data[TCP_CM_DATA_MAX];
 	int fd;
 
+	if (ext) {
+		request.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
+		request.hdr.incarnation = 1;
+	}
 	assert_int_equal(fi_listen(w->pep), 0);
 	assert_int_equal(fi_getname(&w->pep->fid, &addr, &len), 0);
 	fd = raw_connect(&addr);
@@ -120,6 +128,11 @@ static int raw_request(struct world *w, struct fi_info **info)
 	assert_int_equal(expect_event(w, FI_CONNREQ, info, data), 2);
 	assert_memory_equal(data, "hi", 2);
 	return fd;
+}
+
+static int raw_request(struct world *w, struct fi_info **info)
+{
+	return raw_request_ext(w, info, false);
 }
 
 /* ---- what a handle stands for ---- */
@@ -259,6 +272,60 @@ static void accepted_data_and_end(void **state)
 	assert_int_equal(fi_close(&ep->fid), 0);
 }
 
+/* ---- a connection that fails in the middle of a call ---- */
+
+static ssize_t unreachable(int fd, const void *buf, size_t len, int flags)
+{
+	(void) fd, (void) buf, (void) len, (void) flags;
+	errno = EHOSTUNREACH;
+	return -1;
+}
+
+/* A multi-receive takes a message, whose credit cannot be sent: that ends the connection and with it the receive,
+ * which must not take the next message any more. */
+static void connection_ends_while_a_multi_receive_takes_messages(void **state)
+{
+	static struct {
+		struct tcp_hdr hdr;
+		uint8_t payload[4096];
+	} frame[2];
+	static uint8_t room[1 << 16];
+	struct fab_sock_ops table = *fab_sock;
+	struct iovec iov = { room, sizeof(room) };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = room };
+	struct fi_cq_err_entry err = { 0 };
+	size_t credit = tcp_params.credit;
+	struct world *w = *state;
+	struct fi_cq_entry entry;
+	struct fi_info *info;
+	struct fid_ep *ep;
+	int fd = raw_request_ext(w, &info, true);
+
+	tcp_params.credit = 2 * sizeof(frame[0].payload);
+	ep = open_ep(w, info);
+	fi_freeinfo(info);
+	assert_int_equal(fi_accept(ep, NULL, 0), 0);
+	frame[0].hdr = frame[1].hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG,
+							 .hdr_size = 16, .size = sizeof(frame[0]) };
+	raw_send(fd, frame, sizeof(frame));
+	for (int i = 0; i < 1000; i++)
+		fi_cq_read(w->cq, &entry, 1);
+	table.send = unreachable;
+	fab_sock = &table;
+	assert_int_equal(fi_recvmsg(ep, &msg, FI_MULTI_RECV), 0);
+	fab_sock = &fab_sock_libc;
+	tcp_params.credit = credit;
+	assert_int_equal(fi_cq_read(w->cq, &entry, 1), 1);
+	assert_ptr_equal(entry.op_context, room);
+	assert_int_equal(fi_cq_read(w->cq, &entry, 1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(w->cq, &err, 0), 1);
+	assert_int_equal(err.err, FI_EHOSTUNREACH);
+	assert_true(err.flags & FI_MULTI_RECV);
+	assert_int_equal(fi_cq_read(w->cq, &entry, 1), -FI_EAGAIN);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	close(fd);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -271,6 +338,7 @@ int main(void)
 		TEST(a_listener_keeps_its_address),
 		TEST(a_peer_may_go_before_it_is_accepted),
 		TEST(accepted_data_and_end),
+		TEST(connection_ends_while_a_multi_receive_takes_messages),
 	};
 
 	return cmocka_run_group_tests_name("tcp/msg", tests, NULL, NULL);
