@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ops.h"
+#include "rawsock.h"
 
 /* Connect @a to the listener and take the request. */
 static struct event request(struct side *a, struct side *listener, const void *data, size_t len)
@@ -437,6 +438,25 @@ TEST_PROV(setname, FI_MSG, CONNECTED)
 	CHECK(name.sin6_port != 0);
 }
 
+/* The socket of a connected endpoint may be asked for, to set options on it. */
+TEST_PROV(get_fd, FI_MSG, CONNECTED)
+{
+#if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(2, 2))
+	struct pair p = pair_open(t);
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+	int fd = -1;
+
+	need_tcp_wire();
+	MUST(fi_control(&p.a->ep->fid, FI_GET_FD, &fd));
+	CHECK(!getpeername(fd, (struct sockaddr *) &peer, &len));
+	CHECK_MEM(&peer, p.listener->name, p.listener->name_len);
+	check_link(p.a, p.b);
+#else
+	SKIP("headers without FI_GET_FD");
+#endif
+}
+
 /* ---- many */
 
 /* A burst of requests is served, each once. */
@@ -552,23 +572,6 @@ static const struct rubbish_row rubbish_rows[] = {
 	  "\001\000\000\000\000\000\000\000half", 36, false },
 };
 
-static void close_fd(void *arg)
-{
-	close((int) (intptr_t) arg);
-}
-
-/* A plain socket connected to a listener. */
-static int raw_connect(struct test *t, const void *name, size_t len)
-{
-	int fd = socket(((const struct sockaddr *) name)->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	CHECK(fd >= 0);
-	own(t, close_fd, (void *) (intptr_t) fd);
-	if (connect(fd, name, (socklen_t) len))
-		FAIL("connect: %s", strerror(errno));
-	return fd;
-}
-
 /* Whatever connects and says whatever: no event, and real peers are served. */
 TEST_TABLE(rubbish_at_the_listener, rubbish_rows, FI_MSG, CONNECTED)
 {
@@ -577,8 +580,7 @@ TEST_TABLE(rubbish_at_the_listener, rubbish_rows, FI_MSG, CONNECTED)
 	unsigned int i;
 	int fd;
 
-	if (!has_sockaddr() || strcmp(run.prov, "tcp"))
-		SKIP("for the wire of tcp");
+	need_tcp_wire();
 	for (i = 0; i < 3; i++) {
 		fd = raw_connect(t, l->name, l->name_len);
 		CHECK(send(fd, row->bytes, row->len, MSG_NOSIGNAL) == (ssize_t) row->len);
@@ -598,8 +600,7 @@ TEST_TABLE(rubbish_at_rdm, rubbish_rows, FI_MSG, RDM_ONLY)
 	unsigned int i;
 	int fd;
 
-	if (!has_sockaddr() || (strcmp(run.prov, "tcp") && strcmp(run.prov, "net")))
-		SKIP("for the wire of tcp");
+	need_tcp_wire();
 	for (i = 0; i < 3; i++) {
 		fd = raw_connect(t, p.b->name, p.b->name_len);
 		CHECK(send(fd, row->bytes, row->len, MSG_NOSIGNAL) == (ssize_t) row->len);
@@ -617,27 +618,18 @@ TEST_TABLE(rubbish_from_the_listener, rubbish_rows, FI_MSG, CONNECTED)
 {
 	const struct rubbish_row *row = ROW(rubbish_rows);
 	struct side *l = listener_open(t), *a = connector_open(t, l, &(struct opts) { 0 });
-	struct sockaddr_storage name = { 0 };
-	socklen_t len = sizeof(name);
+	struct sockaddr_storage name;
 	struct wait w = wait_begin();
 	int lfd, fd = -1;
 
-	if (!has_sockaddr() || strcmp(run.prov, "tcp"))
-		SKIP("for the wire of tcp");
+	need_tcp_wire();
 	if (row->wait && row->len < 32)
 		SKIP("silence: the deadline of a connection is longer than a test");
-	name.ss_family = (sa_family_t) run.family;
-	lfd = socket(run.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	CHECK(lfd >= 0);
-	own(t, close_fd, (void *) (intptr_t) lfd);
-	memcpy(&name, l->name, l->name_len);
-	((struct sockaddr_in *) &name)->sin_port = 0;
-	CHECK(!bind(lfd, (struct sockaddr *) &name, (socklen_t) l->name_len) && !listen(lfd, 5));
-	CHECK(!getsockname(lfd, (struct sockaddr *) &name, &len));
+	lfd = raw_listen(t, l->name, l->name_len, &name);
 	MUST(fi_connect(a->ep, &name, NULL, 0));
 	while ((fd = accept(lfd, NULL, NULL)) < 0)
 		wait_more(t, &w, "the connector");
-	own(t, close_fd, (void *) (intptr_t) fd);
+	own_fd(t, fd);
 	idle(t);
 	CHECK(send(fd, row->bytes, row->len, MSG_NOSIGNAL) == (ssize_t) row->len);
 	if (!row->wait)

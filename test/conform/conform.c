@@ -68,7 +68,8 @@ static const char *base_name(const char *path)
 
 static bool helper_file(const char *file)
 {
-	static const char *const helpers[] = { "fixture.c", "progress.c", "ops.c", "conform.c", "waitobj.c", "process.c" };
+	static const char *const helpers[] = { "fixture.c", "progress.c", "ops.c", "conform.c", "waitobj.c", "process.c",
+					       "rawsock.c" };
 	size_t i;
 
 	for (i = 0; i < COUNT(helpers); i++) {

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "ops.h"
 #include "process.h"
+#include "rawsock.h"
 
 enum { BIG = 8 << 20 };
 
@@ -163,25 +163,13 @@ TEST_PROV(inject_to_nobody, FI_MSG, RDM_ONLY)
 	check_link(p.a, p.b);
 }
 
-static void close_fd(void *arg)
-{
-	close((int) (intptr_t) arg);
-}
-
-/* A socket that listens, of which nobody takes a connection: the address of a peer that does not answer. */
+/* A socket that listens, of which nobody takes a connection: a peer that does not answer. */
 static fi_addr_t mute_addr(struct test *t, struct side *s)
 {
-	int fd = socket(run.family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_storage addr;
 	fi_addr_t fi_addr;
-	socklen_t len = (socklen_t) s->name_len;
 
-	CHECK(fd >= 0);
-	own(t, close_fd, (void *) (intptr_t) fd);
-	memcpy(&addr, s->name, s->name_len);
-	((struct sockaddr_in *) &addr)->sin_port = 0;
-	CHECK(!bind(fd, (struct sockaddr *) &addr, len) && !listen(fd, 5));
-	CHECK(!getsockname(fd, (struct sockaddr *) &addr, &len));
+	raw_listen(t, s->name, s->name_len, &addr);
 	CHECK_RET(fi_av_insert(s->av, &addr, 1, &fi_addr, 0, NULL), 1);
 	return fi_addr;
 }
