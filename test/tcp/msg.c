@@ -78,9 +78,9 @@ static void drive(void *arg)
 /* The next event, which must be this one. Its info to *info, its data to data[256]; returns how many bytes of that. */
 static size_t expect_event(struct world *w, uint32_t wanted, struct fi_info **info, uint8_t *data)
 {
-	struct {
+	union {
 		struct fi_eq_cm_entry entry;
-		uint8_t room[TCP_CM_DATA_MAX];
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + TCP_CM_DATA_MAX];
 	} ev;
 	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
 	uint32_t event = 0;
