@@ -42,7 +42,8 @@ static bool take_range(int fd[3])
 	for (int i = 0; i < 3; i++) {
 		test_random = 2;
 		fd[i] = tcp_sock_bind(&loopback, &bound);
-		if (fd[i] < 0 || fab_addr_port(&bound.sa) != tcp_params.port_low + (i + 2) % 3 || fab_sock->listen(fd[i], 1))
+		if (fd[i] < 0 || fab_addr_port(&bound.sa) != tcp_params.port_low + (i + 2) % 3 ||
+		    fab_sock->listen(fd[i], 1))
 			return false;
 	}
 	return true;
