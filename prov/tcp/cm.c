@@ -369,7 +369,7 @@ static const char *cm_advice(int err)
 		return "; is the address reachable from here (firewall, wrong interface: FI_TCP_IFACE)?";
 	case EHOSTUNREACH:
 	case ENETUNREACH:
-		return "; there is no route: is it the right interface (FI_TCP_IFACE)?";
+		return "; nobody has that address, or no route leads there: is it the right interface?";
 	case EADDRNOTAVAIL:
 		return "; no such local address, or no free port (net.ipv4.ip_local_port_range)";
 	default:
