@@ -173,6 +173,8 @@ TEST_PROV(counts_tagged, FI_TAGGED)
 	wait_value(t, b.cntr, 1);
 	tsend_bytes(b.p.b, "efgh", 4, 2);
 	wait_value(t, b.cntr, 2);
+	expect_rx(b.p.b);
+	expect_rx(b.p.a);
 }
 
 struct local_row {
