@@ -23,6 +23,7 @@ struct tcp_rx_ctx {
 	struct fab_match msg;		/* untagged; all tags are 0 */
 	struct fab_match tagged;
 	struct fab_pool pool;		/* struct tcp_rx; at most rx_attr->size */
+	struct fab_pool iov_pool;	/* struct iovec[TCP_IOV_LIMIT] of those receives that have many */
 	struct fab_list claimed;	/* struct tcp_unexp, by match.order: found by a peek, waiting for its claim */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
@@ -101,18 +102,22 @@ bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context);
 
 /* ---- rx.c ---- */
 
-/* A posted receive; 256 bytes at most. */
+#define TCP_RX_IOV	2		/* entries that a receive has room for; longer ones come from ctx->iov_pool */
+
+/* A posted receive. Its share of a table of keys included it may cost 256 bytes (test/budget), hence 192 at most. */
 struct tcp_rx {
 	struct fab_posted posted;
 	void *context;
 	uint64_t flags;			/* of the call: FI_COMPLETION, FI_MULTI_RECV */
 	size_t len;			/* bytes of room in iov; shrinks as a multi-receive is used */
-	uint32_t iov_cnt;
 	uint32_t busy;			/* messages on their way into a multi-receive buffer */
 	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV */
+	uint8_t iov_cnt;
 	bool unposted;			/* taken out of the queue: goes when busy is 0 */
-	struct iovec iov[TCP_IOV_LIMIT];
+	struct iovec *iov;		/* own, or owned: from ctx->iov_pool */
+	struct iovec own[TCP_RX_IOV];
 };
+_Static_assert(sizeof(struct tcp_rx) <= 192, "memory of a posted receive");
 
 /* The one way in for receives (FAB_OP_RECV, FAB_OP_TRECV). Takes and drops the lock. 0: exactly one completion will
  * follow; -FI_EAGAIN, -FI_EINVAL, -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */

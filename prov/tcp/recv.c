@@ -18,6 +18,13 @@ struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag)
 	return posted ? fab_container(posted, struct tcp_rx, posted) : NULL;
 }
 
+static void rx_free(struct tcp_rx_ctx *ctx, struct tcp_rx *rx)
+{
+	if (rx->iov != rx->own)
+		fab_pool_put(&ctx->iov_pool, rx->iov);
+	fab_pool_put(&ctx->pool, rx);
+}
+
 static void rx_unpost(struct tcp_ep *ep, struct tcp_rx *rx)
 {
 	fab_match_unpost(tcp_rx_queue(ep, rx->code == FAB_OP_TRECV), &rx->posted);
@@ -71,7 +78,7 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 	else
 		fab_ep_complete(&ep->base, rx->code, &comp, fab_ep_rx_wants_comp(&ep->base, rx->flags));
 	if (last)
-		fab_pool_put(&ep->rx.pool, rx);
+		rx_free(&ep->rx, rx);
 }
 
 /* Complete a posted receive, which no message has taken, in error. */
@@ -148,6 +155,11 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 	rx = fab_pool_get(&ep->rx.pool);
 	if (!rx)
 		return fab_pool_full(&ep->rx.pool) ? -FI_EAGAIN : -FI_ENOMEM;
+	rx->iov = op->iov_cnt <= TCP_RX_IOV ? rx->own : fab_pool_get(&ep->rx.iov_pool);
+	if (!rx->iov) {
+		fab_pool_put(&ep->rx.pool, rx);
+		return -FI_ENOMEM;
+	}
 	rx->posted.tag = op->tag & ~op->ignore;
 	rx->posted.ignore = op->ignore;
 	rx->posted.src = ep->directed_recv ? op->addr : FI_ADDR_UNSPEC;
@@ -185,7 +197,7 @@ static int rx_post(struct tcp_ep *ep, const struct fab_op *op)
 		rx->unposted = false;
 		ret = fab_match_post(queue, &rx->posted);
 		if (ret) {
-			fab_pool_put(&ep->rx.pool, rx);
+			rx_free(&ep->rx, rx);
 			return ret;
 		}
 	}
@@ -220,6 +232,8 @@ int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr)
 		goto fini_msg;
 	fab_pool_init(&ctx->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_rx), .max_cnt = attr->size,
 		      .chunk_cnt = 16 });
+	fab_pool_init(&ctx->iov_pool, &(struct fab_pool_attr) { .size = TCP_IOV_LIMIT * sizeof(struct iovec),
+		      .chunk_cnt = 4 });
 	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
 	fab_list_init(&ctx->claimed);
 	ctx->min_multi_recv = TCP_MIN_MULTI_RECV;
@@ -254,5 +268,6 @@ void tcp_rx_ctx_fini(struct tcp_ep *ep)
 	fab_match_fini(&ctx->tagged);
 	fab_match_fini(&ctx->msg);
 	fab_pool_fini(&ctx->unexp_pool);
+	fab_pool_fini(&ctx->iov_pool);
 	fab_pool_fini(&ctx->pool);
 }
