@@ -472,3 +472,16 @@ void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp
 	if (cntr)
 		fab_cntr_err(cntr);
 }
+
+int fab_getopt_size(size_t value, void *optval, size_t *optlen)
+{
+	if (!optlen || (*optlen && !optval))
+		return -FI_EINVAL;
+	if (*optlen < sizeof(value)) {
+		*optlen = sizeof(value);
+		return -FI_ETOOSMALL;
+	}
+	memcpy(optval, &value, sizeof(value));
+	*optlen = sizeof(value);
+	return 0;
+}

@@ -76,6 +76,9 @@ int fab_ep_check_enable(struct fab_ep *ep);
 /* fi_control: GETOPSFLAG, SETOPSFLAG. 0, -FI_EINVAL, -FI_EBADFLAGS; -FI_ENOSYS: not for us, the provider's turn. */
 int fab_ep_control(struct fab_ep *ep, int command, void *arg);
 
+/* fi_getopt(3) of an option that is a size_t: 0, -FI_EINVAL, or -FI_ETOOSMALL with *optlen what is needed. */
+int fab_getopt_size(size_t value, void *optval, size_t *optlen);
+
 /* Does a success of this operation write a CQ entry? For the submit path; flags are the operation's. */
 static inline bool fab_ep_tx_wants_comp(const struct fab_ep *ep, const struct fab_op *op)
 {

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "base/strbuf.h"
+#include "common/ip_name.h"
 #include "tcp/sock.h"
 #include "tcp/tcp.h"
 
@@ -203,7 +204,7 @@ static void cm_connected(struct tcp_cm *cm)
 	int ret;
 
 	tcp_sock_tune(cm->fd);
-	tcp_sock_local(cm->fd, &cm->local);
+	fab_name_local(cm->fd, &cm->local);
 	ret = send_all(cm->fd, cm->buf, cm->buf_len);
 	if (ret) {
 		cm_fail(cm, -ret, "the request could not be sent");
@@ -327,7 +328,7 @@ int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote)
 	int ret;
 
 	cm->remote = *remote;
-	tcp_sock_local(fd, &cm->local);
+	fab_name_local(fd, &cm->local);
 	ret = cm_begin(cm, TCP_CM_REQUEST, fd, EPOLLIN);
 	if (!ret)
 		cm_arm(cm, tcp_params.connect_timeout_ms);

@@ -18,8 +18,8 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/sock.h"
+#include "common/ip_name.h"
 #include "tcp/cm.h"
-#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 #define DRAIN_POLL_MS	10
@@ -134,19 +134,6 @@ static int prepare(struct tcp_ep *ep, const void *param, size_t paramlen)
 	int ret = tcp_check_param(param, paramlen);
 
 	return ret ? ret : tcp_ep_enable(ep);
-}
-
-int tcp_getopt_size(size_t value, void *optval, size_t *optlen)
-{
-	if (!optlen || (*optlen && !optval))
-		return -FI_EINVAL;
-	if (*optlen < sizeof(value)) {
-		*optlen = sizeof(value);
-		return -FI_ETOOSMALL;
-	}
-	memcpy(optval, &value, sizeof(value));
-	*optlen = sizeof(value);
-	return 0;
 }
 
 static int check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
@@ -295,11 +282,11 @@ int tcp_msg_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 
 	fab_progress_lock(ep->base.progress);
 	if (ep->conn->state == TCP_CONN_UP)
-		tcp_sock_remote(ep->conn->src.fd, &remote);
+		fab_name_remote(ep->conn->src.fd, &remote);
 	fab_progress_unlock(ep->base.progress);
 	if (!fab_addr_len(&remote.sa))
 		return -FI_ENOTCONN;
-	return tcp_give_addr(&remote, addr, addrlen);
+	return fab_name_give(&remote, addr, addrlen);
 }
 
 void tcp_msg_stop(struct tcp_ep *ep)

@@ -49,8 +49,6 @@ int tcp_msg_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
 
 /* May this go with a connection as private data? 0 or -FI_EINVAL (logged). */
 int tcp_check_param(const void *param, size_t paramlen);
-/* fi_getopt(3) of an option that is a size_t: 0, -FI_EINVAL, or -FI_ETOOSMALL with *optlen what is needed. */
-int tcp_getopt_size(size_t value, void *optval, size_t *optlen);
 
 /* Told of the end of ep->conn: reports it on the EQ, once. */
 extern const struct tcp_conn_owner tcp_msg_conn_owner;

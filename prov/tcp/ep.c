@@ -10,12 +10,12 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/sock.h"
+#include "common/ip_name.h"
 #include "common/ops.h"
 #include "tcp/cm.h"
 #include "tcp/connect.h"
 #include "tcp/ep.h"
 #include "tcp/peer.h"
-#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 static struct tcp_ep *ep_of(struct fid *fid)
@@ -89,9 +89,9 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 		return -FI_ENOPROTOOPT;
 	switch (optname) {
 	case FI_OPT_MIN_MULTI_RECV:
-		return tcp_getopt_size(ep->rx.min_multi_recv, optval, optlen);
+		return fab_getopt_size(ep->rx.min_multi_recv, optval, optlen);
 	case FI_OPT_CM_DATA_SIZE:
-		return ep->conn ? tcp_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
+		return ep->conn ? fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
 	default:
 		return -FI_ENOPROTOOPT;
 	}
@@ -139,7 +139,7 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
 		return -FI_EOPBADSTATE;
 	}
-	return tcp_take_addr(&ep->addr, ep->base.info, addr, addrlen);
+	return fab_name_take(&tcp_prov, &ep->addr, ep->base.info, addr, addrlen);
 }
 
 static int rdm_getname(fid_t fid, void *addr, size_t *addrlen)
@@ -148,7 +148,7 @@ static int rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 	union fab_sockaddr name = ep->addr;
 
 	tcp_addr_fill(&name, ep->base.info);
-	return tcp_give_addr(&name, addr, addrlen);
+	return fab_name_give(&name, addr, addrlen);
 }
 
 static int msg_getname(fid_t fid, void *addr, size_t *addrlen)
@@ -158,9 +158,9 @@ static int msg_getname(fid_t fid, void *addr, size_t *addrlen)
 
 	fab_progress_lock(ep->base.progress);
 	if (ep->conn->state == TCP_CONN_UP)
-		tcp_sock_local(ep->conn->src.fd, &name);
+		fab_name_local(ep->conn->src.fd, &name);
 	fab_progress_unlock(ep->base.progress);
-	return tcp_give_addr(fab_addr_len(&name.sa) ? &name : &ep->addr, addr, addrlen);
+	return fab_name_give(fab_addr_len(&name.sa) ? &name : &ep->addr, addr, addrlen);
 }
 
 /* ---- close ---- */
@@ -322,7 +322,7 @@ static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi
 	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
 	ep->directed_recv = info->ep_attr->type == FI_EP_RDM && (ep->base.caps & FI_DIRECTED_RECV);
 	ep->want_src = ep->base.caps & FI_SOURCE;
-	ret = tcp_take_addr(&ep->addr, info, info->src_addr, info->src_addrlen);
+	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		goto fini_base;
 	ret = tcp_rx_ctx_init(&ep->rx, info->rx_attr);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sock.h"
+#include "common/ip_name.h"
 #include "common/ops.h"
 #include "tcp/cm.h"
 #include "tcp/listen.h"
@@ -99,8 +100,8 @@ static struct fi_info *connreq_info(const struct tcp_connreq *req, const union f
 	if (!info)
 		return NULL;
 	info->handle = (fid_t) &req->fid;
-	if (tcp_set_addr(&info->src_addr, &info->src_addrlen, local) ||
-	    tcp_set_addr(&info->dest_addr, &info->dest_addrlen, &req->remote)) {
+	if (fab_name_set(&info->src_addr, &info->src_addrlen, local) ||
+	    fab_name_set(&info->dest_addr, &info->dest_addrlen, &req->remote)) {
 		fi_freeinfo(info);
 		return NULL;
 	}
@@ -214,7 +215,7 @@ static int pep_setname(fid_t fid, void *addr, size_t addrlen)
 	if (pep->listening)
 		return -FI_EOPBADSTATE;
 	fab_sock_close(&pep->fd);
-	return tcp_take_addr(&pep->addr, pep->info, addr, addrlen);
+	return fab_name_take(&tcp_prov, &pep->addr, pep->info, addr, addrlen);
 }
 
 static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
@@ -224,7 +225,7 @@ static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
 
 	if (!pep->listening)
 		ret = pep_bind_socket(pep);
-	return ret ? ret : tcp_give_addr(&pep->addr, addr, addrlen);
+	return ret ? ret : fab_name_give(&pep->addr, addr, addrlen);
 }
 
 int tcp_pep_take_fd(struct tcp_fabric *fabric, fid_t handle)
@@ -254,7 +255,7 @@ static int pep_getopt(fid_t fid, int level, int optname, void *optval, size_t *o
 	(void) fid;
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
 		return -FI_ENOPROTOOPT;
-	return tcp_getopt_size(TCP_CM_DATA_MAX, optval, optlen);
+	return fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen);
 }
 
 static int pep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
@@ -405,7 +406,7 @@ int tcp_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 	if (!pep)
 		return -FI_ENOMEM;
 	pep->info = fi_dupinfo(info);
-	ret = pep->info ? tcp_take_addr(&pep->addr, info, info->src_addr, info->src_addrlen) : -FI_ENOMEM;
+	ret = pep->info ? fab_name_take(&tcp_prov, &pep->addr, info, info->src_addr, info->src_addrlen) : -FI_ENOMEM;
 	if (ret) {
 		fi_freeinfo(pep->info);
 		free(pep);

@@ -6,9 +6,9 @@
 #include "tcp/tcp.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "common/params.h"
 
 struct tcp_params tcp_params = {
 	.tx_size = TCP_TX_SIZE,
@@ -41,18 +41,9 @@ struct fi_provider tcp_prov = {
 
 /* ---- parameters ---- */
 
-/* One parameter: where it goes, and the range that is allowed. value is NULL for those without effect. */
-struct param {
-	const char *name;
-	enum fi_param_type type;
-	void *value;
-	size_t min, max;
-	const char *help;
-};
-
 #define NO_EFFECT "Accepted without effect: "
 
-static const struct param params[] = {
+static const struct fab_param params[] = {
 	{ "iface", FI_PARAM_STRING, &tcp_params.iface, 0, 0,
 	  "Interfaces to use: a comma-separated list of names, globs (eth*), networks (10.1.0.0/16); each with ^ or"
 	  " ! in front to leave it out" },
@@ -107,63 +98,9 @@ static const struct param params[] = {
 	{ "firewall_addr", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "peers must be able to connect to each other" },
 };
 
-static bool in_range(const struct param *param, long long value)
-{
-	if (value >= (long long) param->min && (unsigned long long) value <= param->max)
-		return true;
-	TCP_WARN(FI_LOG_CORE, "parameter %s is %lld; %zu to %zu is allowed, the default stays\n", param->name, value,
-		 param->min, param->max);
-	return false;
-}
-
-static void get_string(const struct param *param)
-{
-	char *value, **to = param->value;
-
-	if (!fi_param_get_str(&tcp_prov, param->name, &value) && value && *value)
-		*to = strdup(value);
-}
-
-static void get_int(const struct param *param)
-{
-	int value;
-
-	if (!fi_param_get_int(&tcp_prov, param->name, &value) && in_range(param, value))
-		*(int *) param->value = value;
-}
-
-static void get_bool(const struct param *param)
-{
-	int value;
-
-	if (!fi_param_get_bool(&tcp_prov, param->name, &value))
-		*(bool *) param->value = value;
-}
-
-static void get_size(const struct param *param)
-{
-	size_t value;
-
-	if (!fi_param_get_size_t(&tcp_prov, param->name, &value) && in_range(param, fab_min(value, (size_t) INT64_MAX)))
-		*(size_t *) param->value = value;
-}
-
-static void (*const getters[])(const struct param *param) = {
-	[FI_PARAM_STRING] = get_string,
-	[FI_PARAM_INT] = get_int,
-	[FI_PARAM_BOOL] = get_bool,
-	[FI_PARAM_SIZE_T] = get_size,
-};
-
 static void params_init(void)
 {
-	for (size_t i = 0; i < fab_countof(params); i++) {
-		const struct param *param = &params[i];
-
-		fi_param_define(&tcp_prov, param->name, param->type, "%s", param->help);
-		if (param->value)
-			getters[param->type](param);
-	}
+	fab_params_read(&tcp_prov, params, fab_countof(params));
 	if (!tcp_params.port_low != !tcp_params.port_high || tcp_params.port_low > tcp_params.port_high) {
 		TCP_WARN(FI_LOG_CORE, "FI_TCP_PORT_LOW_RANGE is %d, FI_TCP_PORT_HIGH_RANGE %d: both are needed, the "
 			 "low one first; any port is used\n", tcp_params.port_low, tcp_params.port_high);

@@ -5,7 +5,6 @@
 #include "tcp/sock.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +12,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "common/ip_name.h"
 #include "tcp/tcp.h"
 
 #define KEEPALIVE_IDLE_S	10
@@ -71,7 +71,7 @@ int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
 		fab_sock_close(&fd);
 		return ret;
 	}
-	tcp_sock_local(fd, bound);
+	fab_name_local(fd, bound);
 	return fd;
 }
 
@@ -116,68 +116,4 @@ void tcp_sock_tune(int fd)
 	}
 	if (ret)
 		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "socket option refused: %s\n", strerror(-ret));
-}
-
-void tcp_sock_local(int fd, union fab_sockaddr *addr)
-{
-	socklen_t len = sizeof(*addr);
-
-	memset(addr, 0, sizeof(*addr));
-	if (fab_sock->getsockname(fd, &addr->sa, &len))
-		addr->sa.sa_family = AF_UNSPEC;
-}
-
-void tcp_sock_remote(int fd, union fab_sockaddr *addr)
-{
-	socklen_t len = sizeof(*addr);
-
-	memset(addr, 0, sizeof(*addr));
-	if (fab_sock->getpeername(fd, &addr->sa, &len))
-		addr->sa.sa_family = AF_UNSPEC;
-}
-
-/* ---- addresses of applications ---- */
-
-int tcp_take_addr(union fab_sockaddr *to, const struct fi_info *info, const void *addr, size_t addrlen)
-{
-	int family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
-	const struct sockaddr *sa = addr;
-
-	memset(to, 0, sizeof(*to));
-	to->sa.sa_family = family;
-	if (!addr)
-		return 0;
-	if (addrlen < fab_addr_family_len(family) || sa->sa_family != family) {
-		TCP_WARN(FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants an %s address of %u "
-			 "bytes\n", addrlen, family == AF_INET6 ? "IPv6" : "IPv4",
-			 (unsigned) fab_addr_family_len(family));
-		return -FI_EINVAL;
-	}
-	memcpy(to, addr, fab_addr_family_len(family));
-	return 0;
-}
-
-int tcp_give_addr(const union fab_sockaddr *addr, void *buf, size_t *addrlen)
-{
-	size_t len = fab_addr_len(&addr->sa), room;
-
-	if (!addrlen)
-		return -FI_EINVAL;
-	room = buf ? *addrlen : 0;
-	*addrlen = len;
-	if (buf)
-		memcpy(buf, addr, fab_min(room, len));
-	return room < len ? -FI_ETOOSMALL : 0;
-}
-
-int tcp_set_addr(void **to, size_t *len, const union fab_sockaddr *addr)
-{
-	void *copy = malloc(fab_addr_len(&addr->sa));
-
-	if (!copy)
-		return -FI_ENOMEM;
-	free(*to);
-	*len = fab_addr_len(&addr->sa);
-	*to = memcpy(copy, addr, *len);
-	return 0;
 }

@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
 #include "base/sock.h"
+#include "common/ip_name.h"
 #include "raw.h"
 #include "tcp/listen.h"
 #include "tcp/sock.h"
@@ -80,25 +81,25 @@ static void addresses_of_applications_are_checked(void **state)
 	size_t len;
 
 	(void) state;
-	assert_int_equal(tcp_take_addr(&addr, &info, NULL, 0), 0);
+	assert_int_equal(fab_name_take(&tcp_prov, &addr, &info, NULL, 0), 0);
 	assert_true(fab_addr_is_any(&addr.sa));
-	assert_int_equal(tcp_take_addr(&addr, &info, &loopback, sizeof(loopback.sin)), 0);
+	assert_int_equal(fab_name_take(&tcp_prov, &addr, &info, &loopback, sizeof(loopback.sin)), 0);
 	assert_true(fab_addr_equal(&addr.sa, &loopback.sa));
-	assert_int_equal(tcp_take_addr(&addr, &info, &loopback, sizeof(loopback.sin) - 1), -FI_EINVAL);
-	assert_int_equal(tcp_take_addr(&addr, &info, &in6, sizeof(in6)), -FI_EINVAL);
+	assert_int_equal(fab_name_take(&tcp_prov, &addr, &info, &loopback, sizeof(loopback.sin) - 1), -FI_EINVAL);
+	assert_int_equal(fab_name_take(&tcp_prov, &addr, &info, &in6, sizeof(in6)), -FI_EINVAL);
 
 	len = 0;
-	assert_int_equal(tcp_give_addr(&loopback, NULL, &len), -FI_ETOOSMALL);
+	assert_int_equal(fab_name_give(&loopback, NULL, &len), -FI_ETOOSMALL);
 	assert_int_equal(len, sizeof(loopback.sin));
 	len = 4;
 	memset(buf, 0x55, sizeof(buf));
-	assert_int_equal(tcp_give_addr(&loopback, buf, &len), -FI_ETOOSMALL);
+	assert_int_equal(fab_name_give(&loopback, buf, &len), -FI_ETOOSMALL);
 	assert_int_equal(len, sizeof(loopback.sin));
 	assert_memory_equal(buf, &loopback, 4);
 	assert_int_equal(buf[4], 0x55);
-	assert_int_equal(tcp_give_addr(&loopback, buf, &len), 0);
+	assert_int_equal(fab_name_give(&loopback, buf, &len), 0);
 	assert_memory_equal(buf, &loopback, sizeof(loopback.sin));
-	assert_int_equal(tcp_give_addr(&loopback, buf, NULL), -FI_EINVAL);
+	assert_int_equal(fab_name_give(&loopback, buf, NULL), -FI_EINVAL);
 }
 
 /* ---- accepting ---- */
