@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "common/av_set.h"
 #include "common/eq.h"
 #include "common/fabric.h"
 #include "common/netif.h"
@@ -572,7 +573,7 @@ static int av_close(struct fid *fid)
 	uint32_t ref = atomic_load(&av->ref);
 
 	if (ref) {
-		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_close of an address vector: %u endpoints are bound to it; "
+		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_close of an address vector: %u endpoints and sets use it; "
 			"close them first\n", ref);
 		return -FI_EBUSY;
 	}
@@ -597,6 +598,7 @@ static struct fi_ops_av av_ops = {
 	.remove = av_remove,
 	.lookup = av_lookup,
 	.straddr = av_straddr,
+	.av_set = fab_av_set_open,
 };
 
 static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *attr)

@@ -46,7 +46,7 @@ struct fab_av {
 	int family;			/* AF_INET or AF_INET6 */
 	size_t addrlen;
 	bool async;			/* FI_EVENT: results of an insert go to eq */
-	_Atomic uint32_t ref;		/* endpoints bound */
+	_Atomic uint32_t ref;		/* endpoints bound, sets open */
 	struct fab_eq *eq;		/* fi_av_bind; borrowed with a reference, or NULL */
 	pthread_mutex_t change_lock;	/* guards what follows up to lock */
 	struct fab_list watches;
@@ -63,7 +63,7 @@ struct fab_av {
 /* The domain's fi_av_open slot. The address format is the domain's. 0 or -FI_E*. */
 int fab_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 
-/* An endpoint was bound to the AV, or lets go: fi_close of it is -FI_EBUSY meanwhile. */
+/* An endpoint was bound to the AV, or a set opened, or lets go: fi_close of it is -FI_EBUSY meanwhile. */
 static inline void fab_av_get(struct fab_av *av)
 {
 	atomic_fetch_add(&av->ref, 1);
