@@ -5,6 +5,7 @@
 #include "common/ep.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
@@ -83,8 +84,6 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.progress = &domain->progress,
 		.type = info->ep_attr->type,
 		.caps = effective_caps(info),
-		.tx_op_flags = info->tx_attr ? info->tx_attr->op_flags : 0,
-		.rx_op_flags = info->rx_attr ? info->rx_attr->op_flags : 0,
 		.tx_msg_flags = FI_COMPLETION,
 		.rx_msg_flags = FI_COMPLETION,
 		.info = fi_dupinfo(info),
@@ -93,15 +92,20 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		return -FI_ENOMEM;
 	FAB_OPS_FILL(ops->fid);
 	FAB_OPS_FILL(ops->ep);
-	ep->ep_fid = (struct fid_ep) {
-		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ops->fid },
-		.ops = ops->ep,
-		.cm = TABLE(ops->cm, fab_no_cm),
-		.msg = TABLE(ops->msg, fab_no_msg),
-		.tagged = TABLE(ops->tagged, fab_no_tagged),
-		.rma = TABLE(ops->rma, fab_no_rma),
-		.atomic = TABLE(ops->atomic, fab_no_atomic),
-		.collective = TABLE(ops->collective, fab_no_collective),
+	ep->own = (struct fab_ep_fid) {
+		.ep_fid = {
+			.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ops->fid },
+			.ops = ops->ep,
+			.cm = TABLE(ops->cm, fab_no_cm),
+			.msg = TABLE(ops->msg, fab_no_msg),
+			.tagged = TABLE(ops->tagged, fab_no_tagged),
+			.rma = TABLE(ops->rma, fab_no_rma),
+			.atomic = TABLE(ops->atomic, fab_no_atomic),
+			.collective = TABLE(ops->collective, fab_no_collective),
+		},
+		.ep = ep,
+		.tx_op_flags = info->tx_attr ? info->tx_attr->op_flags : 0,
+		.rx_op_flags = info->rx_attr ? info->rx_attr->op_flags : 0,
 	};
 	atomic_fetch_add(&domain->ref, 1);
 	return 0;
@@ -132,6 +136,17 @@ static void put_cq(struct fab_cq *cq)
 	fab_progress_lock(cq->progress);
 	cq->ref--;
 	fab_progress_unlock(cq->progress);
+}
+
+int fab_ep_check_close(const struct fab_ep *ep)
+{
+	uint32_t cnt = atomic_load(&ep->alias_cnt);
+
+	if (!cnt)
+		return 0;
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_close of an endpoint that has %u aliases (fi_ep_alias): close them "
+		"first\n", cnt);
+	return -FI_EBUSY;
 }
 
 void fab_ep_fini(struct fab_ep *ep)
@@ -233,7 +248,7 @@ static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 
 static int wrong_flags(const struct fab_ep *ep, const char *what, uint64_t flags, const char *allowed)
 {
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind of a %s with flags %#" PRIx64 "; allowed are %s\n", what,
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are %s\n", what,
 		flags, allowed);
 	return -FI_EBADFLAGS;
 }
@@ -250,7 +265,7 @@ static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 	int ret;
 
 	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) || !(flags & (FI_TRANSMIT | FI_RECV)))
-		return wrong_flags(ep, "completion queue", flags,
+		return wrong_flags(ep, "fi_ep_bind of a completion queue", flags,
 				   "FI_TRANSMIT or FI_RECV or both, with or without FI_SELECTIVE_COMPLETION");
 	if (cq->domain != ep->domain)
 		return refuse(ep, "a completion queue", "it belongs to another domain", FI_EDOMAIN);
@@ -294,7 +309,7 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 	const uint64_t all = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 	if (!flags || (flags & ~all))
-		return wrong_flags(ep, "counter", flags,
+		return wrong_flags(ep, "fi_ep_bind of a counter", flags,
 				   "FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE, one or more");
 	if (cntr->domain != ep->domain)
 		return refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
@@ -362,7 +377,7 @@ static int bind_eq(struct fab_ep *ep, struct fab_eq *eq)
 
 int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	struct fab_ep *ep = fab_container(fid, struct fab_ep, ep_fid.fid);
+	struct fab_ep *ep = fab_ep_of(fid);
 
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
@@ -434,31 +449,92 @@ int fab_ep_check_enable(struct fab_ep *ep)
 	return ret;
 }
 
-int fab_ep_control(struct fab_ep *ep, int command, void *arg)
+/* Check flags for one direction and make them the defaults of what the application holds. */
+static int set_op_flags(struct fab_ep_fid *held, const char *what, uint64_t flags)
 {
 	const uint64_t tx_flags = FI_COMPLETION | FI_INJECT | FI_MORE | FI_FENCE | FI_MULTICAST | FI_INJECT_COMPLETE |
 				  FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE;
 	const uint64_t rx_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
-	uint64_t *flags = arg, direction;
+	uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
 
+	if (flags & ~(direction | (direction == FI_TRANSMIT ? tx_flags : rx_flags)))
+		return wrong_flags(held->ep, what, flags, "those of fi_endpoint(3), section OPERATION FLAGS");
+	if (direction == FI_TRANSMIT)
+		held->tx_op_flags = flags & ~direction;
+	else
+		held->rx_op_flags = flags & ~direction;
+	return 0;
+}
+
+static int one_direction(const struct fab_ep *ep, uint64_t flags)
+{
+	uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
+
+	if (direction == FI_TRANSMIT || direction == FI_RECV)
+		return 0;
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "an endpoint's operation flags are those of one direction: say FI_TRANSMIT "
+		"or FI_RECV, and not both\n");
+	return -FI_EINVAL;
+}
+
+/* ---- aliases ---- */
+
+/* Another handle on the endpoint; all but its flags and its end is the endpoint's. */
+struct alias {
+	struct fab_ep_fid held;
+	struct fi_ops ops;
+};
+
+static int alias_close(struct fid *fid)
+{
+	atomic_fetch_sub(&fab_ep_of(fid)->alias_cnt, 1);
+	free(fab_container(fid, struct alias, held.ep_fid.fid));
+	return 0;
+}
+
+static int alias_open(const struct fab_ep_fid *held, const struct fi_alias *arg)
+{
+	uint64_t flags = arg->flags;
+	struct alias *alias;
+	int ret;
+
+	/* no flags at all: those of the parent */
+	ret = flags ? one_direction(held->ep, flags) : 0;
+	if (ret)
+		return ret;
+	alias = malloc(sizeof(*alias));
+	if (!alias)
+		return -FI_ENOMEM;
+	alias->held = *held;
+	alias->ops = *held->ep_fid.fid.ops;
+	alias->ops.close = alias_close;
+	alias->held.ep_fid.fid.ops = &alias->ops;
+	ret = flags ? set_op_flags(&alias->held, "fi_ep_alias", flags) : 0;
+	if (ret) {
+		free(alias);
+		return ret;
+	}
+	atomic_fetch_add(&held->ep->alias_cnt, 1);
+	*arg->fid = &alias->held.ep_fid.fid;
+	return 0;
+}
+
+int fab_ep_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_ep_fid *held = fab_container(fid, struct fab_ep_fid, ep_fid.fid);
+	uint64_t *flags = arg;
+	int ret;
+
+	if (command == FI_ALIAS)
+		return arg ? alias_open(held, arg) : -FI_EINVAL;
 	if (command != FI_GETOPSFLAG && command != FI_SETOPSFLAG)
 		return -FI_ENOSYS;
-	direction = flags ? *flags & (FI_TRANSMIT | FI_RECV) : 0;
-	if (direction != FI_TRANSMIT && direction != FI_RECV) {
-		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_control of an endpoint's flags: say FI_TRANSMIT or FI_RECV, "
-			"and not both\n");
-		return -FI_EINVAL;
-	}
-	if (command == FI_GETOPSFLAG) {
-		*flags = direction == FI_TRANSMIT ? ep->tx_op_flags : ep->rx_op_flags;
-		return 0;
-	}
-	if (*flags & ~(direction | (direction == FI_TRANSMIT ? tx_flags : rx_flags)))
-		return wrong_flags(ep, "FI_SETOPSFLAG", *flags, "those of fi_endpoint(3), section OPERATION FLAGS");
-	if (direction == FI_TRANSMIT)
-		ep->tx_op_flags = *flags & ~direction;
-	else
-		ep->rx_op_flags = *flags & ~direction;
+	ret = flags ? one_direction(held->ep, *flags) : -FI_EINVAL;
+	if (ret)
+		return ret;
+	if (command == FI_SETOPSFLAG)
+		return set_op_flags(held, "FI_SETOPSFLAG", *flags);
+	*flags = *flags & FI_TRANSMIT ? held->tx_op_flags : held->rx_op_flags;
 	return 0;
 }
 

@@ -23,8 +23,21 @@
 #include "common/fabric.h"
 #include "common/op.h"
 
-struct fab_ep {
+struct fab_ep;
+
+/* What the application holds of an endpoint: that which it opened, or an alias with other default flags
+ * (fi_ep_alias(3)). Calls get the endpoint from here, and the flags. */
+struct fab_ep_fid {
 	struct fid_ep ep_fid;
+	struct fab_ep *ep;
+	uint64_t tx_op_flags, rx_op_flags;	/* defaults for calls without a flags argument */
+};
+
+struct fab_ep {
+	union {
+		struct fab_ep_fid own;
+		struct fid_ep ep_fid;	/* own.ep_fid */
+	};
 	struct fab_domain *domain;	/* borrowed: init took a reference */
 	struct fab_progress *progress;	/* borrowed: see below; final once enabled */
 	enum fi_ep_type type;
@@ -33,14 +46,20 @@ struct fab_ep {
 	bool eq_driven;			/* eq runs our engine (fab_eq_add_engine) */
 	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
 	uint64_t caps;			/* effective: of info and its tx/rx attributes, modifiers spelled out */
-	uint64_t tx_op_flags, rx_op_flags;	/* defaults for calls without a flags argument */
 	uint64_t tx_msg_flags, rx_msg_flags;	/* what the fi_*msg calls inherit: FI_COMPLETION, or nothing */
 	struct fab_cq *tx_cq, *rx_cq;	/* borrowed: bind took references */
 	struct fab_cntr *cntr[FAB_CNTR_MAX];	/* likewise */
 	struct fab_eq *eq;		/* likewise */
 	struct fab_av *av;		/* likewise */
 	struct fi_info *info;		/* owned copy of what it was opened with */
+	_Atomic uint32_t alias_cnt;	/* fi_close is -FI_EBUSY while there are any */
 };
+
+/* The endpoint behind what the application holds. */
+static inline struct fab_ep *fab_ep_of(const struct fid *fid)
+{
+	return fab_container(fid, struct fab_ep_fid, ep_fid.fid)->ep;
+}
 
 /* Tables are the provider's; empty slots are filled with typed -FI_ENOSYS. */
 struct fab_ep_ops {
@@ -58,6 +77,8 @@ struct fab_ep_ops {
  * (fab_match_check). 0 or -FI_E*. */
 int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
 		void *context);
+/* What fi_close asks first: -FI_EBUSY while there are aliases (logged), or 0. */
+int fab_ep_check_close(const struct fab_ep *ep);
 /* Drops every reference. The provider has closed what could still reach the endpoint. */
 void fab_ep_fini(struct fab_ep *ep);
 
@@ -73,8 +94,9 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
  * domain's EQ if the endpoint has none, and lets a connected endpoint's EQ drive its engine. The provider goes on from
  * there. */
 int fab_ep_check_enable(struct fab_ep *ep);
-/* fi_control: GETOPSFLAG, SETOPSFLAG. 0, -FI_EINVAL, -FI_EBADFLAGS; -FI_ENOSYS: not for us, the provider's turn. */
-int fab_ep_control(struct fab_ep *ep, int command, void *arg);
+/* fi_control: GETOPSFLAG, SETOPSFLAG, ALIAS. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_ENOMEM; -FI_ENOSYS: not for us, the
+ * provider's turn. */
+int fab_ep_control(struct fid *fid, int command, void *arg);
 
 /* fi_getopt(3) of an option that is a size_t: 0, -FI_EINVAL, or -FI_ETOOSMALL with *optlen what is needed. */
 int fab_getopt_size(size_t value, void *optval, size_t *optlen);

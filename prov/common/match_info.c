@@ -290,7 +290,9 @@ static uint64_t answer_caps(const struct match *match)
 	if (!(caps & (FI_RMA | FI_ATOMIC)))
 		extra &= ~(FI_RMA_EVENT | FI_RMA_PMEM);
 	if (!(caps & FI_RECV))
-		extra &= ~(FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR);
+		extra &= ~(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR);
+	if (!(caps & FI_TAGGED))
+		extra &= ~FI_TAGGED_MULTI_RECV;
 	return caps | (extra & offer->info->caps);
 }
 

@@ -24,11 +24,6 @@
 
 #define DRAIN_POLL_MS	10
 
-static struct tcp_ep *ep_of(struct fid_ep *fid)
-{
-	return fab_container(fid, struct tcp_ep, base.ep_fid);
-}
-
 static int write_event(struct tcp_ep *ep, uint32_t event, const void *data, size_t len)
 {
 	union tcp_cm_event ev = { .entry.fid = &ep->base.ep_fid.fid };
@@ -172,7 +167,7 @@ static int start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const v
 
 int tcp_msg_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	int ret;
 
 	ret = check_addr(ep, addr);
@@ -213,7 +208,7 @@ static int answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 
 int tcp_msg_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	int ret;
 
 	ret = prepare(ep, param, paramlen);
@@ -259,7 +254,7 @@ static bool msg_drained(struct tcp_ep *ep)
 
 int tcp_msg_shutdown(struct fid_ep *fid, uint64_t flags)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	int ret = 0;
 
 	if (flags)
@@ -277,7 +272,7 @@ int tcp_msg_shutdown(struct fid_ep *fid, uint64_t flags)
 
 int tcp_msg_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	union fab_sockaddr remote = { 0 };
 
 	fab_progress_lock(ep->base.progress);

@@ -18,11 +18,6 @@
 #include "tcp/peer.h"
 #include "tcp/tcp.h"
 
-static struct tcp_ep *ep_of(struct fid *fid)
-{
-	return fab_container(fid, struct tcp_ep, base.ep_fid.fid);
-}
-
 /* ---- enable ---- */
 
 static int ep_activate(struct tcp_ep *ep)
@@ -69,7 +64,7 @@ static int get_fd(struct tcp_ep *ep, int *fd)
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(fid);
 
 	switch (command) {
 	case FI_ENABLE:
@@ -77,13 +72,13 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	case FI_GET_FD:
 		return get_fd(ep, arg);
 	default:
-		return fab_ep_control(&ep->base, command, arg);
+		return fab_ep_control(fid, command, arg);
 	}
 }
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(fid);
 
 	if (level != FI_OPT_ENDPOINT)
 		return -FI_ENOPROTOOPT;
@@ -99,7 +94,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 
 static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(fid);
 
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
 		return -FI_ENOPROTOOPT;
@@ -116,7 +111,7 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 /* What is not found has completed, and its completion says how. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(fid);
 
 	fab_progress_lock(ep->base.progress);
 	if (!tcp_rx_cancel(ep, context)) {
@@ -133,7 +128,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 
 static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(fid);
 
 	if (ep->base.enabled) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
@@ -144,7 +139,7 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 
 static int rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(fid);
 	union fab_sockaddr name = ep->addr;
 
 	tcp_addr_fill(&name, ep->base.info);
@@ -153,7 +148,7 @@ static int rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 
 static int msg_getname(fid_t fid, void *addr, size_t *addrlen)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(fid);
 	union fab_sockaddr name = ep->addr;
 
 	fab_progress_lock(ep->base.progress);
@@ -189,9 +184,13 @@ static void msg_fini(struct tcp_ep *ep)
 
 static int ep_close(struct fid *fid)
 {
-	struct tcp_ep *ep = ep_of(fid);
+	struct tcp_ep *ep = tcp_ep_of(fid);
 	struct fab_progress *progress = ep->base.progress;
+	int ret;
 
+	ret = fab_ep_check_close(&ep->base);
+	if (ret)
+		return ret;
 	fab_progress_lock(progress);
 	ep->closing = true;
 	fab_progress_unlock(progress);

@@ -57,6 +57,12 @@ struct tcp_ep {
 	struct tcp_peer_table *peers;	/* owned */
 };
 
+/* The endpoint behind what the application holds, which may be an alias. */
+static inline struct tcp_ep *tcp_ep_of(const struct fid *fid)
+{
+	return fab_container(fab_ep_of(fid), struct tcp_ep, base);
+}
+
 /* ---- tx.c ---- */
 
 /* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the

@@ -19,16 +19,22 @@
 #define SEND_FLAGS	(ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA)
 #define READ_FLAGS	ANY_FLAGS
 #define RECV_FLAGS	(ANY_FLAGS | FI_MULTI_RECV)
-#define TRECV_FLAGS	(ANY_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD)
+#define TRECV_FLAGS	(RECV_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
-static inline struct tcp_ep *ep_of(struct fid_ep *fid)
+static inline struct tcp_ep *ep_of(const struct fid_ep *fid)
 {
-	return fab_container(fid, struct tcp_ep, base.ep_fid);
+	return tcp_ep_of(&fid->fid);
+}
+
+/* What the application holds: the endpoint or an alias, each with default flags of its own. */
+static inline struct fab_ep_fid *held_of(struct fid_ep *fid)
+{
+	return fab_container(fid, struct fab_ep_fid, ep_fid);
 }
 
 static inline uint64_t tx_flags(struct fid_ep *fid)
 {
-	return ep_of(fid)->base.tx_op_flags;
+	return held_of(fid)->tx_op_flags;
 }
 
 static inline uint64_t inject_flags(struct fid_ep *fid)
@@ -43,7 +49,7 @@ static inline uint64_t tx_msg_flags(struct fid_ep *fid, uint64_t flags)
 
 static inline uint64_t rx_flags(struct fid_ep *fid)
 {
-	return ep_of(fid)->base.rx_op_flags;
+	return held_of(fid)->rx_op_flags;
 }
 
 static inline uint64_t trecv_flags(struct fid_ep *fid)

@@ -57,6 +57,29 @@ static bool rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t
 
 /* ---- target of writes ---- */
 
+/* The write of the current header is in place: it counts once for each region, with the bytes that went there. */
+static void count_regions(struct tcp_conn *conn)
+{
+	struct fab_mr *const *mr = conn->rx.mr;
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
+	uint64_t len;
+
+	rma_targets(conn, rma, &len);
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t first = 0;
+
+		while (mr[first] != mr[i])
+			first++;
+		if (first != i)
+			continue;
+		len = 0;
+		for (uint32_t k = i; k < cnt; k++)
+			len += mr[k] == mr[i] ? rma[k].len : 0;
+		fab_mr_count(mr[i], conn->ep->base.progress, len);
+	}
+}
+
 static void write_done(struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
@@ -75,8 +98,7 @@ static void write_done(struct tcp_conn *conn)
 		return;
 	}
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.rx_cq);
-	for (uint32_t i = 0; i < hdr->rma_iov_cnt; i++)
-		fab_mr_count(conn->rx.mr[i], conn->ep->base.progress, comp.len);
+	count_regions(conn);
 	tcp_rx_delivered(conn);
 }
 

@@ -17,11 +17,11 @@ static int bind_ep(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 static int control_ep(struct fid *fid, int command, void *arg)
 {
-	struct fab_ep *ep = fab_container(fid, struct fab_ep, ep_fid.fid);
+	struct fab_ep *ep = fab_ep_of(fid);
 	int ret;
 
 	if (command != FI_ENABLE)
-		return fab_ep_control(ep, command, arg);
+		return fab_ep_control(fid, command, arg);
 	ret = fab_ep_check_enable(ep);
 	ep->enabled |= !ret;
 	return ret;
@@ -437,10 +437,10 @@ static void default_flags_are_read_and_set_by_direction(void **state)
 	assert_int_equal(flags, FI_DELIVERY_COMPLETE);
 	flags = FI_TRANSMIT | FI_INJECT | FI_COMPLETION;
 	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_SETOPSFLAG, &flags), 0);
-	assert_int_equal(ep.tx_op_flags, FI_INJECT | FI_COMPLETION);
+	assert_int_equal(ep.own.tx_op_flags, FI_INJECT | FI_COMPLETION);
 	flags = FI_RECV | FI_MULTI_RECV;
 	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_SETOPSFLAG, &flags), 0);
-	assert_int_equal(ep.rx_op_flags, FI_MULTI_RECV);
+	assert_int_equal(ep.own.rx_op_flags, FI_MULTI_RECV);
 	flags = FI_RECV | FI_INJECT;
 	assert_int_equal(fi_control(&ep.ep_fid.fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
 	flags = FI_RECV | FI_TRANSMIT;

@@ -162,6 +162,100 @@ TEST_PROV(bind_to_endpoint_is_accepted, FI_RMA)
 	check_write(p.a, own_keys(p.b) ? 0 : (uintptr_t) buf, fi_mr_key(mr), buf);
 }
 
+/* A counter of a region counts each remote write that touches it, once, and nothing else. */
+TEST_PROV(region_counter, FI_RMA | FI_RMA_EVENT, RELIABLE)
+{
+	static const enum fi_cntr_events events[] = { FI_CNTR_EVENTS_COMP, FI_CNTR_EVENTS_BYTES };
+	struct pair p = pair_open(t, .tx_op_flags = FI_DELIVERY_COMPLETE);
+	size_t i, bytes = run.ours ? 2 : 1;
+
+	for (i = 0; i < bytes; i++) {
+		struct fi_cntr_attr attr = { .events = events[i] };
+		uint64_t unit = events[i] == FI_CNTR_EVENTS_BYTES ? 8 : 1;
+		struct region other = region_open(p.b, NULL, 64, REMOTE);
+		uint8_t *buf = mem(t, 64), *out = mem(t, 24);
+		struct fi_rma_iov rma[3];
+		struct fid_cntr *cntr;
+		struct fid_mr *mr;
+		uint64_t key, at;
+		int ret;
+
+		MUST(fi_cntr_open(p.b->domain, &attr, &cntr, NULL));
+		own_fid(t, &cntr->fid);
+		MUST(fi_mr_reg(p.b->domain, buf, 64, REMOTE, 0, 900 + i, FI_RMA_EVENT, &mr, NULL));
+		own_fid(t, &mr->fid);
+		ret = fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE);
+		if (ret && !run.ours)
+			SKIP("%s has no counters of regions", run.prov);
+		MUST(ret);
+		MUST(fi_mr_enable(mr));
+		CHECK_RET(fi_close(&cntr->fid), -FI_EBUSY);
+		key = fi_mr_key(mr);
+		at = own_keys(p.b) ? 0 : (uintptr_t) buf;
+
+		post(p.a, WRITE, .buf = out, .len = 8, .raddr = at, .key = key);
+		post(p.a, WRITE, .buf = out, .len = 8, .raddr = other.addr, .key = other.key);
+		post(p.a, READ, .buf = out, .len = 8, .raddr = at, .key = key);
+		expect_tx_cnt(p.a, 3);
+		CHECK_EQ(fi_cntr_read(cntr), unit);
+		rma[0] = (struct fi_rma_iov) { .addr = at, .len = 4, .key = key };
+		rma[1] = (struct fi_rma_iov) { .addr = other.addr, .len = 16, .key = other.key };
+		rma[2] = (struct fi_rma_iov) { .addr = at + 32, .len = 4, .key = key };
+		post(p.a, WRITEMSG, .buf = out, .len = 24, .rma_iov = rma, .rma_cnt = 3, .flags = FI_DELIVERY_COMPLETE);
+		expect_tx(p.a);
+		CHECK_EQ(fi_cntr_read(cntr), 2 * unit);
+		CHECK_EQ(fi_cntr_readerr(cntr), 0);
+	}
+}
+
+/* A raw key travels as bytes, and what it is mapped to works at the peer, whether the mode asks for it or not. */
+TEST_PROV(raw_key, FI_RMA)
+{
+	struct pair p = pair_open(t);
+	struct region r = region_open(p.b, NULL, 64, REMOTE);
+	uint64_t key, base;
+	uint8_t raw[64];
+	size_t len = 0;
+
+	if (!run.ours)
+		SKIP("upstream's answers differ by provider");
+	CHECK_RET(fi_mr_raw_attr(r.mr, &base, raw, &len, 0), -FI_ETOOSMALL);
+	CHECK(len && len <= sizeof(raw));
+	MUST(fi_mr_raw_attr(r.mr, &base, raw, &len, 0));
+	CHECK_EQ(base, r.addr);
+	MUST(fi_mr_map_raw(p.a->domain, base, raw, len, &key, 0));
+	check_write(p.a, base + 8, key, r.buf + 8);
+	MUST(fi_mr_unmap_key(p.a->domain, key));
+	CHECK_RET(fi_mr_map_raw(p.a->domain, base, raw, len - 1, &key, 0), -FI_EINVAL);
+}
+
+/* A domain that was opened with FI_MR_ENDPOINT, though nobody needs it: a region is closed until it is enabled. */
+TEST_PROV(regions_of_endpoints, FI_RMA, RDM_ONLY)
+{
+	struct side *a, *b;
+	struct fid_mr *mr;
+	uint8_t buf[8] = "";
+
+	if (!run.ours)
+		SKIP("upstream does not look");
+	a = side_open(t, .mr_none = true, .tx_op_flags = FI_DELIVERY_COMPLETE);
+	b = domain_side(t, .mr_none = true);
+	close_now(t, &b->domain->fid);
+	b->info->domain_attr->mr_mode = FI_MR_ENDPOINT;
+	MUST(fi_domain(b->fabric, b->info, &b->domain, NULL));
+	own_fid(t, &b->domain->fid);
+	side_open_rest(b);
+	a->peer = side_insert(a, b);
+	MUST(fi_mr_reg(b->domain, buf, 8, REMOTE, 0, 5, 0, &mr, NULL));
+	own_fid(t, &mr->fid);
+	MUST(fi_mr_bind(mr, &b->ep->fid, 0));
+	post(a, WRITE, .buf = "8 bytes.", .len = 8, .key = 5);
+	expect_tx_err(a, FI_EACCES);
+	MUST(fi_mr_enable(mr));
+	CHECK_RET(fi_mr_bind(mr, &b->ep->fid, 0), -FI_EOPBADSTATE);
+	check_write(a, 0, 5, buf);
+}
+
 /* The whole address space as one region: an address is an offset. */
 TEST_PROV(whole_address_space, FI_RMA)
 {

@@ -431,6 +431,37 @@ TEST_PROV(multi_recv, FI_MSG | FI_MULTI_RECV, RELIABLE)
 	expect_no_completion(p.b);
 }
 
+/* The same for tagged messages: one buffer takes those that fit its tag, each with its own, also some that came before. */
+TEST_PROV(tagged_multi_recv, FI_TAGGED | FI_TAGGED_MULTI_RECV, RELIABLE)
+{
+	struct pair p = pair_open(t);
+	uint8_t *in = mem(t, 256), out[100];
+	struct comp c;
+	unsigned int i;
+	char other[4];
+
+	set_min_multi_recv(p.b, 64);
+	fill(out, 100, 1);
+	tsend_bytes(p.a, out, 100, 0x10);
+	post_trecv(p.b, other, 4, 0x77, 0);
+	post(p.b, TRECVMSG, .buf = in, .len = 256, .tag = 0x10, .ignore = 0xf, .flags = FI_MULTI_RECV);
+	tsend_bytes(p.a, "else", 4, 0x77);
+	tsend_bytes(p.a, out, 100, 0x1f);
+	for (i = 0; i < 3; i++) {
+		c = expect_rx(p.b);
+		if (c.tag == 0x77) {
+			CHECK_MEM(other, "else", 4);
+			continue;
+		}
+		CHECK_EQ(c.len, 100);
+		CHECK_EQ(c.tag, c.buf == in ? 0x10 : 0x1f);
+		check_fill(c.buf, 100, 1);
+	}
+	/* 56 bytes are left, less than the least: the buffer is the application's again */
+	if (!(c.flags & FI_MULTI_RECV))
+		CHECK_EQ(expect_rx(p.b).flags & (FI_MULTI_RECV | FI_RECV), FI_MULTI_RECV);
+}
+
 /* A cancelled multi-receive buffer says that it is given back. */
 TEST_PROV(multi_recv_cancel, FI_MSG | FI_MULTI_RECV, RELIABLE)
 {
