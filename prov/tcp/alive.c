@@ -16,6 +16,7 @@
 #include "base/sock.h"
 #include "tcp/connect.h"
 #include "tcp/peer.h"
+#include "tcp/peers.h"
 
 #define MS		1000000ULL	/* ns */
 #define CHECKS		4		/* a timeout; a peer is found dead that much late at most */
@@ -34,7 +35,7 @@ static bool is_dead(const struct tcp_conn *conn)
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	return conn->state == TCP_CONN_UP && !fab_sock->getsockopt(conn->src.fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	return tcp_conn_has_stream(conn) && !fab_sock->getsockopt(conn->src.fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
 	       is_silent(&info);
 }
 
@@ -68,7 +69,7 @@ static void alive_next(struct tcp_ep *ep)
 static bool any_up(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 {
 	(void) ep, (void) arg;
-	return conn->state == TCP_CONN_UP;
+	return tcp_conn_has_stream(conn);
 }
 
 static void alive_fire(struct fab_timer *timer)
@@ -79,6 +80,8 @@ static void alive_fire(struct fab_timer *timer)
 	while ((dead = next_dead(ep)))
 		tcp_conn_fail(dead, FI_ETIMEDOUT, ETIMEDOUT,
 			      "the peer's machine has been silent for too long (FI_TCP_USER_TIMEOUT)");
+	if (ep->peers)
+		tcp_reap_start(ep->peers);
 	ep->alive_runs = ep->conn ? ep->conn->state == TCP_CONN_UP : tcp_peers_any(ep, any_up, NULL);
 	if (ep->alive_runs)
 		alive_next(ep);

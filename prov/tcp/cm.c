@@ -86,7 +86,7 @@ static size_t cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
 	};
 
 	if (msg->incarnation) {
-		hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
+		hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | msg->ext);
 		hdr.incarnation = htobe64(msg->incarnation);
 		hdr.eager_max = htobe32(tcp_params.eager_max);
 		hdr.credit = htobe32(tcp_params.credit);
@@ -128,6 +128,7 @@ static void cm_decode(struct tcp_cm *cm)
 	cm->peer = (struct tcp_hello) { .swap = hdr->conn_data == bswap_64(TCP_CM_CONN_DATA) };
 	if ((ext & TCP_EXT_MAGIC_MASK) == TCP_EXT_MAGIC && (ext & TCP_EXT_BASE)) {
 		cm->peer.ext = true;
+		cm->peer.features = ext;
 		cm->peer.incarnation = be64toh(hdr->incarnation);
 		cm->peer.eager_max = be32toh(hdr->eager_max);
 		cm->peer.credit = be32toh(hdr->credit);

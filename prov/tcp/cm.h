@@ -75,6 +75,7 @@ struct tcp_cm {
 /* Say what the message of an endpoint is to announce. */
 struct tcp_cm_msg {
 	uint8_t type;			/* TCP_CM_CONNREQ ... */
+	uint16_t ext;			/* TCP_EXT_* beside TCP_EXT_BASE */
 	uint64_t incarnation;		/* of the endpoint; 0 (with NACK): announce nothing */
 	const void *data;		/* private data, TCP_CM_DATA_MAX bytes at most */
 	size_t data_len;

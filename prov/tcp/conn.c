@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/addr.h"
+#include "base/bits.h"
 #include "base/sock.h"
 #include "tcp/tcp.h"
 
@@ -25,8 +26,12 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 		tcp_rx_pause(conn, false);
 	if (events & (EPOLLIN | gone))
 		tcp_rx_poll(src);
-	if (conn->state == TCP_CONN_UP && (events & EPOLLOUT))
+	if (!(events & EPOLLOUT))
+		return;
+	if (conn->state == TCP_CONN_UP)
 		tcp_tx_unblock(conn);
+	else if (conn->state == TCP_CONN_PARKING)
+		tcp_tx_unblock_one(conn);
 }
 
 static void conn_flush(struct fab_flush *flush)
@@ -64,11 +69,50 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 		conn->src.fd = -1;
 		return ret;
 	}
+	tcp_budget_take();
+	if (tcp_conn_resumes(conn, peer)) {
+		conn->credit = fab_min(conn->credit, (uint64_t) peer->credit);
+	} else {
+		tcp_rx_disown(conn);
+		conn->credit = peer->credit;
+	}
 	conn->peer = *peer;
-	conn->credit = peer->credit;
+	conn->parked = false;
 	conn->state = TCP_CONN_UP;
 	tcp_tx_start(conn);
 	return 0;
+}
+
+bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer)
+{
+	return conn->parked && (peer->features & TCP_EXT_RESUME) && peer->incarnation == conn->peer.incarnation;
+}
+
+static void conn_unplug(struct tcp_conn *conn)
+{
+	fab_flush_cancel(&conn->flush);
+	if (conn->src.fd >= 0) {
+		fab_source_del(&conn->src);
+		conn->io->close(conn);
+		tcp_budget_give();
+	}
+}
+
+void tcp_conn_park(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+
+	conn_unplug(conn);
+	/* the peer has gone before all of our yes was with the kernel */
+	if (tx && tx->code == FAB_OP_MAX) {
+		fab_list_remove(&tx->link);
+		tcp_tx_done(tx, 0, 0, NULL);
+	}
+	conn->state = TCP_CONN_IDLE;
+	conn->parked = true;
+	conn->tx_blocked = false;
+	conn->tx_cnt = 0;
+	conn->owner->parked(conn);
 }
 
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text)
@@ -78,11 +122,7 @@ void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *t
 	if (conn->state == TCP_CONN_DOWN)
 		return;
 	conn->state = TCP_CONN_DOWN;
-	fab_flush_cancel(&conn->flush);
-	if (conn->src.fd >= 0) {
-		fab_source_del(&conn->src);
-		conn->io->close(conn);
-	}
+	conn_unplug(conn);
 	tcp_tx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
 	tcp_rx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
 	conn->owner->down(conn, err);

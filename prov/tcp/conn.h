@@ -4,10 +4,10 @@
  * send queue and a parser. Who opened it, and what its end means, is its owner's business (struct tcp_conn_owner).
  *
  * tcp_conn_init -> IDLE --operations may be queued--> tcp_conn_start -> UP -> tcp_conn_down -> DOWN -> freed by the
- * owner
+ * owner. An idle one may also go back: UP -> (PARKING ->) IDLE, by agreement with the peer (park.c).
  *
  * All calls want the engine lock of conn->ep. Files: conn.c life and failure, tx.c what leaves, rx.c what arrives,
- * rma.c, rndv.c; io_sock.c moves the bytes.
+ * rma.c, rndv.c; park.c; io_sock.c moves the bytes.
  */
 #ifndef TCP_CONN_H
 #define TCP_CONN_H
@@ -24,8 +24,9 @@ struct tcp_rx;
 struct tcp_unexp;
 
 enum tcp_conn_state {
-	TCP_CONN_IDLE,			/* no stream yet; operations wait */
+	TCP_CONN_IDLE,			/* no stream yet, or parked; operations wait */
 	TCP_CONN_UP,
+	TCP_CONN_PARKING,		/* has agreed to end the stream: operations wait for that, or for a frame */
 	TCP_CONN_DOWN,			/* every operation has been completed; nothing may be added */
 };
 
@@ -33,6 +34,7 @@ enum tcp_conn_state {
 struct tcp_hello {
 	bool ext;			/* speaks our extension */
 	bool swap;			/* its byte order is not ours */
+	uint16_t features;		/* TCP_EXT_*; 0 unless ext */
 	uint64_t incarnation;		/* 0 unless ext */
 	uint32_t eager_max;
 	uint32_t credit;
@@ -44,6 +46,9 @@ struct tcp_conn_owner {
 	 * connection have been completed by now. The owner may free the connection (through fab_progress_defer) or
 	 * start over. */
 	void (*down)(struct tcp_conn *conn, int err);
+	/* The stream has ended by agreement, the connection is IDLE again, and operations may be waiting in it. The
+	 * owner starts it again when there are any. NULL: this owner's connections are never parked. */
+	void (*parked)(struct tcp_conn *conn);
 };
 
 /* Moves bytes. Results as of send(2)/recv(2): bytes, 0 at the end of the stream (recv), or -errno (-EAGAIN: later). */
@@ -106,7 +111,11 @@ struct tcp_conn {
 	struct fab_flush flush;		/* linked: something waits for the next pass (FI_MORE, a burst) */
 	uint32_t sent_pass;		/* engine's pass_cnt when something was sent last: what follows is a burst */
 	bool tx_blocked;		/* the socket is full: EPOLLOUT is armed */
-	uint8_t tx_id;			/* next tcp_hdr.id */
+	bool park_asked;		/* PARK was sent, the answer has not come */
+	bool parked;			/* IDLE after a stream that was parked: credit and unexp are still its own */
+	uint32_t park_cnt;		/* tx_cnt behind PARK */
+	uint32_t tx_cnt;		/* frames begun so far; the next one's tcp_hdr.id */
+	uint32_t recv_pass;		/* engine's pass_cnt when something was received last */
 	uint64_t credit;		/* bytes that may be sent unasked (peer.ext) */
 	uint64_t txq_len;		/* bytes in txq */
 	uint32_t control_cnt;		/* frames of the provider's own in txq */
@@ -128,7 +137,8 @@ struct tcp_conn {
 void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner);
 /*
  * The handshake is done: take over the non-blocking socket fd and what the peer said of itself. Adds it to the
- * engine, sends what is queued. 0, or -errno when the engine cannot take it (fd stays the caller's).
+ * engine, sends what is queued. A parked connection goes on where it was if the peer says TCP_EXT_RESUME too, and
+ * begins anew otherwise. 0, or -errno when the engine cannot take it (fd stays the caller's).
  */
 int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
 /*
@@ -139,11 +149,25 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text);
 /* The same with a text made of both ends' addresses and `what`, which says what happened. err is a positive FI_E*. */
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
+/* Does a stream to the peer that said this go on with the state of the one that was parked? */
+bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer);
+/* Is there a stream? */
+static inline bool tcp_conn_has_stream(const struct tcp_conn *conn)
+{
+	return conn->state == TCP_CONN_UP || conn->state == TCP_CONN_PARKING;
+}
+/* Nothing is under way in either direction, as far as this end knows. */
+bool tcp_conn_idle(const struct tcp_conn *conn);
 /* Send what can be sent now without waiting; true if nothing is left to send (for fi_close's bounded flush and
  * fi_shutdown). */
 bool tcp_conn_flush(struct tcp_conn *conn);
 /* The peer has become known, or unknown, to the AV: index its unexpected messages anew. */
 void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr);
+/* Count a stream of this process, in and out (budget.c). Any thread. */
+void tcp_budget_take(void);
+void tcp_budget_give(void);
+/* End the stream, which is idle or PARKING: the connection is IDLE, and its owner is told. */
+void tcp_conn_park(struct tcp_conn *conn);
 /* Give back what init took; state is DOWN or nothing was ever queued. */
 void tcp_conn_fini(struct tcp_conn *conn);
 

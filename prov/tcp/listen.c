@@ -40,7 +40,8 @@ static void request_failed(struct tcp_cm *cm, int err)
 	char text[256];
 
 	tcp_cm_text(cm, err, text, sizeof(text));
-	TCP_WARN(FI_LOG_EP_CTRL, "incoming %s\n", text);
+	/* who closes again has changed its mind: both sides connected at once */
+	TCP_LOG(err == FI_ECONNRESET ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_EP_CTRL, "incoming %s\n", text);
 	awaited_free(cm->ctx, cm);
 }
 

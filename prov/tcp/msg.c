@@ -132,7 +132,7 @@ void tcp_unexp_drop(struct tcp_ep *ep, struct tcp_unexp *unexp)
 	unexp->place = TCP_UNEXP_DROPPED;
 	if (unexp->announced)
 		tcp_rndv_discard(conn, unexp);
-	if (conn && conn->state != TCP_CONN_UP)
+	if (conn && conn->state == TCP_CONN_DOWN)
 		return;		/* the failure has freed it */
 	if (unexp->announced || unexp->complete)
 		tcp_unexp_free(ep, unexp);
@@ -225,6 +225,16 @@ void tcp_msg_start(struct tcp_conn *conn)
 }
 
 /* ---- the end ---- */
+
+void tcp_rx_disown(struct tcp_conn *conn)
+{
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(&conn->unexp)))
+		fab_container(link, struct tcp_unexp, link)->conn = NULL;
+	conn->unexp_len = 0;
+	conn->credit_owed = 0;
+}
 
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
 {

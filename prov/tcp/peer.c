@@ -6,6 +6,7 @@
  *
  *   no life --first operation--> connecting (conn IDLE, operations wait) --answer--> UP --any end--> no life
  *      \-----------------------request from the peer, accepted-------------------------^
+ *   UP --parked, by agreement with the peer--> dormant --operation, or request--> connecting: the same life
  *   connecting --refused, timed out--> no life, and a hold-off: operations fail at once with the same error
  *   connecting --rejected by the peer (NACK)--> tried again, until the deadline: it may be connecting to us, or has
  *   not noticed yet that our connection of before is gone
@@ -45,7 +46,7 @@ static struct fab_list *bucket_of(const struct tcp_peer_table *table, const unio
 	return &table->bucket[fab_addr_hash(&addr->sa) & table->bucket_mask];
 }
 
-static struct tcp_peer *peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr)
+struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr)
 {
 	struct fab_list *bucket = bucket_of(table, addr), *link;
 
@@ -84,7 +85,7 @@ static void retry_fire(struct fab_timer *timer);
 /* The peer at addr, made if it is new. NULL: no memory. */
 struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr)
 {
-	struct tcp_peer *peer = peer_find(table, addr);
+	struct tcp_peer *peer = tcp_peer_find(table, addr);
 
 	if (peer)
 		return peer;
@@ -178,11 +179,32 @@ static void life_down(struct tcp_conn *conn, int err)
 	(void) err;
 	life_detach(life);
 	fab_list_remove(&life->link);
+	life->table->life_cnt--;
 	life->defer.free = life_release;
 	fab_progress_defer(life->table->ep->base.progress, &life->defer);
 }
 
-static const struct tcp_conn_owner life_owner = { .down = life_down };
+static int peer_try(struct tcp_peer *peer);
+
+/* It may have operations by now: then it is to come back at once. */
+static void life_parked(struct tcp_conn *conn)
+{
+	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
+	int ret = 0;
+
+	if (!life->peer || life->peer->loop == life) {
+		tcp_conn_down(conn, 0, 0, "the connection was idle");
+		return;
+	}
+	index_clear(conn->ep, conn->fi_addr);
+	life->dormant = fab_list_empty(&conn->txq);
+	if (!life->dormant)
+		ret = peer_try(life->peer);
+	if (ret)
+		tcp_conn_down(conn, -ret, -ret, "no descriptor or memory to open an idle connection again");
+}
+
+static const struct tcp_conn_owner life_owner = { .down = life_down, .parked = life_parked };
 
 struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 {
@@ -196,6 +218,7 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 	life->table = table;
 	life->peer = peer;
 	fab_list_add_tail(&table->lives, &life->link);
+	table->life_cnt++;
 	return life;
 }
 
@@ -205,8 +228,10 @@ void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello
 	struct tcp_ep *ep = life->table->ep;
 	int ret = tcp_conn_start(&life->conn, fd, hello);
 
+	life->dormant = false;
 	if (!ret) {
 		tcp_alive_start(ep);
+		tcp_reap_start(life->table);
 		return;
 	}
 	fab_sock_close(&fd);
@@ -244,10 +269,12 @@ static int peer_connect(struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = peer->table->ep;
 	struct tcp_rdm_cm data;
-	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation,
+	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation, .ext = TCP_EXT_PARK,
 				  .data = &data, .data_len = sizeof(data) };
 	int ret;
 
+	if (peer->life->conn.parked)
+		msg.ext |= TCP_EXT_RESUME;
 	tcp_rdm_data(ep, &data);
 	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
 	if (!peer->cm)
@@ -323,20 +350,28 @@ static void connect_fail(struct tcp_cm *cm, int err)
 
 static const struct tcp_cm_owner connect_owner = { .done = connect_done, .fail = connect_fail };
 
-/* Begin a life from our side. 0 or -FI_E*. */
+/* Connect the life that the peer has. 0, or -FI_E*: nothing was begun. */
+static int peer_try(struct tcp_peer *peer)
+{
+	peer->life->dormant = false;
+	peer->retry_ms = RETRY_MIN_MS;
+	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
+	peer->knock_ns = 0;
+	return peer_connect(peer);
+}
+
+/* Begin a life from our side, or bring back a dormant one. 0 or -FI_E*. */
 static int peer_begin(struct tcp_peer *peer)
 {
 	int ret;
 
 	if (peer->holdoff_ns > fab_now_ns())
 		return -peer->holdoff_err;
-	peer->life = tcp_life_new(peer);
+	if (!peer->life)
+		peer->life = tcp_life_new(peer);
 	if (!peer->life)
 		return -FI_ENOMEM;
-	peer->retry_ms = RETRY_MIN_MS;
-	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
-	peer->knock_ns = 0;
-	ret = peer_connect(peer);
+	ret = peer_try(peer);
 	if (ret)
 		tcp_conn_down(&peer->life->conn, -ret, -ret, NULL);
 	return ret;
@@ -353,7 +388,7 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 	peer = tcp_peer_get(ep->peers, addr);
 	if (!peer)
 		return -FI_ENOMEM;
-	if (!peer->life)
+	if (!peer->life || peer->life->dormant)
 		ret = peer_begin(peer);
 	if (ret)
 		return ret;
@@ -372,10 +407,11 @@ static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const uni
 	struct tcp_peer *peer;
 
 	fab_progress_lock(ep->base.progress);
-	peer = peer_find(table, addr);
+	peer = tcp_peer_find(table, addr);
 	if (peer && peer->life) {
 		tcp_conn_set_addr(&peer->life->conn, fi_addr);
-		tcp_peer_index(ep, fi_addr, &peer->life->conn);
+		if (!peer->life->dormant)
+			tcp_peer_index(ep, fi_addr, &peer->life->conn);
 	}
 	if (peer && peer->loop)
 		tcp_conn_set_addr(&peer->loop->conn, fi_addr);
@@ -413,7 +449,7 @@ static void leave_fire(struct fab_timer *timer)
 		fab_timer_start(table->ep->base.progress, timer, fab_now_ns() + LEAVE_POLL_NS);
 }
 
-static void life_leave(struct tcp_life *life)
+void tcp_life_leave(struct tcp_life *life)
 {
 	struct tcp_peer_table *table = life->table;
 
@@ -435,14 +471,14 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 	struct tcp_life *life;
 
 	fab_progress_lock(ep->base.progress);
-	peer = peer_find(table, addr);
+	peer = tcp_peer_find(table, addr);
 	life = peer ? peer->life : NULL;
 	index_clear(ep, fi_addr);
 	if (peer && peer->loop)
 		tcp_conn_set_addr(&peer->loop->conn, FI_ADDR_NOTAVAIL);
 	if (life) {
 		tcp_conn_set_addr(&life->conn, FI_ADDR_NOTAVAIL);
-		life_leave(life);
+		tcp_life_leave(life);
 	}
 	tcp_rx_forget_src(ep, fi_addr);
 	fab_progress_unlock(ep->base.progress);
@@ -470,6 +506,7 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 	fab_list_init(&table->lives);
 	table->listener.request = tcp_peer_request;
 	fab_timer_init(&table->leave, leave_fire);
+	fab_timer_init(&table->reap, tcp_reap_fire);
 	table->watch.inserted = av_inserted;
 	table->watch.removed = av_removed;
 	return table;
@@ -542,6 +579,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 	tcp_ep_drain(ep, peers_drained);
 	tcp_listener_stop(&table->listener);
 	fab_timer_stop(&table->leave);
+	fab_timer_stop(&table->reap);
 	while ((life = fab_list_first(&table->lives, struct tcp_life, link)))
 		tcp_conn_down(&life->conn, 0, 0, "the endpoint was closed");
 	tcp_alive_stop(ep);

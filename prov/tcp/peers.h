@@ -20,7 +20,10 @@ struct tcp_life {
 	struct tcp_peer_table *table;
 	struct tcp_peer *peer;		/* NULL: detached, no operation is added any more */
 	uint32_t pid;			/* as it said; 0 unknown */
+	bool dormant;			/* parked, and nobody tries to bring it back: the next operation does */
 	bool drained;			/* while closing: nothing left to send */
+	uint64_t quiet_ns;		/* when it was first seen not to have been used since quiet_pass; budget.c */
+	uint32_t quiet_pass;
 	uint64_t leave_ns;		/* detached and leaving: closed at this time; 0 not leaving */
 	struct fab_defer defer;
 };
@@ -46,14 +49,20 @@ struct tcp_peer_table {
 	uint64_t bucket_mask;
 	uint64_t peer_cnt;
 	struct fab_list lives;
+	uint32_t life_cnt;
 	struct tcp_listener listener;
 	struct fab_timer leave;		/* runs while a life leaves */
+	struct fab_timer reap;		/* runs while there are too many connections */
+	int reap_ms;			/* the next wait; 0: it does not run */
+	uint32_t shortage;		/* connections to close although the budget has room */
 	struct fab_av_watch watch;
 	struct fab_defer defer;
 };
 
 /* ---- peer.c ---- */
 
+/* The peer at addr, or NULL. */
+struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr);
 /* The peer at addr, made if it is new. NULL: no memory. */
 struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr);
 /* Forget a peer of which there is nothing to know. */
@@ -67,10 +76,22 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer);
 /* The handshake is over: the stream may begin. fd is the life's from here on. */
 void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello);
 
+/* Nobody needs it any more: send what it has, say so, read until the peer closes too. */
+void tcp_life_leave(struct tcp_life *life);
+
 /* What we say of ourselves in the private data of a handshake; and the process that the other end says it is, 0
  * unknown. */
 void tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_cm *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
+
+/* ---- budget.c ---- */
+
+/* There is a new connection: close idle ones, now and later, as long as there are too many. */
+void tcp_reap_start(struct tcp_peer_table *table);
+/* A call failed for want of descriptors: close some idle connections. False: there is none that could be. */
+bool tcp_reap_shortage(struct tcp_peer_table *table);
+/* What table->reap fires. */
+void tcp_reap_fire(struct fab_timer *timer);
 
 /* ---- request.c ---- */
 

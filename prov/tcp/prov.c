@@ -80,6 +80,9 @@ static const struct fab_param params[] = {
 	{ "user_timeout", FI_PARAM_INT, &tcp_params.user_timeout_ms, 0, 86400000,
 	  "A connected peer whose kernel has not been heard of for so long is taken for dead, milliseconds; 0: "
 	  "leave it to the kernel's defaults (default: 60000)" },
+	{ "max_conn", FI_PARAM_INT, &tcp_params.max_conn, 0, 1 << 20,
+	  "Connections of this process: past it, those of FI_EP_RDM endpoints that have been idle for longest are "
+	  "closed, and opened again when they are needed; 0: three quarters of the limit on open files (default: 0)" },
 	{ "holdoff", FI_PARAM_INT, &tcp_params.holdoff_ms, 0, 3600000,
 	  "After a failed connect, further operations to that peer fail at once for so long, milliseconds (default:"
 	  " 1000)" },

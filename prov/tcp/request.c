@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "tcp/peer.h"
+#include "tcp/stream.h"
 #include "tcp/tcp.h"
 
 #define MS		1000000ULL	/* ns */
@@ -62,6 +63,8 @@ static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, const
 		return peer->loop ? REJECT : LOOP;
 	if (!life)
 		return ACCEPT;
+	if (life->conn.state == TCP_CONN_PARKING && same_run(life, cm))
+		return REJECT;		/* the end of the old stream must come first */
 	if (life->conn.state == TCP_CONN_IDLE) {
 		if (cmp > 0 || !peer->cm)
 			return ACCEPT;
@@ -88,13 +91,13 @@ static bool request_addr(const struct tcp_cm *cm, union fab_sockaddr *addr)
 	return data.port;
 }
 
-static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint8_t type)
+static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint8_t type, uint16_t ext)
 {
 	struct tcp_rdm_cm data;
 
 	tcp_rdm_data(ep, &data);
-	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .data = &data,
-			   .data_len = sizeof(data) });
+	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .ext = ext,
+			   .data = &data, .data_len = sizeof(data) });
 }
 
 /* Let the request become this life. */
@@ -111,7 +114,8 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 		peer->knock_ns = 0;
 		peer->holdoff_ns = 0;
 	}
-	ret = request_answer(ep, cm, TCP_CM_CONNRESP);
+	ret = request_answer(ep, cm, TCP_CM_CONNRESP, TCP_EXT_PARK |
+			     (tcp_conn_resumes(&life->conn, &cm->peer) ? TCP_EXT_RESUME : 0));
 	if (ret) {
 		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");
 		return;
@@ -122,18 +126,31 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	tcp_life_start(life, tcp_cm_take_fd(cm), &cm->peer);
 }
 
+/* Who agreed that the stream between us may end, and now asks for another, has closed it: so its end is here, or on
+ * its way. */
+static void request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+{
+	struct tcp_peer *peer = tcp_peer_find(table, addr);
+
+	if (peer && peer->life && peer->life->conn.state == TCP_CONN_PARKING)
+		tcp_rx_poll(&peer->life->conn.src);
+}
+
 static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const union fab_sockaddr *addr)
 {
 	union fab_sockaddr own = cm->local;
-	struct tcp_peer *peer = tcp_peer_get(table, addr);
+	struct tcp_peer *peer;
 	struct tcp_life **life;
+
+	request_settle(table, addr);
+	peer = tcp_peer_get(table, addr);
 
 	if (!peer)
 		return;
 	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
 	switch (decide(peer, cm, &own)) {
 	case REJECT:
-		request_answer(table->ep, cm, TCP_CM_NACK);
+		request_answer(table->ep, cm, TCP_CM_NACK, 0);
 		return;
 	case LOOP:
 		life = &peer->loop;
@@ -176,7 +193,7 @@ void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm)
 		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
 		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
 			 "endpoint?)\n", from);
-		request_answer(table->ep, cm, TCP_CM_NACK);
+		request_answer(table->ep, cm, TCP_CM_NACK, 0);
 	} else if (!is_dead(cm->fd)) {
 		request_handle(table, cm, &addr);
 	}

@@ -159,7 +159,7 @@ void tcp_rndv_xcancel(struct tcp_conn *conn)
 		tcp_unexp_unlink(conn->ep, unexp);
 		unexp->place = TCP_UNEXP_DROPPED;
 		answer_none(conn, unexp, TCP_RX_ID_NONE);
-		if (conn->state == TCP_CONN_UP)
+		if (conn->state != TCP_CONN_DOWN)
 			tcp_unexp_free(conn->ep, unexp);
 		return;
 	}

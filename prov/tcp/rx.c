@@ -33,7 +33,7 @@ static const struct rx_kind {
 	bool cq_data;				/* may carry CQ data */
 	bool rma;				/* carries rma_iov, one at least */
 	bool payload;				/* size may exceed hdr_size */
-	bool ext;				/* ours: only where announced */
+	uint16_t ext;				/* ours: the TCP_EXT_* that must have been announced */
 	uint8_t pairs;				/* which words of `fixed` are two fields of 32 bits: bit n the n-th */
 } rx_kind[TCP_WIRE_OP_END] = {
 	[TCP_WIRE_MSG] = { tcp_msg_start, 0, .cq_data = true, .payload = true },
@@ -41,13 +41,17 @@ static const struct rx_kind {
 	[TCP_WIRE_READ_REQ] = { tcp_rma_read_req, 0, .rma = true },
 	[TCP_WIRE_READ_RSP] = { tcp_rma_read_rsp, 0, .payload = true },
 	[TCP_WIRE_WRITE] = { tcp_rma_write, 0, .cq_data = true, .rma = true, .payload = true },
-	[TCP_WIRE_ACK] = { tcp_rx_ack, sizeof(struct tcp_ack), .ext = true, .pairs = 1 << 0 },
-	[TCP_WIRE_CREDIT] = { rx_credit, sizeof(struct tcp_credit), .ext = true },
-	[TCP_WIRE_XRTS] = { tcp_rndv_rts, sizeof(struct tcp_rts), .cq_data = true, .ext = true, .pairs = 1 << 2 },
-	[TCP_WIRE_XCTS] = { tcp_rndv_cts, sizeof(struct tcp_cts), .ext = true, .pairs = 1 << 0 },
-	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = true, .pairs = 1 << 0 },
-	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, sizeof(struct tcp_xcancel), .ext = true, .pairs = 1 << 0 },
-	[TCP_WIRE_READ_ERR] = { tcp_rma_read_err, sizeof(struct tcp_read_err), .ext = true, .pairs = 1 << 0 },
+	[TCP_WIRE_ACK] = { tcp_rx_ack, sizeof(struct tcp_ack), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+	[TCP_WIRE_CREDIT] = { rx_credit, sizeof(struct tcp_credit), .ext = TCP_EXT_BASE },
+	[TCP_WIRE_XRTS] = { tcp_rndv_rts, sizeof(struct tcp_rts), .cq_data = true, .ext = TCP_EXT_BASE, .pairs = 1 << 2 },
+	[TCP_WIRE_XCTS] = { tcp_rndv_cts, sizeof(struct tcp_cts), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, sizeof(struct tcp_xcancel), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+	[TCP_WIRE_PARK] = { tcp_park_asked, 0, .ext = TCP_EXT_PARK },
+	[TCP_WIRE_PARK_YES] = { tcp_park_answered, 0, .ext = TCP_EXT_PARK },
+	[TCP_WIRE_PARK_NO] = { tcp_park_answered, 0, .ext = TCP_EXT_PARK },
+	[TCP_WIRE_PARK_STAY] = { tcp_park_stay, 0, .ext = TCP_EXT_PARK },
+	[TCP_WIRE_READ_ERR] = { tcp_rma_read_err, sizeof(struct tcp_read_err), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
 };
 
 static const struct rx_kind rx_unknown;
@@ -58,7 +62,7 @@ static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *
 	const struct rx_kind *kind = hdr->op < TCP_WIRE_OP_END ? &rx_kind[hdr->op] : &rx_unknown;
 	uint32_t len = sizeof(*hdr);
 
-	if (!kind->start || (kind->ext && !conn->peer.ext))
+	if (!kind->start || (kind->ext & ~conn->peer.features))
 		return "frame of unknown type";
 	if (kind->rma && (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX))
 		return "wrong number of RMA targets";
@@ -223,6 +227,15 @@ static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	return used;
 }
 
+/* Is what is left of a read still this stream's? */
+static bool rx_goes_on(struct tcp_conn *conn, size_t len)
+{
+	if (conn->state != TCP_CONN_PARKING || !len)
+		return false;
+	tcp_park_wake(conn);
+	return conn->state == TCP_CONN_UP;
+}
+
 /* All that one read brought. */
 static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
@@ -247,7 +260,7 @@ static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 			buf += used;
 			len -= used;
 		}
-		if (conn->state != TCP_CONN_UP)
+		if (conn->state != TCP_CONN_UP && !rx_goes_on(conn, len))
 			return;
 	}
 }
@@ -325,6 +338,25 @@ void tcp_rx_tell(struct tcp_conn *conn)
 		tcp_tx_credit(conn);
 }
 
+/* A read while PARKING: the end is what was agreed upon; anything else means that the peer has gone on. True if either
+ * came. */
+static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
+{
+	ssize_t n = conn->io->recv(conn, staging, FAB_STAGING_LEN);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return false;
+	if (n <= 0) {
+		tcp_conn_park(conn);
+	} else {
+		tcp_park_wake(conn);
+		if (conn->state == TCP_CONN_UP)
+			rx_parse(conn, staging, n);
+		tcp_rx_tell(conn);
+	}
+	return true;
+}
+
 bool tcp_rx_poll(struct fab_source *src)
 {
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
@@ -332,12 +364,14 @@ bool tcp_rx_poll(struct fab_source *src)
 	size_t staged;
 	ssize_t n;
 
-	if (conn->state != TCP_CONN_UP || conn->rx_paused)
+	if (!tcp_conn_has_stream(conn) || conn->rx_paused)
 		return false;
 	if (!staging) {
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
 		return true;
 	}
+	if (conn->state == TCP_CONN_PARKING)
+		return rx_poll_parking(conn, staging);
 	rx_recheck_region(conn);
 	n = rx_read(conn, staging, &staged);
 	if (n == -EAGAIN || n == -EINTR)
@@ -346,6 +380,7 @@ bool tcp_rx_poll(struct fab_source *src)
 		rx_end(conn, -n);
 		return true;
 	}
+	conn->recv_pass = src->progress->pass_cnt;
 	rx_parse(conn, staging, staged);
 	tcp_rx_tell(conn);
 	if (conn->state == TCP_CONN_UP)

@@ -68,11 +68,14 @@ void tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx);
 struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len);
 /* Append to the send queue and send what can be sent. */
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx);
-/* The stream has started: decide for the operations that were queued before it what depends on the peer, and send. */
+/* The stream has started, or goes on: decide for the operations that were queued meanwhile what depends on the peer,
+ * and send. */
 void tcp_tx_start(struct tcp_conn *conn);
 /* The socket takes data again (EPOLLOUT), or the pass begins. */
 void tcp_tx_flush(struct tcp_conn *conn);
 void tcp_tx_unblock(struct tcp_conn *conn);
+/* The socket takes data again, and the front of the queue is a control frame: send that alone. */
+void tcp_tx_unblock_one(struct tcp_conn *conn);
 /* The peer acknowledges the oldest cnt frames; err not 0: and refuses the one after them. False: there were not that
  * many. */
 bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err);
@@ -127,6 +130,8 @@ static inline struct fab_match *tcp_rx_queue(struct tcp_ep *ep, bool tagged)
 void tcp_rx_pause(struct tcp_conn *conn, bool pause);
 /* A frame with a message begins. */
 void tcp_msg_start(struct tcp_conn *conn);
+/* The messages kept of this peer are complete, and no business of this connection any more. */
+void tcp_rx_disown(struct tcp_conn *conn);
 /* The connection ends: receives that were being filled get their error, unexpected messages that are not whole are
  * dropped. */
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
@@ -183,6 +188,18 @@ void tcp_rma_read_err(struct tcp_conn *conn);
 bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx);
 /* A read response has left: count it. */
 void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx);
+
+/* ---- park.c ---- */
+
+/* Offer the peer, which has TCP_EXT_PARK, to end the stream of an idle connection. Not again before the answer has
+ * come (conn->park_asked). */
+void tcp_park_ask(struct tcp_conn *conn);
+/* Frames: the peer asks, answers, goes on. */
+void tcp_park_asked(struct tcp_conn *conn);
+void tcp_park_answered(struct tcp_conn *conn);
+void tcp_park_stay(struct tcp_conn *conn);
+/* Something comes though we are PARKING: the stream goes on, and what has waited leaves. */
+void tcp_park_wake(struct tcp_conn *conn);
 
 /* ---- rndv.c ---- */
 

@@ -45,6 +45,7 @@ struct tcp_params {
 	int connect_timeout_ms;		/* until the peer's kernel has answered; for an incoming request to arrive */
 	int reply_timeout_ms;		/* until a peer that is there has accepted or refused. 0: no end */
 	int user_timeout_ms;		/* silence after which a connected peer is dead (alive.c) */
+	int max_conn;			/* connections of this process; 0: by the limit on descriptors (budget.c) */
 	int holdoff_ms;			/* after a failed connect: sends fail at once */
 };
 extern struct tcp_params tcp_params;

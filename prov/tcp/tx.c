@@ -185,7 +185,7 @@ static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
 /* Take as many queued frames as one call should carry. Stops at a response whose region was closed while it waited. */
 static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 {
-	uint8_t id = conn->tx_id;
+	uint8_t id = conn->tx_cnt;
 	struct fab_list *link;
 
 	fab_list_for_each(&conn->txq, link) {
@@ -219,7 +219,7 @@ static void tx_advance(struct tcp_conn *conn, uint64_t n)
 		uint64_t left = tx->size - tx->sent;
 
 		if (!tx->sent)
-			conn->tx_id++;
+			conn->tx_cnt++;
 		if (n < left) {
 			tx->sent += n;
 			return;
@@ -241,6 +241,19 @@ void tcp_tx_unblock(struct tcp_conn *conn)
 	conn->tx_blocked = false;
 	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
 	tcp_tx_flush(conn);
+}
+
+void tcp_tx_unblock_one(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+	ssize_t n = conn->io->send(conn, tx->hdr_buf + tx->sent, tx->size - tx->sent);
+
+	if (n > 0)
+		tx_advance(conn, n);
+	if (fab_list_first(&conn->txq, struct tcp_tx, link) != tx) {
+		conn->tx_blocked = false;
+		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
+	}
 }
 
 /*
@@ -327,7 +340,8 @@ void tcp_tx_start(struct tcp_conn *conn)
 	fab_list_for_each(&conn->txq, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		tcp_tx_prepare(conn, tx);
+		if (tx->code != FAB_OP_MAX)
+			tcp_tx_prepare(conn, tx);
 		conn->txq_len += tx->size;
 	}
 	tcp_tx_flush(conn);

@@ -72,6 +72,11 @@ enum tcp_wire_op {
 	TCP_WIRE_XDATA = 36,		/* struct tcp_xdata, payload */
 	TCP_WIRE_READ_ERR = 37,		/* struct tcp_read_err, in place of a READ_RSP */
 	TCP_WIRE_XCANCEL = 38,		/* struct tcp_xcancel: forget the announcement, if no receive has taken it */
+	/* TCP_EXT_PARK; header only. park.c tells who may say what when */
+	TCP_WIRE_PARK = 48,		/* I am idle and could do without this connection: you too? */
+	TCP_WIRE_PARK_YES = 49,		/* yes: close it, unless you have sent something since */
+	TCP_WIRE_PARK_NO = 50,		/* no */
+	TCP_WIRE_PARK_STAY = 51,	/* after a yes, in place of anything else to send: let it be */
 	TCP_WIRE_OP_END
 };
 
@@ -109,7 +114,10 @@ struct tcp_rma_iov {
 
 #define TCP_EXT_MAGIC		0x57660000u	/* in tcp_cm_hdr.ext; the low 16 bits are features */
 #define TCP_EXT_MAGIC_MASK	0xffff0000u
-#define TCP_EXT_BASE		0x0001u		/* all frames above, acknowledged writes, credits */
+#define TCP_EXT_BASE		0x0001u		/* frames 32 to 38, acknowledged writes, credits */
+#define TCP_EXT_PARK		0x0020u		/* frames 48 to 51 */
+/* The connection takes the place of one that was parked, whose credits go on: said by both, or it does not. */
+#define TCP_EXT_RESUME		0x0040u
 
 #define TCP_CREDIT_OVERHEAD	64		/* what an eager message costs beside its payload */
 

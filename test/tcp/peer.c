@@ -18,66 +18,26 @@
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
 #include "base/lock.h"
+#include "node.h"
 #include "raw.h"
 #include "tcp/peer.h"
 #include "tcp/tcp.h"
 
 #define MS	1000000ULL		/* ns */
 
-/* The endpoint under test. */
-struct node {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_av *av;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
-	struct sockaddr_in addr;	/* that it listens at */
-};
-
-static int open_ep(struct node *node)
-{
-	size_t len = sizeof(node->addr);
-
-	assert_int_equal(fi_endpoint(node->domain, node->info, &node->ep, NULL), 0);
-	assert_int_equal(fi_ep_bind(node->ep, &node->av->fid, 0), 0);
-	assert_int_equal(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV), 0);
-	assert_int_equal(fi_enable(node->ep), 0);
-	return fi_getname(&node->ep->fid, &node->addr, &len);
-}
-
 static int setup(void **state)
 {
 	struct node *node = calloc(1, sizeof(*node));
-	struct fi_info *hints = fi_allocinfo();
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->addr_format = FI_SOCKADDR_IN;
-	hints->caps = FI_MSG | FI_SOURCE;
-	hints->fabric_attr->prov_name = strdup("tcp");
-	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE, hints, &node->info), 0);
-	fi_freeinfo(hints);
-	assert_int_equal(fi_fabric(node->info->fabric_attr, &node->fabric, NULL), 0);
-	assert_int_equal(fi_domain(node->fabric, node->info, &node->domain, NULL), 0);
-	assert_int_equal(fi_av_open(node->domain, &av_attr, &node->av, NULL), 0);
-	assert_int_equal(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL), 0);
+	node_open(node, FI_MSG | FI_SOURCE, FI_THREAD_UNSPEC);
 	*state = node;
-	return open_ep(node);
+	return 0;
 }
 
 static int teardown(void **state)
 {
-	struct node *node = *state;
-
-	assert_int_equal(fi_close(&node->ep->fid), 0);
-	assert_int_equal(fi_close(&node->cq->fid), 0);
-	assert_int_equal(fi_close(&node->av->fid), 0);
-	assert_int_equal(fi_close(&node->domain->fid), 0);
-	assert_int_equal(fi_close(&node->fabric->fid), 0);
-	fi_freeinfo(node->info);
-	free(node);
+	node_close(*state);
+	free(*state);
 	return 0;
 }
 
@@ -122,14 +82,6 @@ static void error(struct node *node, void *context, int err, char *text)
 		fi_cq_strerror(node->cq, entry.prov_errno, entry.err_data, text, 256);
 }
 
-static fi_addr_t insert(struct node *node, const struct sockaddr_in *addr)
-{
-	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
-
-	assert_int_equal(fi_av_insert(node->av, addr, 1, &fi_addr, 0, NULL), 1);
-	return fi_addr;
-}
-
 /* A peer that listens: its socket, address, and fi_addr in the node's AV. */
 struct peer {
 	int listener;
@@ -142,7 +94,7 @@ static struct peer peer_open(struct node *node)
 	struct peer peer;
 
 	peer.listener = raw_listen(&peer.addr, 16);
-	peer.fi_addr = insert(node, &peer.addr);
+	peer.fi_addr = node_insert(node, &peer.addr);
 	return peer;
 }
 
@@ -160,7 +112,7 @@ static struct peer peer_open_ordered(struct node *node, bool above)
 			break;
 		assert_true(++n < 64);
 	}
-	peer = (struct peer) { .listener = fd[n], .addr = kept[n], .fi_addr = insert(node, &kept[n]) };
+	peer = (struct peer) { .listener = fd[n], .addr = kept[n], .fi_addr = node_insert(node, &kept[n]) };
 	while (n--)
 		close(fd[n]);
 	return peer;
@@ -308,7 +260,7 @@ static void incoming_stranger_gets_a_name_when_inserted(void **state)
 
 	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
 	assert_int_equal(recv_from(node, fd, buf), FI_ADDR_NOTAVAIL);
-	peer.fi_addr = insert(node, &peer.addr);
+	peer.fi_addr = node_insert(node, &peer.addr);
 	assert_int_equal(recv_from(node, fd, buf), peer.fi_addr);
 	send_hello(node, peer.fi_addr, buf);
 	hello_arrives(node, fd, NULL);
@@ -513,7 +465,7 @@ static void silent_peer_times_out(void **state)
 	int first = raw_connect(&peer.addr);
 	char op;
 
-	peer.fi_addr = insert(node, &peer.addr);
+	peer.fi_addr = node_insert(node, &peer.addr);
 	send_hello(node, peer.fi_addr, &op);
 	for (int i = 0; i < 100; i++)
 		drive(node);
@@ -595,7 +547,7 @@ static void removed_address_lets_go_of_its_connection(void **state)
 	assert_int_equal(fi_send(node->ep, "x", 1, NULL, peer.fi_addr, NULL), -FI_EINVAL);
 	close(fd);
 
-	peer.fi_addr = insert(node, &peer.addr);
+	peer.fi_addr = node_insert(node, &peer.addr);
 	send_hello(node, peer.fi_addr, &op);
 	fd = peer_up(node, &peer);
 	hello_arrives(node, fd, NULL);
@@ -638,7 +590,7 @@ static void close_cancels_what_waits(void **state)
 	send_hello(node, peer.fi_addr, &op);
 	assert_int_equal(fi_close(&node->ep->fid), 0);
 	error(node, &op, FI_ECANCELED, NULL);
-	open_ep(node);
+	node_open_ep(node);
 	close(peer.listener);
 }
 
@@ -653,7 +605,7 @@ static void close_lets_injected_bytes_leave(void **state)
 	fd = peer_up(node, &peer);
 	assert_int_equal(fi_close(&node->ep->fid), 0);
 	expect_hello(node, fd);
-	open_ep(node);
+	node_open_ep(node);
 	peer_close(&peer, fd);
 }
 
@@ -749,7 +701,7 @@ static void close_meets_a_pass_of_another_thread(void **state)
 	beside = node;
 	assert_int_equal(fi_close(&node->ep->fid), 0);
 	beside = NULL;
-	assert_int_equal(open_ep(node), 0);
+	node_open_ep(node);
 	teardown(state);
 	fab_lock_kinds[FAB_LOCK_MUTEX] = real_mutex;
 	peer_close(&peer, fd);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How many connections the process may have, and which of them go when there are more: those idle for longest, by
+ * agreement with their peers (park.c). Peers that know no parking (upstream) keep theirs until they have been quiet
+ * for a while; then ours says that no more will come, and reads until they close too.
+ *
+ * The count is the process's, atomic; each RDM endpoint closes of its own, under its engine's lock, from a timer that
+ * runs while there are too many. Looking for them walks all lives: it is done for many at a time.
+ */
+#include "tcp/peers.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "tcp/stream.h"
+#include "tcp/tcp.h"
+
+#define MS		1000000ULL	/* ns */
+#define REAP_MIN_MS	10
+#define REAP_MAX_MS	500		/* between two looks that found nothing */
+#define QUIET_NS	(1000 * MS)	/* for peers that cannot agree */
+#define BUDGET_MIN	8
+#define SHORTAGE_CNT	64		/* connections to close when descriptors ran out before the budget did */
+
+static atomic_uint stream_cnt;
+
+void tcp_budget_take(void)
+{
+	atomic_fetch_add_explicit(&stream_cnt, 1, memory_order_relaxed);
+}
+
+void tcp_budget_give(void)
+{
+	atomic_fetch_sub_explicit(&stream_cnt, 1, memory_order_relaxed);
+}
+
+/* A quarter of the descriptors is left to the application. */
+static uint64_t budget_max(void)
+{
+	struct rlimit lim;
+
+	if (tcp_params.max_conn)
+		return tcp_params.max_conn;
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return fab_max((uint64_t) (lim.rlim_cur - lim.rlim_cur / 4), (uint64_t) BUDGET_MIN);
+}
+
+/* How many to close: a few more than there are too many, so that the next new ones find room. */
+static uint64_t budget_excess(void)
+{
+	uint64_t cnt = atomic_load_explicit(&stream_cnt, memory_order_relaxed), max = budget_max();
+
+	return cnt > max ? cnt - max + max / 16 : 0;
+}
+
+/* ---- which ---- */
+
+struct candidate {
+	uint32_t age;			/* passes since it was used */
+	struct tcp_life *life;
+};
+
+static int older_first(const void *a, const void *b)
+{
+	uint32_t left = ((const struct candidate *) a)->age, right = ((const struct candidate *) b)->age;
+
+	return left > right ? -1 : left < right;
+}
+
+static uint32_t life_age(const struct tcp_life *life)
+{
+	uint32_t now = life->table->ep->base.progress->pass_cnt;
+
+	return fab_min(now - life->conn.sent_pass, now - life->conn.recv_pass);
+}
+
+/* For a while, as far as we have looked? */
+static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns)
+{
+	uint32_t used = life->table->ep->base.progress->pass_cnt - life_age(life);
+
+	if (life->quiet_ns && life->quiet_pass == used)
+		return now_ns - life->quiet_ns >= QUIET_NS;
+	life->quiet_pass = used;
+	life->quiet_ns = now_ns;
+	return false;
+}
+
+static bool life_may_go(struct tcp_life *life, uint64_t now_ns)
+{
+	const struct tcp_conn *conn = &life->conn;
+
+	if (conn->state != TCP_CONN_UP || !life->peer || life->peer->loop || !tcp_conn_idle(conn))
+		return false;
+	return (conn->peer.features & TCP_EXT_PARK) || life_is_quiet(life, now_ns);
+}
+
+static void life_go(struct tcp_life *life)
+{
+	if (life->conn.peer.features & TCP_EXT_PARK)
+		tcp_park_ask(&life->conn);
+	else
+		tcp_life_leave(life);
+}
+
+/* All that may go; those that have been asked already count towards *want. NULL: none. The caller frees. */
+static struct candidate *candidates(struct tcp_peer_table *table, size_t *cnt, uint64_t *want)
+{
+	uint64_t now_ns = fab_now_ns();
+	struct candidate *found = NULL;
+	struct fab_list *link;
+
+	*cnt = 0;
+	fab_list_for_each(&table->lives, link) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		if (life->conn.park_asked) {
+			*want -= !!*want;
+			continue;
+		}
+		if (!life_may_go(life, now_ns))
+			continue;
+		if (!found)
+			found = calloc(table->life_cnt, sizeof(*found));
+		if (!found)
+			break;
+		found[(*cnt)++] = (struct candidate) { .age = life_age(life), .life = life };
+	}
+	return found;
+}
+
+/* Let up to want connections go; true if there were any that may. */
+static bool reap(struct tcp_peer_table *table, uint64_t want)
+{
+	size_t cnt;
+	struct candidate *found = candidates(table, &cnt, &want);
+
+	if (cnt)
+		qsort(found, cnt, sizeof(*found), older_first);
+	for (size_t i = 0; i < cnt && i < want; i++)
+		life_go(found[i].life);
+	free(found);
+	return cnt;
+}
+
+/* ---- when ---- */
+
+static void reap_again(struct tcp_peer_table *table, uint64_t wait_ns)
+{
+	fab_timer_start(table->ep->base.progress, &table->reap, fab_now_ns() + wait_ns);
+}
+
+void tcp_reap_fire(struct fab_timer *timer)
+{
+	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, reap);
+	uint64_t want = fab_max(budget_excess(), (uint64_t) table->shortage), wait_ns;
+
+	table->shortage = 0;
+	if (!want) {
+		table->reap_ms = 0;
+		return;
+	}
+	table->reap_ms = reap(table, want) ? REAP_MIN_MS : fab_min(table->reap_ms * 2, REAP_MAX_MS);
+	/* spread, so that two ends which are both short do not go on asking at the same time */
+	wait_ns = table->reap_ms * MS;
+	reap_again(table, wait_ns + fab_random64() % wait_ns);
+}
+
+void tcp_reap_start(struct tcp_peer_table *table)
+{
+	if (table->reap_ms || !budget_excess())
+		return;
+	table->reap_ms = REAP_MIN_MS;
+	reap_again(table, 0);
+}
+
+bool tcp_reap_shortage(struct tcp_peer_table *table)
+{
+	if (table->life_cnt < 2)
+		return false;
+	table->shortage = SHORTAGE_CNT;
+	table->reap_ms = REAP_MIN_MS;
+	reap_again(table, 0);
+	return true;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See node.h.
+ */
+#include "node.h"
+
+#include <string.h>
+#include <rdma/fi_cm.h>
+
+void node_open_ep(struct node *node)
+{
+	size_t len = sizeof(node->addr);
+
+	assert_int_equal(fi_endpoint(node->domain, node->info, &node->ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(node->ep, &node->av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(node->ep), 0);
+	assert_int_equal(fi_getname(&node->ep->fid, &node->addr, &len), 0);
+}
+
+void node_open(struct node *node, uint64_t caps, enum fi_threading threading)
+{
+	struct fi_info *hints = fi_allocinfo();
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->caps = caps;
+	hints->domain_attr->threading = threading;
+	hints->fabric_attr->prov_name = strdup("tcp");
+	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE, hints, &node->info), 0);
+	fi_freeinfo(hints);
+	assert_int_equal(fi_fabric(node->info->fabric_attr, &node->fabric, NULL), 0);
+	assert_int_equal(fi_domain(node->fabric, node->info, &node->domain, NULL), 0);
+	assert_int_equal(fi_av_open(node->domain, &av_attr, &node->av, NULL), 0);
+	assert_int_equal(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL), 0);
+	node_open_ep(node);
+}
+
+void node_close(struct node *node)
+{
+	assert_int_equal(fi_close(&node->ep->fid), 0);
+	assert_int_equal(fi_close(&node->cq->fid), 0);
+	assert_int_equal(fi_close(&node->av->fid), 0);
+	assert_int_equal(fi_close(&node->domain->fid), 0);
+	assert_int_equal(fi_close(&node->fabric->fid), 0);
+	fi_freeinfo(node->info);
+}
+
+fi_addr_t node_insert(struct node *node, const struct sockaddr_in *addr)
+{
+	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
+
+	assert_int_equal(fi_av_insert(node->av, addr, 1, &fi_addr, 0, NULL), 1);
+	return fi_addr;
+}

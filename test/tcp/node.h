@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An RDM endpoint on the loopback address, with all that it needs: its own fabric, domain, address vector and queue.
+ */
+#ifndef TEST_TCP_NODE_H
+#define TEST_TCP_NODE_H
+
+#include <netinet/in.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include "base/unit.h"
+
+struct node {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;		/* of FI_CQ_FORMAT_DATA, for both directions */
+	struct fid_ep *ep;
+	struct sockaddr_in addr;	/* that it listens at */
+};
+
+/* Open all of it; threading as of domain_attr (0: any). */
+void node_open(struct node *node, uint64_t caps, enum fi_threading threading);
+/* Another endpoint in the place of one that was closed. */
+void node_open_ep(struct node *node);
+void node_close(struct node *node);
+/* Put an address into its address vector. */
+fi_addr_t node_insert(struct node *node, const struct sockaddr_in *addr);
+
+#endif
