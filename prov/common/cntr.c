@@ -71,10 +71,20 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 
 /* ---- changing ---- */
 
+/* By the application: what that triggers begins now. */
+static void change_locked(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
+{
+	bool armed = cntr->armed;
+
+	fab_cntr_bump(cntr, value, by);
+	if (armed)
+		fab_progress_flush(cntr->progress);
+}
+
 static int change(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
 {
 	fab_progress_lock(cntr->progress);
-	fab_cntr_bump(cntr, value, by);
+	change_locked(cntr, value, by);
 	fab_progress_unlock(cntr->progress);
 	return 0;
 }
@@ -93,7 +103,7 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t by)
 static int set(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t to)
 {
 	fab_progress_lock(cntr->progress);
-	fab_cntr_bump(cntr, value, to - now(value));
+	change_locked(cntr, value, to - now(value));
 	fab_progress_unlock(cntr->progress);
 	return 0;
 }
@@ -176,7 +186,7 @@ static int cntr_close(struct fid *fid)
 
 	if (ref) {
 		FI_WARN(cntr->domain->fabric->prov, FI_LOG_CNTR, "fi_close of a counter that %u endpoints, memory "
-			"regions or poll sets use; close them first\n", ref);
+			"regions, poll sets or triggered operations use; close or cancel them first\n", ref);
 		return -FI_EBUSY;
 	}
 	fab_queue_fini(cntr->domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait });
@@ -231,6 +241,7 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 	cntr->domain = domain;
 	cntr->bytes = attr->events == FI_CNTR_EVENTS_BYTES;
 	cntr->wake_value = UINT64_MAX;
+	fab_list_init(&cntr->waiting);
 	cntr->cntr_fid.fid = (struct fid) { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops };
 	cntr->cntr_fid.ops = &cntr_ops;
 	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait },

@@ -4,6 +4,9 @@
  * FI_CNTR_EVENTS_COMP counts operations, FI_CNTR_EVENTS_BYTES their bytes. All that changes them holds the engine's
  * lock.
  *
+ * What waits for a counter to get somewhere (trigger.h) hangs on it in a list; whoever changes a value asks only whether
+ * the counter is armed.
+ *
  * A counter has something to read when a value differs from what the application saw of it last. Reading such a value
  * makes no progress; reading one that is the same again runs a pass first.
  */
@@ -29,17 +32,24 @@ struct fab_cntr {
 	uint64_t err_seen;
 	uint64_t wake_value;		/* the smallest threshold that a sleeper waits for */
 	uint64_t op_flags;		/* FI_GETOPSFLAG, FI_SETOPSFLAG */
-	_Atomic uint32_t ref;		/* endpoints, memory regions and poll sets bound here */
+	bool armed;			/* something may hang on `waiting` */
+	struct fab_list waiting;	/* what a value triggers, by threshold; under domain->work_lock */
+	_Atomic uint32_t ref;		/* endpoints, memory regions and poll sets bound here, and work that names it */
 	struct fab_wait wait;
 };
 
 /* fi_cntr_open: 0 or -FI_E*; the domain's slot. */
 int fab_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
 
+/* An armed counter has changed: see trigger.h. Lock held. */
+void fab_trigger_check(struct fab_cntr *cntr);
+
 /* Lock held: one writer at a time, hence no atomic read-modify-write. */
 static inline void fab_cntr_bump(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
 {
 	atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + by, memory_order_release);
+	if (__builtin_expect(cntr->armed, 0))
+		fab_trigger_check(cntr);
 	fab_wait_event(&cntr->wait, &cntr->progress->signals);
 }
 

@@ -147,6 +147,8 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 		goto fini_mr_map;
 	pthread_mutex_init(&domain->engine_lock, NULL);
 	fab_list_init(&domain->engines);
+	pthread_mutex_init(&domain->work_lock, NULL);
+	fab_list_init(&domain->works);
 
 	atomic_fetch_add(&fabric->ref, 1);
 	pthread_mutex_lock(&fabric->lock);
@@ -179,6 +181,7 @@ int fab_domain_fini(struct fab_domain *domain)
 	fab_progress_fini(&domain->progress);
 	fab_mr_map_fini(&domain->mr_map);
 	pthread_mutex_destroy(&domain->engine_lock);
+	pthread_mutex_destroy(&domain->work_lock);
 	if (domain->eq)
 		fab_eq_put(domain->eq);
 	free(domain->name);

@@ -76,6 +76,8 @@ struct fab_domain {
 	struct fab_progress progress;	/* the domain's engine */
 	pthread_mutex_t engine_lock;	/* guards engines */
 	struct fab_list engines;	/* those of CQs and counters */
+	pthread_mutex_t work_lock;	/* guards what trigger.h keeps; an engine's lock may be held */
+	struct fab_list works;		/* triggered operations and deferred work that have not begun */
 	struct fab_mr_map mr_map;
 	struct fab_eq *eq;		/* borrowed: fi_domain_bind took a reference; NULL if none */
 };

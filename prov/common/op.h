@@ -53,6 +53,8 @@ extern const struct fab_op_desc fab_op_desc[FAB_OP_MAX];
 struct fab_op {
 	enum fab_op_code code;
 	bool no_comp;			/* fi_inject*(): success writes no CQ entry (counters still count) */
+	bool hooked;			/* context is a struct fab_hook, which hears of the end; nobody else does */
+	bool accepted;			/* taken from the application before: the size of the queue does not bound it */
 	uint32_t iov_cnt;
 	uint32_t rma_cnt;
 	const struct iovec *iov;
@@ -64,6 +66,17 @@ struct fab_op {
 	uint64_t data;			/* with FI_REMOTE_CQ_DATA */
 	uint64_t flags;
 	void *context;
+};
+
+struct fab_comp;
+struct fab_cq_fail;
+
+/* Who is told how an operation has ended, in place of queue and counters: deferred work, collectives. Engine lock held,
+ * in the middle of sending or parsing: nothing is submitted from in here. fail is NULL after a success. The hook is the
+ * operation's until then. */
+struct fab_hook {
+	void (*done)(struct fab_hook *hook, enum fab_op_code code, const struct fab_comp *comp,
+		     const struct fab_cq_fail *fail);
 };
 
 /* Bytes that iov[0..cnt) describe. */

@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "common/trigger.h"
 #include "common/wait.h"
 
 #define HOT_MAX			4	/* sources tried before epoll */
@@ -552,6 +553,7 @@ void fab_progress_fini(struct fab_progress *progress)
 {
 	if (progress->thread_run)
 		thread_join(progress);
+	fab_ready_free(progress);
 	free_deferred(progress);
 	assert(!progress->source_cnt);
 	assert(fab_list_empty(&progress->signals));

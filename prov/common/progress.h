@@ -31,6 +31,7 @@
 
 struct epoll_event;
 struct fab_progress;
+struct fab_ready;
 struct fab_wait;
 
 /*
@@ -94,7 +95,8 @@ struct fab_progress {
 	unsigned out_cnt;		/* sources that wait to write */
 	_Atomic uint32_t spins;		/* looks of the application since it prepared to sleep; written with the lock */
 	_Atomic uint32_t watchers;	/* who may sleep on epfd; raised before the last look that precedes a sleep */
-	unsigned user_cnt;		/* endpoints here: a CQ with none may still be joined to another engine */
+	/* endpoints here, and triggered work that is to run here: a CQ with none may still be joined to another engine */
+	_Atomic unsigned user_cnt;
 	struct fab_list hot;
 	struct fab_list flush;
 	struct fab_list polls;
@@ -105,6 +107,7 @@ struct fab_progress {
 	int asked_next, asked_cnt;
 	uint64_t alarm_ns;		/* what the alarm is set to; 0: off */
 	struct fab_source alarm;
+	struct fab_ready *ready;	/* owned: what counters start here (trigger.h); NULL until something may be */
 	uint8_t *staging;		/* see fab_progress_staging(): borrowed by one source for one call */
 	uint8_t *tx_staging;		/* for gathering small frames; likewise */
 	pthread_t thread;

@@ -8,6 +8,7 @@
 #include "common/cq.h"
 #include "common/eq.h"
 #include "common/ops.h"
+#include "common/trigger.h"
 #include "tcp/tcp.h"
 
 /* ---- domain ---- */
@@ -20,6 +21,14 @@ static int domain_close(struct fid *fid)
 	if (!ret)
 		free(domain);
 	return ret;
+}
+
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
+	int ret = fab_work_control(domain, command, arg);
+
+	return ret == -FI_ENOSYS ? fab_domain_control(fid, command, arg) : ret;
 }
 
 static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
@@ -35,7 +44,7 @@ static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = fab_domain_bind,
-	.control = fab_domain_control,
+	.control = domain_control,
 };
 
 static struct fi_ops_domain domain_ops = {

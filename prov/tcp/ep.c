@@ -12,6 +12,7 @@
 #include "base/sock.h"
 #include "common/ip_name.h"
 #include "common/ops.h"
+#include "common/trigger.h"
 #include "tcp/cm.h"
 #include "tcp/connect.h"
 #include "tcp/ep.h"
@@ -114,7 +115,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	struct tcp_ep *ep = tcp_ep_of(fid);
 
 	fab_progress_lock(ep->base.progress);
-	if (!tcp_rx_cancel(ep, context)) {
+	if (!fab_trigger_cancel(&ep->base, context) && !tcp_rx_cancel(ep, context)) {
 		if (ep->conn)
 			tcp_tx_cancel(ep, ep->conn, context);
 		else if (ep->peers)
@@ -194,6 +195,7 @@ static int ep_close(struct fid *fid)
 	fab_progress_lock(progress);
 	ep->closing = true;
 	fab_progress_unlock(progress);
+	fab_trigger_close(&ep->base);
 	if (ep->conn)
 		msg_fini(ep);
 	else

@@ -82,6 +82,7 @@ struct tcp_tx {
 	bool want_cq;			/* success writes a CQ entry */
 	bool want_ack;			/* complete only when acknowledged */
 	bool injected;			/* payload is in inject[] */
+	bool hooked;			/* context is a struct fab_hook */
 	bool cancelled;			/* announced, and the peer has been asked to forget it */
 	/* read response: when its regions (kept behind hdr, id of them) were verified */
 	uint32_t mr_gen;
@@ -102,6 +103,8 @@ struct tcp_tx {
  * nothing was done.
  */
 ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op);
+/* The same with the lock held, which an operation with FI_TRIGGER drops and takes again. Not from within a completion. */
+int tcp_submit_locked(struct fab_ep *ep, const struct fab_op *op);
 /* Cancel an operation by its context: at once if none of its bytes has left; an announced message is asked back from
  * the peer, and completes as cancelled, or as sent if a receive had taken it. True if found. Lock held. */
 bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context);
@@ -120,6 +123,7 @@ struct tcp_rx {
 	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV */
 	uint8_t iov_cnt;
 	bool unposted;			/* taken out of the queue: goes when busy is 0 */
+	bool hooked;			/* context is a struct fab_hook */
 	struct iovec *iov;		/* own, or owned: from ctx->iov_pool */
 	struct iovec own[TCP_RX_IOV];
 };
@@ -128,6 +132,7 @@ _Static_assert(sizeof(struct tcp_rx) <= 192, "memory of a posted receive");
 /* The one way in for receives (FAB_OP_RECV, FAB_OP_TRECV). Takes and drops the lock. 0: exactly one completion will
  * follow; -FI_EAGAIN, -FI_EINVAL, -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */
 ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op);
+int tcp_post_recv_locked(struct fab_ep *ep, const struct fab_op *op);	/* likewise */
 /* Cancel the oldest posted receive with this context. True if found: its error completion (FI_ECANCELED) is written.
  * Lock held. */
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context);

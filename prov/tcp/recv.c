@@ -9,6 +9,7 @@
 #include "tcp/stream.h"
 #include <errno.h>
 #include <string.h>
+#include "common/trigger.h"
 #include "tcp/tcp.h"
 
 struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag)
@@ -50,6 +51,18 @@ bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp
 	return false;
 }
 
+/* A failure, if fail is not NULL, or what somebody else than the endpoint is to hear of. */
+static void rx_finish_rare(struct tcp_ep *ep, struct tcp_rx *rx, const struct fab_comp *comp,
+			   const struct fab_cq_fail *fail)
+{
+	struct fab_hook *hook = rx->context;
+
+	if (rx->hooked)
+		hook->done(hook, rx->code, comp, fail);
+	else
+		fab_ep_fail(&ep->base, rx->code, comp, fail);
+}
+
 void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg,
 		   const struct fab_cq_fail *fail)
 {
@@ -73,8 +86,8 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 		comp.flags |= FI_MULTI_RECV;
 	if (!fail && into->take < msg->len)
 		fail = &trunc;
-	if (fail)
-		fab_ep_fail(&ep->base, rx->code, &comp, fail);
+	if (__builtin_expect(fail || rx->hooked, 0))
+		rx_finish_rare(ep, rx, &comp, fail);
 	else
 		fab_ep_complete(&ep->base, rx->code, &comp, fab_ep_rx_wants_comp(&ep->base, rx->flags));
 	if (last)
@@ -99,7 +112,7 @@ static bool rx_cancel(struct tcp_ep *ep, struct fab_match *match, void *context)
 	fab_list_for_each(&match->posted_order, link) {
 		struct tcp_rx *rx = fab_container(link, struct tcp_rx, posted.order);
 
-		if (rx->context == context) {
+		if (rx->context == context && !rx->hooked) {
 			rx_fail_posted(ep, rx, FI_ECANCELED);
 			return true;
 		}
@@ -170,13 +183,21 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 	rx->busy = 0;
 	rx->code = op->code;
 	rx->unposted = true;
+	rx->hooked = op->hooked;
 	memcpy(rx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
 	*new_rx = rx;
 	return 0;
 }
 
-static int rx_post(struct tcp_ep *ep, const struct fab_op *op)
+/* What is no plain receive. */
+static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 {
+	return op->flags & FI_TRIGGER ? fab_trigger_op(&ep->base, op, tcp_post_recv_locked) : tcp_peek(ep, op);
+}
+
+int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
+{
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	struct fab_match *queue = tcp_rx_queue(ep, op->code == FAB_OP_TRECV);
 	struct fab_unexp *unexp = NULL;
 	struct tcp_rx *rx;
@@ -185,8 +206,8 @@ static int rx_post(struct tcp_ep *ep, const struct fab_op *op)
 
 	if (!ep->base.enabled || ep->closing || (ep->conn && ep->conn->state == TCP_CONN_DOWN))
 		return -FI_EOPBADSTATE;
-	if (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
-		return tcp_peek(ep, op);
+	if (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER))
+		return rx_post_rare(ep, op);
 	ret = tcp_rx_new(ep, op, &rx);
 	if (ret)
 		return ret;
@@ -213,7 +234,7 @@ ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op)
 	int ret;
 
 	fab_progress_lock(progress);
-	ret = rx_post(ep, op);
+	ret = tcp_post_recv_locked(&ep->base, op);
 	fab_progress_unlock(progress);
 	return ret;
 }

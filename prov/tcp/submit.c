@@ -10,6 +10,7 @@
  */
 #include "tcp/stream.h"
 #include <string.h>
+#include "common/trigger.h"
 #include "tcp/tcp.h"
 
 #define TX_HOLD_MAX	(32 * 1024)	/* bytes held back for the next pass, then they go */
@@ -86,12 +87,12 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 	       tx_may_burst(ep->base.progress);
 }
 
-/* Arguments that no peer could carry out. */
+#define TX_WAITS	1	/* tx_check: in order, but a counter is to trigger it */
+
+/* Arguments that no peer could carry out. 0, TX_WAITS, -FI_E*. */
 static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len)
 {
 	if (op->iov_cnt > TCP_IOV_LIMIT || op->rma_cnt > TCP_RMA_IOV_MAX)
-		return -FI_EINVAL;
-	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size)
 		return -FI_EINVAL;
 	if (len > TCP_MAX_MSG_SIZE)
 		return -FI_EMSGSIZE;
@@ -102,6 +103,12 @@ static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t l
 			rma_len += op->rma[i].len;
 		if (!op->rma_cnt || rma_len != len)
 			return -FI_EINVAL;
+	}
+	if (op->flags & (FI_INJECT | FI_TRIGGER)) {
+		if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size)
+			return -FI_EINVAL;
+		if (op->flags & FI_TRIGGER)
+			return TX_WAITS;
 	}
 	return 0;
 }
@@ -124,6 +131,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
 	tx->cancelled = false;
+	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);
 	tx->size = tx->hdr.size;
 	tx->injected = (op->flags & FI_INJECT) && op->code != FAB_OP_READ;
@@ -135,8 +143,9 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	return tx;
 }
 
-static int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
+int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 {
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	struct fab_progress *progress = ep->base.progress;
 	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
 	struct tcp_conn *conn;
@@ -148,13 +157,13 @@ static int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
 		return -FI_EOPBADSTATE;
 	ret = tx_check(ep, op, len);
 	if (ret)
-		return ret;
+		return ret == TX_WAITS ? fab_trigger_op(base, op, tcp_submit_locked) : ret;
 	ret = tcp_ep_conn(ep, op->addr, &conn);
 	if (ret)
 		return ret;
 	if (conn->state == TCP_CONN_DOWN || (ep->conn && conn->state == TCP_CONN_IDLE))
 		return -FI_ENOTCONN;
-	if (ep->tx_cnt >= ep->tx_size)
+	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
 		return -FI_EAGAIN;
 	tx = tx_alloc(conn, op, len);
 	if (!tx)
@@ -179,7 +188,7 @@ ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 	int ret;
 
 	fab_progress_lock(progress);
-	ret = tx_submit(ep, op);
+	ret = tcp_submit_locked(&ep->base, op);
 	fab_progress_unlock(progress);
 	return ret;
 }
@@ -192,7 +201,7 @@ static bool cancel_queued(struct tcp_conn *conn, const void *context)
 	fab_list_for_each(&conn->txq, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		if (tx->code == FAB_OP_MAX || tx->context != context || tx->sent || tx->hdr.op == TCP_WIRE_XDATA)
+		if (tx->code == FAB_OP_MAX || tx->hooked || tx->context != context || tx->sent || tx->hdr.op == TCP_WIRE_XDATA)
 			continue;
 		fab_list_remove(link);
 		conn->txq_len -= tx->size;
@@ -212,7 +221,7 @@ static bool cancel_announced(struct tcp_conn *conn, const void *context)
 	for (uint32_t id = 0; id < conn->rts.cap; id++) {
 		struct tcp_tx *tx = tcp_idmap_get(&conn->rts, id);
 
-		if (tx && tx->context == context && tx->sent == tx->size && !tx->cancelled) {
+		if (tx && !tx->hooked && tx->context == context && tx->sent == tx->size && !tx->cancelled) {
 			tcp_rndv_cancel(conn, tx);
 			return true;
 		}

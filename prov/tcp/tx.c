@@ -31,6 +31,17 @@ static void tx_free(struct tcp_tx *tx)
 	fab_pool_put(&ep->tx_pool, tx);
 }
 
+/* A failure, if fail->err is not 0, or what somebody else than the endpoint is to hear of. */
+static void tx_done_rare(struct tcp_tx *tx, const struct fab_comp *comp, const struct fab_cq_fail *fail)
+{
+	struct fab_hook *hook = tx->context;
+
+	if (tx->hooked)
+		hook->done(hook, tx->code, comp, fail->err ? fail : NULL);
+	else
+		fab_ep_fail(&tx->conn->ep->base, tx->code, comp, fail);
+}
+
 void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text)
 {
 	struct fab_ep *ep = &tx->conn->ep->base;
@@ -41,9 +52,9 @@ void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text)
 			.data = tx->data, .tag = tx->tag, .src = FI_ADDR_NOTAVAIL,
 		};
 
-		if (err)
-			fab_ep_fail(ep, tx->code, &comp, &(struct fab_cq_fail) { .err = err,
-				    .prov_errno = prov_errno, .text = text });
+		if (__builtin_expect(err || tx->hooked, 0))
+			tx_done_rare(tx, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = prov_errno,
+				     .text = text });
 		else
 			fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
 	}
