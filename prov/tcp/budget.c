@@ -48,8 +48,7 @@ static uint64_t budget_max(void)
 	return fab_max((uint64_t) (lim.rlim_cur - lim.rlim_cur / 4), (uint64_t) BUDGET_MIN);
 }
 
-/* How many to close: a few more than there are too many, so that the next new ones find room. */
-static uint64_t budget_excess(void)
+uint64_t tcp_budget_excess(void)
 {
 	uint64_t cnt = atomic_load_explicit(&stream_cnt, memory_order_relaxed), max = budget_max();
 
@@ -156,7 +155,7 @@ static void reap_again(struct tcp_peer_table *table, uint64_t wait_ns)
 void tcp_reap_fire(struct fab_timer *timer)
 {
 	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, reap);
-	uint64_t want = fab_max(budget_excess(), (uint64_t) table->shortage), wait_ns;
+	uint64_t want = fab_max(tcp_budget_excess(), (uint64_t) table->shortage), wait_ns;
 
 	table->shortage = 0;
 	if (!want) {
@@ -171,7 +170,7 @@ void tcp_reap_fire(struct fab_timer *timer)
 
 void tcp_reap_start(struct tcp_peer_table *table)
 {
-	if (table->reap_ms || !budget_excess())
+	if (table->reap_ms || !tcp_budget_excess())
 		return;
 	table->reap_ms = REAP_MIN_MS;
 	reap_again(table, 0);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include "base/clock.h"
 #include "base/sock.h"
 #include "tcp/sock.h"
@@ -82,17 +81,12 @@ static void listener_again(struct fab_timer *timer)
 	fab_source_mod(&listener->src, EPOLLIN);
 }
 
-/* accept failed for want of something that may come back. Said once, until one succeeds. */
+/* accept failed for want of something that may come back. */
 static void listener_starve(struct tcp_listener *listener, int err)
 {
-	struct rlimit lim = { 0 };
-
-	if (!listener->starved) {
-		getrlimit(RLIMIT_NOFILE, &lim);
-		TCP_WARN(FI_LOG_EP_CTRL, "cannot accept connections: %s; they wait. The limit on open files is %llu "
-			 "(ulimit -n): raise it\n", strerror(err), (unsigned long long) lim.rlim_cur);
-	}
-	listener->starved = true;
+	tcp_sock_shortage("cannot accept connections, they wait", err);
+	if (listener->starved)
+		listener->starved(listener);
 	listener_pause(listener, STARVED_PAUSE_NS);
 }
 
@@ -109,7 +103,6 @@ static bool listener_accept(struct tcp_listener *listener)
 	}
 	fd = fab_sock->accept4(listener->src.fd, &remote.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
-		listener->starved = false;
 		tcp_sock_tune(fd);
 		await(listener, fd, &remote);
 		return true;

@@ -98,6 +98,7 @@ struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sock
 	peer->table = table;
 	peer->addr = *addr;
 	fab_timer_init(&peer->retry, retry_fire);
+	fab_list_init(&peer->pace);
 	fab_list_add_tail(bucket_of(table, addr), &peer->link);
 	table->peer_cnt++;
 	return peer;
@@ -139,6 +140,14 @@ static void index_clear(struct tcp_ep *ep, fi_addr_t fi_addr)
 		ep->by_addr[fi_addr] = NULL;
 }
 
+void tcp_peer_stop(struct tcp_peer *peer)
+{
+	tcp_cm_free(peer->cm);
+	peer->cm = NULL;
+	fab_timer_stop(&peer->retry);
+	tcp_pace_leave(peer);
+}
+
 /* ---- lives ---- */
 
 static void life_release(struct fab_defer *defer)
@@ -163,9 +172,7 @@ static void life_detach(struct tcp_life *life)
 	} else {
 		if (life->conn.fi_addr < ep->by_addr_cnt && ep->by_addr[life->conn.fi_addr] == &life->conn)
 			index_clear(ep, life->conn.fi_addr);
-		tcp_cm_free(peer->cm);
-		peer->cm = NULL;
-		fab_timer_stop(&peer->retry);
+		tcp_peer_stop(peer);
 		peer->life = NULL;
 	}
 	tcp_peer_put(peer);
@@ -275,16 +282,19 @@ static int peer_connect(struct tcp_peer *peer)
 
 	if (peer->life->conn.parked)
 		msg.ext |= TCP_EXT_RESUME;
+	if (!peer->give_up_ns)
+		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
 	tcp_rdm_data(ep, &data);
 	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
-	if (!peer->cm)
-		return -FI_ENOMEM;
-	ret = tcp_cm_connect(peer->cm, -1, &ep->addr, &peer->addr, &msg);
-	if (ret) {
-		tcp_cm_free(peer->cm);
-		peer->cm = NULL;
-	}
+	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->addr, &peer->addr, &msg) : -FI_ENOMEM;
+	if (ret)
+		tcp_peer_stop(peer);
 	return ret;
+}
+
+static bool is_shortage(int ret)
+{
+	return ret == -EMFILE || ret == -ENFILE;
 }
 
 /* Once more after a while, spread so that many who were rejected together do not come back together; or give up with
@@ -302,13 +312,23 @@ static void peer_retry(struct tcp_peer *peer, int err, const char *text)
 	peer->retry_ms = fab_min(peer->retry_ms * 2, RETRY_MAX_MS);
 }
 
+void tcp_peer_turn(struct tcp_peer *peer)
+{
+	int ret = peer_connect(peer);
+
+	if (!ret)
+		return;
+	if (is_shortage(ret))
+		tcp_reap_shortage(peer->table);
+	peer_retry(peer, -ret, "no memory or descriptor for a connection");
+}
+
 static void retry_fire(struct fab_timer *timer)
 {
 	struct tcp_peer *peer = fab_container(timer, struct tcp_peer, retry);
-	int ret = peer_connect(peer);
 
-	if (ret)
-		peer_retry(peer, -ret, "no memory or descriptor for a connection");
+	if (tcp_pace_enter(peer))
+		tcp_peer_turn(peer);
 }
 
 static void connect_done(struct tcp_cm *cm)
@@ -317,6 +337,7 @@ static void connect_done(struct tcp_cm *cm)
 	char text[256];
 
 	peer->cm = NULL;
+	tcp_pace_leave(peer);
 	if (cm->type == TCP_CM_NACK) {
 		cm->why = "the peer rejects it: it takes itself for connected, or for connecting";
 		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
@@ -340,6 +361,7 @@ static void connect_fail(struct tcp_cm *cm, int err)
 	char text[256];
 
 	peer->cm = NULL;
+	tcp_pace_leave(peer);
 	tcp_cm_text(cm, err, text, sizeof(text));
 	if (worth_retry(err))
 		peer_retry(peer, err, text);
@@ -350,14 +372,22 @@ static void connect_fail(struct tcp_cm *cm, int err)
 
 static const struct tcp_cm_owner connect_owner = { .done = connect_done, .fail = connect_fail };
 
-/* Connect the life that the peer has. 0, or -FI_E*: nothing was begun. */
+/* Connect the life that the peer has, when its turn comes. 0, or -FI_E*: nothing was begun. */
 static int peer_try(struct tcp_peer *peer)
 {
+	int ret;
+
 	peer->life->dormant = false;
 	peer->retry_ms = RETRY_MIN_MS;
-	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
+	peer->give_up_ns = 0;
 	peer->knock_ns = 0;
-	return peer_connect(peer);
+	if (!tcp_pace_enter(peer))
+		return 0;
+	ret = peer_connect(peer);
+	if (!is_shortage(ret) || !tcp_reap_shortage(peer->table))
+		return ret;
+	peer_retry(peer, -ret, "no descriptor for a connection, and none is given back (ulimit -n)");
+	return 0;
 }
 
 /* Begin a life from our side, or bring back a dormant one. 0 or -FI_E*. */
@@ -494,6 +524,11 @@ static void table_free(struct fab_defer *defer)
 	free(table);
 }
 
+static void listener_starved(struct tcp_listener *listener)
+{
+	tcp_reap_shortage(fab_container(listener, struct tcp_peer_table, listener));
+}
+
 static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 {
 	struct tcp_peer_table *table = calloc(1, sizeof(*table));
@@ -505,8 +540,10 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 	table->ep = ep;
 	fab_list_init(&table->lives);
 	table->listener.request = tcp_peer_request;
+	table->listener.starved = listener_starved;
 	fab_timer_init(&table->leave, leave_fire);
 	fab_timer_init(&table->reap, tcp_reap_fire);
+	tcp_pace_init(&table->pace);
 	table->watch.inserted = av_inserted;
 	table->watch.removed = av_removed;
 	return table;
@@ -580,6 +617,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 	tcp_listener_stop(&table->listener);
 	fab_timer_stop(&table->leave);
 	fab_timer_stop(&table->reap);
+	fab_timer_stop(&table->pace.timer);
 	while ((life = fab_list_first(&table->lives, struct tcp_life, link)))
 		tcp_conn_down(&life->conn, 0, 0, "the endpoint was closed");
 	tcp_alive_stop(ep);

@@ -35,12 +35,23 @@ struct tcp_peer {
 	struct tcp_life *life;		/* owned; NULL if there is none */
 	struct tcp_life *loop;		/* owned: the accepting end of a connection to ourselves */
 	struct tcp_cm *cm;		/* owned: our connect, or NULL */
+	struct fab_list pace;		/* in a list of table->pace, or in none */
+	uint64_t young_ns;		/* when its attempt became young; 0: it is not */
 	struct fab_timer retry;
 	int retry_ms;			/* the next wait */
-	uint64_t give_up_ns;		/* no retry after this */
+	uint64_t give_up_ns;		/* no retry after this; 0 until the first attempt */
 	uint64_t knock_ns;		/* when a request came though we are connected; 0: none did */
 	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
 	int holdoff_err;
+};
+
+/* Whose turn it is to connect (pace.c). */
+struct tcp_pace {
+	struct fab_list young;		/* struct tcp_peer.pace, by young_ns: attempts that have just begun */
+	struct fab_list line;		/* likewise: waiting for their turn */
+	uint32_t young_cnt;
+	uint64_t look_ns;		/* when the timer fires, while there is a line */
+	struct fab_timer timer;
 };
 
 struct tcp_peer_table {
@@ -54,6 +65,7 @@ struct tcp_peer_table {
 	struct fab_timer leave;		/* runs while a life leaves */
 	struct fab_timer reap;		/* runs while there are too many connections */
 	int reap_ms;			/* the next wait; 0: it does not run */
+	struct tcp_pace pace;
 	uint32_t shortage;		/* connections to close although the budget has room */
 	struct fab_av_watch watch;
 	struct fab_defer defer;
@@ -70,6 +82,11 @@ void tcp_peer_put(struct tcp_peer *peer);
 /* Make conn the one to use for fi_addr. False: no memory for the index. */
 bool tcp_peer_index(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn *conn);
 
+/* Its attempt to connect may begin: pace.c says so to those who were in line. */
+void tcp_peer_turn(struct tcp_peer *peer);
+/* It needs no connect of its own any more: end that. */
+void tcp_peer_stop(struct tcp_peer *peer);
+
 /* A life for the peer, with its connection IDLE; it ends, whatever happens, in tcp_conn_down() of that. NULL: no
  * memory. */
 struct tcp_life *tcp_life_new(struct tcp_peer *peer);
@@ -84,7 +101,19 @@ void tcp_life_leave(struct tcp_life *life);
 void tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_cm *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
 
+/* ---- pace.c ---- */
+
+void tcp_pace_init(struct tcp_pace *pace);
+/* An attempt to connect is to begin. True: now. False: tcp_peer_turn() will be called, unless tcp_pace_leave() is
+ * first. */
+bool tcp_pace_enter(struct tcp_peer *peer);
+/* The attempt is over, whatever came of it; idempotent. */
+void tcp_pace_leave(struct tcp_peer *peer);
+
 /* ---- budget.c ---- */
+
+/* How many connections there are too many, and some more, so that the next new ones find room. Any thread. */
+uint64_t tcp_budget_excess(void);
 
 /* There is a new connection: close idle ones, now and later, as long as there are too many. */
 void tcp_reap_start(struct tcp_peer_table *table);

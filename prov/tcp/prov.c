@@ -51,6 +51,10 @@ static const struct fab_param params[] = {
 	  "Lowest port to listen on; with FI_TCP_PORT_HIGH_RANGE (default: any port)" },
 	{ "port_high_range", FI_PARAM_INT, &tcp_params.port_high, 0, 65535,
 	  "Highest port to listen on; with FI_TCP_PORT_LOW_RANGE (default: any port)" },
+	{ "out_port_low_range", FI_PARAM_INT, &tcp_params.out_port_low, 0, 65535,
+	  "Lowest port to connect from; with FI_TCP_OUT_PORT_HIGH_RANGE (default: any port)" },
+	{ "out_port_high_range", FI_PARAM_INT, &tcp_params.out_port_high, 0, 65535,
+	  "Highest port to connect from; with FI_TCP_OUT_PORT_LOW_RANGE (default: any port)" },
 	{ "tx_size", FI_PARAM_SIZE_T, &tcp_params.tx_size, 1, TCP_TX_SIZE_MAX,
 	  "Operations that may be outstanding on an endpoint that does not ask for another number; beyond them "
 	  "-FI_EAGAIN (default: 1024)" },
@@ -101,14 +105,21 @@ static const struct fab_param params[] = {
 	{ "firewall_addr", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "peers must be able to connect to each other" },
 };
 
+/* A range of ports has two ends, or it is none. */
+static void check_range(const char *which, int *low, int *high)
+{
+	if (!*low == !*high && *low <= *high)
+		return;
+	TCP_WARN(FI_LOG_CORE, "FI_TCP_%sPORT_LOW_RANGE is %d, FI_TCP_%sPORT_HIGH_RANGE %d: both are needed, the low one "
+		 "first; any port is used\n", which, *low, which, *high);
+	*low = *high = 0;
+}
+
 static void params_init(void)
 {
 	fab_params_read(&tcp_prov, params, fab_countof(params));
-	if (!tcp_params.port_low != !tcp_params.port_high || tcp_params.port_low > tcp_params.port_high) {
-		TCP_WARN(FI_LOG_CORE, "FI_TCP_PORT_LOW_RANGE is %d, FI_TCP_PORT_HIGH_RANGE %d: both are needed, the "
-			 "low one first; any port is used\n", tcp_params.port_low, tcp_params.port_high);
-		tcp_params.port_low = tcp_params.port_high = 0;
-	}
+	check_range("", &tcp_params.port_low, &tcp_params.port_high);
+	check_range("OUT_", &tcp_params.out_port_low, &tcp_params.out_port_high);
 	/* What the wire carries in 32 bits; and a message that is sent unasked must fit into the credit. */
 	tcp_params.eager_max = fab_min(tcp_params.eager_max, tcp_params.credit / 2);
 }

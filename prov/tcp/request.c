@@ -108,9 +108,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	int ret;
 
 	if (life == peer->life) {
-		tcp_cm_free(peer->cm);
-		peer->cm = NULL;
-		fab_timer_stop(&peer->retry);
+		tcp_peer_stop(peer);
 		peer->knock_ns = 0;
 		peer->holdoff_ns = 0;
 	}

@@ -5,9 +5,11 @@
 #include "tcp/sock.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
@@ -15,6 +17,7 @@
 #include "common/ip_name.h"
 #include "tcp/tcp.h"
 
+#define SHORTAGE_SILENCE_NS	10000000000ULL
 #define KEEPALIVE_IDLE_S	10
 #define KEEPALIVE_INTERVAL_S	5
 
@@ -37,23 +40,51 @@ static int bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
 }
 
 /* One of the ports allowed, starting anywhere, so that many processes that start together seldom collide. */
-static int bind_range(int fd, const union fab_sockaddr *addr)
+static int bind_range(int fd, const union fab_sockaddr *addr, int low, int high)
 {
-	unsigned cnt = tcp_params.port_high - tcp_params.port_low + 1;
+	unsigned cnt = high - low + 1;
 	unsigned start = fab_random64() % cnt;
 	int ret = -EADDRINUSE;
 
 	for (unsigned i = 0; i < cnt && ret == -EADDRINUSE; i++)
-		ret = bind_port(fd, addr, tcp_params.port_low + (start + i) % cnt);
+		ret = bind_port(fd, addr, low + (start + i) % cnt);
+	return ret;
+}
+
+static int bind_listening(int fd, const union fab_sockaddr *addr)
+{
+	int low = tcp_params.port_low, high = tcp_params.port_high, ret;
+
+	if (fab_addr_port(&addr->sa) || !low)
+		return bind_port(fd, addr, fab_addr_port(&addr->sa));
+	ret = bind_range(fd, addr, low, high);
 	if (ret == -EADDRINUSE)
 		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_PORT_LOW_RANGE %d and FI_TCP_PORT_HIGH_RANGE %d: "
-			 "widen the range\n", tcp_params.port_low, tcp_params.port_high);
+			 "widen the range\n", low, high);
+	return ret;
+}
+
+/* A port of its own if there is one; else one that is used for other destinations, or was until a moment ago. */
+static int bind_out(int fd, const union fab_sockaddr *addr)
+{
+	int low = tcp_params.out_port_low, high = tcp_params.out_port_high, ret;
+
+	if (!low) {
+		/* The port is chosen by connect, which then may reuse one that goes to another destination. */
+		fab_sock_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+		return bind_port(fd, addr, 0);
+	}
+	ret = bind_range(fd, addr, low, high);
+	if (ret == -EADDRINUSE && !fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1))
+		ret = bind_range(fd, addr, low, high);
+	if (ret == -EADDRINUSE)
+		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_OUT_PORT_LOW_RANGE %d and "
+			 "FI_TCP_OUT_PORT_HIGH_RANGE %d: widen the range\n", low, high);
 	return ret;
 }
 
 int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
 {
-	uint16_t port = fab_addr_port(&addr->sa);
 	char text[FAB_ADDR_STRLEN];
 	int fd, ret;
 
@@ -64,7 +95,7 @@ int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
 	}
 	ret = set_options(fd, addr);
 	if (!ret)
-		ret = port || !tcp_params.port_low ? bind_port(fd, addr, port) : bind_range(fd, addr);
+		ret = bind_listening(fd, addr);
 	if (ret) {
 		fab_addr_to_str(&addr->sa, text, sizeof(text));
 		TCP_WARN(FI_LOG_EP_CTRL, "cannot bind to %s: %s\n", text, strerror(-ret));
@@ -75,25 +106,37 @@ int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
 	return fd;
 }
 
+void tcp_sock_shortage(const char *what, int err)
+{
+	static _Atomic uint64_t silent_until_ns;
+	uint64_t now = fab_now_ns(), until = atomic_load(&silent_until_ns);
+	struct rlimit lim = { 0 };
+
+	if (now < until || !atomic_compare_exchange_strong(&silent_until_ns, &until, now + SHORTAGE_SILENCE_NS))
+		return;
+	getrlimit(RLIMIT_NOFILE, &lim);
+	TCP_WARN(FI_LOG_EP_CTRL, "%s: %s. The limit on open files is %llu (ulimit -n): raise it. No more of this for 10 "
+		 "seconds\n", what, strerror(err), (unsigned long long) lim.rlim_cur);
+}
+
 int tcp_sock_open_from(int family, const union fab_sockaddr *addr)
 {
 	int fd = fab_sock_open(family, SOCK_STREAM);
+	union fab_sockaddr from = { .sa.sa_family = family };
 	int ret = 0;
 
 	if (fd < 0) {
-		TCP_WARN(FI_LOG_EP_CTRL, "no socket: %s%s\n", strerror(-fd),
-			 fd == -EMFILE || fd == -ENFILE ? ", raise the limit on open files (ulimit -n)" : "");
+		tcp_sock_shortage("no socket to connect with", -fd);
 		return fd;
 	}
-	if (addr && addr->sa.sa_family == family && !fab_addr_is_any(&addr->sa)) {
-		/* The port is chosen by connect, which then may reuse one that goes to another destination. */
-		fab_sock_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-		ret = bind_port(fd, addr, 0);
-	}
+	if (addr && addr->sa.sa_family == family)
+		from = *addr;
+	if (!fab_addr_is_any(&from.sa) || tcp_params.out_port_low)
+		ret = bind_out(fd, &from);
 	if (ret) {
 		char text[FAB_ADDR_STRLEN];
 
-		fab_addr_to_str(&addr->sa, text, sizeof(text));
+		fab_addr_to_str(&from.sa, text, sizeof(text));
 		TCP_WARN(FI_LOG_EP_CTRL, "cannot connect from %s: %s\n", text, strerror(-ret));
 		fab_sock_close(&fd);
 		return ret;

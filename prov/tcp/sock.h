@@ -14,9 +14,13 @@
  */
 int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound);
 
-/* Open a socket for connecting from addr (NULL, or of another family: from anywhere); its port is chosen by the
- * kernel at connect. The descriptor or -errno (logged). */
+/* Open a socket for connecting from addr (NULL, or of another family: from anywhere); its port is one of
+ * FI_TCP_OUT_PORT_LOW_RANGE..HIGH_RANGE if these are set, and otherwise chosen by the kernel at connect. The descriptor or -errno (logged). */
 int tcp_sock_open_from(int family, const union fab_sockaddr *addr);
+
+/* Log that something failed with err for want of descriptors or memory, and what to do about it; once in ten seconds at
+ * most, whoever says it. Any thread. */
+void tcp_sock_shortage(const char *what, int err);
 
 /* TCP_NODELAY, keepalive: what every stream wants. A refusal of the kernel is logged and otherwise harmless. */
 void tcp_sock_tune(int fd);

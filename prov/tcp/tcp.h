@@ -35,6 +35,7 @@
 struct tcp_params {
 	char *iface;			/* FI_TCP_IFACE, or NULL */
 	int port_low, port_high;	/* listening ports; 0: any */
+	int out_port_low, out_port_high;	/* ports to connect from; 0: any */
 	size_t tx_size, rx_size;
 	size_t max_inject;
 	size_t eager_max;		/* FI_TCP_MAX_SAVED_SIZE's successor: bytes sent unasked */
