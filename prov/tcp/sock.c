@@ -75,7 +75,9 @@ static int bind_out(int fd, const union fab_sockaddr *addr)
 		return bind_port(fd, addr, 0);
 	}
 	ret = bind_range(fd, addr, low, high);
-	if (ret == -EADDRINUSE && !fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1))
+	/* both sockets must allow it, so those that have a port to themselves do, from now on */
+	fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (ret == -EADDRINUSE)
 		ret = bind_range(fd, addr, low, high);
 	if (ret == -EADDRINUSE)
 		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_OUT_PORT_LOW_RANGE %d and "
