@@ -23,8 +23,8 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 
 	/* no more will come than the kernel has: what waits for an answer is to learn of it */
 	if (conn->rx_paused && (events & gone))
-		tcp_rx_pause(conn, false);
-	if (events & (EPOLLIN | gone))
+		tcp_stall_gone(conn);
+	if (tcp_conn_has_stream(conn) && (events & (EPOLLIN | gone)))
 		tcp_rx_poll(src);
 	if (!(events & EPOLLOUT))
 		return;
@@ -117,7 +117,7 @@ void tcp_conn_park(struct tcp_conn *conn)
 
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text)
 {
-	int op_err = err ? err : FI_ECANCELED;
+	int op_err = err ? err : prov_errno ? prov_errno : FI_ECANCELED;
 
 	if (conn->state == TCP_CONN_DOWN)
 		return;
@@ -152,16 +152,11 @@ bool tcp_conn_flush(struct tcp_conn *conn)
 
 void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr)
 {
-	struct tcp_rx_ctx *ctx = &conn->ep->rx;
 	struct fab_list *link;
 
 	conn->fi_addr = fi_addr;
-	fab_list_for_each(&conn->unexp, link) {
-		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
-
-		if (unexp->place == TCP_UNEXP_QUEUED)
-			fab_match_set_unexp_src(unexp->tagged ? &ctx->tagged : &ctx->msg, &unexp->match, fi_addr);
-	}
+	fab_list_for_each(&conn->unexp, link)
+		tcp_unexp_set_src(conn->ep, fab_container(link, struct tcp_unexp, link), fi_addr);
 }
 
 void tcp_conn_fini(struct tcp_conn *conn)

@@ -7,11 +7,12 @@
  * owner. An idle one may also go back: UP -> (PARKING ->) IDLE, by agreement with the peer (park.c).
  *
  * All calls want the engine lock of conn->ep. Files: conn.c life and failure, tx.c what leaves, rx.c what arrives,
- * rma.c, rndv.c; park.c; io_sock.c moves the bytes.
+ * msg.c, stall.c, rma.c, rndv.c; park.c; io_sock.c moves the bytes.
  */
 #ifndef TCP_CONN_H
 #define TCP_CONN_H
 
+#include "base/addr.h"
 #include "common/ep.h"
 #include "common/progress.h"
 #include "tcp/idmap.h"
@@ -64,6 +65,7 @@ extern const struct tcp_io tcp_io_sock;
 enum tcp_rx_phase {
 	TCP_RX_HDR,			/* between frames, or within a header of which hdr_have bytes are here */
 	TCP_RX_PAYLOAD,			/* `left` bytes of payload to go to iov, then `skip` to be dropped */
+	TCP_RX_STALLED,			/* the rest of rx.unexp stays in the socket until a receive takes it (stall.c) */
 };
 
 /* Where a message goes: part of a multi-receive, or the front of a posted receive. */
@@ -100,6 +102,7 @@ struct tcp_conn {
 	const struct tcp_conn_owner *owner;
 	const struct tcp_io *io;
 	fi_addr_t fi_addr;		/* the peer in ep's AV, or FI_ADDR_NOTAVAIL; the owner keeps it right */
+	union fab_sockaddr addr;	/* RDM: that the peer listens at, as an AV would have it */
 	enum tcp_conn_state state;
 	struct tcp_hello peer;
 
@@ -128,7 +131,8 @@ struct tcp_conn {
 	uint64_t unexp_len;		/* bytes kept for it, TCP_CREDIT_OVERHEAD each included */
 	uint32_t announced_cnt;		/* announcements that no receive has taken */
 	uint32_t rsp_cnt;		/* read responses in txq */
-	bool rx_paused;			/* unexp_len is over the limit (peers without extension only) */
+	/* peers without extension only: not read, as unexp_len is over the limit or a message is stalled */
+	bool rx_paused;
 	struct fab_list unexp;		/* struct tcp_unexp of this connection */
 	struct fab_defer defer;		/* for the owner's free */
 };
@@ -142,12 +146,13 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
  */
 int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
 /*
- * End it: close the socket, complete every operation in error - err is a positive FI_E* (0: FI_ECANCELED to the
- * operations), prov_errno the cause, text names both ends or is NULL - give receives that were being filled their
- * error, forget announcements, then tell the owner. Idempotent.
+ * End it: close the socket, complete every operation in error - err is a positive FI_E*, prov_errno the cause, text
+ * names both ends or is NULL - give receives that were being filled their error, forget announcements, then tell the
+ * owner. err 0: the end is in good order, and what it cuts off has prov_errno for its error, or FI_ECANCELED if that
+ * is 0. Idempotent.
  */
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* The same with a text made of both ends' addresses and `what`, which says what happened. err is a positive FI_E*. */
+/* The same with a text made of both ends' addresses and `what`, which says what happened. */
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
 /* Does a stream to the peer that said this go on with the state of the one that was parked? */
 bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer);

@@ -25,6 +25,7 @@ struct tcp_rx_ctx {
 	struct fab_pool pool;		/* struct tcp_rx; at most rx_attr->size */
 	struct fab_pool iov_pool;	/* struct iovec[TCP_IOV_LIMIT] of those receives that have many */
 	struct fab_list claimed;	/* struct tcp_unexp, by match.order: found by a peek, waiting for its claim */
+	struct fab_list orphans;	/* struct tcp_unexp, by link: those whose connection has ended */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
 };
@@ -138,8 +139,9 @@ int tcp_post_recv_locked(struct fab_ep *ep, const struct fab_op *op);	/* likewis
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context);
 /* Complete every posted receive with err (positive). Lock held; for close and MSG shutdown. */
 void tcp_rx_flush(struct tcp_ep *ep, int err);
-/* fi_addr means nobody any more: messages that it sent, and whose connection has ended since, are nobody's. Lock held. */
-void tcp_rx_forget_src(struct tcp_ep *ep, fi_addr_t fi_addr);
+/* Who listens at addr is known as fi_addr from now on, or as nobody (FI_ADDR_NOTAVAIL): so are the messages that came
+ * from there by connections that have ended since. Lock held. */
+void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_addr_t fi_addr);
 int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr);	/* 0 or -FI_ENOMEM */
 void tcp_rx_ctx_fini(struct tcp_ep *ep);	/* drops unexpected messages; every receive has been flushed */
 int tcp_tx_init(struct tcp_ep *ep, const struct fi_tx_attr *attr);		/* tx_pool; 0 or -FI_ENOMEM */

@@ -5,6 +5,7 @@
  *   header -> posted receive found -> payload straight into it -> finish
  *         \-> none: unexpected, payload into a buffer -> a receive takes it, now or while it is still arriving
  *                                                     -> finish
+ *                                \-> too long for that: stall.c
  */
 #include "tcp/stream.h"
 #include <errno.h>
@@ -37,19 +38,21 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	unexp->tagged = msg->tagged;
 	unexp->has_data = msg->has_data;
 	unexp->announced = announced;
+	unexp->stalled = !announced && !conn->peer.ext && msg->len > tcp_params.unexp_max;
+	unexp->kept = announced || unexp->stalled ? 0 : msg->len + TCP_CREDIT_OVERHEAD;
 	unexp->buf = unexp->small;
-	if (!announced && msg->len > TCP_UNEXP_SMALL)
+	if (unexp->stalled)
+		unexp->buf = NULL;
+	else if (!announced && msg->len > TCP_UNEXP_SMALL)
 		unexp->buf = malloc(msg->len);
-	if (!unexp->buf)
+	if (!unexp->buf && !unexp->stalled)
 		goto put;
 	unexp->match.tag = msg->tag;
 	unexp->match.src = msg->src;
 	fab_match_add_unexp(tcp_rx_queue(ep, msg->tagged), &unexp->match);
 	fab_list_add_tail(&conn->unexp, &unexp->link);
-	if (announced)
-		conn->announced_cnt++;
-	else
-		conn->unexp_len += msg->len + TCP_CREDIT_OVERHEAD;
+	conn->announced_cnt += announced;
+	conn->unexp_len += unexp->kept;
 	return unexp;
 
 put:
@@ -81,19 +84,24 @@ void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp)
 	struct tcp_conn *conn = unexp->conn;
 
 	if (conn) {
-		fab_list_remove(&unexp->link);
-		if (unexp->announced) {
-			conn->announced_cnt--;
-		} else {
-			conn->unexp_len -= unexp->len + TCP_CREDIT_OVERHEAD;
-			rx_give_credit(conn, unexp->len + TCP_CREDIT_OVERHEAD);
-		}
-		if (conn->unexp_len < tcp_params.unexp_max / 2)
+		conn->announced_cnt -= unexp->announced;
+		conn->unexp_len -= unexp->kept;
+		rx_give_credit(conn, unexp->kept);
+		if (conn->unexp_len < tcp_params.unexp_max / 2 && conn->rx.phase != TCP_RX_STALLED)
 			tcp_rx_pause(conn, false);
 	}
+	fab_list_remove(&unexp->link);
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
 	fab_pool_put(&ep->rx.unexp_pool, unexp);
+}
+
+void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr)
+{
+	if (unexp->place == TCP_UNEXP_QUEUED)
+		fab_match_set_unexp_src(tcp_rx_queue(ep, unexp->tagged), &unexp->match, fi_addr);
+	else
+		unexp->match.src = fi_addr;
 }
 
 struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
@@ -134,7 +142,9 @@ void tcp_unexp_drop(struct tcp_ep *ep, struct tcp_unexp *unexp)
 		tcp_rndv_discard(conn, unexp);
 	if (conn && conn->state == TCP_CONN_DOWN)
 		return;		/* the failure has freed it */
-	if (unexp->announced || unexp->complete)
+	if (unexp->stalled)
+		tcp_stall_take(conn, unexp);
+	else if (unexp->announced || unexp->complete)
 		tcp_unexp_free(ep, unexp);
 	if (conn)
 		tcp_rx_tell(conn);
@@ -150,8 +160,12 @@ bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *r
 	more = tcp_rx_claim(ep, rx, unexp->len, &unexp->into);
 	if (unexp->announced)
 		tcp_rndv_take(conn, unexp);
+	else if (unexp->stalled)
+		tcp_stall_take(conn, unexp);
 	else if (unexp->complete)
 		unexp_deliver(ep, unexp);
+	else
+		tcp_rx_pause(conn, false);	/* the rest of it is wanted now */
 	if (conn)
 		tcp_rx_tell(conn);
 	/* where the connection failed meanwhile and was the endpoint's only one, its receives have ended with it */
@@ -199,6 +213,33 @@ static void unexp_done(struct tcp_conn *conn)
 		tcp_rx_pause(conn, true);
 }
 
+/* A receive has taken rx.into. */
+static inline void flow_into_posted(struct tcp_conn *conn, uint64_t len)
+{
+	tcp_rx_aim_into(&conn->rx, &conn->rx.into);
+	tcp_rx_expect(conn, conn->rx.into.take, len - conn->rx.into.take, posted_done);
+}
+
+void tcp_msg_resume(struct tcp_conn *conn, const uint8_t *buf, uint64_t len)
+{
+	uint64_t all = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
+
+	if (conn->rx.into.rx)
+		flow_into_posted(conn, all);
+	else
+		tcp_rx_expect(conn, 0, all, tcp_rx_delivered);
+	tcp_rx_copy(&conn->rx, buf, len);
+}
+
+void tcp_msg_keep(struct tcp_conn *conn)
+{
+	struct tcp_unexp *unexp = conn->rx.unexp;
+	uint64_t left = unexp->len - unexp->have;
+
+	tcp_rx_aim(&conn->rx, &(struct iovec) { unexp->buf + unexp->have, left }, 1, left);
+	tcp_rx_expect(conn, left, 0, unexp_done);
+}
+
 void tcp_msg_start(struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
@@ -213,15 +254,16 @@ void tcp_msg_start(struct tcp_conn *conn)
 	rx = tcp_rx_find(conn, msg.tagged, msg.tag);
 	if (rx) {
 		tcp_rx_claim(conn->ep, rx, msg.len, &conn->rx.into);
-		tcp_rx_aim_into(&conn->rx, &conn->rx.into);
-		tcp_rx_expect(conn, conn->rx.into.take, msg.len - conn->rx.into.take, posted_done);
+		flow_into_posted(conn, msg.len);
 		return;
 	}
 	conn->rx.unexp = tcp_unexp_new(conn, &msg, false);
 	if (!conn->rx.unexp)
 		return;
-	tcp_rx_aim(&conn->rx, &(struct iovec) { conn->rx.unexp->buf, msg.len }, 1, msg.len);
-	tcp_rx_expect(conn, msg.len, 0, unexp_done);
+	if (conn->rx.unexp->stalled)
+		conn->rx.phase = TCP_RX_STALLED;
+	else
+		tcp_msg_keep(conn);
 }
 
 /* ---- the end ---- */
@@ -256,6 +298,8 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 		if (unexp->complete) {
 			/* its receive may still come */
 			fab_list_remove(link);
+			fab_list_add_tail(&ep->rx.orphans, link);
+			unexp->from = conn->addr;
 			unexp->conn = NULL;
 			continue;
 		}

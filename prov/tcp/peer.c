@@ -221,6 +221,7 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 	if (!life)
 		return NULL;
 	tcp_conn_init(&life->conn, table->ep, &life_owner);
+	life->conn.addr = peer->addr;
 	life->conn.fi_addr = fab_av_find(table->ep->base.av, &peer->addr);
 	life->table = table;
 	life->peer = peer;
@@ -445,6 +446,7 @@ static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const uni
 	}
 	if (peer && peer->loop)
 		tcp_conn_set_addr(&peer->loop->conn, fi_addr);
+	tcp_rx_name_orphans(ep, addr, fi_addr);
 	fab_progress_unlock(ep->base.progress);
 }
 
@@ -510,7 +512,7 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 		tcp_conn_set_addr(&life->conn, FI_ADDR_NOTAVAIL);
 		tcp_life_leave(life);
 	}
-	tcp_rx_forget_src(ep, fi_addr);
+	tcp_rx_name_orphans(ep, addr, FI_ADDR_NOTAVAIL);
 	fab_progress_unlock(ep->base.progress);
 }
 
@@ -561,15 +563,17 @@ int tcp_peers_open(struct tcp_ep *ep)
 	if (fd < 0)
 		goto free_table;
 	ep->peers = table;
+	/* before the first peer can come, so that none is missed whose address another thread inserts just then */
+	fab_av_watch(ep->base.av, &table->watch);
 	fab_progress_lock(progress);
 	ret = tcp_listener_start(&table->listener, progress, fd, TCP_BACKLOG);
 	fab_progress_unlock(progress);
 	if (ret)
-		goto close_fd;
-	fab_av_watch(ep->base.av, &table->watch);
+		goto unwatch;
 	return 0;
 
-close_fd:
+unwatch:
+	fab_av_unwatch(ep->base.av, &table->watch);
 	ep->peers = NULL;
 	fab_sock_close(&fd);
 free_table:

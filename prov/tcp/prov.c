@@ -69,8 +69,8 @@ static const struct fab_param params[] = {
 	{ "credit", FI_PARAM_SIZE_T, &tcp_params.credit, 4096, 1 << 30,
 	  "Memory for unexpected messages of one peer, bytes (default: 262144)" },
 	{ "unexp_max", FI_PARAM_SIZE_T, &tcp_params.unexp_max, 4096, SIZE_MAX,
-	  "The same for a peer that runs another libfabric, which knows no credits: past it, its connection is not "
-	  "read (default: 67108864)" },
+	  "The same for a peer that runs another libfabric, which knows no credits: past it, or when a longer message "
+	  "comes, its connection is not read until receives are posted (default: 67108864)" },
 	{ "nodelay", FI_PARAM_BOOL, &tcp_params.nodelay, 0, 1,
 	  "Send small segments at once, TCP_NODELAY (default: on)" },
 	{ "disable_auto_progress", FI_PARAM_BOOL, &tcp_params.auto_progress_off, 0, 1,

@@ -139,22 +139,16 @@ void tcp_rx_flush(struct tcp_ep *ep, int err)
 	rx_flush(ep, &ep->rx.tagged, err);
 }
 
-static void rx_forget_src(struct fab_match *match, fi_addr_t fi_addr)
+void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_addr_t fi_addr)
 {
 	struct fab_list *link;
 
-	fab_list_for_each(&match->unexp_order, link) {
-		struct fab_unexp *unexp = fab_container(link, struct fab_unexp, order);
+	fab_list_for_each(&ep->rx.orphans, link) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
-		if (unexp->src == fi_addr)
-			fab_match_set_unexp_src(match, unexp, FI_ADDR_NOTAVAIL);
+		if (fab_addr_equal(&unexp->from.sa, &addr->sa))
+			tcp_unexp_set_src(ep, unexp, fi_addr);
 	}
-}
-
-void tcp_rx_forget_src(struct tcp_ep *ep, fi_addr_t fi_addr)
-{
-	rx_forget_src(&ep->rx.msg, fi_addr);
-	rx_forget_src(&ep->rx.tagged, fi_addr);
 }
 
 /* ---- posting ---- */
@@ -257,6 +251,7 @@ int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr)
 		      .chunk_cnt = 4 });
 	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
 	fab_list_init(&ctx->claimed);
+	fab_list_init(&ctx->orphans);
 	ctx->min_multi_recv = TCP_MIN_MULTI_RECV;
 	return 0;
 

@@ -36,6 +36,15 @@ enum verdict {
 	LOOP,			/* ourselves */
 };
 
+/* Is there anything to read? 1; 0: the stream has ended; -errno, -EAGAIN: not now. */
+static ssize_t peek(int fd)
+{
+	char byte;
+	ssize_t ret = fab_sock->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return ret < 0 ? -errno : ret;
+}
+
 /* Is this the same run of the peer's program as the one that we are connected to? */
 static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
 {
@@ -51,7 +60,8 @@ static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
  * upstream's included:
  * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through.
  * - Another run of the peer: it has restarted.
- * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again.
+ * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again,
+ *   and is believed once all that came by the old connection has been read.
  */
 static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, const union fab_sockaddr *own)
 {
@@ -72,7 +82,7 @@ static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, const
 	}
 	if (!same_run(life, cm))
 		return REPLACE;
-	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS)
+	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS && peek(life->conn.src.fd) <= 0)
 		return REPLACE;
 	peer->knock_ns = now;
 	return REJECT;
@@ -175,10 +185,9 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 /* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
 static bool is_dead(int fd)
 {
-	char byte;
-	ssize_t ret = fab_sock->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t ret = peek(fd);
 
-	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
+	return !ret || (ret < 0 && ret != -EAGAIN && ret != -EINTR);
 }
 
 void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm)

@@ -163,6 +163,19 @@ bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
 	return tx->mr_gen == conn->ep->base.domain->mr_map.gen || !rsp_verify(conn, tx);
 }
 
+bool tcp_rma_rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	const struct tcp_read_err answer = { .err = FI_EACCES };
+
+	if (!conn->peer.ext || tx->sent)
+		return false;
+	conn->rsp_cnt--;
+	conn->txq_len -= tx->size;
+	tcp_tx_control_fill(tx, TCP_WIRE_READ_ERR, &answer, sizeof(answer));
+	conn->txq_len += tx->size;
+	return true;
+}
+
 static void read_refuse(struct tcp_conn *conn, int err)
 {
 	struct tcp_read_err answer = { .err = err };

@@ -15,13 +15,15 @@
 
 /* ---- sender ---- */
 
-bool tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
+int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	struct tcp_rts rts = { .tag = tx->code == FAB_OP_TSEND ? tx->tag : 0, .len = tx->len };
 	uint8_t *pos = tx->hdr_buf + sizeof(tx->hdr);
+	int ret;
 
-	if (tcp_idmap_add(&conn->rts, tx, &tx->id))
-		return false;
+	ret = tcp_idmap_add(&conn->rts, tx, &tx->id);
+	if (ret)
+		return ret;
 	rts.id = tx->id;
 	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)
 		pos += sizeof(uint64_t);	/* stays where it is */
@@ -31,7 +33,7 @@ bool tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	tx->hdr_len = pos + sizeof(rts) - tx->hdr_buf;
 	tx->hdr.hdr_size = tx->hdr_len;
 	tx->size = tx->hdr.size = tx->hdr_len;
-	return true;
+	return 0;
 }
 
 void tcp_rndv_cts(struct tcp_conn *conn)

@@ -251,6 +251,10 @@ static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 				return;
 			rx->phase = TCP_RX_HDR;
 			rx->done(conn);
+		} else if (rx->phase == TCP_RX_STALLED) {
+			tcp_stall(conn, buf, len);
+			if (rx->phase == TCP_RX_STALLED)
+				return;
 		} else {
 			size_t used;
 
@@ -316,7 +320,7 @@ static ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
 
 static bool rx_mid_frame(const struct tcp_rx_state *rx)
 {
-	return rx->phase == TCP_RX_PAYLOAD || rx->hdr_have;
+	return rx->phase != TCP_RX_HDR || rx->hdr_have;
 }
 
 /* The stream has ended, or the socket says why not. */
@@ -327,7 +331,7 @@ static void rx_end(struct tcp_conn *conn, int err)
 	else if (rx_mid_frame(&conn->rx))
 		tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET, "the peer closed in the middle of a message");
 	else
-		tcp_conn_down(conn, 0, 0, "the peer closed the connection");
+		tcp_conn_fail(conn, 0, FI_ECONNRESET, "the peer closed it");
 }
 
 void tcp_rx_tell(struct tcp_conn *conn)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What conn.c, tx.c, rx.c, rma.c and rndv.c - the data half of a connection - share with each other and with nobody
- * else. Engine lock held throughout.
+ * What conn.c, tx.c, rx.c, msg.c, stall.c, rma.c and rndv.c - the data half of a connection - share with each other and
+ * with nobody else. Engine lock held throughout.
  */
 #ifndef TCP_STREAM_H
 #define TCP_STREAM_H
@@ -25,20 +25,24 @@ enum tcp_unexp_place {
 
 struct tcp_unexp {
 	struct fab_unexp match;		/* linked while QUEUED; its order links it while CLAIMED */
-	struct fab_list link;		/* in conn->unexp while conn is not NULL */
+	struct fab_list link;		/* in conn->unexp, or in ctx->orphans when conn is NULL */
 	/* where it comes from; NULL once that is down (only complete ones outlive it) */
 	struct tcp_conn *conn;
+	union fab_sockaddr from;	/* of an orphan: conn->addr */
 	struct tcp_into into;		/* the receive that took it before all of it was here; rx is NULL otherwise */
 	uint64_t tag, data;
 	uint64_t len;			/* bytes of the message */
+	uint64_t kept;			/* what it adds to conn->unexp_len, and costs of the peer's credit */
+	uint64_t have;			/* stalled: bytes of it in buf */
 	void *claim;			/* context of the claim */
 	uint32_t rts_id;		/* announced: the sender's id */
 	enum tcp_unexp_place place;
 	bool tagged;
 	bool has_data;			/* FI_REMOTE_CQ_DATA */
 	bool announced;			/* payload stays with the sender until a receive asks for it */
+	bool stalled;			/* too long to be kept: payload stays in the socket until a receive takes it */
 	bool complete;			/* all of it is in buf */
-	uint8_t *buf;			/* small[], or malloc'd */
+	uint8_t *buf;			/* small[], or malloc'd; NULL: announced, or stalled with nothing here */
 	uint8_t small[TCP_UNEXP_SMALL];
 };
 
@@ -60,12 +64,14 @@ static inline void tcp_tx_copy(uint8_t *to, const struct iovec *iov, uint64_t le
 }
 
 /* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
- * the queue. */
-void tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx);
+ * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be. */
+int tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx);
 
 /* A frame of the provider's own: header made, no payload; the caller adds to it and hands it to tcp_tx_queue().
  * extra_len bytes of extra follow the base header. NULL: no memory, and the connection has been ended for it. */
 struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len);
+/* Write header and extra over those of a control frame of which nothing has been sent. */
+void tcp_tx_control_fill(struct tcp_tx *tx, enum tcp_wire_op op, const void *extra, size_t extra_len);
 /* Append to the send queue and send what can be sent. */
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx);
 /* The stream has started, or goes on: decide for the operations that were queued meanwhile what depends on the peer,
@@ -81,6 +87,8 @@ void tcp_tx_unblock_one(struct tcp_conn *conn);
 bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err);
 /* Complete an operation that is on no list, and give its entry back. err is a positive FI_E* or 0. */
 void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text);
+/* Give the entry of one that is on no list back, without a completion. */
+void tcp_tx_free(struct tcp_tx *tx);
 /* Complete everything outstanding in error. */
 void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
 /* Tell the peer what was received since: acknowledgements, credits. err refuses the frame that is not counted in
@@ -125,6 +133,8 @@ static inline struct fab_match *tcp_rx_queue(struct tcp_ep *ep, bool tagged)
 	return tagged ? &ep->rx.tagged : &ep->rx.msg;
 }
 
+/* The sender of a message became known, or unknown. */
+void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr);
 /* Stop reading from a peer that has too much unread, or go on; only those without credits are ever stopped. Its end
  * is seen all the same. */
 void tcp_rx_pause(struct tcp_conn *conn, bool pause);
@@ -167,6 +177,21 @@ struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp);
 /* Taken or dropped: gives its memory back, and the peer its credit. Not in the queue any more. */
 void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp);
 
+/* The message of the current header goes into the buffer of rx.unexp, which holds the first `have` bytes of it. */
+void tcp_msg_keep(struct tcp_conn *conn);
+/* It goes into what a receive has taken for it, rx.into, or nowhere (into.rx is NULL); len bytes of it are in buf. */
+void tcp_msg_resume(struct tcp_conn *conn, const uint8_t *buf, uint64_t len);
+
+/* ---- stall.c: a message that is too long to be kept waits in its socket for a receive ---- */
+
+/* rx.unexp, whose header has come, is stalled, with len bytes of its payload or of what is behind it in buf. Where all
+ * of it is there it is kept after all, and the phase is TCP_RX_PAYLOAD. */
+void tcp_stall(struct tcp_conn *conn, const uint8_t *buf, size_t len);
+/* A receive has taken it (unexp->into is set), or nobody wants it: read on. unexp is gone. */
+void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
+/* The peer of a paused connection has closed or gone: read what the kernel still has. */
+void tcp_stall_gone(struct tcp_conn *conn);
+
 /* ---- recv.c, peek.c ---- */
 
 /* A receive with the arguments of a call, not posted. 0, -FI_EAGAIN, -FI_ENOMEM, -FI_EINVAL. */
@@ -186,6 +211,8 @@ void tcp_rma_read_rsp(struct tcp_conn *conn);
 void tcp_rma_read_err(struct tcp_conn *conn);
 /* May a read response that has waited still be sent? False if a region of it was closed meanwhile. */
 bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx);
+/* It may not: turn it into a refusal, where it stands in the queue. False: too late, or the peer knows no refusals. */
+bool tcp_rma_rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx);
 /* A read response has left: count it. */
 void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx);
 
@@ -207,8 +234,8 @@ void tcp_rndv_rts(struct tcp_conn *conn);
 void tcp_rndv_cts(struct tcp_conn *conn);
 void tcp_rndv_data(struct tcp_conn *conn);
 void tcp_rndv_xcancel(struct tcp_conn *conn);
-/* Turn a queued send into an announcement of it. False: no memory or too many; it stays as it was. */
-bool tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx);
+/* Turn a queued send into an announcement of it. 0; -FI_EAGAIN (too many), -FI_ENOMEM: it stays as it was. */
+int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx);
 /* A receive has taken an announced message (unexp->into is set): ask for the data. */
 void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
 /* Nobody wants an announced message: let its sender complete. */

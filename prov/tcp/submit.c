@@ -53,12 +53,15 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 	return hdr->hdr_size;
 }
 
-static void tx_append(struct tcp_conn *conn, struct tcp_tx *tx)
+static inline int tx_append(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	if (conn->state == TCP_CONN_UP && tx->code != FAB_OP_MAX)
-		tcp_tx_prepare(conn, tx);
+	int ret = conn->state == TCP_CONN_UP ? tcp_tx_prepare(conn, tx) : 0;
+
+	if (ret)
+		return ret;
 	conn->txq_len += tx->size;
 	fab_list_add_tail(&conn->txq, &tx->link);
+	return 0;
 }
 
 /* Must the caller come back for this one's completion, so that it may wait for the next pass? */
@@ -170,7 +173,11 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 		return -FI_ENOMEM;
 
 	hold = tx_hold(conn, op, len);
-	tx_append(conn, tx);
+	ret = tx_append(conn, tx);
+	if (ret) {
+		tcp_tx_free(tx);
+		return ret;
+	}
 	if (conn->state != TCP_CONN_UP)
 		return 0;
 	if (hold) {

@@ -20,7 +20,7 @@
 
 /* ---- completion ---- */
 
-static void tx_free(struct tcp_tx *tx)
+void tcp_tx_free(struct tcp_tx *tx)
 {
 	struct tcp_ep *ep = tx->conn->ep;
 
@@ -58,7 +58,7 @@ void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text)
 		else
 			fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
 	}
-	tx_free(tx);
+	tcp_tx_free(tx);
 }
 
 static void tx_fail_list(struct fab_list *list, int err, int prov_errno, const char *text)
@@ -193,7 +193,8 @@ static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
 	}
 }
 
-/* Take as many queued frames as one call should carry. Stops at a response whose region was closed while it waited. */
+/* Take as many queued frames as one call should carry. Stops at a response whose region was closed while it waited, and
+ * for which no refusal can go. */
 static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 {
 	uint8_t id = conn->tx_cnt;
@@ -204,7 +205,7 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 
 		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX || batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN)
 			return;
-		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_rma_rsp_valid(conn, tx))
+		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_rma_rsp_valid(conn, tx) && !tcp_rma_rsp_refuse(conn, tx))
 			return;
 		if (!tx->sent)
 			tx->hdr.id = id++;
@@ -320,20 +321,21 @@ void tcp_tx_flush(struct tcp_conn *conn)
 
 /* ---- queueing ---- */
 
-void tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
+int tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG;
 
 	if (conn->peer.ext && message) {
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
 
-		if ((tx->len > conn->peer.eager_max || cost > conn->credit) && tcp_rndv_announce(conn, tx))
-			return;
-		conn->credit -= cost < conn->credit ? cost : conn->credit;
+		if (tx->len > conn->peer.eager_max || cost > conn->credit)
+			return tcp_rndv_announce(conn, tx);
+		conn->credit -= cost;
 	}
 	if (conn->peer.ext && tx->hdr.op == TCP_WIRE_WRITE)
 		tx->hdr.flags |= TCP_FLAG_DELIVERY;
 	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
+	return 0;
 }
 
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
@@ -345,17 +347,37 @@ void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
 
 void tcp_tx_start(struct tcp_conn *conn)
 {
-	struct fab_list *link;
+	struct fab_list *link, *next;
+	int ret;
 
 	conn->txq_len = 0;
-	fab_list_for_each(&conn->txq, link) {
+	fab_list_for_each_safe(&conn->txq, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		if (tx->code != FAB_OP_MAX)
-			tcp_tx_prepare(conn, tx);
+		ret = tx->code != FAB_OP_MAX ? tcp_tx_prepare(conn, tx) : 0;
+		if (ret) {
+			fab_list_remove(link);
+			tcp_tx_done(tx, -ret, -ret, "no memory for it to wait until the peer asks for it");
+			continue;
+		}
 		conn->txq_len += tx->size;
 	}
 	tcp_tx_flush(conn);
+}
+
+void tcp_tx_control_fill(struct tcp_tx *tx, enum tcp_wire_op op, const void *extra, size_t extra_len)
+{
+	tx->sent = 0;
+	tx->want_ack = false;
+	tx->injected = false;
+	tx->iov_cnt = 0;
+	tx->hdr_len = sizeof(tx->hdr) + extra_len;
+	tx->size = tx->hdr_len;
+	tx->hdr = (struct tcp_hdr) {
+		.version = TCP_WIRE_VERSION, .op = op, .hdr_size = tx->hdr_len, .size = tx->size,
+	};
+	if (extra_len)
+		memcpy(tx->hdr_buf + sizeof(tx->hdr), extra, extra_len);
 }
 
 struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len)
@@ -373,18 +395,8 @@ struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const 
 	}
 	conn->control_cnt++;
 	tx->conn = conn;
-	tx->sent = 0;
 	tx->code = FAB_OP_MAX;
-	tx->want_ack = false;
-	tx->injected = false;
-	tx->iov_cnt = 0;
-	tx->hdr_len = sizeof(tx->hdr) + extra_len;
-	tx->size = tx->hdr_len;
-	tx->hdr = (struct tcp_hdr) {
-		.version = TCP_WIRE_VERSION, .op = op, .hdr_size = tx->hdr_len, .size = tx->size,
-	};
-	if (extra_len)
-		memcpy(tx->hdr_buf + sizeof(tx->hdr), extra, extra_len);
+	tcp_tx_control_fill(tx, op, extra, extra_len);
 	return tx;
 }
 

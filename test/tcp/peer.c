@@ -5,216 +5,15 @@
  */
 #include <arpa/inet.h>
 #include <endian.h>
-#include <errno.h>
 #include <malloc.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
 #include "base/clock.h"
 #include "base/lock.h"
-#include "node.h"
-#include "raw.h"
+#include "remote.h"
 #include "tcp/peer.h"
 #include "tcp/tcp.h"
-
-#define MS	1000000ULL		/* ns */
-
-static int setup(void **state)
-{
-	struct node *node = calloc(1, sizeof(*node));
-
-	node_open(node, FI_MSG | FI_SOURCE, FI_THREAD_UNSPEC);
-	*state = node;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	node_close(*state);
-	free(*state);
-	return 0;
-}
-
-/* Progress without taking a completion. */
-static void drive(void *arg)
-{
-	struct node *node = arg;
-
-	fi_cq_read(node->cq, NULL, 0);
-}
-
-/* The next completion: its context. Fails if it is an error. */
-static void *completion(struct node *node, fi_addr_t *src)
-{
-	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
-	struct fi_cq_data_entry entry;
-	ssize_t ret;
-
-	do {
-		ret = fi_cq_readfrom(node->cq, &entry, 1, src);
-	} while (ret == -FI_EAGAIN && fab_now_ms() < end_ms);
-	assert_int_equal(ret, 1);
-	return entry.op_context;
-}
-
-/* The next completion is this error of the operation with this context; its text goes to text[256]. */
-static void error(struct node *node, void *context, int err, char *text)
-{
-	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
-	struct fi_cq_err_entry entry = { 0 };
-	struct fi_cq_data_entry ok;
-	ssize_t ret;
-
-	do {
-		ret = fi_cq_read(node->cq, &ok, 1);
-	} while (ret == -FI_EAGAIN && fab_now_ms() < end_ms);
-	assert_int_equal(ret, -FI_EAVAIL);
-	assert_int_equal(fi_cq_readerr(node->cq, &entry, 0), 1);
-	assert_int_equal(entry.err, err);
-	assert_ptr_equal(entry.op_context, context);
-	if (text)
-		fi_cq_strerror(node->cq, entry.prov_errno, entry.err_data, text, 256);
-}
-
-/* A peer that listens: its socket, address, and fi_addr in the node's AV. */
-struct peer {
-	int listener;
-	struct sockaddr_in addr;
-	fi_addr_t fi_addr;
-};
-
-static struct peer peer_open(struct node *node)
-{
-	struct peer peer;
-
-	peer.listener = raw_listen(&peer.addr, 16);
-	peer.fi_addr = node_insert(node, &peer.addr);
-	return peer;
-}
-
-/* One whose port is above the node's, or below. */
-static struct peer peer_open_ordered(struct node *node, bool above)
-{
-	struct sockaddr_in kept[64];
-	int fd[64], n = 0;
-	struct peer peer;
-
-	/* ports that do not suit are held on to, so that others come */
-	for (;;) {
-		fd[n] = raw_listen(&kept[n], 16);
-		if ((ntohs(kept[n].sin_port) > ntohs(node->addr.sin_port)) == above)
-			break;
-		assert_true(++n < 64);
-	}
-	peer = (struct peer) { .listener = fd[n], .addr = kept[n], .fi_addr = node_insert(node, &kept[n]) };
-	while (n--)
-		close(fd[n]);
-	return peer;
-}
-
-/* Accept the node's connection and read its request. */
-static int peer_accept(struct node *node, const struct peer *peer)
-{
-	struct tcp_rdm_cm data;
-	struct cm_bytes request;
-	int fd = raw_accept(peer->listener, drive, node);
-
-	raw_recv(fd, &request, sizeof(request.hdr) + sizeof(data), drive, node);
-	assert_int_equal(request.hdr.version, TCP_CM_VERSION);
-	assert_int_equal(request.hdr.type, TCP_CM_CONNREQ);
-	memcpy(&data, request.data, sizeof(data));
-	assert_int_equal(data.version, 0);
-	assert_int_equal(data.port, node->addr.sin_port);
-	assert_int_equal(be32toh(data.pid), getpid());
-	return fd;
-}
-
-static void peer_reply(int fd, const struct peer *peer, uint8_t type)
-{
-	struct cm_bytes reply = raw_rdm_cm(type, ntohs(peer->addr.sin_port), 4711);
-
-	raw_send(fd, &reply, raw_len(&reply));
-}
-
-/* Let the node's connection come about. */
-static int peer_up(struct node *node, const struct peer *peer)
-{
-	int fd = peer_accept(node, peer);
-
-	peer_reply(fd, peer, TCP_CM_CONNRESP);
-	return fd;
-}
-
-static void peer_close(const struct peer *peer, int fd)
-{
-	close(fd);
-	close(peer->listener);
-}
-
-/* Connect to the node as the peer, in process pid. */
-static int peer_connect(struct node *node, const struct peer *peer, uint32_t pid)
-{
-	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer->addr.sin_port), pid);
-	int fd = raw_connect(&node->addr);
-
-	raw_send(fd, &request, raw_len(&request));
-	return fd;
-}
-
-/* The node's answer to that. */
-static uint8_t answer(struct node *node, int fd)
-{
-	struct cm_bytes reply;
-
-	raw_recv(fd, &reply, sizeof(reply.hdr) + sizeof(struct tcp_rdm_cm), drive, node);
-	assert_int_equal(reply.hdr.version, TCP_CM_VERSION);
-	return reply.hdr.type;
-}
-
-/* The message "hello" comes out of fd. */
-static void expect_hello(struct node *node, int fd)
-{
-	uint8_t frame[sizeof(struct tcp_hdr) + 5];
-
-	raw_recv(fd, frame, sizeof(frame), drive, node);
-	assert_memory_equal(frame + sizeof(struct tcp_hdr), "hello", 5);
-}
-
-/* It comes out of fd, and the next completion is that of the operation with this context (NULL: of any). */
-static void hello_arrives(struct node *node, int fd, void *context)
-{
-	void *done;
-
-	expect_hello(node, fd);
-	done = completion(node, NULL);
-	assert_true(!context || done == context);
-}
-
-static void send_hello(struct node *node, fi_addr_t to, void *context)
-{
-	assert_int_equal(fi_send(node->ep, "hello", 5, NULL, to, context), 0);
-}
-
-/* The peer sends 5 bytes as a message, which must arrive. Returns where from. */
-static fi_addr_t recv_from(struct node *node, int fd, char *buf)
-{
-	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(hdr),
-			       .size = sizeof(hdr) + 5 };
-	fi_addr_t src = 0;
-
-	assert_int_equal(fi_recv(node->ep, buf, 5, NULL, FI_ADDR_UNSPEC, buf), 0);
-	raw_send(fd, &hdr, sizeof(hdr));
-	raw_send(fd, "world", 5);
-	assert_ptr_equal(completion(node, &src), buf);
-	assert_memory_equal(buf, "world", 5);
-	return src;
-}
 
 /* ---- one side connects ---- */
 
@@ -264,6 +63,29 @@ static void incoming_stranger_gets_a_name_when_inserted(void **state)
 	assert_int_equal(recv_from(node, fd, buf), peer.fi_addr);
 	send_hello(node, peer.fi_addr, buf);
 	hello_arrives(node, fd, NULL);
+	peer_close(&peer, fd);
+}
+
+/* Its message has come and its connection has gone by then: the message gets that name too. */
+static void late_stranger_gets_a_name_when_inserted(void **state)
+{
+	struct {
+		struct tcp_hdr hdr;
+		char text[8];
+	} frame = { .hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = 16, .size = 24 } };
+	struct node *node = *state;
+	struct peer peer = { .listener = raw_listen(&peer.addr, 1) };
+	int fd = connected(node, &peer, 1);
+	fi_addr_t src = 0;
+	char buf[8];
+
+	raw_send(fd, &frame, sizeof(frame));
+	shutdown(fd, SHUT_WR);
+	assert_true(raw_recv_end(fd, drive, node));
+	peer.fi_addr = node_insert(node, &peer.addr);
+	assert_int_equal(fi_recv(node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf), 0);
+	assert_ptr_equal(completion(node, &src), buf);
+	assert_int_equal(src, peer.fi_addr);
 	peer_close(&peer, fd);
 }
 
@@ -352,15 +174,6 @@ static void rejected_connect_is_tried_again(void **state)
 
 /* ---- restarts ---- */
 
-/* Connect as the peer and wait until that is so. */
-static int connected(struct node *node, const struct peer *peer, uint32_t pid)
-{
-	int fd = peer_connect(node, peer, pid);
-
-	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
-	return fd;
-}
-
 /* Another process at the same address: the old connection ends, the new one is it. */
 static void restarted_peer_replaces_its_old_life(void **state)
 {
@@ -382,16 +195,10 @@ static void incarnation_tells_lives_apart(void **state)
 {
 	struct node *node = *state;
 	struct peer peer = peer_open(node);
-	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer.addr.sin_port), 1);
 	int fd[2];
 
-	for (int i = 0; i < 2; i++) {
-		request.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
-		request.hdr.incarnation = htobe64(100 + i);
-		fd[i] = raw_connect(&node->addr);
-		raw_send(fd[i], &request, raw_len(&request));
-		assert_int_equal(answer(node, fd[i]), TCP_CM_CONNRESP);
-	}
+	for (int i = 0; i < 2; i++)
+		fd[i] = connected_ext(node, &peer, &(struct tcp_hello) { .incarnation = 100 + i });
 	assert_true(raw_recv_end(fd[0], drive, node));
 	close(fd[0]);
 	close(fd[1]);
@@ -416,6 +223,42 @@ static void insistent_peer_is_believed(void **state)
 	peer_close(&peer, new);
 }
 
+/* It insists while messages of its old connection wait to be read: they are not lost for that. */
+static void insistent_peer_loses_no_message(void **state)
+{
+	enum { MSGS = 100, LEN = 2000 };
+	struct {
+		struct tcp_hdr hdr;
+		uint8_t payload[LEN];
+	} frame = { .hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = 16, .size = sizeof(frame) } };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	uint8_t buf[LEN];
+	int old, knock[2], new;
+
+	tcp_params.unexp_max = 4096;		/* what is beyond that stays in the socket */
+	old = connected(node, &peer, 1);
+	for (int i = 0; i < MSGS; i++) {
+		frame.payload[0] = i;
+		raw_send(old, &frame, sizeof(frame));
+	}
+	for (int i = 0; i < 2; i++) {
+		knock[i] = peer_connect(node, &peer, 1);
+		assert_int_equal(answer(node, knock[i]), TCP_CM_NACK);
+		close(knock[i]);
+	}
+	for (int i = 0; i < MSGS; i++) {
+		assert_int_equal(fi_recv(node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf), 0);
+		assert_ptr_equal(completion(node, NULL), buf);
+		assert_int_equal(buf[0], i);
+	}
+	new = connected(node, &peer, 1);
+	assert_true(raw_recv_end(old, drive, node));
+	tcp_params.unexp_max = TCP_UNEXP_MAX;
+	close(old);
+	peer_close(&peer, new);
+}
+
 /* A connection that went down comes back with the next send. */
 static void next_send_reconnects(void **state)
 {
@@ -427,7 +270,7 @@ static void next_send_reconnects(void **state)
 	recv_from(node, fd, buf);
 	close(fd);
 	/* it notices that when it reads; until then a send goes to the old one */
-	while (!((struct tcp_ep *) node->ep)->peers || ((struct tcp_ep *) node->ep)->by_addr[peer.fi_addr])
+	while (node_conn(node, peer.fi_addr))
 		drive(node);
 	send_hello(node, peer.fi_addr, &op);
 	fd = peer_up(node, &peer);
@@ -447,14 +290,14 @@ static void refused_peer_fails_each_operation(void **state)
 	close(peer.listener);
 	send_hello(node, peer.fi_addr, &ops[0]);
 	send_hello(node, peer.fi_addr, &ops[1]);
-	error(node, &ops[0], FI_ECONNREFUSED, text);
+	expect_error(node, &ops[0], FI_ECONNREFUSED, text);
 	assert_non_null(strstr(text, "127.0.0.1"));
 	assert_non_null(strstr(text, " -> "));
-	error(node, &ops[1], FI_ECONNREFUSED, NULL);
+	expect_error(node, &ops[1], FI_ECONNREFUSED, NULL);
 	assert_int_equal(fi_send(node->ep, "x", 1, NULL, peer.fi_addr, NULL), -FI_ECONNREFUSED);
 	test_added_ns += tcp_params.holdoff_ms * MS;
 	send_hello(node, peer.fi_addr, &ops[0]);
-	error(node, &ops[0], FI_ECONNREFUSED, NULL);
+	expect_error(node, &ops[0], FI_ECONNREFUSED, NULL);
 }
 
 /* The SYN goes unanswered: an error at the deadline. */
@@ -470,7 +313,7 @@ static void silent_peer_times_out(void **state)
 	for (int i = 0; i < 100; i++)
 		drive(node);
 	test_added_ns += tcp_params.connect_timeout_ms * MS;
-	error(node, &op, FI_ETIMEDOUT, NULL);
+	expect_error(node, &op, FI_ETIMEDOUT, NULL);
 	peer_close(&peer, first);
 }
 
@@ -488,7 +331,7 @@ static void peer_that_vanishes_in_the_handshake(void **state)
 	fd = peer_accept(node, &peer);
 	test_added_ns += tcp_params.connect_timeout_ms * MS;
 	close(fd);
-	error(node, &op, FI_ECONNRESET, NULL);
+	expect_error(node, &op, FI_ECONNRESET, NULL);
 	close(peer.listener);
 }
 
@@ -503,7 +346,7 @@ static void peer_that_answers_rubbish(void **state)
 	send_hello(node, peer.fi_addr, &op);
 	fd = peer_accept(node, &peer);
 	raw_send(fd, "HTTP/1.1 400 Bad Request\r\n\r\n........", 36);
-	error(node, &op, FI_EPROTO, text);
+	expect_error(node, &op, FI_EPROTO, text);
 	assert_non_null(strstr(text, "version"));
 	peer_close(&peer, fd);
 }
@@ -589,7 +432,7 @@ static void close_cancels_what_waits(void **state)
 
 	send_hello(node, peer.fi_addr, &op);
 	assert_int_equal(fi_close(&node->ep->fid), 0);
-	error(node, &op, FI_ECANCELED, NULL);
+	expect_error(node, &op, FI_ECANCELED, NULL);
 	node_open_ep(node);
 	close(peer.listener);
 }
@@ -664,47 +507,98 @@ static void peers_are_ordered_by_host_then_port(void **state)
 	}
 }
 
-/* What another thread may do whenever this one lets go of the lock: a pass, long after the one before. */
-static struct node *beside;
+/* What another thread may do whenever this one lets go of an engine's lock. */
+static void (*beside)(void *arg);
+static void *beside_arg;
 static const struct fab_lock_ops *real_mutex;
+static struct fab_lock_ops meddling_mutex;
 
 static void release_and_run(struct fab_lock *lock)
 {
-	struct node *node = beside;
+	void (*fn)(void *arg) = beside;
 
 	real_mutex->unlock(lock);
-	if (!node)
+	if (!fn)
 		return;
 	beside = NULL;
+	fn(beside_arg);
+	beside = fn;
+}
+
+static int setup_beside(void **state)
+{
+	real_mutex = fab_lock_kinds[FAB_LOCK_MUTEX];
+	meddling_mutex = *real_mutex;
+	meddling_mutex.unlock = release_and_run;
+	fab_lock_kinds[FAB_LOCK_MUTEX] = &meddling_mutex;
+	return node_setup(state);
+}
+
+static int teardown_beside(void **state)
+{
+	node_teardown(state);
+	fab_lock_kinds[FAB_LOCK_MUTEX] = real_mutex;
+	return 0;
+}
+
+/* A pass, long after the one before. */
+static void late_pass(void *arg)
+{
 	test_added_ns += 3600000 * MS;
-	drive(node);
-	beside = node;
+	drive(arg);
 }
 
 static void close_meets_a_pass_of_another_thread(void **state)
 {
-	struct node *node;
-	struct fab_lock_ops table;
-	struct peer peer;
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
 	int fd;
 
-	real_mutex = fab_lock_kinds[FAB_LOCK_MUTEX];
-	table = *real_mutex;
-	table.unlock = release_and_run;
-	fab_lock_kinds[FAB_LOCK_MUTEX] = &table;
-	setup(state);
-	node = *state;
-	peer = peer_open(node);
 	send_hello(node, peer.fi_addr, NULL);
 	fd = peer_up(node, &peer);
 	hello_arrives(node, fd, NULL);
-	beside = node;
+	beside = late_pass;
+	beside_arg = node;
 	assert_int_equal(fi_close(&node->ep->fid), 0);
 	beside = NULL;
 	node_open_ep(node);
-	teardown(state);
-	fab_lock_kinds[FAB_LOCK_MUTEX] = real_mutex;
 	peer_close(&peer, fd);
+}
+
+/* The first peer there is: accepted, and then its address is inserted, both while fi_enable is under way. */
+struct early {
+	struct node *node;
+	struct peer peer;
+	int fd;
+};
+
+static void early_peer_comes(void *arg)
+{
+	struct early *early = arg;
+	struct node *node = early->node;
+	size_t len = sizeof(node->addr);
+
+	if (early->fd >= 0 || !((struct tcp_ep *) node->ep)->peers)
+		return;
+	assert_int_equal(fi_getname(&node->ep->fid, &node->addr, &len), 0);
+	early->fd = connected(node, &early->peer, 1);
+	early->peer.fi_addr = node_insert(node, &early->peer.addr);
+}
+
+static void open_meets_a_peer_and_its_address(void **state)
+{
+	struct node *node = *state;
+	struct early early = { .node = node, .peer.listener = raw_listen(&early.peer.addr, 1), .fd = -1 };
+	char buf[5];
+
+	assert_int_equal(fi_close(&node->ep->fid), 0);
+	beside = early_peer_comes;
+	beside_arg = &early;
+	node_open_ep(node);
+	beside = NULL;
+	assert_true(early.fd >= 0);
+	assert_int_equal(recv_from(node, early.fd, buf), early.peer.fi_addr);
+	peer_close(&early.peer, early.fd);
 }
 
 /* Its connection has ended and its address has gone; another one has its index now. */
@@ -736,7 +630,8 @@ static void late_message_is_not_taken_for_another_peers(void **state)
 	close(other.listener);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, node_setup, node_teardown)
+#define BESIDE(fn) cmocka_unit_test_setup_teardown(fn, setup_beside, teardown_beside)
 
 int main(void)
 {
@@ -744,6 +639,7 @@ int main(void)
 		TEST(first_send_connects),
 		TEST(incoming_peer_is_known_by_its_port),
 		TEST(incoming_stranger_gets_a_name_when_inserted),
+		TEST(late_stranger_gets_a_name_when_inserted),
 		TEST(smaller_peer_gives_way),
 		TEST(larger_peer_wins),
 		TEST(leftover_request_is_ignored),
@@ -751,6 +647,7 @@ int main(void)
 		TEST(restarted_peer_replaces_its_old_life),
 		TEST(incarnation_tells_lives_apart),
 		TEST(insistent_peer_is_believed),
+		TEST(insistent_peer_loses_no_message),
 		TEST(next_send_reconnects),
 		TEST(refused_peer_fails_each_operation),
 		TEST(silent_peer_times_out),
@@ -763,7 +660,8 @@ int main(void)
 		TEST(close_cancels_what_waits),
 		TEST(close_lets_injected_bytes_leave),
 		TEST(late_message_is_not_taken_for_another_peers),
-		cmocka_unit_test(close_meets_a_pass_of_another_thread),
+		BESIDE(close_meets_a_pass_of_another_thread),
+		BESIDE(open_meets_a_peer_and_its_address),
 		TEST(idle_peer_is_small),
 		cmocka_unit_test(peers_are_ordered_by_host_then_port),
 	};

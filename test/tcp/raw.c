@@ -36,22 +36,38 @@ void test_clock_start(void)
 	fab_clock = &clock;
 }
 
-static int raw_socket(struct sockaddr_in *addr)
+/* A socket bound to 127.0.0.1, port 0: any. -1 if the port is taken. */
+static int raw_socket(struct sockaddr_in *addr, uint16_t port)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
-	*addr = (struct sockaddr_in) { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	assert_int_equal(bind(fd, (struct sockaddr *) addr, sizeof(*addr)), 0);
-	return fd;
+	*addr = (struct sockaddr_in) { .sin_family = AF_INET, .sin_port = htons(port),
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (!bind(fd, (struct sockaddr *) addr, sizeof(*addr)))
+		return fd;
+	assert_int_equal(errno, EADDRINUSE);
+	close(fd);
+	return -1;
 }
 
 int raw_listen(struct sockaddr_in *addr, int backlog)
 {
-	socklen_t len = sizeof(*addr);
-	int fd = raw_socket(addr);
+	int fd = raw_listen_at(addr, 0, backlog);
 
-	assert_int_equal(listen(fd, backlog), 0);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+int raw_listen_at(struct sockaddr_in *addr, uint16_t port, int backlog)
+{
+	socklen_t len = sizeof(*addr);
+	int fd = raw_socket(addr, port);
+
+	if (fd < 0 || listen(fd, backlog)) {
+		close(fd);
+		return -1;
+	}
 	assert_int_equal(getsockname(fd, (struct sockaddr *) addr, &len), 0);
 	return fd;
 }
@@ -59,8 +75,9 @@ int raw_listen(struct sockaddr_in *addr, int backlog)
 int raw_connect(const struct sockaddr_in *addr)
 {
 	struct sockaddr_in from;
-	int fd = raw_socket(&from);
+	int fd = raw_socket(&from, 0);
 
+	assert_true(fd >= 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *) addr, sizeof(*addr)), 0);
 	return fd;
 }

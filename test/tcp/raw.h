@@ -26,6 +26,8 @@ struct cm_bytes {
 
 /* Listen on 127.0.0.1, any port, with this backlog; *addr is where. */
 int raw_listen(struct sockaddr_in *addr, int backlog);
+/* At this port; -1 if somebody has it. */
+int raw_listen_at(struct sockaddr_in *addr, uint16_t port, int backlog);
 /* Connect from 127.0.0.1 to addr. */
 int raw_connect(const struct sockaddr_in *addr);
 

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a connection does with frames that come or wait at the wrong moment: a peer that ends it, a message too long to
+ * be kept, a region that is closed while a peer waits for its bytes, announcements that find no place.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include "base/clock.h"
+#include "remote.h"
+#include "tcp/tcp.h"
+
+/* Send all, while the node makes progress. */
+static void pump(struct node *node, int fd, const void *buf, size_t len)
+{
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+
+	for (size_t sent = 0; sent < len; ) {
+		ssize_t n = send(fd, (const uint8_t *) buf + sent, len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		assert_true(n > 0 || errno == EAGAIN);
+		sent += n > 0 ? n : 0;
+		drive(node);
+		assert_true(fab_now_ms() < end_ms);
+	}
+}
+
+/* What there is to send and to read is under way. */
+static void settle(struct node *node)
+{
+	for (int i = 0; i < 200; i++)
+		drive(node);
+}
+
+/* ---- the end ---- */
+
+/* The peer closes in good order: what waits for its answer is told so, with both addresses. */
+static void orderly_close_is_a_reset_for_what_waits(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	struct iovec iov = { "hello", 5 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = peer.fi_addr, .context = &iov };
+	int fd = connected(node, &peer, 1);
+	char text[256];
+
+	assert_int_equal(fi_sendmsg(node->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE), 0);
+	expect_hello(node, fd);
+	close(fd);
+	expect_error(node, &iov, FI_ECONNRESET, text);
+	assert_non_null(strstr(text, "127.0.0.1"));
+	assert_non_null(strstr(text, " -> "));
+	close(peer.listener);
+}
+
+/* ---- messages that are too long to be kept ---- */
+
+#define LONG_LEN	(1 << 20)	/* bytes; what is kept is limited to much less, and the kernel keeps some of it */
+#define UNEXP_MAX	(32 * 1024)
+
+struct frame {
+	struct tcp_hdr hdr;
+	uint64_t tag;
+	uint8_t payload[LONG_LEN];
+};
+
+static struct frame frame;
+static uint8_t room[LONG_LEN];
+
+/* The first bytes of `frame`, a tagged message of len bytes; how many they are. */
+static size_t frame_make(size_t len)
+{
+	size_t hdr_size = offsetof(struct frame, payload);
+
+	frame.hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_TAG, .hdr_size = hdr_size,
+				       .size = hdr_size + len };
+	frame.tag = 7;
+	for (size_t i = 0; i < len; i++)
+		frame.payload[i] = i * 2654435761u >> 24;
+	return hdr_size + len;
+}
+
+static int unexp_setup(void **state)
+{
+	tcp_params.unexp_max = UNEXP_MAX;
+	return node_setup(state);
+}
+
+static int unexp_teardown(void **state)
+{
+	tcp_params.unexp_max = TCP_UNEXP_MAX;
+	return node_teardown(state);
+}
+
+/* The peer sends its long message, until that does not get on. How much of it has left. */
+static size_t send_until_stuck(struct node *node, int fd, size_t len)
+{
+	size_t sent = 0;
+	ssize_t n;
+
+	for (int idle = 0; idle < 100 && sent < len; idle++) {
+		n = send(fd, (uint8_t *) &frame + sent, len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		sent += n > 0 ? n : 0;
+		if (n > 0)
+			idle = 0;
+		drive(node);
+	}
+	return sent;
+}
+
+static void post_trecv(struct node *node)
+{
+	memset(room, 0, sizeof(room));
+	assert_int_equal(fi_trecv(node->ep, room, sizeof(room), NULL, FI_ADDR_UNSPEC, 7, 0, room), 0);
+}
+
+static void frame_arrives(struct node *node, size_t len)
+{
+	assert_ptr_equal(completion(node, NULL), room);
+	assert_memory_equal(room, frame.payload, len);
+}
+
+/* It waits in its socket, costs next to nothing, and goes from there straight into the receive. What follows it comes
+ * too. */
+static void long_message_waits_for_its_receive(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1), small = 128 * 1024;
+	size_t len = frame_make(LONG_LEN), sent, before;
+	char buf[5];
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	before = mallinfo2().uordblks;
+	sent = send_until_stuck(node, fd, len);
+#ifndef FAB_ASAN
+	assert_true(mallinfo2().uordblks - before < 2 * FAB_STAGING_LEN + LONG_LEN / 4);
+#endif
+	(void) before;
+	post_trecv(node);
+	pump(node, fd, (uint8_t *) &frame + sent, len - sent);
+	frame_arrives(node, LONG_LEN);
+	assert_int_equal(recv_from(node, fd, buf), peer.fi_addr);
+	peer_close(&peer, fd);
+}
+
+/* A peek sees it and drops it. */
+static void long_message_may_be_discarded(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	struct fi_msg_tagged msg = { .tag = 7, .addr = FI_ADDR_UNSPEC, .context = node };
+	int fd = connected(node, &peer, 1);
+	size_t len = frame_make(LONG_LEN), sent = send_until_stuck(node, fd, len);
+	char buf[5];
+
+	assert_int_equal(fi_trecvmsg(node->ep, &msg, FI_PEEK | FI_DISCARD), 0);
+	assert_ptr_equal(completion(node, NULL), node);
+	pump(node, fd, (uint8_t *) &frame + sent, len - sent);
+	assert_int_equal(recv_from(node, fd, buf), peer.fi_addr);
+	peer_close(&peer, fd);
+}
+
+/* The peer has sent all of it and closes: the kernel's part comes into memory, and the receive may come late. */
+static void long_message_outlives_its_sender(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	const size_t payload = 3 * UNEXP_MAX;
+	size_t len = frame_make(payload);
+
+	assert_int_equal(send_until_stuck(node, fd, len), len);
+	shutdown(fd, SHUT_WR);
+	assert_true(raw_recv_end(fd, drive, node));
+	post_trecv(node);
+	frame_arrives(node, payload);
+	peer_close(&peer, fd);
+}
+
+/* The peer closes when it has sent part of it: there never was a message; what waits for the peer is told. */
+static void long_message_without_its_end_is_none(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	struct fi_msg_tagged msg = { .tag = 7, .addr = FI_ADDR_UNSPEC, .context = node };
+	int fd = connected(node, &peer, 1);
+
+	frame_make(LONG_LEN);
+	assert_int_equal(send_until_stuck(node, fd, 3 * UNEXP_MAX), 3 * UNEXP_MAX);
+	assert_int_equal(fi_trecvmsg(node->ep, &msg, FI_PEEK), 0);
+	assert_ptr_equal(completion(node, NULL), node);
+	shutdown(fd, SHUT_WR);
+	assert_true(raw_recv_end(fd, drive, node));
+	assert_int_equal(fi_trecvmsg(node->ep, &msg, FI_PEEK), 0);
+	expect_error(node, node, FI_ENOMSG, NULL);
+	peer_close(&peer, fd);
+}
+
+/* All of it came in one read of the socket: it is in memory already. */
+static void long_message_read_at_once_is_kept(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	const size_t payload = UNEXP_MAX + 1;
+	size_t len = frame_make(payload);
+	char buf[5];
+
+	raw_send(fd, &frame, len);
+	settle(node);
+	post_trecv(node);
+	frame_arrives(node, payload);
+	assert_int_equal(recv_from(node, fd, buf), peer.fi_addr);
+	peer_close(&peer, fd);
+}
+
+/* ---- regions that are closed ---- */
+
+static struct fid_mr *reg(struct node *node, void *buf, size_t len)
+{
+	static uint64_t key;
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_reg(node->domain, buf, len, FI_REMOTE_READ, 0, ++key, 0, &mr, NULL), 0);
+	return mr;
+}
+
+static void read_request(int fd, struct fid_mr *mr, size_t len)
+{
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_rma_iov rma;
+	} request = {
+		.hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_READ_REQ, .rma_iov_cnt = 1,
+			 .hdr_size = sizeof(request), .size = sizeof(request) },
+		.rma = { .len = len, .key = fi_mr_key(mr) },
+	};
+
+	raw_send(fd, &request, sizeof(request));
+}
+
+/* A response waits behind another one when its region goes: that read is refused, and the stream goes on. */
+static void region_closed_under_a_waiting_response(void **state)
+{
+	const size_t big_len = 24 << 20;	/* more than the kernels take */
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &(struct tcp_hello) { .incarnation = 1 });
+	uint8_t *big = calloc(1, big_len), *in = malloc(big_len), small[64];
+	struct fid_mr *big_mr = reg(node, big, big_len), *small_mr = reg(node, small, sizeof(small));
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_read_err err;
+	} refusal;
+	struct tcp_hdr hdr;
+	char buf[5];
+
+	read_request(fd, big_mr, big_len);
+	read_request(fd, small_mr, sizeof(small));
+	settle(node);
+	assert_int_equal(fi_close(&small_mr->fid), 0);
+	raw_recv(fd, &hdr, sizeof(hdr), drive, node);
+	assert_int_equal(hdr.op, TCP_WIRE_READ_RSP);
+	raw_recv(fd, in, big_len, drive, node);
+	raw_recv(fd, &refusal, sizeof(refusal), drive, node);
+	assert_int_equal(refusal.hdr.op, TCP_WIRE_READ_ERR);
+	assert_int_equal(refusal.err.err, FI_EACCES);
+	assert_int_equal(recv_from(node, fd, buf), peer.fi_addr);
+	assert_int_equal(fi_close(&big_mr->fid), 0);
+	free(big);
+	free(in);
+	peer_close(&peer, fd);
+}
+
+/* ---- announcements ---- */
+
+/* A message beyond the credit for which there is no announcement left is not sent at all; nor does taking one back give
+ * credit that was never spent. */
+static void without_announcement_nothing_goes_past_the_credit(void **state)
+{
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .credit = 128 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_rts rts;
+	} announced;
+	struct tcp_conn *conn;
+	uint64_t credit;
+	uint32_t id;
+	char op[2];
+
+	send_hello(node, peer.fi_addr, &op[0]);
+	hello_arrives(node, fd, &op[0]);
+	conn = node_conn(node, peer.fi_addr);
+	credit = conn->credit;
+	assert_int_equal(credit, hello.credit - 5 - TCP_CREDIT_OVERHEAD);
+	while (!tcp_idmap_add(&conn->rts, conn, &id))
+		;
+	assert_int_equal(fi_send(node->ep, "hello", 5, NULL, peer.fi_addr, &op[1]), -FI_EAGAIN);
+	assert_int_equal(conn->credit, credit);
+	for (id = 0; conn->rts.cnt; id++)
+		tcp_idmap_del(&conn->rts, id);
+	send_hello(node, peer.fi_addr, &op[1]);
+	raw_recv(fd, &announced, sizeof(announced), drive, node);
+	assert_int_equal(announced.hdr.op, TCP_WIRE_XRTS);
+	assert_int_equal(announced.rts.len, 5);
+	close(fd);
+	expect_error(node, &op[1], FI_ECONNRESET, NULL);
+	close(peer.listener);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, node_setup, node_teardown)
+#define LONG(fn) cmocka_unit_test_setup_teardown(fn, unexp_setup, unexp_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(orderly_close_is_a_reset_for_what_waits),
+		LONG(long_message_waits_for_its_receive),
+		LONG(long_message_may_be_discarded),
+		LONG(long_message_outlives_its_sender),
+		LONG(long_message_without_its_end_is_none),
+		LONG(long_message_read_at_once_is_kept),
+		TEST(region_closed_under_a_waiting_response),
+		TEST(without_announcement_nothing_goes_past_the_credit),
+	};
+
+	test_clock_start();
+	return cmocka_run_group_tests_name("tcp/stream", tests, NULL, NULL);
+}
