@@ -51,6 +51,7 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	conn->io = &tcp_io_sock;
 	conn->fi_addr = FI_ADDR_NOTAVAIL;
 	fab_list_init(&conn->txq);
+	fab_list_init(&conn->held);
 	fab_list_init(&conn->ack_wait);
 	fab_list_init(&conn->read_wait);
 	fab_list_init(&conn->unexp);
@@ -147,7 +148,7 @@ bool tcp_conn_flush(struct tcp_conn *conn)
 {
 	if (conn->state == TCP_CONN_UP && !conn->tx_blocked)
 		tcp_tx_flush(conn);
-	return fab_list_empty(&conn->txq);
+	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held);
 }
 
 void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr)

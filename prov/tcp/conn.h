@@ -108,6 +108,8 @@ struct tcp_conn {
 
 	/* send side */
 	struct fab_list txq;		/* struct tcp_tx: not, or not wholly, given to the socket */
+	/* struct tcp_tx: operations that may not start yet, and those behind them; they go to txq. Empty unless UP */
+	struct fab_list held;
 	struct fab_list ack_wait;	/* struct tcp_tx: sent, acknowledgement to come, in order */
 	struct fab_list read_wait;	/* struct tcp_tx: read requests sent, response to come, in order */
 	struct tcp_idmap rts;		/* struct tcp_tx: announced, go-ahead to come */

@@ -69,7 +69,7 @@ static inline struct tcp_ep *tcp_ep_of(const struct fid *fid)
 /* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the
  * iov would. */
 struct tcp_tx {
-	struct fab_list link;		/* in exactly one of conn's txq, ack_wait, read_wait, or none (in conn->rts) */
+	struct fab_list link;		/* in exactly one of conn's txq, held, ack_wait, read_wait, or none (in conn->rts) */
 	struct tcp_conn *conn;
 	void *context;
 	uint64_t sent;			/* bytes of this frame given to the socket */
@@ -82,6 +82,7 @@ struct tcp_tx {
 	uint8_t iov_cnt;
 	bool want_cq;			/* success writes a CQ entry */
 	bool want_ack;			/* complete only when acknowledged */
+	bool fence;			/* starts when all before it have completed (FI_FENCE) */
 	bool injected;			/* payload is in inject[] */
 	bool hooked;			/* context is a struct fab_hook */
 	bool cancelled;			/* announced, and the peer has been asked to forget it */

@@ -340,6 +340,8 @@ void tcp_rx_tell(struct tcp_conn *conn)
 		tcp_tx_ack(conn, 0);
 	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2)
 		tcp_tx_credit(conn);
+	if (!fab_list_empty(&conn->held))
+		tcp_tx_flush(conn);
 }
 
 /* A read while PARKING: the end is what was agreed upon; anything else means that the peer has gone on. True if either

@@ -63,10 +63,9 @@ static inline void tcp_tx_copy(uint8_t *to, const struct iovec *iov, uint64_t le
 	}
 }
 
-/* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
- * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be. */
-int tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx);
-
+/* A new operation takes its place behind those before it; nothing is sent yet. 0; -FI_EAGAIN, -FI_ENOMEM: it would have
+ * to be announced, and cannot be. */
+int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx);
 /* A frame of the provider's own: header made, no payload; the caller adds to it and hands it to tcp_tx_queue().
  * extra_len bytes of extra follow the base header. NULL: no memory, and the connection has been ended for it. */
 struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len);

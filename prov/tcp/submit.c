@@ -6,7 +6,7 @@
  * which the caller has to come back, wait for the next pass (or until they are many) and then share one system call.
  * What has no completion never waits, unless FI_MORE says that more will follow.
  *
- * A frame is made as upstream knows it; what depends on the peer is decided by tcp_tx_prepare() once the stream is up.
+ * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
  */
 #include "tcp/stream.h"
 #include <string.h>
@@ -51,17 +51,6 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 	hdr->hdr_size = pos - (uint8_t *) buf;
 	hdr->size = hdr->hdr_size + (op->code == FAB_OP_READ ? 0 : len);
 	return hdr->hdr_size;
-}
-
-static inline int tx_append(struct tcp_conn *conn, struct tcp_tx *tx)
-{
-	int ret = conn->state == TCP_CONN_UP ? tcp_tx_prepare(conn, tx) : 0;
-
-	if (ret)
-		return ret;
-	conn->txq_len += tx->size;
-	fab_list_add_tail(&conn->txq, &tx->link);
-	return 0;
 }
 
 /* Must the caller come back for this one's completion, so that it may wait for the next pass? */
@@ -133,6 +122,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->code = op->code;
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
+	tx->fence = op->flags & FI_FENCE;
 	tx->cancelled = false;
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);
@@ -173,7 +163,7 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 		return -FI_ENOMEM;
 
 	hold = tx_hold(conn, op, len);
-	ret = tx_append(conn, tx);
+	ret = tcp_tx_add(conn, tx);
 	if (ret) {
 		tcp_tx_free(tx);
 		return ret;
@@ -200,26 +190,45 @@ ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
-/* Still in the queue with nothing of it sent: it never was. */
-static bool cancel_queued(struct tcp_conn *conn, const void *context)
+/* The operation in a list with this context of which nothing has been sent, or NULL. */
+static struct tcp_tx *find_unsent(struct fab_list *list, const void *context)
 {
 	struct fab_list *link;
 
-	fab_list_for_each(&conn->txq, link) {
+	fab_list_for_each(list, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		if (tx->code == FAB_OP_MAX || tx->hooked || tx->context != context || tx->sent || tx->hdr.op == TCP_WIRE_XDATA)
-			continue;
-		fab_list_remove(link);
-		conn->txq_len -= tx->size;
-		if (tx->hdr.op == TCP_WIRE_XRTS)
-			tcp_idmap_del(&conn->rts, tx->id);
-		else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_TSEND)
-			conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
-		tcp_tx_done(tx, FI_ECANCELED, FI_ECANCELED, "cancelled before any of it was sent");
-		return true;
+		if (tx->code != FAB_OP_MAX && !tx->hooked && tx->context == context && !tx->sent &&
+		    tx->hdr.op != TCP_WIRE_XDATA)
+			return tx;
 	}
-	return false;
+	return NULL;
+}
+
+/* Out of txq, as if it had never been there. */
+static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	conn->txq_len -= tx->size;
+	if (tx->hdr.op == TCP_WIRE_XRTS)
+		tcp_idmap_del(&conn->rts, tx->id);
+	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_TSEND)
+		conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
+}
+
+static bool cancel_queued(struct tcp_conn *conn, const void *context)
+{
+	struct tcp_tx *tx = find_unsent(&conn->txq, context);
+
+	if (tx)
+		tx_unqueue(conn, tx);
+	else
+		tx = find_unsent(&conn->held, context);
+	if (!tx)
+		return false;
+	fab_list_remove(&tx->link);
+	tcp_tx_done(tx, FI_ECANCELED, FI_ECANCELED, "cancelled before any of it was sent");
+	tcp_tx_flush(conn);
+	return true;
 }
 
 /* Announced, and no receive has taken it as far as we know: ask for it back. */

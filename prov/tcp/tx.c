@@ -3,8 +3,11 @@
  * What leaves a connection: its send queue, from there to the socket, and the operations that wait for an answer.
  * Engine lock held.
  *
- *   submit.c, control frames -> txq -flush-> socket -> done
- *                                               \-> ack_wait, read_wait, rts -> done
+ *   submit.c -> held -> txq -flush-> socket -> done
+ *   control frames ---/                  \-> ack_wait, read_wait, rts -> done
+ *
+ * An operation is held while it may not start: it is fenced and others are outstanding, or it is behind such a one.
+ * Frames of the provider's own pass by, since peers wait for them.
  *
  * A flush takes many queued frames in one call: small ones copied together, large ones from where they are.
  */
@@ -89,6 +92,7 @@ void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 			tcp_tx_done(tx, err, prov_errno, text);
 	}
 	tx_fail_list(&conn->txq, err, prov_errno, text);
+	tx_fail_list(&conn->held, err, prov_errno, text);
 	conn->txq_len = 0;
 }
 
@@ -132,6 +136,77 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 		else
 			tcp_tx_done(tx, 0, 0, NULL);
 	}
+}
+
+/* ---- from the application to the queue ---- */
+
+/* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
+ * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be. */
+static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG;
+
+	if (conn->peer.ext && message) {
+		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
+
+		if (tx->len > conn->peer.eager_max || cost > conn->credit)
+			return tcp_rndv_announce(conn, tx);
+		conn->credit -= cost;
+	}
+	if (conn->peer.ext && tx->hdr.op == TCP_WIRE_WRITE)
+		tx->hdr.flags |= TCP_FLAG_DELIVERY;
+	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
+	return 0;
+}
+
+static int tx_enter(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	int ret = conn->state == TCP_CONN_UP ? tx_prepare(conn, tx) : 0;
+
+	if (ret)
+		return ret;
+	conn->txq_len += tx->size;
+	fab_list_add_tail(&conn->txq, &tx->link);
+	return 0;
+}
+
+/* Has everything that has left held completed? */
+static bool tx_all_done(const struct tcp_conn *conn)
+{
+	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->ack_wait) && fab_list_empty(&conn->read_wait) &&
+	       !conn->rts.cnt;
+}
+
+static bool tx_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	return tx->fence && !tx_all_done(conn);
+}
+
+int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	if (conn->state != TCP_CONN_UP || (fab_list_empty(&conn->held) && !tx_must_wait(conn, tx)))
+		return tx_enter(conn, tx);
+	fab_list_add_tail(&conn->held, &tx->link);
+	return 0;
+}
+
+/* Let those go that may start now. True if txq has anything. */
+static bool tx_release(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx;
+	int ret;
+
+	while ((tx = fab_list_first(&conn->held, struct tcp_tx, link)) && !tx_must_wait(conn, tx)) {
+		fab_list_remove(&tx->link);
+		ret = tx_enter(conn, tx);
+		if (ret == -FI_EAGAIN) {
+			fab_list_add_head(&conn->held, &tx->link);
+			break;
+		}
+		if (ret)
+			tcp_tx_done(tx, -ret, -ret, "no memory for it to wait until the peer asks for it");
+	}
+	return !fab_list_empty(&conn->txq);
 }
 
 /* ---- sending what is queued ---- */
@@ -285,7 +360,7 @@ void tcp_tx_flush(struct tcp_conn *conn)
 {
 	struct fab_progress *progress = conn->ep->base.progress;
 
-	while (!conn->tx_blocked && conn->state == TCP_CONN_UP && !fab_list_empty(&conn->txq)) {
+	while (!conn->tx_blocked && conn->state == TCP_CONN_UP && (!fab_list_empty(&conn->txq) || tx_release(conn))) {
 		struct tx_batch batch;
 		ssize_t n;
 
@@ -321,23 +396,6 @@ void tcp_tx_flush(struct tcp_conn *conn)
 
 /* ---- queueing ---- */
 
-int tcp_tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
-{
-	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG;
-
-	if (conn->peer.ext && message) {
-		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
-
-		if (tx->len > conn->peer.eager_max || cost > conn->credit)
-			return tcp_rndv_announce(conn, tx);
-		conn->credit -= cost;
-	}
-	if (conn->peer.ext && tx->hdr.op == TCP_WIRE_WRITE)
-		tx->hdr.flags |= TCP_FLAG_DELIVERY;
-	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
-	return 0;
-}
-
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	conn->txq_len += tx->size;
@@ -348,19 +406,15 @@ void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
 void tcp_tx_start(struct tcp_conn *conn)
 {
 	struct fab_list *link, *next;
-	int ret;
 
-	conn->txq_len = 0;
 	fab_list_for_each_safe(&conn->txq, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		ret = tx->code != FAB_OP_MAX ? tcp_tx_prepare(conn, tx) : 0;
-		if (ret) {
-			fab_list_remove(link);
-			tcp_tx_done(tx, -ret, -ret, "no memory for it to wait until the peer asks for it");
+		if (tx->code == FAB_OP_MAX)
 			continue;
-		}
-		conn->txq_len += tx->size;
+		conn->txq_len -= tx->size;
+		fab_list_remove(link);
+		fab_list_add_tail(&conn->held, link);
 	}
 	tcp_tx_flush(conn);
 }
