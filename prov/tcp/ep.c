@@ -13,6 +13,7 @@
 #include "common/ip_name.h"
 #include "common/ops.h"
 #include "common/trigger.h"
+#include "tcp/advert.h"
 #include "tcp/cm.h"
 #include "tcp/connect.h"
 #include "tcp/ep.h"
@@ -144,6 +145,7 @@ static int rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 	union fab_sockaddr name = ep->addr;
 
 	tcp_addr_fill(&name, ep->base.info);
+	tcp_advertise(&name);
 	return fab_name_give(&name, addr, addrlen);
 }
 

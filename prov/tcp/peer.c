@@ -28,6 +28,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "tcp/advert.h"
 #include "tcp/connect.h"
 #include "tcp/peer.h"
 #include "tcp/sock.h"
@@ -248,9 +249,29 @@ void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello
 
 /* ---- active side ---- */
 
-void tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_cm *data)
+size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
 {
-	*data = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&ep->addr.sa)), .pid = htobe32(getpid()) };
+	union fab_sockaddr name = ep->addr;
+	bool told = tcp_advertise(&name), v6 = name.sa.sa_family == AF_INET6;
+
+	data->cm = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&name.sa)), .pid = htobe32(getpid()) };
+	if (!told)
+		return sizeof(data->cm);
+	data->name = (struct tcp_rdm_name) { .family = htobe16(v6 ? 6 : 4), .port = data->cm.port };
+	if (v6)
+		memcpy(data->name.addr, &name.sin6.sin6_addr, sizeof(name.sin6.sin6_addr));
+	else
+		memcpy(data->name.addr, &name.sin.sin_addr, sizeof(name.sin.sin_addr));
+	return sizeof(*data);
+}
+
+/* Where to connect to reach it: what others know us by need not lead here from the inside. */
+static const union fab_sockaddr *peer_target(const struct tcp_peer *peer)
+{
+	const struct tcp_ep *ep = peer->table->ep;
+	union fab_sockaddr name = ep->addr;
+
+	return tcp_advertise(&name) && fab_addr_equal(&name.sa, &peer->addr.sa) ? &ep->addr : &peer->addr;
 }
 
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm)
@@ -276,18 +297,17 @@ static const struct tcp_cm_owner connect_owner;
 static int peer_connect(struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = peer->table->ep;
-	struct tcp_rdm_cm data;
+	struct tcp_rdm_data data;
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation, .ext = TCP_EXT_PARK,
-				  .data = &data, .data_len = sizeof(data) };
+				  .data = &data, .data_len = tcp_rdm_data(ep, &data) };
 	int ret;
 
 	if (peer->life->conn.parked)
 		msg.ext |= TCP_EXT_RESUME;
 	if (!peer->give_up_ns)
 		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
-	tcp_rdm_data(ep, &data);
 	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
-	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->addr, &peer->addr, &msg) : -FI_ENOMEM;
+	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->addr, peer_target(peer), &msg) : -FI_ENOMEM;
 	if (ret)
 		tcp_peer_stop(peer);
 	return ret;

@@ -96,9 +96,13 @@ void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello
 /* Nobody needs it any more: send what it has, say so, read until the peer closes too. */
 void tcp_life_leave(struct tcp_life *life);
 
-/* What we say of ourselves in the private data of a handshake; and the process that the other end says it is, 0
- * unknown. */
-void tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_cm *data);
+/* The private data of a handshake between RDM endpoints. */
+struct tcp_rdm_data {
+	struct tcp_rdm_cm cm;
+	struct tcp_rdm_name name;
+};
+/* What we say of ourselves in it; returns its length. And the process that the other end says it is, 0 unknown. */
+size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
 
 /* ---- pace.c ---- */

@@ -17,6 +17,7 @@
 #include "base/sock.h"
 #include "common/ip_name.h"
 #include "common/ops.h"
+#include "tcp/advert.h"
 #include "tcp/cm.h"
 #include "tcp/listen.h"
 #include "tcp/sock.h"
@@ -221,11 +222,14 @@ static int pep_setname(fid_t fid, void *addr, size_t addrlen)
 static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct tcp_pep *pep = pep_of(fid);
+	union fab_sockaddr name;
 	int ret = 0;
 
 	if (!pep->listening)
 		ret = pep_bind_socket(pep);
-	return ret ? ret : fab_name_give(&pep->addr, addr, addrlen);
+	name = pep->addr;
+	tcp_advertise(&name);
+	return ret ? ret : fab_name_give(&name, addr, addrlen);
 }
 
 int tcp_pep_take_fd(struct tcp_fabric *fabric, fid_t handle)

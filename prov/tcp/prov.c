@@ -3,6 +3,7 @@
  * The provider's identity, parameters, beginning and end.
  */
 #include "config.h"
+#include "tcp/advert.h"
 #include "tcp/tcp.h"
 
 #include <stdlib.h>
@@ -27,7 +28,8 @@ struct tcp_params tcp_params = {
 static void tcp_cleanup(void)
 {
 	free(tcp_params.iface);
-	tcp_params.iface = NULL;
+	free(tcp_params.advertise);
+	tcp_params.iface = tcp_params.advertise = NULL;
 }
 
 struct fi_provider tcp_prov = {
@@ -47,6 +49,12 @@ static const struct fab_param params[] = {
 	{ "iface", FI_PARAM_STRING, &tcp_params.iface, 0, 0,
 	  "Interfaces to use: a comma-separated list of names, globs (eth*), networks (10.1.0.0/16); each with ^ or"
 	  " ! in front to leave it out" },
+	{ "advertise", FI_PARAM_STRING, &tcp_params.advertise, 0, 0,
+	  "Address that peers are told in place of the one that is listened at, for NAT: 192.0.2.1 or 192.0.2.1:5000,"
+	  " and with a comma one of IPv6, [2001:db8::1] (default: none)" },
+	{ "trust_advertised", FI_PARAM_BOOL, &tcp_params.trust_advertised, 0, 1,
+	  "Believe peers that say they are at another address than the one they come from, as those with "
+	  "FI_TCP_ADVERTISE do (default: off)" },
 	{ "port_low_range", FI_PARAM_INT, &tcp_params.port_low, 0, 65535,
 	  "Lowest port to listen on; with FI_TCP_PORT_HIGH_RANGE (default: any port)" },
 	{ "port_high_range", FI_PARAM_INT, &tcp_params.port_high, 0, 65535,
@@ -110,14 +118,15 @@ static void check_range(const char *which, int *low, int *high)
 {
 	if (!*low == !*high && *low <= *high)
 		return;
-	TCP_WARN(FI_LOG_CORE, "FI_TCP_%sPORT_LOW_RANGE is %d, FI_TCP_%sPORT_HIGH_RANGE %d: both are needed, the low one "
-		 "first; any port is used\n", which, *low, which, *high);
+	TCP_WARN(FI_LOG_CORE, "FI_TCP_%sPORT_LOW_RANGE is %d, FI_TCP_%sPORT_HIGH_RANGE %d: both are needed, the low "
+		 "one first; any port is used\n", which, *low, which, *high);
 	*low = *high = 0;
 }
 
 static void params_init(void)
 {
 	fab_params_read(&tcp_prov, params, fab_countof(params));
+	tcp_advert_init();
 	check_range("", &tcp_params.port_low, &tcp_params.port_high);
 	check_range("OUT_", &tcp_params.out_port_low, &tcp_params.out_port_high);
 	/* What the wire carries in 32 bits; and a message that is sent unasked must fit into the credit. */

@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "tcp/advert.h"
 #include "tcp/peer.h"
 #include "tcp/stream.h"
 #include "tcp/tcp.h"
@@ -88,26 +90,47 @@ static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, const
 	return REJECT;
 }
 
-/* Who asks: the address of the connection with the port that it says it listens at. False: it does not say. */
-static bool request_addr(const struct tcp_cm *cm, union fab_sockaddr *addr)
+/* The address that it says it is at, if it is one of ours by its family, and we are to believe it. */
+static bool named_addr(const struct tcp_rdm_name *name, union fab_sockaddr *addr)
 {
-	struct tcp_rdm_cm data;
+	int family = addr->sa.sa_family == AF_INET6 ? 6 : 4;
 
-	if (cm->data_len < sizeof(data))
+	if (!tcp_params.trust_advertised || !name->port || be16toh(name->family) != family)
 		return false;
-	memcpy(&data, cm->data, sizeof(data));
+	if (addr->sa.sa_family == AF_INET6)
+		memcpy(&addr->sin6.sin6_addr, name->addr, sizeof(addr->sin6.sin6_addr));
+	else
+		memcpy(&addr->sin.sin_addr, name->addr, sizeof(addr->sin.sin_addr));
+	fab_addr_set_port(&addr->sa, be16toh(name->port));
+	return true;
+}
+
+/* Who asks: the address of the connection with the port that it says it listens at; one that it says it is known by; or
+ * what we are known by ourselves. False: it does not say. */
+static bool request_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, union fab_sockaddr *addr)
+{
+	struct tcp_rdm_data data = { 0 };
+	bool named;
+
+	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) cm->data_len));
 	*addr = cm->remote;
-	fab_addr_set_port(&addr->sa, be16toh(data.port));
-	return data.port;
+	named = named_addr(&data.name, addr);
+	if (!named)
+		fab_addr_set_port(&addr->sa, be16toh(data.cm.port));
+	if (cm->peer.ext && cm->peer.incarnation == ep->incarnation) {
+		fab_addr_set_port(&addr->sa, fab_addr_port(&ep->addr.sa));
+		tcp_advertise(addr);
+	}
+	return named || data.cm.port;
 }
 
 static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint8_t type, uint16_t ext)
 {
-	struct tcp_rdm_cm data;
+	struct tcp_rdm_data data;
+	size_t len = tcp_rdm_data(ep, &data);
 
-	tcp_rdm_data(ep, &data);
 	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .ext = ext,
-			   .data = &data, .data_len = sizeof(data) });
+			   .data = &data, .data_len = len });
 }
 
 /* Let the request become this life. */
@@ -156,6 +179,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	if (!peer)
 		return;
 	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
+	tcp_advertise(&own);
 	switch (decide(peer, cm, &own)) {
 	case REJECT:
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);
@@ -196,7 +220,7 @@ void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm)
 	union fab_sockaddr addr;
 	char from[FAB_ADDR_STRLEN];
 
-	if (!request_addr(cm, &addr)) {
+	if (!request_addr(table->ep, cm, &addr)) {
 		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
 		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
 			 "endpoint?)\n", from);

@@ -15,7 +15,8 @@
 int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound);
 
 /* Open a socket for connecting from addr (NULL, or of another family: from anywhere); its port is one of
- * FI_TCP_OUT_PORT_LOW_RANGE..HIGH_RANGE if these are set, and otherwise chosen by the kernel at connect. The descriptor or -errno (logged). */
+ * FI_TCP_OUT_PORT_LOW_RANGE..HIGH_RANGE if these are set, and otherwise chosen by the kernel at connect. The descriptor
+ * or -errno (logged). */
 int tcp_sock_open_from(int family, const union fab_sockaddr *addr);
 
 /* Log that something failed with err for want of descriptors or memory, and what to do about it; once in ten seconds at

@@ -34,6 +34,8 @@
  * such there. */
 struct tcp_params {
 	char *iface;			/* FI_TCP_IFACE, or NULL */
+	char *advertise;		/* FI_TCP_ADVERTISE, or NULL; see advert.h */
+	bool trust_advertised;		/* peers may say that they are at another address than they come from */
 	int port_low, port_high;	/* listening ports; 0: any */
 	int out_port_low, out_port_high;	/* ports to connect from; 0: any */
 	size_t tx_size, rx_size;

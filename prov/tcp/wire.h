@@ -49,6 +49,13 @@ struct tcp_rdm_cm {
 	uint32_t pid;
 };
 
+/* Follows it where the caller is to be known by another address than it comes from (FI_TCP_ADVERTISE). */
+struct tcp_rdm_name {
+	uint16_t family;		/* 4, 6 */
+	uint16_t port;
+	uint8_t addr[16];		/* of IPv4 the first 4 */
+};
+
 /* ---- data frames of upstream ---- */
 
 #define TCP_WIRE_VERSION	3

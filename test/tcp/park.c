@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * More connections than the process may have: idle ones are closed and opened again, and nobody sees it. Some endpoints,
- * each with an engine of its own, all talk to all, at random and with sockets that take and give bytes in random
- * portions; each message must arrive once and in its order, each operation complete once.
+ * More connections than the process may have: idle ones are closed and opened again, and nobody sees it. Some
+ * endpoints, each with an engine of its own, all talk to all, at random and with sockets that take and give bytes in
+ * random portions; each message must arrive once and in its order, each operation complete once.
  */
 #include <errno.h>
 #include <stdlib.h>
