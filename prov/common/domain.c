@@ -260,6 +260,16 @@ int fab_domain_get_progress(struct fab_domain *domain, struct fab_progress **pro
 	return 0;
 }
 
+void fab_domain_hold_progress(struct fab_domain *domain, struct fab_progress *progress, bool *own)
+{
+	*own = progress != &domain->progress;
+	if (!*own)
+		return;
+	pthread_mutex_lock(&domain->engine_lock);
+	((struct engine *) progress)->ref++;
+	pthread_mutex_unlock(&domain->engine_lock);
+}
+
 void fab_domain_put_progress(struct fab_domain *domain, struct fab_progress *progress, bool own)
 {
 	struct engine *engine = (struct engine *) progress;
@@ -288,12 +298,7 @@ int fab_progress_join(struct fab_domain *domain, const struct fab_progress_user 
 		return ret;
 	fab_domain_put_progress(domain, from, *user->own);
 	*user->progress = to;
-	*user->own = to != &domain->progress;
-	if (*user->own) {
-		pthread_mutex_lock(&domain->engine_lock);
-		((struct engine *) to)->ref++;
-		pthread_mutex_unlock(&domain->engine_lock);
-	}
+	fab_domain_hold_progress(domain, to, user->own);
 	return 0;
 }
 

@@ -155,6 +155,7 @@ void fab_ep_fini(struct fab_ep *ep)
 		fab_eq_del_engine(ep->eq, ep->progress);
 	if (ep->has_queue)
 		count_user(ep->progress, -1);
+	fab_domain_put_progress(ep->domain, ep->progress, ep->own_progress);
 	put_cq(ep->tx_cq);
 	put_cq(ep->rx_cq);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
@@ -210,38 +211,75 @@ static int move_queues(struct fab_ep *ep, struct fab_progress *to)
 	return ret;
 }
 
+/* The endpoint's first engine. */
+static void adopt(struct fab_ep *ep, struct fab_progress *progress)
+{
+	ep->has_queue = true;
+	ep->progress = progress;
+	count_user(progress, 1);
+}
+
+/* The endpoint and its queues go to another engine, unless others depend on where they are. */
+static int move(struct fab_ep *ep, struct fab_progress *to)
+{
+	struct fab_progress *from = ep->progress;
+	int ret;
+
+	if (from == &ep->domain->progress || user_cnt(from) > 1 || ep->enabled) {
+		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: with FI_THREAD_COMPLETION all queues, counters and "
+			"shared contexts of an endpoint are progressed together, but both this one and those bound "
+			"before serve other endpoints already; bind the shared one first, or use FI_THREAD_SAFE\n");
+		return -FI_EINVAL;
+	}
+	count_user(from, -1);	/* it may be gone when its last queue has moved */
+	ret = move_queues(ep, to);
+	if (ret) {
+		count_user(from, 1);
+		return ret;
+	}
+	count_user(to, 1);
+	ep->progress = to;
+	return 0;
+}
+
 /* Bring a queue that is about to be bound, and the endpoint, to one engine. What is on the domain's engine, though
  * others have their own, must stay there: a counter of memory regions (fab_mr_count). */
 static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 {
 	struct fab_progress *theirs = *queue->progress, *ours = ep->progress, *fixed = &ep->domain->progress;
-	int ret;
 
 	if (theirs == ours && ep->has_queue)
 		return 0;
 	if (!ep->has_queue) {
-		ep->has_queue = true;
-		ep->progress = theirs;
-		count_user(theirs, 1);
+		adopt(ep, theirs);
 		return 0;
 	}
 	if (theirs != fixed && !user_cnt(theirs))
 		return fab_progress_join(ep->domain, queue, ours);
-	if (ours == fixed || user_cnt(ours) > 1 || ep->enabled) {
-		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: with FI_THREAD_COMPLETION all queues and counters of "
-			"an endpoint are progressed together, but both this one and those bound before serve other "
-			"endpoints already; bind the shared one first, or use FI_THREAD_SAFE\n");
-		return -FI_EINVAL;
+	return move(ep, theirs);
+}
+
+int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
+{
+	struct fab_domain *domain = ep->domain;
+	int ret = 0;
+
+	if (!domain->per_cq_progress)
+		return 0;
+	if (!ctx->has_queue) {
+		if (ep->has_queue) {
+			ctx->progress = ep->progress;
+			fab_domain_hold_progress(domain, ctx->progress, &ctx->own_progress);
+		} else {
+			ret = fab_domain_get_progress(domain, &ctx->progress, &ctx->own_progress);
+		}
+		if (ret)
+			return ret;
+		adopt(ctx, ctx->progress);
 	}
-	count_user(ours, -1);	/* it may be gone when its last queue has moved */
-	ret = move_queues(ep, theirs);
-	if (ret) {
-		count_user(ours, 1);
-		return ret;
-	}
-	count_user(theirs, 1);
-	ep->progress = theirs;
-	return 0;
+	if (!ep->has_queue)
+		adopt(ep, ctx->progress);
+	return ep->progress == ctx->progress ? 0 : move(ep, ctx->progress);
 }
 
 /* ---- bind ---- */
@@ -397,6 +435,15 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 /* ---- enable and control ---- */
 
+static bool has_cntr(const struct fab_ep *ep)
+{
+	for (int i = 0; i < FAB_CNTR_MAX; i++) {
+		if (ep->cntr[i])
+			return true;
+	}
+	return false;
+}
+
 /* Nobody would make progress for an endpoint that is only a target, if the application has nothing of it to read. */
 static bool lacks_queue(const struct fab_ep *ep)
 {
@@ -404,7 +451,7 @@ static bool lacks_queue(const struct fab_ep *ep)
 		return true;
 	if ((ep->caps & FI_RECV) && !ep->rx_cq)
 		return true;
-	return !ep->has_queue && ep->domain->data_progress != FI_PROGRESS_AUTO;
+	return !ep->tx_cq && !ep->rx_cq && !has_cntr(ep) && ep->domain->data_progress != FI_PROGRESS_AUTO;
 }
 
 static int check_bound(const struct fab_ep *ep)

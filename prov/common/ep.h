@@ -42,7 +42,8 @@ struct fab_ep {
 	struct fab_progress *progress;	/* borrowed: see below; final once enabled */
 	enum fi_ep_type type;
 	bool enabled;			/* the provider sets it when fi_enable is done */
-	bool has_queue;			/* a CQ or counter is bound: progress is theirs */
+	bool has_queue;			/* something bound decides what progress is */
+	bool own_progress;		/* a shared context: it keeps its engine alive by itself */
 	bool eq_driven;			/* eq runs our engine (fab_eq_add_engine) */
 	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
 	uint64_t caps;			/* effective: of info and its tx/rx attributes, modifiers spelled out */
@@ -90,6 +91,9 @@ void fab_ep_fini(struct fab_ep *ep);
  * already), -FI_E* of moving a queue.
  */
 int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* Bring an endpoint, and a context that it is to share with others, to one engine; each may have one already. 0;
+ * -FI_EINVAL, logged: both are in use on different ones; -FI_E* of making an engine or moving a queue. */
+int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx);
 /* What fi_enable(3) demands: -FI_ENOCQ, -FI_ENOAV, -FI_ENOEQ, -FI_EOPBADSTATE (already enabled) or 0. Takes over the
  * domain's EQ if the endpoint has none, and lets a connected endpoint's EQ drive its engine. The provider goes on from
  * there. */

@@ -97,6 +97,8 @@ int fab_domain_control(struct fid *fid, int command, void *arg);
 
 /* The engine for a new CQ or counter: the domain's, or a new one when per_cq_progress (*own = true). 0 or -FI_E*. */
 int fab_domain_get_progress(struct fab_domain *domain, struct fab_progress **progress, bool *own);
+/* The same engine for one more; *own as above. */
+void fab_domain_hold_progress(struct fab_domain *domain, struct fab_progress *progress, bool *own);
 /* Gives it back; an own engine goes when the last CQ or counter that was joined to it does. */
 void fab_domain_put_progress(struct fab_domain *domain, struct fab_progress *progress, bool own);
 

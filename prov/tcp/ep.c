@@ -26,7 +26,9 @@ static int ep_activate(struct tcp_ep *ep)
 {
 	int ret;
 
-	ret = fab_ep_check_enable(&ep->base);
+	ret = tcp_shared_check(ep);
+	if (!ret)
+		ret = fab_ep_check_enable(&ep->base);
 	if (ret)
 		return ret;
 	if (ep->base.type == FI_EP_RDM) {
@@ -86,7 +88,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 		return -FI_ENOPROTOOPT;
 	switch (optname) {
 	case FI_OPT_MIN_MULTI_RECV:
-		return fab_getopt_size(ep->rx.min_multi_recv, optval, optlen);
+		return fab_getopt_size(ep->rx->min_multi_recv, optval, optlen);
 	case FI_OPT_CM_DATA_SIZE:
 		return ep->conn ? fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
 	default:
@@ -105,7 +107,7 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 		return -FI_EINVAL;
 	}
 	fab_progress_lock(ep->base.progress);
-	memcpy(&ep->rx.min_multi_recv, optval, sizeof(size_t));
+	memcpy(&ep->rx->min_multi_recv, optval, sizeof(size_t));
 	fab_progress_unlock(ep->base.progress);
 	return 0;
 }
@@ -206,9 +208,11 @@ static int ep_close(struct fid *fid)
 	fab_progress_lock(progress);
 	tcp_rx_flush(ep, FI_ECANCELED);
 	fab_progress_run(progress);	/* frees the connections, whose memory knows this endpoint */
-	tcp_rx_ctx_fini(ep);
-	tcp_tx_fini(ep);
+	tcp_rx_drop_unexp(ep);
+	tcp_shared_put(ep);
 	fab_progress_unlock(progress);
+	tcp_rx_ctx_fini(&ep->own_rx);
+	tcp_tx_ctx_fini(&ep->own_tx);
 	fab_ep_fini(&ep->base);
 	free(ep);
 	return 0;
@@ -216,14 +220,26 @@ static int ep_close(struct fid *fid)
 
 /* ---- tables ---- */
 
+static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	switch (bfid->fclass) {
+	case FI_CLASS_SRX_CTX:
+		return tcp_srx_bind(tcp_ep_of(fid), bfid, flags);
+	case FI_CLASS_STX_CTX:
+		return tcp_stx_bind(tcp_ep_of(fid), bfid, flags);
+	default:
+		return fab_ep_bind(fid, bfid, flags);
+	}
+}
+
 static struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
-	.bind = fab_ep_bind,
+	.bind = ep_bind,
 	.control = ep_control,
 };
 
-static struct fi_ops_ep ep_ep_ops = {
+struct fi_ops_ep tcp_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
@@ -249,7 +265,7 @@ static struct fi_ops_cm rdm_cm_ops = {
 void tcp_ep_fill_ops(void)
 {
 	FAB_OPS_FILL(&ep_fid_ops);
-	FAB_OPS_FILL(&ep_ep_ops);
+	FAB_OPS_FILL(&tcp_ep_ops);
 	FAB_OPS_FILL(&msg_cm_ops);
 	FAB_OPS_FILL(&rdm_cm_ops);
 }
@@ -304,7 +320,7 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 
 	return (struct fab_ep_ops) {
 		.fid = &ep_fid_ops,
-		.ep = &ep_ep_ops,
+		.ep = &tcp_ep_ops,
 		.cm = info->ep_attr->type == FI_EP_MSG ? &msg_cm_ops : &rdm_cm_ops,
 		.msg = caps & FI_MSG ? &tcp_msg_ops : NULL,
 		.tagged = caps & FI_TAGGED ? &tcp_tagged_ops : NULL,
@@ -328,20 +344,19 @@ static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi
 	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		goto fini_base;
-	ret = tcp_rx_ctx_init(&ep->rx, info->rx_attr);
+	ret = tcp_rx_ctx_init(&ep->own_rx, info->rx_attr);
 	if (ret)
 		goto fini_base;
-	ret = tcp_tx_init(ep, info->tx_attr);
-	if (ret)
-		goto fini_rx;
+	tcp_tx_ctx_init(&ep->own_tx, info->tx_attr);
+	ep->rx = &ep->own_rx;
+	ep->tx = &ep->own_tx;
 	if (info->ep_attr->type == FI_EP_MSG)
 		ret = msg_init(ep, fabric, info);
 	if (!ret)
 		return 0;
 
-	tcp_tx_fini(ep);
-fini_rx:
-	tcp_rx_ctx_fini(ep);
+	tcp_tx_ctx_fini(&ep->own_tx);
+	tcp_rx_ctx_fini(&ep->own_rx);
 fini_base:
 	fab_ep_fini(&ep->base);
 	return ret;

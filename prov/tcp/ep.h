@@ -17,8 +17,8 @@
 struct tcp_cm;				/* cm.h: the handshake of a MSG endpoint or a peer */
 struct tcp_peer_table;			/* peer.h */
 
-/* Posted receives and unexpected messages of an endpoint. Apart from it so that several may share one (shared
- * receive contexts). */
+/* Posted receives and unexpected messages of an endpoint, or of several (shared receive contexts, shared.c): those are
+ * on one engine. */
 struct tcp_rx_ctx {
 	struct fab_match msg;		/* untagged; all tags are 0 */
 	struct fab_match tagged;
@@ -28,14 +28,27 @@ struct tcp_rx_ctx {
 	struct fab_list orphans;	/* struct tcp_unexp, by link: those whose connection has ended */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
+	struct fab_list users;		/* shared: struct tcp_ep.srx_link of those bound, oldest first */
 };
 
+/* Operations under way of an endpoint, or of several (shared transmit contexts): those are on one engine. */
+struct tcp_tx_ctx {
+	struct fab_pool pool;		/* struct tcp_tx: operations and control frames */
+	uint32_t cnt;			/* operations of the application outstanding */
+	uint32_t size;			/* at most this many, then -FI_EAGAIN */
+	uint32_t user_cnt;		/* shared: endpoints bound */
+};
+
+/* Also what fi_srx_context and fi_stx_context open (by base.ep_fid.fid.fclass): one half of an endpoint, for others to use
+ * as theirs. */
 struct tcp_ep {
 	struct fab_ep base;
-	struct tcp_rx_ctx rx;
-	struct fab_pool tx_pool;	/* struct tcp_tx: operations and control frames */
-	uint32_t tx_cnt;		/* operations of the application outstanding */
-	uint32_t tx_size;		/* at most this many, then -FI_EAGAIN */
+	struct tcp_rx_ctx *rx;		/* own_rx, or that of srx */
+	struct tcp_tx_ctx *tx;		/* own_tx, or that of stx */
+	struct tcp_rx_ctx own_rx;
+	struct tcp_tx_ctx own_tx;
+	struct tcp_ep *srx, *stx;	/* borrowed: bound, and counted as a user there; NULL: none */
+	struct fab_list srx_link;	/* in srx->own_rx.users */
 	uint64_t incarnation;		/* ours */
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
@@ -138,15 +151,37 @@ int tcp_post_recv_locked(struct fab_ep *ep, const struct fab_op *op);	/* likewis
 /* Cancel the oldest posted receive with this context. True if found: its error completion (FI_ECANCELED) is written.
  * Lock held. */
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context);
-/* Complete every posted receive with err (positive). Lock held; for close and MSG shutdown. */
+/* Complete every receive posted to the endpoint itself with err (positive); those of a shared context stay. Lock held;
+ * for close and MSG shutdown. */
 void tcp_rx_flush(struct tcp_ep *ep, int err);
 /* Who listens at addr is known as fi_addr from now on, or as nobody (FI_ADDR_NOTAVAIL): so are the messages that came
  * from there by connections that have ended since. Lock held. */
 void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_addr_t fi_addr);
+/* Nobody is to have what came for this endpoint, all of whose connections have ended. Lock held. */
+void tcp_rx_drop_unexp(struct tcp_ep *ep);
 int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr);	/* 0 or -FI_ENOMEM */
-void tcp_rx_ctx_fini(struct tcp_ep *ep);	/* drops unexpected messages; every receive has been flushed */
-int tcp_tx_init(struct tcp_ep *ep, const struct fi_tx_attr *attr);		/* tx_pool; 0 or -FI_ENOMEM */
-void tcp_tx_fini(struct tcp_ep *ep);
+void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx);	/* every receive has been flushed, every message dropped */
+void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr);
+void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);	/* every operation has completed */
+
+/* ---- shared.c ---- */
+
+/* The calls of one direction only, for contexts. */
+struct tcp_half_ops {
+	struct fi_ops_msg msg;
+	struct fi_ops_tagged tagged;
+};
+extern struct tcp_half_ops tcp_rx_half, tcp_tx_half;
+extern struct fi_ops_ep tcp_ep_ops;		/* ep.c: options, cancel */
+
+/* fi_ep_bind of such a context. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE, logged. No lock held. */
+int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags);
+int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags);
+/* Are the shared contexts there that the endpoint was opened for, and do they suit it? For fi_enable. 0; -FI_EINVAL,
+ * -FI_EOPBADSTATE, logged. No lock held. */
+int tcp_shared_check(const struct tcp_ep *ep);
+/* The endpoint closes: nobody uses them for it any more. Lock held. */
+void tcp_shared_put(struct tcp_ep *ep);
 
 /* ---- peer.c: RDM ---- */
 

@@ -27,11 +27,12 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 		tcp_rx_broken(conn, "more unexpected messages than it was given credit for");
 		return NULL;
 	}
-	unexp = fab_pool_get(&ep->rx.unexp_pool);
+	unexp = fab_pool_get(&ep->rx->unexp_pool);
 	if (!unexp)
 		goto no_memory;
 	memset(unexp, 0, offsetof(struct tcp_unexp, small));
 	unexp->conn = conn;
+	unexp->ep = ep;
 	unexp->tag = msg->tag;
 	unexp->data = msg->data;
 	unexp->len = msg->len;
@@ -56,7 +57,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	return unexp;
 
 put:
-	fab_pool_put(&ep->rx.unexp_pool, unexp);
+	fab_pool_put(&ep->rx->unexp_pool, unexp);
 no_memory:
 	tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to keep an unexpected message");
 	return NULL;
@@ -79,7 +80,7 @@ static void rx_give_credit(struct tcp_conn *conn, uint64_t len)
 		conn->credit_owed += len;
 }
 
-void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp)
+void tcp_unexp_free(struct tcp_unexp *unexp)
 {
 	struct tcp_conn *conn = unexp->conn;
 
@@ -93,7 +94,7 @@ void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp)
 	fab_list_remove(&unexp->link);
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
-	fab_pool_put(&ep->rx.unexp_pool, unexp);
+	fab_pool_put(&unexp->ep->rx->unexp_pool, unexp);
 }
 
 void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr)
@@ -113,30 +114,30 @@ struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 }
 
 /* All of it is here and a receive has taken it. */
-static void unexp_deliver(struct tcp_ep *ep, struct tcp_unexp *unexp)
+static void unexp_deliver(struct tcp_unexp *unexp)
 {
 	struct tcp_msg msg = tcp_unexp_msg(unexp);
 	struct tcp_rx_state aim = { .left = unexp->into.take };
 
 	tcp_rx_aim_into(&aim, &unexp->into);
 	tcp_rx_copy(&aim, unexp->buf, unexp->into.take);
-	tcp_rx_finish(ep, &unexp->into, &msg, NULL);
-	tcp_unexp_free(ep, unexp);
+	tcp_rx_finish(unexp->ep, &unexp->into, &msg, NULL);
+	tcp_unexp_free(unexp);
 }
 
-void tcp_unexp_unlink(struct tcp_ep *ep, struct tcp_unexp *unexp)
+void tcp_unexp_unlink(struct tcp_unexp *unexp)
 {
 	if (unexp->place == TCP_UNEXP_QUEUED)
-		fab_match_del_unexp(tcp_rx_queue(ep, unexp->tagged), &unexp->match);
+		fab_match_del_unexp(tcp_rx_queue(unexp->ep, unexp->tagged), &unexp->match);
 	else if (unexp->place == TCP_UNEXP_CLAIMED)
 		fab_list_remove(&unexp->match.order);
 }
 
-void tcp_unexp_drop(struct tcp_ep *ep, struct tcp_unexp *unexp)
+void tcp_unexp_drop(struct tcp_unexp *unexp)
 {
 	struct tcp_conn *conn = unexp->conn;
 
-	tcp_unexp_unlink(ep, unexp);
+	tcp_unexp_unlink(unexp);
 	unexp->place = TCP_UNEXP_DROPPED;
 	if (unexp->announced)
 		tcp_rndv_discard(conn, unexp);
@@ -145,17 +146,18 @@ void tcp_unexp_drop(struct tcp_ep *ep, struct tcp_unexp *unexp)
 	if (unexp->stalled)
 		tcp_stall_take(conn, unexp);
 	else if (unexp->announced || unexp->complete)
-		tcp_unexp_free(ep, unexp);
+		tcp_unexp_free(unexp);
 	if (conn)
 		tcp_rx_tell(conn);
 }
 
-bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *rx)
+bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
 {
 	struct tcp_conn *conn = unexp->conn;
+	struct tcp_ep *ep = unexp->ep;
 	bool more;
 
-	tcp_unexp_unlink(ep, unexp);
+	tcp_unexp_unlink(unexp);
 	unexp->place = TCP_UNEXP_TAKEN;
 	more = tcp_rx_claim(ep, rx, unexp->len, &unexp->into);
 	if (unexp->announced)
@@ -163,13 +165,13 @@ bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *r
 	else if (unexp->stalled)
 		tcp_stall_take(conn, unexp);
 	else if (unexp->complete)
-		unexp_deliver(ep, unexp);
+		unexp_deliver(unexp);
 	else
 		tcp_rx_pause(conn, false);	/* the rest of it is wanted now */
 	if (conn)
 		tcp_rx_tell(conn);
-	/* where the connection failed meanwhile and was the endpoint's only one, its receives have ended with it */
-	return more && !(ep->conn && ep->conn->state == TCP_CONN_DOWN);
+	/* where the connection failed meanwhile and was the endpoint's only one, its own receives have ended with it */
+	return more && !(!ep->srx && ep->conn && ep->conn->state == TCP_CONN_DOWN);
 }
 
 /* ---- messages ---- */
@@ -206,9 +208,9 @@ static void unexp_done(struct tcp_conn *conn)
 	unexp->complete = true;
 	tcp_rx_delivered(conn);
 	if (unexp->place == TCP_UNEXP_TAKEN)
-		unexp_deliver(conn->ep, unexp);
+		unexp_deliver(unexp);
 	else if (unexp->place == TCP_UNEXP_DROPPED)
-		tcp_unexp_free(conn->ep, unexp);
+		tcp_unexp_free(unexp);
 	else if (!conn->peer.ext && conn->unexp_len > tcp_params.unexp_max)
 		tcp_rx_pause(conn, true);
 }
@@ -298,17 +300,17 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 		if (unexp->complete) {
 			/* its receive may still come */
 			fab_list_remove(link);
-			fab_list_add_tail(&ep->rx.orphans, link);
+			fab_list_add_tail(&ep->rx->orphans, link);
 			unexp->from = conn->addr;
 			unexp->conn = NULL;
 			continue;
 		}
-		tcp_unexp_unlink(ep, unexp);
+		tcp_unexp_unlink(unexp);
 		if (unexp->place == TCP_UNEXP_TAKEN) {
 			struct tcp_msg msg = tcp_unexp_msg(unexp);
 
 			tcp_rx_finish(ep, &unexp->into, &msg, &fail);
 		}
-		tcp_unexp_free(ep, unexp);
+		tcp_unexp_free(unexp);
 	}
 }

@@ -9,8 +9,9 @@
  */
 #include "tcp/stream.h"
 
-static void peek_found(struct tcp_ep *ep, const struct fab_op *op, const struct tcp_unexp *unexp)
+static void peek_found(const struct fab_op *op, const struct tcp_unexp *unexp)
 {
+	struct tcp_ep *ep = unexp->ep;
 	struct tcp_msg msg = tcp_unexp_msg(unexp);
 	struct fab_comp comp = {
 		.context = op->context,
@@ -31,15 +32,15 @@ static void peek_nothing(struct tcp_ep *ep, const struct fab_op *op)
 		.src = FI_ADDR_NOTAVAIL,
 	};
 
-	fab_ep_fail(&ep->base, op->code, &comp, &(struct fab_cq_fail) { .err = FI_ENOMSG, .prov_errno = FI_ENOMSG,
-		    .text = "no such message has arrived" });
+	fab_ep_fail(&tcp_rx_reporter(ep)->base, op->code, &comp, &(struct fab_cq_fail) { .err = FI_ENOMSG,
+		    .prov_errno = FI_ENOMSG, .text = "no such message has arrived" });
 }
 
 static struct tcp_unexp *peek_claimed(struct tcp_ep *ep, const void *context)
 {
 	struct fab_list *link;
 
-	fab_list_for_each(&ep->rx.claimed, link) {
+	fab_list_for_each(&ep->rx->claimed, link) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, match.order);
 
 		if (unexp->claim == context)
@@ -51,7 +52,7 @@ static struct tcp_unexp *peek_claimed(struct tcp_ep *ep, const void *context)
 static void peek(struct tcp_ep *ep, const struct fab_op *op)
 {
 	fi_addr_t src = ep->directed_recv ? op->addr : FI_ADDR_UNSPEC;
-	struct fab_unexp *match = fab_match_find_unexp(&ep->rx.tagged, op->tag, op->ignore, src);
+	struct fab_unexp *match = fab_match_find_unexp(&ep->rx->tagged, op->tag, op->ignore, src);
 	struct tcp_unexp *unexp;
 
 	if (!match) {
@@ -59,14 +60,14 @@ static void peek(struct tcp_ep *ep, const struct fab_op *op)
 		return;
 	}
 	unexp = fab_container(match, struct tcp_unexp, match);
-	peek_found(ep, op, unexp);
+	peek_found(op, unexp);
 	if (op->flags & FI_DISCARD) {
-		tcp_unexp_drop(ep, unexp);
+		tcp_unexp_drop(unexp);
 	} else if (op->flags & FI_CLAIM) {
-		tcp_unexp_unlink(ep, unexp);
+		tcp_unexp_unlink(unexp);
 		unexp->place = TCP_UNEXP_CLAIMED;
 		unexp->claim = op->context;
-		fab_list_add_tail(&ep->rx.claimed, &unexp->match.order);
+		fab_list_add_tail(&ep->rx->claimed, &unexp->match.order);
 	}
 }
 
@@ -82,13 +83,13 @@ static int claim(struct tcp_ep *ep, const struct fab_op *op)
 		return 0;
 	}
 	if (op->flags & FI_DISCARD) {
-		peek_found(ep, op, unexp);
-		tcp_unexp_drop(ep, unexp);
+		peek_found(op, unexp);
+		tcp_unexp_drop(unexp);
 		return 0;
 	}
 	ret = tcp_rx_new(ep, op, &rx);
 	if (!ret)
-		tcp_unexp_take(ep, unexp, rx);
+		tcp_unexp_take(unexp, rx);
 	return ret;
 }
 

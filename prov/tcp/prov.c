@@ -142,6 +142,7 @@ struct fi_provider *fab_tcp_prov_ini(void)
 	tcp_pep_fill_ops();
 	tcp_ep_fill_ops();
 	tcp_data_fill_ops();
+	tcp_shared_fill_ops();
 	params_init();
 	return &tcp_prov;
 }

@@ -43,7 +43,7 @@ bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp
 		rx->iov[0].iov_base = into->start + into->take;
 		rx->iov[0].iov_len -= into->take;
 		rx->len -= into->take;
-		if (rx->len && rx->len >= ep->rx.min_multi_recv)
+		if (rx->len && rx->len >= ep->rx->min_multi_recv)
 			return true;
 	}
 	if (!rx->unposted)
@@ -91,7 +91,12 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 	else
 		fab_ep_complete(&ep->base, rx->code, &comp, fab_ep_rx_wants_comp(&ep->base, rx->flags));
 	if (last)
-		rx_free(&ep->rx, rx);
+		rx_free(ep->rx, rx);
+}
+
+struct tcp_ep *tcp_rx_reporter(struct tcp_ep *ep)
+{
+	return fab_list_empty(&ep->rx->users) ? ep : fab_list_first(&ep->rx->users, struct tcp_ep, srx_link);
 }
 
 /* Complete a posted receive, which no message has taken, in error. */
@@ -102,7 +107,7 @@ static void rx_fail_posted(struct tcp_ep *ep, struct tcp_rx *rx, int err)
 
 	rx_unpost(ep, rx);
 	rx->busy++;
-	tcp_rx_finish(ep, &into, &msg, &(struct fab_cq_fail) { .err = err, .prov_errno = err });
+	tcp_rx_finish(tcp_rx_reporter(ep), &into, &msg, &(struct fab_cq_fail) { .err = err, .prov_errno = err });
 }
 
 static bool rx_cancel(struct tcp_ep *ep, struct fab_match *match, void *context)
@@ -122,7 +127,9 @@ static bool rx_cancel(struct tcp_ep *ep, struct fab_match *match, void *context)
 
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context)
 {
-	return rx_cancel(ep, &ep->rx.tagged, context) || rx_cancel(ep, &ep->rx.msg, context);
+	if (ep->srx)
+		return false;
+	return rx_cancel(ep, &ep->rx->tagged, context) || rx_cancel(ep, &ep->rx->msg, context);
 }
 
 static void rx_flush(struct tcp_ep *ep, struct fab_match *match, int err)
@@ -135,15 +142,17 @@ static void rx_flush(struct tcp_ep *ep, struct fab_match *match, int err)
 
 void tcp_rx_flush(struct tcp_ep *ep, int err)
 {
-	rx_flush(ep, &ep->rx.msg, err);
-	rx_flush(ep, &ep->rx.tagged, err);
+	if (ep->srx)
+		return;
+	rx_flush(ep, &ep->rx->msg, err);
+	rx_flush(ep, &ep->rx->tagged, err);
 }
 
 void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_addr_t fi_addr)
 {
 	struct fab_list *link;
 
-	fab_list_for_each(&ep->rx.orphans, link) {
+	fab_list_for_each(&ep->rx->orphans, link) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
 		if (fab_addr_equal(&unexp->from.sa, &addr->sa))
@@ -159,12 +168,12 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 
 	if (op->iov_cnt > TCP_IOV_LIMIT || ((op->flags & FI_MULTI_RECV) && op->iov_cnt != 1))
 		return -FI_EINVAL;
-	rx = fab_pool_get(&ep->rx.pool);
+	rx = fab_pool_get(&ep->rx->pool);
 	if (!rx)
-		return fab_pool_full(&ep->rx.pool) ? -FI_EAGAIN : -FI_ENOMEM;
-	rx->iov = op->iov_cnt <= TCP_RX_IOV ? rx->own : fab_pool_get(&ep->rx.iov_pool);
+		return fab_pool_full(&ep->rx->pool) ? -FI_EAGAIN : -FI_ENOMEM;
+	rx->iov = op->iov_cnt <= TCP_RX_IOV ? rx->own : fab_pool_get(&ep->rx->iov_pool);
 	if (!rx->iov) {
-		fab_pool_put(&ep->rx.pool, rx);
+		fab_pool_put(&ep->rx->pool, rx);
 		return -FI_ENOMEM;
 	}
 	rx->posted.tag = op->tag & ~op->ignore;
@@ -212,12 +221,12 @@ int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 		rx->unposted = false;
 		ret = fab_match_post(queue, &rx->posted);
 		if (ret) {
-			rx_free(&ep->rx, rx);
+			rx_free(ep->rx, rx);
 			return ret;
 		}
 	}
 	/* a multi-receive may take several, and still be posted for more */
-	while (unexp && tcp_unexp_take(ep, fab_container(unexp, struct tcp_unexp, match), rx))
+	while (unexp && tcp_unexp_take(fab_container(unexp, struct tcp_unexp, match), rx))
 		unexp = fab_match_find_unexp(queue, op->tag, op->ignore, src);
 	return 0;
 }
@@ -252,6 +261,7 @@ int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr)
 	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
 	fab_list_init(&ctx->claimed);
 	fab_list_init(&ctx->orphans);
+	fab_list_init(&ctx->users);
 	ctx->min_multi_recv = TCP_MIN_MULTI_RECV;
 	return 0;
 
@@ -260,27 +270,29 @@ fini_msg:
 	return ret;
 }
 
-static void unexp_drop_all(struct tcp_ep *ep, struct fab_match *match)
+static void drop_unexp(struct tcp_ep *ep, struct fab_list *order)
 {
 	struct fab_list *link, *next;
 
-	fab_list_for_each_safe(&match->unexp_order, link, next) {
-		struct fab_unexp *unexp = fab_container(link, struct fab_unexp, order);
+	fab_list_for_each_safe(order, link, next) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, match.order);
 
-		fab_match_del_unexp(match, unexp);
-		tcp_unexp_free(ep, fab_container(unexp, struct tcp_unexp, match));
+		if (unexp->ep != ep)
+			continue;
+		tcp_unexp_unlink(unexp);
+		tcp_unexp_free(unexp);
 	}
 }
 
-void tcp_rx_ctx_fini(struct tcp_ep *ep)
+void tcp_rx_drop_unexp(struct tcp_ep *ep)
 {
-	struct tcp_rx_ctx *ctx = &ep->rx;
-	struct fab_list *link;
+	drop_unexp(ep, &ep->rx->msg.unexp_order);
+	drop_unexp(ep, &ep->rx->tagged.unexp_order);
+	drop_unexp(ep, &ep->rx->claimed);
+}
 
-	unexp_drop_all(ep, &ctx->msg);
-	unexp_drop_all(ep, &ctx->tagged);
-	while ((link = fab_list_pop_front(&ctx->claimed)))
-		tcp_unexp_free(ep, fab_container(link, struct tcp_unexp, match.order));
+void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx)
+{
 	fab_match_fini(&ctx->tagged);
 	fab_match_fini(&ctx->msg);
 	fab_pool_fini(&ctx->unexp_pool);

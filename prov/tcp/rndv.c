@@ -102,7 +102,7 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 		return;
 	unexp->rts_id = rts.id;
 	if (rx)
-		tcp_unexp_take(conn->ep, unexp, rx);
+		tcp_unexp_take(unexp, rx);
 }
 
 static void data_finish(struct tcp_conn *conn, struct tcp_unexp *unexp)
@@ -110,7 +110,7 @@ static void data_finish(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	struct tcp_msg msg = tcp_unexp_msg(unexp);
 
 	tcp_rx_finish(conn->ep, &unexp->into, &msg, NULL);
-	tcp_unexp_free(conn->ep, unexp);
+	tcp_unexp_free(unexp);
 }
 
 void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
@@ -158,11 +158,11 @@ void tcp_rndv_xcancel(struct tcp_conn *conn)
 
 		if (!unexp->announced || unexp->rts_id != cancel.id || unexp->place == TCP_UNEXP_TAKEN)
 			continue;
-		tcp_unexp_unlink(conn->ep, unexp);
+		tcp_unexp_unlink(unexp);
 		unexp->place = TCP_UNEXP_DROPPED;
 		answer_none(conn, unexp, TCP_RX_ID_NONE);
 		if (conn->state != TCP_CONN_DOWN)
-			tcp_unexp_free(conn->ep, unexp);
+			tcp_unexp_free(unexp);
 		return;
 	}
 }

@@ -54,7 +54,7 @@ void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	conn->rx.unexp = NULL;
 	conn->rx.into = unexp->into;
 	tcp_msg_resume(conn, unexp->buf, unexp->have);
-	tcp_unexp_free(conn->ep, unexp);
+	tcp_unexp_free(unexp);
 	tcp_rx_pause(conn, false);
 }
 

@@ -25,6 +25,7 @@ enum tcp_unexp_place {
 
 struct tcp_unexp {
 	struct fab_unexp match;		/* linked while QUEUED; its order links it while CLAIMED */
+	struct tcp_ep *ep;		/* borrowed: that it came to; drops it before it goes */
 	struct fab_list link;		/* in conn->unexp, or in ctx->orphans when conn is NULL */
 	/* where it comes from; NULL once that is down (only complete ones outlive it) */
 	struct tcp_conn *conn;
@@ -129,7 +130,7 @@ void tcp_rx_broken(struct tcp_conn *conn, const char *what);
 
 static inline struct fab_match *tcp_rx_queue(struct tcp_ep *ep, bool tagged)
 {
-	return tagged ? &ep->rx.tagged : &ep->rx.msg;
+	return tagged ? &ep->rx->tagged : &ep->rx->msg;
 }
 
 /* The sender of a message became known, or unknown. */
@@ -159,6 +160,8 @@ bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp
  * longer than the room is FI_ETRUNC. Gives the receive back if nothing more can come to it. */
 void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg,
 		   const struct fab_cq_fail *fail);
+/* Who reports what concerns no message: a shared context has no queue of its own, so the endpoint bound first does. */
+struct tcp_ep *tcp_rx_reporter(struct tcp_ep *ep);
 /* The posted receive for a message from conn, or NULL. */
 struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag);
 /* A new unexpected or announced message, in the queue. NULL: the connection has been ended, for lack of memory or
@@ -166,15 +169,15 @@ struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag);
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);
 /* A receive takes a message that is in the queue or claimed. True if the receive is still posted, for more
  * (multi-receive). */
-bool tcp_unexp_take(struct tcp_ep *ep, struct tcp_unexp *unexp, struct tcp_rx *rx);
+bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx);
 /* Out of the queue, or of the claimed ones. */
-void tcp_unexp_unlink(struct tcp_ep *ep, struct tcp_unexp *unexp);
+void tcp_unexp_unlink(struct tcp_unexp *unexp);
 /* Nobody is to have a message that is in the queue or claimed. */
-void tcp_unexp_drop(struct tcp_ep *ep, struct tcp_unexp *unexp);
+void tcp_unexp_drop(struct tcp_unexp *unexp);
 /* What it says of itself, with the source as known now. */
 struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp);
 /* Taken or dropped: gives its memory back, and the peer its credit. Not in the queue any more. */
-void tcp_unexp_free(struct tcp_ep *ep, struct tcp_unexp *unexp);
+void tcp_unexp_free(struct tcp_unexp *unexp);
 
 /* The message of the current header goes into the buffer of rx.unexp, which holds the first `have` bytes of it. */
 void tcp_msg_keep(struct tcp_conn *conn);

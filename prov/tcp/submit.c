@@ -108,11 +108,11 @@ static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t l
 static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	struct tcp_ep *ep = conn->ep;
-	struct tcp_tx *tx = fab_pool_get(&ep->tx_pool);
+	struct tcp_tx *tx = fab_pool_get(&ep->tx->pool);
 
 	if (!tx)
 		return NULL;
-	ep->tx_cnt++;
+	ep->tx->cnt++;
 	tx->conn = conn;
 	tx->context = op->context;
 	tx->sent = 0;
@@ -156,7 +156,7 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 		return ret;
 	if (conn->state == TCP_CONN_DOWN || (ep->conn && conn->state == TCP_CONN_IDLE))
 		return -FI_ENOTCONN;
-	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
+	if (ep->tx->cnt >= ep->tx->size && !op->accepted)
 		return -FI_EAGAIN;
 	tx = tx_alloc(conn, op, len);
 	if (!tx)

@@ -25,13 +25,13 @@
 
 void tcp_tx_free(struct tcp_tx *tx)
 {
-	struct tcp_ep *ep = tx->conn->ep;
+	struct tcp_tx_ctx *ctx = tx->conn->ep->tx;
 
 	if (tx->code != FAB_OP_MAX)
-		ep->tx_cnt--;
+		ctx->cnt--;
 	else
 		tx->conn->control_cnt--;
-	fab_pool_put(&ep->tx_pool, tx);
+	fab_pool_put(&ctx->pool, tx);
 }
 
 /* A failure, if fail->err is not 0, or what somebody else than the endpoint is to hear of. */
@@ -442,7 +442,7 @@ struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const 
 		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer asks for ever more and reads none of the answers");
 		return NULL;
 	}
-	tx = fab_pool_get(&conn->ep->tx_pool);
+	tx = fab_pool_get(&conn->ep->tx->pool);
 	if (!tx) {
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a control frame");
 		return NULL;
@@ -489,16 +489,14 @@ void tcp_tx_credit(struct tcp_conn *conn)
 
 /* ---- life ---- */
 
-int tcp_tx_init(struct tcp_ep *ep, const struct fi_tx_attr *attr)
+void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr)
 {
-	ep->tx_size = attr->size;
-	ep->tx_cnt = 0;
-	/* control frames come from here too, hence no bound: tx_size bounds operations, peers' limits the rest */
-	fab_pool_init(&ep->tx_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_tx), .chunk_cnt = 16 });
-	return 0;
+	ctx->size = attr->size;
+	/* control frames come from here too, hence no bound: size bounds operations, peers' limits the rest */
+	fab_pool_init(&ctx->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_tx), .chunk_cnt = 16 });
 }
 
-void tcp_tx_fini(struct tcp_ep *ep)
+void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx)
 {
-	fab_pool_fini(&ep->tx_pool);
+	fab_pool_fini(&ctx->pool);
 }

@@ -109,3 +109,354 @@ TEST_PROV(alias_keeps_the_endpoint, FI_MSG, RELIABLE)
 	check_link(p.a, p.b);
 	side_close_ep(p.a);
 }
+
+/* ---- shared contexts */
+
+enum { SHARERS = 3 };
+
+/* Clients, each with a server; the servers are endpoints of one domain and have contexts in common. */
+struct share {
+	struct side *client[SHARERS], *server[SHARERS];
+	struct side *listener;
+	struct fid_ep *srx;
+	struct fid_stx *stx;
+};
+
+static struct fid_ep *srx_open(struct side *s, size_t size)
+{
+	struct fi_rx_attr attr = *s->info->rx_attr;
+	struct fid_ep *srx = NULL;
+	int ret;
+
+	attr.size = size;
+	ret = fi_srx_context(s->domain, &attr, &srx, s);
+	if (ret && !run.ours)
+		SKIP("%s has no shared receive contexts", run.prov);
+	MUST(ret);
+	CHECK_EQ(srx->fid.fclass, FI_CLASS_SRX_CTX);
+	CHECK(srx->fid.context == s);
+	own_fid(s->t, &srx->fid);
+	return srx;
+}
+
+static struct fid_stx *stx_open(struct side *s, size_t size)
+{
+	struct fi_tx_attr attr = *s->info->tx_attr;
+	struct fid_stx *stx = NULL;
+	int ret;
+
+	attr.size = size;
+	ret = fi_stx_context(s->domain, &attr, &stx, s);
+	if (ret && !run.ours)
+		SKIP("%s has no shared transmit contexts", run.prov);
+	MUST(ret);
+	CHECK_EQ(stx->fid.fclass, FI_CLASS_STX_CTX);
+	own_fid(s->t, &stx->fid);
+	return stx;
+}
+
+/* What server i is opened with; the contexts come with the first domain. */
+static struct opts share_opts(const struct share *sh, const struct opts *o, int i)
+{
+	struct opts mine = *o;
+
+	mine.domain_of = i ? sh->server[0] : NULL;
+	mine.av_of = mine.domain_of;
+	mine.srx = sh->srx;
+	mine.stx = sh->stx;
+	mine.unenabled = true;
+	return mine;
+}
+
+static void share_server(struct test *t, struct share *sh, const struct opts *o, int i, struct fi_info *request)
+{
+	struct opts mine = share_opts(sh, o, i);
+	struct side *s;
+
+	if (run.type != FI_EP_MSG) {
+		s = i ? NULL : domain_side_opts(t, &mine);
+		if (i)
+			s = side_open_opts(t, &mine);
+	} else {
+		s = acceptor_new(sh->listener, request, &mine);
+	}
+	sh->server[i] = s;
+	if (!i) {
+		s->o.srx = sh->srx = o->rx_size ? srx_open(s, o->rx_size) : NULL;
+		s->o.stx = sh->stx = o->tx_size ? stx_open(s, o->tx_size) : NULL;
+	}
+	if (run.type == FI_EP_MSG || !i)
+		side_open_rest(s);
+}
+
+/* rx_size and tx_size of @o are those of the shared contexts; 0: there is none. */
+static struct share share_open(struct test *t, const struct opts *o)
+{
+	struct opts plain = *o;
+	struct share sh = { 0 };
+	int i;
+
+	plain.rx_size = plain.tx_size = 0;
+	if (run.type == FI_EP_MSG)
+		sh.listener = listener_open_opts(t, &plain);
+	for (i = 0; i < SHARERS; i++) {
+		struct fi_info *request = NULL;
+
+		if (run.type == FI_EP_MSG) {
+			sh.client[i] = connector_open(t, sh.listener, &plain);
+			MUST(fi_connect(sh.client[i]->ep, sh.listener->name, NULL, 0));
+			request = expect_event(sh.listener, FI_CONNREQ).info;
+		} else {
+			sh.client[i] = side_open_opts(t, &plain);
+		}
+		share_server(t, &sh, o, i, request);
+		if (run.type == FI_EP_MSG) {
+			MUST(fi_accept(sh.server[i]->ep, NULL, 0));
+			expect_event(sh.client[i], FI_CONNECTED);
+			expect_event(sh.server[i], FI_CONNECTED);
+		} else {
+			side_enable(sh.server[i]);
+			sh.client[i]->peer = side_insert(sh.client[i], sh.server[i]);
+			sh.server[i]->peer = side_insert(sh.server[i], sh.client[i]);
+		}
+	}
+	return sh;
+}
+
+static void completion_threading(struct fi_info *hints)
+{
+	hints->domain_attr->threading = FI_THREAD_COMPLETION;
+}
+
+struct share_row {
+	const char *name;
+	size_t len;
+	bool early;			/* the messages come before the receives */
+	bool completion;		/* FI_THREAD_COMPLETION */
+};
+
+static const struct share_row share_rows[] = {
+	{ "expected", 64, false, false }, { "unexpected", 64, true, false }, { "unexpected_4K", 4096, true, false },
+	{ "announced", 300000, true, false }, { "completion_threading", 64, false, true },
+};
+
+/* Receives of a shared context serve all endpoints bound; each message completes at the endpoint that it came to, and those
+ * of one sender stay in their order. */
+TEST_TABLE(srx_serves_all, share_rows, FI_MSG, RELIABLE)
+{
+	enum { MSGS = 4, ALL = SHARERS * MSGS };
+	const struct share_row *row = ROW(share_rows);
+	struct share sh = share_open(t, &(struct opts) { .rx_size = ALL, .hints = row->completion ? completion_threading : NULL });
+	uint8_t *in[ALL], *out[ALL];
+	struct comp c;
+	int i, k;
+
+	for (i = 0; i < ALL; i++) {
+		in[i] = mem(t, row->len);
+		out[i] = mem_pattern(t, row->len, (unsigned int) i);
+	}
+	for (k = 0; k < 2; k++) {
+		if (k == row->early) {
+			for (i = 0; i < ALL; i++)
+				MUST((int) fi_recv(sh.srx, in[i], row->len, NULL, FI_ADDR_UNSPEC, in[i]));
+			if (!row->early)
+				CHECK_RET((int) fi_recv(sh.srx, in[0], row->len, NULL, FI_ADDR_UNSPEC, NULL), -FI_EAGAIN);
+		} else {
+			for (i = 0; i < ALL; i++)
+				send_bytes(sh.client[i % SHARERS], out[i], row->len);
+			idle(t);
+		}
+	}
+	for (i = 0; i < ALL; i++) {
+		c = expect_rx(sh.server[i % SHARERS]);
+		CHECK_EQ(c.len, row->len);
+		check_fill(c.ctx, row->len, (unsigned int) i);
+	}
+}
+
+/* One client's end takes no receive away from the others. */
+TEST_PROV(srx_outlives_connections, FI_MSG, RELIABLE)
+{
+	struct share sh = share_open(t, &(struct opts) { .rx_size = 8 });
+	char in[2][4];
+	int i;
+
+	for (i = 0; i < 2; i++)
+		MUST((int) fi_recv(sh.srx, in[i], 4, NULL, FI_ADDR_UNSPEC, in[i]));
+	send_bytes(sh.client[0], "zero", 4);
+	CHECK(expect_rx(sh.server[0]).ctx == in[0]);
+	side_close_ep(sh.client[0]);
+	idle(t);
+	if (run.type == FI_EP_MSG)
+		expect_event(sh.server[0], FI_SHUTDOWN);
+	side_close_ep(sh.server[0]);
+	send_bytes(sh.client[2], "two.", 4);
+	CHECK(expect_rx(sh.server[2]).ctx == in[1]);
+	CHECK_MEM(in[1], "two.", 4);
+}
+
+/* What came for an endpoint that is closed is gone with it. */
+TEST_PROV(srx_drops_what_its_endpoint_left, FI_MSG, RELIABLE)
+{
+	struct share sh = share_open(t, &(struct opts) { .rx_size = 8 });
+	char in[4];
+
+	send_bytes(sh.client[0], "lost", 4);
+	send_bytes(sh.client[1], "kept", 4);
+	idle(t);
+	side_close_ep(sh.server[0]);
+	MUST((int) fi_recv(sh.srx, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	CHECK(expect_rx(sh.server[1]).ctx == in);
+	CHECK_MEM(in, "kept", 4);
+}
+
+/* A cancelled receive is reported by one of the endpoints; options are the context's; it is busy while they are bound. */
+TEST_PROV(srx_cancel_options_close, FI_MSG | FI_MULTI_RECV, RELIABLE)
+{
+	struct share sh = share_open(t, &(struct opts) { .rx_size = 8 });
+	size_t value = 100, len = sizeof(value);
+	char in[4];
+
+	MUST(fi_enable(sh.srx));
+	MUST(fi_setopt(&sh.srx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, len));
+	value = 0;
+	MUST(fi_getopt(&sh.server[1]->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &len));
+	CHECK_EQ(value, 100);
+	MUST((int) fi_recv(sh.srx, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	MUST((int) fi_cancel(&sh.srx->fid, in));
+	expect_rx_err(sh.server[0], FI_ECANCELED, .ctx = in);
+	MUST((int) fi_recv(sh.srx, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	if (!run.ours)
+		return;
+	CHECK_RET((int) fi_recv(sh.server[1]->ep, in, 4, NULL, FI_ADDR_UNSPEC, in), -FI_ENOSYS);
+	CHECK(fi_send(sh.srx, in, 4, NULL, 0, in) == -FI_ENOSYS);
+	CHECK_RET(fi_close(&sh.srx->fid), -FI_EBUSY);
+	side_close_ep(sh.server[0]);
+	side_close_ep(sh.server[1]);
+	CHECK_RET(fi_close(&sh.srx->fid), -FI_EBUSY);
+	side_close_ep(sh.server[2]);
+	close_now(t, &sh.srx->fid);
+}
+
+/* Tags and sources work as they do without sharing. */
+TEST_PROV(srx_tags_and_peeks, FI_TAGGED, RELIABLE)
+{
+	struct share sh = share_open(t, &(struct opts) { .rx_size = 8 });
+	struct fi_msg_tagged msg = { .tag = 2, .addr = FI_ADDR_UNSPEC };
+	struct iovec iov;
+	char in[2][4];
+	int ctx;
+
+	tsend_bytes(sh.client[0], "zero", 4, 1);
+	tsend_bytes(sh.client[1], "one.", 4, 2);
+	idle(t);
+	msg.context = &ctx;
+	MUST((int) fi_trecvmsg(sh.srx, &msg, FI_PEEK | FI_CLAIM));
+	CHECK_EQ(expect_rx(sh.server[1]).tag, 2);
+	iov = (struct iovec) { in[1], 4 };
+	msg.msg_iov = &iov;
+	msg.iov_count = 1;
+	MUST((int) fi_trecvmsg(sh.srx, &msg, FI_CLAIM));
+	CHECK_EQ(expect_rx(sh.server[1]).tag, 2);
+	CHECK_MEM(in[1], "one.", 4);
+	MUST((int) fi_trecv(sh.srx, in[0], 4, NULL, FI_ADDR_UNSPEC, 0, 0xff, in[0]));
+	CHECK(expect_rx(sh.server[0]).ctx == in[0]);
+	msg.tag = 3;
+	MUST((int) fi_trecvmsg(sh.srx, &msg, FI_PEEK));
+	expect_rx_err(sh.server[0], FI_ENOMSG, .ctx = &ctx);
+}
+
+/* A context is bound once, before the endpoint is enabled, and belongs to its domain. */
+TEST_PROV(shared_bind_rules, FI_MSG, RDM_ONLY)
+{
+	struct side *s, *other;
+	struct fid_ep *srx;
+	struct fid_stx *stx;
+
+	if (!run.ours)
+		SKIP("upstream does not look");
+	s = domain_side(t);
+	other = domain_side(t);
+	s->info->ep_attr->tx_ctx_cnt = s->info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	s->o.unenabled = true;
+	srx = srx_open(s, 4);
+	stx = stx_open(s, 4);
+	side_open_rest(s);
+	note("shared contexts that are missing");
+	CHECK_RET(fi_enable(s->ep), -FI_EOPBADSTATE);
+	note("flags");
+	CHECK_RET(fi_ep_bind(s->ep, &srx->fid, FI_RECV), -FI_EINVAL);
+	note("of another domain");
+	CHECK_RET(fi_ep_bind(s->ep, &srx_open(other, 4)->fid, 0), -FI_EDOMAIN);
+	CHECK_RET(fi_ep_bind(s->ep, &stx_open(other, 4)->fid, 0), -FI_EDOMAIN);
+	MUST(fi_ep_bind(s->ep, &srx->fid, 0));
+	CHECK_RET(fi_enable(s->ep), -FI_EOPBADSTATE);
+	MUST(fi_ep_bind(s->ep, &stx->fid, 0));
+	note("a second one");
+	CHECK_RET(fi_ep_bind(s->ep, &srx_open(s, 4)->fid, 0), -FI_EINVAL);
+	CHECK_RET(fi_ep_bind(s->ep, &stx_open(s, 4)->fid, 0), -FI_EINVAL);
+	note("queues of a context");
+	CHECK_RET(fi_ep_bind(srx, &s->rx_cq->fid, FI_RECV), -FI_EINVAL);
+	side_enable(s);
+	note("late");
+	CHECK_RET(fi_ep_bind(s->ep, &stx->fid, 0), -FI_EOPBADSTATE);
+}
+
+/* Operations of all endpoints count against the size of their shared transmit context; each completes at its own. */
+TEST_PROV(stx_is_one_queue, FI_MSG, RDM_ONLY)
+{
+	struct share sh = share_open(t, &(struct opts) { .tx_size = 4 });
+	char in[SHARERS][2][4], *out[] = { "zero", "one.", "two." };
+	int i, k, posted = 0;
+
+	for (i = 0; i < SHARERS; i++) {
+		for (k = 0; k < 2; k++)
+			post_recv(sh.client[i], in[i][k], 4);
+	}
+	/* Nobody is connected yet and nobody drives: all of them wait. */
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i < SHARERS && posted < 4; i++, posted++)
+			MUST((int) try_op(sh.server[i], SEND, .buf = out[i], .len = 4));
+	}
+	for (i = 0; i < SHARERS; i++)
+		CHECK(run.progress == FI_PROGRESS_AUTO || try_op(sh.server[i], SEND, .buf = out[i], .len = 4) == -FI_EAGAIN);
+	expect_tx_cnt(sh.server[0], 2);
+	expect_tx_cnt(sh.server[1], 1);
+	expect_tx_cnt(sh.server[2], 1);
+	send_bytes(sh.server[1], out[1], 4);
+	send_bytes(sh.server[2], out[2], 4);
+	for (i = 0; i < SHARERS; i++) {
+		expect_recv(sh.client[i], out[i], 4);
+		expect_recv(sh.client[i], out[i], 4);
+	}
+	CHECK_RET(fi_close(&sh.stx->fid), -FI_EBUSY);
+	for (i = 0; i < SHARERS; i++)
+		side_close_ep(sh.server[i]);
+	close_now(t, &sh.stx->fid);
+}
+
+/* SOS: contexts without attributes, endpoints with reduced capabilities and FI_SHARED_CONTEXT, one CQ each. */
+TEST_PROV(sos_stx_pool, FI_RMA, RDM_ONLY)
+{
+	struct side *target = side_open(t), *s = domain_side(t);
+	struct fid_stx *stx = NULL;
+	struct region r = region_open(target, NULL, 64, FI_REMOTE_WRITE);
+	int ret;
+
+	ret = fi_stx_context(s->domain, NULL, &stx, NULL);
+	if (ret && !run.ours)
+		SKIP("%s has no shared transmit contexts", run.prov);
+	MUST(ret);
+	own_fid(t, &stx->fid);
+	CHECK(s->info->domain_attr->max_ep_stx_ctx > 1);
+	s->info->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
+	s->info->caps = FI_RMA | FI_WRITE | FI_READ;
+	s->info->tx_attr->caps = s->info->rx_attr->caps = 0;
+	s->info->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	s->o.stx = stx;
+	side_open_rest(s);
+	s->peer = side_insert(s, target);
+	post(s, WRITE, .buf = "8 bytes.", .len = 8, .raddr = r.addr, .key = r.key);
+	expect_tx(s);
+	CHECK_MEM(r.buf, "8 bytes.", 8);
+}

@@ -294,6 +294,10 @@ void side_bind(struct side *s)
 		MUST(fi_ep_bind(s->ep, &s->eq->fid, 0));
 	if (s->av)
 		MUST(fi_ep_bind(s->ep, &s->av->fid, 0));
+	if (s->o.srx)
+		MUST(fi_ep_bind(s->ep, &s->o.srx->fid, 0));
+	if (s->o.stx)
+		MUST(fi_ep_bind(s->ep, &s->o.stx->fid, 0));
 	if (s->tx_cq && s->tx_cq == s->rx_cq) {
 		MUST(fi_ep_bind(s->ep, &s->tx_cq->fid, tx | rx));
 	} else {
@@ -387,7 +391,10 @@ struct side *acceptor_new(struct side *listener, struct fi_info *request, const 
 
 	s->info = request;
 	s->fabric = listener->fabric;
-	open_domain(s);
+	if (o->domain_of)
+		s->domain = o->domain_of->domain;
+	else
+		open_domain(s);
 	side_open_eq(s);
 	return s;
 }

@@ -37,6 +37,8 @@ struct opts {
 	struct side *domain_of;		/* share fabric and domain of that side (RDM, DGRAM) */
 	struct side *av_of;		/* and its address vector */
 	struct side *cq_of;		/* and its completion queues */
+	struct fid_ep *srx;		/* shared contexts to bind */
+	struct fid_stx *stx;
 };
 
 /* A completion, or an error completion if err is not 0. */

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Shared contexts: a struct tcp_ep of which only one half is in use, and which other endpoints point to for that half.
+ * What is received or sent through it completes on the queues of the endpoint that it came or went by; the context has
+ * none. It outlives the endpoints bound to it (fi_close is -FI_EBUSY), and all are on one engine
+ * (fab_ep_share_engine), whose lock guards the list of users.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "common/ops.h"
+#include "tcp/ep.h"
+#include "tcp/tcp.h"
+
+_Static_assert(offsetof(struct fid_ep, fid) == offsetof(struct fid_stx, fid) &&
+	       offsetof(struct fid_ep, ops) == offsetof(struct fid_stx, ops), "a struct fid_stx begins a struct fid_ep");
+
+struct tcp_half_ops tcp_rx_half, tcp_tx_half;
+
+/* ---- close ---- */
+
+static int busy(const char *what)
+{
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_close of a shared %s context that endpoints are bound to; close them first\n", what);
+	return -FI_EBUSY;
+}
+
+static int srx_close(struct fid *fid)
+{
+	struct tcp_ep *srx = tcp_ep_of(fid);
+	struct fab_progress *progress = srx->base.progress;
+	int ret;
+
+	ret = fab_ep_check_close(&srx->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(progress);
+	if (!fab_list_empty(&srx->own_rx.users))
+		ret = busy("receive");
+	else
+		tcp_rx_flush(srx, FI_ECANCELED);
+	fab_progress_unlock(progress);
+	if (ret)
+		return ret;
+	tcp_rx_ctx_fini(&srx->own_rx);
+	fab_ep_fini(&srx->base);
+	free(srx);
+	return 0;
+}
+
+static int stx_close(struct fid *fid)
+{
+	struct tcp_ep *stx = tcp_ep_of(fid);
+	struct fab_progress *progress = stx->base.progress;
+	uint32_t user_cnt;
+
+	fab_progress_lock(progress);
+	user_cnt = stx->own_tx.user_cnt;
+	fab_progress_unlock(progress);
+	if (user_cnt)
+		return busy("transmit");
+	tcp_tx_ctx_fini(&stx->own_tx);
+	fab_ep_fini(&stx->base);
+	free(stx);
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	(void) fid;
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, flags %#llx; bind queues and "
+		 "counters to the endpoints that use it\n", bfid->fclass, (unsigned long long) flags);
+	return -FI_EINVAL;
+}
+
+/* It is ready as it is opened. */
+static int srx_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_ENABLE ? 0 : fab_ep_control(fid, command, arg);
+}
+
+static struct fi_ops srx_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = srx_close,
+	.bind = srx_bind,
+	.control = srx_control,
+};
+
+static struct fi_ops stx_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = stx_close,
+};
+
+static struct fi_ops_ep stx_ep_ops = { .size = sizeof(struct fi_ops_ep) };
+
+/* The tables for both directions, cut in two. */
+static void split_tables(void)
+{
+	tcp_rx_half.msg = (struct fi_ops_msg) {
+		.size = sizeof(struct fi_ops_msg),
+		.recv = tcp_msg_ops.recv,
+		.recvv = tcp_msg_ops.recvv,
+		.recvmsg = tcp_msg_ops.recvmsg,
+	};
+	tcp_rx_half.tagged = (struct fi_ops_tagged) {
+		.size = sizeof(struct fi_ops_tagged),
+		.recv = tcp_tagged_ops.recv,
+		.recvv = tcp_tagged_ops.recvv,
+		.recvmsg = tcp_tagged_ops.recvmsg,
+	};
+	tcp_tx_half.msg = tcp_msg_ops;
+	tcp_tx_half.msg.recv = fab_no_msg.recv;
+	tcp_tx_half.msg.recvv = fab_no_msg.recvv;
+	tcp_tx_half.msg.recvmsg = fab_no_msg.recvmsg;
+	tcp_tx_half.tagged = tcp_tagged_ops;
+	tcp_tx_half.tagged.recv = fab_no_tagged.recv;
+	tcp_tx_half.tagged.recvv = fab_no_tagged.recvv;
+	tcp_tx_half.tagged.recvmsg = fab_no_tagged.recvmsg;
+}
+
+void tcp_shared_fill_ops(void)
+{
+	split_tables();
+	FAB_OPS_FILL(&srx_fid_ops);
+	FAB_OPS_FILL(&stx_fid_ops);
+	FAB_OPS_FILL(&stx_ep_ops);
+	FAB_OPS_FILL(&tcp_rx_half.msg);
+	FAB_OPS_FILL(&tcp_rx_half.tagged);
+	FAB_OPS_FILL(&tcp_tx_half.msg);
+	FAB_OPS_FILL(&tcp_tx_half.tagged);
+}
+
+/* ---- open ---- */
+
+/* An info for a context of the domain, whose attributes the caller fills in. NULL: no memory. */
+static struct fi_info *ctx_info(const struct fab_domain *domain)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	if (!info)
+		return NULL;
+	info->caps = domain->caps;
+	info->addr_format = domain->addr_format;
+	info->ep_attr->type = FI_EP_RDM;
+	info->tx_attr->size = tcp_params.tx_size;
+	info->rx_attr->size = tcp_params.rx_size;
+	return info;
+}
+
+/* What a context has of an endpoint, as info says; ops are those that it offers. */
+static int ctx_open(struct fab_domain *domain, struct fi_info *info, const struct fab_ep_ops *ops, size_t fclass,
+		    void *context, struct tcp_ep **ctx)
+{
+	struct tcp_ep *ep;
+	int ret;
+
+	ret = tcp_info_check(info, domain->fabric->fabric_fid.api_version);
+	if (ret)
+		return ret;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ret = fab_ep_init(&ep->base, domain, info, ops, context);
+	if (ret) {
+		free(ep);
+		return ret;
+	}
+	ep->base.ep_fid.fid.fclass = fclass;
+	ep->base.enabled = true;
+	*ctx = ep;
+	return 0;
+}
+
+/* Take over what the application asks of a context; fi_tx_attr has grown (test/abi/abi-generations.tsv). */
+static void take_tx_attr(const struct fab_domain *domain, struct fi_info *info, const struct fi_tx_attr *attr)
+{
+	bool old = FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 9));
+	size_t size = info->tx_attr->size;
+
+	memcpy(info->tx_attr, attr, old ? offsetof(struct fi_tx_attr, tclass) : sizeof(*attr));
+	if (!attr->size)
+		info->tx_attr->size = size;
+	if (attr->caps)
+		info->caps = attr->caps;
+}
+
+static void take_rx_attr(struct fi_info *info, const struct fi_rx_attr *attr)
+{
+	size_t size = info->rx_attr->size;
+
+	*info->rx_attr = *attr;
+	if (!attr->size)
+		info->rx_attr->size = size;
+	if (attr->caps)
+		info->caps = attr->caps;
+}
+
+int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct fi_info *info = ctx_info(domain);
+	struct fab_ep_ops ops = { .fid = &srx_fid_ops, .ep = &tcp_ep_ops };
+	struct tcp_ep *srx;
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	if (attr)
+		take_rx_attr(info, attr);
+	if (info->caps & FI_MSG)
+		ops.msg = &tcp_rx_half.msg;
+	if (info->caps & FI_TAGGED)
+		ops.tagged = &tcp_rx_half.tagged;
+	ret = ctx_open(domain, info, &ops, FI_CLASS_SRX_CTX, context, &srx);
+	if (ret)
+		goto free_info;
+	ret = tcp_rx_ctx_init(&srx->own_rx, info->rx_attr);
+	if (ret) {
+		fab_ep_fini(&srx->base);
+		free(srx);
+		goto free_info;
+	}
+	srx->rx = &srx->own_rx;
+	srx->directed_recv = srx->base.caps & FI_DIRECTED_RECV;
+	*srx_fid = &srx->base.ep_fid;
+free_info:
+	fi_freeinfo(info);
+	return ret;
+}
+
+int tcp_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct fid_stx **stx_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct fi_info *info = ctx_info(domain);
+	struct tcp_ep *stx;
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	if (attr)
+		take_tx_attr(domain, info, attr);
+	ret = ctx_open(domain, info, &(struct fab_ep_ops) { .fid = &stx_fid_ops, .ep = &stx_ep_ops }, FI_CLASS_STX_CTX,
+		       context, &stx);
+	if (!ret) {
+		tcp_tx_ctx_init(&stx->own_tx, info->tx_attr);
+		stx->tx = &stx->own_tx;
+		*stx_fid = (struct fid_stx *) &stx->base.ep_fid;
+	}
+	fi_freeinfo(info);
+	return ret;
+}
+
+/* ---- bind ---- */
+
+/* May ctx become one half of the endpoint, which has `there` for it so far? kinds: what must be in the caps of both. */
+static int check_bind(const struct tcp_ep *ep, const struct tcp_ep *ctx, const struct tcp_ep *there, uint64_t kinds,
+		      uint64_t flags)
+{
+	const char *why = NULL;
+	int ret = -FI_EINVAL;
+
+	if (flags) {
+		why = "flags are 0 for these";
+	} else if (ctx->base.domain != ep->base.domain) {
+		why = "it belongs to another domain";
+		ret = -FI_EDOMAIN;
+	} else if (ep->base.enabled) {
+		why = "the endpoint is enabled; bind before fi_enable()";
+		ret = -FI_EOPBADSTATE;
+	} else if (there) {
+		why = "the endpoint has one";
+	} else if (ep->base.caps & ~ctx->base.caps & kinds) {
+		why = "the endpoint's capabilities are not a subset of its (fi_endpoint(3))";
+	} else {
+		return 0;
+	}
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_ep_bind of a shared context: %s\n", why);
+	return ret;
+}
+
+int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
+{
+	struct tcp_ep *srx = tcp_ep_of(fid);
+	int ret;
+
+	ret = check_bind(ep, srx, ep->srx, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, flags);
+	if (!ret)
+		ret = fab_ep_share_engine(&ep->base, &srx->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(srx->base.progress);
+	ep->srx = srx;
+	ep->rx = &srx->own_rx;
+	fab_list_add_tail(&srx->own_rx.users, &ep->srx_link);
+	fab_progress_unlock(srx->base.progress);
+	/* its receives are posted to the context */
+	if (ep->base.caps & FI_MSG)
+		ep->base.ep_fid.msg = &tcp_tx_half.msg;
+	if (ep->base.caps & FI_TAGGED)
+		ep->base.ep_fid.tagged = &tcp_tx_half.tagged;
+	return 0;
+}
+
+int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
+{
+	struct tcp_ep *stx = tcp_ep_of(fid);
+	int ret;
+
+	ret = check_bind(ep, stx, ep->stx, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, flags);
+	if (!ret)
+		ret = fab_ep_share_engine(&ep->base, &stx->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(stx->base.progress);
+	ep->stx = stx;
+	ep->tx = &stx->own_tx;
+	stx->own_tx.user_cnt++;
+	fab_progress_unlock(stx->base.progress);
+	return 0;
+}
+
+int tcp_shared_check(const struct tcp_ep *ep)
+{
+	const struct fi_ep_attr *attr = ep->base.info->ep_attr;
+	const struct tcp_ep *first = ep->srx ? fab_list_first(&ep->srx->own_rx.users, struct tcp_ep, srx_link) : ep;
+
+	if ((attr->tx_ctx_cnt == FI_SHARED_CONTEXT && !ep->stx && (ep->base.caps & (FI_SEND | FI_READ | FI_WRITE))) ||
+	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !ep->srx && (ep->base.caps & FI_RECV))) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: the endpoint was opened with FI_SHARED_CONTEXT; bind the shared context "
+			 "first\n");
+		return -FI_EOPBADSTATE;
+	}
+	if (first->base.av != ep->base.av) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context share the address vector too "
+			 "(fi_endpoint(3)), for its sources\n");
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+void tcp_shared_put(struct tcp_ep *ep)
+{
+	if (ep->srx)
+		fab_list_remove(&ep->srx_link);
+	if (ep->stx)
+		ep->stx->own_tx.user_cnt--;
+}
