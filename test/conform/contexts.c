@@ -240,13 +240,14 @@ static const struct share_row share_rows[] = {
 	{ "announced", 300000, true, false }, { "completion_threading", 64, false, true },
 };
 
-/* Receives of a shared context serve all endpoints bound; each message completes at the endpoint that it came to, and those
- * of one sender stay in their order. */
+/* Receives of a shared context serve all endpoints bound; each message completes at the endpoint that it came to, and
+ * those of one sender stay in their order. */
 TEST_TABLE(srx_serves_all, share_rows, FI_MSG, RELIABLE)
 {
 	enum { MSGS = 4, ALL = SHARERS * MSGS };
 	const struct share_row *row = ROW(share_rows);
-	struct share sh = share_open(t, &(struct opts) { .rx_size = ALL, .hints = row->completion ? completion_threading : NULL });
+	struct share sh = share_open(t, &(struct opts) { .rx_size = ALL,
+				     .hints = row->completion ? completion_threading : NULL });
 	uint8_t *in[ALL], *out[ALL];
 	struct comp c;
 	int i, k;
@@ -310,7 +311,8 @@ TEST_PROV(srx_drops_what_its_endpoint_left, FI_MSG, RELIABLE)
 	CHECK_MEM(in, "kept", 4);
 }
 
-/* A cancelled receive is reported by one of the endpoints; options are the context's; it is busy while they are bound. */
+/* A cancelled receive is reported by one of the endpoints; options are the context's, which is busy while they are
+ * bound. */
 TEST_PROV(srx_cancel_options_close, FI_MSG | FI_MULTI_RECV, RELIABLE)
 {
 	struct share sh = share_open(t, &(struct opts) { .rx_size = 8 });
