@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "common/av_key.h"
 #include "common/av_set.h"
 #include "common/eq.h"
 #include "common/fabric.h"
@@ -52,11 +53,30 @@ const union fab_sockaddr *fab_av_addr(const struct fab_av *av, fi_addr_t fi_addr
 	return atomic_load_explicit(&entry->ref, memory_order_acquire) ? &entry->addr : NULL;
 }
 
+struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr)
+{
+	unsigned k = chunk_of(fi_addr);
+	struct fab_av_extra *extra;
+
+	if (fi_addr >= atomic_load_explicit(&av->cnt, memory_order_acquire))
+		return NULL;
+	extra = atomic_load_explicit(&av->extra[k], memory_order_relaxed);
+	return extra ? extra + (fi_addr + FAB_AV_FIRST - chunk_size(k)) : NULL;
+}
+
+fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr)
+{
+	const struct fab_av_extra *extra = av->user_ids ? fab_av_extra(av, fi_addr) : NULL;
+
+	return extra ? atomic_load_explicit(&extra->user_id, memory_order_relaxed) : fi_addr;
+}
+
 /* Make index usable: its chunk, and its bit. */
 static int reserve(struct fab_av *av, uint64_t index)
 {
 	unsigned k = chunk_of(index);
 	struct fab_av_entry *chunk;
+	struct fab_av_extra *extra;
 	uint64_t *used;
 
 	if (index >= FAB_AV_MAX)
@@ -67,6 +87,12 @@ static int reserve(struct fab_av *av, uint64_t index)
 	if (!used)
 		return -FI_ENOMEM;
 	av->used = used;
+	if ((av->user_ids || av->keys) && !atomic_load_explicit(&av->extra[k], memory_order_relaxed)) {
+		extra = calloc(chunk_size(k), sizeof(*extra));
+		if (!extra)
+			return -FI_ENOMEM;
+		atomic_store_explicit(&av->extra[k], extra, memory_order_relaxed);
+	}
 	chunk = calloc(chunk_size(k), sizeof(*chunk));
 	if (!chunk)
 		return -FI_ENOMEM;
@@ -93,12 +119,19 @@ static uint64_t lowest_free(const struct fab_av *av)
 
 /* ---- reverse table: address -> index; av->lock held ---- */
 
-/* The slot of an address, or the empty one where it would go. */
-static uint32_t find_slot(const struct fab_av *av, const union fab_sockaddr *addr)
+/* Is this what the entry is? */
+static bool entry_is(const struct fab_av *av, uint64_t index, const union fab_sockaddr *addr,
+		     const struct fab_auth_key *key)
+{
+	return fab_addr_equal(&entry_at(av, index)->addr.sa, &addr->sa) && (!av->keys || fab_av_key(av, index) == key);
+}
+
+/* The slot of an address (and key), or the empty one where it would go. */
+static uint32_t find_slot(const struct fab_av *av, const union fab_sockaddr *addr, const struct fab_auth_key *key)
 {
 	uint32_t i = fab_addr_hash(&addr->sa) & av->slot_mask;
 
-	while (av->slots[i] && !fab_addr_equal(&entry_at(av, av->slots[i] - 1)->addr.sa, &addr->sa))
+	while (av->slots[i] && !entry_is(av, av->slots[i] - 1, addr, key))
 		i = (i + 1) & av->slot_mask;
 	return i;
 }
@@ -114,7 +147,7 @@ static int grow_slots(struct fab_av *av, uint32_t slot_cnt)
 	av->slot_mask = slot_cnt - 1;
 	for (uint32_t i = 0; i < old_cnt; i++) {
 		if (old[i])
-			slots[find_slot(av, &entry_at(av, old[i] - 1)->addr)] = old[i];
+			slots[find_slot(av, &entry_at(av, old[i] - 1)->addr, fab_av_key(av, old[i] - 1))] = old[i];
 	}
 	free(old);
 	return 0;
@@ -138,12 +171,12 @@ static void clear_slot(struct fab_av *av, uint32_t i)
 	av->slots[i] = 0;
 }
 
-fi_addr_t fab_av_find(struct fab_av *av, const union fab_sockaddr *addr)
+fi_addr_t fab_av_find_under(struct fab_av *av, const union fab_sockaddr *addr, const struct fab_auth_key *key)
 {
 	uint32_t index;
 
 	pthread_mutex_lock(&av->lock);
-	index = av->slots[find_slot(av, addr)];
+	index = av->slots[find_slot(av, addr, key)];
 	pthread_mutex_unlock(&av->lock);
 	return index ? index - 1 : FI_ADDR_NOTAVAIL;
 }
@@ -173,10 +206,12 @@ static void tell_removed(struct fab_av *av, fi_addr_t fi_addr, const union fab_s
 }
 
 /* Write a new entry and publish it. av->lock held, slot is the empty one for addr. */
-static int publish(struct fab_av *av, const union fab_sockaddr *addr, uint32_t slot, fi_addr_t *fi_addr)
+static int publish(struct fab_av *av, const union fab_sockaddr *addr, struct fab_auth_key *key, uint32_t slot,
+		   fi_addr_t *fi_addr)
 {
 	uint64_t index = lowest_free(av);
 	struct fab_av_entry *entry;
+	struct fab_av_extra *extra;
 	int ret;
 
 	ret = reserve(av, index);
@@ -185,6 +220,12 @@ static int publish(struct fab_av *av, const union fab_sockaddr *addr, uint32_t s
 	entry = entry_at(av, index);
 	entry->addr = *addr;
 	atomic_store_explicit(&entry->ref, 1, memory_order_release);
+	extra = atomic_load_explicit(&av->extra[chunk_of(index)], memory_order_relaxed);
+	if (extra) {
+		extra += index + FAB_AV_FIRST - chunk_size(chunk_of(index));
+		extra->key = key;
+		atomic_store_explicit(&extra->user_id, index, memory_order_relaxed);
+	}
 	if (index == atomic_load_explicit(&av->cnt, memory_order_relaxed))
 		atomic_store_explicit(&av->cnt, index + 1, memory_order_release);
 	av->used[index / WORD_BITS] |= FAB_BIT(index % WORD_BITS);
@@ -195,7 +236,7 @@ static int publish(struct fab_av *av, const union fab_sockaddr *addr, uint32_t s
 	return 0;
 }
 
-static int insert_addr(struct fab_av *av, const union fab_sockaddr *addr, fi_addr_t *fi_addr)
+static int insert_addr(struct fab_av *av, const union fab_sockaddr *addr, struct fab_auth_key *key, fi_addr_t *fi_addr)
 {
 	bool is_new;
 	uint32_t slot;
@@ -206,10 +247,10 @@ static int insert_addr(struct fab_av *av, const union fab_sockaddr *addr, fi_add
 		ret = grow_slots(av, (av->slot_mask + 1) * 2);
 	if (ret)
 		goto unlock;
-	slot = find_slot(av, addr);
+	slot = find_slot(av, addr, key);
 	is_new = !av->slots[slot];
 	if (is_new) {
-		ret = publish(av, addr, slot, fi_addr);
+		ret = publish(av, addr, key, slot, fi_addr);
 	} else {
 		*fi_addr = av->slots[slot] - 1;
 		atomic_fetch_add_explicit(&entry_at(av, *fi_addr)->ref, 1, memory_order_relaxed);
@@ -233,7 +274,7 @@ static int remove_addr(struct fab_av *av, fi_addr_t fi_addr)
 	pthread_mutex_lock(&av->lock);
 	last = atomic_fetch_sub(&entry_at(av, fi_addr)->ref, 1) == 1;
 	if (last) {
-		clear_slot(av, find_slot(av, &addr));
+		clear_slot(av, find_slot(av, &addr, fab_av_key(av, fi_addr)));
 		av->addr_cnt--;
 		av->used[fi_addr / WORD_BITS] &= ~FAB_BIT(fi_addr % WORD_BITS);
 		av->lowest = fab_min(av->lowest, (uint64_t) fi_addr);
@@ -265,25 +306,43 @@ struct batch {
 	struct fab_av *av;
 	fi_addr_t *fi_addr;		/* NULL, or one for each address */
 	int *errs;			/* FI_SYNC_ERR: likewise */
+	bool user_ids;			/* fi_addr has the program's numbers of the entries */
+	bool auth_keys;			/* fi_addr has the handles of their keys */
 	void *context;
 	size_t index;			/* of the next address */
 	size_t ok_cnt;
 };
 
+/* What each entry of an insertion is to have beside its address: fi_addr says, so it can be one thing only. */
+static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64_t flags)
+{
+	bool user_ids = flags & FI_AV_USER_ID, auth_keys = flags & FI_AUTH_KEY;
+	const char *why = user_ids && !av->user_ids ? "FI_AV_USER_ID, and the domain was opened without it" :
+			  auth_keys && !av->keys ? "FI_AUTH_KEY, and the domain was opened without FI_AV_AUTH_KEY" :
+			  !auth_keys && av->keys ? "no FI_AUTH_KEY: with FI_AV_AUTH_KEY, fi_addr has the key of each" :
+			  user_ids && auth_keys ? "both FI_AV_USER_ID and FI_AUTH_KEY: use fi_av_set_user_id" :
+			  (user_ids || auth_keys) && !fi_addr ? "fi_addr NULL, and flags that want values in it" : NULL;
+
+	if (!why)
+		return 0;
+	FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insert: %s\n", why);
+	return user_ids && !av->user_ids ? -FI_ENOSYS : -FI_EINVAL;
+}
+
 /* Take change_lock and start. 0 or -FI_E* with nothing to end. */
 static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	const struct fi_provider *prov = av->domain->fabric->prov;
+	int ret;
 
-	if (flags & FI_AV_USER_ID) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: FI_AV_USER_ID is not supported\n");
-		return -FI_ENOSYS;
-	}
-	if (flags & ~(FI_MORE | FI_SYNC_ERR)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE and FI_SYNC_ERR are known\n",
-			flags);
+	if (flags & ~(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID | FI_AUTH_KEY)) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID and "
+			"FI_AUTH_KEY are known\n", flags);
 		return -FI_EBADFLAGS;
 	}
+	ret = check_extra(av, fi_addr, flags);
+	if (ret)
+		return ret;
 	if ((flags & FI_SYNC_ERR) && (av->async || !context)) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: FI_SYNC_ERR wants %s\n", av->async ?
 			"an address vector without FI_EVENT" : "context to be an array of int");
@@ -294,7 +353,8 @@ static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_add
 		return -FI_ENOEQ;
 	}
 	*batch = (struct batch) { .av = av, .fi_addr = fi_addr, .context = context,
-				  .errs = flags & FI_SYNC_ERR ? context : NULL };
+				  .errs = flags & FI_SYNC_ERR ? context : NULL,
+				  .user_ids = flags & FI_AV_USER_ID, .auth_keys = flags & FI_AUTH_KEY };
 	pthread_mutex_lock(&av->change_lock);
 	return 0;
 }
@@ -303,10 +363,15 @@ static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_add
 static void batch_add(struct batch *batch, const union fab_sockaddr *addr, int ret)
 {
 	struct fab_av *av = batch->av;
-	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
+	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL, in = batch->fi_addr ? batch->fi_addr[batch->index] : FI_ADDR_NOTAVAIL;
+	struct fab_auth_key *key = batch->auth_keys ? fab_av_key_at(av, in) : NULL;
 
+	if (!ret && batch->auth_keys && !key)
+		ret = -FI_EINVAL;
 	if (!ret)
-		ret = insert_addr(av, addr, &fi_addr);
+		ret = insert_addr(av, addr, key, &fi_addr);
+	if (!ret && batch->user_ids)
+		atomic_store_explicit(&fab_av_extra(av, fi_addr)->user_id, in, memory_order_relaxed);
 	if (batch->fi_addr)
 		batch->fi_addr[batch->index] = fi_addr;
 	if (batch->errs)
@@ -557,8 +622,11 @@ static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 static void av_free(struct fab_av *av)
 {
-	for (unsigned k = 0; k < FAB_AV_CHUNKS; k++)
+	for (unsigned k = 0; k < FAB_AV_CHUNKS; k++) {
 		free(atomic_load(&av->chunk[k]));
+		free(atomic_load(&av->extra[k]));
+	}
+	fab_av_keys_fini(av);
 	free(av->used);
 	free(av->slots);
 	pthread_mutex_destroy(&av->lock);
@@ -599,6 +667,9 @@ static struct fi_ops_av av_ops = {
 	.lookup = av_lookup,
 	.straddr = av_straddr,
 	.av_set = fab_av_set_open,
+	.insert_auth_key = fab_av_insert_auth_key,
+	.lookup_auth_key = fab_av_lookup_auth_key,
+	.set_user_id = fab_av_set_user_id,
 };
 
 static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *attr)
@@ -616,10 +687,14 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 			"(FI_SHARED_AV is not offered)\n", attr->name);
 		return -FI_ENOSYS;
 	}
-	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT and FI_SYMMETRIC are known, FI_READ "
-			"needs a name\n", attr->flags);
+	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID)) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC and FI_AV_USER_ID are "
+			"known, FI_READ needs a name\n", attr->flags);
 		return -FI_EBADFLAGS;
+	}
+	if ((attr->flags & FI_AV_USER_ID) && !(domain->caps & FI_AV_USER_ID)) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: FI_AV_USER_ID, and domain %s was opened without it\n", domain->name);
+		return -FI_EINVAL;
 	}
 	if (attr->count > FAB_AV_MAX) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: count %zu; at most %" PRIu64 " addresses fit\n", attr->count,
@@ -656,10 +731,13 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 	av->family = domain->addr_format == FI_SOCKADDR_IN ? AF_INET : AF_INET6;
 	av->addrlen = fab_addr_family_len(av->family);
 	av->async = attr->flags & FI_EVENT;
+	av->user_ids = domain->caps & FI_AV_USER_ID;
 	pthread_mutex_init(&av->change_lock, NULL);
 	pthread_mutex_init(&av->lock, NULL);
 	fab_list_init(&av->watches);
 	ret = grow_slots(av, fab_max((uint64_t) SLOTS_MIN, fab_pow2_up(attr->count * 2)));
+	if (!ret && domain->av_auth_key)
+		ret = fab_av_keys_init(av);
 	if (ret) {
 		av_free(av);
 		return ret;

@@ -20,6 +20,9 @@
 #include "base/addr.h"
 #include "base/list.h"
 
+struct fab_auth_key;
+struct fab_av_extra;
+struct fab_av_keys;
 struct fab_domain;
 struct fab_eq;
 
@@ -46,6 +49,8 @@ struct fab_av {
 	int family;			/* AF_INET or AF_INET6 */
 	size_t addrlen;
 	bool async;			/* FI_EVENT: results of an insert go to eq */
+	bool user_ids;			/* opened with FI_AV_USER_ID: completions name entries by numbers of the program */
+	struct fab_av_keys *keys;	/* owned: FI_AV_AUTH_KEY, see av_key.h; or NULL */
 	_Atomic uint32_t ref;		/* endpoints bound, sets open */
 	struct fab_eq *eq;		/* fi_av_bind; borrowed with a reference, or NULL */
 	pthread_mutex_t change_lock;	/* guards what follows up to lock */
@@ -58,6 +63,8 @@ struct fab_av {
 	uint32_t addr_cnt;		/* addresses there are */
 	_Atomic uint64_t cnt;		/* indices ever used: entries below are readable */
 	_Atomic(struct fab_av_entry *) chunk[FAB_AV_CHUNKS];	/* owned */
+	/* owned; likewise, where there are user ids or keys */
+	_Atomic(struct fab_av_extra *) extra[FAB_AV_CHUNKS];
 };
 
 /* The domain's fi_av_open slot. The address format is the domain's. 0 or -FI_E*. */
@@ -77,8 +84,19 @@ static inline void fab_av_put(struct fab_av *av)
 /* The address at fi_addr, or NULL if there is none. No lock; the pointer stays readable until the AV closes, though a
  * removed entry's content may be reused. */
 const union fab_sockaddr *fab_av_addr(const struct fab_av *av, fi_addr_t fi_addr);
-/* The fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes av->lock; an engine's lock may be held. */
-fi_addr_t fab_av_find(struct fab_av *av, const union fab_sockaddr *addr);
+/* The fi_addr of an address, with FI_AV_AUTH_KEY that of the address under this key (else key is NULL), or
+ * FI_ADDR_NOTAVAIL. Takes av->lock; an engine's lock may be held. */
+fi_addr_t fab_av_find_under(struct fab_av *av, const union fab_sockaddr *addr, const struct fab_auth_key *key);
+
+static inline fi_addr_t fab_av_find(struct fab_av *av, const union fab_sockaddr *addr)
+{
+	return fab_av_find_under(av, addr, NULL);
+}
+
+/* What an entry has beside its address; NULL: there is no such thing in this vector, or never was such an entry. */
+struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr);
+/* What completions name an entry by. FI_ADDR_NOTAVAIL stays that. No lock. */
+fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr);
 
 /* No lock held: changes are told from here on, or no longer once unwatch has returned. */
 void fab_av_watch(struct fab_av *av, struct fab_av_watch *watch);

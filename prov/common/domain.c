@@ -114,6 +114,27 @@ static void fill_attr(struct fab_domain *domain, const struct fi_info *info)
 	domain->eq = NULL;
 }
 
+/* Authorization keys came with API 1.5; before, the fields are not the caller's. */
+static int init_auth_key(struct fab_domain *domain, const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	domain->auth_key = NULL;
+	domain->av_auth_key = false;
+	if (FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) || !attr->auth_key_size)
+		return 0;
+	if (attr->auth_key_size != FI_AV_AUTH_KEY)
+		return fab_auth_get(domain->fabric->prov, "fi_domain", attr->auth_key, attr->auth_key_size,
+				    &domain->auth_key);
+	if (attr->auth_key) {
+		FI_WARN(domain->fabric->prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->auth_key_size is FI_AV_AUTH_KEY, and "
+			"auth_key is not NULL\n");
+		return -FI_EINVAL;
+	}
+	domain->av_auth_key = true;
+	return 0;
+}
+
 int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
 		    struct fi_ops *fid_ops, struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, void *context)
 {
@@ -138,9 +159,12 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	domain->fabric = fabric;
 	atomic_init(&domain->ref, 0);
 	fill_attr(domain, info);
-	ret = fab_mr_map_init(&domain->mr_map, domain->mr_mode, domain->caps);
+	ret = init_auth_key(domain, info);
 	if (ret)
 		goto free_name;
+	ret = fab_mr_map_init(&domain->mr_map, domain->mr_mode, domain->caps);
+	if (ret)
+		goto put_key;
 	choose_engines(domain, info, &progress_attr);
 	ret = fab_progress_init(&domain->progress, &progress_attr);
 	if (ret)
@@ -158,6 +182,8 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 
 fini_mr_map:
 	fab_mr_map_fini(&domain->mr_map);
+put_key:
+	fab_auth_put(domain->auth_key);
 free_name:
 	free(domain->name);
 	return ret;
@@ -184,6 +210,7 @@ int fab_domain_fini(struct fab_domain *domain)
 	pthread_mutex_destroy(&domain->work_lock);
 	if (domain->eq)
 		fab_eq_put(domain->eq);
+	fab_auth_put(domain->auth_key);
 	free(domain->name);
 	atomic_fetch_sub(&fabric->ref, 1);
 	return 0;

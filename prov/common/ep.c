@@ -68,15 +68,37 @@ static int check_info(const struct fab_domain *domain, const struct fi_info *inf
 	}
 }
 
+/* The endpoint's authorization key: its own, or the domain's; none with FI_AV_AUTH_KEY. */
+static int get_auth_key(const struct fab_domain *domain, const struct fi_info *info, struct fab_auth_key **key)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+	const struct fi_ep_attr *attr = info->ep_attr;
+	size_t len = FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) ? 0 : attr->auth_key_size;
+
+	*key = NULL;
+	if (domain->av_auth_key && (attr->type == FI_EP_MSG || (len && len != FI_AV_AUTH_KEY))) {
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: domain %s has its authorization keys in address vectors "
+			"(FI_AV_AUTH_KEY): an endpoint has none of its own, and is not FI_EP_MSG\n", domain->name);
+		return -FI_EINVAL;
+	}
+	if (len && !domain->av_auth_key)
+		return fab_auth_get(prov, "fi_endpoint", attr->auth_key, len, key);
+	*key = fab_auth_share(domain->auth_key);
+	return 0;
+}
+
 /* The table for a family of calls that the endpoint has, or the one in which nothing is supported. */
 #define TABLE(ops, none) ({ if (ops) FAB_OPS_FILL(ops); (ops) ? (ops) : &(none); })
 
 int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
 		void *context)
 {
+	struct fab_auth_key *auth_key;
 	int ret;
 
 	ret = check_info(domain, info);
+	if (!ret)
+		ret = get_auth_key(domain, info, &auth_key);
 	if (ret)
 		return ret;
 	*ep = (struct fab_ep) {
@@ -86,10 +108,13 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.caps = effective_caps(info),
 		.tx_msg_flags = FI_COMPLETION,
 		.rx_msg_flags = FI_COMPLETION,
+		.auth_key = auth_key,
 		.info = fi_dupinfo(info),
 	};
-	if (!ep->info)
+	if (!ep->info) {
+		fab_auth_put(auth_key);
 		return -FI_ENOMEM;
+	}
 	FAB_OPS_FILL(ops->fid);
 	FAB_OPS_FILL(ops->ep);
 	ep->own = (struct fab_ep_fid) {
@@ -166,6 +191,7 @@ void fab_ep_fini(struct fab_ep *ep)
 		fab_eq_put(ep->eq);
 	if (ep->av)
 		fab_av_put(ep->av);
+	fab_auth_put(ep->auth_key);
 	fi_freeinfo(ep->info);
 	atomic_fetch_sub(&ep->domain->ref, 1);
 }

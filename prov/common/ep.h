@@ -52,6 +52,8 @@ struct fab_ep {
 	struct fab_cntr *cntr[FAB_CNTR_MAX];	/* likewise */
 	struct fab_eq *eq;		/* likewise */
 	struct fab_av *av;		/* likewise */
+	/* a reference: its authorization key, or the domain's; NULL: none, or those of its address vector */
+	struct fab_auth_key *auth_key;
 	struct fi_info *info;		/* owned copy of what it was opened with */
 	_Atomic uint32_t alias_cnt;	/* fi_close is -FI_EBUSY while there are any */
 };

@@ -25,6 +25,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/providers/fi_prov.h>
 #include "base/list.h"
+#include "common/auth.h"
 #include "common/mr.h"
 #include "common/progress.h"
 
@@ -80,6 +81,8 @@ struct fab_domain {
 	struct fab_list works;		/* triggered operations and deferred work that have not begun */
 	struct fab_mr_map mr_map;
 	struct fab_eq *eq;		/* borrowed: fi_domain_bind took a reference; NULL if none */
+	struct fab_auth_key *auth_key;	/* a reference: of endpoints and regions without one of their own; or NULL */
+	bool av_auth_key;		/* FI_AV_AUTH_KEY: keys are those of address vectors */
 };
 
 /* Engine, keys, lists; checks that info's attributes are ones that this library can honour. 0 or -FI_E* (-FI_EINVAL is

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -480,21 +481,60 @@ static void check_ep(struct match *match)
 	check_ctx_cnt(match, "ep_attr->rx_ctx_cnt", ep->rx_ctx_cnt, max->max_ep_rx_ctx, max->max_ep_srx_ctx);
 }
 
+/* A key's length; FI_AV_AUTH_KEY stands for keys in the address vector, where `in_av` allows that. */
+static void check_key_size(struct match *match, const char *attr, size_t size, bool in_av)
+{
+	if (size == FI_AV_AUTH_KEY ? !in_av : size > match->offer->auth_key_max)
+		miss_value(match, FAB_WHY_WHAT, attr, size, match->offer->auth_key_max, sizeof(size), AS_NUMBER);
+}
+
 /* Authorization keys came with API 1.5; before, the fields are not the caller's. */
+static bool has_auth_keys(const struct match *match)
+{
+	return !FI_VERSION_LT(match->version, FI_VERSION(1, 5));
+}
+
 static void check_auth_key(struct match *match)
 {
-	const struct fi_info *hints = match->hints, *info = match->offer->info;
+	const struct fi_domain_attr *domain = match->hints->domain_attr;
+	const struct fi_ep_attr *ep = match->hints->ep_attr;
 
-	if (FI_VERSION_LT(match->version, FI_VERSION(1, 5)))
+	if (!has_auth_keys(match))
 		return;
-	if (hints->domain_attr && hints->domain_attr->auth_key_size &&
-	    hints->domain_attr->auth_key_size != info->domain_attr->auth_key_size)
-		miss_value(match, FAB_WHY_WHAT, "domain_attr->auth_key_size", hints->domain_attr->auth_key_size,
-			   info->domain_attr->auth_key_size, sizeof(size_t), AS_NUMBER);
-	if (hints->ep_attr && hints->ep_attr->auth_key_size &&
-	    hints->ep_attr->auth_key_size != info->ep_attr->auth_key_size)
-		miss_value(match, FAB_WHY_WHAT, "ep_attr->auth_key_size", hints->ep_attr->auth_key_size,
-			   info->ep_attr->auth_key_size, sizeof(size_t), AS_NUMBER);
+	if (domain)
+		check_key_size(match, "domain_attr->auth_key_size", domain->auth_key_size,
+			       match->offer->info->domain_attr->max_ep_auth_key);
+	if (ep)
+		check_key_size(match, "ep_attr->auth_key_size", ep->auth_key_size,
+			       domain && domain->auth_key_size == FI_AV_AUTH_KEY);
+}
+
+/* Echo a key of the hints. False: no memory. */
+static bool answer_key(uint8_t **to, size_t *to_size, const uint8_t *key, size_t size)
+{
+	if (size == FI_AV_AUTH_KEY) {
+		*to_size = size;
+	} else if (key && size) {
+		*to = malloc(size);
+		if (!*to)
+			return false;
+		memcpy(*to, key, size);
+		*to_size = size;
+	}
+	return true;
+}
+
+static bool answer_keys(const struct match *match, struct fi_info *info)
+{
+	const struct fi_domain_attr *domain = match->hints->domain_attr;
+	const struct fi_ep_attr *ep = match->hints->ep_attr;
+
+	if (!has_auth_keys(match))
+		return true;
+	return (!domain || answer_key(&info->domain_attr->auth_key, &info->domain_attr->auth_key_size,
+				      domain->auth_key, domain->auth_key_size)) &&
+	       (!ep || answer_key(&info->ep_attr->auth_key, &info->ep_attr->auth_key_size, ep->auth_key,
+				  ep->auth_key_size));
 }
 
 /* FI_TC_BEST_EFFORT is what there is without any doing. */
@@ -557,7 +597,10 @@ static struct fi_info *make_answer(const struct match *match)
 	if (hints->tx_attr && hints->tx_attr->tclass)
 		info->tx_attr->tclass = hints->tx_attr->tclass;
 	answer_handles(match, info);
-	return info;
+	if (answer_keys(match, info))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
 }
 
 /* "eth0 FI_EP_RDM FI_SOCKADDR_IN", which tells an entry from the provider's others. */

@@ -16,6 +16,7 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "base/clock.h"
+#include "common/av_key.h"
 #include "common/cntr.h"
 #include "common/eq.h"
 #include "common/fabric.h"
@@ -199,8 +200,8 @@ static int find_pieces(const struct fab_mr *mr, size_t offset, size_t len, struc
 	return 0;
 }
 
-int fab_mr_verify(struct fab_mr_map *map, uint64_t key, uint64_t addr, size_t len, uint64_t access, struct iovec *iov,
-		  uint32_t *iov_cnt, struct fab_mr **mr)
+int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uint64_t key, uint64_t addr, size_t len,
+		  uint64_t access, struct iovec *iov, uint32_t *iov_cnt, struct fab_mr **mr)
 {
 	struct fab_mr *found = fab_mr_lookup(map, key);
 	uint64_t offset;
@@ -209,6 +210,8 @@ int fab_mr_verify(struct fab_mr_map *map, uint64_t key, uint64_t addr, size_t le
 	if (!found)
 		return -FI_ENOKEY;
 	if ((found->access & access) != access || !atomic_load_explicit(&found->enabled, memory_order_acquire))
+		return -FI_EACCES;
+	if (found->auth_key && found->auth_key != proven)
 		return -FI_EACCES;
 	offset = addr - found->base;
 	if (addr < found->base || offset > found->len || len > found->len - offset)
@@ -245,6 +248,7 @@ static int mr_close(struct fid *fid)
 	map_remove(domain, mr);
 	if (cntr)
 		atomic_fetch_sub(&cntr->ref, 1);
+	fab_auth_put(mr->auth_key);
 	free(mr);
 	atomic_fetch_sub(&domain->ref, 1);
 	return 0;
@@ -436,8 +440,6 @@ static const char *bad_attr(const struct fi_mr_attr *attr)
 		return "access bits beyond FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE";
 	if (attr->offset)
 		return "offset must be 0";
-	if (attr->auth_key_size)
-		return "there are no authorization keys (domain_attr->auth_key_size is 0)";
 	if (attr->iface != FI_HMEM_SYSTEM)
 		return "device memory; only FI_HMEM_SYSTEM can be registered";
 	if (attr->base_mr || attr->sub_mr_cnt)
@@ -459,9 +461,9 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_MR_DMABUF: device memory is not supported\n");
 		return -FI_EOPNOTSUPP;
 	}
-	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM)) {
-		FI_WARN(prov, FI_LOG_MR, "memory registration with flags %#" PRIx64 "; FI_RMA_EVENT and FI_RMA_PMEM "
-			"are known\n", flags);
+	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM | FI_AUTH_KEY)) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration with flags %#" PRIx64 "; FI_RMA_EVENT, FI_RMA_PMEM and "
+			"FI_AUTH_KEY are known\n", flags);
 		return -FI_EBADFLAGS;
 	}
 	why = bad_attr(attr);
@@ -474,6 +476,48 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 		FI_WARN(prov, FI_LOG_MR, "memory registration refused: requested_key is FI_KEY_NOTAVAIL\n");
 		return -FI_EKEYREJECTED;
 	}
+	return 0;
+}
+
+/* The key that attr->auth_key, a struct fi_mr_auth_key, names in an address vector. NULL: every key will do. */
+static int av_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
+		       struct fab_auth_key **key)
+{
+	struct fi_mr_auth_key from;
+	struct fab_av *av;
+
+	if (attr->auth_key_size != sizeof(from) || !attr->auth_key)
+		return -FI_EINVAL;
+	memcpy(&from, attr->auth_key, sizeof(from));
+	av = from.av ? fab_container(from.av, struct fab_av, av_fid) : NULL;
+	if (!av || av->domain != domain)
+		return -FI_EINVAL;
+	if (from.src_addr == FI_ADDR_UNSPEC)
+		return 0;
+	*key = fab_auth_share(flags & FI_AUTH_KEY ? fab_av_key_at(av, from.src_addr) : fab_av_key(av, from.src_addr));
+	return *key ? 0 : -FI_EINVAL;
+}
+
+/* What a peer must have proved to reach the region. 0 or -FI_E*, logged. */
+static int get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
+			struct fab_auth_key **key)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+	int ret = 0;
+
+	*key = NULL;
+	if (domain->av_auth_key) {
+		if (attr->auth_key_size)
+			ret = av_auth_key(domain, attr, flags, key);
+		if (ret)
+			FI_WARN(prov, FI_LOG_MR, "memory registration: with FI_AV_AUTH_KEY, auth_key is a struct "
+				"fi_mr_auth_key with an address vector of domain %s and a key or address in it, or "
+				"FI_ADDR_UNSPEC\n", domain->name);
+		return ret;
+	}
+	if (attr->auth_key_size)
+		return fab_auth_get(prov, "memory registration", attr->auth_key, attr->auth_key_size, key);
+	*key = fab_auth_share(domain->auth_key);
 	return 0;
 }
 
@@ -511,11 +555,17 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 	mr = mr_alloc(domain, attr, flags);
 	if (!mr)
 		return -FI_ENOMEM;
+	ret = get_auth_key(domain, attr, flags, &mr->auth_key);
+	if (ret) {
+		free(mr);
+		return ret;
+	}
 	ret = map_add(domain, mr, attr->requested_key);
 	if (ret) {
 		if (ret == -FI_ENOKEY)
 			FI_WARN(domain->fabric->prov, FI_LOG_MR, "memory registration refused: requested_key "
 				"%#" PRIx64 " is in use\n", attr->requested_key);
+		fab_auth_put(mr->auth_key);
 		free(mr);
 		return ret;
 	}

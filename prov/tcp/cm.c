@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See cm.h. Reads exactly one CM message and not a byte more, since data frames may follow at once; takes it in any
- * pieces. Sends each in one call, as upstream cannot put pieces together.
+ * See cm.h. Reads exactly one CM message at a time and not a byte more, since data frames may follow at once; takes it in
+ * any pieces. Sends each in one call, as upstream cannot put pieces together.
  *
  * Deadlines: connecting, and a request that an accepted connection owes, have tcp_params.connect_timeout_ms. An
  * answer may take as long as the peer is busy with other things: reply_timeout_ms, with a word in the log when it is
@@ -32,7 +32,8 @@ __attribute__((unused)) static const uint64_t cm_next[TCP_CM_STATE_MAX] = {
 	[TCP_CM_IDLE]       = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_REQUEST) | FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_CONNECTING] = FAB_BIT(TCP_CM_REPLY) | FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_REPLY]      = FAB_BIT(TCP_CM_DONE),
-	[TCP_CM_REQUEST]    = FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_REQUEST]    = FAB_BIT(TCP_CM_PROOFS) | FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_PROOFS]     = FAB_BIT(TCP_CM_DONE),
 };
 
 static const char *const cm_state_name[TCP_CM_STATE_MAX] = {
@@ -40,6 +41,7 @@ static const char *const cm_state_name[TCP_CM_STATE_MAX] = {
 	[TCP_CM_CONNECTING] = "connecting",
 	[TCP_CM_REPLY] = "waiting for the answer",
 	[TCP_CM_REQUEST] = "waiting for the request",
+	[TCP_CM_PROOFS] = "waiting for the proof of an authorization key",
 	[TCP_CM_DONE] = "done",
 };
 
@@ -75,8 +77,7 @@ static void cm_fail(struct tcp_cm *cm, int err, const char *why)
 
 /* ---- the message ---- */
 
-/* msg as bytes in buf; returns how many. */
-static size_t cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
+size_t tcp_cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
 {
 	struct tcp_cm_hdr hdr = {
 		.version = TCP_CM_VERSION,
@@ -91,6 +92,10 @@ static size_t cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
 		hdr.eager_max = htobe32(tcp_params.eager_max);
 		hdr.credit = htobe32(tcp_params.credit);
 	}
+	if (msg->refusal) {
+		hdr.ext |= htobe32(TCP_EXT_MAGIC | TCP_EXT_AUTH);
+		hdr.eager_max = htobe32(msg->refusal);
+	}
 	assert(msg->data_len <= TCP_CM_DATA_MAX);
 	memcpy(buf, &hdr, HDR_LEN);
 	if (msg->data_len)
@@ -98,17 +103,25 @@ static size_t cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
 	return HDR_LEN + msg->data_len;
 }
 
+/* What may come in a state; which of those that are about keys may come now is auth.c's. */
+static const uint64_t cm_types[TCP_CM_STATE_MAX] = {
+	[TCP_CM_REPLY] = FAB_BIT(TCP_CM_CONNRESP) | FAB_BIT(TCP_CM_NACK) | FAB_BIT(TCP_CM_CHALLENGE) |
+			 FAB_BIT(TCP_CM_ADMIT),
+	[TCP_CM_REQUEST] = FAB_BIT(TCP_CM_CONNREQ),
+	[TCP_CM_PROOFS] = FAB_BIT(TCP_CM_PROOF),
+};
+
 /* What is wrong with the header that arrived in this state, or NULL. */
 static const char *cm_check(const struct tcp_cm *cm)
 {
 	const struct tcp_cm_hdr *hdr = &cm->hdr;
-	bool answer = cm->state == TCP_CM_REPLY;
 
 	if (hdr->version != TCP_CM_VERSION)
 		return "its first byte is not this protocol's version, 3: is it libfabric's tcp at all?";
-	if (answer ? hdr->type != TCP_CM_CONNRESP && hdr->type != TCP_CM_NACK : hdr->type != TCP_CM_CONNREQ)
-		return answer ? "it answered with something else than yes or no" :
-				"it began with something else than a request";
+	if (hdr->type > TCP_CM_ADMIT || !(cm_types[cm->state] & FAB_BIT(hdr->type)))
+		return cm->state == TCP_CM_REPLY ? "it answered with something else than yes or no" :
+		       cm->state == TCP_CM_REQUEST ? "it began with something else than a request" :
+		       "it answered a challenge with something else than a proof";
 	if (be16toh(hdr->seg_size) > TCP_CM_DATA_MAX)
 		return "it announced more than 256 bytes of private data";
 	/* upstream leaves it out of a refusal */
@@ -118,7 +131,7 @@ static const char *cm_check(const struct tcp_cm *cm)
 	return NULL;
 }
 
-static void cm_decode(struct tcp_cm *cm)
+void tcp_cm_decode(struct tcp_cm *cm)
 {
 	const struct tcp_cm_hdr *hdr = &cm->hdr;
 	uint32_t ext = be32toh(hdr->ext);
@@ -133,6 +146,8 @@ static void cm_decode(struct tcp_cm *cm)
 		cm->peer.eager_max = be32toh(hdr->eager_max);
 		cm->peer.credit = be32toh(hdr->credit);
 	}
+	cm->keyed = (ext & TCP_EXT_MAGIC_MASK) == TCP_EXT_MAGIC && (ext & TCP_EXT_AUTH);
+	cm->refusal = cm->keyed && hdr->type == TCP_CM_NACK ? be32toh(hdr->eager_max) : 0;
 }
 
 /* Read up to a total of len bytes. True when they are all here; false: not yet, or failed. */
@@ -156,22 +171,42 @@ static bool cm_read(struct tcp_cm *cm, size_t len)
 	return true;
 }
 
-static void cm_receive(struct tcp_cm *cm)
+/* One message. True: it is here, and in order; false: not yet, or failed. */
+static bool cm_read_msg(struct tcp_cm *cm)
 {
 	const char *wrong;
 
 	if (!cm_read(cm, HDR_LEN))
-		return;
+		return false;
 	wrong = cm_check(cm);
 	if (wrong) {
 		cm_fail(cm, FI_EPROTO, wrong);
-		return;
+		return false;
 	}
 	if (!cm_read(cm, HDR_LEN + be16toh(cm->hdr.seg_size)))
-		return;
-	cm_decode(cm);
-	cm_finish(cm);
-	cm->owner->done(cm);
+		return false;
+	tcp_cm_decode(cm);
+	return true;
+}
+
+static void cm_receive(struct tcp_cm *cm)
+{
+	int ret = 1;
+
+	while (ret > 0 && cm_read_msg(cm)) {
+		ret = tcp_auth_receive(cm);
+		if (ret > 0) {
+			cm->buf_len = 0;
+			if (cm->state == TCP_CM_REQUEST)
+				cm_move(cm, TCP_CM_PROOFS);	/* within the deadline of the request */
+		}
+	}
+	if (ret < 0) {
+		cm_fail(cm, -ret, cm->why);
+	} else if (!ret) {
+		cm_finish(cm);
+		cm->owner->done(cm);
+	}
 }
 
 /* len bytes, which a fresh stream takes at once. 0 or -errno. */
@@ -195,7 +230,7 @@ int tcp_cm_send(int fd, const struct tcp_cm_msg *msg)
 {
 	uint8_t buf[HDR_LEN + TCP_CM_DATA_MAX];
 
-	return send_all(fd, buf, cm_encode(msg, buf));
+	return send_all(fd, buf, tcp_cm_encode(msg, buf));
 }
 
 /* ---- states ---- */
@@ -306,7 +341,10 @@ int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, c
 	cm->remote = *remote;
 	if (local)
 		cm->local = *local;
-	cm->buf_len = cm_encode(msg, cm->buf);
+	cm->buf_len = tcp_cm_encode(msg, cm->buf);
+	ret = tcp_auth_begin(cm);
+	if (ret)
+		return ret;
 	if (fd < 0) {
 		fd = own_fd = tcp_sock_open_from(remote->sa.sa_family, local);
 		if (fd < 0)
@@ -357,6 +395,8 @@ void tcp_cm_free(struct tcp_cm *cm)
 	if (cm->state != TCP_CM_DONE)
 		cm_finish(cm);
 	fab_sock_close(&cm->fd);
+	tcp_auth_free(cm->auth);
+	cm->auth = NULL;
 	cm->defer.free = cm_release;
 	fab_progress_defer(cm->progress, &cm->defer);
 }

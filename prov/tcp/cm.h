@@ -6,6 +6,7 @@
  * and the peers of RDM endpoints (peer.c) own one each while it lasts.
  *
  *   active:  IDLE -> CONNECTING -> REPLY -> DONE         passive:  IDLE -> REQUEST -> DONE         any error: -> DONE
+ *                                                        with an authorization key:    \-> PROOF -> DONE
  *
  * All calls want the lock of the engine that the exchange runs on.
  */
@@ -13,6 +14,7 @@
 #define TCP_CM_H
 
 #include "common/progress.h"
+#include "tcp/auth.h"
 #include "tcp/conn.h"
 #include "tcp/wire.h"
 
@@ -27,6 +29,7 @@ enum tcp_cm_state {
 	TCP_CM_CONNECTING,		/* active: the kernels talk */
 	TCP_CM_REPLY,			/* active: request sent, answer to come */
 	TCP_CM_REQUEST,			/* passive: request to come */
+	TCP_CM_PROOFS,			/* passive: challenged, proof of a key to come (auth.h) */
 	TCP_CM_DONE,			/* the owner has been told, or has closed it */
 	TCP_CM_STATE_MAX
 };
@@ -58,8 +61,16 @@ struct tcp_cm {
 	uint64_t since_ns;		/* of the state */
 	struct fab_defer defer;
 
+	/* Authorization keys: what this end has, set by the owner before the exchange begins; how far their proof is,
+	 * owned; and the one that both ends have, of this end's, or NULL */
+	struct tcp_keyring keyring;
+	struct tcp_auth *auth;
+	struct fab_auth_key *proven;
+
 	/* What the peer said. */
 	struct tcp_hello peer;
+	bool keyed;			/* a request: the peer has an authorization key */
+	uint32_t refusal;		/* a NACK: TCP_REFUSE_*, or 0 */
 	uint8_t type;
 	uint16_t data_len;		/* bytes in data */
 	uint16_t buf_len;		/* bytes of the message to be sent, or of the one read so far */
@@ -79,6 +90,7 @@ struct tcp_cm_msg {
 	uint64_t incarnation;		/* of the endpoint; 0 (with NACK): announce nothing */
 	const void *data;		/* private data, TCP_CM_DATA_MAX bytes at most */
 	size_t data_len;
+	uint8_t refusal;		/* NACK: TCP_REFUSE_*, or 0 */
 };
 
 /* A new exchange; ctx is for the owner's callbacks. NULL: no memory. Ends with tcp_cm_free(). */
@@ -102,5 +114,9 @@ void tcp_cm_text(const struct tcp_cm *cm, int err, char *text, size_t size);
 
 /* Send one CM message over a fresh stream, in one piece. 0 or -errno; no lock needed. */
 int tcp_cm_send(int fd, const struct tcp_cm_msg *msg);
+
+/* For auth.c: a message as bytes, and how many; and what the message in cm says, which is whole. */
+size_t tcp_cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf);
+void tcp_cm_decode(struct tcp_cm *cm);
 
 #endif

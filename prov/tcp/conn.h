@@ -105,6 +105,8 @@ struct tcp_conn {
 	union fab_sockaddr addr;	/* RDM: that the peer listens at, as an AV would have it */
 	enum tcp_conn_state state;
 	struct tcp_hello peer;
+	/* that both ends have proved to have; borrowed from ep or its AV, NULL: none was asked for */
+	const struct fab_auth_key *auth_key;
 
 	/* send side */
 	struct fab_list txq;		/* struct tcp_tx: not, or not wholly, given to the socket */

@@ -49,9 +49,11 @@ const struct tcp_conn_owner tcp_msg_conn_owner = { .down = msg_down };
 /* The handshake is over: say so, then let the stream begin. fd is the connection's from here on. */
 static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, const void *data, size_t len)
 {
+	/* proved: the active side could not get here without, the passive side has compared */
 	int ret = write_event(ep, FI_CONNECTED, data, len);
 
 	ep->connected = !ret;
+	ep->conn->auth_key = ep->base.auth_key;
 	if (!ret)
 		ret = tcp_conn_start(ep->conn, fd, peer);
 	if (!ret) {
@@ -145,7 +147,7 @@ static int check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
 static int start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const void *param, size_t paramlen)
 {
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation,
-				  .data = param, .data_len = paramlen };
+				  .data = param, .data_len = paramlen, .ext = ep->base.auth_key ? TCP_EXT_AUTH : 0 };
 	union fab_sockaddr remote = { 0 };
 	int ret = check_fresh(ep);
 
@@ -155,6 +157,7 @@ static int start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const v
 	ep->cm = tcp_cm_new(ep->base.progress, &connect_owner, ep);
 	if (!ep->cm)
 		return -FI_ENOMEM;
+	ep->cm->keyring.key = ep->base.auth_key;
 	ret = tcp_cm_connect(ep->cm, ep->bound_fd, &ep->addr, &remote, &msg);
 	if (ret) {
 		tcp_cm_free(ep->cm);
@@ -192,6 +195,11 @@ static int answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 
 	if (!req)
 		return check_fresh(ep) ? check_fresh(ep) : -FI_EOPBADSTATE;
+	if (req->auth_key != ep->base.auth_key) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the endpoint has %s authorization key than its passive endpoint, which "
+			 "the peer has proved; open both with the same\n", ep->base.auth_key ? "another" : "no such");
+		return -FI_EACCES;
+	}
 	ret = tcp_cm_send(req->fd, &msg);
 	if (ret) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the peer has gone meanwhile: %s\n", strerror(-ret));

@@ -20,6 +20,7 @@ struct tcp_connreq {
 	int fd;				/* owned */
 	union fab_sockaddr remote;
 	struct tcp_hello peer;
+	struct fab_auth_key *auth_key;	/* a reference: what the peer has proved, or NULL */
 };
 
 /* ---- pep.c ---- */

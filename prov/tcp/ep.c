@@ -341,6 +341,7 @@ static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi
 	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
 	ep->directed_recv = info->ep_attr->type == FI_EP_RDM && (ep->base.caps & FI_DIRECTED_RECV);
 	ep->want_src = ep->base.caps & FI_SOURCE;
+	ep->src_err = ep->want_src && (ep->base.caps & FI_SOURCE_ERR);
 	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		goto fini_base;

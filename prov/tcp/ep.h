@@ -53,6 +53,7 @@ struct tcp_ep {
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
 	bool want_src;			/* FI_SOURCE */
+	bool src_err;			/* FI_SOURCE_ERR: messages of unknown peers are errors, with the peer's address */
 	struct fab_timer alive;		/* alive.c */
 	bool alive_runs;
 	bool closing;			/* fi_close has begun: no operation, no connection is taken any more */
@@ -182,6 +183,12 @@ int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags);
 int tcp_shared_check(const struct tcp_ep *ep);
 /* The endpoint closes: nobody uses them for it any more. Lock held. */
 void tcp_shared_put(struct tcp_ep *ep);
+
+/* What a completion has as the source of what came from fi_addr. */
+static inline fi_addr_t tcp_ep_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	return !ep->want_src ? FI_ADDR_NOTAVAIL : ep->base.av ? fab_av_user_id(ep->base.av, fi_addr) : fi_addr;
+}
 
 /* ---- peer.c: RDM ---- */
 

@@ -14,7 +14,7 @@
 #define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | FI_FENCE)
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER)
-#define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_DIRECTED_RECV)
+#define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV)
 #define SECONDARY_CAPS	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_SOURCE | FI_TRIGGER | FI_FENCE | \
 			 FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -85,6 +85,10 @@ static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum 
 	/* the names that upstream gives the same wire (facts of its fi_info) */
 	info->ep_attr->protocol = type == FI_EP_RDM ? FI_PROTO_XNET : FI_PROTO_SOCK_TCP;
 	*info->domain_attr = domain_attr;
+	if (type == FI_EP_RDM) {
+		info->domain_attr->caps |= FI_AV_USER_ID;
+		info->domain_attr->max_ep_auth_key = FAB_AUTH_EP_MAX;
+	}
 }
 
 static struct fab_ip ip_now(void)
@@ -100,6 +104,7 @@ static struct fab_ip ip_now(void)
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
 			.mr_mode_can = MR_MODES,
+			.auth_key_max = FAB_AUTH_KEY_MAX,
 			.tx_size = tcp_params.tx_size,
 			.rx_size = tcp_params.rx_size,
 		},

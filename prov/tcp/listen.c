@@ -49,8 +49,12 @@ static const struct tcp_cm_owner awaited_owner = { .done = request_done, .fail =
 static void await(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
 {
 	struct tcp_cm *cm = tcp_cm_new(listener->progress, &awaited_owner, listener);
-	int ret = cm ? tcp_cm_await(cm, fd, remote) : -FI_ENOMEM;
+	int ret = -FI_ENOMEM;
 
+	if (cm) {
+		cm->keyring = listener->keyring;
+		ret = tcp_cm_await(cm, fd, remote);
+	}
 	if (ret) {
 		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: %s\n", strerror(-ret));
 		fab_sock_close(&fd);

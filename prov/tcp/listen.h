@@ -13,6 +13,7 @@ struct tcp_listener {
 	struct fab_source src;
 	struct fab_timer again;		/* runs while accepting is put off */
 	struct fab_progress *progress;	/* borrowed; its lock guards all of this. NULL: not started, or stopped */
+	struct tcp_keyring keyring;	/* what whoever connects has to prove */
 	uint32_t awaited_cnt;
 	struct fab_list awaited;	/* struct tcp_cm.link: connections whose request has not come yet */
 	/* May another connection come in now? False: ask again in a moment. NULL: always. */
@@ -26,7 +27,8 @@ struct tcp_listener {
 
 /*
  * Listen on the bound socket fd, with backlog connections kept by the kernel. The lock is held. 0, or -errno: fd
- * stays the caller's. On success the listener owns it. room, starved and request are set before, the rest is zero.
+ * stays the caller's. On success the listener owns it. room, starved, request and keyring are set before, the rest is
+ * zero.
  */
 int tcp_listener_start(struct tcp_listener *listener, struct fab_progress *progress, int fd, int backlog);
 /* Stop, close the descriptor, drop those who have not sent their request. Lock held; idempotent, also for one that is

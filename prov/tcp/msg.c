@@ -108,7 +108,7 @@ void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_
 struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 {
 	return (struct tcp_msg) {
-		.tag = unexp->tag, .data = unexp->data, .len = unexp->len, .src = unexp->match.src,
+		.tag = unexp->tag, .data = unexp->data, .len = unexp->len, .src = unexp->match.src, .conn = unexp->conn,
 		.tagged = unexp->tagged, .has_data = unexp->has_data,
 	};
 }
@@ -181,7 +181,7 @@ static struct tcp_msg rx_msg(const struct tcp_conn *conn)
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
 	struct tcp_msg msg = {
 		.tagged = hdr->op == TCP_WIRE_TAG, .has_data = hdr->flags & TCP_FLAG_CQ_DATA,
-		.data = tcp_rx_cq_data(conn), .len = hdr->size - hdr->hdr_size, .src = conn->fi_addr,
+		.data = tcp_rx_cq_data(conn), .len = hdr->size - hdr->hdr_size, .src = conn->fi_addr, .conn = conn,
 	};
 
 	if (msg.tagged)

@@ -18,7 +18,7 @@ static void peek_found(const struct fab_op *op, const struct tcp_unexp *unexp)
 		.flags = fab_op_desc[op->code].cq_flags | (msg.has_data ? FI_REMOTE_CQ_DATA : 0) |
 			 (op->flags & FI_CLAIM),
 		.len = msg.len, .data = msg.data, .tag = msg.tag,
-		.src = ep->want_src ? msg.src : FI_ADDR_NOTAVAIL,
+		.src = tcp_ep_src(ep, msg.src),
 	};
 
 	/* the answer is the completion: there is one whatever was selected */

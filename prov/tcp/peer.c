@@ -28,6 +28,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "common/av_key.h"
 #include "tcp/advert.h"
 #include "tcp/connect.h"
 #include "tcp/peer.h"
@@ -47,14 +48,15 @@ static struct fab_list *bucket_of(const struct tcp_peer_table *table, const unio
 	return &table->bucket[fab_addr_hash(&addr->sa) & table->bucket_mask];
 }
 
-struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr)
+struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr,
+			       const struct fab_auth_key *key)
 {
 	struct fab_list *bucket = bucket_of(table, addr), *link;
 
 	fab_list_for_each(bucket, link) {
 		struct tcp_peer *peer = fab_container(link, struct tcp_peer, link);
 
-		if (fab_addr_equal(&peer->addr.sa, &addr->sa))
+		if (fab_addr_equal(&peer->addr.sa, &addr->sa) && peer->key == key)
 			return peer;
 	}
 	return NULL;
@@ -83,10 +85,9 @@ static int table_resize(struct tcp_peer_table *table, uint64_t cnt)
 
 static void retry_fire(struct fab_timer *timer);
 
-/* The peer at addr, made if it is new. NULL: no memory. */
-struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key)
 {
-	struct tcp_peer *peer = tcp_peer_find(table, addr);
+	struct tcp_peer *peer = tcp_peer_find(table, addr, key);
 
 	if (peer)
 		return peer;
@@ -98,6 +99,7 @@ struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sock
 		return NULL;
 	peer->table = table;
 	peer->addr = *addr;
+	peer->key = key;
 	fab_timer_init(&peer->retry, retry_fire);
 	fab_list_init(&peer->pace);
 	fab_list_add_tail(bucket_of(table, addr), &peer->link);
@@ -223,7 +225,7 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 		return NULL;
 	tcp_conn_init(&life->conn, table->ep, &life_owner);
 	life->conn.addr = peer->addr;
-	life->conn.fi_addr = fab_av_find(table->ep->base.av, &peer->addr);
+	life->conn.fi_addr = fab_av_find_under(table->ep->base.av, &peer->addr, peer->key);
 	life->table = table;
 	life->peer = peer;
 	fab_list_add_tail(&table->lives, &life->link);
@@ -300,6 +302,7 @@ static int peer_connect(struct tcp_peer *peer)
 	struct tcp_rdm_data data;
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation, .ext = TCP_EXT_PARK,
 				  .data = &data, .data_len = tcp_rdm_data(ep, &data) };
+	struct fab_auth_key *key = peer->key ? peer->key : ep->base.auth_key;
 	int ret;
 
 	if (peer->life->conn.parked)
@@ -307,6 +310,9 @@ static int peer_connect(struct tcp_peer *peer)
 	if (!peer->give_up_ns)
 		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
 	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
+	if (peer->cm)
+		peer->cm->keyring.key = key;
+	msg.ext |= key ? TCP_EXT_AUTH : 0;
 	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->addr, peer_target(peer), &msg) : -FI_ENOMEM;
 	if (ret)
 		tcp_peer_stop(peer);
@@ -365,6 +371,7 @@ static void connect_done(struct tcp_cm *cm)
 		peer_retry(peer, FI_ECONNREFUSED, text);
 	} else {
 		peer->life->pid = tcp_rdm_pid(cm);
+		peer->life->conn.auth_key = cm->proven;
 		tcp_life_start(peer->life, tcp_cm_take_fd(cm), &cm->peer);
 	}
 	tcp_cm_free(cm);
@@ -436,7 +443,7 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 
 	if (!addr)
 		return -FI_EINVAL;
-	peer = tcp_peer_get(ep->peers, addr);
+	peer = tcp_peer_get(ep->peers, addr, fab_av_key(ep->base.av, fi_addr));
 	if (!peer)
 		return -FI_ENOMEM;
 	if (!peer->life || peer->life->dormant)
@@ -458,7 +465,7 @@ static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const uni
 	struct tcp_peer *peer;
 
 	fab_progress_lock(ep->base.progress);
-	peer = tcp_peer_find(table, addr);
+	peer = tcp_peer_find(table, addr, fab_av_key(ep->base.av, fi_addr));
 	if (peer && peer->life) {
 		tcp_conn_set_addr(&peer->life->conn, fi_addr);
 		if (!peer->life->dormant)
@@ -523,7 +530,7 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 	struct tcp_life *life;
 
 	fab_progress_lock(ep->base.progress);
-	peer = tcp_peer_find(table, addr);
+	peer = tcp_peer_find(table, addr, fab_av_key(ep->base.av, fi_addr));
 	life = peer ? peer->life : NULL;
 	index_clear(ep, fi_addr);
 	if (peer && peer->loop)
@@ -566,6 +573,8 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 	fab_timer_init(&table->leave, leave_fire);
 	fab_timer_init(&table->reap, tcp_reap_fire);
 	tcp_pace_init(&table->pace);
+	table->listener.keyring.key = ep->base.auth_key;
+	table->listener.keyring.av = ep->base.av->keys ? ep->base.av : NULL;
 	table->watch.inserted = av_inserted;
 	table->watch.removed = av_removed;
 	return table;

@@ -32,6 +32,7 @@ struct tcp_peer {
 	struct fab_list link;		/* in its bucket */
 	struct tcp_peer_table *table;
 	union fab_sockaddr addr;	/* that it listens at */
+	struct fab_auth_key *key;	/* FI_AV_AUTH_KEY: it is reached under; borrowed from the AV. NULL: the endpoint's */
 	struct tcp_life *life;		/* owned; NULL if there is none */
 	struct tcp_life *loop;		/* owned: the accepting end of a connection to ourselves */
 	struct tcp_cm *cm;		/* owned: our connect, or NULL */
@@ -73,10 +74,11 @@ struct tcp_peer_table {
 
 /* ---- peer.c ---- */
 
-/* The peer at addr, or NULL. */
-struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr);
-/* The peer at addr, made if it is new. NULL: no memory. */
-struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr);
+/* The peer at addr under key (FI_AV_AUTH_KEY, else NULL), or NULL. */
+struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr,
+			       const struct fab_auth_key *key);
+/* The same, made if it is new. NULL: no memory. */
+struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key);
 /* Forget a peer of which there is nothing to know. */
 void tcp_peer_put(struct tcp_peer *peer);
 /* Make conn the one to use for fi_addr. False: no memory for the index. */

@@ -34,6 +34,7 @@ struct tcp_pep {
 	int fd;				/* owned: bound and not listening, or -1 */
 	bool listening;
 	int backlog;
+	struct fab_auth_key *auth_key;	/* a reference, or NULL: what clients have to prove */
 	uint32_t req_cnt;		/* requests not taken yet; fabric->lock */
 	struct tcp_listener listener;
 	struct fab_defer defer;
@@ -49,6 +50,7 @@ static struct tcp_pep *pep_of(struct fid *fid)
 void tcp_connreq_free(struct tcp_connreq *req)
 {
 	fab_sock_close(&req->fd);
+	fab_auth_put(req->auth_key);
 	free(req);
 }
 
@@ -86,6 +88,7 @@ static struct tcp_connreq *connreq_new(struct tcp_pep *pep, struct tcp_cm *cm)
 	req->fd = tcp_cm_take_fd(cm);
 	req->remote = cm->remote;
 	req->peer = cm->peer;
+	req->auth_key = fab_auth_share(cm->proven);
 	pthread_mutex_lock(&pep->fabric->lock);
 	fab_list_add_tail(&pep->fabric->connreqs, &req->link);
 	pep->req_cnt++;
@@ -355,6 +358,7 @@ static int pep_close(struct fid *fid)
 		pep_stop(pep);
 	fab_sock_close(&pep->fd);
 	fi_freeinfo(pep->info);
+	fab_auth_put(pep->auth_key);
 	atomic_fetch_sub(&pep->fabric->base.ref, 1);
 	pep->defer.free = pep_free;
 	if (!eq) {
@@ -396,6 +400,22 @@ void tcp_pep_fill_ops(void)
 	FAB_OPS_FILL(&pep_cm_ops);
 }
 
+/* The authorization key of the endpoints that will come from here: info's own, or that of its domain. */
+static int pep_get_key(const struct fab_fabric *fabric, const struct fi_info *info, struct fab_auth_key **key)
+{
+	const struct fi_domain_attr *domain = info->domain_attr;
+	const struct fi_ep_attr *ep = info->ep_attr;
+
+	*key = NULL;
+	if (FI_VERSION_LT(fabric->fabric_fid.api_version, FI_VERSION(1, 5)))
+		return 0;
+	if (ep->auth_key_size)
+		return fab_auth_get(&tcp_prov, "fi_passive_ep", ep->auth_key, ep->auth_key_size, key);
+	if (domain && domain->auth_key_size)
+		return fab_auth_get(&tcp_prov, "fi_passive_ep", domain->auth_key, domain->auth_key_size, key);
+	return 0;
+}
+
 int tcp_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_pep **pep_fid, void *context)
 {
 	struct tcp_fabric *fabric = fab_container(fabric_fid, struct tcp_fabric, base.fabric_fid);
@@ -411,6 +431,8 @@ int tcp_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 		return -FI_ENOMEM;
 	pep->info = fi_dupinfo(info);
 	ret = pep->info ? fab_name_take(&tcp_prov, &pep->addr, info, info->src_addr, info->src_addrlen) : -FI_ENOMEM;
+	if (!ret)
+		ret = pep_get_key(&fabric->base, info, &pep->auth_key);
 	if (ret) {
 		fi_freeinfo(pep->info);
 		free(pep);
@@ -426,6 +448,7 @@ int tcp_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 	pep->backlog = DEFAULT_BACKLOG;
 	pep->listener.room = pep_room;
 	pep->listener.request = pep_request;
+	pep->listener.keyring.key = pep->auth_key;
 	atomic_fetch_add(&fabric->base.ref, 1);
 	pthread_mutex_lock(&fabric->lock);
 	fab_list_add_tail(&fabric->peps, &pep->link);

@@ -23,6 +23,7 @@ struct tcp_params tcp_params = {
 	.reply_timeout_ms = TCP_REPLY_TIMEOUT_MS,
 	.user_timeout_ms = TCP_USER_TIMEOUT_MS,
 	.holdoff_ms = TCP_HOLDOFF_MS,
+	.auth_address = true,
 };
 
 static void tcp_cleanup(void)
@@ -98,6 +99,9 @@ static const struct fab_param params[] = {
 	{ "holdoff", FI_PARAM_INT, &tcp_params.holdoff_ms, 0, 3600000,
 	  "After a failed connect, further operations to that peer fail at once for so long, milliseconds (default:"
 	  " 1000)" },
+	{ "auth_address", FI_PARAM_BOOL, &tcp_params.auth_address, 0, 1,
+	  "Bind the proof of an authorization key to the addresses of both ends, so that nobody can pass it on. Off where "
+	  "address translation lies between; both ends have to agree (default: on)" },
 
 	{ "prov_name", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the provider's name is tcp" },
 	{ "max_saved", FI_PARAM_INT, NULL, 0, 0,

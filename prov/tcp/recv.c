@@ -9,6 +9,7 @@
 #include "tcp/stream.h"
 #include <errno.h>
 #include <string.h>
+#include "common/av_key.h"
 #include "common/trigger.h"
 #include "tcp/tcp.h"
 
@@ -51,16 +52,32 @@ bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp
 	return false;
 }
 
-/* A failure, if fail is not NULL, or what somebody else than the endpoint is to hear of. */
-static void rx_finish_rare(struct tcp_ep *ep, struct tcp_rx *rx, const struct fab_comp *comp,
+/* A message from nobody that the address vector knows, with FI_SOURCE_ERR: where it came from is the error's data, and
+ * with FI_AV_AUTH_KEY the key under which it did is the source. */
+static void fail_unknown(struct tcp_ep *ep, struct tcp_rx *rx, struct fab_comp *comp, const struct tcp_conn *conn)
+{
+	const union fab_sockaddr *addr = conn ? &conn->addr : NULL;
+
+	if (conn && ep->base.av->keys)
+		comp->src = fab_av_key_name(ep->base.av, conn->auth_key);
+	fab_ep_fail(&ep->base, rx->code, comp, &(struct fab_cq_fail) {
+		    .err = FI_EADDRNOTAVAIL, .prov_errno = FI_EADDRNOTAVAIL, .err_data = addr,
+		    .err_data_len = addr ? fab_addr_len(&addr->sa) : 0,
+		    .text = "the message is here; its sender is not in the address vector, err_data has its address" });
+}
+
+/* A failure, if fail is not NULL; or what somebody else than the endpoint is to hear of; or a message of a stranger. */
+static void rx_finish_rare(struct tcp_ep *ep, struct tcp_rx *rx, struct fab_comp *comp, const struct tcp_msg *msg,
 			   const struct fab_cq_fail *fail)
 {
 	struct fab_hook *hook = rx->context;
 
 	if (rx->hooked)
 		hook->done(hook, rx->code, comp, fail);
-	else
+	else if (fail)
 		fab_ep_fail(&ep->base, rx->code, comp, fail);
+	else
+		fail_unknown(ep, rx, comp, msg->conn);
 }
 
 void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg,
@@ -79,15 +96,15 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 		.buf = into->start,
 		.data = msg->data,
 		.tag = msg->tag,
-		.src = ep->want_src ? msg->src : FI_ADDR_NOTAVAIL,
+		.src = tcp_ep_src(ep, msg->src),
 	};
 
 	if (last && (rx->flags & FI_MULTI_RECV))
 		comp.flags |= FI_MULTI_RECV;
 	if (!fail && into->take < msg->len)
 		fail = &trunc;
-	if (__builtin_expect(fail || rx->hooked, 0))
-		rx_finish_rare(ep, rx, &comp, fail);
+	if (__builtin_expect(fail || rx->hooked || (ep->src_err && msg->src == FI_ADDR_NOTAVAIL), 0))
+		rx_finish_rare(ep, rx, &comp, msg, fail);
 	else
 		fab_ep_complete(&ep->base, rx->code, &comp, fab_ep_rx_wants_comp(&ep->base, rx->flags));
 	if (last)

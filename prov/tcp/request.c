@@ -152,6 +152,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 		return;
 	}
 	life->pid = tcp_rdm_pid(cm);
+	life->conn.auth_key = cm->proven;
 	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
 		tcp_peer_index(ep, life->conn.fi_addr, &life->conn);
 	tcp_life_start(life, tcp_cm_take_fd(cm), &cm->peer);
@@ -159,9 +160,9 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 
 /* Who agreed that the stream between us may end, and now asks for another, has closed it: so its end is here, or on
  * its way. */
-static void request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+static void request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr, const struct fab_auth_key *key)
 {
-	struct tcp_peer *peer = tcp_peer_find(table, addr);
+	struct tcp_peer *peer = tcp_peer_find(table, addr, key);
 
 	if (peer && peer->life && peer->life->conn.state == TCP_CONN_PARKING)
 		tcp_rx_poll(&peer->life->conn.src);
@@ -170,12 +171,12 @@ static void request_settle(struct tcp_peer_table *table, const union fab_sockadd
 static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const union fab_sockaddr *addr)
 {
 	union fab_sockaddr own = cm->local;
+	struct fab_auth_key *key = table->ep->base.av->keys ? cm->proven : NULL;
 	struct tcp_peer *peer;
 	struct tcp_life **life;
 
-	request_settle(table, addr);
-	peer = tcp_peer_get(table, addr);
-
+	request_settle(table, addr, key);
+	peer = tcp_peer_get(table, addr, key);
 	if (!peer)
 		return;
 	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
@@ -191,7 +192,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 		/* the peer may go with its life; and its operations with the life that they were meant for */
 		tcp_conn_down(&peer->life->conn, FI_ECONNRESET, FI_ECONNRESET,
 			      "the peer has restarted, or lost the connection");
-		peer = tcp_peer_get(table, addr);
+		peer = tcp_peer_get(table, addr, key);
 		if (!peer)
 			return;
 		/* fall through */

@@ -25,7 +25,7 @@ static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint
 		uint32_t slots = TCP_IOV_LIMIT - used;
 		int ret;
 
-		ret = fab_mr_verify(&conn->ep->base.domain->mr_map, rma[i].key, rma[i].addr, rma[i].len, access,
+		ret = fab_mr_verify(&conn->ep->base.domain->mr_map, conn->auth_key, rma[i].key, rma[i].addr, rma[i].len, access,
 				    iov + used, &slots, &mr[i]);
 		if (ret) {
 			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64
@@ -87,7 +87,7 @@ static void write_done(struct tcp_conn *conn)
 	struct fab_comp comp = {
 		.flags = fab_op_desc[FAB_OP_REMOTE_WRITE].cq_flags | (has_data ? FI_REMOTE_CQ_DATA : 0),
 		.len = hdr->size - hdr->hdr_size, .data = tcp_rx_cq_data(conn),
-		.src = conn->ep->want_src ? conn->fi_addr : FI_ADDR_NOTAVAIL,
+		.src = tcp_ep_src(conn->ep, conn->fi_addr),
 	};
 
 	if (conn->rx.refuse) {

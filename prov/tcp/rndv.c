@@ -83,7 +83,7 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 {
 	struct tcp_msg msg = {
 		.tagged = conn->rx.hdr.op_data, .has_data = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA,
-		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr,
+		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr, .conn = conn,
 	};
 	struct tcp_unexp *unexp;
 	struct tcp_rts rts;

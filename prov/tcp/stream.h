@@ -150,6 +150,7 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 struct tcp_msg {
 	uint64_t tag, data, len;
 	fi_addr_t src;
+	const struct tcp_conn *conn;	/* it came by, for the source's address; NULL if that is down */
 	bool tagged, has_data;
 };
 /* Take room for a message of len bytes in a posted receive: all of it, or the next part of a multi-receive. It

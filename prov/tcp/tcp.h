@@ -49,6 +49,7 @@ struct tcp_params {
 	int reply_timeout_ms;		/* until a peer that is there has accepted or refused. 0: no end */
 	int user_timeout_ms;		/* silence after which a connected peer is dead (alive.c) */
 	int max_conn;			/* connections of this process; 0: by the limit on descriptors (budget.c) */
+	bool auth_address;		/* proofs of authorization keys are bound to addresses (auth.c) */
 	int holdoff_ms;			/* after a failed connect: sends fail at once */
 };
 extern struct tcp_params tcp_params;

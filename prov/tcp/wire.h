@@ -24,6 +24,12 @@ enum {
 	TCP_CM_CONNREQ = 0,
 	TCP_CM_CONNRESP = 1,
 	TCP_CM_NACK = 6,		/* refused; its data is the reject data */
+
+	/* ours, between CONNREQ and CONNRESP, where the request has TCP_EXT_AUTH; always in this order. ext,
+	 * incarnation and what follows is 0 */
+	TCP_CM_CHALLENGE = 32,		/* accepting side; struct tcp_challenge */
+	TCP_CM_PROOF = 33,		/* connecting side; struct tcp_proof */
+	TCP_CM_ADMIT = 34,		/* accepting side; struct tcp_admit */
 };
 
 struct tcp_cm_hdr {
@@ -32,7 +38,8 @@ struct tcp_cm_hdr {
 	uint16_t seg_size;		/* bytes of data that follow, 0..TCP_CM_DATA_MAX */
 	uint32_t ext;			/* ours: TCP_EXT_MAGIC | features; upstream: zero, ignored */
 	uint64_t incarnation;		/* ours: random, one an endpoint's life */
-	uint32_t eager_max;		/* ours: largest message sent without asking, bytes of payload */
+	/* ours: largest message sent without asking, bytes of payload. In a NACK with TCP_EXT_AUTH: why, TCP_REFUSE_* */
+	uint32_t eager_max;
 	/* ours: bytes of unexpected messages kept for this peer (TCP_CREDIT_OVERHEAD each and payload) */
 	uint32_t credit;
 	uint64_t conn_data;		/* 1 in native order; anything in a NACK */
@@ -54,6 +61,34 @@ struct tcp_rdm_name {
 	uint16_t family;		/* 4, 6 */
 	uint16_t port;
 	uint8_t addr[16];		/* of IPv4 the first 4 */
+};
+
+/*
+ * Authorization keys. mac is HMAC-SHA256 by the key over, in this order and without gaps: 16 bytes of the role, "weft1
+ * connect" in a proof, "weft1 accept" in an admission, padded with zeros; the request, header and private data as they
+ * were sent; the challenge likewise; the nonce of the proof; and, unless FI_TCP_AUTH_ADDRESS is off, the addresses of the
+ * connecting and the accepting side as either sees them: host in 16 bytes (IPv4 in the first 4, zeros behind), port in 2.
+ */
+#define TCP_NONCE_LEN		32
+#define TCP_MAC_LEN		32
+
+struct tcp_challenge {
+	uint8_t nonce[TCP_NONCE_LEN];	/* random, new each time; likewise below */
+};
+
+struct tcp_proof {
+	uint8_t nonce[TCP_NONCE_LEN];
+	uint8_t mac[TCP_MAC_LEN];
+};
+
+struct tcp_admit {
+	uint8_t mac[TCP_MAC_LEN];
+};
+
+enum {
+	TCP_REFUSE_KEY_WANTED = 1,	/* the accepting side has a key, the request does not announce one */
+	TCP_REFUSE_NO_KEY = 2,		/* the request announces one, the accepting side has none */
+	TCP_REFUSE_WRONG_KEY = 3,	/* the proof is wrong */
 };
 
 /* ---- data frames of upstream ---- */
@@ -122,6 +157,7 @@ struct tcp_rma_iov {
 #define TCP_EXT_MAGIC		0x57660000u	/* in tcp_cm_hdr.ext; the low 16 bits are features */
 #define TCP_EXT_MAGIC_MASK	0xffff0000u
 #define TCP_EXT_BASE		0x0001u		/* frames 32 to 38, acknowledged writes, credits */
+#define TCP_EXT_AUTH		0x0004u		/* in a CONNREQ: I have a key, challenge me. In a NACK: refused for keys */
 #define TCP_EXT_PARK		0x0020u		/* frames 48 to 51 */
 /* The connection takes the place of one that was parked, whose credits go on: said by both, or it does not. */
 #define TCP_EXT_RESUME		0x0040u

@@ -27,7 +27,7 @@ static int verify(struct world *world, uint64_t key, uint64_t addr, size_t len, 
 	int ret;
 
 	fab_progress_lock(&world->domain.progress);
-	ret = fab_mr_verify(&world->domain.mr_map, key, addr, len, access, iov, &cnt, &mr);
+	ret = fab_mr_verify(&world->domain.mr_map, NULL, key, addr, len, access, iov, &cnt, &mr);
 	fab_progress_unlock(&world->domain.progress);
 	return ret;
 }
@@ -299,7 +299,7 @@ static void pieces_follow_each_other(void **state)
 	(void) state;
 	world_open(&world, &(struct world_attr) { 0 });
 	assert_int_equal(fi_mr_regv(&world.domain.domain_fid, parts, 3, RMA, 0, 5, 0, &mr, NULL), 0);
-	assert_int_equal(fab_mr_verify(&world.domain.mr_map, 5, 5, 50, FI_REMOTE_READ, iov, &cnt, &found), 0);
+	assert_int_equal(fab_mr_verify(&world.domain.mr_map, NULL, 5, 5, 50, FI_REMOTE_READ, iov, &cnt, &found), 0);
 	assert_ptr_equal(&found->mr_fid, mr);
 	assert_int_equal(cnt, 3);
 	assert_ptr_equal(iov[0].iov_base, memory + 5);
@@ -308,10 +308,10 @@ static void pieces_follow_each_other(void **state)
 	assert_int_equal(iov[1].iov_len, 20);
 	assert_int_equal(iov[2].iov_len, 25);
 	cnt = 2;
-	assert_int_equal(fab_mr_verify(&world.domain.mr_map, 5, 5, 50, FI_REMOTE_READ, iov, &cnt, &found),
+	assert_int_equal(fab_mr_verify(&world.domain.mr_map, NULL, 5, 5, 50, FI_REMOTE_READ, iov, &cnt, &found),
 			 -FI_ETOOSMALL);
-	assert_int_equal(fab_mr_verify(&world.domain.mr_map, 5, 0, 61, FI_REMOTE_READ, iov, &cnt, &found), -FI_EINVAL);
-	assert_int_equal(fab_mr_verify(&world.domain.mr_map, 5, 10, 20, FI_REMOTE_READ, iov, &cnt, &found), 0);
+	assert_int_equal(fab_mr_verify(&world.domain.mr_map, NULL, 5, 0, 61, FI_REMOTE_READ, iov, &cnt, &found), -FI_EINVAL);
+	assert_int_equal(fab_mr_verify(&world.domain.mr_map, NULL, 5, 10, 20, FI_REMOTE_READ, iov, &cnt, &found), 0);
 	assert_int_equal(cnt, 1);
 	fi_close(&mr->fid);
 	world_close(&world);
