@@ -46,8 +46,8 @@ int fab_auth_get(const struct fi_provider *prov, const char *what, const void *b
 	const char *why;
 
 	if (!bytes || !len || len > FAB_AUTH_KEY_MAX) {
-		FI_WARN(prov, FI_LOG_CORE, "%s: an authorization key of %zu bytes at %p; 1 to %d bytes are allowed\n", what,
-			len, bytes, FAB_AUTH_KEY_MAX);
+		FI_WARN(prov, FI_LOG_CORE, "%s: an authorization key of %zu bytes at %p; 1 to %d bytes are allowed\n",
+			what, len, bytes, FAB_AUTH_KEY_MAX);
 		return -FI_EINVAL;
 	}
 	why = fab_hmac_missing();

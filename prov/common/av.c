@@ -693,7 +693,8 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 		return -FI_EBADFLAGS;
 	}
 	if ((attr->flags & FI_AV_USER_ID) && !(domain->caps & FI_AV_USER_ID)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: FI_AV_USER_ID, and domain %s was opened without it\n", domain->name);
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: FI_AV_USER_ID, and domain %s was opened without it\n",
+			domain->name);
 		return -FI_EINVAL;
 	}
 	if (attr->count > FAB_AV_MAX) {

@@ -49,7 +49,8 @@ struct fab_av {
 	int family;			/* AF_INET or AF_INET6 */
 	size_t addrlen;
 	bool async;			/* FI_EVENT: results of an insert go to eq */
-	bool user_ids;			/* opened with FI_AV_USER_ID: completions name entries by numbers of the program */
+	/* opened with FI_AV_USER_ID: completions name entries by numbers of the program */
+	bool user_ids;
 	struct fab_av_keys *keys;	/* owned: FI_AV_AUTH_KEY, see av_key.h; or NULL */
 	_Atomic uint32_t ref;		/* endpoints bound, sets open */
 	struct fab_eq *eq;		/* fi_av_bind; borrowed with a reference, or NULL */

@@ -55,7 +55,8 @@ struct fab_auth_key *fab_av_key(const struct fab_av *av, fi_addr_t fi_addr)
 	return extra ? extra->key : NULL;
 }
 
-struct fab_auth_key *fab_av_key_find(const struct fab_av *av, bool (*is)(struct fab_auth_key *key, void *ctx), void *ctx)
+struct fab_auth_key *fab_av_key_find(const struct fab_av *av, bool (*is)(struct fab_auth_key *key, void *ctx),
+				     void *ctx)
 {
 	for (uint32_t i = 0, cnt = key_cnt(av); i < cnt; i++) {
 		if (is(av->keys->key[i], ctx))
@@ -109,8 +110,8 @@ int fab_av_insert_auth_key(struct fid_av *fid, const void *auth_key, size_t auth
 	int ret;
 
 	if (flags || !fi_addr) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_insert_auth_key: flags %#" PRIx64 " must be 0, fi_addr %p not be "
-			"NULL\n", flags, (void *) fi_addr);
+		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_insert_auth_key: flags %#" PRIx64 " must be 0, fi_addr %p "
+			"not NULL\n", flags, (void *) fi_addr);
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	if (!av->keys) {

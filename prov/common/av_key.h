@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an address vector keeps beside addresses: numbers of the program for its entries (FI_AV_USER_ID), and authorization
- * keys (FI_AV_AUTH_KEY), of which each entry has one. Keys are only added; they go with the vector. An fi_addr_t of a key
- * counts from 0, apart from those of entries: calls take it with FI_AUTH_KEY. Locks as in av.h.
+ * What an address vector keeps beside addresses: numbers of the program for its entries (FI_AV_USER_ID), and
+ * authorization keys (FI_AV_AUTH_KEY), of which each entry has one. Keys are only added; they go with the vector. An
+ * fi_addr_t of a key counts from 0, apart from those of entries: calls take it with FI_AUTH_KEY. Locks as in av.h.
  */
 #ifndef FAB_AV_KEY_H
 #define FAB_AV_KEY_H
@@ -37,7 +37,8 @@ struct fab_auth_key *fab_av_key_at(const struct fab_av *av, fi_addr_t handle);
 /* The key of the entry at fi_addr, also just after its removal; NULL without FI_AV_AUTH_KEY. */
 struct fab_auth_key *fab_av_key(const struct fab_av *av, fi_addr_t fi_addr);
 /* The first key of the vector that is(key, ctx), or NULL. */
-struct fab_auth_key *fab_av_key_find(const struct fab_av *av, bool (*is)(struct fab_auth_key *key, void *ctx), void *ctx);
+struct fab_auth_key *fab_av_key_find(const struct fab_av *av, bool (*is)(struct fab_auth_key *key, void *ctx),
+				     void *ctx);
 /* What names a key in an error entry for an unknown peer: its number of the program, or its handle. */
 fi_addr_t fab_av_key_name(const struct fab_av *av, const struct fab_auth_key *key);
 

@@ -33,7 +33,8 @@ struct fab_mr {
 	uint64_t flags;			/* as registered */
 	uint64_t base;			/* what the peer's address is relative to: 0, or our virtual address */
 	size_t len;			/* all iov together */
-	struct fab_auth_key *auth_key;	/* a reference: what a peer must have proved; NULL: whatever its endpoint wants */
+	/* a reference: what a peer must have proved; NULL: whatever its endpoint wants */
+	struct fab_auth_key *auth_key;
 	_Atomic bool enabled;		/* false until fi_mr_enable, where the domain's mr_mode wants that */
 	bool in_map;			/* has a key of its own in the map */
 	uint32_t iov_cnt;
@@ -66,8 +67,9 @@ struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
 /*
  * May a peer do `access` (FI_REMOTE_READ or FI_REMOTE_WRITE) on addr, len under key? 0, and iov (of *iov_cnt slots on
  * entry, how many were used on return) says where that is in our memory; -FI_ENOKEY, -FI_EACCES (not that access,
- * not enabled yet, or it has an authorization key and that is not `proven`, the one that the peer has proved, if any), -FI_EINVAL (out of bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and
- * uses no slot. Engine lock held. On success *mr is the region.
+ * not enabled yet, or it has an authorization key and that is not `proven`, the one that the peer has proved, if
+ * any), -FI_EINVAL (out of bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and uses no
+ * slot. Engine lock held. On success *mr is the region.
  */
 int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uint64_t key, uint64_t addr, size_t len,
 		  uint64_t access, struct iovec *iov, uint32_t *iov_cnt, struct fab_mr **mr);

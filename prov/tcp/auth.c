@@ -126,20 +126,20 @@ static int send_challenge(struct tcp_cm *cm)
 	if (ret)
 		return ret;
 	/* as tcp_cm_send() makes it of this */
-	tcp_cm_encode(&(struct tcp_cm_msg) { .type = TCP_CM_CHALLENGE, .data = &challenge, .data_len = sizeof(challenge) },
-		      cm->auth->challenge);
+	tcp_cm_encode(&(struct tcp_cm_msg) { .type = TCP_CM_CHALLENGE, .data = &challenge,
+					     .data_len = sizeof(challenge) }, cm->auth->challenge);
 	return send_msg(cm, TCP_CM_CHALLENGE, &challenge, sizeof(challenge));
 }
 
 /* A request has come. */
 static int take_request(struct tcp_cm *cm)
 {
-	bool keyed = cm->keyed;
-
+	if (!has_keys(cm) && !cm->keyed)
+		return 0;
 	if (!has_keys(cm))
-		return keyed ? refuse(cm, TCP_REFUSE_NO_KEY, -FI_EACCES, "it has an authorization key, and this end has none") :
-			       0;
-	if (!keyed)
+		return refuse(cm, TCP_REFUSE_NO_KEY, -FI_EACCES,
+			      "it has an authorization key, and this end has none");
+	if (!cm->keyed)
 		return refuse(cm, TCP_REFUSE_KEY_WANTED, -FI_EACCES,
 			      "this end has an authorization key, and it has none (or runs another libfabric)");
 	cm->auth = auth_new(CHALLENGED, cm, HDR_LEN + cm->data_len);
@@ -226,7 +226,7 @@ static int take_admit(struct tcp_cm *cm)
 	if (!auth || auth->stage != PROVED || cm->data_len != sizeof(struct tcp_admit))
 		return fail(cm, -FI_EPROTO, "its proof was not asked for, or has a wrong length");
 	if (make_mac(cm, accepting_role, cm->keyring.key, mac) || !fab_mac_equal(mac, cm->data))
-		return fail(cm, -FI_EACCES, "it does not have this end's authorization key, and would have been believed");
+		return fail(cm, -FI_EACCES, "it does not prove this end's authorization key itself");
 	auth->stage = ADMITTED;
 	cm->proven = cm->keyring.key;
 	return 1;
@@ -235,7 +235,8 @@ static int take_admit(struct tcp_cm *cm)
 static int take_response(struct tcp_cm *cm)
 {
 	if (cm->auth && cm->auth->stage != ADMITTED)
-		return fail(cm, -FI_EACCES, "this end has an authorization key, and it asks for none (another libfabric?)");
+		return fail(cm, -FI_EACCES,
+			    "this end has an authorization key, and it asks for none (another libfabric?)");
 	return 0;
 }
 
@@ -249,7 +250,8 @@ static int take_nack(struct tcp_cm *cm)
 
 	if (!cm->refusal)
 		return 0;
-	return fail(cm, -FI_EACCES, cm->refusal < fab_countof(text) ? text[cm->refusal] : "it refused the authorization");
+	return fail(cm, -FI_EACCES, cm->refusal < fab_countof(text) ? text[cm->refusal] :
+		    "it refused the authorization");
 }
 
 int tcp_auth_receive(struct tcp_cm *cm)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Proof of authorization keys in a handshake (wire.h has the messages, doc/decisions/tcp-auth.md the reasons). Both sides
- * prove that they have the same key before either goes on; a side without a key and a side with one do not meet.
+ * Proof of authorization keys in a handshake (wire.h has the messages, doc/decisions/tcp-auth.md the reasons). Both
+ * sides prove that they have the same key before either goes on; a side without a key and a side with one do not
+ * meet.
  *
  *   connecting side        REQUEST(keyed) ->            -> PROOF            -> ...
  *   accepting side                        <- CHALLENGE          <- ADMIT        <- RESPONSE
@@ -18,8 +19,8 @@ struct fab_av;
 struct tcp_cm;
 struct tcp_auth;
 
-/* What one end may prove: one key, or (accepting, FI_AV_AUTH_KEY) any of those of an address vector. Both borrowed for as
- * long as the exchange lasts; both NULL: this end has no key. */
+/* What one end may prove: one key, or (accepting, FI_AV_AUTH_KEY) any of those of an address vector. Both borrowed
+ * for as long as the exchange lasts; both NULL: this end has no key. */
 struct tcp_keyring {
 	struct fab_auth_key *key;
 	struct fab_av *av;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See cm.h. Reads exactly one CM message at a time and not a byte more, since data frames may follow at once; takes it in
- * any pieces. Sends each in one call, as upstream cannot put pieces together.
+ * See cm.h. Reads exactly one CM message at a time and not a byte more, since data frames may follow at once; takes it
+ * in any pieces. Sends each in one call, as upstream cannot put pieces together.
  *
  * Deadlines: connecting, and a request that an accepted connection owes, have tcp_params.connect_timeout_ms. An
  * answer may take as long as the peer is busy with other things: reply_timeout_ms, with a word in the log when it is

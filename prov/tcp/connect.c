@@ -196,8 +196,9 @@ static int answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 	if (!req)
 		return check_fresh(ep) ? check_fresh(ep) : -FI_EOPBADSTATE;
 	if (req->auth_key != ep->base.auth_key) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the endpoint has %s authorization key than its passive endpoint, which "
-			 "the peer has proved; open both with the same\n", ep->base.auth_key ? "another" : "no such");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the endpoint has %s authorization key than its passive endpoint, "
+			 "which the peer has proved; open both with the same\n",
+			 ep->base.auth_key ? "another" : "no such");
 		return -FI_EACCES;
 	}
 	ret = tcp_cm_send(req->fd, &msg);

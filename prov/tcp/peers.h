@@ -32,7 +32,8 @@ struct tcp_peer {
 	struct fab_list link;		/* in its bucket */
 	struct tcp_peer_table *table;
 	union fab_sockaddr addr;	/* that it listens at */
-	struct fab_auth_key *key;	/* FI_AV_AUTH_KEY: it is reached under; borrowed from the AV. NULL: the endpoint's */
+	/* FI_AV_AUTH_KEY: it is reached under; borrowed from the AV. NULL: the endpoint's */
+	struct fab_auth_key *key;
 	struct tcp_life *life;		/* owned; NULL if there is none */
 	struct tcp_life *loop;		/* owned: the accepting end of a connection to ourselves */
 	struct tcp_cm *cm;		/* owned: our connect, or NULL */

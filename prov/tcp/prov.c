@@ -100,8 +100,8 @@ static const struct fab_param params[] = {
 	  "After a failed connect, further operations to that peer fail at once for so long, milliseconds (default:"
 	  " 1000)" },
 	{ "auth_address", FI_PARAM_BOOL, &tcp_params.auth_address, 0, 1,
-	  "Bind the proof of an authorization key to the addresses of both ends, so that nobody can pass it on. Off where "
-	  "address translation lies between; both ends have to agree (default: on)" },
+	  "Bind the proof of an authorization key to the addresses of both ends, so that nobody can pass it on. Off "
+	  "where address translation lies between; both ends have to agree (default: on)" },
 
 	{ "prov_name", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the provider's name is tcp" },
 	{ "max_saved", FI_PARAM_INT, NULL, 0, 0,

@@ -25,8 +25,8 @@ static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint
 		uint32_t slots = TCP_IOV_LIMIT - used;
 		int ret;
 
-		ret = fab_mr_verify(&conn->ep->base.domain->mr_map, conn->auth_key, rma[i].key, rma[i].addr, rma[i].len, access,
-				    iov + used, &slots, &mr[i]);
+		ret = fab_mr_verify(&conn->ep->base.domain->mr_map, conn->auth_key, rma[i].key, rma[i].addr,
+				    rma[i].len, access, iov + used, &slots, &mr[i]);
 		if (ret) {
 			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64
 				 " with key 0x%" PRIx64 ": %s\n", access == FI_REMOTE_READ ? "read" : "write",

@@ -38,7 +38,7 @@ struct tcp_cm_hdr {
 	uint16_t seg_size;		/* bytes of data that follow, 0..TCP_CM_DATA_MAX */
 	uint32_t ext;			/* ours: TCP_EXT_MAGIC | features; upstream: zero, ignored */
 	uint64_t incarnation;		/* ours: random, one an endpoint's life */
-	/* ours: largest message sent without asking, bytes of payload. In a NACK with TCP_EXT_AUTH: why, TCP_REFUSE_* */
+	/* ours: largest message sent without asking, bytes of payload. In a NACK with TCP_EXT_AUTH: TCP_REFUSE_* */
 	uint32_t eager_max;
 	/* ours: bytes of unexpected messages kept for this peer (TCP_CREDIT_OVERHEAD each and payload) */
 	uint32_t credit;
@@ -66,8 +66,9 @@ struct tcp_rdm_name {
 /*
  * Authorization keys. mac is HMAC-SHA256 by the key over, in this order and without gaps: 16 bytes of the role, "weft1
  * connect" in a proof, "weft1 accept" in an admission, padded with zeros; the request, header and private data as they
- * were sent; the challenge likewise; the nonce of the proof; and, unless FI_TCP_AUTH_ADDRESS is off, the addresses of the
- * connecting and the accepting side as either sees them: host in 16 bytes (IPv4 in the first 4, zeros behind), port in 2.
+ * were sent; the challenge likewise; the nonce of the proof; and, unless FI_TCP_AUTH_ADDRESS is off, the addresses
+ * of the connecting and the accepting side as either sees them: host in 16 bytes (IPv4 in the first 4, zeros
+ * behind), port in 2.
  */
 #define TCP_NONCE_LEN		32
 #define TCP_MAC_LEN		32
@@ -157,7 +158,7 @@ struct tcp_rma_iov {
 #define TCP_EXT_MAGIC		0x57660000u	/* in tcp_cm_hdr.ext; the low 16 bits are features */
 #define TCP_EXT_MAGIC_MASK	0xffff0000u
 #define TCP_EXT_BASE		0x0001u		/* frames 32 to 38, acknowledged writes, credits */
-#define TCP_EXT_AUTH		0x0004u		/* in a CONNREQ: I have a key, challenge me. In a NACK: refused for keys */
+#define TCP_EXT_AUTH		0x0004u		/* CONNREQ: I have a key, challenge me. NACK: refused for keys */
 #define TCP_EXT_PARK		0x0020u		/* frames 48 to 51 */
 /* The connection takes the place of one that was parked, whose credits go on: said by both, or it does not. */
 #define TCP_EXT_RESUME		0x0040u

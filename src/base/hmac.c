@@ -75,8 +75,8 @@ static bool alg_works(void)
 /* ---- libcrypto ---- */
 
 /* HMAC(3), EVP_sha256(3): the same in every version since 1.1. */
-static unsigned char *(*crypto_hmac_fn)(const void *md, const void *key, int key_len, const unsigned char *data, size_t len,
-					unsigned char *mac, unsigned int *mac_len);
+static unsigned char *(*crypto_hmac_fn)(const void *md, const void *key, int key_len, const unsigned char *data,
+					size_t len, unsigned char *mac, unsigned int *mac_len);
 static const void *(*crypto_sha256_fn)(void);
 
 static bool crypto_works(void)
@@ -127,8 +127,8 @@ const char *fab_hmac_missing(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, choose);
-	return chosen ? NULL : "neither the kernel (AF_ALG, module algif_hash) nor libcrypto.so.3 (package libssl3) computes "
-			       "HMAC-SHA256 here: load or install one of them";
+	return chosen ? NULL : "neither the kernel (AF_ALG, module algif_hash) nor libcrypto.so.3 (package libssl3) "
+			       "computes HMAC-SHA256 here: load or install one of them";
 }
 
 int fab_hmac(const void *key, size_t key_len, const void *data, size_t len, uint8_t mac[FAB_MAC_LEN])

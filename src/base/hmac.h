@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A keyed hash, HMAC-SHA256 (RFC 2104, FIPS 180-4), and what goes with it. Not computed here: by the kernel (AF_ALG) where
- * it does so, else by libcrypto, which is loaded when it is first needed. All calls may be made from any thread.
+ * A keyed hash, HMAC-SHA256 (RFC 2104, FIPS 180-4), and what goes with it. Not computed here: by the kernel (AF_ALG)
+ * where it does so, else by libcrypto, which is loaded when it is first needed. All calls may be made from any
+ * thread.
  */
 #ifndef FAB_BASE_HMAC_H
 #define FAB_BASE_HMAC_H

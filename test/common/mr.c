@@ -310,7 +310,8 @@ static void pieces_follow_each_other(void **state)
 	cnt = 2;
 	assert_int_equal(fab_mr_verify(&world.domain.mr_map, NULL, 5, 5, 50, FI_REMOTE_READ, iov, &cnt, &found),
 			 -FI_ETOOSMALL);
-	assert_int_equal(fab_mr_verify(&world.domain.mr_map, NULL, 5, 0, 61, FI_REMOTE_READ, iov, &cnt, &found), -FI_EINVAL);
+	assert_int_equal(fab_mr_verify(&world.domain.mr_map, NULL, 5, 0, 61, FI_REMOTE_READ, iov, &cnt, &found),
+			 -FI_EINVAL);
 	assert_int_equal(fab_mr_verify(&world.domain.mr_map, NULL, 5, 10, 20, FI_REMOTE_READ, iov, &cnt, &found), 0);
 	assert_int_equal(cnt, 1);
 	fi_close(&mr->fid);

@@ -173,7 +173,8 @@ static struct region region_with(struct side *s, const void *key, size_t key_siz
 	struct region r = { .buf = mem(s->t, 64), .len = 64 };
 	struct iovec iov = { r.buf, r.len };
 	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .access = FI_REMOTE_READ | FI_REMOTE_WRITE,
-				   .requested_key = ++s->t->key, .auth_key = (uint8_t *) key, .auth_key_size = key_size };
+				   .requested_key = ++s->t->key, .auth_key = (uint8_t *) key,
+				   .auth_key_size = key_size };
 
 	MUST(fi_mr_regattr(s->domain, &attr, flags, &r.mr));
 	own_fid(s->t, &r.mr->fid);
