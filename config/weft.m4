@@ -30,7 +30,7 @@ m4_popdef([weft_NAME])dnl
 # Release (the default), debug or sanitizer build, and warnings. Sets AM_CFLAGS and AM_LDFLAGS for everything, and
 # LIB_NDEBUG for library code only: the assertions of a test stay on in every kind of build.
 AC_DEFUN([WEFT_BUILD_KIND], [
-AC_ARG_ENABLE([debug], [AS_HELP_STRING([--enable-debug], [no optimisation, assertions on])], [], [enable_debug=no])
+AC_ARG_ENABLE([debug], [AS_HELP_STRING([--enable-debug], [no optimisation, assertions and FI_DBG on])], [], [enable_debug=no])
 AC_ARG_ENABLE([asan], [AS_HELP_STRING([--enable-asan], [AddressSanitizer and UBSan, assertions on])], [], [enable_asan=no])
 AC_ARG_ENABLE([tsan], [AS_HELP_STRING([--enable-tsan], [ThreadSanitizer, assertions on])], [], [enable_tsan=no])
 AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [a warning stops the build])], [], [enable_werror=no])
@@ -50,6 +50,10 @@ AS_CASE([$enable_debug,$enable_asan,$enable_tsan],
 AM_CFLAGS="-std=gnu11 -Wall -Wextra -fvisibility=hidden $weft_san"
 AS_IF([test "$enable_werror" = yes], [AM_CFLAGS="$AM_CFLAGS -Werror"])
 AS_IF([test -z "$CFLAGS"], [CFLAGS="$weft_opt"])
+# What rdma/providers/fi_log.h asks for FI_DBG(). An installed header cannot look into config.h.
+DEBUG_CPPFLAGS=
+AS_IF([test "$enable_debug" = yes], [DEBUG_CPPFLAGS=-DENABLE_DEBUG=1])
+AC_SUBST([DEBUG_CPPFLAGS])
 # gcc links a sanitizer's runtime to a library, clang only to a program: there the library has undefined symbols.
 LIB_UNDEFINED=
 AS_IF([test -z "$weft_san"], [LIB_UNDEFINED="-Wl,--no-undefined"])

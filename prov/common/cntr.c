@@ -182,16 +182,13 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 static int cntr_close(struct fid *fid)
 {
 	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
-	uint32_t ref = atomic_load(&cntr->ref);
+	int ret;
 
-	if (ref) {
-		FI_WARN(cntr->domain->fabric->prov, FI_LOG_CNTR, "fi_close of a counter that %u endpoints, memory "
-			"regions, poll sets or triggered operations use; close or cancel them first\n", ref);
-		return -FI_EBUSY;
-	}
-	fab_queue_fini(cntr->domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait });
-	free(cntr);
-	return 0;
+	ret = fab_queue_close(cntr->domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress,
+			      &cntr->wait }, &cntr->ref, "a counter");
+	if (!ret)
+		free(cntr);
+	return ret;
 }
 
 static struct fi_ops cntr_fid_ops = {

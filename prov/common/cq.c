@@ -414,16 +414,13 @@ static void cq_free(struct fab_cq *cq)
 static int cq_close(struct fid *fid)
 {
 	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid.fid);
-	uint32_t ref = atomic_load(&cq->ref);
+	int ret;
 
-	if (ref) {
-		FI_WARN(prov_of(cq), FI_LOG_CQ, "fi_close of a CQ that %u endpoints or poll sets use; close them "
-			"first\n", ref);
-		return -FI_EBUSY;
-	}
-	fab_queue_fini(cq->domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait });
-	cq_free(cq);
-	return 0;
+	ret = fab_queue_close(cq->domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
+			      &cq->ref, "a CQ");
+	if (!ret)
+		cq_free(cq);
+	return ret;
 }
 
 static struct fi_ops cq_fid_ops = {

@@ -10,7 +10,8 @@
 
 /* attr->progress is filled in here. Last step of an open, as fab_wait_init() is. 0 or -FI_E* with nothing taken. */
 int fab_queue_init(struct fab_domain *domain, const struct fab_progress_user *queue, struct fab_wait_attr *attr);
-/* Nobody uses the queue any more. */
-void fab_queue_fini(struct fab_domain *domain, const struct fab_progress_user *queue);
+/* Give all of it back. -FI_EBUSY, logged, while *ref users of `what` ("a CQ") are left: nothing was done. 0. */
+int fab_queue_close(struct fab_domain *domain, const struct fab_progress_user *queue, const _Atomic uint32_t *ref,
+		    const char *what);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/sock.h"
 #include "common/ip_name.h"
 #include "tcp/cm.h"
+#include "tcp/sock.h"
 #include "tcp/tcp.h"
 
 #define DRAIN_POLL_MS	10
@@ -231,14 +232,34 @@ int tcp_msg_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 
 /* ---- the end ---- */
 
-bool tcp_conn_drained(struct tcp_conn *conn)
+static bool on_this_host(int fd)
+{
+	union fab_sockaddr local = { 0 }, remote = { 0 };
+
+	fab_name_local(fd, &local);
+	fab_name_remote(fd, &remote);
+	return fab_addr_len(&local.sa) && fab_addr_equal_host(&local.sa, &remote.sa);
+}
+
+/* Has what was sent arrived at the peer's kernel? That may be slow to say so, while the peer does not read (some 40 ms).
+ * On one host there is no wire to lose it on: it is there once it was sent, unless the peer's buffer was full. Bytes of
+ * the peer's that nobody has read would make close() a reset. */
+static bool has_arrived(int fd)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
+	if (fab_sock->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return true;
+	if (info.tcpi_notsent_bytes)
+		return false;
+	return !info.tcpi_unacked || (!info.tcpi_retransmits && tcp_sock_peek(fd) == -EAGAIN && on_this_host(fd));
+}
+
+bool tcp_conn_drained(struct tcp_conn *conn)
+{
 	if (conn->state == TCP_CONN_UP && tcp_conn_flush(conn) && conn->state == TCP_CONN_UP)
-		return fab_sock->getsockopt(conn->src.fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
-		       (!info.tcpi_unacked && !info.tcpi_notsent_bytes);
+		return has_arrived(conn->src.fd);
 	return conn->state != TCP_CONN_UP && fab_list_empty(&conn->txq);
 }
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/sock.h"
 #include "tcp/advert.h"
 #include "tcp/peer.h"
+#include "tcp/sock.h"
 #include "tcp/stream.h"
 #include "tcp/tcp.h"
 
@@ -37,15 +37,6 @@ enum verdict {
 	REPLACE,		/* the old life is over, this is the new one */
 	LOOP,			/* ourselves */
 };
-
-/* Is there anything to read? 1; 0: the stream has ended; -errno, -EAGAIN: not now. */
-static ssize_t peek(int fd)
-{
-	char byte;
-	ssize_t ret = fab_sock->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	return ret < 0 ? -errno : ret;
-}
 
 /* Is this the same run of the peer's program as the one that we are connected to? */
 static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
@@ -84,7 +75,7 @@ static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, const
 	}
 	if (!same_run(life, cm))
 		return REPLACE;
-	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS && peek(life->conn.src.fd) <= 0)
+	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS && tcp_sock_peek(life->conn.src.fd) <= 0)
 		return REPLACE;
 	peer->knock_ns = now;
 	return REJECT;
@@ -210,7 +201,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 /* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
 static bool is_dead(int fd)
 {
-	ssize_t ret = peek(fd);
+	ssize_t ret = tcp_sock_peek(fd);
 
 	return !ret || (ret < 0 && ret != -EAGAIN && ret != -EINTR);
 }

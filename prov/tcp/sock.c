@@ -146,6 +146,14 @@ int tcp_sock_open_from(int family, const union fab_sockaddr *addr)
 	return fd;
 }
 
+ssize_t tcp_sock_peek(int fd)
+{
+	char byte;
+	ssize_t ret = fab_sock->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return ret < 0 ? -errno : ret;
+}
+
 void tcp_sock_tune(int fd)
 {
 	int probes = tcp_params.user_timeout_ms / 1000 / KEEPALIVE_INTERVAL_S;

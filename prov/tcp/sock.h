@@ -23,6 +23,9 @@ int tcp_sock_open_from(int family, const union fab_sockaddr *addr);
  * most, whoever says it. Any thread. */
 void tcp_sock_shortage(const char *what, int err);
 
+/* Is there anything to read? 1; 0: the stream has ended; -errno, -EAGAIN: not now. Takes nothing. */
+ssize_t tcp_sock_peek(int fd);
+
 /* TCP_NODELAY, keepalive: what every stream wants. A refusal of the kernel is logged and otherwise harmless. */
 void tcp_sock_tune(int fd);
 

@@ -202,7 +202,10 @@ static void names_and_ranges_of_names(void **state)
 	assert_int_equal(fi_addr[1], FI_ADDR_NOTAVAIL);
 	assert_int_equal(fi_av_insertsym(av, "255.255.255.255", 2, "1", 1, fi_addr, 0, NULL), 1);
 	assert_int_equal(fi_addr[1], FI_ADDR_NOTAVAIL);
-	assert_int_equal(fi_av_insertsym(av, "localhost", 1, "1", 1, fi_addr, 0, NULL), 1);
+	if (unit_has_localhost())
+		assert_int_equal(fi_av_insertsym(av, "localhost", 1, "1", 1, fi_addr, 0, NULL), 1);
+	else
+		print_message("skip: this machine has no address for localhost (/etc/hosts)\n");
 	assert_int_equal(fi_av_insertsym(av, "no number", 2, "1", 1, fi_addr, 0, NULL), 0);
 	assert_int_equal(fi_av_insertsym(av, NULL, 2, "1", 1, fi_addr, 0, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_insertsym(av, "10.1.1.1", SIZE_MAX, "1", SIZE_MAX, fi_addr, 0, NULL), -FI_EINVAL);

@@ -68,6 +68,25 @@ static void settings_choose_lines(void **state)
 	}
 }
 
+static void speak_debug(void)
+{
+	FI_DBG(&tcp, FI_LOG_CORE, "tcp dbg");
+}
+
+/* FI_DBG is there in a debug build (--enable-debug), and costs nothing in others. */
+static void debug_lines_are_for_debug_builds(void **state)
+{
+	static const char *const env[] = { "FI_LOG_LEVEL=debug", NULL };
+	const char *kind = getenv("BUILD_KIND");
+	char *text = child_run(env, speak_debug);
+
+	(void) state;
+	if (!kind)
+		unit_skip("BUILD_KIND is not set (test/run-test does)");
+	assert_int_equal(count_lines(text, "tcp dbg"), !strcmp(kind, "debug"));
+	free(text);
+}
+
 static void a_word_that_is_no_level_is_named(void **state)
 {
 	static const char *const env[] = { "FI_LOG_LEVEL=loud", NULL };
@@ -303,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(settings_choose_lines),
+		cmocka_unit_test(debug_lines_are_for_debug_builds),
 		cmocka_unit_test(a_word_that_is_no_level_is_named),
 		cmocka_unit_test(a_bad_interval_is_named),
 		cmocka_unit_test(a_line_says_who_where_and_how_bad),

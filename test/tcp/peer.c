@@ -6,11 +6,13 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <malloc.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/sock.h"
 #include "remote.h"
 #include "tcp/peer.h"
 #include "tcp/tcp.h"
@@ -452,6 +454,35 @@ static void close_lets_injected_bytes_leave(void **state)
 	peer_close(&peer, fd);
 }
 
+static int polls;
+
+static int count_poll(struct pollfd *fds, nfds_t cnt, int timeout_ms)
+{
+	polls++;
+	return poll(fds, cnt, timeout_ms);
+}
+
+/* The peer's kernel is slow to acknowledge, as it is while a process does not read: on one host that need not be waited
+ * for, and what was sent arrives. */
+static void close_does_not_wait_for_a_late_acknowledgement(void **state)
+{
+	struct fab_sock_ops table = *fab_sock;
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1), off = 0;
+
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off)), 0);
+	assert_int_equal(fi_inject(node->ep, "hello", 5, peer.fi_addr), 0);
+	table.poll = count_poll;
+	fab_sock = &table;
+	assert_int_equal(fi_close(&node->ep->fid), 0);
+	fab_sock = &fab_sock_libc;
+	assert_int_equal(polls, 0);
+	expect_hello(node, fd);
+	node_open_ep(node);
+	peer_close(&peer, fd);
+}
+
 /* ---- cost ---- */
 
 /* An idle connected peer costs 2 KB at most (doc/design.md, 7.9). */
@@ -659,6 +690,7 @@ int main(void)
 		TEST(unknown_address_is_refused),
 		TEST(close_cancels_what_waits),
 		TEST(close_lets_injected_bytes_leave),
+		TEST(close_does_not_wait_for_a_late_acknowledgement),
 		TEST(late_message_is_not_taken_for_another_peers),
 		BESIDE(close_meets_a_pass_of_another_thread),
 		BESIDE(open_meets_a_peer_and_its_address),
