@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections. Active and passive side of a stream (RC, XRC):
+ *
+ *   connect: REQ ->  CONNECT_REQUEST event, accept: -> REP  ESTABLISHED event (or CONNECT_RESPONSE, where the id has no
+ *   queue pair, and rdma_establish), RTU -> ESTABLISHED event
+ *   disconnect: DREQ -> DISCONNECTED event, disconnect: -> DREP  DISCONNECTED event
+ *
+ * The service of datagrams (RDMA_PS_UDP) is a question and an answer: SIDR_REQ -> CONNECT_REQUEST, accept: -> SIDR_REP
+ * ESTABLISHED, which carries a queue pair number.
+ *
+ * A process that ends takes its sockets with it, which stands for what the kernel would send for it.
+ */
+#include "cm.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define CONNECT_RETRY_NS	1000000ull
+#define REJECTED_BY_CONSUMER	28
+#define REJECTED_NO_SERVICE	8
+#define SIDR_REJECTED		2
+#define LISTEN_BACKLOG		128
+
+static int fail(int cause)
+{
+	errno = cause;
+	return -1;
+}
+
+void sv_cm_stop(struct sv_id *id)
+{
+	int i;
+
+	sv_timer_stop(&id->retry);
+	for (i = 0; i < id->listener_cnt; i++) {
+		sv_source_del(&id->listeners[i].src);
+		close(id->listeners[i].src.fd);
+	}
+	id->listener_cnt = 0;
+	free(id->listeners);
+	id->listeners = NULL;
+	if (id->src.fd >= 0) {
+		sv_source_del(&id->src);
+		close(id->src.fd);
+		id->src.fd = -1;
+	}
+}
+
+static struct sv_cm_msg message(struct sv_id *id, enum sv_cm_type type)
+{
+	struct sv_cm_msg msg = { .magic = SV_MAGIC, .type = type, .src = id->id.route.addr.src_storage,
+				 .dst = id->id.route.addr.dst_storage };
+	union ibv_gid gid;
+
+	if (sv_gid_of((struct sockaddr *) &msg.src, &gid))
+		memcpy(msg.gid, gid.raw, 16);
+	return msg;
+}
+
+/* The other end has gone if this fails: its socket will say so. */
+static void post(struct sv_id *id, const struct sv_cm_msg *msg)
+{
+	if (id->src.fd >= 0)
+		(void) !send(id->src.fd, msg, sizeof(*msg), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void post_type(struct sv_id *id, enum sv_cm_type type)
+{
+	struct sv_cm_msg msg = message(id, type);
+
+	post(id, &msg);
+}
+
+static int take_priv(struct sv_cm_msg *msg, const void *priv, uint8_t len)
+{
+	if (len > sv_cm_priv_len(msg->type))
+		return EINVAL;
+	if (len)
+		memcpy(msg->priv, priv, len);
+	return 0;
+}
+
+/* ---- queue pairs ---- */
+
+static struct ibv_qp_attr attr_for(struct sv_id *id, enum ibv_qp_state state, int *mask)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = state, .port_num = 1, .dest_qp_num = id->peer.qpn, .path_mtu = IBV_MTU_4096,
+		.max_dest_rd_atomic = id->peer.initiator_depth ? id->peer.initiator_depth : 1,
+		.max_rd_atomic = id->peer.responder_resources ? id->peer.responder_resources : 1,
+		.min_rnr_timer = 1, .timeout = 19, .retry_cnt = 7,
+		.rnr_retry = id->peer.type == SV_CM_REP ? id->peer.rnr_retry_count : id->mine.rnr_retry_count,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = 1, .hop_limit = 1 } },
+	};
+
+	memcpy(attr.ah_attr.grh.dgid.raw, id->peer.gid, 16);
+	*mask = IBV_QP_STATE;
+	if (state == IBV_QPS_INIT)
+		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	if (state == IBV_QPS_RTR)
+		*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			 IBV_QP_MIN_RNR_TIMER;
+	if (state == IBV_QPS_RTS)
+		*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+	return attr;
+}
+
+/* Remote access is what the connection allows by default: librdmacm gives all of it. */
+static void open_up(struct ibv_qp_attr *attr)
+{
+	attr->qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				IBV_ACCESS_REMOTE_ATOMIC;
+}
+
+static int move_qp(struct sv_id *id, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr;
+	int mask;
+
+	attr = attr_for(id, state, &mask);
+	if (state == IBV_QPS_INIT)
+		open_up(&attr);
+	return sv_qp_modify(sv_qp(id->id.qp), &attr, mask);
+}
+
+static int qp_ready_to_go(struct sv_id *id)
+{
+	int ret;
+
+	if (!id->id.qp || id->id.qp->qp_type == IBV_QPT_UD)
+		return 0;
+	ret = move_qp(id, IBV_QPS_RTR);
+	if (!ret && id->id.qp->qp_type != IBV_QPT_XRC_RECV)
+		ret = move_qp(id, IBV_QPS_RTS);
+	return ret;
+}
+
+int rdma_init_qp_attr(struct rdma_cm_id *cm_id, struct ibv_qp_attr *attr, int *mask)
+{
+	enum ibv_qp_state state = attr->qp_state;
+
+	sv_lock();
+	*attr = attr_for(sv_id(cm_id), state, mask);
+	sv_unlock();
+	if (state == IBV_QPS_INIT)
+		open_up(attr);
+	return 0;
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct sv_id *id = sv_id(cm_id);
+	struct ibv_qp *qp;
+	int ret;
+
+	if (sv_fault("rdma_create_qp"))
+		return -1;
+	if (!cm_id->verbs || cm_id->qp)
+		return fail(EINVAL);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) && attr->qp_type != IBV_QPT_XRC_RECV) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = cm_id->pd;
+	}
+	qp = sv_create_qp_ex(cm_id->verbs, attr);
+	if (!qp)
+		return -1;
+	sv_lock();
+	cm_id->qp = qp;
+	cm_id->qp_type = attr->qp_type;
+	ret = move_qp(id, IBV_QPS_INIT);
+	if (!ret && attr->qp_type == IBV_QPT_UD) {
+		struct ibv_qp_attr up = { .qp_state = IBV_QPS_RTR, .qkey = RDMA_UDP_QKEY };
+
+		sv_qp_modify(sv_qp(qp), &up, IBV_QP_STATE | IBV_QP_QKEY);
+		up.qp_state = IBV_QPS_RTS;
+		ret = sv_qp_modify(sv_qp(qp), &up, IBV_QP_STATE);
+	}
+	sv_unlock();
+	return ret ? fail(ret) : 0;
+}
+
+int rdma_create_qp(struct rdma_cm_id *cm_id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context, .send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .srq = attr->srq,
+		.cap = attr->cap, .qp_type = attr->qp_type, .sq_sig_all = attr->sq_sig_all,
+		.comp_mask = pd ? IBV_QP_INIT_ATTR_PD : 0, .pd = pd,
+	};
+
+	return rdma_create_qp_ex(cm_id, &ex);
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *cm_id)
+{
+	ibv_destroy_qp(cm_id->qp);
+	cm_id->qp = NULL;
+}
+
+void rdma_destroy_ep(struct rdma_cm_id *cm_id)
+{
+	if (cm_id->qp)
+		rdma_destroy_qp(cm_id);
+	rdma_destroy_id(cm_id);
+}
+
+/* ---- what arrives ---- */
+
+static void down(struct sv_id *id)
+{
+	if (id->id.qp)
+		sv_qp_error(sv_qp(id->id.qp));
+	id->state = SV_ID_CLOSED;
+	sv_cm_tell(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+}
+
+/* The other end's socket has closed. */
+static void hung_up(struct sv_id *id)
+{
+	sv_source_del(&id->src);
+	switch (id->state) {
+	case SV_ID_INCOMING:
+		close(id->src.fd);
+		free(id);
+		break;
+	case SV_ID_CONNECTING:
+	case SV_ID_ACCEPTED:
+	case SV_ID_RESPONDED:
+		id->state = SV_ID_CLOSED;
+		sv_cm_tell(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
+		break;
+	case SV_ID_CONNECTED:
+	case SV_ID_CLOSING:
+		down(id);
+		break;
+	default:
+		break;
+	}
+}
+
+static void got_request(struct sv_id *id, const struct sv_cm_msg *msg)
+{
+	if (id->state != SV_ID_INCOMING)
+		return;
+	id->peer = *msg;
+	id->state = SV_ID_REQUESTED;
+	id->id.route.addr.src_storage = msg->dst;
+	id->id.route.addr.dst_storage = msg->src;
+	sv_cm_tell(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, msg);
+}
+
+static void got_reply(struct sv_id *id, const struct sv_cm_msg *msg)
+{
+	int ret;
+
+	if (id->state != SV_ID_CONNECTING)
+		return;
+	id->peer = *msg;
+	if (msg->type == SV_CM_SIDR_REP) {
+		id->state = SV_ID_CLOSED;
+		sv_cm_tell(id, msg->status ? RDMA_CM_EVENT_UNREACHABLE : RDMA_CM_EVENT_ESTABLISHED, msg->status, msg);
+		return;
+	}
+	if (!id->id.qp) {
+		id->state = SV_ID_RESPONDED;
+		sv_cm_tell(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, msg);
+		return;
+	}
+	ret = qp_ready_to_go(id);
+	id->state = ret ? SV_ID_CLOSED : SV_ID_CONNECTED;
+	if (!ret)
+		post_type(id, SV_CM_RTU);
+	sv_cm_tell(id, ret ? RDMA_CM_EVENT_CONNECT_ERROR : RDMA_CM_EVENT_ESTABLISHED, -ret, msg);
+}
+
+static void got(struct sv_id *id, const struct sv_cm_msg *msg)
+{
+	switch (msg->type) {
+	case SV_CM_REQ:
+	case SV_CM_SIDR_REQ:
+		got_request(id, msg);
+		break;
+	case SV_CM_REP:
+	case SV_CM_SIDR_REP:
+		got_reply(id, msg);
+		break;
+	case SV_CM_RTU:
+		if (id->state != SV_ID_ACCEPTED)
+			break;
+		id->state = SV_ID_CONNECTED;
+		sv_cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
+		break;
+	case SV_CM_REJ:
+		if (id->state != SV_ID_CONNECTING)
+			break;
+		id->state = SV_ID_CLOSED;
+		sv_cm_tell(id, RDMA_CM_EVENT_REJECTED, msg->status, msg);
+		break;
+	case SV_CM_DREQ:
+		if (id->state == SV_ID_CLOSING)
+			post_type(id, SV_CM_DREP);	/* both at once */
+		if (id->state == SV_ID_CONNECTED || id->state == SV_ID_CLOSING || id->state == SV_ID_ACCEPTED)
+			down(id);
+		break;
+	case SV_CM_DREP:
+		if (id->state == SV_ID_CLOSING)
+			down(id);
+		break;
+	default:
+		break;
+	}
+}
+
+static void conn_ready(struct sv_source *src, uint32_t events)
+{
+	struct sv_id *id = fab_container(src, struct sv_id, src);
+	struct sv_cm_msg msg;
+	ssize_t len = recv(src->fd, &msg, sizeof(msg), MSG_DONTWAIT);
+
+	(void) events;
+	if (len == (ssize_t) sizeof(msg) && msg.magic == SV_MAGIC)
+		got(id, &msg);
+	else if (len >= 0 || errno != EAGAIN)
+		hung_up(id);
+}
+
+void sv_cm_incoming(struct sv_source *src, uint32_t events)
+{
+	struct sv_listener *listener = fab_container(src, struct sv_listener, src);
+	int fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct rdma_cm_id *parent = &listener->id->id;
+	struct sv_id *id;
+
+	(void) events;
+	if (fd < 0)
+		return;
+	id = sv_id_alloc(parent->channel, parent->context, parent->ps);
+	if (!id) {
+		close(fd);
+		return;
+	}
+	id->state = SV_ID_INCOMING;
+	id->listener = listener->id;
+	id->id.verbs = parent->verbs;
+	id->id.pd = parent->pd;
+	id->id.port_num = 1;
+	id->src.fd = fd;
+	id->src.ready = conn_ready;
+	if (sv_source_add(&id->src, EPOLLIN)) {
+		close(fd);
+		free(id);
+	}
+}
+
+/* ---- calls ---- */
+
+int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
+{
+	struct sv_id *id = sv_id(cm_id);
+	int i, ret = 0;
+
+	if (sv_fault("rdma_listen"))
+		return -1;
+	if (id->state != SV_ID_BOUND)
+		return fail(EINVAL);
+	sv_lock();
+	for (i = 0; i < id->listener_cnt && !ret; i++) {
+		if (listen(id->listeners[i].src.fd, backlog > 0 ? backlog : LISTEN_BACKLOG))
+			ret = errno;
+		else
+			ret = sv_source_add(&id->listeners[i].src, EPOLLIN);
+	}
+	id->state = SV_ID_LISTENING;
+	sv_unlock();
+	return ret ? fail(ret) : 0;
+}
+
+static void try_connect(struct sv_id *id)
+{
+	struct sockaddr_un name;
+	union ibv_gid gid;
+	socklen_t len;
+
+	sv_gid_of(&id->id.route.addr.dst_addr, &gid);
+	len = sv_name(&name, "softverbs/cm/%x/%016llx%016llx/%u", id->id.ps,
+		      (unsigned long long) be64toh(gid.global.subnet_prefix),
+		      (unsigned long long) be64toh(gid.global.interface_id), ntohs(rdma_get_dst_port(&id->id)));
+	if (!connect(id->src.fd, (struct sockaddr *) &name, len)) {
+		post(id, &id->mine);
+		if (sv_source_add(&id->src, EPOLLIN))
+			abort();
+		return;
+	}
+	if (errno == EAGAIN) {		/* the listener's queue is full */
+		sv_timer_start(&id->retry, CONNECT_RETRY_NS);
+		return;
+	}
+	id->state = SV_ID_CLOSED;
+	sv_cm_tell(id, id->id.ps == RDMA_PS_TCP ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE, REJECTED_NO_SERVICE,
+		   NULL);
+}
+
+static void connect_again(struct sv_timer *timer)
+{
+	try_connect(fab_container(timer, struct sv_id, retry));
+}
+
+int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
+{
+	struct sv_id *id = sv_id(cm_id);
+	bool stream = cm_id->ps == RDMA_PS_TCP;
+
+	if (sv_fault("rdma_connect"))
+		return -1;
+	if (id->state != SV_ID_ROUTED)
+		return fail(EINVAL);
+	id->mine = message(id, stream ? SV_CM_REQ : SV_CM_SIDR_REQ);
+	id->mine.qpn = cm_id->qp ? cm_id->qp->qp_num : param ? param->qp_num : 0;
+	if (param) {
+		if (take_priv(&id->mine, param->private_data, param->private_data_len))
+			return fail(EINVAL);
+		id->mine.responder_resources = param->responder_resources;
+		id->mine.initiator_depth = param->initiator_depth;
+		id->mine.rnr_retry_count = param->rnr_retry_count;
+	}
+	id->src.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (id->src.fd < 0)
+		return -1;
+	id->src.ready = conn_ready;
+	sv_lock();
+	sv_timer_init(&id->retry, connect_again);
+	id->state = SV_ID_CONNECTING;
+	try_connect(id);
+	sv_unlock();
+	return sv_cm_wait(id);
+}
+
+int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
+{
+	struct sv_id *id = sv_id(cm_id);
+	struct sv_cm_msg msg;
+	int ret;
+
+	if (sv_fault("rdma_accept"))
+		return -1;
+	sv_lock();
+	msg = message(id, id->peer.type == SV_CM_SIDR_REQ ? SV_CM_SIDR_REP : SV_CM_REP);
+	msg.qpn = cm_id->qp ? cm_id->qp->qp_num : param ? param->qp_num : 0;
+	msg.qkey = RDMA_UDP_QKEY;
+	if (param) {
+		msg.responder_resources = param->responder_resources;
+		msg.initiator_depth = param->initiator_depth;
+		msg.rnr_retry_count = id->mine.rnr_retry_count = param->rnr_retry_count;
+	}
+	ret = id->state != SV_ID_REQUESTED ? EINVAL : param ? take_priv(&msg, param->private_data, param->private_data_len) : 0;
+	if (!ret && msg.type == SV_CM_REP)
+		ret = qp_ready_to_go(id);
+	if (!ret) {
+		id->state = SV_ID_ACCEPTED;
+		post(id, &msg);
+	}
+	sv_unlock();
+	return ret ? fail(ret) : 0;
+}
+
+int rdma_reject(struct rdma_cm_id *cm_id, const void *priv, uint8_t len)
+{
+	struct sv_id *id = sv_id(cm_id);
+	struct sv_cm_msg msg;
+	int ret;
+
+	if (sv_fault("rdma_reject"))
+		return -1;
+	sv_lock();
+	msg = message(id, id->peer.type == SV_CM_SIDR_REQ ? SV_CM_SIDR_REP : SV_CM_REJ);
+	msg.status = msg.type == SV_CM_REJ ? REJECTED_BY_CONSUMER : SIDR_REJECTED;
+	ret = id->state != SV_ID_REQUESTED ? EINVAL : take_priv(&msg, priv, len);
+	if (!ret) {
+		post(id, &msg);
+		id->state = SV_ID_CLOSED;
+	}
+	sv_unlock();
+	return ret ? fail(ret) : 0;
+}
+
+int rdma_establish(struct rdma_cm_id *cm_id)
+{
+	struct sv_id *id = sv_id(cm_id);
+	bool ok;
+
+	if (sv_fault("rdma_establish"))
+		return -1;
+	sv_lock();
+	ok = id->state == SV_ID_RESPONDED;
+	if (ok) {
+		id->state = SV_ID_CONNECTED;
+		post_type(id, SV_CM_RTU);
+	}
+	sv_unlock();
+	return ok ? 0 : fail(EINVAL);
+}
+
+int rdma_disconnect(struct rdma_cm_id *cm_id)
+{
+	struct sv_id *id = sv_id(cm_id);
+	int ret = 0;
+
+	if (sv_fault("rdma_disconnect"))
+		return -1;
+	sv_lock();
+	if (id->id.qp)
+		sv_qp_error(sv_qp(id->id.qp));
+	switch (id->state) {
+	case SV_ID_CONNECTED:
+	case SV_ID_ACCEPTED:
+		id->state = SV_ID_CLOSING;
+		post_type(id, SV_CM_DREQ);
+		break;
+	case SV_ID_CLOSED:		/* the other end was first */
+		post_type(id, SV_CM_DREP);
+		break;
+	default:
+		ret = EINVAL;
+		break;
+	}
+	sv_unlock();
+	return ret ? fail(ret) : 0;
+}
+
+int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
+{
+	(void) id, (void) level, (void) optname, (void) optval, (void) optlen;
+	return 0;			/* type of service, time-outs of acknowledgements: nothing here has them */
+}

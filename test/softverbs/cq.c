@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion queues and channels. A channel's descriptor is an eventfd that counts: each event is one unit, and the
+ * list says whose. Destroying a queue waits for its events to be acknowledged, as ibv_destroy_cq(3) says.
+ */
+#include "sv.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct sv_event {
+	struct fab_list link;
+	struct sv_cq *cq;
+};
+
+struct sv_channel {
+	struct ibv_comp_channel channel;
+	struct fab_list events;
+};
+
+static struct sv_cq *sv_cq(struct ibv_cq *cq)
+{
+	return fab_container(cq, struct sv_cq, cq);
+}
+
+static void channel_tell(struct sv_cq *cq)
+{
+	struct sv_channel *channel = fab_container(cq->cq.channel, struct sv_channel, channel);
+	struct sv_event *event;
+
+	if (!cq->cq.channel)
+		return;
+	event = malloc(sizeof(*event));
+	if (!event)
+		abort();		/* a device does not lose events */
+	event->cq = cq;
+	fab_list_add_tail(&channel->events, &event->link);
+	(void) !write(channel->channel.fd, &(uint64_t) { 1 }, sizeof(uint64_t));
+}
+
+void sv_cq_push(struct ibv_cq *ibv_cq, const struct ibv_wc *wc, bool solicited)
+{
+	struct sv_cq *cq = sv_cq(ibv_cq);
+
+	if (cq->overrun)
+		return;
+	if (cq->cnt == (uint32_t) cq->cq.cqe) {
+		cq->overrun = true;
+		return;
+	}
+	cq->ring[(cq->head + cq->cnt++) % cq->cq.cqe] = *wc;
+	if (cq->arm == SV_CQ_ARMED || (cq->arm == SV_CQ_ARMED_SOLICITED && (solicited || wc->status))) {
+		cq->arm = SV_CQ_IDLE;
+		channel_tell(cq);
+	}
+}
+
+void sv_cq_purge(struct ibv_cq *ibv_cq, uint32_t qpn)
+{
+	struct sv_cq *cq = sv_cq(ibv_cq);
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < cq->cnt; i++) {
+		struct ibv_wc *wc = &cq->ring[(cq->head + i) % cq->cq.cqe];
+
+		if (wc->qp_num != qpn)
+			cq->ring[(cq->head + kept++) % cq->cq.cqe] = *wc;
+	}
+	cq->cnt = kept;
+}
+
+int sv_poll_cq(struct ibv_cq *ibv_cq, int cnt, struct ibv_wc *wc)
+{
+	struct sv_cq *cq = sv_cq(ibv_cq);
+	int i;
+
+	sv_lock();
+	if (cq->overrun) {
+		sv_unlock();
+		return -EIO;
+	}
+	for (i = 0; i < cnt && cq->cnt; i++, cq->cnt--) {
+		wc[i] = cq->ring[cq->head];
+		cq->head = (cq->head + 1) % cq->cq.cqe;
+	}
+	sv_unlock();
+	return i;
+}
+
+int sv_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)
+{
+	struct sv_cq *cq = sv_cq(ibv_cq);
+
+	if (sv_fault("ibv_req_notify_cq"))
+		return errno;
+	sv_lock();
+	if (cq->arm != SV_CQ_ARMED)
+		cq->arm = solicited_only ? SV_CQ_ARMED_SOLICITED : SV_CQ_ARMED;
+	sv_unlock();
+	return 0;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				       struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct sv_cq *cq;
+
+	if (sv_fault("ibv_create_cq"))
+		return NULL;
+	if (cqe < 1 || (uint64_t) cqe > sv_limit("max_cqe", 4194303) || comp_vector < 0 ||
+	    comp_vector >= context->num_comp_vectors) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	cq->ring = calloc(cqe, sizeof(*cq->ring));
+	if (!cq->ring) {
+		free(cq);
+		return NULL;
+	}
+	cq->cq.context = context;
+	cq->cq.channel = channel;
+	cq->cq.cq_context = cq_context;
+	cq->cq.cqe = cqe;
+	sv_lock();
+	sv_context(context)->ref_cnt++;
+	if (channel)
+		channel->refcnt++;
+	sv_unlock();
+	return &cq->cq;
+}
+
+/* Events of this queue that nobody has taken yet are taken back. */
+static void forget_events(struct sv_cq *cq)
+{
+	struct sv_channel *channel = fab_container(cq->cq.channel, struct sv_channel, channel);
+	struct fab_list *link, *tmp;
+
+	if (!cq->cq.channel)
+		return;
+	fab_list_for_each_safe(&channel->events, link, tmp) {
+		struct sv_event *event = fab_container(link, struct sv_event, link);
+
+		if (event->cq == cq) {
+			fab_list_remove(link);
+			free(event);
+		}
+	}
+	cq->cq.channel->refcnt--;
+}
+
+int ibv_destroy_cq(struct ibv_cq *ibv_cq)
+{
+	struct sv_cq *cq = sv_cq(ibv_cq);
+
+	sv_lock();
+	if (cq->ref_cnt) {
+		sv_unlock();
+		return EBUSY;
+	}
+	while (cq->unacked)
+		sv_wait();
+	forget_events(cq);
+	sv_context(cq->cq.context)->ref_cnt--;
+	sv_unlock();
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct sv_channel *channel = sv_fault("ibv_create_comp_channel") ? NULL : calloc(1, sizeof(*channel));
+
+	if (!channel)
+		return NULL;
+	channel->channel.context = context;
+	channel->channel.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (channel->channel.fd < 0) {
+		free(channel);
+		return NULL;
+	}
+	fab_list_init(&channel->events);
+	sv_lock();
+	sv_context(context)->ref_cnt++;
+	sv_unlock();
+	return &channel->channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv_channel)
+{
+	bool busy;
+
+	sv_lock();
+	busy = ibv_channel->refcnt;
+	if (!busy)
+		sv_context(ibv_channel->context)->ref_cnt--;
+	sv_unlock();
+	if (busy)
+		return EBUSY;
+	close(ibv_channel->fd);
+	free(fab_container(ibv_channel, struct sv_channel, channel));
+	return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq, void **cq_context)
+{
+	struct sv_channel *channel = fab_container(ibv_channel, struct sv_channel, channel);
+	struct sv_event *event;
+	uint64_t unit;
+
+	/* The unit of an event that was taken back has no event: look for the next. */
+	do {
+		if (read(ibv_channel->fd, &unit, sizeof(unit)) != sizeof(unit))
+			return -1;
+		sv_lock();
+		event = fab_list_empty(&channel->events) ? NULL :
+			fab_container(fab_list_pop_front(&channel->events), struct sv_event, link);
+		if (event)
+			event->cq->unacked++;
+		sv_unlock();
+	} while (!event);
+	*cq = &event->cq->cq;
+	*cq_context = event->cq->cq.cq_context;
+	free(event);
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int cnt)
+{
+	sv_lock();
+	sv_cq(cq)->unacked -= cnt;
+	sv_wake_all();
+	sv_unlock();
+}
+
+const char *ibv_wc_status_str(enum ibv_wc_status status)
+{
+	static const char *const text[] = {
+		[IBV_WC_SUCCESS] = "success",
+		[IBV_WC_LOC_LEN_ERR] = "message longer than the receive",
+		[IBV_WC_LOC_QP_OP_ERR] = "queue pair operation error",
+		[IBV_WC_LOC_PROT_ERR] = "local key, bounds or rights",
+		[IBV_WC_WR_FLUSH_ERR] = "flushed",
+		[IBV_WC_REM_INV_REQ_ERR] = "invalid request at the responder",
+		[IBV_WC_REM_ACCESS_ERR] = "remote key, bounds or rights",
+		[IBV_WC_REM_OP_ERR] = "error at the responder",
+		[IBV_WC_RETRY_EXC_ERR] = "no answer",
+		[IBV_WC_RNR_RETRY_EXC_ERR] = "no receive posted",
+	};
+
+	if ((size_t) status >= sizeof(text) / sizeof(text[0]) || !text[status])
+		return "unknown";
+	return text[status];
+}

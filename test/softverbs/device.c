@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which devices there are, and what they say of themselves. */
+#include "sv.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define MTU	IBV_MTU_4096
+
+static struct sv_device devices[SV_DEVICES_MAX];
+static int device_cnt;
+
+static void gid_of_ip(const struct sockaddr_storage *addr, union ibv_gid *gid)
+{
+	if (addr->ss_family == AF_INET6) {
+		memcpy(gid->raw, &((const struct sockaddr_in6 *) addr)->sin6_addr, 16);
+		return;
+	}
+	memset(gid, 0, sizeof(*gid));
+	gid->raw[10] = gid->raw[11] = 0xff;
+	memcpy(gid->raw + 12, &((const struct sockaddr_in *) addr)->sin_addr, 4);
+}
+
+bool sv_gid_of(const struct sockaddr *addr, union ibv_gid *gid)
+{
+	struct sockaddr_storage copy = { .ss_family = addr->sa_family };
+
+	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
+		return false;
+	memcpy(&copy, addr, addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+	gid_of_ip(&copy, gid);
+	return true;
+}
+
+static bool parse_addr(const char *text, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *) addr;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *) addr;
+
+	memset(addr, 0, sizeof(*addr));
+	if (inet_pton(AF_INET, text, &sin->sin_addr) == 1)
+		addr->ss_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &sin6->sin6_addr) == 1)
+		addr->ss_family = AF_INET6;
+	return addr->ss_family;
+}
+
+/* "name=addr,addr" */
+static void add_device(char *text)
+{
+	struct sv_device *device = &devices[device_cnt];
+	char *addrs = strchr(text, '='), *save, *one;
+	int i = device_cnt;
+
+	if (!addrs || i == SV_DEVICES_MAX)
+		return;
+	*addrs++ = 0;
+	device->dev.node_type = IBV_NODE_CA;
+	device->dev.transport_type = IBV_TRANSPORT_IB;
+	snprintf(device->dev.name, sizeof(device->dev.name), "%s", text);
+	snprintf(device->dev.dev_name, sizeof(device->dev.dev_name), "uverbs%d", i);
+	snprintf(device->dev.ibdev_path, sizeof(device->dev.ibdev_path), "/sys/class/infiniband/%.60s", text);
+	device->guid = htobe64(0x0253560000000000u + i);
+	device->gids[0].raw[0] = 0xfe;
+	device->gids[0].raw[1] = 0x80;
+	memcpy(device->gids[0].raw + 8, &device->guid, 8);
+	for (one = strtok_r(addrs, ",", &save); one && device->addr_cnt < SV_ADDRS_MAX; one = strtok_r(NULL, ",", &save)) {
+		if (!parse_addr(one, &device->addrs[device->addr_cnt]))
+			continue;
+		gid_of_ip(&device->addrs[device->addr_cnt], &device->gids[device->addr_cnt + 1]);
+		device->addr_cnt++;
+	}
+	device_cnt++;
+}
+
+static void read_devices(void)
+{
+	const char *env = getenv("SOFTVERBS_DEVICES");
+	char *text = strdup(env ? env : "soft0=127.0.0.1,::1"), *save, *one;
+
+	for (one = text ? strtok_r(text, " ", &save) : NULL; one; one = strtok_r(NULL, " ", &save))
+		add_device(one);
+	free(text);
+}
+
+struct sv_device *sv_devices(int *cnt)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_devices);
+	*cnt = device_cnt;
+	return devices;
+}
+
+struct sv_device *sv_device_of(const struct sockaddr *addr)
+{
+	union ibv_gid gid;
+	struct sv_device *all;
+	int i, j, cnt;
+
+	if (!sv_gid_of(addr, &gid))
+		return NULL;
+	all = sv_devices(&cnt);
+	for (i = 0; i < cnt; i++)
+		for (j = 1; j <= all[i].addr_cnt; j++)
+			if (!memcmp(&all[i].gids[j], &gid, sizeof(gid)))
+				return &all[i];
+	return NULL;
+}
+
+/* The header has macros of these names. */
+#undef ibv_get_device_list
+#undef ibv_query_port
+
+struct ibv_device **ibv_get_device_list(int *num)
+{
+	struct ibv_device **list;
+	struct sv_device *all;
+	int i, cnt;
+
+	if (sv_fault("ibv_get_device_list"))
+		return NULL;
+	all = sv_devices(&cnt);
+	list = calloc(cnt + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	for (i = 0; i < cnt; i++)
+		list[i] = &all[i].dev;
+	if (num)
+		*num = cnt;
+	return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+__be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	return fab_container(device, struct sv_device, dev)->guid;
+}
+
+int ibv_get_device_index(struct ibv_device *device)
+{
+	return (int) (fab_container(device, struct sv_device, dev) - devices);
+}
+
+static void fill_device_attr(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	struct sv_device *device = sv_context(context)->device;
+
+	*attr = (struct ibv_device_attr) {
+		.fw_ver = "1.0.softverbs",
+		.node_guid = device->guid, .sys_image_guid = device->guid,
+		.max_mr_size = sv_limit("max_mr_size", UINT64_MAX),
+		.page_size_cap = 4096,
+		.vendor_id = 0x5356, .vendor_part_id = 1, .hw_ver = 1,
+		.max_qp = sv_limit("max_qp", 65536),
+		.max_qp_wr = sv_limit("max_qp_wr", 16384),
+		.device_cap_flags = IBV_DEVICE_XRC | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE,
+		.max_sge = sv_limit("max_sge", SV_SGE_MAX),
+		.max_sge_rd = sv_limit("max_sge_rd", SV_SGE_MAX),
+		.max_cq = 65536, .max_cqe = sv_limit("max_cqe", 4194303),
+		.max_mr = sv_limit("max_mr", 1 << 20), .max_pd = 65536,
+		.max_qp_rd_atom = sv_limit("max_qp_rd_atom", 128),
+		.max_qp_init_rd_atom = sv_limit("max_qp_rd_atom", 128),
+		.max_res_rd_atom = 65536,
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_ah = 65536,
+		.max_srq = 65536, .max_srq_wr = sv_limit("max_srq_wr", 32768),
+		.max_srq_sge = sv_limit("max_srq_sge", SV_SGE_MAX),
+		.max_pkeys = 1, .local_ca_ack_delay = 15,
+		.phys_port_cnt = 1,
+	};
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	if (sv_fault("ibv_query_device"))
+		return errno;
+	fill_device_attr(context, attr);
+	return 0;
+}
+
+static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t len)
+{
+	struct ibv_device_attr_ex all = { .comp_mask = 0, .phys_port_cnt_ex = 1 };
+
+	if (input && input->comp_mask)
+		return EINVAL;
+	if (sv_fault("ibv_query_device_ex"))
+		return errno;
+	fill_device_attr(context, &all.orig_attr);
+	memset(attr, 0, len);
+	memcpy(attr, &all, len < sizeof(all) ? len : sizeof(all));
+	return 0;
+}
+
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
+{
+	struct ibv_port_attr all = {
+		.state = sv_limit("port_down", 0) ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
+		.max_mtu = MTU, .active_mtu = MTU,
+		.gid_tbl_len = sv_context(context)->device->addr_cnt + 1,
+		.max_msg_sz = sv_limit("max_msg_sz", 1u << 31),
+		.pkey_tbl_len = 1, .active_width = 2, .active_speed = 32, .phys_state = 5,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+	};
+
+	if (port != 1)
+		return EINVAL;
+	if (sv_fault("ibv_query_port"))
+		return errno;
+	memset(attr, 0, len);
+	memcpy(attr, &all, len < sizeof(all) ? len : sizeof(all));
+	return 0;
+}
+
+int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	/* What the oldest callers have is the front of today's structure, up to link_layer. */
+	return query_port(context, port, (struct ibv_port_attr *) attr, offsetof(struct ibv_port_attr, flags));
+}
+
+int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+	struct sv_device *device = sv_context(context)->device;
+
+	if (sv_fault("ibv_query_gid"))
+		return -1;
+	if (port != 1 || index < 0 || index > device->addr_cnt) {
+		errno = EINVAL;
+		return -1;
+	}
+	*gid = device->gids[index];
+	return 0;
+}
+
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
+				uint32_t flags, size_t len)
+{
+	struct sv_device *device = sv_context(context)->device;
+	struct ibv_gid_entry all = { .gid_index = index, .port_num = port, .gid_type = IBV_GID_TYPE_ROCE_V2, .ndev_ifindex = 1 };
+
+	if (flags || port != 1)
+		return EINVAL;
+	if (index > (uint32_t) device->addr_cnt)
+		return ENODATA;
+	all.gid = device->gids[index];
+	memcpy(entry, &all, len < sizeof(all) ? len : sizeof(all));
+	return 0;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
+				       uint32_t flags, size_t len)
+{
+	struct sv_device *device = sv_context(context)->device;
+	size_t i;
+
+	for (i = 0; i <= (size_t) device->addr_cnt && i < max; i++)
+		_ibv_query_gid_ex(context, 1, i, (struct ibv_gid_entry *) ((uint8_t *) entries + i * len), flags, len);
+	return i;
+}
+
+int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+	(void) context;
+	if (port != 1 || index) {
+		errno = EINVAL;
+		return -1;
+	}
+	*pkey = 0xffff;
+	return 0;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
+{
+	struct sv_context *ctx;
+
+	if (sv_fault("ibv_open_device"))
+		return NULL;
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		return NULL;
+	ctx->device = fab_container(ibv_device, struct sv_device, dev);
+	ctx->v.query_port = query_port;
+	ctx->v.query_device_ex = query_device_ex;
+	ctx->v.open_qp = sv_open_qp;
+	ctx->v.create_qp_ex = sv_create_qp_ex;
+	ctx->v.get_srq_num = sv_get_srq_num;
+	ctx->v.create_srq_ex = sv_create_srq_ex;
+	ctx->v.open_xrcd = sv_open_xrcd;
+	ctx->v.close_xrcd = sv_close_xrcd;
+	ctx->v.sz = sizeof(ctx->v);
+	ctx->v.context.device = ibv_device;
+	ctx->v.context.ops.poll_cq = sv_poll_cq;
+	ctx->v.context.ops.req_notify_cq = sv_req_notify_cq;
+	ctx->v.context.ops.post_srq_recv = sv_post_srq_recv;
+	ctx->v.context.ops.post_send = sv_post_send;
+	ctx->v.context.ops.post_recv = sv_post_recv;
+	ctx->v.context.cmd_fd = -1;
+	ctx->v.context.async_fd = eventfd(0, EFD_CLOEXEC);
+	ctx->v.context.num_comp_vectors = 1;
+	ctx->v.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&ctx->v.context.mutex, NULL);
+	if (ctx->v.context.async_fd < 0) {
+		free(ctx);
+		return NULL;
+	}
+	return &ctx->v.context;
+}
+
+/* An application that closes a device with objects left has lost them: this stand-in says so, where hardware would not. */
+int ibv_close_device(struct ibv_context *context)
+{
+	struct sv_context *ctx = sv_context(context);
+
+	if (ctx->ref_cnt) {
+		fprintf(stderr, "softverbs: ibv_close_device(%s) with %u objects left\n", context->device->name, ctx->ref_cnt);
+		errno = EBUSY;
+		return -1;
+	}
+	close(context->async_fd);
+	free(ctx);
+	return 0;
+}
+
+/* No asynchronous event ever happens: the descriptor never becomes readable. */
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	uint64_t unit;
+
+	(void) event;
+	return read(context->async_fd, &unit, sizeof(unit)) < 0 ? -1 : 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	(void) event;
+}
+
+const char *ibv_event_type_str(enum ibv_event_type event)
+{
+	(void) event;
+	return "event";
+}
+
+const char *ibv_node_type_str(enum ibv_node_type type)
+{
+	return type == IBV_NODE_CA ? "channel adapter" : "unknown";
+}
+
+const char *ibv_port_state_str(enum ibv_port_state state)
+{
+	return state == IBV_PORT_ACTIVE ? "active" : state == IBV_PORT_DOWN ? "down" : "unknown";
+}
+
+int ibv_fork_init(void)
+{
+	return 0;
+}

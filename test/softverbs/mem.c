@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Protection domains and memory regions. A key is an index into a table of this process and eight random bits, so that a
+ * wrong key, or that of a region that is gone, is found out.
+ */
+#include "sv.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct sv_mr {
+	struct ibv_mr mr;
+	uint64_t iova;			/* what the first byte is called */
+	int access;
+};
+
+static struct sv_mr **regions;
+static uint32_t region_cnt;
+
+static struct sv_mr *mr_find(uint32_t key)
+{
+	uint32_t i = key >> 8;
+
+	return i < region_cnt && regions[i] && regions[i]->mr.lkey == key ? regions[i] : NULL;
+}
+
+void *sv_mem(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int access)
+{
+	struct sv_mr *mr = mr_find(key);
+
+	if (!mr || mr->mr.pd != pd || (access & ~mr->access))
+		return NULL;
+	if (addr < mr->iova || addr - mr->iova > mr->mr.length || len > mr->mr.length - (addr - mr->iova))
+		return NULL;
+	return (uint8_t *) mr->mr.addr + (addr - mr->iova);
+}
+
+/* A free place in the table; region_cnt if there is none and no memory for more. */
+static uint32_t free_place(void)
+{
+	struct sv_mr **more;
+	uint32_t i, cnt;
+
+	for (i = 1; i < region_cnt; i++)
+		if (!regions[i])
+			return i;
+	cnt = region_cnt ? 2 * region_cnt : 64;
+	more = realloc(regions, cnt * sizeof(*more));
+	if (!more)
+		return region_cnt;
+	regions = more;
+	for (i = region_cnt; i < cnt; i++)
+		regions[i] = NULL;
+	i = region_cnt ? region_cnt : 1;
+	region_cnt = cnt;
+	return i;
+}
+
+static bool access_ok(int access)
+{
+	int writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+	return !(access & writes) || (access & IBV_ACCESS_LOCAL_WRITE);
+}
+
+static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+	struct sv_mr *mr;
+	uint32_t place;
+
+	if (!access_ok(access) || (uintptr_t) addr + length < (uintptr_t) addr) {
+		errno = EINVAL;
+		return NULL;
+	}
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+	sv_lock();
+	place = free_place();
+	if (place == region_cnt || place >= sv_limit("max_mr", 1 << 20)) {
+		sv_unlock();
+		free(mr);
+		errno = ENOMEM;
+		return NULL;
+	}
+	regions[place] = mr;
+	mr->mr.context = pd->context;
+	mr->mr.pd = pd;
+	mr->mr.addr = addr;
+	mr->mr.length = length;
+	mr->mr.handle = place;
+	mr->mr.lkey = mr->mr.rkey = place << 8 | (rand() & 0xff);
+	mr->iova = iova;
+	mr->access = access;
+	fab_container(pd, struct sv_pd, pd)->ref_cnt++;
+	sv_unlock();
+	return &mr->mr;
+}
+
+/* The header has macros of these names that choose between them. */
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return sv_fault("ibv_reg_mr") ? NULL : mr_reg(pd, addr, length, (uintptr_t) addr, access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+	return sv_fault("ibv_reg_mr") ? NULL : mr_reg(pd, addr, length, iova, access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	return sv_fault("ibv_reg_mr") ? NULL : mr_reg(pd, addr, length, iova, access & ~IBV_ACCESS_OPTIONAL_RANGE);
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+					   int access)
+{
+	(void) pd, (void) offset, (void) length, (void) iova, (void) fd, (void) access;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+int ibv_dereg_mr(struct ibv_mr *ibv_mr)
+{
+	struct sv_mr *mr = fab_container(ibv_mr, struct sv_mr, mr);
+
+	sv_lock();
+	regions[mr->mr.handle] = NULL;
+	fab_container(mr->mr.pd, struct sv_pd, pd)->ref_cnt--;
+	sv_unlock();
+	free(mr);
+	return 0;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct sv_pd *pd = sv_fault("ibv_alloc_pd") ? NULL : calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return NULL;
+	pd->pd.context = context;
+	sv_lock();
+	sv_context(context)->ref_cnt++;
+	sv_unlock();
+	return &pd->pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *ibv_pd)
+{
+	struct sv_pd *pd = fab_container(ibv_pd, struct sv_pd, pd);
+	bool busy;
+
+	sv_lock();
+	busy = pd->ref_cnt;
+	if (!busy)
+		sv_context(ibv_pd->context)->ref_cnt--;
+	sv_unlock();
+	if (busy)
+		return EBUSY;
+	free(pd);
+	return 0;
+}
