@@ -4,6 +4,7 @@
  */
 #include "node.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <rdma/fi_cm.h>
 
@@ -18,10 +19,11 @@ void node_open_ep(struct node *node)
 	assert_int_equal(fi_getname(&node->ep->fid, &node->addr, &len), 0);
 }
 
-void node_open(struct node *node, uint64_t caps, enum fi_threading threading)
+static void open_all(struct node *node, uint64_t caps, enum fi_threading threading, const char *service,
+		     enum fi_wait_obj wait_obj)
 {
 	struct fi_info *hints = fi_allocinfo();
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = wait_obj };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 
 	hints->ep_attr->type = FI_EP_RDM;
@@ -29,13 +31,26 @@ void node_open(struct node *node, uint64_t caps, enum fi_threading threading)
 	hints->caps = caps;
 	hints->domain_attr->threading = threading;
 	hints->fabric_attr->prov_name = strdup("tcp");
-	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE, hints, &node->info), 0);
+	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &node->info), 0);
 	fi_freeinfo(hints);
 	assert_int_equal(fi_fabric(node->info->fabric_attr, &node->fabric, NULL), 0);
 	assert_int_equal(fi_domain(node->fabric, node->info, &node->domain, NULL), 0);
 	assert_int_equal(fi_av_open(node->domain, &av_attr, &node->av, NULL), 0);
 	assert_int_equal(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL), 0);
 	node_open_ep(node);
+}
+
+void node_open(struct node *node, uint64_t caps, enum fi_threading threading)
+{
+	open_all(node, caps, threading, NULL, FI_WAIT_NONE);
+}
+
+void node_open_at(struct node *node, uint64_t caps, uint16_t port)
+{
+	char service[8];
+
+	snprintf(service, sizeof(service), "%u", port);
+	open_all(node, caps, FI_THREAD_UNSPEC, service, FI_WAIT_FD);
 }
 
 void node_close(struct node *node)

@@ -22,6 +22,8 @@ struct node {
 
 /* Open all of it; threading as of domain_attr (0: any). */
 void node_open(struct node *node, uint64_t caps, enum fi_threading threading);
+/* The same at this port, which must be free, and with a queue that has a descriptor. */
+void node_open_at(struct node *node, uint64_t caps, uint16_t port);
 /* Another endpoint in the place of one that was closed. */
 void node_open_ep(struct node *node);
 void node_close(struct node *node);

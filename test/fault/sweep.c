@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Every way in which a peer can fail, times every kind of operation: each operation that was accepted completes exactly
+ * once (an inject never), within the bound, without a busy processor meanwhile; and a peer that is started again at the
+ * same port, as the same process by its number, is served.
+ *
+ * Peers that answer are children of this program, with an endpoint each; those that misbehave are plain sockets.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "tcp/node.h"
+#include "tcp/raw.h"
+#include "tcp/tcp.h"
+
+#define CAPS		(FI_MSG | FI_TAGGED | FI_RMA)
+#define CONNECT_MS	150
+#define REPLY_MS	300
+#define BOUND_MS	2000		/* for all that the parameters above bound */
+#define WAKES_MAX	200		/* of a loop that sleeps on the queue's descriptor; a busy one has 100,000 */
+#define CPU_MAX_MS	100
+#define KEY		7
+#define REGION_LEN	4096
+
+/* Both lives of a peer have the same number, as those in containers have. Seen by all that is linked here. */
+pid_t getpid(void)
+{
+	return 1;
+}
+
+static struct node node;
+static char local[64];
+
+/* ---- operations ---- */
+
+static ssize_t op_send(fi_addr_t to)
+{
+	return fi_send(node.ep, local, sizeof(local), NULL, to, local);
+}
+
+static ssize_t op_tagged(fi_addr_t to)
+{
+	return fi_tsend(node.ep, local, sizeof(local), NULL, to, 1, local);
+}
+
+static ssize_t op_write(fi_addr_t to)
+{
+	return fi_write(node.ep, local, sizeof(local), NULL, to, 0, KEY, local);
+}
+
+static ssize_t op_read(fi_addr_t to)
+{
+	return fi_read(node.ep, local, sizeof(local), NULL, to, 0, KEY, local);
+}
+
+static ssize_t op_inject(fi_addr_t to)
+{
+	return fi_inject(node.ep, local, sizeof(local), to);
+}
+
+static const struct op {
+	const char *name;
+	ssize_t (*post)(fi_addr_t to);
+	bool silent;			/* no completion */
+	bool answered;			/* complete only when the peer has answered */
+} ops[] = {
+	{ .name = "send", .post = op_send },
+	{ .name = "tagged send", .post = op_tagged },
+	{ .name = "write", .post = op_write, .answered = true },
+	{ .name = "read", .post = op_read, .answered = true },
+	{ .name = "inject", .post = op_inject, .silent = true },
+};
+
+/* ---- a peer in a process of its own ---- */
+
+/* Serves until it is killed. This program does it, started again with --peer. */
+static _Noreturn void peer_main(uint16_t port)
+{
+	static char region[REGION_LEN], buf[256];
+	struct fi_cq_data_entry entry;
+	struct fid_mr *mr;
+	struct node peer;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	node_open_at(&peer, CAPS, port);
+	assert_int_equal(fi_mr_reg(peer.domain, region, sizeof(region), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0,
+				   &mr, NULL), 0);
+	assert_int_equal(fi_recv(peer.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, NULL), 0);
+	assert_int_equal(fi_trecv(peer.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 1, 0, NULL), 0);
+	assert_int_equal(write(STDOUT_FILENO, &peer.addr.sin_port, sizeof(port)), sizeof(port));
+	for (;;)
+		fi_cq_sread(peer.cq, &entry, 1, NULL, -1);
+}
+
+/* Start one at this port (0: any). *addr is where. */
+static pid_t peer_start(uint16_t port, struct sockaddr_in *addr)
+{
+	char text[8];
+	int pipefd[2];
+	pid_t pid;
+
+	snprintf(text, sizeof(text), "%u", port);
+	assert_int_equal(pipe2(pipefd, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(pipefd[1], STDOUT_FILENO);
+		execl("/proc/self/exe", "sweep", "--peer", text, (char *) NULL);
+		_exit(127);
+	}
+	close(pipefd[1]);
+	*addr = (struct sockaddr_in) { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	assert_int_equal(read(pipefd[0], &addr->sin_port, sizeof(addr->sin_port)), sizeof(addr->sin_port));
+	close(pipefd[0]);
+	return pid;
+}
+
+static void peer_kill(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- what comes of an operation ---- */
+
+static uint64_t cpu_ms(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000 +
+	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
+}
+
+static int take(void)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_data_entry entry;
+	ssize_t ret = fi_cq_read(node.cq, &entry, 1);
+
+	if (ret == -FI_EAGAIN)
+		return -1;
+	if (ret == 1) {
+		assert_ptr_equal(entry.op_context, local);
+		return 0;
+	}
+	assert_int_equal(fi_cq_readerr(node.cq, &err, 0), 1);
+	return err.op_context == local ? err.err : -1;
+}
+
+/* Sleep on the queue until there is a completion, for so long at most: its error, 0, or -1 for none. Asleep is
+ * asleep. */
+static int await(int for_ms)
+{
+	uint64_t end_ms = fab_now_ms() + for_ms, cpu = cpu_ms();
+	struct fid *fids[] = { &node.cq->fid };
+	struct pollfd pfd = { .events = POLLIN };
+	int wakes = 0, err;
+
+	assert_int_equal(fi_control(&node.cq->fid, FI_GETWAIT, &pfd.fd), 0);
+	while ((err = take()) < 0 && fab_now_ms() < end_ms) {
+		if (!fi_trywait(node.fabric, fids, 1))
+			poll(&pfd, 1, fab_max((int) (end_ms - fab_now_ms()), 0));
+		assert_true(++wakes < WAKES_MAX);
+	}
+	assert_true(cpu_ms() - cpu < CPU_MAX_MS);
+	return err;
+}
+
+static void expect(const struct op *op, int err)
+{
+	int got;
+
+	if (op->silent)
+		return;
+	got = await(BOUND_MS);
+	if (got != err)
+		fail_msg("%s: %d (%s), expected %d (%s)", op->name, got, got < 0 ? "nothing" : fi_strerror(got), err,
+			 fi_strerror(err));
+}
+
+/* Nothing more comes, and a peer that is there now, at the same port, is served. */
+static void expect_served(const struct op *op, fi_addr_t to)
+{
+	uint64_t end_ms = fab_now_ms() + BOUND_MS;
+	int err;
+
+	assert_int_equal(await(5), -1);
+	do {
+		assert_true(fab_now_ms() < end_ms);
+		while ((err = op_read(to)))
+			await(5);		/* the hold-off, in which it fails at once */
+		err = await(BOUND_MS);
+	} while (err == FI_ECONNREFUSED || err == FI_ETIMEDOUT);
+	if (err)
+		fail_msg("a read after a failed %s: %s", op->name, fi_strerror(err));
+	assert_int_equal(await(5), -1);
+}
+
+static void expect_restart(const struct op *op, fi_addr_t to, const struct sockaddr_in *addr)
+{
+	struct sockaddr_in again;
+	pid_t pid = peer_start(ntohs(addr->sin_port), &again);
+
+	expect_served(op, to);
+	peer_kill(pid);
+}
+
+/* ---- faults ---- */
+
+static void refuse(const struct op *op)
+{
+	struct sockaddr_in addr;
+	fi_addr_t to;
+
+	close(raw_listen(&addr, 1));
+	to = node_insert(&node, &addr);
+	assert_int_equal(op->post(to), 0);
+	expect(op, FI_ECONNREFUSED);
+	expect_restart(op, to, &addr);
+}
+
+/* A listener whose queue is full answers no SYN. */
+static void black_hole(const struct op *op)
+{
+	struct sockaddr_in addr;
+	int fd = raw_listen(&addr, 0), fill = raw_connect(&addr);
+	fi_addr_t to = node_insert(&node, &addr);
+
+	assert_int_equal(op->post(to), 0);
+	expect(op, FI_ETIMEDOUT);
+	if (op->silent)
+		await(2 * CONNECT_MS);
+	close(fill);
+	close(fd);
+	expect_restart(op, to, &addr);
+}
+
+static void drive(void *arg)
+{
+	(void) arg;
+	fi_cq_read(node.cq, NULL, 0);
+}
+
+/* A plain socket that the node has connected to, and its operation in it. */
+static int misbehaving_peer(const struct op *op, struct sockaddr_in *addr, fi_addr_t *to)
+{
+	uint8_t request[sizeof(struct tcp_cm_hdr) + sizeof(struct tcp_rdm_cm)];
+	int listener = raw_listen(addr, 1), fd;
+	struct cm_bytes reply = raw_rdm_cm(TCP_CM_CONNRESP, ntohs(addr->sin_port), 1);
+	uint8_t header[sizeof(struct tcp_hdr)];
+
+	/* so that the next one can be bound there at once */
+	assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int) { 1 }, sizeof(int)), 0);
+	*to = node_insert(&node, addr);
+	assert_int_equal(op->post(*to), 0);
+	fd = raw_accept(listener, drive, NULL);
+	raw_recv(fd, request, sizeof(request), drive, NULL);
+	reply.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
+	reply.hdr.incarnation = 1;
+	reply.hdr.eager_max = reply.hdr.credit = htobe32(REGION_LEN);
+	raw_send(fd, &reply, raw_len(&reply));
+	raw_recv(fd, header, sizeof(header), drive, NULL);
+	close(listener);
+	return fd;
+}
+
+static void reset_in_a_header(const struct op *op)
+{
+	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(hdr) };
+	struct linger reset = { .l_onoff = 1 };
+	struct sockaddr_in addr;
+	fi_addr_t to;
+	int fd = misbehaving_peer(op, &addr, &to);
+
+	raw_send(fd, &hdr, 7);
+	drive(NULL);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+	close(fd);
+	expect(op, op->answered ? FI_ECONNRESET : 0);
+	expect_restart(op, to, &addr);
+}
+
+static void half_close(const struct op *op)
+{
+	struct sockaddr_in addr;
+	fi_addr_t to;
+	int fd = misbehaving_peer(op, &addr, &to);
+
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	expect(op, op->answered ? FI_ECONNRESET : 0);
+	assert_true(raw_recv_end(fd, drive, NULL));
+	close(fd);
+	expect_restart(op, to, &addr);
+}
+
+/* Its kernel is well, so it is slow and not gone: nothing fails, and all completes when it goes on. */
+static void stop(const struct op *op, bool connected)
+{
+	struct sockaddr_in addr;
+	pid_t pid = peer_start(0, &addr);
+	fi_addr_t to = node_insert(&node, &addr);
+	bool waits = op->answered || !connected;
+
+	if (connected)
+		expect_served(op, to);
+	kill(pid, SIGSTOP);
+	assert_int_equal(op->post(to), 0);
+	if (waits)
+		assert_int_equal(await(100), -1);
+	kill(pid, SIGCONT);
+	expect(op, 0);
+	assert_int_equal(await(5), -1);
+	peer_kill(pid);
+}
+
+static void stop_before_connect(const struct op *op)
+{
+	stop(op, false);
+}
+
+static void stop_connected(const struct op *op)
+{
+	stop(op, true);
+}
+
+/* Stopped first, so that it is sure to die with the operation unanswered. */
+static void die(const struct op *op, bool connected)
+{
+	struct sockaddr_in addr;
+	pid_t pid = peer_start(0, &addr);
+	fi_addr_t to = node_insert(&node, &addr);
+
+	if (connected)
+		expect_served(op, to);
+	kill(pid, SIGSTOP);
+	assert_int_equal(op->post(to), 0);
+	drive(NULL);
+	peer_kill(pid);
+	if (connected)
+		expect(op, op->answered ? FI_ECONNRESET : 0);
+	else
+		expect(op, FI_ECONNREFUSED);
+	expect_restart(op, to, &addr);
+}
+
+static void die_before_connect(const struct op *op)
+{
+	die(op, false);
+}
+
+static void die_connected(const struct op *op)
+{
+	die(op, true);
+}
+
+/* ---- the sweep ---- */
+
+static int setup(void **state)
+{
+	(void) state;
+	tcp_params.connect_timeout_ms = CONNECT_MS;
+	tcp_params.reply_timeout_ms = REPLY_MS;
+	tcp_params.holdoff_ms = 20;
+	node_open_at(&node, CAPS, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	node_close(&node);
+	return 0;
+}
+
+static void sweep(void (*fault)(const struct op *op))
+{
+	for (size_t i = 0; i < fab_countof(ops); i++)
+		fault(&ops[i]);
+}
+
+#define SWEEP(fault) \
+	static void sweep_ ## fault(void **state) { (void) state; sweep(fault); }
+SWEEP(refuse)
+SWEEP(black_hole)
+SWEEP(reset_in_a_header)
+SWEEP(half_close)
+SWEEP(stop_before_connect)
+SWEEP(stop_connected)
+SWEEP(die_before_connect)
+SWEEP(die_connected)
+
+#define TEST(fault) { #fault, sweep_ ## fault, setup, teardown, NULL }
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(refuse), TEST(black_hole), TEST(reset_in_a_header), TEST(half_close), TEST(stop_before_connect),
+		TEST(stop_connected), TEST(die_before_connect), TEST(die_connected),
+	};
+
+	if (argc == 3)
+		peer_main(atoi(argv[2]));
+	return cmocka_run_group_tests_name("fault/sweep", tests, NULL, NULL);
+}
