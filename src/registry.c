@@ -26,6 +26,9 @@
 #ifdef HAVE_TCP
 struct fi_provider *fab_tcp_prov_ini(void);
 #endif
+#ifdef HAVE_UDP
+struct fi_provider *fab_udp_prov_ini(void);
+#endif
 
 /* The providers in the library: the only list of them. */
 static const struct {
@@ -34,6 +37,9 @@ static const struct {
 } built_in[] = {
 #ifdef HAVE_TCP
 	{ "tcp", fab_tcp_prov_ini },
+#endif
+#ifdef HAVE_UDP
+	{ "udp", fab_udp_prov_ini },
 #endif
 	{ NULL, NULL },
 };

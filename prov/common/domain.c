@@ -216,6 +216,35 @@ int fab_domain_fini(struct fab_domain *domain)
 	return 0;
 }
 
+int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, struct fi_ops *fid_ops,
+		    struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, struct fid_domain **domain_fid, void *context)
+{
+	struct fab_domain *domain;
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	ret = fab_domain_init(domain, fabric, info, fid_ops, ops, mr_ops, context);
+	if (ret)
+		free(domain);
+	else
+		*domain_fid = &domain->domain_fid;
+	return ret;
+}
+
+int fab_domain_close(struct fid *fid)
+{
+	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
+	int ret = fab_domain_fini(domain);
+
+	if (!ret)
+		free(domain);
+	return ret;
+}
+
 int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);

@@ -49,6 +49,12 @@ int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, c
 /* -FI_EBUSY while children live (logged: how many), else frees what init took and returns 0. */
 int fab_fabric_fini(struct fab_fabric *fabric);
 
+/* The same of a fabric that is no more than a struct fab_fabric: the provider's fabric slot but for the tables, and the
+ * close slot of fid_ops. */
+int fab_fabric_open(const struct fi_provider *prov, const struct fi_fabric_attr *attr, struct fi_ops *fid_ops,
+		    struct fi_ops_fabric *ops, struct fid_fabric **fabric, void *context);
+int fab_fabric_close(struct fid *fid);
+
 /* For fi_getinfo: the oldest open fabric of the provider's that has this name and is this one; for a domain, in any
  * fabric of that name. NULL is any handle and any name; a handle is only compared, so it may be anything. NULL if there
  * is none. What is returned stays valid as long as the application closes nothing meanwhile, which fi_domain(3) leaves
@@ -91,6 +97,11 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 		    struct fi_ops *fid_ops, struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, void *context);
 /* -FI_EBUSY while children live (logged: how many), else stops the engine, frees, returns 0. */
 int fab_domain_fini(struct fab_domain *domain);
+/* The same of a domain that is no more than a struct fab_domain; info may be NULL (-FI_EINVAL). close is the slot of
+ * fid_ops. */
+int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, struct fi_ops *fid_ops,
+		    struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, struct fid_domain **domain, void *context);
+int fab_domain_close(struct fid *fid);
 /* fi_domain_bind: an EQ; flags 0 or FI_REG_MR. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_EBUSY (there is one). The domain's
  * bind slot. */
 int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags);

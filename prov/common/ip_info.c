@@ -271,7 +271,9 @@ free_list:
 
 int fab_ip_check(const struct fab_ip *ip, const struct fi_info *info, uint32_t version)
 {
-	struct fab_netif netif = { .addr.sa.sa_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET };
+	struct fab_netif netif = {
+		.addr.sa.sa_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET, .mtu = UINT32_MAX,
+	};
 	struct fab_offer offer = ip->offer;
 	struct fi_info *most = fi_allocinfo();
 	int ret;

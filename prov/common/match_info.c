@@ -285,8 +285,9 @@ static uint64_t answer_caps(const struct match *match)
 	const struct fab_offer *offer = match->offer;
 	uint64_t caps = fab_caps_full(match->hints->caps), extra = offer->secondary_caps;
 
+	/* who did not ask for it takes messages of strangers for errors */
 	if (!match->hints->caps)
-		return offer->info->caps;
+		return offer->info->caps & ~FI_SOURCE_ERR;
 	/* without what it is about, a secondary capability says nothing */
 	if (!(caps & (FI_RMA | FI_ATOMIC)))
 		extra &= ~(FI_RMA_EVENT | FI_RMA_PMEM);

@@ -137,8 +137,8 @@ static pthread_mutex_t fill_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define EP_SLOTS(SLOT)												\
 	SLOT(ep, ssize_t, -FI_ENOSYS, cancel, fid_t, void *)							\
-	SLOT(ep, int, -FI_ENOSYS, getopt, fid_t, int, int, void *, size_t *)					\
-	SLOT(ep, int, -FI_ENOSYS, setopt, fid_t, int, int, const void *, size_t)				\
+	SLOT(ep, int, -FI_ENOPROTOOPT, getopt, fid_t, int, int, void *, size_t *)				\
+	SLOT(ep, int, -FI_ENOPROTOOPT, setopt, fid_t, int, int, const void *, size_t)			\
 	SLOT(ep, int, -FI_ENOSYS, tx_ctx, struct fid_ep *, int, struct fi_tx_attr *, struct fid_ep **, void *)	\
 	SLOT(ep, int, -FI_ENOSYS, rx_ctx, struct fid_ep *, int, struct fi_rx_attr *, struct fid_ep **, void *)	\
 	SLOT(ep, ssize_t, -FI_ENOSYS, rx_size_left, struct fid_ep *)						\

@@ -4,9 +4,9 @@
  * answers -FI_ENOSYS (doc/design.md, section 5).
  *
  * FAB_OPS_FILL(table) sets slots that are NULL, and size if it is 0, to the -FI_ENOSYS entries (a function that returns
- * a pointer gives NULL, a count 0). Providers call it on each static table when they are initialised; the fab_*_init()
- * calls that take tables do it as well. Any thread, any number of times. In the fab_no_* tables every entry is of that
- * kind.
+ * a pointer gives NULL, a count 0; options of an endpoint are -FI_ENOPROTOOPT, as those are that it does not know).
+ * Providers call it on each static table when they are initialised; the fab_*_init() calls that take tables do it as
+ * well. Any thread, any number of times. In the fab_no_* tables every entry is of that kind.
  */
 #ifndef FAB_OPS_H
 #define FAB_OPS_H

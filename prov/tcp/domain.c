@@ -13,16 +13,6 @@
 
 /* ---- domain ---- */
 
-static int domain_close(struct fid *fid)
-{
-	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
-	int ret = fab_domain_fini(domain);
-
-	if (!ret)
-		free(domain);
-	return ret;
-}
-
 static int domain_control(struct fid *fid, int command, void *arg)
 {
 	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
@@ -42,7 +32,7 @@ static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info, str
 
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = domain_close,
+	.close = fab_domain_close,
 	.bind = fab_domain_bind,
 	.control = domain_control,
 };
@@ -60,38 +50,21 @@ static struct fi_ops_domain domain_ops = {
 };
 
 /* Open as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS takes the thread away from who asked for one. */
-static int open_with(struct fab_domain *domain, struct tcp_fabric *fabric, const struct fi_info *info, void *context)
+int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, void *context)
 {
+	struct tcp_fabric *fabric = fab_container(fabric_fid, struct tcp_fabric, base.fabric_fid);
 	struct fi_domain_attr attr;
 	struct fi_info copy;
 
-	if (tcp_params.auto_progress_off && info->domain_attr && info->domain_attr->data_progress == FI_PROGRESS_AUTO) {
+	if (tcp_params.auto_progress_off && info && info->domain_attr &&
+	    info->domain_attr->data_progress == FI_PROGRESS_AUTO) {
 		attr = *info->domain_attr;
 		attr.data_progress = FI_PROGRESS_MANUAL;
 		copy = *info;
 		copy.domain_attr = &attr;
 		info = &copy;
 	}
-	return fab_domain_init(domain, &fabric->base, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, context);
-}
-
-int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_fid, void *context)
-{
-	struct fab_domain *domain;
-	int ret;
-
-	if (!info)
-		return -FI_EINVAL;
-	domain = calloc(1, sizeof(*domain));
-	if (!domain)
-		return -FI_ENOMEM;
-	ret = open_with(domain, fab_container(fabric, struct tcp_fabric, base.fabric_fid), info, context);
-	if (ret) {
-		free(domain);
-		return ret;
-	}
-	*domain_fid = &domain->domain_fid;
-	return 0;
+	return fab_domain_open(&fabric->base, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
 }
 
 static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags,

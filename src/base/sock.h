@@ -30,6 +30,8 @@ struct fab_sock_ops {
 	ssize_t (*sendmsg)(int fd, const struct msghdr *msg, int flags);
 	ssize_t (*recv)(int fd, void *buf, size_t len, int flags);
 	ssize_t (*recvmsg)(int fd, struct msghdr *msg, int flags);
+	int (*sendmmsg)(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags);
+	int (*recvmmsg)(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags, struct timespec *timeout);
 	int (*shutdown)(int fd, int how);
 	int (*close)(int fd);
 	int (*epoll_create1)(int flags);

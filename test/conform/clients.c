@@ -407,7 +407,7 @@ static void set_sas_only(struct fi_info *info)
 }
 
 /* fi_endpoint(3): ordering bits that are not required may be dropped before the endpoint is opened. */
-TEST_PROV(orders_may_be_dropped, FI_MSG, UNCONNECTED)
+TEST_PROV(orders_may_be_dropped, FI_MSG, RDM_ONLY)
 {
 	struct fi_info *info = info_find(t, hints_new(t, &(struct opts) { 0 }), NULL, NULL, 0);
 

@@ -116,7 +116,9 @@ bool has_sockaddr(void)
 
 const char *loopback(void)
 {
-	return run.family == AF_INET6 ? "::1" : "127.0.0.1";
+	const char *node = getenv("CONFORM_NODE");
+
+	return node ? node : run.family == AF_INET6 ? "::1" : "127.0.0.1";
 }
 
 /* Name the first bit of @caps that alone makes the answer empty. */

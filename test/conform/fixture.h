@@ -112,6 +112,7 @@ void own_info(struct test *t, struct fi_info *info);
 bool info_is_run(const struct fi_info *info);
 /* Has the provider socket addresses? */
 bool has_sockaddr(void);
+/* The address that both ends are at: loopback, unless CONFORM_NODE names another of this machine. */
 const char *loopback(void);
 
 /* ---- opening: each fails the test if anything fails */

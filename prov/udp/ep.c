@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints: open, enable, names, close.
+ *
+ * Close: first nothing is taken any more (ep->closing), then what is queued gets one chance to leave, then all that is
+ * outstanding completes as cancelled and the socket goes; from there on nobody can reach the endpoint, since its groups
+ * are left before it.
+ */
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "common/eq.h"
+#include "common/ip_info.h"
+#include "common/ip_name.h"
+#include "udp/udp.h"
+
+/* ---- enable, cancel ---- */
+
+static int ep_enable(struct udp_ep *ep)
+{
+	int ret;
+
+	ret = fab_ep_check_enable(&ep->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	ret = udp_port_open(&ep->port, ep, &ep->addr, false);
+	if (!ret) {
+		fab_name_local(ep->port.src.fd, &ep->addr);
+		ep->sent_pass = ep->base.progress->pass_cnt - 1;
+		ep->base.enabled = true;
+	}
+	fab_progress_unlock(ep->base.progress);
+	if (!ret && ep->want_src)
+		fab_av_watch(ep->base.av, &ep->watch);
+	return ret;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct udp_ep *ep = udp_ep_of(fid);
+
+	return command == FI_ENABLE ? ep_enable(ep) : fab_ep_control(fid, command, arg);
+}
+
+/* What is not found has completed, and its completion says how. */
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct udp_ep *ep = udp_ep_of(fid);
+
+	fab_progress_lock(ep->base.progress);
+	if (!udp_rx_cancel(ep, context))
+		udp_tx_cancel(ep, context);
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+}
+
+/* ---- names ---- */
+
+static int ep_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct udp_ep *ep = udp_ep_of(fid);
+
+	if (!ep->base.enabled)
+		return fab_name_take(&udp_prov, &ep->addr, ep->base.info, addr, addrlen);
+	UDP_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
+	return -FI_EOPBADSTATE;
+}
+
+static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct udp_ep *ep = udp_ep_of(fid);
+	union fab_sockaddr name = ep->addr;
+
+	fab_ip_fill_addr(&udp_prov, udp_params.iface, &name, ep->base.info);
+	return fab_name_give(&name, addr, addrlen);
+}
+
+/* ---- close ---- */
+
+static int ep_close(struct fid *fid)
+{
+	struct udp_ep *ep = udp_ep_of(fid);
+	unsigned groups;
+	int ret;
+
+	ret = fab_ep_check_close(&ep->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	groups = udp_group_cnt(ep);
+	ep->closing = !groups;
+	if (ep->closing && ep->base.enabled) {
+		udp_tx_flush(ep);
+		udp_port_close(&ep->port);
+	}
+	fab_progress_unlock(ep->base.progress);
+	if (groups) {
+		UDP_WARN(FI_LOG_EP_CTRL, "fi_close of an endpoint that has joined %u multicast groups; close those "
+			 "first\n", groups);
+		return -FI_EBUSY;
+	}
+	if (ep->base.enabled && ep->want_src)
+		fab_av_unwatch(ep->base.av, &ep->watch);
+	fab_progress_lock(ep->base.progress);
+	udp_tx_cancel_all(ep);
+	udp_rx_cancel_all(ep);
+	udp_tx_fini(ep);
+	udp_rx_fini(ep);
+	fab_progress_unlock(ep->base.progress);
+	if (ep->base.eq)
+		fab_eq_purge(ep->base.eq, fid, NULL);
+	fab_ep_fini(&ep->base);
+	free(ep);
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = fab_ep_bind,
+	.control = ep_control,
+};
+
+static struct fi_ops_ep ep_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+};
+
+static struct fi_ops_cm unicast_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = ep_getname,
+};
+
+static struct fi_ops_cm multicast_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = ep_getname,
+	.join = udp_join,
+};
+
+/* ---- open ---- */
+
+static int check_open(const struct fab_domain *domain, const struct fi_info *info)
+{
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr) {
+		UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
+			 info ? "lacks ep_attr, tx_attr or rx_attr" : "is NULL");
+		return -FI_EINVAL;
+	}
+	if (info->ep_attr->type != FI_EP_DGRAM) {
+		UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; udp has FI_EP_DGRAM\n", info->ep_attr->type);
+		return -FI_EINVAL;
+	}
+	return udp_info_check(info, domain->fabric->fabric_fid.api_version);
+}
+
+/* A datagram proves nothing: rather no endpoint than one whose key is not asked for. */
+static int check_key(const struct fab_ep *ep)
+{
+	if (!ep->auth_key && !ep->domain->av_auth_key)
+		return 0;
+	UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: there is an authorization key, and datagrams do not carry any\n");
+	return -FI_EINVAL;
+}
+
+static int ep_init(struct udp_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context)
+{
+	struct fab_ep_ops ops = {
+		.fid = &ep_fid_ops,
+		.ep = &ep_ep_ops,
+		.cm = info->caps & FI_MULTICAST ? &multicast_cm_ops : &unicast_cm_ops,
+		.msg = info->caps & FI_MSG ? &udp_msg_ops : NULL,
+	};
+	int ret;
+
+	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
+	if (ret)
+		return ret;
+	ret = check_key(&ep->base);
+	if (!ret)
+		ret = fab_name_take(&udp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
+	if (ret) {
+		fab_ep_fini(&ep->base);
+		return ret;
+	}
+	ep->want_src = ep->base.caps & (FI_SOURCE | FI_SOURCE_ERR);
+	ep->source_err = ep->base.caps & FI_SOURCE_ERR;
+	ep->port.src.fd = -1;
+	fab_list_init(&ep->ports);
+	udp_tx_init(ep, info->tx_attr);
+	udp_rx_init(ep, info->rx_attr);
+	return 0;
+}
+
+int udp_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct udp_ep *ep;
+	int ret;
+
+	ret = check_open(domain, info);
+	if (ret)
+		return ret;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ret = ep_init(ep, domain, info, context);
+	if (ret) {
+		free(ep);
+		return ret;
+	}
+	*ep_fid = &ep->base.ep_fid;
+	return 0;
+}

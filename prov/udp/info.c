@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What udp offers: an entry for each network interface and address. A datagram is as long as fits into one frame of the
+ * interface, since a longer one is lost whole when any part of it is.
+ */
+#include "base/bits.h"
+#include "common/ip_info.h"
+#include "udp/udp.h"
+
+#define TX_CAPS		(FI_MSG | FI_SEND | FI_MULTICAST)
+#define RX_CAPS		(FI_MSG | FI_RECV | FI_SOURCE | FI_SOURCE_ERR)
+#define SECONDARY_CAPS	(FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define OBJECT_CNT	32768
+
+#define MTU_UNKNOWN	1500		/* bytes: what it is nearly everywhere */
+#define DATAGRAM_MAX	65507		/* payload of the longest datagram that IPv4 can carry, bytes */
+
+static const struct fi_tx_attr tx_attr = {
+	.caps = TX_CAPS,
+	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE | FI_MULTICAST,
+	.comp_order = FI_ORDER_STRICT,
+	.size = UDP_TX_SIZE_MAX,
+	.iov_limit = UDP_IOV_LIMIT,
+};
+
+static const struct fi_rx_attr rx_attr = {
+	.caps = RX_CAPS,
+	.op_flags = FI_COMPLETION | FI_MORE,
+	.comp_order = FI_ORDER_STRICT,
+	.size = UDP_RX_SIZE_MAX,
+	.iov_limit = UDP_IOV_LIMIT,
+};
+
+static const struct fi_domain_attr domain_attr = {
+	.threading = FI_THREAD_SAFE,
+	.control_progress = FI_PROGRESS_AUTO,
+	.data_progress = FI_PROGRESS_AUTO,
+	.resource_mgmt = FI_RM_ENABLED,
+	.av_type = FI_AV_UNSPEC,
+	.mr_key_size = FAB_MR_KEY_SIZE,
+	.cq_cnt = OBJECT_CNT,
+	.ep_cnt = OBJECT_CNT,
+	.tx_ctx_cnt = OBJECT_CNT,
+	.rx_ctx_cnt = OBJECT_CNT,
+	.max_ep_tx_ctx = 1,
+	.max_ep_rx_ctx = 1,
+	.cntr_cnt = OBJECT_CNT,
+	.mr_iov_limit = FAB_MR_IOV_LIMIT,
+	.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+	.max_err_data = sizeof(union fab_sockaddr),
+	.mr_cnt = OBJECT_CNT,
+	.max_cntr_value = UINT64_MAX,
+	.max_err_cntr_value = UINT64_MAX,
+};
+
+/* Bytes that fit behind the headers of IP and UDP. */
+static size_t payload_max(const struct fab_netif *netif)
+{
+	size_t headers = netif->addr.sa.sa_family == AF_INET6 ? 40 + 8 : 20 + 8;
+	size_t mtu = netif->mtu > headers ? netif->mtu : MTU_UNKNOWN;
+
+	return fab_min(mtu - headers, (size_t) DATAGRAM_MAX);
+}
+
+static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+{
+	size_t max = payload_max(netif);
+
+	(void) type;
+	*info->tx_attr = tx_attr;
+	info->tx_attr->inject_size = max;
+	*info->rx_attr = rx_attr;
+	*info->ep_attr = (struct fi_ep_attr) {
+		.protocol = FI_PROTO_UDP,
+		.max_msg_size = max,
+		.tx_ctx_cnt = 1,
+		.rx_ctx_cnt = 1,
+	};
+	*info->domain_attr = domain_attr;
+}
+
+static struct fab_ip ip_now(void)
+{
+	static const enum fi_ep_type types[] = { FI_EP_DGRAM };
+
+	return (struct fab_ip) {
+		.prov = &udp_prov,
+		.iface = udp_params.iface,
+		.types = types,
+		.type_cnt = fab_countof(types),
+		.fill = fill_attr,
+		.offer = {
+			.secondary_caps = SECONDARY_CAPS,
+			.tx_size = udp_params.tx_size,
+			.rx_size = udp_params.rx_size,
+		},
+	};
+}
+
+int udp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	struct fab_ip ip = ip_now();
+
+	return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
+}
+
+int udp_info_check(const struct fi_info *info, uint32_t version)
+{
+	struct fab_ip ip = ip_now();
+
+	return fab_ip_check(&ip, info, version);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The provider's identity, parameters, beginning and end.
+ */
+#include "config.h"
+#include "udp/udp.h"
+
+#include <stdlib.h>
+#include "base/bits.h"
+#include "common/params.h"
+
+struct udp_params udp_params = {
+	.tx_size = UDP_TX_SIZE,
+	.rx_size = UDP_RX_SIZE,
+	.multicast_ttl = 1,
+};
+
+static void udp_cleanup(void)
+{
+	free(udp_params.iface);
+	udp_params.iface = NULL;
+}
+
+struct fi_provider udp_prov = {
+	.name = "udp",
+	.version = FI_VERSION(206, 0),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.getinfo = udp_getinfo,
+	.fabric = udp_fabric_open,
+	.cleanup = udp_cleanup,
+};
+
+static const struct fab_param params[] = {
+	{ "iface", FI_PARAM_STRING, &udp_params.iface, 0, 0,
+	  "Interfaces to use: a comma-separated list of names, globs (eth*), networks (10.1.0.0/16); each with ^ or"
+	  " ! in front to leave it out" },
+	{ "tx_size", FI_PARAM_SIZE_T, &udp_params.tx_size, 1, UDP_TX_SIZE_MAX,
+	  "Sends that may be outstanding on an endpoint that does not ask for another number; beyond them -FI_EAGAIN "
+	  "(default: 1024)" },
+	{ "rx_size", FI_PARAM_SIZE_T, &udp_params.rx_size, 1, UDP_RX_SIZE_MAX,
+	  "Receives that may be posted to an endpoint that does not ask for another number; beyond them -FI_EAGAIN "
+	  "(default: 1024)" },
+	{ "multicast_ttl", FI_PARAM_INT, &udp_params.multicast_ttl, 0, 255,
+	  "How far datagrams to a multicast group go: 0 not beyond this machine, 1 its network, more as many networks "
+	  "(default: 1)" },
+};
+
+/* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */
+struct fi_provider *fab_udp_prov_ini(void);
+
+struct fi_provider *fab_udp_prov_ini(void)
+{
+	fab_params_read(&udp_prov, params, fab_countof(params));
+	return &udp_prov;
+}
+
+#ifdef HAVE_UDP_DL
+FI_EXT_INI
+{
+	return fab_udp_prov_ini();
+}
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sending. The first datagram after a pass goes out at once. Those behind it, within the same pass and with a completion
+ * for which the caller has to come back, wait for the next pass and then leave many in one call, as do those with
+ * FI_MORE, and those that the socket has no room for. What is injected never waits.
+ *
+ * A send is complete when the kernel has the datagram; what becomes of it then is not ours to know, except for what ICMP
+ * says (udp_port_errors).
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "base/sock.h"
+#include "udp/udp.h"
+
+#define SEND_TRIES	4	/* while ICMP has news of earlier datagrams */
+
+/* A send that waits. */
+struct udp_tx {
+	struct fab_list link;		/* in ep->txq */
+	void *context;
+	uint64_t cq_flags;
+	size_t len;
+	bool want_cq;
+	uint8_t iov_cnt;
+	union fab_sockaddr dest;
+	struct iovec iov[UDP_IOV_LIMIT];
+};
+
+static void tx_complete(struct udp_ep *ep, const struct udp_tx *tx, int err)
+{
+	struct fab_comp comp = { .context = tx->context, .flags = tx->cq_flags, .len = tx->len, .src = FI_ADDR_NOTAVAIL };
+
+	if (err)
+		fab_ep_fail(&ep->base, FAB_OP_SEND, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = err });
+	else
+		fab_ep_complete(&ep->base, FAB_OP_SEND, &comp, tx->want_cq);
+}
+
+static void tx_done(struct udp_ep *ep, struct udp_tx *tx, int err)
+{
+	fab_list_remove(&tx->link);
+	tx_complete(ep, tx, err);
+	fab_pool_put(&ep->tx_pool, tx);
+}
+
+/* Has the socket merely no room at the moment? */
+static bool is_full(int err)
+{
+	return err == EAGAIN || err == EINTR || err == ENOBUFS;
+}
+
+static struct msghdr header(struct udp_tx *tx)
+{
+	return (struct msghdr) {
+		.msg_name = &tx->dest, .msg_namelen = fab_addr_len(&tx->dest.sa), .msg_iov = tx->iov,
+		.msg_iovlen = tx->iov_cnt,
+	};
+}
+
+/* ---- the queue ---- */
+
+/* Give the kernel as many as it takes in one call. How many, or -1 with errno about the first. */
+static int send_batch(struct udp_ep *ep)
+{
+	struct mmsghdr msgs[UDP_BATCH];
+	struct fab_list *link;
+	unsigned cnt = 0;
+
+	fab_list_for_each(&ep->txq, link) {
+		if (cnt == UDP_BATCH)
+			break;
+		msgs[cnt++].msg_hdr = header(fab_container(link, struct udp_tx, link));
+	}
+	return fab_sock->sendmmsg(ep->port.src.fd, msgs, cnt, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void udp_tx_flush(struct udp_ep *ep)
+{
+	struct fab_source *src = &ep->port.src;
+	int sent, err, tries = 0;
+
+	while (!fab_list_empty(&ep->txq)) {
+		sent = send_batch(ep);
+		err = sent < 0 ? errno : 0;
+		if (err && is_full(err))
+			break;
+		/* it may be what ICMP says about an earlier one, see send_now() */
+		if (err && (++tries == SEND_TRIES || !udp_port_errors(&ep->port)))
+			tx_done(ep, fab_list_first(&ep->txq, struct udp_tx, link), err);
+		for (int i = 0; i < sent; i++)
+			tx_done(ep, fab_list_first(&ep->txq, struct udp_tx, link), 0);
+	}
+	fab_flush_cancel(&ep->flush);
+	ep->sent_pass = ep->base.progress->pass_cnt;
+	fab_source_mod(src, fab_list_empty(&ep->txq) ? src->events & ~EPOLLOUT : src->events | EPOLLOUT);
+}
+
+static void flush_due(struct fab_flush *flush)
+{
+	udp_tx_flush(fab_container(flush, struct udp_ep, flush));
+}
+
+/* ---- submit ---- */
+
+/* May it wait for the next pass? Only where the caller comes back for its completion, and nobody sleeps on the engine who
+ * would have to be woken. */
+static bool tx_hold(const struct udp_ep *ep, const struct fab_op *op, const struct udp_tx *tx)
+{
+	const struct fab_progress *progress = ep->base.progress;
+
+	if (op->flags & (FI_INJECT | FI_MORE))
+		return !(op->flags & FI_INJECT);
+	return ep->sent_pass == progress->pass_cnt && (tx->want_cq || ep->base.cntr[FAB_CNTR_SEND]) &&
+	       !atomic_load_explicit(&progress->watchers, memory_order_relaxed);
+}
+
+/* Send one datagram now. 0 or -errno. An error may be what ICMP says about an earlier one: then once more. */
+static int send_now(struct udp_ep *ep, struct udp_tx *tx)
+{
+	struct msghdr msg = header(tx);
+	int err = 0;
+
+	for (int tries = 0; tries < SEND_TRIES; tries++) {
+		if (fab_sock->sendmsg(ep->port.src.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+			ep->sent_pass = ep->base.progress->pass_cnt;
+			return 0;
+		}
+		err = errno;
+		if (is_full(err) || !udp_port_errors(&ep->port))
+			break;
+	}
+	return is_full(err) ? -EAGAIN : -err;
+}
+
+static int tx_queue(struct udp_ep *ep, const struct udp_tx *tx, bool hold)
+{
+	struct udp_tx *queued = fab_pool_get(&ep->tx_pool);
+
+	if (!queued)
+		return fab_pool_full(&ep->tx_pool) ? -FI_EAGAIN : -FI_ENOMEM;
+	*queued = *tx;
+	fab_list_add_tail(&ep->txq, &queued->link);
+	if (hold)
+		fab_progress_flush_later(ep->base.progress, &ep->flush);
+	else
+		udp_tx_flush(ep);
+	return 0;
+}
+
+/* Take the call's arguments over, checked. */
+static int tx_make(struct udp_ep *ep, const struct fab_op *op, struct udp_tx *tx)
+{
+	const struct fi_info *info = ep->base.info;
+	bool to_group = op->flags & FI_MULTICAST;
+	const union fab_sockaddr *dest;
+
+	if (!ep->base.enabled || ep->closing)
+		return -FI_EOPBADSTATE;
+	dest = to_group ? udp_group_addr(ep, op->addr) : fab_av_addr(ep->base.av, op->addr);
+	if (!dest)
+		return -FI_EINVAL;
+	tx->dest = *dest;
+	tx->len = fab_iov_len(op->iov, op->iov_cnt);
+	if ((op->flags & FI_INJECT) && tx->len > info->tx_attr->inject_size)
+		return -FI_EINVAL;
+	if (tx->len > info->ep_attr->max_msg_size)
+		return -FI_EMSGSIZE;
+	tx->context = op->context;
+	tx->cq_flags = fab_op_desc[FAB_OP_SEND].cq_flags | (to_group ? FI_MULTICAST : 0);
+	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
+	tx->iov_cnt = op->iov_cnt;
+	memcpy(tx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	return 0;
+}
+
+static int tx_submit(struct udp_ep *ep, const struct fab_op *op)
+{
+	struct udp_tx tx;
+	bool hold;
+	int ret;
+
+	ret = tx_make(ep, op, &tx);
+	if (ret)
+		return ret;
+	hold = tx_hold(ep, op, &tx);
+	if (!hold && !fab_list_empty(&ep->txq))
+		udp_tx_flush(ep);
+	if (!hold && fab_list_empty(&ep->txq)) {
+		ret = send_now(ep, &tx);
+		if (!ret)
+			tx_complete(ep, &tx, 0);
+		if (ret != -EAGAIN)
+			return ret;
+	}
+	if (op->flags & FI_INJECT)
+		return -FI_EAGAIN;	/* room in the socket comes without our doing */
+	return tx_queue(ep, &tx, hold);
+}
+
+ssize_t udp_submit(struct udp_ep *ep, const struct fab_op *op)
+{
+	int ret;
+
+	fab_progress_lock(ep->base.progress);
+	ret = tx_submit(ep, op);
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+/* ---- cancel, life ---- */
+
+bool udp_tx_cancel(struct udp_ep *ep, const void *context)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&ep->txq, link) {
+		struct udp_tx *tx = fab_container(link, struct udp_tx, link);
+
+		if (tx->context == context) {
+			tx_done(ep, tx, FI_ECANCELED);
+			return true;
+		}
+	}
+	return false;
+}
+
+void udp_tx_cancel_all(struct udp_ep *ep)
+{
+	while (!fab_list_empty(&ep->txq))
+		tx_done(ep, fab_list_first(&ep->txq, struct udp_tx, link), FI_ECANCELED);
+}
+
+void udp_tx_init(struct udp_ep *ep, const struct fi_tx_attr *attr)
+{
+	fab_pool_init(&ep->tx_pool, &(struct fab_pool_attr) { .size = sizeof(struct udp_tx), .max_cnt = attr->size,
+		      .chunk_cnt = 16 });
+	fab_list_init(&ep->txq);
+	fab_flush_init(&ep->flush, flush_due);
+}
+
+void udp_tx_fini(struct udp_ep *ep)
+{
+	fab_flush_cancel(&ep->flush);
+	fab_pool_fini(&ep->tx_pool);
+}
