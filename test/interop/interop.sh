@@ -22,7 +22,7 @@ their_library=$(file_of libfabric1 /libfabric.so.1) && pingpong_path=$(file_of l
 	skip_all "their libfabric is not installed (packages libfabric1 and libfabric-bin)"
 
 # Only the providers that are compared: the others take a second to find that they have no hardware.
-theirs=(env -u FI_PROVIDER_PATH -u LD_PRELOAD "LD_LIBRARY_PATH=${their_library%/*}" FI_PROVIDER=tcp,net)
+theirs=(env -u FI_PROVIDER_PATH -u LD_PRELOAD "LD_LIBRARY_PATH=${their_library%/*}" FI_PROVIDER=tcp,net,udp)
 their_pingpong=("${theirs[@]}" "$pingpong_path")
 their_info=("${theirs[@]}" "$info_path")
 
@@ -38,7 +38,11 @@ fi
 borrowed_pingpong=("${borrowed[@]}" "$pingpong_path")
 borrowed_info=("${borrowed[@]}" "$info_path")
 
-# What the tcp of 2.x is, their 1.17 has in two: messages under the name tcp, RDM under the name net.
+# What the tcp of 2.x is, their 1.17 has in two: messages under the name tcp, RDM under the name net. Datagrams: udp in both.
 provider_of_theirs() {
-	[ "$1" = rdm ] && echo net || echo tcp
+	case $1 in
+	rdm) echo net ;;
+	dgram) echo udp ;;
+	*) echo tcp ;;
+	esac
 }
