@@ -54,6 +54,7 @@ struct fab_ep {
 	struct fab_av *av;		/* likewise */
 	/* a reference: its authorization key, or the domain's; NULL: none, or those of its address vector */
 	struct fab_auth_key *auth_key;
+	struct fab_coll *coll;		/* owned: groups (collective.h), or NULL without FI_COLLECTIVE */
 	struct fi_info *info;		/* owned copy of what it was opened with */
 	_Atomic uint32_t alias_cnt;	/* fi_close is -FI_EBUSY while there are any */
 };

@@ -17,10 +17,13 @@
 enum fab_op_code {
 	FAB_OP_SEND,
 	FAB_OP_TSEND,
+	FAB_OP_CSEND,			/* a message within a collective, tagged, hooked */
 	FAB_OP_WRITE,
 	FAB_OP_READ,
+	FAB_OP_COLLECTIVE,		/* of an application; appears in completions only */
 	FAB_OP_RECV,
 	FAB_OP_TRECV,
+	FAB_OP_CRECV,			/* likewise; addr is its source whatever the endpoint's capabilities */
 	FAB_OP_REMOTE_WRITE,		/* at the target; appears in completions only */
 	FAB_OP_REMOTE_READ,		/* likewise */
 	FAB_OP_MAX

@@ -126,6 +126,7 @@ void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *t
 	conn_unplug(conn);
 	tcp_tx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
 	tcp_rx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
+	tcp_coll_lost(conn, err);
 	conn->owner->down(conn, err);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "common/av.h"
 #include "common/cntr.h"
+#include "common/collective.h"
 #include "common/cq.h"
 #include "common/eq.h"
 #include "common/ops.h"
@@ -46,6 +47,7 @@ static struct fi_ops_domain domain_ops = {
 	.stx_ctx = tcp_stx_open,
 	.srx_ctx = tcp_srx_open,
 	.poll_open = fab_poll_open,
+	.query_collective = fab_coll_query,
 	.endpoint2 = domain_endpoint2,
 };
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "common/ip_name.h"
+#include "common/collective.h"
 #include "common/ops.h"
 #include "common/trigger.h"
 #include "tcp/advert.h"
@@ -194,6 +195,8 @@ static int ep_close(struct fid *fid)
 	int ret;
 
 	ret = fab_ep_check_close(&ep->base);
+	if (!ret)
+		ret = fab_coll_check_close(&ep->base);
 	if (ret)
 		return ret;
 	fab_progress_lock(progress);
@@ -208,6 +211,7 @@ static int ep_close(struct fid *fid)
 	fab_progress_lock(progress);
 	tcp_rx_flush(ep, FI_ECANCELED);
 	fab_progress_run(progress);	/* frees the connections, whose memory knows this endpoint */
+	fab_coll_fini(&ep->base);
 	tcp_rx_drop_unexp(ep);
 	tcp_shared_put(ep);
 	fab_progress_unlock(progress);
@@ -260,6 +264,7 @@ static struct fi_ops_cm rdm_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
 	.getname = rdm_getname,
+	.join = fab_coll_join,
 };
 
 void tcp_ep_fill_ops(void)
@@ -314,6 +319,11 @@ static int msg_init(struct tcp_ep *ep, struct tcp_fabric *fabric, const struct f
 	return fd;
 }
 
+static bool has_collectives(const struct fi_info *info)
+{
+	return info->ep_attr->type == FI_EP_RDM && (info->caps & FI_COLLECTIVE);
+}
+
 static struct fab_ep_ops ops_for(const struct fi_info *info)
 {
 	uint64_t caps = info->caps;
@@ -325,6 +335,7 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 		.msg = caps & FI_MSG ? &tcp_msg_ops : NULL,
 		.tagged = caps & FI_TAGGED ? &tcp_tagged_ops : NULL,
 		.rma = caps & FI_RMA ? &tcp_rma_ops : NULL,
+		.collective = has_collectives(info) ? &fab_coll_ops : NULL,
 	};
 }
 
@@ -353,6 +364,8 @@ static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi
 	ep->tx = &ep->own_tx;
 	if (info->ep_attr->type == FI_EP_MSG)
 		ret = msg_init(ep, fabric, info);
+	else if (has_collectives(info))
+		ret = fab_coll_open(&ep->base, &tcp_coll_net);
 	if (!ret)
 		return 0;
 

@@ -17,11 +17,21 @@
 struct tcp_cm;				/* cm.h: the handshake of a MSG endpoint or a peer */
 struct tcp_peer_table;			/* peer.h */
 
+/* Kinds of messages: each is matched with receives of its own kind only. Numbers are those of the wire (tcp_rts). */
+enum tcp_class {
+	TCP_CLASS_MSG,
+	TCP_CLASS_TAGGED,
+	TCP_CLASS_COLL,			/* inside of collectives */
+	TCP_CLASS_MAX
+};
+
 /* Posted receives and unexpected messages of an endpoint, or of several (shared receive contexts, shared.c): those are
  * on one engine. */
 struct tcp_rx_ctx {
 	struct fab_match msg;		/* untagged; all tags are 0 */
 	struct fab_match tagged;
+	struct fab_match coll;		/* of collectives: always an endpoint's own */
+	struct fab_pool coll_pool;	/* struct tcp_rx of those, one for each group at most */
 	struct fab_pool pool;		/* struct tcp_rx; at most rx_attr->size */
 	struct fab_pool iov_pool;	/* struct iovec[TCP_IOV_LIMIT] of those receives that have many */
 	struct fab_list claimed;	/* struct tcp_unexp, by match.order: found by a peek, waiting for its claim */
@@ -124,6 +134,7 @@ int tcp_submit_locked(struct fab_ep *ep, const struct fab_op *op);
 /* Cancel an operation by its context: at once if none of its bytes has left; an announced message is asked back from
  * the peer, and completes as cancelled, or as sent if a receive had taken it. True if found. Lock held. */
 bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context);
+bool tcp_tx_cancel_coll(struct tcp_ep *ep, struct tcp_conn *conn, void *hook);	/* the same of a collective's */
 
 /* ---- rx.c ---- */
 
@@ -136,7 +147,7 @@ struct tcp_rx {
 	uint64_t flags;			/* of the call: FI_COMPLETION, FI_MULTI_RECV */
 	size_t len;			/* bytes of room in iov; shrinks as a multi-receive is used */
 	uint32_t busy;			/* messages on their way into a multi-receive buffer */
-	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV */
+	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV, FAB_OP_CRECV */
 	uint8_t iov_cnt;
 	bool unposted;			/* taken out of the queue: goes when busy is 0 */
 	bool hooked;			/* context is a struct fab_hook */
@@ -152,6 +163,7 @@ int tcp_post_recv_locked(struct fab_ep *ep, const struct fab_op *op);	/* likewis
 /* Cancel the oldest posted receive with this context. True if found: its error completion (FI_ECANCELED) is written.
  * Lock held. */
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context);
+bool tcp_rx_cancel_coll(struct tcp_ep *ep, struct fab_hook *hook);	/* the same of a collective's */
 /* Complete every receive posted to the endpoint itself with err (positive); those of a shared context stay. Lock held;
  * for close and MSG shutdown. */
 void tcp_rx_flush(struct tcp_ep *ep, int err);

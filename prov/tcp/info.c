@@ -14,7 +14,7 @@
 #define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | FI_FENCE)
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER)
-#define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV)
+#define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_COLLECTIVE)
 #define SECONDARY_CAPS	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_SOURCE | FI_TRIGGER | FI_FENCE | \
 			 FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -79,6 +79,8 @@ static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum 
 	(void) netif;
 	*info->tx_attr = tx_attr;
 	info->tx_attr->inject_size = tcp_params.max_inject;
+	if (type == FI_EP_RDM)
+		info->tx_attr->caps |= FI_COLLECTIVE;
 	*info->rx_attr = rx_attr;
 	info->rx_attr->caps = type == FI_EP_RDM ? RX_RDM_CAPS : RX_CAPS;
 	*info->ep_attr = ep_attr;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include "common/collective.h"
 #include "tcp/tcp.h"
 
 /* ---- unexpected messages ---- */
@@ -36,7 +37,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	unexp->tag = msg->tag;
 	unexp->data = msg->data;
 	unexp->len = msg->len;
-	unexp->tagged = msg->tagged;
+	unexp->class = msg->class;
 	unexp->has_data = msg->has_data;
 	unexp->announced = announced;
 	unexp->stalled = !announced && !conn->peer.ext && msg->len > tcp_params.unexp_max;
@@ -50,7 +51,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 		goto put;
 	unexp->match.tag = msg->tag;
 	unexp->match.src = msg->src;
-	fab_match_add_unexp(tcp_rx_queue(ep, msg->tagged), &unexp->match);
+	fab_match_add_unexp(tcp_rx_queue(ep, msg->class), &unexp->match);
 	fab_list_add_tail(&conn->unexp, &unexp->link);
 	conn->announced_cnt += announced;
 	conn->unexp_len += unexp->kept;
@@ -100,7 +101,7 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr)
 {
 	if (unexp->place == TCP_UNEXP_QUEUED)
-		fab_match_set_unexp_src(tcp_rx_queue(ep, unexp->tagged), &unexp->match, fi_addr);
+		fab_match_set_unexp_src(tcp_rx_queue(ep, unexp->class), &unexp->match, fi_addr);
 	else
 		unexp->match.src = fi_addr;
 }
@@ -109,7 +110,7 @@ struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 {
 	return (struct tcp_msg) {
 		.tag = unexp->tag, .data = unexp->data, .len = unexp->len, .src = unexp->match.src, .conn = unexp->conn,
-		.tagged = unexp->tagged, .has_data = unexp->has_data,
+		.class = unexp->class, .has_data = unexp->has_data,
 	};
 }
 
@@ -128,7 +129,7 @@ static void unexp_deliver(struct tcp_unexp *unexp)
 void tcp_unexp_unlink(struct tcp_unexp *unexp)
 {
 	if (unexp->place == TCP_UNEXP_QUEUED)
-		fab_match_del_unexp(tcp_rx_queue(unexp->ep, unexp->tagged), &unexp->match);
+		fab_match_del_unexp(tcp_rx_queue(unexp->ep, unexp->class), &unexp->match);
 	else if (unexp->place == TCP_UNEXP_CLAIMED)
 		fab_list_remove(&unexp->match.order);
 }
@@ -176,15 +177,20 @@ bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
 
 /* ---- messages ---- */
 
+static const uint8_t class_of_frame[TCP_WIRE_OP_END] = {
+	[TCP_WIRE_TAG] = TCP_CLASS_TAGGED,
+	[TCP_WIRE_COLL] = TCP_CLASS_COLL,
+};
+
 static struct tcp_msg rx_msg(const struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
 	struct tcp_msg msg = {
-		.tagged = hdr->op == TCP_WIRE_TAG, .has_data = hdr->flags & TCP_FLAG_CQ_DATA,
+		.class = class_of_frame[hdr->op], .has_data = hdr->flags & TCP_FLAG_CQ_DATA,
 		.data = tcp_rx_cq_data(conn), .len = hdr->size - hdr->hdr_size, .src = conn->fi_addr, .conn = conn,
 	};
 
-	if (msg.tagged)
+	if (msg.class != TCP_CLASS_MSG)
 		memcpy(&msg.tag, tcp_rx_extra(conn), sizeof(msg.tag));
 	return msg;
 }
@@ -242,6 +248,13 @@ void tcp_msg_keep(struct tcp_conn *conn)
 	tcp_rx_expect(conn, left, 0, unexp_done);
 }
 
+/* Of a group that has failed. */
+static void refused_done(struct tcp_conn *conn)
+{
+	rx_give_credit(conn, conn->rx.hdr.size - conn->rx.hdr.hdr_size + TCP_CREDIT_OVERHEAD);
+	tcp_rx_delivered(conn);
+}
+
 void tcp_msg_start(struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
@@ -253,10 +266,15 @@ void tcp_msg_start(struct tcp_conn *conn)
 		return;
 	}
 	msg = rx_msg(conn);
-	rx = tcp_rx_find(conn, msg.tagged, msg.tag);
+	rx = tcp_rx_find(conn, msg.class, msg.tag);
 	if (rx) {
 		tcp_rx_claim(conn->ep, rx, msg.len, &conn->rx.into);
 		flow_into_posted(conn, msg.len);
+		return;
+	}
+	if (msg.class == TCP_CLASS_COLL && fab_coll_refuses(conn->ep->base.coll, msg.src, msg.tag)) {
+		if (conn->state != TCP_CONN_DOWN)
+			tcp_rx_expect(conn, 0, msg.len, refused_done);
 		return;
 	}
 	conn->rx.unexp = tcp_unexp_new(conn, &msg, false);

@@ -16,6 +16,7 @@
  */
 #include "tcp/stream.h"
 
+#include "common/collective.h"
 #include "tcp/tcp.h"
 
 bool tcp_conn_idle(const struct tcp_conn *conn)
@@ -24,7 +25,8 @@ bool tcp_conn_idle(const struct tcp_conn *conn)
 
 	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held) && fab_list_empty(&conn->ack_wait) &&
 	       fab_list_empty(&conn->read_wait) && !conn->rts.cnt && !conn->rx_rndv.cnt && !conn->announced_cnt &&
-	       !conn->rsp_cnt && !conn->ack_owed && !conn->rx_paused && rx->phase == TCP_RX_HDR && !rx->hdr_have;
+	       !conn->rsp_cnt && !conn->ack_owed && !conn->rx_paused && rx->phase == TCP_RX_HDR && !rx->hdr_have &&
+	       !(conn->ep->base.coll && fab_coll_waits_for(conn->ep->base.coll, conn->fi_addr));
 }
 
 static void park_send(struct tcp_conn *conn, enum tcp_wire_op op)

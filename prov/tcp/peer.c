@@ -300,7 +300,7 @@ static int peer_connect(struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = peer->table->ep;
 	struct tcp_rdm_data data;
-	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation, .ext = TCP_EXT_PARK,
+	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation, .ext = tcp_rdm_ext(ep),
 				  .data = &data, .data_len = tcp_rdm_data(ep, &data) };
 	struct fab_auth_key *key = peer->key ? peer->key : ep->base.auth_key;
 	int ret;

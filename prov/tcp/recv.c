@@ -13,9 +13,14 @@
 #include "common/trigger.h"
 #include "tcp/tcp.h"
 
-struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag)
+static enum tcp_class class_of(enum fab_op_code code)
 {
-	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(conn->ep, tagged), tag, conn->fi_addr);
+	return code == FAB_OP_RECV ? TCP_CLASS_MSG : code == FAB_OP_TRECV ? TCP_CLASS_TAGGED : TCP_CLASS_COLL;
+}
+
+struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag)
+{
+	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(conn->ep, class), tag, conn->fi_addr);
 
 	return posted ? fab_container(posted, struct tcp_rx, posted) : NULL;
 }
@@ -24,12 +29,12 @@ static void rx_free(struct tcp_rx_ctx *ctx, struct tcp_rx *rx)
 {
 	if (rx->iov != rx->own)
 		fab_pool_put(&ctx->iov_pool, rx->iov);
-	fab_pool_put(&ctx->pool, rx);
+	fab_pool_put(rx->code == FAB_OP_CRECV ? &ctx->coll_pool : &ctx->pool, rx);
 }
 
 static void rx_unpost(struct tcp_ep *ep, struct tcp_rx *rx)
 {
-	fab_match_unpost(tcp_rx_queue(ep, rx->code == FAB_OP_TRECV), &rx->posted);
+	fab_match_unpost(tcp_rx_queue(ep, class_of(rx->code)), &rx->posted);
 	rx->unposted = true;
 }
 
@@ -127,14 +132,14 @@ static void rx_fail_posted(struct tcp_ep *ep, struct tcp_rx *rx, int err)
 	tcp_rx_finish(tcp_rx_reporter(ep), &into, &msg, &(struct fab_cq_fail) { .err = err, .prov_errno = err });
 }
 
-static bool rx_cancel(struct tcp_ep *ep, struct fab_match *match, void *context)
+static bool rx_cancel(struct tcp_ep *ep, struct fab_match *match, const void *context, bool hooked)
 {
 	struct fab_list *link;
 
 	fab_list_for_each(&match->posted_order, link) {
 		struct tcp_rx *rx = fab_container(link, struct tcp_rx, posted.order);
 
-		if (rx->context == context && !rx->hooked) {
+		if (rx->context == context && rx->hooked == hooked) {
 			rx_fail_posted(ep, rx, FI_ECANCELED);
 			return true;
 		}
@@ -146,7 +151,12 @@ bool tcp_rx_cancel(struct tcp_ep *ep, void *context)
 {
 	if (ep->srx)
 		return false;
-	return rx_cancel(ep, &ep->rx->tagged, context) || rx_cancel(ep, &ep->rx->msg, context);
+	return rx_cancel(ep, &ep->rx->tagged, context, false) || rx_cancel(ep, &ep->rx->msg, context, false);
+}
+
+bool tcp_rx_cancel_coll(struct tcp_ep *ep, struct fab_hook *hook)
+{
+	return rx_cancel(ep, &ep->own_rx.coll, hook, true);
 }
 
 static void rx_flush(struct tcp_ep *ep, struct fab_match *match, int err)
@@ -159,6 +169,7 @@ static void rx_flush(struct tcp_ep *ep, struct fab_match *match, int err)
 
 void tcp_rx_flush(struct tcp_ep *ep, int err)
 {
+	rx_flush(ep, &ep->own_rx.coll, err);
 	if (ep->srx)
 		return;
 	rx_flush(ep, &ep->rx->msg, err);
@@ -181,21 +192,23 @@ void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_a
 
 int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_rx)
 {
+	struct fab_pool *pool;
 	struct tcp_rx *rx;
 
 	if (op->iov_cnt > TCP_IOV_LIMIT || ((op->flags & FI_MULTI_RECV) && op->iov_cnt != 1))
 		return -FI_EINVAL;
-	rx = fab_pool_get(&ep->rx->pool);
+	pool = op->code == FAB_OP_CRECV ? &ep->rx->coll_pool : &ep->rx->pool;
+	rx = fab_pool_get(pool);
 	if (!rx)
-		return fab_pool_full(&ep->rx->pool) ? -FI_EAGAIN : -FI_ENOMEM;
+		return fab_pool_full(pool) ? -FI_EAGAIN : -FI_ENOMEM;
 	rx->iov = op->iov_cnt <= TCP_RX_IOV ? rx->own : fab_pool_get(&ep->rx->iov_pool);
 	if (!rx->iov) {
-		fab_pool_put(&ep->rx->pool, rx);
+		fab_pool_put(pool, rx);
 		return -FI_ENOMEM;
 	}
 	rx->posted.tag = op->tag & ~op->ignore;
 	rx->posted.ignore = op->ignore;
-	rx->posted.src = ep->directed_recv ? op->addr : FI_ADDR_UNSPEC;
+	rx->posted.src = ep->directed_recv || op->code == FAB_OP_CRECV ? op->addr : FI_ADDR_UNSPEC;
 	rx->context = op->context;
 	rx->flags = op->flags;
 	rx->len = fab_iov_len(op->iov, op->iov_cnt);
@@ -218,7 +231,7 @@ static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
-	struct fab_match *queue = tcp_rx_queue(ep, op->code == FAB_OP_TRECV);
+	struct fab_match *queue = tcp_rx_queue(ep, class_of(op->code));
 	struct fab_unexp *unexp = NULL;
 	struct tcp_rx *rx;
 	fi_addr_t src;
@@ -273,6 +286,8 @@ int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr)
 		goto fini_msg;
 	fab_pool_init(&ctx->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_rx), .max_cnt = attr->size,
 		      .chunk_cnt = 16 });
+	fab_match_init(&ctx->coll);
+	fab_pool_init(&ctx->coll_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_rx), .chunk_cnt = 4 });
 	fab_pool_init(&ctx->iov_pool, &(struct fab_pool_attr) { .size = TCP_IOV_LIMIT * sizeof(struct iovec),
 		      .chunk_cnt = 4 });
 	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
@@ -306,12 +321,15 @@ void tcp_rx_drop_unexp(struct tcp_ep *ep)
 	drop_unexp(ep, &ep->rx->msg.unexp_order);
 	drop_unexp(ep, &ep->rx->tagged.unexp_order);
 	drop_unexp(ep, &ep->rx->claimed);
+	drop_unexp(ep, &ep->own_rx.coll.unexp_order);
 }
 
 void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx)
 {
 	fab_match_fini(&ctx->tagged);
 	fab_match_fini(&ctx->msg);
+	fab_match_fini(&ctx->coll);
+	fab_pool_fini(&ctx->coll_pool);
 	fab_pool_fini(&ctx->unexp_pool);
 	fab_pool_fini(&ctx->iov_pool);
 	fab_pool_fini(&ctx->pool);

@@ -136,7 +136,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 		peer->knock_ns = 0;
 		peer->holdoff_ns = 0;
 	}
-	ret = request_answer(ep, cm, TCP_CM_CONNRESP, TCP_EXT_PARK |
+	ret = request_answer(ep, cm, TCP_CM_CONNRESP, tcp_rdm_ext(ep) |
 			     (tcp_conn_resumes(&life->conn, &cm->peer) ? TCP_EXT_RESUME : 0));
 	if (ret) {
 		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");

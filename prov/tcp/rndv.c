@@ -11,13 +11,16 @@
  */
 #include "tcp/stream.h"
 #include <string.h>
+#include "common/collective.h"
 #include "tcp/tcp.h"
 
 /* ---- sender ---- */
 
 int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	struct tcp_rts rts = { .tag = tx->code == FAB_OP_TSEND ? tx->tag : 0, .len = tx->len };
+	enum tcp_class class = tx->code == FAB_OP_SEND ? TCP_CLASS_MSG :
+			       tx->code == FAB_OP_TSEND ? TCP_CLASS_TAGGED : TCP_CLASS_COLL;
+	struct tcp_rts rts = { .tag = class == TCP_CLASS_MSG ? 0 : tx->tag, .len = tx->len };
 	uint8_t *pos = tx->hdr_buf + sizeof(tx->hdr);
 	int ret;
 
@@ -29,7 +32,7 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 		pos += sizeof(uint64_t);	/* stays where it is */
 	memcpy(pos, &rts, sizeof(rts));
 	tx->hdr.op = TCP_WIRE_XRTS;
-	tx->hdr.op_data = tx->code == FAB_OP_TSEND;
+	tx->hdr.op_data = class;
 	tx->hdr_len = pos + sizeof(rts) - tx->hdr_buf;
 	tx->hdr.hdr_size = tx->hdr_len;
 	tx->size = tx->hdr.size = tx->hdr_len;
@@ -82,7 +85,7 @@ void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx)
 void tcp_rndv_rts(struct tcp_conn *conn)
 {
 	struct tcp_msg msg = {
-		.tagged = conn->rx.hdr.op_data, .has_data = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA,
+		.class = conn->rx.hdr.op_data, .has_data = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA,
 		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr, .conn = conn,
 	};
 	struct tcp_unexp *unexp;
@@ -94,15 +97,22 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "announcement of a message that is too long");
 		return;
 	}
-	msg.tag = msg.tagged ? rts.tag : 0;
+	if (msg.class >= TCP_CLASS_MAX || (msg.class == TCP_CLASS_COLL && !tcp_coll_speaks(conn))) {
+		tcp_rx_broken(conn, "announcement of a message of unknown kind");
+		return;
+	}
+	msg.tag = msg.class != TCP_CLASS_MSG ? rts.tag : 0;
 	msg.len = rts.len;
-	rx = tcp_rx_find(conn, msg.tagged, msg.tag);
+	rx = tcp_rx_find(conn, msg.class, msg.tag);
 	unexp = tcp_unexp_new(conn, &msg, true);
 	if (!unexp)
 		return;
 	unexp->rts_id = rts.id;
 	if (rx)
 		tcp_unexp_take(unexp, rx);
+	else if (msg.class == TCP_CLASS_COLL && fab_coll_refuses(conn->ep->base.coll, msg.src, msg.tag) &&
+		 conn->state != TCP_CONN_DOWN)
+		tcp_unexp_drop(unexp);
 }
 
 static void data_finish(struct tcp_conn *conn, struct tcp_unexp *unexp)

@@ -38,7 +38,7 @@ struct tcp_unexp {
 	void *claim;			/* context of the claim */
 	uint32_t rts_id;		/* announced: the sender's id */
 	enum tcp_unexp_place place;
-	bool tagged;
+	uint8_t class;			/* enum tcp_class */
 	bool has_data;			/* FI_REMOTE_CQ_DATA */
 	bool announced;			/* payload stays with the sender until a receive asks for it */
 	bool stalled;			/* too long to be kept: payload stays in the socket until a receive takes it */
@@ -128,9 +128,11 @@ void tcp_rx_broken(struct tcp_conn *conn, const char *what);
 
 /* ---- msg.c and recv.c: messages, and the receives that take them ---- */
 
-static inline struct fab_match *tcp_rx_queue(struct tcp_ep *ep, bool tagged)
+static inline struct fab_match *tcp_rx_queue(struct tcp_ep *ep, enum tcp_class class)
 {
-	return tagged ? &ep->rx->tagged : &ep->rx->msg;
+	if (class == TCP_CLASS_COLL)
+		return &ep->own_rx.coll;
+	return class == TCP_CLASS_TAGGED ? &ep->rx->tagged : &ep->rx->msg;
 }
 
 /* The sender of a message became known, or unknown. */
@@ -151,7 +153,8 @@ struct tcp_msg {
 	uint64_t tag, data, len;
 	fi_addr_t src;
 	const struct tcp_conn *conn;	/* it came by, for the source's address; NULL if that is down */
-	bool tagged, has_data;
+	uint8_t class;			/* enum tcp_class */
+	bool has_data;
 };
 /* Take room for a message of len bytes in a posted receive: all of it, or the next part of a multi-receive. It
  * leaves the queue when it is used up: then false, and it may be gone after tcp_rx_finish(), which follows in any
@@ -164,7 +167,7 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 /* Who reports what concerns no message: a shared context has no queue of its own, so the endpoint bound first does. */
 struct tcp_ep *tcp_rx_reporter(struct tcp_ep *ep);
 /* The posted receive for a message from conn, or NULL. */
-struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, bool tagged, uint64_t tag);
+struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag);
 /* A new unexpected or announced message, in the queue. NULL: the connection has been ended, for lack of memory or
  * since the peer sends more than it was told it may. */
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);
@@ -218,6 +221,17 @@ bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx);
 bool tcp_rma_rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx);
 /* A read response has left: count it. */
 void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx);
+
+/* ---- coll.c ---- */
+
+/* Have both ends collectives? The stream is up. */
+bool tcp_coll_speaks(const struct tcp_conn *conn);
+/* A frame of a collective begins. */
+void tcp_coll_start(struct tcp_conn *conn);
+/* The stream has started, and the peer has no collectives: what waits for it ends. */
+void tcp_coll_purge(struct tcp_conn *conn);
+/* The connection has ended; err is a positive FI_E* or 0. */
+void tcp_coll_lost(struct tcp_conn *conn, int err);
 
 /* ---- park.c ---- */
 

@@ -18,6 +18,7 @@
 static const uint8_t wire_op[] = {
 	[FAB_OP_SEND] = TCP_WIRE_MSG,
 	[FAB_OP_TSEND] = TCP_WIRE_TAG,
+	[FAB_OP_CSEND] = TCP_WIRE_COLL,
 	[FAB_OP_WRITE] = TCP_WIRE_WRITE,
 	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
 };
@@ -37,7 +38,7 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 		memcpy(pos, &op->data, sizeof(op->data));
 		pos += sizeof(op->data);
 	}
-	if (op->code == FAB_OP_TSEND) {
+	if (op->code == FAB_OP_TSEND || op->code == FAB_OP_CSEND) {
 		memcpy(pos, &op->tag, sizeof(op->tag));
 		pos += sizeof(op->tag);
 	} else if (op->code != FAB_OP_SEND) {
@@ -191,14 +192,14 @@ ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 }
 
 /* The operation in a list with this context of which nothing has been sent, or NULL. */
-static struct tcp_tx *find_unsent(struct fab_list *list, const void *context)
+static struct tcp_tx *find_unsent(struct fab_list *list, const void *context, bool hooked)
 {
 	struct fab_list *link;
 
 	fab_list_for_each(list, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		if (tx->code != FAB_OP_MAX && !tx->hooked && tx->context == context && !tx->sent &&
+		if (tx->code != FAB_OP_MAX && tx->hooked == hooked && tx->context == context && !tx->sent &&
 		    tx->hdr.op != TCP_WIRE_XDATA)
 			return tx;
 	}
@@ -211,18 +212,18 @@ static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
 	conn->txq_len -= tx->size;
 	if (tx->hdr.op == TCP_WIRE_XRTS)
 		tcp_idmap_del(&conn->rts, tx->id);
-	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_TSEND)
+	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_CSEND)
 		conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
 }
 
-static bool cancel_queued(struct tcp_conn *conn, const void *context)
+static bool cancel_queued(struct tcp_conn *conn, const void *context, bool hooked)
 {
-	struct tcp_tx *tx = find_unsent(&conn->txq, context);
+	struct tcp_tx *tx = find_unsent(&conn->txq, context, hooked);
 
 	if (tx)
 		tx_unqueue(conn, tx);
 	else
-		tx = find_unsent(&conn->held, context);
+		tx = find_unsent(&conn->held, context, hooked);
 	if (!tx)
 		return false;
 	fab_list_remove(&tx->link);
@@ -232,12 +233,12 @@ static bool cancel_queued(struct tcp_conn *conn, const void *context)
 }
 
 /* Announced, and no receive has taken it as far as we know: ask for it back. */
-static bool cancel_announced(struct tcp_conn *conn, const void *context)
+static bool cancel_announced(struct tcp_conn *conn, const void *context, bool hooked)
 {
 	for (uint32_t id = 0; id < conn->rts.cap; id++) {
 		struct tcp_tx *tx = tcp_idmap_get(&conn->rts, id);
 
-		if (tx && !tx->hooked && tx->context == context && tx->sent == tx->size && !tx->cancelled) {
+		if (tx && tx->hooked == hooked && tx->context == context && tx->sent == tx->size && !tx->cancelled) {
 			tcp_rndv_cancel(conn, tx);
 			return true;
 		}
@@ -248,5 +249,11 @@ static bool cancel_announced(struct tcp_conn *conn, const void *context)
 bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
 {
 	(void) ep;
-	return cancel_queued(conn, context) || cancel_announced(conn, context);
+	return cancel_queued(conn, context, false) || cancel_announced(conn, context, false);
+}
+
+bool tcp_tx_cancel_coll(struct tcp_ep *ep, struct tcp_conn *conn, void *hook)
+{
+	(void) ep;
+	return cancel_queued(conn, hook, true) || cancel_announced(conn, hook, true);
 }

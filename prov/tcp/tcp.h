@@ -70,6 +70,9 @@ struct tcp_fabric {
 	struct fab_list peps;		/* struct tcp_pep.link */
 };
 
+struct fab_coll_net;
+extern const struct fab_coll_net tcp_coll_net;	/* coll.c */
+
 /* Fill the empty slots of each file's tables; called once, at initialisation. */
 void tcp_domain_fill_ops(void);
 void tcp_pep_fill_ops(void);

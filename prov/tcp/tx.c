@@ -144,7 +144,7 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
  * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be. */
 static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG;
+	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG || tx->hdr.op == TCP_WIRE_COLL;
 
 	if (conn->peer.ext && message) {
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
@@ -407,6 +407,8 @@ void tcp_tx_start(struct tcp_conn *conn)
 {
 	struct fab_list *link, *next;
 
+	if (conn->ep->base.coll && !tcp_coll_speaks(conn))
+		tcp_coll_purge(conn);
 	fab_list_for_each_safe(&conn->txq, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 

@@ -115,6 +115,7 @@ enum tcp_wire_op {
 	TCP_WIRE_XDATA = 36,		/* struct tcp_xdata, payload */
 	TCP_WIRE_READ_ERR = 37,		/* struct tcp_read_err, in place of a READ_RSP */
 	TCP_WIRE_XCANCEL = 38,		/* struct tcp_xcancel: forget the announcement, if no receive has taken it */
+	TCP_WIRE_COLL = 41,		/* TCP_EXT_COLL; struct tcp_coll, payload: within a collective, see op_data there */
 	/* TCP_EXT_PARK; header only. park.c tells who may say what when */
 	TCP_WIRE_PARK = 48,		/* I am idle and could do without this connection: you too? */
 	TCP_WIRE_PARK_YES = 49,		/* yes: close it, unless you have sent something since */
@@ -159,6 +160,7 @@ struct tcp_rma_iov {
 #define TCP_EXT_MAGIC_MASK	0xffff0000u
 #define TCP_EXT_BASE		0x0001u		/* frames 32 to 38, acknowledged writes, credits */
 #define TCP_EXT_AUTH		0x0004u		/* CONNREQ: I have a key, challenge me. NACK: refused for keys */
+#define TCP_EXT_COLL		0x0010u		/* frame 41, and announcements of its messages; said with FI_COLLECTIVE */
 #define TCP_EXT_PARK		0x0020u		/* frames 48 to 51 */
 /* The connection takes the place of one that was parked, whose credits go on: said by both, or it does not. */
 #define TCP_EXT_RESUME		0x0040u
@@ -177,10 +179,24 @@ struct tcp_credit {
 };
 
 struct tcp_rts {
-	uint64_t tag;			/* 0 for untagged; op_data is 1 if tagged, 0 if not */
+	uint64_t tag;			/* 0 for untagged; op_data is 0 if untagged, 1 if tagged, 2 within a collective */
 	uint64_t len;			/* of the message */
 	uint32_t id;			/* the sender's */
 	uint32_t pad;
+};
+
+/* op_data of TCP_WIRE_COLL */
+#define TCP_COLL_MSG		0	/* a message: matched by its sender and tag with the receives of collectives */
+#define TCP_COLL_ABORT		1	/* no payload: the group of the tag has failed; its bits 8 to 23 are an FI_E* */
+
+/*
+ * Bits of the tag (prov/common/collective.h):
+ *   24..63  group, as agreed when it was joined; while joining, a hash of its members' addresses in their order
+ *    8..23  number of the operation in the group, wraps
+ *    0..7   round within the operation
+ */
+struct tcp_coll {
+	uint64_t tag;
 };
 
 #define TCP_RX_ID_NONE		UINT32_MAX

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Collectives, all members in this process, against a plain computation. Source: fi_collective(3), fi_av_set(3). */
+#include <rdma/fi_collective.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops.h"
+
+#define CAPS (FI_MSG | FI_TAGGED | FI_COLLECTIVE)
+#define MEMBERS_MAX 8
+
+/* Members 0 to cnt - 1, each of which knows all others by the same fi_addr: their number. */
+struct group {
+	struct test *t;
+	size_t cnt;
+	struct side *side[MEMBERS_MAX];
+	struct fid_mc *mc[MEMBERS_MAX];
+};
+
+static struct fid_av_set *set_open(struct side *s, const fi_addr_t *addr, size_t cnt)
+{
+	struct fi_av_set_attr attr = {
+		.count = cnt, .start_addr = FI_ADDR_NOTAVAIL, .end_addr = FI_ADDR_NOTAVAIL,
+	};
+	struct fid_av_set *set;
+
+	MUST(fi_av_set(s->av, &attr, &set, NULL));
+	own_fid(s->t, &set->fid);
+	for (size_t i = 0; i < cnt; i++)
+		MUST(fi_av_set_insert(set, addr[i]));
+	return set;
+}
+
+/* Ask to join; FI_JOIN_COMPLETE is to follow. */
+static struct fid_mc *join_begin(struct side *s, const fi_addr_t *addr, size_t cnt)
+{
+	struct fid_av_set *set = set_open(s, addr, cnt);
+	fi_addr_t coll_addr;
+	struct fid_mc *mc;
+
+	MUST(fi_av_set_addr(set, &coll_addr));
+	MUST(fi_join_collective(s->ep, coll_addr, set, 0, &mc, s));
+	own_fid(s->t, &mc->fid);
+	return mc;
+}
+
+static void join_end(struct side *s, struct fid_mc *mc)
+{
+	CHECK(expect_event(s, FI_JOIN_COMPLETE).fid == &mc->fid);
+}
+
+static const fi_addr_t everyone[MEMBERS_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+/* Members that know each other and are in no group. */
+static struct group members_open(struct test *t, size_t cnt)
+{
+	struct group g = { .t = t, .cnt = cnt };
+
+	for (size_t i = 0; i < cnt; i++)
+		g.side[i] = side_open(t, .eq = true);
+	for (size_t i = 0; i < cnt; i++) {
+		for (size_t j = 0; j < cnt; j++)
+			CHECK_EQ(side_insert(g.side[i], g.side[j]), j);
+	}
+	return g;
+}
+
+static struct group group_open(struct test *t, size_t cnt)
+{
+	struct group g = members_open(t, cnt);
+
+	for (size_t i = 0; i < cnt; i++)
+		g.mc[i] = join_begin(g.side[i], everyone, cnt);
+	for (size_t i = 0; i < cnt; i++)
+		join_end(g.side[i], g.mc[i]);
+	return g;
+}
+
+/* ---- calls */
+
+struct ccall {
+	enum fi_collective_op kind;
+	enum fi_datatype datatype;
+	enum fi_op op;
+	size_t count;
+	fi_addr_t root;
+	const void *buf;
+	void *result;
+	void *context;
+};
+
+static ssize_t call_now(struct side *s, struct fid_mc *mc, const struct ccall *c)
+{
+	fi_addr_t addr = fi_mc_addr(mc);
+
+	switch (c->kind) {
+	case FI_BARRIER:
+		return fi_barrier(s->ep, addr, c->context);
+	case FI_BROADCAST:
+		return fi_broadcast(s->ep, c->result, c->count, NULL, addr, c->root, c->datatype, 0, c->context);
+	case FI_ALLTOALL:
+		return fi_alltoall(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->datatype, 0, c->context);
+	case FI_ALLREDUCE:
+		return fi_allreduce(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->datatype, c->op, 0,
+				    c->context);
+	case FI_ALLGATHER:
+		return fi_allgather(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->datatype, 0, c->context);
+	case FI_REDUCE_SCATTER:
+		return fi_reduce_scatter(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->datatype, c->op, 0,
+					 c->context);
+	case FI_REDUCE:
+		return fi_reduce(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->root, c->datatype, c->op, 0,
+				 c->context);
+	case FI_SCATTER:
+		return fi_scatter(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->root, c->datatype, 0,
+				  c->context);
+	default:
+		return fi_gather(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->root, c->datatype, 0,
+				 c->context);
+	}
+}
+
+static void call(struct side *s, struct fid_mc *mc, const struct ccall *c)
+{
+	MUST(call_now(s, mc, c));
+	s->tx_posted++;
+}
+
+static void expect_done(struct side *s, void *context)
+{
+	struct comp comp = expect_tx(s);
+
+	CHECK(comp.ctx == context);
+	CHECK(comp.flags & FI_COLLECTIVE);
+}
+
+static void barrier(struct group *g)
+{
+	for (size_t i = 0; i < g->cnt; i++)
+		call(g->side[i], g->mc[i], &(struct ccall) { .kind = FI_BARRIER, .context = g });
+	for (size_t i = 0; i < g->cnt; i++)
+		expect_done(g->side[i], g);
+}
+
+/* ---- what each gets, of 64-bit integers */
+
+/* Element j of block b of member i's buf. */
+static int64_t value(size_t i, size_t b, size_t j)
+{
+	return (int64_t) (i * 1000003 + b * 1009 + j + 1);
+}
+
+static int64_t sum(size_t cnt, size_t b, size_t j)
+{
+	int64_t all = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		all += value(i, b, j);
+	return all;
+}
+
+/* Element j of block b of member i's result. */
+static int64_t want(const struct ccall *c, size_t cnt, size_t i, size_t b, size_t j)
+{
+	switch (c->kind) {
+	case FI_BROADCAST:
+		return value(c->root, b, j);
+	case FI_ALLTOALL:
+		return value(b, i, j);
+	case FI_ALLGATHER:
+	case FI_GATHER:
+		return value(b, 0, j);
+	case FI_SCATTER:
+		return value(c->root, i, j);
+	case FI_REDUCE_SCATTER:
+		return sum(cnt, i, j);
+	default:
+		return sum(cnt, 0, j);
+	}
+}
+
+static size_t blocks_out(enum fi_collective_op kind, size_t cnt)
+{
+	return kind == FI_ALLTOALL || kind == FI_SCATTER || kind == FI_REDUCE_SCATTER ? cnt : 1;
+}
+
+static size_t blocks_in(enum fi_collective_op kind, size_t cnt)
+{
+	return kind == FI_ALLTOALL || kind == FI_ALLGATHER || kind == FI_GATHER ? cnt : 1;
+}
+
+static void check_one(struct group *g, enum fi_collective_op kind, size_t count)
+{
+	struct ccall c[MEMBERS_MAX];
+	int64_t *buf, *result;
+
+	note("collective %d of %zu", kind, count);
+	for (size_t i = 0; i < g->cnt; i++) {
+		buf = mem(g->t, (blocks_out(kind, g->cnt) * count + 1) * sizeof(*buf));
+		result = mem(g->t, (blocks_in(kind, g->cnt) * count + 1) * sizeof(*result));
+		for (size_t b = 0; b < blocks_out(kind, g->cnt); b++) {
+			for (size_t j = 0; j < count; j++)
+				buf[b * count + j] = value(i, b, j);
+		}
+		c[i] = (struct ccall) { .kind = kind, .datatype = FI_INT64, .op = FI_SUM, .count = count,
+				       .root = g->cnt / 2, .buf = buf, .result = result, .context = &c[i] };
+		if (kind == FI_BROADCAST && i == c[i].root)
+			memcpy(result, buf, count * sizeof(*buf));
+		call(g->side[i], g->mc[i], &c[i]);
+	}
+	for (size_t i = 0; i < g->cnt; i++)
+		expect_done(g->side[i], &c[i]);
+	for (size_t i = 0; i < g->cnt; i++) {
+		if ((kind == FI_GATHER || kind == FI_REDUCE) && i != c[i].root)
+			continue;
+		result = c[i].result;
+		for (size_t b = 0; b < blocks_in(kind, g->cnt); b++) {
+			for (size_t j = 0; j < count; j++)
+				CHECK(result[b * count + j] == want(&c[i], g->cnt, i, b, j));
+		}
+		CHECK_EQ(result[blocks_in(kind, g->cnt) * count], 0);
+	}
+	note(NULL);
+}
+
+struct size_row {
+	const char *name;
+	size_t cnt;
+};
+static const struct size_row size_rows[] = {
+	{ "1_member", 1 }, { "2_members", 2 }, { "3_members", 3 }, { "5_members", 5 }, { "8_members", 8 },
+};
+
+/* Each collective, short and long, gives each member what it should. */
+TEST_TABLE(results, size_rows, CAPS, RDM_ONLY)
+{
+	struct group g = group_open(t, ROW(size_rows)->cnt);
+
+	barrier(&g);
+	for (int kind = FI_BROADCAST; kind <= FI_GATHER; kind++) {
+		check_one(&g, kind, 1);
+		check_one(&g, kind, 5);
+		check_one(&g, kind, 9000);
+	}
+	check_one(&g, FI_BROADCAST, 40000);
+	barrier(&g);
+}
+
+struct op_row {
+	const char *name;
+	enum fi_op op;
+	uint32_t want;			/* of 5, 3 and 6 */
+};
+static const struct op_row op_rows[] = {
+	{ "min", FI_MIN, 3 }, { "max", FI_MAX, 6 }, { "sum", FI_SUM, 14 }, { "prod", FI_PROD, 90 }, { "lor", FI_LOR, 1 },
+	{ "land", FI_LAND, 1 }, { "bor", FI_BOR, 7 }, { "band", FI_BAND, 0 }, { "lxor", FI_LXOR, 1 },
+	{ "bxor", FI_BXOR, 0 },
+};
+
+/* Each operation, on integers of each size and, where they have it, on floating point. */
+TEST_TABLE(operations, op_rows, CAPS, RDM_ONLY)
+{
+	static const uint32_t values[] = { 5, 3, 6 };
+	struct group g = group_open(t, 3);
+	uint8_t in8[3], out8[3];
+	uint32_t in32[3], out32[3];
+	double in[3], out[3];
+
+	for (int type = 0; type < 3; type++) {
+		for (size_t i = 0; i < 3; i++) {
+			struct ccall c = { .kind = FI_ALLREDUCE, .op = ROW(op_rows)->op, .count = 1 };
+
+			in8[i] = (uint8_t) values[i];
+			in32[i] = values[i];
+			in[i] = values[i];
+			c.datatype = type == 0 ? FI_UINT8 : type == 1 ? FI_UINT32 : FI_DOUBLE;
+			c.buf = type == 0 ? (void *) &in8[i] : type == 1 ? (void *) &in32[i] : (void *) &in[i];
+			c.result = type == 0 ? (void *) &out8[i] : type == 1 ? (void *) &out32[i] : (void *) &out[i];
+			if (type == 2 && (c.op == FI_BOR || c.op == FI_BAND || c.op == FI_BXOR)) {
+				CHECK_RET(call_now(g.side[i], g.mc[i], &c), -FI_EOPNOTSUPP);
+				continue;
+			}
+			call(g.side[i], g.mc[i], &c);
+		}
+		for (size_t i = 0; i < 3; i++) {
+			if (type == 2 && tx_waiting(g.side[i]) == 0 &&
+			    (ROW(op_rows)->op == FI_BOR || ROW(op_rows)->op == FI_BAND || ROW(op_rows)->op == FI_BXOR))
+				continue;
+			expect_done(g.side[i], NULL);
+			CHECK_EQ(type == 0 ? out8[i] : type == 1 ? out32[i] : (uint32_t) out[i], ROW(op_rows)->want);
+		}
+	}
+}
+
+/* ---- order and company */
+
+/* Many at once, in the order of the calls. */
+TEST_PROV(many_outstanding, CAPS, RDM_ONLY)
+{
+	enum { CNT = 30 };
+	struct group g = group_open(t, 4);
+	static int64_t in[4][CNT], out[4][CNT];
+
+	for (size_t i = 4; i-- > 0;) {
+		for (size_t n = 0; n < CNT; n++) {
+			in[i][n] = value(i, 0, n);
+			call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_ALLREDUCE, .datatype = FI_INT64,
+			     .op = FI_SUM, .count = 1, .buf = &in[i][n], .result = &out[i][n], .context = &in[i][n] });
+		}
+	}
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t n = 0; n < CNT; n++)
+			expect_done(g.side[i], &in[i][n]);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t n = 0; n < CNT; n++)
+			CHECK(out[i][n] == sum(4, 0, n));
+	}
+}
+
+/* A root need not wait: what it sends is kept for who is late, in order. */
+TEST_PROV(root_runs_ahead, CAPS, RDM_ONLY)
+{
+	enum { CNT = 20, LEN = 3000 };
+	struct group g = group_open(t, 3);
+	static int64_t out[CNT][LEN], in[2][CNT][LEN];
+
+	for (size_t n = 0; n < CNT; n++) {
+		out[n][0] = out[n][LEN - 1] = (int64_t) n + 1;
+		call(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_BROADCAST, .datatype = FI_INT64, .count = LEN,
+		     .result = out[n] });
+	}
+	idle(t);
+	for (size_t n = 0; n < CNT; n++) {
+		for (size_t i = 1; i < 3; i++)
+			call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BROADCAST, .datatype = FI_INT64,
+			     .count = LEN, .result = in[i - 1][n] });
+	}
+	for (size_t i = 0; i < 3; i++)
+		expect_tx_cnt(g.side[i], CNT);
+	for (size_t n = 0; n < CNT; n++) {
+		for (size_t i = 0; i < 2; i++)
+			CHECK(in[i][n][0] == (int64_t) n + 1 && in[i][n][LEN - 1] == (int64_t) n + 1);
+	}
+}
+
+/* Receives of the application, even those that take anything, meet nothing of it; and messages go on beside it. */
+TEST_PROV(no_message_of_the_application, CAPS, RDM_ONLY)
+{
+	struct group g = group_open(t, 2);
+	char in[8], tagged[8];
+
+	g.side[0]->peer = 1;
+	g.side[1]->peer = 0;
+	post_recv(g.side[1], in, 8);
+	post_trecv(g.side[1], tagged, 8, 0, UINT64_MAX);
+	check_one(&g, FI_ALLGATHER, 3);
+	check_one(&g, FI_BROADCAST, 60000);
+	barrier(&g);
+	CHECK_EQ(rx_waiting(g.side[1]), 0);
+	send_bytes(g.side[0], "message.", 8);
+	tsend_bytes(g.side[0], "tagged..", 8, 77);
+	expect_rx_cnt(g.side[1], 2);
+	CHECK_MEM(in, "message.", 8);
+	CHECK_MEM(tagged, "tagged..", 8);
+}
+
+/* Groups that share members do not mix, whatever the order in which a member uses them. */
+TEST_PROV(groups_do_not_mix, CAPS, RDM_ONLY)
+{
+	static const fi_addr_t some[] = { 2, 0 };
+	struct group g = group_open(t, 3);
+	struct fid_mc *two[3] = { 0 }, *again[3];
+	int64_t in[3][3], out[3][3];
+
+	for (size_t i = 0; i < 3; i++)
+		again[i] = join_begin(g.side[i], everyone, 3);
+	for (size_t i = 0; i < 3; i += 2)
+		two[i] = join_begin(g.side[i], some, 2);
+	for (size_t i = 0; i < 3; i++) {
+		expect_event(g.side[i], FI_JOIN_COMPLETE);
+		if (two[i])
+			expect_event(g.side[i], FI_JOIN_COMPLETE);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t n = 0; n < 3; n++) {
+			size_t k = i % 2 ? 2 - n : n;
+			struct fid_mc *mc = k == 0 ? g.mc[i] : k == 1 ? two[i] : again[i];
+
+			in[i][k] = value(i, k, 0);
+			if (mc)
+				call(g.side[i], mc, &(struct ccall) { .kind = FI_ALLREDUCE, .datatype = FI_INT64,
+				     .op = FI_SUM, .count = 1, .buf = &in[i][k], .result = &out[i][k] });
+		}
+	}
+	for (size_t i = 0; i < 3; i++)
+		expect_tx_cnt(g.side[i], two[i] ? 3 : 2);
+	for (size_t i = 0; i < 3; i++) {
+		CHECK(out[i][0] == sum(3, 0, 0) && out[i][2] == sum(3, 2, 0));
+		if (two[i])
+			CHECK(out[i][1] == value(0, 1, 0) + value(2, 1, 0));
+	}
+}
+
+/* A barrier ends for nobody before the last one has called it. */
+TEST_PROV(barrier_waits, CAPS, RDM_ONLY)
+{
+	struct group g = group_open(t, 3);
+
+	for (size_t i = 0; i < 2; i++)
+		call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER });
+	idle(t);
+	CHECK_EQ(tx_waiting(g.side[0]) + tx_waiting(g.side[1]), 0);
+	MUST(fi_barrier2(g.side[2]->ep, fi_mc_addr(g.mc[2]), FI_COMPLETION, NULL));
+	g.side[2]->tx_posted++;
+	for (size_t i = 0; i < 3; i++)
+		expect_done(g.side[i], NULL);
+}
+
+/* ---- failure */
+
+/* One closes its group in the middle: what the others have called ends in error, and what they call later is refused or
+ * fails. */
+TEST_PROV(member_leaves, CAPS, RDM_ONLY)
+{
+	struct group g = group_open(t, 5);
+
+	for (size_t i = 0; i < 5; i++) {
+		if (i != 2)
+			call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER });
+	}
+	call(g.side[2], g.mc[2], &(struct ccall) { .kind = FI_BROADCAST, .datatype = FI_INT8, .count = 1, .root = 0,
+	     .result = &g });
+	close_now(t, &g.mc[2]->fid);
+	for (size_t i = 0; i < 5; i++)
+		CHECK(expect_tx_failed(g.side[i]).err != 0);
+	for (size_t i = 0; i < 5; i++) {
+		if (i != 2)
+			CHECK(call_now(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER }) < 0);
+	}
+}
+
+/* One is gone altogether: every member's operation ends in error, also of those who never spoke with it. */
+TEST_PROV(member_gone, CAPS, RDM_ONLY)
+{
+	struct group g = group_open(t, 6);
+
+	close_now(t, &g.mc[5]->fid);
+	side_close_ep(g.side[5]);
+	for (size_t i = 0; i < 5; i++)
+		call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER });
+	for (size_t i = 0; i < 5; i++)
+		expect_tx_failed(g.side[i]);
+}
+
+/* The same while they join. */
+TEST_PROV(member_gone_before_join, CAPS, RDM_ONLY)
+{
+	struct group g = members_open(t, 4);
+
+	side_close_ep(g.side[3]);
+	for (size_t i = 0; i < 3; i++)
+		g.mc[i] = join_begin(g.side[i], everyone, 4);
+	for (size_t i = 0; i < 3; i++) {
+		struct wait w = wait_begin();
+
+		while (g.side[i]->event_taken == g.side[i]->event_cnt)
+			wait_more(t, &w, "the error of a join");
+		CHECK(g.side[i]->events[g.side[i]->event_taken++].err != 0);
+	}
+}
+
+/* ---- what is refused */
+
+TEST_PROV(refused, CAPS, RDM_ONLY)
+{
+	static const fi_addr_t other[] = { 1 };
+	struct group g = members_open(t, 2);
+	struct side *none = side_open(t);
+	struct fid_av_set *set = set_open(g.side[0], other, 1);
+	struct fid_mc *mc;
+	fi_addr_t addr;
+
+	MUST(fi_av_set_addr(set, &addr));
+	CHECK_RET(fi_join_collective(g.side[0]->ep, addr, set, 0, &mc, NULL), -FI_EINVAL);
+	CHECK_EQ(side_insert(none, none), 0);
+	set = set_open(none, everyone, 1);
+	CHECK_RET(fi_join_collective(none->ep, addr, set, 0, &mc, NULL), -FI_ENOEQ);
+	CHECK_RET(fi_barrier(g.side[0]->ep, 12345, NULL), -FI_EINVAL);
+	g.mc[0] = join_begin(g.side[0], everyone, 2);
+	CHECK_RET(fi_barrier(g.side[0]->ep, fi_mc_addr(g.mc[0]), NULL), -FI_EOPBADSTATE);
+	CHECK_RET(fi_close(&g.side[0]->ep->fid), -FI_EBUSY);
+	g.mc[1] = join_begin(g.side[1], everyone, 2);
+	join_end(g.side[0], g.mc[0]);
+	join_end(g.side[1], g.mc[1]);
+	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_REDUCE, .op = FI_CSWAP, .datatype = FI_INT32 }),
+		  -FI_EOPNOTSUPP);
+	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_GATHER, .root = 7, .datatype = FI_INT32 }),
+		  -FI_EINVAL);
+	barrier(&g);
+}
+
+/* fi_query_collective() says what the calls take. */
+TEST_PROV(query, CAPS, RDM_ONLY)
+{
+	struct side *s = domain_side(t);
+	struct fi_collective_attr attr = { .op = FI_SUM, .datatype = FI_DOUBLE };
+
+	for (int kind = FI_BROADCAST; kind <= FI_GATHER; kind++) {
+		MUST(fi_query_collective(s->domain, kind, &attr, 0));
+		CHECK_EQ(attr.datatype_attr.size, sizeof(double));
+		CHECK(attr.datatype_attr.count >= 1 && attr.max_members >= 2);
+	}
+	attr.op = FI_BOR;
+	CHECK_RET(fi_query_collective(s->domain, FI_ALLREDUCE, &attr, 0), -FI_EOPNOTSUPP);
+	attr = (struct fi_collective_attr) { .op = FI_NOOP, .datatype = FI_VOID };
+	MUST(fi_query_collective(s->domain, FI_BARRIER, &attr, 0));
+	CHECK_RET(fi_query_collective(s->domain, FI_BROADCAST, &attr, 0), -FI_EOPNOTSUPP);
+	CHECK_RET(fi_query_collective(s->domain, 99, &attr, 0), -FI_EOPNOTSUPP);
+}
