@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/sock.h"
 #include "common/ip_name.h"
+#include "common/nic.h"
 
 /* An interface, and the addresses that its entries are to carry. */
 struct place {
@@ -46,7 +47,7 @@ static struct fi_info *make_info(const struct fab_ip *ip, const struct place *pl
 	fill(ip, info, place->netif, type);
 	info->domain_attr->name = strdup(place->netif->name);
 	info->fabric_attr->name = strdup(place->netif->network);
-	if (!info->domain_attr->name || !info->fabric_attr->name ||
+	if (fab_nic_open(place->netif, &info->nic) || !info->domain_attr->name || !info->fabric_attr->name ||
 	    fab_name_set(&info->src_addr, &info->src_addrlen, &place->src) ||
 	    (fab_addr_len(&place->dest.sa) && fab_name_set(&info->dest_addr, &info->dest_addrlen, &place->dest))) {
 		fi_freeinfo(info);

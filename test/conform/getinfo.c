@@ -159,6 +159,29 @@ TEST_PROV(dupinfo, 0)
 
 /* ---- capabilities */
 
+/* An entry that tells of its hardware tells of all of it, and a copy has its own; the interface is that of the domain. */
+TEST_PROV(nic, 0)
+{
+	struct fi_info *list, *info, *copy;
+	unsigned int found = 0;
+
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints_plain(t), &list));
+	for (info = list; info; info = info->next) {
+		if (!info->nic)
+			continue;
+		found++;
+		CHECK(info->nic->device_attr && info->nic->bus_attr && info->nic->link_attr);
+		CHECK(!strcmp(info->nic->device_attr->name, info->domain_attr->name));
+		CHECK(info->nic->link_attr->state != FI_LINK_DOWN);
+		copy = fi_dupinfo(info);
+		own_info(t, copy);
+		CHECK(copy->nic != info->nic && copy->nic->device_attr != info->nic->device_attr);
+		CHECK(!strcmp(copy->nic->device_attr->name, info->nic->device_attr->name));
+	}
+	if (!found)
+		SKIP("no interface with hardware below");
+}
+
 /* Of primary capabilities only what was asked for is given; context capabilities are part of the whole. */
 TEST_PROV(primary_caps_only_on_request, FI_MSG)
 {
