@@ -43,7 +43,7 @@ static uint64_t look(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t *s
 {
 	uint64_t ret;
 
-	fab_progress_lock(cntr->progress);
+	fab_progress_enter(cntr->progress);
 	if (now(value) == *seen)
 		fab_progress_run(cntr->progress);
 	else
@@ -142,7 +142,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 
 	if (!fab_wait_can_sleep(&cntr->wait))
 		return -FI_ENOSYS;
-	fab_progress_lock(cntr->progress);
+	fab_progress_enter(cntr->progress);
 	fab_wait_begin(&cntr->wait, &sleep, timeout_ms);
 	for (;;) {
 		ret = verdict(cntr, threshold);

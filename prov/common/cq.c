@@ -162,7 +162,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 
 	if (!buf && count)
 		return -FI_EINVAL;
-	fab_progress_lock(cq->progress);
+	fab_progress_enter(cq->progress);
 	if (fab_cq_empty(cq) || !count)
 		fab_progress_run(cq->progress);
 	else
@@ -211,7 +211,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		return -FI_ENOSYS;
 	if (!buf && count)
 		return -FI_EINVAL;
-	fab_progress_lock(cq->progress);
+	fab_progress_enter(cq->progress);
 	ret = wait_for(cq, (uint32_t) fab_max(cnt, (size_t) 1), timeout_ms);
 	taken = take(cq, buf, count, src);
 	fab_progress_unlock(cq->progress);
@@ -348,7 +348,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 
 	if (!buf || flags)
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
-	fab_progress_lock(cq->progress);
+	fab_progress_enter(cq->progress);
 	err = first_err(cq);
 	if (!err || err->pos != cq->head) {
 		fab_progress_unlock(cq->progress);

@@ -21,6 +21,7 @@ struct engine {
 	struct fab_progress progress;	/* first: a struct fab_progress * of an own engine points here */
 	struct fab_list link;		/* in domain->engines */
 	uint32_t ref;
+	uint32_t queue_cnt;		/* CQs and counters that came here */
 };
 
 /* An enum of fi_domain_attr: what it is called and how far its values go. */
@@ -95,6 +96,7 @@ static void choose_engines(struct fab_domain *domain, const struct fi_info *info
 	}
 	attr->auto_progress = automatic;
 	attr->shared = domain->engines_shared;
+	attr->data_serial = domain->threading == FI_THREAD_DOMAIN;
 	attr->name = "fi-progress";
 }
 
@@ -302,12 +304,13 @@ int fab_domain_get_progress(struct fab_domain *domain, struct fab_progress **pro
 	engine = calloc(1, sizeof(*engine));
 	if (!engine)
 		return -FI_ENOMEM;
-	ret = fab_progress_init(&engine->progress, &(struct fab_progress_attr) { .shared = domain->engines_shared });
+	ret = fab_progress_init(&engine->progress, &(struct fab_progress_attr) { .shared = domain->engines_shared,
+				.data_serial = true });
 	if (ret) {
 		free(engine);
 		return ret;
 	}
-	engine->ref = 1;
+	engine->ref = engine->queue_cnt = 1;
 	pthread_mutex_lock(&domain->engine_lock);
 	fab_list_add_tail(&domain->engines, &engine->link);
 	pthread_mutex_unlock(&domain->engine_lock);
@@ -355,7 +358,26 @@ int fab_progress_join(struct fab_domain *domain, const struct fab_progress_user 
 	fab_domain_put_progress(domain, from, *user->own);
 	*user->progress = to;
 	fab_domain_hold_progress(domain, to, user->own);
+	if (*user->own) {
+		pthread_mutex_lock(&domain->engine_lock);
+		((struct engine *) to)->queue_cnt++;
+		pthread_mutex_unlock(&domain->engine_lock);
+		fab_domain_check_serial(domain, to);
+	}
 	return 0;
+}
+
+void fab_domain_check_serial(struct fab_domain *domain, struct fab_progress *progress)
+{
+	uint32_t queue_cnt;
+
+	if (progress == &domain->progress)
+		return;
+	pthread_mutex_lock(&domain->engine_lock);
+	queue_cnt = ((struct engine *) progress)->queue_cnt;
+	pthread_mutex_unlock(&domain->engine_lock);
+	if (queue_cnt > 1 && atomic_load(&progress->user_cnt) > 1)
+		fab_lock_inflate(&progress->lock);
 }
 
 void fab_domain_quiesce(struct fab_domain *domain)

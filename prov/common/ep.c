@@ -243,6 +243,7 @@ static void adopt(struct fab_ep *ep, struct fab_progress *progress)
 	ep->has_queue = true;
 	ep->progress = progress;
 	count_user(progress, 1);
+	fab_domain_check_serial(ep->domain, progress);
 }
 
 /* The endpoint and its queues go to another engine, unless others depend on where they are. */
@@ -264,6 +265,7 @@ static int move(struct fab_ep *ep, struct fab_progress *to)
 		return ret;
 	}
 	count_user(to, 1);
+	fab_domain_check_serial(ep->domain, to);
 	ep->progress = to;
 	return 0;
 }

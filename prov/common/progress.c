@@ -531,7 +531,8 @@ int fab_progress_init(struct fab_progress *progress, const struct fab_progress_a
 		goto close_alarm;
 	progress->source_cnt = 0;	/* of others */
 
-	fab_lock_init(&progress->lock, attr->shared || attr->auto_progress ? FAB_LOCK_MUTEX : FAB_LOCK_NONE);
+	fab_lock_init(&progress->lock, attr->auto_progress ? FAB_LOCK_MUTEX : !attr->shared ? FAB_LOCK_NONE :
+		      attr->data_serial ? FAB_LOCK_BIASED : FAB_LOCK_MUTEX);
 	if (attr->auto_progress) {
 		progress->thread_run = true;
 		ret = fab_thread_start(&progress->thread, thread_main, progress, attr->name);
@@ -568,4 +569,6 @@ void fab_progress_share(struct fab_progress *progress)
 {
 	if (progress->lock.ops == fab_lock_kinds[FAB_LOCK_NONE])
 		progress->lock.ops = fab_lock_kinds[FAB_LOCK_MUTEX];
+	else
+		fab_lock_inflate(&progress->lock);
 }

@@ -8,8 +8,8 @@
  *
  * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the
  * engine's own thread, which sleeps in epoll, and keeps away while the application itself polls. "Lock held" below
- * means progress->lock; its kind is chosen at init from the threading level (none where the application serialises),
- * so no caller ever asks.
+ * means progress->lock; its kind is chosen at init from the threading level (none where the application serialises all,
+ * a biased one where it serialises data calls), so no caller ever asks.
  *
  * A pass: flush what is queued to leave, read the sources that were busy lately, ask epoll when they are quiet and
  * from time to time anyway, run timers that are due, free what was closed. Wait objects are signalled at unlock.
@@ -113,9 +113,11 @@ struct fab_progress {
 	pthread_t thread;
 };
 
-/* What an engine is for; decides its lock: a mutex if `shared` or `auto_progress`, none otherwise. */
+/* What an engine is for; decides its lock: none if it is neither `shared` nor has `auto_progress`; a biased one
+ * (base/lock.h) if it is shared, and serialised as far as data calls go; else a mutex. */
 struct fab_progress_attr {
-	bool shared;			/* more than one thread may enter at a time */
+	bool shared;			/* more than one thread may come at a time */
+	bool data_serial;		/* but not for data calls (fab_progress_enter) */
 	bool auto_progress;
 	const char *name;		/* of the thread, at most 15 bytes */
 };
@@ -130,7 +132,8 @@ void fab_progress_fini(struct fab_progress *progress);
  * -errno. */
 int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const char *name);
 
-/* From now on more than one thread may enter: gives an engine without a lock a mutex. Nobody may be inside. */
+/* From now on threads of ours come too: gives an engine without a lock a mutex (then nobody may be inside), and makes a
+ * biased lock one. */
 void fab_progress_share(struct fab_progress *progress);
 
 /* Add, change, remove a descriptor. Lock held. add: 0 or -errno; mod and del cannot fail for an added source. */
@@ -173,6 +176,13 @@ void fab_progress_flush(struct fab_progress *progress);
 static inline void fab_progress_lock(struct fab_progress *progress)
 {
 	fab_lock_acquire(&progress->lock);
+}
+
+/* The same for a data call, which the application serialises with others where the threading level says so: post,
+ * read a queue. Not for those that fi_domain(3) lets any thread make at any time. */
+static inline void fab_progress_enter(struct fab_progress *progress)
+{
+	fab_lock_enter(&progress->lock);
 }
 
 void fab_progress_signal(struct fab_progress *progress);	/* slow half of unlock: writes to wait objects */

@@ -185,7 +185,7 @@ ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 	struct fab_progress *progress = ep->base.progress;
 	int ret;
 
-	fab_progress_lock(progress);
+	fab_progress_enter(progress);
 	ret = tcp_submit_locked(&ep->base, op);
 	fab_progress_unlock(progress);
 	return ret;

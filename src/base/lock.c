@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The two kinds of fab_lock. The mutex remembers its owner, for fab_lock_held().
+ * The kinds of fab_lock. The mutex remembers its owner, for fab_lock_held().
  */
 #include "base/lock.h"
 
+#include <errno.h>
+#include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static void set_owner(struct fab_lock *lock, pthread_t owner)
 {
@@ -51,8 +55,79 @@ static void mutex_yield(struct fab_lock *lock)
 	mutex_lock(lock);
 }
 
+/* ---- biased ---- */
+
+static long membarrier(int cmd)
+{
+	return syscall(SYS_membarrier, cmd, 0, 0);
+}
+
+static bool barrier_there;
+
+static void barrier_init(void)
+{
+	barrier_there = !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+			!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+/* Every thread of the process has passed a full barrier when this returns. */
+static void barrier_all(void)
+{
+	/* registered above; only an exec could have undone that */
+	while (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) && errno == EPERM)
+		membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+static void biased_lock(struct fab_lock *lock)
+{
+	mutex_lock(lock);
+	if (!lock->inflated) {
+		atomic_store_explicit(&lock->barred, true, memory_order_relaxed);
+		barrier_all();
+		while (atomic_load_explicit(&lock->inside, memory_order_acquire))
+			sched_yield();
+	}
+	lock->by_mutex = true;
+}
+
+static void biased_enter(struct fab_lock *lock)
+{
+	atomic_store_explicit(&lock->inside, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);	/* barrier_all() makes it one for the processor */
+	if (__builtin_expect(!atomic_load_explicit(&lock->barred, memory_order_acquire), true))
+		return;
+	atomic_store_explicit(&lock->inside, false, memory_order_release);
+	biased_lock(lock);
+}
+
+static void biased_unlock(struct fab_lock *lock)
+{
+	if (!lock->by_mutex) {
+		atomic_store_explicit(&lock->inside, false, memory_order_release);
+		return;
+	}
+	lock->by_mutex = false;
+	if (!lock->inflated)
+		atomic_store_explicit(&lock->barred, false, memory_order_release);
+	mutex_unlock(lock);
+}
+
+static bool biased_held(const struct fab_lock *lock)
+{
+	return atomic_load_explicit(&lock->inside, memory_order_relaxed) || mutex_held(lock);
+}
+
+static void biased_yield(struct fab_lock *lock)
+{
+	biased_unlock(lock);
+	while (__atomic_load_n(&lock->waiter_cnt, __ATOMIC_RELAXED))
+		sched_yield();
+	biased_lock(lock);
+}
+
 static const struct fab_lock_ops none_ops = {
 	.lock = nothing,
+	.enter = nothing,
 	.unlock = nothing,
 	.held = none_held,
 	.yield = nothing,
@@ -60,22 +135,51 @@ static const struct fab_lock_ops none_ops = {
 
 static const struct fab_lock_ops mutex_ops = {
 	.lock = mutex_lock,
+	.enter = mutex_lock,
 	.unlock = mutex_unlock,
 	.held = mutex_held,
 	.yield = mutex_yield,
 };
 
+static const struct fab_lock_ops biased_ops = {
+	.lock = biased_lock,
+	.enter = biased_enter,
+	.unlock = biased_unlock,
+	.held = biased_held,
+	.yield = biased_yield,
+};
+
 const struct fab_lock_ops *fab_lock_kinds[] = {
 	[FAB_LOCK_NONE] = &none_ops,
 	[FAB_LOCK_MUTEX] = &mutex_ops,
+	[FAB_LOCK_BIASED] = &biased_ops,
 };
 
 void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (kind == FAB_LOCK_BIASED) {
+		pthread_once(&once, barrier_init);
+		if (!barrier_there)
+			kind = FAB_LOCK_MUTEX;
+	}
 	lock->ops = fab_lock_kinds[kind];
 	pthread_mutex_init(&lock->mutex, NULL);
 	set_owner(lock, 0);
 	lock->waiter_cnt = 0;
+	atomic_init(&lock->inside, false);
+	atomic_init(&lock->barred, false);
+	lock->by_mutex = lock->inflated = false;
+}
+
+void fab_lock_inflate(struct fab_lock *lock)
+{
+	if (lock->ops != &biased_ops)
+		return;
+	biased_lock(lock);
+	lock->inflated = true;
+	biased_unlock(lock);
 }
 
 void fab_lock_fini(struct fab_lock *lock)

@@ -2,16 +2,25 @@
 /*
  * A lock whose kind is chosen once, when it is initialised: a mutex, or nothing at all where the application promised
  * to serialise its calls. Code that takes it does not know, nor ask, which it is.
+ *
+ * Between the two is the biased lock, for data calls that the application serialises and other calls that it does not.
+ * Data calls enter (fab_lock_enter): they say that they are inside, look whether somebody bars the way, and are in, two
+ * stores and a load. Everybody else acquires (fab_lock_acquire): takes the mutex, bars the way, lets the kernel put a
+ * memory barrier between the two instructions of whoever is entering just now (membarrier(2)), and waits until nobody
+ * is inside. So a data call takes no lock, and pays nothing for those who come once in a while; those pay for it.
  */
 #ifndef FAB_BASE_LOCK_H
 #define FAB_BASE_LOCK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum fab_lock_kind {
 	FAB_LOCK_NONE,	/* the caller serialises: lock and unlock do nothing */
 	FAB_LOCK_MUTEX,
+	FAB_LOCK_BIASED,	/* a mutex where the kernel has no membarrier(2) */
 };
 
 struct fab_lock;
@@ -19,6 +28,7 @@ struct fab_lock;
 /* What a kind of lock does. */
 struct fab_lock_ops {
 	void (*lock)(struct fab_lock *lock);
+	void (*enter)(struct fab_lock *lock);
 	void (*unlock)(struct fab_lock *lock);
 	bool (*held)(const struct fab_lock *lock);
 	void (*yield)(struct fab_lock *lock);
@@ -33,6 +43,11 @@ struct fab_lock {
 	pthread_mutex_t mutex;	/* of FAB_LOCK_MUTEX; the owner may wait on a condition with it */
 	pthread_t owner;	/* written with the mutex held; 0: nobody */
 	unsigned waiter_cnt;	/* threads that found the mutex taken; atomic */
+	/* FAB_LOCK_BIASED */
+	_Atomic bool inside;	/* somebody has entered: written by data calls only, of which there is one at a time */
+	_Atomic bool barred;	/* nobody may enter: written with the mutex held */
+	bool by_mutex;		/* held by one who has acquired it, not entered; the holder's */
+	bool inflated;		/* barred for good; guarded by the mutex */
 };
 
 /* Make an unlocked lock. fab_lock_fini() of a lock that somebody holds or waits for is a bug of the caller. */
@@ -45,6 +60,18 @@ static inline void fab_lock_acquire(struct fab_lock *lock)
 	lock->ops->lock(lock);
 }
 
+/* The same for a data call: one of those that the application serialises with each other, on this lock, if the kind is
+ * FAB_LOCK_BIASED. */
+static inline void fab_lock_enter(struct fab_lock *lock)
+{
+	lock->ops->enter(lock);
+}
+
+/* Data calls may no longer be trusted to be one at a time: a biased lock becomes a mutex. Any thread, not holding it;
+ * others may be inside, and hold it as before. */
+void fab_lock_inflate(struct fab_lock *lock);
+
+/* Either way in ends here. */
 static inline void fab_lock_release(struct fab_lock *lock)
 {
 	lock->ops->unlock(lock);

@@ -78,11 +78,11 @@ static void *take_once(void *arg)
 /* Who yields the lock has it back only when those who waited for it have had it. */
 static void yield_lets_waiters_in(void **state)
 {
+	const enum fab_lock_kind *kind = *state;
 	pthread_t other;
 	int done;
 
-	(void) state;
-	fab_lock_init(&shared, FAB_LOCK_MUTEX);
+	fab_lock_init(&shared, *kind);
 	fab_lock_acquire(&shared);
 	for (int round = 0; round < 100; round++) {
 		done = 0;
@@ -98,6 +98,76 @@ static void yield_lets_waiters_in(void **state)
 	fab_lock_release(&shared);
 	fab_lock_fini(&shared);
 }
+
+/* ---- biased ---- */
+
+static void *enter_and_add(void *arg)
+{
+	for (int i = 0; i < 10000; i++) {
+		fab_lock_enter(&shared);
+		counter++;
+		fab_lock_release(&shared);
+	}
+	return arg;
+}
+
+static bool biased_init(void)
+{
+	fab_lock_init(&shared, FAB_LOCK_BIASED);
+	return shared.ops == fab_lock_kinds[FAB_LOCK_BIASED];
+}
+
+static void run_three(void *(*first)(void *arg), void *(*second)(void *arg), void *(*third)(void *arg))
+{
+	void *(*const fns[])(void *arg) = { first, second, third };
+	pthread_t threads[3];
+
+	counter = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, fns[i], NULL), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(counter, 30000);
+}
+
+/* One thread enters, any number acquires. */
+static void biased_excludes(void **state)
+{
+	(void) state;
+	if (!biased_init())
+		unit_skip("no membarrier(2) here: a biased lock is a mutex");
+	run_three(enter_and_add, add_up, add_up);
+	fab_lock_fini(&shared);
+}
+
+/* Once it is inflated any number may enter. */
+static void inflated_excludes(void **state)
+{
+	(void) state;
+	biased_init();
+	fab_lock_enter(&shared);
+	fab_lock_release(&shared);
+	fab_lock_inflate(&shared);
+	run_three(enter_and_add, enter_and_add, add_up);
+	fab_lock_fini(&shared);
+}
+
+/* Somebody has the mutex, for ever as far as we know: who enters does not see that. */
+static void entering_takes_no_mutex(void **state)
+{
+	(void) state;
+	if (!biased_init())
+		unit_skip("no membarrier(2) here: a biased lock is a mutex");
+	assert_int_equal(pthread_mutex_lock(&shared.mutex), 0);
+	fab_lock_enter(&shared);
+	assert_true(fab_lock_held(&shared));
+	fab_lock_release(&shared);
+	assert_int_equal(pthread_mutex_unlock(&shared.mutex), 0);
+	assert_false(fab_lock_held(&shared));
+	fab_lock_fini(&shared);
+}
+
+/* ---- counted ---- */
 
 static void counting_acquire(struct fab_lock *lock)
 {
@@ -119,7 +189,7 @@ static bool counting_held(const struct fab_lock *lock)
 static void mutexes_can_be_counted(void **state)
 {
 	static const struct fab_lock_ops counting = {
-		.lock = counting_acquire, .unlock = counting_release, .held = counting_held,
+		.lock = counting_acquire, .enter = counting_acquire, .unlock = counting_release, .held = counting_held,
 	};
 	struct fab_lock none, mutex;
 
@@ -176,10 +246,15 @@ static void clock_goes_forward_and_chance_does_not_repeat(void **state)
 
 int main(void)
 {
+	static enum fab_lock_kind kinds[] = { FAB_LOCK_MUTEX, FAB_LOCK_BIASED };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mutex_excludes),
 		cmocka_unit_test(mutex_knows_its_owner),
-		cmocka_unit_test(yield_lets_waiters_in),
+		cmocka_unit_test_prestate(yield_lets_waiters_in, &kinds[0]),
+		cmocka_unit_test_prestate(yield_lets_waiters_in, &kinds[1]),
+		cmocka_unit_test(biased_excludes),
+		cmocka_unit_test(inflated_excludes),
+		cmocka_unit_test(entering_takes_no_mutex),
 		cmocka_unit_test(mutexes_can_be_counted),
 		cmocka_unit_test(clock_can_be_replaced),
 		cmocka_unit_test(clock_goes_forward_and_chance_does_not_repeat),

@@ -12,7 +12,7 @@
 static uint8_t out[LEN_MAX], in[LEN_MAX];
 static struct region target;
 
-static void set_manual(struct fi_info *hints)
+void traffic_manual(struct fi_info *hints)
 {
 	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 }
@@ -22,7 +22,8 @@ struct pair traffic_pair_opts(struct test *t, const struct opts *o)
 	struct opts mine = *o;
 	struct pair p;
 
-	mine.hints = set_manual;
+	if (!mine.hints)
+		mine.hints = traffic_manual;
 	p = pair_open_opts(t, &mine);
 	check_link(p.a, p.b);
 	check_link(p.b, p.a);

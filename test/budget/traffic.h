@@ -8,9 +8,11 @@
 
 #include "ops.h"
 
-/* A linked pair with manual progress and one queue a side, which the patterns read themselves. */
+/* A linked pair with manual progress and one queue a side, which the patterns read themselves. opts.hints, if there is
+ * one, calls traffic_manual(). */
 #define traffic_pair(t, ...) AT(traffic_pair_opts(t, &(struct opts) { .one_cq = true, __VA_ARGS__ }))
 struct pair traffic_pair_opts(struct test *t, const struct opts *o);
+void traffic_manual(struct fi_info *hints);
 
 enum kind { PLAIN, TAGGED, INJECTED, UNEXPECTED, WRITES, READS };
 

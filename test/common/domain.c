@@ -108,18 +108,19 @@ static const struct {
 	enum fi_threading threading;
 	enum fi_progress control, data;
 	enum fi_ep_type type;
-	bool per_cq, mutex;
+	bool per_cq;
+	enum fab_lock_kind lock;
 } engines[] = {
-	{ FI_THREAD_SAFE, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, true },
-	{ FI_THREAD_FID, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, true },
-	{ FI_THREAD_ENDPOINT, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, true },
-	{ FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, false },
-	{ FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_MSG, false, true },
-	{ FI_THREAD_DOMAIN, FI_PROGRESS_CONTROL_UNIFIED, FI_PROGRESS_MANUAL, FI_EP_MSG, false, false },
-	{ FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO, FI_EP_RDM, false, true },
-	{ FI_THREAD_COMPLETION, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, true, true },
-	{ FI_THREAD_COMPLETION, FI_PROGRESS_CONTROL_UNIFIED, FI_PROGRESS_MANUAL, FI_EP_RDM, true, false },
-	{ FI_THREAD_COMPLETION, FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO, FI_EP_RDM, false, true },
+	{ FI_THREAD_SAFE, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, FAB_LOCK_MUTEX },
+	{ FI_THREAD_FID, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, FAB_LOCK_MUTEX },
+	{ FI_THREAD_ENDPOINT, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, FAB_LOCK_MUTEX },
+	{ FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, FAB_LOCK_NONE },
+	{ FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_MSG, false, FAB_LOCK_BIASED },
+	{ FI_THREAD_DOMAIN, FI_PROGRESS_CONTROL_UNIFIED, FI_PROGRESS_MANUAL, FI_EP_MSG, false, FAB_LOCK_NONE },
+	{ FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO, FI_EP_RDM, false, FAB_LOCK_MUTEX },
+	{ FI_THREAD_COMPLETION, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, true, FAB_LOCK_BIASED },
+	{ FI_THREAD_COMPLETION, FI_PROGRESS_CONTROL_UNIFIED, FI_PROGRESS_MANUAL, FI_EP_RDM, true, FAB_LOCK_NONE },
+	{ FI_THREAD_COMPLETION, FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO, FI_EP_RDM, false, FAB_LOCK_MUTEX },
 };
 
 static void engines_and_locks_follow_threading_and_progress(void **state)
@@ -138,7 +139,7 @@ static void engines_and_locks_follow_threading_and_progress(void **state)
 		progress = fab_container(a, struct fab_cq, cq_fid)->progress;
 		assert_int_equal(progress != fab_container(b, struct fab_cq, cq_fid)->progress, engines[i].per_cq);
 		assert_int_equal(progress != &world.domain.progress, engines[i].per_cq);
-		assert_ptr_equal(progress->lock.ops, fab_lock_kinds[engines[i].mutex ? FAB_LOCK_MUTEX : FAB_LOCK_NONE]);
+		assert_ptr_equal(progress->lock.ops, fab_lock_kinds[engines[i].lock]);
 		fab_domain_quiesce(&world.domain);
 		fi_close(&a->fid);
 		fi_close(&b->fid);
