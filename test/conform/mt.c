@@ -503,10 +503,32 @@ static void *churn_addresses(void *arg)
 	return NULL;
 }
 
-TEST_PROV(addresses_change_while_sending, FI_MSG, RDM_ONLY)
+/* Control calls may come from any thread, also where data calls are serialised. */
+struct level_row {
+	const char *name;
+	void (*hints)(struct fi_info *hints);
+};
+
+static const struct level_row level_rows[] = {
+	{ "safe", set_safe }, { "completion", set_completion },
+};
+
+static struct pair level_pair(struct test *t, const struct level_row *row)
 {
-	struct pair p = safe_pair(t, FI_WAIT_NONE);
-	struct side *c = side_open(t, .hints = set_safe);
+	struct pair p;
+
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = row->hints }), NULL, NULL, 0))
+		SKIP("%s has no threading level %s", run.prov, row->name);
+	p = pair_open(t, .hints = row->hints);
+	check_link(p.a, p.b);
+	return p;
+}
+
+TEST_TABLE(addresses_change_while_sending, level_rows, FI_MSG, RDM_ONLY)
+{
+	const struct level_row *row = ROW(level_rows);
+	struct pair p = level_pair(t, row);
+	struct side *c = side_open(t, .hints = row->hints);
 	struct worker w = { .t = t, .s = p.a, .fn = churn_addresses, .arg = c };
 	unsigned int i;
 	char in[4];
@@ -538,9 +560,9 @@ static void *churn_regions(void *arg)
 	return NULL;
 }
 
-TEST_PROV(regions_change_while_written, FI_MSG | FI_RMA, RELIABLE)
+TEST_TABLE(regions_change_while_written, level_rows, FI_MSG | FI_RMA, RELIABLE)
 {
-	struct pair p = safe_pair(t, FI_WAIT_NONE);
+	struct pair p = level_pair(t, ROW(level_rows));
 	struct region r = region_open(p.b, NULL, 64, FI_REMOTE_WRITE);
 	struct worker w[2] = { { .t = t, .s = p.b, .id = 0, .fn = churn_regions },
 			       { .t = t, .s = p.b, .id = 1, .fn = churn_regions } };
