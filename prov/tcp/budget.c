@@ -18,8 +18,9 @@
 #include "tcp/tcp.h"
 
 #define MS		1000000ULL	/* ns */
-#define REAP_MIN_MS	10
-#define REAP_MAX_MS	500		/* between two looks that found nothing */
+#define REAP_MIN_NS	MS
+#define REAP_LIFE_NS	500		/* and for each life: looking must not take more than a small part of the time */
+#define REAP_MAX_NS	(500 * MS)	/* between two looks that found nothing */
 #define QUIET_NS	(1000 * MS)	/* for peers that cannot agree */
 #define BUDGET_MIN	8
 #define SHORTAGE_CNT	64		/* connections to close when descriptors ran out before the budget did */
@@ -147,6 +148,11 @@ static bool reap(struct tcp_peer_table *table, uint64_t want)
 
 /* ---- when ---- */
 
+static uint64_t reap_min_ns(const struct tcp_peer_table *table)
+{
+	return fab_max(REAP_MIN_NS, (uint64_t) table->life_cnt * REAP_LIFE_NS);
+}
+
 static void reap_again(struct tcp_peer_table *table, uint64_t wait_ns)
 {
 	fab_timer_start(table->ep->base.progress, &table->reap, fab_now_ns() + wait_ns);
@@ -155,24 +161,23 @@ static void reap_again(struct tcp_peer_table *table, uint64_t wait_ns)
 void tcp_reap_fire(struct fab_timer *timer)
 {
 	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, reap);
-	uint64_t want = fab_max(tcp_budget_excess(), (uint64_t) table->shortage), wait_ns;
+	uint64_t want = fab_max(tcp_budget_excess(), (uint64_t) table->shortage);
 
 	table->shortage = 0;
 	if (!want) {
-		table->reap_ms = 0;
+		table->reap_ns = 0;
 		return;
 	}
-	table->reap_ms = reap(table, want) ? REAP_MIN_MS : fab_min(table->reap_ms * 2, REAP_MAX_MS);
+	table->reap_ns = reap(table, want) ? reap_min_ns(table) : fab_min(table->reap_ns * 2, REAP_MAX_NS);
 	/* spread, so that two ends which are both short do not go on asking at the same time */
-	wait_ns = table->reap_ms * MS;
-	reap_again(table, wait_ns + fab_random64() % wait_ns);
+	reap_again(table, table->reap_ns + fab_random64() % table->reap_ns);
 }
 
 void tcp_reap_start(struct tcp_peer_table *table)
 {
-	if (table->reap_ms || !tcp_budget_excess())
+	if (table->reap_ns || !tcp_budget_excess())
 		return;
-	table->reap_ms = REAP_MIN_MS;
+	table->reap_ns = reap_min_ns(table);
 	reap_again(table, 0);
 }
 
@@ -181,7 +186,7 @@ bool tcp_reap_shortage(struct tcp_peer_table *table)
 	if (table->life_cnt < 2)
 		return false;
 	table->shortage = SHORTAGE_CNT;
-	table->reap_ms = REAP_MIN_MS;
+	table->reap_ns = reap_min_ns(table);
 	reap_again(table, 0);
 	return true;
 }

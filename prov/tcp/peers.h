@@ -66,7 +66,7 @@ struct tcp_peer_table {
 	struct tcp_listener listener;
 	struct fab_timer leave;		/* runs while a life leaves */
 	struct fab_timer reap;		/* runs while there are too many connections */
-	int reap_ms;			/* the next wait; 0: it does not run */
+	uint64_t reap_ns;		/* the next wait; 0: it does not run */
 	struct tcp_pace pace;
 	uint32_t shortage;		/* connections to close although the budget has room */
 	struct fab_av_watch watch;
