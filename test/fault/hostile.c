@@ -62,7 +62,7 @@ static void victim_open(struct victim *v)
 
 	memset(v, 0, sizeof(*v));
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_COLLECTIVE;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &v->info));
@@ -169,7 +169,7 @@ static struct hello hello_make(bool ext)
 	};
 
 	if (ext) {
-		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE);
+		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_COLL);
 		hello.hdr.incarnation = 0x0123456789abcdef;
 		hello.hdr.eager_max = htonl(4096);
 		hello.hdr.credit = htonl(65536);
@@ -364,6 +364,17 @@ static const struct bad_frame {
 	{ "data nobody asked for", true, HDR(.op = TCP_WIRE_XDATA, .hdr_size = 24, .size = 32), { 3, 0 }, .len = 32 },
 	{ "announcement of more than can be", true, HDR(.op = TCP_WIRE_XRTS, .op_data = 1, .hdr_size = 40, .size = 40),
 	  { 1, UINT64_MAX, 1 }, .len = 40 },
+	{ "announcement of unknown kind", true, HDR(.op = TCP_WIRE_XRTS, .op_data = 3, .hdr_size = 40, .size = 40),
+	  { 1, 10, 1 }, .len = 40 },
+	{ "collective not announced", false, HDR(.op = TCP_WIRE_COLL, .hdr_size = 24, .size = 24), .len = 24 },
+	{ "collective without a tag", true, HDR(.op = TCP_WIRE_COLL, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "collective with CQ data", true, HDR(.op = TCP_WIRE_COLL, .flags = 1, .hdr_size = 32, .size = 32), .len = 32 },
+	{ "collective of unknown kind", true, HDR(.op = TCP_WIRE_COLL, .op_data = 2, .hdr_size = 24, .size = 24),
+	  .len = 24 },
+	{ "end of a group with a payload", true, HDR(.op = TCP_WIRE_COLL, .op_data = 1, .hdr_size = 24, .size = 32),
+	  .len = 32 },
+	{ "collective beyond its credit", true, HDR(.op = TCP_WIRE_COLL, .hdr_size = 24, .size = 24 + (1 << 30)),
+	  { 1 }, .len = 24 },
 	{ "unexpected message beyond its credit", true, HDR(.op = TCP_WIRE_MSG, .hdr_size = 16, .size = 16 + (1 << 30)),
 	  .len = 16 },
 };
@@ -444,6 +455,36 @@ static void wrong_key_is_refused_and_the_stream_goes_on(void **state)
 	assert_int_equal(answer.ack.err, 0);
 	assert_memory_equal(v.memory, &write.payload, 8);
 	close(fd);
+	victim_close(&v);
+}
+
+/* The end of a group that there is not, and messages of one: no harm, and no receive of the application meets them. */
+static void collectives_of_strangers_do_no_harm(void **state)
+{
+	struct {
+		struct tcp_hdr hdr;
+		uint64_t tag;
+	} end = { HDR(.op = TCP_WIRE_COLL, .op_data = TCP_COLL_ABORT, .hdr_size = 24, .size = 24), UINT64_MAX },
+	  message = { HDR(.op = TCP_WIRE_COLL, .op_data = TCP_COLL_MSG, .hdr_size = 24, .size = 24), 7 };
+	struct victim v;
+	char buf[8];
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_peer(&v, true);
+	OK(fi_trecv(v.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, buf));
+	for (int i = 0; i < 20; i++) {
+		raw_send(fd, &end, sizeof(end));
+		raw_send(fd, &message, sizeof(message));
+		progress(&v);
+	}
+	for (int i = 0; i < 100; i++)
+		progress(&v);
+	close(fd);
+	still_works(&v);
+	OK(fi_cancel(&v.ep->fid, buf));
+	assert_int_equal(failure(&v, buf), FI_ECANCELED);
 	victim_close(&v);
 }
 
@@ -647,7 +688,7 @@ static uint8_t random_hdr_size(uint32_t *seed, const struct tcp_hdr *hdr)
 {
 	static const uint8_t fixed[TCP_WIRE_OP_END] = {
 		[TCP_WIRE_TAG] = 8, [TCP_WIRE_ACK] = 8, [TCP_WIRE_CREDIT] = 8, [TCP_WIRE_XRTS] = 24,
-		[TCP_WIRE_XCTS] = 16, [TCP_WIRE_XDATA] = 8, [TCP_WIRE_READ_ERR] = 8,
+		[TCP_WIRE_XCTS] = 16, [TCP_WIRE_XDATA] = 8, [TCP_WIRE_READ_ERR] = 8, [TCP_WIRE_COLL] = 8,
 	};
 	bool rma = hdr->op == TCP_WIRE_WRITE || hdr->op == TCP_WIRE_READ_REQ;
 	bool cq_data = hdr->op <= TCP_WIRE_TAG || hdr->op == TCP_WIRE_WRITE || hdr->op == TCP_WIRE_XRTS;
@@ -661,7 +702,7 @@ static uint8_t random_hdr_size(uint32_t *seed, const struct tcp_hdr *hdr)
 /* Frames whose fields are drawn by chance, most of them right. Same every run. */
 static size_t random_frame(uint32_t *seed, uint8_t *frame, size_t room)
 {
-	static const uint8_t ops[] = { 0, 0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 32, 33, 34, 34, 35, 36, 37, 38, 200 };
+	static const uint8_t ops[] = { 0, 0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 32, 33, 34, 34, 35, 36, 37, 38, 41, 41, 200 };
 	struct tcp_hdr hdr = {
 		.version = 3, .op = ops[lcg(seed) % sizeof(ops)], .flags = lcg(seed) % 3 ? 0 : lcg(seed) % 16,
 		.op_data = lcg(seed) % 3, .rma_iov_cnt = lcg(seed) % 8 ? 1 + lcg(seed) % 4 : lcg(seed),
@@ -706,6 +747,7 @@ int main(void)
 		cmocka_unit_test(peer_vanishes_at_each_byte_of_the_handshake),
 		cmocka_unit_test(frame_that_breaks_a_rule_ends_its_connection_only),
 		cmocka_unit_test(wrong_key_is_refused_and_the_stream_goes_on),
+		cmocka_unit_test(collectives_of_strangers_do_no_harm),
 		cmocka_unit_test(peer_vanishes_in_the_middle_of_a_message),
 		cmocka_unit_test(extension_of_the_other_byte_order_is_understood),
 		cmocka_unit_test(peer_that_is_put_off_and_vanishes),
