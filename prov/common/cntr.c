@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
 #include "common/ops.h"
 #include "common/queue.h"
+#include "common/trigger.h"
 
 static struct fab_cntr *cntr_of(struct fid_cntr *fid)
 {
@@ -34,6 +36,42 @@ static bool has_event(struct fab_wait *wait)
 static bool unchanged(struct fab_cntr *cntr)
 {
 	return now(&cntr->value) == cntr->value_seen && now(&cntr->err) == cntr->err_seen;
+}
+
+/* ---- peer counters ---- */
+
+/* The owner counts operations: one call each. */
+static void tell_owner(struct fab_cntr *cntr)
+{
+	const struct fi_ops_cntr_owner *ops = cntr->peer->owner_ops;
+
+	for (; cntr->told != now(&cntr->value); cntr->told++)
+		ops->inc(cntr->peer);
+	for (; cntr->told_err != now(&cntr->err); cntr->told_err++)
+		ops->incerr(cntr->peer);
+}
+
+void fab_cntr_changed(struct fab_cntr *cntr)
+{
+	if (cntr->peer)
+		tell_owner(cntr);
+	fab_trigger_check(cntr);
+}
+
+/* What FI_PEER's context brings, or NULL, logged. */
+static struct fid_peer_cntr *peer_of(const struct fab_domain *domain, const struct fi_peer_cntr_context *context)
+{
+	const struct fi_ops_cntr_owner *ops;
+
+	if (context && context->size >= sizeof(*context) && context->cntr) {
+		ops = context->cntr->owner_ops;
+		if (ops && FI_CHECK_OP(ops, struct fi_ops_cntr_owner, inc) &&
+		    FI_CHECK_OP(ops, struct fi_ops_cntr_owner, incerr))
+			return context->cntr;
+	}
+	FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_cntr_open with FI_PEER: the context is to be a struct "
+		"fi_peer_cntr_context, with a cntr whose owner_ops have inc and incerr\n");
+	return NULL;
 }
 
 /* ---- reading ---- */
@@ -197,6 +235,25 @@ static struct fi_ops cntr_fid_ops = {
 	.control = cntr_control,
 };
 
+/* The owner makes progress; it has the values. */
+static uint64_t peer_read(struct fid_cntr *fid)
+{
+	struct fab_cntr *cntr = cntr_of(fid);
+
+	fab_progress_lock(cntr->progress);
+	fab_progress_run(cntr->progress);
+	cntr->value_seen = now(&cntr->value);
+	cntr->err_seen = now(&cntr->err);
+	fab_wait_drained(&cntr->wait);
+	fab_progress_unlock(cntr->progress);
+	return 0;
+}
+
+static struct fi_ops_cntr peer_ops = {
+	.size = sizeof(struct fi_ops_cntr),
+	.read = peer_read,
+};
+
 static struct fi_ops_cntr cntr_ops = {
 	.size = sizeof(struct fi_ops_cntr),
 	.read = cntr_read,
@@ -211,10 +268,11 @@ static struct fi_ops_cntr cntr_ops = {
 static int check_attr(const struct fab_domain *domain, const struct fi_cntr_attr *attr)
 {
 	if ((unsigned) attr->events <= FI_CNTR_EVENTS_BYTES && fab_wait_exists(attr->wait_obj, attr->wait_set) &&
-	    !attr->flags)
+	    !(attr->flags & ~FI_PEER) && !((attr->flags & FI_PEER) && attr->events != FI_CNTR_EVENTS_COMP))
 		return 0;
 	FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_cntr_open: events %d, wait_obj %d, wait_set %p, flags 0x%llx; "
-		"allowed are the events and wait objects of fi_cntr(3), FI_WAIT_SET with a wait_set, no flags\n",
+		"allowed are the events and wait objects of fi_cntr(3), FI_WAIT_SET with a wait_set, no flags or, "
+		"with FI_CNTR_EVENTS_COMP, FI_PEER\n",
 		attr->events, attr->wait_obj, (void *) attr->wait_set, (unsigned long long) attr->flags);
 	return -FI_EINVAL;
 }
@@ -223,6 +281,7 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 {
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
 	struct fi_cntr_attr defaults = { 0 };
+	struct fid_peer_cntr *peer = NULL;
 	struct fab_cntr *cntr;
 	int ret;
 
@@ -231,16 +290,24 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 	ret = check_attr(domain, attr);
 	if (ret)
 		return ret;
+	if (attr->flags & FI_PEER) {
+		peer = peer_of(domain, context);
+		if (!peer)
+			return -FI_EINVAL;
+	}
 	cntr = calloc(1, sizeof(*cntr));
 	if (!cntr)
 		return -FI_ENOMEM;
 	FAB_OPS_FILL(&cntr_fid_ops);
+	FAB_OPS_FILL(&peer_ops);
+	cntr->peer = peer;
+	cntr->armed = peer;
 	cntr->domain = domain;
 	cntr->bytes = attr->events == FI_CNTR_EVENTS_BYTES;
 	cntr->wake_value = UINT64_MAX;
 	fab_list_init(&cntr->waiting);
 	cntr->cntr_fid.fid = (struct fid) { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops };
-	cntr->cntr_fid.ops = &cntr_ops;
+	cntr->cntr_fid.ops = cntr->peer ? &peer_ops : &cntr_ops;
 	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait },
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
 	if (ret) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
 #include "base/strbuf.h"
 #include "common/ops.h"
@@ -94,7 +95,7 @@ static void (*const copy_by_format[])(const struct fab_cq *cq, uint32_t pos, uin
 
 /* ---- the ring ---- */
 
-bool fab_cq_grow(struct fab_cq *cq)
+static bool grow(struct fab_cq *cq)
 {
 	uint32_t mask = cq->mask * 2 + 1;
 	struct fab_comp *ring = malloc(((size_t) mask + 1) * sizeof(*ring));
@@ -132,7 +133,7 @@ static bool has_event(struct fab_wait *wait)
 {
 	const struct fab_cq *cq = fab_container(wait, struct fab_cq, wait);
 
-	return enough(cq, wait->outside ? 1 : cq->wake_cnt);
+	return !cq->peer && enough(cq, wait->outside ? 1 : cq->wake_cnt);
 }
 
 /* ---- reading ---- */
@@ -274,7 +275,7 @@ static bool overrun(const struct fab_cq *cq)
 	return !fab_list_empty(&cq->overrun->link);
 }
 
-void fab_cq_overrun(struct fab_cq *cq, const struct fab_comp *comp)
+static void set_overrun(struct fab_cq *cq, const struct fab_comp *comp)
 {
 	if (overrun(cq))
 		return;
@@ -284,13 +285,64 @@ void fab_cq_overrun(struct fab_cq *cq, const struct fab_comp *comp)
 	err_queue(cq, cq->overrun);
 }
 
+/* ---- peer CQs ---- */
+
+static void check_owner(const struct fab_cq *cq, ssize_t ret)
+{
+	if (ret < 0)
+		FI_WARN(prov_of(cq), FI_LOG_CQ, "the owner of a peer CQ does not take a completion: %s\n",
+			fi_strerror((int) -ret));
+}
+
+static void owner_write(struct fab_cq *cq, const struct fab_comp *comp)
+{
+	check_owner(cq, cq->peer->owner_ops->write(cq->peer, comp->context, comp->flags, comp->len, comp->buf,
+						   comp->data, comp->tag, comp->src));
+}
+
+static void owner_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail)
+{
+	const struct fi_cq_err_entry entry = {
+		.op_context = comp->context,
+		.flags = comp->flags,
+		.len = comp->len,
+		.buf = comp->buf,
+		.data = comp->data,
+		.tag = comp->tag,
+		.olen = fail->olen,
+		.err = fail->err,
+		.prov_errno = fail->prov_errno,
+		.err_data = (void *) fail->err_data,
+		.err_data_size = fail->err_data_len,
+		.src_addr = comp->src,
+	};
+
+	check_owner(cq, cq->peer->owner_ops->writeerr(cq->peer, &entry));
+}
+
+bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp)
+{
+	if (cq->peer)
+		owner_write(cq, comp);
+	else if (grow(cq))
+		return false;
+	else
+		set_overrun(cq, comp);
+	return true;
+}
+
 void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail)
 {
-	struct fab_cq_err *err = err_alloc(fail->err_data, fail->err_data_len, fail->text);
+	struct fab_cq_err *err;
 
+	if (cq->peer) {
+		owner_write_err(cq, comp, fail);
+		return;
+	}
+	err = err_alloc(fail->err_data, fail->err_data_len, fail->text);
 	if (!err) {
 		if (cq->spare_used) {
-			fab_cq_overrun(cq, comp);
+			set_overrun(cq, comp);
 			return;
 		}
 		cq->spare_used = true;
@@ -440,6 +492,43 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = cq_strerror,
 };
 
+/* The owner makes progress. */
+static ssize_t peer_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct fab_cq *cq = cq_of(fid);
+
+	(void) buf;
+	if (count)
+		return -FI_ENOSYS;
+	fab_progress_lock(cq->progress);
+	fab_progress_run(cq->progress);
+	fab_wait_drained(&cq->wait);
+	fab_progress_unlock(cq->progress);
+	return -FI_EAGAIN;
+}
+
+static struct fi_ops_cq peer_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = peer_read,
+	.strerror = cq_strerror,
+};
+
+/* What FI_PEER's context brings, or NULL, logged. */
+static struct fid_peer_cq *peer_of(const struct fab_domain *domain, const struct fi_peer_cq_context *context)
+{
+	const struct fi_ops_cq_owner *ops;
+
+	if (context && context->size >= sizeof(*context) && context->cq) {
+		ops = context->cq->owner_ops;
+		if (ops && FI_CHECK_OP(ops, struct fi_ops_cq_owner, write) &&
+		    FI_CHECK_OP(ops, struct fi_ops_cq_owner, writeerr))
+			return context->cq;
+	}
+	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open with FI_PEER: the context is to be a struct "
+		"fi_peer_cq_context, with a cq whose owner_ops have write and writeerr\n");
+	return NULL;
+}
+
 /* -FI_EINVAL for what no CQ can be, with a line that says which attribute. */
 static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *attr)
 {
@@ -448,7 +537,7 @@ static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *
 
 	if (attr->size > SIZE_MAX_ASKED)
 		what = "size", value = attr->size;
-	else if (attr->flags & ~FI_AFFINITY)
+	else if (attr->flags & ~(FI_AFFINITY | FI_PEER))
 		what = "flags", value = attr->flags;
 	else if ((unsigned) attr->format >= fab_countof(copy_by_format))
 		what = "format", value = attr->format;
@@ -459,7 +548,7 @@ static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *
 	if (!what)
 		return 0;
 	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open: %s is 0x%llx; allowed are a size up to %u, the flag "
-		"FI_AFFINITY, the formats, wait objects and conditions of fi_cq(3), FI_WAIT_SET with a wait_set\n",
+		"FI_AFFINITY or FI_PEER, the formats, wait objects and conditions of fi_cq(3), FI_WAIT_SET with a wait_set\n",
 		what, value, SIZE_MAX_ASKED);
 	return -FI_EINVAL;
 }
@@ -492,6 +581,7 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 {
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
 	struct fi_cq_attr defaults = { 0 };
+	struct fid_peer_cq *peer = NULL;
 	struct fab_cq *cq;
 	int ret;
 
@@ -500,13 +590,24 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	ret = check_attr(domain, attr);
 	if (ret)
 		return ret;
+	if (attr->flags & FI_PEER) {
+		peer = peer_of(domain, context);
+		if (!peer)
+			return -FI_EINVAL;
+	}
 	cq = cq_alloc(attr);
 	if (!cq)
 		return -FI_ENOMEM;
+	if (peer) {
+		cq->peer = peer;
+		cq->mask = 0;
+		cq->tail = 1;
+	}
 	FAB_OPS_FILL(&cq_fid_ops);
+	FAB_OPS_FILL(&peer_ops);
 	cq->domain = domain;
 	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
-	cq->cq_fid.ops = &cq_ops;
+	cq->cq_fid.ops = peer ? &peer_ops : &cq_ops;
 	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
 	if (ret) {

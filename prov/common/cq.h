@@ -3,6 +3,9 @@
  * Completion queues: a ring of struct fab_comp that grows, converted to the application's format when read, and a
  * list of errors, each with its place in the ring's order. fi_cq(3).
  *
+ * A peer CQ (FI_PEER, fi_peer(3)) has nothing to read: what is written to it goes to its owner, another provider, at
+ * once and with the engine's lock held. Its ring is full for ever, so that only the way for full rings asks about it.
+ *
  * Everything below wants cq->progress's lock, except fab_cq_open(). Reading entries that are queued makes no system
  * call and no progress; a read that finds nothing runs one pass.
  */
@@ -16,6 +19,7 @@
 
 struct fab_domain;
 struct fab_cq_err;
+struct fid_peer_cq;
 
 struct fab_cq {
 	struct fid_cq cq_fid;
@@ -29,6 +33,7 @@ struct fab_cq {
 	void (*copy)(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf);
 	uint32_t head, tail, mask;	/* ring positions run freely; mask + 1 slots */
 	struct fab_comp *ring;		/* owned */
+	struct fid_peer_cq *peer;	/* borrowed from the owner of a peer CQ; NULL: an ordinary one */
 	struct fab_list errs;		/* struct fab_cq_err, each with the ring position before which it stands */
 	uint32_t wake_cnt;		/* entries that the least demanding sleeper waits for */
 	bool spare_used;
@@ -52,19 +57,16 @@ struct fab_cq_fail {
 /* fi_cq_open: 0 or -FI_E*. Providers use it as the domain's slot directly. */
 int fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 
-/* Double the ring. False: no memory. */
-bool fab_cq_grow(struct fab_cq *cq);
-/* comp cannot be queued: the CQ is overrun from now on (fi_cq(3)): what is queued can be read, then comes
- * FI_EOVERRUN. */
-void fab_cq_overrun(struct fab_cq *cq, const struct fab_comp *comp);
+/* The ring is full: make room, and return false; or true: there is nothing left to do. comp has gone to the owner of a
+ * peer CQ then, or there is no memory and the CQ is overrun from now on (fi_cq(3)): what is queued can be read, then
+ * comes FI_EOVERRUN. */
+bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp);
 
 /* Queue a success. No system call, no allocation unless the ring is full. */
 static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
 {
-	if (__builtin_expect(cq->tail - cq->head > cq->mask, 0) && !fab_cq_grow(cq)) {
-		fab_cq_overrun(cq, comp);
+	if (__builtin_expect(cq->tail - cq->head > cq->mask, 0) && fab_cq_full(cq, comp))
 		return;
-	}
 	cq->ring[cq->tail++ & cq->mask] = *comp;
 	fab_wait_event(&cq->wait, &cq->progress->signals);
 }

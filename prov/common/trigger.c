@@ -342,7 +342,7 @@ void fab_trigger_check(struct fab_cntr *cntr)
 		ready_push(work);
 		ready_knock(work->progress, cntr->progress);
 	}
-	cntr->armed = !fab_list_empty(&cntr->waiting);
+	cntr->armed = cntr->peer || !fab_list_empty(&cntr->waiting);
 	pthread_mutex_unlock(&cntr->domain->work_lock);
 }
 
@@ -506,7 +506,8 @@ static struct work *work_copy(const struct fab_op *op)
 	iov = (struct iovec *) (work + 1);
 	rma = (struct fi_rma_iov *) (iov + op->iov_cnt);
 	data = (uint8_t *) (rma + op->rma_cnt);
-	memcpy(iov, op->iov, iov_len);
+	if (iov_len)
+		memcpy(iov, op->iov, iov_len);
 	if (rma_len)
 		memcpy(rma, op->rma, rma_len);
 	work->op = *op;
