@@ -118,6 +118,8 @@ struct tcp_conn {
 	struct fab_flush flush;		/* linked: something waits for the next pass (FI_MORE, a burst) */
 	uint32_t sent_pass;		/* engine's pass_cnt when something was sent last: what follows is a burst */
 	bool tx_blocked;		/* the socket is full: EPOLLOUT is armed */
+	bool in_read;			/* frames of one read are being looked at: what they cause leaves together */
+	bool answers;			/* and something in txq is to leave when that is over */
 	bool park_asked;		/* PARK was sent, the answer has not come */
 	bool parked;			/* IDLE after a stream that was parked: credit and unexp are still its own */
 	uint32_t park_cnt;		/* tx_cnt behind PARK */

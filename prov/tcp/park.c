@@ -33,8 +33,10 @@ static void park_send(struct tcp_conn *conn, enum tcp_wire_op op)
 {
 	struct tcp_tx *tx = tcp_tx_control(conn, op, NULL, 0);
 
-	if (tx)
-		tcp_tx_queue(conn, tx);
+	if (!tx)
+		return;
+	tcp_tx_queue(conn, tx);
+	tcp_tx_flush(conn);	/* not when the read is over: in PARKING nothing is sent */
 }
 
 void tcp_park_ask(struct tcp_conn *conn)

@@ -239,7 +239,7 @@ static bool rx_goes_on(struct tcp_conn *conn, size_t len)
 	return conn->state == TCP_CONN_UP;
 }
 
-/* All that one read brought. */
+/* Frame by frame. */
 static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	struct tcp_rx_state *rx = &conn->rx;
@@ -339,12 +339,25 @@ static void rx_end(struct tcp_conn *conn, int err)
 
 void tcp_rx_tell(struct tcp_conn *conn)
 {
+	if (conn->in_read)
+		return;
 	if (conn->state == TCP_CONN_UP && conn->ack_owed)
 		tcp_tx_ack(conn, 0);
 	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2)
 		tcp_tx_credit(conn);
-	if (!fab_list_empty(&conn->held))
+	if (conn->answers || !fab_list_empty(&conn->held)) {
+		conn->answers = false;
 		tcp_tx_flush(conn);
+	}
+}
+
+/* All that one read brought, and what it causes. */
+static void rx_take(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	conn->in_read = true;
+	rx_parse(conn, buf, len);
+	conn->in_read = false;
+	tcp_rx_tell(conn);
 }
 
 /* A read while PARKING: the end is what was agreed upon; anything else means that the peer has gone on. True if either
@@ -360,8 +373,7 @@ static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
 	} else {
 		tcp_park_wake(conn);
 		if (conn->state == TCP_CONN_UP)
-			rx_parse(conn, staging, n);
-		tcp_rx_tell(conn);
+			rx_take(conn, staging, n);
 	}
 	return true;
 }
@@ -390,8 +402,7 @@ bool tcp_rx_poll(struct fab_source *src)
 		return true;
 	}
 	conn->recv_pass = src->progress->pass_cnt;
-	rx_parse(conn, staging, staged);
-	tcp_rx_tell(conn);
+	rx_take(conn, staging, staged);
 	if (conn->state == TCP_CONN_UP)
 		fab_source_hot(src);
 	return true;

@@ -72,7 +72,7 @@ int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx);
 struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len);
 /* Write header and extra over those of a control frame of which nothing has been sent. */
 void tcp_tx_control_fill(struct tcp_tx *tx, enum tcp_wire_op op, const void *extra, size_t extra_len);
-/* Append to the send queue and send what can be sent. */
+/* Append to the send queue and send what can be sent; while a read's frames are looked at, tcp_rx_tell() will. */
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx);
 /* The stream has started, or goes on: decide for the operations that were queued meanwhile what depends on the peer,
  * and send. */
@@ -100,7 +100,8 @@ void tcp_tx_credit(struct tcp_conn *conn);
 
 /* One read from the socket and all frames in it. True if anything came. */
 bool tcp_rx_poll(struct fab_source *src);
-/* Tell the peer, once a read, what its frames have come to: acknowledgements, credits. */
+/* Tell the peer what its frames have come to: acknowledgements, credits, what else is queued because of them. Once a
+ * read, so within one it does nothing. */
 void tcp_rx_tell(struct tcp_conn *conn);
 /* Acknowledgement, ours or upstream's, which has no body and stands for one frame. */
 void tcp_rx_ack(struct tcp_conn *conn);

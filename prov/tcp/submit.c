@@ -13,7 +13,8 @@
 #include "common/trigger.h"
 #include "tcp/tcp.h"
 
-#define TX_HOLD_MAX	(32 * 1024)	/* bytes held back for the next pass, then they go */
+#define TX_HOLD_MAX	(64 * 1024)	/* bytes held back for the next pass, then they go */
+#define TX_HOLD_LEN	(16 * 1024)	/* a longer message hardly gains by sharing a call */
 
 static const uint8_t wire_op[] = {
 	[FAB_OP_SEND] = TCP_WIRE_MSG,
@@ -76,7 +77,7 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 		return false;
 	if (op->flags & FI_MORE)
 		return true;
-	return conn->sent_pass == ep->base.progress->pass_cnt && len <= TCP_TX_COPY_MAX && tx_caller_returns(ep, op) &&
+	return conn->sent_pass == ep->base.progress->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
 	       tx_may_burst(ep->base.progress);
 }
 

@@ -20,6 +20,7 @@
 #define TX_IOV_MAX	64	/* iov entries in one call */
 /* Control frames queued for one peer. It has that many operations outstanding at most, and some are answered twice. */
 #define CONTROL_MAX	(4 * TCP_IDMAP_MAX)
+#define ANSWERS_MAX	256	/* of them, that wait for the end of a read */
 
 /* ---- completion ---- */
 
@@ -400,7 +401,10 @@ void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	conn->txq_len += tx->size;
 	fab_list_add_tail(&conn->txq, &tx->link);
-	tcp_tx_flush(conn);
+	if (conn->in_read && conn->control_cnt < ANSWERS_MAX)
+		conn->answers = true;
+	else
+		tcp_tx_flush(conn);
 }
 
 void tcp_tx_start(struct tcp_conn *conn)

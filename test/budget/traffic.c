@@ -131,7 +131,7 @@ void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cn
 	}
 }
 
-/* ---- run under strace by test/budget/syscalls: 8 bytes, one by one, or with 64 under way */
+/* ---- run under strace by test/budget/syscalls: 8 bytes (where nothing else is said), one by one, or with 64 under way */
 
 TEST_PROV(ping_pong_tagged, FI_MSG | FI_TAGGED)
 {
@@ -159,4 +159,19 @@ TEST_PROV(stream_plain, FI_MSG)
 	struct pair p = traffic_pair(t);
 
 	stream(&p, PLAIN, 8, WINDOW_MAX, traffic_cnt(1000));
+}
+
+/* Up to some KiB messages share a call, too: 1 KiB and 4 KiB. */
+TEST_PROV(stream_1k, FI_MSG)
+{
+	struct pair p = traffic_pair(t);
+
+	stream(&p, PLAIN, 1024, WINDOW_MAX, traffic_cnt(1000));
+}
+
+TEST_PROV(stream_4k, FI_MSG)
+{
+	struct pair p = traffic_pair(t);
+
+	stream(&p, PLAIN, 4096, WINDOW_MAX, traffic_cnt(1000));
 }
