@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors. Three parts: the table of entries, the reverse table, and the calls of fi_av(3), all of which go
- * through struct batch, that knows where results are wanted. Setup tier, except fab_av_addr() and fab_av_find().
+ * The calls of fi_av(3). Insertions go through struct batch, that knows where results are wanted. Setup tier.
  */
 #include "common/av.h"
 
@@ -15,289 +14,15 @@
 #include "base/bits.h"
 #include "common/av_key.h"
 #include "common/av_set.h"
+#include "common/av_shared.h"
+#include "common/av_table.h"
 #include "common/eq.h"
 #include "common/fabric.h"
 #include "common/netif.h"
 #include "common/ops.h"
 
-#define SLOTS_MIN 64
-#define WORD_BITS 64
-
-/* ---- entries: index -> address ---- */
-
-/* Chunk k holds the indices for which index + FAB_AV_FIRST has its highest bit at log2(FAB_AV_FIRST) + k. */
-static unsigned chunk_of(uint64_t index)
-{
-	return __builtin_clzll(FAB_AV_FIRST) - __builtin_clzll(index + FAB_AV_FIRST);
-}
-
-static uint64_t chunk_size(unsigned k)
-{
-	return (uint64_t) FAB_AV_FIRST << k;
-}
-
-static struct fab_av_entry *entry_at(const struct fab_av *av, uint64_t index)
-{
-	unsigned k = chunk_of(index);
-
-	return atomic_load_explicit(&av->chunk[k], memory_order_relaxed) + (index + FAB_AV_FIRST - chunk_size(k));
-}
-
-const union fab_sockaddr *fab_av_addr(const struct fab_av *av, fi_addr_t fi_addr)
-{
-	const struct fab_av_entry *entry;
-
-	if (fi_addr >= atomic_load_explicit(&av->cnt, memory_order_acquire))
-		return NULL;
-	entry = entry_at(av, fi_addr);
-	return atomic_load_explicit(&entry->ref, memory_order_acquire) ? &entry->addr : NULL;
-}
-
-struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr)
-{
-	unsigned k = chunk_of(fi_addr);
-	struct fab_av_extra *extra;
-
-	if (fi_addr >= atomic_load_explicit(&av->cnt, memory_order_acquire))
-		return NULL;
-	extra = atomic_load_explicit(&av->extra[k], memory_order_relaxed);
-	return extra ? extra + (fi_addr + FAB_AV_FIRST - chunk_size(k)) : NULL;
-}
-
-fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr)
-{
-	const struct fab_av_extra *extra = av->user_ids ? fab_av_extra(av, fi_addr) : NULL;
-
-	return extra ? atomic_load_explicit(&extra->user_id, memory_order_relaxed) : fi_addr;
-}
-
-/* Make index usable: its chunk, and its bit. */
-static int reserve(struct fab_av *av, uint64_t index)
-{
-	unsigned k = chunk_of(index);
-	struct fab_av_entry *chunk;
-	struct fab_av_extra *extra;
-	uint64_t *used;
-
-	if (index >= FAB_AV_MAX)
-		return -FI_ENOSPC;
-	if (atomic_load_explicit(&av->chunk[k], memory_order_relaxed))
-		return 0;
-	used = realloc(av->used, (index + chunk_size(k)) / 8);
-	if (!used)
-		return -FI_ENOMEM;
-	av->used = used;
-	if ((av->user_ids || av->keys) && !atomic_load_explicit(&av->extra[k], memory_order_relaxed)) {
-		extra = calloc(chunk_size(k), sizeof(*extra));
-		if (!extra)
-			return -FI_ENOMEM;
-		atomic_store_explicit(&av->extra[k], extra, memory_order_relaxed);
-	}
-	chunk = calloc(chunk_size(k), sizeof(*chunk));
-	if (!chunk)
-		return -FI_ENOMEM;
-	memset(used + index / WORD_BITS, 0, chunk_size(k) / 8);
-	atomic_store_explicit(&av->chunk[k], chunk, memory_order_relaxed);
-	return 0;
-}
-
-static bool is_used(const struct fab_av *av, uint64_t index)
-{
-	return av->used[index / WORD_BITS] >> index % WORD_BITS & 1;
-}
-
-/* The lowest index that is free, which may be one that was never used. */
-static uint64_t lowest_free(const struct fab_av *av)
-{
-	uint64_t cnt = atomic_load_explicit(&av->cnt, memory_order_relaxed);
-	uint64_t index = av->lowest;
-
-	while (index < cnt && is_used(av, index))
-		index = av->used[index / WORD_BITS] == UINT64_MAX ? (index / WORD_BITS + 1) * WORD_BITS : index + 1;
-	return fab_min(index, cnt);
-}
-
-/* ---- reverse table: address -> index; av->lock held ---- */
-
-/* Is this what the entry is? */
-static bool entry_is(const struct fab_av *av, uint64_t index, const union fab_sockaddr *addr,
-		     const struct fab_auth_key *key)
-{
-	return fab_addr_equal(&entry_at(av, index)->addr.sa, &addr->sa) && (!av->keys || fab_av_key(av, index) == key);
-}
-
-/* The slot of an address (and key), or the empty one where it would go. */
-static uint32_t find_slot(const struct fab_av *av, const union fab_sockaddr *addr, const struct fab_auth_key *key)
-{
-	uint32_t i = fab_addr_hash(&addr->sa) & av->slot_mask;
-
-	while (av->slots[i] && !entry_is(av, av->slots[i] - 1, addr, key))
-		i = (i + 1) & av->slot_mask;
-	return i;
-}
-
-static int grow_slots(struct fab_av *av, uint32_t slot_cnt)
-{
-	uint32_t *old = av->slots, old_cnt = old ? av->slot_mask + 1 : 0;
-	uint32_t *slots = calloc(slot_cnt, sizeof(*slots));
-
-	if (!slots)
-		return -FI_ENOMEM;
-	av->slots = slots;
-	av->slot_mask = slot_cnt - 1;
-	for (uint32_t i = 0; i < old_cnt; i++) {
-		if (old[i])
-			slots[find_slot(av, &entry_at(av, old[i] - 1)->addr, fab_av_key(av, old[i] - 1))] = old[i];
-	}
-	free(old);
-	return 0;
-}
-
-/* Empty slot i, and move up what was pushed past it, so that no search meets a hole. */
-static void clear_slot(struct fab_av *av, uint32_t i)
-{
-	uint32_t mask = av->slot_mask, k = i, home;
-
-	for (;;) {
-		k = (k + 1) & mask;
-		if (!av->slots[k])
-			break;
-		home = fab_addr_hash(&entry_at(av, av->slots[k] - 1)->addr.sa) & mask;
-		if (((k - home) & mask) >= ((k - i) & mask)) {
-			av->slots[i] = av->slots[k];
-			i = k;
-		}
-	}
-	av->slots[i] = 0;
-}
-
-fi_addr_t fab_av_find_under(struct fab_av *av, const union fab_sockaddr *addr, const struct fab_auth_key *key)
-{
-	uint32_t index;
-
-	pthread_mutex_lock(&av->lock);
-	index = av->slots[find_slot(av, addr, key)];
-	pthread_mutex_unlock(&av->lock);
-	return index ? index - 1 : FI_ADDR_NOTAVAIL;
-}
-
-/* ---- one address in, one out; change_lock held ---- */
-
-static void tell_inserted(struct fab_av *av, fi_addr_t fi_addr, const union fab_sockaddr *addr)
-{
-	struct fab_list *link;
-
-	fab_list_for_each(&av->watches, link) {
-		struct fab_av_watch *watch = fab_container(link, struct fab_av_watch, link);
-
-		watch->inserted(watch, fi_addr, addr);
-	}
-}
-
-static void tell_removed(struct fab_av *av, fi_addr_t fi_addr, const union fab_sockaddr *addr)
-{
-	struct fab_list *link;
-
-	fab_list_for_each(&av->watches, link) {
-		struct fab_av_watch *watch = fab_container(link, struct fab_av_watch, link);
-
-		watch->removed(watch, fi_addr, addr);
-	}
-}
-
-/* Write a new entry and publish it. av->lock held, slot is the empty one for addr. */
-static int publish(struct fab_av *av, const union fab_sockaddr *addr, struct fab_auth_key *key, uint32_t slot,
-		   fi_addr_t *fi_addr)
-{
-	uint64_t index = lowest_free(av);
-	struct fab_av_entry *entry;
-	struct fab_av_extra *extra;
-	int ret;
-
-	ret = reserve(av, index);
-	if (ret)
-		return ret;
-	entry = entry_at(av, index);
-	entry->addr = *addr;
-	atomic_store_explicit(&entry->ref, 1, memory_order_release);
-	extra = atomic_load_explicit(&av->extra[chunk_of(index)], memory_order_relaxed);
-	if (extra) {
-		extra += index + FAB_AV_FIRST - chunk_size(chunk_of(index));
-		extra->key = key;
-		atomic_store_explicit(&extra->user_id, index, memory_order_relaxed);
-	}
-	if (index == atomic_load_explicit(&av->cnt, memory_order_relaxed))
-		atomic_store_explicit(&av->cnt, index + 1, memory_order_release);
-	av->used[index / WORD_BITS] |= FAB_BIT(index % WORD_BITS);
-	av->lowest = index + 1;
-	av->slots[slot] = index + 1;
-	av->addr_cnt++;
-	*fi_addr = index;
-	return 0;
-}
-
-static int insert_addr(struct fab_av *av, const union fab_sockaddr *addr, struct fab_auth_key *key, fi_addr_t *fi_addr)
-{
-	bool is_new;
-	uint32_t slot;
-	int ret = 0;
-
-	pthread_mutex_lock(&av->lock);
-	if ((av->addr_cnt + 1) * UINT64_C(4) > (av->slot_mask + UINT64_C(1)) * 3)
-		ret = grow_slots(av, (av->slot_mask + 1) * 2);
-	if (ret)
-		goto unlock;
-	slot = find_slot(av, addr, key);
-	is_new = !av->slots[slot];
-	if (is_new) {
-		ret = publish(av, addr, key, slot, fi_addr);
-	} else {
-		*fi_addr = av->slots[slot] - 1;
-		atomic_fetch_add_explicit(&entry_at(av, *fi_addr)->ref, 1, memory_order_relaxed);
-	}
-unlock:
-	pthread_mutex_unlock(&av->lock);
-	if (!ret && is_new)
-		tell_inserted(av, *fi_addr, addr);
-	return ret;
-}
-
-static int remove_addr(struct fab_av *av, fi_addr_t fi_addr)
-{
-	const union fab_sockaddr *there = fab_av_addr(av, fi_addr);
-	union fab_sockaddr addr;
-	bool last;
-
-	if (!there)
-		return -FI_EINVAL;
-	addr = *there;
-	pthread_mutex_lock(&av->lock);
-	last = atomic_fetch_sub(&entry_at(av, fi_addr)->ref, 1) == 1;
-	if (last) {
-		clear_slot(av, find_slot(av, &addr, fab_av_key(av, fi_addr)));
-		av->addr_cnt--;
-		av->used[fi_addr / WORD_BITS] &= ~FAB_BIT(fi_addr % WORD_BITS);
-		av->lowest = fab_min(av->lowest, (uint64_t) fi_addr);
-	}
-	pthread_mutex_unlock(&av->lock);
-	if (last)
-		tell_removed(av, fi_addr, &addr);
-	return 0;
-}
-
-void fab_av_watch(struct fab_av *av, struct fab_av_watch *watch)
-{
-	pthread_mutex_lock(&av->change_lock);
-	fab_list_add_tail(&av->watches, &watch->link);
-	pthread_mutex_unlock(&av->change_lock);
-}
-
-void fab_av_unwatch(struct fab_av *av, struct fab_av_watch *watch)
-{
-	pthread_mutex_lock(&av->change_lock);
-	fab_list_remove(&watch->link);
-	pthread_mutex_unlock(&av->change_lock);
-}
+/* What map_addr becomes: indices are the same for everybody, so that any value does. */
+#define SHARED_MAP_ADDR ((void *) (uintptr_t) 1)
 
 /* ---- the insert calls ---- */
 
@@ -329,7 +54,7 @@ static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64
 	return user_ids && !av->user_ids ? -FI_ENOSYS : -FI_EINVAL;
 }
 
-/* Take change_lock and start. 0 or -FI_E* with nothing to end. */
+/* Begin to change the vector. 0 or -FI_E* with nothing to end. */
 static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	const struct fi_provider *prov = av->domain->fabric->prov;
@@ -355,8 +80,7 @@ static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_add
 	*batch = (struct batch) { .av = av, .fi_addr = fi_addr, .context = context,
 				  .errs = flags & FI_SYNC_ERR ? context : NULL,
 				  .user_ids = flags & FI_AV_USER_ID, .auth_keys = flags & FI_AUTH_KEY };
-	pthread_mutex_lock(&av->change_lock);
-	return 0;
+	return fab_av_change_begin(av);
 }
 
 /* The next address of the call: insert it, unless ret says that there is none. */
@@ -369,7 +93,7 @@ static void batch_add(struct batch *batch, const union fab_sockaddr *addr, int r
 	if (!ret && batch->auth_keys && !key)
 		ret = -FI_EINVAL;
 	if (!ret)
-		ret = insert_addr(av, addr, key, &fi_addr);
+		ret = fab_av_table_insert(av, addr, key, &fi_addr);
 	if (!ret && batch->user_ids)
 		atomic_store_explicit(&fab_av_extra(av, fi_addr)->user_id, in, memory_order_relaxed);
 	if (batch->fi_addr)
@@ -392,7 +116,7 @@ static int batch_end(struct batch *batch)
 {
 	struct fab_av *av = batch->av;
 
-	pthread_mutex_unlock(&av->change_lock);
+	fab_av_change_end(av);
 	if (!av->async)
 		return batch->ok_cnt;
 	return fab_eq_write(av->eq, FI_AV_COMPLETE, &(struct fi_eq_entry) { .fid = &av->av_fid.fid,
@@ -553,30 +277,34 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	struct fab_av *av = av_of(fid);
-	int ret = 0;
+	int ret;
 
 	if (flags) {
 		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags %#" PRIx64 "; they must be 0\n",
 			flags);
 		return -FI_EBADFLAGS;
 	}
-	pthread_mutex_lock(&av->change_lock);
+	ret = fab_av_change_begin(av);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < count; i++) {
-		if (remove_addr(av, fi_addr[i])) {
+		if (fab_av_table_remove(av, fi_addr[i])) {
 			FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: nothing is at fi_addr "
 				"%" PRIu64 "\n", fi_addr[i]);
 			ret = -FI_EINVAL;
 		}
 	}
-	pthread_mutex_unlock(&av->change_lock);
+	fab_av_change_end(av);
 	return ret;
 }
 
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
-	const struct fab_av *av = av_of(fid);
-	const union fab_sockaddr *there = fab_av_addr(av, fi_addr);
+	struct fab_av *av = av_of(fid);
+	const union fab_sockaddr *there;
 
+	fab_av_sync(av);
+	there = fab_av_addr(av, fi_addr);
 	if (!there)
 		return -FI_EINVAL;
 	if (*addrlen)		/* else addr may be NULL: the caller asks for the length */
@@ -622,15 +350,9 @@ static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 static void av_free(struct fab_av *av)
 {
-	for (unsigned k = 0; k < FAB_AV_CHUNKS; k++) {
-		free(atomic_load(&av->chunk[k]));
-		free(atomic_load(&av->extra[k]));
-	}
+	fab_av_shared_close(av->shared);
 	fab_av_keys_fini(av);
-	free(av->used);
-	free(av->slots);
-	pthread_mutex_destroy(&av->lock);
-	pthread_mutex_destroy(&av->change_lock);
+	fab_av_table_fini(av);
 	free(av);
 }
 
@@ -682,12 +404,12 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: attr %s\n", why);
 		return -FI_EINVAL;
 	}
-	if (attr->name) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: name \"%.64s\": address vectors are not shared between processes "
-			"(FI_SHARED_AV is not offered)\n", attr->name);
+	if (attr->name && domain->av_auth_key) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: name \"%.64s\": authorization keys of an address vector "
+			"(FI_AV_AUTH_KEY) are not shared\n", attr->name);
 		return -FI_ENOSYS;
 	}
-	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID)) {
+	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | (attr->name ? FI_READ : 0))) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC and FI_AV_USER_ID are "
 			"known, FI_READ needs a name\n", attr->flags);
 		return -FI_EBADFLAGS;
@@ -733,16 +455,18 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 	av->addrlen = fab_addr_family_len(av->family);
 	av->async = attr->flags & FI_EVENT;
 	av->user_ids = domain->caps & FI_AV_USER_ID;
-	pthread_mutex_init(&av->change_lock, NULL);
-	pthread_mutex_init(&av->lock, NULL);
-	fab_list_init(&av->watches);
-	ret = grow_slots(av, fab_max((uint64_t) SLOTS_MIN, fab_pow2_up(attr->count * 2)));
+	ret = fab_av_table_init(av, attr->count);
 	if (!ret && domain->av_auth_key)
 		ret = fab_av_keys_init(av);
+	if (!ret && attr->name)
+		ret = fab_av_shared_open(av, attr, &av->shared);
 	if (ret) {
 		av_free(av);
 		return ret;
 	}
+	fab_av_sync(av);
+	if (attr->name && !attr->map_addr)
+		attr->map_addr = SHARED_MAP_ADDR;
 	if (attr->type == FI_AV_UNSPEC)
 		attr->type = domain->av_type;
 	atomic_fetch_add(&domain->ref, 1);

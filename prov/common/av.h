@@ -5,7 +5,8 @@
  *
  * Entries live in chunks that never move, each twice the one before, so the data path reads fab_av_addr() without a
  * lock; an entry is published after its content. Inserting an address that is there gives its fi_addr again and counts
- * a reference; the last remove frees the index. Endpoints learn of both through fab_av_watch.
+ * a reference; the last remove frees the index. Endpoints learn of both through fab_av_watch. A vector with a name is a
+ * copy of one that processes share (av_shared.h).
  *
  * Locks: change_lock makes insert, remove and what watchers hear of them one sequence; lock guards the reverse table.
  * Order: change_lock, engine lock, lock.
@@ -23,6 +24,7 @@
 struct fab_auth_key;
 struct fab_av_extra;
 struct fab_av_keys;
+struct fab_av_shared;
 struct fab_domain;
 struct fab_eq;
 
@@ -51,12 +53,16 @@ struct fab_av {
 	bool async;			/* FI_EVENT: results of an insert go to eq */
 	/* opened with FI_AV_USER_ID: completions name entries by numbers of the program */
 	bool user_ids;
+	struct fab_av_shared *shared;	/* owned: the vector has a name, see av_shared.h; or NULL */
+	uint64_t told_gen;		/* of shared, up to which watchers know; change_lock */
+	uint64_t import_gen;		/* likewise, up to which new entries were taken over; lock */
 	struct fab_av_keys *keys;	/* owned: FI_AV_AUTH_KEY, see av_key.h; or NULL */
 	_Atomic uint32_t ref;		/* endpoints bound, sets open */
 	struct fab_eq *eq;		/* fi_av_bind; borrowed with a reference, or NULL */
 	pthread_mutex_t change_lock;	/* guards what follows up to lock */
 	struct fab_list watches;
-	uint64_t *used;			/* a bit for each index below cnt: taken or not; owned */
+	/* a bit for each index below cnt: taken, and the watchers know; owned. Changed with both locks held */
+	uint64_t *used;
 	uint64_t lowest;		/* no index below it is free */
 	pthread_mutex_t lock;		/* guards the reverse table */
 	uint32_t *slots;		/* open addressing by hash of the address: index + 1, or 0; owned */

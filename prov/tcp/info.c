@@ -16,7 +16,7 @@
 			 FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER)
 #define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_COLLECTIVE)
 #define SECONDARY_CAPS	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_SOURCE | FI_TRIGGER | FI_FENCE | \
-			 FI_LOCAL_COMM | FI_REMOTE_COMM)
+			 FI_SHARED_AV | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define OBJECT_CNT	32768
 
@@ -88,7 +88,7 @@ static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum 
 	info->ep_attr->protocol = type == FI_EP_RDM ? FI_PROTO_XNET : FI_PROTO_SOCK_TCP;
 	*info->domain_attr = domain_attr;
 	if (type == FI_EP_RDM) {
-		info->domain_attr->caps |= FI_AV_USER_ID;
+		info->domain_attr->caps |= FI_AV_USER_ID | FI_SHARED_AV;
 		info->domain_attr->max_ep_auth_key = FAB_AUTH_EP_MAX;
 	}
 }

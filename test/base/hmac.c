@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The keyed hash against RFC 4231, computed by whatever this machine has; by a kernel that is played here; and by nobody.
- * Which one is chosen once a process, so the latter two run in processes of their own.
+ * The keyed hash against RFC 4231, computed by whatever this machine has; by a kernel that is played here; and by
+ * nobody. Which one is chosen once a process, so the latter two run in processes of their own.
  */
 #include "unit.h"
 
@@ -35,8 +35,8 @@ static const struct vector {
 	  "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b" },
 	{ NULL, 131, 0xaa, "Test Using Larger Than Block-Size Key - Hash Key First", 54, 0,
 	  "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54" },
-	{ NULL, 131, 0xaa, "This is a test using a larger than block-size key and a larger than block-size data. The key "
-	  "needs to be hashed before being used by the HMAC algorithm.", 152, 0,
+	{ NULL, 131, 0xaa, "This is a test using a larger than block-size key and a larger than block-size data. The "
+	  "key needs to be hashed before being used by the HMAC algorithm.", 152, 0,
 	  "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2" },
 };
 

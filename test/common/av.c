@@ -309,8 +309,6 @@ static void attributes_are_checked(void **state)
 	assert_int_equal(fi_av_open(&world.domain.domain_fid, &attr, &av, NULL), -FI_EINVAL);
 	attr = (struct fi_av_attr) { .count = SIZE_MAX };
 	assert_int_equal(fi_av_open(&world.domain.domain_fid, &attr, &av, NULL), -FI_EINVAL);
-	attr = (struct fi_av_attr) { .name = "shared" };
-	assert_int_equal(fi_av_open(&world.domain.domain_fid, &attr, &av, NULL), -FI_ENOSYS);
 	attr = (struct fi_av_attr) { .flags = FI_READ };
 	assert_int_equal(fi_av_open(&world.domain.domain_fid, &attr, &av, NULL), -FI_EBADFLAGS);
 	attr = (struct fi_av_attr) { .rx_ctx_bits = 64 };

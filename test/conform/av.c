@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ops.h"
 
@@ -426,4 +427,98 @@ TEST_PROV(insert_with_events, FI_MSG, UNCONNECTED)
 	CHECK(e.fid == &s->av->fid);
 	CHECK_EQ(addr[2], 2);
 	expect_no_event(s);
+}
+
+/* ---- shared by name */
+
+static struct fid_av *named_open(struct side *s, uint64_t flags, void **map_addr)
+{
+	char name[64];
+	struct fi_av_attr attr = { .type = FI_AV_MAP, .name = name, .flags = flags, .map_addr = *map_addr };
+	struct fid_av *av;
+
+	snprintf(name, sizeof(name), "conform of %d", (int) getpid());
+	MUST(fi_av_open(s->domain, &attr, &av, NULL));
+	own_fid(s->t, &av->fid);
+	*map_addr = attr.map_addr;
+	return av;
+}
+
+/* Who opens a named vector at the same map_addr uses the fi_addr_t of the others, for looking up and for sending. */
+TEST_PROV(named_vector_is_shared, FI_MSG | FI_SHARED_AV, RDM_ONLY)
+{
+	struct side *owner = domain_side(t), *reader = domain_side(t), *target = side_open(t);
+	fi_addr_t addrs[3] = { 0 };
+	void *map_addr = NULL;
+	struct fid_av *av = named_open(owner, 0, &map_addr);
+	uint8_t found[128];
+	size_t len = sizeof(found);
+	char in[4];
+
+	CHECK(map_addr != NULL);
+	reader->av = named_open(reader, FI_READ, &map_addr);
+	side_open_cqs(reader);
+	side_open_ep(reader);
+	side_bind(reader);
+	side_enable(reader);
+	CHECK_RET(fi_av_insert(av, reader->name, 1, &addrs[0], 0, NULL), 1);
+	CHECK_RET(fi_av_insert(av, target->name, 1, &addrs[1], 0, NULL), 1);
+	MUST(fi_av_lookup(reader->av, addrs[1], found, &len));
+	CHECK_EQ(len, target->name_len);
+	CHECK_MEM(found, target->name, len);
+	CHECK(fi_av_insert(reader->av, target->name, 1, &addrs[2], 0, NULL) <= 0);
+	post_recv(target, in, 4);
+	post(reader, SEND, .buf = "here", .len = 4, .addr = &addrs[1]);
+	expect_recv(target, "here", 4);
+	expect_tx(reader);
+}
+
+/* A name that nobody has open cannot be opened to be read. */
+TEST_PROV(named_vector_to_read_must_be_there, FI_MSG | FI_SHARED_AV, RDM_ONLY)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE, .name = "nobody has this", .flags = FI_READ };
+	struct side *s = domain_side(t);
+	struct fid_av *av;
+
+	CHECK(fi_av_open(s->domain, &attr, &av, NULL) < 0);
+}
+
+/* ---- numbers of the program */
+
+/* Completions name a peer by the number that it was inserted with, or was given later; calls take the fi_addr_t. */
+TEST_PROV(user_ids_are_reported, FI_MSG | FI_SOURCE | FI_AV_USER_ID, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	struct side *c = side_open(t);
+	fi_addr_t id = 0x1234567890;
+	char in[4];
+
+	post_recv(p.b, in, 4);
+	send_bytes(p.a, "none", 4);
+	CHECK_EQ(expect_recv(p.b, "none", 4).src, p.b->peer);
+
+	c->peer = side_insert(c, p.b);
+	CHECK_RET(fi_av_insert(p.b->av, c->name, 1, &id, FI_AV_USER_ID, NULL), 1);
+	CHECK(id != 0x1234567890);
+	post_recv(p.b, in, 4);
+	send_bytes(c, "with", 4);
+	CHECK_EQ(expect_recv(p.b, "with", 4).src, 0x1234567890);
+
+	MUST(fi_av_set_user_id(p.b->av, id, 77, 0));
+	post(p.b, RECV, .buf = in, .len = 4, .addr = &id);
+	send_bytes(c, "set_", 4);
+	CHECK_EQ(expect_recv(p.b, "set_", 4).src, 77);
+	CHECK(fi_av_set_user_id(p.b->av, id + 1000, 77, 0) < 0);
+	p.b->peer = id;
+	check_link(p.b, c);
+}
+
+/* Without the capability there are no such numbers. */
+TEST_PROV(user_ids_want_the_capability, FI_MSG, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	fi_addr_t id = 5;
+
+	CHECK(fi_av_insert(p.b->av, p.a->name, 1, &id, FI_AV_USER_ID, NULL) <= 0);
+	CHECK(fi_av_set_user_id(p.b->av, p.b->peer, 5, 0) < 0);
 }
