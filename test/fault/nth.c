@@ -5,7 +5,8 @@
  * comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no
  * descriptor is left (and under AddressSanitizer no memory).
  *
- * One thread. malloc and its kin are replaced in this program; calls on descriptors through fab_sock.
+ * One thread. malloc and its kin are replaced in this program; calls on descriptors through fab_sock, which also makes
+ * waiting for them take no time.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -22,10 +23,12 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include "base/clock.h"
 #include "base/sock.h"
 #include "base/unit.h"
 
 #define DEADLINE_MS	20000
+#define HOPE_MS		150	/* once something has failed: what has not come by then is left to the close */
 #define LONG_LEN	(256 * 1024)
 
 /* ---- what fails ---- */
@@ -104,6 +107,26 @@ static int fail_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	return fab_sock_libc.epoll_ctl(epfd, op, fd, event);
 }
 
+/* The library's time: who waits for descriptors in vain has waited as long as it wanted. */
+static uint64_t waited_ns;
+
+static uint64_t test_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec + waited_ns;
+}
+
+static int impatient_poll(struct pollfd *fds, nfds_t cnt, int timeout_ms)
+{
+	int ret = poll(fds, cnt, 0);
+
+	if (!ret && timeout_ms > 0)
+		waited_ns += timeout_ms * 1000000ULL;
+	return ret;
+}
+
 static void sock_install(void)
 {
 	static struct fab_sock_ops ops;
@@ -125,6 +148,7 @@ static void sock_install(void)
 	ops.epoll_create1 = fail_epoll_create1;
 	ops.epoll_ctl = fail_epoll_ctl;
 	ops.eventfd = fail_eventfd;
+	ops.poll = impatient_poll;
 	fab_sock = &ops;
 }
 
@@ -190,7 +214,7 @@ static void drain(struct fid_cq *cq)
 /* Make progress on both sides until done() or nothing more is to be hoped for. */
 static void run(struct side *s, struct op *op)
 {
-	uint64_t end = now_ms() + 1000;
+	uint64_t end = now_ms() + HOPE_MS;
 
 	while (op->posted && !op->done && (!failed || now_ms() < end)) {
 		drain(s[0].cq);
@@ -205,7 +229,7 @@ static void run(struct side *s, struct op *op)
 /* Post until the queue takes it; an error is an answer too. */
 #define POST(op, call) do {								\
 	ssize_t post_ret;								\
-	uint64_t post_end = now_ms() + 1000;						\
+	uint64_t post_end = now_ms() + HOPE_MS;						\
 											\
 	while ((post_ret = (call)) == -FI_EAGAIN && now_ms() < post_end) {		\
 		drain(s[0].cq);								\
@@ -282,7 +306,7 @@ static void transfer(struct side *s)
 /* The next event, its info to *info. False: an error event, or none will come. */
 static bool next_event(struct side *s, uint32_t wanted, struct fi_info **info)
 {
-	uint64_t end = now_ms() + 300;
+	uint64_t end = now_ms() + HOPE_MS;
 	struct fi_eq_err_entry err = { 0 };
 	struct fi_eq_cm_entry entry;
 	uint32_t event;
@@ -430,6 +454,7 @@ static void nth_call_on_a_descriptor_fails(void **state)
 
 int main(void)
 {
+	struct fab_clock_ops clock = { .now_ns = test_now_ns, .random64 = fab_clock->random64 };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_prestate(nth_allocation_fails, &types[0]),
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &types[0]),
@@ -437,5 +462,6 @@ int main(void)
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &types[1]),
 	};
 
+	fab_clock = &clock;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
