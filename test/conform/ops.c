@@ -365,3 +365,12 @@ struct region region_open(struct side *s, void *buf, size_t len, uint64_t access
 		r.addr = (uintptr_t) r.buf;
 	return r;
 }
+
+void check_listener(struct side *listener)
+{
+	struct side *a = connector_open(listener->t, listener, &(struct opts) { 0 }), *b = side_connect(a, listener);
+
+	check_link(a, b);
+	side_close(a);
+	side_close(b);
+}

@@ -74,6 +74,8 @@ struct comp expect_recv(struct side *s, const void *data, size_t len);
 void *ctx_buf(struct side *s, void *ctx);
 /* A message of @len bytes from @a to @b and its completions, to see that all is well. */
 void check_link(struct side *a, struct side *b);
+/* MSG: a new connection to the listener works. */
+void check_listener(struct side *listener);
 
 /* ---- memory regions */
 
