@@ -15,12 +15,6 @@
 
 static struct node a, b;
 
-static void advertise(const char *list)
-{
-	tcp_params.advertise = (char *) list;
-	tcp_advert_init();
-}
-
 static int setup(void **state)
 {
 	(void) state;

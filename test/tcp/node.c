@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_cm.h>
+#include "tcp/advert.h"
+#include "tcp/tcp.h"
 
 void node_open_ep(struct node *node)
 {
@@ -19,8 +21,8 @@ void node_open_ep(struct node *node)
 	assert_int_equal(fi_getname(&node->ep->fid, &node->addr, &len), 0);
 }
 
-static void open_all(struct node *node, uint64_t caps, enum fi_threading threading, const char *service,
-		     enum fi_wait_obj wait_obj)
+static void open_all(struct node *node, uint64_t caps, enum fi_threading threading, const char *host,
+		     const char *service, enum fi_wait_obj wait_obj)
 {
 	struct fi_info *hints = fi_allocinfo();
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = wait_obj };
@@ -31,7 +33,7 @@ static void open_all(struct node *node, uint64_t caps, enum fi_threading threadi
 	hints->caps = caps;
 	hints->domain_attr->threading = threading;
 	hints->fabric_attr->prov_name = strdup("tcp");
-	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &node->info), 0);
+	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), host, service, host ? FI_SOURCE : 0, hints, &node->info), 0);
 	fi_freeinfo(hints);
 	assert_int_equal(fi_fabric(node->info->fabric_attr, &node->fabric, NULL), 0);
 	assert_int_equal(fi_domain(node->fabric, node->info, &node->domain, NULL), 0);
@@ -42,7 +44,7 @@ static void open_all(struct node *node, uint64_t caps, enum fi_threading threadi
 
 void node_open(struct node *node, uint64_t caps, enum fi_threading threading)
 {
-	open_all(node, caps, threading, NULL, FI_WAIT_NONE);
+	open_all(node, caps, threading, "127.0.0.1", NULL, FI_WAIT_NONE);
 }
 
 void node_open_at(struct node *node, uint64_t caps, uint16_t port)
@@ -50,7 +52,18 @@ void node_open_at(struct node *node, uint64_t caps, uint16_t port)
 	char service[8];
 
 	snprintf(service, sizeof(service), "%u", port);
-	open_all(node, caps, FI_THREAD_UNSPEC, service, FI_WAIT_FD);
+	open_all(node, caps, FI_THREAD_UNSPEC, "127.0.0.1", service, FI_WAIT_FD);
+}
+
+void node_open_best(struct node *node, uint64_t caps)
+{
+	open_all(node, caps, FI_THREAD_UNSPEC, NULL, NULL, FI_WAIT_NONE);
+}
+
+void advertise(char *list)
+{
+	tcp_params.advertise = list;
+	tcp_advert_init();
 }
 
 void node_close(struct node *node)

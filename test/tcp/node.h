@@ -26,7 +26,11 @@ void node_open(struct node *node, uint64_t caps, enum fi_threading threading);
 void node_open_at(struct node *node, uint64_t caps, uint16_t port);
 /* Another endpoint in the place of one that was closed. */
 void node_open_ep(struct node *node);
+/* The same on the best interface, as a program gets it that does not name any. */
+void node_open_best(struct node *node, uint64_t caps);
 void node_close(struct node *node);
+/* Have this process advertise what FI_TCP_ADVERTISE would say (NULL: nothing). list stays the caller's. */
+void advertise(char *list);
 /* Put an address into its address vector. */
 fi_addr_t node_insert(struct node *node, const struct sockaddr_in *addr);
 
