@@ -98,6 +98,11 @@ bool fab_filter_allows(const char *list, const char *name)
 	return fab_filter_any(list, item_means, name) != fab_filter_negated(list);
 }
 
+bool fab_filter_names(const char *list, const char *name)
+{
+	return !fab_filter_negated(list) && fab_filter_any(list, item_means, name);
+}
+
 bool fab_filter_is_util(const char *name)
 {
 	return !strncasecmp(name, "ofi_", 4);

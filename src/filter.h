@@ -16,6 +16,9 @@
 /* Does the list let this name through? */
 bool fab_filter_allows(const char *list, const char *name);
 
+/* Is this name one of those that an inclusive list names? Not with an empty list, nor with one of exceptions. */
+bool fab_filter_names(const char *list, const char *name);
+
 /* May a provider of this single-layer name be needed to make any name that the list lets through? It may be itself, or
  * as a layer below or above another. What it finally offers is still to be held against fab_filter_allows(). */
 bool fab_filter_needs(const char *list, const char *name);

@@ -108,6 +108,11 @@ static bool is_meant(const struct query *query, const char *list, const char *na
 	return fab_filter_allows(list, name);
 }
 
+static bool is_named(const struct query *query, const char *name)
+{
+	return fab_filter_names(query->prov_name, name) || fab_filter_names(query->user_list, name);
+}
+
 /* Is this provider to be asked? If not, the reason is recorded. Utilities come after all others. */
 static bool may_ask(struct query *query, const struct fi_provider *prov)
 {
@@ -271,6 +276,8 @@ static void collect(struct query *query)
 	const struct fab_provider *entry;
 
 	for (entry = fab_registry_first(); entry; entry = entry->next) {
+		if (entry->by_name && !is_named(query, entry->prov->name))
+			continue;
 		if (!may_ask(query, entry->prov))
 			continue;
 		if (query->flags & FI_PROV_ATTR_ONLY)

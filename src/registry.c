@@ -25,6 +25,7 @@
 
 #ifdef HAVE_TCP
 struct fi_provider *fab_tcp_prov_ini(void);
+struct fi_provider *fab_sockets_prov_ini(void);
 #endif
 #ifdef HAVE_UDP
 struct fi_provider *fab_udp_prov_ini(void);
@@ -37,6 +38,7 @@ static const struct {
 } built_in[] = {
 #ifdef HAVE_TCP
 	{ "tcp", fab_tcp_prov_ini },
+	{ "sockets", fab_sockets_prov_ini },
 #endif
 #ifdef HAVE_UDP
 	{ "udp", fab_udp_prov_ini },
@@ -46,6 +48,9 @@ static const struct {
 
 /* Providers that make do with what every machine has come after all others, in this order. */
 static const char *const software[] = { "shm", "tcp", "udp", "sockets" };
+
+/* Second names of what is there anyway: for those who ask for them. */
+static const char *const by_name[] = { "sockets" };
 
 static struct fab_provider *providers;
 static char *filter;			/* value of FI_PROVIDER, owned by param.c */
@@ -113,6 +118,14 @@ static bool wins(const struct fi_provider *prov, bool preferred, const struct fa
 	return !preferred && !first_wins && FI_VERSION_LT(old->prov->version, prov->version);
 }
 
+static bool is_by_name(const char *name)
+{
+	for (size_t i = 0; i < fab_countof(by_name); i++)
+		if (!strcmp(by_name[i], name))
+			return true;
+	return false;
+}
+
 static int add(struct fab_provider **place, struct fi_provider *prov, void *dso, bool preferred)
 {
 	struct fab_provider *entry = *place, old;
@@ -131,6 +144,7 @@ static int add(struct fab_provider **place, struct fi_provider *prov, void *dso,
 	entry->prov = prov;
 	entry->dso = dso;
 	entry->preferred = preferred;
+	entry->by_name = !dso && is_by_name(prov->name);
 	entry->layout = fab_layout_of(prov->fi_version);
 	memset(&prov->context, 0, sizeof(prov->context));
 	prov->context.internal[0] = (void *) &fab_reasons_ops;

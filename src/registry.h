@@ -23,6 +23,7 @@ struct fab_provider {
 	void *dso;			/* handle of dlopen(), NULL if built in */
 	enum fab_layout layout;		/* in which it sees a struct fi_info */
 	bool preferred;			/* wins over others of the same name in any case */
+	bool by_name;			/* asked only if the hints or FI_PROVIDER name it */
 	struct fab_provider *next;
 };
 

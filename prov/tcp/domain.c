@@ -107,14 +107,15 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain2 = fabric_domain2,
 };
 
-int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid, void *context)
+static int open_as(const struct fi_provider *prov, struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid,
+		   void *context)
 {
 	struct tcp_fabric *fabric = calloc(1, sizeof(*fabric));
 	int ret;
 
 	if (!fabric)
 		return -FI_ENOMEM;
-	ret = fab_fabric_init(&fabric->base, &tcp_prov, attr, &fabric_fid_ops, &fabric_ops, context);
+	ret = fab_fabric_init(&fabric->base, prov, attr, &fabric_fid_ops, &fabric_ops, context);
 	if (ret) {
 		free(fabric);
 		return ret;
@@ -124,6 +125,16 @@ int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid,
 	fab_list_init(&fabric->peps);
 	*fabric_fid = &fabric->base.fabric_fid;
 	return 0;
+}
+
+int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	return open_as(&tcp_prov, attr, fabric, context);
+}
+
+int sockets_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	return open_as(&sockets_prov, attr, fabric, context);
 }
 
 void tcp_domain_fill_ops(void)

@@ -32,7 +32,7 @@ static int ep_activate(struct tcp_ep *ep)
 		ret = fab_ep_check_enable(&ep->base);
 	if (ret)
 		return ret;
-	if (ep->base.type == FI_EP_RDM) {
+	if (ep->base.type != FI_EP_MSG) {
 		ret = tcp_peers_open(ep);
 		if (ret)
 			return ret;
@@ -73,7 +73,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return ep_activate(ep);
+		/* programs that ask for this name enable once more after binding a counter late */
+		return ep->base.domain->fabric->prov == &sockets_prov ? tcp_ep_enable(ep) : ep_activate(ep);
 	case FI_GET_FD:
 		return get_fd(ep, arg);
 	default:
@@ -147,7 +148,7 @@ static int rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 	struct tcp_ep *ep = tcp_ep_of(fid);
 	union fab_sockaddr name = ep->addr;
 
-	tcp_addr_fill(&name, ep->base.info);
+	tcp_addr_fill(&name, &ep->base);
 	tcp_advertise(&name);
 	return fab_name_give(&name, addr, addrlen);
 }
@@ -284,12 +285,13 @@ static int check_open(const struct fab_domain *domain, const struct fi_info *inf
 			 info ? "lacks ep_attr, tx_attr or rx_attr" : "is NULL");
 		return -FI_EINVAL;
 	}
-	if (info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_RDM) {
+	if (info->ep_attr->type == FI_EP_DGRAM ? domain->fabric->prov != &sockets_prov :
+	    info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_RDM) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; tcp has FI_EP_MSG and FI_EP_RDM\n",
 			 info->ep_attr->type);
 		return -FI_EINVAL;
 	}
-	return tcp_info_check(info, domain->fabric->fabric_fid.api_version);
+	return tcp_info_check(info, domain);
 }
 
 /* A MSG endpoint: its connection, and what info->handle brings. */
@@ -321,7 +323,7 @@ static int msg_init(struct tcp_ep *ep, struct tcp_fabric *fabric, const struct f
 
 static bool has_collectives(const struct fi_info *info)
 {
-	return info->ep_attr->type == FI_EP_RDM && (info->caps & FI_COLLECTIVE);
+	return info->ep_attr->type != FI_EP_MSG && (info->caps & FI_COLLECTIVE);
 }
 
 static struct fab_ep_ops ops_for(const struct fi_info *info)
@@ -350,7 +352,7 @@ static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi
 		return ret;
 	ep->bound_fd = -1;
 	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
-	ep->directed_recv = info->ep_attr->type == FI_EP_RDM && (ep->base.caps & FI_DIRECTED_RECV);
+	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep->want_src = ep->base.caps & FI_SOURCE;
 	ep->src_err = ep->want_src && (ep->base.caps & FI_SOURCE_ERR);
 	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);

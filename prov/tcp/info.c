@@ -3,6 +3,7 @@
  * What tcp offers: an entry for each endpoint type, network interface and address, RDM first.
  */
 #include "base/bits.h"
+#include "common/ep.h"
 #include "common/ip_info.h"
 #include "tcp/tcp.h"
 #include "tcp/wire.h"
@@ -79,30 +80,40 @@ static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum 
 	(void) netif;
 	*info->tx_attr = tx_attr;
 	info->tx_attr->inject_size = tcp_params.max_inject;
-	if (type == FI_EP_RDM)
+	if (type != FI_EP_MSG)
 		info->tx_attr->caps |= FI_COLLECTIVE;
 	*info->rx_attr = rx_attr;
-	info->rx_attr->caps = type == FI_EP_RDM ? RX_RDM_CAPS : RX_CAPS;
+	info->rx_attr->caps = type != FI_EP_MSG ? RX_RDM_CAPS : RX_CAPS;
 	*info->ep_attr = ep_attr;
 	/* the names that upstream gives the same wire (facts of its fi_info) */
-	info->ep_attr->protocol = type == FI_EP_RDM ? FI_PROTO_XNET : FI_PROTO_SOCK_TCP;
+	info->ep_attr->protocol = type != FI_EP_MSG ? FI_PROTO_XNET : FI_PROTO_SOCK_TCP;
 	*info->domain_attr = domain_attr;
-	if (type == FI_EP_RDM) {
+	if (type != FI_EP_MSG) {
 		info->domain_attr->caps |= FI_AV_USER_ID | FI_SHARED_AV;
 		info->domain_attr->max_ep_auth_key = FAB_AUTH_EP_MAX;
 	}
 }
 
-static struct fab_ip ip_now(void)
+/* The other name, see sockets.c. */
+static void fill_sockets(struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
 {
-	static const enum fi_ep_type types[] = { FI_EP_RDM, FI_EP_MSG };
+	fill_attr(info, netif, type);
+	info->ep_attr->protocol = FI_PROTO_SOCK_TCP;
+	info->domain_attr->control_progress = FI_PROGRESS_AUTO;
+	info->domain_attr->data_progress = FI_PROGRESS_AUTO;
+}
+
+static struct fab_ip ip_of(const struct fi_provider *prov)
+{
+	static const enum fi_ep_type types[] = { FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM };
+	bool sockets = prov == &sockets_prov;
 
 	return (struct fab_ip) {
-		.prov = &tcp_prov,
-		.iface = tcp_params.iface,
+		.prov = prov,
+		.iface = sockets ? tcp_params.sockets_iface : tcp_params.iface,
 		.types = types,
-		.type_cnt = fab_countof(types),
-		.fill = fill_attr,
+		.type_cnt = fab_countof(types) - !sockets,
+		.fill = sockets ? fill_sockets : fill_attr,
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
 			.mr_mode_can = MR_MODES,
@@ -116,19 +127,29 @@ static struct fab_ip ip_now(void)
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info)
 {
-	struct fab_ip ip = ip_now();
+	struct fab_ip ip = ip_of(&tcp_prov);
 
 	return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
 }
 
-int tcp_info_check(const struct fi_info *info, uint32_t version)
+int sockets_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		    struct fi_info **info)
 {
-	struct fab_ip ip = ip_now();
+	struct fab_ip ip = ip_of(&sockets_prov);
 
-	return fab_ip_check(&ip, info, version);
+	return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
 }
 
-void tcp_addr_fill(union fab_sockaddr *addr, const struct fi_info *info)
+int tcp_info_check(const struct fi_info *info, const struct fab_domain *domain)
 {
-	fab_ip_fill_addr(&tcp_prov, tcp_params.iface, addr, info);
+	struct fab_ip ip = ip_of(domain->fabric->prov);
+
+	return fab_ip_check(&ip, info, domain->fabric->fabric_fid.api_version);
+}
+
+void tcp_addr_fill(union fab_sockaddr *addr, const struct fab_ep *ep)
+{
+	struct fab_ip ip = ip_of(ep->domain->fabric->prov);
+
+	fab_ip_fill_addr(ip.prov, ip.iface, addr, ep->info);
 }

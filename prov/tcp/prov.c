@@ -26,7 +26,7 @@ struct tcp_params tcp_params = {
 	.auth_address = true,
 };
 
-static void tcp_cleanup(void)
+void tcp_cleanup(void)
 {
 	free(tcp_params.iface);
 	free(tcp_params.advertise);
@@ -137,17 +137,24 @@ static void params_init(void)
 	tcp_params.eager_max = fab_min(tcp_params.eager_max, tcp_params.credit / 2);
 }
 
-/* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */
-struct fi_provider *fab_tcp_prov_ini(void);
-
-struct fi_provider *fab_tcp_prov_ini(void)
+void tcp_init(void)
 {
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
 	tcp_domain_fill_ops();
 	tcp_pep_fill_ops();
 	tcp_ep_fill_ops();
 	tcp_data_fill_ops();
 	tcp_shared_fill_ops();
 	params_init();
+}
+
+struct fi_provider *fab_tcp_prov_ini(void)
+{
+	tcp_init();
 	return &tcp_prov;
 }
 

@@ -155,7 +155,7 @@ static int ctx_open(struct fab_domain *domain, struct fi_info *info, const struc
 	struct tcp_ep *ep;
 	int ret;
 
-	ret = tcp_info_check(info, domain->fabric->fabric_fid.api_version);
+	ret = tcp_info_check(info, domain);
 	if (ret)
 		return ret;
 	ep = calloc(1, sizeof(*ep));

@@ -34,6 +34,7 @@
  * such there. */
 struct tcp_params {
 	char *iface;			/* FI_TCP_IFACE, or NULL */
+	char *sockets_iface;		/* FI_SOCKETS_IFACE, or NULL */
 	char *advertise;		/* FI_TCP_ADVERTISE, or NULL; see advert.h */
 	bool trust_advertised;		/* peers may say that they are at another address than they come from */
 	int port_low, port_high;	/* listening ports; 0: any */
@@ -55,12 +56,15 @@ struct tcp_params {
 extern struct tcp_params tcp_params;
 
 extern struct fi_provider tcp_prov;
+extern struct fi_provider sockets_prov;		/* sockets.c */
 extern struct fi_ops_msg tcp_msg_ops;		/* ops.c */
 extern struct fi_ops_tagged tcp_tagged_ops;
 extern struct fi_ops_rma tcp_rma_ops;
 
 #define TCP_LOG(level, subsys, ...) FI_LOG(&tcp_prov, level, subsys, __VA_ARGS__)
 #define TCP_WARN(subsys, ...) FI_WARN(&tcp_prov, subsys, __VA_ARGS__)
+
+struct fab_ep;
 
 /* A fabric, and the connection requests of its passive endpoints that nobody has accepted or refused (pep.c). */
 struct tcp_fabric {
@@ -73,6 +77,13 @@ struct tcp_fabric {
 struct fab_coll_net;
 extern const struct fab_coll_net tcp_coll_net;	/* coll.c */
 
+/* Built in, the registry calls these; as a DSO, fi_prov_ini() is found by name. Each once a process. */
+struct fi_provider *fab_tcp_prov_ini(void);
+struct fi_provider *fab_sockets_prov_ini(void);
+/* Tables and parameters, for whichever of the two comes first; and their end, which may come twice. */
+void tcp_init(void);
+void tcp_cleanup(void);
+
 /* Fill the empty slots of each file's tables; called once, at initialisation. */
 void tcp_domain_fill_ops(void);
 void tcp_pep_fill_ops(void);
@@ -83,12 +94,15 @@ void tcp_shared_fill_ops(void);
 /* Slots of the provider, fabric and domain tables, one file each. All return 0 or -FI_E*. */
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
-/* Does an info, whose ep_attr->type is ours, ask for nothing that tcp does not offer? 0; -FI_EINVAL, logged;
- * -FI_ENOMEM. */
-int tcp_info_check(const struct fi_info *info, uint32_t version);
-/* Put an interface's address (that of info's domain, or else the best) in place of a wildcard, for fi_getname. */
-void tcp_addr_fill(union fab_sockaddr *addr, const struct fi_info *info);
+int sockets_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		    struct fi_info **info);
+/* Does an info, with which an endpoint of the domain is to be opened and whose ep_attr->type is one of its provider's, ask
+ * for nothing that is not offered? 0; -FI_EINVAL, logged; -FI_ENOMEM. */
+int tcp_info_check(const struct fi_info *info, const struct fab_domain *domain);
+/* Put an interface's address (that of the endpoint's domain, or else the best) in place of a wildcard, for fi_getname. */
+void tcp_addr_fill(union fab_sockaddr *addr, const struct fab_ep *ep);
 int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+int sockets_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
 int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);

@@ -59,9 +59,13 @@ TEST_PROV(truncated_to_nothing, FI_MSG, DATAGRAM)
 TEST_PROV(longest_and_longer, FI_MSG, DATAGRAM)
 {
 	struct pair p = pair_open(t);
-	size_t max = longest(p.a);
-	uint8_t *in = mem(t, max), *out = mem_pattern(t, max + 1, 3);
+	size_t max;
+	uint8_t *in, *out;
 
+	need_udp();
+	max = longest(p.a);
+	in = mem(t, max);
+	out = mem_pattern(t, max + 1, 3);
 	post_recv(p.b, in, max);
 	CHECK_RET(try_op(p.a, SEND, .buf = out, .len = max + 1), -FI_EMSGSIZE);
 	send_bytes(p.a, out, max);
@@ -119,6 +123,7 @@ TEST_PROV(flood, FI_MSG, DATAGRAM)
 	uint8_t *out = mem_pattern(t, LEN, 5), *in = mem(t, 1000 * LEN);
 	size_t got;
 
+	need_udp();
 	for (size_t i = 0; i < N; i++)
 		post(p.a, INJECT, .buf = out, .len = LEN);
 	for (size_t i = 0; i < 1000; i++)
@@ -267,6 +272,7 @@ TEST_PROV(unreachable_without_eq, FI_MSG, DATAGRAM)
 	struct sockaddr_storage name;
 	fi_addr_t nobody;
 
+	need_udp();
 	closed_port(t, &name);
 	CHECK_RET(fi_av_insert(p.a->av, &name, 1, &nobody, 0, NULL), 1);
 	for (int i = 0; i < 3; i++) {
@@ -294,9 +300,9 @@ static int stranger_open(struct test *t, const struct side *to)
 TEST_PROV(from_a_plain_socket, FI_MSG | FI_SOURCE, DATAGRAM)
 {
 	struct side *s = side_open(t);
+	int fd = stranger_open(t, s);
 	size_t max = longest(s);
 	uint8_t *in = mem(t, max), *out = mem_pattern(t, max, 9);
-	int fd = stranger_open(t, s);
 	char tiny[2];
 
 	post_recv(s, in, 8);
