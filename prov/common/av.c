@@ -454,6 +454,7 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 	av->family = domain->addr_format == FI_SOCKADDR_IN ? AF_INET : AF_INET6;
 	av->addrlen = fab_addr_family_len(av->family);
 	av->async = attr->flags & FI_EVENT;
+	av->rx_ctx_bits = attr->rx_ctx_bits;
 	av->user_ids = domain->caps & FI_AV_USER_ID;
 	ret = fab_av_table_init(av, attr->count);
 	if (!ret && domain->av_auth_key)

@@ -49,6 +49,7 @@ struct fab_av {
 	struct fid_av av_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
 	int family;			/* AF_INET or AF_INET6 */
+	int rx_ctx_bits;		/* of an fi_addr, from the top, are the receive context's (fi_rx_addr(3)) */
 	size_t addrlen;
 	bool async;			/* FI_EVENT: results of an insert go to eq */
 	/* opened with FI_AV_USER_ID: completions name entries by numbers of the program */
@@ -104,6 +105,17 @@ static inline fi_addr_t fab_av_find(struct fab_av *av, const union fab_sockaddr 
 struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr);
 /* What completions name an entry by. FI_ADDR_NOTAVAIL stays that. No lock. */
 fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr);
+
+/* fi_rx_addr(3): the receive context that an fi_addr names, and the fi_addr without it. */
+static inline uint64_t fab_av_rx_ctx(const struct fab_av *av, fi_addr_t fi_addr)
+{
+	return av->rx_ctx_bits ? fi_addr >> (64 - av->rx_ctx_bits) : 0;
+}
+
+static inline fi_addr_t fab_av_no_ctx(const struct fab_av *av, fi_addr_t fi_addr)
+{
+	return fi_addr == FI_ADDR_UNSPEC ? fi_addr : fi_addr & (UINT64_MAX >> av->rx_ctx_bits);
+}
 
 /* No lock held: changes are told from here on, or no longer once unwatch has returned. */
 void fab_av_watch(struct fab_av *av, struct fab_av_watch *watch);

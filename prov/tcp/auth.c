@@ -242,16 +242,22 @@ static int take_response(struct tcp_cm *cm)
 
 static int take_nack(struct tcp_cm *cm)
 {
-	static const char *const text[] = {
-		[TCP_REFUSE_KEY_WANTED] = "it has an authorization key, and this end has none",
-		[TCP_REFUSE_NO_KEY] = "this end has an authorization key, and it has none",
-		[TCP_REFUSE_WRONG_KEY] = "it has another authorization key than this end",
+	static const struct {
+		int err;
+		const char *text;
+	} refusal[] = {
+		[TCP_REFUSE_KEY_WANTED] = { FI_EACCES, "it has an authorization key, and this end has none" },
+		[TCP_REFUSE_NO_KEY] = { FI_EACCES, "this end has an authorization key, and it has none" },
+		[TCP_REFUSE_WRONG_KEY] = { FI_EACCES, "it has another authorization key than this end" },
+		[TCP_REFUSE_NO_CTX] = { FI_ENORX, "it has no receive context of this number (fi_rx_addr)" },
+		[TCP_REFUSE_NO_EXT] = { FI_EOPNOTSUPP, "it is a scalable endpoint: its peers want this library" },
 	};
 
 	if (!cm->refusal)
 		return 0;
-	return fail(cm, -FI_EACCES, cm->refusal < fab_countof(text) ? text[cm->refusal] :
-		    "it refused the authorization");
+	if (cm->refusal >= fab_countof(refusal))
+		return fail(cm, -FI_EACCES, "it refused the authorization");
+	return fail(cm, -refusal[cm->refusal].err, refusal[cm->refusal].text);
 }
 
 int tcp_auth_receive(struct tcp_cm *cm)

@@ -93,7 +93,7 @@ static bool life_may_go(struct tcp_life *life, uint64_t now_ns)
 {
 	const struct tcp_conn *conn = &life->conn;
 
-	if (conn->state != TCP_CONN_UP || !life->peer || life->peer->loop || !tcp_conn_idle(conn))
+	if (conn->state != TCP_CONN_UP || !life->peer || life->peer->self || !tcp_conn_idle(conn))
 		return false;
 	return (conn->peer.features & TCP_EXT_PARK) || life_is_quiet(life, now_ns);
 }

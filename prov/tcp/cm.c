@@ -388,6 +388,24 @@ static void cm_release(struct fab_defer *defer)
 	free(fab_container(defer, struct tcp_cm, defer));
 }
 
+struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_progress *to)
+{
+	struct tcp_cm *passed = tcp_cm_new(to, NULL, NULL);
+
+	if (!passed)
+		return NULL;
+	passed->state = TCP_CM_DONE;
+	passed->local = cm->local;
+	passed->remote = cm->remote;
+	passed->proven = cm->proven;
+	passed->peer = cm->peer;
+	passed->type = cm->type;
+	passed->data_len = cm->data_len;
+	memcpy(passed->buf, cm->buf, sizeof(cm->buf));
+	passed->fd = tcp_cm_take_fd(cm);
+	return passed;
+}
+
 void tcp_cm_free(struct tcp_cm *cm)
 {
 	if (!cm)

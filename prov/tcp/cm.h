@@ -106,6 +106,9 @@ int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, c
 int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote);
 /* Take the descriptor out of a DONE exchange: the caller owns it. */
 int tcp_cm_take_fd(struct tcp_cm *cm);
+/* Hand what a DONE exchange has got to one for another engine, whose lock need not be held: the descriptor, what the
+ * peer said, the key proven. NULL: no memory. */
+struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_progress *to);
 /* End an exchange in any state: nobody is told any more, the descriptor is closed; memory goes when the engine cannot
  * reach it any more. NULL is allowed. */
 void tcp_cm_free(struct tcp_cm *cm);

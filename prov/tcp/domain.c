@@ -44,6 +44,7 @@ static struct fi_ops_domain domain_ops = {
 	.cq_open = fab_cq_open,
 	.endpoint = tcp_ep_open,
 	.cntr_open = fab_cntr_open,
+	.scalable_ep = tcp_sep_open,
 	.stx_ctx = tcp_stx_open,
 	.srx_ctx = tcp_srx_open,
 	.poll_open = fab_poll_open,

@@ -19,6 +19,7 @@
 #include "tcp/connect.h"
 #include "tcp/ep.h"
 #include "tcp/peer.h"
+#include "tcp/sep.h"
 #include "tcp/tcp.h"
 
 /* ---- enable ---- */
@@ -27,7 +28,9 @@ static int ep_activate(struct tcp_ep *ep)
 {
 	int ret;
 
-	ret = tcp_shared_check(ep);
+	ret = ep->sep ? tcp_sep_join(ep) : 0;
+	if (!ret)
+		ret = tcp_shared_check(ep);
 	if (!ret)
 		ret = fab_ep_check_enable(&ep->base);
 	if (ret)
@@ -36,6 +39,11 @@ static int ep_activate(struct tcp_ep *ep)
 		ret = tcp_peers_open(ep);
 		if (ret)
 			return ret;
+	}
+	ret = ep->sep ? tcp_sep_live(ep) : 0;
+	if (ret) {
+		tcp_peers_close(ep);
+		return ret;
 	}
 	fab_progress_lock(ep->base.progress);
 	ep->base.enabled = true;
@@ -143,7 +151,7 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 	return fab_name_take(&tcp_prov, &ep->addr, ep->base.info, addr, addrlen);
 }
 
-static int rdm_getname(fid_t fid, void *addr, size_t *addrlen)
+int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
 	union fab_sockaddr name = ep->addr;
@@ -200,6 +208,8 @@ static int ep_close(struct fid *fid)
 		ret = fab_coll_check_close(&ep->base);
 	if (ret)
 		return ret;
+	if (ep->sep)
+		tcp_sep_leave(ep);
 	fab_progress_lock(progress);
 	ep->closing = true;
 	fab_progress_unlock(progress);
@@ -216,9 +226,9 @@ static int ep_close(struct fid *fid)
 	tcp_rx_drop_unexp(ep);
 	tcp_shared_put(ep);
 	fab_progress_unlock(progress);
-	tcp_rx_ctx_fini(&ep->own_rx);
-	tcp_tx_ctx_fini(&ep->own_tx);
-	fab_ep_fini(&ep->base);
+	tcp_ep_fini(ep);
+	if (ep->sep)
+		tcp_sep_closed(ep);
 	free(ep);
 	return 0;
 }
@@ -237,7 +247,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
-static struct fi_ops ep_fid_ops = {
+struct fi_ops tcp_ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
 	.bind = ep_bind,
@@ -264,13 +274,13 @@ static struct fi_ops_cm msg_cm_ops = {
 static struct fi_ops_cm rdm_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
-	.getname = rdm_getname,
+	.getname = tcp_rdm_getname,
 	.join = fab_coll_join,
 };
 
 void tcp_ep_fill_ops(void)
 {
-	FAB_OPS_FILL(&ep_fid_ops);
+	FAB_OPS_FILL(&tcp_ep_fid_ops);
 	FAB_OPS_FILL(&tcp_ep_ops);
 	FAB_OPS_FILL(&msg_cm_ops);
 	FAB_OPS_FILL(&rdm_cm_ops);
@@ -278,7 +288,7 @@ void tcp_ep_fill_ops(void)
 
 /* ---- open ---- */
 
-static int check_open(const struct fab_domain *domain, const struct fi_info *info)
+int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *info)
 {
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
@@ -331,7 +341,7 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 	uint64_t caps = info->caps;
 
 	return (struct fab_ep_ops) {
-		.fid = &ep_fid_ops,
+		.fid = &tcp_ep_fid_ops,
 		.ep = &tcp_ep_ops,
 		.cm = info->ep_attr->type == FI_EP_MSG ? &msg_cm_ops : &rdm_cm_ops,
 		.msg = caps & FI_MSG ? &tcp_msg_ops : NULL,
@@ -341,13 +351,12 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 	};
 }
 
-static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context)
+int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
+		void *context)
 {
-	struct tcp_fabric *fabric = fab_container(domain->fabric, struct tcp_fabric, base);
-	struct fab_ep_ops ops = ops_for(info);
 	int ret;
 
-	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
+	ret = fab_ep_init(&ep->base, domain, info, ops, context);
 	if (ret)
 		return ret;
 	ep->bound_fd = -1;
@@ -364,17 +373,34 @@ static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi
 	tcp_tx_ctx_init(&ep->own_tx, info->tx_attr);
 	ep->rx = &ep->own_rx;
 	ep->tx = &ep->own_tx;
-	if (info->ep_attr->type == FI_EP_MSG)
-		ret = msg_init(ep, fabric, info);
-	else if (has_collectives(info))
-		ret = fab_coll_open(&ep->base, &tcp_coll_net);
-	if (!ret)
-		return 0;
+	return 0;
 
-	tcp_tx_ctx_fini(&ep->own_tx);
-	tcp_rx_ctx_fini(&ep->own_rx);
 fini_base:
 	fab_ep_fini(&ep->base);
+	return ret;
+}
+
+void tcp_ep_fini(struct tcp_ep *ep)
+{
+	tcp_rx_ctx_fini(&ep->own_rx);
+	tcp_tx_ctx_fini(&ep->own_tx);
+	fab_ep_fini(&ep->base);
+}
+
+static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context)
+{
+	struct fab_ep_ops ops = ops_for(info);
+	int ret;
+
+	ret = tcp_ep_init(ep, domain, info, &ops, context);
+	if (ret)
+		return ret;
+	if (info->ep_attr->type == FI_EP_MSG)
+		ret = msg_init(ep, fab_container(domain->fabric, struct tcp_fabric, base), info);
+	else if (has_collectives(info))
+		ret = fab_coll_open(&ep->base, &tcp_coll_net);
+	if (ret)
+		tcp_ep_fini(ep);
 	return ret;
 }
 
@@ -384,7 +410,7 @@ int tcp_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 	struct tcp_ep *ep;
 	int ret;
 
-	ret = check_open(domain, info);
+	ret = tcp_ep_check_info(domain, info);
 	if (ret)
 		return ret;
 	ep = calloc(1, sizeof(*ep));

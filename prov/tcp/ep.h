@@ -16,6 +16,7 @@
 
 struct tcp_cm;				/* cm.h: the handshake of a MSG endpoint or a peer */
 struct tcp_peer_table;			/* peer.h */
+struct tcp_sep;				/* sep.h */
 
 /* Kinds of messages: each is matched with receives of its own kind only. Numbers are those of the wire (tcp_rts). */
 enum tcp_class {
@@ -59,6 +60,8 @@ struct tcp_ep {
 	struct tcp_tx_ctx own_tx;
 	struct tcp_ep *srx, *stx;	/* borrowed: bound, and counted as a user there; NULL: none */
 	struct fab_list srx_link;	/* in srx->own_rx.users */
+	struct tcp_sep *sep;		/* borrowed: what it is a context of (sep.h), or NULL */
+	uint16_t ctx;			/* its number there, among those of its direction */
 	uint64_t incarnation;		/* ours */
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
@@ -76,9 +79,11 @@ struct tcp_ep {
 	bool connected;			/* FI_CONNECTED has been reported */
 
 	/* RDM */
-	/* index fi_addr: the connection to use, or NULL; borrowed from the peer table */
+	/* index fi_addr, turned left by rx_ctx_bits, so that the receive context is at its end: the connection to use, or
+	 * NULL; borrowed from the peer table */
 	struct tcp_conn **by_addr;
 	uint64_t by_addr_cnt;
+	int rx_ctx_bits;		/* of the address vector */
 	struct tcp_peer_table *peers;	/* owned */
 };
 
@@ -86,6 +91,20 @@ struct tcp_ep {
 static inline struct tcp_ep *tcp_ep_of(const struct fid *fid)
 {
 	return fab_container(fab_ep_of(fid), struct tcp_ep, base);
+}
+
+/* A transmit context of a scalable endpoint? */
+static inline bool tcp_ep_is_tx_ctx(const struct tcp_ep *ep)
+{
+	return ep->base.ep_fid.fid.fclass == FI_CLASS_TX_CTX;
+}
+
+/* The source that a receive is to match. */
+static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	if (!ep->directed_recv || fi_addr == FI_ADDR_UNSPEC)
+		return FI_ADDR_UNSPEC;
+	return fi_addr & (UINT64_MAX >> ep->rx_ctx_bits);
 }
 
 /* ---- tx.c ---- */
@@ -177,6 +196,19 @@ void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx);	/* every receive has been flushed,
 void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr);
 void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);	/* every operation has completed */
 
+/* ---- ep.c ---- */
+
+/* May an endpoint, RDM or MSG, be opened with this info? 0, -FI_EINVAL (logged), -FI_ENOMEM. */
+int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *info);
+/* Everything but the connection of a MSG endpoint; *ep is zeroed. 0 or -FI_E*; undone by fini, and by fi_close. */
+int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
+		void *context);
+void tcp_ep_fini(struct tcp_ep *ep);
+/* fi_getname of an endpoint that is not connected. */
+int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen);
+extern struct fi_ops tcp_ep_fid_ops;		/* close, bind, control; of contexts, too */
+extern struct fi_ops_ep tcp_ep_ops;		/* options, cancel */
+
 /* ---- shared.c ---- */
 
 /* The calls of one direction only, for contexts. */
@@ -185,8 +217,11 @@ struct tcp_half_ops {
 	struct fi_ops_tagged tagged;
 };
 extern struct tcp_half_ops tcp_rx_half, tcp_tx_half;
-extern struct fi_ops_ep tcp_ep_ops;		/* ep.c: options, cancel */
 
+/* Take over into info what the application asks of a context; what it leaves at 0 stays. And tell it what it got. */
+void tcp_take_tx_attr(const struct fab_domain *domain, struct fi_info *info, const struct fi_tx_attr *attr);
+void tcp_take_rx_attr(struct fi_info *info, const struct fi_rx_attr *attr);
+void tcp_give_tx_attr(const struct fab_domain *domain, const struct fi_info *info, struct fi_tx_attr *attr);
 /* fi_ep_bind of such a context. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE, logged. No lock held. */
 int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags);
 int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags);
@@ -213,12 +248,14 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn);
  * held. */
 static inline int tcp_ep_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 {
+	uint64_t slot = fi_addr << ep->rx_ctx_bits | fi_addr >> (-ep->rx_ctx_bits & 63);
+
 	if (ep->conn) {
 		*conn = ep->conn;
 		return 0;
 	}
-	if (fi_addr < ep->by_addr_cnt && ep->by_addr[fi_addr]) {
-		*conn = ep->by_addr[fi_addr];
+	if (slot < ep->by_addr_cnt && ep->by_addr[slot]) {
+		*conn = ep->by_addr[slot];
 		return 0;
 	}
 	return tcp_peer_conn(ep, fi_addr, conn);

@@ -51,7 +51,7 @@ static struct tcp_unexp *peek_claimed(struct tcp_ep *ep, const void *context)
 
 static void peek(struct tcp_ep *ep, const struct fab_op *op)
 {
-	fi_addr_t src = ep->directed_recv ? op->addr : FI_ADDR_UNSPEC;
+	fi_addr_t src = tcp_ep_recv_src(ep, op->addr);
 	struct fab_unexp *match = fab_match_find_unexp(&ep->rx->tagged, op->tag, op->ignore, src);
 	struct tcp_unexp *unexp;
 

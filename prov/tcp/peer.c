@@ -32,6 +32,7 @@
 #include "tcp/advert.h"
 #include "tcp/connect.h"
 #include "tcp/peer.h"
+#include "tcp/sep.h"
 #include "tcp/sock.h"
 #include "tcp/tcp.h"
 
@@ -49,14 +50,14 @@ static struct fab_list *bucket_of(const struct tcp_peer_table *table, const unio
 }
 
 struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr,
-			       const struct fab_auth_key *key)
+			       const struct fab_auth_key *key, uint16_t rx_ctx)
 {
 	struct fab_list *bucket = bucket_of(table, addr), *link;
 
 	fab_list_for_each(bucket, link) {
 		struct tcp_peer *peer = fab_container(link, struct tcp_peer, link);
 
-		if (fab_addr_equal(&peer->addr.sa, &addr->sa) && peer->key == key)
+		if (fab_addr_equal(&peer->addr.sa, &addr->sa) && peer->key == key && peer->rx_ctx == rx_ctx)
 			return peer;
 	}
 	return NULL;
@@ -85,9 +86,10 @@ static int table_resize(struct tcp_peer_table *table, uint64_t cnt)
 
 static void retry_fire(struct fab_timer *timer);
 
-struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key)
+struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key,
+			      uint16_t rx_ctx)
 {
-	struct tcp_peer *peer = tcp_peer_find(table, addr, key);
+	struct tcp_peer *peer = tcp_peer_find(table, addr, key, rx_ctx);
 
 	if (peer)
 		return peer;
@@ -100,6 +102,8 @@ struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sock
 	peer->table = table;
 	peer->addr = *addr;
 	peer->key = key;
+	peer->rx_ctx = rx_ctx;
+	fab_list_init(&peer->inbound);
 	fab_timer_init(&peer->retry, retry_fire);
 	fab_list_init(&peer->pace);
 	fab_list_add_tail(bucket_of(table, addr), &peer->link);
@@ -110,7 +114,7 @@ struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sock
 /* Forget a peer of which there is nothing to know. */
 void tcp_peer_put(struct tcp_peer *peer)
 {
-	if (peer->life || peer->loop || peer->holdoff_ns > fab_now_ns())
+	if (peer->life || !fab_list_empty(&peer->inbound) || peer->holdoff_ns > fab_now_ns())
 		return;
 	assert(!peer->cm);
 	fab_list_remove(&peer->link);
@@ -118,14 +122,20 @@ void tcp_peer_put(struct tcp_peer *peer)
 	free(peer);
 }
 
-/* Make conn the one to use for fi_addr. False: no memory for the index. */
-bool tcp_peer_index(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn *conn)
+/* Where a peer's connection is in the index. */
+static uint64_t peer_slot(const struct tcp_peer *peer, fi_addr_t fi_addr)
 {
-	uint64_t cnt = ep->by_addr_cnt;
+	return fi_addr << peer->table->ep->rx_ctx_bits | peer->rx_ctx;
+}
+
+bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *conn)
+{
+	struct tcp_ep *ep = peer->table->ep;
+	uint64_t cnt = ep->by_addr_cnt, slot = peer_slot(peer, fi_addr);
 	struct tcp_conn **by_addr;
 
-	if (fi_addr >= cnt) {
-		cnt = fab_max(fab_pow2_up(fi_addr + 1), (uint64_t) BUCKETS_MIN);
+	if (slot >= cnt) {
+		cnt = fab_max(fab_pow2_up(slot + 1), (uint64_t) BUCKETS_MIN);
 		by_addr = realloc(ep->by_addr, cnt * sizeof(*by_addr));
 		if (!by_addr)
 			return false;
@@ -133,14 +143,17 @@ bool tcp_peer_index(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn *conn)
 		ep->by_addr = by_addr;
 		ep->by_addr_cnt = cnt;
 	}
-	ep->by_addr[fi_addr] = conn;
+	ep->by_addr[slot] = conn;
 	return true;
 }
 
-static void index_clear(struct tcp_ep *ep, fi_addr_t fi_addr)
+static void index_clear(struct tcp_peer *peer, const struct tcp_conn *conn)
 {
-	if (fi_addr < ep->by_addr_cnt)
-		ep->by_addr[fi_addr] = NULL;
+	struct tcp_ep *ep = peer->table->ep;
+	uint64_t slot = peer_slot(peer, conn->fi_addr);
+
+	if (slot < ep->by_addr_cnt && ep->by_addr[slot] == conn)
+		ep->by_addr[slot] = NULL;
 }
 
 void tcp_peer_stop(struct tcp_peer *peer)
@@ -165,16 +178,14 @@ static void life_release(struct fab_defer *defer)
 static void life_detach(struct tcp_life *life)
 {
 	struct tcp_peer *peer = life->peer;
-	struct tcp_ep *ep = life->table->ep;
 
 	if (!peer)
 		return;
 	life->peer = NULL;
-	if (peer->loop == life) {
-		peer->loop = NULL;
+	if (life->inbound) {
+		fab_list_remove(&life->in_link);
 	} else {
-		if (life->conn.fi_addr < ep->by_addr_cnt && ep->by_addr[life->conn.fi_addr] == &life->conn)
-			index_clear(ep, life->conn.fi_addr);
+		index_clear(peer, &life->conn);
 		tcp_peer_stop(peer);
 		peer->life = NULL;
 	}
@@ -202,11 +213,11 @@ static void life_parked(struct tcp_conn *conn)
 	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
 	int ret = 0;
 
-	if (!life->peer || life->peer->loop == life) {
+	if (!life->peer || life->inbound) {
 		tcp_conn_down(conn, 0, 0, "the connection was idle");
 		return;
 	}
-	index_clear(conn->ep, conn->fi_addr);
+	index_clear(life->peer, conn);
 	life->dormant = fab_list_empty(&conn->txq);
 	if (!life->dormant)
 		ret = peer_try(life->peer);
@@ -295,18 +306,41 @@ static void peer_fail(struct tcp_peer *peer, int err, const char *text)
 
 static const struct tcp_cm_owner connect_owner;
 
+/* Is the connection one between contexts? */
+static bool names_ctx(const struct tcp_peer *peer)
+{
+	return peer->rx_ctx || peer->table->ep->sep;
+}
+
+/* End the private data of a request with which contexts it is about. */
+static void add_ctx(struct tcp_cm_msg *msg, const struct tcp_peer *peer, uint8_t *data)
+{
+	const struct tcp_ep *ep = peer->table->ep;
+	struct tcp_rdm_ctx ctx = { .rx_ctx = htobe16(peer->rx_ctx),
+				   .tx_ctx = htobe16(ep->sep ? ep->ctx : TCP_CTX_NONE) };
+
+	memcpy(data + msg->data_len, &ctx, sizeof(ctx));
+	msg->data_len += sizeof(ctx);
+	msg->ext |= TCP_EXT_CTX;
+}
+
 /* 0, or -FI_E*: no attempt is under way. */
 static int peer_connect(struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = peer->table->ep;
-	struct tcp_rdm_data data;
+	union {
+		struct tcp_rdm_data rdm;
+		uint8_t bytes[sizeof(struct tcp_rdm_data) + sizeof(struct tcp_rdm_ctx)];
+	} data;
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation, .ext = tcp_rdm_ext(ep),
-				  .data = &data, .data_len = tcp_rdm_data(ep, &data) };
+				  .data = &data, .data_len = tcp_rdm_data(ep, &data.rdm) };
 	struct fab_auth_key *key = peer->key ? peer->key : ep->base.auth_key;
 	int ret;
 
 	if (peer->life->conn.parked)
 		msg.ext |= TCP_EXT_RESUME;
+	if (names_ctx(peer))
+		add_ctx(&msg, peer, data.bytes);
 	if (!peer->give_up_ns)
 		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
 	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
@@ -369,6 +403,10 @@ static void connect_done(struct tcp_cm *cm)
 		cm->why = "the peer rejects it: it takes itself for connected, or for connecting";
 		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
 		peer_retry(peer, FI_ECONNREFUSED, text);
+	} else if (names_ctx(peer) && !(cm->peer.features & TCP_EXT_CTX)) {
+		cm->why = "scalable endpoints and their contexts want this library at both ends";
+		tcp_cm_text(cm, FI_EOPNOTSUPP, text, sizeof(text));
+		peer_fail(peer, FI_EOPNOTSUPP, text);
 	} else {
 		peer->life->pid = tcp_rdm_pid(cm);
 		peer->life->conn.auth_key = cm->proven;
@@ -437,20 +475,23 @@ static int peer_begin(struct tcp_peer *peer)
 
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 {
-	const union fab_sockaddr *addr = fab_av_addr(ep->base.av, fi_addr);
+	uint64_t rx_ctx = fab_av_rx_ctx(ep->base.av, fi_addr);
+	const union fab_sockaddr *addr;
 	struct tcp_peer *peer;
 	int ret = 0;
 
-	if (!addr)
+	fi_addr = fab_av_no_ctx(ep->base.av, fi_addr);
+	addr = fab_av_addr(ep->base.av, fi_addr);
+	if (!addr || rx_ctx >= TCP_CTX_MAX)
 		return -FI_EINVAL;
-	peer = tcp_peer_get(ep->peers, addr, fab_av_key(ep->base.av, fi_addr));
+	peer = tcp_peer_get(ep->peers, addr, fab_av_key(ep->base.av, fi_addr), rx_ctx);
 	if (!peer)
 		return -FI_ENOMEM;
 	if (!peer->life || peer->life->dormant)
 		ret = peer_begin(peer);
 	if (ret)
 		return ret;
-	if (!tcp_peer_index(ep, fi_addr, &peer->life->conn))
+	if (!tcp_peer_index(peer, fi_addr, &peer->life->conn))
 		return -FI_ENOMEM;
 	*conn = &peer->life->conn;
 	return 0;
@@ -458,23 +499,60 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 
 /* ---- the address vector changes ---- */
 
+/* Who connected from the peer is known as fi_addr. */
+static void name_inbound(struct tcp_peer *peer, fi_addr_t fi_addr)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&peer->inbound, link)
+		tcp_conn_set_addr(&fab_container(link, struct tcp_life, in_link)->conn, fi_addr);
+}
+
+static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr)
+{
+	name_inbound(peer, fi_addr);
+	if (!peer->life)
+		return;
+	tcp_conn_set_addr(&peer->life->conn, fi_addr);
+	if (!peer->life->dormant)
+		tcp_peer_index(peer, fi_addr, &peer->life->conn);
+}
+
+static void peer_removed(struct tcp_peer *peer, fi_addr_t none)
+{
+	struct tcp_life *life = peer->life;
+
+	name_inbound(peer, none);
+	if (!life)
+		return;
+	index_clear(peer, &life->conn);
+	tcp_conn_set_addr(&life->conn, none);
+	tcp_life_leave(life);
+}
+
+/* Tell the peers at addr, one for each receive context that was used, what it is known as from now on. */
+static void av_changed(struct tcp_peer_table *table, const struct fab_auth_key *key, const union fab_sockaddr *addr,
+		       fi_addr_t name, void (*changed)(struct tcp_peer *peer, fi_addr_t name))
+{
+	struct tcp_ep *ep = table->ep;
+	uint64_t ctx_cnt = fab_min((uint64_t) 1 << ep->rx_ctx_bits, (uint64_t) TCP_CTX_MAX);
+
+	fab_progress_lock(ep->base.progress);
+	for (uint64_t i = 0; i < ctx_cnt; i++) {
+		struct tcp_peer *peer = tcp_peer_find(table, addr, key, i);
+
+		if (peer)
+			changed(peer, name);
+	}
+	tcp_rx_name_orphans(ep, addr, name);
+	fab_progress_unlock(ep->base.progress);
+}
+
 static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
 	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
-	struct tcp_ep *ep = table->ep;
-	struct tcp_peer *peer;
 
-	fab_progress_lock(ep->base.progress);
-	peer = tcp_peer_find(table, addr, fab_av_key(ep->base.av, fi_addr));
-	if (peer && peer->life) {
-		tcp_conn_set_addr(&peer->life->conn, fi_addr);
-		if (!peer->life->dormant)
-			tcp_peer_index(ep, fi_addr, &peer->life->conn);
-	}
-	if (peer && peer->loop)
-		tcp_conn_set_addr(&peer->loop->conn, fi_addr);
-	tcp_rx_name_orphans(ep, addr, fi_addr);
-	fab_progress_unlock(ep->base.progress);
+	av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, fi_addr, peer_inserted);
 }
 
 /* One more step of leaving: send, then say that no more will come; the peer's close ends it, or the clock. */
@@ -525,22 +603,8 @@ void tcp_life_leave(struct tcp_life *life)
 static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
 	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
-	struct tcp_ep *ep = table->ep;
-	struct tcp_peer *peer;
-	struct tcp_life *life;
 
-	fab_progress_lock(ep->base.progress);
-	peer = tcp_peer_find(table, addr, fab_av_key(ep->base.av, fi_addr));
-	life = peer ? peer->life : NULL;
-	index_clear(ep, fi_addr);
-	if (peer && peer->loop)
-		tcp_conn_set_addr(&peer->loop->conn, FI_ADDR_NOTAVAIL);
-	if (life) {
-		tcp_conn_set_addr(&life->conn, FI_ADDR_NOTAVAIL);
-		tcp_life_leave(life);
-	}
-	tcp_rx_name_orphans(ep, addr, FI_ADDR_NOTAVAIL);
-	fab_progress_unlock(ep->base.progress);
+	av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, FI_ADDR_NOTAVAIL, peer_removed);
 }
 
 /* ---- open and close ---- */
@@ -580,20 +644,31 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 	return table;
 }
 
+/* The socket that others reach the endpoint at, or -errno. */
+static int listening_fd(struct tcp_ep *ep)
+{
+	return ep->sep ? tcp_sep_fd(ep) : tcp_sock_bind(&ep->addr, &ep->addr);
+}
+
 int tcp_peers_open(struct tcp_ep *ep)
 {
 	struct fab_progress *progress = ep->base.progress;
 	struct tcp_peer_table *table = table_new(ep);
-	int fd, ret;
+	bool listens = !tcp_ep_is_tx_ctx(ep);
+	int fd = -1, ret = 0;
 
 	if (!table)
 		return -FI_ENOMEM;
-	fd = ret = tcp_sock_bind(&ep->addr, &ep->addr);
-	if (fd < 0)
+	if (listens)
+		fd = ret = listening_fd(ep);
+	if (ret < 0)
 		goto free_table;
 	ep->peers = table;
+	ep->rx_ctx_bits = ep->base.av->rx_ctx_bits;
 	/* before the first peer can come, so that none is missed whose address another thread inserts just then */
 	fab_av_watch(ep->base.av, &table->watch);
+	if (!listens)
+		return 0;
 	fab_progress_lock(progress);
 	ret = tcp_listener_start(&table->listener, progress, fd, TCP_BACKLOG);
 	fab_progress_unlock(progress);

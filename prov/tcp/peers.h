@@ -19,6 +19,12 @@ struct tcp_life {
 	struct fab_list link;		/* in table->lives */
 	struct tcp_peer_table *table;
 	struct tcp_peer *peer;		/* NULL: detached, no operation is added any more */
+	/* It came from the peer and is used for nothing of ours: from a context of a scalable endpoint, to one, or from
+	 * ourselves. In peer->inbound; peer->life otherwise */
+	bool inbound;
+	bool knocked;			/* inbound: the peer has asked for another in its place */
+	uint16_t from;			/* inbound: the transmit context, or TCP_CTX_NONE */
+	struct fab_list in_link;
 	uint32_t pid;			/* as it said; 0 unknown */
 	bool dormant;			/* parked, and nobody tries to bring it back: the next operation does */
 	bool drained;			/* while closing: nothing left to send */
@@ -34,8 +40,10 @@ struct tcp_peer {
 	union fab_sockaddr addr;	/* that it listens at */
 	/* FI_AV_AUTH_KEY: it is reached under; borrowed from the AV. NULL: the endpoint's */
 	struct fab_auth_key *key;
+	uint16_t rx_ctx;		/* which receive context of it this is about; who connects to us is about 0 */
+	bool self;			/* it is ourselves */
 	struct tcp_life *life;		/* owned; NULL if there is none */
-	struct tcp_life *loop;		/* owned: the accepting end of a connection to ourselves */
+	struct fab_list inbound;	/* struct tcp_life.in_link: owned; one for each `from` */
 	struct tcp_cm *cm;		/* owned: our connect, or NULL */
 	struct fab_list pace;		/* in a list of table->pace, or in none */
 	uint64_t young_ns;		/* when its attempt became young; 0: it is not */
@@ -75,15 +83,17 @@ struct tcp_peer_table {
 
 /* ---- peer.c ---- */
 
-/* The peer at addr under key (FI_AV_AUTH_KEY, else NULL), or NULL. */
+/* The peer at addr under key (FI_AV_AUTH_KEY, else NULL), by its receive context (0 where it is not scalable), or
+ * NULL. */
 struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr,
-			       const struct fab_auth_key *key);
+			       const struct fab_auth_key *key, uint16_t rx_ctx);
 /* The same, made if it is new. NULL: no memory. */
-struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key);
+struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key,
+			      uint16_t rx_ctx);
 /* Forget a peer of which there is nothing to know. */
 void tcp_peer_put(struct tcp_peer *peer);
-/* Make conn the one to use for fi_addr. False: no memory for the index. */
-bool tcp_peer_index(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn *conn);
+/* Make conn the one to use for the peer, whose fi_addr is this. False: no memory for the index. */
+bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *conn);
 
 /* Its attempt to connect may begin: pace.c says so to those who were in line. */
 void tcp_peer_turn(struct tcp_peer *peer);
@@ -137,5 +147,9 @@ void tcp_reap_fire(struct fab_timer *timer);
 
 /* Somebody connects: the table's listener's request slot. */
 void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm);
+/* The same, of a request that another context's listener has got. */
+void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm);
+/* Refuse a request for good: TCP_REFUSE_*; 0: for now. */
+void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refusal);
 
 #endif

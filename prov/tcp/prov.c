@@ -149,6 +149,7 @@ void tcp_init(void)
 	tcp_ep_fill_ops();
 	tcp_data_fill_ops();
 	tcp_shared_fill_ops();
+	tcp_sep_fill_ops();
 	params_init();
 }
 

@@ -208,7 +208,7 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 	}
 	rx->posted.tag = op->tag & ~op->ignore;
 	rx->posted.ignore = op->ignore;
-	rx->posted.src = ep->directed_recv || op->code == FAB_OP_CRECV ? op->addr : FI_ADDR_UNSPEC;
+	rx->posted.src = op->code == FAB_OP_CRECV ? op->addr : tcp_ep_recv_src(ep, op->addr);
 	rx->context = op->context;
 	rx->flags = op->flags;
 	rx->len = fab_iov_len(op->iov, op->iov_cnt);

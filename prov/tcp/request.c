@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "tcp/advert.h"
 #include "tcp/peer.h"
+#include "tcp/sep.h"
 #include "tcp/sock.h"
 #include "tcp/stream.h"
 #include "tcp/tcp.h"
@@ -19,6 +20,7 @@
 #define MS		1000000ULL	/* ns */
 #define SLOW_SYN_NS	(1000 * MS)	/* our connect is not getting through: rather take theirs */
 #define KNOCK_NS	(30000 * MS)
+#define SETTLE_READS	256		/* of what an old connection may still have */
 
 int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
 {
@@ -35,7 +37,7 @@ enum verdict {
 	REJECT,			/* tell it no */
 	ACCEPT,			/* it becomes the peer's life, with the operations that wait */
 	REPLACE,		/* the old life is over, this is the new one */
-	LOOP,			/* ourselves */
+	INBOUND,		/* beside the peer's life, for what it has to say only */
 };
 
 /* Is this the same run of the peer's program as the one that we are connected to? */
@@ -49,21 +51,20 @@ static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
 }
 
 /*
- * The peer asks for a connection; own is our address as it sees it. Both sides must come to the same result,
+ * The peer asks for a connection; cmp is how its address compares with ours, as it sees it. Both sides must come to the same result,
  * upstream's included:
  * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through.
  * - Another run of the peer: it has restarted.
  * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again,
  *   and is believed once all that came by the old connection has been read.
  */
-static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, const union fab_sockaddr *own)
+static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, int cmp)
 {
 	struct tcp_life *life = peer->life;
 	uint64_t now = fab_now_ns();
-	int cmp = tcp_peer_cmp(&peer->addr, own);
 
-	if (!cmp)
-		return peer->loop ? REJECT : LOOP;
+	if (!cmp || peer->table->ep->sep || (cm->peer.features & TCP_EXT_CTX))
+		return INBOUND;
 	if (!life)
 		return ACCEPT;
 	if (life->conn.state == TCP_CONN_PARKING && same_run(life, cm))
@@ -96,14 +97,39 @@ static bool named_addr(const struct tcp_rdm_name *name, union fab_sockaddr *addr
 	return true;
 }
 
+/* What a request says. */
+struct request {
+	union fab_sockaddr addr;	/* who asks */
+	uint16_t rx_ctx, tx_ctx;	/* between which contexts */
+	uint16_t data_len;		/* of the private data, without those */
+};
+
+/* False: not as it has to be. */
+static bool read_ctx(const struct tcp_cm *cm, struct request *req)
+{
+	struct tcp_rdm_ctx ctx;
+
+	*req = (struct request) { .tx_ctx = TCP_CTX_NONE, .data_len = cm->data_len };
+	if (!(cm->peer.features & TCP_EXT_CTX))
+		return true;
+	if (cm->data_len < sizeof(struct tcp_rdm_cm) + sizeof(ctx))
+		return false;
+	req->data_len -= sizeof(ctx);
+	memcpy(&ctx, cm->data + req->data_len, sizeof(ctx));
+	req->rx_ctx = be16toh(ctx.rx_ctx);
+	req->tx_ctx = be16toh(ctx.tx_ctx);
+	return req->tx_ctx < TCP_CTX_MAX || req->tx_ctx == TCP_CTX_NONE;
+}
+
 /* Who asks: the address of the connection with the port that it says it listens at; one that it says it is known by; or
  * what we are known by ourselves. False: it does not say. */
-static bool request_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, union fab_sockaddr *addr)
+static bool read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, struct request *req)
 {
 	struct tcp_rdm_data data = { 0 };
+	union fab_sockaddr *addr = &req->addr;
 	bool named;
 
-	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) cm->data_len));
+	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) req->data_len));
 	*addr = cm->remote;
 	named = named_addr(&data.name, addr);
 	if (!named)
@@ -124,6 +150,12 @@ static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint
 			   .data = &data, .data_len = len });
 }
 
+void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refusal)
+{
+	tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .incarnation = ep->incarnation,
+						   .refusal = refusal });
+}
+
 /* Let the request become this life. */
 static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 {
@@ -136,7 +168,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 		peer->knock_ns = 0;
 		peer->holdoff_ns = 0;
 	}
-	ret = request_answer(ep, cm, TCP_CM_CONNRESP, tcp_rdm_ext(ep) |
+	ret = request_answer(ep, cm, TCP_CM_CONNRESP, tcp_rdm_ext(ep) | (cm->peer.features & TCP_EXT_CTX) |
 			     (tcp_conn_resumes(&life->conn, &cm->peer) ? TCP_EXT_RESUME : 0));
 	if (ret) {
 		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");
@@ -145,7 +177,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	life->pid = tcp_rdm_pid(cm);
 	life->conn.auth_key = cm->proven;
 	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
-		tcp_peer_index(ep, life->conn.fi_addr, &life->conn);
+		tcp_peer_index(peer, life->conn.fi_addr, &life->conn);
 	tcp_life_start(life, tcp_cm_take_fd(cm), &cm->peer);
 }
 
@@ -153,47 +185,108 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
  * its way. */
 static void request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr, const struct fab_auth_key *key)
 {
-	struct tcp_peer *peer = tcp_peer_find(table, addr, key);
+	struct tcp_peer *peer = tcp_peer_find(table, addr, key, 0);
 
 	if (peer && peer->life && peer->life->conn.state == TCP_CONN_PARKING)
 		tcp_rx_poll(&peer->life->conn.src);
 }
 
-static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const union fab_sockaddr *addr)
+/* ---- what goes one way ---- */
+
+static struct tcp_life *inbound_find(const struct tcp_peer *peer, uint16_t tx_ctx)
 {
+	struct fab_list *link;
+
+	fab_list_for_each(&peer->inbound, link) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, in_link);
+
+		if (life->from == tx_ctx)
+			return life;
+	}
+	return NULL;
+}
+
+/* The context that asks has had a connection: what that still brings comes before anything of the new one. False: it has
+ * not come to its end, and may yet. */
+static bool inbound_settle(struct tcp_life *old, const struct tcp_cm *cm)
+{
+	struct tcp_conn *conn = &old->conn;
+
+	for (int i = 0; i < SETTLE_READS && conn->state != TCP_CONN_DOWN && tcp_rx_poll(&conn->src); i++)
+		;
+	if (conn->state == TCP_CONN_DOWN)
+		return true;
+	if (same_run(old, cm) && (conn->rx_paused || !old->knocked)) {
+		old->knocked = true;
+		return false;
+	}
+	tcp_conn_down(conn, FI_ECONNRESET, FI_ECONNRESET, "the peer has restarted, or lost the connection");
+	return true;
+}
+
+static void inbound_accept(struct tcp_peer_table *table, struct tcp_cm *cm, const struct request *req,
+			   struct fab_auth_key *key)
+{
+	struct tcp_peer *peer = tcp_peer_find(table, &req->addr, key, 0);
+	struct tcp_life *life = peer ? inbound_find(peer, req->tx_ctx) : NULL;
+
+	if (life && !inbound_settle(life, cm)) {
+		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+		return;
+	}
+	peer = tcp_peer_get(table, &req->addr, key, 0);
+	life = peer ? tcp_life_new(peer) : NULL;
+	if (!life) {
+		if (peer)
+			tcp_peer_put(peer);
+		return;
+	}
+	life->inbound = true;
+	life->from = req->tx_ctx;
+	fab_list_add_tail(&peer->inbound, &life->in_link);
+	request_accept(life, cm);
+}
+
+/* ---- what goes both ways ---- */
+
+static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const struct request *req)
+{
+	const union fab_sockaddr *addr = &req->addr;
 	union fab_sockaddr own = cm->local;
 	struct fab_auth_key *key = table->ep->base.av->keys ? cm->proven : NULL;
 	struct tcp_peer *peer;
-	struct tcp_life **life;
+	int cmp;
 
 	request_settle(table, addr, key);
-	peer = tcp_peer_get(table, addr, key);
+	peer = tcp_peer_get(table, addr, key, 0);
 	if (!peer)
 		return;
 	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
 	tcp_advertise(&own);
-	switch (decide(peer, cm, &own)) {
+	cmp = tcp_peer_cmp(addr, &own);
+	peer->self = !cmp;
+	switch (decide(peer, cm, cmp)) {
 	case REJECT:
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);
 		return;
-	case LOOP:
-		life = &peer->loop;
-		break;
+	case INBOUND:
+		inbound_accept(table, cm, req, key);
+		return;
 	case REPLACE:
 		/* the peer may go with its life; and its operations with the life that they were meant for */
 		tcp_conn_down(&peer->life->conn, FI_ECONNRESET, FI_ECONNRESET,
 			      "the peer has restarted, or lost the connection");
-		peer = tcp_peer_get(table, addr, key);
+		peer = tcp_peer_get(table, addr, key, 0);
 		if (!peer)
 			return;
 		/* fall through */
 	default:
-		life = &peer->life;
+		break;
 	}
-	if (!*life)
-		*life = tcp_life_new(peer);
-	if (*life)
-		request_accept(*life, cm);
+	if (!peer->life)
+		peer->life = tcp_life_new(peer);
+	if (peer->life)
+		request_accept(peer->life, cm);
 	else
 		tcp_peer_put(peer);
 }
@@ -206,18 +299,27 @@ static bool is_dead(int fd)
 	return !ret || (ret < 0 && ret != -EAGAIN && ret != -EINTR);
 }
 
-void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm)
+void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 {
-	struct tcp_peer_table *table = fab_container(listener, struct tcp_peer_table, listener);
-	union fab_sockaddr addr;
+	struct request req;
 	char from[FAB_ADDR_STRLEN];
 
-	if (!request_addr(table->ep, cm, &addr)) {
+	if (!read_ctx(cm, &req) || !read_addr(table->ep, cm, &req)) {
 		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
 		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
 			 "endpoint?)\n", from);
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);
-	} else if (!is_dead(cm->fd)) {
-		request_handle(table, cm, &addr);
+		return;
 	}
+	if (table->ep->sep)
+		table = tcp_sep_route(table->ep, cm, req.rx_ctx);
+	else if (req.rx_ctx)
+		tcp_request_refuse(table->ep, cm, TCP_REFUSE_NO_CTX);
+	if (table && (table->ep->sep || !req.rx_ctx) && !is_dead(cm->fd))
+		request_handle(table, cm, &req);
+}
+
+void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm)
+{
+	tcp_peer_requested(fab_container(listener, struct tcp_peer_table, listener), cm);
 }

@@ -172,28 +172,50 @@ static int ctx_open(struct fab_domain *domain, struct fi_info *info, const struc
 	return 0;
 }
 
-/* Take over what the application asks of a context; fi_tx_attr has grown (test/abi/abi-generations.tsv). */
-static void take_tx_attr(const struct fab_domain *domain, struct fi_info *info, const struct fi_tx_attr *attr)
-{
-	bool old = FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 9));
-	size_t size = info->tx_attr->size;
+/* A field that the application leaves at 0 stays as it was. */
+#define TAKE(to, from, field) ((to)->field = (from)->field ? (from)->field : (to)->field)
 
-	memcpy(info->tx_attr, attr, old ? offsetof(struct fi_tx_attr, tclass) : sizeof(*attr));
-	if (!attr->size)
-		info->tx_attr->size = size;
-	if (attr->caps)
-		info->caps = attr->caps;
+/* fi_tx_attr has grown (test/abi/abi-generations.tsv). */
+static bool has_tclass(const struct fab_domain *domain)
+{
+	return FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 9));
 }
 
-static void take_rx_attr(struct fi_info *info, const struct fi_rx_attr *attr)
+void tcp_take_tx_attr(const struct fab_domain *domain, struct fi_info *info, const struct fi_tx_attr *attr)
 {
-	size_t size = info->rx_attr->size;
+	struct fi_tx_attr *mine = info->tx_attr;
 
-	*info->rx_attr = *attr;
-	if (!attr->size)
-		info->rx_attr->size = size;
-	if (attr->caps)
-		info->caps = attr->caps;
+	TAKE(mine, attr, caps);
+	TAKE(mine, attr, msg_order);
+	TAKE(mine, attr, comp_order);
+	TAKE(mine, attr, inject_size);
+	TAKE(mine, attr, size);
+	TAKE(mine, attr, iov_limit);
+	TAKE(mine, attr, rma_iov_limit);
+	mine->mode = attr->mode;
+	mine->op_flags = attr->op_flags;
+	if (has_tclass(domain))
+		TAKE(mine, attr, tclass);
+	TAKE(info, attr, caps);
+}
+
+void tcp_give_tx_attr(const struct fab_domain *domain, const struct fi_info *info, struct fi_tx_attr *attr)
+{
+	memcpy(attr, info->tx_attr, has_tclass(domain) ? sizeof(*attr) : offsetof(struct fi_tx_attr, tclass));
+}
+
+void tcp_take_rx_attr(struct fi_info *info, const struct fi_rx_attr *attr)
+{
+	struct fi_rx_attr *mine = info->rx_attr;
+
+	TAKE(mine, attr, caps);
+	TAKE(mine, attr, msg_order);
+	TAKE(mine, attr, comp_order);
+	TAKE(mine, attr, size);
+	TAKE(mine, attr, iov_limit);
+	mine->mode = attr->mode;
+	mine->op_flags = attr->op_flags;
+	TAKE(info, attr, caps);
 }
 
 int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid, void *context)
@@ -207,7 +229,7 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	if (!info)
 		return -FI_ENOMEM;
 	if (attr)
-		take_rx_attr(info, attr);
+		tcp_take_rx_attr(info, attr);
 	if (info->caps & FI_MSG)
 		ops.msg = &tcp_rx_half.msg;
 	if (info->caps & FI_TAGGED)
@@ -239,7 +261,7 @@ int tcp_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct 
 	if (!info)
 		return -FI_ENOMEM;
 	if (attr)
-		take_tx_attr(domain, info, attr);
+		tcp_take_tx_attr(domain, info, attr);
 	ret = ctx_open(domain, info, &(struct fab_ep_ops) { .fid = &stx_fid_ops, .ep = &stx_ep_ops }, FI_CLASS_STX_CTX,
 		       context, &stx);
 	if (!ret) {

@@ -90,6 +90,7 @@ void tcp_pep_fill_ops(void);
 void tcp_ep_fill_ops(void);
 void tcp_data_fill_ops(void);
 void tcp_shared_fill_ops(void);
+void tcp_sep_fill_ops(void);
 
 /* Slots of the provider, fabric and domain tables, one file each. All return 0 or -FI_E*. */
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
@@ -106,6 +107,7 @@ int sockets_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
 int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int tcp_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
 int tcp_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
 int tcp_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context);
 

@@ -38,7 +38,7 @@ struct tcp_cm_hdr {
 	uint16_t seg_size;		/* bytes of data that follow, 0..TCP_CM_DATA_MAX */
 	uint32_t ext;			/* ours: TCP_EXT_MAGIC | features; upstream: zero, ignored */
 	uint64_t incarnation;		/* ours: random, one an endpoint's life */
-	/* ours: largest message sent without asking, bytes of payload. In a NACK with TCP_EXT_AUTH: TCP_REFUSE_* */
+	/* ours: largest message sent without asking, bytes of payload. In a NACK with TCP_EXT_AUTH: TCP_REFUSE_*, whether it is about keys or not */
 	uint32_t eager_max;
 	/* ours: bytes of unexpected messages kept for this peer (TCP_CREDIT_OVERHEAD each and payload) */
 	uint32_t credit;
@@ -61,6 +61,22 @@ struct tcp_rdm_name {
 	uint16_t family;		/* 4, 6 */
 	uint16_t port;
 	uint8_t addr[16];		/* of IPv4 the first 4 */
+};
+
+/*
+ * Contexts of scalable endpoints. With TCP_EXT_CTX a request asks for a connection from one transmit context to one
+ * receive context: messages, remote accesses and the like go from the connecting side to the accepting side only, and
+ * there is one for each pair of contexts. This ends its private data, whatever is before it. The answer has TCP_EXT_CTX
+ * too, and no more data for it; where it has not, the peer knows no contexts, and there is no connection. A request
+ * without it is for receive context 0.
+ */
+#define TCP_CTX_MAX		256	/* contexts of one kind an endpoint */
+#define TCP_CTX_NONE		0xffffu
+
+struct tcp_rdm_ctx {
+	uint16_t rx_ctx;		/* wanted, 0..TCP_CTX_MAX - 1; an endpoint that is not scalable has 0 alone */
+	uint16_t tx_ctx;		/* of the caller, likewise; TCP_CTX_NONE if it is not scalable */
+	uint32_t pad;			/* 0 */
 };
 
 /*
@@ -90,6 +106,8 @@ enum {
 	TCP_REFUSE_KEY_WANTED = 1,	/* the accepting side has a key, the request does not announce one */
 	TCP_REFUSE_NO_KEY = 2,		/* the request announces one, the accepting side has none */
 	TCP_REFUSE_WRONG_KEY = 3,	/* the proof is wrong */
+	TCP_REFUSE_NO_CTX = 4,		/* there is no such receive context, and will be none */
+	TCP_REFUSE_NO_EXT = 5,		/* a scalable endpoint, and the request does not announce this extension */
 };
 
 /* ---- data frames of upstream ---- */
@@ -159,7 +177,8 @@ struct tcp_rma_iov {
 #define TCP_EXT_MAGIC		0x57660000u	/* in tcp_cm_hdr.ext; the low 16 bits are features */
 #define TCP_EXT_MAGIC_MASK	0xffff0000u
 #define TCP_EXT_BASE		0x0001u		/* frames 32 to 38, acknowledged writes, credits */
-#define TCP_EXT_AUTH		0x0004u		/* CONNREQ: I have a key, challenge me. NACK: refused for keys */
+#define TCP_EXT_AUTH		0x0004u		/* CONNREQ: I have a key, challenge me. NACK: TCP_REFUSE_* */
+#define TCP_EXT_CTX		0x0008u		/* CONNREQ: struct tcp_rdm_ctx; CONNRESP: taken note of */
 #define TCP_EXT_COLL		0x0010u		/* frame 41, and announcements of its messages; said with FI_COLLECTIVE */
 #define TCP_EXT_PARK		0x0020u		/* frames 48 to 51 */
 /* The connection takes the place of one that was parked, whose credits go on: said by both, or it does not. */

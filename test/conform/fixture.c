@@ -270,7 +270,7 @@ void side_open_cqs(struct side *s)
 
 void side_open_av(struct side *s)
 {
-	struct fi_av_attr attr = { .type = s->o.av_type };
+	struct fi_av_attr attr = { .type = s->o.av_type, .rx_ctx_bits = s->o.rx_ctx_bits };
 
 	if (s->o.av_of) {
 		s->av = s->o.av_of->av;
@@ -284,7 +284,12 @@ void side_open_av(struct side *s)
 
 void side_open_ep(struct side *s)
 {
-	MUST(fi_endpoint(s->domain, s->info, &s->ep, s));
+	if (!s->o.sep)
+		MUST(fi_endpoint(s->domain, s->info, &s->ep, s));
+	else if (s->o.rx_ctx)
+		MUST(fi_rx_context(s->o.sep, s->o.ctx, NULL, &s->ep, s));
+	else
+		MUST(fi_tx_context(s->o.sep, s->o.ctx, NULL, &s->ep, s));
 	own_fid(s->t, &s->ep->fid);
 }
 
@@ -292,6 +297,10 @@ void side_bind(struct side *s)
 {
 	uint64_t tx = FI_TRANSMIT | s->o.tx_bind, rx = FI_RECV | s->o.rx_bind;
 
+	if (s->o.sep) {
+		MUST(fi_ep_bind(s->ep, s->o.rx_ctx ? &s->rx_cq->fid : &s->tx_cq->fid, s->o.rx_ctx ? rx : tx));
+		return;
+	}
 	if (s->eq)
 		MUST(fi_ep_bind(s->ep, &s->eq->fid, 0));
 	if (s->av)

@@ -39,6 +39,10 @@ struct opts {
 	struct side *cq_of;		/* and its completion queues */
 	struct fid_ep *srx;		/* shared contexts to bind */
 	struct fid_stx *stx;
+	int rx_ctx_bits;		/* of the address vector */
+	struct fid_ep *sep;		/* the endpoint is a context of this scalable one, whose AV it uses */
+	bool rx_ctx;			/* ... a receive context; else a transmit context */
+	int ctx;			/* ... this one */
 };
 
 /* A completion, or an error completion if err is not 0. */

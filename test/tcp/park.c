@@ -291,7 +291,7 @@ static const struct tcp_conn *conn_to(const struct member *m, const struct membe
 {
 	const struct tcp_ep *ep = fab_container(m->node.ep, struct tcp_ep, base.ep_fid);
 	union fab_sockaddr addr = { .sin = peer->node.addr };
-	const struct tcp_peer *entry = tcp_peer_find(ep->peers, &addr, NULL);
+	const struct tcp_peer *entry = tcp_peer_find(ep->peers, &addr, NULL, 0);
 
 	return entry && entry->life ? &entry->life->conn : NULL;
 }
