@@ -39,26 +39,13 @@ static bool is_dead(const struct tcp_conn *conn)
 	       is_silent(&info);
 }
 
-/* The first dead one of an RDM endpoint goes to *arg. */
-static bool find_dead(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
+static bool end_if_dead(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 {
-	struct tcp_conn **dead = arg;
-
-	(void) ep;
-	if (!is_dead(conn))
-		return false;
-	*dead = conn;
-	return true;
-}
-
-static struct tcp_conn *next_dead(struct tcp_ep *ep)
-{
-	struct tcp_conn *dead = NULL;
-
-	if (ep->conn)
-		return is_dead(ep->conn) ? ep->conn : NULL;
-	tcp_peers_any(ep, find_dead, &dead);
-	return dead;
+	(void) ep, (void) arg;
+	if (is_dead(conn))
+		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
+			      "the peer's machine has been silent for too long (FI_TCP_USER_TIMEOUT)");
+	return false;
 }
 
 static void alive_next(struct tcp_ep *ep)
@@ -75,11 +62,11 @@ static bool any_up(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 static void alive_fire(struct fab_timer *timer)
 {
 	struct tcp_ep *ep = fab_container(timer, struct tcp_ep, alive);
-	struct tcp_conn *dead;
 
-	while ((dead = next_dead(ep)))
-		tcp_conn_fail(dead, FI_ETIMEDOUT, ETIMEDOUT,
-			      "the peer's machine has been silent for too long (FI_TCP_USER_TIMEOUT)");
+	if (ep->conn)
+		end_if_dead(ep, ep->conn, NULL);
+	else
+		tcp_peers_any(ep, end_if_dead, NULL);
 	if (ep->peers)
 		tcp_reap_start(ep->peers);
 	ep->alive_runs = ep->conn ? ep->conn->state == TCP_CONN_UP : tcp_peers_any(ep, any_up, NULL);

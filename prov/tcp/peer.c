@@ -741,9 +741,9 @@ void tcp_peers_close(struct tcp_ep *ep)
 
 bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_conn *conn, void *arg), void *arg)
 {
-	struct fab_list *link;
+	struct fab_list *link, *next;
 
-	fab_list_for_each(&ep->peers->lives, link) {
+	fab_list_for_each_safe(&ep->peers->lives, link, next) {
 		if (fn(ep, &fab_container(link, struct tcp_life, link)->conn, arg))
 			return true;
 	}

@@ -16,7 +16,7 @@ int tcp_peers_open(struct tcp_ep *ep);
 /* Let what is queued leave (tcp_ep_drain), end every connection, free the table. Operations that are still there
  * complete with FI_ECANCELED. ep->closing is set. No lock held; idempotent. */
 void tcp_peers_close(struct tcp_ep *ep);
-/* Call fn for every connection until it returns true; true if one did. fn must not end connections. Lock held. */
+/* Call fn for every connection until it returns true; true if one did. fn may end the one that it is called for. Lock held. */
 bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_conn *conn, void *arg), void *arg);
 
 /* Order of two addresses of one family, as both ends of a connection see it: host, then port. < 0, 0, > 0. */

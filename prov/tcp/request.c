@@ -181,11 +181,29 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	tcp_life_start(life, tcp_cm_take_fd(cm), &cm->peer);
 }
 
+/* All that has come of streams with this address that we are leaving: it was sent before what a new one brings. */
+static void settle_leaving(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&table->lives, link, next) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		if (!life->leave_ns || !fab_addr_equal(&life->conn.addr.sa, &addr->sa))
+			continue;
+		while (tcp_rx_poll(&life->conn.src))
+			;
+	}
+}
+
 /* Who agreed that the stream between us may end, and now asks for another, has closed it: so its end is here, or on
  * its way. */
 static void request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr, const struct fab_auth_key *key)
 {
 	struct tcp_peer *peer = tcp_peer_find(table, addr, key, 0);
+
+	if (!fab_list_empty(&table->leave.link))
+		settle_leaving(table, addr);
 
 	if (peer && peer->life && peer->life->conn.state == TCP_CONN_PARKING)
 		tcp_rx_poll(&peer->life->conn.src);

@@ -169,7 +169,7 @@ static struct hello hello_make(bool ext)
 	};
 
 	if (ext) {
-		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_COLL);
+		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_COLL | TCP_EXT_PARK);
 		hello.hdr.incarnation = 0x0123456789abcdef;
 		hello.hdr.eager_max = htonl(4096);
 		hello.hdr.credit = htonl(65536);
@@ -318,6 +318,12 @@ static const struct bad_frame {
 	{ "upstream's go-ahead", false, HDR(.op = TCP_WIRE_CTS, .op_data = 1, .hdr_size = 16, .size = 16), .len = 16 },
 	{ "upstream's data", false, HDR(.op = TCP_WIRE_DATA, .op_data = 1, .hdr_size = 16, .size = 20), .len = 20 },
 	{ "our frames not announced", false, HDR(.op = TCP_WIRE_CREDIT, .hdr_size = 24, .size = 24), .len = 24 },
+	{ "parking not announced", false, HDR(.op = TCP_WIRE_PARK, .hdr_size = 16, .size = 16), .len = 16 },
+	{ "parking with a payload", true, HDR(.op = TCP_WIRE_PARK, .hdr_size = 16, .size = 20), .len = 20 },
+	{ "parking agreed to without being asked", true, HDR(.op = TCP_WIRE_PARK_YES, .hdr_size = 16, .size = 16),
+	  .len = 16 },
+	{ "parking refused without being asked", true, HDR(.op = TCP_WIRE_PARK_NO, .hdr_size = 16, .size = 16),
+	  .len = 16 },
 	{ "header shorter than the base", false, HDR(.op = TCP_WIRE_MSG, .hdr_size = 15, .size = 16), .len = 16 },
 	{ "header of length 0", false, HDR(.op = TCP_WIRE_MSG, .hdr_size = 0, .size = 16), .len = 16 },
 	{ "header longer than any", false, HDR(.op = TCP_WIRE_MSG, .hdr_size = 255, .size = 300), .len = 120 },

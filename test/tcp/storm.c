@@ -196,6 +196,82 @@ static void want_of_descriptors_is_an_error_in_the_end(void **state)
 	close(fd[1]);
 }
 
+/* ---- peers that cannot agree to park ---- */
+
+#define UPSTREAM	6
+
+static void send_text(int fd, const char *text)
+{
+	struct {
+		struct tcp_hdr hdr;
+		char text[8];
+	} frame = { .hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(frame.hdr),
+			     .size = sizeof(frame) } };
+
+	memcpy(frame.text, text, sizeof(frame.text));
+	raw_send(fd, &frame, sizeof(frame));
+}
+
+/* Connect as the peer that listens at addr. */
+static int connect_as(const struct sockaddr_in *addr)
+{
+	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(addr->sin_port), 1);
+	uint8_t answer[sizeof(struct tcp_cm_hdr) + sizeof(struct tcp_rdm_cm)];
+	int fd = raw_connect(&node.addr);
+
+	raw_send(fd, &request, raw_len(&request));
+	raw_recv(fd, answer, sizeof(answer), drive, NULL);
+	return fd;
+}
+
+/* Has the node said that no more will come? Nothing else was sent. */
+static bool half_closed(int fd)
+{
+	char byte;
+
+	return !recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+}
+
+/* They are left alone until they are quiet; then some are told that no more will come. What they sent before they saw
+ * that arrives, and before what they send after they have connected again. */
+static void quiet_peers_of_upstream_are_let_go(void **state)
+{
+	struct sockaddr_in addr[UPSTREAM];
+	int listener[UPSTREAM], fd[UPSTREAM], left = -1;
+	char buf[2][8];
+
+	(void) state;
+	tcp_params.max_conn = UPSTREAM - 1;
+	for (int i = 0; i < UPSTREAM; i++) {
+		listener[i] = raw_listen(&addr[i], 1);
+		fd[i] = connect_as(&addr[i]);
+	}
+	drive_often();
+	for (int i = 0; i < UPSTREAM; i++)
+		assert_false(half_closed(fd[i]));
+	for (uint64_t end = fab_now_ms() + PATIENCE_MS; left < 0 && fab_now_ms() < end; test_added_ns += 100 * MS) {
+		drive_often();
+		for (int i = 0; i < UPSTREAM; i++)
+			left = half_closed(fd[i]) ? i : left;
+	}
+	assert_true(left >= 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_recv(node.ep, buf[i], 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	send_text(fd[left], "earlier");
+	close(fd[left]);
+	fd[left] = connect_as(&addr[left]);
+	send_text(fd[left], "later..");
+	assert_int_equal(outcome(PATIENCE_MS), 1);
+	assert_int_equal(outcome(PATIENCE_MS), 1);
+	assert_string_equal(buf[0], "earlier");
+	assert_string_equal(buf[1], "later..");
+	for (int i = 0; i < UPSTREAM; i++) {
+		close(fd[i]);
+		close(listener[i]);
+	}
+	tcp_params.max_conn = 0;
+}
+
 #define RANGE	3
 
 /* Are RANGE ports from low on free, outside of those that the kernel gives to others? */
@@ -248,6 +324,7 @@ int main(void)
 		TEST(removed_peers_leave_the_line),
 		TEST(send_waits_for_a_descriptor),
 		TEST(want_of_descriptors_is_an_error_in_the_end),
+		TEST(quiet_peers_of_upstream_are_let_go),
 		TEST(connects_come_from_the_range),
 	};
 
