@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "fid.h"
 
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,16 @@ struct fi_info *fab_info_dup(const struct fi_info *info)
 	return NULL;
 }
 
+/* Leave nothing of a secret in memory that others will be given. */
+static void drop_key(uint8_t **key, size_t *size)
+{
+	if (*key && *size != FI_AV_AUTH_KEY)
+		explicit_bzero(*key, fab_min(*size, malloc_usable_size(*key)));
+	free(*key);
+	*key = NULL;
+	*size = 0;
+}
+
 void fab_info_drop(struct fi_info *info, unsigned parts)
 {
 	if (parts & FAB_INFO_NIC) {
@@ -226,16 +237,10 @@ void fab_info_drop(struct fi_info *info, unsigned parts)
 			fi_close(&info->nic->fid);
 		info->nic = NULL;
 	}
-	if (parts & FAB_INFO_KEYS && info->ep_attr) {
-		free(info->ep_attr->auth_key);
-		info->ep_attr->auth_key = NULL;
-		info->ep_attr->auth_key_size = 0;
-	}
-	if (parts & FAB_INFO_KEYS && info->domain_attr) {
-		free(info->domain_attr->auth_key);
-		info->domain_attr->auth_key = NULL;
-		info->domain_attr->auth_key_size = 0;
-	}
+	if (parts & FAB_INFO_KEYS && info->ep_attr)
+		drop_key(&info->ep_attr->auth_key, &info->ep_attr->auth_key_size);
+	if (parts & FAB_INFO_KEYS && info->domain_attr)
+		drop_key(&info->domain_attr->auth_key, &info->domain_attr->auth_key_size);
 }
 
 void fab_info_free(struct fi_info *info, unsigned parts)
