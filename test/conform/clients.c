@@ -7,7 +7,7 @@
 #include <net/if.h>
 #include <string.h>
 
-#include "ops.h"
+#include "clients.h"
 
 #define COMM (FI_LOCAL_COMM | FI_REMOTE_COMM)
 
@@ -143,9 +143,11 @@ static const struct client clients[] = {
 	  FI_REMOTE_READ | FI_REMOTE_WRITE, .mode = ~0ULL >> 4, .mr_mode = MR_BASIC_BITS | FI_MR_LOCAL },
 };
 
-static struct fi_info *client_hints(struct test *t, const struct client *c)
+static const struct client *asking;	/* whose hints set_hints() makes */
+
+static void set_hints(struct fi_info *h)
 {
-	struct fi_info *h = hints_new(t, &(struct opts) { .caps = c->caps, .mr_none = !c->mr_mode, .mr_mode = c->mr_mode });
+	const struct client *c = asking;
 
 	h->mode = c->mode;
 	h->tx_attr->op_flags = c->tx_op_flags;
@@ -165,7 +167,13 @@ static struct fi_info *client_hints(struct test *t, const struct client *c)
 	h->addr_format = c->addr_format;
 	if (c->xnet && !strcmp(run.prov, "tcp"))
 		h->ep_attr->protocol = FI_PROTO_XNET;
-	return h;
+}
+
+static struct opts opts_of(const struct client *c)
+{
+	asking = c;
+	return (struct opts) { .caps = c->caps, .mr_none = !c->mr_mode, .mr_mode = c->mr_mode, .version = c->version,
+			       .hints = set_hints };
 }
 
 /* What every client does with an answer: nothing that it did not offer, all that it asked. */
@@ -204,13 +212,9 @@ static void check_opens(struct test *t, struct fi_info *info)
 	own_fid(t, &ep->fid);
 }
 
-TEST_TABLE(hints, clients, 0)
+/* Skip the test unless the client can be had in this run. */
+static void need_client(const struct client *c)
 {
-	const struct client *c = ROW(clients);
-	struct fi_info *hints, *list = NULL, *info;
-	struct fi_rx_attr *rx_attr;
-	int ret;
-
 	if (c->type != run.type)
 		SKIP("asks for %s", fi_tostr(&c->type, FI_TYPE_EP_TYPE));
 	if (c->addr_format && !has_sockaddr())
@@ -218,18 +222,69 @@ TEST_TABLE(hints, clients, 0)
 	if (FI_VERSION_LT(fi_version(), c->version))
 		SKIP("library too old for the client");
 	offer_check(c->caps);
-	hints = client_hints(t, c);
-	rx_attr = hints->rx_attr;
+}
+
+/* What fi_getinfo() answers this client; @hints is what it asked. All belongs to the test. */
+static struct fi_info *client_ask(struct test *t, const struct client *c, struct fi_info **hints)
+{
+	struct fi_info *list = NULL;
+	struct fi_rx_attr *rx_attr;
+	struct opts o;
+	int ret;
+
+	need_client(c);
+	o = opts_of(c);
+	*hints = hints_new(t, &o);
+	rx_attr = (*hints)->rx_attr;
 	if (c->no_rx_attr)
-		hints->rx_attr = NULL;
-	ret = fi_getinfo(c->version, NULL, NULL, 0, hints, &list);
-	hints->rx_attr = rx_attr;
+		(*hints)->rx_attr = NULL;
+	ret = fi_getinfo(c->version, NULL, NULL, 0, *hints, &list);
+	(*hints)->rx_attr = rx_attr;
 	MUST(ret);
 	own_info(t, list);
-	for (info = list; info && !info_is_run(info); info = info->next)
-		;
+	return list;
+}
+
+static struct fi_info *first_of_run(struct fi_info *info)
+{
+	while (info && !info_is_run(info))
+		info = info->next;
 	CHECK(info != NULL);
-	check_opens(t, info);
+	return info;
+}
+
+static const struct client *client_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(clients); i++) {
+		if (!strcmp(clients[i].name, name))
+			return &clients[i];
+	}
+	FAIL("no client %s in the table", name);
+}
+
+struct fi_info *client_info(struct test *t, const char *name)
+{
+	struct fi_info *hints;
+
+	return first_of_run(client_ask(t, client_find(name), &hints));
+}
+
+struct opts client_opts(const char *name)
+{
+	const struct client *c = client_find(name);
+
+	need_client(c);
+	return opts_of(c);
+}
+
+TEST_TABLE(hints, clients, 0)
+{
+	const struct client *c = ROW(clients);
+	struct fi_info *hints, *list = client_ask(t, c, &hints), *info;
+
+	check_opens(t, first_of_run(list));
 	for (info = list; info; info = info->next) {
 		if (info_is_run(info))
 			check_answer(c, hints, info);

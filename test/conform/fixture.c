@@ -200,8 +200,11 @@ static struct side *side_new(struct test *t, const struct opts *o)
 /* What the fixture asks for is what the test case needs, which offer_check() found; more comes from the options. */
 static struct fi_info *info_for(struct test *t, const struct opts *o, const struct side *to)
 {
-	struct fi_info *hints = hints_new(t, o), *info;
+	struct fi_info *hints, *info;
 
+	if (o->info)
+		return o->info;
+	hints = hints_new(t, o);
 	if (o->version)
 		hints->fabric_attr->api_version = o->version;
 	if (to) {
@@ -331,9 +334,15 @@ struct side *domain_side_opts(struct test *t, const struct opts *o)
 {
 	struct side *s = side_new(t, o);
 
-	s->info = info_for(t, o, NULL);
-	open_fabric(s);
-	open_domain(s);
+	if (o->domain_of) {
+		s->info = o->info ? o->info : o->domain_of->info;
+		s->fabric = o->domain_of->fabric;
+		s->domain = o->domain_of->domain;
+	} else {
+		s->info = info_for(t, o, NULL);
+		open_fabric(s);
+		open_domain(s);
+	}
 	if (o->eq || run.type == FI_EP_MSG)
 		side_open_eq(s);
 	return s;
@@ -352,18 +361,8 @@ void side_open_rest(struct side *s)
 
 struct side *side_open_opts(struct test *t, const struct opts *o)
 {
-	struct side *s;
+	struct side *s = domain_side_opts(t, o);
 
-	if (o->domain_of) {
-		s = side_new(t, o);
-		s->info = o->domain_of->info;
-		s->fabric = o->domain_of->fabric;
-		s->domain = o->domain_of->domain;
-		if (o->eq || run.type == FI_EP_MSG)
-			side_open_eq(s);
-	} else {
-		s = domain_side_opts(t, o);
-	}
 	side_open_rest(s);
 	return s;
 }

@@ -33,6 +33,7 @@ struct opts {
 	int mr_mode;			/* 0: the run's; bits otherwise */
 	bool mr_none;			/* no mr_mode bit, whatever the run says */
 	uint32_t version;		/* given to fi_getinfo(); 0: the run's */
+	struct fi_info *info;		/* borrowed: open with this entry, do not ask */
 	void (*hints)(struct fi_info *hints);	/* last word on the hints */
 	struct side *domain_of;		/* share fabric and domain of that side (RDM, DGRAM) */
 	struct side *av_of;		/* and its address vector */

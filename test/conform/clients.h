@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files of client tests share: the entry that a client takes. */
+#ifndef CONFORM_CLIENTS_H
+#define CONFORM_CLIENTS_H
+
+#include "ops.h"
+
+/* The entry that the client with this name in the table of clients.c takes: the first of the run's provider. Belongs to
+ * the test, which is skipped where the client asks for what is not offered, or for another endpoint type. */
+struct fi_info *client_info(struct test *t, const char *name);
+/* The same for clients with connected endpoints, whose entry depends on the destination: how to open sides that ask as
+ * this client does. Until it is asked for another. */
+struct opts client_opts(const char *name);
+
+#endif
