@@ -104,6 +104,7 @@ enum answer {
 	OFFER,
 	HINT,		/* the hint, or the offer where it is 0 */
 	HINT_ONLY,	/* the hint, be it 0: the offer says what could be asked for */
+	ORDER,		/* the offer, without those of offer->order_costs that the hint has not */
 };
 
 struct rule {
@@ -138,7 +139,7 @@ static const struct rule rules[] = {
 	{ EP_FIELD(mem_tag_format), TAG_BITS, HINT, FAB_WHY_WHAT, AS_HEX },
 
 	{ TX_FIELD(op_flags), SUBSET, HINT_ONLY, FAB_WHY_WHAT, FI_TYPE_OP_FLAGS },
-	{ TX_FIELD(msg_order), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
+	{ TX_FIELD(msg_order), SUBSET, ORDER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
 	{ TX_FIELD(comp_order), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
 	{ TX_FIELD(inject_size), LIMIT },
 	{ TX_FIELD(size), AT_MOST, HINT, FAB_WHY_WHAT, AS_NUMBER },
@@ -146,7 +147,7 @@ static const struct rule rules[] = {
 	{ TX_FIELD(rma_iov_limit), LIMIT },
 
 	{ RX_FIELD(op_flags), SUBSET, HINT_ONLY, FAB_WHY_WHAT, FI_TYPE_OP_FLAGS },
-	{ RX_FIELD(msg_order), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
+	{ RX_FIELD(msg_order), SUBSET, ORDER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
 	{ RX_FIELD(comp_order), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
 	{ RX_FIELD(size), AT_MOST, HINT, FAB_WHY_WHAT, AS_NUMBER },
 	{ RX_FIELD(iov_limit), LIMIT },
@@ -265,6 +266,9 @@ static void answer_rules(const struct match *match, struct fi_info *info)
 
 		if (rules[i].answer == HINT_ONLY || (rules[i].answer == HINT && asked))
 			set_value(info, &rules[i], asked);
+		else if (rules[i].answer == ORDER)
+			set_value(info, &rules[i], get_value(match->offer->info, &rules[i]) &
+				  ~(match->offer->order_costs & ~asked));
 	}
 }
 

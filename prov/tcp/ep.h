@@ -66,6 +66,7 @@ struct tcp_ep {
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
 	bool want_src;			/* FI_SOURCE */
+	uint8_t rma_waits;		/* of its remote accesses, without a fence: enum tcp_tx_waits */
 	bool src_err;			/* FI_SOURCE_ERR: messages of unknown peers are errors, with the peer's address */
 	struct fab_timer alive;		/* alive.c */
 	bool alive_runs;
@@ -109,6 +110,13 @@ static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_ad
 
 /* ---- tx.c ---- */
 
+/* What must be over before an operation may start. */
+enum tcp_tx_waits {
+	TCP_TX_AT_ONCE,
+	TCP_TX_BEHIND_SENDS,		/* the data of all messages before it is on its way (FI_ORDER_RAS, FI_ORDER_WAS) */
+	TCP_TX_BEHIND_ALL,		/* all before it have completed (FI_FENCE) */
+};
+
 /* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the
  * iov would. */
 struct tcp_tx {
@@ -125,7 +133,7 @@ struct tcp_tx {
 	uint8_t iov_cnt;
 	bool want_cq;			/* success writes a CQ entry */
 	bool want_ack;			/* complete only when acknowledged */
-	bool fence;			/* starts when all before it have completed (FI_FENCE) */
+	uint8_t waits;			/* enum tcp_tx_waits */
 	bool injected;			/* payload is in inject[] */
 	bool hooked;			/* context is a struct fab_hook */
 	bool cancelled;			/* announced, and the peer has been asked to forget it */

@@ -8,9 +8,10 @@
 #include "tcp/tcp.h"
 #include "tcp/wire.h"
 
-/* Not RAS and WAS: the data of an announced message comes after remote accesses that were posted behind it. Not WAR and
- * SAR: the answer to a read is taken from memory when the socket takes it. */
-#define MSG_ORDER	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
+/* Remote accesses wait for the receive of an announced message that was posted before them. */
+#define MSG_ORDER_COSTS	(FI_ORDER_RAS | FI_ORDER_WAS)
+/* Not WAR and SAR: the answer to a read is taken from memory when the socket takes it. */
+#define MSG_ORDER	(MSG_ORDER_COSTS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
 			 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
 #define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | FI_FENCE)
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
@@ -119,6 +120,7 @@ static struct fab_ip ip_of(const struct fi_provider *prov)
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
 			.mr_mode_can = MR_MODES,
+			.order_costs = MSG_ORDER_COSTS,
 			.auth_key_max = FAB_AUTH_KEY_MAX,
 			.tx_size = tcp_params.tx_size,
 			.rx_size = tcp_params.rx_size,

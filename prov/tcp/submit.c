@@ -124,7 +124,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->code = op->code;
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
-	tx->fence = op->flags & FI_FENCE;
+	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : op->rma_cnt ? ep->rma_waits : TCP_TX_AT_ONCE;
 	tx->cancelled = false;
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);

@@ -6,7 +6,8 @@
  *   submit.c -> held -> txq -flush-> socket -> done
  *   control frames ---/                  \-> ack_wait, read_wait, rts -> done
  *
- * An operation is held while it may not start: it is fenced and others are outstanding, or it is behind such a one.
+ * An operation is held while it may not start: it is fenced and others are outstanding, or a remote access that is not
+ * to overtake messages; or it is behind such a one.
  * Frames of the provider's own pass by, since peers wait for them.
  *
  * A flush takes many queued frames in one call: small ones copied together, large ones from where they are.
@@ -180,7 +181,14 @@ static bool tx_all_done(const struct tcp_conn *conn)
 
 static bool tx_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 {
-	return tx->fence && !tx_all_done(conn);
+	switch (tx->waits) {
+	case TCP_TX_BEHIND_ALL:
+		return !tx_all_done(conn);
+	case TCP_TX_BEHIND_SENDS:
+		return conn->rts.cnt;
+	default:
+		return false;
+	}
 }
 
 int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)

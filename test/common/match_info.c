@@ -123,6 +123,7 @@ static const struct row rows[] = {
 	{ ATTR(rx_attr, op_flags), FI_MULTI_RECV, MATCHES, FI_MULTI_RECV },
 	{ ATTR(rx_attr, op_flags), FI_INJECT, REFUSED, 0 },
 	{ ATTR(tx_attr, msg_order), FI_ORDER_SAS, MATCHES, FI_ORDER_SAS | FI_ORDER_RAW | FI_ORDER_WAW },
+	{ ATTR(tx_attr, msg_order), FI_ORDER_RAS, MATCHES, FI_ORDER_SAS | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_RAS },
 	{ ATTR(tx_attr, msg_order), FI_ORDER_ATOMIC_WAW, REFUSED, 0 },
 	{ ATTR(rx_attr, msg_order), FI_ORDER_SAR, REFUSED, 0 },
 	{ ATTR(tx_attr, comp_order), FI_ORDER_STRICT, MATCHES, FI_ORDER_STRICT },

@@ -58,7 +58,7 @@ static struct fi_info *make_info(uint32_t addr_format, int family, const char *a
 	info->tx_attr->caps = OFFER_CAPS;
 	info->tx_attr->op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
 				  FI_DELIVERY_COMPLETE;
-	info->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAW | FI_ORDER_WAW;
+	info->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_RAS;
 	info->tx_attr->comp_order = FI_ORDER_STRICT;
 	info->tx_attr->inject_size = 128;
 	info->tx_attr->size = 4096;
@@ -110,6 +110,7 @@ void offers_make(struct offers *offers)
 			.info = offers->info[i],
 			.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_MULTI_RECV | FI_RMA_EVENT,
 			.mr_mode_can = OFFER_MR_BITS,
+			.order_costs = FI_ORDER_RAS,
 			.tx_size = 1024,
 			.rx_size = 2048,
 		};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Orders between messages and remote accesses, at the target. Source: fi_endpoint(3), message ordering. */
+#include <string.h>
+
+#include "ops.h"
+
+#define LEN (4 << 20)			/* longer than what is sent unasked */
+
+static uint64_t wanted;
+
+static void ask_for_order(struct fi_info *hints)
+{
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = wanted;
+}
+
+static struct pair order_pair(struct test *t, uint64_t order)
+{
+	wanted = order;
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = ask_for_order }), NULL, NULL, 0))
+		SKIP("%s does not offer the order", run.prov);
+	return pair_open(t, .hints = ask_for_order);
+}
+
+/* FI_ORDER_WAS: a write that is seen was posted behind a message, so that is there too. */
+TEST_PROV(write_after_send, FI_MSG | FI_RMA, RELIABLE)
+{
+	struct pair p = order_pair(t, FI_ORDER_SAS | FI_ORDER_WAS);
+	struct region flag = region_open(p.b, NULL, 8, FI_REMOTE_WRITE);
+	uint8_t *out = mem_pattern(t, LEN, 1), *in = mem(t, LEN);
+	struct wait w;
+
+	check_link(p.a, p.b);
+	memset(flag.buf, 0, 8);
+	post_recv(p.b, in, LEN);
+	send_bytes(p.a, out, LEN);
+	post(p.a, WRITE, .buf = "written", .len = 8, .raddr = flag.addr, .key = flag.key);
+	for (w = wait_begin(); !*(volatile uint8_t *) flag.buf; )
+		wait_more(t, &w, "the write");
+	check_fill(in, LEN, 1);
+	expect_tx_cnt(p.a, 2);
+	expect_rx(p.b);
+}
+
+/* FI_ORDER_RAS: a read that was posted behind a message sees what that has brought. */
+TEST_PROV(read_after_send, FI_MSG | FI_RMA, RELIABLE)
+{
+	struct pair p = order_pair(t, FI_ORDER_SAS | FI_ORDER_RAS);
+	struct region r = region_open(p.b, NULL, LEN, FI_REMOTE_READ);
+	uint8_t *out = mem_pattern(t, LEN, 1), *in = mem(t, LEN);
+
+	check_link(p.a, p.b);
+	memset(r.buf, 0, LEN);
+	post_recv(p.b, r.buf, LEN);
+	send_bytes(p.a, out, LEN);
+	post(p.a, READ, .buf = in, .len = LEN, .raddr = r.addr, .key = r.key);
+	expect_tx_cnt(p.a, 2);
+	expect_rx(p.b);
+	check_fill(in, LEN, 1);
+}
+
+/* Who has not asked does not wait: a write reaches a peer that has no receive for the message before it. */
+TEST_PROV(nobody_else_waits, FI_MSG | FI_RMA, RELIABLE)
+{
+	struct pair p = pair_open(t);
+	struct region r = region_open(p.b, NULL, 8, FI_REMOTE_WRITE);
+	uint8_t *out = mem_pattern(t, LEN, 1), *in = mem(t, LEN);
+
+	if (!run.ours)
+		SKIP("upstream may wait");
+	check_link(p.a, p.b);
+	send_bytes(p.a, out, LEN);
+	post(p.a, WRITE, .buf = "written", .len = 8, .raddr = r.addr, .key = r.key);
+	expect_tx(p.a);
+	CHECK_MEM(r.buf, "written", 8);
+	post_recv(p.b, in, LEN);
+	expect_rx(p.b);
+	expect_tx(p.a);
+	check_fill(in, LEN, 1);
+}
