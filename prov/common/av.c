@@ -412,7 +412,7 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | (attr->name ? FI_READ : 0))) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC and FI_AV_USER_ID are "
 			"known, FI_READ needs a name\n", attr->flags);
-		return -FI_EBADFLAGS;
+		return attr->flags & FI_PEER ? -FI_EINVAL : -FI_EBADFLAGS;	/* fi_peer(3) */
 	}
 	if ((attr->flags & FI_AV_USER_ID) && !(domain->caps & FI_AV_USER_ID)) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: FI_AV_USER_ID, and domain %s was opened without it\n",

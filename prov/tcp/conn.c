@@ -14,6 +14,7 @@
 #include "base/addr.h"
 #include "base/bits.h"
 #include "base/sock.h"
+#include "tcp/owner.h"
 #include "tcp/tcp.h"
 
 static void conn_ready(struct fab_source *src, uint32_t events)
@@ -159,6 +160,8 @@ void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr)
 	conn->fi_addr = fi_addr;
 	fab_list_for_each(&conn->unexp, link)
 		tcp_unexp_set_src(conn->ep, fab_container(link, struct tcp_unexp, link), fi_addr);
+	if (conn->ep->rx->owner && !fab_list_empty(&conn->unexp))
+		tcp_owner_named(conn->ep->rx->owner);
 }
 
 void tcp_conn_fini(struct tcp_conn *conn)

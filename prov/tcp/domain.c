@@ -76,7 +76,7 @@ static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info, struc
 	if (!flags)
 		return tcp_domain_open(fabric, info, domain, context);
 	TCP_WARN(FI_LOG_DOMAIN, "fi_domain2: flags %#llx; none are supported\n", (unsigned long long) flags);
-	return -FI_EBADFLAGS;
+	return flags & FI_PEER ? -FI_EINVAL : -FI_EBADFLAGS;	/* fi_peer(3) */
 }
 
 /* ---- fabric ---- */

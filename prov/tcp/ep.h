@@ -17,6 +17,8 @@
 struct tcp_cm;				/* cm.h: the handshake of a MSG endpoint or a peer */
 struct tcp_peer_table;			/* peer.h */
 struct tcp_sep;				/* sep.h */
+struct tcp_owner;			/* owner.h; likewise */
+struct tcp_owned;
 
 /* Kinds of messages: each is matched with receives of its own kind only. Numbers are those of the wire (tcp_rts). */
 enum tcp_class {
@@ -39,6 +41,7 @@ struct tcp_rx_ctx {
 	struct fab_list orphans;	/* struct tcp_unexp, by link: those whose connection has ended */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
+	struct tcp_owner *owner;	/* owned: another provider has the receives (owner.h); NULL: we do */
 	struct fab_list users;		/* shared: struct tcp_ep.srx_link of those bound, oldest first */
 };
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include "common/collective.h"
+#include "tcp/owner.h"
 #include "tcp/tcp.h"
 
 /* ---- unexpected messages ---- */
@@ -92,6 +93,8 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 		if (conn->unexp_len < tcp_params.unexp_max / 2 && conn->rx.phase != TCP_RX_STALLED)
 			tcp_rx_pause(conn, false);
 	}
+	if (unexp->owned)
+		tcp_owner_lost(unexp->owned);
 	fab_list_remove(&unexp->link);
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
@@ -258,6 +261,7 @@ static void refused_done(struct tcp_conn *conn)
 void tcp_msg_start(struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	struct fi_peer_rx_entry *entry = NULL;
 	struct tcp_msg msg;
 	struct tcp_rx *rx;
 
@@ -267,6 +271,11 @@ void tcp_msg_start(struct tcp_conn *conn)
 	}
 	msg = rx_msg(conn);
 	rx = tcp_rx_find(conn, msg.class, msg.tag);
+	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
+		rx = tcp_owner_find(conn, &msg, &entry);
+		if (conn->state == TCP_CONN_DOWN)
+			return;
+	}
 	if (rx) {
 		tcp_rx_claim(conn->ep, rx, msg.len, &conn->rx.into);
 		flow_into_posted(conn, msg.len);
@@ -278,7 +287,9 @@ void tcp_msg_start(struct tcp_conn *conn)
 		return;
 	}
 	conn->rx.unexp = tcp_unexp_new(conn, &msg, false);
-	if (!conn->rx.unexp)
+	if (entry)
+		tcp_owner_queue(conn->ep->rx->owner, conn->rx.unexp, entry);
+	if (!conn->rx.unexp || conn->state == TCP_CONN_DOWN)
 		return;
 	if (conn->rx.unexp->stalled)
 		conn->rx.phase = TCP_RX_STALLED;

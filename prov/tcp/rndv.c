@@ -12,6 +12,7 @@
 #include "tcp/stream.h"
 #include <string.h>
 #include "common/collective.h"
+#include "tcp/owner.h"
 #include "tcp/tcp.h"
 
 /* ---- sender ---- */
@@ -88,6 +89,7 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 		.class = conn->rx.hdr.op_data, .has_data = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA,
 		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr, .conn = conn,
 	};
+	struct fi_peer_rx_entry *entry;
 	struct tcp_unexp *unexp;
 	struct tcp_rts rts;
 	struct tcp_rx *rx;
@@ -108,6 +110,13 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 	if (!unexp)
 		return;
 	unexp->rts_id = rts.id;
+	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
+		rx = tcp_owner_find(conn, &msg, &entry);
+		if (entry)
+			tcp_owner_queue(conn->ep->rx->owner, unexp, entry);
+		if (conn->state == TCP_CONN_DOWN)
+			return;
+	}
 	if (rx)
 		tcp_unexp_take(unexp, rx);
 	else if (msg.class == TCP_CLASS_COLL && fab_coll_refuses(conn->ep->base.coll, msg.src, msg.tag) &&

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "common/ops.h"
 #include "tcp/ep.h"
+#include "tcp/owner.h"
 #include "tcp/tcp.h"
 
 _Static_assert(offsetof(struct fid_ep, fid) == offsetof(struct fid_stx, fid) &&
@@ -38,6 +39,8 @@ static int srx_close(struct fid *fid)
 		ret = busy("receive");
 	else
 		tcp_rx_flush(srx, FI_ECANCELED);
+	if (!ret)
+		tcp_owner_close(srx->own_rx.owner);
 	fab_progress_unlock(progress);
 	if (ret)
 		return ret;
@@ -224,20 +227,29 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	struct fi_info *info = ctx_info(domain);
 	struct fab_ep_ops ops = { .fid = &srx_fid_ops, .ep = &tcp_ep_ops };
 	struct tcp_ep *srx;
+	bool peer;
 	int ret;
 
 	if (!info)
 		return -FI_ENOMEM;
 	if (attr)
 		tcp_take_rx_attr(info, attr);
-	if (info->caps & FI_MSG)
+	peer = info->rx_attr->op_flags & FI_PEER;
+	info->rx_attr->op_flags &= ~FI_PEER;
+	/* a peer's receives are posted with the owner */
+	if ((info->caps & FI_MSG) && !peer)
 		ops.msg = &tcp_rx_half.msg;
-	if (info->caps & FI_TAGGED)
+	if ((info->caps & FI_TAGGED) && !peer)
 		ops.tagged = &tcp_rx_half.tagged;
 	ret = ctx_open(domain, info, &ops, FI_CLASS_SRX_CTX, context, &srx);
 	if (ret)
 		goto free_info;
 	ret = tcp_rx_ctx_init(&srx->own_rx, info->rx_attr);
+	if (!ret && peer) {
+		ret = tcp_owner_open(&srx->own_rx, context);
+		if (ret)
+			tcp_rx_ctx_fini(&srx->own_rx);
+	}
 	if (ret) {
 		fab_ep_fini(&srx->base);
 		free(srx);
@@ -365,6 +377,8 @@ void tcp_shared_put(struct tcp_ep *ep)
 {
 	if (ep->srx)
 		fab_list_remove(&ep->srx_link);
+	if (ep->rx->owner)
+		tcp_owner_forget(ep->rx->owner, ep);
 	if (ep->stx)
 		ep->stx->own_tx.user_cnt--;
 }

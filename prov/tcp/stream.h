@@ -36,6 +36,7 @@ struct tcp_unexp {
 	uint64_t kept;			/* what it adds to conn->unexp_len, and costs of the peer's credit */
 	uint64_t have;			/* stalled: bytes of it in buf */
 	void *claim;			/* context of the claim */
+	struct tcp_owned *owned;	/* it waits at the owner of the receives, or NULL */
 	uint32_t rts_id;		/* announced: the sender's id */
 	enum tcp_unexp_place place;
 	uint8_t class;			/* enum tcp_class */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The provider as a peer: the test plays the owner of its queues. Source: fi_peer(3). */
 #include <rdma/providers/fi_peer.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops.h"
@@ -230,4 +231,235 @@ TEST_PROV(counts_go_to_the_owner, CAPS, RDM_ONLY)
 	CHECK_EQ(owned.cnt, 2);
 	CHECK_EQ(owned.err_cnt, 1);
 	CHECK_RET(fi_cntr_add(cntr, 1), -FI_ENOSYS);
+}
+
+/* What is no peer object here says so, as fi_peer(3) has it. */
+TEST_PROV(other_objects_are_refused, CAPS, RDM_ONLY)
+{
+	struct side *s = domain_side(t);
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .flags = FI_PEER };
+	struct fi_eq_attr eq_attr = { .flags = FI_PEER };
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_eq *eq;
+
+	CHECK_RET(fi_av_open(s->domain, &av_attr, &av, NULL), -FI_EINVAL);
+	CHECK_RET(fi_eq_open(s->fabric, &eq_attr, &eq, NULL), -FI_EINVAL);
+	CHECK_RET(fi_domain2(s->fabric, s->info, &domain, FI_PEER, NULL), -FI_EINVAL);
+}
+
+/* ---- receives */
+
+/* A receive or a message that waits at the owner; the entry goes to the provider and back. */
+struct owned_rx {
+	struct fi_peer_rx_entry entry;
+	struct iovec iov;
+	struct owned_rx *next;
+};
+
+/* An owner of receives, as simple as can be: two lists, in order; by tag alone. */
+struct owned_srx {
+	struct fid_peer_srx srx;
+	struct fi_ops_srx_peer peer_ops;
+	struct owned_rx *posted, *waiting;
+	size_t out_cnt;			/* entries that have not come back */
+};
+
+static struct owned_rx **place_of(struct owned_rx **list, uint64_t tag)
+{
+	while (*list && (*list)->entry.tag != tag)
+		list = &(*list)->next;
+	return list;
+}
+
+static struct owned_rx *take_out(struct owned_rx **list, uint64_t tag)
+{
+	struct owned_rx **place = place_of(list, tag), *rx = *place;
+
+	if (rx)
+		*place = rx->next;
+	return rx;
+}
+
+static void append(struct owned_rx **list, struct owned_rx *rx)
+{
+	while (*list)
+		list = &(*list)->next;
+	rx->next = NULL;
+	*list = rx;
+}
+
+static int owner_get_tag(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
+{
+	struct owned_srx *owned = (struct owned_srx *) srx;
+	struct owned_rx *rx = take_out(&owned->posted, attr->tag);
+	int ret = rx ? FI_SUCCESS : -FI_ENOENT;
+
+	if (!rx)
+		rx = calloc(1, sizeof(*rx));
+	owned->out_cnt++;
+	rx->entry.srx = srx;
+	rx->entry.addr = attr->addr;
+	rx->entry.msg_size = attr->msg_size;
+	rx->entry.tag = attr->tag;
+	*entry = &rx->entry;
+	return ret;
+}
+
+static int owner_get_msg(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
+{
+	return owner_get_tag(srx, attr, entry);		/* of tag 0 */
+}
+
+static int owner_queue(struct fi_peer_rx_entry *entry)
+{
+	append(&((struct owned_srx *) entry->srx)->waiting, (struct owned_rx *) entry);
+	return 0;
+}
+
+static void owner_free_entry(struct fi_peer_rx_entry *entry)
+{
+	((struct owned_srx *) entry->srx)->out_cnt--;
+	free(entry);
+}
+
+static struct fi_ops_srx_owner srx_owner = {
+	.size = sizeof(struct fi_ops_srx_owner),
+	.get_msg = owner_get_msg,
+	.get_tag = owner_get_tag,
+	.queue_msg = owner_queue,
+	.queue_tag = owner_queue,
+	.free_entry = owner_free_entry,
+};
+
+/* The program posts a receive with the owner. */
+static void owner_post(struct owned_srx *owned, void *buf, size_t len, uint64_t tag)
+{
+	struct owned_rx *rx = take_out(&owned->waiting, tag);
+	bool waits = rx;
+
+	if (!rx)
+		rx = calloc(1, sizeof(*rx));
+	rx->iov = (struct iovec) { buf, len };
+	rx->entry.iov = &rx->iov;
+	rx->entry.count = 1;
+	rx->entry.tag = tag;
+	rx->entry.context = buf;
+	if (!waits)
+		append(&owned->posted, rx);
+	else
+		MUST(tag ? owned->peer_ops.start_tag(&rx->entry) : owned->peer_ops.start_msg(&rx->entry));
+}
+
+struct owned_pair {
+	struct pair p;
+	struct owned_srx *srx;
+	struct owned_cq *cq;
+};
+
+/* b's receives and completions are the owner's. */
+static struct owned_pair pair_owned_rx(struct test *t)
+{
+	struct owned_pair o = { .srx = mem(t, sizeof(*o.srx)), .cq = mem(t, sizeof(*o.cq)) };
+	struct fi_peer_srx_context context = { .size = sizeof(context), .srx = &o.srx->srx };
+	struct fi_rx_attr attr = { .op_flags = FI_PEER };
+	struct fid_ep *srx;
+
+	o.p.a = side_open(t);
+	o.p.b = domain_side(t, .raw_cq = true);
+	o.srx->srx.owner_ops = &srx_owner;
+	o.srx->srx.peer_ops = &o.srx->peer_ops;
+	o.srx->peer_ops.size = sizeof(o.srx->peer_ops);
+	MUST(fi_srx_context(o.p.b->domain, &attr, &srx, &context));
+	own_fid(t, &srx->fid);
+	o.p.b->o.srx = srx;
+	o.p.b->tx_cq = o.p.b->rx_cq = peer_cq_open(o.p.b, o.cq);
+	side_open_av(o.p.b);
+	side_open_ep(o.p.b);
+	side_bind(o.p.b);
+	side_enable(o.p.b);
+	o.p.a->peer = side_insert(o.p.a, o.p.b);
+	o.p.b->peer = side_insert(o.p.b, o.p.a);
+	return o;
+}
+
+static const struct length_row peer_lengths[] = { { "8_bytes", 8 }, { "64_KiB", 65536 }, { "1_MiB", 1 << 20 } };
+
+/* A message goes into the receive that the owner has for it, whichever of the two comes first. */
+TEST_TABLE(owner_matches, peer_lengths, CAPS, RDM_ONLY)
+{
+	size_t len = ROW(peer_lengths)->len;
+	struct owned_pair o = pair_owned_rx(t);
+	uint8_t *early = mem(t, len), *late = mem(t, len), *plain = mem(t, len);
+
+	owner_post(o.srx, early, len, 5);
+	post(o.p.a, TSEND, .buf = mem_pattern(t, len, 1), .len = len, .tag = 5);
+	wait_cnt(t, &o.cq->cnt, 1);
+	CHECK(o.cq->last.op_context == early && o.cq->last.len == len && o.cq->last.tag == 5);
+	check_fill(early, len, 1);
+
+	post(o.p.a, TSEND, .buf = mem_pattern(t, len, 2), .len = len, .tag = 6);
+	post(o.p.a, SEND, .buf = mem_pattern(t, len, 3), .len = len);
+	idle(t);
+	CHECK_EQ(o.cq->cnt, 1);
+	owner_post(o.srx, plain, len, 0);
+	wait_cnt(t, &o.cq->cnt, 2);
+	owner_post(o.srx, late, len, 6);
+	wait_cnt(t, &o.cq->cnt, 3);
+	check_fill(plain, len, 3);
+	check_fill(late, len, 2);
+	expect_tx_cnt(o.p.a, 3);
+	CHECK_EQ(o.srx->out_cnt, 0);
+}
+
+/* What the owner drops is reported to nobody, and the next message arrives. */
+TEST_PROV(owner_discards, CAPS, RDM_ONLY)
+{
+	struct owned_pair o = pair_owned_rx(t);
+	struct owned_rx *rx;
+	struct wait w;
+	char in[8];
+
+	post(o.p.a, TSEND, .buf = "unwanted", .len = 8, .tag = 5);
+	idle(t);
+	rx = take_out(&o.srx->waiting, 5);
+	CHECK(rx);
+	MUST(o.srx->peer_ops.discard_tag(&rx->entry));
+	w = wait_begin();
+	while (o.srx->out_cnt)
+		wait_more(t, &w, "the entry's return");
+	CHECK_EQ(o.cq->cnt + o.cq->err_cnt, 0);
+	owner_post(o.srx, in, 8, 5);
+	post(o.p.a, TSEND, .buf = "wanted..", .len = 8, .tag = 5);
+	wait_cnt(t, &o.cq->cnt, 1);
+	CHECK_MEM(in, "wanted..", 8);
+}
+
+/* A receive that is too short is an error, and gives its entry back, too. */
+TEST_PROV(owner_gets_truncation, CAPS, RDM_ONLY)
+{
+	struct owned_pair o = pair_owned_rx(t);
+	char in[4];
+
+	owner_post(o.srx, in, 4, 5);
+	post(o.p.a, TSEND, .buf = "too long", .len = 8, .tag = 5);
+	wait_cnt(t, &o.cq->err_cnt, 1);
+	CHECK(o.cq->err.op_context == in && o.cq->err.err == FI_ETRUNC);
+	CHECK_EQ(o.srx->out_cnt, 0);
+}
+
+/* Entries that still wait come back when the context is closed, or the message's endpoint has gone. */
+TEST_PROV(entries_come_back, CAPS, RDM_ONLY)
+{
+	struct owned_pair o = pair_owned_rx(t);
+	struct fid_ep *srx = o.p.b->o.srx;
+
+	post(o.p.a, TSEND, .buf = "waiting.", .len = 8, .tag = 5);
+	post(o.p.a, TSEND, .buf = mem_pattern(t, 1 << 20, 1), .len = 1 << 20, .tag = 6);
+	idle(t);
+	CHECK_EQ(o.srx->out_cnt, 2);
+	CHECK_RET(fi_close(&srx->fid), -FI_EBUSY);
+	side_close_ep(o.p.b);
+	close_now(t, &srx->fid);
+	CHECK_EQ(o.srx->out_cnt, 0);
 }
