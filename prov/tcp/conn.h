@@ -50,6 +50,9 @@ struct tcp_conn_owner {
 	/* The stream has ended by agreement, the connection is IDLE again, and operations may be waiting in it. The
 	 * owner starts it again when there are any. NULL: this owner's connections are never parked. */
 	void (*parked)(struct tcp_conn *conn);
+	/* It goes on where it was when it is started again; if not, it is parked only when it keeps no message, whose
+	 * credit would be given twice. */
+	bool resumes;
 };
 
 /* Moves bytes. Results as of send(2)/recv(2): bytes, 0 at the end of the stream (recv), or -errno (-EAGAIN: later). */
@@ -167,7 +170,7 @@ static inline bool tcp_conn_has_stream(const struct tcp_conn *conn)
 {
 	return conn->state == TCP_CONN_UP || conn->state == TCP_CONN_PARKING;
 }
-/* Nothing is under way in either direction, as far as this end knows. */
+/* Nothing is under way in either direction, as far as this end knows, so that the stream might as well end. */
 bool tcp_conn_idle(const struct tcp_conn *conn);
 /* Send what can be sent now without waiting; true if nothing is left to send (for fi_close's bounded flush and
  * fi_shutdown). */

@@ -23,6 +23,8 @@ bool tcp_conn_idle(const struct tcp_conn *conn)
 {
 	const struct tcp_rx_state *rx = &conn->rx;
 
+	if (conn->unexp_len && !conn->owner->resumes)
+		return false;
 	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held) && fab_list_empty(&conn->ack_wait) &&
 	       fab_list_empty(&conn->read_wait) && !conn->rts.cnt && !conn->rx_rndv.cnt && !conn->announced_cnt &&
 	       !conn->rsp_cnt && !conn->ack_owed && !conn->rx_paused && rx->phase == TCP_RX_HDR && !rx->hdr_have &&

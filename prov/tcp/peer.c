@@ -213,7 +213,7 @@ static void life_parked(struct tcp_conn *conn)
 	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
 	int ret = 0;
 
-	if (!life->peer || life->inbound) {
+	if (!life->peer) {
 		tcp_conn_down(conn, 0, 0, "the connection was idle");
 		return;
 	}
@@ -225,7 +225,15 @@ static void life_parked(struct tcp_conn *conn)
 		tcp_conn_down(conn, -ret, -ret, "no descriptor or memory to open an idle connection again");
 }
 
-static const struct tcp_conn_owner life_owner = { .down = life_down, .parked = life_parked };
+static const struct tcp_conn_owner life_owner = { .down = life_down, .parked = life_parked, .resumes = true };
+
+/* The peer comes with a new one when it has something. */
+static void inbound_parked(struct tcp_conn *conn)
+{
+	tcp_conn_down(conn, 0, 0, "the connection was idle");
+}
+
+const struct tcp_conn_owner tcp_inbound_owner = { .down = life_down, .parked = inbound_parked };
 
 struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 {

@@ -103,6 +103,8 @@ void tcp_peer_stop(struct tcp_peer *peer);
 /* A life for the peer, with its connection IDLE; it ends, whatever happens, in tcp_conn_down() of that. NULL: no
  * memory. */
 struct tcp_life *tcp_life_new(struct tcp_peer *peer);
+/* In place of the owner that tcp_life_new() gives: of an inbound life. */
+extern const struct tcp_conn_owner tcp_inbound_owner;
 /* The handshake is over: the stream may begin. fd is the life's from here on. */
 void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello);
 

@@ -260,6 +260,7 @@ static void inbound_accept(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 		return;
 	}
 	life->inbound = true;
+	life->conn.owner = &tcp_inbound_owner;
 	life->from = req->tx_ctx;
 	fab_list_add_tail(&peer->inbound, &life->in_link);
 	request_accept(life, cm);
