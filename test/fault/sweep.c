@@ -49,34 +49,37 @@ static char local[64];
 
 /* ---- operations ---- */
 
-static ssize_t op_send(fi_addr_t to)
+static ssize_t op_send(fi_addr_t to, void *context)
 {
-	return fi_send(node.ep, local, sizeof(local), NULL, to, local);
+	return fi_send(node.ep, local, sizeof(local), NULL, to, context);
 }
 
-static ssize_t op_tagged(fi_addr_t to)
+static ssize_t op_tagged(fi_addr_t to, void *context)
 {
-	return fi_tsend(node.ep, local, sizeof(local), NULL, to, 1, local);
+	return fi_tsend(node.ep, local, sizeof(local), NULL, to, 1, context);
 }
 
-static ssize_t op_write(fi_addr_t to)
+static ssize_t op_write(fi_addr_t to, void *context)
 {
-	return fi_write(node.ep, local, sizeof(local), NULL, to, 0, KEY, local);
+	return fi_write(node.ep, local, sizeof(local), NULL, to, 0, KEY, context);
 }
 
-static ssize_t op_read(fi_addr_t to)
+static ssize_t op_read(fi_addr_t to, void *context)
 {
-	return fi_read(node.ep, local, sizeof(local), NULL, to, 0, KEY, local);
+	return fi_read(node.ep, local, sizeof(local), NULL, to, 0, KEY, context);
 }
 
-static ssize_t op_inject(fi_addr_t to)
+static ssize_t op_inject(fi_addr_t to, void *context)
 {
+	(void) context;
 	return fi_inject(node.ep, local, sizeof(local), to);
 }
 
+#define ANSWERING	4		/* of them have completions, the first ones */
+
 static const struct op {
 	const char *name;
-	ssize_t (*post)(fi_addr_t to);
+	ssize_t (*post)(fi_addr_t to, void *context);
 	bool silent;			/* no completion */
 	bool answered;			/* complete only when the peer has answered */
 } ops[] = {
@@ -203,7 +206,7 @@ static void expect_served(const struct op *op, fi_addr_t to)
 	assert_int_equal(await(5), -1);
 	do {
 		assert_true(fab_now_ms() < end_ms);
-		while ((err = op_read(to)))
+		while ((err = op_read(to, local)))
 			await(5);		/* the hold-off, in which it fails at once */
 		err = await(BOUND_MS);
 	} while (err == FI_ECONNREFUSED || err == FI_ETIMEDOUT);
@@ -230,7 +233,7 @@ static void refuse(const struct op *op)
 
 	close(raw_listen(&addr, 1));
 	to = node_insert(&node, &addr);
-	assert_int_equal(op->post(to), 0);
+	assert_int_equal(op->post(to, local), 0);
 	expect(op, FI_ECONNREFUSED);
 	expect_restart(op, to, &addr);
 }
@@ -242,7 +245,7 @@ static void black_hole(const struct op *op)
 	int fd = raw_listen(&addr, 0), fill = raw_connect(&addr);
 	fi_addr_t to = node_insert(&node, &addr);
 
-	assert_int_equal(op->post(to), 0);
+	assert_int_equal(op->post(to, local), 0);
 	expect(op, FI_ETIMEDOUT);
 	if (op->silent)
 		await(2 * CONNECT_MS);
@@ -268,7 +271,7 @@ static int misbehaving_peer(const struct op *op, struct sockaddr_in *addr, fi_ad
 	/* so that the next one can be bound there at once */
 	assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int) { 1 }, sizeof(int)), 0);
 	*to = node_insert(&node, addr);
-	assert_int_equal(op->post(*to), 0);
+	assert_int_equal(op->post(*to, local), 0);
 	fd = raw_accept(listener, drive, NULL);
 	raw_recv(fd, request, sizeof(request), drive, NULL);
 	reply.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
@@ -320,7 +323,7 @@ static void stop(const struct op *op, bool connected)
 	if (connected)
 		expect_served(op, to);
 	kill(pid, SIGSTOP);
-	assert_int_equal(op->post(to), 0);
+	assert_int_equal(op->post(to, local), 0);
 	if (waits)
 		assert_int_equal(await(100), -1);
 	kill(pid, SIGCONT);
@@ -349,7 +352,7 @@ static void die(const struct op *op, bool connected)
 	if (connected)
 		expect_served(op, to);
 	kill(pid, SIGSTOP);
-	assert_int_equal(op->post(to), 0);
+	assert_int_equal(op->post(to, local), 0);
 	drive(NULL);
 	peer_kill(pid);
 	if (connected)
@@ -367,6 +370,87 @@ static void die_before_connect(const struct op *op)
 static void die_connected(const struct op *op)
 {
 	die(op, true);
+}
+
+/* ---- any order of them ---- */
+
+#define SEEDS	6
+#define STEPS	24
+
+static uint8_t done[STEPS];
+static uint64_t seed;
+
+static uint32_t dice(uint32_t cnt)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (seed >> 33) % cnt;
+}
+
+/* Take all completions that there are. */
+static void collect(void)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(node.cq, &entry, 1)) != -FI_EAGAIN) {
+		if (ret == -FI_EAVAIL)
+			fi_cq_readerr(node.cq, &err, 0);
+		(*(uint8_t *) (ret == 1 ? entry.op_context : err.op_context))++;
+	}
+}
+
+static void random_event(pid_t *pid, const struct sockaddr_in *addr)
+{
+	struct sockaddr_in again;
+
+	switch (dice(6)) {
+	case 0:
+		kill(*pid, SIGSTOP);
+		break;
+	case 1:
+		kill(*pid, SIGCONT);
+		break;
+	case 2:
+		peer_kill(*pid);
+		collect();
+		*pid = peer_start(ntohs(addr->sin_port), &again);
+		break;
+	default:
+		collect();
+	}
+}
+
+/* Whatever order these come in: what was accepted completes once, and in the end the peer is served. */
+static void random_lives(void **state)
+{
+	(void) state;
+	for (uint64_t i = 1; i <= SEEDS; i++) {
+		uint64_t end_ms = fab_now_ms() + 2 * BOUND_MS;
+		struct sockaddr_in addr;
+		pid_t pid = peer_start(0, &addr);
+		fi_addr_t to = node_insert(&node, &addr);
+		uint32_t posted = 0, completed;
+
+		seed = i;
+		memset(done, 0, sizeof(done));
+		for (int step = 0; step < STEPS; step++) {
+			posted += !ops[dice(ANSWERING)].post(to, &done[posted]);
+			random_event(&pid, &addr);
+		}
+		kill(pid, SIGCONT);
+		do {
+			collect();
+			completed = 0;
+			for (uint32_t n = 0; n < posted; n++)
+				completed += done[n];
+			assert_true(fab_now_ms() < end_ms);
+		} while (completed < posted);
+		for (uint32_t n = 0; n < posted; n++)
+			assert_int_equal(done[n], 1);
+		expect_served(&ops[0], to);
+		peer_kill(pid);
+	}
 }
 
 /* ---- the sweep ---- */
@@ -412,6 +496,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(refuse), TEST(black_hole), TEST(reset_in_a_header), TEST(half_close), TEST(stop_before_connect),
 		TEST(stop_connected), TEST(die_before_connect), TEST(die_connected),
+		cmocka_unit_test_setup_teardown(random_lives, setup, teardown),
 	};
 
 	if (argc == 3)
