@@ -481,6 +481,8 @@ static int peer_begin(struct tcp_peer *peer)
 	return ret;
 }
 
+static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr);
+
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 {
 	uint64_t rx_ctx = fab_av_rx_ctx(ep->base.av, fi_addr);
@@ -501,6 +503,9 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 		return ret;
 	if (!tcp_peer_index(peer, fi_addr, &peer->life->conn))
 		return -FI_ENOMEM;
+	/* of a shared vector, to which another process has added it: nobody has told us */
+	if (peer->life->conn.fi_addr == FI_ADDR_NOTAVAIL)
+		peer_inserted(peer, fi_addr);
 	*conn = &peer->life->conn;
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See hmac.h. Two ways to the same result, each a struct engine; the first that works is chosen, once a process.
+ * See hmac.h. Two ways to the same result, each a struct engine; the first that works is chosen, and stays. While none
+ * works, each question looks again: memory or a module may have been missing.
  */
 #include "base/hmac.h"
 
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <linux/if_alg.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/random.h>
 #include "base/bits.h"
@@ -112,7 +114,7 @@ static const struct engine engines[] = {
 	{ crypto_works, crypto_hmac },
 };
 
-static const struct engine *chosen;
+static _Atomic(const struct engine *) chosen;
 
 static void choose(void)
 {
@@ -124,16 +126,20 @@ static void choose(void)
 
 const char *fab_hmac_missing(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-	pthread_once(&once, choose);
+	pthread_mutex_lock(&lock);
+	choose();
+	pthread_mutex_unlock(&lock);
 	return chosen ? NULL : "neither the kernel (AF_ALG, module algif_hash) nor libcrypto.so.3 (package libssl3) "
 			       "computes HMAC-SHA256 here: load or install one of them";
 }
 
 int fab_hmac(const void *key, size_t key_len, const void *data, size_t len, uint8_t mac[FAB_MAC_LEN])
 {
-	return chosen->hmac(key, key_len, data, len, mac);
+	const struct engine *engine = chosen;
+
+	return engine->hmac(key, key_len, data, len, mac);
 }
 
 bool fab_mac_equal(const uint8_t a[FAB_MAC_LEN], const uint8_t b[FAB_MAC_LEN])

@@ -13,7 +13,7 @@
 
 #define FAB_MAC_LEN 32			/* bytes of a result */
 
-/* Can this process compute it? Looks at the first call, and once. NULL, or why not, to be shown. */
+/* Can this process compute it? NULL, once that is found for good; or why not, to be shown. */
 const char *fab_hmac_missing(void);
 
 /* The hash of len bytes under the key, into mac. Keys have 1 to INT_MAX bytes. fab_hmac_missing() has said NULL. 0, or

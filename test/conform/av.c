@@ -445,7 +445,7 @@ static struct fid_av *named_open(struct side *s, uint64_t flags, void **map_addr
 }
 
 /* Who opens a named vector at the same map_addr uses the fi_addr_t of the others, for looking up and for sending. */
-TEST_PROV(named_vector_is_shared, FI_MSG | FI_SHARED_AV, RDM_ONLY)
+TEST_PROV(named_vector_is_shared, FI_MSG | FI_SOURCE | FI_SHARED_AV, RDM_ONLY)
 {
 	struct side *owner = domain_side(t), *reader = domain_side(t), *target = side_open(t);
 	fi_addr_t addrs[3] = { 0 };
@@ -461,16 +461,25 @@ TEST_PROV(named_vector_is_shared, FI_MSG | FI_SHARED_AV, RDM_ONLY)
 	side_open_ep(reader);
 	side_bind(reader);
 	side_enable(reader);
+	target->peer = side_insert(target, reader);
+	post_recv(reader, in, 4);
+	send_bytes(target, "who?", 4);
+	CHECK_EQ(expect_recv(reader, "who?", 4).src, FI_ADDR_NOTAVAIL);
+
 	CHECK_RET(fi_av_insert(av, reader->name, 1, &addrs[0], 0, NULL), 1);
 	CHECK_RET(fi_av_insert(av, target->name, 1, &addrs[1], 0, NULL), 1);
+	post_recv(target, in, 4);
+	post(reader, SEND, .buf = "here", .len = 4, .addr = &addrs[1]);
+	expect_recv(target, "here", 4);
+	post_recv(reader, in, 4);
+	send_bytes(target, "then", 4);
+	CHECK_EQ(expect_recv(reader, "then", 4).src, addrs[1]);
 	MUST(fi_av_lookup(reader->av, addrs[1], found, &len));
 	CHECK_EQ(len, target->name_len);
 	CHECK_MEM(found, target->name, len);
 	CHECK(fi_av_insert(reader->av, target->name, 1, &addrs[2], 0, NULL) <= 0);
-	post_recv(target, in, 4);
-	post(reader, SEND, .buf = "here", .len = 4, .addr = &addrs[1]);
-	expect_recv(target, "here", 4);
 	expect_tx(reader);
+	expect_tx_cnt(target, 2);
 }
 
 /* A name that nobody has open cannot be opened to be read. */

@@ -382,11 +382,21 @@ static void life(struct fi_info *info)
 	}
 }
 
-static struct fi_info *info_get(enum fi_ep_type type)
+/* What lives. */
+struct kind {
+	enum fi_ep_type type;
+	bool keyed;			/* under an authorization key */
+};
+
+static struct fi_info *info_get(const struct kind *kind)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
-	hints->ep_attr->type = type;
+	hints->ep_attr->type = kind->type;
+	if (kind->keyed) {
+		hints->domain_attr->auth_key = (uint8_t *) strdup("a key");
+		hints->domain_attr->auth_key_size = 5;
+	}
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	assert_int_equal(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info), 0);
@@ -407,9 +417,9 @@ static int fd_cnt(void)
 }
 
 /* Fail the first, the second ... until a life sees none fail. */
-static void sweep(long *until, enum fi_ep_type type)
+static void sweep(long *until, const struct kind *kind)
 {
-	struct fi_info *info = info_get(type);
+	struct fi_info *info = info_get(kind);
 	int fds;
 	long n;
 
@@ -434,32 +444,32 @@ static void sweep(long *until, enum fi_ep_type type)
 	fi_freeinfo(info);
 }
 
-static enum fi_ep_type types[] = { FI_EP_RDM, FI_EP_MSG };
+static struct kind kinds[] = { { FI_EP_RDM, false }, { FI_EP_MSG, false }, { FI_EP_RDM, true }, { FI_EP_MSG, true } };
 
 static void nth_allocation_fails(void **state)
 {
-	enum fi_ep_type *type = *state;
-
 	if (!CAN_FAIL_ALLOC)
 		unit_skip("a sanitizer has a heap of its own");
-	sweep(&alloc_until, *type);
+	sweep(&alloc_until, *state);
 }
 
 static void nth_call_on_a_descriptor_fails(void **state)
 {
-	enum fi_ep_type *type = *state;
-
-	sweep(&sock_until, *type);
+	sweep(&sock_until, *state);
 }
 
 int main(void)
 {
 	struct fab_clock_ops clock = { .now_ns = test_now_ns, .random64 = fab_clock->random64 };
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_prestate(nth_allocation_fails, &types[0]),
-		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &types[0]),
-		cmocka_unit_test_prestate(nth_allocation_fails, &types[1]),
-		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &types[1]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[0]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[0]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[1]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[1]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[2]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[2]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[3]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[3]),
 	};
 
 	fab_clock = &clock;
