@@ -4,8 +4,8 @@
  * FI_CNTR_EVENTS_COMP counts operations, FI_CNTR_EVENTS_BYTES their bytes. All that changes them holds the engine's
  * lock.
  *
- * What waits for a counter to get somewhere (trigger.h) hangs on it in a list; whoever changes a value asks only whether
- * the counter is armed.
+ * What waits for a counter to get somewhere (trigger.h) hangs on it in a list; whoever changes a value asks only
+ * whether the counter is armed.
  *
  * A peer counter (FI_PEER, fi_peer(3)) is its owner's: it is armed for ever, and each change is told there.
  *

@@ -12,9 +12,9 @@
  * It meets only receives of collectives, by sender and tag, in order; so a member may be ahead of others, and what it
  * sends waits. Operations on a group begin in the order of their calls, each when the one before it has ended here.
  *
- * A group fails as a whole: the first member that cannot go on tells the others, along the neighbours of a barrier (1, 2,
- * 4 ... members away, which no single failure cuts), each passes it on once, and from then on every operation on the
- * group ends in that error. A member that is waited for is connected to, so that its end is noticed.
+ * A group fails as a whole: the first member that cannot go on tells the others, along the neighbours of a barrier
+ * (1, 2, 4 ... members away, which no single failure cuts), each passes it on once, and from then on every operation
+ * on the group ends in that error. A member that is waited for is connected to, so that its end is noticed.
  *
  * Everything here is guarded by the lock of the endpoint's engine; calls of the application take it, the others want it
  * held.
@@ -35,8 +35,8 @@ struct fab_coll_net {
 	int (*submit)(struct fab_ep *ep, const struct fab_op *op);
 	/* Take an operation back, to or from member: its hook is called, now or when it has ended otherwise. */
 	void (*cancel)(struct fab_ep *ep, fi_addr_t member, struct fab_hook *hook);
-	/* Something from member is waited for: connect to it, if it is not. fab_coll_lost() will tell if that ends. 0, or
-	 * -FI_E*: it cannot be reached. */
+	/* Something from member is waited for: connect to it, if it is not. fab_coll_lost() will tell if that ends.
+	 * 0, or -FI_E*: it cannot be reached. */
 	int (*watch)(struct fab_ep *ep, fi_addr_t member);
 	/* Tell member that the group of this tag has failed with err, if it can be told. Also from within parsing. */
 	void (*abort)(struct fab_ep *ep, fi_addr_t member, uint64_t tag, int err);
@@ -59,7 +59,8 @@ void fab_coll_fini(struct fab_ep *ep);
 void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err);
 /* A peer says that the group of this tag has failed with err. */
 void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err);
-/* A message has come for which there is no receive. True: its group has failed, which the sender has been told; drop it. */
+/* A message has come for which there is no receive. True: its group has failed, which the sender has been told; drop
+ * it. */
 bool fab_coll_refuses(struct fab_coll *coll, fi_addr_t peer, uint64_t tag);
 /* Is a message of this peer waited for? Then its connection is not idle. */
 bool fab_coll_waits_for(const struct fab_coll *coll, fi_addr_t peer);

@@ -11,8 +11,8 @@
  * FI_THREAD_COMPLETION there are several, and only counters bound to endpoints stay on theirs; others move to that of
  * the work which names them.)
  *
- * domain->work_lock guards all lists and is taken last. What waits holds references on its counters, so that closing one
- * is -FI_EBUSY; closing an endpoint cancels what waits for it.
+ * domain->work_lock guards all lists and is taken last. What waits holds references on its counters, so that closing
+ * one is -FI_EBUSY; closing an endpoint cancels what waits for it.
  */
 #ifndef FAB_TRIGGER_H
 #define FAB_TRIGGER_H
@@ -31,8 +31,8 @@ typedef int fab_trigger_submit(struct fab_ep *ep, const struct fab_op *op);
 
 /*
  * An operation with FI_TRIGGER in its flags, checked as far as the provider can: keep a copy, and submit that, without
- * the flag, when its counter says so. The lock of ep's engine is held; it is dropped and taken again. 0: it waits or has
- * begun. -FI_EINVAL, -FI_ENOSYS (FI_TRIGGER_XPU), -FI_EBADFLAGS (ep lacks FI_TRIGGER), each logged; -FI_ENOMEM,
+ * the flag, when its counter says so. The lock of ep's engine is held; it is dropped and taken again. 0: it waits or
+ * has begun. -FI_EINVAL, -FI_ENOSYS (FI_TRIGGER_XPU), -FI_EBADFLAGS (ep lacks FI_TRIGGER), each logged; -FI_ENOMEM,
  * -FI_EMFILE.
  */
 int fab_trigger_op(struct fab_ep *ep, const struct fab_op *op, fab_trigger_submit *submit);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What collectives (prov/common/collective.h) need of tcp: messages of a class of their own, which are sent, matched and
- * kept as all others are, and word of members that have gone or of groups that have failed. Engine lock held.
+ * What collectives (prov/common/collective.h) need of tcp: messages of a class of their own, which are sent, matched
+ * and kept as all others are, and word of members that have gone or of groups that have failed. Engine lock held.
  */
 #include "tcp/stream.h"
 

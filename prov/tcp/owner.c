@@ -302,8 +302,8 @@ int tcp_owner_open(struct tcp_rx_ctx *ctx, const struct fi_peer_srx_context *con
 	struct tcp_owner *owner;
 
 	if (!context || context->size < sizeof(*context) || !context->srx || !complete_owner(context->srx)) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: the context is to be a struct fi_peer_srx_context, "
-			 "with an srx that has all its owner_ops, and room for peer_ops\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: the context is to be a struct "
+			 "fi_peer_srx_context, with an srx that has all its owner_ops, and room for peer_ops\n");
 		return -FI_EINVAL;
 	}
 	owner = calloc(1, sizeof(*owner));

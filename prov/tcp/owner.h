@@ -13,7 +13,8 @@
 #include <rdma/providers/fi_peer.h>
 #include "tcp/stream.h"
 
-/* For fi_srx_context with FI_PEER: check the owner's part of context, fill in ours. 0; -FI_EINVAL, logged; -FI_ENOMEM. */
+/* For fi_srx_context with FI_PEER: check the owner's part of context, fill in ours. 0; -FI_EINVAL, logged;
+ * -FI_ENOMEM. */
 int tcp_owner_open(struct tcp_rx_ctx *ctx, const struct fi_peer_srx_context *context);
 /* The context closes, and no endpoint uses it: entries that still wait go back to the owner. Lock held. NULL is
  * allowed. */

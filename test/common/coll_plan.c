@@ -120,7 +120,8 @@ static uint8_t *reduced(const struct member *member, uint32_t cnt, size_t len)
 
 	memcpy(all, member[0].buf, len);
 	for (uint32_t i = 1; i < cnt; i++)
-		fab_atomic_do(call->datatype, call->op, all, member[i].buf, NULL, NULL, len / fab_atomic_size(call->datatype));
+		fab_atomic_do(call->datatype, call->op, all, member[i].buf, NULL, NULL,
+			      len / fab_atomic_size(call->datatype));
 	return all;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What counters trigger, where an endpoint and its counter have different engines (FI_THREAD_COMPLETION): it begins on the
- * endpoint's, with that lock held; counters that nothing else uses move over; two threads lose and repeat nothing.
+ * What counters trigger, where an endpoint and its counter have different engines (FI_THREAD_COMPLETION): it begins
+ * on the endpoint's, with that lock held; counters that nothing else uses move over; two threads lose and repeat
+ * nothing.
  */
 #include "unit.h"
 

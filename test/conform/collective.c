@@ -252,9 +252,9 @@ struct op_row {
 	uint32_t want;			/* of 5, 3 and 6 */
 };
 static const struct op_row op_rows[] = {
-	{ "min", FI_MIN, 3 }, { "max", FI_MAX, 6 }, { "sum", FI_SUM, 14 }, { "prod", FI_PROD, 90 }, { "lor", FI_LOR, 1 },
-	{ "land", FI_LAND, 1 }, { "bor", FI_BOR, 7 }, { "band", FI_BAND, 0 }, { "lxor", FI_LXOR, 1 },
-	{ "bxor", FI_BXOR, 0 },
+	{ "min", FI_MIN, 3 }, { "max", FI_MAX, 6 }, { "sum", FI_SUM, 14 }, { "prod", FI_PROD, 90 },
+	{ "lor", FI_LOR, 1 }, { "land", FI_LAND, 1 }, { "bor", FI_BOR, 7 }, { "band", FI_BAND, 0 },
+	{ "lxor", FI_LXOR, 1 }, { "bxor", FI_BXOR, 0 },
 };
 
 /* Each operation, on integers of each size and, where they have it, on floating point. */
@@ -499,8 +499,8 @@ TEST_PROV(refused, CAPS, RDM_ONLY)
 	g.mc[1] = join_begin(g.side[1], everyone, 2);
 	join_end(g.side[0], g.mc[0]);
 	join_end(g.side[1], g.mc[1]);
-	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_REDUCE, .op = FI_CSWAP, .datatype = FI_INT32 }),
-		  -FI_EOPNOTSUPP);
+	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_REDUCE, .op = FI_CSWAP,
+		  .datatype = FI_INT32 }), -FI_EOPNOTSUPP);
 	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_GATHER, .root = 7, .datatype = FI_INT32 }),
 		  -FI_EINVAL);
 	barrier(&g);

@@ -160,8 +160,8 @@ struct refused_row {
 	bool no_context, short_context, no_cq, no_ops;
 };
 static const struct refused_row refused_rows[] = {
-	{ "no_context", .no_context = true }, { "short_context", .short_context = true }, { "no_object", .no_cq = true },
-	{ "no_operations", .no_ops = true },
+	{ "no_context", .no_context = true }, { "short_context", .short_context = true },
+	{ "no_object", .no_cq = true }, { "no_operations", .no_ops = true },
 };
 
 /* Half an owner is none. */
