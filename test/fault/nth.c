@@ -5,6 +5,8 @@
  * comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no
  * descriptor is left (and under AddressSanitizer no memory).
  *
+ * And once more for RDM with a single connection allowed, so that it is closed after each of these and opened again.
+ *
  * One thread. malloc and its kin are replaced in this program; calls on descriptors through fab_sock, which also makes
  * waiting for them take no time.
  */
@@ -26,10 +28,13 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "base/unit.h"
+#include "tcp/tcp.h"
 
 #define DEADLINE_MS	20000
 #define HOPE_MS		150	/* once something has failed: what has not come by then is left to the close */
 #define LONG_LEN	(256 * 1024)
+#define RESTS		8
+#define REST_NS		1000000ULL
 
 /* ---- what fails ---- */
 
@@ -173,6 +178,7 @@ struct side {
 };
 
 static struct op ops[OP_CNT];
+static bool park;			/* rest between operations, so that connections may go */
 static uint8_t memory[2][LONG_LEN];
 
 static uint64_t now_ms(void)
@@ -223,6 +229,11 @@ static void run(struct side *s, struct op *op)
 			fail_msg("operation %d hangs though nothing failed", (int) (op - ops));
 		if (failed && op >= &ops[OP_RECV])
 			end = 0;	/* a receive may rightly wait for ever once its message is lost */
+	}
+	for (int i = 0; i < RESTS && park; i++) {
+		waited_ns += REST_NS;
+		drain(s[0].cq);
+		drain(s[1].cq);
 	}
 }
 
@@ -386,6 +397,7 @@ static void life(struct fi_info *info)
 struct kind {
 	enum fi_ep_type type;
 	bool keyed;			/* under an authorization key */
+	bool parked;			/* with a single connection allowed: it is closed whenever it is idle */
 };
 
 static struct fi_info *info_get(const struct kind *kind)
@@ -424,6 +436,8 @@ static void sweep(long *until, const struct kind *kind)
 	long n;
 
 	sock_install();
+	park = kind->parked;
+	tcp_params.max_conn = kind->parked;
 	life(info);			/* whatever is made once for the process */
 	for (int i = 0; i < OP_CNT; i++)
 		assert_int_equal(ops[i].done, 1);
@@ -444,7 +458,10 @@ static void sweep(long *until, const struct kind *kind)
 	fi_freeinfo(info);
 }
 
-static struct kind kinds[] = { { FI_EP_RDM, false }, { FI_EP_MSG, false }, { FI_EP_RDM, true }, { FI_EP_MSG, true } };
+static struct kind kinds[] = {
+	{ .type = FI_EP_RDM }, { .type = FI_EP_MSG }, { .type = FI_EP_RDM, .keyed = true },
+	{ .type = FI_EP_MSG, .keyed = true }, { .type = FI_EP_RDM, .parked = true },
+};
 
 static void nth_allocation_fails(void **state)
 {
@@ -470,6 +487,8 @@ int main(void)
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[2]),
 		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[3]),
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[3]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[4]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[4]),
 	};
 
 	fab_clock = &clock;
