@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
@@ -635,4 +636,25 @@ int fab_getopt_size(size_t value, void *optval, size_t *optlen)
 	memcpy(optval, &value, sizeof(value));
 	*optlen = sizeof(value);
 	return 0;
+}
+
+/* Kinds of operations that limits are told of, in the order of FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. */
+static const uint64_t limited[] = { FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC };
+
+int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	const struct fab_ep *ep = fab_ep_of(fid);
+	int inject = optname - FI_OPT_INJECT_MSG_SIZE, max = optname - FI_OPT_MAX_MSG_SIZE;
+
+	if (level != FI_OPT_ENDPOINT)
+		return -FI_ENOPROTOOPT;
+	if (optname == FI_OPT_TX_SIZE)
+		return fab_getopt_size(ep->info->tx_attr->size, optval, optlen);
+	if (optname == FI_OPT_RX_SIZE)
+		return fab_getopt_size(ep->info->rx_attr->size, optval, optlen);
+	if (max >= 0 && max < (int) fab_countof(limited) && (ep->caps & limited[max]))
+		return fab_getopt_size(ep->info->ep_attr->max_msg_size, optval, optlen);
+	if (inject >= 0 && inject < (int) fab_countof(limited) && (ep->caps & limited[inject]))
+		return fab_getopt_size(ep->info->tx_attr->inject_size, optval, optlen);
+	return -FI_ENOPROTOOPT;
 }

@@ -36,6 +36,7 @@ static struct fi_ops domain_fid_ops = {
 	.close = fab_domain_close,
 	.bind = fab_domain_bind,
 	.control = domain_control,
+	.ops_set = fab_domain_set_ops,
 };
 
 static struct fi_ops_domain domain_ops = {

@@ -102,7 +102,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 	case FI_OPT_CM_DATA_SIZE:
 		return ep->conn ? fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
 	default:
-		return -FI_ENOPROTOOPT;
+		return fab_ep_getopt(fid, level, optname, optval, optlen);
 	}
 }
 

@@ -136,6 +136,7 @@ struct tcp_tx {
 	uint8_t iov_cnt;
 	bool want_cq;			/* success writes a CQ entry */
 	bool want_ack;			/* complete only when acknowledged */
+	bool match;			/* complete only when a receive has taken it (FI_MATCH_COMPLETE) */
 	uint8_t waits;			/* enum tcp_tx_waits */
 	bool injected;			/* payload is in inject[] */
 	bool hooked;			/* context is a struct fab_hook */

@@ -27,7 +27,7 @@ static const struct fi_tx_attr tx_attr = {
 	.caps = TX_CAPS,
 	.msg_order = MSG_ORDER,
 	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE |
-		    FI_COMMIT_COMPLETE | FI_MORE,
+		    FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MORE,
 	.comp_order = FI_ORDER_NONE,
 	.size = TCP_TX_SIZE_MAX,
 	.iov_limit = TCP_IOV_LIMIT,

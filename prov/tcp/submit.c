@@ -25,7 +25,7 @@ static const uint8_t wire_op[] = {
 };
 
 /* Completion levels that the peer has to confirm (fi_endpoint(3)). */
-#define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
+#define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
 
 /* Write the header of an operation with len bytes of payload to buf, all but the frame id. Returns its length. */
 static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
@@ -124,6 +124,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->code = op->code;
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
+	tx->match = op->flags & FI_MATCH_COMPLETE;
 	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : op->rma_cnt ? ep->rma_waits : TCP_TX_AT_ONCE;
 	tx->cancelled = false;
 	tx->hooked = op->hooked;

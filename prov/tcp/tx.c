@@ -143,15 +143,17 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 /* ---- from the application to the queue ---- */
 
 /* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
- * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be. */
+ * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be; -FI_EOPNOTSUPP. */
 static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG || tx->hdr.op == TCP_WIRE_COLL;
 
+	if (message && tx->match && !conn->peer.ext)
+		return -FI_EOPNOTSUPP;	/* it does not say when a receive has taken a message */
 	if (conn->peer.ext && message) {
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
 
-		if (tx->len > conn->peer.eager_max || cost > conn->credit)
+		if (tx->match || tx->len > conn->peer.eager_max || cost > conn->credit)
 			return tcp_rndv_announce(conn, tx);
 		conn->credit -= cost;
 	}
@@ -213,7 +215,9 @@ static bool tx_release(struct tcp_conn *conn)
 			break;
 		}
 		if (ret)
-			tcp_tx_done(tx, -ret, -ret, "no memory for it to wait until the peer asks for it");
+			tcp_tx_done(tx, -ret, -ret, ret == -FI_EOPNOTSUPP ?
+				    "the peer is another libfabric's, which does not tell of matches" :
+				    "no memory for it to wait until the peer asks for it");
 	}
 	return !fab_list_empty(&conn->txq);
 }

@@ -127,6 +127,7 @@ static struct fi_ops ep_fid_ops = {
 static struct fi_ops_ep ep_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
+	.getopt = fab_ep_getopt,
 };
 
 static struct fi_ops_cm unicast_cm_ops = {

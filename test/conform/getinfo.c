@@ -260,6 +260,38 @@ TEST_PROV(modes_only_on_offer, 0)
 	}
 }
 
+/* Space in front of messages, offered for each direction as "fi_msg_bw -k" does, is taken: none is needed. */
+TEST_PROV(prefix_forced, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t), *info;
+
+	if (!run.ours)
+		SKIP("upstream refuses what it does not need");
+	hints->caps = FI_MSG;
+	hints->mode = hints->tx_attr->mode = hints->rx_attr->mode = FI_MSG_PREFIX;
+	info = first_of_run(t, hints);
+	CHECK_EQ(info->mode, FI_MSG_PREFIX);
+	CHECK_EQ(info->tx_attr->mode, FI_MSG_PREFIX);
+	CHECK_EQ(info->rx_attr->mode, FI_MSG_PREFIX);
+	CHECK_EQ(info->ep_attr->msg_prefix_size, 0);
+	hints->tx_attr->mode = hints->rx_attr->mode = 0;
+	CHECK_EQ(first_of_run(t, hints)->mode, 0);
+}
+
+/* Device memory is what nobody here can reach: refused, with or without it in the registration mode. */
+TEST_PROV(no_device_memory, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t), *list;
+
+	if (!run.ours)
+		SKIP("upstream may have it");
+	hints->caps = FI_MSG | FI_HMEM;
+	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
+	hints->caps = FI_MSG;
+	hints->domain_attr->mr_mode = FI_MR_HMEM | FI_MR_LOCAL;
+	CHECK_EQ(first_of_run(t, hints)->domain_attr->mr_mode, 0);
+}
+
 /* ---- attributes: one value after the other, and what is answered is never less than what was asked */
 
 enum part { TX, RX, EP, DOMAIN };

@@ -8,12 +8,15 @@
 static const struct flag_row level_rows[] = {
 	{ "none", 0 }, { "completion", FI_COMPLETION }, { "more", FI_MORE }, { "inject_complete", FI_INJECT_COMPLETE },
 	{ "transmit_complete", FI_TRANSMIT_COMPLETE }, { "delivery_complete", FI_DELIVERY_COMPLETE },
+	{ "commit_complete", FI_COMMIT_COMPLETE },
 	{ "inject_delivery", FI_INJECT | FI_DELIVERY_COMPLETE }, { "cq_data_delivery", FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE },
 };
 
 static bool level_offered(uint64_t flags)
 {
-	return run.type != FI_EP_DGRAM || !(flags & FI_DELIVERY_COMPLETE);
+	if (!run.ours && (flags & FI_COMMIT_COMPLETE))
+		return false;
+	return run.type != FI_EP_DGRAM || !(flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE));
 }
 
 /* Each flag of fi_sendmsg() gives one completion and the message, before and after plain sends. */
@@ -85,6 +88,35 @@ TEST_TABLE(delivery_complete_is_true, length_rows, FI_MSG, RELIABLE)
 	CHECK_MEM(in, out, len);
 	expect_tx(p.a);
 	expect_recv(p.b, out, len);
+}
+
+/* A match completion says that a receive has taken the message: none before there is one. */
+TEST_PROV(match_complete_is_true, FI_MSG, RELIABLE)
+{
+	struct pair p = pair_open(t, .tx_op_flags = FI_MATCH_COMPLETE);
+	char in[4][4];
+
+	if (!run.ours)
+		SKIP("upstream has it in one provider");
+	post_recv(p.b, in[0], 4);
+	send_bytes(p.a, "1111", 4);
+	expect_recv(p.b, "1111", 4);
+	expect_tx(p.a);
+	send_bytes(p.a, "2222", 4);
+	idle(t);
+	CHECK_EQ(tx_waiting(p.a), 0);
+	post_recv(p.b, in[1], 4);
+	expect_recv(p.b, "2222", 4);
+	expect_tx(p.a);
+	post(p.a, SEND, .buf = NULL, .len = 0);
+	post(p.a, SENDMSG, .buf = "4444", .len = 4, .flags = FI_MATCH_COMPLETE | FI_INJECT);
+	idle(t);
+	CHECK_EQ(tx_waiting(p.a), 0);
+	post_recv(p.b, in[2], 4);
+	post_recv(p.b, in[3], 4);
+	expect_rx_cnt(p.b, 2);
+	expect_tx_cnt(p.a, 2);
+	CHECK_MEM(in[3], "4444", 4);
 }
 
 /* A burst of delivery completions: each send has one. */

@@ -3,6 +3,7 @@
  * Life of objects: what they say they are, who may be closed when, what an endpoint needs before it is enabled, and
  * calls on objects in the wrong state. Source: fi_fabric(3), fi_domain(3), fi_endpoint(3), fi_control(3).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops.h"
@@ -499,5 +500,87 @@ TEST_PROV(op_flags, FI_MSG, RELIABLE)
 	CHECK_EQ(flags & (FI_INJECT_COMPLETE | FI_DELIVERY_COMPLETE), FI_DELIVERY_COMPLETE);
 	flags = FI_TRANSMIT | FI_RECV;
 	CHECK(fi_control(&p.a->ep->fid, FI_GETOPSFLAG, &flags) < 0);
+	check_link(p.a, p.b);
+}
+
+/* ---- options and overrides */
+
+struct option_row {
+	const char *name;
+	int option;
+	uint64_t caps;			/* of endpoints that have it */
+	bool inject;			/* inject_size, otherwise max_msg_size */
+};
+
+static const struct option_row option_rows[] = {
+	{ "max_msg", FI_OPT_MAX_MSG_SIZE, FI_MSG, false }, { "max_tagged", FI_OPT_MAX_TAGGED_SIZE, FI_TAGGED, false },
+	{ "max_rma", FI_OPT_MAX_RMA_SIZE, FI_RMA, false }, { "inject_msg", FI_OPT_INJECT_MSG_SIZE, FI_MSG, true },
+	{ "inject_tagged", FI_OPT_INJECT_TAGGED_SIZE, FI_TAGGED, true }, { "inject_rma", FI_OPT_INJECT_RMA_SIZE, FI_RMA, true },
+};
+
+/* Limits by kind of operation are those of the info, or no option where the endpoint lacks the kind. */
+TEST_TABLE(limit_options, option_rows, FI_MSG)
+{
+	const struct option_row *row = ROW(option_rows);
+	struct side *s = side_open(t);
+	size_t value = 0, len = sizeof(value), want;
+
+	if (!run.ours)
+		SKIP("upstream has them in few providers");
+	want = row->inject ? s->info->tx_attr->inject_size : s->info->ep_attr->max_msg_size;
+	if (!(s->info->caps & row->caps)) {
+		CHECK_RET(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT, row->option, &value, &len), -FI_ENOPROTOOPT);
+		return;
+	}
+	MUST(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT, row->option, &value, &len));
+	CHECK_EQ(value, want);
+	CHECK_EQ(len, sizeof(value));
+	len = 1;
+	CHECK_RET(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT, row->option, &value, &len), -FI_ETOOSMALL);
+	CHECK_EQ(len, sizeof(value));
+}
+
+/* And the sizes of queues. */
+TEST_PROV(size_options, FI_MSG)
+{
+	struct side *s = side_open(t, .tx_size = 32, .rx_size = 64);
+	size_t value = 0, len = sizeof(value);
+
+	if (!run.ours)
+		SKIP("upstream does not have them");
+	MUST(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, &len));
+	CHECK_EQ(value, s->info->tx_attr->size);
+	MUST(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT, FI_OPT_RX_SIZE, &value, &len));
+	CHECK_EQ(value, s->info->rx_attr->size);
+}
+
+static ssize_t no_copy_from(void *dest, size_t size, enum fi_hmem_iface iface, uint64_t device,
+			    const struct iovec *iov, size_t cnt, uint64_t offset)
+{
+	(void) dest, (void) size, (void) iface, (void) device, (void) iov, (void) cnt, (void) offset;
+	abort();
+}
+
+static ssize_t no_copy_to(enum fi_hmem_iface iface, uint64_t device, const struct iovec *iov, size_t cnt,
+			  uint64_t offset, const void *src, size_t size)
+{
+	(void) iface, (void) device, (void) iov, (void) cnt, (void) offset, (void) src, (void) size;
+	abort();
+}
+
+/* Copies from and to device memory can be overridden; where there is none, nobody calls them. */
+TEST_PROV(hmem_override, FI_MSG)
+{
+	struct fi_hmem_override_ops ops = {
+		.size = sizeof(ops), .copy_from_hmem_iov = no_copy_from, .copy_to_hmem_iov = no_copy_to,
+	};
+	struct pair p = pair_open(t);
+
+	if (!run.ours)
+		SKIP("upstream has it where it has device memory");
+	MUST(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, &ops, NULL));
+	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 1, &ops, NULL), -FI_EBADFLAGS);
+	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, NULL, NULL), -FI_EINVAL);
+	CHECK_RET(fi_set_ops(&p.a->domain->fid, "no such ops", 0, &ops, NULL), -FI_ENOSYS);
 	check_link(p.a, p.b);
 }

@@ -77,9 +77,10 @@ TEST_PROV(sos_enables_again, FI_MSG)
 /* All entries have the name, and no other name has them. */
 TEST_PROV(name_of_entries, 0)
 {
-	struct fi_info *hints = fi_allocinfo(), *list, *info;
+	struct fi_info *hints, *list, *info;
 
 	need_sockets();
+	hints = fi_allocinfo();
 	own_info(t, hints);
 	hints->fabric_attr->prov_name = strdup("sockets");
 	MUST(fi_getinfo(run.version, NULL, NULL, 0, hints, &list));
