@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The n-th allocation fails, and the n-th call on a descriptor fails, for every n that a short life of two endpoints
- * has, MSG or RDM: open, connect, send, tagged send, a message too long to go unasked, write, read, close. Whatever
+ * has, MSG or RDM: open, connect, send, tagged send, a message too long to go unasked, write, read, close; and another
+ * life with a group, collectives and a triggered operation. Whatever
  * comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no
  * descriptor is left (and under AddressSanitizer no memory).
  *
@@ -21,10 +22,12 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <rdma/fi_trigger.h>
 #include "base/clock.h"
 #include "base/sock.h"
 #include "base/unit.h"
@@ -159,9 +162,13 @@ static void sock_install(void)
 
 /* ---- a short life ---- */
 
-enum { OP_SEND, OP_TSEND, OP_LONG, OP_WRITE, OP_READ, OP_RECV, OP_TRECV, OP_LRECV, OP_CNT };
+enum {
+	OP_SEND, OP_TSEND, OP_LONG, OP_WRITE, OP_READ, OP_RECV, OP_TRECV, OP_LRECV,
+	OP_BARRIER, OP_BARRIER_2, OP_SUM, OP_SUM_2, OP_TRIGGERED, OP_CNT
+};
 
 struct op {
+	struct fi_triggered_context context;
 	bool posted;
 	int done;			/* completions, good or bad */
 };
@@ -173,6 +180,10 @@ struct side {
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	struct fid_eq *eq;		/* MSG: of both sides, not owned */
+	struct fid_eq *join_eq;		/* RDM with groups: likewise */
+	struct fid_av_set *set;
+	struct fid_mc *mc;
+	struct fid_cntr *cntr;
 	struct fi_info *info;
 	uint8_t *memory;		/* static: LONG_LEN bytes */
 };
@@ -264,6 +275,7 @@ static int side_open(struct side *s, struct fid_fabric *fabric, const struct fi_
 	    (ret = fi_endpoint(s->domain, s->info, &s->ep, NULL)) ||
 	    (ret = fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV)) ||
 	    (ret = fi_ep_bind(s->ep, s->eq ? &s->eq->fid : &s->av->fid, 0)) ||
+	    (s->join_eq && (ret = fi_ep_bind(s->ep, &s->join_eq->fid, 0))) ||
 	    (ret = fi_enable(s->ep)))
 		return ret;
 	return fi_mr_reg(s->domain, s->memory, LONG_LEN, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &s->mr, NULL);
@@ -273,9 +285,15 @@ static void side_close(struct side *s)
 {
 	if (s->mr)
 		assert_int_equal(fi_close(&s->mr->fid), 0);
+	if (s->mc)
+		assert_int_equal(fi_close(&s->mc->fid), 0);
+	if (s->set)
+		assert_int_equal(fi_close(&s->set->fid), 0);
 	if (s->ep)
 		assert_int_equal(fi_close(&s->ep->fid), 0);
 	drain(s->cq);
+	if (s->cntr)
+		assert_int_equal(fi_close(&s->cntr->fid), 0);
 	if (s->av)
 		assert_int_equal(fi_close(&s->av->fid), 0);
 	if (s->cq)
@@ -310,6 +328,80 @@ static void transfer(struct side *s)
 	run(s, &ops[OP_WRITE]);
 	POST(OP_READ, fi_read(s[0].ep, s[0].memory, 512, NULL, to, 0, 7, &ops[OP_READ]));
 	run(s, &ops[OP_READ]);
+}
+
+/* ---- groups, and what counters start ---- */
+
+static bool joined(struct fid_eq *eq, struct side *s)
+{
+	uint64_t end = now_ms() + HOPE_MS;
+	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_entry entry;
+	uint32_t event;
+	ssize_t ret;
+
+	do {
+		drain(s[0].cq);
+		drain(s[1].cq);
+		ret = fi_eq_read(eq, &event, &entry, sizeof(entry), 0);
+		if (!failed && now_ms() > end + DEADLINE_MS)
+			fail_msg("a join never ends though nothing failed");
+	} while (ret == -FI_EAGAIN && (!failed || now_ms() < end));
+	if (ret == -FI_EAVAIL)
+		fi_eq_readerr(eq, &err, 0);
+	return ret == sizeof(entry);
+}
+
+/* Both addresses, in the same order, as this side knows them; ask to join. */
+static bool join(struct side *s, const uint8_t (*names)[64])
+{
+	struct fi_av_set_attr attr = {
+		.count = 2, .start_addr = FI_ADDR_NOTAVAIL, .end_addr = FI_ADDR_NOTAVAIL,
+	};
+	fi_addr_t addr;
+
+	if (fi_av_set(s->av, &attr, &s->set, NULL))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		if (fi_av_insert(s->av, names[i], 1, &addr, 0, NULL) != 1 || fi_av_set_insert(s->set, addr))
+			return false;
+	}
+	return !fi_av_set_addr(s->set, &addr) && !fi_join_collective(s->ep, addr, s->set, 0, &s->mc, NULL);
+}
+
+static void group_life(struct side *s)
+{
+	static uint64_t in[2] = { 1, 2 }, out[2];
+	uint8_t names[2][64];
+
+	for (int i = 0; i < 2; i++) {
+		if (fi_getname(&s[i].ep->fid, names[i], &(size_t) { sizeof(names[i]) }))
+			return;
+	}
+	if (!join(&s[0], names) || !join(&s[1], names) || !joined(s->join_eq, s) || !joined(s->join_eq, s))
+		return;
+	for (int i = 0; i < 2; i++)
+		POST(OP_BARRIER + i, fi_barrier(s[i].ep, fi_mc_addr(s[i].mc), &ops[OP_BARRIER + i]));
+	for (int i = 0; i < 2; i++)
+		POST(OP_SUM + i, fi_allreduce(s[i].ep, &in[i], 1, NULL, &out[i], NULL, fi_mc_addr(s[i].mc), FI_UINT64,
+					      FI_SUM, 0, &ops[OP_SUM + i]));
+	for (int i = 0; i < 4; i++)
+		run(s, &ops[OP_BARRIER + i]);
+}
+
+/* A send that nothing triggers: closing the endpoint cancels it. */
+static void trigger_life(struct side *s)
+{
+	struct fi_triggered_context *context = &ops[OP_TRIGGERED].context;
+	struct iovec iov = { s->memory, 64 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = 0, .context = context };
+
+	if (fi_cntr_open(s->domain, NULL, &s->cntr, NULL))
+		return;
+	context->event_type = FI_TRIGGER_THRESHOLD;
+	context->trigger.threshold.cntr = s->cntr;
+	context->trigger.threshold.threshold = 1;
+	POST(OP_TRIGGERED, fi_sendmsg(s->ep, &msg, FI_TRIGGER));
 }
 
 /* ---- how MSG endpoints come to each other ---- */
@@ -369,6 +461,23 @@ static void msg_life(struct side *s, struct fid_fabric *fabric, struct fi_info *
 		assert_int_equal(fi_close(&pep->fid), 0);
 }
 
+static void rdm_life(struct side *s, struct fid_fabric *fabric, struct fi_info *info)
+{
+	bool groups = info->caps & FI_COLLECTIVE;
+
+	if (groups && fi_eq_open(fabric, &(struct fi_eq_attr) { .wait_obj = FI_WAIT_NONE }, &s[0].join_eq, NULL))
+		return;
+	s[1].join_eq = s[0].join_eq;
+	if (side_open(&s[0], fabric, info) || side_open(&s[1], fabric, info))
+		return;
+	if (groups) {
+		group_life(s);
+		trigger_life(s);
+	} else {
+		transfer(s);
+	}
+}
+
 /* One life. The answer of fi_getinfo is made beforehand: it has its own tests. */
 static void life(struct fi_info *info)
 {
@@ -380,12 +489,14 @@ static void life(struct fi_info *info)
 		return;
 	if (info->ep_attr->type == FI_EP_MSG)
 		msg_life(s, fabric, info);
-	else if (!side_open(&s[0], fabric, info) && !side_open(&s[1], fabric, info))
-		transfer(s);
+	else
+		rdm_life(s, fabric, info);
 	side_close(&s[0]);
 	side_close(&s[1]);
 	if (s->eq)
 		assert_int_equal(fi_close(&s->eq->fid), 0);
+	if (s->join_eq)
+		assert_int_equal(fi_close(&s->join_eq->fid), 0);
 	assert_int_equal(fi_close(&fabric->fid), 0);
 	for (int i = 0; i < OP_CNT; i++) {
 		if (ops[i].posted && ops[i].done != 1)
@@ -398,6 +509,7 @@ struct kind {
 	enum fi_ep_type type;
 	bool keyed;			/* under an authorization key */
 	bool parked;			/* with a single connection allowed: it is closed whenever it is idle */
+	bool groups;			/* collectives and triggered operations in place of transfers */
 };
 
 static struct fi_info *info_get(const struct kind *kind)
@@ -410,6 +522,8 @@ static struct fi_info *info_get(const struct kind *kind)
 		hints->domain_attr->auth_key_size = 5;
 	}
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	if (kind->groups)
+		hints->caps |= FI_COLLECTIVE | FI_TRIGGER;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	assert_int_equal(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info), 0);
 	fi_freeinfo(hints);
@@ -440,7 +554,7 @@ static void sweep(long *until, const struct kind *kind)
 	tcp_params.max_conn = kind->parked;
 	life(info);			/* whatever is made once for the process */
 	for (int i = 0; i < OP_CNT; i++)
-		assert_int_equal(ops[i].done, 1);
+		assert_int_equal(ops[i].done, (i >= OP_BARRIER) == kind->groups);
 	fds = fd_cnt();
 	for (n = 1; ; n++) {
 		failed = false;
@@ -461,6 +575,7 @@ static void sweep(long *until, const struct kind *kind)
 static struct kind kinds[] = {
 	{ .type = FI_EP_RDM }, { .type = FI_EP_MSG }, { .type = FI_EP_RDM, .keyed = true },
 	{ .type = FI_EP_MSG, .keyed = true }, { .type = FI_EP_RDM, .parked = true },
+	{ .type = FI_EP_RDM, .groups = true },
 };
 
 static void nth_allocation_fails(void **state)
@@ -489,6 +604,8 @@ int main(void)
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[3]),
 		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[4]),
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[4]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[5]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[5]),
 	};
 
 	fab_clock = &clock;
