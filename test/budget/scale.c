@@ -4,7 +4,7 @@
  *
  * The hub talks to N endpoints in some other processes, in rounds: a message to each, and an answer from each. Both
  * ends check that every message comes once and in its order. With --connections the hub may have fewer connections than
- * peers. Prints TAP, or one line of numbers a measurement with --csv (test/budget/scale-picture draws those).
+ * peers, with --descriptors it is the system's limit that it meets; with --incoming the peers begin. Prints TAP, or one line of numbers a measurement with --csv (test/budget/scale-picture draws those).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,9 +55,9 @@ struct end {
 	struct fid_cq *cq;
 };
 
-static bool csv;
+static bool csv, incoming;
 static int test_cnt, fail_cnt;
-static uint32_t peer_cnt = 1000, connection_cnt, receive_cnt;
+static uint32_t peer_cnt = 1000, connection_cnt, descriptor_cnt, receive_cnt;
 
 __attribute__((format(printf, 2, 3)))
 static void result(bool good, const char *format, ...)
@@ -93,6 +94,8 @@ static uint32_t open_fds(void)
 	DIR *dir = opendir("/proc/self/fd");
 	uint32_t cnt = 0;
 
+	if (!dir)
+		return descriptor_cnt;	/* not even this one is left */
 	while (readdir(dir))
 		cnt++;
 	closedir(dir);
@@ -186,7 +189,7 @@ static void peer_serve(struct end *end, struct peer *peer, fi_addr_t hub)
 }
 
 /* Serves until it is killed. */
-static void peers_run(uint32_t cnt, int host, int from, int to)
+static void peers_run(uint32_t base, uint32_t cnt, int host, int from, int to)
 {
 	struct peer *peers = calloc(cnt, sizeof(*peers));
 	struct fi_cq_tagged_entry entry;
@@ -204,6 +207,12 @@ static void peers_run(uint32_t cnt, int host, int from, int to)
 	pipe_read(from, &name, sizeof(name));
 	if (fi_av_insert(end.av, &name, 1, &hub, 0, NULL) != 1)
 		DIE("fi_av_insert");
+	for (uint32_t i = 0; i < cnt && incoming; i++) {
+		peers[i].out.peer = base + i;
+		peers[i].round = 1;
+		while (fi_inject(peers[i].ep, &peers[i].out, sizeof(peers[i].out), hub))
+			fi_cq_read(end.cq, NULL, 0);
+	}
 	for (;;) {
 		while (take(&end, &entry))
 			peer_serve(&end, entry.op_context, hub);
@@ -218,7 +227,8 @@ struct process {
 	uint32_t cnt;
 };
 
-static void process_start(struct process *process, uint32_t cnt, int host)
+/* The peers from number base on. */
+static void process_start(struct process *process, uint32_t base, uint32_t cnt, int host)
 {
 	int up[2], down[2];
 
@@ -231,7 +241,7 @@ static void process_start(struct process *process, uint32_t cnt, int host)
 		unsetenv("FI_TCP_MAX_CONN");
 		close(up[0]);
 		close(down[1]);
-		peers_run(cnt, host, down[0], up[1]);
+		peers_run(base, cnt, host, down[0], up[1]);
 	}
 	close(up[1]);
 	close(down[0]);
@@ -298,7 +308,7 @@ static double hub_round(struct hub *hub, uint32_t round)
 	uint32_t step = steps[round];
 
 	hub->answers = 0;
-	for (uint32_t i = 0; i < peer_cnt; i++) {
+	for (uint32_t i = 0; i < peer_cnt && (round || !incoming); i++) {
 		struct message out = { .peer = (uint64_t) i * step % peer_cnt, .round = round };
 
 		if (connection_cnt && i % (connection_cnt / 2) == 0)
@@ -354,6 +364,20 @@ static void hub_close(struct hub *hub)
 	free(hub->in);
 }
 
+/* A quarter of what the system allows is not for connections. */
+static void limit_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (!descriptor_cnt)
+		return;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = descriptor_cnt;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		DIE("setrlimit: %s", strerror(errno));
+	connection_cnt = descriptor_cnt - descriptor_cnt / 4;
+}
+
 static void many_peers(bool count_memory)
 {
 	struct process processes[PROCESSES];
@@ -361,8 +385,12 @@ static void many_peers(bool count_memory)
 	double first, later = 0;
 	long heap;
 
-	for (int p = 0; p < PROCESSES; p++)
-		process_start(&processes[p], peer_cnt * (p + 1) / PROCESSES - peer_cnt * p / PROCESSES, 1 + p);
+	for (int p = 0; p < PROCESSES; p++) {
+		uint32_t base = peer_cnt * p / PROCESSES;
+
+		process_start(&processes[p], base, peer_cnt * (p + 1) / PROCESSES - base, 1 + p);
+	}
+	limit_descriptors();
 	hub_open(&hub, processes);
 	heap = heap_used();
 	first = hub_round(&hub, 0);
@@ -441,6 +469,7 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "peers", required_argument, NULL, 'p' }, { "connections", required_argument, NULL, 'c' },
+		{ "descriptors", required_argument, NULL, 'd' }, { "incoming", no_argument, NULL, 'i' },
 		{ "receives", required_argument, NULL, 'r' }, { "csv", no_argument, NULL, 'v' }, { 0 },
 	};
 	const char *kind = getenv("BUILD_KIND");
@@ -452,6 +481,10 @@ int main(int argc, char **argv)
 			peer_cnt = atoi(optarg);
 		else if (opt == 'c')
 			connection_cnt = atoi(optarg);
+		else if (opt == 'd')
+			descriptor_cnt = atoi(optarg);
+		else if (opt == 'i')
+			incoming = true;
 		else if (opt == 'r')
 			receive_cnt = atoi(optarg);
 		else if (opt == 'v')
