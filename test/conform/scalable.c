@@ -188,9 +188,9 @@ TEST_PROV(with_itself, CAPS, RDM_ONLY)
 	struct scalable s = scalable_open(t, 2, 2);
 	fi_addr_t self = side_insert(s.base, s.base);
 
-	send_ctx(s.tx[0], self, 1, s.rx[1], "0 to 1");
-	send_ctx(s.tx[1], self, 0, s.rx[0], "1 to 0");
-	send_ctx(s.tx[1], self, 1, s.rx[1], "1 to 1");
+	send_ctx(s.tx[0], self, 1, s.rx[1], "0 to 1.");
+	send_ctx(s.tx[1], self, 0, s.rx[0], "1 to 0.");
+	send_ctx(s.tx[1], self, 1, s.rx[1], "1 to 1.");
 }
 
 /* Memory of the other side is reached by way of each receive context, and counted there. */
