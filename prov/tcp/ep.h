@@ -53,8 +53,8 @@ struct tcp_tx_ctx {
 	uint32_t user_cnt;		/* shared: endpoints bound */
 };
 
-/* Also what fi_srx_context and fi_stx_context open (by base.ep_fid.fid.fclass): one half of an endpoint, for others to use
- * as theirs. */
+/* Also what fi_srx_context and fi_stx_context open, one half of an endpoint for others to use as theirs, and contexts of
+ * scalable endpoints; base.ep_fid.fid.fclass tells. */
 struct tcp_ep {
 	struct fab_ep base;
 	struct tcp_rx_ctx *rx;		/* own_rx, or that of srx */
@@ -83,8 +83,8 @@ struct tcp_ep {
 	bool connected;			/* FI_CONNECTED has been reported */
 
 	/* RDM */
-	/* index fi_addr, turned left by rx_ctx_bits, so that the receive context is at its end: the connection to use, or
-	 * NULL; borrowed from the peer table */
+	/* index fi_addr, turned left by rx_ctx_bits, so that the receive context is at its end: the connection to
+	 * use, or NULL; borrowed from the peer table */
 	struct tcp_conn **by_addr;
 	uint64_t by_addr_cnt;
 	int rx_ctx_bits;		/* of the address vector */

@@ -51,8 +51,8 @@ static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
 }
 
 /*
- * The peer asks for a connection; cmp is how its address compares with ours, as it sees it. Both sides must come to the same result,
- * upstream's included:
+ * The peer asks for a connection; cmp is how its address compares with ours, as it sees it. Both sides must come to the
+ * same result, upstream's included:
  * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through.
  * - Another run of the peer: it has restarted.
  * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again,
@@ -224,8 +224,8 @@ static struct tcp_life *inbound_find(const struct tcp_peer *peer, uint16_t tx_ct
 	return NULL;
 }
 
-/* The context that asks has had a connection: what that still brings comes before anything of the new one. False: it has
- * not come to its end, and may yet. */
+/* The context that asks has had a connection: what that still brings comes before anything of the new one. False: it
+ * has not come to its end, and may yet. */
 static bool inbound_settle(struct tcp_life *old, const struct tcp_cm *cm)
 {
 	struct tcp_conn *conn = &old->conn;

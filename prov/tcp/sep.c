@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See sep.h. Every live receive context listens on its own engine, at a duplicate of the one socket: whichever is driven
- * takes a connection in and reads its request. The context that this names gets it at once, or through its inbox where
- * it is on another engine (FI_THREAD_COMPLETION).
+ * See sep.h. Every live receive context listens on its own engine, at a duplicate of the one socket: whichever is
+ * driven takes a connection in and reads its request. The context that this names gets it at once, or through its inbox
+ * where it is on another engine (FI_THREAD_COMPLETION).
  */
 #include "tcp/sep.h"
 
@@ -234,7 +234,7 @@ static int ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi_inf
 	int ret;
 
 	if (info->caps & ~sep->ep.base.info->caps) {
-		TCP_WARN(FI_LOG_EP_CTRL, "a context of a scalable endpoint wants capabilities %#llx that the endpoint lacks\n",
+		TCP_WARN(FI_LOG_EP_CTRL, "a context of a scalable endpoint wants capabilities %#llx that this lacks\n",
 			 (unsigned long long) (info->caps & ~sep->ep.base.info->caps));
 		return -FI_EINVAL;
 	}
@@ -356,8 +356,8 @@ static int sep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	if (bfid->fclass == FI_CLASS_AV || bfid->fclass == FI_CLASS_EQ)
 		return fab_ep_bind(fid, bfid, flags);
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep_bind: object of class %zu; an address vector belongs here, queues, counters "
-		 "and shared contexts are bound to the endpoint's contexts\n", bfid->fclass);
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep_bind: object of class %zu; an address vector belongs here, queues, "
+		 "counters and shared contexts are bound to the endpoint's contexts\n", bfid->fclass);
 	return -FI_EINVAL;
 }
 
@@ -433,8 +433,8 @@ static int check_open(const struct fab_domain *domain, const struct fi_info *inf
 	if (info->ep_attr->type == FI_EP_RDM && info->ep_attr->tx_ctx_cnt != FI_SHARED_CONTEXT &&
 	    info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
 		return 0;
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep: ep_attr->type is %d, tx_ctx_cnt %zu, rx_ctx_cnt %zu; FI_EP_RDM with so many "
-		 "contexts of each kind can be scalable, and shared contexts are bound to those\n",
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep: ep_attr->type is %d, tx_ctx_cnt %zu, rx_ctx_cnt %zu; FI_EP_RDM with "
+		 "so many contexts of each kind can be scalable, and shared contexts are bound to those\n",
 		 info->ep_attr->type, info->ep_attr->tx_ctx_cnt, info->ep_attr->rx_ctx_cnt);
 	return -FI_EINVAL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Scalable endpoints: one address, any number of transmit and receive contexts, each a struct tcp_ep with one direction.
- * A connection goes from one transmit context to one receive context (wire.h, struct tcp_rdm_ctx), so that contexts
+ * Scalable endpoints: one address, many transmit and receive contexts, each a struct tcp_ep with one direction. A
+ * connection goes from one transmit context to one receive context (wire.h, struct tcp_rdm_ctx), so that contexts
  * share nothing in their data path and may run on engines of their own. What they share is here: the socket that is
  * listened at, and who is to have a request that names a receive context.
  *
@@ -21,7 +21,7 @@ struct tcp_sep_slot {
 	struct tcp_ep *open;		/* borrowed: from its opening to its close, or NULL */
 	struct tcp_ep *live;		/* receive context: requests may go to it; or NULL */
 	struct fab_list inbox;		/* struct tcp_cm.link: requests that came in on another engine; owned */
-	struct fab_source wake;		/* eventfd that tells live's engine of them; fd is -1 where all are on one engine */
+	struct fab_source wake;		/* eventfd that tells live's engine of them; fd -1: all are on one engine */
 };
 
 struct tcp_sep {
@@ -45,8 +45,8 @@ void tcp_sep_leave(struct tcp_ep *ctx);
 void tcp_sep_closed(struct tcp_ep *ctx);
 
 /*
- * A request for receive context rx_ctx, whose exchange is DONE, has come in on ctx, a live one. Who is to go on with it:
- * the peers of that context, where it is on the same engine. NULL: it was passed on to another engine, or refused. The
+ * A request for receive context rx_ctx, whose exchange is DONE, has come in on ctx, a live one. Who is to go on with
+ * it: the peers of that context, where it is on the same engine. NULL: it was passed on to another engine, or refused. The
  * lock of ctx's engine is held.
  */
 struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint16_t rx_ctx);

@@ -13,7 +13,7 @@
 #include "tcp/tcp.h"
 
 _Static_assert(offsetof(struct fid_ep, fid) == offsetof(struct fid_stx, fid) &&
-	       offsetof(struct fid_ep, ops) == offsetof(struct fid_stx, ops), "a struct fid_stx begins a struct fid_ep");
+	       offsetof(struct fid_ep, ops) == offsetof(struct fid_stx, ops), "a fid_stx is the beginning of a fid_ep");
 
 struct tcp_half_ops tcp_rx_half, tcp_tx_half;
 
@@ -21,7 +21,7 @@ struct tcp_half_ops tcp_rx_half, tcp_tx_half;
 
 static int busy(const char *what)
 {
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_close of a shared %s context that endpoints are bound to; close them first\n", what);
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_close of a shared %s context that endpoints use; close them first\n", what);
 	return -FI_EBUSY;
 }
 
@@ -72,8 +72,8 @@ static int stx_close(struct fid *fid)
 static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	(void) fid;
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, flags %#llx; bind queues and "
-		 "counters to the endpoints that use it\n", bfid->fclass, (unsigned long long) flags);
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, flags %#llx; bind queues "
+		 "and counters to the endpoints that use it\n", bfid->fclass, (unsigned long long) flags);
 	return -FI_EINVAL;
 }
 
@@ -361,13 +361,13 @@ int tcp_shared_check(const struct tcp_ep *ep)
 
 	if ((attr->tx_ctx_cnt == FI_SHARED_CONTEXT && !ep->stx && (ep->base.caps & (FI_SEND | FI_READ | FI_WRITE))) ||
 	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !ep->srx && (ep->base.caps & FI_RECV))) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: the endpoint was opened with FI_SHARED_CONTEXT; bind the shared context "
-			 "first\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: the endpoint was opened with FI_SHARED_CONTEXT; bind the shared "
+			 "context first\n");
 		return -FI_EOPBADSTATE;
 	}
 	if (first->base.av != ep->base.av) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context share the address vector too "
-			 "(fi_endpoint(3)), for its sources\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context share the address vector "
+			 "too (fi_endpoint(3)), for its sources\n");
 		return -FI_EINVAL;
 	}
 	return 0;

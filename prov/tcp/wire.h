@@ -38,7 +38,8 @@ struct tcp_cm_hdr {
 	uint16_t seg_size;		/* bytes of data that follow, 0..TCP_CM_DATA_MAX */
 	uint32_t ext;			/* ours: TCP_EXT_MAGIC | features; upstream: zero, ignored */
 	uint64_t incarnation;		/* ours: random, one an endpoint's life */
-	/* ours: largest message sent without asking, bytes of payload. In a NACK with TCP_EXT_AUTH: TCP_REFUSE_*, whether it is about keys or not */
+	/* ours: largest message sent without asking, bytes of payload. In a NACK with TCP_EXT_AUTH: TCP_REFUSE_*,
+	 * whether it is about keys or not */
 	uint32_t eager_max;
 	/* ours: bytes of unexpected messages kept for this peer (TCP_CREDIT_OVERHEAD each and payload) */
 	uint32_t credit;

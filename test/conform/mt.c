@@ -199,6 +199,117 @@ TEST_PROV(a_queue_each, FI_MSG, RDM_ONLY)
 		finish(&w[i]);
 }
 
+/* ---- contexts of one scalable endpoint, a thread each */
+
+enum { CTXS = 4 };
+
+struct ctx_pair {
+	struct side *tx, *rx;		/* with one queue */
+	fi_addr_t to;			/* where tx sends: the next pair's rx */
+};
+
+/* Send numbers to the next one, take those of the one before, in order. */
+static void *pass_on(void *arg)
+{
+	enum { N = 200 };
+	struct worker *w = arg;
+	const struct ctx_pair *p = w->arg;
+	struct fi_cq_tagged_entry entry;
+	uint32_t in = ~0u, out = 0, sent = 0, got = 0;
+	bool posted = false, sending = false;
+	double since = now_ms();
+	ssize_t ret;
+
+	while ((sent < N || got < N) && !w->wrong[0] && !late(since)) {
+		if (!posted && got < N)
+			posted = !fi_recv(p->rx->ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, &in);
+		if (!sending && sent < N) {
+			out = sent;
+			ret = fi_send(p->tx->ep, &out, sizeof(out), NULL, p->to, &out);
+			sending = !ret;
+			if (ret && ret != -FI_EAGAIN)
+				WRONG(w, "fi_send: %zd", ret);
+		}
+		ret = fi_cq_read(p->tx->tx_cq, &entry, 1);
+		if (ret < 0 && ret != -FI_EAGAIN)
+			WRONG(w, "fi_cq_read: %zd", ret);
+		if (ret != 1)
+			continue;
+		if (entry.op_context == &out) {
+			sent++;
+			sending = false;
+		} else {
+			if (in != got)
+				WRONG(w, "message %u is %u", got, in);
+			got++;
+			posted = false;
+		}
+	}
+	if (sent < N || got < N)
+		WRONG(w, "%u sent, %u received of %d", sent, got, N);
+	return NULL;
+}
+
+static void set_ctx_cnt(struct fi_info *hints)
+{
+	hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = CTXS;
+}
+
+static void set_safe_ctxs(struct fi_info *hints)
+{
+	set_safe(hints);
+	set_ctx_cnt(hints);
+}
+
+static void set_completion_ctxs(struct fi_info *hints)
+{
+	set_completion(hints);
+	set_ctx_cnt(hints);
+}
+
+static const struct ctx_level_row {
+	const char *name;
+	void (*hints)(struct fi_info *hints);
+} ctx_level_rows[] = {
+	{ "safe", set_safe_ctxs }, { "completion", set_completion_ctxs },
+};
+
+/* Threads use the contexts of one endpoint at once, each its own. */
+TEST_TABLE(a_context_each, ctx_level_rows, FI_MSG | FI_NAMED_RX_CTX, RDM_ONLY)
+{
+	struct opts o = { .hints = ROW(ctx_level_rows)->hints, .rx_ctx_bits = 2 };
+	struct side *base = domain_side_opts(t, &o);
+	struct ctx_pair p[CTXS];
+	struct worker w[CTXS] = { 0 };
+	struct fid_ep *sep;
+	fi_addr_t self;
+	int i;
+
+	side_open_av(base);
+	MUST(fi_scalable_ep(base->domain, base->info, &sep, NULL));
+	own_fid(t, &sep->fid);
+	MUST(fi_scalable_ep_bind(sep, &base->av->fid, 0));
+	for (i = 0; i < CTXS; i++) {
+		struct opts ctx = { .domain_of = base, .av_of = base, .sep = sep, .ctx = i, .one_cq = true };
+
+		p[i].tx = side_open_opts(t, &ctx);
+		ctx.rx_ctx = true;
+		ctx.cq_of = p[i].tx;
+		p[i].rx = side_open_opts(t, &ctx);
+	}
+	MUST(fi_enable(sep));
+	base->name_len = sizeof(base->name);
+	MUST(fi_getname(&sep->fid, base->name, &base->name_len));
+	self = side_insert(base, base);
+	for (i = 0; i < CTXS; i++) {
+		p[i].to = fi_rx_addr(self, (i + 1) % CTXS, 2);
+		w[i] = (struct worker) { .t = t, .arg = &p[i], .id = (unsigned int) i, .fn = pass_on };
+		start(&w[i]);
+	}
+	for (i = 0; i < CTXS; i++)
+		finish(&w[i]);
+}
+
 /* ---- waiting for another thread */
 
 /* Blocks in fi_cq_sread() for each of N messages. */

@@ -46,8 +46,8 @@ static struct scalable sep_open(struct test *t, int tx_cnt, int rx_cnt)
 
 static struct side *ctx_open(struct scalable *s, bool rx, int i)
 {
-	struct side *ctx = side_open(s->base->t, .domain_of = s->base, .av_of = s->base, .sep = s->sep, .rx_ctx = rx, .ctx = i,
-				     .unenabled = true);
+	struct side *ctx = side_open(s->base->t, .domain_of = s->base, .av_of = s->base, .sep = s->sep,
+				     .rx_ctx = rx, .ctx = i, .unenabled = true);
 
 	CHECK_EQ(ctx->ep->fid.fclass, rx ? FI_CLASS_RX_CTX : FI_CLASS_TX_CTX);
 	CHECK(ctx->ep->fid.context == ctx);
@@ -86,12 +86,12 @@ static fi_addr_t rx_addr(fi_addr_t addr, int rx)
 static void send_ctx(struct side *from, fi_addr_t addr, int rx, struct side *to, const char *text)
 {
 	fi_addr_t dest = rx_addr(addr, rx);
-	char in[8] = "";
+	char in[8];
 
 	post_recv(to, in, sizeof(in));
-	post(from, SEND, .buf = text, .len = 8, .addr = &dest);
+	post(from, SEND, .buf = text, .len = strlen(text), .addr = &dest);
 	expect_tx(from);
-	expect_recv(to, text, 8);
+	expect_recv(to, text, strlen(text));
 }
 
 /* ---- exchange */
@@ -109,7 +109,7 @@ static const struct exchange_row exchange_rows[] = {
 	{ "domain_threading", 64, false, FI_THREAD_DOMAIN },
 };
 
-/* Each transmit context to each receive context: what comes is what was sent to that one, in order, from that endpoint. */
+/* Each transmit context to each receive context: what comes is what was sent to that one, in order, and who sent it. */
 TEST_TABLE(every_pair, exchange_rows, CAPS | FI_SOURCE, RDM_ONLY)
 {
 	enum { TX = 3, RX = 2, MSGS = 2, EACH = TX * MSGS };
@@ -134,7 +134,8 @@ TEST_TABLE(every_pair, exchange_rows, CAPS | FI_SOURCE, RDM_ONLY)
 				if (round == row->early)
 					post_recv(b.rx[k], mem(t, row->len), row->len);
 				else
-					post(a.tx[i % TX], SEND, .buf = mem_pattern(t, row->len, seed), .len = row->len, .addr = &dest);
+					post(a.tx[i % TX], SEND, .buf = mem_pattern(t, row->len, seed), .len = row->len,
+					     .addr = &dest);
 			}
 		}
 		if (row->early)
@@ -213,8 +214,8 @@ TEST_PROV(remote_access, FI_MSG | FI_RMA | FI_RMA_EVENT | FI_NAMED_RX_CTX, RDM_O
 	to_b = side_insert(a.base, b.base);
 	for (i = 0; i < 3; i++) {
 		dest = rx_addr(to_b, i % 2);
-		post(a.tx[i % 2], WRITEMSG, .buf = "8 bytes.", .len = 8, .raddr = r.addr + 8 * (uint64_t) i, .key = r.key,
-		     .addr = &dest, .flags = FI_DELIVERY_COMPLETE);
+		post(a.tx[i % 2], WRITEMSG, .buf = "8 bytes.", .len = 8, .raddr = r.addr + 8 * (uint64_t) i,
+		     .key = r.key, .addr = &dest, .flags = FI_DELIVERY_COMPLETE);
 		expect_tx(a.tx[i % 2]);
 	}
 	CHECK_EQ(fi_cntr_read(cntr[0]), 2);
@@ -274,16 +275,16 @@ TEST_PROV(context_comes_again, CAPS, RDM_ONLY)
 	struct scalable a = scalable_open(t, 2, 1), b = scalable_open(t, 1, 2);
 	fi_addr_t to_b = side_insert(a.base, b.base);
 
-	send_ctx(a.tx[0], to_b, 0, b.rx[0], "one    ");
-	send_ctx(a.tx[0], to_b, 1, b.rx[1], "two    ");
+	send_ctx(a.tx[0], to_b, 0, b.rx[0], "one");
+	send_ctx(a.tx[0], to_b, 1, b.rx[1], "two");
 	side_close_ep(b.rx[1]);
 	side_close_ep(a.tx[1]);
 	idle(t);
-	send_ctx(a.tx[0], to_b, 0, b.rx[0], "three  ");
+	send_ctx(a.tx[0], to_b, 0, b.rx[0], "three");
 	b.rx[1] = ctx_open(&b, true, 1);
 	a.tx[1] = ctx_open(&a, false, 1);
-	send_ctx(a.tx[0], to_b, 1, b.rx[1], "four   ");
-	send_ctx(a.tx[1], to_b, 1, b.rx[1], "five   ");
+	send_ctx(a.tx[0], to_b, 1, b.rx[1], "four");
+	send_ctx(a.tx[1], to_b, 1, b.rx[1], "five");
 }
 
 /* An address that is removed and inserted again is connected to again, by every context. */
@@ -294,8 +295,8 @@ TEST_PROV(address_comes_again, CAPS, RDM_ONLY)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		send_ctx(a.tx[0], to_b, 1, b.rx[1], "rx 1   ");
-		send_ctx(a.tx[0], to_b, 0, b.rx[0], "rx 0   ");
+		send_ctx(a.tx[0], to_b, 1, b.rx[1], "rx 1");
+		send_ctx(a.tx[0], to_b, 0, b.rx[0], "rx 0");
 		MUST(fi_av_remove(a.base->av, &to_b, 1, 0));
 		to_b = side_insert(a.base, b.base);
 	}

@@ -38,6 +38,7 @@ struct victim {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
+	struct fid_ep *sep;		/* scalable: ep is its receive context 0 of 2; or NULL */
 	struct fid_mr *mr;
 	struct sockaddr_in addr;
 	uint8_t memory[4096];
@@ -53,16 +54,35 @@ static uint64_t now_ms(void)
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
 }
 
-static void victim_open(struct victim *v)
+static void victim_open_ep(struct victim *v, bool scalable)
+{
+	struct fid *named;
+	size_t len = sizeof(v->addr);
+
+	if (scalable) {
+		v->info->ep_attr->rx_ctx_cnt = 2;
+		OK(fi_scalable_ep(v->domain, v->info, &v->sep, NULL));
+		OK(fi_scalable_ep_bind(v->sep, &v->av->fid, 0));
+		OK(fi_rx_context(v->sep, 0, NULL, &v->ep, NULL));
+	} else {
+		OK(fi_endpoint(v->domain, v->info, &v->ep, NULL));
+		OK(fi_ep_bind(v->ep, &v->av->fid, 0));
+	}
+	OK(fi_ep_bind(v->ep, &v->cq->fid, scalable ? FI_RECV : FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(v->ep));
+	named = scalable ? &v->sep->fid : &v->ep->fid;
+	OK(fi_getname(named, &v->addr, &len));
+}
+
+static void victim_open_as(struct victim *v, bool scalable)
 {
 	struct fi_info *hints = fi_allocinfo();
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-	size_t len = sizeof(v->addr);
 
 	memset(v, 0, sizeof(*v));
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_COLLECTIVE;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_COLLECTIVE | FI_NAMED_RX_CTX;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &v->info));
@@ -71,19 +91,22 @@ static void victim_open(struct victim *v)
 	OK(fi_domain(v->fabric, v->info, &v->domain, NULL));
 	OK(fi_cq_open(v->domain, &cq_attr, &v->cq, NULL));
 	OK(fi_av_open(v->domain, &av_attr, &v->av, NULL));
-	OK(fi_endpoint(v->domain, v->info, &v->ep, NULL));
-	OK(fi_ep_bind(v->ep, &v->cq->fid, FI_TRANSMIT | FI_RECV));
-	OK(fi_ep_bind(v->ep, &v->av->fid, 0));
-	OK(fi_enable(v->ep));
+	victim_open_ep(v, scalable);
 	OK(fi_mr_reg(v->domain, v->memory, sizeof(v->memory), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &v->mr,
 		     NULL));
-	OK(fi_getname(&v->ep->fid, &v->addr, &len));
+}
+
+static void victim_open(struct victim *v)
+{
+	victim_open_as(v, false);
 }
 
 static void victim_close(struct victim *v)
 {
 	OK(fi_close(&v->mr->fid));
 	OK(fi_close(&v->ep->fid));
+	if (v->sep)
+		OK(fi_close(&v->sep->fid));
 	OK(fi_close(&v->av->fid));
 	OK(fi_close(&v->cq->fid));
 	OK(fi_close(&v->domain->fid));
@@ -297,6 +320,104 @@ static void peer_vanishes_at_each_byte_of_the_handshake(void **state)
 		progress(&v);
 	}
 	still_works(&v);
+	victim_close(&v);
+}
+
+/* ---- which contexts a request names ---- */
+
+static const struct ctx_hello {
+	const char *what;
+	bool scalable;			/* the victim is */
+	bool ext, said;			/* our extension, and contexts, are announced */
+	uint16_t rx_ctx, tx_ctx;
+	uint16_t len;			/* of the private data */
+	uint8_t type;			/* of the answer */
+	uint32_t refusal;
+} ctx_hello[] = {
+	{ "announced and missing", false, true, true, 0, 0, 8, TCP_CM_NACK, 0 },
+	{ "announced and cut", false, true, true, 0, 0, 15, TCP_CM_NACK, 0 },
+	{ "no private data at all", false, true, true, 0, 0, 0, TCP_CM_NACK, 0 },
+	{ "the only one", false, true, true, 0, 3, 16, TCP_CM_CONNRESP, 0 },
+	{ "of an endpoint that has one", false, true, true, 1, 0, 16, TCP_CM_NACK, TCP_REFUSE_NO_CTX },
+	{ "far beyond", false, true, true, 0xffff, 0, 16, TCP_CM_NACK, TCP_REFUSE_NO_CTX },
+	{ "sender beyond the limit", false, true, true, 0, TCP_CTX_MAX, 16, TCP_CM_NACK, 0 },
+	{ "sender that is not scalable", false, true, true, 0, TCP_CTX_NONE, 16, TCP_CM_CONNRESP, 0 },
+	{ "not announced", false, true, false, 1, 0, 16, TCP_CM_CONNRESP, 0 },
+	{ "the first of two", true, true, true, 0, 0, 16, TCP_CM_CONNRESP, 0 },
+	{ "the second, which is not open", true, true, true, 1, 0, 16, TCP_CM_NACK, 0 },
+	{ "a third of two", true, true, true, 2, 0, 16, TCP_CM_NACK, TCP_REFUSE_NO_CTX },
+	{ "none named: the first", true, true, false, 0, 0, 8, TCP_CM_CONNRESP, 0 },
+	{ "a scalable endpoint, from upstream", true, false, false, 0, 0, 8, TCP_CM_NACK, TCP_REFUSE_NO_EXT },
+};
+
+/* Ask for a connection as the row says, and read the answer's header. */
+static struct tcp_cm_hdr ctx_ask(struct victim *v, const struct ctx_hello *row)
+{
+	struct {
+		struct hello hello;
+		struct tcp_rdm_ctx ctx;
+	} msg = { .hello = hello_make(row->ext), .ctx = { htons(row->rx_ctx), htons(row->tx_ctx), 0 } };
+	struct tcp_cm_hdr answer;
+	int fd = raw_connect(v);
+
+	if (row->said)
+		msg.hello.hdr.ext |= htonl(TCP_EXT_CTX);
+	msg.hello.hdr.seg_size = htons(row->len);
+	raw_send(fd, &msg, sizeof(msg.hello.hdr) + row->len);
+	raw_recv_all(v, fd, &answer, sizeof(answer));
+	close(fd);
+	return answer;
+}
+
+static void contexts_that_are_not_there_are_refused(void **state)
+{
+	struct victim v[2];
+
+	(void) state;
+	victim_open_as(&v[0], false);
+	victim_open_as(&v[1], true);
+	for (size_t i = 0; i < sizeof(ctx_hello) / sizeof(*ctx_hello); i++) {
+		const struct ctx_hello *row = &ctx_hello[i];
+		struct tcp_cm_hdr answer = ctx_ask(&v[row->scalable], row);
+		uint32_t ext = ntohl(answer.ext);
+
+		if (answer.type != row->type)
+			fail_msg("%s: answered with %u", row->what, answer.type);
+		if (row->type == TCP_CM_CONNRESP)
+			assert_int_equal(!!(ext & TCP_EXT_CTX), row->said);
+		else
+			assert_int_equal(ext & TCP_EXT_AUTH ? ntohl(answer.eager_max) : 0, row->refusal);
+	}
+	still_works(&v[0]);
+	victim_close(&v[0]);
+	victim_close(&v[1]);
+}
+
+/* The same context asks again: while its first connection lives that is once too many, and then it is believed. */
+static void a_context_that_asks_again_is_believed(void **state)
+{
+	struct {
+		struct hello hello;
+		struct tcp_rdm_ctx ctx;
+	} msg = { .hello = hello_make(true), .ctx = { 0, htons(7), 0 } };
+	static const uint8_t want[] = { TCP_CM_CONNRESP, TCP_CM_NACK, TCP_CM_CONNRESP };
+	struct tcp_cm_hdr answer;
+	struct victim v;
+	int fd[3];
+
+	(void) state;
+	victim_open_as(&v, true);
+	msg.hello.hdr.ext |= htonl(TCP_EXT_CTX);
+	msg.hello.hdr.seg_size = htons(16);
+	for (int i = 0; i < 3; i++) {
+		fd[i] = raw_connect(&v);
+		raw_send(fd[i], &msg, sizeof(msg));
+		raw_recv_all(&v, fd[i], &answer, sizeof(answer));
+		assert_int_equal(answer.type, want[i]);
+	}
+	raw_closed(&v, fd[0]);
+	close(fd[1]);
+	close(fd[2]);
 	victim_close(&v);
 }
 
@@ -751,6 +872,8 @@ int main(void)
 		cmocka_unit_test(handshake_garbage_is_hung_up_on),
 		cmocka_unit_test(handshake_byte_by_byte_is_accepted),
 		cmocka_unit_test(peer_vanishes_at_each_byte_of_the_handshake),
+		cmocka_unit_test(contexts_that_are_not_there_are_refused),
+		cmocka_unit_test(a_context_that_asks_again_is_believed),
 		cmocka_unit_test(frame_that_breaks_a_rule_ends_its_connection_only),
 		cmocka_unit_test(wrong_key_is_refused_and_the_stream_goes_on),
 		cmocka_unit_test(collectives_of_strangers_do_no_harm),
