@@ -46,8 +46,8 @@ void tcp_sep_closed(struct tcp_ep *ctx);
 
 /*
  * A request for receive context rx_ctx, whose exchange is DONE, has come in on ctx, a live one. Who is to go on with
- * it: the peers of that context, where it is on the same engine. NULL: it was passed on to another engine, or refused. The
- * lock of ctx's engine is held.
+ * it: the peers of that context, where it is on the same engine. NULL: it was passed on to another engine, or refused.
+ * The lock of ctx's engine is held.
  */
 struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint16_t rx_ctx);
 

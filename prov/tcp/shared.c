@@ -72,8 +72,8 @@ static int stx_close(struct fid *fid)
 static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	(void) fid;
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, flags %#llx; bind queues "
-		 "and counters to the endpoints that use it\n", bfid->fclass, (unsigned long long) flags);
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, flags %#llx; bind "
+		 "queues and counters to the endpoints that use it\n", bfid->fclass, (unsigned long long) flags);
 	return -FI_EINVAL;
 }
 
