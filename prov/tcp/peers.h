@@ -116,11 +116,12 @@ struct tcp_rdm_data {
 	struct tcp_rdm_cm cm;
 	struct tcp_rdm_name name;
 };
-/* What we say of ourselves in it; returns its length. And the process that the other end says it is, 0 unknown. */
+/* TCP_EXT_* that an RDM endpoint announces beside TCP_EXT_BASE. */
 static inline uint16_t tcp_rdm_ext(const struct tcp_ep *ep)
 {
 	return TCP_EXT_PARK | (ep->base.coll ? TCP_EXT_COLL : 0);
 }
+/* What we say of ourselves in it; returns its length. And the process that the other end says it is, 0 unknown. */
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
 
