@@ -57,7 +57,7 @@ job() {
 		shift
 	done
 	shift
-	run "${launch[@]}" -n "$cnt" "${options[@]}" "$programs/$1" "${@:2}"
+	run "${launch[@]}" -n "$cnt" "${options[@]}" "$programs/$1" "${@:2}" </dev/null
 }
 
 # result NAME WRONG: the last job, as a test; it failed where WRONG, which says why, is not empty.
