@@ -184,6 +184,9 @@ struct side {
 	struct fid_av_set *set;
 	struct fid_mc *mc;
 	struct fid_cntr *cntr;
+	bool sends;			/* with contexts: ep is one that transmits, of sep and with stx; else receives */
+	struct fid_ep *sep;
+	struct fid_stx *stx;
 	struct fi_info *info;
 	uint8_t *memory;		/* static: LONG_LEN bytes */
 };
@@ -260,10 +263,40 @@ static void run(struct side *s, struct op *op)
 	ops[op].posted = !post_ret;							\
 } while (0)
 
+/* The endpoint is a context of a scalable one: the first side's sends, the second's receives. */
+static int ctx_open(struct side *s)
+{
+	int ret;
+
+	if ((ret = fi_scalable_ep(s->domain, s->info, &s->sep, NULL)) ||
+	    (ret = fi_scalable_ep_bind(s->sep, &s->av->fid, 0)))
+		return ret;
+	if (!s->sends)
+		return (ret = fi_rx_context(s->sep, 1, NULL, &s->ep, NULL)) ? ret :
+		       fi_ep_bind(s->ep, &s->cq->fid, FI_RECV);
+	if ((ret = fi_stx_context(s->domain, NULL, &s->stx, NULL)) ||
+	    (ret = fi_tx_context(s->sep, 0, NULL, &s->ep, NULL)) ||
+	    (ret = fi_ep_bind(s->ep, &s->stx->fid, 0)))
+		return ret;
+	return fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT);
+}
+
+static int ep_open(struct side *s)
+{
+	int ret;
+
+	if (s->info->caps & FI_NAMED_RX_CTX)
+		return ctx_open(s);
+	if ((ret = fi_endpoint(s->domain, s->info, &s->ep, NULL)) ||
+	    (ret = fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV)))
+		return ret;
+	return fi_ep_bind(s->ep, s->eq ? &s->eq->fid : &s->av->fid, 0);
+}
+
 static int side_open(struct side *s, struct fid_fabric *fabric, const struct fi_info *info)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .rx_ctx_bits = 1 };
 	int ret;
 
 	s->info = fi_dupinfo(info);
@@ -272,9 +305,7 @@ static int side_open(struct side *s, struct fid_fabric *fabric, const struct fi_
 	if ((ret = fi_domain(fabric, s->info, &s->domain, NULL)) ||
 	    (ret = fi_cq_open(s->domain, &cq_attr, &s->cq, NULL)) ||
 	    (ret = fi_av_open(s->domain, &av_attr, &s->av, NULL)) ||
-	    (ret = fi_endpoint(s->domain, s->info, &s->ep, NULL)) ||
-	    (ret = fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV)) ||
-	    (ret = fi_ep_bind(s->ep, s->eq ? &s->eq->fid : &s->av->fid, 0)) ||
+	    (ret = ep_open(s)) ||
 	    (s->join_eq && (ret = fi_ep_bind(s->ep, &s->join_eq->fid, 0))) ||
 	    (ret = fi_enable(s->ep)))
 		return ret;
@@ -291,6 +322,10 @@ static void side_close(struct side *s)
 		assert_int_equal(fi_close(&s->set->fid), 0);
 	if (s->ep)
 		assert_int_equal(fi_close(&s->ep->fid), 0);
+	if (s->sep)
+		assert_int_equal(fi_close(&s->sep->fid), 0);
+	if (s->stx)
+		assert_int_equal(fi_close(&s->stx->fid), 0);
 	drain(s->cq);
 	if (s->cntr)
 		assert_int_equal(fi_close(&s->cntr->fid), 0);
@@ -311,6 +346,8 @@ static void transfer(struct side *s)
 
 	if (!s->eq && (fi_getname(&s[1].ep->fid, name, &len) || fi_av_insert(s[0].av, name, 1, &to, 0, NULL) != 1))
 		return;
+	if (s[1].sep)
+		to = fi_rx_addr(to, 1, 1);
 	POST(OP_RECV, fi_recv(s[1].ep, s[1].memory, 64, NULL, FI_ADDR_UNSPEC, &ops[OP_RECV]));
 	POST(OP_SEND, fi_send(s[0].ep, s[0].memory, 64, NULL, to, &ops[OP_SEND]));
 	run(s, &ops[OP_SEND]);
@@ -481,7 +518,7 @@ static void rdm_life(struct side *s, struct fid_fabric *fabric, struct fi_info *
 /* One life. The answer of fi_getinfo is made beforehand: it has its own tests. */
 static void life(struct fi_info *info)
 {
-	struct side s[2] = { { .memory = memory[0] }, { .memory = memory[1] } };
+	struct side s[2] = { { .memory = memory[0], .sends = true }, { .memory = memory[1] } };
 	struct fid_fabric *fabric = NULL;
 
 	memset(ops, 0, sizeof(ops));
@@ -510,6 +547,7 @@ struct kind {
 	bool keyed;			/* under an authorization key */
 	bool parked;			/* with a single connection allowed: it is closed whenever it is idle */
 	bool groups;			/* collectives and triggered operations in place of transfers */
+	bool contexts;			/* scalable endpoints, each context on an engine of its own */
 };
 
 static struct fi_info *info_get(const struct kind *kind)
@@ -524,6 +562,11 @@ static struct fi_info *info_get(const struct kind *kind)
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
 	if (kind->groups)
 		hints->caps |= FI_COLLECTIVE | FI_TRIGGER;
+	if (kind->contexts) {
+		hints->caps |= FI_NAMED_RX_CTX;
+		hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = 2;
+		hints->domain_attr->threading = FI_THREAD_COMPLETION;
+	}
 	hints->fabric_attr->prov_name = strdup("tcp");
 	assert_int_equal(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info), 0);
 	fi_freeinfo(hints);
@@ -575,7 +618,7 @@ static void sweep(long *until, const struct kind *kind)
 static struct kind kinds[] = {
 	{ .type = FI_EP_RDM }, { .type = FI_EP_MSG }, { .type = FI_EP_RDM, .keyed = true },
 	{ .type = FI_EP_MSG, .keyed = true }, { .type = FI_EP_RDM, .parked = true },
-	{ .type = FI_EP_RDM, .groups = true },
+	{ .type = FI_EP_RDM, .groups = true }, { .type = FI_EP_RDM, .contexts = true },
 };
 
 static void nth_allocation_fails(void **state)
@@ -606,6 +649,8 @@ int main(void)
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[4]),
 		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[5]),
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[5]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[6]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[6]),
 	};
 
 	fab_clock = &clock;
