@@ -3,7 +3,7 @@
  * Domains, and the engines of their completion queues and counters.
  *
  * engine_lock guards the list of engines and their reference counts. It is taken before an engine's own lock; an
- * engine's lock before that of the domain's engine (fab_mr_count).
+ * engine's lock before that of the domain's engine (fab_mr_count). atomics_lock is taken last.
  */
 #include "common/fabric.h"
 
@@ -15,6 +15,10 @@
 #include "common/eq.h"
 #include "common/ops.h"
 #include "common/wait.h"
+
+/* For fab_domain_lock_atomics(). */
+static pthread_mutex_t atomics_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic unsigned domain_cnt;	/* open in this process */
 
 /* An engine beside the domain's own. It lives as long as a CQ or counter uses it. */
 struct engine {
@@ -176,6 +180,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	pthread_mutex_init(&domain->work_lock, NULL);
 	fab_list_init(&domain->works);
 
+	atomic_fetch_add(&domain_cnt, 1);
 	atomic_fetch_add(&fabric->ref, 1);
 	pthread_mutex_lock(&fabric->lock);
 	fab_list_add_tail(&fabric->domains, &domain->link);
@@ -214,6 +219,7 @@ int fab_domain_fini(struct fab_domain *domain)
 		fab_eq_put(domain->eq);
 	fab_auth_put(domain->auth_key);
 	free(domain->name);
+	atomic_fetch_sub(&domain_cnt, 1);
 	atomic_fetch_sub(&fabric->ref, 1);
 	return 0;
 }
@@ -392,6 +398,20 @@ void fab_domain_check_serial(struct fab_domain *domain, struct fab_progress *pro
 	pthread_mutex_unlock(&domain->engine_lock);
 	if (queue_cnt > 1 && atomic_load(&progress->user_cnt) > 1)
 		fab_lock_inflate(&progress->lock);
+}
+
+bool fab_domain_lock_atomics(struct fab_domain *domain)
+{
+	bool needed = domain->per_cq_progress || atomic_load_explicit(&domain_cnt, memory_order_relaxed) > 1;
+
+	if (needed)
+		pthread_mutex_lock(&atomics_lock);
+	return needed;
+}
+
+void fab_domain_unlock_atomics(void)
+{
+	pthread_mutex_unlock(&atomics_lock);
 }
 
 void fab_domain_quiesce(struct fab_domain *domain)

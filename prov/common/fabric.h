@@ -139,4 +139,12 @@ void fab_domain_check_serial(struct fab_domain *domain, struct fab_progress *pro
  * read without a lock of its own has no reader left. */
 void fab_domain_quiesce(struct fab_domain *domain);
 
+/*
+ * Around what an atomic does to memory that peers reach through this domain, the engine's lock held: nobody else does
+ * one meanwhile, on any engine of any domain in this process. It takes a lock, the last of all, only where there is
+ * more than one such engine. True: it did, and fab_domain_unlock_atomics() must follow.
+ */
+bool fab_domain_lock_atomics(struct fab_domain *domain);
+void fab_domain_unlock_atomics(void);
+
 #endif

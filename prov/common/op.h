@@ -13,19 +13,24 @@
 #include <sys/uio.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_rma.h>
+#include "common/atomic.h"
 
 enum fab_op_code {
 	FAB_OP_SEND,
 	FAB_OP_TSEND,
 	FAB_OP_CSEND,			/* a message within a collective, tagged, hooked */
 	FAB_OP_WRITE,
-	FAB_OP_READ,
+	FAB_OP_ATOMIC,
+	FAB_OP_READ,			/* from here to RECV: data comes back */
+	FAB_OP_FETCH_ATOMIC,		/* fetching and comparing ones */
 	FAB_OP_COLLECTIVE,		/* of an application; appears in completions only */
 	FAB_OP_RECV,
 	FAB_OP_TRECV,
 	FAB_OP_CRECV,			/* likewise; addr is its source whatever the endpoint's capabilities */
 	FAB_OP_REMOTE_WRITE,		/* at the target; appears in completions only */
 	FAB_OP_REMOTE_READ,		/* likewise */
+	FAB_OP_REMOTE_ATOMIC,		/* likewise */
+	FAB_OP_REMOTE_FETCH_ATOMIC,	/* likewise */
 	FAB_OP_MAX
 };
 
@@ -49,6 +54,19 @@ struct fab_op_desc {
 extern const struct fab_op_desc fab_op_desc[FAB_OP_MAX];
 
 /*
+ * What an atomic has beside. Operands of fetching and comparing ones are here, since struct fab_op.iov is where the
+ * result goes; of the others they are there. Each has the same bytes in all, or none where the operation does not look.
+ */
+struct fab_amo {
+	enum fab_atomic_kind kind;
+	enum fi_datatype datatype;
+	enum fi_op op;
+	uint32_t operand_cnt, compare_cnt;
+	const struct iovec *operand;
+	const struct iovec *compare;
+};
+
+/*
  * A call's arguments in one form. Everything that it points to belongs to the caller and is gone when submit returns.
  * flags are final: the entry point has merged the endpoint's op_flags for the calls that use them (fi_endpoint(3)),
  * and fi_inject*() come as FI_INJECT with no_comp set.
@@ -62,7 +80,8 @@ struct fab_op {
 	uint32_t rma_cnt;
 	const struct iovec *iov;
 	void **desc;			/* one per iov, or NULL */
-	const struct fi_rma_iov *rma;	/* rma_cnt entries: write, read */
+	const struct fi_rma_iov *rma;	/* rma_cnt entries: write, read, atomics */
+	const struct fab_amo *amo;	/* atomics */
 	fi_addr_t addr;			/* destination, or source of a directed receive; FI_ADDR_UNSPEC if none */
 	uint64_t tag;
 	uint64_t ignore;

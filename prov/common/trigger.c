@@ -491,37 +491,70 @@ static int condition_of_draft(struct fab_ep *ep, const struct draft *draft, cons
 	return *cntr ? 0 : -FI_EINVAL;
 }
 
+/* Where what an operation points to goes: from here on. */
+static void *put(uint8_t **pos, const void *from, size_t len)
+{
+	void *to = *pos;
+
+	if (len)
+		memcpy(to, from, len);
+	*pos += len;
+	return to;
+}
+
+static size_t vec_len(uint32_t cnt)
+{
+	return cnt * sizeof(struct iovec);
+}
+
+/* A vector and, if data, what it points to. */
+static const struct iovec *put_vec(uint8_t **pos, uint8_t **data, const struct iovec *from, uint32_t cnt)
+{
+	struct iovec *iov = put(pos, from, vec_len(cnt));
+
+	for (uint32_t i = 0; data && i < cnt; i++)
+		iov[i].iov_base = put(data, iov[i].iov_base, iov[i].iov_len);
+	return iov;
+}
+
+/* Bytes of the buffers that FI_INJECT gives back at once: those that are not results. */
+static size_t inject_len(const struct fab_op *op)
+{
+	size_t len = op->code < FAB_OP_READ ? fab_iov_len(op->iov, op->iov_cnt) : 0;
+
+	if (op->amo)
+		len += fab_iov_len(op->amo->operand, op->amo->operand_cnt) +
+		       fab_iov_len(op->amo->compare, op->amo->compare_cnt);
+	return len;
+}
+
 /* Copy an operation with all that it points to. NULL: no memory. */
 static struct work *work_copy(const struct fab_op *op)
 {
-	size_t iov_len = op->iov_cnt * sizeof(*op->iov), rma_len = op->rma_cnt * sizeof(*op->rma);
-	size_t data_len = op->flags & FI_INJECT ? fab_iov_len(op->iov, op->iov_cnt) : 0;
-	struct work *work = calloc(1, sizeof(*work) + iov_len + rma_len + data_len);
-	struct fi_rma_iov *rma;
-	struct iovec *iov;
-	uint8_t *data;
+	const struct fab_amo none = { 0 }, *amo = op->amo ? op->amo : &none;
+	size_t rma_len = op->rma_cnt * sizeof(*op->rma);
+	size_t len = sizeof(struct work) + sizeof(*amo) + rma_len +
+		     vec_len(op->iov_cnt + amo->operand_cnt + amo->compare_cnt);
+	bool inject = op->flags & FI_INJECT;
+	struct work *work = calloc(1, len + (inject ? inject_len(op) : 0));
+	uint8_t *pos, *data;
+	struct fab_amo *copy;
 
 	if (!work)
 		return NULL;
-	iov = (struct iovec *) (work + 1);
-	rma = (struct fi_rma_iov *) (iov + op->iov_cnt);
-	data = (uint8_t *) (rma + op->rma_cnt);
-	if (iov_len)
-		memcpy(iov, op->iov, iov_len);
-	if (rma_len)
-		memcpy(rma, op->rma, rma_len);
+	pos = (uint8_t *) (work + 1);
+	data = (uint8_t *) work + len;
 	work->op = *op;
-	work->op.iov = iov;
-	work->op.rma = rma;
 	work->op.desc = NULL;
 	work->op.flags &= ~FI_TRIGGER;
 	work->op.accepted = true;
-	if (data_len) {
-		for (uint32_t i = 0; i < op->iov_cnt; data += op->iov[i++].iov_len) {
-			memcpy(data, op->iov[i].iov_base, op->iov[i].iov_len);
-			iov[i].iov_base = data;
-		}
-	}
+	copy = put(&pos, amo, sizeof(*amo));
+	work->op.rma = put(&pos, op->rma, rma_len);
+	work->op.iov = put_vec(&pos, inject && op->code < FAB_OP_READ ? &data : NULL, op->iov, op->iov_cnt);
+	copy->operand = put_vec(&pos, inject ? &data : NULL, amo->operand, amo->operand_cnt);
+	copy->compare = put_vec(&pos, inject ? &data : NULL, amo->compare, amo->compare_cnt);
+	if (op->amo)
+		work->op.amo = copy;
 	return work;
 }
 
@@ -669,6 +702,26 @@ static ssize_t call(struct draft *draft)
 		struct fi_msg_rma msg = DRAFT(work->op.rma);
 
 		return fi_writemsg(work->op.rma->ep, &msg, work->op.rma->flags | trigger);
+	}
+	case FI_OP_ATOMIC: {
+		struct fi_msg_atomic msg = DRAFT(work->op.atomic);
+
+		return fi_atomicmsg(work->op.atomic->ep, &msg, work->op.atomic->flags | trigger);
+	}
+	case FI_OP_FETCH_ATOMIC: {
+		struct fi_op_fetch_atomic *op = work->op.fetch_atomic;
+		struct fi_msg_atomic msg = DRAFT(op);
+
+		return fi_fetch_atomicmsg(op->ep, &msg, op->fetch.msg_iov, op->fetch.desc, op->fetch.iov_count,
+					  op->flags | trigger);
+	}
+	case FI_OP_COMPARE_ATOMIC: {
+		struct fi_op_compare_atomic *op = work->op.compare_atomic;
+		struct fi_msg_atomic msg = DRAFT(op);
+
+		return fi_compare_atomicmsg(op->ep, &msg, op->compare.msg_iov, op->compare.desc, op->compare.iov_count,
+					    op->fetch.msg_iov, op->fetch.desc, op->fetch.iov_count,
+					    op->flags | trigger);
 	}
 	default:
 		return -FI_ENOSYS;

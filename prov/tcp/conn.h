@@ -89,10 +89,17 @@ struct tcp_rx_state {
 	struct tcp_unexp *unexp;	/* the message being kept, or announced data, or NULL */
 	bool bulk;			/* the last payload was long: take little more than headers into staging */
 	/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
-	uint32_t refuse;
+	uint32_t refuse;		/* likewise an atomic */
 	uint32_t mr_gen;		/* fab_mr_map.gen when a remote write was verified */
 	struct fab_mr *mr[TCP_RMA_IOV_MAX];	/* its regions, hdr.rma_iov_cnt of them; valid while mr_gen is */
-	struct iovec iov[TCP_IOV_LIMIT];
+	uint8_t *operands;		/* of an atomic: operand_room, or owned; NULL between them */
+	union {
+		struct iovec iov[TCP_IOV_LIMIT];
+		struct {
+			struct iovec aim;	/* where iov ends when operands are short */
+			uint8_t operand_room[(TCP_IOV_LIMIT - 1) * sizeof(struct iovec)];
+		};
+	};
 	union {
 		struct tcp_hdr hdr;	/* of the current frame, host order */
 		uint8_t hdr_buf[TCP_HDR_MAX];
@@ -131,6 +138,7 @@ struct tcp_conn {
 	uint64_t credit;		/* bytes that may be sent unasked (peer.ext) */
 	uint64_t txq_len;		/* bytes in txq */
 	uint32_t control_cnt;		/* frames of the provider's own in txq */
+	uint32_t amo_asked;		/* results of atomics requested, TCP_AMO_WINDOW at most */
 
 	/* receive side */
 	struct tcp_rx_state rx;
@@ -140,6 +148,7 @@ struct tcp_conn {
 	uint64_t unexp_len;		/* bytes kept for it, TCP_CREDIT_OVERHEAD each included */
 	uint32_t announced_cnt;		/* announcements that no receive has taken */
 	uint32_t rsp_cnt;		/* read responses in txq */
+	uint32_t amo_owed;		/* results of atomics in txq, TCP_AMO_WINDOW at most */
 	/* peers without extension only: not read, as unexp_len is over the limit or a message is stalled */
 	bool rx_paused;
 	struct fab_list unexp;		/* struct tcp_unexp of this connection */

@@ -50,6 +50,7 @@ static struct fi_ops_domain domain_ops = {
 	.srx_ctx = tcp_srx_open,
 	.poll_open = fab_poll_open,
 	.query_collective = fab_coll_query,
+	.query_atomic = tcp_query_atomic,
 	.endpoint2 = domain_endpoint2,
 };
 

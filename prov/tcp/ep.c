@@ -347,6 +347,7 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 		.msg = caps & FI_MSG ? &tcp_msg_ops : NULL,
 		.tagged = caps & FI_TAGGED ? &tcp_tagged_ops : NULL,
 		.rma = caps & FI_RMA ? &tcp_rma_ops : NULL,
+		.atomic = caps & FI_ATOMIC ? &tcp_atomic_ops : NULL,
 		.collective = has_collectives(info) ? &fab_coll_ops : NULL,
 	};
 }

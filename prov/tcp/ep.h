@@ -126,11 +126,13 @@ struct tcp_tx {
 	struct fab_list link;		/* in exactly one of conn's txq, held, ack_wait, read_wait, or none (in conn->rts) */
 	struct tcp_conn *conn;
 	void *context;
+	/* payload in one piece: inject[], behind the header, or owned (if amo); NULL: in iov */
+	uint8_t *flat;
 	uint64_t sent;			/* bytes of this frame given to the socket */
 	uint64_t size;			/* bytes of this frame */
 	uint64_t len;			/* bytes of the message, for the completion */
 	uint64_t tag, data;		/* likewise, for errors */
-	uint32_t id;			/* in conn->rts */
+	uint32_t id;			/* in conn->rts; of an atomic: what it counts for in amo_asked or amo_owed */
 	uint8_t code;			/* enum fab_op_code; FAB_OP_MAX for control frames */
 	uint8_t hdr_len;
 	uint8_t iov_cnt;
@@ -138,7 +140,7 @@ struct tcp_tx {
 	bool want_ack;			/* complete only when acknowledged */
 	bool match;			/* complete only when a receive has taken it (FI_MATCH_COMPLETE) */
 	uint8_t waits;			/* enum tcp_tx_waits */
-	bool injected;			/* payload is in inject[] */
+	bool amo;			/* an atomic, or the answer to one: tcp_amo_free() */
 	bool hooked;			/* context is a struct fab_hook */
 	bool cancelled;			/* announced, and the peer has been asked to forget it */
 	/* read response: when its regions (kept behind hdr, id of them) were verified */
@@ -154,8 +156,8 @@ struct tcp_tx {
 };
 
 /*
- * The one way in for sends, tagged sends, writes and reads (op->code up to FAB_OP_READ). Takes and drops the engine
- * lock. 0: exactly one completion will follow (or none if not asked for); -FI_EAGAIN: queue full, call again after
+ * The one way in for sends, tagged sends, remote access and atomics (op->code below FAB_OP_RECV). Takes and drops the
+ * engine lock. 0: exactly one completion will follow (or none if not asked for); -FI_EAGAIN: queue full, call again after
  * reading completions; -FI_EINVAL, -FI_EMSGSIZE, -FI_ENOTCONN, -FI_EOPBADSTATE, or why the peer cannot be reached:
  * nothing was done.
  */

@@ -10,11 +10,13 @@
 
 /* Remote accesses wait for the receive of an announced message that was posted before them. */
 #define MSG_ORDER_COSTS	(FI_ORDER_RAS | FI_ORDER_WAS)
-/* Not WAR and SAR: the answer to a read is taken from memory when the socket takes it. */
+/* Not WAR and SAR: the answer to a read is taken from memory when the socket takes it (that to an atomic at once). */
 #define MSG_ORDER	(MSG_ORDER_COSTS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
-			 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
-#define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | FI_FENCE)
-#define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+			 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
+			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+#define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | \
+			 FI_FENCE)
+#define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER)
 #define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_COLLECTIVE)
 #define SECONDARY_CAPS	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_SOURCE | FI_TRIGGER | FI_FENCE | \

@@ -315,6 +315,7 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 	struct tcp_ep *ep = conn->ep;
 	struct fab_list *link, *next;
 
+	tcp_amo_fail_all(conn);
 	if (conn->rx.into.rx) {
 		struct tcp_msg msg = rx_msg(conn);
 		struct tcp_into into = conn->rx.into;

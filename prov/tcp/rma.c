@@ -15,9 +15,13 @@
 
 #define RSP_MAX		TCP_IDMAP_MAX	/* read responses queued for one peer: more is an attack */
 
-/* Verify cnt regions for access: which they are into mr, their pieces into iov (TCP_IOV_LIMIT slots). 0 or -FI_E*. */
-static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_t cnt, uint64_t access,
-		      struct fab_mr **mr, struct iovec *iov, uint32_t *iov_cnt)
+static const char *access_name(uint64_t access)
+{
+	return access == FI_REMOTE_READ ? "read" : access == FI_REMOTE_WRITE ? "write" : "fetching atomic";
+}
+
+int tcp_rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_t cnt, uint64_t access,
+		   struct fab_mr **mr, struct iovec *iov, uint32_t *iov_cnt)
 {
 	uint32_t used = 0;
 
@@ -29,9 +33,8 @@ static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint
 				    rma[i].len, access, iov + used, &slots, &mr[i]);
 		if (ret) {
 			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64
-				 " with key 0x%" PRIx64 ": %s\n", access == FI_REMOTE_READ ? "read" : "write",
-				 rma[i].len, rma[i].addr, rma[i].key,
-				 fi_strerror(-ret));
+				 " with key 0x%" PRIx64 ": %s\n", access_name(access), rma[i].len, rma[i].addr,
+				 rma[i].key, fi_strerror(-ret));
 			return ret;
 		}
 		used += slots;
@@ -40,8 +43,7 @@ static int rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint
 	return 0;
 }
 
-/* The targets that the current header names; false if they do not add up to len. */
-static bool rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *len)
+bool tcp_rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *len)
 {
 	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
 
@@ -57,15 +59,14 @@ static bool rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t
 
 /* ---- target of writes ---- */
 
-/* The write of the current header is in place: it counts once for each region, with the bytes that went there. */
-static void count_regions(struct tcp_conn *conn)
+void tcp_rma_count(struct tcp_conn *conn)
 {
 	struct fab_mr *const *mr = conn->rx.mr;
 	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
 	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
 	uint64_t len;
 
-	rma_targets(conn, rma, &len);
+	tcp_rma_targets(conn, rma, &len);
 	for (uint32_t i = 0; i < cnt; i++) {
 		uint32_t first = 0;
 
@@ -80,6 +81,14 @@ static void count_regions(struct tcp_conn *conn)
 	}
 }
 
+void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err)
+{
+	if (conn->peer.ext && (conn->rx.hdr.flags & TCP_FLAG_WANT_ACK))
+		tcp_tx_ack(conn, err);
+	else
+		tcp_conn_fail(conn, FI_EACCES, err, "a remote write that is not allowed");
+}
+
 static void write_done(struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
@@ -91,14 +100,11 @@ static void write_done(struct tcp_conn *conn)
 	};
 
 	if (conn->rx.refuse) {
-		if (conn->peer.ext && (hdr->flags & TCP_FLAG_WANT_ACK))
-			tcp_tx_ack(conn, conn->rx.refuse);
-		else
-			tcp_conn_fail(conn, FI_EACCES, conn->rx.refuse, "a remote write that is not allowed");
+		tcp_rma_refuse(conn, conn->rx.refuse);
 		return;
 	}
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.rx_cq);
-	count_regions(conn);
+	tcp_rma_count(conn);
 	tcp_rx_delivered(conn);
 }
 
@@ -111,9 +117,9 @@ int tcp_rma_write_aim(struct tcp_conn *conn)
 	uint32_t cnt;
 	int ret;
 
-	rma_targets(conn, rma, &len);
+	tcp_rma_targets(conn, rma, &len);
 	rx->mr_gen = conn->ep->base.domain->mr_map.gen;
-	ret = rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, rx->mr, iov, &cnt);
+	ret = tcp_rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, rx->mr, iov, &cnt);
 	if (!ret)
 		tcp_rx_aim(rx, iov, cnt, len);
 	return -ret;
@@ -125,7 +131,7 @@ void tcp_rma_write(struct tcp_conn *conn)
 	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
 	uint64_t len;
 
-	if (!rma_targets(conn, rma, &len) || len != rx->hdr.size - rx->hdr.hdr_size) {
+	if (!tcp_rma_targets(conn, rma, &len) || len != rx->hdr.size - rx->hdr.hdr_size) {
 		tcp_rx_broken(conn, "write of another length than its targets");
 		return;
 	}
@@ -150,7 +156,7 @@ static int rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
 	uint32_t cnt;
 	int ret;
 
-	ret = rma_verify(conn, rsp_regions(tx), tx->id, FI_REMOTE_READ, mr, tx->iov, &cnt);
+	ret = tcp_rma_verify(conn, rsp_regions(tx), tx->id, FI_REMOTE_READ, mr, tx->iov, &cnt);
 	if (ret)
 		return ret;
 	tx->iov_cnt = cnt;
@@ -198,7 +204,7 @@ void tcp_rma_read_req(struct tcp_conn *conn)
 	uint64_t len;
 	int ret;
 
-	if (!rma_targets(conn, rma, &len) || conn->rsp_cnt >= RSP_MAX) {
+	if (!tcp_rma_targets(conn, rma, &len) || conn->rsp_cnt >= RSP_MAX) {
 		tcp_rx_broken(conn, "read too long, or too many of them");
 		return;
 	}
@@ -237,17 +243,22 @@ static void read_done(struct tcp_conn *conn)
 	tcp_tx_done(tx, 0, 0, NULL);
 }
 
+void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	tcp_rx_aim(&conn->rx, tx->iov, tx->iov_cnt, tx->len);
+	tcp_rx_expect(conn, tx->len, 0, read_done);
+}
+
 void tcp_rma_read_rsp(struct tcp_conn *conn)
 {
 	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
 	uint64_t len = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
 
-	if (!tx || tx->len != len) {
+	if (!tx || tx->hdr.op != TCP_WIRE_READ_REQ || tx->len != len) {
 		tcp_rx_broken(conn, "answer to a read that was not asked for");
 		return;
 	}
-	tcp_rx_aim(&conn->rx, tx->iov, tx->iov_cnt, len);
-	tcp_rx_expect(conn, len, 0, read_done);
+	tcp_rma_take(conn, tx);
 }
 
 void tcp_rma_read_err(struct tcp_conn *conn)
@@ -256,7 +267,7 @@ void tcp_rma_read_err(struct tcp_conn *conn)
 	struct tcp_read_err answer;
 
 	memcpy(&answer, tcp_rx_extra(conn), sizeof(answer));
-	if (!tx || !answer.err) {
+	if (!tx || tx->hdr.op != TCP_WIRE_READ_REQ || !answer.err) {
 		tcp_rx_broken(conn, "refusal of a read that was not asked for");
 		return;
 	}

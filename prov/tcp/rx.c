@@ -49,6 +49,8 @@ static const struct rx_kind {
 	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = TCP_EXT_BASE,
 			     .pairs = 1 << 0 },
 	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, sizeof(struct tcp_xcancel), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+	[TCP_WIRE_AMO_REQ] = { tcp_amo_req, sizeof(struct tcp_amo), .rma = true, .payload = true, .ext = TCP_EXT_AMO },
+	[TCP_WIRE_AMO_RSP] = { tcp_amo_rsp, sizeof(struct tcp_amo_rsp), .payload = true, .ext = TCP_EXT_AMO },
 	[TCP_WIRE_COLL] = { tcp_coll_start, sizeof(struct tcp_coll), .payload = true, .ext = TCP_EXT_COLL },
 	[TCP_WIRE_PARK] = { tcp_park_asked, 0, .ext = TCP_EXT_PARK },
 	[TCP_WIRE_PARK_YES] = { tcp_park_answered, 0, .ext = TCP_EXT_PARK },

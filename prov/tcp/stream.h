@@ -247,6 +247,36 @@ void tcp_park_stay(struct tcp_conn *conn);
 /* Something comes though we are PARKING: the stream goes on, and what has waited leaves. */
 void tcp_park_wake(struct tcp_conn *conn);
 
+/* For atomics, which are checked and counted as writes are. Verify cnt regions for access: which they are into mr,
+ * their pieces into iov (TCP_IOV_LIMIT slots). 0 or -FI_E*, logged. */
+int tcp_rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_t cnt, uint64_t access,
+		   struct fab_mr **mr, struct iovec *iov, uint32_t *iov_cnt);
+/* The targets that the current header names, and their bytes; false if one is longer than any message. */
+bool tcp_rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *len);
+/* The write of the current header is in place: it counts once for each region of rx.mr, with the bytes that went
+ * there. */
+void tcp_rma_count(struct tcp_conn *conn);
+/* It is refused, with an FI_E*; where the peer does not take that, the connection ends. */
+void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err);
+/* The payload of the current frame goes to the buffers of tx, the front of read_wait, which then completes. */
+void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx);
+
+/* ---- atomic.c ---- */
+
+/* Initiator: the operands of a fetching atomic, which op names, go to where tx keeps them. 0 or -FI_ENOMEM. */
+int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op);
+/* It takes its place in the queue: 0, -FI_EOPNOTSUPP. */
+int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx);
+/* Would its result be more than may be requested at a time? */
+bool tcp_amo_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx);
+/* tx->amo is set, and tx goes: give back what it has. */
+void tcp_amo_free(struct tcp_tx *tx);
+/* Frames. */
+void tcp_amo_req(struct tcp_conn *conn);
+void tcp_amo_rsp(struct tcp_conn *conn);
+/* The connection ends: operands that were on their way go. */
+void tcp_amo_fail_all(struct tcp_conn *conn);
+
 /* ---- rndv.c ---- */
 
 void tcp_rndv_rts(struct tcp_conn *conn);

@@ -21,13 +21,28 @@ static const uint8_t wire_op[] = {
 	[FAB_OP_TSEND] = TCP_WIRE_TAG,
 	[FAB_OP_CSEND] = TCP_WIRE_COLL,
 	[FAB_OP_WRITE] = TCP_WIRE_WRITE,
+	[FAB_OP_ATOMIC] = TCP_WIRE_AMO_REQ,
 	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
+	[FAB_OP_FETCH_ATOMIC] = TCP_WIRE_AMO_REQ,
 };
 
 /* Completion levels that the peer has to confirm (fi_endpoint(3)). */
 #define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
 
-/* Write the header of an operation with len bytes of payload to buf, all but the frame id. Returns its length. */
+/* Does what the operation transfers come back? Then it is answered, and needs no acknowledgement. */
+static inline bool op_fetches(const struct fab_op *op)
+{
+	return op->code >= FAB_OP_READ;
+}
+
+/* Bytes behind the header of one that fetches. */
+static inline uint64_t fetch_payload(const struct fab_op *op)
+{
+	return op->amo ? fab_iov_len(op->amo->operand, op->amo->operand_cnt) +
+			 fab_iov_len(op->amo->compare, op->amo->compare_cnt) : 0;
+}
+
+/* Write the header of an operation on len bytes to buf, all but the frame id. Returns its length. */
 static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
 {
 	struct tcp_hdr *hdr = buf;
@@ -48,10 +63,16 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 		pos += op->rma_cnt * sizeof(struct tcp_rma_iov);
 		hdr->rma_iov_cnt = op->rma_cnt;
 	}
-	if (op->code != FAB_OP_READ && (op->flags & TX_CONFIRM))
+	if (op->amo) {
+		memcpy(pos, &(struct tcp_amo) { .op = op->amo->op, .datatype = op->amo->datatype },
+		       sizeof(struct tcp_amo));
+		pos += sizeof(struct tcp_amo);
+		hdr->op_data = op->amo->kind;
+	}
+	if (!op_fetches(op) && (op->flags & TX_CONFIRM))
 		hdr->flags |= op->flags & FI_COMMIT_COMPLETE ? TCP_FLAG_COMMIT : TCP_FLAG_DELIVERY;
 	hdr->hdr_size = pos - (uint8_t *) buf;
-	hdr->size = hdr->hdr_size + (op->code == FAB_OP_READ ? 0 : len);
+	hdr->size = hdr->hdr_size + (op_fetches(op) ? fetch_payload(op) : len);
 	return hdr->hdr_size;
 }
 
@@ -90,7 +111,7 @@ static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t l
 		return -FI_EINVAL;
 	if (len > TCP_MAX_MSG_SIZE)
 		return -FI_EMSGSIZE;
-	if (op->code == FAB_OP_WRITE || op->code == FAB_OP_READ) {
+	if (op->code >= FAB_OP_WRITE) {
 		uint64_t rma_len = 0;
 
 		for (uint32_t i = 0; i < op->rma_cnt; i++)
@@ -130,12 +151,20 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);
 	tx->size = tx->hdr.size;
-	tx->injected = (op->flags & FI_INJECT) && op->code != FAB_OP_READ;
+	tx->id = 0;
+	tx->amo = op->amo;
 	tx->iov_cnt = op->iov_cnt;
-	if (tx->injected)
+	if ((op->flags & FI_INJECT) && !op_fetches(op)) {
+		tx->flat = tx->inject;
 		tcp_tx_copy(tx->inject, op->iov, len);
-	else
-		memcpy(tx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+		return tx;
+	}
+	tx->flat = NULL;
+	memcpy(tx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	if (tx->amo && tcp_amo_operands(tx, op)) {
+		tcp_tx_free(tx);
+		return NULL;
+	}
 	return tx;
 }
 

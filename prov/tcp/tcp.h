@@ -60,6 +60,7 @@ extern struct fi_provider sockets_prov;		/* sockets.c */
 extern struct fi_ops_msg tcp_msg_ops;		/* ops.c */
 extern struct fi_ops_tagged tcp_tagged_ops;
 extern struct fi_ops_rma tcp_rma_ops;
+extern struct fi_ops_atomic tcp_atomic_ops;	/* ops_atomic.c */
 
 #define TCP_LOG(level, subsys, ...) FI_LOG(&tcp_prov, level, subsys, __VA_ARGS__)
 #define TCP_WARN(subsys, ...) FI_WARN(&tcp_prov, subsys, __VA_ARGS__)
@@ -106,6 +107,9 @@ int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, voi
 int sockets_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
+/* fi_query_atomic(3): 0, -FI_EOPNOTSUPP, -FI_EINVAL, -FI_EBADFLAGS. */
+int tcp_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags);
 int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 int tcp_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
 int tcp_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);

@@ -7,7 +7,7 @@
  *   control frames ---/                  \-> ack_wait, read_wait, rts -> done
  *
  * An operation is held while it may not start: it is fenced and others are outstanding, or a remote access that is not
- * to overtake messages; or it is behind such a one.
+ * to overtake messages, or an atomic and results of as many as may be are to come; or it is behind such a one.
  * Frames of the provider's own pass by, since peers wait for them.
  *
  * A flush takes many queued frames in one call: small ones copied together, large ones from where they are.
@@ -29,6 +29,8 @@ void tcp_tx_free(struct tcp_tx *tx)
 {
 	struct tcp_tx_ctx *ctx = tx->conn->ep->tx;
 
+	if (__builtin_expect(tx->amo, 0))
+		tcp_amo_free(tx);
 	if (tx->code != FAB_OP_MAX)
 		ctx->cnt--;
 	else
@@ -126,6 +128,9 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 	case TCP_WIRE_READ_REQ:
 		fab_list_add_tail(&conn->read_wait, &tx->link);
 		break;
+	case TCP_WIRE_AMO_REQ:
+		fab_list_add_tail(tx->want_ack ? &conn->ack_wait : &conn->read_wait, &tx->link);
+		break;
 	case TCP_WIRE_XRTS:
 		break;
 	case TCP_WIRE_READ_RSP:
@@ -143,7 +148,8 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 /* ---- from the application to the queue ---- */
 
 /* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
- * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be; -FI_EOPNOTSUPP. */
+ * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be; -FI_EOPNOTSUPP: the peer does not
+ * know what it takes. */
 static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG || tx->hdr.op == TCP_WIRE_COLL;
@@ -159,6 +165,12 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 	}
 	if (conn->peer.ext && tx->hdr.op == TCP_WIRE_WRITE)
 		tx->hdr.flags |= TCP_FLAG_DELIVERY;
+	if (tx->amo) {
+		int ret = tcp_amo_prepare(conn, tx);
+
+		if (ret)
+			return ret;
+	}
 	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
 	return 0;
 }
@@ -174,6 +186,17 @@ static int tx_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 	return 0;
 }
 
+/* It was taken from the application, and tx_enter() has failed: complete it. */
+static void tx_refuse(struct tcp_tx *tx, int err)
+{
+	const char *text = "no memory for it to wait until the peer asks for it";
+
+	if (err == FI_EOPNOTSUPP)
+		text = tx->amo ? "the peer has no atomics: upstream's tcp, or a machine of another byte order" :
+				 "the peer is another libfabric's, which does not tell of matches";
+	tcp_tx_done(tx, err, err, text);
+}
+
 /* Has everything that has left held completed? */
 static bool tx_all_done(const struct tcp_conn *conn)
 {
@@ -185,19 +208,31 @@ static bool tx_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 {
 	switch (tx->waits) {
 	case TCP_TX_BEHIND_ALL:
-		return !tx_all_done(conn);
+		if (!tx_all_done(conn))
+			return true;
+		break;
 	case TCP_TX_BEHIND_SENDS:
-		return conn->rts.cnt;
+		if (conn->rts.cnt)
+			return true;
+		break;
 	default:
-		return false;
+		break;
 	}
+	return tx->amo && tcp_amo_must_wait(conn, tx);
 }
 
 int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	if (conn->state != TCP_CONN_UP || (fab_list_empty(&conn->held) && !tx_must_wait(conn, tx)))
-		return tx_enter(conn, tx);
-	fab_list_add_tail(&conn->held, &tx->link);
+	int ret;
+
+	if (conn->state == TCP_CONN_UP && (!fab_list_empty(&conn->held) || tx_must_wait(conn, tx))) {
+		fab_list_add_tail(&conn->held, &tx->link);
+		return 0;
+	}
+	ret = tx_enter(conn, tx);
+	if (ret != -FI_EOPNOTSUPP)
+		return ret;
+	tx_refuse(tx, FI_EOPNOTSUPP);
 	return 0;
 }
 
@@ -215,9 +250,7 @@ static bool tx_release(struct tcp_conn *conn)
 			break;
 		}
 		if (ret)
-			tcp_tx_done(tx, -ret, -ret, ret == -FI_EOPNOTSUPP ?
-				    "the peer is another libfabric's, which does not tell of matches" :
-				    "no memory for it to wait until the peer asks for it");
+			tx_refuse(tx, -ret);
 	}
 	return !fab_list_empty(&conn->txq);
 }
@@ -259,8 +292,8 @@ static uint8_t *batch_copy_room(struct tx_batch *batch, size_t len)
 static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
 {
 	uint64_t skip = tx->sent, left = tx->size - tx->sent;
-	const struct iovec inject = { tx->inject, tx->size - tx->hdr_len };
-	const struct iovec *iov = tx->injected ? &inject : tx->iov;
+	const struct iovec flat = { tx->flat, tx->size - tx->hdr_len };
+	const struct iovec *iov = tx->flat ? &flat : tx->iov;
 
 	if (skip < tx->hdr_len) {
 		batch_add(batch, tx->hdr_buf + skip, tx->hdr_len - skip);
@@ -301,8 +334,8 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 			uint8_t *room = batch_copy_room(batch, tx->size);
 
 			memcpy(room, tx->hdr_buf, tx->hdr_len);
-			if (tx->injected)
-				memcpy(room + tx->hdr_len, tx->inject, tx->size - tx->hdr_len);
+			if (tx->flat)
+				memcpy(room + tx->hdr_len, tx->flat, tx->size - tx->hdr_len);
 			else
 				tcp_tx_copy(room + tx->hdr_len, tx->iov, tx->size - tx->hdr_len);
 		} else {
@@ -441,7 +474,8 @@ void tcp_tx_control_fill(struct tcp_tx *tx, enum tcp_wire_op op, const void *ext
 {
 	tx->sent = 0;
 	tx->want_ack = false;
-	tx->injected = false;
+	tx->amo = false;
+	tx->flat = NULL;
 	tx->iov_cnt = 0;
 	tx->hdr_len = sizeof(tx->hdr) + extra_len;
 	tx->size = tx->hdr_len;

@@ -134,6 +134,11 @@ enum tcp_wire_op {
 	TCP_WIRE_XDATA = 36,		/* struct tcp_xdata, payload */
 	TCP_WIRE_READ_ERR = 37,		/* struct tcp_read_err, in place of a READ_RSP */
 	TCP_WIRE_XCANCEL = 38,		/* struct tcp_xcancel: forget the announcement, if no receive has taken it */
+	/* TCP_EXT_AMO; op_data is enum tcp_amo_kind: rma_iov[rma_iov_cnt], struct tcp_amo, operands. Those that fetch
+	 * are answered; the others ask for an acknowledgement, as writes do. */
+	TCP_WIRE_AMO_REQ = 39,
+	/* struct tcp_amo_rsp, result; in the order of requests, among READ_RSP and READ_ERR */
+	TCP_WIRE_AMO_RSP = 40,
 	TCP_WIRE_COLL = 41,		/* TCP_EXT_COLL; struct tcp_coll, payload: within a collective, see op_data there */
 	/* TCP_EXT_PARK; header only. park.c tells who may say what when */
 	TCP_WIRE_PARK = 48,		/* I am idle and could do without this connection: you too? */
@@ -170,7 +175,7 @@ struct tcp_rma_iov {
 	uint64_t key;
 };
 
-/* base header, cq_data, 4 rma_iov */
+/* base header, 4 rma_iov, and cq_data or struct tcp_amo */
 #define TCP_HDR_MAX		(16 + 8 + TCP_RMA_IOV_MAX * 24)
 
 /* ---- ours ---- */
@@ -178,6 +183,8 @@ struct tcp_rma_iov {
 #define TCP_EXT_MAGIC		0x57660000u	/* in tcp_cm_hdr.ext; the low 16 bits are features */
 #define TCP_EXT_MAGIC_MASK	0xffff0000u
 #define TCP_EXT_BASE		0x0001u		/* frames 32 to 38, acknowledged writes, credits */
+/* frames 39 and 40; never between machines of different byte order, since elements are in that of their machine */
+#define TCP_EXT_AMO		0x0002u
 #define TCP_EXT_AUTH		0x0004u		/* CONNREQ: I have a key, challenge me. NACK: TCP_REFUSE_* */
 #define TCP_EXT_CTX		0x0008u		/* CONNREQ: struct tcp_rdm_ctx; CONNRESP: taken note of */
 #define TCP_EXT_COLL		0x0010u		/* frame 41, and announcements of its messages; said with FI_COLLECTIVE */
@@ -240,6 +247,32 @@ struct tcp_xdata {
 
 struct tcp_read_err {
 	uint32_t err;			/* positive FI_E* */
+	uint32_t pad;
+};
+
+enum tcp_amo_kind {
+	TCP_AMO_BASE = 0,		/* no answer */
+	TCP_AMO_FETCH = 1,		/* answered with what was there before */
+	TCP_AMO_COMPARE = 2,		/* likewise */
+};
+
+/*
+ * An atomic on the n elements that rma_iov describes: their `len` are bytes, each a multiple of the element's. Behind
+ * it n elements to compute with, none if op is FI_ATOMIC_READ; behind them, of TCP_AMO_COMPARE, n to compare with.
+ */
+struct tcp_amo {
+	uint32_t op;			/* enum fi_op */
+	uint32_t datatype;		/* enum fi_datatype */
+};
+
+#define TCP_AMO_MAX		16384	/* bytes of all elements in a request, and in a result */
+/* Results that a peer may have requested and not received: bytes, TCP_AMO_OVERHEAD added to each. */
+#define TCP_AMO_WINDOW		(256 * 1024)
+#define TCP_AMO_OVERHEAD	64
+
+/* The result of a request, of n elements; or why there is none: then nothing follows, and nothing was changed. */
+struct tcp_amo_rsp {
+	uint32_t err;			/* positive FI_E*, or 0 */
 	uint32_t pad;
 };
 
