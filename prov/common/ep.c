@@ -473,14 +473,16 @@ static bool has_cntr(const struct fab_ep *ep)
 	return false;
 }
 
-/* Nobody would make progress for an endpoint that is only a target, if the application has nothing of it to read. */
+/* Nobody would make progress for an endpoint that is only a target, if the application has nothing of it to read. (A
+ * receive context that is only a target has its endpoint's transmit contexts beside it.) */
 static bool lacks_queue(const struct fab_ep *ep)
 {
 	if ((ep->caps & TX_MODIFIERS) && !ep->tx_cq)
 		return true;
 	if ((ep->caps & FI_RECV) && !ep->rx_cq)
 		return true;
-	return !ep->tx_cq && !ep->rx_cq && !has_cntr(ep) && ep->domain->data_progress != FI_PROGRESS_AUTO;
+	return !ep->tx_cq && !ep->rx_cq && !has_cntr(ep) && ep->domain->data_progress != FI_PROGRESS_AUTO &&
+	       ep->ep_fid.fid.fclass != FI_CLASS_RX_CTX;
 }
 
 static int check_bound(const struct fab_ep *ep)

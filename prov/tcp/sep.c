@@ -199,6 +199,7 @@ static struct fab_ep_ops ctx_ops(const struct fi_info *info, bool tx)
 		.msg = info->caps & FI_MSG ? &half->msg : NULL,
 		.tagged = info->caps & FI_TAGGED ? &half->tagged : NULL,
 		.rma = tx && (info->caps & FI_RMA) ? &tcp_rma_ops : NULL,
+		.atomic = tx && (info->caps & FI_ATOMIC) ? &tcp_atomic_ops : NULL,
 	};
 }
 

@@ -50,6 +50,8 @@ static void open_target(struct pe *pe, struct test *t, struct fi_info *info)
 	if (info->caps & FI_RMA_EVENT) {
 		pe->at_target = counter(s, FI_WAIT_UNSPEC);
 		MUST(fi_ep_bind(s->ep, &pe->at_target->fid, FI_REMOTE_WRITE | FI_REMOTE_READ));
+		disown(t, &s->ep->fid);
+		own_fid(t, &s->ep->fid);
 	}
 	pe->target = s;
 }
@@ -65,9 +67,9 @@ static void open_ctx(struct pe *pe)
 	s = domain_side(pe->target->t, .info = info, .domain_of = pe->target, .format = FI_CQ_FORMAT_CONTEXT);
 	side_open_cqs(s);
 	side_open_av(s);
-	side_open_ep(s);
 	pe->put = counter(s, FI_WAIT_UNSPEC);
 	pe->get = counter(s, FI_WAIT_NONE);
+	side_open_ep(s);
 	MUST(fi_ep_bind(s->ep, &s->tx_cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
 	MUST(fi_ep_bind(s->ep, &pe->put->fid, FI_WRITE));
 	MUST(fi_ep_bind(s->ep, &pe->get->fid, FI_READ));
