@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of the peer table, for its two files: peer.c (peers, lives, our own connects, the address vector) and
- * request.c (those who connect to us). All of it is guarded by the engine's lock.
+ * Inside of the peer table, for its files: peer.c (peers, lives, the address vector), dial.c (our own connects), pace.c and
+ * budget.c (how many at a time), request.c (those who connect to us). All of it is guarded by the engine's lock.
  */
 #ifndef TCP_PEERS_H
 #define TCP_PEERS_H
@@ -95,8 +95,6 @@ void tcp_peer_put(struct tcp_peer *peer);
 /* Make conn the one to use for the peer, whose fi_addr is this. False: no memory for the index. */
 bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *conn);
 
-/* Its attempt to connect may begin: pace.c says so to those who were in line. */
-void tcp_peer_turn(struct tcp_peer *peer);
 /* It needs no connect of its own any more: end that. */
 void tcp_peer_stop(struct tcp_peer *peer);
 
@@ -110,6 +108,17 @@ void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello
 
 /* Nobody needs it any more: send what it has, say so, read until the peer closes too. */
 void tcp_life_leave(struct tcp_life *life);
+
+/* ---- dial.c ---- */
+
+/* Begin a life from our side, or bring back a dormant one. 0 or -FI_E*. */
+int tcp_peer_begin(struct tcp_peer *peer);
+/* Connect the life that the peer has, when its turn comes. 0, or -FI_E*: nothing was begun. */
+int tcp_peer_try(struct tcp_peer *peer);
+/* Its attempt to connect may begin: pace.c says so to those who were in line. */
+void tcp_peer_turn(struct tcp_peer *peer);
+/* What peer->retry fires. */
+void tcp_peer_retry_fire(struct fab_timer *timer);
 
 /* The private data of a handshake between RDM endpoints. */
 struct tcp_rdm_data {
