@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/ops.h"
+#include "common/trigger.h"
 #include "tcp/ep.h"
 #include "tcp/owner.h"
 #include "tcp/tcp.h"
@@ -37,13 +38,15 @@ static int srx_close(struct fid *fid)
 	fab_progress_lock(progress);
 	if (!fab_list_empty(&srx->own_rx.users))
 		ret = busy("receive");
-	else
-		tcp_rx_flush(srx, FI_ECANCELED);
-	if (!ret)
-		tcp_owner_close(srx->own_rx.owner);
+	srx->closing = !ret;
 	fab_progress_unlock(progress);
 	if (ret)
 		return ret;
+	fab_trigger_close(&srx->base);
+	fab_progress_lock(progress);
+	tcp_rx_flush(srx, FI_ECANCELED);
+	tcp_owner_close(srx->own_rx.owner);
+	fab_progress_unlock(progress);
 	tcp_rx_ctx_fini(&srx->own_rx);
 	fab_ep_fini(&srx->base);
 	free(srx);

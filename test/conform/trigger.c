@@ -198,6 +198,26 @@ TEST_PROV(close_cancels, CAPS, RDM_ONLY)
 	close_now(t, &cntr->fid);
 }
 
+/* So does closing a shared receive context that no endpoint uses. */
+TEST_PROV(close_of_shared_context_cancels, CAPS, RDM_ONLY)
+{
+	struct side *s = domain_side(t);
+	struct fid_cntr *cntr = cntr_open(s);
+	struct iovec iov = { mem(t, 4), 4 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = at(t, cntr, 1) };
+	struct fid_ep *srx;
+	int ret = fi_srx_context(s->domain, NULL, &srx, NULL);
+
+	if (ret == -FI_ENOSYS)
+		SKIP("no shared receive contexts");
+	MUST(ret);
+	MUST(fi_recvmsg(srx, &msg, FI_TRIGGER));
+	CHECK_RET(fi_close(&cntr->fid), -FI_EBUSY);
+	MUST(fi_close(&srx->fid));
+	MUST(fi_cntr_add(cntr, 1));
+	close_now(t, &cntr->fid);
+}
+
 struct bad_row {
 	const char *name;
 	enum fi_trigger_event event;
