@@ -29,7 +29,7 @@ TEST_PROV(alias_has_flags_of_its_own, FI_MSG, RELIABLE)
 	int ctx;
 
 	MUST(fi_control(&alias->fid, FI_GETOPSFLAG, &flags));
-	CHECK_EQ(flags, FI_COMPLETION);
+	CHECK(flags & FI_COMPLETION);
 	flags = FI_TRANSMIT;
 	MUST(fi_control(&p.a->ep->fid, FI_GETOPSFLAG, &flags));
 	CHECK_EQ(flags & FI_COMPLETION, 0);
@@ -260,7 +260,7 @@ TEST_TABLE(srx_serves_all, share_rows, FI_MSG, RELIABLE)
 		if (k == row->early) {
 			for (i = 0; i < ALL; i++)
 				MUST((int) fi_recv(sh.srx, in[i], row->len, NULL, FI_ADDR_UNSPEC, in[i]));
-			if (!row->early)
+			if (!row->early && run.ours)
 				CHECK(fi_recv(sh.srx, in[0], row->len, NULL, FI_ADDR_UNSPEC, NULL) == -FI_EAGAIN);
 		} else {
 			for (i = 0; i < ALL; i++)
