@@ -65,13 +65,22 @@ struct fab_auth_key *fab_av_key_find(const struct fab_av *av, bool (*is)(struct 
 	return NULL;
 }
 
-fi_addr_t fab_av_key_name(const struct fab_av *av, const struct fab_auth_key *key)
+fi_addr_t fab_av_key_handle(const struct fab_av *av, const struct fab_auth_key *key)
 {
 	for (uint32_t i = 0, cnt = key_cnt(av); i < cnt; i++) {
 		if (av->keys->key[i] == key)
-			return atomic_load_explicit(&av->keys->user_id[i], memory_order_relaxed);
+			return i;
 	}
 	return FI_ADDR_NOTAVAIL;
+}
+
+fi_addr_t fab_av_key_name(const struct fab_av *av, const struct fab_auth_key *key)
+{
+	fi_addr_t handle = fab_av_key_handle(av, key);
+
+	if (handle == FI_ADDR_NOTAVAIL)
+		return handle;
+	return atomic_load_explicit(&av->keys->user_id[handle], memory_order_relaxed);
 }
 
 /* ---- calls ---- */

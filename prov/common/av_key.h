@@ -34,6 +34,8 @@ int fab_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, 
 
 /* The key that a handle means; NULL: none. */
 struct fab_auth_key *fab_av_key_at(const struct fab_av *av, fi_addr_t handle);
+/* The handle of a key, which may be NULL or none of this vector: FI_ADDR_NOTAVAIL. */
+fi_addr_t fab_av_key_handle(const struct fab_av *av, const struct fab_auth_key *key);
 /* The key of the entry at fi_addr, also just after its removal; NULL without FI_AV_AUTH_KEY. */
 struct fab_auth_key *fab_av_key(const struct fab_av *av, fi_addr_t fi_addr);
 /* The first key of the vector that is(key, ctx), or NULL. */

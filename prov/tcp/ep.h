@@ -41,6 +41,7 @@ struct tcp_rx_ctx {
 	struct fab_list orphans;	/* struct tcp_unexp, by link: those whose connection has ended */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
+	bool keyed;			/* a receive for an authorization key has been posted (keyed.c) */
 	struct tcp_owner *owner;	/* owned: another provider has the receives (owner.h); NULL: we do */
 	struct fab_list users;		/* shared: struct tcp_ep.srx_link of those bound, oldest first */
 };

@@ -8,7 +8,7 @@
 
 #define SEND_FLAGS	(ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA | FI_FENCE)
 #define READ_FLAGS	(ANY_FLAGS | FI_FENCE)
-#define RECV_FLAGS	(ANY_FLAGS | FI_MULTI_RECV)
+#define RECV_FLAGS	(ANY_FLAGS | FI_MULTI_RECV | FI_AUTH_KEY)
 #define TRECV_FLAGS	(RECV_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
 static inline uint64_t rx_flags(struct fid_ep *fid)

@@ -22,7 +22,9 @@ struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t
 {
 	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(conn->ep, class), tag, conn->fi_addr);
 
-	return posted ? fab_container(posted, struct tcp_rx, posted) : NULL;
+	struct tcp_rx *rx = posted ? fab_container(posted, struct tcp_rx, posted) : NULL;
+
+	return __builtin_expect(conn->ep->rx->keyed, 0) ? tcp_keyed_find(conn, class, tag, rx) : rx;
 }
 
 static void rx_free(struct tcp_rx_ctx *ctx, struct tcp_rx *rx)
@@ -190,6 +192,17 @@ void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_a
 
 /* ---- posting ---- */
 
+int tcp_rx_enqueue(struct tcp_ep *ep, struct fab_match *queue, struct tcp_rx *rx)
+{
+	int ret;
+
+	rx->unposted = false;
+	ret = fab_match_post(queue, &rx->posted);
+	if (ret)
+		rx_free(ep->rx, rx);
+	return ret;
+}
+
 int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_rx)
 {
 	struct fab_pool *pool;
@@ -225,7 +238,9 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 /* What is no plain receive. */
 static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 {
-	return op->flags & FI_TRIGGER ? fab_trigger_op(&ep->base, op, tcp_post_recv_locked) : tcp_peek(ep, op);
+	if (op->flags & FI_TRIGGER)
+		return fab_trigger_op(&ep->base, op, tcp_post_recv_locked);
+	return op->flags & FI_AUTH_KEY ? tcp_keyed_post(ep, op) : tcp_peek(ep, op);
 }
 
 int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
@@ -239,7 +254,7 @@ int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 
 	if (!ep->base.enabled || ep->closing || (ep->conn && ep->conn->state == TCP_CONN_DOWN))
 		return -FI_EOPBADSTATE;
-	if (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER))
+	if (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER | FI_AUTH_KEY))
 		return rx_post_rare(ep, op);
 	ret = tcp_rx_new(ep, op, &rx);
 	if (ret)
@@ -248,12 +263,9 @@ int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 	if (queue->unexp_cnt)
 		unexp = fab_match_find_unexp(queue, op->tag, op->ignore, src);
 	if (!unexp || (op->flags & FI_MULTI_RECV)) {
-		rx->unposted = false;
-		ret = fab_match_post(queue, &rx->posted);
-		if (ret) {
-			rx_free(ep->rx, rx);
+		ret = tcp_rx_enqueue(ep, queue, rx);
+		if (ret)
 			return ret;
-		}
 	}
 	/* a multi-receive may take several, and still be posted for more */
 	while (unexp && tcp_unexp_take(fab_container(unexp, struct tcp_unexp, match), rx))

@@ -200,7 +200,18 @@ void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
 /* The peer of a paused connection has closed or gone: read what the kernel still has. */
 void tcp_stall_gone(struct tcp_conn *conn);
 
+/* ---- keyed.c ---- */
+
+/* The posted receive for a message from conn: the older of `other`, which is the one by its source or NULL, and of the
+ * one for its key. For tcp_rx_find(). */
+struct tcp_rx *tcp_keyed_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag, struct tcp_rx *other);
+/* A receive with FI_AUTH_KEY: op->addr is a key's handle. 0; -FI_EINVAL (logged), -FI_EAGAIN, -FI_ENOMEM. */
+int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op);
+
 /* ---- recv.c, peek.c ---- */
+
+/* Post a new receive. 0; -FI_ENOMEM: it is gone. */
+int tcp_rx_enqueue(struct tcp_ep *ep, struct fab_match *queue, struct tcp_rx *rx);
 
 /* A receive with the arguments of a call, not posted. 0, -FI_EAGAIN, -FI_ENOMEM, -FI_EINVAL. */
 int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **rx);

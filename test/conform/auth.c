@@ -341,3 +341,46 @@ TEST_PROV(region_is_limited_to_an_av_key, FI_MSG | FI_RMA | FI_DIRECTED_RECV, RD
 	check_access(b, side_insert(b, s), &only_a, false);
 	check_access(b, side_insert(b, s), &all, true);
 }
+
+/* A receive with FI_AUTH_KEY is for messages under that key alone, whoever sends them; others are left to others. */
+TEST_PROV(receive_for_a_key, FI_MSG | FI_SOURCE | FI_DIRECTED_RECV, RDM_ONLY)
+{
+	struct side *s, *a, *b;
+	fi_addr_t key_a, key_b, none = 9;
+	char in[4][4];
+
+	want_keys(t, av_keys);
+	s = open_with(t, av_keys);
+	key_a = add_key(s, KEY_A);
+	key_b = add_key(s, KEY_B);
+	a = open_with(t, domain_a);
+	b = open_with(t, domain_b);
+	a->peer = side_insert(a, s);
+	b->peer = side_insert(b, s);
+
+	post(s, RECVMSG, .buf = in[0], .len = 4, .addr = &key_b, .flags = FI_AUTH_KEY | FI_COMPLETION);
+	post_recv(s, in[1], 4);
+	post(s, RECVMSG, .buf = in[2], .len = 4, .addr = &key_a, .flags = FI_AUTH_KEY | FI_COMPLETION);
+	send_bytes(a, "any1", 4);
+	expect_recv(s, "any1", 4);
+	CHECK_MEM(in[1], "any1", 4);
+	send_bytes(a, "a_2_", 4);
+	expect_recv(s, "a_2_", 4);
+	CHECK_MEM(in[2], "a_2_", 4);
+	send_bytes(b, "b_3_", 4);
+	expect_recv(s, "b_3_", 4);
+	CHECK_MEM(in[0], "b_3_", 4);
+
+	/* and what has come before the receive */
+	send_bytes(a, "a_4_", 4);
+	send_bytes(b, "b_5_", 4);
+	expect_tx_cnt(a, 3);
+	expect_tx_cnt(b, 2);
+	idle(t);
+	post(s, RECVMSG, .buf = in[0], .len = 4, .addr = &key_b, .flags = FI_AUTH_KEY | FI_COMPLETION);
+	expect_recv(s, "b_5_", 4);
+	post(s, RECVMSG, .buf = in[1], .len = 4, .addr = &key_a, .flags = FI_AUTH_KEY | FI_COMPLETION);
+	expect_recv(s, "a_4_", 4);
+	CHECK_RET(try_op(s, RECVMSG, .buf = in[0], .len = 4, .addr = &none, .flags = FI_AUTH_KEY), -FI_EINVAL);
+	CHECK_RET(try_op(a, RECVMSG, .buf = in[0], .len = 4, .addr = &key_a, .flags = FI_AUTH_KEY), -FI_EINVAL);
+}
