@@ -367,6 +367,64 @@ TEST_TABLE(each_kind_is_done_and_counted, work_rows, CAPS, RELIABLE)
 	CHECK_EQ(rx_waiting(p.a) + tx_waiting(p.a), 0);
 }
 
+/* ---- deferred atomics */
+
+struct atomic_row {
+	const char *name;
+	enum fi_op_type type;
+	enum fi_op op;
+	uint64_t operand, compare, want;	/* of a target that is 40 */
+	bool fetches;
+};
+static const struct atomic_row atomic_rows[] = {
+	{ "base", FI_OP_ATOMIC, FI_SUM, .operand = 2, .want = 42 },
+	{ "fetch", FI_OP_FETCH_ATOMIC, FI_SUM, .operand = 2, .want = 42, .fetches = true },
+	{ "read", FI_OP_FETCH_ATOMIC, FI_ATOMIC_READ, .want = 40, .fetches = true },
+	{ "compare", FI_OP_COMPARE_ATOMIC, FI_CSWAP, .operand = 7, .compare = 40, .want = 7, .fetches = true },
+};
+
+/* Each kind waits, is done, and counts. */
+TEST_TABLE(atomics_are_done_and_counted, atomic_rows, CAPS | FI_ATOMIC, RELIABLE)
+{
+	const struct atomic_row *row = ROW(atomic_rows);
+	struct pair p = pair_open(t);
+	uint64_t *words = mem(t, 4 * sizeof(*words));	/* operand, compare, result, target */
+	struct region region = region_open(p.b, &words[3], sizeof(*words), FI_REMOTE_READ | FI_REMOTE_WRITE);
+	struct fi_ioc operand = { &words[0], 1 }, compare = { &words[1], 1 }, result = { &words[2], 1 };
+	struct fi_rma_ioc target = { region.addr, 1, region.key };
+	void *desc[] = { desc_for(p.a, &words[0], 8), desc_for(p.a, &words[1], 8), desc_for(p.a, &words[2], 8) };
+	struct fi_msg_atomic msg = {
+		.msg_iov = row->op == FI_ATOMIC_READ ? NULL : &operand, .desc = &desc[0],
+		.iov_count = row->op != FI_ATOMIC_READ, .addr = p.a->peer, .rma_iov = &target, .rma_iov_count = 1,
+		.datatype = FI_UINT64, .op = row->op,
+	};
+	struct fi_op_atomic base = { p.a->ep, msg, 0 };
+	struct fi_op_fetch_atomic fetch = { p.a->ep, msg, { &result, &desc[2], 1 }, 0 };
+	struct fi_op_compare_atomic both = { p.a->ep, msg, fetch.fetch, { &compare, &desc[1], 1 }, 0 };
+	struct fi_deferred_work work = {
+		.threshold = 1, .triggering_cntr = cntr_open(p.a), .completion_cntr = cntr_open(p.a),
+		.op_type = row->type,
+	};
+
+	words[0] = row->operand;
+	words[1] = row->compare;
+	words[3] = 40;
+	if (row->type == FI_OP_ATOMIC)
+		work.op.atomic = &base;
+	else if (row->type == FI_OP_FETCH_ATOMIC)
+		work.op.fetch_atomic = &fetch;
+	else
+		work.op.compare_atomic = &both;
+	MUST(fi_control(&p.a->domain->fid, FI_QUEUE_WORK, &work));
+	idle(t);
+	CHECK_EQ(words[3], 40);
+	MUST(fi_cntr_add(work.triggering_cntr, 1));
+	wait_value(p.a, work.completion_cntr, 1);
+	CHECK_EQ(words[3], row->want);
+	CHECK_EQ(words[2], row->fetches ? 40 : 0);
+	CHECK_EQ(tx_waiting(p.a), 0);
+}
+
 struct cntr_row {
 	const char *name;
 	enum fi_op_type type;
