@@ -79,10 +79,8 @@ static void pattern(struct pair *p, const struct steady_row *row, size_t cnt)
 		ping_pong(p, row->kind, row->len, cnt);
 }
 
-/* After a while of traffic of one kind, more of it takes no more memory. */
-TEST_TABLE(nothing_is_allocated, steady_rows, FI_MSG | FI_TAGGED | FI_RMA, RELIABLE)
+static void check_steady(struct test *t, const struct steady_row *row)
 {
-	const struct steady_row *row = ROW(steady_rows);
 	size_t cnt = row->len > 65536 ? 100 : 2000, before;
 	struct pair p = traffic_pair(t);
 
@@ -93,6 +91,23 @@ TEST_TABLE(nothing_is_allocated, steady_rows, FI_MSG | FI_TAGGED | FI_RMA, RELIA
 	pattern(&p, row, cnt);
 	if (allocations != before)
 		FAIL("%zu allocations for %zu messages", allocations - before, cnt);
+}
+
+/* After a while of traffic of one kind, more of it takes no more memory. */
+TEST_TABLE(nothing_is_allocated, steady_rows, FI_MSG | FI_TAGGED | FI_RMA, RELIABLE)
+{
+	check_steady(t, ROW(steady_rows));
+}
+
+static const struct steady_row datagram_rows[] = {
+	{ "ping_pong_8", PLAIN, 8, 0 }, { "ping_pong_inject_8", INJECTED, 8, 0 },
+	{ "ping_pong_unexpected_8", UNEXPECTED, 8, 0 }, { "stream_8", PLAIN, 8, 64 }, { "stream_1K", PLAIN, 1024, 16 },
+};
+
+/* The same of datagrams. */
+TEST_TABLE(nothing_is_allocated_for_datagrams, datagram_rows, FI_MSG, .types = BIT(FI_EP_DGRAM))
+{
+	check_steady(t, ROW(datagram_rows));
 }
 
 /* The counting itself works. */
