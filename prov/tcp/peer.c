@@ -11,8 +11,8 @@
  *   connecting --rejected by the peer (NACK)--> tried again, until the deadline: it may be connecting to us, or has
  *   not noticed yet that our connection of before is gone
  *
- * Our own connects: dial.c. Which request wins: see decide() in request.c. A life that nobody needs any more, since its address was removed,
- * leaves: it sends what it has, says so (shutdown), and reads until the peer closes too.
+ * Our own connects: dial.c. Which request wins: see decide() in request.c. A life that nobody needs any more, since its
+ * address was removed, leaves: it sends what it has, says so (shutdown), and reads until the peer closes too.
  *
  * All under the engine's lock. Who may hold a peer: its life, its exchange (cm), its timer; each forgets it when it
  * goes. Lives and the table are freed by the engine once no event can reach them.

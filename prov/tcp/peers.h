@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of the peer table, for its files: peer.c (peers, lives, the address vector), dial.c (our own connects), pace.c and
- * budget.c (how many at a time), request.c (those who connect to us). All of it is guarded by the engine's lock.
+ * Inside of the peer table, for its files: peer.c (peers, lives, the address vector), dial.c (our own connects), pace.c
+ * and budget.c (how many at a time), request.c (those who connect to us). All of it is guarded by the engine's lock.
  */
 #ifndef TCP_PEERS_H
 #define TCP_PEERS_H

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
@@ -29,7 +30,7 @@
 #include "tcp/raw.h"
 #include "tcp/tcp.h"
 
-#define CAPS		(FI_MSG | FI_TAGGED | FI_RMA)
+#define CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define CONNECT_MS	150
 #define REPLY_MS	300
 #define BOUND_MS	2000		/* for all that the parameters above bound */
@@ -69,13 +70,23 @@ static ssize_t op_read(fi_addr_t to, void *context)
 	return fi_read(node.ep, local, sizeof(local), NULL, to, 0, KEY, context);
 }
 
+static ssize_t op_atomic(fi_addr_t to, void *context)
+{
+	return fi_atomic(node.ep, local, 4, NULL, to, 0, KEY, FI_UINT64, FI_SUM, context);
+}
+
+static ssize_t op_fetch(fi_addr_t to, void *context)
+{
+	return fi_fetch_atomic(node.ep, local, 1, NULL, local + 8, NULL, to, 0, KEY, FI_UINT64, FI_SUM, context);
+}
+
 static ssize_t op_inject(fi_addr_t to, void *context)
 {
 	(void) context;
 	return fi_inject(node.ep, local, sizeof(local), to);
 }
 
-#define ANSWERING	4		/* of them have completions, the first ones */
+#define ANSWERING	6		/* of them have completions, the first ones */
 
 static const struct op {
 	const char *name;
@@ -87,6 +98,8 @@ static const struct op {
 	{ .name = "tagged send", .post = op_tagged },
 	{ .name = "write", .post = op_write, .answered = true },
 	{ .name = "read", .post = op_read, .answered = true },
+	{ .name = "atomic", .post = op_atomic, .answered = true },
+	{ .name = "fetching atomic", .post = op_fetch, .answered = true },
 	{ .name = "inject", .post = op_inject, .silent = true },
 };
 
@@ -274,7 +287,7 @@ static int misbehaving_peer(const struct op *op, struct sockaddr_in *addr, fi_ad
 	assert_int_equal(op->post(*to, local), 0);
 	fd = raw_accept(listener, drive, NULL);
 	raw_recv(fd, request, sizeof(request), drive, NULL);
-	reply.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
+	reply.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO);
 	reply.hdr.incarnation = 1;
 	reply.hdr.eager_max = reply.hdr.credit = htobe32(REGION_LEN);
 	raw_send(fd, &reply, raw_len(&reply));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include "base/bits.h"
@@ -33,7 +34,8 @@ struct member {
 	struct fid_mr *mr;
 	fi_addr_t to[NODES];
 	uint32_t sent[NODES], got[NODES];	/* messages, to and from */
-	uint64_t window[NODES][2];		/* remote writes of each */
+	uint64_t window[NODES][2];		/* remote writes and sums of each */
+	uint64_t added[NODES];			/* to the sum of each */
 	uint64_t key;
 	uint8_t *recv_buf[RECVS];
 };
@@ -98,7 +100,7 @@ static void post_recv(struct member *m, uint8_t *buf)
 static void member_open(struct member *m)
 {
 	memset(m, 0, sizeof(*m));
-	node_open(&m->node, FI_MSG | FI_RMA, FI_THREAD_DOMAIN);
+	node_open(&m->node, FI_MSG | FI_RMA | FI_ATOMIC, FI_THREAD_DOMAIN);
 	assert_int_equal(fi_mr_reg(m->node.domain, m->window, sizeof(m->window), FI_REMOTE_WRITE | FI_REMOTE_READ, 0, 7,
 				   0, &m->mr, NULL), 0);
 	m->key = fi_mr_key(m->mr);
@@ -228,20 +230,32 @@ static uint64_t landing[OPS];
 
 static void post_op(uint32_t op)
 {
+	static const uint64_t one = 1;
 	uint32_t me = dice(NODES), peer = dice(NODES);
 	struct member *m = &member[me];
 	void *context = &completed[op];
-	uint64_t at = me * sizeof(m->window[0]);
+	uint64_t at = me * sizeof(m->window[0]), key = member[peer].key;
+	ssize_t ret = 0;
 
 	completed[op] = 0;
 	landing[op] = op;
 	ops_posted++;
-	if (!dice(8))
-		assert_int_equal(fi_write(m->node.ep, &landing[op], 8, NULL, m->to[peer], at, member[peer].key, context), 0);
-	else if (!dice(8))
-		assert_int_equal(fi_read(m->node.ep, &landing[op], 8, NULL, m->to[peer], at, member[peer].key, context), 0);
-	else
+	switch (dice(10)) {
+	case 0:
+		m->added[peer]++;
+		ret = fi_atomic(m->node.ep, &one, 1, NULL, m->to[peer], at + sizeof(one), key, FI_UINT64, FI_SUM,
+				context);
+		break;
+	case 1:
+		ret = fi_write(m->node.ep, &landing[op], 8, NULL, m->to[peer], at, key, context);
+		break;
+	case 2:
+		ret = fi_read(m->node.ep, &landing[op], 8, NULL, m->to[peer], at, key, context);
+		break;
+	default:
 		post_message(m, me, peer, context);
+	}
+	assert_int_equal(ret, 0);
 }
 
 static bool all_arrived(void)
@@ -263,6 +277,10 @@ static void finish(void)
 		drive_all();
 	assert_int_equal(ops_done, ops_posted);
 	assert_true(all_arrived());
+	for (int i = 0; i < NODES; i++) {
+		for (int j = 0; j < NODES; j++)
+			assert_int_equal(member[j].window[i][1], member[i].added[j]);
+	}
 }
 
 static void post_all_recvs(void)
