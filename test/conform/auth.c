@@ -384,3 +384,36 @@ TEST_PROV(receive_for_a_key, FI_MSG | FI_SOURCE | FI_DIRECTED_RECV, RDM_ONLY)
 	CHECK_RET(try_op(s, RECVMSG, .buf = in[0], .len = 4, .addr = &none, .flags = FI_AUTH_KEY), -FI_EINVAL);
 	CHECK_RET(try_op(a, RECVMSG, .buf = in[0], .len = 4, .addr = &key_a, .flags = FI_AUTH_KEY), -FI_EINVAL);
 }
+
+/* A stranger is reported with its address and the key that it has: what is needed to insert it. */
+TEST_PROV(stranger_is_known_by_its_key, FI_MSG | FI_SOURCE | FI_SOURCE_ERR, RDM_ONLY)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_tagged_entry entry;
+	struct wait w = wait_begin();
+	struct side *s, *b;
+	fi_addr_t key_b, src;
+	uint8_t addr[128];
+	ssize_t ret;
+	char in[4];
+
+	want_keys(t, av_keys);
+	s = side_open(t, .hints = av_keys, .raw_cq = true);
+	add_key(s, KEY_A);
+	key_b = add_key(s, KEY_B);
+	b = open_with(t, domain_b);
+	b->peer = side_insert(b, s);
+	post_recv(s, in, 4);
+	send_bytes(b, "who?", 4);
+	while ((ret = fi_cq_readfrom(s->rx_cq, &entry, 1, &src)) == -FI_EAGAIN)
+		wait_more(t, &w, "the message");
+	CHECK_RET(ret, -FI_EAVAIL);
+	err.err_data = addr;
+	err.err_data_size = sizeof(addr);
+	CHECK_RET(fi_cq_readerr(s->rx_cq, &err, 0), 1);
+	CHECK_EQ(err.err, FI_EADDRNOTAVAIL);
+	CHECK_EQ(err.src_addr, key_b);
+	src = err.src_addr;
+	CHECK_RET(fi_av_insert(s->av, err.err_data, 1, &src, FI_AUTH_KEY, NULL), 1);
+	CHECK_EQ(insert_under(s, b, key_b), src);
+}

@@ -113,6 +113,8 @@ static size_t add_addr(uint8_t *buf, size_t at, const struct sockaddr_in *addr)
 	return add(buf, at + 12, &addr->sin_port, 2);
 }
 
+static bool leave_out_addresses;
+
 /* What was said, for a mac. */
 struct said {
 	struct cm_bytes request, challenge;
@@ -129,8 +131,10 @@ static void make_mac(const struct fixture *f, const char *role, const char *key,
 	len = add(buf, 16, &said->request, raw_len(&said->request));
 	len = add(buf, len, &said->challenge, raw_len(&said->challenge));
 	len = add(buf, len, said->nonce, sizeof(said->nonce));
-	len = add_addr(buf, len, &f->connecting);
-	len = add_addr(buf, len, &f->accepting);
+	if (!leave_out_addresses) {
+		len = add_addr(buf, len, &f->connecting);
+		len = add_addr(buf, len, &f->accepting);
+	}
 	assert_int_equal(fab_hmac(key, key_len, buf, len, mac), 0);
 }
 
@@ -351,6 +355,32 @@ static void a_wrong_proof_is_refused(void **state)
 	}
 }
 
+/* FI_TCP_AUTH_ADDRESS off: the way there does not matter. */
+static void addresses_may_be_left_out(void **state)
+{
+	struct cm_bytes proof;
+	struct fixture f;
+	struct said said;
+
+	(void) state;
+	tcp_params.auth_address = leave_out_addresses = true;
+	for (int i = 0; i < 2; i++) {
+		setup_accepting(&f, true);
+		ask(&f, &said);
+		proof = good_proof(&f, &said);
+		send_msg(&f, &proof);
+		if (i)
+			drive_until_over(&f);
+		else
+			check_refused(&f, FI_EACCES);
+		assert_int_equal(f.err, i ? 0 : FI_EACCES);
+		teardown(&f);
+		tcp_params.auth_address = false;
+	}
+	tcp_params.auth_address = true;
+	leave_out_addresses = false;
+}
+
 /* The same words once more, on a second connection: the challenge is another one. */
 static void a_recorded_proof_is_worth_nothing(void **state)
 {
@@ -556,7 +586,7 @@ static void without_a_key_a_challenge_is_rubbish(void **state)
 
 	(void) state;
 	setup_connecting(&f, false, &said);
-	assert_int_equal(be32toh(said.request.hdr.ext), TCP_EXT_MAGIC | TCP_EXT_BASE);
+	assert_false(be32toh(said.request.hdr.ext) & TCP_EXT_AUTH);
 	send_msg(&f, &msg);
 	check_refused(&f, FI_EPROTO);
 	teardown(&f);
@@ -586,6 +616,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_peer_with_the_key_is_admitted),
 		cmocka_unit_test(a_wrong_proof_is_refused),
+		cmocka_unit_test(addresses_may_be_left_out),
 		cmocka_unit_test(a_recorded_proof_is_worth_nothing),
 		cmocka_unit_test(a_proof_that_is_cut_ends_it),
 		cmocka_unit_test(a_challenge_has_the_deadline_of_the_request),
