@@ -202,6 +202,7 @@ static void guard_pause(struct fab_wait *wait)
 
 const struct fab_wait_guard fab_eq_guard = {
 	.lock = guard_lock,
+	.enter = guard_lock,
 	.unlock = guard_unlock,
 	.run = guard_run,
 	.watch = guard_watch,

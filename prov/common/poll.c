@@ -74,7 +74,7 @@ static bool look(struct entry *entry, struct fab_progress **last)
 	struct fab_progress *progress = queue_of(entry->fid, &ref);
 	bool news;
 
-	fab_progress_lock(progress);
+	fab_progress_enter(progress);
 	if (progress != *last)
 		fab_progress_run(progress);
 	*last = progress;

@@ -64,6 +64,11 @@ static void engine_lock(struct fab_wait *wait)
 	fab_progress_lock(wait->progress);
 }
 
+static void engine_enter(struct fab_wait *wait)
+{
+	fab_progress_enter(wait->progress);
+}
+
 static void engine_unlock(struct fab_wait *wait)
 {
 	fab_progress_unlock(wait->progress);
@@ -71,7 +76,7 @@ static void engine_unlock(struct fab_wait *wait)
 
 static void engine_run(struct fab_wait *wait)
 {
-	fab_progress_lock(wait->progress);
+	fab_progress_enter(wait->progress);
 	fab_progress_last_look(wait->progress);
 	fab_progress_unlock(wait->progress);
 }
@@ -93,6 +98,7 @@ static void engine_pause(struct fab_wait *wait)
 
 static const struct fab_wait_guard engine_guard = {
 	.lock = engine_lock,
+	.enter = engine_enter,
 	.unlock = engine_unlock,
 	.run = engine_run,
 	.watch = engine_watch,
@@ -211,7 +217,7 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	if (wait->obj == FI_WAIT_YIELD) {
 		wait->guard->unlock(wait);
 		sched_yield();
-		wait->guard->lock(wait);
+		wait->guard->enter(wait);
 		return 0;
 	}
 
@@ -219,7 +225,7 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	update_armed(wait);
 	wait->guard->pause(wait);
 	ret = sleep_poll(wait, left_ms);
-	wait->guard->lock(wait);
+	wait->guard->enter(wait);
 
 	note_wakes(wait);
 	wait->sleepers--;
@@ -237,7 +243,7 @@ int fab_wait_try(struct fab_wait *wait)
 	bool event;
 
 	wait->guard->run(wait);
-	wait->guard->lock(wait);
+	wait->guard->enter(wait);
 	event = wait->has_event(wait);
 	if (!event)
 		fab_wait_drained(wait);
