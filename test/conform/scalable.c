@@ -2,6 +2,8 @@
 /* Scalable endpoints and named receive contexts. Source: fi_endpoint(3), fi_av(3). */
 #include <string.h>
 
+#include <rdma/fi_atomic.h>
+
 #include "ops.h"
 
 #define BITS	2			/* rx_ctx_bits of every address vector here */
@@ -224,6 +226,29 @@ TEST_PROV(remote_access, FI_MSG | FI_RMA | FI_RMA_EVENT | FI_NAMED_RX_CTX, RDM_O
 	post(a.tx[0], READ, .buf = back, .len = 16, .raddr = r.addr, .key = r.key, .addr = &dest);
 	expect_tx(a.tx[0]);
 	CHECK_MEM(back, "8 bytes.8 bytes.", 16);
+}
+
+/* Atomics of several contexts on one word, by way of several. */
+TEST_PROV(atomics, FI_MSG | FI_ATOMIC | FI_NAMED_RX_CTX, RDM_ONLY)
+{
+	struct scalable a = scalable_open(t, 2, 1), b = scalable_open(t, 1, 2);
+	struct region r = region_open(b.base, NULL, 8, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	fi_addr_t to_b = side_insert(a.base, b.base);
+	uint64_t one = 1, before[4];
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		struct side *s = a.tx[i % 2];
+		struct wait w = wait_begin();
+
+		while (fi_fetch_atomic(s->ep, &one, 1, NULL, &before[i], NULL, rx_addr(to_b, i / 2), r.addr, r.key,
+				       FI_UINT64, FI_SUM, NULL) == -FI_EAGAIN)
+			wait_more(t, &w, "room for an atomic");
+		s->tx_posted++;
+		expect_tx(s);
+		CHECK_EQ(before[i], (uint64_t) i);
+	}
+	CHECK_EQ(*(uint64_t *) r.buf, 4);
 }
 
 /* ---- which there are */
