@@ -108,9 +108,10 @@ int fab_ep_control(struct fid *fid, int command, void *arg);
 /* fi_getopt(3) of an option that is a size_t: 0, -FI_EINVAL, or -FI_ETOOSMALL with *optlen what is needed. */
 int fab_getopt_size(size_t value, void *optval, size_t *optlen);
 
-/* fi_getopt(3) of the options that only tell what the info says: FI_OPT_TX_SIZE, FI_OPT_RX_SIZE, and by kind of operation
- * FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. The slot of an endpoint, or called from it for what it does not know. 0,
- * -FI_EINVAL, -FI_ETOOSMALL; -FI_ENOPROTOOPT: another option, or of operations that the endpoint does not have. */
+/* fi_getopt(3) of the options that only tell what the info says: FI_OPT_TX_SIZE, FI_OPT_RX_SIZE, and by kind of
+ * operation FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. The slot of an endpoint, or called from it for what it does
+ * not know. 0, -FI_EINVAL, -FI_ETOOSMALL; -FI_ENOPROTOOPT: another option, or of operations that the endpoint does
+ * not have. */
 int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen);
 
 /* Does a success of this operation write a CQ entry? For the submit path; flags are the operation's. */

@@ -107,9 +107,9 @@ int fab_domain_close(struct fid *fid);
 /* fi_domain_bind: an EQ; flags 0 or FI_REG_MR. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_EBUSY (there is one). The domain's
  * bind slot. */
 int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-/* fi_set_ops(3), the domain's slot: FI_SET_OPS_HMEM_OVERRIDE. It is for copies from and to device memory, of which there are
- * none in domains without FI_HMEM, so the functions are never called. 0; -FI_EINVAL: ops is none; -FI_EBADFLAGS;
- * -FI_ENOSYS: another name. */
+/* fi_set_ops(3), the domain's slot: FI_SET_OPS_HMEM_OVERRIDE. It is for copies from and to device memory, of which
+ * there are none in domains without FI_HMEM, so the functions are never called. 0; -FI_EINVAL: ops is none;
+ * -FI_EBADFLAGS; -FI_ENOSYS: another name. */
 int fab_domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
 /* The domain's control slot: FI_MAP_RAW_MR and FI_UNMAP_KEY, fi_mr(3). 0, -FI_EINVAL, or -FI_ENOSYS: the provider's
  * turn. */

@@ -115,7 +115,8 @@ static void refuse(const struct fab_ip *ip, const struct wish *wish, const struc
 	if (!fab_why_wanted(ip->prov))
 		return;
 	snprintf(entry, sizeof(entry), "%s %s %s", netif->name,
-		 fi_tostr_r(kind, sizeof(kind), &type, FI_TYPE_EP_TYPE), wish->family == AF_INET6 ? "FI_SOCKADDR_IN6" : "FI_SOCKADDR_IN");
+		 fi_tostr_r(kind, sizeof(kind), &type, FI_TYPE_EP_TYPE),
+		 wish->family == AF_INET6 ? "FI_SOCKADDR_IN6" : "FI_SOCKADDR_IN");
 	fab_addr_to_str(&wish->src.sa, asked, sizeof(asked));
 	fab_addr_to_str(&netif->addr.sa, offered, sizeof(offered));
 	fab_why_report(ip->prov, FAB_WHY_WHICH, entry,
@@ -217,8 +218,8 @@ static int stated_family(const char *node, const struct fi_info *hints)
 }
 
 /* Resolve what was asked, in each family that may be meant; returns how many are. *ret is the last failure. */
-static size_t make_wishes(const struct fab_ip *ip, struct wish *wishes, const char *node, const char *service, uint64_t flags,
-			  const struct fi_info *hints, int *ret)
+static size_t make_wishes(const struct fab_ip *ip, struct wish *wishes, const char *node, const char *service,
+			  uint64_t flags, const struct fi_info *hints, int *ret)
 {
 	int only = stated_family(node, hints);
 	size_t cnt = 0;

@@ -29,8 +29,8 @@ struct fab_ip {
 int fab_ip_getinfo(const struct fab_ip *ip, uint32_t version, const char *node, const char *service, uint64_t flags,
 		   const struct fi_info *hints, struct fi_info **info);
 
-/* Does an info, whose ep_attr->type is one of ip's, ask for nothing that is not offered? For opening an endpoint with it.
- * 0; -FI_EINVAL, logged; -FI_ENOMEM. */
+/* Does an info, whose ep_attr->type is one of ip's, ask for nothing that is not offered? For opening an endpoint
+ * with it. 0; -FI_EINVAL, logged; -FI_ENOMEM. */
 int fab_ip_check(const struct fab_ip *ip, const struct fi_info *info, uint32_t version);
 
 /* Put an interface's address (that of info's domain, or else the best) in place of a wildcard, for fi_getname(3). */

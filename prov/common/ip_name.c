@@ -42,8 +42,8 @@ int fab_name_take(const struct fi_provider *prov, union fab_sockaddr *to, const 
 	if (!addr)
 		return 0;
 	if (addrlen < fab_addr_family_len(family) || sa->sa_family != family) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants an %s address of %u "
-			"bytes\n", addrlen, family == AF_INET6 ? "IPv6" : "IPv4",
+		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants an %s address "
+			"of %u bytes\n", addrlen, family == AF_INET6 ? "IPv6" : "IPv4",
 			(unsigned) fab_addr_family_len(family));
 		return -FI_EINVAL;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A nic is one piece of memory: its parts and their texts. A copy is the same bytes with the pointers set anew. The text of
- * what is not known is empty, and the pointer to it NULL.
+ * A nic is one piece of memory: its parts and their texts. A copy is the same bytes with the pointers set anew. The
+ * text of what is not known is empty, and the pointer to it NULL.
  */
 #include "common/nic.h"
 

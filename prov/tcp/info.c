@@ -138,8 +138,8 @@ int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
 }
 
-int sockets_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
-		    struct fi_info **info)
+int sockets_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		    const struct fi_info *hints, struct fi_info **info)
 {
 	struct fab_ip ip = ip_of(&sockets_prov);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The name "sockets", for programs and scripts that ask for it: a second provider of the same code, with what its users
- * look for (automatic progress unless they say otherwise, FI_PROTO_SOCK_TCP everywhere, datagram endpoints, which here lose
- * nothing). Its wire is that of tcp, not that of upstream's provider of this name. The core lists it only where it is asked
- * for by name.
+ * look for (automatic progress unless they say otherwise, FI_PROTO_SOCK_TCP everywhere, datagram endpoints, which
+ * here lose nothing). Its wire is that of tcp, not that of upstream's provider of this name. The core lists it only
+ * where it is asked for by name.
  */
 #include <stdlib.h>
 #include "base/bits.h"
@@ -36,7 +36,7 @@ static const struct fab_param params[] = {
 	  "Interfaces to use for entries of this name, as FI_TCP_IFACE" },
 	{ "conn_timeout", FI_PARAM_INT, &tcp_params.connect_timeout_ms, 1, 3600000,
 	  "The same as FI_TCP_CONNECT_TIMEOUT, and goes before it, milliseconds (default: 30000)" },
-	{ "pe_waittime", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "the progress thread sleeps until there is something to do" },
+	{ "pe_waittime", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "the progress thread sleeps until something happens" },
 	{ "pe_affinity", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the progress thread runs where its process may" },
 	{ "max_conn_retry", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "see FI_TCP_CONNECT_TIMEOUT and FI_TCP_HOLDOFF" },
 	{ "def_conn_map_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },

@@ -153,7 +153,8 @@ static int check_open(const struct fab_domain *domain, const struct fi_info *inf
 		return -FI_EINVAL;
 	}
 	if (info->ep_attr->type != FI_EP_DGRAM) {
-		UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; udp has FI_EP_DGRAM\n", info->ep_attr->type);
+		UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; udp has FI_EP_DGRAM\n",
+			 info->ep_attr->type);
 		return -FI_EINVAL;
 	}
 	return udp_info_check(info, domain->fabric->fabric_fid.api_version);

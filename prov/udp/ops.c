@@ -38,8 +38,8 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 {
 	if (cnt > UDP_IOV_LIMIT || (cnt && !iov))
 		return -FI_EINVAL;
-	return udp_post_recv(ep_of(fid), &(struct fab_op) { .code = FAB_OP_RECV, .iov = iov, .desc = desc, .iov_cnt = cnt,
-			     .addr = addr, .flags = held_of(fid)->rx_op_flags, .context = context });
+	return udp_post_recv(ep_of(fid), &(struct fab_op) { .code = FAB_OP_RECV, .iov = iov, .desc = desc,
+			     .iov_cnt = cnt, .addr = addr, .flags = held_of(fid)->rx_op_flags, .context = context });
 }
 
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
@@ -93,8 +93,8 @@ static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
 {
 	struct iovec iov = { (void *) buf, len };
 
-	return udp_submit(ep_of(fid), &(struct fab_op) { .code = FAB_OP_SEND, .no_comp = true, .iov = &iov, .iov_cnt = 1,
-			  .addr = addr, .flags = held_of(fid)->tx_op_flags | FI_INJECT });
+	return udp_submit(ep_of(fid), &(struct fab_op) { .code = FAB_OP_SEND, .no_comp = true, .iov = &iov,
+			  .iov_cnt = 1, .addr = addr, .flags = held_of(fid)->tx_op_flags | FI_INJECT });
 }
 
 struct fi_ops_msg udp_msg_ops = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receiving: posted receives in order, filled by the kernel itself, many in one call. While nothing is posted, datagrams
- * stay in the socket, which drops what it has no room for; that is what the endpoint type promises.
+ * Receiving: posted receives in order, filled by the kernel itself, many in one call. While nothing is posted,
+ * datagrams stay in the socket, which drops what it has no room for; that is what the endpoint type promises.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sending. The first datagram after a pass goes out at once. Those behind it, within the same pass and with a completion
- * for which the caller has to come back, wait for the next pass and then leave many in one call, as do those with
- * FI_MORE, and those that the socket has no room for. What is injected never waits.
+ * Sending. The first datagram after a pass goes out at once. Those behind it, within the same pass and with a
+ * completion for which the caller has to come back, wait for the next pass and then leave many in one call, as do
+ * those with FI_MORE, and those that the socket has no room for. What is injected never waits.
  *
- * A send is complete when the kernel has the datagram; what becomes of it then is not ours to know, except for what ICMP
- * says (udp_port_errors).
+ * A send is complete when the kernel has the datagram; what becomes of it then is not ours to know, except for what
+ * ICMP says (udp_port_errors).
  */
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,9 @@ struct udp_tx {
 
 static void tx_complete(struct udp_ep *ep, const struct udp_tx *tx, int err)
 {
-	struct fab_comp comp = { .context = tx->context, .flags = tx->cq_flags, .len = tx->len, .src = FI_ADDR_NOTAVAIL };
+	struct fab_comp comp = {
+		.context = tx->context, .flags = tx->cq_flags, .len = tx->len, .src = FI_ADDR_NOTAVAIL,
+	};
 
 	if (err)
 		fab_ep_fail(&ep->base, FAB_OP_SEND, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = err });
@@ -105,8 +107,8 @@ static void flush_due(struct fab_flush *flush)
 
 /* ---- submit ---- */
 
-/* May it wait for the next pass? Only where the caller comes back for its completion, and nobody sleeps on the engine who
- * would have to be woken. */
+/* May it wait for the next pass? Only where the caller comes back for its completion, and nobody sleeps on the
+ * engine who would have to be woken. */
 static bool tx_hold(const struct udp_ep *ep, const struct fab_op *op, const struct udp_tx *tx)
 {
 	const struct fab_progress *progress = ep->base.progress;

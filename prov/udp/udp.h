@@ -83,16 +83,17 @@ int udp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		struct fi_info **info);
 int udp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int udp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
-/* Does an info, whose type is FI_EP_DGRAM, ask for nothing that udp does not offer? 0; -FI_EINVAL, logged; -FI_ENOMEM. */
+/* Does an info, whose type is FI_EP_DGRAM, ask for nothing that udp does not offer? 0; -FI_EINVAL, logged;
+ * -FI_ENOMEM. */
 int udp_info_check(const struct fi_info *info, uint32_t version);
 
 /* ---- tx.c ---- */
 
 /*
- * The one way in for sends (op->code FAB_OP_SEND). Takes and drops the engine lock. 0: the datagram has been given to the
- * kernel or will be, and a completion follows if one was asked for; -FI_EAGAIN: queue or socket full, call again after
- * reading completions; -FI_EINVAL, -FI_EMSGSIZE, -FI_EOPBADSTATE, -FI_ENOMEM, or why the kernel does not take it
- * (-FI_ENETUNREACH ...): nothing was done.
+ * The one way in for sends (op->code FAB_OP_SEND). Takes and drops the engine lock. 0: the datagram has been given
+ * to the kernel or will be, and a completion follows if one was asked for; -FI_EAGAIN: queue or socket full, call
+ * again after reading completions; -FI_EINVAL, -FI_EMSGSIZE, -FI_EOPBADSTATE, -FI_ENOMEM, or why the kernel does not
+ * take it (-FI_ENETUNREACH ...): nothing was done.
  */
 ssize_t udp_submit(struct udp_ep *ep, const struct fab_op *op);
 /* Send what is queued, as far as the socket takes it. Lock held. */
@@ -106,8 +107,8 @@ void udp_tx_fini(struct udp_ep *ep);	/* all has been cancelled */
 
 /* ---- rx.c ---- */
 
-/* The one way in for receives (FAB_OP_RECV). Takes and drops the lock. 0: exactly one completion will follow; -FI_EAGAIN,
- * -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */
+/* The one way in for receives (FAB_OP_RECV). Takes and drops the lock. 0: exactly one completion will follow;
+ * -FI_EAGAIN, -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */
 ssize_t udp_post_recv(struct udp_ep *ep, const struct fab_op *op);
 /* Complete the oldest posted receive with this context, or all of them, with FI_ECANCELED. False: there is none. Lock
  * held. */
@@ -121,8 +122,8 @@ void udp_rx_fini(struct udp_ep *ep);	/* all has been cancelled */
 
 /* ---- port.c ---- */
 
-/* Open a socket of the endpoint's family, bind it to addr (port 0: any that is free; shared: others may be bound there as
- * well), and let the engine watch it. 0 or -FI_E*, logged; then nothing is left open. Lock held. */
+/* Open a socket of the endpoint's family, bind it to addr (port 0: any that is free; shared: others may be bound
+ * there as well), and let the engine watch it. 0 or -FI_E*, logged; then nothing is left open. Lock held. */
 int udp_port_open(struct udp_port *port, struct udp_ep *ep, const union fab_sockaddr *addr, bool shared);
 /* Lock held; idempotent. */
 void udp_port_close(struct udp_port *port);

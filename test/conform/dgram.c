@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Datagram endpoints: what is true of each datagram that arrives, what a sender hears of those that do not, and datagrams
- * from sockets that are nobody's endpoint. Sources: fi_endpoint(3), fi_msg(3), fi_eq(3). On the loopback interface nothing
- * is lost while it fits into the socket, which the tests rely on.
+ * Datagram endpoints: what is true of each datagram that arrives, what a sender hears of those that do not, and
+ * datagrams from sockets that are nobody's endpoint. Sources: fi_endpoint(3), fi_msg(3), fi_eq(3). On the loopback
+ * interface nothing is lost while it fits into the socket, which the tests rely on.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -93,8 +93,8 @@ TEST_PROV(waits_for_a_receive, FI_MSG, DATAGRAM)
 	expect_recv(p.b, "2222", 4);
 }
 
-/* While a datagram waits and nothing is posted there is nothing to do: the wait descriptor says so, and wakes when a receive
- * is posted. */
+/* While a datagram waits and nothing is posted there is nothing to do: the wait descriptor says so, and wakes when a
+ * receive is posted. */
 TEST_PROV(waiting_datagram_does_not_spin, FI_MSG, DATAGRAM)
 {
 	struct pair p = pair_open(t, .cq_wait = FI_WAIT_FD, .raw_cq = true);
@@ -168,7 +168,8 @@ static void set_manual(struct fi_info *hints)
 	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 }
 
-/* FI_MORE fills the queue up to tx_attr->size, then -FI_EAGAIN; nobody needs to read a completion before all have left. */
+/* FI_MORE fills the queue up to tx_attr->size, then -FI_EAGAIN; nobody needs to read a completion before all have
+ * left. */
 TEST_PROV(queue_full, FI_MSG, DATAGRAM)
 {
 	struct pair p = pair_open(t, .tx_size = 4, .hints = set_manual);
@@ -216,8 +217,8 @@ static void closed_port(struct test *t, struct sockaddr_storage *name)
 	side_close(gone);
 }
 
-/* When the network says that a datagram did not arrive, the endpoint's event queue tells whose it was; the endpoint works
- * on, and its next send is not the one that fails. */
+/* When the network says that a datagram did not arrive, the endpoint's event queue tells whose it was; the endpoint
+ * works on, and its next send is not the one that fails. */
 TEST_PROV(unreachable_is_told, FI_MSG, DATAGRAM)
 {
 	struct pair p = pair_open(t, .eq = true, .raw_eq = true);
@@ -319,8 +320,8 @@ TEST_PROV(from_a_plain_socket, FI_MSG | FI_SOURCE, DATAGRAM)
 	expect_recv(s, out, max);
 }
 
-/* A datagram whose source address is forged to be a peer's counts as that peer's: the network's word is all there is. One
- * from port 0, where nobody can be, is nobody's. */
+/* A datagram whose source address is forged to be a peer's counts as that peer's: the network's word is all there
+ * is. One from port 0, where nobody can be, is nobody's. */
 TEST_PROV(forged_source, FI_MSG | FI_SOURCE, DATAGRAM)
 {
 	struct pair p = pair_open(t);

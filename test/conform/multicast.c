@@ -52,7 +52,8 @@ static void send_group(struct side *s, struct fid_mc *mc, const char *text)
 	CHECK(expect_tx(s).flags & FI_MULTICAST);
 }
 
-/* Every member gets it, the sender too where it is one; who only sends does not. Completions say that it was multicast. */
+/* Every member gets it, the sender too where it is one; who only sends does not. Completions say that it was
+ * multicast. */
 TEST_PROV(all_members, CAPS | FI_SOURCE)
 {
 	struct sockaddr_storage name = group_name(t);
@@ -136,7 +137,8 @@ TEST_PROV(endpoint_is_busy, CAPS)
 TEST_PROV(bad_joins, CAPS)
 {
 	struct sockaddr_storage name = group_name(t), portless = name;
-	struct side *s = side_open(t, .eq = true), *without = side_open(t), *later = side_open(t, .eq = true, .unenabled = true);
+	struct side *s = side_open(t, .eq = true), *without = side_open(t);
+	struct side *later = side_open(t, .eq = true, .unenabled = true);
 	struct fid_mc *mc = NULL;
 
 	((struct sockaddr_in *) &portless)->sin_port = 0;	/* the same place in sockaddr_in6 */
