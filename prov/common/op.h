@@ -111,6 +111,13 @@ static inline size_t fab_iov_len(const struct iovec *iov, size_t cnt)
 	return len;
 }
 
+/* Copy cnt entries; from may be NULL where there are none, as Open MPI has it. */
+static inline void fab_iov_copy(struct iovec *to, const struct iovec *from, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		to[i] = from[i];
+}
+
 /* What a completion says, whatever the format of the CQ. */
 struct fab_comp {
 	void *context;

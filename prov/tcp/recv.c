@@ -230,7 +230,7 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 	rx->code = op->code;
 	rx->unposted = true;
 	rx->hooked = op->hooked;
-	memcpy(rx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	fab_iov_copy(rx->iov, op->iov, op->iov_cnt);
 	*new_rx = rx;
 	return 0;
 }

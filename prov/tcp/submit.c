@@ -160,7 +160,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 		return tx;
 	}
 	tx->flat = NULL;
-	memcpy(tx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
 	if (tx->amo && tcp_amo_operands(tx, op)) {
 		tcp_tx_free(tx);
 		return NULL;

@@ -166,7 +166,7 @@ static int rx_post(struct udp_ep *ep, const struct fab_op *op)
 	rx->flags = op->flags;
 	rx->len = fab_iov_len(op->iov, op->iov_cnt);
 	rx->iov_cnt = op->iov_cnt;
-	memcpy(rx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	fab_iov_copy(rx->iov, op->iov, op->iov_cnt);
 	fab_list_add_tail(&ep->posted, &rx->link);
 	if (ep->deaf)
 		listen_again(ep);

@@ -174,7 +174,7 @@ static int tx_make(struct udp_ep *ep, const struct fab_op *op, struct udp_tx *tx
 	tx->cq_flags = fab_op_desc[FAB_OP_SEND].cq_flags | (to_group ? FI_MULTICAST : 0);
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->iov_cnt = op->iov_cnt;
-	memcpy(tx->iov, op->iov, op->iov_cnt * sizeof(*op->iov));
+	fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
 	return 0;
 }
 
