@@ -320,7 +320,8 @@ static void credits_add_up(void)
 {
 	for (int i = 0; i < NODES; i++) {
 		for (int j = 0; j < NODES; j++) {
-			const struct tcp_conn *here = conn_to(&member[i], &member[j]), *there = conn_to(&member[j], &member[i]);
+			const struct tcp_conn *here = conn_to(&member[i], &member[j]);
+			const struct tcp_conn *there = conn_to(&member[j], &member[i]);
 
 			if (i == j || !here || !there)
 				continue;
