@@ -26,7 +26,7 @@
 #include "tcp/node.h"
 #include "tcp/tcp.h"
 
-#define PATIENCE_MS	10000
+#define PATIENCE_MS	30000
 #define HOSTS		2
 
 struct host {
@@ -241,6 +241,7 @@ static void a_host_that_is_not_there(void **state)
 static void a_pulled_cable_is_noticed(void **state)
 {
 	char text[256], buf[8];
+	int err;
 
 	(void) state;
 	tcp_params.user_timeout_ms = 1000;
@@ -249,7 +250,10 @@ static void a_pulled_cable_is_noticed(void **state)
 	assert_true(run(1, "ip link set eth0 down"));
 	enter(0);
 	assert_int_equal(fi_read(host[0].node.ep, buf, 8, NULL, host[0].peer, 0, 1, NULL), 0);
-	assert_int_equal(failure(0, text), FI_ETIMEDOUT);
+	err = failure(0, text);
+	/* the second where the kernel gives up its neighbour first, on a slow machine */
+	if (err != FI_ETIMEDOUT && err != FI_EHOSTUNREACH)
+		fail_msg("%s: %s", fi_strerror(err), text);
 	assert_non_null(strstr(text, "10.77.0.2:"));
 }
 
