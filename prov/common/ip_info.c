@@ -13,9 +13,10 @@
 #include "common/ip_name.h"
 #include "common/nic.h"
 
-/* An interface, and the addresses that its entries are to carry. */
+/* An interface, and the names and addresses that its entries are to carry. */
 struct place {
 	const struct fab_netif *netif;
+	char domain[FI_NAME_MAX], fabric[FI_NAME_MAX];
 	union fab_sockaddr src, dest;	/* family 0: none */
 };
 
@@ -45,9 +46,10 @@ static struct fi_info *make_info(const struct fab_ip *ip, const struct place *pl
 	if (!info)
 		return NULL;
 	fill(ip, info, place->netif, type);
-	info->domain_attr->name = strdup(place->netif->name);
-	info->fabric_attr->name = strdup(place->netif->network);
-	if (fab_nic_open(place->netif, &info->nic) || !info->domain_attr->name || !info->fabric_attr->name ||
+	info->domain_attr->name = strdup(place->domain);
+	info->fabric_attr->name = strdup(place->fabric);
+	/* what is below an interface is said of it; whoever has a place of its own there says more */
+	if ((!ip->place && fab_nic_open(place->netif, &info->nic)) || !info->domain_attr->name || !info->fabric_attr->name ||
 	    fab_name_set(&info->src_addr, &info->src_addrlen, &place->src) ||
 	    (fab_addr_len(&place->dest.sa) && fab_name_set(&info->dest_addr, &info->dest_addrlen, &place->dest))) {
 		fi_freeinfo(info);
@@ -135,6 +137,10 @@ static bool place_make(const struct fab_ip *ip, struct place *place, const struc
 		return false;
 	}
 	*place = (struct place) { .netif = netif, .src = netif->addr };
+	snprintf(place->domain, sizeof(place->domain), "%s", netif->name);
+	snprintf(place->fabric, sizeof(place->fabric), "%s", netif->network);
+	if (ip->place && !ip->place(netif, place->domain, place->fabric))
+		return false;
 	if (hint->has_src && fab_addr_port(&hint->src.sa))
 		place->src = hint->src;
 	if (hint->has_dest)

@@ -73,9 +73,23 @@ static void alarm_ready(struct fab_source *src, uint32_t events)
 	src->progress->alarm_due = true;
 }
 
+static bool run_polls(struct fab_progress *progress)
+{
+	struct fab_list *link, *tmp;
+	bool found = false;
+
+	fab_list_for_each_safe(&progress->polls, link, tmp) {
+		struct fab_poll_fn *fn = fab_container(link, struct fab_poll_fn, link);
+
+		found |= fn->poll(fn);
+	}
+	return found;
+}
+
 void fab_progress_prepare_sleep(struct fab_progress *progress)
 {
 	fab_progress_flush(progress);
+	run_polls(progress);		/* hardware is to wake whoever has begun to watch since it was asked last */
 	atomic_store_explicit(&progress->spins, 0, memory_order_relaxed);
 	alarm_set(progress, fab_list_empty(&progress->flush) ? first_timer_ns(progress) : ALARM_NOW);
 }
@@ -312,19 +326,6 @@ static bool poll_hot(struct fab_progress *progress)
 		} else if (++src->quiet > (progress->hot_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX) && src->progress) {
 			cool(src);
 		}
-	}
-	return found;
-}
-
-static bool run_polls(struct fab_progress *progress)
-{
-	struct fab_list *link, *tmp;
-	bool found = false;
-
-	fab_list_for_each_safe(&progress->polls, link, tmp) {
-		struct fab_poll_fn *fn = fab_container(link, struct fab_poll_fn, link);
-
-		found |= fn->poll(fn);
 	}
 	return found;
 }

@@ -70,7 +70,9 @@ struct fab_defer {
 	void (*free)(struct fab_defer *defer);
 };
 
-/* A function called on every pass for a provider whose hardware is polled (verbs); true if it found anything. */
+/* A function called on every pass for a provider whose hardware is polled (verbs); true if it found anything. Also called
+ * once more before anyone sleeps: while there are watchers, finding nothing obliges it to make epfd readable when there
+ * is something again. */
 struct fab_poll_fn {
 	struct fab_list link;
 	bool (*poll)(struct fab_poll_fn *fn);

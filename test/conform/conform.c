@@ -470,8 +470,62 @@ static void case_list(__attribute__((unused)) const struct test_case *c, __attri
 	puts(running);
 }
 
+/* ---- what a provider cannot do by its nature */
+
+/* Lines of a file: a glob, blanks, and why tests of such a name are skipped. */
+struct except {
+	struct except *next;
+	char *glob, *why;
+};
+static struct except *excepts;
+
+static void read_excepts(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	struct except *e;
+	char line[512];
+	size_t len;
+
+	if (!file) {
+		fprintf(stderr, "conform: %s: %s\n", path, strerror(errno));
+		exit(2);
+	}
+	while (fgets(line, sizeof(line), file)) {
+		len = strcspn(line, " \t\n");
+		if (!len || line[0] == '#')
+			continue;
+		e = calloc(1, sizeof(*e));
+		if (!e)
+			abort();
+		e->glob = strndup(line, len);
+		e->why = strndup(line + len + strspn(line + len, " \t"), strcspn(line + len + strspn(line + len, " \t"), "\n"));
+		e->next = excepts;
+		excepts = e;
+	}
+	fclose(file);
+}
+
+/* Why not this test, or NULL. */
+static const char *excepted(const char *name)
+{
+	struct except *e;
+
+	for (e = excepts; e; e = e->next) {
+		if (!fnmatch(e->glob, name, 0))
+			return e->why;
+	}
+	return NULL;
+}
+
 static void case_run(const struct test_case *c, const void *row)
 {
+	const char *why = excepted(running);
+
+	if (why) {
+		snprintf(reason, sizeof(reason), "%s", why);
+		print_result(SKIPPED);
+		return;
+	}
 	if (isolate)
 		run_isolated(c, row);
 	else
@@ -501,10 +555,11 @@ static const char usage[] =
 	"  -6, --ipv6                addresses of the other family\n"
 	"  -P, --progress MODEL      auto or manual\n"
 	"  -T, --threading LEVEL     safe, completion or domain\n"
-	"  -m, --mr-mode MODE        basic (virtual addresses, provider's keys) or none\n"
+	"  -m, --mr-mode MODE        basic (virtual addresses, provider's keys), local (and registered buffers) or none\n"
 	"  -V, --api MAJOR.MINOR     version given to fi_getinfo()\n"
 	"  -s, --slow N              stretch all deadlines N times\n"
 	"  -f, --fork                each test in a process of its own\n"
+	"  -x, --except FILE         skip the tests that it names: lines of a glob and a reason\n"
 	"  -l, --list                list the tests\n"
 	"A PATTERN is a part of GROUP/NAME, or a glob for all of it.\n";
 
@@ -518,6 +573,7 @@ static const struct option options[] = {
 	{ "api", required_argument, NULL, 'V' },
 	{ "slow", required_argument, NULL, 's' },
 	{ "fork", no_argument, NULL, 'f' },
+	{ "except", required_argument, NULL, 'x' },
 	{ "list", no_argument, NULL, 'l' },
 	{ "peer", no_argument, NULL, 'r' },		/* used by process.c */
 	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo.c */
@@ -536,7 +592,7 @@ static const struct word words[] = {
 	{ 'P', "auto", FI_PROGRESS_AUTO }, { 'P', "manual", FI_PROGRESS_MANUAL },
 	{ 'T', "safe", FI_THREAD_SAFE }, { 'T', "completion", FI_THREAD_COMPLETION },
 	{ 'T', "domain", FI_THREAD_DOMAIN },
-	{ 'm', "basic", MR_BASIC_BITS }, { 'm', "none", 0 },
+	{ 'm', "basic", MR_BASIC_BITS }, { 'm', "none", 0 }, { 'm', "local", MR_BASIC_BITS | FI_MR_LOCAL },
 };
 
 static int word_value(int opt, const char *word)
@@ -568,7 +624,7 @@ static bool parse(int argc, char **argv)
 	bool list = false;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "p:e:6P:T:m:V:s:flh", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, "p:e:6P:T:m:V:s:flhx:", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'p':
 			run.prov = optarg;
@@ -596,6 +652,9 @@ static bool parse(int argc, char **argv)
 			break;
 		case 'f':
 			isolate = true;
+			break;
+		case 'x':
+			read_excepts(optarg);
 			break;
 		case 'l':
 			list = true;

@@ -499,8 +499,10 @@ void side_close(struct side *s)
 	if (s->eq)
 		close_now(s->t, &s->eq->fid);
 	s->eq = NULL;
-	if (s->domain && !s->o.domain_of)
+	if (s->domain && !s->o.domain_of) {
+		locals_close(s);
 		close_now(s->t, &s->domain->fid);
+	}
 	s->domain = NULL;
 }
 

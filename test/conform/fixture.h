@@ -155,6 +155,8 @@ void side_enable(struct side *s);		/* and learn the name */
 /* Close the endpoint of a side now; the other objects stay. */
 void side_close_ep(struct side *s);
 /* The whole side now, in order, each fi_close() checked. */
+/* Close the regions that desc_for() registered on the side's domain (ops.c). */
+void locals_close(struct side *s);
 void side_close(struct side *s);
 
 /* ---- progress */

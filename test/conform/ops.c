@@ -100,6 +100,12 @@ void *desc_for(struct side *s, const void *buf, size_t len)
 	return fi_mr_desc(l->mr);
 }
 
+void locals_close(struct side *s)
+{
+	for (; s->locals; s->locals = s->locals->next)
+		close_now(s->t, &s->locals->mr->fid);
+}
+
 /* ---- calls */
 
 /* What every call is made of, defaults filled in. */

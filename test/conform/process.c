@@ -103,7 +103,7 @@ static void exec_peer(void)
 	}
 	if (run.mr_mode) {
 		argv[n++] = "-m";
-		argv[n++] = "basic";
+		argv[n++] = run.mr_mode & FI_MR_LOCAL ? "local" : "basic";
 	}
 	execv("/proc/self/exe", (char **) argv);
 	_exit(1);

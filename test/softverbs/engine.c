@@ -136,8 +136,16 @@ static void *engine(void *arg)
 	return NULL;
 }
 
+static void forked(void);
+
+static void watch_fork(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
 static int start(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = 0 };
 	sigset_t all, old;
 	pthread_t thread;
@@ -158,7 +166,21 @@ static int start(void)
 	pthread_setname_np(thread, "softverbs");
 	pthread_detach(thread);
 	running = true;
+	pthread_once(&once, watch_fork);
 	return 0;
+}
+
+/* A child that goes on after fork() has none of the parent's threads, and gets its own. What the parent had open is the
+ * parent's. */
+static void forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	fab_list_init(&timers);
+	memset(sources, 0, source_cap * sizeof(*sources));
+	close(epfd);
+	close(wakefd);
+	running = false;
+	start();
 }
 
 void sv_timer_start(struct sv_timer *timer, uint64_t delay_ns)

@@ -313,7 +313,10 @@ static void arrived(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *p
 
 void sv_req_answer(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *payload)
 {
-	if (qp->qp.state != IBV_QPS_RTS || pkt->msn - qp->head >= qp->next - qp->head)
+	/* a message may be refused while the rest of it waits to leave */
+	uint32_t under_way = qp->next - qp->head + (qp->next != qp->tail && wqe_at(qp, qp->next)->sent);
+
+	if (qp->qp.state != IBV_QPS_RTS || pkt->msn - qp->head >= under_way)
 		return;			/* not asked, or not any more */
 	switch (pkt->op) {
 	case SV_ACK:

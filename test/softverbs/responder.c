@@ -105,12 +105,18 @@ static int store(const struct target *t, const struct sv_pkt *pkt, const uint8_t
 	return 0;
 }
 
+/* Is the packet what is left of a message whose beginning was refused? It comes again as a whole. */
+static bool is_rest(const struct sv_inbound *in, const struct sv_pkt *pkt)
+{
+	return (pkt->op == SV_SEND || pkt->op == SV_WRITE) && pkt->offset != in->offset;
+}
+
 /* One packet of a send or a write. `done` is set with the last. */
 static int data_packet(const struct target *t, const struct sv_pkt *pkt, const uint8_t *payload, bool *done)
 {
 	int nak = 0;
 
-	if (pkt->offset != t->in->offset || pkt->len > pkt->total - pkt->offset)
+	if (pkt->len > pkt->total - pkt->offset)
 		return SV_NAK_INVALID;
 	if (!pkt->offset)
 		nak = take_receive(t, pkt);
@@ -246,7 +252,7 @@ void sv_resp_request(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *
 	struct sv_reply *reply;
 	bool fatal;
 
-	if (pkt->msn != qp->in.msn)
+	if (pkt->msn != qp->in.msn || is_rest(&qp->in, pkt))
 		return;			/* behind one that was refused */
 	reply = malloc(sizeof(*reply));
 	if (!reply)
@@ -313,7 +319,7 @@ void sv_resp_xrc(struct sv_srq *srq, const struct sv_pkt *pkt, const uint8_t *pa
 
 	if (!reply)
 		abort();
-	if (!carry_out(&t, pkt, payload, reply)) {
+	if (is_rest(t.in, pkt) || !carry_out(&t, pkt, payload, reply)) {
 		free(reply);
 		return;
 	}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections of endpoints, over librdmacm. Each event of the endpoint's channel has a handler, which runs on whoever
+ * drives the engine, with its lock.
+ *
+ *   connect: resolve the address -> resolve the route -> connect -> ESTABLISHED, or refused
+ *   accept:  ESTABLISHED
+ *
+ * Private data of a CM message is as long as the message has room for, so the first byte says how much of it is the
+ * application's. Upstream does the same: the two can talk.
+ */
+#include "verbs/verbs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "common/ip_name.h"
+
+#define RNR_FOR_EVER	7
+#define RETRIES		7
+
+int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen)
+{
+	if (paramlen > VRB_CM_DATA_MAX || (paramlen && !param)) {
+		VRB_WARN(FI_LOG_EP_CTRL, "%zu bytes of connection data%s: at most %d can be sent (FI_OPT_CM_DATA_SIZE)\n",
+			 paramlen, param ? "" : " at NULL", VRB_CM_DATA_MAX);
+		return -FI_EINVAL;
+	}
+	to[0] = (uint8_t) paramlen;
+	if (paramlen)
+		memcpy(to + 1, param, paramlen);
+	return 0;
+}
+
+const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt)
+{
+	const uint8_t *bytes = data;
+
+	*cnt = len && bytes[0] < len && bytes[0] <= VRB_CM_DATA_MAX ? bytes[0] : 0;
+	return *cnt ? bytes + 1 : NULL;
+}
+
+static struct rdma_conn_param conn_param(const struct vrb_ep *ep)
+{
+	const struct ibv_device_attr *attr = &vrb_domain_of(ep)->dev->attr;
+
+	return (struct rdma_conn_param) {
+		.private_data = ep->cm_data, .private_data_len = ep->cm_data[0] + 1,
+		.responder_resources = fab_min(attr->max_qp_rd_atom, RDMA_MAX_RESP_RES),
+		.initiator_depth = fab_min(attr->max_qp_init_rd_atom, RDMA_MAX_INIT_DEPTH),
+		.flow_control = 1, .retry_count = RETRIES, .rnr_retry_count = RNR_FOR_EVER,
+	};
+}
+
+/* ---- what the application is told ---- */
+
+/* The end of an attempt: no connection. */
+static void refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
+{
+	const void *data = NULL;
+	size_t len = 0;
+	char peer[FAB_ADDR_STRLEN];
+
+	if (event && event->event == RDMA_CM_EVENT_REJECTED)
+		data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
+	fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
+	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s: no connection to %s: %s: %s (%d)\n", vrb_domain_of(ep)->dev->name, peer, step,
+		fi_strerror(err), event ? event->status : 0);
+	ep->state = VRB_EP_DOWN;
+	fab_eq_write_err(ep->base.eq, &ep->base.ep_fid.fid, ep->base.ep_fid.fid.context, 0, err,
+			 event ? event->status : err, data, len);
+}
+
+static void connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	struct {
+		struct fi_eq_cm_entry entry;
+		uint8_t data[VRB_CM_DATA_MAX];
+	} ev = { .entry.fid = &ep->base.ep_fid.fid };
+	const void *data;
+	size_t len;
+
+	ep->state = VRB_EP_CONNECTED;
+	data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
+	if (len)
+		memcpy(ev.data, data, len);
+	fab_eq_write(ep->base.eq, FI_CONNECTED, &ev, sizeof(ev.entry) + len, 0, &ep->base.ep_fid.fid);
+}
+
+/* The connection is over: once. The queue pair goes into error, which flushes what is outstanding. */
+static void ended(struct vrb_ep *ep)
+{
+	struct fi_eq_cm_entry entry = { .fid = &ep->base.ep_fid.fid };
+
+	if (ep->state == VRB_EP_CONNECTED)
+		rdma_disconnect(ep->id);
+	ep->state = VRB_EP_DOWN;
+	if (ep->shutdown_told)
+		return;
+	ep->shutdown_told = true;
+	fab_eq_write(ep->base.eq, FI_SHUTDOWN, &entry, sizeof(entry), 0, &ep->base.ep_fid.fid);
+}
+
+/* ---- events ---- */
+
+static void on_addr(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	if (rdma_resolve_route(ep->id, VRB_RESOLVE_MS))
+		refused(ep, errno, event, "rdma_resolve_route");
+}
+
+static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = conn_param(ep);
+
+	if (rdma_connect(ep->id, &param))
+		refused(ep, errno, event, "rdma_connect");
+}
+
+/* Errors come as a negative errno, or as a reason of the CM's own. */
+static void on_error(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	int err = event->status < 0 ? -event->status : event->event == RDMA_CM_EVENT_REJECTED ? FI_ECONNREFUSED :
+								       FI_EHOSTUNREACH;
+
+	if (ep->state == VRB_EP_CONNECTING)
+		refused(ep, err, event, rdma_event_str(event->event));
+}
+
+static void on_established(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	if (ep->state == VRB_EP_CONNECTING)
+		connected(ep, event);
+}
+
+static void on_disconnected(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	(void) event;
+	if (ep->state == VRB_EP_CONNECTED || ep->local_end)
+		ended(ep);
+}
+
+static void on_removal(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	(void) event;
+	VRB_WARN(FI_LOG_EP_CTRL, "device %s is being removed\n", vrb_domain_of(ep)->dev->name);
+	ended(ep);
+}
+
+static void (*const handlers[])(struct vrb_ep *ep, const struct rdma_cm_event *event) = {
+	[RDMA_CM_EVENT_ADDR_RESOLVED] = on_addr,
+	[RDMA_CM_EVENT_ADDR_ERROR] = on_error,
+	[RDMA_CM_EVENT_ROUTE_RESOLVED] = on_route,
+	[RDMA_CM_EVENT_ROUTE_ERROR] = on_error,
+	[RDMA_CM_EVENT_CONNECT_ERROR] = on_error,
+	[RDMA_CM_EVENT_UNREACHABLE] = on_error,
+	[RDMA_CM_EVENT_REJECTED] = on_error,
+	[RDMA_CM_EVENT_ESTABLISHED] = on_established,
+	[RDMA_CM_EVENT_DISCONNECTED] = on_disconnected,
+	[RDMA_CM_EVENT_DEVICE_REMOVAL] = on_removal,
+};
+
+void vrb_cm_ready(struct fab_source *src, uint32_t events)
+{
+	struct vrb_ep *ep = fab_container(src, struct vrb_ep, cm_src);
+	struct rdma_cm_event *event;
+
+	(void) events;
+	while (!rdma_get_cm_event(ep->channel, &event)) {
+		if (event->event < fab_countof(handlers) && handlers[event->event])
+			handlers[event->event](ep, event);
+		rdma_ack_cm_event(event);
+	}
+}
+
+/* ---- calls ---- */
+
+static int begin(struct vrb_ep *ep, const void *param, size_t paramlen)
+{
+	int ret = vrb_cm_pack(ep->cm_data, param, paramlen);
+
+	if (!ret)
+		ret = vrb_ep_enable(ep);
+	if (!ret && ep->state != VRB_EP_IDLE) {
+		VRB_WARN(FI_LOG_EP_CTRL, "an endpoint connects or accepts once; open another one\n");
+		ret = ep->state == VRB_EP_CONNECTED ? -FI_EISCONN : -FI_EOPBADSTATE;
+	}
+	return ret;
+}
+
+int vrb_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
+{
+	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
+	union fab_sockaddr dest;
+	int ret;
+
+	if (!addr) {
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_connect: no address\n");
+		return -FI_EINVAL;
+	}
+	ret = fab_name_take(&vrb_prov, &dest, ep->base.info, addr, fab_addr_len(addr));
+	if (!ret)
+		ret = begin(ep, param, paramlen);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	ep->peer = dest;
+	ep->state = VRB_EP_CONNECTING;
+	if (rdma_resolve_addr(ep->id, NULL, &ep->peer.sa, VRB_RESOLVE_MS)) {
+		ret = -errno;
+		ep->state = VRB_EP_IDLE;
+		VRB_WARN(FI_LOG_EP_CTRL, "rdma_resolve_addr on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
+	}
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+int vrb_accept(struct fid_ep *fid, const void *param, size_t paramlen)
+{
+	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
+	struct rdma_conn_param conn;
+	int ret;
+
+	if (!ep->base.info->handle) {
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_accept: the endpoint was not opened with the info of an FI_CONNREQ\n");
+		return -FI_EINVAL;
+	}
+	ret = begin(ep, param, paramlen);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	conn = conn_param(ep);
+	ep->state = VRB_EP_CONNECTING;
+	if (rdma_accept(ep->id, &conn)) {
+		ret = -errno;
+		ep->state = VRB_EP_DOWN;
+		VRB_WARN(FI_LOG_EP_CTRL, "rdma_accept on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
+	}
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+int vrb_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
+	int ret = 0;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	fab_progress_lock(ep->base.progress);
+	if (ep->state != VRB_EP_CONNECTED) {
+		ret = -FI_ENOTCONN;
+	} else {
+		ep->local_end = true;
+		ended(ep);
+	}
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+int vrb_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
+{
+	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
+
+	return ep->state == VRB_EP_CONNECTED ? fab_name_give(&ep->peer, addr, addrlen) : -FI_ENOTCONN;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Devices: which one has an address, and what it says of itself. librdmacm decides (rdma_bind_addr(3)), since an address
+ * may be one of IPoIB, of RoCE or of iWARP. A device is looked at once, and kept: librdmacm keeps it open, too.
+ */
+#include "verbs/verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/bits.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vrb_device *devices;	/* those that work */
+static struct vrb_device *broken;	/* those that do not: named once in the log */
+
+bool vrb_device_iwarp(const struct vrb_device *dev)
+{
+	return dev->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+static struct vrb_device *find(struct vrb_device *list, const struct ibv_context *verbs, uint8_t port_num)
+{
+	while (list && (list->verbs != verbs || list->port_num != port_num))
+		list = list->next;
+	return list;
+}
+
+/* The largest of some sizes that a queue pair takes as inline data: only trying tells. */
+static uint32_t try_inline(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	uint32_t size;
+
+	for (size = vrb_params.inline_size; size; size /= 2) {
+		struct ibv_qp_init_attr attr = {
+			.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+			.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+				 .max_inline_data = size },
+		};
+		struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+
+		if (!qp)
+			continue;
+		ibv_destroy_qp(qp);
+		break;
+	}
+	return size;
+}
+
+static uint32_t find_inline(struct ibv_context *verbs)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(verbs);
+	struct ibv_cq *cq = pd ? ibv_create_cq(verbs, 1, NULL, NULL, 0) : NULL;
+	uint32_t size = cq ? try_inline(pd, cq) : 0;
+
+	if (cq)
+		ibv_destroy_cq(cq);
+	if (pd)
+		ibv_dealloc_pd(pd);
+	return size;
+}
+
+/* Fabrics are told apart by the subnet, as InfiniBand's are; all of iWARP is one. */
+static int name_fabric(struct vrb_device *dev)
+{
+	union ibv_gid gid;
+
+	if (vrb_device_iwarp(dev)) {
+		snprintf(dev->fabric, sizeof(dev->fabric), "Ethernet-iWARP");
+		return 0;
+	}
+	if (ibv_query_gid(dev->verbs, dev->port_num, 0, &gid))
+		return errno ? errno : EIO;
+	snprintf(dev->fabric, sizeof(dev->fabric), "IB-0x%016" PRIx64, be64toh(gid.global.subnet_prefix));
+	return 0;
+}
+
+/* 0, or the errno of the call that failed, which *call names. */
+static int query(struct vrb_device *dev, const char **call)
+{
+	int ret;
+
+	*call = "ibv_query_device";
+	ret = ibv_query_device(dev->verbs, &dev->attr);
+	if (ret)
+		return ret;
+	*call = "ibv_query_port";
+	ret = ibv_query_port(dev->verbs, dev->port_num, &dev->port);
+	if (ret)
+		return ret;
+	*call = "ibv_query_gid";
+	return name_fabric(dev);
+}
+
+static bool is_left_out(const char *name)
+{
+	const char *list = vrb_params.device_name;
+
+	while (list) {
+		size_t len = strcspn(list, ",");
+
+		if (len && !strncmp(name, list, len))
+			return false;
+		list = list[len] ? list + len + 1 : NULL;
+	}
+	return vrb_params.device_name;
+}
+
+/* Look at a device for the first time. NULL: no memory. It is in one of the lists then. */
+static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
+{
+	struct vrb_device *dev = calloc(1, sizeof(*dev)), **list = &devices;
+	const char *call;
+	int ret;
+
+	if (!dev)
+		return NULL;
+	dev->verbs = verbs;
+	dev->port_num = port_num;
+	snprintf(dev->name, sizeof(dev->name), "%s", ibv_get_device_name(verbs->device));
+	ret = query(dev, &call);
+	if (ret) {
+		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: %s: %s\n", dev->name, port_num, call, strerror(ret));
+		list = &broken;
+	} else if (is_left_out(dev->name)) {
+		VRB_LOG(FI_LOG_INFO, FI_LOG_FABRIC, "device %s is left out: FI_VERBS_DEVICE_NAME=%s\n", dev->name,
+			vrb_params.device_name);
+		list = &broken;
+	} else {
+		dev->inline_max = find_inline(verbs);
+	}
+	dev->next = *list;
+	*list = dev;
+	return list == &devices ? dev : NULL;
+}
+
+/* librdmacm gives the loopback address to whatever device comes first: only one that has it as a GID means it. */
+static bool owns_loopback(struct rdma_cm_id *id, const union fab_sockaddr *addr)
+{
+	struct ibv_port_attr port;
+	union ibv_gid gid, want = { .raw = { [10] = 0xff, 0xff } };
+	int i;
+
+	if (addr->sa.sa_family == AF_INET6)
+		memcpy(want.raw, &addr->sin6.sin6_addr, 16);
+	else
+		memcpy(want.raw + 12, &addr->sin.sin_addr, 4);
+	if (ibv_query_port(id->verbs, id->port_num, &port))
+		return false;
+	for (i = 0; i < port.gid_tbl_len; i++) {
+		if (!ibv_query_gid(id->verbs, id->port_num, i, &gid) && !memcmp(&gid, &want, sizeof(gid)))
+			return true;
+	}
+	return false;
+}
+
+static const struct vrb_device *device_of_id(struct rdma_cm_id *id)
+{
+	struct vrb_device *dev;
+
+	pthread_mutex_lock(&lock);
+	dev = find(devices, id->verbs, id->port_num);
+	if (!dev && !find(broken, id->verbs, id->port_num))
+		dev = add(id->verbs, id->port_num);
+	pthread_mutex_unlock(&lock);
+	return dev && dev->port.state == IBV_PORT_ACTIVE ? dev : NULL;
+}
+
+/* Without a device nothing of librdmacm is woken. */
+static bool any_device(void)
+{
+	struct ibv_device **list;
+	int cnt = 0;
+
+	list = ibv_get_device_list(&cnt);
+	if (list)
+		ibv_free_device_list(list);
+	return cnt;
+}
+
+const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr)
+{
+	const struct vrb_device *dev = NULL;
+	union fab_sockaddr host = *addr;
+	struct rdma_cm_id *id;
+
+	if (!any_device())
+		return NULL;
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
+		VRB_LOG(FI_LOG_INFO, FI_LOG_FABRIC, "rdma_create_id: %s: is the kernel module rdma_ucm loaded?\n",
+			strerror(errno));
+		return NULL;
+	}
+	fab_addr_set_port(&host.sa, 0);
+	if (!rdma_bind_addr(id, &host.sa) && id->verbs &&
+	    (!fab_addr_is_loopback(&host.sa) || owns_loopback(id, &host)))
+		dev = device_of_id(id);
+	rdma_destroy_id(id);
+	return dev;
+}
+
+const struct vrb_device *vrb_device_named(const char *name)
+{
+	struct vrb_device *dev;
+
+	pthread_mutex_lock(&lock);
+	for (dev = devices; dev && strcmp(dev->name, name); dev = dev->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return dev;
+}

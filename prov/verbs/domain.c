@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fabrics and domains: those of prov/common, with a device's protection domain.
+ */
+#include "verbs/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "common/av.h"
+#include "common/cntr.h"
+#include "common/cq.h"
+#include "common/eq.h"
+#include "common/ops.h"
+
+static int domain_close(struct fid *fid)
+{
+	struct vrb_domain *domain = fab_container(fid, struct vrb_domain, base.domain_fid.fid);
+	struct ibv_pd *pd = domain->pd;
+	int ret = fab_domain_fini(&domain->base);
+
+	if (ret)
+		return ret;
+	ret = ibv_dealloc_pd(pd);
+	if (ret)
+		VRB_WARN(FI_LOG_DOMAIN, "ibv_dealloc_pd on %s: %s\n", domain->dev->name, strerror(ret));
+	pthread_mutex_destroy(&domain->lock);
+	free(domain);
+	return 0;
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = fab_domain_bind,
+	.control = fab_domain_control,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = fab_av_open,
+	.cq_open = fab_cq_open,
+	.endpoint = vrb_ep_open,
+	.cntr_open = fab_cntr_open,
+	.poll_open = fab_poll_open,
+};
+
+static int domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric, const struct fi_info *info, void *context)
+{
+	int ret;
+
+	domain->pd = ibv_alloc_pd(domain->dev->verbs);
+	if (!domain->pd) {
+		ret = -errno;
+		VRB_WARN(FI_LOG_DOMAIN, "ibv_alloc_pd on %s: %s\n", domain->dev->name, strerror(errno));
+		return ret;
+	}
+	ret = fab_domain_init(&domain->base, &fabric->base, info, &domain_fid_ops, &domain_ops, &vrb_mr_ops, context);
+	if (ret) {
+		ibv_dealloc_pd(domain->pd);
+		return ret;
+	}
+	pthread_mutex_init(&domain->lock, NULL);
+	fab_list_init(&domain->pollers);
+	return 0;
+}
+
+int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_fid, void *context)
+{
+	const char *name = info && info->domain_attr ? info->domain_attr->name : NULL;
+	struct vrb_domain *domain;
+	int ret;
+
+	if (!name) {
+		VRB_WARN(FI_LOG_DOMAIN, "fi_domain: info names no domain; pass an info of fi_getinfo()\n");
+		return -FI_EINVAL;
+	}
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	domain->dev = vrb_device_named(name);
+	if (!domain->dev) {
+		VRB_WARN(FI_LOG_DOMAIN, "fi_domain: there is no device %s; fi_getinfo() finds those that there are\n", name);
+		free(domain);
+		return -FI_ENODEV;
+	}
+	ret = domain_init(domain, fab_container(fabric, struct vrb_fabric, base.fabric_fid), info, context);
+	if (ret) {
+		free(domain);
+		return ret;
+	}
+	*domain_fid = &domain->base.domain_fid;
+	return 0;
+}
+
+static int fabric_close(struct fid *fid)
+{
+	struct vrb_fabric *fabric = fab_container(fid, struct vrb_fabric, base.fabric_fid.fid);
+	int ret = fab_fabric_fini(&fabric->base);
+
+	if (ret)
+		return ret;
+	pthread_mutex_destroy(&fabric->lock);
+	free(fabric);
+	return 0;
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = vrb_domain_open,
+	.passive_ep = vrb_pep_open,
+	.eq_open = fab_eq_open,
+	.wait_open = fab_wait_open,
+	.trywait = fab_trywait,
+};
+
+int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid, void *context)
+{
+	struct vrb_fabric *fabric = calloc(1, sizeof(*fabric));
+	int ret;
+
+	if (!fabric)
+		return -FI_ENOMEM;
+	ret = fab_fabric_init(&fabric->base, &vrb_prov, attr, &fabric_fid_ops, &fabric_ops, context);
+	if (ret) {
+		free(fabric);
+		return ret;
+	}
+	pthread_mutex_init(&fabric->lock, NULL);
+	fab_list_init(&fabric->connreqs);
+	*fabric_fid = &fabric->base.fabric_fid;
+	return 0;
+}
+
+void vrb_domain_fill_ops(void)
+{
+	FAB_OPS_FILL(&domain_fid_ops);
+	FAB_OPS_FILL(&domain_ops);
+	FAB_OPS_FILL(&fabric_fid_ops);
+	FAB_OPS_FILL(&fabric_ops);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What verbs offers: an entry for each address of a device's port that is up. Limits are the device's.
+ */
+#include "verbs/verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "common/ip_info.h"
+
+#define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
+#define RX_CAPS		(FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
+/* A connection executes requests in order, but for reads, which later requests do not wait for. */
+#define MSG_ORDER	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
+			 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
+/* Buffers must be registered, keys are the device's, addresses are virtual ones. */
+#define MR_MODES	(FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+static void fill_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
+{
+	tx->caps = TX_CAPS;
+	tx->msg_order = MSG_ORDER;
+	tx->comp_order = FI_ORDER_STRICT;
+	tx->op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_FENCE | FI_MORE;
+	tx->size = dev->attr.max_qp_wr - 1;	/* one is the provider's (vrb_post_marker) */
+	tx->inject_size = dev->inline_max;
+	tx->iov_limit = fab_min((size_t) dev->attr.max_sge, vrb_params.tx_iov_limit);
+	tx->rma_iov_limit = 1;
+}
+
+static void fill_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
+{
+	rx->caps = RX_CAPS;
+	rx->msg_order = MSG_ORDER;
+	rx->comp_order = FI_ORDER_STRICT;
+	rx->op_flags = FI_COMPLETION | FI_MORE;
+	rx->size = dev->attr.max_qp_wr;
+	rx->iov_limit = fab_min((size_t) dev->attr.max_sge, vrb_params.rx_iov_limit);
+}
+
+static void fill_ep(struct fi_ep_attr *ep, const struct vrb_device *dev)
+{
+	ep->protocol = vrb_device_iwarp(dev) ? FI_PROTO_IWARP : FI_PROTO_RDMA_CM_IB_RC;
+	ep->protocol_version = 1;
+	ep->max_msg_size = dev->port.max_msg_sz;
+	ep->max_order_raw_size = dev->port.max_msg_sz;
+	ep->max_order_waw_size = dev->port.max_msg_sz;
+	ep->tx_ctx_cnt = 1;
+	ep->rx_ctx_cnt = 1;
+}
+
+static void fill_domain(struct fi_domain_attr *domain, const struct vrb_device *dev)
+{
+	domain->threading = FI_THREAD_SAFE;
+	domain->control_progress = FI_PROGRESS_MANUAL;
+	domain->data_progress = FI_PROGRESS_MANUAL;
+	domain->resource_mgmt = FI_RM_ENABLED;
+	domain->av_type = FI_AV_UNSPEC;
+	domain->mr_mode = MR_MODES;
+	domain->mr_key_size = sizeof(uint32_t);
+	domain->cq_data_size = vrb_device_iwarp(dev) ? 0 : sizeof(uint32_t);
+	domain->cq_cnt = dev->attr.max_cq;
+	domain->ep_cnt = dev->attr.max_qp;
+	domain->tx_ctx_cnt = dev->attr.max_qp;
+	domain->rx_ctx_cnt = dev->attr.max_qp;
+	domain->max_ep_tx_ctx = 1;
+	domain->max_ep_rx_ctx = 1;
+	domain->cntr_cnt = dev->attr.max_cq;	/* they are counted here, so this is only a number as good as others */
+	domain->mr_iov_limit = 1;
+	domain->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+	domain->max_err_data = VRB_CM_DATA_MAX;
+	domain->mr_cnt = dev->attr.max_mr;
+	domain->max_cntr_value = UINT64_MAX;
+	domain->max_err_cntr_value = UINT64_MAX;
+}
+
+static void fill_from(struct fi_info *info, const struct vrb_device *dev)
+{
+	fill_tx(info->tx_attr, dev);
+	fill_rx(info->rx_attr, dev);
+	fill_ep(info->ep_attr, dev);
+	fill_domain(info->domain_attr, dev);
+}
+
+/* place() has found a device before this is called. */
+static void fill(struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+{
+	const struct vrb_device *dev = vrb_device_of(&netif->addr);
+
+	(void) type;
+	if (dev)
+		fill_from(info, dev);
+}
+
+static bool place(const struct fab_netif *netif, char *domain, char *fabric)
+{
+	const struct vrb_device *dev = vrb_device_of(&netif->addr);
+
+	if (!dev)
+		return false;
+	snprintf(domain, FI_NAME_MAX, "%s", dev->name);
+	snprintf(fabric, FI_NAME_MAX, "%s", dev->fabric);
+	return true;
+}
+
+static struct fab_ip ip_now(void)
+{
+	static const enum fi_ep_type types[] = { FI_EP_MSG };
+
+	return (struct fab_ip) {
+		.prov = &vrb_prov,
+		.iface = vrb_params.iface,
+		.types = types,
+		.type_cnt = fab_countof(types),
+		.place = place,
+		.fill = fill,
+		.offer = {
+			.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+			.mr_mode_need = MR_MODES,
+			.mr_mode_can = MR_MODES,
+			.tx_size = vrb_params.tx_size,
+			.rx_size = vrb_params.rx_size,
+		},
+	};
+}
+
+int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	struct ibv_device **list;
+	struct fab_ip ip = ip_now();
+	int cnt = 0;
+
+	list = ibv_get_device_list(&cnt);
+	if (list)
+		ibv_free_device_list(list);
+	if (cnt)
+		return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
+	if (fab_why_wanted(&vrb_prov))
+		fab_why_report(&vrb_prov, FAB_WHY_WHICH, "verbs", "RDMA device", "one", "none on this machine");
+	return -FI_ENODATA;
+}
+
+int vrb_info_check(const struct fi_info *info, uint32_t version)
+{
+	const struct vrb_device *dev = vrb_device_named(info->domain_attr->name);
+	struct fab_offer offer = ip_now().offer;
+	struct fi_info *most;
+	int ret;
+
+	if (!dev) {
+		VRB_WARN(FI_LOG_EP_CTRL, "domain %s: there is no such device\n", info->domain_attr->name);
+		return -FI_ENODEV;
+	}
+	most = fi_allocinfo();
+	if (!most)
+		return -FI_ENOMEM;
+	fill_from(most, dev);
+	most->ep_attr->type = FI_EP_MSG;
+	most->caps = most->tx_attr->caps | most->rx_attr->caps | most->domain_attr->caps;
+	most->addr_format = info->addr_format;
+	offer.info = most;
+	ret = fab_match_check(&vrb_prov, version, info, &offer, 1);
+	fi_freeinfo(most);
+	return ret;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From hardware to the engine. A poller belongs to one progress engine of a domain and has hardware queues of its own, which
+ * every pass asks. They are large and shared by endpoints, each of which reserves room for all that it can have
+ * outstanding; when one is full up there is another.
+ *
+ * Asking costs no system call, so nothing is armed while the application polls. When somebody may sleep on the engine's
+ * epoll set (progress->watchers), a pass that finds nothing arms the queues and looks again: then the channel's
+ * descriptor will wake the sleeper.
+ *
+ * A poller appears with the first endpoint that is enabled on an engine and goes with the last.
+ */
+#include "verbs/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+
+#define BATCH		32
+#define HW_CQ_SIZE	4096		/* entries, or what one endpoint needs if that is more */
+
+struct vrb_poller {
+	struct fab_list link;		/* in domain->pollers */
+	struct fab_progress *progress;	/* borrowed: its endpoints keep it */
+	struct ibv_comp_channel *channel;
+	struct fab_source src;		/* the channel's descriptor */
+	struct fab_poll_fn fn;
+	struct fab_list cqs;		/* struct vrb_hw_cq; changed under both locks */
+};
+
+/* A queue that says it is broken stays so; what its endpoints wait for ends when they are closed. */
+static bool take(struct vrb_hw_cq *hw)
+{
+	struct ibv_wc wc[BATCH];
+	int i, cnt, found = 0;
+
+	do {
+		cnt = ibv_poll_cq(hw->cq, BATCH, wc);
+		for (i = 0; i < cnt; i++)
+			vrb_work_done(&wc[i]);
+		found += cnt > 0;
+	} while (cnt == BATCH);
+	return found;
+}
+
+static bool take_all(struct vrb_poller *poller)
+{
+	struct fab_list *link;
+	bool found = false;
+
+	fab_list_for_each(&poller->cqs, link)
+		found |= take(fab_container(link, struct vrb_hw_cq, link));
+	return found;
+}
+
+/* Let the channel tell of the next completion. True if some was not armed before. */
+static bool arm_all(struct vrb_poller *poller)
+{
+	struct fab_list *link;
+	bool any = false;
+
+	fab_list_for_each(&poller->cqs, link) {
+		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
+
+		if (hw->armed)
+			continue;
+		hw->armed = !ibv_req_notify_cq(hw->cq, 0);
+		any = true;
+	}
+	return any;
+}
+
+static bool poll_hw(struct fab_poll_fn *fn)
+{
+	struct vrb_poller *poller = fab_container(fn, struct vrb_poller, fn);
+
+	if (take_all(poller))
+		return true;
+	return atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst) && arm_all(poller) && take_all(poller);
+}
+
+/* A queue that was armed has something. Whoever sleeps next wants it armed again. */
+static void channel_ready(struct fab_source *src, uint32_t events)
+{
+	struct vrb_poller *poller = fab_container(src, struct vrb_poller, src);
+	struct ibv_cq *cq;
+	void *context;
+
+	(void) events;
+	while (!ibv_get_cq_event(poller->channel, &cq, &context)) {
+		struct vrb_hw_cq *hw = context;
+
+		hw->armed = false;
+		ibv_ack_cq_events(cq, 1);
+	}
+	poll_hw(&poller->fn);
+}
+
+static int open_channel(struct vrb_domain *domain, struct vrb_poller *poller)
+{
+	int flags, ret;
+
+	poller->channel = ibv_create_comp_channel(domain->dev->verbs);
+	if (!poller->channel)
+		return -errno;
+	flags = fcntl(poller->channel->fd, F_GETFL);
+	if (flags < 0 || fcntl(poller->channel->fd, F_SETFL, flags | O_NONBLOCK)) {
+		ret = -errno;
+		ibv_destroy_comp_channel(poller->channel);
+		return ret;
+	}
+	poller->src = (struct fab_source) { .fd = poller->channel->fd, .ready = channel_ready };
+	return 0;
+}
+
+static int poller_open(struct vrb_domain *domain, struct fab_progress *progress, struct vrb_poller **out)
+{
+	struct vrb_poller *poller = calloc(1, sizeof(*poller));
+	int ret;
+
+	if (!poller)
+		return -FI_ENOMEM;
+	poller->progress = progress;
+	poller->fn.poll = poll_hw;
+	fab_list_init(&poller->cqs);
+	ret = open_channel(domain, poller);
+	if (ret)
+		goto free_poller;
+	fab_progress_lock(progress);
+	ret = fab_source_add(progress, &poller->src, EPOLLIN);
+	if (!ret)
+		fab_list_add_tail(&progress->polls, &poller->fn.link);
+	fab_progress_unlock(progress);
+	if (ret)
+		goto destroy_channel;
+	fab_list_add_tail(&domain->pollers, &poller->link);
+	*out = poller;
+	return 0;
+
+destroy_channel:
+	ibv_destroy_comp_channel(poller->channel);
+free_poller:
+	free(poller);
+	return ret;
+}
+
+static void poller_close(struct vrb_poller *poller)
+{
+	fab_progress_lock(poller->progress);
+	fab_source_del(&poller->src);
+	fab_list_remove(&poller->fn.link);
+	fab_progress_unlock(poller->progress);
+	fab_list_remove(&poller->link);
+	ibv_destroy_comp_channel(poller->channel);
+	free(poller);
+}
+
+static int poller_get(struct vrb_domain *domain, struct fab_progress *progress, struct vrb_poller **out)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&domain->pollers, link) {
+		struct vrb_poller *poller = fab_container(link, struct vrb_poller, link);
+
+		if (poller->progress == progress) {
+			*out = poller;
+			return 0;
+		}
+	}
+	return poller_open(domain, progress, out);
+}
+
+static struct vrb_hw_cq *with_room(struct vrb_poller *poller, uint32_t cnt)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&poller->cqs, link) {
+		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
+
+		if (hw->room >= cnt)
+			return hw;
+	}
+	return NULL;
+}
+
+static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint32_t cnt, struct vrb_hw_cq **out)
+{
+	uint32_t most = domain->dev->attr.max_cqe, size = fab_min(fab_max(cnt, (uint32_t) HW_CQ_SIZE), most);
+	struct vrb_hw_cq *hw;
+	int ret;
+
+	if (cnt > most) {
+		VRB_WARN(FI_LOG_EP_CTRL, "an endpoint with %u operations and receives outstanding: a completion queue of "
+			 "%s holds %u; ask for smaller tx_attr->size and rx_attr->size\n", cnt, domain->dev->name, most);
+		return -FI_EINVAL;
+	}
+	hw = calloc(1, sizeof(*hw));
+	if (!hw)
+		return -FI_ENOMEM;
+	hw->cq = ibv_create_cq(domain->dev->verbs, (int) size, hw, poller->channel, 0);
+	if (!hw->cq) {
+		ret = -errno;
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_cq of %u entries on %s: %s\n", size, domain->dev->name, strerror(errno));
+		free(hw);
+		return ret;
+	}
+	hw->poller = poller;
+	hw->room = size;
+	fab_progress_lock(poller->progress);
+	fab_list_add_tail(&poller->cqs, &hw->link);
+	fab_progress_unlock(poller->progress);
+	*out = hw;
+	return 0;
+}
+
+static void hw_cq_close(struct vrb_hw_cq *hw)
+{
+	fab_progress_lock(hw->poller->progress);
+	fab_list_remove(&hw->link);
+	fab_progress_unlock(hw->poller->progress);
+	ibv_destroy_cq(hw->cq);
+	free(hw);
+}
+
+int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint32_t cnt, struct vrb_hw_cq **hw_cq)
+{
+	struct vrb_poller *poller;
+	struct vrb_hw_cq *hw;
+	int ret;
+
+	pthread_mutex_lock(&domain->lock);
+	ret = poller_get(domain, progress, &poller);
+	if (ret)
+		goto unlock;
+	hw = with_room(poller, cnt);
+	if (!hw)
+		ret = hw_cq_open(domain, poller, cnt, &hw);
+	if (ret) {
+		if (fab_list_empty(&poller->cqs))
+			poller_close(poller);
+		goto unlock;
+	}
+	hw->room -= cnt;
+	hw->user_cnt++;
+	*hw_cq = hw;
+unlock:
+	pthread_mutex_unlock(&domain->lock);
+	return ret;
+}
+
+void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw, uint32_t cnt)
+{
+	struct vrb_poller *poller = hw->poller;
+
+	pthread_mutex_lock(&domain->lock);
+	hw->room += cnt;
+	if (!--hw->user_cnt) {
+		hw_cq_close(hw);
+		if (fab_list_empty(&poller->cqs))
+			poller_close(poller);
+	}
+	pthread_mutex_unlock(&domain->lock);
+}

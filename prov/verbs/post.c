@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Data: from operations to work requests, and from work completions to entries of queues.
+ *
+ * Requests of an endpoint complete in the order in which they were posted, so those that nobody wants to hear of are not
+ * reported by the hardware: the next that is brings them along. One in half a queue always is, or the queue would never
+ * be known to be empty.
+ */
+#include "verbs/verbs.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+
+#define IS_RX		1		/* in wr_id: the rest points to a struct vrb_rx, else to a struct vrb_tx */
+
+/* ---- completions ---- */
+
+static const struct {
+	int err;
+	const char *what;
+} failures[] = {
+	[IBV_WC_LOC_LEN_ERR] = { FI_ETRUNC, "the message is longer than the receive that it met" },
+	[IBV_WC_LOC_QP_OP_ERR] = { FI_EINVAL, "the device could not carry out the request" },
+	[IBV_WC_LOC_PROT_ERR] = { FI_EACCES, "a local buffer is not registered, or not for this" },
+	[IBV_WC_LOC_ACCESS_ERR] = { FI_EACCES, "the peer's write met a region that does not allow it" },
+	[IBV_WC_REM_INV_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused: a message longer than its receive, or an "
+				     "operation that it does not allow" },
+	[IBV_WC_REM_ACCESS_ERR] = { FI_EACCES, "the peer's memory region has another key, other bounds or other rights" },
+	[IBV_WC_REM_OP_ERR] = { FI_EREMOTEIO, "the peer's device could not carry out the request" },
+	[IBV_WC_RETRY_EXC_ERR] = { FI_EHOSTUNREACH, "the peer's device does not answer" },
+	[IBV_WC_RNR_RETRY_EXC_ERR] = { FI_ENORX, "the peer has posted no receive" },
+	[IBV_WC_REM_ABORT_ERR] = { FI_ECONNABORTED, "the peer gave up the request" },
+	[IBV_WC_FATAL_ERR] = { FI_EIO, "the device has failed" },
+	[IBV_WC_RESP_TIMEOUT_ERR] = { FI_ETIMEDOUT, "the peer's device did not answer in time" },
+};
+
+static void fail(struct vrb_ep *ep, enum fab_op_code code, const struct fab_comp *comp, int err, int status,
+		 const char *what)
+{
+	char text[200], peer[FAB_ADDR_STRLEN];
+	struct fab_cq_fail out = { .err = err, .prov_errno = status, .text = text };
+
+	fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
+	snprintf(text, sizeof(text), "%s to or from %.60s: %s", vrb_domain_of(ep)->dev->name, peer, what);
+	fab_ep_fail(&ep->base, code, comp, &out);
+}
+
+static void fail_wc(struct vrb_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct ibv_wc *wc)
+{
+	size_t status = wc->status;
+
+	if (status == IBV_WC_WR_FLUSH_ERR)
+		fail(ep, code, comp, ep->local_end ? FI_ECANCELED : FI_ECONNRESET, status,
+		     ep->local_end ? "shut down or closed before it was done" : "the connection has ended");
+	else if (status < fab_countof(failures) && failures[status].what)
+		fail(ep, code, comp, failures[status].err, status, failures[status].what);
+	else
+		fail(ep, code, comp, FI_EIO, status, ibv_wc_status_str(wc->status));
+}
+
+static struct fab_comp tx_comp(const struct vrb_tx *tx)
+{
+	return (struct fab_comp) { .context = tx->context, .flags = fab_op_desc[tx->code].cq_flags, .src = FI_ADDR_NOTAVAIL };
+}
+
+/* Those posted up to `pos`, which are done. */
+static void tx_done(struct vrb_ep *ep, uint32_t end)
+{
+	while (ep->tx_head != end) {
+		struct vrb_tx *tx = &ep->tx[ep->tx_head++ & ep->tx_mask];
+		struct fab_comp comp = tx_comp(tx);
+
+		comp.len = tx->len;
+		fab_ep_complete(&ep->base, tx->code, &comp, tx->want_cq);
+	}
+}
+
+static void tx_failed(struct vrb_ep *ep, const struct vrb_tx *tx, const struct ibv_wc *wc)
+{
+	struct fab_comp comp;
+
+	tx_done(ep, tx->pos);
+	ep->tx_head++;
+	if (tx->code == FAB_OP_MAX)
+		return;
+	comp = tx_comp(tx);
+	comp.len = tx->len;
+	fail_wc(ep, tx->code, &comp, wc);
+}
+
+static void rx_done(struct vrb_ep *ep, struct vrb_rx *rx, const struct ibv_wc *wc)
+{
+	bool write = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM;
+	enum fab_op_code code = wc->status || !write ? FAB_OP_RECV : FAB_OP_REMOTE_WRITE;
+	struct fab_comp comp = {
+		.context = rx->context, .flags = fab_op_desc[code].cq_flags, .src = FI_ADDR_NOTAVAIL,
+	};
+	uint64_t flags = rx->flags;
+
+	fab_pool_put(&ep->rx_pool, rx);
+	ep->rx_cnt--;
+	if (wc->status) {
+		fail_wc(ep, code, &comp, wc);
+		return;
+	}
+	comp.len = wc->byte_len;
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		comp.flags |= FI_REMOTE_CQ_DATA;
+		comp.data = ntohl(wc->imm_data);
+	}
+	fab_ep_complete(&ep->base, code, &comp, fab_ep_rx_wants_comp(&ep->base, flags));
+}
+
+void vrb_work_done(const struct ibv_wc *wc)
+{
+	void *ptr = (void *) (uintptr_t) (wc->wr_id & ~(uint64_t) IS_RX);
+	struct vrb_tx *tx = ptr;
+	struct vrb_rx *rx = ptr;
+
+	if (wc->wr_id & IS_RX)
+		rx_done(rx->ep, rx, wc);
+	else if (wc->status)
+		tx_failed(tx->ep, tx, wc);
+	else
+		tx_done(tx->ep, tx->pos + 1);
+}
+
+/* ---- sends, writes and reads ---- */
+
+/* Buffers into work request entries; without a descriptor only what travels inline. */
+static ssize_t make_sge(const struct fab_op *op, bool in_wr, struct ibv_sge *sge)
+{
+	for (uint32_t i = 0; i < op->iov_cnt; i++) {
+		const struct ibv_mr *mr = op->desc ? op->desc[i] : NULL;
+
+		if (!mr && !in_wr && op->iov[i].iov_len) {
+			VRB_WARN(FI_LOG_EP_DATA, "%s without a descriptor: buffers are to be registered, and "
+				 "fi_mr_desc() of them passed (FI_MR_LOCAL)\n", fab_op_desc[op->code].name);
+			return -FI_EINVAL;
+		}
+		sge[i] = (struct ibv_sge) { (uintptr_t) op->iov[i].iov_base, op->iov[i].iov_len, mr ? mr->lkey : 0 };
+	}
+	return 0;
+}
+
+static enum ibv_wr_opcode opcode_of(const struct fab_op *op)
+{
+	bool data = op->flags & FI_REMOTE_CQ_DATA;
+
+	switch (op->code) {
+	case FAB_OP_READ:
+		return IBV_WR_RDMA_READ;
+	case FAB_OP_WRITE:
+		return data ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+	default:
+		return data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	}
+}
+
+/* May the operation be posted at all, now? */
+static ssize_t check(const struct vrb_ep *ep, const struct fab_op *op, uint64_t len)
+{
+	if (ep->state != VRB_EP_CONNECTED)
+		return ep->base.enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
+	if (ep->tx_tail - ep->tx_head == ep->tx_size)
+		return -FI_EAGAIN;
+	if (op->iov_cnt > ep->base.info->tx_attr->iov_limit)
+		return -FI_EINVAL;
+	if (len > ep->base.info->ep_attr->max_msg_size || ((op->flags & FI_INJECT) && len > ep->inline_max))
+		return -FI_EMSGSIZE;
+	if (op->code < FAB_OP_WRITE)
+		return 0;
+	return op->rma_cnt == 1 && op->rma->len == len ? 0 : -FI_EINVAL;
+}
+
+/* Is the hardware to report this request? */
+static bool to_report(struct vrb_ep *ep, const struct vrb_tx *tx)
+{
+	return tx->want_cq || ep->base.cntr[fab_op_desc[tx->code].cntr] || ep->tx_quiet + 1 >= ep->tx_size / 2;
+}
+
+static ssize_t post(struct vrb_ep *ep, const struct fab_op *op)
+{
+	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
+	struct ibv_sge sge[VRB_IOV_LIMIT];
+	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
+	struct ibv_send_wr wr = {
+		.wr_id = (uintptr_t) tx, .sg_list = sge, .num_sge = op->iov_cnt, .opcode = opcode_of(op),
+		.imm_data = htonl((uint32_t) op->data),
+	}, *bad;
+	bool in_wr = op->code != FAB_OP_READ && len <= ep->inline_max;
+	ssize_t ret = check(ep, op, len);
+
+	if (!ret)
+		ret = make_sge(op, in_wr, sge);
+	if (ret)
+		return ret;
+	if (op->rma_cnt) {
+		wr.wr.rdma.remote_addr = op->rma->addr;
+		wr.wr.rdma.rkey = (uint32_t) op->rma->key;
+	}
+	*tx = (struct vrb_tx) {
+		.ep = ep, .context = op->context, .len = len, .data = op->data, .pos = ep->tx_tail, .code = op->code,
+		.want_cq = fab_ep_tx_wants_comp(&ep->base, op),
+	};
+	wr.send_flags = (to_report(ep, tx) ? IBV_SEND_SIGNALED : 0) | (in_wr ? IBV_SEND_INLINE : 0) |
+			(op->flags & FI_FENCE ? IBV_SEND_FENCE : 0);
+	ret = ibv_post_send(ep->id->qp, &wr, &bad);
+	if (ret)
+		return ret == ENOMEM ? -FI_EAGAIN : -ret;
+	ep->tx_tail++;
+	ep->tx_quiet = wr.send_flags & IBV_SEND_SIGNALED ? 0 : ep->tx_quiet + 1;
+	return 0;
+}
+
+void vrb_post_marker(struct vrb_ep *ep)
+{
+	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
+	struct ibv_send_wr wr = { .wr_id = (uintptr_t) tx, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+
+	*tx = (struct vrb_tx) { .ep = ep, .pos = ep->tx_tail, .code = FAB_OP_MAX };
+	if (!ibv_post_send(ep->id->qp, &wr, &bad))
+		ep->tx_tail++;
+}
+
+ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op)
+{
+	ssize_t ret;
+
+	fab_progress_lock(ep->base.progress);
+	ret = post(ep, op);
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+/* ---- receives ---- */
+
+static ssize_t post_recv(struct vrb_ep *ep, const struct fab_op *op)
+{
+	struct ibv_sge sge[VRB_IOV_LIMIT];
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = op->iov_cnt }, *bad;
+	struct vrb_rx *rx;
+	ssize_t ret;
+
+	if (!ep->base.enabled)
+		return -FI_EOPBADSTATE;
+	if (ep->state == VRB_EP_DOWN)
+		return -FI_ENOTCONN;
+	if (op->iov_cnt > ep->base.info->rx_attr->iov_limit)
+		return -FI_EINVAL;
+	ret = make_sge(op, false, sge);
+	if (ret)
+		return ret;
+	rx = fab_pool_get(&ep->rx_pool);
+	if (!rx)
+		return fab_pool_full(&ep->rx_pool) ? -FI_EAGAIN : -FI_ENOMEM;
+	*rx = (struct vrb_rx) { .ep = ep, .context = op->context, .flags = op->flags };
+	wr.wr_id = (uintptr_t) rx | IS_RX;
+	ret = ibv_post_recv(ep->id->qp, &wr, &bad);
+	if (ret) {
+		fab_pool_put(&ep->rx_pool, rx);
+		return ret == ENOMEM ? -FI_EAGAIN : -ret;
+	}
+	ep->rx_cnt++;
+	return 0;
+}
+
+ssize_t vrb_post_recv(struct vrb_ep *ep, const struct fab_op *op)
+{
+	ssize_t ret;
+
+	fab_progress_lock(ep->base.progress);
+	ret = post_recv(ep, op);
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}

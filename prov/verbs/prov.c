@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The provider's identity, parameters, beginning and end.
+ */
+#include "config.h"
+#include "verbs/verbs.h"
+
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "common/params.h"
+
+struct vrb_params vrb_params = {
+	.tx_size = VRB_TX_SIZE,
+	.rx_size = VRB_RX_SIZE,
+	.tx_iov_limit = VRB_IOV_LIMIT,
+	.rx_iov_limit = VRB_IOV_LIMIT,
+	.inline_size = VRB_INLINE,
+	.min_rnr_timer = 1,
+};
+
+static void vrb_cleanup(void)
+{
+	free(vrb_params.iface);
+	free(vrb_params.device_name);
+	vrb_params.iface = vrb_params.device_name = NULL;
+}
+
+struct fi_provider vrb_prov = {
+	.name = "verbs",
+	.version = FI_VERSION(206, 0),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.getinfo = vrb_getinfo,
+	.fabric = vrb_fabric_open,
+	.cleanup = vrb_cleanup,
+};
+
+#define NO_EFFECT "Accepted without effect: "
+
+static const struct fab_param params[] = {
+	{ "iface", FI_PARAM_STRING, &vrb_params.iface, 0, 0,
+	  "Interfaces whose addresses are used: a comma-separated list of names, globs (ib*), networks (10.1.0.0/16); "
+	  "each with ^ or ! in front to leave it out" },
+	{ "device_name", FI_PARAM_STRING, &vrb_params.device_name, 0, 0,
+	  "Devices to use: a comma-separated list of names, or beginnings of names (default: all)" },
+	{ "tx_size", FI_PARAM_SIZE_T, &vrb_params.tx_size, 1, 1 << 16,
+	  "Operations that may be outstanding on an endpoint that does not ask for another number (default: 384)" },
+	{ "rx_size", FI_PARAM_SIZE_T, &vrb_params.rx_size, 1, 1 << 16,
+	  "Receives that may be posted to an endpoint that does not ask for another number (default: 384)" },
+	{ "tx_iov_limit", FI_PARAM_SIZE_T, &vrb_params.tx_iov_limit, 1, VRB_IOV_LIMIT,
+	  "Buffers of one send, write or read at most (default: 8, or what the device has)" },
+	{ "rx_iov_limit", FI_PARAM_SIZE_T, &vrb_params.rx_iov_limit, 1, VRB_IOV_LIMIT,
+	  "Buffers of one receive at most (default: 8, or what the device has)" },
+	{ "inline_size", FI_PARAM_SIZE_T, &vrb_params.inline_size, 0, 4096,
+	  "Bytes that travel in the work request, and so the largest fi_inject; less where a device has less (default: "
+	  "256)" },
+	{ "min_rnr_timer", FI_PARAM_INT, &vrb_params.min_rnr_timer, 0, 31,
+	  "How long peers wait before they send again what found no receive, as InfiniBand encodes it (default: 1, "
+	  "10 us)" },
+	{ "use_odp", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "memory is pinned when it is registered" },
+	{ "use_dmabuf", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "only system memory can be registered" },
+	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "work completions are taken 32 at a time" },
+	{ "gid_idx", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "librdmacm picks the GID of the address in use" },
+};
+
+/* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */
+struct fi_provider *fab_verbs_prov_ini(void);
+
+struct fi_provider *fab_verbs_prov_ini(void)
+{
+	vrb_domain_fill_ops();
+	vrb_pep_fill_ops();
+	vrb_ep_fill_ops();
+	vrb_data_fill_ops();
+	vrb_mr_fill_ops();
+	fab_params_read(&vrb_prov, params, fab_countof(params));
+	return &vrb_prov;
+}
+
+#ifdef HAVE_VERBS_DL
+FI_EXT_INI
+{
+	return fab_verbs_prov_ini();
+}
+#endif

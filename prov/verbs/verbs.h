@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What belongs to the whole provider: its identity, parameters, devices, and the objects that its files share.
+ *
+ * Endpoints are reliable connected queue pairs. Hardware completes to queues of a poller (poller.c), one for each progress
+ * engine in use, which turns work completions into entries of prov/common's completion queues and counters.
+ */
+#ifndef VRB_VERBS_H
+#define VRB_VERBS_H
+
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+#include <rdma/rdma_cma.h>
+#include "base/addr.h"
+#include "base/pool.h"
+#include "common/ep.h"
+#include "common/fabric.h"
+
+#define VRB_TX_SIZE		384	/* work requests of an endpoint that does not ask for another number */
+#define VRB_RX_SIZE		384
+#define VRB_IOV_LIMIT		8
+#define VRB_INLINE		256	/* bytes asked of a device for messages that travel in the work request */
+#define VRB_RESOLVE_MS		2000	/* for an address, and again for a route */
+#define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: those of a CM request less the length before it */
+
+/* Environment, read once at initialisation (prov.c). */
+struct vrb_params {
+	char *iface;			/* FI_VERBS_IFACE, or NULL */
+	char *device_name;		/* FI_VERBS_DEVICE_NAME: a comma-separated list, or NULL */
+	size_t tx_size, rx_size;
+	size_t tx_iov_limit, rx_iov_limit;
+	size_t inline_size;
+	int min_rnr_timer;		/* as InfiniBand encodes it, 0 to 31 */
+};
+extern struct vrb_params vrb_params;
+extern struct fi_provider vrb_prov;
+
+#define VRB_LOG(level, subsys, ...) FI_LOG(&vrb_prov, level, subsys, __VA_ARGS__)
+#define VRB_WARN(subsys, ...) FI_WARN(&vrb_prov, subsys, __VA_ARGS__)
+
+/* ---- device.c ---- */
+
+/* A port of a device, as librdmacm opened it. Found once, kept for the life of the process. */
+struct vrb_device {
+	struct vrb_device *next;
+	struct ibv_context *verbs;
+	uint8_t port_num;
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+	uint32_t inline_max;		/* bytes that a queue pair takes inline */
+	char name[IBV_SYSFS_NAME_MAX];	/* the domain's name */
+	char fabric[40];		/* the fabric's: which devices can reach each other */
+};
+
+/* The device whose port has this address, or NULL: none, or one that is left out or out of order (logged once). */
+const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr);
+/* One that was found before, by its name; NULL: none. */
+const struct vrb_device *vrb_device_named(const char *name);
+bool vrb_device_iwarp(const struct vrb_device *dev);
+
+/* ---- domain.c ---- */
+
+struct vrb_fabric {
+	struct fab_fabric base;
+	pthread_mutex_t lock;		/* guards connreqs */
+	struct fab_list connreqs;	/* struct vrb_connreq.link */
+};
+
+struct vrb_domain {
+	struct fab_domain base;
+	const struct vrb_device *dev;
+	struct ibv_pd *pd;		/* owned */
+	pthread_mutex_t lock;		/* guards pollers; engine locks are taken inside */
+	struct fab_list pollers;	/* struct vrb_poller.link */
+};
+
+extern struct fi_ops_mr vrb_mr_ops;	/* mr.c */
+
+/* ---- poller.c ---- */
+
+struct vrb_poller;
+
+/* A hardware queue. Never overrun: whoever completes here has reserved room for all that it can have outstanding. */
+struct vrb_hw_cq {
+	struct fab_list link;		/* in the poller's */
+	struct vrb_poller *poller;
+	struct ibv_cq *cq;
+	uint32_t room;			/* entries not reserved; domain->lock */
+	uint32_t user_cnt;		/* likewise */
+	bool armed;			/* engine's lock */
+};
+
+/* Reserve cnt entries of a queue that `progress` polls. No engine lock held. 0 or -FI_E*. */
+int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint32_t cnt, struct vrb_hw_cq **hw_cq);
+/* No queue pair of this user completes here any more. No engine lock held. */
+void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
+
+/* ---- ep.c, cm.c, post.c: guarded by base.progress's lock, except what open fixes ---- */
+
+struct vrb_ep;
+
+/* A send, write or read, in the order of posting. */
+struct vrb_tx {
+	struct vrb_ep *ep;
+	void *context;
+	uint64_t len;			/* bytes of the message */
+	uint64_t data;
+	uint32_t pos;			/* in the order of posting */
+	uint8_t code;			/* enum fab_op_code; FAB_OP_MAX: the marker of vrb_post_marker() */
+	bool want_cq;
+};
+
+struct vrb_rx {
+	struct vrb_ep *ep;
+	void *context;
+	uint64_t flags;
+};
+
+enum vrb_ep_state {
+	VRB_EP_IDLE,			/* receives can be posted once it is enabled */
+	VRB_EP_CONNECTING,		/* or accepting */
+	VRB_EP_CONNECTED,
+	VRB_EP_DOWN,			/* refused, lost or shut down: for ever */
+};
+
+struct vrb_ep {
+	struct fab_ep base;
+	enum vrb_ep_state state;
+	struct rdma_event_channel *channel;	/* owned: its events come to the engine */
+	struct rdma_cm_id *id;		/* owned */
+	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
+	union fab_sockaddr peer;
+	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* of fi_connect: length and bytes */
+	bool shutdown_told;
+	bool local_end;			/* we ended it: what is flushed was cancelled */
+	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
+	uint32_t reserved;
+	uint32_t inline_max;
+
+	struct vrb_tx *tx;		/* owned ring; [tx_head, tx_tail) are outstanding */
+	uint32_t tx_mask;		/* entries of the ring less one: a power of two */
+	uint32_t tx_size;		/* outstanding at most */
+	uint32_t tx_head, tx_tail;
+	uint32_t tx_quiet;		/* posted since one that the hardware is to report */
+	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
+	uint32_t rx_size, rx_cnt;
+};
+
+static inline struct vrb_ep *vrb_ep_of(const struct fid *fid)
+{
+	return fab_container(fab_ep_of(fid), struct vrb_ep, base);
+}
+
+static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
+{
+	return fab_container(ep->base.domain, struct vrb_domain, base);
+}
+
+extern struct fi_ops_msg vrb_msg_ops;	/* ops.c */
+extern struct fi_ops_rma vrb_rma_ops;
+
+/*
+ * The one way in for sends, writes and reads. Takes and drops the lock. 0: exactly one completion follows, or none if
+ * not asked for; -FI_EAGAIN: the queue is full, call again after reading completions; -FI_ENOTCONN, -FI_EINVAL,
+ * -FI_EMSGSIZE, or what the device says: nothing was done.
+ */
+ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op);
+ssize_t vrb_post_recv(struct vrb_ep *ep, const struct fab_op *op);	/* likewise, for receives */
+/* The queue pair is in the error state: post one request more, whose end tells that all before it are over, those too
+ * that ended without a report. Lock held. */
+void vrb_post_marker(struct vrb_ep *ep);
+/* What the hardware has to report. Lock held. */
+void vrb_work_done(const struct ibv_wc *wc);
+
+int vrb_ep_enable(struct vrb_ep *ep);	/* 0, also if it is enabled; -FI_E* */
+/* cm.c: the slots of a connected endpoint. */
+int vrb_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen);
+int vrb_accept(struct fid_ep *fid, const void *param, size_t paramlen);
+int vrb_shutdown(struct fid_ep *fid, uint64_t flags);
+int vrb_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen);
+void vrb_cm_ready(struct fab_source *src, uint32_t events);
+/* Length and bytes, as they stand in front of a CM message's data, into room of VRB_CM_DATA_MAX + 1. 0, or -FI_EINVAL,
+ * logged. */
+int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
+/* The bytes that the other end gave, and how many; none if what came is not of this form. */
+const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt);
+
+/* ---- pep.c ---- */
+
+/* A request that nobody has accepted or refused: what fi_info.handle of an FI_CONNREQ points to. */
+struct vrb_connreq {
+	struct fid fid;
+	struct fab_list link;		/* in fabric->connreqs */
+	struct fid_pep *pep;
+	struct rdma_cm_id *id;		/* owned */
+};
+
+/* Take a request out of the list. NULL: the handle is none. The caller frees it and owns id. */
+struct vrb_connreq *vrb_connreq_take(struct vrb_fabric *fabric, fid_t handle);
+
+/* ---- slots of the provider, fabric and domain tables; 0 or -FI_E* ---- */
+
+int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info);
+int vrb_info_check(const struct fi_info *info, uint32_t version);
+int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
+int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+void vrb_domain_fill_ops(void);
+void vrb_pep_fill_ops(void);
+void vrb_ep_fill_ops(void);
+void vrb_data_fill_ops(void);
+void vrb_mr_fill_ops(void);
+
+#endif
