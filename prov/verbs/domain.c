@@ -35,6 +35,7 @@ static struct fi_ops domain_fid_ops = {
 	.close = domain_close,
 	.bind = fab_domain_bind,
 	.control = fab_domain_control,
+	.ops_set = fab_domain_set_ops,
 };
 
 static struct fi_ops_domain domain_ops = {

@@ -87,9 +87,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
-	(void) fid;
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
-		return -FI_ENOPROTOOPT;
+		return fab_ep_getopt(fid, level, optname, optval, optlen);
 	return fab_getopt_size(VRB_CM_DATA_MAX, optval, optlen);
 }
 

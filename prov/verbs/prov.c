@@ -16,7 +16,6 @@ struct vrb_params vrb_params = {
 	.tx_iov_limit = VRB_IOV_LIMIT,
 	.rx_iov_limit = VRB_IOV_LIMIT,
 	.inline_size = VRB_INLINE,
-	.min_rnr_timer = 1,
 };
 
 static void vrb_cleanup(void)
@@ -54,12 +53,10 @@ static const struct fab_param params[] = {
 	{ "inline_size", FI_PARAM_SIZE_T, &vrb_params.inline_size, 0, 4096,
 	  "Bytes that travel in the work request, and so the largest fi_inject; less where a device has less (default: "
 	  "256)" },
-	{ "min_rnr_timer", FI_PARAM_INT, &vrb_params.min_rnr_timer, 0, 31,
-	  "How long peers wait before they send again what found no receive, as InfiniBand encodes it (default: 1, "
-	  "10 us)" },
 	{ "use_odp", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "memory is pinned when it is registered" },
 	{ "use_dmabuf", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "only system memory can be registered" },
 	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "work completions are taken 32 at a time" },
+	{ "min_rnr_timer", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "librdmacm sets it" },
 	{ "gid_idx", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "librdmacm picks the GID of the address in use" },
 };
 

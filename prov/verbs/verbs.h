@@ -31,7 +31,6 @@ struct vrb_params {
 	size_t tx_size, rx_size;
 	size_t tx_iov_limit, rx_iov_limit;
 	size_t inline_size;
-	int min_rnr_timer;		/* as InfiniBand encodes it, 0 to 31 */
 };
 extern struct vrb_params vrb_params;
 extern struct fi_provider vrb_prov;
