@@ -31,11 +31,11 @@
 #include "tcp/tcp.h"
 
 #define CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
-#define CONNECT_MS	150
-#define REPLY_MS	300
-#define BOUND_MS	2000		/* for all that the parameters above bound */
+#define CONNECT_MS	300
+#define REPLY_MS	10000
+#define BOUND_MS	10000		/* for all that the parameters above bound */
 #define WAKES_MAX	200		/* of a loop that sleeps on the queue's descriptor; a busy one has 100,000 */
-#define CPU_MAX_MS	100
+#define CPU_MAX_MS	300
 #define KEY		7
 #define REGION_LEN	4096
 

@@ -72,6 +72,14 @@ static void drive_often(void)
 		drive(NULL);
 }
 
+/* Has a second of the endpoint's time nearly gone since start_ms, in which it was to do nothing yet? */
+static uint64_t start_ms;
+
+static bool too_slow(void)
+{
+	return fab_now_ms() - start_ms > 900;
+}
+
 /* The next completion within so long: 1 or -FI_EAVAIL. */
 static ssize_t outcome(uint64_t within_ms)
 {
@@ -106,15 +114,20 @@ static void thousands_of_connects_are_paced(void **state)
 	int fd = listen_everywhere(&addr);
 
 	(void) state;
+	start_ms = fab_now_ms();
 	for (uint32_t i = 0; i < PEERS; i++) {
 		addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + i);
 		assert_int_equal(fi_send(node.ep, "hello", 5, NULL, node_insert(&node, &addr), NULL), 0);
 	}
 	drive_often();
+	if (too_slow())
+		unit_skip("the machine is too slow to see them wait");
 	assert_int_equal(connects, YOUNG);
 	test_added_ns += 1100 * MS;
+	start_ms = fab_now_ms();
 	drive_often();
-	assert_int_equal(connects, 2 * YOUNG);
+	if (!too_slow())
+		assert_int_equal(connects, 2 * YOUNG);
 	test_added_ns += 1100 * MS;
 	drive_often();
 	assert_int_equal(connects, PEERS);
@@ -129,12 +142,15 @@ static void removed_peers_leave_the_line(void **state)
 	fi_addr_t last = 0;
 
 	(void) state;
+	start_ms = fab_now_ms();
 	for (uint32_t i = 0; i < YOUNG + 2; i++) {
 		addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + i);
 		last = node_insert(&node, &addr);
 		assert_int_equal(fi_send(node.ep, "hello", 5, NULL, last, NULL), 0);
 	}
 	assert_int_equal(fi_av_remove(node.av, &last, 1, 0), 0);
+	if (too_slow())
+		unit_skip("the machine is too slow to see them wait");
 	test_added_ns += 1100 * MS;
 	drive_often();
 	assert_int_equal(connects, YOUNG + 1);
@@ -242,12 +258,13 @@ static void quiet_peers_of_upstream_are_let_go(void **state)
 
 	(void) state;
 	tcp_params.max_conn = UPSTREAM - 1;
+	start_ms = fab_now_ms();
 	for (int i = 0; i < UPSTREAM; i++) {
 		listener[i] = raw_listen(&addr[i], 1);
 		fd[i] = connect_as(&addr[i]);
 	}
 	drive_often();
-	for (int i = 0; i < UPSTREAM; i++)
+	for (int i = 0; i < UPSTREAM && !too_slow(); i++)
 		assert_false(half_closed(fd[i]));
 	for (uint64_t end = fab_now_ms() + PATIENCE_MS; left < 0 && fab_now_ms() < end; test_added_ns += 100 * MS) {
 		drive_often();
