@@ -459,21 +459,43 @@ TEST_PROV(member_gone, CAPS, RDM_ONLY)
 	}
 }
 
+/* All but the last one join; for each it is an error. Returns that of member 0. */
+static int join_without_last(struct group *g)
+{
+	struct event e;
+
+	for (size_t i = 0; i + 1 < g->cnt; i++)
+		g->mc[i] = join_begin(g->side[i], everyone, g->cnt);
+	for (size_t i = g->cnt - 1; i-- > 0;) {
+		struct wait w = wait_begin();
+
+		while (g->side[i]->event_taken == g->side[i]->event_cnt)
+			wait_more(g->t, &w, "the error of a join");
+		e = g->side[i]->events[g->side[i]->event_taken++];
+		CHECK(e.err != 0);
+	}
+	return e.err;
+}
+
 /* The same while they join. */
 TEST_PROV(member_gone_before_join, CAPS, RDM_ONLY)
 {
 	struct group g = members_open(t, 4);
 
 	side_close_ep(g.side[3]);
-	for (size_t i = 0; i < 3; i++)
-		g.mc[i] = join_begin(g.side[i], everyone, 4);
-	for (size_t i = 0; i < 3; i++) {
-		struct wait w = wait_begin();
+	join_without_last(&g);
+}
 
-		while (g.side[i]->event_taken == g.side[i]->event_cnt)
-			wait_more(t, &w, "the error of a join");
-		CHECK(g.side[i]->events[g.side[i]->event_taken++].err != 0);
-	}
+/* One was opened without collectives: it could never answer, and says so. */
+TEST_PROV(member_without_collectives, CAPS, RDM_ONLY)
+{
+	struct group g = members_open(t, 3);
+	struct side *plain = side_open(t, .caps = FI_MSG | FI_TAGGED);
+
+	g.cnt = 4;
+	for (size_t i = 0; i < 3; i++)
+		CHECK_EQ(side_insert(g.side[i], plain), 3);
+	CHECK_EQ(join_without_last(&g), FI_EOPNOTSUPP);
 }
 
 /* ---- what is refused */
