@@ -30,8 +30,8 @@ int fab_queue_close(struct fab_domain *domain, const struct fab_progress_user *q
 	uint32_t users = atomic_load(ref);
 
 	if (users) {
-		FI_WARN(domain->fabric->prov, FI_LOG_DOMAIN, "fi_close of %s that %u endpoints, memory regions, poll sets "
-			"or triggered operations use; close or cancel them first\n", what, users);
+		FI_WARN(domain->fabric->prov, FI_LOG_DOMAIN, "fi_close of %s that %u endpoints, memory regions, poll "
+			"sets or triggered operations use; close or cancel them first\n", what, users);
 		return -FI_EBUSY;
 	}
 	fab_wait_fini(queue->wait);

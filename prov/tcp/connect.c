@@ -241,9 +241,9 @@ static bool on_this_host(int fd)
 	return fab_addr_len(&local.sa) && fab_addr_equal_host(&local.sa, &remote.sa);
 }
 
-/* Has what was sent arrived at the peer's kernel? That may be slow to say so, while the peer does not read (some 40 ms).
- * On one host there is no wire to lose it on: it is there once it was sent, unless the peer's buffer was full. Bytes of
- * the peer's that nobody has read would make close() a reset. */
+/* Has what was sent arrived at the peer's kernel? That may be slow to say so, while the peer does not read (some
+ * 40 ms). On one host there is no wire to lose it on: it is there once it was sent, unless the peer's buffer was full.
+ * Bytes of the peer's that nobody has read would make close() a reset. */
 static bool has_arrived(int fd)
 {
 	struct tcp_info info = { 0 };
