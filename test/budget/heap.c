@@ -68,7 +68,8 @@ static const struct steady_row steady_rows[] = {
 	{ "ping_pong_1M", PLAIN, 1 << 20, 0 }, { "stream_8", PLAIN, 8, 64 }, { "stream_tagged_8", TAGGED, 8, 64 },
 	{ "stream_inject_8", INJECTED, 8, 64 }, { "stream_64K", PLAIN, 65536, 16 }, { "stream_1M", PLAIN, 1 << 20, 4 },
 	{ "write_8", WRITES, 8, 16 }, { "write_64K", WRITES, 65536, 16 }, { "read_8", READS, 8, 16 },
-	{ "read_64K", READS, 65536, 16 },
+	{ "read_64K", READS, 65536, 16 }, { "atomic_8", ATOMICS, 8, 16 }, { "fetch_8", FETCHES, 8, 16 },
+	{ "fetch_64", FETCHES, 64, 64 },
 };
 
 static void pattern(struct pair *p, const struct steady_row *row, size_t cnt)
@@ -94,7 +95,7 @@ static void check_steady(struct test *t, const struct steady_row *row)
 }
 
 /* After a while of traffic of one kind, more of it takes no more memory. */
-TEST_TABLE(nothing_is_allocated, steady_rows, FI_MSG | FI_TAGGED | FI_RMA, RELIABLE)
+TEST_TABLE(nothing_is_allocated, steady_rows, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, RELIABLE)
 {
 	check_steady(t, ROW(steady_rows));
 }

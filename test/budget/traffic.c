@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fi_atomic.h>
+
 #define TAG 7
 #define WINDOW_MAX 64
 #define LEN_MAX (1 << 20)
@@ -51,6 +53,11 @@ static ssize_t send_one(struct side *s, enum kind kind, size_t len)
 		return fi_write(s->ep, out, len, NULL, s->peer, target.addr, target.key, NULL);
 	case READS:
 		return fi_read(s->ep, in, len, NULL, s->peer, target.addr, target.key, NULL);
+	case ATOMICS:
+		return fi_atomic(s->ep, out, len / 8, NULL, s->peer, target.addr, target.key, FI_UINT64, FI_SUM, NULL);
+	case FETCHES:
+		return fi_fetch_atomic(s->ep, out, len / 8, NULL, in, NULL, s->peer, target.addr, target.key, FI_UINT64,
+				       FI_SUM, NULL);
 	default:
 		return fi_send(s->ep, out, len, NULL, s->peer, NULL);
 	}
@@ -115,7 +122,7 @@ void ping_pong(struct pair *p, enum kind kind, size_t len, size_t cnt)
 
 void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cnt)
 {
-	bool receives = kind != WRITES && kind != READS;
+	bool receives = kind < WRITES;
 	size_t posted = 0, started = 0, sent = 0, received = 0, none = 0;
 
 	while (sent < cnt || (receives && received < cnt)) {

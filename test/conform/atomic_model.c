@@ -25,7 +25,7 @@ bool element_eq(const struct datatype *type, const void *a, const void *b)
 /* What all have. */
 #define CASES_ALL								\
 	case FI_SUM: T += B; break;						\
-	case FI_PROD: T *= B; break;						\
+	case FI_PROD: T = 1u * T * B; break;	/* not in int */		\
 	case FI_DIFF: T -= B; break;						\
 	case FI_LOR: T = T || B; break;						\
 	case FI_LAND: T = T && B; break;					\

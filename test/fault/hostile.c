@@ -22,6 +22,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <cmocka.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -82,7 +83,7 @@ static void victim_open_as(struct victim *v, bool scalable)
 
 	memset(v, 0, sizeof(*v));
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_COLLECTIVE | FI_NAMED_RX_CTX;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_NAMED_RX_CTX;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &v->info));
@@ -192,7 +193,7 @@ static struct hello hello_make(bool ext)
 	};
 
 	if (ext) {
-		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_COLL | TCP_EXT_PARK);
+		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_COLL | TCP_EXT_PARK);
 		hello.hdr.incarnation = 0x0123456789abcdef;
 		hello.hdr.eager_max = htonl(4096);
 		hello.hdr.credit = htonl(65536);
@@ -425,6 +426,12 @@ static void a_context_that_asks_again_is_believed(void **state)
 
 #define HDR(...) .hdr = { .version = 3, __VA_ARGS__ }
 
+/* An atomic: kind, targets, bytes behind the header; and its one target, which nobody has the key to. */
+#define AMO(kind, cnt, payload)									\
+	HDR(.op = TCP_WIRE_AMO_REQ, .op_data = kind, .rma_iov_cnt = cnt, .hdr_size = 24 + 24 * cnt,	\
+	    .size = 24 + 24 * cnt + payload)
+#define TARGET(bytes, operation, datatype) { 0, bytes, 0xdead, operation | (uint64_t) datatype << 32 }
+
 static const struct bad_frame {
 	const char *what;
 	bool ext;			/* announced our extension before */
@@ -493,6 +500,21 @@ static const struct bad_frame {
 	  { 1, UINT64_MAX, 1 }, .len = 40 },
 	{ "announcement of unknown kind", true, HDR(.op = TCP_WIRE_XRTS, .op_data = 3, .hdr_size = 40, .size = 40),
 	  { 1, 10, 1 }, .len = 40 },
+	{ "atomic not announced", false, AMO(0, 1, 8), TARGET(8, FI_SUM, FI_UINT64), .len = 56 },
+	{ "atomic without a target", true, AMO(0, 0, 8), .len = 56 },
+	{ "atomic without an operation", true, HDR(.op = TCP_WIRE_AMO_REQ, .rma_iov_cnt = 1, .hdr_size = 40, .size = 48),
+	  .len = 48 },
+	{ "atomic of unknown kind", true, AMO(3, 1, 8), TARGET(8, FI_SUM, FI_UINT64), .len = 56 },
+	{ "atomic with half of an operand", true, AMO(0, 1, 4), TARGET(8, FI_SUM, FI_UINT64), .len = 52 },
+	{ "atomic on half of an element", true, AMO(0, 1, 4), TARGET(4, FI_SUM, FI_UINT64), .len = 52 },
+	{ "atomic with nothing to compare with", true, AMO(2, 1, 8), TARGET(8, FI_CSWAP, FI_UINT64), .len = 56 },
+	{ "atomic that reads, with an operand", true, AMO(1, 1, 8), TARGET(8, FI_ATOMIC_READ, FI_UINT64), .len = 56 },
+	{ "atomic on more than may be", true, AMO(1, 1, 0), TARGET(TCP_AMO_MAX + 8, FI_ATOMIC_READ, FI_UINT64), .len = 48 },
+	{ "atomic on lengths that wrap", true, HDR(.op = TCP_WIRE_AMO_REQ, .op_data = 1, .rma_iov_cnt = 2, .hdr_size = 72,
+	  .size = 72), { 0, UINT64_MAX, 0, 0, 9, 0, FI_ATOMIC_READ | (uint64_t) FI_UINT64 << 32 }, .len = 72 },
+	{ "atomic with more operands than may be", true, AMO(0, 1, 3 * TCP_AMO_MAX), TARGET(8, 99, 99), .len = 48 },
+	{ "result of no atomic", true, HDR(.op = TCP_WIRE_AMO_RSP, .hdr_size = 24, .size = 32), .len = 32 },
+	{ "refusal of no atomic", true, HDR(.op = TCP_WIRE_AMO_RSP, .hdr_size = 24, .size = 24), { 13 }, .len = 24 },
 	{ "collective not announced", false, HDR(.op = TCP_WIRE_COLL, .hdr_size = 24, .size = 24), .len = 24 },
 	{ "collective without a tag", true, HDR(.op = TCP_WIRE_COLL, .hdr_size = 16, .size = 16), .len = 16 },
 	{ "collective with CQ data", true, HDR(.op = TCP_WIRE_COLL, .flags = 1, .hdr_size = 32, .size = 32), .len = 32 },
@@ -582,6 +604,179 @@ static void wrong_key_is_refused_and_the_stream_goes_on(void **state)
 	assert_int_equal(answer.ack.err, 0);
 	assert_memory_equal(v.memory, &write.payload, 8);
 	close(fd);
+	victim_close(&v);
+}
+
+/* Insert the raw peer that shook hands last. */
+static fi_addr_t raw_peer_addr(struct victim *v, int fd)
+{
+	struct hello next = hello_make(false);
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	fi_addr_t fi_addr;
+
+	OK(getsockname(fd, (struct sockaddr *) &addr, &len));
+	addr.sin_port = htons(ntohs(next.rdm.port) - 1);
+	assert_int_equal(fi_av_insert(v->av, &addr, 1, &fi_addr, 0, NULL), 1);
+	return fi_addr;
+}
+
+/* Send all, while the victim reads. False: it has hung up. */
+static bool raw_pump(struct victim *v, int fd, const void *buf, size_t len)
+{
+	uint64_t end = now_ms() + DEADLINE_MS;
+
+	for (size_t sent = 0; sent < len; ) {
+		ssize_t n = send(fd, (const uint8_t *) buf + sent, len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno != EAGAIN)
+			return false;
+		sent += n > 0 ? n : 0;
+		fi_cq_read(v->cq, NULL, 0);
+		assert_true(now_ms() < end);
+	}
+	return true;
+}
+
+struct amo_frame {
+	struct tcp_hdr hdr;
+	struct tcp_rma_iov rma;
+	struct tcp_amo amo;
+	uint64_t payload;
+};
+
+struct amo_answer {
+	struct tcp_hdr hdr;
+	struct tcp_amo_rsp rsp;
+};
+
+/* Datatypes and operations of a later version are refused, the stream goes on, and what we have is done. */
+static void unknown_atomics_are_refused(void **state)
+{
+	struct amo_frame req = { AMO(1, 1, 8), .amo = { 99, 99 }, .payload = 5 };
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_ack ack;
+	} ack;
+	struct amo_answer answer;
+	uint64_t result;
+	struct victim v;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_peer(&v, true);
+	req.rma = (struct tcp_rma_iov) { (uintptr_t) v.memory, 8, fi_mr_key(v.mr) };
+	raw_send(fd, &req, sizeof(req));
+	raw_recv_all(&v, fd, &answer, sizeof(answer));
+	assert_int_equal(answer.hdr.op, TCP_WIRE_AMO_RSP);
+	assert_int_equal(answer.rsp.err, FI_EOPNOTSUPP);
+
+	req.hdr.op_data = TCP_AMO_BASE;
+	req.hdr.flags = TCP_FLAG_DELIVERY;
+	raw_send(fd, &req, sizeof(req));
+	raw_recv_all(&v, fd, &ack, sizeof(ack));
+	assert_int_equal(ack.hdr.op, TCP_WIRE_ACK);
+	assert_int_equal(ack.ack.err, FI_EOPNOTSUPP);
+
+	req.hdr.op_data = TCP_AMO_FETCH;
+	req.hdr.flags = 0;
+	req.amo = (struct tcp_amo) { FI_SUM, FI_UINT64 };
+	raw_send(fd, &req, sizeof(req));
+	raw_recv_all(&v, fd, &answer, sizeof(answer));
+	assert_int_equal(answer.rsp.err, 0);
+	raw_recv_all(&v, fd, &result, sizeof(result));
+	assert_int_equal(result, 0);
+	assert_memory_equal(v.memory, &req.payload, 8);
+	close(fd);
+	victim_close(&v);
+}
+
+/* A result that is too short, or none, ends the connection; the atomic and what is behind it have one error each. */
+static void bad_results_of_atomics(void **state)
+{
+	static const struct {
+		struct tcp_hdr hdr;
+		uint32_t err;
+		size_t len;
+	} row[] = {
+		{ { .version = 3, .op = TCP_WIRE_AMO_RSP, .hdr_size = 24, .size = 28 }, 0, 28 },
+		{ { .version = 3, .op = TCP_WIRE_AMO_RSP, .hdr_size = 24, .size = 32 }, 13, 32 },
+		{ { .version = 3, .op = TCP_WIRE_READ_RSP, .hdr_size = 16, .size = 24 }, 0, 24 },
+		{ { .version = 3, .op = TCP_WIRE_READ_ERR, .hdr_size = 24, .size = 24 }, 13, 24 },
+	};
+	uint64_t one = 1, result[2];
+	uint8_t request[2 * 56];
+	struct victim v;
+
+	(void) state;
+	victim_open(&v);
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		uint8_t frame[32] = { 0 };
+		int fd = raw_peer(&v, true);
+		fi_addr_t to = raw_peer_addr(&v, fd);
+
+		memcpy(frame, &row[i].hdr, 16);
+		memcpy(frame + 16, &row[i].err, 4);
+		for (int k = 0; k < 2; k++)
+			OK(fi_fetch_atomic(v.ep, &one, 1, NULL, &result[k], NULL, to, 0, 1, FI_UINT64, FI_SUM, &result[k]));
+		raw_recv_all(&v, fd, request, sizeof(request));
+		raw_send(fd, frame, row[i].len);
+		assert_int_not_equal(failure(&v, &result[0]), 0);
+		assert_int_not_equal(failure(&v, &result[1]), 0);
+		close(fd);
+	}
+	still_works(&v);
+	victim_close(&v);
+}
+
+/* A peer that has no atomics: each is an error that says so. */
+static void atomics_want_a_peer_that_has_them(void **state)
+{
+	uint64_t one = 1, result;
+	struct victim v;
+	fi_addr_t to;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_peer(&v, false);
+	to = raw_peer_addr(&v, fd);
+	OK(fi_atomic(v.ep, &one, 1, NULL, to, 0, 1, FI_UINT64, FI_SUM, &one));
+	assert_int_equal(failure(&v, &one), FI_EOPNOTSUPP);
+	OK(fi_fetch_atomic(v.ep, &one, 1, NULL, &result, NULL, to, 0, 1, FI_UINT64, FI_SUM, &result));
+	assert_int_equal(failure(&v, &result), FI_EOPNOTSUPP);
+	close(fd);
+	still_works(&v);
+	victim_close(&v);
+}
+
+/* It asks for results and reads none: memory for them has an end. */
+static void results_that_nobody_reads_have_a_limit(void **state)
+{
+	static struct {
+		struct tcp_hdr hdr;
+		struct tcp_rma_iov rma;
+		struct tcp_amo amo;
+	} req[1024];
+	struct victim v;
+	bool alive = true;
+	int fd;
+
+	(void) state;
+	victim_open(&v);
+	fd = raw_peer(&v, true);
+	for (size_t i = 0; i < sizeof(req) / sizeof(*req); i++) {
+		req[i].hdr = (struct tcp_hdr) { .version = 3, .op = TCP_WIRE_AMO_REQ, .op_data = TCP_AMO_FETCH,
+						.rma_iov_cnt = 1, .hdr_size = 48, .size = 48 };
+		req[i].rma = (struct tcp_rma_iov) { (uintptr_t) v.memory, sizeof(v.memory), fi_mr_key(v.mr) };
+		req[i].amo = (struct tcp_amo) { FI_ATOMIC_READ, FI_UINT64 };
+	}
+	for (int i = 0; alive && i < 64; i++)
+		alive = raw_pump(&v, fd, req, sizeof(req));
+	assert_false(alive);
+	close(fd);
+	still_works(&v);
 	victim_close(&v);
 }
 
@@ -694,37 +889,6 @@ static void extension_of_the_other_byte_order_is_understood(void **state)
 
 /* ---- limits ---- */
 
-/* Insert the raw peer that shook hands last. */
-static fi_addr_t raw_peer_addr(struct victim *v, int fd)
-{
-	struct hello next = hello_make(false);
-	struct sockaddr_in addr;
-	socklen_t len = sizeof(addr);
-	fi_addr_t fi_addr;
-
-	OK(getsockname(fd, (struct sockaddr *) &addr, &len));
-	addr.sin_port = htons(ntohs(next.rdm.port) - 1);
-	assert_int_equal(fi_av_insert(v->av, &addr, 1, &fi_addr, 0, NULL), 1);
-	return fi_addr;
-}
-
-/* Send all, while the victim reads. False: it has hung up. */
-static bool raw_pump(struct victim *v, int fd, const void *buf, size_t len)
-{
-	uint64_t end = now_ms() + DEADLINE_MS;
-
-	for (size_t sent = 0; sent < len; ) {
-		ssize_t n = send(fd, (const uint8_t *) buf + sent, len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (n < 0 && errno != EAGAIN)
-			return false;
-		sent += n > 0 ? n : 0;
-		fi_cq_read(v->cq, NULL, 0);
-		assert_true(now_ms() < end);
-	}
-	return true;
-}
-
 /* So many unexpected messages that its socket waits; then it is gone. What waits for its answer is told. */
 static void peer_that_is_put_off_and_vanishes(void **state)
 {
@@ -816,8 +980,9 @@ static uint8_t random_hdr_size(uint32_t *seed, const struct tcp_hdr *hdr)
 	static const uint8_t fixed[TCP_WIRE_OP_END] = {
 		[TCP_WIRE_TAG] = 8, [TCP_WIRE_ACK] = 8, [TCP_WIRE_CREDIT] = 8, [TCP_WIRE_XRTS] = 24,
 		[TCP_WIRE_XCTS] = 16, [TCP_WIRE_XDATA] = 8, [TCP_WIRE_READ_ERR] = 8, [TCP_WIRE_COLL] = 8,
+		[TCP_WIRE_AMO_REQ] = 8, [TCP_WIRE_AMO_RSP] = 8,
 	};
-	bool rma = hdr->op == TCP_WIRE_WRITE || hdr->op == TCP_WIRE_READ_REQ;
+	bool rma = hdr->op == TCP_WIRE_WRITE || hdr->op == TCP_WIRE_READ_REQ || hdr->op == TCP_WIRE_AMO_REQ;
 	bool cq_data = hdr->op <= TCP_WIRE_TAG || hdr->op == TCP_WIRE_WRITE || hdr->op == TCP_WIRE_XRTS;
 
 	if (!(lcg(seed) % 16))
@@ -829,7 +994,8 @@ static uint8_t random_hdr_size(uint32_t *seed, const struct tcp_hdr *hdr)
 /* Frames whose fields are drawn by chance, most of them right. Same every run. */
 static size_t random_frame(uint32_t *seed, uint8_t *frame, size_t room)
 {
-	static const uint8_t ops[] = { 0, 0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 32, 33, 34, 34, 35, 36, 37, 38, 41, 41, 200 };
+	static const uint8_t ops[] = { 0, 0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 32, 33, 34, 34, 35, 36, 37, 38, 39, 39,
+		40, 41, 41, 200 };
 	struct tcp_hdr hdr = {
 		.version = 3, .op = ops[lcg(seed) % sizeof(ops)], .flags = lcg(seed) % 3 ? 0 : lcg(seed) % 16,
 		.op_data = lcg(seed) % 3, .rma_iov_cnt = lcg(seed) % 8 ? 1 + lcg(seed) % 4 : lcg(seed),
@@ -876,6 +1042,10 @@ int main(void)
 		cmocka_unit_test(a_context_that_asks_again_is_believed),
 		cmocka_unit_test(frame_that_breaks_a_rule_ends_its_connection_only),
 		cmocka_unit_test(wrong_key_is_refused_and_the_stream_goes_on),
+		cmocka_unit_test(unknown_atomics_are_refused),
+		cmocka_unit_test(bad_results_of_atomics),
+		cmocka_unit_test(atomics_want_a_peer_that_has_them),
+		cmocka_unit_test(results_that_nobody_reads_have_a_limit),
 		cmocka_unit_test(collectives_of_strangers_do_no_harm),
 		cmocka_unit_test(peer_vanishes_in_the_middle_of_a_message),
 		cmocka_unit_test(extension_of_the_other_byte_order_is_understood),

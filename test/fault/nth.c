@@ -21,6 +21,7 @@
 #include <time.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_domain.h>
@@ -163,7 +164,7 @@ static void sock_install(void)
 /* ---- a short life ---- */
 
 enum {
-	OP_SEND, OP_TSEND, OP_LONG, OP_WRITE, OP_READ, OP_RECV, OP_TRECV, OP_LRECV,
+	OP_SEND, OP_TSEND, OP_LONG, OP_WRITE, OP_READ, OP_FETCH, OP_RECV, OP_TRECV, OP_LRECV,
 	OP_BARRIER, OP_BARRIER_2, OP_SUM, OP_SUM_2, OP_TRIGGERED, OP_CNT
 };
 
@@ -365,6 +366,9 @@ static void transfer(struct side *s)
 	run(s, &ops[OP_WRITE]);
 	POST(OP_READ, fi_read(s[0].ep, s[0].memory, 512, NULL, to, 0, 7, &ops[OP_READ]));
 	run(s, &ops[OP_READ]);
+	POST(OP_FETCH, fi_fetch_atomic(s[0].ep, s[0].memory, 256, NULL, s[0].memory + 4096, NULL, to, 0, 7, FI_UINT64, FI_SUM,
+				       &ops[OP_FETCH]));
+	run(s, &ops[OP_FETCH]);
 }
 
 /* ---- groups, and what counters start ---- */
@@ -559,7 +563,7 @@ static struct fi_info *info_get(const struct kind *kind)
 		hints->domain_attr->auth_key = (uint8_t *) strdup("a key");
 		hints->domain_attr->auth_key_size = 5;
 	}
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
 	if (kind->groups)
 		hints->caps |= FI_COLLECTIVE | FI_TRIGGER;
 	if (kind->contexts) {
