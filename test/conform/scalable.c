@@ -21,6 +21,13 @@ struct scalable {
 
 static int want_tx, want_rx;
 static enum fi_threading want_threading;
+static bool want_key;
+
+static void key_hints(struct fi_info *hints)
+{
+	hints->domain_attr->auth_key = (uint8_t *) strdup("the key");
+	hints->domain_attr->auth_key_size = 7;
+}
 
 static void scalable_hints(struct fi_info *hints)
 {
@@ -28,6 +35,8 @@ static void scalable_hints(struct fi_info *hints)
 	hints->ep_attr->rx_ctx_cnt = (size_t) want_rx;
 	if (want_threading)
 		hints->domain_attr->threading = want_threading;
+	if (want_key)
+		key_hints(hints);
 }
 
 /* Domain, AV and the endpoint, with no context yet. */
@@ -183,6 +192,29 @@ TEST_PROV(with_a_plain_endpoint, CAPS, RDM_ONLY)
 		send_ctx(s.tx[0], to_plain, 0, plain, "by tx 0");
 		send_ctx(plain, to_s, 1, s.rx[1], "to rx 1");
 	}
+}
+
+/* All contexts are under the authorization key of the endpoint. */
+TEST_PROV(contexts_have_its_key, CAPS, RDM_ONLY)
+{
+	struct side *plain, *stranger;
+	struct scalable s;
+	fi_addr_t to_s;
+
+	if (!run.ours)
+		SKIP("the provider has no authorization keys");
+	want_key = true;
+	s = scalable_open(t, 2, 2);
+	want_key = false;
+	plain = side_open(t, .rx_ctx_bits = BITS, .hints = key_hints);
+	stranger = side_open(t, .rx_ctx_bits = BITS);
+	to_s = side_insert(plain, s.base);
+	send_ctx(plain, to_s, 1, s.rx[1], "to rx 1");
+	send_ctx(plain, to_s, 0, s.rx[0], "to rx 0");
+	send_ctx(s.tx[1], side_insert(s.base, plain), 0, plain, "by tx 1");
+	to_s = rx_addr(side_insert(stranger, s.base), 1);
+	post(stranger, SEND, .buf = "nobody's", .len = 8, .addr = &to_s);
+	expect_tx_err(stranger, FI_EACCES);
 }
 
 /* Its own receive contexts are like those of others. */

@@ -121,8 +121,8 @@ struct said {
 	uint8_t nonce[TCP_NONCE_LEN];
 };
 
-static void make_mac(const struct fixture *f, const char *role, const char *key, size_t key_len, const struct said *said,
-		     uint8_t mac[TCP_MAC_LEN])
+static void make_mac(const struct fixture *f, const char *role, const char *key, size_t key_len,
+		     const struct said *said, uint8_t mac[TCP_MAC_LEN])
 {
 	uint8_t buf[1024] = { 0 };
 	size_t len;
