@@ -178,25 +178,54 @@ static void set_completion(struct fi_info *hints)
 	hints->domain_attr->threading = FI_THREAD_COMPLETION;
 }
 
-TEST_PROV(a_queue_each, FI_MSG, RDM_ONLY)
+/* Four sides talk to themselves, each in a thread. */
+static void talk_all(struct test *t, struct side *s[4])
 {
 	struct worker w[4] = { 0 };
-	struct side *s[4];
 	unsigned int i;
 
-	if (!info_find(t, hints_new(t, &(struct opts) { .hints = set_completion }), NULL, NULL, 0))
-		SKIP("%s has no FI_THREAD_COMPLETION", run.prov);
 	for (i = 0; i < 4; i++) {
-		s[i] = i ? side_open(t, .one_cq = true, .hints = set_completion, .domain_of = s[0]) :
-			   side_open(t, .one_cq = true, .hints = set_completion);
 		s[i]->peer = side_insert(s[i], s[i]);
-	}
-	for (i = 0; i < 4; i++) {
 		w[i] = (struct worker) { .t = t, .s = s[i], .id = i, .fn = talk_to_itself };
 		start(&w[i]);
 	}
 	for (i = 0; i < 4; i++)
 		finish(&w[i]);
+}
+
+TEST_PROV(a_queue_each, FI_MSG, RDM_ONLY)
+{
+	struct side *s[4];
+	unsigned int i;
+
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = set_completion }), NULL, NULL, 0))
+		SKIP("%s has no FI_THREAD_COMPLETION", run.prov);
+	for (i = 0; i < 4; i++)
+		s[i] = i ? side_open(t, .one_cq = true, .hints = set_completion, .domain_of = s[0]) :
+			   side_open(t, .one_cq = true, .hints = set_completion);
+	talk_all(t, s);
+}
+
+/* The same with a transmit context in common, which brings together what the application has apart. */
+TEST_PROV(a_queue_each_and_a_shared_context, FI_MSG, RDM_ONLY)
+{
+	struct opts o = { .one_cq = true, .hints = set_completion };
+	struct side *s[4];
+	unsigned int i;
+	int ret;
+
+	s[0] = domain_side_opts(t, &o);
+	ret = fi_stx_context(s[0]->domain, NULL, &o.stx, NULL);
+	if (ret && !run.ours)
+		SKIP("%s has no shared transmit contexts", run.prov);
+	MUST(ret);
+	own_fid(t, &o.stx->fid);
+	s[0]->o.stx = o.stx;
+	side_open_rest(s[0]);
+	o.domain_of = s[0];
+	for (i = 1; i < 4; i++)
+		s[i] = side_open_opts(t, &o);
+	talk_all(t, s);
 }
 
 /* ---- contexts of one scalable endpoint, a thread each */
