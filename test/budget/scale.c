@@ -4,7 +4,8 @@
  *
  * The hub talks to N endpoints in some other processes, in rounds: a message to each, and an answer from each. Both
  * ends check that every message comes once and in its order. With --connections the hub may have fewer connections than
- * peers, with --descriptors it is the system's limit that it meets; with --incoming the peers begin. Prints TAP, or one line of numbers a measurement with --csv (test/budget/scale-picture draws those).
+ * peers, with --descriptors it is the system's limit that it meets; with --incoming the peers begin. Prints TAP, or one
+ * line of numbers a measurement with --csv (test/budget/scale-picture draws those).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -104,7 +105,8 @@ static uint32_t open_fds(void)
 
 /* ---- one process's side ---- */
 
-/* At the loopback address @host, from 0: many listeners at one address have the kernel search for a free port for long. */
+/* At the loopback address number host, from 0: where one has very many listeners the kernel searches for free ports for
+ * long. */
 static void end_open(struct end *end, int host, size_t cq_size, enum fi_wait_obj wait_obj)
 {
 	struct fi_info *hints = fi_allocinfo();
