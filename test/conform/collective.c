@@ -462,7 +462,7 @@ TEST_PROV(member_gone, CAPS, RDM_ONLY)
 /* All but the last one join; for each it is an error. Returns that of member 0. */
 static int join_without_last(struct group *g)
 {
-	struct event e;
+	struct event e = { .err = 0 };
 
 	for (size_t i = 0; i + 1 < g->cnt; i++)
 		g->mc[i] = join_begin(g->side[i], everyone, g->cnt);
