@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fi_atomic.h>
+
 #include "ops.h"
 #include "waitobj.h"
 
@@ -717,4 +719,78 @@ TEST_TABLE(regions_change_while_written, level_rows, FI_MSG | FI_RMA, RELIABLE)
 	finish(&w[0]);
 	finish(&w[1]);
 	CHECK_MEM(r.buf, "8 bytes.", 8);
+}
+
+/* ---- atomics on the same words by many engines */
+
+enum { ADDERS = 4, ADDS = 100, WORDS = 2048 };
+
+struct adder {
+	uint64_t addr, key;
+	uint64_t one[WORDS], was[WORDS];
+};
+
+/* Add to all words through this endpoint, with and without fetching. */
+static void *add(void *arg)
+{
+	struct worker *w = arg;
+	struct adder *a = w->arg;
+	struct fi_cq_tagged_entry entry;
+	double since = now_ms();
+	struct side *s = w->s;
+	uint64_t last = 0;
+	ssize_t ret;
+
+	for (unsigned int i = 0; i < ADDS && !w->wrong[0]; i++) {
+		ret = i % 2 ? fi_atomic(s->ep, a->one, WORDS, NULL, s->peer, a->addr, a->key, FI_UINT64, FI_SUM, NULL) :
+			      fi_fetch_atomic(s->ep, a->one, WORDS, NULL, a->was, NULL, s->peer, a->addr, a->key, FI_UINT64,
+					      FI_SUM, NULL);
+		if (ret)
+			WRONG(w, "an atomic: %zd", ret);
+		while ((ret = fi_cq_read(s->tx_cq, &entry, 1)) == -FI_EAGAIN && !late(since))
+			;
+		if (ret != 1)
+			WRONG(w, "fi_cq_read: %zd", ret);
+		if (a->was[0] < last)
+			WRONG(w, "a word has become less");
+		last = a->was[0];
+	}
+	return NULL;
+}
+
+static const struct adder_row {
+	const char *name;
+	bool domain_each;
+} adder_rows[] = { { "queue_each", false }, { "domain_each", true } };
+
+/* Whichever way they come to the words, no addition is lost. */
+TEST_TABLE(atomics_of_many_engines, adder_rows, FI_ATOMIC, RDM_ONLY)
+{
+	uint64_t *words = mem(t, WORDS * sizeof(*words));
+	struct worker w[ADDERS] = { 0 };
+	struct side *s[ADDERS];
+	unsigned int i, k;
+
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = set_completion }), NULL, NULL, 0))
+		SKIP("%s has no FI_THREAD_COMPLETION", run.prov);
+	for (i = 0; i < ADDERS; i++) {
+		struct adder *a = mem(t, sizeof(*a));
+		struct region r;
+
+		s[i] = side_open(t, .one_cq = true, .hints = set_completion,
+				 .domain_of = i && !ROW(adder_rows)->domain_each ? s[0] : NULL);
+		s[i]->peer = side_insert(s[i], s[i]);
+		r = region_open(s[i], words, WORDS * sizeof(*words), FI_REMOTE_READ | FI_REMOTE_WRITE);
+		a->addr = r.addr;
+		a->key = r.key;
+		for (k = 0; k < WORDS; k++)
+			a->one[k] = 1;
+		w[i] = (struct worker) { .t = t, .s = s[i], .id = i, .fn = add, .arg = a };
+	}
+	for (i = 0; i < ADDERS; i++)
+		start(&w[i]);
+	for (i = 0; i < ADDERS; i++)
+		finish(&w[i]);
+	for (k = 0; k < WORDS; k++)
+		CHECK_EQ(words[k], ADDERS * ADDS);
 }
