@@ -443,12 +443,16 @@ static int sync(struct fab_av *av)
 	ret = av->import_gen == gen - 1 ? -FI_ENOMEM : 0;
 	pthread_mutex_unlock(&av->lock);
 	for (uint64_t i = 0; i < atomic_load(&av->cnt); i++) {
-		if (!is_here(av, i) || is_used(av, i))
-			continue;
+		bool untold;
+
+		/* the bits may move meanwhile, when somebody imports */
 		pthread_mutex_lock(&av->lock);
-		set_used(av, i);
+		untold = is_here(av, i) && !is_used(av, i);
+		if (untold)
+			set_used(av, i);
 		pthread_mutex_unlock(&av->lock);
-		tell_inserted(av, i, &entry_at(av, i)->addr);
+		if (untold)
+			tell_inserted(av, i, &entry_at(av, i)->addr);
 	}
 	if (!ret)
 		av->told_gen = gen;
