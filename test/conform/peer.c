@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The provider as a peer: the test plays the owner of its queues. Source: fi_peer(3). */
+#include <pthread.h>
 #include <rdma/providers/fi_peer.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,19 @@
 #include "ops.h"
 
 #define CAPS (FI_MSG | FI_TAGGED | FI_PEER)
+
+/* Owners are called from whatever thread makes progress: guards all that they have been told. */
+static pthread_mutex_t owner_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t told(const size_t *cnt)
+{
+	size_t now;
+
+	pthread_mutex_lock(&owner_lock);
+	now = *cnt;
+	pthread_mutex_unlock(&owner_lock);
+	return now;
+}
 
 /* ---- completion queues */
 
@@ -24,9 +38,11 @@ static ssize_t owner_write(struct fid_peer_cq *cq, void *context, uint64_t flags
 {
 	struct owned_cq *owned = (struct owned_cq *) cq;
 
+	pthread_mutex_lock(&owner_lock);
 	owned->cnt++;
 	owned->last = (struct fi_cq_tagged_entry) { context, flags, len, buf, data, tag };
 	owned->src = src;
+	pthread_mutex_unlock(&owner_lock);
 	return 0;
 }
 
@@ -34,8 +50,10 @@ static ssize_t owner_writeerr(struct fid_peer_cq *cq, const struct fi_cq_err_ent
 {
 	struct owned_cq *owned = (struct owned_cq *) cq;
 
+	pthread_mutex_lock(&owner_lock);
 	owned->err_cnt++;
 	owned->err = *err;
+	pthread_mutex_unlock(&owner_lock);
 	return 0;
 }
 
@@ -78,9 +96,9 @@ static void wait_cnt(struct test *t, const size_t *cnt, size_t at_least)
 {
 	struct wait w = wait_begin();
 
-	while (*cnt < at_least)
+	while (told(cnt) < at_least)
 		wait_more(t, &w, "a completion at the owner");
-	CHECK_EQ(*cnt, at_least);
+	CHECK_EQ(told(cnt), at_least);
 }
 
 /* Successes go to the owner with all that the entry of a queue would have. */
@@ -103,7 +121,7 @@ TEST_PROV(completions_go_to_the_owner, CAPS | FI_SOURCE, RDM_ONLY)
 	wait_cnt(t, &tx.cnt, 1);
 	CHECK(tx.last.op_context == out && (tx.last.flags & (FI_MSG | FI_SEND)) == (FI_MSG | FI_SEND));
 	expect_recv(p.a, "outward", 8);
-	CHECK_EQ(rx.cnt, 1);
+	CHECK_EQ(told(&rx.cnt), 1);
 }
 
 /* More than any ring holds: each is told once. */
@@ -119,7 +137,7 @@ TEST_PROV(many_completions, CAPS, RDM_ONLY)
 	for (size_t i = 0; i < CNT; i++)
 		send_bytes(p.a, "x", 1);
 	wait_cnt(t, &all.cnt, CNT);
-	CHECK_EQ(all.err_cnt, 0);
+	CHECK_EQ(told(&all.err_cnt), 0);
 }
 
 /* Failures, too. */
@@ -137,7 +155,7 @@ TEST_PROV(errors_go_to_the_owner, CAPS, RDM_ONLY)
 	MUST(fi_cancel(&p.b->ep->fid, &p));
 	wait_cnt(t, &all.err_cnt, 2);
 	CHECK(all.err.op_context == &p && all.err.err == FI_ECANCELED);
-	CHECK_EQ(all.cnt, 0);
+	CHECK_EQ(told(&all.cnt), 0);
 }
 
 /* There is nothing to read from a peer's queue; reading none of it makes progress. */
@@ -192,12 +210,16 @@ struct owned_cntr {
 
 static void owner_inc(struct fid_peer_cntr *cntr)
 {
+	pthread_mutex_lock(&owner_lock);
 	((struct owned_cntr *) cntr)->cnt++;
+	pthread_mutex_unlock(&owner_lock);
 }
 
 static void owner_incerr(struct fid_peer_cntr *cntr)
 {
+	pthread_mutex_lock(&owner_lock);
 	((struct owned_cntr *) cntr)->err_cnt++;
+	pthread_mutex_unlock(&owner_lock);
 }
 
 static struct fi_ops_cntr_owner cntr_owner = {
@@ -228,8 +250,8 @@ TEST_PROV(counts_go_to_the_owner, CAPS, RDM_ONLY)
 	expect_rx_cnt(p.b, 2);
 	expect_rx_err(p.b, FI_ETRUNC);
 	fi_cntr_read(cntr);
-	CHECK_EQ(owned.cnt, 2);
-	CHECK_EQ(owned.err_cnt, 1);
+	CHECK_EQ(told(&owned.cnt), 2);
+	CHECK_EQ(told(&owned.err_cnt), 1);
 	CHECK_RET(fi_cntr_add(cntr, 1), -FI_ENOSYS);
 }
 
@@ -292,9 +314,12 @@ static void append(struct owned_rx **list, struct owned_rx *rx)
 static int owner_get_tag(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
 {
 	struct owned_srx *owned = (struct owned_srx *) srx;
-	struct owned_rx *rx = take_out(&owned->posted, attr->tag);
-	int ret = rx ? FI_SUCCESS : -FI_ENOENT;
+	struct owned_rx *rx;
+	int ret;
 
+	pthread_mutex_lock(&owner_lock);
+	rx = take_out(&owned->posted, attr->tag);
+	ret = rx ? FI_SUCCESS : -FI_ENOENT;
 	if (!rx)
 		rx = calloc(1, sizeof(*rx));
 	owned->out_cnt++;
@@ -303,6 +328,7 @@ static int owner_get_tag(struct fid_peer_srx *srx, struct fi_peer_match_attr *at
 	rx->entry.msg_size = attr->msg_size;
 	rx->entry.tag = attr->tag;
 	*entry = &rx->entry;
+	pthread_mutex_unlock(&owner_lock);
 	return ret;
 }
 
@@ -313,13 +339,17 @@ static int owner_get_msg(struct fid_peer_srx *srx, struct fi_peer_match_attr *at
 
 static int owner_queue(struct fi_peer_rx_entry *entry)
 {
+	pthread_mutex_lock(&owner_lock);
 	append(&((struct owned_srx *) entry->srx)->waiting, (struct owned_rx *) entry);
+	pthread_mutex_unlock(&owner_lock);
 	return 0;
 }
 
 static void owner_free_entry(struct fi_peer_rx_entry *entry)
 {
+	pthread_mutex_lock(&owner_lock);
 	((struct owned_srx *) entry->srx)->out_cnt--;
+	pthread_mutex_unlock(&owner_lock);
 	free(entry);
 }
 
@@ -332,12 +362,16 @@ static struct fi_ops_srx_owner srx_owner = {
 	.free_entry = owner_free_entry,
 };
 
-/* The program posts a receive with the owner. */
+/* The program posts a receive with the owner, which calls the provider with its lock held. */
 static void owner_post(struct owned_srx *owned, void *buf, size_t len, uint64_t tag)
 {
-	struct owned_rx *rx = take_out(&owned->waiting, tag);
-	bool waits = rx;
+	struct owned_rx *rx;
+	bool waits;
+	int ret = 0;
 
+	pthread_mutex_lock(&owner_lock);
+	rx = take_out(&owned->waiting, tag);
+	waits = rx;
 	if (!rx)
 		rx = calloc(1, sizeof(*rx));
 	rx->iov = (struct iovec) { buf, len };
@@ -348,7 +382,9 @@ static void owner_post(struct owned_srx *owned, void *buf, size_t len, uint64_t 
 	if (!waits)
 		append(&owned->posted, rx);
 	else
-		MUST(tag ? owned->peer_ops.start_tag(&rx->entry) : owned->peer_ops.start_msg(&rx->entry));
+		ret = tag ? owned->peer_ops.start_tag(&rx->entry) : owned->peer_ops.start_msg(&rx->entry);
+	pthread_mutex_unlock(&owner_lock);
+	MUST(ret);
 }
 
 struct owned_pair {
@@ -401,7 +437,7 @@ TEST_TABLE(owner_matches, peer_lengths, CAPS, RDM_ONLY)
 	post(o.p.a, TSEND, .buf = mem_pattern(t, len, 2), .len = len, .tag = 6);
 	post(o.p.a, SEND, .buf = mem_pattern(t, len, 3), .len = len);
 	idle(t);
-	CHECK_EQ(o.cq->cnt, 1);
+	CHECK_EQ(told(&o.cq->cnt), 1);
 	owner_post(o.srx, plain, len, 0);
 	wait_cnt(t, &o.cq->cnt, 2);
 	owner_post(o.srx, late, len, 6);
@@ -409,7 +445,7 @@ TEST_TABLE(owner_matches, peer_lengths, CAPS, RDM_ONLY)
 	check_fill(plain, len, 3);
 	check_fill(late, len, 2);
 	expect_tx_cnt(o.p.a, 3);
-	CHECK_EQ(o.srx->out_cnt, 0);
+	CHECK_EQ(told(&o.srx->out_cnt), 0);
 }
 
 /* What the owner drops is reported to nobody, and the next message arrives. */
@@ -422,13 +458,15 @@ TEST_PROV(owner_discards, CAPS, RDM_ONLY)
 
 	post(o.p.a, TSEND, .buf = "unwanted", .len = 8, .tag = 5);
 	idle(t);
+	pthread_mutex_lock(&owner_lock);
 	rx = take_out(&o.srx->waiting, 5);
+	pthread_mutex_unlock(&owner_lock);
 	CHECK(rx);
 	MUST(o.srx->peer_ops.discard_tag(&rx->entry));
 	w = wait_begin();
-	while (o.srx->out_cnt)
+	while (told(&o.srx->out_cnt))
 		wait_more(t, &w, "the entry's return");
-	CHECK_EQ(o.cq->cnt + o.cq->err_cnt, 0);
+	CHECK_EQ(told(&o.cq->cnt) + told(&o.cq->err_cnt), 0);
 	owner_post(o.srx, in, 8, 5);
 	post(o.p.a, TSEND, .buf = "wanted..", .len = 8, .tag = 5);
 	wait_cnt(t, &o.cq->cnt, 1);
@@ -445,7 +483,7 @@ TEST_PROV(owner_gets_truncation, CAPS, RDM_ONLY)
 	post(o.p.a, TSEND, .buf = "too long", .len = 8, .tag = 5);
 	wait_cnt(t, &o.cq->err_cnt, 1);
 	CHECK(o.cq->err.op_context == in && o.cq->err.err == FI_ETRUNC);
-	CHECK_EQ(o.srx->out_cnt, 0);
+	CHECK_EQ(told(&o.srx->out_cnt), 0);
 }
 
 /* Entries that still wait come back when the context is closed, or the message's endpoint has gone. */
@@ -457,9 +495,9 @@ TEST_PROV(entries_come_back, CAPS, RDM_ONLY)
 	post(o.p.a, TSEND, .buf = "waiting.", .len = 8, .tag = 5);
 	post(o.p.a, TSEND, .buf = mem_pattern(t, 1 << 20, 1), .len = 1 << 20, .tag = 6);
 	idle(t);
-	CHECK_EQ(o.srx->out_cnt, 2);
+	CHECK_EQ(told(&o.srx->out_cnt), 2);
 	CHECK_RET(fi_close(&srx->fid), -FI_EBUSY);
 	side_close_ep(o.p.b);
 	close_now(t, &srx->fid);
-	CHECK_EQ(o.srx->out_cnt, 0);
+	CHECK_EQ(told(&o.srx->out_cnt), 0);
 }
