@@ -122,6 +122,29 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 	return 0;
 }
 
+/* How many operations more can be posted (1.x); a shared context's are everybody's. */
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
+{
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
+	ssize_t left;
+
+	fab_progress_lock(ep->base.progress);
+	left = ep->base.enabled ? (ssize_t) (ep->tx->size - ep->tx->cnt) : -FI_EOPBADSTATE;
+	fab_progress_unlock(ep->base.progress);
+	return left;
+}
+
+static ssize_t ep_rx_size_left(struct fid_ep *fid)
+{
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
+	ssize_t left;
+
+	fab_progress_lock(ep->base.progress);
+	left = ep->base.enabled ? (ssize_t) (ep->rx->pool.max_cnt - ep->rx->pool.out_cnt) : -FI_EOPBADSTATE;
+	fab_progress_unlock(ep->base.progress);
+	return left;
+}
+
 /* What is not found has completed, and its completion says how. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
@@ -259,6 +282,8 @@ struct fi_ops_ep tcp_ep_ops = {
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
 };
 
 static struct fi_ops_cm msg_cm_ops = {

@@ -554,6 +554,22 @@ TEST_PROV(size_options, FI_MSG)
 	CHECK_EQ(value, s->info->rx_attr->size);
 }
 
+/* How much more can be posted, as programs of 1.x ask. */
+TEST_PROV(sizes_left, FI_MSG, RELIABLE)
+{
+	struct pair p = pair_open(t, .tx_size = 32, .rx_size = 64, .raw_cq = true);
+	ssize_t left;
+	char in;
+
+	if (!run.ours)
+		SKIP("upstream has them in few providers");
+	CHECK_EQ(p.b->ep->ops->tx_size_left(p.b->ep), p.b->info->tx_attr->size);
+	left = p.b->ep->ops->rx_size_left(p.b->ep);
+	CHECK(left > 0 && (size_t) left <= p.b->info->rx_attr->size);
+	post_recv(p.b, &in, 1);
+	CHECK_EQ(p.b->ep->ops->rx_size_left(p.b->ep), left - 1);
+}
+
 static ssize_t no_copy_from(void *dest, size_t size, enum fi_hmem_iface iface, uint64_t device,
 			    const struct iovec *iov, size_t cnt, uint64_t offset)
 {
