@@ -515,7 +515,8 @@ struct option_row {
 static const struct option_row option_rows[] = {
 	{ "max_msg", FI_OPT_MAX_MSG_SIZE, FI_MSG, false }, { "max_tagged", FI_OPT_MAX_TAGGED_SIZE, FI_TAGGED, false },
 	{ "max_rma", FI_OPT_MAX_RMA_SIZE, FI_RMA, false }, { "inject_msg", FI_OPT_INJECT_MSG_SIZE, FI_MSG, true },
-	{ "inject_tagged", FI_OPT_INJECT_TAGGED_SIZE, FI_TAGGED, true }, { "inject_rma", FI_OPT_INJECT_RMA_SIZE, FI_RMA, true },
+	{ "inject_tagged", FI_OPT_INJECT_TAGGED_SIZE, FI_TAGGED, true },
+	{ "inject_rma", FI_OPT_INJECT_RMA_SIZE, FI_RMA, true },
 };
 
 /* Limits by kind of operation are those of the info, or no option where the endpoint lacks the kind. */
