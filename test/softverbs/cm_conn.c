@@ -459,7 +459,8 @@ int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 	if (!ret && msg.type == SV_CM_REP)
 		ret = qp_ready_to_go(id);
 	if (!ret) {
-		id->state = SV_ID_ACCEPTED;
+		/* the answer to a question is all there is: nothing is heard of its end */
+		id->state = msg.type == SV_CM_REP ? SV_ID_ACCEPTED : SV_ID_CLOSED;
 		post(id, &msg);
 	}
 	sv_unlock();
