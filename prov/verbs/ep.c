@@ -98,6 +98,29 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 	return -FI_ENOPROTOOPT;
 }
 
+/* How many operations more can be posted, as programs of 1.x ask. */
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
+{
+	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
+	ssize_t left;
+
+	fab_progress_lock(ep->base.progress);
+	left = ep->base.enabled ? (ssize_t) ep->tx_size - (ep->tx_tail - ep->tx_head) : -FI_EOPBADSTATE;
+	fab_progress_unlock(ep->base.progress);
+	return left;
+}
+
+static ssize_t ep_rx_size_left(struct fid_ep *fid)
+{
+	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
+	ssize_t left;
+
+	fab_progress_lock(ep->base.progress);
+	left = ep->base.enabled ? (ssize_t) ep->rx_size - ep->rx_cnt : -FI_EOPBADSTATE;
+	fab_progress_unlock(ep->base.progress);
+	return left;
+}
+
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(fid);
@@ -177,6 +200,8 @@ static struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
 };
 
 static struct fi_ops_cm cm_ops = {
