@@ -234,7 +234,7 @@ static int open_client(struct pp *pp)
 		ret = connect_one(pp, res);
 	freeaddrinfo(list);
 	if (ret)
-		return pp_fail(pp, ret, "connect to the server (is fi_pingpong running there, on this port?)");
+		return pp_fail(pp, ret, "connect to the server (is it running there, on this port?)");
 	return 0;
 }
 
@@ -301,12 +301,12 @@ static int transfer(struct pp *pp, void *buf, size_t len, bool out, const char *
 	return 0;
 }
 
-static int ctrl_send(struct pp *pp, const void *buf, size_t len, const char *what)
+int pp_ctrl_send(struct pp *pp, const void *buf, size_t len, const char *what)
 {
 	return transfer(pp, (void *) buf, len, true, what);
 }
 
-static int ctrl_recv(struct pp *pp, void *buf, size_t len, const char *what)
+int pp_ctrl_recv(struct pp *pp, void *buf, size_t len, const char *what)
 {
 	return transfer(pp, buf, len, false, what);
 }
@@ -317,7 +317,7 @@ static int ctrl_expect(struct pp *pp, const char *text, size_t len, const char *
 	char buf[16];
 	int ret;
 
-	ret = ctrl_recv(pp, buf, len, what);
+	ret = pp_ctrl_recv(pp, buf, len, what);
 	if (!ret && memcmp(buf, text, len))
 		ret = pp_fail(pp, -EPROTO, "wait for %s: the peer sent something else", what);
 	return ret;
@@ -328,11 +328,11 @@ int pp_ctrl_send_name(struct pp *pp, const void *name, size_t len, uint32_t addr
 	uint32_t net_len = htonl((uint32_t) len);
 	int ret;
 
-	ret = ctrl_send(pp, &net_len, sizeof(net_len), "our address length");
+	ret = pp_ctrl_send(pp, &net_len, sizeof(net_len), "our address length");
 	if (!ret)
-		ret = ctrl_send(pp, &addr_format, sizeof(addr_format), "our address format");
+		ret = pp_ctrl_send(pp, &addr_format, sizeof(addr_format), "our address format");
 	if (!ret)
-		ret = ctrl_send(pp, name, len, "our address");
+		ret = pp_ctrl_send(pp, name, len, "our address");
 	return ret;
 }
 
@@ -342,20 +342,20 @@ int pp_ctrl_recv_name(struct pp *pp, void **name, size_t *len, uint32_t *addr_fo
 	void *buf;
 	int ret;
 
-	ret = ctrl_recv(pp, &net_len, sizeof(net_len), "the peer's address length");
+	ret = pp_ctrl_recv(pp, &net_len, sizeof(net_len), "the peer's address length");
 	if (ret)
 		return ret;
 	*len = ntohl(net_len);
 	if (!*len || *len > NAME_MAX_LEN)
 		return pp_fail(pp, -EPROTO, "receive the peer's address: %zu bytes, 1 to %d are allowed", *len,
 			       NAME_MAX_LEN);
-	ret = ctrl_recv(pp, addr_format, sizeof(*addr_format), "the peer's address format");
+	ret = pp_ctrl_recv(pp, addr_format, sizeof(*addr_format), "the peer's address format");
 	if (ret)
 		return ret;
 	buf = malloc(*len);
 	if (!buf)
 		return pp_fail(pp, -FI_ENOMEM, "receive the peer's address");
-	ret = ctrl_recv(pp, buf, *len, "the peer's address");
+	ret = pp_ctrl_recv(pp, buf, *len, "the peer's address");
 	if (ret) {
 		free(buf);
 		return ret;
@@ -373,9 +373,9 @@ int pp_ctrl_sync(struct pp *pp)
 
 	if (!pp->opts->server) {
 		ret = ctrl_expect(pp, query, sizeof(query), what);
-		return ret ? ret : ctrl_send(pp, answer, sizeof(answer), what);
+		return ret ? ret : pp_ctrl_send(pp, answer, sizeof(answer), what);
 	}
-	ret = ctrl_send(pp, query, sizeof(query), what);
+	ret = pp_ctrl_send(pp, query, sizeof(query), what);
 	return ret ? ret : ctrl_expect(pp, answer, sizeof(answer), what);
 }
 
@@ -388,14 +388,14 @@ int pp_ctrl_exchange_count(struct pp *pp, uint32_t *cnt)
 
 	if (pp->opts->server) {
 		snprintf(digits, sizeof(digits), "%u", *cnt);
-		ret = ctrl_send(pp, digits, COUNT_LEN, what);
+		ret = pp_ctrl_send(pp, digits, COUNT_LEN, what);
 		return ret ? ret : ctrl_expect(pp, count_ok, sizeof(count_ok), "the server to take the count");
 	}
-	ret = ctrl_recv(pp, digits, COUNT_LEN, what);
+	ret = pp_ctrl_recv(pp, digits, COUNT_LEN, what);
 	if (ret)
 		return ret;
 	*cnt = (uint32_t) strtoul(digits, &end, 10);
 	if (end == digits || *end)
 		return pp_fail(pp, -EPROTO, "receive %s: '%s' is no number", what, digits);
-	return ctrl_send(pp, count_ok, sizeof(count_ok), what);
+	return pp_ctrl_send(pp, count_ok, sizeof(count_ok), what);
 }

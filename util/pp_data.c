@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The messages of fi_pingpong: one out, one in. There is one completion queue for both directions, one receive posted
- * at any time, and at most one send under way. Completions are noted wherever the queue is read; waits look at the
- * notes.
+ * Messages: one out, one in. There is one completion queue for both directions, and a ring of operations for each: a
+ * window of receives is posted at any time, at most a window of sends is under way. Completions are noted wherever the
+ * queue is read; waits look at the notes.
  */
 #include "pp.h"
 
@@ -29,65 +29,98 @@ static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL
 /* How long a peer that has closed its endpoint may take to close the control channel. */
 #define LEAVE_MS 2000
 
+/* How many completions one look takes. */
+#define CQ_BATCH 16
+
 /* The calls that differ between plain and tagged messages. */
 struct pp_xfer {
 	ssize_t (*recv)(struct pp *pp);
-	ssize_t (*send)(struct pp *pp, size_t len);
-	ssize_t (*inject)(struct pp *pp, size_t len);
-	ssize_t (*send_last)(struct pp *pp, size_t len);        /* complete when it has left for good */
+	pp_call *send, *inject;
+	pp_call *send_last;             /* complete when it has left for good */
 };
 
-static void *mr_desc(const struct pp *pp)
+/* The buffer of a turn in a ring. */
+static char *slot(const struct pp *pp, char *buf, uint32_t turn)
+{
+	return buf + (pp->slots > 1 ? turn * pp->buf_len : 0);
+}
+
+char *pp_rma_buf(const struct pp *pp)
+{
+	return slot(pp, pp->rma_buf, pp->tx_next);
+}
+
+static char *tx_buf(const struct pp *pp)
+{
+	return slot(pp, pp->tx_buf, pp->tx_next);
+}
+
+static char *rx_buf(const struct pp *pp)
+{
+	return slot(pp, pp->rx_buf, pp->rx_next);
+}
+
+void *pp_tx_context(struct pp *pp)
+{
+	return &pp->tx[pp->tx_next].context;
+}
+
+static void *rx_context(struct pp *pp)
+{
+	return &pp->rx[pp->rx_next].context;
+}
+
+void *pp_desc(const struct pp *pp)
 {
 	return pp->mr ? fi_mr_desc(pp->mr) : NULL;
 }
 
 static ssize_t msg_recv(struct pp *pp)
 {
-	return fi_recv(pp->ep, pp->rx_buf, pp->buf_len, mr_desc(pp), FI_ADDR_UNSPEC, &pp->rx.context);
+	return fi_recv(pp->ep, rx_buf(pp), pp->buf_len, pp_desc(pp), FI_ADDR_UNSPEC, rx_context(pp));
 }
 
 static ssize_t msg_send(struct pp *pp, size_t len)
 {
-	return fi_send(pp->ep, pp->tx_buf, len, mr_desc(pp), pp->peer_addr, &pp->tx.context);
+	return fi_send(pp->ep, tx_buf(pp), len, pp_desc(pp), pp->peer_addr, pp_tx_context(pp));
 }
 
 static ssize_t msg_inject(struct pp *pp, size_t len)
 {
-	return fi_inject(pp->ep, pp->tx_buf, len, pp->peer_addr);
+	return fi_inject(pp->ep, tx_buf(pp), len, pp->peer_addr);
 }
 
 static ssize_t msg_send_last(struct pp *pp, size_t len)
 {
-	struct iovec iov = { .iov_base = pp->tx_buf, .iov_len = len };
-	void *desc = mr_desc(pp);
+	struct iovec iov = { .iov_base = tx_buf(pp), .iov_len = len };
+	void *desc = pp_desc(pp);
 	struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = pp->peer_addr,
-			      .context = &pp->tx.context };
+			      .context = pp_tx_context(pp) };
 
 	return fi_sendmsg(pp->ep, &msg, FI_TRANSMIT_COMPLETE);
 }
 
 static ssize_t tagged_recv(struct pp *pp)
 {
-	return fi_trecv(pp->ep, pp->rx_buf, pp->buf_len, mr_desc(pp), FI_ADDR_UNSPEC, PP_TAG, 0, &pp->rx.context);
+	return fi_trecv(pp->ep, rx_buf(pp), pp->buf_len, pp_desc(pp), FI_ADDR_UNSPEC, PP_TAG, 0, rx_context(pp));
 }
 
 static ssize_t tagged_send(struct pp *pp, size_t len)
 {
-	return fi_tsend(pp->ep, pp->tx_buf, len, mr_desc(pp), pp->peer_addr, PP_TAG, &pp->tx.context);
+	return fi_tsend(pp->ep, tx_buf(pp), len, pp_desc(pp), pp->peer_addr, PP_TAG, pp_tx_context(pp));
 }
 
 static ssize_t tagged_inject(struct pp *pp, size_t len)
 {
-	return fi_tinject(pp->ep, pp->tx_buf, len, pp->peer_addr, PP_TAG);
+	return fi_tinject(pp->ep, tx_buf(pp), len, pp->peer_addr, PP_TAG);
 }
 
 static ssize_t tagged_send_last(struct pp *pp, size_t len)
 {
-	struct iovec iov = { .iov_base = pp->tx_buf, .iov_len = len };
-	void *desc = mr_desc(pp);
+	struct iovec iov = { .iov_base = tx_buf(pp), .iov_len = len };
+	void *desc = pp_desc(pp);
 	struct fi_msg_tagged msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = pp->peer_addr,
-				     .tag = PP_TAG, .context = &pp->tx.context };
+				     .tag = PP_TAG, .context = pp_tx_context(pp) };
 
 	return fi_tsendmsg(pp->ep, &msg, FI_TRANSMIT_COMPLETE);
 }
@@ -124,6 +157,7 @@ int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what)
 static int cq_error(struct pp *pp)
 {
 	struct fi_cq_err_entry entry = { .err_data_size = 0 };
+	const struct pp_op *op;
 	const char *detail, *what;
 	ssize_t ret;
 	char buf[256];
@@ -135,7 +169,8 @@ static int cq_error(struct pp *pp)
 		entry.err = FI_EOTHER;
 	if (pp->leaving)
 		return -entry.err;
-	what = entry.op_context == &pp->tx.context ? "send" : "receive";
+	op = entry.op_context;
+	what = op && op->recv ? "receive" : "send";
 	detail = fi_cq_strerror(pp->cq, entry.prov_errno, entry.err_data, buf, sizeof(buf));
 	return pp_fail(pp, -entry.err, "%s failed: provider error %d (%s)", what, entry.prov_errno,
 		       detail ? detail : "no text");
@@ -143,13 +178,13 @@ static int cq_error(struct pp *pp)
 
 int pp_progress(struct pp *pp)
 {
-	struct fi_cq_msg_entry entries[2];
+	struct fi_cq_msg_entry entries[CQ_BATCH];
 	struct pp_op *op;
 	ssize_t ret, i;
 
 	if (!pp->cq)
 		return 0;
-	ret = fi_cq_read(pp->cq, entries, sizeof(entries) / sizeof(entries[0]));
+	ret = fi_cq_read(pp->cq, entries, CQ_BATCH);
 	if (ret == -FI_EAGAIN)
 		return 0;
 	if (ret == -FI_EAVAIL)
@@ -157,7 +192,7 @@ int pp_progress(struct pp *pp)
 	if (ret < 0)
 		return pp_fail(pp, (int) ret, "fi_cq_read");
 	for (i = 0; i < ret; i++) {
-		op = entries[i].op_context == &pp->rx.context ? &pp->rx : &pp->tx;
+		op = entries[i].op_context;
 		op->busy = false;
 		op->len = entries[i].len;
 	}
@@ -202,29 +237,63 @@ static int check_posted(struct pp *pp, ssize_t posted, struct pp_wait *wait, con
 	return ret ? ret : 1;
 }
 
-int pp_post_recv(struct pp *pp)
+/* Post the next receive of the ring; its turn stays the same. */
+static int post_recv(struct pp *pp)
 {
 	struct pp_wait wait = { .polls = 0 };
 	int ret;
 
-	pp->rx.busy = true;
+	pp->rx[pp->rx_next].recv = true;
+	pp->rx[pp->rx_next].busy = true;
 	do {
 		ret = check_posted(pp, pp->xfer->recv(pp), &wait, "post a receive");
 	} while (ret > 0);
 	return ret;
 }
 
-/* Post what is in tx_buf with one of the three calls of pp_xfer. */
-static int post_send(struct pp *pp, ssize_t (*call)(struct pp *pp, size_t len), size_t len)
+/* What follows `turn` in a ring. */
+static uint32_t next_turn(const struct pp *pp, uint32_t turn)
+{
+	return turn + 1 < pp->opts->window ? turn + 1 : 0;
+}
+
+int pp_post_recvs(struct pp *pp)
+{
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; i < pp->opts->window && !ret; i++) {
+		ret = post_recv(pp);
+		pp->rx_next = next_turn(pp, pp->rx_next);
+	}
+	return ret;
+}
+
+/* Make the call in its turn: with an operation that will complete, or without one. */
+static int post_tx(struct pp *pp, pp_call *call, size_t len, bool completes)
 {
 	struct pp_wait wait = { .polls = 0 };
 	int ret;
 
-	pp->tx.busy = call != pp->xfer->inject;
+	pp->tx[pp->tx_next].busy = completes;
 	do {
-		ret = check_posted(pp, call(pp, len), &wait, "post a send");
+		ret = check_posted(pp, call(pp, len), &wait, "post a transmit operation");
 	} while (ret > 0);
+	pp->tx_next = next_turn(pp, pp->tx_next);
 	return ret;
+}
+
+/* Until the next operation of the transmit ring is free. */
+static int wait_tx(struct pp *pp)
+{
+	return wait_op(pp, &pp->tx[pp->tx_next], "a transmit operation to complete");
+}
+
+int pp_post(struct pp *pp, pp_call *call, size_t len)
+{
+	int ret = wait_tx(pp);
+
+	return ret ? ret : post_tx(pp, call, len, true);
 }
 
 /* Where in the alphabet message number seq starts. */
@@ -233,7 +302,7 @@ static size_t pattern_start(uint64_t seq)
 	return seq * PATTERN_STEP % ALPHABET_LEN;
 }
 
-static void fill_pattern(char *buf, size_t len, uint64_t seq)
+void pp_fill(char *buf, size_t len, uint64_t seq)
 {
 	size_t i, start = pattern_start(seq), head = len < ALPHABET_LEN ? len : ALPHABET_LEN;
 
@@ -264,7 +333,7 @@ static int pattern_error(struct pp *pp, const char *buf, size_t len, uint64_t se
 	for (i = first; i < len && i < first + 16; i++)
 		fprintf(stderr, " %02x", (unsigned char) buf[i]);
 	fputc('\n', stderr);
-	return pp_fail(pp, -FI_EIO, "data check (-c must be given on both sides)");
+	return pp_fail(pp, -FI_EIO, "data check (both sides must be told to)");
 }
 
 /* The head must be the pattern, and the rest repeat it. */
@@ -273,43 +342,54 @@ static bool pattern_matches(const char *buf, size_t len, uint64_t seq)
 	char head[ALPHABET_LEN];
 	size_t head_len = len < ALPHABET_LEN ? len : ALPHABET_LEN;
 
-	fill_pattern(head, head_len, seq);
+	pp_fill(head, head_len, seq);
 	return !memcmp(buf, head, head_len) && !memcmp(buf, buf + head_len, len - head_len);
+}
+
+int pp_check(struct pp *pp, const char *buf, size_t len, uint64_t seq)
+{
+	return pattern_matches(buf, len, seq) ? 0 : pattern_error(pp, buf, len, seq);
 }
 
 int pp_flush(struct pp *pp)
 {
-	return wait_op(pp, &pp->tx, "a send to complete");
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; i < pp->opts->window && !ret; i++)
+		ret = wait_op(pp, &pp->tx[i], "a transmit operation to complete");
+	return ret;
 }
 
 int pp_send(struct pp *pp, size_t len)
 {
+	bool inject = len <= pp->info->tx_attr->inject_size;
 	int ret;
 
-	ret = pp_flush(pp);
+	ret = wait_tx(pp);
 	if (ret)
 		return ret;
 	if (pp->opts->check)
-		fill_pattern(pp->tx_buf, len, pp->tx_seq++);
-	return post_send(pp, len <= pp->info->tx_attr->inject_size ? pp->xfer->inject : pp->xfer->send, len);
+		pp_fill(tx_buf(pp), len, pp->tx_seq++);
+	return post_tx(pp, inject ? pp->xfer->inject : pp->xfer->send, len, !inject);
 }
 
 int pp_recv(struct pp *pp, size_t len)
 {
+	struct pp_op *op = &pp->rx[pp->rx_next];
 	int ret;
 
-	ret = wait_op(pp, &pp->rx, "a message");
+	ret = wait_op(pp, op, "a message");
 	if (ret)
 		return ret;
-	if (pp->rx.len != len)
+	if (op->len != len)
 		return pp_fail(pp, -FI_EIO, "received %zu bytes instead of %zu (-I and -S must be those of the peer)",
-			       pp->rx.len, len);
-	if (pp->opts->check) {
-		if (!pattern_matches(pp->rx_buf, len, pp->rx_seq))
-			return pattern_error(pp, pp->rx_buf, len, pp->rx_seq);
-		pp->rx_seq++;
-	}
-	return pp_post_recv(pp);
+			       op->len, len);
+	ret = pp->opts->check ? pp_check(pp, rx_buf(pp), len, pp->rx_seq++) : 0;
+	if (!ret)
+		ret = post_recv(pp);
+	pp->rx_next = next_turn(pp, pp->rx_next);
+	return ret;
 }
 
 int pp_finish(struct pp *pp)
@@ -319,14 +399,14 @@ int pp_finish(struct pp *pp)
 	ret = pp_flush(pp);
 	if (ret)
 		return ret;
-	memcpy(pp->tx_buf, goodbye, sizeof(goodbye));
-	ret = post_send(pp, pp->xfer->send_last, sizeof(goodbye));
+	memcpy(tx_buf(pp), goodbye, sizeof(goodbye));
+	ret = pp_post(pp, pp->xfer->send_last, sizeof(goodbye));
 	if (ret)
 		return ret;
 	pp->leaving = true;
-	ret = wait_op(pp, &pp->tx, "the last send to complete");
+	ret = pp_flush(pp);
 	if (!ret && pp->opts->ep_type != FI_EP_DGRAM)
-		ret = wait_op(pp, &pp->rx, "the peer's last message");
+		ret = wait_op(pp, &pp->rx[pp->rx_next], "the peer's last message");
 	if (!ret || ret == -FI_ETIMEDOUT)
 		return ret;
 	/* The peer may close as soon as it has what it waits for, and upstream's does before it has sent all. */

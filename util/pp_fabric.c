@@ -31,16 +31,23 @@ static int fill_hints(struct pp *pp)
 	hints = pp->hints = fi_allocinfo();
 	if (!hints)
 		return pp_fail(pp, -FI_ENOMEM, "fi_allocinfo");
-	hints->caps = opts->tagged ? FI_TAGGED : FI_MSG;
+	hints->caps = (opts->tagged ? FI_TAGGED : FI_MSG) | (opts->rma ? FI_RMA : 0);
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = opts->ep_type;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->tx_attr->op_flags = opts->op_flags;
+	/* A receive of the ring has the message of its turn. */
+	if (opts->window > 1)
+		hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	if (opts->provider)
 		hints->fabric_attr->prov_name = strdup(opts->provider);
 	if (opts->domain)
 		hints->domain_attr->name = strdup(opts->domain);
-	if ((opts->provider && !hints->fabric_attr->prov_name) || (opts->domain && !hints->domain_attr->name))
+	if (opts->fabric)
+		hints->fabric_attr->name = strdup(opts->fabric);
+	if ((opts->provider && !hints->fabric_attr->prov_name) || (opts->domain && !hints->domain_attr->name) ||
+	    (opts->fabric && !hints->fabric_attr->name))
 		return pp_fail(pp, -FI_ENOMEM, "fi_allocinfo");
 	return 0;
 }
@@ -116,18 +123,29 @@ static int alloc_buffers(struct pp *pp)
 {
 	size_t page = (size_t) sysconf(_SC_PAGESIZE);
 	size_t need = pp->max_size > MIN_BUF_LEN ? pp->max_size : MIN_BUF_LEN;
+	uint64_t access = FI_SEND | FI_RECV;
+	size_t part, total;
 	int ret;
 
+	pp->slots = pp->opts->check ? pp->opts->window : 1;
 	pp->buf_len = (need + page - 1) / page * page;
-	pp->tx_buf = aligned_alloc(page, 2 * pp->buf_len);
-	if (!pp->tx_buf)
-		return pp_fail(pp, -FI_ENOMEM, "two buffers of %zu bytes", pp->buf_len);
-	memset(pp->tx_buf, 0, 2 * pp->buf_len);
-	pp->rx_buf = pp->tx_buf + pp->buf_len;
-	if (!(pp->info->domain_attr->mr_mode & FI_MR_LOCAL))
+	part = pp->slots * pp->buf_len;
+	total = (pp->opts->rma ? 3 : 2) * part;
+	pp->tx_buf = aligned_alloc(page, total);
+	pp->tx = calloc(2 * (size_t) pp->opts->window, sizeof(*pp->tx));
+	if (!pp->tx_buf || !pp->tx)
+		return pp_fail(pp, -FI_ENOMEM, "buffers of %zu bytes", total);
+	memset(pp->tx_buf, 0, total);
+	pp->rx_buf = pp->tx_buf + part;
+	pp->rx = pp->tx + pp->opts->window;
+	if (pp->opts->rma) {
+		pp->rma_buf = pp->rx_buf + part;
+		access |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	} else if (!(pp->info->domain_attr->mr_mode & FI_MR_LOCAL)) {
 		return 0;
-	ret = fi_mr_reg(pp->domain, pp->tx_buf, 2 * pp->buf_len, FI_SEND | FI_RECV, 0, 0, 0, &pp->mr, NULL);
-	return ret ? pp_fail(pp, ret, "fi_mr_reg of %zu bytes", 2 * pp->buf_len) : 0;
+	}
+	ret = fi_mr_reg(pp->domain, pp->tx_buf, total, access, 0, 0, 0, &pp->mr, NULL);
+	return ret ? pp_fail(pp, ret, "fi_mr_reg of %zu bytes", total) : 0;
 }
 
 static int bind_ep(struct pp *pp, struct fid *fid, uint64_t flags, const char *what)
@@ -151,7 +169,7 @@ static int open_av(struct pp *pp)
 	return ret ? pp_fail(pp, ret, "fi_av_open") : 0;
 }
 
-/* Domain, buffers, queues and the endpoint, enabled and with a receive posted. */
+/* Domain, buffers, queues and the endpoint, enabled and with its receives posted. */
 static int open_endpoint(struct pp *pp)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE };
@@ -165,6 +183,8 @@ static int open_endpoint(struct pp *pp)
 		ret = alloc_buffers(pp);
 	if (ret)
 		return ret;
+	if (pp->opts->window > 1)
+		cq_attr.size = 2 * (size_t) pp->opts->window + 2;
 	ret = fi_cq_open(pp->domain, &cq_attr, &pp->cq, NULL);
 	if (ret)
 		return pp_fail(pp, ret, "fi_cq_open");
@@ -184,7 +204,7 @@ static int open_endpoint(struct pp *pp)
 	ret = fi_enable(pp->ep);
 	if (ret)
 		return pp_fail(pp, ret, "fi_enable");
-	return pp_post_recv(pp);
+	return pp_post_recvs(pp);
 }
 
 /* Tell the peer the address of one of our endpoints. */
@@ -400,6 +420,7 @@ int pp_fabric_close(struct pp *pp)
 			first = ret;
 	}
 	free(pp->tx_buf);
+	free(pp->tx);
 	fi_freeinfo(pp->info);
 	fi_freeinfo(pp->hints);
 	return first;
