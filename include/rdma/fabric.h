@@ -168,8 +168,8 @@ struct fid {
 
 /*
  * Close an object; its memory goes with it. -FI_EBUSY: others still depend on it (they were opened from it, or are
- * bound to it), nothing happened, close those first. Operations of an endpoint that have not completed are dropped
- * without a word; no other thread may be using the object.
+ * bound to it), nothing happened, close those first. Operations of an endpoint that have not completed end, some with
+ * FI_ECANCELED in its queues, some without a word; no other thread may be using the object.
  */
 static inline int fi_close(struct fid *fid)
 {
@@ -790,8 +790,8 @@ struct fid_fabric {
 	uint32_t api_version;		/* since 1.5. What the opener knows: the length of structs of all its objects */
 };
 
-/* Open the fabric of an entry of fi_getinfo(). context: for fid::context. -FI_ENODEV: there is no such provider;
- * -FI_ENODATA: it has no such fabric. */
+/* Open the fabric of an entry of fi_getinfo(). context: for fid::context. -FI_ENODEV: there is no such provider.
+ * -FI_ENODATA: it has no such fabric; providers that have fabrics of any name do not look. */
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 /* The same with the whole entry, and flags (none yet: 0, otherwise -FI_EBADFLAGS). Since 2.0. */
@@ -954,7 +954,7 @@ enum fi_type {
 	FI_TYPE_WAIT_OBJ,
 };
 
-/* Text in a buffer of the library that the next call writes over; one thread at a time. NULL: the type is unknown. */
+/* Text in a buffer of the calling thread that its next call writes over. NULL: the type is unknown. */
 char *fi_tostr(const void *data, enum fi_type datatype);
 
 /* The same, cut to len bytes with its end, in the caller's buf, which is returned; any thread. Since 1.12. */

@@ -215,7 +215,7 @@ static inline int fi_enable(struct fid_ep *ep)
 
 /*
  * Ask for the end of one operation, of an endpoint or a context, that was started with this context. It ends within a
- * bounded time: with FI_ECANCELED, or as it would have. 0: asked. -FI_ENOENT: there is none.
+ * bounded time: with FI_ECANCELED, or as it would have. 0: asked, or it has ended already. -FI_ENOENT: there is none.
  */
 static inline ssize_t fi_cancel(fid_t fid, void *context)
 {

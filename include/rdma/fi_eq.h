@@ -194,7 +194,7 @@ static inline int fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 /*
  * Take one event. flags: FI_PEEK leaves it there. The length stored in buf, with the kind in *event. -FI_EAGAIN: none.
  * -FI_EAVAIL: a failure comes first, call fi_eq_readerr(). -FI_ETOOSMALL: it is longer than len, and stays.
- * -FI_EOVERRUN: events were lost, the queue is of no more use.
+ * An error entry with err FI_EOVERRUN, or that as the answer: events were lost, the queue is of no more use.
  */
 static inline ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
@@ -207,7 +207,8 @@ static inline ssize_t fi_eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *b
 	return eq->ops->readerr(eq, buf, flags);
 }
 
-/* Put an event of the program into the queue, len bytes that are copied: len. -FI_EAGAIN: it is full. flags: 0. */
+/* Put an event of the program into the queue, len bytes that are copied: len. -FI_EAGAIN: it is full; -FI_ENOMEM.
+ * flags: 0. */
 static inline ssize_t fi_eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t len, uint64_t flags)
 {
 	return eq->ops->write(eq, event, buf, len, flags);
@@ -331,8 +332,8 @@ struct fid_cq {
 
 /*
  * Take up to count entries of the queue's format; with count 0, only drive progress. How many. -FI_EAGAIN: none.
- * -FI_EAVAIL: a failure comes first, call fi_cq_readerr(). -FI_EOVERRUN: entries were lost, the queue is of no more
- * use.
+ * -FI_EAVAIL: a failure comes first, call fi_cq_readerr(). An error entry with err FI_EOVERRUN, or that as the
+ * answer: entries were lost, the queue is of no more use.
  */
 static inline ssize_t fi_cq_read(struct fid_cq *cq, void *buf, size_t count)
 {

@@ -107,6 +107,12 @@ static int parse_str(const char *str, int family, union fab_sockaddr *addr, cons
 	return 0;
 }
 
+/* Is the node an FI_ADDR_STR text, of today's form or the older one? */
+static bool is_addr_text(const char *node)
+{
+	return strstr(node, "://") || !strncmp(node, "AF_INET;", 8) || !strncmp(node, "AF_INET6;", 9);
+}
+
 int fab_resolve_name(const char *node, const char *service, uint64_t flags, int family, union fab_sockaddr *addr,
 		     const char **why)
 {
@@ -116,7 +122,7 @@ int fab_resolve_name(const char *node, const char *service, uint64_t flags, int 
 
 	if (node && strnlen(node, NODE_MAX + 1) > NODE_MAX)
 		return fail(why, "longer than a host name can be", FI_EINVAL);
-	if (node && strstr(node, "://")) {
+	if (node && is_addr_text(node)) {
 		if (service)
 			return fail(why, "an address text names its port itself: service must be NULL", FI_EINVAL);
 		ret = parse_str(node, family, addr, why);
@@ -193,7 +199,7 @@ int fab_resolve(const struct fi_provider *prov, const char *node, const char *se
 	if (named) {
 		ret = fab_resolve_name(node, service, flags, family, source ? &out->src : &out->dest, &why);
 		if (ret) {
-			what = !node || (ret == -FI_EINVAL && service && !strstr(node, "://")) ? "service" : "node";
+			what = !node || (ret == -FI_EINVAL && service && !is_addr_text(node)) ? "service" : "node";
 			tell(prov, family, what, *what == 's' ? service : node, why);
 			return ret;
 		}

@@ -74,17 +74,14 @@ static void refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
 
 static void connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	struct {
-		struct fi_eq_cm_entry entry;
-		uint8_t data[VRB_CM_DATA_MAX];
-	} ev = { .entry.fid = &ep->base.ep_fid.fid };
+	union vrb_cm_event ev = { .entry.fid = &ep->base.ep_fid.fid };
 	const void *data;
 	size_t len;
 
 	ep->state = VRB_EP_CONNECTED;
 	data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
 	if (len)
-		memcpy(ev.data, data, len);
+		memcpy(ev.entry.data, data, len);
 	fab_eq_write(ep->base.eq, FI_CONNECTED, &ev, sizeof(ev.entry) + len, 0, &ep->base.ep_fid.fid);
 }
 

@@ -83,10 +83,7 @@ static struct fi_info *request_info(const struct vrb_pep *pep, struct vrb_connre
 
 static int report(struct vrb_pep *pep, struct vrb_connreq *req, const struct rdma_conn_param *param)
 {
-	struct {
-		struct fi_eq_cm_entry entry;
-		uint8_t data[VRB_CM_DATA_MAX];
-	} ev = { .entry.fid = &pep->pep_fid.fid };
+	union vrb_cm_event ev = { .entry.fid = &pep->pep_fid.fid };
 	const void *data;
 	size_t len;
 	int ret;
@@ -96,7 +93,7 @@ static int report(struct vrb_pep *pep, struct vrb_connreq *req, const struct rdm
 		return -FI_ENOMEM;
 	data = vrb_cm_unpack(param->private_data, param->private_data_len, &len);
 	if (len)
-		memcpy(ev.data, data, len);
+		memcpy(ev.entry.data, data, len);
 	ret = fab_eq_write(pep->eq, FI_CONNREQ, &ev, sizeof(ev.entry) + len, 0, &pep->pep_fid.fid);
 	if (ret)
 		fi_freeinfo(ev.entry.info);

@@ -228,7 +228,7 @@ static void hw_cq_close(struct vrb_hw_cq *hw)
 
 int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint32_t cnt, struct vrb_hw_cq **hw_cq)
 {
-	struct vrb_poller *poller;
+	struct vrb_poller *poller = NULL;
 	struct vrb_hw_cq *hw;
 	int ret;
 

@@ -185,6 +185,12 @@ int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
 /* The bytes that the other end gave, and how many; none if what came is not of this form. */
 const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt);
 
+/* An event of the CM with the other end's data behind it. */
+union vrb_cm_event {
+	struct fi_eq_cm_entry entry;
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + VRB_CM_DATA_MAX];
+};
+
 /* ---- pep.c ---- */
 
 /* A request that nobody has accepted or refused: what fi_info.handle of an FI_CONNREQ points to. */

@@ -244,21 +244,48 @@ static int parse_scheme(const char **str)
 	return -EINVAL;
 }
 
+/* The older form, "AF_INET;host;port" with further fields behind; both may be empty or missing. In place. */
+static char *split_fields(char *text, const char **port)
+{
+	char *host = strchr(text, ';'), *end;
+
+	*port = "";
+	if (!host)
+		return text + strlen(text);
+	end = strchr(++host, ';');
+	if (end) {
+		*end++ = '\0';
+		end[strcspn(end, ";")] = '\0';
+		*port = end;
+	}
+	return host;
+}
+
+/* Which family the older form names, or -EINVAL: it is not that form. */
+static int parse_family(const char *str)
+{
+	size_t len = strcspn(str, ";");
+
+	if (len == 7 && !strncmp(str, "AF_INET", len))
+		return AF_INET;
+	return len == 8 && !strncmp(str, "AF_INET6", len) ? AF_INET6 : -EINVAL;
+}
+
 int fab_addr_from_str(const char *str, union fab_sockaddr *addr)
 {
 	union fab_sockaddr result = { .sin6 = { .sin6_family = AF_UNSPEC } };
 	char text[FAB_ADDR_STRLEN], *host;
 	unsigned long port = 0;
 	const char *port_str;
-	int family = parse_scheme(&str);
-	size_t len = strcspn(str, "/?");
+	int older = parse_family(str), family = older >= 0 ? older : parse_scheme(&str);
+	size_t len = older >= 0 ? strlen(str) : strcspn(str, "/?");
 
 	if (family < 0 || len >= sizeof(text))
 		return -EINVAL;
 	memcpy(text, str, len);
 	text[len] = '\0';
 
-	host = split_port(text, family == AF_INET6, &port_str);
+	host = older >= 0 ? split_fields(text, &port_str) : split_port(text, family == AF_INET6, &port_str);
 	if (!host || (*port_str && parse_number(port_str, UINT16_MAX, &port)))
 		return -EINVAL;
 	result.sa.sa_family = (sa_family_t) family;

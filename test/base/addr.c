@@ -56,6 +56,11 @@ static void text_may_leave_parts_out(void **state)
 		{ "fi_sockaddr://[::1]:5", "fi_sockaddr_in6://[::1]:5" },
 		{ "fi_sockaddr_in://192.0.2.1:5?qos=3", "fi_sockaddr_in://192.0.2.1:5" },
 		{ "fi_sockaddr_in6://[::1]:5/field", "fi_sockaddr_in6://[::1]:5" },
+		{ "AF_INET;192.0.2.1;5", "fi_sockaddr_in://192.0.2.1:5" },
+		{ "AF_INET;;7471", "fi_sockaddr_in://0.0.0.0:7471" },
+		{ "AF_INET;192.0.2.1", "fi_sockaddr_in://192.0.2.1:0" },
+		{ "AF_INET", "fi_sockaddr_in://0.0.0.0:0" },
+		{ "AF_INET6;fe80::1%1;5;field", "fi_sockaddr_in6://[fe80::1%1]:5" },
 	};
 	size_t i;
 
@@ -77,7 +82,8 @@ static void nonsense_is_refused(void **state)
 		"fi_sockaddr_in6://1.2.3.4:5", "fi_sockaddr_in6://[::1:5", "fi_sockaddr_in6://[::1]5",
 		"fi_sockaddr_in6://[::g]:5", "fi_sockaddr_in6://[fe80::1%no-such-device]:5",
 		"fi_sockaddr_in6://[fe80::1%0]:5", "fi_sockaddr_in6://::1:5", "fi_sockaddr_in://localhost:5",
-		"fi_sockaddr_ib://1.2.3.4:5",
+		"fi_sockaddr_ib://1.2.3.4:5", "AF_INET7;1.2.3.4;5", "AF_INET;1.2.3;5", "AF_INET;1.2.3.4;5x", "AF_INET;::1;5",
+		"AF_INET6;1.2.3.4;5", "AF_UNIX;x;5",
 	};
 	union fab_sockaddr addr, before;
 	char huge[70000];

@@ -405,6 +405,34 @@ TEST_PROV(peek_does_not_consume, FI_TAGGED, RELIABLE)
 	CHECK_RET(peek(p.b, 5, 0, 0, &ctx, &c), -FI_ENOMSG);
 }
 
+/* A program that does nothing but peek, and read the one answer each time, sees a message come. */
+TEST_PROV(peek_is_progress, FI_TAGGED, RELIABLE)
+{
+	struct pair p = pair_open(t, .raw_cq = true);
+	struct fi_context2 ctx;
+	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .tag = 5, .context = &ctx };
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_tagged_entry entry;
+	double start = now_ms();
+	ssize_t ret;
+
+	if (!run.ours)
+		SKIP("upstream's fi_cq_read makes progress");
+	post(p.a, TINJECT, .buf = "abcd", .len = 4, .tag = 5);
+	do {
+		fi_cq_read(p.a->tx_cq, &entry, 1);
+		MUST(fi_trecvmsg(p.b->ep, &msg, FI_PEEK));
+		ret = fi_cq_read(p.b->rx_cq, &entry, 1);
+		if (ret == -FI_EAVAIL) {
+			CHECK_RET(fi_cq_readerr(p.b->rx_cq, &err, 0), 1);
+			CHECK_EQ(err.err, FI_ENOMSG);
+		}
+		if (now_ms() - start > 5000.0 * run.slow)
+			FAIL("no message after 5 s of peeking");
+	} while (ret != 1);
+	CHECK_EQ(entry.len, 4);
+}
+
 /* A peek tells remote CQ data, and the source. */
 TEST_PROV(peek_tells_data_and_source, FI_TAGGED | FI_SOURCE, RDM_ONLY)
 {

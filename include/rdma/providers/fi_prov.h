@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a provider and the library are to one another - fi_provider(3), fi_provider(7). A provider is built in, or is a
+ * What a provider and the library are to one another - fi_provider(3). A provider is built in, or is a
  * shared library lib<name>-fi.so, in $libdir/libfabric or in a folder of FI_PROVIDER_PATH, that has fi_prov_ini().
  */
 #ifndef FI_PROV_H
