@@ -107,7 +107,7 @@ static int open_unit(struct unit *unit, const struct unit_program *program)
 	int ret = -FI_ENOMEM;
 
 	if (hints)
-		ret = fi_getinfo(UTIL_API_VERSION, unit->src, NULL, FI_SOURCE, hints, &unit->info);
+		ret = fi_getinfo(UTIL_API_VERSION, unit->src, program->service, FI_SOURCE, hints, &unit->info);
 	fi_freeinfo(hints);
 	if (!ret) {
 		call = "fi_fabric";

@@ -35,6 +35,7 @@ struct unit_program {
 	uint64_t cnt;                   /* default of -n */
 	uint64_t caps;                  /* that the interface must have */
 	enum fi_ep_type ep_type;        /* FI_EP_UNSPEC for any */
+	const char *service;            /* of the source address, or NULL; nothing is bound to it before a test does */
 	const struct unit_test *tests;
 	size_t test_cnt;
 };
