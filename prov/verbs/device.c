@@ -169,26 +169,12 @@ static const struct vrb_device *device_of_id(struct rdma_cm_id *id)
 	return dev && dev->port.state == IBV_PORT_ACTIVE ? dev : NULL;
 }
 
-/* Without a device nothing of librdmacm is woken. */
-static bool any_device(void)
-{
-	struct ibv_device **list;
-	int cnt = 0;
-
-	list = ibv_get_device_list(&cnt);
-	if (list)
-		ibv_free_device_list(list);
-	return cnt;
-}
-
 const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr)
 {
 	const struct vrb_device *dev = NULL;
 	union fab_sockaddr host = *addr;
 	struct rdma_cm_id *id;
 
-	if (!any_device())
-		return NULL;
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
 		VRB_LOG(FI_LOG_INFO, FI_LOG_FABRIC, "rdma_create_id: %s: is the kernel module rdma_ucm loaded?\n",
 			strerror(errno));

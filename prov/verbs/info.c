@@ -134,6 +134,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	struct fab_ip ip = ip_now();
 	int cnt = 0;
 
+	/* without a device nothing of librdmacm is woken */
 	list = ibv_get_device_list(&cnt);
 	if (list)
 		ibv_free_device_list(list);

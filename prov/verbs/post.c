@@ -204,7 +204,7 @@ static ssize_t post(struct vrb_ep *ep, const struct fab_op *op)
 		wr.wr.rdma.rkey = (uint32_t) op->rma->key;
 	}
 	*tx = (struct vrb_tx) {
-		.ep = ep, .context = op->context, .len = len, .data = op->data, .pos = ep->tx_tail, .code = op->code,
+		.ep = ep, .context = op->context, .len = len, .pos = ep->tx_tail, .code = op->code,
 		.want_cq = fab_ep_tx_wants_comp(&ep->base, op),
 	};
 	wr.send_flags = (to_report(ep, tx) ? IBV_SEND_SIGNALED : 0) | (in_wr ? IBV_SEND_INLINE : 0) |

@@ -104,7 +104,6 @@ struct vrb_tx {
 	struct vrb_ep *ep;
 	void *context;
 	uint64_t len;			/* bytes of the message */
-	uint64_t data;
 	uint32_t pos;			/* in the order of posting */
 	uint8_t code;			/* enum fab_op_code; FAB_OP_MAX: the marker of vrb_post_marker() */
 	bool want_cq;

@@ -14,7 +14,7 @@
 #define RNR_PAUSE_NS	1000000ull
 #define FULL_PAUSE_NS	200000ull	/* where epoll does not tell when the other socket has room */
 #define PROBE_NS	20000000ull
-#define SILENCE_NS	3000000000ull	/* longest wait for an answer from somebody who is there, whatever was asked for */
+#define SILENCE_NS	3000000000ull
 
 static struct sv_swqe *wqe_at(struct sv_qp *qp, uint32_t i)
 {
@@ -340,12 +340,10 @@ static void resume(struct sv_timer *timer)
 		sv_req_push(qp);
 }
 
-/* How long to wait for an answer: 4.096 us times 2 to the timeout, for each try; 0 is for ever. */
+/* How long to wait for an answer from somebody who is there. A timeout of 0 is for ever; any other is not told apart. */
 static uint64_t patience_ns(const struct sv_qp *qp)
 {
-	uint64_t ns = qp->attr.timeout ? (4096ull << qp->attr.timeout) * (qp->attr.retry_cnt + 1) : UINT64_MAX;
-
-	return qp->attr.timeout && ns > SILENCE_NS ? SILENCE_NS : ns < SILENCE_NS ? SILENCE_NS : ns;
+	return qp->attr.timeout ? SILENCE_NS : UINT64_MAX;
 }
 
 static void look(struct sv_timer *timer)

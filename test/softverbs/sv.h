@@ -224,7 +224,6 @@ static inline struct sv_qp *sv_qp(struct ibv_qp *qp)
 	return fab_container(qp, struct sv_qp, qp);
 }
 
-extern const struct ibv_context_ops sv_context_ops;
 int sv_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wc);
 int sv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int sv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
