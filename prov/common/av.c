@@ -367,8 +367,10 @@ static int av_close(struct fid *fid)
 			"close them first\n", ref);
 		return -FI_EBUSY;
 	}
-	if (av->eq)
+	if (av->eq) {
+		fab_eq_purge(av->eq, fid, NULL);	/* nobody may read of it now */
 		fab_eq_put(av->eq);
+	}
 	av_free(av);
 	atomic_fetch_sub(&domain->ref, 1);
 	return 0;

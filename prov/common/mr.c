@@ -249,6 +249,8 @@ static int mr_close(struct fid *fid)
 	if (cntr)
 		atomic_fetch_sub(&cntr->ref, 1);
 	fab_auth_put(mr->auth_key);
+	if (domain->reg_mr_event)
+		fab_eq_purge(domain->eq, fid, NULL);	/* nobody may read of it now */
 	free(mr);
 	atomic_fetch_sub(&domain->ref, 1);
 	return 0;

@@ -252,8 +252,12 @@ static void results_go_to_the_event_queue(void **state)
 	assert_int_equal(entry.data, 2);
 	assert_ptr_equal(entry.context, &world);
 	assert_int_equal(fi_addr[1], FI_ADDR_NOTAVAIL);
+	/* what nobody has read goes with the address vector */
+	assert_int_equal(fi_av_insert(av, addrs, 3, fi_addr, 0, &world), 0);
 	assert_int_equal(fi_close(&eq->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&av->fid), 0);
+	assert_int_equal(fi_eq_readerr(eq, &err, 0), -FI_EAGAIN);
+	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
 	assert_int_equal(fi_close(&eq->fid), 0);
 	world_close(&world);
 }

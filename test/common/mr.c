@@ -516,9 +516,9 @@ static void older_callers_attr_is_read_as_far_as_it_goes(void **state)
 static void with_fi_reg_mr_the_result_is_an_event(void **state)
 {
 	struct fi_eq_entry entry;
+	struct fid_mr *mr, *other;
 	struct world world;
 	struct fid_eq *eq;
-	struct fid_mr *mr;
 	uint32_t event;
 
 	(void) state;
@@ -533,6 +533,14 @@ static void with_fi_reg_mr_the_result_is_an_event(void **state)
 	assert_ptr_equal(entry.fid, &mr->fid);
 	assert_ptr_equal(entry.context, &world);
 	fi_close(&mr->fid);
+	/* what nobody has read goes with the region, and only that */
+	assert_int_equal(fi_mr_reg(&world.domain.domain_fid, memory, 64, RMA, 0, 1, 0, &mr, &world), 0);
+	assert_int_equal(fi_mr_reg(&world.domain.domain_fid, memory, 64, RMA, 0, 2, 0, &other, &world), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), sizeof(entry));
+	assert_ptr_equal(entry.fid, &other->fid);
+	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	assert_int_equal(fi_close(&other->fid), 0);
 	assert_int_equal(fab_domain_fini(&world.domain), 0);
 	assert_int_equal(fi_close(&eq->fid), 0);
 	assert_int_equal(fab_fabric_fini(&world.fabric), 0);
