@@ -30,7 +30,7 @@ struct offers {
 
 static void fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
 {
-	ip->fill(info, netif, type);
+	ip->fill(ip, info, netif, type);
 	info->ep_attr->type = type;
 	if (netif->loopback)
 		info->domain_attr->caps &= ~FI_REMOTE_COMM;
@@ -139,7 +139,7 @@ static bool place_make(const struct fab_ip *ip, struct place *place, const struc
 	*place = (struct place) { .netif = netif, .src = netif->addr };
 	snprintf(place->domain, sizeof(place->domain), "%s", netif->name);
 	snprintf(place->fabric, sizeof(place->fabric), "%s", netif->network);
-	if (ip->place && !ip->place(netif, place->domain, place->fabric))
+	if (ip->place && !ip->place(ip, netif, place->domain, place->fabric))
 		return false;
 	if (hint->has_src && fab_addr_port(&hint->src.sa))
 		place->src = hint->src;

@@ -21,10 +21,10 @@ struct fab_ip {
 	size_t type_cnt;
 	/* NULL, or: is there a place of this provider's on the interface? Then names of domain and fabric other than those
 	 * of interface and network (FI_NAME_MAX bytes each). */
-	bool (*place)(const struct fab_netif *netif, char *domain, char *fabric);
+	bool (*place)(const struct fab_ip *ip, const struct fab_netif *netif, char *domain, char *fabric);
 	/* Fill in all attributes of an entry, each at its most, but for info->caps, names, addresses and versions; a
 	 * loopback interface loses FI_REMOTE_COMM afterwards. The info has all its parts. */
-	void (*fill)(struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type);
+	void (*fill)(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type);
 	struct fab_offer offer;		/* all but info, of every entry; secondary_caps it lacks do not matter */
 };
 

@@ -78,9 +78,9 @@ static const struct fi_domain_attr domain_attr = {
 	.max_err_cntr_value = UINT64_MAX,
 };
 
-static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
 {
-	(void) netif;
+	(void) ip, (void) netif;
 	*info->tx_attr = tx_attr;
 	info->tx_attr->inject_size = tcp_params.max_inject;
 	if (type != FI_EP_MSG)
@@ -100,9 +100,10 @@ static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum 
 }
 
 /* The other name, see sockets.c. */
-static void fill_sockets(struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+static void fill_sockets(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+			 enum fi_ep_type type)
 {
-	fill_attr(info, netif, type);
+	fill_attr(ip, info, netif, type);
 	info->ep_attr->protocol = FI_PROTO_SOCK_TCP;
 	info->domain_attr->control_progress = FI_PROGRESS_AUTO;
 	info->domain_attr->data_progress = FI_PROGRESS_AUTO;

@@ -62,11 +62,11 @@ static size_t payload_max(const struct fab_netif *netif)
 	return fab_min(mtu - headers, (size_t) DATAGRAM_MAX);
 }
 
-static void fill_attr(struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
 {
 	size_t max = payload_max(netif);
 
-	(void) type;
+	(void) ip, (void) type;
 	*info->tx_attr = tx_attr;
 	info->tx_attr->inject_size = max;
 	*info->rx_attr = rx_attr;

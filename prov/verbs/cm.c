@@ -9,13 +9,14 @@
  * Private data of a CM message is as long as the message has room for, so the first byte says how much of it is the
  * application's. Upstream does the same: the two can talk.
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <errno.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "common/ip_name.h"
+#include "common/ops.h"
 
 #define RNR_FOR_EVER	7
 #define RETRIES		7
@@ -41,7 +42,7 @@ const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt)
 	return *cnt ? bytes + 1 : NULL;
 }
 
-static struct rdma_conn_param conn_param(const struct vrb_ep *ep)
+struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep)
 {
 	const struct ibv_device_attr *attr = &vrb_domain_of(ep)->dev->attr;
 
@@ -91,7 +92,7 @@ static void ended(struct vrb_ep *ep)
 	struct fi_eq_cm_entry entry = { .fid = &ep->base.ep_fid.fid };
 
 	if (ep->state == VRB_EP_CONNECTED)
-		rdma_disconnect(ep->id);
+		ep->kind->disconnect(ep);
 	ep->state = VRB_EP_DOWN;
 	if (ep->shutdown_told)
 		return;
@@ -109,7 +110,7 @@ static void on_addr(struct vrb_ep *ep, const struct rdma_cm_event *event)
 
 static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	struct rdma_conn_param param = conn_param(ep);
+	struct rdma_conn_param param = vrb_cm_param(ep);
 
 	if (rdma_connect(ep->id, &param))
 		refused(ep, errno, event, "rdma_connect");
@@ -158,6 +159,12 @@ static void (*const handlers[])(struct vrb_ep *ep, const struct rdma_cm_event *e
 	[RDMA_CM_EVENT_DEVICE_REMOVAL] = on_removal,
 };
 
+void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	if (event->event < fab_countof(handlers) && handlers[event->event])
+		handlers[event->event](ep, event);
+}
+
 void vrb_cm_ready(struct fab_source *src, uint32_t events)
 {
 	struct vrb_ep *ep = fab_container(src, struct vrb_ep, cm_src);
@@ -165,8 +172,7 @@ void vrb_cm_ready(struct fab_source *src, uint32_t events)
 
 	(void) events;
 	while (!rdma_get_cm_event(ep->channel, &event)) {
-		if (event->event < fab_countof(handlers) && handlers[event->event])
-			handlers[event->event](ep, event);
+		ep->kind->event(ep, event);
 		rdma_ack_cm_event(event);
 	}
 }
@@ -186,7 +192,7 @@ static int begin(struct vrb_ep *ep, const void *param, size_t paramlen)
 	return ret;
 }
 
-int vrb_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
+static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
 	union fab_sockaddr dest;
@@ -204,19 +210,16 @@ int vrb_connect(struct fid_ep *fid, const void *addr, const void *param, size_t 
 	fab_progress_lock(ep->base.progress);
 	ep->peer = dest;
 	ep->state = VRB_EP_CONNECTING;
-	if (rdma_resolve_addr(ep->id, NULL, &ep->peer.sa, VRB_RESOLVE_MS)) {
-		ret = -errno;
+	ret = ep->kind->connect(ep);
+	if (ret)
 		ep->state = VRB_EP_IDLE;
-		VRB_WARN(FI_LOG_EP_CTRL, "rdma_resolve_addr on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
-	}
 	fab_progress_unlock(ep->base.progress);
 	return ret;
 }
 
-int vrb_accept(struct fid_ep *fid, const void *param, size_t paramlen)
+static int cm_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
-	struct rdma_conn_param conn;
 	int ret;
 
 	if (!ep->base.info->handle) {
@@ -227,18 +230,15 @@ int vrb_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 	if (ret)
 		return ret;
 	fab_progress_lock(ep->base.progress);
-	conn = conn_param(ep);
 	ep->state = VRB_EP_CONNECTING;
-	if (rdma_accept(ep->id, &conn)) {
-		ret = -errno;
+	ret = ep->kind->accept(ep);
+	if (ret)
 		ep->state = VRB_EP_DOWN;
-		VRB_WARN(FI_LOG_EP_CTRL, "rdma_accept on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
-	}
 	fab_progress_unlock(ep->base.progress);
 	return ret;
 }
 
-int vrb_shutdown(struct fid_ep *fid, uint64_t flags)
+static int cm_shutdown(struct fid_ep *fid, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
 	int ret = 0;
@@ -256,9 +256,33 @@ int vrb_shutdown(struct fid_ep *fid, uint64_t flags)
 	return ret;
 }
 
-int vrb_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
+static int cm_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
 
 	return ep->state == VRB_EP_CONNECTED ? fab_name_give(&ep->peer, addr, addrlen) : -FI_ENOTCONN;
+}
+
+static int cm_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct vrb_ep *ep = vrb_ep_of(fid);
+	union fab_sockaddr name = { .sa.sa_family = AF_UNSPEC };
+	const struct sockaddr *src = rdma_get_local_addr(ep->id);
+
+	memcpy(&name, src, fab_addr_len(src));
+	return fab_name_give(&name, addr, addrlen);
+}
+
+struct fi_ops_cm vrb_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = cm_getname,
+	.getpeer = cm_getpeer,
+	.connect = cm_connect,
+	.accept = cm_accept,
+	.shutdown = cm_shutdown,
+};
+
+void vrb_cm_fill_ops(void)
+{
+	FAB_OPS_FILL(&vrb_cm_ops);
 }

@@ -3,7 +3,7 @@
  * Devices: which one has an address, and what it says of itself. librdmacm decides (rdma_bind_addr(3)), since an address
  * may be one of IPoIB, of RoCE or of iWARP. A device is looked at once, and kept: librdmacm keeps it open, too.
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -188,12 +188,25 @@ const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr)
 	return dev;
 }
 
-const struct vrb_device *vrb_device_named(const char *name)
+static bool is_domain_of(const struct vrb_device *dev, const char *domain)
+{
+	size_t len = strlen(dev->name), i;
+
+	if (strncmp(domain, dev->name, len))
+		return false;
+	for (i = 0; i < vrb_kind_cnt; i++) {
+		if (!strcmp(domain + len, vrb_kinds[i]->suffix))
+			return true;
+	}
+	return false;
+}
+
+const struct vrb_device *vrb_device_named(const char *domain)
 {
 	struct vrb_device *dev;
 
 	pthread_mutex_lock(&lock);
-	for (dev = devices; dev && strcmp(dev->name, name); dev = dev->next)
+	for (dev = devices; dev && !is_domain_of(dev, domain); dev = dev->next)
 		;
 	pthread_mutex_unlock(&lock);
 	return dev;

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints: open, enable, options, close. A queue pair exists from fi_enable on, so that receives can be posted before
- * there is a connection; the device is known by then, since every endpoint has a source address (info->src_addr) or
- * comes from a request.
+ * Endpoints of every kind: open, enable, options, close. A queue pair exists from fi_enable on, so that receives can be
+ * posted before there is a connection.
  *
  * Close: the queue pair goes into the error state, the hardware reports everything outstanding as flushed, then the
  * queue pair goes; from there on nothing can name the endpoint.
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "common/ip_name.h"
 #include "common/ops.h"
 
 #define FLUSH_NS	1000000000ULL	/* a device that does not flush in this time has failed */
@@ -26,24 +23,27 @@
 
 /* ---- enable ---- */
 
-static int qp_create(struct vrb_ep *ep)
+struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep)
 {
 	const struct fi_info *info = ep->base.info;
-	struct ibv_qp_init_attr attr = {
-		.qp_context = ep, .send_cq = ep->hw_cq->cq, .recv_cq = ep->hw_cq->cq, .qp_type = IBV_QPT_RC,
+
+	return (struct ibv_qp_init_attr) {
+		.qp_context = (void *) ep, .send_cq = ep->hw_cq->cq, .recv_cq = ep->hw_cq->cq,
 		.cap = { .max_send_wr = ep->tx_size + MARKER_CNT, .max_recv_wr = ep->rx_size,
 			 .max_send_sge = info->tx_attr->iov_limit, .max_recv_sge = info->rx_attr->iov_limit,
 			 .max_inline_data = info->tx_attr->inject_size },
 	};
+}
 
-	if (!rdma_create_qp(ep->id, vrb_domain_of(ep)->pd, &attr)) {
-		ep->inline_max = attr.cap.max_inline_data;
-		return 0;
-	}
-	VRB_WARN(FI_LOG_EP_CTRL, "rdma_create_qp on %s for %u sends of %zu buffers, %u receives of %zu, %zu bytes inline: %s;"
-		 " ask for less\n", vrb_domain_of(ep)->dev->name, ep->tx_size, info->tx_attr->iov_limit, ep->rx_size,
-		 info->rx_attr->iov_limit, info->tx_attr->inject_size, strerror(errno));
-	return -errno;
+int vrb_qp_refused(const struct vrb_ep *ep, const char *call)
+{
+	const struct fi_info *info = ep->base.info;
+	int err = errno;
+
+	VRB_WARN(FI_LOG_EP_CTRL, "%s on %s for %u sends of %zu buffers, %u receives of %zu, %zu bytes inline: %s; ask for "
+		 "less\n", call, vrb_domain_of(ep)->dev->name, ep->tx_size, info->tx_attr->iov_limit, ep->rx_size,
+		 info->rx_attr->iov_limit, info->tx_attr->inject_size, strerror(err));
+	return -err;
 }
 
 static int ep_activate(struct vrb_ep *ep)
@@ -57,16 +57,16 @@ static int ep_activate(struct vrb_ep *ep)
 	ret = vrb_hw_cq_get(domain, ep->base.progress, ep->reserved, &ep->hw_cq);
 	if (ret)
 		return ret;
-	ret = qp_create(ep);
+	ret = ep->kind->create(ep);
 	if (ret)
 		goto put_hw_cq;
 	fab_progress_lock(ep->base.progress);
-	ret = fab_source_add(ep->base.progress, &ep->cm_src, EPOLLIN);
+	ret = ep->channel ? fab_source_add(ep->base.progress, &ep->cm_src, EPOLLIN) : 0;
 	ep->base.enabled = !ret;
 	fab_progress_unlock(ep->base.progress);
 	if (!ret)
 		return 0;
-	rdma_destroy_qp(ep->id);
+	ep->kind->destroy(ep);
 put_hw_cq:
 	vrb_hw_cq_put(domain, ep->hw_cq, ep->reserved);
 	ep->hw_cq = NULL;
@@ -121,16 +121,6 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	return left;
 }
 
-static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
-{
-	struct vrb_ep *ep = vrb_ep_of(fid);
-	union fab_sockaddr name = { .sa.sa_family = AF_UNSPEC };
-	const struct sockaddr *src = rdma_get_local_addr(ep->id);
-
-	memcpy(&name, src, fab_addr_len(src));
-	return fab_name_give(&name, addr, addrlen);
-}
-
 /* ---- close ---- */
 
 /* Until the hardware has reported all that is outstanding. Lock held. */
@@ -145,23 +135,28 @@ static void drain(struct vrb_ep *ep)
 			 vrb_domain_of(ep)->dev->name, ep->tx_tail - ep->tx_head, ep->rx_cnt);
 }
 
-/* Lock held. */
-static void stop(struct vrb_ep *ep)
+void vrb_qp_halt(struct vrb_ep *ep)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	fab_source_del(&ep->cm_src);
-	ep->local_end = true;
-	if (ep->state == VRB_EP_CONNECTED)
-		rdma_disconnect(ep->id);
-	ep->state = VRB_EP_DOWN;
-	if (!ep->id->qp)
-		return;
-	ibv_modify_qp(ep->id->qp, &attr, IBV_QP_STATE);
+	ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE);
 	if (ep->tx_head != ep->tx_tail)
 		vrb_post_marker(ep);
+}
+
+/* Lock held. */
+static void stop(struct vrb_ep *ep)
+{
+	fab_source_del(&ep->cm_src);
+	ep->local_end = true;
+	if (ep->state == VRB_EP_CONNECTED && ep->kind->disconnect)
+		ep->kind->disconnect(ep);
+	ep->state = VRB_EP_DOWN;
+	if (!ep->hw_cq)
+		return;
+	ep->kind->halt(ep);
 	drain(ep);
-	rdma_destroy_qp(ep->id);
+	ep->kind->destroy(ep);
 }
 
 static int ep_close(struct fid *fid)
@@ -174,8 +169,7 @@ static int ep_close(struct fid *fid)
 	fab_progress_lock(ep->base.progress);
 	stop(ep);
 	fab_progress_unlock(ep->base.progress);
-	rdma_destroy_id(ep->id);
-	rdma_destroy_event_channel(ep->channel);
+	ep->kind->close(ep);
 	if (ep->hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
 	if (ep->base.eq)
@@ -204,90 +198,27 @@ static struct fi_ops_ep ep_ops = {
 	.tx_size_left = ep_tx_size_left,
 };
 
-static struct fi_ops_cm cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
-	.getname = ep_getname,
-	.getpeer = vrb_getpeer,
-	.connect = vrb_connect,
-	.accept = vrb_accept,
-	.shutdown = vrb_shutdown,
-};
-
 void vrb_ep_fill_ops(void)
 {
 	FAB_OPS_FILL(&ep_fid_ops);
 	FAB_OPS_FILL(&ep_ops);
-	FAB_OPS_FILL(&cm_ops);
 }
 
 /* ---- open ---- */
 
-static int check_open(const struct fab_domain *domain, const struct fi_info *info)
+static int check_open(const struct fab_domain *domain, const struct fi_info *info, const struct vrb_kind **kind)
 {
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr) {
 		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info is NULL or lacks attributes; pass an info of fi_getinfo()\n");
 		return -FI_EINVAL;
 	}
-	if (info->ep_attr->type != FI_EP_MSG) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; verbs has FI_EP_MSG\n", info->ep_attr->type);
+	*kind = info->domain_attr->name ? vrb_kind_of(info->ep_attr->type, info->domain_attr->name) : NULL;
+	if (!*kind) {
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: domain %s has no endpoints of type %d; pass an info of fi_getinfo()\n",
+			 info->domain_attr->name ? info->domain_attr->name : "without a name", info->ep_attr->type);
 		return -FI_EINVAL;
 	}
-	return vrb_info_check(info, domain->fabric->fabric_fid.api_version);
-}
-
-/* An id of the endpoint's own, on its device: of the request, or bound to the source address. */
-static int id_init(struct vrb_ep *ep, const struct fi_info *info)
-{
-	struct vrb_fabric *fabric = fab_container(ep->base.domain->fabric, struct vrb_fabric, base);
-	union fab_sockaddr src;
-	struct vrb_connreq *req;
-	int ret;
-
-	if (info->handle) {
-		req = vrb_connreq_take(fabric, info->handle);
-		if (!req) {
-			VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is no connection request that waits for an answer\n");
-			return -FI_EINVAL;
-		}
-		ep->id = req->id;
-		free(req);
-		memcpy(&ep->peer, rdma_get_peer_addr(ep->id), fab_addr_len(rdma_get_peer_addr(ep->id)));
-		return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
-	}
-	ret = fab_name_take(&vrb_prov, &src, info, info->src_addr, info->src_addrlen);
-	if (ret)
-		return ret;
-	if (rdma_create_id(ep->channel, &ep->id, ep, RDMA_PS_TCP))
-		return -errno;
-	if (!rdma_bind_addr(ep->id, &src.sa))
-		return 0;
-	VRB_WARN(FI_LOG_EP_CTRL, "rdma_bind_addr on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
-	return -errno;
-}
-
-static int same_device(const struct vrb_ep *ep)
-{
-	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
-
-	if (ep->id->verbs == dev->verbs)
-		return 0;
-	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the %s is not one of device %s\n",
-		 ep->id->verbs ? "address" : "wildcard address", dev->name);
-	return -FI_EINVAL;
-}
-
-static int channel_init(struct vrb_ep *ep)
-{
-	int flags;
-
-	ep->channel = rdma_create_event_channel();
-	if (!ep->channel)
-		return -errno;
-	flags = fcntl(ep->channel->fd, F_GETFL);
-	if (flags < 0 || fcntl(ep->channel->fd, F_SETFL, flags | O_NONBLOCK))
-		return -errno;
-	ep->cm_src = (struct fab_source) { .fd = ep->channel->fd, .ready = vrb_cm_ready };
-	return 0;
+	return vrb_info_check(*kind, info, domain->fabric->fabric_fid.api_version);
 }
 
 static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
@@ -305,21 +236,10 @@ static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
 	return ep->tx ? 0 : -FI_ENOMEM;
 }
 
-static void undo_init(struct vrb_ep *ep)
-{
-	if (ep->id)
-		rdma_destroy_id(ep->id);
-	if (ep->channel)
-		rdma_destroy_event_channel(ep->channel);
-	fab_pool_fini(&ep->rx_pool);
-	free(ep->tx);
-	fab_ep_fini(&ep->base);
-}
-
 static int ep_init(struct vrb_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context)
 {
 	struct fab_ep_ops ops = {
-		.fid = &ep_fid_ops, .ep = &ep_ops, .cm = &cm_ops,
+		.fid = &ep_fid_ops, .ep = &ep_ops, .cm = ep->kind->cm,
 		.msg = info->caps & FI_MSG ? &vrb_msg_ops : NULL, .rma = info->caps & FI_RMA ? &vrb_rma_ops : NULL,
 	};
 	int ret;
@@ -329,30 +249,29 @@ static int ep_init(struct vrb_ep *ep, struct fab_domain *domain, const struct fi
 		return ret;
 	ret = queues_init(ep, info);
 	if (!ret)
-		ret = channel_init(ep);
+		ret = ep->kind->open(ep, info);
 	if (!ret)
-		ret = id_init(ep, info);
-	if (!ret)
-		ret = same_device(ep);
-	if (ret)
-		undo_init(ep);
-	else
-		ep->id->context = ep;
+		return 0;
+	fab_pool_fini(&ep->rx_pool);
+	free(ep->tx);
+	fab_ep_fini(&ep->base);
 	return ret;
 }
 
 int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
 {
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	const struct vrb_kind *kind;
 	struct vrb_ep *ep;
 	int ret;
 
-	ret = check_open(domain, info);
+	ret = check_open(domain, info, &kind);
 	if (ret)
 		return ret;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
+	ep->kind = kind;
 	ret = ep_init(ep, domain, info, context);
 	if (ret) {
 		free(ep);

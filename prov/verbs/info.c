@@ -2,7 +2,7 @@
 /*
  * What verbs offers: an entry for each address of a device's port that is up. Limits are the device's.
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,6 @@ static void fill_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
 
 static void fill_ep(struct fi_ep_attr *ep, const struct vrb_device *dev)
 {
-	ep->protocol = vrb_device_iwarp(dev) ? FI_PROTO_IWARP : FI_PROTO_RDMA_CM_IB_RC;
 	ep->protocol_version = 1;
 	ep->max_msg_size = dev->port.max_msg_sz;
 	ep->max_order_raw_size = dev->port.max_msg_sz;
@@ -77,61 +76,126 @@ static void fill_domain(struct fi_domain_attr *domain, const struct vrb_device *
 	domain->max_err_cntr_value = UINT64_MAX;
 }
 
-static void fill_from(struct fi_info *info, const struct vrb_device *dev)
+static void fill_from(const struct vrb_kind *kind, struct fi_info *info, const struct vrb_device *dev)
 {
 	fill_tx(info->tx_attr, dev);
 	fill_rx(info->rx_attr, dev);
 	fill_ep(info->ep_attr, dev);
 	fill_domain(info->domain_attr, dev);
+	kind->fill(info, dev);
+}
+
+/* ---- kinds ---- */
+
+const struct vrb_kind *const vrb_kinds[] = { &vrb_rc };
+const size_t vrb_kind_cnt = fab_countof(vrb_kinds);
+
+static bool ends_in(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), end = strlen(suffix);
+
+	return len > end && !strcmp(name + len - end, suffix);
+}
+
+/* The longest suffix decides: that of most kinds is empty. */
+const struct vrb_kind *vrb_kind_of(enum fi_ep_type ep_type, const char *domain)
+{
+	const struct vrb_kind *found = NULL;
+
+	for (size_t i = 0; i < vrb_kind_cnt; i++) {
+		const struct vrb_kind *kind = vrb_kinds[i];
+
+		if (kind->ep_type == ep_type && ends_in(domain, kind->suffix) &&
+		    (!found || strlen(kind->suffix) > strlen(found->suffix)))
+			found = kind;
+	}
+	return found;
+}
+
+/* ---- entries of addresses ---- */
+
+struct vrb_ip {
+	struct fab_ip ip;
+	const struct vrb_kind *kind;
+};
+
+static const struct vrb_kind *kind_of(const struct fab_ip *ip)
+{
+	return fab_container(ip, const struct vrb_ip, ip)->kind;
 }
 
 /* place() has found a device before this is called. */
-static void fill(struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+static void fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
 {
 	const struct vrb_device *dev = vrb_device_of(&netif->addr);
 
 	(void) type;
 	if (dev)
-		fill_from(info, dev);
+		fill_from(kind_of(ip), info, dev);
 }
 
-static bool place(const struct fab_netif *netif, char *domain, char *fabric)
+static bool place(const struct fab_ip *ip, const struct fab_netif *netif, char *domain, char *fabric)
 {
 	const struct vrb_device *dev = vrb_device_of(&netif->addr);
 
-	if (!dev)
+	if (!dev || !kind_of(ip)->offered(dev))
 		return false;
-	snprintf(domain, FI_NAME_MAX, "%s", dev->name);
+	snprintf(domain, FI_NAME_MAX, "%s%s", dev->name, kind_of(ip)->suffix);
 	snprintf(fabric, FI_NAME_MAX, "%s", dev->fabric);
 	return true;
 }
 
-static struct fab_ip ip_now(void)
+static struct fab_offer offer_now(void)
 {
-	static const enum fi_ep_type types[] = { FI_EP_MSG };
-
-	return (struct fab_ip) {
-		.prov = &vrb_prov,
-		.iface = vrb_params.iface,
-		.types = types,
-		.type_cnt = fab_countof(types),
-		.place = place,
-		.fill = fill,
-		.offer = {
-			.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
-			.mr_mode_need = MR_MODES,
-			.mr_mode_can = MR_MODES,
-			.tx_size = vrb_params.tx_size,
-			.rx_size = vrb_params.rx_size,
-		},
+	return (struct fab_offer) {
+		.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.mr_mode_need = MR_MODES,
+		.mr_mode_can = MR_MODES,
+		.tx_size = vrb_params.tx_size,
+		.rx_size = vrb_params.rx_size,
 	};
+}
+
+int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
+{
+	struct vrb_ip ip = {
+		.ip = {
+			.prov = &vrb_prov, .iface = vrb_params.iface, .types = &kind->ep_type, .type_cnt = 1,
+			.place = place, .fill = fill, .offer = offer_now(),
+		},
+		.kind = kind,
+	};
+
+	return fab_ip_getinfo(&ip.ip, query->version, query->node, query->service, query->flags, query->hints, info);
+}
+
+/* ---- the answer: that of each kind behind that of the one before ---- */
+
+static int answer(const struct vrb_query *query, struct fi_info **info)
+{
+	struct fi_info **end = info;
+	int ret = -FI_ENODATA;
+
+	*info = NULL;
+	for (size_t i = 0; i < vrb_kind_cnt && ret != -FI_ENOMEM; i++) {
+		ret = vrb_kinds[i]->getinfo(vrb_kinds[i], query, end);
+		if (ret)
+			*end = NULL;
+		while (*end)
+			end = &(*end)->next;
+	}
+	if (ret == -FI_ENOMEM)
+		fi_freeinfo(*info);
+	else if (*info)
+		ret = 0;
+	return ret;
 }
 
 int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info)
 {
+	const struct vrb_query query = { version, node, service, flags, hints };
 	struct ibv_device **list;
-	struct fab_ip ip = ip_now();
 	int cnt = 0;
 
 	/* without a device nothing of librdmacm is woken */
@@ -139,16 +203,16 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	if (list)
 		ibv_free_device_list(list);
 	if (cnt)
-		return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
+		return answer(&query, info);
 	if (fab_why_wanted(&vrb_prov))
 		fab_why_report(&vrb_prov, FAB_WHY_WHICH, "verbs", "RDMA device", "one", "none on this machine");
 	return -FI_ENODATA;
 }
 
-int vrb_info_check(const struct fi_info *info, uint32_t version)
+int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint32_t version)
 {
 	const struct vrb_device *dev = vrb_device_named(info->domain_attr->name);
-	struct fab_offer offer = ip_now().offer;
+	struct fab_offer offer = offer_now();
 	struct fi_info *most;
 	int ret;
 
@@ -159,8 +223,8 @@ int vrb_info_check(const struct fi_info *info, uint32_t version)
 	most = fi_allocinfo();
 	if (!most)
 		return -FI_ENOMEM;
-	fill_from(most, dev);
-	most->ep_attr->type = FI_EP_MSG;
+	fill_from(kind, most, dev);
+	most->ep_attr->type = kind->ep_type;
 	most->caps = most->tx_attr->caps | most->rx_attr->caps | most->domain_attr->caps;
 	most->addr_format = info->addr_format;
 	offer.info = most;

@@ -6,7 +6,7 @@
  * reported by the hardware: the next that is brings them along. One in half a queue always is, or the queue would never
  * be known to be empty.
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -203,13 +203,18 @@ static ssize_t post(struct vrb_ep *ep, const struct fab_op *op)
 		wr.wr.rdma.remote_addr = op->rma->addr;
 		wr.wr.rdma.rkey = (uint32_t) op->rma->key;
 	}
+	if (ep->kind->aim) {
+		ret = ep->kind->aim(ep, op->addr, &wr);
+		if (ret)
+			return ret;
+	}
 	*tx = (struct vrb_tx) {
 		.ep = ep, .context = op->context, .len = len, .pos = ep->tx_tail, .code = op->code,
 		.want_cq = fab_ep_tx_wants_comp(&ep->base, op),
 	};
 	wr.send_flags = (to_report(ep, tx) ? IBV_SEND_SIGNALED : 0) | (in_wr ? IBV_SEND_INLINE : 0) |
 			(op->flags & FI_FENCE ? IBV_SEND_FENCE : 0);
-	ret = ibv_post_send(ep->id->qp, &wr, &bad);
+	ret = ibv_post_send(ep->qp, &wr, &bad);
 	if (ret)
 		return ret == ENOMEM ? -FI_EAGAIN : -ret;
 	ep->tx_tail++;
@@ -223,7 +228,7 @@ void vrb_post_marker(struct vrb_ep *ep)
 	struct ibv_send_wr wr = { .wr_id = (uintptr_t) tx, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
 
 	*tx = (struct vrb_tx) { .ep = ep, .pos = ep->tx_tail, .code = FAB_OP_MAX };
-	if (!ibv_post_send(ep->id->qp, &wr, &bad))
+	if (!ibv_post_send(ep->qp, &wr, &bad))
 		ep->tx_tail++;
 }
 
@@ -242,7 +247,7 @@ ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op)
 static ssize_t post_recv(struct vrb_ep *ep, const struct fab_op *op)
 {
 	struct ibv_sge sge[VRB_IOV_LIMIT];
-	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = op->iov_cnt }, *bad;
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = op->iov_cnt };
 	struct vrb_rx *rx;
 	ssize_t ret;
 
@@ -260,7 +265,7 @@ static ssize_t post_recv(struct vrb_ep *ep, const struct fab_op *op)
 		return fab_pool_full(&ep->rx_pool) ? -FI_EAGAIN : -FI_ENOMEM;
 	*rx = (struct vrb_rx) { .ep = ep, .context = op->context, .flags = op->flags };
 	wr.wr_id = (uintptr_t) rx | IS_RX;
-	ret = ibv_post_recv(ep->id->qp, &wr, &bad);
+	ret = ep->kind->post_recv(ep, &wr);
 	if (ret) {
 		fab_pool_put(&ep->rx_pool, rx);
 		return ret == ENOMEM ? -FI_EAGAIN : -ret;

@@ -68,6 +68,7 @@ struct fi_provider *fab_verbs_prov_ini(void)
 	vrb_domain_fill_ops();
 	vrb_pep_fill_ops();
 	vrb_ep_fill_ops();
+	vrb_cm_fill_ops();
 	vrb_data_fill_ops();
 	vrb_mr_fill_ops();
 	fab_params_read(&vrb_prov, params, fab_countof(params));

@@ -2,8 +2,8 @@
 /*
  * What belongs to the whole provider: its identity, parameters, devices, and the objects that its files share.
  *
- * Endpoints are reliable connected queue pairs. Hardware completes to queues of a poller (poller.c), one for each progress
- * engine in use, which turns work completions into entries of prov/common's completion queues and counters.
+ * Endpoints are queue pairs, of a kind each (kind.h). Hardware completes to queues of a poller (poller.c), one for each
+ * progress engine in use, which turns work completions into entries of prov/common's completion queues and counters.
  */
 #ifndef VRB_VERBS_H
 #define VRB_VERBS_H
@@ -54,8 +54,8 @@ struct vrb_device {
 
 /* The device whose port has this address, or NULL: none, or one that is left out or out of order (logged once). */
 const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr);
-/* One that was found before, by its name; NULL: none. */
-const struct vrb_device *vrb_device_named(const char *name);
+/* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's; NULL: none. */
+const struct vrb_device *vrb_device_named(const char *domain);
 bool vrb_device_iwarp(const struct vrb_device *dev);
 
 /* ---- domain.c ---- */
@@ -122,11 +122,15 @@ enum vrb_ep_state {
 	VRB_EP_DOWN,			/* refused, lost or shut down: for ever */
 };
 
+struct vrb_kind;			/* kind.h */
+
 struct vrb_ep {
 	struct fab_ep base;
+	const struct vrb_kind *kind;
 	enum vrb_ep_state state;
-	struct rdma_event_channel *channel;	/* owned: its events come to the engine */
-	struct rdma_cm_id *id;		/* owned */
+	struct rdma_event_channel *channel;	/* owned by the kind, like id and qp: its events come to the engine */
+	struct rdma_cm_id *id;
+	struct ibv_qp *qp;		/* NULL before fi_enable */
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_sockaddr peer;
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* of fi_connect: length and bytes */
@@ -172,11 +176,12 @@ void vrb_post_marker(struct vrb_ep *ep);
 void vrb_work_done(const struct ibv_wc *wc);
 
 int vrb_ep_enable(struct vrb_ep *ep);	/* 0, also if it is enabled; -FI_E* */
-/* cm.c: the slots of a connected endpoint. */
-int vrb_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen);
-int vrb_accept(struct fid_ep *fid, const void *param, size_t paramlen);
-int vrb_shutdown(struct fid_ep *fid, uint64_t flags);
-int vrb_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen);
+/* cm.c: the slots of a connected endpoint, for the table of its kind. */
+extern struct fi_ops_cm vrb_cm_ops;
+/* What rdma_connect() and rdma_accept() are given: ep->cm_data, and what the device can. */
+struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep);
+/* An event of the endpoint's channel. Lock held. */
+void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
 void vrb_cm_ready(struct fab_source *src, uint32_t events);
 /* Length and bytes, as they stand in front of a CM message's data, into room of VRB_CM_DATA_MAX + 1. 0, or -FI_EINVAL,
  * logged. */
@@ -207,7 +212,8 @@ struct vrb_connreq *vrb_connreq_take(struct vrb_fabric *fabric, fid_t handle);
 
 int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
-int vrb_info_check(const struct fi_info *info, uint32_t version);
+/* Does an info ask for nothing that this kind does not offer? -FI_E*, logged. */
+int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint32_t version);
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
@@ -216,6 +222,7 @@ int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 void vrb_domain_fill_ops(void);
 void vrb_pep_fill_ops(void);
 void vrb_ep_fill_ops(void);
+void vrb_cm_fill_ops(void);
 void vrb_data_fill_ops(void);
 void vrb_mr_fill_ops(void);
 

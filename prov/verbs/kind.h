@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Kinds of queue pairs, a table each: what differs between reliable connections (rc.c), datagrams and others is here, is
+ * chosen once, at fi_getinfo or fi_endpoint, and no other file asks which kind it has.
+ */
+#ifndef VRB_KIND_H
+#define VRB_KIND_H
+
+#include "verbs/verbs.h"
+
+/* The arguments of fi_getinfo(3). */
+struct vrb_query {
+	uint32_t version;
+	const char *node, *service;
+	uint64_t flags;
+	const struct fi_info *hints;
+};
+
+/* Slots are called by ep.c, cm.c, info.c and post.h. Those marked (lock) with the lock of base.progress held. 0 or -FI_E*,
+ * logged, where they return int. */
+struct vrb_kind {
+	enum fi_ep_type ep_type;
+	const char *suffix;		/* of the domain's name, after the device's; ep_type and this tell kinds apart */
+
+	/* fi_getinfo: the entries of this kind. vrb_ip_getinfo(), or the kind's own. -FI_ENODATA, -FI_EINVAL, -FI_ENOMEM. */
+	int (*getinfo)(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
+	/* Has the device such queue pairs? */
+	bool (*offered)(const struct vrb_device *dev);
+	/* What an entry says otherwise than what the device does (info.c): protocol, capabilities, sizes. */
+	void (*fill)(struct fi_info *info, const struct vrb_device *dev);
+
+	/* fi_endpoint: its place on the device (an id, an address). After a failure undo has been done. */
+	int (*open)(struct vrb_ep *ep, const struct fi_info *info);
+	/* The last of fi_close: what open made. Nothing can reach the endpoint any more. */
+	void (*close)(struct vrb_ep *ep);
+	/* fi_enable: ep->qp and ep->inline_max; receives can be posted from now on. ep->hw_cq is there. */
+	int (*create)(struct vrb_ep *ep);
+	/* What create made goes. (lock, once enabled) */
+	void (*destroy)(struct vrb_ep *ep);
+	/* All that is outstanding ends soon, by work completions (an error for each receive, and one for the last send at
+	 * least, see vrb_post_marker()) or, where the hardware reports none, before this returns. (lock) */
+	void (*halt)(struct vrb_ep *ep);
+
+	struct fi_ops_cm *cm;		/* names, connections */
+	/* Start towards ep->peer with ep->cm_data, or accept the request that it was opened with. Those without leave the
+	 * three out. (lock) */
+	int (*connect)(struct vrb_ep *ep);
+	int (*accept)(struct vrb_ep *ep);
+	/* Tell the peer that it is over. (lock) */
+	void (*disconnect)(struct vrb_ep *ep);
+	/* An event of ep->channel; its caller acknowledges it. (lock) */
+	void (*event)(struct vrb_ep *ep, const struct rdma_cm_event *event);
+
+	/* Complete a request: to whom it goes. NULL: the queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted. (lock) */
+	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
+	/* Post a receive: 0 or an errno of the device's. (lock) */
+	int (*post_recv)(struct vrb_ep *ep, struct ibv_recv_wr *wr);
+};
+
+extern const struct vrb_kind vrb_rc;	/* rc.c */
+
+/* All, in the order of fi_getinfo's answer. */
+extern const struct vrb_kind *const vrb_kinds[];
+extern const size_t vrb_kind_cnt;
+
+/* The kind of endpoints of this type in a domain of this name, or NULL. */
+const struct vrb_kind *vrb_kind_of(enum fi_ep_type ep_type, const char *domain);
+
+/* info.c: an entry for each IP address of a device's port that is up. */
+int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
+
+/* ep.c, for kinds: what most of them do. */
+
+/* What a queue pair of this endpoint is to have; the kind adds its type. */
+struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep);
+/* Log that the queue pair of these sizes was not to be had, for errno. -errno. */
+int vrb_qp_refused(const struct vrb_ep *ep, const char *call);
+/* halt: the queue pair goes into the error state, which flushes it. */
+void vrb_qp_halt(struct vrb_ep *ep);
+
+#endif

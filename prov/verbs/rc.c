@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * MSG endpoints over reliable connected queue pairs, which librdmacm connects (cm.c). The id is the endpoint's own, on its
+ * device from the start: every endpoint has a source address (info->src_addr) or comes from a request.
+ */
+#include "verbs/kind.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "common/ip_name.h"
+
+static bool rc_offered(const struct vrb_device *dev)
+{
+	(void) dev;
+	return true;
+}
+
+static void rc_fill(struct fi_info *info, const struct vrb_device *dev)
+{
+	info->ep_attr->protocol = vrb_device_iwarp(dev) ? FI_PROTO_IWARP : FI_PROTO_RDMA_CM_IB_RC;
+}
+
+/* ---- the id ---- */
+
+static int id_of_request(struct vrb_ep *ep, fid_t handle)
+{
+	struct vrb_fabric *fabric = fab_container(ep->base.domain->fabric, struct vrb_fabric, base);
+	struct vrb_connreq *req = vrb_connreq_take(fabric, handle);
+
+	if (!req) {
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is no connection request that waits for an answer\n");
+		return -FI_EINVAL;
+	}
+	ep->id = req->id;
+	free(req);
+	memcpy(&ep->peer, rdma_get_peer_addr(ep->id), fab_addr_len(rdma_get_peer_addr(ep->id)));
+	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
+}
+
+static int id_init(struct vrb_ep *ep, const struct fi_info *info)
+{
+	union fab_sockaddr src;
+	int ret;
+
+	if (info->handle)
+		return id_of_request(ep, info->handle);
+	ret = fab_name_take(&vrb_prov, &src, info, info->src_addr, info->src_addrlen);
+	if (ret)
+		return ret;
+	if (rdma_create_id(ep->channel, &ep->id, ep, RDMA_PS_TCP))
+		return -errno;
+	if (!rdma_bind_addr(ep->id, &src.sa))
+		return 0;
+	VRB_WARN(FI_LOG_EP_CTRL, "rdma_bind_addr on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
+	return -errno;
+}
+
+static int same_device(const struct vrb_ep *ep)
+{
+	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
+
+	if (ep->id->verbs == dev->verbs)
+		return 0;
+	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the %s is not one of device %s\n",
+		 ep->id->verbs ? "address" : "wildcard address", dev->name);
+	return -FI_EINVAL;
+}
+
+static int channel_init(struct vrb_ep *ep)
+{
+	int flags;
+
+	ep->channel = rdma_create_event_channel();
+	if (!ep->channel)
+		return -errno;
+	flags = fcntl(ep->channel->fd, F_GETFL);
+	if (flags < 0 || fcntl(ep->channel->fd, F_SETFL, flags | O_NONBLOCK))
+		return -errno;
+	ep->cm_src = (struct fab_source) { .fd = ep->channel->fd, .ready = vrb_cm_ready };
+	return 0;
+}
+
+static void rc_close(struct vrb_ep *ep)
+{
+	if (ep->id)
+		rdma_destroy_id(ep->id);
+	if (ep->channel)
+		rdma_destroy_event_channel(ep->channel);
+	ep->id = NULL;
+	ep->channel = NULL;
+}
+
+static int rc_open(struct vrb_ep *ep, const struct fi_info *info)
+{
+	int ret = channel_init(ep);
+
+	if (!ret)
+		ret = id_init(ep, info);
+	if (!ret)
+		ret = same_device(ep);
+	if (ret)
+		rc_close(ep);
+	else
+		ep->id->context = ep;
+	return ret;
+}
+
+/* ---- the queue pair ---- */
+
+static int rc_create(struct vrb_ep *ep)
+{
+	struct ibv_qp_init_attr attr = vrb_qp_attr(ep);
+
+	attr.qp_type = IBV_QPT_RC;
+	if (rdma_create_qp(ep->id, vrb_domain_of(ep)->pd, &attr))
+		return vrb_qp_refused(ep, "rdma_create_qp");
+	ep->qp = ep->id->qp;
+	ep->inline_max = attr.cap.max_inline_data;
+	return 0;
+}
+
+static void rc_destroy(struct vrb_ep *ep)
+{
+	rdma_destroy_qp(ep->id);
+	ep->qp = NULL;
+}
+
+static int rc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(ep->qp, wr, &bad);
+}
+
+/* ---- connections ---- */
+
+static int rc_connect(struct vrb_ep *ep)
+{
+	int ret;
+
+	if (!rdma_resolve_addr(ep->id, NULL, &ep->peer.sa, VRB_RESOLVE_MS))
+		return 0;
+	ret = -errno;
+	VRB_WARN(FI_LOG_EP_CTRL, "rdma_resolve_addr on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
+	return ret;
+}
+
+static int rc_accept(struct vrb_ep *ep)
+{
+	struct rdma_conn_param conn = vrb_cm_param(ep);
+	int ret;
+
+	if (!rdma_accept(ep->id, &conn))
+		return 0;
+	ret = -errno;
+	VRB_WARN(FI_LOG_EP_CTRL, "rdma_accept on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
+	return ret;
+}
+
+static void rc_disconnect(struct vrb_ep *ep)
+{
+	rdma_disconnect(ep->id);
+}
+
+const struct vrb_kind vrb_rc = {
+	.ep_type = FI_EP_MSG,
+	.suffix = "",
+	.getinfo = vrb_ip_getinfo,
+	.offered = rc_offered,
+	.fill = rc_fill,
+	.open = rc_open,
+	.close = rc_close,
+	.create = rc_create,
+	.destroy = rc_destroy,
+	.halt = vrb_qp_halt,
+	.cm = &vrb_cm_ops,
+	.connect = rc_connect,
+	.accept = rc_accept,
+	.disconnect = rc_disconnect,
+	.event = vrb_cm_event,
+	.post_recv = rc_post_recv,
+};
