@@ -24,6 +24,7 @@ struct client {
 	uint32_t addr_format;
 	size_t cq_data_size, mr_key_size, inject_size, iov_limit, tx_size, rx_size;
 	bool no_rx_attr;		/* hints->rx_attr is NULL */
+	bool shared_tx;			/* asks for FI_SHARED_CONTEXT to transmit by */
 	bool xnet;			/* asks for FI_PROTO_XNET by the name tcp */
 	/* What makes it take an answer, beyond what all rows are checked for; NULL: nothing more. */
 	bool (*takes)(const struct fi_info *info);
@@ -63,6 +64,16 @@ static bool takes_mpich(const struct fi_info *i)
 	return i->domain_attr->threading == FI_THREAD_DOMAIN && i->domain_attr->cq_data_size >= 4;
 }
 
+static bool takes_contexts(const struct fi_info *i)
+{
+	return i->domain_attr->max_ep_tx_ctx > 1 && i->domain_attr->max_ep_rx_ctx > 1 && i->domain_attr->cq_data_size >= 4;
+}
+
+static bool takes_shared_contexts(const struct fi_info *i)
+{
+	return i->domain_attr->max_ep_stx_ctx > 1;
+}
+
 static const struct client clients[] = {
 	{ .name = "mpich_ch4", .type = FI_EP_RDM, .version = FI_VERSION(1, 17),
 	  .caps = FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_DIRECTED_RECV,
@@ -76,6 +87,11 @@ static const struct client clients[] = {
 	  .msg_order = FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW,
 	  .threading = FI_THREAD_DOMAIN, .data = FI_PROGRESS_MANUAL, .av_type = FI_AV_TABLE, .cq_data_size = 4,
 	  .takes = takes_mpich },
+	{ .name = "mpich_ch4_scalable", .type = FI_EP_RDM, .version = FI_VERSION(1, 17),
+	  .caps = FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_SHARED_AV, .mode = FI_CONTEXT | FI_CONTEXT2,
+	  .mr_mode = FI_MR_ENDPOINT, .tx_op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE, .rx_op_flags = FI_COMPLETION,
+	  .msg_order = FI_ORDER_SAS, .threading = FI_THREAD_COMPLETION, .control = FI_PROGRESS_MANUAL,
+	  .data = FI_PROGRESS_MANUAL, .av_type = FI_AV_TABLE, .cq_data_size = 4, .takes = takes_contexts },
 	{ .name = "sos", .type = FI_EP_RDM, .version = FI_VERSION(1, 5), .caps = FI_RMA | FI_ATOMIC, .mr_key_size = 1,
 	  .tx_op_flags = FI_DELIVERY_COMPLETE, .threading = FI_THREAD_DOMAIN, .data = FI_PROGRESS_AUTO, .inject_size = 16,
 	  .no_rx_attr = true },
@@ -85,6 +101,10 @@ static const struct client clients[] = {
 	{ .name = "sos_target_counters", .type = FI_EP_RDM, .version = FI_VERSION(1, 5),
 	  .caps = FI_RMA | FI_ATOMIC | FI_RMA_EVENT, .mr_key_size = 1, .tx_op_flags = FI_DELIVERY_COMPLETE,
 	  .threading = FI_THREAD_SAFE, .data = FI_PROGRESS_AUTO, .inject_size = 16, .no_rx_attr = true },
+	{ .name = "sos_shared_contexts", .type = FI_EP_RDM, .version = FI_VERSION(1, 5),
+	  .caps = FI_RMA | FI_ATOMIC | FI_RMA_EVENT, .mr_key_size = 1, .tx_op_flags = FI_DELIVERY_COMPLETE,
+	  .threading = FI_THREAD_SAFE, .data = FI_PROGRESS_AUTO, .inject_size = 16, .no_rx_attr = true, .shared_tx = true,
+	  .takes = takes_shared_contexts },
 	{ .name = "ompi_mtl_4.1", .type = FI_EP_RDM, .version = FI_VERSION(1, 5),
 	  .caps = FI_TAGGED | COMM | FI_DIRECTED_RECV, .mode = FI_CONTEXT | FI_CONTEXT2, .tx_op_flags = FI_COMPLETION,
 	  .rx_op_flags = FI_COMPLETION, .msg_order = FI_ORDER_SAS, .threading = FI_THREAD_DOMAIN, .av_type = FI_AV_MAP,
@@ -165,6 +185,7 @@ static void set_hints(struct fi_info *h)
 	h->domain_attr->cq_data_size = c->cq_data_size;
 	h->domain_attr->mr_key_size = c->mr_key_size;
 	h->addr_format = c->addr_format;
+	h->ep_attr->tx_ctx_cnt = c->shared_tx ? FI_SHARED_CONTEXT : 0;
 	if (c->xnet && !strcmp(run.prov, "tcp"))
 		h->ep_attr->protocol = FI_PROTO_XNET;
 }
@@ -269,6 +290,26 @@ struct fi_info *client_info(struct test *t, const char *name)
 	struct fi_info *hints;
 
 	return first_of_run(client_ask(t, client_find(name), &hints));
+}
+
+struct fid_cntr *client_counter(struct side *s, enum fi_wait_obj wait)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = wait };
+	struct fid_cntr *cntr;
+
+	MUST(fi_cntr_open(s->domain, &attr, &cntr, NULL));
+	own_fid(s->t, &cntr->fid);
+	return cntr;
+}
+
+void client_counted(struct side *s, struct fid_cntr *cntr, uint64_t cnt)
+{
+	struct wait w = wait_begin();
+
+	while (fi_cntr_read(cntr) < cnt)
+		wait_more(s->t, &w, "a counter");
+	CHECK_EQ(fi_cntr_read(cntr), cnt);
+	CHECK_EQ(fi_cntr_readerr(cntr), 0);
 }
 
 struct opts client_opts(const char *name)

@@ -12,4 +12,9 @@ struct fi_info *client_info(struct test *t, const char *name);
  * this client does. Until it is asked for another. */
 struct opts client_opts(const char *name);
 
+/* A counter of completions; belongs to the test. */
+struct fid_cntr *client_counter(struct side *s, enum fi_wait_obj wait);
+/* Drive all sides until @cntr says @cnt; more than that, or an error counted, fails the test. */
+void client_counted(struct side *s, struct fid_cntr *cntr, uint64_t cnt);
+
 #endif

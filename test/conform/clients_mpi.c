@@ -137,14 +137,12 @@ static struct mpich mpich_open(struct test *t, struct fi_info *info)
 {
 	struct mpich m = { .s = domain_side(t, .info = info, .one_cq = true, .tx_bind = FI_SELECTIVE_COMPLETION,
 					    .rx_bind = FI_SELECTIVE_COMPLETION, .av_type = FI_AV_TABLE) };
-	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC };
 	size_t min = AM_LEN / 4;
 	struct side *s = m.s;
 
 	side_open_cqs(s);
 	side_open_av(s);
-	MUST(fi_cntr_open(s->domain, &attr, &m.rma, NULL));
-	own_fid(t, &m.rma->fid);
+	m.rma = client_counter(s, FI_WAIT_UNSPEC);
 	side_open_ep(s);
 	MUST(fi_setopt(&s->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, sizeof(min)));
 	MUST(fi_ep_bind(s->ep, &s->tx_cq->fid, FI_SEND | FI_RECV | FI_SELECTIVE_COMPLETION));

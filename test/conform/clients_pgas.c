@@ -17,16 +17,6 @@ struct pe {
 	struct region data, heap;
 };
 
-static struct fid_cntr *counter(struct side *s, enum fi_wait_obj wait)
-{
-	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = wait };
-	struct fid_cntr *cntr;
-
-	MUST(fi_cntr_open(s->domain, &attr, &cntr, NULL));
-	own_fid(s->t, &cntr->fid);
-	return cntr;
-}
-
 /* A region with the key that was asked for, where keys are the application's. */
 static struct region region_with_key(struct side *s, uint64_t key, size_t len)
 {
@@ -48,7 +38,7 @@ static void open_target(struct pe *pe, struct test *t, struct fi_info *info)
 	struct side *s = side_open(t, .info = info);
 
 	if (info->caps & FI_RMA_EVENT) {
-		pe->at_target = counter(s, FI_WAIT_UNSPEC);
+		pe->at_target = client_counter(s, FI_WAIT_UNSPEC);
 		MUST(fi_ep_bind(s->ep, &pe->at_target->fid, FI_REMOTE_WRITE | FI_REMOTE_READ));
 		disown(t, &s->ep->fid);
 		own_fid(t, &s->ep->fid);
@@ -67,8 +57,8 @@ static void open_ctx(struct pe *pe)
 	s = domain_side(pe->target->t, .info = info, .domain_of = pe->target, .format = FI_CQ_FORMAT_CONTEXT);
 	side_open_cqs(s);
 	side_open_av(s);
-	pe->put = counter(s, FI_WAIT_UNSPEC);
-	pe->get = counter(s, FI_WAIT_NONE);
+	pe->put = client_counter(s, FI_WAIT_UNSPEC);
+	pe->get = client_counter(s, FI_WAIT_NONE);
 	side_open_ep(s);
 	MUST(fi_ep_bind(s->ep, &s->tx_cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION));
 	MUST(fi_ep_bind(s->ep, &pe->put->fid, FI_WRITE));
