@@ -60,7 +60,7 @@ extern struct fi_provider sockets_prov;		/* sockets.c */
 extern struct fi_ops_msg tcp_msg_ops;		/* ops.c */
 extern struct fi_ops_tagged tcp_tagged_ops;
 extern struct fi_ops_rma tcp_rma_ops;
-extern struct fi_ops_atomic tcp_atomic_ops;	/* ops_atomic.c */
+extern struct fi_ops_atomic tcp_atomic_ops;
 
 #define TCP_LOG(level, subsys, ...) FI_LOG(&tcp_prov, level, subsys, __VA_ARGS__)
 #define TCP_WARN(subsys, ...) FI_WARN(&tcp_prov, subsys, __VA_ARGS__)
