@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_rdm_bw: bandwidth of messages from a client to a server, RDM endpoints. */
-#include "lib/bench.h"
+#include "lib/ft.h"
 
 int main(int argc, char **argv)
 {
-	static const struct bench bench = {
+	static const struct ft_program program = {
 		.about = "Bandwidth of messages from a client to a server, RDM endpoints.",
 		.ep_type = FI_EP_RDM,
 		.windowed = true,
-		.test = &bench_stream,
+		.test = &ft_stream,
 	};
 
-	return bench_main(argc, argv, &bench);
+	return ft_main(argc, argv, &program);
 }

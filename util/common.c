@@ -30,10 +30,19 @@ void util_init(const char *argv0)
 		program += 3;
 }
 
+/* What getopt_long(3) calls it: the numbers are also how many colons a letter gets. */
+static int has_arg(const struct util_opt *opt)
+{
+	_Static_assert(required_argument == 1 && optional_argument == 2, "numbers of colons");
+	if (!opt->arg)
+		return no_argument;
+	return *opt->arg == '[' ? optional_argument : required_argument;
+}
+
 int util_getopt(int argc, char **argv, const struct util_opt *opts)
 {
 	struct option longs[MAX_OPTS];
-	char shorts[2 * MAX_OPTS + 1];
+	char shorts[3 * MAX_OPTS + 1];
 	size_t long_cnt = 0, short_len = 0;
 	int ret;
 
@@ -42,12 +51,12 @@ int util_getopt(int argc, char **argv, const struct util_opt *opts)
 			continue;
 		if (opts->name)
 			longs[long_cnt++] = (struct option) { .name = opts->name, .val = opts->key,
-				.has_arg = opts->arg ? required_argument : no_argument };
+				.has_arg = has_arg(opts) };
 		if (opts->key > UINT8_MAX)
 			continue;
 		shorts[short_len++] = (char) opts->key;
-		if (opts->arg)
-			shorts[short_len++] = ':';
+		memset(shorts + short_len, ':', (size_t) has_arg(opts));
+		short_len += (size_t) has_arg(opts);
 	}
 	longs[long_cnt] = (struct option) { .name = NULL };
 	shorts[short_len] = '\0';
@@ -59,7 +68,7 @@ int util_getopt(int argc, char **argv, const struct util_opt *opts)
 static int opt_text(const struct util_opt *opt, char *buf, size_t len)
 {
 	const char *name = opt->name ? opt->name : "", *dashes = opt->name ? "--" : "";
-	const char *arg = opt->arg ? opt->arg : "", *blank = opt->arg ? " " : "";
+	const char *arg = opt->arg ? opt->arg : "", *blank = has_arg(opt) == required_argument ? " " : "";
 
 	if (opt->key > UINT8_MAX)
 		return snprintf(buf, len, "    %s%s%s%s", dashes, name, blank, arg);

@@ -23,7 +23,7 @@
 struct util_opt {
 	int key;                /* its letter, or a value above 255 when it has only a long name */
 	const char *name;       /* long name, or NULL */
-	const char *arg;        /* name of its argument, or NULL when it takes none */
+	const char *arg;        /* name of its argument, or NULL when it takes none; "[=NAME]": it may be left out */
 	const char *help;       /* what it does; '\n' starts another line */
 };
 

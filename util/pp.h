@@ -5,13 +5,16 @@
  * only.
  *
  *   pp_opts.c       arguments of options
- *   pp_run.c        the sizes, the measurement, results
+ *   pp_run.c        from the command line to the exit code; the sizes and the measurement
+ *   pp_report.c     results as rows or as JSON
  *   pp_ctrl.c       the control channel
  *   pp_fabric.c     libfabric objects
+ *   pp_connect.c    names, connections, events
  *   pp_data.c       one message out, one message in
+ *   pp_wait.c       completions by queue or counter, and every way to wait for them
  *
  * A program has a table of options, fills a struct pp_opts from it, and says in a struct pp_test what it measures;
- * pp_run() does the rest.
+ * pp_run() does the rest. Or it has a body of its own, which pp_call() runs between opening and closing.
  *
  * Functions return 0 or -FI_*; whoever first sees a failure has said what it was (pp_fail()), callers only pass it on.
  */
@@ -30,6 +33,14 @@
 
 #define PP_MAX_SIZES 64
 
+/* How a wait for completions waits. */
+enum pp_look {
+	PP_LOOK_SPIN,           /* look again; after a while the processor is given away between looks */
+	PP_LOOK_YIELD,          /* give the processor away between looks */
+	PP_LOOK_SREAD,          /* sleep in fi_cq_sread() or fi_cntr_wait() */
+	PP_LOOK_FD,             /* fi_trywait() and poll() on the descriptor */
+};
+
 /* What the command line asked for. Strings are borrowed from argv. */
 struct pp_opts {
 	const char *server;             /* NULL on the server */
@@ -41,10 +52,21 @@ struct pp_opts {
 	uint32_t warmup;                /* iterations of every size before those that count */
 	uint32_t window;                /* at least 1: sends under way, and receives posted, at a time */
 	bool rma;                       /* FI_RMA; the peer may read and write rma_buf */
+	bool atomics;                   /* FI_ATOMIC on the same rma_buf */
 	uint64_t op_flags;              /* of every transmit operation */
+	uint64_t caps;                  /* to ask for beside what tagged, rma and atomics mean */
+	uint64_t mode;                  /* to accept beside FI_CONTEXT and FI_CONTEXT2 */
+	uint64_t not_mr_mode;           /* registration modes that are not accepted */
+	enum fi_progress progress;      /* FI_PROGRESS_UNSPEC for any */
+	enum fi_av_type av_type;        /* FI_AV_UNSPEC for the provider's own */
+	enum fi_threading threading;    /* FI_THREAD_UNSPEC for FI_THREAD_DOMAIN */
+	enum pp_look look;
+	bool counters;                  /* completions are counted, not queued (errors are queued) */
+	int (*hints)(const struct pp_opts *opts, struct fi_info *hints);        /* the last word; or NULL */
 	int wait_ms;                    /* no wait for the peer is longer */
 	int accept_ms;                  /* but the server's for its client, which may take this long */
 	bool tagged, check, ipv6, verbose, stats, json;
+	bool cpu;                       /* with stats: processor time as well */
 	bool one_size;                  /* from -S: what the endpoint does not allow is an error, not left out */
 	size_t size_cnt;
 	uint64_t size[PP_MAX_SIZES];    /* in bytes, ascending */
@@ -55,7 +77,7 @@ struct pp_op {
 	struct fi_context2 context;
 	bool busy;                      /* posted, not completed */
 	bool recv;
-	size_t len;                     /* of a received message, once completed */
+	size_t len;                     /* of a received message, once completed; unknown with counters */
 };
 
 struct pp {
@@ -70,6 +92,8 @@ struct pp {
 	struct fid_pep *pep;            /* MSG server only */
 	struct fid_av *av;              /* RDM and DGRAM only */
 	struct fid_cq *cq;
+	struct fid_cntr *tx_cntr, *rx_cntr;     /* with opts->counters */
+	int cq_fd, tx_fd, rx_fd;        /* with PP_LOOK_FD: what to poll; owned by the objects */
 	struct fid_mr *mr;              /* only when the provider asks for local registration */
 	struct fid_ep *ep;
 	fi_addr_t peer_addr;
@@ -81,7 +105,9 @@ struct pp {
 	uint32_t slots;                 /* with -c the window, so that nobody writes where data is checked; else 1 */
 	size_t max_size;                /* of a message, from the sizes asked for and what the endpoint allows */
 	struct pp_op *tx, *rx;          /* rings of opts->window operations; one allocation, tx is its start */
+	size_t prefix_len;              /* with FI_MSG_PREFIX: bytes before the data of a message buffer */
 	uint32_t tx_next, rx_next;      /* in the rings: what is posted, or completes, next */
+	uint64_t tx_done, rx_done;      /* with counters: how many completions have been noted in the rings */
 	uint64_t tx_seq, rx_seq;        /* with -c: messages so far, which choose the pattern */
 	uint64_t remote_addr, remote_key;       /* the peer's rma_buf; a test with RMA sets them */
 	bool leaving;                   /* the results stand: that the peer goes is no failure */
@@ -90,7 +116,7 @@ struct pp {
 /* What a program measures. All calls return 0 or -FI_*. */
 struct pp_test {
 	unsigned transfers;             /* messages of one iteration */
-	bool latency;                   /* the time of an iteration means something */
+	bool latency;                   /* the time of an iteration means something; else that of a window of them */
 	int (*open)(struct pp *pp);     /* once, after the fabric is open; or NULL */
 	int (*begin)(struct pp *pp, size_t size);       /* before the clock starts; or NULL */
 	int (*step)(struct pp *pp, size_t size);        /* one iteration */
@@ -103,6 +129,7 @@ struct pp_result {
 	unsigned transfers;             /* messages of each that was sent */
 	uint32_t sent, acked;
 	uint64_t elapsed_ns;
+	uint64_t cpu_ns;                /* processor time of this process meanwhile */
 	struct hist latency;            /* of one message in ns; empty unless asked for */
 };
 
@@ -134,9 +161,10 @@ void pp_sizes_default(struct pp_opts *opts);
 /* Take one of the options that mean the same in every program: these two, and -p -d -s -S -I -B -P -T -A. */
 int pp_take_option(struct pp_opts *opts, int key, const char *arg);
 
-/* An endpoint type: msg, rdm or dgram; a whole number. */
+/* An endpoint type: msg, rdm or dgram; a whole number; a port. */
 int pp_parse_ep_type(const char *text, enum fi_ep_type *type);
 int pp_parse_count(const char *what, const char *text, uint32_t min, uint32_t *cnt);
+int pp_parse_port(const char *what, const char *text, uint16_t *port);
 
 /* Read the command line: `take` is given each option but -h. Beside them there may be one server address. 0 to go on,
  * else *code is what to exit with. */
@@ -145,11 +173,22 @@ int pp_parse_command_line(struct pp_opts *opts, int argc, char **argv, const str
 
 /* pp_run.c */
 
-/* Everything between the command line and the exit code, which it returns. */
+/* Everything between the command line and the exit code, which it returns: 0, or the positive FI_E* of the failure. */
 int pp_run(const struct pp_opts *opts, const struct pp_test *test);
+
+/* The same around `body`, which returns 0 or -FI_*. With `whole` it finds everything open, connected, one receive of the
+ * window posted after the other, and ends with the goodbyes; else only the control channel, and opens what it needs
+ * with the calls below. All that is in *pp is closed behind it. */
+int pp_call(const struct pp_opts *opts, bool whole, int (*body)(struct pp *pp));
 
 /* One message there and one back, half of which is the latency. */
 extern const struct pp_test pp_pingpong;
+
+/* pp_report.c: what is said before the first result, each result, and at the end, where ret is what the run came to. */
+struct json;
+void pp_report_begin(const struct pp *pp, struct json *json, const struct pp_test *test);
+void pp_report(const struct pp *pp, struct json *json, const struct pp_test *test, const struct pp_result *result);
+void pp_report_end(const struct pp *pp, struct json *json, int ret);
 
 /* pp_ctrl.c */
 
@@ -174,15 +213,64 @@ int pp_ctrl_exchange_count(struct pp *pp, uint32_t *cnt);
 /* Whether the peer has closed the control channel, or does so within wait_ms: it is done, has given up, or died. */
 bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms);
 
-/* pp_fabric.c */
+/* pp_fabric.c: objects. Each call opens what it names into *pp, from the options and what is open already. */
 
 /* Open everything and connect to, or learn the address of, the peer; the receives are posted. Messages up to
  * pp->max_size, which it sets, can be exchanged; -FI_EMSGSIZE when the size that -S asks for is above what the
- * endpoint allows. */
+ * endpoint allows. The parts of it follow, in their order. */
 int pp_fabric_open(struct pp *pp);
+
+/* hints, from the options. */
+int pp_fill_hints(struct pp *pp);
+
+/* info: the first interface that fits the hints. -FI_ENODATA when there is none; what to ask fi_info is printed. */
+int pp_get_info(struct pp *pp);
+
+/* fabric, and eq where endpoints are connected. */
+int pp_open_fabric(struct pp *pp);
+
+/* domain, buffers and their registration, cq or counters, av. */
+int pp_open_domain(struct pp *pp);
+
+/* An endpoint of pp->info in pp->domain, bound to the eq, av, cq and counters of *pp, enabled. The caller closes it. */
+int pp_open_ep(struct pp *pp, struct fid_ep **ep);
 
 /* Close all that is open, whatever state it is in. */
 int pp_fabric_close(struct pp *pp);
+
+/* Close one object, unless it is NULL; `what` names it when that fails. */
+int pp_close(const struct pp *pp, struct fid *fid, const char *what);
+
+/* pp_connect.c: names and connections, over the control channel and pp->eq. */
+
+/* Tell the peer the name of an endpoint, active or passive. */
+int pp_send_name(struct pp *pp, struct fid *fid);
+
+/* Learn the name of an endpoint of the peer's, and put it into an address vector. */
+int pp_recv_peer(struct pp *pp, struct fid_av *av, fi_addr_t *addr);
+
+/* Both at once, in the order that works at either end. */
+int pp_swap_names(struct pp *pp, struct fid *fid, struct fid_av *av, fi_addr_t *addr);
+
+/* Put a name of the given format into an address vector. */
+int pp_insert_peer(struct pp *pp, struct fid_av *av, const void *name, uint32_t addr_format, fi_addr_t *addr);
+
+/* Client: ask for an interface that reaches the server, whose name comes over the control channel, into pp->info. */
+int pp_get_info_to_server(struct pp *pp);
+
+/* Server: open pp->pep, listen, and tell the peer where. */
+int pp_listen(struct pp *pp);
+
+/* Server: wait for a request; the info that came with it replaces pp->info. Then accept on an endpoint of it. */
+int pp_wait_request(struct pp *pp);
+int pp_accept(struct pp *pp, struct fid_ep *ep);
+
+/* Client: connect an enabled endpoint to pp->info's destination. */
+int pp_connect(struct pp *pp, struct fid_ep *ep);
+
+/* Wait for one event of pp->eq; any other than `wanted` is an error. `what` names it in messages. */
+struct fi_eq_cm_entry;
+int pp_wait_event(struct pp *pp, uint32_t wanted, struct fi_eq_cm_entry *entry, const char *what);
 
 /* pp_data.c */
 
@@ -200,8 +288,8 @@ int pp_recv(struct pp *pp, size_t len);
 
 /* Post `call` as the next transmit operation of the ring, once that is free; the call finds its descriptor, its
  * context and its part of rma_buf with the three below, and is made again as long as it says -FI_EAGAIN. */
-typedef ssize_t pp_call(struct pp *pp, size_t len);
-int pp_post(struct pp *pp, pp_call *call, size_t len);
+typedef ssize_t pp_call_fn(struct pp *pp, size_t len);
+int pp_post(struct pp *pp, pp_call_fn *call, size_t len);
 char *pp_rma_buf(const struct pp *pp);
 void *pp_desc(const struct pp *pp);
 void *pp_tx_context(struct pp *pp);
@@ -216,12 +304,24 @@ int pp_flush(struct pp *pp);
 /* Say goodbye to the peer and wait for its goodbye (not on DGRAM, where it may be lost): then nothing is under way. */
 int pp_finish(struct pp *pp);
 
-/* Let the provider work, and note completions. */
+/* pp_wait.c: completions find their struct pp_op through the context; with counters, they are noted in ring order. */
+
+/* Let the provider work, and note completions. Does not wait. */
 int pp_progress(struct pp *pp);
+
+/* Wait for an operation of the rings, or of a program's own made with pp->cq, to complete. */
+int pp_wait_op(struct pp *pp, const struct pp_op *op, const char *what);
+
+/* After a posting call that gave `posted`: 0 when it is done, 1 when it has to be made again (progress was made), or
+ * what went wrong. *wait starts as { .polls = 0 }; `call` names the operation. */
+int pp_check_posted(struct pp *pp, ssize_t posted, struct pp_wait *wait, const char *call);
 
 /* A wait found nothing: is it time to stop? Called for each look, cheap: only every PP_POLLS_PER_TICK-th reads the
  * clock; after the first of these the processor is given away between looks. -FI_ETIMEDOUT after wait_ms,
  * -FI_ECONNRESET when the peer is gone; `what` names what was waited for. */
 int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what);
+
+/* Read and explain the entry behind the -FI_EAVAIL of a queue. Returns its error as -FI_*. */
+int pp_cq_error(struct pp *pp, struct fid_cq *cq);
 
 #endif /* UTIL_PP_H */

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages: one out, one in. There is one completion queue for both directions, and a ring of operations for each: a
- * window of receives is posted at any time, at most a window of sends is under way. Completions are noted wherever the
- * queue is read; waits look at the notes.
+ * Messages: one out, one in. There is a ring of operations for each direction: a window of receives is posted at any
+ * time, at most a window of sends is under way. How completions get into the rings is in pp_wait.c.
  */
 #include "pp.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
@@ -29,14 +26,11 @@ static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL
 /* How long a peer that has closed its endpoint may take to close the control channel. */
 #define LEAVE_MS 2000
 
-/* How many completions one look takes. */
-#define CQ_BATCH 16
-
 /* The calls that differ between plain and tagged messages. */
 struct pp_xfer {
 	ssize_t (*recv)(struct pp *pp);
-	pp_call *send, *inject;
-	pp_call *send_last;             /* complete when it has left for good */
+	pp_call_fn *send, *inject;
+	pp_call_fn *send_last;             /* complete when it has left for good */
 };
 
 /* The buffer of a turn in a ring. */
@@ -50,6 +44,7 @@ char *pp_rma_buf(const struct pp *pp)
 	return slot(pp, pp->rma_buf, pp->tx_next);
 }
 
+/* The message buffers of this turn: first what the provider's prefix needs, then the data. */
 static char *tx_buf(const struct pp *pp)
 {
 	return slot(pp, pp->tx_buf, pp->tx_next);
@@ -82,17 +77,17 @@ static ssize_t msg_recv(struct pp *pp)
 
 static ssize_t msg_send(struct pp *pp, size_t len)
 {
-	return fi_send(pp->ep, tx_buf(pp), len, pp_desc(pp), pp->peer_addr, pp_tx_context(pp));
+	return fi_send(pp->ep, tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, pp_tx_context(pp));
 }
 
 static ssize_t msg_inject(struct pp *pp, size_t len)
 {
-	return fi_inject(pp->ep, tx_buf(pp), len, pp->peer_addr);
+	return fi_inject(pp->ep, tx_buf(pp), pp->prefix_len + len, pp->peer_addr);
 }
 
 static ssize_t msg_send_last(struct pp *pp, size_t len)
 {
-	struct iovec iov = { .iov_base = tx_buf(pp), .iov_len = len };
+	struct iovec iov = { .iov_base = tx_buf(pp), .iov_len = pp->prefix_len + len };
 	void *desc = pp_desc(pp);
 	struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = pp->peer_addr,
 			      .context = pp_tx_context(pp) };
@@ -107,17 +102,17 @@ static ssize_t tagged_recv(struct pp *pp)
 
 static ssize_t tagged_send(struct pp *pp, size_t len)
 {
-	return fi_tsend(pp->ep, tx_buf(pp), len, pp_desc(pp), pp->peer_addr, PP_TAG, pp_tx_context(pp));
+	return fi_tsend(pp->ep, tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, PP_TAG, pp_tx_context(pp));
 }
 
 static ssize_t tagged_inject(struct pp *pp, size_t len)
 {
-	return fi_tinject(pp->ep, tx_buf(pp), len, pp->peer_addr, PP_TAG);
+	return fi_tinject(pp->ep, tx_buf(pp), pp->prefix_len + len, pp->peer_addr, PP_TAG);
 }
 
 static ssize_t tagged_send_last(struct pp *pp, size_t len)
 {
-	struct iovec iov = { .iov_base = tx_buf(pp), .iov_len = len };
+	struct iovec iov = { .iov_base = tx_buf(pp), .iov_len = pp->prefix_len + len };
 	void *desc = pp_desc(pp);
 	struct fi_msg_tagged msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = pp->peer_addr,
 				     .tag = PP_TAG, .context = pp_tx_context(pp) };
@@ -139,104 +134,6 @@ const struct pp_xfer pp_tagged_xfer = {
 	.send_last = tagged_send_last,
 };
 
-int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what)
-{
-	if (++wait->polls < PP_POLLS_PER_TICK && pp->cq)
-		return 0;
-	sched_yield();
-	if (wait->polls % PP_POLLS_PER_TICK && pp->cq)
-		return 0;
-	if (util_now_ns() - wait->start > (uint64_t) pp->opts->wait_ms * 1000000)
-		return pp_fail(pp, -FI_ETIMEDOUT, "wait for %s (-T sets how long)", what);
-	if (!pp_ctrl_is_closed(pp, 0))
-		return 0;
-	return pp->leaving ? -FI_ECONNRESET : pp_fail(pp, -FI_ECONNRESET, "wait for %s: the peer has ended", what);
-}
-
-/* Read and explain the entry behind -FI_EAVAIL. Returns its error as -FI_*. */
-static int cq_error(struct pp *pp)
-{
-	struct fi_cq_err_entry entry = { .err_data_size = 0 };
-	const struct pp_op *op;
-	const char *detail, *what;
-	ssize_t ret;
-	char buf[256];
-
-	ret = fi_cq_readerr(pp->cq, &entry, 0);
-	if (ret < 0)
-		return pp_fail(pp, (int) ret, "fi_cq_readerr");
-	if (!entry.err)
-		entry.err = FI_EOTHER;
-	if (pp->leaving)
-		return -entry.err;
-	op = entry.op_context;
-	what = op && op->recv ? "receive" : "send";
-	detail = fi_cq_strerror(pp->cq, entry.prov_errno, entry.err_data, buf, sizeof(buf));
-	return pp_fail(pp, -entry.err, "%s failed: provider error %d (%s)", what, entry.prov_errno,
-		       detail ? detail : "no text");
-}
-
-int pp_progress(struct pp *pp)
-{
-	struct fi_cq_msg_entry entries[CQ_BATCH];
-	struct pp_op *op;
-	ssize_t ret, i;
-
-	if (!pp->cq)
-		return 0;
-	ret = fi_cq_read(pp->cq, entries, CQ_BATCH);
-	if (ret == -FI_EAGAIN)
-		return 0;
-	if (ret == -FI_EAVAIL)
-		return cq_error(pp);
-	if (ret < 0)
-		return pp_fail(pp, (int) ret, "fi_cq_read");
-	for (i = 0; i < ret; i++) {
-		op = entries[i].op_context;
-		op->busy = false;
-		op->len = entries[i].len;
-	}
-	return 0;
-}
-
-/* Wait for an operation to complete. */
-static int wait_op(struct pp *pp, const struct pp_op *op, const char *what)
-{
-	struct pp_wait wait = { .polls = 0 };
-	int ret;
-
-	while (op->busy) {
-		ret = pp_progress(pp);
-		if (ret)
-			return ret;
-		if (!op->busy)
-			break;
-		if (!wait.polls)
-			wait.start = util_now_ns();
-		ret = pp_wait_tick(pp, &wait, what);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-/* After a posting call that gave `posted`: 0 when it is done, 1 when it has to be tried again, or what went wrong. */
-static int check_posted(struct pp *pp, ssize_t posted, struct pp_wait *wait, const char *call)
-{
-	int ret;
-
-	if (!posted)
-		return 0;
-	if (posted != -FI_EAGAIN)
-		return pp_fail(pp, (int) posted, "%s", call);
-	if (!wait->polls)
-		wait->start = util_now_ns();
-	ret = pp_progress(pp);
-	if (!ret)
-		ret = pp_wait_tick(pp, wait, call);
-	return ret ? ret : 1;
-}
-
 /* Post the next receive of the ring; its turn stays the same. */
 static int post_recv(struct pp *pp)
 {
@@ -246,7 +143,7 @@ static int post_recv(struct pp *pp)
 	pp->rx[pp->rx_next].recv = true;
 	pp->rx[pp->rx_next].busy = true;
 	do {
-		ret = check_posted(pp, pp->xfer->recv(pp), &wait, "post a receive");
+		ret = pp_check_posted(pp, pp->xfer->recv(pp), &wait, "post a receive");
 	} while (ret > 0);
 	return ret;
 }
@@ -270,14 +167,14 @@ int pp_post_recvs(struct pp *pp)
 }
 
 /* Make the call in its turn: with an operation that will complete, or without one. */
-static int post_tx(struct pp *pp, pp_call *call, size_t len, bool completes)
+static int post_tx(struct pp *pp, pp_call_fn *call, size_t len, bool completes)
 {
 	struct pp_wait wait = { .polls = 0 };
 	int ret;
 
 	pp->tx[pp->tx_next].busy = completes;
 	do {
-		ret = check_posted(pp, call(pp, len), &wait, "post a transmit operation");
+		ret = pp_check_posted(pp, call(pp, len), &wait, "post a transmit operation");
 	} while (ret > 0);
 	pp->tx_next = next_turn(pp, pp->tx_next);
 	return ret;
@@ -286,10 +183,10 @@ static int post_tx(struct pp *pp, pp_call *call, size_t len, bool completes)
 /* Until the next operation of the transmit ring is free. */
 static int wait_tx(struct pp *pp)
 {
-	return wait_op(pp, &pp->tx[pp->tx_next], "a transmit operation to complete");
+	return pp_wait_op(pp, &pp->tx[pp->tx_next], "a transmit operation to complete");
 }
 
-int pp_post(struct pp *pp, pp_call *call, size_t len)
+int pp_post(struct pp *pp, pp_call_fn *call, size_t len)
 {
 	int ret = wait_tx(pp);
 
@@ -357,20 +254,21 @@ int pp_flush(struct pp *pp)
 	int ret = 0;
 
 	for (i = 0; i < pp->opts->window && !ret; i++)
-		ret = wait_op(pp, &pp->tx[i], "a transmit operation to complete");
+		ret = pp_wait_op(pp, &pp->tx[i], "a transmit operation to complete");
 	return ret;
 }
 
 int pp_send(struct pp *pp, size_t len)
 {
-	bool inject = len <= pp->info->tx_attr->inject_size;
+	/* What is counted has to complete. */
+	bool inject = !pp->tx_cntr && pp->prefix_len + len <= pp->info->tx_attr->inject_size;
 	int ret;
 
 	ret = wait_tx(pp);
 	if (ret)
 		return ret;
 	if (pp->opts->check)
-		pp_fill(tx_buf(pp), len, pp->tx_seq++);
+		pp_fill(tx_buf(pp) + pp->prefix_len, len, pp->tx_seq++);
 	return post_tx(pp, inject ? pp->xfer->inject : pp->xfer->send, len, !inject);
 }
 
@@ -379,13 +277,13 @@ int pp_recv(struct pp *pp, size_t len)
 	struct pp_op *op = &pp->rx[pp->rx_next];
 	int ret;
 
-	ret = wait_op(pp, op, "a message");
+	ret = pp_wait_op(pp, op, "a message");
 	if (ret)
 		return ret;
-	if (op->len != len)
+	if (!pp->rx_cntr && op->len != pp->prefix_len + len)
 		return pp_fail(pp, -FI_EIO, "received %zu bytes instead of %zu (-I and -S must be those of the peer)",
-			       op->len, len);
-	ret = pp->opts->check ? pp_check(pp, rx_buf(pp), len, pp->rx_seq++) : 0;
+			       op->len - pp->prefix_len, len);
+	ret = pp->opts->check ? pp_check(pp, rx_buf(pp) + pp->prefix_len, len, pp->rx_seq++) : 0;
 	if (!ret)
 		ret = post_recv(pp);
 	pp->rx_next = next_turn(pp, pp->rx_next);
@@ -399,14 +297,14 @@ int pp_finish(struct pp *pp)
 	ret = pp_flush(pp);
 	if (ret)
 		return ret;
-	memcpy(tx_buf(pp), goodbye, sizeof(goodbye));
+	memcpy(tx_buf(pp) + pp->prefix_len, goodbye, sizeof(goodbye));
 	ret = pp_post(pp, pp->xfer->send_last, sizeof(goodbye));
 	if (ret)
 		return ret;
 	pp->leaving = true;
 	ret = pp_flush(pp);
 	if (!ret && pp->opts->ep_type != FI_EP_DGRAM)
-		ret = wait_op(pp, &pp->rx[pp->rx_next], "the peer's last message");
+		ret = pp_wait_op(pp, &pp->rx[pp->rx_next], "the peer's last message");
 	if (!ret || ret == -FI_ETIMEDOUT)
 		return ret;
 	/* The peer may close as soon as it has what it waits for, and upstream's does before it has sent all. */

@@ -17,13 +17,17 @@
 
 #include "common.h"
 
-/* A wait on an event queue returns this often to see whether the peer is still there. */
-#define EQ_SLICE_MS 50
 /* The data check and the goodbye need buffers of at least this many bytes. */
 #define MIN_BUF_LEN 64
 
-/* What we ask libfabric for. */
-static int fill_hints(struct pp *pp)
+/* A copy of `text`, NULL for NULL, in *to; whether there was memory for it. */
+static bool copy_text(char **to, const char *text)
+{
+	*to = text ? strdup(text) : NULL;
+	return !text || *to;
+}
+
+int pp_fill_hints(struct pp *pp)
 {
 	const struct pp_opts *opts = pp->opts;
 	struct fi_info *hints;
@@ -31,29 +35,28 @@ static int fill_hints(struct pp *pp)
 	hints = pp->hints = fi_allocinfo();
 	if (!hints)
 		return pp_fail(pp, -FI_ENOMEM, "fi_allocinfo");
-	hints->caps = (opts->tagged ? FI_TAGGED : FI_MSG) | (opts->rma ? FI_RMA : 0);
-	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->caps = (opts->tagged ? FI_TAGGED : FI_MSG) | (opts->rma ? FI_RMA : 0) |
+		      (opts->atomics ? FI_ATOMIC : 0) | opts->caps;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2 | opts->mode;
 	hints->ep_attr->type = opts->ep_type;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->threading = opts->threading ? opts->threading : FI_THREAD_DOMAIN;
+	hints->domain_attr->data_progress = hints->domain_attr->control_progress = opts->progress;
+	hints->domain_attr->av_type = opts->av_type;
 	hints->tx_attr->op_flags = opts->op_flags;
 	/* A receive of the ring has the message of its turn. */
 	if (opts->window > 1)
 		hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	if (opts->provider)
-		hints->fabric_attr->prov_name = strdup(opts->provider);
-	if (opts->domain)
-		hints->domain_attr->name = strdup(opts->domain);
-	if (opts->fabric)
-		hints->fabric_attr->name = strdup(opts->fabric);
-	if ((opts->provider && !hints->fabric_attr->prov_name) || (opts->domain && !hints->domain_attr->name) ||
-	    (opts->fabric && !hints->fabric_attr->name))
+	hints->domain_attr->mr_mode = (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+				       FI_MR_ENDPOINT) & ~opts->not_mr_mode;
+	if (!copy_text(&hints->fabric_attr->prov_name, opts->provider) ||
+	    !copy_text(&hints->domain_attr->name, opts->domain) ||
+	    !copy_text(&hints->fabric_attr->name, opts->fabric))
 		return pp_fail(pp, -FI_ENOMEM, "fi_allocinfo");
-	return 0;
+	return opts->hints ? opts->hints(opts, hints) : 0;
 }
 
-/* Take the first interface that fits. With -6 the server prefers one with IPv6 addresses. */
-static int get_info(struct pp *pp)
+/* With -6 the server prefers an interface with IPv6 addresses. */
+int pp_get_info(struct pp *pp)
 {
 	const struct pp_opts *opts = pp->opts;
 	uint64_t flags = opts->src ? FI_SOURCE : 0;
@@ -80,16 +83,7 @@ static int get_info(struct pp *pp)
 	return 0;
 }
 
-/* Learn the server's address and ask for an interface that reaches it. */
-static int get_info_to_server(struct pp *pp)
-{
-	int ret;
-
-	ret = pp_ctrl_recv_name(pp, &pp->hints->dest_addr, &pp->hints->dest_addrlen, &pp->hints->addr_format);
-	return ret ? ret : get_info(pp);
-}
-
-static int open_fabric(struct pp *pp)
+int pp_open_fabric(struct pp *pp)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_UNSPEC };
 	int ret;
@@ -123,14 +117,18 @@ static int alloc_buffers(struct pp *pp)
 {
 	size_t page = (size_t) sysconf(_SC_PAGESIZE);
 	size_t need = pp->max_size > MIN_BUF_LEN ? pp->max_size : MIN_BUF_LEN;
+	bool remote = pp->opts->rma || pp->opts->atomics;
 	uint64_t access = FI_SEND | FI_RECV;
 	size_t part, total;
 	int ret;
 
+	if (pp->info->mode & FI_MSG_PREFIX)
+		pp->prefix_len = pp->info->ep_attr->msg_prefix_size;
+	need += pp->prefix_len;
 	pp->slots = pp->opts->check ? pp->opts->window : 1;
 	pp->buf_len = (need + page - 1) / page * page;
 	part = pp->slots * pp->buf_len;
-	total = (pp->opts->rma ? 3 : 2) * part;
+	total = (remote ? 3 : 2) * part;
 	pp->tx_buf = aligned_alloc(page, total);
 	pp->tx = calloc(2 * (size_t) pp->opts->window, sizeof(*pp->tx));
 	if (!pp->tx_buf || !pp->tx)
@@ -138,7 +136,7 @@ static int alloc_buffers(struct pp *pp)
 	memset(pp->tx_buf, 0, total);
 	pp->rx_buf = pp->tx_buf + part;
 	pp->rx = pp->tx + pp->opts->window;
-	if (pp->opts->rma) {
+	if (remote) {
 		pp->rma_buf = pp->rx_buf + part;
 		access |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	} else if (!(pp->info->domain_attr->mr_mode & FI_MR_LOCAL)) {
@@ -146,16 +144,6 @@ static int alloc_buffers(struct pp *pp)
 	}
 	ret = fi_mr_reg(pp->domain, pp->tx_buf, total, access, 0, 0, 0, &pp->mr, NULL);
 	return ret ? pp_fail(pp, ret, "fi_mr_reg of %zu bytes", total) : 0;
-}
-
-static int bind_ep(struct pp *pp, struct fid *fid, uint64_t flags, const char *what)
-{
-	int ret;
-
-	if (!fid)
-		return 0;
-	ret = fi_ep_bind(pp->ep, fid, flags);
-	return ret ? pp_fail(pp, ret, "fi_ep_bind to the %s", what) : 0;
 }
 
 static int open_av(struct pp *pp)
@@ -169,10 +157,53 @@ static int open_av(struct pp *pp)
 	return ret ? pp_fail(pp, ret, "fi_av_open") : 0;
 }
 
-/* Domain, buffers, queues and the endpoint, enabled and with its receives posted. */
-static int open_endpoint(struct pp *pp)
+/* The object to wait in, for this way of waiting. */
+static enum fi_wait_obj wait_obj(const struct pp_opts *opts)
 {
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE };
+	if (opts->look == PP_LOOK_FD)
+		return FI_WAIT_FD;
+	return opts->look == PP_LOOK_SREAD ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
+}
+
+/* With PP_LOOK_FD: the descriptor of an object. */
+static int get_fd(const struct pp *pp, struct fid *fid, int *fd)
+{
+	int ret = pp->opts->look == PP_LOOK_FD ? fi_control(fid, FI_GETWAIT, fd) : 0;
+
+	return ret ? pp_fail(pp, ret, "fi_control(FI_GETWAIT)") : 0;
+}
+
+static int open_cntr(struct pp *pp, struct fid_cntr **cntr, int *fd)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = wait_obj(pp->opts) };
+	int ret;
+
+	ret = fi_cntr_open(pp->domain, &attr, cntr, NULL);
+	return ret ? pp_fail(pp, ret, "fi_cntr_open") : get_fd(pp, &(*cntr)->fid, fd);
+}
+
+/* The queue, and the counters where they are what is looked at. */
+static int open_completions(struct pp *pp)
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE };
+	bool counters = pp->opts->counters;
+	int ret;
+
+	if (pp->opts->window > 1)
+		attr.size = 2 * (size_t) pp->opts->window + 2;
+	if (!counters)
+		attr.wait_obj = wait_obj(pp->opts);
+	ret = fi_cq_open(pp->domain, &attr, &pp->cq, NULL);
+	if (ret)
+		return pp_fail(pp, ret, "fi_cq_open");
+	if (!counters)
+		return get_fd(pp, &pp->cq->fid, &pp->cq_fd);
+	ret = open_cntr(pp, &pp->tx_cntr, &pp->tx_fd);
+	return ret ? ret : open_cntr(pp, &pp->rx_cntr, &pp->rx_fd);
+}
+
+int pp_open_domain(struct pp *pp)
+{
 	int ret;
 
 	ret = fi_domain(pp->fabric, pp->info, &pp->domain, NULL);
@@ -181,202 +212,129 @@ static int open_endpoint(struct pp *pp)
 	ret = set_max_size(pp);
 	if (!ret)
 		ret = alloc_buffers(pp);
-	if (ret)
-		return ret;
-	if (pp->opts->window > 1)
-		cq_attr.size = 2 * (size_t) pp->opts->window + 2;
-	ret = fi_cq_open(pp->domain, &cq_attr, &pp->cq, NULL);
-	if (ret)
-		return pp_fail(pp, ret, "fi_cq_open");
-	ret = open_av(pp);
-	if (ret)
-		return ret;
-	ret = fi_endpoint(pp->domain, pp->info, &pp->ep, NULL);
-	if (ret)
-		return pp_fail(pp, ret, "fi_endpoint");
-	ret = bind_ep(pp, pp->eq ? &pp->eq->fid : NULL, 0, "event queue");
 	if (!ret)
-		ret = bind_ep(pp, pp->av ? &pp->av->fid : NULL, 0, "address vector");
-	if (!ret)
-		ret = bind_ep(pp, &pp->cq->fid, FI_TRANSMIT | FI_RECV, "completion queue");
-	if (ret)
-		return ret;
-	ret = fi_enable(pp->ep);
-	if (ret)
-		return pp_fail(pp, ret, "fi_enable");
-	return pp_post_recvs(pp);
+		ret = open_completions(pp);
+	return ret ? ret : open_av(pp);
 }
 
-/* Tell the peer the address of one of our endpoints. */
-static int send_name(struct pp *pp, struct fid *fid)
+/* Bind all that there is to an endpoint, and enable it. */
+static int bind_all(struct pp *pp, struct fid_ep *ep)
 {
-	size_t len = 0;
-	void *name;
+	uint64_t selective = pp->opts->counters ? FI_SELECTIVE_COMPLETION : 0;
+	const struct {
+		struct fid *fid;
+		uint64_t flags;
+		const char *what;
+	} bind[] = {
+		{ pp->eq ? &pp->eq->fid : NULL, 0, "event queue" },
+		{ pp->av ? &pp->av->fid : NULL, 0, "address vector" },
+		{ &pp->cq->fid, FI_TRANSMIT | FI_RECV | selective, "completion queue" },
+		{ pp->tx_cntr ? &pp->tx_cntr->fid : NULL, FI_SEND | (pp->opts->rma || pp->opts->atomics ? FI_WRITE | FI_READ : 0),
+		  "counter of transmit operations" },
+		{ pp->rx_cntr ? &pp->rx_cntr->fid : NULL, FI_RECV, "counter of receives" },
+	};
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(bind) / sizeof(bind[0]) && !ret; i++) {
+		ret = bind[i].fid ? fi_ep_bind(ep, bind[i].fid, bind[i].flags) : 0;
+		if (ret)
+			pp_fail(pp, ret, "fi_ep_bind to the %s", bind[i].what);
+	}
+	if (ret)
+		return ret;
+	ret = fi_enable(ep);
+	return ret ? pp_fail(pp, ret, "fi_enable") : 0;
+}
+
+int pp_open_ep(struct pp *pp, struct fid_ep **ep)
+{
+	struct fid_ep *opened;
 	int ret;
 
-	ret = fi_getname(fid, NULL, &len);
-	if (ret && ret != -FI_ETOOSMALL)
-		return pp_fail(pp, ret, "fi_getname");
-	name = calloc(1, len ? len : 1);
-	if (!name)
-		return pp_fail(pp, -FI_ENOMEM, "fi_getname");
-	ret = fi_getname(fid, name, &len);
-	if (ret) {
-		pp_fail(pp, ret, "fi_getname");
-	} else {
-		pp_debug(pp, "our address is %s", util_addr_text(pp->info->addr_format, name, len));
-		ret = pp_ctrl_send_name(pp, name, len, pp->info->addr_format);
-	}
-	free(name);
+	ret = fi_endpoint(pp->domain, pp->info, &opened, NULL);
+	if (ret)
+		return pp_fail(pp, ret, "fi_endpoint");
+	ret = bind_all(pp, opened);
+	if (ret)
+		pp_close(pp, &opened->fid, "endpoint");
+	else
+		*ep = opened;
 	return ret;
 }
 
-/* Put the peer's address into the address vector. */
-static int insert_peer(struct pp *pp, const void *name, uint32_t addr_format)
+/* Domain, buffers, queues and the endpoint, enabled and with its receives posted. */
+static int open_endpoint(struct pp *pp)
 {
-	uint32_t ours = pp->info->addr_format;
 	int ret;
 
-	if (addr_format != ours)
-		return pp_fail(pp, -FI_EADDRNOTAVAIL, "the peer's address format is %u, ours is %u", addr_format, ours);
-	ret = fi_av_insert(pp->av, name, 1, &pp->peer_addr, 0, NULL);
-	return ret == 1 ? 0 : pp_fail(pp, ret < 0 ? ret : -FI_EINVAL, "fi_av_insert");
-}
-
-/* Explain the error event behind -FI_EAVAIL. */
-static int eq_error(struct pp *pp, const char *what)
-{
-	struct fi_eq_err_entry entry = { .err_data_size = 0 };
-	const char *detail;
-	char buf[256];
-	ssize_t ret;
-
-	ret = fi_eq_readerr(pp->eq, &entry, 0);
-	if (ret < 0)
-		return pp_fail(pp, (int) ret, "fi_eq_readerr");
-	detail = fi_eq_strerror(pp->eq, entry.prov_errno, entry.err_data, buf, sizeof(buf));
-	return pp_fail(pp, entry.err ? -entry.err : -FI_EOTHER, "%s: provider error %d (%s)", what, entry.prov_errno,
-		       detail ? detail : "no text");
-}
-
-/* Wait for one event of the connection; any other than `wanted` is an error. */
-static int wait_event(struct pp *pp, uint32_t wanted, struct fi_eq_cm_entry *entry, const char *what)
-{
-	struct pp_wait wait = { .start = util_now_ns() };
-	uint32_t event;
-	ssize_t len;
-	int ret;
-
-	for (;;) {
-		len = fi_eq_sread(pp->eq, &event, entry, sizeof(*entry), EQ_SLICE_MS, 0);
-		if (len == -FI_EAVAIL)
-			return eq_error(pp, what);
-		if (len < 0 && len != -FI_EAGAIN && len != -FI_EINTR)
-			return pp_fail(pp, (int) len, "fi_eq_sread");
-		if (len >= 0)
-			break;
-		wait.polls = PP_POLLS_PER_TICK - 1;
-		ret = pp_wait_tick(pp, &wait, what);
+	ret = pp_open_domain(pp);
+	if (!ret)
+		ret = pp_open_ep(pp, &pp->ep);
+	if (!ret && pp->info->domain_attr->mr_mode & FI_MR_ENDPOINT && pp->mr) {
+		ret = fi_mr_bind(pp->mr, &pp->ep->fid, 0);
+		if (!ret)
+			ret = fi_mr_enable(pp->mr);
 		if (ret)
-			return ret;
+			return pp_fail(pp, ret, "bind the memory region to the endpoint");
 	}
-	if (event == wanted)
-		return 0;
-	return pp_fail(pp, -FI_EOTHER, "%s: event %s came instead", what, util_tostr(&event, FI_TYPE_EQ_EVENT));
+	return ret ? ret : pp_post_recvs(pp);
 }
 
-/* Listen, tell the client where, and take its connection. */
 static int open_msg_server(struct pp *pp)
 {
-	struct fi_eq_cm_entry entry;
 	int ret;
 
-	ret = get_info(pp);
+	ret = pp_get_info(pp);
 	if (!ret)
-		ret = open_fabric(pp);
-	if (ret)
-		return ret;
-	ret = fi_passive_ep(pp->fabric, pp->info, &pp->pep, NULL);
-	if (ret)
-		return pp_fail(pp, ret, "fi_passive_ep");
-	ret = fi_pep_bind(pp->pep, &pp->eq->fid, 0);
-	if (ret)
-		return pp_fail(pp, ret, "fi_pep_bind");
-	ret = fi_listen(pp->pep);
-	if (ret)
-		return pp_fail(pp, ret, "fi_listen");
-	ret = send_name(pp, &pp->pep->fid);
+		ret = pp_open_fabric(pp);
 	if (!ret)
-		ret = wait_event(pp, FI_CONNREQ, &entry, "a connection request");
-	if (ret)
-		return ret;
-
-	fi_freeinfo(pp->info);
-	pp->info = entry.info;
-	ret = open_endpoint(pp);
-	if (ret)
-		return ret;
-	ret = fi_accept(pp->ep, NULL, 0);
-	if (ret)
-		return pp_fail(pp, ret, "fi_accept");
-	return wait_event(pp, FI_CONNECTED, &entry, "the connection");
+		ret = pp_listen(pp);
+	if (!ret)
+		ret = pp_wait_request(pp);
+	if (!ret)
+		ret = open_endpoint(pp);
+	return ret ? ret : pp_accept(pp, pp->ep);
 }
 
 static int open_msg_client(struct pp *pp)
 {
-	struct fi_eq_cm_entry entry;
 	int ret;
 
-	ret = get_info_to_server(pp);
+	ret = pp_get_info_to_server(pp);
 	if (!ret)
-		ret = open_fabric(pp);
+		ret = pp_open_fabric(pp);
 	if (!ret)
 		ret = open_endpoint(pp);
-	if (ret)
-		return ret;
-	ret = fi_connect(pp->ep, pp->info->dest_addr, NULL, 0);
-	if (ret)
-		return pp_fail(pp, ret, "fi_connect");
-	return wait_event(pp, FI_CONNECTED, &entry, "the connection");
+	return ret ? ret : pp_connect(pp, pp->ep);
 }
 
 static int open_rdm_server(struct pp *pp)
 {
-	uint32_t format;
-	size_t len;
-	void *name;
 	int ret;
 
-	ret = get_info(pp);
+	ret = pp_get_info(pp);
 	if (!ret)
-		ret = open_fabric(pp);
+		ret = pp_open_fabric(pp);
 	if (!ret)
 		ret = open_endpoint(pp);
 	if (!ret)
-		ret = send_name(pp, &pp->ep->fid);
-	if (!ret)
-		ret = pp_ctrl_recv_name(pp, &name, &len, &format);
-	if (ret)
-		return ret;
-	ret = insert_peer(pp, name, format);
-	free(name);
-	return ret;
+		ret = pp_send_name(pp, &pp->ep->fid);
+	return ret ? ret : pp_recv_peer(pp, pp->av, &pp->peer_addr);
 }
 
 static int open_rdm_client(struct pp *pp)
 {
 	int ret;
 
-	ret = get_info_to_server(pp);
+	ret = pp_get_info_to_server(pp);
 	if (!ret)
-		ret = open_fabric(pp);
+		ret = pp_open_fabric(pp);
 	if (!ret)
 		ret = open_endpoint(pp);
 	if (!ret)
-		ret = send_name(pp, &pp->ep->fid);
-	if (!ret)
-		ret = insert_peer(pp, pp->hints->dest_addr, pp->hints->addr_format);
-	return ret;
+		ret = pp_send_name(pp, &pp->ep->fid);
+	return ret ? ret : pp_insert_peer(pp, pp->av, pp->hints->dest_addr, pp->hints->addr_format, &pp->peer_addr);
 }
 
 int pp_fabric_open(struct pp *pp)
@@ -389,8 +347,15 @@ int pp_fabric_open(struct pp *pp)
 
 	pp->xfer = pp->opts->tagged ? &pp_tagged_xfer : &pp_msg_xfer;
 	pp->peer_addr = FI_ADDR_UNSPEC;
-	ret = fill_hints(pp);
+	ret = pp_fill_hints(pp);
 	return ret ? ret : open_calls[pp->opts->ep_type == FI_EP_MSG][!!pp->opts->server](pp);
+}
+
+int pp_close(const struct pp *pp, struct fid *fid, const char *what)
+{
+	int ret = fid ? fi_close(fid) : 0;
+
+	return ret ? pp_fail(pp, ret, "fi_close of the %s", what) : 0;
 }
 
 int pp_fabric_close(struct pp *pp)
@@ -403,6 +368,8 @@ int pp_fabric_close(struct pp *pp)
 		{ pp->ep ? &pp->ep->fid : NULL, "endpoint" },
 		{ pp->pep ? &pp->pep->fid : NULL, "passive endpoint" },
 		{ pp->mr ? &pp->mr->fid : NULL, "memory region" },
+		{ pp->tx_cntr ? &pp->tx_cntr->fid : NULL, "counter of transmit operations" },
+		{ pp->rx_cntr ? &pp->rx_cntr->fid : NULL, "counter of receives" },
 		{ pp->cq ? &pp->cq->fid : NULL, "completion queue" },
 		{ pp->av ? &pp->av->fid : NULL, "address vector" },
 		{ pp->domain ? &pp->domain->fid : NULL, "domain" },
@@ -413,11 +380,8 @@ int pp_fabric_close(struct pp *pp)
 	size_t i;
 
 	for (i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
-		ret = open[i].fid ? fi_close(open[i].fid) : 0;
-		if (ret)
-			pp_fail(pp, ret, "fi_close of the %s", open[i].what);
-		if (ret && !first)
-			first = ret;
+		ret = pp_close(pp, open[i].fid, open[i].what);
+		first = first ? first : ret;
 	}
 	free(pp->tx_buf);
 	free(pp->tx);

@@ -62,7 +62,7 @@ int pp_parse_ep_type(const char *text, enum fi_ep_type *type)
 	return ret;
 }
 
-static int parse_port(const char *what, const char *text, uint16_t *port)
+int pp_parse_port(const char *what, const char *text, uint16_t *port)
 {
 	uint64_t value;
 	int ret;
@@ -113,9 +113,9 @@ int pp_take_option(struct pp_opts *opts, int key, const char *arg)
 		return pp_parse_count("-I (iterations)", arg, 1, &opts->iterations);
 	case 'B':
 		opts->have_src_port = true;
-		return parse_port("-B (a port)", arg, &opts->src_port);
+		return pp_parse_port("-B (a port)", arg, &opts->src_port);
 	case 'P':
-		return parse_port("-P (a port)", arg, &opts->dst_port);
+		return pp_parse_port("-P (a port)", arg, &opts->dst_port);
 	case 'T':
 		return parse_seconds("-T (seconds)", arg, &opts->wait_ms);
 	case 'A':

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The measurement: every size, with warm-up and clock, and its result as a row or as JSON. */
+/* Between the command line and the exit code; and the measurement: every size, with warm-up and clock. */
 #include "pp.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
+#include <time.h>
 
 #include <rdma/fi_errno.h>
 
@@ -37,138 +37,6 @@ void pp_debug(const struct pp *pp, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* 1536 as "1.5k", as upstream's program does; in a static buffer of a few, so that a line can hold more than one. */
-static const char *short_number(uint64_t value)
-{
-	static const char units[] = "kmgt";
-	static char bufs[4][24];
-	static unsigned next;
-	char *buf = bufs[next++ % 4];
-	double scaled = (double) value;
-	int unit = -1;
-
-	while (scaled >= 1024 && unit < 3) {
-		scaled /= 1024;
-		unit++;
-	}
-	if (unit < 0)
-		snprintf(buf, sizeof(bufs[0]), "%llu", (unsigned long long) value);
-	else
-		snprintf(buf, sizeof(bufs[0]), scaled - (double) (uint64_t) scaled < 0.05 ? "%.0f%c" : "%.1f%c", scaled,
-			 units[unit]);
-	return buf;
-}
-
-/* What both forms of output are made of. MB is 10^6 bytes; a transfer is one message in one direction. */
-static uint64_t result_total(const struct pp_result *result)
-{
-	return result->size * result->sent * result->transfers;
-}
-
-static double result_usec_per_transfer(const struct pp_result *result)
-{
-	return (double) result->elapsed_ns / 1000 / result->sent / result->transfers;
-}
-
-static double result_mb_per_second(const struct pp_result *result)
-{
-	return result->elapsed_ns ? (double) result_total(result) * 1000 / (double) result->elapsed_ns : 0;
-}
-
-static const struct {
-	const char *name;
-	double share;
-} percentiles[] = { { "p50", 0.5 }, { "p99", 0.99 } };
-
-static double percentile_usec(const struct pp_result *result, size_t i)
-{
-	return (double) hist_percentile(&result->latency, percentiles[i].share) / 1000;
-}
-
-static void print_header(bool latency)
-{
-	printf("%-8s%-8s%-9s%-10s%9s%11s%13s%13s", "bytes", "#sent", "#ack", "total", "time", "MB/sec", "usec/xfer",
-	       "Mxfers/sec");
-	if (latency)
-		printf("%12s%10s%10s%10s", "usec: min", percentiles[0].name, percentiles[1].name, "max");
-	putchar('\n');
-	fflush(stdout);
-}
-
-static void print_row(const struct pp_result *result)
-{
-	char acked[16], elapsed[24];
-	double usec = result_usec_per_transfer(result);
-
-	snprintf(acked, sizeof(acked), "%s%u", result->acked == result->sent ? "=" : "", result->acked);
-	snprintf(elapsed, sizeof(elapsed), "%.2fs", (double) result->elapsed_ns / 1e9);
-	printf("%-8s%-8u%-9s%-10s%9s%11.2f%13.2f%13.2f", short_number(result->size), result->sent, acked,
-	       short_number(result_total(result)), elapsed, result_mb_per_second(result), usec,
-	       usec > 0 ? 1 / usec : 0);
-	if (result->latency.cnt)
-		printf("%12.2f%10.2f%10.2f%10.2f", (double) result->latency.min / 1000, percentile_usec(result, 0),
-		       percentile_usec(result, 1), (double) result->latency.max / 1000);
-	putchar('\n');
-	fflush(stdout);
-}
-
-static void add_result(struct json *json, const struct pp_result *result)
-{
-	size_t i;
-
-	json_open(json, NULL, '{');
-	json_number(json, "bytes", result->size);
-	json_number(json, "sent", result->sent);
-	json_number(json, "acked", result->acked);
-	json_number(json, "total_bytes", result_total(result));
-	json_real(json, "time_usec", (double) result->elapsed_ns / 1000);
-	json_real(json, "mb_per_sec", result_mb_per_second(result));
-	json_real(json, "usec_per_transfer", result_usec_per_transfer(result));
-	if (!result->latency.cnt) {
-		json_close(json, '}');
-		return;
-	}
-	json_open(json, "latency_usec", '{');
-	json_real(json, "min", (double) result->latency.min / 1000);
-	for (i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
-		json_real(json, percentiles[i].name, percentile_usec(result, i));
-	json_real(json, "max", (double) result->latency.max / 1000);
-	json_close(json, '}');
-	json_close(json, '}');
-}
-
-/* What is said before the first result: what was used to get them. */
-static void begin_results(const struct pp *pp, struct json *json, bool latency)
-{
-	const struct fi_info *info = pp->info;
-
-	if (!pp->opts->json) {
-		print_header(latency);
-		return;
-	}
-	json_init(json, stdout);
-	json_open(json, NULL, '{');
-	json_string(json, "role", pp->opts->server ? "client" : "server");
-	json_string(json, "peer", pp->peer);
-	json_string(json, "provider", info->fabric_attr->prov_name);
-	json_string(json, "fabric", info->fabric_attr->name);
-	json_string(json, "domain", info->domain_attr->name);
-	json_string(json, "type", util_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE));
-	json_string(json, "mode", pp->opts->tagged ? "tagged" : "msg");
-	json_string(json, "data_check", pp->opts->check ? "yes" : "no");
-	json_open(json, "results", '[');
-}
-
-/* `ret` is what the run came to: an incomplete list says so. */
-static void end_results(const struct pp *pp, struct json *json, int ret)
-{
-	if (!pp->opts->json)
-		return;
-	json_close(json, ']');
-	json_string(json, "error", ret ? fi_strerror(-ret) : NULL);
-	json_close(json, '}');
-}
-
 /* One message there and one back. The client begins. */
 static int exchange(struct pp *pp, size_t size)
 {
@@ -195,31 +63,43 @@ const struct pp_test pp_pingpong = {
 	.end = flush,
 };
 
-/* Some iterations, until they are complete at both ends. Latencies go to `latency`, unless that is NULL. */
-static int iterate(struct pp *pp, const struct pp_test *test, size_t size, uint32_t cnt, struct hist *latency)
+/* Some iterations, until they are complete at both ends. The time of one message goes to `spread`, unless that is NULL:
+ * that of each iteration where it means something, else the mean over each window. */
+static int iterate(struct pp *pp, const struct pp_test *test, size_t size, uint32_t cnt, struct hist *spread)
 {
+	uint32_t i, stride = test->latency ? 1 : pp->opts->window, left = stride;
 	uint64_t last = util_now_ns(), now;
-	uint32_t i;
 	int ret;
 
 	for (i = 0; i < cnt; i++) {
 		ret = test->step(pp, size);
 		if (ret)
 			return ret;
-		if (!latency)
+		if (!spread || --left)
 			continue;
 		now = util_now_ns();
-		hist_add(latency, (now - last) / test->transfers);
+		hist_add(spread, (now - last) / test->transfers / stride);
 		last = now;
+		left = stride;
 	}
 	return test->end(pp, size);
+}
+
+/* Processor time of this process so far, all threads. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t) ts.tv_sec * 1000000000 + (uint64_t) ts.tv_nsec;
 }
 
 /* All iterations of one size, those before the clock starts and those after. */
 static int run_size(struct pp *pp, const struct pp_test *test, struct pp_result *result)
 {
 	const struct pp_opts *opts = pp->opts;
-	uint64_t start;
+	bool spread = opts->stats && (test->latency || opts->window > 1);
+	uint64_t start, cpu;
 	int ret;
 
 	hist_clear(&result->latency);
@@ -231,10 +111,11 @@ static int run_size(struct pp *pp, const struct pp_test *test, struct pp_result 
 		ret = iterate(pp, test, result->size, opts->warmup, NULL);
 	if (ret)
 		return ret;
+	cpu = cpu_ns();
 	start = util_now_ns();
-	ret = iterate(pp, test, result->size, opts->iterations,
-		      opts->stats && test->latency ? &result->latency : NULL);
+	ret = iterate(pp, test, result->size, opts->iterations, spread ? &result->latency : NULL);
 	result->elapsed_ns = util_now_ns() - start;
+	result->cpu_ns = cpu_ns() - cpu;
 	if (!ret && opts->check && test->check)
 		ret = test->check(pp, result->size);
 	return ret ? ret : pp_ctrl_exchange_count(pp, &result->acked);
@@ -253,45 +134,62 @@ static int run_sizes(struct pp *pp, const struct pp_test *test, struct json *jso
 		ret = run_size(pp, test, &result);
 		if (ret)
 			return ret;
-		if (opts->json)
-			add_result(json, &result);
-		else
-			print_row(&result);
+		pp_report(pp, json, test, &result);
 	}
 	return 0;
 }
 
-static int run(struct pp *pp, const struct pp_test *test)
+/* The test, on what is open. */
+static int measure(struct pp *pp, const struct pp_test *test)
 {
 	struct json json;
-	int ret, close_ret;
+	int ret = test->open ? test->open(pp) : 0;
 
-	ret = pp_ctrl_open(pp);
 	if (ret)
 		return ret;
-	ret = pp_fabric_open(pp);
-	if (!ret && test->open)
-		ret = test->open(pp);
-	if (!ret) {
-		begin_results(pp, &json, pp->opts->stats && test->latency);
-		ret = run_sizes(pp, test, &json);
-		if (!ret)
-			ret = pp_finish(pp);
-		end_results(pp, &json, ret);
-	}
-	close_ret = pp_fabric_close(pp);
-	pp_ctrl_close(pp);
+	pp_report_begin(pp, &json, test);
+	ret = run_sizes(pp, test, &json);
+	if (!ret)
+		ret = pp_finish(pp);
+	pp_report_end(pp, &json, ret);
+	return ret;
+}
+
+/* Open as much as is wanted, do what is asked for, close. Either test or body is NULL. */
+static int run(const struct pp_opts *opts, bool whole, const struct pp_test *test, int (*body)(struct pp *pp))
+{
+	struct pp pp = { .opts = opts, .ctrl = -1 };
+	int ret, close_ret;
+
+	ret = pp_ctrl_open(&pp);
+	if (ret)
+		return ret;
+	ret = whole ? pp_fabric_open(&pp) : 0;
+	if (!ret)
+		ret = test ? measure(&pp, test) : body(&pp);
+	if (!ret && !test && whole)
+		ret = pp_finish(&pp);
+	close_ret = pp_fabric_close(&pp);
+	pp_ctrl_close(&pp);
 	return ret ? ret : close_ret;
 }
 
-int pp_run(const struct pp_opts *opts, const struct pp_test *test)
+/* The exit code for what a run came to, once its output is out. */
+static int exit_code(int ret)
 {
-	struct pp pp = { .opts = opts, .ctrl = -1 };
-	int code = -run(&pp, test);
-
 	if (fflush(stdout) || ferror(stdout)) {
 		util_err("cannot write the results");
 		return FI_EIO;
 	}
-	return code;
+	return -ret;
+}
+
+int pp_run(const struct pp_opts *opts, const struct pp_test *test)
+{
+	return exit_code(run(opts, true, test, NULL));
+}
+
+int pp_call(const struct pp_opts *opts, bool whole, int (*body)(struct pp *pp))
+{
+	return exit_code(run(opts, whole, NULL, body));
 }

@@ -4,7 +4,7 @@
  * n of the ring moves part n of one to part n of the other. Where data is checked, the end that has it first has filled
  * part n with pattern n, and the other one has cleared it.
  */
-#include "bench.h"
+#include "rma.h"
 
 #include <endian.h>
 #include <string.h>
@@ -17,8 +17,7 @@ struct region {
 	uint64_t addr, key;
 };
 
-/* Learn where the peer's region is. */
-static int exchange_regions(struct pp *pp)
+int ft_exchange_regions(struct pp *pp)
 {
 	bool virt_addr = pp->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 	struct region ours, theirs;
@@ -37,20 +36,20 @@ static int exchange_regions(struct pp *pp)
 	return 0;
 }
 
-static uint64_t remote_addr(const struct pp *pp)
+uint64_t ft_remote_addr(const struct pp *pp)
 {
 	return pp->remote_addr + (uint64_t) (pp_rma_buf(pp) - pp->rma_buf);
 }
 
 static ssize_t post_write(struct pp *pp, size_t len)
 {
-	return fi_write(pp->ep, pp_rma_buf(pp), len, pp_desc(pp), pp->peer_addr, remote_addr(pp), pp->remote_key,
+	return fi_write(pp->ep, pp_rma_buf(pp), len, pp_desc(pp), pp->peer_addr, ft_remote_addr(pp), pp->remote_key,
 			pp_tx_context(pp));
 }
 
 static ssize_t post_read(struct pp *pp, size_t len)
 {
-	return fi_read(pp->ep, pp_rma_buf(pp), len, pp_desc(pp), pp->peer_addr, remote_addr(pp), pp->remote_key,
+	return fi_read(pp->ep, pp_rma_buf(pp), len, pp_desc(pp), pp->peer_addr, ft_remote_addr(pp), pp->remote_key,
 		       pp_tx_context(pp));
 }
 
@@ -68,7 +67,7 @@ static int read_step(struct pp *pp, size_t size)
 /* The turns begin anew: part 0 is the first to be used again. */
 static int finish(struct pp *pp, size_t size)
 {
-	int ret = bench_finish(pp, size);
+	int ret = ft_finish(pp, size);
 
 	pp->tx_next = 0;
 	return ret;
@@ -119,20 +118,26 @@ static int read_check(struct pp *pp, size_t size)
 	return pp->opts->server ? check_parts(pp, size) : 0;
 }
 
-const struct pp_test bench_write = {
+static const struct pp_test write_test = {
 	.transfers = 1,
-	.open = exchange_regions,
+	.open = ft_exchange_regions,
 	.begin = write_begin,
 	.step = write_step,
 	.end = finish,
 	.check = write_check,
 };
 
-const struct pp_test bench_read = {
+static const struct pp_test read_test = {
 	.transfers = 1,
-	.open = exchange_regions,
+	.open = ft_exchange_regions,
 	.begin = read_begin,
 	.step = read_step,
 	.end = finish,
 	.check = read_check,
+};
+
+const struct ft_operation ft_rma_bw[] = {
+	{ "write", &write_test, 0 },
+	{ "read", &read_test, 0 },
+	{ NULL, NULL, 0 },
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* One-way messages: the client sends, the server receives. */
-#include "bench.h"
+#include "ft.h"
 
 /* Bytes of what is said at the end. */
 #define END_LEN 1
 
-int bench_finish(struct pp *pp, size_t size)
+int ft_finish(struct pp *pp, size_t size)
 {
 	int ret;
 
@@ -23,8 +23,8 @@ static int stream_step(struct pp *pp, size_t size)
 	return pp->opts->server ? pp_send(pp, size) : pp_recv(pp, size);
 }
 
-const struct pp_test bench_stream = {
+const struct pp_test ft_stream = {
 	.transfers = 1,
 	.step = stream_step,
-	.end = bench_finish,
+	.end = ft_finish,
 };

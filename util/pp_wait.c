@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completions, and the ways to wait for them. There is one completion queue for both directions; completions are noted
+ * in their struct pp_op wherever the queue is read, and waits look at the notes. With counters the queue has only the
+ * errors: what the counters say is noted in the order of the rings, which is the order of posting.
+ */
+#include "pp.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+
+#include "common.h"
+
+/* How many completions one look takes. */
+#define CQ_BATCH 16
+/* A wait that sleeps returns this often to see whether the peer is still there. */
+#define SLEEP_SLICE_MS 50
+
+int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what)
+{
+	bool sleeps = !pp->cq || pp->opts->look == PP_LOOK_SREAD || pp->opts->look == PP_LOOK_FD;
+
+	if (++wait->polls < PP_POLLS_PER_TICK && !sleeps && pp->opts->look != PP_LOOK_YIELD)
+		return 0;
+	sched_yield();
+	if (wait->polls % PP_POLLS_PER_TICK && !sleeps)
+		return 0;
+	if (util_now_ns() - wait->start > (uint64_t) pp->opts->wait_ms * 1000000)
+		return pp_fail(pp, -FI_ETIMEDOUT, "wait for %s (-T sets how long)", what);
+	if (!pp_ctrl_is_closed(pp, 0))
+		return 0;
+	return pp->leaving ? -FI_ECONNRESET : pp_fail(pp, -FI_ECONNRESET, "wait for %s: the peer has ended", what);
+}
+
+int pp_cq_error(struct pp *pp, struct fid_cq *cq)
+{
+	struct fi_cq_err_entry entry = { .err_data_size = 0 };
+	const struct pp_op *op;
+	const char *detail, *what = "operation";
+	ssize_t ret;
+	char buf[256];
+
+	ret = fi_cq_readerr(cq, &entry, 0);
+	if (ret < 0)
+		return pp_fail(pp, (int) ret, "fi_cq_readerr");
+	if (!entry.err)
+		entry.err = FI_EOTHER;
+	if (pp->leaving)
+		return -entry.err;
+	op = entry.op_context;
+	if (cq == pp->cq)
+		what = op && op->recv ? "receive" : "send";
+	detail = fi_cq_strerror(cq, entry.prov_errno, entry.err_data, buf, sizeof(buf));
+	return pp_fail(pp, -entry.err, "%s failed: provider error %d (%s)", what, entry.prov_errno,
+		       detail ? detail : "no text");
+}
+
+/* Note what a read of the queue gave. */
+static int note_entries(struct pp *pp, const struct fi_cq_msg_entry *entries, ssize_t cnt)
+{
+	struct pp_op *op;
+	ssize_t i;
+
+	if (cnt == -FI_EAGAIN || cnt == -FI_EINTR)
+		return 0;
+	if (cnt == -FI_EAVAIL)
+		return pp_cq_error(pp, pp->cq);
+	if (cnt < 0)
+		return pp_fail(pp, (int) cnt, "fi_cq_read");
+	for (i = 0; i < cnt; i++) {
+		op = entries[i].op_context;
+		if (!op)
+			continue;
+		op->busy = false;
+		op->len = entries[i].len;
+	}
+	return 0;
+}
+
+/* Note what a counter has come to: so many operations of its ring are complete, the first first. */
+static void note_count(struct pp *pp, struct fid_cntr *cntr, struct pp_op *ring, uint64_t *done)
+{
+	uint64_t now = fi_cntr_read(cntr);
+
+	while (*done < now)
+		ring[(*done)++ % pp->opts->window].busy = false;
+}
+
+int pp_progress(struct pp *pp)
+{
+	struct fi_cq_msg_entry entries[CQ_BATCH];
+
+	if (!pp->cq)
+		return 0;
+	if (!pp->tx_cntr)
+		return note_entries(pp, entries, fi_cq_read(pp->cq, entries, CQ_BATCH));
+	note_count(pp, pp->tx_cntr, pp->tx, &pp->tx_done);
+	note_count(pp, pp->rx_cntr, pp->rx, &pp->rx_done);
+	if (!fi_cntr_readerr(pp->tx_cntr) && !fi_cntr_readerr(pp->rx_cntr))
+		return 0;
+	return note_entries(pp, entries, fi_cq_read(pp->cq, entries, CQ_BATCH));
+}
+
+/* Sleep until `fid`, with its descriptor, may have something. */
+static int wait_fd(struct pp *pp, struct fid *fid, int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	int ret = fi_trywait(pp->fabric, &fid, 1);
+
+	if (ret == -FI_EAGAIN)
+		return 0;
+	if (ret)
+		return pp_fail(pp, ret, "fi_trywait");
+	poll(&poll_fd, 1, SLEEP_SLICE_MS);
+	return 0;
+}
+
+/* Wait in a counter until it has one completion more than were noted. */
+static int sleep_cntr(struct pp *pp, struct fid_cntr *cntr, uint64_t done)
+{
+	int ret = fi_cntr_wait(cntr, done + 1, SLEEP_SLICE_MS);
+
+	if (!ret || ret == -FI_ETIMEDOUT || ret == -FI_EAGAIN || ret == -FI_EINTR || ret == -FI_EAVAIL)
+		return 0;
+	return pp_fail(pp, ret, "fi_cntr_wait");
+}
+
+/* Sleep, in the way that the options want, until something may have happened to an operation; then note it. */
+static int sleep_op(struct pp *pp, const struct pp_op *op)
+{
+	struct fi_cq_msg_entry entries[CQ_BATCH];
+	struct fid_cntr *cntr = op->recv ? pp->rx_cntr : pp->tx_cntr;
+	bool fd = pp->opts->look == PP_LOOK_FD;
+	int ret;
+
+	if (!fd && !cntr)
+		return note_entries(pp, entries, fi_cq_sread(pp->cq, entries, CQ_BATCH, NULL, SLEEP_SLICE_MS));
+	if (!cntr)
+		ret = wait_fd(pp, &pp->cq->fid, pp->cq_fd);
+	else if (fd)
+		ret = wait_fd(pp, &cntr->fid, op->recv ? pp->rx_fd : pp->tx_fd);
+	else
+		ret = sleep_cntr(pp, cntr, op->recv ? pp->rx_done : pp->tx_done);
+	return ret ? ret : pp_progress(pp);
+}
+
+int pp_wait_op(struct pp *pp, const struct pp_op *op, const char *what)
+{
+	bool sleeps = pp->opts->look == PP_LOOK_SREAD || pp->opts->look == PP_LOOK_FD;
+	struct pp_wait wait = { .polls = 0 };
+	int ret;
+
+	while (op->busy) {
+		ret = sleeps ? sleep_op(pp, op) : pp_progress(pp);
+		if (ret)
+			return ret;
+		if (!op->busy)
+			break;
+		if (!wait.polls)
+			wait.start = util_now_ns();
+		ret = pp_wait_tick(pp, &wait, what);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int pp_check_posted(struct pp *pp, ssize_t posted, struct pp_wait *wait, const char *call)
+{
+	int ret;
+
+	if (!posted)
+		return 0;
+	if (posted != -FI_EAGAIN)
+		return pp_fail(pp, (int) posted, "%s", call);
+	if (!wait->polls)
+		wait->start = util_now_ns();
+	ret = pp_progress(pp);
+	if (!ret)
+		ret = pp_wait_tick(pp, wait, call);
+	return ret ? ret : 1;
+}
