@@ -209,10 +209,9 @@ void rdma_destroy_ep(struct rdma_cm_id *cm_id)
 
 /* ---- what arrives ---- */
 
+/* Only told: it is rdma_disconnect() that moves the queue pair, which may have work under way towards others (XRC). */
 static void down(struct sv_id *id)
 {
-	if (id->id.qp)
-		sv_qp_error(sv_qp(id->id.qp));
 	id->state = SV_ID_CLOSED;
 	sv_cm_tell(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 }

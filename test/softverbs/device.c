@@ -168,7 +168,8 @@ static void fill_device_attr(struct ibv_context *context, struct ibv_device_attr
 		.vendor_id = 0x5356, .vendor_part_id = 1, .hw_ver = 1,
 		.max_qp = sv_limit("max_qp", 65536),
 		.max_qp_wr = sv_limit("max_qp_wr", 16384),
-		.device_cap_flags = IBV_DEVICE_XRC | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE,
+		.device_cap_flags = (sv_limit("xrc", 1) ? IBV_DEVICE_XRC : 0) | IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_SRQ_RESIZE,
 		.max_sge = sv_limit("max_sge", SV_SGE_MAX),
 		.max_sge_rd = sv_limit("max_sge_rd", SV_SGE_MAX),
 		.max_cq = 65536, .max_cqe = sv_limit("max_cqe", 4194303),
