@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The kernel keeps a table of each device's domains by inode and counts references; here are the checks that it leaves
+ * to the caller, and reasons in words.
+ */
+#include "verbs/xrc_domain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include "verbs/verbs.h"
+
+bool vrb_has_xrc(const struct ibv_device_attr *attr)
+{
+	return attr->device_cap_flags & IBV_DEVICE_XRC;
+}
+
+static bool flags_ok(int fd, int oflag)
+{
+	return fd == -1 ? oflag == O_CREAT : !(oflag & ~(O_CREAT | O_EXCL));
+}
+
+static int check(struct ibv_context *context, int fd, int oflag)
+{
+	struct ibv_device_attr attr;
+	int ret;
+
+	if (!flags_ok(fd, oflag))
+		return EINVAL;
+	if (fd != -1 && fcntl(fd, F_GETFD) < 0)
+		return EBADF;
+	ret = ibv_query_device(context, &attr);
+	if (ret)
+		return ret;
+	return vrb_has_xrc(&attr) ? 0 : EOPNOTSUPP;
+}
+
+/* The kernel has numbers of its own for a domain that is not there, and for one that should not be. */
+static int cause_of(int fd, int oflag, int err)
+{
+	if (fd == -1)
+		return err;
+	if (err == EAGAIN && !(oflag & O_CREAT))
+		return ENOENT;
+	return err == EINVAL && oflag == (O_CREAT | O_EXCL) ? EEXIST : err;
+}
+
+static const char *text_of(int err)
+{
+	switch (err) {
+	case EINVAL:
+		return "flags are O_CREAT, O_EXCL or both; without a file O_CREAT";
+	case EOPNOTSUPP:
+		return "the device has no XRC";
+	case ENOENT:
+		return "there is no domain of this file, and it was not asked to create one";
+	case EEXIST:
+		return "there is a domain of this file, which was to be new";
+	default:
+		return strerror(err);
+	}
+}
+
+struct ibv_xrcd *vrb_open_xrc_domain(struct ibv_context *context, int fd, int oflag)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = fd, .oflags = oflag,
+	};
+	struct ibv_xrcd *domain = NULL;
+	int err = check(context, fd, oflag);
+
+	if (!err) {
+		domain = ibv_open_xrcd(context, &attr);
+		if (domain)
+			return domain;
+		err = cause_of(fd, oflag, errno);
+	}
+	VRB_WARN(FI_LOG_DOMAIN, "XRC domain of descriptor %d with flags %#x on %s: %s\n", fd, oflag,
+		 ibv_get_device_name(context->device), text_of(err));
+	errno = err;
+	return NULL;
+}
+
+int vrb_close_xrc_domain(struct ibv_xrcd *domain)
+{
+	const char *name = ibv_get_device_name(domain->context->device);
+	int ret = ibv_close_xrcd(domain);
+
+	if (ret)
+		VRB_WARN(FI_LOG_DOMAIN, "XRC domain of %s is not closed: %s\n", name,
+			 ret == EBUSY ? "it has queue pairs or shared receive queues" : strerror(ret));
+	return ret;
+}
