@@ -139,6 +139,7 @@ struct tcp_conn {
 	uint64_t txq_len;		/* bytes in txq */
 	uint32_t control_cnt;		/* frames of the provider's own in txq */
 	uint32_t amo_asked;		/* results of atomics requested, TCP_AMO_WINDOW at most */
+	uint32_t read_cnt;		/* reads in txq and read_wait, once the stream is up */
 
 	/* receive side */
 	struct tcp_rx_state rx;

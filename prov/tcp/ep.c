@@ -390,6 +390,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep->want_src = ep->base.caps & FI_SOURCE;
 	ep->rma_waits = info->tx_attr->msg_order & (FI_ORDER_RAS | FI_ORDER_WAS) ? TCP_TX_BEHIND_SENDS : TCP_TX_AT_ONCE;
+	ep->fetch_waits = ep->rma_waits | (info->tx_attr->msg_order & FI_ORDER_RAR ? TCP_TX_BEHIND_READS : 0);
 	ep->src_err = ep->want_src && (ep->base.caps & FI_SOURCE_ERR);
 	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)

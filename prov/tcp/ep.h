@@ -70,7 +70,8 @@ struct tcp_ep {
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
 	bool want_src;			/* FI_SOURCE */
-	uint8_t rma_waits;		/* of its remote accesses, without a fence: enum tcp_tx_waits */
+	/* enum tcp_tx_waits, without a fence: of its remote accesses, of those that are fetching atomics */
+	uint8_t rma_waits, fetch_waits;
 	bool src_err;			/* FI_SOURCE_ERR: messages of unknown peers are errors, with the peer's address */
 	struct fab_timer alive;		/* alive.c */
 	bool alive_runs;
@@ -114,11 +115,12 @@ static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_ad
 
 /* ---- tx.c ---- */
 
-/* What must be over before an operation may start. */
+/* What must be over before an operation may start: bits. */
 enum tcp_tx_waits {
-	TCP_TX_AT_ONCE,
-	TCP_TX_BEHIND_SENDS,		/* the data of all messages before it is on its way (FI_ORDER_RAS, FI_ORDER_WAS) */
-	TCP_TX_BEHIND_ALL,		/* all before it have completed (FI_FENCE) */
+	TCP_TX_AT_ONCE = 0,
+	TCP_TX_BEHIND_SENDS = 1,	/* the data of all messages before it is on its way (FI_ORDER_RAS, FI_ORDER_WAS) */
+	TCP_TX_BEHIND_READS = 2,	/* all reads before it have completed (FI_ORDER_RAR) */
+	TCP_TX_BEHIND_ALL = 4,		/* all before it have completed (FI_FENCE) */
 };
 
 /* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the

@@ -8,10 +8,11 @@
 #include "tcp/tcp.h"
 #include "tcp/wire.h"
 
-/* Remote accesses wait for the receive of an announced message that was posted before them. */
-#define MSG_ORDER_COSTS	(FI_ORDER_RAS | FI_ORDER_WAS)
+/* Remote accesses wait for the receive of an announced message that was posted before them; fetching atomics for the
+ * answers to reads, which are taken from memory later than they would be. */
+#define MSG_ORDER_COSTS	(FI_ORDER_RAS | FI_ORDER_WAS | FI_ORDER_RAR)
 /* Not WAR and SAR: the answer to a read is taken from memory when the socket takes it (that to an atomic at once). */
-#define MSG_ORDER	(MSG_ORDER_COSTS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
+#define MSG_ORDER	(MSG_ORDER_COSTS | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
 			 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
 			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 #define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | \

@@ -240,6 +240,7 @@ static void read_done(struct tcp_conn *conn)
 {
 	struct tcp_tx *tx = fab_container(fab_list_pop_front(&conn->read_wait), struct tcp_tx, link);
 
+	conn->read_cnt -= tx->hdr.op == TCP_WIRE_READ_REQ;
 	tcp_tx_done(tx, 0, 0, NULL);
 }
 
@@ -272,5 +273,6 @@ void tcp_rma_read_err(struct tcp_conn *conn)
 		return;
 	}
 	fab_list_remove(&tx->link);
+	conn->read_cnt--;
 	tcp_tx_done(tx, tcp_rx_errno(answer.err), tcp_rx_errno(answer.err), "refused by the target");
 }

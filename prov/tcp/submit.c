@@ -146,7 +146,8 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
 	tx->match = op->flags & FI_MATCH_COMPLETE;
-	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : op->rma_cnt ? ep->rma_waits : TCP_TX_AT_ONCE;
+	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : !op->rma_cnt ? TCP_TX_AT_ONCE :
+		    op->code == FAB_OP_FETCH_ATOMIC ? ep->fetch_waits : ep->rma_waits;
 	tx->cancelled = false;
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);
@@ -243,6 +244,8 @@ static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
 	conn->txq_len -= tx->size;
 	if (tx->hdr.op == TCP_WIRE_XRTS)
 		tcp_idmap_del(&conn->rts, tx->id);
+	else if (conn->state == TCP_CONN_UP && tx->hdr.op == TCP_WIRE_READ_REQ)
+		conn->read_cnt--;
 	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_CSEND)
 		conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
 }

@@ -7,7 +7,8 @@
  *   control frames ---/                  \-> ack_wait, read_wait, rts -> done
  *
  * An operation is held while it may not start: it is fenced and others are outstanding, or a remote access that is not
- * to overtake messages, or an atomic and results of as many as may be are to come; or it is behind such a one.
+ * to overtake messages, or a fetching atomic that is not to overtake reads, or results of as many as may be are to come;
+ * or it is behind such a one.
  * Frames of the provider's own pass by, since peers wait for them.
  *
  * A flush takes many queued frames in one call: small ones copied together, large ones from where they are.
@@ -98,6 +99,7 @@ void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 	tx_fail_list(&conn->txq, err, prov_errno, text);
 	tx_fail_list(&conn->held, err, prov_errno, text);
 	conn->txq_len = 0;
+	conn->read_cnt = 0;
 }
 
 bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
@@ -171,6 +173,8 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 		if (ret)
 			return ret;
 	}
+	if (tx->hdr.op == TCP_WIRE_READ_REQ)
+		conn->read_cnt++;
 	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
 	return 0;
 }
@@ -206,18 +210,10 @@ static bool tx_all_done(const struct tcp_conn *conn)
 
 static bool tx_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 {
-	switch (tx->waits) {
-	case TCP_TX_BEHIND_ALL:
-		if (!tx_all_done(conn))
-			return true;
-		break;
-	case TCP_TX_BEHIND_SENDS:
-		if (conn->rts.cnt)
-			return true;
-		break;
-	default:
-		break;
-	}
+	if (((tx->waits & TCP_TX_BEHIND_SENDS) && conn->rts.cnt) ||
+	    ((tx->waits & TCP_TX_BEHIND_READS) && conn->read_cnt) ||
+	    ((tx->waits & TCP_TX_BEHIND_ALL) && !tx_all_done(conn)))
+		return true;
 	return tx->amo && tcp_amo_must_wait(conn, tx);
 }
 

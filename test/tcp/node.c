@@ -21,25 +21,54 @@ void node_open_ep(struct node *node)
 	assert_int_equal(fi_getname(&node->ep->fid, &node->addr, &len), 0);
 }
 
-static void open_all(struct node *node, uint64_t caps, enum fi_threading threading, const char *host,
-		     const char *service, enum fi_wait_obj wait_obj)
+/* What fi_getinfo() is asked for. */
+static struct fi_info *hints_new(uint64_t caps)
 {
 	struct fi_info *hints = fi_allocinfo();
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = wait_obj };
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->caps = caps;
-	hints->domain_attr->threading = threading;
 	hints->fabric_attr->prov_name = strdup("tcp");
-	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), host, service, host ? FI_SOURCE : 0, hints, &node->info), 0);
-	fi_freeinfo(hints);
+	return hints;
+}
+
+/* As node->info says. */
+static void open_objects(struct node *node, enum fi_wait_obj wait_obj)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = wait_obj };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+
 	assert_int_equal(fi_fabric(node->info->fabric_attr, &node->fabric, NULL), 0);
 	assert_int_equal(fi_domain(node->fabric, node->info, &node->domain, NULL), 0);
 	assert_int_equal(fi_av_open(node->domain, &av_attr, &node->av, NULL), 0);
 	assert_int_equal(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL), 0);
 	node_open_ep(node);
+}
+
+static void open_all(struct node *node, uint64_t caps, enum fi_threading threading, const char *host,
+		     const char *service, enum fi_wait_obj wait_obj)
+{
+	struct fi_info *hints = hints_new(caps);
+
+	hints->domain_attr->threading = threading;
+	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), host, service, host ? FI_SOURCE : 0, hints, &node->info), 0);
+	fi_freeinfo(hints);
+	open_objects(node, wait_obj);
+}
+
+bool node_open_ordered(struct node *node, uint64_t caps, uint64_t msg_order)
+{
+	struct fi_info *hints = hints_new(caps);
+	int ret;
+
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = msg_order;
+	ret = fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE, hints, &node->info);
+	fi_freeinfo(hints);
+	if (ret)
+		return false;
+	open_objects(node, FI_WAIT_NONE);
+	return true;
 }
 
 void node_open(struct node *node, uint64_t caps, enum fi_threading threading)

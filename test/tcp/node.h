@@ -6,6 +6,7 @@
 #define TEST_TCP_NODE_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include "base/unit.h"
@@ -24,6 +25,8 @@ struct node {
 void node_open(struct node *node, uint64_t caps, enum fi_threading threading);
 /* The same at this port, which must be free, and with a queue that has a descriptor. */
 void node_open_at(struct node *node, uint64_t caps, uint16_t port);
+/* The same with these FI_ORDER_* bits asked for, on both sides. False, and nothing is open: they are not offered. */
+bool node_open_ordered(struct node *node, uint64_t caps, uint64_t msg_order);
 /* Another endpoint in the place of one that was closed. */
 void node_open_ep(struct node *node);
 /* The same on the best interface, as a program gets it that does not name any. */

@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "jitter.h"
 #include "node.h"
 #include "tcp/peers.h"
 #include "tcp/tcp.h"
@@ -23,7 +24,7 @@
 #define OPS		1500
 #define RECVS		2
 #define LEN_MAX		(160 * 1024)	/* longer than what is sent unasked */
-#define PATIENCE_MS	20000
+#define PATIENCE_MS	60000
 
 struct message {
 	uint32_t src, seq;
@@ -45,41 +46,6 @@ static uint32_t ops_posted, ops_done;
 static uint8_t completed[OPS];
 static uint8_t *payload;
 static unsigned accepted;
-static uint64_t seed;
-
-static uint32_t dice(uint32_t cnt)
-{
-	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (seed >> 33) % cnt;
-}
-
-/* ---- sockets that are hard to please ---- */
-
-static bool jitter;
-
-static size_t some(size_t len)
-{
-	return jitter && len && !dice(4) ? 1 + dice(fab_min(len, (size_t) 24)) : len;
-}
-
-static bool not_now(void)
-{
-	if (!jitter || dice(8))
-		return false;
-	errno = EAGAIN;
-	return true;
-}
-
-static ssize_t jitter_send(int fd, const void *buf, size_t len, int flags)
-{
-	return fab_sock_libc.send(fd, buf, flags & MSG_DONTWAIT ? some(len) : len, flags);
-}
-
-static ssize_t jitter_recv(int fd, void *buf, size_t len, int flags)
-{
-	return not_now() ? -1 : fab_sock_libc.recv(fd, buf, some(len), flags);
-}
-
 static int counting_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	int ret = fab_sock_libc.accept4(fd, addr, len, flags);
@@ -87,8 +53,6 @@ static int counting_accept4(int fd, struct sockaddr *addr, socklen_t *len, int f
 	accepted += ret >= 0;
 	return ret;
 }
-
-static struct fab_sock_ops test_sock;
 
 /* ---- members ---- */
 
@@ -118,12 +82,8 @@ static int setup(void **state)
 {
 	(void) state;
 	tcp_params.max_conn = MAX_CONN;
-	test_sock = fab_sock_libc;
-	test_sock.send = jitter_send;
-	test_sock.recv = jitter_recv;
-	test_sock.accept4 = counting_accept4;
-	fab_sock = &test_sock;
-	jitter = false;
+	jitter_open();
+	jitter_sock.accept4 = counting_accept4;
 	accepted = ops_posted = ops_done = 0;
 	payload = calloc(1, LEN_MAX);
 	for (int i = 0; i < NODES; i++)
@@ -138,11 +98,11 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void) state;
-	jitter = false;
+	jitter_off();
 	for (int i = 0; i < NODES; i++)
 		member_close(&member[i]);
 	free(payload);
-	fab_sock = &fab_sock_libc;
+	jitter_close();
 	tcp_params.max_conn = 0;
 	return 0;
 }
@@ -192,13 +152,13 @@ static void drive_all(void)
 
 static size_t random_len(void)
 {
-	switch (dice(12)) {
+	switch (jitter_dice(12)) {
 	case 0:
-		return 128 * 1024 + 1 + dice(16 * 1024);
+		return 128 * 1024 + 1 + jitter_dice(16 * 1024);
 	case 1:
-		return 8 + dice(40000);
+		return 8 + jitter_dice(40000);
 	default:
-		return 8 + dice(64);
+		return 8 + jitter_dice(64);
 	}
 }
 
@@ -231,7 +191,7 @@ static uint64_t landing[OPS];
 static void post_op(uint32_t op)
 {
 	static const uint64_t one = 1;
-	uint32_t me = dice(NODES), peer = dice(NODES);
+	uint32_t me = jitter_dice(NODES), peer = jitter_dice(NODES);
 	struct member *m = &member[me];
 	void *context = &completed[op];
 	uint64_t at = me * sizeof(m->window[0]), key = member[peer].key;
@@ -240,7 +200,7 @@ static void post_op(uint32_t op)
 	completed[op] = 0;
 	landing[op] = op;
 	ops_posted++;
-	switch (dice(10)) {
+	switch (jitter_dice(10)) {
 	case 0:
 		m->added[peer]++;
 		ret = fi_atomic(m->node.ep, &one, 1, NULL, m->to[peer], at + sizeof(one), key, FI_UINT64, FI_SUM,
@@ -291,14 +251,14 @@ static void post_all_recvs(void)
 	}
 }
 
-static void run(void)
+static void run(uint64_t seed)
 {
-	jitter = true;
+	jitter_on(seed, 4);
 	for (uint32_t op = 0; op < OPS; op++) {
 		post_op(op);
-		for (uint32_t i = dice(6); i; i--)
-			drive(&member[dice(NODES)]);
-		if (!dice(20))
+		for (uint32_t i = jitter_dice(6); i; i--)
+			drive(&member[jitter_dice(NODES)]);
+		if (!jitter_dice(20))
 			for (uint32_t i = 0; i < 50; i++)
 				drive_all();
 	}
@@ -337,14 +297,11 @@ static void all_to_all_with_few_connections(void **state)
 {
 	(void) state;
 	post_all_recvs();
-	for (seed = 1; seed < 4; seed++) {
-		uint64_t next = seed;
-
+	for (uint64_t seed = 1; seed < 4; seed++) {
 		ops_posted = ops_done = 0;
-		run();
-		seed = next;
+		run(seed);
 	}
-	jitter = false;
+	jitter_off();
 	for (int i = 0; i < 1000; i++)
 		drive_all();
 	credits_add_up();
