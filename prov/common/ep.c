@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "common/ops.h"
+#include "common/ops_part.h"
 
 #define TX_MODIFIERS (FI_SEND | FI_READ | FI_WRITE)
 #define RX_MODIFIERS (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -113,8 +114,8 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.info = fi_dupinfo(info),
 	};
 	if (!ep->info) {
-		fab_auth_put(auth_key);
-		return -FI_ENOMEM;
+		ret = -FI_ENOMEM;
+		goto put_key;
 	}
 	FAB_OPS_FILL(ops->fid);
 	FAB_OPS_FILL(ops->ep);
@@ -133,8 +134,17 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.tx_op_flags = info->tx_attr ? info->tx_attr->op_flags : 0,
 		.rx_op_flags = info->rx_attr ? info->rx_attr->op_flags : 0,
 	};
+	ret = fab_ops_part_take(&ep->ep_fid, ep->caps, &ep->part);
+	if (ret)
+		goto free_info;
 	atomic_fetch_add(&domain->ref, 1);
 	return 0;
+
+free_info:
+	fi_freeinfo(ep->info);
+put_key:
+	fab_auth_put(auth_key);
+	return ret;
 }
 
 /* Count endpoints of an engine up (1) or down (-1). */
@@ -194,6 +204,7 @@ void fab_ep_fini(struct fab_ep *ep)
 		fab_av_put(ep->av);
 	fab_auth_put(ep->auth_key);
 	fi_freeinfo(ep->info);
+	free(ep->part);
 	atomic_fetch_sub(&ep->domain->ref, 1);
 }
 

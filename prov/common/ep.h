@@ -56,6 +56,7 @@ struct fab_ep {
 	struct fab_auth_key *auth_key;
 	struct fab_coll *coll;		/* owned: groups (collective.h), or NULL without FI_COLLECTIVE */
 	struct fi_info *info;		/* owned copy of what it was opened with */
+	struct fab_ops_part *part;	/* owned: tables for fewer directions than its provider has, or NULL */
 	_Atomic uint32_t alias_cnt;	/* fi_close is -FI_EBUSY while there are any */
 };
 

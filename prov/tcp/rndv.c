@@ -28,8 +28,6 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	ret = tcp_idmap_add(&conn->rts, tx, &tx->id);
 	if (ret)
 		return ret;
-	tx->rndv = TCP_TX_ANNOUNCED;
-	conn->ep->tx->cnt--;
 	rts.id = tx->id;
 	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)
 		pos += sizeof(uint64_t);	/* stays where it is */
@@ -55,7 +53,7 @@ void tcp_rndv_cts(struct tcp_conn *conn)
 	}
 	tcp_idmap_del(&conn->rts, cts.id);
 	if (!cts.len) {
-		int err = tx->rndv == TCP_TX_ASKED_BACK && cts.rx_id == TCP_RX_ID_NONE ? FI_ECANCELED : 0;
+		int err = tx->cancelled && cts.rx_id == TCP_RX_ID_NONE ? FI_ECANCELED : 0;
 
 		tcp_tx_done(tx, err, err, "cancelled before a receive had taken it");
 		return;
@@ -79,7 +77,7 @@ void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx)
 
 	if (!control)
 		return;
-	tx->rndv = TCP_TX_ASKED_BACK;
+	tx->cancelled = true;
 	tcp_tx_queue(conn, control);
 }
 

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "common/ops.h"
+#include "common/ops_part.h"
 #include "common/trigger.h"
 #include "tcp/ep.h"
 #include "tcp/owner.h"
@@ -103,26 +103,10 @@ static struct fi_ops_ep stx_ep_ops = { .size = sizeof(struct fi_ops_ep) };
 /* The tables for both directions, cut in two. */
 static void split_tables(void)
 {
-	tcp_rx_half.msg = (struct fi_ops_msg) {
-		.size = sizeof(struct fi_ops_msg),
-		.recv = tcp_msg_ops.recv,
-		.recvv = tcp_msg_ops.recvv,
-		.recvmsg = tcp_msg_ops.recvmsg,
-	};
-	tcp_rx_half.tagged = (struct fi_ops_tagged) {
-		.size = sizeof(struct fi_ops_tagged),
-		.recv = tcp_tagged_ops.recv,
-		.recvv = tcp_tagged_ops.recvv,
-		.recvmsg = tcp_tagged_ops.recvmsg,
-	};
-	tcp_tx_half.msg = tcp_msg_ops;
-	tcp_tx_half.msg.recv = fab_no_msg.recv;
-	tcp_tx_half.msg.recvv = fab_no_msg.recvv;
-	tcp_tx_half.msg.recvmsg = fab_no_msg.recvmsg;
-	tcp_tx_half.tagged = tcp_tagged_ops;
-	tcp_tx_half.tagged.recv = fab_no_tagged.recv;
-	tcp_tx_half.tagged.recvv = fab_no_tagged.recvv;
-	tcp_tx_half.tagged.recvmsg = fab_no_tagged.recvmsg;
+	fab_ops_part_msg(&tcp_rx_half.msg, &tcp_msg_ops, FI_RECV);
+	fab_ops_part_tagged(&tcp_rx_half.tagged, &tcp_tagged_ops, FI_RECV);
+	fab_ops_part_msg(&tcp_tx_half.msg, &tcp_msg_ops, FI_SEND);
+	fab_ops_part_tagged(&tcp_tx_half.tagged, &tcp_tagged_ops, FI_SEND);
 }
 
 void tcp_shared_fill_ops(void)
@@ -131,10 +115,6 @@ void tcp_shared_fill_ops(void)
 	FAB_OPS_FILL(&srx_fid_ops);
 	FAB_OPS_FILL(&stx_fid_ops);
 	FAB_OPS_FILL(&stx_ep_ops);
-	FAB_OPS_FILL(&tcp_rx_half.msg);
-	FAB_OPS_FILL(&tcp_rx_half.tagged);
-	FAB_OPS_FILL(&tcp_tx_half.msg);
-	FAB_OPS_FILL(&tcp_tx_half.tagged);
 }
 
 /* ---- open ---- */
@@ -333,9 +313,9 @@ int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 	fab_progress_unlock(srx->base.progress);
 	/* its receives are posted to the context */
 	if (ep->base.caps & FI_MSG)
-		ep->base.ep_fid.msg = &tcp_tx_half.msg;
+		ep->base.ep_fid.msg = ep->base.caps & FI_SEND ? &tcp_tx_half.msg : &fab_no_msg;
 	if (ep->base.caps & FI_TAGGED)
-		ep->base.ep_fid.tagged = &tcp_tx_half.tagged;
+		ep->base.ep_fid.tagged = ep->base.caps & FI_SEND ? &tcp_tx_half.tagged : &fab_no_tagged;
 	return 0;
 }
 

@@ -154,6 +154,7 @@ static int group_start(struct udp_group *group, bool receives)
 int udp_join(struct fid_ep *ep_fid, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
 {
 	struct udp_ep *ep = udp_ep_of(&ep_fid->fid);
+	struct fi_eq_entry entry = { .context = context };
 	struct udp_group *group;
 	int ret;
 
@@ -181,9 +182,10 @@ int udp_join(struct fid_ep *ep_fid, const void *addr, uint64_t flags, struct fid
 	fab_progress_unlock(ep->base.progress);
 	if (ret)
 		goto free_group;
-	ret = fab_eq_write_done(ep->base.eq, FI_JOIN_COMPLETE, &group->mc_fid.fid, context, 0);
+	entry.fid = &group->mc_fid.fid;
+	ret = fab_eq_write(ep->base.eq, FI_JOIN_COMPLETE, &entry, sizeof(entry), 0, entry.fid);
 	if (ret) {
-		group_close(&group->mc_fid.fid);
+		group_close(entry.fid);
 		return ret;
 	}
 	*mc = &group->mc_fid;

@@ -292,6 +292,11 @@ struct fi_info *client_info(struct test *t, const char *name)
 	return first_of_run(client_ask(t, client_find(name), &hints));
 }
 
+const char *client_name(size_t i)
+{
+	return i < COUNT(clients) ? clients[i].name : NULL;
+}
+
 struct fid_cntr *client_counter(struct side *s, enum fi_wait_obj wait)
 {
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = wait };

@@ -12,6 +12,9 @@ struct fi_info *client_info(struct test *t, const char *name);
  * this client does. Until it is asked for another. */
 struct opts client_opts(const char *name);
 
+/* The i-th client of that table, NULL after the last. */
+const char *client_name(size_t i);
+
 /* A counter of completions; belongs to the test. */
 struct fid_cntr *client_counter(struct side *s, enum fi_wait_obj wait);
 /* Drive all sides until @cntr says @cnt; more than that, or an error counted, fails the test. */

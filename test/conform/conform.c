@@ -313,7 +313,7 @@ static struct left left_now(void)
 /* A joined thread may stay in /proc for a moment. */
 static bool nothing_left(struct left before, char *why, size_t size)
 {
-	double until = now_ms() + 1000.0 * run.slow;
+	double until = now_ms() + 10000.0 * run.slow;
 	struct left now;
 
 	do {
@@ -438,6 +438,19 @@ static void case_name(const struct test_case *c, const void *row, char *name, si
 		snprintf(name, size, "%.*s/%s/%s", len, file, c->name, *(const char *const *) row);
 	else
 		snprintf(name, size, "%.*s/%s", len, file, c->name);
+}
+
+const struct test_case *test_named(const char *name)
+{
+	const struct test_case *c;
+	char its[256];
+
+	for (c = cases; c; c = c->next) {
+		case_name(c, NULL, its, sizeof(its));
+		if (!strcmp(its, name))
+			return c;
+	}
+	return NULL;
 }
 
 static const void *case_row(const struct test_case *c, size_t i)

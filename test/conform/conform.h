@@ -88,6 +88,8 @@ struct test {
 };
 
 void test_add(struct test_case *c);
+/* The test GROUP/NAME of this program, whatever its rows. NULL: there is none. */
+const struct test_case *test_named(const char *name);
 
 #define TEST_PROV(fn_, caps_, ...)							\
 	static void fn_(struct test *t);						\

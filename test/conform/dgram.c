@@ -109,7 +109,7 @@ TEST_PROV(waiting_datagram_does_not_spin, FI_MSG, DATAGRAM)
 	while ((trywait(p.b, &p.b->rx_cq->fid) || fd_readable(fd, 20)) && now_ms() < w.until);
 	CHECK(now_ms() < w.until);
 	post_recv(p.b, in, 4);
-	CHECK(trywait(p.b, &p.b->rx_cq->fid) || fd_readable(fd, 1000));
+	CHECK(trywait(p.b, &p.b->rx_cq->fid) || fd_readable(fd, 30000));
 	while (fi_cq_read(p.b->rx_cq, &entry, 1) == -FI_EAGAIN)
 		wait_more(t, &w, "the datagram");
 	CHECK_MEM(in, "1111", 4);

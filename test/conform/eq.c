@@ -223,7 +223,7 @@ TEST_PROV(fd_follows_events, FI_MSG)
 		MUST(trywait(s, &eq->fid));
 		CHECK(!fd_readable(fd, 0));
 		put(eq, i);
-		CHECK(fd_readable(fd, 1000));
+		CHECK(fd_readable(fd, 30000));
 		CHECK_RET(trywait(s, &eq->fid), -FI_EAGAIN);
 		put(eq, i + 100);
 		get(eq, i);

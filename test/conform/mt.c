@@ -352,7 +352,7 @@ static void *sleeper(void *arg)
 	size_t cnt = *(size_t *) w->arg;
 
 	while (w->done < cnt && !w->wrong[0]) {
-		ret = fi_cq_sread(w->s->rx_cq, &entry, 1, NULL, 10000 * (int) run.slow);
+		ret = fi_cq_sread(w->s->rx_cq, &entry, 1, NULL, 30000 * (int) run.slow);
 		if (ret != 1)
 			WRONG(w, "fi_cq_sread: %zd after %zu messages", ret, w->done);
 		else
@@ -402,7 +402,7 @@ static void *pong(void *arg)
 		if (w->id == 0 || w->done)
 			while ((ret = fi_inject(s->ep, &out, 1, s->peer)) == -FI_EAGAIN)
 				fi_cq_read(s->tx_cq, NULL, 0);
-		ret = fi_cq_sread(s->rx_cq, &entry, 1, NULL, 10000 * (int) run.slow);
+		ret = fi_cq_sread(s->rx_cq, &entry, 1, NULL, 30000 * (int) run.slow);
 		if (ret != 1)
 			WRONG(w, "fi_cq_sread: %zd after %zu rounds", ret, w->done);
 		w->done++;
@@ -475,7 +475,7 @@ TEST_TABLE(signal_wakes, signal_rows, FI_MSG, RELIABLE)
 static void *wait_for_counter(void *arg)
 {
 	struct worker *w = arg;
-	int ret = fi_cntr_wait(w->arg, 100, 10000 * (int) run.slow);
+	int ret = fi_cntr_wait(w->arg, 100, 30000 * (int) run.slow);
 
 	if (ret)
 		WRONG(w, "fi_cntr_wait: %d (%s)", ret, fi_strerror(-ret));
@@ -508,7 +508,7 @@ static void *wait_for_events(void *arg)
 	ssize_t ret;
 
 	while (w->done < 100 && !w->wrong[0]) {
-		ret = fi_eq_sread(w->arg, &event, &entry, sizeof(entry), 10000 * (int) run.slow, 0);
+		ret = fi_eq_sread(w->arg, &event, &entry, sizeof(entry), 30000 * (int) run.slow, 0);
 		if (ret != sizeof(entry))
 			WRONG(w, "fi_eq_sread: %zd", ret);
 		else if (entry.data != w->done)
@@ -553,7 +553,7 @@ static void *poller(void *arg)
 			w->done++;
 		else if (ret != -FI_EAGAIN)
 			WRONG(w, "fi_cq_read: %zd", ret);
-		else if (!fi_trywait(s->fabric, &fid, 1) && poll(&pfd, 1, 10000 * (int) run.slow) != 1)
+		else if (!fi_trywait(s->fabric, &fid, 1) && poll(&pfd, 1, 30000 * (int) run.slow) != 1)
 			WRONG(w, "a lost wake-up after %zu messages", w->done);
 	}
 	return NULL;
