@@ -1,151 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every endpoint shares: binding, the checks before it is enabled, default flags, and failed operations.
+ * What every endpoint shares while it lives: what is bound to it and which engine that makes it run on, the checks before
+ * it is enabled, and failed operations.
  */
 #include "common/ep.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "base/bits.h"
-#include "common/ops.h"
-#include "common/ops_part.h"
 
 #define TX_MODIFIERS (FI_SEND | FI_READ | FI_WRITE)
-#define RX_MODIFIERS (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 static const struct fi_provider *prov_of(const struct fab_ep *ep)
 {
 	return ep->domain->fabric->prov;
 }
 
-/* ---- open and close ---- */
-
-uint64_t fab_caps_full(uint64_t caps)
-{
-	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & (FI_SEND | FI_RECV)))
-		caps |= FI_SEND | FI_RECV;
-	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
-		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-	return caps;
-}
-
-/* What is left of the endpoint's capabilities after those of its transmit and receive attributes, 0 meaning no
- * restriction. */
-static uint64_t effective_caps(const struct fi_info *info)
-{
-	uint64_t caps = fab_caps_full(info->caps);
-
-	if (info->tx_attr && info->tx_attr->caps)
-		caps &= fab_caps_full(info->tx_attr->caps) | ~TX_MODIFIERS;
-	if (info->rx_attr && info->rx_attr->caps)
-		caps &= fab_caps_full(info->rx_attr->caps) | ~RX_MODIFIERS;
-	return caps;
-}
-
-static int check_info(const struct fab_domain *domain, const struct fi_info *info)
-{
-	const struct fi_provider *prov = domain->fabric->prov;
-
-	if (!info || !info->ep_attr || !info->domain_attr || !info->fabric_attr) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
-			info ? "lacks ep_attr, domain_attr or fabric_attr" : "is NULL");
-		return -FI_EINVAL;
-	}
-	switch (info->ep_attr->type) {
-	case FI_EP_MSG:
-		return 0;
-	case FI_EP_RDM:
-	case FI_EP_DGRAM:
-		if (info->addr_format == domain->addr_format)
-			return 0;
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info->addr_format is %u, that of domain %s, and so of its "
-			"address vectors, is %u\n", info->addr_format, domain->name, domain->addr_format);
-		return -FI_EINVAL;
-	default:
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d\n", info->ep_attr->type);
-		return -FI_EINVAL;
-	}
-}
-
-/* The endpoint's authorization key: its own, or the domain's; none with FI_AV_AUTH_KEY. */
-static int get_auth_key(const struct fab_domain *domain, const struct fi_info *info, struct fab_auth_key **key)
-{
-	const struct fi_provider *prov = domain->fabric->prov;
-	const struct fi_ep_attr *attr = info->ep_attr;
-	size_t len = FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) ? 0 : attr->auth_key_size;
-
-	*key = NULL;
-	if (domain->av_auth_key && (attr->type == FI_EP_MSG || (len && len != FI_AV_AUTH_KEY))) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: domain %s has its authorization keys in address vectors "
-			"(FI_AV_AUTH_KEY): an endpoint has none of its own, and is not FI_EP_MSG\n", domain->name);
-		return -FI_EINVAL;
-	}
-	if (len && !domain->av_auth_key)
-		return fab_auth_get(prov, "fi_endpoint", attr->auth_key, len, key);
-	*key = fab_auth_share(domain->auth_key);
-	return 0;
-}
-
-/* The table for a family of calls that the endpoint has, or the one in which nothing is supported. */
-#define TABLE(ops, none) ({ if (ops) FAB_OPS_FILL(ops); (ops) ? (ops) : &(none); })
-
-int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
-		void *context)
-{
-	struct fab_auth_key *auth_key;
-	int ret;
-
-	ret = check_info(domain, info);
-	if (!ret)
-		ret = get_auth_key(domain, info, &auth_key);
-	if (ret)
-		return ret;
-	*ep = (struct fab_ep) {
-		.domain = domain,
-		.progress = &domain->progress,
-		.type = info->ep_attr->type,
-		.caps = effective_caps(info),
-		.tx_msg_flags = FI_COMPLETION,
-		.rx_msg_flags = FI_COMPLETION,
-		.auth_key = auth_key,
-		.info = fi_dupinfo(info),
-	};
-	if (!ep->info) {
-		ret = -FI_ENOMEM;
-		goto put_key;
-	}
-	FAB_OPS_FILL(ops->fid);
-	FAB_OPS_FILL(ops->ep);
-	ep->own = (struct fab_ep_fid) {
-		.ep_fid = {
-			.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ops->fid },
-			.ops = ops->ep,
-			.cm = TABLE(ops->cm, fab_no_cm),
-			.msg = TABLE(ops->msg, fab_no_msg),
-			.tagged = TABLE(ops->tagged, fab_no_tagged),
-			.rma = TABLE(ops->rma, fab_no_rma),
-			.atomic = TABLE(ops->atomic, fab_no_atomic),
-			.collective = TABLE(ops->collective, fab_no_collective),
-		},
-		.ep = ep,
-		.tx_op_flags = info->tx_attr ? info->tx_attr->op_flags : 0,
-		.rx_op_flags = info->rx_attr ? info->rx_attr->op_flags : 0,
-	};
-	ret = fab_ops_part_take(&ep->ep_fid, ep->caps, &ep->part);
-	if (ret)
-		goto free_info;
-	atomic_fetch_add(&domain->ref, 1);
-	return 0;
-
-free_info:
-	fi_freeinfo(ep->info);
-put_key:
-	fab_auth_put(auth_key);
-	return ret;
-}
+/* ---- engines ---- */
 
 /* Count endpoints of an engine up (1) or down (-1). */
 static void count_user(struct fab_progress *progress, int by)
@@ -164,51 +35,6 @@ static unsigned user_cnt(struct fab_progress *progress)
 	fab_progress_unlock(progress);
 	return cnt;
 }
-
-static void put_cq(struct fab_cq *cq)
-{
-	if (!cq)
-		return;
-	fab_progress_lock(cq->progress);
-	cq->ref--;
-	fab_progress_unlock(cq->progress);
-}
-
-int fab_ep_check_close(const struct fab_ep *ep)
-{
-	uint32_t cnt = atomic_load(&ep->alias_cnt);
-
-	if (!cnt)
-		return 0;
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_close of an endpoint that has %u aliases (fi_ep_alias): close them "
-		"first\n", cnt);
-	return -FI_EBUSY;
-}
-
-void fab_ep_fini(struct fab_ep *ep)
-{
-	if (ep->eq_driven)
-		fab_eq_del_engine(ep->eq, ep->progress);
-	if (ep->has_queue)
-		count_user(ep->progress, -1);
-	fab_domain_put_progress(ep->domain, ep->progress, ep->own_progress);
-	put_cq(ep->tx_cq);
-	put_cq(ep->rx_cq);
-	for (int i = 0; i < FAB_CNTR_MAX; i++) {
-		if (ep->cntr[i])
-			atomic_fetch_sub(&ep->cntr[i]->ref, 1);
-	}
-	if (ep->eq)
-		fab_eq_put(ep->eq);
-	if (ep->av)
-		fab_av_put(ep->av);
-	fab_auth_put(ep->auth_key);
-	fi_freeinfo(ep->info);
-	free(ep->part);
-	atomic_fetch_sub(&ep->domain->ref, 1);
-}
-
-/* ---- engines ---- */
 
 static struct fab_progress_user user_of_cq(struct fab_cq *cq)
 {
@@ -473,7 +299,43 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
-/* ---- enable and control ---- */
+/* A shared context's queues and counters are those of the endpoints that use it. */
+int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	FI_WARN(prov_of(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, flags "
+		"%#" PRIx64 "; bind queues and counters to the endpoints that use it\n", bfid->fclass, flags);
+	return -FI_EINVAL;
+}
+
+static void put_cq(struct fab_cq *cq)
+{
+	if (!cq)
+		return;
+	fab_progress_lock(cq->progress);
+	cq->ref--;
+	fab_progress_unlock(cq->progress);
+}
+
+void fab_ep_unbind(struct fab_ep *ep)
+{
+	if (ep->eq_driven)
+		fab_eq_del_engine(ep->eq, ep->progress);
+	if (ep->has_queue)
+		count_user(ep->progress, -1);
+	fab_domain_put_progress(ep->domain, ep->progress, ep->own_progress);
+	put_cq(ep->tx_cq);
+	put_cq(ep->rx_cq);
+	for (int i = 0; i < FAB_CNTR_MAX; i++) {
+		if (ep->cntr[i])
+			atomic_fetch_sub(&ep->cntr[i]->ref, 1);
+	}
+	if (ep->eq)
+		fab_eq_put(ep->eq);
+	if (ep->av)
+		fab_av_put(ep->av);
+}
+
+/* ---- enable ---- */
 
 static bool has_cntr(const struct fab_ep *ep)
 {
@@ -538,95 +400,6 @@ int fab_ep_check_enable(struct fab_ep *ep)
 	return ret;
 }
 
-/* Check flags for one direction and make them the defaults of what the application holds. */
-static int set_op_flags(struct fab_ep_fid *held, const char *what, uint64_t flags)
-{
-	const uint64_t tx_flags = FI_COMPLETION | FI_INJECT | FI_MORE | FI_FENCE | FI_MULTICAST | FI_INJECT_COMPLETE |
-				  FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE;
-	const uint64_t rx_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
-	uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
-
-	if (flags & ~(direction | (direction == FI_TRANSMIT ? tx_flags : rx_flags)))
-		return wrong_flags(held->ep, what, flags, "those of fi_endpoint(3), section OPERATION FLAGS");
-	if (direction == FI_TRANSMIT)
-		held->tx_op_flags = flags & ~direction;
-	else
-		held->rx_op_flags = flags & ~direction;
-	return 0;
-}
-
-static int one_direction(const struct fab_ep *ep, uint64_t flags)
-{
-	uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
-
-	if (direction == FI_TRANSMIT || direction == FI_RECV)
-		return 0;
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "an endpoint's operation flags are those of one direction: say FI_TRANSMIT "
-		"or FI_RECV, and not both\n");
-	return -FI_EINVAL;
-}
-
-/* ---- aliases ---- */
-
-/* Another handle on the endpoint; all but its flags and its end is the endpoint's. */
-struct alias {
-	struct fab_ep_fid held;
-	struct fi_ops ops;
-};
-
-static int alias_close(struct fid *fid)
-{
-	atomic_fetch_sub(&fab_ep_of(fid)->alias_cnt, 1);
-	free(fab_container(fid, struct alias, held.ep_fid.fid));
-	return 0;
-}
-
-static int alias_open(const struct fab_ep_fid *held, const struct fi_alias *arg)
-{
-	uint64_t flags = arg->flags;
-	struct alias *alias;
-	int ret;
-
-	/* no flags at all: those of the parent */
-	ret = flags ? one_direction(held->ep, flags) : 0;
-	if (ret)
-		return ret;
-	alias = malloc(sizeof(*alias));
-	if (!alias)
-		return -FI_ENOMEM;
-	alias->held = *held;
-	alias->ops = *held->ep_fid.fid.ops;
-	alias->ops.close = alias_close;
-	alias->held.ep_fid.fid.ops = &alias->ops;
-	ret = flags ? set_op_flags(&alias->held, "fi_ep_alias", flags) : 0;
-	if (ret) {
-		free(alias);
-		return ret;
-	}
-	atomic_fetch_add(&held->ep->alias_cnt, 1);
-	*arg->fid = &alias->held.ep_fid.fid;
-	return 0;
-}
-
-int fab_ep_control(struct fid *fid, int command, void *arg)
-{
-	struct fab_ep_fid *held = fab_container(fid, struct fab_ep_fid, ep_fid.fid);
-	uint64_t *flags = arg;
-	int ret;
-
-	if (command == FI_ALIAS)
-		return arg ? alias_open(held, arg) : -FI_EINVAL;
-	if (command != FI_GETOPSFLAG && command != FI_SETOPSFLAG)
-		return -FI_ENOSYS;
-	ret = flags ? one_direction(held->ep, *flags) : -FI_EINVAL;
-	if (ret)
-		return ret;
-	if (command == FI_SETOPSFLAG)
-		return set_op_flags(held, "FI_SETOPSFLAG", *flags);
-	*flags = *flags & FI_TRANSMIT ? held->tx_op_flags : held->rx_op_flags;
-	return 0;
-}
-
 void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct fab_cq_fail *fail)
 {
 	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq;
@@ -636,38 +409,4 @@ void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp
 		fab_cq_write_err(cq, comp, fail);
 	if (cntr)
 		fab_cntr_err(cntr);
-}
-
-int fab_getopt_size(size_t value, void *optval, size_t *optlen)
-{
-	if (!optlen || (*optlen && !optval))
-		return -FI_EINVAL;
-	if (*optlen < sizeof(value)) {
-		*optlen = sizeof(value);
-		return -FI_ETOOSMALL;
-	}
-	memcpy(optval, &value, sizeof(value));
-	*optlen = sizeof(value);
-	return 0;
-}
-
-/* Kinds of operations that limits are told of, in the order of FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. */
-static const uint64_t limited[] = { FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC };
-
-int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
-{
-	const struct fab_ep *ep = fab_ep_of(fid);
-	int inject = optname - FI_OPT_INJECT_MSG_SIZE, max = optname - FI_OPT_MAX_MSG_SIZE;
-
-	if (level != FI_OPT_ENDPOINT)
-		return -FI_ENOPROTOOPT;
-	if (optname == FI_OPT_TX_SIZE)
-		return fab_getopt_size(ep->info->tx_attr->size, optval, optlen);
-	if (optname == FI_OPT_RX_SIZE)
-		return fab_getopt_size(ep->info->rx_attr->size, optval, optlen);
-	if (max >= 0 && max < (int) fab_countof(limited) && (ep->caps & limited[max]))
-		return fab_getopt_size(ep->info->ep_attr->max_msg_size, optval, optlen);
-	if (inject >= 0 && inject < (int) fab_countof(limited) && (ep->caps & limited[inject]))
-		return fab_getopt_size(ep->info->tx_attr->inject_size, optval, optlen);
-	return -FI_ENOPROTOOPT;
 }

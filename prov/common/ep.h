@@ -82,10 +82,26 @@ struct fab_ep_ops {
  * (fab_match_check). 0 or -FI_E*. */
 int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
 		void *context);
+/* Does info have all its parts? 0 or -FI_EINVAL, logged. */
+int fab_ep_check_parts(const struct fab_domain *domain, const struct fi_info *info);
+/*
+ * The domain's slot for endpoints of a provider, but for size and init: `size` zeroed bytes, which begin with a struct
+ * fab_ep, are handed to init with an info that has all its parts. That checks the type and the rest of it, calls
+ * fab_ep_init(), and returns 0, or -FI_E* with nothing left to undo.
+ */
+typedef int fab_ep_init_fn(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context);
+int fab_ep_open(struct fid_domain *domain, const struct fi_info *info, size_t size, fab_ep_init_fn *init,
+		struct fid_ep **ep, void *context);
+/* fi_endpoint2(3), any domain's slot: the endpoint slot where there are no flags, else -FI_EBADFLAGS, logged. */
+int fab_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags, void *context);
+/* fi_setname of an endpoint, whose name is kept in *name: 0, -FI_EOPBADSTATE (it is enabled), -FI_EINVAL; logged. */
+int fab_ep_take_name(const struct fab_ep *ep, union fab_sockaddr *name, const void *addr, size_t addrlen);
 /* What fi_close asks first: -FI_EBUSY while there are aliases (logged), or 0. */
 int fab_ep_check_close(const struct fab_ep *ep);
 /* Drops every reference. The provider has closed what could still reach the endpoint. */
 void fab_ep_fini(struct fab_ep *ep);
+/* The part of it that undoes binding. */
+void fab_ep_unbind(struct fab_ep *ep);
 
 /*
  * fi_ep_bind(3) for CQ, counter, AV, EQ with every flag rule of the man page; the provider's bind slot, or called from
@@ -95,6 +111,8 @@ void fab_ep_fini(struct fab_ep *ep);
  * already), -FI_E* of moving a queue.
  */
 int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* The bind slot of shared receive contexts: -FI_EINVAL, logged. */
+int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* Bring an endpoint, and a context that it is to share with others, to one engine; each may have one already. 0;
  * -FI_EINVAL, logged: both are in use on different ones; -FI_E* of making an engine or moving a queue. */
 int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx);
@@ -105,6 +123,8 @@ int fab_ep_check_enable(struct fab_ep *ep);
 /* fi_control: GETOPSFLAG, SETOPSFLAG, ALIAS. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_ENOMEM; -FI_ENOSYS: not for us, the
  * provider's turn. */
 int fab_ep_control(struct fid *fid, int command, void *arg);
+/* The same of a shared receive context, which is ready as it is opened: FI_ENABLE is 0. */
+int fab_srx_control(struct fid *fid, int command, void *arg);
 
 /* fi_getopt(3) of an option that is a size_t: 0, -FI_EINVAL, or -FI_ETOOSMALL with *optlen what is needed. */
 int fab_getopt_size(size_t value, void *optval, size_t *optlen);

@@ -83,6 +83,17 @@ int fab_fabric_close(struct fid *fid)
 	return ret;
 }
 
+int fab_domain2(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, uint64_t flags,
+		void *context)
+{
+	const struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
+
+	if (!flags)
+		return fabric_fid->ops->domain(fabric_fid, info, domain, context);
+	FI_WARN(fabric->prov, FI_LOG_DOMAIN, "fi_domain2: flags %#llx; none are supported\n", (unsigned long long) flags);
+	return flags & FI_PEER ? -FI_EINVAL : -FI_EBADFLAGS;
+}
+
 struct fid_fabric *fab_fabric_find(const struct fi_provider *prov, const struct fid_fabric *handle, const char *name)
 {
 	struct fid_fabric *found = NULL;

@@ -56,6 +56,10 @@ int fab_fabric_fini(struct fab_fabric *fabric);
 int fab_fabric_open(const struct fi_provider *prov, const struct fi_fabric_attr *attr, struct fi_ops *fid_ops,
 		    struct fi_ops_fabric *ops, struct fid_fabric **fabric, void *context);
 int fab_fabric_close(struct fid *fid);
+/* fi_domain2(3), any fabric's slot: the domain slot where there are no flags, else -FI_EBADFLAGS, or -FI_EINVAL for
+ * FI_PEER, which nobody has (fi_peer(3)); logged. */
+int fab_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags,
+		void *context);
 
 /* For fi_getinfo: the oldest open fabric of the provider's that has this name and is this one; for a domain, in any
  * fabric of that name. NULL is any handle and any name; a handle is only compared, so it may be anything. NULL if there

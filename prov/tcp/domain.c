@@ -7,6 +7,7 @@
 #include "common/cntr.h"
 #include "common/collective.h"
 #include "common/cq.h"
+#include "common/ep.h"
 #include "common/eq.h"
 #include "common/ops.h"
 #include "common/trigger.h"
@@ -20,15 +21,6 @@ static int domain_control(struct fid *fid, int command, void *arg)
 	int ret = fab_work_control(domain, command, arg);
 
 	return ret == -FI_ENOSYS ? fab_domain_control(fid, command, arg) : ret;
-}
-
-static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
-			    void *context)
-{
-	if (!flags)
-		return tcp_ep_open(domain, info, ep, context);
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint2: flags %#llx; none are supported\n", (unsigned long long) flags);
-	return -FI_EBADFLAGS;
 }
 
 static struct fi_ops domain_fid_ops = {
@@ -51,7 +43,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = fab_poll_open,
 	.query_collective = fab_coll_query,
 	.query_atomic = tcp_query_atomic,
-	.endpoint2 = domain_endpoint2,
+	.endpoint2 = fab_endpoint2,
 };
 
 /* Open as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS takes the thread away from who asked for one. */
@@ -70,15 +62,6 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 		info = &copy;
 	}
 	return fab_domain_open(&fabric->base, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
-}
-
-static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags,
-			  void *context)
-{
-	if (!flags)
-		return tcp_domain_open(fabric, info, domain, context);
-	TCP_WARN(FI_LOG_DOMAIN, "fi_domain2: flags %#llx; none are supported\n", (unsigned long long) flags);
-	return flags & FI_PEER ? -FI_EINVAL : -FI_EBADFLAGS;	/* fi_peer(3) */
 }
 
 /* ---- fabric ---- */
@@ -107,7 +90,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.eq_open = fab_eq_open,
 	.wait_open = fab_wait_open,
 	.trywait = fab_trywait,
-	.domain2 = fabric_domain2,
+	.domain2 = fab_domain2,
 };
 
 static int open_as(const struct fi_provider *prov, struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid,

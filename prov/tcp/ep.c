@@ -167,11 +167,7 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
 
-	if (ep->base.enabled) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
-		return -FI_EOPBADSTATE;
-	}
-	return fab_name_take(&tcp_prov, &ep->addr, ep->base.info, addr, addrlen);
+	return fab_ep_take_name(&ep->base, &ep->addr, addr, addrlen);
 }
 
 int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen)
@@ -315,11 +311,6 @@ void tcp_ep_fill_ops(void)
 
 int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *info)
 {
-	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
-			 info ? "lacks ep_attr, tx_attr or rx_attr" : "is NULL");
-		return -FI_EINVAL;
-	}
 	if (info->ep_attr->type == FI_EP_DGRAM ? domain->fabric->prov != &sockets_prov :
 	    info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_RDM) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; tcp has FI_EP_MSG and FI_EP_RDM\n",
@@ -415,11 +406,15 @@ void tcp_ep_fini(struct tcp_ep *ep)
 	fab_ep_fini(&ep->base);
 }
 
-static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context)
+static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
 {
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	struct fab_ep_ops ops = ops_for(info);
 	int ret;
 
+	ret = tcp_ep_check_info(domain, info);
+	if (ret)
+		return ret;
 	ret = tcp_ep_init(ep, domain, info, &ops, context);
 	if (ret)
 		return ret;
@@ -432,23 +427,7 @@ static int ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi
 	return ret;
 }
 
-int tcp_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
 {
-	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
-	struct tcp_ep *ep;
-	int ret;
-
-	ret = tcp_ep_check_info(domain, info);
-	if (ret)
-		return ret;
-	ep = calloc(1, sizeof(*ep));
-	if (!ep)
-		return -FI_ENOMEM;
-	ret = ep_init(ep, domain, info, context);
-	if (ret) {
-		free(ep);
-		return ret;
-	}
-	*ep_fid = &ep->base.ep_fid;
-	return 0;
+	return fab_ep_open(domain, info, sizeof(struct tcp_ep), ep_init, ep, context);
 }

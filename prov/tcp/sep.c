@@ -427,8 +427,10 @@ void tcp_sep_fill_ops(void)
 
 static int check_open(const struct fab_domain *domain, const struct fi_info *info)
 {
-	int ret = tcp_ep_check_info(domain, info);
+	int ret = fab_ep_check_parts(domain, info);
 
+	if (!ret)
+		ret = tcp_ep_check_info(domain, info);
 	if (ret)
 		return ret;
 	if (info->ep_attr->type == FI_EP_RDM && info->ep_attr->tx_ctx_cnt != FI_SHARED_CONTEXT &&

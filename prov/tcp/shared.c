@@ -72,25 +72,11 @@ static int stx_close(struct fid *fid)
 
 /* ---- tables ---- */
 
-static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
-{
-	(void) fid;
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, flags %#llx; bind "
-		 "queues and counters to the endpoints that use it\n", bfid->fclass, (unsigned long long) flags);
-	return -FI_EINVAL;
-}
-
-/* It is ready as it is opened. */
-static int srx_control(struct fid *fid, int command, void *arg)
-{
-	return command == FI_ENABLE ? 0 : fab_ep_control(fid, command, arg);
-}
-
 static struct fi_ops srx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = srx_close,
-	.bind = srx_bind,
-	.control = srx_control,
+	.bind = fab_srx_bind,
+	.control = fab_srx_control,
 };
 
 static struct fi_ops stx_fid_ops = {

@@ -23,6 +23,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = udp_ep_open,
 	.cntr_open = fab_cntr_open,
 	.poll_open = fab_poll_open,
+	.endpoint2 = fab_endpoint2,
 };
 
 static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, void *context)
@@ -43,6 +44,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.eq_open = fab_eq_open,
 	.wait_open = fab_wait_open,
 	.trywait = fab_trywait,
+	.domain2 = fab_domain2,
 };
 
 int udp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid, void *context)

@@ -61,10 +61,7 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct udp_ep *ep = udp_ep_of(fid);
 
-	if (!ep->base.enabled)
-		return fab_name_take(&udp_prov, &ep->addr, ep->base.info, addr, addrlen);
-	UDP_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
-	return -FI_EOPBADSTATE;
+	return fab_ep_take_name(&ep->base, &ep->addr, addr, addrlen);
 }
 
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
@@ -147,11 +144,6 @@ static struct fi_ops_cm multicast_cm_ops = {
 
 static int check_open(const struct fab_domain *domain, const struct fi_info *info)
 {
-	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr) {
-		UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
-			 info ? "lacks ep_attr, tx_attr or rx_attr" : "is NULL");
-		return -FI_EINVAL;
-	}
 	if (info->ep_attr->type != FI_EP_DGRAM) {
 		UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; udp has FI_EP_DGRAM\n",
 			 info->ep_attr->type);
@@ -169,8 +161,9 @@ static int check_key(const struct fab_ep *ep)
 	return -FI_EINVAL;
 }
 
-static int ep_init(struct udp_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context)
+static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
 {
+	struct udp_ep *ep = fab_container(base, struct udp_ep, base);
 	struct fab_ep_ops ops = {
 		.fid = &ep_fid_ops,
 		.ep = &ep_ep_ops,
@@ -179,6 +172,9 @@ static int ep_init(struct udp_ep *ep, struct fab_domain *domain, const struct fi
 	};
 	int ret;
 
+	ret = check_open(domain, info);
+	if (ret)
+		return ret;
 	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
 	if (ret)
 		return ret;
@@ -198,23 +194,7 @@ static int ep_init(struct udp_ep *ep, struct fab_domain *domain, const struct fi
 	return 0;
 }
 
-int udp_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+int udp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
 {
-	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
-	struct udp_ep *ep;
-	int ret;
-
-	ret = check_open(domain, info);
-	if (ret)
-		return ret;
-	ep = calloc(1, sizeof(*ep));
-	if (!ep)
-		return -FI_ENOMEM;
-	ret = ep_init(ep, domain, info, context);
-	if (ret) {
-		free(ep);
-		return ret;
-	}
-	*ep_fid = &ep->base.ep_fid;
-	return 0;
+	return fab_ep_open(domain, info, sizeof(struct udp_ep), ep_init, ep, context);
 }

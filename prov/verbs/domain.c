@@ -45,6 +45,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = vrb_ep_open,
 	.cntr_open = fab_cntr_open,
 	.poll_open = fab_poll_open,
+	.endpoint2 = fab_endpoint2,
 };
 
 static int domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric, const struct fi_info *info, void *context)
@@ -119,6 +120,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.eq_open = fab_eq_open,
 	.wait_open = fab_wait_open,
 	.trywait = fab_trywait,
+	.domain2 = fab_domain2,
 };
 
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid, void *context)

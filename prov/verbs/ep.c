@@ -208,10 +208,6 @@ void vrb_ep_fill_ops(void)
 
 static int check_open(const struct fab_domain *domain, const struct fi_info *info, const struct vrb_kind **kind)
 {
-	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info is NULL or lacks attributes; pass an info of fi_getinfo()\n");
-		return -FI_EINVAL;
-	}
 	*kind = info->domain_attr->name ? vrb_kind_of(info->ep_attr->type, info->domain_attr->name) : NULL;
 	if (!*kind) {
 		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: domain %s has no endpoints of type %d; pass an info of fi_getinfo()\n",
@@ -236,14 +232,19 @@ static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
 	return ep->tx ? 0 : -FI_ENOMEM;
 }
 
-static int ep_init(struct vrb_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context)
+static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
 {
+	struct vrb_ep *ep = fab_container(base, struct vrb_ep, base);
 	struct fab_ep_ops ops = {
-		.fid = &ep_fid_ops, .ep = &ep_ops, .cm = ep->kind->cm,
+		.fid = &ep_fid_ops, .ep = &ep_ops,
 		.msg = info->caps & FI_MSG ? &vrb_msg_ops : NULL, .rma = info->caps & FI_RMA ? &vrb_rma_ops : NULL,
 	};
 	int ret;
 
+	ret = check_open(domain, info, &ep->kind);
+	if (ret)
+		return ret;
+	ops.cm = ep->kind->cm;
 	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
 	if (ret)
 		return ret;
@@ -258,25 +259,7 @@ static int ep_init(struct vrb_ep *ep, struct fab_domain *domain, const struct fi
 	return ret;
 }
 
-int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
 {
-	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
-	const struct vrb_kind *kind;
-	struct vrb_ep *ep;
-	int ret;
-
-	ret = check_open(domain, info, &kind);
-	if (ret)
-		return ret;
-	ep = calloc(1, sizeof(*ep));
-	if (!ep)
-		return -FI_ENOMEM;
-	ep->kind = kind;
-	ret = ep_init(ep, domain, info, context);
-	if (ret) {
-		free(ep);
-		return ret;
-	}
-	*ep_fid = &ep->base.ep_fid;
-	return 0;
+	return fab_ep_open(domain, info, sizeof(struct vrb_ep), ep_init, ep, context);
 }
