@@ -56,6 +56,7 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	fab_list_init(&conn->ack_wait);
 	fab_list_init(&conn->read_wait);
 	fab_list_init(&conn->unexp);
+	fab_list_init(&conn->stranger);
 	tcp_idmap_init(&conn->rts);
 	tcp_idmap_init(&conn->rx_rndv);
 	fab_flush_init(&conn->flush, conn_flush);
@@ -93,6 +94,7 @@ bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer)
 static void conn_unplug(struct tcp_conn *conn)
 {
 	fab_flush_cancel(&conn->flush);
+	fab_list_remove(&conn->stranger);
 	if (conn->src.fd >= 0) {
 		fab_source_del(&conn->src);
 		conn->io->close(conn);
@@ -160,6 +162,8 @@ void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr)
 	conn->fi_addr = fi_addr;
 	fab_list_for_each(&conn->unexp, link)
 		tcp_unexp_set_src(conn->ep, fab_container(link, struct tcp_unexp, link), fi_addr);
+	if (!fab_list_empty(&conn->stranger))
+		tcp_stranger_release(conn);
 	if (conn->ep->rx->owner && !fab_list_empty(&conn->unexp))
 		tcp_owner_named(conn->ep->rx->owner);
 }

@@ -151,7 +151,8 @@ struct tcp_conn {
 	uint32_t rsp_cnt;		/* read responses in txq */
 	uint32_t amo_owed;		/* results of atomics in txq, TCP_AMO_WINDOW at most */
 	/* peers without extension only: not read, as unexp_len is over the limit or a message is stalled */
-	bool rx_paused;
+	bool rx_paused;			/* likewise strangers' (stranger.c) */
+	struct fab_list stranger;	/* linked in ctx->strangers */
 	struct fab_list unexp;		/* struct tcp_unexp of this connection */
 	struct fab_defer defer;		/* for the owner's free */
 };

@@ -40,6 +40,9 @@ struct tcp_rx_ctx {
 	struct fab_list claimed;	/* struct tcp_unexp, by match.order: found by a peek, waiting for its claim */
 	struct fab_list orphans;	/* struct tcp_unexp, by link: those whose connection has ended */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
+	uint64_t stranger_len;		/* bytes kept of peers in no address vector (stranger.c) */
+	struct fab_list strangers;	/* struct tcp_conn.stranger: not read because of them */
+	bool stranger_warned;
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
 	bool keyed;			/* a receive for an authorization key has been posted (keyed.c) */
 	struct tcp_owner *owner;	/* owned: another provider has the receives (owner.h); NULL: we do */

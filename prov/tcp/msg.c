@@ -56,6 +56,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	fab_list_add_tail(&conn->unexp, &unexp->link);
 	conn->announced_cnt += announced;
 	conn->unexp_len += unexp->kept;
+	tcp_stranger_count(unexp);
 	return unexp;
 
 put:
@@ -93,6 +94,8 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 		if (conn->unexp_len < tcp_params.unexp_max / 2 && conn->rx.phase != TCP_RX_STALLED)
 			tcp_rx_pause(conn, false);
 	}
+	if (unexp->stranger)
+		tcp_stranger_uncount(unexp);
 	if (unexp->owned)
 		tcp_owner_lost(unexp->owned);
 	fab_list_remove(&unexp->link);
@@ -107,6 +110,8 @@ void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_
 		fab_match_set_unexp_src(tcp_rx_queue(ep, unexp->class), &unexp->match, fi_addr);
 	else
 		unexp->match.src = fi_addr;
+	if (fi_addr != FI_ADDR_NOTAVAIL)
+		tcp_stranger_uncount(unexp);
 }
 
 struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)

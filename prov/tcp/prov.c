@@ -18,6 +18,7 @@ struct tcp_params tcp_params = {
 	.eager_max = TCP_EAGER_MAX,
 	.credit = TCP_CREDIT,
 	.unexp_max = TCP_UNEXP_MAX,
+	.stranger_max = TCP_STRANGER_MAX,
 	.nodelay = true,
 	.connect_timeout_ms = TCP_CONNECT_TIMEOUT_MS,
 	.reply_timeout_ms = TCP_REPLY_TIMEOUT_MS,
@@ -80,6 +81,9 @@ static const struct fab_param params[] = {
 	{ "unexp_max", FI_PARAM_SIZE_T, &tcp_params.unexp_max, 4096, SIZE_MAX,
 	  "The same for a peer that runs another libfabric, which knows no credits: past it, or when a longer message "
 	  "comes, its connection is not read until receives are posted (default: 67108864)" },
+	{ "stranger_max", FI_PARAM_SIZE_T, &tcp_params.stranger_max, 4096, SIZE_MAX,
+	  "Memory for unexpected messages of all peers together whose address is not in the address vector, bytes: past "
+	  "it their connections are not read until receives are posted (default: 67108864)" },
 	{ "nodelay", FI_PARAM_BOOL, &tcp_params.nodelay, 0, 1,
 	  "Send small segments at once, TCP_NODELAY (default: on)" },
 	{ "disable_auto_progress", FI_PARAM_BOOL, &tcp_params.auto_progress_off, 0, 1,

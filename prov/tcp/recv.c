@@ -305,6 +305,7 @@ int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr)
 	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
 	fab_list_init(&ctx->claimed);
 	fab_list_init(&ctx->orphans);
+	fab_list_init(&ctx->strangers);
 	fab_list_init(&ctx->users);
 	ctx->min_multi_recv = TCP_MIN_MULTI_RECV;
 	return 0;

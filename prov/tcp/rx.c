@@ -393,6 +393,10 @@ bool tcp_rx_poll(struct fab_source *src)
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
 		return true;
 	}
+	if (__builtin_expect(tcp_stranger_waits(conn), 0)) {
+		tcp_stranger_hold(conn);
+		return false;
+	}
 	if (conn->state == TCP_CONN_PARKING)
 		return rx_poll_parking(conn, staging);
 	rx_recheck_region(conn);

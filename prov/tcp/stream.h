@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What conn.c, tx.c, rx.c, msg.c, stall.c, rma.c and rndv.c - the data half of a connection - share with each other and
+ * What conn.c, tx.c, rx.c, msg.c, stall.c, stranger.c, rma.c and rndv.c - the data half of a connection - share with each other and
  * with nobody else. Engine lock held throughout.
  */
 #ifndef TCP_STREAM_H
@@ -35,6 +35,7 @@ struct tcp_unexp {
 	uint64_t len;			/* bytes of the message */
 	uint64_t kept;			/* what it adds to conn->unexp_len, and costs of the peer's credit */
 	uint64_t have;			/* stalled: bytes of it in buf */
+	uint64_t stranger;		/* what it adds to ctx->stranger_len; 0: its sender is known */
 	void *claim;			/* context of the claim */
 	struct tcp_owned *owned;	/* it waits at the owner of the receives, or NULL */
 	uint32_t rts_id;		/* announced: the sender's id */
@@ -199,6 +200,22 @@ void tcp_stall(struct tcp_conn *conn, const uint8_t *buf, size_t len);
 void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
 /* The peer of a paused connection has closed or gone: read what the kernel still has. */
 void tcp_stall_gone(struct tcp_conn *conn);
+
+/* ---- stranger.c: what peers that are in no address vector leave ---- */
+
+/* A new message, complete but for its payload: counted if its sender is one. Its sender is known now, or it goes:
+ * counted no more. */
+void tcp_stranger_count(struct tcp_unexp *unexp);
+void tcp_stranger_uncount(struct tcp_unexp *unexp);
+/* Is the next frame of this peer not to be read, as there is too much already? Then tcp_stranger_hold(), until
+ * enough of it has gone; or tcp_stranger_release(), when it is no stranger any more, or ends. */
+static inline bool tcp_stranger_waits(const struct tcp_conn *conn)
+{
+	return conn->fi_addr == FI_ADDR_NOTAVAIL && conn->ep->rx->stranger_len >= tcp_params.stranger_max &&
+	       conn->rx.phase == TCP_RX_HDR && !conn->rx.hdr_have && conn->state == TCP_CONN_UP;
+}
+void tcp_stranger_hold(struct tcp_conn *conn);
+void tcp_stranger_release(struct tcp_conn *conn);
 
 /* ---- keyed.c ---- */
 

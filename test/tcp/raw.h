@@ -16,7 +16,7 @@ void test_clock_start(void);
 extern uint64_t test_added_ns;
 extern uint64_t test_random;		/* the next random number; counts on by itself */
 
-#define PATIENCE_MS	10000		/* longest wait for something that must come */
+#define PATIENCE_MS	60000		/* longest wait for something that must come */
 
 /* A CM message, ready to be sent: header and private data. */
 struct cm_bytes {
