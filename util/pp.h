@@ -67,6 +67,7 @@ struct pp_opts {
 	int accept_ms;                  /* but the server's for its client, which may take this long */
 	bool tagged, check, ipv6, verbose, stats, json;
 	bool cpu;                       /* with stats: processor time as well */
+	bool alone;                     /* there is no peer, and no control channel */
 	bool one_size;                  /* from -S: what the endpoint does not allow is an error, not left out */
 	size_t size_cnt;
 	uint64_t size[PP_MAX_SIZES];    /* in bytes, ascending */
@@ -110,6 +111,7 @@ struct pp {
 	uint64_t tx_done, rx_done;      /* with counters: how many completions have been noted in the rings */
 	uint64_t tx_seq, rx_seq;        /* with -c: messages so far, which choose the pattern */
 	uint64_t remote_addr, remote_key;       /* the peer's rma_buf; a test with RMA sets them */
+	int (*progress)(struct pp *pp); /* what pp_progress() does as long as there is no cq; or NULL */
 	bool leaving;                   /* the results stand: that the peer goes is no failure */
 };
 

@@ -242,6 +242,8 @@ int pp_ctrl_open(struct pp *pp)
 {
 	int ret, one = 1;
 
+	if (pp->opts->alone)
+		return 0;
 	ret = pp->opts->server ? open_client(pp) : open_server(pp);
 	if (ret)
 		return ret;
@@ -263,6 +265,8 @@ bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms)
 	ssize_t ret;
 	char byte;
 
+	if (pp->opts->alone)
+		return false;
 	if (wait_ms)
 		wait_socket(pp->ctrl, POLLIN, wait_ms);
 	/* What a peer wrote before it reset the connection could be read for ever. */

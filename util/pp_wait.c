@@ -96,7 +96,7 @@ int pp_progress(struct pp *pp)
 	struct fi_cq_msg_entry entries[CQ_BATCH];
 
 	if (!pp->cq)
-		return 0;
+		return pp->progress ? pp->progress(pp) : 0;
 	if (!pp->tx_cntr)
 		return note_entries(pp, entries, fi_cq_read(pp->cq, entries, CQ_BATCH));
 	note_count(pp, pp->tx_cntr, pp->tx, &pp->tx_done);

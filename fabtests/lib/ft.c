@@ -372,6 +372,7 @@ static struct ft_opts default_opts(const struct ft_program *program)
 			.caps = program->caps,
 			.counters = program->counters,
 			.hints = program->hints,
+			.alone = program->alone,
 			.dst_port = DEFAULT_PORT,
 			.iterations = DEFAULT_ITERATIONS,
 			.warmup = DEFAULT_WARMUP,

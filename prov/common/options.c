@@ -21,9 +21,11 @@ static const struct fi_provider *prov_of(const struct fab_ep *ep)
 /* Check flags for one direction and make them the defaults of what the application holds. */
 static int set_op_flags(struct fab_ep_fid *held, const char *what, uint64_t flags)
 {
+	const uint64_t trigger = held->ep->caps & FI_TRIGGER;
 	const uint64_t tx_flags = FI_COMPLETION | FI_INJECT | FI_MORE | FI_FENCE | FI_MULTICAST | FI_INJECT_COMPLETE |
-				  FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE;
-	const uint64_t rx_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
+				  FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE |
+				  trigger;
+	const uint64_t rx_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE | trigger;
 	uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
 
 	if (flags & ~(direction | (direction == FI_TRANSMIT ? tx_flags : rx_flags)))
