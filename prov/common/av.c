@@ -119,9 +119,7 @@ static int batch_end(struct batch *batch)
 	fab_av_change_end(av);
 	if (!av->async)
 		return batch->ok_cnt;
-	return fab_eq_write(av->eq, FI_AV_COMPLETE, &(struct fi_eq_entry) { .fid = &av->av_fid.fid,
-			    .context = batch->context, .data = batch->ok_cnt }, sizeof(struct fi_eq_entry), 0,
-			    &av->av_fid.fid);
+	return fab_eq_write_done(av->eq, FI_AV_COMPLETE, &av->av_fid.fid, batch->context, batch->ok_cnt);
 }
 
 static struct fab_av *av_of(struct fid_av *fid)

@@ -21,15 +21,15 @@ void fab_group_free(struct fab_group *group)
 
 static void report_join(struct fab_group *group)
 {
-	struct fi_eq_entry entry = { .fid = &group->mc.fid, .context = group->mc.fid.context };
+	void *context = group->mc.fid.context;
 	struct fab_eq *eq = group->coll->ep->eq;
 
 	if (group->closed)
 		return;
 	if (group->state == FAB_GROUP_JOINED)
-		fab_eq_write(eq, FI_JOIN_COMPLETE, &entry, sizeof(entry), 0, &group->mc.fid);
+		fab_eq_write_done(eq, FI_JOIN_COMPLETE, &group->mc.fid, context, 0);
 	else
-		fab_eq_write_err(eq, &group->mc.fid, entry.context, 0, group->err, group->err, NULL, 0);
+		fab_eq_write_err(eq, &group->mc.fid, context, 0, group->err, group->err, NULL, 0);
 }
 
 /* The members have agreed on the largest number that one of them had free. */

@@ -41,17 +41,23 @@ static bool has_event(struct fab_wait *wait)
 
 /* ---- writing ---- */
 
-static struct fab_eq_event *event_alloc(const void *data, size_t len)
+/* An event about owner of what is in data, and behind it in more. */
+static struct fab_eq_event *event_alloc(uint32_t event, struct fid *owner, const void *data, size_t len, const void *more,
+					size_t more_len)
 {
-	struct fab_eq_event *event = calloc(1, sizeof(*event) + len);
+	struct fab_eq_event *entry = calloc(1, sizeof(*entry) + len + more_len);
 
-	if (!event)
+	if (!entry)
 		return NULL;
-	fab_list_init(&event->link);
-	event->len = len;
+	fab_list_init(&entry->link);
+	entry->event = event;
+	entry->owner = owner;
+	entry->len = len + more_len;
 	if (len)
-		memcpy(event->data, data, len);
-	return event;
+		memcpy(entry->data, data, len);
+	if (more_len)
+		memcpy(entry->data + len, more, more_len);
+	return entry;
 }
 
 static void event_free(struct fab_eq *eq, struct fab_eq_event *event)
@@ -94,26 +100,33 @@ static int queue(struct fab_eq *eq, struct fab_eq_event *event)
 	return ret;
 }
 
-int fab_eq_write(struct fab_eq *eq, uint32_t event, const void *data, size_t len, uint64_t flags, struct fid *owner)
+int fab_eq_write(struct fab_eq *eq, uint32_t event, const void *data, size_t len, struct fid *owner)
 {
-	struct fab_eq_event *entry = event_alloc(data, len);
+	return queue(eq, event_alloc(event, owner, data, len, NULL, 0));
+}
 
-	(void) flags;
-	if (entry) {
-		entry->event = event;
-		entry->owner = owner;
-	}
-	return queue(eq, entry);
+int fab_eq_write_done(struct fab_eq *eq, uint32_t event, struct fid *fid, void *context, uint64_t data)
+{
+	struct fi_eq_entry entry = { .fid = fid, .context = context, .data = data };
+
+	return fab_eq_write(eq, event, &entry, sizeof(entry), fid);
+}
+
+int fab_eq_write_cm(struct fab_eq *eq, uint32_t event, struct fid *fid, struct fi_info *info, const void *data,
+		    size_t len)
+{
+	struct fi_eq_cm_entry entry = { .fid = fid, .info = info };
+
+	return queue(eq, event_alloc(event, fid, &entry, sizeof(entry), data, len));
 }
 
 int fab_eq_write_err(struct fab_eq *eq, struct fid *fid, void *context, uint64_t data, int err, int prov_errno,
 		     const void *err_data, size_t err_data_len)
 {
-	struct fab_eq_event *entry = event_alloc(err_data, err_data_len);
+	struct fab_eq_event *entry = event_alloc(0, fid, err_data, err_data_len, NULL, 0);
 
 	if (entry) {
 		entry->is_err = true;
-		entry->owner = fid;
 		entry->entry = (struct fi_eq_err_entry) { .fid = fid, .context = context, .data = data, .err = err,
 							  .prov_errno = prov_errno };
 	}
@@ -293,7 +306,7 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, siz
 		return -FI_EBADFLAGS;
 	if ((!buf && len) || len > USER_EVENT_MAX)
 		return -FI_EINVAL;
-	ret = fab_eq_write(eq, event, buf, len, 0, NULL);
+	ret = fab_eq_write(eq, event, buf, len, NULL);
 	return ret ? ret : (ssize_t) len;
 }
 
@@ -386,7 +399,7 @@ static struct fab_eq *eq_alloc(struct fab_fabric *fabric, const struct fi_eq_att
 
 	if (!eq)
 		return NULL;
-	eq->overrun = event_alloc(NULL, 0);
+	eq->overrun = event_alloc(0, NULL, NULL, 0, NULL, 0);
 	if (!eq->overrun) {
 		free(eq);
 		return NULL;

@@ -38,10 +38,15 @@ struct fab_eq {
 /* fi_eq_open: 0 or -FI_E*; the fabric's slot. */
 int fab_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
 
-/* Queue an event; data (len bytes: private data behind a fi_eq_cm_entry included) is copied. Any thread; an engine's
- * lock may be held. 0 or -FI_ENOMEM (logged here; the EQ is overrun then, fi_eq(3)). `owner` lets fab_eq_purge() find
- * the events of an object that closes. `flags` are not used. */
-int fab_eq_write(struct fab_eq *eq, uint32_t event, const void *data, size_t len, uint64_t flags, struct fid *owner);
+/* Queue an event; data (len bytes) is copied. Any thread; an engine's lock may be held. 0 or -FI_ENOMEM (logged here;
+ * the EQ is overrun then, fi_eq(3)). `owner` lets fab_eq_purge() find the events of an object that closes. */
+int fab_eq_write(struct fab_eq *eq, uint32_t event, const void *data, size_t len, struct fid *owner);
+/* The same of an event about fid that says something is done: a struct fi_eq_entry. */
+int fab_eq_write_done(struct fab_eq *eq, uint32_t event, struct fid *fid, void *context, uint64_t data);
+/* The same of a connection event about fid: a struct fi_eq_cm_entry with data (len bytes) behind it. info, or NULL, is
+ * the reader's once this has returned 0. */
+int fab_eq_write_cm(struct fab_eq *eq, uint32_t event, struct fid *fid, struct fi_info *info, const void *data,
+		    size_t len);
 /* Queue an error event about fid. data is the event's (index of an address that did not go into an AV; else 0), err
  * is a positive FI_E*, err_data (reject data) is copied. */
 int fab_eq_write_err(struct fab_eq *eq, struct fid *fid, void *context, uint64_t data, int err, int prov_errno,

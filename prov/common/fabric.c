@@ -33,6 +33,8 @@ int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, c
 	atomic_init(&fabric->ref, 0);
 	pthread_mutex_init(&fabric->lock, NULL);
 	fab_list_init(&fabric->domains);
+	fab_list_init(&fabric->peps);
+	fab_list_init(&fabric->connreqs);
 
 	pthread_mutex_lock(&open_lock);
 	fab_list_add_tail(&open_fabrics, &fabric->link);

@@ -40,8 +40,10 @@ struct fab_fabric {
 	char *name;			/* owned */
 	_Atomic uint32_t ref;
 	struct fab_list link;		/* in the list of open fabrics, for fi_getinfo */
-	pthread_mutex_t lock;		/* guards domains */
+	pthread_mutex_t lock;		/* guards the lists, and what pep.h says; an engine's lock may be held */
 	struct fab_list domains;	/* struct fab_domain.link, oldest first */
+	struct fab_list peps;		/* struct fab_pep.link */
+	struct fab_list connreqs;	/* struct fab_connreq.link: requests that nobody has taken */
 };
 
 /* Fill the embedded part: fid, context, ops, name and API version from attr. ops: what the provider supports; empty

@@ -574,8 +574,7 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 	atomic_fetch_add(&domain->ref, 1);
 	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
 	if (domain->reg_mr_event) {
-		ret = fab_eq_write(domain->eq, FI_MR_COMPLETE, &(struct fi_eq_entry) { .fid = &mr->mr_fid.fid,
-				   .context = attr->context }, sizeof(struct fi_eq_entry), 0, &mr->mr_fid.fid);
+		ret = fab_eq_write_done(domain->eq, FI_MR_COMPLETE, &mr->mr_fid.fid, attr->context, 0);
 		if (ret)
 			mr_close(&mr->mr_fid.fid);
 	}

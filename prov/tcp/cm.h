@@ -18,12 +18,6 @@
 #include "tcp/conn.h"
 #include "tcp/wire.h"
 
-/* What an application reads of a connection event, with room for the private data behind it (entry.data). */
-union tcp_cm_event {
-	struct fi_eq_cm_entry entry;
-	uint8_t room[sizeof(struct fi_eq_cm_entry) + TCP_CM_DATA_MAX];
-};
-
 enum tcp_cm_state {
 	TCP_CM_IDLE,
 	TCP_CM_CONNECTING,		/* active: the kernels talk */

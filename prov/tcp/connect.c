@@ -25,15 +25,6 @@
 
 #define DRAIN_POLL_MS	10
 
-static int write_event(struct tcp_ep *ep, uint32_t event, const void *data, size_t len)
-{
-	union tcp_cm_event ev = { .entry.fid = &ep->base.ep_fid.fid };
-
-	if (len)
-		memcpy(ev.entry.data, data, len);
-	return fab_eq_write(ep->base.eq, event, &ev, sizeof(ev.entry) + len, 0, &ep->base.ep_fid.fid);
-}
-
 /* ---- the connection's end ---- */
 
 static void msg_down(struct tcp_conn *conn, int err)
@@ -42,7 +33,7 @@ static void msg_down(struct tcp_conn *conn, int err)
 
 	tcp_rx_flush(ep, err ? err : FI_ECANCELED);
 	if (ep->connected && !ep->closing)
-		write_event(ep, FI_SHUTDOWN, NULL, 0);
+		fab_eq_write_cm(ep->base.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
 }
 
 const struct tcp_conn_owner tcp_msg_conn_owner = { .down = msg_down };
@@ -51,7 +42,7 @@ const struct tcp_conn_owner tcp_msg_conn_owner = { .down = msg_down };
 static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, const void *data, size_t len)
 {
 	/* proved: the active side could not get here without, the passive side has compared */
-	int ret = write_event(ep, FI_CONNECTED, data, len);
+	int ret = fab_eq_write_cm(ep->base.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 
 	ep->connected = !ret;
 	ep->conn->auth_key = ep->base.auth_key;
@@ -117,19 +108,10 @@ static int check_fresh(const struct tcp_ep *ep)
 	return 0;
 }
 
-int tcp_check_param(const void *param, size_t paramlen)
-{
-	if (paramlen <= TCP_CM_DATA_MAX && (param || !paramlen))
-		return 0;
-	TCP_WARN(FI_LOG_EP_CTRL, "%zu bytes of connection data at %p: at most %d go with a connection "
-		 "(FI_OPT_CM_DATA_SIZE)\n", paramlen, param, TCP_CM_DATA_MAX);
-	return -FI_EINVAL;
-}
-
 /* What fi_connect and fi_accept begin with. */
 static int prepare(struct tcp_ep *ep, const void *param, size_t paramlen)
 {
-	int ret = tcp_check_param(param, paramlen);
+	int ret = fab_cm_check_data(&tcp_prov, TCP_CM_DATA_MAX, param, paramlen);
 
 	return ret ? ret : tcp_ep_enable(ep);
 }

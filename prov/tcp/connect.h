@@ -6,19 +6,15 @@
 #ifndef TCP_CONNECT_H
 #define TCP_CONNECT_H
 
+#include "common/pep.h"
 #include "tcp/ep.h"
 #include "tcp/tcp.h"
 
-/*
- * A request that a passive endpoint has reported and nobody has accepted or refused. It is on no engine: its peer
- * waits. In tcp_fabric.connreqs, under that lock, until somebody takes it.
- */
+/* A request that a passive endpoint has reported and nobody has accepted or refused. It is on no engine: its peer
+ * waits. */
 struct tcp_connreq {
-	struct fid fid;			/* fi_info.handle points here */
-	struct fab_list link;
-	struct tcp_pep *pep;		/* borrowed: a closing pep drops its requests */
+	struct fab_connreq base;
 	int fd;				/* owned */
-	union fab_sockaddr remote;
 	struct tcp_hello peer;
 	struct fab_auth_key *auth_key;	/* a reference: what the peer has proved, or NULL */
 };
@@ -27,13 +23,13 @@ struct tcp_connreq {
 
 /* Take the request that handle means out of the fabric: the caller owns it. NULL if there is none (any more). No lock
  * held. */
-struct tcp_connreq *tcp_connreq_take(struct tcp_fabric *fabric, fid_t handle);
+struct tcp_connreq *tcp_connreq_take(struct fab_fabric *fabric, fid_t handle);
 /* Close the descriptor, if it is still there, and free. */
 void tcp_connreq_free(struct tcp_connreq *req);
 /* Take the bound socket out of the passive endpoint that handle means, for an endpoint that inherits its address. The
  * descriptor, or -FI_EINVAL if handle is no passive endpoint of this fabric, -FI_EOPBADSTATE if it listens. No lock
  * held. */
-int tcp_pep_take_fd(struct tcp_fabric *fabric, fid_t handle);
+int tcp_pep_take_fd(struct fab_fabric *fabric, fid_t handle);
 
 /* ---- ep.c ---- */
 
@@ -47,9 +43,6 @@ int tcp_msg_connect(struct fid_ep *ep, const void *addr, const void *param, size
 int tcp_msg_accept(struct fid_ep *ep, const void *param, size_t paramlen);
 int tcp_msg_shutdown(struct fid_ep *ep, uint64_t flags);
 int tcp_msg_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
-
-/* May this go with a connection as private data? 0 or -FI_EINVAL (logged). */
-int tcp_check_param(const void *param, size_t paramlen);
 
 /* Told of the end of ep->conn: reports it on the EQ, once. */
 extern const struct tcp_conn_owner tcp_msg_conn_owner;

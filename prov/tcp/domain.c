@@ -2,7 +2,6 @@
 /*
  * Fabrics and domains of tcp: what prov/common has, and which calls exist.
  */
-#include <stdlib.h>
 #include "common/av.h"
 #include "common/cntr.h"
 #include "common/collective.h"
@@ -49,7 +48,7 @@ static struct fi_ops_domain domain_ops = {
 /* Open as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS takes the thread away from who asked for one. */
 int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, void *context)
 {
-	struct tcp_fabric *fabric = fab_container(fabric_fid, struct tcp_fabric, base.fabric_fid);
+	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
 	struct fi_domain_attr attr;
 	struct fi_info copy;
 
@@ -61,26 +60,14 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 		copy.domain_attr = &attr;
 		info = &copy;
 	}
-	return fab_domain_open(&fabric->base, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
+	return fab_domain_open(fabric, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
 }
 
 /* ---- fabric ---- */
 
-static int fabric_close(struct fid *fid)
-{
-	struct tcp_fabric *fabric = fab_container(fid, struct tcp_fabric, base.fabric_fid.fid);
-	int ret = fab_fabric_fini(&fabric->base);
-
-	if (ret)
-		return ret;
-	pthread_mutex_destroy(&fabric->lock);
-	free(fabric);
-	return 0;
-}
-
 static struct fi_ops fabric_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = fabric_close,
+	.close = fab_fabric_close,
 };
 
 static struct fi_ops_fabric fabric_ops = {
@@ -93,34 +80,14 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain2 = fab_domain2,
 };
 
-static int open_as(const struct fi_provider *prov, struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid,
-		   void *context)
-{
-	struct tcp_fabric *fabric = calloc(1, sizeof(*fabric));
-	int ret;
-
-	if (!fabric)
-		return -FI_ENOMEM;
-	ret = fab_fabric_init(&fabric->base, prov, attr, &fabric_fid_ops, &fabric_ops, context);
-	if (ret) {
-		free(fabric);
-		return ret;
-	}
-	pthread_mutex_init(&fabric->lock, NULL);
-	fab_list_init(&fabric->connreqs);
-	fab_list_init(&fabric->peps);
-	*fabric_fid = &fabric->base.fabric_fid;
-	return 0;
-}
-
 int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	return open_as(&tcp_prov, attr, fabric, context);
+	return fab_fabric_open(&tcp_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
 }
 
 int sockets_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	return open_as(&sockets_prov, attr, fabric, context);
+	return fab_fabric_open(&sockets_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
 }
 
 void tcp_domain_fill_ops(void)

@@ -321,7 +321,7 @@ int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *inf
 }
 
 /* A MSG endpoint: its connection, and what info->handle brings. */
-static int msg_init(struct tcp_ep *ep, struct tcp_fabric *fabric, const struct fi_info *info)
+static int msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct fi_info *info)
 {
 	int fd;
 
@@ -419,7 +419,7 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	if (ret)
 		return ret;
 	if (info->ep_attr->type == FI_EP_MSG)
-		ret = msg_init(ep, fab_container(domain->fabric, struct tcp_fabric, base), info);
+		ret = msg_init(ep, domain->fabric, info);
 	else if (has_collectives(info))
 		ret = fab_coll_open(&ep->base, &tcp_coll_net);
 	if (ret)

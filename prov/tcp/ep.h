@@ -126,6 +126,14 @@ enum tcp_tx_waits {
 	TCP_TX_BEHIND_ALL = 4,		/* all before it have completed (FI_FENCE) */
 };
 
+/* Has it been announced (rndv.c)? Then the peer may let it wait for ever, and it takes up no place among the `size`
+ * operations of its context any more; one peer may have TCP_IDMAP_MAX. */
+enum tcp_tx_rndv {
+	TCP_TX_UNASKED,
+	TCP_TX_ANNOUNCED,
+	TCP_TX_ASKED_BACK,		/* the peer has been asked to forget it */
+};
+
 /* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the
  * iov would. */
 struct tcp_tx {
@@ -148,7 +156,7 @@ struct tcp_tx {
 	uint8_t waits;			/* enum tcp_tx_waits */
 	bool amo;			/* an atomic, or the answer to one: tcp_amo_free() */
 	bool hooked;			/* context is a struct fab_hook */
-	bool cancelled;			/* announced, and the peer has been asked to forget it */
+	uint8_t rndv;			/* enum tcp_tx_rndv */
 	/* read response: when its regions (kept behind hdr, id of them) were verified */
 	uint32_t mr_gen;
 	union {

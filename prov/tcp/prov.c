@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "common/params.h"
+#include "common/pep.h"
 
 struct tcp_params tcp_params = {
 	.tx_size = TCP_TX_SIZE,
@@ -149,7 +150,7 @@ void tcp_init(void)
 		return;
 	done = true;
 	tcp_domain_fill_ops();
-	tcp_pep_fill_ops();
+	fab_pep_fill_ops();
 	tcp_ep_fill_ops();
 	tcp_data_fill_ops();
 	tcp_shared_fill_ops();

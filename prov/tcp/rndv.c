@@ -28,6 +28,8 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	ret = tcp_idmap_add(&conn->rts, tx, &tx->id);
 	if (ret)
 		return ret;
+	tx->rndv = TCP_TX_ANNOUNCED;
+	conn->ep->tx->cnt--;
 	rts.id = tx->id;
 	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)
 		pos += sizeof(uint64_t);	/* stays where it is */
@@ -53,7 +55,7 @@ void tcp_rndv_cts(struct tcp_conn *conn)
 	}
 	tcp_idmap_del(&conn->rts, cts.id);
 	if (!cts.len) {
-		int err = tx->cancelled && cts.rx_id == TCP_RX_ID_NONE ? FI_ECANCELED : 0;
+		int err = tx->rndv == TCP_TX_ASKED_BACK && cts.rx_id == TCP_RX_ID_NONE ? FI_ECANCELED : 0;
 
 		tcp_tx_done(tx, err, err, "cancelled before a receive had taken it");
 		return;
@@ -77,7 +79,7 @@ void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx)
 
 	if (!control)
 		return;
-	tx->cancelled = true;
+	tx->rndv = TCP_TX_ASKED_BACK;
 	tcp_tx_queue(conn, control);
 }
 

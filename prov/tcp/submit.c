@@ -148,7 +148,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->match = op->flags & FI_MATCH_COMPLETE;
 	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : !op->rma_cnt ? TCP_TX_AT_ONCE :
 		    op->code == FAB_OP_FETCH_ATOMIC ? ep->fetch_waits : ep->rma_waits;
-	tx->cancelled = false;
+	tx->rndv = TCP_TX_UNASKED;
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);
 	tx->size = tx->hdr.size;
@@ -272,7 +272,8 @@ static bool cancel_announced(struct tcp_conn *conn, const void *context, bool ho
 	for (uint32_t id = 0; id < conn->rts.cap; id++) {
 		struct tcp_tx *tx = tcp_idmap_get(&conn->rts, id);
 
-		if (tx && tx->hooked == hooked && tx->context == context && tx->sent == tx->size && !tx->cancelled) {
+		if (tx && tx->hooked == hooked && tx->context == context && tx->sent == tx->size &&
+		    tx->rndv == TCP_TX_ANNOUNCED) {
 			tcp_rndv_cancel(conn, tx);
 			return true;
 		}

@@ -69,14 +69,6 @@ extern struct fi_ops_atomic tcp_atomic_ops;
 
 struct fab_ep;
 
-/* A fabric, and the connection requests of its passive endpoints that nobody has accepted or refused (pep.c). */
-struct tcp_fabric {
-	struct fab_fabric base;
-	pthread_mutex_t lock;		/* guards connreqs, peps and what they count; an engine's lock may be held */
-	struct fab_list connreqs;	/* struct tcp_connreq.link */
-	struct fab_list peps;		/* struct tcp_pep.link */
-};
-
 struct fab_coll_net;
 extern const struct fab_coll_net tcp_coll_net;	/* coll.c */
 
@@ -89,7 +81,6 @@ void tcp_cleanup(void);
 
 /* Fill the empty slots of each file's tables; called once, at initialisation. */
 void tcp_domain_fill_ops(void);
-void tcp_pep_fill_ops(void);
 void tcp_ep_fill_ops(void);
 void tcp_data_fill_ops(void);
 void tcp_shared_fill_ops(void);

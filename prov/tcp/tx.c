@@ -33,7 +33,7 @@ void tcp_tx_free(struct tcp_tx *tx)
 	if (__builtin_expect(tx->amo, 0))
 		tcp_amo_free(tx);
 	if (tx->code != FAB_OP_MAX)
-		ctx->cnt--;
+		ctx->cnt -= tx->rndv == TCP_TX_UNASKED;
 	else
 		tx->conn->control_cnt--;
 	fab_pool_put(&ctx->pool, tx);

@@ -154,7 +154,6 @@ static int group_start(struct udp_group *group, bool receives)
 int udp_join(struct fid_ep *ep_fid, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
 {
 	struct udp_ep *ep = udp_ep_of(&ep_fid->fid);
-	struct fi_eq_entry entry = { .context = context };
 	struct udp_group *group;
 	int ret;
 
@@ -182,10 +181,9 @@ int udp_join(struct fid_ep *ep_fid, const void *addr, uint64_t flags, struct fid
 	fab_progress_unlock(ep->base.progress);
 	if (ret)
 		goto free_group;
-	entry.fid = &group->mc_fid.fid;
-	ret = fab_eq_write(ep->base.eq, FI_JOIN_COMPLETE, &entry, sizeof(entry), 0, entry.fid);
+	ret = fab_eq_write_done(ep->base.eq, FI_JOIN_COMPLETE, &group->mc_fid.fid, context, 0);
 	if (ret) {
-		group_close(entry.fid);
+		group_close(&group->mc_fid.fid);
 		return ret;
 	}
 	*mc = &group->mc_fid;

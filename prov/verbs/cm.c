@@ -23,11 +23,10 @@
 
 int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen)
 {
-	if (paramlen > VRB_CM_DATA_MAX || (paramlen && !param)) {
-		VRB_WARN(FI_LOG_EP_CTRL, "%zu bytes of connection data%s: at most %d can be sent (FI_OPT_CM_DATA_SIZE)\n",
-			 paramlen, param ? "" : " at NULL", VRB_CM_DATA_MAX);
-		return -FI_EINVAL;
-	}
+	int ret = fab_cm_check_data(&vrb_prov, VRB_CM_DATA_MAX, param, paramlen);
+
+	if (ret)
+		return ret;
 	to[0] = (uint8_t) paramlen;
 	if (paramlen)
 		memcpy(to + 1, param, paramlen);
@@ -75,29 +74,24 @@ static void refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
 
 static void connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	union vrb_cm_event ev = { .entry.fid = &ep->base.ep_fid.fid };
 	const void *data;
 	size_t len;
 
 	ep->state = VRB_EP_CONNECTED;
 	data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
-	if (len)
-		memcpy(ev.entry.data, data, len);
-	fab_eq_write(ep->base.eq, FI_CONNECTED, &ev, sizeof(ev.entry) + len, 0, &ep->base.ep_fid.fid);
+	fab_eq_write_cm(ep->base.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 }
 
 /* The connection is over: once. The queue pair goes into error, which flushes what is outstanding. */
 static void ended(struct vrb_ep *ep)
 {
-	struct fi_eq_cm_entry entry = { .fid = &ep->base.ep_fid.fid };
-
 	if (ep->state == VRB_EP_CONNECTED)
 		ep->kind->disconnect(ep);
 	ep->state = VRB_EP_DOWN;
 	if (ep->shutdown_told)
 		return;
 	ep->shutdown_told = true;
-	fab_eq_write(ep->base.eq, FI_SHUTDOWN, &entry, sizeof(entry), 0, &ep->base.ep_fid.fid);
+	fab_eq_write_cm(ep->base.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
 }
 
 /* ---- events ---- */

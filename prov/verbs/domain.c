@@ -48,7 +48,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = fab_endpoint2,
 };
 
-static int domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric, const struct fi_info *info, void *context)
+static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, const struct fi_info *info, void *context)
 {
 	int ret;
 
@@ -58,7 +58,7 @@ static int domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric, con
 		VRB_WARN(FI_LOG_DOMAIN, "ibv_alloc_pd on %s: %s\n", domain->dev->name, strerror(errno));
 		return ret;
 	}
-	ret = fab_domain_init(&domain->base, &fabric->base, info, &domain_fid_ops, &domain_ops, &vrb_mr_ops, context);
+	ret = fab_domain_init(&domain->base, fabric, info, &domain_fid_ops, &domain_ops, &vrb_mr_ops, context);
 	if (ret) {
 		ibv_dealloc_pd(domain->pd);
 		return ret;
@@ -87,7 +87,7 @@ int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 		free(domain);
 		return -FI_ENODEV;
 	}
-	ret = domain_init(domain, fab_container(fabric, struct vrb_fabric, base.fabric_fid), info, context);
+	ret = domain_init(domain, fab_container(fabric, struct fab_fabric, fabric_fid), info, context);
 	if (ret) {
 		free(domain);
 		return ret;
@@ -96,21 +96,9 @@ int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	return 0;
 }
 
-static int fabric_close(struct fid *fid)
-{
-	struct vrb_fabric *fabric = fab_container(fid, struct vrb_fabric, base.fabric_fid.fid);
-	int ret = fab_fabric_fini(&fabric->base);
-
-	if (ret)
-		return ret;
-	pthread_mutex_destroy(&fabric->lock);
-	free(fabric);
-	return 0;
-}
-
 static struct fi_ops fabric_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = fabric_close,
+	.close = fab_fabric_close,
 };
 
 static struct fi_ops_fabric fabric_ops = {
@@ -123,22 +111,9 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain2 = fab_domain2,
 };
 
-int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid, void *context)
+int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	struct vrb_fabric *fabric = calloc(1, sizeof(*fabric));
-	int ret;
-
-	if (!fabric)
-		return -FI_ENOMEM;
-	ret = fab_fabric_init(&fabric->base, &vrb_prov, attr, &fabric_fid_ops, &fabric_ops, context);
-	if (ret) {
-		free(fabric);
-		return ret;
-	}
-	pthread_mutex_init(&fabric->lock, NULL);
-	fab_list_init(&fabric->connreqs);
-	*fabric_fid = &fabric->base.fabric_fid;
-	return 0;
+	return fab_fabric_open(&vrb_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
 }
 
 void vrb_domain_fill_ops(void)

@@ -129,8 +129,7 @@ static int regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t a
 	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
 	if (!domain->base.reg_mr_event)
 		return 0;
-	ret = fab_eq_write(domain->base.eq, FI_MR_COMPLETE, &(struct fi_eq_entry) { .fid = &mr->mr_fid.fid,
-			   .context = context }, sizeof(struct fi_eq_entry), 0, &mr->mr_fid.fid);
+	ret = fab_eq_write_done(domain->base.eq, FI_MR_COMPLETE, &mr->mr_fid.fid, context, 0);
 	if (ret)
 		mr_close(&mr->mr_fid.fid);
 	return ret;

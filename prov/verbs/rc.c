@@ -27,8 +27,7 @@ static void rc_fill(struct fi_info *info, const struct vrb_device *dev)
 
 static int id_of_request(struct vrb_ep *ep, fid_t handle)
 {
-	struct vrb_fabric *fabric = fab_container(ep->base.domain->fabric, struct vrb_fabric, base);
-	struct vrb_connreq *req = vrb_connreq_take(fabric, handle);
+	struct vrb_connreq *req = vrb_connreq_take(ep->base.domain->fabric, handle);
 
 	if (!req) {
 		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is no connection request that waits for an answer\n");

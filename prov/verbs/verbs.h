@@ -16,6 +16,7 @@
 #include "base/pool.h"
 #include "common/ep.h"
 #include "common/fabric.h"
+#include "common/pep.h"
 
 #define VRB_TX_SIZE		384	/* work requests of an endpoint that does not ask for another number */
 #define VRB_RX_SIZE		384
@@ -59,12 +60,6 @@ const struct vrb_device *vrb_device_named(const char *domain);
 bool vrb_device_iwarp(const struct vrb_device *dev);
 
 /* ---- domain.c ---- */
-
-struct vrb_fabric {
-	struct fab_fabric base;
-	pthread_mutex_t lock;		/* guards connreqs */
-	struct fab_list connreqs;	/* struct vrb_connreq.link */
-};
 
 struct vrb_domain {
 	struct fab_domain base;
@@ -189,24 +184,16 @@ int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
 /* The bytes that the other end gave, and how many; none if what came is not of this form. */
 const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt);
 
-/* An event of the CM with the other end's data behind it. */
-union vrb_cm_event {
-	struct fi_eq_cm_entry entry;
-	uint8_t room[sizeof(struct fi_eq_cm_entry) + VRB_CM_DATA_MAX];
-};
-
 /* ---- pep.c ---- */
 
 /* A request that nobody has accepted or refused: what fi_info.handle of an FI_CONNREQ points to. */
 struct vrb_connreq {
-	struct fid fid;
-	struct fab_list link;		/* in fabric->connreqs */
-	struct fid_pep *pep;
+	struct fab_connreq base;
 	struct rdma_cm_id *id;		/* owned */
 };
 
 /* Take a request out of the list. NULL: the handle is none. The caller frees it and owns id. */
-struct vrb_connreq *vrb_connreq_take(struct vrb_fabric *fabric, fid_t handle);
+struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle);
 
 /* ---- slots of the provider, fabric and domain tables; 0 or -FI_E* ---- */
 
@@ -220,7 +207,6 @@ int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
 void vrb_domain_fill_ops(void);
-void vrb_pep_fill_ops(void);
 void vrb_ep_fill_ops(void);
 void vrb_cm_fill_ops(void);
 void vrb_data_fill_ops(void);

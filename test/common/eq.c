@@ -15,7 +15,7 @@ static void write_event(struct fab_eq *eq, uint32_t event, uint64_t data, struct
 {
 	struct fi_eq_entry entry = { .fid = owner, .data = data };
 
-	assert_int_equal(fab_eq_write(eq, event, &entry, sizeof(entry), 0, owner), 0);
+	assert_int_equal(fab_eq_write(eq, event, &entry, sizeof(entry), owner), 0);
 }
 
 static void events_come_in_order_and_can_be_peeked_at(void **state)
@@ -59,7 +59,7 @@ static void private_data_is_cut_to_the_room_there_is(void **state)
 	(void) state;
 	memcpy(in.bytes + fixed, "0123456789abcdef", 16);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(fab_eq_write(eq, FI_CONNREQ, &in, sizeof(in), 0, NULL), 0);
+		assert_int_equal(fab_eq_write(eq, FI_CONNREQ, &in, sizeof(in), NULL), 0);
 	assert_int_equal(fi_eq_read(&eq->eq_fid, &event, &out, fixed - 1, 0), -FI_ETOOSMALL);
 	memset(&out, 0xee, sizeof(out));
 	assert_int_equal(fi_eq_read(&eq->eq_fid, &event, &out, fixed + 4, 0), fixed + 4);
@@ -359,9 +359,9 @@ static void event_without_memory_is_an_overrun(void **state)
 	(void) state;
 	write_event(eq, FI_NOTIFY, 1, NULL);
 	fail_alloc(0);
-	assert_int_equal(fab_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0, NULL), -FI_ENOMEM);
+	assert_int_equal(fab_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), NULL), -FI_ENOMEM);
 	fail_alloc(-1);
-	assert_int_equal(fab_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0, NULL), -FI_EOVERRUN);
+	assert_int_equal(fab_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), NULL), -FI_EOVERRUN);
 	assert_int_equal(fi_eq_read(&eq->eq_fid, &event, &entry, sizeof(entry), 0), sizeof(entry));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(fi_eq_read(&eq->eq_fid, &event, &entry, sizeof(entry), 0), -FI_EAVAIL);

@@ -176,7 +176,7 @@ static inline bool feed_read(struct fab_source *src)
 		if (feed->cntr)
 			fab_cntr_inc(feed->cntr, (size_t) buf[i]);
 		if (feed->eq)
-			fab_eq_write(feed->eq, FI_NOTIFY, &entry, sizeof(entry), 0, NULL);
+			fab_eq_write(feed->eq, FI_NOTIFY, &entry, sizeof(entry), NULL);
 	}
 	if (len > 0)
 		fab_source_hot(src);

@@ -456,7 +456,7 @@ static void *write_events(void *arg)
 	for (uint32_t n = 1; n <= ROUNDS; n++) {
 		/* as a callback of a domain's engine does */
 		fab_progress_lock(&net.domain.progress);
-		fab_eq_write(events->eq, FI_NOTIFY, &entry, sizeof(entry), 0, NULL);
+		fab_eq_write(events->eq, FI_NOTIFY, &entry, sizeof(entry), NULL);
 		fab_progress_unlock(&net.domain.progress);
 		await(&events->taken, n);
 	}

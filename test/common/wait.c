@@ -310,7 +310,7 @@ static void trywait_takes_any_mix_of_queues(void **state)
 	assert_int_equal(fab_trywait(&net.fabric.fabric_fid, fids, 3), -FI_EAGAIN);
 	assert_int_equal(fi_cntr_read(&cntr->cntr_fid), 1);
 	assert_int_equal(fab_trywait(&net.fabric.fabric_fid, fids, 3), 0);
-	fab_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0, NULL);
+	fab_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), NULL);
 	assert_int_equal(fab_trywait(&net.fabric.fabric_fid, fids, 3), -FI_EAGAIN);
 	assert_int_equal(fi_eq_read(&eq->eq_fid, &event, &entry, sizeof(entry), 0), sizeof(entry));
 	assert_int_equal(fab_trywait(&net.fabric.fabric_fid, fids, 3), 0);
@@ -377,7 +377,7 @@ static void set_tells_of_every_member(void **state)
 		assert_int_equal(fi_cntr_read(&cntr->cntr_fid), 5);
 		assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
 
-		fab_eq_write(eq, FI_NOTIFY, &event, sizeof(event), 0, NULL);
+		fab_eq_write(eq, FI_NOTIFY, &event, sizeof(event), NULL);
 		assert_int_equal(fi_wait(set, -1), 0);
 		assert_int_equal(fi_eq_read(&eq->eq_fid, &code, &event, sizeof(event), 0), sizeof(event));
 		assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
