@@ -48,7 +48,7 @@ struct fi_fid_export {
 	void *context;
 };
 
-/* A form of an object that another library can import. No provider has one yet. */
+/* A form of an object that other providers can put their results into: a struct fid_peer_* of fi_peer.h. */
 static inline int fi_export_fid(struct fid *fid, uint64_t flags, struct fid **expfid, void *context)
 {
 	struct fi_fid_export exp;

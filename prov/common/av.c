@@ -17,6 +17,7 @@
 #include "common/av_shared.h"
 #include "common/av_table.h"
 #include "common/eq.h"
+#include "common/export.h"
 #include "common/fabric.h"
 #include "common/netif.h"
 #include "common/ops.h"
@@ -374,10 +375,18 @@ static int av_close(struct fid *fid)
 	return 0;
 }
 
+static int av_control(struct fid *fid, int command, void *arg)
+{
+	if (command != FI_EXPORT_FID)
+		return -FI_ENOSYS;
+	return fab_export_av(fab_container(fid, struct fab_av, av_fid.fid), arg);
+}
+
 static struct fi_ops av_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = av_close,
 	.bind = av_bind,
+	.control = av_control,
 };
 
 static struct fi_ops_av av_ops = {

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "common/export.h"
 #include "common/fabric.h"
 #include "common/ops.h"
 
@@ -196,14 +197,26 @@ static int set_close(struct fid *fid)
 {
 	struct fab_av_set *set = fab_container(fid, struct fab_av_set, set_fid.fid);
 
+	if (atomic_load(&set->ref)) {
+		FI_WARN(prov_of(set->av), FI_LOG_AV, "fi_close of a set of addresses that is exported; close that first\n");
+		return -FI_EBUSY;
+	}
 	fab_av_put(set->av);
 	set_free(set);
 	return 0;
 }
 
+static int set_control(struct fid *fid, int command, void *arg)
+{
+	if (command != FI_EXPORT_FID)
+		return -FI_ENOSYS;
+	return fab_export_av_set(fab_container(fid, struct fab_av_set, set_fid.fid), arg);
+}
+
 static struct fi_ops set_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = set_close,
+	.control = set_control,
 };
 
 static struct fi_ops_av_set set_ops = {

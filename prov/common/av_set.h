@@ -19,6 +19,7 @@ struct fab_av_set {
 	fi_addr_t *addr;		/* owned; the members in order */
 	uint64_t *has;			/* owned; bit n: n is a member */
 	uint64_t has_words;		/* words of 64 bits in it */
+	_Atomic uint32_t ref;		/* exported forms */
 };
 
 /* The slot of struct fi_ops_av. fi_av_set_addr() of what it opens gives the set's own address in memory: one that no

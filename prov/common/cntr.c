@@ -9,6 +9,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
+#include "common/export.h"
 #include "common/ops.h"
 #include "common/queue.h"
 #include "common/trigger.h"
@@ -212,6 +213,8 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 	case FI_SETOPSFLAG:
 		cntr->op_flags = *(uint64_t *) arg;
 		return 0;
+	case FI_EXPORT_FID:
+		return fab_export_cntr(cntr, arg);
 	default:
 		return fab_wait_control(&cntr->wait, command, arg);
 	}

@@ -13,6 +13,7 @@
 #include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
 #include "base/strbuf.h"
+#include "common/export.h"
 #include "common/ops.h"
 #include "common/queue.h"
 
@@ -446,7 +447,9 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 
 static int cq_control(struct fid *fid, int command, void *arg)
 {
-	return fab_wait_control(&fab_container(fid, struct fab_cq, cq_fid.fid)->wait, command, arg);
+	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid.fid);
+
+	return command == FI_EXPORT_FID ? fab_export_cq(cq, arg) : fab_wait_control(&cq->wait, command, arg);
 }
 
 static void cq_free(struct fab_cq *cq)
