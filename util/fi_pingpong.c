@@ -90,6 +90,7 @@ int main(int argc, char **argv)
 		.dst_port = DEFAULT_PORT,
 		.iterations = DEFAULT_ITERATIONS,
 		.window = 1,
+		.mode = FI_MSG_PREFIX,
 		.wait_ms = DEFAULT_WAIT_S * 1000,
 		.accept_ms = DEFAULT_ACCEPT_S * 1000,
 	};

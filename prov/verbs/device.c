@@ -109,6 +109,14 @@ static bool is_left_out(const char *name)
 	return vrb_params.device_name;
 }
 
+/* False: it has not as many; or it does not answer, which is to be logged. */
+static bool has_port(struct ibv_context *verbs, uint8_t port_num)
+{
+	struct ibv_device_attr attr;
+
+	return port_num == 1 || (!ibv_query_device(verbs, &attr) && port_num <= attr.phys_port_cnt);
+}
+
 /* Look at a device for the first time. NULL: no memory. It is in one of the lists then. */
 static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
 {
@@ -137,6 +145,18 @@ static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
 	return list == &devices ? dev : NULL;
 }
 
+const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num)
+{
+	struct vrb_device *dev;
+
+	pthread_mutex_lock(&lock);
+	dev = find(devices, verbs, port_num);
+	if (!dev && !find(broken, verbs, port_num) && has_port(verbs, port_num))
+		dev = add(verbs, port_num);
+	pthread_mutex_unlock(&lock);
+	return dev && dev->port.state == IBV_PORT_ACTIVE ? dev : NULL;
+}
+
 /* librdmacm gives the loopback address to whatever device comes first: only one that has it as a GID means it. */
 static bool owns_loopback(struct rdma_cm_id *id, const union fab_sockaddr *addr)
 {
@@ -157,18 +177,6 @@ static bool owns_loopback(struct rdma_cm_id *id, const union fab_sockaddr *addr)
 	return false;
 }
 
-static const struct vrb_device *device_of_id(struct rdma_cm_id *id)
-{
-	struct vrb_device *dev;
-
-	pthread_mutex_lock(&lock);
-	dev = find(devices, id->verbs, id->port_num);
-	if (!dev && !find(broken, id->verbs, id->port_num))
-		dev = add(id->verbs, id->port_num);
-	pthread_mutex_unlock(&lock);
-	return dev && dev->port.state == IBV_PORT_ACTIVE ? dev : NULL;
-}
-
 const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr)
 {
 	const struct vrb_device *dev = NULL;
@@ -183,22 +191,9 @@ const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr)
 	fab_addr_set_port(&host.sa, 0);
 	if (!rdma_bind_addr(id, &host.sa) && id->verbs &&
 	    (!fab_addr_is_loopback(&host.sa) || owns_loopback(id, &host)))
-		dev = device_of_id(id);
+		dev = vrb_device_at(id->verbs, id->port_num);
 	rdma_destroy_id(id);
 	return dev;
-}
-
-static bool is_domain_of(const struct vrb_device *dev, const char *domain)
-{
-	size_t len = strlen(dev->name), i;
-
-	if (strncmp(domain, dev->name, len))
-		return false;
-	for (i = 0; i < vrb_kind_cnt; i++) {
-		if (!strcmp(domain + len, vrb_kinds[i]->suffix))
-			return true;
-	}
-	return false;
 }
 
 const struct vrb_device *vrb_device_named(const char *domain)
@@ -206,7 +201,7 @@ const struct vrb_device *vrb_device_named(const char *domain)
 	struct vrb_device *dev;
 
 	pthread_mutex_lock(&lock);
-	for (dev = devices; dev && !is_domain_of(dev, domain); dev = dev->next)
+	for (dev = devices; dev && !vrb_kind_of(domain, dev->name); dev = dev->next)
 		;
 	pthread_mutex_unlock(&lock);
 	return dev;

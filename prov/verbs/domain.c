@@ -2,7 +2,7 @@
 /*
  * Fabrics and domains: those of prov/common, with a device's protection domain.
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,9 +38,14 @@ static struct fi_ops domain_fid_ops = {
 	.ops_set = fab_domain_set_ops,
 };
 
+static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **av, void *context)
+{
+	return fab_container(fid, struct vrb_domain, base.domain_fid)->kind->av_open(fid, attr, av, context);
+}
+
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
-	.av_open = fab_av_open,
+	.av_open = domain_av_open,
 	.cq_open = fab_cq_open,
 	.endpoint = vrb_ep_open,
 	.cntr_open = fab_cntr_open,
@@ -87,6 +92,7 @@ int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 		free(domain);
 		return -FI_ENODEV;
 	}
+	domain->kind = vrb_kind_of(name, domain->dev->name);
 	ret = domain_init(domain, fab_container(fabric, struct fab_fabric, fabric_fid), info, context);
 	if (ret) {
 		free(domain);

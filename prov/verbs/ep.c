@@ -144,6 +144,13 @@ void vrb_qp_halt(struct vrb_ep *ep)
 		vrb_post_marker(ep);
 }
 
+int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(ep->qp, wr, &bad);
+}
+
 /* Lock held. */
 static void stop(struct vrb_ep *ep)
 {
@@ -206,15 +213,14 @@ void vrb_ep_fill_ops(void)
 
 /* ---- open ---- */
 
-static int check_open(const struct fab_domain *domain, const struct fi_info *info, const struct vrb_kind **kind)
+static int check_open(const struct vrb_domain *domain, const struct fi_info *info)
 {
-	*kind = info->domain_attr->name ? vrb_kind_of(info->ep_attr->type, info->domain_attr->name) : NULL;
-	if (!*kind) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: domain %s has no endpoints of type %d; pass an info of fi_getinfo()\n",
-			 info->domain_attr->name ? info->domain_attr->name : "without a name", info->ep_attr->type);
+	if (info->ep_attr->type != domain->kind->ep_type) {
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; domain %s has those of type %d\n",
+			 info->ep_attr->type, domain->base.name, domain->kind->ep_type);
 		return -FI_EINVAL;
 	}
-	return vrb_info_check(*kind, info, domain->fabric->fabric_fid.api_version);
+	return vrb_info_check(domain->kind, info, domain->base.fabric->fabric_fid.api_version);
 }
 
 static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
@@ -241,9 +247,10 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	};
 	int ret;
 
-	ret = check_open(domain, info, &ep->kind);
+	ret = check_open(fab_container(domain, const struct vrb_domain, base), info);
 	if (ret)
 		return ret;
+	ep->kind = fab_container(domain, const struct vrb_domain, base)->kind;
 	ops.cm = ep->kind->cm;
 	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
 	if (ret)

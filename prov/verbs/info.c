@@ -87,29 +87,48 @@ static void fill_from(const struct vrb_kind *kind, struct fi_info *info, const s
 
 /* ---- kinds ---- */
 
-const struct vrb_kind *const vrb_kinds[] = { &vrb_rc };
+const struct vrb_kind *const vrb_kinds[] = { &vrb_rc, &vrb_ud };
 const size_t vrb_kind_cnt = fab_countof(vrb_kinds);
 
-static bool ends_in(const char *name, const char *suffix)
+const struct vrb_kind *vrb_kind_of(const char *domain, const char *device)
 {
-	size_t len = strlen(name), end = strlen(suffix);
+	size_t len = strlen(device), i;
 
-	return len > end && !strcmp(name + len - end, suffix);
+	for (i = 0; i < vrb_kind_cnt && !strncmp(domain, device, len); i++) {
+		if (!strcmp(domain + len, vrb_kinds[i]->suffix))
+			return vrb_kinds[i];
+	}
+	return NULL;
 }
 
-/* The longest suffix decides: that of most kinds is empty. */
-const struct vrb_kind *vrb_kind_of(enum fi_ep_type ep_type, const char *domain)
+struct fab_offer vrb_offer(void)
 {
-	const struct vrb_kind *found = NULL;
+	return (struct fab_offer) {
+		.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.mr_mode_need = MR_MODES,
+		.mr_mode_can = MR_MODES,
+		.tx_size = vrb_params.tx_size,
+		.rx_size = vrb_params.rx_size,
+	};
+}
 
-	for (size_t i = 0; i < vrb_kind_cnt; i++) {
-		const struct vrb_kind *kind = vrb_kinds[i];
+struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev)
+{
+	struct fi_info *info = fi_allocinfo();
 
-		if (kind->ep_type == ep_type && ends_in(domain, kind->suffix) &&
-		    (!found || strlen(kind->suffix) > strlen(found->suffix)))
-			found = kind;
-	}
-	return found;
+	if (!info)
+		return NULL;
+	fill_from(kind, info, dev);
+	info->ep_attr->type = kind->ep_type;
+	info->caps = info->tx_attr->caps | info->rx_attr->caps | info->domain_attr->caps;
+	info->fabric_attr->prov_version = vrb_prov.version;
+	info->fabric_attr->name = strdup(dev->fabric);
+	if (asprintf(&info->domain_attr->name, "%s%s", dev->name, kind->suffix) < 0)
+		info->domain_attr->name = NULL;
+	if (info->fabric_attr->name && info->domain_attr->name)
+		return info;
+	fi_freeinfo(info);
+	return NULL;
 }
 
 /* ---- entries of addresses ---- */
@@ -145,23 +164,12 @@ static bool place(const struct fab_ip *ip, const struct fab_netif *netif, char *
 	return true;
 }
 
-static struct fab_offer offer_now(void)
-{
-	return (struct fab_offer) {
-		.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
-		.mr_mode_need = MR_MODES,
-		.mr_mode_can = MR_MODES,
-		.tx_size = vrb_params.tx_size,
-		.rx_size = vrb_params.rx_size,
-	};
-}
-
 int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
 {
 	struct vrb_ip ip = {
 		.ip = {
 			.prov = &vrb_prov, .iface = vrb_params.iface, .types = &kind->ep_type, .type_cnt = 1,
-			.place = place, .fill = fill, .offer = offer_now(),
+			.place = place, .fill = fill, .offer = vrb_offer(),
 		},
 		.kind = kind,
 	};
@@ -212,7 +220,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint32_t version)
 {
 	const struct vrb_device *dev = vrb_device_named(info->domain_attr->name);
-	struct fab_offer offer = offer_now();
+	struct fab_offer offer = vrb_offer();
 	struct fi_info *most;
 	int ret;
 
@@ -220,12 +228,9 @@ int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint
 		VRB_WARN(FI_LOG_EP_CTRL, "domain %s: there is no such device\n", info->domain_attr->name);
 		return -FI_ENODEV;
 	}
-	most = fi_allocinfo();
+	most = vrb_info_of(kind, dev);
 	if (!most)
 		return -FI_ENOMEM;
-	fill_from(kind, most, dev);
-	most->ep_attr->type = kind->ep_type;
-	most->caps = most->tx_attr->caps | most->rx_attr->caps | most->domain_attr->caps;
 	most->addr_format = info->addr_format;
 	offer.info = most;
 	ret = fab_match_check(&vrb_prov, version, info, &offer, 1);

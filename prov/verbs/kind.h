@@ -6,6 +6,7 @@
 #ifndef VRB_KIND_H
 #define VRB_KIND_H
 
+#include "common/match_info.h"
 #include "verbs/verbs.h"
 
 /* The arguments of fi_getinfo(3). */
@@ -20,7 +21,8 @@ struct vrb_query {
  * logged, where they return int. */
 struct vrb_kind {
 	enum fi_ep_type ep_type;
-	const char *suffix;		/* of the domain's name, after the device's; ep_type and this tell kinds apart */
+	const char *suffix;		/* of the domain's name, after the device's: each kind has its own domains */
+	uint32_t prefix;		/* bytes in front of each message, in the buffers of both ends, that are not sent */
 
 	/* fi_getinfo: the entries of this kind. vrb_ip_getinfo(), or the kind's own. -FI_ENODATA, -FI_EINVAL, -FI_ENOMEM. */
 	int (*getinfo)(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
@@ -29,6 +31,8 @@ struct vrb_kind {
 	/* What an entry says otherwise than what the device does (info.c): protocol, capabilities, sizes. */
 	void (*fill)(struct fi_info *info, const struct vrb_device *dev);
 
+	/* fi_av_open of its domains */
+	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 	/* fi_endpoint: its place on the device (an id, an address). After a failure undo has been done. */
 	int (*open)(struct vrb_ep *ep, const struct fi_info *info);
 	/* The last of fi_close: what open made. Nothing can reach the endpoint any more. */
@@ -58,16 +62,20 @@ struct vrb_kind {
 };
 
 extern const struct vrb_kind vrb_rc;	/* rc.c */
+extern const struct vrb_kind vrb_ud;	/* ud.c */
 
 /* All, in the order of fi_getinfo's answer. */
 extern const struct vrb_kind *const vrb_kinds[];
 extern const size_t vrb_kind_cnt;
 
-/* The kind of endpoints of this type in a domain of this name, or NULL. */
-const struct vrb_kind *vrb_kind_of(enum fi_ep_type ep_type, const char *domain);
+/* The kind of endpoints in a domain of this name, whose device is called `device`. NULL: there is none. */
+const struct vrb_kind *vrb_kind_of(const char *domain, const char *device);
 
 /* info.c: an entry for each IP address of a device's port that is up. */
 int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
+/* An entry of this kind without addresses, complete otherwise; NULL: no memory. And what goes with every entry. */
+struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev);
+struct fab_offer vrb_offer(void);
 
 /* ep.c, for kinds: what most of them do. */
 
@@ -77,5 +85,7 @@ struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep);
 int vrb_qp_refused(const struct vrb_ep *ep, const char *call);
 /* halt: the queue pair goes into the error state, which flushes it. */
 void vrb_qp_halt(struct vrb_ep *ep);
+/* post_recv: to ep->qp. */
+int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr);
 
 #endif

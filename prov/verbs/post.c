@@ -41,11 +41,13 @@ static const struct {
 static void fail(struct vrb_ep *ep, enum fab_op_code code, const struct fab_comp *comp, int err, int status,
 		 const char *what)
 {
-	char text[200], peer[FAB_ADDR_STRLEN];
+	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
+	char text[240], peer[FAB_ADDR_STRLEN] = "a datagram's peer";
 	struct fab_cq_fail out = { .err = err, .prov_errno = status, .text = text };
 
-	fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
-	snprintf(text, sizeof(text), "%s to or from %.60s: %s", vrb_domain_of(ep)->dev->name, peer, what);
+	if (ep->peer.sa.sa_family)
+		fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
+	snprintf(text, sizeof(text), "%s, port %u, to or from %.60s: %s", dev->name, dev->port_num, peer, what);
 	fab_ep_fail(&ep->base, code, comp, &out);
 }
 
@@ -187,7 +189,7 @@ static ssize_t post(struct vrb_ep *ep, const struct fab_op *op)
 {
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
 	struct ibv_sge sge[VRB_IOV_LIMIT];
-	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
+	uint64_t len = fab_iov_len(op->iov, op->iov_cnt) - ep->kind->prefix;
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t) tx, .sg_list = sge, .num_sge = op->iov_cnt, .opcode = opcode_of(op),
 		.imm_data = htonl((uint32_t) op->data),

@@ -3,7 +3,7 @@
  * The provider's identity, parameters, beginning and end.
  */
 #include "config.h"
-#include "verbs/verbs.h"
+#include "verbs/ud.h"
 
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
@@ -16,6 +16,7 @@ struct vrb_params vrb_params = {
 	.tx_iov_limit = VRB_IOV_LIMIT,
 	.rx_iov_limit = VRB_IOV_LIMIT,
 	.inline_size = VRB_INLINE,
+	.gid_idx = -1,
 };
 
 static void vrb_cleanup(void)
@@ -57,7 +58,8 @@ static const struct fab_param params[] = {
 	{ "use_dmabuf", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "only system memory can be registered" },
 	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "work completions are taken 32 at a time" },
 	{ "min_rnr_timer", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "librdmacm sets it" },
-	{ "gid_idx", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "librdmacm picks the GID of the address in use" },
+	{ "gid_idx", FI_PARAM_INT, &vrb_params.gid_idx, 0, 255,
+	  "GID of a port, by its index, that datagrams come from (default: the first that can be routed)" },
 };
 
 /* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */
@@ -69,6 +71,7 @@ struct fi_provider *fab_verbs_prov_ini(void)
 	fab_pep_fill_ops();
 	vrb_ep_fill_ops();
 	vrb_cm_fill_ops();
+	vrb_ud_fill_ops();
 	vrb_data_fill_ops();
 	vrb_mr_fill_ops();
 	fab_params_read(&vrb_prov, params, fab_countof(params));

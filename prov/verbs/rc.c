@@ -127,13 +127,6 @@ static void rc_destroy(struct vrb_ep *ep)
 	ep->qp = NULL;
 }
 
-static int rc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
-{
-	struct ibv_recv_wr *bad;
-
-	return ibv_post_recv(ep->qp, wr, &bad);
-}
-
 /* ---- connections ---- */
 
 static int rc_connect(struct vrb_ep *ep)
@@ -170,6 +163,7 @@ const struct vrb_kind vrb_rc = {
 	.getinfo = vrb_ip_getinfo,
 	.offered = rc_offered,
 	.fill = rc_fill,
+	.av_open = fab_av_open,
 	.open = rc_open,
 	.close = rc_close,
 	.create = rc_create,
@@ -180,5 +174,5 @@ const struct vrb_kind vrb_rc = {
 	.accept = rc_accept,
 	.disconnect = rc_disconnect,
 	.event = vrb_cm_event,
-	.post_recv = rc_post_recv,
+	.post_recv = vrb_qp_post_recv,
 };

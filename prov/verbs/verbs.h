@@ -32,6 +32,7 @@ struct vrb_params {
 	size_t tx_size, rx_size;
 	size_t tx_iov_limit, rx_iov_limit;
 	size_t inline_size;
+	int gid_idx;			/* -1: chosen by itself */
 };
 extern struct vrb_params vrb_params;
 extern struct fi_provider vrb_prov;
@@ -57,13 +58,38 @@ struct vrb_device {
 const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr);
 /* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's; NULL: none. */
 const struct vrb_device *vrb_device_named(const char *domain);
+/* That which this port of an open device is, or NULL as above. */
+const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num);
 bool vrb_device_iwarp(const struct vrb_device *dev);
 
+/* ---- gid.c ---- */
+
+enum vrb_gid_sort {
+	VRB_GID_LINK,			/* fe80::/10 */
+	VRB_GID_V4,			/* ::ffff:a.b.c.d */
+	VRB_GID_V6,
+	VRB_GID_SORTS
+};
+
+struct vrb_gids {
+	bool have[VRB_GID_SORTS];
+	uint8_t index[VRB_GID_SORTS];	/* the first of its sort in the port's table */
+	uint8_t own;			/* what the port is known by */
+};
+
+enum vrb_gid_sort vrb_gid_sort(const union ibv_gid *gid);
+void vrb_gids_find(const struct vrb_device *dev, struct vrb_gids *gids);
+/* Which to send from to that one. */
+uint8_t vrb_gid_towards(const struct vrb_gids *gids, const union ibv_gid *dest);
+
 /* ---- domain.c ---- */
+
+struct vrb_kind;			/* kind.h */
 
 struct vrb_domain {
 	struct fab_domain base;
 	const struct vrb_device *dev;
+	const struct vrb_kind *kind;	/* of its endpoints */
 	struct ibv_pd *pd;		/* owned */
 	pthread_mutex_t lock;		/* guards pollers; engine locks are taken inside */
 	struct fab_list pollers;	/* struct vrb_poller.link */
@@ -116,8 +142,6 @@ enum vrb_ep_state {
 	VRB_EP_CONNECTED,
 	VRB_EP_DOWN,			/* refused, lost or shut down: for ever */
 };
-
-struct vrb_kind;			/* kind.h */
 
 struct vrb_ep {
 	struct fab_ep base;

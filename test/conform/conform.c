@@ -571,6 +571,7 @@ static const char usage[] =
 	"  -6, --ipv6                addresses of the other family\n"
 	"  -P, --progress MODEL      auto or manual\n"
 	"  -T, --threading LEVEL     safe, completion or domain\n"
+	"      --mode MODE           also: prefix (FI_MSG_PREFIX) or rx-cq-data (FI_RX_CQ_DATA); more than once for both\n"
 	"  -m, --mr-mode MODE        basic (virtual addresses, provider's keys), local (and registered buffers) or none\n"
 	"  -V, --api MAJOR.MINOR     version given to fi_getinfo()\n"
 	"  -s, --slow N              stretch all deadlines N times\n"
@@ -586,6 +587,7 @@ static const struct option options[] = {
 	{ "progress", required_argument, NULL, 'P' },
 	{ "threading", required_argument, NULL, 'T' },
 	{ "mr-mode", required_argument, NULL, 'm' },
+	{ "mode", required_argument, NULL, 'M' },
 	{ "api", required_argument, NULL, 'V' },
 	{ "slow", required_argument, NULL, 's' },
 	{ "fork", no_argument, NULL, 'f' },
@@ -596,6 +598,8 @@ static const struct option options[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 }
 };
+
+enum { MODE_PREFIX, MODE_RX_CQ_DATA };
 
 struct word {
 	int opt;
@@ -608,6 +612,7 @@ static const struct word words[] = {
 	{ 'P', "auto", FI_PROGRESS_AUTO }, { 'P', "manual", FI_PROGRESS_MANUAL },
 	{ 'T', "safe", FI_THREAD_SAFE }, { 'T', "completion", FI_THREAD_COMPLETION },
 	{ 'T', "domain", FI_THREAD_DOMAIN },
+	{ 'M', "prefix", MODE_PREFIX }, { 'M', "rx-cq-data", MODE_RX_CQ_DATA },
 	{ 'm', "basic", MR_BASIC_BITS }, { 'm', "none", 0 }, { 'm', "local", MR_BASIC_BITS | FI_MR_LOCAL },
 };
 
@@ -659,6 +664,9 @@ static bool parse(int argc, char **argv)
 			break;
 		case 'm':
 			run.mr_mode = word_value(opt, optarg);
+			break;
+		case 'M':
+			run.mode |= word_value(opt, optarg) == MODE_PREFIX ? FI_MSG_PREFIX : FI_RX_CQ_DATA;
 			break;
 		case 'V':
 			run.version = version_value(optarg);

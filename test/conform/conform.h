@@ -54,6 +54,7 @@ struct run {
 	enum fi_progress progress;	/* UNSPEC: what the provider likes */
 	enum fi_threading threading;
 	int mr_mode;			/* bits that the application allows */
+	uint64_t mode;			/* likewise */
 	uint32_t version;
 	unsigned int slow;		/* factor on all deadlines: valgrind, sanitizers */
 	bool ours;			/* the library under test is this project's (fi_version() says 2.x) */

@@ -55,6 +55,7 @@ static struct fi_info *hints_blank(const struct opts *o)
 	hints->ep_attr->type = run.type;
 	hints->fabric_attr->prov_name = strdup(run.prov);
 	hints->domain_attr->mr_mode = o->mr_none ? 0 : o->mr_mode ? o->mr_mode : run.mr_mode;
+	hints->mode = run.mode;
 	hints->domain_attr->threading = run.threading;
 	hints->domain_attr->control_progress = run.progress;
 	hints->domain_attr->data_progress = run.progress;
@@ -192,6 +193,7 @@ static struct side *side_new(struct test *t, const struct opts *o)
 	s->t = t;
 	s->o = *o;
 	s->peer = FI_ADDR_UNSPEC;
+	s->prefixed_end = &s->prefixed;
 	s->next = t->sides;
 	t->sides = s;
 	return s;

@@ -93,6 +93,7 @@ struct side {
 	size_t event_cnt, event_taken;
 	size_t tx_posted;		/* transmits that may complete */
 	struct slots *slots;
+	struct prefixed *prefixed, **prefixed_end;	/* receives outstanding, with FI_MSG_PREFIX */
 	struct local *locals;		/* local registrations, for FI_MR_LOCAL */
 };
 

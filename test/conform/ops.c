@@ -106,6 +106,79 @@ void locals_close(struct side *s)
 		close_now(s->t, &s->locals->mr->fid);
 }
 
+/* ---- room in front of messages, for FI_MSG_PREFIX: the test's buffers have none, so they are copied */
+
+struct prefixed {
+	struct prefixed *next;
+	void *ctx;
+	uint8_t *buf;			/* with the prefix */
+	struct iovec to;		/* the test's: the first one of several */
+};
+
+/* A buffer that has room in front, and then what the first of the operation's has. */
+static uint8_t *with_room(struct side *s, const struct iovec *first)
+{
+	size_t prefix = s->info->ep_attr->msg_prefix_size;
+	uint8_t *buf = mem(s->t, prefix + first->iov_len + 1);
+
+	if (first->iov_len)
+		memcpy(buf + prefix, first->iov_base, first->iov_len);
+	return buf;
+}
+
+static void remember(struct side *s, void *ctx, uint8_t *buf, const struct iovec *first)
+{
+	struct prefixed *p = mem(s->t, sizeof(*p));
+
+	*p = (struct prefixed) { .ctx = ctx, .buf = buf, .to = *first };
+	*s->prefixed_end = p;
+	s->prefixed_end = &p->next;
+}
+
+/* The operation with room in front, where that is wanted: *out, or the operation as it is. */
+static const struct op *prefixed(struct side *s, const struct op *op, void *ctx, struct op *out)
+{
+	struct iovec first = { .iov_base = (void *) op->buf, .iov_len = op->len }, *iov;
+	uint8_t *buf;
+
+	if (!(s->info->mode & FI_MSG_PREFIX) || calls[op->call].caps != FI_MSG || (op->iov && !op->iov_cnt))
+		return op;
+	if (op->iov)
+		first = op->iov[0];
+	buf = with_room(s, &first);
+	*out = *op;
+	out->buf = buf;
+	out->len = first.iov_len + s->info->ep_attr->msg_prefix_size;
+	if (op->iov) {
+		iov = mem(s->t, op->iov_cnt * sizeof(*iov));
+		memcpy(iov, op->iov, op->iov_cnt * sizeof(*iov));
+		iov[0] = (struct iovec) { .iov_base = buf, .iov_len = out->len };
+		out->iov = iov;
+	}
+	if (calls[op->call].recv)
+		remember(s, ctx, buf, &first);
+	return out;
+}
+
+void prefix_took(struct side *s, struct comp *c)
+{
+	size_t prefix = s->info->ep_attr->msg_prefix_size, len;
+	struct prefixed **link = &s->prefixed, *p;
+
+	while (*link && (*link)->ctx != c->ctx)
+		link = &(*link)->next;
+	p = *link;
+	if (!p)
+		return;
+	*link = p->next;
+	if (!p->next)
+		s->prefixed_end = link;
+	len = c->len < prefix ? 0 : MIN(c->len - prefix, p->to.iov_len);
+	if (len)
+		memcpy(p->to.iov_base, p->buf + prefix, len);
+	c->len -= MIN(c->len, prefix);
+}
+
 /* ---- calls */
 
 /* What every call is made of, defaults filled in. */
@@ -269,15 +342,20 @@ static ssize_t counted(struct side *s, const struct op *op, ssize_t ret)
 
 ssize_t try_op_with(struct side *s, const struct op *op)
 {
-	return counted(s, op, call(s, op, own_ctx(s, op)));
+	void *ctx = own_ctx(s, op);
+	struct op room;
+
+	return counted(s, op, call(s, prefixed(s, op, ctx, &room), ctx));
 }
 
 /* The same context for each attempt; -FI_EAGAIN drives all sides, within the deadline. */
 static ssize_t insist(struct side *s, const struct op *op, void *ctx)
 {
 	struct wait w = wait_begin();
+	struct op room;
 	ssize_t ret;
 
+	op = prefixed(s, op, ctx, &room);
 	while ((ret = call(s, op, ctx)) == -FI_EAGAIN)
 		wait_more(s->t, &w, calls[op->call].name);
 	return counted(s, op, ret);

@@ -85,10 +85,12 @@ static bool read_one(struct side *s, struct fid_cq *cq, struct comp *c)
 		CHECK_RET(fi_cq_readerr(cq, &err, 0), 1);
 		CHECK(err.err > 0);
 		*c = comp_of_err(&err);
+		prefix_took(s, c);
 		return true;
 	}
 	CHECK_RET(ret, 1);
 	*c = comp_of(s->o.format, &entry, src);
+	prefix_took(s, c);
 	return true;
 }
 

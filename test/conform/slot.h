@@ -16,4 +16,8 @@ struct slot {
 /* The slot whose context is @ctx, NULL if it is not one of the side's. */
 struct slot *slot_find(struct side *s, const void *ctx);
 
+/* With FI_MSG_PREFIX: the receive of this completion had a buffer of its own, with room in front. Fill the test's, and
+ * take what is in front off the lengths. */
+void prefix_took(struct side *s, struct comp *c);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Unreliable datagrams and address handles. A datagram that finds no room, no receive or the wrong key is dropped. */
+/* Unreliable datagrams and address handles. A datagram that finds no receive or the wrong key is dropped; one that finds no
+ * room on its way waits for it, up to a time, as on a lossless network. */
 #include "sv.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -64,8 +65,7 @@ int sv_ud_send(struct sv_qp *qp, struct sv_swqe *wqe)
 		pkt.flags |= SV_F_SOLICITED;
 	if (wqe->wr.send_flags & IBV_SEND_INLINE) {
 		iov[0] = (struct iovec) { wqe->inline_data, wqe->total };
-		sv_qp_send(qp, &pkt, iov, 1);
-		return IBV_WC_SUCCESS;
+		return sv_qp_send(qp, &pkt, iov, 1) == EAGAIN ? SV_UD_FULL : IBV_WC_SUCCESS;
 	}
 	for (i = 0; i < wqe->wr.num_sge; i++) {
 		void *ptr = sv_mem(qp->qp.pd, wqe->sge[i].lkey, wqe->sge[i].addr, wqe->sge[i].length, 0);
@@ -74,8 +74,7 @@ int sv_ud_send(struct sv_qp *qp, struct sv_swqe *wqe)
 			return IBV_WC_LOC_PROT_ERR;
 		iov[i] = (struct iovec) { ptr, wqe->sge[i].length };
 	}
-	sv_qp_send(qp, &pkt, iov, wqe->wr.num_sge);
-	return IBV_WC_SUCCESS;
+	return sv_qp_send(qp, &pkt, iov, wqe->wr.num_sge) == EAGAIN ? SV_UD_FULL : IBV_WC_SUCCESS;
 }
 
 static bool is_mine(struct sv_qp *qp, const uint8_t *gid)

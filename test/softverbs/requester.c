@@ -13,6 +13,7 @@
 
 #define RNR_PAUSE_NS	1000000ull
 #define FULL_PAUSE_NS	200000ull	/* where epoll does not tell when the other socket has room */
+#define FULL_PAUSES_MAX	20000		/* a datagram gives up then */
 #define PROBE_NS	20000000ull
 #define SILENCE_NS	3000000000ull
 
@@ -237,8 +238,12 @@ void sv_req_push(struct sv_qp *qp)
 		if (qp->qp.qp_type == IBV_QPT_UD) {
 			int status = sv_ud_send(qp, wqe);
 
+			if (status == SV_UD_FULL && wqe->rnr_cnt++ < FULL_PAUSES_MAX) {
+				wait_for_room(qp);
+				return;
+			}
 			qp->next++;
-			finish(qp, qp->next - 1, status);
+			finish(qp, qp->next - 1, status == SV_UD_FULL ? IBV_WC_SUCCESS : status);	/* lost */
 			continue;
 		}
 		if (send_message(qp, wqe))

@@ -264,6 +264,8 @@ bool sv_resp_push(struct sv_qp *qp);
 int sv_scatter(struct ibv_pd *pd, const struct sv_rqe *rqe, uint64_t offset, const void *data, uint64_t len);
 uint64_t sv_sge_len(const struct ibv_sge *sge, int cnt);
 
+#define SV_UD_FULL	(-1)
+/* A status of a work completion, or SV_UD_FULL: there is no room at present. */
 int sv_ud_send(struct sv_qp *qp, struct sv_swqe *wqe);
 void sv_ud_arrived(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *payload);
 

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * DGRAM endpoints over unreliable datagram queue pairs: a queue pair on a port, no connection manager. Whom a send goes
+ * to an address vector says (ud_av.c). Before each datagram the receiver's buffer has 40 bytes for the device
+ * (FI_MSG_PREFIX), and since buffers look the same at both ends, so have those of sends: they stay here.
+ *
+ * A send is done when it has left. A datagram that meets no receive, or no endpoint, is lost without a word.
+ */
+#include "verbs/ud.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "common/ip_name.h"
+#include "common/ops.h"
+#include "common/match_info.h"
+#include "common/netif.h"
+
+
+#define PORTS_MAX	16		/* of a device */
+
+/* ---- offers: one for each port that is up ---- */
+
+static bool ud_offered(const struct vrb_device *dev)
+{
+	return dev->verbs->device->transport_type == IBV_TRANSPORT_IB;
+}
+
+static void ud_fill(struct fi_info *info, const struct vrb_device *dev)
+{
+	size_t mtu = 128u << dev->port.active_mtu;
+
+	info->mode = FI_MSG_PREFIX;
+	info->tx_attr->mode = info->rx_attr->mode = FI_MSG_PREFIX;
+	info->addr_format = FI_ADDR_IB_UD;
+	info->tx_attr->caps = FI_MSG | FI_SEND;
+	info->rx_attr->caps = FI_MSG | FI_RECV;
+	info->tx_attr->msg_order = info->rx_attr->msg_order = FI_ORDER_SAS;
+	info->tx_attr->inject_size = fab_min(info->tx_attr->inject_size, mtu);
+	info->tx_attr->rma_iov_limit = 0;
+	info->ep_attr->protocol = FI_PROTO_IB_UD;
+	info->ep_attr->msg_prefix_size = VRB_UD_PREFIX;
+	info->ep_attr->max_msg_size = mtu;
+	info->ep_attr->max_order_raw_size = info->ep_attr->max_order_waw_size = 0;
+	info->domain_attr->cq_data_size = sizeof(uint32_t);
+	info->domain_attr->av_type = FI_AV_UNSPEC;
+	info->domain_attr->max_err_data = 0;
+}
+
+static struct vrb_ud_name port_name(const struct vrb_device *dev)
+{
+	struct vrb_ud_name name = { .lid = dev->port.lid, .pkey = VRB_UD_PKEY };
+	struct vrb_gids gids;
+
+	vrb_gids_find(dev, &gids);
+	ibv_query_gid(dev->verbs, dev->port_num, gids.own, &name.gid);
+	return name;
+}
+
+static int copy_name(void **to, size_t *len, const void *name)
+{
+	*to = malloc(sizeof(struct vrb_ud_name));
+	if (!*to)
+		return -FI_ENOMEM;
+	memcpy(*to, name, sizeof(struct vrb_ud_name));
+	*len = sizeof(struct vrb_ud_name);
+	return 0;
+}
+
+/* The name in the hints, or NULL. */
+static const struct vrb_ud_name *name_in(const struct fi_info *hints, const void *addr, size_t len)
+{
+	return hints && addr && len >= sizeof(struct vrb_ud_name) &&
+	       (!hints->addr_format || hints->addr_format == FI_ADDR_IB_UD) ? addr : NULL;
+}
+
+static struct fi_info *make_entry(const struct vrb_kind *kind, const struct vrb_device *dev, const struct vrb_query *query)
+{
+	const struct fi_info *hints = query->hints;
+	const struct vrb_ud_name *dest = hints ? name_in(hints, hints->dest_addr, hints->dest_addrlen) : NULL;
+	struct vrb_ud_name own = port_name(dev);
+	struct fi_info *info = vrb_info_of(kind, dev);
+
+	if (info && !copy_name(&info->src_addr, &info->src_addrlen, &own) &&
+	    (!dest || query->node || !copy_name(&info->dest_addr, &info->dest_addrlen, dest)))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+/* A source may be named by IP address, and is then the port that has it; NULL: any port will do. */
+static int wanted(const struct vrb_query *query, const struct vrb_device **only)
+{
+	union fab_sockaddr addr;
+	const char *why = "";
+	int ret = -FI_ENODATA;
+
+	*only = NULL;
+	if (!query->node || !(query->flags & FI_SOURCE))
+		return 0;
+	for (int i = 0; i < 2 && !*only; i++) {
+		ret = fab_resolve_name(query->node, query->service, query->flags, i ? AF_INET6 : AF_INET, &addr, &why);
+		if (!ret)
+			*only = vrb_device_of(&addr);
+	}
+	if (*only)
+		return 0;
+	if (fab_why_wanted(&vrb_prov))
+		fab_why_report(&vrb_prov, FAB_WHY_WHICH, "FI_EP_DGRAM", "node", query->node,
+			       ret ? why : "an address of an RDMA device's port");
+	return -FI_ENODATA;
+}
+
+static bool is_wanted(const struct vrb_device *dev, const struct vrb_device *only, const struct vrb_query *query)
+{
+	const struct fi_info *hints = query->hints;
+	const struct vrb_ud_name *src = hints ? name_in(hints, hints->src_addr, hints->src_addrlen) : NULL;
+	static const union ibv_gid any;
+	struct vrb_ud_name own;
+
+	if (only || !src || query->node || !memcmp(&src->gid, &any, sizeof(any)))
+		return !only || dev == only;
+	own = port_name(dev);
+	return !memcmp(&src->gid, &own.gid, sizeof(own.gid));
+}
+
+struct entries {
+	struct fab_offer *offer;	/* owned, with cnt of at most `room` in use */
+	size_t cnt, room;
+};
+
+static int add_device(const struct vrb_kind *kind, const struct vrb_query *query, const struct vrb_device *only,
+		      struct ibv_context *verbs, struct entries *entries)
+{
+	struct fi_info *info;
+
+	for (uint8_t port = 1; port <= PORTS_MAX && entries->cnt < entries->room; port++) {
+		const struct vrb_device *dev = vrb_device_at(verbs, port);
+
+		if (!dev || !kind->offered(dev) || !is_wanted(dev, only, query))
+			continue;
+		info = make_entry(kind, dev, query);
+		if (!info)
+			return -FI_ENOMEM;
+		entries->offer[entries->cnt] = vrb_offer();
+		entries->offer[entries->cnt++].info = info;
+	}
+	return 0;
+}
+
+static int ud_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
+{
+	struct entries entries = { 0 };
+	const struct vrb_device *only;
+	struct ibv_context **list;
+	int cnt = 0, ret;
+
+	ret = wanted(query, &only);
+	if (ret)
+		return ret;
+	list = rdma_get_devices(&cnt);
+	if (!list)
+		return -FI_ENODATA;
+	entries.room = (size_t) cnt * PORTS_MAX;
+	entries.offer = calloc(entries.room + 1, sizeof(*entries.offer));
+	ret = entries.offer ? 0 : -FI_ENOMEM;
+	for (int i = 0; i < cnt && !ret; i++)
+		ret = add_device(kind, query, only, list[i], &entries);
+	if (!ret)
+		ret = fab_match_info(&vrb_prov, query->version, query->hints, entries.offer, entries.cnt, info);
+	while (entries.cnt)
+		fi_freeinfo((struct fi_info *) entries.offer[--entries.cnt].info);
+	free(entries.offer);
+	rdma_free_devices(list);
+	return ret;
+}
+
+/* ---- endpoints ---- */
+
+static int ud_open(struct vrb_ep *ep, const struct fi_info *info)
+{
+	(void) ep, (void) info;
+	return 0;
+}
+
+static void ud_close(struct vrb_ep *ep)
+{
+	(void) ep;
+}
+
+/* Reset to ready: a queue pair of datagrams needs no other end for it. */
+static int make_ready(struct ibv_qp *qp, const struct vrb_device *dev)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = dev->port_num, .qkey = VRB_UD_QKEY };
+	int ret = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (!ret)
+		ret = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	return ret ? ret : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+static int ud_create(struct vrb_ep *ep)
+{
+	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
+	struct ibv_qp_init_attr attr = vrb_qp_attr(ep);
+	int ret;
+
+	attr.qp_type = IBV_QPT_UD;
+	ep->qp = ibv_create_qp(vrb_domain_of(ep)->pd, &attr);
+	if (!ep->qp)
+		return vrb_qp_refused(ep, "ibv_create_qp");
+	ret = make_ready(ep->qp, dev);
+	if (ret) {
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_modify_qp on %s, port %u: %s\n", dev->name, dev->port_num, strerror(ret));
+		ibv_destroy_qp(ep->qp);
+		ep->qp = NULL;
+		return -ret;
+	}
+	ep->inline_max = attr.cap.max_inline_data;
+	ep->state = VRB_EP_CONNECTED;
+	return 0;
+}
+
+static void ud_destroy(struct vrb_ep *ep)
+{
+	ibv_destroy_qp(ep->qp);
+	ep->qp = NULL;
+	ep->state = VRB_EP_DOWN;
+}
+
+static int ud_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct vrb_ep *ep = vrb_ep_of(fid);
+	struct vrb_ud_name name;
+	size_t room;
+
+	if (!addrlen)
+		return -FI_EINVAL;
+	if (!ep->qp)
+		return -FI_EOPBADSTATE;
+	name = port_name(vrb_domain_of(ep)->dev);
+	name.qpn = ep->qp->qp_num;
+	room = addr ? *addrlen : 0;
+	*addrlen = sizeof(name);
+	if (addr)
+		memcpy(addr, &name, fab_min(room, sizeof(name)));
+	return room < sizeof(name) ? -FI_ETOOSMALL : 0;
+}
+
+static struct fi_ops_cm ud_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = ud_getname,
+};
+
+/* ---- data ---- */
+
+static ssize_t ud_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
+{
+	const struct vrb_ud_peer *peer = vrb_ud_peer(ep->base.av, addr);
+
+	if (!peer || !wr->num_sge || wr->sg_list->length < VRB_UD_PREFIX)
+		return -FI_EINVAL;
+	wr->sg_list->addr += VRB_UD_PREFIX;
+	wr->sg_list->length -= VRB_UD_PREFIX;
+	if (!wr->sg_list->length) {
+		wr->sg_list++;
+		wr->num_sge--;
+	}
+	wr->wr.ud.ah = peer->ah;
+	wr->wr.ud.remote_qpn = peer->name.qpn;
+	wr->wr.ud.remote_qkey = VRB_UD_QKEY;
+	return 0;
+}
+
+void vrb_ud_fill_ops(void)
+{
+	FAB_OPS_FILL(&ud_cm_ops);
+	vrb_ud_av_fill_ops();
+}
+
+const struct vrb_kind vrb_ud = {
+	.ep_type = FI_EP_DGRAM,
+	.suffix = "-dgram",
+	.prefix = VRB_UD_PREFIX,
+	.getinfo = ud_getinfo,
+	.offered = ud_offered,
+	.fill = ud_fill,
+	.av_open = vrb_ud_av_open,
+	.open = ud_open,
+	.close = ud_close,
+	.create = ud_create,
+	.destroy = ud_destroy,
+	.halt = vrb_qp_halt,
+	.cm = &ud_cm_ops,
+	.aim = ud_aim,
+	.post_recv = vrb_qp_post_recv,
+};

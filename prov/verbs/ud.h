@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Names of datagram endpoints, FI_ADDR_IB_UD, and vectors of them. The layout is what upstream's fi_getname() gives, seen
+ * at run time: 32 bytes in the byte order of the machine, but for the GID.
+ */
+#ifndef VRB_UD_H
+#define VRB_UD_H
+
+#include "verbs/kind.h"
+
+#define VRB_UD_PREFIX	40		/* bytes of the receiver's buffer before a datagram, which the device may write to */
+#define VRB_UD_QKEY	0x11111111	/* of every datagram, as upstream has it */
+#define VRB_UD_PKEY	0xffff
+
+struct vrb_ud_name {
+	union ibv_gid gid;
+	uint32_t qpn;
+	uint16_t lid;
+	uint16_t pkey;
+	uint16_t service;
+	uint8_t sl;
+	uint8_t pad[5];
+};
+_Static_assert(sizeof(struct vrb_ud_name) == 32, "as upstream's");
+
+/* Whom an entry of a vector names. */
+struct vrb_ud_peer {
+	struct ibv_ah *ah;		/* owned; NULL: the entry is free */
+	struct vrb_ud_name name;
+};
+
+/* The domain's fi_av_open slot for FI_ADDR_IB_UD. 0 or -FI_E*. */
+int vrb_ud_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+void vrb_ud_fill_ops(void);		/* operation tables of ud.c, and those of ud_av.c */
+void vrb_ud_av_fill_ops(void);
+
+/* The entry at fi_addr, or NULL. No lock: what is removed while somebody sends to it is the application's fault. */
+const struct vrb_ud_peer *vrb_ud_peer(const struct fab_av *av, fi_addr_t fi_addr);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Address vectors of datagram endpoints, fi_av(3): index -> name and address handle of the device. FI_AV_MAP and
+ * FI_AV_TABLE are the same table. What endpoints and domains see of it is the struct fab_av in front, of which only that
+ * which is common to all vectors is in use.
+ *
+ * Entries live in chunks that never move, each twice the one before, so that a send reads one without a lock; it is
+ * published (cnt) after its content. change_lock guards changes.
+ */
+#include "verbs/ud.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "common/ops.h"
+
+#define FIRST		64		/* entries of the first chunk */
+#define CHUNKS		16
+#define HOP_LIMIT	64
+
+struct vrb_ud_av {
+	struct fab_av base;		/* av_fid, domain, ref, async, eq, change_lock, cnt */
+	struct vrb_ud_peer *chunk[CHUNKS];	/* owned */
+	struct vrb_gids gids;		/* of the port, as they were at open */
+};
+
+static struct vrb_ud_av *av_of(const struct fid_av *fid)
+{
+	return fab_container(fid, struct vrb_ud_av, base.av_fid);
+}
+
+static struct vrb_ud_peer *entry(const struct vrb_ud_av *av, uint64_t index)
+{
+	unsigned k = __builtin_clzll(FIRST) - __builtin_clzll(index + FIRST);
+
+	return av->chunk[k] + (index + FIRST - ((uint64_t) FIRST << k));
+}
+
+const struct vrb_ud_peer *vrb_ud_peer(const struct fab_av *base, fi_addr_t fi_addr)
+{
+	const struct vrb_ud_av *av = fab_container(base, const struct vrb_ud_av, base);
+	const struct vrb_ud_peer *peer;
+
+	if (fi_addr >= atomic_load_explicit(&base->cnt, memory_order_acquire))
+		return NULL;
+	peer = entry(av, fi_addr);
+	return peer->ah ? peer : NULL;
+}
+
+/* ---- insert ---- */
+
+/* The GID to send from must be of the peer's sort, and the device says which there are. */
+static struct ibv_ah *make_ah(const struct vrb_ud_av *av, const struct vrb_domain *domain, const struct vrb_ud_name *name)
+{
+	const struct vrb_device *dev = domain->dev;
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .dlid = name->lid, .sl = name->sl, .port_num = dev->port_num,
+		.grh = { .dgid = name->gid, .hop_limit = HOP_LIMIT, .sgid_index = vrb_gid_towards(&av->gids, &name->gid) },
+	};
+
+	return ibv_create_ah(domain->pd, &attr);
+}
+
+/* A free entry, with lock held: the lowest, which may be one that was never used. NULL: no memory, or no more. */
+static struct vrb_ud_peer *free_entry(struct vrb_ud_av *av, uint64_t *index)
+{
+	uint64_t cnt = atomic_load_explicit(&av->base.cnt, memory_order_relaxed);
+	unsigned k;
+
+	for (*index = 0; *index < cnt; ++*index) {
+		if (!entry(av, *index)->ah)
+			return entry(av, *index);
+	}
+	k = __builtin_clzll(FIRST) - __builtin_clzll(cnt + FIRST);
+	if (k >= CHUNKS)
+		return NULL;
+	if (!av->chunk[k])
+		av->chunk[k] = calloc((size_t) FIRST << k, sizeof(*av->chunk[k]));
+	return av->chunk[k] ? entry(av, cnt) : NULL;
+}
+
+static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_addr_t *fi_addr)
+{
+	const struct vrb_domain *domain = fab_container(av->base.domain, const struct vrb_domain, base);
+	struct vrb_ud_peer *peer;
+	struct ibv_ah *ah;
+	uint64_t index;
+
+	peer = free_entry(av, &index);
+	if (!peer)
+		return -FI_ENOMEM;
+	ah = make_ah(av, domain, name);
+	if (!ah) {
+		VRB_WARN(FI_LOG_AV, "fi_av_insert: no address handle on %s, port %u for queue pair %u: ibv_create_ah: %s\n",
+			 domain->dev->name, domain->dev->port_num, name->qpn, strerror(errno));
+		return errno ? -errno : -FI_EIO;
+	}
+	peer->name = *name;
+	peer->ah = ah;
+	if (index == atomic_load_explicit(&av->base.cnt, memory_order_relaxed))
+		atomic_store_explicit(&av->base.cnt, index + 1, memory_order_release);
+	*fi_addr = index;
+	return 0;
+}
+
+static const char *bad_insert(const struct vrb_ud_av *av, const void *addr, size_t count, uint64_t flags, void *context)
+{
+	return !addr && count ? "no addresses" : flags & ~(FI_MORE | FI_SYNC_ERR) ? "flags beyond FI_MORE and FI_SYNC_ERR" :
+	       (flags & FI_SYNC_ERR) && (av->base.async || !context) ?
+	       "FI_SYNC_ERR wants a vector without FI_EVENT, and context to be an array of int" :
+	       av->base.async && !av->base.eq ? "the vector has FI_EVENT; bind an event queue first" : NULL;
+}
+
+/* What the call answers to ok_cnt successes. */
+static int insert_end(struct vrb_ud_av *av, size_t ok_cnt, void *context)
+{
+	return av->base.async ? fab_eq_write_done(av->base.eq, FI_AV_COMPLETE, &av->base.av_fid.fid, context, ok_cnt) :
+	       (int) ok_cnt;
+}
+
+static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags,
+		     void *context)
+{
+	struct vrb_ud_av *av = av_of(fid);
+	const char *why = bad_insert(av, addr, count, flags, context);
+	struct vrb_ud_name name;
+	size_t ok_cnt = 0;
+	int ret;
+
+	if (why) {
+		VRB_WARN(FI_LOG_AV, "fi_av_insert of %zu addresses, flags %#" PRIx64 ": %s\n", count, flags, why);
+		return flags & ~(FI_MORE | FI_SYNC_ERR) ? -FI_EBADFLAGS : av->base.async && !av->base.eq ? -FI_ENOEQ : -FI_EINVAL;
+	}
+	pthread_mutex_lock(&av->base.change_lock);
+	for (size_t i = 0; i < count; i++) {
+		fi_addr_t index = FI_ADDR_NOTAVAIL;
+
+		memcpy(&name, (const uint8_t *) addr + i * sizeof(name), sizeof(name));
+		ret = insert_one(av, &name, &index);
+		ok_cnt += !ret;
+		if (fi_addr)
+			fi_addr[i] = index;
+		if (flags & FI_SYNC_ERR)
+			((int *) context)[i] = -ret;
+		if (ret && av->base.async)
+			fab_eq_write_err(av->base.eq, &fid->fid, context, i, -ret, -ret, NULL, 0);
+	}
+	pthread_mutex_unlock(&av->base.change_lock);
+	return insert_end(av, ok_cnt, context);
+}
+
+/* ---- the other calls ---- */
+
+static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+{
+	struct vrb_ud_av *av = av_of(fid);
+	int ret = 0;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	pthread_mutex_lock(&av->base.change_lock);
+	for (size_t i = 0; i < count; i++) {
+		struct vrb_ud_peer *peer = (struct vrb_ud_peer *) vrb_ud_peer(&av->base, fi_addr[i]);
+
+		if (!peer) {
+			VRB_WARN(FI_LOG_AV, "fi_av_remove: nothing is at fi_addr %" PRIu64 "\n", fi_addr[i]);
+			ret = -FI_EINVAL;
+			continue;
+		}
+		ibv_destroy_ah(peer->ah);
+		peer->ah = NULL;
+	}
+	pthread_mutex_unlock(&av->base.change_lock);
+	return ret;
+}
+
+static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
+{
+	const struct vrb_ud_peer *peer = vrb_ud_peer(&av_of(fid)->base, fi_addr);
+
+	if (!peer)
+		return -FI_EINVAL;
+	if (*addrlen)		/* else addr may be NULL: the caller asks for the length */
+		memcpy(addr, &peer->name, fab_min(*addrlen, sizeof(peer->name)));
+	*addrlen = sizeof(peer->name);
+	return 0;
+}
+
+static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
+{
+	struct vrb_ud_name name;
+	char gid[INET6_ADDRSTRLEN];
+
+	(void) fid;
+	memcpy(&name, addr, sizeof(name));
+	inet_ntop(AF_INET6, name.gid.raw, gid, sizeof(gid));
+	*len = snprintf(buf, *len, "fi_addr_ib_ud://%s:%x/%x/%x/%x", gid, name.qpn, name.lid, name.pkey, name.sl) + 1;
+	return buf;
+}
+
+static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fab_av *av = fab_container(fid, struct fab_av, av_fid.fid);
+
+	if (flags || bfid->fclass != FI_CLASS_EQ || !av->async || av->eq) {
+		VRB_WARN(FI_LOG_AV, "fi_av_bind: one event queue, to a vector that was opened with FI_EVENT, without flags\n");
+		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
+	}
+	av->eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
+	fab_eq_get(av->eq);
+	return 0;
+}
+
+static int av_close(struct fid *fid)
+{
+	struct vrb_ud_av *av = fab_container(fid, struct vrb_ud_av, base.av_fid.fid);
+	uint64_t cnt = atomic_load(&av->base.cnt);
+
+	if (atomic_load(&av->base.ref)) {
+		VRB_WARN(FI_LOG_AV, "fi_close of an address vector: endpoints use it; close them first\n");
+		return -FI_EBUSY;
+	}
+	if (av->base.eq) {
+		fab_eq_purge(av->base.eq, fid, NULL);
+		fab_eq_put(av->base.eq);
+	}
+	while (cnt--) {
+		if (entry(av, cnt)->ah)
+			ibv_destroy_ah(entry(av, cnt)->ah);
+	}
+	for (unsigned k = 0; k < CHUNKS; k++)
+		free(av->chunk[k]);
+	pthread_mutex_destroy(&av->base.change_lock);
+	atomic_fetch_sub(&av->base.domain->ref, 1);
+	free(av);
+	return 0;
+}
+
+static struct fi_ops av_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = av_close,
+	.bind = av_bind,
+};
+
+static struct fi_ops_av av_ops = {
+	.size = sizeof(struct fi_ops_av),
+	.insert = av_insert,
+	.remove = av_remove,
+	.lookup = av_lookup,
+	.straddr = av_straddr,
+};
+
+void vrb_ud_av_fill_ops(void)
+{
+	FAB_OPS_FILL(&av_fid_ops);
+	FAB_OPS_FILL(&av_ops);
+}
+
+int vrb_ud_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **av_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct vrb_ud_av *av;
+
+	if (!attr || attr->type > FI_AV_TABLE || attr->name || attr->rx_ctx_bits || (attr->flags & ~(FI_EVENT | FI_SYMMETRIC))) {
+		VRB_WARN(FI_LOG_AV, "fi_av_open: vectors of datagram endpoints have no name, no bits of receive contexts and no "
+			 "flags but FI_EVENT and FI_SYMMETRIC\n");
+		return attr && attr->name ? -FI_ENOSYS : attr && (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_PEER)) ?
+		       -FI_EBADFLAGS : -FI_EINVAL;
+	}
+	av = calloc(1, sizeof(*av));
+	if (!av)
+		return -FI_ENOMEM;
+	av->base.av_fid = (struct fid_av) {
+		.fid = { .fclass = FI_CLASS_AV, .context = context, .ops = &av_fid_ops },
+		.ops = &av_ops,
+	};
+	av->base.domain = domain;
+	av->base.addrlen = sizeof(struct vrb_ud_name);
+	av->base.async = attr->flags & FI_EVENT;
+	vrb_gids_find(fab_container(domain, struct vrb_domain, base)->dev, &av->gids);
+	pthread_mutex_init(&av->base.change_lock, NULL);
+	if (attr->type == FI_AV_UNSPEC)
+		attr->type = domain->av_type;
+	atomic_fetch_add(&domain->ref, 1);
+	*av_fid = &av->base.av_fid;
+	return 0;
+}
