@@ -109,6 +109,7 @@ struct pp {
 	size_t prefix_len;              /* with FI_MSG_PREFIX: bytes before the data of a message buffer */
 	uint32_t tx_next, rx_next;      /* in the rings: what is posted, or completes, next */
 	uint64_t tx_done, rx_done;      /* with counters: how many completions have been noted in the rings */
+	uint64_t data_cnt;              /* RMA writes of the peer's that came with data, and were not for a receive */
 	uint64_t tx_seq, rx_seq;        /* with -c: messages so far, which choose the pattern */
 	uint64_t remote_addr, remote_key;       /* the peer's rma_buf; a test with RMA sets them */
 	int (*progress)(struct pp *pp); /* what pp_progress() does as long as there is no cq; or NULL */
@@ -118,6 +119,7 @@ struct pp {
 /* What a program measures. All calls return 0 or -FI_*. */
 struct pp_test {
 	unsigned transfers;             /* messages of one iteration */
+	size_t min_size;                /* smaller ones mean nothing here: they are left out */
 	bool latency;                   /* the time of an iteration means something; else that of a window of them */
 	int (*open)(struct pp *pp);     /* once, after the fabric is open; or NULL */
 	int (*begin)(struct pp *pp, size_t size);       /* before the clock starts; or NULL */
@@ -288,6 +290,10 @@ int pp_send(struct pp *pp, size_t len);
 /* Wait for a message, check that it has len bytes and, with -c, the next pattern; post its receive again. */
 int pp_recv(struct pp *pp, size_t len);
 
+/* Wait for an RMA write of the peer's that comes with data. Where the provider takes a receive for that, it is posted
+ * again. */
+int pp_recv_data(struct pp *pp);
+
 /* Post `call` as the next transmit operation of the ring, once that is free; the call finds its descriptor, its
  * context and its part of rma_buf with the three below, and is made again as long as it says -FI_EAGAIN. */
 typedef ssize_t pp_call_fn(struct pp *pp, size_t len);
@@ -313,6 +319,9 @@ int pp_progress(struct pp *pp);
 
 /* Wait for an operation of the rings, or of a program's own made with pp->cq, to complete. */
 int pp_wait_op(struct pp *pp, const struct pp_op *op, const char *what);
+
+/* Wait for an RMA write of the peer's that comes with data and takes no receive; pp_recv_data() is the general one. */
+int pp_wait_data(struct pp *pp);
 
 /* After a posting call that gave `posted`: 0 when it is done, 1 when it has to be made again (progress was made), or
  * what went wrong. *wait starts as { .polls = 0 }; `call` names the operation. */

@@ -290,6 +290,19 @@ int pp_recv(struct pp *pp, size_t len)
 	return ret;
 }
 
+int pp_recv_data(struct pp *pp)
+{
+	int ret;
+
+	if (!(pp->info->rx_attr->mode & FI_RX_CQ_DATA))
+		return pp_wait_data(pp);
+	ret = pp_wait_op(pp, &pp->rx[pp->rx_next], "an RMA write with data");
+	if (!ret)
+		ret = post_recv(pp);
+	pp->rx_next = next_turn(pp, pp->rx_next);
+	return ret;
+}
+
 int pp_finish(struct pp *pp)
 {
 	int ret;

@@ -37,7 +37,7 @@ int pp_fill_hints(struct pp *pp)
 		return pp_fail(pp, -FI_ENOMEM, "fi_allocinfo");
 	hints->caps = (opts->tagged ? FI_TAGGED : FI_MSG) | (opts->rma ? FI_RMA : 0) |
 		      (opts->atomics ? FI_ATOMIC : 0) | opts->caps;
-	hints->mode = FI_CONTEXT | FI_CONTEXT2 | opts->mode;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA | opts->mode;
 	hints->ep_attr->type = opts->ep_type;
 	hints->domain_attr->threading = opts->threading ? opts->threading : FI_THREAD_DOMAIN;
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress = opts->progress;

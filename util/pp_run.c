@@ -130,6 +130,8 @@ static int run_sizes(struct pp *pp, const struct pp_test *test, struct json *jso
 	int ret;
 
 	for (i = 0; i < opts->size_cnt && opts->size[i] <= pp->max_size; i++) {
+		if (opts->size[i] < test->min_size)
+			continue;
 		result.size = opts->size[i];
 		ret = run_size(pp, test, &result);
 		if (ret)

@@ -21,14 +21,20 @@
 /* A wait that sleeps returns this often to see whether the peer is still there. */
 #define SLEEP_SLICE_MS 50
 
+/* Whether a look for completions sleeps until there may be some. */
+static bool sleeps(const struct pp *pp)
+{
+	return pp->opts->look == PP_LOOK_SREAD || pp->opts->look == PP_LOOK_FD;
+}
+
 int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what)
 {
-	bool sleeps = !pp->cq || pp->opts->look == PP_LOOK_SREAD || pp->opts->look == PP_LOOK_FD;
+	bool slow = !pp->cq || sleeps(pp);
 
-	if (++wait->polls < PP_POLLS_PER_TICK && !sleeps && pp->opts->look != PP_LOOK_YIELD)
+	if (++wait->polls < PP_POLLS_PER_TICK && !slow && pp->opts->look != PP_LOOK_YIELD)
 		return 0;
 	sched_yield();
-	if (wait->polls % PP_POLLS_PER_TICK && !sleeps)
+	if (wait->polls % PP_POLLS_PER_TICK && !slow)
 		return 0;
 	if (util_now_ns() - wait->start > (uint64_t) pp->opts->wait_ms * 1000000)
 		return pp_fail(pp, -FI_ETIMEDOUT, "wait for %s (-T sets how long)", what);
@@ -74,6 +80,10 @@ static int note_entries(struct pp *pp, const struct fi_cq_msg_entry *entries, ss
 		return pp_fail(pp, (int) cnt, "fi_cq_read");
 	for (i = 0; i < cnt; i++) {
 		op = entries[i].op_context;
+		if (entries[i].flags & FI_REMOTE_WRITE && !(pp->info->rx_attr->mode & FI_RX_CQ_DATA)) {
+			pp->data_cnt++;
+			continue;
+		}
 		if (!op)
 			continue;
 		op->busy = false;
@@ -149,14 +159,30 @@ static int sleep_op(struct pp *pp, const struct pp_op *op)
 	return ret ? ret : pp_progress(pp);
 }
 
+int pp_wait_data(struct pp *pp)
+{
+	static const struct pp_op any = { .recv = true };
+	struct pp_wait wait = { .polls = 0 };
+	int ret = 0;
+
+	while (!pp->data_cnt && !ret) {
+		ret = sleeps(pp) ? sleep_op(pp, &any) : pp_progress(pp);
+		if (!wait.polls)
+			wait.start = util_now_ns();
+		if (!ret && !pp->data_cnt)
+			ret = pp_wait_tick(pp, &wait, "an RMA write with data");
+	}
+	pp->data_cnt -= !ret;
+	return ret;
+}
+
 int pp_wait_op(struct pp *pp, const struct pp_op *op, const char *what)
 {
-	bool sleeps = pp->opts->look == PP_LOOK_SREAD || pp->opts->look == PP_LOOK_FD;
 	struct pp_wait wait = { .polls = 0 };
 	int ret;
 
 	while (op->busy) {
-		ret = sleeps ? sleep_op(pp, op) : pp_progress(pp);
+		ret = sleeps(pp) ? sleep_op(pp, op) : pp_progress(pp);
 		if (ret)
 			return ret;
 		if (!op->busy)

@@ -47,6 +47,12 @@ static ssize_t post_write(struct pp *pp, size_t len)
 			pp_tx_context(pp));
 }
 
+static ssize_t post_writedata(struct pp *pp, size_t len)
+{
+	return fi_writedata(pp->ep, pp_rma_buf(pp), len, pp_desc(pp), FT_WRITE_DATA, pp->peer_addr, ft_remote_addr(pp),
+			    pp->remote_key, pp_tx_context(pp));
+}
+
 static ssize_t post_read(struct pp *pp, size_t len)
 {
 	return fi_read(pp->ep, pp_rma_buf(pp), len, pp_desc(pp), pp->peer_addr, ft_remote_addr(pp), pp->remote_key,
@@ -59,13 +65,17 @@ static int write_step(struct pp *pp, size_t size)
 	return pp->opts->server ? pp_post(pp, post_write, size) : 0;
 }
 
+static int writedata_step(struct pp *pp, size_t size)
+{
+	return pp->opts->server ? pp_post(pp, post_writedata, size) : pp_recv_data(pp);
+}
+
 static int read_step(struct pp *pp, size_t size)
 {
 	return pp->opts->server ? pp_post(pp, post_read, size) : 0;
 }
 
-/* The turns begin anew: part 0 is the first to be used again. */
-static int finish(struct pp *pp, size_t size)
+int ft_rma_finish(struct pp *pp, size_t size)
 {
 	int ret = ft_finish(pp, size);
 
@@ -123,7 +133,7 @@ static const struct pp_test write_test = {
 	.open = ft_exchange_regions,
 	.begin = write_begin,
 	.step = write_step,
-	.end = finish,
+	.end = ft_rma_finish,
 	.check = write_check,
 };
 
@@ -132,12 +142,64 @@ static const struct pp_test read_test = {
 	.open = ft_exchange_regions,
 	.begin = read_begin,
 	.step = read_step,
-	.end = finish,
+	.end = ft_rma_finish,
 	.check = read_check,
+};
+
+static const struct pp_test writedata_test = {
+	.transfers = 1,
+	.open = ft_exchange_regions,
+	.begin = write_begin,
+	.step = writedata_step,
+	.end = ft_rma_finish,
+	.check = write_check,
 };
 
 const struct ft_operation ft_rma_bw[] = {
 	{ "write", &write_test, 0 },
 	{ "read", &read_test, 0 },
+	{ "writedata", &writedata_test, 0 },
+	{ NULL, NULL, 0 },
+};
+
+/* ---- one operation at a time, until it is complete here ---- */
+
+static int completion_step(struct pp *pp, size_t size)
+{
+	int ret = write_step(pp, size);
+
+	return ret ? ret : pp_flush(pp);
+}
+
+static int data_completion_step(struct pp *pp, size_t size)
+{
+	int ret = writedata_step(pp, size);
+
+	return ret ? ret : pp_flush(pp);
+}
+
+static const struct pp_test completion_test = {
+	.transfers = 1,
+	.latency = true,
+	.open = ft_exchange_regions,
+	.begin = write_begin,
+	.step = completion_step,
+	.end = ft_rma_finish,
+	.check = write_check,
+};
+
+static const struct pp_test data_completion_test = {
+	.transfers = 1,
+	.latency = true,
+	.open = ft_exchange_regions,
+	.begin = write_begin,
+	.step = data_completion_step,
+	.end = ft_rma_finish,
+	.check = write_check,
+};
+
+const struct ft_operation ft_rma_tx_completion[] = {
+	{ "write", &completion_test, 0 },
+	{ "writedata", &data_completion_test, 0 },
 	{ NULL, NULL, 0 },
 };
