@@ -310,7 +310,7 @@ static void fill_options(struct util_opt *options, const struct ft_program *prog
 		{ operation_options, program->operations },
 		{ window_options, program->windowed },
 		{ common_options, true },
-		{ bench_options, !program->body },
+		{ bench_options, !program->body || program->json },
 	};
 	size_t i;
 

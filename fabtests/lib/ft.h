@@ -34,6 +34,7 @@ struct ft_program {
 	bool counters;                  /* completions are counted even without -t */
 	bool bare;                      /* body opens the fabric itself, see pp_call() */
 	bool alone;                     /* one process: no control channel, no peer */
+	bool json;                      /* a body has results as JSON, too */
 	bool once;                      /* there are no -S, -I, -w and -v: the program does one thing */
 	uint64_t caps;                  /* to ask for beside those */
 	const struct util_opt *options; /* of its own, with letters or keys above PP_OPT_LAST + 15; or NULL */
