@@ -78,7 +78,9 @@ bool tcp_amo_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 
 int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	if (!(conn->peer.features & TCP_EXT_AMO))
+	uint16_t ext = tx->hdr.flags & TCP_FLAG_TAGGED ? TCP_EXT_TAMO : TCP_EXT_AMO;
+
+	if (!(conn->peer.features & ext))
 		return -FI_EOPNOTSUPP;
 	if (tx->code == FAB_OP_ATOMIC) {
 		tx->hdr.flags |= TCP_FLAG_DELIVERY;
@@ -117,6 +119,7 @@ struct request {
 	enum fi_op op;
 	uint64_t len;			/* bytes of the elements */
 	uint64_t operand_len;		/* behind the header, of each sort */
+	bool tagged;			/* rma is about tagged receives: offset, length, tag */
 	uint32_t rma_cnt;
 	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
 };
@@ -133,6 +136,7 @@ static int request_decode(struct tcp_conn *conn, struct request *req)
 	    req->len > TCP_AMO_MAX || payload > 2 * TCP_AMO_MAX)
 		return -1;
 	req->rma_cnt = hdr->rma_iov_cnt;
+	req->tagged = hdr->flags & TCP_FLAG_TAGGED;
 	memcpy(&amo, (const uint8_t *) tcp_rx_extra(conn) + req->rma_cnt * sizeof(*req->rma), sizeof(amo));
 	req->kind = hdr->op_data;
 	req->datatype = amo.datatype;
@@ -246,6 +250,46 @@ static uint64_t request_access(const struct request *req)
 	return req->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
+/* Bytes [at, at + len) of a posted receive, behind what is in iov already. False: more pieces than there may be. */
+static bool receive_pieces(const struct tcp_rx *rx, uint64_t at, uint64_t len, struct iovec *iov, uint32_t *cnt)
+{
+	for (const struct iovec *piece = rx->iov; len; piece++) {
+		size_t skip = at < piece->iov_len ? at : piece->iov_len;
+		size_t n = piece->iov_len - skip < len ? piece->iov_len - skip : len;
+
+		at -= skip;
+		len -= n;
+		if (!n)
+			continue;
+		if (*cnt == TCP_IOV_LIMIT)
+			return false;
+		iov[(*cnt)++] = (struct iovec) { (uint8_t *) piece->iov_base + skip, n };
+	}
+	return true;
+}
+
+/* The targets of an atomic on tagged receives: those that a message with the tag would go to now. They stay posted.
+ * 0 or -FI_E*. */
+static int tagged_targets(struct tcp_conn *conn, const struct request *req, struct iovec *iov, uint32_t *cnt)
+{
+	const uint64_t access = request_access(req);
+
+	*cnt = 0;
+	if (conn->ep->rx->owner || (conn->ep->base.caps & access) != access)
+		return -FI_EOPNOTSUPP;
+	for (const struct tcp_rma_iov *at = req->rma; at < req->rma + req->rma_cnt; at++) {
+		struct tcp_rx *rx = tcp_rx_find(conn, TCP_CLASS_TAGGED, at->key);
+
+		if (!rx)
+			return -FI_ENOENT;
+		if (at->addr > rx->len || at->len > rx->len - at->addr)
+			return -FI_ETRUNC;
+		if (!receive_pieces(rx, at->addr, at->len, iov, cnt))
+			return -FI_EINVAL;
+	}
+	return 0;
+}
+
 /* Do it, the result into result unless that is NULL. 0 or the FI_E* for which it is refused. */
 static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t *result)
 {
@@ -261,7 +305,8 @@ static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t
 	bool locked;
 	int ret;
 
-	ret = tcp_rma_verify(conn, req->rma, req->rma_cnt, request_access(req), conn->rx.mr, iov, &cnt);
+	ret = req->tagged ? tagged_targets(conn, req, iov, &cnt) :
+	      tcp_rma_verify(conn, req->rma, req->rma_cnt, request_access(req), conn->rx.mr, iov, &cnt);
 	if (ret)
 		return -ret;
 	locked = fab_domain_lock_atomics(domain);
@@ -278,7 +323,7 @@ static void request_count(struct tcp_conn *conn, const struct request *req)
 	const struct fab_comp comp = { .flags = fab_op_desc[code].cq_flags, .len = req->len };
 
 	fab_ep_complete(&conn->ep->base, code, &comp, false);
-	if (request_access(req) & FI_REMOTE_WRITE)
+	if (!req->tagged && (request_access(req) & FI_REMOTE_WRITE))
 		tcp_rma_count(conn);
 }
 

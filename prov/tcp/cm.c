@@ -87,7 +87,7 @@ size_t tcp_cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
 	};
 
 	if (msg->incarnation) {
-		hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | msg->ext);
+		hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_TAMO | msg->ext);
 		hdr.incarnation = htobe64(msg->incarnation);
 		hdr.eager_max = htobe32(tcp_params.eager_max);
 		hdr.credit = htobe32(tcp_params.credit);
@@ -143,7 +143,7 @@ void tcp_cm_decode(struct tcp_cm *cm)
 		cm->peer.ext = true;
 		cm->peer.features = ext;
 		if (cm->peer.swap)
-			cm->peer.features &= ~TCP_EXT_AMO;
+			cm->peer.features &= ~(TCP_EXT_AMO | TCP_EXT_TAMO);
 		cm->peer.incarnation = be64toh(hdr->incarnation);
 		cm->peer.eager_max = be32toh(hdr->eager_max);
 		cm->peer.credit = be32toh(hdr->credit);

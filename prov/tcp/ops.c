@@ -32,7 +32,7 @@ static const struct fab_calls calls = {
 	.read_flags = ANY_FLAGS | FI_FENCE,
 	.recv_flags = RECV_FLAGS,
 	.trecv_flags = RECV_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD,
-	.atomic_flags = (ANY_FLAGS & ~FI_TAGGED) | FI_ATOMIC | FI_INJECT | FI_FENCE,
+	.atomic_flags = ANY_FLAGS | FI_ATOMIC | FI_INJECT | FI_FENCE,
 	.iov_limit = TCP_IOV_LIMIT,
 	.rma_limit = TCP_RMA_IOV_MAX,
 	.atomic_max = TCP_AMO_MAX,
@@ -49,7 +49,7 @@ int tcp_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum 
 		     uint64_t flags)
 {
 	(void) domain;
-	return fab_query_atomic(calls.atomic_max, datatype, op, attr, flags);
+	return fab_query_atomic(calls.atomic_max, datatype, op, attr, flags & ~FI_TAGGED);	/* there are all of them */
 }
 
 void tcp_data_fill_ops(void)

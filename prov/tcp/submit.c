@@ -68,6 +68,7 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 		       sizeof(struct tcp_amo));
 		pos += sizeof(struct tcp_amo);
 		hdr->op_data = op->amo->kind;
+		hdr->flags |= op->flags & FI_TAGGED ? TCP_FLAG_TAGGED : 0;
 	}
 	if (!op_fetches(op) && (op->flags & TX_CONFIRM))
 		hdr->flags |= op->flags & FI_COMMIT_COMPLETE ? TCP_FLAG_COMMIT : TCP_FLAG_DELIVERY;

@@ -196,7 +196,7 @@ static void tx_refuse(struct tcp_tx *tx, int err)
 	const char *text = "no memory for it to wait until the peer asks for it";
 
 	if (err == FI_EOPNOTSUPP)
-		text = tx->amo ? "the peer has no atomics: upstream's tcp, or a machine of another byte order" :
+		text = tx->amo ? "the peer has none of these: it runs another libfabric, or is of another byte order" :
 				 "the peer is another libfabric's, which does not tell of matches";
 	tcp_tx_done(tx, err, err, text);
 }

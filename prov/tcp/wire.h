@@ -153,6 +153,7 @@ enum tcp_wire_op {
 #define TCP_FLAG_CQ_DATA	1	/* cq_data follows the base header */
 #define TCP_FLAG_DELIVERY	4	/* acknowledge once delivered */
 #define TCP_FLAG_COMMIT		8	/* likewise */
+#define TCP_FLAG_TAGGED		16	/* ours, TCP_EXT_TAMO: an atomic on the buffer of a tagged receive */
 #define TCP_FLAG_WANT_ACK	(TCP_FLAG_DELIVERY | TCP_FLAG_COMMIT)
 
 #define TCP_RMA_IOV_MAX		4
@@ -191,6 +192,9 @@ struct tcp_rma_iov {
 #define TCP_EXT_PARK		0x0020u		/* frames 48 to 51 */
 /* The connection takes the place of one that was parked, whose credits go on: said by both, or it does not. */
 #define TCP_EXT_RESUME		0x0040u
+
+/* Atomics may have TCP_FLAG_TAGGED: then each rma_iov has an offset for its address, a tag for its key. */
+#define TCP_EXT_TAMO		0x0080u
 
 #define TCP_CREDIT_OVERHEAD	64		/* what an eager message costs beside its payload */
 
