@@ -11,6 +11,7 @@
 #include "log.h"
 #include "param.h"
 #include "registry.h"
+#include "settings.h"
 #include "tostr.h"
 
 #include <pthread.h>
@@ -22,7 +23,9 @@ static void start(void)
 	fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE);	/* defines the parameters of logging */
 	fab_param_report();
 	fab_explain_init();
+	fab_settings_define();
 	fab_registry_init();
+	fab_settings_report();
 }
 
 void fab_init(void)

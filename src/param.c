@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum {
 	MAX_FILE_LEN = 1 << 20,	/* of the configuration file; what is beyond is not read */
@@ -467,6 +468,56 @@ FAB_EXPORT void fi_freeparams(struct fi_param *array)
 		free((char *) param->value);
 	}
 	free(array);
+}
+
+/* ---- settings as a whole ---- */
+
+void fab_param_each(void (*each)(const char *env_name, const char *help, const char *value))
+{
+	struct fab_list *link;
+
+	/* not locked: parameters are added at the end, and none goes before fab_param_fini() */
+	fab_list_for_each(&params, link) {
+		struct param *param = fab_container(link, struct param, link);
+
+		each(param->env_name, param->help, param->value);
+	}
+}
+
+/* Is name[0..len) a name like those of parameters, and of none that is defined? Then it is in buf. */
+static bool unknown(const char *name, size_t len, char *buf)
+{
+	bool defined;
+
+	if (len <= 3 || len >= MAX_NAME_LEN || strncmp(name, "FI_", 3) ||
+	    strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") < len)
+		return false;
+	memcpy(buf, name, len);
+	buf[len] = 0;
+	pthread_mutex_lock(&params_lock);
+	defined = find(buf);
+	pthread_mutex_unlock(&params_lock);
+	return !defined && strcmp(buf, "FI_PREFER_SYSCONFIG");
+}
+
+void fab_param_each_unknown(void (*each)(const char *env_name))
+{
+	char name[MAX_NAME_LEN];
+	size_t i;
+
+	pthread_once(&file_once, read_file);
+	for (char **env = environ; env && *env; env++) {
+		if (unknown(*env, strcspn(*env, "="), name) && secure_getenv(name))
+			each(name);
+	}
+	for (i = 0; i < file.line_cnt; i++) {
+		const char *line = file.lines[i].name;
+
+		/* what is last counts (file_value), and what the environment says too has been told */
+		if (line && unknown(line, strlen(line), name) && file.lines[i].value == file_value(name) &&
+		    !secure_getenv(name))
+			each(name);
+	}
 }
 
 void fab_param_fini(void)

@@ -8,7 +8,8 @@
  * defined.
  *
  * The configuration file is $sysconfdir/libfabric.conf. Its lines are "FI_NAME = value"; blanks around name and value
- * are dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass.
+ * are dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass; settings.h
+ * has what is said about them.
  */
 #ifndef FAB_PARAM_H
 #define FAB_PARAM_H
@@ -16,6 +17,13 @@
 /* Warn, once a process, of each line of the configuration file that is none. Called by fab_init(): the parameters
  * themselves are needed before anything can be logged. */
 void fab_param_report(void);
+
+/* Call `each` of every parameter defined so far; value is NULL if it is not set. It defines none itself. */
+void fab_param_each(void (*each)(const char *env_name, const char *help, const char *value));
+/* Call `each` of every FI_NAME (capitals, digits, underscores) that the environment or the configuration file sets, and
+ * that is no parameter defined so far; each name once, however often it is set. Nobody changes the environment
+ * meanwhile. */
+void fab_param_each_unknown(void (*each)(const char *env_name));
 
 /* Free everything. Only when nobody can call any more: at unload. */
 void fab_param_fini(void);

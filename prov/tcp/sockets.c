@@ -47,6 +47,7 @@ static const struct fab_param params[] = {
 	{ "keepalive_time", FI_PARAM_INT, NULL, 0, 0, SILENCE },
 	{ "keepalive_intvl", FI_PARAM_INT, NULL, 0, 0, SILENCE },
 	{ "keepalive_probes", FI_PARAM_INT, NULL, 0, 0, SILENCE },
+	{ "dgram_drop_rate", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "datagrams are not dropped" },
 	{ "max_buf_sz", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "the kernel sizes its buffers by itself" },
 };
 

@@ -60,6 +60,11 @@ static const struct fab_param params[] = {
 	{ "min_rnr_timer", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "librdmacm sets it" },
 	{ "gid_idx", FI_PARAM_INT, &vrb_params.gid_idx, 0, 255,
 	  "GID of a port, by its index, that datagrams come from (default: the first that can be routed)" },
+	{ "dgram_use_name_server", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "programs exchange the addresses of fi_getname" },
+	{ "dgram_name_server_port", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DGRAM_USE_NAME_SERVER" },
+	{ "nic_affinity_policy", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
+	{ "nic_affinity_config", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
+	{ "affinity_device", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
 };
 
 /* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Settings that mean nothing here: each is listed with the reason, and costs one line of log when it is set.
+ */
+#include "base/unit.h"
+
+#include "core/child.h"
+#include "param.h"
+#include "settings.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_prov.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char conf_path[] = "/tmp/test-settings-XXXXXX";
+
+static void list_params(void)
+{
+	struct fi_param *params;
+	int cnt;
+
+	child_check(!fi_getparams(&params, &cnt));
+	for (int i = 0; i < cnt; i++)
+		printf("%s: %s\n", params[i].name, params[i].help_string);
+	fi_freeparams(params);
+}
+
+/* Upstream's, which users' scripts set, from its manual pages. */
+static const char *const upstream[] = {
+	"FI_AV_REMOVE_CLEANUP", "FI_FORK_UNSAFE", "FI_HMEM", "FI_HMEM_CUDA_ENABLE_XFER", "FI_HMEM_CUDA_USE_GDRCOPY",
+	"FI_HMEM_DISABLE_P2P", "FI_HOOK", "FI_LOG_INTERVAL", "FI_LOG_LEVEL", "FI_LOG_LOCATION", "FI_LOG_PROV",
+	"FI_LOG_SUBSYS", "FI_MR_CACHE_MAX_COUNT", "FI_MR_CACHE_MAX_SIZE", "FI_MR_CACHE_MONITOR",
+	"FI_MR_CUDA_CACHE_MONITOR_ENABLED", "FI_MR_ROCR_CACHE_MONITOR_ENABLED", "FI_MR_ZE_CACHE_MONITOR_ENABLED",
+	"FI_OFFLOAD_COLL_PROVIDER", "FI_PERF_CNTR", "FI_PROVIDER", "FI_PROVIDER_PATH", "FI_UNIVERSE_SIZE",
+};
+
+static void every_setting_of_the_core_is_listed(void **state)
+{
+	char *text = child_run(NULL, list_params);
+	char line[80];
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(upstream) / sizeof(*upstream); i++) {
+		snprintf(line, sizeof(line), "%s: ", upstream[i]);
+		if (count_lines(text, line) != 1)
+			fail_msg("%s is not listed", upstream[i]);
+	}
+	free(text);
+}
+
+static void what_is_set_without_effect_is_said_once(void **state)
+{
+	static const char *const env[] = {
+		"FI_LOG_LEVEL=info", "FI_HOOK=trace", "FI_UNIVERSE_SIZE=8", "FI_OFI_RXD_RETRY=1", "FI_TPC_IFACE=eth0",
+		"FI_lower=1", "FI_=1", NULL,
+	};
+	FILE *file = fopen(conf_path, "w");
+	char *text;
+
+	(void) state;
+	assert_non_null(file);
+	fputs("FI_FROM_FILE = 1\nFI_FROM_FILE = 2\nFI_PERF_CNTR = 1\nFI_TPC_IFACE = eth1\n", file);
+	fclose(file);
+	text = child_run(env, list_params);
+	assert_int_equal(count_lines(text, "FI_HOOK is set without effect"), 1);
+	assert_int_equal(count_lines(text, "FI_UNIVERSE_SIZE is set without effect"), 1);
+	assert_int_equal(count_lines(text, "FI_PERF_CNTR is set without effect"), 1);
+	assert_int_equal(count_lines(text, "FI_OFI_RXD_RETRY is set, and nobody reads it"), 1);
+	assert_int_equal(count_lines(text, "FI_TPC_IFACE is set, and nobody reads it"), 1);
+	assert_int_equal(count_lines(text, "FI_FROM_FILE is set, and nobody reads it"), 1);
+	assert_int_equal(count_lines(text, "is set without effect:"), 3);
+	assert_int_equal(count_lines(text, "nobody reads it"), 3);
+	free(text);
+}
+
+static void nothing_is_said_where_nobody_asked(void **state)
+{
+	static const char *const env[] = { "FI_HOOK=trace", "FI_TPC_IFACE=eth0", NULL };
+	char *text = child_run(env, list_params);
+
+	(void) state;
+	assert_int_equal(count_lines(text, "is set without effect:"), 0);
+	assert_int_equal(count_lines(text, "nobody reads it"), 0);
+	free(text);
+}
+
+static int set_up(void **state)
+{
+	int fd = mkstemp(conf_path);
+
+	(void) state;
+	if (fd < 0)
+		return -1;
+	close(fd);
+	fab_param_path = conf_path;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void) state;
+	return unlink(conf_path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_setting_of_the_core_is_listed),
+		cmocka_unit_test(what_is_set_without_effect_is_said_once),
+		cmocka_unit_test(nothing_is_said_where_nobody_asked),
+	};
+
+	return cmocka_run_group_tests_name("core/settings", tests, set_up, tear_down);
+}
