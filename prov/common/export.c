@@ -17,6 +17,8 @@
 #include "common/fabric.h"
 #include "common/ops.h"
 
+#define ROOM_FIRST 16			/* items that an inbox takes without asking for memory */
+
 /* What a peer has reported. */
 struct item {
 	struct fab_comp comp;
@@ -155,7 +157,7 @@ static void cq_ready(struct fab_source *src, uint32_t events)
 /* Lock of the inbox held. NULL: no memory. */
 static struct item *item_add(struct cq_export *x)
 {
-	size_t room = x->room ? 2 * x->room : 16;
+	size_t room = 2 * x->room;
 	struct item *bigger;
 
 	if (x->cnt == x->room) {
@@ -256,11 +258,18 @@ int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp)
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return -FI_ENOMEM;
+	x->item = malloc(ROOM_FIRST * sizeof(*x->item));
+	if (!x->item) {
+		free(x);
+		return -FI_ENOMEM;
+	}
+	x->room = ROOM_FIRST;
 	FAB_OPS_FILL(&cq_export_ops);
 	x->cq = cq;
 	x->peer = (struct fid_peer_cq) { { FI_CLASS_PEER_CQ, exp->context, &cq_export_ops }, &cq_owner_ops };
 	ret = inbox_open(&x->inbox, cq->progress, cq_ready);
 	if (ret) {
+		free(x->item);
 		free(x);
 		return ret;
 	}

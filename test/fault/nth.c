@@ -8,19 +8,12 @@
  *
  * And once more for RDM with a single connection allowed, so that it is closed after each of these and opened again.
  *
- * One thread. malloc and its kin are replaced in this program; calls on descriptors through fab_sock, which also makes
- * waiting for them take no time.
+ * Other objects live in nth_objects.c. One thread.
  */
-#include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <dirent.h>
-#include <dlfcn.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
@@ -29,9 +22,9 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_trigger.h>
-#include "base/clock.h"
 #include "base/sock.h"
 #include "base/unit.h"
+#include "failing.h"
 #include "tcp/tcp.h"
 
 #define DEADLINE_MS	20000
@@ -39,127 +32,6 @@
 #define LONG_LEN	(256 * 1024)
 #define RESTS		8
 #define REST_NS		1000000ULL
-
-/* ---- what fails ---- */
-
-static long alloc_until, sock_until;	/* calls until the one that fails; 0: none does */
-static bool failed;			/* one did */
-
-static bool fail_now(long *until)
-{
-	if (!*until || --*until)
-		return false;
-	failed = true;
-	return true;
-}
-
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t cnt, size_t size);
-extern void *__libc_realloc(void *ptr, size_t size);
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void *malloc(size_t size)
-{
-	return fail_now(&alloc_until) ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t cnt, size_t size)
-{
-	return fail_now(&alloc_until) ? NULL : __libc_calloc(cnt, size);
-}
-
-void *realloc(void *ptr, size_t size)
-{
-	return fail_now(&alloc_until) ? NULL : __libc_realloc(ptr, size);
-}
-#define CAN_FAIL_ALLOC true
-#else
-#define CAN_FAIL_ALLOC false
-#endif
-
-/* One wrapper a call: fails as the real one could, else passes on. */
-#define FAILING(name, err, ret_type, params, args)						\
-static ret_type fail_##name params								\
-{												\
-	if (fail_now(&sock_until)) {								\
-		errno = err;									\
-		return -1;									\
-	}											\
-	return fab_sock_libc.name args;								\
-}
-
-FAILING(socket, EMFILE, int, (int family, int type, int protocol), (family, type, protocol))
-FAILING(bind, EADDRINUSE, int, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len))
-FAILING(listen, EADDRINUSE, int, (int fd, int backlog), (fd, backlog))
-FAILING(accept4, EMFILE, int, (int fd, struct sockaddr *addr, socklen_t *len, int flags), (fd, addr, len, flags))
-FAILING(connect, ECONNREFUSED, int, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len))
-FAILING(getsockname, ENOBUFS, int, (int fd, struct sockaddr *addr, socklen_t *len), (fd, addr, len))
-FAILING(getpeername, ENOTCONN, int, (int fd, struct sockaddr *addr, socklen_t *len), (fd, addr, len))
-FAILING(setsockopt, ENOPROTOOPT, int, (int fd, int level, int name, const void *value, socklen_t len),
-	(fd, level, name, value, len))
-FAILING(getsockopt, ENOBUFS, int, (int fd, int level, int name, void *value, socklen_t *len),
-	(fd, level, name, value, len))
-FAILING(send, ECONNRESET, ssize_t, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags))
-FAILING(sendmsg, ENOBUFS, ssize_t, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags))
-FAILING(recv, ECONNRESET, ssize_t, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags))
-FAILING(recvmsg, ETIMEDOUT, ssize_t, (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
-FAILING(epoll_create1, EMFILE, int, (int flags), (flags))
-FAILING(eventfd, EMFILE, int, (unsigned int value, int flags), (value, flags))
-
-static int fail_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
-{
-	/* the kernel never refuses to forget or to change what it has */
-	if (op == EPOLL_CTL_ADD && fail_now(&sock_until)) {
-		errno = ENOSPC;
-		return -1;
-	}
-	return fab_sock_libc.epoll_ctl(epfd, op, fd, event);
-}
-
-/* The library's time: who waits for descriptors in vain has waited as long as it wanted. */
-static uint64_t waited_ns;
-
-static uint64_t test_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec + waited_ns;
-}
-
-static int impatient_poll(struct pollfd *fds, nfds_t cnt, int timeout_ms)
-{
-	int ret = poll(fds, cnt, 0);
-
-	if (!ret && timeout_ms > 0)
-		waited_ns += timeout_ms * 1000000ULL;
-	return ret;
-}
-
-static void sock_install(void)
-{
-	static struct fab_sock_ops ops;
-
-	ops = fab_sock_libc;
-	ops.socket = fail_socket;
-	ops.bind = fail_bind;
-	ops.listen = fail_listen;
-	ops.accept4 = fail_accept4;
-	ops.connect = fail_connect;
-	ops.getsockname = fail_getsockname;
-	ops.getpeername = fail_getpeername;
-	ops.setsockopt = fail_setsockopt;
-	ops.getsockopt = fail_getsockopt;
-	ops.send = fail_send;
-	ops.sendmsg = fail_sendmsg;
-	ops.recv = fail_recv;
-	ops.recvmsg = fail_recvmsg;
-	ops.epoll_create1 = fail_epoll_create1;
-	ops.epoll_ctl = fail_epoll_ctl;
-	ops.eventfd = fail_eventfd;
-	ops.poll = impatient_poll;
-	fab_sock = &ops;
-}
 
 /* ---- a short life ---- */
 
@@ -196,14 +68,6 @@ static struct op ops[OP_CNT];
 static bool park;			/* rest between operations, so that connections may go */
 static uint8_t memory[2][LONG_LEN];
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
-}
-
 static void count(void *context)
 {
 	struct op *op = context;
@@ -235,12 +99,12 @@ static void drain(struct fid_cq *cq)
 /* Make progress on both sides until done() or nothing more is to be hoped for. */
 static void run(struct side *s, struct op *op)
 {
-	uint64_t end = now_ms() + HOPE_MS;
+	uint64_t end = failing_now_ms() + HOPE_MS;
 
-	while (op->posted && !op->done && (!failed || now_ms() < end)) {
+	while (op->posted && !op->done && (!failed || failing_now_ms() < end)) {
 		drain(s[0].cq);
 		drain(s[1].cq);
-		if (!failed && now_ms() > end + DEADLINE_MS)
+		if (!failed && failing_now_ms() > end + DEADLINE_MS)
 			fail_msg("operation %d hangs though nothing failed", (int) (op - ops));
 		if (failed && op >= &ops[OP_RECV])
 			end = 0;	/* a receive may rightly wait for ever once its message is lost */
@@ -255,9 +119,9 @@ static void run(struct side *s, struct op *op)
 /* Post until the queue takes it; an error is an answer too. */
 #define POST(op, call) do {								\
 	ssize_t post_ret;								\
-	uint64_t post_end = now_ms() + HOPE_MS;						\
+	uint64_t post_end = failing_now_ms() + HOPE_MS;						\
 											\
-	while ((post_ret = (call)) == -FI_EAGAIN && now_ms() < post_end) {		\
+	while ((post_ret = (call)) == -FI_EAGAIN && failing_now_ms() < post_end) {		\
 		drain(s[0].cq);								\
 		drain(s[1].cq);								\
 	}										\
@@ -375,7 +239,7 @@ static void transfer(struct side *s)
 
 static bool joined(struct fid_eq *eq, struct side *s)
 {
-	uint64_t end = now_ms() + HOPE_MS;
+	uint64_t end = failing_now_ms() + HOPE_MS;
 	struct fi_eq_err_entry err = { 0 };
 	struct fi_eq_entry entry;
 	uint32_t event;
@@ -385,9 +249,9 @@ static bool joined(struct fid_eq *eq, struct side *s)
 		drain(s[0].cq);
 		drain(s[1].cq);
 		ret = fi_eq_read(eq, &event, &entry, sizeof(entry), 0);
-		if (!failed && now_ms() > end + DEADLINE_MS)
+		if (!failed && failing_now_ms() > end + DEADLINE_MS)
 			fail_msg("a join never ends though nothing failed");
-	} while (ret == -FI_EAGAIN && (!failed || now_ms() < end));
+	} while (ret == -FI_EAGAIN && (!failed || failing_now_ms() < end));
 	if (ret == -FI_EAVAIL)
 		fi_eq_readerr(eq, &err, 0);
 	return ret == sizeof(entry);
@@ -450,7 +314,7 @@ static void trigger_life(struct side *s)
 /* The next event, its info to *info. False: an error event, or none will come. */
 static bool next_event(struct side *s, uint32_t wanted, struct fi_info **info)
 {
-	uint64_t end = now_ms() + HOPE_MS;
+	uint64_t end = failing_now_ms() + HOPE_MS;
 	struct fi_eq_err_entry err = { 0 };
 	struct fi_eq_cm_entry entry;
 	uint32_t event;
@@ -460,9 +324,9 @@ static bool next_event(struct side *s, uint32_t wanted, struct fi_info **info)
 		drain(s[0].cq);
 		drain(s[1].cq);
 		ret = fi_eq_read(s->eq, &event, &entry, sizeof(entry), 0);
-		if (!failed && now_ms() > end + DEADLINE_MS)
+		if (!failed && failing_now_ms() > end + DEADLINE_MS)
 			fail_msg("event %u never comes though nothing failed", wanted);
-	} while (ret == -FI_EAGAIN && (!failed || now_ms() < end));
+	} while (ret == -FI_EAGAIN && (!failed || failing_now_ms() < end));
 	if (ret == -FI_EAVAIL)
 		fi_eq_readerr(s->eq, &err, 0);
 	if (ret != sizeof(entry))
@@ -577,44 +441,23 @@ static struct fi_info *info_get(const struct kind *kind)
 	return info;
 }
 
-static int fd_cnt(void)
+static void life_of(void *info)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	int cnt = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		cnt++;
-	closedir(dir);
-	return cnt;
+	life(info);
 }
 
 /* Fail the first, the second ... until a life sees none fail. */
 static void sweep(long *until, const struct kind *kind)
 {
 	struct fi_info *info = info_get(kind);
-	int fds;
-	long n;
 
-	sock_install();
+	failing_install();
 	park = kind->parked;
 	tcp_params.max_conn = kind->parked;
 	life(info);			/* whatever is made once for the process */
 	for (int i = 0; i < OP_CNT; i++)
 		assert_int_equal(ops[i].done, (i >= OP_BARRIER) == kind->groups);
-	fds = fd_cnt();
-	for (n = 1; ; n++) {
-		failed = false;
-		*until = n;
-		life(info);
-		*until = 0;
-		assert_int_equal(fd_cnt(), fds);
-		if (!failed)
-			break;
-	}
-	failed = false;
-	print_message("# %ld calls, each failed once\n", n - 1);
-	assert_true(n > 10);
+	assert_true(failing_sweep(until, life_of, info) > 10);
 	fab_sock = &fab_sock_libc;
 	fi_freeinfo(info);
 }
@@ -639,7 +482,6 @@ static void nth_call_on_a_descriptor_fails(void **state)
 
 int main(void)
 {
-	struct fab_clock_ops clock = { .now_ns = test_now_ns, .random64 = fab_clock->random64 };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[0]),
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[0]),
@@ -657,6 +499,5 @@ int main(void)
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[6]),
 	};
 
-	fab_clock = &clock;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
