@@ -119,6 +119,10 @@ static struct fi_ops_fabric fabric_ops = {
 
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
+	if (!vrb_lib_ready()) {
+		VRB_WARN(FI_LOG_FABRIC, "fi_fabric: there is no RDMA device on this machine\n");
+		return -FI_ENODEV;
+	}
 	return fab_fabric_open(&vrb_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
 }
 

@@ -203,11 +203,12 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		struct fi_info **info)
 {
 	const struct vrb_query query = { version, node, service, flags, hints };
-	struct ibv_device **list;
+	struct ibv_device **list = NULL;
 	int cnt = 0;
 
 	/* without a device nothing of librdmacm is woken */
-	list = ibv_get_device_list(&cnt);
+	if (vrb_lib_ready())
+		list = ibv_get_device_list(&cnt);
 	if (list)
 		ibv_free_device_list(list);
 	if (cnt)

@@ -40,6 +40,11 @@ extern struct fi_provider vrb_prov;
 #define VRB_LOG(level, subsys, ...) FI_LOG(&vrb_prov, level, subsys, __VA_ARGS__)
 #define VRB_WARN(subsys, ...) FI_WARN(&vrb_prov, subsys, __VA_ARGS__)
 
+/* ---- lib.c ---- */
+
+/* Are libibverbs and librdmacm there? Loads them when a device may be. Any thread; what is broken is logged once. */
+bool vrb_lib_ready(void);
+
 /* ---- device.c ---- */
 
 /* A port of a device, as librdmacm opened it. Found once, kept for the life of the process. */
