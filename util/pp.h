@@ -67,6 +67,7 @@ struct pp_opts {
 	int accept_ms;                  /* but the server's for its client, which may take this long */
 	bool tagged, check, ipv6, verbose, stats, json;
 	bool cpu;                       /* with stats: processor time as well */
+	bool quiet;                     /* an interface that is not there is no news */
 	bool alone;                     /* there is no peer, and no control channel */
 	bool one_size;                  /* from -S: what the endpoint does not allow is an error, not left out */
 	size_t size_cnt;

@@ -70,6 +70,8 @@ int pp_get_info(struct pp *pp)
 	}
 	if (ret)
 		ret = fi_getinfo(UTIL_API_VERSION, opts->src, NULL, flags, pp->hints, &pp->info);
+	if (ret == -FI_ENODATA && opts->quiet)
+		return ret;
 	if (ret) {
 		pp_fail(pp, ret, "fi_getinfo");
 		fprintf(stderr, "what each interface lacks is said by:\n  fi_info --why -t %s -c %s%s%s%s%s%s%s\n",

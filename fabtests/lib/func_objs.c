@@ -117,6 +117,8 @@ int func_close_all(struct func *func)
 		first = first ? first : ret;
 	}
 	free(func->owned);
+	func->owned = NULL;
+	func->owned_max = 0;
 	while (func->info_cnt)
 		fi_freeinfo(func->infos[--func->info_cnt]);
 	return first;
@@ -168,16 +170,20 @@ void func_buf_close(struct func *func, struct func_buf *buf)
 	*buf = (struct func_buf) { .len = 0 };
 }
 
+/* What -c needs to wait for. */
+static enum fi_wait_obj usual_wait_obj(const struct func *func)
+{
+	if (func->pp->opts->look == PP_LOOK_FD)
+		return FI_WAIT_FD;
+	return func->pp->opts->look == PP_LOOK_SREAD ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
+}
+
 int func_cq_open(struct func *func, const struct func_ep_attr *attr, struct fid_domain *domain, struct fid_cq **cq)
 {
 	struct fi_cq_attr cq_attr = { .size = attr->cq_size, .wait_set = attr->wait_set,
-				      .wait_obj = attr->wait_obj ? attr->wait_obj : FI_WAIT_NONE,
+				      .wait_obj = attr->wait_obj ? attr->wait_obj : usual_wait_obj(func),
 				      .format = attr->format ? attr->format : FI_CQ_FORMAT_TAGGED };
 
-	if (!attr->wait_obj && func->pp->opts->look == PP_LOOK_SREAD)
-		cq_attr.wait_obj = FI_WAIT_UNSPEC;
-	else if (!attr->wait_obj && func->pp->opts->look == PP_LOOK_FD)
-		cq_attr.wait_obj = FI_WAIT_FD;
 
 	if (func->cq_cnt == FUNC_MAX_CQS)
 		return pp_fail(func->pp, -FI_ENOMEM, "more than %d queues", FUNC_MAX_CQS);
@@ -190,7 +196,7 @@ int func_cq_open(struct func *func, const struct func_ep_attr *attr, struct fid_
 
 int func_cntr_open(struct func *func, struct fid_cntr **cntr)
 {
-	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE };
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = usual_wait_obj(func) };
 
 	FUNC_CALL(func, fi_cntr_open(func->domain, &attr, cntr, NULL));
 	return func_own(func, &(*cntr)->fid, "counter");

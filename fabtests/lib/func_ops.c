@@ -60,11 +60,10 @@ static int note_error(struct func *func, struct fid_cq *cq)
 	return note(func, op);
 }
 
-/* Sleep until the queue's descriptor says something. 0 or -FI_*. */
-static int sleep_fd(struct func *func, struct fid_cq *cq)
+/* Sleep until the descriptor of a queue or a counter says something. 0 or -FI_*. */
+static int sleep_fd(struct func *func, struct fid *fid)
 {
 	struct pollfd poll_fd = { .events = POLLIN };
-	struct fid *fid = &cq->fid;
 	int ret;
 
 	FUNC_CALL(func, fi_control(fid, FI_GETWAIT, &poll_fd.fd));
@@ -147,7 +146,7 @@ int func_tick(struct func *func, struct pp_wait *wait, const char *what)
 	uint64_t completions = func->completions;
 
 	if (one && func->pp->opts->look == PP_LOOK_FD)
-		FUNC_TRY(sleep_fd(func, func->cqs[0].fid));
+		FUNC_TRY(sleep_fd(func, &func->cqs[0].fid->fid));
 	if (one && func->pp->opts->look == PP_LOOK_SREAD)
 		FUNC_TRY(read_cq(func, func->cqs[0].fid, func->cqs[0].format, true));
 	else
@@ -189,8 +188,16 @@ int func_wait_err(struct func *func, struct func_op *op, int err, const char *wh
 int func_wait_cntr(struct func *func, struct fid_cntr *cntr, uint64_t value, const char *what)
 {
 	uint64_t errors = fi_cntr_readerr(cntr);
+	struct pp_wait wait = { .polls = 0 };
 
-	FUNC_WAIT(func, fi_cntr_read(cntr) >= value || fi_cntr_readerr(cntr) != errors, what);
+	while (fi_cntr_read(cntr) < value && fi_cntr_readerr(cntr) == errors) {
+		FUNC_TRY(func_progress(func));
+		if (func->pp->opts->look == PP_LOOK_FD)
+			FUNC_TRY(sleep_fd(func, &cntr->fid));
+		else if (func->pp->opts->look == PP_LOOK_SREAD)
+			fi_cntr_wait(cntr, value, SLEEP_SLICE_MS);
+		FUNC_TRY(func_tick_quiet(func, &wait, what));
+	}
 	FUNC_EXPECT(func, fi_cntr_readerr(cntr) == errors, "%s: the counter counts an error", what);
 	return 0;
 }
