@@ -513,6 +513,8 @@ TEST_PROV(tx_full_says_eagain, FI_MSG, RELIABLE)
 		SKIP("the size is a guide only: fi_endpoint(3)");
 	if (size > 512)
 		SKIP("tx size is %zu", size);
+	if (run.progress == FI_PROGRESS_AUTO)
+		SKIP("a peer that makes progress by itself keeps what has no receive, and acknowledges it");
 	check_link(p.a, p.b);
 	for (n = 0; n <= size; n++) {
 		ret = try_op(p.a, SEND, .buf = out, .len = LEN);
