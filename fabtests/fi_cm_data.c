@@ -11,9 +11,9 @@
 
 #define MAX_DATA 4096
 
-struct event {
+union event {
 	struct fi_eq_cm_entry cm;
-	char data[MAX_DATA];
+	char room[sizeof(struct fi_eq_cm_entry) + MAX_DATA];
 };
 
 /* The smaller of both ends' FI_OPT_CM_DATA_SIZE. */
@@ -46,17 +46,18 @@ static int open_ep(struct func *func, struct fi_info *info, struct fid_ep **ep)
 }
 
 /* What came is what the peer sent; a transport may have filled it up with zeros. */
-static int check(struct func *func, const char *data, size_t got, size_t len, uint64_t seq, const char *what)
+static int check(struct func *func, const void *data, size_t got, size_t len, uint64_t seq, const char *what)
 {
+	const char *byte = data;
 	size_t i;
 
 	FUNC_EXPECT(func, got >= len, "%s: %zu bytes came, %zu were sent", what, got, len);
 	for (i = len; i < got; i++)
-		FUNC_EXPECT(func, !data[i], "%s: byte %zu, behind what was sent, is not 0", what, i);
+		FUNC_EXPECT(func, !byte[i], "%s: byte %zu, behind what was sent, is not 0", what, i);
 	return pp_check(func->pp, data, len, seq);
 }
 
-static int wait_event(struct func *func, uint32_t wanted, struct event *event, size_t *len, const char *what)
+static int wait_event(struct func *func, uint32_t wanted, union event *event, size_t *len, const char *what)
 {
 	ssize_t ret = func_wait_event(func, wanted, event, sizeof(*event), what);
 
@@ -69,14 +70,14 @@ static int wait_event(struct func *func, uint32_t wanted, struct event *event, s
 static int server_once(struct func *func, size_t len, bool reject)
 {
 	char data[MAX_DATA];
-	struct event event;
+	union event event;
 	struct fid_ep *ep;
 	size_t got = 0;
 	int ret;
 
 	FUNC_TRY(wait_event(func, FI_CONNREQ, &event, &got, "a connection request"));
 	pp_fill(data, len, len + 1);
-	ret = check(func, event.data, got, len, len, "data of a request");
+	ret = check(func, event.cm.data, got, len, len, "data of a request");
 	if (!ret && reject)
 		ret = fi_reject(func->pp->pep, event.cm.info->handle, data, len);
 	else if (!ret)
@@ -113,7 +114,7 @@ static int wait_rejection(struct func *func, size_t len)
 static int client_once(struct func *func, size_t len, bool reject)
 {
 	char data[MAX_DATA];
-	struct event event;
+	union event event;
 	struct fid_ep *ep;
 	size_t got = 0;
 
@@ -124,7 +125,7 @@ static int client_once(struct func *func, size_t len, bool reject)
 		FUNC_TRY(wait_rejection(func, len));
 	} else {
 		FUNC_TRY(wait_event(func, FI_CONNECTED, &event, &got, "the connection"));
-		FUNC_TRY(check(func, event.data, got, len, len + 1, "data of an acceptance"));
+		FUNC_TRY(check(func, event.cm.data, got, len, len + 1, "data of an acceptance"));
 	}
 	FUNC_TRY(func_sync(func));
 	return func_close(func, &ep->fid);
@@ -134,7 +135,7 @@ static int client_once(struct func *func, size_t len, bool reject)
 static void drain_eq(struct func *func)
 {
 	struct fi_eq_err_entry error = { .err_data_size = 0 };
-	struct event event;
+	union event event;
 	uint32_t type;
 	ssize_t ret;
 
