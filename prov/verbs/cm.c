@@ -56,7 +56,7 @@ struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep)
 /* ---- what the application is told ---- */
 
 /* The end of an attempt: no connection. */
-static void refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
+void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
 {
 	const void *data = NULL;
 	size_t len = 0;
@@ -72,7 +72,7 @@ static void refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
 			 event ? event->status : err, data, len);
 }
 
-static void connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
+void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	const void *data;
 	size_t len;
@@ -99,7 +99,7 @@ static void ended(struct vrb_ep *ep)
 static void on_addr(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	if (rdma_resolve_route(ep->id, VRB_RESOLVE_MS))
-		refused(ep, errno, event, "rdma_resolve_route");
+		vrb_cm_refused(ep, errno, event, "rdma_resolve_route");
 }
 
 static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
@@ -107,7 +107,7 @@ static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
 	if (rdma_connect(ep->id, &param))
-		refused(ep, errno, event, "rdma_connect");
+		vrb_cm_refused(ep, errno, event, "rdma_connect");
 }
 
 /* Errors come as a negative errno, or as a reason of the CM's own. */
@@ -117,13 +117,13 @@ static void on_error(struct vrb_ep *ep, const struct rdma_cm_event *event)
 								       FI_EHOSTUNREACH;
 
 	if (ep->state == VRB_EP_CONNECTING)
-		refused(ep, err, event, rdma_event_str(event->event));
+		vrb_cm_refused(ep, err, event, rdma_event_str(event->event));
 }
 
 static void on_established(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	if (ep->state == VRB_EP_CONNECTING)
-		connected(ep, event);
+		vrb_cm_connected(ep, event);
 }
 
 static void on_disconnected(struct vrb_ep *ep, const struct rdma_cm_event *event)

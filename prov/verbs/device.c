@@ -17,6 +17,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vrb_device *devices;	/* those that work */
 static struct vrb_device *broken;	/* those that do not: named once in the log */
 
+static void free_all(struct vrb_device **list)
+{
+	while (*list) {
+		struct vrb_device *dev = *list;
+
+		*list = dev->next;
+		free(dev);
+	}
+}
+
+void vrb_devices_fini(void)
+{
+	free_all(&devices);
+	free_all(&broken);
+}
+
 bool vrb_device_iwarp(const struct vrb_device *dev)
 {
 	return dev->verbs->device->transport_type == IBV_TRANSPORT_IWARP;

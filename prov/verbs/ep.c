@@ -89,7 +89,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 {
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
 		return fab_ep_getopt(fid, level, optname, optval, optlen);
-	return fab_getopt_size(VRB_CM_DATA_MAX, optval, optlen);
+	return fab_getopt_size(vrb_ep_of(fid)->kind->cm_data_max, optval, optlen);
 }
 
 static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)

@@ -87,7 +87,7 @@ static void fill_from(const struct vrb_kind *kind, struct fi_info *info, const s
 
 /* ---- kinds ---- */
 
-const struct vrb_kind *const vrb_kinds[] = { &vrb_rc, &vrb_ud };
+const struct vrb_kind *const vrb_kinds[] = { &vrb_rc, &vrb_xrc_kind, &vrb_ud };
 const size_t vrb_kind_cnt = fab_countof(vrb_kinds);
 
 const struct vrb_kind *vrb_kind_of(const char *domain, const char *device)
@@ -179,6 +179,12 @@ int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, s
 
 /* ---- the answer: that of each kind behind that of the one before ---- */
 
+/* The first two change places if the one whose domains have a suffix is preferred (FI_VERBS_PREFER_XRC). */
+static const struct vrb_kind *kind_in_turn(size_t i)
+{
+	return vrb_kinds[vrb_params.prefer_xrc && i < 2 ? 1 - i : i];
+}
+
 static int answer(const struct vrb_query *query, struct fi_info **info)
 {
 	struct fi_info **end = info;
@@ -186,7 +192,9 @@ static int answer(const struct vrb_query *query, struct fi_info **info)
 
 	*info = NULL;
 	for (size_t i = 0; i < vrb_kind_cnt && ret != -FI_ENOMEM; i++) {
-		ret = vrb_kinds[i]->getinfo(vrb_kinds[i], query, end);
+		const struct vrb_kind *kind = kind_in_turn(i);
+
+		ret = kind->getinfo(kind, query, end);
 		if (ret)
 			*end = NULL;
 		while (*end)

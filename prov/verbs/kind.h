@@ -31,6 +31,8 @@ struct vrb_kind {
 	/* What an entry says otherwise than what the device does (info.c): protocol, capabilities, sizes. */
 	void (*fill)(struct fi_info *info, const struct vrb_device *dev);
 
+	size_t cm_data_max;		/* bytes of fi_connect's data, FI_OPT_CM_DATA_SIZE */
+
 	/* fi_av_open of its domains */
 	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 	/* fi_endpoint: its place on the device (an id, an address). After a failure undo has been done. */
@@ -63,6 +65,7 @@ struct vrb_kind {
 
 extern const struct vrb_kind vrb_rc;	/* rc.c */
 extern const struct vrb_kind vrb_ud;	/* ud.c */
+extern const struct vrb_kind vrb_xrc_kind;	/* xrc.c */
 
 /* All, in the order of fi_getinfo's answer. */
 extern const struct vrb_kind *const vrb_kinds[];
@@ -87,5 +90,10 @@ int vrb_qp_refused(const struct vrb_ep *ep, const char *call);
 void vrb_qp_halt(struct vrb_ep *ep);
 /* post_recv: to ep->qp. */
 int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr);
+
+/* rc.c, for kinds that are connected by an id of the CM: open, close, connect. */
+int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info);
+void vrb_id_close(struct vrb_ep *ep);
+int vrb_id_connect(struct vrb_ep *ep);
 
 #endif

@@ -3,19 +3,22 @@
  * What is behind passive endpoints (common/pep.h): a listening id. Its requests come on the engine of the bound EQ, whose
  * lock guards what happens after fi_listen.
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <rdma/fi_errno.h>
+#include "base/bits.h"
 #include "common/pep.h"
 
 struct vrb_pep {
 	struct fab_pep base;
+	struct fab_pep_ops ops;		/* with what the kind has room for */
 	struct rdma_event_channel *channel;	/* owned */
 	struct rdma_cm_id *id;		/* owned; NULL until it is bound */
 	struct fab_source src;
@@ -41,15 +44,27 @@ struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle)
 	return base ? connreq_of(base) : NULL;
 }
 
+/* NULL: the info names no domain of ours. */
+static const struct vrb_kind *kind_of(const struct fi_info *info)
+{
+	const char *domain = info && info->domain_attr ? info->domain_attr->name : NULL;
+	const struct vrb_device *dev = domain ? vrb_device_named(domain) : NULL;
+
+	return dev ? vrb_kind_of(domain, dev->name) : NULL;
+}
+
 /* A listener at the wildcard address has them on any device. */
 static int pep_describe(const struct fab_connreq *base, struct fi_info *info)
 {
 	const struct vrb_device *dev = vrb_device_of(&base->local);
+	const struct vrb_kind *kind = kind_of(info);
+	char name[FI_NAME_MAX];
 
-	if (!dev || !strcmp(dev->name, info->domain_attr->name))
+	if (!dev || dev == vrb_device_named(info->domain_attr->name))
 		return 0;
+	snprintf(name, sizeof(name), "%s%s", dev->name, kind ? kind->suffix : "");
 	free(info->domain_attr->name);
-	info->domain_attr->name = strdup(dev->name);
+	info->domain_attr->name = strdup(name);
 	return info->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 
@@ -92,6 +107,8 @@ static void on_request(struct vrb_pep *pep, struct rdma_cm_id *id, const struct 
 		return;
 	}
 	req->id = id;
+	if (param->private_data)
+		memcpy(req->data, param->private_data, fab_min(sizeof(req->data), (size_t) param->private_data_len));
 	memcpy(&req->base.local, rdma_get_local_addr(id), fab_addr_len(rdma_get_local_addr(id)));
 	memcpy(&req->base.remote, rdma_get_peer_addr(id), fab_addr_len(rdma_get_peer_addr(id)));
 	data = vrb_cm_unpack(param->private_data, param->private_data_len, &len);
@@ -181,7 +198,6 @@ static void pep_fini(struct fab_pep *base)
 }
 
 static const struct fab_pep_ops pep_ops = {
-	.cm_data_max = VRB_CM_DATA_MAX,
 	.bind = pep_bind,
 	.unbind = pep_unbind,
 	.listen = pep_listen,
@@ -212,14 +228,17 @@ static int channel_init(struct vrb_pep *pep)
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_fid, void *context)
 {
 	struct vrb_pep *pep = calloc(1, sizeof(*pep));
+	const struct vrb_kind *kind = kind_of(info);
 	int ret;
 
 	if (!pep)
 		return -FI_ENOMEM;
+	pep->ops = pep_ops;
+	pep->ops.cm_data_max = kind ? kind->cm_data_max : VRB_CM_DATA_MAX;
 	ret = channel_init(pep);
 	if (ret)
 		goto free_pep;
-	ret = fab_pep_init(&pep->base, fab_container(fabric, struct fab_fabric, fabric_fid), info, &pep_ops, context);
+	ret = fab_pep_init(&pep->base, fab_container(fabric, struct fab_fabric, fabric_fid), info, &pep->ops, context);
 	if (ret)
 		goto destroy_channel;
 	*pep_fid = &pep->base.pep_fid;

@@ -33,7 +33,7 @@ struct vrb_poller {
 };
 
 /* A queue that says it is broken stays so; what its endpoints wait for ends when they are closed. */
-static bool take(struct vrb_hw_cq *hw)
+bool vrb_hw_cq_poll(struct vrb_hw_cq *hw)
 {
 	struct ibv_wc wc[BATCH];
 	int i, cnt, found = 0;
@@ -53,7 +53,7 @@ static bool take_all(struct vrb_poller *poller)
 	bool found = false;
 
 	fab_list_for_each(&poller->cqs, link)
-		found |= take(fab_container(link, struct vrb_hw_cq, link));
+		found |= vrb_hw_cq_poll(fab_container(link, struct vrb_hw_cq, link));
 	return found;
 }
 

@@ -214,7 +214,7 @@ static ssize_t post(struct vrb_ep *ep, const struct fab_op *op)
 		.ep = ep, .context = op->context, .len = len, .pos = ep->tx_tail, .code = op->code,
 		.want_cq = fab_ep_tx_wants_comp(&ep->base, op),
 	};
-	wr.send_flags = (to_report(ep, tx) ? IBV_SEND_SIGNALED : 0) | (in_wr ? IBV_SEND_INLINE : 0) |
+	wr.send_flags |= (to_report(ep, tx) ? IBV_SEND_SIGNALED : 0) | (in_wr ? IBV_SEND_INLINE : 0) |
 			(op->flags & FI_FENCE ? IBV_SEND_FENCE : 0);
 	ret = ibv_post_send(ep->qp, &wr, &bad);
 	if (ret)

@@ -21,9 +21,11 @@ struct vrb_params vrb_params = {
 
 static void vrb_cleanup(void)
 {
+	vrb_devices_fini();
 	free(vrb_params.iface);
 	free(vrb_params.device_name);
-	vrb_params.iface = vrb_params.device_name = NULL;
+	free(vrb_params.xrcd_filename);
+	vrb_params.iface = vrb_params.device_name = vrb_params.xrcd_filename = NULL;
 }
 
 struct fi_provider vrb_prov = {
@@ -54,6 +56,11 @@ static const struct fab_param params[] = {
 	{ "inline_size", FI_PARAM_SIZE_T, &vrb_params.inline_size, 0, 4096,
 	  "Bytes that travel in the work request, and so the largest fi_inject; less where a device has less (default: "
 	  "256)" },
+	{ "prefer_xrc", FI_PARAM_BOOL, &vrb_params.prefer_xrc, 0, 0,
+	  "fi_getinfo lists the domains of XRC, DEVICE-xrc, before those of reliable connections (default: off)" },
+	{ "xrcd_filename", FI_PARAM_STRING, &vrb_params.xrcd_filename, 0, 0,
+	  "The file that XRC domains hang on: processes of a node that are given the same share queue pairs (default: "
+	  "/tmp/verbs_xrcd.UID)" },
 	{ "use_odp", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "memory is pinned when it is registered" },
 	{ "use_dmabuf", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "only system memory can be registered" },
 	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "work completions are taken 32 at a time" },

@@ -34,6 +34,7 @@ static int id_of_request(struct vrb_ep *ep, fid_t handle)
 		return -FI_EINVAL;
 	}
 	ep->id = req->id;
+	memcpy(ep->cm_data, req->data, sizeof(ep->cm_data));
 	free(req);
 	memcpy(&ep->peer, rdma_get_peer_addr(ep->id), fab_addr_len(rdma_get_peer_addr(ep->id)));
 	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
@@ -82,7 +83,7 @@ static int channel_init(struct vrb_ep *ep)
 	return 0;
 }
 
-static void rc_close(struct vrb_ep *ep)
+void vrb_id_close(struct vrb_ep *ep)
 {
 	if (ep->id)
 		rdma_destroy_id(ep->id);
@@ -92,7 +93,7 @@ static void rc_close(struct vrb_ep *ep)
 	ep->channel = NULL;
 }
 
-static int rc_open(struct vrb_ep *ep, const struct fi_info *info)
+int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 {
 	int ret = channel_init(ep);
 
@@ -101,7 +102,7 @@ static int rc_open(struct vrb_ep *ep, const struct fi_info *info)
 	if (!ret)
 		ret = same_device(ep);
 	if (ret)
-		rc_close(ep);
+		vrb_id_close(ep);
 	else
 		ep->id->context = ep;
 	return ret;
@@ -129,7 +130,7 @@ static void rc_destroy(struct vrb_ep *ep)
 
 /* ---- connections ---- */
 
-static int rc_connect(struct vrb_ep *ep)
+int vrb_id_connect(struct vrb_ep *ep)
 {
 	int ret;
 
@@ -163,14 +164,15 @@ const struct vrb_kind vrb_rc = {
 	.getinfo = vrb_ip_getinfo,
 	.offered = rc_offered,
 	.fill = rc_fill,
+	.cm_data_max = VRB_CM_DATA_MAX,
 	.av_open = fab_av_open,
-	.open = rc_open,
-	.close = rc_close,
+	.open = vrb_id_open,
+	.close = vrb_id_close,
 	.create = rc_create,
 	.destroy = rc_destroy,
 	.halt = vrb_qp_halt,
 	.cm = &vrb_cm_ops,
-	.connect = rc_connect,
+	.connect = vrb_id_connect,
 	.accept = rc_accept,
 	.disconnect = rc_disconnect,
 	.event = vrb_cm_event,

@@ -33,6 +33,8 @@ struct vrb_params {
 	size_t tx_iov_limit, rx_iov_limit;
 	size_t inline_size;
 	int gid_idx;			/* -1: chosen by itself */
+	int prefer_xrc;
+	char *xrcd_filename;		/* FI_VERBS_XRCD_FILENAME, or NULL */
 };
 extern struct vrb_params vrb_params;
 extern struct fi_provider vrb_prov;
@@ -66,6 +68,7 @@ const struct vrb_device *vrb_device_named(const char *domain);
 /* That which this port of an open device is, or NULL as above. */
 const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num);
 bool vrb_device_iwarp(const struct vrb_device *dev);
+void vrb_devices_fini(void);	/* forget all; no object of the provider is left */
 
 /* ---- gid.c ---- */
 
@@ -98,6 +101,7 @@ struct vrb_domain {
 	struct ibv_pd *pd;		/* owned */
 	pthread_mutex_t lock;		/* guards pollers; engine locks are taken inside */
 	struct fab_list pollers;	/* struct vrb_poller.link */
+	struct vrb_xrc *xrc;		/* xrc_share.c's: NULL while there is no XRC endpoint */
 };
 
 extern struct fi_ops_mr vrb_mr_ops;	/* mr.c */
@@ -120,6 +124,8 @@ struct vrb_hw_cq {
 int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint32_t cnt, struct vrb_hw_cq **hw_cq);
 /* No queue pair of this user completes here any more. No engine lock held. */
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
+/* Take all that it holds now. True if there was anything. Engine's lock held. */
+bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
 
 /* ---- ep.c, cm.c, post.c: guarded by base.progress's lock, except what open fixes ---- */
 
@@ -151,13 +157,15 @@ enum vrb_ep_state {
 struct vrb_ep {
 	struct fab_ep base;
 	const struct vrb_kind *kind;
+	struct vrb_xrc_ep *xrc;		/* xrc.c's */
 	enum vrb_ep_state state;
 	struct rdma_event_channel *channel;	/* owned by the kind, like id and qp: its events come to the engine */
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;		/* NULL before fi_enable */
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_sockaddr peer;
-	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* of fi_connect: length and bytes */
+	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* what the CM's next message carries: length and bytes of fi_connect,
+						 * fi_accept, and what the kind adds; before, what a request carried */
 	bool shutdown_told;
 	bool local_end;			/* we ended it: what is flushed was cancelled */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
@@ -207,6 +215,9 @@ struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep);
 /* An event of the endpoint's channel. Lock held. */
 void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
 void vrb_cm_ready(struct fab_source *src, uint32_t events);
+/* Tell the application: there is a connection; there is none, because of err, or what the event says. Lock held. */
+void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event);
+void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step);
 /* Length and bytes, as they stand in front of a CM message's data, into room of VRB_CM_DATA_MAX + 1. 0, or -FI_EINVAL,
  * logged. */
 int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
@@ -219,6 +230,7 @@ const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt);
 struct vrb_connreq {
 	struct fab_connreq base;
 	struct rdma_cm_id *id;		/* owned */
+	uint8_t data[VRB_CM_DATA_MAX + 1];	/* as it came */
 };
 
 /* Take a request out of the list. NULL: the handle is none. The caller frees it and owns id. */

@@ -293,7 +293,7 @@ static void got(struct sv_id *id, const struct sv_cm_msg *msg)
 		sv_cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 		break;
 	case SV_CM_REJ:
-		if (id->state != SV_ID_CONNECTING)
+		if (id->state != SV_ID_CONNECTING && id->state != SV_ID_ACCEPTED)
 			break;
 		id->state = SV_ID_CLOSED;
 		sv_cm_tell(id, RDMA_CM_EVENT_REJECTED, msg->status, msg);
@@ -477,7 +477,7 @@ int rdma_reject(struct rdma_cm_id *cm_id, const void *priv, uint8_t len)
 	sv_lock();
 	msg = message(id, id->peer.type == SV_CM_SIDR_REQ ? SV_CM_SIDR_REP : SV_CM_REJ);
 	msg.status = msg.type == SV_CM_REJ ? REJECTED_BY_CONSUMER : SIDR_REJECTED;
-	ret = id->state != SV_ID_REQUESTED ? EINVAL : take_priv(&msg, priv, len);
+	ret = id->state != SV_ID_REQUESTED && id->state != SV_ID_RESPONDED ? EINVAL : take_priv(&msg, priv, len);
 	if (!ret) {
 		post(id, &msg);
 		id->state = SV_ID_CLOSED;

@@ -26,7 +26,8 @@ int sv_send_to(int fd, uint32_t qpn, const struct sv_pkt *pkt, const struct iove
 		msg.msg_namelen = sv_name(&name, "softverbs/qp/%06x", qpn);
 		msg.msg_name = &name;
 	}
-	memcpy(all + 1, iov, iov_cnt * sizeof(*iov));
+	if (iov_cnt)
+		memcpy(all + 1, iov, iov_cnt * sizeof(*iov));
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * MSG endpoints over XRC: the table, and what an endpoint has for itself: a receive queue. Requests leave on an initiator
+ * that others use too (xrc_share.c), so each is reported by the hardware, and names the receive queue that it is for.
+ *
+ * Ending: nobody but the CM tells the device that a connection of several on a queue pair is over. Receives are taken back
+ * by destroying the receive queue. Requests outstanding end with the peer's receive queue; an initiator that nobody else
+ * uses goes into error at once.
+ */
+#include "verbs/xrc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "common/av.h"
+#include "verbs/xrc_domain.h"
+
+#define LEAVE_NS	1000000000ULL	/* for requests on a shared initiator to end, before it is ended */
+
+static bool xrc_offered(const struct vrb_device *dev)
+{
+	return vrb_has_xrc(&dev->attr) && dev->attr.max_srq;
+}
+
+static void xrc_fill(struct fi_info *info, const struct vrb_device *dev)
+{
+	struct fi_rx_attr *rx = info->rx_attr;
+
+	info->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_XRC;
+	rx->size = fab_min(rx->size, (size_t) dev->attr.max_srq_wr);
+	rx->iov_limit = fab_min(rx->iov_limit, (size_t) dev->attr.max_srq_sge);
+	info->domain_attr->ep_cnt = fab_min(info->domain_attr->ep_cnt, (size_t) dev->attr.max_srq);
+}
+
+/* ---- open, enable ---- */
+
+static int xrc_open(struct vrb_ep *ep, const struct fi_info *info)
+{
+	struct vrb_xrc_ep *x = calloc(1, sizeof(*x));
+	int ret = x ? vrb_xrc_get(vrb_domain_of(ep)) : -FI_ENOMEM;
+
+	if (ret)
+		goto free_x;
+	x->ep = ep;
+	fab_list_init(&x->wait);
+	fab_timer_init(&x->timer, vrb_xrc_timer);
+	ret = vrb_id_open(ep, info);
+	if (ret)
+		goto put_xrc;
+	ep->xrc = x;
+	return 0;
+
+put_xrc:
+	vrb_xrc_put(vrb_domain_of(ep));
+free_x:
+	free(x);
+	return ret;
+}
+
+static void xrc_close(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+
+	vrb_id_close(ep);
+	if (x->put_cq)
+		vrb_hw_cq_put(vrb_domain_of(ep), x->put_cq, x->put_cnt);
+	vrb_xrc_put(vrb_domain_of(ep));
+	free(x->posted);
+	free(x);
+	ep->xrc = NULL;
+}
+
+static int srq_create(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = ep->rx_size, .max_sge = ep->base.info->rx_attr->iov_limit },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC, .pd = vrb_domain_of(ep)->pd, .xrcd = vrb_xrc_of(ep)->xrcd, .cq = ep->hw_cq->cq,
+	};
+	int ret;
+
+	x->srq = ibv_create_srq_ex(dev->verbs, &attr);
+	if (!x->srq) {
+		ret = -errno;
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_srq_ex on %s for %u receives of %zu buffers: %s; ask for less\n", dev->name,
+			 ep->rx_size, ep->base.info->rx_attr->iov_limit, strerror(errno));
+		return ret;
+	}
+	ret = ibv_get_srq_num(x->srq, &x->srqn);
+	if (!ret)
+		return 0;
+	ibv_destroy_srq(x->srq);
+	x->srq = NULL;
+	return -ret;
+}
+
+static int xrc_create(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	uint32_t ring = 1;
+
+	while (ring < ep->rx_size)
+		ring *= 2;
+	free(x->posted);
+	x->posted = calloc(ring, sizeof(*x->posted));
+	if (!x->posted)
+		return -FI_ENOMEM;
+	x->rx_mask = ring - 1;
+	ep->inline_max = vrb_domain_of(ep)->dev->inline_max;
+	return srq_create(ep);
+}
+
+/* ---- data ---- */
+
+static ssize_t xrc_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
+{
+	(void) addr;
+	wr->qp_type.xrc.remote_srqn = ep->xrc->peer_srqn;
+	wr->send_flags = IBV_SEND_SIGNALED;
+	return 0;
+}
+
+static int xrc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	struct ibv_recv_wr *bad;
+	int ret = x->srq ? ibv_post_srq_recv(x->srq, wr, &bad) : ENOTCONN;
+
+	if (!ret)
+		x->posted[x->posted_cnt++ & x->rx_mask] = wr->wr_id;
+	return ret;
+}
+
+/* ---- the end ---- */
+
+/* Nothing arrives any more: what has is delivered, the other receives end. One peer's messages take them in order, so
+ * these are the last that were posted. */
+static void end_receives(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };
+	int ret;
+
+	if (!x->srq)
+		return;
+	ret = ibv_destroy_srq(x->srq);
+	if (ret)
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_destroy_srq on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(ret));
+	x->srq = NULL;
+	vrb_hw_cq_poll(ep->hw_cq);
+	for (uint32_t i = x->posted_cnt - ep->rx_cnt; i != x->posted_cnt; i++) {
+		wc.wr_id = x->posted[i & x->rx_mask];
+		vrb_work_done(&wc);
+	}
+}
+
+static void end_initiator(struct vrb_ini *ini)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	vrb_ini_settle(ini, VRB_INI_OLD);
+	ibv_modify_qp(ini->qp, &attr, IBV_QP_STATE);
+}
+
+static void xrc_disconnect(struct vrb_ep *ep)
+{
+	rdma_disconnect(ep->id);
+	if (ep->xrc->ini && ep->xrc->ini->user_cnt == 1)
+		end_initiator(ep->xrc->ini);
+	end_receives(ep);
+}
+
+static void xrc_halt(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	uint64_t end = fab_now_ns() + LEAVE_NS;
+
+	fab_timer_stop(&x->timer);
+	fab_list_remove(&x->wait);
+	fab_list_init(&x->wait);
+	end_receives(ep);
+	while (ep->tx_head != ep->tx_tail && x->ini->user_cnt > 1 && fab_now_ns() < end)
+		fab_progress_run(ep->base.progress);
+	if (ep->tx_head == ep->tx_tail)
+		return;
+	if (x->ini->user_cnt > 1)
+		VRB_WARN(FI_LOG_EP_CTRL, "%s: %u requests of a closed XRC endpoint do not end, and hold up what %u others send "
+			 "to that node: all of them end\n", vrb_domain_of(ep)->dev->name, ep->tx_tail - ep->tx_head,
+			 x->ini->user_cnt - 1);
+	end_initiator(x->ini);
+}
+
+static void xrc_destroy(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+
+	if (x->srq)
+		ibv_destroy_srq(x->srq);
+	x->srq = NULL;
+	vrb_ini_leave(ep);
+	if (x->tgt)
+		vrb_tgt_put(ep, x->tgt);
+	x->tgt = NULL;
+}
+
+const struct vrb_kind vrb_xrc_kind = {
+	.ep_type = FI_EP_MSG,
+	.suffix = "-xrc",
+	.getinfo = vrb_ip_getinfo,
+	.offered = xrc_offered,
+	.fill = xrc_fill,
+	.cm_data_max = VRB_XRC_DATA_MAX,
+	.av_open = fab_av_open,
+	.open = xrc_open,
+	.close = xrc_close,
+	.create = xrc_create,
+	.destroy = xrc_destroy,
+	.halt = xrc_halt,
+	.cm = &vrb_cm_ops,
+	.connect = vrb_xrc_connect,
+	.accept = vrb_xrc_accept,
+	.disconnect = xrc_disconnect,
+	.event = vrb_xrc_event,
+	.aim = xrc_aim,
+	.post_recv = xrc_post_recv,
+};

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections of XRC endpoints: one handshake of the CM, whose ids have no queue pairs, sets up both directions.
+ *
+ *   connect: address -> route -> an initiator (shared, or made) and a new target -> REQ
+ *   accept:  the initiator's target (opened, or made), an initiator (shared, or made) -> REP
+ *   CONNECT_RESPONSE: what was made at either end is connected, the target offered dropped where it is not needed -> RTU
+ *
+ * An initiator that another endpoint is setting up is waited for, but no longer than WAIT_NS; and whoever has to answer
+ * does not wait for an answer, since two processes might wait for each other.
+ */
+#include "verbs/xrc.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/clock.h"
+
+#define WAIT_NS		1000000000ULL
+
+_Static_assert(VRB_XRC_AT + sizeof(struct vrb_xrc_wire) == VRB_CM_DATA_MAX + 1, "as long as a request has room for");
+
+/* ---- the other end's words and ours ---- */
+
+static bool take(const void *data, size_t len, struct vrb_xrc_wire *wire)
+{
+	if (!data || len < VRB_XRC_AT + sizeof(*wire))
+		return false;
+	memcpy(wire, (const uint8_t *) data + VRB_XRC_AT, sizeof(*wire));
+	wire->srqn = ntohl(wire->srqn);
+	wire->pair = ntohl(wire->pair);
+	wire->tgt = ntohl(wire->tgt);
+	wire->tag = ntohl(wire->tag);
+	return ntohs(wire->magic) == VRB_XRC_MAGIC && wire->version == VRB_XRC_VERSION;
+}
+
+static void give(uint8_t *data, struct vrb_xrc_wire wire)
+{
+	wire.magic = htons(VRB_XRC_MAGIC);
+	wire.version = VRB_XRC_VERSION;
+	wire.srqn = htonl(wire.srqn);
+	wire.pair = htonl(wire.pair);
+	wire.tgt = htonl(wire.tgt);
+	wire.tag = htonl(wire.tag);
+	memcpy(data + VRB_XRC_AT, &wire, sizeof(wire));
+}
+
+/* Our part of a REQ or REP, behind the application's data. */
+static struct rdma_conn_param speak(struct vrb_ep *ep)
+{
+	const struct vrb_xrc_ep *x = ep->xrc;
+	bool shared = x->ini->state == VRB_INI_READY;
+	struct rdma_conn_param param = vrb_cm_param(ep);
+
+	give(ep->cm_data, (struct vrb_xrc_wire) {
+		.flags = shared ? VRB_XRC_SHARED : 0, .srqn = x->srqn, .pair = shared ? x->ini->tgt : x->ini->qp->qp_num,
+		.tgt = x->tgt->qp->qp_num, .tag = vrb_xrc_of(ep)->tag,
+	});
+	param.private_data_len = sizeof(ep->cm_data);
+	param.qp_num = x->ini->qp->qp_num;
+	param.srq = 1;
+	return param;
+}
+
+static int data_fits(const struct vrb_ep *ep)
+{
+	if (ep->cm_data[0] <= VRB_XRC_DATA_MAX)
+		return 0;
+	VRB_WARN(FI_LOG_EP_CTRL, "%u bytes of connection data: over XRC at most %d can be sent (FI_OPT_CM_DATA_SIZE)\n",
+		 ep->cm_data[0], VRB_XRC_DATA_MAX);
+	return -FI_EINVAL;
+}
+
+/* ---- an initiator ---- */
+
+static bool makes(const struct vrb_ep *ep)
+{
+	const struct vrb_ini *ini = ep->xrc->ini;
+
+	return ini && ini->maker == ep && ini->state < VRB_INI_READY;
+}
+
+/* An attempt has come to its end: nobody is to wait for it. */
+static void give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
+{
+	if (makes(ep))
+		vrb_ini_settle(ep->xrc->ini, VRB_INI_OLD);
+	vrb_cm_refused(ep, err ? err : FI_ENOMEM, event, step);
+}
+
+/*
+ * Find or make one. tag: that of the peer, if it asks us. 0; -FI_EINPROGRESS: the timer will go on with this; or
+ * -errno.
+ */
+static int pick(struct vrb_ep *ep, const uint32_t *tag, bool may_wait)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_ini *ini = x->again ? NULL : vrb_ini_find(ep, tag);
+
+	if (ini && ini->state == VRB_INI_READY) {
+		vrb_ini_use(ep, ini);
+		return 0;
+	}
+	if (ini && may_wait && !(tag && ini->state == VRB_INI_CONNECTING)) {
+		fab_list_add_tail(&ini->waiters, &x->wait);
+		fab_timer_start(ep->base.progress, &x->timer, fab_now_ns() + WAIT_NS);
+		return -FI_EINPROGRESS;
+	}
+	ini = vrb_ini_make(ep, tag ? VRB_INI_ACCEPTING : VRB_INI_CONNECTING);
+	if (!ini)
+		return -errno;
+	if (tag)
+		ini->tag = *tag;
+	return 0;
+}
+
+/* ---- the active side ---- */
+
+int vrb_xrc_connect(struct vrb_ep *ep)
+{
+	int ret = data_fits(ep);
+
+	return ret ? ret : vrb_id_connect(ep);
+}
+
+static void ask(struct vrb_ep *ep, bool may_wait)
+{
+	struct rdma_conn_param param;
+	int ret = pick(ep, NULL, may_wait);
+
+	if (ret == -FI_EINPROGRESS)
+		return;
+	if (!ret) {
+		ep->xrc->tgt = vrb_tgt_make(ep);
+		ret = ep->xrc->tgt ? 0 : -errno;
+	}
+	if (ret) {
+		give_up(ep, -ret, NULL, "XRC queue pairs");
+		return;
+	}
+	param = speak(ep);
+	if (rdma_connect(ep->id, &param))
+		give_up(ep, errno, NULL, "rdma_connect");
+}
+
+/* Our target is the one that the peer's initiator has, or the new one. */
+static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+
+	if (!(rep->flags & VRB_XRC_SHARED))
+		return vrb_tgt_connect(ep, x->tgt, rep->pair);
+	vrb_tgt_put(ep, x->tgt);
+	x->tgt = vrb_tgt_open(ep, rep->pair);
+	return x->tgt ? 0 : -FI_ECONNABORTED;
+}
+
+static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_wire rep;
+	bool made = makes(ep);
+	int ret = 0;
+
+	if (ep->state != VRB_EP_CONNECTING)
+		return;
+	if (!take(event->param.conn.private_data, event->param.conn.private_data_len, &rep)) {
+		rdma_reject(ep->id, NULL, 0);
+		give_up(ep, FI_ECONNREFUSED, event, "the peer's endpoint is not one of this provider over XRC");
+		return;
+	}
+	x->peer_srqn = rep.srqn;
+	if (made) {
+		ret = vrb_ini_connect(ep, rep.tgt);
+		x->ini->tag = rep.tag;
+	}
+	if (!ret)
+		ret = settle_target(ep, &rep);
+	if (!ret && rdma_establish(ep->id))
+		ret = -errno;
+	if (ret) {
+		rdma_reject(ep->id, NULL, 0);
+		give_up(ep, -ret, event, "XRC queue pairs");
+		return;
+	}
+	if (made)
+		vrb_ini_settle(x->ini, VRB_INI_READY);
+	vrb_cm_connected(ep, event);
+}
+
+/* The peer's process cannot open the target that our initiator leads to: once more, with one of its own. This event
+ * keeps the id, so that happens a little later. */
+static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_wire rej;
+
+	if (ep->state != VRB_EP_CONNECTING || x->again ||
+	    !take(event->param.conn.private_data, event->param.conn.private_data_len, &rej) || !(rej.flags & VRB_XRC_FRESH))
+		return false;
+	if (makes(ep))
+		return false;
+	vrb_ini_leave(ep);
+	vrb_tgt_put(ep, x->tgt);
+	x->tgt = NULL;
+	x->again = x->renew = true;
+	fab_timer_start(ep->base.progress, &x->timer, fab_now_ns());
+	return true;
+}
+
+static void ask_again(struct vrb_ep *ep)
+{
+	union fab_sockaddr from = { 0 };
+	struct rdma_cm_id *id;
+
+	memcpy(&from, rdma_get_local_addr(ep->id), fab_addr_len(rdma_get_local_addr(ep->id)));
+	fab_addr_set_port(&from.sa, 0);
+	if (rdma_create_id(ep->channel, &id, ep, RDMA_PS_TCP)) {
+		give_up(ep, errno, NULL, "rdma_create_id");
+		return;
+	}
+	rdma_destroy_id(ep->id);
+	ep->id = id;
+	if (rdma_resolve_addr(ep->id, &from.sa, &ep->peer.sa, VRB_RESOLVE_MS))
+		give_up(ep, errno, NULL, "rdma_resolve_addr");
+}
+
+/* ---- the passive side ---- */
+
+static void refuse_target(struct vrb_ep *ep)
+{
+	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
+
+	give(data, (struct vrb_xrc_wire) { .flags = VRB_XRC_FRESH });
+	rdma_reject(ep->id, data, sizeof(data));
+	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the peer's initiator has a target in another XRC domain than "
+		"this process (FI_VERBS_XRCD_FILENAME), or one that has just gone; it will ask again with a new one\n");
+}
+
+/* 0, -FI_EINPROGRESS, -errno. */
+static int answer(struct vrb_ep *ep, bool may_wait)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	struct rdma_conn_param param;
+	struct vrb_xrc_wire req;
+	int ret;
+
+	take(ep->cm_data, sizeof(ep->cm_data), &req);
+	ret = pick(ep, &req.tag, may_wait);
+	if (ret)
+		return ret;
+	if (makes(ep))
+		ret = vrb_ini_connect(ep, req.tgt);
+	if (ret)
+		return ret;
+	param = speak(ep);
+	x->peer_srqn = req.srqn;
+	return rdma_accept(ep->id, &param) ? -errno : 0;
+}
+
+int vrb_xrc_accept(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_wire req;
+	int ret = data_fits(ep);
+
+	if (ret)
+		return ret;
+	if (!take(ep->cm_data, sizeof(ep->cm_data), &req)) {
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_accept over XRC: the peer's endpoint is not one of this provider over XRC\n");
+		rdma_reject(ep->id, NULL, 0);
+		return -FI_EPROTO;
+	}
+	x->tgt = req.flags & VRB_XRC_SHARED ? vrb_tgt_open(ep, req.pair) : vrb_tgt_make(ep);
+	if (!x->tgt && (req.flags & VRB_XRC_SHARED)) {
+		refuse_target(ep);
+		return -FI_ECONNABORTED;
+	}
+	ret = !x->tgt ? -errno : req.flags & VRB_XRC_SHARED ? 0 : vrb_tgt_connect(ep, x->tgt, req.pair);
+	if (!ret)
+		ret = answer(ep, true);
+	if (!ret || ret == -FI_EINPROGRESS)
+		return 0;
+	rdma_reject(ep->id, NULL, 0);
+	if (makes(ep))
+		vrb_ini_settle(x->ini, VRB_INI_OLD);
+	return ret;
+}
+
+/* ---- events, and time ---- */
+
+void vrb_xrc_timer(struct fab_timer *timer)
+{
+	struct vrb_xrc_ep *x = fab_container(timer, struct vrb_xrc_ep, timer);
+	bool told = fab_list_empty(&x->wait);	/* else: has waited long enough */
+	struct vrb_ep *ep = x->ep;
+	int ret;
+
+	fab_list_remove(&x->wait);
+	fab_list_init(&x->wait);
+	if (ep->state != VRB_EP_CONNECTING)
+		return;
+	if (x->renew) {
+		x->renew = false;
+		ask_again(ep);
+	} else if (!ep->base.info->handle) {
+		ask(ep, told);
+	} else {
+		ret = answer(ep, told);
+		if (ret && ret != -FI_EINPROGRESS) {
+			rdma_reject(ep->id, NULL, 0);
+			give_up(ep, -ret, NULL, "accepting");
+		}
+	}
+}
+
+void vrb_xrc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		if (ep->state == VRB_EP_CONNECTING)
+			ask(ep, true);
+		return;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		on_response(ep, event);
+		return;
+	case RDMA_CM_EVENT_REJECTED:
+		if (is_asked_to_renew(ep, event))
+			return;
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (makes(ep))
+			vrb_ini_settle(ep->xrc->ini, VRB_INI_READY);
+		break;
+	default:
+		break;
+	}
+	vrb_cm_event(ep, event);
+	if (ep->state == VRB_EP_DOWN && makes(ep))
+		vrb_ini_settle(ep->xrc->ini, VRB_INI_OLD);
+}

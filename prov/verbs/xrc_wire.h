@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What two XRC endpoints tell each other in the private data of the CM's REQ, REP and REJ, behind the room for the
+ * application's own (vrb_cm_pack). Big-endian.
+ */
+#ifndef VRB_XRC_WIRE_H
+#define VRB_XRC_WIRE_H
+
+#include <stdint.h>
+
+#define VRB_XRC_MAGIC		0x5852	/* "XR" */
+#define VRB_XRC_VERSION		1
+#define VRB_XRC_AT		36	/* bytes before it */
+#define VRB_XRC_DATA_MAX	(VRB_XRC_AT - 1)	/* of the application's data, less the length before it */
+
+enum {
+	VRB_XRC_SHARED = 1,		/* `pair` is a target of the receiver's node, which serves my initiator already */
+	VRB_XRC_FRESH = 2,		/* REJ: there is no such target here; ask again with a new initiator */
+};
+
+struct vrb_xrc_wire {
+	uint16_t magic;
+	uint8_t version;
+	uint8_t flags;
+	uint32_t srqn;			/* my receive queue: what your requests are to name */
+	uint32_t pair;			/* my new initiator, or (SHARED) your target */
+	uint32_t tgt;			/* REQ: a new target, for your initiator if it has none here. REP: the target of your
+					 * initiator */
+	uint32_t tag;			/* tells XRC domains of my node apart */
+};
+
+#endif
