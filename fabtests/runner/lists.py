@@ -12,7 +12,8 @@ import shlex
 
 GROUPS = {
     'quick': ['unit', 'negative', 'functional', 'short'],
-    'all': ['unit', 'negative', 'functional', 'standard', 'multinode', 'sweep', 'stress'],
+    'all': ['unit', 'negative', 'regression', 'functional', 'standard', 'multinode', 'sweep', 'stress'],
+    'complex': ['sweep'],
 }
 KINDS = ('single', 'pair')
 
