@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Collectives, all members in this process, against a plain computation. Source: fi_collective(3), fi_av_set(3). */
-#include <rdma/fi_collective.h>
+#include "collective.h"
+
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops.h"
+#include "process.h"
 
 #define CAPS (FI_MSG | FI_TAGGED | FI_COLLECTIVE)
-#define MEMBERS_MAX 8
+#define MEMBERS_MAX COLL_MEMBERS_MAX
 
 /* Members 0 to cnt - 1, each of which knows all others by the same fi_addr: their number. */
 struct group {
@@ -16,40 +19,6 @@ struct group {
 	struct side *side[MEMBERS_MAX];
 	struct fid_mc *mc[MEMBERS_MAX];
 };
-
-static struct fid_av_set *set_open(struct side *s, const fi_addr_t *addr, size_t cnt)
-{
-	struct fi_av_set_attr attr = {
-		.count = cnt, .start_addr = FI_ADDR_NOTAVAIL, .end_addr = FI_ADDR_NOTAVAIL,
-	};
-	struct fid_av_set *set;
-
-	MUST(fi_av_set(s->av, &attr, &set, NULL));
-	own_fid(s->t, &set->fid);
-	for (size_t i = 0; i < cnt; i++)
-		MUST(fi_av_set_insert(set, addr[i]));
-	return set;
-}
-
-/* Ask to join; FI_JOIN_COMPLETE is to follow. */
-static struct fid_mc *join_begin(struct side *s, const fi_addr_t *addr, size_t cnt)
-{
-	struct fid_av_set *set = set_open(s, addr, cnt);
-	fi_addr_t coll_addr;
-	struct fid_mc *mc;
-
-	MUST(fi_av_set_addr(set, &coll_addr));
-	MUST(fi_join_collective(s->ep, coll_addr, set, 0, &mc, s));
-	own_fid(s->t, &mc->fid);
-	return mc;
-}
-
-static void join_end(struct side *s, struct fid_mc *mc)
-{
-	CHECK(expect_event(s, FI_JOIN_COMPLETE).fid == &mc->fid);
-}
-
-static const fi_addr_t everyone[MEMBERS_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 
 /* Members that know each other and are in no group. */
 static struct group members_open(struct test *t, size_t cnt)
@@ -70,9 +39,9 @@ static struct group group_open(struct test *t, size_t cnt)
 	struct group g = members_open(t, cnt);
 
 	for (size_t i = 0; i < cnt; i++)
-		g.mc[i] = join_begin(g.side[i], everyone, cnt);
+		g.mc[i] = coll_join_begin(g.side[i], coll_everyone, cnt);
 	for (size_t i = 0; i < cnt; i++)
-		join_end(g.side[i], g.mc[i]);
+		coll_join_end(g.side[i], g.mc[i]);
 	return g;
 }
 
@@ -374,9 +343,9 @@ TEST_PROV(groups_do_not_mix, CAPS, RDM_ONLY)
 	int64_t in[3][3], out[3][3];
 
 	for (size_t i = 0; i < 3; i++)
-		again[i] = join_begin(g.side[i], everyone, 3);
+		again[i] = coll_join_begin(g.side[i], coll_everyone, 3);
 	for (size_t i = 0; i < 3; i += 2)
-		two[i] = join_begin(g.side[i], some, 2);
+		two[i] = coll_join_begin(g.side[i], some, 2);
 	for (size_t i = 0; i < 3; i++) {
 		expect_event(g.side[i], FI_JOIN_COMPLETE);
 		if (two[i])
@@ -459,13 +428,65 @@ TEST_PROV(member_gone, CAPS, RDM_ONLY)
 	}
 }
 
+static const struct killed_row {
+	const char *name;
+	bool calls;			/* it has called the barrier before it is killed */
+	bool later;			/* the others call it only afterwards */
+} killed_rows[] = {
+	{ .name = "before_its_call" },
+	{ .name = "after_its_call", .calls = true },
+	{ .name = "unseen", .later = true },
+};
+
+/* Three here, and a fourth in a process that is killed: every operation of the others ends, in error unless it was
+ * complete, well before the suite's deadline; and none waits that is called later. */
+TEST_TABLE(member_killed, killed_rows, CAPS, RDM_ONLY)
+{
+	const struct killed_row *row = t->row;
+	struct group g = members_open(t, 3);
+	struct process *p = process_start(t);
+	uint8_t name[128];
+	size_t len = process_name(p, name, sizeof(name));
+	bool called[3] = { false };
+
+	for (size_t i = 0; i < 3; i++)
+		process_tell_name(p, g.side[i]->name, g.side[i]->name_len);
+	process_tell_name(p, name, len);
+	process_tell(p, "join 4\n");
+	for (size_t i = 0; i < 3; i++) {
+		CHECK_RET(fi_av_insert(g.side[i]->av, name, 1, NULL, 0, NULL), 1);
+		g.mc[i] = coll_join_begin(g.side[i], coll_everyone, 4);
+	}
+	process_answer(p, "joined");
+	for (size_t i = 0; i < 3; i++)
+		coll_join_end(g.side[i], g.mc[i]);
+	if (row->calls) {
+		process_tell(p, "barrier\n");
+		process_answer(p, "called");
+	}
+	if (row->later)
+		process_kill(p);
+	for (size_t i = 0; i < 3; i++) {
+		/* who calls late may know already; with the process' call the last of us may complete the barrier */
+		called[i] = (i < 2 || !row->calls) &&
+			    !call_now(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER });
+		g.side[i]->tx_posted += called[i];
+	}
+	if (!row->later)
+		process_kill(p);
+	for (size_t i = 0; i < 3; i++) {
+		if (called[i])
+			expect_tx_failed(g.side[i]);
+	}
+}
+
 /* All but the last one join; for each it is an error. Returns that of member 0. */
 static int join_without_last(struct group *g)
 {
 	struct event e = { .err = 0 };
 
 	for (size_t i = 0; i + 1 < g->cnt; i++)
-		g->mc[i] = join_begin(g->side[i], everyone, g->cnt);
+		g->mc[i] = coll_join_begin(g->side[i], coll_everyone, g->cnt);
 	for (size_t i = g->cnt - 1; i-- > 0;) {
 		struct wait w = wait_begin();
 
@@ -505,22 +526,22 @@ TEST_PROV(refused, CAPS, RDM_ONLY)
 	static const fi_addr_t other[] = { 1 };
 	struct group g = members_open(t, 2);
 	struct side *none = side_open(t);
-	struct fid_av_set *set = set_open(g.side[0], other, 1);
+	struct fid_av_set *set = coll_set_open(g.side[0], other, 1);
 	struct fid_mc *mc;
 	fi_addr_t addr;
 
 	MUST(fi_av_set_addr(set, &addr));
 	CHECK_RET(fi_join_collective(g.side[0]->ep, addr, set, 0, &mc, NULL), -FI_EINVAL);
 	CHECK_EQ(side_insert(none, none), 0);
-	set = set_open(none, everyone, 1);
+	set = coll_set_open(none, coll_everyone, 1);
 	CHECK_RET(fi_join_collective(none->ep, addr, set, 0, &mc, NULL), -FI_ENOEQ);
 	CHECK_RET(fi_barrier(g.side[0]->ep, 12345, NULL), -FI_EINVAL);
-	g.mc[0] = join_begin(g.side[0], everyone, 2);
+	g.mc[0] = coll_join_begin(g.side[0], coll_everyone, 2);
 	CHECK_RET(fi_barrier(g.side[0]->ep, fi_mc_addr(g.mc[0]), NULL), -FI_EOPBADSTATE);
 	CHECK_RET(fi_close(&g.side[0]->ep->fid), -FI_EBUSY);
-	g.mc[1] = join_begin(g.side[1], everyone, 2);
-	join_end(g.side[0], g.mc[0]);
-	join_end(g.side[1], g.mc[1]);
+	g.mc[1] = coll_join_begin(g.side[1], coll_everyone, 2);
+	coll_join_end(g.side[0], g.mc[0]);
+	coll_join_end(g.side[1], g.mc[1]);
 	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_REDUCE, .op = FI_CSWAP,
 		  .datatype = FI_INT32 }), -FI_EOPNOTSUPP);
 	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_GATHER, .root = 7, .datatype = FI_INT32 }),

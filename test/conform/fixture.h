@@ -85,6 +85,7 @@ struct side {
 	struct fid_av *av;
 	struct fid_cq *tx_cq, *rx_cq;
 	struct fid_ep *ep;
+	struct fid_mc *mc;		/* that a peer process has joined */
 	fi_addr_t peer;			/* the other side of the pair; FI_ADDR_UNSPEC for MSG */
 	uint8_t name[128];		/* own address, once enabled */
 	size_t name_len;

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collective.h"
 #include "ops.h"
 
 /* Lines that come in on a descriptor that does not block. */
@@ -206,6 +207,14 @@ static void say(const char *word)
 	fflush(stdout);
 }
 
+/* Join the group of the first cnt addresses. */
+static void join(struct side *s, size_t cnt)
+{
+	s->mc = coll_join_begin(s, coll_everyone, cnt);
+	coll_join_end(s, s->mc);
+	say("joined");
+}
+
 static void obey(struct side *s, const char *line)
 {
 	unsigned long len = strtoul(line + strcspn(line, " "), NULL, 10);
@@ -224,6 +233,12 @@ static void obey(struct side *s, const char *line)
 		memset(buf, 's', len);
 		say("sending");
 		send_bytes(s, buf, len);
+	} else if (!strncmp(line, "join ", 5)) {
+		join(s, len);
+	} else if (!strncmp(line, "barrier", 7)) {
+		MUST(fi_barrier(s->ep, fi_mc_addr(s->mc), NULL));
+		s->tx_posted++;
+		say("called");
 	} else if (!strncmp(line, "region ", 7)) {
 		r = region_open(s, NULL, len, FI_REMOTE_READ | FI_REMOTE_WRITE);
 		printf("region %" PRIx64 " %" PRIx64 "\n", r.addr, r.key);
@@ -264,6 +279,10 @@ void process_body(struct test *t)
 
 	if (offered(FI_MSG | FI_RMA))
 		o.caps |= FI_RMA;
+	if (run.type == FI_EP_RDM && offered(FI_MSG | FI_COLLECTIVE)) {
+		o.caps |= FI_COLLECTIVE;
+		o.eq = true;
+	}
 	fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
 	s = peer_side(t, &o);
 	while (!in.end) {

@@ -6,6 +6,8 @@
  *	name HEX	the parent's name (RDM), answer "known"
  *	recv LEN	post a receive, answer "posted", and "received" when it completes
  *	send LEN	answer "sending", and send that many bytes 's'
+ *	join COUNT	join the group of all whose names it was told, in that order, answer "joined" once that is done
+ *	barrier		call it in that group, answer "called"
  *	region LEN	register memory, answer "region ADDR KEY"
  *
  * The process is killed at the latest when the test ends.
