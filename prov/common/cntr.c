@@ -204,7 +204,7 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 {
 	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
 
-	if (!arg)
+	if (!arg && (command == FI_GETOPSFLAG || command == FI_SETOPSFLAG))
 		return -FI_EINVAL;
 	switch (command) {
 	case FI_GETOPSFLAG:

@@ -129,6 +129,14 @@ int fab_srx_control(struct fid *fid, int command, void *arg);
 /* fi_getopt(3) of an option that is a size_t: 0, -FI_EINVAL, or -FI_ETOOSMALL with *optlen what is needed. */
 int fab_getopt_size(size_t value, void *optval, size_t *optlen);
 
+/* The same of a bool. */
+int fab_getopt_bool(bool value, void *optval, size_t *optlen);
+/* fi_setopt of an option that is a size_t: 0 with *value as it is to be; -FI_ETOOSMALL (shorter), -FI_EINVAL (longer, or
+ * NULL), logged. */
+int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen);
+/* The slot of endpoints where nothing can be set, or called from it for what it does not know: -FI_ENOPROTOOPT. */
+int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen);
+
 /* fi_getopt(3) of the options that only tell what the info says: FI_OPT_TX_SIZE, FI_OPT_RX_SIZE, and by kind of
  * operation FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. The slot of an endpoint, or called from it for what it does
  * not know. 0, -FI_EINVAL, -FI_ETOOSMALL; -FI_ENOPROTOOPT: another option, or of operations that the endpoint does

@@ -121,17 +121,46 @@ int fab_srx_control(struct fid *fid, int command, void *arg)
 
 /* ---- options ---- */
 
-int fab_getopt_size(size_t value, void *optval, size_t *optlen)
+static int give(const void *value, size_t len, void *optval, size_t *optlen)
 {
 	if (!optlen || (*optlen && !optval))
 		return -FI_EINVAL;
-	if (*optlen < sizeof(value)) {
-		*optlen = sizeof(value);
+	if (*optlen < len) {
+		*optlen = len;
 		return -FI_ETOOSMALL;
 	}
-	memcpy(optval, &value, sizeof(value));
-	*optlen = sizeof(value);
+	memcpy(optval, value, len);
+	*optlen = len;
 	return 0;
+}
+
+int fab_getopt_size(size_t value, void *optval, size_t *optlen)
+{
+	return give(&value, sizeof(value), optval, optlen);
+}
+
+int fab_getopt_bool(bool value, void *optval, size_t *optlen)
+{
+	return give(&value, sizeof(value), optval, optlen);
+}
+
+int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen)
+{
+	if (optval && optlen == sizeof(*value)) {
+		memcpy(value, optval, optlen);
+		return 0;
+	}
+	FI_WARN(prov, FI_LOG_EP_CTRL, "fi_setopt of %zu bytes%s: this option is a size_t\n", optlen, optval ? "" : " at NULL");
+	return optval && optlen < sizeof(*value) ? -FI_ETOOSMALL : -FI_EINVAL;
+}
+
+int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	const struct fab_ep *ep = fab_ep_of(fid);
+
+	(void) optval, (void) optlen;
+	FI_INFO(prov_of(ep), FI_LOG_EP_CTRL, "fi_setopt: option %d of level %d cannot be set here\n", optname, level);
+	return -FI_ENOPROTOOPT;
 }
 
 /* Kinds of operations that limits are told of, in the order of FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. */

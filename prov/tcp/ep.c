@@ -101,6 +101,8 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 		return fab_getopt_size(ep->rx->min_multi_recv, optval, optlen);
 	case FI_OPT_CM_DATA_SIZE:
 		return ep->conn ? fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
+	case FI_OPT_FIREWALL_ADDR:
+		return fab_getopt_bool(false, optval, optlen);	/* anybody may connect to it */
 	default:
 		return fab_ep_getopt(fid, level, optname, optval, optlen);
 	}
@@ -110,14 +112,16 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
 
+	size_t size;
+	int ret;
+
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
-		return -FI_ENOPROTOOPT;
-	if (!optval || optlen != sizeof(size_t)) {
-		TCP_WARN(FI_LOG_EP_CTRL, "FI_OPT_MIN_MULTI_RECV of %zu bytes: it is a size_t\n", optlen);
-		return -FI_EINVAL;
-	}
+		return fab_ep_setopt(fid, level, optname, optval, optlen);
+	ret = fab_setopt_size(&tcp_prov, &size, optval, optlen);
+	if (ret)
+		return ret;
 	fab_progress_lock(ep->base.progress);
-	memcpy(&ep->rx->min_multi_recv, optval, sizeof(size_t));
+	ep->rx->min_multi_recv = size;
 	fab_progress_unlock(ep->base.progress);
 	return 0;
 }

@@ -405,6 +405,8 @@ static struct fi_ops sep_fid_ops = {
 
 static struct fi_ops_ep sep_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	.getopt = fab_ep_getopt,
+	.setopt = fab_ep_setopt,
 	.tx_ctx = sep_tx_ctx,
 	.rx_ctx = sep_rx_ctx,
 };

@@ -84,7 +84,11 @@ static struct fi_ops stx_fid_ops = {
 	.close = stx_close,
 };
 
-static struct fi_ops_ep stx_ep_ops = { .size = sizeof(struct fi_ops_ep) };
+static struct fi_ops_ep stx_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = fab_ep_getopt,
+	.setopt = fab_ep_setopt,
+};
 
 /* The tables for both directions, cut in two. */
 static void split_tables(void)

@@ -122,7 +122,7 @@ static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t l
 	}
 	if (op->flags & (FI_INJECT | FI_TRIGGER)) {
 		if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size)
-			return -FI_EINVAL;
+			return -FI_EMSGSIZE;
 		if (op->flags & FI_TRIGGER)
 			return TX_WAITS;
 	}

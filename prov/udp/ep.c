@@ -125,6 +125,7 @@ static struct fi_ops_ep ep_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
 	.getopt = fab_ep_getopt,
+	.setopt = fab_ep_setopt,
 };
 
 static struct fi_ops_cm unicast_cm_ops = {

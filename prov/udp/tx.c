@@ -167,7 +167,7 @@ static int tx_make(struct udp_ep *ep, const struct fab_op *op, struct udp_tx *tx
 	tx->dest = *dest;
 	tx->len = fab_iov_len(op->iov, op->iov_cnt);
 	if ((op->flags & FI_INJECT) && tx->len > info->tx_attr->inject_size)
-		return -FI_EINVAL;
+		return -FI_EMSGSIZE;
 	if (tx->len > info->ep_attr->max_msg_size)
 		return -FI_EMSGSIZE;
 	tx->context = op->context;

@@ -92,12 +92,6 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 	return fab_getopt_size(vrb_ep_of(fid)->kind->cm_data_max, optval, optlen);
 }
 
-static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
-{
-	(void) fid, (void) level, (void) optname, (void) optval, (void) optlen;
-	return -FI_ENOPROTOOPT;
-}
-
 /* How many operations more can be posted, as programs of 1.x ask. */
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
@@ -200,7 +194,7 @@ static struct fi_ops ep_fid_ops = {
 static struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.getopt = ep_getopt,
-	.setopt = ep_setopt,
+	.setopt = fab_ep_setopt,
 	.rx_size_left = ep_rx_size_left,
 	.tx_size_left = ep_tx_size_left,
 };

@@ -316,7 +316,7 @@ TEST_PROV(bad_calls, FI_ATOMIC, RELIABLE)
 	BAD(-FI_EMSGSIZE, COMPARE, ONE, a.op = FI_CSWAP, a.count = SIZE_MAX / 8);
 	BAD(-FI_EINVAL, BASE, MSG, a.rma = &half, a.rma_cnt = 1);
 	BAD(-FI_EINVAL, FETCH, MSG, a.rma = &half, a.rma_cnt = 0);
-	BAD(-FI_EINVAL, BASE, INJ, a.count = p.a->info->tx_attr->inject_size / 8 + 1);
+	BAD(-FI_EMSGSIZE, BASE, INJ, a.count = p.a->info->tx_attr->inject_size / 8 + 1);
 	BAD(-FI_EBADFLAGS, BASE, MSG, a.flags = FI_PEEK);
 	expect_no_completion(p.a);
 	for (size_t i = 0; i < r.len; i++)
