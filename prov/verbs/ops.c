@@ -5,18 +5,18 @@
  */
 #include "common/calls.h"
 #include "common/ops.h"
-#include "verbs/verbs.h"
+#include "verbs/post.h"
 
 /* What programs add that says nothing new about a call. */
 #define ANY_FLAGS	(FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COMPLETION | FI_MORE)
 #define TX_FLAGS	(ANY_FLAGS | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_FENCE)
 
-static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
+VRB_POST ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
 {
 	return vrb_submit(fab_container(ep, struct vrb_ep, base), op);
 }
 
-static ssize_t post_recv(struct fab_ep *ep, const struct fab_op *op)
+VRB_POST ssize_t post_recv(struct fab_ep *ep, const struct fab_op *op)
 {
 	return vrb_post_recv(fab_container(ep, struct vrb_ep, base), op);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Data: from operations to work requests, and from work completions to entries of queues.
+ * Data: from work completions to entries of queues, and what is rare about posting (post.h).
  *
  * Requests of an endpoint complete in the order in which they were posted, so those that nobody wants to hear of are not
  * reported by the hardware: the next that is brings them along. One in half a queue always is, or the queue would never
@@ -14,8 +14,6 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-
-#define IS_RX		1		/* in wr_id: the rest points to a struct vrb_rx, else to a struct vrb_tx */
 
 /* ---- completions ---- */
 
@@ -119,11 +117,11 @@ static void rx_done(struct vrb_ep *ep, struct vrb_rx *rx, const struct ibv_wc *w
 
 void vrb_work_done(const struct ibv_wc *wc)
 {
-	void *ptr = (void *) (uintptr_t) (wc->wr_id & ~(uint64_t) IS_RX);
+	void *ptr = (void *) (uintptr_t) (wc->wr_id & ~(uint64_t) VRB_IS_RX);
 	struct vrb_tx *tx = ptr;
 	struct vrb_rx *rx = ptr;
 
-	if (wc->wr_id & IS_RX)
+	if (wc->wr_id & VRB_IS_RX)
 		rx_done(rx->ep, rx, wc);
 	else if (wc->status)
 		tx_failed(tx->ep, tx, wc);
@@ -131,97 +129,29 @@ void vrb_work_done(const struct ibv_wc *wc)
 		tx_done(tx->ep, tx->pos + 1);
 }
 
-/* ---- sends, writes and reads ---- */
+/* ---- posting: the slow halves of post.h ---- */
 
-/* Buffers into work request entries; without a descriptor only what travels inline. */
-static ssize_t make_sge(const struct fab_op *op, bool in_wr, struct ibv_sge *sge)
+ssize_t vrb_no_desc(enum fab_op_code code)
 {
-	for (uint32_t i = 0; i < op->iov_cnt; i++) {
-		const struct ibv_mr *mr = op->desc ? op->desc[i] : NULL;
-
-		if (!mr && !in_wr && op->iov[i].iov_len) {
-			VRB_WARN(FI_LOG_EP_DATA, "%s without a descriptor: buffers are to be registered, and "
-				 "fi_mr_desc() of them passed (FI_MR_LOCAL)\n", fab_op_desc[op->code].name);
-			return -FI_EINVAL;
-		}
-		sge[i] = (struct ibv_sge) { (uintptr_t) op->iov[i].iov_base, op->iov[i].iov_len, mr ? mr->lkey : 0 };
-	}
-	return 0;
+	VRB_WARN(FI_LOG_EP_DATA, "%s without a descriptor: buffers are to be registered, and fi_mr_desc() of them passed "
+		 "(FI_MR_LOCAL)\n", fab_op_desc[code].name);
+	return -FI_EINVAL;
 }
 
-static enum ibv_wr_opcode opcode_of(const struct fab_op *op)
-{
-	bool data = op->flags & FI_REMOTE_CQ_DATA;
-
-	switch (op->code) {
-	case FAB_OP_READ:
-		return IBV_WR_RDMA_READ;
-	case FAB_OP_WRITE:
-		return data ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-	default:
-		return data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
-	}
-}
-
-/* May the operation be posted at all, now? */
-static ssize_t check(const struct vrb_ep *ep, const struct fab_op *op, uint64_t len)
+ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags)
 {
 	if (ep->state != VRB_EP_CONNECTED)
 		return ep->base.enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
 	if (ep->tx_tail - ep->tx_head == ep->tx_size)
 		return -FI_EAGAIN;
-	if (op->iov_cnt > ep->base.info->tx_attr->iov_limit)
+	if (iov_cnt > ep->tx_iov_limit)
 		return -FI_EINVAL;
-	if (len > ep->base.info->ep_attr->max_msg_size || ((op->flags & FI_INJECT) && len > ep->inline_max))
-		return -FI_EMSGSIZE;
-	if (op->code < FAB_OP_WRITE)
-		return 0;
-	return op->rma_cnt == 1 && op->rma->len == len ? 0 : -FI_EINVAL;
+	return len > ep->max_msg_size || ((flags & FI_INJECT) && len > ep->inline_max) ? -FI_EMSGSIZE : -FI_EINVAL;
 }
 
-/* Is the hardware to report this request? */
-static bool to_report(struct vrb_ep *ep, const struct vrb_tx *tx)
+ssize_t vrb_refuse_rx(const struct vrb_ep *ep)
 {
-	return tx->want_cq || ep->base.cntr[fab_op_desc[tx->code].cntr] || ep->tx_quiet + 1 >= ep->tx_size / 2;
-}
-
-static ssize_t post(struct vrb_ep *ep, const struct fab_op *op)
-{
-	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
-	struct ibv_sge sge[VRB_IOV_LIMIT];
-	uint64_t len = fab_iov_len(op->iov, op->iov_cnt) - ep->kind->prefix;
-	struct ibv_send_wr wr = {
-		.wr_id = (uintptr_t) tx, .sg_list = sge, .num_sge = op->iov_cnt, .opcode = opcode_of(op),
-		.imm_data = htonl((uint32_t) op->data),
-	}, *bad;
-	bool in_wr = op->code != FAB_OP_READ && len <= ep->inline_max;
-	ssize_t ret = check(ep, op, len);
-
-	if (!ret)
-		ret = make_sge(op, in_wr, sge);
-	if (ret)
-		return ret;
-	if (op->rma_cnt) {
-		wr.wr.rdma.remote_addr = op->rma->addr;
-		wr.wr.rdma.rkey = (uint32_t) op->rma->key;
-	}
-	if (ep->kind->aim) {
-		ret = ep->kind->aim(ep, op->addr, &wr);
-		if (ret)
-			return ret;
-	}
-	*tx = (struct vrb_tx) {
-		.ep = ep, .context = op->context, .len = len, .pos = ep->tx_tail, .code = op->code,
-		.want_cq = fab_ep_tx_wants_comp(&ep->base, op),
-	};
-	wr.send_flags |= (to_report(ep, tx) ? IBV_SEND_SIGNALED : 0) | (in_wr ? IBV_SEND_INLINE : 0) |
-			(op->flags & FI_FENCE ? IBV_SEND_FENCE : 0);
-	ret = ibv_post_send(ep->qp, &wr, &bad);
-	if (ret)
-		return ret == ENOMEM ? -FI_EAGAIN : -ret;
-	ep->tx_tail++;
-	ep->tx_quiet = wr.send_flags & IBV_SEND_SIGNALED ? 0 : ep->tx_quiet + 1;
-	return 0;
+	return !ep->base.enabled ? -FI_EOPBADSTATE : ep->state == VRB_EP_DOWN ? -FI_ENOTCONN : -FI_EINVAL;
 }
 
 void vrb_post_marker(struct vrb_ep *ep)
@@ -232,56 +162,4 @@ void vrb_post_marker(struct vrb_ep *ep)
 	*tx = (struct vrb_tx) { .ep = ep, .pos = ep->tx_tail, .code = FAB_OP_MAX };
 	if (!ibv_post_send(ep->qp, &wr, &bad))
 		ep->tx_tail++;
-}
-
-ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op)
-{
-	ssize_t ret;
-
-	fab_progress_lock(ep->base.progress);
-	ret = post(ep, op);
-	fab_progress_unlock(ep->base.progress);
-	return ret;
-}
-
-/* ---- receives ---- */
-
-static ssize_t post_recv(struct vrb_ep *ep, const struct fab_op *op)
-{
-	struct ibv_sge sge[VRB_IOV_LIMIT];
-	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = op->iov_cnt };
-	struct vrb_rx *rx;
-	ssize_t ret;
-
-	if (!ep->base.enabled)
-		return -FI_EOPBADSTATE;
-	if (ep->state == VRB_EP_DOWN)
-		return -FI_ENOTCONN;
-	if (op->iov_cnt > ep->base.info->rx_attr->iov_limit)
-		return -FI_EINVAL;
-	ret = make_sge(op, false, sge);
-	if (ret)
-		return ret;
-	rx = fab_pool_get(&ep->rx_pool);
-	if (!rx)
-		return fab_pool_full(&ep->rx_pool) ? -FI_EAGAIN : -FI_ENOMEM;
-	*rx = (struct vrb_rx) { .ep = ep, .context = op->context, .flags = op->flags };
-	wr.wr_id = (uintptr_t) rx | IS_RX;
-	ret = ep->kind->post_recv(ep, &wr);
-	if (ret) {
-		fab_pool_put(&ep->rx_pool, rx);
-		return ret == ENOMEM ? -FI_EAGAIN : -ret;
-	}
-	ep->rx_cnt++;
-	return 0;
-}
-
-ssize_t vrb_post_recv(struct vrb_ep *ep, const struct fab_op *op)
-{
-	ssize_t ret;
-
-	fab_progress_lock(ep->base.progress);
-	ret = post_recv(ep, op);
-	fab_progress_unlock(ep->base.progress);
-	return ret;
 }

@@ -171,12 +171,17 @@ struct vrb_ep {
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
 	uint32_t reserved;
 	uint32_t inline_max;
+	uint32_t prefix;		/* of the kind, as aim is */
+	uint32_t tx_iov_limit, rx_iov_limit;
+	size_t max_msg_size;
+	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
 
 	struct vrb_tx *tx;		/* owned ring; [tx_head, tx_tail) are outstanding */
 	uint32_t tx_mask;		/* entries of the ring less one: a power of two */
 	uint32_t tx_size;		/* outstanding at most */
 	uint32_t tx_head, tx_tail;
-	uint32_t tx_quiet;		/* posted since one that the hardware is to report */
+	uint32_t tx_quiet;		/* posted since one that the hardware is to report, */
+	uint32_t tx_quiet_max;		/* and when the next has to be */
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
 	uint32_t rx_size, rx_cnt;
 };
@@ -194,13 +199,12 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 extern struct fi_ops_msg vrb_msg_ops;	/* ops.c */
 extern struct fi_ops_rma vrb_rma_ops;
 
-/*
- * The one way in for sends, writes and reads. Takes and drops the lock. 0: exactly one completion follows, or none if
- * not asked for; -FI_EAGAIN: the queue is full, call again after reading completions; -FI_ENOTCONN, -FI_EINVAL,
- * -FI_EMSGSIZE, or what the device says: nothing was done.
- */
-ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op);
-ssize_t vrb_post_recv(struct vrb_ep *ep, const struct fab_op *op);	/* likewise, for receives */
+#define VRB_IS_RX	1		/* in wr_id: the rest points to a struct vrb_rx, else to a struct vrb_tx */
+
+/* The slow halves of post.h: what the call that cannot be carried out returns. Lock held. */
+ssize_t vrb_no_desc(enum fab_op_code code);	/* -FI_EINVAL, logged */
+ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags);
+ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
 /* The queue pair is in the error state: post one request more, whose end tells that all before it are over, those too
  * that ended without a report. Lock held. */
 void vrb_post_marker(struct vrb_ep *ep);

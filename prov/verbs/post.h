@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From a data call to the device, inline all the way: what a call leaves open is a constant in it, so little is left to
+ * be done. Nothing here hands the operation on to a function that is not inline, or the compiler would have to keep it
+ * in memory. Included by ops.c alone.
+ */
+#ifndef VRB_POST_H
+#define VRB_POST_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include "base/bits.h"
+#include "verbs/kind.h"
+
+#define VRB_POST	static inline __attribute__((always_inline))
+
+/* Buffers into entries of a list; without a descriptor only what travels inline. 0 or -FI_EINVAL, logged. */
+VRB_POST ssize_t vrb_make_sge(const struct fab_op *op, bool in_wr, struct ibv_sge *sge)
+{
+	for (uint32_t i = 0; i < op->iov_cnt; i++) {
+		const struct ibv_mr *mr = op->desc ? op->desc[i] : NULL;
+
+		if (__builtin_expect(!mr && !in_wr && op->iov[i].iov_len, 0))
+			return vrb_no_desc(op->code);
+		sge[i].addr = (uintptr_t) op->iov[i].iov_base;
+		sge[i].length = (uint32_t) op->iov[i].iov_len;
+		sge[i].lkey = mr ? mr->lkey : 0;
+	}
+	return 0;
+}
+
+VRB_POST enum ibv_wr_opcode vrb_opcode(enum fab_op_code code, bool data)
+{
+	switch (code) {
+	case FAB_OP_READ:
+		return IBV_WR_RDMA_READ;
+	case FAB_OP_WRITE:
+		return data ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+	default:
+		return data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	}
+}
+
+/* May the operation not be posted now, or not at all? vrb_refuse() says which. */
+VRB_POST bool vrb_bad_post(const struct vrb_ep *ep, const struct fab_op *op, uint64_t len)
+{
+	return ep->state != VRB_EP_CONNECTED || ep->tx_tail - ep->tx_head == ep->tx_size ||
+	       op->iov_cnt > ep->tx_iov_limit || len > ep->max_msg_size ||
+	       ((op->flags & FI_INJECT) && len > ep->inline_max) ||
+	       (op->code >= FAB_OP_WRITE && (op->rma_cnt != 1 || op->rma->len != len));
+}
+
+/* Is the hardware to report this request? */
+VRB_POST bool vrb_reported(const struct vrb_ep *ep, enum fab_op_code code, bool want_cq)
+{
+	return want_cq || ep->base.cntr[fab_op_desc[code].cntr] || ep->tx_quiet >= ep->tx_quiet_max;
+}
+
+/* Lock held. */
+VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
+{
+	uint64_t len = fab_iov_len(op->iov, op->iov_cnt) - ep->prefix;
+	bool in_wr = op->code != FAB_OP_READ && len <= ep->inline_max, want_cq = fab_ep_tx_wants_comp(&ep->base, op);
+	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
+	struct ibv_sge sge[VRB_IOV_LIMIT];
+	struct ibv_send_wr wr, *bad;
+	ssize_t ret;
+
+	if (__builtin_expect(vrb_bad_post(ep, op, len), 0))
+		return vrb_refuse(ep, op->iov_cnt, len, op->flags);
+	ret = vrb_make_sge(op, in_wr, sge);
+	if (__builtin_expect(ret, 0))
+		return ret;
+	wr.wr_id = (uintptr_t) tx;
+	wr.next = NULL;
+	wr.sg_list = sge;
+	wr.num_sge = (int) op->iov_cnt;
+	wr.opcode = vrb_opcode(op->code, op->flags & FI_REMOTE_CQ_DATA);
+	wr.send_flags = 0;
+	if (op->flags & FI_REMOTE_CQ_DATA)
+		wr.imm_data = htonl((uint32_t) op->data);
+	if (op->code >= FAB_OP_WRITE) {
+		wr.wr.rdma.remote_addr = op->rma->addr;
+		wr.wr.rdma.rkey = (uint32_t) op->rma->key;
+	}
+	if (ep->aim) {
+		ret = ep->aim(ep, op->addr, &wr);
+		if (ret)
+			return ret;
+	}
+	tx->ep = ep;
+	tx->context = op->context;
+	tx->len = len;
+	tx->pos = ep->tx_tail;
+	tx->code = (uint8_t) op->code;
+	tx->want_cq = want_cq;
+	if (vrb_reported(ep, op->code, want_cq))
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (in_wr)
+		wr.send_flags |= IBV_SEND_INLINE;
+	if (op->flags & FI_FENCE)
+		wr.send_flags |= IBV_SEND_FENCE;
+	ret = ibv_post_send(ep->qp, &wr, &bad);
+	if (__builtin_expect(ret, 0))
+		return ret == ENOMEM ? -FI_EAGAIN : -ret;
+	ep->tx_tail++;
+	ep->tx_quiet = wr.send_flags & IBV_SEND_SIGNALED ? 0 : ep->tx_quiet + 1;
+	return 0;
+}
+
+/*
+ * The one way in for sends, writes and reads. Takes and drops the lock. 0: exactly one completion follows, or none if
+ * not asked for; -FI_EAGAIN: the queue is full, call again after reading completions; -FI_ENOTCONN, -FI_EINVAL,
+ * -FI_EMSGSIZE, or what the device says: nothing was done.
+ */
+VRB_POST ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op)
+{
+	ssize_t ret;
+
+	fab_progress_enter(ep->base.progress);
+	ret = vrb_post(ep, op);
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+/* Lock held. */
+VRB_POST ssize_t vrb_post_rx(struct vrb_ep *ep, const struct fab_op *op)
+{
+	struct ibv_sge sge[VRB_IOV_LIMIT];
+	struct ibv_recv_wr wr;
+	struct vrb_rx *rx;
+	ssize_t ret;
+
+	if (__builtin_expect(!ep->base.enabled || ep->state == VRB_EP_DOWN || op->iov_cnt > ep->rx_iov_limit, 0))
+		return vrb_refuse_rx(ep);
+	ret = vrb_make_sge(op, false, sge);
+	if (__builtin_expect(ret, 0))
+		return ret;
+	rx = fab_pool_get(&ep->rx_pool);
+	if (__builtin_expect(!rx, 0))
+		return fab_pool_full(&ep->rx_pool) ? -FI_EAGAIN : -FI_ENOMEM;
+	rx->ep = ep;
+	rx->context = op->context;
+	rx->flags = op->flags;
+	wr.wr_id = (uintptr_t) rx | VRB_IS_RX;
+	wr.next = NULL;
+	wr.sg_list = sge;
+	wr.num_sge = (int) op->iov_cnt;
+	ret = ep->kind->post_recv(ep, &wr);
+	if (__builtin_expect(ret, 0)) {
+		fab_pool_put(&ep->rx_pool, rx);
+		return ret == ENOMEM ? -FI_EAGAIN : -ret;
+	}
+	ep->rx_cnt++;
+	return 0;
+}
+
+/* Likewise, for receives. */
+VRB_POST ssize_t vrb_post_recv(struct vrb_ep *ep, const struct fab_op *op)
+{
+	ssize_t ret;
+
+	fab_progress_enter(ep->base.progress);
+	ret = vrb_post_rx(ep, op);
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+#endif
