@@ -111,6 +111,7 @@ static void fill_attr(struct fab_domain *domain, const struct fi_info *info)
 	domain->threading = attr->threading == FI_THREAD_UNSPEC ? FI_THREAD_SAFE : attr->threading;
 	domain->control_progress = attr->control_progress;
 	domain->data_progress = attr->data_progress == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+	domain->tclass = attr->tclass;
 	domain->av_type = attr->av_type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->av_type;
 	domain->resource_mgmt = attr->resource_mgmt;
 	domain->mr_mode = mr_mode_bits(attr->mr_mode);

@@ -80,6 +80,7 @@ struct fab_domain {
 	enum fi_threading threading;
 	enum fi_progress control_progress;
 	enum fi_progress data_progress;	/* FI_PROGRESS_AUTO or FI_PROGRESS_MANUAL */
+	uint32_t tclass;		/* of endpoints without one of their own; FI_TC_UNSPEC: none */
 	enum fi_av_type av_type;	/* FI_AV_MAP or FI_AV_TABLE: what FI_AV_UNSPEC becomes */
 	enum fi_resource_mgmt resource_mgmt;
 	int mr_mode;			/* as agreed in fi_getinfo; FI_MR_BASIC, FI_MR_SCALABLE as the bits they mean */

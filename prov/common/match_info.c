@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "common/ep.h"
 #include "common/fabric.h"
+#include "common/tclass.h"
 
 #define TEXT_MAX 512
 
@@ -558,7 +559,8 @@ static bool answer_keys(const struct match *match, struct fi_info *info)
 /* FI_TC_BEST_EFFORT is what there is without any doing. */
 static void check_tclass(struct match *match, const char *attr, uint32_t asked, uint32_t offered)
 {
-	if (asked != FI_TC_UNSPEC && asked != FI_TC_BEST_EFFORT && asked != offered)
+	if (asked != FI_TC_UNSPEC && asked != FI_TC_BEST_EFFORT && asked != offered &&
+	    !(match->offer->tclasses && fab_tclass_exists(asked)))
 		miss_value(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked),
 			   AS_HEX);
 }

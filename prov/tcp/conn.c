@@ -14,6 +14,7 @@
 #include "base/addr.h"
 #include "base/bits.h"
 #include "base/sock.h"
+#include "common/tclass.h"
 #include "tcp/owner.h"
 #include "tcp/tcp.h"
 
@@ -73,6 +74,7 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 		return ret;
 	}
 	tcp_budget_take();
+	fab_tclass_mark(&conn->ep->base, fd);
 	if (tcp_conn_resumes(conn, peer)) {
 		conn->credit = fab_min(conn->credit, (uint64_t) peer->credit);
 	} else {

@@ -123,6 +123,7 @@ static struct fab_ip ip_of(const struct fi_provider *prov)
 		.fill = sockets ? fill_sockets : fill_attr,
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
+			.tclasses = true,
 			.mr_mode_can = MR_MODES,
 			.order_costs = MSG_ORDER_COSTS,
 			.auth_key_max = FAB_AUTH_KEY_MAX,

@@ -91,6 +91,7 @@ static struct fab_ip ip_now(void)
 		.fill = fill_attr,
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
+			.tclasses = true,
 			.tx_size = udp_params.tx_size,
 			.rx_size = udp_params.rx_size,
 		},

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* FI_PROGRESS_AUTO: what happens while the application calls nothing. Source: fi_domain(3). */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops.h"
@@ -87,4 +91,67 @@ TEST_PROV(first_contact_by_itself, FI_MSG, RDM_ONLY)
 		CHECK(now_ms() < w.until);
 	watch(&in[3], 4, "the message of a first contact");
 	expect_recv(b, "\1\2\3\4", 4);
+}
+
+/* ---- threads */
+
+/* Of the threads of this process: how many are the library's, which are named fi-, and how many of those take signals. */
+static unsigned int fi_threads(unsigned int *take_signals)
+{
+	DIR *dir = opendir("/proc/self/task");
+	unsigned long long blocked = 0;
+	char path[300], line[256];
+	struct dirent *entry;
+	unsigned int cnt = 0;
+	bool ours;
+	FILE *f;
+
+	*take_signals = 0;
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		for (ours = false; fgets(line, sizeof(line), f);) {
+			ours |= !strncmp(line, "Name:\tfi-", 9);
+			sscanf(line, "SigBlk: %llx", &blocked);
+		}
+		fclose(f);
+		cnt += ours;
+		*take_signals += ours && !(blocked & 1ULL << (SIGINT - 1));
+	}
+	if (dir)
+		closedir(dir);
+	return cnt;
+}
+
+static void set_manual(struct fi_info *hints)
+{
+	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+}
+
+/* With manual progress the library has no thread; with automatic progress those that it has are named and leave signals to
+ * the program, and FI_TCP_DISABLE_AUTO_PROGRESS takes them away. */
+TEST_PROV(threads_only_where_asked_for, FI_MSG, RELIABLE)
+{
+	const char *off = getenv("FI_TCP_DISABLE_AUTO_PROGRESS");
+	unsigned int before, cnt, take_signals;
+	struct pair p;
+
+	if (!run.ours)
+		SKIP("a rule for this library");
+	before = fi_threads(&take_signals);
+	p = pair_open(t, .hints = set_manual);
+	check_link(p.a, p.b);
+	CHECK_EQ(fi_threads(&take_signals), before);
+	if (off && atoi(off)) {
+		p = pair_open(t, .hints = set_auto);
+		check_link(p.a, p.b);
+		CHECK_EQ(fi_threads(&take_signals), before);
+		return;
+	}
+	p = auto_pair(t);
+	cnt = fi_threads(&take_signals);
+	CHECK(cnt > before);
+	CHECK_EQ(take_signals, 0);
 }

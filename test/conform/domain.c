@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What a domain decides for the objects that are opened from it. Source: fi_domain(3), the same in three versions. */
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,4 +149,92 @@ TEST_PROV(failure_is_told_though_success_is_not, FI_MSG | FI_RMA, RDM_ONLY)
 	post(a, WRITE, .buf = "8 bytes.", .len = 8, .raddr = r.addr + 60, .key = r.key);
 	expect_tx_failed(a);
 	expect_no_completion(a);
+}
+
+/* ---- traffic classes */
+
+static uint32_t domain_class, tx_class;	/* what classes() asks for */
+
+static void classes(struct fi_info *hints)
+{
+	hints->domain_attr->tclass = domain_class;
+	hints->tx_attr->tclass = tx_class;
+}
+
+/* Sockets of this process whose packets are marked with @dscp. */
+static unsigned int marked(int dscp)
+{
+	bool v6 = run.family == AF_INET6;
+	unsigned int cnt = 0;
+	int fd, tos;
+	socklen_t len;
+
+	for (fd = 0; fd < 1024; fd++) {
+		len = sizeof(tos);
+		tos = 0;
+		if (!getsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &tos, &len))
+			cnt += tos >> 2 == dscp;
+	}
+	return cnt;
+}
+
+struct class_row {
+	const char *name;
+	uint32_t domain, tx;
+	int dscp;
+};
+
+static const struct class_row class_rows[] = {
+	{ "dscp_of_the_domain", FI_TC_DSCP | 22, 0, 22 },
+	{ "endpoint_before_domain", FI_TC_DSCP | 22, FI_TC_DSCP | 11, 11 },
+	{ "low_latency", 0, FI_TC_LOW_LATENCY, 46 },
+	{ "bulk_data", FI_TC_BULK_DATA, 0, 10 },
+	{ "network_control", FI_TC_NETWORK_CTRL, 0, 48 },
+};
+
+/* A traffic class that is asked for is in the answer, and on the packets of the endpoint. */
+TEST_TABLE(packets_are_marked, class_rows, FI_MSG)
+{
+	const struct class_row *row = ROW(class_rows);
+	struct wait w = wait_begin();
+	unsigned int most = 0;
+	struct fi_info *info;
+	struct pair p;
+	char in[8];
+
+	domain_class = row->domain;
+	tx_class = row->tx;
+	info = info_find(t, hints_new(t, &(struct opts) { .hints = classes }), NULL, NULL, 0);
+	if (!info)
+		SKIP("%s does not mark packets", run.prov);
+	CHECK_EQ(info->domain_attr->tclass, row->domain);
+	CHECK_EQ(info->tx_attr->tclass, row->tx);
+	if (!run.ours)
+		SKIP("upstream's providers do not say how");
+	CHECK_EQ(marked(row->dscp), 0);
+	p = pair_open(t, .hints = classes);
+	/* an idle connection may be closed: look while it is not */
+	post_recv(p.b, in, 8);
+	send_bytes(p.a, "marked!!", 8);
+	while (!rx_waiting(p.b)) {
+		wait_more(t, &w, "a message");
+		most = MAX(most, marked(row->dscp));
+	}
+	CHECK_EQ(most, 2);
+}
+
+/* A class that does not exist is not to be had. */
+TEST_PROV(classes_that_are_none, FI_MSG)
+{
+	static const uint32_t none[] = { FI_TC_DSCP | 64, FI_TC_LABEL | 77, 5 };
+	size_t i;
+
+	if (!run.ours)
+		SKIP("upstream does not look");
+	for (i = 0; i < COUNT(none); i++) {
+		note("class %#x", none[i]);
+		domain_class = none[i];
+		tx_class = 0;
+		CHECK(!info_find(t, hints_new(t, &(struct opts) { .hints = classes }), NULL, NULL, 0));
+	}
 }
