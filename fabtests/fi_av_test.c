@@ -2,6 +2,7 @@
 /* fi_av_test: address vectors open, close, and give back the addresses that were inserted. */
 #include "lib/unit.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
@@ -99,6 +100,158 @@ static int check_numbers(struct unit *unit, struct fid_av *av)
 	return addr ? unit_fail((int64_t) addr, "first fi_addr_t of a table, which must be 0") : lookup(unit, av, 0);
 }
 
+#define SEVERAL 8
+
+/* Several at once: each gets a number of its own, by which it is found. */
+static int check_several(struct unit *unit, struct fid_av *av)
+{
+	size_t len = unit->info->src_addrlen, i, j;
+	char names[SEVERAL * MAX_ADDR_LEN];
+	fi_addr_t addrs[SEVERAL];
+	int ret;
+
+	for (i = 0; i < SEVERAL; i++)
+		memcpy(names + i * len, unit->info->src_addr, len);
+	/* The port of a socket address: where it is not one, all are the same, which is allowed too. */
+	for (i = 0; i < SEVERAL && unit->info->addr_format == FI_SOCKADDR_IN; i++)
+		names[i * len + 3] = (char) (names[i * len + 3] + (char) i);
+	ret = fi_av_insert(av, names, SEVERAL, addrs, 0, NULL);
+	if (ret != SEVERAL)
+		return unit_fail(ret, "fi_av_insert of several");
+	for (i = 0, ret = 0; i < SEVERAL && !ret; i++) {
+		char found[MAX_ADDR_LEN];
+		size_t found_len = sizeof(found);
+
+		for (j = 0; j < i && unit->info->addr_format == FI_SOCKADDR_IN; j++) {
+			if (addrs[j] == addrs[i])
+				return unit_fail((int64_t) addrs[i], "one number for two addresses");
+		}
+		ret = fi_av_lookup(av, addrs[i], found, &found_len);
+		if (!ret && (found_len != len || memcmp(found, names + i * len, len)))
+			return unit_fail((int64_t) i, "fi_av_lookup of another address");
+	}
+	return ret ? unit_fail(ret, "fi_av_lookup") : 0;
+}
+
+/* fi_addr may be left out, and FI_MORE says that more will follow. */
+static int check_without_addr(struct unit *unit, struct fid_av *av)
+{
+	int ret = fi_av_insert(av, unit->info->src_addr, 1, NULL, 0, NULL);
+	fi_addr_t addr;
+
+	if (ret != 1)
+		return unit_fail(ret, "fi_av_insert without room for numbers");
+	ret = fi_av_insert(av, unit->info->src_addr, 1, &addr, FI_MORE, NULL);
+	if (ret != 1)
+		return unit_fail(ret, "fi_av_insert with FI_MORE");
+	return insert(unit, av, &addr);
+}
+
+/* An address of a family that there is not. */
+static void make_bad(const struct unit *unit, char *name)
+{
+	memcpy(name, unit->info->src_addr, unit->info->src_addrlen);
+	name[0] = name[1] = (char) 0xee;
+}
+
+static bool takes_families(const struct unit *unit)
+{
+	return unit->info->addr_format == FI_SOCKADDR_IN || unit->info->addr_format == FI_SOCKADDR_IN6;
+}
+
+/* A bad address is not inserted, and has no number. */
+static int check_bad(struct unit *unit, struct fid_av *av)
+{
+	char name[MAX_ADDR_LEN];
+	fi_addr_t addr = 0;
+	int ret;
+
+	if (!takes_families(unit))
+		return unit_skip("what makes an address bad is known of socket addresses");
+	make_bad(unit, name);
+	ret = fi_av_insert(av, name, 1, &addr, 0, NULL);
+	if (ret > 0)
+		return unit_fail(ret, "fi_av_insert of a bad address, which must not be 1");
+	return addr == FI_ADDR_NOTAVAIL || ret < 0 ? 0 : unit_fail((int64_t) addr, "number of a bad address");
+}
+
+/* Of a good and a bad one the good one is inserted; with FI_SYNC_ERR each says what became of it. */
+static int check_mixed(struct unit *unit, struct fid_av *av)
+{
+	size_t len = unit->info->src_addrlen;
+	char names[2 * MAX_ADDR_LEN];
+	int ret, errs[2] = { -1, -1 };
+	fi_addr_t addrs[2] = { 0, 0 };
+
+	if (!takes_families(unit))
+		return unit_skip("what makes an address bad is known of socket addresses");
+	memcpy(names, unit->info->src_addr, len);
+	make_bad(unit, names + len);
+	ret = fi_av_insert(av, names, 2, addrs, 0, NULL);
+	if (ret != 1 || addrs[0] == FI_ADDR_NOTAVAIL || addrs[1] != FI_ADDR_NOTAVAIL)
+		return unit_fail(ret, "fi_av_insert of a good and a bad address, which must be 1");
+	ret = fi_av_insert(av, names, 2, addrs, FI_SYNC_ERR, errs);
+	if (ret == -FI_EBADFLAGS || ret == -FI_ENOSYS)
+		return unit_skip("FI_SYNC_ERR is not offered");
+	if (ret != 1 || errs[0] || !errs[1])
+		return unit_fail(ret, "fi_av_insert with FI_SYNC_ERR, whose errors must be 0 and another");
+	return 0;
+}
+
+/* Numbers that nobody was given. */
+static int check_unknown(struct unit *unit, struct fid_av *av)
+{
+	char name[MAX_ADDR_LEN];
+	size_t len = sizeof(name);
+	fi_addr_t addr = 4711;
+	int ret;
+
+	(void) unit;
+	ret = fi_av_lookup(av, addr, name, &len);
+	if (!ret)
+		return unit_fail(ret, "fi_av_lookup of an unknown number");
+	ret = fi_av_remove(av, &addr, 1, 0);
+	return ret ? 0 : unit_fail(ret, "fi_av_remove of an unknown number");
+}
+
+/* An address that is removed is unknown, and its place can be taken. */
+static int check_reuse(struct unit *unit, struct fid_av *av)
+{
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+	char name[MAX_ADDR_LEN];
+	size_t len;
+	int ret, i;
+
+	for (i = 0; i < 1000; i++) {
+		ret = insert(unit, av, &addr);
+		if (!ret)
+			ret = lookup(unit, av, addr);
+		if (ret)
+			return ret;
+		ret = fi_av_remove(av, &addr, 1, 0);
+		if (ret)
+			return unit_fail(ret, "fi_av_remove");
+		len = sizeof(name);
+		if (!fi_av_lookup(av, addr, name, &len))
+			return unit_fail(0, "fi_av_lookup of an address that was removed");
+	}
+	return 0;
+}
+
+/* Every address has a text. */
+static int check_text(struct unit *unit, struct fid_av *av)
+{
+	char text[512] = "", part[4] = "";
+	size_t len = sizeof(text), part_len = sizeof(part);
+
+	if (!fi_av_straddr(av, unit->info->src_addr, text, &len) || !*text)
+		return unit_fail(0, "fi_av_straddr gave nothing");
+	fi_av_straddr(av, unit->info->src_addr, part, &part_len);
+	if (memcmp(part, text, sizeof(part) - 1) || part[sizeof(part) - 1])
+		return unit_fail(0, "fi_av_straddr wrote behind its room, or no end");
+	return part_len > sizeof(part) ? 0 : unit_fail((int64_t) part_len, "length of the text");
+}
+
 static int with_av(struct unit *unit, enum fi_av_type type, int (*check)(struct unit *unit, struct fid_av *av))
 {
 	struct fid_av *av;
@@ -129,6 +282,46 @@ static int numbers(struct unit *unit)
 	return with_av(unit, FI_AV_TABLE, check_numbers);
 }
 
+static int several_in_table(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_several);
+}
+
+static int several_in_map(struct unit *unit)
+{
+	return with_av(unit, FI_AV_MAP, check_several);
+}
+
+static int without_addr(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_without_addr);
+}
+
+static int bad(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_bad);
+}
+
+static int mixed(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_mixed);
+}
+
+static int unknown(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_unknown);
+}
+
+static int reuse(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_reuse);
+}
+
+static int text(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_text);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct unit_test tests[] = {
@@ -136,6 +329,14 @@ int main(int argc, char **argv)
 		{ "FI_AV_TABLE: insert, look up, remove", table },
 		{ "FI_AV_MAP: insert, look up, remove", map },
 		{ "the addresses of a table are numbered from 0", numbers },
+		{ "FI_AV_TABLE: several at once", several_in_table },
+		{ "FI_AV_MAP: several at once", several_in_map },
+		{ "without room for numbers; FI_MORE", without_addr },
+		{ "a bad address is not inserted", bad },
+		{ "a good and a bad address; FI_SYNC_ERR", mixed },
+		{ "unknown numbers cannot be looked up or removed", unknown },
+		{ "a place is free again after fi_av_remove", reuse },
+		{ "fi_av_straddr", text },
 	};
 	static const struct unit_program program = {
 		.about = "Insert, look up and remove addresses.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_getinfo_test: what fi_getinfo() finds, and what it must not find. */
-#include "lib/unit.h"
+#include "lib/getinfo_attrs.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -179,11 +179,13 @@ int main(int argc, char **argv)
 		{ "a version newer than the library", newer_version },
 		{ "fi_dupinfo copies", duplicate },
 	};
-	static const struct unit_program program = {
+	const struct unit_program program = {
 		.about = "Ask fi_getinfo() for what there is and what there is not.",
 		.caps = FI_MSG,
 		.tests = tests,
 		.test_cnt = sizeof(tests) / sizeof(tests[0]),
+		.more_tests = getinfo_attr_tests,
+		.more_test_cnt = getinfo_attr_test_cnt,
 	};
 
 	return unit_main(argc, argv, &program);

@@ -10,6 +10,11 @@
 
 #include "calls.h"
 
+/* Where installed sweep files are: given when compiled. */
+#ifndef SWEEP_DIR
+#define SWEEP_DIR "."
+#endif
+
 #define MAX_BLOCKS 64
 #define MAX_VALUES 32
 #define MAX_LINE 1024

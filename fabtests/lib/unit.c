@@ -152,9 +152,11 @@ static int run_tests(struct unit *unit, const struct unit_program *program)
 	bool failed = false;
 	size_t i;
 
-	printf("1..%zu\n", program->test_cnt);
+	printf("1..%zu\n", program->test_cnt + program->more_test_cnt);
 	for (i = 0; i < program->test_cnt; i++)
 		failed |= run_test(unit, &program->tests[i], i + 1);
+	for (i = 0; i < program->more_test_cnt; i++)
+		failed |= run_test(unit, &program->more_tests[i], program->test_cnt + i + 1);
 	return failed ? EXIT_FAILED : 0;
 }
 

@@ -38,6 +38,8 @@ struct unit_program {
 	const char *service;            /* of the source address, or NULL; nothing is bound to it before a test does */
 	const struct unit_test *tests;
 	size_t test_cnt;
+	const struct unit_test *more_tests;     /* behind them, or NULL */
+	size_t more_test_cnt;
 };
 
 /* The main() of a unit program. Returns the exit code: 0 when no test failed, 1 when used wrongly or a test failed, 61
