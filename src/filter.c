@@ -120,19 +120,34 @@ static bool only_utils(const char *item, int len)
 	return true;
 }
 
+static bool item_has(const char *item, int len, const void *name)
+{
+	const char *end = item + len, *layer;
+	int layer_len;
+
+	while (next_part(&item, end, ';', &layer, &layer_len))
+		if (has_layer(name, layer, layer_len))
+			return true;
+	return false;
+}
+
 /* Does an item of an inclusive list want the provider of this name as one of the layers? */
 static bool item_needs(const char *item, int len, const void *name)
 {
 	const char *text = item, *layer;
 	int layer_len, cnt = 0;
 
-	while (next_part(&text, item + len, ';', &layer, &layer_len)) {
-		if (has_layer(name, layer, layer_len))
-			return true;
+	if (item_has(item, len, name))
+		return true;
+	while (next_part(&text, item + len, ';', &layer, &layer_len))
 		cnt++;
-	}
 	/* "tcp" also means anything over tcp, "ofi_rxm" anything below it */
 	return fab_filter_is_util(name) ? cnt == 1 : only_utils(item, len);
+}
+
+bool fab_filter_mentions(const char *list, const char *name)
+{
+	return !fab_filter_negated(list) && fab_filter_any(list, item_has, name);
 }
 
 bool fab_filter_needs(const char *list, const char *name)

@@ -23,6 +23,9 @@ bool fab_filter_names(const char *list, const char *name);
  * as a layer below or above another. What it finally offers is still to be held against fab_filter_allows(). */
 bool fab_filter_needs(const char *list, const char *name);
 
+/* Has an item of the list, if it is an inclusive one, this name as one of its layers ("tcp;ofi_rxm" has ofi_rxm)? */
+bool fab_filter_mentions(const char *list, const char *name);
+
 /* Is name that of a utility provider, which layers itself over others ("ofi_rxm")? */
 bool fab_filter_is_util(const char *name);
 

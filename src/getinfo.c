@@ -223,15 +223,26 @@ static void take_entries(struct query *query, const struct fi_provider *prov, st
 	}
 }
 
+/* Is the provider a layer that the caller does not mention? Then what it lacks is no news: the providers below say it. */
+static bool is_aside(const struct query *query, const struct fi_provider *prov)
+{
+	return fab_filter_is_util(prov->name) && !fab_filter_mentions(query->prov_name, prov->name) &&
+	       !fab_filter_mentions(query->user_list, prov->name);
+}
+
 /* Ask one provider. That it has nothing is normal; other failures are logged: then the answer lacks something. */
 static void ask(struct query *query, const struct fab_provider *entry)
 {
 	struct fi_provider *prov = entry->prov;
 	struct fi_info *list = NULL;
+	bool aside = is_aside(query, prov);
+	struct fab_reasons *listener = aside ? fab_reasons_listen(NULL) : NULL;
 	size_t before = fab_reasons_heard();
 	int ret;
 
 	ret = prov->getinfo(query->version, query->node, query->service, query->flags, query->hints, &list);
+	if (aside)
+		fab_reasons_listen(listener);
 	if (!ret && list && entry->layout != FAB_LAYOUT_NEWEST) {
 		list = widen_list(list, entry->layout);
 		ret = list ? 0 : -FI_ENOMEM;
@@ -242,15 +253,24 @@ static void ask(struct query *query, const struct fab_provider *entry)
 		FAB_INFO("fi_getinfo: provider %s failed: %s", prov->name, fi_strerror(-ret));
 	if (!ret && list)
 		take_entries(query, prov, list);
-	else if (fab_reasons_heard() == before)
+	else if (!aside && fab_reasons_heard() == before)
 		fab_reasons_add(prov, "fi_getinfo", "", ret && ret != -FI_ENODATA ? fi_strerror(-ret) : "nothing fits");
 }
 
 /* FI_PROV_ATTR_ONLY: a blank entry for a provider, whether it can be used here or not. */
 static void list_provider(struct query *query, const struct fi_provider *prov)
 {
+	bool over = query->prov_name && strchr(query->prov_name, ';') && !strchr(query->prov_name, ',');
 	struct fi_info *info = fab_info_dup(NULL);
 
+	/* a utility is listed by its own name, or that of it over another which the hints give */
+	if (info && over && fab_filter_is_util(prov->name)) {
+		info->fabric_attr->prov_name = strdup(query->prov_name);
+		if (!info->fabric_attr->prov_name) {
+			fab_info_free(info, FAB_INFO_ALL);
+			info = NULL;
+		}
+	}
 	if (info)
 		take_entries(query, prov, info);
 	else

@@ -27,6 +27,9 @@
 struct fi_provider *fab_tcp_prov_ini(void);
 struct fi_provider *fab_sockets_prov_ini(void);
 #endif
+#ifdef HAVE_RXM
+struct fi_provider *fab_rxm_prov_ini(void);
+#endif
 #ifdef HAVE_UDP
 struct fi_provider *fab_udp_prov_ini(void);
 #endif
@@ -42,6 +45,9 @@ static const struct {
 #endif
 #ifdef HAVE_UDP
 	{ "udp", fab_udp_prov_ini },
+#endif
+#ifdef HAVE_RXM
+	{ "ofi_rxm", fab_rxm_prov_ini },
 #endif
 	{ NULL, NULL },
 };

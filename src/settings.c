@@ -53,7 +53,7 @@ static const struct {
 	const char *why;
 } families[] = {
 	{ "FI_NET_", "upstream's net is tcp here: FI_TCP_" },
-	{ "FI_OFI_RXM_", "provider ofi_rxm is not in use" },
+	{ "FI_OFI_RXM_", "fi_rxm(7) has those of ofi_rxm" },
 	{ "FI_OFI_RXD_", "datagrams made reliable are those of tcp" },
 	{ "FI_OFI_MRAIL_", "there is no provider of several rails" },
 	{ "FI_SHM_", "peers on one host are reached by tcp" },

@@ -335,3 +335,66 @@ void fab_atomic_do(enum fi_datatype datatype, enum fi_op op, void *target, const
 		memcpy(result, target, len);
 	datatypes[datatype].fn[op](target, operand, compare, len);
 }
+
+/* ---- pieces ---- */
+
+#define ELEMENT_MAX	32		/* bytes: two long doubles */
+
+/* What is left to do, as far as the elements have come: pointers that are not looked at stay NULL. */
+struct job {
+	enum fi_datatype datatype;
+	enum fi_op op;
+	size_t size;			/* of an element */
+	const uint8_t *operand, *compare;
+	uint8_t *result;
+};
+
+/* The next cnt elements, which are at target. */
+static void job_step(struct job *job, void *target, size_t cnt)
+{
+	size_t len = cnt * job->size;
+
+	fab_atomic_do(job->datatype, job->op, target, job->operand, job->compare, job->result, cnt);
+	job->operand = job->operand ? job->operand + len : NULL;
+	job->compare = job->compare ? job->compare + len : NULL;
+	job->result = job->result ? job->result + len : NULL;
+}
+
+/* Move bytes between pieces, from offset at of the first one, and elem; len of them. */
+static void copy_across(const struct iovec *iov, size_t at, uint8_t *elem, size_t len, bool out)
+{
+	for (; len; iov++, at = 0) {
+		size_t n = iov->iov_len - at < len ? iov->iov_len - at : len;
+		uint8_t *piece = (uint8_t *) iov->iov_base + at;
+
+		memcpy(out ? piece : elem, out ? elem : piece, n);
+		elem += n;
+		len -= n;
+	}
+}
+
+void fab_atomic_pieces(enum fi_datatype datatype, enum fi_op op, const struct iovec *iov, size_t cnt, const void *operand,
+		       const void *compare, void *result)
+{
+	struct job job = {
+		.datatype = datatype, .op = op, .size = fab_atomic_size(datatype), .operand = operand, .compare = compare,
+		.result = result,
+	};
+	size_t at = 0;			/* in *iov */
+
+	for (const struct iovec *end = iov + cnt; iov < end; ) {
+		size_t whole = (iov->iov_len - at) / job.size;
+		uint8_t elem[ELEMENT_MAX];
+
+		job_step(&job, (uint8_t *) iov->iov_base + at, whole);
+		at += whole * job.size;
+		if (at < iov->iov_len) {
+			copy_across(iov, at, elem, job.size, false);
+			job_step(&job, elem, 1);
+			copy_across(iov, at, elem, job.size, true);
+			at += job.size;
+		}
+		for (; iov < end && at >= iov->iov_len; iov++)
+			at -= iov->iov_len;
+	}
+}

@@ -401,8 +401,8 @@ static struct fi_ops mr_fid_ops = {
 
 /* ---- registration ---- */
 
-/* fi_mr_attr as this caller's API version has it; what came later reads as zero (test/abi/abi-generations.tsv). */
-static void read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full)
+/* The generations are those of test/abi/abi-generations.tsv. */
+void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full)
 {
 	static const struct {
 		uint32_t version;
@@ -586,7 +586,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flag
 	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
 	struct fi_mr_attr full;
 
-	read_attr(domain, attr, &full);
+	fab_mr_read_attr(domain, attr, &full);
 	return mr_reg(domain, &full, flags, mr);
 }
 

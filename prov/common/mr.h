@@ -60,6 +60,8 @@ void fab_mr_map_fini(struct fab_mr_map *map);	/* every region is closed */
 /* The domain's fi_mr_reg, fi_mr_regv, fi_mr_regattr slots. fi_mr_attr is read only as far as the fabric's API version
  * says. */
 extern struct fi_ops_mr fab_mr_ops;
+/* fi_mr_attr as the caller's API version has it; what came later reads as zero. */
+void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full);
 
 /* The region of a key: NULL if unknown. Data path: engine lock held. */
 struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);

@@ -17,8 +17,6 @@
 #include <string.h>
 #include "tcp/tcp.h"
 
-#define ELEMENT_MAX	32		/* bytes: two long doubles */
-
 _Static_assert((int) TCP_AMO_BASE == FAB_ATOMIC_BASE && (int) TCP_AMO_FETCH == FAB_ATOMIC_FETCH &&
 	       (int) TCP_AMO_COMPARE == FAB_ATOMIC_COMPARE, "the wire has our numbers");
 _Static_assert(TCP_HDR_MAX >= sizeof(struct tcp_hdr) + TCP_RMA_IOV_MAX * sizeof(struct tcp_rma_iov) +
@@ -189,60 +187,6 @@ void tcp_amo_fail_all(struct tcp_conn *conn)
 
 /* ---- target: doing it ---- */
 
-/* What is left to do, as far as the elements have come: pointers that are not looked at stay NULL. */
-struct job {
-	const struct request *req;
-	size_t size;			/* of an element */
-	const uint8_t *operand, *compare;
-	uint8_t *result;
-};
-
-/* The next cnt elements, which are at target. */
-static void job_step(struct job *job, void *target, size_t cnt)
-{
-	size_t len = cnt * job->size;
-
-	fab_atomic_do(job->req->datatype, job->req->op, target, job->operand, job->compare, job->result, cnt);
-	job->operand = job->operand ? job->operand + len : NULL;
-	job->compare = job->compare ? job->compare + len : NULL;
-	job->result = job->result ? job->result + len : NULL;
-}
-
-/* Move bytes between pieces, from offset at of the first one, and elem; len of them. */
-static void copy_across(const struct iovec *iov, size_t at, uint8_t *elem, size_t len, bool out)
-{
-	for (; len; iov++, at = 0) {
-		size_t n = iov->iov_len - at < len ? iov->iov_len - at : len;
-		uint8_t *piece = (uint8_t *) iov->iov_base + at;
-
-		memcpy(out ? piece : elem, out ? elem : piece, n);
-		elem += n;
-		len -= n;
-	}
-}
-
-/* All elements, which are in these pieces. A region of several pieces may split one. */
-static void job_run(struct job *job, const struct iovec *iov, uint32_t cnt)
-{
-	size_t at = 0;			/* in *iov */
-
-	for (const struct iovec *end = iov + cnt; iov < end; ) {
-		size_t whole = (iov->iov_len - at) / job->size;
-		uint8_t elem[ELEMENT_MAX];
-
-		job_step(job, (uint8_t *) iov->iov_base + at, whole);
-		at += whole * job->size;
-		if (at < iov->iov_len) {
-			copy_across(iov, at, elem, job->size, false);
-			job_step(job, elem, 1);
-			copy_across(iov, at, elem, job->size, true);
-			at += job->size;
-		}
-		for (; iov < end && at >= iov->iov_len; iov++)
-			at -= iov->iov_len;
-	}
-}
-
 static uint64_t request_access(const struct request *req)
 {
 	if (req->kind == FAB_ATOMIC_BASE)
@@ -295,11 +239,6 @@ static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t
 {
 	const uint8_t *operands = conn->rx.operands;
 	struct fab_domain *domain = conn->ep->base.domain;
-	struct job job = {
-		.req = req, .size = fab_atomic_size(req->datatype), .result = result,
-		.operand = req->operand_len ? operands : NULL,
-		.compare = req->kind == FAB_ATOMIC_COMPARE ? operands + req->operand_len : NULL,
-	};
 	struct iovec iov[TCP_IOV_LIMIT];
 	uint32_t cnt;
 	bool locked;
@@ -310,7 +249,8 @@ static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t
 	if (ret)
 		return -ret;
 	locked = fab_domain_lock_atomics(domain);
-	job_run(&job, iov, cnt);
+	fab_atomic_pieces(req->datatype, req->op, iov, cnt, req->operand_len ? operands : NULL,
+			  req->kind == FAB_ATOMIC_COMPARE ? operands + req->operand_len : NULL, result);
 	if (locked)
 		fab_domain_unlock_atomics();
 	return 0;

@@ -306,7 +306,7 @@ static void find_nothing(void)
 	fake_b.misses = 2;
 	fake_util.misses = 1;
 	fake_util.wrong_type = true;
-	child_check(ask("qa,qb", 0, &info) == -FI_ENODATA && !info);
+	child_check(ask("qa,qb,ofi_q", 0, &info) == -FI_ENODATA && !info);
 	printf("told %u %u %u, calls %u\n", fake_a.told, fake_b.told, fake_util.told, fake_a.calls);
 }
 
@@ -400,7 +400,7 @@ static void ask_inside(void)
 	fake_a.names[0] = fake_b.names[0] = fake_util.names[0] = NULL;
 	fake_a.misses = fake_b.misses = fake_util.misses = 1;
 	fake_util.asks_others = true;
-	child_check(ask("qa,qb", 0, &info) == -FI_ENODATA);
+	child_check(ask("qa,qb,ofi_q", 0, &info) == -FI_ENODATA);
 	printf("told %u, calls %u\n", fake_a.told, fake_a.calls);
 }
 

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections below: making them, by us or by a peer, and their end. Engine lock held.
+ *
+ *   CONNECTING (fi_connect) --FI_CONNECTED--> UP --FI_SHUTDOWN, error--> DOWN --completions read--> freed
+ *   ACCEPTING  (fi_accept)  --FI_CONNECTED--^          any error, deadline --^
+ *
+ * Both ends may connect at once. The one with the higher address wins: it refuses the other's request, which drops its own
+ * and accepts. Whoever is refused because there is a connection already, or one in the making, tries again until its
+ * deadline: the other end has not seen the end of the old one yet, or is about to connect itself.
+ */
+#include "rxm/rxm.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "common/ip_name.h"
+
+#define MS		1000000ULL	/* ns */
+
+/* ---- life ---- */
+
+static void conn_free(struct rxm_conn *conn)
+{
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(&conn->flying)))
+		rxm_tx_free(conn->ep, fab_container(link, struct rxm_tx, link));
+	fab_list_remove(&conn->link);
+	rxm_chunk_free(conn->rx_mem);
+	free(conn->rx);
+	free(conn);
+}
+
+void rxm_conn_reap(struct rxm_poller *poller)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&poller->gone, link, next)
+		conn_free(fab_container(link, struct rxm_conn, link));
+}
+
+/* A connection is not being made any more, if it was. */
+static void made(struct rxm_conn *conn)
+{
+	struct rxm_ep *ep = conn->ep;
+
+	if (conn->state == RXM_CONN_UP)
+		return;
+	ep->connecting -= conn->state == RXM_CONN_CONNECTING;
+	ep->poller->making--;
+	if (--ep->making)
+		return;
+	fab_timer_stop(&ep->timer);
+	ep->timer_runs = false;
+}
+
+void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
+{
+	struct rxm_peer *peer = conn->peer;
+	struct rxm_ep *ep = conn->ep;
+
+	if (conn->state == RXM_CONN_DOWN)
+		return;
+	made(conn);
+	conn->state = RXM_CONN_DOWN;
+	fi_close(&conn->below->fid);
+	conn->below = NULL;
+	fab_list_remove(&conn->stuck);
+	fab_list_remove(&conn->link);
+	fab_list_add_tail(&ep->poller->gone, &conn->link);
+	if (peer->conn == conn)
+		peer->conn = NULL;
+	if (peer->inbound == conn)
+		peer->inbound = NULL;
+	rxm_tx_fail_all(conn, err, why);
+	rxm_rx_fail_all(conn, err, why);
+	conn->peer = NULL;
+}
+
+void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why)
+{
+	struct rxm_peer *peer = conn->peer;
+	char text[FAB_ADDR_STRLEN];
+
+	if (conn->state == RXM_CONN_DOWN)
+		return;
+	fab_addr_to_str(&peer->addr.sa, text, sizeof(text));
+	RXM_INFO(FI_LOG_EP_CTRL, "the connection with %s ends: %s (%s)\n", text, why, fi_strerror(err));
+	rxm_conn_end(conn, err, why);
+	rxm_peer_lost(peer, err, why);
+}
+
+void rxm_conn_broken(struct rxm_conn *conn, const char *what)
+{
+	char text[FAB_ADDR_STRLEN];
+
+	if (conn->state == RXM_CONN_DOWN)
+		return;
+	fab_addr_to_str(&conn->peer->addr.sa, text, sizeof(text));
+	RXM_WARN(FI_LOG_EP_DATA, "%s broke the protocol of " RXM_LAYER ": %s; its connection is closed\n", text, what);
+	rxm_conn_fail(conn, FI_EPROTO, "the peer broke the protocol");
+}
+
+/* A connection with nothing done yet; info is the provider's below. NULL: logged, *err says why. */
+static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, int *err)
+{
+	struct rxm_ep *ep = peer->ep;
+	struct rxm_conn *conn = calloc(1, sizeof(*conn));
+	const char *step;
+
+	*err = -FI_ENOMEM;
+	if (!conn)
+		return NULL;
+	conn->ep = ep;
+	conn->peer = peer;
+	conn->asked_free = UINT64_MAX;
+	fab_list_init(&conn->txq);
+	fab_list_init(&conn->ctlq);
+	fab_list_init(&conn->flying);
+	fab_list_init(&conn->waiting);
+	fab_list_init(&conn->kept);
+	fab_list_init(&conn->parts);
+	fab_list_init(&conn->stuck);
+	conn->deadline_ns = fab_now_ns() + (uint64_t) rxm_params.connect_timeout_ms * MS;
+	step = "fi_endpoint";
+	*err = fi_endpoint(ep->domain->below, info, &conn->below, conn);
+	if (*err)
+		goto free_conn;
+	step = "fi_ep_bind";
+	*err = fi_ep_bind(conn->below, &ep->poller->eq->fid, 0);
+	if (!*err)
+		*err = fi_ep_bind(conn->below, &ep->poller->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (*err)
+		goto close_below;
+	step = "fi_enable";
+	*err = fi_enable(conn->below);
+	if (*err)
+		goto close_below;
+	step = "fi_recv";
+	*err = rxm_rx_post_all(conn);
+	if (*err)
+		goto close_below;
+	fab_list_add_tail(&ep->conns, &conn->link);
+	ep->making++;
+	ep->poller->making++;
+	rxm_conn_watch(ep);
+	return conn;
+
+close_below:
+	fi_close(&conn->below->fid);
+free_conn:
+	RXM_WARN(FI_LOG_EP_CTRL, "%s of an endpoint below for a connection: %s\n", step, fi_strerror(-*err));
+	/* what it had posted may have completed already */
+	if (conn->below) {
+		conn->state = RXM_CONN_DOWN;
+		fab_list_add_tail(&ep->poller->gone, &conn->link);
+	} else {
+		free(conn);
+	}
+	return NULL;
+}
+
+static void conn_up(struct rxm_conn *conn)
+{
+	struct rxm_peer *peer = conn->peer;
+
+	made(conn);
+	conn->state = RXM_CONN_UP;
+	conn->credit = conn->window;
+	if (peer->conn == conn) {
+		peer->tries = 0;
+		rxm_tx_adopt(conn, &peer->txq);
+	}
+	if (conn->state == RXM_CONN_UP)
+		rxm_tx_run(conn);
+}
+
+/* ---- ours ---- */
+
+/* An info for an endpoint below, from our address, to dest if that is not NULL. */
+static struct fi_info *info_below(const struct rxm_ep *ep, const union fab_sockaddr *dest)
+{
+	struct fi_info *info = fi_dupinfo(ep->domain->below_info);
+	union fab_sockaddr src = ep->addr;
+
+	if (!info)
+		return NULL;
+	fab_addr_set_port(&src.sa, 0);
+	free(info->src_addr);
+	free(info->dest_addr);
+	info->src_addr = info->dest_addr = NULL;
+	info->src_addrlen = info->dest_addrlen = 0;
+	if (!fab_name_set(&info->src_addr, &info->src_addrlen, &src) &&
+	    !fab_name_set(&info->dest_addr, &info->dest_addrlen, dest))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+int rxm_conn_start(struct rxm_peer *peer)
+{
+	struct rxm_ep *ep = peer->ep;
+	struct rxm_cm_req req = {
+		.version = RXM_CM_VERSION, .endian = RXM_ENDIAN, .ctrl_version = RXM_CTRL_VERSION,
+		.op_version = RXM_CM_OP_VERSION, .port = htons(fab_addr_port(&ep->addr.sa)), .flow_ctrl = 2, .ext = RXM_EXT,
+		.eager_limit = (uint32_t) rxm_params.buffer_size, .rx_size = (uint32_t) rxm_params.conn_rx,
+		.conn_id = ep->incarnation,
+	};
+	struct fi_info *info = info_below(ep, &peer->addr);
+	struct rxm_conn *conn;
+	int ret = -FI_ENOMEM;
+
+	conn = info ? conn_new(peer, info, &ret) : NULL;
+	fi_freeinfo(info);
+	if (!conn)
+		return ret;
+	conn->state = RXM_CONN_CONNECTING;
+	ep->connecting++;
+	peer->conn = conn;
+	ret = fi_connect(conn->below, &peer->addr.sa, &req, sizeof(req));
+	if (ret)
+		rxm_conn_end(conn, -ret, "it cannot be connected to");
+	return ret;
+}
+
+/* ---- theirs ---- */
+
+static void refuse(struct rxm_ep *ep, const struct fi_info *info, enum rxm_cm_reason reason)
+{
+	const struct rxm_cm_rej rej = { .version = RXM_CM_VERSION, .reason = (uint8_t) reason };
+
+	fi_reject(ep->pep, info->handle, &rej, sizeof(rej));
+}
+
+static int compare_addr(const union fab_sockaddr *a, const union fab_sockaddr *b)
+{
+	int diff;
+
+	if (a->sa.sa_family == AF_INET)
+		diff = memcmp(&a->sin.sin_addr, &b->sin.sin_addr, sizeof(a->sin.sin_addr));
+	else
+		diff = memcmp(&a->sin6.sin6_addr, &b->sin6.sin6_addr, sizeof(a->sin6.sin6_addr));
+	return diff ? diff : (int) fab_addr_port(&a->sa) - (int) fab_addr_port(&b->sa);
+}
+
+/* What is to become of a request. */
+enum verdict {
+	ACCEPT,
+	ACCEPT_INBOUND,			/* it is from ourselves */
+	REFUSE,
+};
+
+static enum verdict decide(struct rxm_peer *peer, const union fab_sockaddr *own, const struct rxm_cm_req *req)
+{
+	struct rxm_conn *conn = peer->conn;
+	int order = compare_addr(&peer->addr, own);
+
+	if (!order)
+		return req->conn_id == peer->ep->incarnation && !peer->inbound ? ACCEPT_INBOUND : REFUSE;
+	if (!conn)
+		return ACCEPT;
+	if (conn->state == RXM_CONN_CONNECTING) {
+		if (order < 0)
+			return REFUSE;
+		rxm_conn_end(conn, FI_ECONNABORTED, "the peer connects");
+		return ACCEPT;
+	}
+	/* another life of the peer: whoever was there before is gone */
+	if (conn->peer_id != req->conn_id) {
+		rxm_conn_fail(conn, FI_ECONNRESET, "the peer has started anew");
+		return ACCEPT;
+	}
+	return REFUSE;
+}
+
+static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *data, size_t len, struct rxm_cm_req *req,
+		     union fab_sockaddr *from)
+{
+	char text[FAB_ADDR_STRLEN] = "?";
+
+	memset(from, 0, sizeof(*from));
+	if (info->dest_addr && info->dest_addrlen <= sizeof(*from))
+		memcpy(from, info->dest_addr, info->dest_addrlen);
+	if (fab_addr_len(&from->sa))
+		fab_addr_to_str(&from->sa, text, sizeof(text));
+	if (from->sa.sa_family != ep->addr.sa.sa_family || len < sizeof(*req)) {
+		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with %zu bytes is none of " RXM_LAYER "; it is refused\n", text, len);
+		return false;
+	}
+	memcpy(req, data, sizeof(*req));
+	fab_addr_set_port(&from->sa, ntohs(req->port));
+	if (req->version != RXM_CM_VERSION || req->endian != RXM_ENDIAN || req->ctrl_version != RXM_CTRL_VERSION ||
+	    !req->port) {
+		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s has version %u.%u and byte order %u, this end %u.%u and %u; it is "
+			 "refused\n", text, req->version, req->ctrl_version, req->endian, RXM_CM_VERSION, RXM_CTRL_VERSION,
+			 RXM_ENDIAN);
+		return false;
+	}
+	if (req->eager_limit != rxm_params.buffer_size) {
+		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with packets of %u bytes, here they have %zu: let "
+			 "FI_OFI_RXM_BUFFER_SIZE be the same at both ends; it is refused\n", text, req->eager_limit,
+			 rxm_params.buffer_size);
+		return false;
+	}
+	return true;
+}
+
+static void set_window(struct rxm_conn *conn, bool ext, uint32_t rx_size)
+{
+	conn->ext = ext && rx_size >= 16;
+	conn->window = conn->ext ? RXM_WINDOW(fab_min(rx_size, UINT32_C(65536))) : 0;
+}
+
+static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct rxm_cm_req *req, enum verdict verdict)
+{
+	const struct rxm_cm_rsp rsp = {
+		.conn_id = peer->ep->incarnation, .rx_size = (uint32_t) rxm_params.conn_rx, .flow_ctrl = 2,
+		.ext = req->ext == RXM_EXT ? RXM_EXT : 0,
+	};
+	struct rxm_conn *conn;
+	int ret;
+
+	conn = conn_new(peer, info, &ret);
+	if (!conn)
+		return ret;
+	conn->state = RXM_CONN_ACCEPTING;
+	conn->peer_id = req->conn_id;
+	set_window(conn, req->ext == RXM_EXT, req->rx_size);
+	if (verdict == ACCEPT_INBOUND)
+		peer->inbound = conn;
+	else
+		peer->conn = conn;
+	ret = fi_accept(conn->below, &rsp, sizeof(rsp));
+	if (ret)
+		rxm_conn_end(conn, -ret, "it cannot be accepted");
+	return 0;
+}
+
+static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, size_t len)
+{
+	struct rxm_peer *peer;
+	union fab_sockaddr from, own = ep->addr;
+	enum verdict verdict;
+	struct rxm_cm_req req;
+
+	if (ep->closing || !read_req(ep, info, data, len, &req, &from)) {
+		refuse(ep, info, RXM_REJECT_REFUSED);
+		return;
+	}
+	/* by which of our addresses the peer knows us */
+	if (fab_addr_is_any(&own.sa) && info->src_addr && info->src_addrlen == fab_addr_len(&own.sa)) {
+		memcpy(&own, info->src_addr, info->src_addrlen);
+		fab_addr_set_port(&own.sa, fab_addr_port(&ep->addr.sa));
+	}
+	peer = rxm_peer_of(ep, &from);
+	if (!peer) {
+		refuse(ep, info, RXM_REJECT_UNSPEC);
+		return;
+	}
+	verdict = decide(peer, &own, &req);
+	if (verdict == REFUSE)
+		refuse(ep, info, RXM_REJECT_ALREADY);
+	else if (accept_from(peer, info, &req, verdict))
+		refuse(ep, info, RXM_REJECT_UNSPEC);
+	rxm_peer_put(peer);
+}
+
+/* ---- events ---- */
+
+static void connected(struct rxm_conn *conn, const void *data, size_t len)
+{
+	struct rxm_cm_rsp rsp;
+
+	if (conn->state == RXM_CONN_CONNECTING) {
+		if (len < sizeof(rsp)) {
+			rxm_conn_broken(conn, "an answer to our request that is too short");
+			return;
+		}
+		memcpy(&rsp, data, sizeof(rsp));
+		conn->peer_id = rsp.conn_id;
+		set_window(conn, rsp.ext == RXM_EXT, rsp.rx_size);
+	}
+	if (conn->state != RXM_CONN_DOWN && conn->state != RXM_CONN_UP)
+		conn_up(conn);
+}
+
+static void failed(struct rxm_poller *poller)
+{
+	uint8_t data[256];
+	struct fi_eq_err_entry entry = { .err_data = data, .err_data_size = sizeof(data) };
+	const struct rxm_cm_rej *rej;
+	struct rxm_conn *conn;
+	struct rxm_peer *peer;
+
+	if (fi_eq_readerr(poller->eq, &entry, 0) < 0 || !entry.fid || entry.fid->fclass != FI_CLASS_EP)
+		return;
+	conn = entry.fid->context;
+	rej = entry.err_data;
+	peer = conn->peer;
+	if (conn->state == RXM_CONN_CONNECTING && entry.err == FI_ECONNREFUSED && entry.err_data_size >= sizeof(*rej) &&
+	    rej->version == RXM_CM_VERSION && rej->reason == RXM_REJECT_ALREADY) {
+		rxm_conn_end(conn, FI_EAGAIN, "the peer connects, or has not seen the end of an older connection yet");
+		rxm_peer_again(peer);
+		return;
+	}
+	rxm_conn_fail(conn, entry.err, conn->state == RXM_CONN_UP ? "the connection was lost" : "the peer cannot be connected to");
+}
+
+bool rxm_conn_event(struct rxm_poller *poller)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + 256];
+	} entry;
+	void *owner;
+	uint32_t event;
+	ssize_t ret;
+
+	ret = fi_eq_read(poller->eq, &event, &entry, sizeof(entry), 0);
+	if (ret == -FI_EAVAIL) {
+		failed(poller);
+		return true;
+	}
+	if (ret < (ssize_t) sizeof(entry.cm))
+		return false;
+	owner = entry.cm.fid->context;
+	switch (event) {
+	case FI_CONNREQ:
+		request(owner, entry.cm.info, entry.cm.data, (size_t) ret - sizeof(entry.cm));
+		fi_freeinfo(entry.cm.info);
+		break;
+	case FI_CONNECTED:
+		connected(owner, entry.cm.data, (size_t) ret - sizeof(entry.cm));
+		break;
+	case FI_SHUTDOWN:
+		rxm_conn_fail(owner, FI_ECONNRESET, "the peer has closed it");
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* ---- deadlines ---- */
+
+static void check_deadlines(struct fab_timer *timer)
+{
+	struct rxm_ep *ep = fab_container(timer, struct rxm_ep, timer);
+	struct fab_list *link, *next;
+	uint64_t now = fab_now_ns();
+	bool open = false;
+
+	ep->timer_runs = false;
+	while (rxm_conn_event(ep->poller))
+		;
+	fab_list_for_each_safe(&ep->conns, link, next) {
+		struct rxm_conn *conn = fab_container(link, struct rxm_conn, link);
+
+		if (conn->state == RXM_CONN_UP)
+			continue;
+		if (now >= conn->deadline_ns) {
+			rxm_conn_fail(conn, FI_ETIMEDOUT, "the connection was not made in time (FI_OFI_RXM_CONNECT_TIMEOUT)");
+			next = ep->conns.next;
+			continue;
+		}
+		open = true;
+	}
+	if (open)
+		rxm_conn_watch(ep);
+}
+
+void rxm_conn_watch(struct rxm_ep *ep)
+{
+	if (ep->timer_runs)
+		return;
+	ep->timer_runs = true;
+	ep->timer.fire = check_deadlines;
+	fab_timer_start(ep->base.progress, &ep->timer, fab_now_ns() + 100 * MS);
+}

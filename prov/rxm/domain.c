@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fabrics, domains and memory regions: ours embed those of prov/common and own one each of the provider below. A region is
+ * registered below, which gives it its key, and then here under the same key, where atomics look it up.
+ */
+#include "rxm/rxm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "common/match_info.h"
+#include "common/ops.h"
+#include "common/trigger.h"
+
+#define TX_BELOW	256		/* operations below that a connection can have outstanding */
+#define KEY_TRIES	8
+
+/* ---- memory regions: what an application holds has the region below as its descriptor ---- */
+
+static int mr_close(struct fid *fid)
+{
+	struct fid_mr *mr = fab_container(fid, struct fid_mr, fid);
+	struct fid_mr *below = mr->mem_desc;
+	struct fab_mr *region = fab_container(mr, struct fab_mr, mr_fid);
+	struct rxm_domain *domain = fab_container(region->domain, struct rxm_domain, base);
+	int ret = domain->mr_close_base(fid);
+
+	return ret ? ret : fi_close(&below->fid);
+}
+
+int rxm_reg(struct rxm_domain *domain, const void *buf, size_t len, uint64_t access, struct fid_mr **mr)
+{
+	int ret = -FI_ENOKEY;
+
+	/* where keys are the application's to choose, ours must only not be one of those */
+	for (int i = 0; i < KEY_TRIES && ret == -FI_ENOKEY; i++)
+		ret = fi_mr_reg(domain->below, buf, len, access, 0, fab_random64() | 1ULL << 63, 0, mr, NULL);
+	return ret;
+}
+
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+{
+	struct rxm_domain *domain = fab_container(fid, struct rxm_domain, base.domain_fid.fid);
+	struct fi_mr_attr full, low;
+	struct fid_mr *below;
+	int ret;
+
+	if (!attr || !mr)
+		return -FI_EINVAL;
+	fab_mr_read_attr(&domain->base, attr, &full);
+	low = (struct fi_mr_attr) {
+		.mr_iov = full.mr_iov, .iov_count = full.iov_count, .access = full.access, .offset = full.offset,
+		.requested_key = domain->own_keys ? fab_random64() | 1ULL << 63 : full.requested_key,
+	};
+	ret = fi_mr_regattr(domain->below, &low, 0, &below);
+	if (ret)
+		return ret;
+	if (!domain->own_keys)
+		full.requested_key = fi_mr_key(below);
+	ret = fab_mr_ops.regattr(fid, &full, flags, mr);
+	if (ret) {
+		fi_close(&below->fid);
+		return ret;
+	}
+	pthread_mutex_lock(&domain->lock);
+	if (!domain->mr_close_base) {
+		domain->mr_fid_ops = *(*mr)->fid.ops;
+		domain->mr_close_base = domain->mr_fid_ops.close;
+		domain->mr_fid_ops.close = mr_close;
+	}
+	pthread_mutex_unlock(&domain->lock);
+	(*mr)->fid.ops = &domain->mr_fid_ops;
+	(*mr)->mem_desc = below;
+	return 0;
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset, uint64_t key,
+		   uint64_t flags, struct fid_mr **mr, void *context)
+{
+	return mr_regattr(fid, &(struct fi_mr_attr) {
+		.mr_iov = iov, .iov_count = cnt, .access = access, .offset = offset, .requested_key = key, .context = context,
+	}, flags, mr);
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t key,
+		  uint64_t flags, struct fid_mr **mr, void *context)
+{
+	return mr_regv(fid, &(struct iovec) { (void *) buf, len }, 1, access, offset, key, flags, mr, context);
+}
+
+static struct fi_ops_mr mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};
+
+/* ---- domain ---- */
+
+static int domain_close(struct fid *fid)
+{
+	struct rxm_domain *domain = fab_container(fid, struct rxm_domain, base.domain_fid.fid);
+	int ret = fab_domain_fini(&domain->base);
+
+	if (ret)
+		return ret;
+	fi_close(&domain->below->fid);
+	fi_freeinfo(domain->below_info);
+	fi_freeinfo(domain->most);
+	pthread_mutex_destroy(&domain->lock);
+	free(domain);
+	return 0;
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = fab_domain_bind,
+	.control = fab_domain_control,
+	.ops_set = fab_domain_set_ops,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = fab_av_open,
+	.cq_open = fab_cq_open,
+	.endpoint = rxm_ep_open,
+	.cntr_open = fab_cntr_open,
+	.poll_open = fab_poll_open,
+	.query_atomic = rxm_query_atomic,
+};
+
+/* Ask the provider below for what the domain is to stand on. */
+static int find_below(const char *below, const struct rxm_domain *domain, const struct fi_info *info, struct fi_info **found)
+{
+	struct fi_info *hints = rxm_below_hints(below, NULL);
+	int ret;
+
+	if (!hints)
+		return -FI_ENOMEM;
+	hints->addr_format = info->addr_format;
+	hints->domain_attr->name = strdup(domain->base.name);
+	hints->fabric_attr->name = strdup(domain->base.fabric->name);
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->domain_attr->mr_mode |= domain->base.mr_mode;
+	hints->tx_attr->size = TX_BELOW;
+	hints->rx_attr->size = rxm_params.conn_rx;
+	ret = hints->domain_attr->name && hints->fabric_attr->name ?
+		fi_getinfo(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), NULL, NULL, 0, hints, found) : -FI_ENOMEM;
+	if (ret)
+		RXM_WARN(FI_LOG_DOMAIN, "fi_domain: %s has no FI_EP_MSG endpoints in domain %s of fabric %s: %s\n", below,
+			 domain->base.name, domain->base.fabric->name, fi_strerror(-ret));
+	fi_freeinfo(hints);
+	return ret;
+}
+
+static int domain_init(struct rxm_fabric *fabric, struct rxm_domain *domain, const struct fi_info *info)
+{
+	int ret;
+
+	ret = find_below(fabric->below_name, domain, info, &domain->below_info);
+	if (ret)
+		return ret;
+	domain->most = fi_dupinfo(domain->below_info);
+	ret = domain->most ? rxm_info_raise(domain->most) : -FI_ENOMEM;
+	if (!ret)
+		ret = fi_domain(fabric->below, domain->below_info, &domain->below, NULL);
+	if (ret) {
+		fi_freeinfo(domain->below_info);
+		fi_freeinfo(domain->most);
+		return ret;
+	}
+	domain->mr_local = domain->below_info->domain_attr->mr_mode & FI_MR_LOCAL;
+	domain->mr_virt = domain->below_info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
+	domain->has_dc = !strcmp(fabric->below_name, "tcp");
+	domain->own_keys = !(info->caps & (FI_RMA | FI_ATOMIC));
+	domain->base.mr_map.prov_key = false;	/* keys come from below */
+	domain->base.mr_map.virt_addr = domain->mr_virt;
+	pthread_mutex_init(&domain->lock, NULL);
+	fab_list_init(&domain->pollers);
+	return 0;
+}
+
+static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain_fid, void *context)
+{
+	struct rxm_fabric *fabric = fab_container(fabric_fid, struct rxm_fabric, base.fabric_fid);
+	struct rxm_domain *domain;
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	ret = fab_domain_init(&domain->base, &fabric->base, info, &domain_fid_ops, &domain_ops, &mr_ops, context);
+	if (ret)
+		goto free_domain;
+	ret = domain_init(fabric, domain, info);
+	if (ret)
+		goto fini_base;
+	*domain_fid = &domain->base.domain_fid;
+	return 0;
+
+fini_base:
+	fab_domain_fini(&domain->base);
+free_domain:
+	free(domain);
+	return ret;
+}
+
+static int domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags, void *context)
+{
+	return flags ? -FI_EBADFLAGS : domain_open(fabric, info, domain, context);
+}
+
+/* ---- fabric ---- */
+
+static int fabric_close(struct fid *fid)
+{
+	struct rxm_fabric *fabric = fab_container(fid, struct rxm_fabric, base.fabric_fid.fid);
+	int ret = fab_fabric_fini(&fabric->base);
+
+	if (ret)
+		return ret;
+	fi_close(&fabric->below->fid);
+	free(fabric);
+	return 0;
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = domain_open,
+	.eq_open = fab_eq_open,
+	.wait_open = fab_wait_open,
+	.trywait = fab_trywait,
+	.domain2 = domain2,
+};
+
+/* "tcp" of "tcp;ofi_rxm", in any order. False: there is no other layer, or more than one. */
+static bool take_below_name(const char *name, char below[RXM_BELOW_NAME_MAX])
+{
+	const char *part = name;
+
+	*below = 0;
+	while (part && *part) {
+		size_t len = strcspn(part, ";");
+
+		if (len != strlen(RXM_LAYER) || strncasecmp(part, RXM_LAYER, len)) {
+			if (*below || len >= RXM_BELOW_NAME_MAX)
+				return false;
+			snprintf(below, RXM_BELOW_NAME_MAX, "%.*s", (int) len, part);
+		}
+		part += len + (part[len] == ';');
+	}
+	return *below;
+}
+
+int rxm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid, void *context)
+{
+	struct rxm_fabric *fabric = calloc(1, sizeof(*fabric));
+	struct fi_fabric_attr low = *attr;
+	int ret = -FI_EINVAL;
+
+	if (!fabric)
+		return -FI_ENOMEM;
+	if (!attr->prov_name || !take_below_name(attr->prov_name, fabric->below_name)) {
+		RXM_WARN(FI_LOG_FABRIC, "fi_fabric: prov_name is %s: it names no provider to be over, as tcp;" RXM_LAYER
+			 " does; pass an info of fi_getinfo()\n", attr->prov_name ? attr->prov_name : "NULL");
+		goto free_fabric;
+	}
+	low.prov_name = fabric->below_name;
+	low.fabric = NULL;
+	low.api_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+	ret = fi_fabric(&low, &fabric->below, NULL);
+	if (ret)
+		goto free_fabric;
+	ret = fab_fabric_init(&fabric->base, &rxm_prov, attr, &fabric_fid_ops, &fabric_ops, context);
+	if (ret)
+		goto close_below;
+	*fabric_fid = &fabric->base.fabric_fid;
+	return 0;
+
+close_below:
+	fi_close(&fabric->below->fid);
+free_fabric:
+	free(fabric);
+	return ret;
+}
+
+void rxm_fill_ops(void)
+{
+	FAB_OPS_FILL(&domain_fid_ops);
+	FAB_OPS_FILL(&domain_ops);
+	FAB_OPS_FILL(&mr_ops);
+	FAB_OPS_FILL(&fabric_fid_ops);
+	FAB_OPS_FILL(&fabric_ops);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints: open, enable, options, close.
+ *
+ * Close: first no operation is taken any more (ep->closing), then what was given to the provider below gets FLUSH_MS to
+ * leave, then all connections end, which completes what is left in error.
+ */
+#include "rxm/rxm.h"
+
+#include <stdlib.h>
+#include "base/clock.h"
+#include "common/eq.h"
+#include "common/ip_info.h"
+#include "common/ip_name.h"
+#include "common/match_info.h"
+#include "common/ops.h"
+
+#define FLUSH_MS	1000
+
+/* ---- enable ---- */
+
+static int listen_below(struct rxm_ep *ep)
+{
+	struct fi_info *info = fi_dupinfo(ep->domain->below_info);
+	size_t len = sizeof(ep->addr);
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	free(info->src_addr);
+	info->src_addr = NULL;
+	ret = fab_name_set(&info->src_addr, &info->src_addrlen, &ep->addr);
+	if (!ret)
+		ret = fi_passive_ep(ep->poller->fabric, info, &ep->pep, ep);
+	fi_freeinfo(info);
+	if (ret)
+		return ret;
+	ret = fi_pep_bind(ep->pep, &ep->poller->eq->fid, 0);
+	if (!ret)
+		ret = fi_listen(ep->pep);
+	if (!ret)
+		ret = fi_getname(&ep->pep->fid, &ep->addr, &len);
+	return ret;
+}
+
+static int ep_enable(struct rxm_ep *ep)
+{
+	int ret = fab_ep_check_enable(&ep->base);
+
+	if (!ret)
+		ret = rxm_poller_get(ep->domain, ep->base.progress, &ep->poller);
+	if (ret)
+		return ret;
+	ret = rxm_peers_open(ep);
+	if (!ret)
+		ret = listen_below(ep);
+	if (ret)
+		goto close_pep;
+	fab_progress_lock(ep->base.progress);
+	ep->base.enabled = true;
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+
+close_pep:
+	if (ep->pep)
+		fi_close(&ep->pep->fid);
+	if (ep->peers)
+		fab_av_unwatch(ep->base.av, &ep->watch);
+	rxm_peers_close(ep);
+	rxm_poller_put(ep->domain, ep->poller);
+	ep->pep = NULL;
+	ep->poller = NULL;
+	return ret;
+}
+
+/* ---- control, options, cancel, names ---- */
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_ENABLE ? ep_enable(rxm_ep_of(fid)) : fab_ep_control(fid, command, arg);
+}
+
+static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	if (level == FI_OPT_ENDPOINT && optname == FI_OPT_MIN_MULTI_RECV)
+		return fab_getopt_size(rxm_ep_of(fid)->recv.min_multi_recv, optval, optlen);
+	return fab_ep_getopt(fid, level, optname, optval, optlen);
+}
+
+static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	return fab_recv_setopt(&rxm_ep_of(fid)->recv, optval, optlen);
+}
+
+/* What is not found has completed, or is beyond recall; its completion says how. */
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct rxm_ep *ep = rxm_ep_of(fid);
+
+	fab_progress_lock(ep->base.progress);
+	if (!fab_recv_cancel(&ep->recv, context))
+		rxm_tx_cancel(ep, context);
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+}
+
+/* How many operations more can be posted (1.x). */
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
+{
+	struct rxm_ep *ep = rxm_ep_of(&fid->fid);
+	ssize_t left;
+
+	fab_progress_lock(ep->base.progress);
+	left = ep->base.enabled ? (ssize_t) (ep->tx_size - ep->tx_cnt) : -FI_EOPBADSTATE;
+	fab_progress_unlock(ep->base.progress);
+	return left;
+}
+
+static ssize_t ep_rx_size_left(struct fid_ep *fid)
+{
+	struct rxm_ep *ep = rxm_ep_of(&fid->fid);
+	ssize_t left;
+
+	fab_progress_lock(ep->base.progress);
+	left = ep->base.enabled ? (ssize_t) (ep->recv.pool.max_cnt - ep->recv.pool.out_cnt) : -FI_EOPBADSTATE;
+	fab_progress_unlock(ep->base.progress);
+	return left;
+}
+
+static int ep_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct rxm_ep *ep = rxm_ep_of(fid);
+
+	if (!ep->base.enabled)
+		return fab_name_take(&rxm_prov, &ep->addr, ep->base.info, addr, addrlen);
+	RXM_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
+	return -FI_EOPBADSTATE;
+}
+
+static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct rxm_ep *ep = rxm_ep_of(fid);
+	union fab_sockaddr name = ep->addr;
+
+	fab_ip_fill_addr(&rxm_prov, NULL, &name, ep->base.info);
+	return fab_name_give(&name, addr, addrlen);
+}
+
+/* ---- close ---- */
+
+static bool is_busy(const struct rxm_ep *ep)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&ep->conns, link) {
+		const struct rxm_conn *conn = fab_container(link, struct rxm_conn, link);
+
+		if (conn->state == RXM_CONN_UP && (!fab_list_empty(&conn->flying) || !fab_list_empty(&conn->ctlq) ||
+						   !fab_list_empty(&conn->txq)))
+			return true;
+	}
+	return false;
+}
+
+/* Let what has been taken leave, for a while. */
+static void flush(struct rxm_ep *ep)
+{
+	uint64_t deadline_ns = fab_now_ns() + FLUSH_MS * 1000000ULL;
+
+	while (is_busy(ep) && fab_now_ns() < deadline_ns)
+		rxm_poller_wait(ep->poller, 10);
+}
+
+static void stop(struct rxm_ep *ep)
+{
+	fab_av_unwatch(ep->base.av, &ep->watch);
+	fab_progress_lock(ep->base.progress);
+	flush(ep);
+	fi_close(&ep->pep->fid);
+	fab_timer_stop(&ep->timer);
+	rxm_peers_close(ep);
+	rxm_poller_run(ep->poller);
+	fab_progress_unlock(ep->base.progress);
+	rxm_poller_put(ep->domain, ep->poller);
+}
+
+static void drop_orphans(struct rxm_ep *ep)
+{
+	struct fab_list *link;
+
+	fab_recv_drop_all(&ep->recv);
+	while ((link = fab_list_pop_front(&ep->orphans)))
+		free(fab_container(link, struct rxm_kept, link));
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct rxm_ep *ep = rxm_ep_of(fid);
+	int ret = fab_ep_check_close(&ep->base);
+
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	ep->closing = true;
+	fab_progress_unlock(ep->base.progress);
+	if (ep->base.enabled)
+		stop(ep);
+	fab_progress_lock(ep->base.progress);
+	fab_recv_flush(&ep->recv, FI_ECANCELED);
+	drop_orphans(ep);
+	fab_progress_unlock(ep->base.progress);
+	fab_recv_fini(&ep->recv);
+	rxm_bufs_fini(&ep->small);
+	rxm_bufs_fini(&ep->big);
+	fab_pool_fini(&ep->tx_pool);
+	if (ep->base.eq)
+		fab_eq_purge(ep->base.eq, fid, NULL);
+	fab_ep_fini(&ep->base);
+	free(ep);
+	return 0;
+}
+
+/* ---- open ---- */
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = fab_ep_bind,
+	.control = ep_control,
+};
+
+static struct fi_ops_ep ep_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
+};
+
+static struct fi_ops_cm ep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = ep_getname,
+};
+
+static int check_open(const struct rxm_domain *domain, const struct fi_info *info)
+{
+	const struct rxm_fabric *fabric = fab_container(domain->base.fabric, struct rxm_fabric, base);
+	struct fab_offer offer = rxm_offer_over(fabric->below_name);
+
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr) {
+		RXM_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
+			 info ? "lacks ep_attr, tx_attr or rx_attr" : "is NULL");
+		return -FI_EINVAL;
+	}
+	if (info->ep_attr->type != FI_EP_RDM) {
+		RXM_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; " RXM_LAYER " has FI_EP_RDM\n", info->ep_attr->type);
+		return -FI_EINVAL;
+	}
+	offer.info = domain->most;
+	return fab_match_check(&rxm_prov, domain->base.fabric->fabric_fid.api_version, info, &offer, 1);
+}
+
+static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi_info *info, void *context)
+{
+	struct fab_ep_ops ops = {
+		.fid = &ep_fid_ops, .ep = &ep_ep_ops, .cm = &ep_cm_ops,
+		.msg = info->caps & FI_MSG ? &rxm_msg_ops : NULL,
+		.tagged = info->caps & FI_TAGGED ? &rxm_tagged_ops : NULL,
+		.rma = info->caps & FI_RMA ? &rxm_rma_ops : NULL,
+		.atomic = info->caps & FI_ATOMIC ? &rxm_atomic_ops : NULL,
+	};
+	struct fid_domain *reg = domain->mr_local ? domain->below : NULL;
+	size_t most = fab_max(rxm_params.buffer_size, (size_t) RXM_BIG_MIN);
+	int ret;
+
+	ret = fab_ep_init(&ep->base, &domain->base, info, &ops, context);
+	if (ret)
+		return ret;
+	ep->domain = domain;
+	ep->incarnation = fab_random64();
+	ret = fab_name_take(&rxm_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
+	if (!ret)
+		ret = fab_recv_init(&ep->recv, &ep->base, &rxm_recv_ops);
+	if (ret) {
+		fab_ep_fini(&ep->base);
+		return ret;
+	}
+	ep->tx_size = (uint32_t) info->tx_attr->size;
+	ep->rx_len = sizeof(struct rxm_pkt) + most;
+	fab_pool_init(&ep->tx_pool, &(struct fab_pool_attr) { .size = sizeof(struct rxm_tx), .chunk_cnt = 16 });
+	rxm_bufs_init(&ep->small, reg, RXM_SMALL);
+	rxm_bufs_init(&ep->big, reg, most);
+	fab_list_init(&ep->conns);
+	fab_list_init(&ep->orphans);
+	fab_list_init(&ep->pace);
+	fab_timer_init(&ep->timer, NULL);
+	return 0;
+}
+
+int rxm_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+{
+	struct rxm_domain *domain = fab_container(domain_fid, struct rxm_domain, base.domain_fid);
+	struct rxm_ep *ep;
+	int ret;
+
+	ret = check_open(domain, info);
+	if (ret)
+		return ret;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ret = ep_init(ep, domain, info, context);
+	if (ret) {
+		free(ep);
+		return ret;
+	}
+	*ep_fid = &ep->base.ep_fid;
+	return 0;
+}
+
+void rxm_ep_fill_ops(void)
+{
+	FAB_OPS_FILL(&ep_fid_ops);
+	FAB_OPS_FILL(&ep_ep_ops);
+	FAB_OPS_FILL(&ep_cm_ops);
+	FAB_OPS_FILL(&rxm_msg_ops);
+	FAB_OPS_FILL(&rxm_tagged_ops);
+	FAB_OPS_FILL(&rxm_rma_ops);
+	FAB_OPS_FILL(&rxm_atomic_ops);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What rxm offers: an RDM entry for each FI_EP_MSG entry of the providers that it knows to be good to stand on. The core
+ * sees to it that an inner fi_getinfo() tells nothing of what it does not find.
+ */
+#include "rxm/rxm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/match_info.h"
+
+#define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE)
+#define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+			 FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV)
+#define SECONDARY_CAPS	(FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
+/* Messages and atomics are dealt with in order at the target. A remote access by the provider below may be over before an
+ * atomic that was issued earlier, so each keeps order among its own kind. */
+#define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+#define BELOW_ORDER	(FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_SAW)
+#define OP_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
+			 FI_COMMIT_COMPLETE | FI_MORE)
+#define MR_BASIC_BITS	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/* Providers to be over, in the order of the answer, and the FI_MR_* that an application must live with there. */
+static const struct {
+	const char *name;
+	uint64_t mr_mode;
+} cores[] = {
+	{ "verbs", MR_BASIC_BITS },
+	{ "tcp", 0 },
+};
+
+static uint64_t mr_mode_of(const char *below)
+{
+	for (size_t i = 0; i < fab_countof(cores); i++) {
+		if (!strcmp(cores[i].name, below))
+			return cores[i].mr_mode;
+	}
+	return MR_BASIC_BITS;
+}
+
+struct fab_offer rxm_offer_over(const char *below)
+{
+	return (struct fab_offer) {
+		.secondary_caps = SECONDARY_CAPS,
+		.mr_mode_need = mr_mode_of(below),
+		.mr_mode_can = MR_BASIC_BITS,
+		.tx_size = rxm_params.tx_size,
+		.rx_size = rxm_params.rx_size,
+	};
+}
+
+int rxm_info_raise(struct fi_info *info)
+{
+	const struct fi_tx_attr *below = info->tx_attr;
+	uint64_t order = MSG_ORDER | (below->msg_order & BELOW_ORDER);
+	uint64_t comm = info->domain_attr->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM);
+	char *name;
+
+	if (asprintf(&name, "%s;" RXM_LAYER, info->fabric_attr->prov_name) < 0)
+		return -FI_ENOMEM;
+	info->domain_attr->mr_mode = mr_mode_of(info->fabric_attr->prov_name);
+	free(info->fabric_attr->prov_name);
+	info->fabric_attr->prov_name = name;
+	info->fabric_attr->prov_version = rxm_prov.version;
+	*info->tx_attr = (struct fi_tx_attr) {
+		.caps = TX_CAPS, .op_flags = OP_FLAGS, .msg_order = order, .comp_order = FI_ORDER_NONE,
+		.inject_size = RXM_INJECT_SIZE, .size = RXM_SIZE_MAX,
+		.iov_limit = fab_min(below->iov_limit, (size_t) RXM_IOV_LIMIT),
+		.rma_iov_limit = fab_min(below->rma_iov_limit, (size_t) RXM_IOV_LIMIT),
+	};
+	*info->rx_attr = (struct fi_rx_attr) {
+		.caps = RX_CAPS, .op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE, .msg_order = order,
+		.comp_order = FI_ORDER_NONE, .size = RXM_SIZE_MAX, .iov_limit = FAB_RECV_IOV,
+	};
+	info->ep_attr->type = FI_EP_RDM;
+	info->ep_attr->protocol = FI_PROTO_RXM;
+	info->ep_attr->protocol_version = RXM_CM_VERSION;
+	info->ep_attr->mem_tag_format = 0xaaaaaaaaaaaaaaaaULL;	/* 64 bits, no fields */
+	info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = 1;
+	info->domain_attr->threading = FI_THREAD_SAFE;
+	info->domain_attr->control_progress = info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	info->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	info->domain_attr->av_type = FI_AV_UNSPEC;
+	info->domain_attr->cq_data_size = sizeof(uint64_t);
+	info->domain_attr->max_ep_tx_ctx = info->domain_attr->max_ep_rx_ctx = 1;
+	info->domain_attr->max_ep_stx_ctx = info->domain_attr->max_ep_srx_ctx = 0;
+	info->domain_attr->max_ep_auth_key = 0;
+	info->domain_attr->max_err_data = 0;
+	info->domain_attr->caps = comm;
+	info->domain_attr->mode = 0;
+	info->mode = 0;
+	info->caps = TX_CAPS | RX_CAPS | comm;
+	return 0;
+}
+
+static char *copy_name(const char *name)
+{
+	return name ? strdup(name) : NULL;
+}
+
+static int copy_addr(void **to, size_t *to_len, const void *from, size_t len)
+{
+	if (!from || !len)
+		return 0;
+	*to = malloc(len);
+	if (!*to)
+		return -FI_ENOMEM;
+	memcpy(*to, from, len);
+	*to_len = len;
+	return 0;
+}
+
+struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
+{
+	struct fi_info *info = fi_allocinfo();
+	bool bad = false;
+
+	if (!info)
+		return NULL;
+	info->ep_attr->type = FI_EP_MSG;
+	info->caps = FI_MSG | FI_RMA;
+	info->mode = FI_CONTEXT | FI_CONTEXT2;
+	info->domain_attr->mr_mode = mr_mode_of(below) | (mr_mode_of(below) ? FI_MR_LOCAL : 0);
+	info->fabric_attr->prov_name = strdup(below);
+	bad = !info->fabric_attr->prov_name;
+	if (hints) {
+		info->addr_format = hints->addr_format;
+		bad |= copy_addr(&info->src_addr, &info->src_addrlen, hints->src_addr, hints->src_addrlen) ||
+		       copy_addr(&info->dest_addr, &info->dest_addrlen, hints->dest_addr, hints->dest_addrlen);
+	}
+	if (hints && hints->domain_attr)
+		info->domain_attr->name = copy_name(hints->domain_attr->name);
+	if (hints && hints->fabric_attr)
+		info->fabric_attr->name = copy_name(hints->fabric_attr->name);
+	if (!bad)
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+/* The entries of the provider below, as ours, added to the end of a list. 0, also if there are none; -FI_ENOMEM. */
+static int add_over(const char *below, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		    struct fi_info ***end, size_t *cnt)
+{
+	struct fi_info *ask = rxm_below_hints(below, hints), *list, *info;
+	int ret;
+
+	if (!ask)
+		return -FI_ENOMEM;
+	ret = fi_getinfo(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), node, service, flags, ask, &list);
+	fi_freeinfo(ask);
+	if (ret)
+		return ret == -FI_ENOMEM ? ret : 0;
+	while ((info = list)) {
+		list = info->next;
+		info->next = NULL;
+		/* others over it, and other types, are none of ours */
+		if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG) {
+			fi_freeinfo(info);
+			continue;
+		}
+		**end = info;
+		*end = &info->next;
+		(*cnt)++;
+		ret = rxm_info_raise(info);
+		if (ret) {
+			fi_freeinfo(list);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static int match(uint32_t version, const struct fi_info *hints, const struct fi_info *list, size_t cnt, struct fi_info **info)
+{
+	struct fab_offer *offers = calloc(cnt, sizeof(*offers));
+	char below[RXM_BELOW_NAME_MAX];
+	size_t i = 0;
+	int ret;
+
+	if (!offers)
+		return -FI_ENOMEM;
+	for (; list; list = list->next, i++) {
+		const char *name = list->fabric_attr->prov_name;
+
+		snprintf(below, sizeof(below), "%.*s", (int) strcspn(name, ";"), name);
+		offers[i] = rxm_offer_over(below);
+		offers[i].secondary_caps &= list->caps;
+		offers[i].info = list;
+	}
+	ret = fab_match_info(&rxm_prov, version, hints, offers, cnt, info);
+	free(offers);
+	return ret;
+}
+
+/* May something over this provider be meant? The core has the last word about names: this only saves asking. */
+static bool may_be_meant(const struct fi_info *hints, const char *below)
+{
+	const char *name = hints && hints->fabric_attr ? hints->fabric_attr->prov_name : NULL;
+
+	return !name || !*name || strchr(name, '^') || strcasestr(name, below) ||
+	       (strcasestr(name, RXM_LAYER) && !strchr(name, ';'));
+}
+
+int rxm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	struct fi_info *list = NULL, **end = &list;
+	size_t cnt = 0;
+	int ret = 0;
+
+	if (hints && hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC && hints->ep_attr->type != FI_EP_RDM)
+		return -FI_ENODATA;
+	for (size_t i = 0; i < fab_countof(cores) && !ret; i++) {
+		if (may_be_meant(hints, cores[i].name))
+			ret = add_over(cores[i].name, node, service, flags, hints, &end, &cnt);
+	}
+	if (!ret)
+		ret = cnt ? match(version, hints, list, cnt, info) : -FI_ENODATA;
+	if (list)
+		fi_freeinfo(list);
+	return ret;
+}

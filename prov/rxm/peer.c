@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers: addresses that somebody listens at, and what waits for a connection with them. Engine lock held, but for what the
+ * address vector tells.
+ *
+ * Connections are made when the first operation wants one, RXM_CONNECT_MAX at a time: further peers wait for their turn in
+ * ep->pace. After a failure, operations to the peer fail at once for a while (hold-off).
+ */
+#include "rxm/rxm.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+
+#define MS		1000000ULL	/* ns */
+#define BUCKETS_MIN	16
+#define CONNECT_MAX	64		/* connections in the making, by us */
+#define AGAIN_MS	5		/* first pause before another try; the next are longer */
+#define AGAIN_MAX_MS	200
+
+static struct fab_list *bucket_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
+{
+	return &ep->peers[fab_addr_hash(&addr->sa) & ep->peer_mask];
+}
+
+static struct rxm_peer *find(struct rxm_ep *ep, const union fab_sockaddr *addr)
+{
+	struct fab_list *bucket = bucket_of(ep, addr), *link;
+
+	fab_list_for_each(bucket, link) {
+		struct rxm_peer *peer = fab_container(link, struct rxm_peer, link);
+
+		if (fab_addr_equal(&peer->addr.sa, &addr->sa))
+			return peer;
+	}
+	return NULL;
+}
+
+static int resize(struct rxm_ep *ep, uint64_t cnt)
+{
+	struct fab_list *old = ep->peers, *link;
+	uint64_t old_cnt = old ? ep->peer_mask + 1 : 0;
+
+	ep->peers = calloc(cnt, sizeof(*ep->peers));
+	if (!ep->peers) {
+		ep->peers = old;
+		return -FI_ENOMEM;
+	}
+	ep->peer_mask = cnt - 1;
+	for (uint64_t i = 0; i < cnt; i++)
+		fab_list_init(&ep->peers[i]);
+	for (uint64_t i = 0; i < old_cnt; i++) {
+		while ((link = fab_list_pop_front(&old[i])))
+			fab_list_add_tail(bucket_of(ep, &fab_container(link, struct rxm_peer, link)->addr), link);
+	}
+	free(old);
+	return 0;
+}
+
+/* ---- waiting for a connection ---- */
+
+static void start(struct rxm_peer *peer);
+
+/* Whoever waited longest may connect now. */
+static void next_turn(struct rxm_ep *ep)
+{
+	struct rxm_peer *peer;
+
+	while (ep->connecting < CONNECT_MAX && (peer = fab_list_first(&ep->pace, struct rxm_peer, pace))) {
+		fab_list_remove(&peer->pace);
+		start(peer);
+	}
+}
+
+static void hold_off(struct rxm_peer *peer, int err)
+{
+	peer->holdoff_ns = fab_now_ns() + (uint64_t) rxm_params.holdoff_ms * MS;
+	peer->holdoff_err = err;
+}
+
+static void give_up(struct rxm_peer *peer, int err, const char *why)
+{
+	peer->tries = 0;
+	fab_timer_stop(&peer->retry);
+	rxm_tx_fail_list(&peer->txq, err, why);
+}
+
+static void start(struct rxm_peer *peer)
+{
+	int ret;
+
+	if (peer->conn)
+		return;
+	ret = rxm_conn_start(peer);
+	if (!ret)
+		return;
+	hold_off(peer, -ret);
+	give_up(peer, -ret, "the peer cannot be connected to");
+}
+
+static void turn(struct rxm_peer *peer)
+{
+	if (peer->ep->connecting < CONNECT_MAX)
+		start(peer);
+	else if (fab_list_empty(&peer->pace))
+		fab_list_add_tail(&peer->ep->pace, &peer->pace);
+}
+
+static void retry_fire(struct fab_timer *timer)
+{
+	struct rxm_peer *peer = fab_container(timer, struct rxm_peer, retry);
+
+	if (peer->conn || fab_list_empty(&peer->txq))
+		return;
+	if (fab_now_ns() >= peer->deadline_ns) {
+		hold_off(peer, FI_ETIMEDOUT);
+		give_up(peer, FI_ETIMEDOUT, "the peer refuses to connect since it believes to be connected");
+		return;
+	}
+	turn(peer);
+}
+
+void rxm_peer_again(struct rxm_peer *peer)
+{
+	unsigned ms = fab_min((unsigned) AGAIN_MS << fab_min(peer->tries, 8u), (unsigned) AGAIN_MAX_MS);
+
+	next_turn(peer->ep);
+	if (peer->conn || fab_list_empty(&peer->txq)) {
+		rxm_peer_put(peer);
+		return;
+	}
+	if (!peer->tries++)
+		peer->deadline_ns = fab_now_ns() + (uint64_t) rxm_params.connect_timeout_ms * MS;
+	/* two that refuse each other must not go on in step */
+	fab_timer_start(peer->ep->base.progress, &peer->retry, fab_now_ns() + ms * MS + fab_random64() % (ms * MS));
+}
+
+void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
+{
+	if (!fab_list_empty(&peer->txq) && !peer->conn) {
+		hold_off(peer, err);
+		give_up(peer, err, why);
+	}
+	next_turn(peer->ep);
+	rxm_peer_put(peer);
+}
+
+int rxm_peer_want(struct rxm_peer *peer)
+{
+	if (peer->conn || !fab_list_empty(&peer->txq))
+		return 0;
+	if (peer->holdoff_ns) {
+		if (peer->holdoff_ns > fab_now_ns())
+			return -peer->holdoff_err;
+		peer->holdoff_ns = 0;
+	}
+	if (peer->ep->connecting >= CONNECT_MAX) {
+		turn(peer);
+		return 0;
+	}
+	int ret = rxm_conn_start(peer);
+
+	if (ret)
+		hold_off(peer, -ret);
+	return ret;
+}
+
+/* ---- the table ---- */
+
+struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
+{
+	struct rxm_peer *peer = find(ep, addr);
+
+	if (peer)
+		return peer;
+	/* a table that is too full works as well, only slower */
+	if (ep->peer_cnt > ep->peer_mask)
+		resize(ep, (ep->peer_mask + 1) * 2);
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->ep = ep;
+	peer->addr = *addr;
+	peer->fi_addr = fab_av_find(ep->base.av, addr);
+	fab_list_init(&peer->txq);
+	fab_list_init(&peer->pace);
+	fab_timer_init(&peer->retry, retry_fire);
+	fab_list_add_tail(bucket_of(ep, addr), &peer->link);
+	ep->peer_cnt++;
+	return peer;
+}
+
+void rxm_peer_put(struct rxm_peer *peer)
+{
+	if (peer->conn || peer->inbound || peer->fi_addr != FI_ADDR_NOTAVAIL || !fab_list_empty(&peer->txq))
+		return;
+	fab_timer_stop(&peer->retry);
+	fab_list_remove(&peer->pace);
+	fab_list_remove(&peer->link);
+	peer->ep->peer_cnt--;
+	free(peer);
+}
+
+static int index_peer(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer *peer)
+{
+	struct rxm_peer **by_addr;
+	uint64_t cnt;
+
+	if (fi_addr >= ep->by_addr_cnt) {
+		cnt = fab_max(fab_pow2_up(fi_addr + 1), (uint64_t) BUCKETS_MIN);
+		by_addr = realloc(ep->by_addr, cnt * sizeof(*by_addr));
+		if (!by_addr)
+			return -FI_ENOMEM;
+		memset(by_addr + ep->by_addr_cnt, 0, (cnt - ep->by_addr_cnt) * sizeof(*by_addr));
+		ep->by_addr = by_addr;
+		ep->by_addr_cnt = cnt;
+	}
+	ep->by_addr[fi_addr] = peer;
+	return 0;
+}
+
+int rxm_peer_get(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
+{
+	const union fab_sockaddr *addr;
+	struct rxm_peer *peer;
+
+	if (fi_addr < ep->by_addr_cnt && ep->by_addr[fi_addr]) {
+		*out = ep->by_addr[fi_addr];
+		return 0;
+	}
+	addr = fi_addr < FAB_AV_MAX ? fab_av_addr(ep->base.av, fi_addr) : NULL;
+	if (!addr) {
+		RXM_WARN(FI_LOG_EP_DATA, "there is no address %#lx in the address vector\n", (unsigned long) fi_addr);
+		return -FI_EINVAL;
+	}
+	peer = rxm_peer_of(ep, addr);
+	if (!peer || index_peer(ep, fi_addr, peer))
+		return -FI_ENOMEM;
+	peer->fi_addr = fi_addr;
+	*out = peer;
+	return 0;
+}
+
+/* ---- what the address vector tells ---- */
+
+static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+{
+	struct rxm_ep *ep = fab_container(watch, struct rxm_ep, watch);
+	struct rxm_peer *peer;
+
+	fab_progress_lock(ep->base.progress);
+	peer = find(ep, addr);
+	if (peer)
+		peer->fi_addr = fi_addr;
+	rxm_rx_name(ep, peer, addr, fi_addr);
+	fab_progress_unlock(ep->base.progress);
+}
+
+static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+{
+	struct rxm_ep *ep = fab_container(watch, struct rxm_ep, watch);
+	struct rxm_peer *peer;
+
+	fab_progress_lock(ep->base.progress);
+	peer = find(ep, addr);
+	if (fi_addr < ep->by_addr_cnt)
+		ep->by_addr[fi_addr] = NULL;
+	rxm_rx_name(ep, peer, addr, FI_ADDR_NOTAVAIL);
+	if (peer) {
+		peer->fi_addr = FI_ADDR_NOTAVAIL;
+		rxm_peer_put(peer);
+	}
+	fab_progress_unlock(ep->base.progress);
+}
+
+int rxm_peers_open(struct rxm_ep *ep)
+{
+	int ret = resize(ep, BUCKETS_MIN);
+
+	if (ret)
+		return ret;
+	ep->watch.inserted = av_inserted;
+	ep->watch.removed = av_removed;
+	fab_av_watch(ep->base.av, &ep->watch);
+	return 0;
+}
+
+void rxm_peers_close(struct rxm_ep *ep)
+{
+	struct fab_list *link;
+
+	for (uint64_t i = 0; ep->peers && i <= ep->peer_mask; i++) {
+		while ((link = ep->peers[i].next) != &ep->peers[i]) {
+			struct rxm_peer *peer = fab_container(link, struct rxm_peer, link);
+
+			peer->fi_addr = 0;	/* it stays until we are done with it */
+			if (peer->conn)
+				rxm_conn_end(peer->conn, FI_ECANCELED, "the endpoint is closed");
+			if (peer->inbound)
+				rxm_conn_end(peer->inbound, FI_ECANCELED, "the endpoint is closed");
+			give_up(peer, FI_ECANCELED, "the endpoint is closed");
+			peer->fi_addr = FI_ADDR_NOTAVAIL;
+			rxm_peer_put(peer);
+		}
+	}
+	free(ep->peers);
+	free(ep->by_addr);
+	ep->peers = NULL;
+	ep->by_addr = NULL;
+	ep->by_addr_cnt = 0;
+}

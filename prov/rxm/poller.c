@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From the provider below to the engine. A poller belongs to one progress engine of a domain and has a completion queue and an
+ * event queue below, for all endpoints on that engine.
+ *
+ * The completion queue is read on every pass, which is what makes progress below; the descriptors of both are among the
+ * engine's sources, so that whoever sleeps on the engine wakes for what comes below.
+ *
+ * A poller appears with the first endpoint that is enabled on an engine and goes with the last. Lock of the engine held, but
+ * for get and put.
+ */
+#include "rxm/rxm.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#define BATCH		16
+
+static bool take_events(struct rxm_poller *poller)
+{
+	bool any = false;
+
+	while (rxm_conn_event(poller))
+		any = true;
+	return any;
+}
+
+static void take_completion(struct rxm_poller *poller, const struct fi_cq_data_entry *entry)
+{
+	struct rxm_ctx *ctx = entry->op_context;
+	struct rxm_rx *rx;
+
+	/* of a write of a peer that puts its data into our queue below */
+	if (entry->flags & FI_REMOTE_WRITE) {
+		rxm_rx_remote_write(ctx, entry->data, entry->len);
+		return;
+	}
+	if (ctx->kind == RXM_CTX_TX) {
+		rxm_tx_below_done(fab_container(ctx, struct rxm_tx, ctx), 0, NULL);
+		return;
+	}
+	rx = fab_container(ctx, struct rxm_rx, ctx);
+	/* its end of the handshake may not have been looked at */
+	if (rx->conn->state == RXM_CONN_CONNECTING || rx->conn->state == RXM_CONN_ACCEPTING)
+		take_events(poller);
+	rxm_rx_packet(rx, entry->len);
+}
+
+static void take_error(struct rxm_poller *poller)
+{
+	struct fi_cq_err_entry entry = { 0 };
+	struct rxm_ctx *ctx;
+	struct rxm_conn *conn;
+
+	if (fi_cq_readerr(poller->cq, &entry, 0) != 1 || !entry.op_context)
+		return;
+	ctx = entry.op_context;
+	if (ctx->kind == RXM_CTX_TX) {
+		rxm_tx_below_done(fab_container(ctx, struct rxm_tx, ctx), entry.err, "the provider below could not carry it out");
+		return;
+	}
+	conn = fab_container(ctx, struct rxm_rx, ctx)->conn;
+	if (conn->state == RXM_CONN_DOWN)
+		return;
+	if (entry.err == FI_ETRUNC)
+		rxm_conn_broken(conn, "a packet longer than its buffer");
+	else
+		take_events(poller);	/* which says why, or will */
+	if (conn->state != RXM_CONN_DOWN)
+		rxm_conn_fail(conn, entry.err == FI_ECANCELED ? FI_ECONNRESET : entry.err, "the connection was lost");
+}
+
+static bool read_cq(struct rxm_poller *poller)
+{
+	struct fi_cq_data_entry entry[BATCH];
+	bool any = false;
+	ssize_t cnt;
+
+	if (poller->reading)
+		return false;
+	poller->reading = true;
+	while ((cnt = fi_cq_read(poller->cq, entry, BATCH)) != -FI_EAGAIN) {
+		any = true;
+		for (ssize_t i = 0; i < cnt; i++)
+			take_completion(poller, &entry[i]);
+		if (cnt == -FI_EAVAIL)
+			take_error(poller);
+		else if (cnt < 0)
+			break;
+	}
+	rxm_conn_reap(poller);
+	poller->reading = false;
+	return any;
+}
+
+static void run_stuck(struct rxm_poller *poller)
+{
+	struct fab_list list, *link;
+
+	fab_list_init(&list);
+	fab_list_splice_tail(&list, &poller->stuck);
+	while ((link = fab_list_pop_front(&list)))
+		rxm_tx_run(fab_container(link, struct rxm_conn, stuck));
+}
+
+bool rxm_poller_run(struct rxm_poller *poller)
+{
+	bool any = read_cq(poller);
+
+	if (poller->making)
+		any |= take_events(poller);
+	if (any)
+		run_stuck(poller);
+	return any;
+}
+
+static bool poll_below(struct fab_poll_fn *fn)
+{
+	struct rxm_poller *poller = fab_container(fn, struct rxm_poller, fn);
+	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
+	bool any = rxm_poller_run(poller);
+
+	if (any || !atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst))
+		return any;
+	any = take_events(poller);
+	if (fi_trywait(poller->fabric, fids, fab_countof(fids)) != -FI_EAGAIN)
+		return any;
+	any |= take_events(poller);
+	return read_cq(poller) || any;
+}
+
+void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms)
+{
+	struct pollfd fds[] = { { .fd = poller->cq_src.fd, .events = POLLIN }, { .fd = poller->eq_src.fd, .events = POLLIN } };
+	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
+
+	if (!fi_trywait(poller->fabric, fids, fab_countof(fids)))
+		poll(fds, fab_countof(fds), timeout_ms);
+	take_events(poller);
+	read_cq(poller);
+	run_stuck(poller);
+}
+
+static void cq_ready(struct fab_source *src, uint32_t events)
+{
+	(void) events;
+	rxm_poller_run(fab_container(src, struct rxm_poller, cq_src));
+}
+
+static void eq_ready(struct fab_source *src, uint32_t events)
+{
+	(void) events;
+	take_events(fab_container(src, struct rxm_poller, eq_src));
+}
+
+/* ---- life ---- */
+
+static int open_queues(struct rxm_domain *domain, struct rxm_poller *poller)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_FD };
+	int ret;
+
+	ret = fi_eq_open(poller->fabric, &eq_attr, &poller->eq, NULL);
+	if (ret)
+		return ret;
+	ret = fi_cq_open(domain->below, &cq_attr, &poller->cq, NULL);
+	if (ret)
+		goto close_eq;
+	ret = fi_control(&poller->eq->fid, FI_GETWAIT, &poller->eq_src.fd);
+	if (!ret)
+		ret = fi_control(&poller->cq->fid, FI_GETWAIT, &poller->cq_src.fd);
+	if (!ret)
+		return 0;
+	fi_close(&poller->cq->fid);
+close_eq:
+	fi_close(&poller->eq->fid);
+	return ret;
+}
+
+static int start(struct rxm_poller *poller)
+{
+	int ret;
+
+	poller->cq_src.ready = cq_ready;
+	poller->eq_src.ready = eq_ready;
+	poller->fn.poll = poll_below;
+	fab_progress_lock(poller->progress);
+	ret = fab_source_add(poller->progress, &poller->cq_src, EPOLLIN);
+	if (!ret) {
+		ret = fab_source_add(poller->progress, &poller->eq_src, EPOLLIN);
+		if (ret)
+			fab_source_del(&poller->cq_src);
+	}
+	if (!ret)
+		fab_list_add_tail(&poller->progress->polls, &poller->fn.link);
+	fab_progress_unlock(poller->progress);
+	return ret;
+}
+
+static int poller_open(struct rxm_domain *domain, struct fab_progress *progress, struct rxm_poller **out)
+{
+	struct rxm_poller *poller = calloc(1, sizeof(*poller));
+	int ret;
+
+	if (!poller)
+		return -FI_ENOMEM;
+	poller->progress = progress;
+	poller->fabric = fab_container(domain->base.fabric, struct rxm_fabric, base)->below;
+	fab_list_init(&poller->gone);
+	fab_list_init(&poller->stuck);
+	ret = open_queues(domain, poller);
+	if (ret)
+		goto free_poller;
+	ret = start(poller);
+	if (ret)
+		goto close_queues;
+	fab_list_add_tail(&domain->pollers, &poller->link);
+	*out = poller;
+	return 0;
+
+close_queues:
+	fi_close(&poller->cq->fid);
+	fi_close(&poller->eq->fid);
+free_poller:
+	free(poller);
+	return ret;
+}
+
+static void poller_close(struct rxm_poller *poller)
+{
+	fab_progress_lock(poller->progress);
+	fab_source_del(&poller->cq_src);
+	fab_source_del(&poller->eq_src);
+	fab_list_remove(&poller->fn.link);
+	read_cq(poller);
+	fab_progress_unlock(poller->progress);
+	fab_list_remove(&poller->link);
+	fi_close(&poller->cq->fid);
+	fi_close(&poller->eq->fid);
+	free(poller);
+}
+
+int rxm_poller_get(struct rxm_domain *domain, struct fab_progress *progress, struct rxm_poller **out)
+{
+	struct rxm_poller *poller = NULL;
+	struct fab_list *link;
+	int ret = 0;
+
+	pthread_mutex_lock(&domain->lock);
+	fab_list_for_each(&domain->pollers, link) {
+		struct rxm_poller *other = fab_container(link, struct rxm_poller, link);
+
+		if (other->progress == progress)
+			poller = other;
+	}
+	if (!poller)
+		ret = poller_open(domain, progress, &poller);
+	if (!ret) {
+		poller->user_cnt++;
+		*out = poller;
+	}
+	pthread_mutex_unlock(&domain->lock);
+	return ret;
+}
+
+void rxm_poller_put(struct rxm_domain *domain, struct rxm_poller *poller)
+{
+	pthread_mutex_lock(&domain->lock);
+	if (!--poller->user_cnt)
+		poller_close(poller);
+	pthread_mutex_unlock(&domain->lock);
+}

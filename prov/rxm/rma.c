@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Remote reads and writes: the provider below does them. Data for the target's completion queue goes in a packet behind the
+ * write, so that all 64 bits of it arrive whatever is below.
+ */
+#include "rxm/rxm.h"
+
+#include <string.h>
+
+/* Let the local side of it be where the provider below can use it after the call. */
+static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
+{
+	if (!(op->flags & FI_INJECT))
+		return rxm_tx_local(ep, tx, op->iov, op->desc, op->iov_cnt, op->code == FAB_OP_READ ? FI_READ : FI_WRITE);
+	tx->hold_bufs = &ep->big;
+	tx->hold = rxm_buf_get(tx->hold_bufs);
+	if (!tx->hold)
+		return -FI_ENOMEM;
+	rxm_gather(tx->hold->pkt.data, op->iov, 0, tx->len);
+	tx->iov[0] = (struct iovec) { tx->hold->pkt.data, tx->len };
+	tx->desc[0] = tx->hold->desc;
+	tx->iov_cnt = 1;
+	return 0;
+}
+
+static int make_written(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
+{
+	struct rxm_tx *then;
+	int ret = rxm_app_tx(ep, op, RXM_TX_PACKET, &then);
+
+	if (ret)
+		return ret;
+	tx->then = then;
+	tx->done = NULL;
+	tx->app = false;
+	if (!rxm_tx_packet(ep, then, RXM_WRITTEN, RXM_OP_MSG, 0))
+		return -FI_ENOMEM;
+	then->buf->pkt.op.size = tx->len;
+	then->buf->pkt.op.data = op->data;
+	then->buf->pkt.op.flags = RXM_FLAG_CQ_DATA;
+	return 0;
+}
+
+int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out)
+{
+	struct rxm_tx *tx;
+	uint64_t remote = 0;
+	int ret;
+
+	for (uint32_t i = 0; i < op->rma_cnt; i++)
+		remote += op->rma[i].len;
+	if (remote != fab_iov_len(op->iov, op->iov_cnt) || op->rma_cnt > ep->base.info->tx_attr->rma_iov_limit ||
+	    op->iov_cnt > ep->base.info->tx_attr->iov_limit)
+		return -FI_EINVAL;
+	ret = rxm_app_tx(ep, op, op->code == FAB_OP_READ ? RXM_TX_READ : RXM_TX_WRITE, &tx);
+	if (ret)
+		return ret;
+	ret = make_local(ep, op, tx);
+	memcpy(tx->rma, op->rma, op->rma_cnt * sizeof(*op->rma));
+	tx->rma_cnt = op->rma_cnt;
+	tx->parts = 1;
+	if (op->code == FAB_OP_WRITE && (op->flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)) && ep->domain->has_dc)
+		tx->below_flags = FI_DELIVERY_COMPLETE;
+	if (!ret && (op->flags & FI_REMOTE_CQ_DATA))
+		ret = make_written(ep, op, tx);
+	if (ret) {
+		rxm_tx_free(ep, tx);
+		return ret;
+	}
+	*out = tx;
+	return 0;
+}

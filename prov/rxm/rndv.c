@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Rendezvous: messages that stay with their sender until a receive has taken them. Engine lock held.
+ *
+ *   sender                                   receiver
+ *   RNDV_REQ(where it is) ------------------> a receive takes it
+ *                                            reads it, by the provider below
+ *   complete <-------------------- RNDV_DONE complete
+ *
+ * By write, if the receiver wants that and the sender is one of ours:
+ *   RNDV_REQ ------------------------------->
+ *   writes it <------------------- RNDV_WR(where to)
+ *   complete, RNDV_WDONE ------------------> complete
+ */
+#include "rxm/rxm.h"
+
+#include <string.h>
+
+/* ---- sender ---- */
+
+/* Where the provider below is to find what is at base. */
+static uint64_t remote_addr(const struct rxm_domain *domain, const void *base)
+{
+	return domain->mr_virt ? (uintptr_t) base : 0;
+}
+
+/* Register what iov describes for access by the peer, and say so in rndv. */
+static int offer(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, uint32_t cnt, uint64_t access,
+		 struct rxm_rndv *rndv)
+{
+	memset(rndv, 0, sizeof(*rndv));
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct rxm_iov *out = &rndv->iov[rndv->count];
+		int ret;
+
+		if (!iov[i].iov_len)
+			continue;
+		ret = rxm_reg(ep->domain, iov[i].iov_base, iov[i].iov_len, access, &tx->mr[tx->mr_cnt]);
+		if (ret)
+			return ret;
+		tx->user_desc[rndv->count] = ep->domain->mr_local ? fi_mr_desc(tx->mr[tx->mr_cnt]) : NULL;
+		tx->user[rndv->count] = iov[i];
+		out->addr = remote_addr(ep->domain, iov[i].iov_base);
+		out->len = iov[i].iov_len;
+		out->key = fi_mr_key(tx->mr[tx->mr_cnt++]);
+		rndv->count++;
+	}
+	tx->user_cnt = rndv->count;
+	return 0;
+}
+
+int rxm_rndv_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
+{
+	struct rxm_op_hdr *hdr;
+	struct rxm_rndv rndv;
+	int ret;
+
+	if (!rxm_tx_packet(ep, tx, RXM_RNDV_REQ, op->code == FAB_OP_TSEND ? RXM_OP_TAGGED : RXM_OP_MSG, sizeof(rndv)))
+		return -FI_ENOMEM;
+	hdr = &tx->buf->pkt.op;
+	hdr->size = tx->len;
+	hdr->tag = op->tag;
+	if (op->flags & FI_REMOTE_CQ_DATA) {
+		hdr->flags |= RXM_FLAG_CQ_DATA;
+		hdr->data = op->data;
+	}
+	ret = offer(ep, tx, op->iov, op->iov_cnt, FI_REMOTE_READ | FI_WRITE, &rndv);
+	memcpy(tx->buf->pkt.data, &rndv, sizeof(rndv));
+	tx->wants_answer = true;
+	return ret;
+}
+
+int rxm_rndv_convert(struct rxm_ep *ep, struct rxm_tx *tx)
+{
+	const struct rxm_op_hdr op = tx->buf->pkt.op;
+	struct iovec iov[RXM_IOV_LIMIT] = { { tx->buf->pkt.data, tx->pkt_len - sizeof(struct rxm_pkt) } };
+	uint32_t cnt = tx->iov_cnt ? tx->iov_cnt : 1;
+	struct rxm_rndv rndv;
+	int ret;
+
+	if (tx->iov_cnt)
+		fab_iov_copy(iov, tx->iov, tx->iov_cnt);
+	tx->iov_cnt = 0;
+	tx->hold = tx->buf;
+	tx->hold_bufs = tx->bufs;
+	if (!rxm_tx_packet(ep, tx, RXM_RNDV_REQ, (enum rxm_op) op.op, sizeof(rndv)))
+		return -FI_ENOMEM;
+	tx->buf->pkt.op = op;
+	tx->buf->pkt.op.flags &= ~RXM_FLAG_ACK;
+	ret = offer(ep, tx, iov, cnt, FI_REMOTE_READ | FI_WRITE, &rndv);
+	memcpy(tx->buf->pkt.data, &rndv, sizeof(rndv));
+	return ret;
+}
+
+/* An answer to the peer without payload, about its request. */
+void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id)
+{
+	struct rxm_tx *tx = rxm_tx_new(conn->ep, RXM_TX_PACKET);
+
+	if (!tx || !rxm_tx_packet(conn->ep, tx, type, RXM_OP_MSG, 0)) {
+		if (tx)
+			rxm_tx_free(conn->ep, tx);
+		rxm_conn_fail(conn, FI_ENOMEM, "no memory to answer the peer");
+		return;
+	}
+	tx->buf->pkt.ctrl.msg_id = msg_id;
+	tx->control = true;
+	rxm_tx_start(conn, tx);
+}
+
+/* ---- sender, by write ---- */
+
+static void written(struct rxm_tx *tx, int err, const char *text)
+{
+	struct rxm_tx *send = tx->conn->state == RXM_CONN_DOWN ? NULL : rxm_tx_asked(tx->conn, tx->msg_id);
+	uint64_t theirs = tx->data;
+	struct rxm_conn *conn = tx->conn;
+
+	if (!send)
+		return;
+	if (err) {
+		rxm_conn_fail(conn, err, text);
+		return;
+	}
+	rxm_tx_answered(send, 0, NULL);
+	if (conn->state != RXM_CONN_DOWN)
+		rxm_answer(conn, RXM_RNDV_WDONE, theirs);
+}
+
+/* Take over what a packet says of memory there; false: nonsense. */
+static bool read_rndv(struct rxm_tx *tx, const struct rxm_rndv *rndv, uint64_t len)
+{
+	tx->rma_cnt = 0;
+	for (uint32_t i = 0; i < rndv->count && len; i++) {
+		uint64_t part = fab_min(rndv->iov[i].len, len);
+
+		if (!part)
+			continue;
+		tx->rma[tx->rma_cnt++] = (struct fi_rma_iov) {
+			.addr = rndv->iov[i].addr, .len = part, .key = rndv->iov[i].key,
+		};
+		len -= part;
+	}
+	return !len;
+}
+
+static void set_parts(const struct rxm_ep *ep, struct rxm_tx *tx)
+{
+	tx->parts = tx->rma_cnt > ep->domain->below_info->tx_attr->rma_iov_limit ? tx->rma_cnt : 1;
+}
+
+void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
+{
+	struct rxm_tx *send = rxm_tx_asked(conn, pkt->ctrl.msg_id), *tx;
+	struct rxm_rndv rndv;
+
+	if (!send || !send->user_cnt || len < sizeof(*pkt) + sizeof(rndv) || pkt->op.size > send->len) {
+		rxm_conn_broken(conn, "asks for a message to be written that was not announced");
+		return;
+	}
+	memcpy(&rndv, pkt->data, sizeof(rndv));
+	tx = rxm_tx_new(conn->ep, RXM_TX_WRITE);
+	if (!tx) {
+		rxm_conn_fail(conn, FI_ENOMEM, "no memory to write a message to the peer");
+		return;
+	}
+	tx->ep = conn->ep;
+	if (rndv.count > RXM_IOV_MAX || !read_rndv(tx, &rndv, pkt->op.size)) {
+		rxm_tx_free(conn->ep, tx);
+		rxm_conn_broken(conn, "has less room for a message than it says");
+		return;
+	}
+	tx->msg_id = pkt->ctrl.msg_id;
+	tx->data = pkt->ctrl.ctrl_data;
+	tx->iov_cnt = 0;
+	for (uint64_t left = pkt->op.size; left; tx->iov_cnt++) {
+		uint64_t part = fab_min((uint64_t) send->user[tx->iov_cnt].iov_len, left);
+
+		tx->iov[tx->iov_cnt] = (struct iovec) { send->user[tx->iov_cnt].iov_base, part };
+		tx->desc[tx->iov_cnt] = send->user_desc[tx->iov_cnt];
+		left -= part;
+	}
+	tx->done = written;
+	tx->control = true;
+	set_parts(conn->ep, tx);
+	rxm_tx_start(conn, tx);
+}
+
+/* ---- receiver ---- */
+
+static void received(struct rxm_tx *tx, int err, const char *text)
+{
+	struct rxm_conn *conn = tx->conn;
+	const struct fab_cq_fail fail = { .err = err, .prov_errno = err, .text = text };
+	bool answer = tx->what == RXM_TX_READ && conn->state == RXM_CONN_UP;
+	uint64_t msg_id = tx->msg_id;
+
+	fab_recv_finish(&tx->ep->recv, &tx->into, &tx->msg, err ? &fail : NULL);
+	if (answer)
+		rxm_answer(conn, RXM_RNDV_DONE, msg_id);
+}
+
+/* The room that was taken, as a vector. */
+static uint32_t into_iov(const struct fab_into *into, struct iovec *iov, void **desc)
+{
+	size_t left = into->take;
+	uint32_t cnt = 0;
+
+	if (into->rx->flags & FI_MULTI_RECV) {
+		iov[0] = (struct iovec) { into->start, into->take };
+		desc[0] = into->rx->desc[0];
+		return 1;
+	}
+	for (; left; cnt++) {
+		size_t part = fab_min(into->rx->iov[cnt].iov_len, left);
+
+		iov[cnt] = (struct iovec) { into->rx->iov[cnt].iov_base, part };
+		desc[cnt] = into->rx->desc[cnt];
+		left -= part;
+	}
+	return cnt;
+}
+
+static int start_read(struct rxm_conn *conn, struct rxm_tx *tx, const struct rxm_rndv *rndv)
+{
+	struct iovec iov[RXM_IOV_LIMIT];
+	void *desc[RXM_IOV_LIMIT];
+	uint32_t cnt = into_iov(&tx->into, iov, desc);
+	int ret;
+
+	ret = rxm_tx_local(conn->ep, tx, iov, desc, cnt, FI_READ);
+	if (ret)
+		return ret;
+	read_rndv(tx, rndv, tx->into.take);
+	set_parts(conn->ep, tx);
+	tx->control = true;
+	rxm_tx_start(conn, tx);
+	return 0;
+}
+
+static int start_write(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	struct iovec iov[RXM_IOV_LIMIT];
+	void *desc[RXM_IOV_LIMIT];
+	struct rxm_rndv rndv;
+	int ret;
+
+	tx->what = RXM_TX_PACKET;
+	if (!rxm_tx_packet(conn->ep, tx, RXM_RNDV_WR, RXM_OP_MSG, sizeof(rndv)))
+		return -FI_ENOMEM;
+	ret = offer(conn->ep, tx, iov, into_iov(&tx->into, iov, desc), FI_REMOTE_WRITE, &rndv);
+	if (ret)
+		return ret;
+	memcpy(tx->buf->pkt.data, &rndv, sizeof(rndv));
+	tx->buf->pkt.ctrl.msg_id = tx->msg_id;
+	tx->buf->pkt.op.size = tx->into.take;
+	tx->control = true;
+	tx->wants_answer = true;
+	rxm_tx_start(conn, tx);
+	return 0;
+}
+
+void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
+		   const struct fab_msg *msg)
+{
+	struct rxm_ep *ep = conn->ep;
+	struct rxm_tx *tx;
+	int ret;
+
+	if (!into->take) {
+		fab_recv_finish(&ep->recv, into, msg, NULL);
+		rxm_answer(conn, RXM_RNDV_DONE, msg_id);
+		return;
+	}
+	tx = rxm_tx_new(ep, RXM_TX_READ);
+	ret = -FI_ENOMEM;
+	if (tx) {
+		tx->ep = ep;
+		tx->conn = conn;
+		tx->into = *into;
+		tx->msg = *msg;
+		tx->msg_id = msg_id;
+		tx->done = received;
+		ret = rxm_params.rndv_write && conn->ext ? start_write(conn, tx) : start_read(conn, tx, rndv);
+	}
+	if (!ret)
+		return;
+	if (tx)
+		rxm_tx_free(ep, tx);
+	fab_recv_finish(&ep->recv, into, msg, &(struct fab_cq_fail) {
+			.err = -ret, .prov_errno = -ret, .text = "the receive buffer cannot be registered" });
+	rxm_answer(conn, RXM_RNDV_DONE, msg_id);
+}

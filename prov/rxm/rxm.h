@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * ofi_rxm: FI_EP_RDM endpoints over the FI_EP_MSG endpoints of another provider, "tcp;ofi_rxm" and "verbs;ofi_rxm". It
+ * reaches that provider, the one *below*, by the public interface only.
+ *
+ * An endpoint has one passive endpoint below, one event queue, one completion queue, and a connection (struct rxm_conn)
+ * for each peer that it has to do with. The endpoint's engine reads both queues; all of it is guarded by the lock of
+ * that engine, except what open fixes. The provider below never calls us, so its locks come after ours.
+ *
+ * Matching, completions, address vectors, counters and atomic arithmetic are prov/common's.
+ */
+#ifndef RXM_RXM_H
+#define RXM_RXM_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+#include "base/addr.h"
+#include "base/bits.h"
+#include "base/pool.h"
+#include "common/ep.h"
+#include "common/recv.h"
+#include "rxm/wire.h"
+
+#define RXM_LAYER		"ofi_rxm"
+#define RXM_IOV_LIMIT		4
+#define RXM_TX_SIZE		1024	/* operations outstanding, if the endpoint does not ask for another number */
+#define RXM_RX_SIZE		4096
+#define RXM_SIZE_MAX		65536
+#define RXM_INJECT_SIZE		1024
+#define RXM_EAGER_MAX		16384	/* bytes of a message in one packet */
+#define RXM_SAR_LIMIT		131072	/* bytes of a message in several; longer ones are read or written */
+#define RXM_CONN_RX		64	/* packets that a connection can have coming */
+#define RXM_ASKED_MAX		64	/* requests of a connection that wait for an answer */
+#define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages of a peer, beyond which it gets no credit */
+#define RXM_KEEP_CNT		4096		/* likewise, messages */
+#define RXM_BELOW_NAME_MAX	32
+#define RXM_SMALL		448	/* bytes behind the headers of a packet in ep->small */
+#define RXM_BIG_MIN		4608	/* likewise in ep->big, at least */
+#define RXM_AMO_MAX		2048	/* bytes of elements of an atomic */
+#define RXM_SEG_MAX		(1u << 24)	/* bytes of a message in segments */
+/* Of cnt packets that a connection can have coming: how many of those that need credit may be under way. The others are for
+ * as many answers, and for credits. */
+#define RXM_WINDOW(cnt)		(((cnt) - 4) / 2)
+
+/* Of the environment, read once at initialisation (prov.c). */
+struct rxm_params {
+	size_t buffer_size;		/* bytes of message in a packet */
+	size_t sar_limit;
+	size_t tx_size, rx_size;
+	size_t conn_rx;
+	bool rndv_write;
+	int connect_timeout_ms;
+	int holdoff_ms;
+};
+extern struct rxm_params rxm_params;
+
+extern struct fi_provider rxm_prov;
+extern struct fi_ops_msg rxm_msg_ops;
+extern struct fi_ops_tagged rxm_tagged_ops;
+extern struct fi_ops_rma rxm_rma_ops;
+extern struct fi_ops_atomic rxm_atomic_ops;
+
+#define RXM_WARN(subsys, ...) FI_WARN(&rxm_prov, subsys, __VA_ARGS__)
+#define RXM_INFO(subsys, ...) FI_INFO(&rxm_prov, subsys, __VA_ARGS__)
+
+struct rxm_fabric {
+	struct fab_fabric base;
+	char below_name[RXM_BELOW_NAME_MAX];	/* "tcp" */
+	struct fid_fabric *below;	/* owned */
+};
+
+/* Memory for packets, in pieces of one size that never move. Guarded by the lock of the endpoint's engine. */
+struct rxm_bufs {
+	struct fid_domain *below;	/* borrowed: where chunks are registered; NULL: they need not be */
+	size_t size;			/* bytes of a buffer */
+	struct rxm_buf *free;
+	struct rxm_chunk *chunks;	/* owned */
+};
+
+struct rxm_buf {
+	struct rxm_buf *next;		/* while free */
+	void *desc;			/* for the provider below */
+	struct rxm_pkt pkt;
+};
+
+struct rxm_domain {
+	struct fab_domain base;
+	struct fid_domain *below;	/* owned */
+	struct fi_info *below_info;	/* owned: what it was opened with */
+	struct fi_info *most;		/* owned: the most that an endpoint may ask for */
+	bool mr_local;			/* below, memory has to be registered */
+	bool mr_virt;			/* remote addresses are virtual ones */
+	bool own_keys;			/* the application's keys are not for remote access: what is below gets others */
+	bool has_dc;			/* below knows FI_DELIVERY_COMPLETE */
+	pthread_mutex_t lock;		/* guards what follows (of regions until it is set); an engine's lock comes after it */
+	struct fab_list pollers;	/* struct rxm_poller.link */
+	struct fi_ops mr_fid_ops;	/* of regions: those of prov/common, but for close */
+	int (*mr_close_base)(struct fid *fid);	/* what that was */
+};
+
+struct rxm_conn;
+struct rxm_ep;
+struct rxm_peer;
+struct rxm_tx;
+
+/* What every operation below has as its context. */
+enum rxm_ctx_kind {
+	RXM_CTX_TX,
+	RXM_CTX_RX,
+};
+
+struct rxm_ctx {
+	struct fi_context2 below;	/* scratch of the provider below */
+	enum rxm_ctx_kind kind;
+};
+
+/* A receive posted below. Part of its connection's array. */
+struct rxm_rx {
+	struct rxm_ctx ctx;
+	struct rxm_conn *conn;
+	struct rxm_pkt *pkt;
+};
+
+/* What rxm_tx.what is. */
+enum rxm_tx_what {
+	RXM_TX_PACKET,			/* pkt, and behind it iov */
+	RXM_TX_READ,			/* from rma to iov */
+	RXM_TX_WRITE,			/* from iov to rma */
+};
+
+/* One operation below, and what hangs on its end. */
+struct rxm_tx {
+	struct rxm_ctx ctx;
+	struct fab_list link;		/* in conn's txq, ctlq, flying or asked */
+	struct rxm_conn *conn;
+	struct rxm_ep *ep;		/* borrowed */
+	struct rxm_tx *then;		/* owned: starts, first of all in txq, when this has gone well; or NULL */
+	/* Called when it is over below, and answered if it had to be, before it is freed; err is a positive FI_E* or 0.
+	 * NULL: nobody is to know. */
+	void (*done)(struct rxm_tx *tx, int err, const char *text);
+	struct rxm_buf *buf;		/* owned, or NULL */
+	struct rxm_bufs *bufs;		/* where it is from */
+	struct rxm_buf *hold;		/* owned: payload that was injected; or NULL */
+	struct rxm_bufs *hold_bufs;	/* where it is from */
+	size_t pkt_len;			/* bytes of buf->pkt that go */
+	struct iovec iov[RXM_IOV_LIMIT];
+	void *desc[RXM_IOV_LIMIT];	/* as the provider below has them */
+	struct fi_rma_iov rma[RXM_IOV_LIMIT];
+	struct fid_mr *mr[RXM_IOV_LIMIT];	/* owned: registered for this */
+	uint64_t below_flags;
+	uint8_t what;			/* enum rxm_tx_what */
+	uint8_t iov_cnt, rma_cnt, mr_cnt;
+	uint8_t parts;			/* of a read or write: operations below, one for each of rma, or 1 for all */
+	uint8_t rma_at;			/* those that are over */
+	uint8_t code;			/* enum fab_op_code, of operations of the application */
+	bool app;			/* an operation of the application, which counts in ep->tx_cnt */
+	bool control;			/* an answer: goes past those that wait for credit */
+	bool wants_answer;
+	bool answered;
+	bool gone;			/* its connection has ended, and done() was called: only memory is left */
+	bool has_slot;
+	bool flying;			/* the provider below has it */
+	bool want_cq;
+	uint8_t slot;			/* in conn->asked, if has_slot */
+	int answer_err;
+	void *context;
+	uint64_t len, tag, data;
+	/* rendezvous, at the receiver */
+	struct fab_into into;
+	struct fab_msg msg;
+	uint64_t msg_id;		/* the sender's */
+	/* what the answer is about: results of an atomic go there, an announced message is there */
+	struct iovec user[RXM_IOV_LIMIT];
+	void *user_desc[RXM_IOV_LIMIT];
+	uint8_t user_cnt;
+};
+
+enum rxm_conn_state {
+	RXM_CONN_CONNECTING,		/* fi_connect() has been called */
+	RXM_CONN_ACCEPTING,		/* fi_accept() */
+	RXM_CONN_UP,
+	RXM_CONN_DOWN,			/* closed below; waits for its last completions to be read */
+};
+
+struct rxm_conn {
+	struct rxm_ep *ep;		/* borrowed */
+	struct rxm_peer *peer;		/* borrowed; NULL when DOWN */
+	struct fab_list link;		/* in ep->conns, or poller->gone when DOWN */
+	struct fid_ep *below;		/* owned; NULL when DOWN */
+	enum rxm_conn_state state;
+	bool ext;			/* the peer knows our additions */
+	struct fab_list stuck;		/* in poller->stuck: the provider below took no more */
+	bool running;			/* in rxm_tx_run() */
+	uint64_t peer_id;		/* the peer's incarnation */
+	uint32_t window;		/* credit at the beginning; 0 unless ext */
+	uint32_t credit;		/* packets that may be sent */
+	uint32_t credit_owed;		/* packets of the peer taken, and not yet said */
+	uint64_t asked_free;		/* bit n: slot n of asked is free */
+	struct rxm_tx *asked[RXM_ASKED_MAX];
+	uint16_t asked_gen[RXM_ASKED_MAX];
+	struct fab_list txq;		/* struct rxm_tx, in order, not yet given to the provider below */
+	struct fab_list ctlq;		/* likewise, of those that need no credit */
+	struct fab_list flying;		/* it has them */
+	struct fab_list waiting;	/* it is done with them, the peer's answer is still to come */
+	struct fab_list kept;		/* struct rxm_kept.link */
+	size_t kept_len, kept_cnt;
+	struct fab_list parts;		/* struct rxm_part.link: messages of which segments are to come */
+	struct rxm_rx *rx;		/* owned */
+	struct rxm_chunk *rx_mem;	/* owned */
+	uint32_t rx_cnt;
+	uint64_t deadline_ns;		/* CONNECTING, ACCEPTING */
+};
+
+struct rxm_peer {
+	struct fab_list link;		/* in a bucket of ep->peers */
+	struct rxm_ep *ep;
+	union fab_sockaddr addr;
+	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the address vector */
+	struct rxm_conn *conn;		/* for all that we send; NULL: none */
+	struct rxm_conn *inbound;	/* from ourselves to ourselves: the other end of conn */
+	struct fab_list txq;		/* operations that wait for a connection to be made */
+	struct fab_list pace;		/* in ep->pace, waiting for its turn to connect */
+	struct fab_timer retry;
+	uint64_t holdoff_ns;		/* until then, operations fail with holdoff_err */
+	int holdoff_err;
+	unsigned tries;			/* since it was refused first */
+	uint64_t deadline_ns;		/* of them */
+};
+
+/* A message that waits for its receive. */
+struct rxm_kept {
+	struct fab_kept base;
+	struct fab_list link;		/* in conn->kept, or ep->orphans */
+	struct rxm_conn *conn;		/* NULL: gone, and the message is whole */
+	union fab_sockaddr from;
+	struct rxm_rx *rx;		/* held, or NULL */
+	struct rxm_part *part;		/* not whole yet, or NULL */
+	bool no_credit;			/* the peer has had no credit for it */
+	bool rndv;			/* data holds a struct rxm_rndv */
+	uint64_t msg_id;
+	size_t cost;			/* what it adds to conn->kept_len */
+	size_t have;			/* bytes in data */
+	uint8_t data[];
+};
+
+/* A message that comes in segments. */
+struct rxm_part {
+	struct fab_list link;		/* in conn->parts */
+	struct rxm_conn *conn;
+	uint64_t msg_id;
+	uint64_t have;
+	uint32_t next_no;
+	struct fab_msg msg;
+	struct fab_into into;		/* rx NULL: into kept, or nowhere */
+	struct rxm_kept *kept;		/* where it waits, or NULL */
+};
+
+/* Progress below, for the endpoints on one engine: poller.c. */
+struct rxm_poller {
+	struct fab_list link;		/* in domain->pollers; under domain->lock, as user_cnt is */
+	unsigned user_cnt;
+	struct fab_progress *progress;	/* borrowed: its endpoints keep it */
+	struct fid_fabric *fabric;	/* borrowed: below */
+	struct fid_eq *eq;		/* owned */
+	struct fid_cq *cq;		/* owned */
+	struct fab_source eq_src, cq_src;
+	struct fab_poll_fn fn;
+	struct fab_list gone;		/* struct rxm_conn.link, those that are DOWN */
+	struct fab_list stuck;		/* struct rxm_conn.stuck */
+	unsigned making;		/* connections that are being made */
+	bool reading;			/* in read_cq() */
+};
+
+struct rxm_ep {
+	struct fab_ep base;
+	struct rxm_domain *domain;
+	struct fab_recv recv;
+	union fab_sockaddr addr;	/* where it listens; what was asked for before it is enabled */
+	struct fid_pep *pep;		/* owned */
+	struct rxm_poller *poller;	/* a reference, from enable on */
+	struct fab_av_watch watch;
+	bool closing;
+	uint64_t incarnation;		/* what peers know this endpoint by */
+	uint64_t seg_id;		/* of the last message that went in segments */
+	size_t rx_len;			/* bytes of a packet, at most */
+	struct fab_pool tx_pool;	/* struct rxm_tx */
+	uint32_t tx_cnt, tx_size;	/* operations of the application */
+	struct rxm_bufs small, big;	/* packets without and with payload */
+	struct fab_list *peers;		/* owned: buckets of struct rxm_peer */
+	uint64_t peer_mask, peer_cnt;
+	struct rxm_peer **by_addr;	/* owned: index fi_addr */
+	uint64_t by_addr_cnt;
+	struct fab_list conns;
+	struct fab_list orphans;	/* struct rxm_kept whose connection has ended */
+	struct fab_list pace;		/* struct rxm_peer.pace */
+	unsigned making;		/* connections being made */
+	unsigned connecting;		/* those of them that are by us */
+	struct fab_timer timer;		/* deadlines of connections */
+	bool timer_runs;
+};
+
+/* ---- info.c, domain.c, ep.c ---- */
+
+int rxm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info);
+/* Turn an entry of the provider below into one of ours, in place. -FI_ENOMEM. */
+int rxm_info_raise(struct fi_info *info);
+/* What fi_match_* is told of entries over the provider of this name. */
+struct fab_offer rxm_offer_over(const char *below);
+/* The hints with which the provider below is asked for an endpoint that suits: NULL: no memory. */
+struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints);
+int rxm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+int rxm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+void rxm_fill_ops(void);
+void rxm_ep_fill_ops(void);
+int rxm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags);
+
+static inline struct rxm_ep *rxm_ep_of(const struct fid *fid)
+{
+	return fab_container(fab_ep_of(fid), struct rxm_ep, base);
+}
+
+/* Register len bytes at buf below, for access, with a key of our own. 0 or -FI_E*. */
+int rxm_reg(struct rxm_domain *domain, const void *buf, size_t len, uint64_t access, struct fid_mr **mr);
+/* The descriptor of the provider below for one of ours, or NULL. */
+static inline void *rxm_desc_below(void *desc)
+{
+	return desc ? fi_mr_desc(desc) : NULL;
+}
+
+/* ---- bufs.c ---- */
+
+void rxm_bufs_init(struct rxm_bufs *bufs, struct fid_domain *below, size_t size);
+void rxm_bufs_fini(struct rxm_bufs *bufs);	/* all are back */
+struct rxm_buf *rxm_buf_get(struct rxm_bufs *bufs);	/* NULL: no memory */
+static inline void rxm_buf_put(struct rxm_bufs *bufs, struct rxm_buf *buf)
+{
+	buf->next = bufs->free;
+	bufs->free = buf;
+}
+/* One piece of memory for cnt buffers of size bytes, registered if below is not NULL. NULL: no memory. */
+struct rxm_chunk *rxm_chunk_alloc(struct fid_domain *below, size_t size, size_t cnt);
+void rxm_chunk_free(struct rxm_chunk *chunk);
+uint8_t *rxm_chunk_mem(struct rxm_chunk *chunk);
+void *rxm_chunk_desc(struct rxm_chunk *chunk);
+
+/* ---- poller.c ---- */
+
+/* The poller of an engine, and one user more or less of it. 0 or -FI_E*. No lock held. */
+int rxm_poller_get(struct rxm_domain *domain, struct fab_progress *progress, struct rxm_poller **poller);
+void rxm_poller_put(struct rxm_domain *domain, struct rxm_poller *poller);
+/* Take what there is. True if there was anything. */
+bool rxm_poller_run(struct rxm_poller *poller);
+/* The same, after waiting for something to come. */
+void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms);
+
+/* ---- conn.c, peer.c: lock held ---- */
+
+/* The peer behind fi_addr, made if need be. 0; -FI_EINVAL: no such address; -FI_ENOMEM. */
+int rxm_peer_get(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **peer);
+/* May operations be queued for it? Starts to connect if it must. 0, or -FI_E* why it cannot be reached. */
+int rxm_peer_want(struct rxm_peer *peer);
+/* The peer with this address, made if need be; NULL: no memory. */
+struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr);
+/* Forget it, if there is nothing to know of it. */
+void rxm_peer_put(struct rxm_peer *peer);
+/* Its connection has ended; what waits for one ends too. Perhaps forgets it. */
+void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why);
+/* It refused our request because there is a connection, or will be: try again after a pause. Perhaps forgets it. */
+void rxm_peer_again(struct rxm_peer *peer);
+/* Connect to it: peer->conn is there then. 0 or -FI_E*. */
+int rxm_conn_start(struct rxm_peer *peer);
+/* Look after the deadlines of connections that are being made. */
+void rxm_conn_watch(struct rxm_ep *ep);
+/* End a connection without a word to its peer's operations that wait for one. Idempotent. */
+void rxm_conn_end(struct rxm_conn *conn, int err, const char *why);
+int rxm_peers_open(struct rxm_ep *ep);
+void rxm_peers_close(struct rxm_ep *ep);
+/* Read one event of the queue below. False: there is none. */
+bool rxm_conn_event(struct rxm_poller *poller);
+/* The connection is no good any more: log why, end what hangs on it. Idempotent. */
+void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why);
+/* A peer broke the rules. */
+void rxm_conn_broken(struct rxm_conn *conn, const char *what);
+/* Give buffers of connections that are gone back; the completion queue has been read empty since they went. */
+void rxm_conn_reap(struct rxm_poller *poller);
+
+/* ---- tx.c: lock held ---- */
+
+/* A new entry, zeroed as far as it matters, with a packet whose headers are filled with type and op if that is not
+ * negative. NULL: no memory. */
+struct rxm_tx *rxm_tx_new(struct rxm_ep *ep, enum rxm_tx_what what);
+/* Give it a packet, with room for len bytes behind the headers. False: no memory. */
+bool rxm_tx_packet(struct rxm_ep *ep, struct rxm_tx *tx, enum rxm_type type, enum rxm_op op, size_t len);
+void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx);
+/* Queue it and send what can be sent. */
+void rxm_tx_start(struct rxm_conn *conn, struct rxm_tx *tx);
+/* Send what can be sent. */
+void rxm_tx_run(struct rxm_conn *conn);
+/* The provider below is done with it. */
+void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text);
+/* The peer has answered request msg_id; NULL: there is none. The request is the caller's to end. */
+struct rxm_tx *rxm_tx_asked(struct rxm_conn *conn, uint64_t msg_id);
+/* It has been answered: end it, now or once the provider below is done with it. */
+void rxm_tx_answered(struct rxm_tx *tx, int err, const char *text);
+/* End all. */
+void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text);
+void rxm_tx_fail_list(struct fab_list *list, int err, const char *text);
+/* What has waited in list for this connection goes by it. */
+void rxm_tx_adopt(struct rxm_conn *conn, struct fab_list *list);
+/* Copy bytes [at, at + len) of iov. */
+void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len);
+bool rxm_tx_cancel(struct rxm_ep *ep, void *context);
+/* Queue an operation of the application for fi_addr: start to connect, or send. */
+void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx);
+/* Complete an operation of the application; the done() of most. */
+void rxm_app_done(struct rxm_tx *tx, int err, const char *text);
+void rxm_app_fill(struct rxm_tx *tx, const struct fab_op *op);
+/* An entry for op with what its completion says. -FI_EAGAIN, -FI_ENOMEM. */
+int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, enum rxm_tx_what what, struct rxm_tx **tx);
+/* Describe op's buffers to the provider below: its descriptors, or registrations of ours. */
+int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt,
+		 uint64_t access);
+
+/* ---- submit.c ---- */
+
+ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op);
+ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op);
+/* rma.c, atomic.c: parts of it; tx is made. */
+int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **tx);
+int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **tx);
+
+/* ---- rx.c: lock held ---- */
+
+/* A packet has come, len bytes. */
+void rxm_rx_packet(struct rxm_rx *rx, size_t len);
+int rxm_rx_post_all(struct rxm_conn *conn);
+/* The connection has ended. */
+void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text);
+/* Who listens at addr, which is peer if that is not NULL, is known as fi_addr from now on. */
+void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_sockaddr *addr, fi_addr_t fi_addr);
+/* A peer without our additions has written, with data for the completion queue; ctx is that of the entry. */
+void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len);
+void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
+extern const struct fab_recv_ops rxm_recv_ops;
+/* Say that credits are owed, if that is due. */
+void rxm_credit_tell(struct rxm_conn *conn);
+
+/* rndv.c */
+void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
+		   const struct fab_msg *msg);
+/* An answer without payload to the peer's request msg_id. */
+void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id);
+int rxm_rndv_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx);
+/* Let a message that was to go in a packet be announced. 0 or -FI_E*. */
+int rxm_rndv_convert(struct rxm_ep *ep, struct rxm_tx *tx);
+void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
+
+/* atomic.c */
+void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
+void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From a call to entries that leave: which way a message goes.
+ *
+ *   up to buffer_size          one packet; from where it is, unless it is small, injected, or memory must be registered
+ *   up to sar_limit            several packets
+ *   longer                     announced: the receiver reads it, or lets it be written
+ *   FI_DELIVERY_COMPLETE       a packet that asks for an acknowledgement, or announced, which ends with one anyway
+ */
+#include "rxm/rxm.h"
+
+#include <string.h>
+
+#define DELIVERED	(FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
+
+int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, enum rxm_tx_what what, struct rxm_tx **out)
+{
+	struct rxm_tx *tx = rxm_tx_new(ep, what);
+
+	if (!tx)
+		return -FI_ENOMEM;
+	tx->ep = ep;
+	rxm_app_fill(tx, op);
+	*out = tx;
+	return 0;
+}
+
+void rxm_app_fill(struct rxm_tx *tx, const struct fab_op *op)
+{
+	tx->app = true;
+	tx->done = rxm_app_done;
+	tx->code = op->code;
+	tx->context = op->context;
+	tx->len = fab_iov_len(op->iov, op->iov_cnt);
+	tx->tag = op->tag;
+	tx->data = op->data;
+	tx->want_cq = fab_ep_tx_wants_comp(&tx->ep->base, op);
+}
+
+static void fill_op(struct rxm_tx *tx, const struct fab_op *op, uint64_t len)
+{
+	struct rxm_op_hdr *hdr = &tx->buf->pkt.op;
+
+	hdr->size = len;
+	hdr->tag = op->tag;
+	if (op->flags & FI_REMOTE_CQ_DATA) {
+		hdr->flags |= RXM_FLAG_CQ_DATA;
+		hdr->data = op->data;
+	}
+}
+
+static enum rxm_op op_of(const struct fab_op *op)
+{
+	return op->code == FAB_OP_TSEND ? RXM_OP_TAGGED : RXM_OP_MSG;
+}
+
+/* Bytes [at, at + len) of iov. */
+void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len)
+{
+	for (; len; iov++) {
+		size_t part;
+
+		if (at >= iov->iov_len) {
+			at -= iov->iov_len;
+			continue;
+		}
+		part = fab_min(iov->iov_len - at, len);
+		memcpy(to, (const uint8_t *) iov->iov_base + at, part);
+		to += part;
+		len -= part;
+		at = 0;
+	}
+}
+
+static int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
+{
+	bool copy = tx->len <= RXM_SMALL || (op->flags & FI_INJECT) || ep->domain->mr_local;
+
+	if (!rxm_tx_packet(ep, tx, RXM_EAGER, op_of(op), copy ? tx->len : 0))
+		return -FI_ENOMEM;
+	fill_op(tx, op, tx->len);
+	if (copy)
+		rxm_gather(tx->buf->pkt.data, op->iov, 0, tx->len);
+	else
+		fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
+	tx->iov_cnt = copy ? 0 : op->iov_cnt;
+	if (op->flags & DELIVERED) {
+		tx->wants_answer = true;
+		tx->buf->pkt.op.flags |= RXM_FLAG_ACK;
+	}
+	return 0;
+}
+
+/* A message in segments: all entries at once, since they have to follow each other. The last is the operation. */
+static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, struct rxm_peer *peer)
+{
+	size_t len = fab_iov_len(op->iov, op->iov_cnt), most = rxm_params.buffer_size, at;
+	uint64_t msg_id = ++ep->seg_id;
+	struct fab_list list, *link;
+	uint32_t no = 0;
+
+	fab_list_init(&list);
+	for (at = 0; at < len; at += most) {
+		size_t part = fab_min(most, len - at);
+		struct rxm_tx *tx = rxm_tx_new(ep, RXM_TX_PACKET);
+
+		if (tx)
+			tx->ep = ep;
+		if (!tx || !rxm_tx_packet(ep, tx, RXM_SEG, op_of(op), part)) {
+			if (tx)
+				rxm_tx_free(ep, tx);
+			rxm_tx_fail_list(&list, FI_ENOMEM, NULL);
+			return -FI_ENOMEM;
+		}
+		fill_op(tx, op, len);
+		tx->buf->pkt.ctrl.msg_id = msg_id;
+		tx->buf->pkt.ctrl.seg_no = no++;
+		tx->buf->pkt.ctrl.seg_size = (uint16_t) part;
+		rxm_gather(tx->buf->pkt.data, op->iov, at, part);
+		if (at + part == len)
+			rxm_app_fill(tx, op);
+		fab_list_add_tail(&list, &tx->link);
+	}
+	ep->tx_cnt++;
+	while ((link = fab_list_pop_front(&list)))
+		rxm_tx_submit(peer, fab_container(link, struct rxm_tx, link));
+	return 0;
+}
+
+static bool is_eager(size_t len)
+{
+	return len <= rxm_params.buffer_size;
+}
+
+static int make_send(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out)
+{
+	int ret = rxm_app_tx(ep, op, RXM_TX_PACKET, out);
+
+	if (ret)
+		return ret;
+	if (is_eager((*out)->len))
+		ret = make_eager(ep, op, *out);
+	else
+		ret = rxm_rndv_make(ep, op, *out);
+	if (ret)
+		rxm_tx_free(ep, *out);
+	return ret;
+}
+
+static int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
+{
+	if (!ep->base.enabled || ep->closing)
+		return -FI_EOPBADSTATE;
+	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
+		return -FI_EAGAIN;
+	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size) {
+		RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes with FI_INJECT: tx_attr->inject_size is %zu\n",
+			 fab_op_desc[op->code].name, len, ep->base.info->tx_attr->inject_size);
+		return op->code == FAB_OP_ATOMIC ? -FI_EINVAL : -FI_EMSGSIZE;
+	}
+	if (len > ep->base.info->ep_attr->max_msg_size) {
+		RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes: ep_attr->max_msg_size is %zu\n", fab_op_desc[op->code].name,
+			 len, ep->base.info->ep_attr->max_msg_size);
+		return -FI_EMSGSIZE;
+	}
+	return 0;
+}
+
+static int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
+{
+	size_t len = fab_iov_len(op->iov, op->iov_cnt);
+	struct rxm_peer *peer;
+	struct rxm_tx *tx;
+	int ret;
+
+	ret = check(ep, op, len);
+	if (!ret)
+		ret = rxm_peer_get(ep, op->addr, &peer);
+	if (!ret)
+		ret = rxm_peer_want(peer);
+	if (ret)
+		return ret;
+	switch (op->code) {
+	case FAB_OP_SEND:
+	case FAB_OP_TSEND:
+		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & DELIVERED))
+			return submit_segments(ep, op, peer);
+		ret = make_send(ep, op, &tx);
+		break;
+	case FAB_OP_READ:
+	case FAB_OP_WRITE:
+		ret = rxm_rma_make(ep, op, &tx);
+		break;
+	default:
+		ret = rxm_atomic_make(ep, op, &tx);
+		break;
+	}
+	if (ret)
+		return ret;
+	ep->tx_cnt++;
+	rxm_tx_submit(peer, tx);
+	/* whoever only sends would not see that there is credit again */
+	if (peer->conn && peer->conn->state == RXM_CONN_UP && !peer->conn->credit && peer->conn->ext)
+		rxm_poller_run(ep->poller);
+	return 0;
+}
+
+ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
+{
+	struct fab_progress *progress = ep->base.progress;
+	ssize_t ret;
+
+	fab_progress_enter(progress);
+	ret = submit_locked(ep, op);
+	/* whoever only sends makes progress otherwise never: room comes with completions */
+	if (ret == -FI_EAGAIN) {
+		fab_progress_run(progress);
+		ret = submit_locked(ep, op);
+	}
+	fab_progress_unlock(progress);
+	return ret;
+}
+
+ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op)
+{
+	struct fab_progress *progress = ep->base.progress;
+	ssize_t ret = -FI_EOPBADSTATE;
+
+	fab_progress_enter(progress);
+	if (ep->base.enabled && !ep->closing)
+		ret = fab_recv_post(&ep->recv, op);
+	fab_progress_unlock(progress);
+	return ret;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What leaves: packets and remote accesses, from their making to their end. Engine lock held.
+ *
+ *   made -> peer->txq, until there is a connection -> conn->txq or ctlq -> flying: the provider below has it
+ *        -> waiting, if the peer has to answer -> done() and free
+ *
+ * txq keeps the order of the application. A packet of it leaves when the peer has given credit for one more (where the peer
+ * knows credits), and, if it wants an answer, when one of the connection's numbers for requests is free. Answers go by
+ * ctlq, for which peers keep room, so that they never wait for what waits for them.
+ */
+#include "rxm/rxm.h"
+
+#include <string.h>
+
+#define SLOT_BITS	8		/* of a number for requests; the rest counts the uses of the slot */
+
+/* ---- entries ---- */
+
+struct rxm_tx *rxm_tx_new(struct rxm_ep *ep, enum rxm_tx_what what)
+{
+	struct rxm_tx *tx = fab_pool_get(&ep->tx_pool);
+
+	if (!tx)
+		return NULL;
+	memset(tx, 0, sizeof(*tx));
+	tx->ctx.kind = RXM_CTX_TX;
+	tx->what = what;
+	fab_list_init(&tx->link);
+	return tx;
+}
+
+bool rxm_tx_packet(struct rxm_ep *ep, struct rxm_tx *tx, enum rxm_type type, enum rxm_op op, size_t len)
+{
+	struct rxm_bufs *bufs = len <= RXM_SMALL ? &ep->small : &ep->big;
+
+	tx->buf = rxm_buf_get(bufs);
+	if (!tx->buf)
+		return false;
+	tx->bufs = bufs;
+	tx->pkt_len = sizeof(struct rxm_pkt) + len;
+	memset(&tx->buf->pkt, 0, sizeof(struct rxm_pkt));
+	tx->buf->pkt.ctrl.version = RXM_CTRL_VERSION;
+	tx->buf->pkt.ctrl.type = type;
+	tx->buf->pkt.op.version = RXM_OP_VERSION;
+	tx->buf->pkt.op.op = op;
+	return true;
+}
+
+void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
+{
+	if (tx->then)
+		rxm_tx_free(ep, tx->then);
+	for (int i = 0; i < tx->mr_cnt; i++)
+		fi_close(&tx->mr[i]->fid);
+	if (tx->buf)
+		rxm_buf_put(tx->bufs, tx->buf);
+	if (tx->hold)
+		rxm_buf_put(tx->hold_bufs, tx->hold);
+	fab_pool_put(&ep->tx_pool, tx);
+}
+
+int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt, uint64_t access)
+{
+	tx->iov_cnt = 0;
+	for (size_t i = 0; i < cnt; i++) {
+		uint32_t n = tx->iov_cnt;
+		int ret;
+
+		if (!iov[i].iov_len)
+			continue;
+		tx->iov[n] = iov[i];
+		tx->desc[n] = NULL;
+		if (ep->domain->mr_local && desc && desc[i]) {
+			tx->desc[n] = rxm_desc_below(desc[i]);
+		} else if (ep->domain->mr_local) {
+			ret = rxm_reg(ep->domain, iov[i].iov_base, iov[i].iov_len, access, &tx->mr[tx->mr_cnt]);
+			if (ret)
+				return ret;
+			tx->desc[n] = fi_mr_desc(tx->mr[tx->mr_cnt++]);
+		}
+		tx->iov_cnt++;
+	}
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static void slot_free(struct rxm_tx *tx)
+{
+	struct rxm_conn *conn = tx->conn;
+
+	if (!tx->has_slot)
+		return;
+	tx->has_slot = false;
+	conn->asked[tx->slot] = NULL;
+	conn->asked_gen[tx->slot]++;
+	conn->asked_free |= 1ULL << tx->slot;
+}
+
+/* It is over; nobody else has it. */
+static void tell(struct rxm_tx *tx, int err, const char *text)
+{
+	slot_free(tx);
+	if (tx->done)
+		tx->done(tx, err, text);
+	tx->done = NULL;
+	/* what was to follow does not */
+	if (tx->then)
+		tell(tx->then, err, text);
+}
+
+static void finish(struct rxm_tx *tx, int err, const char *text)
+{
+	struct rxm_ep *ep = tx->ep;
+
+	tell(tx, err, text);
+	rxm_tx_free(ep, tx);
+}
+
+void rxm_app_done(struct rxm_tx *tx, int err, const char *text)
+{
+	struct fab_ep *ep = &tx->ep->base;
+	const struct fab_comp comp = {
+		.context = tx->context, .flags = fab_op_desc[tx->code].cq_flags, .len = tx->len, .tag = tx->tag,
+		.data = tx->data, .src = FI_ADDR_NOTAVAIL,
+	};
+	const struct fab_cq_fail fail = { .err = err, .prov_errno = err, .text = text };
+
+	tx->ep->tx_cnt--;
+	if (err)
+		fab_ep_fail(ep, tx->code, &comp, &fail);
+	else
+		fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
+}
+
+static void requeue(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	fab_list_add_head(&conn->ctlq, &tx->link);
+	rxm_tx_run(conn);
+}
+
+void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
+{
+	struct rxm_conn *conn = tx->conn;
+	struct rxm_tx *then = tx->then;
+
+	fab_list_remove(&tx->link);
+	tx->flying = false;
+	if (tx->gone) {
+		rxm_tx_free(tx->ep, tx);
+		return;
+	}
+	if (err || (tx->answered && tx->answer_err)) {
+		finish(tx, err ? err : tx->answer_err, text);
+	} else if (tx->what != RXM_TX_PACKET && ++tx->rma_at < tx->parts) {
+		requeue(conn, tx);
+	} else if (then) {
+		tx->then = NULL;
+		finish(tx, 0, NULL);
+		fab_list_add_head(&conn->txq, &then->link);
+		rxm_tx_run(conn);
+	} else if (tx->wants_answer && !tx->answered) {
+		fab_list_add_tail(&conn->waiting, &tx->link);
+	} else {
+		finish(tx, 0, NULL);
+	}
+}
+
+struct rxm_tx *rxm_tx_asked(struct rxm_conn *conn, uint64_t msg_id)
+{
+	uint64_t slot = msg_id & ((1u << SLOT_BITS) - 1);
+	struct rxm_tx *tx = slot < RXM_ASKED_MAX ? conn->asked[slot] : NULL;
+
+	return tx && conn->asked_gen[slot] == (uint16_t) (msg_id >> SLOT_BITS) ? tx : NULL;
+}
+
+void rxm_tx_answered(struct rxm_tx *tx, int err, const char *text)
+{
+	struct rxm_conn *conn = tx->conn;
+
+	slot_free(tx);
+	tx->answered = true;
+	tx->answer_err = err;
+	if (!tx->flying) {
+		fab_list_remove(&tx->link);
+		finish(tx, err, text);
+	}
+	rxm_tx_run(conn);
+}
+
+void rxm_tx_fail_list(struct fab_list *list, int err, const char *text)
+{
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(list)))
+		finish(fab_container(link, struct rxm_tx, link), err, text);
+}
+
+void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text)
+{
+	struct fab_list *link, *next;
+
+	/* completions of these may be in the queue below: their memory stays until that has been read */
+	fab_list_for_each_safe(&conn->flying, link, next) {
+		struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
+
+		tx->gone = true;
+		tell(tx, err, text);
+	}
+	rxm_tx_fail_list(&conn->waiting, err, text);
+	rxm_tx_fail_list(&conn->ctlq, err, text);
+	rxm_tx_fail_list(&conn->txq, err, text);
+}
+
+static bool cancel_in(struct fab_list *list, void *context)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(list, link) {
+		struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
+
+		if (!tx->app || tx->context != context)
+			continue;
+		fab_list_remove(link);
+		finish(tx, FI_ECANCELED, NULL);
+		return true;
+	}
+	return false;
+}
+
+bool rxm_tx_cancel(struct rxm_ep *ep, void *context)
+{
+	struct fab_list *link;
+
+	for (uint64_t i = 0; ep->peers && i <= ep->peer_mask; i++) {
+		fab_list_for_each(&ep->peers[i], link) {
+			struct rxm_peer *peer = fab_container(link, struct rxm_peer, link);
+
+			if (cancel_in(&peer->txq, context) || (peer->conn && cancel_in(&peer->conn->txq, context)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ---- to the provider below ---- */
+
+static bool slot_take(struct rxm_tx *tx)
+{
+	struct rxm_conn *conn = tx->conn;
+
+	if (tx->has_slot)
+		return true;
+	if (!conn->asked_free)
+		return false;
+	tx->slot = (uint8_t) __builtin_ctzll(conn->asked_free);
+	tx->has_slot = true;
+	conn->asked_free &= conn->asked_free - 1;
+	conn->asked[tx->slot] = tx;
+	return true;
+}
+
+static int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	struct rxm_pkt *pkt = &tx->buf->pkt;
+	struct iovec iov[1 + RXM_IOV_LIMIT] = { { pkt, tx->pkt_len } };
+	void *desc[1 + RXM_IOV_LIMIT] = { tx->buf->desc };
+	const struct fi_msg msg = { .msg_iov = iov, .desc = desc, .iov_count = 1 + tx->iov_cnt, .context = &tx->ctx };
+	int ret;
+
+	for (uint32_t i = 0; i < tx->iov_cnt; i++) {
+		iov[1 + i] = tx->iov[i];
+		desc[1 + i] = tx->desc[i];
+	}
+	if (tx->has_slot) {
+		uint64_t id = (uint64_t) conn->asked_gen[tx->slot] << SLOT_BITS | tx->slot;
+
+		/* the answer to a request that has a number of its own says ours beside that */
+		if (pkt->ctrl.type == RXM_RNDV_WR)
+			pkt->ctrl.ctrl_data = id;
+		else
+			pkt->ctrl.msg_id = id;
+	}
+	if (conn->ext)
+		pkt->ctrl.conn_id = conn->credit_owed;
+	ret = (int) fi_sendmsg(conn->below, &msg, FI_COMPLETION);
+	if (!ret)
+		conn->credit_owed = 0;
+	return ret;
+}
+
+/* Cut [at, at + len) out of vec. */
+static uint32_t slice(struct iovec *iov, void **desc, const struct rxm_tx *tx, size_t at, size_t len)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t i = 0; i < tx->iov_cnt && len; i++) {
+		size_t part = tx->iov[i].iov_len;
+
+		if (at >= part) {
+			at -= part;
+			continue;
+		}
+		part = fab_min(part - at, len);
+		iov[cnt] = (struct iovec) { (uint8_t *) tx->iov[i].iov_base + at, part };
+		desc[cnt++] = tx->desc[i];
+		at = 0;
+		len -= part;
+	}
+	return cnt;
+}
+
+/* All of it, or with parts the next one. */
+static int post_rma(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	struct iovec iov[RXM_IOV_LIMIT];
+	void *desc[RXM_IOV_LIMIT];
+	struct fi_msg_rma msg = {
+		.msg_iov = tx->iov, .desc = tx->desc, .iov_count = tx->iov_cnt, .rma_iov = tx->rma,
+		.rma_iov_count = tx->rma_cnt, .context = &tx->ctx, .data = tx->data,
+	};
+	size_t at = 0;
+
+	if (tx->parts > 1) {
+		for (int i = 0; i < tx->rma_at; i++)
+			at += tx->rma[i].len;
+		msg.msg_iov = iov;
+		msg.desc = desc;
+		msg.iov_count = slice(iov, desc, tx, at, tx->rma[tx->rma_at].len);
+		msg.rma_iov = &tx->rma[tx->rma_at];
+		msg.rma_iov_count = 1;
+	}
+	return (int) (tx->what == RXM_TX_READ ? fi_readmsg(conn->below, &msg, FI_COMPLETION) :
+		      fi_writemsg(conn->below, &msg, FI_COMPLETION | tx->below_flags));
+}
+
+/* The data of a remote write goes in a packet of its own behind it; to an end that does not know that, with the write. */
+static void decide_data(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	struct rxm_tx *then = tx->then;
+
+	if (!then || conn->ext)
+		return;
+	tx->below_flags |= FI_REMOTE_CQ_DATA;
+	tx->then = NULL;
+	tx->data = then->data;
+	tx->done = then->done;
+	tx->app = then->app;
+	tx->code = then->code;
+	tx->want_cq = then->want_cq;
+	tx->context = then->context;
+	tx->len = then->len;
+	rxm_tx_free(tx->ep, then);
+}
+
+/* What depends on the peer, and was left open until there is a connection. 0 or -FI_E*. */
+static int decide(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	if (tx->what != RXM_TX_PACKET)
+		decide_data(conn, tx);
+	else if (!conn->ext && (tx->buf->pkt.op.flags & RXM_FLAG_ACK))
+		return rxm_rndv_convert(conn->ep, tx);
+	return 0;
+}
+
+/* True: it has left, or has ended. False: not now. */
+static bool post(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	int ret;
+
+	if (tx->wants_answer && !tx->answered && !slot_take(tx))
+		return false;
+	fab_list_remove(&tx->link);
+	fab_list_add_tail(&conn->flying, &tx->link);
+	tx->flying = true;
+	ret = decide(conn, tx);
+	if (!ret)
+		ret = tx->what == RXM_TX_PACKET ? post_packet(conn, tx) : post_rma(conn, tx);
+	if (!ret)
+		return true;
+	tx->flying = false;
+	fab_list_remove(&tx->link);
+	if (ret == -FI_EAGAIN) {
+		fab_list_add_head(tx->control || tx->rma_at ? &conn->ctlq : &conn->txq, &tx->link);
+		fab_list_remove(&conn->stuck);
+		fab_list_add_tail(&conn->ep->poller->stuck, &conn->stuck);
+		return false;
+	}
+	finish(tx, -ret, "refused by the provider below");
+	return true;
+}
+
+void rxm_tx_run(struct rxm_conn *conn)
+{
+	struct rxm_tx *tx;
+
+	if (conn->state != RXM_CONN_UP || conn->running)
+		return;
+	conn->running = true;
+	fab_list_remove(&conn->stuck);
+	while (conn->state == RXM_CONN_UP && (tx = fab_list_first(&conn->ctlq, struct rxm_tx, link)) && post(conn, tx))
+		;
+	while (conn->state == RXM_CONN_UP && fab_list_empty(&conn->stuck) && (tx = fab_list_first(&conn->txq, struct rxm_tx, link))) {
+		bool pays = conn->ext && tx->what == RXM_TX_PACKET;
+
+		if (pays && !conn->credit)
+			break;
+		conn->credit -= pays;
+		if (!post(conn, tx)) {
+			conn->credit += pays;
+			break;
+		}
+	}
+	conn->running = false;
+}
+
+void rxm_tx_start(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	tx->ep = conn->ep;
+	tx->conn = conn;
+	fab_list_add_tail(tx->control ? &conn->ctlq : &conn->txq, &tx->link);
+	rxm_tx_run(conn);
+}
+
+void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
+{
+	tx->ep = peer->ep;
+	if (peer->conn && peer->conn->state == RXM_CONN_UP)
+		rxm_tx_start(peer->conn, tx);
+	else
+		fab_list_add_tail(&peer->txq, &tx->link);
+}
+
+void rxm_tx_adopt(struct rxm_conn *conn, struct fab_list *list)
+{
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(list))) {
+		fab_container(link, struct rxm_tx, link)->conn = conn;
+		fab_list_add_tail(&conn->txq, link);
+	}
+	rxm_tx_run(conn);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What goes over the wire between two ofi_rxm: upstream's packets (as observed of Debian's 1.17), and our additions to
+ * them, which are used when both ends have said in the handshake that they know them.
+ *
+ * A connection of the provider below carries packets in both directions, each one message of that provider: two headers
+ * of 32 bytes, then what the type says. Everything is in the sender's byte order; an end with another is refused.
+ *
+ *   EAGER       op.size bytes of message
+ *   SEG         ctrl.seg_size bytes of a message of op.size: the first (seg_no 0), then the others in order
+ *   RNDV_REQ    struct rxm_rndv: where op.size bytes of message can be read; ctrl.msg_id is the sender's
+ *   RNDV_DONE   they have been read: ctrl.msg_id as in the request
+ *   ATOMIC      struct rxm_ioc[4], then the operands (and values to compare with)
+ *   ATOMIC_RSP  struct rxm_amo_rsp, then the former values
+ *   CREDIT      ctrl.ctrl_data more packets may be sent
+ *   RNDV_WR     (answer to RNDV_REQ) struct rxm_rndv: where the message can be written to; ctrl.ctrl_data is the
+ *               receiver's number for it
+ *   RNDV_WDONE  it has been written: ctrl.msg_id is the receiver's number
+ *
+ * Ours:
+ *   ACK         what ctrl.msg_id names has been delivered (RXM_OP_ACK)
+ *   WRITTEN     the remote write before this packet has ended: op.data is for the target's completion queue, op.size its
+ *               bytes
+ * and ctrl.conn_id counts packets of the other end that were taken since it was last said (credits).
+ */
+#ifndef RXM_WIRE_H
+#define RXM_WIRE_H
+
+#include <stdint.h>
+
+#define RXM_CM_VERSION		1
+#define RXM_CTRL_VERSION	4
+#define RXM_CM_OP_VERSION	3	/* said in the handshake */
+#define RXM_OP_VERSION		2	/* said in each packet */
+#define RXM_EXT			0x57	/* in rxm_cm_req.ext, rxm_cm_rsp.ext: knows our additions */
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define RXM_ENDIAN		2
+#else
+#define RXM_ENDIAN		1
+#endif
+
+enum rxm_type {
+	RXM_EAGER,
+	RXM_SEG,
+	RXM_RNDV_REQ,
+	RXM_RNDV_DONE,
+	RXM_ATOMIC,
+	RXM_ATOMIC_RSP,
+	RXM_CREDIT,
+	RXM_RNDV_WR,
+	RXM_RNDV_WDONE,
+	RXM_ACK = 32,			/* ours from here on */
+	RXM_WRITTEN,
+	RXM_TYPE_MAX
+};
+
+enum rxm_op {
+	RXM_OP_MSG,
+	RXM_OP_TAGGED,
+	RXM_OP_AMO,			/* fi_atomic(), fi_fetch_atomic(), fi_compare_atomic() */
+	RXM_OP_AMO_FETCH,
+	RXM_OP_AMO_COMPARE,
+};
+
+enum rxm_op_flag {
+	RXM_FLAG_CQ_DATA = 1u << 0,
+	RXM_FLAG_ACK = 1u << 31,	/* ours: send RXM_ACK when it has been delivered */
+};
+
+struct rxm_ctrl_hdr {
+	uint8_t version;
+	uint8_t type;			/* enum rxm_type */
+	uint16_t seg_size;
+	uint32_t seg_no;
+	uint64_t conn_id;
+	uint64_t msg_id;
+	uint64_t ctrl_data;
+};
+
+struct rxm_op_hdr {
+	uint8_t version;
+	uint8_t rx_index;
+	uint8_t op;			/* enum rxm_op */
+	uint8_t op_data;
+	uint32_t flags;			/* enum rxm_op_flag */
+	uint64_t size;
+	uint64_t data;
+	union {
+		uint64_t tag;
+		struct {
+			uint8_t datatype, op, ioc_count, pad[5];
+		} amo;
+	};
+};
+
+struct rxm_pkt {
+	struct rxm_ctrl_hdr ctrl;
+	struct rxm_op_hdr op;
+	uint8_t data[];
+};
+_Static_assert(sizeof(struct rxm_pkt) == 64, "wire format");
+
+#define RXM_IOV_MAX	4
+
+struct rxm_iov {
+	uint64_t addr, len, key;
+};
+
+struct rxm_rndv {
+	struct rxm_iov iov[RXM_IOV_MAX];
+	uint8_t count, pad[7];
+};
+_Static_assert(sizeof(struct rxm_rndv) == 104, "wire format");
+
+struct rxm_ioc {
+	uint64_t addr, count, key;
+};
+
+struct rxm_amo {
+	struct rxm_ioc ioc[RXM_IOV_MAX];
+	uint8_t data[];
+};
+
+struct rxm_amo_rsp {
+	int32_t status;			/* 0 or a positive errno */
+	uint32_t len;			/* bytes of data */
+	uint8_t data[];
+};
+
+/* Private data of a connection request, of its acceptance, of its rejection. */
+struct rxm_cm_req {
+	uint8_t version;
+	uint8_t endian;
+	uint8_t ctrl_version;
+	uint8_t op_version;
+	uint16_t port;			/* where the sender listens, network byte order */
+	uint8_t flow_ctrl;
+	uint8_t ext;			/* RXM_EXT */
+	uint32_t eager_limit;		/* bytes behind the headers of a packet that the sender takes */
+	uint32_t rx_size;		/* packets that it can have outstanding */
+	uint64_t conn_id;
+};
+_Static_assert(sizeof(struct rxm_cm_req) == 24, "wire format");
+
+struct rxm_cm_rsp {
+	uint64_t conn_id;
+	uint32_t rx_size;
+	uint8_t flow_ctrl;
+	uint8_t ext;
+	uint16_t eager_kb;		/* ours: eager_limit in KiB */
+};
+_Static_assert(sizeof(struct rxm_cm_rsp) == 16, "wire format");
+
+enum rxm_cm_reason {
+	RXM_REJECT_UNSPEC,
+	RXM_REJECT_REFUSED,
+	RXM_REJECT_ALREADY,		/* there is a connection, or one is being made from this end */
+};
+
+struct rxm_cm_rej {
+	uint8_t version;
+	uint8_t reason;
+};
+
+#endif
