@@ -17,7 +17,7 @@
 #include <mpi.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define CASE_LIMIT_S 40
+#define CASE_LIMIT_S 90
 
 struct mpi_case {
 	const char *name;

@@ -40,7 +40,7 @@ make_interface 2>"$err" || skip_all "no network of our own here: $(tail -n 1 "$e
 our_library
 so=$(readlink -f "$so")
 # Ranks get our library, mpirun keeps its own. What Open MPI leaks is not our matter.
-launch=(timeout 100 "$mpirun" --allow-run-as-root --oversubscribe --mca orte_tmpdir_base "$work" --mca plm isolated
+launch=(timeout 115 "$mpirun" --allow-run-as-root --oversubscribe --mca orte_tmpdir_base "$work" --mca plm isolated
 	--mca opal_common_ofi_provider_include tcp --mca mtl_ofi_provider_include tcp
 	-x "LD_LIBRARY_PATH=${so%/*}" -x "CLIENT_LIBRARY=$so" -x FI_LOG_LEVEL=warn
 	-x "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0")
