@@ -146,6 +146,7 @@ struct tcp_conn {
 	struct tcp_idmap rx_rndv;	/* struct tcp_rx: matched an announcement, data to come */
 	uint32_t ack_owed;
 	uint64_t credit_owed;		/* bytes consumed and not yet told to the peer */
+	bool credit_due;		/* so many that the next to be sent takes the news along */
 	uint64_t unexp_len;		/* bytes kept for it, TCP_CREDIT_OVERHEAD each included */
 	uint32_t announced_cnt;		/* announcements that no receive has taken */
 	uint32_t rsp_cnt;		/* read responses in txq */

@@ -345,8 +345,11 @@ void tcp_rx_tell(struct tcp_conn *conn)
 		return;
 	if (conn->state == TCP_CONN_UP && conn->ack_owed)
 		tcp_tx_ack(conn, 0);
-	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2)
-		tcp_tx_credit(conn);
+	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2 && !conn->credit_due) {
+		/* by the next pass, or with what the application sends until then */
+		conn->credit_due = true;
+		fab_progress_flush_later(conn->ep->base.progress, &conn->flush);
+	}
 	if (conn->answers || !fab_list_empty(&conn->held)) {
 		conn->answers = false;
 		tcp_tx_flush(conn);

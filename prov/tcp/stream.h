@@ -93,10 +93,9 @@ void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text);
 void tcp_tx_free(struct tcp_tx *tx);
 /* Complete everything outstanding in error. */
 void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* Tell the peer what was received since: acknowledgements, credits. err refuses the frame that is not counted in
- * ack_owed. */
+/* Tell the peer what was received since. err refuses the frame that is not counted in ack_owed. (Credits go by
+ * themselves, with the next flush once conn->credit_due.) */
 void tcp_tx_ack(struct tcp_conn *conn, uint32_t err);
-void tcp_tx_credit(struct tcp_conn *conn);
 
 /* ---- rx.c: frames ---- */
 

@@ -398,9 +398,29 @@ static void tx_error(struct tcp_conn *conn, int err)
 	tcp_conn_fail(conn, err, err, "send failed");
 }
 
+/* What is owed goes too. */
+static void tx_add_credit(struct tcp_conn *conn)
+{
+	struct tcp_credit credit = { .len = conn->credit_owed };
+	struct tcp_tx *tx;
+
+	conn->credit_due = false;
+	if (conn->state != TCP_CONN_UP || !conn->peer.ext || !credit.len)
+		return;
+	tx = tcp_tx_control(conn, TCP_WIRE_CREDIT, &credit, sizeof(credit));
+	if (!tx)
+		return;
+	conn->credit_owed = 0;
+	conn->txq_len += tx->size;
+	fab_list_add_tail(&conn->txq, &tx->link);
+}
+
 void tcp_tx_flush(struct tcp_conn *conn)
 {
 	struct fab_progress *progress = conn->ep->base.progress;
+
+	if (__builtin_expect(conn->credit_due, 0))
+		tx_add_credit(conn);
 
 	while (!conn->tx_blocked && conn->state == TCP_CONN_UP && (!fab_list_empty(&conn->txq) || tx_release(conn))) {
 		struct tx_batch batch;
@@ -523,16 +543,6 @@ void tcp_tx_ack(struct tcp_conn *conn, uint32_t err)
 		tx->hdr.op_data = TCP_OP_DATA_ACK;
 		tcp_tx_queue(conn, tx);
 	}
-}
-
-void tcp_tx_credit(struct tcp_conn *conn)
-{
-	struct tcp_credit credit = { .len = conn->credit_owed };
-	struct tcp_tx *tx = tcp_tx_control(conn, TCP_WIRE_CREDIT, &credit, sizeof(credit));
-
-	conn->credit_owed = 0;
-	if (tx)
-		tcp_tx_queue(conn, tx);
 }
 
 /* ---- life ---- */

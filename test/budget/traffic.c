@@ -168,6 +168,14 @@ TEST_PROV(stream_plain, FI_MSG)
 	stream(&p, PLAIN, 8, WINDOW_MAX, traffic_cnt(1000));
 }
 
+/* Long, but not announced: credits ride with messages. */
+TEST_PROV(ping_pong_64k, FI_MSG)
+{
+	struct pair p = traffic_pair(t);
+
+	ping_pong(&p, PLAIN, 64 << 10, traffic_cnt(100) / 2);
+}
+
 /* Up to some KiB messages share a call, too: 1 KiB and 4 KiB. */
 TEST_PROV(stream_1k, FI_MSG)
 {
