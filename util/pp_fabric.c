@@ -172,6 +172,8 @@ static int get_fd(const struct pp *pp, struct fid *fid, int *fd)
 {
 	int ret = pp->opts->look == PP_LOOK_FD ? fi_control(fid, FI_GETWAIT, fd) : 0;
 
+	if (ret == -FI_ENOSYS)
+		util_err("skipped: the provider's queues and counters have no descriptor to wait for");
 	return ret ? pp_fail(pp, ret, "fi_control(FI_GETWAIT)") : 0;
 }
 

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The curves of compare: latency, bandwidth and message rate against message size, by gnuplot, as PNG and SVG."""
+import os
+import shutil
+import statistics
+import subprocess
+
+KINDS = [('tagged', 'rdm', 'tagged, RDM'), ('msg', 'msg', 'messages, MSG'), ('write', 'rdm', 'RMA write'), ('read', 'rdm', 'RMA read')]
+# File, title, axis, window, what becomes of messages a second at a size.
+PICTURES = [
+    ('latency', 'Time of a message, one under way', 'microseconds', 0, lambda rate, size: 1e6 / rate),
+    ('bandwidth', 'Bandwidth, 64 messages under way', 'GB/s', 64, lambda rate, size: rate * size / 1e9),
+    ('rate', 'Message rate, 64 under way', 'million messages/s', 64, lambda rate, size: rate / 1e6),
+]
+COLOURS = {'ours': '#1f6fb4', 'peer': '#d1591b', 'tcp': '#777777', 'shm': '#bbbbbb'}
+
+
+def series(points, convert):
+    """Lines "size median low high" of {size: rates}."""
+    for size in sorted(points):
+        values = [convert(rate, size) for rate in points[size]]
+        yield f'{size} {statistics.median(values):.6g} {min(values):.6g} {max(values):.6g}'
+
+
+def blocks(rates, floors, way, ep, window):
+    """What is drawn in one panel: (title, colour, {size: rates})."""
+    pairs = {k[3]: v for k, v in rates.items() if k[:3] == (way, ep, window) and v}
+    yield 'ours', COLOURS['ours'], {size: [p[0] for p in v] for size, v in pairs.items()}
+    yield 'peer', COLOURS['peer'], {size: [p[1] for p in v] for size, v in pairs.items()}
+    for floor, text in (('tcp', 'raw TCP'), ('shm', 'raw shared memory')):
+        yield text, COLOURS[floor], {k[2]: v for k, v in floors.items() if k[:2] == (floor, window) and v and k[2] in pairs}
+
+
+def script(rates, floors, picture):
+    name, title, axis, window, convert = picture
+    lines = [f'set multiplot layout 2,2 title "{title}"', 'set logscale xy', 'set grid', 'set key top left', 'set xlabel "bytes"',
+             f'set ylabel "{axis}"', 'set format x "%.0s%c"', 'set xtics 8']
+    for number, (way, ep, text) in enumerate(KINDS):
+        lines.append(f'set title "{text}"')
+        plots = []
+        for line, (label, colour, points) in enumerate(blocks(rates, floors, way, ep, window)):
+            rows = list(series(points, convert))
+            if not rows:
+                continue
+            lines += [f'$d{number}_{line} << END', *rows, 'END']
+            style = 'dashtype 2' if label.startswith('raw') else ''
+            plots.append(f'$d{number}_{line} using 1:2 with linespoints pt 7 ps 0.5 lw 2 lc rgb "{colour}" {style} title "{label}", '
+                         f'$d{number}_{line} using 1:2:3:4 with yerrorbars pt 7 ps 0 lc rgb "{colour}" notitle')
+        if plots:
+            lines.append('plot ' + ', '.join(plots))
+    return '\n'.join([*lines, 'unset multiplot', ''])
+
+
+def draw(folder, rates, floors):
+    """Write each picture, and what gnuplot is given; gives lines that say which."""
+    for picture in PICTURES:
+        body = script(rates, floors, picture)
+        if 'plot $' not in body:
+            continue
+        for kind, terminal in (('png', 'pngcairo size 1200,900'), ('svg', 'svg size 1200,900 background "white"')):
+            path = os.path.join(folder, f'{picture[0]}.{kind}')
+            text = f'set terminal {terminal}\nset output "{path}"\n{body}'
+            with open(os.path.join(folder, f'{picture[0]}.{kind}.gp'), 'w', encoding='utf-8') as f:
+                f.write(text)
+            if not shutil.which('gnuplot'):
+                yield f'{path}: not drawn, gnuplot is not installed'
+                continue
+            done = subprocess.run(['gnuplot'], input=text, text=True, capture_output=True)
+            yield path if not done.returncode else f'{path}: gnuplot: {done.stderr.strip()[-200:]}'
