@@ -84,6 +84,7 @@ struct local {
 void *desc_for(struct side *s, const void *buf, size_t len)
 {
 	struct local *l;
+	int ret;
 
 	if (!(s->info->domain_attr->mr_mode & FI_MR_LOCAL) || !buf || !len)
 		return NULL;
@@ -93,7 +94,10 @@ void *desc_for(struct side *s, const void *buf, size_t len)
 	}
 	l = mem(s->t, sizeof(*l));
 	*l = (struct local) { .next = s->locals, .buf = buf, .len = len };
-	MUST(fi_mr_reg(s->domain, buf, len, FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0, ++s->t->key, 0, &l->mr, NULL));
+	ret = fi_mr_reg(s->domain, buf, len, FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0, ++s->t->key, 0, &l->mr, NULL);
+	if (ret == -FI_EFAULT)		/* a constant, which a kernel's device may only read */
+		ret = fi_mr_reg(s->domain, buf, len, FI_SEND | FI_WRITE, 0, ++s->t->key, 0, &l->mr, NULL);
+	MUST(ret);
 	own_fid(s->t, &l->mr->fid);
 	region_ready(s, l->mr);
 	s->locals = l;
