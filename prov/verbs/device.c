@@ -38,6 +38,11 @@ bool vrb_device_iwarp(const struct vrb_device *dev)
 	return dev->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
+bool vrb_device_atomics(const struct vrb_device *dev)
+{
+	return dev->attr.atomic_cap != IBV_ATOMIC_NONE;
+}
+
 static struct vrb_device *find(struct vrb_device *list, const struct ibv_context *verbs, uint8_t port_num)
 {
 	while (list && (list->verbs != verbs || list->port_num != port_num))

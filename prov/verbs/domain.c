@@ -46,6 +46,7 @@ static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struc
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	.av_open = domain_av_open,
+	.query_atomic = vrb_query_atomic,
 	.cq_open = fab_cq_open,
 	.endpoint = vrb_ep_open,
 	.cntr_open = fab_cntr_open,

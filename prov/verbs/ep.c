@@ -87,7 +87,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
-	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE || !vrb_ep_of(fid)->kind->cm_data_max)
 		return fab_ep_getopt(fid, level, optname, optval, optlen);
 	return fab_getopt_size(vrb_ep_of(fid)->kind->cm_data_max, optval, optlen);
 }
@@ -244,6 +244,7 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	struct fab_ep_ops ops = {
 		.fid = &ep_fid_ops, .ep = &ep_ops,
 		.msg = info->caps & FI_MSG ? &vrb_msg_ops : NULL, .rma = info->caps & FI_RMA ? &vrb_rma_ops : NULL,
+		.atomic = info->caps & FI_ATOMIC ? &vrb_atomic_ops : NULL,
 	};
 	int ret;
 

@@ -21,7 +21,7 @@
 
 static void fill_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
-	tx->caps = TX_CAPS;
+	tx->caps = TX_CAPS | (vrb_device_atomics(dev) ? FI_ATOMIC : 0);
 	tx->msg_order = MSG_ORDER;
 	tx->comp_order = FI_ORDER_STRICT;
 	tx->op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_FENCE | FI_MORE;
@@ -33,7 +33,7 @@ static void fill_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 
 static void fill_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
 {
-	rx->caps = RX_CAPS;
+	rx->caps = RX_CAPS | (vrb_device_atomics(dev) ? FI_ATOMIC : 0);
 	rx->msg_order = MSG_ORDER;
 	rx->comp_order = FI_ORDER_STRICT;
 	rx->op_flags = FI_COMPLETION | FI_MORE;

@@ -77,6 +77,8 @@ static int access_of(const struct vrb_domain *domain, uint64_t access)
 		ibv |= IBV_ACCESS_LOCAL_WRITE;
 	if (access & FI_REMOTE_READ)
 		ibv |= IBV_ACCESS_REMOTE_READ;
+	if ((access & FI_REMOTE_WRITE) && vrb_device_atomics(domain->dev))
+		ibv |= IBV_ACCESS_REMOTE_ATOMIC;
 	if ((access & FI_REMOTE_WRITE) || ((access & FI_READ) && vrb_device_iwarp(domain->dev)))
 		ibv |= IBV_ACCESS_REMOTE_WRITE;
 	return ibv;

@@ -2,7 +2,7 @@
 /*
  * From a data call to the device, inline all the way: what a call leaves open is a constant in it, so little is left to
  * be done. Nothing here hands the operation on to a function that is not inline, or the compiler would have to keep it
- * in memory. Included by ops.c alone.
+ * in memory. Included by those who define data calls alone.
  */
 #ifndef VRB_POST_H
 #define VRB_POST_H
@@ -60,7 +60,7 @@ VRB_POST bool vrb_reported(const struct vrb_ep *ep, enum fab_op_code code, bool 
 VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 {
 	uint64_t len = fab_iov_len(op->iov, op->iov_cnt) - ep->prefix;
-	bool in_wr = op->code != FAB_OP_READ && len <= ep->inline_max, want_cq = fab_ep_tx_wants_comp(&ep->base, op);
+	bool in_wr = op->code < FAB_OP_ATOMIC && len <= ep->inline_max, want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
 	struct ibv_sge sge[VRB_IOV_LIMIT];
 	struct ibv_send_wr wr, *bad;
@@ -79,7 +79,9 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 	wr.send_flags = 0;
 	if (op->flags & FI_REMOTE_CQ_DATA)
 		wr.imm_data = htonl((uint32_t) op->data);
-	if (op->code >= FAB_OP_WRITE) {
+	if (op->code == FAB_OP_FETCH_ATOMIC) {
+		vrb_atomic_wr(op->amo, op->rma->addr, (uint32_t) op->rma->key, &wr);
+	} else if (op->code >= FAB_OP_WRITE) {
 		wr.wr.rdma.remote_addr = op->rma->addr;
 		wr.wr.rdma.rkey = (uint32_t) op->rma->key;
 	}

@@ -83,6 +83,7 @@ struct fi_provider *fab_verbs_prov_ini(void)
 	fab_pep_fill_ops();
 	vrb_ep_fill_ops();
 	vrb_cm_fill_ops();
+	vrb_atomic_fill_ops();
 	vrb_ud_fill_ops();
 	vrb_data_fill_ops();
 	vrb_mr_fill_ops();

@@ -198,6 +198,16 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 
 extern struct fi_ops_msg vrb_msg_ops;	/* ops.c */
 extern struct fi_ops_rma vrb_rma_ops;
+extern struct fi_ops_atomic vrb_atomic_ops;	/* atomic.c */
+
+/* What the request of an atomic has beside its buffers. */
+void vrb_atomic_wr(const struct fab_amo *amo, uint64_t addr, uint32_t rkey, struct ibv_send_wr *wr);
+/* The domain's slot of fi_query_atomic(3). */
+int vrb_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags);
+void vrb_atomic_fill_ops(void);
+/* Does the device have atomics? Those of InfiniBand may be so only against each other (IBV_ATOMIC_HCA). */
+bool vrb_device_atomics(const struct vrb_device *dev);
 
 #define VRB_IS_RX	1		/* in wr_id: the rest points to a struct vrb_rx, else to a struct vrb_tx */
 
