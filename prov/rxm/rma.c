@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Remote reads and writes: the provider below does them. Data for the target's completion queue goes in a packet behind the
- * write, so that all 64 bits of it arrive whatever is below.
+ * write, so that all 64 bits of it arrive whatever is below. Where that cannot tell whether a write has reached the target's
+ * memory, a packet behind it asks: its answer comes from the target's software.
  */
 #include "rxm/rxm.h"
 
@@ -23,6 +24,7 @@ static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 	return 0;
 }
 
+/* The packet behind a write, with which the operation ends. */
 static int make_written(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 {
 	struct rxm_tx *then;
@@ -36,8 +38,14 @@ static int make_written(struct rxm_ep *ep, const struct fab_op *op, struct rxm_t
 	if (!rxm_tx_packet(ep, then, RXM_WRITTEN, RXM_OP_MSG, 0))
 		return -FI_ENOMEM;
 	then->buf->pkt.op.size = tx->len;
-	then->buf->pkt.op.data = op->data;
-	then->buf->pkt.op.flags = RXM_FLAG_CQ_DATA;
+	if (op->flags & FI_REMOTE_CQ_DATA) {
+		then->buf->pkt.op.data = op->data;
+		then->buf->pkt.op.flags = RXM_FLAG_CQ_DATA;
+	}
+	if (op->flags & RXM_DELIVERED) {
+		then->wants_answer = true;
+		then->buf->pkt.op.flags |= RXM_FLAG_ACK;
+	}
 	return 0;
 }
 
@@ -45,6 +53,7 @@ int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out
 {
 	struct rxm_tx *tx;
 	uint64_t remote = 0;
+	bool delivered;
 	int ret;
 
 	for (uint32_t i = 0; i < op->rma_cnt; i++)
@@ -59,9 +68,10 @@ int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out
 	memcpy(tx->rma, op->rma, op->rma_cnt * sizeof(*op->rma));
 	tx->rma_cnt = op->rma_cnt;
 	tx->parts = 1;
-	if (op->code == FAB_OP_WRITE && (op->flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)) && ep->domain->has_dc)
+	delivered = op->code == FAB_OP_WRITE && (op->flags & RXM_DELIVERED);
+	if (delivered && ep->domain->has_dc)
 		tx->below_flags = FI_DELIVERY_COMPLETE;
-	if (!ret && (op->flags & FI_REMOTE_CQ_DATA))
+	if (!ret && ((op->flags & FI_REMOTE_CQ_DATA) || (delivered && !ep->domain->has_dc)))
 		ret = make_written(ep, op, tx);
 	if (ret) {
 		rxm_tx_free(ep, tx);

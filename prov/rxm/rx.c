@@ -397,7 +397,9 @@ static bool dispatch(struct packet *in)
 		rxm_atomic_req(in->conn, pkt, in->len);
 		return true;
 	case RXM_WRITTEN:
-		rxm_rx_written(in->conn->ep, pkt->op.data, pkt->op.size);
+		if (pkt->op.flags & RXM_FLAG_CQ_DATA)
+			rxm_rx_written(in->conn->ep, pkt->op.data, pkt->op.size);
+		acknowledge(in->conn, pkt->op.flags & RXM_FLAG_ACK, pkt->ctrl.msg_id);
 		return true;
 	case RXM_RNDV_DONE:
 		take_answer(in, 1ULL << RXM_RNDV_REQ);
@@ -406,7 +408,7 @@ static bool dispatch(struct packet *in)
 		take_answer(in, 1ULL << RXM_RNDV_WR);
 		return false;
 	case RXM_ACK:
-		take_answer(in, 1ULL << RXM_EAGER);
+		take_answer(in, 1ULL << RXM_EAGER | 1ULL << RXM_WRITTEN);
 		return false;
 	case RXM_RNDV_WR:
 		rxm_rndv_wr(in->conn, pkt, in->len);

@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#define DELIVERED	(FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
-
 int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, enum rxm_tx_what what, struct rxm_tx **out)
 {
 	struct rxm_tx *tx = rxm_tx_new(ep, what);
@@ -84,7 +82,7 @@ static int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 	else
 		fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
 	tx->iov_cnt = copy ? 0 : op->iov_cnt;
-	if (op->flags & DELIVERED) {
+	if (op->flags & RXM_DELIVERED) {
 		tx->wants_answer = true;
 		tx->buf->pkt.op.flags |= RXM_FLAG_ACK;
 	}
@@ -156,7 +154,7 @@ static int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size) {
 		RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes with FI_INJECT: tx_attr->inject_size is %zu\n",
 			 fab_op_desc[op->code].name, len, ep->base.info->tx_attr->inject_size);
-		return op->code == FAB_OP_ATOMIC ? -FI_EINVAL : -FI_EMSGSIZE;
+		return -FI_EMSGSIZE;
 	}
 	if (len > ep->base.info->ep_attr->max_msg_size) {
 		RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes: ep_attr->max_msg_size is %zu\n", fab_op_desc[op->code].name,
@@ -164,6 +162,12 @@ static int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 		return -FI_EMSGSIZE;
 	}
 	return 0;
+}
+
+/* Upstream over tcp announces what is longer than a packet, and so do we until we know that the peer is one of ours. */
+static bool takes_segments(const struct rxm_peer *peer)
+{
+	return peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext;
 }
 
 static int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
@@ -183,7 +187,7 @@ static int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 	switch (op->code) {
 	case FAB_OP_SEND:
 	case FAB_OP_TSEND:
-		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & DELIVERED))
+		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & RXM_DELIVERED) && takes_segments(peer))
 			return submit_segments(ep, op, peer);
 		ret = make_send(ep, op, &tx);
 		break;

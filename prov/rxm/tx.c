@@ -157,6 +157,7 @@ void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
 		requeue(conn, tx);
 	} else if (then) {
 		tx->then = NULL;
+		then->conn = conn;
 		finish(tx, 0, NULL);
 		fab_list_add_head(&conn->txq, &then->link);
 		rxm_tx_run(conn);
@@ -342,7 +343,8 @@ static void decide_data(struct rxm_conn *conn, struct rxm_tx *tx)
 
 	if (!then || conn->ext)
 		return;
-	tx->below_flags |= FI_REMOTE_CQ_DATA;
+	if (then->buf->pkt.op.flags & RXM_FLAG_CQ_DATA)
+		tx->below_flags |= FI_REMOTE_CQ_DATA;
 	tx->then = NULL;
 	tx->data = then->data;
 	tx->done = then->done;
@@ -359,7 +361,7 @@ static int decide(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	if (tx->what != RXM_TX_PACKET)
 		decide_data(conn, tx);
-	else if (!conn->ext && (tx->buf->pkt.op.flags & RXM_FLAG_ACK))
+	else if (!conn->ext && tx->buf->pkt.ctrl.type == RXM_EAGER && (tx->buf->pkt.op.flags & RXM_FLAG_ACK))
 		return rxm_rndv_convert(conn->ep, tx);
 	return 0;
 }

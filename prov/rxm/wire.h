@@ -18,9 +18,9 @@
  *   RNDV_WDONE  it has been written: ctrl.msg_id is the receiver's number
  *
  * Ours:
- *   ACK         what ctrl.msg_id names has been delivered (RXM_OP_ACK)
- *   WRITTEN     the remote write before this packet has ended: op.data is for the target's completion queue, op.size its
- *               bytes
+ *   ACK         what ctrl.msg_id names has been delivered (RXM_FLAG_ACK)
+ *   WRITTEN     the remote write before this packet has ended, of op.size bytes: op.data is for the target's completion
+ *               queue (RXM_FLAG_CQ_DATA)
  * and ctrl.conn_id counts packets of the other end that were taken since it was last said (credits).
  */
 #ifndef RXM_WIRE_H
