@@ -8,8 +8,11 @@
  *   fetch_atomic	and what was there before goes to result
  *   compare_atomic	the same for FI_CSWAP to FI_MSWAP, with what to compare with
  *
- * count is in elements; of one call at most what fi_atomicvalid() and its like say. -FI_EOPNOTSUPP: not this operation
- * on this datatype.
+ * count is in elements; of one call at most what fi_atomicvalid() and its like say. addr and key name the target as in
+ * fi_rma.h. Buffers (operand, compare, result) are the provider's until the completion, vectors, desc and messages the
+ * caller's again when the call returns. Any thread, as far as domain_attr::threading goes. 0: one completion follows
+ * (none of fi_inject_atomic()); -FI_EAGAIN: call again after reading completions; -FI_EOPNOTSUPP: not this operation on
+ * this datatype; -FI_EMSGSIZE: too many elements; another -FI_E*: nothing was done, see fi_atomic(3).
  */
 #ifndef FI_ATOMIC_H
 #define FI_ATOMIC_H
@@ -32,18 +35,19 @@ struct fi_atomic_attr {
 	size_t size;			/* bytes of an element */
 };
 
-/* The operand and the target, for the calls with flags; both have the same number of elements in all. */
+/* The operand and the target, for the calls with flags; both have the same number of elements in all. All is the
+ * caller's. */
 struct fi_msg_atomic {
-	const struct fi_ioc *msg_iov;
-	void **desc;
-	size_t iov_count;
+	const struct fi_ioc *msg_iov;	/* the operand */
+	void **desc;			/* fi_mr_desc() of each entry, with FI_MR_LOCAL; else NULL */
+	size_t iov_count;		/* at most tx_attr::iov_limit */
 	fi_addr_t addr;			/* the peer */
-	const struct fi_rma_ioc *rma_iov;
-	size_t rma_iov_count;
+	const struct fi_rma_ioc *rma_iov;	/* the target */
+	size_t rma_iov_count;		/* at most tx_attr::rma_iov_limit */
 	enum fi_datatype datatype;
 	enum fi_op op;
 	void *context;
-	uint64_t data;
+	uint64_t data;			/* with FI_REMOTE_CQ_DATA, of providers that carry it here */
 };
 
 /* Result, and what to compare with, for deferred work (fi_trigger.h). */
@@ -59,8 +63,9 @@ struct fi_msg_compare {
 	size_t iov_count;
 };
 
+/* The provider's table: write is fi_atomic() and its kin, readwrite fetching, compwrite comparing. */
 struct fi_ops_atomic {
-	size_t size;
+	size_t size;			/* bytes of the table that the provider has */
 	ssize_t (*write)(struct fid_ep *ep, const void *buf, size_t count, void *desc, fi_addr_t dest_addr,
 			 uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context);
 	ssize_t (*writev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count, fi_addr_t dest_addr,
@@ -101,6 +106,7 @@ static inline ssize_t fi_atomic(struct fid_ep *ep, const void *buf, size_t count
 	return ep->atomic->write(ep, buf, count, desc, dest_addr, addr, key, datatype, op, context);
 }
 
+/* The same with an operand in count pieces; the target is one. */
 static inline ssize_t fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
 				 fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 				 enum fi_op op, void *context)
@@ -108,13 +114,15 @@ static inline ssize_t fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, vo
 	return ep->atomic->writev(ep, iov, desc, count, dest_addr, addr, key, datatype, op, context);
 }
 
-/* flags: FI_COMPLETION, FI_MORE, FI_INJECT, FI_*_COMPLETE, FI_FENCE, FI_TAGGED, FI_TRIGGER. */
+/* The same with flags in place of the endpoint's, and targets in pieces: FI_COMPLETION, FI_MORE, FI_INJECT,
+ * FI_*_COMPLETE, FI_FENCE, FI_TAGGED, FI_TRIGGER. */
 static inline ssize_t fi_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
 {
 	return ep->atomic->writemsg(ep, msg, flags);
 }
 
-/* count elements: at most tx_attr::inject_size bytes. */
+/* The operand may change as soon as the call returns, and there is no completion. count elements: at most
+ * tx_attr::inject_size bytes, or -FI_EMSGSIZE. */
 static inline ssize_t fi_inject_atomic(struct fid_ep *ep, const void *buf, size_t count, fi_addr_t dest_addr,
 				       uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
@@ -130,6 +138,7 @@ static inline ssize_t fi_fetch_atomic(struct fid_ep *ep, const void *buf, size_t
 				     context);
 }
 
+/* The same with an operand in count pieces and a result in result_count; the target is one. */
 static inline ssize_t fi_fetch_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
 				       struct fi_ioc *resultv, void **result_desc, size_t result_count,
 				       fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
@@ -139,6 +148,7 @@ static inline ssize_t fi_fetch_atomicv(struct fid_ep *ep, const struct fi_ioc *i
 				      datatype, op, context);
 }
 
+/* The same with flags, as fi_atomicmsg(). */
 static inline ssize_t fi_fetch_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, struct fi_ioc *resultv,
 					 void **result_desc, size_t result_count, uint64_t flags)
 {
@@ -155,6 +165,7 @@ static inline ssize_t fi_compare_atomic(struct fid_ep *ep, const void *buf, size
 				     key, datatype, op, context);
 }
 
+/* The same with each of them in pieces; the target is one. */
 static inline ssize_t fi_compare_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
 					 const struct fi_ioc *comparev, void **compare_desc, size_t compare_count,
 					 struct fi_ioc *resultv, void **result_desc, size_t result_count,
@@ -165,6 +176,7 @@ static inline ssize_t fi_compare_atomicv(struct fid_ep *ep, const struct fi_ioc 
 				      result_count, dest_addr, addr, key, datatype, op, context);
 }
 
+/* The same with flags, as fi_atomicmsg(). */
 static inline ssize_t fi_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 					   const struct fi_ioc *comparev, void **compare_desc, size_t compare_count,
 					   struct fi_ioc *resultv, void **result_desc, size_t result_count,
@@ -174,7 +186,8 @@ static inline ssize_t fi_compare_atomicmsg(struct fid_ep *ep, const struct fi_ms
 					result_count, flags);
 }
 
-/* Does an endpoint have this operation on this datatype, of each kind? 0: yes, *count elements in a call. */
+/* Does an endpoint have this operation on this datatype? 0: yes, *count elements in a call at most (count may be NULL);
+ * -FI_EOPNOTSUPP: no. The next two ask the same of the other kinds. */
 static inline int fi_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
 	return ep->atomic->writevalid(ep, datatype, op, count);
@@ -190,7 +203,8 @@ static inline int fi_compare_atomicvalid(struct fid_ep *ep, enum fi_datatype dat
 	return ep->atomic->compwritevalid(ep, datatype, op, count);
 }
 
-/* The same of a domain, before there is an endpoint; flags name the kind. Since 1.5. */
+/* The same of a domain, before there is an endpoint; flags name the kind. 0: *attr is filled;
+ * -FI_EOPNOTSUPP: no; -FI_EBADFLAGS, -FI_EINVAL, -FI_ENOSYS (the provider has no such call). Since 1.5. */
 static inline int fi_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 				  struct fi_atomic_attr *attr, uint64_t flags)
 {

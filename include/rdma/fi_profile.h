@@ -51,14 +51,16 @@ struct fi_profile_desc {
 		enum fi_datatype primitive;
 		enum fi_type defined;
 	} datatype;
-	uint64_t flags;
+	uint64_t flags;			/* the provider's */
 	size_t size;			/* bytes of its value */
 	const char *name;
-	const char *desc;
+	const char *desc;		/* a sentence for people */
 };
 
+/* The provider's table, one entry for each call below; read_var stores at most *size bytes of a variable, lets *size be
+ * how many it has, and returns how many it stored, or -FI_E*. */
 struct fi_profile_ops {
-	size_t size;
+	size_t size;			/* bytes of the table that the provider has */
 	void (*reset)(struct fid_profile *prof_fid, uint64_t flags);
 	ssize_t (*query_vars)(struct fid_profile *prof_fid, struct fi_profile_desc *varlist, size_t *count);
 	ssize_t (*query_events)(struct fid_profile *prof_fid, struct fi_profile_desc *eventlist, size_t *count);
@@ -71,6 +73,7 @@ struct fi_profile_ops {
 	void (*end_reads)(struct fid_profile *prof_fid, uint64_t flags);
 };
 
+/* The numbers of one object: opened by fi_profile_open(), the caller's until fi_profile_close(). */
 struct fid_profile {
 	struct fid fid;
 	struct fi_profile_ops *ops;
@@ -90,6 +93,7 @@ static inline ssize_t fi_profile_query_vars(struct fid_profile *prof_fid, struct
 	return prof_fid->ops->query_vars(prof_fid, varlist, count);
 }
 
+/* The same of events. */
 static inline ssize_t fi_profile_query_events(struct fid_profile *prof_fid, struct fi_profile_desc *eventlist,
 					      size_t *count)
 {
@@ -124,6 +128,7 @@ static inline void fi_profile_start_reads(struct fid_profile *prof_fid, uint64_t
 	prof_fid->ops->start_reads(prof_fid, flags);
 }
 
+/* The end of that. */
 static inline void fi_profile_end_reads(struct fid_profile *prof_fid, uint64_t flags)
 {
 	prof_fid->ops->end_reads(prof_fid, flags);
@@ -141,6 +146,7 @@ static inline int fi_profile_open(struct fid *fid, uint64_t flags, struct fid_pr
 	return ret;
 }
 
+/* Close them: callbacks come no more. 0. */
 static inline int fi_profile_close(struct fid_profile *prof_fid)
 {
 	return fi_close(&prof_fid->fid);

@@ -3,7 +3,13 @@
  * Messages that find their receive by a tag - fi_tagged(3). A receive takes a message if the tags are equal in all bits
  * that its ignore does not have (and, with FI_DIRECTED_RECV, the peer is the one it names): the first posted one that
  * fits, and the first such message to arrive. Messages that nobody has posted for wait. Plain messages of fi_endpoint.h
- * are apart. For the calls in general, see there.
+ * are apart.
+ *
+ * For the calls in general, see fi_endpoint.h. Of all of these: lengths are in bytes. Buffers are the provider's until
+ * the completion, vectors, desc and messages (struct fi_msg_tagged) the caller's again when the call returns. Any
+ * thread, as far as domain_attr::threading goes. 0: one completion follows (none of fi_tinject() and fi_tinjectdata());
+ * -FI_EAGAIN: there is no room now, call again after reading completions; another -FI_E*: nothing was done, see
+ * fi_msg(3).
  */
 #ifndef FI_TAGGED_H
 #define FI_TAGGED_H
@@ -25,11 +31,11 @@ static inline uint64_t fi_tag_mpi(int tag, uint8_t payload_id)
 	return (uint64_t) payload_id << 32 | (uint32_t) tag;
 }
 
-/* A message to send, or a receive to post, for the calls with flags. */
+/* A message to send, or a receive to post, for the calls with flags. All is the caller's. */
 struct fi_msg_tagged {
 	const struct iovec *msg_iov;
-	void **desc;
-	size_t iov_count;
+	void **desc;			/* fi_mr_desc() of each entry, with FI_MR_LOCAL; else NULL */
+	size_t iov_count;		/* at most tx_attr::iov_limit or rx_attr::iov_limit */
 	fi_addr_t addr;			/* the peer; of a receive, or FI_ADDR_UNSPEC for any */
 	uint64_t tag;
 	uint64_t ignore;		/* of a receive */
@@ -37,8 +43,9 @@ struct fi_msg_tagged {
 	uint64_t data;			/* with FI_REMOTE_CQ_DATA */
 };
 
+/* The provider's table, one entry for each call below, which says what it does. */
 struct fi_ops_tagged {
-	size_t size;
+	size_t size;			/* bytes of the table that the provider has */
 	ssize_t (*recv)(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag,
 			uint64_t ignore, void *context);
 	ssize_t (*recvv)(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t src_addr,
@@ -56,13 +63,15 @@ struct fi_ops_tagged {
 			      uint64_t tag);
 };
 
-/* Post a buffer for a message with this tag. A longer one completes with FI_ETRUNC. */
+/* Post a buffer for a message with this tag, from src_addr with FI_DIRECTED_RECV (FI_ADDR_UNSPEC: anybody). A longer one
+ * completes with FI_ETRUNC. */
 static inline ssize_t fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag,
 			       uint64_t ignore, void *context)
 {
 	return ep->tagged->recv(ep, buf, len, desc, src_addr, tag, ignore, context);
 }
 
+/* The same with a buffer in count pieces. */
 static inline ssize_t fi_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 				fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
@@ -84,38 +93,42 @@ static inline ssize_t fi_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged 
 	return ep->tagged->recvmsg(ep, msg, flags);
 }
 
-/* Send a message with this tag. */
+/* Send a message with this tag to dest_addr, which connected endpoints do not look at. */
 static inline ssize_t fi_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr,
 			       uint64_t tag, void *context)
 {
 	return ep->tagged->send(ep, buf, len, desc, dest_addr, tag, context);
 }
 
+/* The same with a message in count pieces. */
 static inline ssize_t fi_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 				fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->sendv(ep, iov, desc, count, dest_addr, tag, context);
 }
 
-/* flags: FI_REMOTE_CQ_DATA, FI_COMPLETION, FI_MORE, FI_INJECT, FI_*_COMPLETE, FI_FENCE, FI_TRIGGER. */
+/* The same with flags in place of the endpoint's: FI_REMOTE_CQ_DATA, FI_COMPLETION, FI_MORE, FI_INJECT, FI_*_COMPLETE,
+ * FI_FENCE, FI_TRIGGER. */
 static inline ssize_t fi_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	return ep->tagged->sendmsg(ep, msg, flags);
 }
 
-/* len: at most tx_attr::inject_size. */
+/* Send what may change as soon as the call returns, without a completion. len: at most tx_attr::inject_size, or
+ * -FI_EMSGSIZE. */
 static inline ssize_t fi_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr, uint64_t tag)
 {
 	return ep->tagged->inject(ep, buf, len, dest_addr, tag);
 }
 
-/* The same two with remote CQ data. */
+/* fi_tsend() with remote CQ data: of data, the low domain_attr::cq_data_size bytes are in the peer's completion. */
 static inline ssize_t fi_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
 				   fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->senddata(ep, buf, len, desc, data, dest_addr, tag, context);
 }
 
+/* fi_tinject() likewise. */
 static inline ssize_t fi_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 				     fi_addr_t dest_addr, uint64_t tag)
 {

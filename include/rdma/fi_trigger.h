@@ -32,8 +32,8 @@ enum fi_trigger_event {
 };
 
 struct fi_trigger_threshold {
-	struct fid_cntr *cntr;
-	size_t threshold;
+	struct fid_cntr *cntr;		/* the caller's; open until the operation has started or has been cancelled */
+	size_t threshold;		/* of its successes and failures together */
 };
 
 /* What a device writes to start it, out: count elements of datatype to addr, one of them in val8 to val64, more in data
@@ -62,6 +62,7 @@ struct fi_trigger_xpu {
 	struct fi_trigger_var *var;
 };
 
+/* What the context of an operation with FI_TRIGGER points to; internal is the provider's room. */
 struct fi_triggered_context {
 	enum fi_trigger_event event_type;
 	union {
@@ -71,6 +72,7 @@ struct fi_triggered_context {
 	} trigger;
 };
 
+/* The same where mode FI_CONTEXT2 asks for more of it. */
 struct fi_triggered_context2 {
 	enum fi_trigger_event event_type;
 	union {
@@ -98,7 +100,9 @@ enum fi_op_type {
 	FI_OP_CNTR_ADD,
 };
 
-/* The arguments of the call with flags of that operation. */
+/* The arguments of the call with flags of that operation, which says what they mean: fi_sendmsg() and fi_recvmsg() here,
+ * below fi_tsendmsg() and fi_trecvmsg(), fi_readmsg() and fi_writemsg(), fi_atomicmsg(), fi_fetch_atomicmsg(),
+ * fi_compare_atomicmsg(). */
 struct fi_op_msg {
 	struct fid_ep *ep;
 	struct fi_msg msg;
@@ -138,6 +142,7 @@ struct fi_op_compare_atomic {
 	uint64_t flags;
 };
 
+/* Set a counter to value, or add value to it. */
 struct fi_op_cntr {
 	struct fid_cntr *cntr;
 	uint64_t value;
