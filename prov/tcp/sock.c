@@ -18,7 +18,7 @@
 #include "tcp/tcp.h"
 
 #define SHORTAGE_SILENCE_NS	10000000000ULL
-#define KEEPALIVE_IDLE_S	10
+#define KEEPALIVE_IDLE_S	10	/* at most; for a short FI_TCP_USER_TIMEOUT less */
 #define KEEPALIVE_INTERVAL_S	5
 
 static int set_options(int fd, const union fab_sockaddr *addr)
@@ -156,16 +156,19 @@ ssize_t tcp_sock_peek(int fd)
 
 void tcp_sock_tune(int fd)
 {
-	int probes = tcp_params.user_timeout_ms / 1000 / KEEPALIVE_INTERVAL_S;
+	int limit_s = fab_max(tcp_params.user_timeout_ms / 1000, 1);
+	int interval_s = fab_min(fab_max(limit_s / 4, 1), KEEPALIVE_INTERVAL_S);
+	int idle_s = fab_min(fab_max(limit_s / 2, 1), KEEPALIVE_IDLE_S);
+	int probes = fab_min(fab_max((limit_s - idle_s) / interval_s, 1), 127);
 	int ret = 0;
 
 	if (tcp_params.nodelay)
 		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (!ret && tcp_params.user_timeout_ms) {
 		fab_sock_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
-		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, probes < 1 ? 1 : probes > 127 ? 127 : probes);
+		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
+		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, probes);
 	}
 	if (ret)
 		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "socket option refused: %s\n", strerror(-ret));

@@ -6,6 +6,8 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,6 +25,7 @@
 #include "base/clock.h"
 #include "common/netif.h"
 #include "tcp/advert.h"
+#include "tcp/ep.h"
 #include "tcp/node.h"
 #include "tcp/tcp.h"
 
@@ -196,6 +199,18 @@ static int failure(int n, char *text)
 	return err.err;
 }
 
+/* How long an idle peer may be silent, as the kernel was told. */
+static int keepalive_s(int fd)
+{
+	int idle = 0, interval = 0, cnt = 0;
+	socklen_t len = sizeof(int);
+
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &len), 0);
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, &len), 0);
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &cnt, &len), 0);
+	return idle + interval * cnt;
+}
+
 /* ---- what was seen ---- */
 
 /* "CM hangs for ever, FI_TCP_IFACE unset, host with ~20 interfaces (docker0, br-*, veth, virbr0 ...)" - #12480. All
@@ -255,6 +270,27 @@ static void a_pulled_cable_is_noticed(void **state)
 	if (err != FI_ETIMEDOUT && err != FI_EHOSTUNREACH)
 		fail_msg("%s: %s", fi_strerror(err), text);
 	assert_non_null(strstr(text, "10.77.0.2:"));
+}
+
+/* The same with nothing under way: keepalive is as short as the timeout says, not a fixed 15 s. */
+static void a_pulled_cable_is_noticed_when_idle(void **state)
+{
+	const struct tcp_ep *ep;
+	struct fi_cq_data_entry entry;
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+
+	(void) state;
+	tcp_params.user_timeout_ms = 2000;
+	hosts_open();
+	exchange(0, host[0].peer);
+	ep = fab_container(host[0].node.ep, struct tcp_ep, base.ep_fid);
+	assert_non_null(ep->by_addr[host[0].peer]);
+	assert_int_equal(keepalive_s(ep->by_addr[host[0].peer]->src.fd), 2);
+	assert_true(run(1, "ip link set eth0 down"));
+	while (ep->by_addr[host[0].peer]) {
+		assert_int_equal(drive(0, &entry, NULL), -FI_EAGAIN);
+		assert_true(fab_now_ms() < end_ms);
+	}
 }
 
 /* Take one connection in host 0, at the port of listener, to an address in host 1. Never returns. */
@@ -331,6 +367,7 @@ int main(void)
 		TEST(twenty_interfaces_and_none_named),
 		TEST(a_host_that_is_not_there),
 		TEST(a_pulled_cable_is_noticed),
+		TEST(a_pulled_cable_is_noticed_when_idle),
 		TEST(behind_nat),
 	};
 	bool possible = !setup(NULL);
