@@ -13,7 +13,7 @@
 
 #define RNR_PAUSE_NS	1000000ull
 #define FULL_PAUSE_NS	200000ull	/* where epoll does not tell when the other socket has room */
-#define FULL_PAUSES_MAX	20000		/* a datagram gives up then */
+#define FULL_PAUSES_MAX	150000		/* a datagram gives up then */
 #define PROBE_NS	20000000ull
 #define SILENCE_NS	3000000000ull
 
