@@ -110,11 +110,11 @@ static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		vrb_cm_refused(ep, errno, event, "rdma_connect");
 }
 
-/* Errors come as a negative errno, or as a reason of the CM's own. */
+/* Errors come as a negative errno, or as a reason of the CM's own; iWARP's refusals as ECONNRESET. */
 static void on_error(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	int err = event->status < 0 ? -event->status : event->event == RDMA_CM_EVENT_REJECTED ? FI_ECONNREFUSED :
-								       FI_EHOSTUNREACH;
+	int err = event->event == RDMA_CM_EVENT_REJECTED ? FI_ECONNREFUSED : event->status < 0 ? -event->status :
+							   FI_EHOSTUNREACH;
 
 	if (ep->state == VRB_EP_CONNECTING)
 		vrb_cm_refused(ep, err, event, rdma_event_str(event->event));
