@@ -203,7 +203,7 @@ int rxm_conn_start(struct rxm_peer *peer)
 	struct rxm_ep *ep = peer->ep;
 	struct rxm_cm_req req = {
 		.version = RXM_CM_VERSION, .endian = RXM_ENDIAN, .ctrl_version = RXM_CTRL_VERSION,
-		.op_version = RXM_CM_OP_VERSION, .port = htons(fab_addr_port(&ep->addr.sa)), .flow_ctrl = 2, .ext = RXM_EXT,
+		.op_version = RXM_CM_OP_VERSION, .port = fab_addr_port(&ep->addr.sa), .flow_ctrl = 2, .ext = RXM_EXT,
 		.eager_limit = (uint32_t) rxm_params.buffer_size, .rx_size = (uint32_t) rxm_params.conn_rx,
 		.conn_id = ep->incarnation,
 	};
@@ -289,7 +289,7 @@ static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *
 		return false;
 	}
 	memcpy(req, data, sizeof(*req));
-	fab_addr_set_port(&from->sa, ntohs(req->port));
+	fab_addr_set_port(&from->sa, req->port);
 	if (req->version != RXM_CM_VERSION || req->endian != RXM_ENDIAN || req->ctrl_version != RXM_CTRL_VERSION ||
 	    !req->port) {
 		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s has version %u.%u and byte order %u, this end %u.%u and %u; it is "

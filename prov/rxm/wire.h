@@ -134,7 +134,7 @@ struct rxm_cm_req {
 	uint8_t endian;
 	uint8_t ctrl_version;
 	uint8_t op_version;
-	uint16_t port;			/* where the sender listens, network byte order */
+	uint16_t port;			/* where the sender listens, in its own byte order as all is */
 	uint8_t flow_ctrl;
 	uint8_t ext;			/* RXM_EXT */
 	uint32_t eager_limit;		/* bytes behind the headers of a packet that the sender takes */
