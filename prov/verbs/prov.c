@@ -17,6 +17,7 @@ struct vrb_params vrb_params = {
 	.rx_iov_limit = VRB_IOV_LIMIT,
 	.inline_size = VRB_INLINE,
 	.gid_idx = -1,
+	.min_rnr_timer = VRB_MIN_RNR_TIMER,
 };
 
 static void vrb_cleanup(void)
@@ -64,7 +65,9 @@ static const struct fab_param params[] = {
 	{ "use_odp", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "memory is pinned when it is registered" },
 	{ "use_dmabuf", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "only system memory can be registered" },
 	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "work completions are taken 32 at a time" },
-	{ "min_rnr_timer", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "librdmacm sets it" },
+	{ "min_rnr_timer", FI_PARAM_INT, &vrb_params.min_rnr_timer, 0, 31,
+	  "How long a peer waits that met no posted receive, as InfiniBand numbers times: 1 is 10 us, 31 is 492 ms, 0 is 655 "
+	  "ms (default: 12, 0.64 ms)" },
 	{ "gid_idx", FI_PARAM_INT, &vrb_params.gid_idx, 0, 255,
 	  "GID of a port, by its index, that datagrams come from (default: the first that can be routed)" },
 	{ "dgram_use_name_server", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "programs exchange the addresses of fi_getname" },

@@ -130,6 +130,18 @@ static void rc_destroy(struct vrb_ep *ep)
 
 /* ---- connections ---- */
 
+/* How long a peer waits that met no receive here, once librdmacm has made the queue pair ready; its own choice is 0, which
+ * stands for 655 ms. iWARP sends nothing again. The connection may be over already, which an event tells. */
+static void set_rnr_timer(const struct vrb_ep *ep)
+{
+	struct ibv_qp_attr attr = { .min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer };
+	int ret = vrb_device_iwarp(vrb_domain_of(ep)->dev) ? 0 : ibv_modify_qp(ep->qp, &attr, IBV_QP_MIN_RNR_TIMER);
+
+	if (ret)
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s: ibv_modify_qp to FI_VERBS_MIN_RNR_TIMER=%d: %s\n",
+			vrb_domain_of(ep)->dev->name, vrb_params.min_rnr_timer, strerror(ret));
+}
+
 int vrb_id_connect(struct vrb_ep *ep)
 {
 	int ret;
@@ -146,11 +158,20 @@ static int rc_accept(struct vrb_ep *ep)
 	struct rdma_conn_param conn = vrb_cm_param(ep);
 	int ret;
 
-	if (!rdma_accept(ep->id, &conn))
+	if (!rdma_accept(ep->id, &conn)) {
+		set_rnr_timer(ep);
 		return 0;
+	}
 	ret = -errno;
 	VRB_WARN(FI_LOG_EP_CTRL, "rdma_accept on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
 	return ret;
+}
+
+static void rc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+		set_rnr_timer(ep);
+	vrb_cm_event(ep, event);
 }
 
 static void rc_disconnect(struct vrb_ep *ep)
@@ -175,6 +196,6 @@ const struct vrb_kind vrb_rc = {
 	.connect = vrb_id_connect,
 	.accept = rc_accept,
 	.disconnect = rc_disconnect,
-	.event = vrb_cm_event,
+	.event = rc_event,
 	.post_recv = vrb_qp_post_recv,
 };

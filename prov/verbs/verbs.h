@@ -22,6 +22,7 @@
 #define VRB_RX_SIZE		384
 #define VRB_IOV_LIMIT		8
 #define VRB_INLINE		256	/* bytes asked of a device for messages that travel in the work request */
+#define VRB_MIN_RNR_TIMER	12	/* 0.64 ms */
 #define VRB_RESOLVE_MS		2000	/* for an address, and again for a route */
 #define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: those of a CM request less the length before it */
 
@@ -33,6 +34,7 @@ struct vrb_params {
 	size_t tx_iov_limit, rx_iov_limit;
 	size_t inline_size;
 	int gid_idx;			/* -1: chosen by itself */
+	int min_rnr_timer;		/* as InfiniBand numbers times, 0 to 31 */
 	int prefer_xrc;
 	char *xrcd_filename;		/* FI_VERBS_XRCD_FILENAME, or NULL */
 };

@@ -109,6 +109,7 @@ static int qp_step(const struct vrb_ep *ep, struct ibv_qp *qp, enum ibv_qp_state
 	attr.qp_access_flags = ACCESS;
 	attr.dest_qp_num = dest;
 	attr.rnr_retry = RNR_FOR_EVER;	/* the CM's is that of one message of its handshake */
+	attr.min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer;
 	ret = ibv_modify_qp(qp, &attr, mask & ~not_mask);
 	return ret ? failed(ep, "ibv_modify_qp", ret) : 0;
 }

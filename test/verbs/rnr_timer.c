@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How long a peer waits that met no receive, FI_VERBS_MIN_RNR_TIMER, is set in both queue pairs of a connection, once
+ * there is one. The device is test/softverbs'; the program is both ends of it.
+ */
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/unit.h"
+#include "verbs/kind.h"
+
+#define WANTED		7
+#define PATIENCE_MS	60000
+
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+static struct fid_eq *eq;
+static struct fid_cq *cq;
+
+static struct fid_ep *open_ep(struct fi_info *info)
+{
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_endpoint(domain, info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(ep), 0);
+	return ep;
+}
+
+/* The next event, which is this one. NULL, or the info of a request. */
+static struct fi_info *await(uint32_t wanted)
+{
+	struct fi_eq_cm_entry entry = { 0 };
+	uint32_t event;
+
+	assert_int_equal(fi_eq_sread(eq, &event, &entry, sizeof(entry), PATIENCE_MS, 0), sizeof(entry));
+	assert_int_equal(event, wanted);
+	return entry.info;
+}
+
+static int timer_of(struct fid_ep *ep)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(vrb_ep_of(&ep->fid)->qp, &attr, IBV_QP_MIN_RNR_TIMER, &init), 0);
+	return attr.min_rnr_timer;
+}
+
+static struct fi_info *find(void)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &info), 0);
+	fi_freeinfo(hints);
+	return info;
+}
+
+static void both_ends_have_the_timer(void **state)
+{
+	struct fi_info *info = find(), *request;
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT };
+	struct fid_ep *active, *passive;
+	struct fid_pep *pep;
+	union fab_sockaddr addr;
+	size_t len = sizeof(addr);
+
+	(void) state;
+	assert_int_equal(fi_fabric(info->fabric_attr, &fabric, NULL), 0);
+	assert_int_equal(fi_eq_open(fabric, &eq_attr, &eq, NULL), 0);
+	assert_int_equal(fi_domain(fabric, info, &domain, NULL), 0);
+	assert_int_equal(fi_cq_open(domain, &cq_attr, &cq, NULL), 0);
+	assert_int_equal(fi_passive_ep(fabric, info, &pep, NULL), 0);
+	assert_int_equal(fi_pep_bind(pep, &eq->fid, 0), 0);
+	assert_int_equal(fi_listen(pep), 0);
+	assert_int_equal(fi_getname(&pep->fid, &addr, &len), 0);
+	active = open_ep(info);
+	assert_int_equal(fi_connect(active, &addr, NULL, 0), 0);
+	request = await(FI_CONNREQ);
+	passive = open_ep(request);
+	fi_freeinfo(request);
+	assert_int_equal(fi_accept(passive, NULL, 0), 0);
+	assert_int_equal(timer_of(passive), WANTED);	/* a peer sends as soon as it hears */
+	await(FI_CONNECTED);
+	await(FI_CONNECTED);
+	assert_int_equal(timer_of(active), WANTED);
+	assert_int_equal(timer_of(passive), WANTED);
+	assert_int_equal(fi_close(&active->fid), 0);
+	assert_int_equal(fi_close(&passive->fid), 0);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(&fabric->fid), 0);
+	fi_freeinfo(info);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(both_ends_have_the_timer) };
+
+	return setenv("FI_VERBS_MIN_RNR_TIMER", "7", 1) || !vrb_lib_ready() || cmocka_run_group_tests(tests, NULL, NULL);
+}
