@@ -1,30 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What a threading level saves: how often a message takes a lock. Counted by standing before the calls of the library that
- * take one; it has no other way to take any.
+ * take one; it has no other way to take any. doc/decisions/levels.md says what each level takes, and why.
  */
 #include "traffic.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
-static unsigned long taken;		/* locks, by any thread of this program: the test has one */
+/* By any thread of this program. */
+static _Atomic unsigned long taken;		/* locks asked for */
+static _Atomic unsigned long met;		/* of them, those that somebody else held */
 
 #define EXPORTED __attribute__((visibility("default")))
 
 /* The real one of the C library. */
 #define REAL(name) ((__typeof__(&name)) dlsym(RTLD_NEXT, #name))
 
-#define COUNTED(name, type)		\
-EXPORTED int name(type *lock)		\
-{					\
-	static __typeof__(&name) real;	\
-					\
-	if (!real)			\
-		real = REAL(name);	\
-	taken++;			\
-	return real(lock);		\
+/* What a call returned: the library tries before it waits, so who would have to wait is seen by the try. */
+static int noted(int ret)
+{
+	met += ret == EBUSY;
+	return ret;
+}
+
+#define COUNTED(name, type)			\
+EXPORTED int name(type *lock)			\
+{						\
+	static _Atomic(__typeof__(&name)) real;	\
+						\
+	if (!real)				\
+		real = REAL(name);		\
+	taken++;				\
+	return noted(real(lock));		\
 }
 
 COUNTED(pthread_mutex_lock, pthread_mutex_t)
@@ -106,4 +117,93 @@ TEST_PROV(of_an_endpoint_with_two_queues, FI_MSG | FI_TAGGED, RDM_ONLY)
 	cnt = taken - before;
 	if (cnt)
 		FAIL("%lu locks for %d messages, none is needed", cnt, ROUNDS);
+}
+
+/* ---- threads that have nothing in common but the domain ---- */
+
+enum { THREADS = 2, ROUNDS = 2000 };
+
+struct loner {
+	pthread_t thread;
+	struct side *side;
+	unsigned long calls;		/* of the library, so far */
+	const char *wrong;		/* NULL: all well. A thread must not fail a test by itself */
+};
+
+/* Messages to itself, one at a time, with no other calls than those of a data path. */
+static void *keep_to_itself(void *arg)
+{
+	struct loner *l = arg;
+	struct side *s = l->side;
+	struct fi_cq_tagged_entry entry;
+	double since = now_ms();
+	uint32_t in, out;
+	ssize_t ret;
+
+	for (out = 0; out < ROUNDS; out++) {
+		l->calls += 2;
+		if (fi_recv(s->ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, NULL) ||
+		    fi_send(s->ep, &out, sizeof(out), NULL, s->peer, NULL)) {
+			l->wrong = "fi_recv or fi_send";
+			return NULL;
+		}
+		for (int got = 0; got < 2; got += ret == 1) {
+			ret = fi_cq_read(s->tx_cq, &entry, 1);
+			l->calls++;
+			if ((ret != 1 && ret != -FI_EAGAIN) || now_ms() - since > 60000.0 * run.slow) {
+				l->wrong = ret == 1 || ret == -FI_EAGAIN ? "late" : "fi_cq_read";
+				return NULL;
+			}
+		}
+		if (in != out) {
+			l->wrong = "another number came";
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+static const struct level_row loner_rows[] = {
+	{ "safe", FI_THREAD_SAFE, false }, { "completion", FI_THREAD_COMPLETION, true },
+};
+
+/* Each thread has its own endpoint and its own queue, on one domain: nobody meets anybody. */
+TEST_TABLE(of_a_queue_each, loner_rows, FI_MSG | FI_TAGGED, RDM_ONLY)
+{
+	const struct level_row *row = ROW(loner_rows);
+	struct loner l[THREADS] = { 0 };
+	unsigned long calls = 0, before_taken, before_met;
+	unsigned int i;
+
+	if (SANITIZED)
+		SKIP("a sanitizer stands before the calls itself");
+	wanted = row->threading;
+	for (i = 0; i < THREADS; i++) {
+		l[i].side = side_open(t, .one_cq = true, .hints = ask_for_level, .domain_of = i ? l[0].side : NULL);
+		l[i].side->peer = side_insert(l[i].side, l[i].side);
+		keep_to_itself(&l[i]);	/* what happens once */
+		if (l[i].wrong)
+			FAIL("endpoint %u: %s", i, l[i].wrong);
+		l[i].calls = 0;
+	}
+	before_taken = taken;
+	before_met = met;
+	for (i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&l[i].thread, NULL, keep_to_itself, &l[i]));
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(l[i].thread, NULL);
+		calls += l[i].calls;
+	}
+	for (i = 0; i < THREADS; i++) {
+		if (l[i].wrong)
+			FAIL("thread %u: %s", i, l[i].wrong);
+	}
+	printf("# threading level %s: %lu calls by %d threads took %lu locks, of which another held %lu\n", row->name, calls,
+	       THREADS, taken - before_taken, met - before_met);
+	if (!row->lock_free && taken - before_taken < calls)
+		FAIL("%s: %lu locks for %lu calls; one each is needed, or counting does not work", row->name,
+		     taken - before_taken, calls);
+	if (row->lock_free && (taken != before_taken || met != before_met))
+		FAIL("%s: %lu locks for %lu calls, and %lu of them contended; none is needed", row->name,
+		     taken - before_taken, calls, met - before_met);
 }
