@@ -57,6 +57,9 @@ static void take_error(struct rxm_poller *poller)
 		return;
 	ctx = entry.op_context;
 	if (ctx->kind == RXM_CTX_TX) {
+		/* the device of a peer that has closed does not answer either: if it has said so, all ends with that */
+		if (entry.err == FI_EHOSTUNREACH)
+			take_events(poller);
 		rxm_tx_below_done(fab_container(ctx, struct rxm_tx, ctx), entry.err, "the provider below could not carry it out");
 		return;
 	}

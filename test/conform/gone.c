@@ -212,6 +212,8 @@ TEST_PROV(peer_closes_with_our_work, FI_MSG | FI_RMA, RELIABLE)
 	struct pair p = pair_open(t, .tx_op_flags = FI_DELIVERY_COMPLETE);
 	struct region r = region_open(p.b, NULL, BIG, FI_REMOTE_READ | FI_REMOTE_WRITE);
 	uint8_t *out = mem(t, BIG), *in = mem(t, BIG);
+	/* A progress thread or a device of the peer may have done some of it before, or have met the region's end. */
+	bool by_itself = p.b->info->domain_attr->data_progress == FI_PROGRESS_AUTO || !strncmp(run.prov, "verbs", 5);
 	size_t i;
 
 	if (!run.ours)
@@ -224,19 +226,15 @@ TEST_PROV(peer_closes_with_our_work, FI_MSG | FI_RMA, RELIABLE)
 	side_progress(p.a);
 	close_now(t, &r.mr->fid);
 	side_close_ep(p.b);
-	if (p.b->info->domain_attr->data_progress == FI_PROGRESS_AUTO) {
-		/* Some of it may have been done before. */
-		struct wait w = wait_begin();
-
-		while (tx_waiting(p.a) < 4)
-			wait_more(t, &w, "every operation to end");
-		p.a->tx.taken = p.a->tx.cnt;
-		expect_no_completion(p.a);
-		return;
-	}
 	for (i = 0; i < 4; i++) {
-		struct comp c = expect_tx_failed(p.a);
+		struct wait w = wait_begin();
+		struct comp c;
 
+		while (!tx_waiting(p.a))
+			wait_more(t, &w, "every operation to end");
+		c = p.a->tx.list[p.a->tx.taken++];
+		if (by_itself && (!c.err || c.err == FI_EACCES || c.err == FI_ENOKEY))
+			continue;
 		if (c.err != FI_ECONNRESET && c.err != FI_ECONNREFUSED && c.err != FI_ENOTCONN && c.err != FI_ECONNABORTED &&
 		    c.err != FI_ESHUTDOWN)
 			FAIL("operation %zu: error %s", i, fi_strerror(c.err));
