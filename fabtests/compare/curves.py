@@ -33,7 +33,8 @@ def blocks(rates, floors, way, ep, window):
 
 def script(rates, floors, picture):
     name, title, axis, window, convert = picture
-    lines = [f'set multiplot layout 2,2 title "{title}"', 'set logscale xy', 'set grid', 'set key top left', 'set xlabel "bytes"',
+    corner = {'latency': 'top left', 'bandwidth': 'bottom right', 'rate': 'bottom left'}[name]  # where no curve goes
+    lines = [f'set multiplot layout 2,2 title "{title}"', 'set logscale xy', 'set grid', f'set key {corner}', 'set xlabel "bytes"',
              f'set ylabel "{axis}"', 'set format x "%.0s%c"', 'set xtics 8']
     for number, (way, ep, text) in enumerate(KINDS):
         lines.append(f'set title "{text}"')
