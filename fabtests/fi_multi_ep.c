@@ -5,7 +5,6 @@
  */
 #include "lib/func.h"
 
-#include <string.h>
 
 #define MAX_EPS 64
 
@@ -60,30 +59,6 @@ static int open_eps(struct func *func)
 	return 0;
 }
 
-/* A message each way on all at once. */
-static int send_all(struct func *func, uint64_t seq)
-{
-	struct settings *settings = func->own;
-	size_t len = func_size(func, 0);
-	uint32_t i;
-
-	for (i = 0; i < settings->cnt; i++) {
-		memset(settings->eps[i].rx.mem, 0, len);
-		FUNC_TRY(func_recv(func, &settings->eps[i], len, &settings->rx[i]));
-	}
-	FUNC_TRY(func_sync(func));
-	for (i = 0; i < settings->cnt; i++) {
-		pp_fill(settings->eps[i].tx.mem, len, seq + i);
-		FUNC_TRY(func_send(func, &settings->eps[i], len, &settings->tx[i]));
-	}
-	for (i = 0; i < settings->cnt; i++) {
-		FUNC_TRY(func_wait(func, &settings->tx[i], "a message to leave"));
-		FUNC_TRY(func_wait(func, &settings->rx[i], "a message"));
-		FUNC_TRY(pp_check(func->pp, settings->eps[i].rx.mem, len, seq + i));
-	}
-	return func_sync(func);
-}
-
 static int register_all(struct func *func)
 {
 	struct settings *settings = func->own;
@@ -130,7 +105,7 @@ static int check_all(struct func *func, uint64_t seq)
 	struct settings *settings = func->own;
 	uint32_t i;
 
-	FUNC_TRY(send_all(func, seq + 100));
+	FUNC_TRY(func_exchange_on_all(func, settings->eps, settings->tx, settings->rx, settings->cnt, seq + 100));
 	for (i = 0; i < settings->cnt; i++) {
 		FUNC_TRY(pp_check(func->pp, settings->mem[i].mem, func_size(func, 0), seq + i));
 		func_buf_close(func, &settings->mem[i]);
@@ -153,7 +128,7 @@ static int run(struct func *func)
 	FUNC_TRY(open_eps(func));
 	for (round = 0; round < 2 * (uint64_t) func->iterations; round++) {
 		FUNC_TRY(register_all(func));
-		FUNC_TRY(send_all(func, 10 * round));
+		FUNC_TRY(func_exchange_on_all(func, settings->eps, settings->tx, settings->rx, settings->cnt, 10 * round));
 		FUNC_TRY(write_all(func, 10 * round));
 		FUNC_TRY(check_all(func, 10 * round));
 	}

@@ -2,7 +2,6 @@
 /* fi_rdm_multi_domain: endpoints in domains of their own, all of one fabric, with messages under way on all at once. */
 #include "lib/func.h"
 
-#include <string.h>
 
 #define MAX_DOMAINS 32
 
@@ -34,29 +33,6 @@ static int open_one(struct func *func, struct func_ep *ep)
 	return func_ep_open(func, ep, NULL);
 }
 
-static int exchange_all(struct func *func, uint64_t seq)
-{
-	struct settings *settings = func->own;
-	size_t len = func_size(func, 0);
-	uint32_t i;
-
-	for (i = 0; i < settings->cnt; i++) {
-		memset(settings->eps[i].rx.mem, 0, len);
-		FUNC_TRY(func_recv(func, &settings->eps[i], len, &settings->rx[i]));
-	}
-	FUNC_TRY(func_sync(func));
-	for (i = 0; i < settings->cnt; i++) {
-		pp_fill(settings->eps[i].tx.mem, len, seq + i);
-		FUNC_TRY(func_send(func, &settings->eps[i], len, &settings->tx[i]));
-	}
-	for (i = 0; i < settings->cnt; i++) {
-		FUNC_TRY(func_wait(func, &settings->tx[i], "a message to leave"));
-		FUNC_TRY(func_wait(func, &settings->rx[i], "a message"));
-		FUNC_TRY(pp_check(func->pp, settings->eps[i].rx.mem, len, seq + i));
-	}
-	return func_sync(func);
-}
-
 static int run(struct func *func)
 {
 	struct settings *settings = func->own;
@@ -65,7 +41,7 @@ static int run(struct func *func)
 	for (i = 0; i < settings->cnt; i++)
 		FUNC_TRY(open_one(func, &settings->eps[i]));
 	for (i = 0; i < func->iterations; i++)
-		FUNC_TRY(exchange_all(func, i * MAX_DOMAINS));
+		FUNC_TRY(func_exchange_on_all(func, settings->eps, settings->tx, settings->rx, settings->cnt, i * MAX_DOMAINS));
 	return 0;
 }
 

@@ -258,6 +258,10 @@ int func_sync(struct func *func);
 /* Post a message, or a receive, of `len` bytes of ep->tx, or ep->rx; plain or tagged as the program's capabilities are. */
 int func_send(struct func *func, struct func_ep *ep, size_t len, struct func_op *op);
 int func_recv(struct func *func, struct func_ep *ep, size_t len, struct func_op *op);
+/* A message of the first size each way on each of `cnt` endpoints, all under way at once; that of endpoint i has the bytes of
+ * pp_fill() for seq + i. Both ends call it. tx and rx are the operations, one an endpoint, free again afterwards. */
+int func_exchange_on_all(struct func *func, struct func_ep *eps, struct func_op *tx, struct func_op *rx, uint32_t cnt,
+			 uint64_t seq);
 
 /* One message of `len` bytes from the client to the server and one back, with the patterns `seq` and `seq` + 1 checked. */
 int func_greet(struct func *func, struct func_ep *ep, size_t len, uint64_t seq);

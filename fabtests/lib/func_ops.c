@@ -241,6 +241,29 @@ int func_recv(struct func *func, struct func_ep *ep, size_t len, struct func_op 
 	return 0;
 }
 
+int func_exchange_on_all(struct func *func, struct func_ep *eps, struct func_op *tx, struct func_op *rx, uint32_t cnt,
+			 uint64_t seq)
+{
+	size_t len = func_size(func, 0);
+	uint32_t i;
+
+	for (i = 0; i < cnt; i++) {
+		memset(eps[i].rx.mem, 0, len);
+		FUNC_TRY(func_recv(func, &eps[i], len, &rx[i]));
+	}
+	FUNC_TRY(func_sync(func));
+	for (i = 0; i < cnt; i++) {
+		pp_fill(eps[i].tx.mem, len, seq + i);
+		FUNC_TRY(func_send(func, &eps[i], len, &tx[i]));
+	}
+	for (i = 0; i < cnt; i++) {
+		FUNC_TRY(func_wait(func, &tx[i], "a message to leave"));
+		FUNC_TRY(func_wait(func, &rx[i], "a message"));
+		FUNC_TRY(pp_check(func->pp, eps[i].rx.mem, len, seq + i));
+	}
+	return func_sync(func);
+}
+
 static int greet_out(struct func *func, struct func_ep *ep, size_t len, uint64_t seq)
 {
 	struct func_op op = { .done = 0 };
