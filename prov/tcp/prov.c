@@ -76,9 +76,9 @@ static const struct fab_param params[] = {
 	  "Largest message for fi_inject and FI_INJECT, bytes (default and maximum: 128)" },
 	{ "max_saved_size", FI_PARAM_SIZE_T, &tcp_params.eager_max, 0, SIZE_MAX,
 	  "Largest message that peers may send before a receive is posted, bytes; longer ones are announced and "
-	  "stay with the sender until then (default: 131072)" },
+	  "stay with the sender until then (default: 262144)" },
 	{ "credit", FI_PARAM_SIZE_T, &tcp_params.credit, 4096, 1 << 30,
-	  "Memory for unexpected messages of one peer, bytes (default: 262144)" },
+	  "Memory for unexpected messages of one peer, bytes (default: 524288)" },
 	{ "unexp_max", FI_PARAM_SIZE_T, &tcp_params.unexp_max, 4096, SIZE_MAX,
 	  "The same for a peer that runs another libfabric, which knows no credits: past it, or when a longer message "
 	  "comes, its connection is not read until receives are posted (default: 67108864)" },

@@ -17,9 +17,9 @@
 #define TCP_RX_SIZE_MAX		(1 << 20)
 #define TCP_IOV_LIMIT		8
 #define TCP_INJECT_SIZE		128	/* bytes; fits where a queued operation keeps its iov */
-#define TCP_EAGER_MAX		(128 * 1024)	/* bytes; longer messages are announced */
+#define TCP_EAGER_MAX		(256 * 1024)	/* bytes; longer messages are announced */
 /* bytes kept for unexpected messages of one peer that speaks our extension */
-#define TCP_CREDIT		(256 * 1024)
+#define TCP_CREDIT		(512 * 1024)
 #define TCP_UNEXP_MAX		(64UL << 20)	/* bytes kept for a peer that does not; past it its socket waits */
 #define TCP_STRANGER_MAX	(64UL << 20)	/* bytes kept for all peers that are in no address vector */
 #define TCP_MIN_MULTI_RECV 64	/* bytes: FI_OPT_MIN_MULTI_RECV until set */

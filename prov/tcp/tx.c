@@ -20,6 +20,10 @@
 #include "tcp/tcp.h"
 
 #define TX_IOV_MAX	64	/* iov entries in one call */
+/* Bytes in one call, of frames that are long: past it, what was copied first has left the processor's cache before the
+ * peer, which reads along, comes to it (measured: up to 1.5x slower). */
+#define TX_CALL_LEN	(256 * 1024)
+#define TX_LONG_LEN	(32 * 1024)
 /* Control frames queued for one peer. It has that many operations outstanding at most, and some are answered twice. */
 #define CONTROL_MAX	(4 * TCP_IDMAP_MAX)
 #define ANSWERS_MAX	256	/* of them, that wait for the end of a read */
@@ -320,7 +324,8 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 	fab_list_for_each(&conn->txq, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX || batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN)
+		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX || batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN ||
+		    (batch->len >= TX_CALL_LEN && tx->size >= TX_LONG_LEN))
 			return;
 		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_rma_rsp_valid(conn, tx) && !tcp_rma_rsp_refuse(conn, tx))
 			return;

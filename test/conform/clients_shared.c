@@ -95,7 +95,7 @@ static struct comp vci_received(struct rank *r, int vci, void *ctx, const void *
 /* Rank and tag by one interface to the same one of another rank, early and late. */
 static void vci_check_tagged(struct rank *a, struct rank *b, int vci, fi_addr_t to_b)
 {
-	static const size_t sizes[] = { 8, 5000, 200000 };
+	static const size_t sizes[] = { 8, 5000, 300000 };
 	struct test *t = a->base->t;
 	fi_addr_t dest = fi_rx_addr(to_b, vci, RX_BITS);
 	struct comp c;

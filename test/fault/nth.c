@@ -29,7 +29,7 @@
 
 #define DEADLINE_MS	20000
 #define HOPE_MS		150	/* once something has failed: what has not come by then is left to the close */
-#define LONG_LEN	(256 * 1024)
+#define LONG_LEN	(320 * 1024)
 #define RESTS		8
 #define REST_NS		1000000ULL
 

@@ -23,7 +23,7 @@
 #define MAX_CONN	10		/* of 56, both ends of each counted */
 #define OPS		1500
 #define RECVS		2
-#define LEN_MAX		(160 * 1024)	/* longer than what is sent unasked */
+#define LEN_MAX		(288 * 1024)	/* longer than what is sent unasked */
 #define PATIENCE_MS	60000
 
 struct message {
@@ -154,7 +154,7 @@ static size_t random_len(void)
 {
 	switch (jitter_dice(12)) {
 	case 0:
-		return 128 * 1024 + 1 + jitter_dice(16 * 1024);
+		return 256 * 1024 + 1 + jitter_dice(16 * 1024);
 	case 1:
 		return 8 + jitter_dice(40000);
 	default:
