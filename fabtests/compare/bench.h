@@ -43,7 +43,7 @@ struct way {
 };
 
 /* bench_fabric.c: tagged messages, messages, RMA writes and reads. */
-extern const struct way fabric_ways[4];
+extern const struct way fabric_ways[5];
 /* bench_floor.c: tcp and shm. The shared memory is made before there are two processes. */
 extern const struct way floor_ways[2];
 void floor_prepare(void);

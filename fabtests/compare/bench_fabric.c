@@ -238,6 +238,20 @@ static ssize_t post_write(size_t size)
 	return fi_write(self.ep, buf, size, desc(), self.peer, remote_addr, remote_key, node_ctx());
 }
 
+/* A write that completes when it is in the target's memory, whatever the library's own default is. */
+static ssize_t post_delivered(size_t size)
+{
+	const struct iovec iov = { buf, size };
+	const struct fi_rma_iov target = { remote_addr, size, remote_key };
+	void *descs[1] = { desc() };
+	const struct fi_msg_rma msg = {
+		.msg_iov = &iov, .desc = descs, .iov_count = 1, .addr = self.peer, .rma_iov = &target, .rma_iov_count = 1,
+		.context = node_ctx(),
+	};
+
+	return fi_writemsg(self.ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION);
+}
+
 static ssize_t post_read(size_t size)
 {
 	return fi_read(self.ep, buf, size, desc(), self.peer, remote_addr, remote_key, node_ctx());
@@ -310,7 +324,7 @@ static void one_sided(struct bench *b, long count, post_fn *call)
 }
 
 /* Writes there and back: each end sees the other's by the last byte, which is never the same twice in a row. */
-static void bounce(struct bench *b, long count)
+static void bounce(struct bench *b, long count, post_fn *call)
 {
 	static unsigned char mine, theirs;
 	volatile unsigned char *last = (unsigned char *) buf + half + b->size - 1;
@@ -324,7 +338,7 @@ static void bounce(struct bench *b, long count)
 				mine = (unsigned char) (mine % 127 + 1);
 				buf[b->size - 1] = (char) mine;
 				sent = self.sent;
-				post(post_write, b->size, "fi_write");
+				post(call, b->size, "write");
 				wait_for(sent + 1, 0);
 				continue;
 			}
@@ -336,10 +350,12 @@ static void bounce(struct bench *b, long count)
 
 static void write_run(struct bench *b, long count)
 {
-	if (b->window)
-		one_sided(b, count, post_write);
-	else
-		bounce(b, count);
+	(b->window ? one_sided : bounce)(b, count, post_write);
+}
+
+static void delivered_run(struct bench *b, long count)
+{
+	(b->window ? one_sided : bounce)(b, count, post_delivered);
 }
 
 static void read_run(struct bench *b, long count)
@@ -394,9 +410,10 @@ static void close_all(struct bench *b)
 	free(buf);
 }
 
-const struct way fabric_ways[4] = {
+const struct way fabric_ways[5] = {
 	{ "tagged", 2, tagged_open, tagged_run, close_all },
 	{ "msg", 2, msg_open, msg_run, close_all },
 	{ "write", 2, rma_open, write_run, close_all },
+	{ "delivered", 2, rma_open, delivered_run, close_all },
 	{ "read", 1, rma_open, read_run, close_all },
 };
