@@ -11,7 +11,6 @@
 #include "base/bits.h"
 #include "base/sock.h"
 #include "common/ip_name.h"
-#include "common/nic.h"
 
 /* An interface, and the names and addresses that its entries are to carry. */
 struct place {
@@ -48,8 +47,7 @@ static struct fi_info *make_info(const struct fab_ip *ip, const struct place *pl
 	fill(ip, info, place->netif, type);
 	info->domain_attr->name = strdup(place->domain);
 	info->fabric_attr->name = strdup(place->fabric);
-	/* what is below an interface is said of it; whoever has a place of its own there says more */
-	if ((!ip->place && fab_nic_open(place->netif, &info->nic)) || !info->domain_attr->name || !info->fabric_attr->name ||
+	if (ip->nic(place->netif, &info->nic) || !info->domain_attr->name || !info->fabric_attr->name ||
 	    fab_name_set(&info->src_addr, &info->src_addrlen, &place->src) ||
 	    (fab_addr_len(&place->dest.sa) && fab_name_set(&info->dest_addr, &info->dest_addrlen, &place->dest))) {
 		fi_freeinfo(info);

@@ -9,20 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/list.h"
 #include "common/ops.h"
-
-#define PATH_LEN	256
 
 struct nic {
 	struct fid_nic fid;
 	struct fi_device_attr device;
 	struct fi_bus_attr bus;
 	struct fi_link_attr link;
-	char name[16], device_id[16], version[16], vendor_id[16], driver[32], address[64], network_type[16];
+	struct fab_nic_text text;	/* what the three point to */
 };
 
 static struct nic *nic_of(struct fid *fid)
@@ -32,19 +29,14 @@ static struct nic *nic_of(struct fid *fid)
 
 /* ---- what /sys says ---- */
 
-static void sys_path(char path[PATH_LEN], const struct fab_netif *netif, const char *file)
-{
-	snprintf(path, PATH_LEN, "%s/%s/%s", fab_netif_source->sys_net, netif->name, file);
-}
-
 /* The first line of a file, without its end; empty if there is none. */
-static void sys_text(const struct fab_netif *netif, const char *file, char *text, size_t size)
+static void sys_text(const char *folder, const char *file, char *text, size_t size)
 {
-	char path[PATH_LEN];
+	char path[PATH_MAX];
 	FILE *f;
 
 	text[0] = '\0';
-	sys_path(path, netif, file);
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
 	f = fopen(path, "re");
 	if (!f)
 		return;
@@ -54,23 +46,21 @@ static void sys_text(const struct fab_netif *netif, const char *file, char *text
 	fclose(f);
 }
 
-static bool sys_target(const struct fab_netif *netif, const char *file, char target[PATH_MAX])
+static bool sys_target(const char *folder, const char *file, char target[PATH_MAX])
 {
-	char path[PATH_LEN];
+	char path[PATH_MAX];
 
-	sys_path(path, netif, file);
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
 	return realpath(path, target);
 }
 
 /* A device may hang on another (virtio on PCI): the last part of the path that is an address on the PCI bus. */
-static void find_bus(const struct fab_netif *netif, struct fi_bus_attr *bus)
+static void find_bus(char path[PATH_MAX], struct fi_bus_attr *bus)
 {
 	unsigned domain, id, device, function;
-	char path[PATH_MAX], *part;
+	char *part;
 
 	bus->bus_type = FI_BUS_UNKNOWN;
-	if (!sys_target(netif, "device", path))
-		return;
 	for (part = strrchr(path, '/'); part; part = strrchr(path, '/')) {
 		if (sscanf(part, "/%4x:%2x:%2x.%1x", &domain, &id, &device, &function) == 4) {
 			bus->bus_type = FI_BUS_PCI;
@@ -81,41 +71,20 @@ static void find_bus(const struct fab_netif *netif, struct fi_bus_attr *bus)
 	}
 }
 
-static enum fi_link_state find_state(const struct fab_netif *netif)
+bool fab_nic_find(const char *folder, struct fab_nic *nic)
 {
-	char text[32];
-
-	sys_text(netif, "operstate", text, sizeof(text));
-	if (!strcmp(text, "up"))
-		return FI_LINK_UP;
-	return !*text || !strcmp(text, "unknown") ? FI_LINK_UNKNOWN : FI_LINK_DOWN;
-}
-
-/* By the kernel's number of link layers, ARPHRD_*. */
-static const char *find_type(const struct fab_netif *netif)
-{
-	char text[16];
-
-	sys_text(netif, "type", text, sizeof(text));
-	return !strcmp(text, "1") ? "Ethernet" : !strcmp(text, "32") ? "InfiniBand" : "";
-}
-
-static void fill(struct nic *nic, const struct fab_netif *netif)
-{
+	struct fab_nic_text *text = &nic->text;
 	char path[PATH_MAX];
 
-	snprintf(nic->name, sizeof(nic->name), "%s", netif->name);
-	sys_text(netif, "device/device", nic->device_id, sizeof(nic->device_id));
-	sys_text(netif, "device/revision", nic->version, sizeof(nic->version));
-	sys_text(netif, "device/vendor", nic->vendor_id, sizeof(nic->vendor_id));
-	if (sys_target(netif, "device/driver", path))
-		snprintf(nic->driver, sizeof(nic->driver), "%.31s", strrchr(path, '/') + 1);
-	find_bus(netif, &nic->bus);
-	sys_text(netif, "address", nic->address, sizeof(nic->address));
-	snprintf(nic->network_type, sizeof(nic->network_type), "%s", find_type(netif));
-	nic->link.mtu = netif->mtu;
-	nic->link.speed = netif->speed;
-	nic->link.state = find_state(netif);
+	if (sys_target(folder, "device/driver", path))
+		snprintf(text->driver, sizeof(text->driver), "%.31s", strrchr(path, '/') + 1);
+	if (!sys_target(folder, "device", path))
+		return false;
+	find_bus(path, &nic->bus);
+	sys_text(folder, "device/device", text->device_id, sizeof(text->device_id));
+	sys_text(folder, "device/revision", text->version, sizeof(text->version));
+	sys_text(folder, "device/vendor", text->vendor_id, sizeof(text->vendor_id));
+	return true;
 }
 
 /* ---- the object ---- */
@@ -145,14 +114,15 @@ static void set_pointers(struct nic *nic)
 	nic->fid.bus_attr = &nic->bus;
 	nic->fid.link_attr = &nic->link;
 	nic->device = (struct fi_device_attr) {
-		.name = nic->name,
-		.device_id = text_or_null(nic->device_id),
-		.device_version = text_or_null(nic->version),
-		.vendor_id = text_or_null(nic->vendor_id),
-		.driver = text_or_null(nic->driver),
+		.name = text_or_null(nic->text.name),
+		.device_id = text_or_null(nic->text.device_id),
+		.device_version = text_or_null(nic->text.version),
+		.vendor_id = text_or_null(nic->text.vendor_id),
+		.driver = text_or_null(nic->text.driver),
+		.firmware = text_or_null(nic->text.firmware),
 	};
-	nic->link.address = text_or_null(nic->address);
-	nic->link.network_type = text_or_null(nic->network_type);
+	nic->link.address = text_or_null(nic->text.address);
+	nic->link.network_type = text_or_null(nic->text.network_type);
 }
 
 static int nic_control(struct fid *fid, int command, void *arg)
@@ -170,21 +140,56 @@ static int nic_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-int fab_nic_open(const struct fab_netif *netif, struct fid_nic **nic_fid)
+int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic_fid)
 {
-	char path[PATH_MAX];
-	struct nic *nic;
+	struct nic *nic = calloc(1, sizeof(*nic));
 
 	*nic_fid = NULL;
-	if (!sys_target(netif, "device", path))
-		return 0;
-	nic = calloc(1, sizeof(*nic));
 	if (!nic)
 		return -FI_ENOMEM;
 	FAB_OPS_FILL(&nic_ops);
 	nic->fid.fid = (struct fid) { .fclass = FI_CLASS_NIC, .ops = &nic_ops };
-	fill(nic, netif);
+	nic->text = from->text;
+	nic->bus = from->bus;
+	nic->link = (struct fi_link_attr) { .mtu = from->mtu, .speed = from->speed, .state = from->state };
 	set_pointers(nic);
 	*nic_fid = &nic->fid;
 	return 0;
+}
+
+/* ---- of an interface ---- */
+
+static enum fi_link_state find_state(const char *folder)
+{
+	char text[32];
+
+	sys_text(folder, "operstate", text, sizeof(text));
+	if (!strcmp(text, "up"))
+		return FI_LINK_UP;
+	return !*text || !strcmp(text, "unknown") ? FI_LINK_UNKNOWN : FI_LINK_DOWN;
+}
+
+/* By the kernel's number of link layers, ARPHRD_*. */
+static const char *find_type(const char *folder)
+{
+	char text[16];
+
+	sys_text(folder, "type", text, sizeof(text));
+	return !strcmp(text, "1") ? "Ethernet" : !strcmp(text, "32") ? "InfiniBand" : "";
+}
+
+int fab_nic_open(const struct fab_netif *netif, struct fid_nic **nic_fid)
+{
+	struct fab_nic nic = { .mtu = netif->mtu, .speed = netif->speed };
+	char folder[PATH_MAX];
+
+	*nic_fid = NULL;
+	snprintf(folder, sizeof(folder), "%s/%s", fab_netif_source->sys_net, netif->name);
+	if (!fab_nic_find(folder, &nic))
+		return 0;
+	snprintf(nic.text.name, sizeof(nic.text.name), "%s", netif->name);
+	sys_text(folder, "address", nic.text.address, sizeof(nic.text.address));
+	snprintf(nic.text.network_type, sizeof(nic.text.network_type), "%s", find_type(folder));
+	nic.state = find_state(folder);
+	return fab_nic_make(&nic, nic_fid);
 }

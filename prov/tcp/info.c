@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "common/ep.h"
 #include "common/ip_info.h"
+#include "common/nic.h"
 #include "tcp/tcp.h"
 #include "tcp/wire.h"
 
@@ -121,6 +122,7 @@ static struct fab_ip ip_of(const struct fi_provider *prov)
 		.types = types,
 		.type_cnt = fab_countof(types) - !sockets,
 		.fill = sockets ? fill_sockets : fill_attr,
+		.nic = fab_nic_open,
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
 			.tclasses = true,

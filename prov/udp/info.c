@@ -5,6 +5,7 @@
  */
 #include "base/bits.h"
 #include "common/ip_info.h"
+#include "common/nic.h"
 #include "udp/udp.h"
 
 #define TX_CAPS		(FI_MSG | FI_SEND | FI_MULTICAST)
@@ -89,6 +90,7 @@ static struct fab_ip ip_now(void)
 		.types = types,
 		.type_cnt = fab_countof(types),
 		.fill = fill_attr,
+		.nic = fab_nic_open,
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
 			.tclasses = true,

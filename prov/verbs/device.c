@@ -138,6 +138,19 @@ static bool has_port(struct ibv_context *verbs, uint8_t port_num)
 	return port_num == 1 || (!ibv_query_device(verbs, &attr) && port_num <= attr.phys_port_cnt);
 }
 
+/* Is the port up now? One that comes up later than it was first looked at may have got its addresses since; before, nobody
+ * has it. */
+static bool is_up(struct vrb_device *dev)
+{
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(dev->verbs, dev->port_num, &port) || port.state != IBV_PORT_ACTIVE)
+		return false;
+	if (dev->port.state != IBV_PORT_ACTIVE)
+		dev->port = port;
+	return true;
+}
+
 /* Look at a device for the first time. NULL: no memory. It is in one of the lists then. */
 static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
 {
@@ -174,8 +187,10 @@ const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_n
 	dev = find(devices, verbs, port_num);
 	if (!dev && !find(broken, verbs, port_num) && has_port(verbs, port_num))
 		dev = add(verbs, port_num);
+	if (dev && !is_up(dev))
+		dev = NULL;
 	pthread_mutex_unlock(&lock);
-	return dev && dev->port.state == IBV_PORT_ACTIVE ? dev : NULL;
+	return dev;
 }
 
 /* librdmacm gives the loopback address to whatever device comes first: only one that has it as a GID means it. */

@@ -21,11 +21,11 @@ enum vrb_gid_sort vrb_gid_sort(const union ibv_gid *gid)
 /* The kernel's word on an entry: false only if it says that routers do not know it. */
 static bool is_routable(const struct vrb_device *dev, int index)
 {
-	char path[160], type[32] = "";
+	char path[IBV_SYSFS_PATH_MAX + 64], type[32] = "";
 	FILE *file;
 	bool v1;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/gid_attrs/types/%d", dev->name, dev->port_num, index);
+	snprintf(path, sizeof(path), "%s/ports/%u/gid_attrs/types/%d", dev->verbs->device->ibdev_path, dev->port_num, index);
 	file = fopen(path, "re");
 	if (!file)
 		return true;

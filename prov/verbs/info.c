@@ -164,12 +164,20 @@ static bool place(const struct fab_ip *ip, const struct fab_netif *netif, char *
 	return true;
 }
 
+static int nic(const struct fab_netif *netif, struct fid_nic **nic_fid)
+{
+	const struct vrb_device *dev = vrb_device_of(&netif->addr);
+
+	*nic_fid = NULL;
+	return dev ? vrb_nic_open(dev, nic_fid) : 0;
+}
+
 int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
 {
 	struct vrb_ip ip = {
 		.ip = {
 			.prov = &vrb_prov, .iface = vrb_params.iface, .types = &kind->ep_type, .type_cnt = 1,
-			.place = place, .fill = fill, .offer = vrb_offer(),
+			.place = place, .fill = fill, .nic = nic, .offer = vrb_offer(),
 		},
 		.kind = kind,
 	};

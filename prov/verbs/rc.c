@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * MSG endpoints over reliable connected queue pairs, which librdmacm connects (cm.c). The id is the endpoint's own, on its
- * device from the start: every endpoint has a source address (info->src_addr) or comes from a request.
+ * device from the start: every endpoint has a source address (info->src_addr), or comes from a request or a passive endpoint.
  */
 #include "verbs/kind.h"
 
@@ -30,7 +30,8 @@ static int id_of_request(struct vrb_ep *ep, fid_t handle)
 	struct vrb_connreq *req = vrb_connreq_take(ep->base.domain->fabric, handle);
 
 	if (!req) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is no connection request that waits for an answer\n");
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is neither a passive endpoint nor a connection request that waits "
+			 "for an answer\n");
 		return -FI_EINVAL;
 	}
 	ep->id = req->id;
@@ -40,13 +41,28 @@ static int id_of_request(struct vrb_ep *ep, fid_t handle)
 	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
 }
 
+/* A handle is a passive endpoint, whose address the endpoint gets, or a request. */
+static int id_of_handle(struct vrb_ep *ep, fid_t handle)
+{
+	int ret = vrb_pep_take_id(ep->base.domain->fabric, handle, &ep->id);
+
+	if (ret == -FI_ENOENT)
+		return id_of_request(ep, handle);
+	if (ret == -FI_EOPBADSTATE)
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is a passive endpoint that listens: its address is taken\n");
+	if (ret)
+		return ret;
+	ep->base.info->handle = NULL;	/* there is nothing to accept */
+	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
+}
+
 static int id_init(struct vrb_ep *ep, const struct fi_info *info)
 {
 	union fab_sockaddr src;
 	int ret;
 
 	if (info->handle)
-		return id_of_request(ep, info->handle);
+		return id_of_handle(ep, info->handle);
 	ret = fab_name_take(&vrb_prov, &src, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		return ret;

@@ -18,7 +18,6 @@
 #include "common/match_info.h"
 #include "common/netif.h"
 
-
 #define PORTS_MAX	16		/* of a device */
 
 /* ---- offers: one for each port that is up ---- */
@@ -83,7 +82,7 @@ static struct fi_info *make_entry(const struct vrb_kind *kind, const struct vrb_
 	struct vrb_ud_name own = port_name(dev);
 	struct fi_info *info = vrb_info_of(kind, dev);
 
-	if (info && !copy_name(&info->src_addr, &info->src_addrlen, &own) &&
+	if (info && !vrb_nic_open(dev, &info->nic) && !copy_name(&info->src_addr, &info->src_addrlen, &own) &&
 	    (!dest || query->node || !copy_name(&info->dest_addr, &info->dest_addrlen, dest)))
 		return info;
 	fi_freeinfo(info);

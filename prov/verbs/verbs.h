@@ -72,6 +72,11 @@ const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_n
 bool vrb_device_iwarp(const struct vrb_device *dev);
 void vrb_devices_fini(void);	/* forget all; no object of the provider is left */
 
+/* ---- nic.c ---- */
+
+/* What info->nic says of a device, for whoever frees the info. 0, -FI_ENOMEM. */
+int vrb_nic_open(const struct vrb_device *dev, struct fid_nic **nic);
+
 /* ---- gid.c ---- */
 
 enum vrb_gid_sort {
@@ -251,6 +256,11 @@ struct vrb_connreq {
 
 /* Take a request out of the list. NULL: the handle is none. The caller frees it and owns id. */
 struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle);
+
+/* Take the bound id of the passive endpoint that handle means, for an endpoint that has its address from then on: the caller
+ * owns it, its channel is still the passive endpoint's. 0; -FI_ENOENT: the handle is no passive endpoint; -FI_EOPBADSTATE: it
+ * listens; or why it cannot be bound, logged. No engine lock held. */
+int vrb_pep_take_id(struct fab_fabric *fabric, fid_t handle, struct rdma_cm_id **id);
 
 /* ---- slots of the provider, fabric and domain tables; 0 or -FI_E* ---- */
 

@@ -428,6 +428,35 @@ TEST_PROV(setname, FI_MSG, CONNECTED)
 	CHECK(name.sin6_port != 0);
 }
 
+/* A passive endpoint as info->handle gives its address to the endpoint that connects, fi_endpoint(3); one that listens does not. */
+TEST_PROV(passive_endpoint_as_handle, FI_MSG, CONNECTED)
+{
+	struct side *l = listener_open(t), *first = connector_open(t, l, &(struct opts) { .unenabled = true }), *a, *b;
+	struct fi_info *info = fi_dupinfo(first->info);
+	uint8_t bound[128], name[128];
+	size_t bound_len = sizeof(bound), len = sizeof(name);
+	struct fid_pep *pep;
+	struct fid_ep *ep;
+
+	own_info(t, info);
+	MUST(fi_passive_ep(first->fabric, first->info, &pep, NULL));
+	own_fid(t, &pep->fid);
+	MUST(fi_pep_bind(pep, &first->eq->fid, 0));
+	MUST(fi_getname(&pep->fid, bound, &bound_len));
+	info->handle = &pep->fid;
+	a = side_open(t, .info = info, .domain_of = first);
+	CHECK(fi_accept(a->ep, NULL, 0) < 0);
+	a->o = (struct opts) { 0 };	/* the other end has its own */
+	b = side_connect(a, l);
+	MUST(fi_getpeer(b->ep, name, &len));
+	CHECK_EQ(len, bound_len);
+	CHECK_MEM(name, bound, len);
+	check_link(a, b);
+	MUST(fi_setname(&pep->fid, first->info->src_addr, first->info->src_addrlen));
+	MUST(fi_listen(pep));
+	CHECK_RET(fi_endpoint(first->domain, info, &ep, NULL), -FI_EOPBADSTATE);
+}
+
 /* The socket of a connected endpoint may be asked for, to set options on it. */
 TEST_PROV(get_fd, FI_MSG, CONNECTED)
 {

@@ -55,6 +55,7 @@ static void add_device(char *text)
 {
 	struct sv_device *device = &devices[device_cnt];
 	char *addrs = strchr(text, '='), *save, *one;
+	const char *sys = getenv("SYSFS_PATH");		/* as libibverbs has it */
 	int i = device_cnt;
 
 	if (!addrs || i == SV_DEVICES_MAX)
@@ -64,7 +65,7 @@ static void add_device(char *text)
 	device->dev.transport_type = IBV_TRANSPORT_IB;
 	snprintf(device->dev.name, sizeof(device->dev.name), "%s", text);
 	snprintf(device->dev.dev_name, sizeof(device->dev.dev_name), "uverbs%d", i);
-	snprintf(device->dev.ibdev_path, sizeof(device->dev.ibdev_path), "/sys/class/infiniband/%.60s", text);
+	snprintf(device->dev.ibdev_path, sizeof(device->dev.ibdev_path), "%.160s/class/infiniband/%.60s", sys ? sys : "/sys", text);
 	device->guid = htobe64(0x0253560000000000u + i);
 	device->gids[0].raw[0] = 0xfe;
 	device->gids[0].raw[1] = 0x80;
@@ -213,10 +214,11 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 {
 	struct ibv_port_attr all = {
 		.state = sv_limit("port_down", 0) ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
-		.max_mtu = MTU, .active_mtu = MTU,
+		.max_mtu = MTU, .active_mtu = sv_limit("active_mtu", MTU),
 		.gid_tbl_len = sv_context(context)->device->addr_cnt + 1,
 		.max_msg_sz = sv_limit("max_msg_sz", 1u << 31),
-		.pkey_tbl_len = 1, .active_width = 2, .active_speed = 32, .phys_state = 5,
+		.pkey_tbl_len = 1, .active_width = sv_limit("active_width", 2), .active_speed = sv_limit("active_speed", 32),
+		.phys_state = 5,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 
