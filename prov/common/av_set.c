@@ -10,11 +10,11 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "base/table.h"
 #include "common/export.h"
 #include "common/fabric.h"
 #include "common/ops.h"
 
-#define ROOM_MIN 16
 #define KINDS (FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET | FI_ALLGATHER_SET | \
 	       FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET | FI_GATHER_SET)
 
@@ -33,27 +33,9 @@ static const struct fi_provider *prov_of(const struct fab_av *av)
 /* Room for one more, which is addr. 0 or -FI_ENOMEM. */
 static int make_room(struct fab_av_set *set, fi_addr_t addr)
 {
-	uint64_t words = fab_pow2_up(addr / 64 + 1);
-	size_t room = fab_max(set->room * 2, (size_t) ROOM_MIN);
-	fi_addr_t *bigger;
-	uint64_t *has;
+	int ret = fab_grow(&set->addr, &set->room, set->cnt, sizeof(*set->addr));
 
-	if (set->cnt == set->room) {
-		bigger = realloc(set->addr, room * sizeof(*bigger));
-		if (!bigger)
-			return -FI_ENOMEM;
-		set->addr = bigger;
-		set->room = room;
-	}
-	if (addr / 64 >= set->has_words) {
-		has = realloc(set->has, words * sizeof(*has));
-		if (!has)
-			return -FI_ENOMEM;
-		memset(has + set->has_words, 0, (words - set->has_words) * sizeof(*has));
-		set->has = has;
-		set->has_words = words;
-	}
-	return 0;
+	return ret ? ret : fab_grow(&set->has, &set->has_words, addr / 64, sizeof(*set->has));
 }
 
 /* Append addr, which is no member. 0 or -FI_ENOMEM. */

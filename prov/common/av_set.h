@@ -18,7 +18,7 @@ struct fab_av_set {
 	size_t room;			/* members that addr has room for */
 	fi_addr_t *addr;		/* owned; the members in order */
 	uint64_t *has;			/* owned; bit n: n is a member */
-	uint64_t has_words;		/* words of 64 bits in it */
+	size_t has_words;		/* words of 64 bits in it */
 	_Atomic uint32_t ref;		/* exported forms */
 };
 

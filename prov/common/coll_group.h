@@ -76,7 +76,7 @@ struct fab_coll {
 	const struct fab_coll_net *net;
 	struct fab_list groups;		/* closed ones too */
 	struct fab_group **slot;		/* owned; by fi_mc_addr() */
-	uint32_t slot_cnt;
+	size_t slot_cnt;
 	uint32_t next_id;		/* no group of ours has this number yet */
 	uint32_t op_cnt;		/* outstanding */
 	struct fab_coll_dead dead[FAB_COLL_DEAD_MAX];

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "base/table.h"
 #include "common/av_set.h"
 #include "common/ops.h"
 
@@ -25,20 +26,12 @@ struct fab_group *fab_group_of(const struct fab_coll *coll, fi_addr_t addr)
 /* 0 or -FI_ENOMEM. */
 static int slot_take(struct fab_coll *coll, struct fab_group *group)
 {
-	uint32_t slot = 0, cnt;
-	struct fab_group **more;
+	size_t slot = 0;
 
 	while (slot < coll->slot_cnt && coll->slot[slot])
 		slot++;
-	if (slot == coll->slot_cnt) {
-		cnt = slot ? slot * 2 : 4;
-		more = realloc(coll->slot, cnt * sizeof(struct fab_group *));
-		if (!more)
-			return -FI_ENOMEM;
-		memset(more + slot, 0, (cnt - slot) * sizeof(struct fab_group *));
-		coll->slot = more;
-		coll->slot_cnt = cnt;
-	}
+	if (fab_grow(&coll->slot, &coll->slot_cnt, slot, sizeof(*coll->slot)))
+		return -FI_ENOMEM;
 	coll->slot[slot] = group;
 	group->mc.fi_addr = FAB_GROUP_ADDR | slot;
 	return 0;

@@ -64,7 +64,7 @@ static int ep_enable(struct rxm_ep *ep)
 close_pep:
 	if (ep->pep)
 		fi_close(&ep->pep->fid);
-	if (ep->peers)
+	if (ep->peers.bucket)
 		fab_av_unwatch(ep->base.av, &ep->watch);
 	rxm_peers_close(ep);
 	rxm_poller_put(ep->domain, ep->poller);

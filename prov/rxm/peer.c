@@ -13,48 +13,21 @@
 #include "base/clock.h"
 
 #define MS		1000000ULL	/* ns */
-#define BUCKETS_MIN	16
 #define CONNECT_MAX	64		/* connections in the making, by us */
 #define AGAIN_MS	5		/* first pause before another try; the next are longer */
 #define AGAIN_MAX_MS	200
 
-static struct fab_list *bucket_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
-{
-	return &ep->peers[fab_addr_hash(&addr->sa) & ep->peer_mask];
-}
-
 static struct rxm_peer *find(struct rxm_ep *ep, const union fab_sockaddr *addr)
 {
-	struct fab_list *bucket = bucket_of(ep, addr), *link;
+	struct fab_list *link;
 
-	fab_list_for_each(bucket, link) {
-		struct rxm_peer *peer = fab_container(link, struct rxm_peer, link);
+	fab_list_for_each(fab_table_bucket(&ep->peers, fab_addr_hash(&addr->sa)), link) {
+		struct rxm_peer *peer = fab_container(link, struct rxm_peer, entry.link);
 
 		if (fab_addr_equal(&peer->addr.sa, &addr->sa))
 			return peer;
 	}
 	return NULL;
-}
-
-static int resize(struct rxm_ep *ep, uint64_t cnt)
-{
-	struct fab_list *old = ep->peers, *link;
-	uint64_t old_cnt = old ? ep->peer_mask + 1 : 0;
-
-	ep->peers = calloc(cnt, sizeof(*ep->peers));
-	if (!ep->peers) {
-		ep->peers = old;
-		return -FI_ENOMEM;
-	}
-	ep->peer_mask = cnt - 1;
-	for (uint64_t i = 0; i < cnt; i++)
-		fab_list_init(&ep->peers[i]);
-	for (uint64_t i = 0; i < old_cnt; i++) {
-		while ((link = fab_list_pop_front(&old[i])))
-			fab_list_add_tail(bucket_of(ep, &fab_container(link, struct rxm_peer, link)->addr), link);
-	}
-	free(old);
-	return 0;
 }
 
 /* ---- waiting for a connection ---- */
@@ -173,9 +146,6 @@ struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
 
 	if (peer)
 		return peer;
-	/* a table that is too full works as well, only slower */
-	if (ep->peer_cnt > ep->peer_mask)
-		resize(ep, (ep->peer_mask + 1) * 2);
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return NULL;
@@ -185,8 +155,7 @@ struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
 	fab_list_init(&peer->txq);
 	fab_list_init(&peer->pace);
 	fab_timer_init(&peer->retry, retry_fire);
-	fab_list_add_tail(bucket_of(ep, addr), &peer->link);
-	ep->peer_cnt++;
+	fab_table_add(&ep->peers, &peer->entry, fab_addr_hash(&addr->sa));
 	return peer;
 }
 
@@ -196,27 +165,8 @@ void rxm_peer_put(struct rxm_peer *peer)
 		return;
 	fab_timer_stop(&peer->retry);
 	fab_list_remove(&peer->pace);
-	fab_list_remove(&peer->link);
-	peer->ep->peer_cnt--;
+	fab_table_remove(&peer->ep->peers, &peer->entry);
 	free(peer);
-}
-
-static int index_peer(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer *peer)
-{
-	struct rxm_peer **by_addr;
-	uint64_t cnt;
-
-	if (fi_addr >= ep->by_addr_cnt) {
-		cnt = fab_max(fab_pow2_up(fi_addr + 1), (uint64_t) BUCKETS_MIN);
-		by_addr = realloc(ep->by_addr, cnt * sizeof(*by_addr));
-		if (!by_addr)
-			return -FI_ENOMEM;
-		memset(by_addr + ep->by_addr_cnt, 0, (cnt - ep->by_addr_cnt) * sizeof(*by_addr));
-		ep->by_addr = by_addr;
-		ep->by_addr_cnt = cnt;
-	}
-	ep->by_addr[fi_addr] = peer;
-	return 0;
 }
 
 int rxm_peer_get(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
@@ -234,8 +184,9 @@ int rxm_peer_get(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
 		return -FI_EINVAL;
 	}
 	peer = rxm_peer_of(ep, addr);
-	if (!peer || index_peer(ep, fi_addr, peer))
+	if (!peer || fab_grow(&ep->by_addr, &ep->by_addr_cnt, fi_addr, sizeof(*ep->by_addr)))
 		return -FI_ENOMEM;
+	ep->by_addr[fi_addr] = peer;
 	peer->fi_addr = fi_addr;
 	*out = peer;
 	return 0;
@@ -275,7 +226,7 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 
 int rxm_peers_open(struct rxm_ep *ep)
 {
-	int ret = resize(ep, BUCKETS_MIN);
+	int ret = fab_table_init(&ep->peers);
 
 	if (ret)
 		return ret;
@@ -285,27 +236,25 @@ int rxm_peers_open(struct rxm_ep *ep)
 	return 0;
 }
 
+static void close_peer(struct fab_entry *entry)
+{
+	struct rxm_peer *peer = fab_container(entry, struct rxm_peer, entry);
+
+	peer->fi_addr = 0;	/* it stays until we are done with it */
+	if (peer->conn)
+		rxm_conn_end(peer->conn, FI_ECANCELED, "the endpoint is closed");
+	if (peer->inbound)
+		rxm_conn_end(peer->inbound, FI_ECANCELED, "the endpoint is closed");
+	give_up(peer, FI_ECANCELED, "the endpoint is closed");
+	peer->fi_addr = FI_ADDR_NOTAVAIL;
+	rxm_peer_put(peer);
+}
+
 void rxm_peers_close(struct rxm_ep *ep)
 {
-	struct fab_list *link;
-
-	for (uint64_t i = 0; ep->peers && i <= ep->peer_mask; i++) {
-		while ((link = ep->peers[i].next) != &ep->peers[i]) {
-			struct rxm_peer *peer = fab_container(link, struct rxm_peer, link);
-
-			peer->fi_addr = 0;	/* it stays until we are done with it */
-			if (peer->conn)
-				rxm_conn_end(peer->conn, FI_ECANCELED, "the endpoint is closed");
-			if (peer->inbound)
-				rxm_conn_end(peer->inbound, FI_ECANCELED, "the endpoint is closed");
-			give_up(peer, FI_ECANCELED, "the endpoint is closed");
-			peer->fi_addr = FI_ADDR_NOTAVAIL;
-			rxm_peer_put(peer);
-		}
-	}
-	free(ep->peers);
+	fab_table_clear(&ep->peers, close_peer);
+	fab_table_fini(&ep->peers);
 	free(ep->by_addr);
-	ep->peers = NULL;
 	ep->by_addr = NULL;
 	ep->by_addr_cnt = 0;
 }

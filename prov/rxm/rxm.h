@@ -23,6 +23,7 @@
 #include "base/addr.h"
 #include "base/bits.h"
 #include "base/pool.h"
+#include "base/table.h"
 #include "common/ep.h"
 #include "common/recv.h"
 #include "rxm/wire.h"
@@ -219,7 +220,7 @@ struct rxm_conn {
 };
 
 struct rxm_peer {
-	struct fab_list link;		/* in a bucket of ep->peers */
+	struct fab_entry entry;		/* in ep->peers, by addr */
 	struct rxm_ep *ep;
 	union fab_sockaddr addr;
 	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the address vector */
@@ -293,10 +294,9 @@ struct rxm_ep {
 	struct fab_pool tx_pool;	/* struct rxm_tx */
 	uint32_t tx_cnt, tx_size;	/* operations of the application */
 	struct rxm_bufs small, big;	/* packets without and with payload */
-	struct fab_list *peers;		/* owned: buckets of struct rxm_peer */
-	uint64_t peer_mask, peer_cnt;
+	struct fab_table peers;		/* struct rxm_peer: owned */
 	struct rxm_peer **by_addr;	/* owned: index fi_addr */
-	uint64_t by_addr_cnt;
+	size_t by_addr_cnt;
 	struct fab_list conns;
 	struct fab_list orphans;	/* struct rxm_kept whose connection has ended */
 	struct fab_list pace;		/* struct rxm_peer.pace */

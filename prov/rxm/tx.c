@@ -230,19 +230,16 @@ static bool cancel_in(struct fab_list *list, void *context)
 	return false;
 }
 
+static bool cancel_to(struct fab_entry *entry, void *context)
+{
+	struct rxm_peer *peer = fab_container(entry, struct rxm_peer, entry);
+
+	return cancel_in(&peer->txq, context) || (peer->conn && cancel_in(&peer->conn->txq, context));
+}
+
 bool rxm_tx_cancel(struct rxm_ep *ep, void *context)
 {
-	struct fab_list *link;
-
-	for (uint64_t i = 0; ep->peers && i <= ep->peer_mask; i++) {
-		fab_list_for_each(&ep->peers[i], link) {
-			struct rxm_peer *peer = fab_container(link, struct rxm_peer, link);
-
-			if (cancel_in(&peer->txq, context) || (peer->conn && cancel_in(&peer->conn->txq, context)))
-				return true;
-		}
-	}
-	return false;
+	return fab_table_any(&ep->peers, cancel_to, context);
 }
 
 /* ---- to the provider below ---- */

@@ -91,7 +91,7 @@ struct tcp_ep {
 	/* index fi_addr, turned left by rx_ctx_bits, so that the receive context is at its end: the connection to
 	 * use, or NULL; borrowed from the peer table */
 	struct tcp_conn **by_addr;
-	uint64_t by_addr_cnt;
+	size_t by_addr_cnt;
 	int rx_ctx_bits;		/* of the address vector */
 	struct tcp_peer_table *peers;	/* owned */
 };

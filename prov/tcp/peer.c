@@ -33,49 +33,22 @@
 #include "tcp/tcp.h"
 
 #define MS		1000000ULL	/* ns */
-#define BUCKETS_MIN	16
 #define LEAVE_POLL_NS	(20 * MS)
 
 /* ---- table ---- */
 
-static struct fab_list *bucket_of(const struct tcp_peer_table *table, const union fab_sockaddr *addr)
-{
-	return &table->bucket[fab_addr_hash(&addr->sa) & table->bucket_mask];
-}
-
 struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr,
 			       const struct fab_auth_key *key, uint16_t rx_ctx)
 {
-	struct fab_list *bucket = bucket_of(table, addr), *link;
+	struct fab_list *link;
 
-	fab_list_for_each(bucket, link) {
-		struct tcp_peer *peer = fab_container(link, struct tcp_peer, link);
+	fab_list_for_each(fab_table_bucket(&table->peers, fab_addr_hash(&addr->sa)), link) {
+		struct tcp_peer *peer = fab_container(link, struct tcp_peer, entry.link);
 
 		if (fab_addr_equal(&peer->addr.sa, &addr->sa) && peer->key == key && peer->rx_ctx == rx_ctx)
 			return peer;
 	}
 	return NULL;
-}
-
-static int table_resize(struct tcp_peer_table *table, uint64_t cnt)
-{
-	struct fab_list *old = table->bucket, *link;
-	uint64_t old_cnt = old ? table->bucket_mask + 1 : 0;
-
-	table->bucket = calloc(cnt, sizeof(*table->bucket));
-	if (!table->bucket) {
-		table->bucket = old;
-		return -FI_ENOMEM;
-	}
-	table->bucket_mask = cnt - 1;
-	for (uint64_t i = 0; i < cnt; i++)
-		fab_list_init(&table->bucket[i]);
-	for (uint64_t i = 0; i < old_cnt; i++) {
-		while ((link = fab_list_pop_front(&old[i])))
-			fab_list_add_tail(bucket_of(table, &fab_container(link, struct tcp_peer, link)->addr), link);
-	}
-	free(old);
-	return 0;
 }
 
 struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key,
@@ -85,9 +58,6 @@ struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sock
 
 	if (peer)
 		return peer;
-	/* a table that is too full works as well, only slower */
-	if (table->peer_cnt > table->bucket_mask)
-		table_resize(table, (table->bucket_mask + 1) * 2);
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return NULL;
@@ -98,8 +68,7 @@ struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sock
 	fab_list_init(&peer->inbound);
 	fab_timer_init(&peer->retry, tcp_peer_retry_fire);
 	fab_list_init(&peer->pace);
-	fab_list_add_tail(bucket_of(table, addr), &peer->link);
-	table->peer_cnt++;
+	fab_table_add(&table->peers, &peer->entry, fab_addr_hash(&addr->sa));
 	return peer;
 }
 
@@ -109,8 +78,7 @@ void tcp_peer_put(struct tcp_peer *peer)
 	if (peer->life || !fab_list_empty(&peer->inbound) || peer->holdoff_ns > fab_now_ns())
 		return;
 	assert(!peer->cm);
-	fab_list_remove(&peer->link);
-	peer->table->peer_cnt--;
+	fab_table_remove(&peer->table->peers, &peer->entry);
 	free(peer);
 }
 
@@ -123,18 +91,10 @@ static uint64_t peer_slot(const struct tcp_peer *peer, fi_addr_t fi_addr)
 bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *conn)
 {
 	struct tcp_ep *ep = peer->table->ep;
-	uint64_t cnt = ep->by_addr_cnt, slot = peer_slot(peer, fi_addr);
-	struct tcp_conn **by_addr;
+	uint64_t slot = peer_slot(peer, fi_addr);
 
-	if (slot >= cnt) {
-		cnt = fab_max(fab_pow2_up(slot + 1), (uint64_t) BUCKETS_MIN);
-		by_addr = realloc(ep->by_addr, cnt * sizeof(*by_addr));
-		if (!by_addr)
-			return false;
-		memset(by_addr + ep->by_addr_cnt, 0, (cnt - ep->by_addr_cnt) * sizeof(*by_addr));
-		ep->by_addr = by_addr;
-		ep->by_addr_cnt = cnt;
-	}
+	if (fab_grow(&ep->by_addr, &ep->by_addr_cnt, slot, sizeof(*ep->by_addr)))
+		return false;
 	ep->by_addr[slot] = conn;
 	return true;
 }
@@ -403,7 +363,7 @@ static void table_free(struct fab_defer *defer)
 {
 	struct tcp_peer_table *table = fab_container(defer, struct tcp_peer_table, defer);
 
-	free(table->bucket);
+	fab_table_fini(&table->peers);
 	free(table);
 }
 
@@ -416,7 +376,7 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 {
 	struct tcp_peer_table *table = calloc(1, sizeof(*table));
 
-	if (!table || table_resize(table, BUCKETS_MIN)) {
+	if (!table || fab_table_init(&table->peers)) {
 		free(table);
 		return NULL;
 	}
@@ -491,14 +451,9 @@ static bool peers_drained(struct tcp_ep *ep)
 	return all;
 }
 
-static void peers_free(struct tcp_peer_table *table)
+static void peer_free(struct fab_entry *entry)
 {
-	struct fab_list *link;
-
-	for (uint64_t i = 0; i <= table->bucket_mask; i++) {
-		while ((link = fab_list_pop_front(&table->bucket[i])))
-			free(fab_container(link, struct tcp_peer, link));
-	}
+	free(fab_container(entry, struct tcp_peer, entry));
 }
 
 void tcp_peers_close(struct tcp_ep *ep)
@@ -519,7 +474,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 	while ((life = fab_list_first(&table->lives, struct tcp_life, link)))
 		tcp_conn_down(&life->conn, 0, 0, "the endpoint was closed");
 	tcp_alive_stop(ep);
-	peers_free(table);
+	fab_table_clear(&table->peers, peer_free);
 	free(ep->by_addr);
 	ep->by_addr = NULL;
 	ep->by_addr_cnt = 0;

@@ -6,6 +6,7 @@
 #ifndef TCP_PEERS_H
 #define TCP_PEERS_H
 
+#include "base/table.h"
 #include "common/av.h"
 #include "tcp/cm.h"
 #include "tcp/ep.h"
@@ -35,7 +36,7 @@ struct tcp_life {
 };
 
 struct tcp_peer {
-	struct fab_list link;		/* in its bucket */
+	struct fab_entry entry;		/* in table->peers, by addr */
 	struct tcp_peer_table *table;
 	union fab_sockaddr addr;	/* that it listens at */
 	/* FI_AV_AUTH_KEY: it is reached under; borrowed from the AV. NULL: the endpoint's */
@@ -66,9 +67,7 @@ struct tcp_pace {
 
 struct tcp_peer_table {
 	struct tcp_ep *ep;		/* borrowed */
-	struct fab_list *bucket;	/* owned */
-	uint64_t bucket_mask;
-	uint64_t peer_cnt;
+	struct fab_table peers;		/* struct tcp_peer: owned */
 	struct fab_list lives;
 	uint32_t life_cnt;
 	struct tcp_listener listener;
