@@ -59,6 +59,9 @@ struct vrb_kind {
 
 	/* Complete a request: to whom it goes. NULL: the queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted. (lock) */
 	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
+	/* Complete the request of vrb_post_marker(), which goes nowhere: what a device looks at when it is posted. Those that
+	 * are connected leave it out. (lock) */
+	void (*aim_marker)(struct vrb_ep *ep, struct ibv_send_wr *wr);
 	/* Post a receive: 0 or an errno of the device's. (lock) */
 	int (*post_recv)(struct vrb_ep *ep, struct ibv_recv_wr *wr);
 };

@@ -160,6 +160,8 @@ void vrb_post_marker(struct vrb_ep *ep)
 	struct ibv_send_wr wr = { .wr_id = (uintptr_t) tx, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
 
 	*tx = (struct vrb_tx) { .ep = ep, .pos = ep->tx_tail, .code = FAB_OP_MAX };
+	if (ep->kind->aim_marker)
+		ep->kind->aim_marker(ep, &wr);
 	if (!ibv_post_send(ep->qp, &wr, &bad))
 		ep->tx_tail++;
 }

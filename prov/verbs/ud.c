@@ -202,32 +202,61 @@ static int make_ready(struct ibv_qp *qp, const struct vrb_device *dev)
 	return ret ? ret : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
+/* A device reads the address handle of a request when it is posted, also of one that is only to be flushed. */
+static int make_own_ah(struct vrb_ep *ep)
+{
+	const struct vrb_domain *domain = vrb_domain_of(ep);
+	struct vrb_ud_name own = port_name(domain->dev);
+	struct vrb_gids gids;
+
+	vrb_gids_find(domain->dev, &gids);
+	ep->own_ah = vrb_ud_ah(domain, &gids, &own);
+	if (ep->own_ah)
+		return 0;
+	VRB_WARN(FI_LOG_EP_CTRL, "no address handle of %s, port %u for itself: ibv_create_ah: %s\n", domain->dev->name,
+		 domain->dev->port_num, strerror(errno));
+	return errno ? -errno : -FI_EIO;
+}
+
 static int ud_create(struct vrb_ep *ep)
 {
 	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
 	struct ibv_qp_init_attr attr = vrb_qp_attr(ep);
 	int ret;
 
+	ret = make_own_ah(ep);
+	if (ret)
+		return ret;
 	attr.qp_type = IBV_QPT_UD;
 	ep->qp = ibv_create_qp(vrb_domain_of(ep)->pd, &attr);
-	if (!ep->qp)
-		return vrb_qp_refused(ep, "ibv_create_qp");
-	ret = make_ready(ep->qp, dev);
+	if (!ep->qp) {
+		ret = vrb_qp_refused(ep, "ibv_create_qp");
+		goto destroy_ah;
+	}
+	ret = -make_ready(ep->qp, dev);
 	if (ret) {
-		VRB_WARN(FI_LOG_EP_CTRL, "ibv_modify_qp on %s, port %u: %s\n", dev->name, dev->port_num, strerror(ret));
-		ibv_destroy_qp(ep->qp);
-		ep->qp = NULL;
-		return -ret;
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_modify_qp on %s, port %u: %s\n", dev->name, dev->port_num, strerror(-ret));
+		goto destroy_qp;
 	}
 	ep->inline_max = attr.cap.max_inline_data;
 	ep->state = VRB_EP_CONNECTED;
 	return 0;
+
+destroy_qp:
+	ibv_destroy_qp(ep->qp);
+	ep->qp = NULL;
+destroy_ah:
+	ibv_destroy_ah(ep->own_ah);
+	ep->own_ah = NULL;
+	return ret;
 }
 
 static void ud_destroy(struct vrb_ep *ep)
 {
 	ibv_destroy_qp(ep->qp);
 	ep->qp = NULL;
+	ibv_destroy_ah(ep->own_ah);
+	ep->own_ah = NULL;
 	ep->state = VRB_EP_DOWN;
 }
 
@@ -275,6 +304,13 @@ static ssize_t ud_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 	return 0;
 }
 
+static void ud_aim_marker(struct vrb_ep *ep, struct ibv_send_wr *wr)
+{
+	wr->wr.ud.ah = ep->own_ah;
+	wr->wr.ud.remote_qpn = ep->qp->qp_num;
+	wr->wr.ud.remote_qkey = VRB_UD_QKEY;
+}
+
 void vrb_ud_fill_ops(void)
 {
 	FAB_OPS_FILL(&ud_cm_ops);
@@ -296,5 +332,6 @@ const struct vrb_kind vrb_ud = {
 	.halt = vrb_qp_halt,
 	.cm = &ud_cm_ops,
 	.aim = ud_aim,
+	.aim_marker = ud_aim_marker,
 	.post_recv = vrb_qp_post_recv,
 };

@@ -31,6 +31,8 @@ struct vrb_ud_peer {
 
 /* The domain's fi_av_open slot for FI_ADDR_IB_UD. 0 or -FI_E*. */
 int vrb_ud_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+/* A handle for that endpoint, from whichever GID of the port is of its sort. NULL, with errno. The caller owns it. */
+struct ibv_ah *vrb_ud_ah(const struct vrb_domain *domain, const struct vrb_gids *gids, const struct vrb_ud_name *name);
 void vrb_ud_fill_ops(void);		/* operation tables of ud.c, and those of ud_av.c */
 void vrb_ud_av_fill_ops(void);
 

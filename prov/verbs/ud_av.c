@@ -55,12 +55,12 @@ const struct vrb_ud_peer *vrb_ud_peer(const struct fab_av *base, fi_addr_t fi_ad
 /* ---- insert ---- */
 
 /* The GID to send from must be of the peer's sort, and the device says which there are. */
-static struct ibv_ah *make_ah(const struct vrb_ud_av *av, const struct vrb_domain *domain, const struct vrb_ud_name *name)
+struct ibv_ah *vrb_ud_ah(const struct vrb_domain *domain, const struct vrb_gids *gids, const struct vrb_ud_name *name)
 {
 	const struct vrb_device *dev = domain->dev;
 	struct ibv_ah_attr attr = {
 		.is_global = 1, .dlid = name->lid, .sl = name->sl, .port_num = dev->port_num,
-		.grh = { .dgid = name->gid, .hop_limit = HOP_LIMIT, .sgid_index = vrb_gid_towards(&av->gids, &name->gid) },
+		.grh = { .dgid = name->gid, .hop_limit = HOP_LIMIT, .sgid_index = vrb_gid_towards(gids, &name->gid) },
 	};
 
 	return ibv_create_ah(domain->pd, &attr);
@@ -94,7 +94,7 @@ static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_a
 	peer = free_entry(av, &index);
 	if (!peer)
 		return -FI_ENOMEM;
-	ah = make_ah(av, domain, name);
+	ah = vrb_ud_ah(domain, &av->gids, name);
 	if (!ah) {
 		VRB_WARN(FI_LOG_AV, "fi_av_insert: no address handle on %s, port %u for queue pair %u: ibv_create_ah: %s\n",
 			 domain->dev->name, domain->dev->port_num, name->qpn, strerror(errno));

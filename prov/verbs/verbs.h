@@ -169,6 +169,7 @@ struct vrb_ep {
 	struct rdma_event_channel *channel;	/* owned by the kind, like id and qp: its events come to the engine */
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;		/* NULL before fi_enable */
+	struct ibv_ah *own_ah;		/* ud.c's, owned: to this port; NULL before fi_enable, and for other kinds */
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_sockaddr peer;
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* what the CM's next message carries: length and bytes of fi_connect,

@@ -73,6 +73,7 @@ struct test_case {
 	uint64_t caps;			/* needed: the hints of the fixture, and the reason to skip */
 	unsigned int types;		/* BIT(enum fi_ep_type) it makes sense for; 0: all */
 	bool alone;			/* does not depend on the provider's endpoints: no capability check before */
+	bool keeps;			/* what it opened may stay: warm_up() */
 	/* A table: row i is called as t->row == (char *) rows + i * row_size, whose first member is its name. */
 	const void *rows;
 	size_t row_cnt, row_size;

@@ -8,6 +8,7 @@
  */
 #include "sv.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -414,6 +415,8 @@ static int post_one(struct sv_qp *qp, const struct ibv_send_wr *wr)
 
 	if (ret)
 		return ret;
+	if (qp->qp.qp_type == IBV_QPT_UD && !wr->wr.ud.ah)
+		abort();		/* a driver reads it at once, whatever becomes of the request */
 	wqe = wqe_at(qp, qp->tail);
 	wqe->wr = *wr;
 	wqe->total = total;
