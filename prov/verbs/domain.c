@@ -69,6 +69,7 @@ static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, con
 		ibv_dealloc_pd(domain->pd);
 		return ret;
 	}
+	domain->odp = vrb_mr_odp(domain->dev, domain->kind);
 	pthread_mutex_init(&domain->lock, NULL);
 	fab_list_init(&domain->pollers);
 	return 0;

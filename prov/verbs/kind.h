@@ -28,6 +28,8 @@ struct vrb_kind {
 	int (*getinfo)(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
 	/* Has the device such queue pairs? */
 	bool (*offered)(const struct vrb_device *dev);
+	/* Can such queue pairs do all of their operations on memory that is paged in on demand? NULL: no. */
+	bool (*odp)(const struct ibv_device_attr_ex *attr);
 	/* What an entry says otherwise than what the device does (info.c): protocol, capabilities, sizes. */
 	void (*fill)(struct fi_info *info, const struct vrb_device *dev);
 
@@ -82,6 +84,8 @@ int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, s
 /* An entry of this kind without addresses, complete otherwise; NULL: no memory. And what goes with every entry. */
 struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev);
 struct fab_offer vrb_offer(void);
+/* mr.c, for odp: do these capabilities of a transport (IBV_ODP_SUPPORT_*) hold `more` and all that connections do? */
+bool vrb_odp_has(const struct ibv_device_attr_ex *attr, uint32_t caps, uint32_t more);
 
 /* ep.c, for kinds: what most of them do. */
 

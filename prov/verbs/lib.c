@@ -122,6 +122,11 @@ static bool is_young(const char *name)
 	return !strcmp(name, "ibv_reg_mr_iova2") || !strcmp(name, "ibv_reg_dmabuf_mr");
 }
 
+bool vrb_lib_dmabuf(void)
+{
+	return to_ibv_reg_dmabuf_mr;
+}
+
 static bool kernel_has_one(void)
 {
 	const char *sys = getenv("SYSFS_PATH");		/* as libibverbs has it */

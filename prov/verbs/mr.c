@@ -2,7 +2,7 @@
 /*
  * Memory regions: the device's. A descriptor is its struct ibv_mr, a key its rkey, addresses are virtual ones. fi_mr(3).
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,34 @@ struct vrb_mr {
 	struct fid_mr mr_fid;
 	struct vrb_domain *domain;	/* borrowed: registration took a reference */
 	struct ibv_mr *mr;		/* owned */
+	uint64_t base;			/* virtual address of the first byte */
+	struct ibv_mr foreign;		/* of a dma-buf: the descriptor (vrb_desc_foreign()) */
 };
+
+/* ---- on-demand paging ---- */
+
+bool vrb_odp_has(const struct ibv_device_attr_ex *attr, uint32_t caps, uint32_t more)
+{
+	more |= IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+	if (attr->orig_attr.atomic_cap != IBV_ATOMIC_NONE)
+		more |= IBV_ODP_SUPPORT_ATOMIC;
+	return (attr->odp_caps.general_caps & IBV_ODP_SUPPORT) && (caps & more) == more;
+}
+
+bool vrb_mr_odp(const struct vrb_device *dev, const struct vrb_kind *kind)
+{
+	struct ibv_device_attr_ex attr = { 0 };
+
+	if (!vrb_params.use_odp)
+		return false;
+	if (kind->odp && !ibv_query_device_ex(dev->verbs, NULL, &attr) && kind->odp(&attr))
+		return true;
+	VRB_WARN(FI_LOG_MR, "FI_VERBS_USE_ODP has no effect: %s%s cannot page on demand all that its operations use; registered "
+		 "memory is pinned\n", dev->name, kind->suffix);
+	return false;
+}
+
+/* ---- objects ---- */
 
 static int mr_close(struct fid *fid)
 {
@@ -42,7 +69,7 @@ static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *attr)
 		return -FI_EINVAL;
 	fits = *attr->key_size >= sizeof(key) && attr->raw_key;
 	*attr->key_size = sizeof(key);
-	*attr->base_addr = (uintptr_t) mr->mr->addr;
+	*attr->base_addr = mr->base;
 	if (fits)
 		memcpy(attr->raw_key, &key, sizeof(key));
 	return fits ? 0 : -FI_ETOOSMALL;
@@ -84,64 +111,136 @@ static int access_of(const struct vrb_domain *domain, uint64_t access)
 	return ibv;
 }
 
-static const char *bad_registration(const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset)
+/* What to register: a buffer, or with `dmabuf` a part of that, whose first byte is `buf` to operations. */
+struct region {
+	void *buf;
+	size_t len, cnt;		/* cnt: as many buffers were given */
+	const struct fi_mr_dmabuf *dmabuf;
+	uint64_t access, offset, flags;
+	void *context;
+};
+
+static const char flags_unknown[] = "FI_MR_DMABUF is the only flag, of fi_mr_regattr";
+
+static const char *bad_region(const struct region *region)
 {
 	const uint64_t known = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-	if (!iov || cnt != 1)
+	if (region->cnt != 1)
 		return "one buffer is registered at a time (domain_attr->mr_iov_limit)";
-	if (access & ~known)
+	if (region->access & ~known)
 		return "access bits beyond FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE";
-	if (offset)
+	if (region->offset)
 		return "offset must be 0";
+	return region->flags ? flags_unknown : NULL;
+}
+
+static struct ibv_mr *reg_dmabuf(const struct vrb_domain *domain, const struct region *region, int access)
+{
+	const struct fi_mr_dmabuf *dmabuf = region->dmabuf;
+
+	if (vrb_params.use_dmabuf && vrb_lib_dmabuf())
+		return ibv_reg_dmabuf_mr(domain->pd, dmabuf->offset, dmabuf->len, (uintptr_t) region->buf, dmabuf->fd, access);
+	errno = EOPNOTSUPP;
 	return NULL;
 }
 
-static int regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
-		uint64_t requested_key, uint64_t flags, struct fid_mr **mr_fid, void *context)
+static void say_why(const struct vrb_domain *domain, const struct region *region, int err)
+{
+	const char *hint = err == ENOMEM ? " (see ulimit -l)" : "";
+
+	if (region->dmabuf && err == EOPNOTSUPP)
+		hint = !vrb_params.use_dmabuf ? " (FI_VERBS_USE_DMABUF is off)" :
+		       !vrb_lib_dmabuf() ? " (libibverbs is older than 1.12)" : " (neither has the device)";
+	VRB_WARN(FI_LOG_MR, "%s of %zu bytes on %s: %s%s\n", region->dmabuf ? "ibv_reg_dmabuf_mr" : "ibv_reg_mr", region->len,
+		 domain->dev->name, strerror(err), hint);
+}
+
+/* The device's part. 0 or -FI_E*, logged. */
+static int mr_init(struct vrb_mr *mr, struct vrb_domain *domain, const struct region *region)
+{
+	int access = access_of(domain, region->access), err;
+
+	mr->domain = domain;
+	mr->base = (uintptr_t) region->buf;
+	mr->mr = region->dmabuf ? reg_dmabuf(domain, region, access) :
+				  ibv_reg_mr(domain->pd, region->buf, region->len, access | (domain->odp ? IBV_ACCESS_ON_DEMAND : 0));
+	if (!mr->mr) {
+		err = errno;
+		say_why(domain, region, err);
+		return -err;
+	}
+	mr->foreign = *mr->mr;
+	mr->foreign.context = NULL;
+	mr->mr_fid = (struct fid_mr) {
+		.fid = { .fclass = FI_CLASS_MR, .context = region->context, .ops = &mr_fid_ops },
+		.mem_desc = region->dmabuf ? &mr->foreign : mr->mr, .key = mr->mr->rkey,
+	};
+	return 0;
+}
+
+static int region_open(struct fid *fid, const struct region *region, struct fid_mr **mr_fid)
 {
 	struct vrb_domain *domain = fab_container(fid, struct vrb_domain, base.domain_fid.fid);
-	const char *why = bad_registration(iov, cnt, access, offset);
+	const char *why = bad_region(region);
 	struct vrb_mr *mr;
 	int ret;
 
-	(void) requested_key;		/* FI_MR_PROV_KEY */
-	if (why || flags) {
+	if (why) {
 		VRB_WARN(FI_LOG_MR, "memory registration refused: %s (%zu buffers, access %#" PRIx64 ", flags %#" PRIx64
-			 ")\n", why ? why : "no flags are known", cnt, access, flags);
-		return why ? -FI_EINVAL : -FI_EBADFLAGS;
+			 ")\n", why, region->cnt, region->access, region->flags);
+		return why == flags_unknown ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
-	mr->mr = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access_of(domain, access));
-	if (!mr->mr) {
-		ret = -errno;
-		VRB_WARN(FI_LOG_MR, "ibv_reg_mr of %zu bytes on %s: %s%s\n", iov->iov_len, domain->dev->name,
-			 strerror(errno), errno == ENOMEM ? " (see ulimit -l)" : "");
+	ret = mr_init(mr, domain, region);
+	if (ret) {
 		free(mr);
 		return ret;
 	}
-	mr->domain = domain;
-	mr->mr_fid = (struct fid_mr) {
-		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = &mr_fid_ops },
-		.mem_desc = mr->mr, .key = mr->mr->rkey,
-	};
 	atomic_fetch_add(&domain->base.ref, 1);
 	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
 	if (!domain->base.reg_mr_event)
 		return 0;
-	ret = fab_eq_write_done(domain->base.eq, FI_MR_COMPLETE, &mr->mr_fid.fid, context, 0);
+	ret = fab_eq_write_done(domain->base.eq, FI_MR_COMPLETE, &mr->mr_fid.fid, region->context, 0);
 	if (ret)
 		mr_close(&mr->mr_fid.fid);
 	return ret;
 }
 
+/* The key is the device's choice (FI_MR_PROV_KEY). */
+static int regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
+		uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct region region = {
+		.cnt = iov ? cnt : 0, .access = access, .offset = offset, .flags = flags, .context = context,
+	};
+
+	(void) requested_key;
+	if (region.cnt) {
+		region.buf = iov->iov_base;
+		region.len = iov->iov_len;
+	}
+	return region_open(fid, &region, mr);
+}
+
 /* Only fields that every generation of the struct has are read. */
 static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
-	return regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key, flags, mr,
-		    attr->context);
+	struct region region = {
+		.cnt = attr->dmabuf ? attr->iov_count : 0, .dmabuf = attr->dmabuf, .access = attr->access,
+		.offset = attr->offset, .flags = flags & ~FI_MR_DMABUF, .context = attr->context,
+	};
+
+	if (!(flags & FI_MR_DMABUF))
+		return regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key, flags, mr,
+			    attr->context);
+	if (region.dmabuf) {
+		region.buf = (uint8_t *) region.dmabuf->base_addr + region.dmabuf->offset;
+		region.len = region.dmabuf->len;
+	}
+	return region_open(fid, &region, mr);
 }
 
 static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t requested_key,

@@ -138,6 +138,13 @@ ssize_t vrb_no_desc(enum fab_op_code code)
 	return -FI_EINVAL;
 }
 
+ssize_t vrb_no_copy(enum fab_op_code code)
+{
+	VRB_WARN(FI_LOG_EP_DATA, "%s with FI_INJECT of memory of a dma-buf, which the processor may not read: it would have to "
+		 "be copied\n", fab_op_desc[code].name);
+	return -FI_EINVAL;
+}
+
 ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags)
 {
 	if (ep->state != VRB_EP_CONNECTED)

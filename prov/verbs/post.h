@@ -14,14 +14,20 @@
 
 #define VRB_POST	static inline __attribute__((always_inline))
 
-/* Buffers into entries of a list; without a descriptor only what travels inline. 0 or -FI_EINVAL, logged. */
-VRB_POST ssize_t vrb_make_sge(const struct fab_op *op, bool in_wr, struct ibv_sge *sge)
+/* Buffers into entries of a list; without a descriptor only what travels inline, *in_wr, which what the processor cannot
+ * read does not. 0 or -FI_EINVAL, logged. */
+VRB_POST ssize_t vrb_make_sge(const struct fab_op *op, bool *in_wr, struct ibv_sge *sge)
 {
 	for (uint32_t i = 0; i < op->iov_cnt; i++) {
 		const struct ibv_mr *mr = op->desc ? op->desc[i] : NULL;
 
-		if (__builtin_expect(!mr && !in_wr && op->iov[i].iov_len, 0))
+		if (__builtin_expect(!mr && !*in_wr && op->iov[i].iov_len, 0))
 			return vrb_no_desc(op->code);
+		if (__builtin_expect(*in_wr && mr && vrb_desc_foreign(mr), 0)) {
+			if (op->flags & FI_INJECT)
+				return vrb_no_copy(op->code);
+			*in_wr = false;
+		}
 		sge[i].addr = (uintptr_t) op->iov[i].iov_base;
 		sge[i].length = (uint32_t) op->iov[i].iov_len;
 		sge[i].lkey = mr ? mr->lkey : 0;
@@ -68,7 +74,7 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 
 	if (__builtin_expect(vrb_bad_post(ep, op, len), 0))
 		return vrb_refuse(ep, op->iov_cnt, len, op->flags);
-	ret = vrb_make_sge(op, in_wr, sge);
+	ret = vrb_make_sge(op, &in_wr, sge);
 	if (__builtin_expect(ret, 0))
 		return ret;
 	wr.wr_id = (uintptr_t) tx;
@@ -131,11 +137,12 @@ VRB_POST ssize_t vrb_post_rx(struct vrb_ep *ep, const struct fab_op *op)
 	struct ibv_sge sge[VRB_IOV_LIMIT];
 	struct ibv_recv_wr wr;
 	struct vrb_rx *rx;
+	bool in_wr = false;
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->base.enabled || ep->state == VRB_EP_DOWN || op->iov_cnt > ep->rx_iov_limit, 0))
 		return vrb_refuse_rx(ep);
-	ret = vrb_make_sge(op, false, sge);
+	ret = vrb_make_sge(op, &in_wr, sge);
 	if (__builtin_expect(ret, 0))
 		return ret;
 	rx = fab_pool_get(&ep->rx_pool);

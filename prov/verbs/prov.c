@@ -18,6 +18,7 @@ struct vrb_params vrb_params = {
 	.inline_size = VRB_INLINE,
 	.gid_idx = -1,
 	.min_rnr_timer = VRB_MIN_RNR_TIMER,
+	.use_dmabuf = true,
 };
 
 static void vrb_cleanup(void)
@@ -62,8 +63,10 @@ static const struct fab_param params[] = {
 	{ "xrcd_filename", FI_PARAM_STRING, &vrb_params.xrcd_filename, 0, 0,
 	  "The file that XRC domains hang on: processes of a node that are given the same share queue pairs (default: "
 	  "/tmp/verbs_xrcd.UID)" },
-	{ "use_odp", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "memory is pinned when it is registered" },
-	{ "use_dmabuf", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "only system memory can be registered" },
+	{ "use_odp", FI_PARAM_BOOL, &vrb_params.use_odp, 0, 0,
+	  "Registered memory is paged in on demand and not pinned, where the device can (default: off)" },
+	{ "use_dmabuf", FI_PARAM_BOOL, &vrb_params.use_dmabuf, 0, 0,
+	  "Memory of a dma-buf can be registered (FI_MR_DMABUF), where the device can (default: on)" },
 	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "work completions are taken 32 at a time" },
 	{ "min_rnr_timer", FI_PARAM_INT, &vrb_params.min_rnr_timer, 0, 31,
 	  "How long a peer waits that met no posted receive, as InfiniBand numbers times: 1 is 10 us, 31 is 492 ms, 0 is 655 "

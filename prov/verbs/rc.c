@@ -18,6 +18,11 @@ static bool rc_offered(const struct vrb_device *dev)
 	return true;
 }
 
+static bool rc_odp(const struct ibv_device_attr_ex *attr)
+{
+	return vrb_odp_has(attr, attr->odp_caps.per_transport_caps.rc_odp_caps, 0);
+}
+
 static void rc_fill(struct fi_info *info, const struct vrb_device *dev)
 {
 	info->ep_attr->protocol = vrb_device_iwarp(dev) ? FI_PROTO_IWARP : FI_PROTO_RDMA_CM_IB_RC;
@@ -200,6 +205,7 @@ const struct vrb_kind vrb_rc = {
 	.suffix = "",
 	.getinfo = vrb_ip_getinfo,
 	.offered = rc_offered,
+	.odp = rc_odp,
 	.fill = rc_fill,
 	.cm_data_max = VRB_CM_DATA_MAX,
 	.av_open = fab_av_open,

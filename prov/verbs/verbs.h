@@ -35,6 +35,7 @@ struct vrb_params {
 	size_t inline_size;
 	int gid_idx;			/* -1: chosen by itself */
 	int min_rnr_timer;		/* as InfiniBand numbers times, 0 to 31 */
+	int use_odp, use_dmabuf;
 	int prefer_xrc;
 	char *xrcd_filename;		/* FI_VERBS_XRCD_FILENAME, or NULL */
 };
@@ -48,6 +49,8 @@ extern struct fi_provider vrb_prov;
 
 /* Are libibverbs and librdmacm there? Loads them when a device may be. Any thread; what is broken is logged once. */
 bool vrb_lib_ready(void);
+/* Has libibverbs ibv_reg_dmabuf_mr()? It is loaded. */
+bool vrb_lib_dmabuf(void);
 
 /* ---- device.c ---- */
 
@@ -106,12 +109,20 @@ struct vrb_domain {
 	const struct vrb_device *dev;
 	const struct vrb_kind *kind;	/* of its endpoints */
 	struct ibv_pd *pd;		/* owned */
+	bool odp;			/* regions are paged on demand: FI_VERBS_USE_ODP, and the device can */
 	pthread_mutex_t lock;		/* guards pollers; engine locks are taken inside */
 	struct fab_list pollers;	/* struct vrb_poller.link */
 	struct vrb_xrc *xrc;		/* xrc_share.c's: NULL while there is no XRC endpoint */
 };
 
 extern struct fi_ops_mr vrb_mr_ops;	/* mr.c */
+/* Are regions of the domain to be paged on demand? If that is wanted and the device cannot, one line says so. */
+bool vrb_mr_odp(const struct vrb_device *dev, const struct vrb_kind *kind);
+/* What fi_mr_desc() gives is a struct ibv_mr, whose context is NULL if the processor cannot read the memory. */
+static inline bool vrb_desc_foreign(const struct ibv_mr *desc)
+{
+	return !desc->context;
+}
 
 /* ---- poller.c ---- */
 
@@ -221,6 +232,7 @@ bool vrb_device_atomics(const struct vrb_device *dev);
 
 /* The slow halves of post.h: what the call that cannot be carried out returns. Lock held. */
 ssize_t vrb_no_desc(enum fab_op_code code);	/* -FI_EINVAL, logged */
+ssize_t vrb_no_copy(enum fab_op_code code);	/* likewise */
 ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags);
 ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
 /* The queue pair is in the error state: post one request more, whose end tells that all before it are over, those too

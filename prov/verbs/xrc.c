@@ -25,6 +25,11 @@ static bool xrc_offered(const struct vrb_device *dev)
 	return vrb_has_xrc(&dev->attr) && dev->attr.max_srq;
 }
 
+static bool xrc_odp(const struct ibv_device_attr_ex *attr)
+{
+	return vrb_odp_has(attr, attr->xrc_odp_caps, IBV_ODP_SUPPORT_SRQ_RECV);
+}
+
 static void xrc_fill(struct fi_info *info, const struct vrb_device *dev)
 {
 	struct fi_rx_attr *rx = info->rx_attr;
@@ -213,6 +218,7 @@ const struct vrb_kind vrb_xrc_kind = {
 	.suffix = "-xrc",
 	.getinfo = vrb_ip_getinfo,
 	.offered = xrc_offered,
+	.odp = xrc_odp,
 	.fill = xrc_fill,
 	.cm_data_max = VRB_XRC_DATA_MAX,
 	.av_open = fab_av_open,

@@ -205,6 +205,11 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	if (sv_fault("ibv_query_device_ex"))
 		return errno;
 	fill_device_attr(context, &all.orig_attr);
+	if (sv_limit("odp", 0)) {
+		all.odp_caps.general_caps = IBV_ODP_SUPPORT;
+		all.odp_caps.per_transport_caps.rc_odp_caps = sv_limit("odp", 0);
+		all.xrc_odp_caps = sv_limit("odp", 0);
+	}
 	memset(attr, 0, len);
 	memcpy(attr, &all, len < sizeof(all) ? len : sizeof(all));
 	return 0;

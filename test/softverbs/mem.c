@@ -13,6 +13,7 @@ struct sv_mr {
 	struct ibv_mr mr;
 	uint64_t iova;			/* what the first byte is called */
 	int access;
+	size_t mapped;			/* bytes of a dma-buf, from the page that mr.addr is on */
 };
 
 static struct sv_mr **regions;
@@ -73,6 +74,10 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint6
 		errno = EINVAL;
 		return NULL;
 	}
+	if ((access & IBV_ACCESS_ON_DEMAND) ? !sv_limit("odp", 0) : length > sv_limit("max_pinned", UINT64_MAX)) {
+		errno = access & IBV_ACCESS_ON_DEMAND ? EOPNOTSUPP : ENOMEM;
+		return NULL;
+	}
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
@@ -117,12 +122,29 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	return sv_fault("ibv_reg_mr") ? NULL : mr_reg(pd, addr, length, iova, access & ~IBV_ACCESS_OPTIONAL_RANGE);
 }
 
+/* Any file that can be mapped stands for a dma-buf. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
 					   int access)
 {
-	(void) pd, (void) offset, (void) length, (void) iova, (void) fd, (void) access;
-	errno = EOPNOTSUPP;
-	return NULL;
+	uint64_t page = offset & ~4095ull;
+	struct ibv_mr *mr;
+	uint8_t *at;
+
+	if (sv_fault("ibv_reg_dmabuf_mr"))
+		return NULL;
+	if (!sv_limit("dmabuf", 1)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	at = mmap(NULL, length + (offset - page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t) page);
+	if (at == MAP_FAILED)
+		return NULL;
+	mr = mr_reg(pd, at + (offset - page), length, iova, access);
+	if (mr)
+		fab_container(mr, struct sv_mr, mr)->mapped = length + (offset - page);
+	else
+		munmap(at, length + (offset - page));
+	return mr;
 }
 
 int ibv_dereg_mr(struct ibv_mr *ibv_mr)
@@ -133,6 +155,8 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 	regions[mr->mr.handle] = NULL;
 	fab_container(mr->mr.pd, struct sv_pd, pd)->ref_cnt--;
 	sv_unlock();
+	if (mr->mapped)
+		munmap((void *) ((uintptr_t) mr->mr.addr & ~4095ull), mr->mapped);
 	free(mr);
 	return 0;
 }

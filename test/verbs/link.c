@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* See link.h. */
+#include "link.h"
+
+#include <regex.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_S	60		/* for one thing to happen */
+#define CASE_S		100		/* for a case */
+
+void die(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fprintf(stderr, "FAILED: ");
+	vfprintf(stderr, fmt, args);
+	fprintf(stderr, "\n");
+	va_end(args);
+	exit(1);
+}
+
+/* ---- one end ---- */
+
+struct fi_info *hints_new(void)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	MUST_BE(hints);
+	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->caps = FI_MSG | FI_RMA;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	return hints;
+}
+
+void end_open(struct end *end, struct fi_info *info)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_DATA, .size = 64 };
+	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_NONE };
+
+	end->info = info;
+	MUST(fi_fabric(info->fabric_attr, &end->fabric, NULL));
+	MUST(fi_eq_open(end->fabric, &eq, &end->eq, NULL));
+	MUST(fi_domain(end->fabric, info, &end->domain, NULL));
+	MUST(fi_cq_open(end->domain, &cq, &end->cq, NULL));
+	MUST(fi_mr_reg(end->domain, end->room, sizeof(end->room),
+		       FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &end->mr, NULL));
+}
+
+int end_open_ep(struct end *end)
+{
+	int ret = fi_endpoint(end->domain, end->info, &end->ep, NULL);
+
+	if (ret)
+		return ret;
+	MUST(fi_ep_bind(end->ep, &end->eq->fid, 0));
+	MUST(fi_ep_bind(end->ep, &end->cq->fid, FI_TRANSMIT | FI_RECV));
+	return fi_enable(end->ep);
+}
+
+static void close_one(struct fid *fid)
+{
+	if (fid)
+		MUST(fi_close(fid));
+}
+
+#define CLOSE(object) close_one((object) ? &(object)->fid : NULL)
+
+void end_close(struct end *end)
+{
+	CLOSE(end->ep);
+	CLOSE(end->mr);
+	CLOSE(end->cq);
+	CLOSE(end->domain);
+	CLOSE(end->eq);
+	CLOSE(end->fabric);
+	fi_freeinfo(end->info);
+	memset(end, 0, sizeof(*end));
+}
+
+/* ---- two ---- */
+
+static void drive(struct link *link)
+{
+	struct end *ends[] = { &link->a, &link->b };
+
+	for (int i = 0; i < 2; i++) {
+		if (ends[i]->cq)
+			fi_cq_read(ends[i]->cq, NULL, 0);
+	}
+}
+
+static time_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+struct happened await_event(struct link *link, struct fid_eq *eq)
+{
+	union { struct fi_eq_cm_entry cm; char room[sizeof(struct fi_eq_cm_entry) + 256]; } entry;
+	struct fi_eq_err_entry error = { 0 };
+	struct happened what = { 0 };
+	time_t end = now() + PATIENCE_S;
+	ssize_t ret;
+
+	do {
+		drive(link);
+		ret = fi_eq_read(eq, &what.event, &entry, sizeof(entry), 0);
+		if (ret == -FI_EAVAIL) {
+			MUST(fi_eq_readerr(eq, &error, 0));
+			what.event = 0;
+			what.err = error.err;
+			what.data_len = error.err_data_size < sizeof(what.data) ? error.err_data_size : sizeof(what.data);
+			if (what.data_len)
+				memcpy(what.data, error.err_data, what.data_len);
+			return what;
+		}
+		if (ret > 0) {
+			what.info = what.event == FI_CONNREQ ? entry.cm.info : NULL;
+			what.data_len = (size_t) ret - sizeof(entry.cm);
+			memcpy(what.data, entry.cm.data, what.data_len);
+			return what;
+		}
+		if (ret != -FI_EAGAIN)
+			die("fi_eq_read: %s", fi_strerror((int) -ret));
+	} while (now() < end);
+	die("no event for %d seconds", PATIENCE_S);
+}
+
+int await_comp(struct link *link, struct end *end, struct fi_cq_err_entry *error)
+{
+	struct fi_cq_data_entry entry;
+	struct fi_cq_err_entry err = { 0 };
+	time_t last = now() + PATIENCE_S;
+	ssize_t ret;
+
+	do {
+		drive(link);
+		ret = fi_cq_read(end->cq, &entry, 1);
+		if (ret == 1)
+			return 0;
+		if (ret == -FI_EAVAIL) {
+			MUST(fi_cq_readerr(end->cq, &err, 0));
+			if (error)
+				*error = err;
+			return err.err;
+		}
+		if (ret != -FI_EAGAIN)
+			die("fi_cq_read: %s", fi_strerror((int) -ret));
+	} while (now() < last);
+	die("no completion for %d seconds", PATIENCE_S);
+}
+
+void link_listen(struct link *link)
+{
+	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_NONE };
+	struct fi_info *hints = hints_new(), *info;
+	char name[128];
+	size_t len = sizeof(name);
+
+	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	end_open(&link->b, info);
+	MUST(fi_eq_open(link->b.fabric, &eq, &link->pep_eq, NULL));
+	MUST(fi_passive_ep(link->b.fabric, info, &link->pep, NULL));
+	MUST(fi_pep_bind(link->pep, &link->pep_eq->fid, 0));
+	MUST(fi_listen(link->pep));
+	MUST(fi_getname(&link->pep->fid, name, &len));
+	hints->addr_format = info->addr_format;
+	hints->dest_addr = malloc(len);
+	hints->dest_addrlen = len;
+	memcpy(hints->dest_addr, name, len);
+	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info));
+	fi_freeinfo(hints);
+	end_open(&link->a, info);
+	MUST(end_open_ep(&link->a));
+}
+
+void link_open(struct link *link)
+{
+	struct happened what;
+
+	link_listen(link);
+	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
+	what = await_event(link, link->pep_eq);
+	MUST_BE(what.event == FI_CONNREQ);
+	fi_freeinfo(link->b.info);
+	link->b.info = what.info;
+	MUST(end_open_ep(&link->b));
+	MUST(fi_accept(link->b.ep, NULL, 0));
+	MUST_BE(await_event(link, link->a.eq).event == FI_CONNECTED);
+	MUST_BE(await_event(link, link->b.eq).event == FI_CONNECTED);
+}
+
+void link_close(struct link *link)
+{
+	end_close(&link->a);
+	CLOSE(link->b.ep);
+	link->b.ep = NULL;
+	CLOSE(link->pep);
+	CLOSE(link->pep_eq);
+	end_close(&link->b);
+}
+
+void link_send(struct link *link, const char *from, void *desc, size_t len)
+{
+	MUST(fi_recv(link->b.ep, link->b.room, len, fi_mr_desc(link->b.mr), 0, NULL));
+	MUST(fi_send(link->a.ep, from, len, desc, 0, NULL));
+	MUST_BE(!await_comp(link, &link->a, NULL));
+	MUST_BE(!await_comp(link, &link->b, NULL));
+}
+
+/* ---- cases ---- */
+
+static void set_env(const char *env)
+{
+	char *text = strdup(env ? env : ""), *save, *one;
+
+	for (one = strtok_r(text, " ", &save); one; one = strtok_r(NULL, " ", &save))
+		putenv(strdup(one));
+	free(text);
+}
+
+static int matches(const char *pattern, const char *text)
+{
+	regex_t regex;
+	int ret;
+
+	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB | REG_NEWLINE))
+		return 0;
+	ret = !regexec(&regex, text, 0, NULL, 0);
+	regfree(&regex);
+	return ret;
+}
+
+/* What is left in a file, as text. */
+static char *slurp(FILE *file)
+{
+	long len = ftell(file);
+	char *text = calloc(1, (size_t) len + 1);
+
+	rewind(file);
+	if (fread(text, 1, (size_t) len, file) != (size_t) len)
+		text[0] = '\0';
+	return text;
+}
+
+static void print_comment(const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		printf("# %.*s\n", (int) len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static int run_case(const struct vcase *vcase)
+{
+	FILE *log = tmpfile();
+	int status, ok;
+	char *text;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		alarm(CASE_S);
+		dup2(fileno(log), 2);
+		set_env(vcase->env);
+		vcase->run();
+		exit(0);
+	}
+	MUST_BE(pid > 0 && waitpid(pid, &status, 0) == pid);
+	fseek(log, 0, SEEK_END);
+	text = slurp(log);
+	fclose(log);
+	ok = WIFEXITED(status) && !WEXITSTATUS(status) && (!vcase->says || matches(vcase->says, text));
+	if (!ok) {
+		printf("# status %#x; said, where \"%s\" was looked for:\n", status, vcase->says ? vcase->says : "");
+		print_comment(text);
+	}
+	free(text);
+	return ok;
+}
+
+int run_cases(const struct vcase *cases, size_t cnt)
+{
+	int bad = 0;
+
+	printf("1..%zu\n", cnt);
+	for (size_t i = 0; i < cnt; i++) {
+		int ok = run_case(&cases[i]);
+
+		printf("%sok %zu - %s\n", ok ? "" : "not ", i + 1, cases[i].name);
+		bad |= !ok;
+	}
+	return bad;
+}
