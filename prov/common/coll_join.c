@@ -229,6 +229,11 @@ int fab_coll_check_close(struct fab_ep *ep)
 	return -FI_EBUSY;
 }
 
+bool fab_coll_lingers(const struct fab_coll *coll)
+{
+	return !fab_list_empty(&coll->groups);
+}
+
 void fab_coll_fini(struct fab_ep *ep)
 {
 	struct fab_coll *coll = ep->coll;

@@ -64,6 +64,8 @@ void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int e
 bool fab_coll_refuses(struct fab_coll *coll, fi_addr_t peer, uint64_t tag);
 /* Is a message of this peer waited for? Then its connection is not idle. */
 bool fab_coll_waits_for(const struct fab_coll *coll, fi_addr_t peer);
+/* Are there groups, if only closed ones of which an aborted operation has a message under way? */
+bool fab_coll_lingers(const struct fab_coll *coll);
 
 /* ---- slots ---- */
 

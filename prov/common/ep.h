@@ -54,7 +54,8 @@ struct fab_ep {
 	struct fab_av *av;		/* likewise */
 	/* a reference: its authorization key, or the domain's; NULL: none, or those of its address vector */
 	struct fab_auth_key *auth_key;
-	struct fab_coll *coll;		/* owned: groups (collective.h), or NULL without FI_COLLECTIVE */
+	/* owned: groups (collective.h), or NULL without FI_COLLECTIVE; of a receive context borrowed, or NULL */
+	struct fab_coll *coll;
 	struct fi_info *info;		/* owned copy of what it was opened with */
 	struct fab_ops_part *part;	/* owned: tables for fewer directions than its provider has, or NULL */
 	_Atomic uint32_t alias_cnt;	/* fi_close is -FI_EBUSY while there are any */

@@ -245,6 +245,7 @@ static int ep_close(struct fid *fid)
 	fab_progress_lock(progress);
 	tcp_rx_flush(ep, FI_ECANCELED);
 	fab_progress_run(progress);	/* frees the connections, whose memory knows this endpoint */
+	tcp_coll_part(ep);
 	fab_coll_fini(&ep->base);
 	tcp_rx_drop_unexp(ep);
 	tcp_shared_put(ep);

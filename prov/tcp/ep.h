@@ -69,6 +69,9 @@ struct tcp_ep {
 	struct fab_list srx_link;	/* in srx->own_rx.users */
 	struct tcp_sep *sep;		/* borrowed: what it is a context of (sep.h), or NULL */
 	uint16_t ctx;			/* its number there, among those of its direction */
+	/* borrowed: of a transmit context that is or was in groups, the receive context that their messages come to, and
+	 * the other way round; both are on one engine. NULL: none (coll.c) */
+	struct tcp_ep *coll_mate;
 	uint64_t incarnation;		/* ours */
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
@@ -106,6 +109,12 @@ static inline struct tcp_ep *tcp_ep_of(const struct fid *fid)
 static inline bool tcp_ep_is_tx_ctx(const struct tcp_ep *ep)
 {
 	return ep->base.ep_fid.fid.fclass == FI_CLASS_TX_CTX;
+}
+
+/* Does it take part in collectives, or may a context of the same number? */
+static inline bool tcp_ep_has_coll(const struct tcp_ep *ep)
+{
+	return ep->base.type != FI_EP_MSG && (ep->base.caps & FI_COLLECTIVE);
 }
 
 /* The source that a receive is to match. */

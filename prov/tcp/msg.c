@@ -286,7 +286,7 @@ void tcp_msg_start(struct tcp_conn *conn)
 		flow_into_posted(conn, msg.len);
 		return;
 	}
-	if (msg.class == TCP_CLASS_COLL && fab_coll_refuses(conn->ep->base.coll, msg.src, msg.tag)) {
+	if (msg.class == TCP_CLASS_COLL && tcp_coll_refuses(conn, msg.tag)) {
 		if (conn->state != TCP_CONN_DOWN)
 			tcp_rx_expect(conn, 0, msg.len, refused_done);
 		return;

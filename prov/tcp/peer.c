@@ -185,6 +185,15 @@ static void inbound_parked(struct tcp_conn *conn)
 
 const struct tcp_conn_owner tcp_inbound_owner = { .down = life_down, .parked = inbound_parked };
 
+bool tcp_peer_same_ctx(const struct tcp_conn *conn)
+{
+	const struct tcp_life *life = fab_container(conn, const struct tcp_life, conn);
+
+	if (conn->owner != &tcp_inbound_owner)
+		return true;
+	return life->from == TCP_CTX_NONE || life->from == conn->ep->ctx;
+}
+
 struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 {
 	struct tcp_peer_table *table = peer->table;

@@ -19,6 +19,10 @@ void tcp_peers_close(struct tcp_ep *ep);
 /* Call fn for every connection until it returns true; true if one did. fn may end the one that it is called for. Lock held. */
 bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_conn *conn, void *arg), void *arg);
 
+/* May what comes by this connection, or its end, be about the groups of its endpoint? Not if it came from a transmit
+ * context of another number. Lock held. */
+bool tcp_peer_same_ctx(const struct tcp_conn *conn);
+
 /* Order of two addresses of one family, as both ends of a connection see it: host, then port. < 0, 0, > 0. */
 int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b);
 

@@ -121,7 +121,7 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 	}
 	if (rx)
 		tcp_unexp_take(unexp, rx);
-	else if (msg.class == TCP_CLASS_COLL && fab_coll_refuses(conn->ep->base.coll, msg.src, msg.tag) &&
+	else if (msg.class == TCP_CLASS_COLL && tcp_coll_refuses(conn, msg.tag) &&
 		 conn->state != TCP_CONN_DOWN)
 		tcp_unexp_drop(unexp);
 }

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include "base/sock.h"
+#include "common/collective.h"
 #include "common/ip_name.h"
 #include "common/ops.h"
 #include "tcp/peers.h"
@@ -51,6 +52,10 @@ int tcp_sep_join(struct tcp_ep *ctx)
 	if (!ctx->base.av && sep->ep.base.av) {
 		fab_av_get(sep->ep.base.av);
 		ctx->base.av = sep->ep.base.av;
+	}
+	if (!ctx->base.eq && sep->ep.base.eq) {
+		fab_eq_get(sep->ep.base.eq);
+		ctx->base.eq = sep->ep.base.eq;
 	}
 	ret = sep_bind_addr(sep);
 	ctx->addr = sep->ep.addr;
@@ -174,6 +179,17 @@ void tcp_sep_leave(struct tcp_ep *ctx)
 	fab_sock_close(&slot->wake.fd);
 }
 
+struct tcp_ep *tcp_sep_mate(const struct tcp_ep *ctx)
+{
+	struct tcp_sep *sep = ctx->sep;
+	struct tcp_ep *mate;
+
+	pthread_mutex_lock(&sep->lock);
+	mate = ctx->ctx < sep->rx_cnt ? sep->rx[ctx->ctx].live : NULL;
+	pthread_mutex_unlock(&sep->lock);
+	return mate;
+}
+
 void tcp_sep_closed(struct tcp_ep *ctx)
 {
 	pthread_mutex_lock(&ctx->sep->lock);
@@ -183,7 +199,13 @@ void tcp_sep_closed(struct tcp_ep *ctx)
 
 /* ---- contexts ---- */
 
-static struct fi_ops_cm ctx_cm_ops = {
+static struct fi_ops_cm tx_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = tcp_rdm_getname,
+	.join = tcp_coll_ctx_join,
+};
+
+static struct fi_ops_cm rx_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.getname = tcp_rdm_getname,
 };
@@ -195,11 +217,12 @@ static struct fab_ep_ops ctx_ops(const struct fi_info *info, bool tx)
 	return (struct fab_ep_ops) {
 		.fid = &tcp_ep_fid_ops,
 		.ep = &tcp_ep_ops,
-		.cm = &ctx_cm_ops,
+		.cm = tx ? &tx_cm_ops : &rx_cm_ops,
 		.msg = info->caps & FI_MSG ? &half->msg : NULL,
 		.tagged = info->caps & FI_TAGGED ? &half->tagged : NULL,
 		.rma = tx && (info->caps & FI_RMA) ? &tcp_rma_ops : NULL,
 		.atomic = tx && (info->caps & FI_ATOMIC) ? &tcp_atomic_ops : NULL,
+		.collective = tx && (info->caps & FI_COLLECTIVE) ? &fab_coll_ops : NULL,
 	};
 }
 
@@ -244,6 +267,12 @@ static int ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi_inf
 		ret = tcp_ep_init(ctx, domain, info, &ops, context);
 	if (ret)
 		return ret;
+	if (ops.collective)
+		ret = fab_coll_open(&ctx->base, &tcp_coll_net);
+	if (ret) {
+		tcp_ep_fini(ctx);
+		return ret;
+	}
 	ctx->base.ep_fid.fid.fclass = tx ? FI_CLASS_TX_CTX : FI_CLASS_RX_CTX;
 	ctx->base.caps &= ~(tx ? not_tx : not_rx);
 	ctx->incarnation = sep->ep.incarnation;
@@ -419,7 +448,8 @@ static struct fi_ops_cm sep_cm_ops = {
 
 void tcp_sep_fill_ops(void)
 {
-	FAB_OPS_FILL(&ctx_cm_ops);
+	FAB_OPS_FILL(&tx_cm_ops);
+	FAB_OPS_FILL(&rx_cm_ops);
 	FAB_OPS_FILL(&sep_fid_ops);
 	FAB_OPS_FILL(&sep_ep_ops);
 	FAB_OPS_FILL(&sep_cm_ops);

@@ -32,8 +32,8 @@ struct tcp_sep {
 	struct tcp_sep_slot *tx, *rx;	/* owned */
 };
 
-/* A context is being enabled: give it the address, which is bound now if need be, and the address vector. 0 or -FI_E*
- * (bind). No lock held. */
+/* A context is being enabled: give it the address, which is bound now if need be, the address vector and the event
+ * queue. 0 or -FI_E* (bind). No lock held. */
 int tcp_sep_join(struct tcp_ep *ctx);
 /* A descriptor for a receive context to listen at, the caller's; or -errno. */
 int tcp_sep_fd(const struct tcp_ep *ctx);
@@ -41,6 +41,8 @@ int tcp_sep_fd(const struct tcp_ep *ctx);
 int tcp_sep_live(struct tcp_ep *ctx);
 /* The context closes: it gets no more requests. No lock held; idempotent. */
 void tcp_sep_leave(struct tcp_ep *ctx);
+/* The receive context of the same number as a transmit context, or NULL if that is not enabled. */
+struct tcp_ep *tcp_sep_mate(const struct tcp_ep *ctx);
 /* It has closed: its number is free. */
 void tcp_sep_closed(struct tcp_ep *ctx);
 

@@ -257,6 +257,9 @@ void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx);
 bool tcp_coll_speaks(const struct tcp_conn *conn);
 /* A frame of a collective begins. */
 void tcp_coll_start(struct tcp_conn *conn);
+/* A message of a collective has come for which there is no receive. True: its group has failed, which the sender has
+ * been told (the connection may have ended of it); drop it. */
+bool tcp_coll_refuses(struct tcp_conn *conn, uint64_t tag);
 /* The stream has started, and the peer has no collectives: what waits for it ends. */
 void tcp_coll_purge(struct tcp_conn *conn);
 /* The connection has ended; err is a positive FI_E* or 0. */

@@ -70,7 +70,15 @@ extern struct fi_ops_atomic tcp_atomic_ops;
 struct fab_ep;
 
 struct fab_coll_net;
+struct fid_mc;
+struct tcp_ep;
 extern const struct fab_coll_net tcp_coll_net;	/* coll.c */
+/* struct fi_ops_cm.join of a transmit context: groups whose messages come to the receive context of the same number.
+ * Takes locks. */
+int tcp_coll_ctx_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc, void *context);
+/* A transmit or receive context closes, which is in no group: what an aborted operation has left under way ends, and
+ * the other one forgets it. Its own connections have ended. Lock held; idempotent. */
+void tcp_coll_part(struct tcp_ep *ctx);
 
 /* Built in, the registry calls these; as a DSO, fi_prov_ini() is found by name. Each once a process. */
 struct fi_provider *fab_tcp_prov_ini(void);

@@ -477,7 +477,7 @@ void tcp_tx_start(struct tcp_conn *conn)
 {
 	struct fab_list *link, *next;
 
-	if (conn->ep->base.coll && !tcp_coll_speaks(conn))
+	if (tcp_ep_has_coll(conn->ep) && !tcp_coll_speaks(conn))
 		tcp_coll_purge(conn);
 	fab_list_for_each_safe(&conn->txq, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);

@@ -9,21 +9,12 @@
 #include "ops.h"
 #include "process.h"
 
-#define CAPS (FI_MSG | FI_TAGGED | FI_COLLECTIVE)
-#define MEMBERS_MAX COLL_MEMBERS_MAX
-
-/* Members 0 to cnt - 1, each of which knows all others by the same fi_addr: their number. */
-struct group {
-	struct test *t;
-	size_t cnt;
-	struct side *side[MEMBERS_MAX];
-	struct fid_mc *mc[MEMBERS_MAX];
-};
+#define CAPS COLL_CAPS
 
 /* Members that know each other and are in no group. */
-static struct group members_open(struct test *t, size_t cnt)
+static struct coll_group members_open(struct test *t, size_t cnt)
 {
-	struct group g = { .t = t, .cnt = cnt };
+	struct coll_group g = { .t = t, .cnt = cnt };
 
 	for (size_t i = 0; i < cnt; i++)
 		g.side[i] = side_open(t, .eq = true);
@@ -34,162 +25,12 @@ static struct group members_open(struct test *t, size_t cnt)
 	return g;
 }
 
-static struct group group_open(struct test *t, size_t cnt)
+static struct coll_group group_open(struct test *t, size_t cnt)
 {
-	struct group g = members_open(t, cnt);
+	struct coll_group g = members_open(t, cnt);
 
-	for (size_t i = 0; i < cnt; i++)
-		g.mc[i] = coll_join_begin(g.side[i], coll_everyone, cnt);
-	for (size_t i = 0; i < cnt; i++)
-		coll_join_end(g.side[i], g.mc[i]);
+	coll_join_all(&g);
 	return g;
-}
-
-/* ---- calls */
-
-struct ccall {
-	enum fi_collective_op kind;
-	enum fi_datatype datatype;
-	enum fi_op op;
-	size_t count;
-	fi_addr_t root;
-	const void *buf;
-	void *result;
-	void *context;
-};
-
-static ssize_t call_now(struct side *s, struct fid_mc *mc, const struct ccall *c)
-{
-	fi_addr_t addr = fi_mc_addr(mc);
-
-	switch (c->kind) {
-	case FI_BARRIER:
-		return fi_barrier(s->ep, addr, c->context);
-	case FI_BROADCAST:
-		return fi_broadcast(s->ep, c->result, c->count, NULL, addr, c->root, c->datatype, 0, c->context);
-	case FI_ALLTOALL:
-		return fi_alltoall(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->datatype, 0, c->context);
-	case FI_ALLREDUCE:
-		return fi_allreduce(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->datatype, c->op, 0,
-				    c->context);
-	case FI_ALLGATHER:
-		return fi_allgather(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->datatype, 0, c->context);
-	case FI_REDUCE_SCATTER:
-		return fi_reduce_scatter(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->datatype, c->op, 0,
-					 c->context);
-	case FI_REDUCE:
-		return fi_reduce(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->root, c->datatype, c->op, 0,
-				 c->context);
-	case FI_SCATTER:
-		return fi_scatter(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->root, c->datatype, 0,
-				  c->context);
-	default:
-		return fi_gather(s->ep, c->buf, c->count, NULL, c->result, NULL, addr, c->root, c->datatype, 0,
-				 c->context);
-	}
-}
-
-static void call(struct side *s, struct fid_mc *mc, const struct ccall *c)
-{
-	MUST(call_now(s, mc, c));
-	s->tx_posted++;
-}
-
-static void expect_done(struct side *s, void *context)
-{
-	struct comp comp = expect_tx(s);
-
-	CHECK(comp.ctx == context);
-	CHECK(comp.flags & FI_COLLECTIVE);
-}
-
-static void barrier(struct group *g)
-{
-	for (size_t i = 0; i < g->cnt; i++)
-		call(g->side[i], g->mc[i], &(struct ccall) { .kind = FI_BARRIER, .context = g });
-	for (size_t i = 0; i < g->cnt; i++)
-		expect_done(g->side[i], g);
-}
-
-/* ---- what each gets, of 64-bit integers */
-
-/* Element j of block b of member i's buf. */
-static int64_t value(size_t i, size_t b, size_t j)
-{
-	return (int64_t) (i * 1000003 + b * 1009 + j + 1);
-}
-
-static int64_t sum(size_t cnt, size_t b, size_t j)
-{
-	int64_t all = 0;
-
-	for (size_t i = 0; i < cnt; i++)
-		all += value(i, b, j);
-	return all;
-}
-
-/* Element j of block b of member i's result. */
-static int64_t want(const struct ccall *c, size_t cnt, size_t i, size_t b, size_t j)
-{
-	switch (c->kind) {
-	case FI_BROADCAST:
-		return value(c->root, b, j);
-	case FI_ALLTOALL:
-		return value(b, i, j);
-	case FI_ALLGATHER:
-	case FI_GATHER:
-		return value(b, 0, j);
-	case FI_SCATTER:
-		return value(c->root, i, j);
-	case FI_REDUCE_SCATTER:
-		return sum(cnt, i, j);
-	default:
-		return sum(cnt, 0, j);
-	}
-}
-
-static size_t blocks_out(enum fi_collective_op kind, size_t cnt)
-{
-	return kind == FI_ALLTOALL || kind == FI_SCATTER || kind == FI_REDUCE_SCATTER ? cnt : 1;
-}
-
-static size_t blocks_in(enum fi_collective_op kind, size_t cnt)
-{
-	return kind == FI_ALLTOALL || kind == FI_ALLGATHER || kind == FI_GATHER ? cnt : 1;
-}
-
-static void check_one(struct group *g, enum fi_collective_op kind, size_t count)
-{
-	struct ccall c[MEMBERS_MAX];
-	int64_t *buf, *result;
-
-	note("collective %d of %zu", kind, count);
-	for (size_t i = 0; i < g->cnt; i++) {
-		buf = mem(g->t, (blocks_out(kind, g->cnt) * count + 1) * sizeof(*buf));
-		result = mem(g->t, (blocks_in(kind, g->cnt) * count + 1) * sizeof(*result));
-		for (size_t b = 0; b < blocks_out(kind, g->cnt); b++) {
-			for (size_t j = 0; j < count; j++)
-				buf[b * count + j] = value(i, b, j);
-		}
-		c[i] = (struct ccall) { .kind = kind, .datatype = FI_INT64, .op = FI_SUM, .count = count,
-				       .root = g->cnt / 2, .buf = buf, .result = result, .context = &c[i] };
-		if (kind == FI_BROADCAST && i == c[i].root)
-			memcpy(result, buf, count * sizeof(*buf));
-		call(g->side[i], g->mc[i], &c[i]);
-	}
-	for (size_t i = 0; i < g->cnt; i++)
-		expect_done(g->side[i], &c[i]);
-	for (size_t i = 0; i < g->cnt; i++) {
-		if ((kind == FI_GATHER || kind == FI_REDUCE) && i != c[i].root)
-			continue;
-		result = c[i].result;
-		for (size_t b = 0; b < blocks_in(kind, g->cnt); b++) {
-			for (size_t j = 0; j < count; j++)
-				CHECK(result[b * count + j] == want(&c[i], g->cnt, i, b, j));
-		}
-		CHECK_EQ(result[blocks_in(kind, g->cnt) * count], 0);
-	}
-	note(NULL);
 }
 
 struct size_row {
@@ -203,16 +44,16 @@ static const struct size_row size_rows[] = {
 /* Each collective, short and long, gives each member what it should. */
 TEST_TABLE(results, size_rows, CAPS, RDM_ONLY)
 {
-	struct group g = group_open(t, ROW(size_rows)->cnt);
+	struct coll_group g = group_open(t, ROW(size_rows)->cnt);
 
-	barrier(&g);
+	coll_barrier(&g);
 	for (int kind = FI_BROADCAST; kind <= FI_GATHER; kind++) {
-		check_one(&g, kind, 1);
-		check_one(&g, kind, 5);
-		check_one(&g, kind, 9000);
+		coll_check_one(&g, kind, 1);
+		coll_check_one(&g, kind, 5);
+		coll_check_one(&g, kind, 9000);
 	}
-	check_one(&g, FI_BROADCAST, 40000);
-	barrier(&g);
+	coll_check_one(&g, FI_BROADCAST, 40000);
+	coll_barrier(&g);
 }
 
 struct op_row {
@@ -230,14 +71,14 @@ static const struct op_row op_rows[] = {
 TEST_TABLE(operations, op_rows, CAPS, RDM_ONLY)
 {
 	static const uint32_t values[] = { 5, 3, 6 };
-	struct group g = group_open(t, 3);
+	struct coll_group g = group_open(t, 3);
 	uint8_t in8[3], out8[3];
 	uint32_t in32[3], out32[3];
 	double in[3], out[3];
 
 	for (int type = 0; type < 3; type++) {
 		for (size_t i = 0; i < 3; i++) {
-			struct ccall c = { .kind = FI_ALLREDUCE, .op = ROW(op_rows)->op, .count = 1 };
+			struct coll_call c = { .kind = FI_ALLREDUCE, .op = ROW(op_rows)->op, .count = 1 };
 
 			in8[i] = (uint8_t) values[i];
 			in32[i] = values[i];
@@ -246,16 +87,16 @@ TEST_TABLE(operations, op_rows, CAPS, RDM_ONLY)
 			c.buf = type == 0 ? (void *) &in8[i] : type == 1 ? (void *) &in32[i] : (void *) &in[i];
 			c.result = type == 0 ? (void *) &out8[i] : type == 1 ? (void *) &out32[i] : (void *) &out[i];
 			if (type == 2 && (c.op == FI_BOR || c.op == FI_BAND || c.op == FI_BXOR)) {
-				CHECK_RET(call_now(g.side[i], g.mc[i], &c), -FI_EOPNOTSUPP);
+				CHECK_RET(coll_call_now(g.side[i], g.mc[i], &c), -FI_EOPNOTSUPP);
 				continue;
 			}
-			call(g.side[i], g.mc[i], &c);
+			coll_call(g.side[i], g.mc[i], &c);
 		}
 		for (size_t i = 0; i < 3; i++) {
 			if (type == 2 && tx_waiting(g.side[i]) == 0 &&
 			    (ROW(op_rows)->op == FI_BOR || ROW(op_rows)->op == FI_BAND || ROW(op_rows)->op == FI_BXOR))
 				continue;
-			expect_done(g.side[i], NULL);
+			coll_expect_done(g.side[i], NULL);
 			CHECK_EQ(type == 0 ? out8[i] : type == 1 ? out32[i] : (uint32_t) out[i], ROW(op_rows)->want);
 		}
 	}
@@ -267,23 +108,23 @@ TEST_TABLE(operations, op_rows, CAPS, RDM_ONLY)
 TEST_PROV(many_outstanding, CAPS, RDM_ONLY)
 {
 	enum { CNT = 30 };
-	struct group g = group_open(t, 4);
+	struct coll_group g = group_open(t, 4);
 	static int64_t in[4][CNT], out[4][CNT];
 
 	for (size_t i = 4; i-- > 0;) {
 		for (size_t n = 0; n < CNT; n++) {
-			in[i][n] = value(i, 0, n);
-			call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_ALLREDUCE, .datatype = FI_INT64,
+			in[i][n] = coll_value(i, 0, n);
+			coll_call(g.side[i], g.mc[i], &(struct coll_call) { .kind = FI_ALLREDUCE, .datatype = FI_INT64,
 			     .op = FI_SUM, .count = 1, .buf = &in[i][n], .result = &out[i][n], .context = &in[i][n] });
 		}
 	}
 	for (size_t i = 0; i < 4; i++) {
 		for (size_t n = 0; n < CNT; n++)
-			expect_done(g.side[i], &in[i][n]);
+			coll_expect_done(g.side[i], &in[i][n]);
 	}
 	for (size_t i = 0; i < 4; i++) {
 		for (size_t n = 0; n < CNT; n++)
-			CHECK(out[i][n] == sum(4, 0, n));
+			CHECK(out[i][n] == coll_sum(4, 0, n));
 	}
 }
 
@@ -291,18 +132,18 @@ TEST_PROV(many_outstanding, CAPS, RDM_ONLY)
 TEST_PROV(root_runs_ahead, CAPS, RDM_ONLY)
 {
 	enum { CNT = 20, LEN = 3000 };
-	struct group g = group_open(t, 3);
+	struct coll_group g = group_open(t, 3);
 	static int64_t out[CNT][LEN], in[2][CNT][LEN];
 
 	for (size_t n = 0; n < CNT; n++) {
 		out[n][0] = out[n][LEN - 1] = (int64_t) n + 1;
-		call(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_BROADCAST, .datatype = FI_INT64, .count = LEN,
+		coll_call(g.side[0], g.mc[0], &(struct coll_call) { .kind = FI_BROADCAST, .datatype = FI_INT64, .count = LEN,
 		     .result = out[n] });
 	}
 	idle(t);
 	for (size_t n = 0; n < CNT; n++) {
 		for (size_t i = 1; i < 3; i++)
-			call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BROADCAST, .datatype = FI_INT64,
+			coll_call(g.side[i], g.mc[i], &(struct coll_call) { .kind = FI_BROADCAST, .datatype = FI_INT64,
 			     .count = LEN, .result = in[i - 1][n] });
 	}
 	for (size_t i = 0; i < 3; i++)
@@ -316,16 +157,16 @@ TEST_PROV(root_runs_ahead, CAPS, RDM_ONLY)
 /* Receives of the application, even those that take anything, meet nothing of it; and messages go on beside it. */
 TEST_PROV(no_message_of_the_application, CAPS, RDM_ONLY)
 {
-	struct group g = group_open(t, 2);
+	struct coll_group g = group_open(t, 2);
 	char in[8], tagged[8];
 
 	g.side[0]->peer = 1;
 	g.side[1]->peer = 0;
 	post_recv(g.side[1], in, 8);
 	post_trecv(g.side[1], tagged, 8, 0, UINT64_MAX);
-	check_one(&g, FI_ALLGATHER, 3);
-	check_one(&g, FI_BROADCAST, 60000);
-	barrier(&g);
+	coll_check_one(&g, FI_ALLGATHER, 3);
+	coll_check_one(&g, FI_BROADCAST, 60000);
+	coll_barrier(&g);
 	CHECK_EQ(rx_waiting(g.side[1]), 0);
 	send_bytes(g.side[0], "message.", 8);
 	tsend_bytes(g.side[0], "tagged..", 8, 77);
@@ -338,7 +179,7 @@ TEST_PROV(no_message_of_the_application, CAPS, RDM_ONLY)
 TEST_PROV(groups_do_not_mix, CAPS, RDM_ONLY)
 {
 	static const fi_addr_t some[] = { 2, 0 };
-	struct group g = group_open(t, 3);
+	struct coll_group g = group_open(t, 3);
 	struct fid_mc *two[3] = { 0 }, *again[3];
 	int64_t in[3][3], out[3][3];
 
@@ -356,34 +197,34 @@ TEST_PROV(groups_do_not_mix, CAPS, RDM_ONLY)
 			size_t k = i % 2 ? 2 - n : n;
 			struct fid_mc *mc = k == 0 ? g.mc[i] : k == 1 ? two[i] : again[i];
 
-			in[i][k] = value(i, k, 0);
+			in[i][k] = coll_value(i, k, 0);
 			if (mc)
-				call(g.side[i], mc, &(struct ccall) { .kind = FI_ALLREDUCE, .datatype = FI_INT64,
+				coll_call(g.side[i], mc, &(struct coll_call) { .kind = FI_ALLREDUCE, .datatype = FI_INT64,
 				     .op = FI_SUM, .count = 1, .buf = &in[i][k], .result = &out[i][k] });
 		}
 	}
 	for (size_t i = 0; i < 3; i++)
 		expect_tx_cnt(g.side[i], two[i] ? 3 : 2);
 	for (size_t i = 0; i < 3; i++) {
-		CHECK(out[i][0] == sum(3, 0, 0) && out[i][2] == sum(3, 2, 0));
+		CHECK(out[i][0] == coll_sum(3, 0, 0) && out[i][2] == coll_sum(3, 2, 0));
 		if (two[i])
-			CHECK(out[i][1] == value(0, 1, 0) + value(2, 1, 0));
+			CHECK(out[i][1] == coll_value(0, 1, 0) + coll_value(2, 1, 0));
 	}
 }
 
 /* A barrier ends for nobody before the last one has called it. */
 TEST_PROV(barrier_waits, CAPS, RDM_ONLY)
 {
-	struct group g = group_open(t, 3);
+	struct coll_group g = group_open(t, 3);
 
 	for (size_t i = 0; i < 2; i++)
-		call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER });
+		coll_call(g.side[i], g.mc[i], &(struct coll_call) { .kind = FI_BARRIER });
 	idle(t);
 	CHECK_EQ(tx_waiting(g.side[0]) + tx_waiting(g.side[1]), 0);
 	MUST(fi_barrier2(g.side[2]->ep, fi_mc_addr(g.mc[2]), FI_COMPLETION, NULL));
 	g.side[2]->tx_posted++;
 	for (size_t i = 0; i < 3; i++)
-		expect_done(g.side[i], NULL);
+		coll_expect_done(g.side[i], NULL);
 }
 
 /* ---- failure */
@@ -392,34 +233,34 @@ TEST_PROV(barrier_waits, CAPS, RDM_ONLY)
  * fails. */
 TEST_PROV(member_leaves, CAPS, RDM_ONLY)
 {
-	struct group g = group_open(t, 5);
+	struct coll_group g = group_open(t, 5);
 
 	for (size_t i = 0; i < 5; i++) {
 		if (i != 2)
-			call(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER });
+			coll_call(g.side[i], g.mc[i], &(struct coll_call) { .kind = FI_BARRIER });
 	}
-	call(g.side[2], g.mc[2], &(struct ccall) { .kind = FI_BROADCAST, .datatype = FI_INT8, .count = 1, .root = 0,
+	coll_call(g.side[2], g.mc[2], &(struct coll_call) { .kind = FI_BROADCAST, .datatype = FI_INT8, .count = 1, .root = 0,
 	     .result = &g });
 	close_now(t, &g.mc[2]->fid);
 	for (size_t i = 0; i < 5; i++)
 		CHECK(expect_tx_failed(g.side[i]).err != 0);
 	for (size_t i = 0; i < 5; i++) {
 		if (i != 2)
-			CHECK(call_now(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER }) < 0);
+			CHECK(coll_call_now(g.side[i], g.mc[i], &(struct coll_call) { .kind = FI_BARRIER }) < 0);
 	}
 }
 
 /* One is gone altogether: every member's operation ends in error, also of those who never spoke with it. */
 TEST_PROV(member_gone, CAPS, RDM_ONLY)
 {
-	struct group g = group_open(t, 6);
+	struct coll_group g = group_open(t, 6);
 	bool called[5];
 
 	close_now(t, &g.mc[5]->fid);
 	side_close_ep(g.side[5]);
 	for (size_t i = 0; i < 5; i++) {
 		/* who calls late may know already */
-		called[i] = !call_now(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER });
+		called[i] = !coll_call_now(g.side[i], g.mc[i], &(struct coll_call) { .kind = FI_BARRIER });
 		g.side[i]->tx_posted += called[i];
 	}
 	for (size_t i = 0; i < 5; i++) {
@@ -443,7 +284,7 @@ static const struct killed_row {
 TEST_TABLE(member_killed, killed_rows, CAPS, RDM_ONLY)
 {
 	const struct killed_row *row = t->row;
-	struct group g = members_open(t, 3);
+	struct coll_group g = members_open(t, 3);
 	struct process *p = process_start(t);
 	uint8_t name[128];
 	size_t len = process_name(p, name, sizeof(name));
@@ -469,7 +310,7 @@ TEST_TABLE(member_killed, killed_rows, CAPS, RDM_ONLY)
 	for (size_t i = 0; i < 3; i++) {
 		/* who calls late may know already; with the process' call the last of us may complete the barrier */
 		called[i] = (i < 2 || !row->calls) &&
-			    !call_now(g.side[i], g.mc[i], &(struct ccall) { .kind = FI_BARRIER });
+			    !coll_call_now(g.side[i], g.mc[i], &(struct coll_call) { .kind = FI_BARRIER });
 		g.side[i]->tx_posted += called[i];
 	}
 	if (!row->later)
@@ -481,7 +322,7 @@ TEST_TABLE(member_killed, killed_rows, CAPS, RDM_ONLY)
 }
 
 /* All but the last one join; for each it is an error. Returns that of member 0. */
-static int join_without_last(struct group *g)
+static int join_without_last(struct coll_group *g)
 {
 	struct event e = { .err = 0 };
 
@@ -501,7 +342,7 @@ static int join_without_last(struct group *g)
 /* The same while they join. */
 TEST_PROV(member_gone_before_join, CAPS, RDM_ONLY)
 {
-	struct group g = members_open(t, 4);
+	struct coll_group g = members_open(t, 4);
 
 	side_close_ep(g.side[3]);
 	join_without_last(&g);
@@ -510,7 +351,7 @@ TEST_PROV(member_gone_before_join, CAPS, RDM_ONLY)
 /* One was opened without collectives: it could never answer, and says so. */
 TEST_PROV(member_without_collectives, CAPS, RDM_ONLY)
 {
-	struct group g = members_open(t, 3);
+	struct coll_group g = members_open(t, 3);
 	struct side *plain = side_open(t, .caps = FI_MSG | FI_TAGGED);
 
 	g.cnt = 4;
@@ -524,7 +365,7 @@ TEST_PROV(member_without_collectives, CAPS, RDM_ONLY)
 TEST_PROV(refused, CAPS, RDM_ONLY)
 {
 	static const fi_addr_t other[] = { 1 };
-	struct group g = members_open(t, 2);
+	struct coll_group g = members_open(t, 2);
 	struct side *none = side_open(t);
 	struct fid_av_set *set = coll_set_open(g.side[0], other, 1);
 	struct fid_mc *mc;
@@ -542,11 +383,11 @@ TEST_PROV(refused, CAPS, RDM_ONLY)
 	g.mc[1] = coll_join_begin(g.side[1], coll_everyone, 2);
 	coll_join_end(g.side[0], g.mc[0]);
 	coll_join_end(g.side[1], g.mc[1]);
-	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_REDUCE, .op = FI_CSWAP,
+	CHECK_RET(coll_call_now(g.side[0], g.mc[0], &(struct coll_call) { .kind = FI_REDUCE, .op = FI_CSWAP,
 		  .datatype = FI_INT32 }), -FI_EOPNOTSUPP);
-	CHECK_RET(call_now(g.side[0], g.mc[0], &(struct ccall) { .kind = FI_GATHER, .root = 7, .datatype = FI_INT32 }),
+	CHECK_RET(coll_call_now(g.side[0], g.mc[0], &(struct coll_call) { .kind = FI_GATHER, .root = 7, .datatype = FI_INT32 }),
 		  -FI_EINVAL);
-	barrier(&g);
+	coll_barrier(&g);
 }
 
 /* fi_query_collective() says what the calls take. */

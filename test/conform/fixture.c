@@ -302,12 +302,12 @@ void side_bind(struct side *s)
 {
 	uint64_t tx = FI_TRANSMIT | s->o.tx_bind, rx = FI_RECV | s->o.rx_bind;
 
+	if (s->eq)
+		MUST(fi_ep_bind(s->ep, &s->eq->fid, 0));
 	if (s->o.sep) {
 		MUST(fi_ep_bind(s->ep, s->o.rx_ctx ? &s->rx_cq->fid : &s->tx_cq->fid, s->o.rx_ctx ? rx : tx));
 		return;
 	}
-	if (s->eq)
-		MUST(fi_ep_bind(s->ep, &s->eq->fid, 0));
 	if (s->av)
 		MUST(fi_ep_bind(s->ep, &s->av->fid, 0));
 	if (s->o.srx)

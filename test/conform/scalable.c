@@ -5,22 +5,13 @@
 #include <rdma/fi_atomic.h>
 
 #include "ops.h"
+#include "scalable.h"
 
-#define BITS	2			/* rx_ctx_bits of every address vector here */
+#define BITS	SCALABLE_BITS
 #define CAPS	(FI_MSG | FI_NAMED_RX_CTX)
 
-enum { CTX_MAX = 4 };
-
-/* A scalable endpoint, each of its contexts a side of its own. */
-struct scalable {
-	struct side *base;		/* domain, address vector, name */
-	struct fid_ep *sep;
-	int tx_cnt, rx_cnt;
-	struct side *tx[CTX_MAX], *rx[CTX_MAX];
-};
-
 static int want_tx, want_rx;
-static enum fi_threading want_threading;
+enum fi_threading scalable_threading;
 static bool want_key;
 
 static void key_hints(struct fi_info *hints)
@@ -33,14 +24,13 @@ static void scalable_hints(struct fi_info *hints)
 {
 	hints->ep_attr->tx_ctx_cnt = (size_t) want_tx;
 	hints->ep_attr->rx_ctx_cnt = (size_t) want_rx;
-	if (want_threading)
-		hints->domain_attr->threading = want_threading;
+	if (scalable_threading)
+		hints->domain_attr->threading = scalable_threading;
 	if (want_key)
 		key_hints(hints);
 }
 
-/* Domain, AV and the endpoint, with no context yet. */
-static struct scalable sep_open(struct test *t, int tx_cnt, int rx_cnt)
+struct scalable scalable_begin(struct test *t, int tx_cnt, int rx_cnt)
 {
 	struct scalable s = { .tx_cnt = tx_cnt, .rx_cnt = rx_cnt };
 
@@ -55,35 +45,40 @@ static struct scalable sep_open(struct test *t, int tx_cnt, int rx_cnt)
 	return s;
 }
 
-static struct side *ctx_open(struct scalable *s, bool rx, int i)
+struct side *scalable_ctx_opts(struct scalable *s, bool rx, int i, const struct opts *o)
 {
-	struct side *ctx = side_open(s->base->t, .domain_of = s->base, .av_of = s->base, .sep = s->sep,
-				     .rx_ctx = rx, .ctx = i, .unenabled = true);
+	struct opts mine = *o;
+	struct side *ctx;
 
+	mine.domain_of = mine.av_of = s->base;
+	mine.sep = s->sep;
+	mine.rx_ctx = rx;
+	mine.ctx = i;
+	mine.unenabled = true;
+	ctx = side_open_opts(s->base->t, &mine);
 	CHECK_EQ(ctx->ep->fid.fclass, rx ? FI_CLASS_RX_CTX : FI_CLASS_TX_CTX);
 	CHECK(ctx->ep->fid.context == ctx);
 	MUST(fi_enable(ctx->ep));
 	return ctx;
 }
 
-static void sep_enable(struct scalable *s)
+void scalable_enable(struct scalable *s)
 {
 	MUST(fi_enable(s->sep));
 	s->base->name_len = sizeof(s->base->name);
 	MUST(fi_getname(&s->sep->fid, s->base->name, &s->base->name_len));
 }
 
-/* All of it, enabled. */
-static struct scalable scalable_open(struct test *t, int tx_cnt, int rx_cnt)
+struct scalable scalable_open(struct test *t, int tx_cnt, int rx_cnt)
 {
-	struct scalable s = sep_open(t, tx_cnt, rx_cnt);
+	struct scalable s = scalable_begin(t, tx_cnt, rx_cnt);
 	int i;
 
 	for (i = 0; i < tx_cnt; i++)
-		s.tx[i] = ctx_open(&s, false, i);
+		s.tx[i] = scalable_ctx(&s, false, i);
 	for (i = 0; i < rx_cnt; i++)
-		s.rx[i] = ctx_open(&s, true, i);
-	sep_enable(&s);
+		s.rx[i] = scalable_ctx(&s, true, i);
+	scalable_enable(&s);
 	return s;
 }
 
@@ -130,10 +125,10 @@ TEST_TABLE(every_pair, exchange_rows, CAPS | FI_SOURCE, RDM_ONLY)
 	unsigned int next[RX][TX] = { { 0 } };
 	int i, k, m, round;
 
-	want_threading = row->threading;
+	scalable_threading = row->threading;
 	a = scalable_open(t, TX, 1);
 	b = scalable_open(t, 1, RX);
-	want_threading = FI_THREAD_UNSPEC;
+	scalable_threading = FI_THREAD_UNSPEC;
 	to_b = side_insert(a.base, b.base);
 	from_a = side_insert(b.base, a.base);
 	for (round = 0; round < 2; round++) {
@@ -231,7 +226,7 @@ TEST_PROV(with_itself, CAPS, RDM_ONLY)
 /* Memory of the other side is reached by way of each receive context, and counted there. */
 TEST_PROV(remote_access, FI_MSG | FI_RMA | FI_RMA_EVENT | FI_NAMED_RX_CTX, RDM_ONLY)
 {
-	struct scalable a = scalable_open(t, 2, 1), b = sep_open(t, 1, 2);
+	struct scalable a = scalable_open(t, 2, 1), b = scalable_begin(t, 1, 2);
 	struct region r = region_open(b.base, NULL, 64, FI_REMOTE_READ | FI_REMOTE_WRITE);
 	struct fid_cntr *cntr[2];
 	uint8_t back[16];
@@ -241,10 +236,10 @@ TEST_PROV(remote_access, FI_MSG | FI_RMA | FI_RMA_EVENT | FI_NAMED_RX_CTX, RDM_O
 	for (i = 0; i < 2; i++) {
 		MUST(fi_cntr_open(b.base->domain, NULL, &cntr[i], NULL));
 		own_fid(t, &cntr[i]->fid);
-		b.rx[i] = ctx_open(&b, true, i);
+		b.rx[i] = scalable_ctx(&b, true, i);
 		MUST(fi_ep_bind(b.rx[i]->ep, &cntr[i]->fid, FI_REMOTE_WRITE));
 	}
-	sep_enable(&b);
+	scalable_enable(&b);
 	to_b = side_insert(a.base, b.base);
 	for (i = 0; i < 3; i++) {
 		dest = rx_addr(to_b, i % 2);
@@ -310,17 +305,17 @@ TEST_PROV(no_such_context, CAPS, RDM_ONLY)
 /* A context that is not enabled yet is waited for. */
 TEST_PROV(context_comes_late, CAPS, RDM_ONLY)
 {
-	struct scalable s = sep_open(t, 1, 2);
+	struct scalable s = scalable_begin(t, 1, 2);
 	struct side *plain = side_open(t, .rx_ctx_bits = BITS);
 	fi_addr_t dest;
 	char in[4];
 
-	s.rx[0] = ctx_open(&s, true, 0);
-	sep_enable(&s);
+	s.rx[0] = scalable_ctx(&s, true, 0);
+	scalable_enable(&s);
 	dest = rx_addr(side_insert(plain, s.base), 1);
 	post(plain, SEND, .buf = "late", .len = 4, .addr = &dest);
 	idle(t);
-	s.rx[1] = ctx_open(&s, true, 1);
+	s.rx[1] = scalable_ctx(&s, true, 1);
 	post_recv(s.rx[1], in, 4);
 	expect_tx(plain);
 	expect_recv(s.rx[1], "late", 4);
@@ -338,8 +333,8 @@ TEST_PROV(context_comes_again, CAPS, RDM_ONLY)
 	side_close_ep(a.tx[1]);
 	idle(t);
 	send_ctx(a.tx[0], to_b, 0, b.rx[0], "three");
-	b.rx[1] = ctx_open(&b, true, 1);
-	a.tx[1] = ctx_open(&a, false, 1);
+	b.rx[1] = scalable_ctx(&b, true, 1);
+	a.tx[1] = scalable_ctx(&a, false, 1);
 	send_ctx(a.tx[0], to_b, 1, b.rx[1], "four");
 	send_ctx(a.tx[1], to_b, 1, b.rx[1], "five");
 }
@@ -364,7 +359,7 @@ TEST_PROV(address_comes_again, CAPS, RDM_ONLY)
 /* Contexts are opened once, by a number below their count; each does its own direction only; the endpoint none. */
 TEST_PROV(context_rules, CAPS, RDM_ONLY)
 {
-	struct scalable s = sep_open(t, 2, 2);
+	struct scalable s = scalable_begin(t, 2, 2);
 	struct fi_tx_attr tx_attr = { .size = 16 };
 	struct fid_ep *ep = NULL;
 	char buf[4];
@@ -374,8 +369,8 @@ TEST_PROV(context_rules, CAPS, RDM_ONLY)
 	CHECK_RET(fi_tx_context(s.sep, 2, NULL, &ep, NULL), -FI_EINVAL);
 	CHECK_RET(fi_tx_context(s.sep, -1, NULL, &ep, NULL), -FI_EINVAL);
 	CHECK_RET(fi_rx_context(s.sep, 2, NULL, &ep, NULL), -FI_EINVAL);
-	s.tx[0] = ctx_open(&s, false, 0);
-	s.rx[0] = ctx_open(&s, true, 0);
+	s.tx[0] = scalable_ctx(&s, false, 0);
+	s.rx[0] = scalable_ctx(&s, true, 0);
 	CHECK_RET(fi_tx_context(s.sep, 0, NULL, &ep, NULL), -FI_EBUSY);
 	CHECK_RET(fi_rx_context(s.sep, 0, NULL, &ep, NULL), -FI_EBUSY);
 	CHECK(ep == NULL);
@@ -418,13 +413,13 @@ TEST_PROV(close_order, CAPS, RDM_ONLY)
 /* One address for all: the name of a context is that of the endpoint, which it has before or after its contexts. */
 TEST_PROV(one_name, CAPS, RDM_ONLY)
 {
-	struct scalable s = sep_open(t, 1, 1);
+	struct scalable s = scalable_begin(t, 1, 1);
 	uint8_t name[128];
 	size_t len = sizeof(name);
 
-	sep_enable(&s);
-	s.tx[0] = ctx_open(&s, false, 0);
-	s.rx[0] = ctx_open(&s, true, 0);
+	scalable_enable(&s);
+	s.tx[0] = scalable_ctx(&s, false, 0);
+	s.rx[0] = scalable_ctx(&s, true, 0);
 	MUST(fi_getname(&s.rx[0]->ep->fid, name, &len));
 	CHECK_EQ(len, s.base->name_len);
 	CHECK_MEM(name, s.base->name, len);
