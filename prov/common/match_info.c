@@ -352,6 +352,16 @@ static void check_modes(struct match *match)
 		   info->domain_attr->mode);
 }
 
+/* What a receiver is told of, if it is willing: nobody has to be. */
+static void answer_told(const struct match *match, struct fi_info *info)
+{
+	const struct fi_info *hints = match->hints;
+	uint64_t rx = hints->rx_attr && hints->rx_attr->mode ? hints->rx_attr->mode : hints->mode;
+
+	info->mode |= rx & match->offer->mode_told;
+	info->rx_attr->mode |= rx & match->offer->mode_told;
+}
+
 /* Who says so for one direction, and not just "if need be" for the whole, gets FI_MSG_PREFIX: room of msg_prefix_size
  * bytes, here 0, in front of each message. */
 static void answer_prefix(const struct match *match, struct fi_info *info)
@@ -608,6 +618,7 @@ static struct fi_info *make_answer(const struct match *match)
 	info->tx_attr->caps = answer_part_caps(match, hints->tx_attr ? hints->tx_attr->caps : 0, TX_CAPS);
 	info->rx_attr->caps = answer_part_caps(match, hints->rx_attr ? hints->rx_attr->caps : 0, RX_CAPS);
 	answer_prefix(match, info);
+	answer_told(match, info);
 	answer_mr_mode(match, info);
 	if (hints->ep_attr && hints->ep_attr->tx_ctx_cnt)
 		info->ep_attr->tx_ctx_cnt = hints->ep_attr->tx_ctx_cnt;

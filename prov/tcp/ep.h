@@ -257,7 +257,6 @@ extern struct tcp_half_ops tcp_rx_half, tcp_tx_half;
 
 /* Take over into info what the application asks of a context; what it leaves at 0 stays. And tell it what it got. */
 void tcp_take_tx_attr(const struct fab_domain *domain, struct fi_info *info, const struct fi_tx_attr *attr);
-void tcp_take_rx_attr(struct fi_info *info, const struct fi_rx_attr *attr);
 void tcp_give_tx_attr(const struct fab_domain *domain, const struct fi_info *info, struct fi_tx_attr *attr);
 /* fi_ep_bind of such a context. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE, logged. No lock held. */
 int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags);

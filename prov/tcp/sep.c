@@ -16,6 +16,7 @@
 #include "common/collective.h"
 #include "common/ip_name.h"
 #include "common/ops.h"
+#include "common/shared.h"
 #include "tcp/peers.h"
 #include "tcp/sock.h"
 #include "tcp/tcp.h"
@@ -333,7 +334,7 @@ static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, st
 	if (!info)
 		return -FI_ENOMEM;
 	if (attr)
-		tcp_take_rx_attr(info, attr);
+		fab_rx_attr_take(info, attr);
 	ret = ctx_open(sep, info, false, index, rx_fid, context);
 	if (!ret && attr)
 		*attr = *info->rx_attr;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/ops_part.h"
+#include "common/shared.h"
 #include "common/trigger.h"
 #include "tcp/ep.h"
 #include "tcp/owner.h"
@@ -20,12 +21,6 @@ struct tcp_half_ops tcp_rx_half, tcp_tx_half;
 
 /* ---- close ---- */
 
-static int busy(const char *what)
-{
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_close of a shared %s context that endpoints use; close them first\n", what);
-	return -FI_EBUSY;
-}
-
 static int srx_close(struct fid *fid)
 {
 	struct tcp_ep *srx = tcp_ep_of(fid);
@@ -37,7 +32,7 @@ static int srx_close(struct fid *fid)
 		return ret;
 	fab_progress_lock(progress);
 	if (!fab_list_empty(&srx->own_rx.users))
-		ret = busy("receive");
+		ret = fab_shared_busy(&srx->base, "receive");
 	srx->closing = !ret;
 	fab_progress_unlock(progress);
 	if (ret)
@@ -63,7 +58,7 @@ static int stx_close(struct fid *fid)
 	user_cnt = stx->own_tx.user_cnt;
 	fab_progress_unlock(progress);
 	if (user_cnt)
-		return busy("transmit");
+		return fab_shared_busy(&stx->base, "transmit");
 	tcp_tx_ctx_fini(&stx->own_tx);
 	fab_ep_fini(&stx->base);
 	free(stx);
@@ -148,9 +143,6 @@ static int ctx_open(struct fab_domain *domain, struct fi_info *info, const struc
 	return 0;
 }
 
-/* A field that the application leaves at 0 stays as it was. */
-#define TAKE(to, from, field) ((to)->field = (from)->field ? (from)->field : (to)->field)
-
 /* fi_tx_attr has grown (test/abi/abi-generations.tsv). */
 static bool has_tclass(const struct fab_domain *domain)
 {
@@ -161,37 +153,23 @@ void tcp_take_tx_attr(const struct fab_domain *domain, struct fi_info *info, con
 {
 	struct fi_tx_attr *mine = info->tx_attr;
 
-	TAKE(mine, attr, caps);
-	TAKE(mine, attr, msg_order);
-	TAKE(mine, attr, comp_order);
-	TAKE(mine, attr, inject_size);
-	TAKE(mine, attr, size);
-	TAKE(mine, attr, iov_limit);
-	TAKE(mine, attr, rma_iov_limit);
+	FAB_TAKE(mine, attr, caps);
+	FAB_TAKE(mine, attr, msg_order);
+	FAB_TAKE(mine, attr, comp_order);
+	FAB_TAKE(mine, attr, inject_size);
+	FAB_TAKE(mine, attr, size);
+	FAB_TAKE(mine, attr, iov_limit);
+	FAB_TAKE(mine, attr, rma_iov_limit);
 	mine->mode = attr->mode;
 	mine->op_flags = attr->op_flags;
 	if (has_tclass(domain))
-		TAKE(mine, attr, tclass);
-	TAKE(info, attr, caps);
+		FAB_TAKE(mine, attr, tclass);
+	FAB_TAKE(info, attr, caps);
 }
 
 void tcp_give_tx_attr(const struct fab_domain *domain, const struct fi_info *info, struct fi_tx_attr *attr)
 {
 	memcpy(attr, info->tx_attr, has_tclass(domain) ? sizeof(*attr) : offsetof(struct fi_tx_attr, tclass));
-}
-
-void tcp_take_rx_attr(struct fi_info *info, const struct fi_rx_attr *attr)
-{
-	struct fi_rx_attr *mine = info->rx_attr;
-
-	TAKE(mine, attr, caps);
-	TAKE(mine, attr, msg_order);
-	TAKE(mine, attr, comp_order);
-	TAKE(mine, attr, size);
-	TAKE(mine, attr, iov_limit);
-	mine->mode = attr->mode;
-	mine->op_flags = attr->op_flags;
-	TAKE(info, attr, caps);
 }
 
 int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid, void *context)
@@ -206,7 +184,7 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	if (!info)
 		return -FI_ENOMEM;
 	if (attr)
-		tcp_take_rx_attr(info, attr);
+		fab_rx_attr_take(info, attr);
 	peer = info->rx_attr->op_flags & FI_PEER;
 	info->rx_attr->op_flags &= ~FI_PEER;
 	/* a peer's receives are posted with the owner */
@@ -260,38 +238,12 @@ int tcp_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct 
 
 /* ---- bind ---- */
 
-/* May ctx become one half of the endpoint, which has `there` for it so far? kinds: what must be in the caps of both. */
-static int check_bind(const struct tcp_ep *ep, const struct tcp_ep *ctx, const struct tcp_ep *there, uint64_t kinds,
-		      uint64_t flags)
-{
-	const char *why = NULL;
-	int ret = -FI_EINVAL;
-
-	if (flags) {
-		why = "flags are 0 for these";
-	} else if (ctx->base.domain != ep->base.domain) {
-		why = "it belongs to another domain";
-		ret = -FI_EDOMAIN;
-	} else if (ep->base.enabled) {
-		why = "the endpoint is enabled; bind before fi_enable()";
-		ret = -FI_EOPBADSTATE;
-	} else if (there) {
-		why = "the endpoint has one";
-	} else if (ep->base.caps & ~ctx->base.caps & kinds) {
-		why = "the endpoint's capabilities are not a subset of its (fi_endpoint(3))";
-	} else {
-		return 0;
-	}
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_ep_bind of a shared context: %s\n", why);
-	return ret;
-}
-
 int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 {
 	struct tcp_ep *srx = tcp_ep_of(fid);
 	int ret;
 
-	ret = check_bind(ep, srx, ep->srx, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, flags);
+	ret = fab_shared_check_bind(&ep->base, &srx->base, ep->srx, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, flags);
 	if (!ret)
 		ret = fab_ep_share_engine(&ep->base, &srx->base);
 	if (ret)
@@ -314,7 +266,7 @@ int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 	struct tcp_ep *stx = tcp_ep_of(fid);
 	int ret;
 
-	ret = check_bind(ep, stx, ep->stx, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, flags);
+	ret = fab_shared_check_bind(&ep->base, &stx->base, ep->stx, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, flags);
 	if (!ret)
 		ret = fab_ep_share_engine(&ep->base, &stx->base);
 	if (ret)
@@ -333,11 +285,8 @@ int tcp_shared_check(const struct tcp_ep *ep)
 	const struct tcp_ep *first = ep->srx ? fab_list_first(&ep->srx->own_rx.users, struct tcp_ep, srx_link) : ep;
 
 	if ((attr->tx_ctx_cnt == FI_SHARED_CONTEXT && !ep->stx && (ep->base.caps & (FI_SEND | FI_READ | FI_WRITE))) ||
-	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !ep->srx && (ep->base.caps & FI_RECV))) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: the endpoint was opened with FI_SHARED_CONTEXT; bind the shared "
-			 "context first\n");
-		return -FI_EOPBADSTATE;
-	}
+	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !ep->srx && (ep->base.caps & FI_RECV)))
+		return fab_shared_missing(&ep->base);
 	if (first->base.av != ep->base.av) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context share the address vector "
 			 "too (fi_endpoint(3)), for its sources\n");

@@ -43,12 +43,20 @@ static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struc
 	return fab_container(fid, struct vrb_domain, base.domain_fid)->kind->av_open(fid, attr, av, context);
 }
 
+static int domain_srx_ctx(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **srx, void *context)
+{
+	const struct vrb_domain *domain = fab_container(fid, struct vrb_domain, base.domain_fid);
+
+	return domain->kind->srx_open ? domain->kind->srx_open(fid, attr, srx, context) : -FI_ENOSYS;
+}
+
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	.av_open = domain_av_open,
 	.query_atomic = vrb_query_atomic,
 	.cq_open = fab_cq_open,
 	.endpoint = vrb_ep_open,
+	.srx_ctx = domain_srx_ctx,
 	.cntr_open = fab_cntr_open,
 	.poll_open = fab_poll_open,
 	.endpoint2 = fab_endpoint2,

@@ -16,6 +16,8 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "common/ops.h"
+#include "common/shared.h"
+#include "verbs/srx.h"
 
 #define FLUSH_NS	1000000000ULL	/* a device that does not flush in this time has failed */
 
@@ -28,8 +30,9 @@ struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep)
 	const struct fi_info *info = ep->base.info;
 
 	return (struct ibv_qp_init_attr) {
-		.qp_context = (void *) ep, .send_cq = ep->hw_cq->cq, .recv_cq = ep->hw_cq->cq,
-		.cap = { .max_send_wr = ep->tx_size + MARKER_CNT, .max_recv_wr = ep->rx_size,
+		.qp_context = (void *) ep, .send_cq = ep->hw_cq->cq,
+		.recv_cq = ep->srx ? ep->srx->ep.hw_cq->cq : ep->hw_cq->cq, .srq = ep->srx ? ep->srx->srq : NULL,
+		.cap = { .max_send_wr = ep->tx_size + MARKER_CNT, .max_recv_wr = ep->srx ? 0 : ep->rx_size,
 			 .max_send_sge = info->tx_attr->iov_limit, .max_recv_sge = info->rx_attr->iov_limit,
 			 .max_inline_data = info->tx_attr->inject_size },
 	};
@@ -51,9 +54,14 @@ static int ep_activate(struct vrb_ep *ep)
 	struct vrb_domain *domain = vrb_domain_of(ep);
 	int ret;
 
+	if (!ep->srx && ep->base.info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT && (ep->base.caps & FI_RECV))
+		return fab_shared_missing(&ep->base);
 	ret = fab_ep_check_enable(&ep->base);
+	if (!ret && ep->srx)
+		ret = vrb_srx_ready(ep->srx);
 	if (ret)
 		return ret;
+	ep->reserved = ep->tx_size + MARKER_CNT + (ep->srx ? 0 : ep->rx_size);
 	ret = vrb_hw_cq_get(domain, ep->base.progress, ep->reserved, &ep->hw_cq);
 	if (ret)
 		return ret;
@@ -63,6 +71,8 @@ static int ep_activate(struct vrb_ep *ep)
 	fab_progress_lock(ep->base.progress);
 	ret = ep->channel ? fab_source_add(ep->base.progress, &ep->cm_src, EPOLLIN) : 0;
 	ep->base.enabled = !ret;
+	if (!ret && ep->srx)
+		vrb_srx_join(ep);
 	fab_progress_unlock(ep->base.progress);
 	if (!ret)
 		return 0;
@@ -104,13 +114,15 @@ static ssize_t ep_tx_size_left(struct fid_ep *fid)
 	return left;
 }
 
-static ssize_t ep_rx_size_left(struct fid_ep *fid)
+/* And how many receives, be they shared. */
+ssize_t vrb_ep_rx_size_left(struct fid_ep *fid)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
+	const struct vrb_ep *rx = ep->srx ? &ep->srx->ep : ep;
 	ssize_t left;
 
 	fab_progress_lock(ep->base.progress);
-	left = ep->base.enabled ? (ssize_t) ep->rx_size - ep->rx_cnt : -FI_EOPBADSTATE;
+	left = ep->base.enabled ? (ssize_t) rx->rx_size - rx->rx_cnt : -FI_EOPBADSTATE;
 	fab_progress_unlock(ep->base.progress);
 	return left;
 }
@@ -133,8 +145,8 @@ void vrb_qp_halt(struct vrb_ep *ep)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE);
-	if (ep->tx_head != ep->tx_tail)
+	/* in any other state the marker would be a message */
+	if (!ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE) && (ep->tx_head != ep->tx_tail || ep->srx))
 		vrb_post_marker(ep);
 }
 
@@ -157,7 +169,11 @@ static void stop(struct vrb_ep *ep)
 		return;
 	ep->kind->halt(ep);
 	drain(ep);
+	if (ep->srx)
+		vrb_hw_cq_poll(ep->srx->ep.hw_cq);
 	ep->kind->destroy(ep);
+	if (ep->srx)
+		vrb_srx_leave(ep);
 }
 
 static int ep_close(struct fid *fid)
@@ -171,6 +187,8 @@ static int ep_close(struct fid *fid)
 	stop(ep);
 	fab_progress_unlock(ep->base.progress);
 	ep->kind->close(ep);
+	if (ep->srx)
+		vrb_srx_unbind(ep);
 	if (ep->hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
 	if (ep->base.eq)
@@ -184,10 +202,15 @@ static int ep_close(struct fid *fid)
 
 /* ---- tables ---- */
 
+static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	return bfid->fclass == FI_CLASS_SRX_CTX ? vrb_srx_bind(vrb_ep_of(fid), bfid, flags) : fab_ep_bind(fid, bfid, flags);
+}
+
 static struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
-	.bind = fab_ep_bind,
+	.bind = ep_bind,
 	.control = ep_control,
 };
 
@@ -195,7 +218,7 @@ static struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.getopt = ep_getopt,
 	.setopt = fab_ep_setopt,
-	.rx_size_left = ep_rx_size_left,
+	.rx_size_left = vrb_ep_rx_size_left,
 	.tx_size_left = ep_tx_size_left,
 };
 
@@ -229,7 +252,6 @@ static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
 	ep->max_msg_size = info->ep_attr->max_msg_size;
 	ep->prefix = ep->kind->prefix;
 	ep->aim = ep->kind->aim;
-	ep->reserved = ep->tx_size + MARKER_CNT + ep->rx_size;
 	while (ring < ep->tx_size + MARKER_CNT)
 		ring *= 2;
 	ep->tx_mask = ring - 1;

@@ -105,6 +105,7 @@ struct fab_offer vrb_offer(void)
 {
 	return (struct fab_offer) {
 		.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.mode_told = FI_RX_CQ_DATA,
 		.mr_mode_need = MR_MODES,
 		.mr_mode_can = MR_MODES,
 		.tx_size = vrb_params.tx_size,

@@ -37,6 +37,8 @@ struct vrb_kind {
 
 	/* fi_av_open of its domains */
 	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+	/* fi_srx_context of its domains; kinds without leave it out */
+	int (*srx_open)(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
 	/* fi_endpoint: its place on the device (an id, an address). After a failure undo has been done. */
 	int (*open)(struct vrb_ep *ep, const struct fi_info *info);
 	/* The last of fi_close: what open made. Nothing can reach the endpoint any more. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "verbs/srx.h"
 
 /* ---- completions ---- */
 
@@ -92,8 +93,9 @@ static void tx_failed(struct vrb_ep *ep, const struct vrb_tx *tx, const struct i
 	fail_wc(ep, tx->code, &comp, wc);
 }
 
-static void rx_done(struct vrb_ep *ep, struct vrb_rx *rx, const struct ibv_wc *wc)
+static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc *wc)
 {
+	struct vrb_ep *ep = owner->srx ? vrb_srx_taker(owner->srx, wc->qp_num) : owner;
 	bool write = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM;
 	enum fab_op_code code = wc->status || !write ? FAB_OP_RECV : FAB_OP_REMOTE_WRITE;
 	struct fab_comp comp = {
@@ -101,8 +103,13 @@ static void rx_done(struct vrb_ep *ep, struct vrb_rx *rx, const struct ibv_wc *w
 	};
 	uint64_t flags = rx->flags;
 
-	fab_pool_put(&ep->rx_pool, rx);
-	ep->rx_cnt--;
+	fab_pool_put(&owner->rx_pool, rx);
+	owner->rx_cnt--;
+	if (!ep) {
+		VRB_WARN(FI_LOG_EP_DATA, "%s: queue pair %u has taken a shared receive after its end, which is lost\n",
+			 vrb_domain_of(owner)->dev->name, wc->qp_num);
+		return;
+	}
 	if (wc->status) {
 		fail_wc(ep, code, &comp, wc);
 		return;

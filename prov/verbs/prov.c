@@ -3,6 +3,7 @@
  * The provider's identity, parameters, beginning and end.
  */
 #include "config.h"
+#include "verbs/srx.h"
 #include "verbs/ud.h"
 
 #include <stdlib.h>
@@ -92,6 +93,7 @@ struct fi_provider *fab_verbs_prov_ini(void)
 	vrb_atomic_fill_ops();
 	vrb_ud_fill_ops();
 	vrb_data_fill_ops();
+	vrb_srx_fill_ops();
 	vrb_mr_fill_ops();
 	fab_params_read(&vrb_prov, params, fab_countof(params));
 	return &vrb_prov;

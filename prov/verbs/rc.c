@@ -11,6 +11,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "common/ip_name.h"
+#include "verbs/srx.h"
 
 static bool rc_offered(const struct vrb_device *dev)
 {
@@ -25,6 +26,7 @@ static bool rc_odp(const struct ibv_device_attr_ex *attr)
 
 static void rc_fill(struct fi_info *info, const struct vrb_device *dev)
 {
+	info->domain_attr->max_ep_srx_ctx = dev->attr.max_srq;
 	info->ep_attr->protocol = vrb_device_iwarp(dev) ? FI_PROTO_IWARP : FI_PROTO_RDMA_CM_IB_RC;
 }
 
@@ -209,6 +211,7 @@ const struct vrb_kind vrb_rc = {
 	.fill = rc_fill,
 	.cm_data_max = VRB_CM_DATA_MAX,
 	.av_open = fab_av_open,
+	.srx_open = vrb_srx_open,
 	.open = vrb_id_open,
 	.close = vrb_id_close,
 	.create = rc_create,

@@ -148,6 +148,7 @@ bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
 /* ---- ep.c, cm.c, post.c: guarded by base.progress's lock, except what open fixes ---- */
 
 struct vrb_ep;
+struct vrb_srx;				/* srx.h */
 
 /* A send, write or read, in the order of posting. */
 struct vrb_tx {
@@ -203,6 +204,9 @@ struct vrb_ep {
 	uint32_t tx_quiet_max;		/* and when the next has to be */
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
 	uint32_t rx_size, rx_cnt;
+	struct vrb_srx *srx;		/* borrowed: the context whose receives it takes; a context's own; or NULL */
+	struct fab_list taker;		/* in srx->takers while there is a queue pair, of number */
+	uint32_t qpn;
 };
 
 static inline struct vrb_ep *vrb_ep_of(const struct fid *fid)
@@ -241,6 +245,8 @@ void vrb_post_marker(struct vrb_ep *ep);
 /* What the hardware has to report. Lock held. */
 void vrb_work_done(const struct ibv_wc *wc);
 
+/* fi_rx_size_left(3) */
+ssize_t vrb_ep_rx_size_left(struct fid_ep *fid);
 int vrb_ep_enable(struct vrb_ep *ep);	/* 0, also if it is enabled; -FI_E* */
 /* cm.c: the slots of a connected endpoint, for the table of its kind. */
 extern struct fi_ops_cm vrb_cm_ops;

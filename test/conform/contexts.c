@@ -128,6 +128,8 @@ static struct fid_ep *srx_open(struct side *s, size_t size)
 	struct fid_ep *srx = NULL;
 	int ret;
 
+	if (run.ours && !s->info->domain_attr->max_ep_srx_ctx)
+		SKIP("%s has no shared receive contexts here: max_ep_srx_ctx is 0", run.prov);
 	attr.size = size;
 	ret = fi_srx_context(s->domain, &attr, &srx, s);
 	if (ret && !run.ours)
@@ -137,6 +139,12 @@ static struct fid_ep *srx_open(struct side *s, size_t size)
 	CHECK(srx->fid.context == s);
 	own_fid(s->t, &srx->fid);
 	return srx;
+}
+
+/* Post a buffer, which is the context of its completion too, to what the servers share. */
+static ssize_t shared_recv(struct share *sh, void *buf, size_t len)
+{
+	return fi_recv(sh->srx, buf, len, desc_for(sh->server[0], buf, len), FI_ADDR_UNSPEC, buf);
 }
 
 static struct fid_stx *stx_open(struct side *s, size_t size)
@@ -259,9 +267,9 @@ TEST_TABLE(srx_serves_all, share_rows, FI_MSG, RELIABLE)
 	for (k = 0; k < 2; k++) {
 		if (k == row->early) {
 			for (i = 0; i < ALL; i++)
-				MUST((int) fi_recv(sh.srx, in[i], row->len, NULL, FI_ADDR_UNSPEC, in[i]));
+				MUST((int) shared_recv(&sh, in[i], row->len));
 			if (!row->early && run.ours)
-				CHECK(fi_recv(sh.srx, in[0], row->len, NULL, FI_ADDR_UNSPEC, NULL) == -FI_EAGAIN);
+				CHECK(shared_recv(&sh, in[0], row->len) == -FI_EAGAIN);
 		} else {
 			for (i = 0; i < ALL; i++)
 				send_bytes(sh.client[i % SHARERS], out[i], row->len);
@@ -283,7 +291,7 @@ TEST_PROV(srx_outlives_connections, FI_MSG, RELIABLE)
 	int i;
 
 	for (i = 0; i < 2; i++)
-		MUST((int) fi_recv(sh.srx, in[i], 4, NULL, FI_ADDR_UNSPEC, in[i]));
+		MUST((int) shared_recv(&sh, in[i], 4));
 	send_bytes(sh.client[0], "zero", 4);
 	CHECK(expect_rx(sh.server[0]).ctx == in[0]);
 	side_close_ep(sh.client[0]);
@@ -306,7 +314,7 @@ TEST_PROV(srx_drops_what_its_endpoint_left, FI_MSG, RELIABLE)
 	send_bytes(sh.client[1], "kept", 4);
 	idle(t);
 	side_close_ep(sh.server[0]);
-	MUST((int) fi_recv(sh.srx, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	MUST((int) shared_recv(&sh, in, 4));
 	CHECK(expect_rx(sh.server[1]).ctx == in);
 	CHECK_MEM(in, "kept", 4);
 }
@@ -324,10 +332,10 @@ TEST_PROV(srx_cancel_options_close, FI_MSG | FI_MULTI_RECV, RELIABLE)
 	value = 0;
 	MUST(fi_getopt(&sh.server[1]->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &len));
 	CHECK_EQ(value, 100);
-	MUST((int) fi_recv(sh.srx, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	MUST((int) shared_recv(&sh, in, 4));
 	MUST((int) fi_cancel(&sh.srx->fid, in));
 	expect_rx_err(sh.server[0], FI_ECANCELED, .ctx = in);
-	MUST((int) fi_recv(sh.srx, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	MUST((int) shared_recv(&sh, in, 4));
 	if (!run.ours)
 		return;
 	CHECK_RET((int) fi_recv(sh.server[1]->ep, in, 4, NULL, FI_ADDR_UNSPEC, in), -FI_ENOSYS);
@@ -366,6 +374,56 @@ TEST_PROV(srx_tags_and_peeks, FI_TAGGED, RELIABLE)
 	msg.tag = 3;
 	MUST((int) fi_trecvmsg(sh.srx, &msg, FI_PEEK));
 	expect_rx_err(sh.server[0], FI_ENOMSG, .ctx = &ctx);
+}
+
+/* Without tags and multi-receive, too: what cannot be had of a context, or bound, and who keeps it. */
+TEST_PROV(srx_rules, FI_MSG, RELIABLE)
+{
+	struct fi_rx_attr attr;
+	struct share sh;
+	struct fid_ep *srx;
+	struct side *s, *other;
+	char buf[4];
+
+	if (!run.ours)
+		SKIP("upstream does not look");
+	sh = share_open(t, &(struct opts) { .rx_size = 8 });
+	s = sh.server[1];
+	note("its calls");
+	CHECK_RET(fi_enable(sh.srx), 0);
+	CHECK_RET((int) fi_recv(s->ep, buf, 4, NULL, FI_ADDR_UNSPEC, buf), -FI_ENOSYS);
+	CHECK_RET((int) fi_send(sh.srx, buf, 4, NULL, 0, buf), -FI_ENOSYS);
+	CHECK_RET(fi_ep_bind(sh.srx, &s->rx_cq->fid, FI_RECV), -FI_EINVAL);
+	note("late");
+	CHECK_RET(fi_ep_bind(s->ep, &sh.srx->fid, 0), -FI_EOPBADSTATE);
+	note("more than there is");
+	attr = *s->info->rx_attr;
+	attr.iov_limit = 1000;
+	CHECK_RET(fi_srx_context(s->domain, &attr, &srx, NULL), -FI_EINVAL);
+	attr = *s->info->rx_attr;
+	attr.size = SIZE_MAX;
+	CHECK_RET(fi_srx_context(s->domain, &attr, &srx, NULL), -FI_EINVAL);
+	note("of all sizes, and of none said");
+	MUST(fi_srx_context(s->domain, NULL, &srx, NULL));
+	MUST(fi_close(&srx->fid));
+	note("bind");
+	other = domain_side_opts(t, &(struct opts) { .unenabled = true });
+	other->info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	srx = srx_open(other, 4);
+	side_open_rest(other);
+	CHECK_RET(fi_enable(other->ep), -FI_EOPBADSTATE);
+	CHECK_RET(fi_ep_bind(other->ep, &sh.srx->fid, 0), -FI_EDOMAIN);
+	CHECK_RET(fi_ep_bind(other->ep, &srx->fid, FI_RECV), -FI_EINVAL);
+	MUST(fi_ep_bind(other->ep, &srx->fid, 0));
+	CHECK_RET(fi_ep_bind(other->ep, &srx_open(other, 4)->fid, 0), -FI_EINVAL);
+	side_enable(other);
+	note("close");
+	MUST((int) shared_recv(&sh, buf, 4));
+	for (int i = 0; i < SHARERS; i++) {
+		CHECK_RET(fi_close(&sh.srx->fid), -FI_EBUSY);
+		side_close_ep(sh.server[i]);
+	}
+	close_now(t, &sh.srx->fid);
 }
 
 /* A context is bound once, before the endpoint is enabled, and belongs to its domain. */

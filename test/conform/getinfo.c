@@ -260,6 +260,22 @@ TEST_PROV(modes_only_on_offer, 0)
 	}
 }
 
+/* Data of a write may take a receive: those who are willing hear of it where it is so, for the whole and for receiving;
+ * who does not say so gets an entry all the same. */
+TEST_PROV(rx_cq_data_is_told, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t), *plain, *told;
+
+	hints->caps = FI_MSG;
+	plain = first_of_run(t, hints);
+	hints->mode |= FI_RX_CQ_DATA;
+	told = first_of_run(t, hints);
+	CHECK(!(plain->mode & FI_RX_CQ_DATA) && !(plain->rx_attr->mode & FI_RX_CQ_DATA));
+	CHECK_EQ(told->mode & FI_RX_CQ_DATA, told->rx_attr->mode & FI_RX_CQ_DATA);
+	if (run.ours)
+		CHECK_EQ(!!(told->mode & FI_RX_CQ_DATA), !strcmp(run.prov, "verbs"));
+}
+
 /* Space in front of messages, offered for each direction as "fi_msg_bw -k" does, is taken: none is needed. */
 TEST_PROV(prefix_forced, FI_MSG)
 {

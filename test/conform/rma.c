@@ -129,6 +129,38 @@ TEST_PROV(zero_length_with_data, FI_RMA)
 	expect_tx(p.a);
 }
 
+static void rx_cq_data(struct fi_info *hints)
+{
+	hints->mode |= FI_RX_CQ_DATA;
+}
+
+/* Whoever says that it posts receives for data (FI_RX_CQ_DATA) is told where they are needed, in both modes: there a write
+ * with data waits for a receive, takes it, whatever its length, and leaves the buffer as it was. */
+TEST_PROV(data_takes_receive_where_told, FI_MSG | FI_RMA, RELIABLE)
+{
+	struct pair p = pair_open(t, .hints = rx_cq_data);
+	struct region r = region_open(p.b, NULL, 16, ALL_REMOTE);
+	char in[2][4] = { "....", "" };
+	struct comp c;
+
+	CHECK_EQ(p.a->info->rx_attr->mode & FI_RX_CQ_DATA, p.a->info->mode & FI_RX_CQ_DATA);
+	if (!(p.b->info->mode & FI_RX_CQ_DATA))
+		SKIP("no receive is needed here");
+	post(p.a, WRITEDATA, .buf = "12345678", .len = 8, .raddr = r.addr, .key = r.key, .data = 42);
+	post_recv(p.b, in[0], 4);
+	post_recv(p.b, in[1], 4);
+	c = expect_rx(p.b);
+	CHECK_EQ(c.flags & (FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA | FI_MSG), FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+	CHECK_EQ(c.data, 42);
+	CHECK_EQ(c.len, 8);
+	CHECK_MEM(r.buf, "12345678", 8);
+	CHECK_MEM(in[0], "....", 4);
+	expect_tx(p.a);
+	send_bytes(p.a, "next", 4);
+	expect_recv(p.b, "next", 4);
+	CHECK_MEM(in[1], "next", 4);
+}
+
 /* Local pieces and remote pieces need not agree. */
 TEST_PROV(iov_to_rma_iov, FI_RMA)
 {

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Shared receive contexts: open, bind, close. What is received completes to a hardware queue of the context's own, with
+ * the number of the queue pair that it came by, which says whose completion it is. An endpoint's end takes nothing from the
+ * queue but what its peer's messages took.
+ */
+#include "verbs/srx.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "common/ops.h"
+#include "common/ops_part.h"
+#include "common/shared.h"
+#include "verbs/kind.h"
+
+static struct fi_ops_msg recv_ops, send_ops;	/* vrb_msg_ops cut in two: of contexts, of endpoints that use one */
+
+/* ---- who takes what ---- */
+
+static struct fab_list *bucket(const struct vrb_srx *srx, uint32_t qpn)
+{
+	return (struct fab_list *) &srx->takers[qpn % VRB_SRX_BUCKETS];
+}
+
+struct vrb_ep *vrb_srx_taker(const struct vrb_srx *srx, uint32_t qpn)
+{
+	const struct fab_list *list = bucket(srx, qpn);
+	struct fab_list *link;
+
+	fab_list_for_each(list, link) {
+		struct vrb_ep *ep = fab_container(link, struct vrb_ep, taker);
+
+		if (ep->qpn == qpn)
+			return ep;
+	}
+	return NULL;
+}
+
+void vrb_srx_join(struct vrb_ep *ep)
+{
+	ep->qpn = ep->qp->qp_num;
+	fab_list_add_head(bucket(ep->srx, ep->qpn), &ep->taker);
+}
+
+void vrb_srx_leave(struct vrb_ep *ep)
+{
+	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
+	fab_list_remove(&ep->taker);
+}
+
+int vrb_srx_ready(struct vrb_srx *srx)
+{
+	struct vrb_ep *ep = &srx->ep;
+	struct vrb_hw_cq *hw_cq;
+	int ret;
+
+	ret = vrb_hw_cq_get(vrb_domain_of(ep), ep->base.progress, ep->reserved, &hw_cq);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	if (!ep->hw_cq) {
+		ep->hw_cq = hw_cq;
+		hw_cq = NULL;
+	}
+	fab_progress_unlock(ep->base.progress);
+	if (hw_cq)
+		vrb_hw_cq_put(vrb_domain_of(ep), hw_cq, ep->reserved);
+	return 0;
+}
+
+/* ---- bind ---- */
+
+int vrb_srx_bind(struct vrb_ep *ep, struct fid *fid, uint64_t flags)
+{
+	struct vrb_ep *ctx = vrb_ep_of(fid);
+	int ret;
+
+	ret = fab_shared_check_bind(&ep->base, &ctx->base, ep->srx, FI_MSG, flags);
+	if (!ret)
+		ret = fab_ep_share_engine(&ep->base, &ctx->base);
+	if (ret)
+		return ret;
+	ep->srx = ctx->srx;
+	fab_progress_lock(ctx->base.progress);
+	ctx->srx->user_cnt++;
+	fab_progress_unlock(ctx->base.progress);
+	/* its receives are posted to the context */
+	if (ep->base.caps & FI_MSG)
+		ep->base.ep_fid.msg = ep->base.caps & FI_SEND ? &send_ops : &fab_no_msg;
+	return 0;
+}
+
+void vrb_srx_unbind(struct vrb_ep *ep)
+{
+	struct fab_progress *progress = ep->srx->ep.base.progress;
+
+	fab_progress_lock(progress);
+	ep->srx->user_cnt--;
+	fab_progress_unlock(progress);
+}
+
+/* ---- close ---- */
+
+static int srx_close(struct fid *fid)
+{
+	struct vrb_srx *srx = vrb_ep_of(fid)->srx;
+	struct vrb_ep *ep = &srx->ep;
+	uint32_t user_cnt;
+	int ret;
+
+	ret = fab_ep_check_close(&ep->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	user_cnt = srx->user_cnt;
+	fab_progress_unlock(ep->base.progress);
+	if (user_cnt)
+		return fab_shared_busy(&ep->base, "receive");
+	ret = ibv_destroy_srq(srx->srq);
+	if (ret)
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_destroy_srq on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(ret));
+	if (ep->hw_cq)
+		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
+	/* what no message has taken has no queue to be reported to */
+	fab_pool_fini(&ep->rx_pool);
+	fab_ep_fini(&ep->base);
+	free(srx);
+	return 0;
+}
+
+static struct fi_ops srx_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = srx_close,
+	.bind = fab_srx_bind,
+	.control = fab_srx_control,
+};
+
+static struct fi_ops_ep srx_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = fab_ep_getopt,
+	.setopt = fab_ep_setopt,
+	.rx_size_left = vrb_ep_rx_size_left,
+};
+
+void vrb_srx_fill_ops(void)
+{
+	fab_ops_part_msg(&recv_ops, &vrb_msg_ops, FI_RECV);
+	fab_ops_part_msg(&send_ops, &vrb_msg_ops, FI_SEND);
+	FAB_OPS_FILL(&srx_fid_ops);
+	FAB_OPS_FILL(&srx_ep_ops);
+}
+
+/* ---- open ---- */
+
+static void srx_fill(struct fi_info *info, const struct vrb_device *dev)
+{
+	vrb_rc.fill(info, dev);
+	info->rx_attr->size = dev->attr.max_srq_wr;
+	info->rx_attr->iov_limit = fab_min(info->rx_attr->iov_limit, (size_t) dev->attr.max_srq_sge);
+}
+
+static int srx_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_srq_recv(ep->srx->srq, wr, &bad);
+}
+
+/* What a context is as an endpoint: limits, and where receives go. */
+static const struct vrb_kind srx_kind = {
+	.ep_type = FI_EP_MSG,
+	.suffix = "",
+	.fill = srx_fill,
+	.post_recv = srx_post_recv,
+};
+
+/* What the application asks for, the rest as the device has it. NULL: no memory. */
+static struct fi_info *make_info(const struct vrb_device *dev, const struct fi_rx_attr *attr)
+{
+	struct fi_info *info = vrb_info_of(&srx_kind, dev);
+
+	if (!info)
+		return NULL;
+	info->rx_attr->size = fab_min(info->rx_attr->size, vrb_params.rx_size);
+	info->rx_attr->op_flags = 0;
+	info->tx_attr->op_flags = 0;
+	if (attr)
+		fab_rx_attr_take(info, attr);
+	return info;
+}
+
+static int srq_create(struct vrb_srx *srx)
+{
+	struct vrb_domain *domain = vrb_domain_of(&srx->ep);
+	struct ibv_srq_init_attr attr = {
+		.srq_context = srx, .attr = { .max_wr = srx->ep.rx_size, .max_sge = srx->ep.rx_iov_limit },
+	};
+	int ret;
+
+	srx->srq = ibv_create_srq(domain->pd, &attr);
+	if (srx->srq)
+		return 0;
+	ret = -errno;
+	VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_srq on %s for %u receives of %u buffers: %s; ask for less\n", domain->dev->name,
+		 srx->ep.rx_size, srx->ep.rx_iov_limit, strerror(-ret));
+	return ret;
+}
+
+static int srx_init(struct vrb_srx *srx, struct fab_domain *domain, const struct fi_info *info, void *context)
+{
+	const struct fab_ep_ops ops = {
+		.fid = &srx_fid_ops, .ep = &srx_ep_ops, .msg = info->caps & FI_MSG ? &recv_ops : NULL,
+	};
+	struct vrb_ep *ep = &srx->ep;
+	int ret;
+
+	ret = vrb_info_check(&srx_kind, info, domain->fabric->fabric_fid.api_version);
+	if (ret)
+		return ret;
+	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
+	if (ret)
+		return ret;
+	ep->base.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
+	ep->kind = &srx_kind;
+	ep->srx = srx;
+	ep->rx_size = ep->reserved = info->rx_attr->size;
+	ep->rx_iov_limit = fab_min(info->rx_attr->iov_limit, (size_t) VRB_IOV_LIMIT);
+	for (int i = 0; i < VRB_SRX_BUCKETS; i++)
+		fab_list_init(&srx->takers[i]);
+	ret = srq_create(srx);
+	if (ret) {
+		fab_ep_fini(&ep->base);
+		return ret;
+	}
+	fab_pool_init(&ep->rx_pool, &(struct fab_pool_attr) { .size = sizeof(struct vrb_rx), .max_cnt = ep->rx_size });
+	ep->base.enabled = true;
+	return 0;
+}
+
+int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid, void *context)
+{
+	struct vrb_domain *domain = fab_container(domain_fid, struct vrb_domain, base.domain_fid);
+	struct fi_info *info = make_info(domain->dev, attr);
+	struct vrb_srx *srx = calloc(1, sizeof(*srx));
+	int ret = info && srx ? srx_init(srx, &domain->base, info, context) : -FI_ENOMEM;
+
+	fi_freeinfo(info);
+	if (ret)
+		free(srx);
+	else
+		*srx_fid = &srx->ep.base.ep_fid;
+	return ret;
+}
