@@ -28,7 +28,7 @@ static struct world {
 	struct fid_domain *domain;
 	struct fid_mr *mr;
 	uint8_t *memory;		/* that the peer may read and write: LONG_LEN */
-} worlds[4];				/* by MSG, and by key */
+} worlds[8];				/* by MSG, key, rxm */
 
 /* An operation, of which the address is the context. */
 struct op {
@@ -54,7 +54,7 @@ struct life {
 
 static struct world *world_get(const struct tcp_play *how)
 {
-	struct world *w = &worlds[how->msg + 2 * how->keyed];
+	struct world *w = &worlds[how->msg + 2 * how->keyed + 4 * how->rxm];
 	struct fi_info *hints;
 
 	if (w->info)
@@ -62,9 +62,9 @@ static struct world *world_get(const struct tcp_play *how)
 	hints = fi_allocinfo();
 	hints->ep_attr->type = how->msg ? FI_EP_MSG : FI_EP_RDM;
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV;
-	if (!how->msg)
+	if (!how->msg && !how->rxm)
 		hints->caps |= FI_COLLECTIVE | FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_SOURCE;
-	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->fabric_attr->prov_name = strdup(how->rxm ? "tcp;ofi_rxm" : "tcp");
 	if (how->keyed) {
 		hints->domain_attr->auth_key = (uint8_t *) strdup(PLAY_KEY);
 		hints->domain_attr->auth_key_size = strlen(PLAY_KEY);
@@ -394,14 +394,14 @@ void tcp_play(const struct tcp_play *how, const uint8_t *bytes, size_t len)
 	if (!how->msg && how->dial)
 		post_sends(&l);
 	connect_peer(&l);
-	if (!how->msg && !how->dial && len > PLAY_HELLO) {
-		/* its request, so that there is a connection for what is sent */
-		net_send(l.fd, bytes, PLAY_HELLO);
-		bytes += PLAY_HELLO;
-		len -= PLAY_HELLO;
-		step(&l);
-		step(&l);
-		post_sends(&l);
+	if (how->hello_len && !how->dial) {
+		net_send(l.fd, bytes, how->hello_len);
+		bytes += how->hello_len;
+		len -= how->hello_len;
+		for (int i = 0; i < 4; i++)
+			step(&l);
+		if (!how->msg)
+			post_sends(&l);
 	}
 	feed(&l, bytes, len);
 	if (how->receives & PLAY_POST_LATE)

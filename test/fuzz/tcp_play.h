@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The life of one tcp endpoint with a peer who says anything: opened, given operations, connected, fed, left, closed.
+ * The life of one endpoint of tcp, or of ofi_rxm over it, with a peer who says anything: opened, given operations, connected, fed, left, closed.
  * Whatever came, each transmitting operation has ended exactly once, no receive has ended twice, the connection is
  * closed after its peer has closed it, and everything can be closed.
  */
@@ -16,7 +16,6 @@
 #define PLAY_PORT	5000
 #define PLAY_PEER	6000
 #define PLAY_KEY	"a key of the fuzzers"
-#define PLAY_HELLO	40		/* bytes of a request without more: after them the peer may be sent to */
 
 enum {						/* of tcp_play.receives */
 	PLAY_RECV = 1 << 0,			/* of 64 bytes */
@@ -46,6 +45,10 @@ struct tcp_play {
 	bool keyed;				/* it has PLAY_KEY */
 	bool scalable;				/* RDM: it has two receive contexts */
 	bool stranger;				/* RDM: the peer is in no address vector */
+	bool rxm;				/* RDM of tcp;ofi_rxm */
+	/* Bytes of a request, at the beginning of what the peer says: operations that transmit begin behind it. 0: the
+	 * endpoint connects, or there may be no connection, and none begin */
+	size_t hello_len;
 	uint8_t receives, sends;
 	uint8_t chunk;				/* bytes at a time; 0: all at once */
 };
