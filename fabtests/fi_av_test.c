@@ -2,13 +2,15 @@
 /* fi_av_test: address vectors open, close, and give back the addresses that were inserted. */
 #include "lib/unit.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_errno.h>
 
 #define MAX_SIZE 65536
 #define MAX_ADDR_LEN 256
+#define DEFAULT_CNT 8
+#define MAX_CNT 200             /* ports, of one byte, that differ */
 
 static int open_av(struct unit *unit, enum fi_av_type type, size_t cnt, struct fid_av **av)
 {
@@ -100,37 +102,53 @@ static int check_numbers(struct unit *unit, struct fid_av *av)
 	return addr ? unit_fail((int64_t) addr, "first fi_addr_t of a table, which must be 0") : lookup(unit, av, 0);
 }
 
-#define SEVERAL 8
-
-/* Several at once: each gets a number of its own, by which it is found. */
-static int check_several(struct unit *unit, struct fid_av *av)
+/* The i-th of several addresses is ours with another port. Where addresses have none, all are the same, which is allowed. */
+static bool have_ports(const struct unit *unit)
 {
-	size_t len = unit->info->src_addrlen, i, j;
-	char names[SEVERAL * MAX_ADDR_LEN];
-	fi_addr_t addrs[SEVERAL];
+	return unit->info->addr_format == FI_SOCKADDR_IN || unit->info->addr_format == FI_SOCKADDR_IN6;
+}
+
+/* Each has a number of its own, by which it is found. */
+static int check_found(struct unit *unit, struct fid_av *av, const char *names, const fi_addr_t *addrs, size_t cnt)
+{
+	size_t len = unit->info->src_addrlen, found_len, i, j;
+	char found[MAX_ADDR_LEN];
 	int ret;
 
-	for (i = 0; i < SEVERAL; i++)
-		memcpy(names + i * len, unit->info->src_addr, len);
-	/* The port of a socket address: where it is not one, all are the same, which is allowed too. */
-	for (i = 0; i < SEVERAL && unit->info->addr_format == FI_SOCKADDR_IN; i++)
-		names[i * len + 3] = (char) (names[i * len + 3] + (char) i);
-	ret = fi_av_insert(av, names, SEVERAL, addrs, 0, NULL);
-	if (ret != SEVERAL)
-		return unit_fail(ret, "fi_av_insert of several");
-	for (i = 0, ret = 0; i < SEVERAL && !ret; i++) {
-		char found[MAX_ADDR_LEN];
-		size_t found_len = sizeof(found);
-
-		for (j = 0; j < i && unit->info->addr_format == FI_SOCKADDR_IN; j++) {
+	for (i = 0; i < cnt; i++) {
+		for (j = 0; j < i && have_ports(unit); j++) {
 			if (addrs[j] == addrs[i])
 				return unit_fail((int64_t) addrs[i], "one number for two addresses");
 		}
+		found_len = sizeof(found);
 		ret = fi_av_lookup(av, addrs[i], found, &found_len);
-		if (!ret && (found_len != len || memcmp(found, names + i * len, len)))
+		if (ret)
+			return unit_fail(ret, "fi_av_lookup");
+		if (found_len != len || memcmp(found, names + i * len, len))
 			return unit_fail((int64_t) i, "fi_av_lookup of another address");
 	}
-	return ret ? unit_fail(ret, "fi_av_lookup") : 0;
+	return 0;
+}
+
+/* Several at once, as many as -n says. */
+static int check_several(struct unit *unit, struct fid_av *av)
+{
+	size_t len = unit->info->src_addrlen, cnt = unit->cnt < MAX_CNT ? unit->cnt : MAX_CNT, i;
+	char *names = calloc(cnt, len);
+	fi_addr_t addrs[MAX_CNT];
+	int ret;
+
+	if (!names)
+		return unit_fail(-FI_ENOMEM, "calloc");
+	for (i = 0; i < cnt; i++) {
+		memcpy(names + i * len, unit->info->src_addr, len);
+		if (have_ports(unit))
+			names[i * len + 3] = (char) (names[i * len + 3] + (char) i);
+	}
+	ret = fi_av_insert(av, names, cnt, addrs, 0, NULL);
+	ret = ret == (int) cnt ? check_found(unit, av, names, addrs, cnt) : unit_fail(ret, "fi_av_insert of several");
+	free(names);
+	return ret;
 }
 
 /* fi_addr may be left out, and FI_MORE says that more will follow. */
@@ -154,11 +172,6 @@ static void make_bad(const struct unit *unit, char *name)
 	name[0] = name[1] = (char) 0xee;
 }
 
-static bool takes_families(const struct unit *unit)
-{
-	return unit->info->addr_format == FI_SOCKADDR_IN || unit->info->addr_format == FI_SOCKADDR_IN6;
-}
-
 /* A bad address is not inserted, and has no number. */
 static int check_bad(struct unit *unit, struct fid_av *av)
 {
@@ -166,7 +179,7 @@ static int check_bad(struct unit *unit, struct fid_av *av)
 	fi_addr_t addr = 0;
 	int ret;
 
-	if (!takes_families(unit))
+	if (!have_ports(unit))
 		return unit_skip("what makes an address bad is known of socket addresses");
 	make_bad(unit, name);
 	ret = fi_av_insert(av, name, 1, &addr, 0, NULL);
@@ -183,7 +196,7 @@ static int check_mixed(struct unit *unit, struct fid_av *av)
 	int ret, errs[2] = { -1, -1 };
 	fi_addr_t addrs[2] = { 0, 0 };
 
-	if (!takes_families(unit))
+	if (!have_ports(unit))
 		return unit_skip("what makes an address bad is known of socket addresses");
 	memcpy(names, unit->info->src_addr, len);
 	make_bad(unit, names + len);
@@ -236,6 +249,60 @@ static int check_reuse(struct unit *unit, struct fid_av *av)
 			return unit_fail(0, "fi_av_lookup of an address that was removed");
 	}
 	return 0;
+}
+
+/* What fi_getinfo() makes of a host, or NULL. */
+static struct fi_info *resolve(struct unit *unit, const char *host)
+{
+	struct fi_info *hints = unit_hints(unit, unit->info->caps, unit->ep_type), *info = NULL;
+
+	if (hints) {
+		hints->addr_format = unit->info->addr_format;
+		if (fi_getinfo(FI_VERSION(1, 17), host, "4711", 0, hints, &info))
+			info = NULL;
+	}
+	fi_freeinfo(hints);
+	return info;
+}
+
+/* The host of -g has an address, which can be inserted and is found again. */
+static int check_good_host(struct unit *unit, struct fid_av *av)
+{
+	struct fi_info *info;
+	char found[MAX_ADDR_LEN];
+	size_t len = sizeof(found);
+	fi_addr_t addr;
+	int ret;
+
+	if (!unit->good)
+		return unit_skip("no host was given (-g)");
+	info = resolve(unit, unit->good);
+	if (!info || !info->dest_addr) {
+		fi_freeinfo(info);
+		return unit_fail(-FI_ENODATA, "fi_getinfo of the host of -g");
+	}
+	ret = fi_av_insert(av, info->dest_addr, 1, &addr, 0, NULL);
+	ret = ret == 1 ? fi_av_lookup(av, addr, found, &len) : -FI_EINVAL;
+	if (!ret && (len != info->dest_addrlen || memcmp(found, info->dest_addr, len)))
+		ret = -FI_EOTHER;
+	fi_freeinfo(info);
+	return ret ? unit_fail(ret, "insert and look up the host of -g") : 0;
+}
+
+/* That of -G has none, or one that is refused. */
+static int check_bad_host(struct unit *unit, struct fid_av *av)
+{
+	struct fi_info *info;
+	fi_addr_t addr;
+	int ret = 0;
+
+	if (!unit->bad)
+		return unit_skip("no host was given (-G)");
+	info = resolve(unit, unit->bad);
+	if (info && info->dest_addr)
+		ret = fi_av_insert(av, info->dest_addr, 1, &addr, 0, NULL);
+	fi_freeinfo(info);
+	return ret > 0 ? unit_fail(ret, "fi_av_insert of the host of -G, which must not be 1") : 0;
 }
 
 /* Every address has a text. */
@@ -317,6 +384,16 @@ static int reuse(struct unit *unit)
 	return with_av(unit, FI_AV_TABLE, check_reuse);
 }
 
+static int good_host(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_good_host);
+}
+
+static int bad_host(struct unit *unit)
+{
+	return with_av(unit, FI_AV_TABLE, check_bad_host);
+}
+
 static int text(struct unit *unit)
 {
 	return with_av(unit, FI_AV_TABLE, check_text);
@@ -337,11 +414,16 @@ int main(int argc, char **argv)
 		{ "unknown numbers cannot be looked up or removed", unknown },
 		{ "a place is free again after fi_av_remove", reuse },
 		{ "fi_av_straddr", text },
+		{ "the host of -g can be inserted", good_host },
+		{ "the host of -G cannot", bad_host },
 	};
 	static const struct unit_program program = {
 		.about = "Insert, look up and remove addresses.",
+		.cnt_help = "addresses at once (default: 8)",
+		.cnt = DEFAULT_CNT,
 		.caps = FI_MSG,
 		.ep_type = FI_EP_RDM,
+		.addresses = true,
 		.service = "4711",     /* a peer has a port */
 		.tests = tests,
 		.test_cnt = sizeof(tests) / sizeof(tests[0]),

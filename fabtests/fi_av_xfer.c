@@ -80,6 +80,7 @@ int main(int argc, char **argv)
 		.caps = FI_MSG,
 		.size = 512,
 		.iterations = 10,
+		.prefix = true,
 		.run = run,
 	};
 

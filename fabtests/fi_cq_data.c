@@ -55,7 +55,8 @@ static int client_once(struct func *func, struct func_ep *ep, const struct func_
 		FUNC_POST(func, fi_writedata(ep->ep, ep->tx.mem, len, ep->tx.desc, test_data(func, i), ep->peer, target->addr,
 					     target->key, &op));
 	else
-		FUNC_POST(func, fi_senddata(ep->ep, ep->tx.mem, len, ep->tx.desc, test_data(func, i), ep->peer, &op));
+		FUNC_POST(func, fi_senddata(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc, test_data(func, i),
+					    ep->peer, &op));
 	return func_wait(func, &op, "the operation with data");
 }
 
@@ -115,6 +116,7 @@ int main(int argc, char **argv)
 		.options = options,
 		.take = take,
 		.hints = hints,
+		.prefix = true,
 		.run = run,
 	};
 

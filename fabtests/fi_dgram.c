@@ -19,6 +19,7 @@ int main(int argc, char **argv)
 		.about = "Send a datagram each way.",
 		.ep_type = FI_EP_DGRAM,
 		.caps = FI_MSG,
+		.prefix = true,
 		.run = run,
 	};
 

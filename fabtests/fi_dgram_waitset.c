@@ -64,6 +64,7 @@ int main(int argc, char **argv)
 		.dgram = true,
 		.caps = FI_MSG,
 		.iterations = 10,
+		.prefix = true,
 		.run = run,
 	};
 

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define WINDOW 64
-#define OPT_PAUSE 1000
+#define MAX_PAUSE_S 20           /* less than the client waits */
+#define DEFAULT_PAUSE_MS 20
 
 struct settings {
 	uint32_t pause_ms;
@@ -17,14 +18,19 @@ struct settings {
 };
 
 static const struct util_opt options[] = {
-	{ OPT_PAUSE, "pause", "MILLISECONDS", "how long the server does nothing at first (default: 20)" },
+	{ 'T', "sleep-time", "SECONDS", "how long the server does nothing at first (default: 20 ms)" },
 	{ 0, NULL, NULL, NULL },
 };
 
 static int take(struct func *func, int key, const char *arg)
 {
+	struct settings *settings = func->own;
+	uint32_t seconds;
+
 	(void) key;
-	return func_number("--pause (milliseconds)", arg, 0, 60000, &((struct settings *) func->own)->pause_ms);
+	FUNC_TRY(func_number("-T (seconds)", arg, 0, MAX_PAUSE_S, &seconds));
+	settings->pause_ms = seconds * 1000;
+	return 0;
 }
 
 static void hints(struct func *func, struct fi_info *hints)
@@ -119,7 +125,7 @@ static int run(struct func *func)
 
 int main(int argc, char **argv)
 {
-	static struct settings settings = { .pause_ms = 20 };
+	static struct settings settings = { .pause_ms = DEFAULT_PAUSE_MS };
 	static const struct func_program program = {
 		.about = "Send more than the receiver is ready for.",
 		.ep_type = FI_EP_RDM,

@@ -5,6 +5,7 @@
  */
 #include "lib/group.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct pattern {
@@ -15,7 +16,7 @@ struct pattern {
 struct settings {
 	uint32_t cnt;
 	const struct pattern *only;     /* NULL: all */
-	bool rma;
+	bool rma, timing;
 	struct func_buf out, in;        /* a part for each peer */
 	struct func_region regions[GROUP_MAX];
 	struct func_op tx[GROUP_MAX], rx[GROUP_MAX];
@@ -54,14 +55,15 @@ static bool alltoall(unsigned from, unsigned to, unsigned cnt)
 }
 
 static const struct pattern patterns[] = {
-	{ "mesh", mesh }, { "ring", ring }, { "gather", gather }, { "broadcast", broadcast }, { "alltoall", alltoall },
+	{ "full-mesh", mesh }, { "ring", ring }, { "gather", gather }, { "broadcast", broadcast }, { "alltoall", alltoall },
 };
 #define PATTERN_CNT (sizeof(patterns) / sizeof(patterns[0]))
 
 static const struct util_opt options[] = {
 	{ 'n', "number", "NUMBER", "processes (default: 3)" },
-	{ 'z', "pattern", "NAME", "mesh, ring, gather, broadcast or alltoall (default: each of them)" },
+	{ 'z', "pattern", "NAME", "full-mesh, ring, gather, broadcast or alltoall (default: each of them)" },
 	{ 'x', "transfer", "msg|rma", "messages, or writes into the others' memory (default: msg)" },
+	{ 'T', "timing", NULL, "print how long an iteration of each pattern takes" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -75,7 +77,7 @@ static int take_pattern(struct settings *settings, const char *arg)
 			return 0;
 		}
 	}
-	util_err("-z is '%s': mesh, ring, gather, broadcast or alltoall is allowed", arg);
+	util_err("-z is '%s': full-mesh, ring, gather, broadcast or alltoall is allowed", arg);
 	return -FI_EINVAL;
 }
 
@@ -88,6 +90,9 @@ static int take(struct func *func, int key, const char *arg)
 		return func_number("-n (processes)", arg, 1, GROUP_MAX, &settings->cnt);
 	case 'z':
 		return take_pattern(settings, arg);
+	case 'T':
+		settings->timing = true;
+		return 0;
 	}
 	settings->rma = !strcmp(arg, "rma");
 	if (settings->rma || !strcmp(arg, "msg"))
@@ -216,14 +221,20 @@ static int member(struct func *func, struct group *group)
 {
 	struct settings *settings = func->own;
 	uint32_t round = 0, i;
+	uint64_t start;
 	size_t which;
 
 	FUNC_TRY(share_memory(func, group));
 	for (which = 0; which < PATTERN_CNT; which++) {
-		for (i = 0; i < func->iterations; i++) {
-			if (!settings->only || settings->only == &patterns[which])
-				FUNC_TRY(once(func, group, &patterns[which], round++));
-		}
+		if (settings->only && settings->only != &patterns[which])
+			continue;
+		start = util_now_ns();
+		for (i = 0; i < func->iterations; i++)
+			FUNC_TRY(once(func, group, &patterns[which], round++));
+		if (settings->timing && !group->self)
+			printf("%s: %.1f us an iteration\n", patterns[which].name,
+			       (double) (util_now_ns() - start) / 1000 / func->iterations);
+		fflush(stdout);
 	}
 	return 0;
 }

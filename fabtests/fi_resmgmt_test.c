@@ -13,7 +13,7 @@
 
 struct settings {
 	uint32_t ops, tx_cq, rx_cq, pause_ms;
-	bool tagged;
+	bool tagged, table;
 	struct func_op *list;
 	struct func_buf mem;
 	uint32_t posted, completed;
@@ -23,8 +23,10 @@ static const struct util_opt options[] = {
 	{ 't', "tagged", NULL, "tagged messages" },
 	{ 'm', "operations", "NUMBER", "messages at most (default: 1024)" },
 	{ 'R', "rx-cq", "NUMBER", "size of the server's completion queue (default: 16)" },
-	{ 'C', "tx-cq", "NUMBER", "size of the client's completion queue (default: 16)" },
-	{ 'x', "pause", "MILLISECONDS", "how long the server reads nothing (default: 10)" },
+	{ 'S', "tx-cq", "NUMBER", "size of the client's completion queue (default: 16)" },
+	{ 'd', "delay", "MILLISECONDS", "how long the server reads nothing (default: 10)" },
+	{ 'A', "av-table", NULL, "addresses in a table: FI_AV_TABLE" },
+	{ 'j', "shared-cq", NULL, "one queue for both directions, as it always is here: taken for scripts" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -40,10 +42,15 @@ static int take(struct func *func, int key, const char *arg)
 		return func_number("-m (operations)", arg, 1, MAX_OPS, &settings->ops);
 	case 'R':
 		return func_number("-R (entries)", arg, 1, 65536, &settings->rx_cq);
-	case 'C':
-		return func_number("-C (entries)", arg, 1, 65536, &settings->tx_cq);
+	case 'S':
+		return func_number("-S (entries)", arg, 1, 65536, &settings->tx_cq);
+	case 'd':
+		return func_number("-d (milliseconds)", arg, 0, 60000, &settings->pause_ms);
+	case 'A':
+		settings->table = true;
+		return 0;
 	default:
-		return func_number("-x (milliseconds)", arg, 0, 60000, &settings->pause_ms);
+		return 0;
 	}
 }
 
@@ -54,6 +61,8 @@ static void hints(struct func *func, struct fi_info *hints)
 	if (settings->tagged)
 		hints->caps = (hints->caps & ~FI_MSG) | FI_TAGGED;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	if (settings->table)
+		hints->domain_attr->av_type = FI_AV_TABLE;
 }
 
 static int on_completion(struct func *func, struct func_op *op)

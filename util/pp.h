@@ -41,6 +41,8 @@ enum pp_look {
 	PP_LOOK_FD,             /* fi_trywait() and poll() on the descriptor */
 };
 
+struct pp;
+
 /* What the command line asked for. Strings are borrowed from argv. */
 struct pp_opts {
 	const char *server;             /* NULL on the server */
@@ -54,6 +56,8 @@ struct pp_opts {
 	bool rma;                       /* FI_RMA; the peer may read and write rma_buf */
 	bool atomics;                   /* FI_ATOMIC on the same rma_buf */
 	uint64_t op_flags;              /* of every transmit operation */
+	bool delivered;                 /* the last message finds at the peer what RMA has written before it: operations
+					 * have FI_DELIVERY_COMPLETE, or the interface keeps FI_ORDER_SAW */
 	uint64_t caps;                  /* to ask for beside what tagged, rma and atomics mean */
 	uint64_t mode;                  /* to accept beside FI_CONTEXT and FI_CONTEXT2 */
 	uint64_t not_mr_mode;           /* registration modes that are not accepted */
@@ -63,6 +67,7 @@ struct pp_opts {
 	enum pp_look look;
 	bool counters;                  /* completions are counted, not queued (errors are queued) */
 	int (*hints)(const struct pp_opts *opts, struct fi_info *hints);        /* the last word; or NULL */
+	int (*opened)(struct pp *pp);   /* called when endpoints can be used: 0 or -FI_*, with a message; or NULL */
 	int wait_ms;                    /* no wait for the peer is longer */
 	int accept_ms;                  /* but the server's for its client, which may take this long */
 	bool tagged, check, ipv6, verbose, stats, json;

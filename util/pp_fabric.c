@@ -42,7 +42,7 @@ int pp_fill_hints(struct pp *pp)
 	hints->domain_attr->threading = opts->threading ? opts->threading : FI_THREAD_DOMAIN;
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress = opts->progress;
 	hints->domain_attr->av_type = opts->av_type;
-	hints->tx_attr->op_flags = opts->op_flags;
+	hints->tx_attr->op_flags = opts->op_flags | (opts->delivered ? FI_DELIVERY_COMPLETE : 0);
 	/* A receive of the ring has the message of its turn. */
 	if (opts->window > 1)
 		hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
@@ -56,7 +56,7 @@ int pp_fill_hints(struct pp *pp)
 }
 
 /* With -6 the server prefers an interface with IPv6 addresses. */
-int pp_get_info(struct pp *pp)
+static int ask(struct pp *pp)
 {
 	const struct pp_opts *opts = pp->opts;
 	uint64_t flags = opts->src ? FI_SOURCE : 0;
@@ -68,8 +68,20 @@ int pp_get_info(struct pp *pp)
 		if (ret)
 			pp->hints->addr_format = FI_FORMAT_UNSPEC;
 	}
-	if (ret)
-		ret = fi_getinfo(UTIL_API_VERSION, opts->src, NULL, flags, pp->hints, &pp->info);
+	return ret ? fi_getinfo(UTIL_API_VERSION, opts->src, NULL, flags, pp->hints, &pp->info) : 0;
+}
+
+int pp_get_info(struct pp *pp)
+{
+	const struct pp_opts *opts = pp->opts;
+	int ret = ask(pp);
+
+	if (ret == -FI_ENODATA && opts->delivered && !(opts->op_flags & FI_DELIVERY_COMPLETE)) {
+		pp->hints->tx_attr->op_flags &= ~FI_DELIVERY_COMPLETE;
+		pp->hints->tx_attr->msg_order |= FI_ORDER_SAW;
+		pp->hints->rx_attr->msg_order |= FI_ORDER_SAW;
+		ret = ask(pp);
+	}
 	if (ret == -FI_ENODATA && opts->quiet)
 		return ret;
 	if (ret) {
@@ -352,7 +364,9 @@ int pp_fabric_open(struct pp *pp)
 	pp->xfer = pp->opts->tagged ? &pp_tagged_xfer : &pp_msg_xfer;
 	pp->peer_addr = FI_ADDR_UNSPEC;
 	ret = pp_fill_hints(pp);
-	return ret ? ret : open_calls[pp->opts->ep_type == FI_EP_MSG][!!pp->opts->server](pp);
+	if (!ret)
+		ret = open_calls[pp->opts->ep_type == FI_EP_MSG][!!pp->opts->server](pp);
+	return ret || !pp->opts->opened ? ret : pp->opts->opened(pp);
 }
 
 int pp_close(const struct pp *pp, struct fid *fid, const char *what)

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -45,7 +47,7 @@ static const struct util_opt interface_options[] = {
 	{ 'd', "domain", "NAME", "this domain" },
 	{ 's', "src_addr", "HOST", "this source address, for the control channel as well" },
 	{ OPT_FAMILY, "ipv6", NULL, "IPv6 for the control channel, and for data where the provider has it" },
-	{ 'k', "mode", "FI_MSG_PREFIX", "accept that the provider wants room before the data of messages" },
+	{ 'k', "msg-prefix", NULL, "accept that the provider wants room before the data of messages: FI_MSG_PREFIX" },
 	{ 'M', "without", "mr_local", "do not accept that the provider wants local buffers registered" },
 	{ OPT_PROGRESS, "progress", "auto|manual", "who makes progress (default: the provider's own choice)" },
 	{ OPT_AV_TYPE, "av", "map|table", "how addresses are named (default: the provider's own choice)" },
@@ -54,6 +56,7 @@ static const struct util_opt interface_options[] = {
 	{ 't', "completion", "queue|counter", "what tells that an operation is complete" },
 	{ 'c', "method", "spin|sread|fd|yield", "how it is waited for (default: spin)" },
 	{ 'U', "delivery", NULL, "operations complete when they are done at the peer: FI_DELIVERY_COMPLETE" },
+	{ 'K', "fork", NULL, "a child that writes over its copy of the memory lives and ends before the first message" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -190,18 +193,13 @@ static int parse_int(const char *what, const char *text, uint64_t min, uint64_t 
 	return ret;
 }
 
-/* Take an option whose argument is a word or a flag of the interface. 0 or -FI_EINVAL, with a message. */
+/* Take an option whose argument is a word. 0 or -FI_EINVAL, with a message. */
 static int take_word(struct pp_opts *opts, int key, const char *arg)
 {
-	static const struct word modes[] = { { "FI_MSG_PREFIX", 1 }, { "msg_prefix", 1 }, { NULL, 0 } };
 	static const struct word mr_modes[] = { { "mr_local", FI_MR_LOCAL }, { NULL, 0 } };
 	int value = 0, ret = 0;
 
 	switch (key) {
-	case 'k':
-		ret = parse_word("-k (a mode)", arg, modes, &value);
-		opts->mode |= ret ? 0 : FI_MSG_PREFIX;
-		break;
 	case 'M':
 		ret = parse_word("-M (a mode)", arg, mr_modes, &value);
 		opts->not_mr_mode |= (uint64_t) value;
@@ -228,6 +226,22 @@ static int take_word(struct pp_opts *opts, int key, const char *arg)
 		break;
 	}
 	return ret;
+}
+
+/* With -K, what is registered stays ours whatever a child does with its copy. Waits for its end. */
+static int fork_once(struct pp *pp)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (pp->tx_buf)
+			memset(pp->tx_buf, 0xff, pp->buf_len);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		return pp_fail(pp, -FI_EOTHER, "fork, or the child (-K)");
+	return 0;
 }
 
 /* Whether a table has an option of this key. */
@@ -267,6 +281,12 @@ static int take_option(struct pp_opts *opts, int key, const char *arg)
 		return 0;
 	case 'V':
 		opts->verbose = true;
+		return 0;
+	case 'k':
+		opts->mode |= FI_MSG_PREFIX;
+		return 0;
+	case 'K':
+		opts->opened = fork_once;
 		return 0;
 	case 'U':
 		opts->op_flags |= FI_DELIVERY_COMPLETE;
@@ -406,8 +426,7 @@ int ft_main(int argc, char **argv, const struct ft_program *program)
 	if ((program->ready && program->ready(&opts.pp)) || pin(opts.core))
 		return util_bad_usage();
 	/* What is written must be there when the server looks. */
-	if (opts.pp.rma && opts.pp.check)
-		opts.pp.op_flags |= FI_DELIVERY_COMPLETE;
+	opts.pp.delivered = opts.pp.rma && opts.pp.check;
 	if (program->body)
 		return pp_call(&opts.pp, !program->bare, program->body);
 	return pp_run(&opts.pp, opts.test);

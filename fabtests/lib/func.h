@@ -35,6 +35,7 @@ struct func_program {
 	enum fi_ep_type ep_type;        /* with choose_type only the default: -e chooses */
 	bool choose_type;
 	bool dgram;                     /* -e may be dgram */
+	bool prefix;                    /* with -k its messages have room in front; without this it is skipped then */
 	uint64_t caps;
 	uint32_t iterations;            /* default of -I, 1 if 0 */
 	size_t size;                    /* default of -S in bytes, 1024 if 0 */
@@ -60,8 +61,9 @@ struct func_op {
 
 /* Memory, registered when the provider wants that or the peer may reach it. */
 struct func_buf {
-	char *mem;
-	size_t len;
+	char *mem;                      /* the data */
+	size_t len;                     /* of the data */
+	size_t prefix;                  /* bytes before it that a message buffer starts with (FI_MSG_PREFIX), or 0 */
 	struct fid_mr *mr;              /* or NULL */
 	void *desc;
 };
@@ -204,6 +206,17 @@ int func_own(struct func *func, struct fid *fid, const char *what);
 int func_close(struct func *func, struct fid *fid);
 /* Close and free all. The first failure, or 0. */
 int func_close_all(struct func *func);
+
+/* Where the buffer of a message begins, and how long it is for `len` bytes of data. */
+static inline char *func_msg(const struct func_buf *buf)
+{
+	return buf->mem - buf->prefix;
+}
+
+static inline size_t func_msg_len(const struct func_buf *buf, size_t len)
+{
+	return len + buf->prefix;
+}
 
 /* Memory that is freed at the end, zeroed and aligned to pages; NULL, with a message, without memory. */
 void *func_alloc(struct func *func, size_t len);

@@ -148,25 +148,41 @@ int func_mr_reg(struct func *func, struct fid_domain *domain, void *mem, size_t 
 	return func_own(func, &(*mr)->fid, "memory region");
 }
 
-int func_buf(struct func *func, struct func_buf *buf, size_t len, uint64_t access)
+/* The same with `prefix` bytes in front. */
+static int buf_open(struct func *func, struct func_buf *buf, size_t len, size_t prefix, uint64_t access)
 {
 	bool local = func->pp->info->domain_attr->mr_mode & FI_MR_LOCAL;
+	char *mem = func_alloc(func, len + prefix);
 
-	*buf = (struct func_buf) { .mem = func_alloc(func, len), .len = len };
-	if (!buf->mem)
+	*buf = (struct func_buf) { .len = len, .prefix = prefix };
+	if (!mem)
 		return -FI_ENOMEM;
+	buf->mem = mem + prefix;
 	if (!local && !(access & (FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		return 0;
-	FUNC_TRY(func_mr_reg(func, func->domain, buf->mem, len, access, &buf->mr));
+	FUNC_TRY(func_mr_reg(func, func->domain, mem, len + prefix, access, &buf->mr));
 	buf->desc = fi_mr_desc(buf->mr);
 	return 0;
+}
+
+int func_buf(struct func *func, struct func_buf *buf, size_t len, uint64_t access)
+{
+	return buf_open(func, buf, len, 0, access);
+}
+
+/* Of messages, with the room in front that the provider wants. */
+static int msg_buf(struct func *func, struct func_buf *buf, size_t len, uint64_t access)
+{
+	const struct fi_info *info = func->pp->info;
+
+	return buf_open(func, buf, len, info->mode & FI_MSG_PREFIX ? info->ep_attr->msg_prefix_size : 0, access);
 }
 
 void func_buf_close(struct func *func, struct func_buf *buf)
 {
 	if (buf->mr)
 		func_close(func, &buf->mr->fid);
-	drop(func, NULL, buf->mem);
+	drop(func, NULL, func_msg(buf));
 	*buf = (struct func_buf) { .len = 0 };
 }
 
@@ -266,6 +282,8 @@ static bool can_deliver(const struct func *func)
 
 static int open_fabric(struct func *func)
 {
+	if (func->pp->info->mode & FI_MSG_PREFIX && !func->program->prefix)
+		return func_skip(func, "messages without room in front (FI_MSG_PREFIX)");
 	func->delivery = can_deliver(func);
 	return pp_open_fabric(func->pp);
 }
@@ -311,6 +329,13 @@ static int open_domain(struct func *func)
 	return func_av_open(func, func->domain, &attr, &func->av);
 }
 
+static int all_open(struct func *func)
+{
+	const struct pp_opts *opts = func->pp->opts;
+
+	return opts->opened ? opts->opened(func->pp) : 0;
+}
+
 int func_open(struct func *func)
 {
 	struct place place = { .len = 0 };
@@ -319,7 +344,8 @@ int func_open(struct func *func)
 	if (func->program->alone) {
 		FUNC_TRY(ret);
 		FUNC_TRY(open_server(func, &place));
-		return open_domain(func);
+		FUNC_TRY(open_domain(func));
+		return all_open(func);
 	}
 	if (!ret && !func->client)
 		ret = open_server(func, &place);
@@ -333,7 +359,8 @@ int func_open(struct func *func)
 		FUNC_TRY(pp_ctrl_send(func->pp, &place, sizeof(place), "where we are"));
 	}
 	FUNC_TRY(func_agree(func, ret));
-	return func_agree(func, open_domain(func));
+	FUNC_TRY(func_agree(func, open_domain(func)));
+	return all_open(func);
 }
 
 /* MSG server: the info of the next connection request. */
@@ -377,8 +404,8 @@ int func_ep_create(struct func *func, struct func_ep *ep, const struct func_ep_a
 	len = attr->buf_len ? attr->buf_len : func_size(func, 0);
 	len = len < MIN_BUF_LEN ? MIN_BUF_LEN : len;
 	*ep = (struct func_ep) { .info = func->pp->info, .cq = attr->cq, .peer = FI_ADDR_UNSPEC };
-	FUNC_TRY(func_buf(func, &ep->tx, len, FI_SEND | FI_READ | FI_WRITE));
-	FUNC_TRY(func_buf(func, &ep->rx, len, FI_RECV));
+	FUNC_TRY(msg_buf(func, &ep->tx, len, FI_SEND | FI_READ | FI_WRITE));
+	FUNC_TRY(msg_buf(func, &ep->rx, len, FI_RECV));
 	if (!ep->cq)
 		FUNC_TRY(func_cq_open(func, attr, domain, &ep->cq));
 	if (func->pp->opts->ep_type == FI_EP_MSG && !func->client)

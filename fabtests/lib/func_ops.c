@@ -225,9 +225,9 @@ int func_send(struct func *func, struct func_ep *ep, size_t len, struct func_op 
 {
 	op->done = 0;
 	if (func->pp->opts->tagged)
-		FUNC_POST(func, fi_tsend(ep->ep, ep->tx.mem, len, ep->tx.desc, ep->peer, TAG, op));
+		FUNC_POST(func, fi_tsend(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc, ep->peer, TAG, op));
 	else
-		FUNC_POST(func, fi_send(ep->ep, ep->tx.mem, len, ep->tx.desc, ep->peer, op));
+		FUNC_POST(func, fi_send(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc, ep->peer, op));
 	return 0;
 }
 
@@ -235,9 +235,10 @@ int func_recv(struct func *func, struct func_ep *ep, size_t len, struct func_op 
 {
 	op->done = 0;
 	if (func->pp->opts->tagged)
-		FUNC_POST(func, fi_trecv(ep->ep, ep->rx.mem, len, ep->rx.desc, FI_ADDR_UNSPEC, TAG, 0, op));
+		FUNC_POST(func, fi_trecv(ep->ep, func_msg(&ep->rx), func_msg_len(&ep->rx, len), ep->rx.desc, FI_ADDR_UNSPEC, TAG, 0,
+					 op));
 	else
-		FUNC_POST(func, fi_recv(ep->ep, ep->rx.mem, len, ep->rx.desc, FI_ADDR_UNSPEC, op));
+		FUNC_POST(func, fi_recv(ep->ep, func_msg(&ep->rx), func_msg_len(&ep->rx, len), ep->rx.desc, FI_ADDR_UNSPEC, op));
 	return 0;
 }
 
@@ -277,7 +278,8 @@ static int greet_in(struct func *func, struct func_ep *ep, size_t len, struct fu
 {
 	FUNC_TRY(func_wait(func, op, "a message"));
 	if (op->entry.flags)    /* FI_CQ_FORMAT_CONTEXT has neither flags nor length */
-		FUNC_EXPECT(func, op->entry.len == len, "a message of %zu bytes came with %zu", len, op->entry.len);
+		FUNC_EXPECT(func, op->entry.len == func_msg_len(&ep->rx, len), "a message of %zu bytes came with %zu",
+			    func_msg_len(&ep->rx, len), op->entry.len);
 	return pp_check(func->pp, ep->rx.mem, len, seq);
 }
 

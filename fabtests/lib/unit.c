@@ -3,7 +3,6 @@
 #include "unit.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,17 @@
 #include <rdma/fi_errno.h>
 
 #include "../../util/common.h"
+#include "../../util/pp.h"
 
 #define MAX_CNT 65536
 #define EXIT_FAILED 1
+
+static const struct util_opt address_options[] = {
+	{ 'g', "good-address", "HOST", "insert the address of this host (default: that of our interface)" },
+	{ 'G', "bad-address", "HOST", "this one must be refused, by name or when it is inserted" },
+	{ 'e', "ep_type", "TYPE", "endpoint type: msg, rdm or dgram (default: rdm)" },
+	{ 0, NULL, NULL, NULL },
+};
 
 static const char *const usage[] = { "[OPTIONS]", NULL };
 
@@ -102,7 +109,7 @@ struct fi_info *unit_hints(const struct unit *unit, uint64_t caps, enum fi_ep_ty
 /* Everything that tests work with. 0 or -FI_*, with a message. */
 static int open_unit(struct unit *unit, const struct unit_program *program)
 {
-	struct fi_info *hints = unit_hints(unit, program->caps, program->ep_type);
+	struct fi_info *hints = unit_hints(unit, program->caps, unit->ep_type);
 	const char *call = "fi_getinfo";
 	int ret = -FI_ENOMEM;
 
@@ -176,28 +183,40 @@ static int take_option(struct unit *unit, int key, const char *arg)
 	case 's':
 		unit->src = arg;
 		break;
+	case 'g':
+		unit->good = arg;
+		break;
+	case 'G':
+		unit->bad = arg;
+		break;
+	case 'e':
+		return pp_parse_ep_type(arg, &unit->ep_type);
 	case 'n':
 		return util_parse_number("-n (a number)", arg, 1, MAX_CNT, &unit->cnt);
 	}
 	return 0;
 }
 
-/* The options of a program: the common ones behind its -n. */
+/* The options of a program: the common ones behind its own. */
 static const struct util_opt *program_options(const struct unit_program *program)
 {
-	static struct util_opt table[sizeof(options) / sizeof(options[0]) + 1];
+	static struct util_opt table[sizeof(options) / sizeof(options[0]) + 1 +
+				     sizeof(address_options) / sizeof(address_options[0])];
+	struct util_opt *next = table;
+	const struct util_opt *more;
 
-	if (!program->cnt_help)
-		return options;
-	table[0] = (struct util_opt) { 'n', "number", "NUMBER", program->cnt_help };
-	memcpy(table + 1, options, sizeof(options));
+	if (program->cnt_help)
+		*next++ = (struct util_opt) { 'n', "number", "NUMBER", program->cnt_help };
+	for (more = address_options; program->addresses && more->help; more++)
+		*next++ = *more;
+	memcpy(next, options, sizeof(options));
 	return table;
 }
 
 int unit_main(int argc, char **argv, const struct unit_program *program)
 {
 	const struct util_opt *table = program_options(program);
-	struct unit unit = { .src = "127.0.0.1", .cnt = program->cnt };
+	struct unit unit = { .src = "127.0.0.1", .cnt = program->cnt, .ep_type = program->ep_type };
 	int key, code;
 
 	util_init(argv[0]);

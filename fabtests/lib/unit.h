@@ -6,6 +6,7 @@
 #ifndef FABTESTS_UNIT_H
 #define FABTESTS_UNIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,8 @@
 struct unit {
 	const char *provider, *fabric_name, *domain_name;       /* as on the command line, or NULL */
 	const char *src;                                        /* a source address, never NULL */
+	const char *good, *bad;                                 /* -g and -G, or NULL */
+	enum fi_ep_type ep_type;                                /* the program's, or -e */
 	uint64_t cnt;                                           /* -n */
 	struct fi_info *info;           /* of the first interface that fits */
 	struct fid_fabric *fabric;
@@ -35,6 +38,7 @@ struct unit_program {
 	uint64_t cnt;                   /* default of -n */
 	uint64_t caps;                  /* that the interface must have */
 	enum fi_ep_type ep_type;        /* FI_EP_UNSPEC for any */
+	bool addresses;                 /* there are -g, -G and -e */
 	const char *service;            /* of the source address, or NULL; nothing is bound to it before a test does */
 	const struct unit_test *tests;
 	size_t test_cnt;

@@ -87,7 +87,9 @@ class Runner:
             common += ['-s', address]
         there = self.hosts.env(side)
         process = self.hosts.start(side, [path, *common, *options], {**there, **self.library_env(path)})
-        paste = self.hosts.paste(side, [shown, *common, *paste_options], {**there, **self.env})
+        # libtool's wrapper finds the library, and nobody the providers beside it.
+        found = {k: v for k, v in self.library_env(path).items() if k == 'FI_PROVIDER_PATH'}
+        paste = self.hosts.paste(side, [shown, *common, *paste_options], {**there, **found, **self.env})
         entry = Side(side, paste, process)
         entry.readers = Reader(process.stdout), Reader(process.stderr)
         self.alive.append(process)
