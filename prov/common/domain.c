@@ -117,6 +117,8 @@ static void fill_attr(struct fab_domain *domain, const struct fi_info *info)
 	domain->mr_mode = mr_mode_bits(attr->mr_mode);
 	domain->caps = info->caps;
 	domain->addr_format = info->addr_format;
+	domain->max_group_id = FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(2, 0)) ?
+			       attr->max_group_id : 0;
 	domain->reg_mr_event = false;
 	domain->eq = NULL;
 }

@@ -86,6 +86,7 @@ struct fab_domain {
 	int mr_mode;			/* as agreed in fi_getinfo; FI_MR_BASIC, FI_MR_SCALABLE as the bits they mean */
 	uint64_t caps;			/* info->caps at open */
 	uint32_t addr_format;		/* info->addr_format at open */
+	uint32_t max_group_id;		/* of peer groups; 0: there are none */
 	bool per_cq_progress;		/* an engine per CQ or counter */
 	bool reg_mr_event;		/* fi_domain_bind with FI_REG_MR: registrations end in an event on eq */
 	bool engines_shared;		/* what further engines get as their `shared` */

@@ -51,7 +51,7 @@ struct key {
 
 INLINE struct key make_key(const struct fab_match_group *group, uint64_t tag, fi_addr_t src)
 {
-	return (struct key) { tag & ~group->ignore, group->any ? FI_ADDR_UNSPEC : src };
+	return (struct key) { tag & ~group->ignore, src | group->any };
 }
 
 INLINE struct key node_key(const struct fab_match_group *group, const struct fab_match_node *node,
@@ -158,7 +158,7 @@ INLINE void group_del(struct fab_match_group *group, struct fab_match_node *node
 }
 
 /* Give an empty group a new pair. -FI_ENOMEM if it never had buckets, and there is no memory for them. */
-static int group_start(struct fab_match_group *group, uint64_t ignore, bool any)
+static int group_start(struct fab_match_group *group, uint64_t ignore, uint64_t any)
 {
 	if (!group->buckets) {
 		group->buckets = alloc_buckets(BUCKETS_MIN);
@@ -169,6 +169,22 @@ static int group_start(struct fab_match_group *group, uint64_t ignore, bool any)
 	group->ignore = ignore;
 	group->any = any;
 	return 0;
+}
+
+/* ---- sources ---- */
+
+/* The bits of a source that are its address; a receive of any source has them all set. */
+INLINE uint64_t addr_bits(const struct fab_match *match)
+{
+	return match->grouped ? UINT32_MAX : UINT64_MAX;
+}
+
+/* What does not count of the source of a message, where a receive is for src. */
+INLINE uint64_t any_bits(const struct fab_match *match, fi_addr_t src)
+{
+	uint64_t bits = addr_bits(match);
+
+	return (src & bits) == bits ? bits : 0;
 }
 
 /* ---- posted receives ---- */
@@ -191,7 +207,7 @@ void fab_match_fini(struct fab_match *match)
 }
 
 /* The group of a pair, made if need be. 0 with *group NULL: too many pairs are in use. */
-static int posted_group(struct fab_match *match, uint64_t ignore, bool any, struct fab_match_group **found)
+static int posted_group(struct fab_match *match, uint64_t ignore, uint64_t any, struct fab_match_group **found)
 {
 	struct fab_match_group *group, *idle = NULL;
 	int ret;
@@ -220,7 +236,7 @@ int fab_match_post(struct fab_match *match, struct fab_posted *posted)
 {
 	int ret;
 
-	ret = posted_group(match, posted->ignore, posted->src == FI_ADDR_UNSPEC, &posted->group);
+	ret = posted_group(match, posted->ignore, any_bits(match, posted->src), &posted->group);
 	if (ret)
 		return ret;
 	posted->seq = match->next_seq++;
@@ -246,6 +262,7 @@ void fab_match_unpost(struct fab_match *match, struct fab_posted *posted)
 /* Of the receives in no group, the oldest that fits and is older than best. */
 static struct fab_posted *find_rest(const struct fab_match *match, uint64_t tag, fi_addr_t src, struct fab_posted *best)
 {
+	const fi_addr_t any = src | addr_bits(match);
 	struct fab_list *link;
 
 	fab_list_for_each(&match->rest, link) {
@@ -254,7 +271,7 @@ static struct fab_posted *find_rest(const struct fab_match *match, uint64_t tag,
 		FAB_MATCH_STEP();
 		if (best && best->seq < posted->seq)
 			break;
-		if ((tag & ~posted->ignore) == posted->tag && (posted->src == FI_ADDR_UNSPEC || posted->src == src))
+		if ((tag & ~posted->ignore) == posted->tag && (posted->src == any || posted->src == src))
 			return posted;
 	}
 	return best;
@@ -310,7 +327,7 @@ void fab_match_set_unexp_src(struct fab_match *match, struct fab_unexp *unexp, f
 }
 
 /* Index what is there by this pair, in place of the pair that was not looked for for longest. */
-static void make_index(struct fab_match *match, uint64_t ignore, bool any)
+static void make_index(struct fab_match *match, uint64_t ignore, uint64_t any)
 {
 	struct fab_match_group *index = match->indexes;
 	struct fab_list *link;
@@ -341,6 +358,7 @@ static void make_index(struct fab_match *match, uint64_t ignore, bool any)
 
 static struct fab_unexp *search_unexp(struct fab_match *match, uint64_t tag, uint64_t ignore, fi_addr_t src)
 {
+	const uint64_t any = any_bits(match, src);
 	struct fab_unexp *found = NULL;
 	struct fab_list *link;
 	uint64_t steps = 0;
@@ -350,7 +368,7 @@ static struct fab_unexp *search_unexp(struct fab_match *match, uint64_t tag, uin
 
 		FAB_MATCH_STEP();
 		steps++;
-		if (!((unexp->tag ^ tag) & ~ignore) && (src == FI_ADDR_UNSPEC || unexp->src == src)) {
+		if (!((unexp->tag ^ tag) & ~ignore) && (unexp->src | any) == src) {
 			found = unexp;
 			break;
 		}
@@ -358,17 +376,19 @@ static struct fab_unexp *search_unexp(struct fab_match *match, uint64_t tag, uin
 	if (steps > SEARCH_SHORT)
 		match->searched += steps - SEARCH_SHORT;
 	if (match->searched > SEARCH_FREE + 4 * (uint64_t) match->unexp_cnt)
-		make_index(match, ignore, src == FI_ADDR_UNSPEC);
+		make_index(match, ignore, any);
 	return found;
 }
 
 struct fab_unexp *fab_match_find_unexp(struct fab_match *match, uint64_t tag, uint64_t ignore, fi_addr_t src)
 {
+	const uint64_t any = any_bits(match, src);
+
 	for (unsigned i = 0; i < match->index_cnt; i++) {
 		struct fab_match_group *index = &match->indexes[i];
 		struct fab_match_node *node;
 
-		if (index->ignore != ignore || index->any != (src == FI_ADDR_UNSPEC))
+		if (index->ignore != ignore || index->any != any)
 			continue;
 		index->used = ++match->use;
 		node = group_find(index, make_key(index, tag, src), &unexp_kind[i]);

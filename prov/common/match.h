@@ -16,6 +16,9 @@
  *
  * Untagged messages are a queue of their own, with tag 0 and no ignored bits.
  *
+ * Peer groups (fi_group_addr(3)) are part of the source, where .grouped is set: its upper 32 bits are the group, the
+ * lower ones the address, all set for any source (of the group) and for a sender that is in no AV.
+ *
  * All calls want the engine lock of the receive context. Entries are the caller's (embedded); nothing is allocated per
  * message, hash tables grow with the largest number of keys ever outstanding, and when one cannot grow it gets slower
  * only.
@@ -43,7 +46,7 @@ struct fab_posted {
 	uint64_t seq;
 	uint64_t tag;			/* ignored bits are zero */
 	uint64_t ignore;
-	fi_addr_t src;			/* FI_ADDR_UNSPEC: any source */
+	fi_addr_t src;			/* FI_ADDR_UNSPEC: any source; with .grouped, any of the group */
 	struct fab_match_node node;
 	struct fab_match_group *group;	/* NULL: among the rest */
 };
@@ -61,11 +64,11 @@ struct fab_unexp {
 /* Entries of one (ignore, any) pair. match.c's own. */
 struct fab_match_group {
 	uint64_t ignore;
-	bool any;			/* of any source */
+	uint64_t any;			/* bits of the source that do not count: 0, or those of an address */
 	uint32_t key_cnt;
 	uint32_t cnt;			/* entries */
 	uint32_t mask;			/* buckets less one */
-	uint64_t used;			/* fab_match.use when it was last looked into */
+	uint32_t used;			/* fab_match.use when it was last looked into */
 	struct fab_list *buckets;	/* owned; NULL: not in use yet */
 };
 
@@ -73,10 +76,11 @@ struct fab_match {
 	struct fab_list posted_order;	/* fab_posted.order; the caller may walk it */
 	struct fab_list unexp_order;	/* fab_unexp.order; likewise */
 	uint32_t posted_cnt, unexp_cnt;
-	uint32_t group_cnt;		/* of groups[] that were ever used */
-	uint32_t index_cnt;		/* likewise */
+	uint16_t group_cnt;		/* of groups[] that were ever used */
+	uint16_t index_cnt;		/* likewise */
+	bool grouped;			/* sources have a peer group; the caller sets it between init and first use */
 	uint64_t next_seq;
-	uint64_t use;
+	uint32_t use;			/* wraps: then once the wrong index goes */
 	uint64_t searched;		/* steps of searches in unexp_order since an index was made */
 	struct fab_match_group groups[FAB_MATCH_GROUPS];	/* of posted receives */
 	struct fab_match_group indexes[FAB_MATCH_INDEXES];	/* of unexpected messages */
@@ -97,7 +101,7 @@ struct fab_posted *fab_match_find_posted(struct fab_match *match, uint64_t tag, 
 /* Keep a message for which no receive is posted; take it out again. */
 void fab_match_add_unexp(struct fab_match *match, struct fab_unexp *unexp);
 void fab_match_del_unexp(struct fab_match *match, struct fab_unexp *unexp);
-/* The oldest unexpected message for (tag, ignore, src); src FI_ADDR_UNSPEC: any. It stays; the caller takes it out.
+/* The oldest unexpected message for (tag, ignore, src), src as of a posted receive. It stays; the caller takes it out.
  * NULL: none. */
 struct fab_unexp *fab_match_find_unexp(struct fab_match *match, uint64_t tag, uint64_t ignore, fi_addr_t src);
 /* The sender of a message became known (inserted into the AV), or unknown. The message keeps its place in the order. */

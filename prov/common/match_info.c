@@ -176,7 +176,7 @@ static const struct rule rules[] = {
 	{ DOMAIN_FIELD(caps), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_CAPS },
 	{ DOMAIN_FIELD(max_err_data), LIMIT },
 	{ DOMAIN_FIELD(max_ep_auth_key), LIMIT },
-	{ DOMAIN_FIELD(max_group_id), LIMIT },
+	{ DOMAIN_FIELD(max_group_id), AT_MOST, HINT_ONLY, FAB_WHY_WHAT, AS_NUMBER },
 	{ DOMAIN_FIELD(max_cntr_value), LIMIT },
 	{ DOMAIN_FIELD(max_err_cntr_value), LIMIT },
 

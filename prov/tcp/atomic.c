@@ -222,7 +222,7 @@ static int tagged_targets(struct tcp_conn *conn, const struct request *req, stru
 	if (conn->ep->rx->owner || (conn->ep->base.caps & access) != access)
 		return -FI_EOPNOTSUPP;
 	for (const struct tcp_rma_iov *at = req->rma; at < req->rma + req->rma_cnt; at++) {
-		struct tcp_rx *rx = tcp_rx_find(conn, TCP_CLASS_TAGGED, at->key);
+		struct tcp_rx *rx = tcp_rx_find(conn, TCP_CLASS_TAGGED, at->key, 0);
 
 		if (!rx)
 			return -FI_ENOENT;

@@ -395,6 +395,8 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	if (ret)
 		goto fini_base;
 	tcp_tx_ctx_init(&ep->own_tx, info->tx_attr);
+	if (info->ep_attr->type != FI_EP_MSG)
+		tcp_group_init(&ep->own_rx, domain);
 	ep->rx = &ep->own_rx;
 	ep->tx = &ep->own_tx;
 	return 0;

@@ -45,6 +45,7 @@ struct tcp_rx_ctx {
 	bool stranger_warned;
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
 	bool keyed;			/* a receive for an authorization key has been posted (keyed.c) */
+	bool grouped;			/* sources have a peer group (group.c) */
 	struct tcp_owner *owner;	/* owned: another provider has the receives (owner.h); NULL: we do */
 	struct fab_list users;		/* shared: struct tcp_ep.srx_link of those bound, oldest first */
 };
@@ -96,6 +97,7 @@ struct tcp_ep {
 	struct tcp_conn **by_addr;
 	size_t by_addr_cnt;
 	int rx_ctx_bits;		/* of the address vector */
+	uint64_t group_bits;		/* of an fi_addr, those of a peer group (group.c); 0: there are none */
 	struct tcp_peer_table *peers;	/* owned */
 };
 
@@ -117,9 +119,36 @@ static inline bool tcp_ep_has_coll(const struct tcp_ep *ep)
 	return ep->base.type != FI_EP_MSG && (ep->base.caps & FI_COLLECTIVE);
 }
 
+/* ---- group.c: peer groups, fi_group_addr(3) ---- */
+
+/* A source as matching has it: with the group, where there are any (common/match.h). */
+static inline fi_addr_t tcp_match_src(const struct tcp_ep *ep, fi_addr_t fi_addr, uint32_t group)
+{
+	return __builtin_expect(ep->rx->grouped, 0) ? (fi_addr_t) group << 32 | (uint32_t) fi_addr : fi_addr;
+}
+
+/* And back: the sender, or FI_ADDR_NOTAVAIL. */
+static inline fi_addr_t tcp_plain_src(const struct tcp_ep *ep, fi_addr_t src)
+{
+	if (!ep->rx->grouped)
+		return src;
+	return (uint32_t) src == UINT32_MAX ? FI_ADDR_NOTAVAIL : (uint32_t) src;
+}
+
+/* The same as tcp_ep_recv_src(), where there are groups. */
+fi_addr_t tcp_group_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr);
+/* The group in an address of a call; FI_ADDR_UNSPEC is in none. */
+uint64_t tcp_group_of(const struct tcp_ep *ep, fi_addr_t fi_addr);
+/* Is it one that the domain has? If not, it is logged. */
+bool tcp_group_valid(const struct tcp_ep *ep, fi_addr_t fi_addr);
+/* What the domain that it is opened from has of groups is what a receive context has; before its first use. */
+void tcp_group_init(struct tcp_rx_ctx *ctx, const struct fab_domain *domain);
+
 /* The source that a receive is to match. */
 static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
 {
+	if (__builtin_expect(ep->rx->grouped, 0))
+		return tcp_group_recv_src(ep, fi_addr);
 	if (!ep->directed_recv || fi_addr == FI_ADDR_UNSPEC)
 		return FI_ADDR_UNSPEC;
 	return fi_addr & (UINT64_MAX >> ep->rx_ctx_bits);
@@ -275,7 +304,7 @@ static inline fi_addr_t tcp_ep_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
 
 /* ---- peer.c: RDM ---- */
 
-/* The connection for fi_addr, opened now if need be (it may still be IDLE: operations queue). 0; -FI_EINVAL no such
+/* The connection for fi_addr, which may be one in a group, opened now if need be (it may still be IDLE: operations queue). 0; -FI_EINVAL no such
  * address; -FI_ECONNREFUSED, -FI_EHOSTUNREACH, -FI_ETIMEDOUT: it failed a moment ago (hold-off); -FI_ENOMEM,
  * -FI_EMFILE. Lock held. */
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn);

@@ -3,7 +3,7 @@
  * Receives for whoever has a certain authorization key: fi_recvmsg and fi_trecvmsg with FI_AUTH_KEY, where the keys are
  * those of the address vector (FI_AV_AUTH_KEY). Such a receive is queued under a source that no peer has and that
  * stands for the key; what comes by a connection is looked for under its own source and under that of its key, and
- * the older receive of the two takes it. Rare: whoever never posts one pays for the test of a flag. Engine lock
+ * the older receive of the two takes it; not what comes in a peer group. Rare: whoever never posts one pays for the test of a flag. Engine lock
  * held.
  */
 #include "tcp/stream.h"
@@ -39,7 +39,8 @@ static struct tcp_unexp *find_unexp(struct fab_match *queue, const struct fab_op
 	fab_list_for_each(&queue->unexp_order, link) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, match.order);
 
-		if (!((unexp->match.tag ^ op->tag) & ~op->ignore) && unexp->conn && unexp->conn->auth_key == key)
+		if (!((unexp->match.tag ^ op->tag) & ~op->ignore) && unexp->conn && unexp->conn->auth_key == key &&
+		    unexp->match.src == tcp_match_src(unexp->ep, unexp->conn->fi_addr, 0))
 			return unexp;
 	}
 	return NULL;

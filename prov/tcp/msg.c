@@ -51,7 +51,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	if (!unexp->buf && !unexp->stalled)
 		goto put;
 	unexp->match.tag = msg->tag;
-	unexp->match.src = msg->src;
+	unexp->match.src = tcp_match_src(ep, msg->src, msg->group);
 	fab_match_add_unexp(tcp_rx_queue(ep, msg->class), &unexp->match);
 	fab_list_add_tail(&conn->unexp, &unexp->link);
 	conn->announced_cnt += announced;
@@ -106,10 +106,12 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 
 void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr)
 {
+	fi_addr_t src = tcp_match_src(ep, fi_addr, unexp->match.src >> 32);
+
 	if (unexp->place == TCP_UNEXP_QUEUED)
-		fab_match_set_unexp_src(tcp_rx_queue(ep, unexp->class), &unexp->match, fi_addr);
+		fab_match_set_unexp_src(tcp_rx_queue(ep, unexp->class), &unexp->match, src);
 	else
-		unexp->match.src = fi_addr;
+		unexp->match.src = src;
 	if (fi_addr != FI_ADDR_NOTAVAIL)
 		tcp_stranger_uncount(unexp);
 }
@@ -117,7 +119,8 @@ void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_
 struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 {
 	return (struct tcp_msg) {
-		.tag = unexp->tag, .data = unexp->data, .len = unexp->len, .src = unexp->match.src, .conn = unexp->conn,
+		.tag = unexp->tag, .data = unexp->data, .len = unexp->len,
+		.src = tcp_plain_src(unexp->ep, unexp->match.src), .conn = unexp->conn,
 		.class = unexp->class, .has_data = unexp->has_data,
 	};
 }
@@ -198,6 +201,8 @@ static struct tcp_msg rx_msg(const struct tcp_conn *conn)
 		.data = tcp_rx_cq_data(conn), .len = hdr->size - hdr->hdr_size, .src = conn->fi_addr, .conn = conn,
 	};
 
+	if (__builtin_expect(hdr->flags & TCP_FLAG_GROUP, 0))
+		msg.group = tcp_rx_group(conn);
 	if (msg.class != TCP_CLASS_MSG)
 		memcpy(&msg.tag, tcp_rx_extra(conn), sizeof(msg.tag));
 	return msg;
@@ -275,7 +280,11 @@ void tcp_msg_start(struct tcp_conn *conn)
 		return;
 	}
 	msg = rx_msg(conn);
-	rx = tcp_rx_find(conn, msg.class, msg.tag);
+	if (__builtin_expect(msg.group > TCP_GROUP_MAX, 0)) {
+		tcp_rx_broken(conn, "no such peer group");
+		return;
+	}
+	rx = tcp_rx_find(conn, msg.class, msg.tag, msg.group);
 	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
 		rx = tcp_owner_find(conn, &msg, &entry);
 		if (conn->state == TCP_CONN_DOWN)

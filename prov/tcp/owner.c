@@ -103,7 +103,7 @@ struct tcp_rx *tcp_owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, 
 {
 	struct tcp_owner *owner = conn->ep->rx->owner;
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
-	struct fi_peer_match_attr attr = { .addr = msg->src, .msg_size = msg->len, .tag = msg->tag };
+	struct fi_peer_match_attr attr = { .addr = fi_group_addr(msg->src, msg->group), .msg_size = msg->len, .tag = msg->tag };
 	struct tcp_owned *owned;
 	struct tcp_rx *rx;
 	int ret;
@@ -275,7 +275,7 @@ static fi_addr_t addr_of(struct fi_peer_rx_entry *entry)
 {
 	const struct tcp_owned *owned = entry->peer_context;
 
-	if (!owned || !owned->unexp || owned->unexp->match.src == FI_ADDR_NOTAVAIL)
+	if (!owned || !owned->unexp || (uint32_t) owned->unexp->match.src == UINT32_MAX)
 		return FI_ADDR_UNSPEC;
 	return owned->unexp->match.src;
 }

@@ -102,6 +102,8 @@ int tcp_peek(struct tcp_ep *ep, const struct fab_op *op)
 		return -FI_EINVAL;
 	if (!(op->flags & FI_PEEK))
 		return claim(ep, op);
+	if (ep->rx->grouped && !tcp_group_valid(ep, op->addr))
+		return -FI_EINVAL;
 	peek(ep, op);
 	return 0;
 }

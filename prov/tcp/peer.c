@@ -236,6 +236,8 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 	struct tcp_peer *peer;
 	int ret = 0;
 
+	if (fi_addr & ep->group_bits)
+		return tcp_group_valid(ep, fi_addr) ? tcp_ep_conn(ep, fi_addr & ~ep->group_bits, conn) : -FI_EINVAL;
 	fi_addr = fab_av_no_ctx(ep->base.av, fi_addr);
 	addr = fab_av_addr(ep->base.av, fi_addr);
 	if (!addr || rx_ctx >= TCP_CTX_MAX)
@@ -424,6 +426,8 @@ int tcp_peers_open(struct tcp_ep *ep)
 		goto free_table;
 	ep->peers = table;
 	ep->rx_ctx_bits = ep->base.av->rx_ctx_bits;
+	if (ep->base.domain->max_group_id)
+		ep->group_bits = (UINT64_MAX >> ep->rx_ctx_bits) & ~(uint64_t) UINT32_MAX;
 	/* before the first peer can come, so that none is missed whose address another thread inserts just then */
 	fab_av_watch(ep->base.av, &table->watch);
 	if (!listens)

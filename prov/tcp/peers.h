@@ -127,7 +127,8 @@ struct tcp_rdm_data {
 /* TCP_EXT_* that an RDM endpoint announces beside TCP_EXT_BASE. */
 static inline uint16_t tcp_rdm_ext(const struct tcp_ep *ep)
 {
-	return TCP_EXT_PARK | (tcp_ep_has_coll(ep) ? TCP_EXT_COLL : 0);
+	return TCP_EXT_PARK | (tcp_ep_has_coll(ep) ? TCP_EXT_COLL : 0) |
+	       (ep->base.domain->max_group_id ? TCP_EXT_GROUP : 0);
 }
 /* What we say of ourselves in it; returns its length. And the process that the other end says it is, 0 unknown. */
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data);

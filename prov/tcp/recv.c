@@ -18,13 +18,13 @@ static enum tcp_class class_of(enum fab_op_code code)
 	return code == FAB_OP_RECV ? TCP_CLASS_MSG : code == FAB_OP_TRECV ? TCP_CLASS_TAGGED : TCP_CLASS_COLL;
 }
 
-struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag)
+struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag, uint32_t group)
 {
-	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(conn->ep, class), tag, conn->fi_addr);
-
+	fi_addr_t src = tcp_match_src(conn->ep, conn->fi_addr, group);
+	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(conn->ep, class), tag, src);
 	struct tcp_rx *rx = posted ? fab_container(posted, struct tcp_rx, posted) : NULL;
 
-	return __builtin_expect(conn->ep->rx->keyed, 0) ? tcp_keyed_find(conn, class, tag, rx) : rx;
+	return __builtin_expect(conn->ep->rx->keyed, 0) && !group ? tcp_keyed_find(conn, class, tag, rx) : rx;
 }
 
 static void rx_free(struct tcp_rx_ctx *ctx, struct tcp_rx *rx)
@@ -221,7 +221,7 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 	}
 	rx->posted.tag = op->tag & ~op->ignore;
 	rx->posted.ignore = op->ignore;
-	rx->posted.src = op->code == FAB_OP_CRECV ? op->addr : tcp_ep_recv_src(ep, op->addr);
+	rx->posted.src = op->code == FAB_OP_CRECV ? tcp_match_src(ep, op->addr, 0) : tcp_ep_recv_src(ep, op->addr);
 	rx->context = op->context;
 	rx->flags = op->flags;
 	rx->len = fab_iov_len(op->iov, op->iov_cnt);
@@ -256,6 +256,8 @@ int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 		return -FI_EOPBADSTATE;
 	if (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER | FI_AUTH_KEY))
 		return rx_post_rare(ep, op);
+	if (__builtin_expect(ep->rx->grouped, 0) && !tcp_group_valid(ep, op->addr))
+		return -FI_EINVAL;
 	ret = tcp_rx_new(ep, op, &rx);
 	if (ret)
 		return ret;

@@ -23,6 +23,7 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 			       tx->code == FAB_OP_TSEND ? TCP_CLASS_TAGGED : TCP_CLASS_COLL;
 	struct tcp_rts rts = { .tag = class == TCP_CLASS_MSG ? 0 : tx->tag, .len = tx->len };
 	uint8_t *pos = tx->hdr_buf + sizeof(tx->hdr);
+	struct tcp_group group;
 	int ret;
 
 	ret = tcp_idmap_add(&conn->rts, tx, &tx->id);
@@ -33,10 +34,16 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	rts.id = tx->id;
 	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)
 		pos += sizeof(uint64_t);	/* stays where it is */
+	memcpy(&group, tx->hdr_buf + tx->hdr_len - sizeof(group), sizeof(group));	/* if it has one */
 	memcpy(pos, &rts, sizeof(rts));
+	pos += sizeof(rts);
+	if (tx->hdr.flags & TCP_FLAG_GROUP) {
+		memcpy(pos, &group, sizeof(group));
+		pos += sizeof(group);
+	}
 	tx->hdr.op = TCP_WIRE_XRTS;
 	tx->hdr.op_data = class;
-	tx->hdr_len = pos + sizeof(rts) - tx->hdr_buf;
+	tx->hdr_len = pos - tx->hdr_buf;
 	tx->hdr.hdr_size = tx->hdr_len;
 	tx->size = tx->hdr.size = tx->hdr_len;
 	return 0;
@@ -89,7 +96,7 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 {
 	struct tcp_msg msg = {
 		.class = conn->rx.hdr.op_data, .has_data = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA,
-		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr, .conn = conn,
+		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr, .conn = conn, .group = tcp_rx_group(conn),
 	};
 	struct fi_peer_rx_entry *entry;
 	struct tcp_unexp *unexp;
@@ -101,13 +108,17 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "announcement of a message that is too long");
 		return;
 	}
-	if (msg.class >= TCP_CLASS_MAX || (msg.class == TCP_CLASS_COLL && !tcp_coll_speaks(conn))) {
+	if (msg.class >= TCP_CLASS_MAX || (msg.class == TCP_CLASS_COLL && (msg.group || !tcp_coll_speaks(conn)))) {
 		tcp_rx_broken(conn, "announcement of a message of unknown kind");
+		return;
+	}
+	if (msg.group > TCP_GROUP_MAX) {
+		tcp_rx_broken(conn, "no such peer group");
 		return;
 	}
 	msg.tag = msg.class != TCP_CLASS_MSG ? rts.tag : 0;
 	msg.len = rts.len;
-	rx = tcp_rx_find(conn, msg.class, msg.tag);
+	rx = tcp_rx_find(conn, msg.class, msg.tag, msg.group);
 	unexp = tcp_unexp_new(conn, &msg, true);
 	if (!unexp)
 		return;

@@ -33,18 +33,19 @@ static const struct rx_kind {
 	bool cq_data;				/* may carry CQ data */
 	bool rma;				/* carries rma_iov, one at least */
 	bool payload;				/* size may exceed hdr_size */
+	bool group;				/* may be of a peer group */
 	uint16_t ext;				/* ours: the TCP_EXT_* that must have been announced */
 	uint8_t pairs;				/* which words of `fixed` are two fields of 32 bits: bit n the n-th */
 } rx_kind[TCP_WIRE_OP_END] = {
-	[TCP_WIRE_MSG] = { tcp_msg_start, 0, .cq_data = true, .payload = true },
-	[TCP_WIRE_TAG] = { tcp_msg_start, sizeof(uint64_t), .cq_data = true, .payload = true },
+	[TCP_WIRE_MSG] = { tcp_msg_start, 0, .cq_data = true, .payload = true, .group = true },
+	[TCP_WIRE_TAG] = { tcp_msg_start, sizeof(uint64_t), .cq_data = true, .payload = true, .group = true },
 	[TCP_WIRE_READ_REQ] = { tcp_rma_read_req, 0, .rma = true },
 	[TCP_WIRE_READ_RSP] = { tcp_rma_read_rsp, 0, .payload = true },
 	[TCP_WIRE_WRITE] = { tcp_rma_write, 0, .cq_data = true, .rma = true, .payload = true },
 	[TCP_WIRE_ACK] = { tcp_rx_ack, sizeof(struct tcp_ack), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
 	[TCP_WIRE_CREDIT] = { rx_credit, sizeof(struct tcp_credit), .ext = TCP_EXT_BASE },
 	[TCP_WIRE_XRTS] = { tcp_rndv_rts, sizeof(struct tcp_rts), .cq_data = true, .ext = TCP_EXT_BASE,
-			    .pairs = 1 << 2 },
+			    .pairs = 1 << 2, .group = true },
 	[TCP_WIRE_XCTS] = { tcp_rndv_cts, sizeof(struct tcp_cts), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
 	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = TCP_EXT_BASE,
 			     .pairs = 1 << 0 },
@@ -76,6 +77,11 @@ static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *
 			return "CQ data where there is none";
 		len += sizeof(uint64_t);
 	}
+	if (__builtin_expect(hdr->flags & TCP_FLAG_GROUP, 0)) {
+		if (!kind->group || !(conn->peer.features & TCP_EXT_GROUP))
+			return "a peer group where there is none";
+		len += sizeof(struct tcp_group);
+	}
 	len += kind->fixed + (kind->rma ? hdr->rma_iov_cnt * sizeof(struct tcp_rma_iov) : 0);
 	if (hdr->hdr_size != len)
 		return "header of wrong length";
@@ -94,7 +100,8 @@ static void hdr_swap_base(struct tcp_hdr *hdr)
 static void hdr_swap_rest(struct tcp_rx_state *rx)
 {
 	const struct rx_kind *kind = &rx_kind[rx->hdr.op];
-	uint32_t fixed = rx->hdr.hdr_size - kind->fixed;
+	uint32_t group_len = rx->hdr.flags & TCP_FLAG_GROUP ? sizeof(struct tcp_group) : 0;
+	uint32_t fixed = rx->hdr.hdr_size - kind->fixed - group_len;
 
 	for (uint32_t pos = sizeof(rx->hdr); pos + 8 <= rx->hdr.hdr_size; pos += 8) {
 		uint64_t word;
@@ -105,6 +112,15 @@ static void hdr_swap_rest(struct tcp_rx_state *rx)
 			word = word >> 32 | word << 32;
 		memcpy(rx->hdr_buf + pos, &word, sizeof(word));
 	}
+}
+
+uint32_t tcp_rx_group(const struct tcp_conn *conn)
+{
+	struct tcp_group group = { 0 };
+
+	if (conn->rx.hdr.flags & TCP_FLAG_GROUP)
+		memcpy(&group, conn->rx.hdr_buf + conn->rx.hdr.hdr_size - sizeof(group), sizeof(group));
+	return group.id <= TCP_GROUP_MAX ? group.id : UINT32_MAX;
 }
 
 const void *tcp_rx_extra(const struct tcp_conn *conn)

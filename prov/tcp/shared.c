@@ -206,6 +206,7 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		free(srx);
 		goto free_info;
 	}
+	tcp_group_init(&srx->own_rx, domain);
 	srx->rx = &srx->own_rx;
 	srx->directed_recv = srx->base.caps & FI_DIRECTED_RECV;
 	*srx_fid = &srx->base.ep_fid;

@@ -118,6 +118,8 @@ size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len);
 const void *tcp_rx_extra(const struct tcp_conn *conn);
 /* CQ data of the current frame; 0 if there is none. */
 uint64_t tcp_rx_cq_data(const struct tcp_conn *conn);
+/* Its peer group; 0: none; above TCP_GROUP_MAX: one that there cannot be. */
+uint32_t tcp_rx_group(const struct tcp_conn *conn);
 /* The current frame has been delivered: acknowledge it, after this read, if it asked for that. */
 void tcp_rx_delivered(struct tcp_conn *conn);
 /* An error that a peer sent, not 0, as an application may see it: FI_EIO if it cannot be one. */
@@ -155,6 +157,7 @@ struct tcp_msg {
 	uint64_t tag, data, len;
 	fi_addr_t src;
 	const struct tcp_conn *conn;	/* it came by, for the source's address; NULL if that is down */
+	uint32_t group;			/* of peers; not of one that was kept, whose source in matching has it */
 	uint8_t class;			/* enum tcp_class */
 	bool has_data;
 };
@@ -169,7 +172,7 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 /* Who reports what concerns no message: a shared context has no queue of its own, so the endpoint bound first does. */
 struct tcp_ep *tcp_rx_reporter(struct tcp_ep *ep);
 /* The posted receive for a message from conn, or NULL. */
-struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag);
+struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag, uint32_t group);
 /* A new unexpected or announced message, in the queue. NULL: the connection has been ended, for lack of memory or
  * since the peer sends more than it was told it may. */
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);

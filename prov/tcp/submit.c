@@ -129,6 +129,20 @@ static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t l
 	return 0;
 }
 
+/* What is sent to a peer in a group says so; remote accesses have none. */
+static void tx_add_group(struct tcp_tx *tx, const struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	struct tcp_group group = { .id = tcp_group_of(ep, fi_addr) };
+
+	if (tx->code != FAB_OP_SEND && tx->code != FAB_OP_TSEND)
+		return;
+	memcpy(tx->hdr_buf + tx->hdr_len, &group, sizeof(group));
+	tx->hdr.flags |= TCP_FLAG_GROUP;
+	tx->hdr_len += sizeof(group);
+	tx->hdr.hdr_size = tx->hdr_len;
+	tx->hdr.size += sizeof(group);
+}
+
 static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	struct tcp_ep *ep = conn->ep;
@@ -152,6 +166,8 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->rndv = TCP_TX_UNASKED;
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);
+	if (__builtin_expect(op->addr & ep->group_bits, 0))
+		tx_add_group(tx, ep, op->addr);
 	tx->size = tx->hdr.size;
 	tx->id = 0;
 	tx->amo = op->amo;

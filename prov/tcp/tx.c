@@ -162,6 +162,8 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 
 	if (message && tx->match && !conn->peer.ext)
 		return -FI_EOPNOTSUPP;	/* it does not say when a receive has taken a message */
+	if (__builtin_expect(tx->hdr.flags & TCP_FLAG_GROUP, 0) && !(conn->peer.features & TCP_EXT_GROUP))
+		return -FI_EOPNOTSUPP;
 	if (conn->peer.ext && message) {
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
 
@@ -199,7 +201,9 @@ static void tx_refuse(struct tcp_tx *tx, int err)
 {
 	const char *text = "no memory for it to wait until the peer asks for it";
 
-	if (err == FI_EOPNOTSUPP)
+	if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_GROUP))
+		text = "the peer has no peer groups: its domain was opened without max_group_id, or it is another libfabric's";
+	else if (err == FI_EOPNOTSUPP)
 		text = tx->amo ? "the peer has none of these: it runs another libfabric, or is of another byte order" :
 				 "the peer is another libfabric's, which does not tell of matches";
 	tcp_tx_done(tx, err, err, text);

@@ -154,6 +154,7 @@ enum tcp_wire_op {
 #define TCP_FLAG_DELIVERY	4	/* acknowledge once delivered */
 #define TCP_FLAG_COMMIT		8	/* likewise */
 #define TCP_FLAG_TAGGED		16	/* ours, TCP_EXT_TAMO: an atomic on the buffer of a tagged receive */
+#define TCP_FLAG_GROUP		32	/* ours, TCP_EXT_GROUP, of MSG, TAG and XRTS: a struct tcp_group ends the header */
 #define TCP_FLAG_WANT_ACK	(TCP_FLAG_DELIVERY | TCP_FLAG_COMMIT)
 
 #define TCP_RMA_IOV_MAX		4
@@ -196,7 +197,16 @@ struct tcp_rma_iov {
 /* Atomics may have TCP_FLAG_TAGGED: then each rma_iov has an offset for its address, a tag for its key. */
 #define TCP_EXT_TAMO		0x0080u
 
+/* Messages may be of a peer group: this end has receives in groups, too. */
+#define TCP_EXT_GROUP		0x0100u
+
 #define TCP_CREDIT_OVERHEAD	64		/* what an eager message costs beside its payload */
+
+struct tcp_group {
+	uint64_t id;			/* 1..TCP_GROUP_MAX; a message without one is in none */
+};
+
+#define TCP_GROUP_MAX		0xffffffu	/* leaves the receive contexts of fi_rx_addr() their 8 bits of an address */
 
 /* The next `cnt` frames of yours that asked for it have been delivered; if `err` is not 0 the one after those failed
  * with that FI_E*. */

@@ -28,9 +28,27 @@ struct model {
 	uint32_t recv_cnt, msg_cnt;
 };
 
+/* Sources of the runs with peer groups: address and group. */
+#define NOBODY	UINT32_MAX
+static bool grouped;
+
+static fi_addr_t source(uint32_t addr, uint32_t group)
+{
+	if (grouped)
+		return (fi_addr_t) group << 32 | addr;
+	return addr == NOBODY ? FI_ADDR_UNSPEC : addr;
+}
+
+static bool from_fits(fi_addr_t from, fi_addr_t src)
+{
+	if (!grouped)
+		return from == FI_ADDR_UNSPEC || from == src;
+	return from >> 32 == src >> 32 && ((uint32_t) from == NOBODY || from == src);
+}
+
 static bool fits(uint64_t want, uint64_t ignore, fi_addr_t from, uint64_t tag, fi_addr_t src)
 {
-	return !((want ^ tag) & ~ignore) && (from == FI_ADDR_UNSPEC || from == src);
+	return !((want ^ tag) & ~ignore) && from_fits(from, src);
 }
 
 static struct recv **model_find_recv(struct model *model, uint64_t tag, fi_addr_t src)
@@ -108,6 +126,7 @@ static void model_init(struct model *model)
 	model->recvs_end = &model->recvs;
 	model->msgs_end = &model->msgs;
 	assert_int_equal(fab_match_init(&model->match), 0);
+	model->match.grouped = grouped;
 }
 
 static void model_fini(struct model *model)
@@ -133,7 +152,7 @@ static uint64_t random_mask(struct rng *rng, bool many)
 
 static fi_addr_t random_src(struct rng *rng)
 {
-	return rng_below(rng, 3) ? rng_below(rng, 4) : FI_ADDR_UNSPEC;
+	return source(rng_below(rng, 3) ? rng_below(rng, 4) : NOBODY, grouped ? rng_below(rng, 3) : 0);
 }
 
 /* A receive is posted: it takes the oldest message that fits, or stays. */
@@ -212,6 +231,15 @@ static void behaves_as_two_plain_lists(void **state)
 	(void) state;
 	for (uint64_t seed = 1; seed <= 10; seed++)
 		run_random(seed, false);
+}
+
+static void peer_groups_are_kept_apart(void **state)
+{
+	(void) state;
+	grouped = true;
+	for (uint64_t seed = 30; seed <= 40; seed++)
+		run_random(seed, seed & 1);
+	grouped = false;
 }
 
 static void more_masks_than_groups_stay_in_order(void **state)
@@ -378,6 +406,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(behaves_as_two_plain_lists),
+		cmocka_unit_test(peer_groups_are_kept_apart),
 		cmocka_unit_test(more_masks_than_groups_stay_in_order),
 		cmocka_unit_test(posted_receives_cost_the_same_ten_or_ten_thousand),
 		cmocka_unit_test(unexpected_messages_cost_the_same_ten_or_ten_thousand),

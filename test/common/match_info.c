@@ -106,7 +106,11 @@ static const struct row rows[] = {
 	{ ATTR(domain_attr, max_ep_stx_ctx), 1, REFUSED, 0 },
 	{ ATTR(domain_attr, max_cntr_value), UINT64_MAX, MATCHES, UINT64_MAX },
 	{ ATTR(domain_attr, max_err_cntr_value), 1, REFUSED, 0 },
-	{ ATTR(domain_attr, max_group_id), 1, REFUSED, 0 },
+	/* peer groups: for those who ask only */
+	{ ATTR(domain_attr, max_group_id), 0, MATCHES, 0 },
+	{ ATTR(domain_attr, max_group_id), 7, MATCHES, 7 },
+	{ ATTR(domain_attr, max_group_id), 100, MATCHES, 100 },
+	{ ATTR(domain_attr, max_group_id), 101, REFUSED, 0 },
 	/* queue sizes: as asked, else the default */
 	{ ATTR(tx_attr, size), 0, MATCHES, 1024 },
 	{ ATTR(tx_attr, size), 512, MATCHES, 512 },

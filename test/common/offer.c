@@ -96,6 +96,7 @@ static struct fi_info *make_info(uint32_t addr_format, int family, const char *a
 	info->domain_attr->mr_cnt = 65536;
 	info->domain_attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 	info->domain_attr->max_cntr_value = UINT64_MAX;
+	info->domain_attr->max_group_id = 100;
 	info->fabric_attr->name = strdup(fabric);
 	info->fabric_attr->prov_version = FI_VERSION(206, 0);
 	return info;

@@ -85,6 +85,7 @@ static void victim_open_as(struct victim *v, bool scalable)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_NAMED_RX_CTX;
 	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->domain_attr->max_group_id = 100;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &v->info));
 	fi_freeinfo(hints);
@@ -193,7 +194,8 @@ static struct hello hello_make(bool ext)
 	};
 
 	if (ext) {
-		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_COLL | TCP_EXT_PARK);
+		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_COLL | TCP_EXT_PARK |
+				      TCP_EXT_GROUP);
 		hello.hdr.incarnation = 0x0123456789abcdef;
 		hello.hdr.eager_max = htonl(4096);
 		hello.hdr.credit = htonl(65536);
@@ -500,6 +502,22 @@ static const struct bad_frame {
 	  { 1, UINT64_MAX, 1 }, .len = 40 },
 	{ "announcement of unknown kind", true, HDR(.op = TCP_WIRE_XRTS, .op_data = 3, .hdr_size = 40, .size = 40),
 	  { 1, 10, 1 }, .len = 40 },
+	{ "peer group not announced", false, HDR(.op = TCP_WIRE_MSG, .flags = TCP_FLAG_GROUP, .hdr_size = 24,
+	  .size = 24), { 1 }, .len = 24 },
+	{ "peer group missing", true, HDR(.op = TCP_WIRE_TAG, .flags = TCP_FLAG_GROUP, .hdr_size = 24, .size = 24),
+	  { 1 }, .len = 24 },
+	{ "peer group that cannot be", true, HDR(.op = TCP_WIRE_TAG, .flags = TCP_FLAG_GROUP, .hdr_size = 32, .size = 32),
+	  { 1, TCP_GROUP_MAX + 1 }, .len = 32 },
+	{ "peer group beyond 32 bits", true, HDR(.op = TCP_WIRE_MSG, .flags = TCP_FLAG_GROUP, .hdr_size = 24, .size = 24),
+	  { 1ULL << 32 | 1 }, .len = 24 },
+	{ "peer group of a write", true, HDR(.op = TCP_WIRE_WRITE, .flags = TCP_FLAG_GROUP, .rma_iov_cnt = 1,
+	  .hdr_size = 48, .size = 48), { 0, 0, 0, 1 }, .len = 48 },
+	{ "peer group of an acknowledgement", true, HDR(.op = TCP_WIRE_MSG, .flags = TCP_FLAG_GROUP, .op_data = 2,
+	  .hdr_size = 24, .size = 24), { 1 }, .len = 24 },
+	{ "peer group of a collective's announcement", true, HDR(.op = TCP_WIRE_XRTS, .flags = TCP_FLAG_GROUP,
+	  .op_data = 2, .hdr_size = 48, .size = 48), { 1, 10, 1, 1 }, .len = 48 },
+	{ "announcement in a peer group that cannot be", true, HDR(.op = TCP_WIRE_XRTS, .flags = TCP_FLAG_GROUP,
+	  .op_data = 1, .hdr_size = 48, .size = 48), { 1, 10, 1, UINT64_MAX }, .len = 48 },
 	{ "atomic not announced", false, AMO(0, 1, 8), TARGET(8, FI_SUM, FI_UINT64), .len = 56 },
 	{ "atomic without a target", true, AMO(0, 0, 8), .len = 56 },
 	{ "atomic without an operation", true, HDR(.op = TCP_WIRE_AMO_REQ, .rma_iov_cnt = 1, .hdr_size = 40, .size = 48),
@@ -988,7 +1006,8 @@ static uint8_t random_hdr_size(uint32_t *seed, const struct tcp_hdr *hdr)
 	if (!(lcg(seed) % 16))
 		return lcg(seed);
 	return sizeof(*hdr) + (hdr->op < TCP_WIRE_OP_END ? fixed[hdr->op] : 0) + (rma ? hdr->rma_iov_cnt * 24 : 0) +
-	       (cq_data && (hdr->flags & TCP_FLAG_CQ_DATA) ? 8 : 0);
+	       (cq_data && (hdr->flags & TCP_FLAG_CQ_DATA) ? 8 : 0) +
+	       (cq_data && !rma && (hdr->flags & TCP_FLAG_GROUP) ? 8 : 0);
 }
 
 /* Frames whose fields are drawn by chance, most of them right. Same every run. */
@@ -997,7 +1016,7 @@ static size_t random_frame(uint32_t *seed, uint8_t *frame, size_t room)
 	static const uint8_t ops[] = { 0, 0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 32, 33, 34, 34, 35, 36, 37, 38, 39, 39,
 		40, 41, 41, 200 };
 	struct tcp_hdr hdr = {
-		.version = 3, .op = ops[lcg(seed) % sizeof(ops)], .flags = lcg(seed) % 3 ? 0 : lcg(seed) % 16,
+		.version = 3, .op = ops[lcg(seed) % sizeof(ops)], .flags = lcg(seed) % 3 ? 0 : lcg(seed) % 64,
 		.op_data = lcg(seed) % 3, .rma_iov_cnt = lcg(seed) % 8 ? 1 + lcg(seed) % 4 : lcg(seed),
 	};
 
