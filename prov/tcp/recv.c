@@ -59,18 +59,16 @@ bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp
 	return false;
 }
 
-/* A message from nobody that the address vector knows, with FI_SOURCE_ERR: where it came from is the error's data, and
- * with FI_AV_AUTH_KEY the key under which it did is the source. */
-static void fail_unknown(struct tcp_ep *ep, struct tcp_rx *rx, struct fab_comp *comp, const struct tcp_conn *conn)
+void tcp_fail_unknown(struct tcp_ep *ep, enum fab_op_code code, struct fab_comp *comp, const struct tcp_conn *conn)
 {
 	const union fab_sockaddr *addr = conn ? &conn->addr : NULL;
 
 	if (conn && ep->base.av->keys)
 		comp->src = fab_av_key_name(ep->base.av, conn->auth_key);
-	fab_ep_fail(&ep->base, rx->code, comp, &(struct fab_cq_fail) {
+	fab_ep_fail(&ep->base, code, comp, &(struct fab_cq_fail) {
 		    .err = FI_EADDRNOTAVAIL, .prov_errno = FI_EADDRNOTAVAIL, .err_data = addr,
 		    .err_data_len = addr ? fab_addr_len(&addr->sa) : 0,
-		    .text = "the message is here; its sender is not in the address vector, err_data has its address" });
+		    .text = "the data is here; its sender is not in the address vector, err_data has its address" });
 }
 
 /* A failure, if fail is not NULL; or what somebody else than the endpoint is to hear of; or a message of a stranger. */
@@ -84,7 +82,7 @@ static void rx_finish_rare(struct tcp_ep *ep, struct tcp_rx *rx, struct fab_comp
 	else if (fail)
 		fab_ep_fail(&ep->base, rx->code, comp, fail);
 	else
-		fail_unknown(ep, rx, comp, msg->conn);
+		tcp_fail_unknown(ep, rx->code, comp, msg->conn);
 }
 
 void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg,

@@ -169,6 +169,9 @@ bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp
  * longer than the room is FI_ETRUNC. Gives the receive back if nothing more can come to it. */
 void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg,
 		   const struct fab_cq_fail *fail);
+/* What came by conn (NULL: it is down) from nobody that the address vector knows is in its place, with FI_SOURCE_ERR:
+ * where it came from is the error's data, and with FI_AV_AUTH_KEY the key under which it did is the source. */
+void tcp_fail_unknown(struct tcp_ep *ep, enum fab_op_code code, struct fab_comp *comp, const struct tcp_conn *conn);
 /* Who reports what concerns no message: a shared context has no queue of its own, so the endpoint bound first does. */
 struct tcp_ep *tcp_rx_reporter(struct tcp_ep *ep);
 /* The posted receive for a message from conn, or NULL. */

@@ -305,6 +305,67 @@ TEST_PROV(last_words_arrive, FI_MSG, RDM_ONLY)
 		CHECK_EQ(in[i], i);
 }
 
+/* A side at the address of one that is closed. */
+static struct side *side_reborn(struct test *t, const uint8_t *name, size_t len)
+{
+	struct side *again = domain_side(t);
+
+	memcpy(again->info->src_addr, name, again->info->src_addrlen);
+	side_open_rest(again);
+	CHECK_EQ(again->name_len, len);
+	CHECK_MEM(again->name, name, len);
+	return again;
+}
+
+/* The first sends may still find the connection of a peer that has gone. */
+static void send_until_it_fails(struct side *s)
+{
+	struct wait w = wait_begin();
+
+	while (!post_ret(s, SEND, .buf = "lost", .len = 4)) {
+		while (!tx_waiting(s))
+			wait_more(s->t, &w, "a completion");
+		if (s->tx.list[s->tx.taken++].err)
+			return;
+		wait_more(s->t, &w, "a send to fail");
+	}
+}
+
+/* A receive that names a peer is no operation to it: it stays, also one that is posted when the peer is known to be gone,
+ * and takes what the peer sends when it has come back. It can be cancelled meanwhile. */
+TEST_PROV(directed_receives_outlive_their_peer, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
+{
+	struct side *a = side_open(t), *b = side_open(t), *again;
+	uint8_t name[128];
+	char in[3][4];
+	size_t len;
+	void *ctx;
+
+	if (!run.ours || !has_sockaddr())
+		SKIP("upstream may take the new life for the old");
+	a->peer = side_insert(a, b);
+	check_link(a, b);
+	post(a, RECV, .buf = in[0], .len = 4, .addr = &a->peer);
+	memcpy(name, b->name, len = b->name_len);
+	side_close(b);
+	send_until_it_fails(a);
+	post(a, RECV, .buf = in[1], .len = 4, .addr = &a->peer);
+	ctx = post(a, RECV, .buf = in[2], .len = 4, .addr = &a->peer);
+	idle(t);
+	CHECK_EQ(rx_waiting(a), 0);
+	MUST(fi_cancel(&a->ep->fid, ctx));
+	expect_rx_err(a, FI_ECANCELED, .ctx = ctx);
+	again = side_reborn(t, name, len);
+	again->peer = side_insert(again, a);
+	send_bytes(again, "new1", 4);
+	expect_recv(a, "new1", 4);
+	CHECK_MEM(in[0], "new1", 4);
+	send_bytes(again, "new2", 4);
+	expect_recv(a, "new2", 4);
+	CHECK_MEM(in[1], "new2", 4);
+	expect_tx_cnt(again, 2);
+}
+
 /* A peer that starts again at the same address is reached again, by the fi_addr_t known. */
 TEST_PROV(peer_comes_back, FI_MSG, RDM_ONLY)
 {
@@ -323,10 +384,7 @@ TEST_PROV(peer_comes_back, FI_MSG, RDM_ONLY)
 		note("life %u", life);
 		memcpy(name, b->name, b->name_len);
 		side_close(b);
-		again = domain_side(t);
-		memcpy(again->info->src_addr, name, again->info->src_addrlen);
-		side_open_rest(again);
-		CHECK_MEM(again->name, name, again->name_len);
+		again = side_reborn(t, name, b->name_len);
 		post_recv(again, in, 4);
 		/* The first sends may find the old connection dead. */
 		while (!rx_waiting(again)) {

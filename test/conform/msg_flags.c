@@ -304,38 +304,84 @@ TEST_PROV(source_is_unknown, FI_MSG | FI_SOURCE, UNCONNECTED)
 	CHECK_EQ(expect_recv(p.b, "ofC1", 4).src, FI_ADDR_NOTAVAIL);
 }
 
+/* The next completion of a side with .raw_cq is of 4 bytes of somebody who is in no address vector: insert him. */
+static fi_addr_t insert_stranger(struct side *s, struct fi_cq_err_entry *err)
+{
+	struct fi_cq_tagged_entry entry;
+	struct wait w = wait_begin();
+	fi_addr_t src, added = FI_ADDR_NOTAVAIL;
+	uint8_t addr[128];
+	ssize_t ret;
+
+	while ((ret = fi_cq_readfrom(s->rx_cq, &entry, 1, &src)) == -FI_EAGAIN)
+		wait_more(s->t, &w, "the stranger's");
+	CHECK_RET(ret, -FI_EAVAIL);
+	*err = (struct fi_cq_err_entry) { .err_data = addr, .err_data_size = sizeof(addr) };
+	CHECK_RET(fi_cq_readerr(s->rx_cq, err, 0), 1);
+	CHECK_EQ(err->err, FI_EADDRNOTAVAIL);
+	CHECK_EQ(err->len, 4);
+	CHECK_RET(fi_av_insert(s->av, err->err_data, 1, &added, 0, NULL), 1);
+	return added;
+}
+
+/* The next completion of such a side is from src. */
+static struct fi_cq_tagged_entry expect_from(struct side *s, fi_addr_t src)
+{
+	struct fi_cq_tagged_entry entry = { 0 };
+	struct wait w = wait_begin();
+	fi_addr_t from = FI_ADDR_NOTAVAIL;
+	ssize_t ret;
+
+	while ((ret = fi_cq_readfrom(s->rx_cq, &entry, 1, &from)) == -FI_EAGAIN)
+		wait_more(s->t, &w, "what he sends then");
+	CHECK_RET(ret, 1);
+	CHECK_EQ(from, src);
+	return entry;
+}
+
 /* With FI_SOURCE_ERR such a message is an error entry whose err_data can be inserted. */
 TEST_PROV(source_err_gives_address, FI_MSG | FI_SOURCE | FI_SOURCE_ERR, UNCONNECTED)
 {
 	struct pair p = pair_open(t, .raw_cq = true);
 	struct side *c = side_open(t);
-	struct fi_cq_err_entry err = { 0 };
-	struct fi_cq_tagged_entry entry;
-	struct wait w = wait_begin();
-	fi_addr_t src, added = FI_ADDR_NOTAVAIL;
-	uint8_t addr[128];
+	struct fi_cq_err_entry err;
 	char in[2][4];
-	ssize_t ret;
+	fi_addr_t src;
 
 	c->peer = side_insert(c, p.b);
 	post_recv(p.b, in[0], 4);
 	send_bytes(c, "ofC1", 4);
-	while ((ret = fi_cq_readfrom(p.b->rx_cq, &entry, 1, &src)) == -FI_EAGAIN)
-		wait_more(t, &w, "the message");
-	CHECK_RET(ret, -FI_EAVAIL);
-	err.err_data = addr;
-	err.err_data_size = sizeof(addr);
-	CHECK_RET(fi_cq_readerr(p.b->rx_cq, &err, 0), 1);
-	CHECK_EQ(err.err, FI_EADDRNOTAVAIL);
-	CHECK_EQ(err.len, 4);
+	src = insert_stranger(p.b, &err);
 	CHECK_MEM(in[0], "ofC1", 4);
-	CHECK_RET(fi_av_insert(p.b->av, err.err_data, 1, &added, 0, NULL), 1);
 	post_recv(p.b, in[1], 4);
 	send_bytes(c, "ofC2", 4);
-	while ((ret = fi_cq_readfrom(p.b->rx_cq, &entry, 1, &src)) == -FI_EAGAIN)
-		wait_more(t, &w, "the second message");
-	CHECK_RET(ret, 1);
-	CHECK_EQ(src, added);
+	expect_from(p.b, src);
+}
+
+/* So is a write with data: the error entry has the data, and the write is in place. */
+TEST_PROV(source_err_of_a_write_with_data, FI_MSG | FI_RMA | FI_SOURCE | FI_SOURCE_ERR, RDM_ONLY)
+{
+	struct pair p = pair_open(t, .raw_cq = true);
+	struct region r = region_open(p.b, NULL, 8, FI_REMOTE_WRITE);
+	struct side *c = side_open(t);
+	struct fi_cq_err_entry err;
+	fi_addr_t src;
+
+	c->peer = side_insert(c, p.b);
+	post(c, WRITEDATA, .buf = "ofC1", .len = 4, .raddr = r.addr, .key = r.key, .data = 42);
+	src = insert_stranger(p.b, &err);
+	CHECK(err.flags & FI_REMOTE_WRITE);
+	CHECK(err.flags & FI_REMOTE_CQ_DATA);
+	CHECK_EQ(err.data, 42);
+	CHECK_MEM(r.buf, "ofC1", 4);
+	expect_tx(c);
+	post(c, WRITEDATA, .buf = "ofC2", .len = 4, .raddr = r.addr, .key = r.key, .data = 43);
+	CHECK_EQ(expect_from(p.b, src).data, 43);
+	expect_tx(c);
+	/* without data nobody is told */
+	post(c, WRITE, .buf = "ofC3", .len = 4, .raddr = r.addr, .key = r.key);
+	expect_tx(c);
+	CHECK_MEM(r.buf, "ofC3", 4);
 }
 
 /* ---- cancel */

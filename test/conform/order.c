@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Orders between messages and remote accesses, at the target. Source: fi_endpoint(3), message ordering. */
+/* Orders between messages and remote accesses, at the target, and of completions. Source: fi_endpoint(3), message and
+ * completion ordering. */
 #include <string.h>
 
 #include "ops.h"
@@ -76,4 +77,45 @@ TEST_PROV(nobody_else_waits, FI_MSG | FI_RMA, RELIABLE)
 	expect_rx(p.b);
 	expect_tx(p.a);
 	check_fill(in, LEN, 1);
+}
+
+static void ask_for_strict_completions(struct fi_info *hints)
+{
+	hints->tx_attr->comp_order = hints->rx_attr->comp_order = FI_ORDER_STRICT;
+}
+
+/* Completions in the order of the calls: who asks is told yes, or finds no entry. */
+TEST_PROV(strict_completions_are_offered_or_refused, 0)
+{
+	struct opts o = { .hints = ask_for_strict_completions };
+	struct fi_info *asked = info_find(t, hints_new(t, &o), NULL, NULL, 0);
+	struct fi_info *plain = info_find(t, hints_new(t, &(struct opts) { 0 }), NULL, NULL, 0);
+
+	CHECK(plain);
+	CHECK_EQ(!asked, !(plain->tx_attr->comp_order & plain->rx_attr->comp_order & FI_ORDER_STRICT));
+	if (asked)
+		CHECK(asked->tx_attr->comp_order & asked->rx_attr->comp_order & FI_ORDER_STRICT);
+}
+
+/* Where they are, a long message does not let short ones behind it complete before it. */
+TEST_PROV(strict_completions_come_in_order, FI_MSG, RELIABLE)
+{
+	enum { N = 6 };
+	uint8_t *out = mem_pattern(t, LEN, 1), *in[N];
+	void *tx[N], *rx[N];
+	struct pair p;
+
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = ask_for_strict_completions }), NULL, NULL, 0))
+		SKIP("%s does not offer it", run.prov);
+	p = pair_open(t, .hints = ask_for_strict_completions);
+	for (int i = 0; i < N; i++) {
+		in[i] = mem(t, LEN);
+		rx[i] = post(p.b, RECV, .buf = in[i], .len = LEN);
+	}
+	for (int i = 0; i < N; i++)
+		tx[i] = post(p.a, SEND, .buf = out, .len = i % 2 ? 8 : LEN);
+	for (int i = 0; i < N; i++) {
+		CHECK(expect_tx(p.a).ctx == tx[i]);
+		CHECK(expect_rx(p.b).ctx == rx[i]);
+	}
 }
