@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cq(3): reading, sleeping, errors and their texts, open and close.
+ * fi_cq(3): reading, sleeping, open and close. Errors: cq_err.c.
  */
-#include "common/cq.h"
+#include "common/cq_err.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -12,35 +12,16 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
-#include "base/strbuf.h"
 #include "common/export.h"
 #include "common/ops.h"
 #include "common/queue.h"
 
 #define RING_START		64	/* entries */
 #define SIZE_MAX_ASKED		(1U << 28)	/* entries; more is taken for a mistake */
-#define TEXT_MAX		200	/* bytes, without the end */
-
-struct fab_cq_err {
-	struct fab_list link;
-	uint32_t pos;			/* stands before this ring position */
-	struct fab_comp comp;
-	int err;
-	int prov_errno;
-	size_t olen;
-	size_t err_data_len;
-	char *text;			/* NULL, or behind err_data */
-	uint8_t err_data[];
-};
 
 static struct fab_cq *cq_of(struct fid_cq *fid)
 {
 	return fab_container(fid, struct fab_cq, cq_fid);
-}
-
-static const struct fi_provider *prov_of(const struct fab_cq *cq)
-{
-	return cq->domain->fabric->prov;
 }
 
 /* ---- formats: each is the beginning of struct fab_comp, of a certain length ---- */
@@ -57,36 +38,37 @@ SAME_PLACE(tag, tag);
 
 /* size is a constant in every caller. */
 static inline __attribute__((always_inline))
-void copy_entries(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf, size_t size)
+void copy_entries(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf, size_t size)
 {
 	char *to = buf;
 
 	for (uint32_t i = 0; i < cnt; i++, to += size)
-		memcpy(to, &cq->ring[(pos + i) & cq->mask], size);
+		memcpy(to, &ring[(pos + i) & mask], size);
 }
 
-static void copy_context(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf)
+static void copy_context(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf)
 {
-	copy_entries(cq, pos, cnt, buf, sizeof(struct fi_cq_entry));
+	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_entry));
 }
 
-static void copy_msg(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf)
+static void copy_msg(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf)
 {
-	copy_entries(cq, pos, cnt, buf, sizeof(struct fi_cq_msg_entry));
+	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_msg_entry));
 }
 
-static void copy_data(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf)
+static void copy_data(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf)
 {
-	copy_entries(cq, pos, cnt, buf, sizeof(struct fi_cq_data_entry));
+	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_data_entry));
 }
 
-static void copy_tagged(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf)
+static void copy_tagged(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf)
 {
-	copy_entries(cq, pos, cnt, buf, sizeof(struct fi_cq_tagged_entry));
+	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_tagged_entry));
 }
 
 /* Who leaves the format to us cannot know how long an entry is: so it is the shortest. */
-static void (*const copy_by_format[])(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf) = {
+static void (*const copy_by_format[])(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt,
+				      void *buf) = {
 	[FI_CQ_FORMAT_UNSPEC] = copy_context,
 	[FI_CQ_FORMAT_CONTEXT] = copy_context,
 	[FI_CQ_FORMAT_MSG] = copy_msg,
@@ -111,15 +93,10 @@ static bool grow(struct fab_cq *cq)
 	return true;
 }
 
-static struct fab_cq_err *first_err(const struct fab_cq *cq)
-{
-	return fab_list_first(&cq->errs, struct fab_cq_err, link);
-}
-
 /* Successes that can be read before the first error. */
 static uint32_t readable(const struct fab_cq *cq)
 {
-	const struct fab_cq_err *err = first_err(cq);
+	const struct fab_cq_err *err = fab_cq_first_err(cq);
 
 	return (err ? err->pos : cq->tail) - cq->head;
 }
@@ -137,6 +114,17 @@ static bool has_event(struct fab_wait *wait)
 	return !cq->peer && enough(cq, wait->outside ? 1 : cq->wake_cnt);
 }
 
+bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp)
+{
+	if (cq->peer)
+		fab_cq_owner_write(cq, comp);
+	else if (grow(cq))
+		return false;
+	else
+		fab_cq_set_overrun(cq, comp);
+	return true;
+}
+
 /* ---- reading ---- */
 
 /* Take up to count entries. The number, -FI_EAVAIL if an error stands first, -FI_EAGAIN if there is nothing. */
@@ -148,13 +136,19 @@ static ssize_t take(struct fab_cq *cq, void *buf, size_t count, fi_addr_t *src)
 		return fab_list_empty(&cq->errs) ? -FI_EAGAIN : -FI_EAVAIL;
 	if (cnt > count)
 		cnt = (uint32_t) count;
-	cq->copy(cq, cq->head, cnt, buf);
+	cq->copy(cq->ring, cq->mask, cq->head, cnt, buf);
 	if (src) {
 		for (uint32_t i = 0; i < cnt; i++)
 			src[i] = cq->ring[(cq->head + i) & cq->mask].src;
 	}
 	cq->head += cnt;
 	return cnt;
+}
+
+/* Nothing in the ring, and no error. */
+static bool ring_empty(const struct fab_cq *cq)
+{
+	return cq->head == cq->tail && fab_list_empty(&cq->errs);
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
@@ -165,7 +159,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	if (!buf && count)
 		return -FI_EINVAL;
 	fab_progress_enter(cq->progress);
-	if (fab_cq_empty(cq) || !count)
+	if (ring_empty(cq) || !count)
 		fab_progress_run(cq->progress);
 	else
 		fab_progress_attend(cq->progress);
@@ -180,6 +174,65 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	return cq_readfrom(fid, buf, count, NULL);
 }
+
+/* ---- reading ahead: see struct fab_cq_ahead ---- */
+
+/* What can be read next, as far as there is room for it. Lock held; what was read ahead before has been read. */
+static void read_ahead(struct fab_cq *cq)
+{
+	struct fab_cq_ahead *ahead = cq->ahead;
+	uint32_t cnt = fab_min(readable(cq), (uint32_t) FAB_CQ_AHEAD);
+
+	for (uint32_t i = 0; i < cnt; i++)
+		ahead->entry[i] = cq->ring[(cq->head + i) & cq->mask];
+	cq->head += cnt;
+	ahead->at = 0;
+	atomic_store_explicit(&ahead->cnt, cnt, memory_order_relaxed);
+}
+
+static ssize_t ahead_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	struct fab_cq *cq = cq_of(fid);
+	struct fab_cq_ahead *ahead = cq->ahead;
+	uint32_t left = atomic_load_explicit(&ahead->cnt, memory_order_relaxed);
+	ssize_t ret;
+
+	if (left && count && buf) {
+		uint32_t cnt = fab_min((size_t) left, count);
+
+		cq->copy(ahead->entry, FAB_CQ_AHEAD - 1, ahead->at, cnt, buf);
+		for (uint32_t i = 0; src && i < cnt; i++)
+			src[i] = ahead->entry[ahead->at + i].src;
+		ahead->at += cnt;
+		atomic_store_explicit(&ahead->cnt, left - cnt, memory_order_relaxed);
+		return cnt;
+	}
+	if (!buf && count)
+		return -FI_EINVAL;
+	fab_progress_enter(cq->progress);
+	if (ring_empty(cq) || !count)
+		fab_progress_run(cq->progress);
+	ret = take(cq, buf, count, src);
+	if (ret > 0)
+		read_ahead(cq);
+	fab_progress_unlock(cq->progress);
+	return ret;
+}
+
+static ssize_t ahead_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	return ahead_readfrom(fid, buf, count, NULL);
+}
+
+static struct fi_ops_cq ahead_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = ahead_read,
+	.readfrom = ahead_readfrom,
+	.readerr = fab_cq_readerr,
+	.strerror = fab_cq_strerror,
+};
+
+/* ---- sleeping ---- */
 
 /* Sleep until there are cnt entries, or an error, or the sleep ends. 0, or why it ended. */
 static int wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
@@ -236,213 +289,6 @@ static int cq_signal(struct fid_cq *fid)
 	return 0;
 }
 
-/* ---- errors ---- */
-
-/* Room for an entry; data may be NULL. NULL: no memory. */
-static struct fab_cq_err *err_alloc(const void *data, size_t data_len, const char *text)
-{
-	size_t text_len = text ? strnlen(text, TEXT_MAX) : 0;
-	struct fab_cq_err *err = calloc(1, sizeof(*err) + data_len + (text ? text_len + 1 : 0));
-
-	if (!err)
-		return NULL;
-	if (data_len)
-		memcpy(err->err_data, data, data_len);
-	err->err_data_len = data_len;
-	if (text) {
-		err->text = (char *) err->err_data + data_len;
-		memcpy(err->text, text, text_len);
-	}
-	return err;
-}
-
-static void err_free(struct fab_cq *cq, struct fab_cq_err *err)
-{
-	if (err == cq->spare)
-		cq->spare_used = false;
-	else if (err != cq->overrun)
-		free(err);
-}
-
-static void err_queue(struct fab_cq *cq, struct fab_cq_err *err)
-{
-	err->pos = cq->tail;
-	fab_list_add_tail(&cq->errs, &err->link);
-	fab_wait_event(&cq->wait, &cq->progress->signals);
-}
-
-static bool overrun(const struct fab_cq *cq)
-{
-	return !fab_list_empty(&cq->overrun->link);
-}
-
-static void set_overrun(struct fab_cq *cq, const struct fab_comp *comp)
-{
-	if (overrun(cq))
-		return;
-	FI_WARN(prov_of(cq), FI_LOG_CQ, "no memory to queue a completion (context %p) behind %u others; the CQ is "
-		"overrun, and of no use once these are read\n", comp->context, cq->tail - cq->head);
-	cq->overrun->comp = (struct fab_comp) { .src = FI_ADDR_NOTAVAIL };
-	err_queue(cq, cq->overrun);
-}
-
-/* ---- peer CQs ---- */
-
-static void check_owner(const struct fab_cq *cq, ssize_t ret)
-{
-	if (ret < 0)
-		FI_WARN(prov_of(cq), FI_LOG_CQ, "the owner of a peer CQ does not take a completion: %s\n",
-			fi_strerror((int) -ret));
-}
-
-static void owner_write(struct fab_cq *cq, const struct fab_comp *comp)
-{
-	check_owner(cq, cq->peer->owner_ops->write(cq->peer, comp->context, comp->flags, comp->len, comp->buf,
-						   comp->data, comp->tag, comp->src));
-}
-
-static void owner_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail)
-{
-	const struct fi_cq_err_entry entry = {
-		.op_context = comp->context,
-		.flags = comp->flags,
-		.len = comp->len,
-		.buf = comp->buf,
-		.data = comp->data,
-		.tag = comp->tag,
-		.olen = fail->olen,
-		.err = fail->err,
-		.prov_errno = fail->prov_errno,
-		.err_data = (void *) fail->err_data,
-		.err_data_size = fail->err_data_len,
-		.src_addr = comp->src,
-	};
-
-	check_owner(cq, cq->peer->owner_ops->writeerr(cq->peer, &entry));
-}
-
-bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp)
-{
-	if (cq->peer)
-		owner_write(cq, comp);
-	else if (grow(cq))
-		return false;
-	else
-		set_overrun(cq, comp);
-	return true;
-}
-
-void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail)
-{
-	struct fab_cq_err *err;
-
-	if (cq->peer) {
-		owner_write_err(cq, comp, fail);
-		return;
-	}
-	err = err_alloc(fail->err_data, fail->err_data_len, fail->text);
-	if (!err) {
-		if (cq->spare_used) {
-			set_overrun(cq, comp);
-			return;
-		}
-		cq->spare_used = true;
-		err = cq->spare;
-	}
-	err->comp = *comp;
-	err->err = fail->err;
-	err->prov_errno = fail->prov_errno;
-	err->olen = fail->olen;
-	err_queue(cq, err);
-}
-
-/* Bytes of struct fi_cq_err_entry that an application of this API version has. */
-static size_t err_entry_len(uint32_t api_version)
-{
-	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
-		return offsetof(struct fi_cq_err_entry, err_data_size);
-	if (FI_VERSION_LT(api_version, FI_VERSION(1, 20)))
-		return offsetof(struct fi_cq_err_entry, src_addr);
-	return sizeof(struct fi_cq_err_entry);
-}
-
-/* Since 1.5 an application may bring its own buffer for err_data; otherwise it is shown ours. */
-static void give_err(struct fab_cq *cq, struct fab_cq_err *err, struct fi_cq_err_entry *out)
-{
-	size_t len = err_entry_len(cq->domain->fabric->fabric_fid.api_version);
-	struct fi_cq_err_entry entry = {
-		.op_context = err->comp.context,
-		.flags = err->comp.flags,
-		.len = err->comp.len,
-		.buf = err->comp.buf,
-		.data = err->comp.data,
-		.tag = err->comp.tag,
-		.olen = err->olen,
-		.err = err->err,
-		.prov_errno = err->prov_errno,
-		.err_data = err->err_data_len ? err->err_data : NULL,
-		.err_data_size = err->err_data_len,
-		.src_addr = err->comp.src,
-	};
-
-	if (len > offsetof(struct fi_cq_err_entry, err_data_size) && out->err_data_size) {
-		entry.err_data_size = out->err_data ? fab_min(out->err_data_size, err->err_data_len) : 0;
-		entry.err_data = out->err_data;
-		if (entry.err_data_size)
-			memcpy(out->err_data, err->err_data, entry.err_data_size);
-	}
-	memcpy(out, &entry, len);
-}
-
-static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
-{
-	struct fab_cq *cq = cq_of(fid);
-	struct fab_cq_err *err;
-
-	if (!buf || flags)
-		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
-	fab_progress_enter(cq->progress);
-	err = first_err(cq);
-	if (!err || err->pos != cq->head) {
-		fab_progress_unlock(cq->progress);
-		return -FI_EAGAIN;
-	}
-	give_err(cq, err, buf);
-	if (err != cq->overrun)
-		fab_list_remove(&err->link);
-	if (cq->last_err)
-		err_free(cq, cq->last_err);
-	cq->last_err = err;
-	fab_progress_unlock(cq->progress);
-	return 1;
-}
-
-/* The text of the error read last, if that is the one asked about. */
-static const char *err_text(const struct fab_cq *cq, int prov_errno)
-{
-	const struct fab_cq_err *err = cq->last_err;
-
-	return err && err->text && err->prov_errno == prov_errno ? err->text : fi_strerror(prov_errno);
-}
-
-static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
-{
-	struct fab_cq *cq = cq_of(fid);
-	struct fab_strbuf sb;
-	const char *text;
-
-	(void) err_data;
-	fab_progress_lock(cq->progress);
-	text = err_text(cq, prov_errno);
-	if (buf && len) {
-		fab_strbuf_init(&sb, buf, len);
-		fab_strbuf_puts(&sb, text);
-		text = buf;
-	}
-	fab_progress_unlock(cq->progress);
-	return text;
-}
-
 /* ---- open and close ---- */
 
 static int cq_control(struct fid *fid, int command, void *arg)
@@ -457,11 +303,12 @@ static void cq_free(struct fab_cq *cq)
 	struct fab_list *link;
 
 	if (cq->last_err)
-		err_free(cq, cq->last_err);
+		fab_cq_err_free(cq, cq->last_err);
 	while ((link = fab_list_pop_front(&cq->errs)))
-		err_free(cq, fab_container(link, struct fab_cq_err, link));
+		fab_cq_err_free(cq, fab_container(link, struct fab_cq_err, link));
 	free(cq->overrun);
 	free(cq->spare);
+	free(cq->ahead);
 	free(cq->ring);
 	free(cq);
 }
@@ -488,11 +335,11 @@ static struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read,
 	.readfrom = cq_readfrom,
-	.readerr = cq_readerr,
+	.readerr = fab_cq_readerr,
 	.sread = cq_sread,
 	.sreadfrom = cq_sreadfrom,
 	.signal = cq_signal,
-	.strerror = cq_strerror,
+	.strerror = fab_cq_strerror,
 };
 
 /* The owner makes progress. */
@@ -513,7 +360,7 @@ static ssize_t peer_read(struct fid_cq *fid, void *buf, size_t count)
 static struct fi_ops_cq peer_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = peer_read,
-	.strerror = cq_strerror,
+	.strerror = fab_cq_strerror,
 };
 
 /* What FI_PEER's context brings, or NULL, logged. */
@@ -556,6 +403,13 @@ static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *
 	return -FI_EINVAL;
 }
 
+/* Are readers one at a time, the completions ours, and nobody asleep who is to be told of what is left? */
+static bool reads_ahead(const struct fab_domain *domain, const struct fi_cq_attr *attr)
+{
+	return (domain->threading == FI_THREAD_FID || domain->threading == FI_THREAD_ENDPOINT) &&
+	       domain->data_progress == FI_PROGRESS_MANUAL && attr->wait_obj == FI_WAIT_NONE;
+}
+
 static struct fab_cq *cq_alloc(const struct fi_cq_attr *attr)
 {
 	struct fab_cq *cq = calloc(1, sizeof(*cq));
@@ -564,8 +418,8 @@ static struct fab_cq *cq_alloc(const struct fi_cq_attr *attr)
 		return NULL;
 	fab_list_init(&cq->errs);
 	cq->ring = malloc(RING_START * sizeof(*cq->ring));
-	cq->spare = err_alloc(NULL, 0, NULL);
-	cq->overrun = err_alloc(NULL, 0, NULL);
+	cq->spare = fab_cq_err_alloc(NULL, 0, NULL);
+	cq->overrun = fab_cq_err_alloc(NULL, 0, NULL);
 	if (!cq->ring || !cq->spare || !cq->overrun) {
 		cq_free(cq);
 		return NULL;
@@ -601,6 +455,13 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	cq = cq_alloc(attr);
 	if (!cq)
 		return -FI_ENOMEM;
+	if (!peer && reads_ahead(domain, attr)) {
+		cq->ahead = calloc(1, sizeof(*cq->ahead));
+		if (!cq->ahead) {
+			cq_free(cq);
+			return -FI_ENOMEM;
+		}
+	}
 	if (peer) {
 		cq->peer = peer;
 		cq->mask = 0;
@@ -608,9 +469,10 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	}
 	FAB_OPS_FILL(&cq_fid_ops);
 	FAB_OPS_FILL(&peer_ops);
+	FAB_OPS_FILL(&ahead_ops);
 	cq->domain = domain;
 	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
-	cq->cq_fid.ops = peer ? &peer_ops : &cq_ops;
+	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops : &cq_ops;
 	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
 	if (ret) {

@@ -6,7 +6,7 @@
  * A peer CQ (FI_PEER, fi_peer(3)) has nothing to read: what is written to it goes to its owner, another provider, at
  * once and with the engine's lock held. Its ring is full for ever, so that only the way for full rings asks about it.
  *
- * Everything below wants cq->progress's lock, except fab_cq_open(). Reading entries that are queued makes no system
+ * Everything below wants cq->progress's lock, except fab_cq_open() and what struct fab_cq_ahead says. Reading entries that are queued makes no system
  * call and no progress; a read that finds nothing runs one pass.
  */
 #ifndef FAB_CQ_H
@@ -21,6 +21,19 @@ struct fab_domain;
 struct fab_cq_err;
 struct fid_peer_cq;
 
+#define FAB_CQ_AHEAD	64		/* entries; a power of 2 */
+
+/*
+ * FI_THREAD_FID and FI_THREAD_ENDPOINT, manual progress, no wait object: a read that holds the lock takes out more than it
+ * was asked for, and the next ones need none. The application reads a queue in one thread at a time, so only cnt is seen
+ * by others (poll sets). What is here is before all that is in the ring, errors too.
+ */
+struct fab_cq_ahead {
+	_Atomic uint32_t cnt;		/* entries from `at` on; written by the reader */
+	uint32_t at;
+	struct fab_comp entry[FAB_CQ_AHEAD];
+};
+
 struct fab_cq {
 	struct fid_cq cq_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
@@ -29,10 +42,11 @@ struct fab_cq {
 	enum fi_cq_format format;
 	bool threshold;			/* FI_CQ_COND_THRESHOLD */
 	bool want_src;			/* FI_SOURCE was asked of an endpoint bound here */
-	/* Entries cnt from ring position pos on, as the format has them, to buf. */
-	void (*copy)(const struct fab_cq *cq, uint32_t pos, uint32_t cnt, void *buf);
+	/* Entries cnt from position pos of a ring on, as the format has them, to buf. */
+	void (*copy)(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf);
 	uint32_t head, tail, mask;	/* ring positions run freely; mask + 1 slots */
 	struct fab_comp *ring;		/* owned */
+	struct fab_cq_ahead *ahead;	/* owned; NULL: nothing is read ahead */
 	struct fid_peer_cq *peer;	/* borrowed from the owner of a peer CQ; NULL: an ordinary one */
 	struct fab_list errs;		/* struct fab_cq_err, each with the ring position before which it stands */
 	uint32_t wake_cnt;		/* entries that the least demanding sleeper waits for */
@@ -75,10 +89,11 @@ static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
  * short; when that is taken too, the CQ is overrun: nothing is lost in silence. */
 void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail);
 
-/* Completions queued and not yet read, errors included. */
+/* None queued that has not been read, errors included? */
 static inline bool fab_cq_empty(const struct fab_cq *cq)
 {
-	return cq->head == cq->tail && fab_list_empty(&cq->errs);
+	return cq->head == cq->tail && fab_list_empty(&cq->errs) &&
+	       !(cq->ahead && atomic_load_explicit(&cq->ahead->cnt, memory_order_relaxed));
 }
 
 #endif

@@ -99,6 +99,33 @@ TEST_TABLE(of_a_message, level_rows, FI_MSG | FI_TAGGED, RELIABLE)
 		FAIL("%s: %lu locks for %d messages, none is needed", row->name, cnt, 2 * MSGS);
 }
 
+/* FI_THREAD_FID has one thread at a time at a queue, which takes out more than it asked for when it has the lock: the
+ * reads that follow take none, which counts where each asks for one entry. FI_THREAD_ENDPOINT promises that, too. */
+TEST_PROV(fewer_where_one_reads, FI_MSG | FI_TAGGED, RELIABLE)
+{
+	static const enum fi_threading level[] = { FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_ENDPOINT };
+	unsigned long cnt[COUNT(level)];
+
+	if (SANITIZED)
+		SKIP("a sanitizer stands before the calls itself");
+	for (size_t i = 0; i < COUNT(level); i++) {
+		struct pair p;
+
+		wanted = level[i];
+		p = traffic_pair(t, .hints = ask_for_level);
+		traffic_read_cnt = 1;
+		count_locks(&p);
+		cnt[i] = count_locks(&p);
+		traffic_read_cnt = 16;
+	}
+	printf("# locks a message, entries read one by one: safe %.2f, fid %.2f, endpoint %.2f\n", (double) cnt[0] / (2 * MSGS),
+	       (double) cnt[1] / (2 * MSGS), (double) cnt[2] / (2 * MSGS));
+	for (size_t i = 1; i < COUNT(level); i++) {
+		if (5 * cnt[i] > 4 * cnt[0])
+			FAIL("%lu locks, FI_THREAD_SAFE takes %lu: a fifth at least is to be saved", cnt[i], cnt[0]);
+	}
+}
+
 /* Two queues for the two directions: still one endpoint's. */
 TEST_PROV(of_an_endpoint_with_two_queues, FI_MSG | FI_TAGGED, RDM_ONLY)
 {

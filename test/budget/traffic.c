@@ -7,6 +7,8 @@
 
 #include <rdma/fi_atomic.h>
 
+#define READ_MAX 16
+
 #define TAG 7
 #define WINDOW_MAX 64
 #define LEN_MAX (1 << 20)
@@ -71,11 +73,13 @@ static void recv_one(struct side *s, enum kind kind, size_t len)
 		MUST(fi_recv(s->ep, in, len, NULL, FI_ADDR_UNSPEC, NULL));
 }
 
+size_t traffic_read_cnt = READ_MAX;
+
 /* Read one side's queue once: count what was sent and received. */
 static void read_queue(struct side *s, size_t *sent, size_t *received)
 {
-	struct fi_cq_tagged_entry entry[16];
-	ssize_t ret = fi_cq_read(s->tx_cq, entry, COUNT(entry)), i;
+	struct fi_cq_tagged_entry entry[READ_MAX];
+	ssize_t ret = fi_cq_read(s->tx_cq, entry, traffic_read_cnt), i;
 
 	if (ret == -FI_EAGAIN)
 		return;

@@ -21,6 +21,9 @@ void ping_pong(struct pair *p, enum kind kind, size_t len, size_t cnt);
 /* @cnt messages (or writes, reads) of @len bytes one way, at most @window of them not yet completed. */
 void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cnt);
 
+/* Entries that each read of a queue asks for, 1 to 16 (which it is if nobody says otherwise). */
+extern size_t traffic_read_cnt;
+
 /* How many messages a test is to send: the environment's BUDGET_CNT, or @otherwise. */
 size_t traffic_cnt(size_t otherwise);
 

@@ -570,7 +570,7 @@ static const char usage[] =
 	"  -e, --endpoint TYPE       msg, rdm or dgram\n"
 	"  -6, --ipv6                addresses of the other family\n"
 	"  -P, --progress MODEL      auto or manual\n"
-	"  -T, --threading LEVEL     safe, completion or domain\n"
+	"  -T, --threading LEVEL     safe, fid, endpoint, completion or domain\n"
 	"      --mode MODE           also: prefix (FI_MSG_PREFIX) or rx-cq-data (FI_RX_CQ_DATA); more than once for both\n"
 	"  -m, --mr-mode MODE        basic (virtual addresses, provider's keys), local (and registered buffers) or none\n"
 	"  -V, --api MAJOR.MINOR     version given to fi_getinfo()\n"
@@ -611,7 +611,7 @@ static const struct word words[] = {
 	{ 'e', "msg", FI_EP_MSG }, { 'e', "rdm", FI_EP_RDM }, { 'e', "dgram", FI_EP_DGRAM },
 	{ 'P', "auto", FI_PROGRESS_AUTO }, { 'P', "manual", FI_PROGRESS_MANUAL },
 	{ 'T', "safe", FI_THREAD_SAFE }, { 'T', "completion", FI_THREAD_COMPLETION },
-	{ 'T', "domain", FI_THREAD_DOMAIN },
+	{ 'T', "domain", FI_THREAD_DOMAIN }, { 'T', "fid", FI_THREAD_FID }, { 'T', "endpoint", FI_THREAD_ENDPOINT },
 	{ 'M', "prefix", MODE_PREFIX }, { 'M', "rx-cq-data", MODE_RX_CQ_DATA },
 	{ 'm', "basic", MR_BASIC_BITS }, { 'm', "none", 0 }, { 'm', "local", MR_BASIC_BITS | FI_MR_LOCAL },
 };
