@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "core/child.h"
+#include "core/conf.h"
 #include "param.h"
 
 #include <rdma/providers/fi_prov.h>
@@ -13,23 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct fi_provider prov = { .name = "te;st" };
-static char conf_path[] = "/tmp/test-param-XXXXXX";
-
-static void write_conf(const char *text, size_t len)
-{
-	FILE *file = fopen(conf_path, "w");
-
-	assert_non_null(file);
-	assert_int_equal(fwrite(text, 1, len, file), len);
-	fclose(file);
-}
 
 static void run(const char *const env[], const char *conf, void (*body)(void))
 {
-	write_conf(conf, strlen(conf));
+	conf_write(conf, strlen(conf));
 	free(child_run(env, body));
 }
 
@@ -140,7 +130,7 @@ static void rubbish_is_named_and_leaves_the_default_alone(void **state)
 	size_t i;
 
 	(void) state;
-	write_conf("", 0);
+	conf_write("", 0);
 	for (i = 0; i < 12; i++) {
 		snprintf(number, sizeof(number), "FI_TE_ST_NUMBER=%s", numbers[i % fab_countof(numbers)]);
 		snprintf(size, sizeof(size), "FI_TE_ST_SIZE=%s", sizes[i % fab_countof(sizes)]);
@@ -232,7 +222,7 @@ static void rubbish_in_the_file_costs_a_warning_a_line(void **state)
 	memcpy(conf, start, len);
 	memset(conf + len, 'z', 65536);
 	conf[len + 65536] = '\n';
-	write_conf(conf, len + 65537);
+	conf_write(conf, len + 65537);
 	text = child_run(NULL, check_file_with_rubbish);
 	assert_int_equal(count_lines(text, "is ignored"), 6);
 	assert_non_null(strstr(text, ":2: \"no equals sign\""));
@@ -264,24 +254,6 @@ static void a_file_that_is_none_is_named_once(void **state)
 	fab_param_path = conf_path;
 }
 
-static int set_up(void **state)
-{
-	int fd = mkstemp(conf_path);
-
-	(void) state;
-	if (fd < 0)
-		return -1;
-	close(fd);
-	fab_param_path = conf_path;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void) state;
-	return unlink(conf_path);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,5 +268,5 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_none_is_named_once),
 	};
 
-	return cmocka_run_group_tests_name("core/param", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("core/param", tests, conf_set_up, conf_tear_down);
 }

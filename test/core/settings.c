@@ -5,7 +5,7 @@
 #include "base/unit.h"
 
 #include "core/child.h"
-#include "param.h"
+#include "core/conf.h"
 #include "settings.h"
 
 #include <rdma/fabric.h>
@@ -15,9 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-static char conf_path[] = "/tmp/test-settings-XXXXXX";
 
 static void list_params(void)
 {
@@ -59,13 +56,11 @@ static void what_is_set_without_effect_is_said_once(void **state)
 		"FI_LOG_LEVEL=info", "FI_HOOK=trace", "FI_UNIVERSE_SIZE=8", "FI_OFI_RXD_RETRY=1", "FI_TPC_IFACE=eth0",
 		"FI_lower=1", "FI_=1", NULL,
 	};
-	FILE *file = fopen(conf_path, "w");
+	static const char conf[] = "FI_FROM_FILE = 1\nFI_FROM_FILE = 2\nFI_PERF_CNTR = 1\nFI_TPC_IFACE = eth1\n";
 	char *text;
 
 	(void) state;
-	assert_non_null(file);
-	fputs("FI_FROM_FILE = 1\nFI_FROM_FILE = 2\nFI_PERF_CNTR = 1\nFI_TPC_IFACE = eth1\n", file);
-	fclose(file);
+	conf_write(conf, strlen(conf));
 	text = child_run(env, list_params);
 	assert_int_equal(count_lines(text, "FI_HOOK is set without effect"), 1);
 	assert_int_equal(count_lines(text, "FI_UNIVERSE_SIZE is set without effect"), 1);
@@ -89,24 +84,6 @@ static void nothing_is_said_where_nobody_asked(void **state)
 	free(text);
 }
 
-static int set_up(void **state)
-{
-	int fd = mkstemp(conf_path);
-
-	(void) state;
-	if (fd < 0)
-		return -1;
-	close(fd);
-	fab_param_path = conf_path;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void) state;
-	return unlink(conf_path);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,5 +92,5 @@ int main(void)
 		cmocka_unit_test(nothing_is_said_where_nobody_asked),
 	};
 
-	return cmocka_run_group_tests_name("core/settings", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("core/settings", tests, conf_set_up, conf_tear_down);
 }
