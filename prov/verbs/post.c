@@ -23,8 +23,11 @@ static const struct {
 	const char *what;
 } failures[] = {
 	[IBV_WC_LOC_LEN_ERR] = { FI_ETRUNC, "the message is longer than the receive that it met" },
+	[IBV_WC_LOC_EEC_OP_ERR] = { FI_EIO, "an error of reliable datagrams, which nobody uses here" },
 	[IBV_WC_LOC_QP_OP_ERR] = { FI_EINVAL, "the device could not carry out the request" },
 	[IBV_WC_LOC_PROT_ERR] = { FI_EACCES, "a local buffer is not registered, or not for this" },
+	[IBV_WC_MW_BIND_ERR] = { FI_EACCES, "a memory window could not be bound" },
+	[IBV_WC_BAD_RESP_ERR] = { FI_EPROTO, "the peer's device answered something else than what was asked" },
 	[IBV_WC_LOC_ACCESS_ERR] = { FI_EACCES, "the peer's write met a region that does not allow it" },
 	[IBV_WC_REM_INV_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused: a message longer than its receive, or an "
 				     "operation that it does not allow" },
@@ -32,9 +35,18 @@ static const struct {
 	[IBV_WC_REM_OP_ERR] = { FI_EREMOTEIO, "the peer's device could not carry out the request" },
 	[IBV_WC_RETRY_EXC_ERR] = { FI_EHOSTUNREACH, "the peer's device does not answer" },
 	[IBV_WC_RNR_RETRY_EXC_ERR] = { FI_ENORX, "the peer has posted no receive" },
+	[IBV_WC_LOC_RDD_VIOL_ERR] = { FI_EIO, "the reliable datagram domains differ, which nobody uses here" },
+	[IBV_WC_REM_INV_RD_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused a reliable datagram, which nobody uses "
+					"here" },
 	[IBV_WC_REM_ABORT_ERR] = { FI_ECONNABORTED, "the peer gave up the request" },
+	[IBV_WC_INV_EECN_ERR] = { FI_EIO, "there is no such context of reliable datagrams, which nobody uses here" },
+	[IBV_WC_INV_EEC_STATE_ERR] = { FI_EIO, "a context of reliable datagrams, which nobody uses here, is in the wrong "
+				       "state" },
 	[IBV_WC_FATAL_ERR] = { FI_EIO, "the device has failed" },
 	[IBV_WC_RESP_TIMEOUT_ERR] = { FI_ETIMEDOUT, "the peer's device did not answer in time" },
+	[IBV_WC_GENERAL_ERR] = { FI_EIO, "the device reports an error without saying which; its driver's log may" },
+	[IBV_WC_TM_ERR] = { FI_EIO, "the device's tag matching, which nobody uses here, failed" },
+	[IBV_WC_TM_RNDV_INCOMPLETE] = { FI_EIO, "the device's rendezvous, which nobody uses here, was not completed" },
 };
 
 static void fail(struct vrb_ep *ep, enum fab_op_code code, const struct fab_comp *comp, int err, int status,

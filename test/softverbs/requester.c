@@ -402,7 +402,8 @@ static void take_inline(struct sv_swqe *wqe, const struct ibv_send_wr *wr)
 	int i;
 
 	for (i = 0; i < wr->num_sge; i++) {
-		memcpy(to, (const void *) (uintptr_t) wr->sg_list[i].addr, wr->sg_list[i].length);
+		if (wr->sg_list[i].length)
+			memcpy(to, (const void *) (uintptr_t) wr->sg_list[i].addr, wr->sg_list[i].length);
 		to += wr->sg_list[i].length;
 	}
 }

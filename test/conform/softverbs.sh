@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# For the runs over the stand-in for a device; sourced. Each test is a process of its own there, so that a crash costs one.
+# A sanitizer does not follow a fork of a process with threads, as the stand-in has one: under AddressSanitizer all tests are
+# one process, and those that take long, which wait rather than do, are left out.
+
+# soft_conform NAMES ARGS...: run conform so; under AddressSanitizer the tests of these names, where the arguments have none.
+soft_conform() {
+	names=$1 fork=--fork
+	shift
+	case $BUILD_KIND in
+	tsan)
+		echo "1..0 # SKIP each test is a process forked from one with threads, which ThreadSanitizer does not follow"
+		exit 0 ;;
+	asan)
+		fork=
+		for arg; do case $arg in /* | -*) ;; */*) names= ;; esac; done
+		set -f
+		set -- "$@" $names ;;
+	esac
+	soft=$builddir/test/softverbs/.libs
+	exec env SOFTVERBS_STATUS= LD_LIBRARY_PATH="$soft${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+		"$builddir/test/conform/conform" $fork --except "$srcdir/test/conform/softverbs.except" "$@"
+}
