@@ -379,13 +379,22 @@ static void answer_prefix(const struct match *match, struct fi_info *info)
 
 #define MR_BASIC_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
+/* What registration must be like. Whoever asks for messages alone lets nobody reach its memory, and so has no part in keys
+ * and addresses of it; a client that asks for nothing asks for everything. */
+static uint64_t needed_mr_mode(const struct match *match)
+{
+	uint64_t caps = match->hints->caps, need = match->offer->mr_mode_need;
+
+	return !caps || (caps & (FI_RMA | FI_ATOMIC)) ? need : need & ~(uint64_t) MR_BASIC_BITS;
+}
+
 /* The hint, with the older names told apart: below API 1.5 there are only those, and 0 stands for either. */
 static int asked_mr_mode(const struct match *match)
 {
 	int mode = match->hints->domain_attr ? match->hints->domain_attr->mr_mode : 0;
 
 	if (!mode && FI_VERSION_LT(match->version, FI_VERSION(1, 5)))
-		return match->offer->mr_mode_need & ~FI_MR_LOCAL ? FI_MR_BASIC : FI_MR_SCALABLE;
+		return needed_mr_mode(match) & ~FI_MR_LOCAL ? FI_MR_BASIC : FI_MR_SCALABLE;
 	return mode;
 }
 
@@ -403,12 +412,12 @@ static uint64_t old_mr_bits(const struct match *match, int mode)
 static void check_mr_mode(struct match *match)
 {
 	static const char attr[] = "domain_attr->mr_mode";
-	int mode = asked_mr_mode(match), want = match->offer->mr_mode_need;
+	int mode = asked_mr_mode(match), want = needed_mr_mode(match);
 	uint64_t willing = is_old_mr_mode(mode) ? old_mr_bits(match, mode) : (uint64_t) mode;
 
 	if (!is_old_mr_mode(mode) && (mode & (FI_MR_BASIC | FI_MR_SCALABLE)))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC or FI_MR_SCALABLE with other bits", "each stands alone");
-	else if (mode == FI_MR_BASIC && MR_BASIC_BITS & ~(match->offer->mr_mode_can | want))
+	else if (mode == FI_MR_BASIC && MR_BASIC_BITS & ~(match->offer->mr_mode_can | match->offer->mr_mode_need))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC", "scalable registration only (FI_MR_SCALABLE, or 0)");
 	else if (want & ~willing)
 		miss_value(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
@@ -419,7 +428,7 @@ static void answer_mr_mode(const struct match *match, struct fi_info *info)
 	int mode = asked_mr_mode(match);
 
 	if (!is_old_mr_mode(mode))
-		mode = match->offer->mr_mode_need | (mode & match->offer->mr_mode_can);
+		mode = needed_mr_mode(match) | (mode & match->offer->mr_mode_can);
 	else if (match->offer->mr_mode_need & FI_MR_LOCAL)
 		info->mode |= FI_LOCAL_MR;
 	info->domain_attr->mr_mode = mode;

@@ -174,6 +174,22 @@ static void conn_up(struct rxm_conn *conn)
 	}
 	if (conn->state == RXM_CONN_UP)
 		rxm_tx_run(conn);
+	while (conn->early && conn->state == RXM_CONN_UP) {
+		struct rxm_rx *rx = conn->early;
+
+		conn->early = rx->next;
+		rxm_rx_packet(rx, rx->len);
+	}
+}
+
+void rxm_conn_early(struct rxm_rx *rx, size_t len)
+{
+	struct rxm_conn *conn = rx->conn;
+
+	rx->next = NULL;
+	rx->len = (uint32_t) len;
+	*(conn->early ? conn->early_end : &conn->early) = rx;
+	conn->early_end = &rx->next;
 }
 
 /* ---- ours ---- */

@@ -26,6 +26,11 @@ static bool take_events(struct rxm_poller *poller)
 	return any;
 }
 
+static bool being_made(const struct rxm_conn *conn)
+{
+	return conn->state == RXM_CONN_CONNECTING || conn->state == RXM_CONN_ACCEPTING;
+}
+
 static void take_completion(struct rxm_poller *poller, const struct fi_cq_data_entry *entry)
 {
 	struct rxm_ctx *ctx = entry->op_context;
@@ -41,10 +46,13 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_data_e
 		return;
 	}
 	rx = fab_container(ctx, struct rxm_rx, ctx);
-	/* its end of the handshake may not have been looked at */
-	if (rx->conn->state == RXM_CONN_CONNECTING || rx->conn->state == RXM_CONN_ACCEPTING)
+	/* its end of the handshake may not have been looked at, or, on a network, come behind what it announces */
+	if (being_made(rx->conn))
 		take_events(poller);
-	rxm_rx_packet(rx, entry->len);
+	if (being_made(rx->conn))
+		rxm_conn_early(rx, entry->len);
+	else
+		rxm_rx_packet(rx, entry->len);
 }
 
 static void take_error(struct rxm_poller *poller)

@@ -127,6 +127,8 @@ struct rxm_rx {
 	struct rxm_ctx ctx;
 	struct rxm_conn *conn;
 	struct rxm_pkt *pkt;
+	struct rxm_rx *next;		/* in conn->early, */
+	uint32_t len;			/* and its length there */
 };
 
 /* What rxm_tx.what is. */
@@ -214,6 +216,7 @@ struct rxm_conn {
 	size_t kept_len, kept_cnt;
 	struct fab_list parts;		/* struct rxm_part.link: messages of which segments are to come */
 	struct rxm_rx *rx;		/* owned */
+	struct rxm_rx *early, **early_end;	/* packets that came before their end of the handshake, in order */
 	struct rxm_chunk *rx_mem;	/* owned */
 	uint32_t rx_cnt;
 	uint64_t deadline_ns;		/* CONNECTING, ACCEPTING */
@@ -386,6 +389,8 @@ int rxm_peers_open(struct rxm_ep *ep);
 void rxm_peers_close(struct rxm_ep *ep);
 /* Read one event of the queue below. False: there is none. */
 bool rxm_conn_event(struct rxm_poller *poller);
+/* A packet on a connection that is still being made here: it is taken in, by rxm_rx_packet(), as soon as that is made. */
+void rxm_conn_early(struct rxm_rx *rx, size_t len);
 /* The connection is no good any more: log why, end what hangs on it. Idempotent. */
 void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why);
 /* A peer broke the rules. */

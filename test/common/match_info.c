@@ -340,6 +340,37 @@ static const struct {
 	{ FI_VERSION(1, 4), FI_MR_LOCAL, 0, FI_LOCAL_MR, MATCHES, FI_MR_SCALABLE },
 };
 
+/* Keys and addresses of regions are nothing to clients whose memory nobody is to reach: Open MPI asks so. */
+static void mr_mode_of_messages_alone(void **state)
+{
+	const struct {
+		uint64_t caps;
+		int result, answer;
+	} rows[] = {
+		{ 0, REFUSED, 0 }, { FI_MSG, MATCHES, FI_MR_LOCAL }, { FI_MSG | FI_RMA, REFUSED, 0 },
+	};
+	struct fi_info *hints, *info;
+	struct offers offers;
+
+	(void) state;
+	offers_make(&offers);
+	for (size_t i = 0; i < fab_countof(rows); i++) {
+		offers.offer[0].mr_mode_need = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+		hints = fi_allocinfo();
+		hints->caps = rows[i].caps;
+		hints->domain_attr->mr_mode = FI_MR_LOCAL;
+		hear_nothing(true);
+		info = NULL;
+		assert_int_equal(fab_match_info(&test_prov, API, hints, offers.offer, 1, &info),
+				 rows[i].result == MATCHES ? 0 : -FI_ENODATA);
+		if (info)
+			assert_int_equal(info->domain_attr->mr_mode, rows[i].answer);
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+	offers_free(&offers);
+}
+
 static void mr_mode_by_version_need_and_hint(void **state)
 {
 	struct fi_info *hints, *info;
@@ -694,6 +725,7 @@ int main(void)
 		cmocka_unit_test(secondary_caps_on_request_are_kept),
 		cmocka_unit_test(caps_that_are_not_there_are_named),
 		cmocka_unit_test(tx_and_rx_caps_are_part_of_the_whole),
+		cmocka_unit_test(mr_mode_of_messages_alone),
 		cmocka_unit_test(mr_mode_by_version_need_and_hint),
 		cmocka_unit_test(basic_is_refused_where_keys_are_the_applications),
 		cmocka_unit_test(a_mode_that_is_wanted_must_be_allowed),
