@@ -4,6 +4,9 @@
  * agreement with their peers (park.c). Peers that know no parking (upstream) keep theirs until they have been quiet
  * for a while; then ours says that no more will come, and reads until they close too.
  *
+ * So do those of strangers, peers that are in no address vector, where there are too many at an endpoint; and of all
+ * connections that may go, theirs go first. What is left of one is forgotten then, so that a new one may come.
+ *
  * The count is the process's, atomic; each RDM endpoint closes of its own, under its engine's lock, from a timer that
  * runs while there are too many. Looking for them walks all lives: it is done for many at a time.
  */
@@ -56,18 +59,41 @@ uint64_t tcp_budget_excess(void)
 	return cnt > max ? cnt - max + max / 16 : 0;
 }
 
+bool tcp_strangers_full(const struct tcp_peer_table *table)
+{
+	return tcp_params.stranger_conn && table->stranger_cnt >= (uint32_t) tcp_params.stranger_conn;
+}
+
+bool tcp_strangers_many(const struct tcp_peer_table *table)
+{
+	uint32_t max = tcp_params.stranger_conn;
+
+	return max && table->stranger_cnt >= max - max / 8;
+}
+
+/* How many of them are to go, so that some more find room. */
+static uint64_t stranger_excess(const struct tcp_peer_table *table)
+{
+	uint32_t max = tcp_params.stranger_conn;
+
+	return tcp_strangers_full(table) ? table->stranger_cnt - max + 1 + max / 16 : 0;
+}
+
 /* ---- which ---- */
 
 struct candidate {
+	bool stranger;
 	uint32_t age;			/* passes since it was used */
 	struct tcp_life *life;
 };
 
 static int older_first(const void *a, const void *b)
 {
-	uint32_t left = ((const struct candidate *) a)->age, right = ((const struct candidate *) b)->age;
+	const struct candidate *left = a, *right = b;
 
-	return left > right ? -1 : left < right;
+	if (left->stranger != right->stranger)
+		return left->stranger ? -1 : 1;
+	return left->age > right->age ? -1 : left->age < right->age;
 }
 
 static uint32_t life_age(const struct tcp_life *life)
@@ -106,8 +132,13 @@ static void life_go(struct tcp_life *life)
 		tcp_life_leave(life);
 }
 
-/* All that may go; those that have been asked already count towards *want. NULL: none. The caller frees. */
-static struct candidate *candidates(struct tcp_peer_table *table, size_t *cnt, uint64_t *want)
+static bool is_stranger(const struct tcp_life *life)
+{
+	return life->conn.fi_addr == FI_ADDR_NOTAVAIL;
+}
+
+/* All that may go, or all strangers that may; those that have been asked already count towards *want. NULL: none. The caller frees. */
+static struct candidate *candidates(struct tcp_peer_table *table, bool strangers, size_t *cnt, uint64_t *want)
 {
 	uint64_t now_ns = fab_now_ns();
 	struct candidate *found = NULL;
@@ -117,6 +148,8 @@ static struct candidate *candidates(struct tcp_peer_table *table, size_t *cnt, u
 	fab_list_for_each(&table->lives, link) {
 		struct tcp_life *life = fab_container(link, struct tcp_life, link);
 
+		if (strangers && !is_stranger(life))
+			continue;
 		if (life->conn.park_asked) {
 			*want -= !!*want;
 			continue;
@@ -127,16 +160,18 @@ static struct candidate *candidates(struct tcp_peer_table *table, size_t *cnt, u
 			found = calloc(table->life_cnt, sizeof(*found));
 		if (!found)
 			break;
-		found[(*cnt)++] = (struct candidate) { .age = life_age(life), .life = life };
+		found[(*cnt)++] = (struct candidate) {
+			.stranger = is_stranger(life), .age = life_age(life), .life = life,
+		};
 	}
 	return found;
 }
 
 /* Let up to want connections go; true if there were any that may. */
-static bool reap(struct tcp_peer_table *table, uint64_t want)
+static bool reap(struct tcp_peer_table *table, bool strangers, uint64_t want)
 {
 	size_t cnt;
-	struct candidate *found = candidates(table, &cnt, &want);
+	struct candidate *found = candidates(table, strangers, &cnt, &want);
 
 	if (cnt)
 		qsort(found, cnt, sizeof(*found), older_first);
@@ -144,6 +179,22 @@ static bool reap(struct tcp_peer_table *table, uint64_t want)
 		life_go(found[i].life);
 	free(found);
 	return cnt;
+}
+
+/* Those that are parked go at once, as many as are needed; then those that are idle. */
+static bool reap_strangers(struct tcp_peer_table *table, uint64_t want)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&table->lives, link, next) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		if (!want || !tcp_life_is_forgettable(life))
+			continue;
+		tcp_conn_down(&life->conn, 0, 0, "the connection was idle");
+		want--;
+	}
+	return !want || reap(table, true, want);
 }
 
 /* ---- when ---- */
@@ -161,21 +212,26 @@ static void reap_again(struct tcp_peer_table *table, uint64_t wait_ns)
 void tcp_reap_fire(struct fab_timer *timer)
 {
 	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, reap);
-	uint64_t want = fab_max(tcp_budget_excess(), (uint64_t) table->shortage);
+	uint64_t want = fab_max(tcp_budget_excess(), (uint64_t) table->shortage), strangers = stranger_excess(table);
+	bool some = false;
 
 	table->shortage = 0;
-	if (!want) {
+	if (!want && !strangers) {
 		table->reap_ns = 0;
 		return;
 	}
-	table->reap_ns = reap(table, want) ? reap_min_ns(table) : fab_min(table->reap_ns * 2, REAP_MAX_NS);
+	if (strangers)
+		some = reap_strangers(table, strangers);
+	if (want)
+		some |= reap(table, false, want);
+	table->reap_ns = some ? reap_min_ns(table) : fab_min(table->reap_ns * 2, REAP_MAX_NS);
 	/* spread, so that two ends which are both short do not go on asking at the same time */
 	reap_again(table, table->reap_ns + fab_random64() % table->reap_ns);
 }
 
 void tcp_reap_start(struct tcp_peer_table *table)
 {
-	if (table->reap_ns || !tcp_budget_excess())
+	if (table->reap_ns || (!tcp_budget_excess() && !tcp_strangers_full(table)))
 		return;
 	table->reap_ns = reap_min_ns(table);
 	reap_again(table, 0);

@@ -153,8 +153,17 @@ static void life_down(struct tcp_conn *conn, int err)
 	life_detach(life);
 	fab_list_remove(&life->link);
 	life->table->life_cnt--;
+	life->table->stranger_cnt -= conn->fi_addr == FI_ADDR_NOTAVAIL;
 	life->defer.free = life_release;
 	fab_progress_defer(life->table->ep->base.progress, &life->defer);
+}
+
+bool tcp_life_is_forgettable(const struct tcp_life *life)
+{
+	const struct tcp_conn *conn = &life->conn;
+
+	return conn->state == TCP_CONN_IDLE && conn->parked && conn->fi_addr == FI_ADDR_NOTAVAIL &&
+	       tcp_strangers_many(life->table) && fab_list_empty(&conn->txq) && fab_list_empty(&conn->unexp);
 }
 
 /* It may have operations by now: then it is to come back at once. */
@@ -163,7 +172,7 @@ static void life_parked(struct tcp_conn *conn)
 	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
 	int ret = 0;
 
-	if (!life->peer) {
+	if (!life->peer || tcp_life_is_forgettable(life)) {
 		tcp_conn_down(conn, 0, 0, "the connection was idle");
 		return;
 	}
@@ -204,6 +213,7 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 	tcp_conn_init(&life->conn, table->ep, &life_owner);
 	life->conn.addr = peer->addr;
 	life->conn.fi_addr = fab_av_find_under(table->ep->base.av, &peer->addr, peer->key);
+	table->stranger_cnt += life->conn.fi_addr == FI_ADDR_NOTAVAIL;
 	life->table = table;
 	life->peer = peer;
 	fab_list_add_tail(&table->lives, &life->link);
@@ -260,13 +270,21 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 
 /* ---- the address vector changes ---- */
 
+/* Its peer is known as fi_addr from now on, or as nobody. */
+static void life_name(struct tcp_life *life, fi_addr_t fi_addr)
+{
+	life->table->stranger_cnt -= life->conn.fi_addr == FI_ADDR_NOTAVAIL;
+	life->table->stranger_cnt += fi_addr == FI_ADDR_NOTAVAIL;
+	tcp_conn_set_addr(&life->conn, fi_addr);
+}
+
 /* Who connected from the peer is known as fi_addr. */
 static void name_inbound(struct tcp_peer *peer, fi_addr_t fi_addr)
 {
 	struct fab_list *link;
 
 	fab_list_for_each(&peer->inbound, link)
-		tcp_conn_set_addr(&fab_container(link, struct tcp_life, in_link)->conn, fi_addr);
+		life_name(fab_container(link, struct tcp_life, in_link), fi_addr);
 }
 
 static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr)
@@ -274,7 +292,7 @@ static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr)
 	name_inbound(peer, fi_addr);
 	if (!peer->life)
 		return;
-	tcp_conn_set_addr(&peer->life->conn, fi_addr);
+	life_name(peer->life, fi_addr);
 	if (!peer->life->dormant)
 		tcp_peer_index(peer, fi_addr, &peer->life->conn);
 }
@@ -287,7 +305,7 @@ static void peer_removed(struct tcp_peer *peer, fi_addr_t none)
 	if (!life)
 		return;
 	index_clear(peer, &life->conn);
-	tcp_conn_set_addr(&life->conn, none);
+	life_name(life, none);
 	tcp_life_leave(life);
 }
 

@@ -70,6 +70,8 @@ struct tcp_peer_table {
 	struct fab_table peers;		/* struct tcp_peer: owned */
 	struct fab_list lives;
 	uint32_t life_cnt;
+	uint32_t stranger_cnt;		/* of them, those whose peer is in no address vector */
+	bool stranger_warned;
 	struct tcp_listener listener;
 	struct fab_timer leave;		/* runs while a life leaves */
 	struct fab_timer reap;		/* runs while there are too many connections */
@@ -105,6 +107,8 @@ extern const struct tcp_conn_owner tcp_inbound_owner;
 /* The handshake is over: the stream may begin. fd is the life's from here on. */
 void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello);
 
+/* Is it parked, a stranger's, without a message, and are there many such? Then it had better go. */
+bool tcp_life_is_forgettable(const struct tcp_life *life);
 /* Nobody needs it any more: send what it has, say so, read until the peer closes too. */
 void tcp_life_leave(struct tcp_life *life);
 
@@ -145,6 +149,10 @@ void tcp_pace_leave(struct tcp_peer *peer);
 
 /* ---- budget.c ---- */
 
+/* Are there so many lives of strangers that no new one may come (now they are being closed), or nearly so many that what
+ * is left of one whose connection was idle is to go? */
+bool tcp_strangers_full(const struct tcp_peer_table *table);
+bool tcp_strangers_many(const struct tcp_peer_table *table);
 /* How many connections there are too many, and some more, so that the next new ones find room. Any thread. */
 uint64_t tcp_budget_excess(void);
 

@@ -20,6 +20,7 @@ struct tcp_params tcp_params = {
 	.credit = TCP_CREDIT,
 	.unexp_max = TCP_UNEXP_MAX,
 	.stranger_max = TCP_STRANGER_MAX,
+	.stranger_conn = TCP_STRANGER_CONN,
 	.nodelay = true,
 	.connect_timeout_ms = TCP_CONNECT_TIMEOUT_MS,
 	.reply_timeout_ms = TCP_REPLY_TIMEOUT_MS,
@@ -101,6 +102,9 @@ static const struct fab_param params[] = {
 	{ "max_conn", FI_PARAM_INT, &tcp_params.max_conn, 0, 1 << 20,
 	  "Connections of this process: past it, those of FI_EP_RDM endpoints that have been idle for longest are "
 	  "closed, and opened again when they are needed; 0: three quarters of the limit on open files (default: 0)" },
+	{ "stranger_conn", FI_PARAM_INT, &tcp_params.stranger_conn, 0, 1 << 20,
+	  "Connections of an FI_EP_RDM endpoint from peers that are in no address vector: at the limit idle ones are "
+	  "closed, and new ones have to wait; 0: no limit but that of all connections (default: 16384)" },
 	{ "holdoff", FI_PARAM_INT, &tcp_params.holdoff_ms, 0, 3600000,
 	  "After a failed connect, further operations to that peer fail at once for so long, milliseconds (default:"
 	  " 1000)" },

@@ -268,6 +268,25 @@ static void inbound_accept(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 
 /* ---- what goes both ways ---- */
 
+/* One more stranger, where there are too many? It asks again, and meanwhile idle ones go. */
+static bool is_turned_away(struct tcp_peer_table *table, const union fab_sockaddr *addr,
+			   const struct fab_auth_key *key)
+{
+	const struct tcp_peer *peer;
+
+	if (!tcp_strangers_full(table) || fab_av_find_under(table->ep->base.av, addr, key) != FI_ADDR_NOTAVAIL)
+		return false;
+	peer = tcp_peer_find(table, addr, key, 0);
+	if (peer && peer->life)
+		return false;
+	tcp_reap_start(table);
+	if (!table->stranger_warned)
+		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; more have to wait until "
+			 "some of those are idle (FI_TCP_STRANGER_CONN)\n", table->stranger_cnt);
+	table->stranger_warned = true;
+	return true;
+}
+
 static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const struct request *req)
 {
 	const union fab_sockaddr *addr = &req->addr;
@@ -277,6 +296,10 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	int cmp;
 
 	request_settle(table, addr, key);
+	if (is_turned_away(table, addr, key)) {
+		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+		return;
+	}
 	peer = tcp_peer_get(table, addr, key, 0);
 	if (!peer)
 		return;

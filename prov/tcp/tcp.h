@@ -22,6 +22,7 @@
 #define TCP_CREDIT		(512 * 1024)
 #define TCP_UNEXP_MAX		(64UL << 20)	/* bytes kept for a peer that does not; past it its socket waits */
 #define TCP_STRANGER_MAX	(64UL << 20)	/* bytes kept for all peers that are in no address vector */
+#define TCP_STRANGER_CONN	16384	/* such peers that may be connected to one endpoint */
 #define TCP_MIN_MULTI_RECV 64	/* bytes: FI_OPT_MIN_MULTI_RECV until set */
 #define TCP_MAX_MSG_SIZE	(1UL << 40)	/* bytes */
 #define TCP_CONNECT_TIMEOUT_MS	30000
@@ -46,6 +47,7 @@ struct tcp_params {
 	size_t credit;
 	size_t unexp_max;
 	size_t stranger_max;		/* of all peers together that are in no address vector (stranger.c) */
+	int stranger_conn;		/* of those, connections of an endpoint (budget.c); 0: as many as like to */
 	bool nodelay;
 	bool auto_progress_off;		/* FI_TCP_DISABLE_AUTO_PROGRESS */
 	int connect_timeout_ms;		/* until the peer's kernel has answered; for an incoming request to arrive */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Peers that are in no address vector: what they leave without a receive is bounded for all of them together, and
- * nothing of it is lost.
+ * nothing of it is lost; and so is their number.
  */
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "common/progress.h"
 #include "remote.h"
+#include "tcp/peers.h"
 #include "tcp/tcp.h"
 
 #define STRANGERS	8
@@ -35,6 +37,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	tcp_params.stranger_max = TCP_STRANGER_MAX;
+	tcp_params.stranger_conn = TCP_STRANGER_CONN;
 	return node_teardown(state);
 }
 
@@ -162,6 +165,120 @@ static void who_becomes_known_is_read(void **state)
 	peer_close(&friend, friend_fd);
 }
 
+/* ---- how many ---- */
+
+#define CONN_MAX	4
+
+static uint32_t stranger_cnt(const struct node *node)
+{
+	return fab_container(node->ep, struct tcp_ep, base.ep_fid)->peers->stranger_cnt;
+}
+
+/* Has the node closed, or said that it will send no more? */
+static bool has_ended(int fd)
+{
+	char byte;
+
+	return !recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+}
+
+/* Let the time pass that idle ones are given, until there is room. */
+static void drive_until_fewer(struct node *node, const int *fd, int cnt)
+{
+	for (int n = 0; stranger_cnt(node) >= CONN_MAX && n < 10000; n++) {
+		drive(node);
+		test_added_ns += 10 * MS;
+		for (int i = 0; i < cnt; i++) {
+			if (has_ended(fd[i]))
+				shutdown(fd[i], SHUT_WR);
+		}
+	}
+	assert_true(stranger_cnt(node) < CONN_MAX);
+}
+
+/* No more of them may be connected than the limit says; those that are idle go for those that come, and nobody goes, or
+ * waits, whom the application knows. */
+static void their_number_is_bounded(void **state)
+{
+	struct node *node = *state;
+	struct peer peer[CONN_MAX], late = stranger_open(), friend = stranger_open();
+	int fd[CONN_MAX], late_fd, friend_fd;
+
+	tcp_params.stranger_conn = CONN_MAX;
+	for (int i = 0; i < CONN_MAX; i++) {
+		peer[i] = stranger_open();
+		fd[i] = connected(node, &peer[i], i + 1);
+	}
+	assert_int_equal(stranger_cnt(node), CONN_MAX);
+	late_fd = peer_connect(node, &late, 9);
+	assert_int_equal(answer(node, late_fd), TCP_CM_NACK);
+	close(late_fd);
+	friend.fi_addr = node_insert(node, &friend.addr);
+	friend_fd = connected(node, &friend, 8);
+	drive_until_fewer(node, fd, CONN_MAX);
+	late_fd = connected(node, &late, 9);
+	assert_false(has_ended(friend_fd));
+	for (int i = 0; i < CONN_MAX; i++)
+		peer_close(&peer[i], fd[i]);
+	peer_close(&late, late_fd);
+	peer_close(&friend, friend_fd);
+}
+
+/* Who is busy does not go: a message of which half is here. Who becomes known counts no more. */
+static void those_that_are_busy_stay(void **state)
+{
+	struct node *node = *state;
+	struct peer peer[CONN_MAX], late = stranger_open();
+	int fd[CONN_MAX], late_fd;
+
+	tcp_params.stranger_conn = CONN_MAX;
+	for (int i = 0; i < CONN_MAX; i++) {
+		peer[i] = stranger_open();
+		fd[i] = connected(node, &peer[i], i + 1);
+		raw_send(fd[i], &message, sizeof(message) / 2);
+	}
+	for (int i = 0; i < 200; i++) {
+		drive(node);
+		test_added_ns += 20 * MS;
+	}
+	late_fd = peer_connect(node, &late, 9);
+	assert_int_equal(answer(node, late_fd), TCP_CM_NACK);
+	close(late_fd);
+	for (int i = 0; i < CONN_MAX; i++)
+		assert_false(has_ended(fd[i]));
+	node_insert(node, &peer[0].addr);
+	assert_int_equal(stranger_cnt(node), CONN_MAX - 1);
+	late_fd = connected(node, &late, 9);
+	for (int i = 0; i < CONN_MAX; i++)
+		peer_close(&peer[i], fd[i]);
+	peer_close(&late, late_fd);
+}
+
+/* A stranger of ours is asked to park, and nothing of it stays behind. */
+static void parked_ones_are_forgotten(void **state)
+{
+	struct node *node = *state;
+	struct tcp_hdr park = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_PARK_YES, .hdr_size = sizeof(park),
+				.size = sizeof(park) };
+	struct peer peer = stranger_open();
+	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer.addr.sin_port), 1);
+	struct tcp_hdr asked;
+	int fd = raw_connect(&node->addr);
+
+	tcp_params.stranger_conn = 1;
+	request.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_PARK);
+	request.hdr.incarnation = htobe64(77);
+	request.hdr.eager_max = request.hdr.credit = htobe32(1 << 20);
+	raw_send(fd, &request, raw_len(&request));
+	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
+	raw_recv(fd, &asked, sizeof(asked), drive, node);
+	assert_int_equal(asked.op, TCP_WIRE_PARK);
+	raw_send(fd, &park, sizeof(park));
+	assert_true(raw_recv_end(fd, drive, node));
+	assert_int_equal(stranger_cnt(node), 0);
+	peer_close(&peer, fd);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -170,6 +287,9 @@ int main(void)
 		TEST(together_they_are_bounded),
 		TEST(those_that_have_gone_count_too),
 		TEST(who_becomes_known_is_read),
+		TEST(their_number_is_bounded),
+		TEST(those_that_are_busy_stay),
+		TEST(parked_ones_are_forgotten),
 	};
 
 	test_clock_start();
