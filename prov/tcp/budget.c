@@ -137,7 +137,8 @@ static bool is_stranger(const struct tcp_life *life)
 	return life->conn.fi_addr == FI_ADDR_NOTAVAIL;
 }
 
-/* All that may go, or all strangers that may; those that have been asked already count towards *want. NULL: none. The caller frees. */
+/* All that may go, or all strangers that may; those that have been asked already count towards *want. NULL: none. The
+ * caller frees. */
 static struct candidate *candidates(struct tcp_peer_table *table, bool strangers, size_t *cnt, uint64_t *want)
 {
 	uint64_t now_ns = fab_now_ns();
