@@ -246,8 +246,10 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	int ret;
 
 	ret = fab_resolve_name(NULL, service, FI_SOURCE, av->family, &base, &why);
-	if (!ret && (!node || !service || nodecnt > FAB_AV_MAX || svccnt > UINT16_MAX + 1u)) {
-		why = "node and service must be given, and be no more than there are addresses and ports";
+	if (!ret && (!node || !service || nodecnt > FAB_AV_MAX || svccnt > UINT16_MAX + 1u ||
+		     nodecnt * svccnt > FAB_AV_MAX)) {
+		why = "node and service must be given, be no more than there are addresses and ports, and their product no "
+		      "more than fits";
 		ret = -FI_EINVAL;
 	}
 	if (ret) {
@@ -278,10 +280,10 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 	struct fab_av *av = av_of(fid);
 	int ret;
 
-	if (flags) {
-		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags %#" PRIx64 "; they must be 0\n",
-			flags);
-		return -FI_EBADFLAGS;
+	if (flags || (!fi_addr && count)) {
+		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags %#" PRIx64 ", %zu handles at %p; no flags "
+			"are known\n", flags, count, (void *) fi_addr);
+		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	ret = fab_av_change_begin(av);
 	if (ret)

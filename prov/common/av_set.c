@@ -84,11 +84,12 @@ static int pair_lock(struct fab_av_set *dst, const struct fab_av_set *src, const
 static int set_union(struct fid_av_set *dst_fid, const struct fid_av_set *src_fid)
 {
 	struct fab_av_set *dst = set_of(dst_fid), *src = set_of((struct fid_av_set *) src_fid);
-	size_t before = dst->cnt;
 	int ret = pair_lock(dst, src, "fi_av_set_union");
+	size_t before;
 
 	if (ret)
 		return ret;
+	before = dst->cnt;
 	for (size_t i = 0; i < src->cnt && !ret; i++) {
 		if (!fab_av_set_has(dst, src->addr[i]))
 			ret = set_append(dst, src->addr[i]);

@@ -49,7 +49,13 @@ static struct fab_progress *queue_of(struct fid *fid, _Atomic uint32_t **ref)
 	}
 }
 
-/* Engine lock held. */
+/* There is nothing to read in a peer's queue, ever. */
+static bool cq_has_news(const struct fab_cq *cq)
+{
+	return !cq->peer && !fab_cq_empty(cq);
+}
+
+/* Engine lock held. The set has seen them then. */
 static bool has_news(struct entry *entry)
 {
 	struct fab_cntr *cntr;
@@ -57,7 +63,7 @@ static bool has_news(struct entry *entry)
 	bool news;
 
 	if (entry->fid->fclass == FI_CLASS_CQ)
-		return !fab_cq_empty(fab_container(entry->fid, struct fab_cq, cq_fid.fid));
+		return cq_has_news(fab_container(entry->fid, struct fab_cq, cq_fid.fid));
 	cntr = fab_container(entry->fid, struct fab_cntr, cntr_fid.fid);
 	value = atomic_load(&cntr->value);
 	err = atomic_load(&cntr->err);
@@ -67,8 +73,9 @@ static bool has_news(struct entry *entry)
 	return news;
 }
 
-/* last is the engine that has just been looked after, so that queues of one domain cost one pass. */
-static bool look(struct entry *entry, struct fab_progress **last)
+/* Look after a queue, and with tell after its news, too: those count as told. last is the engine that has just been
+ * looked after, so that queues of one domain cost one pass. */
+static bool look(struct entry *entry, struct fab_progress **last, bool tell)
 {
 	_Atomic uint32_t *ref;
 	struct fab_progress *progress = queue_of(entry->fid, &ref);
@@ -78,7 +85,7 @@ static bool look(struct entry *entry, struct fab_progress **last)
 	if (progress != *last)
 		fab_progress_run(progress);
 	*last = progress;
-	news = has_news(entry);
+	news = tell && has_news(entry);
 	fab_progress_unlock(progress);
 	return news;
 }
@@ -96,7 +103,7 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 	for (size_t i = 0; i < set->cnt && (found < count || !count); i++) {
 		entry = &set->entries[set->next];
 		set->next = (set->next + 1) % set->cnt;
-		if (look(entry, &last) && count)
+		if (look(entry, &last, count))
 			context[found++] = entry->fid->context;
 	}
 	pthread_mutex_unlock(&set->lock);

@@ -227,6 +227,8 @@ TEST_PROV(remove_nothing, FI_MSG, UNCONNECTED)
 	addr = 0;
 	MUST(fi_av_remove(s->av, &addr, 1, 0));
 	CHECK_RET(fi_av_remove(s->av, &addr, 1, 0), -FI_EINVAL);
+	CHECK_RET(fi_av_remove(s->av, NULL, 1, 0), -FI_EINVAL);
+	MUST(fi_av_remove(s->av, NULL, 0, 0));
 }
 
 /* An address inserted twice: whatever it becomes, both names reach it. */
@@ -340,6 +342,8 @@ TEST_PROV(insertsym, FI_MSG, UNCONNECTED)
 		CHECK_EQ(ntohs(sin.sin_port), 1000 + i % 3);
 		CHECK_EQ(ntohl(sin.sin_addr.s_addr), INADDR_LOOPBACK + i / 3);
 	}
+	if (run.ours)
+		CHECK_RET(fi_av_insertsym(s->av, "127.0.0.1", 1 << 20, "1000", 1 << 16, addr, 0, NULL), -FI_EINVAL);
 }
 
 /* An address in text: a URL-like form, cut to the room, with the size that it needs. */

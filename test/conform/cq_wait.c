@@ -320,6 +320,27 @@ TEST_PROV(poll_set, FI_MSG)
 	CHECK_RET(fi_poll(set, ctx, 4), 0);
 }
 
+/* Asked for none, a poll set makes progress and names nobody; what a counter has counted is told when there is room. */
+TEST_PROV(poll_of_none_keeps_the_news, FI_MSG)
+{
+	struct side *s = domain_side(t);
+	struct fid_poll *set = poll_open(s);
+	struct fid_cntr *cntr;
+	void *ctx[2];
+
+	if (!run.ours)
+		SKIP("upstream tells of counters always");
+	MUST(fi_cntr_open(s->domain, NULL, &cntr, s));
+	own_fid(t, &cntr->fid);
+	MUST(fi_poll_add(set, &cntr->fid, 0));
+	MUST(fi_cntr_add(cntr, 3));
+	CHECK_RET(fi_poll(set, NULL, 0), 0);
+	CHECK_RET(fi_poll(set, ctx, 2), 1);
+	CHECK(ctx[0] == s);
+	CHECK_RET(fi_poll(set, ctx, 2), 0);
+	MUST(fi_poll_del(set, &cntr->fid, 0));
+}
+
 /* A queue in a poll set is busy. */
 TEST_PROV(poll_set_keeps_queue, FI_MSG)
 {

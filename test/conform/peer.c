@@ -7,6 +7,8 @@
 
 #include "ops.h"
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"	/* poll sets */
+
 #define CAPS (FI_MSG | FI_TAGGED | FI_PEER)
 
 /* Owners are called from whatever thread makes progress: guards all that they have been told. */
@@ -202,13 +204,21 @@ TEST_PROV(peer_queue_is_not_read, CAPS, RDM_ONLY)
 	struct owned_cq owned = { 0 };
 	struct side *s = domain_side(t);
 	struct fid_cq *cq = peer_cq_open(s, &owned);
+	struct fi_poll_attr attr = { 0 };
 	struct fi_cq_tagged_entry entry;
 	struct fi_cq_err_entry err = { 0 };
+	struct fid_poll *set;
+	void *context[1];
 
 	CHECK_RET(fi_cq_read(cq, &entry, 1), -FI_ENOSYS);
 	CHECK_RET(fi_cq_readerr(cq, &err, 0), -FI_ENOSYS);
 	CHECK_RET(fi_cq_sread(cq, &entry, 1, NULL, 0), -FI_ENOSYS);
 	CHECK_RET(fi_cq_read(cq, NULL, 0), -FI_EAGAIN);
+	MUST(fi_poll_open(s->domain, &attr, &set));
+	own_fid(t, &set->fid);
+	MUST(fi_poll_add(set, &cq->fid, 0));
+	CHECK_RET(fi_poll(set, context, 1), 0);
+	MUST(fi_poll_del(set, &cq->fid, 0));
 }
 
 struct refused_row {
