@@ -56,6 +56,11 @@ struct fab_mr_map {
 /* caps decide keys_matter; mr_mode is that of struct fab_domain. 0 or -FI_ENOMEM. */
 int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps);
 void fab_mr_map_fini(struct fab_mr_map *map);	/* every region is closed */
+/* Give the region its key, and publish it. A requested key that is in use is an error only where regions are looked up
+ * by it. 0, -FI_ENOKEY, -FI_ENOMEM; waits for all engines of the domain where the table has grown. */
+int fab_mr_map_add(struct fab_domain *domain, struct fab_mr *mr, uint64_t requested_key);
+/* Take it out, if it is there; when this returns nobody who found it before is still looking at it. */
+void fab_mr_map_remove(struct fab_domain *domain, struct fab_mr *mr);
 
 /* The domain's fi_mr_reg, fi_mr_regv, fi_mr_regattr slots. fi_mr_attr is read only as far as the fabric's API version
  * says. */

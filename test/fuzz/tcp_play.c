@@ -62,8 +62,10 @@ static struct world *world_get(const struct tcp_play *how)
 	hints = fi_allocinfo();
 	hints->ep_attr->type = how->msg ? FI_EP_MSG : FI_EP_RDM;
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV;
-	if (!how->msg && !how->rxm)
+	if (!how->msg && !how->rxm) {
+		hints->domain_attr->max_group_id = 100;
 		hints->caps |= FI_COLLECTIVE | FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_SOURCE;
+	}
 	hints->fabric_attr->prov_name = strdup(how->rxm ? "tcp;ofi_rxm" : "tcp");
 	if (how->keyed) {
 		hints->domain_attr->auth_key = (uint8_t *) strdup(PLAY_KEY);
