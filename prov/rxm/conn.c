@@ -110,8 +110,10 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	const char *step;
 
 	*err = -FI_ENOMEM;
-	if (!conn)
+	if (!conn || ep->poller->eq_lost) {
+		free(conn);
 		return NULL;
+	}
 	conn->ep = ep;
 	conn->peer = peer;
 	conn->asked_free = UINT64_MAX;
@@ -401,6 +403,16 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
 		conn_up(conn);
 }
 
+/* Connections that are up are still told of their end by what they have posted; those in the making end by their
+ * deadline. */
+static void lose_events(struct rxm_poller *poller)
+{
+	RXM_WARN(FI_LOG_EP_CTRL, "no memory for an event of a connection below: endpoints make no more connections; close them "
+		 "and open others\n");
+	poller->eq_lost = true;
+	fab_source_mod(&poller->eq_src, 0);
+}
+
 static void failed(struct rxm_poller *poller)
 {
 	uint8_t data[256];
@@ -409,7 +421,12 @@ static void failed(struct rxm_poller *poller)
 	struct rxm_conn *conn;
 	struct rxm_peer *peer;
 
-	if (fi_eq_readerr(poller->eq, &entry, 0) < 0 || !entry.fid || entry.fid->fclass != FI_CLASS_EP)
+	if (fi_eq_readerr(poller->eq, &entry, 0) < 0)
+		return;
+	/* it stays in the queue: nothing can be read behind it */
+	if (entry.err == FI_EOVERRUN)
+		lose_events(poller);
+	if (!entry.fid || entry.fid->fclass != FI_CLASS_EP)
 		return;
 	conn = entry.fid->context;
 	rej = entry.err_data;
@@ -433,6 +450,8 @@ bool rxm_conn_event(struct rxm_poller *poller)
 	uint32_t event;
 	ssize_t ret;
 
+	if (poller->eq_lost)
+		return false;
 	ret = fi_eq_read(poller->eq, &event, &entry, sizeof(entry), 0);
 	if (ret == -FI_EAVAIL) {
 		failed(poller);

@@ -280,6 +280,9 @@ struct rxm_poller {
 	struct fab_list stuck;		/* struct rxm_conn.stuck */
 	unsigned making;		/* connections that are being made */
 	bool reading;			/* in read_cq() */
+	/* There was no memory for an event below (FI_EOVERRUN): eq is not read any more, and endpoints on this poller make
+	 * no connections */
+	bool eq_lost;
 };
 
 struct rxm_ep {

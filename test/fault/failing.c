@@ -69,6 +69,9 @@ FAILING(send, ECONNRESET, ssize_t, (int fd, const void *buf, size_t len, int fla
 FAILING(sendmsg, ENOBUFS, ssize_t, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags))
 FAILING(recv, ECONNRESET, ssize_t, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags))
 FAILING(recvmsg, ETIMEDOUT, ssize_t, (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
+FAILING(sendmmsg, ENOBUFS, int, (int fd, struct mmsghdr *msgs, unsigned int cnt, int flags), (fd, msgs, cnt, flags))
+FAILING(recvmmsg, ENOMEM, int, (int fd, struct mmsghdr *msgs, unsigned int cnt, int flags, struct timespec *timeout),
+	(fd, msgs, cnt, flags, timeout))
 FAILING(epoll_create1, EMFILE, int, (int flags), (flags))
 FAILING(eventfd, EMFILE, int, (unsigned int value, int flags), (value, flags))
 
@@ -119,6 +122,8 @@ void failing_install(void)
 	ops.sendmsg = fail_sendmsg;
 	ops.recv = fail_recv;
 	ops.recvmsg = fail_recvmsg;
+	ops.sendmmsg = fail_sendmmsg;
+	ops.recvmmsg = fail_recvmmsg;
 	ops.epoll_create1 = fail_epoll_create1;
 	ops.epoll_ctl = fail_epoll_ctl;
 	ops.eventfd = fail_eventfd;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The n-th allocation fails, and the n-th call on a descriptor fails, for every n that a short life of two endpoints
- * has, MSG or RDM: open, connect, send, tagged send, a message too long to go unasked, write, read, close; and another
- * life with a group, collectives and a triggered operation. Whatever
- * comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no
+ * has, MSG or RDM of tcp, RDM of ofi_rxm over it, datagrams: open, connect, send, tagged send, a message too long to go
+ * unasked, write, read, close; and another life with a group, collectives and a triggered operation. Whatever comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no
  * descriptor is left (and under AddressSanitizer no memory).
  *
  * And once more for RDM with a single connection allowed, so that it is closed after each of these and opened again.
@@ -217,6 +216,8 @@ static void transfer(struct side *s)
 	POST(OP_SEND, fi_send(s[0].ep, s[0].memory, 64, NULL, to, &ops[OP_SEND]));
 	run(s, &ops[OP_SEND]);
 	run(s, &ops[OP_RECV]);
+	if (s->info->ep_attr->type == FI_EP_DGRAM)
+		return;
 	/* unexpected first */
 	POST(OP_TSEND, fi_tsend(s[0].ep, s[0].memory, 1000, NULL, to, 5, &ops[OP_TSEND]));
 	run(s, &ops[OP_TSEND]);
@@ -412,6 +413,7 @@ static void life(struct fi_info *info)
 /* What lives. */
 struct kind {
 	enum fi_ep_type type;
+	const char *prov;		/* NULL: tcp */
 	bool keyed;			/* under an authorization key */
 	bool parked;			/* with a single connection allowed: it is closed whenever it is idle */
 	bool groups;			/* collectives and triggered operations in place of transfers */
@@ -427,7 +429,7 @@ static struct fi_info *info_get(const struct kind *kind)
 		hints->domain_attr->auth_key = (uint8_t *) strdup("a key");
 		hints->domain_attr->auth_key_size = 5;
 	}
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
+	hints->caps = kind->type == FI_EP_DGRAM ? FI_MSG : FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
 	if (kind->groups)
 		hints->caps |= FI_COLLECTIVE | FI_TRIGGER;
 	if (kind->contexts) {
@@ -435,7 +437,7 @@ static struct fi_info *info_get(const struct kind *kind)
 		hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = 2;
 		hints->domain_attr->threading = FI_THREAD_COMPLETION;
 	}
-	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->fabric_attr->prov_name = strdup(kind->prov ? kind->prov : "tcp");
 	assert_int_equal(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info), 0);
 	fi_freeinfo(hints);
 	return info;
@@ -444,6 +446,14 @@ static struct fi_info *info_get(const struct kind *kind)
 static void life_of(void *info)
 {
 	life(info);
+}
+
+/* What a life of this kind does, when all goes well. */
+static bool does(const struct kind *kind, int op)
+{
+	if (kind->type == FI_EP_DGRAM)
+		return op == OP_SEND || op == OP_RECV;
+	return (op >= OP_BARRIER) == kind->groups;
 }
 
 /* Fail the first, the second ... until a life sees none fail. */
@@ -456,7 +466,7 @@ static void sweep(long *until, const struct kind *kind)
 	tcp_params.max_conn = kind->parked;
 	life(info);			/* whatever is made once for the process */
 	for (int i = 0; i < OP_CNT; i++)
-		assert_int_equal(ops[i].done, (i >= OP_BARRIER) == kind->groups);
+		assert_int_equal(ops[i].done, does(kind, i));
 	assert_true(failing_sweep(until, life_of, info) > 10);
 	fab_sock = &fab_sock_libc;
 	fi_freeinfo(info);
@@ -466,6 +476,7 @@ static struct kind kinds[] = {
 	{ .type = FI_EP_RDM }, { .type = FI_EP_MSG }, { .type = FI_EP_RDM, .keyed = true },
 	{ .type = FI_EP_MSG, .keyed = true }, { .type = FI_EP_RDM, .parked = true },
 	{ .type = FI_EP_RDM, .groups = true }, { .type = FI_EP_RDM, .contexts = true },
+	{ .type = FI_EP_RDM, .prov = "tcp;ofi_rxm" }, { .type = FI_EP_DGRAM, .prov = "udp" },
 };
 
 static void nth_allocation_fails(void **state)
@@ -497,6 +508,10 @@ int main(void)
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[5]),
 		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[6]),
 		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[6]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[7]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[7]),
+		cmocka_unit_test_prestate(nth_allocation_fails, &kinds[8]),
+		cmocka_unit_test_prestate(nth_call_on_a_descriptor_fails, &kinds[8]),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
