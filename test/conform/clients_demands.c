@@ -21,7 +21,7 @@ static const struct demand demands[] = {
 	{ "address_format_is_concrete", { "getinfo_addr/format_is_concrete" } },
 	{ "threading_is_echoed", { "clients/hints", "getinfo/one_wish" } },
 	{ "no_mode_bit", { "clients/tcp_name_and_protocol", "getinfo/modes_only_on_offer" } },
-	{ "mr_mode_within_the_hint", { "clients/hints", "getinfo/one_wish", "getinfo/old_mr_mode" } },
+	{ "mr_mode_within_the_hint", { "clients/hints", "getinfo/one_wish", "getinfo_flags/old_mr_mode" } },
 	{ "delivery_complete_is_true", { "msg_flags/delivery_complete_is_true", "rma/write_delivery_waits_for_target",
 					 "atomic/delivered" } },
 	{ "atomics_of_every_type", { "atomic/matrix", "atomic/queries" } },
@@ -38,7 +38,7 @@ static const struct demand demands[] = {
 	{ "peek_finds_nothing", { "tagged/peek_does_not_consume", "tagged/peek_is_progress" } },
 	{ "dead_peer_is_an_error", { "gone/send_to_nobody_fails", "gone/killed_with_our_sends" } },
 	{ "prov_version_is_high", { "clients/tcp_name_and_protocol" } },
-	{ "open_objects_as_hints", { "getinfo/fabric_in_hints", "getinfo/domain_in_hints" } },
+	{ "open_objects_as_hints", { "getinfo_flags/fabric_in_hints", "getinfo_flags/domain_in_hints" } },
 	{ "null_hints_list_all_in_order", { "getinfo/null_hints_list_everything", "getinfo/order_is_stable" } },
 	/* MPICH */
 	{ "mpich_scores_tcp", { "clients_mpi/mpich_scores_tcp_highest" } },
@@ -86,7 +86,7 @@ static const struct demand demands[] = {
 	{ "nccl_registers_with_key_0", { "mr/nccl_key_zero_without_rma" } },
 	/* GASNet-EX */
 	{ "gasnet_calls", { "clients_pgas/gasnet_sequence_basic", "clients_pgas/gasnet_sequence_scalable" } },
-	{ "gasnet_asks_for_providers", { "clients_pgas/gasnet_asks_for_attributes_only", "getinfo/provider_list" } },
+	{ "gasnet_asks_for_providers", { "clients_pgas/gasnet_asks_for_attributes_only", "getinfo_flags/provider_list" } },
 	{ "gasnet_endpoints_share_an_av", { "clients/gasnet_shares_av" } },
 	{ "gasnet_names_without_answer", { "av/insert_without_answer" } },
 	/* Chapel, NIXL, oneCCL */

@@ -594,7 +594,7 @@ static const struct option options[] = {
 	{ "except", required_argument, NULL, 'x' },
 	{ "list", no_argument, NULL, 'l' },
 	{ "peer", no_argument, NULL, 'r' },		/* used by process.c */
-	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo.c */
+	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo_flags.c */
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 }
 };
