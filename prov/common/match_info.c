@@ -619,9 +619,9 @@ static struct fi_info *make_answer(const struct match *match)
 	if (!info)
 		return NULL;
 	if (offer->tx_size)
-		info->tx_attr->size = offer->tx_size;
+		info->tx_attr->size = fab_min(offer->tx_size, info->tx_attr->size);
 	if (offer->rx_size)
-		info->rx_attr->size = offer->rx_size;
+		info->rx_attr->size = fab_min(offer->rx_size, info->rx_attr->size);
 	answer_rules(match, info);
 	info->caps = answer_caps(match);
 	info->tx_attr->caps = answer_part_caps(match, hints->tx_attr ? hints->tx_attr->caps : 0, TX_CAPS);

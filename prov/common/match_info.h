@@ -29,7 +29,7 @@ struct fab_offer {
 	uint64_t order_costs;		/* FI_ORDER_* of messages that cost something: answered on request only */
 	bool tclasses;			/* packets are marked with traffic classes (tclass.h) */
 	size_t auth_key_max;		/* bytes of an authorization key at most, echoed; 0: there are none */
-	size_t tx_size, rx_size;	/* answered when the hints leave them open; 0: those of info */
+	size_t tx_size, rx_size;	/* answered when the hints leave them open, if info has as much; 0: those of info */
 };
 
 /*

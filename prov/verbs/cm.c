@@ -85,13 +85,21 @@ void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 /* The connection is over: once. The queue pair goes into error, which flushes what is outstanding. */
 static void ended(struct vrb_ep *ep)
 {
-	if (ep->state == VRB_EP_CONNECTED)
+	if (ep->state == VRB_EP_CONNECTED && ep->kind->disconnect)
 		ep->kind->disconnect(ep);
 	ep->state = VRB_EP_DOWN;
-	if (ep->shutdown_told)
+	if (ep->shutdown_told || !ep->base.eq)
 		return;
 	ep->shutdown_told = true;
 	fab_eq_write_cm(ep->base.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
+}
+
+void vrb_cm_lost(struct vrb_ep *ep, int err, const char *why)
+{
+	if (ep->state == VRB_EP_CONNECTING)
+		vrb_cm_refused(ep, err, NULL, why);
+	else
+		ended(ep);
 }
 
 /* ---- events ---- */
@@ -137,7 +145,7 @@ static void on_removal(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	(void) event;
 	VRB_WARN(FI_LOG_EP_CTRL, "device %s is being removed\n", vrb_domain_of(ep)->dev->name);
-	ended(ep);
+	vrb_hw_cq_lost(ep->hw_cq, FI_ENODEV, "the device is being removed");
 }
 
 static void (*const handlers[])(struct vrb_ep *ep, const struct rdma_cm_event *event) = {

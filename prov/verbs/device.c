@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,14 +139,26 @@ static bool has_port(struct ibv_context *verbs, uint8_t port_num)
 	return port_num == 1 || (!ibv_query_device(verbs, &attr) && port_num <= attr.phys_port_cnt);
 }
 
+static void say_down(const struct vrb_device *dev)
+{
+	char entry[IBV_SYSFS_NAME_MAX + 16];
+
+	if (!fab_why_wanted(&vrb_prov))
+		return;
+	snprintf(entry, sizeof(entry), "%s, port %u", dev->name, dev->port_num);
+	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, "link", "up", "down");
+}
+
 /* Is the port up now? One that comes up later than it was first looked at may have got its addresses since; before, nobody
  * has it. */
 static bool is_up(struct vrb_device *dev)
 {
 	struct ibv_port_attr port;
 
-	if (ibv_query_port(dev->verbs, dev->port_num, &port) || port.state != IBV_PORT_ACTIVE)
+	if (ibv_query_port(dev->verbs, dev->port_num, &port) || port.state != IBV_PORT_ACTIVE) {
+		say_down(dev);
 		return false;
+	}
 	if (dev->port.state != IBV_PORT_ACTIVE)
 		dev->port = port;
 	return true;
@@ -213,6 +226,15 @@ static bool owns_loopback(struct rdma_cm_id *id, const union fab_sockaddr *addr)
 	return false;
 }
 
+/* The kernel's part of librdmacm is missing: one line. */
+static void no_cm(int err)
+{
+	static atomic_bool told;
+
+	VRB_LOG(atomic_exchange(&told, true) ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_FABRIC,
+		"there is an RDMA device, but rdma_create_id: %s: is the kernel module rdma_ucm loaded?\n", strerror(err));
+}
+
 const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr)
 {
 	const struct vrb_device *dev = NULL;
@@ -220,8 +242,7 @@ const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr)
 	struct rdma_cm_id *id;
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
-		VRB_LOG(FI_LOG_INFO, FI_LOG_FABRIC, "rdma_create_id: %s: is the kernel module rdma_ucm loaded?\n",
-			strerror(errno));
+		no_cm(errno);
 		return NULL;
 	}
 	fab_addr_set_port(&host.sa, 0);

@@ -71,6 +71,8 @@ static int ep_activate(struct vrb_ep *ep)
 	fab_progress_lock(ep->base.progress);
 	ret = ep->channel ? fab_source_add(ep->base.progress, &ep->cm_src, EPOLLIN) : 0;
 	ep->base.enabled = !ret;
+	if (!ret)
+		fab_list_add_tail(&ep->hw_cq->eps, &ep->on_hw);
 	if (!ret && ep->srx)
 		vrb_srx_join(ep);
 	fab_progress_unlock(ep->base.progress);
@@ -174,6 +176,7 @@ static void stop(struct vrb_ep *ep)
 	ep->kind->destroy(ep);
 	if (ep->srx)
 		vrb_srx_leave(ep);
+	fab_list_remove(&ep->on_hw);
 }
 
 static int ep_close(struct fid *fid)

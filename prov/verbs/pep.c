@@ -132,6 +132,8 @@ static void pep_ready(struct fab_source *src, uint32_t events)
 			param.private_data = data;
 		}
 		rdma_ack_cm_event(event);
+		if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			VRB_WARN(FI_LOG_EP_CTRL, "the device that a passive endpoint listens on is being removed\n");
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
 			on_request(pep, id, &param);
 	}
@@ -225,20 +227,20 @@ static const struct fab_pep_ops pep_ops = {
 	.describe = pep_describe,
 };
 
-static int channel_init(struct vrb_pep *pep)
+int vrb_channel_open(struct rdma_event_channel **out)
 {
+	struct rdma_event_channel *channel = rdma_create_event_channel();
 	int flags, ret;
 
-	pep->channel = rdma_create_event_channel();
-	if (!pep->channel)
-		return -errno;
-	flags = fcntl(pep->channel->fd, F_GETFL);
-	if (flags >= 0 && !fcntl(pep->channel->fd, F_SETFL, flags | O_NONBLOCK)) {
-		pep->src = (struct fab_source) { .fd = pep->channel->fd, .ready = pep_ready };
+	flags = channel ? fcntl(channel->fd, F_GETFL) : -1;
+	if (flags >= 0 && !fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK)) {
+		*out = channel;
 		return 0;
 	}
 	ret = -errno;
-	rdma_destroy_event_channel(pep->channel);
+	VRB_WARN(FI_LOG_EP_CTRL, "rdma_create_event_channel: %s: is the kernel module rdma_ucm loaded?\n", strerror(errno));
+	if (channel)
+		rdma_destroy_event_channel(channel);
 	return ret;
 }
 
@@ -252,9 +254,10 @@ int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 		return -FI_ENOMEM;
 	pep->ops = pep_ops;
 	pep->ops.cm_data_max = kind ? kind->cm_data_max : VRB_CM_DATA_MAX;
-	ret = channel_init(pep);
+	ret = vrb_channel_open(&pep->channel);
 	if (ret)
 		goto free_pep;
+	pep->src = (struct fab_source) { .fd = pep->channel->fd, .ready = pep_ready };
 	ret = fab_pep_init(&pep->base, fab_container(fabric, struct fab_fabric, fabric_fid), info, &pep->ops, context);
 	if (ret)
 		goto destroy_channel;

@@ -29,21 +29,65 @@ struct vrb_poller {
 	struct ibv_comp_channel *channel;
 	struct fab_source src;		/* the channel's descriptor */
 	struct fab_poll_fn fn;
+	struct vrb_alarm alarm;
 	struct fab_list cqs;		/* struct vrb_hw_cq; changed under both locks */
 };
 
-/* A queue that says it is broken stays so; what its endpoints wait for ends when they are closed. */
+static void queue_lost(struct vrb_hw_cq *hw, int err, const char *why)
+{
+	struct fab_list *link;
+
+	if (atomic_exchange(&hw->broken, true))
+		return;
+	fab_list_for_each(&hw->eps, link) {
+		struct vrb_ep *ep = fab_container(link, struct vrb_ep, on_hw);
+
+		vrb_cm_lost(ep, err, why);
+		vrb_work_lost(ep, err, why);
+	}
+}
+
+/* An endpoint's completions may come by several of them: by those of a shared context, of an initiator. */
+void vrb_hw_cq_lost(struct vrb_hw_cq *hw, int err, const char *why)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&hw->poller->cqs, link)
+		queue_lost(fab_container(link, struct vrb_hw_cq, link), err, why);
+}
+
+static void lost(struct vrb_alarm *alarm, const struct ibv_cq *cq)
+{
+	struct vrb_poller *poller = fab_container(alarm, struct vrb_poller, alarm);
+	struct fab_list *link;
+
+	fab_list_for_each(&poller->cqs, link) {
+		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
+
+		if (!cq)
+			vrb_hw_cq_lost(hw, FI_ENODEV, "the device has failed");
+		else if (hw->cq == cq)
+			vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
+	}
+}
+
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw)
 {
 	struct ibv_wc wc[BATCH];
 	int i, cnt, found = 0;
 
+	if (__builtin_expect(atomic_load_explicit(&hw->broken, memory_order_relaxed), 0))
+		return false;
 	do {
 		cnt = ibv_poll_cq(hw->cq, BATCH, wc);
 		for (i = 0; i < cnt; i++)
 			vrb_work_done(&wc[i]);
 		found += cnt > 0;
 	} while (cnt == BATCH);
+	if (__builtin_expect(cnt < 0, 0)) {
+		VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s: %s\n", ibv_get_device_name(hw->cq->context->device), strerror(-cnt));
+		vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
+	}
 	return found;
 }
 
@@ -66,7 +110,7 @@ static bool arm_all(struct vrb_poller *poller)
 	fab_list_for_each(&poller->cqs, link) {
 		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
 
-		if (hw->armed)
+		if (hw->armed || atomic_load_explicit(&hw->broken, memory_order_relaxed))
 			continue;
 		hw->armed = !ibv_req_notify_cq(hw->cq, 0);
 		any = true;
@@ -132,7 +176,12 @@ static int poller_open(struct vrb_domain *domain, struct fab_progress *progress,
 		goto free_poller;
 	fab_progress_lock(progress);
 	ret = fab_source_add(progress, &poller->src, EPOLLIN);
+	poller->alarm.lost = lost;
 	if (!ret)
+		ret = vrb_alarm_start(&poller->alarm, domain->dev, progress);
+	if (ret)
+		fab_source_del(&poller->src);
+	else
 		fab_list_add_tail(&progress->polls, &poller->fn.link);
 	fab_progress_unlock(progress);
 	if (ret)
@@ -151,6 +200,7 @@ free_poller:
 static void poller_close(struct vrb_poller *poller)
 {
 	fab_progress_lock(poller->progress);
+	vrb_alarm_stop(&poller->alarm);
 	fab_source_del(&poller->src);
 	fab_list_remove(&poller->fn.link);
 	fab_progress_unlock(poller->progress);
@@ -181,7 +231,7 @@ static struct vrb_hw_cq *with_room(struct vrb_poller *poller, uint32_t cnt)
 	fab_list_for_each(&poller->cqs, link) {
 		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
 
-		if (hw->room >= cnt)
+		if (hw->room >= cnt && !atomic_load(&hw->broken))
 			return hw;
 	}
 	return NULL;
@@ -210,6 +260,7 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 	}
 	hw->poller = poller;
 	hw->room = size;
+	fab_list_init(&hw->eps);
 	fab_progress_lock(poller->progress);
 	fab_list_add_tail(&poller->cqs, &hw->link);
 	fab_progress_unlock(poller->progress);

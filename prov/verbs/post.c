@@ -134,6 +134,54 @@ static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc
 	fab_ep_complete(&ep->base, code, &comp, fab_ep_rx_wants_comp(&ep->base, flags));
 }
 
+struct loss {
+	struct vrb_ep *ep;
+	int err;
+	const char *why;
+};
+
+static void rx_lost(void *object, void *arg)
+{
+	const struct vrb_rx *rx = object;
+	const struct loss *loss = arg;
+	struct fab_comp comp = { .flags = fab_op_desc[FAB_OP_RECV].cq_flags, .src = FI_ADDR_NOTAVAIL };
+
+	if (!rx->ep)
+		return;
+	comp.context = rx->context;
+	fail(loss->ep, FAB_OP_RECV, &comp, loss->err, loss->err, loss->why);
+}
+
+/* Receives are known to the device alone, but that an object of theirs is not in the pool: those that are are taken out and
+ * told apart by their endpoint. */
+static void lose_receives(struct loss *loss)
+{
+	struct vrb_ep *ep = loss->ep;
+
+	while (ep->rx_pool.out_cnt < ep->rx_pool.made_cnt)
+		((struct vrb_rx *) fab_pool_get(&ep->rx_pool))->ep = NULL;
+	fab_pool_each(&ep->rx_pool, rx_lost, loss);
+	ep->rx_cnt = 0;
+}
+
+void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
+{
+	struct loss loss = { ep, err, why };
+
+	while (ep->tx_head != ep->tx_tail) {
+		struct vrb_tx *tx = &ep->tx[ep->tx_head++ & ep->tx_mask];
+		struct fab_comp comp;
+
+		if (tx->code == FAB_OP_MAX)
+			continue;
+		comp = tx_comp(tx);
+		comp.len = tx->len;
+		fail(ep, tx->code, &comp, err, err, why);
+	}
+	if (ep->rx_cnt)
+		lose_receives(&loss);
+}
+
 void vrb_work_done(const struct ibv_wc *wc)
 {
 	void *ptr = (void *) (uintptr_t) (wc->wr_id & ~(uint64_t) VRB_IS_RX);

@@ -6,7 +6,6 @@
 #include "verbs/kind.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -94,14 +93,10 @@ static int same_device(const struct vrb_ep *ep)
 
 static int channel_init(struct vrb_ep *ep)
 {
-	int flags;
+	int ret = vrb_channel_open(&ep->channel);
 
-	ep->channel = rdma_create_event_channel();
-	if (!ep->channel)
-		return -errno;
-	flags = fcntl(ep->channel->fd, F_GETFL);
-	if (flags < 0 || fcntl(ep->channel->fd, F_SETFL, flags | O_NONBLOCK))
-		return -errno;
+	if (ret)
+		return ret;
 	ep->cm_src = (struct fab_source) { .fd = ep->channel->fd, .ready = vrb_cm_ready };
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "verbs/ud.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -48,14 +49,14 @@ static void ud_fill(struct fi_info *info, const struct vrb_device *dev)
 	info->domain_attr->max_err_data = 0;
 }
 
-static struct vrb_ud_name port_name(const struct vrb_device *dev)
+/* False: the GID that the port is to be known by cannot be read. */
+static bool port_name(const struct vrb_device *dev, struct vrb_ud_name *name)
 {
-	struct vrb_ud_name name = { .lid = dev->port.lid, .pkey = VRB_UD_PKEY };
 	struct vrb_gids gids;
 
+	*name = (struct vrb_ud_name) { .lid = dev->port.lid, .pkey = VRB_UD_PKEY };
 	vrb_gids_find(dev, &gids);
-	ibv_query_gid(dev->verbs, dev->port_num, gids.own, &name.gid);
-	return name;
+	return !ibv_query_gid(dev->verbs, dev->port_num, gids.own, &name->gid);
 }
 
 static int copy_name(void **to, size_t *len, const void *name)
@@ -79,10 +80,10 @@ static struct fi_info *make_entry(const struct vrb_kind *kind, const struct vrb_
 {
 	const struct fi_info *hints = query->hints;
 	const struct vrb_ud_name *dest = hints ? name_in(hints, hints->dest_addr, hints->dest_addrlen) : NULL;
-	struct vrb_ud_name own = port_name(dev);
 	struct fi_info *info = vrb_info_of(kind, dev);
+	struct vrb_ud_name own;
 
-	if (info && !vrb_nic_open(dev, &info->nic) && !copy_name(&info->src_addr, &info->src_addrlen, &own) &&
+	if (info && port_name(dev, &own) && !vrb_nic_open(dev, &info->nic) && !copy_name(&info->src_addr, &info->src_addrlen, &own) &&
 	    (!dest || query->node || !copy_name(&info->dest_addr, &info->dest_addrlen, dest)))
 		return info;
 	fi_freeinfo(info);
@@ -112,6 +113,18 @@ static int wanted(const struct vrb_query *query, const struct vrb_device **only)
 	return -FI_ENODATA;
 }
 
+static void say_no_gid(const struct vrb_device *dev)
+{
+	char entry[64], asked[16], have[32];
+
+	if (!fab_why_wanted(&vrb_prov))
+		return;
+	snprintf(entry, sizeof(entry), "%.40s, port %u", dev->name, dev->port_num);
+	snprintf(asked, sizeof(asked), "%d", vrb_params.gid_idx);
+	snprintf(have, sizeof(have), "0 to %d", dev->port.gid_tbl_len - 1);
+	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, "FI_VERBS_GID_IDX", asked, have);
+}
+
 static bool is_wanted(const struct vrb_device *dev, const struct vrb_device *only, const struct vrb_query *query)
 {
 	const struct fi_info *hints = query->hints;
@@ -119,9 +132,12 @@ static bool is_wanted(const struct vrb_device *dev, const struct vrb_device *onl
 	static const union ibv_gid any;
 	struct vrb_ud_name own;
 
+	if (!port_name(dev, &own)) {
+		say_no_gid(dev);
+		return false;
+	}
 	if (only || !src || query->node || !memcmp(&src->gid, &any, sizeof(any)))
 		return !only || dev == only;
-	own = port_name(dev);
 	return !memcmp(&src->gid, &own.gid, sizeof(own.gid));
 }
 
@@ -206,11 +222,12 @@ static int make_ready(struct ibv_qp *qp, const struct vrb_device *dev)
 static int make_own_ah(struct vrb_ep *ep)
 {
 	const struct vrb_domain *domain = vrb_domain_of(ep);
-	struct vrb_ud_name own = port_name(domain->dev);
+	struct vrb_ud_name own;
 	struct vrb_gids gids;
 
 	vrb_gids_find(domain->dev, &gids);
-	ep->own_ah = vrb_ud_ah(domain, &gids, &own);
+	if (port_name(domain->dev, &own))
+		ep->own_ah = vrb_ud_ah(domain, &gids, &own);
 	if (ep->own_ah)
 		return 0;
 	VRB_WARN(FI_LOG_EP_CTRL, "no address handle of %s, port %u for itself: ibv_create_ah: %s\n", domain->dev->name,
@@ -270,7 +287,8 @@ static int ud_getname(fid_t fid, void *addr, size_t *addrlen)
 		return -FI_EINVAL;
 	if (!ep->qp)
 		return -FI_EOPBADSTATE;
-	name = port_name(vrb_domain_of(ep)->dev);
+	if (!port_name(vrb_domain_of(ep)->dev, &name))
+		return -errno;
 	name.qpn = ep->qp->qp_num;
 	room = addr ? *addrlen : 0;
 	*addrlen = sizeof(name);

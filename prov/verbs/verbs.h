@@ -124,6 +124,27 @@ static inline bool vrb_desc_foreign(const struct ibv_mr *desc)
 	return !desc->context;
 }
 
+/* ---- async.c ---- */
+
+#define VRB_BAD_MAX	4
+
+/* An engine's ear for what a device tells on its own. */
+struct vrb_alarm {
+	struct fab_list link;
+	const struct vrb_device *dev;
+	struct fab_source events;	/* of the device; whoever comes first reads them */
+	struct fab_source bell;		/* an eventfd, owned: there is something for this engine; */
+	bool dead;			/* all of the device is lost, */
+	struct ibv_cq *bad[VRB_BAD_MAX];	/* or these queues, of whoever they are */
+	int bad_cnt;
+	/* Act on it: NULL: the device has failed. Engine's lock held. Set before the start. */
+	void (*lost)(struct vrb_alarm *alarm, const struct ibv_cq *cq);
+};
+
+/* Engine's lock held. Zeroed but for lost. 0 or -errno. */
+int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_progress *progress);
+void vrb_alarm_stop(struct vrb_alarm *alarm);
+
 /* ---- poller.c ---- */
 
 struct vrb_poller;
@@ -135,7 +156,9 @@ struct vrb_hw_cq {
 	struct ibv_cq *cq;
 	uint32_t room;			/* entries not reserved; domain->lock */
 	uint32_t user_cnt;		/* likewise */
-	bool armed;			/* engine's lock */
+	bool armed;			/* engine's lock, as what follows */
+	struct fab_list eps;		/* struct vrb_ep.on_hw: whose completions come here */
+	_Atomic bool broken;		/* for ever: nothing is taken from it any more. Set under the engine's lock */
 };
 
 /* Reserve cnt entries of a queue that `progress` polls. No engine lock held. 0 or -FI_E*. */
@@ -144,6 +167,9 @@ int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
 /* Take all that it holds now. True if there was anything. Engine's lock held. */
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
+/* It will report nothing any more, nor will the others of its poller: their endpoints end, with an error for all that they
+ * have outstanding. Idempotent. Lock held. */
+void vrb_hw_cq_lost(struct vrb_hw_cq *hw_cq, int err, const char *why);
 
 /* ---- ep.c, cm.c, post.c: guarded by base.progress's lock, except what open fixes ---- */
 
@@ -189,6 +215,7 @@ struct vrb_ep {
 	bool shutdown_told;
 	bool local_end;			/* we ended it: what is flushed was cancelled */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
+	struct fab_list on_hw;		/* in hw_cq->eps while enabled */
 	uint32_t reserved;
 	uint32_t inline_max;
 	uint32_t prefix;		/* of the kind, as aim is */
@@ -242,6 +269,9 @@ ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
 /* The queue pair is in the error state: post one request more, whose end tells that all before it are over, those too
  * that ended without a report. Lock held. */
 void vrb_post_marker(struct vrb_ep *ep);
+/* The hardware will report nothing: all that is outstanding ends with err, for the reason `why`. No receive can be posted
+ * any more (state). Lock held. */
+void vrb_work_lost(struct vrb_ep *ep, int err, const char *why);
 /* What the hardware has to report. Lock held. */
 void vrb_work_done(const struct ibv_wc *wc);
 
@@ -258,6 +288,8 @@ void vrb_cm_ready(struct fab_source *src, uint32_t events);
 /* Tell the application: there is a connection; there is none, because of err, or what the event says. Lock held. */
 void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event);
 void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step);
+/* The device or its queue is lost, and with it the connection, or the attempt. Lock held. */
+void vrb_cm_lost(struct vrb_ep *ep, int err, const char *why);
 /* Length and bytes, as they stand in front of a CM message's data, into room of VRB_CM_DATA_MAX + 1. 0, or -FI_EINVAL,
  * logged. */
 int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
@@ -275,6 +307,9 @@ struct vrb_connreq {
 
 /* Take a request out of the list. NULL: the handle is none. The caller frees it and owns id. */
 struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle);
+
+/* A channel of CM events that does not block. 0 or -errno, logged. */
+int vrb_channel_open(struct rdma_event_channel **channel);
 
 /* Take the bound id of the passive endpoint that handle means, for an endpoint that has its address from then on: the caller
  * owns it, its channel is still the passive endpoint's. 0; -FI_ENOENT: the handle is no passive endpoint; -FI_EOPBADSTATE: it

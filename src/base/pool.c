@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -80,4 +81,15 @@ void *fab_pool_get_fresh(struct fab_pool *pool)
 	pool->out_cnt++;
 	fab_unpoison(object, pool->stride);
 	return object;
+}
+
+void fab_pool_each(struct fab_pool *pool, void (*fn)(void *object, void *arg), void *arg)
+{
+	size_t head = fab_align(sizeof(struct fab_pool_chunk), pool->align);
+
+	assert(pool->out_cnt == pool->made_cnt);
+	for (struct fab_pool_chunk *chunk = pool->chunks; chunk; chunk = chunk->next) {
+		for (size_t at = head; at < chunk->len; at += pool->stride)
+			fn((char *) chunk + at, arg);
+	}
 }

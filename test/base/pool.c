@@ -128,6 +128,27 @@ static void pool_touches_only_what_it_hands_out(void **state)
 	free(map);
 }
 
+static void count_marks(void *object, void *arg)
+{
+	*(size_t *) arg += *(char *) object == 'x';
+}
+
+static void pool_shows_each_object_once(void **state)
+{
+	struct fab_pool pool;
+	size_t marks = 0, cnt = 0;
+	void *object;
+
+	(void) state;
+	fab_pool_init(&pool, &(struct fab_pool_attr) { .size = 24, .align = 64, .max_cnt = 100, .chunk_cnt = 3 });
+	for (; (object = fab_pool_get(&pool)); cnt++)
+		memset(object, cnt % 2 ? 'x' : '.', 24);
+	assert_int_equal(cnt, 100);
+	fab_pool_each(&pool, count_marks, &marks);
+	assert_int_equal(marks, 50);
+	fab_pool_fini(&pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +157,7 @@ int main(void)
 		cmocka_unit_test(pool_stops_exactly_at_max_cnt),
 		cmocka_unit_test(pool_aligns),
 		cmocka_unit_test(pool_survives_absurd_sizes),
+		cmocka_unit_test(pool_shows_each_object_once),
 		cmocka_unit_test(pool_touches_only_what_it_hands_out),
 	};
 

@@ -209,9 +209,18 @@ void rdma_destroy_ep(struct rdma_cm_id *cm_id)
 
 /* ---- what arrives ---- */
 
+/* What the other end sent before it went is there before the news of that: data and CM come by different sockets here, by one
+ * wire elsewhere. */
+static void drain(struct sv_id *id)
+{
+	if (id->id.qp && id->id.qp->qp_type == IBV_QPT_RC)
+		sv_qp_drain(sv_qp(id->id.qp));
+}
+
 /* Only told: it is rdma_disconnect() that moves the queue pair, which may have work under way towards others (XRC). */
 static void down(struct sv_id *id)
 {
+	drain(id);
 	id->state = SV_ID_CLOSED;
 	sv_cm_tell(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 }

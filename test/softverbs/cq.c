@@ -25,6 +25,22 @@ static struct sv_cq *sv_cq(struct ibv_cq *cq)
 	return fab_container(cq, struct sv_cq, cq);
 }
 
+static struct fab_list all = { &all, &all };
+
+void sv_cq_break_all(struct sv_context *ctx)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&all, link) {
+		struct sv_cq *cq = fab_container(link, struct sv_cq, link);
+
+		if (sv_context(cq->cq.context) != ctx)
+			continue;
+		cq->overrun = true;
+		sv_async(cq->cq.context, IBV_EVENT_CQ_ERR, &cq->cq);
+	}
+}
+
 static void channel_tell(struct sv_cq *cq)
 {
 	struct sv_channel *channel = fab_container(cq->cq.channel, struct sv_channel, channel);
@@ -46,8 +62,11 @@ void sv_cq_push(struct ibv_cq *ibv_cq, const struct ibv_wc *wc, bool solicited)
 
 	if (cq->overrun)
 		return;
+	if (sv_context(cq->cq.context)->dead)
+		return;
 	if (cq->cnt == (uint32_t) cq->cq.cqe) {
 		cq->overrun = true;
+		sv_async(cq->cq.context, IBV_EVENT_CQ_ERR, &cq->cq);
 		return;
 	}
 	cq->ring[(cq->head + cq->cnt++) % cq->cq.cqe] = *wc;
@@ -146,6 +165,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	sv_context(context)->ref_cnt++;
 	if (channel)
 		channel->refcnt++;
+	fab_list_add_tail(&all, &cq->link);
 	sv_unlock();
 	return &cq->cq;
 }
@@ -181,6 +201,8 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 	while (cq->unacked)
 		sv_wait();
 	forget_events(cq);
+	sv_async_forget(&cq->cq);
+	fab_list_remove(&cq->link);
 	sv_context(cq->cq.context)->ref_cnt--;
 	sv_unlock();
 	free(cq->ring);

@@ -231,6 +231,8 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 		return EINVAL;
 	if (sv_fault("ibv_query_port"))
 		return errno;
+	if (sv_context(context)->dead)
+		return EIO;
 	memset(attr, 0, len);
 	memcpy(attr, &all, len < sizeof(all) ? len : sizeof(all));
 	return 0;
@@ -319,7 +321,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
 	ctx->v.context.ops.post_send = sv_post_send;
 	ctx->v.context.ops.post_recv = sv_post_recv;
 	ctx->v.context.cmd_fd = -1;
-	ctx->v.context.async_fd = eventfd(0, EFD_CLOEXEC);
+	ctx->v.context.async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	ctx->v.context.num_comp_vectors = 1;
 	ctx->v.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&ctx->v.context.mutex, NULL);
@@ -327,6 +329,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
 		free(ctx);
 		return NULL;
 	}
+	sv_context_add(ctx);
 	return &ctx->v.context;
 }
 
@@ -340,29 +343,10 @@ int ibv_close_device(struct ibv_context *context)
 		errno = EBUSY;
 		return -1;
 	}
+	sv_context_del(ctx);
 	close(context->async_fd);
 	free(ctx);
 	return 0;
-}
-
-/* No asynchronous event ever happens: the descriptor never becomes readable. */
-int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
-{
-	uint64_t unit;
-
-	(void) event;
-	return read(context->async_fd, &unit, sizeof(unit)) < 0 ? -1 : 0;
-}
-
-void ibv_ack_async_event(struct ibv_async_event *event)
-{
-	(void) event;
-}
-
-const char *ibv_event_type_str(enum ibv_event_type event)
-{
-	(void) event;
-	return "event";
 }
 
 const char *ibv_node_type_str(enum ibv_node_type type)

@@ -13,6 +13,7 @@
 
 #define QPN_MASK	0xffffffu
 #define PACKETS_A_TURN	64
+#define DRAIN_MAX	100000		/* more than any socket holds */
 
 static uint8_t packet_room[sizeof(struct sv_pkt) + SV_PAYLOAD_MAX];
 
@@ -59,7 +60,7 @@ void sv_qp_packet(struct sv_qp *qp, struct sv_pkt *pkt, uint8_t *payload)
 {
 	bool up = qp->qp.state == IBV_QPS_RTR || qp->qp.state == IBV_QPS_RTS;
 
-	if (!up)
+	if (!up || sv_context(qp->qp.context)->dead)
 		return;
 	switch (pkt->op) {
 	case SV_DATAGRAM:
@@ -91,11 +92,36 @@ void sv_qp_packet(struct sv_qp *qp, struct sv_pkt *pkt, uint8_t *payload)
 	}
 }
 
+/* Take up to so many packets. True if there may be more. */
+static bool take_packets(struct sv_qp *qp, int most)
+{
+	struct sv_source *src = &qp->src;
+	uint64_t id = src->id;
+	int i;
+
+	for (i = 0; i < most && src->id == id; i++) {
+		struct sv_pkt pkt;
+		ssize_t len = recv(src->fd, packet_room, sizeof(packet_room), MSG_DONTWAIT);
+
+		if (len < 0 && (errno == ECONNRESET || errno == ECONNREFUSED))
+			continue;	/* of the connected socket: the sender's timer finds out */
+		if (len < (ssize_t) sizeof(pkt))
+			return false;
+		memcpy(&pkt, packet_room, sizeof(pkt));
+		if (pkt.magic == SV_MAGIC && pkt.len == len - sizeof(pkt))
+			sv_qp_packet(qp, &pkt, packet_room + sizeof(pkt));
+	}
+	return src->id == id;
+}
+
+void sv_qp_drain(struct sv_qp *qp)
+{
+	take_packets(qp, DRAIN_MAX);
+}
+
 static void qp_ready(struct sv_source *src, uint32_t events)
 {
 	struct sv_qp *qp = fab_container(src, struct sv_qp, src);
-	uint64_t id = src->id;
-	int i;
 
 	if (events & EPOLLOUT) {
 		qp->blocked = false;
@@ -103,18 +129,7 @@ static void qp_ready(struct sv_source *src, uint32_t events)
 		if (sv_resp_push(qp))
 			sv_req_push(qp);
 	}
-	for (i = 0; i < PACKETS_A_TURN && src->id == id; i++) {
-		struct sv_pkt pkt;
-		ssize_t len = recv(src->fd, packet_room, sizeof(packet_room), MSG_DONTWAIT);
-
-		if (len < 0 && (errno == ECONNRESET || errno == ECONNREFUSED))
-			continue;	/* of the connected socket: the sender's timer finds out */
-		if (len < (ssize_t) sizeof(pkt))
-			break;
-		memcpy(&pkt, packet_room, sizeof(pkt));
-		if (pkt.magic == SV_MAGIC && pkt.len == len - sizeof(pkt))
-			sv_qp_packet(qp, &pkt, packet_room + sizeof(pkt));
-	}
+	take_packets(qp, PACKETS_A_TURN);
 }
 
 /* A number that no other queue pair on this machine has. */

@@ -441,6 +441,8 @@ int sv_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_
 	*bad = wr;
 	if (sv_fault("ibv_post_send"))
 		return errno;
+	if (sv_context(qp->qp.context)->dead)
+		return EIO;
 	sv_lock();
 	for (; wr && !ret; wr = wr->next) {
 		*bad = wr;

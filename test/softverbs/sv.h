@@ -82,8 +82,10 @@ struct sv_device {
 struct sv_context {
 	struct verbs_context v;		/* v.context is what the application holds */
 	struct sv_device *device;
+	struct fab_list link;		/* all of the process */
 	unsigned ref_cnt;		/* objects of this context, and opens of it by librdmacm */
-	bool closed;
+	struct fab_list events;		/* asynchronous ones that nobody has read; async_fd counts them */
+	bool dead;			/* the device has failed: takes no request and reports nothing */
 };
 
 struct sv_device *sv_devices(int *cnt);
@@ -94,6 +96,18 @@ static inline struct sv_context *sv_context(struct ibv_context *context)
 {
 	return fab_container(context, struct sv_context, v.context);
 }
+
+/* ---- async.c ---- */
+
+/* Tell the owner of the context: of a queue, or NULL: the device, or its port. Lock held. */
+void sv_async(struct ibv_context *context, enum ibv_event_type type, struct ibv_cq *cq);
+void sv_async_forget(struct ibv_cq *cq);	/* what has not been read of it; lock held */
+/* For tests, which find it by dlsym(): it happens to all that the process has open. IBV_EVENT_DEVICE_FATAL: from now on the
+ * device does nothing, IBV_EVENT_CQ_ERR: nor do all its completion queues. */
+void sv_test_event(enum ibv_event_type type);
+void sv_context_add(struct sv_context *ctx);	/* all of them, for that; lock not held */
+void sv_context_del(struct sv_context *ctx);
+void sv_cq_break_all(struct sv_context *ctx);	/* cq.c; lock held */
 
 /* ---- mem.c ---- */
 
@@ -110,6 +124,7 @@ void *sv_mem(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int a
 
 struct sv_cq {
 	struct ibv_cq cq;
+	struct fab_list link;		/* all of the process */
 	struct ibv_wc *ring;
 	uint32_t head, cnt;		/* oldest, and how many */
 	enum { SV_CQ_IDLE, SV_CQ_ARMED, SV_CQ_ARMED_SOLICITED } arm;
@@ -238,6 +253,8 @@ int sv_close_xrcd(struct ibv_xrcd *xrcd);
 
 /* Move to the error state and flush. Lock held. */
 void sv_qp_error(struct sv_qp *qp);
+/* Take in what has arrived already. Lock held. */
+void sv_qp_drain(struct sv_qp *qp);
 int sv_qp_modify(struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask);	/* 0 or an errno; lock held */
 void sv_qp_packet(struct sv_qp *qp, struct sv_pkt *pkt, uint8_t *payload);	/* lock held */
 /* A packet from this socket to the other end of the queue pair, or (UD, XRC) to a named one: 0, EAGAIN: full; another

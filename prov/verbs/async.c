@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a device tells on its own: that it has failed, that a queue of completions is broken, that a port went down. The
+ * descriptor is the device's, in the epoll set of each engine that polls it, so nothing of this costs a message anything:
+ * the first engine to look reads the events and rings for the engines concerned, each of which acts under its own lock.
+ *
+ * The list of alarms and what is noted in them is guarded by `lock`, taken inside engines' locks.
+ */
+#include "verbs/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "base/bits.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fab_list alarms = { &alarms, &alarms };
+
+/* Let each engine of the device know: of this queue, or NULL: of all. Others use the device, too, by librdmacm: whose queue it
+ * is, the engines find out. */
+static void ring(struct ibv_context *verbs, struct ibv_cq *cq)
+{
+	struct fab_list *link;
+
+	pthread_mutex_lock(&lock);
+	fab_list_for_each(&alarms, link) {
+		struct vrb_alarm *alarm = fab_container(link, struct vrb_alarm, link);
+
+		if (alarm->dev->verbs != verbs)
+			continue;
+		if (cq && alarm->bad_cnt < VRB_BAD_MAX)
+			alarm->bad[alarm->bad_cnt++] = cq;
+		else
+			alarm->dead = true;
+		if (write(alarm->bell.fd, &(uint64_t) { 1 }, sizeof(uint64_t)) < 0)
+			VRB_WARN(FI_LOG_DOMAIN, "eventfd: %s\n", strerror(errno));
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void on_event(struct ibv_context *verbs, const struct ibv_async_event *event)
+{
+	const char *device = ibv_get_device_name(verbs->device);
+
+	switch (event->event_type) {
+	case IBV_EVENT_DEVICE_FATAL:
+		VRB_WARN(FI_LOG_DOMAIN, "device %s has failed: all that is open on it ends\n", device);
+		ring(verbs, NULL);
+		break;
+	case IBV_EVENT_CQ_ERR:
+		VRB_WARN(FI_LOG_DOMAIN, "device %s: a completion queue is broken: the endpoints that use it end\n", device);
+		ring(verbs, event->element.cq);
+		break;
+	case IBV_EVENT_PORT_ERR:
+		VRB_WARN(FI_LOG_DOMAIN, "device %s, port %d is down: what is under way there ends when its retries are over\n", device,
+			 event->element.port_num);
+		break;
+	case IBV_EVENT_PORT_ACTIVE:
+		VRB_LOG(FI_LOG_INFO, FI_LOG_DOMAIN, "device %s, port %d is up\n", device, event->element.port_num);
+		break;
+	default:
+		VRB_LOG(FI_LOG_INFO, FI_LOG_DOMAIN, "device %s: %s\n", device, ibv_event_type_str(event->event_type));
+	}
+}
+
+static void events_ready(struct fab_source *src, uint32_t events)
+{
+	struct ibv_context *verbs = fab_container(src, struct vrb_alarm, events)->dev->verbs;
+	struct ibv_async_event event;
+
+	(void) events;
+	while (!ibv_get_async_event(verbs, &event)) {
+		on_event(verbs, &event);
+		ibv_ack_async_event(&event);
+	}
+}
+
+static void bell_ready(struct fab_source *src, uint32_t events)
+{
+	struct vrb_alarm *alarm = fab_container(src, struct vrb_alarm, bell);
+	struct ibv_cq *bad[VRB_BAD_MAX];
+	uint64_t cnt;
+	int bad_cnt;
+	bool dead;
+
+	(void) events;
+	if (read(src->fd, &cnt, sizeof(cnt)) < 0)
+		return;
+	pthread_mutex_lock(&lock);
+	dead = alarm->dead;
+	bad_cnt = alarm->bad_cnt;
+	memcpy(bad, alarm->bad, sizeof(bad));
+	alarm->bad_cnt = 0;
+	pthread_mutex_unlock(&lock);
+	if (dead)
+		alarm->lost(alarm, NULL);
+	for (int i = 0; i < bad_cnt && !dead; i++)
+		alarm->lost(alarm, bad[i]);
+}
+
+int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_progress *progress)
+{
+	int fd = dev->verbs->async_fd, flags = fcntl(fd, F_GETFL), ret;
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+		return -errno;
+	alarm->dev = dev;
+	alarm->events = (struct fab_source) { .fd = fd, .ready = events_ready };
+	alarm->bell = (struct fab_source) { .fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .ready = bell_ready };
+	if (alarm->bell.fd < 0)
+		return -errno;
+	ret = fab_source_add(progress, &alarm->events, EPOLLIN);
+	if (!ret)
+		ret = fab_source_add(progress, &alarm->bell, EPOLLIN);
+	if (ret) {
+		fab_source_del(&alarm->events);
+		close(alarm->bell.fd);
+		return ret;
+	}
+	pthread_mutex_lock(&lock);
+	fab_list_add_tail(&alarms, &alarm->link);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+void vrb_alarm_stop(struct vrb_alarm *alarm)
+{
+	pthread_mutex_lock(&lock);
+	fab_list_remove(&alarm->link);
+	pthread_mutex_unlock(&lock);
+	fab_source_del(&alarm->events);
+	fab_source_del(&alarm->bell);
+	close(alarm->bell.fd);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Asynchronous events: a list for each context, and an eventfd that counts them. */
+#include "sv.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct event {
+	struct fab_list link;
+	struct ibv_async_event event;
+};
+
+static struct fab_list contexts = { &contexts, &contexts };
+
+void sv_context_add(struct sv_context *ctx)
+{
+	fab_list_init(&ctx->events);
+	sv_lock();
+	fab_list_add_tail(&contexts, &ctx->link);
+	sv_unlock();
+}
+
+void sv_context_del(struct sv_context *ctx)
+{
+	struct fab_list *link, *tmp;
+
+	sv_lock();
+	fab_list_remove(&ctx->link);
+	fab_list_for_each_safe(&ctx->events, link, tmp)
+		free(fab_container(link, struct event, link));
+	sv_unlock();
+}
+
+void sv_async(struct ibv_context *context, enum ibv_event_type type, struct ibv_cq *cq)
+{
+	struct event *event = calloc(1, sizeof(*event));
+
+	if (!event)
+		abort();
+	event->event.event_type = type;
+	if (cq)
+		event->event.element.cq = cq;
+	else
+		event->event.element.port_num = 1;
+	fab_list_add_tail(&sv_context(context)->events, &event->link);
+	(void) !write(context->async_fd, &(uint64_t) { 1 }, sizeof(uint64_t));
+}
+
+void sv_async_forget(struct ibv_cq *cq)
+{
+	struct sv_context *ctx = sv_context(cq->context);
+	struct fab_list *link, *tmp;
+	uint64_t unit;
+
+	fab_list_for_each_safe(&ctx->events, link, tmp) {
+		struct event *event = fab_container(link, struct event, link);
+
+		if (event->event.event_type != IBV_EVENT_CQ_ERR || event->event.element.cq != cq)
+			continue;
+		(void) !read(cq->context->async_fd, &unit, sizeof(unit));
+		fab_list_remove(link);
+		free(event);
+	}
+}
+
+void sv_test_event(enum ibv_event_type type)
+{
+	struct fab_list *link;
+
+	sv_lock();
+	fab_list_for_each(&contexts, link) {
+		struct sv_context *ctx = fab_container(link, struct sv_context, link);
+
+		ctx->dead |= type == IBV_EVENT_DEVICE_FATAL;
+		if (type == IBV_EVENT_CQ_ERR)
+			sv_cq_break_all(ctx);
+		else
+			sv_async(&ctx->v.context, type, NULL);
+	}
+	sv_unlock();
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *out)
+{
+	struct sv_context *ctx = sv_context(context);
+	struct event *event;
+	uint64_t unit;
+
+	if (read(context->async_fd, &unit, sizeof(unit)) < 0)
+		return -1;
+	sv_lock();
+	if (fab_list_empty(&ctx->events)) {	/* forgotten meanwhile */
+		sv_unlock();
+		errno = EAGAIN;
+		return -1;
+	}
+	event = fab_container(ctx->events.next, struct event, link);
+	fab_list_remove(&event->link);
+	sv_unlock();
+	*out = event->event;
+	free(event);
+	return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	(void) event;
+}
+
+const char *ibv_event_type_str(enum ibv_event_type event)
+{
+	return event == IBV_EVENT_DEVICE_FATAL ? "local catastrophic error" : event == IBV_EVENT_CQ_ERR ? "CQ error" :
+	       event == IBV_EVENT_PORT_ERR ? "port error" : event == IBV_EVENT_PORT_ACTIVE ? "port active" : "event";
+}

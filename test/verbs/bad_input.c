@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What goes wrong at and below the device, and with peers: each ends as an error, with a text that names who is concerned, and
+ * nothing waits for ever. Softverbs is told what to break, by its environment and by sv_test_event().
+ */
+#include "link.h"
+
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void happen(enum ibv_event_type type)
+{
+	void (*event)(enum ibv_event_type type);
+
+	*(void **) &event = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_event");
+	MUST_BE(event);
+	event(type);
+}
+
+/* The next completion is this error, and its text names device, port and peer. */
+static void expect_failed(struct link *link, struct end *end, int err, void *context, const char *what)
+{
+	struct fi_cq_err_entry error = { 0 };
+	char text[256];
+
+	if (await_comp(link, end, &error) != err)
+		die("%d (%s), not %d", error.err, fi_strerror(error.err), err);
+	MUST_BE(!context || error.op_context == context);
+	fi_cq_strerror(end->cq, error.prov_errno, error.err_data, text, sizeof(text));
+	fprintf(stderr, "said: %s\n", text);
+	if (!strstr(text, what) || !strstr(text, "soft0, port 1") || !strstr(text, "127.0.0.1"))
+		die("\"%s\": should name soft0, port 1, 127.0.0.1 and say \"%s\"", text, what);
+}
+
+/* ---- the device ---- */
+
+/* Sends that the device has not reported, and receives: each ends once. */
+static void lose(enum ibv_event_type type, int err)
+{
+	struct link link = { 0 };
+	bool seen[4] = { false };
+	struct fi_cq_err_entry error;
+
+	link_open(&link);
+	for (intptr_t i = 0; i < 3; i++)
+		MUST(fi_recv(link.a.ep, link.a.room, 64, fi_mr_desc(link.a.mr), 0, (void *) i));
+	/* meets no receive: it is not over */
+	MUST(fi_send(link.a.ep, link.a.room, 64, fi_mr_desc(link.a.mr), 0, (void *) 3));
+	happen(type);
+	for (int i = 0; i < 4; i++) {
+		MUST_BE(await_comp(&link, &link.a, &error) == err);
+		MUST_BE((intptr_t) error.op_context < 4 && !seen[(intptr_t) error.op_context]);
+		seen[(intptr_t) error.op_context] = true;
+		MUST_BE(error.err_data == NULL || error.err_data_size);
+	}
+	MUST_BE(fi_cq_read(link.a.cq, &error, 1) == -FI_EAGAIN);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	MUST_FAIL(fi_send(link.a.ep, link.a.room, 64, fi_mr_desc(link.a.mr), 0, NULL), FI_ENOTCONN);
+	MUST_FAIL(fi_recv(link.a.ep, link.a.room, 64, fi_mr_desc(link.a.mr), 0, NULL), FI_ENOTCONN);
+	link_close(&link);
+}
+
+static void device_fails(void)
+{
+	struct fi_info *hints = hints_new(), *info;
+
+	lose(IBV_EVENT_DEVICE_FATAL, FI_ENODEV);
+	MUST_FAIL(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info), FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+static void queue_breaks(void)
+{
+	lose(IBV_EVENT_CQ_ERR, FI_EIO);
+}
+
+/* One that nobody else uses: new endpoints have another. */
+static void broken_queue_is_not_used_again(void)
+{
+	struct link link = { 0 }, next = { 0 };
+
+	link_open(&link);
+	happen(IBV_EVENT_CQ_ERR);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	link_open(&next);
+	link_send(&next, next.a.room, fi_mr_desc(next.a.mr), 100);
+	link_close(&next);
+	link_close(&link);
+}
+
+static void fails_while_connecting(void)
+{
+	struct link link = { 0 };
+	struct happened what;
+
+	link_listen(&link);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	what = await_event(&link, link.pep_eq);
+	MUST_BE(what.event == FI_CONNREQ);
+	happen(IBV_EVENT_DEVICE_FATAL);
+	fi_freeinfo(what.info);
+	what = await_event(&link, link.a.eq);
+	MUST_BE(!what.event && what.err == FI_ENODEV);
+	link_close(&link);
+}
+
+/* Until the provider has said so: its engines ask for such news from time to time. */
+static void await_said(struct link *link, const char *text)
+{
+	static char said[1 << 16];
+	struct fi_cq_data_entry entry;
+	ssize_t len;
+
+	do {
+		MUST_BE(fi_cq_read(link->a.cq, &entry, 1) == -FI_EAGAIN);	/* a case has its time */
+		len = pread(2, said, sizeof(said) - 1, 0);
+		MUST_BE(len >= 0);
+		said[len] = '\0';
+	} while (!strstr(said, text));
+}
+
+/* The port goes down: what is up stays so, since it may come back. */
+static void port_fails(void)
+{
+	struct link link = { 0 };
+
+	link_open(&link);
+	happen(IBV_EVENT_PORT_ERR);
+	await_said(&link, "is down");
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), 100);
+	link_close(&link);
+}
+
+static void nothing_is_found(void)
+{
+	struct fi_info *hints = hints_new(), *info;
+
+	MUST_FAIL(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info), FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+static void no_datagrams(void)
+{
+	struct fi_info *hints = hints_new(), *info;
+
+	hints->ep_attr->type = FI_EP_DGRAM;
+	hints->caps = FI_MSG;
+	hints->mode = FI_MSG_PREFIX;
+	MUST_FAIL(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info), FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+static void no_channel(void)
+{
+	struct fi_info *hints = hints_new(), *info;
+	struct fid_fabric *fabric;
+	struct fid_pep *pep;
+	struct end end = { 0 };
+
+	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	MUST(fi_fabric(info->fabric_attr, &fabric, NULL));
+	setenv("SOFTVERBS_FAIL", "rdma_create_event_channel:1+=ENODEV", 1);
+	MUST_FAIL(fi_passive_ep(fabric, info, &pep, NULL), FI_ENODEV);
+	MUST(fi_close(&fabric->fid));
+	end_open(&end, info);
+	MUST_FAIL(end_open_ep(&end), FI_ENODEV);
+	end_close(&end);
+	fi_freeinfo(hints);
+}
+
+/* What is left of everything when each limit is the least that there can be. */
+static void least(void)
+{
+	struct link link = { 0 };
+
+	link_open(&link);
+	MUST_BE(link.a.info->tx_attr->size >= 1 && link.a.info->tx_attr->iov_limit == 1 && !link.a.info->tx_attr->inject_size);
+	for (int i = 0; i < 5; i++) {
+		link.a.room[0] = (char) i;
+		link_send(&link, link.a.room, fi_mr_desc(link.a.mr), 1);
+		MUST_BE(link.b.room[0] == (char) i);
+	}
+	link_close(&link);
+}
+
+static void queue_is_too_small(void)
+{
+	struct fi_info *hints = hints_new(), *info;
+	struct end end = { 0 };
+
+	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	end_open(&end, info);
+	MUST_FAIL(end_open_ep(&end), FI_EINVAL);
+	end_close(&end);
+}
+
+/* ---- peers ---- */
+
+static void wrong_key(void)
+{
+	struct link link = { 0 };
+
+	link_open(&link);
+	MUST(fi_write(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, (uintptr_t) link.b.room, fi_mr_key(link.b.mr) + 1,
+		      &link));
+	expect_failed(&link, &link.a, FI_EACCES, &link, "has another key");
+	link_close(&link);
+}
+
+static void peer_rejects(void)
+{
+	struct link link = { 0 };
+	struct happened what;
+
+	link_listen(&link);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	what = await_event(&link, link.pep_eq);
+	MUST_BE(what.event == FI_CONNREQ);
+	MUST(fi_reject(link.pep, what.info->handle, "no", 2));
+	fi_freeinfo(what.info);
+	what = await_event(&link, link.a.eq);
+	MUST_BE(!what.event && what.err == FI_ECONNREFUSED && what.data_len == 2 && !memcmp(what.data, "no", 2));
+	link_close(&link);
+}
+
+static void data_is_too_long(void)
+{
+	static const char data[300];
+	struct link link = { 0 };
+	struct happened what;
+
+	link_listen(&link);
+	MUST_FAIL(fi_connect(link.a.ep, link.a.info->dest_addr, data, 56), FI_EINVAL);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, data, 55));
+	what = await_event(&link, link.pep_eq);
+	MUST_BE(what.data_len == 55);
+	fi_freeinfo(what.info);
+	link_close(&link);
+}
+
+static void call_fails(void)
+{
+	struct link link = { 0 };
+	struct happened what;
+
+	link_listen(&link);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	what = await_event(&link, link.a.eq);
+	MUST_BE(!what.event && what.err == FI_ENODEV);
+	link_close(&link);
+}
+
+static void xrc_file(void)
+{
+	struct fi_info *hints = hints_new(), *info;
+	struct end end = { 0 };
+
+	hints->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_XRC;
+	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	end_open(&end, info);
+	MUST_BE(end_open_ep(&end) < 0);
+	end_close(&end);
+}
+
+static const struct vcase cases[] = {
+	{ "the device fails", NULL, device_fails, "device soft0 has failed" },
+	{ "a completion queue breaks", NULL, queue_breaks, "soft0" },
+	{ "a broken queue is not used again", NULL, broken_queue_is_not_used_again, "soft0" },
+	{ "the device fails while an endpoint connects", NULL, fails_while_connecting, "device soft0 has failed" },
+	{ "a port goes down", NULL, port_fails, "device soft0, port 1 is down" },
+	{ "a port is down from the start", "SOFTVERBS_LIMITS=port_down=1", nothing_is_found, "soft0, port 1.*down" },
+	{ "a GID cannot be read", "SOFTVERBS_FAIL=ibv_query_gid:1+=ENODEV", nothing_is_found, "device soft0, port 1 is not used: ibv_query_gid" },
+	{ "FI_VERBS_GID_IDX beyond the port's table", "FI_EXPLAIN=1 FI_VERBS_GID_IDX=77", no_datagrams, "FI_VERBS_GID_IDX: asked 77, offered 0 to 2" },
+	{ "librdmacm without its kernel part", NULL, no_channel, "rdma_create_event_channel.*rdma_ucm" },
+	{ "ids cannot be made", "SOFTVERBS_FAIL=rdma_create_id:1+=ENODEV", nothing_is_found, "rdma_create_id.*rdma_ucm" },
+	{ "every limit is the least", "SOFTVERBS_LIMITS=max_qp_wr=2,max_sge=1,max_inline_data=0,max_qp_rd_atom=1,max_srq_wr=1,"
+	  "max_srq_sge=1,max_cqe=5", least, NULL },
+	{ "a completion queue of the device has too few entries", "SOFTVERBS_LIMITS=max_cqe=4", queue_is_too_small,
+	  "a completion queue of soft0 holds 4; ask for smaller" },
+	{ "a wrong key", NULL, wrong_key, "said: soft0, port 1" },
+	{ "the peer rejects", NULL, peer_rejects, NULL },
+	{ "private data too long", NULL, data_is_too_long, "56 bytes of connection data: at most 55" },
+	{ "rdma_resolve_route fails", "SOFTVERBS_FAIL=rdma_resolve_route:1=ENODEV", call_fails, NULL },
+	{ "rdma_connect fails", "SOFTVERBS_FAIL=rdma_connect:1=ENODEV", call_fails, NULL },
+	{ "an XRC file that cannot be opened", "FI_VERBS_XRCD_FILENAME=/nonexistent/xrcd", xrc_file,
+	  "file of the XRC domain, /nonexistent/xrcd: No such file" },
+	{ "an XRC file that is a folder", "FI_VERBS_XRCD_FILENAME=/", xrc_file, "file of the XRC domain, /: Is a directory" },
+};
+
+int main(void)
+{
+	return run_cases(cases, sizeof(cases) / sizeof(cases[0]));
+}
