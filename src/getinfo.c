@@ -361,3 +361,14 @@ int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	*info = query.head;
 	return ret;
 }
+
+int fab_getinfo_inner(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info)
+{
+	int ret;
+
+	depth++;
+	ret = fab_getinfo(version, node, service, flags, hints, info);
+	depth--;
+	return ret;
+}

@@ -13,4 +13,8 @@
 int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
 
+/* The same as if from inside of a provider's getinfo (base/core_ops.h). */
+int fab_getinfo_inner(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info);
+
 #endif

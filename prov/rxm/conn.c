@@ -124,6 +124,7 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	fab_list_init(&conn->kept);
 	fab_list_init(&conn->parts);
 	fab_list_init(&conn->stuck);
+	fab_list_init(&conn->posted);
 	conn->deadline_ns = fab_now_ns() + (uint64_t) rxm_params.connect_timeout_ms * MS;
 	step = "fi_endpoint";
 	*err = fi_endpoint(ep->domain->below, info, &conn->below, conn);
@@ -176,22 +177,7 @@ static void conn_up(struct rxm_conn *conn)
 	}
 	if (conn->state == RXM_CONN_UP)
 		rxm_tx_run(conn);
-	while (conn->early && conn->state == RXM_CONN_UP) {
-		struct rxm_rx *rx = conn->early;
-
-		conn->early = rx->next;
-		rxm_rx_packet(rx, rx->len);
-	}
-}
-
-void rxm_conn_early(struct rxm_rx *rx, size_t len)
-{
-	struct rxm_conn *conn = rx->conn;
-
-	rx->next = NULL;
-	rx->len = (uint32_t) len;
-	*(conn->early ? conn->early_end : &conn->early) = rx;
-	conn->early_end = &rx->next;
+	rxm_rx_resume(conn);
 }
 
 /* ---- ours ---- */

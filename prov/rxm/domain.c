@@ -147,7 +147,7 @@ static int find_below(const char *below, const struct rxm_domain *domain, const 
 	hints->tx_attr->size = TX_BELOW;
 	hints->rx_attr->size = rxm_params.conn_rx;
 	ret = hints->domain_attr->name && hints->fabric_attr->name ?
-		fi_getinfo(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), NULL, NULL, 0, hints, found) : -FI_ENOMEM;
+		fab_getinfo_below(&rxm_prov, hints, found) : -FI_ENOMEM;
 	if (ret)
 		RXM_WARN(FI_LOG_DOMAIN, "fi_domain: %s has no FI_EP_MSG endpoints in domain %s of fabric %s: %s\n", below,
 			 domain->base.name, domain->base.fabric->name, fi_strerror(-ret));

@@ -140,11 +140,24 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 	return NULL;
 }
 
+/* Is an entry of the provider below one to stand on? Not another layer, nor another type; and, where no domain is asked for by
+ * name, only the protocol that comes first there: who spreads its processes over the entries of an answer, as Open MPI does,
+ * would give some RC and some XRC, which do not reach each other. */
+static bool suits(const struct fi_info *info, const char *below, const struct fi_info *hints, uint32_t *protocol)
+{
+	if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG)
+		return false;
+	if (!*protocol)
+		*protocol = info->ep_attr->protocol;
+	return info->ep_attr->protocol == *protocol || (hints && hints->domain_attr && hints->domain_attr->name);
+}
+
 /* The entries of the provider below, as ours, added to the end of a list. 0, also if there are none; -FI_ENOMEM. */
 static int add_over(const char *below, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		    struct fi_info ***end, size_t *cnt)
 {
 	struct fi_info *ask = rxm_below_hints(below, hints), *list, *info;
+	uint32_t protocol = 0;
 	int ret;
 
 	if (!ask)
@@ -156,8 +169,7 @@ static int add_over(const char *below, const char *node, const char *service, ui
 	while ((info = list)) {
 		list = info->next;
 		info->next = NULL;
-		/* others over it, and other types, are none of ours */
-		if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG) {
+		if (!suits(info, below, hints, &protocol)) {
 			fi_freeinfo(info);
 			continue;
 		}

@@ -49,10 +49,7 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_data_e
 	/* its end of the handshake may not have been looked at, or, on a network, come behind what it announces */
 	if (being_made(rx->conn))
 		take_events(poller);
-	if (being_made(rx->conn))
-		rxm_conn_early(rx, entry->len);
-	else
-		rxm_rx_packet(rx, entry->len);
+	rxm_rx_packet(rx, entry->len);
 }
 
 static void take_error(struct rxm_poller *poller)

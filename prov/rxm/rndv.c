@@ -154,7 +154,7 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 	struct rxm_tx *send = rxm_tx_asked(conn, pkt->ctrl.msg_id), *tx;
 	struct rxm_rndv rndv;
 
-	if (!send || !send->user_cnt || len < sizeof(*pkt) + sizeof(rndv) || pkt->op.size > send->len) {
+	if (!send || !send->user_cnt || send->writing || len < sizeof(rndv) || !pkt->op.size || pkt->op.size > send->len) {
 		rxm_conn_broken(conn, "asks for a message to be written that was not announced");
 		return;
 	}
@@ -182,6 +182,7 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 	}
 	tx->done = written;
 	tx->control = true;
+	send->writing = true;
 	set_parts(conn->ep, tx);
 	rxm_tx_start(conn, tx);
 }

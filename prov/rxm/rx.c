@@ -14,6 +14,14 @@
 
 /* ---- buffers ---- */
 
+static int post(struct rxm_rx *rx)
+{
+	struct rxm_conn *conn = rx->conn;
+
+	fab_list_add_tail(&conn->posted, &rx->link);
+	return (int) fi_recv(conn->below, rx->pkt, conn->ep->rx_len, rxm_chunk_desc(conn->rx_mem), FI_ADDR_UNSPEC, &rx->ctx);
+}
+
 static void repost(struct rxm_rx *rx)
 {
 	struct rxm_conn *conn = rx->conn;
@@ -21,7 +29,7 @@ static void repost(struct rxm_rx *rx)
 
 	if (conn->state == RXM_CONN_DOWN)
 		return;
-	ret = (int) fi_recv(conn->below, rx->pkt, conn->ep->rx_len, rxm_chunk_desc(conn->rx_mem), FI_ADDR_UNSPEC, &rx->ctx);
+	ret = post(rx);
 	if (ret)
 		rxm_conn_fail(conn, -ret, "a packet buffer cannot be posted again");
 }
@@ -43,7 +51,8 @@ int rxm_rx_post_all(struct rxm_conn *conn)
 		rx->ctx.kind = RXM_CTX_RX;
 		rx->conn = conn;
 		rx->pkt = (struct rxm_pkt *) (rxm_chunk_mem(conn->rx_mem) + i * stride);
-		ret = (int) fi_recv(conn->below, rx->pkt, ep->rx_len, rxm_chunk_desc(conn->rx_mem), FI_ADDR_UNSPEC, &rx->ctx);
+		fab_list_init(&rx->link);
+		ret = post(rx);
 	}
 	return ret;
 }
@@ -359,7 +368,7 @@ static void take_answer(struct packet *in, uint64_t bit)
 {
 	struct rxm_tx *tx = rxm_tx_asked(in->conn, in->pkt->ctrl.msg_id);
 
-	if (!tx || tx->what != RXM_TX_PACKET || !(bit & 1ULL << tx->buf->pkt.ctrl.type))
+	if (!tx || tx->what != RXM_TX_PACKET || !(bit & 1ULL << tx->buf->pkt.ctrl.type) || tx->writing)
 		rxm_conn_broken(in->conn, "an answer to what was not asked");
 	else
 		rxm_tx_answered(tx, 0, NULL);
@@ -424,14 +433,12 @@ static bool dispatch(struct packet *in)
 	}
 }
 
-void rxm_rx_packet(struct rxm_rx *rx, size_t len)
+static void take_packet(struct rxm_rx *rx, size_t len)
 {
 	struct rxm_conn *conn = rx->conn;
 	struct packet in = { .conn = conn, .rx = rx, .pkt = rx->pkt, .len = len - sizeof(*rx->pkt) };
 	bool pays, too_much;
 
-	if (conn->state == RXM_CONN_DOWN)
-		return;
 	if (len < sizeof(*rx->pkt) || rx->pkt->ctrl.version != RXM_CTRL_VERSION) {
 		rxm_conn_broken(conn, len < sizeof(*rx->pkt) ? "a packet shorter than its headers" :
 				"a packet of another version");
@@ -468,6 +475,31 @@ void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len)
 	fab_ep_complete(&ep->base, FAB_OP_REMOTE_WRITE, &comp, ep->base.rx_cq);
 }
 
+void rxm_rx_resume(struct rxm_conn *conn)
+{
+	struct rxm_rx *rx;
+
+	while (conn->state == RXM_CONN_UP && (rx = fab_list_first(&conn->posted, struct rxm_rx, link)) && rx->arrived) {
+		bool written = rx->written;
+
+		fab_list_remove(&rx->link);
+		rx->arrived = rx->written = false;
+		if (written) {
+			rxm_rx_written(conn->ep, rx->data, rx->len);
+			repost(rx);
+		} else {
+			take_packet(rx, rx->len);
+		}
+	}
+}
+
+void rxm_rx_packet(struct rxm_rx *rx, size_t len)
+{
+	rx->len = len;
+	rx->arrived = true;
+	rxm_rx_resume(rx->conn);
+}
+
 void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len)
 {
 	struct rxm_rx *rx;
@@ -476,8 +508,9 @@ void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len)
 	if (!ctx || ctx->kind != RXM_CTX_RX)
 		return;
 	rx = fab_container(ctx, struct rxm_rx, ctx);
-	rxm_rx_written(rx->conn->ep, data, len);
-	repost(rx);
+	rx->written = true;
+	rx->data = data;
+	rxm_rx_packet(rx, len);
 }
 
 /* ---- the end ---- */

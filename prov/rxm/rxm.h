@@ -127,8 +127,11 @@ struct rxm_rx {
 	struct rxm_ctx ctx;
 	struct rxm_conn *conn;
 	struct rxm_pkt *pkt;
-	struct rxm_rx *next;		/* in conn->early, */
-	uint32_t len;			/* and its length there */
+	struct fab_list link;		/* in conn->posted */
+	size_t len;			/* bytes that have come, if arrived */
+	uint64_t data;			/* likewise, if written */
+	bool arrived;			/* its completion was there before that of one posted earlier */
+	bool written;			/* ... and is that of a remote write with data, which takes a receive */
 };
 
 /* What rxm_tx.what is. */
@@ -167,6 +170,7 @@ struct rxm_tx {
 	bool control;			/* an answer: goes past those that wait for credit */
 	bool wants_answer;
 	bool answered;
+	bool writing;			/* announced, and being written: only the end of that ends it */
 	bool gone;			/* its connection has ended, and done() was called: only memory is left */
 	bool has_slot;
 	bool flying;			/* the provider below has it */
@@ -216,7 +220,7 @@ struct rxm_conn {
 	size_t kept_len, kept_cnt;
 	struct fab_list parts;		/* struct rxm_part.link: messages of which segments are to come */
 	struct rxm_rx *rx;		/* owned */
-	struct rxm_rx *early, **early_end;	/* packets that came before their end of the handshake, in order */
+	struct fab_list posted;		/* struct rxm_rx.link, in the order in which packets fill them */
 	struct rxm_chunk *rx_mem;	/* owned */
 	uint32_t rx_cnt;
 	uint64_t deadline_ns;		/* CONNECTING, ACCEPTING */
@@ -392,8 +396,6 @@ int rxm_peers_open(struct rxm_ep *ep);
 void rxm_peers_close(struct rxm_ep *ep);
 /* Read one event of the queue below. False: there is none. */
 bool rxm_conn_event(struct rxm_poller *poller);
-/* A packet on a connection that is still being made here: it is taken in, by rxm_rx_packet(), as soon as that is made. */
-void rxm_conn_early(struct rxm_rx *rx, size_t len);
 /* The connection is no good any more: log why, end what hangs on it. Idempotent. */
 void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why);
 /* A peer broke the rules. */
@@ -448,8 +450,12 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **
 
 /* ---- rx.c: lock held ---- */
 
-/* A packet has come, len bytes. */
+/* A packet has come, len bytes, or is still behind others: providers keep the order in which messages fill receives, not the
+ * order in which they say so (tcp announces what it has no credit for). */
 void rxm_rx_packet(struct rxm_rx *rx, size_t len);
+/* Deal with what has come, as far as it follows what was dealt with. Before the peer's end of the handshake, which may come
+ * later, nothing is. */
+void rxm_rx_resume(struct rxm_conn *conn);
 int rxm_rx_post_all(struct rxm_conn *conn);
 /* The connection has ended. */
 void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text);
@@ -462,7 +468,7 @@ extern const struct fab_recv_ops rxm_recv_ops;
 /* Say that credits are owed, if that is due. */
 void rxm_credit_tell(struct rxm_conn *conn);
 
-/* rndv.c */
+/* rndv.c; len bytes are behind the headers of pkt, also in atomic.c */
 void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
 		   const struct fab_msg *msg);
 /* An answer without payload to the peer's request msg_id. */

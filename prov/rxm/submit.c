@@ -92,7 +92,7 @@ static int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 /* A message in segments: all entries at once, since they have to follow each other. The last is the operation. */
 static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, struct rxm_peer *peer)
 {
-	size_t len = fab_iov_len(op->iov, op->iov_cnt), most = rxm_params.buffer_size, at;
+	size_t len = fab_iov_len(op->iov, op->iov_cnt), most = fab_min(rxm_params.buffer_size, (size_t) UINT16_MAX), at;
 	uint64_t msg_id = ++ep->seg_id;
 	struct fab_list list, *link;
 	uint32_t no = 0;

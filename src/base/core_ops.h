@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct fi_info;
 struct fi_provider;
 
 #define FAB_CORE_MAGIC ((void *) (uintptr_t) 0x66616263)
@@ -51,6 +52,11 @@ struct fab_core_ops {
 	bool (*why_wanted)(void);
 	/* Report one reason. Ignored if not wanted. Any thread, inside of provider->getinfo() only. */
 	void (*why)(const struct fi_provider *prov, const struct fab_why *why);
+	/* fi_getinfo() as a provider means it that stands on others, and as one gets it anyway inside of
+	 * provider->getinfo(): of all providers, whatever FI_PROVIDER leaves out, and without a word if there is nothing.
+	 * Any thread. */
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		       struct fi_info **info);
 };
 
 /* Our core's table, or NULL if the core is not ours. internal is that of provider->context. */

@@ -4,6 +4,7 @@
 # network of the test's own: Open MPI wants an interface that leads elsewhere, and `lo` does not. The network is a
 # namespace, and so are the processes: none outlives the script.
 #
+# CLIENT_PROVIDER names the provider (default: tcp); one over verbs is on the stand-in for a device (test/softverbs).
 # Sets `messages` (options of mpirun: all messages by the MTL ofi), and the functions below. `how` is part of the tests'
 # names.
 
@@ -39,10 +40,21 @@ make_interface 2>"$err" || skip_all "no network of our own here: $(tail -n 1 "$e
 
 our_library
 so=$(readlink -f "$so")
+provider=${CLIENT_PROVIDER:-tcp}
+libraries=${so%/*}
+carrier=()
+if [[ $provider = verbs* ]]; then
+	[ "$BUILD_KIND" != asan ] || skip_all "a device that has no sanitizer under a library that has"
+	device=$(readlink -f "$builddir/test/softverbs/.libs/libibverbs.so.1") && [ -e "$device" ] ||
+		skip_all "not built: libibverbs-dev and librdmacm-dev are missing"
+	libraries=$libraries:${device%/*}
+	carrier=(-x "CLIENT_DEVICE=$device" -x SOFTVERBS_DEVICES=soft0=10.77.0.1)
+fi
+[ "$provider" = tcp ] || carrier+=(-x "FI_PROVIDER=$provider")
 # Ranks get our library, mpirun keeps its own. What Open MPI leaks is not our matter.
 launch=(timeout 115 "$mpirun" --allow-run-as-root --oversubscribe --mca orte_tmpdir_base "$work" --mca plm isolated
-	--mca opal_common_ofi_provider_include tcp --mca mtl_ofi_provider_include tcp
-	-x "LD_LIBRARY_PATH=${so%/*}" -x "CLIENT_LIBRARY=$so" -x FI_LOG_LEVEL=warn
+	--mca opal_common_ofi_provider_include "$provider" --mca mtl_ofi_provider_include "$provider"
+	"${carrier[@]}" -x "LD_LIBRARY_PATH=$libraries" -x "CLIENT_LIBRARY=$so" -x FI_LOG_LEVEL=warn
 	-x "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0")
 messages=(--mca pml cm --mca mtl ofi --mca btl self)
 how=

@@ -307,6 +307,19 @@ TEST_PROV(no_device_memory, FI_MSG)
 	CHECK_EQ(first_of_run(t, hints)->domain_attr->mr_mode, 0);
 }
 
+/* Virtual addresses and the provider's keys are nothing to those who let nobody access their memory. */
+TEST_PROV(mr_bits_are_for_targets, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t), *info;
+
+	hints->caps = FI_MSG;
+	hints->mode = run.mode;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED;
+	info = first_of_run(t, hints);
+	CHECK_EQ(info->caps & (FI_RMA | FI_ATOMIC), 0);
+	CHECK_EQ(info->domain_attr->mr_mode & ~(FI_MR_LOCAL | FI_MR_ALLOCATED), 0);
+}
+
 /* ---- attributes: one value after the other, and what is answered is never less than what was asked */
 
 enum part { TX, RX, EP, DOMAIN };
