@@ -31,7 +31,7 @@ static bool being_made(const struct rxm_conn *conn)
 	return conn->state == RXM_CONN_CONNECTING || conn->state == RXM_CONN_ACCEPTING;
 }
 
-static void take_completion(struct rxm_poller *poller, const struct fi_cq_data_entry *entry)
+static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged_entry *entry)
 {
 	struct rxm_ctx *ctx = entry->op_context;
 	struct rxm_rx *rx;
@@ -49,7 +49,10 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_data_e
 	/* its end of the handshake may not have been looked at, or, on a network, come behind what it announces */
 	if (being_made(rx->conn))
 		take_events(poller);
-	rxm_rx_packet(rx, entry->len);
+	if (entry->flags & FI_TAGGED)
+		rxm_rx_bare(rx, entry);
+	else
+		rxm_rx_packet(rx, entry->len);
 }
 
 static void take_error(struct rxm_poller *poller)
@@ -81,7 +84,7 @@ static void take_error(struct rxm_poller *poller)
 
 static bool read_cq(struct rxm_poller *poller)
 {
-	struct fi_cq_data_entry entry[BATCH];
+	struct fi_cq_tagged_entry entry[BATCH];
 	bool any = false;
 	ssize_t cnt;
 
@@ -166,7 +169,7 @@ static void eq_ready(struct fab_source *src, uint32_t events)
 
 static int open_queues(struct rxm_domain *domain, struct rxm_poller *poller)
 {
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_FD };
 	int ret;
 

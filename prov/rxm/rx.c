@@ -211,31 +211,53 @@ static bool is_message(const struct packet *in)
 	return in->pkt->op.op <= RXM_OP_TAGGED;
 }
 
+/* A whole message: to its receive, or kept. False: no memory. */
+static bool take_whole(struct packet *in, const struct fab_msg *msg, const void *data)
+{
+	struct fab_recv *recv = &in->conn->ep->recv;
+	struct fab_rx *rx = fab_recv_find(recv, msg->tagged, msg->tag, msg->src);
+	struct fab_into into;
+
+	if (rx) {
+		fab_recv_claim(recv, rx, msg->len, &into);
+		fab_into_copy(&into, 0, data, msg->len);
+		fab_recv_finish(recv, &into, msg, NULL);
+		return true;
+	}
+	in->kept = kept_new(in->conn, msg, msg->len);
+	if (!in->kept)
+		return false;
+	memcpy(in->kept->data, data, msg->len);
+	return true;
+}
+
 static void take_eager(struct packet *in)
 {
 	struct rxm_conn *conn = in->conn;
-	struct fab_recv *recv = &conn->ep->recv;
 	struct fab_msg msg = msg_of(in);
 	bool wants_ack = conn->ext && (in->pkt->op.flags & RXM_FLAG_ACK);
-	struct fab_into into;
-	struct fab_rx *rx;
 
-	if (!is_message(in) || msg.len != in->len) {
+	if (!is_message(in) || msg.len != in->len)
 		rxm_conn_broken(conn, "a message that is not as long as its packet says");
-		return;
-	}
-	rx = fab_recv_find(recv, msg.tagged, msg.tag, msg.src);
-	if (rx) {
-		fab_recv_claim(recv, rx, msg.len, &into);
-		fab_into_copy(&into, 0, in->pkt->data, msg.len);
-		fab_recv_finish(recv, &into, &msg, NULL);
-	} else {
-		in->kept = kept_new(conn, &msg, msg.len);
-		if (!in->kept)
-			return;
-		memcpy(in->kept->data, in->pkt->data, msg.len);
-	}
-	acknowledge(conn, wants_ack, in->pkt->ctrl.msg_id);
+	else if (take_whole(in, &msg, in->pkt->data))
+		acknowledge(conn, wants_ack, in->pkt->ctrl.msg_id);
+}
+
+/* Its buffer has the message itself. True as of dispatch(). */
+static bool take_bare(struct packet *in)
+{
+	const struct rxm_rx *rx = in->rx;
+	struct rxm_conn *conn = in->conn;
+	const struct fab_msg msg = {
+		.tag = rx->tag, .data = rx->data, .len = rx->len, .src = conn->peer->fi_addr, .tagged = true,
+		.has_data = rx->has_data,
+	};
+
+	if (conn->ext)
+		rxm_conn_broken(conn, "a message without a packet");
+	else
+		take_whole(in, &msg, rx->pkt);
+	return true;
 }
 
 static void take_rndv(struct packet *in)
@@ -433,20 +455,27 @@ static bool dispatch(struct packet *in)
 	}
 }
 
-static void take_packet(struct rxm_rx *rx, size_t len)
+/* Is it one? Takes the credit that comes with it. */
+static bool check_packet(struct rxm_conn *conn, const struct rxm_rx *rx)
+{
+	bool is_short = rx->len < sizeof(*rx->pkt);
+
+	if (!is_short && rx->pkt->ctrl.version == RXM_CTRL_VERSION)
+		return take_credit(conn, rx->pkt->ctrl.conn_id);
+	rxm_conn_broken(conn, is_short ? "a packet shorter than its headers" : "a packet of another version");
+	return false;
+}
+
+static void take_packet(struct rxm_rx *rx)
 {
 	struct rxm_conn *conn = rx->conn;
-	struct packet in = { .conn = conn, .rx = rx, .pkt = rx->pkt, .len = len - sizeof(*rx->pkt) };
+	struct packet in = { .conn = conn, .rx = rx, .pkt = rx->pkt, .len = rx->len - sizeof(*rx->pkt) };
 	bool pays, too_much;
 
-	if (len < sizeof(*rx->pkt) || rx->pkt->ctrl.version != RXM_CTRL_VERSION) {
-		rxm_conn_broken(conn, len < sizeof(*rx->pkt) ? "a packet shorter than its headers" :
-				"a packet of another version");
+	if (!rx->bare && !check_packet(conn, rx))
 		return;
-	}
-	if (!take_credit(conn, rx->pkt->ctrl.conn_id))
-		return;
-	pays = dispatch(&in);
+	pays = rx->bare ? take_bare(&in) : dispatch(&in);
+	rx->bare = false;
 	if (conn->state == RXM_CONN_DOWN)
 		return;
 	too_much = in.kept && (conn->kept_len > RXM_KEEP_MAX || conn->kept_cnt > RXM_KEEP_CNT);
@@ -488,7 +517,7 @@ void rxm_rx_resume(struct rxm_conn *conn)
 			rxm_rx_written(conn->ep, rx->data, rx->len);
 			repost(rx);
 		} else {
-			take_packet(rx, rx->len);
+			take_packet(rx);
 		}
 	}
 }
@@ -498,6 +527,15 @@ void rxm_rx_packet(struct rxm_rx *rx, size_t len)
 	rx->len = len;
 	rx->arrived = true;
 	rxm_rx_resume(rx->conn);
+}
+
+void rxm_rx_bare(struct rxm_rx *rx, const struct fi_cq_tagged_entry *entry)
+{
+	rx->bare = true;
+	rx->tag = entry->tag;
+	rx->has_data = entry->flags & FI_REMOTE_CQ_DATA;
+	rx->data = rx->has_data ? entry->data : 0;
+	rxm_rx_packet(rx, entry->len);
 }
 
 void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len)

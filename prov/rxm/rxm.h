@@ -16,6 +16,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/providers/fi_log.h>
@@ -129,9 +130,10 @@ struct rxm_rx {
 	struct rxm_pkt *pkt;
 	struct fab_list link;		/* in conn->posted */
 	size_t len;			/* bytes that have come, if arrived */
-	uint64_t data;			/* likewise, if written */
+	uint64_t data, tag;		/* of what has no packet */
 	bool arrived;			/* its completion was there before that of one posted earlier */
 	bool written;			/* ... and is that of a remote write with data, which takes a receive */
+	bool bare, has_data;		/* ... and is that of a tagged message without a packet, and has data */
 };
 
 /* What rxm_tx.what is. */
@@ -453,6 +455,8 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **
 /* A packet has come, len bytes, or is still behind others: providers keep the order in which messages fill receives, not the
  * order in which they say so (tcp announces what it has no credit for). */
 void rxm_rx_packet(struct rxm_rx *rx, size_t len);
+/* Likewise a tagged message that is no packet: upstream over tcp lets that carry tag and data of those that fit into one. */
+void rxm_rx_bare(struct rxm_rx *rx, const struct fi_cq_tagged_entry *entry);
 /* Deal with what has come, as far as it follows what was dealt with. Before the peer's end of the handshake, which may come
  * later, nothing is. */
 void rxm_rx_resume(struct rxm_conn *conn);

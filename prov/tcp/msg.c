@@ -40,6 +40,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	unexp->len = msg->len;
 	unexp->class = msg->class;
 	unexp->has_data = msg->has_data;
+	unexp->layered = msg->layered;
 	unexp->announced = announced;
 	unexp->stalled = !announced && !conn->peer.ext && msg->len > tcp_params.unexp_max;
 	unexp->kept = announced || unexp->stalled ? 0 : msg->len + TCP_CREDIT_OVERHEAD;
@@ -50,7 +51,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 		unexp->buf = malloc(msg->len);
 	if (!unexp->buf && !unexp->stalled)
 		goto put;
-	unexp->match.tag = msg->tag;
+	unexp->match.tag = msg->layered ? 0 : msg->tag;
 	unexp->match.src = tcp_match_src(ep, msg->src, msg->group);
 	fab_match_add_unexp(tcp_rx_queue(ep, msg->class), &unexp->match);
 	fab_list_add_tail(&conn->unexp, &unexp->link);
@@ -121,7 +122,7 @@ struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 	return (struct tcp_msg) {
 		.tag = unexp->tag, .data = unexp->data, .len = unexp->len,
 		.src = tcp_plain_src(unexp->ep, unexp->match.src), .conn = unexp->conn,
-		.class = unexp->class, .has_data = unexp->has_data,
+		.class = unexp->class, .has_data = unexp->has_data, .layered = unexp->layered,
 	};
 }
 
@@ -203,7 +204,10 @@ static struct tcp_msg rx_msg(const struct tcp_conn *conn)
 
 	if (__builtin_expect(hdr->flags & TCP_FLAG_GROUP, 0))
 		msg.group = tcp_rx_group(conn);
-	if (msg.class != TCP_CLASS_MSG)
+	/* the length of the header has been checked: of such a peer it is longer by nothing else */
+	msg.layered = hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
+		      hdr->hdr_size >= sizeof(*hdr) + sizeof(uint64_t) + msg.has_data * sizeof(uint64_t);
+	if (msg.class != TCP_CLASS_MSG || msg.layered)
 		memcpy(&msg.tag, tcp_rx_extra(conn), sizeof(msg.tag));
 	return msg;
 }
@@ -284,7 +288,7 @@ void tcp_msg_start(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "no such peer group");
 		return;
 	}
-	rx = tcp_rx_find(conn, msg.class, msg.tag, msg.group);
+	rx = tcp_rx_find(conn, msg.class, msg.layered ? 0 : msg.tag, msg.group);
 	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
 		rx = tcp_owner_find(conn, &msg, &entry);
 		if (conn->state == TCP_CONN_DOWN)

@@ -96,7 +96,8 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 	bool last = !--rx->busy && rx->unposted;
 	struct fab_comp comp = {
 		.context = rx->context,
-		.flags = fab_op_desc[rx->code].cq_flags | (msg->has_data ? FI_REMOTE_CQ_DATA : 0),
+		.flags = fab_op_desc[rx->code].cq_flags | (msg->has_data ? FI_REMOTE_CQ_DATA : 0) |
+			 (msg->layered ? FI_TAGGED : 0),
 		.len = into->take,
 		.buf = into->start,
 		.data = msg->data,

@@ -82,6 +82,9 @@ static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *
 			return "a peer group where there is none";
 		len += sizeof(struct tcp_group);
 	}
+	if ((hdr->flags & TCP_FLAG_LAYER_TAG) && hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
+	    conn->ep->base.info->ep_attr->type == FI_EP_MSG)
+		len += sizeof(uint64_t);
 	len += kind->fixed + (kind->rma ? hdr->rma_iov_cnt * sizeof(struct tcp_rma_iov) : 0);
 	if (hdr->hdr_size != len)
 		return "header of wrong length";

@@ -41,6 +41,7 @@ struct tcp_unexp {
 	uint32_t rts_id;		/* announced: the sender's id */
 	enum tcp_unexp_place place;
 	uint8_t class;			/* enum tcp_class */
+	bool layered;			/* as in struct tcp_msg */
 	bool has_data;			/* FI_REMOTE_CQ_DATA */
 	bool announced;			/* payload stays with the sender until a receive asks for it */
 	bool stalled;			/* too long to be kept: payload stays in the socket until a receive takes it */
@@ -160,6 +161,7 @@ struct tcp_msg {
 	uint32_t group;			/* of peers; not of one that was kept, whose source in matching has it */
 	uint8_t class;			/* enum tcp_class */
 	bool has_data;
+	bool layered;			/* TCP_FLAG_LAYER_TAG: tag is only told */
 };
 /* Take room for a message of len bytes in a posted receive: all of it, or the next part of a multi-receive. It
  * leaves the queue when it is used up: then false, and it may be gone after tcp_rx_finish(), which follows in any

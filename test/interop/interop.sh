@@ -39,8 +39,10 @@ borrowed_pingpong=("${borrowed[@]}" "$pingpong_path")
 borrowed_info=("${borrowed[@]}" "$info_path")
 
 # What the tcp of 2.x is, their 1.17 has in two: messages under the name tcp, RDM under the name net. Datagrams: udp in both.
+# Layers have the same name, and are told by their_provider.
 provider_of_theirs() {
-	case $1 in
+	case ${their_provider:+named}$1 in
+	named*) echo "$their_provider" ;;
 	rdm) echo net ;;
 	dgram) echo udp ;;
 	*) echo tcp ;;
