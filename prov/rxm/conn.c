@@ -29,6 +29,7 @@ static void conn_free(struct rxm_conn *conn)
 	fab_list_remove(&conn->link);
 	rxm_chunk_free(conn->rx_mem);
 	free(conn->rx);
+	free(conn->asked);
 	free(conn);
 }
 
@@ -116,7 +117,6 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	}
 	conn->ep = ep;
 	conn->peer = peer;
-	conn->asked_free = UINT64_MAX;
 	fab_list_init(&conn->txq);
 	fab_list_init(&conn->ctlq);
 	fab_list_init(&conn->flying);

@@ -428,9 +428,11 @@ static bool dispatch(struct packet *in)
 		rxm_atomic_req(in->conn, pkt, in->len);
 		return true;
 	case RXM_WRITTEN:
-		if (pkt->op.flags & RXM_FLAG_CQ_DATA)
+		if (!in->conn->ext)
+			rxm_conn_broken(in->conn, "word of a remote write, of which it knows nothing");
+		else if (pkt->op.flags & RXM_FLAG_CQ_DATA)
 			rxm_rx_written(in->conn->ep, pkt->op.data, pkt->op.size);
-		acknowledge(in->conn, pkt->op.flags & RXM_FLAG_ACK, pkt->ctrl.msg_id);
+		acknowledge(in->conn, in->conn->ext && (pkt->op.flags & RXM_FLAG_ACK), pkt->ctrl.msg_id);
 		return true;
 	case RXM_RNDV_DONE:
 		take_answer(in, 1ULL << RXM_RNDV_REQ);
@@ -478,6 +480,10 @@ static void take_packet(struct rxm_rx *rx)
 	rx->bare = false;
 	if (conn->state == RXM_CONN_DOWN)
 		return;
+	if (pays && conn->ext && ++conn->unpaid > RXM_WINDOW(conn->rx_cnt)) {
+		rxm_conn_broken(conn, "more packets than it was given credit for");
+		return;
+	}
 	too_much = in.kept && (conn->kept_len > RXM_KEEP_MAX || conn->kept_cnt > RXM_KEEP_CNT);
 	/* one message is enough to answer for: that of several segments for its last */
 	if (too_much && conn->ext && !in.kept->no_credit) {

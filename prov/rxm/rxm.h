@@ -25,6 +25,7 @@
 #include "base/bits.h"
 #include "base/pool.h"
 #include "base/table.h"
+#include "base/table.h"
 #include "common/ep.h"
 #include "common/recv.h"
 #include "rxm/wire.h"
@@ -39,7 +40,7 @@
 #define RXM_EAGER_MAX		16384	/* bytes of a message in one packet */
 #define RXM_SAR_LIMIT		131072	/* bytes of a message in several; longer ones are read or written */
 #define RXM_CONN_RX		64	/* packets that a connection can have coming */
-#define RXM_ASKED_MAX		64	/* requests of a connection that wait for an answer */
+#define RXM_ASKED_MAX		65535	/* requests of a connection that wait for an answer */
 #define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages of a peer, beyond which it gets no credit */
 #define RXM_KEEP_CNT		4096		/* likewise, messages */
 #define RXM_BELOW_NAME_MAX	32
@@ -177,7 +178,7 @@ struct rxm_tx {
 	bool has_slot;
 	bool flying;			/* the provider below has it */
 	bool want_cq;
-	uint8_t slot;			/* in conn->asked, if has_slot */
+	uint32_t slot;			/* in conn->asked, if has_slot */
 	int answer_err;
 	void *context;
 	uint64_t len, tag, data;
@@ -189,6 +190,13 @@ struct rxm_tx {
 	struct iovec user[RXM_IOV_LIMIT];
 	void *user_desc[RXM_IOV_LIMIT];
 	uint8_t user_cnt;
+};
+
+/* A number for requests. */
+struct rxm_slot {
+	struct rxm_tx *tx;		/* the request, or NULL */
+	uint32_t gen;			/* how often it has been in use */
+	uint32_t next_free;		/* as conn->asked_free */
 };
 
 enum rxm_conn_state {
@@ -211,9 +219,12 @@ struct rxm_conn {
 	uint32_t window;		/* credit at the beginning; 0 unless ext */
 	uint32_t credit;		/* packets that may be sent */
 	uint32_t credit_owed;		/* packets of the peer taken, and not yet said */
-	uint64_t asked_free;		/* bit n: slot n of asked is free */
-	struct rxm_tx *asked[RXM_ASKED_MAX];
-	uint16_t asked_gen[RXM_ASKED_MAX];
+	/* Packets of the peer that spent its credit, and of which it has not been told: never more than it was given. */
+	uint32_t unpaid;
+	struct rxm_slot *asked;		/* owned: by number. Grows: an announcement waits for as long as its receive does */
+	size_t asked_room;
+	uint32_t asked_cnt;		/* of them that have ever been in use */
+	uint32_t asked_free;		/* the first of those that are not, and one more; 0: none */
 	struct fab_list txq;		/* struct rxm_tx, in order, not yet given to the provider below */
 	struct fab_list ctlq;		/* likewise, of those that need no credit */
 	struct fab_list flying;		/* it has them */

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define SLOT_BITS	8		/* of a number for requests; the rest counts the uses of the slot */
+#define SLOT_BITS	16		/* of a number for requests; the rest counts the uses of the slot */
 
 /* ---- entries ---- */
 
@@ -89,13 +89,16 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 static void slot_free(struct rxm_tx *tx)
 {
 	struct rxm_conn *conn = tx->conn;
+	struct rxm_slot *slot;
 
 	if (!tx->has_slot)
 		return;
+	slot = &conn->asked[tx->slot];
 	tx->has_slot = false;
-	conn->asked[tx->slot] = NULL;
-	conn->asked_gen[tx->slot]++;
-	conn->asked_free |= 1ULL << tx->slot;
+	slot->tx = NULL;
+	slot->gen++;
+	slot->next_free = conn->asked_free;
+	conn->asked_free = tx->slot + 1;
 }
 
 /* It is over; nobody else has it. */
@@ -171,9 +174,8 @@ void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
 struct rxm_tx *rxm_tx_asked(struct rxm_conn *conn, uint64_t msg_id)
 {
 	uint64_t slot = msg_id & ((1u << SLOT_BITS) - 1);
-	struct rxm_tx *tx = slot < RXM_ASKED_MAX ? conn->asked[slot] : NULL;
 
-	return tx && conn->asked_gen[slot] == (uint16_t) (msg_id >> SLOT_BITS) ? tx : NULL;
+	return slot < conn->asked_cnt && conn->asked[slot].gen == msg_id >> SLOT_BITS ? conn->asked[slot].tx : NULL;
 }
 
 void rxm_tx_answered(struct rxm_tx *tx, int err, const char *text)
@@ -250,12 +252,17 @@ static bool slot_take(struct rxm_tx *tx)
 
 	if (tx->has_slot)
 		return true;
-	if (!conn->asked_free)
-		return false;
-	tx->slot = (uint8_t) __builtin_ctzll(conn->asked_free);
+	if (conn->asked_free) {
+		tx->slot = conn->asked_free - 1;
+		conn->asked_free = conn->asked[tx->slot].next_free;
+	} else {
+		if (conn->asked_cnt == RXM_ASKED_MAX ||
+		    fab_grow(&conn->asked, &conn->asked_room, conn->asked_cnt, sizeof(*conn->asked)))
+			return false;
+		tx->slot = conn->asked_cnt++;
+	}
 	tx->has_slot = true;
-	conn->asked_free &= conn->asked_free - 1;
-	conn->asked[tx->slot] = tx;
+	conn->asked[tx->slot].tx = tx;
 	return true;
 }
 
@@ -272,7 +279,7 @@ static int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
 		desc[1 + i] = tx->desc[i];
 	}
 	if (tx->has_slot) {
-		uint64_t id = (uint64_t) conn->asked_gen[tx->slot] << SLOT_BITS | tx->slot;
+		uint64_t id = (uint64_t) conn->asked[tx->slot].gen << SLOT_BITS | tx->slot;
 
 		/* the answer to a request that has a number of its own says ours beside that */
 		if (pkt->ctrl.type == RXM_RNDV_WR)
@@ -283,8 +290,10 @@ static int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
 	if (conn->ext)
 		pkt->ctrl.conn_id = conn->credit_owed;
 	ret = (int) fi_sendmsg(conn->below, &msg, FI_COMPLETION);
-	if (!ret)
+	if (!ret) {
+		conn->unpaid -= conn->credit_owed;
 		conn->credit_owed = 0;
+	}
 	return ret;
 }
 

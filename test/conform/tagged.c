@@ -209,6 +209,27 @@ TEST_PROV(unexpected_flood_blocks_nobody, FI_TAGGED, RELIABLE)
 	}
 }
 
+/* Nor do more large ones than any table of announcements would begin with. */
+TEST_PROV(many_large_unexpected_block_nobody, FI_TAGGED, RELIABLE)
+{
+	enum { N = 100, LEN = 300 << 10 };
+	struct pair p = pair_open(t);
+	uint8_t *in = mem(t, LEN), *out = mem_pattern(t, LEN, 1);
+	uint32_t i;
+
+	for (i = 0; i < N; i++)
+		post(p.a, TSEND, .buf = out, .len = LEN, .tag = 1000 + i);
+	post(p.a, TSEND, .buf = "mine", .len = 4, .tag = 1);
+	post_trecv(p.b, in, 4, 1, 0);
+	expect_recv(p.b, "mine", 4);
+	for (i = 0; i < N; i++) {
+		post_trecv(p.b, in, LEN, 1000 + i, 0);
+		expect_recv(p.b, out, LEN);
+	}
+	for (i = 0; i <= N; i++)
+		expect_tx(p.a);
+}
+
 /* The same with messages that are too large to keep: the sender keeps them. */
 TEST_PROV(large_unexpected_block_nobody, FI_TAGGED, RELIABLE)
 {
