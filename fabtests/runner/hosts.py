@@ -22,8 +22,8 @@ def shell_line(argv, env):
     return ' '.join([*(f'{k}={shlex.quote(v)}' for k, v in env.items()), *map(shlex.quote, argv)])
 
 
-def popen(argv, env=None):
-    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+def popen(argv, env=None, stdin=subprocess.DEVNULL):
+    return subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env={**os.environ, **(env or {})}, start_new_session=True)
 
 
@@ -50,7 +50,11 @@ class Local:
 
 
 class Ssh(Local):
-    """Two hosts, the client's may be this one. Programs are at the same place on both; -tt ends them with the ssh."""
+    """Two hosts, the client's may be this one. Programs are at the same place on both, and end with the ssh that started them:
+    a shell there waits for its input to end as well."""
+
+    GUARD = ('exec 3<&0; "$@" </dev/null 3<&- & p=$!; { cat; kill -9 $p; } <&3 >/dev/null 2>&1 & w=$!; exec 3<&-; wait $p; c=$?; '
+             'kill $w; exit $c')
 
     def __init__(self, server, client, server_address, client_address):
         super().__init__(server_address or server, client_address or client)
@@ -59,13 +63,13 @@ class Ssh(Local):
         if not client:
             self.addresses['client'] = client_address
 
-    def command(self, side, argv, env):
+    def command(self, side, argv, env, guard=()):
         host = self.hosts[side]
-        return ['ssh', '-o', 'BatchMode=yes', host, 'exec env ' + shell_line(argv, env)] if host else None
+        return ['ssh', '-o', 'BatchMode=yes', host, 'exec env ' + shell_line([*guard, *argv], env)] if host else None
 
     def start(self, side, argv, env):
-        remote = self.command(side, argv, env)
-        return popen(remote) if remote else popen(argv, env)
+        remote = self.command(side, argv, env, ('sh', '-c', self.GUARD, '-'))
+        return popen(remote, stdin=subprocess.PIPE) if remote else popen(argv, env)
 
     def paste(self, side, argv, env):
         remote = self.command(side, argv, env)
