@@ -76,14 +76,14 @@ static const struct vrb_ud_name *name_in(const struct fi_info *hints, const void
 	       (!hints->addr_format || hints->addr_format == FI_ADDR_IB_UD) ? addr : NULL;
 }
 
-static struct fi_info *make_entry(const struct vrb_kind *kind, const struct vrb_device *dev, const struct vrb_query *query)
+static struct fi_info *make_entry(const struct vrb_kind *kind, const struct vrb_device *dev, const struct vrb_query *query,
+				  const struct vrb_ud_name *own)
 {
 	const struct fi_info *hints = query->hints;
 	const struct vrb_ud_name *dest = hints ? name_in(hints, hints->dest_addr, hints->dest_addrlen) : NULL;
 	struct fi_info *info = vrb_info_of(kind, dev);
-	struct vrb_ud_name own;
 
-	if (info && port_name(dev, &own) && !vrb_nic_open(dev, &info->nic) && !copy_name(&info->src_addr, &info->src_addrlen, &own) &&
+	if (info && !vrb_nic_open(dev, &info->nic) && !copy_name(&info->src_addr, &info->src_addrlen, own) &&
 	    (!dest || query->node || !copy_name(&info->dest_addr, &info->dest_addrlen, dest)))
 		return info;
 	fi_freeinfo(info);
@@ -125,20 +125,23 @@ static void say_no_gid(const struct vrb_device *dev)
 	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, "FI_VERBS_GID_IDX", asked, have);
 }
 
-static bool is_wanted(const struct vrb_device *dev, const struct vrb_device *only, const struct vrb_query *query)
+/* And *own, the name that the port is known by: to read the table of GIDs may take a thousand calls. */
+static bool is_wanted(const struct vrb_device *dev, const struct vrb_device *only, const struct vrb_query *query,
+		      struct vrb_ud_name *own)
 {
 	const struct fi_info *hints = query->hints;
 	const struct vrb_ud_name *src = hints ? name_in(hints, hints->src_addr, hints->src_addrlen) : NULL;
 	static const union ibv_gid any;
-	struct vrb_ud_name own;
 
-	if (!port_name(dev, &own)) {
+	if (only && dev != only)
+		return false;
+	if (!port_name(dev, own)) {
 		say_no_gid(dev);
 		return false;
 	}
 	if (only || !src || query->node || !memcmp(&src->gid, &any, sizeof(any)))
-		return !only || dev == only;
-	return !memcmp(&src->gid, &own.gid, sizeof(own.gid));
+		return true;
+	return !memcmp(&src->gid, &own->gid, sizeof(own->gid));
 }
 
 struct entries {
@@ -153,10 +156,11 @@ static int add_device(const struct vrb_kind *kind, const struct vrb_query *query
 
 	for (uint8_t port = 1; port <= PORTS_MAX && entries->cnt < entries->room; port++) {
 		const struct vrb_device *dev = vrb_device_at(verbs, port);
+		struct vrb_ud_name own;
 
-		if (!dev || !kind->offered(dev) || !is_wanted(dev, only, query))
+		if (!dev || !kind->offered(dev) || !is_wanted(dev, only, query, &own))
 			continue;
-		info = make_entry(kind, dev, query);
+		info = make_entry(kind, dev, query, &own);
 		if (!info)
 			return -FI_ENOMEM;
 		entries->offer[entries->cnt] = vrb_offer();
