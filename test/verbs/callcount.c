@@ -51,9 +51,19 @@ __attribute__((noinline)) ssize_t count_empty(struct end *end)
 __attribute__((noinline)) ssize_t count_read(struct end *end);
 __attribute__((noinline)) ssize_t count_read(struct end *end)
 {
-	struct fi_cq_msg_entry entry;
+	struct fi_cq_msg_entry entry[8];
 
-	return fi_cq_read(end->cq, &entry, 1);
+	return fi_cq_read(end->cq, entry, 8);
+}
+
+static void wait_one(struct end *end)
+{
+	struct fi_cq_msg_entry entry;
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(end->cq, &entry, 1)) == -FI_EAGAIN)
+		;
+	must(ret == 1 ? 0 : -FI_EIO, "fi_cq_read");
 }
 
 static struct fi_info *ask(uint64_t flags, const char *service, const void *dest, size_t len)
@@ -126,17 +136,18 @@ static void connect_ends(struct end *a, struct end *b)
 int main(void)
 {
 	static struct end a, b;
-	struct fi_cq_msg_entry entry;
 
 	connect_ends(&a, &b);
 	for (int i = 0; i < ROUNDS; i++) {
+		must((int) fi_recv(a.ep, a.buf, sizeof(a.buf), fi_mr_desc(a.mr), 0, &a), "fi_recv");
 		must((int) fi_recv(b.ep, b.buf, sizeof(b.buf), fi_mr_desc(b.mr), 0, &b), "fi_recv");
 		count_empty(&a);
 		must((int) count_send(&a), "fi_send");
-		while (count_read(&a) == -FI_EAGAIN)
-			;
-		while (fi_cq_read(b.cq, &entry, 1) == -FI_EAGAIN)
-			;
+		/* when the answer has been taken in, the device has ended both of a's requests, in this order */
+		wait_one(&b);
+		must((int) fi_send(b.ep, b.buf, 8, fi_mr_desc(b.mr), 0, &b), "fi_send");
+		wait_one(&b);
+		must(count_read(&a) == 2 ? 0 : -FI_EIO, "fi_cq_read of two completions");
 	}
 	printf("%d\n", ROUNDS);
 	return 0;
