@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The matcher. Most attributes are rows of a table: how a hint compares with the offer, and whose value the answer has.
- * Those that depend on each other (capabilities, modes, names and handles, memory registration, contexts) have a
- * function each.
- *
- * One struct match goes through all checks of one offer. Without a listener the first mismatch ends it and no text is
- * made; with one, every mismatch is counted and told.
+ * The matcher: all checks of an offer, the answer that is made of it, and who is told what does not match. Attributes
+ * that stand alone are match_rules.c's. Those that depend on each other (capabilities, modes, names and handles,
+ * memory registration, contexts) have a function each here.
  */
-#include "common/match_info.h"
+#include "common/match_rules.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,25 +21,8 @@
 
 #define TEXT_MAX 512
 
-struct match {
-	const struct fi_provider *prov;
-	uint32_t version;		/* of the API, as the caller wants it */
-	const struct fi_info *hints;	/* never NULL */
-	const struct fab_offer *offer;
-	bool opening;			/* the hints are the info that an object is opened with (fab_match_check) */
-	unsigned miss_cnt;
-	/* Called for each mismatch; NULL: nobody wants to know. */
-	void (*listen)(const struct match *match, enum fab_why_kind kind, const char *attr, const char *asked,
-		       const char *offered);
-};
-
-/* True if the checks of this offer may end: a mismatch was found, and nobody listens. */
-static bool done(const struct match *match)
-{
-	return match->miss_cnt && !match->listen;
-}
-
-static void miss(struct match *match, enum fab_why_kind kind, const char *attr, const char *asked, const char *offered)
+static void miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
+		 const char *offered)
 {
 	match->miss_cnt++;
 	if (match->listen)
@@ -51,24 +31,21 @@ static void miss(struct match *match, enum fab_why_kind kind, const char *attr, 
 
 /* ---- values as text ---- */
 
-/* What a value is, for its text: an enum fi_type, or one of these. */
-enum { AS_NUMBER = -1, AS_HEX = -2 };
-
 static const char *to_text(char text[TEXT_MAX], uint64_t value, size_t size, int type)
 {
 	uint32_t small = value;
 
-	if (type == AS_NUMBER)
+	if (type == FAB_AS_NUMBER)
 		snprintf(text, TEXT_MAX, "%" PRIu64, value);
-	else if (type == AS_HEX)
+	else if (type == FAB_AS_HEX)
 		snprintf(text, TEXT_MAX, "%#" PRIx64, value);
 	else
 		fi_tostr_r(text, TEXT_MAX, size == sizeof(small) ? (void *) &small : (void *) &value, type);
 	return text;
 }
 
-static void miss_value(struct match *match, enum fab_why_kind kind, const char *attr, uint64_t asked, uint64_t offered,
-		       size_t size, int type)
+void fab_match_miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, uint64_t asked,
+		    uint64_t offered, size_t size, int type)
 {
 	char asked_text[TEXT_MAX], offered_text[TEXT_MAX];
 
@@ -80,197 +57,10 @@ static void miss_value(struct match *match, enum fab_why_kind kind, const char *
 }
 
 /* Bits asked that are not offered. */
-static void check_bits(struct match *match, const char *attr, uint64_t asked, uint64_t offered, int type)
+static void check_bits(struct fab_hint_match *match, const char *attr, uint64_t asked, uint64_t offered, int type)
 {
 	if (asked & ~offered)
-		miss_value(match, FAB_WHY_WHAT, attr, asked & ~offered, offered, sizeof(asked), type);
-}
-
-/* ---- attributes that stand alone ---- */
-
-enum part { TX, RX, EP, DOMAIN, FABRIC };
-
-/* A non-zero hint ... */
-enum compare {
-	AT_MOST,	/* may not be more than the offer */
-	SUBSET,		/* may have no bit that the offer lacks */
-	EQUAL,		/* must be what is offered */
-	EQUAL_OR_OPEN,	/* likewise, unless the offer leaves it open by 0 */
-	KNOWN,		/* must be a value that exists, up to `max`: every one can be had */
-	TAG_BITS,	/* may not use bits above the highest of the offer */
-};
-
-/* What the answer has. */
-enum answer {
-	OFFER,
-	HINT,		/* the hint, or the offer where it is 0 */
-	HINT_ONLY,	/* the hint, be it 0: the offer says what could be asked for */
-	ORDER,		/* the offer, without those of offer->order_costs that the hint has not */
-};
-
-struct rule {
-	const char *name;
-	enum part part;
-	size_t offset, size;		/* in the part, in bytes */
-	enum compare compare;
-	enum answer answer;
-	enum fab_why_kind kind;
-	int text;			/* enum fi_type, or AS_* */
-	uint32_t max;			/* of KNOWN and EQUAL_OR_OPEN */
-};
-
-#define FIELD(part, member, type) .name = #part "->" #member, .offset = offsetof(struct fi_##type, member),	\
-	.size = sizeof(((struct fi_##type *) 0)->member)
-#define TX_FIELD(member)	.part = TX, FIELD(tx_attr, member, tx_attr)
-#define RX_FIELD(member)	.part = RX, FIELD(rx_attr, member, rx_attr)
-#define EP_FIELD(member)	.part = EP, FIELD(ep_attr, member, ep_attr)
-#define DOMAIN_FIELD(member)	.part = DOMAIN, FIELD(domain_attr, member, domain_attr)
-#define FABRIC_FIELD(member)	.part = FABRIC, FIELD(fabric_attr, member, fabric_attr)
-#define LIMIT			AT_MOST, OFFER, FAB_WHY_WHAT, AS_NUMBER
-
-static const struct rule rules[] = {
-	{ EP_FIELD(type), EQUAL, OFFER, FAB_WHY_WHICH, FI_TYPE_EP_TYPE },
-	{ EP_FIELD(protocol), EQUAL, OFFER, FAB_WHY_WHICH, FI_TYPE_PROTOCOL },
-	{ EP_FIELD(protocol_version), AT_MOST, OFFER, FAB_WHY_WHICH, AS_NUMBER },
-	{ EP_FIELD(max_msg_size), LIMIT },
-	{ EP_FIELD(msg_prefix_size), LIMIT },
-	{ EP_FIELD(max_order_raw_size), LIMIT },
-	{ EP_FIELD(max_order_war_size), LIMIT },
-	{ EP_FIELD(max_order_waw_size), LIMIT },
-	{ EP_FIELD(mem_tag_format), TAG_BITS, HINT, FAB_WHY_WHAT, AS_HEX },
-
-	{ TX_FIELD(op_flags), SUBSET, HINT_ONLY, FAB_WHY_WHAT, FI_TYPE_OP_FLAGS },
-	{ TX_FIELD(msg_order), SUBSET, ORDER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
-	{ TX_FIELD(comp_order), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
-	{ TX_FIELD(inject_size), LIMIT },
-	{ TX_FIELD(size), AT_MOST, HINT, FAB_WHY_WHAT, AS_NUMBER },
-	{ TX_FIELD(iov_limit), LIMIT },
-	{ TX_FIELD(rma_iov_limit), LIMIT },
-
-	{ RX_FIELD(op_flags), SUBSET, HINT_ONLY, FAB_WHY_WHAT, FI_TYPE_OP_FLAGS },
-	{ RX_FIELD(msg_order), SUBSET, ORDER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
-	{ RX_FIELD(comp_order), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
-	{ RX_FIELD(size), AT_MOST, HINT, FAB_WHY_WHAT, AS_NUMBER },
-	{ RX_FIELD(iov_limit), LIMIT },
-
-	{ DOMAIN_FIELD(threading), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_THREADING, .max = FI_THREAD_ENDPOINT },
-	{ DOMAIN_FIELD(control_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS,
-	  .max = FI_PROGRESS_CONTROL_UNIFIED },
-	{ DOMAIN_FIELD(data_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS,
-	  .max = FI_PROGRESS_CONTROL_UNIFIED },
-	{ DOMAIN_FIELD(resource_mgmt), AT_MOST, HINT, FAB_WHY_WHAT, AS_NUMBER },
-	{ DOMAIN_FIELD(av_type), EQUAL_OR_OPEN, HINT, FAB_WHY_WHAT, FI_TYPE_AV_TYPE, .max = FI_AV_TABLE },
-	{ DOMAIN_FIELD(mr_key_size), LIMIT },
-	{ DOMAIN_FIELD(cq_data_size), LIMIT },
-	{ DOMAIN_FIELD(cq_cnt), LIMIT },
-	{ DOMAIN_FIELD(ep_cnt), LIMIT },
-	{ DOMAIN_FIELD(tx_ctx_cnt), LIMIT },
-	{ DOMAIN_FIELD(rx_ctx_cnt), LIMIT },
-	{ DOMAIN_FIELD(max_ep_tx_ctx), LIMIT },
-	{ DOMAIN_FIELD(max_ep_rx_ctx), LIMIT },
-	{ DOMAIN_FIELD(max_ep_stx_ctx), LIMIT },
-	{ DOMAIN_FIELD(max_ep_srx_ctx), LIMIT },
-	{ DOMAIN_FIELD(cntr_cnt), LIMIT },
-	{ DOMAIN_FIELD(mr_iov_limit), LIMIT },
-	{ DOMAIN_FIELD(mr_cnt), LIMIT },
-	{ DOMAIN_FIELD(caps), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_CAPS },
-	{ DOMAIN_FIELD(max_err_data), LIMIT },
-	{ DOMAIN_FIELD(max_ep_auth_key), LIMIT },
-	{ DOMAIN_FIELD(max_group_id), AT_MOST, HINT_ONLY, FAB_WHY_WHAT, AS_NUMBER },
-	{ DOMAIN_FIELD(max_cntr_value), LIMIT },
-	{ DOMAIN_FIELD(max_err_cntr_value), LIMIT },
-
-};
-
-static void *part_of(const struct fi_info *info, enum part part)
-{
-	switch (part) {
-	case TX:
-		return info->tx_attr;
-	case RX:
-		return info->rx_attr;
-	case EP:
-		return info->ep_attr;
-	case DOMAIN:
-		return info->domain_attr;
-	default:
-		return info->fabric_attr;
-	}
-}
-
-/* The value of a row in an info; 0 if it has no such part. */
-static uint64_t get_value(const struct fi_info *info, const struct rule *rule)
-{
-	const uint8_t *part = part_of(info, rule->part);
-	uint32_t small;
-	uint64_t value;
-
-	if (!part)
-		return 0;
-	if (rule->size == sizeof(small)) {
-		memcpy(&small, part + rule->offset, sizeof(small));
-		return small;
-	}
-	memcpy(&value, part + rule->offset, sizeof(value));
-	return value;
-}
-
-static void set_value(struct fi_info *info, const struct rule *rule, uint64_t value)
-{
-	uint8_t *part = part_of(info, rule->part);
-	uint32_t small = value;
-
-	memcpy(part + rule->offset, rule->size == sizeof(small) ? (void *) &small : (void *) &value, rule->size);
-}
-
-/* All bits up to the highest one that is set. */
-static uint64_t bits_below(uint64_t value)
-{
-	return value ? UINT64_MAX >> __builtin_clzll(value) : 0;
-}
-
-static bool fits(const struct rule *rule, uint64_t asked, uint64_t offered)
-{
-	switch (rule->compare) {
-	case AT_MOST:
-		return asked <= offered;
-	case SUBSET:
-		return !(asked & ~offered);
-	case EQUAL:
-		return asked == offered;
-	case EQUAL_OR_OPEN:
-		return offered ? asked == offered : asked <= rule->max;
-	case KNOWN:
-		return asked <= rule->max;
-	default:
-		return !(asked & ~bits_below(offered));
-	}
-}
-
-static void check_rules(struct match *match)
-{
-	for (size_t i = 0; i < fab_countof(rules) && !done(match); i++) {
-		uint64_t asked = get_value(match->hints, &rules[i]);
-		uint64_t offered = get_value(match->offer->info, &rules[i]);
-
-		if (asked && !fits(&rules[i], asked, offered))
-			miss_value(match, rules[i].kind, rules[i].name,
-				   rules[i].compare == SUBSET ? asked & ~offered : asked, offered, rules[i].size,
-				   rules[i].text);
-	}
-}
-
-static void answer_rules(const struct match *match, struct fi_info *info)
-{
-	for (size_t i = 0; i < fab_countof(rules); i++) {
-		uint64_t asked = get_value(match->hints, &rules[i]);
-
-		if (rules[i].answer == HINT_ONLY || (rules[i].answer == HINT && asked))
-			set_value(info, &rules[i], asked);
-		else if (rules[i].answer == ORDER)
-			set_value(info, &rules[i], get_value(match->offer->info, &rules[i]) &
-				  ~(match->offer->order_costs & ~asked));
-	}
+		fab_match_miss(match, FAB_WHY_WHAT, attr, asked & ~offered, offered, sizeof(asked), type);
 }
 
 /* ---- capabilities ---- */
@@ -285,7 +75,7 @@ static void answer_rules(const struct match *match, struct fi_info *info)
 	 FI_EXACT_DIRECTED_RECV)
 
 /* Those of the offer that the answer has: what was asked, and what comes with it. */
-static uint64_t answer_caps(const struct match *match)
+static uint64_t answer_caps(const struct fab_hint_match *match)
 {
 	const struct fab_offer *offer = match->offer;
 	uint64_t caps = fab_caps_full(match->hints->caps), extra = offer->secondary_caps;
@@ -305,7 +95,7 @@ static uint64_t answer_caps(const struct match *match)
 
 /* Of one direction: those of the info that have a use there, restricted to the hint's own where it has some. What a hint
  * names beyond that (programs hand all their capabilities down) is in the answer as well. */
-static uint64_t answer_part_caps(const struct match *match, uint64_t hint, uint64_t mask)
+static uint64_t answer_part_caps(const struct fab_hint_match *match, uint64_t hint, uint64_t mask)
 {
 	uint64_t whole = answer_caps(match), caps = whole & mask;
 
@@ -318,7 +108,7 @@ static uint64_t answer_part_caps(const struct match *match, uint64_t hint, uint6
 	return caps | (whole & hint);
 }
 
-static void check_caps(struct match *match)
+static void check_caps(struct fab_hint_match *match)
 {
 	const struct fi_info *hints = match->hints;
 	uint64_t limit = match->offer->info->caps;
@@ -334,13 +124,13 @@ static void check_caps(struct match *match)
 
 /* ---- modes: what the application must be willing to do ---- */
 
-static void check_mode(struct match *match, const char *attr, uint64_t willing, uint64_t wanted)
+static void check_mode(struct fab_hint_match *match, const char *attr, uint64_t willing, uint64_t wanted)
 {
 	if (wanted & ~willing)
-		miss_value(match, FAB_WHY_WHAT, attr, willing, wanted, sizeof(wanted), FI_TYPE_MODE);
+		fab_match_miss(match, FAB_WHY_WHAT, attr, willing, wanted, sizeof(wanted), FI_TYPE_MODE);
 }
 
-static void check_modes(struct match *match)
+static void check_modes(struct fab_hint_match *match)
 {
 	const struct fi_info *hints = match->hints, *info = match->offer->info;
 	uint64_t tx = hints->tx_attr ? hints->tx_attr->mode : 0, rx = hints->rx_attr ? hints->rx_attr->mode : 0;
@@ -353,7 +143,7 @@ static void check_modes(struct match *match)
 }
 
 /* What a receiver is told of, if it is willing: nobody has to be. */
-static void answer_told(const struct match *match, struct fi_info *info)
+static void answer_told(const struct fab_hint_match *match, struct fi_info *info)
 {
 	const struct fi_info *hints = match->hints;
 	uint64_t rx = hints->rx_attr && hints->rx_attr->mode ? hints->rx_attr->mode : hints->mode;
@@ -364,7 +154,7 @@ static void answer_told(const struct match *match, struct fi_info *info)
 
 /* Who says so for one direction, and not just "if need be" for the whole, gets FI_MSG_PREFIX: room of msg_prefix_size
  * bytes, here 0, in front of each message. */
-static void answer_prefix(const struct match *match, struct fi_info *info)
+static void answer_prefix(const struct fab_hint_match *match, struct fi_info *info)
 {
 	const struct fi_info *hints = match->hints;
 	uint64_t tx = hints->tx_attr ? hints->tx_attr->mode & FI_MSG_PREFIX : 0;
@@ -381,7 +171,7 @@ static void answer_prefix(const struct match *match, struct fi_info *info)
 
 /* What registration must be like. Whoever asks for messages alone lets nobody reach its memory, and so has no part in keys
  * and addresses of it; a client that asks for nothing asks for everything. */
-static uint64_t needed_mr_mode(const struct match *match)
+static uint64_t needed_mr_mode(const struct fab_hint_match *match)
 {
 	uint64_t caps = match->hints->caps, need = match->offer->mr_mode_need;
 
@@ -389,7 +179,7 @@ static uint64_t needed_mr_mode(const struct match *match)
 }
 
 /* The hint, with the older names told apart: below API 1.5 there are only those, and 0 stands for either. */
-static int asked_mr_mode(const struct match *match)
+static int asked_mr_mode(const struct fab_hint_match *match)
 {
 	int mode = match->hints->domain_attr ? match->hints->domain_attr->mr_mode : 0;
 
@@ -404,12 +194,12 @@ static bool is_old_mr_mode(int mode)
 }
 
 /* FI_MR_LOCAL goes by the mode bit FI_LOCAL_MR where the older names are in use. */
-static uint64_t old_mr_bits(const struct match *match, int mode)
+static uint64_t old_mr_bits(const struct fab_hint_match *match, int mode)
 {
 	return (mode == FI_MR_BASIC ? MR_BASIC_BITS : 0) | (match->hints->mode & FI_LOCAL_MR ? FI_MR_LOCAL : 0);
 }
 
-static void check_mr_mode(struct match *match)
+static void check_mr_mode(struct fab_hint_match *match)
 {
 	static const char attr[] = "domain_attr->mr_mode";
 	int mode = asked_mr_mode(match), want = needed_mr_mode(match);
@@ -420,10 +210,10 @@ static void check_mr_mode(struct match *match)
 	else if (mode == FI_MR_BASIC && MR_BASIC_BITS & ~(match->offer->mr_mode_can | match->offer->mr_mode_need))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC", "scalable registration only (FI_MR_SCALABLE, or 0)");
 	else if (want & ~willing)
-		miss_value(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
+		fab_match_miss(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
 }
 
-static void answer_mr_mode(const struct match *match, struct fi_info *info)
+static void answer_mr_mode(const struct fab_hint_match *match, struct fi_info *info)
 {
 	int mode = asked_mr_mode(match);
 
@@ -436,7 +226,7 @@ static void answer_mr_mode(const struct match *match, struct fi_info *info)
 
 /* ---- names, handles, addresses ---- */
 
-static void check_addr_format(struct match *match)
+static void check_addr_format(struct fab_hint_match *match)
 {
 	uint32_t asked = match->hints->addr_format, offered = match->offer->info->addr_format;
 	bool ip = offered == FI_SOCKADDR_IN || offered == FI_SOCKADDR_IN6;
@@ -445,10 +235,10 @@ static void check_addr_format(struct match *match)
 		return;
 	if ((asked == FI_SOCKADDR && (ip || offered == FI_SOCKADDR_IB)) || (asked == FI_SOCKADDR_IP && ip))
 		return;
-	miss_value(match, FAB_WHY_WHICH, "addr_format", asked, offered, sizeof(asked), FI_TYPE_ADDR_FORMAT);
+	fab_match_miss(match, FAB_WHY_WHICH, "addr_format", asked, offered, sizeof(asked), FI_TYPE_ADDR_FORMAT);
 }
 
-static void check_name(struct match *match, const char *attr, const char *asked, const char *offered)
+static void check_name(struct fab_hint_match *match, const char *attr, const char *asked, const char *offered)
 {
 	char text[TEXT_MAX];
 
@@ -458,7 +248,7 @@ static void check_name(struct match *match, const char *attr, const char *asked,
 	miss(match, FAB_WHY_WHICH, attr, text, offered);
 }
 
-static void check_names(struct match *match)
+static void check_names(struct fab_hint_match *match)
 {
 	const struct fi_fabric_attr *fabric = match->hints->fabric_attr;
 	const struct fi_domain_attr *domain = match->hints->domain_attr;
@@ -483,7 +273,7 @@ static void check_names(struct match *match)
 }
 
 /* What of this is open already: the one that was asked for, or the oldest. */
-static void answer_handles(const struct match *match, struct fi_info *info)
+static void answer_handles(const struct fab_hint_match *match, struct fi_info *info)
 {
 	const struct fi_info *hints = match->hints;
 
@@ -498,17 +288,17 @@ static void answer_handles(const struct match *match, struct fi_info *info)
 /* ---- the rest ---- */
 
 /* An endpoint's contexts: so many, or shared ones. */
-static void check_ctx_cnt(struct match *match, const char *attr, size_t asked, size_t max, size_t shared_max)
+static void check_ctx_cnt(struct fab_hint_match *match, const char *attr, size_t asked, size_t max, size_t shared_max)
 {
 	if (asked == FI_SHARED_CONTEXT) {
 		if (!shared_max)
 			miss(match, FAB_WHY_WHAT, attr, "FI_SHARED_CONTEXT", "no shared contexts");
 	} else if (asked > max) {
-		miss_value(match, FAB_WHY_WHAT, attr, asked, max, sizeof(asked), AS_NUMBER);
+		fab_match_miss(match, FAB_WHY_WHAT, attr, asked, max, sizeof(asked), FAB_AS_NUMBER);
 	}
 }
 
-static void check_ep(struct match *match)
+static void check_ep(struct fab_hint_match *match)
 {
 	const struct fi_domain_attr *max = match->offer->info->domain_attr;
 	const struct fi_ep_attr *ep = match->hints->ep_attr;
@@ -520,19 +310,19 @@ static void check_ep(struct match *match)
 }
 
 /* A key's length; FI_AV_AUTH_KEY stands for keys in the address vector, where `in_av` allows that. */
-static void check_key_size(struct match *match, const char *attr, size_t size, bool in_av)
+static void check_key_size(struct fab_hint_match *match, const char *attr, size_t size, bool in_av)
 {
 	if (size == FI_AV_AUTH_KEY ? !in_av : size > match->offer->auth_key_max)
-		miss_value(match, FAB_WHY_WHAT, attr, size, match->offer->auth_key_max, sizeof(size), AS_NUMBER);
+		fab_match_miss(match, FAB_WHY_WHAT, attr, size, match->offer->auth_key_max, sizeof(size), FAB_AS_NUMBER);
 }
 
 /* Authorization keys came with API 1.5; before, the fields are not the caller's. */
-static bool has_auth_keys(const struct match *match)
+static bool has_auth_keys(const struct fab_hint_match *match)
 {
 	return !FI_VERSION_LT(match->version, FI_VERSION(1, 5));
 }
 
-static void check_auth_key(struct match *match)
+static void check_auth_key(struct fab_hint_match *match)
 {
 	const struct fi_domain_attr *domain = match->hints->domain_attr;
 	const struct fi_ep_attr *ep = match->hints->ep_attr;
@@ -562,7 +352,7 @@ static bool answer_key(uint8_t **to, size_t *to_size, const uint8_t *key, size_t
 	return true;
 }
 
-static bool answer_keys(const struct match *match, struct fi_info *info)
+static bool answer_keys(const struct fab_hint_match *match, struct fi_info *info)
 {
 	const struct fi_domain_attr *domain = match->hints->domain_attr;
 	const struct fi_ep_attr *ep = match->hints->ep_attr;
@@ -576,15 +366,15 @@ static bool answer_keys(const struct match *match, struct fi_info *info)
 }
 
 /* FI_TC_BEST_EFFORT is what there is without any doing. */
-static void check_tclass(struct match *match, const char *attr, uint32_t asked, uint32_t offered)
+static void check_tclass(struct fab_hint_match *match, const char *attr, uint32_t asked, uint32_t offered)
 {
 	if (asked != FI_TC_UNSPEC && asked != FI_TC_BEST_EFFORT && asked != offered &&
 	    !(match->offer->tclasses && fab_tclass_exists(asked)))
-		miss_value(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked),
-			   AS_HEX);
+		fab_match_miss(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked),
+			   FAB_AS_HEX);
 }
 
-static void check_tclasses(struct match *match)
+static void check_tclasses(struct fab_hint_match *match)
 {
 	const struct fi_info *hints = match->hints, *info = match->offer->info;
 
@@ -597,20 +387,20 @@ static void check_tclasses(struct match *match)
 /* ---- all of it ---- */
 
 /* What picks among entries comes first: most offers end there. */
-static void (*const checks[])(struct match *match) = {
-	check_addr_format, check_names, check_rules, check_caps, check_modes, check_mr_mode, check_ep, check_auth_key,
-	check_tclasses,
+static void (*const checks[])(struct fab_hint_match *match) = {
+	check_addr_format, check_names, fab_match_check_rules, check_caps, check_modes, check_mr_mode, check_ep,
+	check_auth_key, check_tclasses,
 };
 
-static bool is_match(struct match *match)
+static bool is_match(struct fab_hint_match *match)
 {
-	for (size_t i = 0; i < fab_countof(checks) && !done(match); i++)
+	for (size_t i = 0; i < fab_countof(checks) && !fab_match_done(match); i++)
 		checks[i](match);
 	return !match->miss_cnt;
 }
 
 /* The entry that is returned for an offer that matches. NULL: no memory. */
-static struct fi_info *make_answer(const struct match *match)
+static struct fi_info *make_answer(const struct fab_hint_match *match)
 {
 	const struct fi_info *hints = match->hints;
 	const struct fab_offer *offer = match->offer;
@@ -622,7 +412,7 @@ static struct fi_info *make_answer(const struct match *match)
 		info->tx_attr->size = fab_min(offer->tx_size, info->tx_attr->size);
 	if (offer->rx_size)
 		info->rx_attr->size = fab_min(offer->rx_size, info->rx_attr->size);
-	answer_rules(match, info);
+	fab_match_answer_rules(match, info);
 	info->caps = answer_caps(match);
 	info->tx_attr->caps = answer_part_caps(match, hints->tx_attr ? hints->tx_attr->caps : 0, TX_CAPS);
 	info->rx_attr->caps = answer_part_caps(match, hints->rx_attr ? hints->rx_attr->caps : 0, RX_CAPS);
@@ -655,7 +445,7 @@ static const char *entry_text(char text[TEXT_MAX], const struct fi_info *info)
 	return text;
 }
 
-static void tell_core(const struct match *match, enum fab_why_kind kind, const char *attr, const char *asked,
+static void tell_core(const struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
 		      const char *offered)
 {
 	char entry[TEXT_MAX];
@@ -669,13 +459,13 @@ static const struct fi_info no_hints = { .mode = UINT64_MAX };
 int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info)
 {
-	void (*listen)(const struct match *, enum fab_why_kind, const char *, const char *, const char *) =
+	void (*listen)(const struct fab_hint_match *, enum fab_why_kind, const char *, const char *, const char *) =
 		fab_why_wanted(prov) ? tell_core : NULL;
 	struct fi_info *list = NULL, **end = &list;
 
 	for (size_t i = 0; i < cnt; i++) {
-		struct match match = { .prov = prov, .version = version, .hints = hints ? hints : &no_hints,
-				       .offer = &offers[i], .listen = listen };
+		struct fab_hint_match match = { .prov = prov, .version = version, .hints = hints ? hints : &no_hints,
+						.offer = &offers[i], .listen = listen };
 
 		if (!is_match(&match))
 			continue;
@@ -692,13 +482,13 @@ int fab_match_info(const struct fi_provider *prov, uint32_t version, const struc
 
 /* ---- an info that comes back ---- */
 
-static void count_only(const struct match *match, enum fab_why_kind kind, const char *attr, const char *asked,
+static void count_only(const struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
 		       const char *offered)
 {
 	(void) match, (void) kind, (void) attr, (void) asked, (void) offered;
 }
 
-static void tell_log(const struct match *match, enum fab_why_kind kind, const char *attr, const char *asked,
+static void tell_log(const struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
 		     const char *offered)
 {
 	(void) kind;
@@ -709,7 +499,7 @@ static void tell_log(const struct match *match, enum fab_why_kind kind, const ch
 int fab_match_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
 		    const struct fab_offer *offers, size_t cnt)
 {
-	struct match match = { .prov = prov, .version = version, .hints = info, .opening = true };
+	struct fab_hint_match match = { .prov = prov, .version = version, .hints = info, .opening = true };
 	unsigned fewest = UINT32_MAX;
 	size_t nearest = 0;
 
