@@ -3,9 +3,10 @@
  * The runner: chooses tests by pattern, runs each with a watchdog, closes what it left open, and prints TAP. The checks
  * are here, for they leave a test; what a test owns is in owned.c, the command line in cmdline.c.
  *
- * A test is named GROUP/NAME or GROUP/NAME/ROW, the group being its file. It ends in one of three ways: return, test_fail()
- * or test_skip(), the latter two by longjmp to run_one(). After a test that passed, everything closed must have returned
- * 0 and no file descriptor or thread may be left over.
+ * A test is named GROUP/NAME or GROUP/NAME/ROW, the group being its file, up to the first dot: GROUP.c, or GROUP.PART.c
+ * where one file would be too long. It ends in one of three ways: return, test_fail() or test_skip(), the latter two by
+ * longjmp to run_one(). After a test that passed, everything closed must have returned 0 and no file descriptor or
+ * thread may be left over.
  */
 #include "runner.h"
 
