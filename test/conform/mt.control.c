@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Control calls by several threads, and while others transfer: always safe. Source: fi_domain(3). */
+#include "mt_worker.h"
+
+static void *open_and_close(void *arg)
+{
+	struct worker *w = arg;
+	struct fi_info *info = w->arg;
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_FD };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	unsigned int i;
+
+	for (i = 0; i < 30 && !w->wrong[0]; i++) {
+		struct fid_fabric *fabric;
+		struct fid_domain *domain;
+		struct fi_info *list;
+		struct fid_ep *ep;
+		struct fid_cq *cq;
+		struct fid_av *av;
+
+		if (fi_getinfo(run.version, NULL, NULL, 0, info, &list)) {
+			WRONG(w, "fi_getinfo");
+			return NULL;
+		}
+		if (fi_fabric(list->fabric_attr, &fabric, NULL) || fi_domain(fabric, list, &domain, NULL) ||
+		    fi_cq_open(domain, &cq_attr, &cq, NULL) || fi_av_open(domain, &av_attr, &av, NULL) ||
+		    fi_endpoint(domain, list, &ep, NULL) ||
+		    fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV) || fi_ep_bind(ep, &av->fid, 0) || fi_enable(ep)) {
+			WRONG(w, "opening");
+			return NULL;
+		}
+		if (fi_close(&ep->fid) || fi_close(&av->fid) || fi_close(&cq->fid) || fi_close(&domain->fid) ||
+		    fi_close(&fabric->fid))
+			WRONG(w, "closing");
+		fi_freeinfo(list);
+	}
+	return NULL;
+}
+
+TEST_PROV(open_and_close_at_once, FI_MSG, RDM_ONLY)
+{
+	struct fi_info *hints = hints_new(t, &(struct opts) { .hints = set_safe });
+	struct worker w[4] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		w[i] = (struct worker) { .t = t, .id = i, .fn = open_and_close, .arg = hints };
+		worker_start(&w[i]);
+	}
+	for (i = 0; i < 4; i++)
+		worker_finish(&w[i]);
+}
+
+/* Addresses are inserted and removed by some threads while others send to those that stay. */
+static void *churn_addresses(void *arg)
+{
+	struct worker *w = arg;
+	struct side *s = w->s, *other = w->arg;
+	fi_addr_t addr;
+	unsigned int i;
+
+	for (i = 0; i < 200 && !w->wrong[0]; i++) {
+		if (fi_av_insert(s->av, other->name, 1, &addr, 0, NULL) != 1)
+			WRONG(w, "fi_av_insert");
+		else if (fi_av_remove(s->av, &addr, 1, 0))
+			WRONG(w, "fi_av_remove");
+	}
+	return NULL;
+}
+
+/* Control calls may come from any thread, also where data calls are serialised. */
+struct level_row {
+	const char *name;
+	void (*hints)(struct fi_info *hints);
+};
+
+static const struct level_row level_rows[] = {
+	{ "safe", set_safe }, { "completion", set_completion },
+};
+
+static struct pair level_pair(struct test *t, const struct level_row *row)
+{
+	struct pair p;
+
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = row->hints }), NULL, NULL, 0))
+		SKIP("%s has no threading level %s", run.prov, row->name);
+	p = pair_open(t, .hints = row->hints);
+	check_link(p.a, p.b);
+	return p;
+}
+
+TEST_TABLE(addresses_change_while_sending, level_rows, FI_MSG, RDM_ONLY)
+{
+	const struct level_row *row = ROW(level_rows);
+	struct pair p = level_pair(t, row);
+	struct side *c = side_open(t, .hints = row->hints);
+	struct worker w = { .t = t, .s = p.a, .fn = churn_addresses, .arg = c };
+	unsigned int i;
+	char in[4];
+
+	worker_start(&w);
+	for (i = 0; i < 200; i++) {
+		post_recv(p.b, in, 4);
+		post(p.a, SEND, .buf = "abcd", .len = 4);
+		expect_recv(p.b, "abcd", 4);
+		expect_tx(p.a);
+	}
+	worker_finish(&w);
+}
+
+/* Regions come and go while a peer writes to one that stays. */
+static void *churn_regions(void *arg)
+{
+	struct worker *w = arg;
+	uint8_t buf[64];
+	struct fid_mr *mr;
+	unsigned int i;
+
+	for (i = 0; i < 300 && !w->wrong[0]; i++) {
+		if (fi_mr_reg(w->s->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0, 1000 + i % 7 + 10 * w->id, 0, &mr, NULL))
+			WRONG(w, "fi_mr_reg");
+		else if (fi_close(&mr->fid))
+			WRONG(w, "fi_close");
+	}
+	return NULL;
+}
+
+TEST_TABLE(regions_change_while_written, level_rows, FI_MSG | FI_RMA, RELIABLE)
+{
+	struct pair p = level_pair(t, ROW(level_rows));
+	struct region r = region_open(p.b, NULL, 64, FI_REMOTE_WRITE);
+	struct worker w[2] = { { .t = t, .s = p.b, .id = 0, .fn = churn_regions },
+			       { .t = t, .s = p.b, .id = 1, .fn = churn_regions } };
+	unsigned int i;
+
+	worker_start(&w[0]);
+	worker_start(&w[1]);
+	for (i = 0; i < 200; i++) {
+		post(p.a, WRITEMSG, .buf = "8 bytes.", .len = 8, .raddr = r.addr, .key = r.key, .flags = FI_DELIVERY_COMPLETE);
+		expect_tx(p.a);
+	}
+	worker_finish(&w[0]);
+	worker_finish(&w[1]);
+	CHECK_MEM(r.buf, "8 bytes.", 8);
+}
