@@ -7,7 +7,9 @@
 #include <string.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
 #include "base/addr.h"
+#include "unit.h"
 
 struct heard heard;
 
@@ -121,4 +123,39 @@ void offers_free(struct offers *offers)
 {
 	for (int i = 0; i < 2; i++)
 		fi_freeinfo(offers->info[i]);
+}
+
+struct fi_info *offers_ask(uint32_t version, const struct fi_info *hints)
+{
+	struct offers offers;
+	struct fi_info *info = NULL;
+	int ret;
+
+	offers_make(&offers);
+	ret = fab_match_info(&test_prov, version, hints, offers.offer, 2, &info);
+	offers_free(&offers);
+	assert_int_equal(ret, info ? 0 : -FI_ENODATA);
+	return info;
+}
+
+static void assert_same_info(const struct fi_info *a, const struct fi_info *b)
+{
+	char text_a[8192], text_b[8192];
+
+	fi_tostr_r(text_a, sizeof(text_a), a, FI_TYPE_INFO);
+	fi_tostr_r(text_b, sizeof(text_b), b, FI_TYPE_INFO);
+	assert_string_equal(text_a, text_b);
+}
+
+void offers_assert_stable(uint32_t version, const struct fi_info *info)
+{
+	struct fi_info *again;
+
+	for (; info; info = info->next) {
+		again = offers_ask(version, info);
+		assert_non_null(again);
+		assert_null(again->next);
+		assert_same_info(info, again);
+		fi_freeinfo(again);
+	}
 }

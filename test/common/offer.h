@@ -33,4 +33,14 @@ struct offers {
 void offers_make(struct offers *offers);
 void offers_free(struct offers *offers);
 
+#define API FI_VERSION(2, 6)		/* what most callers want */
+
+/* What becomes of hints. */
+enum { REFUSED, MATCHES };
+
+/* Ask both offers, made anew. The list, or NULL for -FI_ENODATA. */
+struct fi_info *offers_ask(uint32_t version, const struct fi_info *hints);
+/* Each answer as hints gives itself, and nothing else. */
+void offers_assert_stable(uint32_t version, const struct fi_info *info);
+
 #endif
