@@ -61,6 +61,7 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	struct rxm_peer *peer = conn->peer;
 	struct rxm_ep *ep = conn->ep;
 
+	rxm_rx_last_words(conn);
 	if (conn->state == RXM_CONN_DOWN)
 		return;
 	made(conn);

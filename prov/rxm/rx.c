@@ -510,11 +510,12 @@ void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len)
 	fab_ep_complete(&ep->base, FAB_OP_REMOTE_WRITE, &comp, ep->base.rx_cq);
 }
 
-void rxm_rx_resume(struct rxm_conn *conn)
+/* What has come, in order, as long as the connection is in this state. */
+static void take_arrived(struct rxm_conn *conn, enum rxm_conn_state state)
 {
 	struct rxm_rx *rx;
 
-	while (conn->state == RXM_CONN_UP && (rx = fab_list_first(&conn->posted, struct rxm_rx, link)) && rx->arrived) {
+	while (conn->state == state && (rx = fab_list_first(&conn->posted, struct rxm_rx, link)) && rx->arrived) {
 		bool written = rx->written;
 
 		fab_list_remove(&rx->link);
@@ -526,6 +527,16 @@ void rxm_rx_resume(struct rxm_conn *conn)
 			take_packet(rx);
 		}
 	}
+}
+
+void rxm_rx_resume(struct rxm_conn *conn)
+{
+	take_arrived(conn, RXM_CONN_UP);
+}
+
+void rxm_rx_last_words(struct rxm_conn *conn)
+{
+	take_arrived(conn, RXM_CONN_ACCEPTING);
 }
 
 void rxm_rx_packet(struct rxm_rx *rx, size_t len)

@@ -471,6 +471,8 @@ void rxm_rx_bare(struct rxm_rx *rx, const struct fi_cq_tagged_entry *entry);
 /* Deal with what has come, as far as it follows what was dealt with. Before the peer's end of the handshake, which may come
  * later, nothing is. */
 void rxm_rx_resume(struct rxm_conn *conn);
+/* The connection ends although that has not come: a peer may have said all it had to say, and gone. May end it itself. */
+void rxm_rx_last_words(struct rxm_conn *conn);
 int rxm_rx_post_all(struct rxm_conn *conn);
 /* The connection has ended. */
 void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text);

@@ -387,7 +387,8 @@ static void warm_up(void)
 /* The other process of a test: killed, or done when its input ends. */
 static int peer_main(void)
 {
-	static const struct test_case peer = { .name = "peer", .file = __FILE__, .fn = process_body, .alone = true };
+	static const struct test_case peer = { .name = "peer", .file = __FILE__, .fn = process_body, .alone = true,
+						.keeps = true };
 
 	if (run_one(&peer, NULL) == PASSED)
 		return 0;

@@ -386,6 +386,8 @@ TEST_PROV(write_survives_close_of_another_region, FI_RMA)
 	struct region r = region_open(p.b, NULL, LEN, ALL_REMOTE), other = region_open(p.b, NULL, 64, ALL_REMOTE);
 	uint8_t *out = mem_pattern(t, LEN, 4);
 
+	if (p.a->info->ep_attr->max_msg_size < LEN)
+		SKIP("a write has at most %zu bytes here", p.a->info->ep_attr->max_msg_size);
 	out[0] = 1;
 	out[LEN - 1] = 1;
 	post(p.a, WRITE, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key);
