@@ -102,7 +102,8 @@ static int check_numbers(struct unit *unit, struct fid_av *av)
 	return addr ? unit_fail((int64_t) addr, "first fi_addr_t of a table, which must be 0") : lookup(unit, av, 0);
 }
 
-/* The i-th of several addresses is ours with another port. Where addresses have none, all are the same, which is allowed. */
+/* The i-th of several addresses is ours with another port. Where addresses have none, all are the same, which is
+ * allowed. */
 static bool have_ports(const struct unit *unit)
 {
 	return unit->info->addr_format == FI_SOCKADDR_IN || unit->info->addr_format == FI_SOCKADDR_IN6;

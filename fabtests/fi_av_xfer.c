@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_av_xfer: messages while addresses come and go: the peer is removed from the address vector and inserted again, alone
- * and between others, and can be reached each time.
+ * fi_av_xfer: messages while addresses come and go: the peer is removed from the address vector and inserted again,
+ * alone and between others, and can be reached each time.
  */
 #include "lib/func.h"
 

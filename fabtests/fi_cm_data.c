@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cm_data: the data that goes with a connection request, with its acceptance and with its rejection, at every power of
- * two up to what both ends take.
+ * fi_cm_data: the data that goes with a connection request, with its acceptance and with its rejection, at every
+ * power of two up to what both ends take.
  */
 #include "lib/func.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_msg_epoll: completions that are waited for with fi_trywait() and epoll on the queue's descriptor, and nothing else. */
+/* fi_msg_epoll: completions that are waited for with fi_trywait() and epoll on the queue's descriptor, and nothing
+ * else. */
 #include "lib/func.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_rdm_deferred_wq: work that is handed to the domain and starts when a counter gets there (FI_QUEUE_WORK): messages,
- * tagged messages, reads, writes, atomics, and counters themselves. None starts before its threshold, each counts at its
- * completion counter, a chain of them runs by itself, and what is cancelled does not run.
+ * tagged messages, reads, writes, atomics, and counters themselves. None starts before its threshold, each counts at
+ * its completion counter, a chain of them runs by itself, and what is cancelled does not run.
  */
 #include "lib/func.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_rdm_shared_av: processes of one host that share an address vector by its name. On either side the parent inserts the
- * peer and makes a child, which opens the vector to read it: it has the same address under the same number.
+ * fi_rdm_shared_av: processes of one host that share an address vector by its name. On either side the parent
+ * inserts the peer and makes a child, which opens the vector to read it: it has the same address under the same
+ * number.
  */
 #include "lib/func.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_rdm_stress: peers that die. A target answers clients, which are killed in the middle of their work and replaced by
- * new ones; at last the target is killed. All processes are children of this one. Whoever lives sees every operation that
- * it has posted end, well or in error, and no wrong data; a client that has not been killed gets all its answers as long
- * as the target lives.
+ * new ones; at last the target is killed. All processes are children of this one. Whoever lives sees every operation
+ * that it has posted end, well or in error, and no wrong data; a client that has not been killed gets all its
+ * answers as long as the target lives.
  *
  *   parent   starts and kills; knows by ticks, bytes in a pipe, how far a client is: nothing depends on time
  *   target   takes messages, sends each back to the client that it names

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_rdm_tagged_peek: look for messages that have come but have no receive: FI_PEEK tells length and tag, FI_CLAIM keeps
- * one for the receive that names it, FI_DISCARD drops one; of a tag that nobody sent there is FI_ENOMSG.
+ * fi_rdm_tagged_peek: look for messages that have come but have no receive: FI_PEEK tells length and tag, FI_CLAIM
+ * keeps one for the receive that names it, FI_DISCARD drops one; of a tag that nobody sent there is FI_ENOMSG.
  */
 #include "lib/func.h"
 

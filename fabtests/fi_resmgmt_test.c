@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_resmgmt_test: with FI_RM_ENABLED nothing overruns. The client sends until it is told -FI_EAGAIN, or has sent -m
- * messages, without reading a completion; the server posts as many receives as it can, and reads nothing either until all
- * were sent. Then every operation that was accepted completes, well and once.
+ * messages, without reading a completion; the server posts as many receives as it can, and reads nothing either
+ * until all were sent. Then every operation that was accepted completes, well and once.
  */
 #include "lib/func.h"
 

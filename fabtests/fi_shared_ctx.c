@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_shared_ctx: endpoints that share a transmit context (fi_stx_context) and a receive context (fi_srx_context). Receives
- * are posted to the shared context, and every message that any of the endpoints takes finds one.
+ * fi_shared_ctx: endpoints that share a transmit context (fi_stx_context) and a receive context (fi_srx_context).
+ * Receives are posted to the shared context, and every message that any of the endpoints takes finds one.
  */
 #include "lib/func.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_ubertest: every combination of a sweep file, one after the other. The client has the file and tells the server each
- * combination over the control channel; both open everything anew for it, transfer both ways, check, close. What the
- * provider does not offer is skipped; the first failure ends the sweep, which can go on from there (-y).
+ * fi_ubertest: every combination of a sweep file, one after the other. The client has the file and tells the server
+ * each combination over the control channel; both open everything anew for it, transfer both ways, check, close.
+ * What the provider does not offer is skipped; the first failure ends the sweep, which can go on from there (-y).
  */
 #include "lib/calls.h"
 #include "lib/sweep.h"

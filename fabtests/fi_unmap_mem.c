@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_unmap_mem: buffers that are unmapped after each message and mapped again at the same place, with other pages behind
- * it: what a provider remembers of memory must not outlive the mapping.
+ * fi_unmap_mem: buffers that are unmapped after each message and mapped again at the same place, with other pages
+ * behind it: what a provider remembers of memory must not outlive the mapping.
  */
 #include "lib/func.h"
 

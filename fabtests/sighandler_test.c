@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sighandler_test: a process with an open endpoint dies of the signal that it is sent, as it would without, and a handler
- * that it has set before is called. One process, and its children.
+ * sighandler_test: a process with an open endpoint dies of the signal that it is sent, as it would without, and a
+ * handler that it has set before is called. One process, and its children.
  */
 #include "lib/func.h"
 

@@ -223,7 +223,8 @@ static void take_entries(struct query *query, const struct fi_provider *prov, st
 	}
 }
 
-/* Is the provider a layer that the caller does not mention? Then what it lacks is no news: the providers below say it. */
+/* Is the provider a layer that the caller does not mention? Then what it lacks is no news: the providers below say
+ * it. */
 static bool is_aside(const struct query *query, const struct fi_provider *prov)
 {
 	return fab_filter_is_util(prov->name) && !fab_filter_mentions(query->prov_name, prov->name) &&

@@ -8,8 +8,8 @@
  * defined.
  *
  * The configuration file is $sysconfdir/libfabric.conf. Its lines are "FI_NAME = value"; blanks around name and value
- * are dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass; settings.h
- * has what is said about them.
+ * are dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass;
+ * settings.h has what is said about them.
  */
 #ifndef FAB_PARAM_H
 #define FAB_PARAM_H

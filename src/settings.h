@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Settings that users' scripts are full of and that mean nothing here. Those of the core of upstream are listed like any
- * parameter (fi_getparams, fi_info -e), with the reason. And whatever is set without effect is said in the log once, at
- * level info: one that is listed as such, and one that nobody knows (a slip of the pen, or of a provider that is not
- * here). Both calls are made once, by fab_init().
+ * Settings that users' scripts are full of and that mean nothing here. Those of the core of upstream are listed like
+ * any parameter (fi_getparams, fi_info -e), with the reason. And whatever is set without effect is said in the log
+ * once, at level info: one that is listed as such, and one that nobody knows (a slip of the pen, or of a provider
+ * that is not here). Both calls are made once, by fab_init().
  */
 #ifndef FAB_SETTINGS_H
 #define FAB_SETTINGS_H

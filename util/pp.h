@@ -186,9 +186,9 @@ int pp_parse_command_line(struct pp_opts *opts, int argc, char **argv, const str
 /* Everything between the command line and the exit code, which it returns: 0, or the positive FI_E* of the failure. */
 int pp_run(const struct pp_opts *opts, const struct pp_test *test);
 
-/* The same around `body`, which returns 0 or -FI_*. With `whole` it finds everything open, connected, one receive of the
- * window posted after the other, and ends with the goodbyes; else only the control channel, and opens what it needs
- * with the calls below. All that is in *pp is closed behind it. */
+/* The same around `body`, which returns 0 or -FI_*. With `whole` it finds everything open, connected, one receive of
+ * the window posted after the other, and ends with the goodbyes; else only the control channel, and opens what it
+ * needs with the calls below. All that is in *pp is closed behind it. */
 int pp_call(const struct pp_opts *opts, bool whole, int (*body)(struct pp *pp));
 
 /* One message there and one back, half of which is the latency. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What compare measures: two processes on this machine, one endpoint each, spinning. Public API only, so that the same
- * sources are built against any libfabric; the floors use no libfabric at all. Single-threaded. A failure ends the process
- * with a message and exit code 1, and the other one with it: their socket pair closes.
+ * sources are built against any libfabric; the floors use no libfabric at all. Single-threaded. A failure ends the
+ * process with a message and exit code 1, and the other one with it: their socket pair closes.
  *
  *   bench.c         command line, two processes, how often, the clock
  *   bench_fabric.c  an endpoint and its peer's; messages and RMA

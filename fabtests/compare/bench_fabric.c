@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages and RMA over libfabric: an endpoint and its peer's, joined with the help of the socket between the processes. */
+/* Messages and RMA over libfabric: an endpoint and its peer's, joined with the help of the socket between the
+ * processes. */
 #include "bench.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The floors: what a program gets that does without libfabric. Over TCP one send() a message, and a receiver that spins;
- * through shared memory a ring of bytes for each direction, copied into and out of. Neither has tags, completions, or
- * more than one peer.
+ * The floors: what a program gets that does without libfabric. Over TCP one send() a message, and a receiver that
+ * spins; through shared memory a ring of bytes for each direction, copied into and out of. Neither has tags,
+ * completions, or more than one peer.
  */
 #define _GNU_SOURCE
 #include "bench.h"

@@ -174,8 +174,8 @@ struct func {
 
 /* func.c */
 
-/* The main() of a program. Returns the exit code: 0, 1 when used wrongly, else the positive FI_E* of what went wrong; 61
- * (FI_ENODATA) and 38 (FI_ENOSYS) mean that the provider does not have what this needs. */
+/* The main() of a program. Returns the exit code: 0, 1 when used wrongly, else the positive FI_E* of what went
+ * wrong; 61 (FI_ENODATA) and 38 (FI_ENOSYS) mean that the provider does not have what this needs. */
 int func_main(int argc, char **argv, const struct func_program *program, void *own);
 
 /* Takes options that mean nothing here but that scripts give: 0. */
@@ -200,7 +200,8 @@ uint64_t func_delivery(const struct func *func);
  * or an event queue and, on the server, a listener. In step with the peer. */
 int func_open(struct func *func);
 
-/* Close `fid` at the end, or with func_close(); `what` names it and must live on. Returns -FI_ENOMEM after closing it. */
+/* Close `fid` at the end, or with func_close(); `what` names it and must live on. Returns -FI_ENOMEM after closing
+ * it. */
 int func_own(struct func *func, struct fid *fid, const char *what);
 /* Close it now. */
 int func_close(struct func *func, struct fid *fid);
@@ -231,8 +232,8 @@ int func_av_open(struct func *func, struct fid_domain *domain, const struct fi_a
 
 /* An endpoint that is connected to its counterpart: both ends call this in the same order. `attr` may be NULL. */
 int func_ep_open(struct func *func, struct func_ep *ep, const struct func_ep_attr *attr);
-/* Its two parts, for programs that do more in between: open and enable (MSG server: with a connection request's info), and
- * exchange addresses, or connect. */
+/* Its two parts, for programs that do more in between: open and enable (MSG server: with a connection request's
+ * info), and exchange addresses, or connect. */
 int func_ep_create(struct func *func, struct func_ep *ep, const struct func_ep_attr *attr);
 int func_ep_connect(struct func *func, struct func_ep *ep, struct fid_av *av);
 /* An RDM endpoint whose peer is itself. */
@@ -268,15 +269,18 @@ int func_wait_cntr(struct func *func, struct fid_cntr *cntr, uint64_t value, con
 /* Return when both ends have come here. */
 int func_sync(struct func *func);
 
-/* Post a message, or a receive, of `len` bytes of ep->tx, or ep->rx; plain or tagged as the program's capabilities are. */
+/* Post a message, or a receive, of `len` bytes of ep->tx, or ep->rx; plain or tagged as the program's capabilities
+ * are. */
 int func_send(struct func *func, struct func_ep *ep, size_t len, struct func_op *op);
 int func_recv(struct func *func, struct func_ep *ep, size_t len, struct func_op *op);
-/* A message of the first size each way on each of `cnt` endpoints, all under way at once; that of endpoint i has the bytes of
- * pp_fill() for seq + i. Both ends call it. tx and rx are the operations, one an endpoint, free again afterwards. */
+/* A message of the first size each way on each of `cnt` endpoints, all under way at once; that of endpoint i has the
+ * bytes of pp_fill() for seq + i. Both ends call it. tx and rx are the operations, one an endpoint, free again
+ * afterwards. */
 int func_exchange_on_all(struct func *func, struct func_ep *eps, struct func_op *tx, struct func_op *rx, uint32_t cnt,
 			 uint64_t seq);
 
-/* One message of `len` bytes from the client to the server and one back, with the patterns `seq` and `seq` + 1 checked. */
+/* One message of `len` bytes from the client to the server and one back, with the patterns `seq` and `seq` + 1
+ * checked. */
 int func_greet(struct func *func, struct func_ep *ep, size_t len, uint64_t seq);
 
 /* An unsigned number of an option, within min..max. */

@@ -2,8 +2,8 @@
 /*
  * What functional programs open: on a list from which all is closed in reverse. Runs on the program's thread.
  *
- * The server asks fi_getinfo() first and tells where it is (MSG: where it listens), so that the client's interface is one
- * that reaches it.
+ * The server asks fi_getinfo() first and tells where it is (MSG: where it listens), so that the client's interface
+ * is one that reaches it.
  */
 #include "func.h"
 

@@ -27,8 +27,8 @@ static struct fi_info *new_hints(const struct unit *unit)
 	return hints;
 }
 
-/* Ask with hints, which are freed: every answer fits. `found` may be NULL, or counts those that found something; without
- * it there must be an answer. */
+/* Ask with hints, which are freed: every answer fits. `found` may be NULL, or counts those that found something;
+ * without it there must be an answer. */
 static int ask(struct unit *unit, struct fi_info *hints, fits_fn *fits, unsigned *found)
 {
 	struct fi_info *list = NULL, *info;

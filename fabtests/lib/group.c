@@ -141,8 +141,8 @@ static void give_all(const struct relay *relay)
 	}
 }
 
-/* Rounds, until a member is gone: done, or failed, which its exit code tells. A member that says nothing for longer than
- * any wait of its own has its limits in hand. */
+/* Rounds, until a member is gone: done, or failed, which its exit code tells. A member that says nothing for longer
+ * than any wait of its own has its limits in hand. */
 static void relay_rounds(struct func *func, struct relay *relay)
 {
 	unsigned i;

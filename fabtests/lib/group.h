@@ -25,8 +25,9 @@ struct group {
 	fi_addr_t peers[GROUP_MAX];     /* by number; ours as well */
 };
 
-/* Start `cnt` members, each of which opens its domain, its endpoint, learns the others' names, runs `body` and ends; wait
- * for all. `bind` may be NULL, as in struct func_ep_attr. In the parent: 0, or the first member's failure, -FI_*. */
+/* Start `cnt` members, each of which opens its domain, its endpoint, learns the others' names, runs `body` and ends;
+ * wait for all. `bind` may be NULL, as in struct func_ep_attr. In the parent: 0, or the first member's failure,
+ * -FI_*. */
 int group_run(struct func *func, unsigned cnt, const struct func_ep_attr *attr,
 	      int (*body)(struct func *func, struct group *group));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * RMA writes there and back. That one has arrived is seen by the data that comes with it, or by its last byte, as programs
- * do that know their provider to write in order.
+ * RMA writes there and back. That one has arrived is seen by the data that comes with it, or by its last byte, as
+ * programs do that know their provider to write in order.
  */
 #include "rma.h"
 
@@ -9,7 +9,8 @@
 
 #include <rdma/fi_rma.h>
 
-/* What the last byte of a message is changed to, so that it can be waited for: never 0, never the same twice in a row. */
+/* What the last byte of a message is changed to, so that it can be waited for: never 0, never the same twice in a
+ * row. */
 static char last_byte(uint64_t seq)
 {
 	return (char) (seq % 127 + 1);

@@ -46,8 +46,8 @@ bool fab_atomic_valid(enum fab_atomic_kind kind, enum fi_datatype datatype, enum
 void fab_atomic_do(enum fi_datatype datatype, enum fi_op op, void *target, const void *operand, const void *compare,
 		   void *result, size_t cnt);
 
-/* The same to elements that lie one behind the other in cnt pieces of memory, of which one may hold a part of an element
- * only; operand, compare and result are in one piece each. */
+/* The same to elements that lie one behind the other in cnt pieces of memory, of which one may hold a part of an
+ * element only; operand, compare and result are in one piece each. */
 void fab_atomic_pieces(enum fi_datatype datatype, enum fi_op op, const struct iovec *iov, size_t cnt, const void *operand,
 		       const void *compare, void *result);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sets of addresses of an address vector, fi_av_set(3): the members of a group in their order. Changes are control calls,
- * and serialise on the vector's change_lock. A member is an fi_addr_t: what is removed from the vector stays a member
- * until it is taken out of the set too.
+ * Sets of addresses of an address vector, fi_av_set(3): the members of a group in their order. Changes are control
+ * calls, and serialise on the vector's change_lock. A member is an fi_addr_t: what is removed from the vector stays
+ * a member until it is taken out of the set too.
  */
 #ifndef FAB_AV_SET_H
 #define FAB_AV_SET_H

@@ -6,8 +6,8 @@
  * A peer CQ (FI_PEER, fi_peer(3)) has nothing to read: what is written to it goes to its owner, another provider, at
  * once and with the engine's lock held. Its ring is full for ever, so that only the way for full rings asks about it.
  *
- * Everything below wants cq->progress's lock, except fab_cq_open() and what struct fab_cq_ahead says. Reading entries that are queued makes no system
- * call and no progress; a read that finds nothing runs one pass.
+ * Everything below wants cq->progress's lock, except fab_cq_open() and what struct fab_cq_ahead says. Reading
+ * entries that are queued makes no system call and no progress; a read that finds nothing runs one pass.
  */
 #ifndef FAB_CQ_H
 #define FAB_CQ_H
@@ -24,9 +24,9 @@ struct fid_peer_cq;
 #define FAB_CQ_AHEAD	64		/* entries; a power of 2 */
 
 /*
- * FI_THREAD_FID and FI_THREAD_ENDPOINT, manual progress, no wait object: a read that holds the lock takes out more than it
- * was asked for, and the next ones need none. The application reads a queue in one thread at a time, so only cnt is seen
- * by others (poll sets). What is here is before all that is in the ring, errors too.
+ * FI_THREAD_FID and FI_THREAD_ENDPOINT, manual progress, no wait object: a read that holds the lock takes out more
+ * than it was asked for, and the next ones need none. The application reads a queue in one thread at a time, so only
+ * cnt is seen by others (poll sets). What is here is before all that is in the ring, errors too.
  */
 struct fab_cq_ahead {
 	_Atomic uint32_t cnt;		/* entries from `at` on; written by the reader */

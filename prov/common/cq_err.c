@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Errors of completion queues and their texts, fi_cq_readerr() and fi_cq_strerror(); and what goes to the owner of a peer
- * CQ.
+ * Errors of completion queues and their texts, fi_cq_readerr() and fi_cq_strerror(); and what goes to the owner of a
+ * peer CQ.
  */
 #include "common/cq_err.h"
 

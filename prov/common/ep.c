@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every endpoint shares while it lives: what is bound to it and which engine that makes it run on, the checks before
- * it is enabled, and failed operations.
+ * What every endpoint shares while it lives: what is bound to it and which engine that makes it run on, the checks
+ * before it is enabled, and failed operations.
  */
 #include "common/ep.h"
 

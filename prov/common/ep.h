@@ -132,8 +132,8 @@ int fab_getopt_size(size_t value, void *optval, size_t *optlen);
 
 /* The same of a bool. */
 int fab_getopt_bool(bool value, void *optval, size_t *optlen);
-/* fi_setopt of an option that is a size_t: 0 with *value as it is to be; -FI_ETOOSMALL (shorter), -FI_EINVAL (longer, or
- * NULL), logged. */
+/* fi_setopt of an option that is a size_t: 0 with *value as it is to be; -FI_ETOOSMALL (shorter), -FI_EINVAL
+ * (longer, or NULL), logged. */
 int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen);
 /* The slot of endpoints where nothing can be set, or called from it for what it does not know: -FI_ENOPROTOOPT. */
 int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen);

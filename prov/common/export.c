@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Exported queues and counters. An inbox has its own lock, the last that anybody takes; a knock at its descriptor, one for
- * all that comes until it is emptied, wakes the engine of the object, which empties it in a pass. The engine stays the
- * object's: an exported object counts as an endpoint would.
+ * Exported queues and counters. An inbox has its own lock, the last that anybody takes; a knock at its descriptor,
+ * one for all that comes until it is emptied, wakes the engine of the object, which empties it in a pass. The engine
+ * stays the object's: an exported object counts as an endpoint would.
  */
 #include "common/export.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_export_fid(3): what other providers put their results into. The exported form of a queue is a struct fid_peer_cq
- * (fi_peer(3)) whose owner is the queue, and likewise for counters, address vectors and sets of addresses. Peers call it
- * from any thread, with whatever locks of theirs: what they bring is left in an inbox under a lock that nothing is called
- * from, and a knock at the engine of the queue moves it.
+ * (fi_peer(3)) whose owner is the queue, and likewise for counters, address vectors and sets of addresses. Peers
+ * call it from any thread, with whatever locks of theirs: what they bring is left in an inbox under a lock that
+ * nothing is called from, and a knock at the engine of the queue moves it.
  *
  * The exported form is closed with fi_close(), after the peers' objects; the object cannot be closed before.
  */

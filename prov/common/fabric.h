@@ -10,8 +10,9 @@
  *   FI_PROGRESS_AUTO              one engine with a thread, mutex
  *   FI_THREAD_COMPLETION          an engine for each CQ or counter, biased lock: the application serialises data calls
  *                                 on what an endpoint brings together, but control calls (closing a memory region,
- *                                 reading an EQ) may come from any thread. A mutex where two endpoints with different queues
- *                                 are brought together by a third thing. The domain's own engine: mutex
+ *                                 reading an EQ) may come from any thread. A mutex where two endpoints with
+ *                                 different queues are brought together by a third thing. The domain's own engine:
+ *                                 mutex
  *   FI_THREAD_DOMAIN              one engine, no lock; a biased one if MSG endpoints may come, whose EQ other threads
  *                                 read
  *   one of these, control unified the same engines, no lock
@@ -140,7 +141,8 @@ struct fab_progress_user {
  * progressed together. 0 or -FI_E* with nothing changed. */
 int fab_progress_join(struct fab_domain *domain, const struct fab_progress_user *user, struct fab_progress *to);
 /* An endpoint or a queue has come to an engine. Where several of both are on it, two of them may have nothing in
- * common, so that FI_THREAD_COMPLETION does not serialise calls on them: its lock becomes a mutex. Engine lock not held. */
+ * common, so that FI_THREAD_COMPLETION does not serialise calls on them: its lock becomes a mutex. Engine lock not
+ * held. */
 void fab_domain_check_serial(struct fab_domain *domain, struct fab_progress *progress);
 
 /* Return once every engine of the domain has been outside its lock: whatever was taken out of a structure that engines

@@ -19,8 +19,8 @@ struct fab_ip {
 	const char *iface;		/* which interfaces, see fab_netif_list(); NULL: all */
 	const enum fi_ep_type *types;	/* in the order of the answer; each in that of the interfaces */
 	size_t type_cnt;
-	/* NULL, or: is there a place of this provider's on the interface? Then names of domain and fabric other than those
-	 * of interface and network (FI_NAME_MAX bytes each). */
+	/* NULL, or: is there a place of this provider's on the interface? Then names of domain and fabric other than
+	 * those of interface and network (FI_NAME_MAX bytes each). */
 	bool (*place)(const struct fab_ip *ip, const struct fab_netif *netif, char *domain, char *fabric);
 	/* Fill in all attributes of an entry, each at its most, but for info->caps, names, addresses and versions; a
 	 * loopback interface loses FI_REMOTE_COMM afterwards. The info has all its parts. */

@@ -93,8 +93,8 @@ static uint64_t answer_caps(const struct fab_hint_match *match)
 	return caps | (extra & offer->info->caps);
 }
 
-/* Of one direction: those of the info that have a use there, restricted to the hint's own where it has some. What a hint
- * names beyond that (programs hand all their capabilities down) is in the answer as well. */
+/* Of one direction: those of the info that have a use there, restricted to the hint's own where it has some. What a
+ * hint names beyond that (programs hand all their capabilities down) is in the answer as well. */
 static uint64_t answer_part_caps(const struct fab_hint_match *match, uint64_t hint, uint64_t mask)
 {
 	uint64_t whole = answer_caps(match), caps = whole & mask;
@@ -169,8 +169,8 @@ static void answer_prefix(const struct fab_hint_match *match, struct fi_info *in
 
 #define MR_BASIC_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* What registration must be like. Whoever asks for messages alone lets nobody reach its memory, and so has no part in keys
- * and addresses of it; a client that asks for nothing asks for everything. */
+/* What registration must be like. Whoever asks for messages alone lets nobody reach its memory, and so has no part
+ * in keys and addresses of it; a client that asks for nothing asks for everything. */
 static uint64_t needed_mr_mode(const struct fab_hint_match *match)
 {
 	uint64_t caps = match->hints->caps, need = match->offer->mr_mode_need;

@@ -53,8 +53,8 @@ bool fab_why_wanted(const struct fi_provider *prov);
 void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, const char *entry, const char *attr,
 		    const char *asked, const char *offered);
 
-/* fi_getinfo() for a provider that stands on others: FI_PROVIDER, which is about what applications get, leaves none out.
- * 0 or -FI_E*; nothing is logged. */
+/* fi_getinfo() for a provider that stands on others: FI_PROVIDER, which is about what applications get, leaves none
+ * out. 0 or -FI_E*; nothing is logged. */
 int fab_getinfo_below(const struct fi_provider *prov, const struct fi_info *hints, struct fi_info **info);
 
 #endif

@@ -22,15 +22,16 @@ struct fab_nic {
 	enum fi_link_state state;
 };
 
-/* Add the bus, and ids and driver as text, which <folder>/device has, a link of /sys. False: there is none, so no hardware. */
+/* Add the bus, and ids and driver as text, which <folder>/device has, a link of /sys. False: there is none, so no
+ * hardware. */
 bool fab_nic_find(const char *folder, struct fab_nic *nic);
 
 /* An object with all that is known, to be put into a struct fi_info, which frees it. 0, -FI_ENOMEM. */
 int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic);
 
 /*
- * 0 with *nic as above; or NULL for an interface without hardware (loopback, bridge, veth ...): programs that spread over
- * what has a nic would take those for further ways out. -FI_ENOMEM.
+ * 0 with *nic as above; or NULL for an interface without hardware (loopback, bridge, veth ...): programs that spread
+ * over what has a nic would take those for further ways out. -FI_ENOMEM.
  */
 int fab_nic_open(const struct fab_netif *netif, struct fid_nic **nic);
 

@@ -3,8 +3,8 @@
  * Passive endpoints, fi_cm(3): calls and states, requests from when they come until somebody takes them. What listens,
  * and what answers, is the provider's.
  *
- *   bound on demand -> listening;  request -> struct fab_connreq, event -> taken by fi_endpoint or fi_reject, or dropped
- *   by fi_close
+ *   bound on demand -> listening;  request -> struct fab_connreq, event -> taken by fi_endpoint or fi_reject, or
+ *   dropped by fi_close
  *
  * Control: no engine lock held, except where it says so. fabric->lock guards the lists of passive endpoints and of
  * requests, and may be taken with an engine's lock held.

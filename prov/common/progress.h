@@ -70,9 +70,9 @@ struct fab_defer {
 	void (*free)(struct fab_defer *defer);
 };
 
-/* A function called on every pass for a provider whose hardware is polled (verbs); true if it found anything. Also called
- * once more before anyone sleeps: while there are watchers, finding nothing obliges it to make epfd readable when there
- * is something again. */
+/* A function called on every pass for a provider whose hardware is polled (verbs); true if it found anything. Also
+ * called once more before anyone sleeps: while there are watchers, finding nothing obliges it to make epfd readable
+ * when there is something again. */
 struct fab_poll_fn {
 	struct fab_list link;
 	bool (*poll)(struct fab_poll_fn *fn);
@@ -97,7 +97,8 @@ struct fab_progress {
 	unsigned out_cnt;		/* sources that wait to write */
 	_Atomic uint32_t spins;		/* looks of the application since it prepared to sleep; written with the lock */
 	_Atomic uint32_t watchers;	/* who may sleep on epfd; raised before the last look that precedes a sleep */
-	/* endpoints here, and triggered work that is to run here: a CQ with none may still be joined to another engine */
+	/* endpoints here, and triggered work that is to run here: a CQ with none may still be joined to another
+	 * engine */
 	_Atomic unsigned user_cnt;
 	struct fab_list hot;
 	struct fab_list flush;

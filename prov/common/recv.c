@@ -301,7 +301,8 @@ static void peek(struct fab_recv *recv, const struct fab_op *op)
 {
 	struct fab_kept *kept = find_kept(recv, op);
 
-	/* whoever only peeks, and reads the one answer each time, makes no progress otherwise: fi_cq_read had an entry */
+	/* whoever only peeks, and reads the one answer each time, makes no progress otherwise: fi_cq_read had an
+	 * entry */
 	if (!kept && fab_progress_run(recv->ep->progress))
 		kept = find_kept(recv, op);
 	if (!kept) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared contexts, fi_endpoint(3): what providers ask of one that is opened, or bound to an endpoint. Control: no engine
- * lock held.
+ * Shared contexts, fi_endpoint(3): what providers ask of one that is opened, or bound to an endpoint. Control: no
+ * engine lock held.
  */
 #ifndef FAB_SHARED_H
 #define FAB_SHARED_H

@@ -39,8 +39,8 @@ struct fab_wait_guard {
 	void (*lock)(struct fab_wait *wait);
 	void (*enter)(struct fab_wait *wait);	/* the same in a data call (fab_progress_enter) */
 	void (*unlock)(struct fab_wait *wait);
-	/* A pass that leaves nothing undone, then get ready to sleep (fab_progress_prepare_sleep). A data call; guard not
-	 * held. */
+	/* A pass that leaves nothing undone, then get ready to sleep (fab_progress_prepare_sleep). A data call;
+	 * guard not held. */
 	void (*run)(struct fab_wait *wait);
 	/* A watcher comes or goes (fab_progress_watch) on every engine of the queue. Guard held. */
 	void (*watch)(struct fab_wait *wait, bool on);

@@ -5,9 +5,9 @@
  *   CONNECTING (fi_connect) --FI_CONNECTED--> UP --FI_SHUTDOWN, error--> DOWN --completions read--> freed
  *   ACCEPTING  (fi_accept)  --FI_CONNECTED--^          any error, deadline --^
  *
- * Both ends may connect at once. The one with the higher address wins: it refuses the other's request, which drops its own
- * and accepts. Whoever is refused because there is a connection already, or one in the making, tries again until its
- * deadline: the other end has not seen the end of the old one yet, or is about to connect itself.
+ * Both ends may connect at once. The one with the higher address wins: it refuses the other's request, which drops
+ * its own and accepts. Whoever is refused because there is a connection already, or one in the making, tries again
+ * until its deadline: the other end has not seen the end of the old one yet, or is about to connect itself.
  */
 #include "rxm/rxm.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What rxm offers: an RDM entry for each FI_EP_MSG entry of the providers that it knows to be good to stand on. The core
- * sees to it that an inner fi_getinfo() tells nothing of what it does not find.
+ * What rxm offers: an RDM entry for each FI_EP_MSG entry of the providers that it knows to be good to stand on. The
+ * core sees to it that an inner fi_getinfo() tells nothing of what it does not find.
  */
 #include "rxm/rxm.h"
 
@@ -14,8 +14,8 @@
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV)
 #define SECONDARY_CAPS	(FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
-/* Messages and atomics are dealt with in order at the target. A remote access by the provider below may be over before an
- * atomic that was issued earlier, so each keeps order among its own kind. */
+/* Messages and atomics are dealt with in order at the target. A remote access by the provider below may be over
+ * before an atomic that was issued earlier, so each keeps order among its own kind. */
 #define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 #define BELOW_ORDER	(FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_SAW)
 #define OP_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
@@ -140,9 +140,9 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 	return NULL;
 }
 
-/* Is an entry of the provider below one to stand on? Not another layer, nor another type; and, where no domain is asked for by
- * name, only the protocol that comes first there: who spreads its processes over the entries of an answer, as Open MPI does,
- * would give some RC and some XRC, which do not reach each other. */
+/* Is an entry of the provider below one to stand on? Not another layer, nor another type; and, where no domain is
+ * asked for by name, only the protocol that comes first there: who spreads its processes over the entries of an
+ * answer, as Open MPI does, would give some RC and some XRC, which do not reach each other. */
 static bool suits(const struct fi_info *info, const char *below, const struct fi_info *hints, uint32_t *protocol)
 {
 	if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG)

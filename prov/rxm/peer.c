@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers: addresses that somebody listens at, and what waits for a connection with them. Engine lock held, but for what the
- * address vector tells.
+ * Peers: addresses that somebody listens at, and what waits for a connection with them. Engine lock held, but for
+ * what the address vector tells.
  *
- * Connections are made when the first operation wants one, RXM_CONNECT_MAX at a time: further peers wait for their turn in
- * ep->pace. After a failure, operations to the peer fail at once for a while (hold-off).
+ * Connections are made when the first operation wants one, RXM_CONNECT_MAX at a time: further peers wait for their
+ * turn in ep->pace. After a failure, operations to the peer fail at once for a while (hold-off).
  */
 #include "rxm/rxm.h"
 

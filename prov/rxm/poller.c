@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From the provider below to the engine. A poller belongs to one progress engine of a domain and has a completion queue and an
- * event queue below, for all endpoints on that engine.
+ * From the provider below to the engine. A poller belongs to one progress engine of a domain and has a completion
+ * queue and an event queue below, for all endpoints on that engine.
  *
  * The completion queue is read on every pass, which is what makes progress below; the descriptors of both are among the
  * engine's sources, so that whoever sleeps on the engine wakes for what comes below.
  *
- * A poller appears with the first endpoint that is enabled on an engine and goes with the last. Lock of the engine held, but
- * for get and put.
+ * A poller appears with the first endpoint that is enabled on an engine and goes with the last. Lock of the engine
+ * held, but for get and put.
  */
 #include "rxm/rxm.h"
 

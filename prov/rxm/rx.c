@@ -2,10 +2,10 @@
 /*
  * What arrives: packets, the messages in them, and messages that wait for their receive. Engine lock held.
  *
- * A packet's buffer is posted again as soon as the packet has been looked at, since a message for which there is no receive
- * yet is copied. What bounds those copies is credit: it comes with each packet that was taken, but for messages that wait
- * beyond RXM_KEEP_MAX bytes or RXM_KEEP_CNT of them, for which it comes when they are received. A peer that knows no
- * credits finds fewer and fewer buffers instead.
+ * A packet's buffer is posted again as soon as the packet has been looked at, since a message for which there is no
+ * receive yet is copied. What bounds those copies is credit: it comes with each packet that was taken, but for
+ * messages that wait beyond RXM_KEEP_MAX bytes or RXM_KEEP_CNT of them, for which it comes when they are received. A
+ * peer that knows no credits finds fewer and fewer buffers instead.
  */
 #include "rxm/rxm.h"
 

@@ -48,8 +48,8 @@
 #define RXM_BIG_MIN		4608	/* likewise in ep->big, at least */
 #define RXM_AMO_MAX		2048	/* bytes of elements of an atomic */
 #define RXM_SEG_MAX		(1u << 24)	/* bytes of a message in segments */
-/* Of cnt packets that a connection can have coming: how many of those that need credit may be under way. The others are for
- * as many answers, and for credits. */
+/* Of cnt packets that a connection can have coming: how many of those that need credit may be under way. The others
+ * are for as many answers, and for credits. */
 #define RXM_WINDOW(cnt)		(((cnt) - 4) / 2)
 
 /* Of the environment, read once at initialisation (prov.c). */
@@ -219,7 +219,8 @@ struct rxm_conn {
 	uint32_t window;		/* credit at the beginning; 0 unless ext */
 	uint32_t credit;		/* packets that may be sent */
 	uint32_t credit_owed;		/* packets of the peer taken, and not yet said */
-	/* Packets of the peer that spent its credit, and of which it has not been told: never more than it was given. */
+	/* Packets of the peer that spent its credit, and of which it has not been told: never more than it was
+	 * given. */
 	uint32_t unpaid;
 	struct rxm_slot *asked;		/* owned: by number. Grows: an announcement waits for as long as its receive does */
 	size_t asked_room;
@@ -297,8 +298,8 @@ struct rxm_poller {
 	struct fab_list stuck;		/* struct rxm_conn.stuck */
 	unsigned making;		/* connections that are being made */
 	bool reading;			/* in read_cq() */
-	/* There was no memory for an event below (FI_EOVERRUN): eq is not read any more, and endpoints on this poller make
-	 * no connections */
+	/* There was no memory for an event below (FI_EOVERRUN): eq is not read any more, and endpoints on this
+	 * poller make no connections */
 	bool eq_lost;
 };
 
@@ -463,15 +464,17 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **
 
 /* ---- rx.c: lock held ---- */
 
-/* A packet has come, len bytes, or is still behind others: providers keep the order in which messages fill receives, not the
- * order in which they say so (tcp announces what it has no credit for). */
+/* A packet has come, len bytes, or is still behind others: providers keep the order in which messages fill receives,
+ * not the order in which they say so (tcp announces what it has no credit for). */
 void rxm_rx_packet(struct rxm_rx *rx, size_t len);
-/* Likewise a tagged message that is no packet: upstream over tcp lets that carry tag and data of those that fit into one. */
+/* Likewise a tagged message that is no packet: upstream over tcp lets that carry tag and data of those that fit into
+ * one. */
 void rxm_rx_bare(struct rxm_rx *rx, const struct fi_cq_tagged_entry *entry);
-/* Deal with what has come, as far as it follows what was dealt with. Before the peer's end of the handshake, which may come
- * later, nothing is. */
+/* Deal with what has come, as far as it follows what was dealt with. Before the peer's end of the handshake, which
+ * may come later, nothing is. */
 void rxm_rx_resume(struct rxm_conn *conn);
-/* The connection ends although that has not come: a peer may have said all it had to say, and gone. May end it itself. */
+/* The connection ends although that has not come: a peer may have said all it had to say, and gone. May end it
+ * itself. */
 void rxm_rx_last_words(struct rxm_conn *conn);
 int rxm_rx_post_all(struct rxm_conn *conn);
 /* The connection has ended. */

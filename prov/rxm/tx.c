@@ -5,9 +5,9 @@
  *   made -> peer->txq, until there is a connection -> conn->txq or ctlq -> flying: the provider below has it
  *        -> waiting, if the peer has to answer -> done() and free
  *
- * txq keeps the order of the application. A packet of it leaves when the peer has given credit for one more (where the peer
- * knows credits), and, if it wants an answer, when one of the connection's numbers for requests is free. Answers go by
- * ctlq, for which peers keep room, so that they never wait for what waits for them.
+ * txq keeps the order of the application. A packet of it leaves when the peer has given credit for one more (where
+ * the peer knows credits), and, if it wants an answer, when one of the connection's numbers for requests is free.
+ * Answers go by ctlq, for which peers keep room, so that they never wait for what waits for them.
  */
 #include "rxm/rxm.h"
 
@@ -342,7 +342,8 @@ static int post_rma(struct rxm_conn *conn, struct rxm_tx *tx)
 		      fi_writemsg(conn->below, &msg, FI_COMPLETION | tx->below_flags));
 }
 
-/* The data of a remote write goes in a packet of its own behind it; to an end that does not know that, with the write. */
+/* The data of a remote write goes in a packet of its own behind it; to an end that does not know that, with the
+ * write. */
 static void decide_data(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	struct rxm_tx *then = tx->then;

@@ -58,8 +58,8 @@ struct tcp_tx_ctx {
 	uint32_t user_cnt;		/* shared: endpoints bound */
 };
 
-/* Also what fi_srx_context and fi_stx_context open, one half of an endpoint for others to use as theirs, and contexts of
- * scalable endpoints; base.ep_fid.fid.fclass tells. */
+/* Also what fi_srx_context and fi_stx_context open, one half of an endpoint for others to use as theirs, and
+ * contexts of scalable endpoints; base.ep_fid.fid.fclass tells. */
 struct tcp_ep {
 	struct fab_ep base;
 	struct tcp_rx_ctx *rx;		/* own_rx, or that of srx */
@@ -70,8 +70,8 @@ struct tcp_ep {
 	struct fab_list srx_link;	/* in srx->own_rx.users */
 	struct tcp_sep *sep;		/* borrowed: what it is a context of (sep.h), or NULL */
 	uint16_t ctx;			/* its number there, among those of its direction */
-	/* borrowed: of a transmit context that is or was in groups, the receive context that their messages come to, and
-	 * the other way round; both are on one engine. NULL: none (coll.c) */
+	/* borrowed: of a transmit context that is or was in groups, the receive context that their messages come to,
+	 * and the other way round; both are on one engine. NULL: none (coll.c) */
 	struct tcp_ep *coll_mate;
 	uint64_t incarnation;		/* ours */
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
@@ -209,12 +209,13 @@ struct tcp_tx {
 
 /*
  * The one way in for sends, tagged sends, remote access and atomics (op->code below FAB_OP_RECV). Takes and drops the
- * engine lock. 0: exactly one completion will follow (or none if not asked for); -FI_EAGAIN: queue full, call again after
- * reading completions; -FI_EINVAL, -FI_EMSGSIZE, -FI_ENOTCONN, -FI_EOPBADSTATE, or why the peer cannot be reached:
- * nothing was done.
+ * engine lock. 0: exactly one completion will follow (or none if not asked for); -FI_EAGAIN: queue full, call again
+ * after reading completions; -FI_EINVAL, -FI_EMSGSIZE, -FI_ENOTCONN, -FI_EOPBADSTATE, or why the peer cannot be
+ * reached: nothing was done.
  */
 ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op);
-/* The same with the lock held, which an operation with FI_TRIGGER drops and takes again. Not from within a completion. */
+/* The same with the lock held, which an operation with FI_TRIGGER drops and takes again. Not from within a
+ * completion. */
 int tcp_submit_locked(struct fab_ep *ep, const struct fab_op *op);
 /* Cancel an operation by its context: at once if none of its bytes has left; an announced message is asked back from
  * the peer, and completes as cancelled, or as sent if a receive had taken it. True if found. Lock held. */
@@ -304,9 +305,9 @@ static inline fi_addr_t tcp_ep_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
 
 /* ---- peer.c: RDM ---- */
 
-/* The connection for fi_addr, which may be one in a group, opened now if need be (it may still be IDLE: operations queue). 0; -FI_EINVAL no such
- * address; -FI_ECONNREFUSED, -FI_EHOSTUNREACH, -FI_ETIMEDOUT: it failed a moment ago (hold-off); -FI_ENOMEM,
- * -FI_EMFILE. Lock held. */
+/* The connection for fi_addr, which may be one in a group, opened now if need be (it may still be IDLE: operations
+ * queue). 0; -FI_EINVAL no such address; -FI_ECONNREFUSED, -FI_EHOSTUNREACH, -FI_ETIMEDOUT: it failed a moment ago
+ * (hold-off); -FI_ENOMEM, -FI_EMFILE. Lock held. */
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn);
 
 /* What tcp_submit asks of an endpoint: the connection of an address, without a branch on the type beyond this. Lock

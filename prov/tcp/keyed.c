@@ -3,8 +3,8 @@
  * Receives for whoever has a certain authorization key: fi_recvmsg and fi_trecvmsg with FI_AUTH_KEY, where the keys are
  * those of the address vector (FI_AV_AUTH_KEY). Such a receive is queued under a source that no peer has and that
  * stands for the key; what comes by a connection is looked for under its own source and under that of its key, and
- * the older receive of the two takes it; not what comes in a peer group. Rare: whoever never posts one pays for the test of a flag. Engine lock
- * held.
+ * the older receive of the two takes it; not what comes in a peer group. Rare: whoever never posts one pays for the
+ * test of a flag. Engine lock held.
  */
 #include "tcp/stream.h"
 #include "common/av_key.h"

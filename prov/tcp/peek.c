@@ -55,7 +55,8 @@ static void peek(struct tcp_ep *ep, const struct fab_op *op)
 	struct fab_unexp *match = fab_match_find_unexp(&ep->rx->tagged, op->tag, op->ignore, src);
 	struct tcp_unexp *unexp;
 
-	/* whoever only peeks, and reads the one answer each time, makes no progress otherwise: fi_cq_read had an entry */
+	/* whoever only peeks, and reads the one answer each time, makes no progress otherwise: fi_cq_read had an
+	 * entry */
 	if (!match && fab_progress_run(ep->base.progress))
 		match = fab_match_find_unexp(&ep->rx->tagged, op->tag, op->ignore, src);
 	if (!match) {

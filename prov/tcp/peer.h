@@ -16,7 +16,8 @@ int tcp_peers_open(struct tcp_ep *ep);
 /* Let what is queued leave (tcp_ep_drain), end every connection, free the table. Operations that are still there
  * complete with FI_ECANCELED. ep->closing is set. No lock held; idempotent. */
 void tcp_peers_close(struct tcp_ep *ep);
-/* Call fn for every connection until it returns true; true if one did. fn may end the one that it is called for. Lock held. */
+/* Call fn for every connection until it returns true; true if one did. fn may end the one that it is called for.
+ * Lock held. */
 bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_conn *conn, void *arg), void *arg);
 
 /* May what comes by this connection, or its end, be about the groups of its endpoint? Not if it came from a transmit

@@ -149,8 +149,8 @@ void tcp_pace_leave(struct tcp_peer *peer);
 
 /* ---- budget.c ---- */
 
-/* Are there so many lives of strangers that no new one may come (now they are being closed), or nearly so many that what
- * is left of one whose connection was idle is to go? */
+/* Are there so many lives of strangers that no new one may come (now they are being closed), or nearly so many that
+ * what is left of one whose connection was idle is to go? */
 bool tcp_strangers_full(const struct tcp_peer_table *table);
 bool tcp_strangers_many(const struct tcp_peer_table *table);
 /* How many connections there are too many, and some more, so that the next new ones find room. Any thread. */

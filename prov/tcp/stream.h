@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What conn.c, tx.c, rx.c, msg.c, stall.c, stranger.c, rma.c and rndv.c - the data half of a connection - share with each other and
- * with nobody else. Engine lock held throughout.
+ * What conn.c, tx.c, rx.c, msg.c, stall.c, stranger.c, rma.c and rndv.c - the data half of a connection - share with
+ * each other and with nobody else. Engine lock held throughout.
  */
 #ifndef TCP_STREAM_H
 #define TCP_STREAM_H

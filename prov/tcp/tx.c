@@ -7,9 +7,8 @@
  *   control frames ---/                  \-> ack_wait, read_wait, rts -> done
  *
  * An operation is held while it may not start: it is fenced and others are outstanding, or a remote access that is not
- * to overtake messages, or a fetching atomic that is not to overtake reads, or results of as many as may be are to come;
- * or it is behind such a one.
- * Frames of the provider's own pass by, since peers wait for them.
+ * to overtake messages, or a fetching atomic that is not to overtake reads, or results of as many as may be are to
+ * come; or it is behind such a one. Frames of the provider's own pass by, since peers wait for them.
  *
  * A flush takes many queued frames in one call: small ones copied together, large ones from where they are.
  */

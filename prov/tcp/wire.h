@@ -155,7 +155,8 @@ enum tcp_wire_op {
 #define TCP_FLAG_COMMIT		8	/* likewise */
 #define TCP_FLAG_TAGGED		16	/* ours, TCP_EXT_TAMO: an atomic on the buffer of a tagged receive */
 #define TCP_FLAG_GROUP		32	/* ours, TCP_EXT_GROUP, of MSG, TAG and XRTS: a struct tcp_group ends the header */
-/* Upstream's, of TCP_WIRE_MSG: a tag follows, of a layer above (Debian's tcp;ofi_rxm), and says nothing about which receive. */
+/* Upstream's, of TCP_WIRE_MSG: a tag follows, of a layer above (Debian's tcp;ofi_rxm), and says nothing about which
+ * receive. */
 #define TCP_FLAG_LAYER_TAG	128
 #define TCP_FLAG_WANT_ACK	(TCP_FLAG_DELIVERY | TCP_FLAG_COMMIT)
 

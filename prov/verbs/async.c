@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What a device tells on its own: that it has failed, that a queue of completions is broken, that a port went down. The
- * descriptor is the device's, in the epoll set of each engine that polls it, so nothing of this costs a message anything:
- * the first engine to look reads the events and rings for the engines concerned, each of which acts under its own lock.
+ * descriptor is the device's, in the epoll set of each engine that polls it, so nothing of this costs a message
+ * anything: the first engine to look reads the events and rings for the engines concerned, each of which acts under
+ * its own lock.
  *
  * The list of alarms and what is noted in them is guarded by `lock`, taken inside engines' locks.
  */
@@ -19,8 +20,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_list alarms = { &alarms, &alarms };
 
-/* Let each engine of the device know: of this queue, or NULL: of all. Others use the device, too, by librdmacm: whose queue it
- * is, the engines find out. */
+/* Let each engine of the device know: of this queue, or NULL: of all. Others use the device, too, by librdmacm:
+ * whose queue it is, the engines find out. */
 static void ring(struct ibv_context *verbs, struct ibv_cq *cq)
 {
 	struct fab_list *link;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Devices: which one has an address, and what it says of itself. librdmacm decides (rdma_bind_addr(3)), since an address
- * may be one of IPoIB, of RoCE or of iWARP. A device is looked at once, and kept: librdmacm keeps it open, too.
+ * Devices: which one has an address, and what it says of itself. librdmacm decides (rdma_bind_addr(3)), since an
+ * address may be one of IPoIB, of RoCE or of iWARP. A device is looked at once, and kept: librdmacm keeps it open,
+ * too.
  */
 #include "verbs/kind.h"
 
@@ -149,8 +150,8 @@ static void say_down(const struct vrb_device *dev)
 	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, "link", "up", "down");
 }
 
-/* Is the port up now? One that comes up later than it was first looked at may have got its addresses since; before, nobody
- * has it. */
+/* Is the port up now? One that comes up later than it was first looked at may have got its addresses since; before,
+ * nobody has it. */
 static bool is_up(struct vrb_device *dev)
 {
 	struct ibv_port_attr port;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * GIDs of a port: which to send from and be known by. On InfiniBand the first is the port's own. Elsewhere the table has
- * some that only the link knows and some made of IP addresses, which can be routed (RoCE v2): those are preferred. A
- * datagram leaves from a GID of its destination's sort. Setup tier; nothing is kept.
+ * GIDs of a port: which to send from and be known by. On InfiniBand the first is the port's own. Elsewhere the table
+ * has some that only the link knows and some made of IP addresses, which can be routed (RoCE v2): those are
+ * preferred. A datagram leaves from a GID of its destination's sort. Setup tier; nothing is kept.
  */
 #include "verbs/verbs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Kinds of queue pairs, a table each: what differs between reliable connections (rc.c), datagrams and others is here, is
- * chosen once, at fi_getinfo or fi_endpoint, and no other file asks which kind it has.
+ * Kinds of queue pairs, a table each: what differs between reliable connections (rc.c), datagrams and others is
+ * here, is chosen once, at fi_getinfo or fi_endpoint, and no other file asks which kind it has.
  */
 #ifndef VRB_KIND_H
 #define VRB_KIND_H
@@ -17,14 +17,15 @@ struct vrb_query {
 	const struct fi_info *hints;
 };
 
-/* Slots are called by ep.c, cm.c, info.c and post.h. Those marked (lock) with the lock of base.progress held. 0 or -FI_E*,
- * logged, where they return int. */
+/* Slots are called by ep.c, cm.c, info.c and post.h. Those marked (lock) with the lock of base.progress held. 0 or
+ * -FI_E*, logged, where they return int. */
 struct vrb_kind {
 	enum fi_ep_type ep_type;
 	const char *suffix;		/* of the domain's name, after the device's: each kind has its own domains */
 	uint32_t prefix;		/* bytes in front of each message, in the buffers of both ends, that are not sent */
 
-	/* fi_getinfo: the entries of this kind. vrb_ip_getinfo(), or the kind's own. -FI_ENODATA, -FI_EINVAL, -FI_ENOMEM. */
+	/* fi_getinfo: the entries of this kind. vrb_ip_getinfo(), or the kind's own. -FI_ENODATA, -FI_EINVAL,
+	 * -FI_ENOMEM. */
 	int (*getinfo)(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
 	/* Has the device such queue pairs? */
 	bool (*offered)(const struct vrb_device *dev);
@@ -47,13 +48,13 @@ struct vrb_kind {
 	int (*create)(struct vrb_ep *ep);
 	/* What create made goes. (lock, once enabled) */
 	void (*destroy)(struct vrb_ep *ep);
-	/* All that is outstanding ends soon, by work completions (an error for each receive, and one for the last send at
-	 * least, see vrb_post_marker()) or, where the hardware reports none, before this returns. (lock) */
+	/* All that is outstanding ends soon, by work completions (an error for each receive, and one for the last
+	 * send at least, see vrb_post_marker()) or, where the hardware reports none, before this returns. (lock) */
 	void (*halt)(struct vrb_ep *ep);
 
 	struct fi_ops_cm *cm;		/* names, connections */
-	/* Start towards ep->peer with ep->cm_data, or accept the request that it was opened with. Those without leave the
-	 * three out. (lock) */
+	/* Start towards ep->peer with ep->cm_data, or accept the request that it was opened with. Those without
+	 * leave the three out. (lock) */
 	int (*connect)(struct vrb_ep *ep);
 	int (*accept)(struct vrb_ep *ep);
 	/* Tell the peer that it is over. (lock) */
@@ -61,10 +62,11 @@ struct vrb_kind {
 	/* An event of ep->channel; its caller acknowledges it. (lock) */
 	void (*event)(struct vrb_ep *ep, const struct rdma_cm_event *event);
 
-	/* Complete a request: to whom it goes. NULL: the queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted. (lock) */
+	/* Complete a request: to whom it goes. NULL: the queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted.
+	 * (lock) */
 	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
-	/* Complete the request of vrb_post_marker(), which goes nowhere: what a device looks at when it is posted. Those that
-	 * are connected leave it out. (lock) */
+	/* Complete the request of vrb_post_marker(), which goes nowhere: what a device looks at when it is posted.
+	 * Those that are connected leave it out. (lock) */
 	void (*aim_marker)(struct vrb_ep *ep, struct ibv_send_wr *wr);
 	/* Post a receive: 0 or an errno of the device's. (lock) */
 	int (*post_recv)(struct vrb_ep *ep, struct ibv_recv_wr *wr);

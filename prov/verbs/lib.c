@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * libibverbs and librdmacm, loaded when there may be a device and not before: a machine without pays for a look into a
- * directory. Their functions have stand-ins here, by which the rest of the provider, and what their headers have inline,
- * call them as if linked; none is called before vrb_lib_ready() has said yes, which fi_getinfo and fi_fabric see to.
+ * directory. Their functions have stand-ins here, by which the rest of the provider, and what their headers have
+ * inline, call them as if linked; none is called before vrb_lib_ready() has said yes, which fi_getinfo and fi_fabric
+ * see to.
  *
  * A device may be there if the kernel has one, or if somebody put these libraries where they are looked for first
  * (LD_LIBRARY_PATH, LD_PRELOAD): then they have their reasons.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions: the device's. A descriptor is its struct ibv_mr, a key its rkey, addresses are virtual ones. fi_mr(3).
+ * Memory regions: the device's. A descriptor is its struct ibv_mr, a key its rkey, addresses are virtual ones.
+ * fi_mr(3).
  */
 #include "verbs/kind.h"
 

@@ -2,9 +2,9 @@
 /*
  * Data: from work completions to entries of queues, and what is rare about posting (post.h).
  *
- * Requests of an endpoint complete in the order in which they were posted, so those that nobody wants to hear of are not
- * reported by the hardware: the next that is brings them along. One in half a queue always is, or the queue would never
- * be known to be empty.
+ * Requests of an endpoint complete in the order in which they were posted, so those that nobody wants to hear of are
+ * not reported by the hardware: the next that is brings them along. One in half a queue always is, or the queue
+ * would never be known to be empty.
  */
 #include "verbs/kind.h"
 
@@ -152,8 +152,8 @@ static void rx_lost(void *object, void *arg)
 	fail(loss->ep, FAB_OP_RECV, &comp, loss->err, loss->err, loss->why);
 }
 
-/* Receives are known to the device alone, but that an object of theirs is not in the pool: those that are are taken out and
- * told apart by their endpoint. */
+/* Receives are known to the device alone, but that an object of theirs is not in the pool: those that are are taken
+ * out and told apart by their endpoint. */
 static void lose_receives(struct loss *loss)
 {
 	struct vrb_ep *ep = loss->ep;

@@ -14,8 +14,8 @@
 
 #define VRB_POST	static inline __attribute__((always_inline))
 
-/* Buffers into entries of a list; without a descriptor only what travels inline, *in_wr, which what the processor cannot
- * read does not. 0 or -FI_EINVAL, logged. */
+/* Buffers into entries of a list; without a descriptor only what travels inline, *in_wr, which what the processor
+ * cannot read does not. 0 or -FI_EINVAL, logged. */
 VRB_POST ssize_t vrb_make_sge(const struct fab_op *op, bool *in_wr, struct ibv_sge *sge)
 {
 	for (uint32_t i = 0; i < op->iov_cnt; i++) {

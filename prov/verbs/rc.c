@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MSG endpoints over reliable connected queue pairs, which librdmacm connects (cm.c). The id is the endpoint's own, on its
- * device from the start: every endpoint has a source address (info->src_addr), or comes from a request or a passive endpoint.
+ * MSG endpoints over reliable connected queue pairs, which librdmacm connects (cm.c). The id is the endpoint's own,
+ * on its device from the start: every endpoint has a source address (info->src_addr), or comes from a request or a
+ * passive endpoint.
  */
 #include "verbs/kind.h"
 
@@ -148,8 +149,8 @@ static void rc_destroy(struct vrb_ep *ep)
 
 /* ---- connections ---- */
 
-/* How long a peer waits that met no receive here, once librdmacm has made the queue pair ready; its own choice is 0, which
- * stands for 655 ms. iWARP sends nothing again. The connection may be over already, which an event tells. */
+/* How long a peer waits that met no receive here, once librdmacm has made the queue pair ready; its own choice is 0,
+ * which stands for 655 ms. iWARP sends nothing again. The connection may be over already, which an event tells. */
 static void set_rnr_timer(const struct vrb_ep *ep)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer };

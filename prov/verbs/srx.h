@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared receive contexts over a device's shared receive queue. A context is a struct vrb_ep of which only the receiving
- * half is in use, and which endpoints over reliable connections point to for theirs: one posts to it as to any endpoint.
- * All of them are on one engine, whose lock guards it.
+ * Shared receive contexts over a device's shared receive queue. A context is a struct vrb_ep of which only the
+ * receiving half is in use, and which endpoints over reliable connections point to for theirs: one posts to it as to
+ * any endpoint. All of them are on one engine, whose lock guards it.
  */
 #ifndef VRB_SRX_H
 #define VRB_SRX_H
@@ -26,8 +26,8 @@ int vrb_srx_bind(struct vrb_ep *ep, struct fid *fid, uint64_t flags);
 void vrb_srx_unbind(struct vrb_ep *ep);
 /* For fi_enable: has the context a queue to complete to? 0 or -FI_E*. No lock held. */
 int vrb_srx_ready(struct vrb_srx *srx);
-/* ep->qp receives from it: from now on, until the second is called, which takes what it has received before. ep->qp is in
- * error then, or no more. Lock held. */
+/* ep->qp receives from it: from now on, until the second is called, which takes what it has received before. ep->qp
+ * is in error then, or no more. Lock held. */
 void vrb_srx_join(struct vrb_ep *ep);
 void vrb_srx_leave(struct vrb_ep *ep);
 /* The endpoint whose queue pair has this number; NULL: there is none any more. Lock held. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of datagram endpoints, FI_ADDR_IB_UD, and vectors of them. The layout is what upstream's fi_getname() gives, seen
- * at run time: 32 bytes in the byte order of the machine, but for the GID.
+ * Names of datagram endpoints, FI_ADDR_IB_UD, and vectors of them. The layout is what upstream's fi_getname() gives,
+ * seen at run time: 32 bytes in the byte order of the machine, but for the GID.
  */
 #ifndef VRB_UD_H
 #define VRB_UD_H

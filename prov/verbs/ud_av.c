@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Address vectors of datagram endpoints, fi_av(3): index -> name and address handle of the device. FI_AV_MAP and
- * FI_AV_TABLE are the same table. What endpoints and domains see of it is the struct fab_av in front, of which only that
- * which is common to all vectors is in use.
+ * FI_AV_TABLE are the same table. What endpoints and domains see of it is the struct fab_av in front, of which only
+ * that which is common to all vectors is in use.
  *
  * Entries live in chunks that never move, each twice the one before, so that a send reads one without a lock; it is
  * published (cnt) after its content. change_lock guards changes.

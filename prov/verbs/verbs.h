@@ -68,7 +68,8 @@ struct vrb_device {
 
 /* The device whose port has this address, or NULL: none, or one that is left out or out of order (logged once). */
 const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr);
-/* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's; NULL: none. */
+/* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's; NULL:
+ * none. */
 const struct vrb_device *vrb_device_named(const char *domain);
 /* That which this port of an open device is, or NULL as above. */
 const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num);
@@ -167,8 +168,8 @@ int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
 /* Take all that it holds now. True if there was anything. Engine's lock held. */
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
-/* It will report nothing any more, nor will the others of its poller: their endpoints end, with an error for all that they
- * have outstanding. Idempotent. Lock held. */
+/* It will report nothing any more, nor will the others of its poller: their endpoints end, with an error for all
+ * that they have outstanding. Idempotent. Lock held. */
 void vrb_hw_cq_lost(struct vrb_hw_cq *hw_cq, int err, const char *why);
 
 /* ---- ep.c, cm.c, post.c: guarded by base.progress's lock, except what open fixes ---- */
@@ -269,8 +270,8 @@ ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
 /* The queue pair is in the error state: post one request more, whose end tells that all before it are over, those too
  * that ended without a report. Lock held. */
 void vrb_post_marker(struct vrb_ep *ep);
-/* The hardware will report nothing: all that is outstanding ends with err, for the reason `why`. No receive can be posted
- * any more (state). Lock held. */
+/* The hardware will report nothing: all that is outstanding ends with err, for the reason `why`. No receive can be
+ * posted any more (state). Lock held. */
 void vrb_work_lost(struct vrb_ep *ep, int err, const char *why);
 /* What the hardware has to report. Lock held. */
 void vrb_work_done(const struct ibv_wc *wc);
@@ -311,9 +312,9 @@ struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle);
 /* A channel of CM events that does not block. 0 or -errno, logged. */
 int vrb_channel_open(struct rdma_event_channel **channel);
 
-/* Take the bound id of the passive endpoint that handle means, for an endpoint that has its address from then on: the caller
- * owns it, its channel is still the passive endpoint's. 0; -FI_ENOENT: the handle is no passive endpoint; -FI_EOPBADSTATE: it
- * listens; or why it cannot be bound, logged. No engine lock held. */
+/* Take the bound id of the passive endpoint that handle means, for an endpoint that has its address from then on:
+ * the caller owns it, its channel is still the passive endpoint's. 0; -FI_ENOENT: the handle is no passive endpoint;
+ * -FI_EOPBADSTATE: it listens; or why it cannot be bound, logged. No engine lock held. */
 int vrb_pep_take_id(struct fab_fabric *fabric, fid_t handle, struct rdma_cm_id **id);
 
 /* ---- slots of the provider, fabric and domain tables; 0 or -FI_E* ---- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MSG endpoints over XRC: the table, and what an endpoint has for itself: a receive queue. Requests leave on an initiator
- * that others use too (xrc_share.c), so each is reported by the hardware, and names the receive queue that it is for.
+ * MSG endpoints over XRC: the table, and what an endpoint has for itself: a receive queue. Requests leave on an
+ * initiator that others use too (xrc_share.c), so each is reported by the hardware, and names the receive queue that
+ * it is for.
  *
- * Ending: nobody but the CM tells the device that a connection of several on a queue pair is over. Receives are taken back
- * by destroying the receive queue. Requests outstanding end with the peer's receive queue; an initiator that nobody else
- * uses goes into error at once.
+ * Ending: nobody but the CM tells the device that a connection of several on a queue pair is over. Receives are
+ * taken back by destroying the receive queue. Requests outstanding end with the peer's receive queue; an initiator
+ * that nobody else uses goes into error at once.
  */
 #include "verbs/xrc.h"
 

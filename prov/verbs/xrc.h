@@ -2,9 +2,9 @@
 /*
  * MSG endpoints over XRC: a receive queue each, and queue pairs that are shared. doc/decisions/xrc.md says by whom.
  *
- * An initiator (struct vrb_ini) is this process's way to a peer's node: its endpoints to any process there send on it. A
- * target (struct vrb_tgt) is what an initiator of another node leads to: one number, a reference in each process of this
- * node that receives by it.
+ * An initiator (struct vrb_ini) is this process's way to a peer's node: its endpoints to any process there send on
+ * it. A target (struct vrb_tgt) is what an initiator of another node leads to: one number, a reference in each
+ * process of this node that receives by it.
  */
 #ifndef VRB_XRC_H
 #define VRB_XRC_H
@@ -81,8 +81,8 @@ int vrb_xrc_get(struct vrb_domain *domain);
 void vrb_xrc_put(struct vrb_domain *domain);
 
 /*
- * Engine's lock held. An initiator to ep->peer that ep can use, or one that will soon be ready: the best state there is.
- * tag: NULL, or that of the peer's domain, which must be its own. NULL: there is none.
+ * Engine's lock held. An initiator to ep->peer that ep can use, or one that will soon be ready: the best state there
+ * is. tag: NULL, or that of the peer's domain, which must be its own. NULL: there is none.
  */
 struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag);
 /* A new one, of which ep is the maker and user, in INIT. NULL: errno, logged. */

@@ -4,7 +4,8 @@
  *
  *   connect: address -> route -> an initiator (shared, or made) and a new target -> REQ
  *   accept:  the initiator's target (opened, or made), an initiator (shared, or made) -> REP
- *   CONNECT_RESPONSE: what was made at either end is connected, the target offered dropped where it is not needed -> RTU
+ *   CONNECT_RESPONSE: what was made at either end is connected, the target offered dropped where it is not needed ->
+ *   RTU
  *
  * An initiator that another endpoint is setting up is waited for, but no longer than WAIT_NS; and whoever has to answer
  * does not wait for an answer, since two processes might wait for each other.

@@ -23,7 +23,8 @@ bool vrb_has_xrc(const struct ibv_device_attr *attr);
  * fd -1: a new domain of no inode, which nobody else can open; O_CREAT is the only valid oflag.
  *
  * The domain, or NULL with errno, logged: EINVAL for flags that are not valid, EBADF for a descriptor that is not open,
- * EOPNOTSUPP where the device has no XRC; EEXIST and ENOENT for a domain that is there or is not; or what the device says.
+ * EOPNOTSUPP where the device has no XRC; EEXIST and ENOENT for a domain that is there or is not; or what the device
+ * says.
  */
 struct ibv_xrcd *vrb_open_xrc_domain(struct ibv_context *context, int fd, int oflag);
 

@@ -47,8 +47,8 @@ size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size);
 
 /* Read what fab_addr_to_str() writes. An empty host means the wildcard address, a missing ":port" port 0; the scope may
  * be an interface's name, the scheme fi_sockaddr:// either family, and what follows the port from '/' or '?' on is
- * passed over. So is the form of the older fi_getinfo(3), "AF_INET;1.2.3.4;5". Host names are not looked up. 0, or -EINVAL
- * with *addr unchanged. */
+ * passed over. So is the form of the older fi_getinfo(3), "AF_INET;1.2.3.4;5". Host names are not looked up. 0, or
+ * -EINVAL with *addr unchanged. */
 int fab_addr_from_str(const char *str, union fab_sockaddr *addr);
 
 #endif

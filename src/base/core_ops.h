@@ -53,8 +53,8 @@ struct fab_core_ops {
 	/* Report one reason. Ignored if not wanted. Any thread, inside of provider->getinfo() only. */
 	void (*why)(const struct fi_provider *prov, const struct fab_why *why);
 	/* fi_getinfo() as a provider means it that stands on others, and as one gets it anyway inside of
-	 * provider->getinfo(): of all providers, whatever FI_PROVIDER leaves out, and without a word if there is nothing.
-	 * Any thread. */
+	 * provider->getinfo(): of all providers, whatever FI_PROVIDER leaves out, and without a word if there is
+	 * nothing. Any thread. */
 	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		       struct fi_info **info);
 };

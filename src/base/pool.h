@@ -61,7 +61,8 @@ void fab_pool_init(struct fab_pool *pool, const struct fab_pool_attr *attr);
 /* Free all chunks. Objects still handed out become invalid: the owner makes sure that nobody holds one. */
 void fab_pool_fini(struct fab_pool *pool);
 
-/* Call fn with each object and arg, for an owner who has all that there are handed out (out_cnt == made_cnt), in no order. */
+/* Call fn with each object and arg, for an owner who has all that there are handed out (out_cnt == made_cnt), in no
+ * order. */
 void fab_pool_each(struct fab_pool *pool, void (*fn)(void *object, void *arg), void *arg);
 
 /* Not for callers: the part of fab_pool_get() that takes a fresh object, adding a chunk if need be. */

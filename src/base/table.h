@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Hash tables of objects that carry their own entry, and arrays that grow with their largest index. Adding and finding
- * are O(1) on average. A table that finds no memory to grow gets slower, and goes on. The owner serialises all calls; an
- * object in a table stays where it is in memory.
+ * are O(1) on average. A table that finds no memory to grow gets slower, and goes on. The owner serialises all
+ * calls; an object in a table stays where it is in memory.
  *
- *	struct fab_list *link;
+ * 	struct fab_list *link;
  *
- *	fab_list_for_each(fab_table_bucket(&table, hash), link)
- *		if (is_it(fab_container(link, struct thing, entry.link))) ...
+ * 	fab_list_for_each(fab_table_bucket(&table, hash), link)
+ * 		if (is_it(fab_container(link, struct thing, entry.link))) ...
  */
 #ifndef FAB_BASE_TABLE_H
 #define FAB_BASE_TABLE_H
@@ -54,8 +54,9 @@ static inline struct fab_list *fab_table_bucket(const struct fab_table *table, u
 }
 
 /*
- * Make an array reach an index: *room elements of size bytes are at *array (a pointer to the pointer to them, which may be
- * NULL); there will be a power of two of them, 8 at least, the new ones zero. 0, or -ENOMEM: all is as before.
+ * Make an array reach an index: *room elements of size bytes are at *array (a pointer to the pointer to them, which
+ * may be NULL); there will be a power of two of them, 8 at least, the new ones zero. 0, or -ENOMEM: all is as
+ * before.
  */
 int fab_grow(void *array, size_t *room, size_t index, size_t size);
 

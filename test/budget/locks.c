@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a threading level saves: how often a message takes a lock. Counted by standing before the calls of the library that
- * take one; it has no other way to take any. doc/decisions/levels.md says what each level takes, and why.
+ * What a threading level saves: how often a message takes a lock. Counted by standing before the calls of the
+ * library that take one; it has no other way to take any. doc/decisions/levels.md says what each level takes, and
+ * why.
  */
 #include "traffic.h"
 

@@ -142,7 +142,8 @@ void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cn
 	}
 }
 
-/* ---- run under strace by test/budget/syscalls: 8 bytes (where nothing else is said), one by one, or with 64 under way */
+/* ---- run under strace by test/budget/syscalls: 8 bytes (where nothing else is said), one by one, or with 64 under
+ * way */
 
 TEST_PROV(ping_pong_tagged, FI_MSG | FI_TAGGED)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Patterns of traffic written as an application would, without anything of the test in the way: no allocation, no call but
- * the data calls and fi_cq_read(). Both ends in one thread with manual progress, so what happens is the same every time.
+ * Patterns of traffic written as an application would, without anything of the test in the way: no allocation, no
+ * call but the data calls and fi_cq_read(). Both ends in one thread with manual progress, so what happens is the
+ * same every time.
  */
 #ifndef BUDGET_TRAFFIC_H
 #define BUDGET_TRAFFIC_H

@@ -76,8 +76,8 @@ static void put_around(const uint8_t *out, size_t len, MPI_Win win)
 	MUST(MPI_Win_flush(next_rank(), win));
 }
 
-/* @len bytes around the ring, @turns times: at least as many leave this process, and not half as many again; of a device
- * hardly any by TCP. */
+/* @len bytes around the ring, @turns times: at least as many leave this process, and not half as many again; of a
+ * device hardly any by TCP. */
 static void check_carried(size_t len, int turns)
 {
 	uint8_t *out = alloc(len), *in = alloc(len);

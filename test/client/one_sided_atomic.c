@@ -93,8 +93,8 @@ static void compare_and_swap(void)
 	MPI_Win win;
 	int i;
 
-	/* Rank 0 lends its words, which are no shared memory, and does nothing: compare-and-swap of Open MPI 4.1 takes a
-	 * key from NULL where it has local access, over btl/ofi. */
+	/* Rank 0 lends its words, which are no shared memory, and does nothing: compare-and-swap of Open MPI 4.1
+	 * takes a key from NULL where it has local access, over btl/ofi. */
 	MUST(MPI_Win_create(mem, sizeof(mem), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
 	win_begin(win, 2, mem);
 	for (i = 0; rank && i < LOCK_ROUNDS; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* speed pingpong BYTES TURNS | speed stream BYTES MESSAGES WINDOW: between ranks 0 and 1; prints us or messages a second. */
+/* speed pingpong BYTES TURNS | speed stream BYTES MESSAGES WINDOW: between ranks 0 and 1; prints us or messages a
+ * second. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

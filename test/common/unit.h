@@ -37,7 +37,8 @@ static inline bool unit_has_localhost(void)
 	return true;
 }
 
-/* The n-th allocation from now, counted from 0, and every one after it fails; -1: none does. In programs that link alloc.c. */
+/* The n-th allocation from now, counted from 0, and every one after it fails; -1: none does. In programs that link
+ * alloc.c. */
 void fail_alloc(long n);
 
 #endif

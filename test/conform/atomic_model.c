@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See atomic_model.h. A datatype of the compiler is an expansion of MODEL_*; the small floats are tables of their values. */
+/* See atomic_model.h. A datatype of the compiler is an expansion of MODEL_*; the small floats are tables of their
+ * values. */
 #include "atomic_model.h"
 
 #include <float.h>

@@ -95,7 +95,8 @@ TEST_PROV(first_contact_by_itself, FI_MSG, RDM_ONLY)
 
 /* ---- threads */
 
-/* Of the threads of this process: how many are the library's, which are named fi-, and how many of those take signals. */
+/* Of the threads of this process: how many are the library's, which are named fi-, and how many of those take
+ * signals. */
 static unsigned int fi_threads(unsigned int *take_signals)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -130,8 +131,8 @@ static void set_manual(struct fi_info *hints)
 	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 }
 
-/* With manual progress the library has no thread; with automatic progress those that it has are named and leave signals to
- * the program, and FI_TCP_DISABLE_AUTO_PROGRESS takes them away. */
+/* With manual progress the library has no thread; with automatic progress those that it has are named and leave
+ * signals to the program, and FI_TCP_DISABLE_AUTO_PROGRESS takes them away. */
 TEST_PROV(threads_only_where_asked_for, FI_MSG, RELIABLE)
 {
 	const char *off = getenv("FI_TCP_DISABLE_AUTO_PROGRESS");

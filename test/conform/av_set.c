@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sets of addresses, fi_av_set(3). A set says nothing about its members but who is one (FI_EINVAL of inserting one again,
- * or of removing another), so a test asks by removing all in turn.
+ * Sets of addresses, fi_av_set(3). A set says nothing about its members but who is one (FI_EINVAL of inserting one
+ * again, or of removing another), so a test asks by removing all in turn.
  */
 #include <arpa/inet.h>
 #include <rdma/fi_collective.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every capability that a provider offers is shown to be there by a test: the table says which, and fails for a bit that
- * is offered and has none. Then the tests of those that no other file is about: each direction alone, here and elsewhere.
+ * Every capability that a provider offers is shown to be there by a test: the table says which, and fails for a bit
+ * that is offered and has none. Then the tests of those that no other file is about: each direction alone, here and
+ * elsewhere.
  */
 #include <stdlib.h>
 #include <string.h>

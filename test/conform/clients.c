@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What real clients ask, one row a client: the hints as their code sets them, and what makes them take the answer. A
- * client that needs a capability which the provider does not offer is skipped with that capability's name. Then the rules
- * that several of them enforce, named after the clients.
+ * client that needs a capability which the provider does not offer is skipped with that capability's name. Then the
+ * rules that several of them enforce, named after the clients.
  */
 #include <net/if.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What clients demand, each with the test that shows it. A demand is a row of facts collected from their sources: breaking
- * one means that the client refuses the provider, aborts, or hangs. The table is held: each test that it names exists, and
- * each client whose hints are known has a row.
+ * What clients demand, each with the test that shows it. A demand is a row of facts collected from their sources:
+ * breaking one means that the client refuses the provider, aborts, or hangs. The table is held: each test that it
+ * names exists, and each client whose hints are known has a row.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What clients do with objects that they use if they are offered, call by call: MPICH with a scalable endpoint and a named
- * address vector, Sandia OpenSHMEM with a pool of shared transmit contexts and counters that are bound late.
+ * What clients do with objects that they use if they are offered, call by call: MPICH with a scalable endpoint and a
+ * named address vector, Sandia OpenSHMEM with a pool of shared transmit contexts and counters that are bound late.
  */
 #include <rdma/fi_atomic.h>
 #include <stdio.h>
@@ -163,7 +163,8 @@ static void vci_check_rma(struct rank *a, struct rank *b, int vci, fi_addr_t to_
 	expect_no_completion(a->tx[vci]);
 }
 
-/* Three processes of a node: one inserts everybody's address, all of them use it by its index, each from its own place. */
+/* Three processes of a node: one inserts everybody's address, all of them use it by its index, each from its own
+ * place. */
 TEST_PROV(mpich_sequence_scalable, FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_SHARED_AV, RDM_ONLY)
 {
 	struct fi_info *info = client_info(t, "mpich_ch4_scalable");

@@ -71,7 +71,8 @@ static size_t data_len(const struct length_row *row, size_t max)
 	return row->len == 1000 ? max / 2 : row->len == 1001 ? max : MIN(row->len, max);
 }
 
-/* Data of fi_connect() comes with the request, that of fi_accept() with the connector's event, none with the acceptor's. */
+/* Data of fi_connect() comes with the request, that of fi_accept() with the connector's event, none with the
+ * acceptor's. */
 TEST_TABLE(private_data, data_rows, FI_MSG, CONNECTED)
 {
 	struct pair p = pair_open(t, .unconnected = true);
@@ -154,7 +155,8 @@ TEST_PROV(private_data_too_long, FI_MSG, CONNECTED)
 	check_link(p.a, b);
 }
 
-/* The event buffer limits what is read of the data; a buffer without room for the entry is -FI_ETOOSMALL, and nothing is lost. */
+/* The event buffer limits what is read of the data; a buffer without room for the entry is -FI_ETOOSMALL, and
+ * nothing is lost. */
 TEST_PROV(event_buffer_is_small, FI_MSG, CONNECTED)
 {
 	struct side *l = listener_open(t, .raw_eq = true), *a = connector_open(t, l, &(struct opts) { 0 });
@@ -428,7 +430,8 @@ TEST_PROV(setname, FI_MSG, CONNECTED)
 	CHECK(name.sin6_port != 0);
 }
 
-/* A passive endpoint as info->handle gives its address to the endpoint that connects, fi_endpoint(3); one that listens does not. */
+/* A passive endpoint as info->handle gives its address to the endpoint that connects, fi_endpoint(3); one that
+ * listens does not. */
 TEST_PROV(passive_endpoint_as_handle, FI_MSG, CONNECTED)
 {
 	struct side *l = listener_open(t), *first = connector_open(t, l, &(struct opts) { .unenabled = true }), *a, *b;

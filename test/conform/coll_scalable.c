@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collectives on contexts of scalable endpoints: a group is joined on a transmit context, and what its members send comes
- * to the receive context of the same number. Source: fi_collective(3), fi_endpoint(3).
+ * Collectives on contexts of scalable endpoints: a group is joined on a transmit context, and what its members send
+ * comes to the receive context of the same number. Source: fi_collective(3), fi_endpoint(3).
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 
 enum { CTXS = 2 };
 
-/* Scalable endpoints, each of which knows all by the same fi_addr, and their transmit contexts as members of a group for
- * each number. */
+/* Scalable endpoints, each of which knows all by the same fi_addr, and their transmit contexts as members of a group
+ * for each number. */
 struct scalables {
 	struct scalable s[COLL_MEMBERS_MAX];
 	struct coll_group group[CTXS];

@@ -204,8 +204,8 @@ static void body(struct test *t)
 }
 
 /*
- * A test's buffers may be on its stack, and a receive that it left posted may still write to them before its endpoint is
- * closed, from a progress thread or while closing. So the test runs far below the frames that close.
+ * A test's buffers may be on its stack, and a receive that it left posted may still write to them before its
+ * endpoint is closed, from a progress thread or while closing. So the test runs far below the frames that close.
  */
 static __attribute__((noinline)) void body_below(struct test *t)
 {
@@ -367,8 +367,8 @@ static void *nothing(void *arg)
 }
 
 /*
- * A first connection opens what a provider keeps for the life of the process, and a first thread what a sanitizer does, so
- * that no test is blamed for it.
+ * A first connection opens what a provider keeps for the life of the process, and a first thread what a sanitizer
+ * does, so that no test is blamed for it.
  */
 static void warm_up(void)
 {

@@ -3,9 +3,9 @@
  * The conformance suite: one behaviour a test, against the public API only, on any provider and endpoint type.
  *
  * A test is a function declared with TEST_PROV(). It runs if the provider named on the command line offers the
- * capabilities that it needs with the endpoint type of the run, and is skipped with a reason otherwise. Whatever it opens
- * through this header belongs to the test and is closed when it ends, in reverse order, each close checked. A check that
- * fails leaves the test at once (longjmp), so helpers return nothing but good results.
+ * capabilities that it needs with the endpoint type of the run, and is skipped with a reason otherwise. Whatever it
+ * opens through this header belongs to the test and is closed when it ends, in reverse order, each close checked. A
+ * check that fails leaves the test at once (longjmp), so helpers return nothing but good results.
  *
  * All of it runs in one thread, both ends in this process: a helper that waits for one end drives every end that the
  * test has open, by reading their queues, until a deadline. Nothing sleeps.
@@ -138,7 +138,8 @@ void test_at(const char *file, int line);
 /* What the test is about to try: shown with a failure, until replaced. NULL clears it. */
 __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 
-/* ---- time: a deadline that a run can stretch; a wait loop is `struct wait w = wait_begin(); while (!x) wait_more(&w, ..)` */
+/* ---- time: a deadline that a run can stretch; a wait loop is `struct wait w = wait_begin(); while (!x)
+ * wait_more(&w, ..)` */
 
 double now_ms(void);
 struct wait {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues: formats, reading, error entries by API version, sizes. Waiting is in cq_wait.c. Source: fi_cq(3). */
+/* Completion queues: formats, reading, error entries by API version, sizes. Waiting is in cq_wait.c. Source:
+ * fi_cq(3). */
 #include <string.h>
 
 #include "ops.h"

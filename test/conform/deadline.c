@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers that are there and say nothing: every wait for them ends. The waits are long by default, so these tests want them
- * short in the environment (test/conform/tcp-deadlines sets it) and are skipped otherwise.
+ * Peers that are there and say nothing: every wait for them ends. The waits are long by default, so these tests want
+ * them short in the environment (test/conform/tcp-deadlines sets it) and are skipped otherwise.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -18,7 +18,8 @@ static void need_short_waits(void)
 		SKIP("FI_TCP_REPLY_TIMEOUT and FI_TCP_CONNECT_TIMEOUT are not set");
 }
 
-/* An operation to a peer that takes the connection and never answers ends with FI_ETIMEDOUT, and the next one at once. */
+/* An operation to a peer that takes the connection and never answers ends with FI_ETIMEDOUT, and the next one at
+ * once. */
 TEST_PROV(mute_peer, FI_MSG | FI_TAGGED | FI_RMA, RDM_ONLY)
 {
 	static const enum call kinds[] = { SEND, TSEND, WRITE, READ };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Exported objects: the provider as owner of what peers put their results into. In some tests a peer is another domain of
- * the provider, in others the test calls the owner as a peer does. Source: fi_peer(3).
+ * Exported objects: the provider as owner of what peers put their results into. In some tests a peer is another
+ * domain of the provider, in others the test calls the owner as a peer does. Source: fi_peer(3).
  */
 #include <pthread.h>
 #include <rdma/fi_collective.h>

@@ -42,7 +42,8 @@ TEST_TABLE(message_behind_read, send_rows, FI_RMA | FI_MSG | FI_TAGGED | FI_FENC
 	check_fill(in, LEN, 1);
 }
 
-/* Both ends wait behind a fence for what the other still has to answer: answers pass. And what is behind is in order. */
+/* Both ends wait behind a fence for what the other still has to answer: answers pass. And what is behind is in
+ * order. */
 TEST_PROV(both_ways, FI_RMA | FI_MSG | FI_FENCE, RELIABLE)
 {
 	struct pair p = pair_open(t);
@@ -110,7 +111,8 @@ static void set_manual(struct fi_info *hints)
 	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 }
 
-/* When the peer goes, those that wait end, too: one completion each. (A peer with a thread may have answered before.) */
+/* When the peer goes, those that wait end, too: one completion each. (A peer with a thread may have answered
+ * before.) */
 TEST_PROV(peer_gone, FI_RMA | FI_MSG | FI_FENCE, RELIABLE)
 {
 	struct pair p = pair_open(t, .hints = set_manual);

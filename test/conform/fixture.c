@@ -442,7 +442,8 @@ fi_addr_t side_insert(struct side *a, struct side *b)
 	return addr;
 }
 
-/* An RDM endpoint connects when it is used first, which needs both sides. A test that drives one side only starts later. */
+/* An RDM endpoint connects when it is used first, which needs both sides. A test that drives one side only starts
+ * later. */
 static void first_contact(struct pair *p)
 {
 	p->a->o.raw_cq = p->b->o.raw_cq = false;

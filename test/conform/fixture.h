@@ -3,8 +3,9 @@
  * What a test talks through: a side is one end (fabric, domain, queues, address vector, endpoint), a pair is two sides
  * that can reach each other: connected (MSG), or with each other's address inserted (RDM, DGRAM).
  *
- * All belongs to the test. A helper that waits drives every side of the test. Completions that the test has not asked for
- * yet are kept with the side, in order; a side opened with .raw_cq keeps its queue to the test and is only progressed.
+ * All belongs to the test. A helper that waits drives every side of the test. Completions that the test has not
+ * asked for yet are kept with the side, in order; a side opened with .raw_cq keeps its queue to the test and is only
+ * progressed.
  */
 #ifndef CONFORM_FIXTURE_H
 #define CONFORM_FIXTURE_H
@@ -110,8 +111,9 @@ void offer_check(uint64_t caps);
 bool offered(uint64_t caps);
 /* Blank hints for this run: prov_name, endpoint type, mr_mode; belongs to the test. */
 struct fi_info *hints_new(struct test *t, const struct opts *o);
-/* First entry for @hints whose prov_name is exactly the run's. Belongs to the test. NULL: none. With node or service NULL and
- * no address in @hints the loopback address of the run's family is asked for, where the provider has such addresses. */
+/* First entry for @hints whose prov_name is exactly the run's. Belongs to the test. NULL: none. With node or service
+ * NULL and no address in @hints the loopback address of the run's family is asked for, where the provider has such
+ * addresses. */
 struct fi_info *info_find(struct test *t, struct fi_info *hints, const char *node, const char *service, uint64_t flags);
 /* @info (one entry or a list) is freed at the end of the test. */
 void own_info(struct test *t, struct fi_info *info);

@@ -88,7 +88,8 @@ TEST_PROV(close_in_the_middle_of_a_message, FI_MSG, RDM_ONLY)
 
 /* ---- peers that are not there */
 
-/* An address where nobody listens: the send is refused or completes in error, soon; -FI_EAGAIN is no answer for ever. */
+/* An address where nobody listens: the send is refused or completes in error, soon; -FI_EAGAIN is no answer for
+ * ever. */
 static int send_to_nobody(struct side *s, fi_addr_t nobody)
 {
 	ssize_t ret = post_ret(s, SEND, .buf = "lost", .len = 4, .addr = &nobody);
@@ -331,8 +332,8 @@ static void send_until_it_fails(struct side *s)
 	}
 }
 
-/* A receive that names a peer is no operation to it: it stays, also one that is posted when the peer is known to be gone,
- * and takes what the peer sends when it has come back. It can be cancelled meanwhile. */
+/* A receive that names a peer is no operation to it: it stays, also one that is posted when the peer is known to be
+ * gone, and takes what the peer sends when it has come back. It can be cancelled meanwhile. */
 TEST_PROV(directed_receives_outlive_their_peer, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
 {
 	struct side *a = side_open(t), *b = side_open(t), *again;

@@ -85,7 +85,8 @@ TEST_PROV(offset_or_address, FI_RMA)
 	}
 }
 
-/* Keys that the application chooses: any but FI_KEY_NOTAVAIL, each once; a second use is -FI_ENOKEY until the first is closed. */
+/* Keys that the application chooses: any but FI_KEY_NOTAVAIL, each once; a second use is -FI_ENOKEY until the first
+ * is closed. */
 TEST_PROV(requested_keys, FI_RMA)
 {
 	static const uint64_t keys[] = { 0, 1, 0xffffffff, 0x123456789abcdef0, UINT64_MAX - 1 };

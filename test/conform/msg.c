@@ -393,8 +393,9 @@ TEST_TABLE(recv_trunc_is_drained, trunc_rows, FI_MSG, RELIABLE)
 /* ---- many */
 
 /*
- * Messages between two endpoints meet their receives in order (FI_ORDER_SAS), posted before and after they come. Here and
- * below the order of completions is left open: it is another promise (comp_order), which few providers make.
+ * Messages between two endpoints meet their receives in order (FI_ORDER_SAS), posted before and after they come.
+ * Here and below the order of completions is left open: it is another promise (comp_order), which few providers
+ * make.
  */
 TEST_PROV(order_of_many, FI_MSG, RELIABLE)
 {

@@ -509,7 +509,8 @@ TEST_PROV(multi_recv, FI_MSG | FI_MULTI_RECV, RELIABLE)
 	expect_no_completion(p.b);
 }
 
-/* The same for tagged messages: one buffer takes those that fit its tag, each with its own, also some that came before. */
+/* The same for tagged messages: one buffer takes those that fit its tag, each with its own, also some that came
+ * before. */
 TEST_PROV(tagged_multi_recv, FI_TAGGED | FI_TAGGED_MULTI_RECV, RELIABLE)
 {
 	struct pair p = pair_open(t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_THREAD_FID and FI_THREAD_ENDPOINT: calls on one object are made by one thread at a time, those on different objects
- * at once. A queue may then be read without a lock, while others post, fail, poll and make progress beside it. Source:
- * fi_domain(3).
+ * FI_THREAD_FID and FI_THREAD_ENDPOINT: calls on one object are made by one thread at a time, those on different
+ * objects at once. A queue may then be read without a lock, while others post, fail, poll and make progress beside
+ * it. Source: fi_domain(3).
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Data transfers: every call of the data API behind one struct, so that a test can say "each way of sending". An operation
- * without a context of its own gets one, by which a receive finds its buffer again.
+ * Data transfers: every call of the data API behind one struct, so that a test can say "each way of sending". An
+ * operation without a context of its own gets one, by which a receive finds its buffer again.
  */
 #ifndef CONFORM_OPS_H
 #define CONFORM_OPS_H

@@ -36,8 +36,8 @@ void process_end(struct process *p);
 /* What the process does. */
 void process_body(struct test *t);
 
-/* What a process started with --probe NAME does: list all entries. Its exit status is 10, plus 1 if provider @name (or a
- * layer over it) is among them, plus 2 if another one is. */
+/* What a process started with --probe NAME does: list all entries. Its exit status is 10, plus 1 if provider @name
+ * (or a layer over it) is among them, plus 2 if another one is. */
 int process_probe(const char *name);
 
 #endif

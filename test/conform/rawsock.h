@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Plain sockets at the addresses of endpoints: peers that do not speak the protocol, or say nothing. All belong to the test. */
+/* Plain sockets at the addresses of endpoints: peers that do not speak the protocol, or say nothing. All belong to
+ * the test. */
 #ifndef CONFORM_RAWSOCK_H
 #define CONFORM_RAWSOCK_H
 

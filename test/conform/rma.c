@@ -134,8 +134,8 @@ static void rx_cq_data(struct fi_info *hints)
 	hints->mode |= FI_RX_CQ_DATA;
 }
 
-/* Whoever says that it posts receives for data (FI_RX_CQ_DATA) is told where they are needed, in both modes: there a write
- * with data waits for a receive, takes it, whatever its length, and leaves the buffer as it was. */
+/* Whoever says that it posts receives for data (FI_RX_CQ_DATA) is told where they are needed, in both modes: there a
+ * write with data waits for a receive, takes it, whatever its length, and leaves the buffer as it was. */
 TEST_PROV(data_takes_receive_where_told, FI_MSG | FI_RMA, RELIABLE)
 {
 	struct pair p = pair_open(t, .hints = rx_cq_data);

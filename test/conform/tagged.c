@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tagged messages (calls and sizes are in msg.c, peek and claim in tagged.peek.c): matching, order. Source: fi_tagged(3). */
+/* Tagged messages (calls and sizes are in msg.c, peek and claim in tagged.peek.c): matching, order. Source:
+ * fi_tagged(3). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ static const struct match_row match_rows[] = {
 	{ "ignored_hole_missed", 0xf0f, 0x0f0, 0x1fff, false },
 };
 
-/* send_tag & ~ignore == recv_tag & ~ignore, for posted receives and for waiting messages; the completion has the sent tag. */
+/* send_tag & ~ignore == recv_tag & ~ignore, for posted receives and for waiting messages; the completion has the
+ * sent tag. */
 TEST_TABLE(match, match_rows, FI_TAGGED)
 {
 	const struct match_row *row = ROW(match_rows);

@@ -24,8 +24,8 @@ extern uint64_t waited_ns;		/* by which the library's time is ahead: waits for d
 void failing_install(void);
 /* Monotonic, not the library's. */
 uint64_t failing_now_ms(void);
-/* Call life(arg) with the first failing, then the second ... (*until is one of the two above), until a life sees none fail.
- * No descriptor may be left. Returns how many failed. */
+/* Call life(arg) with the first failing, then the second ... (*until is one of the two above), until a life sees
+ * none fail. No descriptor may be left. Returns how many failed. */
 long failing_sweep(long *until, void (*life)(void *arg), void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer whose atomics, or their results, are rubbish. After each, that connection is closed (or the one access refused), every
- * operation of ours has its one completion, and a good peer can still talk to the endpoint.
+ * A peer whose atomics, or their results, are rubbish. After each, that connection is closed (or the one access
+ * refused), every operation of ours has its one completion, and a good peer can still talk to the endpoint.
  */
 #include "fault/victim.h"
 

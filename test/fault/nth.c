@@ -2,7 +2,8 @@
 /*
  * The n-th allocation fails, and the n-th call on a descriptor fails, for every n that a short life of two endpoints
  * has, MSG or RDM of tcp, RDM of ofi_rxm over it, datagrams: open, connect, send, tagged send, a message too long to go
- * unasked, write, read, close; and another life with a group, collectives and a triggered operation. Whatever comes of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no
+ * unasked, write, read, close; and another life with a group, collectives and a triggered operation. Whatever comes
+ * of it: each operation that was accepted has exactly one completion, nothing hangs, every close returns 0, no
  * descriptor is left (and under AddressSanitizer no memory).
  *
  * And once more for RDM with a single connection allowed, so that it is closed after each of these and opened again.

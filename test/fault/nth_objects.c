@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The n-th allocation, and the n-th call on a descriptor, fails in the short lives of objects that nth.c does not have:
- * each is opened and used once. Whatever comes of it: an operation that was accepted has one completion at most while the
- * life goes on and exactly one when its endpoint is closed, nothing hangs, every close returns 0, no descriptor is left
- * (and under AddressSanitizer no memory).
+ * each is opened and used once. Whatever comes of it: an operation that was accepted has one completion at most
+ * while the life goes on and exactly one when its endpoint is closed, nothing hangs, every close returns 0, no
+ * descriptor is left (and under AddressSanitizer no memory).
  */
 #include <stdio.h>
 #include <stdlib.h>

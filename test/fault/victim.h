@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A tcp RDM endpoint, and plain sockets that play its peers: each shakes hands as upstream does, or announces our
- * extension, and then says what it likes. One thread: who waits reads the endpoint's CQ, which makes its progress, and looks
- * at the raw socket in between; it fails the test after DEADLINE_MS.
+ * extension, and then says what it likes. One thread: who waits reads the endpoint's CQ, which makes its progress,
+ * and looks at the raw socket in between; it fails the test after DEADLINE_MS.
  */
 #ifndef TEST_FAULT_VICTIM_H
 #define TEST_FAULT_VICTIM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The file of a shared address vector, with anything in it: what another process of the same user could write, at any time.
- * An input is bytes for what is done, then what is written: offset (2 bytes, little-endian) and content.
+ * The file of a shared address vector, with anything in it: what another process of the same user could write, at
+ * any time. An input is bytes for what is done, then what is written: offset (2 bytes, little-endian) and content.
  *
  *   byte 0   1 written before the vector is opened a second time, 2 the file is cut off behind it, 4 the second is for
  *            reading

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a target of the fuzzers is: one function that takes any bytes, and that libFuzzer knows by this name. In the tests
- * replay.c calls it; `make fuzz` has libFuzzer do that.
+ * What a target of the fuzzers is: one function that takes any bytes, and that libFuzzer knows by this name. In the
+ * tests replay.c calls it; `make fuzz` has libFuzzer do that.
  */
 #ifndef TEST_FUZZ_FUZZ_H
 #define TEST_FUZZ_FUZZ_H

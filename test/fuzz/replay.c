@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs a target without a fuzzer: each file of its corpus, then inputs made of them by changes that are the same in every
- * run, for up to two seconds.
+ * Runs a target without a fuzzer: each file of its corpus, then inputs made of them by changes that are the same in
+ * every run, for up to two seconds.
  *
  *   target [--for SECONDS] [FILE ...]     with files: only those
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets of ofi_rxm, over tcp. An input is four bytes like those of tcp_stream.c, the private data of the peer's request or
- * answer, and what it sends then, piece by piece.
+ * Packets of ofi_rxm, over tcp. An input is four bytes like those of tcp_stream.c, the private data of the peer's
+ * request or answer, and what it sends then, piece by piece.
  *
  *   byte 0   1 the endpoint connects, 2 the peer's tcp speaks our extension, 4 it is in no address vector
  *   16, 24   struct rxm_cm_rsp or struct rxm_cm_req

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What users write: the configuration file, values of parameters, lists of interfaces and providers, addresses as text. The
- * first byte of an input says which of them the rest is. Nothing of this asks a name server.
+ * What users write: the configuration file, values of parameters, lists of interfaces and providers, addresses as
+ * text. The first byte of an input says which of them the rest is. Nothing of this asks a name server.
  */
 #include "fuzz/fuzz.h"
 

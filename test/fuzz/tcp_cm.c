@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The first bytes of a tcp connection, whoever began it: requests, answers, refusals, challenges and proofs. An input is
- * four bytes like those of tcp_stream.c, and then all that the peer ever says.
+ * The first bytes of a tcp connection, whoever began it: requests, answers, refusals, challenges and proofs. An
+ * input is four bytes like those of tcp_stream.c, and then all that the peer ever says.
  *
- *   byte 0   1 the endpoint connects, 2 it has an authorization key, 4 MSG, 8 it has receive contexts, 16 the peer is in no
+ *   byte 0   1 the endpoint connects, 2 it has an authorization key, 4 MSG, 8 it has receive contexts, 16 the peer
+ *   is in no
  *            address vector
  */
 #include "fuzz/fuzz.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The life of one endpoint of tcp, or of ofi_rxm over it, with a peer who says anything: opened, given operations, connected, fed, left, closed.
- * Whatever came, each transmitting operation has ended exactly once, no receive has ended twice, the connection is
- * closed after its peer has closed it, and everything can be closed.
+ * The life of one endpoint of tcp, or of ofi_rxm over it, with a peer who says anything: opened, given operations,
+ * connected, fed, left, closed. Whatever came, each transmitting operation has ended exactly once, no receive has
+ * ended twice, the connection is closed after its peer has closed it, and everything can be closed.
  */
 #ifndef TEST_FUZZ_TCP_PLAY_H
 #define TEST_FUZZ_TCP_PLAY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames on a tcp stream that is up. An input is four bytes, which say who listens and with what operations outstanding, and
- * then what the peer sends behind a request that is in order.
+ * Frames on a tcp stream that is up. An input is four bytes, which say who listens and with what operations
+ * outstanding, and then what the peer sends behind a request that is in order.
  *
  *   byte 0   1 the peer speaks our extension, 2 it has the other byte order, 4 MSG, 8 it is in no address vector
  *   byte 1   enum PLAY_RECV ..., byte 2 enum PLAY_SEND ..., byte 3 how many bytes come at a time

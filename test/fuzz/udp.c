@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Datagrams of udp, and the network's word that some did not arrive, as the kernel would hand them over. An input is two
- * bytes and then what there is to be read, one after the other:
+ * Datagrams of udp, and the network's word that some did not arrive, as the kernel would hand them over. An input is
+ * two bytes and then what there is to be read, one after the other:
  *
  *   byte 0   1 FI_SOURCE, 2 FI_SOURCE_ERR, 4 the sender is in the address vector, 8 there is no event queue
  *   byte 1   receives that are posted
- *   of each  family, port, host (1 byte each), then: of a datagram 2 bytes of length; of an error (family has 128) errno,
- *            bytes of control data, 1 more for what they are
+ *   of each  family, port, host (1 byte each), then: of a datagram 2 bytes of length; of an error (family has 128)
+ *            errno, bytes of control data, 1 more for what they are
  */
 #include "fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private data of requests, answers and refusals of verbs, as the connection manager hands it over: the application's part, and
- * what XRC says behind it. An input is the data; its first byte says whether there is any.
+ * Private data of requests, answers and refusals of verbs, as the connection manager hands it over: the
+ * application's part, and what XRC says behind it. An input is the data; its first byte says whether there is any.
  */
 #include "fuzz/fuzz.h"
 

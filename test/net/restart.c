@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * restart server HOST PORT LIFE | restart client HOST PORT: a server that is killed and started again at the same address,
- * while the client goes on with the endpoint and the fi_addr_t that it has. One thread each; a script starts, kills, and
- * reads what they print, line by line:
+ * restart server HOST PORT LIFE | restart client HOST PORT: a server that is killed and started again at the same
+ * address, while the client goes on with the endpoint and the fi_addr_t that it has. One thread each; a script
+ * starts, kills, and reads what they print, line by line:
  *
  *   server   ready              messages can come
  *   client   answer LIFE        the server of this life has answered
  *            error TEXT         a message could not be sent
  *
- * A message names its sender, so that a new server can answer. It is sent again and again, one at a time: the next when the
- * answer has come, or soon after the one before has completed, well or not. Runs until it is killed.
+ * A message names its sender, so that a new server can answer. It is sent again and again, one at a time: the next
+ * when the answer has come, or soon after the one before has completed, well or not. Runs until it is killed.
  */
 #include <stdarg.h>
 #include <stdint.h>

@@ -209,8 +209,8 @@ void rdma_destroy_ep(struct rdma_cm_id *cm_id)
 
 /* ---- what arrives ---- */
 
-/* What the other end sent before it went is there before the news of that: data and CM come by different sockets here, by one
- * wire elsewhere. */
+/* What the other end sent before it went is there before the news of that: data and CM come by different sockets
+ * here, by one wire elsewhere. */
 static void drain(struct sv_id *id)
 {
 	if (id->id.qp && id->id.qp->qp_type == IBV_QPT_RC)

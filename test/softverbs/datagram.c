@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Unreliable datagrams and address handles. A datagram that finds no receive or the wrong key is dropped; one that finds no
- * room on its way waits for it, up to a time, as on a lossless network. */
+/* Unreliable datagrams and address handles. A datagram that finds no receive or the wrong key is dropped; one that
+ * finds no room on its way waits for it, up to a time, as on a lossless network. */
 #include "sv.h"
 #include <errno.h>
 #include <stdlib.h>

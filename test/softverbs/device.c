@@ -333,7 +333,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
 	return &ctx->v.context;
 }
 
-/* An application that closes a device with objects left has lost them: this stand-in says so, where hardware would not. */
+/* An application that closes a device with objects left has lost them: this stand-in says so, where hardware would
+ * not. */
 int ibv_close_device(struct ibv_context *context)
 {
 	struct sv_context *ctx = sv_context(context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device's thread: sockets and timers, one lock. Sources are known to epoll by a number that is never used again, so
- * an event of a source that has gone meanwhile is dropped.
+ * The device's thread: sockets and timers, one lock. Sources are known to epoll by a number that is never used
+ * again, so an event of a source that has gone meanwhile is dropped.
  */
 #include "sv.h"
 #include <errno.h>

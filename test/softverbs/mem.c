@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Protection domains and memory regions. A key is an index into a table of this process and eight random bits, so that a
- * wrong key, or that of a region that is gone, is found out.
+ * Protection domains and memory regions. A key is an index into a table of this process and eight random bits, so
+ * that a wrong key, or that of a region that is gone, is found out.
  */
 #include "sv.h"
 #include <errno.h>

@@ -3,8 +3,8 @@
  * The sending side: work requests leave in order, are answered in order, and complete in order. A message's number is
  * its index in the queue. "Receiver not ready" goes back to the message that met it, after a pause.
  *
- * RC keeps as many messages under way as are posted. XRC has one at a time: its messages go to receive queues of several
- * processes, and going back behind one that another process took already would deliver that twice.
+ * RC keeps as many messages under way as are posted. XRC has one at a time: its messages go to receive queues of
+ * several processes, and going back behind one that another process took already would deliver that twice.
  */
 #include "sv.h"
 #include <errno.h>
@@ -346,7 +346,8 @@ static void resume(struct sv_timer *timer)
 		sv_req_push(qp);
 }
 
-/* How long to wait for an answer from somebody who is there. A timeout of 0 is for ever; any other is not told apart. */
+/* How long to wait for an answer from somebody who is there. A timeout of 0 is for ever; any other is not told
+ * apart. */
 static uint64_t patience_ns(const struct sv_qp *qp)
 {
 	return qp->attr.timeout ? SILENCE_NS : UINT64_MAX;

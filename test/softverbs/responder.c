@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receiving side: requests are carried out in order, each answered by ACK, NAK, or the data asked for. A message that
- * finds no receive is refused with "not ready", and everything behind it dropped until it comes again.
+ * The receiving side: requests are carried out in order, each answered by ACK, NAK, or the data asked for. A message
+ * that finds no receive is refused with "not ready", and everything behind it dropped until it comes again.
  */
 #include "sv.h"
 #include <errno.h>

@@ -102,8 +102,8 @@ static inline struct sv_context *sv_context(struct ibv_context *context)
 /* Tell the owner of the context: of a queue, or NULL: the device, or its port. Lock held. */
 void sv_async(struct ibv_context *context, enum ibv_event_type type, struct ibv_cq *cq);
 void sv_async_forget(struct ibv_cq *cq);	/* what has not been read of it; lock held */
-/* For tests, which find it by dlsym(): it happens to all that the process has open. IBV_EVENT_DEVICE_FATAL: from now on the
- * device does nothing, IBV_EVENT_CQ_ERR: nor do all its completion queues. */
+/* For tests, which find it by dlsym(): it happens to all that the process has open. IBV_EVENT_DEVICE_FATAL: from now
+ * on the device does nothing, IBV_EVENT_CQ_ERR: nor do all its completion queues. */
 void sv_test_event(enum ibv_event_type type);
 void sv_context_add(struct sv_context *ctx);	/* all of them, for that; lock not held */
 void sv_context_del(struct sv_context *ctx);

@@ -2,7 +2,8 @@
 /*
  * Each message-ordering bit that is offered, as litmus tests: two operations, and what must never be seen if the second
  * comes after the first. Sockets take and give bytes in random portions; every pair of kinds of operations that a bit
- * speaks of is tried, several pairs under way at a time, behind other traffic. Source: fi_endpoint(3), message ordering.
+ * speaks of is tried, several pairs under way at a time, behind other traffic. Source: fi_endpoint(3), message
+ * ordering.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,8 @@ static const struct order {
 	{ FI_ORDER_ATOMIC_WAW, AMOS, AMOS, "ATOMIC_WAW" },
 };
 
-/* One pair. x is what the first operation is about; y the second, or x as well where one reads what the other writes. */
+/* One pair. x is what the first operation is about; y the second, or x as well where one reads what the other
+ * writes. */
 static struct slot {
 	uint64_t x[WORDS], y[WORDS];		/* at the target */
 	uint64_t out[2][WORDS], in[2][WORDS];	/* at the initiator: what either operation sends, gets */

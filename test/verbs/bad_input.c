@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What goes wrong at and below the device, and with peers: each ends as an error, with a text that names who is concerned, and
- * nothing waits for ever. Softverbs is told what to break, by its environment and by sv_test_event().
+ * What goes wrong at and below the device, and with peers: each ends as an error, with a text that names who is
+ * concerned, and nothing waits for ever. Softverbs is told what to break, by its environment and by sv_test_event().
  */
 #include "link.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For tests of verbs through the public interface, over softverbs: two connected ends in one process, and cases, each in a
- * process of its own, since the provider looks at devices and settings once. A case that fails says why and exits.
+ * For tests of verbs through the public interface, over softverbs: two connected ends in one process, and cases,
+ * each in a process of its own, since the provider looks at devices and settings once. A case that fails says why
+ * and exits.
  */
 #ifndef TEST_VERBS_LINK_H
 #define TEST_VERBS_LINK_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process of a job on several nodes, for tests that count what its connections cost: connects to some, is connected to
- * by some, exchanges messages with each of them, says so, and stays until its standard input ends.
+ * A process of a job on several nodes, for tests that count what its connections cost: connects to some, is
+ * connected to by some, exchanges messages with each of them, says so, and stays until its standard input ends.
  *
  *   node ADDRESS ROUNDS INCOMING     listens, prints "port N"; then reads a line of ADDRESS:PORT words, to connect to
  *
- * Prints "ready" when ROUNDS messages have gone each way over every connection, "error TEXT" and status 1 otherwise. Each
- * further line is a number of peers that will be gone; then the same again with the others.
+ * Prints "ready" when ROUNDS messages have gone each way over every connection, "error TEXT" and status 1 otherwise.
+ * Each further line is a number of peers that will be gone; then the same again with the others.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -82,7 +82,8 @@ static void send_next(struct peer *p)
 	p->sent++;
 }
 
-/* One message more than came, as far as the rounds go; a message may come before the news that there is a connection. */
+/* One message more than came, as far as the rounds go; a message may come before the news that there is a
+ * connection. */
 static void send_due(struct peer *p)
 {
 	while (p->up && p->sent < rounds && p->sent <= p->got)

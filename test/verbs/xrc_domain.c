@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * ibv_open_xrc_domain(3) and ibv_close_xrc_domain(3), sentence by sentence: what each promises, of our pair of functions.
- * The device is test/softverbs'. Two references are to one domain where a target queue pair made through the one can be
- * opened by its number through the other.
+ * ibv_open_xrc_domain(3) and ibv_close_xrc_domain(3), sentence by sentence: what each promises, of our pair of
+ * functions. The device is test/softverbs'. Two references are to one domain where a target queue pair made through
+ * the one can be opened by its number through the other.
  */
 #include <errno.h>
 #include <fcntl.h>
