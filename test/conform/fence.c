@@ -83,10 +83,15 @@ TEST_PROV(alone, FI_MSG | FI_FENCE, RELIABLE)
 	}
 }
 
-/* One that waits can be cancelled, and what is behind it goes on. */
+static void set_manual(struct fi_info *hints)
+{
+	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+}
+
+/* One that waits can be cancelled, and what is behind it goes on. (A peer with a thread may have answered before.) */
 TEST_PROV(cancelled, FI_RMA | FI_MSG | FI_FENCE, RELIABLE)
 {
-	struct pair p = pair_open(t);
+	struct pair p = pair_open(t, .hints = set_manual);
 	struct region r = region_open(p.b, mem_pattern(t, LEN, 1), LEN, ALL_REMOTE);
 	uint8_t *in = mem(t, LEN);
 	char got[1];
@@ -106,13 +111,7 @@ TEST_PROV(cancelled, FI_RMA | FI_MSG | FI_FENCE, RELIABLE)
 	check_fill(in, LEN, 1);
 }
 
-static void set_manual(struct fi_info *hints)
-{
-	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-}
-
-/* When the peer goes, those that wait end, too: one completion each. (A peer with a thread may have answered
- * before.) */
+/* When the peer goes, those that wait end, too: one completion each. */
 TEST_PROV(peer_gone, FI_RMA | FI_MSG | FI_FENCE, RELIABLE)
 {
 	struct pair p = pair_open(t, .hints = set_manual);
