@@ -237,9 +237,11 @@ static int auto_progress(struct unit *unit)
 	return try_progress(unit, FI_PROGRESS_AUTO);
 }
 
+/* FI_THREAD_SAFE serves whoever promises more. */
 static bool has_threading(const struct fi_info *hints, const struct fi_info *info)
 {
-	return info->domain_attr->threading == hints->domain_attr->threading;
+	return info->domain_attr->threading == hints->domain_attr->threading ||
+	       info->domain_attr->threading == FI_THREAD_SAFE;
 }
 
 static int threading(struct unit *unit)
