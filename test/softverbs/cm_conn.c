@@ -194,10 +194,16 @@ int rdma_create_qp(struct rdma_cm_id *cm_id, struct ibv_pd *pd, struct ibv_qp_in
 	return rdma_create_qp_ex(cm_id, &ex);
 }
 
+/* The engine finds the queue pair by its identifier: not any more once it is freed. */
 void rdma_destroy_qp(struct rdma_cm_id *cm_id)
 {
-	ibv_destroy_qp(cm_id->qp);
+	struct ibv_qp *qp;
+
+	sv_lock();
+	qp = cm_id->qp;
 	cm_id->qp = NULL;
+	sv_unlock();
+	ibv_destroy_qp(qp);
 }
 
 void rdma_destroy_ep(struct rdma_cm_id *cm_id)
