@@ -47,13 +47,18 @@ static void queue_lost(struct vrb_hw_cq *hw, int err, const char *why)
 	}
 }
 
-/* An endpoint's completions may come by several of them: by those of a shared context, of an initiator. */
-void vrb_hw_cq_lost(struct vrb_hw_cq *hw, int err, const char *why)
+static void all_lost(struct vrb_poller *poller, int err, const char *why)
 {
 	struct fab_list *link;
 
-	fab_list_for_each(&hw->poller->cqs, link)
+	fab_list_for_each(&poller->cqs, link)
 		queue_lost(fab_container(link, struct vrb_hw_cq, link), err, why);
+}
+
+/* An endpoint's completions may come by several of them: by those of a shared context, of an initiator. */
+void vrb_hw_cq_lost(struct vrb_hw_cq *hw, int err, const char *why)
+{
+	all_lost(hw->poller, err, why);
 }
 
 static void lost(struct vrb_alarm *alarm, const struct ibv_cq *cq)
@@ -61,12 +66,14 @@ static void lost(struct vrb_alarm *alarm, const struct ibv_cq *cq)
 	struct vrb_poller *poller = fab_container(alarm, struct vrb_poller, alarm);
 	struct fab_list *link;
 
+	if (!cq) {
+		all_lost(poller, FI_ENODEV, "the device has failed");
+		return;
+	}
 	fab_list_for_each(&poller->cqs, link) {
 		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
 
-		if (!cq)
-			vrb_hw_cq_lost(hw, FI_ENODEV, "the device has failed");
-		else if (hw->cq == cq)
+		if (hw->cq == cq)
 			vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
 	}
 }

@@ -33,6 +33,7 @@ void vrb_srx_leave(struct vrb_ep *ep);
 /* The endpoint whose queue pair has this number; NULL: there is none any more. Lock held. */
 struct vrb_ep *vrb_srx_taker(const struct vrb_srx *srx, uint32_t qpn);
 
+/* Complete the tables of calls: once, as the provider is loaded. */
 void vrb_srx_fill_ops(void);
 
 #endif

@@ -94,15 +94,23 @@ static void broken_queue_is_not_used_again(void)
 	link_close(&link);
 }
 
+/* a's request, which waits for b's answer. */
+static struct happened request(struct link *link)
+{
+	struct happened what;
+
+	link_listen(link);
+	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
+	what = await_event(link, link->pep_eq);
+	MUST_BE(what.event == FI_CONNREQ);
+	return what;
+}
+
 static void fails_while_connecting(void)
 {
 	struct link link = { 0 };
-	struct happened what;
+	struct happened what = request(&link);
 
-	link_listen(&link);
-	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
-	what = await_event(&link, link.pep_eq);
-	MUST_BE(what.event == FI_CONNREQ);
 	happen(IBV_EVENT_DEVICE_FATAL);
 	fi_freeinfo(what.info);
 	what = await_event(&link, link.a.eq);
@@ -217,12 +225,8 @@ static void wrong_key(void)
 static void peer_rejects(void)
 {
 	struct link link = { 0 };
-	struct happened what;
+	struct happened what = request(&link);
 
-	link_listen(&link);
-	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
-	what = await_event(&link, link.pep_eq);
-	MUST_BE(what.event == FI_CONNREQ);
 	MUST(fi_reject(link.pep, what.info->handle, "no", 2));
 	fi_freeinfo(what.info);
 	what = await_event(&link, link.a.eq);
