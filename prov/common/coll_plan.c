@@ -20,6 +20,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "base/table.h"
 
 #define LONG_LEN	(32 * 1024)	/* bytes of the whole vector from which on rings are taken */
 
@@ -39,15 +40,9 @@ static void add(struct maker *m, struct fab_coll_step step)
 {
 	struct fab_coll_plan *plan = m->plan;
 
-	if (plan->cnt == plan->room) {
-		uint32_t room = plan->room ? plan->room * 2 : 8;
-		struct fab_coll_step *more = realloc(plan->step, room * sizeof(*more));
-
-		plan->no_memory |= !more;
-		if (!more)
-			return;
-		plan->step = more;
-		plan->room = room;
+	if (fab_grow(&plan->step, &plan->room, plan->cnt, sizeof(*plan->step))) {
+		plan->no_memory = true;
+		return;
 	}
 	plan->step[plan->cnt++] = step;
 }

@@ -49,7 +49,8 @@ struct fab_coll_step {
 
 struct fab_coll_plan {
 	struct fab_coll_step *step;	/* owned */
-	uint32_t cnt, room;
+	uint32_t cnt;
+	size_t room;
 	uint8_t *temp;			/* owned */
 	bool no_memory;			/* while it is being made */
 };

@@ -145,12 +145,6 @@ static ssize_t take(struct fab_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	return cnt;
 }
 
-/* Nothing in the ring, and no error. */
-static bool ring_empty(const struct fab_cq *cq)
-{
-	return cq->head == cq->tail && fab_list_empty(&cq->errs);
-}
-
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 {
 	struct fab_cq *cq = cq_of(fid);
@@ -159,7 +153,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	if (!buf && count)
 		return -FI_EINVAL;
 	fab_progress_enter(cq->progress);
-	if (ring_empty(cq) || !count)
+	if (fab_cq_ring_empty(cq) || !count)
 		fab_progress_run(cq->progress);
 	else
 		fab_progress_attend(cq->progress);
@@ -210,7 +204,7 @@ static ssize_t ahead_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_ad
 	if (!buf && count)
 		return -FI_EINVAL;
 	fab_progress_enter(cq->progress);
-	if (ring_empty(cq) || !count)
+	if (fab_cq_ring_empty(cq) || !count)
 		fab_progress_run(cq->progress);
 	ret = take(cq, buf, count, src);
 	if (ret > 0)

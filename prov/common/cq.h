@@ -89,10 +89,16 @@ static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
  * short; when that is taken too, the CQ is overrun: nothing is lost in silence. */
 void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const struct fab_cq_fail *fail);
 
-/* None queued that has not been read, errors included? */
+/* Nothing in the ring, and no error? */
+static inline bool fab_cq_ring_empty(const struct fab_cq *cq)
+{
+	return cq->head == cq->tail && fab_list_empty(&cq->errs);
+}
+
+/* None queued that has not been read, errors and what was read ahead included? */
 static inline bool fab_cq_empty(const struct fab_cq *cq)
 {
-	return cq->head == cq->tail && fab_list_empty(&cq->errs) &&
+	return fab_cq_ring_empty(cq) &&
 	       !(cq->ahead && atomic_load_explicit(&cq->ahead->cnt, memory_order_relaxed));
 }
 

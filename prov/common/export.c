@@ -14,6 +14,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_peer.h>
 #include "base/sock.h"
+#include "base/table.h"
 #include "common/fabric.h"
 #include "common/ops.h"
 
@@ -157,16 +158,8 @@ static void cq_ready(struct fab_source *src, uint32_t events)
 /* Lock of the inbox held. NULL: no memory. */
 static struct item *item_add(struct cq_export *x)
 {
-	size_t room = 2 * x->room;
-	struct item *bigger;
-
-	if (x->cnt == x->room) {
-		bigger = realloc(x->item, room * sizeof(*bigger));
-		if (!bigger)
-			return NULL;
-		x->item = bigger;
-		x->room = room;
-	}
+	if (fab_grow(&x->item, &x->room, x->cnt, sizeof(*x->item)))
+		return NULL;
 	return &x->item[x->cnt++];
 }
 
