@@ -24,6 +24,7 @@
 #include "common/op.h"
 
 struct fab_ep;
+struct fab_profiler;
 
 /* What the application holds of an endpoint: that which it opened, or an alias with other default flags
  * (fi_ep_alias(3)). Calls get the endpoint from here, and the flags. */
@@ -59,6 +60,8 @@ struct fab_ep {
 	struct fi_info *info;		/* owned copy of what it was opened with */
 	struct fab_ops_part *part;	/* owned: tables for fewer directions than its provider has, or NULL */
 	_Atomic uint32_t alias_cnt;	/* fi_close is -FI_EBUSY while there are any */
+	const struct fab_profiler *profiler;	/* what its provider tells of it (profile.h); NULL: nothing */
+	struct fab_list profiles;	/* views of that which programs have open: then, too. Engine's lock */
 };
 
 /* The endpoint behind what the application holds. */
@@ -77,6 +80,7 @@ struct fab_ep_ops {
 	struct fi_ops_rma *rma;
 	struct fi_ops_atomic *atomic;
 	struct fi_ops_collective *collective;
+	const struct fab_profiler *profiler;	/* NULL: fi_profile_open() is -FI_ENOSYS */
 };
 /* Fill the embedded part from info, of which the endpoint keeps a copy. -FI_EINVAL, logged, if it lacks something or
  * does not suit the domain; whether it asks more than the provider offers is for the provider to check
@@ -97,7 +101,7 @@ int fab_ep_open(struct fid_domain *domain, const struct fi_info *info, size_t si
 int fab_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags, void *context);
 /* fi_setname of an endpoint, whose name is kept in *name: 0, -FI_EOPBADSTATE (it is enabled), -FI_EINVAL; logged. */
 int fab_ep_take_name(const struct fab_ep *ep, union fab_sockaddr *name, const void *addr, size_t addrlen);
-/* What fi_close asks first: -FI_EBUSY while there are aliases (logged), or 0. */
+/* What fi_close asks first: -FI_EBUSY while there are aliases or views (logged), or 0. Takes the lock. */
 int fab_ep_check_close(const struct fab_ep *ep);
 /* Drops every reference. The provider has closed what could still reach the endpoint. */
 void fab_ep_fini(struct fab_ep *ep);

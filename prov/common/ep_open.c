@@ -103,7 +103,9 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.rx_msg_flags = FI_COMPLETION,
 		.auth_key = auth_key,
 		.info = fi_dupinfo(info),
+		.profiler = ops->profiler,
 	};
+	fab_list_init(&ep->profiles);
 	if (!ep->info) {
 		ret = -FI_ENOMEM;
 		goto put_key;
@@ -141,7 +143,16 @@ put_key:
 int fab_ep_check_close(const struct fab_ep *ep)
 {
 	uint32_t cnt = atomic_load(&ep->alias_cnt);
+	bool viewed;
 
+	fab_progress_lock(ep->progress);
+	viewed = !fab_list_empty(&ep->profiles);
+	fab_progress_unlock(ep->progress);
+	if (viewed) {
+		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint whose fi_profile_open() has not "
+			"been undone: fi_profile_close() first\n");
+		return -FI_EBUSY;
+	}
 	if (!cnt)
 		return 0;
 	FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint that has %u aliases (fi_ep_alias): "

@@ -13,6 +13,7 @@
 #include "common/ip_name.h"
 #include "common/collective.h"
 #include "common/ops.h"
+#include "common/profile.h"
 #include "common/trigger.h"
 #include "tcp/advert.h"
 #include "tcp/cm.h"
@@ -276,6 +277,7 @@ struct fi_ops tcp_ep_fid_ops = {
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
+	.ops_open = fab_ep_ops_open,
 };
 
 struct fi_ops_ep tcp_ep_ops = {
@@ -370,6 +372,7 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 		.rma = caps & FI_RMA ? &tcp_rma_ops : NULL,
 		.atomic = caps & FI_ATOMIC ? &tcp_atomic_ops : NULL,
 		.collective = has_collectives(info) ? &fab_coll_ops : NULL,
+		.profiler = info->ep_attr->type == FI_EP_MSG ? &tcp_msg_profiler : &tcp_rdm_profiler,
 	};
 }
 

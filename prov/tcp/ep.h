@@ -154,6 +154,11 @@ static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_ad
 	return fi_addr & (UINT64_MAX >> ep->rx_ctx_bits);
 }
 
+/* ---- profile.c ---- */
+
+/* What is told of endpoints: fi_profile(3). */
+extern const struct fab_profiler tcp_rdm_profiler, tcp_msg_profiler;
+
 /* ---- tx.c ---- */
 
 /* What must be over before an operation may start: bits. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include "common/collective.h"
+#include "common/profile.h"
 #include "tcp/owner.h"
 #include "tcp/tcp.h"
 
@@ -58,6 +59,8 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	conn->announced_cnt += announced;
 	conn->unexp_len += unexp->kept;
 	tcp_stranger_count(unexp);
+	if (fab_profile_listens(&ep->base))
+		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_RECVD);
 	return unexp;
 
 put:
@@ -172,6 +175,8 @@ bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
 
 	tcp_unexp_unlink(unexp);
 	unexp->place = TCP_UNEXP_TAKEN;
+	if (fab_profile_listens(&ep->base))
+		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_MATCHED);
 	more = tcp_rx_claim(ep, rx, unexp->len, &unexp->into);
 	if (unexp->announced)
 		tcp_rndv_take(conn, unexp);

@@ -72,6 +72,7 @@ struct tcp_peer_table {
 	uint32_t life_cnt;
 	uint32_t stranger_cnt;		/* of them, those whose peer is in no address vector */
 	bool stranger_warned;
+	uint64_t asked, accepted;	/* requests of peers so far, and those of them that became a life */
 	struct tcp_listener listener;
 	struct fab_timer leave;		/* runs while a life leaves */
 	struct fab_timer reap;		/* runs while there are too many connections */

@@ -178,6 +178,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	life->conn.auth_key = cm->proven;
 	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
 		tcp_peer_index(peer, life->conn.fi_addr, &life->conn);
+	life->table->accepted++;
 	tcp_life_start(life, tcp_cm_take_fd(cm), &cm->peer);
 }
 
@@ -295,6 +296,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	struct tcp_peer *peer;
 	int cmp;
 
+	table->asked++;
 	request_settle(table, addr, key);
 	if (is_turned_away(table, addr, key)) {
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);

@@ -50,6 +50,11 @@ struct tcp_unexp {
 	uint8_t small[TCP_UNEXP_SMALL];
 };
 
+/* ---- profile.c ---- */
+
+/* Tell programs that have asked (fab_profile_listens) of FI_EVENT_UNEXP_MSG_*. */
+void tcp_profile_event(const struct tcp_unexp *unexp, uint32_t event_id);
+
 /* ---- tx.c ---- */
 
 /* a frame up to this many bytes is copied beside others, so that many make one iov entry */
