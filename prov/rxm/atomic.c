@@ -76,7 +76,7 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 		memcpy(tx->user[i].iov_base, from, tx->user[i].iov_len);
 		from += tx->user[i].iov_len;
 	}
-	rxm_tx_answered(tx, rsp.status > 0 && rsp.status < 4096 ? rsp.status : rsp.status ? FI_EIO : 0, "refused by the target");
+	rxm_tx_answered(tx, rxm_wire_err((uint32_t) rsp.status), "refused by the target");
 }
 
 /* ---- target ---- */

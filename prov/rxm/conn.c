@@ -112,7 +112,7 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	const char *step;
 
 	*err = -FI_ENOMEM;
-	if (!conn || ep->poller->eq_lost) {
+	if (!conn || ep->poller->eq_lost || ep->poller->lost) {
 		free(conn);
 		return NULL;
 	}
@@ -126,6 +126,7 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	fab_list_init(&conn->parts);
 	fab_list_init(&conn->stuck);
 	fab_list_init(&conn->posted);
+	fab_list_init(&conn->held);
 	conn->deadline_ns = fab_now_ns() + (uint64_t) rxm_params.connect_timeout_ms * MS;
 	step = "fi_endpoint";
 	*err = fi_endpoint(ep->domain->below, info, &conn->below, conn);

@@ -57,6 +57,7 @@ static int ep_enable(struct rxm_ep *ep)
 	if (ret)
 		goto close_pep;
 	fab_progress_lock(ep->base.progress);
+	fab_list_add_tail(&ep->poller->eps, &ep->poller_link);
 	ep->base.enabled = true;
 	fab_progress_unlock(ep->base.progress);
 	return 0;
@@ -164,6 +165,12 @@ static bool is_busy(const struct rxm_ep *ep)
 	return false;
 }
 
+void rxm_ep_lost(struct rxm_ep *ep, int err)
+{
+	rxm_peers_lost(ep, err);
+	fab_recv_flush(&ep->recv, err);
+}
+
 /* Let what has been taken leave, for a while. */
 static void flush(struct rxm_ep *ep)
 {
@@ -181,7 +188,8 @@ static void stop(struct rxm_ep *ep)
 	fi_close(&ep->pep->fid);
 	fab_timer_stop(&ep->timer);
 	rxm_peers_close(ep);
-	rxm_poller_run(ep->poller);
+	rxm_poller_settle(ep->poller);
+	fab_list_remove(&ep->poller_link);
 	fab_progress_unlock(ep->base.progress);
 	rxm_poller_put(ep->domain, ep->poller);
 }
@@ -295,6 +303,7 @@ static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi
 	rxm_bufs_init(&ep->small, reg, RXM_SMALL);
 	rxm_bufs_init(&ep->big, reg, most);
 	fab_list_init(&ep->conns);
+	fab_list_init(&ep->poller_link);
 	fab_list_init(&ep->orphans);
 	fab_list_init(&ep->pace);
 	fab_timer_init(&ep->timer, NULL);

@@ -236,6 +236,27 @@ int rxm_peers_open(struct rxm_ep *ep)
 	return 0;
 }
 
+static bool lose_peer(struct fab_entry *entry, void *err)
+{
+	struct rxm_peer *peer = fab_container(entry, struct rxm_peer, entry);
+	const char *why = "the completion queue below has failed";
+	fi_addr_t fi_addr = peer->fi_addr;
+
+	peer->fi_addr = 0;	/* it stays until we are done with it */
+	if (peer->conn)
+		rxm_conn_fail(peer->conn, *(const int *) err, why);
+	if (peer->inbound)
+		rxm_conn_fail(peer->inbound, *(const int *) err, why);
+	give_up(peer, *(const int *) err, why);
+	peer->fi_addr = fi_addr;
+	return false;
+}
+
+void rxm_peers_lost(struct rxm_ep *ep, int err)
+{
+	fab_table_any(&ep->peers, lose_peer, &err);
+}
+
 static void close_peer(struct fab_entry *entry)
 {
 	struct rxm_peer *peer = fab_container(entry, struct rxm_peer, entry);

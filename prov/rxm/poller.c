@@ -8,6 +8,9 @@
  *
  * A poller appears with the first endpoint that is enabled on an engine and goes with the last. Lock of the engine
  * held, but for get and put.
+ *
+ * When the completion queue fails, what completes below can no longer be told: its endpoints are lost. All that is
+ * outstanding on them ends in error, once, and nothing more is taken.
  */
 #include "rxm/rxm.h"
 
@@ -16,6 +19,7 @@
 #include <sys/epoll.h>
 
 #define BATCH		16
+#define PASS_MAX	64		/* batches of a pass; what there is beyond them is for the next */
 
 static bool take_events(struct rxm_poller *poller)
 {
@@ -55,13 +59,30 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged
 		rxm_rx_packet(rx, entry->len);
 }
 
+static void lose(struct rxm_poller *poller, int err)
+{
+	struct fab_list *link;
+
+	RXM_WARN(FI_LOG_CQ, "the completion queue below has failed: %s; what is outstanding on endpoints of this queue ends "
+		 "with that, and they take no more: close them and open others\n", fi_strerror(err));
+	poller->lost = err;
+	fab_source_mod(&poller->cq_src, 0);
+	fab_list_for_each(&poller->eps, link)
+		rxm_ep_lost(fab_container(link, struct rxm_ep, poller_link), err);
+}
+
 static void take_error(struct rxm_poller *poller)
 {
 	struct fi_cq_err_entry entry = { 0 };
 	struct rxm_ctx *ctx;
 	struct rxm_conn *conn;
 
-	if (fi_cq_readerr(poller->cq, &entry, 0) != 1 || !entry.op_context)
+	/* an entry that cannot be read, or stays in the queue as this one does: nothing can be read behind it */
+	if (fi_cq_readerr(poller->cq, &entry, 0) != 1 || entry.err == FI_EOVERRUN) {
+		lose(poller, FI_EOVERRUN);
+		return;
+	}
+	if (!entry.op_context)
 		return;
 	ctx = entry.op_context;
 	if (ctx->kind == RXM_CTX_TX) {
@@ -86,21 +107,22 @@ static bool read_cq(struct rxm_poller *poller)
 {
 	struct fi_cq_tagged_entry entry[BATCH];
 	bool any = false;
-	ssize_t cnt;
+	ssize_t cnt = 0;
 
 	if (poller->reading)
 		return false;
 	poller->reading = true;
-	while ((cnt = fi_cq_read(poller->cq, entry, BATCH)) != -FI_EAGAIN) {
+	for (int i = 0; i < PASS_MAX && !poller->lost && (cnt = fi_cq_read(poller->cq, entry, BATCH)) != -FI_EAGAIN; i++) {
 		any = true;
-		for (ssize_t i = 0; i < cnt; i++)
-			take_completion(poller, &entry[i]);
+		for (ssize_t n = 0; n < cnt; n++)
+			take_completion(poller, &entry[n]);
 		if (cnt == -FI_EAVAIL)
 			take_error(poller);
 		else if (cnt < 0)
-			break;
+			lose(poller, (int) -cnt);
 	}
-	rxm_conn_reap(poller);
+	if (poller->lost || cnt == -FI_EAGAIN)
+		rxm_conn_reap(poller);
 	poller->reading = false;
 	return any;
 }
@@ -124,6 +146,12 @@ bool rxm_poller_run(struct rxm_poller *poller)
 	if (any)
 		run_stuck(poller);
 	return any;
+}
+
+void rxm_poller_settle(struct rxm_poller *poller)
+{
+	while (!fab_list_empty(&poller->gone))
+		read_cq(poller);
 }
 
 static bool poll_below(struct fab_poll_fn *fn)
@@ -220,6 +248,7 @@ static int poller_open(struct rxm_domain *domain, struct fab_progress *progress,
 	poller->progress = progress;
 	poller->fabric = fab_container(domain->base.fabric, struct rxm_fabric, base)->below;
 	fab_list_init(&poller->gone);
+	fab_list_init(&poller->eps);
 	fab_list_init(&poller->stuck);
 	ret = open_queues(domain, poller);
 	if (ret)
@@ -245,7 +274,7 @@ static void poller_close(struct rxm_poller *poller)
 	fab_source_del(&poller->cq_src);
 	fab_source_del(&poller->eq_src);
 	fab_list_remove(&poller->fn.link);
-	read_cq(poller);
+	rxm_poller_settle(poller);
 	fab_progress_unlock(poller->progress);
 	fab_list_remove(&poller->link);
 	fi_close(&poller->cq->fid);

@@ -86,17 +86,22 @@ int rxm_rndv_convert(struct rxm_ep *ep, struct rxm_tx *tx)
 	if (!rxm_tx_packet(ep, tx, RXM_RNDV_REQ, (enum rxm_op) op.op, sizeof(rndv)))
 		return -FI_ENOMEM;
 	tx->buf->pkt.op = op;
-	tx->buf->pkt.op.flags &= ~RXM_FLAG_ACK;
+	tx->buf->pkt.op.flags &= ~(RXM_FLAG_ACK | RXM_FLAG_MATCH);
 	ret = offer(ep, tx, iov, cnt, FI_REMOTE_READ | FI_WRITE, &rndv);
 	memcpy(tx->buf->pkt.data, &rndv, sizeof(rndv));
 	return ret;
 }
 
-/* An answer to the peer without payload, about its request. */
-void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id)
+void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id, int err)
 {
-	struct rxm_tx *tx = rxm_tx_new(conn->ep, RXM_TX_PACKET);
+	struct rxm_tx *tx;
 
+	if (err && !conn->ext) {
+		/* its answers have no room for that: what it waits for ends with the connection */
+		rxm_conn_fail(conn, err, "a transfer of the peer's failed here, which it can be told in no other way");
+		return;
+	}
+	tx = rxm_tx_new(conn->ep, RXM_TX_PACKET);
 	if (!tx || !rxm_tx_packet(conn->ep, tx, type, RXM_OP_MSG, 0)) {
 		if (tx)
 			rxm_tx_free(conn->ep, tx);
@@ -104,6 +109,7 @@ void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id)
 		return;
 	}
 	tx->buf->pkt.ctrl.msg_id = msg_id;
+	tx->buf->pkt.ctrl.ctrl_data = (uint64_t) err;
 	tx->control = true;
 	rxm_tx_start(conn, tx);
 }
@@ -118,13 +124,9 @@ static void written(struct rxm_tx *tx, int err, const char *text)
 
 	if (!send)
 		return;
-	if (err) {
-		rxm_conn_fail(conn, err, text);
-		return;
-	}
-	rxm_tx_answered(send, 0, NULL);
+	rxm_tx_answered(send, err, text);
 	if (conn->state != RXM_CONN_DOWN)
-		rxm_answer(conn, RXM_RNDV_WDONE, theirs);
+		rxm_answer(conn, RXM_RNDV_WDONE, theirs, err);
 }
 
 /* Take over what a packet says of memory there; false: nonsense. */
@@ -198,7 +200,7 @@ static void received(struct rxm_tx *tx, int err, const char *text)
 
 	fab_recv_finish(&tx->ep->recv, &tx->into, &tx->msg, err ? &fail : NULL);
 	if (answer)
-		rxm_answer(conn, RXM_RNDV_DONE, msg_id);
+		rxm_answer(conn, RXM_RNDV_DONE, msg_id, err);
 }
 
 /* The room that was taken, as a vector. */
@@ -270,7 +272,7 @@ void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t 
 
 	if (!into->take) {
 		fab_recv_finish(&ep->recv, into, msg, NULL);
-		rxm_answer(conn, RXM_RNDV_DONE, msg_id);
+		rxm_answer(conn, RXM_RNDV_DONE, msg_id, 0);
 		return;
 	}
 	tx = rxm_tx_new(ep, RXM_TX_READ);
@@ -290,5 +292,5 @@ void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t 
 		rxm_tx_free(ep, tx);
 	fab_recv_finish(&ep->recv, into, msg, &(struct fab_cq_fail) {
 			.err = -ret, .prov_errno = -ret, .text = "the receive buffer cannot be registered" });
-	rxm_answer(conn, RXM_RNDV_DONE, msg_id);
+	rxm_answer(conn, RXM_RNDV_DONE, msg_id, -ret);
 }

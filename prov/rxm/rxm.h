@@ -25,14 +25,13 @@
 #include "base/bits.h"
 #include "base/pool.h"
 #include "base/table.h"
-#include "base/table.h"
 #include "common/ep.h"
 #include "common/recv.h"
 #include "rxm/wire.h"
 
 #define RXM_LAYER		"ofi_rxm"
 #define RXM_IOV_LIMIT		4
-#define RXM_DELIVERED		(FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
+#define RXM_DELIVERED		(FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE)
 #define RXM_TX_SIZE		1024	/* operations outstanding, if the endpoint does not ask for another number */
 #define RXM_RX_SIZE		4096
 #define RXM_SIZE_MAX		65536
@@ -44,6 +43,8 @@
 #define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages of a peer, beyond which it gets no credit */
 #define RXM_KEEP_CNT		4096		/* likewise, messages */
 #define RXM_BELOW_NAME_MAX	32
+#define RXM_PARTS_MAX		32	/* messages of a peer of which segments have come, and others are to come */
+#define RXM_CTL_MAX		256	/* answers that have not left, beyond which a peer without credit is not heard */
 #define RXM_SMALL		448	/* bytes behind the headers of a packet in ep->small */
 #define RXM_BIG_MIN		4608	/* likewise in ep->big, at least */
 #define RXM_AMO_MAX		2048	/* bytes of elements of an atomic */
@@ -228,11 +229,14 @@ struct rxm_conn {
 	uint32_t asked_free;		/* the first of those that are not, and one more; 0: none */
 	struct fab_list txq;		/* struct rxm_tx, in order, not yet given to the provider below */
 	struct fab_list ctlq;		/* likewise, of those that need no credit */
+	uint32_t ctl_cnt;		/* answers made and not yet over; the peer's credit bounds them, or RXM_CTL_MAX and rx_cnt */
+	struct fab_list held;		/* struct rxm_rx.link: not posted again while ctl_cnt is too high */
 	struct fab_list flying;		/* it has them */
 	struct fab_list waiting;	/* it is done with them, the peer's answer is still to come */
 	struct fab_list kept;		/* struct rxm_kept.link */
 	size_t kept_len, kept_cnt;
 	struct fab_list parts;		/* struct rxm_part.link: messages of which segments are to come */
+	uint32_t part_cnt;		/* at most RXM_PARTS_MAX */
 	struct rxm_rx *rx;		/* owned */
 	struct fab_list posted;		/* struct rxm_rx.link, in the order in which packets fill them */
 	struct rxm_chunk *rx_mem;	/* owned */
@@ -266,7 +270,8 @@ struct rxm_kept {
 	struct rxm_part *part;		/* not whole yet, or NULL */
 	bool no_credit;			/* the peer has had no credit for it */
 	bool rndv;			/* data holds a struct rxm_rndv */
-	uint64_t msg_id;
+	bool owes_ack;			/* the sender waits for it to be taken (FI_MATCH_COMPLETE) */
+	uint64_t msg_id;		/* of what is announced, or owes_ack */
 	size_t cost;			/* what it adds to conn->kept_len */
 	size_t have;			/* bytes in data */
 	uint8_t data[];
@@ -298,6 +303,8 @@ struct rxm_poller {
 	struct fab_list stuck;		/* struct rxm_conn.stuck */
 	unsigned making;		/* connections that are being made */
 	bool reading;			/* in read_cq() */
+	int lost;			/* why cq is not read any more, a positive FI_E*; 0: it is */
+	struct fab_list eps;		/* struct rxm_ep.poller_link */
 	/* There was no memory for an event below (FI_EOVERRUN): eq is not read any more, and endpoints on this
 	 * poller make no connections */
 	bool eq_lost;
@@ -310,6 +317,7 @@ struct rxm_ep {
 	union fab_sockaddr addr;	/* where it listens; what was asked for before it is enabled */
 	struct fid_pep *pep;		/* owned */
 	struct rxm_poller *poller;	/* a reference, from enable on */
+	struct fab_list poller_link;	/* in poller->eps, while enabled */
 	struct fab_av_watch watch;
 	bool closing;
 	uint64_t incarnation;		/* what peers know this endpoint by */
@@ -344,6 +352,8 @@ int rxm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, voi
 int rxm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 void rxm_fill_ops(void);
 void rxm_ep_fill_ops(void);
+/* What completes below cannot be told any more, for this reason (positive): all that is outstanding ends. Lock held. */
+void rxm_ep_lost(struct rxm_ep *ep, int err);
 int rxm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
 		     uint64_t flags);
 
@@ -385,6 +395,8 @@ void rxm_poller_put(struct rxm_domain *domain, struct rxm_poller *poller);
 bool rxm_poller_run(struct rxm_poller *poller);
 /* The same, after waiting for something to come. */
 void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms);
+/* Connections have ended: read what is behind them in the queue, until none of them is left. Not from within a pass. */
+void rxm_poller_settle(struct rxm_poller *poller);
 
 /* ---- conn.c, peer.c: lock held ---- */
 
@@ -406,6 +418,8 @@ int rxm_conn_start(struct rxm_peer *peer);
 void rxm_conn_watch(struct rxm_ep *ep);
 /* End a connection without a word to its peer's operations that wait for one. Idempotent. */
 void rxm_conn_end(struct rxm_conn *conn, int err, const char *why);
+/* The endpoint is lost: what is outstanding to all of them ends. */
+void rxm_peers_lost(struct rxm_ep *ep, int err);
 int rxm_peers_open(struct rxm_ep *ep);
 void rxm_peers_close(struct rxm_ep *ep);
 /* Read one event of the queue below. False: there is none. */
@@ -487,12 +501,17 @@ void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
 extern const struct fab_recv_ops rxm_recv_ops;
 /* Say that credits are owed, if that is due. */
 void rxm_credit_tell(struct rxm_conn *conn);
+/* Answers have left: post what was held back for their sake. */
+void rxm_rx_release(struct rxm_conn *conn);
+/* What a peer says is wrong, as an FI_E* (positive) or 0. */
+int rxm_wire_err(uint64_t status);
 
 /* rndv.c; len bytes are behind the headers of pkt, also in atomic.c */
 void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
 		   const struct fab_msg *msg);
-/* An answer without payload to the peer's request msg_id. */
-void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id);
+/* An answer without payload to the peer's request msg_id, which ends well or with a positive FI_E*; the connection is
+ * UP, and may end by it: a peer without our additions cannot be told of an error in another way. */
+void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id, int err);
 int rxm_rndv_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx);
 /* Let a message that was to go in a packet be announced. 0 or -FI_E*. */
 int rxm_rndv_convert(struct rxm_ep *ep, struct rxm_tx *tx);

@@ -5,7 +5,8 @@
  *   up to buffer_size          one packet; from where it is, unless it is small, injected, or memory must be registered
  *   up to sar_limit            several packets
  *   longer                     announced: the receiver reads it, or lets it be written
- *   FI_DELIVERY_COMPLETE       a packet that asks for an acknowledgement, or announced, which ends with one anyway
+ *   FI_DELIVERY_COMPLETE       a packet that asks for an acknowledgement, or announced, which ends with one anyway;
+ *   and above                  the same, of what a receive has taken, with FI_MATCH_COMPLETE
  */
 #include "rxm/rxm.h"
 
@@ -84,7 +85,7 @@ static int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 	tx->iov_cnt = copy ? 0 : op->iov_cnt;
 	if (op->flags & RXM_DELIVERED) {
 		tx->wants_answer = true;
-		tx->buf->pkt.op.flags |= RXM_FLAG_ACK;
+		tx->buf->pkt.op.flags |= RXM_FLAG_ACK | (op->flags & FI_MATCH_COMPLETE ? RXM_FLAG_MATCH : 0);
 	}
 	return 0;
 }
@@ -149,6 +150,8 @@ static int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
 	if (!ep->base.enabled || ep->closing)
 		return -FI_EOPBADSTATE;
+	if (ep->poller->lost)
+		return -ep->poller->lost;
 	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
 		return -FI_EAGAIN;
 	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size) {
@@ -232,7 +235,7 @@ ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op)
 
 	fab_progress_enter(progress);
 	if (ep->base.enabled && !ep->closing)
-		ret = fab_recv_post(&ep->recv, op);
+		ret = ep->poller->lost ? -ep->poller->lost : fab_recv_post(&ep->recv, op);
 	fab_progress_unlock(progress);
 	return ret;
 }

@@ -57,6 +57,8 @@ void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
 		rxm_buf_put(tx->bufs, tx->buf);
 	if (tx->hold)
 		rxm_buf_put(tx->hold_bufs, tx->hold);
+	if (tx->control && tx->conn)
+		tx->conn->ctl_cnt--;
 	fab_pool_put(&ep->tx_pool, tx);
 }
 
@@ -137,10 +139,20 @@ void rxm_app_done(struct rxm_tx *tx, int err, const char *text)
 		fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
 }
 
-static void requeue(struct rxm_conn *conn, struct rxm_tx *tx)
+/* Is its queue ctlq? Answers, and what has begun. */
+static bool urgent(const struct rxm_tx *tx)
 {
-	fab_list_add_head(&conn->ctlq, &tx->link);
-	rxm_tx_run(conn);
+	return tx->control || tx->rma_at;
+}
+
+static void enqueue(struct rxm_conn *conn, struct rxm_tx *tx, bool first)
+{
+	struct fab_list *queue = urgent(tx) ? &conn->ctlq : &conn->txq;
+
+	if (first)
+		fab_list_add_head(queue, &tx->link);
+	else
+		fab_list_add_tail(queue, &tx->link);
 }
 
 void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
@@ -157,18 +169,20 @@ void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
 	if (err || (tx->answered && tx->answer_err)) {
 		finish(tx, err ? err : tx->answer_err, text);
 	} else if (tx->what != RXM_TX_PACKET && ++tx->rma_at < tx->parts) {
-		requeue(conn, tx);
+		enqueue(conn, tx, true);
+		rxm_tx_run(conn);
 	} else if (then) {
 		tx->then = NULL;
 		then->conn = conn;
 		finish(tx, 0, NULL);
-		fab_list_add_head(&conn->txq, &then->link);
+		enqueue(conn, then, true);
 		rxm_tx_run(conn);
 	} else if (tx->wants_answer && !tx->answered) {
 		fab_list_add_tail(&conn->waiting, &tx->link);
 	} else {
 		finish(tx, 0, NULL);
 	}
+	rxm_rx_release(conn);
 }
 
 struct rxm_tx *rxm_tx_asked(struct rxm_conn *conn, uint64_t msg_id)
@@ -391,7 +405,7 @@ static bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 	tx->flying = false;
 	fab_list_remove(&tx->link);
 	if (ret == -FI_EAGAIN) {
-		fab_list_add_head(tx->control || tx->rma_at ? &conn->ctlq : &conn->txq, &tx->link);
+		enqueue(conn, tx, true);
 		fab_list_remove(&conn->stuck);
 		fab_list_add_tail(&conn->ep->poller->stuck, &conn->stuck);
 		return false;
@@ -422,13 +436,15 @@ void rxm_tx_run(struct rxm_conn *conn)
 		}
 	}
 	conn->running = false;
+	rxm_rx_release(conn);
 }
 
 void rxm_tx_start(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	tx->ep = conn->ep;
 	tx->conn = conn;
-	fab_list_add_tail(tx->control ? &conn->ctlq : &conn->txq, &tx->link);
+	conn->ctl_cnt += tx->control;
+	enqueue(conn, tx, false);
 	rxm_tx_run(conn);
 }
 

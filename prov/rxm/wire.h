@@ -9,16 +9,16 @@
  *   EAGER       op.size bytes of message
  *   SEG         ctrl.seg_size bytes of a message of op.size: the first (seg_no 0), then the others in order
  *   RNDV_REQ    struct rxm_rndv: where op.size bytes of message can be read; ctrl.msg_id is the sender's
- *   RNDV_DONE   they have been read: ctrl.msg_id as in the request
+ *   RNDV_DONE   they have been read: ctrl.msg_id as in the request (ours: ctrl.ctrl_data is 0, or why not: an errno)
  *   ATOMIC      struct rxm_ioc[4], then the operands (and values to compare with)
  *   ATOMIC_RSP  struct rxm_amo_rsp, then the former values
  *   CREDIT      ctrl.ctrl_data more packets may be sent
  *   RNDV_WR     (answer to RNDV_REQ) struct rxm_rndv: where the message can be written to; ctrl.ctrl_data is the
  *               receiver's number for it
- *   RNDV_WDONE  it has been written: ctrl.msg_id is the receiver's number
+ *   RNDV_WDONE  it has been written: ctrl.msg_id is the receiver's number (ours: ctrl.ctrl_data likewise)
  *
  * Ours:
- *   ACK         what ctrl.msg_id names has been delivered (RXM_FLAG_ACK)
+ *   ACK         what ctrl.msg_id names has been delivered (RXM_FLAG_ACK), and a receive has taken it (RXM_FLAG_MATCH)
  *   WRITTEN     the remote write before this packet has ended, of op.size bytes: op.data is for the target's completion
  *               queue (RXM_FLAG_CQ_DATA)
  * and ctrl.conn_id counts packets of the other end that were taken since it was last said (credits).
@@ -65,6 +65,7 @@ enum rxm_op {
 
 enum rxm_op_flag {
 	RXM_FLAG_CQ_DATA = 1u << 0,
+	RXM_FLAG_MATCH = 1u << 30,	/* ours: with RXM_FLAG_ACK, send it when a receive has taken the message */
 	RXM_FLAG_ACK = 1u << 31,	/* ours: send RXM_ACK when it has been delivered */
 };
 

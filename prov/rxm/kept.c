@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages that wait for their receive, until that or until their sender or the endpoint goes. Engine lock held.
+ *
+ *   whole      its bytes are here; stays when its connection ends (ep->orphans)
+ *   in parts   segments are still coming, here or, once a receive has it, there
+ *   announced  its bytes are with the sender, and go with it
+ */
+#include "rxm/rx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room)
+{
+	struct rxm_ep *ep = conn->ep;
+	struct rxm_kept *kept = malloc(sizeof(*kept) + room);
+
+	if (!kept) {
+		rxm_conn_fail(conn, FI_ENOMEM, "no memory to keep an unexpected message");
+		return NULL;
+	}
+	memset(kept, 0, sizeof(*kept));
+	fab_recv_keep(&ep->recv, &kept->base, msg);
+	kept->conn = conn;
+	kept->cost = room + sizeof(*kept);
+	conn->kept_len += kept->cost;
+	conn->kept_cnt++;
+	fab_list_add_tail(&conn->kept, &kept->link);
+	return kept;
+}
+
+void rxm_kept_free(struct rxm_kept *kept)
+{
+	struct rxm_conn *conn = kept->conn;
+	struct rxm_rx *rx = kept->rx;
+	bool owes = kept->no_credit;
+
+	if (conn) {
+		conn->kept_len -= kept->cost;
+		conn->kept_cnt--;
+	}
+	fab_list_remove(&kept->link);
+	free(kept);
+	if (!conn || conn->state == RXM_CONN_DOWN)
+		return;
+	if (rx)
+		rxm_rx_repost(rx);
+	if (owes && conn->state == RXM_CONN_UP)
+		rxm_credit_give(conn);
+}
+
+/* It has been taken, or the application has said that it does not want it. */
+static void kept_end(struct rxm_kept *kept)
+{
+	struct rxm_conn *conn = kept->conn;
+	uint64_t msg_id = kept->msg_id;
+	bool owes_ack = kept->owes_ack, rndv = kept->rndv;
+
+	rxm_kept_free(kept);
+	rxm_msg_acknowledge(conn, owes_ack, msg_id);
+	if (rndv && conn->state == RXM_CONN_UP)
+		rxm_answer(conn, RXM_RNDV_DONE, msg_id, 0);
+}
+
+static void kept_take(struct fab_recv *recv, struct fab_kept *base, const struct fab_into *into)
+{
+	struct rxm_kept *kept = fab_container(base, struct rxm_kept, base);
+	struct fab_msg msg = fab_kept_msg(base);
+	struct rxm_rndv rndv;
+
+	if (kept->part) {
+		/* its rest goes there at once */
+		fab_into_copy(into, 0, kept->data, kept->have);
+		kept->part->into = *into;
+		kept->part->kept = NULL;
+		rxm_kept_free(kept);
+	} else if (kept->rndv) {
+		struct rxm_conn *conn = kept->conn;
+		uint64_t msg_id = kept->msg_id;
+
+		memcpy(&rndv, kept->data, sizeof(rndv));
+		rxm_kept_free(kept);
+		rxm_rndv_take(conn, &rndv, msg_id, into, &msg);
+	} else {
+		fab_into_copy(into, 0, kept->data, msg.len);
+		fab_recv_finish(recv, into, &msg, NULL);
+		kept_end(kept);
+	}
+}
+
+static void kept_drop(struct fab_recv *recv, struct fab_kept *base)
+{
+	struct rxm_kept *kept = fab_container(base, struct rxm_kept, base);
+
+	(void) recv;
+	if (kept->part)
+		kept->part->kept = NULL;
+	kept_end(kept);
+}
+
+const struct fab_recv_ops rxm_recv_ops = {
+	.take = kept_take,
+	.drop = kept_drop,
+};
+
+void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_sockaddr *addr, fi_addr_t fi_addr)
+{
+	struct rxm_conn *conns[] = { peer ? peer->conn : NULL, peer ? peer->inbound : NULL };
+	struct fab_list *link;
+
+	for (size_t i = 0; i < fab_countof(conns); i++) {
+		if (!conns[i])
+			continue;
+		fab_list_for_each(&conns[i]->kept, link)
+			fab_kept_set_src(&ep->recv, &fab_container(link, struct rxm_kept, link)->base, fi_addr);
+	}
+	fab_list_for_each(&ep->orphans, link) {
+		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
+
+		if (fab_addr_equal(&kept->from.sa, &addr->sa))
+			fab_kept_set_src(&ep->recv, &kept->base, fi_addr);
+	}
+}
+
+void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)
+{
+	const struct fab_cq_fail fail = { .err = err, .prov_errno = err, .text = text };
+	struct rxm_ep *ep = conn->ep;
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&conn->parts, link, next) {
+		struct rxm_part *part = fab_container(link, struct rxm_part, link);
+
+		if (part->into.rx) {
+			part->into.take = fab_min(part->into.take, (size_t) part->have);
+			fab_recv_finish(&ep->recv, &part->into, &part->msg, &fail);
+		} else if (part->kept) {
+			fab_kept_unlink(&ep->recv, &part->kept->base);
+			rxm_kept_free(part->kept);
+			part->kept = NULL;
+		}
+		rxm_part_free(part);
+	}
+	fab_list_for_each_safe(&conn->kept, link, next) {
+		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
+
+		if (kept->rndv) {
+			/* what it announces went with its sender */
+			fab_kept_unlink(&ep->recv, &kept->base);
+			rxm_kept_free(kept);
+			continue;
+		}
+		fab_list_remove(link);
+		fab_list_add_tail(&ep->orphans, link);
+		kept->from = conn->peer->addr;
+		kept->conn = NULL;
+		kept->rx = NULL;
+	}
+}

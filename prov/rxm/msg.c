@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The messages in what arrives: to their receive, if one is posted, or kept. Engine lock held.
+ *
+ * FI_DELIVERY_COMPLETE asks for an answer when the message is in its receive buffer or, where none was posted when it
+ * came, kept here (fi_cq(3)); FI_MATCH_COMPLETE when a receive has taken it. A message that was announced is answered
+ * when it has been fetched, which is both.
+ */
+#include "rxm/rx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- in one packet ---- */
+
+static struct fab_msg msg_of(const struct rxm_in *in)
+{
+	const struct rxm_op_hdr *op = &in->pkt->op;
+
+	return (struct fab_msg) {
+		.tag = op->op == RXM_OP_TAGGED ? op->tag : 0,
+		.data = op->flags & RXM_FLAG_CQ_DATA ? op->data : 0,
+		.len = op->size,
+		.src = in->conn->peer->fi_addr,
+		.tagged = op->op == RXM_OP_TAGGED,
+		.has_data = op->flags & RXM_FLAG_CQ_DATA,
+	};
+}
+
+static bool is_message(const struct rxm_in *in)
+{
+	return in->pkt->op.op <= RXM_OP_TAGGED;
+}
+
+void rxm_msg_acknowledge(struct rxm_conn *conn, bool wanted, uint64_t msg_id)
+{
+	if (wanted && conn && conn->state == RXM_CONN_UP)
+		rxm_answer(conn, RXM_ACK, msg_id, 0);
+}
+
+/* A whole message: to its receive, or kept. False: no memory. */
+static bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
+{
+	struct fab_recv *recv = &in->conn->ep->recv;
+	struct fab_rx *rx = fab_recv_find(recv, msg->tagged, msg->tag, msg->src);
+	struct fab_into into;
+
+	if (rx) {
+		fab_recv_claim(recv, rx, msg->len, &into);
+		fab_into_copy(&into, 0, data, msg->len);
+		fab_recv_finish(recv, &into, msg, NULL);
+		return true;
+	}
+	in->kept = rxm_kept_new(in->conn, msg, msg->len);
+	if (!in->kept)
+		return false;
+	memcpy(in->kept->data, data, msg->len);
+	return true;
+}
+
+void rxm_msg_eager(struct rxm_in *in)
+{
+	struct rxm_conn *conn = in->conn;
+	struct fab_msg msg = msg_of(in);
+	bool wants_ack = conn->ext && (in->pkt->op.flags & RXM_FLAG_ACK);
+
+	if (!is_message(in) || msg.len != in->len) {
+		rxm_conn_broken(conn, "a message that is not as long as its packet says");
+		return;
+	}
+	if (!take_whole(in, &msg, in->pkt->data))
+		return;
+	if (in->kept && (in->pkt->op.flags & RXM_FLAG_MATCH)) {
+		in->kept->owes_ack = wants_ack;
+		in->kept->msg_id = in->pkt->ctrl.msg_id;
+	} else {
+		rxm_msg_acknowledge(conn, wants_ack, in->pkt->ctrl.msg_id);
+	}
+}
+
+void rxm_msg_bare(struct rxm_in *in)
+{
+	const struct rxm_rx *rx = in->rx;
+	struct rxm_conn *conn = in->conn;
+	const struct fab_msg msg = {
+		.tag = rx->tag, .data = rx->data, .len = rx->len, .src = conn->peer->fi_addr, .tagged = true,
+		.has_data = rx->has_data,
+	};
+
+	if (conn->ext)
+		rxm_conn_broken(conn, "a message without a packet");
+	else
+		take_whole(in, &msg, rx->pkt);
+}
+
+void rxm_msg_rndv(struct rxm_in *in)
+{
+	struct rxm_conn *conn = in->conn;
+	struct fab_recv *recv = &conn->ep->recv;
+	struct fab_msg msg = msg_of(in);
+	struct rxm_rndv rndv;
+	struct fab_into into;
+	struct fab_rx *rx;
+	uint64_t sum = 0;
+
+	if (!is_message(in) || in->len != sizeof(rndv)) {
+		rxm_conn_broken(conn, "an announcement of another length");
+		return;
+	}
+	memcpy(&rndv, in->pkt->data, sizeof(rndv));
+	for (uint32_t i = 0; i < rndv.count && i < RXM_IOV_MAX; i++) {
+		if (rndv.iov[i].len > msg.len - sum)
+			rndv.count = UINT8_MAX;
+		else
+			sum += rndv.iov[i].len;
+	}
+	if (rndv.count > RXM_IOV_MAX || sum != msg.len || msg.len > conn->ep->base.info->ep_attr->max_msg_size) {
+		rxm_conn_broken(conn, "an announcement whose pieces are not the message");
+		return;
+	}
+	rx = fab_recv_find(recv, msg.tagged, msg.tag, msg.src);
+	if (rx) {
+		fab_recv_claim(recv, rx, msg.len, &into);
+		rxm_rndv_take(conn, &rndv, in->pkt->ctrl.msg_id, &into, &msg);
+		return;
+	}
+	in->kept = rxm_kept_new(conn, &msg, sizeof(rndv));
+	if (!in->kept)
+		return;
+	in->kept->rndv = true;
+	in->kept->msg_id = in->pkt->ctrl.msg_id;
+	memcpy(in->kept->data, &rndv, sizeof(rndv));
+}
+
+/* ---- segments ---- */
+
+void rxm_part_free(struct rxm_part *part)
+{
+	if (part->kept)
+		part->kept->part = NULL;
+	part->conn->part_cnt--;
+	fab_list_remove(&part->link);
+	free(part);
+}
+
+static struct rxm_part *part_find(struct rxm_conn *conn, uint64_t msg_id)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&conn->parts, link) {
+		struct rxm_part *part = fab_container(link, struct rxm_part, link);
+
+		if (part->msg_id == msg_id)
+			return part;
+	}
+	return NULL;
+}
+
+static struct rxm_part *part_new(struct rxm_in *in)
+{
+	struct rxm_conn *conn = in->conn;
+	struct fab_recv *recv = &conn->ep->recv;
+	struct rxm_part *part;
+	struct fab_rx *rx;
+
+	if (conn->part_cnt == RXM_PARTS_MAX) {
+		rxm_conn_broken(conn, "more messages in segments at once than anybody sends");
+		return NULL;
+	}
+	part = calloc(1, sizeof(*part));
+	if (!part) {
+		rxm_conn_fail(conn, FI_ENOMEM, "no memory for a message in segments");
+		return NULL;
+	}
+	part->conn = conn;
+	part->msg_id = in->pkt->ctrl.msg_id;
+	part->msg = msg_of(in);
+	rx = fab_recv_find(recv, part->msg.tagged, part->msg.tag, part->msg.src);
+	if (rx)
+		fab_recv_claim(recv, rx, part->msg.len, &part->into);
+	else
+		part->kept = rxm_kept_new(conn, &part->msg, part->msg.len);
+	if (!rx && !part->kept) {
+		free(part);
+		return NULL;
+	}
+	if (part->kept)
+		part->kept->part = part;
+	fab_list_add_tail(&conn->parts, &part->link);
+	conn->part_cnt++;
+	return part;
+}
+
+void rxm_msg_segment(struct rxm_in *in)
+{
+	const struct rxm_ctrl_hdr *ctrl = &in->pkt->ctrl;
+	struct rxm_conn *conn = in->conn;
+	struct rxm_part *part = part_find(conn, ctrl->msg_id);
+
+	if (!part && !ctrl->seg_no && is_message(in) && in->pkt->op.size <= RXM_SEG_MAX) {
+		part = part_new(in);
+		if (!part)
+			return;
+	}
+	if (!part || ctrl->seg_no != part->next_no || ctrl->seg_size != in->len || !in->len ||
+	    in->len > part->msg.len - part->have) {
+		rxm_conn_broken(conn, "a segment that does not follow the one before");
+		return;
+	}
+	if (part->kept)
+		memcpy(part->kept->data + part->have, in->pkt->data, in->len);
+	else if (part->into.rx)
+		fab_into_copy(&part->into, part->have, in->pkt->data, in->len);
+	part->have += in->len;
+	part->next_no++;
+	if (part->kept) {
+		part->kept->have = part->have;
+		in->kept = part->kept;
+	}
+	if (part->have < part->msg.len)
+		return;
+	if (part->into.rx)
+		fab_recv_finish(&conn->ep->recv, &part->into, &part->msg, NULL);
+	rxm_part_free(part);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What ofi_rxm does about peers that fail, ask too much or break the rules, and about a queue below that fails: each
+ * operation ends once, with the reason, at both ends; nothing grows without bound.
+ */
+#include "rxm/rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "rxm/rxm.h"
+
+#define NO_KEY	0x123456789abcdefULL	/* of no memory */
+
+static char out[1 << 18], in[1 << 18];
+
+/* ---- transfers that fail ---- */
+
+/* The peer announces a message of len bytes that it has nowhere. */
+static void announce(struct rig *rig, size_t len, uint64_t msg_id)
+{
+	struct rxm_rndv rndv = { .iov[0] = { .len = len, .key = NO_KEY }, .count = 1 };
+	struct rxm_pkt *pkt = rig_make(rig, RXM_RNDV_REQ, RXM_OP_MSG, sizeof(rndv));
+
+	pkt->ctrl.msg_id = msg_id;
+	pkt->op.size = len;
+	memcpy(pkt->data, &rndv, sizeof(rndv));
+	rig_send(rig, pkt, sizeof(rndv));
+}
+
+/* An announced message that cannot be read: the receive fails, and so does the send of the other end. */
+static void unreadable(void **state)
+{
+	const struct rxm_pkt *answer;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	OK((int) fi_recv(rig.ep, in, 65536, NULL, FI_ADDR_UNSPEC, in));
+	announce(&rig, 65536, 77);
+	assert_int_not_equal(rig_result(&rig, in), 0);
+	answer = rig_packet(&rig);
+	assert_int_equal(answer->ctrl.type, RXM_RNDV_DONE);
+	assert_int_equal(answer->ctrl.msg_id, 77);
+	assert_int_not_equal(answer->ctrl.ctrl_data, 0);
+	rig_close(&rig);
+}
+
+/* Where the other end cannot be told, its send must not look like a success: the connection ends. */
+static void unreadable_by_upstream(void **state)
+{
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, false, true);
+	OK((int) fi_recv(rig.ep, in, 65536, NULL, FI_ADDR_UNSPEC, in));
+	announce(&rig, 65536, 77);
+	assert_int_not_equal(rig_result(&rig, in), 0);
+	rig_until(&rig, rig.down);
+	assert_int_equal(rig.arrived_cnt, 0);
+	rig_close(&rig);
+}
+
+/* The send of an announced message of len bytes has begun; the packet with which it has. */
+static struct rxm_pkt send_announced(struct rig *rig, size_t len)
+{
+	const struct rxm_pkt *req;
+
+	OK((int) fi_send(rig->ep, out, len, NULL, rig->peer, out));
+	req = rig_packet(rig);
+	assert_int_equal(req->ctrl.type, RXM_RNDV_REQ);
+	return *req;
+}
+
+/* The receiver says that it could not read the message: the send ends with its reason. */
+static void not_read(void **state)
+{
+	struct rxm_pkt *answer, req;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	req = send_announced(&rig, sizeof(out));
+	answer = rig_make(&rig, RXM_RNDV_DONE, RXM_OP_MSG, 0);
+	answer->ctrl.msg_id = req.ctrl.msg_id;
+	answer->ctrl.ctrl_data = FI_EACCES;
+	rig_send(&rig, answer, 0);
+	assert_int_equal(rig_result(&rig, out), FI_EACCES);
+	rig_close(&rig);
+}
+
+/* What upstream has in that field means nothing. */
+static void read_by_upstream(void **state)
+{
+	struct rxm_pkt *answer, req;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, false, true);
+	req = send_announced(&rig, sizeof(out));
+	answer = rig_make(&rig, RXM_RNDV_DONE, RXM_OP_MSG, 0);
+	answer->ctrl.msg_id = req.ctrl.msg_id;
+	answer->ctrl.ctrl_data = FI_EACCES;
+	rig_send(&rig, answer, 0);
+	assert_int_equal(rig_result(&rig, out), 0);
+	rig_close(&rig);
+}
+
+/* A message cannot be written to where the receiver says: both ends hear of it. */
+static void not_written(void **state)
+{
+	struct rxm_rndv rndv = { .iov[0] = { .len = sizeof(out), .key = NO_KEY }, .count = 1 };
+	const struct rxm_pkt *answer;
+	struct rxm_pkt *room, req;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	req = send_announced(&rig, sizeof(out));
+	room = rig_make(&rig, RXM_RNDV_WR, RXM_OP_MSG, sizeof(rndv));
+	room->ctrl.msg_id = req.ctrl.msg_id;
+	room->ctrl.ctrl_data = 88;
+	room->op.size = sizeof(out);
+	memcpy(room->data, &rndv, sizeof(rndv));
+	rig_send(&rig, room, sizeof(rndv));
+	assert_int_not_equal(rig_result(&rig, out), 0);
+	answer = rig_packet(&rig);
+	assert_int_equal(answer->ctrl.type, RXM_RNDV_WDONE);
+	assert_int_equal(answer->ctrl.msg_id, 88);
+	assert_int_not_equal(answer->ctrl.ctrl_data, 0);
+	rig_close(&rig);
+}
+
+/* ---- levels ---- */
+
+static void send_asking(struct rig *rig, uint32_t flags, uint64_t msg_id)
+{
+	struct rxm_pkt *pkt = rig_make(rig, RXM_EAGER, RXM_OP_MSG, 4);
+
+	pkt->ctrl.msg_id = msg_id;
+	pkt->op.size = 4;
+	pkt->op.flags = flags;
+	memcpy(pkt->data, "1234", 4);
+	rig_send(rig, pkt, 4);
+}
+
+static void expect_ack(struct rig *rig, uint64_t msg_id)
+{
+	const struct rxm_pkt *answer = rig_packet(rig);
+
+	assert_int_equal(answer->ctrl.type, RXM_ACK);
+	assert_int_equal(answer->ctrl.msg_id, msg_id);
+}
+
+/* Delivered is a message that is kept; matched only one that a receive has taken. */
+static void levels(void **state)
+{
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	send_asking(&rig, RXM_FLAG_ACK | RXM_FLAG_MATCH, 1);
+	send_asking(&rig, RXM_FLAG_ACK, 2);
+	expect_ack(&rig, 2);
+	OK((int) fi_recv(rig.ep, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	expect_ack(&rig, 1);
+	assert_int_equal(rig_result(&rig, in), 0);
+	rig_close(&rig);
+}
+
+/* ---- bounds ---- */
+
+static void begin_segments(struct rig *rig, uint64_t msg_id)
+{
+	struct rxm_pkt *pkt = rig_make(rig, RXM_SEG, RXM_OP_MSG, 4);
+
+	pkt->ctrl.msg_id = msg_id;
+	pkt->ctrl.seg_size = 4;
+	pkt->op.size = 8;
+	rig_send(rig, pkt, 4);
+}
+
+/* Messages of which only the first segment comes: so many of them, and no more. */
+static void unfinished(void **state)
+{
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, false, true);
+	for (unsigned i = 0; i < RXM_PARTS_MAX; i++)
+		begin_segments(&rig, i);
+	send_asking(&rig, 0, 0);
+	/* what was begun is dealt with when this has arrived: it was sent behind it */
+	OK((int) fi_recv(rig.ep, out, 4, NULL, FI_ADDR_UNSPEC, out));
+	for (unsigned i = 0; i < RXM_PARTS_MAX; i++)
+		OK((int) fi_recv(rig.ep, in + 8 * i, 8, NULL, FI_ADDR_UNSPEC, in + 8 * i));
+	assert_int_equal(rig_result(&rig, in + 8 * (RXM_PARTS_MAX - 1)), 0);
+	assert_false(rig.down);
+	begin_segments(&rig, RXM_PARTS_MAX);
+	rig_until(&rig, rig.down);
+	assert_int_not_equal(rig_result(&rig, in), 0);
+	rig_close(&rig);
+}
+
+#define ATOMICS	3000
+
+static struct rxm_pkt *make_atomic(struct rig *rig, uint64_t key)
+{
+	const uint64_t one = 1;
+	struct rxm_amo amo = { .ioc[0] = { .addr = 0, .count = 1, .key = key } };
+	struct rxm_pkt *pkt = rig_make(rig, RXM_ATOMIC, RXM_OP_AMO, sizeof(amo) + sizeof(one));
+
+	pkt->op.size = sizeof(one);
+	pkt->op.amo.datatype = FI_UINT64;
+	pkt->op.amo.op = FI_SUM;
+	pkt->op.amo.ioc_count = 1;
+	memcpy(pkt->data, &amo, sizeof(amo));
+	memcpy(pkt->data + sizeof(amo), &one, sizeof(one));
+	return pkt;
+}
+
+/* Ask for as many as there are to be, or until the endpoint takes no more. How many have been asked. */
+static unsigned ask_atomics(struct rig *rig, unsigned asked, uint64_t key, const volatile uint64_t *sum)
+{
+	const size_t len = sizeof(struct rxm_amo) + sizeof(*sum);
+	struct rxm_pkt *pkt = NULL;
+	uint64_t before = *sum;
+
+	for (unsigned quiet = 0; quiet < 2000; quiet++) {
+		if (!pkt)
+			pkt = make_atomic(rig, key);
+		if (asked < ATOMICS && !rig_try_send(rig, pkt, len)) {
+			asked++;
+			pkt = NULL;
+			quiet = 0;
+		}
+		rig_drive(rig);
+		if (*sum != before)
+			quiet = 0;
+		before = *sum;
+	}
+	free(pkt);
+	return asked;
+}
+
+/* A peer that asks, and does not take the answers, is heard no more until it does. Then all is done. */
+static void answers_not_taken(void **state)
+{
+	static uint64_t sum;
+	unsigned asked, answers = 0;
+	struct fid_mr *mr;
+	struct rig rig;
+
+	(void) state;
+	sum = 0;
+	rig_open(&rig, false, false);
+	OK(fi_mr_reg(rig.domain, &sum, sizeof(sum), FI_REMOTE_WRITE | FI_REMOTE_READ, 0, 5, 0, &mr, NULL));
+	asked = ask_atomics(&rig, 0, fi_mr_key(mr), &sum);
+	/* besides what has left: answers that wait, and packets that are held back */
+	assert_true(sum <= RXM_CTL_MAX + RXM_CONN_RX + 4096 / sizeof(struct rxm_pkt));
+	rig_post(&rig);
+	while (answers < ATOMICS) {
+		const struct rxm_pkt *pkt;
+
+		if (asked < ATOMICS) {
+			pkt = make_atomic(&rig, fi_mr_key(mr));
+			rig_send(&rig, (struct rxm_pkt *) pkt, sizeof(struct rxm_amo) + sizeof(sum));
+			asked++;
+		}
+		pkt = rig_packet(&rig);
+		assert_int_equal(pkt->ctrl.type, RXM_ATOMIC_RSP);
+		answers++;
+	}
+	assert_int_equal(sum, ATOMICS);
+	OK(fi_close(&mr->fid));
+	rig_close(&rig);
+}
+
+/* ---- the queue below ---- */
+
+static ssize_t read_none(struct fid_cq *cq, void *buf, size_t count)
+{
+	(void) cq, (void) buf, (void) count;
+	return -FI_EAVAIL;
+}
+
+/* It stays, as that of a queue that had no memory does. */
+static ssize_t read_overrun(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	(void) cq, (void) flags;
+	*entry = (struct fi_cq_err_entry) { .err = FI_EOVERRUN, .prov_errno = FI_EOVERRUN };
+	return 1;
+}
+
+/* ... or an error that cannot be read. */
+static ssize_t read_nothing(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	(void) cq, (void) entry, (void) flags;
+	return -FI_EAGAIN;
+}
+
+static void lose_queue(ssize_t (*readerr)(struct fid_cq *, struct fi_cq_err_entry *, uint64_t))
+{
+	struct fi_ops_cq ops;
+	struct rxm_ep *ep;
+	struct rig rig;
+	char more[4];
+
+	rig_open(&rig, true, true);
+	send_announced(&rig, sizeof(out));
+	OK((int) fi_recv(rig.ep, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	OK((int) fi_trecv(rig.ep, more, 4, NULL, FI_ADDR_UNSPEC, 1, 0, more));
+	ep = rxm_ep_of(&rig.ep->fid);
+	ops = *ep->poller->cq->ops;
+	ops.read = read_none;
+	ops.readerr = readerr;
+	ep->poller->cq->ops = &ops;
+	assert_int_equal(rig_result(&rig, in), FI_EOVERRUN);
+	assert_int_equal(rig_result(&rig, more), FI_EOVERRUN);
+	assert_int_equal(rig_result(&rig, out), FI_EOVERRUN);
+	rig_until(&rig, rig.down);
+	assert_int_equal(rig.done_cnt, 3);
+	assert_int_equal(fi_send(rig.ep, out, 4, NULL, rig.peer, NULL), -FI_EOVERRUN);
+	assert_int_equal(fi_recv(rig.ep, in, 4, NULL, FI_ADDR_UNSPEC, NULL), -FI_EOVERRUN);
+	rig_close(&rig);
+}
+
+/* What completes below is lost: everything ends once, nothing is taken any more, and all can be closed. */
+static void overrun(void **state)
+{
+	(void) state;
+	lose_queue(read_overrun);
+}
+
+static void error_that_stays(void **state)
+{
+	(void) state;
+	lose_queue(read_nothing);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unreadable),
+		cmocka_unit_test(unreadable_by_upstream),
+		cmocka_unit_test(not_read),
+		cmocka_unit_test(read_by_upstream),
+		cmocka_unit_test(not_written),
+		cmocka_unit_test(levels),
+		cmocka_unit_test(unfinished),
+		cmocka_unit_test(answers_not_taken),
+		cmocka_unit_test(overrun),
+		cmocka_unit_test(error_that_stays),
+	};
+
+	/* little is buffered below, of what nobody takes */
+	setenv("FI_TCP_CREDIT", "4096", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
