@@ -139,7 +139,7 @@ static int open_workers(struct pp *pp, struct worker *workers)
 	int ret = 0;
 
 	for (i = 0; i < thread_cnt && !ret; i++) {
-		workers[i].pp = (struct pp) { .opts = pp->opts, .ctrl = pp->ctrl };
+		workers[i].pp = (struct pp) { .opts = pp->opts, .ctrl = pp->ctrl, .carried = pp->carried };
 		ret = pp_fabric_open(&workers[i].pp);
 	}
 	return ret;

@@ -452,7 +452,7 @@ static int direct(struct func *func, struct child *children)
 	FUNC_TRY(start(func, &children[0], children, 0, NULL, 0));
 	poll_fd.fd = children[0].ticks;
 	if (poll(&poll_fd, 1, func->pp->opts->wait_ms) <= 0 || read(children[0].ticks, &target, sizeof(target)) != sizeof(target))
-		return func_skip(func, "the target could not start");
+		return pp_fail(func->pp, -FI_ENOSYS, "the target could not start");
 	for (i = 1; i < cnt; i++)
 		FUNC_TRY(start(func, &children[i], children, cnt, &target, life++));
 	for (i = 0; i < settings->kills; i++) {

@@ -215,9 +215,12 @@ static int try_all(struct func *func, const char *name, find_fn *find)
 static int run(struct func *func)
 {
 	struct settings *settings = func->own;
-	int ret = open_all(func);
 	uint32_t i;
+	int ret;
 
+	if (func->pp->ctrl < 0)
+		return func_skip(func, "with --in-band there is no TCP connection whose addresses can be used");
+	ret = open_all(func);
 	if (!ret)
 		ret = try_all(func, "select", find_by_select);
 	if (!ret)

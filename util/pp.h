@@ -43,6 +43,17 @@ enum pp_look {
 
 struct pp;
 
+/* What takes the bytes of the control channel to the peer. */
+struct pp_carrier {
+	int (*open)(struct pp *pp);     /* to the peer, by the options: 0 or -FI_*, with a message */
+	void (*close)(struct pp *pp);   /* whatever state it is in */
+	/* Some of the bytes, within about a millisecond: how many, -FI_EAGAIN, -FI_ECONNRESET when the peer has
+	 * ended, or another -FI_*. */
+	ssize_t (*send)(struct pp *pp, const void *buf, size_t len);
+	ssize_t (*recv)(struct pp *pp, void *buf, size_t len);
+	bool (*is_closed)(const struct pp *pp, int wait_ms);    /* as pp_ctrl_is_closed() */
+};
+
 /* What the command line asked for. Strings are borrowed from argv. */
 struct pp_opts {
 	const char *server;             /* NULL on the server */
@@ -67,6 +78,7 @@ struct pp_opts {
 	enum pp_look look;
 	bool counters;                  /* completions are counted, not queued (errors are queued) */
 	int (*hints)(const struct pp_opts *opts, struct fi_info *hints);        /* the last word; or NULL */
+	const struct pp_carrier *carrier;       /* of the control channel; NULL for a TCP connection */
 	int (*opened)(struct pp *pp);   /* called when endpoints can be used: 0 or -FI_*, with a message; or NULL */
 	int wait_ms;                    /* no wait for the peer is longer */
 	int accept_ms;                  /* but the server's for its client, which may take this long */
@@ -89,7 +101,8 @@ struct pp_op {
 
 struct pp {
 	const struct pp_opts *opts;
-	int ctrl;                       /* the control channel, -1 before it is open */
+	int ctrl;                       /* the socket of the control channel, -1 before it is open */
+	void *carried;                  /* what opts->carrier has opened */
 	char peer[128];                 /* whom we talk to, for messages */
 
 	struct fi_info *hints, *info;   /* owned */
@@ -191,6 +204,10 @@ int pp_run(const struct pp_opts *opts, const struct pp_test *test);
  * needs with the calls below. All that is in *pp is closed behind it. */
 int pp_call(const struct pp_opts *opts, bool whole, int (*body)(struct pp *pp));
 
+/* Only closing is left, after a run that came to `ret`: a provider that does not come back from it within -T has the
+ * process end all the same, with a line that says so and the exit code of `ret`, or of FI_ETIMEDOUT where that is 0. */
+void pp_closing(const struct pp *pp, int ret);
+
 /* One message there and one back, half of which is the latency. */
 extern const struct pp_test pp_pingpong;
 
@@ -205,6 +222,10 @@ void pp_report_end(const struct pp *pp, struct json *json, int ret);
 /* Server: listen, tell the port where it was asked for, wait for a client. Client: connect to the server. */
 int pp_ctrl_open(struct pp *pp);
 void pp_ctrl_close(struct pp *pp);
+
+/* Server: tell the port that a client has to know, on stderr and in a file that appears with its contents, where it was
+ * asked for. */
+int pp_ctrl_announce(const struct pp *pp, uint16_t port);
 
 /* Pass on, or take, a fabric address and its format. A received address is malloc()ed and the caller's. */
 int pp_ctrl_send_name(struct pp *pp, const void *name, size_t len, uint32_t addr_format);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The control channel of fi_pingpong: a TCP connection beside the fabric. Every wait is bounded, and lets the provider
- * make progress. What goes over it is what upstream's fi_pingpong sends, as seen on its sockets:
+ * The control channel of fi_pingpong: a TCP connection beside the fabric, unless the program has another carrier for
+ * the bytes. Every wait is bounded, and lets the provider make progress. What goes over it is what upstream's
+ * fi_pingpong sends, as seen on its sockets:
  *
  *   address    length, 32 bits, network order; address format, 32 bits, sender's order; `length` bytes
  *   in step    client "q\0", then server "a\0"
@@ -51,8 +52,7 @@ static int wait_socket(int fd, short events, int limit_ms)
 	return ret ? 0 : -FI_ETIMEDOUT;
 }
 
-/* Tell the chosen port to whoever wanted to know: on stderr, and in a file that appears with its contents. */
-static int announce_port(const struct pp *pp, uint16_t port)
+int pp_ctrl_announce(const struct pp *pp, uint16_t port)
 {
 	char temporary[4096];
 	FILE *file;
@@ -136,7 +136,7 @@ static int accept_client(struct pp *pp, int listener)
 
 	if (getsockname(listener, (struct sockaddr *) &addr, &len))
 		return pp_fail(pp, -errno, "getsockname");
-	ret = announce_port(pp, addr_port(&addr));
+	ret = pp_ctrl_announce(pp, addr_port(&addr));
 	if (ret)
 		return ret;
 	ret = wait_socket(listener, POLLIN, pp->opts->accept_ms);
@@ -238,35 +238,29 @@ static int open_client(struct pp *pp)
 	return 0;
 }
 
-int pp_ctrl_open(struct pp *pp)
+static int tcp_open(struct pp *pp)
 {
 	int ret, one = 1;
 
-	if (pp->opts->alone)
-		return 0;
 	ret = pp->opts->server ? open_client(pp) : open_server(pp);
-	if (ret)
-		return ret;
-	setsockopt(pp->ctrl, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	pp_debug(pp, "control channel to %s", pp->peer);
-	return 0;
+	if (!ret)
+		setsockopt(pp->ctrl, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return ret;
 }
 
-void pp_ctrl_close(struct pp *pp)
+static void tcp_close(struct pp *pp)
 {
 	if (pp->ctrl >= 0)
 		close(pp->ctrl);
 	pp->ctrl = -1;
 }
 
-bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms)
+static bool tcp_is_closed(const struct pp *pp, int wait_ms)
 {
 	struct pollfd reset = { .fd = pp->ctrl };
 	ssize_t ret;
 	char byte;
 
-	if (pp->opts->alone)
-		return false;
 	if (wait_ms)
 		wait_socket(pp->ctrl, POLLIN, wait_ms);
 	/* What a peer wrote before it reset the connection could be read for ever. */
@@ -274,6 +268,62 @@ bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms)
 		return true;
 	ret = recv(pp->ctrl, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* What a call on the socket gave; when it has to wait, that is done a little here. */
+static ssize_t moved(const struct pp *pp, ssize_t ret, short events)
+{
+	if (ret > 0)
+		return ret;
+	if (!ret || errno == EPIPE)
+		return -FI_ECONNRESET;
+	if (errno != EAGAIN && errno != EINTR)
+		return -errno;
+	wait_socket(pp->ctrl, events, 1);
+	return -FI_EAGAIN;
+}
+
+static ssize_t tcp_send(struct pp *pp, const void *buf, size_t len)
+{
+	return moved(pp, send(pp->ctrl, buf, len, MSG_NOSIGNAL | MSG_DONTWAIT), POLLOUT);
+}
+
+static ssize_t tcp_recv(struct pp *pp, void *buf, size_t len)
+{
+	return moved(pp, recv(pp->ctrl, buf, len, MSG_DONTWAIT), POLLIN);
+}
+
+static const struct pp_carrier tcp = {
+	.open = tcp_open,
+	.close = tcp_close,
+	.send = tcp_send,
+	.recv = tcp_recv,
+	.is_closed = tcp_is_closed,
+};
+
+static const struct pp_carrier *carrier(const struct pp *pp)
+{
+	return pp->opts->carrier ? pp->opts->carrier : &tcp;
+}
+
+int pp_ctrl_open(struct pp *pp)
+{
+	int ret = pp->opts->alone ? 0 : carrier(pp)->open(pp);
+
+	if (!ret && !pp->opts->alone)
+		pp_debug(pp, "control channel to %s", pp->peer);
+	return ret;
+}
+
+void pp_ctrl_close(struct pp *pp)
+{
+	if (!pp->opts->alone)
+		carrier(pp)->close(pp);
+}
+
+bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms)
+{
+	return !pp->opts->alone && carrier(pp)->is_closed(pp, wait_ms);
 }
 
 /* Move len bytes one way or the other; `what` names them. */
@@ -285,17 +335,16 @@ static int transfer(struct pp *pp, void *buf, size_t len, bool out, const char *
 	int err;
 
 	while (done < len) {
-		ret = out ? send(pp->ctrl, (char *) buf + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT) :
-			    recv(pp->ctrl, (char *) buf + done, len - done, MSG_DONTWAIT);
+		ret = out ? carrier(pp)->send(pp, (char *) buf + done, len - done) :
+			    carrier(pp)->recv(pp, (char *) buf + done, len - done);
 		if (ret > 0) {
 			done += (size_t) ret;
 			continue;
 		}
-		if (!ret || errno == ECONNRESET || errno == EPIPE)
+		if (ret == -FI_ECONNRESET)
 			return pp_fail(pp, -FI_ECONNRESET, "wait for %s: the peer has ended", what);
-		if (errno != EAGAIN && errno != EINTR)
-			return pp_fail(pp, -errno, "%s %s", out ? "send" : "receive", what);
-		wait_socket(pp->ctrl, out ? POLLOUT : POLLIN, 1);
+		if (ret != -FI_EAGAIN)
+			return pp_fail(pp, (int) ret, "%s %s", out ? "send" : "receive", what);
 		err = pp_progress(pp);
 		if (!err)
 			err = pp_wait_tick(pp, &wait, what);

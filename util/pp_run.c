@@ -2,9 +2,11 @@
 /* Between the command line and the exit code; and the measurement: every size, with warm-up and clock. */
 #include "pp.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -157,6 +159,27 @@ static int measure(struct pp *pp, const struct pp_test *test)
 	return ret;
 }
 
+/* What the run came to, for a process that does not come to its end. */
+static volatile sig_atomic_t closing_code;
+
+static void give_up(int number)
+{
+	static const char text[] = "closing did not end within the limit of -T: given up\n";
+
+	(void) number;
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(FI_EIO);
+	_exit(closing_code);
+}
+
+void pp_closing(const struct pp *pp, int ret)
+{
+	closing_code = ret ? -ret : FI_ETIMEDOUT;
+	fflush(stdout);
+	signal(SIGALRM, give_up);
+	alarm((unsigned) pp->opts->wait_ms / 1000 + 1);
+}
+
 /* Open as much as is wanted, do what is asked for, close. Either test or body is NULL. */
 static int run(const struct pp_opts *opts, bool whole, const struct pp_test *test, int (*body)(struct pp *pp))
 {
@@ -171,6 +194,7 @@ static int run(const struct pp_opts *opts, bool whole, const struct pp_test *tes
 		ret = test ? measure(&pp, test) : body(&pp);
 	if (!ret && !test && whole)
 		ret = pp_finish(&pp);
+	pp_closing(&pp, ret);
 	close_ret = pp_fabric_close(&pp);
 	pp_ctrl_close(&pp);
 	return ret ? ret : close_ret;

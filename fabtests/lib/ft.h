@@ -5,7 +5,8 @@
  * 1.17 on.
  *
  * The first process is the server, the one that is given the server's address the client. Addresses, keys and the steps
- * in between go over a TCP connection beside the fabric, the control channel. Every wait is bounded (-T, -A).
+ * in between go over a TCP connection beside the fabric, the control channel, or over an endpoint of the fabric with
+ * --in-band (inband.h). Every wait is bounded (-T, -A).
  */
 #ifndef FABTESTS_FT_H
 #define FABTESTS_FT_H

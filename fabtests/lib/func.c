@@ -79,7 +79,8 @@ int func_take_nothing(struct func *func, int key, const char *arg)
 
 int func_skip(struct func *func, const char *why)
 {
-	return pp_fail(func->pp, -FI_ENOSYS, "%s", why);
+	(void) func;
+	return ft_skip("%s", why);
 }
 
 int func_agree(struct func *func, int ret)
@@ -137,6 +138,7 @@ static int body(struct pp *pp)
 	current->pp = pp;
 	current->client = pp->opts->server != NULL;
 	ret = run(current);
+	pp_closing(pp, ret);
 	close_ret = func_close_all(current);
 	return ft_result(ret ? ret : close_ret, "%s", current->program->about);
 }

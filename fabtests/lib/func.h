@@ -181,7 +181,7 @@ int func_main(int argc, char **argv, const struct func_program *program, void *o
 /* Takes options that mean nothing here but that scripts give: 0. */
 int func_take_nothing(struct func *func, int key, const char *arg);
 
-/* Say that the provider cannot do this: -FI_ENOSYS. Both ends must come to it. */
+/* Say that the provider cannot do this, on a line that runfabtests knows: -FI_ENOSYS. Both ends must come to it. */
 int func_skip(struct func *func, const char *why);
 
 /* Tell the peer how it went here. Returns `ret`, or what the peer told if that is 0. */

@@ -194,17 +194,27 @@ static enum fi_wait_obj usual_wait_obj(const struct func *func)
 	return func->pp->opts->look == PP_LOOK_SREAD ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
 }
 
+/* Both ends come here, so both skip. */
+static int check_wait(struct func *func, struct fid *fid, enum fi_wait_obj wait_obj)
+{
+	int fd, ret = wait_obj == FI_WAIT_FD ? fi_control(fid, FI_GETWAIT, &fd) : 0;
+
+	if (ret == -FI_ENOSYS)
+		return func_skip(func, "the provider's queues and counters have no descriptor to wait for");
+	return ret ? pp_fail(func->pp, ret, "fi_control(FI_GETWAIT)") : 0;
+}
+
 int func_cq_open(struct func *func, const struct func_ep_attr *attr, struct fid_domain *domain, struct fid_cq **cq)
 {
 	struct fi_cq_attr cq_attr = { .size = attr->cq_size, .wait_set = attr->wait_set,
 				      .wait_obj = attr->wait_obj ? attr->wait_obj : usual_wait_obj(func),
 				      .format = attr->format ? attr->format : FI_CQ_FORMAT_TAGGED };
 
-
 	if (func->cq_cnt == FUNC_MAX_CQS)
 		return pp_fail(func->pp, -FI_ENOMEM, "more than %d queues", FUNC_MAX_CQS);
 	FUNC_CALL(func, fi_cq_open(domain ? domain : func->domain, &cq_attr, cq, func));
 	FUNC_TRY(func_own(func, &(*cq)->fid, "completion queue"));
+	FUNC_TRY(check_wait(func, &(*cq)->fid, cq_attr.wait_obj));
 	func->cqs[func->cq_cnt].fid = *cq;
 	func->cqs[func->cq_cnt++].format = cq_attr.format;
 	return 0;
@@ -215,7 +225,8 @@ int func_cntr_open(struct func *func, struct fid_cntr **cntr)
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP, .wait_obj = usual_wait_obj(func) };
 
 	FUNC_CALL(func, fi_cntr_open(func->domain, &attr, cntr, NULL));
-	return func_own(func, &(*cntr)->fid, "counter");
+	FUNC_TRY(func_own(func, &(*cntr)->fid, "counter"));
+	return check_wait(func, &(*cntr)->fid, attr.wait_obj);
 }
 
 int func_av_open(struct func *func, struct fid_domain *domain, const struct fi_av_attr *attr, struct fid_av **av)
