@@ -5,6 +5,9 @@
  *   CONNECTING (fi_connect) --FI_CONNECTED--> UP --FI_SHUTDOWN, error--> DOWN --completions read--> freed
  *   ACCEPTING  (fi_accept)  --FI_CONNECTED--^          any error, deadline --^
  *
+ * FI_SHUTDOWN may be read before what the peer had sent until then, so it waits (poller->ending) until the completion
+ * queue has been read empty.
+ *
  * Both ends may connect at once. The one with the higher address wins: it refuses the other's request, which drops
  * its own and accepts. Whoever is refused because there is a connection already, or one in the making, tries again
  * until its deadline: the other end has not seen the end of the old one yet, or is about to connect itself.
@@ -65,6 +68,8 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	if (conn->state == RXM_CONN_DOWN)
 		return;
 	made(conn);
+	if (ep->poller->ending == conn)
+		ep->poller->ending = NULL;
 	conn->state = RXM_CONN_DOWN;
 	fi_close(&conn->below->fid);
 	conn->below = NULL;
@@ -401,6 +406,23 @@ static void lose_events(struct rxm_poller *poller)
 	fab_source_mod(&poller->eq_src, 0);
 }
 
+static void ends(struct rxm_poller *poller, struct rxm_conn *conn, int err, const char *why)
+{
+	if (conn->state == RXM_CONN_DOWN)
+		return;
+	poller->ending = conn;
+	poller->ending_err = err;
+	poller->ending_why = why;
+}
+
+bool rxm_conn_ended(struct rxm_poller *poller)
+{
+	if (!poller->ending)
+		return false;
+	rxm_conn_fail(poller->ending, poller->ending_err, poller->ending_why);
+	return true;
+}
+
 static void failed(struct rxm_poller *poller)
 {
 	uint8_t data[256];
@@ -425,7 +447,10 @@ static void failed(struct rxm_poller *poller)
 		rxm_peer_again(peer);
 		return;
 	}
-	rxm_conn_fail(conn, entry.err, conn->state == RXM_CONN_UP ? "the connection was lost" : "the peer cannot be connected to");
+	if (conn->state == RXM_CONN_UP)
+		ends(poller, conn, entry.err, "the connection was lost");
+	else
+		rxm_conn_fail(conn, entry.err, "the peer cannot be connected to");
 }
 
 bool rxm_conn_event(struct rxm_poller *poller)
@@ -438,7 +463,7 @@ bool rxm_conn_event(struct rxm_poller *poller)
 	uint32_t event;
 	ssize_t ret;
 
-	if (poller->eq_lost)
+	if (poller->eq_lost || poller->ending)
 		return false;
 	ret = fi_eq_read(poller->eq, &event, &entry, sizeof(entry), 0);
 	if (ret == -FI_EAVAIL) {
@@ -457,7 +482,7 @@ bool rxm_conn_event(struct rxm_poller *poller)
 		connected(owner, entry.cm.data, (size_t) ret - sizeof(entry.cm));
 		break;
 	case FI_SHUTDOWN:
-		rxm_conn_fail(owner, FI_ECONNRESET, "the peer has closed it");
+		ends(poller, owner, FI_ECONNRESET, "the peer has closed it");
 		break;
 	default:
 		break;
@@ -475,8 +500,7 @@ static void check_deadlines(struct fab_timer *timer)
 	bool open = false;
 
 	ep->timer_runs = false;
-	while (rxm_conn_event(ep->poller))
-		;
+	rxm_poller_run(ep->poller);
 	fab_list_for_each_safe(&ep->conns, link, next) {
 		struct rxm_conn *conn = fab_container(link, struct rxm_conn, link);
 

@@ -21,12 +21,19 @@
 #define BATCH		16
 #define PASS_MAX	64		/* batches of a pass; what there is beyond them is for the next */
 
+static bool read_cq(struct rxm_poller *poller);
+
+/* A connection that ends holds up what is behind it until the completion queue has been read: here, or by whoever is
+ * about to. */
 static bool take_events(struct rxm_poller *poller)
 {
 	bool any = false;
 
-	while (rxm_conn_event(poller))
+	while (rxm_conn_event(poller)) {
 		any = true;
+		if (poller->ending)
+			read_cq(poller);
+	}
 	return any;
 }
 
@@ -71,6 +78,20 @@ static void lose(struct rxm_poller *poller, int err)
 		rxm_ep_lost(fab_container(link, struct rxm_ep, poller_link), err);
 }
 
+static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err)
+{
+	const char *why = "the provider below could not carry it out";
+
+	/* the device of a peer that has closed does not answer either: if it has said so, all ends with that */
+	if (err == FI_EHOSTUNREACH)
+		take_events(poller);
+	if (!tx->gone && tx->conn && tx->conn == poller->ending) {
+		err = poller->ending_err;
+		why = poller->ending_why;
+	}
+	rxm_tx_below_done(tx, err, why);
+}
+
 static void take_error(struct rxm_poller *poller)
 {
 	struct fi_cq_err_entry entry = { 0 };
@@ -86,10 +107,7 @@ static void take_error(struct rxm_poller *poller)
 		return;
 	ctx = entry.op_context;
 	if (ctx->kind == RXM_CTX_TX) {
-		/* the device of a peer that has closed does not answer either: if it has said so, all ends with that */
-		if (entry.err == FI_EHOSTUNREACH)
-			take_events(poller);
-		rxm_tx_below_done(fab_container(ctx, struct rxm_tx, ctx), entry.err, "the provider below could not carry it out");
+		take_tx_error(poller, fab_container(ctx, struct rxm_tx, ctx), entry.err);
 		return;
 	}
 	conn = fab_container(ctx, struct rxm_rx, ctx)->conn;
@@ -99,7 +117,7 @@ static void take_error(struct rxm_poller *poller)
 		rxm_conn_broken(conn, "a packet longer than its buffer");
 	else
 		take_events(poller);	/* which says why, or will */
-	if (conn->state != RXM_CONN_DOWN)
+	if (conn->state != RXM_CONN_DOWN && conn != poller->ending)
 		rxm_conn_fail(conn, entry.err == FI_ECANCELED ? FI_ECONNRESET : entry.err, "the connection was lost");
 }
 
@@ -112,14 +130,18 @@ static bool read_cq(struct rxm_poller *poller)
 	if (poller->reading)
 		return false;
 	poller->reading = true;
-	for (int i = 0; i < PASS_MAX && !poller->lost && (cnt = fi_cq_read(poller->cq, entry, BATCH)) != -FI_EAGAIN; i++) {
+	for (int i = 0; i < PASS_MAX && !poller->lost; i++) {
+		cnt = fi_cq_read(poller->cq, entry, BATCH);
+		if (cnt == -FI_EAGAIN && !rxm_conn_ended(poller))
+			break;
 		any = true;
 		for (ssize_t n = 0; n < cnt; n++)
 			take_completion(poller, &entry[n]);
 		if (cnt == -FI_EAVAIL)
 			take_error(poller);
-		else if (cnt < 0)
+		else if (cnt < 0 && cnt != -FI_EAGAIN)
 			lose(poller, (int) -cnt);
+		cnt = 0;
 	}
 	if (poller->lost || cnt == -FI_EAGAIN)
 		rxm_conn_reap(poller);

@@ -30,6 +30,9 @@ void rxm_rx_repost(struct rxm_rx *rx)
 	if (conn->state == RXM_CONN_DOWN)
 		return;
 	ret = post(rx);
+	/* it has ended below, which its event says when all that came before has been taken */
+	if (ret == -FI_ENOTCONN || ret == -FI_EOPBADSTATE)
+		return;
 	if (ret)
 		rxm_conn_fail(conn, -ret, "a packet buffer cannot be posted again");
 }

@@ -305,6 +305,11 @@ struct rxm_poller {
 	bool reading;			/* in read_cq() */
 	int lost;			/* why cq is not read any more, a positive FI_E*; 0: it is */
 	struct fab_list eps;		/* struct rxm_ep.poller_link */
+	/* The event queue says that it has ended: it does when all that came before is out of the completion queue. No
+	 * events are read behind that. Or NULL */
+	struct rxm_conn *ending;
+	int ending_err;			/* why */
+	const char *ending_why;
 	/* There was no memory for an event below (FI_EOVERRUN): eq is not read any more, and endpoints on this
 	 * poller make no connections */
 	bool eq_lost;
@@ -422,8 +427,10 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why);
 void rxm_peers_lost(struct rxm_ep *ep, int err);
 int rxm_peers_open(struct rxm_ep *ep);
 void rxm_peers_close(struct rxm_ep *ep);
-/* Read one event of the queue below. False: there is none. */
+/* Read one event of the queue below. False: there is none, or poller->ending stands before it. */
 bool rxm_conn_event(struct rxm_poller *poller);
+/* The completion queue has been read empty: end poller->ending. False: there is none. */
+bool rxm_conn_ended(struct rxm_poller *poller);
 /* The connection is no good any more: log why, end what hangs on it. Idempotent. */
 void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why);
 /* A peer broke the rules. */
