@@ -140,16 +140,36 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 	return NULL;
 }
 
-/* Is an entry of the provider below one to stand on? Not another layer, nor another type; and, where no domain is
- * asked for by name, only the protocol that comes first there: who spreads its processes over the entries of an
- * answer, as Open MPI does, would give some RC and some XRC, which do not reach each other. */
-static bool suits(const struct fi_info *info, const char *below, const struct fi_info *hints, uint32_t *protocol)
+/* Is an entry of the provider below one to stand on, behind those in `before`? Not another layer, nor another type; and,
+ * where no domain is asked for by name, only the protocol that comes first on its fabric: who spreads its processes
+ * over the entries of an answer, as Open MPI does, would give some RC and some XRC, which do not reach each other. */
+static bool suits(const struct fi_info *info, const char *below, const struct fi_info *hints, const struct fi_info *before)
 {
 	if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG)
 		return false;
-	if (!*protocol)
-		*protocol = info->ep_attr->protocol;
-	return info->ep_attr->protocol == *protocol || (hints && hints->domain_attr && hints->domain_attr->name);
+	if (hints && hints->domain_attr && hints->domain_attr->name)
+		return true;
+	while (before && strcmp(before->fabric_attr->name, info->fabric_attr->name))
+		before = before->next;
+	return !before || before->ep_attr->protocol == info->ep_attr->protocol;
+}
+
+/* Take out those that do not suit. */
+static void sift(struct fi_info **list, const char *below, const struct fi_info *hints)
+{
+	struct fi_info *rest = *list, **end = list, *info;
+
+	*list = NULL;
+	while ((info = rest)) {
+		rest = info->next;
+		info->next = NULL;
+		if (suits(info, below, hints, *list)) {
+			*end = info;
+			end = &info->next;
+		} else {
+			fi_freeinfo(info);
+		}
+	}
 }
 
 /* The entries of the provider below, as ours, added to the end of a list. 0, also if there are none; -FI_ENOMEM. */
@@ -157,7 +177,6 @@ static int add_over(const char *below, const char *node, const char *service, ui
 		    struct fi_info ***end, size_t *cnt)
 {
 	struct fi_info *ask = rxm_below_hints(below, hints), *list, *info;
-	uint32_t protocol = 0;
 	int ret;
 
 	if (!ask)
@@ -166,13 +185,10 @@ static int add_over(const char *below, const char *node, const char *service, ui
 	fi_freeinfo(ask);
 	if (ret)
 		return ret == -FI_ENOMEM ? ret : 0;
+	sift(&list, below, hints);
 	while ((info = list)) {
 		list = info->next;
 		info->next = NULL;
-		if (!suits(info, below, hints, &protocol)) {
-			fi_freeinfo(info);
-			continue;
-		}
 		**end = info;
 		*end = &info->next;
 		(*cnt)++;
