@@ -34,6 +34,7 @@ struct batch {
 	int *errs;			/* FI_SYNC_ERR: likewise */
 	bool user_ids;			/* fi_addr has the program's numbers of the entries */
 	bool auth_keys;			/* fi_addr has the handles of their keys */
+	bool firewalled;		/* these peers connect to us */
 	void *context;
 	size_t index;			/* of the next address */
 	size_t ok_cnt;
@@ -59,11 +60,12 @@ static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64
 static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	const struct fi_provider *prov = av->domain->fabric->prov;
+	uint64_t firewall = av->domain->av_firewall ? FI_FIREWALL_ADDR : 0;
 	int ret;
 
-	if (flags & ~(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID | FI_AUTH_KEY)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID and "
-			"FI_AUTH_KEY are known\n", flags);
+	if (flags & ~(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID | FI_AUTH_KEY | firewall)) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID, "
+			"FI_AUTH_KEY%s are known\n", flags, firewall ? " and FI_FIREWALL_ADDR" : "");
 		return -FI_EBADFLAGS;
 	}
 	ret = check_extra(av, fi_addr, flags);
@@ -80,7 +82,8 @@ static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_add
 	}
 	*batch = (struct batch) { .av = av, .fi_addr = fi_addr, .context = context,
 				  .errs = flags & FI_SYNC_ERR ? context : NULL,
-				  .user_ids = flags & FI_AV_USER_ID, .auth_keys = flags & FI_AUTH_KEY };
+				  .user_ids = flags & FI_AV_USER_ID, .auth_keys = flags & FI_AUTH_KEY,
+				  .firewalled = flags & FI_FIREWALL_ADDR };
 	return fab_av_change_begin(av);
 }
 
@@ -95,6 +98,8 @@ static void batch_add(struct batch *batch, const union fab_sockaddr *addr, int r
 		ret = -FI_EINVAL;
 	if (!ret)
 		ret = fab_av_table_insert(av, addr, key, &fi_addr);
+	if (!ret && batch->firewalled)
+		fab_av_table_firewall(av, fi_addr);
 	if (!ret && batch->user_ids)
 		atomic_store_explicit(&fab_av_extra(av, fi_addr)->user_id, in, memory_order_relaxed);
 	if (batch->fi_addr)

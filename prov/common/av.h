@@ -34,8 +34,9 @@ struct fab_eq;
 
 struct fab_av_entry {
 	union fab_sockaddr addr;
-	_Atomic uint32_t ref;		/* inserts less removes; 0: free */
+	_Atomic uint32_t ref;		/* inserts less removes, with FAB_AV_FIREWALLED or not; 0: free */
 };
+#define FAB_AV_FIREWALLED (1u << 31)	/* FI_FIREWALL_ADDR: it connects to us, and we not to it */
 
 /* Who wants to know: an endpoint with connections. Called in the order of the changes, with change_lock held: no call
  * on the AV that changes it, watches or stops watching from in here; av->lock and the engine's lock are free. */
@@ -100,6 +101,9 @@ static inline fi_addr_t fab_av_find(struct fab_av *av, const union fab_sockaddr 
 {
 	return fab_av_find_under(av, addr, NULL);
 }
+
+/* Was it inserted with FI_FIREWALL_ADDR? That holds for this process, until the entry is removed. No lock. */
+bool fab_av_is_firewalled(const struct fab_av *av, fi_addr_t fi_addr);
 
 /* What an entry has beside its address; NULL: there is no such thing in this vector, or never was such an entry. */
 struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr);

@@ -67,6 +67,12 @@ const union fab_sockaddr *fab_av_addr(const struct fab_av *av, fi_addr_t fi_addr
 	return addr_here(av, fi_addr);
 }
 
+bool fab_av_is_firewalled(const struct fab_av *av, fi_addr_t fi_addr)
+{
+	return fi_addr < atomic_load_explicit(&av->cnt, memory_order_acquire) &&
+	       (atomic_load_explicit(&entry_at(av, fi_addr)->ref, memory_order_relaxed) & FAB_AV_FIREWALLED);
+}
+
 struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr)
 {
 	unsigned k = chunk_of(fi_addr);
@@ -335,6 +341,11 @@ unlock:
 	return ret;
 }
 
+void fab_av_table_firewall(struct fab_av *av, fi_addr_t fi_addr)
+{
+	atomic_fetch_or_explicit(&entry_at(av, fi_addr)->ref, FAB_AV_FIREWALLED, memory_order_relaxed);
+}
+
 /* Take out an entry whose ref is 0 now. av->lock held. True: the watchers are to hear of it. */
 static bool take_out(struct fab_av *av, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
@@ -361,9 +372,11 @@ int fab_av_table_remove(struct fab_av *av, fi_addr_t fi_addr)
 	if (av->shared)
 		ret = share_ref(av, fi_addr, NULL, -1, &ref);
 	else
-		ref = atomic_load_explicit(&entry_at(av, fi_addr)->ref, memory_order_relaxed) - 1;
-	if (!ret && (!ref || !av->shared))
-		atomic_store(&entry_at(av, fi_addr)->ref, ref);
+		ref = (atomic_load_explicit(&entry_at(av, fi_addr)->ref, memory_order_relaxed) & ~FAB_AV_FIREWALLED) - 1;
+	if (!ret && !ref)
+		atomic_store(&entry_at(av, fi_addr)->ref, 0);
+	else if (!ret && !av->shared)
+		atomic_fetch_sub(&entry_at(av, fi_addr)->ref, 1);
 	if (!ret && !ref)
 		take_out(av, fi_addr, &addr);
 	pthread_mutex_unlock(&av->lock);

@@ -20,6 +20,8 @@ void fab_av_change_end(struct fab_av *av);
 int fab_av_table_insert(struct fab_av *av, const union fab_sockaddr *addr, struct fab_auth_key *key,
 			fi_addr_t *fi_addr);
 int fab_av_table_remove(struct fab_av *av, fi_addr_t fi_addr);
+/* Within: an entry that was inserted by now has FI_FIREWALL_ADDR from here on. */
+void fab_av_table_firewall(struct fab_av *av, fi_addr_t fi_addr);
 
 /* Take over what other processes have changed in a shared vector. No lock held. */
 void fab_av_sync(struct fab_av *av);

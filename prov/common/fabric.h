@@ -99,6 +99,7 @@ struct fab_domain {
 	struct fab_mr_map mr_map;
 	struct fab_eq *eq;		/* borrowed: fi_domain_bind took a reference; NULL if none */
 	struct fab_auth_key *auth_key;	/* a reference: of endpoints and regions without one of their own; or NULL */
+	bool av_firewall;		/* FI_FIREWALL_ADDR is known: its provider sets it, once the domain is open */
 	bool av_auth_key;		/* FI_AV_AUTH_KEY: keys are those of address vectors */
 };
 

@@ -131,6 +131,7 @@ struct tcp_conn {
 	bool in_read;			/* frames of one read are being looked at: what they cause leaves together */
 	bool answers;			/* and something in txq is to leave when that is over */
 	bool park_asked;		/* PARK was sent, the answer has not come */
+	bool stays;			/* is never parked: one of the ends could not open it again */
 	bool parked;			/* IDLE after a stream that was parked: credit and unexp are still its own */
 	uint32_t park_cnt;		/* tx_cnt behind PARK */
 	uint32_t tx_cnt;		/* frames begun so far; the next one's tcp_hdr.id */
@@ -182,7 +183,8 @@ static inline bool tcp_conn_has_stream(const struct tcp_conn *conn)
 {
 	return conn->state == TCP_CONN_UP || conn->state == TCP_CONN_PARKING;
 }
-/* Nothing is under way in either direction, as far as this end knows, so that the stream might as well end. */
+/* Nothing is under way in either direction, as far as this end knows, and either end can connect again, so that the
+ * stream might as well end. Of an RDM endpoint. */
 bool tcp_conn_idle(const struct tcp_conn *conn);
 /* Send what can be sent now without waiting; true if nothing is left to send (for fi_close's bounded flush and
  * fi_shutdown). */

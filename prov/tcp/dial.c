@@ -4,12 +4,14 @@
  * Engine lock held.
  *
  *   tcp_peer_begin -> tcp_peer_try -> (in line, pace.c) -> tcp_peer_turn -> answer: the life starts
- *                                                   ^-- retry, after a while --/ \-> peer_fail: a hold-off
+ *                    \                              ^-- retry, after a while --/ \-> peer_fail: a hold-off
+ *                     FI_FIREWALL_ADDR: waits for the peer's request (request.c), or for the deadline: peer_fail
  */
 #include "tcp/peers.h"
 
 #include <endian.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/bits.h"
@@ -27,7 +29,8 @@ size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
 	union fab_sockaddr name = ep->addr;
 	bool told = tcp_advertise(&name), v6 = name.sa.sa_family == AF_INET6;
 
-	data->cm = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&name.sa)), .pid = htobe32(getpid()) };
+	data->cm = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&name.sa)), .pid = htobe32(getpid()),
+					 .features = tcp_params.firewall_addr ? TCP_RDM_FIREWALL : 0 };
 	if (!told)
 		return sizeof(data->cm);
 	data->name = (struct tcp_rdm_name) { .family = htobe16(v6 ? 6 : 4), .port = data->cm.port };
@@ -47,12 +50,22 @@ static const union fab_sockaddr *peer_target(const struct tcp_peer *peer)
 	return tcp_advertise(&name) && fab_addr_equal(&name.sa, &peer->addr.sa) ? &ep->addr : &peer->addr;
 }
 
-uint32_t tcp_rdm_pid(const struct tcp_cm *cm)
+static struct tcp_rdm_cm read_rdm(const struct tcp_cm *cm)
 {
 	struct tcp_rdm_cm data = { 0 };
 
 	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) cm->data_len));
-	return be32toh(data.pid);
+	return data;
+}
+
+uint32_t tcp_rdm_pid(const struct tcp_cm *cm)
+{
+	return be32toh(read_rdm(cm).pid);
+}
+
+bool tcp_rdm_firewalled(const struct tcp_cm *cm)
+{
+	return read_rdm(cm).features & TCP_RDM_FIREWALL;
 }
 
 /* It cannot be reached: tell every operation, and those of the next moments. */
@@ -144,13 +157,55 @@ void tcp_peer_turn(struct tcp_peer *peer)
 	peer_retry(peer, -ret, "no memory or descriptor for a connection");
 }
 
+/* ---- peers that come to us ---- */
+
+/* Is it not for us to connect? */
+static bool comes_to_us(const struct tcp_peer *peer)
+{
+	return fab_av_is_firewalled(peer->table->ep->base.av, peer->life->conn.fi_addr);
+}
+
+/* Its operations wait for its request, until there is no more time to. 0 or -FI_E*. */
+static int peer_await(struct tcp_peer *peer)
+{
+	if (names_ctx(peer)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "an address with FI_FIREWALL_ADDR: connections of scalable endpoints go one way, "
+			 "so that who cannot be connected to cannot be sent to\n");
+		return -FI_EOPNOTSUPP;
+	}
+	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
+	fab_timer_start(peer->table->ep->base.progress, &peer->retry, peer->give_up_ns);
+	return 0;
+}
+
+/* It has not come. */
+static void peer_missed(struct tcp_peer *peer)
+{
+	struct tcp_ep *ep = peer->table->ep;
+	union fab_sockaddr own = ep->addr;
+	char from[FAB_ADDR_STRLEN], to[FAB_ADDR_STRLEN], text[320];
+
+	tcp_addr_fill(&own, &ep->base);
+	fab_addr_to_str(&peer->addr.sa, from, sizeof(from));
+	fab_addr_to_str(&own.sa, to, sizeof(to));
+	snprintf(text, sizeof(text), "%s is behind a firewall (FI_FIREWALL_ADDR), and has not connected to us, %s, within "
+		 "FI_TCP_CONNECT_TIMEOUT, %d ms", from, to, tcp_params.connect_timeout_ms);
+	peer_fail(peer, FI_EFIREWALLADDR, text);
+}
+
 void tcp_peer_retry_fire(struct fab_timer *timer)
 {
 	struct tcp_peer *peer = fab_container(timer, struct tcp_peer, retry);
 
-	if (tcp_pace_enter(peer))
+	if (comes_to_us(peer) && fab_now_ns() < peer->give_up_ns)
+		fab_timer_start(peer->table->ep->base.progress, timer, peer->give_up_ns);
+	else if (comes_to_us(peer))
+		peer_missed(peer);
+	else if (tcp_pace_enter(peer))
 		tcp_peer_turn(peer);
 }
+
+/* ---- answers ---- */
 
 static void connect_done(struct tcp_cm *cm)
 {
@@ -168,9 +223,7 @@ static void connect_done(struct tcp_cm *cm)
 		tcp_cm_text(cm, FI_EOPNOTSUPP, text, sizeof(text));
 		peer_fail(peer, FI_EOPNOTSUPP, text);
 	} else {
-		peer->life->pid = tcp_rdm_pid(cm);
-		peer->life->conn.auth_key = cm->proven;
-		tcp_life_start(peer->life, tcp_cm_take_fd(cm), &cm->peer);
+		tcp_life_start(peer->life, cm);
 	}
 	tcp_cm_free(cm);
 }
@@ -206,6 +259,8 @@ int tcp_peer_try(struct tcp_peer *peer)
 	peer->retry_ms = RETRY_MIN_MS;
 	peer->give_up_ns = 0;
 	peer->knock_ns = 0;
+	if (comes_to_us(peer))
+		return peer_await(peer);
 	if (!tcp_pace_enter(peer))
 		return 0;
 	ret = peer_connect(peer);

@@ -51,6 +51,7 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
 	struct fi_domain_attr attr;
 	struct fi_info copy;
+	int ret;
 
 	if (tcp_params.auto_progress_off && info && info->domain_attr &&
 	    info->domain_attr->data_progress == FI_PROGRESS_AUTO) {
@@ -60,7 +61,10 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 		copy.domain_attr = &attr;
 		info = &copy;
 	}
-	return fab_domain_open(fabric, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
+	ret = fab_domain_open(fabric, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
+	if (!ret)
+		fab_container(*domain, struct fab_domain, domain_fid)->av_firewall = true;
+	return ret;
 }
 
 /* ---- fabric ---- */

@@ -103,7 +103,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 	case FI_OPT_CM_DATA_SIZE:
 		return ep->conn ? fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
 	case FI_OPT_FIREWALL_ADDR:
-		return fab_getopt_bool(false, optval, optlen);	/* anybody may connect to it */
+		return fab_getopt_bool(tcp_params.firewall_addr, optval, optlen);
 	default:
 		return fab_ep_getopt(fid, level, optname, optval, optlen);
 	}

@@ -23,7 +23,8 @@ bool tcp_conn_idle(const struct tcp_conn *conn)
 {
 	const struct tcp_rx_state *rx = &conn->rx;
 
-	if (conn->unexp_len && !conn->owner->resumes)
+	if ((conn->unexp_len && !conn->owner->resumes) || conn->stays ||
+	    fab_av_is_firewalled(conn->ep->base.av, conn->fi_addr))
 		return false;
 	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held) && fab_list_empty(&conn->ack_wait) &&
 	       fab_list_empty(&conn->read_wait) && !conn->rts.cnt && !conn->rx_rndv.cnt && !conn->announced_cnt &&

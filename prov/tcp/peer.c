@@ -8,6 +8,8 @@
  *      \-----------------------request from the peer, accepted-------------------------^
  *   UP --parked, by agreement with the peer--> dormant --operation, or request--> connecting: the same life
  *   connecting --refused, timed out--> no life, and a hold-off: operations fail at once with the same error
+ *   no life --operation to who has to come to us (FI_FIREWALL_ADDR)--> waiting (conn IDLE) --request--> UP
+ *      \<--it does not come, and a hold-off--/
  *   connecting --rejected by the peer (NACK)--> tried again, until the deadline: it may be connecting to us, or has
  *   not noticed yet that our connection of before is gone
  *
@@ -221,13 +223,16 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 	return life;
 }
 
-/* The handshake is over: the stream may begin. fd is the life's from here on. */
-void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello)
+void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm)
 {
 	struct tcp_ep *ep = life->table->ep;
-	int ret = tcp_conn_start(&life->conn, fd, hello);
+	int fd = tcp_cm_take_fd(cm), ret;
 
+	life->pid = tcp_rdm_pid(cm);
+	life->conn.auth_key = cm->proven;
+	life->conn.stays = tcp_params.firewall_addr || tcp_rdm_firewalled(cm);
 	life->dormant = false;
+	ret = tcp_conn_start(&life->conn, fd, &cm->peer);
 	if (!ret) {
 		tcp_alive_start(ep);
 		tcp_reap_start(life->table);

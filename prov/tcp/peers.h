@@ -105,8 +105,8 @@ void tcp_peer_stop(struct tcp_peer *peer);
 struct tcp_life *tcp_life_new(struct tcp_peer *peer);
 /* In place of the owner that tcp_life_new() gives: of an inbound life. */
 extern const struct tcp_conn_owner tcp_inbound_owner;
-/* The handshake is over: the stream may begin. fd is the life's from here on. */
-void tcp_life_start(struct tcp_life *life, int fd, const struct tcp_hello *hello);
+/* The handshake of cm is over: the stream may begin. Its descriptor is the life's from here on. */
+void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm);
 
 /* Is it parked, a stranger's, without a message, and are there many such? Then it had better go. */
 bool tcp_life_is_forgettable(const struct tcp_life *life);
@@ -135,9 +135,11 @@ static inline uint16_t tcp_rdm_ext(const struct tcp_ep *ep)
 	return TCP_EXT_PARK | (tcp_ep_has_coll(ep) ? TCP_EXT_COLL : 0) |
 	       (ep->base.domain->max_group_id ? TCP_EXT_GROUP : 0);
 }
-/* What we say of ourselves in it; returns its length. And the process that the other end says it is, 0 unknown. */
+/* What we say of ourselves in it; returns its length. And what the other end says: the process that it is, 0 unknown;
+ * that nobody can connect to it. */
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
+bool tcp_rdm_firewalled(const struct tcp_cm *cm);
 
 /* ---- pace.c ---- */
 

@@ -59,6 +59,9 @@ static const struct fab_param params[] = {
 	{ "trust_advertised", FI_PARAM_BOOL, &tcp_params.trust_advertised, 0, 1,
 	  "Believe peers that say they are at another address than the one they come from, as those with "
 	  "FI_TCP_ADVERTISE do (default: off)" },
+	{ "firewall_addr", FI_PARAM_BOOL, &tcp_params.firewall_addr, 0, 1,
+	  "Nobody can connect to this process, it is behind a firewall: peers are told, and keep the connections that it "
+	  "makes (default: off)" },
 	{ "port_low_range", FI_PARAM_INT, &tcp_params.port_low, 0, 65535,
 	  "Lowest port to listen on; with FI_TCP_PORT_HIGH_RANGE (default: any port)" },
 	{ "port_high_range", FI_PARAM_INT, &tcp_params.port_high, 0, 65535,
@@ -123,7 +126,6 @@ static const struct fab_param params[] = {
 	{ "zerocopy_size", FI_PARAM_SIZE_T, NULL, 0, 0, NO_EFFECT "the kernel's zero copy is not used" },
 	{ "trace_msg", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "there is no log of single messages" },
 	{ "io_uring", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "io_uring is not used" },
-	{ "firewall_addr", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "peers must be able to connect to each other" },
 };
 
 /* A range of ports has two ends, or it is none. */

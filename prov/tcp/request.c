@@ -53,13 +53,15 @@ static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
 /*
  * The peer asks for a connection; cmp is how its address compares with ours, as it sees it. Both sides must come to the
  * same result, upstream's included:
- * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through.
+ * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through, or cannot: then
+ *   that of the one to whom nobody can connect.
  * - Another run of the peer: it has restarted.
  * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again,
  *   and is believed once all that came by the old connection has been read.
  */
 static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, int cmp)
 {
+	bool only_ours = tcp_params.firewall_addr, only_theirs = tcp_rdm_firewalled(cm);
 	struct tcp_life *life = peer->life;
 	uint64_t now = fab_now_ns();
 
@@ -70,7 +72,7 @@ static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, int c
 	if (life->conn.state == TCP_CONN_PARKING && same_run(life, cm))
 		return REJECT;		/* the end of the old stream must come first */
 	if (life->conn.state == TCP_CONN_IDLE) {
-		if (cmp > 0 || !peer->cm)
+		if (!peer->cm || (only_ours == only_theirs ? cmp > 0 : only_theirs))
 			return ACCEPT;
 		return peer->cm->state == TCP_CM_CONNECTING && now - peer->cm->since_ns > SLOW_SYN_NS ? ACCEPT : REJECT;
 	}
@@ -174,12 +176,10 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");
 		return;
 	}
-	life->pid = tcp_rdm_pid(cm);
-	life->conn.auth_key = cm->proven;
 	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
 		tcp_peer_index(peer, life->conn.fi_addr, &life->conn);
 	life->table->accepted++;
-	tcp_life_start(life, tcp_cm_take_fd(cm), &cm->peer);
+	tcp_life_start(life, cm);
 }
 
 /* All that has come of streams with this address that we are leaving: it was sent before what a new one brings. */

@@ -39,6 +39,7 @@ struct tcp_params {
 	char *sockets_iface;		/* FI_SOCKETS_IFACE, or NULL */
 	char *advertise;		/* FI_TCP_ADVERTISE, or NULL; see advert.h */
 	bool trust_advertised;		/* peers may say that they are at another address than they come from */
+	bool firewall_addr;		/* nobody can connect to us */
 	int port_low, port_high;	/* listening ports; 0: any */
 	int out_port_low, out_port_high;	/* ports to connect from; 0: any */
 	size_t tx_size, rx_size;

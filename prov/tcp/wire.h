@@ -48,10 +48,12 @@ struct tcp_cm_hdr {
 
 #define TCP_CM_CONN_DATA	1ULL
 
+#define TCP_RDM_FIREWALL 1		/* nobody can connect to the caller */
+
 /* Private data of RDM endpoints: who is calling. Anything longer is ignored by upstream. */
 struct tcp_rdm_cm {
 	uint8_t version;		/* 0: we do not use upstream's rendezvous */
-	uint8_t features;		/* bit 0: behind a firewall (upstream); we send 0 */
+	uint8_t features;		/* TCP_RDM_FIREWALL, and bits that are ignored */
 	/* that the caller listens on; with getpeername()'s address it is its identity */
 	uint16_t port;
 	uint32_t pid;

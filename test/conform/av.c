@@ -535,15 +535,3 @@ TEST_PROV(user_ids_want_the_capability, FI_MSG, RDM_ONLY)
 	CHECK(fi_av_insert(p.b->av, p.a->name, 1, &id, FI_AV_USER_ID, NULL) <= 0);
 	CHECK(fi_av_set_user_id(p.b->av, p.b->peer, 5, 0) < 0);
 }
-
-/* There are no peers that cannot be connected to: the flag that says so is refused, and not ignored. */
-TEST_PROV(firewall_flag_is_refused, FI_MSG, RDM_ONLY)
-{
-	struct side *s = side_open(t);
-	fi_addr_t addr;
-
-	if (!run.ours)
-		SKIP("later than the library that is tested");
-	CHECK_RET(fi_av_insert(s->av, s->name, 1, &addr, FI_FIREWALL_ADDR, NULL), -FI_EBADFLAGS);
-	CHECK_RET(fi_av_insert(s->av, s->name, 1, &addr, 0, NULL), 1);
-}

@@ -48,6 +48,27 @@ TEST_PROV(mute_peer, FI_MSG | FI_TAGGED | FI_RMA, RDM_ONLY)
 	check_link(p.a, p.b);
 }
 
+/* One that cannot be connected to and does not come: FI_EFIREWALLADDR, likewise. */
+TEST_PROV(firewalled_peer_that_never_comes, FI_MSG | FI_TAGGED | FI_RMA, RDM_ONLY)
+{
+	static const enum call kinds[] = { SEND, TSEND, WRITE, READ };
+	struct pair p = pair_open(t);
+	struct sockaddr_storage addr;
+	char buf[4] = "";
+	fi_addr_t away;
+	size_t i;
+
+	need_short_waits();
+	raw_listen(t, p.a->name, p.a->name_len, &addr);
+	CHECK_RET(fi_av_insert(p.a->av, &addr, 1, &away, FI_FIREWALL_ADDR, NULL), 1);
+	for (i = 0; i < COUNT(kinds); i++)
+		MUST(post_ret(p.a, kinds[i], .buf = buf, .len = 4, .addr = &away, .key = 1));
+	for (i = 0; i < COUNT(kinds); i++)
+		expect_tx_err(p.a, FI_EFIREWALLADDR);
+	CHECK_RET(post_ret(p.a, SEND, .buf = buf, .len = 4, .addr = &away), -FI_EFIREWALLADDR);
+	check_link(p.a, p.b);
+}
+
 /* The text of such an error names both addresses. */
 TEST_PROV(error_names_both_ends, FI_MSG, RDM_ONLY)
 {
