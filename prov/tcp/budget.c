@@ -5,7 +5,8 @@
  * for a while; then ours says that no more will come, and reads until they close too.
  *
  * So do those of strangers, peers that are in no address vector, where there are too many at an endpoint; and of all
- * connections that may go, theirs go first. What is left of one is forgotten then, so that a new one may come.
+ * connections that may go, theirs go first. What is left of one is forgotten then, so that a new one may come. A
+ * stranger that does not answer is left in the end: it holds a descriptor for nothing.
  *
  * The count is the process's, atomic; each RDM endpoint closes of its own, under its engine's lock, from a timer that
  * runs while there are too many. Looking for them walks all lives: it is done for many at a time.
@@ -115,6 +116,15 @@ static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns)
 	return false;
 }
 
+/* Has it been asked so long ago that no answer is to be expected? Who has sent something is a program that may be away
+ * from its progress for long, as while it is being connected to; who has sent nothing has nothing to lose. */
+static bool life_is_overdue(const struct tcp_life *life, uint64_t now_ns)
+{
+	int wait_ms = life->conn.recv_pass ? tcp_params.reply_timeout_ms : tcp_params.connect_timeout_ms;
+
+	return wait_ms && now_ns - life->quiet_ns >= wait_ms * MS;
+}
+
 static bool life_may_go(struct tcp_life *life, uint64_t now_ns)
 {
 	const struct tcp_conn *conn = &life->conn;
@@ -126,10 +136,12 @@ static bool life_may_go(struct tcp_life *life, uint64_t now_ns)
 
 static void life_go(struct tcp_life *life)
 {
-	if (life->conn.peer.features & TCP_EXT_PARK)
-		tcp_park_ask(&life->conn);
-	else
+	if (!(life->conn.peer.features & TCP_EXT_PARK) || life->conn.park_asked) {
 		tcp_life_leave(life);
+		return;
+	}
+	life->quiet_ns = fab_now_ns();
+	tcp_park_ask(&life->conn);
 }
 
 static bool is_stranger(const struct tcp_life *life)
@@ -137,8 +149,13 @@ static bool is_stranger(const struct tcp_life *life)
 	return life->conn.fi_addr == FI_ADDR_NOTAVAIL;
 }
 
-/* All that may go, or all strangers that may; those that have been asked already count towards *want. NULL: none. The
- * caller frees. */
+static bool is_overdue_stranger(const struct tcp_life *life, uint64_t now_ns)
+{
+	return is_stranger(life) && life->peer && life_is_overdue(life, now_ns);
+}
+
+/* All that may go, or all strangers that may; those that have been asked already count towards *want, as long as they
+ * may yet answer. NULL: none. The caller frees. */
 static struct candidate *candidates(struct tcp_peer_table *table, bool strangers, size_t *cnt, uint64_t *want)
 {
 	uint64_t now_ns = fab_now_ns();
@@ -151,11 +168,9 @@ static struct candidate *candidates(struct tcp_peer_table *table, bool strangers
 
 		if (strangers && !is_stranger(life))
 			continue;
-		if (life->conn.park_asked) {
+		if (life->conn.park_asked && !life_is_overdue(life, now_ns))
 			*want -= !!*want;
-			continue;
-		}
-		if (!life_may_go(life, now_ns))
+		if (life->conn.park_asked ? !is_overdue_stranger(life, now_ns) : !life_may_go(life, now_ns))
 			continue;
 		if (!found)
 			found = calloc(table->life_cnt, sizeof(*found));

@@ -29,7 +29,8 @@ struct tcp_life {
 	uint32_t pid;			/* as it said; 0 unknown */
 	bool dormant;			/* parked, and nobody tries to bring it back: the next operation does */
 	bool drained;			/* while closing: nothing left to send */
-	uint64_t quiet_ns;		/* when it was first seen not to have been used since quiet_pass; budget.c */
+	/* when it was first seen not to have been used since quiet_pass, or was asked to park; budget.c */
+	uint64_t quiet_ns;
 	uint32_t quiet_pass;
 	uint64_t leave_ns;		/* detached and leaving: closed at this time; 0 not leaving */
 	struct fab_defer defer;

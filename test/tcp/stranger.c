@@ -185,7 +185,7 @@ static bool has_ended(int fd)
 /* Let the time pass that idle ones are given, until there is room. */
 static void drive_until_fewer(struct node *node, const int *fd, int cnt)
 {
-	for (int n = 0; stranger_cnt(node) >= CONN_MAX && n < 10000; n++) {
+	for (int n = 0; stranger_cnt(node) >= (uint32_t) tcp_params.stranger_conn && n < 10000; n++) {
 		drive(node);
 		test_added_ns += 10 * MS;
 		for (int i = 0; i < cnt; i++) {
@@ -193,7 +193,7 @@ static void drive_until_fewer(struct node *node, const int *fd, int cnt)
 				shutdown(fd[i], SHUT_WR);
 		}
 	}
-	assert_true(stranger_cnt(node) < CONN_MAX);
+	assert_true(stranger_cnt(node) < (uint32_t) tcp_params.stranger_conn);
 }
 
 /* No more of them may be connected than the limit says; those that are idle go for those that come, and nobody goes, or
@@ -254,6 +254,28 @@ static void those_that_are_busy_stay(void **state)
 	peer_close(&late, late_fd);
 }
 
+/* Connect as a stranger of ours, who knows parking. */
+static int connected_ours(struct node *node, const struct peer *peer)
+{
+	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer->addr.sin_port), 1);
+	int fd = raw_connect(&node->addr);
+
+	request.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_PARK);
+	request.hdr.incarnation = htobe64(77);
+	request.hdr.eager_max = request.hdr.credit = htobe32(1 << 20);
+	raw_send(fd, &request, raw_len(&request));
+	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
+	return fd;
+}
+
+static void expect_park(struct node *node, int fd)
+{
+	struct tcp_hdr asked;
+
+	raw_recv(fd, &asked, sizeof(asked), drive, node);
+	assert_int_equal(asked.op, TCP_WIRE_PARK);
+}
+
 /* A stranger of ours is asked to park, and nothing of it stays behind. */
 static void parked_ones_are_forgotten(void **state)
 {
@@ -261,22 +283,50 @@ static void parked_ones_are_forgotten(void **state)
 	struct tcp_hdr park = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_PARK_YES, .hdr_size = sizeof(park),
 				.size = sizeof(park) };
 	struct peer peer = stranger_open();
-	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer.addr.sin_port), 1);
-	struct tcp_hdr asked;
-	int fd = raw_connect(&node->addr);
+	int fd;
 
 	tcp_params.stranger_conn = 1;
-	request.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_PARK);
-	request.hdr.incarnation = htobe64(77);
-	request.hdr.eager_max = request.hdr.credit = htobe32(1 << 20);
-	raw_send(fd, &request, raw_len(&request));
-	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
-	raw_recv(fd, &asked, sizeof(asked), drive, node);
-	assert_int_equal(asked.op, TCP_WIRE_PARK);
+	fd = connected_ours(node, &peer);
+	expect_park(node, fd);
 	raw_send(fd, &park, sizeof(park));
 	assert_true(raw_recv_end(fd, drive, node));
 	assert_int_equal(stranger_cnt(node), 0);
 	peer_close(&peer, fd);
+}
+
+/* It is asked, and does not answer: it is left, after the time for a request if it has never said anything, and else
+ * after that for a peer without progress; nobody else has to wait for it. */
+static void those_that_do_not_answer_are_left(void **state)
+{
+	struct node *node = *state;
+	int wait_ms[] = { tcp_params.connect_timeout_ms, tcp_params.reply_timeout_ms };
+	struct peer peer, next;
+	char buf[5];
+	int fd, next_fd;
+
+	tcp_params.stranger_conn = 1;
+	for (int said = 0; said < 2; said++) {
+		peer = stranger_open(), next = stranger_open();
+		fd = connected_ours(node, &peer);
+		if (said)
+			assert_int_equal(recv_from(node, fd, buf), FI_ADDR_NOTAVAIL);
+		expect_park(node, fd);
+		test_added_ns += (wait_ms[said] - 10000) * MS;
+		for (int i = 0; i < 100; i++)
+			drive(node);
+		assert_false(has_ended(fd));
+		assert_int_equal(stranger_cnt(node), 1);
+		test_added_ns += 20000 * MS;
+		assert_true(raw_recv_end(fd, drive, node));
+		close(fd);
+		close(peer.listener);
+		drive_until_fewer(node, NULL, 0);
+		assert_int_equal(stranger_cnt(node), 0);
+		next_fd = connected(node, &next, 9);
+		shutdown(next_fd, SHUT_WR);
+		assert_true(raw_recv_end(next_fd, drive, node));
+		peer_close(&next, next_fd);
+	}
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -290,6 +340,7 @@ int main(void)
 		TEST(their_number_is_bounded),
 		TEST(those_that_are_busy_stay),
 		TEST(parked_ones_are_forgotten),
+		TEST(those_that_do_not_answer_are_left),
 	};
 
 	test_clock_start();
