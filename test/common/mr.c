@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions: keys, the map, what a peer may touch, and what registration refuses.
+ * Memory regions: keys, what a peer may touch, and what registration refuses. Many of them, and who looks for them
+ * meanwhile: mr_map.c.
  */
 #include "unit.h"
 
-#include <pthread.h>
 #include <rdma/fi_errno.h>
 #include "offer.h"
-#include "world.h"
+#include "regions.h"
 
-#define RMA (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
-
-static uint8_t memory[4096];
-
-static int reg(struct world *world, void *buf, size_t len, uint64_t access, uint64_t key, struct fid_mr **mr)
-{
-	return fi_mr_reg(&world->domain.domain_fid, buf, len, access, 0, key, 0, mr, NULL);
-}
-
-/* fab_mr_verify() as the data path calls it: 0 and the first piece, or the error. */
-static int verify(struct world *world, uint64_t key, uint64_t addr, size_t len, uint64_t access, struct iovec *iov)
-{
-	uint32_t cnt = 1;
-	struct fab_mr *mr;
-	int ret;
-
-	fab_progress_lock(&world->domain.progress);
-	ret = fab_mr_verify(&world->domain.mr_map, NULL, key, addr, len, access, iov, &cnt, &mr);
-	fab_progress_unlock(&world->domain.progress);
-	return ret;
-}
 
 /* ---- keys ---- */
 
@@ -111,84 +90,6 @@ static void raw_keys_go_round(void **state)
 	assert_int_equal(key, fi_mr_key(mr));
 	assert_int_equal(fi_mr_unmap_key(&world.domain.domain_fid, key), 0);
 	assert_int_equal(fi_close(&mr->fid), 0);
-	world_close(&world);
-}
-
-/* ---- the map ---- */
-
-#define MANY 5000
-
-static void many_regions_are_found(void **state)
-{
-	static struct fid_mr *mr[MANY];
-	struct rng rng = { 5 };
-	struct world world;
-	struct iovec iov;
-
-	(void) state;
-	world_open(&world, &(struct world_attr) { 0 });
-	for (uint64_t i = 0; i < MANY; i++)
-		assert_int_equal(reg(&world, memory, 64, RMA, i << 12, &mr[i]), 0);
-	/* close and open again at random, so that the table has gaps */
-	for (int n = 0; n < 20000; n++) {
-		uint64_t i = rng_below(&rng, MANY);
-
-		if (mr[i]) {
-			assert_int_equal(fi_close(&mr[i]->fid), 0);
-			mr[i] = NULL;
-		} else {
-			assert_int_equal(reg(&world, memory, 64, RMA, i << 12, &mr[i]), 0);
-		}
-	}
-	for (uint64_t i = 0; i < MANY; i++) {
-		assert_int_equal(verify(&world, i << 12, 0, 1, FI_REMOTE_READ, &iov), mr[i] ? 0 : -FI_ENOKEY);
-		if (mr[i])
-			fi_close(&mr[i]->fid);
-	}
-	assert_int_equal(world.domain.mr_map.cnt, 0);
-	world_close(&world);
-}
-
-struct reader {
-	struct world *world;
-	_Atomic bool stop;
-};
-
-static void *read_map(void *arg)
-{
-	struct reader *reader = arg;
-	struct iovec iov;
-	int ret;
-
-	while (!atomic_load(&reader->stop)) {
-		for (uint64_t key = 0; key < 64; key++) {
-			ret = verify(reader->world, key, 0, 64, FI_REMOTE_WRITE, &iov);
-			assert_true(ret == 0 || ret == -FI_ENOKEY);
-			if (!ret)
-				assert_ptr_equal(iov.iov_base, memory);
-		}
-	}
-	return NULL;
-}
-
-static void readers_never_meet_a_region_that_is_gone(void **state)
-{
-	struct fid_mr *mr[64];
-	struct world world;
-	struct reader reader = { &world, false };
-	pthread_t thread;
-
-	(void) state;
-	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_SAFE });
-	assert_int_equal(pthread_create(&thread, NULL, read_map, &reader), 0);
-	for (int n = 0; n < 50; n++) {
-		for (unsigned i = 0; i < 64; i++)
-			assert_int_equal(reg(&world, memory, 64, RMA, i, &mr[i]), 0);
-		for (unsigned i = 0; i < 64; i++)
-			assert_int_equal(fi_close(&mr[i]->fid), 0);
-	}
-	atomic_store(&reader.stop, true);
-	pthread_join(thread, NULL);
 	world_close(&world);
 }
 
@@ -581,8 +482,6 @@ int main(void)
 		cmocka_unit_test(without_rma_a_key_may_be_used_again),
 		cmocka_unit_test(keys_of_ours_are_not_guessed_from_others),
 		cmocka_unit_test(raw_keys_go_round),
-		cmocka_unit_test(many_regions_are_found),
-		cmocka_unit_test(readers_never_meet_a_region_that_is_gone),
 		cmocka_unit_test(accesses_stay_inside_by_offset),
 		cmocka_unit_test(accesses_stay_inside_by_virtual_address),
 		cmocka_unit_test(basic_and_scalable_are_what_they_were),

@@ -6,6 +6,8 @@
 #define TEST_COMMON_NET_H
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -227,6 +229,21 @@ static inline bool readable(int fd)
 static inline uint64_t elapsed_ms(uint64_t since_ns)
 {
 	return (fab_now_ns() - since_ns) / 1000000;
+}
+
+static inline pthread_t thread_start(void *(*fn)(void *arg), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
+	return thread;
+}
+
+/* Until others have got as far; gives them the processor. */
+static inline void thread_await(_Atomic uint32_t *value, uint32_t at_least)
+{
+	while (atomic_load(value) < at_least)
+		sched_yield();
 }
 
 #endif

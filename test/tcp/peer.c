@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An RDM endpoint among peers, which the test plays on plain sockets: who connects to whom, who wins when both do, what
- * a restart, a refusal, silence or rubbish come to.
+ * a refusal, silence or rubbish come to. Peers that come again: restart.c.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/lock.h"
 #include "base/sock.h"
 #include "remote.h"
 #include "tcp/peer.h"
@@ -169,112 +168,6 @@ static void rejected_connect_is_tried_again(void **state)
 		peer_reply(fd, &peer, TCP_CM_NACK);
 		close(fd);
 	}
-	fd = peer_up(node, &peer);
-	hello_arrives(node, fd, &op);
-	peer_close(&peer, fd);
-}
-
-/* ---- restarts ---- */
-
-/* Another process at the same address: the old connection ends, the new one is it. */
-static void restarted_peer_replaces_its_old_life(void **state)
-{
-	struct node *node = *state;
-	struct peer peer = peer_open(node);
-	int old = connected(node, &peer, 1), new = connected(node, &peer, 2);
-	char buf[5];
-
-	assert_true(raw_recv_end(old, drive, node));
-	assert_int_equal(recv_from(node, new, buf), peer.fi_addr);
-	send_hello(node, peer.fi_addr, buf);
-	hello_arrives(node, new, NULL);
-	close(old);
-	peer_close(&peer, new);
-}
-
-/* In containers each life has the same pid; peers of ours are told apart by their incarnation. */
-static void incarnation_tells_lives_apart(void **state)
-{
-	struct node *node = *state;
-	struct peer peer = peer_open(node);
-	int fd[2];
-
-	for (int i = 0; i < 2; i++)
-		fd[i] = connected_ext(node, &peer, &(struct tcp_hello) { .incarnation = 100 + i });
-	assert_true(raw_recv_end(fd[0], drive, node));
-	close(fd[0]);
-	close(fd[1]);
-	close(peer.listener);
-}
-
-/* The same life asks though it is connected: told no once (a leftover), believed when it asks again. */
-static void insistent_peer_is_believed(void **state)
-{
-	struct node *node = *state;
-	struct peer peer = peer_open(node);
-	int old = connected(node, &peer, 1), again = peer_connect(node, &peer, 1), new;
-	char buf[5];
-
-	assert_int_equal(answer(node, again), TCP_CM_NACK);
-	assert_int_equal(recv_from(node, old, buf), peer.fi_addr);
-	new = connected(node, &peer, 1);
-	assert_true(raw_recv_end(old, drive, node));
-	assert_int_equal(recv_from(node, new, buf), peer.fi_addr);
-	close(old);
-	close(again);
-	peer_close(&peer, new);
-}
-
-/* It insists while messages of its old connection wait to be read: they are not lost for that. */
-static void insistent_peer_loses_no_message(void **state)
-{
-	enum { MSGS = 100, LEN = 2000 };
-	struct {
-		struct tcp_hdr hdr;
-		uint8_t payload[LEN];
-	} frame = { .hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = 16, .size = sizeof(frame) } };
-	struct node *node = *state;
-	struct peer peer = peer_open(node);
-	uint8_t buf[LEN];
-	int old, knock[2], new;
-
-	tcp_params.unexp_max = 4096;		/* what is beyond that stays in the socket */
-	old = connected(node, &peer, 1);
-	for (int i = 0; i < MSGS; i++) {
-		frame.payload[0] = i;
-		raw_send(old, &frame, sizeof(frame));
-	}
-	for (int i = 0; i < 2; i++) {
-		knock[i] = peer_connect(node, &peer, 1);
-		assert_int_equal(answer(node, knock[i]), TCP_CM_NACK);
-		close(knock[i]);
-	}
-	for (int i = 0; i < MSGS; i++) {
-		assert_int_equal(fi_recv(node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf), 0);
-		assert_ptr_equal(completion(node, NULL), buf);
-		assert_int_equal(buf[0], i);
-	}
-	new = connected(node, &peer, 1);
-	assert_true(raw_recv_end(old, drive, node));
-	tcp_params.unexp_max = TCP_UNEXP_MAX;
-	close(old);
-	peer_close(&peer, new);
-}
-
-/* A connection that went down comes back with the next send. */
-static void next_send_reconnects(void **state)
-{
-	struct node *node = *state;
-	struct peer peer = peer_open(node);
-	int fd = connected(node, &peer, 1);
-	char buf[5], op;
-
-	recv_from(node, fd, buf);
-	close(fd);
-	/* it notices that when it reads; until then a send goes to the old one */
-	while (node_conn(node, peer.fi_addr))
-		drive(node);
-	send_hello(node, peer.fi_addr, &op);
 	fd = peer_up(node, &peer);
 	hello_arrives(node, fd, &op);
 	peer_close(&peer, fd);
@@ -538,100 +431,6 @@ static void peers_are_ordered_by_host_then_port(void **state)
 	}
 }
 
-/* What another thread may do whenever this one lets go of an engine's lock. */
-static void (*beside)(void *arg);
-static void *beside_arg;
-static const struct fab_lock_ops *real_mutex;
-static struct fab_lock_ops meddling_mutex;
-
-static void release_and_run(struct fab_lock *lock)
-{
-	void (*fn)(void *arg) = beside;
-
-	real_mutex->unlock(lock);
-	if (!fn)
-		return;
-	beside = NULL;
-	fn(beside_arg);
-	beside = fn;
-}
-
-static int setup_beside(void **state)
-{
-	real_mutex = fab_lock_kinds[FAB_LOCK_MUTEX];
-	meddling_mutex = *real_mutex;
-	meddling_mutex.unlock = release_and_run;
-	fab_lock_kinds[FAB_LOCK_MUTEX] = &meddling_mutex;
-	return node_setup(state);
-}
-
-static int teardown_beside(void **state)
-{
-	node_teardown(state);
-	fab_lock_kinds[FAB_LOCK_MUTEX] = real_mutex;
-	return 0;
-}
-
-/* A pass, long after the one before. */
-static void late_pass(void *arg)
-{
-	test_added_ns += 3600000 * MS;
-	drive(arg);
-}
-
-static void close_meets_a_pass_of_another_thread(void **state)
-{
-	struct node *node = *state;
-	struct peer peer = peer_open(node);
-	int fd;
-
-	send_hello(node, peer.fi_addr, NULL);
-	fd = peer_up(node, &peer);
-	hello_arrives(node, fd, NULL);
-	beside = late_pass;
-	beside_arg = node;
-	assert_int_equal(fi_close(&node->ep->fid), 0);
-	beside = NULL;
-	node_open_ep(node);
-	peer_close(&peer, fd);
-}
-
-/* The first peer there is: accepted, and then its address is inserted, both while fi_enable is under way. */
-struct early {
-	struct node *node;
-	struct peer peer;
-	int fd;
-};
-
-static void early_peer_comes(void *arg)
-{
-	struct early *early = arg;
-	struct node *node = early->node;
-	size_t len = sizeof(node->addr);
-
-	if (early->fd >= 0 || !((struct tcp_ep *) node->ep)->peers)
-		return;
-	assert_int_equal(fi_getname(&node->ep->fid, &node->addr, &len), 0);
-	early->fd = connected(node, &early->peer, 1);
-	early->peer.fi_addr = node_insert(node, &early->peer.addr);
-}
-
-static void open_meets_a_peer_and_its_address(void **state)
-{
-	struct node *node = *state;
-	struct early early = { .node = node, .peer.listener = raw_listen(&early.peer.addr, 1), .fd = -1 };
-	char buf[5];
-
-	assert_int_equal(fi_close(&node->ep->fid), 0);
-	beside = early_peer_comes;
-	beside_arg = &early;
-	node_open_ep(node);
-	beside = NULL;
-	assert_true(early.fd >= 0);
-	assert_int_equal(recv_from(node, early.fd, buf), early.peer.fi_addr);
-	peer_close(&early.peer, early.fd);
-}
-
 /* Its connection has ended and its address has gone; another one has its index now. */
 static void late_message_is_not_taken_for_another_peers(void **state)
 {
@@ -662,7 +461,6 @@ static void late_message_is_not_taken_for_another_peers(void **state)
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, node_setup, node_teardown)
-#define BESIDE(fn) cmocka_unit_test_setup_teardown(fn, setup_beside, teardown_beside)
 
 int main(void)
 {
@@ -675,11 +473,6 @@ int main(void)
 		TEST(larger_peer_wins),
 		TEST(leftover_request_is_ignored),
 		TEST(rejected_connect_is_tried_again),
-		TEST(restarted_peer_replaces_its_old_life),
-		TEST(incarnation_tells_lives_apart),
-		TEST(insistent_peer_is_believed),
-		TEST(insistent_peer_loses_no_message),
-		TEST(next_send_reconnects),
 		TEST(refused_peer_fails_each_operation),
 		TEST(silent_peer_times_out),
 		TEST(peer_that_vanishes_in_the_handshake),
@@ -692,8 +485,6 @@ int main(void)
 		TEST(close_lets_injected_bytes_leave),
 		TEST(close_does_not_wait_for_a_late_acknowledgement),
 		TEST(late_message_is_not_taken_for_another_peers),
-		BESIDE(close_meets_a_pass_of_another_thread),
-		BESIDE(open_meets_a_peer_and_its_address),
 		TEST(idle_peer_is_small),
 		cmocka_unit_test(peers_are_ordered_by_host_then_port),
 	};
