@@ -3,6 +3,10 @@
  * What clients demand, each with the test that shows it. A demand is a row of facts collected from their sources:
  * breaking one means that the client refuses the provider, aborts, or hangs. The table is held: each test that it
  * names exists, and each client whose hints are known has a row.
+ *
+ * Not in it, as other programs show it: a logger of the application (Mercury, DAOS: test/core/log), variables that
+ * clients set (test/conform/clients-environment runs all of their tests with them), Debian's Open MPI itself
+ * (test/client).
  */
 #include <string.h>
 
@@ -16,6 +20,8 @@ struct demand {
 static const struct demand demands[] = {
 	/* what several clients have in common */
 	{ "name_is_exactly_tcp", { "clients/tcp_name_and_protocol" } },
+	{ "names_of_rxm_are_exact", { "clients_rules/rxm_name_and_protocol" } },
+	{ "protocol_is_no_wish", { "clients_rules/mercury_protocol_of_another" } },
 	{ "protocol_is_xnet", { "clients/tcp_name_and_protocol", "clients/hints" } },
 	{ "an_entry_for_each_interface", { "clients/entry_per_interface" } },
 	{ "address_format_is_concrete", { "getinfo_addr/format_is_concrete" } },
@@ -39,10 +45,19 @@ static const struct demand demands[] = {
 	{ "dead_peer_is_an_error", { "gone/send_to_nobody_fails", "gone/killed_with_our_sends" } },
 	{ "prov_version_is_high", { "clients/tcp_name_and_protocol" } },
 	{ "open_objects_as_hints", { "getinfo_flags/fabric_in_hints", "getinfo_flags/domain_in_hints" } },
+	{ "unneeded_mr_bits_are_dropped", { "getinfo/no_device_memory", "getinfo/mr_bits_are_for_targets" } },
+	{ "eagain_only_where_progress_cures_it", { "msg/tx_full_says_eagain", "msg/tx_full_recovers",
+						   "gone/all_operations_to_nobody_fail" } },
+	{ "no_wakeup_without_news", { "cq_wait/fd_wakes_for_each_message", "cq_wait/poll_of_none_keeps_the_news" } },
+	{ "attributes_are_kept_or_more", { "getinfo/never_less_than_asked" } },
 	{ "null_hints_list_all_in_order", { "getinfo/null_hints_list_everything", "getinfo/order_is_stable" } },
 	/* MPICH */
 	{ "mpich_scores_tcp", { "clients_mpi/mpich_scores_tcp_highest" } },
 	{ "mpich_calls", { "clients_mpi/mpich_sequence" } },
+	{ "mpich_asks_again", { "clients_rules/mpich_asks_again_with_the_entrys_own", "getinfo/result_as_hints" } },
+	{ "mpich_wants_links_that_are_up", { "getinfo/nic" } },
+	{ "mpich_understands_three_errors", { "msg/recv_trunc_entry", "msg_flags/cancel_recv",
+					      "tagged/peek_does_not_consume" } },
 	{ "mpich_scalable_endpoint", { "clients_shared/mpich_sequence_scalable" } },
 	{ "mpich_named_av", { "clients_shared/mpich_sequence_scalable", "av/named_vector_is_shared" } },
 	{ "mpich_registers_everything", { "mr/whole_address_space" } },
@@ -51,6 +66,8 @@ static const struct demand demands[] = {
 	{ "mpich_closes_without_loss", { "gone/last_words_arrive", "cm/shutdown_loses_nothing_sent" } },
 	/* Sandia OpenSHMEM */
 	{ "sos_hints_without_rx_attr", { "clients/hints" } },
+	{ "sos_names_are_patterns", { "clients_rules/sos_names_find_the_entry" } },
+	{ "sos_refuses_missing_operations", { "atomic/queries" } },
 	{ "sos_calls_scalable", { "clients_pgas/sos_sequence_scalable" } },
 	{ "sos_calls_basic", { "clients_pgas/sos_sequence_basic" } },
 	{ "sos_target_counters", { "clients_pgas/sos_sequence_target_counters" } },
@@ -71,6 +88,9 @@ static const struct demand demands[] = {
 	{ "ompi_claims_without_address", { "clients_mpi/ompi_mtl_4_sequence", "tagged/claim" } },
 	{ "ompi_null_context", { "msg/null_context" } },
 	{ "ompi_truncation_is_drained", { "msg/recv_trunc_is_drained", "clients_mpi/ompi_mtl_4_sequence" } },
+	{ "ompi_probes", { "tagged/peek_tells_data_and_source", "tagged/claim_large" } },
+	{ "ompi_cancels", { "tagged/cancel_trecv" } },
+	{ "ompi_wants_remote_comm", { "caps/on_an_interface_to_others", "clients/loopback_is_last_and_local" } },
 	/* Mercury */
 	{ "mercury_calls", { "clients_rpc/mercury_sequence" } },
 	{ "mercury_sleeps", { "clients_rpc/mercury_sequence", "cq_wait/fd_wakes_for_an_error" } },
@@ -80,20 +100,28 @@ static const struct demand demands[] = {
 	{ "mercury_removes_addresses", { "av/remove_and_reinsert", "clients_rpc/mercury_sequence" } },
 	{ "mercury_affinity", { "cq/affinity_is_a_hint" } },
 	{ "mercury_numeric_source", { "getinfo_addr/node_and_service" } },
+	{ "mercury_version_of_tcp", { "clients_rules/mercury_version_of_tcp" } },
+	{ "mercury_protocols", { "clients_rules/rxm_name_and_protocol", "clients_rules/mercury_protocol_of_another" } },
+	{ "mercury_chooses_the_interface", { "clients/entry_per_interface", "clients_rules/sos_names_find_the_entry" } },
 	/* aws-ofi-nccl */
 	{ "nccl_calls", { "clients_rpc/nccl_sequence_1_18", "clients_rpc/nccl_sequence_1_6" } },
 	{ "nccl_options", { "clients/nccl_options" } },
 	{ "nccl_registers_with_key_0", { "mr/nccl_key_zero_without_rma" } },
+	{ "nccl_makes_rails", { "clients_rules/nccl_rails_are_alike" } },
+	{ "nccl_falls_back", { "clients_rules/nccl_falls_back_to_sendrecv" } },
 	/* GASNet-EX */
 	{ "gasnet_calls", { "clients_pgas/gasnet_sequence_basic", "clients_pgas/gasnet_sequence_scalable" } },
 	{ "gasnet_asks_for_providers", { "clients_pgas/gasnet_asks_for_attributes_only", "getinfo_flags/provider_list" } },
 	{ "gasnet_endpoints_share_an_av", { "clients/gasnet_shares_av" } },
 	{ "gasnet_names_without_answer", { "av/insert_without_answer" } },
+	{ "gasnet_versions", { "clients_rules/rxm_name_and_protocol", "clients/tcp_name_and_protocol" } },
 	/* Chapel, NIXL, oneCCL */
 	{ "chapel_orders", { "clients_pgas/chapel_sequence_orders" } },
 	{ "chapel_delivery", { "clients_pgas/chapel_sequence_delivery" } },
+	{ "chapel_emfile", { "clients_rules/chapel_understands_emfile" } },
 	{ "nixl_calls", { "clients_rpc/nixl_sequence" } },
 	{ "oneccl_calls", { "clients_mpi/oneccl_sequence" } },
+	{ "oneccl_environment", { "clients_rules/oneccl_sets_the_environment_late" } },
 	/* connected: HCL, LDMS, JULEA, derecho */
 	{ "hcl_calls", { "clients_msg/hcl_sequence" } },
 	{ "ldms_calls", { "clients_msg/ldms_sequence" } },
