@@ -10,8 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/sock.h"
-#include "common/progress.h"
-#include "spy.h"
+#include "engine.h"
 
 /* One end is a source that reads; the other is written to by the test. */
 struct pipe {
@@ -107,24 +106,6 @@ static void pipe_close(struct pipe *pipe)
 static void pipe_write(struct pipe *pipe)
 {
 	assert_int_equal(write(pipe->far, "x", 1), 1);
-}
-
-static struct fab_progress engine;
-
-static int setup(void **state)
-{
-	(void) state;
-	spy_start();
-	return fab_progress_init(&engine, &(struct fab_progress_attr) { 0 });
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	fab_progress_fini(&engine);
-	spy_real_clock();
-	spy_stop();
-	return 0;
 }
 
 /* Let the pipe become one of the busy few. */

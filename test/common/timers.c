@@ -5,26 +5,7 @@
 #include "unit.h"
 
 #include <poll.h>
-#include "common/progress.h"
-#include "spy.h"
-
-static struct fab_progress engine;
-
-static int setup(void **state)
-{
-	(void) state;
-	spy_start();
-	return fab_progress_init(&engine, &(struct fab_progress_attr) { 0 });
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	fab_progress_fini(&engine);
-	spy_real_clock();
-	spy_stop();
-	return 0;
-}
+#include "engine.h"
 
 /* ---- timers ---- */
 
