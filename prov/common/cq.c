@@ -411,6 +411,7 @@ static struct fab_cq *cq_alloc(const struct fi_cq_attr *attr)
 	if (!cq)
 		return NULL;
 	fab_list_init(&cq->errs);
+	fab_list_init(&cq->exports);
 	cq->ring = malloc(RING_START * sizeof(*cq->ring));
 	cq->spare = fab_cq_err_alloc(NULL, 0, NULL);
 	cq->overrun = fab_cq_err_alloc(NULL, 0, NULL);

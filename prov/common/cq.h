@@ -49,6 +49,7 @@ struct fab_cq {
 	struct fab_cq_ahead *ahead;	/* owned; NULL: nothing is read ahead */
 	struct fid_peer_cq *peer;	/* borrowed from the owner of a peer CQ; NULL: an ordinary one */
 	struct fab_list errs;		/* struct fab_cq_err, each with the ring position before which it stands */
+	struct fab_list exports;	/* export.c's own: its exported forms */
 	uint32_t wake_cnt;		/* entries that the least demanding sleeper waits for */
 	bool spare_used;
 	struct fab_cq_err *spare;	/* owned: the error entry for when there is no memory */

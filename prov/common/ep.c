@@ -125,24 +125,33 @@ static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 	return move(ep, theirs);
 }
 
+int fab_ep_fix_engine(struct fab_ep *ctx)
+{
+	int ret = 0;
+
+	if (!ctx->domain->per_cq_progress || ctx->has_queue)
+		return 0;
+	ret = fab_domain_get_progress(ctx->domain, &ctx->progress, &ctx->own_progress);
+	if (!ret)
+		adopt(ctx, ctx->progress);
+	return ret;
+}
+
 int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
 {
 	struct fab_domain *domain = ep->domain;
-	int ret = 0;
+	int ret;
 
 	if (!domain->per_cq_progress)
 		return 0;
-	if (!ctx->has_queue) {
-		if (ep->has_queue) {
-			ctx->progress = ep->progress;
-			fab_domain_hold_progress(domain, ctx->progress, &ctx->own_progress);
-		} else {
-			ret = fab_domain_get_progress(domain, &ctx->progress, &ctx->own_progress);
-		}
-		if (ret)
-			return ret;
+	if (!ctx->has_queue && ep->has_queue) {
+		ctx->progress = ep->progress;
+		fab_domain_hold_progress(domain, ctx->progress, &ctx->own_progress);
 		adopt(ctx, ctx->progress);
 	}
+	ret = fab_ep_fix_engine(ctx);
+	if (ret)
+		return ret;
 	if (!ep->has_queue)
 		adopt(ep, ctx->progress);
 	return ep->progress == ctx->progress ? 0 : move(ep, ctx->progress);

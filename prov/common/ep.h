@@ -121,6 +121,8 @@ int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* Bring an endpoint, and a context that it is to share with others, to one engine; each may have one already. 0;
  * -FI_EINVAL, logged: both are in use on different ones; -FI_E* of making an engine or moving a queue. */
 int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx);
+/* A shared context gets the engine that it is to have, if it has none yet. 0 or -FI_E*. */
+int fab_ep_fix_engine(struct fab_ep *ctx);
 /* What fi_enable(3) demands: -FI_ENOCQ, -FI_ENOAV, -FI_ENOEQ, -FI_EOPBADSTATE (already enabled) or 0. Takes over the
  * domain's EQ if the endpoint has none, and lets a connected endpoint's EQ drive its engine. The provider goes on from
  * there. */

@@ -37,6 +37,7 @@ struct inbox {
 struct cq_export {
 	struct fid_peer_cq peer;
 	struct inbox inbox;
+	struct fab_list link;		/* in cq->exports; engine's lock */
 	struct fab_cq *cq;		/* borrowed: has a reference; likewise below */
 	struct item *item;		/* owned, in order */
 	size_t cnt, room;
@@ -223,6 +224,7 @@ static int cq_export_close(struct fid *fid)
 
 	fab_progress_lock(progress);
 	cq_empty(x);
+	fab_list_remove(&x->link);
 	inbox_close(&x->inbox, cq_export_free);
 	fab_progress_unlock(progress);
 	atomic_fetch_sub(&cq->ref, 1);
@@ -266,9 +268,20 @@ int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp)
 		free(x);
 		return ret;
 	}
+	fab_progress_lock(cq->progress);
+	fab_list_add_tail(&cq->exports, &x->link);
+	fab_progress_unlock(cq->progress);
 	atomic_fetch_add(&cq->ref, 1);
 	*exp->fid = &x->peer.fid;
 	return 0;
+}
+
+void fab_export_settle(struct fab_cq *cq)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&cq->exports, link)
+		cq_empty(fab_container(link, struct cq_export, link));
 }
 
 /* ---- counters ---- */

@@ -23,6 +23,9 @@ int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp);
 int fab_export_av(struct fab_av *av, struct fi_fid_export *exp);
 int fab_export_av_set(struct fab_av_set *set, struct fi_fid_export *exp);
 
+/* What peers have reported to the queue so far is in it now. Lock of its engine held. */
+void fab_export_settle(struct fab_cq *cq);
+
 /* What all of them refuse, logged: 0 or -FI_EINVAL. */
 int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export *exp, bool is_peer);
 

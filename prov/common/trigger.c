@@ -154,9 +154,29 @@ static struct fab_work *work_copy(const struct fab_op *op)
 	return work;
 }
 
+bool fab_trigger_is_deferred(const struct fab_op *op)
+{
+	return drafting && op->context == drafting;
+}
+
+bool fab_trigger_defers_recv(const struct fab_ep *ep)
+{
+	struct fab_list *link;
+	bool found = false;
+
+	pthread_mutex_lock(&ep->domain->work_lock);
+	fab_list_for_each(&ep->domain->works, link) {
+		const struct fab_work *work = fab_container(link, struct fab_work, all);
+
+		found |= work->ep == ep && work->deferred && work->op.code >= FAB_OP_RECV;
+	}
+	pthread_mutex_unlock(&ep->domain->work_lock);
+	return found;
+}
+
 int fab_trigger_op(struct fab_ep *ep, const struct fab_op *op, fab_trigger_submit *submit)
 {
-	const struct draft *draft = drafting && op->context == drafting ? drafting : NULL;
+	const struct draft *draft = fab_trigger_is_deferred(op) ? drafting : NULL;
 	struct fab_cntr *cntr;
 	uint64_t threshold;
 	struct fab_work *work;

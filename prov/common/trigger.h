@@ -36,6 +36,10 @@ typedef int fab_trigger_submit(struct fab_ep *ep, const struct fab_op *op);
  * -FI_EMFILE.
  */
 int fab_trigger_op(struct fab_ep *ep, const struct fab_op *op, fab_trigger_submit *submit);
+/* Is op, on its way into fab_trigger_op(), deferred work? On the thread of the call. */
+bool fab_trigger_is_deferred(const struct fab_op *op);
+/* Is there deferred work that will post receives of ep? Lock of ep's engine held. */
+bool fab_trigger_defers_recv(const struct fab_ep *ep);
 /* fi_cancel: the oldest triggered operation of ep with this context that has not begun completes as cancelled. True if
  * there was one. Lock of ep's engine held. */
 bool fab_trigger_cancel(struct fab_ep *ep, void *context);

@@ -46,6 +46,7 @@ struct tcp_rx_ctx {
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
 	bool keyed;			/* a receive for an authorization key has been posted (keyed.c) */
 	bool grouped;			/* sources have a peer group (group.c) */
+	uint32_t export_cnt;		/* shared: other providers take receives of it (exported.h) */
 	struct tcp_owner *owner;	/* owned: another provider has the receives (owner.h); NULL: we do */
 	struct fab_list users;		/* shared: struct tcp_ep.srx_link of those bound, oldest first */
 };

@@ -163,6 +163,8 @@ void tcp_unexp_drop(struct tcp_unexp *unexp)
 		tcp_stall_take(conn, unexp);
 	else if (unexp->announced || unexp->complete)
 		tcp_unexp_free(unexp);
+	else if (unexp->foreign)
+		tcp_foreign_discard(unexp);
 	if (conn)
 		tcp_rx_tell(conn);
 }
@@ -184,6 +186,8 @@ bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
 		tcp_stall_take(conn, unexp);
 	else if (unexp->complete)
 		unexp_deliver(unexp);
+	else if (unexp->foreign)
+		tcp_foreign_start(unexp);
 	else
 		tcp_rx_pause(conn, false);	/* the rest of it is wanted now */
 	if (conn)

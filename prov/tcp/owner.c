@@ -4,7 +4,8 @@
  *
  *   receive found  -> TAKEN -> its hook reports, and gives the entry back
  *   none           -> QUEUED -> start or discard notes what to do -> TAKEN, or dropped
- *                        \-- its connection or endpoint goes: it waits without a message, and start ends it in error
+ *                        \-- its connection or endpoint goes: the entry is given back; where start has come before,
+ *                            it ends in error
  */
 #include "tcp/owner.h"
 
@@ -15,6 +16,7 @@
 #include <sys/eventfd.h>
 #include "base/bits.h"
 #include "base/sock.h"
+#include "tcp/exported.h"
 #include "tcp/tcp.h"
 
 /* Guarded by the engine's lock, but for what says otherwise. */
@@ -32,10 +34,10 @@ struct tcp_owned {
 	struct fab_list all, told;
 	struct tcp_owner *owner;
 	struct fi_peer_rx_entry *entry;	/* the owner's */
-	struct tcp_ep *ep;		/* borrowed; NULL: it has gone */
+	struct tcp_ep *ep;		/* borrowed: gives back what is left before it goes */
 	struct tcp_unexp *unexp;	/* QUEUED; NULL: it has gone */
 	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV */
-	bool discard;			/* noted under owner->lock */
+	bool discard, gone;		/* noted under owner->lock; gone: the owner comes too late */
 };
 
 static struct tcp_owned *owned_new(struct tcp_owner *owner, struct tcp_ep *ep, struct fi_peer_rx_entry *entry,
@@ -74,7 +76,7 @@ static void owned_done(struct fab_hook *hook, enum fab_op_code code, const struc
 	if (fail)
 		fab_ep_fail(&owned->ep->base, code, &mine, fail);
 	else
-		fab_ep_complete(&owned->ep->base, code, &mine, owned->ep->base.rx_cq);
+		fab_ep_complete(&owned->ep->base, code, &mine, fab_ep_rx_wants_comp(&owned->ep->base, owned->entry->flags));
 	owned_free(owned);
 }
 
@@ -99,11 +101,17 @@ static void fail_owned(struct tcp_owned *owned, int err)
 		   .text = "the message had been announced; its connection has ended since" });
 }
 
+/* Of a sender that is in no address vector the group still counts. */
+static fi_addr_t owner_src(const struct tcp_msg *msg)
+{
+	return fi_group_addr(msg->group && msg->src == FI_ADDR_NOTAVAIL ? UINT32_MAX : msg->src, msg->group);
+}
+
 struct tcp_rx *tcp_owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry)
 {
 	struct tcp_owner *owner = conn->ep->rx->owner;
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
-	struct fi_peer_match_attr attr = { .addr = fi_group_addr(msg->src, msg->group), .msg_size = msg->len, .tag = msg->tag };
+	struct fi_peer_match_attr attr = { .addr = owner_src(msg), .msg_size = msg->len, .tag = msg->tag };
 	struct tcp_owned *owned;
 	struct tcp_rx *rx;
 	int ret;
@@ -133,10 +141,6 @@ static void owned_take(struct tcp_owned *owned)
 	struct tcp_unexp *unexp = owned->unexp;
 	struct tcp_rx *rx;
 
-	if (!owned->ep) {
-		owned_free(owned);
-		return;
-	}
 	if (!unexp) {
 		fail_owned(owned, FI_ECONNRESET);
 		return;
@@ -195,13 +199,28 @@ static int tell(struct fi_peer_rx_entry *entry, bool discard)
 	struct tcp_owned *owned = entry->peer_context;
 	struct tcp_owner *owner = owned->owner;
 	const uint64_t one = 1;
+	bool gone;
 
 	pthread_mutex_lock(&owner->lock);
-	owned->discard = discard;
-	fab_list_add_tail(&owner->told, &owned->told);
-	(void) !fab_sock->write(owner->source.fd, &one, sizeof(one));
+	gone = owned->gone;
+	if (!gone) {
+		owned->discard = discard;
+		fab_list_add_tail(&owner->told, &owned->told);
+		(void) !fab_sock->write(owner->source.fd, &one, sizeof(one));
+	}
 	pthread_mutex_unlock(&owner->lock);
-	return 0;
+	return gone && !discard ? -FI_ECONNRESET : 0;
+}
+
+/* Nothing is to come of it any more, unless the owner has called: false. */
+static bool withdraw(struct tcp_owned *owned)
+{
+	struct tcp_owner *owner = owned->owner;
+
+	pthread_mutex_lock(&owner->lock);
+	owned->gone = fab_list_empty(&owned->told);
+	pthread_mutex_unlock(&owner->lock);
+	return owned->gone;
 }
 
 static int owner_start(struct fi_peer_rx_entry *entry)
@@ -248,6 +267,7 @@ void tcp_owner_queue(struct tcp_owner *owner, struct tcp_unexp *unexp, struct fi
 	unexp->owned = owned;
 	entry->peer_context = owned;
 	entry->cq_data = unexp->data;
+	entry->flags = unexp->has_data ? FI_REMOTE_CQ_DATA : 0;
 	if (unexp->class == TCP_CLASS_TAGGED)
 		ops->queue_tag(entry);
 	else
@@ -257,17 +277,27 @@ void tcp_owner_queue(struct tcp_owner *owner, struct tcp_unexp *unexp, struct fi
 void tcp_owner_lost(struct tcp_owned *owned)
 {
 	owned->unexp = NULL;
+	if (withdraw(owned))
+		owned_free(owned);
 }
 
 void tcp_owner_forget(struct tcp_owner *owner, struct tcp_ep *ep)
 {
-	struct fab_list *link;
+	struct tcp_owned *owned;
+	struct fab_list *link, *next;
 
-	fab_list_for_each(&owner->all, link) {
-		struct tcp_owned *owned = fab_container(link, struct tcp_owned, all);
-
-		if (owned->ep == ep)
-			owned->ep = NULL;
+	/* with its messages went all of which the owner had not told */
+	fab_list_for_each_safe(&owner->all, link, next) {
+		owned = fab_container(link, struct tcp_owned, all);
+		if (owned->ep != ep)
+			continue;
+		pthread_mutex_lock(&owner->lock);
+		fab_list_remove(&owned->told);
+		pthread_mutex_unlock(&owner->lock);
+		if (owned->discard)
+			owned_free(owned);
+		else
+			fail_owned(owned, FI_ECONNRESET);
 	}
 }
 
@@ -297,13 +327,18 @@ static bool complete_owner(const struct fid_peer_srx *srx)
 	       ops->free_entry;
 }
 
-int tcp_owner_open(struct tcp_rx_ctx *ctx, const struct fi_peer_srx_context *context)
+int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context)
 {
 	struct tcp_owner *owner;
 
 	if (!context || context->size < sizeof(*context) || !context->srx || !complete_owner(context->srx)) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: the context is to be a struct "
 			 "fi_peer_srx_context, with an srx that has all its owner_ops, and room for peer_ops\n");
+		return -FI_EINVAL;
+	}
+	if (tcp_exported_by(context->srx, srx->base.domain)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: its owner is a context of the same domain; bind "
+			 "endpoints to that\n");
 		return -FI_EINVAL;
 	}
 	owner = calloc(1, sizeof(*owner));
@@ -317,18 +352,14 @@ int tcp_owner_open(struct tcp_rx_ctx *ctx, const struct fi_peer_srx_context *con
 	pthread_mutex_init(&owner->lock, NULL);
 	context->srx->peer_ops->start_msg = context->srx->peer_ops->start_tag = owner_start;
 	context->srx->peer_ops->discard_msg = context->srx->peer_ops->discard_tag = owner_discard;
-	ctx->owner = owner;
+	srx->own_rx.owner = owner;
 	return 0;
 }
 
 void tcp_owner_close(struct tcp_owner *owner)
 {
-	struct fab_list *link;
-
 	if (!owner)
 		return;
-	while ((link = owner->all.next) != &owner->all)
-		owned_free(fab_container(link, struct tcp_owned, all));
 	fab_source_del(&owner->source);
 	fab_sock_close(&owner->source.fd);
 	pthread_mutex_destroy(&owner->lock);

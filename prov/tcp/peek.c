@@ -11,7 +11,7 @@
 
 static void peek_found(const struct fab_op *op, const struct tcp_unexp *unexp)
 {
-	struct tcp_ep *ep = unexp->ep;
+	struct tcp_ep *ep = unexp->foreign ? tcp_rx_reporter(unexp->ep) : unexp->ep;
 	struct tcp_msg msg = tcp_unexp_msg(unexp);
 	struct fab_comp comp = {
 		.context = op->context,

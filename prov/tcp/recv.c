@@ -27,7 +27,7 @@ struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t
 	return __builtin_expect(conn->ep->rx->keyed, 0) && !group ? tcp_keyed_find(conn, class, tag, rx) : rx;
 }
 
-static void rx_free(struct tcp_rx_ctx *ctx, struct tcp_rx *rx)
+void tcp_rx_free(struct tcp_rx_ctx *ctx, struct tcp_rx *rx)
 {
 	if (rx->iov != rx->own)
 		fab_pool_put(&ctx->iov_pool, rx->iov);
@@ -114,7 +114,7 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 	else
 		fab_ep_complete(&ep->base, rx->code, &comp, fab_ep_rx_wants_comp(&ep->base, rx->flags));
 	if (last)
-		rx_free(ep->rx, rx);
+		tcp_rx_free(ep->rx, rx);
 }
 
 struct tcp_ep *tcp_rx_reporter(struct tcp_ep *ep)
@@ -198,7 +198,7 @@ int tcp_rx_enqueue(struct tcp_ep *ep, struct fab_match *queue, struct tcp_rx *rx
 	rx->unposted = false;
 	ret = fab_match_post(queue, &rx->posted);
 	if (ret)
-		rx_free(ep->rx, rx);
+		tcp_rx_free(ep->rx, rx);
 	return ret;
 }
 
@@ -237,6 +237,11 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 /* What is no plain receive. */
 static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 {
+	if ((op->flags & FI_TRIGGER) && ep->rx->export_cnt && fab_trigger_is_deferred(op)) {
+		TCP_WARN(FI_LOG_EP_DATA, "FI_QUEUE_WORK: a receive of a context that is exported (fi_export_fid): another "
+			 "provider may report its end, which the work would not hear of\n");
+		return -FI_EOPNOTSUPP;
+	}
 	if (op->flags & FI_TRIGGER)
 		return fab_trigger_op(&ep->base, op, tcp_post_recv_locked);
 	return op->flags & FI_AUTH_KEY ? tcp_keyed_post(ep, op) : tcp_peek(ep, op);

@@ -11,6 +11,7 @@
 #include "common/shared.h"
 #include "common/trigger.h"
 #include "tcp/ep.h"
+#include "tcp/exported.h"
 #include "tcp/owner.h"
 #include "tcp/tcp.h"
 
@@ -33,6 +34,8 @@ static int srx_close(struct fid *fid)
 	fab_progress_lock(progress);
 	if (!fab_list_empty(&srx->own_rx.users))
 		ret = fab_shared_busy(&srx->base, "receive");
+	else if (srx->own_rx.export_cnt)
+		ret = tcp_exported_busy();
 	srx->closing = !ret;
 	fab_progress_unlock(progress);
 	if (ret)
@@ -46,6 +49,11 @@ static int srx_close(struct fid *fid)
 	fab_ep_fini(&srx->base);
 	free(srx);
 	return 0;
+}
+
+static int srx_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_EXPORT_FID ? tcp_srx_export(tcp_ep_of(fid), arg) : fab_srx_control(fid, command, arg);
 }
 
 static int stx_close(struct fid *fid)
@@ -71,7 +79,7 @@ static struct fi_ops srx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = srx_close,
 	.bind = fab_srx_bind,
-	.control = fab_srx_control,
+	.control = srx_control,
 };
 
 static struct fi_ops stx_fid_ops = {
@@ -100,6 +108,7 @@ void tcp_shared_fill_ops(void)
 	FAB_OPS_FILL(&srx_fid_ops);
 	FAB_OPS_FILL(&stx_fid_ops);
 	FAB_OPS_FILL(&stx_ep_ops);
+	tcp_exported_fill_ops();
 }
 
 /* ---- open ---- */
@@ -197,7 +206,7 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		goto free_info;
 	ret = tcp_rx_ctx_init(&srx->own_rx, info->rx_attr);
 	if (!ret && peer) {
-		ret = tcp_owner_open(&srx->own_rx, context);
+		ret = tcp_owner_open(srx, context);
 		if (ret)
 			tcp_rx_ctx_fini(&srx->own_rx);
 	}

@@ -6,6 +6,7 @@
 #ifndef TCP_STREAM_H
 #define TCP_STREAM_H
 
+#include <rdma/providers/fi_peer.h>
 #include "tcp/conn.h"
 #include "tcp/ep.h"
 
@@ -21,6 +22,14 @@ enum tcp_unexp_place {
 	TCP_UNEXP_CLAIMED,		/* in ctx->claimed, for the receive with the claim's context (FI_CLAIM) */
 	TCP_UNEXP_TAKEN,		/* a receive has it, but not all of it is here */
 	TCP_UNEXP_DROPPED,		/* nobody will have it (FI_DISCARD); goes once all of it has come */
+	TCP_UNEXP_ASKED,		/* foreign: its provider knows that there is no receive, and has not queued it */
+};
+
+/* A message that another provider has, for a receive of ours: exported.c's own. */
+struct tcp_foreign {
+	struct fi_peer_rx_entry entry;	/* lent to that provider until it gives it back */
+	struct tcp_exported *exported;	/* borrowed: stays until all entries have come back */
+	struct iovec part;		/* of a multi-receive: what entry.iov points to */
 };
 
 struct tcp_unexp {
@@ -46,8 +55,13 @@ struct tcp_unexp {
 	bool announced;			/* payload stays with the sender until a receive asks for it */
 	bool stalled;			/* too long to be kept: payload stays in the socket until a receive takes it */
 	bool complete;			/* all of it is in buf */
+	/* another provider has it; conn is NULL, ep the shared context, link in exported->unnamed or in nothing */
+	bool foreign;
 	uint8_t *buf;			/* small[], or malloc'd; NULL: announced, or stalled with nothing here */
-	uint8_t small[TCP_UNEXP_SMALL];
+	union {
+		uint8_t small[TCP_UNEXP_SMALL];
+		struct tcp_foreign theirs;	/* if foreign */
+	};
 };
 
 /* ---- profile.c ---- */
@@ -237,8 +251,17 @@ struct tcp_rx *tcp_keyed_find(struct tcp_conn *conn, enum tcp_class class, uint6
 /* A receive with FI_AUTH_KEY: op->addr is a key's handle. 0; -FI_EINVAL (logged), -FI_EAGAIN, -FI_ENOMEM. */
 int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op);
 
+/* ---- exported.c: a foreign message, which is out of the queue by now ---- */
+
+/* A receive has taken it (unexp->into is set): its provider is to put it there. unexp may be gone. */
+void tcp_foreign_start(struct tcp_unexp *unexp);
+/* Nobody wants it. unexp may be gone. */
+void tcp_foreign_discard(struct tcp_unexp *unexp);
+
 /* ---- recv.c, peek.c ---- */
 
+/* Nothing more can come to a receive, which is not posted: it goes. */
+void tcp_rx_free(struct tcp_rx_ctx *ctx, struct tcp_rx *rx);
 /* Post a new receive. 0; -FI_ENOMEM: it is gone. */
 int tcp_rx_enqueue(struct tcp_ep *ep, struct fab_match *queue, struct tcp_rx *rx);
 

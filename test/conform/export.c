@@ -9,38 +9,52 @@
 #include <rdma/providers/fi_peer.h>
 #include <string.h>
 
-#include "ops.h"
+#include "export.h"
 #include "waitobj.h"
 
 #define CAPS (FI_MSG | FI_PEER)
 
-/* The exported form of an object, which the test owns. */
-static void *export(struct test *t, struct fid *fid, size_t class)
+void *export(struct test *t, struct fid *fid, size_t class)
 {
 	struct fid *exported = NULL;
+	int ret;
 
-	MUST(fi_export_fid(fid, 0, &exported, t));
+	ret = fi_export_fid(fid, 0, &exported, t);
+	if (ret == -FI_ENOSYS && class == FI_CLASS_PEER_SRX)
+		SKIP("%s exports no shared receive contexts", run.prov);
+	MUST(ret);
 	own_fid(t, exported);
 	CHECK_EQ(exported->fclass, class);
 	CHECK(exported->context == t);
 	return exported;
 }
 
-/* A side whose completions go to @cq. */
-static struct side *peer_of(struct side *owner, struct fid_peer_cq *cq)
+struct side *peer_open(struct side *owner, const struct opts *o, struct fid_peer_cq *cq, struct fid_peer_srx *srx)
 {
 	struct fi_peer_cq_context context = { .size = sizeof(context), .cq = cq };
+	struct fi_peer_srx_context srx_context = { .size = sizeof(srx_context), .srx = srx };
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED, .flags = FI_PEER };
-	struct side *s = domain_side(owner->t, .raw_cq = true);
+	struct side *s = domain_side_opts(owner->t, o);
+	struct fi_rx_attr rx_attr = *s->info->rx_attr;
 
+	rx_attr.op_flags = FI_PEER;
 	MUST(fi_cq_open(s->domain, &attr, &s->tx_cq, &context));
 	own_fid(owner->t, &s->tx_cq->fid);
 	s->rx_cq = s->tx_cq;
+	if (srx) {
+		MUST(fi_srx_context(s->domain, &rx_attr, &s->o.srx, &srx_context));
+		own_fid(owner->t, &s->o.srx->fid);
+	}
 	side_open_av(s);
 	side_open_ep(s);
 	side_bind(s);
 	side_enable(s);
 	return s;
+}
+
+static struct side *peer_of(struct side *owner, struct fid_peer_cq *cq)
+{
+	return peer_open(owner, &(struct opts) { .raw_cq = true }, cq, NULL);
 }
 
 /* ---- completion queues */
