@@ -107,7 +107,8 @@ static int wait_rejection(struct func *func, size_t len)
 	error.err_data_size = sizeof(data);
 	ret = fi_eq_readerr(func->pp->eq, &error, 0);
 	FUNC_EXPECT(func, ret > 0, "fi_eq_readerr gave %zd", ret);
-	FUNC_EXPECT(func, error.err == FI_ECONNREFUSED, "a rejection: error %d (%s)", error.err, fi_strerror(error.err));
+	FUNC_EXPECT(func, error.err == FI_ECONNREFUSED, "a rejection: error %d (%s)", error.err,
+		    fi_strerror(error.err));
 	return check(func, error.err_data, error.err_data_size, len, len + 1, "data of a rejection");
 }
 

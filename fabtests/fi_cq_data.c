@@ -52,11 +52,11 @@ static int client_once(struct func *func, struct func_ep *ep, const struct func_
 
 	pp_fill(ep->tx.mem, len, i);
 	if (settings->write)
-		FUNC_POST(func, fi_writedata(ep->ep, ep->tx.mem, len, ep->tx.desc, test_data(func, i), ep->peer, target->addr,
-					     target->key, &op));
+		FUNC_POST(func, fi_writedata(ep->ep, ep->tx.mem, len, ep->tx.desc, test_data(func, i), ep->peer,
+					     target->addr, target->key, &op));
 	else
-		FUNC_POST(func, fi_senddata(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc, test_data(func, i),
-					    ep->peer, &op));
+		FUNC_POST(func, fi_senddata(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc,
+					    test_data(func, i), ep->peer, &op));
 	return func_wait(func, &op, "the operation with data");
 }
 

@@ -118,7 +118,8 @@ static int run(struct func *func)
 		FUNC_TRY(func_sync(func));
 		if (!func->client)
 			pause_now(settings);
-		FUNC_TRY(func->client ? send_all(func, func_size(func, 0)) : recv_all(func, func_size(func, 0), !round));
+		FUNC_TRY(func->client ? send_all(func, func_size(func, 0)) :
+			 recv_all(func, func_size(func, 0), !round));
 	}
 	return 0;
 }

@@ -9,7 +9,6 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
-#define VERSION FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 #define SERVICE "4711"
 
 /* Whether an entry is what was asked for. */
@@ -24,7 +23,7 @@ static int expect_all(struct unit *unit, const char *node, const char *service, 
 
 	if (!hints)
 		return unit_fail(-FI_ENOMEM, "hints");
-	ret = fi_getinfo(VERSION, node, service, flags, hints, &list);
+	ret = fi_getinfo(GETINFO_VERSION, node, service, flags, hints, &list);
 	fi_freeinfo(hints);
 	if (ret)
 		return unit_fail(ret, "fi_getinfo");
@@ -32,20 +31,6 @@ static int expect_all(struct unit *unit, const char *node, const char *service, 
 		;
 	fi_freeinfo(list);
 	return info ? unit_fail(0, "an entry that was not asked for") : 0;
-}
-
-/* The hints (freed here) find nothing. */
-static int expect_none(struct fi_info *hints)
-{
-	struct fi_info *list = NULL;
-	int ret;
-
-	if (!hints)
-		return unit_fail(-FI_ENOMEM, "hints");
-	ret = fi_getinfo(VERSION, NULL, NULL, 0, hints, &list);
-	fi_freeinfo(hints);
-	fi_freeinfo(list);
-	return ret == -FI_ENODATA ? 0 : unit_fail(ret, "fi_getinfo, which must be -FI_ENODATA");
 }
 
 static bool is_complete(const struct unit *unit, const struct fi_info *info)
@@ -112,7 +97,7 @@ static int wrong_provider(struct unit *unit)
 		free(hints->fabric_attr->prov_name);
 		hints->fabric_attr->prov_name = strdup("no-such-provider");
 	}
-	return expect_none(hints);
+	return getinfo_ask_none(hints);
 }
 
 static int wrong_domain(struct unit *unit)
@@ -123,7 +108,7 @@ static int wrong_domain(struct unit *unit)
 		free(hints->domain_attr->name);
 		hints->domain_attr->name = strdup("no-such-domain");
 	}
-	return expect_none(hints);
+	return getinfo_ask_none(hints);
 }
 
 /* More than the provider offers. */
@@ -140,7 +125,7 @@ static int too_large(struct unit *unit)
 		hints->fabric_attr->prov_name = strdup(unit->info->fabric_attr->prov_name);
 		hints->ep_attr->max_msg_size = SIZE_MAX;
 	}
-	return expect_none(hints);
+	return getinfo_ask_none(hints);
 }
 
 static int newer_version(struct unit *unit)
@@ -166,6 +151,108 @@ static int duplicate(struct unit *unit)
 	return same_text ? 0 : unit_fail(0, "a copy that differs, or is none");
 }
 
+static bool anything(const struct fi_info *hints, const struct fi_info *info)
+{
+	(void) hints;
+	return info->fabric_attr && info->domain_attr && info->ep_attr && info->tx_attr && info->rx_attr;
+}
+
+static int wrong_fabric(struct unit *unit)
+{
+	struct fi_info *hints = getinfo_hints(unit);
+
+	if (hints) {
+		free(hints->fabric_attr->name);
+		hints->fabric_attr->name = strdup("no-such-fabric");
+	}
+	return getinfo_ask_none(hints);
+}
+
+static int old_versions(struct unit *unit)
+{
+	struct fi_info *list = NULL, *info;
+	unsigned minor;
+	int ret = 0;
+
+	(void) unit;
+	for (minor = 0; minor <= 17 && !ret; minor++) {
+		ret = fi_getinfo(FI_VERSION(1, minor), NULL, NULL, 0, NULL, &list);
+		if (ret == -FI_ENODATA && minor < 5)
+			ret = 0;
+		for (info = list; info && !ret; info = info->next) {
+			if (info->fabric_attr->api_version != FI_VERSION(1, minor))
+				ret = unit_fail(info->fabric_attr->api_version, "api_version of an entry");
+		}
+		fi_freeinfo(list);
+		list = NULL;
+	}
+	return ret < 0 ? unit_fail(ret, "fi_getinfo of an old version") : ret;
+}
+
+/* The source, or the destination, in the hints. */
+static int addr_in_hints(struct unit *unit, bool source)
+{
+	struct fi_info *hints = getinfo_hints(unit);
+	size_t len = unit->info->src_addrlen;
+	void *addr;
+
+	if (!unit->info->src_addr || !hints) {
+		fi_freeinfo(hints);
+		return unit_skip("the interface has no address");
+	}
+	addr = malloc(len);
+	if (addr)
+		memcpy(addr, unit->info->src_addr, len);
+	hints->addr_format = unit->info->addr_format;
+	*(source ? &hints->src_addr : &hints->dest_addr) = addr;
+	*(source ? &hints->src_addrlen : &hints->dest_addrlen) = addr ? len : 0;
+	return getinfo_ask(unit, hints, anything, NULL);
+}
+
+static int src_in_hints(struct unit *unit)
+{
+	return addr_in_hints(unit, true);
+}
+
+static int dest_in_hints(struct unit *unit)
+{
+	return addr_in_hints(unit, false);
+}
+
+static int numeric_host(struct unit *unit)
+{
+	struct fi_info *list = NULL;
+	struct fi_info *hints = getinfo_hints(unit);
+	int ret, bad;
+
+	if (!hints)
+		return unit_fail(-FI_ENOMEM, "hints");
+	ret = fi_getinfo(GETINFO_VERSION, "127.0.0.1", SERVICE, FI_SOURCE | FI_NUMERICHOST, hints, &list);
+	fi_freeinfo(list);
+	list = NULL;
+	bad = fi_getinfo(GETINFO_VERSION, "localhost", SERVICE, FI_SOURCE | FI_NUMERICHOST, hints, &list);
+	fi_freeinfo(list);
+	fi_freeinfo(hints);
+	if (ret && ret != -FI_ENODATA)
+		return unit_fail(ret, "fi_getinfo of a numeric host");
+	return bad ? 0 : unit_fail(bad, "fi_getinfo of a name with FI_NUMERICHOST");
+}
+
+static int providers_only(struct unit *unit)
+{
+	struct fi_info *list = NULL, *info;
+	int ret = fi_getinfo(GETINFO_VERSION, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
+	bool named = true;
+
+	(void) unit;
+	for (info = list; info; info = info->next)
+		named = named && info->fabric_attr && info->fabric_attr->prov_name && info->fabric_attr->prov_version;
+	fi_freeinfo(list);
+	if (ret)
+		return unit_fail(ret, "fi_getinfo");
+	return named ? 0 : unit_fail(0, "a provider without name or version");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct unit_test tests[] = {
@@ -178,6 +265,12 @@ int main(int argc, char **argv)
 		{ "messages longer than the limit", too_large },
 		{ "a version newer than the library", newer_version },
 		{ "fi_dupinfo copies", duplicate },
+		{ "FI_NUMERICHOST: no names", numeric_host },
+		{ "FI_PROV_ATTR_ONLY: providers and their versions", providers_only },
+		{ "the source in the hints", src_in_hints },
+		{ "the destination in the hints", dest_in_hints },
+		{ "versions 1.0 to 1.17 of the interface", old_versions },
+		{ "a fabric that does not exist", wrong_fabric },
 	};
 	const struct unit_program program = {
 		.about = "Ask fi_getinfo() for what there is and what there is not.",

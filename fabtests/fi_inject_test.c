@@ -17,7 +17,8 @@ struct settings {
 };
 
 static const struct util_opt options[] = {
-	{ 'A', "mode", "inject|inj_complete", "only with FI_INJECT, or only with FI_INJECT_COMPLETE as well (default: both)" },
+	{ 'A', "mode", "inject|inj_complete",
+	  "with FI_INJECT alone, or with FI_INJECT_COMPLETE as well\n(default: both in turn)" },
 	{ 'N', "sendmsg-only", NULL, "only fi_tsendmsg(), not fi_tinject()" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -43,8 +44,8 @@ static int send_msg(struct func *func, struct func_ep *ep, size_t len, uint64_t 
 {
 	struct iovec iov = { .iov_base = ep->tx.mem, .iov_len = len };
 	struct func_op op = { .done = 0 };
-	struct fi_msg_tagged msg = { .msg_iov = &iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer, .tag = TAG,
-				     .context = &op };
+	struct fi_msg_tagged msg = { .msg_iov = &iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer,
+				     .tag = TAG, .context = &op };
 
 	FUNC_POST(func, fi_tsendmsg(ep->ep, &msg, flags));
 	memset(ep->tx.mem, 0xee, len);
@@ -64,7 +65,7 @@ static int send_one(struct func *func, struct func_ep *ep, size_t len, unsigned 
 	pp_fill(ep->tx.mem, len, len + how);
 	if (how == 2)
 		return send_call(func, ep, len);
-	return send_msg(func, ep, len, how == INJECT ? FI_INJECT | FI_COMPLETION : FI_INJECT | FI_INJECT_COMPLETE | FI_COMPLETION);
+	return send_msg(func, ep, len, FI_INJECT | FI_COMPLETION | (how == INJECT ? 0 : FI_INJECT_COMPLETE));
 }
 
 static int exchange(struct func *func, struct func_ep *ep, size_t len, unsigned how)

@@ -34,8 +34,8 @@ static int group_addr(struct func *func, struct func_ep *ep, struct sockaddr_in 
 	FUNC_CALL(func, fi_getname(&ep->ep->fid, &ours, &len));
 	FUNC_TRY(func_exchange(func, &ours, &theirs, sizeof(ours), "addresses"));
 	*group = func->client ? theirs : ours;
-	FUNC_EXPECT(func, inet_pton(AF_INET, settings->group, &group->sin_addr) == 1, "-M is '%s': an IPv4 address is allowed",
-		    settings->group);
+	FUNC_EXPECT(func, inet_pton(AF_INET, settings->group, &group->sin_addr) == 1,
+		    "-M is '%s': an IPv4 address is allowed", settings->group);
 	return 0;
 }
 
@@ -50,7 +50,8 @@ static int join(struct func *func, struct func_ep *ep, struct sockaddr_in *group
 	FUNC_TRY(func_own(func, &(*mc)->fid, "multicast group"));
 	while ((ret = fi_eq_read(func->pp->eq, &event, &entry, sizeof(entry), 0)) == -FI_EAGAIN)
 		FUNC_TRY(func_tick(func, &wait, "FI_JOIN_COMPLETE"));
-	FUNC_EXPECT(func, ret == sizeof(entry) && event == FI_JOIN_COMPLETE, "fi_eq_read gave %zd, event %u", ret, event);
+	FUNC_EXPECT(func, ret == sizeof(entry) && event == FI_JOIN_COMPLETE, "fi_eq_read gave %zd, event %u", ret,
+		    event);
 	FUNC_EXPECT(func, entry.context == mc, "FI_JOIN_COMPLETE has another context");
 	return 0;
 }
@@ -60,7 +61,8 @@ static int send_one(struct func *func, struct func_ep *ep, struct fid_mc *mc, ui
 	size_t len = func_size(func, 0);
 	struct iovec iov = { .iov_base = ep->tx.mem, .iov_len = len };
 	struct func_op op = { .done = 0 };
-	struct fi_msg msg = { .msg_iov = &iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = fi_mc_addr(mc), .context = &op };
+	struct fi_msg msg = { .msg_iov = &iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = fi_mc_addr(mc),
+			      .context = &op };
 
 	pp_fill(ep->tx.mem, len, seq);
 	FUNC_POST(func, fi_sendmsg(ep->ep, &msg, FI_MULTICAST | FI_COMPLETION));

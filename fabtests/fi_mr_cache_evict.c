@@ -21,8 +21,8 @@ static int write_through(struct func *func, struct func_ep *ep, char *mem, uint6
 	struct fid_mr *mr;
 	struct iovec iov = { .iov_base = ep->tx.mem, .iov_len = LEN };
 	struct fi_rma_iov rma_iov = { .addr = virt_addr ? (uintptr_t) mem : 0, .len = LEN };
-	struct fi_msg_rma msg = { .msg_iov = &iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer, .rma_iov = &rma_iov,
-				  .rma_iov_count = 1, .context = &op };
+	struct fi_msg_rma msg = { .msg_iov = &iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer,
+				  .rma_iov = &rma_iov, .rma_iov_count = 1, .context = &op };
 
 	FUNC_TRY(func_mr_reg(func, func->domain, mem, LEN, FI_REMOTE_WRITE, &mr));
 	pp_fill(ep->tx.mem, LEN, seq);
@@ -39,7 +39,8 @@ static int by_mmap(struct func *func, struct func_ep *ep)
 	uint32_t i;
 
 	for (i = 0; i < func->iterations; i++) {
-		mem = mmap(first, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (first ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+		mem = mmap(first, LEN, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | (first ? MAP_FIXED_NOREPLACE : 0), -1, 0);
 		if (mem == MAP_FAILED)
 			return pp_fail(func->pp, -errno, "mmap of %d bytes", LEN);
 		first = mem;

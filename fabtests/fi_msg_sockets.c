@@ -26,7 +26,8 @@ static int get_name(struct func *func, struct fid *fid, struct name *name)
 
 static int expect_same(struct func *func, const struct name *ours, const struct name *theirs, const char *what)
 {
-	FUNC_EXPECT(func, ours->len == theirs->len && !memcmp(ours->text, theirs->text, ours->len), "%s is another one", what);
+	FUNC_EXPECT(func, ours->len == theirs->len && !memcmp(ours->text, theirs->text, ours->len),
+		    "%s is another one", what);
 	return 0;
 }
 

@@ -128,7 +128,8 @@ static int run(struct func *func)
 	FUNC_TRY(open_eps(func));
 	for (round = 0; round < 2 * (uint64_t) func->iterations; round++) {
 		FUNC_TRY(register_all(func));
-		FUNC_TRY(func_exchange_on_all(func, settings->eps, settings->tx, settings->rx, settings->cnt, 10 * round));
+		FUNC_TRY(func_exchange_on_all(func, settings->eps, settings->tx, settings->rx, settings->cnt,
+					      10 * round));
 		FUNC_TRY(write_all(func, 10 * round));
 		FUNC_TRY(check_all(func, 10 * round));
 	}

@@ -47,7 +47,8 @@ static int post(struct func *func, struct func_op *op)
 	struct settings *settings = func->own;
 	struct func_buf *mem = &settings->mem[op - settings->ops];
 	struct iovec iov = { .iov_base = mem->mem, .iov_len = mem->len };
-	struct fi_msg msg = { .msg_iov = &iov, .desc = &mem->desc, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = op };
+	struct fi_msg msg = { .msg_iov = &iov, .desc = &mem->desc, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+			      .context = op };
 
 	settings->used[op - settings->ops] = 0;
 	if (settings->recvmsg)
@@ -97,10 +98,11 @@ static int server(struct func *func, uint64_t cnt)
 	FUNC_TRY(func_sync(func));
 	FUNC_WAIT(func, settings->received >= cnt, "messages");
 	FUNC_TRY(func_sync(func));
-	FUNC_EXPECT(func, settings->received == cnt, "%llu messages came of %llu", (unsigned long long) settings->received,
-		    (unsigned long long) cnt);
+	FUNC_EXPECT(func, settings->received == cnt, "%llu messages came of %llu",
+		    (unsigned long long) settings->received, (unsigned long long) cnt);
 	/* A full buffer may be given back with its last message, or when the next one finds it full. */
-	FUNC_EXPECT(func, settings->released + 1 >= cnt / MESSAGES_PER_BUFFER && settings->released <= cnt / MESSAGES_PER_BUFFER,
+	FUNC_EXPECT(func, settings->released + 1 >= cnt / MESSAGES_PER_BUFFER &&
+		    settings->released <= cnt / MESSAGES_PER_BUFFER,
 		    "%llu buffers were given back after %llu messages", (unsigned long long) settings->released,
 		    (unsigned long long) cnt);
 	return 0;
@@ -123,7 +125,8 @@ static int client(struct func *func, uint64_t cnt)
 		mem = settings->mem[0].mem + i % WINDOW * settings->len;
 		pp_fill(mem, settings->len, i);
 		op->done = 0;
-		FUNC_POST(func, fi_send(settings->ep.ep, mem, settings->len, settings->mem[0].desc, settings->ep.peer, op));
+		FUNC_POST(func, fi_send(settings->ep.ep, mem, settings->len, settings->mem[0].desc, settings->ep.peer,
+					op));
 	}
 	for (i = 0; i < WINDOW; i++)
 		FUNC_TRY(func_wait(func, &ops[i], "a message to leave"));

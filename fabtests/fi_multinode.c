@@ -55,7 +55,8 @@ static bool alltoall(unsigned from, unsigned to, unsigned cnt)
 }
 
 static const struct pattern patterns[] = {
-	{ "full-mesh", mesh }, { "ring", ring }, { "gather", gather }, { "broadcast", broadcast }, { "alltoall", alltoall },
+	{ "full-mesh", mesh }, { "ring", ring }, { "gather", gather }, { "broadcast", broadcast },
+	{ "alltoall", alltoall },
 };
 #define PATTERN_CNT (sizeof(patterns) / sizeof(patterns[0]))
 
@@ -141,13 +142,15 @@ static int post_one(struct func *func, struct group *group, unsigned to)
 	struct iovec iov = { .iov_base = mem, .iov_len = len };
 	struct fi_rma_iov rma_iov = { .addr = settings->regions[to].addr + group->self * len, .len = len,
 				      .key = settings->regions[to].key };
-	struct fi_msg_rma msg = { .msg_iov = &iov, .desc = &settings->out.desc, .iov_count = 1, .addr = group->peers[to],
+	struct fi_msg_rma msg = { .msg_iov = &iov, .desc = &settings->out.desc, .iov_count = 1,
+				  .addr = group->peers[to],
 				  .rma_iov = &rma_iov, .rma_iov_count = 1, .context = &settings->tx[to] };
 
 	if (settings->rma)
 		FUNC_POST(func, fi_writemsg(group->ep.ep, &msg, func_delivery(func) | FI_COMPLETION));
 	else
-		FUNC_POST(func, fi_send(group->ep.ep, mem, len, settings->out.desc, group->peers[to], &settings->tx[to]));
+		FUNC_POST(func, fi_send(group->ep.ep, mem, len, settings->out.desc, group->peers[to],
+					&settings->tx[to]));
 	return 0;
 }
 
@@ -213,7 +216,8 @@ static int share_memory(struct func *func, struct group *group)
 		return 0;
 	if (!func->delivery)
 		return func_skip(func, "writes that complete when they are there");
-	ours = (struct func_region) { .addr = virt_addr ? (uintptr_t) settings->in.mem : 0, .key = fi_mr_key(settings->in.mr) };
+	ours = (struct func_region) { .addr = virt_addr ? (uintptr_t) settings->in.mem : 0,
+				      .key = fi_mr_key(settings->in.mr) };
 	return group_gather(func, group, &ours, settings->regions, sizeof(ours));
 }
 

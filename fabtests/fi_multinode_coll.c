@@ -72,8 +72,8 @@ static int expect(struct func *func, const char *what, size_t i, uint64_t value)
 {
 	const struct settings *settings = func->own;
 
-	FUNC_EXPECT(func, settings->got[i] == value, "%s: word %zu at member %u is %llu, not %llu", what, i, settings->index,
-		    (unsigned long long) settings->got[i], (unsigned long long) value);
+	FUNC_EXPECT(func, settings->got[i] == value, "%s: word %zu at member %u is %llu, not %llu", what, i,
+		    settings->index, (unsigned long long) settings->got[i], (unsigned long long) value);
 	return 0;
 }
 
@@ -108,7 +108,8 @@ COLL(allreduce)
 {
 	size_t i;
 
-	FUNC_POST(func, fi_allreduce(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, FI_UINT64, FI_SUM, 0, &s->op));
+	FUNC_POST(func, fi_allreduce(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, FI_UINT64, FI_SUM,
+				     0, &s->op));
 	FUNC_TRY(func_wait(func, &s->op, "a reduction for all"));
 	for (i = 0; i < ELEMENTS; i++)
 		FUNC_TRY(expect(func, "allreduce", i, sum_of(s, i)));
@@ -119,7 +120,8 @@ COLL(allgather)
 {
 	size_t i;
 
-	FUNC_POST(func, fi_allgather(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, FI_UINT64, 0, &s->op));
+	FUNC_POST(func, fi_allgather(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, FI_UINT64, 0,
+				     &s->op));
 	FUNC_TRY(func_wait(func, &s->op, "a gathering for all"));
 	for (i = 0; i < s->members * ELEMENTS; i++)
 		FUNC_TRY(expect(func, "allgather", i, word_of((unsigned) (i / ELEMENTS), i % ELEMENTS)));
@@ -130,8 +132,8 @@ COLL(scatter)
 {
 	size_t i;
 
-	FUNC_POST(func, fi_scatter(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, root(group), FI_UINT64, 0,
-				   &s->op));
+	FUNC_POST(func, fi_scatter(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, root(group),
+				   FI_UINT64, 0, &s->op));
 	FUNC_TRY(func_wait(func, &s->op, "a scattering"));
 	for (i = 0; i < ELEMENTS; i++)
 		FUNC_TRY(expect(func, "scatter", i, word_of(0, s->index * ELEMENTS + i)));
@@ -142,8 +144,8 @@ COLL(gather)
 {
 	size_t i;
 
-	FUNC_POST(func, fi_gather(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, root(group), FI_UINT64, 0,
-				  &s->op));
+	FUNC_POST(func, fi_gather(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, root(group), FI_UINT64,
+				  0, &s->op));
 	FUNC_TRY(func_wait(func, &s->op, "a gathering"));
 	for (i = 0; !s->index && i < s->members * ELEMENTS; i++)
 		FUNC_TRY(expect(func, "gather", i, word_of((unsigned) (i / ELEMENTS), i % ELEMENTS)));
@@ -154,8 +156,8 @@ COLL(reduce)
 {
 	size_t i;
 
-	FUNC_POST(func, fi_reduce(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, root(group), FI_UINT64, FI_SUM,
-				  0, &s->op));
+	FUNC_POST(func, fi_reduce(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, root(group), FI_UINT64,
+				  FI_SUM, 0, &s->op));
 	FUNC_TRY(func_wait(func, &s->op, "a reduction"));
 	for (i = 0; !s->index && i < ELEMENTS; i++)
 		FUNC_TRY(expect(func, "reduce", i, sum_of(s, i)));
@@ -166,10 +168,12 @@ COLL(alltoall)
 {
 	size_t i;
 
-	FUNC_POST(func, fi_alltoall(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, FI_UINT64, 0, &s->op));
+	FUNC_POST(func, fi_alltoall(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, FI_UINT64, 0,
+				    &s->op));
 	FUNC_TRY(func_wait(func, &s->op, "an exchange of all with all"));
 	for (i = 0; i < s->members * ELEMENTS; i++)
-		FUNC_TRY(expect(func, "alltoall", i, word_of((unsigned) (i / ELEMENTS), s->index * ELEMENTS + i % ELEMENTS)));
+		FUNC_TRY(expect(func, "alltoall", i,
+				word_of((unsigned) (i / ELEMENTS), s->index * ELEMENTS + i % ELEMENTS)));
 	return 0;
 }
 
@@ -177,8 +181,8 @@ COLL(reduce_scatter)
 {
 	size_t i;
 
-	FUNC_POST(func, fi_reduce_scatter(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, FI_UINT64, FI_SUM, 0,
-					  &s->op));
+	FUNC_POST(func, fi_reduce_scatter(group->ep.ep, s->give, ELEMENTS, NULL, s->got, NULL, s->coll, FI_UINT64,
+					  FI_SUM, 0, &s->op));
 	FUNC_TRY(func_wait(func, &s->op, "a scattered reduction"));
 	for (i = 0; i < ELEMENTS; i++)
 		FUNC_TRY(expect(func, "reduce_scatter", i, sum_of(s, s->index * ELEMENTS + i)));
@@ -222,7 +226,8 @@ static int join(struct func *func, struct group *group, struct fid_av_set **set)
 	FUNC_TRY(func_own(func, &settings->mc->fid, "collective group"));
 	while ((ret = fi_eq_read(func->pp->eq, &event, &entry, sizeof(entry), 0)) == -FI_EAGAIN)
 		FUNC_TRY(func_tick(func, &wait, "FI_JOIN_COMPLETE"));
-	FUNC_EXPECT(func, ret == sizeof(entry) && event == FI_JOIN_COMPLETE, "fi_eq_read gave %zd, event %u", ret, event);
+	FUNC_EXPECT(func, ret == sizeof(entry) && event == FI_JOIN_COMPLETE, "fi_eq_read gave %zd, event %u", ret,
+		    event);
 	settings->coll = fi_mc_addr(settings->mc);
 	return 0;
 }

@@ -35,7 +35,8 @@ static int poll_until(struct func *func, struct fid_poll *set, struct func_ep *e
 		if (cnt < 0 && cnt != -FI_EAGAIN)
 			return pp_fail(func->pp, cnt, "fi_poll");
 		if (cnt > 0) {
-			FUNC_EXPECT(func, cnt == 1 && contexts[0] == ep->cq->fid.context, "fi_poll named %d, the first is %p", cnt, contexts[0]);
+			FUNC_EXPECT(func, cnt == 1 && contexts[0] == ep->cq->fid.context,
+				    "fi_poll named %d, the first is %p", cnt, contexts[0]);
 			FUNC_TRY(func_progress(func));
 		} else {
 			FUNC_TRY(func_tick_quiet(func, &wait, "fi_poll to name the queue"));

@@ -2,24 +2,13 @@
 /* fi_rdm: a message there and one back, RDM endpoints. */
 #include "lib/func.h"
 
-static int run(struct func *func)
-{
-	struct func_ep ep;
-	uint32_t i;
-
-	FUNC_TRY(func_ep_open(func, &ep, NULL));
-	for (i = 0; i < func->iterations; i++)
-		FUNC_TRY(func_greet(func, &ep, func_size(func, 0), i));
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct func_program program = {
 		.about = "Send a message each way between RDM endpoints.",
 		.ep_type = FI_EP_RDM,
 		.caps = FI_MSG,
-		.run = run,
+		.run = func_greet_each,
 	};
 
 	return func_main(argc, argv, &program, NULL);

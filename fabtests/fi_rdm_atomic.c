@@ -144,7 +144,8 @@ struct settings {
 };
 
 static const struct util_opt options[] = {
-	{ 'o', "operation", "all|NAME", "only this operation: min, max, sum ... read, write, cswap ... mswap (default: all)" },
+	{ 'o', "operation", "all|NAME",
+	  "only this operation: min, max, sum ... read, write,\ncswap ... mswap (default: all)" },
 	{ 'l', "list", NULL, "print what was tried" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -207,7 +208,8 @@ static int agree_count(struct func *func, enum kind kind, const struct type *typ
 	return 0;
 }
 
-static int post(struct func *func, enum kind kind, const struct type *type, enum fi_op op, size_t cnt, struct func_op *done)
+static int post(struct func *func, enum kind kind, const struct type *type, enum fi_op op, size_t cnt,
+		struct func_op *done)
 {
 	struct settings *settings = func->own;
 	struct func_ep *ep = &settings->ep;
@@ -215,7 +217,8 @@ static int post(struct func *func, enum kind kind, const struct type *type, enum
 	struct fi_ioc result = { .addr = settings->results.mem, .count = cnt };
 	struct fi_ioc compare = { .addr = settings->compares.mem, .count = cnt };
 	struct fi_rma_ioc rma_ioc = { .addr = settings->remote.addr, .count = cnt, .key = settings->remote.key };
-	struct fi_msg_atomic msg = { .msg_iov = &ioc, .desc = &settings->operands.desc, .iov_count = 1, .addr = ep->peer,
+	struct fi_msg_atomic msg = { .msg_iov = &ioc, .desc = &settings->operands.desc, .iov_count = 1,
+				     .addr = ep->peer,
 				     .rma_iov = &rma_ioc, .rma_iov_count = 1, .datatype = type->code, .op = op,
 				     .context = done };
 	uint64_t flags = func_delivery(func) | FI_COMPLETION;
@@ -241,8 +244,8 @@ static int check_target(struct func *func, const char *what, const struct type *
 	for (i = 0; i < cnt; i++) {
 		at = i * type->size;
 		type->apply(op, target + at, operands + at, compares + at);
-		FUNC_EXPECT(func, type->same(settings->target.mem + at, target + at), "%s: element %zu of %zu at the target is wrong",
-			    what, i, cnt);
+		FUNC_EXPECT(func, type->same(settings->target.mem + at, target + at),
+			    "%s: element %zu of %zu at the target is wrong", what, i, cnt);
 	}
 	return 0;
 }
@@ -257,8 +260,8 @@ static int check_results(struct func *func, const char *what, const struct type 
 	fill(type, target, operands, compares, cnt);
 	for (i = 0; i < cnt; i++) {
 		at = i * type->size;
-		FUNC_EXPECT(func, type->same(settings->results.mem + at, target + at), "%s: element %zu of %zu came back wrong",
-			    what, i, cnt);
+		FUNC_EXPECT(func, type->same(settings->results.mem + at, target + at),
+			    "%s: element %zu of %zu came back wrong", what, i, cnt);
 	}
 	return 0;
 }

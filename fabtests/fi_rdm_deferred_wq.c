@@ -69,7 +69,8 @@ static int queue_send(struct func *func, struct item *item, uint64_t threshold, 
 		return queue(func, item, FI_OP_TSEND, threshold);
 	}
 	item->op.msg = (struct fi_op_msg) { .ep = settings->alias, .flags = func_delivery(func), .msg = {
-		.msg_iov = &item->iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer, .context = &item->context } };
+		.msg_iov = &item->iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer,
+		.context = &item->context } };
 	return queue(func, item, FI_OP_SEND, threshold);
 }
 
@@ -80,12 +81,14 @@ static int queue_recv(struct func *func, struct item *item, uint64_t threshold, 
 
 	item->iov = (struct iovec) { .iov_base = ep->rx.mem, .iov_len = ep->rx.len };
 	if (tagged) {
-		item->op.tagged = (struct fi_op_tagged) { .ep = ep->ep, .msg = { .msg_iov = &item->iov, .desc = &ep->rx.desc,
-			.iov_count = 1, .addr = FI_ADDR_UNSPEC, .tag = TAG, .context = &item->context } };
+		item->op.tagged = (struct fi_op_tagged) { .ep = ep->ep, .msg = {
+			.msg_iov = &item->iov, .desc = &ep->rx.desc, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+			.tag = TAG, .context = &item->context } };
 		return queue(func, item, FI_OP_TRECV, threshold);
 	}
-	item->op.msg = (struct fi_op_msg) { .ep = ep->ep, .msg = { .msg_iov = &item->iov, .desc = &ep->rx.desc, .iov_count = 1,
-		.addr = FI_ADDR_UNSPEC, .context = &item->context } };
+	item->op.msg = (struct fi_op_msg) { .ep = ep->ep, .msg = {
+		.msg_iov = &item->iov, .desc = &ep->rx.desc, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+		.context = &item->context } };
 	return queue(func, item, FI_OP_RECV, threshold);
 }
 
@@ -97,8 +100,8 @@ static int queue_rma(struct func *func, struct item *item, uint64_t threshold, s
 	item->iov = (struct iovec) { .iov_base = ep->tx.mem, .iov_len = len };
 	item->rma_iov = (struct fi_rma_iov) { .addr = settings->remote.addr, .len = len, .key = settings->remote.key };
 	item->op.rma = (struct fi_op_rma) { .ep = settings->alias, .flags = read ? 0 : func_delivery(func), .msg = {
-		.msg_iov = &item->iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer, .rma_iov = &item->rma_iov,
-		.rma_iov_count = 1, .context = &item->context } };
+		.msg_iov = &item->iov, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer,
+		.rma_iov = &item->rma_iov, .rma_iov_count = 1, .context = &item->context } };
 	return queue(func, item, read ? FI_OP_READ : FI_OP_WRITE, threshold);
 }
 
@@ -111,12 +114,14 @@ static int queue_atomic(struct func *func, struct item *item, uint64_t threshold
 	item->ioc = (struct fi_ioc) { .addr = ep->tx.mem, .count = 1 };
 	item->rma_ioc = (struct fi_rma_ioc) { .addr = settings->remote.addr, .count = 1, .key = settings->remote.key };
 	item->op.atomic = (struct fi_op_atomic) { .ep = settings->alias, .flags = func_delivery(func), .msg = {
-		.msg_iov = &item->ioc, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer, .rma_iov = &item->rma_ioc,
+		.msg_iov = &item->ioc, .desc = &ep->tx.desc, .iov_count = 1, .addr = ep->peer,
+		.rma_iov = &item->rma_ioc,
 		.rma_iov_count = 1, .datatype = FI_UINT64, .op = FI_SUM, .context = &item->context } };
 	return queue(func, item, FI_OP_ATOMIC, threshold);
 }
 
-static int queue_add(struct func *func, struct item *item, uint64_t threshold, struct fid_cntr *cntr, uint64_t value, bool set)
+static int queue_add(struct func *func, struct item *item, uint64_t threshold, struct fid_cntr *cntr, uint64_t value,
+		     bool set)
 {
 	item->op.cntr = (struct fi_op_cntr) { .cntr = cntr, .value = value };
 	return queue(func, item, set ? FI_OP_CNTR_SET : FI_OP_CNTR_ADD, threshold);
@@ -231,7 +236,8 @@ static int counters(struct func *func)
 	FUNC_CALL(func, fi_control(&func->domain->fid, FI_CANCEL_WORK, &cancelled.work));
 	FUNC_CALL(func, fi_cntr_add(settings->trigger, 1));
 	FUNC_TRY(func_wait_cntr(func, other, 5, "a deferred set"));
-	FUNC_EXPECT(func, fi_cntr_read(other) == 5, "the counter is at %llu, not 5", (unsigned long long) fi_cntr_read(other));
+	FUNC_EXPECT(func, fi_cntr_read(other) == 5, "the counter is at %llu, not 5",
+		    (unsigned long long) fi_cntr_read(other));
 	return func_sync(func);
 }
 

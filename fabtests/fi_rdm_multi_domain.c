@@ -41,7 +41,8 @@ static int run(struct func *func)
 	for (i = 0; i < settings->cnt; i++)
 		FUNC_TRY(open_one(func, &settings->eps[i]));
 	for (i = 0; i < func->iterations; i++)
-		FUNC_TRY(func_exchange_on_all(func, settings->eps, settings->tx, settings->rx, settings->cnt, i * MAX_DOMAINS));
+		FUNC_TRY(func_exchange_on_all(func, settings->eps, settings->tx, settings->rx, settings->cnt,
+					      i * MAX_DOMAINS));
 	return 0;
 }
 

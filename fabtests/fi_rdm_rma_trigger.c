@@ -19,8 +19,8 @@ static int bind_cntr(struct func *func, struct func_ep *ep, void *arg)
 }
 
 /* The triggered write makes no completion: its counter tells. */
-static int write_triggered(struct func *func, struct fid_ep *alias, struct func_ep *ep, const struct func_region *target,
-			   struct fid_cntr *cntr)
+static int write_triggered(struct func *func, struct fid_ep *alias, struct func_ep *ep,
+			   const struct func_region *target, struct fid_cntr *cntr)
 {
 	static struct fi_triggered_context2 trigger;
 	uint64_t now = fi_cntr_read(cntr);

@@ -22,7 +22,8 @@ struct expected {
 	size_t len;
 };
 
-static int open_named(struct func *func, struct fid_domain *domain, const char *name, uint64_t flags, struct fid_av **av)
+static int open_named(struct func *func, struct fid_domain *domain, const char *name, uint64_t flags,
+		      struct fid_av **av)
 {
 	struct fi_av_attr attr = { .type = FI_AV_TABLE, .count = 16, .name = name, .flags = flags };
 
@@ -42,7 +43,8 @@ static int child(struct func *func, const struct expected *expected)
 	FUNC_CALL(func, fi_domain(fabric, func->pp->info, &domain, NULL));
 	FUNC_TRY(open_named(func, domain, expected->av_name, FI_READ, &av));
 	FUNC_CALL(func, fi_av_lookup(av, expected->peer, name, &len));
-	FUNC_EXPECT(func, len == expected->len && !memcmp(name, expected->name, len), "the child finds another address");
+	FUNC_EXPECT(func, len == expected->len && !memcmp(name, expected->name, len),
+		    "the child finds another address");
 	return 0;
 }
 

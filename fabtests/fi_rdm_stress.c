@@ -150,7 +150,8 @@ static int find_client(struct func *func, struct target *target, const struct he
 
 	FUNC_EXPECT(func, header->life < MAX_LIVES && header->name_len <= MAX_NAME, "a message of nobody");
 	if (*known == FI_ADDR_NOTAVAIL)
-		FUNC_EXPECT(func, fi_av_insert(func->av, header->name, 1, known, 0, NULL) == 1, "fi_av_insert of a client");
+		FUNC_EXPECT(func, fi_av_insert(func->av, header->name, 1, known, 0, NULL) == 1,
+			    "fi_av_insert of a client");
 	*addr = *known;
 	return 0;
 }
@@ -193,7 +194,8 @@ static int target_turn(struct func *func, struct target *target)
 			in->waits = true;
 		if (!in->waits || !target->out[i].op.done)
 			continue;
-		FUNC_EXPECT(func, in->op.entry.len >= sizeof(struct header), "a message of %zu bytes", in->op.entry.len);
+		FUNC_EXPECT(func, in->op.entry.len >= sizeof(struct header), "a message of %zu bytes",
+			    in->op.entry.len);
 		FUNC_TRY(answer(func, target, i));
 	}
 	return 0;
@@ -226,7 +228,8 @@ static int run_target(struct func *func, int name_fd, int stop_fd)
 	for (i = 0; i < RECVS; i++)
 		FUNC_WAIT(func, target->out[i].op.done, "an answer to end");
 	FUNC_TRY(cancel_recvs(func, &target->ep, target->in, RECVS));
-	printf("target: %llu answers, %llu refused\n", (unsigned long long) target->answered, (unsigned long long) target->failed);
+	printf("target: %llu answers, %llu refused\n", (unsigned long long) target->answered,
+	       (unsigned long long) target->failed);
 	return 0;
 }
 
@@ -253,7 +256,8 @@ static int check_answer(struct func *func, struct client *client, struct slot *s
 		    "an answer to somebody else");
 	FUNC_EXPECT(func, slot->op.entry.len == message_len(func, header->seq), "answer %llu has %zu bytes",
 		    (unsigned long long) header->seq, slot->op.entry.len);
-	FUNC_TRY(pp_check(func->pp, slot->buf.mem + sizeof(*header), slot->op.entry.len - sizeof(*header), header->seq));
+	FUNC_TRY(pp_check(func->pp, slot->buf.mem + sizeof(*header), slot->op.entry.len - sizeof(*header),
+			  header->seq));
 	client->answered++;
 	return post_recv(func, &client->ep, slot);
 }
@@ -319,7 +323,8 @@ static int outlive(struct func *func, struct client *client)
 		FUNC_WAIT(func, client->out[i].op.done, "a message to the dead target to end");
 	while (!slot->op.err) {
 		slot->op.done = 0;
-		ret = fi_send(client->ep.ep, slot->buf.mem, sizeof(struct header), slot->buf.desc, client->ep.peer, &slot->op);
+		ret = fi_send(client->ep.ep, slot->buf.mem, sizeof(struct header), slot->buf.desc, client->ep.peer,
+			      &slot->op);
 		if (ret && ret != -FI_EAGAIN)
 			return 0;
 		if (!ret)
@@ -339,7 +344,8 @@ static int run_client(struct func *func, const struct header *target, uint32_t l
 		return -FI_ENOMEM;
 	FUNC_TRY(func_open(func));
 	FUNC_TRY(func_ep_create(func, &client->ep, NULL));
-	FUNC_EXPECT(func, fi_av_insert(func->av, target->name, 1, &client->ep.peer, 0, NULL) == 1, "fi_av_insert of the target");
+	FUNC_EXPECT(func, fi_av_insert(func->av, target->name, 1, &client->ep.peer, 0, NULL) == 1,
+		    "fi_av_insert of the target");
 	FUNC_TRY(open_slots(func, client->in, WINDOW));
 	FUNC_TRY(open_slots(func, client->out, WINDOW));
 	client->header.life = life;
@@ -358,8 +364,8 @@ static int run_client(struct func *func, const struct header *target, uint32_t l
 /* ---- the parent ---- */
 
 /* Start a child: the target when `target` is not known yet. It leaves with what its part comes to. */
-static int start(struct func *func, struct child *child, struct child *others, size_t other_cnt, const struct header *target,
-		 uint32_t life)
+static int start(struct func *func, struct child *child, struct child *others, size_t other_cnt,
+		 const struct header *target, uint32_t life)
 {
 	int ticks[2], stop[2], ret;
 	size_t i;
@@ -417,8 +423,8 @@ static int reap(struct func *func, struct child *child, bool killed, const char 
 	close(child->ticks);
 	child->pid = 0;
 	if (killed)
-		FUNC_EXPECT(func, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%s ended before it was killed: status 0x%x",
-			    what, status);
+		FUNC_EXPECT(func, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+			    "%s ended before it was killed: status 0x%x", what, status);
 	else
 		FUNC_EXPECT(func, WIFEXITED(status) && !WEXITSTATUS(status), "%s failed: status 0x%x", what, status);
 	return 0;
@@ -451,7 +457,8 @@ static int direct(struct func *func, struct child *children)
 
 	FUNC_TRY(start(func, &children[0], children, 0, NULL, 0));
 	poll_fd.fd = children[0].ticks;
-	if (poll(&poll_fd, 1, func->pp->opts->wait_ms) <= 0 || read(children[0].ticks, &target, sizeof(target)) != sizeof(target))
+	if (poll(&poll_fd, 1, func->pp->opts->wait_ms) <= 0 ||
+	    read(children[0].ticks, &target, sizeof(target)) != sizeof(target))
 		return pp_fail(func->pp, -FI_ENOSYS, "the target could not start");
 	for (i = 1; i < cnt; i++)
 		FUNC_TRY(start(func, &children[i], children, cnt, &target, life++));

@@ -13,8 +13,8 @@
 
 static struct fi_msg_tagged message(struct func_ep *ep, struct iovec *iov, uint64_t tag, struct func_op *op)
 {
-	return (struct fi_msg_tagged) { .msg_iov = iov, .desc = &ep->rx.desc, .iov_count = iov ? 1 : 0, .addr = ep->peer,
-					.tag = tag, .context = op };
+	return (struct fi_msg_tagged) { .msg_iov = iov, .desc = &ep->rx.desc, .iov_count = iov ? 1 : 0,
+					.addr = ep->peer, .tag = tag, .context = op };
 }
 
 /* Ask once: the error of the answer, 0 when a message was found. */
@@ -42,8 +42,8 @@ static int peek(struct func *func, struct func_ep *ep, uint64_t tag, uint64_t fl
 			break;
 		FUNC_TRY(func_tick(func, &wait, "a message to look at"));
 	}
-	FUNC_EXPECT(func, op->entry.tag == tag, "FI_PEEK found tag 0x%llx, not 0x%llx", (unsigned long long) op->entry.tag,
-		    (unsigned long long) tag);
+	FUNC_EXPECT(func, op->entry.tag == tag, "FI_PEEK found tag 0x%llx, not 0x%llx",
+		    (unsigned long long) op->entry.tag, (unsigned long long) tag);
 	FUNC_EXPECT(func, op->entry.len == func_size(func, 0), "FI_PEEK found %zu bytes", op->entry.len);
 	return 0;
 }

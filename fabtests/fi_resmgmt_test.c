@@ -145,7 +145,8 @@ static int server(struct func *func, struct func_ep *ep, size_t len)
 	FUNC_TRY(tell_count(func, &cnt));
 	FUNC_TRY(finish(func, ep, len, settings->ops));
 	for (i = 0; i < settings->ops; i++) {
-		FUNC_EXPECT(func, settings->list[i].entry.len == len, "message %u has %zu bytes", i, settings->list[i].entry.len);
+		FUNC_EXPECT(func, settings->list[i].entry.len == len, "message %u has %zu bytes", i,
+			    settings->list[i].entry.len);
 		FUNC_TRY(pp_check(func->pp, settings->mem.mem + i * len, len, 0));
 	}
 	return 0;

@@ -120,7 +120,8 @@ static int busy_parents(struct unit *unit)
 	if (domain_ret != -FI_EBUSY)
 		return unit_fail(domain_ret, "fi_close of a domain with children, which must be -FI_EBUSY");
 	if (cq_ret != -FI_EBUSY || av_ret != -FI_EBUSY)
-		return unit_fail(cq_ret, "fi_close of a queue or an address vector that an endpoint uses, which must be -FI_EBUSY");
+		return unit_fail(cq_ret,
+				 "fi_close of a queue or a vector that an endpoint uses, which must be -FI_EBUSY");
 	return close_ret;
 }
 

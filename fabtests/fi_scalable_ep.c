@@ -61,7 +61,8 @@ static int open_contexts(struct func *func)
 
 static int open_sep(struct func *func)
 {
-	struct fi_av_attr av_attr = { .type = func->pp->info->domain_attr->av_type, .count = 4, .rx_ctx_bits = RX_BITS };
+	struct fi_av_attr av_attr = { .type = func->pp->info->domain_attr->av_type, .count = 4,
+				      .rx_ctx_bits = RX_BITS };
 	struct settings *settings = func->own;
 
 	FUNC_TRY(func_av_open(func, func->domain, &av_attr, &settings->av));

@@ -37,7 +37,8 @@ static int check_min_multi_recv(struct fid *ep)
 	ret = fi_getopt(ep, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &got, &len);
 	if (ret)
 		return unit_fail(ret, "fi_getopt of FI_OPT_MIN_MULTI_RECV");
-	return got == value && len == sizeof(got) ? 0 : unit_fail((int64_t) got, "FI_OPT_MIN_MULTI_RECV, which was set to 4321");
+	return got == value && len == sizeof(got) ? 0 :
+	       unit_fail((int64_t) got, "FI_OPT_MIN_MULTI_RECV, which was set to 4321");
 }
 
 static int min_multi_recv(struct unit *unit)
@@ -93,7 +94,8 @@ static int check_cuda(struct fid *ep)
 	bool permitted = false;
 	int ret = fi_setopt(ep, FI_OPT_ENDPOINT, FI_OPT_CUDA_API_PERMITTED, &permitted, sizeof(permitted));
 
-	return !ret || is_refused(ret) || ret == -FI_EINVAL ? 0 : unit_fail(ret, "fi_setopt of FI_OPT_CUDA_API_PERMITTED");
+	return !ret || is_refused(ret) || ret == -FI_EINVAL ? 0 :
+	       unit_fail(ret, "fi_setopt of FI_OPT_CUDA_API_PERMITTED");
 }
 
 static int cuda(struct unit *unit)

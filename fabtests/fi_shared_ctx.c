@@ -90,7 +90,8 @@ static int on_completion(struct func *func, struct func_op *op)
 
 	FUNC_EXPECT(func, !op->err, "a receive failed: %s", fi_strerror(op->err));
 	FUNC_EXPECT(func, op->entry.len == len, "a message of %zu bytes", op->entry.len);
-	FUNC_EXPECT(func, from < settings->cnt && !(settings->received & 1u << from), "endpoint %u: unknown, or twice", from);
+	FUNC_EXPECT(func, from < settings->cnt && !(settings->received & 1u << from), "endpoint %u: unknown, or twice",
+		    from);
 	settings->received |= 1u << from;
 	return pp_check(func->pp, mem + 1, len - 1, from);
 }

@@ -103,7 +103,8 @@ static int agree_limits(struct func *func)
 
 	fits = value(settings, SWEEP_SIZE) <= func->pp->info->ep_attr->max_msg_size;
 	if (call->valid)
-		fits = fits && !call->valid(settings->ep.ep, FI_UINT8, call->op, &count) && value(settings, SWEEP_SIZE) <= count;
+		fits = fits && !call->valid(settings->ep.ep, FI_UINT8, call->op, &count) &&
+		       value(settings, SWEEP_SIZE) <= count;
 	return func_agree(func, fits ? 0 : -FI_ENODATA);
 }
 
@@ -172,8 +173,8 @@ static int recv_message(struct func *func, uint64_t seq)
 	FUNC_TRY(func_sync(func));
 	FUNC_TRY(wait_for(func, &op, settings->rx_cntr, &settings->rx_base, "a message"));
 	if (settings->call->data && !settings->rx_cntr && value(settings, SWEEP_FORMAT) >= FI_CQ_FORMAT_DATA)
-		FUNC_EXPECT(func, op.entry.flags & FI_REMOTE_CQ_DATA && op.entry.data == DATA, "data of the completion: 0x%" PRIx64,
-			    op.entry.data);
+		FUNC_EXPECT(func, op.entry.flags & FI_REMOTE_CQ_DATA && op.entry.data == DATA,
+			    "data of the completion: 0x%" PRIx64, op.entry.data);
 	return pp_check(func->pp, transfer.mem, transfer.len, seq);
 }
 
@@ -204,7 +205,8 @@ static int remote_one(struct func *func, bool active, uint64_t seq)
 	struct settings *settings = func->own;
 	const struct call *call = settings->call;
 	struct func_op stray = { .done = 0 }, consumed = { .done = 0 };
-	bool consumes = call->data && (func->pp->info->mode & FI_RX_CQ_DATA || func->pp->info->rx_attr->mode & FI_RX_CQ_DATA);
+	bool consumes = call->data && (func->pp->info->mode & FI_RX_CQ_DATA ||
+				       func->pp->info->rx_attr->mode & FI_RX_CQ_DATA);
 	struct func_ep *ep = &settings->ep;
 
 	if (!active) {
@@ -214,7 +216,8 @@ static int remote_one(struct func *func, bool active, uint64_t seq)
 			memset(settings->target.mem, 0, settings->target.len);
 		func->stray = call->data ? &stray : NULL;
 		if (consumes)
-			FUNC_POST(func, fi_recv(ep->ep, ep->rx.mem, ep->rx.len, ep->rx.desc, FI_ADDR_UNSPEC, &consumed));
+			FUNC_POST(func, fi_recv(ep->ep, ep->rx.mem, ep->rx.len, ep->rx.desc, FI_ADDR_UNSPEC,
+						&consumed));
 	}
 	FUNC_TRY(func_sync(func));
 	if (active)
@@ -347,7 +350,8 @@ static int client_once(struct func *func, uint64_t number, uint64_t cnt)
 		       ret == -FI_ENODATA || ret == -FI_ENOSYS ? "skipped" : "failed");
 	if (!ret || ret == -FI_ENODATA || ret == -FI_ENOSYS)
 		return 0;
-	printf("combination %" PRIu64 " failed: %s\nit alone: -u %s -y %" PRIu64 " -z %" PRIu64 "; those behind it: -y %" PRIu64 "\n",
+	printf("combination %" PRIu64 " failed: %s\nit alone: -u %s -y %" PRIu64 " -z %" PRIu64
+		       "; those behind it: -y %" PRIu64 "\n",
 	       number, text, settings->file, number, number, number + 1);
 	return ret;
 }

@@ -18,7 +18,8 @@ static void hints(struct func *func, struct fi_info *hints)
 /* Map, at `place` unless that is NULL. */
 static int map(struct func *func, char *place, size_t len, char **mem)
 {
-	*mem = mmap(place, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (place ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+	*mem = mmap(place, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | (place ? MAP_FIXED_NOREPLACE : 0), -1, 0);
 	if (*mem == MAP_FAILED)
 		return pp_fail(func->pp, -errno, "mmap of %zu bytes", len);
 	FUNC_EXPECT(func, !place || *mem == place, "mmap gave another place");

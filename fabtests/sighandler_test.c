@@ -49,11 +49,11 @@ static int once(struct func *func, int number, bool handled)
 	if (waitpid(pid, &status, 0) != pid)
 		return pp_fail(func->pp, -errno, "wait for the child");
 	if (handled)
-		FUNC_EXPECT(func, WIFEXITED(status) && WEXITSTATUS(status) == HANDLED, "signal %d: status 0x%x instead of its handler",
-			    number, status);
+		FUNC_EXPECT(func, WIFEXITED(status) && WEXITSTATUS(status) == HANDLED,
+			    "signal %d: status 0x%x instead of its handler", number, status);
 	else
-		FUNC_EXPECT(func, WIFSIGNALED(status) && WTERMSIG(status) == number, "signal %d: status 0x%x instead of its end",
-			    number, status);
+		FUNC_EXPECT(func, WIFSIGNALED(status) && WTERMSIG(status) == number,
+			    "signal %d: status 0x%x instead of its end", number, status);
 	return 0;
 }
 

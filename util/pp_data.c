@@ -102,7 +102,8 @@ static ssize_t tagged_recv(struct pp *pp)
 
 static ssize_t tagged_send(struct pp *pp, size_t len)
 {
-	return fi_tsend(pp->ep, tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, PP_TAG, pp_tx_context(pp));
+	return fi_tsend(pp->ep, tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, PP_TAG,
+			pp_tx_context(pp));
 }
 
 static ssize_t tagged_inject(struct pp *pp, size_t len)

@@ -245,7 +245,8 @@ static int bind_all(struct pp *pp, struct fid_ep *ep)
 		{ pp->eq ? &pp->eq->fid : NULL, 0, "event queue" },
 		{ pp->av ? &pp->av->fid : NULL, 0, "address vector" },
 		{ &pp->cq->fid, FI_TRANSMIT | FI_RECV | selective, "completion queue" },
-		{ pp->tx_cntr ? &pp->tx_cntr->fid : NULL, FI_SEND | (pp->opts->rma || pp->opts->atomics ? FI_WRITE | FI_READ : 0),
+		{ pp->tx_cntr ? &pp->tx_cntr->fid : NULL,
+		  FI_SEND | (pp->opts->rma || pp->opts->atomics ? FI_WRITE | FI_READ : 0),
 		  "counter of transmit operations" },
 		{ pp->rx_cntr ? &pp->rx_cntr->fid : NULL, FI_RECV, "counter of receives" },
 	};

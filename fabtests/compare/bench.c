@@ -26,7 +26,7 @@ static const char usage[] =
 	"usage: bench [OPTION]... WAY SIZE\n"
 	"       bench [OPTION]... receives|peers\n"
 	"WAY is tagged, msg, write, delivered (writes with FI_DELIVERY_COMPLETE), read (over libfabric), tcp or shm\n"
-	"(without). Prints the number of messages and seconds; for receives and peers bytes of each, and how many there\n"
+	"(without). Prints the number of messages and seconds; for receives and peers bytes of each, and how many\n"
 	"were.\n"
 	"  -p PROVIDER  (default tcp)      -a ADDRESS  (default 127.0.0.1)   -e rdm|msg  endpoint type (default rdm)\n"
 	"  -w WINDOW    a stream with so many under way; without: a ping-pong, of which each direction is a message\n"

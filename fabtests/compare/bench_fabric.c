@@ -246,8 +246,8 @@ static ssize_t post_delivered(size_t size)
 	const struct fi_rma_iov target = { remote_addr, size, remote_key };
 	void *descs[1] = { desc() };
 	const struct fi_msg_rma msg = {
-		.msg_iov = &iov, .desc = descs, .iov_count = 1, .addr = self.peer, .rma_iov = &target, .rma_iov_count = 1,
-		.context = node_ctx(),
+		.msg_iov = &iov, .desc = descs, .iov_count = 1, .addr = self.peer, .rma_iov = &target,
+		.rma_iov_count = 1, .context = node_ctx(),
 	};
 
 	return fi_writemsg(self.ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION);
@@ -376,7 +376,8 @@ static void open_messages(struct bench *b, uint64_t caps)
 	memset(buf, 0, 2 * half);
 	node_open(b, &self, caps, 0);
 	if (caps & FI_RMA || self.info->domain_attr->mr_mode & FI_MR_LOCAL)
-		bench_check(fi_mr_reg(self.domain, buf, 2 * half, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
+		bench_check(fi_mr_reg(self.domain, buf, 2 * half,
+				      FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
 				      FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL), "fi_mr_reg");
 	node_join(b, &self);
 }

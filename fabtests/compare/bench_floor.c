@@ -26,7 +26,8 @@
 static char *buf;
 
 /* Parent's messages of a window and the child's answer, as in bench_fabric.c, over any pair of calls. */
-static void turns(struct bench *b, long count, void (*give)(struct bench *, size_t), void (*take)(struct bench *, size_t))
+static void turns(struct bench *b, long count, void (*give)(struct bench *, size_t),
+		  void (*take)(struct bench *, size_t))
 {
 	long i, m, unit = b->window ? b->window : 1;
 	size_t answer = b->window ? ANSWER_LEN : b->size;

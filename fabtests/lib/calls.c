@@ -19,7 +19,8 @@ static unsigned cut(const struct call *call, const struct transfer *transfer, st
 
 static uint64_t flags_of(struct func *func, const struct call *call, const struct transfer *transfer)
 {
-	return transfer->flags | (call->data ? FI_REMOTE_CQ_DATA : 0) | (call->cntr == FI_WRITE ? func_delivery(func) : 0);
+	return transfer->flags | (call->data ? FI_REMOTE_CQ_DATA : 0) |
+	       (call->cntr == FI_WRITE ? func_delivery(func) : 0);
 }
 
 #define T const struct transfer *t
@@ -95,8 +96,8 @@ CALL(post_tsendmsg)
 {
 	struct iovec iov[2];
 	void *desc[2];
-	struct fi_msg_tagged msg = { .msg_iov = iov, .desc = desc, .iov_count = cut(call, t, iov, desc), .addr = t->ep->peer,
-				     .context = t->op, .data = t->data, .tag = TAG };
+	struct fi_msg_tagged msg = { .msg_iov = iov, .desc = desc, .iov_count = cut(call, t, iov, desc),
+				     .addr = t->ep->peer, .context = t->op, .data = t->data, .tag = TAG };
 
 	FUNC_POST(func, fi_tsendmsg(t->ep->ep, &msg, flags_of(func, call, t)));
 	return 0;
@@ -126,7 +127,8 @@ CALL(post_tinjectdata)
 CALL(post_write)
 {
 	(void) call;
-	FUNC_POST(func, fi_write(t->ep->ep, t->mem, t->len, t->desc, t->ep->peer, t->remote->addr, t->remote->key, t->op));
+	FUNC_POST(func, fi_write(t->ep->ep, t->mem, t->len, t->desc, t->ep->peer, t->remote->addr, t->remote->key,
+				 t->op));
 	return 0;
 }
 
@@ -145,7 +147,8 @@ static int post_rma_msg(struct func *func, const struct call *call, T, bool read
 	struct iovec iov[2];
 	void *desc[2];
 	struct fi_rma_iov rma_iov = { .addr = t->remote->addr, .len = t->len, .key = t->remote->key };
-	struct fi_msg_rma msg = { .msg_iov = iov, .desc = desc, .iov_count = cut(call, t, iov, desc), .addr = t->ep->peer,
+	struct fi_msg_rma msg = { .msg_iov = iov, .desc = desc, .iov_count = cut(call, t, iov, desc),
+				  .addr = t->ep->peer,
 				  .rma_iov = &rma_iov, .rma_iov_count = 1, .context = t->op, .data = t->data };
 
 	if (read)
@@ -178,14 +181,16 @@ CALL(post_writedata)
 CALL(post_inject_writedata)
 {
 	(void) call;
-	FUNC_POST(func, fi_inject_writedata(t->ep->ep, t->mem, t->len, t->data, t->ep->peer, t->remote->addr, t->remote->key));
+	FUNC_POST(func, fi_inject_writedata(t->ep->ep, t->mem, t->len, t->data, t->ep->peer, t->remote->addr,
+					    t->remote->key));
 	return 0;
 }
 
 CALL(post_read)
 {
 	(void) call;
-	FUNC_POST(func, fi_read(t->ep->ep, t->mem, t->len, t->desc, t->ep->peer, t->remote->addr, t->remote->key, t->op));
+	FUNC_POST(func, fi_read(t->ep->ep, t->mem, t->len, t->desc, t->ep->peer, t->remote->addr, t->remote->key,
+				t->op));
 	return 0;
 }
 
@@ -206,8 +211,8 @@ CALL(post_readmsg)
 
 CALL(post_atomic)
 {
-	FUNC_POST(func, fi_atomic(t->ep->ep, t->mem, t->len, t->desc, t->ep->peer, t->remote->addr, t->remote->key, FI_UINT8,
-				  call->op, t->op));
+	FUNC_POST(func, fi_atomic(t->ep->ep, t->mem, t->len, t->desc, t->ep->peer, t->remote->addr, t->remote->key,
+				  FI_UINT8, call->op, t->op));
 	return 0;
 }
 
@@ -224,8 +229,8 @@ CALL(post_atomicv)
 
 CALL(post_inject_atomic)
 {
-	FUNC_POST(func, fi_inject_atomic(t->ep->ep, t->mem, t->len, t->ep->peer, t->remote->addr, t->remote->key, FI_UINT8,
-					 call->op));
+	FUNC_POST(func, fi_inject_atomic(t->ep->ep, t->mem, t->len, t->ep->peer, t->remote->addr, t->remote->key,
+					 FI_UINT8, call->op));
 	return 0;
 }
 
@@ -239,7 +244,8 @@ CALL(post_fetch_atomic)
 /* The target is 0 before: it differs from what is compared with, which is what is written. */
 CALL(post_compare_atomic)
 {
-	FUNC_POST(func, fi_compare_atomic(t->ep->ep, t->mem, t->len, t->desc, t->mem, t->desc, t->result, t->result_desc,
+	FUNC_POST(func, fi_compare_atomic(t->ep->ep, t->mem, t->len, t->desc, t->mem, t->desc, t->result,
+					  t->result_desc,
 					  t->ep->peer, t->remote->addr, t->remote->key, FI_UINT8, call->op, t->op));
 	return 0;
 }
@@ -262,14 +268,17 @@ const struct call calls[] = {
 	{ "writemsg", FI_RMA, FI_WRITE, .iov_cnt = 2, .post = post_writemsg },
 	{ "inject_write", FI_RMA, FI_WRITE, .iov_cnt = 1, .inject = true, .post = post_inject_write },
 	{ "writedata", FI_RMA, FI_WRITE, .iov_cnt = 1, .data = true, .post = post_writedata },
-	{ "inject_writedata", FI_RMA, FI_WRITE, .iov_cnt = 1, .inject = true, .data = true, .post = post_inject_writedata },
+	{ "inject_writedata", FI_RMA, FI_WRITE, .iov_cnt = 1, .inject = true, .data = true,
+	  .post = post_inject_writedata },
 	{ "read", FI_RMA, FI_READ, .iov_cnt = 1, .fetches = true, .post = post_read },
 	{ "readv", FI_RMA, FI_READ, .iov_cnt = 2, .fetches = true, .post = post_readv },
 	{ "readmsg", FI_RMA, FI_READ, .iov_cnt = 2, .fetches = true, .post = post_readmsg },
-	{ "atomic", FI_ATOMIC, FI_WRITE, .iov_cnt = 1, .op = FI_ATOMIC_WRITE, .valid = fi_atomicvalid, .post = post_atomic },
-	{ "atomicv", FI_ATOMIC, FI_WRITE, .iov_cnt = 2, .op = FI_ATOMIC_WRITE, .valid = fi_atomicvalid, .post = post_atomicv },
-	{ "inject_atomic", FI_ATOMIC, FI_WRITE, .iov_cnt = 1, .inject = true, .op = FI_ATOMIC_WRITE, .valid = fi_atomicvalid,
-	  .post = post_inject_atomic },
+	{ "atomic", FI_ATOMIC, FI_WRITE, .iov_cnt = 1, .op = FI_ATOMIC_WRITE, .valid = fi_atomicvalid,
+	  .post = post_atomic },
+	{ "atomicv", FI_ATOMIC, FI_WRITE, .iov_cnt = 2, .op = FI_ATOMIC_WRITE, .valid = fi_atomicvalid,
+	  .post = post_atomicv },
+	{ "inject_atomic", FI_ATOMIC, FI_WRITE, .iov_cnt = 1, .inject = true, .op = FI_ATOMIC_WRITE,
+	  .valid = fi_atomicvalid, .post = post_inject_atomic },
 	{ "fetch_atomic", FI_ATOMIC, FI_READ, .iov_cnt = 1, .fetches = true, .op = FI_ATOMIC_READ,
 	  .valid = fi_fetch_atomicvalid, .post = post_fetch_atomic },
 	{ "compare_atomic", FI_ATOMIC, FI_READ, .iov_cnt = 1, .op = FI_CSWAP_NE, .valid = fi_compare_atomicvalid,

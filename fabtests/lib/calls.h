@@ -31,7 +31,7 @@ struct call {
 	bool fetches;                   /* what is checked arrives at the caller */
 	unsigned iov_cnt;               /* parts that the memory is cut into */
 	enum fi_op op;                  /* of atomics */
-	int (*valid)(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count);      /* of atomics, or NULL */
+	int (*valid)(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count);  /* or NULL */
 	int (*post)(struct func *func, const struct call *call, const struct transfer *transfer);      /* 0 or -FI_* */
 };
 

@@ -58,7 +58,8 @@ static const struct util_opt interface_options[] = {
 	{ 't', "completion", "queue|counter", "what tells that an operation is complete" },
 	{ 'c', "method", "spin|sread|fd|yield", "how it is waited for (default: spin)" },
 	{ 'U', "delivery", NULL, "operations complete when they are done at the peer: FI_DELIVERY_COMPLETE" },
-	{ 'K', "fork", NULL, "a child that writes over its copy of the memory lives and ends before the first message" },
+	{ 'K', "fork", NULL, "a child that writes over its copy of the memory lives and ends before the\n"
+			     "first message" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -84,8 +85,8 @@ static const struct util_opt common_options[] = {
 	{ 'P', "dst_port", "PORT", "port of the server (default: 9228)" },
 	{ 'b', "oob-sync", "[=PORT]", "the port on both sides: -B of the server, -P of the client" },
 	{ 'E', "oob", "[=PORT]", "the same: addresses go over the control channel with or without it" },
-	{ OPT_IN_BAND, "in-band", NULL, "addresses, and what keeps both in step, go over an endpoint of the provider's:\n"
-					"-B and -P are ports of its own, and there is no TCP connection" },
+	{ OPT_IN_BAND, "in-band", NULL, "addresses, and what keeps both in step, go over an endpoint of the\n"
+					"provider's: -B and -P are ports of its own, there is no TCP connection" },
 	{ PP_OPT_PORT_FILE, "port-file", "FILE", "server: write our port there once a client can connect" },
 	{ 'T', "timeout", "SECONDS", "give up when the peer keeps us waiting this long (default: 30)" },
 	{ 'A', "accept-timeout", "SECONDS", "server: give up when no client comes (default: 600)" },

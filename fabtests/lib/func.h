@@ -40,7 +40,8 @@ struct func_program {
 	uint32_t iterations;            /* default of -I, 1 if 0 */
 	size_t size;                    /* default of -S in bytes, 1024 if 0 */
 	const struct util_opt *options; /* beside the common ones, before which they go; or NULL */
-	int (*take)(struct func *func, int key, const char *arg);       /* one of these: 0, or -FI_EINVAL with a message */
+	/* Takes one of these: 0, or -FI_EINVAL with a message. */
+	int (*take)(struct func *func, int key, const char *arg);
 	void (*hints)(struct func *func, struct fi_info *hints);        /* change what is asked for; or NULL */
 	bool no_domain;                 /* run() calls func_open() itself, or does without */
 	bool alone;                     /* one process, without control channel or peer */
@@ -223,7 +224,8 @@ static inline size_t func_msg_len(const struct func_buf *buf, size_t len)
 void *func_alloc(struct func *func, size_t len);
 /* The same, registered for `access` (FI_SEND, FI_REMOTE_WRITE ...) where that is needed. */
 int func_buf(struct func *func, struct func_buf *buf, size_t len, uint64_t access);
-int func_mr_reg(struct func *func, struct fid_domain *domain, void *mem, size_t len, uint64_t access, struct fid_mr **mr);
+int func_mr_reg(struct func *func, struct fid_domain *domain, void *mem, size_t len, uint64_t access,
+		struct fid_mr **mr);
 void func_buf_close(struct func *func, struct func_buf *buf);
 
 int func_cq_open(struct func *func, const struct func_ep_attr *attr, struct fid_domain *domain, struct fid_cq **cq);
@@ -282,6 +284,8 @@ int func_exchange_on_all(struct func *func, struct func_ep *eps, struct func_op 
 /* One message of `len` bytes from the client to the server and one back, with the patterns `seq` and `seq` + 1
  * checked. */
 int func_greet(struct func *func, struct func_ep *ep, size_t len, uint64_t seq);
+/* An endpoint on each side, and that as often as -I says: a whole program. */
+int func_greet_each(struct func *func);
 
 /* An unsigned number of an option, within min..max. */
 int func_number(const char *what, const char *arg, uint64_t min, uint64_t max, uint32_t *value);

@@ -141,7 +141,8 @@ void *func_alloc(struct func *func, size_t len)
 	return NULL;
 }
 
-int func_mr_reg(struct func *func, struct fid_domain *domain, void *mem, size_t len, uint64_t access, struct fid_mr **mr)
+int func_mr_reg(struct func *func, struct fid_domain *domain, void *mem, size_t len, uint64_t access,
+		struct fid_mr **mr)
 {
 	FUNC_CALL(func, fi_mr_reg(domain, mem, len, access, 0, func->next_key, 0, mr, NULL));
 	func->next_key++;

@@ -53,7 +53,8 @@ static int note_error(struct func *func, struct fid_cq *cq)
 	op = error.op_context ? error.op_context : func->stray;
 	if (!op) {
 		detail = fi_cq_strerror(cq, error.prov_errno, error.err_data, buf, sizeof(buf));
-		return pp_fail(func->pp, -error.err, "an operation without context failed: %s", detail ? detail : "no text");
+		return pp_fail(func->pp, -error.err, "an operation without context failed: %s",
+			       detail ? detail : "no text");
 	}
 	op->err = error.err ? error.err : FI_EOTHER;
 	op->error = error;
@@ -180,8 +181,8 @@ int func_wait(struct func *func, struct func_op *op, const char *what)
 int func_wait_err(struct func *func, struct func_op *op, int err, const char *what)
 {
 	FUNC_TRY(wait_done(func, op, what));
-	FUNC_EXPECT(func, op->err == err, "%s: completed with %d (%s), not %d (%s)", what, op->err, fi_strerror(op->err), err,
-		    fi_strerror(err));
+	FUNC_EXPECT(func, op->err == err, "%s: completed with %d (%s), not %d (%s)", what, op->err,
+		    fi_strerror(op->err), err, fi_strerror(err));
 	return 0;
 }
 
@@ -225,9 +226,11 @@ int func_send(struct func *func, struct func_ep *ep, size_t len, struct func_op 
 {
 	op->done = 0;
 	if (func->pp->opts->tagged)
-		FUNC_POST(func, fi_tsend(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc, ep->peer, TAG, op));
+		FUNC_POST(func, fi_tsend(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc, ep->peer,
+					 TAG, op));
 	else
-		FUNC_POST(func, fi_send(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc, ep->peer, op));
+		FUNC_POST(func, fi_send(ep->ep, func_msg(&ep->tx), func_msg_len(&ep->tx, len), ep->tx.desc, ep->peer,
+					op));
 	return 0;
 }
 
@@ -235,10 +238,11 @@ int func_recv(struct func *func, struct func_ep *ep, size_t len, struct func_op 
 {
 	op->done = 0;
 	if (func->pp->opts->tagged)
-		FUNC_POST(func, fi_trecv(ep->ep, func_msg(&ep->rx), func_msg_len(&ep->rx, len), ep->rx.desc, FI_ADDR_UNSPEC, TAG, 0,
-					 op));
+		FUNC_POST(func, fi_trecv(ep->ep, func_msg(&ep->rx), func_msg_len(&ep->rx, len), ep->rx.desc,
+					 FI_ADDR_UNSPEC, TAG, 0, op));
 	else
-		FUNC_POST(func, fi_recv(ep->ep, func_msg(&ep->rx), func_msg_len(&ep->rx, len), ep->rx.desc, FI_ADDR_UNSPEC, op));
+		FUNC_POST(func, fi_recv(ep->ep, func_msg(&ep->rx), func_msg_len(&ep->rx, len), ep->rx.desc,
+					FI_ADDR_UNSPEC, op));
 	return 0;
 }
 
@@ -294,4 +298,15 @@ int func_greet(struct func *func, struct func_ep *ep, size_t len, uint64_t seq)
 		FUNC_TRY(greet_out(func, ep, len, seq));
 	FUNC_TRY(greet_in(func, ep, len, &op, func->client ? seq + 1 : seq));
 	return func->client ? 0 : greet_out(func, ep, len, seq + 1);
+}
+
+int func_greet_each(struct func *func)
+{
+	struct func_ep ep;
+	uint32_t i;
+
+	FUNC_TRY(func_ep_open(func, &ep, NULL));
+	for (i = 0; i < func->iterations; i++)
+		FUNC_TRY(func_greet(func, &ep, func_size(func, 0), i));
+	return 0;
 }

@@ -9,15 +9,9 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
-#define VERSION FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
-#define SERVICE "4711"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Whether an entry is what the hints ask for. */
-typedef bool fits_fn(const struct fi_info *hints, const struct fi_info *info);
-
-/* Hints for the kind of endpoint that the program has opened. NULL without memory. */
-static struct fi_info *new_hints(const struct unit *unit)
+struct fi_info *getinfo_hints(const struct unit *unit)
 {
 	struct fi_info *hints = unit_hints(unit, FI_MSG, unit->info->ep_attr->type);
 
@@ -27,9 +21,7 @@ static struct fi_info *new_hints(const struct unit *unit)
 	return hints;
 }
 
-/* Ask with hints, which are freed: every answer fits. `found` may be NULL, or counts those that found something;
- * without it there must be an answer. */
-static int ask(struct unit *unit, struct fi_info *hints, fits_fn *fits, unsigned *found)
+int getinfo_ask(struct unit *unit, struct fi_info *hints, getinfo_fits_fn *fits, unsigned *found)
 {
 	struct fi_info *list = NULL, *info;
 	bool all = true;
@@ -38,7 +30,7 @@ static int ask(struct unit *unit, struct fi_info *hints, fits_fn *fits, unsigned
 	(void) unit;
 	if (!hints)
 		return unit_fail(-FI_ENOMEM, "hints");
-	ret = fi_getinfo(VERSION, NULL, NULL, 0, hints, &list);
+	ret = fi_getinfo(GETINFO_VERSION, NULL, NULL, 0, hints, &list);
 	for (info = list; info && all; info = info->next)
 		all = fits(hints, info);
 	fi_freeinfo(list);
@@ -52,15 +44,14 @@ static int ask(struct unit *unit, struct fi_info *hints, fits_fn *fits, unsigned
 	return all ? 0 : unit_fail(0, "an entry that is not what was asked for");
 }
 
-static int ask_none(struct unit *unit, struct fi_info *hints)
+int getinfo_ask_none(struct fi_info *hints)
 {
 	struct fi_info *list = NULL;
 	int ret;
 
-	(void) unit;
 	if (!hints)
 		return unit_fail(-FI_ENOMEM, "hints");
-	ret = fi_getinfo(VERSION, NULL, NULL, 0, hints, &list);
+	ret = fi_getinfo(GETINFO_VERSION, NULL, NULL, 0, hints, &list);
 	fi_freeinfo(list);
 	fi_freeinfo(hints);
 	return ret == -FI_ENODATA ? 0 : unit_fail(ret, "fi_getinfo, which must be -FI_ENODATA");
@@ -69,6 +60,65 @@ static int ask_none(struct unit *unit, struct fi_info *hints)
 static int some(unsigned found)
 {
 	return found ? 0 : unit_fail(0, "no value at all is offered");
+}
+
+/* An attribute: where its value goes, and which answers are right. */
+struct attr {
+	void (*set)(struct fi_info *hints, uint64_t value);
+	getinfo_fits_fn *fits;
+};
+
+/* Setters of what is one field. */
+#define SETTER(name, field, type)								\
+	static void name(struct fi_info *hints, uint64_t value)					\
+	{											\
+		hints->field = (type) value;							\
+	}
+
+SETTER(set_threading, domain_attr->threading, enum fi_threading)
+SETTER(set_av_type, domain_attr->av_type, enum fi_av_type)
+SETTER(set_management, domain_attr->resource_mgmt, enum fi_resource_mgmt)
+SETTER(set_type, ep_attr->type, enum fi_ep_type)
+SETTER(set_format, addr_format, uint32_t)
+SETTER(set_caps, caps, uint64_t)
+
+static int try_value(struct unit *unit, const struct attr *attr, uint64_t value, unsigned *found)
+{
+	struct fi_info *hints = getinfo_hints(unit);
+
+	if (hints)
+		attr->set(hints, value);
+	return getinfo_ask(unit, hints, attr->fits, found);
+}
+
+/* Ask for each of the values; `any` wants one of them offered. */
+static int try_values(struct unit *unit, const struct attr *attr, const uint64_t *values, size_t cnt, bool any)
+{
+	unsigned found = 0;
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < cnt && !ret; i++)
+		ret = try_value(unit, attr, values[i], &found);
+	return ret || !any ? ret : some(found);
+}
+
+/* The same for every subset of these bits, each with those of `base`. */
+static int try_subsets(struct unit *unit, const struct attr *attr, const uint64_t *bits, size_t cnt, uint64_t base,
+		       bool any)
+{
+	unsigned set, found = 0;
+	uint64_t value;
+	size_t i;
+	int ret = 0;
+
+	for (set = 0; set < 1u << cnt && !ret; set++) {
+		value = base;
+		for (i = 0; i < cnt; i++)
+			value |= set & 1u << i ? bits[i] : 0;
+		ret = try_value(unit, attr, value, &found);
+	}
+	return ret || !any ? ret : some(found);
 }
 
 /* ---- order ---- */
@@ -95,12 +145,12 @@ static int try_orders(struct unit *unit, bool tx, bool rx)
 
 	for (i = 0; i < 2 * COUNT(orders) && !ret; i++) {
 		order = orders[i / 2] | (i & 1 && i > 1 ? orders[i / 2 - 1] : 0);
-		hints = new_hints(unit);
+		hints = getinfo_hints(unit);
 		if (hints) {
 			hints->tx_attr->msg_order = tx ? order : 0;
 			hints->rx_attr->msg_order = rx ? order : 0;
 		}
-		ret = ask(unit, hints, has_order, &found);
+		ret = getinfo_ask(unit, hints, has_order, &found);
 	}
 	return ret;
 }
@@ -140,7 +190,7 @@ static bool has_sizes(const struct fi_info *hints, const struct fi_info *info)
 /* Ask for an order up to what is offered, or one byte more, which nothing offers. */
 static int try_size(struct unit *unit, uint64_t order, bool more)
 {
-	struct fi_info *hints = new_hints(unit), *list = NULL;
+	struct fi_info *hints = getinfo_hints(unit), *list = NULL;
 	size_t offered = 0;
 	unsigned found = 0;
 
@@ -148,7 +198,7 @@ static int try_size(struct unit *unit, uint64_t order, bool more)
 		hints->caps |= FI_RMA;
 		hints->tx_attr->msg_order = hints->rx_attr->msg_order = order;
 	}
-	if (hints && !fi_getinfo(VERSION, NULL, NULL, 0, hints, &list))
+	if (hints && !fi_getinfo(GETINFO_VERSION, NULL, NULL, 0, hints, &list))
 		offered = *order_size(list, order);
 	fi_freeinfo(list);
 	if (!offered || (more && offered == SIZE_MAX)) {
@@ -156,27 +206,27 @@ static int try_size(struct unit *unit, uint64_t order, bool more)
 		return 0;
 	}
 	*order_size(hints, order) = offered + more;
-	return more ? ask_none(unit, hints) : ask(unit, hints, has_sizes, &found);
+	return more ? getinfo_ask_none(hints) : getinfo_ask(unit, hints, has_sizes, &found);
+}
+
+static int try_sizes(struct unit *unit, bool more)
+{
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < COUNT(size_orders) && !ret; i++)
+		ret = try_size(unit, size_orders[i], more);
+	return ret;
 }
 
 static int order_sizes(struct unit *unit)
 {
-	size_t i;
-	int ret = 0;
-
-	for (i = 0; i < COUNT(size_orders) && !ret; i++)
-		ret = try_size(unit, size_orders[i], false);
-	return ret;
+	return try_sizes(unit, false);
 }
 
 static int order_sizes_too_large(struct unit *unit)
 {
-	size_t i;
-	int ret = 0;
-
-	for (i = 0; i < COUNT(size_orders) && !ret; i++)
-		ret = try_size(unit, size_orders[i], true);
-	return ret;
+	return try_sizes(unit, true);
 }
 
 /* ---- the domain ---- */
@@ -186,44 +236,46 @@ static bool needs_no_more(const struct fi_info *hints, const struct fi_info *inf
 	return !(info->domain_attr->mr_mode & ~hints->domain_attr->mr_mode);
 }
 
+static const uint64_t mr_mode_bits[] = {
+	FI_MR_LOCAL, FI_MR_RAW, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MR_MMU_NOTIFY, FI_MR_RMA_EVENT,
+	FI_MR_ENDPOINT,
+};
+
+static void set_mr_mode(struct fi_info *hints, uint64_t value)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(mr_mode_bits); i++)
+		hints->domain_attr->mr_mode &= ~(int) mr_mode_bits[i];
+	hints->domain_attr->mr_mode |= (int) value;
+}
+
 static int mr_modes(struct unit *unit)
 {
-	static const int bits[] = {
-		FI_MR_LOCAL, FI_MR_RAW, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MR_MMU_NOTIFY, FI_MR_RMA_EVENT,
-		FI_MR_ENDPOINT,
-	};
-	struct fi_info *hints;
-	unsigned set, found = 0;
-	size_t i;
-	int ret = 0;
+	static const struct attr attr = { set_mr_mode, needs_no_more };
 
-	for (set = 0; set < 1u << COUNT(bits) && !ret; set++) {
-		hints = new_hints(unit);
-		for (i = 0; hints && i < COUNT(bits); i++) {
-			hints->domain_attr->mr_mode &= ~bits[i];
-			hints->domain_attr->mr_mode |= set & 1u << i ? bits[i] : 0;
-		}
-		ret = ask(unit, hints, needs_no_more, &found);
-	}
-	return ret ? ret : some(found);
+	return try_subsets(unit, &attr, mr_mode_bits, COUNT(mr_mode_bits), 0, true);
 }
 
 /* Manual progress may be answered with automatic one, but not the other way round. */
 static bool has_progress(const struct fi_info *hints, const struct fi_info *info)
 {
 	return hints->domain_attr->data_progress != FI_PROGRESS_AUTO ||
-	       (info->domain_attr->data_progress == FI_PROGRESS_AUTO && info->domain_attr->control_progress == FI_PROGRESS_AUTO);
+	       (info->domain_attr->data_progress == FI_PROGRESS_AUTO &&
+		info->domain_attr->control_progress == FI_PROGRESS_AUTO);
+}
+
+static void set_progress(struct fi_info *hints, uint64_t value)
+{
+	hints->domain_attr->data_progress = hints->domain_attr->control_progress = (enum fi_progress) value;
 }
 
 static int try_progress(struct unit *unit, enum fi_progress progress)
 {
-	struct fi_info *hints = new_hints(unit);
+	static const struct attr attr = { set_progress, has_progress };
 	unsigned found = 0;
-	int ret;
+	int ret = try_value(unit, &attr, progress, &found);
 
-	if (hints)
-		hints->domain_attr->data_progress = hints->domain_attr->control_progress = progress;
-	ret = ask(unit, hints, has_progress, &found);
 	return ret || found ? ret : unit_skip("it is not offered");
 }
 
@@ -246,21 +298,12 @@ static bool has_threading(const struct fi_info *hints, const struct fi_info *inf
 
 static int threading(struct unit *unit)
 {
-	static const enum fi_threading levels[] = {
+	static const struct attr attr = { set_threading, has_threading };
+	static const uint64_t levels[] = {
 		FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_DOMAIN, FI_THREAD_COMPLETION, FI_THREAD_ENDPOINT,
 	};
-	struct fi_info *hints;
-	unsigned found = 0;
-	size_t i;
-	int ret = 0;
 
-	for (i = 0; i < COUNT(levels) && !ret; i++) {
-		hints = new_hints(unit);
-		if (hints)
-			hints->domain_attr->threading = levels[i];
-		ret = ask(unit, hints, has_threading, &found);
-	}
-	return ret ? ret : some(found);
+	return try_values(unit, &attr, levels, COUNT(levels), true);
 }
 
 static bool has_av_type(const struct fi_info *hints, const struct fi_info *info)
@@ -270,19 +313,10 @@ static bool has_av_type(const struct fi_info *hints, const struct fi_info *info)
 
 static int av_types(struct unit *unit)
 {
-	static const enum fi_av_type types[] = { FI_AV_MAP, FI_AV_TABLE };
-	struct fi_info *hints;
-	unsigned found = 0;
-	size_t i;
-	int ret = 0;
+	static const struct attr attr = { set_av_type, has_av_type };
+	static const uint64_t types[] = { FI_AV_MAP, FI_AV_TABLE };
 
-	for (i = 0; i < COUNT(types) && !ret; i++) {
-		hints = new_hints(unit);
-		if (hints)
-			hints->domain_attr->av_type = types[i];
-		ret = ask(unit, hints, has_av_type, &found);
-	}
-	return ret;
+	return try_values(unit, &attr, types, COUNT(types), false);
 }
 
 static bool has_management(const struct fi_info *hints, const struct fi_info *info)
@@ -292,19 +326,10 @@ static bool has_management(const struct fi_info *hints, const struct fi_info *in
 
 static int resource_mgmt(struct unit *unit)
 {
-	static const enum fi_resource_mgmt levels[] = { FI_RM_DISABLED, FI_RM_ENABLED };
-	struct fi_info *hints;
-	unsigned found = 0;
-	size_t i;
-	int ret = 0;
+	static const struct attr attr = { set_management, has_management };
+	static const uint64_t levels[] = { FI_RM_DISABLED, FI_RM_ENABLED };
 
-	for (i = 0; i < COUNT(levels) && !ret; i++) {
-		hints = new_hints(unit);
-		if (hints)
-			hints->domain_attr->resource_mgmt = levels[i];
-		ret = ask(unit, hints, has_management, &found);
-	}
-	return ret ? ret : some(found);
+	return try_values(unit, &attr, levels, COUNT(levels), true);
 }
 
 static bool has_data_size(const struct fi_info *hints, const struct fi_info *info)
@@ -312,22 +337,18 @@ static bool has_data_size(const struct fi_info *hints, const struct fi_info *inf
 	return info->domain_attr->cq_data_size >= hints->domain_attr->cq_data_size;
 }
 
+static void set_data_size(struct fi_info *hints, uint64_t value)
+{
+	hints->domain_attr->cq_data_size = value;
+	hints->mode |= FI_RX_CQ_DATA;
+}
+
 static int cq_data_size(struct unit *unit)
 {
-	struct fi_info *hints;
-	unsigned found = 0;
-	size_t size;
-	int ret = 0;
+	static const struct attr attr = { set_data_size, has_data_size };
+	static const uint64_t sizes[] = { 0, 1, 2, 4, 8, 16 };
 
-	for (size = 0; size <= 16 && !ret; size = size ? 2 * size : 1) {
-		hints = new_hints(unit);
-		if (hints) {
-			hints->domain_attr->cq_data_size = size;
-			hints->mode |= FI_RX_CQ_DATA;
-		}
-		ret = ask(unit, hints, has_data_size, &found);
-	}
-	return ret ? ret : some(found);
+	return try_values(unit, &attr, sizes, COUNT(sizes), true);
 }
 
 /* ---- capabilities ---- */
@@ -337,60 +358,36 @@ static bool has_caps(const struct fi_info *hints, const struct fi_info *info)
 	return (info->caps & hints->caps) == hints->caps;
 }
 
-/* Every subset of these. */
-static int try_caps(struct unit *unit, const uint64_t *bits, size_t cnt, uint64_t with, unsigned *found)
-{
-	struct fi_info *hints;
-	unsigned set;
-	size_t i;
-	int ret = 0;
-
-	for (set = 0; set < 1u << cnt && !ret; set++) {
-		hints = new_hints(unit);
-		if (hints)
-			hints->caps = with;
-		for (i = 0; hints && i < cnt; i++)
-			hints->caps |= set & 1u << i ? bits[i] : 0;
-		ret = ask(unit, hints, has_caps, found);
-	}
-	return ret;
-}
+static const struct attr caps_attr = { set_caps, has_caps };
 
 static int primary_caps(struct unit *unit)
 {
-	static const uint64_t bits[] = { FI_MSG, FI_RMA, FI_TAGGED, FI_ATOMIC, FI_MULTICAST, FI_NAMED_RX_CTX, FI_DIRECTED_RECV,
-					 FI_COLLECTIVE };
-	unsigned found = 0;
-	int ret = try_caps(unit, bits, COUNT(bits), 0, &found);
+	static const uint64_t bits[] = { FI_MSG, FI_RMA, FI_TAGGED, FI_ATOMIC, FI_MULTICAST, FI_NAMED_RX_CTX,
+					 FI_DIRECTED_RECV, FI_COLLECTIVE };
 
-	return ret ? ret : some(found);
+	return try_subsets(unit, &caps_attr, bits, COUNT(bits), 0, true);
 }
 
 static int secondary_caps(struct unit *unit)
 {
 	static const uint64_t bits[] = { FI_MULTI_RECV, FI_SOURCE, FI_RMA_EVENT, FI_SHARED_AV, FI_TRIGGER, FI_FENCE,
 					 FI_SOURCE_ERR };
-	unsigned found = 0;
-	int ret = try_caps(unit, bits, COUNT(bits), FI_MSG, &found);
 
-	return ret ? ret : some(found);
+	return try_subsets(unit, &caps_attr, bits, COUNT(bits), FI_MSG, true);
 }
 
 static int modifiers(struct unit *unit)
 {
 	static const uint64_t bits[] = { FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE };
-	unsigned found = 0;
 
-	return try_caps(unit, bits, COUNT(bits), FI_MSG | FI_RMA, &found);
+	return try_subsets(unit, &caps_attr, bits, COUNT(bits), FI_MSG | FI_RMA, false);
 }
 
 static int comm_caps(struct unit *unit)
 {
 	static const uint64_t bits[] = { FI_LOCAL_COMM, FI_REMOTE_COMM };
-	unsigned found = 0;
-	int ret = try_caps(unit, bits, COUNT(bits), FI_MSG, &found);
 
-	return ret ? ret : some(found);
+	return try_subsets(unit, &caps_attr, bits, COUNT(bits), FI_MSG, true);
 }
 
 /* ---- endpoints and addresses ---- */
@@ -402,47 +399,33 @@ static bool has_type(const struct fi_info *hints, const struct fi_info *info)
 
 static int ep_types(struct unit *unit)
 {
-	static const enum fi_ep_type types[] = { FI_EP_MSG, FI_EP_DGRAM, FI_EP_RDM };
-	struct fi_info *hints;
-	unsigned found = 0;
-	size_t i;
-	int ret = 0;
+	static const struct attr attr = { set_type, has_type };
+	static const uint64_t types[] = { FI_EP_MSG, FI_EP_DGRAM, FI_EP_RDM };
 
-	for (i = 0; i < COUNT(types) && !ret; i++) {
-		hints = new_hints(unit);
-		if (hints)
-			hints->ep_attr->type = types[i];
-		ret = ask(unit, hints, has_type, &found);
-	}
-	return ret ? ret : some(found);
+	return try_values(unit, &attr, types, COUNT(types), true);
 }
 
 static bool has_format(const struct fi_info *hints, const struct fi_info *info)
 {
 	return info->addr_format == hints->addr_format ||
-	       (hints->addr_format == FI_SOCKADDR && (info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6));
+	       (hints->addr_format == FI_SOCKADDR &&
+		(info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6));
 }
 
 static int addr_formats(struct unit *unit)
 {
-	static const uint32_t formats[] = { FI_SOCKADDR, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_SOCKADDR_IB, FI_ADDR_STR };
-	struct fi_info *hints;
-	unsigned found = 0;
-	size_t i;
-	int ret = 0;
+	static const struct attr attr = { set_format, has_format };
+	static const uint64_t formats[] = {
+		FI_SOCKADDR, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_SOCKADDR_IB, FI_ADDR_STR,
+	};
 
-	for (i = 0; i < COUNT(formats) && !ret; i++) {
-		hints = new_hints(unit);
-		if (hints)
-			hints->addr_format = formats[i];
-		ret = ask(unit, hints, has_format, &found);
-	}
-	return ret;
+	return try_values(unit, &attr, formats, COUNT(formats), false);
 }
 
 static bool has_room(const struct fi_info *hints, const struct fi_info *info)
 {
-	return info->tx_attr->inject_size >= hints->tx_attr->inject_size && info->tx_attr->size >= hints->tx_attr->size &&
+	return info->tx_attr->inject_size >= hints->tx_attr->inject_size &&
+	       info->tx_attr->size >= hints->tx_attr->size &&
 	       info->tx_attr->iov_limit >= hints->tx_attr->iov_limit && info->rx_attr->size >= hints->rx_attr->size &&
 	       info->rx_attr->iov_limit >= hints->rx_attr->iov_limit;
 }
@@ -450,7 +433,7 @@ static bool has_room(const struct fi_info *hints, const struct fi_info *info)
 /* As much as is offered. */
 static int limits(struct unit *unit)
 {
-	struct fi_info *hints = new_hints(unit);
+	struct fi_info *hints = getinfo_hints(unit);
 
 	if (hints) {
 		hints->tx_attr->inject_size = unit->info->tx_attr->inject_size;
@@ -459,136 +442,26 @@ static int limits(struct unit *unit)
 		hints->rx_attr->size = unit->info->rx_attr->size;
 		hints->rx_attr->iov_limit = unit->info->rx_attr->iov_limit;
 	}
-	return ask(unit, hints, has_room, NULL);
+	return getinfo_ask(unit, hints, has_room, NULL);
 }
 
 static int limits_too_large(struct unit *unit)
 {
-	struct fi_info *hints = new_hints(unit);
+	struct fi_info *hints = getinfo_hints(unit);
 	int ret;
 
 	if (hints)
 		hints->tx_attr->inject_size = SIZE_MAX;
-	ret = ask_none(unit, hints);
-	hints = ret ? NULL : new_hints(unit);
+	ret = getinfo_ask_none(hints);
+	hints = ret ? NULL : getinfo_hints(unit);
 	if (ret)
 		return ret;
 	if (hints)
 		hints->tx_attr->iov_limit = SIZE_MAX;
-	return ask_none(unit, hints);
-}
-
-/* ---- names and versions ---- */
-
-static bool anything(const struct fi_info *hints, const struct fi_info *info)
-{
-	(void) hints;
-	return info->fabric_attr && info->domain_attr && info->ep_attr && info->tx_attr && info->rx_attr;
-}
-
-static int wrong_fabric(struct unit *unit)
-{
-	struct fi_info *hints = new_hints(unit);
-
-	if (hints) {
-		free(hints->fabric_attr->name);
-		hints->fabric_attr->name = strdup("no-such-fabric");
-	}
-	return ask_none(unit, hints);
-}
-
-static int old_versions(struct unit *unit)
-{
-	struct fi_info *list = NULL, *info;
-	unsigned minor;
-	int ret = 0;
-
-	(void) unit;
-	for (minor = 0; minor <= 17 && !ret; minor++) {
-		ret = fi_getinfo(FI_VERSION(1, minor), NULL, NULL, 0, NULL, &list);
-		if (ret == -FI_ENODATA && minor < 5)
-			ret = 0;
-		for (info = list; info && !ret; info = info->next) {
-			if (info->fabric_attr->api_version != FI_VERSION(1, minor))
-				ret = unit_fail(info->fabric_attr->api_version, "api_version of an entry");
-		}
-		fi_freeinfo(list);
-		list = NULL;
-	}
-	return ret < 0 ? unit_fail(ret, "fi_getinfo of an old version") : ret;
-}
-
-/* The source, or the destination, in the hints. */
-static int addr_in_hints(struct unit *unit, bool source)
-{
-	struct fi_info *hints = new_hints(unit);
-	size_t len = unit->info->src_addrlen;
-	void *addr;
-
-	if (!unit->info->src_addr || !hints) {
-		fi_freeinfo(hints);
-		return unit_skip("the interface has no address");
-	}
-	addr = malloc(len);
-	if (addr)
-		memcpy(addr, unit->info->src_addr, len);
-	hints->addr_format = unit->info->addr_format;
-	*(source ? &hints->src_addr : &hints->dest_addr) = addr;
-	*(source ? &hints->src_addrlen : &hints->dest_addrlen) = addr ? len : 0;
-	return ask(unit, hints, anything, NULL);
-}
-
-static int src_in_hints(struct unit *unit)
-{
-	return addr_in_hints(unit, true);
-}
-
-static int dest_in_hints(struct unit *unit)
-{
-	return addr_in_hints(unit, false);
-}
-
-static int numeric_host(struct unit *unit)
-{
-	struct fi_info *list = NULL;
-	struct fi_info *hints = new_hints(unit);
-	int ret, bad;
-
-	if (!hints)
-		return unit_fail(-FI_ENOMEM, "hints");
-	ret = fi_getinfo(VERSION, "127.0.0.1", SERVICE, FI_SOURCE | FI_NUMERICHOST, hints, &list);
-	fi_freeinfo(list);
-	list = NULL;
-	bad = fi_getinfo(VERSION, "localhost", SERVICE, FI_SOURCE | FI_NUMERICHOST, hints, &list);
-	fi_freeinfo(list);
-	fi_freeinfo(hints);
-	if (ret && ret != -FI_ENODATA)
-		return unit_fail(ret, "fi_getinfo of a numeric host");
-	return bad ? 0 : unit_fail(bad, "fi_getinfo of a name with FI_NUMERICHOST");
-}
-
-static int providers_only(struct unit *unit)
-{
-	struct fi_info *list = NULL, *info;
-	int ret = fi_getinfo(VERSION, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
-	bool named = true;
-
-	(void) unit;
-	for (info = list; info; info = info->next)
-		named = named && info->fabric_attr && info->fabric_attr->prov_name && info->fabric_attr->prov_version;
-	fi_freeinfo(list);
-	if (ret)
-		return unit_fail(ret, "fi_getinfo");
-	return named ? 0 : unit_fail(0, "a provider without name or version");
+	return getinfo_ask_none(hints);
 }
 
 const struct unit_test getinfo_attr_tests[] = {
-	{ "FI_NUMERICHOST: no names", numeric_host },
-	{ "FI_PROV_ATTR_ONLY: providers and their versions", providers_only },
-	{ "the source in the hints", src_in_hints },
-	{ "the destination in the hints", dest_in_hints },
-	{ "versions 1.0 to 1.17 of the interface", old_versions },
-	{ "a fabric that does not exist", wrong_fabric },
 	{ "transmit order", tx_order },
 	{ "receive order", rx_order },
 	{ "order of both", both_orders },

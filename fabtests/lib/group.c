@@ -62,7 +62,8 @@ int group_gather(struct func *func, struct group *group, const void *ours, void 
 		return pp_fail(func->pp, -FI_ECONNRESET, "tell the group");
 	for (i = 0; i < group->cnt; i++) {
 		FUNC_TRY(read_all(func, group->fd, &said, sizeof(said)));
-		FUNC_EXPECT(func, said.len == len, "member %u is elsewhere: it said %u bytes, not %zu", i, said.len, len);
+		FUNC_EXPECT(func, said.len == len, "member %u is elsewhere: it said %u bytes, not %zu", i, said.len,
+			    len);
 		memcpy((char *) all + i * len, said.bytes, len);
 	}
 	return 0;

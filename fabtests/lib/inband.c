@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The control channel over an endpoint of the fabric: a struct pp of its own (fabric, domain, endpoint, one receive)
- * beside that of the test. Every message has CHUNK bytes: how many of them count, and those. What has come is kept until
- * it has been asked for, and only then the receive is posted again, so that the provider's flow control is ours.
+ * beside that of the test. Every message has CHUNK bytes: how many of them count, and those. What has come is kept
+ * until it has been asked for; only then the next is taken, so that the provider's flow control is ours.
  *
- *   server  an endpoint, or a listener, at -s and -B -> (MSG) request, accept | the client's address, in its first message
- *   client  HOST and -P through fi_getinfo() -> (MSG) connect | its own address, as its first message
+ *   server  an endpoint, or a listener, at -s and -B -> (MSG) request, accept | the client's address, its first message
+ *   client  HOST and -P through fi_getinfo()         -> (MSG) connect | its own address, its first message
  *
  * Single-threaded, but for inband_is_closed(): that knows nothing on any thread but the one that opened.
  */
@@ -51,7 +51,8 @@ static struct inband *alloc_inband(const struct pp_opts *opts)
 		.alone = true, .one_size = true, .size_cnt = 1, .size = { CHUNK },
 	};
 	inband->thread = pthread_self();
-	inband->pp = (struct pp) { .opts = &inband->opts, .ctrl = -1, .xfer = &pp_msg_xfer, .peer_addr = FI_ADDR_UNSPEC };
+	inband->pp = (struct pp) { .opts = &inband->opts, .ctrl = -1, .xfer = &pp_msg_xfer,
+				   .peer_addr = FI_ADDR_UNSPEC };
 	return inband;
 }
 
@@ -160,7 +161,8 @@ static int announce(const struct pp *test, struct pp *pp, struct fid *fid)
 	case FI_SOCKADDR:
 	case FI_SOCKADDR_IN:
 	case FI_SOCKADDR_IN6:
-		return pp_ctrl_announce(test, ntohs(name.any.sa_family == AF_INET6 ? name.in6.sin6_port : name.in.sin_port));
+		return pp_ctrl_announce(test, ntohs(name.any.sa_family == AF_INET6 ? name.in6.sin6_port :
+						    name.in.sin_port));
 	}
 	return 0;
 }
@@ -226,7 +228,8 @@ static int tell_name(struct pp *pp)
 	if (ret)
 		return ret;
 	ret = fi_getname(&pp->ep->fid, name, &len);
-	return ret ? pp_fail(pp, ret, "fi_getname, at most %zu bytes in band", sizeof(name)) : send_chunk(pp, name, len);
+	return ret ? pp_fail(pp, ret, "fi_getname, at most %zu bytes in band", sizeof(name)) :
+	       send_chunk(pp, name, len);
 }
 
 static int open_client(const struct pp *test, struct inband *inband)

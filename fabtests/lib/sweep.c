@@ -29,9 +29,11 @@ struct word {
 static const struct word eps[] = { { "rdm", FI_EP_RDM }, { "msg", FI_EP_MSG }, { "dgram", FI_EP_DGRAM }, { NULL, 0 } };
 static const struct word comps[] = { { "queue", 0 }, { "counter", 1 }, { NULL, 0 } };
 static const struct word waits[] = {
-	{ "spin", PP_LOOK_SPIN }, { "yield", PP_LOOK_YIELD }, { "sread", PP_LOOK_SREAD }, { "fd", PP_LOOK_FD }, { NULL, 0 },
+	{ "spin", PP_LOOK_SPIN }, { "yield", PP_LOOK_YIELD }, { "sread", PP_LOOK_SREAD }, { "fd", PP_LOOK_FD },
+	{ NULL, 0 },
 };
-static const struct word avs[] = { { "any", FI_AV_UNSPEC }, { "map", FI_AV_MAP }, { "table", FI_AV_TABLE }, { NULL, 0 } };
+static const struct word avs[] = { { "any", FI_AV_UNSPEC }, { "map", FI_AV_MAP }, { "table", FI_AV_TABLE },
+				   { NULL, 0 } };
 static const struct word mrs[] = {
 	{ "basic+local", BASIC | FI_MR_LOCAL }, { "basic", BASIC }, { "scalable", 0 }, { "local", FI_MR_LOCAL },
 	{ "virt_addr", FI_MR_VIRT_ADDR }, { "prov_key", FI_MR_PROV_KEY }, { "allocated", FI_MR_ALLOCATED }, { NULL, 0 },
@@ -176,8 +178,8 @@ int sweep_open(const char *name, struct sweep **sweep)
 	int ret = 0;
 
 	if (!file) {
-		util_err("%s: %s (without a folder it is looked for here, and in FI_SWEEP_DIR or %s)", name, strerror(errno),
-			 SWEEP_DIR);
+		util_err("%s: %s (without a folder it is looked for here, and in FI_SWEEP_DIR or %s)", name,
+			 strerror(errno), SWEEP_DIR);
 		return -errno;
 	}
 	*sweep = calloc(1, sizeof(**sweep));

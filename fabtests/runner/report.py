@@ -16,10 +16,11 @@ def duration(seconds):
 
 
 class Progress:
-    """One line that changes where the output is a terminal; else a line for every result."""
+    """One line that changes where the output is a terminal; else a line for every result. again(test) is the command line that
+    runs it alone."""
 
-    def __init__(self, total, verbose):
-        self.total, self.verbose, self.begin = total, verbose, time.monotonic()
+    def __init__(self, total, verbose, again):
+        self.total, self.verbose, self.again, self.begin = total, verbose, again, time.monotonic()
         self.live = sys.stdout.isatty()
         self.done = self.failed = 0
 
@@ -41,11 +42,12 @@ class Progress:
             line = f'{MARK[result.result]} [{self.done}/{self.total}] {result.test.name} ({duration(result.seconds)})'
             print(line + (': ' + result.reason if result.reason else ''), flush=True)
         if result.result == FAILED:
-            print_failure(result)
+            print_failure(result, self.again(result.test))
 
 
-def print_failure(result):
-    """Ready to paste: the server in one shell, then the client in another."""
+def print_failure(result, again):
+    """Ready to paste: all of it again, on hosts like these; or the server in one shell, then the client in another."""
+    print(f'     {again}')
     for side in result.sides:
         print('     ' + side.paste.replace('\n', '\n     '))
     for side in result.sides:

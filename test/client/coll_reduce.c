@@ -262,7 +262,8 @@ static void not_commutative(void)
 }
 
 static const struct mpi_case cases[] = {
-	{ "reduce", sweep_reduce }, { "allreduce", sweep_allreduce }, { "scan", sweep_scan }, { "exscan", sweep_exscan },
+	{ "reduce", sweep_reduce }, { "allreduce", sweep_allreduce }, { "scan", sweep_scan },
+	{ "exscan", sweep_exscan },
 	{ "reduce_scatter_block", sweep_reduce_scatter_block }, { "reduce_scatter", sweep_reduce_scatter },
 	{ "an operation that does not commute", not_commutative },
 };

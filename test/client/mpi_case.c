@@ -20,7 +20,8 @@ static char self_pid[16];
 static void (*at_end)(void);
 
 const size_t lengths[] = {
-	0, 1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257, 511, 512, 513, 1023, 1024,
+	0, 1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257, 511, 512, 513, 1023,
+	1024,
 	1025, 4095, 4096, 4097, 8191, 8192, 8193, 16383, 16384, 16385, 32767, 32768, 32769, 65535, 65536, 65537, 131071,
 	131072, 131073, 262143, 262144, 262145, 1048575, 1048576, 1048577, MAX_LENGTH - 3, MAX_LENGTH
 };
@@ -61,7 +62,8 @@ static void on_alarm(int sig)
 		_exit(1);
 	pid = fork();
 	if (!pid) {
-		execlp("gdb", "gdb", "-p", self_pid, "-batch", "-nx", "-ex", "thread apply all backtrace", (char *) NULL);
+		execlp("gdb", "gdb", "-p", self_pid, "-batch", "-nx", "-ex", "thread apply all backtrace",
+		       (char *) NULL);
 		_exit(127);
 	}
 	if (pid > 0)

@@ -46,7 +46,8 @@ static void stream(char *buf, int len, int cnt, int window)
 
 int main(int argc, char **argv)
 {
-	int len = argc > 2 ? atoi(argv[2]) : 0, cnt = argc > 3 ? atoi(argv[3]) : 0, window = argc > 4 ? atoi(argv[4]) : 0;
+	int len = argc > 2 ? atoi(argv[2]) : 0, cnt = argc > 3 ? atoi(argv[3]) : 0;
+	int window = argc > 4 ? atoi(argv[4]) : 0;
 	char *buf = calloc(1, (size_t) len + 1);
 	double since;
 
