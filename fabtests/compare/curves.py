@@ -5,7 +5,8 @@ import shutil
 import statistics
 import subprocess
 
-KINDS = [('tagged', 'rdm', 'tagged, RDM'), ('msg', 'msg', 'messages, MSG'), ('write', 'rdm', 'RMA write'), ('read', 'rdm', 'RMA read')]
+KINDS = [('tagged', 'rdm', 'tagged, RDM'), ('msg', 'msg', 'messages, MSG'), ('write', 'rdm', 'RMA write'),
+         ('read', 'rdm', 'RMA read')]
 # File, title, axis, window, what becomes of messages a second at a size.
 PICTURES = [
     ('latency', 'Time of a message, one under way', 'microseconds', 0, lambda rate, size: 1e6 / rate),
@@ -28,13 +29,15 @@ def blocks(rates, floors, way, ep, window):
     yield 'ours', COLOURS['ours'], {size: [p[0] for p in v] for size, v in pairs.items()}
     yield 'peer', COLOURS['peer'], {size: [p[1] for p in v] for size, v in pairs.items()}
     for floor, text in (('tcp', 'raw TCP'), ('shm', 'raw shared memory')):
-        yield text, COLOURS[floor], {k[2]: v for k, v in floors.items() if k[:2] == (floor, window) and v and k[2] in pairs}
+        yield text, COLOURS[floor], {k[2]: v for k,
+                                     v in floors.items() if k[:2] == (floor, window) and v and k[2] in pairs}
 
 
 def script(rates, floors, picture):
     name, title, axis, window, convert = picture
     corner = {'latency': 'top left', 'bandwidth': 'bottom right', 'rate': 'bottom left'}[name]  # where no curve goes
-    lines = [f'set multiplot layout 2,2 title "{title}"', 'set logscale xy', 'set grid', f'set key {corner}', 'set xlabel "bytes"',
+    lines = [f'set multiplot layout 2,2 title "{title}"', 'set logscale xy', 'set grid', f'set key {corner}',
+             'set xlabel "bytes"',
              f'set ylabel "{axis}"', 'set format x "%.0s%c"', 'set xtics 8']
     for number, (way, ep, text) in enumerate(KINDS):
         lines.append(f'set title "{text}"')

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Where server and client run: on this host, on two over ssh, or in two network namespaces that are made here.
 
-Each has start(side, argv, env) -> Popen; address(side); env(side), what has to be in the environment there; paste(side, argv,
-env), the same as start as a line for a shell; close() takes away what was made. Sides are 'server' and 'client'.
+Each has start(side, argv, env) -> Popen; address(side); env(side), what has to be in the environment there;
+paste(side, argv, env), the same as start as a line for a shell; close() takes away what was made. Sides are 'server'
+and 'client'.
 """
 import os
 import shlex
@@ -11,7 +12,8 @@ import sys
 
 NETNS_KINDS = ('ipv4', 'ipv6', 'mtu1400', 'many', 'nat')
 # Names that such interfaces have on users' machines; the first ones.
-EXTRA_INTERFACES = ['docker0', 'virbr0', 'tailscale0', 'cni0', *(f'br-{n:012x}' for n in range(8)), *(f'veth{n:06x}' for n in range(8))]
+EXTRA_INTERFACES = ['docker0', 'virbr0', 'tailscale0', 'cni0', *(f'br-{n:012x}' for n in range(8)),
+                    *(f'veth{n:06x}' for n in range(8))]
 
 
 class HostError(Exception):
@@ -50,8 +52,8 @@ class Local:
 
 
 class Ssh(Local):
-    """Two hosts, the client's may be this one. Programs are at the same place on both, and end with the ssh that started them:
-    a shell there waits for its input to end as well."""
+    """Two hosts, the client's may be this one. Programs are at the same place on both, and end with the ssh that
+    started them: a shell there waits for its input to end as well."""
 
     GUARD = ('exec 3<&0; "$@" </dev/null 3<&- & p=$!; { cat; kill -9 $p; } <&3 >/dev/null 2>&1 & w=$!; exec 3<&-; wait $p; c=$?; '
              'kill $w; exit $c')
@@ -133,8 +135,8 @@ class Netns:
     ipv6     the same with addresses fd01::1 and fd01::2 only
     mtu1400  the same as ipv4 with an MTU of 1400
     many     the same with 20 more interfaces on each, none of which leads to the other host
-    nat      the client, 10.2.0.2, is behind a router that gives its connections the router's address, 10.1.0.2, and lets
-             nobody in; FI_TCP_ADVERTISE has the client tell that address
+    nat      the client, 10.2.0.2, is behind a router that gives its connections the router's address, 10.1.0.2, and
+             lets nobody in; FI_TCP_ADVERTISE has the client tell that address
     """
 
     def __init__(self, kind):
@@ -195,7 +197,8 @@ class Netns:
 
 
 def enter_user_namespace():
-    """Start this program again as the root of a user namespace of its own, where networks can be made. Returns when that is so."""
+    """Start this program again as the root of a user namespace of its own, where networks can be made. Returns when
+    that is so."""
     if os.geteuid() == 0 or os.environ.get('RUNFABTESTS_INSIDE'):
         return
     os.environ['RUNFABTESTS_INSIDE'] = '1'

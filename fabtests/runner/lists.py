@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Which tests there are: the files tests/SET.list, sets of sets, and what a user leaves out.
 
-A line of a list is a test: `single PROGRAM OPTION...` is one process, `pair PROGRAM OPTION...` a server and a client with
-the same options, which the client gets the server's address behind. `{exit=N}` in front of the program: the one process
-has to end with that code. `{time=N}`: it may take this many seconds. `{local}`: both ends on one host only.
+A line of a list is a test: `single PROGRAM OPTION...` is one process, `pair PROGRAM OPTION...` a server and a client
+with the same options, which the client gets the server's address behind. `{exit=N}` in front of the program: the one
+process has to end with that code. `{time=N}`: it may take this many seconds. `{local}`: both ends on one host only.
 """
 import dataclasses
 import os
@@ -77,7 +77,8 @@ def read_sets(folder, names):
     wanted = []
     for name in names:
         # A group has what there is of it: a set without a file is not installed.
-        wanted += [s for s in GROUPS[name] if os.path.exists(os.path.join(folder, s + '.list'))] if name in GROUPS else [name]
+        wanted += [s for s in GROUPS[name] if os.path.exists(os.path.join(folder,
+                                                                          s + '.list'))] if name in GROUPS else [name]
     return [t for name in dict.fromkeys(wanted) for t in read_set(folder, name)]
 
 

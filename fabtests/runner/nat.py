@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""nat.py CLIENT_PID SERVER_PID: a router that hides a client, for hosts where the kernel's own translation is not to be had.
+"""nat.py CLIENT_PID SERVER_PID: a router that hides a client, for hosts where the kernel's own translation is not to
+be had.
 
 Makes an interface eth0 in the network namespaces of both processes, prints "here", and carries IPv4 packets between the
 two until its input ends. What leaves the client gets the router's address and keeps its port; what comes back is let

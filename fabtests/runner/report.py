@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What a user sees: progress while tests run, the failures with their command lines, a table; and files for other programs."""
+"""What a user sees: progress while tests run, the failures with their command lines, a table; and files for other
+programs."""
 import json
 import sys
 import time
@@ -16,8 +17,8 @@ def duration(seconds):
 
 
 class Progress:
-    """One line that changes where the output is a terminal; else a line for every result. again(test) is the command line that
-    runs it alone."""
+    """One line that changes where the output is a terminal; else a line for every result. again(test) is the command
+    line that runs it alone."""
 
     def __init__(self, total, verbose, again):
         self.total, self.verbose, self.again, self.begin = total, verbose, again, time.monotonic()
@@ -69,7 +70,8 @@ def print_table(results, heading, seconds):
     for name in [*sets, 'total']:
         part = [r for r in results if name in (r.test.set, 'total')]
         took = seconds if name == 'total' else sum(r.seconds for r in part)
-        print(f'{name:{width}}  {count(part, PASSED):>7}{count(part, FAILED):>7}{count(part, SKIPPED):>8}{duration(took):>12}')
+        counts = f'{count(part, PASSED):>7}{count(part, FAILED):>7}{count(part, SKIPPED):>8}'
+        print(f'{name:{width}}  {counts}{duration(took):>12}')
     reasons = {}
     for r in results:
         if r.result == SKIPPED:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Run one test on its hosts, and judge it. Ends only what it started, by process group, and has ended it when it returns."""
+"""Run one test on its hosts, and judge it. Ends only what it started, by process group, and has ended it when it
+returns."""
 import dataclasses
 import os
 import re
@@ -64,8 +65,8 @@ class Reader(threading.Thread):
 
 
 class Runner:
-    """How tests are run: programs in `folder`, `provider`, `hosts`, `env` for all of them, `timeout` seconds each; `extra`
-    has further options for each side."""
+    """How tests are run: programs in `folder`, `provider`, `hosts`, `env` for all of them, `timeout` seconds each;
+    `extra` has further options for each side."""
 
     def __init__(self, folder, provider, hosts, env, timeout, extra):
         self.folder, self.provider, self.hosts = folder, provider, hosts
@@ -134,8 +135,8 @@ class Runner:
         return self.finish(result, deadline)
 
     def finish(self, result, deadline):
-        """Wait for the ends of all processes; whether that took too long. A side that fails has the other one end within seconds
-        by itself, as the control channel closes."""
+        """Wait for the ends of all processes; whether that took too long. A side that fails has the other one end
+        within seconds by itself, as the control channel closes."""
         late = False
         for side in reversed(result.sides):
             try:

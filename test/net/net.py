@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Of the tests here that are Python: two hosts as runfabtests makes them (fabtests/runner/hosts.py), processes on them, TAP.
+"""Of the tests here that are Python: two hosts as runfabtests makes them (fabtests/runner/hosts.py), processes on
+them, TAP.
 
 inside() first: it starts the script again in namespaces of its own, with which whatever it has started ends."""
 import os
@@ -28,7 +29,8 @@ def skip_all(why):
 def inside():
     if os.environ.get('NET_INSIDE'):
         return
-    command = ['unshare', *(['--map-root-user'] if os.geteuid() else []), '--net', '--uts', '--pid', '--fork', '--kill-child',
+    command = ['unshare', *(['--map-root-user'] if os.geteuid() else []), '--net', '--uts', '--pid', '--fork',
+               '--kill-child',
                '--mount-proc']
     if not shutil.which('unshare') or not shutil.which('ip') or not shutil.which('nsenter'):
         skip_all('there is no unshare, nsenter or ip (packages util-linux, iproute2)')
@@ -79,7 +81,8 @@ class Process:
 
     def __init__(self, space, argv, env=None):
         self.process = subprocess.Popen(space.enter(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, env={**os.environ, **library(), **(env or {})}, text=True)
+                                        stderr=subprocess.STDOUT, env={**os.environ, **library(),
+                                                                       **(env or {})}, text=True)
         self.text, self.seen, self.ended, self.changed = '', 0, False, threading.Condition()
         threading.Thread(target=self.read, daemon=True).start()
 
