@@ -203,19 +203,30 @@ static const uint8_t class_of_frame[TCP_WIRE_OP_END] = {
 	[TCP_WIRE_COLL] = TCP_CLASS_COLL,
 };
 
-static struct tcp_msg rx_msg(const struct tcp_conn *conn)
+/* The rest of one whose header has more than most. */
+static void rx_msg_rare(const struct tcp_conn *conn, struct tcp_msg *msg)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+
+	msg->data = tcp_rx_cq_data(conn);
+	if (hdr->flags & TCP_FLAG_GROUP)
+		msg->group = tcp_rx_group(conn);
+	/* the length of the header has been checked: of such a peer it is longer by nothing else */
+	msg->layered = hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
+		       hdr->hdr_size >= sizeof(*hdr) + sizeof(uint64_t) + msg->has_data * sizeof(uint64_t);
+}
+
+/* Small messages pass here twice: without a call, and what few of them have costs one branch. */
+static inline __attribute__((always_inline)) struct tcp_msg rx_msg(const struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
 	struct tcp_msg msg = {
 		.class = class_of_frame[hdr->op], .has_data = hdr->flags & TCP_FLAG_CQ_DATA,
-		.data = tcp_rx_cq_data(conn), .len = hdr->size - hdr->hdr_size, .src = conn->fi_addr, .conn = conn,
+		.len = hdr->size - hdr->hdr_size, .src = conn->fi_addr, .conn = conn,
 	};
 
-	if (__builtin_expect(hdr->flags & TCP_FLAG_GROUP, 0))
-		msg.group = tcp_rx_group(conn);
-	/* the length of the header has been checked: of such a peer it is longer by nothing else */
-	msg.layered = hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
-		      hdr->hdr_size >= sizeof(*hdr) + sizeof(uint64_t) + msg.has_data * sizeof(uint64_t);
+	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0))
+		rx_msg_rare(conn, &msg);
 	if (msg.class != TCP_CLASS_MSG || msg.layered)
 		memcpy(&msg.tag, tcp_rx_extra(conn), sizeof(msg.tag));
 	return msg;

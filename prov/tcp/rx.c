@@ -62,29 +62,42 @@ static const struct rx_kind {
 
 static const struct rx_kind rx_unknown;
 
+/* By what flags make the header longer. NULL: they are in order, and *len counts it; otherwise what is wrong. */
+static const char *flags_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr, const struct rx_kind *kind,
+			       uint32_t *len)
+{
+	if (hdr->flags & TCP_FLAG_CQ_DATA) {
+		if (!kind->cq_data)
+			return "CQ data where there is none";
+		*len += sizeof(uint64_t);
+	}
+	if (hdr->flags & TCP_FLAG_GROUP) {
+		if (!kind->group || !(conn->peer.features & TCP_EXT_GROUP))
+			return "a peer group where there is none";
+		*len += sizeof(struct tcp_group);
+	}
+	if ((hdr->flags & TCP_FLAG_LAYER_TAG) && hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
+	    conn->ep->base.info->ep_attr->type == FI_EP_MSG)
+		*len += sizeof(uint64_t);
+	return NULL;
+}
+
 /* The base header is here. NULL: it is in order; otherwise what is wrong with it. */
 static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr)
 {
 	const struct rx_kind *kind = hdr->op < TCP_WIRE_OP_END ? &rx_kind[hdr->op] : &rx_unknown;
 	uint32_t len = sizeof(*hdr);
+	const char *why;
 
 	if (!kind->start || (kind->ext & ~conn->peer.features))
 		return "frame of unknown type";
 	if (kind->rma && (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX))
 		return "wrong number of RMA targets";
-	if (hdr->flags & TCP_FLAG_CQ_DATA) {
-		if (!kind->cq_data)
-			return "CQ data where there is none";
-		len += sizeof(uint64_t);
+	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0)) {
+		why = flags_check(conn, hdr, kind, &len);
+		if (why)
+			return why;
 	}
-	if (__builtin_expect(hdr->flags & TCP_FLAG_GROUP, 0)) {
-		if (!kind->group || !(conn->peer.features & TCP_EXT_GROUP))
-			return "a peer group where there is none";
-		len += sizeof(struct tcp_group);
-	}
-	if ((hdr->flags & TCP_FLAG_LAYER_TAG) && hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
-	    conn->ep->base.info->ep_attr->type == FI_EP_MSG)
-		len += sizeof(uint64_t);
 	len += kind->fixed + (kind->rma ? hdr->rma_iov_cnt * sizeof(struct tcp_rma_iov) : 0);
 	if (hdr->hdr_size != len)
 		return "header of wrong length";

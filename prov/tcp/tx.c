@@ -152,6 +152,14 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 
 /* ---- from the application to the queue ---- */
 
+/* Does the peer know what this message takes: to tell of its match, a group? */
+static bool peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	if (tx->match && !conn->peer.ext)
+		return false;
+	return !(tx->hdr.flags & TCP_FLAG_GROUP) || (conn->peer.features & TCP_EXT_GROUP);
+}
+
 /* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
  * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be; -FI_EOPNOTSUPP: the peer does not
  * know what it takes. */
@@ -159,9 +167,7 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG || tx->hdr.op == TCP_WIRE_COLL;
 
-	if (message && tx->match && !conn->peer.ext)
-		return -FI_EOPNOTSUPP;	/* it does not say when a receive has taken a message */
-	if (__builtin_expect(tx->hdr.flags & TCP_FLAG_GROUP, 0) && !(conn->peer.features & TCP_EXT_GROUP))
+	if (message && __builtin_expect(tx->match | (tx->hdr.flags & TCP_FLAG_GROUP), 0) && !peer_knows(conn, tx))
 		return -FI_EOPNOTSUPP;
 	if (conn->peer.ext && message) {
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;

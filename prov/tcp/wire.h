@@ -160,6 +160,8 @@ enum tcp_wire_op {
 /* Upstream's, of TCP_WIRE_MSG: a tag follows, of a layer above (Debian's tcp;ofi_rxm), and says nothing about which
  * receive. */
 #define TCP_FLAG_LAYER_TAG	128
+/* those that say of a header that it is longer */
+#define TCP_FLAGS_LONGER	(TCP_FLAG_CQ_DATA | TCP_FLAG_GROUP | TCP_FLAG_LAYER_TAG)
 #define TCP_FLAG_WANT_ACK	(TCP_FLAG_DELIVERY | TCP_FLAG_COMMIT)
 
 #define TCP_RMA_IOV_MAX		4
