@@ -317,3 +317,21 @@ void fab_ip_fill_addr(const struct fi_provider *prov, const char *iface, union f
 	}
 	free(list);
 }
+
+bool fab_ip_is_own(const struct fi_provider *prov, const union fab_sockaddr *own, const union fab_sockaddr *addr)
+{
+	struct fab_netif *list;
+	bool found = false;
+	size_t cnt;
+
+	if (fab_addr_port(&addr->sa) != fab_addr_port(&own->sa))
+		return false;
+	if (!fab_addr_is_any(&own->sa))
+		return fab_addr_equal_host(&addr->sa, &own->sa);
+	if (fab_netif_list(prov, NULL, &list, &cnt))
+		return false;
+	for (size_t i = 0; i < cnt && !found; i++)
+		found = fab_addr_equal_host(&list[i].addr.sa, &addr->sa);
+	free(list);
+	return found;
+}

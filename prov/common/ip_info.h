@@ -42,4 +42,7 @@ int fab_ip_check(const struct fab_ip *ip, const struct fi_info *info, uint32_t v
 void fab_ip_fill_addr(const struct fi_provider *prov, const char *iface, union fab_sockaddr *addr,
 		      const struct fi_info *info);
 
+/* Is addr, as a peer may have it, the one that is bound as own: that, or with the wildcard one of this machine's? */
+bool fab_ip_is_own(const struct fi_provider *prov, const union fab_sockaddr *own, const union fab_sockaddr *addr);
+
 #endif

@@ -124,14 +124,14 @@ static void rx_fail_posted(struct fab_recv *recv, struct fab_rx *rx, int err)
 	fab_recv_finish(recv, &into, &msg, &(struct fab_cq_fail) { .err = err, .prov_errno = err });
 }
 
-static bool cancel_in(struct fab_recv *recv, struct fab_match *match, const void *context)
+static bool cancel_in(struct fab_recv *recv, struct fab_match *match, const void *context, bool hooked)
 {
 	struct fab_list *link;
 
 	fab_list_for_each(&match->posted_order, link) {
 		struct fab_rx *rx = fab_container(link, struct fab_rx, posted.order);
 
-		if (rx->context == context && !rx->hooked) {
+		if (rx->context == context && rx->hooked == hooked) {
 			rx_fail_posted(recv, rx, FI_ECANCELED);
 			return true;
 		}
@@ -141,7 +141,12 @@ static bool cancel_in(struct fab_recv *recv, struct fab_match *match, const void
 
 bool fab_recv_cancel(struct fab_recv *recv, const void *context)
 {
-	return cancel_in(recv, &recv->tagged, context) || cancel_in(recv, &recv->msg, context);
+	return cancel_in(recv, &recv->tagged, context, false) || cancel_in(recv, &recv->msg, context, false);
+}
+
+bool fab_recv_cancel_hook(struct fab_recv *recv, const struct fab_hook *hook)
+{
+	return cancel_in(recv, &recv->msg, hook, true);
 }
 
 void fab_recv_flush(struct fab_recv *recv, int err)

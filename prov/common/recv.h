@@ -76,7 +76,7 @@ struct fab_recv_ops {
 struct fab_recv {
 	struct fab_ep *ep;		/* borrowed: embeds this, as a rule */
 	const struct fab_recv_ops *ops;
-	struct fab_match msg;		/* untagged; all tags are 0 */
+	struct fab_match msg;		/* untagged, all tags are 0; or in one for that alone FAB_OP_CRECV, with tags */
 	struct fab_match tagged;
 	struct fab_pool pool;		/* struct fab_rx; at most rx_attr->size */
 	struct fab_list claimed;	/* struct fab_kept, by match.order */
@@ -121,6 +121,8 @@ void fab_kept_unlink(struct fab_recv *recv, struct fab_kept *kept);
 
 /* Complete the oldest posted receive with this context as cancelled. False: there is none. */
 bool fab_recv_cancel(struct fab_recv *recv, const void *context);
+/* The same of an untagged or collective one with this hook. */
+bool fab_recv_cancel_hook(struct fab_recv *recv, const struct fab_hook *hook);
 /* Complete every posted receive with err (positive). */
 void fab_recv_flush(struct fab_recv *recv, int err);
 /* Drop every message that waits. */

@@ -411,3 +411,10 @@ int fab_work_control(struct fab_domain *domain, int command, void *arg)
 		return -FI_ENOSYS;
 	}
 }
+
+int fab_domain_work_control(struct fid *fid, int command, void *arg)
+{
+	int ret = fab_work_control(fab_container(fid, struct fab_domain, domain_fid.fid), command, arg);
+
+	return ret == -FI_ENOSYS ? fab_domain_control(fid, command, arg) : ret;
+}

@@ -180,11 +180,25 @@ static void conn_up(struct rxm_conn *conn)
 	conn->credit = conn->window;
 	if (peer->conn == conn) {
 		peer->tries = 0;
+		if (!conn->coll)
+			rxm_coll_purge(peer);
 		rxm_tx_adopt(conn, &peer->txq);
 	}
 	if (conn->state == RXM_CONN_UP)
 		rxm_tx_run(conn);
 	rxm_rx_resume(conn);
+}
+
+/* ---- what the ends know of each other ---- */
+
+static uint8_t own_ext(const struct rxm_ep *ep)
+{
+	return RXM_EXT | (ep->has_coll ? RXM_EXT_COLL : 0);
+}
+
+static bool is_ext(uint8_t ext)
+{
+	return (ext & ~RXM_EXT_COLL) == RXM_EXT;
 }
 
 /* ---- ours ---- */
@@ -214,7 +228,8 @@ int rxm_conn_start(struct rxm_peer *peer)
 	struct rxm_ep *ep = peer->ep;
 	struct rxm_cm_req req = {
 		.version = RXM_CM_VERSION, .endian = RXM_ENDIAN, .ctrl_version = RXM_CTRL_VERSION,
-		.op_version = RXM_CM_OP_VERSION, .port = fab_addr_port(&ep->addr.sa), .flow_ctrl = 2, .ext = RXM_EXT,
+		.op_version = RXM_CM_OP_VERSION, .port = fab_addr_port(&ep->addr.sa), .flow_ctrl = 2,
+		.ext = own_ext(ep),
 		.eager_limit = (uint32_t) rxm_params.buffer_size, .rx_size = (uint32_t) rxm_params.conn_rx,
 		.conn_id = ep->incarnation,
 	};
@@ -317,9 +332,10 @@ static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *
 	return true;
 }
 
-static void set_window(struct rxm_conn *conn, bool ext, uint32_t rx_size)
+static void set_window(struct rxm_conn *conn, uint8_t ext, uint32_t rx_size)
 {
-	conn->ext = ext && rx_size >= 16;
+	conn->ext = is_ext(ext) && rx_size >= 16;
+	conn->coll = conn->ext && conn->ep->has_coll && (ext & RXM_EXT_COLL);
 	conn->window = conn->ext ? RXM_WINDOW(fab_min(rx_size, UINT32_C(65536))) : 0;
 }
 
@@ -327,7 +343,7 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 {
 	const struct rxm_cm_rsp rsp = {
 		.conn_id = peer->ep->incarnation, .rx_size = (uint32_t) rxm_params.conn_rx, .flow_ctrl = 2,
-		.ext = req->ext == RXM_EXT ? RXM_EXT : 0,
+		.ext = is_ext(req->ext) ? own_ext(peer->ep) : 0,
 	};
 	struct rxm_conn *conn;
 	int ret;
@@ -337,7 +353,7 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 		return ret;
 	conn->state = RXM_CONN_ACCEPTING;
 	conn->peer_id = req->conn_id;
-	set_window(conn, req->ext == RXM_EXT, req->rx_size);
+	set_window(conn, req->ext, req->rx_size);
 	if (verdict == ACCEPT_INBOUND)
 		peer->inbound = conn;
 	else
@@ -390,7 +406,7 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
 		}
 		memcpy(&rsp, data, sizeof(rsp));
 		conn->peer_id = rsp.conn_id;
-		set_window(conn, rsp.ext == RXM_EXT, rsp.rx_size);
+		set_window(conn, rsp.ext, rsp.rx_size);
 	}
 	if (conn->state != RXM_CONN_DOWN && conn->state != RXM_CONN_UP)
 		conn_up(conn);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "common/collective.h"
 #include "common/match_info.h"
 #include "common/ops.h"
 #include "common/trigger.h"
@@ -117,7 +118,7 @@ static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = fab_domain_bind,
-	.control = fab_domain_control,
+	.control = fab_domain_work_control,
 	.ops_set = fab_domain_set_ops,
 };
 
@@ -128,6 +129,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = rxm_ep_open,
 	.cntr_open = fab_cntr_open,
 	.poll_open = fab_poll_open,
+	.query_collective = fab_coll_query,
 	.query_atomic = rxm_query_atomic,
 };
 

@@ -9,11 +9,13 @@
 
 #include <stdlib.h>
 #include "base/clock.h"
+#include "common/collective.h"
 #include "common/eq.h"
 #include "common/ip_info.h"
 #include "common/ip_name.h"
 #include "common/match_info.h"
 #include "common/ops.h"
+#include "common/trigger.h"
 
 #define FLUSH_MS	1000
 
@@ -101,8 +103,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	struct rxm_ep *ep = rxm_ep_of(fid);
 
 	fab_progress_lock(ep->base.progress);
-	if (!fab_recv_cancel(&ep->recv, context))
-		rxm_tx_cancel(ep, context);
+	if (!fab_trigger_cancel(&ep->base, context) && !fab_recv_cancel(&ep->recv, context))
+		rxm_tx_cancel(ep, context, false);
 	fab_progress_unlock(ep->base.progress);
 	return 0;
 }
@@ -165,10 +167,17 @@ static bool is_busy(const struct rxm_ep *ep)
 	return false;
 }
 
+static void flush_receives(struct rxm_ep *ep, int err)
+{
+	fab_recv_flush(&ep->recv, err);
+	if (ep->has_coll)
+		fab_recv_flush(&ep->coll_recv, err);
+}
+
 void rxm_ep_lost(struct rxm_ep *ep, int err)
 {
 	rxm_peers_lost(ep, err);
-	fab_recv_flush(&ep->recv, err);
+	flush_receives(ep, err);
 }
 
 /* Let what has been taken leave, for a while. */
@@ -199,6 +208,8 @@ static void drop_orphans(struct rxm_ep *ep)
 	struct fab_list *link;
 
 	fab_recv_drop_all(&ep->recv);
+	if (ep->has_coll)
+		fab_recv_drop_all(&ep->coll_recv);
 	while ((link = fab_list_pop_front(&ep->orphans)))
 		free(fab_container(link, struct rxm_kept, link));
 }
@@ -208,17 +219,23 @@ static int ep_close(struct fid *fid)
 	struct rxm_ep *ep = rxm_ep_of(fid);
 	int ret = fab_ep_check_close(&ep->base);
 
+	if (!ret)
+		ret = fab_coll_check_close(&ep->base);
 	if (ret)
 		return ret;
 	fab_progress_lock(ep->base.progress);
 	ep->closing = true;
 	fab_progress_unlock(ep->base.progress);
+	fab_trigger_close(&ep->base);
 	if (ep->base.enabled)
 		stop(ep);
 	fab_progress_lock(ep->base.progress);
-	fab_recv_flush(&ep->recv, FI_ECANCELED);
+	flush_receives(ep, FI_ECANCELED);
+	fab_coll_fini(&ep->base);
 	drop_orphans(ep);
 	fab_progress_unlock(ep->base.progress);
+	if (ep->has_coll)
+		fab_recv_fini(&ep->coll_recv);
 	fab_recv_fini(&ep->recv);
 	rxm_bufs_fini(&ep->small);
 	rxm_bufs_fini(&ep->big);
@@ -252,6 +269,7 @@ static struct fi_ops_cm ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
 	.getname = ep_getname,
+	.join = fab_coll_join,
 };
 
 static int check_open(const struct rxm_domain *domain, const struct fi_info *info)
@@ -272,6 +290,23 @@ static int check_open(const struct rxm_domain *domain, const struct fi_info *inf
 	return fab_match_check(&rxm_prov, domain->base.fabric->fabric_fid.api_version, info, &offer, 1);
 }
 
+static int coll_init(struct rxm_ep *ep)
+{
+	int ret = fab_coll_open(&ep->base, &rxm_coll_net);
+
+	if (ret)
+		return ret;
+	ret = fab_recv_init(&ep->coll_recv, &ep->base, &rxm_recv_ops);
+	if (ret) {
+		fab_coll_fini(&ep->base);
+		return ret;
+	}
+	ep->coll_recv.directed = true;
+	ep->coll_recv.pool.max_cnt = SIZE_MAX;	/* one for each group at most */
+	ep->has_coll = true;
+	return 0;
+}
+
 static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi_info *info, void *context)
 {
 	struct fab_ep_ops ops = {
@@ -280,6 +315,7 @@ static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi
 		.tagged = info->caps & FI_TAGGED ? &rxm_tagged_ops : NULL,
 		.rma = info->caps & FI_RMA ? &rxm_rma_ops : NULL,
 		.atomic = info->caps & FI_ATOMIC ? &rxm_atomic_ops : NULL,
+		.collective = info->caps & FI_COLLECTIVE ? &fab_coll_ops : NULL,
 	};
 	struct fid_domain *reg = domain->mr_local ? domain->below : NULL;
 	size_t most = fab_max(rxm_params.buffer_size, (size_t) RXM_BIG_MIN);
@@ -293,10 +329,12 @@ static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi
 	ret = fab_name_take(&rxm_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (!ret)
 		ret = fab_recv_init(&ep->recv, &ep->base, &rxm_recv_ops);
-	if (ret) {
-		fab_ep_fini(&ep->base);
-		return ret;
-	}
+	if (ret)
+		goto fini_base;
+	if (info->caps & FI_COLLECTIVE)
+		ret = coll_init(ep);
+	if (ret)
+		goto fini_recv;
 	ep->tx_size = (uint32_t) info->tx_attr->size;
 	ep->rx_len = sizeof(struct rxm_pkt) + most;
 	fab_pool_init(&ep->tx_pool, &(struct fab_pool_attr) { .size = sizeof(struct rxm_tx), .chunk_cnt = 16 });
@@ -308,6 +346,12 @@ static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi
 	fab_list_init(&ep->pace);
 	fab_timer_init(&ep->timer, NULL);
 	return 0;
+
+fini_recv:
+	fab_recv_fini(&ep->recv);
+fini_base:
+	fab_ep_fini(&ep->base);
+	return ret;
 }
 
 int rxm_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)

@@ -10,10 +10,11 @@
 #include <string.h>
 #include "common/match_info.h"
 
-#define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE)
+#define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | \
+			 FI_COLLECTIVE)
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
-			 FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV)
-#define SECONDARY_CAPS	(FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
+			 FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_TRIGGER | FI_COLLECTIVE)
+#define SECONDARY_CAPS	(FI_MULTI_RECV | FI_SOURCE | FI_TRIGGER | FI_LOCAL_COMM | FI_REMOTE_COMM)
 /* Messages and atomics are dealt with in order at the target. A remote access by the provider below may be over
  * before an atomic that was issued earlier, so each keeps order among its own kind. */
 #define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)

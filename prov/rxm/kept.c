@@ -10,10 +10,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "common/collective.h"
 
-struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room)
+struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, struct fab_recv *recv, const struct fab_msg *msg, size_t room)
 {
-	struct rxm_ep *ep = conn->ep;
 	struct rxm_kept *kept = malloc(sizeof(*kept) + room);
 
 	if (!kept) {
@@ -21,7 +21,8 @@ struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, 
 		return NULL;
 	}
 	memset(kept, 0, sizeof(*kept));
-	fab_recv_keep(&ep->recv, &kept->base, msg);
+	fab_recv_keep(recv, &kept->base, msg);
+	kept->recv = recv;
 	kept->conn = conn;
 	kept->cost = room + sizeof(*kept);
 	conn->kept_len += kept->cost;
@@ -81,7 +82,7 @@ static void kept_take(struct fab_recv *recv, struct fab_kept *base, const struct
 
 		memcpy(&rndv, kept->data, sizeof(rndv));
 		rxm_kept_free(kept);
-		rxm_rndv_take(conn, &rndv, msg_id, into, &msg);
+		rxm_rndv_take(conn, recv, &rndv, msg_id, into, &msg);
 	} else {
 		fab_into_copy(into, 0, kept->data, msg.len);
 		fab_recv_finish(recv, into, &msg, NULL);
@@ -104,6 +105,11 @@ const struct fab_recv_ops rxm_recv_ops = {
 	.drop = kept_drop,
 };
 
+static void kept_name(struct rxm_kept *kept, fi_addr_t fi_addr)
+{
+	fab_kept_set_src(kept->recv, &kept->base, fi_addr);
+}
+
 void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_sockaddr *addr, fi_addr_t fi_addr)
 {
 	struct rxm_conn *conns[] = { peer ? peer->conn : NULL, peer ? peer->inbound : NULL };
@@ -113,13 +119,29 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
 		if (!conns[i])
 			continue;
 		fab_list_for_each(&conns[i]->kept, link)
-			fab_kept_set_src(&ep->recv, &fab_container(link, struct rxm_kept, link)->base, fi_addr);
+			kept_name(fab_container(link, struct rxm_kept, link), fi_addr);
 	}
 	fab_list_for_each(&ep->orphans, link) {
 		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
 
 		if (fab_addr_equal(&kept->from.sa, &addr->sa))
-			fab_kept_set_src(&ep->recv, &kept->base, fi_addr);
+			kept_name(kept, fi_addr);
+	}
+}
+
+void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&conn->kept, link, next) {
+		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
+
+		if (kept->recv != &conn->ep->coll_recv || (kept->base.match.tag & FAB_COLL_GROUP_BITS) != group)
+			continue;
+		fab_kept_unlink(kept->recv, &kept->base);
+		kept_drop(kept->recv, &kept->base);
+		if (conn->state == RXM_CONN_DOWN)
+			return;
 	}
 }
 
@@ -134,9 +156,9 @@ void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)
 
 		if (part->into.rx) {
 			part->into.take = fab_min(part->into.take, (size_t) part->have);
-			fab_recv_finish(&ep->recv, &part->into, &part->msg, &fail);
+			fab_recv_finish(part->recv, &part->into, &part->msg, &fail);
 		} else if (part->kept) {
-			fab_kept_unlink(&ep->recv, &part->kept->base);
+			fab_kept_unlink(part->recv, &part->kept->base);
 			rxm_kept_free(part->kept);
 			part->kept = NULL;
 		}
@@ -147,7 +169,7 @@ void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)
 
 		if (kept->rndv) {
 			/* what it announces went with its sender */
-			fab_kept_unlink(&ep->recv, &kept->base);
+			fab_kept_unlink(kept->recv, &kept->base);
 			rxm_kept_free(kept);
 			continue;
 		}

@@ -13,12 +13,17 @@
 
 /* ---- in one packet ---- */
 
+static struct fab_recv *recv_of(const struct rxm_in *in)
+{
+	return in->pkt->op.op == RXM_OP_COLL ? &in->conn->ep->coll_recv : &in->conn->ep->recv;
+}
+
 static struct fab_msg msg_of(const struct rxm_in *in)
 {
 	const struct rxm_op_hdr *op = &in->pkt->op;
 
 	return (struct fab_msg) {
-		.tag = op->op == RXM_OP_TAGGED ? op->tag : 0,
+		.tag = op->op == RXM_OP_MSG ? 0 : op->tag,
 		.data = op->flags & RXM_FLAG_CQ_DATA ? op->data : 0,
 		.len = op->size,
 		.src = in->conn->peer->fi_addr,
@@ -29,7 +34,7 @@ static struct fab_msg msg_of(const struct rxm_in *in)
 
 static bool is_message(const struct rxm_in *in)
 {
-	return in->pkt->op.op <= RXM_OP_TAGGED;
+	return in->pkt->op.op <= RXM_OP_TAGGED || (in->pkt->op.op == RXM_OP_COLL && in->conn->coll);
 }
 
 void rxm_msg_acknowledge(struct rxm_conn *conn, bool wanted, uint64_t msg_id)
@@ -39,9 +44,8 @@ void rxm_msg_acknowledge(struct rxm_conn *conn, bool wanted, uint64_t msg_id)
 }
 
 /* A whole message: to its receive, or kept. False: no memory. */
-static bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
+static bool take_whole(struct rxm_in *in, struct fab_recv *recv, const struct fab_msg *msg, const void *data)
 {
-	struct fab_recv *recv = &in->conn->ep->recv;
 	struct fab_rx *rx = fab_recv_find(recv, msg->tagged, msg->tag, msg->src);
 	struct fab_into into;
 
@@ -51,7 +55,9 @@ static bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void 
 		fab_recv_finish(recv, &into, msg, NULL);
 		return true;
 	}
-	in->kept = rxm_kept_new(in->conn, msg, msg->len);
+	if (rxm_coll_refuses(in->conn, recv, msg->tag))
+		return true;
+	in->kept = rxm_kept_new(in->conn, recv, msg, msg->len);
 	if (!in->kept)
 		return false;
 	memcpy(in->kept->data, data, msg->len);
@@ -68,7 +74,7 @@ void rxm_msg_eager(struct rxm_in *in)
 		rxm_conn_broken(conn, "a message that is not as long as its packet says");
 		return;
 	}
-	if (!take_whole(in, &msg, in->pkt->data))
+	if (!take_whole(in, recv_of(in), &msg, in->pkt->data))
 		return;
 	if (in->kept && (in->pkt->op.flags & RXM_FLAG_MATCH)) {
 		in->kept->owes_ack = wants_ack;
@@ -90,13 +96,13 @@ void rxm_msg_bare(struct rxm_in *in)
 	if (conn->ext)
 		rxm_conn_broken(conn, "a message without a packet");
 	else
-		take_whole(in, &msg, rx->pkt);
+		take_whole(in, &conn->ep->recv, &msg, rx->pkt);
 }
 
 void rxm_msg_rndv(struct rxm_in *in)
 {
 	struct rxm_conn *conn = in->conn;
-	struct fab_recv *recv = &conn->ep->recv;
+	struct fab_recv *recv = recv_of(in);
 	struct fab_msg msg = msg_of(in);
 	struct rxm_rndv rndv;
 	struct fab_into into;
@@ -121,10 +127,14 @@ void rxm_msg_rndv(struct rxm_in *in)
 	rx = fab_recv_find(recv, msg.tagged, msg.tag, msg.src);
 	if (rx) {
 		fab_recv_claim(recv, rx, msg.len, &into);
-		rxm_rndv_take(conn, &rndv, in->pkt->ctrl.msg_id, &into, &msg);
+		rxm_rndv_take(conn, recv, &rndv, in->pkt->ctrl.msg_id, &into, &msg);
 		return;
 	}
-	in->kept = rxm_kept_new(conn, &msg, sizeof(rndv));
+	if (rxm_coll_refuses(conn, recv, msg.tag)) {
+		rxm_answer(conn, RXM_RNDV_DONE, in->pkt->ctrl.msg_id, FI_ECANCELED);
+		return;
+	}
+	in->kept = rxm_kept_new(conn, recv, &msg, sizeof(rndv));
 	if (!in->kept)
 		return;
 	in->kept->rndv = true;
@@ -159,8 +169,9 @@ static struct rxm_part *part_find(struct rxm_conn *conn, uint64_t msg_id)
 static struct rxm_part *part_new(struct rxm_in *in)
 {
 	struct rxm_conn *conn = in->conn;
-	struct fab_recv *recv = &conn->ep->recv;
+	struct fab_recv *recv = recv_of(in);
 	struct rxm_part *part;
+	bool refused = false;
 	struct fab_rx *rx;
 
 	if (conn->part_cnt == RXM_PARTS_MAX) {
@@ -173,14 +184,17 @@ static struct rxm_part *part_new(struct rxm_in *in)
 		return NULL;
 	}
 	part->conn = conn;
+	part->recv = recv;
 	part->msg_id = in->pkt->ctrl.msg_id;
 	part->msg = msg_of(in);
 	rx = fab_recv_find(recv, part->msg.tagged, part->msg.tag, part->msg.src);
 	if (rx)
 		fab_recv_claim(recv, rx, part->msg.len, &part->into);
 	else
-		part->kept = rxm_kept_new(conn, &part->msg, part->msg.len);
-	if (!rx && !part->kept) {
+		refused = rxm_coll_refuses(conn, recv, part->msg.tag);
+	if (!rx && !refused)
+		part->kept = rxm_kept_new(conn, recv, &part->msg, part->msg.len);
+	if (!rx && !refused && !part->kept) {
 		free(part);
 		return NULL;
 	}
@@ -220,6 +234,6 @@ void rxm_msg_segment(struct rxm_in *in)
 	if (part->have < part->msg.len)
 		return;
 	if (part->into.rx)
-		fab_recv_finish(&conn->ep->recv, &part->into, &part->msg, NULL);
+		fab_recv_finish(part->recv, &part->into, &part->msg, NULL);
 	rxm_part_free(part);
 }

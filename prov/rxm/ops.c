@@ -10,7 +10,7 @@
 /* What programs add that says nothing new about a call; levels of completion are the endpoint's business. */
 #define ANY_FLAGS	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COMPLETION | \
 			 FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | \
-			 FI_MATCH_COMPLETE)
+			 FI_MATCH_COMPLETE | FI_TRIGGER)
 #define SEND_FLAGS	(ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA)
 #define RECV_FLAGS	(ANY_FLAGS | FI_MULTI_RECV)
 

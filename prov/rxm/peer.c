@@ -56,6 +56,7 @@ static void give_up(struct rxm_peer *peer, int err, const char *why)
 	peer->tries = 0;
 	fab_timer_stop(&peer->retry);
 	rxm_tx_fail_list(&peer->txq, err, why);
+	rxm_coll_lost(peer, err);
 }
 
 static void start(struct rxm_peer *peer)
@@ -79,11 +80,17 @@ static void turn(struct rxm_peer *peer)
 		fab_list_add_tail(&peer->ep->pace, &peer->pace);
 }
 
+/* Is there something to connect for? */
+static bool is_wanted(const struct rxm_peer *peer)
+{
+	return !fab_list_empty(&peer->txq) || rxm_coll_waits(peer);
+}
+
 static void retry_fire(struct fab_timer *timer)
 {
 	struct rxm_peer *peer = fab_container(timer, struct rxm_peer, retry);
 
-	if (peer->conn || fab_list_empty(&peer->txq))
+	if (peer->conn || !is_wanted(peer))
 		return;
 	if (fab_now_ns() >= peer->deadline_ns) {
 		hold_off(peer, FI_ETIMEDOUT);
@@ -98,7 +105,7 @@ void rxm_peer_again(struct rxm_peer *peer)
 	unsigned ms = fab_min((unsigned) AGAIN_MS << fab_min(peer->tries, 8u), (unsigned) AGAIN_MAX_MS);
 
 	next_turn(peer->ep);
-	if (peer->conn || fab_list_empty(&peer->txq)) {
+	if (peer->conn || !is_wanted(peer)) {
 		rxm_peer_put(peer);
 		return;
 	}
@@ -114,6 +121,7 @@ void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
 		hold_off(peer, err);
 		give_up(peer, err, why);
 	}
+	rxm_coll_lost(peer, err);
 	next_turn(peer->ep);
 	rxm_peer_put(peer);
 }

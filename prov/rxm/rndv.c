@@ -55,7 +55,7 @@ int rxm_rndv_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 	struct rxm_rndv rndv;
 	int ret;
 
-	if (!rxm_tx_packet(ep, tx, RXM_RNDV_REQ, op->code == FAB_OP_TSEND ? RXM_OP_TAGGED : RXM_OP_MSG, sizeof(rndv)))
+	if (!rxm_tx_packet(ep, tx, RXM_RNDV_REQ, rxm_op_of(op), sizeof(rndv)))
 		return -FI_ENOMEM;
 	hdr = &tx->buf->pkt.op;
 	hdr->size = tx->len;
@@ -198,7 +198,7 @@ static void received(struct rxm_tx *tx, int err, const char *text)
 	bool answer = tx->what == RXM_TX_READ && conn->state == RXM_CONN_UP;
 	uint64_t msg_id = tx->msg_id;
 
-	fab_recv_finish(&tx->ep->recv, &tx->into, &tx->msg, err ? &fail : NULL);
+	fab_recv_finish(tx->recv, &tx->into, &tx->msg, err ? &fail : NULL);
 	if (answer)
 		rxm_answer(conn, RXM_RNDV_DONE, msg_id, err);
 }
@@ -263,15 +263,15 @@ static int start_write(struct rxm_conn *conn, struct rxm_tx *tx)
 	return 0;
 }
 
-void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
-		   const struct fab_msg *msg)
+void rxm_rndv_take(struct rxm_conn *conn, struct fab_recv *recv, const struct rxm_rndv *rndv, uint64_t msg_id,
+		   const struct fab_into *into, const struct fab_msg *msg)
 {
 	struct rxm_ep *ep = conn->ep;
 	struct rxm_tx *tx;
 	int ret;
 
 	if (!into->take) {
-		fab_recv_finish(&ep->recv, into, msg, NULL);
+		fab_recv_finish(recv, into, msg, NULL);
 		rxm_answer(conn, RXM_RNDV_DONE, msg_id, 0);
 		return;
 	}
@@ -280,6 +280,7 @@ void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t 
 	if (tx) {
 		tx->ep = ep;
 		tx->conn = conn;
+		tx->recv = recv;
 		tx->into = *into;
 		tx->msg = *msg;
 		tx->msg_id = msg_id;
@@ -290,7 +291,7 @@ void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t 
 		return;
 	if (tx)
 		rxm_tx_free(ep, tx);
-	fab_recv_finish(&ep->recv, into, msg, &(struct fab_cq_fail) {
+	fab_recv_finish(recv, into, msg, &(struct fab_cq_fail) {
 			.err = -ret, .prov_errno = -ret, .text = "the receive buffer cannot be registered" });
 	rxm_answer(conn, RXM_RNDV_DONE, msg_id, -ret);
 }

@@ -146,6 +146,9 @@ static bool dispatch(struct rxm_in *in)
 			rxm_rx_written(in->conn->ep, pkt->op.data, pkt->op.size);
 		rxm_msg_acknowledge(in->conn, in->conn->ext && (pkt->op.flags & RXM_FLAG_ACK), pkt->ctrl.msg_id);
 		return true;
+	case RXM_COLL_ABORT:
+		rxm_coll_aborted(in->conn, pkt);
+		return true;
 	case RXM_RNDV_DONE:
 		take_answer(in, 1ULL << RXM_RNDV_REQ);
 		return false;

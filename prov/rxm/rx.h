@@ -40,7 +40,9 @@ void rxm_part_free(struct rxm_part *part);
 
 /* Keep a message for which there is no receive, with room for so many bytes of it. NULL: no memory, and the connection
  * has ended. */
-struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room);
+struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, struct fab_recv *recv, const struct fab_msg *msg, size_t room);
+/* Drop what waits of this connection for a group of collectives (FAB_COLL_GROUP_BITS): it has failed. */
+void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group);
 /* It has been unlinked, or taken: give back what it holds. May end the connection. */
 void rxm_kept_free(struct rxm_kept *kept);
 

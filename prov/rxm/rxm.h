@@ -171,6 +171,7 @@ struct rxm_tx {
 	uint8_t rma_at;			/* those that are over */
 	uint8_t code;			/* enum fab_op_code, of operations of the application */
 	bool app;			/* an operation of the application, which counts in ep->tx_cnt */
+	bool hooked;			/* ... and context is a struct fab_hook */
 	bool control;			/* an answer: goes past those that wait for credit */
 	bool wants_answer;
 	bool answered;
@@ -184,6 +185,7 @@ struct rxm_tx {
 	void *context;
 	uint64_t len, tag, data;
 	/* rendezvous, at the receiver */
+	struct fab_recv *recv;		/* borrowed: whose receive it is */
 	struct fab_into into;
 	struct fab_msg msg;
 	uint64_t msg_id;		/* the sender's */
@@ -214,6 +216,7 @@ struct rxm_conn {
 	struct fid_ep *below;		/* owned; NULL when DOWN */
 	enum rxm_conn_state state;
 	bool ext;			/* the peer knows our additions */
+	bool coll;			/* both ends have collectives */
 	struct fab_list stuck;		/* in poller->stuck: the provider below took no more */
 	bool running;			/* in rxm_tx_run() */
 	uint64_t peer_id;		/* the peer's incarnation */
@@ -263,6 +266,7 @@ struct rxm_peer {
 /* A message that waits for its receive. */
 struct rxm_kept {
 	struct fab_kept base;
+	struct fab_recv *recv;		/* borrowed: where it waits */
 	struct fab_list link;		/* in conn->kept, or ep->orphans */
 	struct rxm_conn *conn;		/* NULL: gone, and the message is whole */
 	union fab_sockaddr from;
@@ -285,6 +289,7 @@ struct rxm_part {
 	uint64_t have;
 	uint32_t next_no;
 	struct fab_msg msg;
+	struct fab_recv *recv;		/* borrowed */
 	struct fab_into into;		/* rx NULL: into kept, or nowhere */
 	struct rxm_kept *kept;		/* where it waits, or NULL */
 };
@@ -319,6 +324,8 @@ struct rxm_ep {
 	struct fab_ep base;
 	struct rxm_domain *domain;
 	struct fab_recv recv;
+	struct fab_recv coll_recv;	/* of messages within collectives, if base.coll: matched by tag and source */
+	bool has_coll;
 	union fab_sockaddr addr;	/* where it listens; what was asked for before it is enabled */
 	struct fid_pep *pep;		/* owned */
 	struct rxm_poller *poller;	/* a reference, from enable on */
@@ -463,7 +470,12 @@ void rxm_tx_fail_list(struct fab_list *list, int err, const char *text);
 void rxm_tx_adopt(struct rxm_conn *conn, struct fab_list *list);
 /* Copy bytes [at, at + len) of iov. */
 void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len);
-bool rxm_tx_cancel(struct rxm_ep *ep, void *context);
+/* Complete an operation with this context, or hook, as cancelled, if it has not begun. False: it has, or is over. */
+bool rxm_tx_cancel(struct rxm_ep *ep, void *context, bool hooked);
+/* Has the operation with this hook been announced, and waits for its receiver? Then its tag. */
+bool rxm_tx_announced(struct rxm_ep *ep, struct fab_hook *hook, uint64_t *tag);
+/* End what belongs to collectives in a queue. */
+void rxm_tx_fail_coll(struct fab_list *list, int err, const char *text);
 /* Queue an operation of the application for fi_addr: start to connect, or send. */
 void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx);
 /* Complete an operation of the application; the done() of most. */
@@ -478,6 +490,10 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 /* ---- submit.c ---- */
 
 ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op);
+/* The same with the lock held, which an operation with FI_TRIGGER drops and takes again. */
+int rxm_submit_locked(struct fab_ep *ep, const struct fab_op *op);
+/* What a packet says that it has of this operation, a send. */
+enum rxm_op rxm_op_of(const struct fab_op *op);
 ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op);
 /* rma.c, atomic.c: parts of it; tx is made. */
 int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **tx);
@@ -514,8 +530,8 @@ void rxm_rx_release(struct rxm_conn *conn);
 int rxm_wire_err(uint64_t status);
 
 /* rndv.c; len bytes are behind the headers of pkt, also in atomic.c */
-void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
-		   const struct fab_msg *msg);
+void rxm_rndv_take(struct rxm_conn *conn, struct fab_recv *recv, const struct rxm_rndv *rndv, uint64_t msg_id,
+		   const struct fab_into *into, const struct fab_msg *msg);
 /* An answer without payload to the peer's request msg_id, which ends well or with a positive FI_E*; the connection is
  * UP, and may end by it: a peer without our additions cannot be told of an error in another way. */
 void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id, int err);
@@ -523,6 +539,20 @@ int rxm_rndv_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 /* Let a message that was to go in a packet be announced. 0 or -FI_E*. */
 int rxm_rndv_convert(struct rxm_ep *ep, struct rxm_tx *tx);
 void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
+
+/* ---- coll.c: lock held ---- */
+
+extern const struct fab_coll_net rxm_coll_net;
+/* A member says that its group has failed. May end the connection. */
+void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt);
+/* Has a message come for a group that has failed, which its sender is told now? Drop it. */
+bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_recv *recv, uint64_t tag);
+/* There is no connection with this peer any more, or none can be made: groups that wait for it fail. */
+void rxm_coll_lost(struct rxm_peer *peer, int err);
+/* Does a group wait for a message of this peer? */
+bool rxm_coll_waits(const struct rxm_peer *peer);
+/* It is connected to, and has no collectives: what waited for that ends. */
+void rxm_coll_purge(struct rxm_peer *peer);
 
 /* atomic.c */
 void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);

@@ -11,6 +11,7 @@
 #include "rxm/rxm.h"
 
 #include <string.h>
+#include "common/trigger.h"
 
 int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, enum rxm_tx_what what, struct rxm_tx **out)
 {
@@ -27,6 +28,7 @@ int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, enum rxm_tx_what what
 void rxm_app_fill(struct rxm_tx *tx, const struct fab_op *op)
 {
 	tx->app = true;
+	tx->hooked = op->hooked;
 	tx->done = rxm_app_done;
 	tx->code = op->code;
 	tx->context = op->context;
@@ -48,9 +50,9 @@ static void fill_op(struct rxm_tx *tx, const struct fab_op *op, uint64_t len)
 	}
 }
 
-static enum rxm_op op_of(const struct fab_op *op)
+enum rxm_op rxm_op_of(const struct fab_op *op)
 {
-	return op->code == FAB_OP_TSEND ? RXM_OP_TAGGED : RXM_OP_MSG;
+	return op->code == FAB_OP_SEND ? RXM_OP_MSG : op->code == FAB_OP_TSEND ? RXM_OP_TAGGED : RXM_OP_COLL;
 }
 
 /* Bytes [at, at + len) of iov. */
@@ -75,7 +77,7 @@ static int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 {
 	bool copy = tx->len <= RXM_SMALL || (op->flags & FI_INJECT) || ep->domain->mr_local;
 
-	if (!rxm_tx_packet(ep, tx, RXM_EAGER, op_of(op), copy ? tx->len : 0))
+	if (!rxm_tx_packet(ep, tx, RXM_EAGER, rxm_op_of(op), copy ? tx->len : 0))
 		return -FI_ENOMEM;
 	fill_op(tx, op, tx->len);
 	if (copy)
@@ -105,7 +107,7 @@ static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, struct rx
 
 		if (tx)
 			tx->ep = ep;
-		if (!tx || !rxm_tx_packet(ep, tx, RXM_SEG, op_of(op), part)) {
+		if (!tx || !rxm_tx_packet(ep, tx, RXM_SEG, rxm_op_of(op), part)) {
 			if (tx)
 				rxm_tx_free(ep, tx);
 			rxm_tx_fail_list(&list, FI_ENOMEM, NULL);
@@ -146,25 +148,37 @@ static int make_send(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *
 	return ret;
 }
 
+#define TX_WAITS	1	/* check: in order, but a counter is to trigger it */
+
+static int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
+{
+	if (len <= ep->base.info->ep_attr->max_msg_size)
+		return 0;
+	RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes: ep_attr->max_msg_size is %zu\n", fab_op_desc[op->code].name, len,
+		 ep->base.info->ep_attr->max_msg_size);
+	return -FI_EMSGSIZE;
+}
+
+/* 0, TX_WAITS, -FI_E*. */
 static int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
+	int ret;
+
 	if (!ep->base.enabled || ep->closing)
 		return -FI_EOPBADSTATE;
 	if (ep->poller->lost)
 		return -ep->poller->lost;
 	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
 		return -FI_EAGAIN;
+	if (__builtin_expect(!(op->flags & (FI_INJECT | FI_TRIGGER)), 1))
+		return check_len(ep, op, len);
 	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size) {
 		RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes with FI_INJECT: tx_attr->inject_size is %zu\n",
 			 fab_op_desc[op->code].name, len, ep->base.info->tx_attr->inject_size);
 		return -FI_EMSGSIZE;
 	}
-	if (len > ep->base.info->ep_attr->max_msg_size) {
-		RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes: ep_attr->max_msg_size is %zu\n", fab_op_desc[op->code].name,
-			 len, ep->base.info->ep_attr->max_msg_size);
-		return -FI_EMSGSIZE;
-	}
-	return 0;
+	ret = check_len(ep, op, len);
+	return !ret && (op->flags & FI_TRIGGER) ? TX_WAITS : ret;
 }
 
 /* Upstream over tcp announces what is longer than a packet, and so do we until we know that the peer is one of ours. */
@@ -173,14 +187,17 @@ static bool takes_segments(const struct rxm_peer *peer)
 	return peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext;
 }
 
-static int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
+int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
 {
+	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
 	size_t len = fab_iov_len(op->iov, op->iov_cnt);
 	struct rxm_peer *peer;
 	struct rxm_tx *tx;
 	int ret;
 
 	ret = check(ep, op, len);
+	if (ret == TX_WAITS)
+		return fab_trigger_op(base, op, rxm_submit_locked);
 	if (!ret)
 		ret = rxm_peer_get(ep, op->addr, &peer);
 	if (!ret)
@@ -190,6 +207,7 @@ static int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 	switch (op->code) {
 	case FAB_OP_SEND:
 	case FAB_OP_TSEND:
+	case FAB_OP_CSEND:
 		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & RXM_DELIVERED) && takes_segments(peer))
 			return submit_segments(ep, op, peer);
 		ret = make_send(ep, op, &tx);
@@ -218,24 +236,36 @@ ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 	ssize_t ret;
 
 	fab_progress_enter(progress);
-	ret = submit_locked(ep, op);
+	ret = rxm_submit_locked(&ep->base, op);
 	/* whoever only sends makes progress otherwise never: room comes with completions */
 	if (ret == -FI_EAGAIN) {
 		fab_progress_run(progress);
-		ret = submit_locked(ep, op);
+		ret = rxm_submit_locked(&ep->base, op);
 	}
 	fab_progress_unlock(progress);
 	return ret;
 }
 
+static int post_recv_locked(struct fab_ep *base, const struct fab_op *op)
+{
+	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
+
+	if (!ep->base.enabled || ep->closing)
+		return -FI_EOPBADSTATE;
+	if (ep->poller->lost)
+		return -ep->poller->lost;
+	if (__builtin_expect(op->flags & FI_TRIGGER, 0))
+		return fab_trigger_op(base, op, post_recv_locked);
+	return fab_recv_post(&ep->recv, op);
+}
+
 ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op)
 {
 	struct fab_progress *progress = ep->base.progress;
-	ssize_t ret = -FI_EOPBADSTATE;
+	ssize_t ret;
 
 	fab_progress_enter(progress);
-	if (ep->base.enabled && !ep->closing)
-		ret = ep->poller->lost ? -ep->poller->lost : fab_recv_post(&ep->recv, op);
+	ret = post_recv_locked(&ep->base, op);
 	fab_progress_unlock(progress);
 	return ret;
 }

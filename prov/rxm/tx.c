@@ -132,8 +132,12 @@ void rxm_app_done(struct rxm_tx *tx, int err, const char *text)
 	};
 	const struct fab_cq_fail fail = { .err = err, .prov_errno = err, .text = text };
 
+	struct fab_hook *hook = tx->context;
+
 	tx->ep->tx_cnt--;
-	if (err)
+	if (tx->hooked)
+		hook->done(hook, tx->code, &comp, err ? &fail : NULL);
+	else if (err)
 		fab_ep_fail(ep, tx->code, &comp, &fail);
 	else
 		fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
@@ -230,14 +234,27 @@ void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text)
 	rxm_tx_fail_list(&conn->txq, err, text);
 }
 
-static bool cancel_in(struct fab_list *list, void *context)
+/* Which operation is meant: context and hooked. */
+struct which {
+	void *context;
+	bool hooked;
+	uint64_t tag;			/* out */
+};
+
+static bool is_meant(const struct rxm_tx *tx, const struct which *which)
+{
+	return tx->app && tx->hooked == which->hooked && tx->context == which->context;
+}
+
+/* Segments stay: those before the last may have left. */
+static bool cancel_in(struct fab_list *list, const struct which *which)
 {
 	struct fab_list *link;
 
 	fab_list_for_each(list, link) {
 		struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
 
-		if (!tx->app || tx->context != context)
+		if (!is_meant(tx, which) || (tx->buf && tx->buf->pkt.ctrl.type == RXM_SEG))
 			continue;
 		fab_list_remove(link);
 		finish(tx, FI_ECANCELED, NULL);
@@ -246,16 +263,63 @@ static bool cancel_in(struct fab_list *list, void *context)
 	return false;
 }
 
-static bool cancel_to(struct fab_entry *entry, void *context)
+static bool cancel_to(struct fab_entry *entry, void *which)
 {
 	struct rxm_peer *peer = fab_container(entry, struct rxm_peer, entry);
 
-	return cancel_in(&peer->txq, context) || (peer->conn && cancel_in(&peer->conn->txq, context));
+	return cancel_in(&peer->txq, which) || (peer->conn && cancel_in(&peer->conn->txq, which));
 }
 
-bool rxm_tx_cancel(struct rxm_ep *ep, void *context)
+bool rxm_tx_cancel(struct rxm_ep *ep, void *context, bool hooked)
 {
-	return fab_table_any(&ep->peers, cancel_to, context);
+	struct which which = { .context = context, .hooked = hooked };
+
+	return fab_table_any(&ep->peers, cancel_to, &which);
+}
+
+static bool announced_in(const struct fab_list *list, struct which *which)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(list, link) {
+		const struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
+
+		if (!is_meant(tx, which) || !tx->wants_answer)
+			continue;
+		which->tag = tx->tag;
+		return true;
+	}
+	return false;
+}
+
+static bool announced_to(struct fab_entry *entry, void *which)
+{
+	const struct rxm_peer *peer = fab_container(entry, struct rxm_peer, entry);
+
+	return peer->conn && (announced_in(&peer->conn->waiting, which) || announced_in(&peer->conn->flying, which));
+}
+
+bool rxm_tx_announced(struct rxm_ep *ep, struct fab_hook *hook, uint64_t *tag)
+{
+	struct which which = { .context = hook, .hooked = true };
+	bool found = fab_table_any(&ep->peers, announced_to, &which);
+
+	*tag = which.tag;
+	return found;
+}
+
+void rxm_tx_fail_coll(struct fab_list *list, int err, const char *text)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(list, link, next) {
+		struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
+
+		if (tx->what != RXM_TX_PACKET || tx->buf->pkt.op.op != RXM_OP_COLL)
+			continue;
+		fab_list_remove(link);
+		finish(tx, err, text);
+	}
 }
 
 /* ---- to the provider below ---- */

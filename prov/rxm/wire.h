@@ -21,6 +21,7 @@
  *   ACK         what ctrl.msg_id names has been delivered (RXM_FLAG_ACK), and a receive has taken it (RXM_FLAG_MATCH)
  *   WRITTEN     the remote write before this packet has ended, of op.size bytes: op.data is for the target's completion
  *               queue (RXM_FLAG_CQ_DATA)
+ *   COLL_ABORT  the group of op.tag (collective.h) has failed, with errno ctrl.ctrl_data
  * and ctrl.conn_id counts packets of the other end that were taken since it was last said (credits).
  */
 #ifndef RXM_WIRE_H
@@ -32,7 +33,8 @@
 #define RXM_CTRL_VERSION	4
 #define RXM_CM_OP_VERSION	3	/* said in the handshake */
 #define RXM_OP_VERSION		2	/* said in each packet */
-#define RXM_EXT			0x57	/* in rxm_cm_req.ext, rxm_cm_rsp.ext: knows our additions */
+#define RXM_EXT			0x57	/* in rxm_cm_req.ext, rxm_cm_rsp.ext: knows our additions ... */
+#define RXM_EXT_COLL		0x80	/* ... and its endpoint has collectives */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define RXM_ENDIAN		2
@@ -52,6 +54,7 @@ enum rxm_type {
 	RXM_RNDV_WDONE,
 	RXM_ACK = 32,			/* ours from here on */
 	RXM_WRITTEN,
+	RXM_COLL_ABORT,
 	RXM_TYPE_MAX
 };
 
@@ -61,6 +64,7 @@ enum rxm_op {
 	RXM_OP_AMO,			/* fi_atomic(), fi_fetch_atomic(), fi_compare_atomic() */
 	RXM_OP_AMO_FETCH,
 	RXM_OP_AMO_COMPARE,
+	RXM_OP_COLL = 32,		/* ours: a message within a collective, with a tag */
 };
 
 enum rxm_op_flag {

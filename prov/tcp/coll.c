@@ -9,11 +9,10 @@
  */
 #include "tcp/stream.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include "base/bits.h"
 #include "common/collective.h"
-#include "common/netif.h"
+#include "common/ip_info.h"
 #include "tcp/peer.h"
 #include "tcp/sep.h"
 #include "tcp/tcp.h"
@@ -154,30 +153,9 @@ static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int 
 	tcp_tx_queue(conn, tx);
 }
 
-/* One of this machine's addresses, or the one that a bound endpoint has. */
-static bool is_local(const union fab_sockaddr *addr)
-{
-	struct fab_netif *list;
-	bool found = false;
-	size_t cnt;
-
-	if (fab_netif_list(&tcp_prov, NULL, &list, &cnt))
-		return false;
-	for (size_t i = 0; i < cnt && !found; i++)
-		found = fab_addr_equal_host(&list[i].addr.sa, &addr->sa);
-	free(list);
-	return found;
-}
-
 static bool coll_is_self(struct fab_ep *base, const union fab_sockaddr *addr)
 {
-	const struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
-
-	if (fab_addr_port(&addr->sa) != fab_addr_port(&ep->addr.sa))
-		return false;
-	if (fab_addr_is_any(&ep->addr.sa))
-		return is_local(addr);
-	return fab_addr_equal_host(&addr->sa, &ep->addr.sa);
+	return fab_ip_is_own(&tcp_prov, &fab_container(base, struct tcp_ep, base)->addr, addr);
 }
 
 const struct fab_coll_net tcp_coll_net = {

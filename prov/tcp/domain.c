@@ -14,19 +14,11 @@
 
 /* ---- domain ---- */
 
-static int domain_control(struct fid *fid, int command, void *arg)
-{
-	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
-	int ret = fab_work_control(domain, command, arg);
-
-	return ret == -FI_ENOSYS ? fab_domain_control(fid, command, arg) : ret;
-}
-
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = fab_domain_close,
 	.bind = fab_domain_bind,
-	.control = domain_control,
+	.control = fab_domain_work_control,
 	.ops_set = fab_domain_set_ops,
 };
 

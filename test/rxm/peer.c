@@ -167,6 +167,32 @@ static void levels(void **state)
 	rig_close(&rig);
 }
 
+/* ---- collectives ---- */
+
+/* An endpoint that has none said so; a peer that sends their messages nevertheless is cut off. */
+static void cut_off(enum rxm_type type)
+{
+	struct rxm_pkt *pkt;
+	struct rig rig;
+
+	rig_open(&rig, true, true);
+	pkt = rig_make(&rig, type, RXM_OP_COLL, 0);
+	pkt->op.tag = 1ULL << 24;
+	rig_send(&rig, pkt, 0);
+	rig_until(&rig, rig.down);
+	assert_int_equal(rig.done_cnt, 0);
+	rig_close(&rig);
+}
+
+static void no_collectives(void **state)
+{
+	(void) state;
+	cut_off(RXM_EAGER);
+	cut_off(RXM_RNDV_REQ);
+	cut_off(RXM_SEG);
+	cut_off(RXM_COLL_ABORT);
+}
+
 /* ---- bounds ---- */
 
 static void begin_segments(struct rig *rig, uint64_t msg_id)
@@ -346,6 +372,7 @@ int main(void)
 		cmocka_unit_test(read_by_upstream),
 		cmocka_unit_test(not_written),
 		cmocka_unit_test(levels),
+		cmocka_unit_test(no_collectives),
 		cmocka_unit_test(unfinished),
 		cmocka_unit_test(answers_not_taken),
 		cmocka_unit_test(overrun),

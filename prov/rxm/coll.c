@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What collectives (prov/common/collective.h) need of rxm: messages of a class of their own (RXM_OP_COLL), which are sent
+ * as all others are and matched among themselves (ep->coll_recv), and word of members that have gone or of groups that
+ * have failed. Only between ends that both said in the handshake that they have them. Engine lock held.
+ */
+#include "rxm/rx.h"
+
+#include "common/collective.h"
+#include "common/ip_info.h"
+
+/* The way to a member, which is connected to if it is not. 0, or -FI_E* why there is none. */
+static int coll_peer(struct rxm_ep *ep, fi_addr_t member, struct rxm_peer **peer)
+{
+	int ret;
+
+	if (ep->closing)
+		return -FI_EOPBADSTATE;
+	if (ep->poller->lost)
+		return -ep->poller->lost;
+	ret = rxm_peer_get(ep, member, peer);
+	if (!ret)
+		ret = rxm_peer_want(*peer);
+	if (!ret && (*peer)->conn && (*peer)->conn->state == RXM_CONN_UP && !(*peer)->conn->coll)
+		ret = -FI_EOPNOTSUPP;
+	return ret;
+}
+
+static int coll_submit(struct fab_ep *base, const struct fab_op *op)
+{
+	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
+	struct rxm_peer *peer;
+	int ret;
+
+	if (op->code == FAB_OP_CRECV)
+		return fab_recv_post(&ep->coll_recv, op);
+	ret = coll_peer(ep, op->addr, &peer);
+	return ret ? ret : rxm_submit_locked(base, op);
+}
+
+static int coll_watch(struct fab_ep *base, fi_addr_t member)
+{
+	struct rxm_peer *peer;
+
+	return coll_peer(fab_container(base, struct rxm_ep, base), member, &peer);
+}
+
+static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
+{
+	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
+	struct rxm_peer *peer;
+	struct rxm_tx *tx;
+
+	if (coll_peer(ep, member, &peer))
+		return;
+	tx = rxm_tx_new(ep, RXM_TX_PACKET);
+	if (!tx)
+		return;
+	if (!rxm_tx_packet(ep, tx, RXM_COLL_ABORT, RXM_OP_COLL, 0)) {
+		rxm_tx_free(ep, tx);
+		return;
+	}
+	tx->buf->pkt.op.tag = tag & FAB_COLL_GROUP_BITS;
+	tx->buf->pkt.ctrl.ctrl_data = (uint64_t) err;
+	rxm_tx_submit(peer, tx);
+}
+
+/* What is on its way to a receive, or has been announced, ends when the member says so, or goes: it is told not to wait
+ * for its receive with that. */
+static void coll_cancel(struct fab_ep *base, fi_addr_t member, struct fab_hook *hook)
+{
+	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
+	uint64_t tag;
+
+	if (fab_recv_cancel_hook(&ep->coll_recv, hook) || ep->closing || rxm_tx_cancel(ep, hook, true))
+		return;
+	if (rxm_tx_announced(ep, hook, &tag))
+		coll_abort(base, member, tag, FI_ECANCELED);
+}
+
+static bool coll_is_self(struct fab_ep *base, const union fab_sockaddr *addr)
+{
+	return fab_ip_is_own(&rxm_prov, &fab_container(base, struct rxm_ep, base)->addr, addr);
+}
+
+const struct fab_coll_net rxm_coll_net = {
+	.submit = coll_submit,
+	.cancel = coll_cancel,
+	.watch = coll_watch,
+	.abort = coll_abort,
+	.is_self = coll_is_self,
+};
+
+/* ---- what arrives ---- */
+
+void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt)
+{
+	struct fab_coll *coll = conn->ep->base.coll;
+	int err = rxm_wire_err(pkt->ctrl.ctrl_data);
+
+	if (!conn->coll) {
+		rxm_conn_broken(conn, "word of a collective, though it was told that there are none");
+		return;
+	}
+	fab_coll_aborted(coll, conn->peer->fi_addr, pkt->op.tag, err ? err : FI_ECONNABORTED);
+	rxm_kept_drop_group(conn, pkt->op.tag & FAB_COLL_GROUP_BITS);
+}
+
+bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_recv *recv, uint64_t tag)
+{
+	return recv == &conn->ep->coll_recv && fab_coll_refuses(conn->ep->base.coll, conn->peer->fi_addr, tag);
+}
+
+void rxm_coll_lost(struct rxm_peer *peer, int err)
+{
+	struct fab_coll *coll = peer->ep->base.coll;
+
+	if (coll && peer->fi_addr != FI_ADDR_NOTAVAIL)
+		fab_coll_lost(coll, peer->fi_addr, err);
+}
+
+bool rxm_coll_waits(const struct rxm_peer *peer)
+{
+	const struct fab_coll *coll = peer->ep->base.coll;
+
+	return coll && peer->fi_addr != FI_ADDR_NOTAVAIL && fab_coll_waits_for(coll, peer->fi_addr);
+}
+
+void rxm_coll_purge(struct rxm_peer *peer)
+{
+	rxm_tx_fail_coll(&peer->txq, FI_EOPNOTSUPP, "the peer has no collectives");
+	rxm_coll_lost(peer, FI_EOPNOTSUPP);
+}
