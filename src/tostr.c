@@ -120,14 +120,15 @@ static void put_bytes(struct out *out, uint32_t format, const uint8_t *bytes, si
 		fab_strbuf_puts(&out->sb, "...");
 }
 
-/* Is this a complete address of the IP families, whatever the format promises? */
+/* Is this a complete address of a family that is known, whatever the format promises? */
 static bool is_sockaddr(uint32_t format, const void *addr, size_t len)
 {
 	socklen_t need;
 
-	if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6 && format != FI_SOCKADDR_IP)
+	if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6 && format != FI_SOCKADDR_IP &&
+	    format != FI_SOCKADDR_IB)
 		return false;
-	need = len >= sizeof(struct sockaddr_in) ? fab_addr_len(addr) : 0;
+	need = len >= sizeof(struct sockaddr_in) ? fab_any_addr_len(addr) : 0;
 	return need && len >= need;
 }
 

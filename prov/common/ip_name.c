@@ -51,9 +51,34 @@ int fab_name_take(const struct fi_provider *prov, union fab_sockaddr *to, const 
 	return 0;
 }
 
-int fab_name_give(const union fab_sockaddr *addr, void *buf, size_t *addrlen)
+static int take_ib(const struct fi_provider *prov, struct fab_sockaddr_ib *to, const void *addr, size_t addrlen)
 {
-	size_t len = fab_addr_len(&addr->sa), room;
+	const struct sockaddr *sa = addr;
+
+	if (!addr) {
+		fab_addr_ib_set(to, &in6addr_any, UINT16_MAX, 0);
+		return 0;
+	}
+	if (addrlen < sizeof(*to) || sa->sa_family != FAB_AF_IB) {
+		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants a struct sockaddr_ib of "
+			"%zu bytes\n", addrlen, sizeof(*to));
+		return -FI_EINVAL;
+	}
+	memcpy(to, addr, sizeof(*to));
+	return 0;
+}
+
+int fab_any_name_take(const struct fi_provider *prov, union fab_any_addr *to, const struct fi_info *info, const void *addr,
+		      size_t addrlen)
+{
+	memset(to, 0, sizeof(*to));
+	return info->addr_format == FI_SOCKADDR_IB ? take_ib(prov, &to->sib, addr, addrlen) :
+						     fab_name_take(prov, &to->ip, info, addr, addrlen);
+}
+
+int fab_name_give(const void *addr, void *buf, size_t *addrlen)
+{
+	size_t len = fab_any_addr_len(addr), room;
 
 	if (!addrlen)
 		return -FI_EINVAL;
@@ -64,14 +89,14 @@ int fab_name_give(const union fab_sockaddr *addr, void *buf, size_t *addrlen)
 	return room < len ? -FI_ETOOSMALL : 0;
 }
 
-int fab_name_set(void **to, size_t *len, const union fab_sockaddr *addr)
+int fab_name_set(void **to, size_t *len, const void *addr)
 {
-	void *copy = malloc(fab_addr_len(&addr->sa));
+	void *copy = malloc(fab_any_addr_len(addr));
 
 	if (!copy)
 		return -FI_ENOMEM;
 	free(*to);
-	*len = fab_addr_len(&addr->sa);
+	*len = fab_any_addr_len(addr);
 	*to = memcpy(copy, addr, *len);
 	return 0;
 }

@@ -165,13 +165,13 @@ static int pep_setname(fid_t fid, void *addr, size_t addrlen)
 	if (pep->listening)
 		return -FI_EOPBADSTATE;
 	pep->ops->unbind(pep);
-	return fab_name_take(pep->fabric->prov, &pep->addr, pep->info, addr, addrlen);
+	return fab_any_name_take(pep->fabric->prov, &pep->addr, pep->info, addr, addrlen);
 }
 
 static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct fab_pep *pep = fab_pep_of(fid);
-	union fab_sockaddr name;
+	union fab_any_addr name;
 	int ret;
 
 	ret = pep->listening ? 0 : pep->ops->bind(pep);
@@ -179,7 +179,7 @@ static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
 		return ret;
 	name = pep->addr;
 	if (pep->ops->advertise)
-		pep->ops->advertise(&name);
+		pep->ops->advertise(&name.ip);
 	return fab_name_give(&name, addr, addrlen);
 }
 
@@ -337,7 +337,7 @@ int fab_pep_init(struct fab_pep *pep, struct fab_fabric *fabric, const struct fi
 			"FI_EP_MSG\n");
 		return -FI_EINVAL;
 	}
-	ret = fab_name_take(fabric->prov, &pep->addr, info, info->src_addr, info->src_addrlen);
+	ret = fab_any_name_take(fabric->prov, &pep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		return ret;
 	pep->info = fi_dupinfo(info);

@@ -25,7 +25,7 @@ struct fab_connreq {
 	struct fid fid;
 	struct fab_list link;
 	struct fab_pep *pep;		/* borrowed: a closing pep drops its requests */
-	union fab_sockaddr local, remote;
+	union fab_any_addr local, remote;
 };
 
 /* What a provider does. Each gets what fab_pep_init() was given, so that it may embed it. */
@@ -60,7 +60,7 @@ struct fab_pep {
 	struct fab_eq *eq;		/* borrowed: bind took a reference; NULL before */
 	struct fi_info *info;		/* owned; what a request's info is a copy of */
 	struct fab_list link;		/* in fabric->peps */
-	union fab_sockaddr addr;	/* asked for, then bound to */
+	union fab_any_addr addr;	/* asked for, then bound to */
 	bool listening;
 	int backlog;			/* requests that nobody has answered yet, at most */
 	uint32_t req_cnt;		/* requests not taken yet; fabric->lock */

@@ -77,8 +77,8 @@ static void on_request(struct tcp_listener *listener, struct tcp_cm *cm)
 	req->fd = tcp_cm_take_fd(cm);
 	req->peer = cm->peer;
 	req->auth_key = fab_auth_share(cm->proven);
-	req->base.local = cm->local;
-	req->base.remote = cm->remote;
+	req->base.local.ip = cm->local;
+	req->base.remote.ip = cm->remote;
 	fab_pep_request(&pep->base, &req->base, cm->data, cm->data_len);
 }
 
@@ -96,7 +96,7 @@ static int pep_bind(struct fab_pep *base)
 
 	if (pep->fd >= 0)
 		return 0;
-	fd = tcp_sock_bind(&base->addr, &base->addr);
+	fd = tcp_sock_bind(&base->addr.ip, &base->addr.ip);
 	if (fd < 0)
 		return fd;
 	pep->fd = fd;

@@ -7,7 +7,8 @@
  *   accept:  ESTABLISHED
  *
  * Private data of a CM message is as long as the message has room for, so the first byte says how much of it is the
- * application's. Upstream does the same: the two can talk.
+ * application's. Upstream does the same: the two can talk. In front of a request's between addresses of InfiniBand is what
+ * librdmacm puts there for those of IP.
  */
 #include "verbs/kind.h"
 
@@ -51,6 +52,25 @@ struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep)
 		.initiator_depth = fab_min(attr->max_qp_init_rd_atom, RDMA_MAX_INIT_DEPTH),
 		.flow_control = 1, .retry_count = RETRIES, .rnr_retry_count = RNR_FOR_EVER,
 	};
+}
+
+int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param)
+{
+	struct {
+		struct vrb_ib_ahead ahead;
+		uint8_t data[VRB_CM_DATA_MAX + 1];
+	} req = { 0 };
+	union fab_any_addr src;
+
+	if (ep->peer.sa.sa_family != FAB_AF_IB)
+		return rdma_connect(ep->id, param);
+	memcpy(&src.sib, rdma_get_local_addr(ep->id), sizeof(src.sib));
+	memcpy(req.ahead.src_gid, src.sib.sib_gid, sizeof(req.ahead.src_gid));
+	memcpy(req.ahead.dest_gid, ep->peer.sib.sib_gid, sizeof(req.ahead.dest_gid));
+	memcpy(req.data, param->private_data, param->private_data_len);
+	param->private_data = &req;
+	param->private_data_len = (uint8_t) (sizeof(req.ahead) + param->private_data_len);
+	return rdma_connect(ep->id, param);
 }
 
 /* ---- what the application is told ---- */
@@ -114,7 +134,7 @@ static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
-	if (rdma_connect(ep->id, &param))
+	if (vrb_cm_ask(ep, &param))
 		vrb_cm_refused(ep, errno, event, "rdma_connect");
 }
 
@@ -197,14 +217,14 @@ static int begin(struct vrb_ep *ep, const void *param, size_t paramlen)
 static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
-	union fab_sockaddr dest;
+	union fab_any_addr dest;
 	int ret;
 
 	if (!addr) {
 		VRB_WARN(FI_LOG_EP_CTRL, "fi_connect: no address\n");
 		return -FI_EINVAL;
 	}
-	ret = fab_name_take(&vrb_prov, &dest, ep->base.info, addr, fab_addr_len(addr));
+	ret = fab_any_name_take(&vrb_prov, &dest, ep->base.info, addr, fab_any_addr_len(addr));
 	if (!ret)
 		ret = begin(ep, param, paramlen);
 	if (ret)
@@ -268,11 +288,8 @@ static int cm_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 static int cm_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(fid);
-	union fab_sockaddr name = { .sa.sa_family = AF_UNSPEC };
-	const struct sockaddr *src = rdma_get_local_addr(ep->id);
 
-	memcpy(&name, src, fab_addr_len(src));
-	return fab_name_give(&name, addr, addrlen);
+	return fab_name_give(rdma_get_local_addr(ep->id), addr, addrlen);
 }
 
 struct fi_ops_cm vrb_cm_ops = {

@@ -207,24 +207,30 @@ const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_n
 	return dev;
 }
 
-/* librdmacm gives the loopback address to whatever device comes first: only one that has it as a GID means it. */
-static bool owns_loopback(struct rdma_cm_id *id, const union fab_sockaddr *addr)
+struct search {
+	union ibv_gid want;
+	bool found;
+};
+
+static bool compare(const struct vrb_gid *gid, void *arg)
 {
-	struct ibv_port_attr port;
-	union ibv_gid gid, want = { .raw = { [10] = 0xff, 0xff } };
-	int i;
+	struct search *search = arg;
+
+	search->found = !memcmp(&gid->gid, &search->want, sizeof(gid->gid));
+	return !search->found;
+}
+
+/* librdmacm gives the loopback address to whatever device comes first: only one that has it as a GID means it. */
+static bool owns_loopback(struct rdma_cm_id *id, const union fab_any_addr *addr)
+{
+	struct search search = { .want = { .raw = { [10] = 0xff, 0xff } } };
 
 	if (addr->sa.sa_family == AF_INET6)
-		memcpy(want.raw, &addr->sin6.sin6_addr, 16);
+		memcpy(search.want.raw, &addr->sin6.sin6_addr, 16);
 	else
-		memcpy(want.raw + 12, &addr->sin.sin_addr, 4);
-	if (ibv_query_port(id->verbs, id->port_num, &port))
-		return false;
-	for (i = 0; i < port.gid_tbl_len; i++) {
-		if (!ibv_query_gid(id->verbs, id->port_num, i, &gid) && !memcmp(&gid, &want, sizeof(gid)))
-			return true;
-	}
-	return false;
+		memcpy(search.want.raw + 12, &addr->sin.sin_addr, 4);
+	vrb_gids_see(id->verbs, id->port_num, compare, &search);
+	return search.found;
 }
 
 /* The kernel's part of librdmacm is missing: one line. */
@@ -236,16 +242,17 @@ static void no_cm(int err)
 		"there is an RDMA device, but rdma_create_id: %s: is the kernel module rdma_ucm loaded?\n", strerror(err));
 }
 
-const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr)
+const struct vrb_device *vrb_device_of(const struct sockaddr *addr)
 {
 	const struct vrb_device *dev = NULL;
-	union fab_sockaddr host = *addr;
+	union fab_any_addr host = { 0 };
 	struct rdma_cm_id *id;
 
-	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
+	if (rdma_create_id(NULL, &id, NULL, vrb_port_space(addr))) {
 		no_cm(errno);
 		return NULL;
 	}
+	memcpy(&host, addr, fab_any_addr_len(addr));
 	fab_addr_set_port(&host.sa, 0);
 	if (!rdma_bind_addr(id, &host.sa) && id->verbs &&
 	    (!fab_addr_is_loopback(&host.sa) || owns_loopback(id, &host)))

@@ -7,7 +7,9 @@
 #include "verbs/verbs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "base/bits.h"
 
 enum vrb_gid_sort vrb_gid_sort(const union ibv_gid *gid)
 {
@@ -19,13 +21,13 @@ enum vrb_gid_sort vrb_gid_sort(const union ibv_gid *gid)
 }
 
 /* The kernel's word on an entry: false only if it says that routers do not know it. */
-static bool is_routable(const struct vrb_device *dev, int index)
+static bool is_routable(const struct ibv_context *verbs, uint8_t port_num, int index)
 {
 	char path[IBV_SYSFS_PATH_MAX + 64], type[32] = "";
 	FILE *file;
 	bool v1;
 
-	snprintf(path, sizeof(path), "%s/ports/%u/gid_attrs/types/%d", dev->verbs->device->ibdev_path, dev->port_num, index);
+	snprintf(path, sizeof(path), "%s/ports/%u/gid_attrs/types/%d", verbs->device->ibdev_path, port_num, index);
 	file = fopen(path, "re");
 	if (!file)
 		return true;
@@ -41,25 +43,76 @@ static bool is_unset(const union ibv_gid *gid)
 	return !memcmp(gid, &none, sizeof(none));
 }
 
+/* Of all ports of the device, by one call. *cnt < 0: it cannot be had so. */
+static struct ibv_gid_entry *read_table(struct ibv_context *verbs, size_t room, ssize_t *cnt)
+{
+	struct ibv_gid_entry *table = vrb_lib_gid_table() && room ? calloc(room, sizeof(*table)) : NULL;
+
+	*cnt = table ? ibv_query_gid_table(verbs, table, room, 0) : -1;
+	return table;
+}
+
+/* One call each. */
+static void ask_each(struct ibv_context *verbs, uint8_t port_num, int cnt, vrb_gid_fn *see, void *arg)
+{
+	struct vrb_gid gid;
+
+	for (int i = 0; i < cnt; i++) {
+		if (ibv_query_gid(verbs, port_num, i, &gid.gid) || is_unset(&gid.gid))
+			continue;
+		gid.index = (uint8_t) i;
+		gid.sort = vrb_gid_sort(&gid.gid);
+		gid.routable = gid.sort != VRB_GID_LINK && is_routable(verbs, port_num, i);
+		if (!see(&gid, arg))
+			return;
+	}
+}
+
+void vrb_gids_see(struct ibv_context *verbs, uint8_t port_num, vrb_gid_fn *see, void *arg)
+{
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+	struct ibv_gid_entry *table;
+	ssize_t cnt;
+
+	if (ibv_query_port(verbs, port_num, &port) || ibv_query_device(verbs, &attr))
+		return;
+	table = read_table(verbs, (size_t) port.gid_tbl_len * attr.phys_port_cnt, &cnt);
+	for (ssize_t i = 0; i < cnt; i++) {
+		struct vrb_gid gid = { .gid = table[i].gid, .index = (uint8_t) table[i].gid_index };
+
+		if (table[i].port_num != port_num || table[i].gid_index > UINT8_MAX || is_unset(&gid.gid))
+			continue;
+		gid.sort = vrb_gid_sort(&gid.gid);
+		gid.routable = gid.sort != VRB_GID_LINK && table[i].gid_type != IBV_GID_TYPE_ROCE_V1;
+		if (!see(&gid, arg))
+			break;
+	}
+	free(table);
+	if (cnt < 0)
+		ask_each(verbs, port_num, fab_min(port.gid_tbl_len, UINT8_MAX + 1), see, arg);
+}
+
+static bool sort_out(const struct vrb_gid *gid, void *arg)
+{
+	struct vrb_gids *gids = arg;
+
+	if (!gids->have[gid->sort] && (gid->sort == VRB_GID_LINK || gid->routable)) {
+		gids->have[gid->sort] = true;
+		gids->index[gid->sort] = gid->index;
+	}
+	return !(gids->have[VRB_GID_LINK] && gids->have[VRB_GID_V4] && gids->have[VRB_GID_V6]);
+}
+
 void vrb_gids_find(const struct vrb_device *dev, struct vrb_gids *gids)
 {
-	union ibv_gid gid;
-
 	memset(gids, 0, sizeof(*gids));
-	for (int i = 0; i < dev->port.gid_tbl_len; i++) {
-		enum vrb_gid_sort sort;
-
-		if (ibv_query_gid(dev->verbs, dev->port_num, i, &gid) || is_unset(&gid))
-			continue;
-		sort = vrb_gid_sort(&gid);
-		if (gids->have[sort] || (sort != VRB_GID_LINK && !is_routable(dev, i)))
-			continue;
-		gids->have[sort] = true;
-		gids->index[sort] = (uint8_t) i;
-	}
-	if (vrb_params.gid_idx >= 0)
+	if (vrb_params.gid_idx >= 0) {
 		gids->own = (uint8_t) vrb_params.gid_idx;
-	else if (dev->port.link_layer == IBV_LINK_LAYER_INFINIBAND)
+		return;
+	}
+	vrb_gids_see(dev->verbs, dev->port_num, sort_out, gids);
+	if (dev->port.link_layer == IBV_LINK_LAYER_INFINIBAND)
 		gids->own = 0;
 	else
 		gids->own = gids->have[VRB_GID_V4] ? gids->index[VRB_GID_V4] :
@@ -70,5 +123,5 @@ uint8_t vrb_gid_towards(const struct vrb_gids *gids, const union ibv_gid *dest)
 {
 	enum vrb_gid_sort sort = vrb_gid_sort(dest);
 
-	return vrb_params.gid_idx < 0 && gids->have[sort] ? gids->index[sort] : gids->own;
+	return gids->have[sort] ? gids->index[sort] : gids->own;
 }

@@ -2,7 +2,7 @@
 /*
  * What verbs offers: an entry for each address of a device's port that is up. Limits are the device's.
  */
-#include "verbs/kind.h"
+#include "verbs/ports.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ static const struct vrb_kind *kind_of(const struct fab_ip *ip)
 /* place() has found a device before this is called. */
 static void fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
 {
-	const struct vrb_device *dev = vrb_device_of(&netif->addr);
+	const struct vrb_device *dev = vrb_device_of(&netif->addr.sa);
 
 	(void) type;
 	if (dev)
@@ -156,7 +156,7 @@ static void fill(const struct fab_ip *ip, struct fi_info *info, const struct fab
 
 static bool place(const struct fab_ip *ip, const struct fab_netif *netif, char *domain, char *fabric)
 {
-	const struct vrb_device *dev = vrb_device_of(&netif->addr);
+	const struct vrb_device *dev = vrb_device_of(&netif->addr.sa);
 
 	if (!dev || !kind_of(ip)->offered(dev))
 		return false;
@@ -167,13 +167,13 @@ static bool place(const struct fab_ip *ip, const struct fab_netif *netif, char *
 
 static int nic(const struct fab_netif *netif, struct fid_nic **nic_fid)
 {
-	const struct vrb_device *dev = vrb_device_of(&netif->addr);
+	const struct vrb_device *dev = vrb_device_of(&netif->addr.sa);
 
 	*nic_fid = NULL;
 	return dev ? vrb_nic_open(dev, nic_fid) : 0;
 }
 
-int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
+static int ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
 {
 	struct vrb_ip ip = {
 		.ip = {
@@ -184,6 +184,26 @@ int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, s
 	};
 
 	return fab_ip_getinfo(&ip.ip, query->version, query->node, query->service, query->flags, query->hints, info);
+}
+
+/* An entry of an IP address goes before those of GIDs. */
+int vrb_msg_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
+{
+	struct fi_info **end = info;
+	int ret, more;
+
+	*info = NULL;
+	ret = ip_getinfo(kind, query, info);
+	if (ret == -FI_ENOMEM)
+		return ret;
+	if (ret)
+		*info = NULL;
+	while (*end)
+		end = &(*end)->next;
+	more = vrb_ib_getinfo(kind, query, end);
+	if (more)
+		*end = NULL;
+	return *info ? 0 : more == -FI_ENOMEM ? more : ret;
 }
 
 /* ---- the answer: that of each kind behind that of the one before ---- */

@@ -24,7 +24,7 @@ struct vrb_kind {
 	const char *suffix;		/* of the domain's name, after the device's: each kind has its own domains */
 	uint32_t prefix;		/* bytes in front of each message, in the buffers of both ends, that are not sent */
 
-	/* fi_getinfo: the entries of this kind. vrb_ip_getinfo(), or the kind's own. -FI_ENODATA, -FI_EINVAL,
+	/* fi_getinfo: the entries of this kind. vrb_msg_getinfo(), or the kind's own. -FI_ENODATA, -FI_EINVAL,
 	 * -FI_ENOMEM. */
 	int (*getinfo)(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
 	/* Has the device such queue pairs? */
@@ -83,8 +83,8 @@ extern const size_t vrb_kind_cnt;
 /* The kind of endpoints in a domain of this name, whose device is called `device`. NULL: there is none. */
 const struct vrb_kind *vrb_kind_of(const char *domain, const char *device);
 
-/* info.c: an entry for each IP address of a device's port that is up. */
-int vrb_ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
+/* info.c: an entry for each address of a device's port that is up: of IP, and of InfiniBand (ib_info.c). */
+int vrb_msg_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
 /* An entry of this kind without addresses, complete otherwise; NULL: no memory. And what goes with every entry. */
 struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev);
 struct fab_offer vrb_offer(void);

@@ -39,6 +39,8 @@ static const char *const lib_name[LIB_CNT] = { "libibverbs.so.1", "librdmacm.so.
 	  (struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr), (context, port_num, attr)) \
 	X(VERBS, int, ibv_query_gid, \
 	  (struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid), (context, port_num, index, gid)) \
+	X(VERBS, ssize_t, _ibv_query_gid_table, \
+	  (struct ibv_context *context, struct ibv_gid_entry *entries, size_t max, uint32_t flags, size_t size), (context, entries, max, flags, size)) \
 	X(VERBS, int, ibv_query_pkey, \
 	  (struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey), (context, port_num, index, pkey)) \
 	X(VERBS, int, ibv_get_async_event, \
@@ -117,15 +119,20 @@ static const struct {
 	void **to;
 } calls[] = { CALLS(ENTRY) };
 
-/* Calls that older libraries lack; nobody calls them where the device does not offer what they are for. */
+/* Calls that older libraries lack; nobody calls them there, or where the device does not offer what they are for. */
 static bool is_young(const char *name)
 {
-	return !strcmp(name, "ibv_reg_mr_iova2") || !strcmp(name, "ibv_reg_dmabuf_mr");
+	return !strcmp(name, "ibv_reg_mr_iova2") || !strcmp(name, "ibv_reg_dmabuf_mr") || !strcmp(name, "_ibv_query_gid_table");
 }
 
 bool vrb_lib_dmabuf(void)
 {
 	return to_ibv_reg_dmabuf_mr;
+}
+
+bool vrb_lib_gid_table(void)
+{
+	return to__ibv_query_gid_table;
 }
 
 static bool kernel_has_one(void)

@@ -56,7 +56,7 @@ static const struct vrb_kind *kind_of(const struct fi_info *info)
 /* A listener at the wildcard address has them on any device. */
 static int pep_describe(const struct fab_connreq *base, struct fi_info *info)
 {
-	const struct vrb_device *dev = vrb_device_of(&base->local);
+	const struct vrb_device *dev = vrb_device_of(&base->local.sa);
 	const struct vrb_kind *kind = kind_of(info);
 	char name[FI_NAME_MAX];
 
@@ -97,9 +97,12 @@ static void pep_reject(struct fab_connreq *base, const void *param, size_t len)
 /* The event has been acknowledged: the id may be moved or destroyed by whoever hears of the request. */
 static void on_request(struct vrb_pep *pep, struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
+	bool ib = rdma_get_local_addr(id)->sa_family == FAB_AF_IB;
+	size_t ahead = ib ? sizeof(struct vrb_ib_ahead) : 0;
+	size_t len = param->private_data && param->private_data_len > ahead ? param->private_data_len - ahead : 0;
+	const uint8_t *told = len ? (const uint8_t *) param->private_data + ahead : NULL;
 	struct vrb_connreq *req = calloc(1, sizeof(*req));
 	const void *data;
-	size_t len;
 
 	if (!req) {
 		VRB_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: refused\n");
@@ -107,11 +110,11 @@ static void on_request(struct vrb_pep *pep, struct rdma_cm_id *id, const struct 
 		return;
 	}
 	req->id = id;
-	if (param->private_data)
-		memcpy(req->data, param->private_data, fab_min(sizeof(req->data), (size_t) param->private_data_len));
-	memcpy(&req->base.local, rdma_get_local_addr(id), fab_addr_len(rdma_get_local_addr(id)));
-	memcpy(&req->base.remote, rdma_get_peer_addr(id), fab_addr_len(rdma_get_peer_addr(id)));
-	data = vrb_cm_unpack(param->private_data, param->private_data_len, &len);
+	if (len)
+		memcpy(req->data, told, fab_min(sizeof(req->data), len));
+	memcpy(&req->base.local, rdma_get_local_addr(id), fab_any_addr_len(rdma_get_local_addr(id)));
+	memcpy(&req->base.remote, rdma_get_peer_addr(id), fab_any_addr_len(rdma_get_peer_addr(id)));
+	data = vrb_cm_unpack(told, (uint8_t) len, &len);
 	fab_pep_request(&pep->base, &req->base, data, len);
 }
 
@@ -157,7 +160,7 @@ static int pep_bind(struct fab_pep *base)
 
 	if (pep->id)
 		return 0;
-	if (rdma_create_id(pep->channel, &pep->id, pep, RDMA_PS_TCP)) {
+	if (rdma_create_id(pep->channel, &pep->id, pep, vrb_port_space(&base->addr.sa))) {
 		pep->id = NULL;
 		return -errno;
 	}

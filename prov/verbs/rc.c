@@ -44,7 +44,7 @@ static int id_of_request(struct vrb_ep *ep, fid_t handle)
 	ep->id = req->id;
 	memcpy(ep->cm_data, req->data, sizeof(ep->cm_data));
 	free(req);
-	memcpy(&ep->peer, rdma_get_peer_addr(ep->id), fab_addr_len(rdma_get_peer_addr(ep->id)));
+	memcpy(&ep->peer, rdma_get_peer_addr(ep->id), fab_any_addr_len(rdma_get_peer_addr(ep->id)));
 	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
 }
 
@@ -65,15 +65,15 @@ static int id_of_handle(struct vrb_ep *ep, fid_t handle)
 
 static int id_init(struct vrb_ep *ep, const struct fi_info *info)
 {
-	union fab_sockaddr src;
+	union fab_any_addr src;
 	int ret;
 
 	if (info->handle)
 		return id_of_handle(ep, info->handle);
-	ret = fab_name_take(&vrb_prov, &src, info, info->src_addr, info->src_addrlen);
+	ret = fab_any_name_take(&vrb_prov, &src, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		return ret;
-	if (rdma_create_id(ep->channel, &ep->id, ep, RDMA_PS_TCP))
+	if (rdma_create_id(ep->channel, &ep->id, ep, vrb_port_space(&src.sa)))
 		return -errno;
 	if (!rdma_bind_addr(ep->id, &src.sa))
 		return 0;
@@ -201,7 +201,7 @@ static void rc_disconnect(struct vrb_ep *ep)
 const struct vrb_kind vrb_rc = {
 	.ep_type = FI_EP_MSG,
 	.suffix = "",
-	.getinfo = vrb_ip_getinfo,
+	.getinfo = vrb_msg_getinfo,
 	.offered = rc_offered,
 	.odp = rc_odp,
 	.fill = rc_fill,

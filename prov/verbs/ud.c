@@ -7,6 +7,7 @@
  * A send is done when it has left. A datagram that meets no receive, or no endpoint, is lost without a word.
  */
 #include "verbs/ud.h"
+#include "verbs/ports.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +19,6 @@
 #include "common/ops.h"
 #include "common/match_info.h"
 #include "common/netif.h"
-
-#define PORTS_MAX	16		/* of a device */
 
 /* ---- offers: one for each port that is up ---- */
 
@@ -50,23 +49,11 @@ static void ud_fill(struct fi_info *info, const struct vrb_device *dev)
 }
 
 /* False: the GID that the port is to be known by cannot be read. */
-static bool port_name(const struct vrb_device *dev, struct vrb_ud_name *name)
+static bool port_name(const struct vrb_device *dev, struct vrb_gids *gids, struct vrb_ud_name *name)
 {
-	struct vrb_gids gids;
-
 	*name = (struct vrb_ud_name) { .lid = dev->port.lid, .pkey = VRB_UD_PKEY };
-	vrb_gids_find(dev, &gids);
-	return !ibv_query_gid(dev->verbs, dev->port_num, gids.own, &name->gid);
-}
-
-static int copy_name(void **to, size_t *len, const void *name)
-{
-	*to = malloc(sizeof(struct vrb_ud_name));
-	if (!*to)
-		return -FI_ENOMEM;
-	memcpy(*to, name, sizeof(struct vrb_ud_name));
-	*len = sizeof(struct vrb_ud_name);
-	return 0;
+	vrb_gids_find(dev, gids);
+	return !ibv_query_gid(dev->verbs, dev->port_num, gids->own, &name->gid);
 }
 
 /* The name in the hints, or NULL. */
@@ -74,20 +61,6 @@ static const struct vrb_ud_name *name_in(const struct fi_info *hints, const void
 {
 	return hints && addr && len >= sizeof(struct vrb_ud_name) &&
 	       (!hints->addr_format || hints->addr_format == FI_ADDR_IB_UD) ? addr : NULL;
-}
-
-static struct fi_info *make_entry(const struct vrb_kind *kind, const struct vrb_device *dev, const struct vrb_query *query,
-				  const struct vrb_ud_name *own)
-{
-	const struct fi_info *hints = query->hints;
-	const struct vrb_ud_name *dest = hints ? name_in(hints, hints->dest_addr, hints->dest_addrlen) : NULL;
-	struct fi_info *info = vrb_info_of(kind, dev);
-
-	if (info && !vrb_nic_open(dev, &info->nic) && !copy_name(&info->src_addr, &info->src_addrlen, own) &&
-	    (!dest || query->node || !copy_name(&info->dest_addr, &info->dest_addrlen, dest)))
-		return info;
-	fi_freeinfo(info);
-	return NULL;
 }
 
 /* A source may be named by IP address, and is then the port that has it; NULL: any port will do. */
@@ -103,7 +76,7 @@ static int wanted(const struct vrb_query *query, const struct vrb_device **only)
 	for (int i = 0; i < 2 && !*only; i++) {
 		ret = fab_resolve_name(query->node, query->service, query->flags, i ? AF_INET6 : AF_INET, &addr, &why);
 		if (!ret)
-			*only = vrb_device_of(&addr);
+			*only = vrb_device_of(&addr.sa);
 	}
 	if (*only)
 		return 0;
@@ -125,17 +98,18 @@ static void say_no_gid(const struct vrb_device *dev)
 	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, "FI_VERBS_GID_IDX", asked, have);
 }
 
-/* And *own, the name that the port is known by: to read the table of GIDs may take a thousand calls. */
+/* And *own, the name that the port is known by. */
 static bool is_wanted(const struct vrb_device *dev, const struct vrb_device *only, const struct vrb_query *query,
 		      struct vrb_ud_name *own)
 {
 	const struct fi_info *hints = query->hints;
 	const struct vrb_ud_name *src = hints ? name_in(hints, hints->src_addr, hints->src_addrlen) : NULL;
 	static const union ibv_gid any;
+	struct vrb_gids gids;
 
 	if (only && dev != only)
 		return false;
-	if (!port_name(dev, own)) {
+	if (!port_name(dev, &gids, own)) {
 		say_no_gid(dev);
 		return false;
 	}
@@ -144,56 +118,34 @@ static bool is_wanted(const struct vrb_device *dev, const struct vrb_device *onl
 	return !memcmp(&src->gid, &own->gid, sizeof(own->gid));
 }
 
-struct entries {
-	struct fab_offer *offer;	/* owned, with cnt of at most `room` in use */
-	size_t cnt, room;
+struct search {
+	const struct vrb_kind *kind;
+	const struct vrb_query *query;
+	const struct vrb_device *only;	/* or NULL */
+	struct vrb_offers offers;
 };
 
-static int add_device(const struct vrb_kind *kind, const struct vrb_query *query, const struct vrb_device *only,
-		      struct ibv_context *verbs, struct entries *entries)
+static int add_port(const struct vrb_device *dev, void *arg)
 {
-	struct fi_info *info;
+	struct search *search = arg;
+	const struct fi_info *hints = search->query->hints;
+	const struct vrb_ud_name *dest = hints ? name_in(hints, hints->dest_addr, hints->dest_addrlen) : NULL;
+	struct vrb_ud_name own;
 
-	for (uint8_t port = 1; port <= PORTS_MAX && entries->cnt < entries->room; port++) {
-		const struct vrb_device *dev = vrb_device_at(verbs, port);
-		struct vrb_ud_name own;
-
-		if (!dev || !kind->offered(dev) || !is_wanted(dev, only, query, &own))
-			continue;
-		info = make_entry(kind, dev, query, &own);
-		if (!info)
-			return -FI_ENOMEM;
-		entries->offer[entries->cnt] = vrb_offer();
-		entries->offer[entries->cnt++].info = info;
-	}
-	return 0;
+	if (!is_wanted(dev, search->only, search->query, &own))
+		return 0;
+	return vrb_offers_add(&search->offers, vrb_port_entry(search->kind, dev, &own, search->query->node ? NULL : dest,
+							      sizeof(own)));
 }
 
 static int ud_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
 {
-	struct entries entries = { 0 };
-	const struct vrb_device *only;
-	struct ibv_context **list;
-	int cnt = 0, ret;
+	struct search search = { .kind = kind, .query = query };
+	int ret = wanted(query, &search.only);
 
-	ret = wanted(query, &only);
-	if (ret)
-		return ret;
-	list = rdma_get_devices(&cnt);
-	if (!list)
-		return -FI_ENODATA;
-	entries.room = (size_t) cnt * PORTS_MAX;
-	entries.offer = calloc(entries.room + 1, sizeof(*entries.offer));
-	ret = entries.offer ? 0 : -FI_ENOMEM;
-	for (int i = 0; i < cnt && !ret; i++)
-		ret = add_device(kind, query, only, list[i], &entries);
 	if (!ret)
-		ret = fab_match_info(&vrb_prov, query->version, query->hints, entries.offer, entries.cnt, info);
-	while (entries.cnt)
-		fi_freeinfo((struct fi_info *) entries.offer[--entries.cnt].info);
-	free(entries.offer);
-	rdma_free_devices(list);
-	return ret;
+		ret = vrb_ports_see(kind, add_port, &search);
+	return vrb_offers_answer(&search.offers, ret, query, info);
 }
 
 /* ---- endpoints ---- */
@@ -229,8 +181,7 @@ static int make_own_ah(struct vrb_ep *ep)
 	struct vrb_ud_name own;
 	struct vrb_gids gids;
 
-	vrb_gids_find(domain->dev, &gids);
-	if (port_name(domain->dev, &own))
+	if (port_name(domain->dev, &gids, &own))
 		ep->own_ah = vrb_ud_ah(domain, &gids, &own);
 	if (ep->own_ah)
 		return 0;
@@ -285,13 +236,14 @@ static int ud_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(fid);
 	struct vrb_ud_name name;
+	struct vrb_gids gids;
 	size_t room;
 
 	if (!addrlen)
 		return -FI_EINVAL;
 	if (!ep->qp)
 		return -FI_EOPBADSTATE;
-	if (!port_name(vrb_domain_of(ep)->dev, &name))
+	if (!port_name(vrb_domain_of(ep)->dev, &gids, &name))
 		return -errno;
 	name.qpn = ep->qp->qp_num;
 	room = addr ? *addrlen : 0;

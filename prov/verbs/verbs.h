@@ -51,6 +51,8 @@ extern struct fi_provider vrb_prov;
 bool vrb_lib_ready(void);
 /* Has libibverbs ibv_reg_dmabuf_mr()? It is loaded. */
 bool vrb_lib_dmabuf(void);
+/* Likewise, _ibv_query_gid_table()? */
+bool vrb_lib_gid_table(void);
 
 /* ---- device.c ---- */
 
@@ -66,8 +68,14 @@ struct vrb_device {
 	char fabric[40];		/* the fabric's: which devices can reach each other */
 };
 
+/* The CM's ids: what has addresses of InfiniBand has ports of its own. */
+static inline enum rdma_port_space vrb_port_space(const struct sockaddr *addr)
+{
+	return addr->sa_family == FAB_AF_IB ? RDMA_PS_IB : RDMA_PS_TCP;
+}
+
 /* The device whose port has this address, or NULL: none, or one that is left out or out of order (logged once). */
-const struct vrb_device *vrb_device_of(const union fab_sockaddr *addr);
+const struct vrb_device *vrb_device_of(const struct sockaddr *addr);
 /* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's; NULL:
  * none. */
 const struct vrb_device *vrb_device_named(const char *domain);
@@ -96,7 +104,20 @@ struct vrb_gids {
 	uint8_t own;			/* what the port is known by */
 };
 
+struct vrb_gid {
+	union ibv_gid gid;
+	enum vrb_gid_sort sort;
+	uint8_t index;			/* in the port's table */
+	bool routable;			/* routers know it */
+};
+
+/* What is done with a GID of a port. False: it was the last that is wanted. */
+typedef bool vrb_gid_fn(const struct vrb_gid *gid, void *arg);
+
 enum vrb_gid_sort vrb_gid_sort(const union ibv_gid *gid);
+/* All that the port has, in the order of its table, which may have a thousand entries: read by one call where libibverbs
+ * has that, else by one each. */
+void vrb_gids_see(struct ibv_context *verbs, uint8_t port_num, vrb_gid_fn *see, void *arg);
 void vrb_gids_find(const struct vrb_device *dev, struct vrb_gids *gids);
 /* Which to send from to that one. */
 uint8_t vrb_gid_towards(const struct vrb_gids *gids, const union ibv_gid *dest);
@@ -210,7 +231,7 @@ struct vrb_ep {
 	struct ibv_qp *qp;		/* NULL before fi_enable */
 	struct ibv_ah *own_ah;		/* ud.c's, owned: to this port; NULL before fi_enable, and for other kinds */
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
-	union fab_sockaddr peer;
+	union fab_any_addr peer;
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* what the CM's next message carries: length and bytes of fi_connect,
 						 * fi_accept, and what the kind adds; before, what a request carried */
 	bool shutdown_told;
@@ -283,6 +304,15 @@ int vrb_ep_enable(struct vrb_ep *ep);	/* 0, also if it is enabled; -FI_E* */
 extern struct fi_ops_cm vrb_cm_ops;
 /* What rdma_connect() and rdma_accept() are given: ep->cm_data, and what the device can. */
 struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep);
+/* What stands in front of the private data of a request between addresses of InfiniBand: as long as what librdmacm has
+ * there for those of IP, so that as much is left. Nobody reads it. */
+struct vrb_ib_ahead {
+	uint8_t zero[4];
+	uint8_t src_gid[16], dest_gid[16];
+};
+_Static_assert(sizeof(struct vrb_ib_ahead) == 36, "as upstream's");
+/* rdma_connect, with that where it belongs; param is changed. 0, or -1 with errno. Lock held. */
+int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param);
 /* An event of the endpoint's channel. Lock held. */
 void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
 void vrb_cm_ready(struct fab_source *src, uint32_t events);

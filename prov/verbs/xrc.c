@@ -217,7 +217,7 @@ static void xrc_destroy(struct vrb_ep *ep)
 const struct vrb_kind vrb_xrc_kind = {
 	.ep_type = FI_EP_MSG,
 	.suffix = "-xrc",
-	.getinfo = vrb_ip_getinfo,
+	.getinfo = vrb_msg_getinfo,
 	.offered = xrc_offered,
 	.odp = xrc_odp,
 	.fill = xrc_fill,

@@ -32,7 +32,7 @@ enum vrb_ini_state {
 struct vrb_ini {
 	struct fab_list link;		/* in xrc->inis */
 	struct fab_progress *progress;
-	union fab_sockaddr node;	/* the peer's address; its port says nothing */
+	union fab_any_addr node;	/* the peer's address; its port says nothing */
 	uint32_t tag;			/* of the peer's XRC domain, but while CONNECTING */
 	enum vrb_ini_state state;
 	struct ibv_qp *qp;		/* owned */

@@ -141,7 +141,7 @@ static void ask(struct vrb_ep *ep, bool may_wait)
 		return;
 	}
 	param = speak(ep);
-	if (rdma_connect(ep->id, &param))
+	if (vrb_cm_ask(ep, &param))
 		give_up(ep, errno, NULL, "rdma_connect");
 }
 
@@ -212,12 +212,12 @@ static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *eve
 
 static void ask_again(struct vrb_ep *ep)
 {
-	union fab_sockaddr from = { 0 };
+	union fab_any_addr from = { 0 };
 	struct rdma_cm_id *id;
 
-	memcpy(&from, rdma_get_local_addr(ep->id), fab_addr_len(rdma_get_local_addr(ep->id)));
+	memcpy(&from, rdma_get_local_addr(ep->id), fab_any_addr_len(rdma_get_local_addr(ep->id)));
 	fab_addr_set_port(&from.sa, 0);
-	if (rdma_create_id(ep->channel, &id, ep, RDMA_PS_TCP)) {
+	if (rdma_create_id(ep->channel, &id, ep, vrb_port_space(&ep->peer.sa))) {
 		give_up(ep, errno, NULL, "rdma_create_id");
 		return;
 	}

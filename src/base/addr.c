@@ -33,6 +33,11 @@ static const struct sockaddr_in6 *as_in6(const struct sockaddr *addr)
 	return (const struct sockaddr_in6 *) (const void *) addr;
 }
 
+static const struct fab_sockaddr_ib *as_ib(const struct sockaddr *addr)
+{
+	return (const struct fab_sockaddr_ib *) (const void *) addr;
+}
+
 socklen_t fab_addr_family_len(int family)
 {
 	switch (family) {
@@ -50,6 +55,11 @@ socklen_t fab_addr_len(const struct sockaddr *addr)
 	return fab_addr_family_len(addr->sa_family);
 }
 
+socklen_t fab_any_addr_len(const struct sockaddr *addr)
+{
+	return addr->sa_family == FAB_AF_IB ? sizeof(struct fab_sockaddr_ib) : fab_addr_len(addr);
+}
+
 bool fab_addr_equal_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	if (a->sa_family != b->sa_family)
@@ -60,6 +70,8 @@ bool fab_addr_equal_host(const struct sockaddr *a, const struct sockaddr *b)
 	case AF_INET6:
 		return !memcmp(&as_in6(a)->sin6_addr, &as_in6(b)->sin6_addr, sizeof(struct in6_addr)) &&
 		       (!fab_addr_is_link_local(a) || as_in6(a)->sin6_scope_id == as_in6(b)->sin6_scope_id);
+	case FAB_AF_IB:
+		return !memcmp(as_ib(a)->sib_gid, as_ib(b)->sib_gid, sizeof(as_ib(a)->sib_gid));
 	default:
 		return false;
 	}
@@ -88,6 +100,8 @@ bool fab_addr_is_any(const struct sockaddr *addr)
 		return as_in(addr)->sin_addr.s_addr == htonl(INADDR_ANY);
 	case AF_INET6:
 		return IN6_IS_ADDR_UNSPECIFIED(&as_in6(addr)->sin6_addr);
+	case FAB_AF_IB:
+		return !memcmp(as_ib(addr)->sib_gid, &in6addr_any, sizeof(as_ib(addr)->sib_gid));
 	default:
 		return false;
 	}
@@ -124,6 +138,8 @@ uint16_t fab_addr_port(const struct sockaddr *addr)
 		return ntohs(as_in(addr)->sin_port);
 	case AF_INET6:
 		return ntohs(as_in6(addr)->sin6_port);
+	case FAB_AF_IB:
+		return fab_addr_ib_port(as_ib(addr));
 	default:
 		return 0;
 	}
@@ -135,6 +151,8 @@ void fab_addr_set_port(struct sockaddr *addr, uint16_t port)
 		((struct sockaddr_in *) (void *) addr)->sin_port = htons(port);
 	else if (addr->sa_family == AF_INET6)
 		((struct sockaddr_in6 *) (void *) addr)->sin6_port = htons(port);
+	else if (addr->sa_family == FAB_AF_IB)
+		fab_addr_ib_set_port((struct fab_sockaddr_ib *) (void *) addr, port);
 }
 
 size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size)
@@ -154,6 +172,9 @@ size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size)
 		if (as_in6(addr)->sin6_scope_id)
 			fab_strbuf_printf(&sb, "%%%u", as_in6(addr)->sin6_scope_id);
 		fab_strbuf_printf(&sb, "]:%u", fab_addr_port(addr));
+		break;
+	case FAB_AF_IB:
+		fab_addr_ib_to_str(as_ib(addr), &sb);
 		break;
 	default:
 		fab_strbuf_printf(&sb, "address of unknown family %u", addr->sa_family);

@@ -7,6 +7,7 @@
 #include "base/addr.h"
 #include "base/bits.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -71,6 +72,57 @@ static void text_may_leave_parts_out(void **state)
 		if (!fab_addr_equal(&loose.sa, &strict.sa))
 			fail_msg("%s is not %s", cases[i].loose, cases[i].strict);
 	}
+}
+
+static void ib_text_goes_both_ways(void **state)
+{
+	static const struct {
+		const char *text, *full;
+	} cases[] = {
+		{ "fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0", NULL },
+		{ "fi_sockaddr_ib://[fe80::2:3]:0x8001:0x13f:0xabc:65535", NULL },
+		{ "fi_sockaddr_ib://[::]", "fi_sockaddr_ib://[::]:0xffff:0x13f:0x0" },
+		{ "fi_sockaddr_ib://[fe80::1]:0x7fff", "fi_sockaddr_ib://[fe80::1]:0x7fff:0x13f:0x0" },
+	};
+	static const char *const wrong[] = {
+		"fi_sockaddr_ib://", "fi_sockaddr_ib://[fe80::1", "fi_sockaddr_ib://[fe80::g]", "fi_sockaddr_ib://[fe80::1]x",
+		"fi_sockaddr_ib://[fe80::1]:0x10000", "fi_sockaddr_ib://[fe80::1]:0x", "fi_sockaddr_ib://[fe80::1]:0x-1",
+		"fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:65536", "fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:", "fi_sockaddr_ib://[fe80::1]:0xffff:0x106:0x0",
+		"fi_sockaddr_in6://[fe80::1]:1", "fi_sockaddr_ib://[fe80:1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb]",
+	};
+	union fab_any_addr addr;
+	char str[FAB_ADDR_STRLEN];
+
+	(void) state;
+	for (size_t i = 0; i < fab_countof(cases); i++) {
+		assert_int_equal(fab_addr_ib_from_str(cases[i].text, &addr.sib), 0);
+		fab_addr_to_str(&addr.sa, str, sizeof(str));
+		assert_string_equal(str, cases[i].full ? cases[i].full : cases[i].text);
+		assert_int_equal(fab_any_addr_len(&addr.sa), sizeof(addr.sib));
+		assert_int_equal(fab_addr_len(&addr.sa), 0);
+	}
+	for (size_t i = 0; i < fab_countof(wrong); i++)
+		assert_int_equal(fab_addr_ib_from_str(wrong[i], &addr.sib), -EINVAL);
+}
+
+static void ib_port_is_in_the_service(void **state)
+{
+	union fab_any_addr a, b;
+
+	(void) state;
+	assert_int_equal(fab_addr_ib_from_str("fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:7", &a.sib), 0);
+	b = a;
+	assert_int_equal(fab_addr_port(&a.sa), 7);
+	fab_addr_set_port(&b.sa, 8);
+	assert_int_equal(fab_addr_port(&b.sa), 8);
+	assert_true(fab_addr_equal_host(&a.sa, &b.sa));
+	assert_false(fab_addr_equal(&a.sa, &b.sa));
+	assert_false(fab_addr_is_any(&a.sa));
+	fab_addr_set_port(&b.sa, 0);
+	assert_int_equal(fab_addr_port(&b.sa), 0);
+	assert_int_equal(be64toh(b.sib.sib_sid_mask), ~UINT64_C(0xffff));
+	memset(b.sib.sib_gid, 0, sizeof(b.sib.sib_gid));
+	assert_true(fab_addr_is_any(&b.sa));
 }
 
 static void nonsense_is_refused(void **state)
@@ -205,6 +257,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_goes_both_ways),
 		cmocka_unit_test(text_may_leave_parts_out),
+		cmocka_unit_test(ib_text_goes_both_ways),
+		cmocka_unit_test(ib_port_is_in_the_service),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(text_is_cut_off_at_the_end_of_its_buffer),
 		cmocka_unit_test(equality_is_address_port_and_link),

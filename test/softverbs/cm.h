@@ -68,6 +68,11 @@ struct sv_cm_channel {
 	struct fab_list events;
 };
 
+static inline bool sv_cm_is_stream(enum rdma_port_space ps)
+{
+	return ps == RDMA_PS_TCP || ps == RDMA_PS_IB;
+}
+
 static inline struct sv_id *sv_id(struct rdma_cm_id *id)
 {
 	return fab_container(id, struct sv_id, id);
@@ -75,8 +80,10 @@ static inline struct sv_id *sv_id(struct rdma_cm_id *id)
 
 /* ---- cm_event.c; lock held ---- */
 
-/* Bytes of private data that a message of this type has room for. */
-uint8_t sv_cm_priv_len(enum sv_cm_type type);
+/* Bytes of private data that a message of this type, between such addresses, has room for. */
+uint8_t sv_cm_priv_len(const struct sv_cm_msg *msg);
+/* The GID that a connection of this id is from. */
+uint8_t sv_cm_gid_index(const struct sv_id *id);
 /* Tell the application. msg, if not NULL, gives private data and parameters. */
 void sv_cm_tell(struct sv_id *id, enum rdma_cm_event_type type, int status, const struct sv_cm_msg *msg);
 /* Take back what has not been fetched, and wait for acknowledgement of what has. */

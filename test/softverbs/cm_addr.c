@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <infiniband/ib.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ struct sv_id *sv_id_alloc(struct rdma_event_channel *channel, void *context, enu
 	id->id.channel = channel;
 	id->id.context = context;
 	id->id.ps = ps;
-	id->id.qp_type = ps == RDMA_PS_TCP ? IBV_QPT_RC : IBV_QPT_UD;
+	id->id.qp_type = sv_cm_is_stream(ps) ? IBV_QPT_RC : IBV_QPT_UD;
 	id->src.fd = -1;
 	sv_timer_init(&id->retry, NULL);
 	return id;
@@ -117,14 +118,55 @@ int sv_cm_wait(struct sv_id *id)
 	return status ? fail(status < 0 ? -status : ECONNREFUSED) : 0;
 }
 
-static in_port_t *port_of(struct sockaddr *addr)
+static struct sockaddr_ib *as_ib(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_IB ? (struct sockaddr_ib *) addr : NULL;
+}
+
+static in_port_t *ip_port(const struct sockaddr *addr)
 {
 	return addr->sa_family == AF_INET6 ? &((struct sockaddr_in6 *) addr)->sin6_port :
 					     &((struct sockaddr_in *) addr)->sin_port;
 }
 
+/* A service of AF_IB is a port where the mask says so, in a space of ports. */
+static in_port_t port_of(const struct sockaddr *addr)
+{
+	const struct sockaddr_ib *sib = as_ib(addr);
+
+	return sib ? htons((uint16_t) be64toh(sib->sib_sid & sib->sib_sid_mask)) : *ip_port(addr);
+}
+
+static void set_port(struct sockaddr *addr, in_port_t port, enum rdma_port_space ps)
+{
+	struct sockaddr_ib *sib = as_ib(addr);
+
+	if (!sib) {
+		*ip_port(addr) = port;
+		return;
+	}
+	sib->sib_sid = htobe64(((uint64_t) ps << 16) + ntohs(port));
+	sib->sib_sid_mask = ~(__be64) 0;
+}
+
+/* Is it of a family, and of AF_IB of the space of ports, that there is? */
+static bool is_known(const struct sockaddr *addr, enum rdma_port_space ps)
+{
+	const struct sockaddr_ib *sib = as_ib(addr);
+	uint64_t mask;
+
+	if (!sib)
+		return addr->sa_family == AF_INET || addr->sa_family == AF_INET6;
+	mask = be64toh(sib->sib_sid_mask) & RDMA_IB_IP_PS_MASK;
+	return (be64toh(sib->sib_sid) & mask) == ((uint64_t) ps << 16 & mask);
+}
+
 static bool is_any(const struct sockaddr *addr)
 {
+	const struct sockaddr_ib *sib = as_ib(addr);
+
+	if (sib)
+		return ib_addr_any(&sib->sib_addr);
 	if (addr->sa_family == AF_INET6)
 		return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *) addr)->sin6_addr);
 	return ((const struct sockaddr_in *) addr)->sin_addr.s_addr == INADDR_ANY;
@@ -132,7 +174,27 @@ static bool is_any(const struct sockaddr *addr)
 
 static socklen_t addr_len(const struct sockaddr *addr)
 {
-	return addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	return as_ib(addr) ? sizeof(struct sockaddr_ib) : addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+											sizeof(struct sockaddr_in);
+}
+
+/* The j-th address of a device in the family, as one; false: there are no more. */
+static bool addr_at(const struct sv_device *device, int family, int j, struct sockaddr_storage *addr)
+{
+	struct sockaddr_ib sib = { .sib_family = AF_IB, .sib_pkey = 0xffff };
+
+	if (family == AF_IB && device->infiniband && !j) {
+		memcpy(&sib.sib_addr, &device->gids[0], 16);
+		memcpy(addr, &sib, sizeof(sib));
+		return true;
+	}
+	for (int i = 0; i < device->addr_cnt && family != AF_IB; i++) {
+		if (device->addrs[i].ss_family == family && !j--) {
+			*addr = device->addrs[i];
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Take the name of one address and port; it listens later. */
@@ -162,6 +224,7 @@ static void unbind_names(struct sv_id *id)
 /* All addresses of the family on all devices, or the one given. */
 static int bind_names(struct sv_id *id, const struct sockaddr *addr, in_port_t port)
 {
+	struct sockaddr_storage one;
 	struct sv_device *all;
 	int i, j, cnt, ret = 0;
 
@@ -169,9 +232,8 @@ static int bind_names(struct sv_id *id, const struct sockaddr *addr, in_port_t p
 		return bind_name(id, addr, port);
 	all = sv_devices(&cnt);
 	for (i = 0; i < cnt && !ret; i++)
-		for (j = 0; j < all[i].addr_cnt && !ret; j++)
-			if (all[i].addrs[j].ss_family == addr->sa_family)
-				ret = bind_name(id, (struct sockaddr *) &all[i].addrs[j], port);
+		for (j = 0; !ret && addr_at(&all[i], addr->sa_family, j, &one); j++)
+			ret = bind_name(id, (struct sockaddr *) &one, port);
 	if (ret)
 		unbind_names(id);
 	return ret;
@@ -204,7 +266,7 @@ int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 
 	if (sv_fault("rdma_bind_addr"))
 		return -1;
-	if (id->state != SV_ID_IDLE || (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
+	if (id->state != SV_ID_IDLE || !is_known(addr, cm_id->ps))
 		return fail(EINVAL);
 	sv_devices(&cnt);
 	if (!cnt)
@@ -216,34 +278,32 @@ int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 		if (give_device(id, device))
 			return -1;
 	}
-	port = *port_of(addr);
+	port = port_of(addr);
 	ret = reserve(id, addr, &port);
 	if (ret)
 		return fail(ret);
 	memcpy(&id->id.route.addr.src_addr, addr, addr_len(addr));
-	*port_of(&id->id.route.addr.src_addr) = port;
+	set_port(&id->id.route.addr.src_addr, port, cm_id->ps);
 	id->state = SV_ID_BOUND;
 	return 0;
 }
 
 /* The device that a connection to dst leaves from: that of the source, of dst itself, or the first of the family. */
-static struct sv_device *route_to(const struct sockaddr *src, const struct sockaddr *dst, struct sockaddr_storage *from)
+static struct sv_device *route_to(const struct sockaddr *src, const struct sockaddr *dst, enum rdma_port_space ps,
+				  struct sockaddr_storage *from)
 {
 	struct sv_device *all, *device = src && !is_any(src) ? sv_device_of(src) : sv_device_of(dst);
-	int i, j, cnt;
+	int i, cnt;
 
 	if (device) {
 		memcpy(from, src && !is_any(src) ? src : dst, addr_len(dst));
-		*port_of((struct sockaddr *) from) = 0;
+		set_port((struct sockaddr *) from, 0, ps);
 		return device;
 	}
 	all = sv_devices(&cnt);
 	for (i = 0; i < cnt && (!src || is_any(src)); i++)
-		for (j = 0; j < all[i].addr_cnt; j++)
-			if (all[i].addrs[j].ss_family == dst->sa_family) {
-				*from = all[i].addrs[j];
-				return &all[i];
-			}
+		if (addr_at(&all[i], dst->sa_family, 0, from))
+			return &all[i];
 	return NULL;
 }
 
@@ -256,11 +316,11 @@ int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src, struct soc
 	(void) timeout_ms;
 	if (sv_fault("rdma_resolve_addr"))
 		return -1;
-	if ((id->state != SV_ID_IDLE && id->state != SV_ID_BOUND) || (dst->sa_family != AF_INET && dst->sa_family != AF_INET6))
+	if ((id->state != SV_ID_IDLE && id->state != SV_ID_BOUND) || !is_known(dst, cm_id->ps))
 		return fail(EINVAL);
 	if (id->state == SV_ID_BOUND)
 		src = &id->id.route.addr.src_addr;
-	device = route_to(src, dst, &from);
+	device = route_to(src, dst, cm_id->ps, &from);
 	if (!device || give_device(id, device)) {
 		sv_lock();
 		sv_cm_tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, NULL);
@@ -268,7 +328,7 @@ int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src, struct soc
 		return sv_cm_wait(id);
 	}
 	if (id->state == SV_ID_BOUND)
-		*port_of((struct sockaddr *) &from) = *port_of(src);
+		set_port((struct sockaddr *) &from, port_of(src), cm_id->ps);
 	memcpy(&id->id.route.addr.src_addr, &from, addr_len(dst));
 	memcpy(&id->id.route.addr.dst_addr, dst, addr_len(dst));
 	sv_lock();
@@ -296,12 +356,12 @@ int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 
 __be16 rdma_get_src_port(struct rdma_cm_id *id)
 {
-	return *port_of(&id->route.addr.src_addr);
+	return port_of(&id->route.addr.src_addr);
 }
 
 __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 {
-	return *port_of(&id->route.addr.dst_addr);
+	return port_of(&id->route.addr.dst_addr);
 }
 
 int rdma_migrate_id(struct rdma_cm_id *cm_id, struct rdma_event_channel *channel)
@@ -375,12 +435,13 @@ static struct sockaddr *dup_addr(const struct sockaddr *addr, socklen_t len)
 /* The addresses of the hints, where no name is given. */
 static int copy_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo *info)
 {
-	if (!hints || (!hints->ai_src_len && !hints->ai_dst_len))
+	if (!hints)
 		return fail(EINVAL);
 	if (hints->ai_dst_len)
 		info->ai_dst_addr = dup_addr(hints->ai_dst_addr, hints->ai_dst_len);
 	info->ai_dst_len = hints->ai_dst_len;
-	info->ai_family = (hints->ai_dst_len ? hints->ai_dst_addr : hints->ai_src_addr)->sa_family;
+	info->ai_family = hints->ai_dst_len ? hints->ai_dst_addr->sa_family : hints->ai_src_len ? hints->ai_src_addr->sa_family :
+			  hints->ai_family;
 	return 0;
 }
 

@@ -77,7 +77,7 @@ static void post_type(struct sv_id *id, enum sv_cm_type type)
 
 static int take_priv(struct sv_cm_msg *msg, const void *priv, uint8_t len)
 {
-	if (len > sv_cm_priv_len(msg->type))
+	if (len > sv_cm_priv_len(msg))
 		return EINVAL;
 	if (len)
 		memcpy(msg->priv, priv, len);
@@ -94,7 +94,7 @@ static struct ibv_qp_attr attr_for(struct sv_id *id, enum ibv_qp_state state, in
 		.max_rd_atomic = id->peer.responder_resources ? id->peer.responder_resources : 1,
 		.min_rnr_timer = 1, .timeout = 19, .retry_cnt = 7,
 		.rnr_retry = id->peer.type == SV_CM_REP ? id->peer.rnr_retry_count : id->mine.rnr_retry_count,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = 1, .hop_limit = 1 } },
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
 	};
 
 	memcpy(attr.ah_attr.grh.dgid.raw, id->peer.gid, 16);
@@ -413,7 +413,7 @@ static void try_connect(struct sv_id *id)
 		return;
 	}
 	id->state = SV_ID_CLOSED;
-	sv_cm_tell(id, id->id.ps == RDMA_PS_TCP ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE, REJECTED_NO_SERVICE,
+	sv_cm_tell(id, sv_cm_is_stream(id->id.ps) ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE, REJECTED_NO_SERVICE,
 		   NULL);
 }
 
@@ -425,7 +425,7 @@ static void connect_again(struct sv_timer *timer)
 int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 {
 	struct sv_id *id = sv_id(cm_id);
-	bool stream = cm_id->ps == RDMA_PS_TCP;
+	bool stream = sv_cm_is_stream(cm_id->ps);
 
 	if (sv_fault("rdma_connect"))
 		return -1;

@@ -2,22 +2,27 @@
 /* Event channels: a counting eventfd, and a list that says what. */
 #include "cm.h"
 #include <errno.h>
+#include <infiniband/ib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-uint8_t sv_cm_priv_len(enum sv_cm_type type)
+#define IP_HEADER	36		/* of a request's private data, where the addresses are of IP */
+
+uint8_t sv_cm_priv_len(const struct sv_cm_msg *msg)
 {
-	switch (type) {
+	uint8_t header = msg->src.ss_family == AF_IB ? 0 : IP_HEADER;
+
+	switch (msg->type) {
 	case SV_CM_REQ:
-		return 56;
+		return 92 - header;
 	case SV_CM_REP:
 		return 196;
 	case SV_CM_REJ:
 		return 148;
 	case SV_CM_SIDR_REQ:
-		return 180;
+		return 216 - header;
 	case SV_CM_SIDR_REP:
 		return 136;
 	default:
@@ -25,15 +30,20 @@ uint8_t sv_cm_priv_len(enum sv_cm_type type)
 	}
 }
 
+uint8_t sv_cm_gid_index(const struct sv_id *id)
+{
+	return id->id.route.addr.src_addr.sa_family == AF_IB ? 0 : 1;
+}
+
 static void fill_param(struct sv_cm_event *ev, struct sv_id *id, const struct sv_cm_msg *msg)
 {
-	uint8_t len = sv_cm_priv_len(msg->type);
+	uint8_t len = sv_cm_priv_len(msg);
 
 	memcpy(ev->priv, msg->priv, len);
 	if (msg->type == SV_CM_SIDR_REQ || msg->type == SV_CM_SIDR_REP) {
 		ev->event.param.ud = (struct rdma_ud_param) {
 			.private_data = len ? ev->priv : NULL, .private_data_len = len, .qp_num = msg->qpn, .qkey = msg->qkey,
-			.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = 1, .hop_limit = 1 } },
+			.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
 		};
 		memcpy(ev->event.param.ud.ah_attr.grh.dgid.raw, msg->gid, 16);
 		return;

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <infiniband/ib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,10 @@ bool sv_gid_of(const struct sockaddr *addr, union ibv_gid *gid)
 {
 	struct sockaddr_storage copy = { .ss_family = addr->sa_family };
 
+	if (addr->sa_family == AF_IB) {
+		memcpy(gid->raw, &((const struct sockaddr_ib *) addr)->sib_addr, 16);
+		return true;
+	}
 	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
 		return false;
 	memcpy(&copy, addr, addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
@@ -48,6 +53,17 @@ static bool parse_addr(const char *text, struct sockaddr_storage *addr)
 	else if (inet_pton(AF_INET6, text, &sin6->sin6_addr) == 1)
 		addr->ss_family = AF_INET6;
 	return addr->ss_family;
+}
+
+/* "ib" and "ib/GID" make the device one of InfiniBand; the GID is its first. False: it is neither. */
+static bool parse_ib(const char *text, struct sv_device *device)
+{
+	if (strncmp(text, "ib", 2) || (text[2] && text[2] != '/'))
+		return false;
+	device->infiniband = true;
+	if (text[2])
+		inet_pton(AF_INET6, text + 3, device->gids[0].raw);
+	return true;
 }
 
 /* "name=addr,addr" */
@@ -71,7 +87,7 @@ static void add_device(char *text)
 	device->gids[0].raw[1] = 0x80;
 	memcpy(device->gids[0].raw + 8, &device->guid, 8);
 	for (one = strtok_r(addrs, ",", &save); one && device->addr_cnt < SV_ADDRS_MAX; one = strtok_r(NULL, ",", &save)) {
-		if (!parse_addr(one, &device->addrs[device->addr_cnt]))
+		if (parse_ib(one, device) || !parse_addr(one, &device->addrs[device->addr_cnt]))
 			continue;
 		gid_of_ip(&device->addrs[device->addr_cnt], &device->gids[device->addr_cnt + 1]);
 		device->addr_cnt++;
@@ -108,8 +124,8 @@ struct sv_device *sv_device_of(const struct sockaddr *addr)
 		return NULL;
 	all = sv_devices(&cnt);
 	for (i = 0; i < cnt; i++)
-		for (j = 1; j <= all[i].addr_cnt; j++)
-			if (!memcmp(&all[i].gids[j], &gid, sizeof(gid)))
+		for (j = addr->sa_family == AF_IB ? 0 : 1; j <= all[i].addr_cnt; j++)
+			if ((addr->sa_family != AF_IB || all[i].infiniband) && !memcmp(&all[i].gids[j], &gid, sizeof(gid)))
 				return &all[i];
 	return NULL;
 }
@@ -224,7 +240,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 		.max_msg_sz = sv_limit("max_msg_sz", 1u << 31),
 		.pkey_tbl_len = 1, .active_width = sv_limit("active_width", 2), .active_speed = sv_limit("active_speed", 32),
 		.phys_state = 5,
-		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.link_layer = sv_context(context)->device->infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET,
 	};
 
 	if (port != 1)

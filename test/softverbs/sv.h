@@ -75,6 +75,7 @@ struct sv_device {
 	struct ibv_device dev;
 	struct sockaddr_storage addrs[SV_ADDRS_MAX];
 	int addr_cnt;
+	bool infiniband;		/* GIDs are addresses of the CM, too (AF_IB) */
 	union ibv_gid gids[SV_ADDRS_MAX + 1];	/* the link-local one, then one an address */
 	__be64 guid;
 };
