@@ -25,6 +25,7 @@ struct fab_eq_event {
 	uint32_t event;
 	bool is_err;
 	struct fi_eq_err_entry entry;
+	const char *text;		/* in data, behind len: what fi_eq_strerror says of it; NULL: what its errno says */
 	size_t len;
 	uint8_t data[];
 };
@@ -120,17 +121,34 @@ int fab_eq_write_cm(struct fab_eq *eq, uint32_t event, struct fid *fid, struct f
 	return queue(eq, event_alloc(event, fid, &entry, sizeof(entry), data, len));
 }
 
+static struct fab_eq_event *err_alloc(struct fid *fid, const struct fi_eq_err_entry *entry, const void *err_data, size_t len,
+				      const char *text)
+{
+	struct fab_eq_event *event = event_alloc(0, fid, err_data, len, text, text ? strlen(text) + 1 : 0);
+
+	if (!event)
+		return NULL;
+	event->is_err = true;
+	event->entry = *entry;
+	event->text = text ? (const char *) event->data + len : NULL;
+	event->len = len;
+	return event;
+}
+
 int fab_eq_write_err(struct fab_eq *eq, struct fid *fid, void *context, uint64_t data, int err, int prov_errno,
 		     const void *err_data, size_t err_data_len)
 {
-	struct fab_eq_event *entry = event_alloc(0, fid, err_data, err_data_len, NULL, 0);
+	struct fi_eq_err_entry entry = { .fid = fid, .context = context, .data = data, .err = err, .prov_errno = prov_errno };
 
-	if (entry) {
-		entry->is_err = true;
-		entry->entry = (struct fi_eq_err_entry) { .fid = fid, .context = context, .data = data, .err = err,
-							  .prov_errno = prov_errno };
-	}
-	return queue(eq, entry);
+	return queue(eq, err_alloc(fid, &entry, err_data, err_data_len, NULL));
+}
+
+int fab_eq_write_cm_err(struct fab_eq *eq, struct fid *fid, int err, int prov_errno, const void *err_data,
+			size_t err_data_len, const char *text)
+{
+	struct fi_eq_err_entry entry = { .fid = fid, .context = fid->context, .err = err, .prov_errno = prov_errno };
+
+	return queue(eq, err_alloc(fid, &entry, err_data, err_data_len, text));
 }
 
 void fab_eq_purge(struct fab_eq *eq, struct fid *owner, void (*drop)(uint32_t event, void *data, size_t len))
@@ -312,16 +330,23 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, siz
 
 static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
 {
-	const char *text = fi_strerror(prov_errno);
+	struct fab_eq *eq = eq_of(fid);
+	const char *text = NULL;
 	struct fab_strbuf sb;
 
-	(void) fid;
 	(void) err_data;
-	if (!buf || !len)
-		return text;
-	fab_strbuf_init(&sb, buf, len);
-	fab_strbuf_puts(&sb, text);
-	return buf;
+	pthread_mutex_lock(&eq->lock);
+	if (eq->last_err && eq->last_err->entry.prov_errno == prov_errno)
+		text = eq->last_err->text;
+	if (!text)
+		text = fi_strerror(prov_errno);
+	if (buf && len) {
+		fab_strbuf_init(&sb, buf, len);
+		fab_strbuf_puts(&sb, text);
+		text = buf;
+	}
+	pthread_mutex_unlock(&eq->lock);
+	return text;
 }
 
 /* ---- open and close ---- */

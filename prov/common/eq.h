@@ -51,6 +51,10 @@ int fab_eq_write_cm(struct fab_eq *eq, uint32_t event, struct fid *fid, struct f
  * is a positive FI_E*, err_data (reject data) is copied. */
 int fab_eq_write_err(struct fab_eq *eq, struct fid *fid, void *context, uint64_t data, int err, int prov_errno,
 		     const void *err_data, size_t err_data_len);
+/* The same of a connection that fid does not get. text is copied: what fi_eq_strerror says of prov_errno until the next
+ * error is read. */
+int fab_eq_write_cm_err(struct fab_eq *eq, struct fid *fid, int err, int prov_errno, const void *err_data,
+			size_t err_data_len, const char *text);
 /* Something is bound to this EQ (fi_close of it is -FI_EBUSY), or no longer. Any thread, an engine's lock may be
  * held. */
 static inline void fab_eq_get(struct fab_eq *eq)

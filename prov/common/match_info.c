@@ -165,6 +165,10 @@ static void answer_prefix(const struct fab_hint_match *match, struct fi_info *in
 	info->mode |= tx | rx;
 }
 
+/* NULL hints: every entry, and the application is taken to be willing to do whatever it is told: modes, and how memory
+ * is registered. */
+static const struct fi_info no_hints = { .mode = UINT64_MAX };
+
 /* ---- memory registration ---- */
 
 #define MR_BASIC_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -205,6 +209,8 @@ static void check_mr_mode(struct fab_hint_match *match)
 	int mode = asked_mr_mode(match), want = needed_mr_mode(match);
 	uint64_t willing = is_old_mr_mode(mode) ? old_mr_bits(match, mode) : (uint64_t) mode;
 
+	if (match->hints == &no_hints)
+		return;
 	if (!is_old_mr_mode(mode) && (mode & (FI_MR_BASIC | FI_MR_SCALABLE)))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC or FI_MR_SCALABLE with other bits", "each stands alone");
 	else if (mode == FI_MR_BASIC && MR_BASIC_BITS & ~(match->offer->mr_mode_can | match->offer->mr_mode_need))
@@ -452,9 +458,6 @@ static void tell_core(const struct fab_hint_match *match, enum fab_why_kind kind
 
 	fab_why_report(match->prov, kind, entry_text(entry, match->offer->info), attr, asked, offered);
 }
-
-/* NULL hints: every entry, and the application is taken to be willing to do whatever it is told. */
-static const struct fi_info no_hints = { .mode = UINT64_MAX };
 
 int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info)

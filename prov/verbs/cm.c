@@ -13,6 +13,7 @@
 #include "verbs/kind.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
@@ -75,30 +76,53 @@ int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param)
 
 /* ---- what the application is told ---- */
 
+/* Why a request was rejected, by InfiniBand's numbers; iWARP has errnos. */
+static const char *reason(const struct rdma_cm_event *event)
+{
+	switch (event->status) {
+	case 3:
+		return "the peer has no resources left for it";
+	case 4:
+		return "the peer waited too long for the end of the handshake";
+	case 8:
+		return "nobody listens there";
+	case 10:
+		return "the peer has the end of an older connection in the way";
+	case 28:
+		return "rejected by the program there";
+	default:
+		return "rejected";
+	}
+}
+
 /* The end of an attempt: no connection. */
 void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
 {
+	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
 	const void *data = NULL;
 	size_t len = 0;
-	char peer[FAB_ADDR_STRLEN];
+	char peer[FAB_ADDR_STRLEN], text[FAB_ADDR_STRLEN + 192];
 
-	if (event && event->event == RDMA_CM_EVENT_REJECTED)
+	if (event && event->event == RDMA_CM_EVENT_REJECTED) {
 		data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
+		step = reason(event);
+	}
 	fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
-	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s: no connection to %s: %s: %s (%d)\n", vrb_domain_of(ep)->dev->name, peer, step,
-		fi_strerror(err), event ? event->status : 0);
+	snprintf(text, sizeof(text), "%s, port %u: no connection %s %s: %s: %s", dev->name, dev->port_num,
+		 ep->base.info->handle ? "from" : "to", peer, step, fi_strerror(err));
+	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s (%d)\n", text, event ? event->status : 0);
 	ep->state = VRB_EP_DOWN;
-	fab_eq_write_err(ep->base.eq, &ep->base.ep_fid.fid, ep->base.ep_fid.fid.context, 0, err,
-			 event ? event->status : err, data, len);
+	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, err, event ? event->status : err, data, len, text);
 }
 
 void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	const void *data;
-	size_t len;
+	const void *data = NULL;
+	size_t len = 0;
 
 	ep->state = VRB_EP_CONNECTED;
-	data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
+	if (event)
+		data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
 	fab_eq_write_cm(ep->base.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 }
 
@@ -156,7 +180,12 @@ static void on_established(struct vrb_ep *ep, const struct rdma_cm_event *event)
 
 static void on_disconnected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	(void) event;
+	if (ep->state == VRB_EP_CONNECTING && !ep->base.info->handle) {
+		vrb_cm_refused(ep, FI_ECONNABORTED, event, "the peer ended the connection before it was there");
+		return;
+	}
+	if (ep->state == VRB_EP_CONNECTING)
+		vrb_cm_connected(ep, NULL);	/* it was, for the peer, whose word of that has been lost */
 	if (ep->state == VRB_EP_CONNECTED || ep->local_end)
 		ended(ep);
 }

@@ -35,6 +35,16 @@ void vrb_devices_fini(void)
 	free_all(&broken);
 }
 
+bool vrb_devices_known(void)
+{
+	bool known;
+
+	pthread_mutex_lock(&lock);
+	known = devices || broken;
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
 bool vrb_device_iwarp(const struct vrb_device *dev)
 {
 	return dev->verbs->device->transport_type == IBV_TRANSPORT_IWARP;

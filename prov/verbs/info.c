@@ -4,6 +4,8 @@
  */
 #include "verbs/ports.h"
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,23 +238,42 @@ static int answer(const struct vrb_query *query, struct fi_info **info)
 	return ret;
 }
 
+/* Nothing was found, which a device that does not even open does not say by itself: once, a line for each. */
+static void say_closed(struct ibv_device **list, int cnt)
+{
+	static atomic_bool told;
+
+	if (atomic_exchange(&told, true))
+		return;
+	for (int i = 0; i < cnt; i++) {
+		struct ibv_context *verbs = ibv_open_device(list[i]);
+
+		if (verbs)
+			ibv_close_device(verbs);
+		else
+			VRB_WARN(FI_LOG_FABRIC, "device %s cannot be opened: %s\n", ibv_get_device_name(list[i]), strerror(errno));
+	}
+}
+
 int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info)
 {
 	const struct vrb_query query = { version, node, service, flags, hints };
 	struct ibv_device **list = NULL;
-	int cnt = 0;
+	int cnt = 0, ret = -FI_ENODATA;
 
 	/* without a device nothing of librdmacm is woken */
 	if (vrb_lib_ready())
 		list = ibv_get_device_list(&cnt);
+	if (cnt)
+		ret = answer(&query, info);
+	else if (fab_why_wanted(&vrb_prov))
+		fab_why_report(&vrb_prov, FAB_WHY_WHICH, "verbs", "RDMA device", "one", "none on this machine");
+	if (ret == -FI_ENODATA && !vrb_devices_known())
+		say_closed(list, cnt);
 	if (list)
 		ibv_free_device_list(list);
-	if (cnt)
-		return answer(&query, info);
-	if (fab_why_wanted(&vrb_prov))
-		fab_why_report(&vrb_prov, FAB_WHY_WHICH, "verbs", "RDMA device", "one", "none on this machine");
-	return -FI_ENODATA;
+	return ret;
 }
 
 int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint32_t version)

@@ -18,7 +18,7 @@ union fab_sockaddr {
 	struct sockaddr_in sin;
 	struct sockaddr_in6 sin6;
 };
-#define FAB_ADDR_STRLEN 112
+#define FAB_ADDR_STRLEN 96
 
 /* An address of InfiniBand, as the kernel's struct sockaddr_ib: numbers are big-endian, but for the scope. Of the service
  * the low 16 bits are a port, in a space of ports, as far as the mask has them. */

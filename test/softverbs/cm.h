@@ -46,6 +46,7 @@ struct sv_listener {
 struct sv_id {
 	struct rdma_cm_id id;
 	enum sv_id_state state;
+	bool gone;			/* the other end has, before it was answered */
 	bool sync;			/* created without a channel: calls wait */
 	struct sv_source src;		/* the connection; fd -1: none */
 	struct sv_timer retry;		/* of connect, while the listener's queue is full */

@@ -250,6 +250,9 @@ static void hung_up(struct sv_id *id)
 	case SV_ID_CLOSING:
 		down(id);
 		break;
+	case SV_ID_REQUESTED:
+		id->gone = true;	/* who answers will hear of it */
+		break;
 	default:
 		break;
 	}
@@ -285,7 +288,7 @@ static void got_reply(struct sv_id *id, const struct sv_cm_msg *msg)
 	}
 	ret = qp_ready_to_go(id);
 	id->state = ret ? SV_ID_CLOSED : SV_ID_CONNECTED;
-	if (!ret)
+	if (!ret && !sv_fault("cm_rtu"))
 		post_type(id, SV_CM_RTU);
 	sv_cm_tell(id, ret ? RDMA_CM_EVENT_CONNECT_ERROR : RDMA_CM_EVENT_ESTABLISHED, -ret, msg);
 }
@@ -447,7 +450,10 @@ int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 	sv_lock();
 	sv_timer_init(&id->retry, connect_again);
 	id->state = SV_ID_CONNECTING;
-	try_connect(id);
+	if (sv_fault("cm_removal"))
+		sv_cm_tell(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL);
+	else
+		try_connect(id);
 	sv_unlock();
 	return sv_cm_wait(id);
 }
@@ -476,6 +482,8 @@ int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 		/* the answer to a question is all there is: nothing is heard of its end */
 		id->state = msg.type == SV_CM_REP ? SV_ID_ACCEPTED : SV_ID_CLOSED;
 		post(id, &msg);
+		if (id->gone && id->state == SV_ID_ACCEPTED)
+			hung_up(id);
 	}
 	sv_unlock();
 	return ret ? fail(ret) : 0;

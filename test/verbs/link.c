@@ -110,6 +110,7 @@ struct happened await_event(struct link *link, struct fid_eq *eq)
 	union { struct fi_eq_cm_entry cm; char room[sizeof(struct fi_eq_cm_entry) + 256]; } entry;
 	struct fi_eq_err_entry error = { 0 };
 	struct happened what = { 0 };
+	char text[256];
 	time_t end = now() + PATIENCE_S;
 	ssize_t ret;
 
@@ -118,6 +119,8 @@ struct happened await_event(struct link *link, struct fid_eq *eq)
 		ret = fi_eq_read(eq, &what.event, &entry, sizeof(entry), 0);
 		if (ret == -FI_EAVAIL) {
 			MUST(fi_eq_readerr(eq, &error, 0));
+			fi_eq_strerror(eq, error.prov_errno, error.err_data, text, sizeof(text));
+			fprintf(stderr, "event said: %s\n", text);
 			what.event = 0;
 			what.err = error.err;
 			what.data_len = error.err_data_size < sizeof(what.data) ? error.err_data_size : sizeof(what.data);

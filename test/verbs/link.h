@@ -61,7 +61,8 @@ void link_listen(struct link *link);
 /* All, up to both ends being told FI_CONNECTED. */
 void link_open(struct link *link);
 void link_close(struct link *link);
-/* Wait for the next event, with both ends driven. Dies after half a minute. */
+/* Wait for the next event, with both ends driven; what fi_eq_strerror says of an error is in the log. Dies after a
+ * minute. */
 struct happened await_event(struct link *link, struct fid_eq *eq);
 /* Wait for a completion of this end: 0, or its error (positive). */
 int await_comp(struct link *link, struct end *end, struct fi_cq_err_entry *error);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections that do not come about, and those that end before they are there: whoever waits for one is told, once,
+ * with a text that names device, port and peer. Peers that die are processes of their own.
+ */
+#include "link.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NAME_LEN	16		/* of a struct sockaddr_in */
+
+/* The other process of a case, and what the two say to each other: bytes. */
+static struct {
+	pid_t pid;
+	int in, out;
+} other;
+
+/* Let the other process do this; it never returns. */
+static void start(void (*run)(void))
+{
+	int there[2], back[2];
+
+	MUST_BE(!pipe(there) && !pipe(back));
+	other.pid = fork();
+	MUST_BE(other.pid >= 0);
+	other.in = other.pid ? back[0] : there[0];
+	other.out = other.pid ? there[1] : back[1];
+	close(other.pid ? back[1] : there[1]);
+	close(other.pid ? there[0] : back[0]);
+	if (other.pid)
+		return;
+	run();
+	pause();
+}
+
+static void say(const void *data, size_t len)
+{
+	MUST_BE(write(other.out, data, len) == (ssize_t) len);
+}
+
+static void hear(void *data, size_t len)
+{
+	MUST_BE(read(other.in, data, len) == (ssize_t) len);
+}
+
+/* The same, of what the other end says while this one goes on. */
+static void hear_from(const struct end *end, void *data, size_t len)
+{
+	struct pollfd pfd = { .fd = other.in, .events = POLLIN };
+
+	while (!poll(&pfd, 1, 0))
+		fi_cq_read(end->cq, NULL, 0);
+	hear(data, len);
+}
+
+static void kill_other(void)
+{
+	MUST_BE(!kill(other.pid, SIGKILL));
+	MUST_BE(waitpid(other.pid, NULL, 0) == other.pid);
+}
+
+/* An end that can connect to this name. */
+static void open_towards(struct end *end, const char *name)
+{
+	struct fi_info *hints = hints_new(), *info;
+
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->dest_addr = malloc(NAME_LEN);
+	hints->dest_addrlen = NAME_LEN;
+	memcpy(hints->dest_addr, name, NAME_LEN);
+	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info));
+	fi_freeinfo(hints);
+	end_open(end, info);
+	MUST(end_open_ep(end));
+}
+
+static struct happened await_request(struct link *link)
+{
+	struct happened what = await_event(link, link->pep_eq);
+
+	MUST_BE(what.event == FI_CONNREQ);
+	return what;
+}
+
+/* b, of the request. */
+static void open_b(struct link *link, struct fi_info *info)
+{
+	fi_freeinfo(link->b.info);
+	link->b.info = info;
+	MUST(end_open_ep(&link->b));
+}
+
+static void expect_err(struct link *link, struct fid_eq *eq, int err)
+{
+	struct happened what = await_event(link, eq);
+
+	if (what.event || what.err != err)
+		die("event %u, error %d (%s), not %d", what.event, what.err, fi_strerror(what.err), err);
+}
+
+/* ---- no process dies ---- */
+
+static void nobody_listens(void)
+{
+	struct link link = { 0 };
+
+	link_listen(&link);
+	MUST(fi_close(&link.pep->fid));
+	link.pep = NULL;
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	expect_err(&link, link.a.eq, FI_ECONNREFUSED);
+	link_close(&link);
+}
+
+static void device_is_removed(void)
+{
+	struct link link = { 0 };
+
+	link_listen(&link);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	expect_err(&link, link.a.eq, FI_ENODEV);
+	link_close(&link);
+}
+
+/* a has its connection and ends it; b, which has not heard of the first, hears of both. */
+static void end_comes_first(void)
+{
+	struct link link = { 0 };
+
+	link_listen(&link);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	open_b(&link, await_request(&link).info);
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	MUST_BE(await_event(&link, link.a.eq).event == FI_CONNECTED);
+	MUST(fi_shutdown(link.a.ep, 0));
+	MUST_BE(await_event(&link, link.b.eq).event == FI_CONNECTED);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	link_close(&link);
+}
+
+static void data_is_too_long_for_xrc(void)
+{
+	static const char data[64];
+	struct link link = { 0 };
+
+	link_listen(&link);
+	MUST_BE(link.a.info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_XRC);
+	MUST_FAIL(fi_connect(link.a.ep, link.a.info->dest_addr, data, 36), FI_EINVAL);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, data, 35));
+	MUST_BE(await_request(&link).data_len == 35);
+	link_close(&link);
+}
+
+/* ---- the other process dies ---- */
+
+static void listen_and_wait(void)
+{
+	struct link link = { 0 };
+
+	link_listen(&link);
+	say(link.a.info->dest_addr, NAME_LEN);
+	await_request(&link);
+	say("r", 1);
+}
+
+static void listener_dies(void)
+{
+	struct link link = { 0 };
+	char name[NAME_LEN];
+
+	start(listen_and_wait);
+	hear(name, sizeof(name));
+	open_towards(&link.a, name);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	hear_from(&link.a, name, 1);
+	kill_other();
+	expect_err(&link, link.a.eq, FI_ETIMEDOUT);
+	end_close(&link.a);
+}
+
+static void connect_and_wait(void)
+{
+	struct link link = { 0 };
+	char name[NAME_LEN];
+
+	hear(name, sizeof(name));
+	open_towards(&link.a, name);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	MUST_BE(await_event(&link, link.a.eq).event == FI_CONNECTED);
+	say("c", 1);
+}
+
+/* after: has the other one its connection, as far as it knows? */
+static void connector_dies(bool after)
+{
+	struct link link = { 0 };
+	struct fi_info *info;
+	char word;
+
+	start(connect_and_wait);
+	link_listen(&link);
+	say(link.a.info->dest_addr, NAME_LEN);
+	info = await_request(&link).info;
+	if (!after)
+		kill_other();
+	open_b(&link, info);
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	if (after) {
+		hear(&word, 1);
+		kill_other();
+	}
+	expect_err(&link, link.b.eq, FI_ETIMEDOUT);
+	link_close(&link);
+}
+
+static void connector_dies_before(void)
+{
+	connector_dies(false);
+}
+
+static void connector_dies_after(void)
+{
+	connector_dies(true);
+}
+
+#define LOST	"event said: soft0, port 1: no connection "
+#define PEER	" fi_sockaddr_in://127.0.0.1:[0-9]+: "
+
+static const struct vcase cases[] = {
+	{ "nobody listens", NULL, nobody_listens, LOST "to" PEER "nobody listens there" },
+	{ "the device is removed while an endpoint connects", "SOFTVERBS_FAIL=cm_removal:1=ENODEV", device_is_removed,
+	  LOST "to" PEER "the device is being removed" },
+	{ "the end comes before the last word of the handshake", "SOFTVERBS_FAIL=cm_rtu:1=EIO", end_comes_first, NULL },
+	{ "private data too long for XRC", "FI_VERBS_PREFER_XRC=1", data_is_too_long_for_xrc,
+	  "36 bytes of connection data: over XRC at most 35" },
+	{ "the listener dies before it answers", NULL, listener_dies, LOST "to" PEER "unreachable" },
+	{ "who connects dies before it is answered", NULL, connector_dies_before, LOST "from" PEER "unreachable" },
+	{ "who connects dies before its last word", "SOFTVERBS_FAIL=cm_rtu:1=EIO", connector_dies_after,
+	  LOST "from" PEER "unreachable" },
+};
+
+int main(void)
+{
+	return run_cases(cases, sizeof(cases) / sizeof(cases[0]));
+}
