@@ -25,6 +25,8 @@ struct worker {
 	pthread_t thread;
 	struct pp pp;
 	size_t size;
+	struct hist spread;             /* time of a message, the mean over each window */
+	uint64_t last_ns;               /* when the window began */
 	int ret;
 };
 
@@ -50,36 +52,57 @@ static int take(struct pp_opts *opts, int key, const char *arg)
 	return ret;
 }
 
-/* Every message out, every message in: the window is full both ways. */
-static int exchange(struct pp *pp, size_t size)
+/* Message number i is done: with the last one of a window, note what it took. */
+static void note_time(struct worker *worker, uint32_t i)
 {
+	uint32_t window = worker->pp.opts->window;
+	uint64_t now;
+
+	if (window == 1 || (i + 1) % window)
+		return;
+	now = util_now_ns();
+	hist_add(&worker->spread, (now - worker->last_ns) / window / (both_ways ? 2 : 1));
+	worker->last_ns = now;
+}
+
+/* Every message out, every message in: the window is full both ways. */
+static int exchange(struct worker *worker)
+{
+	struct pp *pp = &worker->pp;
 	uint32_t i, cnt = pp->opts->iterations, window = pp->opts->window;
+	size_t size = worker->size;
 	int ret = 0;
 
 	for (i = 0; i < cnt + window - 1 && !ret; i++) {
 		if (i < cnt)
 			ret = pp_send(pp, size);
-		if (!ret && i >= window - 1)
+		if (!ret && i >= window - 1) {
 			ret = pp_recv(pp, size);
+			note_time(worker, i - (window - 1));
+		}
 	}
 	return ret ? ret : pp_flush(pp);
 }
 
-static int one_way(struct pp *pp, size_t size)
+static int one_way(struct worker *worker)
 {
+	struct pp *pp = &worker->pp;
 	uint32_t i;
 	int ret = 0;
 
-	for (i = 0; i < pp->opts->iterations && !ret; i++)
-		ret = ft_stream.step(pp, size);
-	return ret ? ret : ft_stream.end(pp, size);
+	for (i = 0; i < pp->opts->iterations && !ret; i++) {
+		ret = ft_stream.step(pp, worker->size);
+		note_time(worker, i);
+	}
+	return ret ? ret : ft_stream.end(pp, worker->size);
 }
 
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
 
-	worker->ret = (both_ways ? exchange : one_way)(&worker->pp, worker->size);
+	worker->last_ns = util_now_ns();
+	worker->ret = (both_ways ? exchange : one_way)(worker);
 	return NULL;
 }
 
@@ -91,6 +114,7 @@ static int run_threads(struct worker *workers, size_t size)
 
 	for (started = 0; started < thread_cnt && !ret; started++) {
 		workers[started].size = size;
+		hist_clear(&workers[started].spread);
 		ret = pthread_create(&workers[started].thread, NULL, work, &workers[started]);
 	}
 	if (ret) {
@@ -111,6 +135,7 @@ static int run_size(struct pp *pp, struct worker *workers, size_t size, struct j
 	struct pp_result result = { .size = size, .transfers = shape.transfers };
 	struct timespec cpu;
 	uint64_t start;
+	uint32_t i;
 	int ret;
 
 	ret = pp_ctrl_sync(pp);
@@ -125,6 +150,8 @@ static int run_size(struct pp *pp, struct worker *workers, size_t size, struct j
 	result.elapsed_ns = util_now_ns() - start;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	result.cpu_ns += (uint64_t) cpu.tv_sec * 1000000000 + (uint64_t) cpu.tv_nsec;
+	for (i = 0; i < thread_cnt; i++)
+		hist_merge(&result.latency, &workers[i].spread);
 	result.sent = result.acked = pp->opts->iterations * thread_cnt;
 	ret = pp_ctrl_exchange_count(pp, &result.acked);
 	if (!ret)
@@ -181,13 +208,6 @@ static int body(struct pp *pp)
 	return ret;
 }
 
-/* Rows have no spread: there is one time for all threads. */
-static int ready(struct pp_opts *opts)
-{
-	opts->stats = false;
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct ft_program program = {
@@ -198,7 +218,6 @@ int main(int argc, char **argv)
 		.json = true,
 		.options = own_options,
 		.take = take,
-		.ready = ready,
 		.body = body,
 	};
 

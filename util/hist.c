@@ -43,6 +43,21 @@ void hist_add(struct hist *hist, uint64_t value)
 		hist->max = value;
 }
 
+void hist_merge(struct hist *hist, const struct hist *more)
+{
+	unsigned i;
+
+	if (!more->cnt)
+		return;
+	for (i = 0; i < HIST_BUCKETS; i++)
+		hist->bucket[i] += more->bucket[i];
+	if (!hist->cnt || more->min < hist->min)
+		hist->min = more->min;
+	if (more->max > hist->max)
+		hist->max = more->max;
+	hist->cnt += more->cnt;
+}
+
 uint64_t hist_percentile(const struct hist *hist, double share)
 {
 	uint64_t rank = (uint64_t) (share * (double) hist->cnt), seen = 0, value;

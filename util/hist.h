@@ -19,6 +19,9 @@ struct hist {
 void hist_clear(struct hist *hist);
 void hist_add(struct hist *hist, uint64_t value);
 
+/* Add all samples of another histogram. */
+void hist_merge(struct hist *hist, const struct hist *more);
+
 /* The value that `share` (0 to 1) of the samples do not exceed; 0 without samples. */
 uint64_t hist_percentile(const struct hist *hist, double share);
 

@@ -431,7 +431,7 @@ int ft_main(int argc, char **argv, const struct ft_program *program)
 	fill_options(options, program);
 	if (pp_parse_command_line(&opts.pp, argc, argv, options, program->about, take_option, &code))
 		return code;
-	if ((program->ready && program->ready(&opts.pp)) || pin(opts.core))
+	if (pin(opts.core))
 		return util_bad_usage();
 	/* What is written must be there when the server looks. */
 	opts.pp.delivered = opts.pp.rma && opts.pp.check;

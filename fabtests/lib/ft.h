@@ -41,8 +41,6 @@ struct ft_program {
 	const struct util_opt *options; /* of its own, with letters or keys above PP_OPT_LAST + 15; or NULL */
 	/* Take one of them: 0 or -FI_EINVAL, with a message. May change *opts. */
 	int (*take)(struct pp_opts *opts, int key, const char *arg);
-	/* When all options are there, before anything is opened: 0 or -FI_EINVAL, with a message; or NULL. */
-	int (*ready)(struct pp_opts *opts);
 	/* The last word on the hints; or NULL. */
 	int (*hints)(const struct pp_opts *opts, struct fi_info *hints);
 
