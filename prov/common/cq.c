@@ -145,7 +145,7 @@ static ssize_t take(struct fab_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	return cnt;
 }
 
-static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 {
 	struct fab_cq *cq = cq_of(fid);
 	ssize_t ret;
@@ -166,7 +166,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
-	return cq_readfrom(fid, buf, count, NULL);
+	return fab_cq_readfrom(fid, buf, count, NULL);
 }
 
 /* ---- reading ahead: see struct fab_cq_ahead ---- */
@@ -325,10 +325,10 @@ static struct fi_ops cq_fid_ops = {
 	.control = cq_control,
 };
 
-static struct fi_ops_cq cq_ops = {
+struct fi_ops_cq fab_cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read,
-	.readfrom = cq_readfrom,
+	.readfrom = fab_cq_readfrom,
 	.readerr = fab_cq_readerr,
 	.sread = cq_sread,
 	.sreadfrom = cq_sreadfrom,
@@ -467,7 +467,7 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	FAB_OPS_FILL(&ahead_ops);
 	cq->domain = domain;
 	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
-	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops : &cq_ops;
+	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops : &fab_cq_ops;
 	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
 	if (ret) {

@@ -7,11 +7,13 @@
  * once and with the engine's lock held. Its ring is full for ever, so that only the way for full rings asks about it.
  *
  * Everything below wants cq->progress's lock, except fab_cq_open() and what struct fab_cq_ahead says. Reading
- * entries that are queued makes no system call and no progress; a read that finds nothing runs one pass.
+ * entries that are queued makes no system call and no progress; a read that finds nothing runs one pass, or does what
+ * a provider has in its place.
  */
 #ifndef FAB_CQ_H
 #define FAB_CQ_H
 
+#include <string.h>
 #include <rdma/fi_eq.h>
 #include "common/op.h"
 #include "common/progress.h"
@@ -72,6 +74,24 @@ struct fab_cq_fail {
 /* fi_cq_open: 0 or -FI_E*. Providers use it as the domain's slot directly. */
 int fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 
+/*
+ * What a provider needs whose table of calls reads its hardware straight into the caller's entries: the slots of an
+ * ordinary CQ, for the rest of its table; and the ordinary read, for whatever is not as it expects (arguments, entries
+ * in the ring, errors). Takes the lock; src may be NULL. fab_cq_open() gives other tables to those that are not
+ * ordinary: peers' and those that are read ahead.
+ */
+extern struct fi_ops_cq fab_cq_ops;
+ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src);
+
+/* A read that takes successes of its CQ as they come, while nothing is queued there: each is the first `size` bytes of a
+ * struct fab_comp, at `to`, where there is room for all that can come. */
+struct fab_cq_taker {
+	struct fab_cq *cq;		/* NULL: no more, as an error has been queued */
+	char *to;
+	size_t size;
+	ssize_t cnt;			/* taken so far */
+};
+
 /* The ring is full: make room, and return false; or true: there is nothing left to do. comp has gone to the owner of a
  * peer CQ then, or there is no memory and the CQ is overrun from now on (fi_cq(3)): what is queued can be read, then
  * comes FI_EOVERRUN. */
@@ -84,6 +104,19 @@ static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
 		return;
 	cq->ring[cq->tail++ & cq->mask] = *comp;
 	fab_wait_event(&cq->wait, &cq->progress->signals);
+}
+
+/* The same, unless it is for this taker. NULL: there is none. */
+static inline __attribute__((always_inline))
+void fab_cq_give(struct fab_cq *cq, const struct fab_comp *comp, struct fab_cq_taker *taker)
+{
+	if (!taker || taker->cq != cq) {
+		fab_cq_write(cq, comp);
+		return;
+	}
+	memcpy(taker->to, comp, taker->size);
+	taker->to += taker->size;
+	taker->cnt++;
 }
 
 /* Queue an error, in order with the successes. Falls back to a reserved entry, without text and data, when memory is

@@ -195,6 +195,7 @@ static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 		cq->ref++;
 		ep->tx_cq = cq;
 		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ep->tx_each = !ep->tx_selective;
 		ep->tx_msg_flags = ep->tx_selective ? 0 : FI_COMPLETION;
 	}
 	if (flags & FI_RECV) {
@@ -253,6 +254,7 @@ static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 		if (flags & cntr_flag[i]) {
 			atomic_fetch_add(&cntr->ref, 1);
 			ep->cntr[i] = cntr;
+			ep->counted = true;
 		}
 	}
 	fab_progress_unlock(ep->progress);

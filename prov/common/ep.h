@@ -47,6 +47,8 @@ struct fab_ep {
 	bool own_progress;		/* a shared context: it keeps its engine alive by itself */
 	bool eq_driven;			/* eq runs our engine (fab_eq_add_engine) */
 	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
+	bool tx_each;			/* every success is to write an entry: there is a tx_cq, not bound with that */
+	bool counted;			/* there is one in cntr */
 	uint64_t caps;			/* effective: of info and its tx/rx attributes, modifiers spelled out */
 	uint64_t tx_msg_flags, rx_msg_flags;	/* what the fi_*msg calls inherit: FI_COMPLETION, or nothing */
 	struct fab_cq *tx_cq, *rx_cq;	/* borrowed: bind took references */
@@ -153,7 +155,7 @@ int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optle
 /* Does a success of this operation write a CQ entry? For the submit path; flags are the operation's. */
 static inline bool fab_ep_tx_wants_comp(const struct fab_ep *ep, const struct fab_op *op)
 {
-	return ep->tx_cq && !op->no_comp && (!ep->tx_selective || (op->flags & FI_COMPLETION));
+	return !op->no_comp && (ep->tx_each || (ep->tx_cq && (op->flags & FI_COMPLETION)));
 }
 static inline bool fab_ep_rx_wants_comp(const struct fab_ep *ep, uint64_t flags)
 {
@@ -164,16 +166,22 @@ static inline bool fab_ep_rx_wants_comp(const struct fab_ep *ep, uint64_t flags)
  * The end of an operation, in exactly one of two ways, and the only callers of fab_cq_write() for endpoints. Engine
  * lock held. code gives counter and queue (send side: tx_cq; RECV, TRECV, REMOTE_*: rx_cq); comp->flags are complete
  * (fab_op_desc[code].cq_flags and what came with the message). want_cq false: only counters. An error always writes an
- * entry where there is a queue, whatever was selected.
+ * entry where there is a queue, whatever was selected. A reader (fab_cq_give), or NULL, may take the entry.
  */
-static inline void fab_ep_complete(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, bool want_cq)
+static inline __attribute__((always_inline))
+void fab_ep_complete_to(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, bool want_cq,
+			struct fab_cq_taker *taker)
 {
 	struct fab_cntr *cntr = ep->cntr[fab_op_desc[code].cntr];
 
 	if (want_cq)
-		fab_cq_write(code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq, comp);
+		fab_cq_give(code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq, comp, taker);
 	if (cntr)
 		fab_cntr_inc(cntr, comp->len);
+}
+static inline void fab_ep_complete(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, bool want_cq)
+{
+	fab_ep_complete_to(ep, code, comp, want_cq, NULL);
 }
 void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct fab_cq_fail *fail);
 

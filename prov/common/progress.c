@@ -28,6 +28,7 @@
 #define EPOLL_PASSES		16	/* ... if they are not */
 #define CLOCK_PASSES		16	/* look at timers at the latest after this many passes, if they find data */
 #define EPOLL_EVENTS		64
+#define DIRECT_LOOKS		128	/* a pass at the latest after so many looks that made none */
 #define SPINS_AWAY		32	/* looks of the application without a sleep: the thread keeps away */
 #define AWAY_NS			250000	/* for so long, then sees whether that goes on */
 
@@ -252,8 +253,15 @@ void fab_progress_flush_later(struct fab_progress *progress, struct fab_flush *f
 	if (!fab_list_empty(&flush->link))
 		return;
 	fab_list_add_tail(&progress->flush, &flush->link);
+	progress->looks_left = 0;
 	if (!progress->in_pass && watched(progress))
 		alarm_set(progress, ALARM_NOW);
+}
+
+void fab_progress_set_direct(struct fab_progress *progress, void *direct)
+{
+	progress->direct = direct;
+	progress->looks_left = 0;
 }
 
 void fab_flush_cancel(struct fab_flush *flush)
@@ -376,6 +384,9 @@ static bool pass(struct fab_progress *progress)
 		return false;
 	progress->in_pass = true;
 	progress->pass_cnt++;
+	if (progress->looks_left < 0)
+		progress->since_epoll = EPOLL_PASSES;
+	progress->looks_left = progress->direct ? DIRECT_LOOKS : 0;
 
 	if (!fab_list_empty(&progress->flush))
 		fab_progress_flush(progress);
@@ -568,8 +579,5 @@ void fab_progress_fini(struct fab_progress *progress)
 
 void fab_progress_share(struct fab_progress *progress)
 {
-	if (progress->lock.ops == fab_lock_kinds[FAB_LOCK_NONE])
-		progress->lock.ops = fab_lock_kinds[FAB_LOCK_MUTEX];
-	else
-		fab_lock_inflate(&progress->lock);
+	fab_lock_inflate(&progress->lock);
 }

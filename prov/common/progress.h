@@ -71,8 +71,8 @@ struct fab_defer {
 };
 
 /* A function called on every pass for a provider whose hardware is polled (verbs); true if it found anything. Also
- * called once more before anyone sleeps: while there are watchers, finding nothing obliges it to make epfd readable
- * when there is something again. */
+ * called once more before anyone sleeps: while there are watchers, it is obliged to make epfd readable when there is
+ * something again; finding nothing does, if the hardware is looked at in passes alone. */
 struct fab_poll_fn {
 	struct fab_list link;
 	bool (*poll)(struct fab_poll_fn *fn);
@@ -95,6 +95,10 @@ struct fab_progress {
 	unsigned since_clock;		/* passes since timers were looked at */
 	unsigned source_cnt;		/* without the alarm */
 	unsigned out_cnt;		/* sources that wait to write */
+	/* A provider's whose CQs read hardware themselves: where all arrives that does here, or NULL; and how often they may
+	 * look there before the next pass: none if there is no such place, or something waits to leave */
+	void *direct;
+	int looks_left;
 	_Atomic uint32_t spins;		/* looks of the application since it prepared to sleep; written with the lock */
 	_Atomic uint32_t watchers;	/* who may sleep on epfd; raised before the last look that precedes a sleep */
 	/* endpoints here, and triggered work that is to run here: a CQ with none may still be joined to another
@@ -157,6 +161,9 @@ void fab_progress_flush_later(struct fab_progress *progress, struct fab_flush *f
 void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
 void fab_progress_defer(struct fab_progress *progress, struct fab_defer *defer);
 
+/* There is such a place, or no longer (NULL). Lock held. */
+void fab_progress_set_direct(struct fab_progress *progress, void *direct);
+
 /* The engine's staging buffers, allocated on first use. NULL: no memory. Lock held, valid until the caller returns to
  * the engine. */
 uint8_t *fab_progress_staging(struct fab_progress *progress);
@@ -196,6 +203,12 @@ static inline void fab_progress_unlock(struct fab_progress *progress)
 {
 	if (!fab_list_empty(&progress->signals))
 		fab_progress_signal(progress);
+	fab_lock_release(&progress->lock);
+}
+
+/* The same for who has queued nothing and told nobody anything. */
+static inline void fab_progress_leave(struct fab_progress *progress)
+{
 	fab_lock_release(&progress->lock);
 }
 

@@ -252,8 +252,7 @@ static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
 	ep->tx_quiet_max = ep->tx_size / 2 ? ep->tx_size / 2 - 1 : 0;
 	ep->tx_iov_limit = fab_min(info->tx_attr->iov_limit, (size_t) VRB_IOV_LIMIT);
 	ep->rx_iov_limit = fab_min(info->rx_attr->iov_limit, (size_t) VRB_IOV_LIMIT);
-	ep->max_msg_size = info->ep_attr->max_msg_size;
-	ep->prefix = ep->kind->prefix;
+	ep->max_msg_size = info->ep_attr->max_msg_size + ep->kind->prefix;
 	ep->aim = ep->kind->aim;
 	while (ring < ep->tx_size + MARKER_CNT)
 		ring *= 2;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From hardware to the engine. A poller belongs to one progress engine of a domain and has hardware queues of its
+ * From hardware to the engine, and to those who read it past the engine (cq.c). A poller belongs to one progress engine of a domain and has hardware queues of its
  * own, which every pass asks. They are large and shared by endpoints, each of which reserves room for all that it
  * can have outstanding; when one is full up there is another.
  *
  * Asking costs no system call, so nothing is armed while the application polls. When somebody may sleep on the engine's
- * epoll set (progress->watchers), a pass that finds nothing arms the queues and looks again: then the channel's
- * descriptor will wake the sleeper.
+ * epoll set (progress->watchers), a pass arms the queues that are not, and looks again: then the channel's descriptor
+ * will wake the sleeper. Whoever takes the channel's news makes a pass, so while there are watchers every queue is armed
+ * or has news, whoever reads it.
  *
  * A poller appears with the first endpoint that is enabled on an engine and goes with the last.
  */
@@ -20,7 +21,7 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 
-#define BATCH		32
+#define SEVERAL_LOOKS	32		/* a pass at the latest after so many looks past it at several queues */
 #define HW_CQ_SIZE	4096		/* entries, or what one endpoint needs if that is more */
 
 struct vrb_poller {
@@ -31,7 +32,17 @@ struct vrb_poller {
 	struct fab_poll_fn fn;
 	struct vrb_alarm alarm;
 	struct fab_list cqs;		/* struct vrb_hw_cq; changed under both locks */
+	unsigned looks;			/* at several, since the last pass */
 };
+
+/* Readers go straight to the one queue that there is, if it works. Lock held, or nobody can be inside. */
+static void choose_direct(struct vrb_poller *poller)
+{
+	struct vrb_hw_cq *hw = fab_list_first(&poller->cqs, struct vrb_hw_cq, link);
+	bool one = hw && hw->link.next == &poller->cqs;
+
+	fab_progress_set_direct(poller->progress, one && !atomic_load(&hw->broken) ? hw : NULL);
+}
 
 static void queue_lost(struct vrb_hw_cq *hw, int err, const char *why)
 {
@@ -39,6 +50,7 @@ static void queue_lost(struct vrb_hw_cq *hw, int err, const char *why)
 
 	if (atomic_exchange(&hw->broken, true))
 		return;
+	choose_direct(hw->poller);
 	fab_list_for_each(&hw->eps, link) {
 		struct vrb_ep *ep = fab_container(link, struct vrb_ep, on_hw);
 
@@ -80,17 +92,17 @@ static void lost(struct vrb_alarm *alarm, const struct ibv_cq *cq)
 
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw)
 {
-	struct ibv_wc wc[BATCH];
+	struct ibv_wc wc[VRB_BATCH];
 	int i, cnt, found = 0;
 
 	if (__builtin_expect(atomic_load_explicit(&hw->broken, memory_order_relaxed), 0))
 		return false;
 	do {
-		cnt = ibv_poll_cq(hw->cq, BATCH, wc);
+		cnt = ibv_poll_cq(hw->cq, VRB_BATCH, wc);
 		for (i = 0; i < cnt; i++)
-			vrb_work_done(&wc[i]);
+			vrb_work_done(&wc[i], NULL);
 		found += cnt > 0;
-	} while (cnt == BATCH);
+	} while (cnt == VRB_BATCH);
 	if (__builtin_expect(cnt < 0, 0)) {
 		VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s: %s\n", ibv_get_device_name(hw->cq->context->device), strerror(-cnt));
 		vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
@@ -105,6 +117,43 @@ static bool take_all(struct vrb_poller *poller)
 
 	fab_list_for_each(&poller->cqs, link)
 		found |= vrb_hw_cq_poll(fab_container(link, struct vrb_hw_cq, link));
+	return found;
+}
+
+/* Those after the first that is asked now come first the next time, so that none is left out for long. */
+static void rotate(struct vrb_poller *poller)
+{
+	struct fab_list *first = poller->cqs.next;
+
+	fab_list_remove(first);
+	fab_list_add_tail(&poller->cqs, first);
+}
+
+int vrb_poller_look(struct fab_progress *progress, struct fab_cq_taker *taker, size_t count)
+{
+	struct vrb_poller *poller = fab_list_empty(&progress->polls) ? NULL :
+				    fab_container(progress->polls.next, struct vrb_poller, fn.link);
+	struct fab_list *link;
+	int found = 0;
+
+	if (!poller || fab_list_empty(&poller->cqs) || !fab_list_empty(&progress->flush) || poller->looks++ == SEVERAL_LOOKS)
+		return -1;
+	fab_list_for_each(&poller->cqs, link) {
+		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
+		size_t room = count - (size_t) taker->cnt;
+		int cnt;
+
+		if (!room || !taker->cq)
+			break;
+		cnt = atomic_load_explicit(&hw->broken, memory_order_relaxed) ? -1 :
+		      ibv_poll_cq(hw->cq, (int) fab_min(room, (size_t) VRB_BATCH), hw->wc);
+		if (cnt < 0)
+			return -1;
+		for (int i = 0; i < cnt; i++)
+			vrb_work_done(&hw->wc[i], taker);
+		found += cnt;
+	}
+	rotate(poller);
 	return found;
 }
 
@@ -129,9 +178,12 @@ static bool poll_hw(struct fab_poll_fn *fn)
 {
 	struct vrb_poller *poller = fab_container(fn, struct vrb_poller, fn);
 
-	if (take_all(poller))
-		return true;
-	return atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst) && arm_all(poller) && take_all(poller);
+	bool found = take_all(poller);
+
+	poller->looks = 0;
+	if (atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst) && arm_all(poller))
+		found |= take_all(poller);
+	return found;
 }
 
 /* A queue that was armed has something. Whoever sleeps next wants it armed again. */
@@ -270,6 +322,8 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 	fab_list_init(&hw->eps);
 	fab_progress_lock(poller->progress);
 	fab_list_add_tail(&poller->cqs, &hw->link);
+	choose_direct(poller);
+	poll_hw(&poller->fn);		/* armed, if somebody is asleep */
 	fab_progress_unlock(poller->progress);
 	*out = hw;
 	return 0;
@@ -279,6 +333,7 @@ static void hw_cq_close(struct vrb_hw_cq *hw)
 {
 	fab_progress_lock(hw->poller->progress);
 	fab_list_remove(&hw->link);
+	choose_direct(hw->poller);
 	fab_progress_unlock(hw->poller->progress);
 	ibv_destroy_cq(hw->cq);
 	free(hw);

@@ -75,20 +75,21 @@ static void fail_wc(struct vrb_ep *ep, enum fab_op_code code, const struct fab_c
 		fail(ep, code, comp, FI_EIO, status, ibv_wc_status_str(wc->status));
 }
 
-static struct fab_comp tx_comp(const struct vrb_tx *tx)
+static struct fab_comp make_comp(enum fab_op_code code, void *context, uint64_t len)
 {
-	return (struct fab_comp) { .context = tx->context, .flags = fab_op_desc[tx->code].cq_flags, .src = FI_ADDR_NOTAVAIL };
+	return (struct fab_comp) {
+		.context = context, .flags = fab_op_desc[code].cq_flags, .len = len, .src = FI_ADDR_NOTAVAIL,
+	};
 }
 
-/* Those posted up to `pos`, which are done. */
-static void tx_done(struct vrb_ep *ep, uint32_t end)
+/* Those posted before `end` are done. */
+static void tx_done(struct vrb_ep *ep, uint32_t end, struct fab_cq_taker *taker)
 {
 	while (ep->tx_head != end) {
-		struct vrb_tx *tx = &ep->tx[ep->tx_head++ & ep->tx_mask];
-		struct fab_comp comp = tx_comp(tx);
+		const struct vrb_tx *tx = &ep->tx[ep->tx_head++ & ep->tx_mask];
+		struct fab_comp comp = make_comp(tx->code, tx->context, tx->len);
 
-		comp.len = tx->len;
-		fab_ep_complete(&ep->base, tx->code, &comp, tx->want_cq);
+		fab_ep_complete_to(&ep->base, tx->code, &comp, tx->want_cq, taker);
 	}
 }
 
@@ -96,23 +97,20 @@ static void tx_failed(struct vrb_ep *ep, const struct vrb_tx *tx, const struct i
 {
 	struct fab_comp comp;
 
-	tx_done(ep, tx->pos);
+	tx_done(ep, tx->pos, NULL);
 	ep->tx_head++;
 	if (tx->code == FAB_OP_MAX)
 		return;
-	comp = tx_comp(tx);
-	comp.len = tx->len;
+	comp = make_comp(tx->code, tx->context, tx->len);
 	fail_wc(ep, tx->code, &comp, wc);
 }
 
-static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc *wc)
+static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc *wc, struct fab_cq_taker *taker)
 {
 	struct vrb_ep *ep = owner->srx ? vrb_srx_taker(owner->srx, wc->qp_num) : owner;
 	bool write = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM;
 	enum fab_op_code code = wc->status || !write ? FAB_OP_RECV : FAB_OP_REMOTE_WRITE;
-	struct fab_comp comp = {
-		.context = rx->context, .flags = fab_op_desc[code].cq_flags, .src = FI_ADDR_NOTAVAIL,
-	};
+	struct fab_comp comp = make_comp(code, rx->context, 0);
 	uint64_t flags = rx->flags;
 
 	fab_pool_put(&owner->rx_pool, rx);
@@ -131,7 +129,23 @@ static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc
 		comp.flags |= FI_REMOTE_CQ_DATA;
 		comp.data = ntohl(wc->imm_data);
 	}
-	fab_ep_complete(&ep->base, code, &comp, fab_ep_rx_wants_comp(&ep->base, flags));
+	fab_ep_complete_to(&ep->base, code, &comp, fab_ep_rx_wants_comp(&ep->base, flags), taker);
+}
+
+void vrb_work_done(const struct ibv_wc *wc, struct fab_cq_taker *taker)
+{
+	void *ptr = (void *) (uintptr_t) (wc->wr_id & ~(uint64_t) VRB_IS_RX);
+	struct vrb_tx *tx = ptr;
+	struct vrb_rx *rx = ptr;
+
+	if (wc->status && taker)
+		taker->cq = NULL;
+	if (wc->wr_id & VRB_IS_RX)
+		rx_done(rx->ep, rx, wc, taker);
+	else if (wc->status)
+		tx_failed(tx->ep, tx, wc);
+	else
+		tx_done(tx->ep, tx->pos + 1, taker);
 }
 
 struct loss {
@@ -144,11 +158,10 @@ static void rx_lost(void *object, void *arg)
 {
 	const struct vrb_rx *rx = object;
 	const struct loss *loss = arg;
-	struct fab_comp comp = { .flags = fab_op_desc[FAB_OP_RECV].cq_flags, .src = FI_ADDR_NOTAVAIL };
+	struct fab_comp comp = make_comp(FAB_OP_RECV, rx->context, 0);
 
 	if (!rx->ep)
 		return;
-	comp.context = rx->context;
 	fail(loss->ep, FAB_OP_RECV, &comp, loss->err, loss->err, loss->why);
 }
 
@@ -174,26 +187,11 @@ void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
 
 		if (tx->code == FAB_OP_MAX)
 			continue;
-		comp = tx_comp(tx);
-		comp.len = tx->len;
+		comp = make_comp(tx->code, tx->context, tx->len);
 		fail(ep, tx->code, &comp, err, err, why);
 	}
 	if (ep->rx_cnt)
 		lose_receives(&loss);
-}
-
-void vrb_work_done(const struct ibv_wc *wc)
-{
-	void *ptr = (void *) (uintptr_t) (wc->wr_id & ~(uint64_t) VRB_IS_RX);
-	struct vrb_tx *tx = ptr;
-	struct vrb_rx *rx = ptr;
-
-	if (wc->wr_id & VRB_IS_RX)
-		rx_done(rx->ep, rx, wc);
-	else if (wc->status)
-		tx_failed(tx->ep, tx, wc);
-	else
-		tx_done(tx->ep, tx->pos + 1);
 }
 
 /* ---- posting: the slow halves of post.h ---- */

@@ -14,20 +14,25 @@
 
 #define VRB_POST	static inline __attribute__((always_inline))
 
-/* Buffers into entries of a list; without a descriptor only what travels inline, *in_wr, which what the processor
- * cannot read does not. 0 or -FI_EINVAL, logged. */
-VRB_POST ssize_t vrb_make_sge(const struct fab_op *op, bool *in_wr, struct ibv_sge *sge)
+/* Can it not travel inline, as the processor cannot read it? */
+VRB_POST bool vrb_any_foreign(const struct fab_op *op)
 {
 	for (uint32_t i = 0; i < op->iov_cnt; i++) {
-		const struct ibv_mr *mr = op->desc ? op->desc[i] : NULL;
+		if (__builtin_expect(op->desc && op->desc[i] && vrb_desc_foreign(op->desc[i]), 0))
+			return true;
+	}
+	return false;
+}
 
-		if (__builtin_expect(!mr && !*in_wr && op->iov[i].iov_len, 0))
+/* Buffers into entries of a list; without a descriptor only what travels inline, which needs none. 0 or -FI_EINVAL,
+ * logged. */
+VRB_POST ssize_t vrb_make_sge(const struct fab_op *op, bool in_wr, struct ibv_sge *sge)
+{
+	for (uint32_t i = 0; i < op->iov_cnt; i++) {
+		const struct ibv_mr *mr = op->desc && !in_wr ? op->desc[i] : NULL;
+
+		if (__builtin_expect(!mr && !in_wr && op->iov[i].iov_len, 0))
 			return vrb_no_desc(op->code);
-		if (__builtin_expect(*in_wr && mr && vrb_desc_foreign(mr), 0)) {
-			if (op->flags & FI_INJECT)
-				return vrb_no_copy(op->code);
-			*in_wr = false;
-		}
 		sge[i].addr = (uintptr_t) op->iov[i].iov_base;
 		sge[i].length = (uint32_t) op->iov[i].iov_len;
 		sge[i].lkey = mr ? mr->lkey : 0;
@@ -47,72 +52,97 @@ VRB_POST enum ibv_wr_opcode vrb_opcode(enum fab_op_code code, bool data)
 	}
 }
 
-/* May the operation not be posted now, or not at all? vrb_refuse() says which. */
+/* May the operation not be posted now, or not at all? vrb_refuse() says which, and what is too long is not seen here. */
 VRB_POST bool vrb_bad_post(const struct vrb_ep *ep, const struct fab_op *op, uint64_t len)
 {
 	return ep->state != VRB_EP_CONNECTED || ep->tx_tail - ep->tx_head == ep->tx_size ||
-	       op->iov_cnt > ep->tx_iov_limit || len > ep->max_msg_size ||
-	       ((op->flags & FI_INJECT) && len > ep->inline_max) ||
+	       (op->iov_cnt > 1 && op->iov_cnt > ep->tx_iov_limit) ||
 	       (op->code >= FAB_OP_WRITE && (op->rma_cnt != 1 || op->rma->len != len));
 }
 
-/* Is the hardware to report this request? */
-VRB_POST bool vrb_reported(const struct vrb_ep *ep, enum fab_op_code code, bool want_cq)
+/* The hardware is to report the request that is about to be posted, or need not: as a flag of its. */
+VRB_POST unsigned vrb_report(struct vrb_ep *ep, enum fab_op_code code, bool want_cq)
 {
-	return want_cq || ep->base.cntr[fab_op_desc[code].cntr] || ep->tx_quiet >= ep->tx_quiet_max;
+	if (want_cq || ep->base.cntr[fab_op_desc[code].cntr] || ep->tx_quiet >= ep->tx_quiet_max) {
+		ep->tx_quiet = 0;
+		return IBV_SEND_SIGNALED;
+	}
+	ep->tx_quiet++;
+	return 0;
+}
+
+/* It was not posted: report the next, as nobody knows what this one was to bring along. */
+VRB_POST ssize_t vrb_not_posted(struct vrb_ep *ep, ssize_t ret)
+{
+	ep->tx_quiet = ep->tx_quiet_max;
+	return ret;
 }
 
 /* Lock held. */
 VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 {
-	uint64_t len = fab_iov_len(op->iov, op->iov_cnt) - ep->prefix;
-	bool in_wr = op->code < FAB_OP_ATOMIC && len <= ep->inline_max, want_cq = fab_ep_tx_wants_comp(&ep->base, op);
+	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
 	struct ibv_sge sge[VRB_IOV_LIMIT];
 	struct ibv_send_wr wr, *bad;
+	bool in_wr;
 	ssize_t ret;
+	int err;
 
 	if (__builtin_expect(vrb_bad_post(ep, op, len), 0))
 		return vrb_refuse(ep, op->iov_cnt, len, op->flags);
-	ret = vrb_make_sge(op, &in_wr, sge);
+	in_wr = op->code < FAB_OP_ATOMIC && len <= ep->inline_max;
+	if (in_wr && __builtin_expect(vrb_any_foreign(op), 0)) {
+		if (op->flags & FI_INJECT)
+			return vrb_no_copy(op->code);
+		in_wr = false;
+	}
+	if (!in_wr && __builtin_expect(len > ep->max_msg_size || ((op->flags & FI_INJECT) && len > ep->inline_max), 0))
+		return vrb_refuse(ep, op->iov_cnt, len, op->flags);
+	ret = vrb_make_sge(op, in_wr, sge);
 	if (__builtin_expect(ret, 0))
 		return ret;
+	tx->ep = ep;
+	tx->context = op->context;
+	tx->len = len;
+	tx->pos = ep->tx_tail;
+	tx->code = (uint8_t) op->code;
+	wr.send_flags = in_wr ? IBV_SEND_INLINE : 0;
+	if (__builtin_expect(!op->no_comp && ep->base.tx_each, 1)) {
+		tx->want_cq = true;
+		wr.send_flags |= vrb_report(ep, op->code, true);
+	} else {
+		tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
+		wr.send_flags |= vrb_report(ep, op->code, tx->want_cq);
+	}
 	wr.wr_id = (uintptr_t) tx;
 	wr.next = NULL;
 	wr.sg_list = sge;
 	wr.num_sge = (int) op->iov_cnt;
-	wr.opcode = vrb_opcode(op->code, op->flags & FI_REMOTE_CQ_DATA);
-	wr.send_flags = 0;
-	if (op->flags & FI_REMOTE_CQ_DATA)
-		wr.imm_data = htonl((uint32_t) op->data);
+	wr.opcode = vrb_opcode(op->code, false);
+	if (__builtin_expect(op->flags & (FI_REMOTE_CQ_DATA | FI_FENCE), 0)) {
+		if (op->flags & FI_FENCE)
+			wr.send_flags |= IBV_SEND_FENCE;
+		if (op->flags & FI_REMOTE_CQ_DATA) {
+			wr.opcode = vrb_opcode(op->code, true);
+			wr.imm_data = htonl((uint32_t) op->data);
+		}
+	}
 	if (op->code == FAB_OP_FETCH_ATOMIC) {
 		vrb_atomic_wr(op->amo, op->rma->addr, (uint32_t) op->rma->key, &wr);
 	} else if (op->code >= FAB_OP_WRITE) {
 		wr.wr.rdma.remote_addr = op->rma->addr;
 		wr.wr.rdma.rkey = (uint32_t) op->rma->key;
 	}
-	if (ep->aim) {
+	if (__builtin_expect(ep->aim != NULL, 0)) {
 		ret = ep->aim(ep, op->addr, &wr);
 		if (ret)
-			return ret;
+			return vrb_not_posted(ep, ret);
 	}
-	tx->ep = ep;
-	tx->context = op->context;
-	tx->len = len;
-	tx->pos = ep->tx_tail;
-	tx->code = (uint8_t) op->code;
-	tx->want_cq = want_cq;
-	if (vrb_reported(ep, op->code, want_cq))
-		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (in_wr)
-		wr.send_flags |= IBV_SEND_INLINE;
-	if (op->flags & FI_FENCE)
-		wr.send_flags |= IBV_SEND_FENCE;
-	ret = ibv_post_send(ep->qp, &wr, &bad);
-	if (__builtin_expect(ret, 0))
-		return ret == ENOMEM ? -FI_EAGAIN : -ret;
+	err = ibv_post_send(ep->qp, &wr, &bad);
+	if (__builtin_expect(err, 0))
+		return vrb_not_posted(ep, err == ENOMEM ? -FI_EAGAIN : -err);
 	ep->tx_tail++;
-	ep->tx_quiet = wr.send_flags & IBV_SEND_SIGNALED ? 0 : ep->tx_quiet + 1;
 	return 0;
 }
 
@@ -127,7 +157,7 @@ VRB_POST ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op)
 
 	fab_progress_enter(ep->base.progress);
 	ret = vrb_post(ep, op);
-	fab_progress_unlock(ep->base.progress);
+	fab_progress_leave(ep->base.progress);
 	return ret;
 }
 
@@ -137,12 +167,11 @@ VRB_POST ssize_t vrb_post_rx(struct vrb_ep *ep, const struct fab_op *op)
 	struct ibv_sge sge[VRB_IOV_LIMIT];
 	struct ibv_recv_wr wr;
 	struct vrb_rx *rx;
-	bool in_wr = false;
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->base.enabled || ep->state == VRB_EP_DOWN || op->iov_cnt > ep->rx_iov_limit, 0))
 		return vrb_refuse_rx(ep);
-	ret = vrb_make_sge(op, &in_wr, sge);
+	ret = vrb_make_sge(op, false, sge);
 	if (__builtin_expect(ret, 0))
 		return ret;
 	rx = fab_pool_get(&ep->rx_pool);
@@ -171,7 +200,7 @@ VRB_POST ssize_t vrb_post_recv(struct vrb_ep *ep, const struct fab_op *op)
 
 	fab_progress_enter(ep->base.progress);
 	ret = vrb_post_rx(ep, op);
-	fab_progress_unlock(ep->base.progress);
+	fab_progress_leave(ep->base.progress);
 	return ret;
 }
 

@@ -87,6 +87,7 @@ struct fi_provider *fab_verbs_prov_ini(void);
 struct fi_provider *fab_verbs_prov_ini(void)
 {
 	vrb_domain_fill_ops();
+	vrb_cq_fill_ops();
 	fab_pep_fill_ops();
 	vrb_ep_fill_ops();
 	vrb_cm_fill_ops();

@@ -210,7 +210,7 @@ static int ud_create(struct vrb_ep *ep)
 		VRB_WARN(FI_LOG_EP_CTRL, "ibv_modify_qp on %s, port %u: %s\n", dev->name, dev->port_num, strerror(-ret));
 		goto destroy_qp;
 	}
-	ep->inline_max = attr.cap.max_inline_data;
+	ep->inline_max = attr.cap.max_inline_data + VRB_UD_PREFIX;
 	ep->state = VRB_EP_CONNECTED;
 	return 0;
 
@@ -263,9 +263,11 @@ static struct fi_ops_cm ud_cm_ops = {
 static ssize_t ud_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 {
 	const struct vrb_ud_peer *peer = vrb_ud_peer(ep->base.av, addr);
+	struct vrb_tx *tx = (struct vrb_tx *) (uintptr_t) wr->wr_id;
 
 	if (!peer || !wr->num_sge || wr->sg_list->length < VRB_UD_PREFIX)
 		return -FI_EINVAL;
+	tx->len -= VRB_UD_PREFIX;
 	wr->sg_list->addr += VRB_UD_PREFIX;
 	wr->sg_list->length -= VRB_UD_PREFIX;
 	if (!wr->sg_list->length) {

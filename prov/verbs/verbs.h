@@ -170,6 +170,8 @@ void vrb_alarm_stop(struct vrb_alarm *alarm);
 
 /* ---- poller.c ---- */
 
+#define VRB_BATCH	32		/* work completions that are taken at a time */
+
 struct vrb_poller;
 
 /* A hardware queue. Never overrun: whoever completes here has reserved room for all that it can have outstanding. */
@@ -181,6 +183,7 @@ struct vrb_hw_cq {
 	uint32_t user_cnt;		/* likewise */
 	bool armed;			/* engine's lock, as what follows */
 	struct fab_list eps;		/* struct vrb_ep.on_hw: whose completions come here */
+	struct ibv_wc wc[VRB_BATCH];	/* what a look has found */
 	_Atomic bool broken;		/* for ever: nothing is taken from it any more. Set under the engine's lock */
 };
 
@@ -190,9 +193,17 @@ int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
 /* Take all that it holds now. True if there was anything. Engine's lock held. */
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
+/* For a read that finds no progress->direct: up to count entries from all queues of the engine. How many work completions
+ * there were; -1: a pass is to look. Lock held. */
+int vrb_poller_look(struct fab_progress *progress, struct fab_cq_taker *taker, size_t count);
 /* It will report nothing any more, nor will the others of its poller: their endpoints end, with an error for all
  * that they have outstanding. Idempotent. Lock held. */
 void vrb_hw_cq_lost(struct vrb_hw_cq *hw_cq, int err, const char *why);
+
+/* ---- cq.c ---- */
+
+/* The domain's slot of fi_cq_open(3): prov/common's, but for how an ordinary queue is read. */
+int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 
 /* ---- ep.c, cm.c, post.c: guarded by base.progress's lock, except what open fixes ---- */
 
@@ -240,11 +251,10 @@ struct vrb_ep {
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
 	struct fab_list on_hw;		/* in hw_cq->eps while enabled */
 	uint32_t reserved;
-	uint32_t inline_max;
-	uint32_t prefix;		/* of the kind, as aim is */
+	uint32_t inline_max;		/* with the kind's prefix, as max_msg_size */
 	uint32_t tx_iov_limit, rx_iov_limit;
 	size_t max_msg_size;
-	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
+	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);	/* the kind's */
 
 	struct vrb_tx *tx;		/* owned ring; [tx_head, tx_tail) are outstanding */
 	uint32_t tx_mask;		/* entries of the ring less one: a power of two */
@@ -295,8 +305,8 @@ void vrb_post_marker(struct vrb_ep *ep);
 /* The hardware will report nothing: all that is outstanding ends with err, for the reason `why`. No receive can be
  * posted any more (state). Lock held. */
 void vrb_work_lost(struct vrb_ep *ep, int err, const char *why);
-/* What the hardware has to report. Lock held. */
-void vrb_work_done(const struct ibv_wc *wc);
+/* What the hardware has to report. taker: a read that takes entries, until there is an error, or NULL. Lock held. */
+void vrb_work_done(const struct ibv_wc *wc, struct fab_cq_taker *taker);
 
 /* fi_rx_size_left(3) */
 ssize_t vrb_ep_rx_size_left(struct fid_ep *fid);
@@ -360,6 +370,7 @@ int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
 void vrb_domain_fill_ops(void);
+void vrb_cq_fill_ops(void);
 void vrb_ep_fill_ops(void);
 void vrb_cm_fill_ops(void);
 void vrb_data_fill_ops(void);

@@ -127,7 +127,7 @@ static ssize_t xrc_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr
 {
 	(void) addr;
 	wr->qp_type.xrc.remote_srqn = ep->xrc->peer_srqn;
-	wr->send_flags = IBV_SEND_SIGNALED;
+	wr->send_flags |= IBV_SEND_SIGNALED;
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static void end_receives(struct vrb_ep *ep)
 	vrb_hw_cq_poll(ep->hw_cq);
 	for (uint32_t i = x->posted_cnt - ep->rx_cnt; i != x->posted_cnt; i++) {
 		wc.wr_id = x->posted[i & x->rx_mask];
-		vrb_work_done(&wc);
+		vrb_work_done(&wc, NULL);
 	}
 }
 

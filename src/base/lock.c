@@ -92,20 +92,12 @@ static void biased_lock(struct fab_lock *lock)
 
 static void biased_enter(struct fab_lock *lock)
 {
-	atomic_store_explicit(&lock->inside, true, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);	/* barrier_all() makes it one for the processor */
-	if (__builtin_expect(!atomic_load_explicit(&lock->barred, memory_order_acquire), true))
-		return;
 	atomic_store_explicit(&lock->inside, false, memory_order_release);
 	biased_lock(lock);
 }
 
 static void biased_unlock(struct fab_lock *lock)
 {
-	if (!lock->by_mutex) {
-		atomic_store_explicit(&lock->inside, false, memory_order_release);
-		return;
-	}
 	lock->by_mutex = false;
 	if (!lock->inflated)
 		atomic_store_explicit(&lock->barred, false, memory_order_release);
@@ -119,7 +111,7 @@ static bool biased_held(const struct fab_lock *lock)
 
 static void biased_yield(struct fab_lock *lock)
 {
-	biased_unlock(lock);
+	fab_lock_release(lock);
 	while (__atomic_load_n(&lock->waiter_cnt, __ATOMIC_RELAXED))
 		sched_yield();
 	biased_lock(lock);
@@ -155,6 +147,13 @@ const struct fab_lock_ops *fab_lock_kinds[] = {
 	[FAB_LOCK_BIASED] = &biased_ops,
 };
 
+static void set_kind(struct fab_lock *lock, enum fab_lock_kind kind)
+{
+	lock->ops = fab_lock_kinds[kind];
+	atomic_init(&lock->barred, kind == FAB_LOCK_MUTEX);
+	lock->by_mutex = kind == FAB_LOCK_MUTEX;
+}
+
 void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -164,17 +163,18 @@ void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 		if (!barrier_there)
 			kind = FAB_LOCK_MUTEX;
 	}
-	lock->ops = fab_lock_kinds[kind];
 	pthread_mutex_init(&lock->mutex, NULL);
 	set_owner(lock, 0);
 	lock->waiter_cnt = 0;
 	atomic_init(&lock->inside, false);
-	atomic_init(&lock->barred, false);
-	lock->by_mutex = lock->inflated = false;
+	lock->inflated = false;
+	set_kind(lock, kind);
 }
 
 void fab_lock_inflate(struct fab_lock *lock)
 {
+	if (lock->ops == &none_ops)
+		set_kind(lock, FAB_LOCK_MUTEX);
 	if (lock->ops != &biased_ops)
 		return;
 	biased_lock(lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A lock whose kind is chosen once, when it is initialised: a mutex, or nothing at all where the application promised
- * to serialise its calls. Code that takes it does not know, nor ask, which it is.
+ * to serialise its calls. Code that takes it does not know, nor ask, which it is: one way in and out fits all, since a
+ * mutex is barred for ever, and always held by way of the mutex, and what is nothing is neither.
  *
  * Between the two is the biased lock, for data calls that the application serialises and other calls that it does not.
  * Data calls enter (fab_lock_enter): they say that they are inside, look whether somebody bars the way, and are in, two
@@ -28,8 +29,8 @@ struct fab_lock;
 /* What a kind of lock does. */
 struct fab_lock_ops {
 	void (*lock)(struct fab_lock *lock);
-	void (*enter)(struct fab_lock *lock);
-	void (*unlock)(struct fab_lock *lock);
+	void (*enter)(struct fab_lock *lock);	/* the way is barred */
+	void (*unlock)(struct fab_lock *lock);	/* of one who has acquired it */
 	bool (*held)(const struct fab_lock *lock);
 	void (*yield)(struct fab_lock *lock);
 };
@@ -43,10 +44,10 @@ struct fab_lock {
 	pthread_mutex_t mutex;	/* of FAB_LOCK_MUTEX; the owner may wait on a condition with it */
 	pthread_t owner;	/* written with the mutex held; 0: nobody */
 	unsigned waiter_cnt;	/* threads that found the mutex taken; atomic */
-	/* FAB_LOCK_BIASED */
+	/* what says otherwise is of FAB_LOCK_BIASED; inside says nothing with the other kinds, which write it, too */
 	_Atomic bool inside;	/* somebody has entered: written by data calls only, of which there is one at a time */
-	_Atomic bool barred;	/* nobody may enter: written with the mutex held */
-	bool by_mutex;		/* held by one who has acquired it, not entered; the holder's */
+	_Atomic bool barred;	/* nobody may enter: written with the mutex held; a mutex: always true, else false */
+	bool by_mutex;		/* held by one who has acquired it, not entered; the holder's; likewise */
 	bool inflated;		/* barred for good; guarded by the mutex */
 };
 
@@ -64,17 +65,23 @@ static inline void fab_lock_acquire(struct fab_lock *lock)
  * FAB_LOCK_BIASED. */
 static inline void fab_lock_enter(struct fab_lock *lock)
 {
-	lock->ops->enter(lock);
+	atomic_store_explicit(&lock->inside, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);	/* whoever bars the way makes it one for the processor */
+	if (__builtin_expect(atomic_load_explicit(&lock->barred, memory_order_acquire), 0))
+		lock->ops->enter(lock);
 }
 
-/* Data calls may no longer be trusted to be one at a time: a biased lock becomes a mutex. Any thread, not holding it;
- * others may be inside, and hold it as before. */
+/* Data calls may no longer be trusted to be one at a time: what is no mutex becomes one. Any thread, not holding it;
+ * others may be inside of a biased lock, and hold it as before, but of FAB_LOCK_NONE nobody may be. */
 void fab_lock_inflate(struct fab_lock *lock);
 
 /* Either way in ends here. */
 static inline void fab_lock_release(struct fab_lock *lock)
 {
-	lock->ops->unlock(lock);
+	if (__builtin_expect(lock->by_mutex, 0))
+		lock->ops->unlock(lock);
+	else
+		atomic_store_explicit(&lock->inside, false, memory_order_release);
 }
 
 /* For a thread that holds the lock most of the time: release it, stay out until those who wait have had it, take it

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_cq_read(3) straight from the hardware to the caller's entries. While nothing is queued for the CQ, and its engine has
+ * one hardware queue that works (progress->direct), a read takes from there as many work completions as it has room for.
+ * Those of its own CQ are written where the caller wants them, others are queued where they belong, as a pass would. An
+ * error is queued in its place, and with it all that came after. Nothing is taken that has no room, so what a caller
+ * leaves stays in the hardware.
+ *
+ * Where there are several hardware queues each is asked (vrb_poller_look), by a slower hand. All else is the ordinary way of
+ * prov/common: a ring that is not empty, work that waits to leave, and now and then a look, which finds what comes by
+ * descriptors and what is due.
+ */
+#include "verbs/done.h"
+
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "common/ops.h"
+#include "verbs/kind.h"
+
+static const size_t entry_len[] = {
+	[FI_CQ_FORMAT_UNSPEC] = sizeof(struct fi_cq_entry),
+	[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
+	[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
+	[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
+	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
+};
+
+typedef ssize_t found_fn(struct fab_cq *cq, void *buf, size_t count, int cnt);
+
+/* A look has found cnt work completions, or an error. Lock held, dropped here. */
+VRB_DONE ssize_t give(struct fab_cq *cq, void *buf, size_t count, int cnt, size_t size)
+{
+	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = size };
+	const struct vrb_hw_cq *hw = cq->progress->direct;
+
+	for (int i = 0; i < cnt; i++)
+		vrb_done(&hw->wc[i], &taker, size);
+	fab_progress_unlock(cq->progress);
+	return __builtin_expect(taker.cnt > 0, 1) ? taker.cnt : fab_cq_readfrom(&cq->cq_fid, buf, count, NULL);
+}
+
+/* What is queued, what several hardware queues have, or a pass. Lock held, dropped here. */
+static __attribute__((noinline)) ssize_t ordinary(struct fab_cq *cq, void *buf, size_t count)
+{
+	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = entry_len[cq->format] };
+	int found = -1;
+
+	if (fab_cq_ring_empty(cq) && count && !cq->progress->direct)
+		found = vrb_poller_look(cq->progress, &taker, count);
+	if (!found) {
+		fab_progress_attend(cq->progress);
+		fab_wait_drained(&cq->wait);
+	}
+	fab_progress_unlock(cq->progress);
+	if (taker.cnt)
+		return taker.cnt;
+	return found ? fab_cq_readfrom(&cq->cq_fid, buf, count, NULL) : -FI_EAGAIN;
+}
+
+VRB_DONE ssize_t look(struct fid_cq *fid, void *buf, size_t count, found_fn *found, bool shared)
+{
+	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid);
+	struct vrb_hw_cq *hw;
+	int cnt;
+
+	if (__builtin_expect(!buf, 0))
+		return fab_cq_readfrom(fid, buf, count, NULL);
+	fab_progress_enter(cq->progress);
+	if (__builtin_expect(!fab_cq_ring_empty(cq) || !count || --cq->progress->looks_left < 0, 0))
+		return ordinary(cq, buf, count);
+	hw = cq->progress->direct;
+	cnt = ibv_poll_cq(hw->cq, (int) fab_min(count, (size_t) VRB_BATCH), hw->wc);
+	if (__builtin_expect(cnt, 0))
+		return found(cq, buf, count, cnt);
+	if (shared) {
+		fab_progress_attend(cq->progress);
+		fab_wait_drained(&cq->wait);
+	}
+	fab_progress_leave(cq->progress);
+	return -FI_EAGAIN;
+}
+
+/* ---- two tables for each format: without a wait object and a thread of the engine, and with one of them ---- */
+
+#define READS(name, entry)									\
+static __attribute__((noinline))								\
+ssize_t found_##name(struct fab_cq *cq, void *buf, size_t count, int cnt)			\
+{												\
+	return give(cq, buf, count, cnt, sizeof(entry));					\
+}												\
+												\
+static ssize_t read_##name(struct fid_cq *fid, void *buf, size_t count)				\
+{												\
+	return look(fid, buf, count, found_##name, false);					\
+}												\
+												\
+static ssize_t read_shared_##name(struct fid_cq *fid, void *buf, size_t count)			\
+{												\
+	return look(fid, buf, count, found_##name, true);					\
+}
+
+READS(context, struct fi_cq_entry)
+READS(msg, struct fi_cq_msg_entry)
+READS(data, struct fi_cq_data_entry)
+READS(tagged, struct fi_cq_tagged_entry)
+
+/* Nobody knows whom a message came from. */
+static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	ssize_t cnt = fid->ops->read(fid, buf, count);
+
+	for (ssize_t i = 0; src && i < cnt; i++)
+		src[i] = FI_ADDR_NOTAVAIL;
+	return cnt;
+}
+
+#define READ(name)	{ read_##name, read_shared_##name }
+
+static ssize_t (*const reads[][2])(struct fid_cq *cq, void *buf, size_t count) = {
+	[FI_CQ_FORMAT_UNSPEC] = READ(context),
+	[FI_CQ_FORMAT_CONTEXT] = READ(context),
+	[FI_CQ_FORMAT_MSG] = READ(msg),
+	[FI_CQ_FORMAT_DATA] = READ(data),
+	[FI_CQ_FORMAT_TAGGED] = READ(tagged),
+};
+static struct fi_ops_cq direct[fab_countof(reads)][2];	/* the rest as fab_cq_ops has it */
+
+void vrb_cq_fill_ops(void)
+{
+	for (size_t i = 0; i < 2 * fab_countof(reads); i++) {
+		struct fi_ops_cq *ops = &direct[i / 2][i % 2];
+
+		*ops = fab_cq_ops;
+		ops->read = reads[i / 2][i % 2];
+		ops->readfrom = readfrom;
+	}
+}
+
+int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
+{
+	int ret = fab_cq_open(domain, attr, fid, context);
+	struct fab_cq *cq;
+
+	if (ret)
+		return ret;
+	cq = fab_container(*fid, struct fab_cq, cq_fid);
+	if (cq->cq_fid.ops == &fab_cq_ops)
+		cq->cq_fid.ops = &direct[cq->format][cq->wait.obj != FI_WAIT_NONE || cq->progress->thread_run];
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From work completions to the entries of a reader, inline all the way, for what is usual; the rest is post.c's.
+ */
+#ifndef VRB_DONE_H
+#define VRB_DONE_H
+
+#include <arpa/inet.h>
+#include "verbs/verbs.h"
+
+#define VRB_DONE	static inline __attribute__((always_inline))
+
+/* An entry of so many bytes. */
+VRB_DONE void vrb_take(struct fab_cq_taker *taker, size_t size, void *context, uint64_t flags, uint64_t len, uint64_t data)
+{
+	struct fab_comp *to = (struct fab_comp *) taker->to;
+
+	taker->to += size;
+	taker->cnt++;
+	to->context = context;
+	if (size > offsetof(struct fab_comp, flags)) {
+		to->flags = flags;
+		to->len = len;
+	}
+	if (size > offsetof(struct fab_comp, buf)) {
+		to->buf = NULL;
+		to->data = data;
+	}
+	if (size > offsetof(struct fab_comp, tag))
+		to->tag = 0;
+}
+
+/* False: nothing was done. */
+VRB_DONE bool vrb_tx_take(const struct vrb_tx *tx, struct fab_cq_taker *taker, size_t size)
+{
+	struct vrb_ep *ep = tx->ep;
+
+	if (__builtin_expect(ep->tx_head != tx->pos || !tx->want_cq || ep->base.tx_cq != taker->cq || ep->base.counted, 0))
+		return false;
+	ep->tx_head++;
+	vrb_take(taker, size, tx->context, fab_op_desc[tx->code].cq_flags, tx->len, 0);
+	return true;
+}
+
+VRB_DONE bool vrb_rx_take(struct vrb_rx *rx, const struct ibv_wc *wc, struct fab_cq_taker *taker, size_t size)
+{
+	uint64_t flags = fab_op_desc[FAB_OP_RECV].cq_flags, data = 0;
+	struct vrb_ep *ep = rx->ep;
+	void *context = rx->context;
+
+	if (__builtin_expect(ep->base.rx_cq != taker->cq || ep->srx || ep->base.rx_selective || ep->base.counted ||
+			     wc->opcode != IBV_WC_RECV, 0))
+		return false;
+	fab_pool_put(&ep->rx_pool, rx);
+	ep->rx_cnt--;
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		flags |= FI_REMOTE_CQ_DATA;
+		data = ntohl(wc->imm_data);
+	}
+	vrb_take(taker, size, context, flags, wc->byte_len, data);
+	return true;
+}
+
+/* size is taker->size, a constant. */
+VRB_DONE void vrb_done(const struct ibv_wc *wc, struct fab_cq_taker *taker, size_t size)
+{
+	void *ptr = (void *) (uintptr_t) (wc->wr_id & ~(uint64_t) VRB_IS_RX);
+
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0) ||
+	    !(wc->wr_id & VRB_IS_RX ? vrb_rx_take(ptr, wc, taker, size) : vrb_tx_take(ptr, taker, size)))
+		vrb_work_done(wc, taker);
+}
+
+#endif
