@@ -54,7 +54,8 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 		info = &copy;
 	}
 	ret = fab_domain_open(fabric, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
-	if (!ret)
+	/* datagrams, of "sockets", know no connections */
+	if (!ret && !(info->ep_attr && info->ep_attr->type == FI_EP_DGRAM))
 		fab_container(*domain, struct fab_domain, domain_fid)->av_firewall = true;
 	return ret;
 }
