@@ -32,7 +32,7 @@ struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep)
 	return (struct ibv_qp_init_attr) {
 		.qp_context = (void *) ep, .send_cq = ep->hw_cq->cq,
 		.recv_cq = ep->srx ? ep->srx->ep.hw_cq->cq : ep->hw_cq->cq, .srq = ep->srx ? ep->srx->srq : NULL,
-		.cap = { .max_send_wr = ep->tx_size + MARKER_CNT, .max_recv_wr = ep->srx ? 0 : ep->rx_size,
+		.cap = { .max_send_wr = ep->sq_size, .max_recv_wr = ep->srx ? 0 : ep->rx_size,
 			 .max_send_sge = info->tx_attr->iov_limit, .max_recv_sge = info->rx_attr->iov_limit,
 			 .max_inline_data = info->tx_attr->inject_size },
 	};
@@ -61,7 +61,7 @@ static int ep_activate(struct vrb_ep *ep)
 		ret = vrb_srx_ready(ep->srx);
 	if (ret)
 		return ret;
-	ep->reserved = ep->tx_size + MARKER_CNT + (ep->srx ? 0 : ep->rx_size);
+	ep->reserved = ep->sq_size + (ep->srx ? 0 : ep->rx_size);
 	ret = vrb_hw_cq_get(domain, ep->base.progress, ep->reserved, &ep->hw_cq);
 	if (ret)
 		return ret;
@@ -252,6 +252,8 @@ static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
 	ep->tx_quiet_max = ep->tx_size / 2 ? ep->tx_size / 2 - 1 : 0;
 	ep->tx_iov_limit = fab_min(info->tx_attr->iov_limit, (size_t) VRB_IOV_LIMIT);
 	ep->rx_iov_limit = fab_min(info->rx_attr->iov_limit, (size_t) VRB_IOV_LIMIT);
+	ep->read_iov_limit = vrb_read_iov_limit(vrb_domain_of(ep)->dev);
+	ep->sq_size = ep->tx_size * vrb_requests(vrb_domain_of(ep)->dev, ep->tx_iov_limit) + MARKER_CNT;
 	ep->max_msg_size = info->ep_attr->max_msg_size + ep->kind->prefix;
 	ep->aim = ep->kind->aim;
 	while (ring < ep->tx_size + MARKER_CNT)

@@ -21,15 +21,28 @@
 /* Buffers must be registered, keys are the device's, addresses are virtual ones. */
 #define MR_MODES	(FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
+uint32_t vrb_read_iov_limit(const struct vrb_device *dev)
+{
+	return (uint32_t) (dev->attr.max_sge_rd > 0 ? dev->attr.max_sge_rd : dev->attr.max_sge);
+}
+
+uint32_t vrb_requests(const struct vrb_device *dev, uint32_t iov_limit)
+{
+	uint32_t most = vrb_read_iov_limit(dev);
+
+	return iov_limit > most ? (iov_limit + most - 1) / most : 1;
+}
+
 static void fill_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
 	tx->caps = TX_CAPS | (vrb_device_atomics(dev) ? FI_ATOMIC : 0);
 	tx->msg_order = MSG_ORDER;
 	tx->comp_order = FI_ORDER_STRICT;
 	tx->op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_FENCE | FI_MORE;
-	tx->size = dev->attr.max_qp_wr - 1;	/* one is the provider's (vrb_post_marker) */
 	tx->inject_size = dev->inline_max;
 	tx->iov_limit = fab_min((size_t) dev->attr.max_sge, vrb_params.tx_iov_limit);
+	/* one is the provider's (vrb_post_marker) */
+	tx->size = (dev->attr.max_qp_wr - 1) / vrb_requests(dev, (uint32_t) tx->iov_limit);
 	tx->rma_iov_limit = 1;
 }
 

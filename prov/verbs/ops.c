@@ -11,9 +11,13 @@
 #define ANY_FLAGS	(FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COMPLETION | FI_MORE)
 #define TX_FLAGS	(ANY_FLAGS | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_FENCE)
 
-VRB_POST ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
+VRB_POST ssize_t submit(struct fab_ep *base, const struct fab_op *op)
 {
-	return vrb_submit(fab_container(ep, struct vrb_ep, base), op);
+	struct vrb_ep *ep = fab_container(base, struct vrb_ep, base);
+
+	if (op->code == FAB_OP_READ && op->iov_cnt > 1 && op->iov_cnt > ep->read_iov_limit)
+		return vrb_read_apart(ep, op);
+	return vrb_submit(ep, op);
 }
 
 VRB_POST ssize_t post_recv(struct fab_ep *ep, const struct fab_op *op)

@@ -97,6 +97,9 @@ static void tx_failed(struct vrb_ep *ep, const struct vrb_tx *tx, const struct i
 {
 	struct fab_comp comp;
 
+	/* a part of a read that has ended with another */
+	if (tx->pos - ep->tx_head >= ep->tx_tail - ep->tx_head)
+		return;
 	tx_done(ep, tx->pos, NULL);
 	ep->tx_head++;
 	if (tx->code == FAB_OP_MAX)

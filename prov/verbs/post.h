@@ -161,6 +161,9 @@ VRB_POST ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
+/* The same for a read into more buffers than the device takes at once: read.c. */
+ssize_t vrb_read_apart(struct vrb_ep *ep, const struct fab_op *op);
+
 /* Lock held. */
 VRB_POST ssize_t vrb_post_rx(struct vrb_ep *ep, const struct fab_op *op)
 {

@@ -129,11 +129,25 @@ int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 
 /* ---- the queue pair ---- */
 
+/* Requests are taken to complete in order (post.c). Soft-iWARP says of a message that it is done although a read before
+ * it is not: what is posted while a read is outstanding waits for that. */
+static ssize_t aim_behind_reads(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
+{
+	(void) addr;
+	if (wr->opcode == IBV_WR_RDMA_READ)
+		ep->last_read = ep->tx_tail;
+	else if (ep->last_read - ep->tx_head < ep->tx_tail - ep->tx_head)
+		wr->send_flags |= IBV_SEND_FENCE;
+	return 0;
+}
+
 static int rc_create(struct vrb_ep *ep)
 {
 	struct ibv_qp_init_attr attr = vrb_qp_attr(ep);
 
 	attr.qp_type = IBV_QPT_RC;
+	if (vrb_device_iwarp(vrb_domain_of(ep)->dev))
+		ep->aim = aim_behind_reads;
 	if (rdma_create_qp(ep->id, vrb_domain_of(ep)->pd, &attr))
 		return vrb_qp_refused(ep, "rdma_create_qp");
 	ep->qp = ep->id->qp;

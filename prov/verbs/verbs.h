@@ -79,6 +79,10 @@ const struct vrb_device *vrb_device_of(const struct sockaddr *addr);
 /* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's; NULL:
  * none. */
 const struct vrb_device *vrb_device_named(const char *domain);
+/* Buffers that one request may read into (info.c); and the requests that an operation with up to iov_limit buffers may
+ * come to, since more of them are read by several. */
+uint32_t vrb_read_iov_limit(const struct vrb_device *dev);
+uint32_t vrb_requests(const struct vrb_device *dev, uint32_t iov_limit);
 /* That which this port of an open device is, or NULL as above. */
 const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num);
 bool vrb_devices_known(void);	/* has any been looked at, whether it works or not? */
@@ -253,6 +257,8 @@ struct vrb_ep {
 	uint32_t reserved;
 	uint32_t inline_max;		/* with the kind's prefix, as max_msg_size */
 	uint32_t tx_iov_limit, rx_iov_limit;
+	uint32_t read_iov_limit;	/* buffers of one request that reads: more are several requests (read.c) */
+	uint32_t sq_size;		/* requests that the queue pair holds: of tx_size operations, and the marker */
 	size_t max_msg_size;
 	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);	/* the kind's */
 
@@ -260,6 +266,7 @@ struct vrb_ep {
 	uint32_t tx_mask;		/* entries of the ring less one: a power of two */
 	uint32_t tx_size;		/* outstanding at most */
 	uint32_t tx_head, tx_tail;
+	uint32_t last_read;		/* rc.c's, of iWARP: where in the order */
 	uint32_t tx_quiet;		/* posted since one that the hardware is to report, */
 	uint32_t tx_quiet_max;		/* and when the next has to be */
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */

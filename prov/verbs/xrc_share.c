@@ -127,7 +127,7 @@ static bool works(const struct vrb_ini *ini)
 
 static bool suits(const struct vrb_ini *ini, const struct vrb_ep *ep, const uint32_t *tag)
 {
-	return ini->state != VRB_INI_OLD && ini->size > ep->tx_size && fab_addr_equal_host(&ini->node.sa, &ep->peer.sa) &&
+	return ini->state != VRB_INI_OLD && ini->size >= ep->sq_size && fab_addr_equal_host(&ini->node.sa, &ep->peer.sa) &&
 	       (!tag || ini->state == VRB_INI_CONNECTING || ini->tag == *tag) && works(ini);
 }
 

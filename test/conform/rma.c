@@ -185,6 +185,60 @@ TEST_PROV(iov_to_rma_iov, FI_RMA)
 	CHECK_MEM(r.buf + 60, out + 65, 25);
 }
 
+/* As many pieces as there may be are read into, each its own bytes, and many such reads may be outstanding. */
+TEST_PROV(read_scatters, FI_RMA)
+{
+	enum { N = 40, LEN = 1000, GAP = 24 };
+	struct pair p = pair_open(t);
+	struct region r = region_open(p.b, NULL, N * LEN, ALL_REMOTE);
+	uint8_t *in = mem(t, N * (LEN + GAP)), *out = mem_pattern(t, N * LEN, 8);
+	size_t cnt = p.a->info->tx_attr->iov_limit, i, n;
+	struct iovec iov[LEN];
+
+	if (cnt < 2 || cnt > GAP)
+		SKIP("iov_limit is %zu", cnt);
+	memcpy(r.buf, out, N * LEN);
+	for (n = 0; n < N; n++) {
+		uint8_t *at = in + n * (LEN + GAP);
+
+		for (i = 0; i < cnt; i++) {
+			iov[i] = (struct iovec) { at, i + 1 < cnt ? 10 + i : LEN - (cnt - 1) * 10 - (cnt - 1) * (cnt - 2) / 2 };
+			at += iov[i].iov_len + 1;
+		}
+		post(p.a, READV, .iov = iov, .iov_cnt = cnt, .raddr = r.addr + n * LEN, .key = r.key);
+	}
+	expect_tx_cnt(p.a, N);
+	for (n = 0; n < N; n++) {
+		const uint8_t *at = in + n * (LEN + GAP), *want = out + n * LEN;
+
+		for (i = 0; i < cnt; i++) {
+			size_t len = i + 1 < cnt ? 10 + i : LEN - (cnt - 1) * 10 - (cnt - 1) * (cnt - 2) / 2;
+
+			CHECK_MEM(at, want, len);
+			CHECK_EQ(at[len], 0);
+			at += len + 1;
+			want += len;
+		}
+	}
+	expect_no_completion(p.a);
+}
+
+/* One completion for a read that fails, of however many pieces. */
+TEST_PROV(read_that_scatters_fails_once, FI_RMA, RELIABLE)
+{
+	struct pair p = pair_open(t);
+	struct region r = region_open(p.b, NULL, 64, ALL_REMOTE);
+	uint8_t in[64];
+	struct iovec iov[2] = { { in, 16 }, { in + 32, 16 } };
+	void *ctx;
+
+	if (p.a->info->tx_attr->iov_limit < 2)
+		SKIP("iov_limit is 1");
+	ctx = post(p.a, READV, .iov = iov, .iov_cnt = 2, .raddr = r.addr, .key = r.key ^ 0x5a);
+	CHECK(expect_tx_failed(p.a).ctx == ctx);
+	expect_no_completion(p.a);
+}
+
 /* iov_limit and rma_iov_limit are taken, one more is -FI_EINVAL. */
 TEST_PROV(rma_iov_limits, FI_RMA)
 {
