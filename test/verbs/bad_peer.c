@@ -148,12 +148,15 @@ static void data_is_too_long_for_xrc(void)
 {
 	static const char data[64];
 	struct link link = { 0 };
+	struct happened what;
 
 	link_listen(&link);
 	MUST_BE(link.a.info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_XRC);
 	MUST_FAIL(fi_connect(link.a.ep, link.a.info->dest_addr, data, 36), FI_EINVAL);
 	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, data, 35));
-	MUST_BE(await_request(&link).data_len == 35);
+	what = await_request(&link);
+	MUST_BE(what.data_len == 35);
+	fi_freeinfo(what.info);
 	link_close(&link);
 }
 
