@@ -61,7 +61,7 @@ static int check_attr(const struct fab_fabric *fabric, const struct fi_info *inf
 	}
 	if (check_enum(prov, "threading", attr->threading, FI_THREAD_ENDPOINT) ||
 	    check_enum(prov, "control_progress", attr->control_progress, FI_PROGRESS_CONTROL_UNIFIED) ||
-	    check_enum(prov, "data_progress", attr->data_progress, FI_PROGRESS_CONTROL_UNIFIED) ||
+	    check_enum(prov, "data_progress", attr->data_progress, FI_PROGRESS_MANUAL) ||
 	    check_enum(prov, "resource_mgmt", attr->resource_mgmt, FI_RM_ENABLED) ||
 	    check_enum(prov, "av_type", attr->av_type, FI_AV_TABLE))
 		return -FI_EINVAL;

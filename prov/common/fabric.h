@@ -101,6 +101,7 @@ struct fab_domain {
 	struct fab_auth_key *auth_key;	/* a reference: of endpoints and regions without one of their own; or NULL */
 	bool av_firewall;		/* FI_FIREWALL_ADDR is known: its provider sets it, once the domain is open */
 	bool av_auth_key;		/* FI_AV_AUTH_KEY: keys are those of address vectors */
+	bool has_auth_keys;		/* the provider proves keys: it says so when it has opened the domain */
 };
 
 /* Engine, keys, lists; checks that info's attributes are ones that this library can honour. 0 or -FI_E* (-FI_EINVAL is

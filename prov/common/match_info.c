@@ -56,11 +56,68 @@ void fab_match_miss(struct fab_hint_match *match, enum fab_why_kind kind, const 
 		match->miss_cnt++;
 }
 
+/* NULL hints: every entry, and the application is taken to be willing to do whatever it is told. */
+static const struct fi_info no_hints = { .mode = UINT64_MAX };
+
 /* Bits asked that are not offered. */
 static void check_bits(struct fab_hint_match *match, const char *attr, uint64_t asked, uint64_t offered, int type)
 {
 	if (asked & ~offered)
 		fab_match_miss(match, FAB_WHY_WHAT, attr, asked & ~offered, offered, sizeof(asked), type);
+}
+
+/* ---- what memory registration must be like ---- */
+
+#define MR_BASIC_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/* The hint as it is; 0 where there is none. */
+static int hint_mr_mode(const struct fab_hint_match *match)
+{
+	return match->hints->domain_attr ? match->hints->domain_attr->mr_mode : 0;
+}
+
+/* Is the answer about memory that others reach? Who asks for nothing asks for everything, but for what it is not
+ * willing to register memory for. */
+static bool has_remote_access(const struct fab_hint_match *match)
+{
+	uint64_t caps = match->hints->caps, need = match->offer->mr_mode_need & MR_BASIC_BITS;
+	int mode = hint_mr_mode(match);
+
+	if (caps)
+		return caps & (FI_RMA | FI_ATOMIC);
+	if (match->hints == &no_hints || mode == FI_MR_BASIC ||
+	    (!mode && FI_VERSION_LT(match->version, FI_VERSION(1, 5))))
+		return true;
+	return !(need & ~(mode == FI_MR_SCALABLE ? 0 : (uint64_t) mode));
+}
+
+/* What registration must be like. Whoever lets nobody reach its memory has no part in keys and addresses of it. */
+static uint64_t needed_mr_mode(const struct fab_hint_match *match)
+{
+	uint64_t need = match->offer->mr_mode_need;
+
+	return has_remote_access(match) ? need : need & ~(uint64_t) MR_BASIC_BITS;
+}
+
+/* The hint, with the older names told apart: below API 1.5 there are only those, and 0 stands for either. */
+static int asked_mr_mode(const struct fab_hint_match *match)
+{
+	int mode = hint_mr_mode(match);
+
+	if (!mode && FI_VERSION_LT(match->version, FI_VERSION(1, 5)))
+		return needed_mr_mode(match) & ~FI_MR_LOCAL ? FI_MR_BASIC : FI_MR_SCALABLE;
+	return mode;
+}
+
+static bool is_old_mr_mode(int mode)
+{
+	return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+}
+
+/* FI_MR_LOCAL goes by the mode bit FI_LOCAL_MR where the older names are in use. */
+static uint64_t old_mr_bits(const struct fab_hint_match *match, int mode)
+{
+	return (mode == FI_MR_BASIC ? MR_BASIC_BITS : 0) | (match->hints->mode & FI_LOCAL_MR ? FI_MR_LOCAL : 0);
 }
 
 /* ---- capabilities ---- */
@@ -74,15 +131,24 @@ static void check_bits(struct fab_hint_match *match, const char *attr, uint64_t 
 	 FI_SOURCE_ERR | FI_COLLECTIVE | FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV |			\
 	 FI_EXACT_DIRECTED_RECV)
 
+#define REMOTE_CAPS										\
+	(FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_RMA_PMEM)
+
+/* For who asks for none: all that it can have, but for FI_SOURCE_ERR, without which messages of strangers are no
+ * errors. */
+static uint64_t unasked_caps(const struct fab_hint_match *match)
+{
+	return match->offer->info->caps & ~FI_SOURCE_ERR & ~(has_remote_access(match) ? 0 : REMOTE_CAPS);
+}
+
 /* Those of the offer that the answer has: what was asked, and what comes with it. */
 static uint64_t answer_caps(const struct fab_hint_match *match)
 {
 	const struct fab_offer *offer = match->offer;
 	uint64_t caps = fab_caps_full(match->hints->caps), extra = offer->secondary_caps;
 
-	/* who did not ask for it takes messages of strangers for errors */
 	if (!match->hints->caps)
-		return offer->info->caps & ~FI_SOURCE_ERR;
+		return unasked_caps(match);
 	/* without what it is about, a secondary capability says nothing */
 	if (!(caps & (FI_RMA | FI_ATOMIC)))
 		extra &= ~(FI_RMA_EVENT | FI_RMA_PMEM);
@@ -165,43 +231,7 @@ static void answer_prefix(const struct fab_hint_match *match, struct fi_info *in
 	info->mode |= tx | rx;
 }
 
-/* NULL hints: every entry, and the application is taken to be willing to do whatever it is told: modes, and how memory
- * is registered. */
-static const struct fi_info no_hints = { .mode = UINT64_MAX };
-
 /* ---- memory registration ---- */
-
-#define MR_BASIC_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
-
-/* What registration must be like. Whoever asks for messages alone lets nobody reach its memory, and so has no part
- * in keys and addresses of it; a client that asks for nothing asks for everything. */
-static uint64_t needed_mr_mode(const struct fab_hint_match *match)
-{
-	uint64_t caps = match->hints->caps, need = match->offer->mr_mode_need;
-
-	return !caps || (caps & (FI_RMA | FI_ATOMIC)) ? need : need & ~(uint64_t) MR_BASIC_BITS;
-}
-
-/* The hint, with the older names told apart: below API 1.5 there are only those, and 0 stands for either. */
-static int asked_mr_mode(const struct fab_hint_match *match)
-{
-	int mode = match->hints->domain_attr ? match->hints->domain_attr->mr_mode : 0;
-
-	if (!mode && FI_VERSION_LT(match->version, FI_VERSION(1, 5)))
-		return needed_mr_mode(match) & ~FI_MR_LOCAL ? FI_MR_BASIC : FI_MR_SCALABLE;
-	return mode;
-}
-
-static bool is_old_mr_mode(int mode)
-{
-	return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
-}
-
-/* FI_MR_LOCAL goes by the mode bit FI_LOCAL_MR where the older names are in use. */
-static uint64_t old_mr_bits(const struct fab_hint_match *match, int mode)
-{
-	return (mode == FI_MR_BASIC ? MR_BASIC_BITS : 0) | (match->hints->mode & FI_LOCAL_MR ? FI_MR_LOCAL : 0);
-}
 
 static void check_mr_mode(struct fab_hint_match *match)
 {

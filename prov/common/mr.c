@@ -294,6 +294,17 @@ static int av_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr,
 	return *key ? 0 : -FI_EINVAL;
 }
 
+int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+
+	if (FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) || !attr->auth_key_size)
+		return 0;
+	FI_WARN(prov, FI_LOG_MR, "memory registration: auth_key_size is %zu; %s has no authorization keys, and would "
+		"let everybody in\n", attr->auth_key_size, prov->name);
+	return -FI_EINVAL;
+}
+
 /* What a peer must have proved to reach the region. 0 or -FI_E*, logged. */
 static int get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 			struct fab_auth_key **key)
@@ -311,6 +322,8 @@ static int get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr
 				"FI_ADDR_UNSPEC\n", domain->name);
 		return ret;
 	}
+	if (!domain->has_auth_keys)
+		return fab_mr_refuse_key(domain, attr);
 	if (attr->auth_key_size)
 		return fab_auth_get(prov, "memory registration", attr->auth_key, attr->auth_key_size, key);
 	*key = fab_auth_share(domain->auth_key);

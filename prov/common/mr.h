@@ -81,6 +81,9 @@ struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
 int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uint64_t key, uint64_t addr, size_t len,
 		  uint64_t access, struct iovec *iov, uint32_t *iov_cnt, struct fab_mr **mr);
 
+/* Of a provider that proves no authorization keys: does a region ask for one? 0, or -FI_EINVAL, logged. */
+int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr);
+
 /* A peer's write or atomic of len bytes has reached the region: count it, if a counter is bound. The lock of
  * `progress`, the engine that carried it, is held; that of the domain's engine may be taken on top of it. */
 void fab_mr_count(struct fab_mr *mr, struct fab_progress *progress, size_t len);

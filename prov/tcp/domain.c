@@ -42,6 +42,7 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 {
 	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
 	struct fi_domain_attr attr;
+	struct fab_domain *opened;
 	struct fi_info copy;
 	int ret;
 
@@ -54,10 +55,13 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 		info = &copy;
 	}
 	ret = fab_domain_open(fabric, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
+	if (ret)
+		return ret;
+	opened = fab_container(*domain, struct fab_domain, domain_fid);
+	opened->has_auth_keys = true;
 	/* datagrams, of "sockets", know no connections */
-	if (!ret && !(info->ep_attr && info->ep_attr->type == FI_EP_DGRAM))
-		fab_container(*domain, struct fab_domain, domain_fid)->av_firewall = true;
-	return ret;
+	opened->av_firewall = !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
+	return 0;
 }
 
 /* ---- fabric ---- */

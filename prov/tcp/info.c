@@ -94,8 +94,10 @@ static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struc
 	info->ep_attr->protocol = type != FI_EP_MSG ? FI_PROTO_XNET : FI_PROTO_SOCK_TCP;
 	*info->domain_attr = domain_attr;
 	if (type != FI_EP_MSG) {
-		info->tx_attr->caps |= FI_NAMED_RX_CTX;
-		info->domain_attr->max_ep_tx_ctx = info->domain_attr->max_ep_rx_ctx = TCP_CTX_MAX;
+		if (type == FI_EP_RDM) {	/* datagram endpoints are not scalable */
+			info->tx_attr->caps |= FI_NAMED_RX_CTX;
+			info->domain_attr->max_ep_tx_ctx = info->domain_attr->max_ep_rx_ctx = TCP_CTX_MAX;
+		}
 		info->domain_attr->caps |= FI_AV_USER_ID | FI_SHARED_AV;
 		info->domain_attr->max_ep_auth_key = FAB_AUTH_EP_MAX;
 		info->domain_attr->max_group_id = TCP_GROUP_MAX;

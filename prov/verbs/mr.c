@@ -233,7 +233,11 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flag
 		.cnt = attr->dmabuf ? attr->iov_count : 0, .dmabuf = attr->dmabuf, .access = attr->access,
 		.offset = attr->offset, .flags = flags & ~FI_MR_DMABUF, .context = attr->context,
 	};
+	int ret;
 
+	ret = fab_mr_refuse_key(&fab_container(fid, struct vrb_domain, base.domain_fid.fid)->base, attr);
+	if (ret)
+		return ret;
 	if (!(flags & FI_MR_DMABUF))
 		return regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key, flags, mr,
 			    attr->context);

@@ -152,14 +152,15 @@ static const struct {
 	{ FI_VERSION(1, 4), FI_MR_LOCAL, 0, FI_LOCAL_MR, MATCHES, FI_MR_SCALABLE },
 };
 
-/* Keys and addresses of regions are nothing to clients whose memory nobody is to reach: Open MPI asks so. */
+/* Keys and addresses of regions are nothing to clients whose memory nobody is to reach: Open MPI asks so. Who asks for
+ * nothing gets what it can have without. */
 static void mr_mode_of_messages_alone(void **state)
 {
 	const struct {
 		uint64_t caps;
 		int result, answer;
 	} rows[] = {
-		{ 0, REFUSED, 0 }, { FI_MSG, MATCHES, FI_MR_LOCAL }, { FI_MSG | FI_RMA, REFUSED, 0 },
+		{ 0, MATCHES, FI_MR_LOCAL }, { FI_MSG, MATCHES, FI_MR_LOCAL }, { FI_MSG | FI_RMA, REFUSED, 0 },
 	};
 	struct fi_info *hints, *info;
 	struct offers offers;
@@ -177,6 +178,8 @@ static void mr_mode_of_messages_alone(void **state)
 				 rows[i].result == MATCHES ? 0 : -FI_ENODATA);
 		if (info)
 			assert_int_equal(info->domain_attr->mr_mode, rows[i].answer);
+		if (info)
+			assert_int_equal(info->caps & (FI_MSG | FI_RMA | FI_REMOTE_WRITE), FI_MSG);
 		fi_freeinfo(info);
 		fi_freeinfo(hints);
 	}
@@ -193,6 +196,7 @@ static void mr_mode_by_version_need_and_hint(void **state)
 	for (size_t i = 0; i < fab_countof(mr_rows); i++) {
 		offers.offer[0].mr_mode_need = mr_rows[i].need;
 		hints = fi_allocinfo();
+		hints->caps = FI_MSG | FI_RMA;
 		hints->mode = mr_rows[i].mode;
 		hints->domain_attr->mr_mode = mr_rows[i].hint;
 		hear_nothing(true);

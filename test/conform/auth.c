@@ -198,6 +198,20 @@ static void check_access(struct side *s, fi_addr_t peer, const struct region *r,
 	CHECK_EQ(!memcmp(r->buf, buf, 8), allowed);
 }
 
+/* Where nobody proves a key, a region is not taken for one that has one. */
+TEST_PROV(region_keys_are_refused_where_there_are_none, FI_RMA)
+{
+	struct side *s = side_open(t);
+	struct iovec iov = { mem(t, 64), 64 };
+	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .access = FI_REMOTE_WRITE, .requested_key = 1,
+				   .auth_key = (uint8_t *) KEY_A, .auth_key_size = strlen(KEY_A) };
+	struct fid_mr *mr;
+
+	if (info_find(t, hints_new(t, &(struct opts) { .hints = domain_a }), NULL, NULL, 0))
+		SKIP("the provider has authorization keys");
+	CHECK_RET(fi_mr_regattr(s->domain, &attr, 0, &mr), -FI_EINVAL);
+}
+
 static const struct {
 	const char *name;
 	const char *key;

@@ -79,6 +79,17 @@ TEST_PROV(null_hints_list_everything, 0, .alone = true)
 		CHECK_EQ(found, is_listed());
 }
 
+/* FI_PROGRESS_CONTROL_UNIFIED says how control calls are made; of data it says nothing. */
+TEST_PROV(unified_progress_is_of_control_only, 0)
+{
+	struct fi_info *hints = hints_plain(t);
+
+	hints->domain_attr->control_progress = FI_PROGRESS_CONTROL_UNIFIED;
+	CHECK(info_find(t, hints, NULL, NULL, 0));
+	hints->domain_attr->data_progress = FI_PROGRESS_CONTROL_UNIFIED;
+	CHECK(!info_find(t, hints, NULL, NULL, 0));
+}
+
 /* Zeroed hints are a wildcard except for mode bits, of which they allow none. */
 TEST_PROV(zeroed_hints, 0, .alone = true)
 {
