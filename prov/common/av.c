@@ -11,6 +11,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
 #include "common/av_key.h"
 #include "common/av_set.h"
@@ -410,6 +411,32 @@ static struct fi_ops_av av_ops = {
 	.set_user_id = fab_av_set_user_id,
 };
 
+/* A peer's vector (FI_PEER, fi_peer(3)): *owner is what the owner's is. 0; -FI_EINVAL, logged; what query answers. */
+static int ask_owner(const struct fab_domain *domain, const struct fi_av_attr *attr,
+		     const struct fi_peer_av_context *context, struct fi_av_attr *owner)
+{
+	bool whole = context && context->size >= sizeof(*context) && context->av && context->av->owner_ops &&
+		     FI_CHECK_OP(context->av->owner_ops, struct fi_ops_av_owner, query);
+	int ret;
+
+	if (!whole || attr->name) {
+		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: %s\n", attr->name ?
+			"a vector with a name has no owner" : "the context is to be a struct fi_peer_av_context, with an av "
+			"whose owner_ops have query");
+		return -FI_EINVAL;
+	}
+	ret = context->av->owner_ops->query(context->av, owner);
+	if (ret)
+		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: the owner's query answers %d\n", ret);
+	return ret;
+}
+
+/* A peer's entries have the owner's numbers, if it gives them. */
+static bool has_user_ids(const struct fab_domain *domain, const struct fi_av_attr *attr)
+{
+	return (domain->caps & FI_AV_USER_ID) || (attr->flags & FI_PEER);
+}
+
 static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *attr)
 {
 	const struct fi_provider *prov = domain->fabric->prov;
@@ -425,12 +452,12 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 			"(FI_AV_AUTH_KEY) are not shared\n", attr->name);
 		return -FI_ENOSYS;
 	}
-	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | (attr->name ? FI_READ : 0))) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC and FI_AV_USER_ID are "
-			"known, FI_READ needs a name\n", attr->flags);
-		return attr->flags & FI_PEER ? -FI_EINVAL : -FI_EBADFLAGS;	/* fi_peer(3) */
+	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | FI_PEER | (attr->name ? FI_READ : 0))) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and FI_PEER "
+			"are known, FI_READ needs a name\n", attr->flags);
+		return -FI_EBADFLAGS;
 	}
-	if ((attr->flags & FI_AV_USER_ID) && !(domain->caps & FI_AV_USER_ID)) {
+	if ((attr->flags & FI_AV_USER_ID) && !has_user_ids(domain, attr)) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: FI_AV_USER_ID, and domain %s was opened without it\n",
 			domain->name);
 		return -FI_EINVAL;
@@ -451,10 +478,13 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **av_fid, void *context)
 {
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct fi_av_attr owner = { 0 };
 	struct fab_av *av;
 	int ret;
 
 	ret = check_attr(domain, attr);
+	if (!ret && (attr->flags & FI_PEER))
+		ret = ask_owner(domain, attr, context, &owner);
 	if (ret)
 		return ret;
 	av = calloc(1, sizeof(*av));
@@ -470,9 +500,9 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 	av->family = domain->addr_format == FI_SOCKADDR_IN ? AF_INET : AF_INET6;
 	av->addrlen = fab_addr_family_len(av->family);
 	av->async = attr->flags & FI_EVENT;
-	av->rx_ctx_bits = attr->rx_ctx_bits;
-	av->user_ids = domain->caps & FI_AV_USER_ID;
-	ret = fab_av_table_init(av, attr->count);
+	av->rx_ctx_bits = attr->rx_ctx_bits ? attr->rx_ctx_bits : owner.rx_ctx_bits;
+	av->user_ids = has_user_ids(domain, attr);
+	ret = fab_av_table_init(av, fab_min(fab_max(attr->count, owner.count), (size_t) FAB_AV_MAX));
 	if (!ret && domain->av_auth_key)
 		ret = fab_av_keys_init(av);
 	if (!ret && attr->name)
@@ -485,7 +515,7 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 	if (attr->name && !attr->map_addr)
 		attr->map_addr = SHARED_MAP_ADDR;
 	if (attr->type == FI_AV_UNSPEC)
-		attr->type = domain->av_type;
+		attr->type = owner.type ? owner.type : domain->av_type;
 	atomic_fetch_add(&domain->ref, 1);
 	*av_fid = &av->av_fid;
 	return 0;

@@ -6,7 +6,8 @@
  * Entries live in chunks that never move, each twice the one before, so the data path reads fab_av_addr() without a
  * lock; an entry is published after its content. Inserting an address that is there gives its fi_addr again and counts
  * a reference; the last remove frees the index. Endpoints learn of both through fab_av_watch. A vector with a name is a
- * copy of one that processes share (av_shared.h).
+ * copy of one that processes share (av_shared.h). One with an owner (FI_PEER, fi_peer(3)) is shaped as that, and names
+ * its entries by the owner's numbers as far as the owner gives them (FI_AV_USER_ID).
  *
  * Locks: change_lock makes insert, remove and what watchers hear of them one sequence; lock guards the reverse table.
  * Order: change_lock, engine lock, lock.

@@ -101,17 +101,22 @@ static void fail_owned(struct tcp_owned *owned, int err)
 		   .text = "the message had been announced; its connection has ended since" });
 }
 
-/* Of a sender that is in no address vector the group still counts. */
-static fi_addr_t owner_src(const struct tcp_msg *msg)
+/* A source as the owner has it: by its own numbers, where it gave them (FI_AV_USER_ID). Of a sender that is in no
+ * address vector the group still counts. */
+static fi_addr_t owner_src(const struct tcp_ep *ep, fi_addr_t src, uint32_t group)
 {
-	return fi_group_addr(msg->group && msg->src == FI_ADDR_NOTAVAIL ? UINT32_MAX : msg->src, msg->group);
+	if (src != FI_ADDR_NOTAVAIL && ep->base.av)
+		src = fab_av_user_id(ep->base.av, src);
+	return fi_group_addr(group && src == FI_ADDR_NOTAVAIL ? UINT32_MAX : src, group);
 }
 
 struct tcp_rx *tcp_owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry)
 {
 	struct tcp_owner *owner = conn->ep->rx->owner;
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
-	struct fi_peer_match_attr attr = { .addr = owner_src(msg), .msg_size = msg->len, .tag = msg->tag };
+	struct fi_peer_match_attr attr = {
+		.addr = owner_src(conn->ep, msg->src, msg->group), .msg_size = msg->len, .tag = msg->tag,
+	};
 	struct tcp_owned *owned;
 	struct tcp_rx *rx;
 	int ret;
@@ -305,9 +310,13 @@ static fi_addr_t addr_of(struct fi_peer_rx_entry *entry)
 {
 	const struct tcp_owned *owned = entry->peer_context;
 
-	if (!owned || !owned->unexp || (uint32_t) owned->unexp->match.src == UINT32_MAX)
+	fi_addr_t src;
+
+	if (!owned || !owned->unexp)
 		return FI_ADDR_UNSPEC;
-	return owned->unexp->match.src;
+	src = tcp_plain_src(owned->ep, owned->unexp->match.src);
+	return src == FI_ADDR_NOTAVAIL ? FI_ADDR_UNSPEC :
+	       owner_src(owned->ep, src, owned->ep->rx->grouped ? owned->unexp->match.src >> 32 : 0);
 }
 
 void tcp_owner_named(struct tcp_owner *owner)

@@ -29,23 +29,30 @@ void *export(struct test *t, struct fid *fid, size_t class)
 	return exported;
 }
 
-struct side *peer_open(struct side *owner, const struct opts *o, struct fid_peer_cq *cq, struct fid_peer_srx *srx)
+struct side *peer_open(struct test *t, const struct opts *o, const struct owners *owners)
 {
-	struct fi_peer_cq_context context = { .size = sizeof(context), .cq = cq };
-	struct fi_peer_srx_context srx_context = { .size = sizeof(srx_context), .srx = srx };
+	struct fi_peer_cq_context context = { .size = sizeof(context), .cq = owners->cq };
+	struct fi_peer_srx_context srx_context = { .size = sizeof(srx_context), .srx = owners->srx };
+	struct fi_peer_av_context av_context = { .size = sizeof(av_context), .av = owners->av };
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED, .flags = FI_PEER };
-	struct side *s = domain_side_opts(owner->t, o);
+	struct fi_av_attr av_attr = { .flags = FI_PEER };
+	struct side *s = domain_side_opts(t, o);
 	struct fi_rx_attr rx_attr = *s->info->rx_attr;
 
 	rx_attr.op_flags = FI_PEER;
 	MUST(fi_cq_open(s->domain, &attr, &s->tx_cq, &context));
-	own_fid(owner->t, &s->tx_cq->fid);
+	own_fid(t, &s->tx_cq->fid);
 	s->rx_cq = s->tx_cq;
-	if (srx) {
+	if (owners->srx) {
 		MUST(fi_srx_context(s->domain, &rx_attr, &s->o.srx, &srx_context));
-		own_fid(owner->t, &s->o.srx->fid);
+		own_fid(t, &s->o.srx->fid);
 	}
-	side_open_av(s);
+	if (owners->av) {
+		MUST(fi_av_open(s->domain, &av_attr, &s->av, &av_context));
+		own_fid(t, &s->av->fid);
+	} else {
+		side_open_av(s);
+	}
 	side_open_ep(s);
 	side_bind(s);
 	side_enable(s);
@@ -54,7 +61,12 @@ struct side *peer_open(struct side *owner, const struct opts *o, struct fid_peer
 
 static struct side *peer_of(struct side *owner, struct fid_peer_cq *cq)
 {
-	return peer_open(owner, &(struct opts) { .raw_cq = true }, cq, NULL);
+	return peer_open(owner->t, &(struct opts) { .raw_cq = true }, &(struct owners) { .cq = cq });
+}
+
+void peer_insert(struct side *a, struct side *b, fi_addr_t number)
+{
+	CHECK_RET(fi_av_insert(a->av, b->name, 1, &number, FI_AV_USER_ID, NULL), 1);
 }
 
 /* ---- completion queues */
@@ -271,6 +283,31 @@ TEST_PROV(vector_is_told, CAPS, RDM_ONLY)
 	CHECK_EQ(attr.rx_ctx_bits, 3);
 	side_close_ep(s);
 	CHECK_RET(fi_close(&s->av->fid), -FI_EBUSY);
+}
+
+/* A vector that has an owner is shaped as that, and names whom it knows by the owner's numbers. */
+TEST_PROV(vector_has_an_owner, CAPS | FI_SOURCE, RDM_ONLY)
+{
+	struct side *owner = side_open(t, .rx_ctx_bits = 3, .av_type = FI_AV_TABLE), *a = side_open(t), *peer;
+	struct fi_av_attr attr = { 0 };
+	struct fid_peer_av *again;
+	struct comp c;
+	char in[8];
+
+	peer = peer_open(t, &(struct opts) { .raw_cq = true }, &(struct owners) {
+			 .cq = export(t, &owner->rx_cq->fid, FI_CLASS_PEER_CQ),
+			 .av = export(t, &owner->av->fid, FI_CLASS_PEER_AV) });
+	again = export(t, &peer->av->fid, FI_CLASS_PEER_AV);
+	MUST(again->owner_ops->query(again, &attr));
+	CHECK(attr.rx_ctx_bits == 3 && attr.type == FI_AV_TABLE && (attr.flags & FI_AV_USER_ID));
+	peer_insert(peer, a, 4711);
+	a->peer = side_insert(a, peer);
+	MUST((int) fi_recv(peer->ep, in, 8, NULL, FI_ADDR_UNSPEC, in));
+	send_bytes(a, "numbered", 8);
+	c = expect_rx(owner);
+	CHECK(c.ctx == in);
+	CHECK_EQ(c.src, 4711);
+	side_close_ep(peer);
 }
 
 /* A peer gets the members of a set, in their order, into room for all of them. */

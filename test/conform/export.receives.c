@@ -357,6 +357,14 @@ TEST_PROV(no_deferred_receives, CAPS | FI_TRIGGER, RDM_ONLY)
 
 /* ---- another domain of the provider as the peer */
 
+static struct side *another(struct shop *shop, const struct opts *o)
+{
+	struct test *t = shop->b->t;
+
+	return peer_open(t, o, &(struct owners) { .cq = shop->fake->cq, .av = export(t, &shop->b->av->fid, FI_CLASS_PEER_AV),
+			 .srx = export(t, &shop->srx->fid, FI_CLASS_PEER_SRX) });
+}
+
 static const struct length_row peer_lengths[] = { { "8_bytes", 8 }, { "64_KiB", 65536 }, { "1_MiB", 1 << 20 } };
 
 /* One context has the messages of two providers, whichever of receive and message comes first; each is told once. */
@@ -365,8 +373,7 @@ TEST_TABLE(one_context_for_two, peer_lengths, CAPS, RDM_ONLY)
 	enum { N = 4 };
 	size_t len = ROW(peer_lengths)->len, i, told[2 * N] = { 0 };
 	struct shop shop = shop_open(t);
-	struct side *to[2] = { shop.b, peer_open(shop.b, &(struct opts) { .raw_cq = true }, shop.fake->cq,
-						 export(t, &shop.srx->fid, FI_CLASS_PEER_SRX)) };
+	struct side *to[2] = { shop.b, another(&shop, &(struct opts) { .raw_cq = true }) };
 	uint8_t *in[2 * N];
 	fi_addr_t addr[2];
 	struct comp c;
@@ -402,8 +409,7 @@ TEST_TABLE(one_context_for_two, peer_lengths, CAPS, RDM_ONLY)
 TEST_PROV(peer_loses_its_sender, CAPS, RDM_ONLY)
 {
 	struct shop shop = shop_open(t);
-	struct side *peer = peer_open(shop.b, &(struct opts) { .raw_cq = true }, shop.fake->cq,
-				      export(t, &shop.srx->fid, FI_CLASS_PEER_SRX));
+	struct side *peer = another(&shop, &(struct opts) { .raw_cq = true });
 	struct side *c = side_open(t);
 	size_t len = 1 << 20;
 	struct fi_context2 ctx;
@@ -450,4 +456,84 @@ TEST_PROV(peers_of_peers, CAPS, RDM_ONLY)
 	MUST(fi_srx_context(other->domain, &attr, &srx, &context));
 	own_fid(t, &srx->fid);
 	CHECK_RET(fi_export_fid(&srx->fid, 0, &exported, NULL), -FI_EINVAL);
+}
+
+/* Directed receives name a peer's senders by the numbers of the owner, who has given them. */
+TEST_PROV(receives_by_the_owners_numbers, CAPS | FI_DIRECTED_RECV | FI_SOURCE, RDM_ONLY)
+{
+	struct shop shop = shop_open(t);
+	struct side *peer = another(&shop, &(struct opts) { .raw_cq = true }), *c = side_open(t);
+	const fi_addr_t number = side_insert(shop.b, c);
+	char in[2][8];
+
+	peer_insert(peer, c, number);
+	c->peer = side_insert(c, peer);
+	CHECK(number != 0);
+	MUST((int) fi_trecv(shop.srx, in[0], 8, NULL, shop.b->peer, 7, 0, in[0]));
+	MUST((int) fi_trecv(shop.srx, in[1], 8, NULL, number, 7, 0, in[1]));
+	post(c, TSEND, .buf = "theirs", .len = 6, .tag = 7);
+	CHECK_EQ(expect_text(&shop, in[1], "theirs").src, number);
+	send_there(&shop, "ours", 7);
+	CHECK_EQ(expect_text(&shop, in[0], "ours").src, shop.b->peer);
+	expect_tx(c);
+	side_close_ep(peer);
+}
+
+static void tsend_in_group(struct side *s, fi_addr_t peer, uint32_t group, const char *text)
+{
+	const fi_addr_t addr = fi_group_addr(peer, group);
+
+	post(s, TSENDMSG, .buf = text, .len = strlen(text), .tag = 7, .addr = &addr, .flags = FI_DELIVERY_COMPLETE);
+	expect_tx(s);
+}
+
+static void trecv_in_group(struct shop *shop, char *buf, uint32_t group)
+{
+	MUST((int) fi_trecv(shop->srx, buf, 8, NULL, fi_group_addr(UINT32_MAX, group), 7, 0, buf));
+}
+
+/* Groups are kept apart at a shared context, whoever brings the messages: known senders and strangers. */
+TEST_PROV(groups_of_both, CAPS | FI_DIRECTED_RECV, RDM_ONLY)
+{
+	struct opts o = { .hints = ask_for_groups };
+	struct side *peer;
+	struct shop shop;
+	fi_addr_t theirs;
+	char in[3][8];
+	uint32_t i;
+
+	if (!info_find(t, hints_new(t, &o), NULL, NULL, 0))
+		SKIP("%s has no peer groups", run.prov);
+	shop = shop_open_opts(t, &o);
+	o.raw_cq = true;
+	peer = another(&shop, &o);
+	theirs = side_insert(shop.a, peer);
+	shop.fake->at_once = true;
+	for (i = 0; i < 2; i++) {
+		if (i)
+			peer_insert(peer, shop.a, shop.b->peer);
+		/* they wait */
+		tsend_in_group(shop.a, theirs, 3, "peer's 3");
+		tsend_in_group(shop.a, shop.a->peer, 2, "ours 2");
+		arrive(t, shop.fake, &(struct message) { .tagged = true, .buf = "fake's 1", .len = 8, .tag = 7,
+		       .addr = fi_group_addr(shop.b->peer, 1) });
+		trecv_in_group(&shop, in[0], 1);
+		expect_text(&shop, in[0], "fake's 1");
+		trecv_in_group(&shop, in[1], 2);
+		expect_text(&shop, in[1], "ours 2");
+		trecv_in_group(&shop, in[2], 3);
+		expect_text(&shop, in[2], "peer's 3");
+		/* the receives do */
+		trecv_in_group(&shop, in[0], 1);
+		trecv_in_group(&shop, in[1], 2);
+		trecv_in_group(&shop, in[2], 0);
+		tsend_in_group(shop.a, theirs, 2, "peer's 2");
+		expect_text(&shop, in[1], "peer's 2");
+		tsend_in_group(shop.a, shop.a->peer, 1, "ours 1");
+		expect_text(&shop, in[0], "ours 1");
+		MUST((int) fi_cancel(&shop.srx->fid, in[2]));
+		expect_rx_err(shop.b, FI_ECANCELED, .ctx = in[2]);
+	}
+	all_back(&shop);
+	side_close_ep(peer);
 }

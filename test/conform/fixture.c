@@ -158,6 +158,11 @@ void offer_check(uint64_t caps)
 		skip_lacking(caps);
 }
 
+void ask_for_groups(struct fi_info *hints)
+{
+	hints->domain_attr->max_group_id = GROUPS;
+}
+
 struct fi_info *info_find(struct test *t, struct fi_info *hints, const char *node, const char *service, uint64_t flags)
 {
 	struct fi_info *info;

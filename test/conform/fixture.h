@@ -111,6 +111,9 @@ void offer_check(uint64_t caps);
 bool offered(uint64_t caps);
 /* Blank hints for this run: prov_name, endpoint type, mr_mode; belongs to the test. */
 struct fi_info *hints_new(struct test *t, const struct opts *o);
+/* For opts.hints: peer groups, GROUPS is the highest. */
+enum { GROUPS = 100 };
+void ask_for_groups(struct fi_info *hints);
 /* First entry for @hints whose prov_name is exactly the run's. Belongs to the test. NULL: none. With node or service
  * NULL and no address in @hints the loopback address of the run's family is asked for, where the provider has such
  * addresses. */

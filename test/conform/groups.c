@@ -7,13 +7,7 @@
 
 #include "ops.h"
 
-#define GROUPS	100			/* the highest that these ask for */
 #define LONG	(2 << 20)		/* longer than what is sent unasked */
-
-static void ask_for_groups(struct fi_info *hints)
-{
-	hints->domain_attr->max_group_id = GROUPS;
-}
 
 static struct pair groups_open(struct test *t)
 {
@@ -277,6 +271,40 @@ TEST_PROV(cancel_in_a_group, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
 	send_to(p.a, SEND, 9, "late", 4, 0);
 	expect_tx(p.a);
 	expect_in(p.b, recv_from(p.b, RECV, any_in(9), in, 4, 0), "late", 4);
+}
+
+/* Receives of a shared context take what is in their group, whichever endpoint it came to. */
+TEST_PROV(shared_context_has_groups, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
+{
+	struct opts o = { .hints = ask_for_groups };
+	struct side *to[2], *from;
+	struct fid_ep *srx;
+	fi_addr_t addr[2];
+	char in[2][4];
+	int i;
+
+	if (!info_find(t, hints_new(t, &o), NULL, NULL, 0))
+		SKIP("%s has no peer groups", run.prov);
+	from = side_open_opts(t, &o);
+	to[0] = domain_side_opts(t, &o);
+	MUST(fi_srx_context(to[0]->domain, to[0]->info->rx_attr, &srx, NULL));
+	own_fid(t, &srx->fid);
+	to[0]->o.srx = srx;
+	side_open_rest(to[0]);
+	to[1] = side_open(t, .hints = ask_for_groups, .domain_of = to[0], .av_of = to[0], .srx = srx);
+	for (i = 0; i < 2; i++) {
+		addr[i] = side_insert(from, to[i]);
+		MUST((int) fi_recv(srx, in[i], 4, NULL, any_in(i + 1), in[i]));
+	}
+	for (i = 0; i < 2; i++) {
+		/* the first endpoint's message is for the second receive */
+		from->peer = addr[i];
+		send_to(from, SEND, 2 - i, i ? "one_" : "two_", 4, 0);
+		CHECK(expect_rx(to[i]).ctx == in[1 - i]);
+	}
+	CHECK_MEM(in[0], "one_", 4);
+	CHECK_MEM(in[1], "two_", 4);
+	expect_tx_cnt(from, 2);
 }
 
 /* ---- peers ---- */

@@ -239,14 +239,18 @@ TEST_TABLE(owner_is_checked, refused_rows, CAPS, RDM_ONLY)
 		.size = row->short_context ? 8 : sizeof(context), .cq = row->no_cq ? NULL : &owned.peer,
 	};
 	struct fi_peer_cntr_context cntr_context = { .size = context.size };
+	struct fi_peer_av_context av_context = { .size = context.size };
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED, .flags = FI_PEER };
 	struct fi_cntr_attr cntr_attr = { .flags = FI_PEER };
+	struct fi_av_attr av_attr = { .flags = FI_PEER };
 	struct side *s = domain_side(t);
 	struct fid_cntr *cntr;
 	struct fid_cq *cq;
+	struct fid_av *av;
 
 	CHECK_RET(fi_cq_open(s->domain, &attr, &cq, row->no_context ? NULL : &context), -FI_EINVAL);
 	CHECK_RET(fi_cntr_open(s->domain, &cntr_attr, &cntr, row->no_context ? NULL : &cntr_context), -FI_EINVAL);
+	CHECK_RET(fi_av_open(s->domain, &av_attr, &av, row->no_context ? NULL : &av_context), -FI_EINVAL);
 }
 
 /* ---- counters */
@@ -307,13 +311,10 @@ TEST_PROV(counts_go_to_the_owner, CAPS, RDM_ONLY)
 TEST_PROV(other_objects_are_refused, CAPS, RDM_ONLY)
 {
 	struct side *s = domain_side(t);
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .flags = FI_PEER };
 	struct fi_eq_attr eq_attr = { .flags = FI_PEER };
 	struct fid_domain *domain;
-	struct fid_av *av;
 	struct fid_eq *eq;
 
-	CHECK_RET(fi_av_open(s->domain, &av_attr, &av, NULL), -FI_EINVAL);
 	CHECK_RET(fi_eq_open(s->fabric, &eq_attr, &eq, NULL), -FI_EINVAL);
 	CHECK_RET(fi_domain2(s->fabric, s->info, &domain, FI_PEER, NULL), -FI_EINVAL);
 }
