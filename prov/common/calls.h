@@ -30,6 +30,7 @@ struct fab_calls {
 	ssize_t (*post_recv)(struct fab_ep *ep, const struct fab_op *op);
 	/* Flags that the calls with a message may have. */
 	uint64_t send_flags;		/* fi_sendmsg, fi_tsendmsg, fi_writemsg */
+	uint64_t write_flags;		/* fi_writemsg, beyond send_flags */
 	uint64_t read_flags;		/* fi_readmsg */
 	uint64_t recv_flags;		/* fi_recvmsg */
 	uint64_t trecv_flags;		/* fi_trecvmsg */
@@ -346,7 +347,7 @@ static inline ssize_t call_writev(struct fid_ep *fid, const struct iovec *iov, v
 
 static inline ssize_t call_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	return call_rma_msg(fid, msg, flags, calls.send_flags, FAB_OP_WRITE);
+	return call_rma_msg(fid, msg, flags, calls.send_flags | calls.write_flags, FAB_OP_WRITE);
 }
 
 static inline ssize_t call_inject_write(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,

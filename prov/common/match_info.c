@@ -151,7 +151,9 @@ static uint64_t answer_caps(const struct fab_hint_match *match)
 		return unasked_caps(match);
 	/* without what it is about, a secondary capability says nothing */
 	if (!(caps & (FI_RMA | FI_ATOMIC)))
-		extra &= ~(FI_RMA_EVENT | FI_RMA_PMEM);
+		extra &= ~FI_RMA_EVENT;
+	if (!(caps & FI_RMA))
+		extra &= ~FI_RMA_PMEM;
 	if (!(caps & FI_RECV))
 		extra &= ~(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR);
 	if (!(caps & FI_TAGGED))

@@ -5,9 +5,12 @@
 #include "common/mr.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
@@ -31,6 +34,26 @@ void fab_mr_count(struct fab_mr *mr, struct fab_progress *progress, size_t len)
 	fab_progress_lock(cntr->progress);
 	fab_cntr_inc(cntr, len);
 	fab_progress_unlock(cntr->progress);
+}
+
+int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt)
+{
+	const uintptr_t in_page = sysconf(_SC_PAGESIZE) - 1;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uintptr_t start = (uintptr_t) iov[i].iov_base & ~in_page;
+		size_t len = (uintptr_t) iov[i].iov_base + iov[i].iov_len - start;
+
+		if (iov[i].iov_len && msync((void *) start, len, MS_SYNC)) {
+			int err = errno;
+
+			FI_WARN(mr->domain->fabric->prov, FI_LOG_MR, "%zu bytes at %p of region %#" PRIx64 " cannot be made "
+				"durable for FI_COMMIT_COMPLETE: msync: %s\n", iov[i].iov_len, iov[i].iov_base, mr->mr_fid.key,
+				strerror(err));
+			return -err;
+		}
+	}
+	return 0;
 }
 
 static int mr_close(struct fid *fid)
@@ -260,6 +283,11 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM | FI_AUTH_KEY)) {
 		FI_WARN(prov, FI_LOG_MR, "memory registration with flags %#" PRIx64 "; FI_RMA_EVENT, FI_RMA_PMEM and "
 			"FI_AUTH_KEY are known\n", flags);
+		return -FI_EBADFLAGS;
+	}
+	if ((flags & FI_RMA_PMEM) && !(domain->caps & FI_RMA_PMEM)) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_RMA_PMEM: domain %s was opened without that capability, "
+			"or its provider does not have it\n", domain->name);
 		return -FI_EBADFLAGS;
 	}
 	why = bad_attr(attr);

@@ -88,6 +88,10 @@ int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *
  * `progress`, the engine that carried it, is held; that of the domain's engine may be taken on top of it. */
 void fab_mr_count(struct fab_mr *mr, struct fab_progress *progress, size_t len);
 
+/* Have the pages of these places, in mr, on what they are a mapping of: FI_COMMIT_COMPLETE. Waits for the device. 0, or
+ * -FI_E* as msync(2) says, logged: then nothing is promised. */
+int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt);
+
 /* fi_mr_map_raw(3): a raw key is the key in network byte order. 0 or -FI_EINVAL (wrong size, no buffers). */
 int fab_mr_map_raw(const struct fi_mr_map_raw *map_raw);
 

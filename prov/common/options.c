@@ -23,8 +23,8 @@ static int set_op_flags(struct fab_ep_fid *held, const char *what, uint64_t flag
 {
 	const uint64_t trigger = held->ep->caps & FI_TRIGGER;
 	const uint64_t tx_flags = FI_COMPLETION | FI_INJECT | FI_MORE | FI_FENCE | FI_MULTICAST | FI_INJECT_COMPLETE |
-				  FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE |
-				  trigger;
+				  FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |
+				  (held->ep->caps & FI_RMA_PMEM ? FI_COMMIT_COMPLETE : 0) | trigger;
 	const uint64_t rx_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE | trigger;
 	uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
 

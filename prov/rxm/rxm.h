@@ -31,7 +31,7 @@
 
 #define RXM_LAYER		"ofi_rxm"
 #define RXM_IOV_LIMIT		4
-#define RXM_DELIVERED		(FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE)
+#define RXM_DELIVERED		(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define RXM_TX_SIZE		1024	/* operations outstanding, if the endpoint does not ask for another number */
 #define RXM_RX_SIZE		4096
 #define RXM_SIZE_MAX		65536

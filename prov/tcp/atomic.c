@@ -240,12 +240,14 @@ static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t
 	const uint8_t *operands = conn->rx.operands;
 	struct fab_domain *domain = conn->ep->base.domain;
 	struct iovec iov[TCP_IOV_LIMIT];
+	bool writes = request_access(req) & FI_REMOTE_WRITE, locked;
 	uint32_t cnt;
-	bool locked;
 	int ret;
 
 	ret = req->tagged ? tagged_targets(conn, req, iov, &cnt) :
 	      tcp_rma_verify(conn, req->rma, req->rma_cnt, request_access(req), conn->rx.mr, iov, &cnt);
+	if (!ret && writes)
+		ret = tcp_rma_may_commit(conn, req->tagged);
 	if (ret)
 		return -ret;
 	locked = fab_domain_lock_atomics(domain);
@@ -253,7 +255,7 @@ static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t
 			  req->kind == FAB_ATOMIC_COMPARE ? operands + req->operand_len : NULL, result);
 	if (locked)
 		fab_domain_unlock_atomics();
-	return 0;
+	return writes ? -tcp_rma_commit(conn) : 0;
 }
 
 /* Tell those of our side who count what peers do. */

@@ -11,7 +11,7 @@
 /* What programs add that says nothing new about a call. */
 #define ANY_FLAGS	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COMPLETION | \
 			 FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
-			 FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER)
+			 FI_MATCH_COMPLETE | FI_TRIGGER)
 #define RECV_FLAGS	(ANY_FLAGS | FI_MULTI_RECV | FI_AUTH_KEY)
 
 static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
@@ -29,10 +29,11 @@ static const struct fab_calls calls = {
 	.submit = submit,
 	.post_recv = post_recv,
 	.send_flags = ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA | FI_FENCE,
+	.write_flags = FI_COMMIT_COMPLETE,
 	.read_flags = ANY_FLAGS | FI_FENCE,
 	.recv_flags = RECV_FLAGS,
 	.trecv_flags = RECV_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD,
-	.atomic_flags = ANY_FLAGS | FI_ATOMIC | FI_INJECT | FI_FENCE,
+	.atomic_flags = ANY_FLAGS | FI_ATOMIC | FI_INJECT | FI_FENCE | FI_COMMIT_COMPLETE,
 	.iov_limit = TCP_IOV_LIMIT,
 	.rma_limit = TCP_RMA_IOV_MAX,
 	.atomic_max = TCP_AMO_MAX,

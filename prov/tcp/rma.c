@@ -81,6 +81,42 @@ void tcp_rma_count(struct tcp_conn *conn)
 	}
 }
 
+int tcp_rma_may_commit(struct tcp_conn *conn, bool tagged)
+{
+	struct fab_mr *const *mr = conn->rx.mr;
+
+	if (!(conn->rx.hdr.flags & TCP_FLAG_COMMIT) || !(conn->peer.features & TCP_EXT_COMMIT))
+		return 0;
+	for (uint32_t i = 0; i < conn->rx.hdr.rma_iov_cnt; i++) {
+		if (!tagged && (mr[i]->flags & FI_RMA_PMEM))
+			continue;
+		TCP_WARN(FI_LOG_EP_DATA, "refused a peer's access with FI_COMMIT_COMPLETE: its target is not a region that "
+			 "was registered with FI_RMA_PMEM\n");
+		return -FI_EOPNOTSUPP;
+	}
+	return 0;
+}
+
+int tcp_rma_commit(struct tcp_conn *conn)
+{
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	uint64_t len;
+	int ret = 0;
+
+	if (__builtin_expect(!(conn->rx.hdr.flags & TCP_FLAG_COMMIT), 1))
+		return 0;
+	tcp_rma_targets(conn, rma, &len);
+	for (uint32_t i = 0; i < conn->rx.hdr.rma_iov_cnt && !ret; i++) {
+		struct iovec iov[TCP_IOV_LIMIT];
+		uint32_t cnt;
+
+		ret = tcp_rma_verify(conn, &rma[i], 1, FI_REMOTE_WRITE, &conn->rx.mr[i], iov, &cnt);
+		if (!ret && (conn->rx.mr[i]->flags & FI_RMA_PMEM))
+			ret = fab_mr_commit(conn->rx.mr[i], iov, cnt);
+	}
+	return ret;
+}
+
 void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err)
 {
 	if (conn->peer.ext && (conn->rx.hdr.flags & TCP_FLAG_WANT_ACK))
@@ -99,6 +135,8 @@ static void write_done(struct tcp_conn *conn)
 		.src = tcp_ep_src(conn->ep, conn->fi_addr),
 	};
 
+	if (!conn->rx.refuse)
+		conn->rx.refuse = -tcp_rma_commit(conn);
 	if (conn->rx.refuse) {
 		tcp_rma_refuse(conn, conn->rx.refuse);
 		return;
@@ -123,6 +161,8 @@ int tcp_rma_write_aim(struct tcp_conn *conn)
 	tcp_rma_targets(conn, rma, &len);
 	rx->mr_gen = conn->ep->base.domain->mr_map.gen;
 	ret = tcp_rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, rx->mr, iov, &cnt);
+	if (!ret)
+		ret = tcp_rma_may_commit(conn, false);
 	if (!ret)
 		tcp_rx_aim(rx, iov, cnt, len);
 	return -ret;

@@ -42,6 +42,15 @@ static inline uint64_t fetch_payload(const struct fab_op *op)
 			 fab_iov_len(op->amo->compare, op->amo->compare_cnt) : 0;
 }
 
+/* What to ask the peer to confirm, of an operation with one of TX_CONFIRM. Only remote memory can be durable; what
+ * fetches is answered anyway. */
+static inline uint16_t confirm_flag(const struct fab_op *op)
+{
+	if ((op->flags & FI_COMMIT_COMPLETE) && (op->code == FAB_OP_WRITE || op->amo))
+		return TCP_FLAG_COMMIT;
+	return op_fetches(op) ? 0 : TCP_FLAG_DELIVERY;
+}
+
 /* Write the header of an operation on len bytes to buf, all but the frame id. Returns its length. */
 static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
 {
@@ -70,8 +79,8 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 		hdr->op_data = op->amo->kind;
 		hdr->flags |= op->flags & FI_TAGGED ? TCP_FLAG_TAGGED : 0;
 	}
-	if (!op_fetches(op) && (op->flags & TX_CONFIRM))
-		hdr->flags |= op->flags & FI_COMMIT_COMPLETE ? TCP_FLAG_COMMIT : TCP_FLAG_DELIVERY;
+	if (op->flags & TX_CONFIRM)
+		hdr->flags |= confirm_flag(op);
 	hdr->hdr_size = pos - (uint8_t *) buf;
 	hdr->size = hdr->hdr_size + (op_fetches(op) ? fetch_payload(op) : len);
 	return hdr->hdr_size;

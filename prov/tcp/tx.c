@@ -152,10 +152,12 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 
 /* ---- from the application to the queue ---- */
 
-/* Does the peer know what this message takes: to tell of its match, a group? */
-static bool peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx)
+/* Does the peer know what this takes: to tell of a message's match, a group, to make something durable? */
+static bool peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx, bool message)
 {
-	if (tx->match && !conn->peer.ext)
+	if (message && tx->match && !conn->peer.ext)
+		return false;
+	if ((tx->hdr.flags & TCP_FLAG_COMMIT) && !(conn->peer.features & TCP_EXT_COMMIT))
 		return false;
 	return !(tx->hdr.flags & TCP_FLAG_GROUP) || (conn->peer.features & TCP_EXT_GROUP);
 }
@@ -167,7 +169,8 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG || tx->hdr.op == TCP_WIRE_COLL;
 
-	if (message && __builtin_expect(tx->match | (tx->hdr.flags & TCP_FLAG_GROUP), 0) && !peer_knows(conn, tx))
+	if (__builtin_expect(tx->match | (tx->hdr.flags & (TCP_FLAG_GROUP | TCP_FLAG_COMMIT)), 0) &&
+	    !peer_knows(conn, tx, message))
 		return -FI_EOPNOTSUPP;
 	if (conn->peer.ext && message) {
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
@@ -186,7 +189,7 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 	}
 	if (tx->hdr.op == TCP_WIRE_READ_REQ)
 		conn->read_cnt++;
-	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
+	tx->want_ack = (tx->hdr.flags & TCP_FLAG_WANT_ACK) && tx->code != FAB_OP_FETCH_ATOMIC;
 	return 0;
 }
 
@@ -208,6 +211,8 @@ static void tx_refuse(struct tcp_tx *tx, int err)
 
 	if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_GROUP))
 		text = "the peer has no peer groups: its domain was opened without max_group_id, or it is another libfabric's";
+	else if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_COMMIT))
+		text = "the peer makes nothing durable (FI_COMMIT_COMPLETE): it runs another libfabric";
 	else if (err == FI_EOPNOTSUPP)
 		text = tx->amo ? "the peer has none of these: it runs another libfabric, or is of another byte order" :
 				 "the peer is another libfabric's, which does not tell of matches";

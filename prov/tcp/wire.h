@@ -154,7 +154,7 @@ enum tcp_wire_op {
 
 #define TCP_FLAG_CQ_DATA	1	/* cq_data follows the base header */
 #define TCP_FLAG_DELIVERY	4	/* acknowledge once delivered */
-#define TCP_FLAG_COMMIT		8	/* likewise */
+#define TCP_FLAG_COMMIT		8	/* of writes and atomics: acknowledge or answer once it is durable */
 #define TCP_FLAG_TAGGED		16	/* ours, TCP_EXT_TAMO: an atomic on the buffer of a tagged receive */
 #define TCP_FLAG_GROUP		32	/* ours, TCP_EXT_GROUP, of MSG, TAG and XRTS: a struct tcp_group ends the header */
 /* Upstream's, of TCP_WIRE_MSG: a tag follows, of a layer above (Debian's tcp;ofi_rxm), and says nothing about which
@@ -206,6 +206,9 @@ struct tcp_rma_iov {
 
 /* Messages may be of a peer group: this end has receives in groups, too. */
 #define TCP_EXT_GROUP		0x0100u
+
+/* TCP_FLAG_COMMIT is meant: without this an end takes it for, and gives it as, TCP_FLAG_DELIVERY. */
+#define TCP_EXT_COMMIT		0x0200u
 
 #define TCP_CREDIT_OVERHEAD	64		/* what an eager message costs beside its payload */
 

@@ -8,15 +8,12 @@
 static const struct flag_row level_rows[] = {
 	{ "none", 0 }, { "completion", FI_COMPLETION }, { "more", FI_MORE }, { "inject_complete", FI_INJECT_COMPLETE },
 	{ "transmit_complete", FI_TRANSMIT_COMPLETE }, { "delivery_complete", FI_DELIVERY_COMPLETE },
-	{ "commit_complete", FI_COMMIT_COMPLETE },
 	{ "inject_delivery", FI_INJECT | FI_DELIVERY_COMPLETE }, { "cq_data_delivery", FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE },
 };
 
 static bool level_offered(uint64_t flags)
 {
-	if (!run.ours && (flags & FI_COMMIT_COMPLETE))
-		return false;
-	return run.type != FI_EP_DGRAM || !(flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE));
+	return run.type != FI_EP_DGRAM || !(flags & FI_DELIVERY_COMPLETE);
 }
 
 /* Each flag of fi_sendmsg() gives one completion and the message, before and after plain sends. */
