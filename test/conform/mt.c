@@ -284,50 +284,104 @@ TEST_TABLE(a_context_each, ctx_level_rows, FI_MSG | FI_NAMED_RX_CTX, RDM_ONLY)
 
 /* ---- atomics on the same words by many engines */
 
-enum { ADDERS = 4, ADDS = 100, WORDS = 2048 };
+/* Words take long to multiply, and little to add to or to swap: who works on them without asking others is overtaken in
+ * the middle of a product, by 1, and then writes over what came in between. */
+typedef long double _Complex word_t;
+
+enum { ADDERS = 8, ADDS = 120, UNDER_WAY = 4, WORDS = 512 };
 
 struct adder {
 	uint64_t addr, key;
-	uint64_t one[WORDS], was[WORDS];
+	word_t one[WORDS];
+	word_t was[WORDS], old[WORDS], new[WORDS];	/* of a swap: results, compared with, put there */
+	size_t swapped[WORDS];
+	bool swaps;
 };
 
-/* Add to all words through this endpoint, with and without fetching. */
+/* Take completions until no more than this many are under way. */
+static void adder_wait(struct worker *w, unsigned int *under_way, unsigned int limit, double since)
+{
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret = 0;
+
+	while (*under_way > limit && (ret == -FI_EAGAIN || ret >= 0) && !worker_late(since)) {
+		ret = fi_cq_read(w->s->tx_cq, &entry, 1);
+		*under_way -= ret == 1;
+	}
+	if (*under_way > limit)
+		WRONG(w, "%u atomics do not complete: %zd", *under_way - limit, ret);
+}
+
+/* Put one more than what was seen last where that is still there, and note where it was. */
+static ssize_t swap(struct worker *w, unsigned int *under_way, double since)
+{
+	struct adder *a = w->arg;
+	ssize_t ret;
+
+	for (unsigned int k = 0; k < WORDS; k++) {
+		a->old[k] = a->was[k];
+		a->new[k] = a->old[k] + 1;
+	}
+	ret = fi_compare_atomic(w->s->ep, a->new, WORDS, NULL, a->old, NULL, a->was, NULL, w->s->peer, a->addr, a->key,
+				FI_LONG_DOUBLE_COMPLEX, FI_CSWAP, NULL);
+	if (ret)
+		return ret;
+	++*under_way;
+	adder_wait(w, under_way, 0, since);
+	for (unsigned int k = 0; k < WORDS && !w->wrong[0]; k++)
+		a->swapped[k] += a->was[k] == a->old[k];
+	return 0;
+}
+
+/* Multiply all words by one, many times, and now and then add to them, by the row's operation. */
 static void *add(void *arg)
 {
 	struct worker *w = arg;
 	struct adder *a = w->arg;
-	struct fi_cq_tagged_entry entry;
 	double since = now_ms();
-	struct side *s = w->s;
-	uint64_t last = 0;
+	unsigned int under_way = 0;
 	ssize_t ret;
 
-	for (unsigned int i = 0; i < ADDS && !w->wrong[0]; i++) {
-		ret = i % 2 ? fi_atomic(s->ep, a->one, WORDS, NULL, s->peer, a->addr, a->key, FI_UINT64, FI_SUM, NULL) :
-			      fi_fetch_atomic(s->ep, a->one, WORDS, NULL, a->was, NULL, s->peer, a->addr, a->key, FI_UINT64,
-					      FI_SUM, NULL);
+	for (unsigned int i = 0; i < 2 * ADDS && !w->wrong[0]; i++) {
+		if (i % 2 && a->swaps)
+			ret = swap(w, &under_way, since);
+		else
+			ret = fi_atomic(w->s->ep, a->one, WORDS, NULL, w->s->peer, a->addr, a->key, FI_LONG_DOUBLE_COMPLEX,
+					i % 2 ? FI_SUM : FI_PROD, NULL);
 		if (ret)
 			WRONG(w, "an atomic: %zd", ret);
-		while ((ret = fi_cq_read(s->tx_cq, &entry, 1)) == -FI_EAGAIN && !worker_late(since))
-			;
-		if (ret != 1)
-			WRONG(w, "fi_cq_read: %zd", ret);
-		if (a->was[0] < last)
-			WRONG(w, "a word has become less");
-		last = a->was[0];
+		under_way += !(i % 2 && a->swaps);
+		adder_wait(w, &under_way, UNDER_WAY, since);
 	}
+	adder_wait(w, &under_way, 0, since);
 	return NULL;
 }
 
 static const struct adder_row {
 	const char *name;
-	bool domain_each;
-} adder_rows[] = { { "queue_each", false }, { "domain_each", true } };
+	bool domain_each, swaps;
+} adder_rows[] = {
+	{ "queue_each", false, false }, { "domain_each", true, false },
+	{ "queue_each_swaps", false, true }, { "domain_each_swaps", true, true },
+};
 
-/* Whichever way they come to the words, no addition is lost. */
+/* What the words must have come to: 0, and one for each addition. */
+static void check_words(const word_t *words, const struct worker w[ADDERS], bool swaps)
+{
+	for (unsigned int k = 0; k < WORDS; k++) {
+		size_t want = swaps ? 0 : ADDERS * ADDS;
+
+		for (unsigned int i = 0; i < ADDERS; i++)
+			want += ((const struct adder *) w[i].arg)->swapped[k];
+		CHECK(want > 0);
+		CHECK_EQ((size_t) words[k], want);
+	}
+}
+
+/* Whichever way eight of them come to the words, no addition is lost. */
 TEST_TABLE(atomics_of_many_engines, adder_rows, FI_ATOMIC, RDM_ONLY)
 {
-	uint64_t *words = mem(t, WORDS * sizeof(*words));
+	word_t *words = mem(t, WORDS * sizeof(*words));
 	struct worker w[ADDERS] = { 0 };
 	struct side *s[ADDERS];
 	unsigned int i, k;
@@ -344,6 +398,7 @@ TEST_TABLE(atomics_of_many_engines, adder_rows, FI_ATOMIC, RDM_ONLY)
 		r = region_open(s[i], words, WORDS * sizeof(*words), FI_REMOTE_READ | FI_REMOTE_WRITE);
 		a->addr = r.addr;
 		a->key = r.key;
+		a->swaps = ROW(adder_rows)->swaps;
 		for (k = 0; k < WORDS; k++)
 			a->one[k] = 1;
 		w[i] = (struct worker) { .t = t, .s = s[i], .id = i, .fn = add, .arg = a };
@@ -352,6 +407,5 @@ TEST_TABLE(atomics_of_many_engines, adder_rows, FI_ATOMIC, RDM_ONLY)
 		worker_start(&w[i]);
 	for (i = 0; i < ADDERS; i++)
 		worker_finish(&w[i]);
-	for (k = 0; k < WORDS; k++)
-		CHECK_EQ(words[k], ADDERS * ADDS);
+	check_words(words, w, ROW(adder_rows)->swaps);
 }
