@@ -105,7 +105,7 @@ void tcp_amo_rsp(struct tcp_conn *conn)
 		return;
 	}
 	fab_list_remove(&tx->link);
-	tcp_tx_done(tx, tcp_rx_errno(rsp.err), tcp_rx_errno(rsp.err), "refused by the target");
+	tcp_rma_refused(tx, tcp_rx_errno(rsp.err));
 }
 
 /* ---- target: the request ---- */

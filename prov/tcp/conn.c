@@ -135,17 +135,36 @@ void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *t
 	conn->owner->down(conn, err);
 }
 
-void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what)
+/* The peer of a stream that the kernel may have forgotten already, or NULL. */
+static const struct sockaddr *remote_addr(const struct tcp_conn *conn, union fab_sockaddr *addr)
+{
+	socklen_t len = sizeof(*addr);
+
+	if (!fab_sock->getpeername(conn->src.fd, &addr->sa, &len))
+		return &addr->sa;
+	return conn->addr.sa.sa_family ? &conn->addr.sa : conn->ep->base.info->dest_addr;
+}
+
+void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 {
 	union fab_sockaddr local = { 0 }, remote = { 0 };
-	socklen_t llen = sizeof(local), rlen = sizeof(remote);
-	char ltext[FAB_ADDR_STRLEN] = "?", rtext[FAB_ADDR_STRLEN] = "?", text[256];
+	const struct sockaddr *peer = remote_addr(conn, &remote);
+	socklen_t len = sizeof(local);
+	char ltext[FAB_ADDR_STRLEN] = "?", rtext[FAB_ADDR_STRLEN] = "?";
 
-	if (!fab_sock->getsockname(conn->src.fd, &local.sa, &llen))
+	if (!fab_sock->getsockname(conn->src.fd, &local.sa, &len))
 		fab_addr_to_str(&local.sa, ltext, sizeof(ltext));
-	if (!fab_sock->getpeername(conn->src.fd, &remote.sa, &rlen))
-		fab_addr_to_str(&remote.sa, rtext, sizeof(rtext));
-	snprintf(text, sizeof(text), "connection %s -> %s: %s", ltext, rtext, what);
+	if (peer)
+		fab_addr_to_str(peer, rtext, sizeof(rtext));
+	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s", ltext, rtext);
+}
+
+void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what)
+{
+	char ends[TCP_CONN_TEXT], text[TCP_CONN_TEXT + 128];
+
+	tcp_conn_text(conn, ends);
+	snprintf(text, sizeof(text), "%s: %s", ends, what);
 	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_DATA, "%s\n", text);
 	tcp_conn_down(conn, err, prov_errno, text);
 }

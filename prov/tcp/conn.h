@@ -174,6 +174,9 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
  * is 0. Idempotent.
  */
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text);
+/* "connection OURS -> THEIRS", for a text. */
+#define TCP_CONN_TEXT	(2 * FAB_ADDR_STRLEN + 32)
+void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT]);
 /* The same with a text made of both ends' addresses and `what`, which says what happened. */
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
 /* Does a stream to the peer that said this go on with the state of the one that was parked? */

@@ -305,6 +305,31 @@ void tcp_rma_read_rsp(struct tcp_conn *conn)
 	tcp_rma_take(conn, tx);
 }
 
+/* What a target means that refuses an access. */
+static const char *refusal(int err)
+{
+	switch (err) {
+	case FI_ENOKEY:
+		return "it has no region with this key";
+	case FI_EACCES:
+		return "the region is not for this access, is not enabled yet, or is for another authorization key";
+	case FI_EINVAL:
+		return "the access goes beyond the region, whose addresses count from 0 without FI_MR_VIRT_ADDR";
+	default:
+		return fi_strerror(err);
+	}
+}
+
+void tcp_rma_refused(struct tcp_tx *tx, int err)
+{
+	char ends[TCP_CONN_TEXT], text[TCP_CONN_TEXT + 128];
+
+	tcp_conn_text(tx->conn, ends);
+	snprintf(text, sizeof(text), "%s: the target refuses %" PRIu64 " bytes: %s", ends, (uint64_t) tx->len,
+		 refusal(err));
+	tcp_tx_done(tx, err, err, text);
+}
+
 void tcp_rma_read_err(struct tcp_conn *conn)
 {
 	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
@@ -317,5 +342,5 @@ void tcp_rma_read_err(struct tcp_conn *conn)
 	}
 	fab_list_remove(&tx->link);
 	conn->read_cnt--;
-	tcp_tx_done(tx, tcp_rx_errno(answer.err), tcp_rx_errno(answer.err), "refused by the target");
+	tcp_rma_refused(tx, tcp_rx_errno(answer.err));
 }

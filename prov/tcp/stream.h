@@ -279,6 +279,8 @@ void tcp_rma_write(struct tcp_conn *conn);
 int tcp_rma_write_aim(struct tcp_conn *conn);
 void tcp_rma_read_req(struct tcp_conn *conn);
 void tcp_rma_read_rsp(struct tcp_conn *conn);
+/* Complete an access that is on no list, and that its target has refused. */
+void tcp_rma_refused(struct tcp_tx *tx, int err);
 void tcp_rma_read_err(struct tcp_conn *conn);
 /* May a read response that has waited still be sent? False if a region of it was closed meanwhile. */
 bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx);

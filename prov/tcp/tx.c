@@ -119,7 +119,7 @@ bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
 		link = fab_list_pop_front(&conn->ack_wait);
 		if (!link)
 			return false;
-		tcp_tx_done(fab_container(link, struct tcp_tx, link), err, err, "refused by the target");
+		tcp_rma_refused(fab_container(link, struct tcp_tx, link), err);
 	}
 	return true;
 }

@@ -75,6 +75,7 @@ struct comps {
 };
 
 struct side {
+	char err_text[512];		/* fi_cq_strerror() of the last error completion */
 	struct test *t;
 	struct side *next;
 	struct opts o;
@@ -198,6 +199,8 @@ struct comp expect_tx_failed(struct side *s);
 #define expect_rx_err(s, err, ...) AT(expect_rx_err_with(s, err, &(struct comp) { __VA_ARGS__ }))
 struct comp expect_rx_err_with(struct side *s, int err, const struct comp *want);
 void expect_no_completion(struct side *s);
+/* The text of the last error names both ends of a connection, where the provider has connections of its own. */
+void expect_both_ends_named(struct side *s);
 /* Completions that have come and that the test has not taken. */
 size_t rx_waiting(struct side *s);
 size_t tx_waiting(struct side *s);

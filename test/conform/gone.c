@@ -564,6 +564,7 @@ TEST_PROV(killed_with_our_reads, FI_MSG | FI_RMA, RELIABLE)
 	side_idle(s);
 	process_kill(proc);
 	expect_tx_failed(s);
+	expect_both_ends_named(s);
 	expect_no_completion(s);
 }
 

@@ -85,6 +85,7 @@ static bool read_one(struct side *s, struct fid_cq *cq, struct comp *c)
 		CHECK_RET(fi_cq_readerr(cq, &err, 0), 1);
 		CHECK(err.err > 0);
 		*c = comp_of_err(&err);
+		snprintf(s->err_text, sizeof(s->err_text), "%s", fi_cq_strerror(cq, err.prov_errno, err.err_data, NULL, 0));
 		prefix_took(s, c);
 		return true;
 	}
@@ -354,6 +355,17 @@ size_t rx_waiting(struct side *s)
 size_t tx_waiting(struct side *s)
 {
 	return s->tx.cnt - s->tx.taken;
+}
+
+void expect_both_ends_named(struct side *s)
+{
+	const char *host;
+
+	if (!run.ours || (strcmp(run.prov, "tcp") && strcmp(run.prov, "sockets")))
+		return;
+	host = strstr(s->err_text, loopback());
+	if (!host || !strstr(host + 1, loopback()))
+		FAIL("'%s' does not name both ends of a connection", s->err_text);
 }
 
 void expect_no_completion(struct side *s)

@@ -428,6 +428,7 @@ TEST_TABLE(access_fault, fault_rows, FI_RMA | FI_MSG, RELIABLE)
 	c = expect_tx_failed(p.a);
 	CHECK(c.ctx == ctx);
 	CHECK_EQ(c.flags & (FI_RMA | FI_READ | FI_WRITE), FI_RMA | (row->call == READ ? FI_READ : FI_WRITE));
+	expect_both_ends_named(p.a);
 	CHECK_EQ(rx_waiting(p.b), 0);
 	CHECK_MEM(around, zero, 3 * 4096);
 	if (run.type == FI_EP_RDM)
