@@ -85,7 +85,8 @@ static bool read_one(struct side *s, struct fid_cq *cq, struct comp *c)
 		CHECK_RET(fi_cq_readerr(cq, &err, 0), 1);
 		CHECK(err.err > 0);
 		*c = comp_of_err(&err);
-		snprintf(s->err_text, sizeof(s->err_text), "%s", fi_cq_strerror(cq, err.prov_errno, err.err_data, NULL, 0));
+		snprintf(s->err_text, sizeof(s->err_text), "%s",
+			 fi_cq_strerror(cq, err.prov_errno, err.err_data, NULL, 0));
 		prefix_took(s, c);
 		return true;
 	}
