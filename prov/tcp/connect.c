@@ -66,7 +66,7 @@ static void connect_fail(struct tcp_cm *cm, int err)
 
 	tcp_cm_text(cm, err, text, sizeof(text));
 	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
-	fab_eq_write_err(ep->base.eq, &ep->base.ep_fid.fid, ep->base.ep_fid.fid.context, 0, err, err, NULL, 0);
+	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, err, err, NULL, 0, text);
 	tcp_conn_down(ep->conn, err, err, text);
 	ep->cm = NULL;
 	tcp_cm_free(cm);
@@ -75,11 +75,14 @@ static void connect_fail(struct tcp_cm *cm, int err)
 static void connect_refused(struct tcp_cm *cm)
 {
 	struct tcp_ep *ep = cm->ctx;
+	char text[256];
 
-	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "the peer rejected the connection, with %u bytes of data\n", cm->data_len);
-	fab_eq_write_err(ep->base.eq, &ep->base.ep_fid.fid, ep->base.ep_fid.fid.context, 0, FI_ECONNREFUSED,
-			 FI_ECONNREFUSED, cm->data, cm->data_len);
-	tcp_conn_down(ep->conn, FI_ECONNREFUSED, FI_ECONNREFUSED, "the peer rejected the connection");
+	cm->why = "the peer rejected it";
+	tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
+	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s, with %u bytes of data\n", text, cm->data_len);
+	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, FI_ECONNREFUSED, FI_ECONNREFUSED, cm->data, cm->data_len,
+			    text);
+	tcp_conn_down(ep->conn, FI_ECONNREFUSED, FI_ECONNREFUSED, text);
 }
 
 static void connect_done(struct tcp_cm *cm)

@@ -2,12 +2,13 @@
 /*
  * What fi_info.handle may stand for when a MSG endpoint is opened: a connection request, once, or a passive endpoint
  * that gives its address away. And what an endpoint says that a test with two endpoints of ours does not see: what is
- * on the wire.
+ * on the wire, and what is said of a connection that does not come about.
  */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -327,6 +328,64 @@ static void connection_ends_while_a_multi_receive_takes_messages(void **state)
 	close(fd);
 }
 
+/* ---- no connection ---- */
+
+/* The next event, which must be that there is no connection to addr, with this data of the peer. The text of it names
+ * both ends, and says why. */
+static void expect_refused(struct world *w, const struct sockaddr_in *addr, const char *data, const char *why)
+{
+	static const char from[] = "connection fi_sockaddr_in://127.0.0.1:";
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+	struct fi_eq_err_entry err = { 0 };
+	char to[128], text[256];
+	uint32_t event;
+	ssize_t ret;
+
+	do {
+		ret = fi_eq_read(w->eq, &event, text, sizeof(text), 0);
+	} while (ret == -FI_EAGAIN && fab_now_ms() < end_ms);
+	assert_int_equal(ret, -FI_EAVAIL);
+	assert_int_equal(fi_eq_readerr(w->eq, &err, 0), sizeof(err));
+	assert_int_equal(err.err, FI_ECONNREFUSED);
+	assert_int_equal(err.err_data_size, strlen(data));
+	if (err.err_data_size)
+		assert_memory_equal(err.err_data, data, err.err_data_size);
+	fi_eq_strerror(w->eq, err.prov_errno, err.err_data, text, sizeof(text));
+	snprintf(to, sizeof(to), " -> fi_sockaddr_in://127.0.0.1:%u: %s", ntohs(addr->sin_port), why);
+	if (strncmp(text, from, strlen(from)) || !strstr(text, to))
+		fail_msg("'%s' does not begin with '%s' and have '%s' in it", text, from, to);
+}
+
+static void nobody_listens(void **state)
+{
+	struct world *w = *state;
+	struct fid_ep *ep = open_ep(w, w->info);
+	struct sockaddr_in addr;
+
+	close(raw_listen(&addr, 1));
+	assert_int_equal(fi_connect(ep, &addr, NULL, 0), 0);
+	expect_refused(w, &addr, "", "Connection refused");
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
+static void the_peer_rejects(void **state)
+{
+	struct world *w = *state;
+	struct fid_ep *ep = open_ep(w, w->info);
+	struct sockaddr_in addr;
+	size_t len = sizeof(addr);
+	struct fi_info *info;
+
+	assert_int_equal(fi_listen(w->pep), 0);
+	assert_int_equal(fi_getname(&w->pep->fid, &addr, &len), 0);
+	assert_int_equal(fi_connect(ep, &addr, NULL, 0), 0);
+	expect_event(w, FI_CONNREQ, &info, NULL);
+	assert_int_equal(fi_reject(w->pep, info->handle, "full", 4), 0);
+	fi_freeinfo(info);
+	expect_refused(w, &addr, "full", "the peer rejected it");
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -340,6 +399,8 @@ int main(void)
 		TEST(a_peer_may_go_before_it_is_accepted),
 		TEST(accepted_data_and_end),
 		TEST(connection_ends_while_a_multi_receive_takes_messages),
+		TEST(nobody_listens),
+		TEST(the_peer_rejects),
 	};
 
 	return cmocka_run_group_tests_name("tcp/msg", tests, NULL, NULL);
