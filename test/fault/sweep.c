@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Every way in which a peer can fail, times every kind of operation: each operation that was accepted completes exactly
- * once (an inject never), within the bound, without a busy processor meanwhile; and a peer that is started again at the
- * same port, as the same process by its number, is served.
+ * once (an inject only if it fails), within the bound, without a busy processor meanwhile; and a peer that is started
+ * again at the same port, as the same process by its number, is served.
  *
  * Peers that answer are children of this program, with an endpoint each; those that misbehave are plain sockets.
  */
@@ -33,6 +33,7 @@
 #define CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define CONNECT_MS	300
 #define REPLY_MS	10000
+#define SHORT_MS	100
 #define BOUND_MS	10000		/* for all that the parameters above bound */
 #define WAKES_MAX	200		/* of a loop that sleeps on the queue's descriptor; a busy one has 100,000 */
 #define CPU_MAX_MS	300
@@ -91,7 +92,7 @@ static ssize_t op_inject(fi_addr_t to, void *context)
 static const struct op {
 	const char *name;
 	ssize_t (*post)(fi_addr_t to, void *context);
-	bool silent;			/* no completion */
+	bool silent;			/* no completion, unless it fails */
 	bool answered;			/* complete only when the peer has answered */
 } ops[] = {
 	{ .name = "send", .post = op_send },
@@ -163,6 +164,9 @@ static uint64_t cpu_ms(void)
 	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
 }
 
+static int inject_err;			/* which the inject under way has yet to fail with; 0: none comes */
+
+/* A completion of an operation: its error, 0, or -1 for none. That of an inject is looked at here. */
 static int take(void)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -176,7 +180,14 @@ static int take(void)
 		return 0;
 	}
 	assert_int_equal(fi_cq_readerr(node.cq, &err, 0), 1);
-	return err.op_context == local ? err.err : -1;
+	if (err.op_context == local)
+		return err.err;
+	assert_null(err.op_context);
+	if (!inject_err || err.err != inject_err)
+		fail_msg("of an inject: %s, expected %s", fi_strerror(err.err), inject_err ? fi_strerror(inject_err) :
+			 "nothing");
+	inject_err = 0;
+	return -1;
 }
 
 /* Sleep on the queue until there is a completion, for so long at most: its error, 0, or -1 for none. Asleep is
@@ -198,12 +209,26 @@ static int await(int for_ms)
 	return err;
 }
 
+/* An inject that fails says so: there is no other way to hear of it (fi_msg(3)). */
+static void await_inject(void)
+{
+	uint64_t end_ms = fab_now_ms() + BOUND_MS;
+
+	while (inject_err) {
+		assert_true(fab_now_ms() < end_ms);
+		assert_int_equal(await(5), -1);
+	}
+}
+
 static void expect(const struct op *op, int err)
 {
 	int got;
 
-	if (op->silent)
+	inject_err = op->silent ? err : 0;
+	if (op->silent) {
+		await_inject();
 		return;
+	}
 	got = await(BOUND_MS);
 	if (got != err)
 		fail_msg("%s: %d (%s), expected %d (%s)", op->name, got, got < 0 ? "nothing" : fi_strerror(got), err,
@@ -260,8 +285,6 @@ static void black_hole(const struct op *op)
 
 	assert_int_equal(op->post(to, local), 0);
 	expect(op, FI_ETIMEDOUT);
-	if (op->silent)
-		await(2 * CONNECT_MS);
 	close(fill);
 	close(fd);
 	expect_restart(op, to, &addr);
@@ -353,6 +376,24 @@ static void stop_before_connect(const struct op *op)
 static void stop_connected(const struct op *op)
 {
 	stop(op, true);
+}
+
+/* Where a bound is set for those that are slow, they are given up, and served when they go on. */
+static void stop_past_the_bound(const struct op *op)
+{
+	struct sockaddr_in addr;
+	pid_t pid = peer_start(0, &addr);
+	fi_addr_t to = node_insert(&node, &addr);
+
+	tcp_params.connect_timeout_ms = tcp_params.reply_timeout_ms = SHORT_MS;
+	kill(pid, SIGSTOP);
+	assert_int_equal(op->post(to, local), 0);
+	expect(op, FI_ETIMEDOUT);
+	tcp_params.connect_timeout_ms = CONNECT_MS;
+	tcp_params.reply_timeout_ms = REPLY_MS;
+	kill(pid, SIGCONT);
+	expect_served(op, to);
+	peer_kill(pid);
 }
 
 /* Stopped first, so that it is sure to die with the operation unanswered. */
@@ -499,6 +540,7 @@ SWEEP(reset_in_a_header)
 SWEEP(half_close)
 SWEEP(stop_before_connect)
 SWEEP(stop_connected)
+SWEEP(stop_past_the_bound)
 SWEEP(die_before_connect)
 SWEEP(die_connected)
 
@@ -508,7 +550,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(refuse), TEST(black_hole), TEST(reset_in_a_header), TEST(half_close), TEST(stop_before_connect),
-		TEST(stop_connected), TEST(die_before_connect), TEST(die_connected),
+		TEST(stop_connected), TEST(stop_past_the_bound), TEST(die_before_connect), TEST(die_connected),
 		cmocka_unit_test_setup_teardown(random_lives, setup, teardown),
 	};
 
