@@ -66,7 +66,7 @@ struct fab_cq_fail {
 	int err;
 	int prov_errno;			/* positive errno of the cause, or err itself */
 	size_t olen;			/* bytes that did not fit (FI_ETRUNC) */
-	const char *text;		/* NULL, or a sentence naming both addresses; copied, at most 200 bytes */
+	const char *text;		/* NULL, or a sentence naming both addresses; copied, at most 319 bytes */
 	const void *err_data;		/* NULL or err_data_len bytes; copied */
 	size_t err_data_len;
 };

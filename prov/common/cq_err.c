@@ -15,7 +15,7 @@
 #include "base/strbuf.h"
 #include "common/fabric.h"
 
-#define TEXT_MAX		200	/* bytes, without the end */
+#define TEXT_MAX		319	/* bytes, without the end */
 
 static struct fab_cq *cq_of(struct fid_cq *fid)
 {

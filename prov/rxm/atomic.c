@@ -76,7 +76,7 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 		memcpy(tx->user[i].iov_base, from, tx->user[i].iov_len);
 		from += tx->user[i].iov_len;
 	}
-	rxm_tx_answered(tx, rxm_wire_err((uint32_t) rsp.status), "refused by the target");
+	rxm_tx_told(tx, rxm_wire_err((uint32_t) rsp.status));
 }
 
 /* ---- target ---- */

@@ -14,6 +14,7 @@
  */
 #include "rxm/rxm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
@@ -63,6 +64,7 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 {
 	struct rxm_peer *peer = conn->peer;
 	struct rxm_ep *ep = conn->ep;
+	char text[RXM_WHY];
 
 	rxm_rx_last_words(conn);
 	if (conn->state == RXM_CONN_DOWN)
@@ -80,8 +82,9 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 		peer->conn = NULL;
 	if (peer->inbound == conn)
 		peer->inbound = NULL;
-	rxm_tx_fail_all(conn, err, why);
-	rxm_rx_fail_all(conn, err, why);
+	rxm_peer_why(peer, why, NULL, text);
+	rxm_tx_fail_all(conn, err, text);
+	rxm_rx_fail_all(conn, err, text);
 	conn->peer = NULL;
 }
 
@@ -428,7 +431,7 @@ static void ends(struct rxm_poller *poller, struct rxm_conn *conn, int err, cons
 		return;
 	poller->ending = conn;
 	poller->ending_err = err;
-	poller->ending_why = why;
+	snprintf(poller->ending_why, sizeof(poller->ending_why), "%s", why);
 }
 
 bool rxm_conn_ended(struct rxm_poller *poller)
@@ -442,6 +445,7 @@ bool rxm_conn_ended(struct rxm_poller *poller)
 static void failed(struct rxm_poller *poller)
 {
 	uint8_t data[256];
+	char said[RXM_WHY - 40], why[RXM_WHY];
 	struct fi_eq_err_entry entry = { .err_data = data, .err_data_size = sizeof(data) };
 	const struct rxm_cm_rej *rej;
 	struct rxm_conn *conn;
@@ -463,10 +467,12 @@ static void failed(struct rxm_poller *poller)
 		rxm_peer_again(peer);
 		return;
 	}
+	snprintf(why, sizeof(why), conn->state == RXM_CONN_UP ? "the connection was lost: %s" : "it cannot be connected to: %s",
+		 fi_eq_strerror(poller->eq, entry.prov_errno, entry.err_data, said, sizeof(said)));
 	if (conn->state == RXM_CONN_UP)
-		ends(poller, conn, entry.err, "the connection was lost");
+		ends(poller, conn, entry.err, why);
 	else
-		rxm_conn_fail(conn, entry.err, "the peer cannot be connected to");
+		rxm_conn_fail(conn, entry.err, why);
 }
 
 bool rxm_conn_event(struct rxm_poller *poller)
@@ -498,7 +504,7 @@ bool rxm_conn_event(struct rxm_poller *poller)
 		connected(owner, entry.cm.data, (size_t) ret - sizeof(entry.cm));
 		break;
 	case FI_SHUTDOWN:
-		ends(poller, owner, FI_ECONNRESET, "the peer has closed it");
+		ends(poller, owner, FI_ECONNRESET, "the peer has closed the connection");
 		break;
 	default:
 		break;

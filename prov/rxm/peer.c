@@ -8,6 +8,7 @@
  */
 #include "rxm/rxm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
@@ -28,6 +29,14 @@ static struct rxm_peer *find(struct rxm_ep *ep, const union fab_sockaddr *addr)
 			return peer;
 	}
 	return NULL;
+}
+
+void rxm_peer_why(const struct rxm_peer *peer, const char *what, const char *said, char text[RXM_WHY])
+{
+	char addr[FAB_ADDR_STRLEN];
+
+	fab_addr_to_str(&peer->addr.sa, addr, sizeof(addr));
+	snprintf(text, RXM_WHY, "%s: %s%s%s", addr, what, said ? ": " : "", said ? said : "");
 }
 
 /* ---- waiting for a connection ---- */
@@ -53,14 +62,18 @@ static void hold_off(struct rxm_peer *peer, int err)
 
 static void give_up(struct rxm_peer *peer, int err, const char *why)
 {
+	char text[RXM_WHY];
+
 	peer->tries = 0;
 	fab_timer_stop(&peer->retry);
-	rxm_tx_fail_list(&peer->txq, err, why);
+	rxm_peer_why(peer, why, NULL, text);
+	rxm_tx_fail_list(&peer->txq, err, text);
 	rxm_coll_lost(peer, err);
 }
 
 static void start(struct rxm_peer *peer)
 {
+	char why[RXM_WHY];
 	int ret;
 
 	if (peer->conn)
@@ -69,7 +82,8 @@ static void start(struct rxm_peer *peer)
 	if (!ret)
 		return;
 	hold_off(peer, -ret);
-	give_up(peer, -ret, "the peer cannot be connected to");
+	snprintf(why, sizeof(why), "it cannot be connected to: %s", fi_strerror(-ret));
+	give_up(peer, -ret, why);
 }
 
 static void turn(struct rxm_peer *peer)
@@ -94,7 +108,7 @@ static void retry_fire(struct fab_timer *timer)
 		return;
 	if (fab_now_ns() >= peer->deadline_ns) {
 		hold_off(peer, FI_ETIMEDOUT);
-		give_up(peer, FI_ETIMEDOUT, "the peer refuses to connect since it believes to be connected");
+		give_up(peer, FI_ETIMEDOUT, "it refuses to connect since it believes to be connected");
 		return;
 	}
 	turn(peer);

@@ -15,6 +15,7 @@
 #include "rxm/rxm.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
@@ -78,23 +79,28 @@ static void lose(struct rxm_poller *poller, int err)
 		rxm_ep_lost(fab_container(link, struct rxm_ep, poller_link), err);
 }
 
-static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err)
+static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err, const char *said)
 {
-	const char *why = "the provider below could not carry it out";
+	char text[RXM_WHY];
 
 	/* the device of a peer that has closed does not answer either: if it has said so, all ends with that */
 	if (err == FI_EHOSTUNREACH)
 		take_events(poller);
 	if (!tx->gone && tx->conn && tx->conn == poller->ending) {
 		err = poller->ending_err;
-		why = poller->ending_why;
+		said = poller->ending_why;
 	}
-	rxm_tx_below_done(tx, err, why);
+	if (!tx->gone && tx->conn) {
+		rxm_peer_why(tx->conn->peer, said, NULL, text);
+		said = text;
+	}
+	rxm_tx_below_done(tx, err, said);
 }
 
 static void take_error(struct rxm_poller *poller)
 {
 	struct fi_cq_err_entry entry = { 0 };
+	char said[RXM_WHY - 40], why[RXM_WHY];
 	struct rxm_ctx *ctx;
 	struct rxm_conn *conn;
 
@@ -106,8 +112,9 @@ static void take_error(struct rxm_poller *poller)
 	if (!entry.op_context)
 		return;
 	ctx = entry.op_context;
+	snprintf(said, sizeof(said), "%s", fi_cq_strerror(poller->cq, entry.prov_errno, entry.err_data, NULL, 0));
 	if (ctx->kind == RXM_CTX_TX) {
-		take_tx_error(poller, fab_container(ctx, struct rxm_tx, ctx), entry.err);
+		take_tx_error(poller, fab_container(ctx, struct rxm_tx, ctx), entry.err, said);
 		return;
 	}
 	conn = fab_container(ctx, struct rxm_rx, ctx)->conn;
@@ -117,8 +124,10 @@ static void take_error(struct rxm_poller *poller)
 		rxm_conn_broken(conn, "a packet longer than its buffer");
 	else
 		take_events(poller);	/* which says why, or will */
-	if (conn->state != RXM_CONN_DOWN && conn != poller->ending)
-		rxm_conn_fail(conn, entry.err == FI_ECANCELED ? FI_ECONNRESET : entry.err, "the connection was lost");
+	if (conn->state == RXM_CONN_DOWN || conn == poller->ending)
+		return;
+	snprintf(why, sizeof(why), "the connection was lost: %s", said);
+	rxm_conn_fail(conn, entry.err == FI_ECANCELED ? FI_ECONNRESET : entry.err, why);
 }
 
 static bool read_cq(struct rxm_poller *poller)

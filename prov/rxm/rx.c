@@ -105,7 +105,7 @@ static void take_answer(struct rxm_in *in, uint64_t bit)
 	if (!tx || tx->what != RXM_TX_PACKET || !(bit & 1ULL << tx->buf->pkt.ctrl.type) || tx->writing)
 		rxm_conn_broken(in->conn, "an answer to what was not asked");
 	else
-		rxm_tx_answered(tx, err, "the other end could not carry out the transfer");
+		rxm_tx_told(tx, err);
 }
 
 /* The peer has been told that there are as many buffers. */

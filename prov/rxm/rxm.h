@@ -294,6 +294,8 @@ struct rxm_part {
 	struct rxm_kept *kept;		/* where it waits, or NULL */
 };
 
+#define RXM_WHY		320		/* bytes of a text that says why something has failed */
+
 /* Progress below, for the endpoints on one engine: poller.c. */
 struct rxm_poller {
 	struct fab_list link;		/* in domain->pollers; under domain->lock, as user_cnt is */
@@ -314,7 +316,7 @@ struct rxm_poller {
 	 * events are read behind that. Or NULL */
 	struct rxm_conn *ending;
 	int ending_err;			/* why */
-	const char *ending_why;
+	char ending_why[RXM_WHY];
 	/* There was no memory for an event below (FI_EOVERRUN): eq is not read any more, and endpoints on this
 	 * poller make no connections */
 	bool eq_lost;
@@ -428,7 +430,11 @@ void rxm_peer_again(struct rxm_peer *peer);
 int rxm_conn_start(struct rxm_peer *peer);
 /* Look after the deadlines of connections that are being made. */
 void rxm_conn_watch(struct rxm_ep *ep);
-/* End a connection without a word to its peer's operations that wait for one. Idempotent. */
+/* Why an operation to the peer fails, as its completion tells: its address, what happened, and what the provider below or
+ * the peer said of it, which may be NULL. */
+void rxm_peer_why(const struct rxm_peer *peer, const char *what, const char *said, char text[RXM_WHY]);
+/* End a connection without a word to its peer's operations that wait for one; what hangs on it ends with why, behind the
+ * peer's address. Idempotent. */
 void rxm_conn_end(struct rxm_conn *conn, int err, const char *why);
 /* The endpoint is lost: what is outstanding to all of them ends. */
 void rxm_peers_lost(struct rxm_ep *ep, int err);
@@ -463,6 +469,8 @@ void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text);
 struct rxm_tx *rxm_tx_asked(struct rxm_conn *conn, uint64_t msg_id);
 /* It has been answered: end it, now or once the provider below is done with it. */
 void rxm_tx_answered(struct rxm_tx *tx, int err, const char *text);
+/* The same, where it was the peer that said so; err may be 0. */
+void rxm_tx_told(struct rxm_tx *tx, int err);
 /* End all. */
 void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text);
 void rxm_tx_fail_list(struct fab_list *list, int err, const char *text);

@@ -159,10 +159,20 @@ static void enqueue(struct rxm_conn *conn, struct rxm_tx *tx, bool first)
 		fab_list_add_tail(queue, &tx->link);
 }
 
+/* What the peer has said of it, as a text; NULL: that it is done. */
+static const char *refusal(const struct rxm_tx *tx, int err, char text[RXM_WHY])
+{
+	if (!err)
+		return NULL;
+	rxm_peer_why(tx->conn->peer, "the peer could not carry it out", fi_strerror(err), text);
+	return text;
+}
+
 void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
 {
 	struct rxm_conn *conn = tx->conn;
 	struct rxm_tx *then = tx->then;
+	char why[RXM_WHY];
 
 	fab_list_remove(&tx->link);
 	tx->flying = false;
@@ -170,8 +180,10 @@ void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
 		rxm_tx_free(tx->ep, tx);
 		return;
 	}
-	if (err || (tx->answered && tx->answer_err)) {
-		finish(tx, err ? err : tx->answer_err, text);
+	if (err) {
+		finish(tx, err, text);
+	} else if (tx->answered && tx->answer_err) {
+		finish(tx, tx->answer_err, refusal(tx, tx->answer_err, why));
 	} else if (tx->what != RXM_TX_PACKET && ++tx->rma_at < tx->parts) {
 		enqueue(conn, tx, true);
 		rxm_tx_run(conn);
@@ -208,6 +220,13 @@ void rxm_tx_answered(struct rxm_tx *tx, int err, const char *text)
 		finish(tx, err, text);
 	}
 	rxm_tx_run(conn);
+}
+
+void rxm_tx_told(struct rxm_tx *tx, int err)
+{
+	char text[RXM_WHY];
+
+	rxm_tx_answered(tx, err, refusal(tx, err, text));
 }
 
 void rxm_tx_fail_list(struct fab_list *list, int err, const char *text)

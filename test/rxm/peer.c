@@ -5,8 +5,10 @@
  */
 #include "rxm/rig.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "rxm/rxm.h"
 
 #define NO_KEY	0x123456789abcdefULL	/* of no memory */
@@ -38,6 +40,7 @@ static void unreadable(void **state)
 	OK((int) fi_recv(rig.ep, in, 65536, NULL, FI_ADDR_UNSPEC, in));
 	announce(&rig, 65536, 77);
 	assert_int_not_equal(rig_result(&rig, in), 0);
+	rig_text(&rig, rig.port, "the target refuses 65536 bytes");
 	answer = rig_packet(&rig);
 	assert_int_equal(answer->ctrl.type, RXM_RNDV_DONE);
 	assert_int_equal(answer->ctrl.msg_id, 77);
@@ -85,6 +88,7 @@ static void not_read(void **state)
 	answer->ctrl.ctrl_data = FI_EACCES;
 	rig_send(&rig, answer, 0);
 	assert_int_equal(rig_result(&rig, out), FI_EACCES);
+	rig_text(&rig, rig.port, "the peer could not carry it out: Permission denied");
 	rig_close(&rig);
 }
 
@@ -123,10 +127,47 @@ static void not_written(void **state)
 	memcpy(room->data, &rndv, sizeof(rndv));
 	rig_send(&rig, room, sizeof(rndv));
 	assert_int_not_equal(rig_result(&rig, out), 0);
+	rig_text(&rig, rig.port, "the target refuses");
 	answer = rig_packet(&rig);
 	assert_int_equal(answer->ctrl.type, RXM_RNDV_WDONE);
 	assert_int_equal(answer->ctrl.msg_id, 88);
 	assert_int_not_equal(answer->ctrl.ctrl_data, 0);
+	rig_close(&rig);
+}
+
+/* A peer that ends the connection: what it was asked for ends with that. */
+static void closed(void **state)
+{
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	send_announced(&rig, sizeof(out));
+	OK(fi_shutdown(rig.raw, 0));
+	assert_int_equal(rig_result(&rig, out), FI_ECONNRESET);
+	rig_text(&rig, rig.port, "the peer has closed the connection");
+	rig_close(&rig);
+}
+
+/* A peer that nobody is at: what the provider below says of it is told. */
+static void nobody(void **state)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(addr);
+	fi_addr_t to;
+	struct rig rig;
+	int fd;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	OK(bind(fd, (struct sockaddr *) &addr, len));
+	OK(getsockname(fd, (struct sockaddr *) &addr, &len));
+	OK(fi_av_insert(rig.av, &addr, 1, &to, 0, NULL) - 1);
+	OK((int) fi_send(rig.ep, out, 4, NULL, to, out));
+	assert_int_equal(rig_result(&rig, out), FI_ECONNREFUSED);
+	rig_text(&rig, ntohs(addr.sin_port), "it cannot be connected to: Connection refused");
+	close(fd);
 	rig_close(&rig);
 }
 
@@ -371,6 +412,8 @@ int main(void)
 		cmocka_unit_test(not_read),
 		cmocka_unit_test(read_by_upstream),
 		cmocka_unit_test(not_written),
+		cmocka_unit_test(closed),
+		cmocka_unit_test(nobody),
 		cmocka_unit_test(levels),
 		cmocka_unit_test(no_collectives),
 		cmocka_unit_test(unfinished),

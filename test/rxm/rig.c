@@ -3,6 +3,7 @@
 #include "rxm/rig.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,8 +33,10 @@ static void drive_ep(struct rig *rig)
 
 	for (ssize_t i = 0; i < cnt; i++)
 		note_done(rig, entry[i].op_context, 0, entry[i].len);
-	if (cnt == -FI_EAVAIL && fi_cq_readerr(rig->cq, &err, 0) == 1)
+	if (cnt == -FI_EAVAIL && fi_cq_readerr(rig->cq, &err, 0) == 1) {
+		fi_cq_strerror(rig->cq, err.prov_errno, err.err_data, rig->text, sizeof(rig->text));
 		note_done(rig, err.op_context, err.err, err.len);
+	}
 }
 
 static void post(struct rig *rig, struct rig_buf *buf)
@@ -96,6 +99,15 @@ int rig_result(struct rig *rig, const void *context)
 			return rig->done[i].err;
 	}
 	return -1;
+}
+
+void rig_text(const struct rig *rig, uint16_t port, const char *said)
+{
+	char addr[64];
+
+	snprintf(addr, sizeof(addr), "fi_sockaddr_in://127.0.0.1:%u: ", port);
+	if (strncmp(rig->text, addr, strlen(addr)) || !strstr(rig->text, said))
+		fail_msg("the text '%s' does not begin with '%s', or does not say '%s'", rig->text, addr, said);
 }
 
 /* ---- packets ---- */

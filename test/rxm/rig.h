@@ -48,6 +48,7 @@ struct rig {
 	fi_addr_t peer;			/* as its address vector has it */
 	struct rig_event done[RIG_EVENTS];	/* what has completed, in order */
 	unsigned done_cnt;
+	char text[512];			/* of the last of them that was an error */
 	/* ---- its peer ---- */
 	struct fi_info *raw_info;
 	struct fid_fabric *raw_fabric;
@@ -55,7 +56,7 @@ struct rig {
 	struct fid_eq *raw_eq;
 	struct fid_cq *raw_cq;
 	struct fid_ep *raw;
-	int name_fd;			/* keeps the port that it says it listens at */
+	int name_fd;			/* bound, of a socket that does not listen: keeps the port that it says it listens at */
 	uint16_t port;
 	bool up, down;			/* it has been connected; its connection has ended */
 	struct rig_buf *bufs;
@@ -89,6 +90,8 @@ uint64_t rig_now_ms(void);
 
 /* The first completion with this context, which there will be; its error or 0. */
 int rig_result(struct rig *rig, const void *context);
+/* The last error's text names the peer at this port, and says this. */
+void rig_text(const struct rig *rig, uint16_t port, const char *said);
 /* Is there one yet? */
 bool rig_has_result(const struct rig *rig, const void *context);
 
