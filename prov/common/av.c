@@ -467,6 +467,11 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 			FAB_AV_MAX);
 		return -FI_EINVAL;
 	}
+	if (domain->addr_format == FI_SOCKADDR_IB) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with FI_SOCKADDR_IB, of which there are no vectors: "
+			"fi_connect() takes such an address\n", domain->name);
+		return -FI_ENOSYS;
+	}
 	if (domain->addr_format != FI_SOCKADDR_IN && domain->addr_format != FI_SOCKADDR_IN6) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with addr_format %u; FI_SOCKADDR_IN or "
 			"FI_SOCKADDR_IN6, as fi_getinfo() gives, is needed\n", domain->name, domain->addr_format);

@@ -15,6 +15,8 @@
 #include <string.h>
 #include "base/bits.h"
 
+#define NO_GID	(-1)		/* the port's table is empty, for now */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vrb_device *devices;	/* those that work */
 static struct vrb_device *broken;	/* those that do not: named once in the log */
@@ -96,10 +98,18 @@ static uint32_t find_inline(struct ibv_context *verbs)
 	return size;
 }
 
+static bool note_gid(const struct vrb_gid *gid, void *any)
+{
+	(void) gid;
+	*(bool *) any = true;
+	return false;
+}
+
 /* Fabrics are told apart by the subnet, as InfiniBand's are; all of iWARP is one. */
 static int name_fabric(struct vrb_device *dev)
 {
 	union ibv_gid gid;
+	bool any = false;
 
 	if (vrb_device_iwarp(dev)) {
 		snprintf(dev->fabric, sizeof(dev->fabric), "Ethernet-iWARP");
@@ -107,11 +117,14 @@ static int name_fabric(struct vrb_device *dev)
 	}
 	if (ibv_query_gid(dev->verbs, dev->port_num, 0, &gid))
 		return errno ? errno : EIO;
+	vrb_gids_see(dev->verbs, dev->port_num, note_gid, &any);
+	if (!any)
+		return NO_GID;
 	snprintf(dev->fabric, sizeof(dev->fabric), "IB-0x%016" PRIx64, be64toh(gid.global.subnet_prefix));
 	return 0;
 }
 
-/* 0, or the errno of the call that failed, which *call names. */
+/* 0, NO_GID, or the errno of the call that failed, which *call names. */
 static int query(struct vrb_device *dev, const char **call)
 {
 	int ret;
@@ -150,14 +163,14 @@ static bool has_port(struct ibv_context *verbs, uint8_t port_num)
 	return port_num == 1 || (!ibv_query_device(verbs, &attr) && port_num <= attr.phys_port_cnt);
 }
 
-static void say_down(const struct vrb_device *dev)
+static void say_lacks(const struct vrb_device *dev, const char *what, const char *wanted, const char *found)
 {
 	char entry[IBV_SYSFS_NAME_MAX + 16];
 
 	if (!fab_why_wanted(&vrb_prov))
 		return;
 	snprintf(entry, sizeof(entry), "%s, port %u", dev->name, dev->port_num);
-	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, "link", "up", "down");
+	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, what, wanted, found);
 }
 
 /* Is the port up now? One that comes up later than it was first looked at may have got its addresses since; before,
@@ -167,7 +180,7 @@ static bool is_up(struct vrb_device *dev)
 	struct ibv_port_attr port;
 
 	if (ibv_query_port(dev->verbs, dev->port_num, &port) || port.state != IBV_PORT_ACTIVE) {
-		say_down(dev);
+		say_lacks(dev, "link", "up", "down");
 		return false;
 	}
 	if (dev->port.state != IBV_PORT_ACTIVE)
@@ -175,7 +188,8 @@ static bool is_up(struct vrb_device *dev)
 	return true;
 }
 
-/* Look at a device for the first time. NULL: no memory. It is in one of the lists then. */
+/* Look at a device for the first time. It is in one of the lists then, except where NULL says that there is no memory,
+ * or that it has no GID yet: the next look will be the first. */
 static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
 {
 	struct vrb_device *dev = calloc(1, sizeof(*dev)), **list = &devices;
@@ -188,6 +202,11 @@ static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
 	dev->port_num = port_num;
 	snprintf(dev->name, sizeof(dev->name), "%s", ibv_get_device_name(verbs->device));
 	ret = query(dev, &call);
+	if (ret == NO_GID) {
+		say_lacks(dev, "GID", "one", "none: its table is empty");
+		free(dev);
+		return NULL;
+	}
 	if (ret) {
 		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: %s: %s\n", dev->name, port_num, call, strerror(ret));
 		list = &broken;

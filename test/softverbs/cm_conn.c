@@ -395,12 +395,23 @@ int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
 	return ret ? fail(ret) : 0;
 }
 
+/* Then no request and no answer gets out, and whoever waits for an answer is told so, as after all tries. */
+static bool port_is_down(void)
+{
+	return sv_limit("port_down", 0);
+}
+
 static void try_connect(struct sv_id *id)
 {
 	struct sockaddr_un name;
 	union ibv_gid gid;
 	socklen_t len;
 
+	if (port_is_down()) {
+		id->state = SV_ID_CLOSED;
+		sv_cm_tell(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
+		return;
+	}
 	sv_gid_of(&id->id.route.addr.dst_addr, &gid);
 	len = sv_name(&name, "softverbs/cm/%x/%016llx%016llx/%u", id->id.ps,
 		      (unsigned long long) be64toh(gid.global.subnet_prefix),
@@ -481,7 +492,10 @@ int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 	if (!ret) {
 		/* the answer to a question is all there is: nothing is heard of its end */
 		id->state = msg.type == SV_CM_REP ? SV_ID_ACCEPTED : SV_ID_CLOSED;
-		post(id, &msg);
+		if (port_is_down())
+			id->gone = true;
+		else
+			post(id, &msg);
 		if (id->gone && id->state == SV_ID_ACCEPTED)
 			hung_up(id);
 	}

@@ -64,7 +64,7 @@ void sv_cq_push(struct ibv_cq *ibv_cq, const struct ibv_wc *wc, bool solicited)
 		return;
 	if (sv_context(cq->cq.context)->dead)
 		return;
-	if (cq->cnt == (uint32_t) cq->cq.cqe) {
+	if (cq->cnt == cq->room) {
 		cq->overrun = true;
 		sv_async(cq->cq.context, IBV_EVENT_CQ_ERR, &cq->cq);
 		return;
@@ -161,6 +161,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	cq->cq.channel = channel;
 	cq->cq.cq_context = cq_context;
 	cq->cq.cqe = cqe;
+	cq->room = sv_limit("cq_room", (uint64_t) cqe);
 	sv_lock();
 	sv_context(context)->ref_cnt++;
 	if (channel)

@@ -260,6 +260,12 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 	return query_port(context, port, (struct ibv_port_attr *) attr, offsetof(struct ibv_port_attr, flags));
 }
 
+/* The others of the table are not set. */
+static bool has_gid(uint64_t index)
+{
+	return index < sv_limit("gids", UINT64_MAX);
+}
+
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
 	struct sv_device *device = sv_context(context)->device;
@@ -270,7 +276,9 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
 		errno = EINVAL;
 		return -1;
 	}
-	*gid = device->gids[index];
+	memset(gid, 0, sizeof(*gid));
+	if (has_gid(index))
+		*gid = device->gids[index];
 	return 0;
 }
 
@@ -282,7 +290,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 
 	if (flags || port != 1)
 		return EINVAL;
-	if (index > (uint32_t) device->addr_cnt)
+	if (index > (uint32_t) device->addr_cnt || !has_gid(index))
 		return ENODATA;
 	all.gid = device->gids[index];
 	memcpy(entry, &all, len < sizeof(all) ? len : sizeof(all));
@@ -295,7 +303,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	struct sv_device *device = sv_context(context)->device;
 	size_t i;
 
-	for (i = 0; i <= (size_t) device->addr_cnt && i < max; i++)
+	for (i = 0; i <= (size_t) device->addr_cnt && i < max && has_gid(i); i++)
 		_ibv_query_gid_ex(context, 1, i, (struct ibv_gid_entry *) ((uint8_t *) entries + i * len), flags, len);
 	return i;
 }

@@ -266,10 +266,19 @@ static void answered(struct sv_qp *qp, uint32_t msn, enum ibv_wc_status status)
 	sv_req_push(qp);
 }
 
+static _Atomic unsigned rnr_cnt;
+
+unsigned sv_test_rnr_cnt(void)
+{
+	return rnr_cnt;
+}
+
 static void not_ready(struct sv_qp *qp, uint32_t msn)
 {
 	struct sv_swqe *wqe = wqe_at(qp, msn);
 	uint32_t i;
+
+	rnr_cnt++;
 
 	if (qp->attr.rnr_retry != 7 && wqe->rnr_cnt++ >= qp->attr.rnr_retry) {
 		answered(qp, msn, IBV_WC_RNR_RETRY_EXC_ERR);

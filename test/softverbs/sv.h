@@ -106,6 +106,8 @@ void sv_async_forget(struct ibv_cq *cq);	/* what has not been read of it; lock h
 /* For tests, which find it by dlsym(): it happens to all that the process has open. IBV_EVENT_DEVICE_FATAL: from now
  * on the device does nothing, IBV_EVENT_CQ_ERR: nor do all its completion queues. */
 void sv_test_event(enum ibv_event_type type);
+/* How often requests of the process have met no receive, and are to be sent again. */
+unsigned sv_test_rnr_cnt(void);
 void sv_context_add(struct sv_context *ctx);	/* all of them, for that; lock not held */
 void sv_context_del(struct sv_context *ctx);
 void sv_cq_break_all(struct sv_context *ctx);	/* cq.c; lock held */
@@ -129,6 +131,7 @@ struct sv_cq {
 	struct ibv_wc *ring;
 	uint32_t head, cnt;		/* oldest, and how many */
 	enum { SV_CQ_IDLE, SV_CQ_ARMED, SV_CQ_ARMED_SOLICITED } arm;
+	uint64_t room;			/* entries at which it overflows */
 	bool overrun;
 	unsigned ref_cnt;		/* queue pairs and SRQs */
 	unsigned unacked;		/* events taken by the application and not acknowledged */

@@ -13,28 +13,42 @@
 #include <string.h>
 #include <unistd.h>
 
+static void *softverbs(const char *name)
+{
+	void *found = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), name);
+
+	MUST_BE(found);
+	return found;
+}
+
 static void happen(enum ibv_event_type type)
 {
 	void (*event)(enum ibv_event_type type);
 
-	*(void **) &event = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_event");
-	MUST_BE(event);
+	*(void **) &event = softverbs("sv_test_event");
 	event(type);
 }
 
-/* The next completion is this error, and its text names device, port and peer. */
+/* The text of an error names device, port and peer. */
+static void expect_text(struct end *end, const struct fi_cq_err_entry *error, const char *what)
+{
+	char text[256];
+
+	fi_cq_strerror(end->cq, error->prov_errno, error->err_data, text, sizeof(text));
+	fprintf(stderr, "said: %s\n", text);
+	if (!strstr(text, what) || !strstr(text, "soft0, port 1") || !strstr(text, "127.0.0.1"))
+		die("\"%s\": should name soft0, port 1, 127.0.0.1 and say \"%s\"", text, what);
+}
+
+/* The next completion is this error, with such a text. */
 static void expect_failed(struct link *link, struct end *end, int err, void *context, const char *what)
 {
 	struct fi_cq_err_entry error = { 0 };
-	char text[256];
 
 	if (await_comp(link, end, &error) != err)
 		die("%d (%s), not %d", error.err, fi_strerror(error.err), err);
 	MUST_BE(!context || error.op_context == context);
-	fi_cq_strerror(end->cq, error.prov_errno, error.err_data, text, sizeof(text));
-	fprintf(stderr, "said: %s\n", text);
-	if (!strstr(text, what) || !strstr(text, "soft0, port 1") || !strstr(text, "127.0.0.1"))
-		die("\"%s\": should name soft0, port 1, 127.0.0.1 and say \"%s\"", text, what);
+	expect_text(end, &error, what);
 }
 
 /* ---- the device ---- */
@@ -209,7 +223,124 @@ static void queue_is_too_small(void)
 	end_close(&end);
 }
 
+/* Both ends' queues overflow: by the second message that arrived, whenever it is looked at. What was posted ends once. */
+static void queue_overflows(void)
+{
+	struct link link = { 0 };
+	struct fi_cq_err_entry error;
+	bool seen[4] = { false };
+	volatile char *last;
+
+	link_open(&link);
+	memset(link.a.room, 1, 64);
+	last = link.b.room + 4 * 64 - 1;
+	for (intptr_t i = 0; i < 4; i++)
+		MUST(fi_recv(link.b.ep, link.b.room + i * 64, 64, fi_mr_desc(link.b.mr), 0, (void *) i));
+	for (intptr_t i = 0; i < 4; i++)
+		MUST(fi_send(link.a.ep, link.a.room, 64, fi_mr_desc(link.a.mr), 0, (void *) i));
+	while (!*last)			/* a case has its time */
+		;
+	for (int i = 0; i < 4; i++) {
+		MUST_BE(await_comp(&link, &link.b, &error) == FI_EIO);
+		MUST_BE((intptr_t) error.op_context < 4 && !seen[(intptr_t) error.op_context]);
+		seen[(intptr_t) error.op_context] = true;
+	}
+	for (int i = 0; i < 4; i++)
+		await_comp(&link, &link.a, NULL);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	MUST_BE(fi_cq_read(link.a.cq, &error, 1) == -FI_EAGAIN && fi_cq_read(link.b.cq, &error, 1) == -FI_EAGAIN);
+	link_close(&link);
+}
+
+static void no_vectors_of_gids(void)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	struct fi_info *hints = hints_new(), *info;
+	struct end end = { 0 };
+	struct fid_av *av;
+
+	hints->addr_format = FI_SOCKADDR_IB;
+	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info));
+	fi_freeinfo(hints);
+	end_open(&end, info);
+	MUST_FAIL(fi_av_open(end.domain, &attr, &av, NULL), FI_ENOSYS);
+	end_close(&end);
+}
+
 /* ---- peers ---- */
+
+/* The port goes down under a; every call asks the environment. */
+static void port_down_before_the_request(void)
+{
+	struct link link = { 0 };
+	struct happened what;
+
+	link_listen(&link);
+	setenv("SOFTVERBS_LIMITS", "port_down=1", 1);
+	happen(IBV_EVENT_PORT_ERR);
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	what = await_event(&link, link.a.eq);
+	MUST_BE(!what.event && what.err == FI_ETIMEDOUT);
+	link_close(&link);
+}
+
+static void port_down_before_the_answer(void)
+{
+	struct link link = { 0 };
+	struct happened what = request(&link);
+
+	fi_freeinfo(link.b.info);
+	link.b.info = what.info;
+	MUST(end_open_ep(&link.b));
+	setenv("SOFTVERBS_LIMITS", "port_down=1", 1);
+	happen(IBV_EVENT_PORT_ERR);
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	what = await_event(&link, link.b.eq);
+	MUST_BE(!what.event && what.err == FI_ETIMEDOUT);
+	MUST(fi_close(&link.b.ep->fid));
+	link.b.ep = NULL;
+	what = await_event(&link, link.a.eq);
+	MUST_BE(!what.event && what.err == FI_ETIMEDOUT);
+	link_close(&link);
+}
+
+/* b is there and takes nothing: a's messages wait, as many as it has room for, for as long as b lives. */
+static void peer_stops_receiving(void)
+{
+	struct link link = { 0 };
+	struct fi_cq_err_entry error;
+	struct fi_cq_data_entry entry;
+	unsigned (*rnr_cnt)(void);
+	intptr_t cnt = 0, done = 0;
+	ssize_t ret;
+
+	*(void **) &rnr_cnt = softverbs("sv_test_rnr_cnt");
+	link_open(&link);
+	while (!(ret = fi_send(link.a.ep, link.a.room, 64, fi_mr_desc(link.a.mr), 0, (void *) cnt)))
+		MUST_BE((size_t) ++cnt <= link.a.info->tx_attr->size);
+	MUST_BE(ret == -FI_EAGAIN && cnt > 1);
+	while (rnr_cnt() < 20)		/* more often than the seven times that a device can count */
+		MUST_BE(fi_cq_read(link.a.cq, &entry, 1) == -FI_EAGAIN);
+	MUST_FAIL(fi_send(link.a.ep, link.a.room, 64, fi_mr_desc(link.a.mr), 0, NULL), FI_EAGAIN);
+	MUST(fi_recv(link.b.ep, link.b.room, 64, fi_mr_desc(link.b.mr), 0, NULL));
+	MUST_BE(!await_comp(&link, &link.b, NULL));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	MUST(fi_close(&link.b.ep->fid));
+	link.b.ep = NULL;
+	for (done = 1; done < cnt; done++) {
+		int err = await_comp(&link, &link.a, &error);
+
+		/* the one that is being sent may find nobody there before the CM has said that it ends */
+		MUST_BE(err == FI_ECONNRESET || (done == 1 && err == FI_EHOSTUNREACH));
+		MUST_BE(error.op_context == (void *) done);
+		if (done < 3)
+			expect_text(&link.a, &error, err == FI_ECONNRESET ? "the connection has ended" : "does not answer");
+	}
+	MUST_BE(fi_cq_read(link.a.cq, &entry, 1) == -FI_EAGAIN);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	link_close(&link);
+}
 
 static void wrong_key(void)
 {
@@ -261,17 +392,38 @@ static void call_fails(void)
 	link_close(&link);
 }
 
-static void xrc_file(void)
+static struct fi_info *xrc_info(const char *node)
 {
 	struct fi_info *hints = hints_new(), *info;
-	struct end end = { 0 };
 
 	hints->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_XRC;
-	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	MUST(fi_getinfo(FI_VERSION(1, 20), node, NULL, FI_SOURCE, hints, &info));
 	fi_freeinfo(hints);
-	end_open(&end, info);
+	return info;
+}
+
+static void xrc_file(void)
+{
+	struct end end = { 0 };
+
+	end_open(&end, xrc_info("127.0.0.1"));
 	MUST_BE(end_open_ep(&end) < 0);
 	end_close(&end);
+}
+
+/* A file stands for one domain of each device: another's use of it is nobody's loss. */
+static void xrc_file_of_two_devices(void)
+{
+	struct end first = { 0 }, second = { 0 };
+
+	setenv("SOFTVERBS_DEVICES", "soft0=127.0.0.1 soft1=::1", 1);
+	end_open(&first, xrc_info("127.0.0.1"));
+	MUST(end_open_ep(&first));
+	end_open(&second, xrc_info("::1"));
+	MUST_BE(strcmp(first.info->domain_attr->name, second.info->domain_attr->name));
+	MUST(end_open_ep(&second));
+	end_close(&first);
+	end_close(&second);
 }
 
 static const struct vcase cases[] = {
@@ -291,6 +443,16 @@ static const struct vcase cases[] = {
 	  "max_srq_sge=1,max_cqe=5", least, NULL },
 	{ "a completion queue of the device has too few entries", "SOFTVERBS_LIMITS=max_cqe=4", queue_is_too_small,
 	  "a completion queue of soft0 holds 4; ask for smaller" },
+	{ "a GID table that is empty", "SOFTVERBS_LIMITS=gids=0 FI_EXPLAIN=1", nothing_is_found,
+	  "soft0, port 1: GID: asked one, offered none: its table is empty" },
+	{ "completion queues overflow", "SOFTVERBS_LIMITS=cq_room=1", queue_overflows,
+	  "device soft0: a completion queue is broken|ibv_poll_cq on soft0" },
+	{ "address vectors of GIDs", "SOFTVERBS_DEVICES=soft0=ib", no_vectors_of_gids, "fi_av_open: domain soft0 .*FI_SOCKADDR_IB" },
+	{ "a port goes down before a request", NULL, port_down_before_the_request,
+	  "event said: soft0, port 1: no connection to fi_sockaddr_in://127.0.0.1:[0-9]+: unreachable" },
+	{ "a port goes down before an answer", NULL, port_down_before_the_answer,
+	  "event said: soft0, port 1: no connection from fi_sockaddr_in://127.0.0.1:[0-9]+: unreachable" },
+	{ "the peer stops receiving", NULL, peer_stops_receiving, "said: soft0, port 1" },
 	{ "a wrong key", NULL, wrong_key, "said: soft0, port 1" },
 	{ "the peer rejects", NULL, peer_rejects,
 	  "event said: soft0, port 1: no connection to fi_sockaddr_in://127.0.0.1:[0-9]+: rejected by the program there" },
@@ -299,6 +461,9 @@ static const struct vcase cases[] = {
 	{ "rdma_connect fails", "SOFTVERBS_FAIL=rdma_connect:1=ENODEV", call_fails, NULL },
 	{ "an XRC file that cannot be opened", "FI_VERBS_XRCD_FILENAME=/nonexistent/xrcd", xrc_file,
 	  "file of the XRC domain, /nonexistent/xrcd: No such file" },
+	{ "an XRC file that another device uses", NULL, xrc_file_of_two_devices, NULL },
+	{ "an XRC domain that the kernel refuses", "SOFTVERBS_FAIL=ibv_open_xrcd:1=EPERM", xrc_file,
+	  "XRC domain of descriptor .* on soft0: Operation not permitted" },
 	{ "an XRC file that is a folder", "FI_VERBS_XRCD_FILENAME=/", xrc_file, "file of the XRC domain, /: Is a directory" },
 };
 
