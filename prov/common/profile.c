@@ -57,9 +57,6 @@ static const struct fi_profile_desc event_desc[EVENT_CNT] = {
 	MESSAGES(FI_EVENT_UNEXP_MSG_MATCHED, "unexp_msg_matched", "a receive has taken such a message"),
 };
 
-/* What fi_profile_reset() sets back. */
-static const uint32_t adds_up = 1u << FI_VAR_CONN_REQUEST | 1u << FI_VAR_CONN_ACCEPT | 1u << FI_VAR_CONN_REJECT;
-
 static struct profile *profile_of(struct fid_profile *fid)
 {
 	return fab_container(fid, struct profile, fid);
@@ -67,7 +64,7 @@ static struct profile *profile_of(struct fid_profile *fid)
 
 static bool has_var(const struct profile *profile, uint32_t id)
 {
-	return id < VAR_CNT && (profile->ep->profiler->vars & fab_profile_bit(id));
+	return id < VAR_CNT && (profile->ep->profiler->vars & FAB_PROFILE_BIT(id));
 }
 
 /* ---- variables ---- */
@@ -96,6 +93,12 @@ static ssize_t query_events(struct fid_profile *fid, struct fi_profile_desc *eve
 	return count ? list(eventlist, count, event_desc, all) : -FI_EINVAL;
 }
 
+/* Lock held. */
+static uint64_t value_now(const struct profile *profile, uint32_t id)
+{
+	return profile->ep->profiler->read(profile->ep, id) - profile->reset[id];
+}
+
 static uint64_t read_number(struct profile *profile, uint32_t id)
 {
 	uint64_t value;
@@ -103,7 +106,7 @@ static uint64_t read_number(struct profile *profile, uint32_t id)
 	if (profile->frozen)
 		return profile->value[id];
 	fab_progress_lock(profile->ep->progress);
-	value = profile->ep->profiler->read(profile->ep, id) - profile->reset[id];
+	value = value_now(profile, id);
 	fab_progress_unlock(profile->ep->progress);
 	return value;
 }
@@ -148,7 +151,7 @@ static void reset(struct fid_profile *fid, uint64_t flags)
 {
 	struct profile *profile = profile_of(fid);
 	struct fab_ep *ep = profile->ep;
-	uint32_t mask = ep->profiler->vars & adds_up;
+	uint32_t mask = ep->profiler->vars & FAB_PROFILE_REQUESTS;
 
 	(void) flags;
 	fab_progress_lock(ep->progress);
@@ -189,14 +192,14 @@ static void start_reads(struct fid_profile *fid, uint64_t flags)
 {
 	struct profile *profile = profile_of(fid);
 	struct fab_ep *ep = profile->ep;
-	uint32_t mask = ep->profiler->vars & ~fab_profile_bit(FI_VAR_UNEXP_MSG_QUEUE);
+	uint32_t mask = ep->profiler->vars & ~FAB_PROFILE_BIT(FI_VAR_UNEXP_MSG_QUEUE);
 
 	end_reads(fid, flags);
 	fab_progress_lock(ep->progress);
 	for (; mask; mask &= mask - 1) {
 		uint32_t id = (uint32_t) __builtin_ctz(mask);
 
-		profile->value[id] = ep->profiler->read(ep, id) - profile->reset[id];
+		profile->value[id] = value_now(profile, id);
 	}
 	if (has_var(profile, FI_VAR_UNEXP_MSG_QUEUE))
 		copy_queue(profile);

@@ -12,8 +12,8 @@
 
 /* What can be told of an endpoint. Called with the engine's lock. */
 struct fab_profiler {
-	uint32_t vars;			/* which FI_VAR_* there are: fab_profile_bit() of each */
-	bool events;			/* fab_profile_unexp() is called of it */
+	uint32_t vars;			/* which FI_VAR_* there are: FAB_PROFILE_BIT() of each */
+	bool events;			/* fab_profile_event() is called of it */
 	/* The value of one of them that is a number. */
 	uint64_t (*read)(struct fab_ep *ep, uint32_t var_id);
 	/* FI_VAR_UNEXP_MSG_QUEUE: store up to room messages that wait, untagged ones first, each kind in its order;
@@ -21,13 +21,14 @@ struct fab_profiler {
 	size_t (*queue)(struct fab_ep *ep, struct fi_cq_tagged_entry *entry, size_t room);
 };
 
-static inline uint32_t fab_profile_bit(uint32_t var_id)
-{
-	return 1u << var_id;
-}
+#define FAB_PROFILE_BIT(var_id)	(1u << (var_id))
 
-/* Those that tell of receives and unexpected messages. */
-#define FAB_PROFILE_RECV	(1u << FI_VAR_UNEXP_MSG_CNT | 1u << FI_VAR_UNEXP_MSG_QUEUE | 1u << FI_VAR_MSG_QUEUE_CNT)
+/* Those that tell of receives and unexpected messages, and those that count requests of peers for a connection, which
+ * add up. */
+#define FAB_PROFILE_RECV	(FAB_PROFILE_BIT(FI_VAR_UNEXP_MSG_CNT) | FAB_PROFILE_BIT(FI_VAR_UNEXP_MSG_QUEUE) | \
+				 FAB_PROFILE_BIT(FI_VAR_MSG_QUEUE_CNT))
+#define FAB_PROFILE_REQUESTS	(FAB_PROFILE_BIT(FI_VAR_CONN_REQUEST) | FAB_PROFILE_BIT(FI_VAR_CONN_ACCEPT) | \
+				 FAB_PROFILE_BIT(FI_VAR_CONN_REJECT))
 
 /* struct fi_ops.ops_open of endpoints: "fi_profile_ops", which fi_profile_open() asks for. 0: fi_close() of the view is
  * due before that of the endpoint; -FI_ENOSYS: another name, or nothing is known of this endpoint; -FI_EBADFLAGS,

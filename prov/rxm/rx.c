@@ -284,4 +284,3 @@ void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len)
 	rx->data = data;
 	rxm_rx_packet(rx, len);
 }
-

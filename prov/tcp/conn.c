@@ -135,27 +135,19 @@ void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *t
 	conn->owner->down(conn, err);
 }
 
-/* The peer of a stream that the kernel may have forgotten already, or NULL. */
-static const struct sockaddr *remote_addr(const struct tcp_conn *conn, union fab_sockaddr *addr)
-{
-	socklen_t len = sizeof(*addr);
-
-	if (!fab_sock->getpeername(conn->src.fd, &addr->sa, &len))
-		return &addr->sa;
-	return conn->addr.sa.sa_family ? &conn->addr.sa : conn->ep->base.info->dest_addr;
-}
-
 void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 {
 	union fab_sockaddr local = { 0 }, remote = { 0 };
-	const struct sockaddr *peer = remote_addr(conn, &remote);
-	socklen_t len = sizeof(local);
+	socklen_t llen = sizeof(local), rlen = sizeof(remote);
 	char ltext[FAB_ADDR_STRLEN] = "?", rtext[FAB_ADDR_STRLEN] = "?";
 
-	if (!fab_sock->getsockname(conn->src.fd, &local.sa, &len))
+	if (!fab_sock->getsockname(conn->src.fd, &local.sa, &llen))
 		fab_addr_to_str(&local.sa, ltext, sizeof(ltext));
-	if (peer)
-		fab_addr_to_str(peer, rtext, sizeof(rtext));
+	/* of a stream that was reset the kernel does not know the peer any more */
+	if (fab_sock->getpeername(conn->src.fd, &remote.sa, &rlen))
+		remote = conn->addr;
+	if (remote.sa.sa_family)
+		fab_addr_to_str(&remote.sa, rtext, sizeof(rtext));
 	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s", ltext, rtext);
 }
 

@@ -112,7 +112,7 @@ struct tcp_conn {
 	const struct tcp_conn_owner *owner;
 	const struct tcp_io *io;
 	fi_addr_t fi_addr;		/* the peer in ep's AV, or FI_ADDR_NOTAVAIL; the owner keeps it right */
-	union fab_sockaddr addr;	/* RDM: that the peer listens at, as an AV would have it */
+	union fab_sockaddr addr;	/* RDM: that the peer listens at, as an AV would have it; MSG: its end, once UP */
 	enum tcp_conn_state state;
 	struct tcp_hello peer;
 	/* that both ends have proved to have; borrowed from ep or its AV, NULL: none was asked for */
@@ -174,11 +174,11 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
  * is 0. Idempotent.
  */
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* "connection OURS -> THEIRS", for a text. */
-#define TCP_CONN_TEXT	(2 * FAB_ADDR_STRLEN + 32)
-void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT]);
 /* The same with a text made of both ends' addresses and `what`, which says what happened. */
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
+/* "connection OURS -> THEIRS", for a text; "?" for what is not known. */
+#define TCP_CONN_TEXT	(2 * FAB_ADDR_STRLEN + 32)
+void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT]);
 /* Does a stream to the peer that said this go on with the state of the one that was parked? */
 bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer);
 /* Is there a stream? */

@@ -46,6 +46,7 @@ static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, cons
 
 	ep->connected = !ret;
 	ep->conn->auth_key = ep->base.auth_key;
+	fab_name_remote(fd, &ep->conn->addr);
 	if (!ret)
 		ret = tcp_conn_start(ep->conn, fd, peer);
 	if (!ret) {

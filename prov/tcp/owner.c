@@ -309,7 +309,6 @@ void tcp_owner_forget(struct tcp_owner *owner, struct tcp_ep *ep)
 static fi_addr_t addr_of(struct fi_peer_rx_entry *entry)
 {
 	const struct tcp_owned *owned = entry->peer_context;
-
 	fi_addr_t src;
 
 	if (!owned || !owned->unexp)

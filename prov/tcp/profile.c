@@ -83,10 +83,8 @@ void tcp_profile_event(const struct tcp_unexp *unexp, uint32_t event_id)
 		fab_profile_event(&unexp->ep->base, event_id, &entry);
 }
 
-#define OF_CONNECTIONS	(1u << FI_VAR_CONN_REQUEST | 1u << FI_VAR_CONN_ACCEPT | 1u << FI_VAR_CONN_REJECT)
-
 const struct fab_profiler tcp_rdm_profiler = {
-	.vars = FAB_PROFILE_RECV | 1u << FI_VAR_CONNECTION_CNT | OF_CONNECTIONS,
+	.vars = FAB_PROFILE_RECV | FAB_PROFILE_BIT(FI_VAR_CONNECTION_CNT) | FAB_PROFILE_REQUESTS,
 	.events = true,
 	.read = profile_read,
 	.queue = profile_queue,
@@ -94,7 +92,7 @@ const struct fab_profiler tcp_rdm_profiler = {
 
 /* Requests for these come to a passive endpoint. */
 const struct fab_profiler tcp_msg_profiler = {
-	.vars = FAB_PROFILE_RECV | 1u << FI_VAR_CONNECTION_CNT,
+	.vars = FAB_PROFILE_RECV | FAB_PROFILE_BIT(FI_VAR_CONNECTION_CNT),
 	.events = true,
 	.read = profile_read,
 	.queue = profile_queue,

@@ -62,8 +62,8 @@ struct vrb_kind {
 	/* An event of ep->channel; its caller acknowledges it. (lock) */
 	void (*event)(struct vrb_ep *ep, const struct rdma_cm_event *event);
 
-	/* Complete a request, and the struct vrb_tx that its wr_id points to: to whom it goes, without the prefix. NULL: the queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted.
-	 * (lock) */
+	/* Complete a request, and the struct vrb_tx that its wr_id points to: to whom it goes, without the prefix. NULL: the
+	 * queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted. (lock) */
 	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
 	/* Complete the request of vrb_post_marker(), which goes nowhere: what a device looks at when it is posted.
 	 * Those that are connected leave it out. (lock) */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From hardware to the engine, and to those who read it past the engine (cq.c). A poller belongs to one progress engine of a domain and has hardware queues of its
- * own, which every pass asks. They are large and shared by endpoints, each of which reserves room for all that it
- * can have outstanding; when one is full up there is another.
+ * From hardware to the engine, and to those who read it past the engine (cq.c). A poller belongs to one progress engine
+ * of a domain and has hardware queues of its own, which every pass asks. They are large and shared by endpoints, each of
+ * which reserves room for all that it can have outstanding; when one is full up there is another.
  *
  * Asking costs no system call, so nothing is armed while the application polls. When somebody may sleep on the engine's
  * epoll set (progress->watchers), a pass arms the queues that are not, and looks again: then the channel's descriptor

@@ -7,23 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "base/table.h"
 
 #define PORTS_MAX	16		/* of a device */
 
 int vrb_offers_add(struct vrb_offers *offers, struct fi_info *info)
 {
-	size_t room = offers->room ? 2 * offers->room : PORTS_MAX;
-	struct fab_offer *grown = offers->offer;
-
-	if (info && offers->cnt == offers->room)
-		grown = realloc(offers->offer, room * sizeof(*grown));
-	if (!info || !grown) {
+	if (!info || fab_grow(&offers->offer, &offers->room, offers->cnt, sizeof(*offers->offer))) {
 		fi_freeinfo(info);
 		return -FI_ENOMEM;
 	}
-	if (offers->cnt == offers->room)
-		offers->room = room;
-	offers->offer = grown;
 	offers->offer[offers->cnt] = vrb_offer();
 	offers->offer[offers->cnt++].info = info;
 	return 0;

@@ -7,7 +7,8 @@
 #include "verbs/post.h"
 
 /* The requests, chained; *cnt of them. 0 or -FI_E*. */
-static ssize_t make_requests(struct vrb_ep *ep, const struct fab_op *op, struct ibv_sge *sge, struct ibv_send_wr *wr, uint32_t *cnt)
+static ssize_t make_requests(struct vrb_ep *ep, const struct fab_op *op, struct ibv_sge *sge, struct ibv_send_wr *wr,
+			     uint32_t *cnt)
 {
 	uint64_t addr = op->rma->addr;
 	ssize_t ret = 0;

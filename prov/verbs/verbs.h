@@ -334,7 +334,8 @@ int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param);
 /* An event of the endpoint's channel. Lock held. */
 void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
 void vrb_cm_ready(struct fab_source *src, uint32_t events);
-/* Tell the application: there is a connection (NULL: nothing is known of the peer's data); there is none, because of err, or what the event says. Lock held. */
+/* Tell the application: there is a connection (NULL: nothing is known of the peer's data); there is none, because of
+ * err, or what the event says. Lock held. */
 void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event);
 void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step);
 /* The device or its queue is lost, and with it the connection, or the attempt. Lock held. */

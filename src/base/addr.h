@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Socket addresses of IPv4 and IPv6, and of InfiniBand. Pure functions: the caller owns every address, and may call from any thread.
+ * Socket addresses of IPv4 and IPv6, and of InfiniBand. Pure functions: the caller owns every address, and may call
+ * from any thread.
  * An address handed in must be as long as its family says (fab_addr_len()), whatever else the caller has checked.
  */
 #ifndef FAB_BASE_ADDR_H

@@ -203,21 +203,28 @@ static void idle_connection_is_kept(void **state)
 	peer_close(&said, fd);
 }
 
+/* We send, and are connected to by a peer behind a firewall before it takes our connection: what we sent comes by its. */
+static void theirs_wins(struct node *node, struct peer *peer)
+{
+	int ours, theirs;
+	char op;
+
+	send_hello(node, peer->fi_addr, &op);
+	ours = peer_accept(node, peer);
+	theirs = connect_with(node, peer, TCP_RDM_FIREWALL);
+	assert_int_equal(answer(node, theirs), TCP_CM_CONNRESP);
+	hello_arrives(node, theirs, &op);
+	close(ours);
+	peer_close(peer, theirs);
+}
+
 /* Both connect at the same time: who cannot be connected to wins, though its address is the smaller one. */
 static void request_from_behind_wins(void **state)
 {
 	struct node *node = *state;
 	struct peer peer = peer_open_ordered(node, false);
-	int ours, theirs;
-	char op;
 
-	send_hello(node, peer.fi_addr, &op);
-	ours = peer_accept(node, &peer);
-	theirs = connect_with(node, &peer, TCP_RDM_FIREWALL);
-	assert_int_equal(answer(node, theirs), TCP_CM_CONNRESP);
-	hello_arrives(node, theirs, &op);
-	close(ours);
-	peer_close(&peer, theirs);
+	theirs_wins(node, &peer);
 }
 
 static int setup_behind(void **state)
@@ -276,13 +283,7 @@ static void own_request_from_behind_wins(void **state)
 	close(theirs);
 	peer_close(&peer, ours);
 
-	send_hello(node, both.fi_addr, &op);
-	ours = peer_accept(node, &both);
-	theirs = connect_with(node, &both, TCP_RDM_FIREWALL);
-	assert_int_equal(answer(node, theirs), TCP_CM_CONNRESP);
-	hello_arrives(node, theirs, &op);
-	close(ours);
-	peer_close(&both, theirs);
+	theirs_wins(node, &both);
 }
 
 static void option_tells_of_own_firewall(void **state)
