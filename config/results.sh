@@ -20,11 +20,13 @@ results_of() {
 failed_trs() { grep -lrE --include='*.trs' '^:test-result: (FAIL|XPASS|ERROR)' "$1"; }
 
 # once_more DIR COMMAND_PREFIX...: give those tests of DIR that failed their second run, where they may have one. The log of the
-# first stays beside that of the second, as NAME.log.first.
+# first stays beside that of the second, as NAME.log.first. With no_second_run set nothing is run again: for a leg whose target
+# is not check, or whose tests are thousands in one.
 once_more() {
 	local dir=$1 trs names=() name
 
 	shift
+	[ -z "${no_second_run:-}" ] || return
 	for trs in $(failed_trs "$dir"); do
 		grep -qE '(ERROR|WARNING): [A-Za-z]+Sanitizer|runtime error:|ended by SIG|Assertion .* failed' "${trs%.trs}.log" && return
 		name=${trs#"$dir"/}
