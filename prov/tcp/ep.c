@@ -376,6 +376,20 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 	};
 }
 
+/* What each kind of operation waits for, so that the orders that were asked for are kept: those that the stream does not
+ * keep by itself. A fetching atomic reads and writes; collectives are in no order with others. */
+static void choose_waits(struct tcp_ep *ep, uint64_t order)
+{
+	uint8_t rma = order & (FI_ORDER_RAS | FI_ORDER_WAS) ? TCP_TX_BEHIND_SENDS : TCP_TX_AT_ONCE;
+	uint8_t war = order & FI_ORDER_WAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE;
+
+	ep->waits[FAB_OP_SEND] = ep->waits[FAB_OP_TSEND] = order & FI_ORDER_SAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE;
+	ep->waits[FAB_OP_WRITE] = rma | war | (order & FI_ORDER_RMA_WAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE);
+	ep->waits[FAB_OP_ATOMIC] = rma | war;
+	ep->waits[FAB_OP_READ] = rma;
+	ep->waits[FAB_OP_FETCH_ATOMIC] = rma | war | (order & FI_ORDER_RAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE);
+}
+
 int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
 		void *context)
 {
@@ -388,8 +402,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep->want_src = ep->base.caps & FI_SOURCE;
-	ep->rma_waits = info->tx_attr->msg_order & (FI_ORDER_RAS | FI_ORDER_WAS) ? TCP_TX_BEHIND_SENDS : TCP_TX_AT_ONCE;
-	ep->fetch_waits = ep->rma_waits | (info->tx_attr->msg_order & FI_ORDER_RAR ? TCP_TX_BEHIND_READS : 0);
+	choose_waits(ep, info->tx_attr->msg_order);
 	ep->src_err = ep->want_src && (ep->base.caps & FI_SOURCE_ERR);
 	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)

@@ -78,8 +78,7 @@ struct tcp_ep {
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
 	bool want_src;			/* FI_SOURCE */
-	/* enum tcp_tx_waits, without a fence: of its remote accesses, of those that are fetching atomics */
-	uint8_t rma_waits, fetch_waits;
+	uint8_t waits[FAB_OP_COLLECTIVE];	/* by enum fab_op_code: enum tcp_tx_waits, without a fence */
 	bool src_err;			/* FI_SOURCE_ERR: messages of unknown peers are errors, with the peer's address */
 	struct fab_timer alive;		/* alive.c */
 	bool alive_runs;
@@ -166,7 +165,8 @@ extern const struct fab_profiler tcp_rdm_profiler, tcp_msg_profiler;
 enum tcp_tx_waits {
 	TCP_TX_AT_ONCE = 0,
 	TCP_TX_BEHIND_SENDS = 1,	/* the data of all messages before it is on its way (FI_ORDER_RAS, FI_ORDER_WAS) */
-	TCP_TX_BEHIND_READS = 2,	/* all reads before it have completed (FI_ORDER_RAR) */
+	/* all reads before it have completed (FI_ORDER_RAR, FI_ORDER_WAR, FI_ORDER_SAR, FI_ORDER_RMA_WAR) */
+	TCP_TX_BEHIND_READS = 2,
 	TCP_TX_BEHIND_ALL = 4,		/* all before it have completed (FI_FENCE) */
 };
 

@@ -9,10 +9,10 @@
 #include "tcp/tcp.h"
 #include "tcp/wire.h"
 
-/* Remote accesses wait for the receive of an announced message that was posted before them; fetching atomics for the
- * answers to reads, which are taken from memory later than they would be. */
-#define MSG_ORDER_COSTS	(FI_ORDER_RAS | FI_ORDER_WAS | FI_ORDER_RAR)
-/* Not WAR and SAR: the answer to a read is taken from memory when the socket takes it (that to an atomic at once). */
+/* Remote accesses wait for the receive of an announced message that was posted before them; fetching atomics, and what
+ * would change memory or be seen too early, for the answers to reads, which are taken from memory when the socket takes
+ * them (those to atomics at once). */
+#define MSG_ORDER_COSTS	(FI_ORDER_RAS | FI_ORDER_WAS | FI_ORDER_RAR | FI_ORDER_WAR | FI_ORDER_SAR | FI_ORDER_RMA_WAR)
 #define MSG_ORDER	(MSG_ORDER_COSTS | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
 			 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
 			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
@@ -49,6 +49,7 @@ static const struct fi_rx_attr rx_attr = {
 static const struct fi_ep_attr ep_attr = {
 	.max_msg_size = TCP_MAX_MSG_SIZE,
 	.max_order_raw_size = SIZE_MAX,
+	.max_order_war_size = SIZE_MAX,
 	.max_order_waw_size = SIZE_MAX,
 	.mem_tag_format = 0xaaaaaaaaaaaaaaaaULL,	/* 64 bits, no fields */
 	.tx_ctx_cnt = 1,

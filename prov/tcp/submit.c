@@ -170,8 +170,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
 	tx->match = op->flags & FI_MATCH_COMPLETE;
-	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : !op->rma_cnt ? TCP_TX_AT_ONCE :
-		    op->code == FAB_OP_FETCH_ATOMIC ? ep->fetch_waits : ep->rma_waits;
+	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : ep->waits[op->code];
 	tx->rndv = TCP_TX_UNASKED;
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);

@@ -59,6 +59,40 @@ TEST_PROV(read_after_send, FI_MSG | FI_RMA, RELIABLE)
 	check_fill(in, LEN, 1);
 }
 
+struct after_read_row {
+	const char *name;
+	uint64_t order;
+	bool message;
+};
+
+static const struct after_read_row after_read_rows[] = {
+	{ "write", FI_ORDER_WAR, false }, { "rma_write", FI_ORDER_RMA_WAR, false }, { "message", FI_ORDER_SAR, true },
+};
+
+/* FI_ORDER_WAR, FI_ORDER_RMA_WAR, FI_ORDER_SAR: a read gets what was there before what was posted behind it came. */
+TEST_TABLE(after_read, after_read_rows, FI_MSG | FI_RMA, RELIABLE)
+{
+	const struct after_read_row *row = ROW(after_read_rows);
+	struct pair p = order_pair(t, FI_ORDER_SAS | row->order);
+	struct region r = region_open(p.b, NULL, LEN, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	uint8_t *out = mem_pattern(t, LEN, 2), *in = mem(t, LEN);
+
+	check_link(p.a, p.b);
+	fill(r.buf, LEN, 1);
+	if (row->message)
+		post_recv(p.b, r.buf, LEN);
+	post(p.a, READ, .buf = in, .len = LEN, .raddr = r.addr, .key = r.key);
+	if (row->message)
+		send_bytes(p.a, out, LEN);
+	else
+		post(p.a, WRITE, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key);
+	expect_tx_cnt(p.a, 2);
+	if (row->message)
+		expect_rx(p.b);
+	check_fill(in, LEN, 1);
+	check_fill(r.buf, LEN, 2);
+}
+
 /* Who has not asked does not wait: a write reaches a peer that has no receive for the message before it. */
 TEST_PROV(nobody_else_waits, FI_MSG | FI_RMA, RELIABLE)
 {
