@@ -14,7 +14,8 @@
 #include "tcp/tcp.h"
 
 #define TX_HOLD_MAX	(64 * 1024)	/* bytes held back for the next pass, then they go */
-#define TX_HOLD_LEN	(16 * 1024)	/* a longer message hardly gains by sharing a call */
+/* A longer frame, a message of more than 16 KiB that is, hardly gains by sharing a call. */
+#define TX_HOLD_LEN	(16 * 1024 + TCP_HDR_MAX)
 
 static const uint8_t wire_op[] = {
 	[FAB_OP_SEND] = TCP_WIRE_MSG,
@@ -99,12 +100,13 @@ static inline bool tx_may_burst(const struct fab_progress *progress)
 	return !atomic_load_explicit(&progress->watchers, memory_order_relaxed);
 }
 
-/* Hold an operation back for the next pass? In a burst, that is when something went out since the last one. */
+/* Hold an operation, which has put a frame of len bytes into the queue, back for the next pass? In a burst, that is
+ * when something went out since the last one. Announcements and requests to read are short, whatever they are for. */
 static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	const struct tcp_ep *ep = conn->ep;
 
-	if (conn->txq_len + len > TX_HOLD_MAX)
+	if (conn->txq_len > TX_HOLD_MAX)
 		return false;
 	if (op->flags & FI_MORE)
 		return true;
@@ -201,7 +203,7 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
 	struct tcp_conn *conn;
 	struct tcp_tx *tx;
-	bool hold;
+	uint64_t queued;
 	int ret;
 
 	if (!ep->base.enabled || ep->closing)
@@ -220,7 +222,7 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	if (!tx)
 		return -FI_ENOMEM;
 
-	hold = tx_hold(conn, op, len);
+	queued = conn->txq_len;
 	ret = tcp_tx_add(conn, tx);
 	if (ret) {
 		tcp_tx_free(tx);
@@ -228,7 +230,7 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	}
 	if (conn->state != TCP_CONN_UP)
 		return 0;
-	if (hold) {
+	if (tx_hold(conn, op, conn->txq_len - queued)) {
 		fab_progress_flush_later(progress, &conn->flush);
 	} else {
 		conn->sent_pass = progress->pass_cnt;

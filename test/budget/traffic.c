@@ -142,6 +142,22 @@ void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cn
 	}
 }
 
+void bursts(struct pair *p, enum kind kind, size_t len, size_t window, size_t cnt)
+{
+	for (; cnt >= window; cnt -= window) {
+		size_t sent = 0, received = 0, none = 0;
+
+		for (size_t i = 0; kind < WRITES && i < window; i++)
+			recv_one(p->b, kind, len);
+		for (size_t i = 0; i < window; i++)
+			MUST(send_one(p->a, kind, len));
+		while (sent < window || (kind < WRITES && received < window)) {
+			read_queue(p->a, &sent, &none);
+			read_queue(p->b, &none, &received);
+		}
+	}
+}
+
 /* ---- run under strace by test/budget/syscalls: 8 bytes (where nothing else is said), one by one, or with 64 under
  * way */
 
@@ -194,4 +210,20 @@ TEST_PROV(stream_4k, FI_MSG)
 	struct pair p = traffic_pair(t);
 
 	stream(&p, PLAIN, 4096, WINDOW_MAX, traffic_cnt(1000));
+}
+
+/* Long, and more at once than there is credit for: what is announced then shares calls, too. */
+TEST_PROV(burst_64k, FI_MSG)
+{
+	struct pair p = traffic_pair(t);
+
+	bursts(&p, PLAIN, 64 << 10, 16, traffic_cnt(64));
+}
+
+/* Requests to read are short, whatever they are for. */
+TEST_PROV(burst_reads_64k, FI_MSG | FI_RMA)
+{
+	struct pair p = traffic_pair(t);
+
+	bursts(&p, READS, 64 << 10, 16, traffic_cnt(64));
 }

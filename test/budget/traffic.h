@@ -21,6 +21,8 @@ enum kind { PLAIN, TAGGED, INJECTED, UNEXPECTED, WRITES, READS, ATOMICS, FETCHES
 void ping_pong(struct pair *p, enum kind kind, size_t len, size_t cnt);
 /* @cnt messages (or writes, reads) of @len bytes one way, at most @window of them not yet completed. */
 void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cnt);
+/* The same, but so many at once, and the next when all of them have completed. */
+void bursts(struct pair *p, enum kind kind, size_t len, size_t window, size_t cnt);
 
 /* Entries that each read of a queue asks for, 1 to 16 (which it is if nobody says otherwise). */
 extern size_t traffic_read_cnt;
