@@ -9,7 +9,6 @@
 #include "common/calls_atomic.h"
 #include "common/ops.h"
 
-#define ELEMENT		8
 #define FLAGS		(FI_ATOMIC | FI_READ | FI_WRITE | FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | \
 			 FI_TRANSMIT_COMPLETE | FI_FENCE)
 
@@ -56,7 +55,7 @@ static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
 {
 	if (valid(op->amo->kind, op->amo->datatype, op->amo->op, NULL))
 		return -FI_EOPNOTSUPP;
-	if (op->rma_cnt != 1 || op->rma->len != ELEMENT || op->rma->addr % ELEMENT)
+	if (op->rma_cnt != 1 || op->rma->len != VRB_ATOMIC_LEN || op->rma->addr % VRB_ATOMIC_LEN)
 		return -FI_EINVAL;
 	return vrb_submit(fab_container(ep, struct vrb_ep, base), op);
 }
@@ -67,7 +66,7 @@ static const struct fab_calls calls = {
 	.atomic_flags = FLAGS,
 	.iov_limit = 1,
 	.rma_limit = 1,
-	.atomic_max = ELEMENT,
+	.atomic_max = VRB_ATOMIC_LEN,
 };
 
 static int writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
@@ -93,7 +92,7 @@ int vrb_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum 
 {
 	enum fab_atomic_kind kind = flags & FI_FETCH_ATOMIC ? FAB_ATOMIC_FETCH :
 				    flags & FI_COMPARE_ATOMIC ? FAB_ATOMIC_COMPARE : FAB_ATOMIC_BASE;
-	int ret = fab_query_atomic(ELEMENT, datatype, op, attr, flags);
+	int ret = fab_query_atomic(VRB_ATOMIC_LEN, datatype, op, attr, flags);
 
 	(void) domain;
 	return ret ? ret : valid(kind, datatype, op, &attr->count);

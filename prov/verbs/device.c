@@ -141,6 +141,30 @@ static int query(struct vrb_device *dev, const char **call)
 	return name_fabric(dev);
 }
 
+/* What the least of endpoints takes: a request and the provider's own (vrb_post_marker), a receive, and a completion of
+ * each. True if the device has less of something, which is said. */
+static bool is_too_small(const struct vrb_device *dev)
+{
+	const struct {
+		const char *name;
+		uint32_t have, need;
+	} limits[] = {
+		{ "max_qp", (uint32_t) dev->attr.max_qp, 1 }, { "max_qp_wr", (uint32_t) dev->attr.max_qp_wr, 2 },
+		{ "max_sge", (uint32_t) dev->attr.max_sge, 1 }, { "max_cq", (uint32_t) dev->attr.max_cq, 1 },
+		{ "max_cqe", (uint32_t) dev->attr.max_cqe, 3 }, { "max_mr", (uint32_t) dev->attr.max_mr, 1 },
+		{ "max_pd", (uint32_t) dev->attr.max_pd, 1 }, { "max_msg_sz", dev->port.max_msg_sz, 1 },
+	};
+
+	for (size_t i = 0; i < fab_countof(limits); i++) {
+		if (limits[i].have >= limits[i].need)
+			continue;
+		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: its %s is %u, and an endpoint takes %u\n", dev->name,
+			 dev->port_num, limits[i].name, limits[i].have, limits[i].need);
+		return true;
+	}
+	return false;
+}
+
 static bool is_left_out(const char *name)
 {
 	const char *list = vrb_params.device_name;
@@ -163,7 +187,7 @@ static bool has_port(struct ibv_context *verbs, uint8_t port_num)
 	return port_num == 1 || (!ibv_query_device(verbs, &attr) && port_num <= attr.phys_port_cnt);
 }
 
-static void say_lacks(const struct vrb_device *dev, const char *what, const char *wanted, const char *found)
+void vrb_say_lacks(const struct vrb_device *dev, const char *what, const char *wanted, const char *found)
 {
 	char entry[IBV_SYSFS_NAME_MAX + 16];
 
@@ -180,7 +204,7 @@ static bool is_up(struct vrb_device *dev)
 	struct ibv_port_attr port;
 
 	if (ibv_query_port(dev->verbs, dev->port_num, &port) || port.state != IBV_PORT_ACTIVE) {
-		say_lacks(dev, "link", "up", "down");
+		vrb_say_lacks(dev, "link", "up", "down");
 		return false;
 	}
 	if (dev->port.state != IBV_PORT_ACTIVE)
@@ -203,7 +227,7 @@ static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
 	snprintf(dev->name, sizeof(dev->name), "%s", ibv_get_device_name(verbs->device));
 	ret = query(dev, &call);
 	if (ret == NO_GID) {
-		say_lacks(dev, "GID", "one", "none: its table is empty");
+		vrb_say_lacks(dev, "GID", "one", "none: its table is empty");
 		free(dev);
 		return NULL;
 	}
@@ -213,6 +237,8 @@ static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
 	} else if (is_left_out(dev->name)) {
 		VRB_LOG(FI_LOG_INFO, FI_LOG_FABRIC, "device %s is left out: FI_VERBS_DEVICE_NAME=%s\n", dev->name,
 			vrb_params.device_name);
+		list = &broken;
+	} else if (is_too_small(dev)) {
 		list = &broken;
 	} else {
 		dev->inline_max = find_inline(verbs);

@@ -13,11 +13,13 @@
 #include "base/bits.h"
 #include "common/ip_info.h"
 
-#define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
+#define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
 #define RX_CAPS		(FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
 /* A connection executes requests in order, but for reads, which later requests do not wait for. */
 #define MSG_ORDER	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
 			 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
+/* A responder executes atomics in the order in which they come. */
+#define ATOMIC_ORDER	(FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 /* Buffers must be registered, keys are the device's, addresses are virtual ones. */
 #define MR_MODES	(FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
@@ -33,26 +35,39 @@ uint32_t vrb_requests(const struct vrb_device *dev, uint32_t iov_limit)
 	return iov_limit > most ? (iov_limit + most - 1) / most : 1;
 }
 
+/* The largest queues of an endpoint, so that all that it has outstanding can complete to one queue of the device. */
+static size_t rq_max(const struct vrb_device *dev)
+{
+	return (size_t) fab_min(dev->attr.max_qp_wr, dev->attr.max_cqe / 2);
+}
+
+static size_t sq_max(const struct vrb_device *dev)
+{
+	return fab_min((size_t) dev->attr.max_qp_wr, (size_t) dev->attr.max_cqe - rq_max(dev));
+}
+
 static void fill_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
+	size_t requests = sq_max(dev) - 1;	/* one is the provider's (vrb_post_marker) */
+
 	tx->caps = TX_CAPS | (vrb_device_atomics(dev) ? FI_ATOMIC : 0);
-	tx->msg_order = MSG_ORDER;
+	tx->msg_order = MSG_ORDER | (vrb_device_atomics(dev) ? ATOMIC_ORDER : 0);
 	tx->comp_order = FI_ORDER_STRICT;
 	tx->op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_FENCE | FI_MORE;
-	tx->inject_size = dev->inline_max;
+	tx->inject_size = fab_min(dev->inline_max, dev->port.max_msg_sz);
 	tx->iov_limit = fab_min((size_t) dev->attr.max_sge, vrb_params.tx_iov_limit);
-	/* one is the provider's (vrb_post_marker) */
-	tx->size = (dev->attr.max_qp_wr - 1) / vrb_requests(dev, (uint32_t) tx->iov_limit);
+	tx->iov_limit = fab_min(tx->iov_limit, requests * vrb_read_iov_limit(dev));
+	tx->size = requests / vrb_requests(dev, (uint32_t) tx->iov_limit);
 	tx->rma_iov_limit = 1;
 }
 
 static void fill_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
 {
 	rx->caps = RX_CAPS | (vrb_device_atomics(dev) ? FI_ATOMIC : 0);
-	rx->msg_order = MSG_ORDER;
+	rx->msg_order = MSG_ORDER | (vrb_device_atomics(dev) ? ATOMIC_ORDER : 0);
 	rx->comp_order = FI_ORDER_STRICT;
 	rx->op_flags = FI_COMPLETION | FI_MORE;
-	rx->size = dev->attr.max_qp_wr;
+	rx->size = rq_max(dev);
 	rx->iov_limit = fab_min((size_t) dev->attr.max_sge, vrb_params.rx_iov_limit);
 }
 
@@ -61,6 +76,7 @@ static void fill_ep(struct fi_ep_attr *ep, const struct vrb_device *dev)
 	ep->protocol_version = 1;
 	ep->max_msg_size = dev->port.max_msg_sz;
 	ep->max_order_raw_size = dev->port.max_msg_sz;
+	ep->max_order_war_size = vrb_device_atomics(dev) ? VRB_ATOMIC_LEN : 0;	/* of atomics alone */
 	ep->max_order_waw_size = dev->port.max_msg_sz;
 	ep->tx_ctx_cnt = 1;
 	ep->rx_ctx_cnt = 1;
@@ -119,7 +135,7 @@ const struct vrb_kind *vrb_kind_of(const char *domain, const char *device)
 struct fab_offer vrb_offer(void)
 {
 	return (struct fab_offer) {
-		.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.secondary_caps = FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM,
 		.mode_told = FI_RX_CQ_DATA,
 		.mr_mode_need = MR_MODES,
 		.mr_mode_can = MR_MODES,

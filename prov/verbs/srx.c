@@ -158,7 +158,7 @@ void vrb_srx_fill_ops(void)
 static void srx_fill(struct fi_info *info, const struct vrb_device *dev)
 {
 	vrb_rc.fill(info, dev);
-	info->rx_attr->size = dev->attr.max_srq_wr;
+	info->rx_attr->size = (size_t) fab_min(dev->attr.max_srq_wr, dev->attr.max_cqe);
 	info->rx_attr->iov_limit = fab_min(info->rx_attr->iov_limit, (size_t) dev->attr.max_srq_sge);
 }
 

@@ -42,7 +42,7 @@ static void ud_fill(struct fi_info *info, const struct vrb_device *dev)
 	info->ep_attr->protocol = FI_PROTO_IB_UD;
 	info->ep_attr->msg_prefix_size = VRB_UD_PREFIX;
 	info->ep_attr->max_msg_size = mtu;
-	info->ep_attr->max_order_raw_size = info->ep_attr->max_order_waw_size = 0;
+	info->ep_attr->max_order_raw_size = info->ep_attr->max_order_war_size = info->ep_attr->max_order_waw_size = 0;
 	info->domain_attr->cq_data_size = sizeof(uint32_t);
 	info->domain_attr->av_type = FI_AV_UNSPEC;
 	info->domain_attr->max_err_data = 0;

@@ -23,6 +23,7 @@
 #define VRB_IOV_LIMIT		8
 #define VRB_INLINE		256	/* bytes asked of a device for messages that travel in the work request */
 #define VRB_MIN_RNR_TIMER	12	/* 0.64 ms */
+#define VRB_ATOMIC_LEN		8	/* bytes that an atomic changes */
 #define VRB_RESOLVE_MS		2000	/* for an address, and again for a route */
 #define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: those of a CM request less the length before it */
 
@@ -87,6 +88,8 @@ uint32_t vrb_requests(const struct vrb_device *dev, uint32_t iov_limit);
 const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num);
 bool vrb_devices_known(void);	/* has any been looked at, whether it works or not? */
 bool vrb_device_iwarp(const struct vrb_device *dev);
+/* Why there is no entry of it, for those who ask (common/why.h). */
+void vrb_say_lacks(const struct vrb_device *dev, const char *what, const char *wanted, const char *found);
 void vrb_devices_fini(void);	/* forget all; no object of the provider is left */
 
 /* ---- nic.c ---- */

@@ -11,6 +11,7 @@
 #include "verbs/xrc.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -21,9 +22,19 @@
 
 #define LEAVE_NS	1000000000ULL	/* for requests on a shared initiator to end, before it is ended */
 
+/* An endpoint has a receive queue, an initiator and a target. */
 static bool xrc_offered(const struct vrb_device *dev)
 {
-	return vrb_has_xrc(&dev->attr) && dev->attr.max_srq;
+	const struct ibv_device_attr *attr = &dev->attr;
+	char have[96];
+
+	if (!vrb_has_xrc(attr))
+		return false;
+	if (attr->max_srq > 0 && attr->max_srq_wr > 0 && attr->max_srq_sge > 0 && attr->max_qp > 1)
+		return true;
+	snprintf(have, sizeof(have), "%d, %d, %d, %d", attr->max_srq, attr->max_srq_wr, attr->max_srq_sge, attr->max_qp);
+	vrb_say_lacks(dev, "max_srq, max_srq_wr, max_srq_sge, max_qp, for XRC", "1, 1, 1, 2", have);
+	return false;
 }
 
 static bool xrc_odp(const struct ibv_device_attr_ex *attr)

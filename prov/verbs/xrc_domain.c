@@ -9,7 +9,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "verbs/verbs.h"
+
+#define PATH_ROOM	256		/* of a path, in a line of log */
 
 bool vrb_has_xrc(const struct ibv_device_attr *attr)
 {
@@ -62,12 +65,28 @@ static const char *text_of(int err)
 	}
 }
 
+/* What the system knows the file by now. */
+static void path_of(int fd, char *path, size_t size)
+{
+	char link[40];
+	ssize_t len = -1;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (fd >= 0)
+		len = readlink(link, path, size - 1);
+	if (len >= 0)
+		path[len] = '\0';
+	else
+		snprintf(path, size, fd == -1 ? "no file" : "an unknown file");
+}
+
 struct ibv_xrcd *vrb_open_xrc_domain(struct ibv_context *context, int fd, int oflag)
 {
 	struct ibv_xrcd_init_attr attr = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = fd, .oflags = oflag,
 	};
 	struct ibv_xrcd *domain = NULL;
+	char path[PATH_ROOM];
 	int err = check(context, fd, oflag);
 
 	if (!err) {
@@ -76,7 +95,8 @@ struct ibv_xrcd *vrb_open_xrc_domain(struct ibv_context *context, int fd, int of
 			return domain;
 		err = cause_of(fd, oflag, errno);
 	}
-	VRB_WARN(FI_LOG_DOMAIN, "XRC domain of descriptor %d with flags %#x on %s: %s\n", fd, oflag,
+	path_of(fd, path, sizeof(path));
+	VRB_WARN(FI_LOG_DOMAIN, "XRC domain of %s (descriptor %d) with flags %#x on device %s: %s\n", path, fd, oflag,
 		 ibv_get_device_name(context->device), text_of(err));
 	errno = err;
 	return NULL;

@@ -42,8 +42,8 @@ static int open_domain(struct vrb_xrc *xrc, const struct vrb_device *dev)
 
 	if (fd < 0 || fstat(fd, &st)) {
 		ret = -errno;
-		VRB_WARN(FI_LOG_DOMAIN, "the file of the XRC domain, %s: %s; set FI_VERBS_XRCD_FILENAME to one that can be opened\n",
-			 name, strerror(errno));
+		VRB_WARN(FI_LOG_DOMAIN, "the file of the XRC domain on device %s, %s: %s; set FI_VERBS_XRCD_FILENAME to one that can be "
+			 "opened\n", dev->name, name, strerror(errno));
 	} else {
 		xrc->tag = (uint32_t) fab_mix64(fab_mix64(st.st_dev) ^ st.st_ino);
 		xrc->xrcd = vrb_open_xrc_domain(dev->verbs, fd, O_CREAT);

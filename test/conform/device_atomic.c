@@ -46,12 +46,17 @@ static ssize_t fetch(const struct amos *a, uint64_t operand, enum fi_op op)
 					  a->target.addr + 8, a->target.key, FI_UINT64, op, NULL));
 }
 
+static ssize_t swap_to(const struct amos *a, uint64_t expected, uint64_t to, uint64_t *result)
+{
+	void *desc = desc_for(a->p.a, result, 8);
+
+	return counted(a, fi_compare_atomic(a->p.a->ep, &to, 1, NULL, &expected, NULL, result, desc, FI_ADDR_UNSPEC,
+					    a->target.addr + 8, a->target.key, FI_UINT64, FI_CSWAP, NULL));
+}
+
 static ssize_t swap(const struct amos *a, uint64_t expected, uint64_t to)
 {
-	void *desc = desc_for(a->p.a, a->result, 8);
-
-	return counted(a, fi_compare_atomic(a->p.a->ep, &to, 1, NULL, &expected, NULL, a->result, desc, FI_ADDR_UNSPEC,
-					    a->target.addr + 8, a->target.key, FI_UINT64, FI_CSWAP, NULL));
+	return swap_to(a, expected, to, a->result);
 }
 
 /* A sum is added to what is there, and gives what was; a read gives it and changes nothing. */
@@ -86,6 +91,27 @@ TEST_PROV(compare_and_swap, FI_ATOMIC, CONNECTED)
 	expect_tx(a.p.a);
 	CHECK_EQ(*a.result, 7);
 	CHECK_EQ(value(&a), 7);
+}
+
+/* With nothing waited for each finds what the one before it left. */
+TEST_PROV(in_order, FI_ATOMIC, CONNECTED)
+{
+	const uint64_t orders = FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
+	struct amos a = amos_open(t);
+	const struct fi_info *info = a.p.a->info;
+	uint64_t was[64], i, cnt = info->tx_attr->size < 64 ? info->tx_attr->size : 64;
+
+	CHECK_EQ(info->tx_attr->msg_order & orders, orders);
+	CHECK_EQ(info->rx_attr->msg_order & orders, orders);
+	CHECK_EQ(info->ep_attr->max_order_war_size, 8);
+	for (unsigned int round = 0; round < 10; round++) {
+		for (i = 0; i < cnt; i++)
+			MUST(swap_to(&a, round * cnt + i, round * cnt + i + 1, &was[i]));
+		expect_tx_cnt(a.p.a, cnt);
+		for (i = 0; i < cnt; i++)
+			CHECK_EQ(was[i], round * cnt + i);
+	}
+	CHECK_EQ(value(&a), 10 * cnt);
 }
 
 /* The queries say what there is, and the calls refuse what there is not. */

@@ -15,10 +15,11 @@ TEST_PROV(write_behind_read, FI_RMA | FI_FENCE, RELIABLE)
 	struct pair p = pair_open(t);
 	struct region r = region_open(p.b, mem_pattern(t, LEN, 1), LEN, ALL_REMOTE);
 	uint8_t *in = mem(t, LEN), *out = mem_pattern(t, LEN, 2);
+	uint64_t delivery = !strcmp(run.prov, "verbs") ? FI_TRANSMIT_COMPLETE : FI_DELIVERY_COMPLETE;
 
 	post(p.a, READ, .buf = in, .len = LEN, .raddr = r.addr, .key = r.key);
 	post(p.a, WRITEMSG, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key,
-	     .flags = FI_FENCE | FI_COMPLETION | FI_DELIVERY_COMPLETE);
+	     .flags = FI_FENCE | FI_COMPLETION | delivery);
 	expect_tx_cnt(p.a, 2);
 	check_fill(in, LEN, 1);
 	check_fill(r.buf, LEN, 2);

@@ -163,7 +163,15 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	cq->cq.cqe = cqe;
 	cq->room = sv_limit("cq_room", (uint64_t) cqe);
 	sv_lock();
+	if (sv_context(context)->cq_cnt >= sv_limit("max_cq", SV_MANY)) {
+		sv_unlock();
+		free(cq->ring);
+		free(cq);
+		errno = ENOMEM;
+		return NULL;
+	}
 	sv_context(context)->ref_cnt++;
+	sv_context(context)->cq_cnt++;
 	if (channel)
 		channel->refcnt++;
 	fab_list_add_tail(&all, &cq->link);
@@ -205,6 +213,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 	sv_async_forget(&cq->cq);
 	fab_list_remove(&cq->link);
 	sv_context(cq->cq.context)->ref_cnt--;
+	sv_context(cq->cq.context)->cq_cnt--;
 	sv_unlock();
 	free(cq->ring);
 	free(cq);

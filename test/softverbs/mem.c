@@ -83,7 +83,7 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint6
 		return NULL;
 	sv_lock();
 	place = free_place();
-	if (place == region_cnt || place >= sv_limit("max_mr", 1 << 20)) {
+	if (place == region_cnt || place > sv_limit("max_mr", 1 << 20)) {
 		sv_unlock();
 		free(mr);
 		errno = ENOMEM;

@@ -177,6 +177,7 @@ static int alloc_queues(struct sv_qp *qp)
 static void hold_parts(struct sv_qp *qp, int by)
 {
 	sv_context(qp->qp.context)->ref_cnt += by;
+	sv_context(qp->qp.context)->qp_cnt += by;
 	if (qp->qp.pd)
 		fab_container(qp->qp.pd, struct sv_pd, pd)->ref_cnt += by;
 	if (qp->qp.send_cq)
@@ -236,7 +237,7 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 	fab_list_init(&qp->replies);
 	sv_req_timers(qp);
 	sv_lock();
-	ret = alloc_queues(qp);
+	ret = sv_context(context)->qp_cnt < sv_limit("max_qp", SV_MANY) ? alloc_queues(qp) : ENOMEM;
 	if (!ret)
 		ret = bind_qpn(qp);
 	if (ret)

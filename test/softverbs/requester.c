@@ -16,7 +16,7 @@
 #define FULL_PAUSE_NS	200000ull	/* where epoll does not tell when the other socket has room */
 #define FULL_PAUSES_MAX	150000		/* a datagram gives up then */
 #define PROBE_NS	20000000ull
-#define SILENCE_NS	3000000000ull
+#define SILENCE_NS	20000000000ull	/* answers are a process's work here, which others may keep from its turn for seconds */
 
 static struct sv_swqe *wqe_at(struct sv_qp *qp, uint32_t i)
 {
@@ -191,12 +191,14 @@ static int send_message(struct sv_qp *qp, struct sv_swqe *wqe)
 			return EFAULT;
 		}
 		ret = sv_qp_send(qp, &pkt, iov, cnt);
-		if (ret == EAGAIN)
+		if (ret == EAGAIN) {
 			wait_for_room(qp);
-		else if (ret)
-			sv_req_gone(qp);
-		if (ret)
 			return ret;
+		}
+		if (ret) {		/* nobody is there: lost, as on a wire, which look() finds out */
+			wqe->sent = wqe->total;
+			return 0;
+		}
 		wqe->sent += pkt.len;
 	} while (data && wqe->sent < wqe->total);
 	return 0;
@@ -372,8 +374,13 @@ static void look(struct sv_timer *timer)
 		return;
 	ret = sv_qp_send(qp, &probe, NULL, 0);
 	if ((ret && ret != EAGAIN) || sv_now_ns() - qp->asked_ns > patience_ns(qp)) {
-		sv_req_gone(qp);
-		return;
+		sv_qp_drain(qp);	/* what it answered before it went */
+		if (qp->head == qp->tail)
+			return;
+		if (ret ? ret != EAGAIN : sv_now_ns() - qp->asked_ns > patience_ns(qp)) {
+			sv_req_gone(qp);
+			return;
+		}
 	}
 	sv_timer_start(&qp->watch, PROBE_NS);
 }

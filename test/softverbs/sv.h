@@ -68,6 +68,7 @@ bool sv_flush_due(void);
 #define SV_DEVICES_MAX	8
 #define SV_ADDRS_MAX	8
 #define SV_SGE_MAX	16
+#define SV_MANY		65536		/* queue pairs and others, where SOFTVERBS_LIMITS says nothing */
 #define SV_GRH_LEN	40		/* bytes before a datagram's payload in the receiver's buffer */
 
 /* What exists: SOFTVERBS_DEVICES "name=addr[,addr...] ..." (none if empty), or soft0=127.0.0.1,::1. Fixed once read. */
@@ -84,7 +85,8 @@ struct sv_context {
 	struct verbs_context v;		/* v.context is what the application holds */
 	struct sv_device *device;
 	struct fab_list link;		/* all of the process */
-	unsigned ref_cnt;		/* objects of this context, and opens of it by librdmacm */
+	unsigned ref_cnt;		/* objects of this context, and opens of it by librdmacm; */
+	uint64_t qp_cnt, cq_cnt;	/* of which these */
 	struct fab_list events;		/* asynchronous ones that nobody has read; async_fd counts them */
 	bool dead;			/* the device has failed: takes no request and reports nothing */
 };

@@ -58,8 +58,18 @@ listens() {
 	grep -qiE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6
 }
 
+# A port that nobody has, of those that the system gives nobody by itself: it is free until whoever is told of it takes it.
 free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'
+	python3 -c 'import random, socket
+first = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+while True:
+    try:
+        s = socket.socket()
+        s.bind(("", random.randrange(10000, first) if first > 12000 else 0))
+        print(s.getsockname()[1])
+        break
+    except OSError:
+        pass'
 }
 
 # start_server COMMAND...: one of our fi_pingpong's, in the background; its port is then in `port`.
