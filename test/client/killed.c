@@ -2,7 +2,8 @@
 /*
  * The last rank is killed, and the job must end by itself. The argument says what the others do: `stream` sends and
  * receives, `wait` waits for a message from it, `alone` (under mpirun --enable-recovery, which leaves the others
- * running) sends to it and wants to hear of its end from the library.
+ * running) sends to it and wants to hear of its end from the library. `host`: no rank does it by itself, all go on until
+ * a whole host is killed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -43,7 +44,11 @@ static void killed(void)
 	in = alloc(LEN);
 	for (i = 0; i < BEFORE; i++)
 		around();
-	if (rank == ranks - 1) {
+	if (!strcmp(mode, "host") && rank == 0) {
+		printf("under way\n");
+		fflush(stdout);
+	}
+	if (strcmp(mode, "host") && rank == ranks - 1) {
 		printf("about to die\n");
 		fflush(stdout);
 		raise(SIGKILL);
