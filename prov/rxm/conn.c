@@ -128,6 +128,7 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	conn->peer = peer;
 	fab_list_init(&conn->txq);
 	fab_list_init(&conn->ctlq);
+	fab_list_init(&conn->answerq);
 	fab_list_init(&conn->flying);
 	fab_list_init(&conn->waiting);
 	fab_list_init(&conn->kept);
@@ -180,7 +181,8 @@ static void conn_up(struct rxm_conn *conn)
 
 	made(conn);
 	conn->state = RXM_CONN_UP;
-	conn->credit = conn->window;
+	for (int i = 0; i < RXM_LOADS; i++)
+		conn->credit[i].left = conn->window;
 	if (peer->conn == conn) {
 		peer->tries = 0;
 		if (!conn->coll)

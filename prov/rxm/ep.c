@@ -161,7 +161,7 @@ static bool is_busy(const struct rxm_ep *ep)
 		const struct rxm_conn *conn = fab_container(link, struct rxm_conn, link);
 
 		if (conn->state == RXM_CONN_UP && (!fab_list_empty(&conn->flying) || !fab_list_empty(&conn->ctlq) ||
-						   !fab_list_empty(&conn->txq)))
+						   !fab_list_empty(&conn->answerq) || !fab_list_empty(&conn->txq)))
 			return true;
 	}
 	return false;

@@ -48,7 +48,7 @@ void rxm_kept_free(struct rxm_kept *kept)
 	if (rx)
 		rxm_rx_repost(rx);
 	if (owes && conn->state == RXM_CONN_UP)
-		rxm_credit_give(conn);
+		rxm_credit_give(conn, RXM_ASKS);
 }
 
 /* It has been taken, or the application has said that it does not want it. */

@@ -77,16 +77,12 @@ int rxm_rx_post_all(struct rxm_conn *conn)
 	return ret;
 }
 
-void rxm_credit_tell(struct rxm_conn *conn)
+void rxm_credit_give(struct rxm_conn *conn, enum rxm_load load)
 {
-	if (conn->ext && conn->state == RXM_CONN_UP && conn->credit_owed >= RXM_WINDOW(conn->rx_cnt) / 2)
+	if (!conn->ext || load == RXM_FREE || conn->state != RXM_CONN_UP)
+		return;
+	if (++conn->credit[load].owed >= RXM_WINDOW(conn->rx_cnt) / 2)
 		rxm_answer(conn, RXM_CREDIT, 0, 0);
-}
-
-void rxm_credit_give(struct rxm_conn *conn)
-{
-	conn->credit_owed++;
-	rxm_credit_tell(conn);
 }
 
 /* ---- answers and notes ---- */
@@ -109,66 +105,76 @@ static void take_answer(struct rxm_in *in, uint64_t bit)
 }
 
 /* The peer has been told that there are as many buffers. */
-static bool take_credit(struct rxm_conn *conn, uint64_t cnt)
+static bool take_credit(struct rxm_conn *conn, uint64_t said)
 {
-	if (!conn->ext || !cnt)
-		return true;
-	if (cnt > conn->window || conn->credit + cnt > conn->window) {
-		rxm_conn_broken(conn, "more credit than there can be");
-		return false;
+	const uint32_t cnt[RXM_LOADS] = { [RXM_ASKS] = (uint32_t) said, [RXM_ANSWERS] = (uint32_t) (said >> 32) };
+
+	for (int i = 0; i < RXM_LOADS && said && conn->ext; i++) {
+		if (cnt[i] > conn->window - conn->credit[i].left) {
+			rxm_conn_broken(conn, "more credit than there can be");
+			return false;
+		}
+		conn->credit[i].left += cnt[i];
 	}
-	conn->credit += (uint32_t) cnt;
 	return true;
 }
 
-/* True: it counts against the peer's credit. */
-static bool dispatch(struct rxm_in *in)
+/* The peer has spent credit on a packet. False: which it did not have. */
+static bool spends(struct rxm_conn *conn, enum rxm_load load)
+{
+	if (!conn->ext || load == RXM_FREE || ++conn->credit[load].unpaid <= RXM_WINDOW(conn->rx_cnt))
+		return true;
+	rxm_conn_broken(conn, "more packets than it was given credit for");
+	return false;
+}
+
+static enum rxm_load dispatch(struct rxm_in *in)
 {
 	const struct rxm_pkt *pkt = in->pkt;
 
 	switch (pkt->ctrl.type) {
 	case RXM_EAGER:
 		rxm_msg_eager(in);
-		return true;
+		return RXM_ASKS;
 	case RXM_SEG:
 		rxm_msg_segment(in);
-		return true;
+		return RXM_ASKS;
 	case RXM_RNDV_REQ:
 		rxm_msg_rndv(in);
-		return true;
+		return RXM_ASKS;
 	case RXM_ATOMIC:
 		rxm_atomic_req(in->conn, pkt, in->len);
-		return true;
+		return RXM_ASKS;
 	case RXM_WRITTEN:
 		if (!in->conn->ext)
 			rxm_conn_broken(in->conn, "word of a remote write, of which it knows nothing");
 		else if (pkt->op.flags & RXM_FLAG_CQ_DATA)
 			rxm_rx_written(in->conn->ep, pkt->op.data, pkt->op.size);
 		rxm_msg_acknowledge(in->conn, in->conn->ext && (pkt->op.flags & RXM_FLAG_ACK), pkt->ctrl.msg_id);
-		return true;
+		return RXM_ASKS;
 	case RXM_COLL_ABORT:
 		rxm_coll_aborted(in->conn, pkt);
-		return true;
+		return RXM_ASKS;
 	case RXM_RNDV_DONE:
 		take_answer(in, 1ULL << RXM_RNDV_REQ);
-		return false;
+		return RXM_ANSWERS;
 	case RXM_RNDV_WDONE:
 		take_answer(in, 1ULL << RXM_RNDV_WR);
-		return false;
+		return RXM_ANSWERS;
 	case RXM_ACK:
 		take_answer(in, 1ULL << RXM_EAGER | 1ULL << RXM_WRITTEN);
-		return false;
+		return RXM_ANSWERS;
 	case RXM_RNDV_WR:
 		rxm_rndv_wr(in->conn, pkt, in->len);
-		return false;
+		return RXM_ANSWERS;
 	case RXM_ATOMIC_RSP:
 		rxm_atomic_rsp(in->conn, pkt, in->len);
-		return false;
+		return RXM_ANSWERS;
 	case RXM_CREDIT:
-		return false;
+		return RXM_FREE;
 	default:
 		rxm_conn_broken(in->conn, "a packet of unknown type");
-		return false;
+		return RXM_FREE;
 	}
 }
 
@@ -187,32 +193,29 @@ static void take_packet(struct rxm_rx *rx)
 {
 	struct rxm_conn *conn = rx->conn;
 	struct rxm_in in = { .conn = conn, .rx = rx, .pkt = rx->pkt, .len = rx->len - sizeof(*rx->pkt) };
-	bool pays, too_much;
+	enum rxm_load load = RXM_ASKS;
+	bool too_much;
 
 	if (!rx->bare && !check_packet(conn, rx))
 		return;
 	if (rx->bare)
 		rxm_msg_bare(&in);
-	pays = rx->bare || dispatch(&in);
+	else
+		load = dispatch(&in);
 	rx->bare = false;
-	if (conn->state == RXM_CONN_DOWN)
+	if (conn->state == RXM_CONN_DOWN || !spends(conn, load))
 		return;
-	if (pays && conn->ext && ++conn->unpaid > RXM_WINDOW(conn->rx_cnt)) {
-		rxm_conn_broken(conn, "more packets than it was given credit for");
-		return;
-	}
 	too_much = in.kept && (conn->kept_len > RXM_KEEP_MAX || conn->kept_cnt > RXM_KEEP_CNT);
 	/* one message is enough to answer for: that of several segments for its last */
 	if (too_much && conn->ext && !in.kept->no_credit) {
 		in.kept->no_credit = true;
-		pays = false;
+		load = RXM_FREE;
 	} else if (too_much && !conn->ext && !in.kept->rx && !in.kept->part) {
 		in.kept->rx = rx;
 	}
 	if (!in.kept || in.kept->rx != rx)
 		repost_or_hold(rx);
-	if (pays && conn->ext && conn->state != RXM_CONN_DOWN)
-		rxm_credit_give(conn);
+	rxm_credit_give(conn, load);
 	if (conn->state != RXM_CONN_DOWN)
 		rxm_tx_run(conn);
 }

@@ -21,8 +21,8 @@ struct rxm_in {
 
 /* The buffer of a packet has been looked at: post it again, unless the connection is DOWN. May end it. */
 void rxm_rx_repost(struct rxm_rx *rx);
-/* A packet of the peer has been dealt with: it may send one more. May end the connection. */
-void rxm_credit_give(struct rxm_conn *conn);
+/* A packet of the peer, with this load, has been dealt with: it may send one more. May end the connection. */
+void rxm_credit_give(struct rxm_conn *conn, enum rxm_load load);
 
 /* ---- msg.c: each may end the connection ---- */
 

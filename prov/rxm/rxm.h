@@ -49,9 +49,9 @@
 #define RXM_BIG_MIN		4608	/* likewise in ep->big, at least */
 #define RXM_AMO_MAX		2048	/* bytes of elements of an atomic */
 #define RXM_SEG_MAX		(1u << 24)	/* bytes of a message in segments */
-/* Of cnt packets that a connection can have coming: how many of those that need credit may be under way. The others
- * are for as many answers, and for credits. */
-#define RXM_WINDOW(cnt)		(((cnt) - 4) / 2)
+/* Of cnt packets that a connection can have coming: how many of each enum rxm_load may be under way. The others are for
+ * credits: before it has taken one, nobody is sent more than two for each kind. */
+#define RXM_WINDOW(cnt)		(((cnt) - 4) / RXM_LOADS)
 
 /* Of the environment, read once at initialisation (prov.c). */
 struct rxm_params {
@@ -148,7 +148,7 @@ enum rxm_tx_what {
 /* One operation below, and what hangs on its end. */
 struct rxm_tx {
 	struct rxm_ctx ctx;
-	struct fab_list link;		/* in conn's txq, ctlq, flying or asked */
+	struct fab_list link;		/* in conn's txq, ctlq, answerq, flying or waiting */
 	struct rxm_conn *conn;
 	struct rxm_ep *ep;		/* borrowed */
 	struct rxm_tx *then;		/* owned: starts, first of all in txq, when this has gone well; or NULL */
@@ -172,7 +172,7 @@ struct rxm_tx {
 	uint8_t code;			/* enum fab_op_code, of operations of the application */
 	bool app;			/* an operation of the application, which counts in ep->tx_cnt */
 	bool hooked;			/* ... and context is a struct fab_hook */
-	bool control;			/* an answer: goes past those that wait for credit */
+	bool control;			/* an answer, or what it takes to give one: goes past the application's */
 	bool wants_answer;
 	bool answered;
 	bool writing;			/* announced, and being written: only the end of that ends it */
@@ -202,6 +202,24 @@ struct rxm_slot {
 	uint32_t next_free;		/* as conn->asked_free */
 };
 
+/* What a packet costs its sender, and gives it back when the peer has taken it. Answers have credit of their own, since
+ * many can become due at once, long after what asked for them was taken; and they must not wait behind requests. */
+enum rxm_load {
+	RXM_ASKS,
+	RXM_ANSWERS,
+	RXM_LOADS,
+	RXM_FREE = RXM_LOADS,		/* word of credit costs none */
+};
+
+/* Of one kind, at one end. */
+struct rxm_credit {
+	uint32_t left;			/* packets that may be sent */
+	uint32_t owed;			/* packets of the peer taken, and not yet said */
+	/* Packets of the peer that spent its credit, and of which it has not been told: never more than it was
+	 * given. */
+	uint32_t unpaid;
+};
+
 enum rxm_conn_state {
 	RXM_CONN_CONNECTING,		/* fi_connect() has been called */
 	RXM_CONN_ACCEPTING,		/* fi_accept() */
@@ -220,18 +238,15 @@ struct rxm_conn {
 	struct fab_list stuck;		/* in poller->stuck: the provider below took no more */
 	bool running;			/* in rxm_tx_run() */
 	uint64_t peer_id;		/* the peer's incarnation */
-	uint32_t window;		/* credit at the beginning; 0 unless ext */
-	uint32_t credit;		/* packets that may be sent */
-	uint32_t credit_owed;		/* packets of the peer taken, and not yet said */
-	/* Packets of the peer that spent its credit, and of which it has not been told: never more than it was
-	 * given. */
-	uint32_t unpaid;
+	uint32_t window;		/* credit of each kind at the beginning; 0 unless ext */
+	struct rxm_credit credit[RXM_LOADS];
 	struct rxm_slot *asked;		/* owned: by number. Grows: an announcement waits for as long as its receive does */
 	size_t asked_room;
 	uint32_t asked_cnt;		/* of them that have ever been in use */
 	uint32_t asked_free;		/* the first of those that are not, and one more; 0: none */
 	struct fab_list txq;		/* struct rxm_tx, in order, not yet given to the provider below */
 	struct fab_list ctlq;		/* likewise, of those that need no credit */
+	struct fab_list answerq;	/* likewise, of answers */
 	uint32_t ctl_cnt;		/* answers made and not yet over; the peer's credit bounds them, or RXM_CTL_MAX and rx_cnt */
 	struct fab_list held;		/* struct rxm_rx.link: not posted again while ctl_cnt is too high */
 	struct fab_list flying;		/* it has them */
@@ -530,8 +545,6 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
 void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len);
 void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
 extern const struct fab_recv_ops rxm_recv_ops;
-/* Say that credits are owed, if that is due. */
-void rxm_credit_tell(struct rxm_conn *conn);
 /* Answers have left: post what was held back for their sake. */
 void rxm_rx_release(struct rxm_conn *conn);
 /* What a peer says is wrong, as an FI_E* (positive) or 0. */

@@ -225,7 +225,7 @@ int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	ep->tx_cnt++;
 	rxm_tx_submit(peer, tx);
 	/* whoever only sends would not see that there is credit again */
-	if (peer->conn && peer->conn->state == RXM_CONN_UP && !peer->conn->credit && peer->conn->ext)
+	if (peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext && !peer->conn->credit[RXM_ASKS].left)
 		rxm_poller_run(ep->poller);
 	return 0;
 }

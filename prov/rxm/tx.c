@@ -2,12 +2,13 @@
 /*
  * What leaves: packets and remote accesses, from their making to their end. Engine lock held.
  *
- *   made -> peer->txq, until there is a connection -> conn->txq or ctlq -> flying: the provider below has it
+ *   made -> peer->txq, until there is a connection -> conn->txq, answerq or ctlq -> flying: the provider below has it
  *        -> waiting, if the peer has to answer -> done() and free
  *
  * txq keeps the order of the application. A packet of it leaves when the peer has given credit for one more (where
  * the peer knows credits), and, if it wants an answer, when one of the connection's numbers for requests is free.
- * Answers go by ctlq, for which peers keep room, so that they never wait for what waits for them.
+ * Answers go by answerq and have credit of their own, so that they never wait for what waits for them. What needs no
+ * credit goes by ctlq: remote accesses for the peer's sake, and word of credit.
  */
 #include "rxm/rxm.h"
 
@@ -143,15 +144,16 @@ void rxm_app_done(struct rxm_tx *tx, int err, const char *text)
 		fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
 }
 
-/* Is its queue ctlq? Answers, and what has begun. */
-static bool urgent(const struct rxm_tx *tx)
+static struct fab_list *queue_of(struct rxm_conn *conn, const struct rxm_tx *tx)
 {
-	return tx->control || tx->rma_at;
+	if (!tx->control && !tx->rma_at)
+		return &conn->txq;
+	return tx->what == RXM_TX_PACKET && tx->buf->pkt.ctrl.type != RXM_CREDIT ? &conn->answerq : &conn->ctlq;
 }
 
 static void enqueue(struct rxm_conn *conn, struct rxm_tx *tx, bool first)
 {
-	struct fab_list *queue = urgent(tx) ? &conn->ctlq : &conn->txq;
+	struct fab_list *queue = queue_of(conn, tx);
 
 	if (first)
 		fab_list_add_head(queue, &tx->link);
@@ -250,6 +252,7 @@ void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text)
 	}
 	rxm_tx_fail_list(&conn->waiting, err, text);
 	rxm_tx_fail_list(&conn->ctlq, err, text);
+	rxm_tx_fail_list(&conn->answerq, err, text);
 	rxm_tx_fail_list(&conn->txq, err, text);
 }
 
@@ -385,11 +388,11 @@ static int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
 			pkt->ctrl.msg_id = id;
 	}
 	if (conn->ext)
-		pkt->ctrl.conn_id = conn->credit_owed;
+		pkt->ctrl.conn_id = (uint64_t) conn->credit[RXM_ANSWERS].owed << 32 | conn->credit[RXM_ASKS].owed;
 	ret = (int) fi_sendmsg(conn->below, &msg, FI_COMPLETION);
-	if (!ret) {
-		conn->unpaid -= conn->credit_owed;
-		conn->credit_owed = 0;
+	for (int i = 0; i < RXM_LOADS && !ret; i++) {
+		conn->credit[i].unpaid -= conn->credit[i].owed;
+		conn->credit[i].owed = 0;
 	}
 	return ret;
 }
@@ -497,27 +500,35 @@ static bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 	return true;
 }
 
-void rxm_tx_run(struct rxm_conn *conn)
+/* Post what can go of a queue, whose packets have this load. */
+static void run_queue(struct rxm_conn *conn, struct fab_list *queue, enum rxm_load load)
 {
 	struct rxm_tx *tx;
 
+	while (conn->state == RXM_CONN_UP && fab_list_empty(&conn->stuck) && (tx = fab_list_first(queue, struct rxm_tx, link))) {
+		bool pays = conn->ext && load != RXM_FREE && tx->what == RXM_TX_PACKET;
+
+		if (pays && !conn->credit[load].left)
+			return;
+		if (pays)
+			conn->credit[load].left--;
+		if (post(conn, tx))
+			continue;
+		if (pays)
+			conn->credit[load].left++;
+		return;
+	}
+}
+
+void rxm_tx_run(struct rxm_conn *conn)
+{
 	if (conn->state != RXM_CONN_UP || conn->running)
 		return;
 	conn->running = true;
 	fab_list_remove(&conn->stuck);
-	while (conn->state == RXM_CONN_UP && (tx = fab_list_first(&conn->ctlq, struct rxm_tx, link)) && post(conn, tx))
-		;
-	while (conn->state == RXM_CONN_UP && fab_list_empty(&conn->stuck) && (tx = fab_list_first(&conn->txq, struct rxm_tx, link))) {
-		bool pays = conn->ext && tx->what == RXM_TX_PACKET;
-
-		if (pays && !conn->credit)
-			break;
-		conn->credit -= pays;
-		if (!post(conn, tx)) {
-			conn->credit += pays;
-			break;
-		}
-	}
+	run_queue(conn, &conn->ctlq, RXM_FREE);
+	run_queue(conn, &conn->answerq, RXM_ANSWERS);
+	run_queue(conn, &conn->txq, RXM_ASKS);
 	conn->running = false;
 	rxm_rx_release(conn);
 }
