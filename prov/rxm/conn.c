@@ -52,7 +52,8 @@ static void made(struct rxm_conn *conn)
 
 	if (conn->state == RXM_CONN_UP)
 		return;
-	ep->connecting -= conn->state == RXM_CONN_CONNECTING;
+	if (conn->state == RXM_CONN_CONNECTING)
+		fab_pace_leave(&ep->pace, &conn->peer->turn);
 	ep->poller->making--;
 	if (--ep->making)
 		return;
@@ -247,7 +248,6 @@ int rxm_conn_start(struct rxm_peer *peer)
 	if (!conn)
 		return ret;
 	conn->state = RXM_CONN_CONNECTING;
-	ep->connecting++;
 	peer->conn = conn;
 	ret = fi_connect(conn->below, &peer->addr.sa, &req, sizeof(req));
 	if (ret)

@@ -343,7 +343,6 @@ static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi
 	fab_list_init(&ep->conns);
 	fab_list_init(&ep->poller_link);
 	fab_list_init(&ep->orphans);
-	fab_list_init(&ep->pace);
 	fab_timer_init(&ep->timer, NULL);
 	return 0;
 

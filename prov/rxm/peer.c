@@ -3,8 +3,8 @@
  * Peers: addresses that somebody listens at, and what waits for a connection with them. Engine lock held, but for
  * what the address vector tells.
  *
- * Connections are made when the first operation wants one, RXM_CONNECT_MAX at a time: further peers wait for their
- * turn in ep->pace. After a failure, operations to the peer fail at once for a while (hold-off).
+ * Connections are made when the first operation wants one, in turn (common/pace.h). After a failure, operations to the peer
+ * fail at once for a while (hold-off).
  */
 #include "rxm/rxm.h"
 
@@ -14,9 +14,10 @@
 #include "base/clock.h"
 
 #define MS		1000000ULL	/* ns */
-#define CONNECT_MAX	64		/* connections in the making, by us */
+#define YOUNG_MAX	64		/* attempts to connect */
 #define AGAIN_MS	5		/* first pause before another try; the next are longer */
 #define AGAIN_MAX_MS	200
+#define AGAIN_LIMIT_MS	30000		/* for all of them, unless FI_OFI_RXM_CONNECT_TIMEOUT is less */
 
 static struct rxm_peer *find(struct rxm_ep *ep, const union fab_sockaddr *addr)
 {
@@ -41,19 +42,6 @@ void rxm_peer_why(const struct rxm_peer *peer, const char *what, const char *sai
 
 /* ---- waiting for a connection ---- */
 
-static void start(struct rxm_peer *peer);
-
-/* Whoever waited longest may connect now. */
-static void next_turn(struct rxm_ep *ep)
-{
-	struct rxm_peer *peer;
-
-	while (ep->connecting < CONNECT_MAX && (peer = fab_list_first(&ep->pace, struct rxm_peer, pace))) {
-		fab_list_remove(&peer->pace);
-		start(peer);
-	}
-}
-
 static void hold_off(struct rxm_peer *peer, int err)
 {
 	peer->holdoff_ns = fab_now_ns() + (uint64_t) rxm_params.holdoff_ms * MS;
@@ -66,38 +54,50 @@ static void give_up(struct rxm_peer *peer, int err, const char *why)
 
 	peer->tries = 0;
 	fab_timer_stop(&peer->retry);
+	fab_pace_leave(&peer->ep->pace, &peer->turn);
 	rxm_peer_why(peer, why, NULL, text);
 	rxm_tx_fail_list(&peer->txq, err, text);
 	rxm_coll_lost(peer, err);
-}
-
-static void start(struct rxm_peer *peer)
-{
-	char why[RXM_WHY];
-	int ret;
-
-	if (peer->conn)
-		return;
-	ret = rxm_conn_start(peer);
-	if (!ret)
-		return;
-	hold_off(peer, -ret);
-	snprintf(why, sizeof(why), "it cannot be connected to: %s", fi_strerror(-ret));
-	give_up(peer, -ret, why);
-}
-
-static void turn(struct rxm_peer *peer)
-{
-	if (peer->ep->connecting < CONNECT_MAX)
-		start(peer);
-	else if (fab_list_empty(&peer->pace))
-		fab_list_add_tail(&peer->ep->pace, &peer->pace);
 }
 
 /* Is there something to connect for? */
 static bool is_wanted(const struct rxm_peer *peer)
 {
 	return !fab_list_empty(&peer->txq) || rxm_coll_waits(peer);
+}
+
+/* Its turn has come. 0, or -FI_E*: it fails, and is held off. */
+static int start(struct rxm_peer *peer)
+{
+	int ret = rxm_conn_start(peer);
+
+	if (!ret)
+		return 0;
+	hold_off(peer, -ret);
+	fab_pace_leave(&peer->ep->pace, &peer->turn);
+	return ret;
+}
+
+static void turn_begin(struct fab_turn *turn)
+{
+	struct rxm_peer *peer = fab_container(turn, struct rxm_peer, turn);
+	char why[RXM_WHY];
+	int ret;
+
+	if (peer->conn || !is_wanted(peer)) {
+		fab_pace_leave(&peer->ep->pace, turn);
+		return;
+	}
+	ret = start(peer);
+	if (!ret)
+		return;
+	snprintf(why, sizeof(why), "it cannot be connected to: %s", fi_strerror(-ret));
+	give_up(peer, -ret, why);
+}
+
+static uint32_t young_max(void)
+{
+	return YOUNG_MAX;
 }
 
 static void retry_fire(struct fab_timer *timer)
@@ -111,20 +111,20 @@ static void retry_fire(struct fab_timer *timer)
 		give_up(peer, FI_ETIMEDOUT, "it refuses to connect since it believes to be connected");
 		return;
 	}
-	turn(peer);
+	if (!fab_pace_has(&peer->turn) && fab_pace_enter(&peer->ep->pace, &peer->turn))
+		turn_begin(&peer->turn);
 }
 
 void rxm_peer_again(struct rxm_peer *peer)
 {
 	unsigned ms = fab_min((unsigned) AGAIN_MS << fab_min(peer->tries, 8u), (unsigned) AGAIN_MAX_MS);
 
-	next_turn(peer->ep);
 	if (peer->conn || !is_wanted(peer)) {
 		rxm_peer_put(peer);
 		return;
 	}
 	if (!peer->tries++)
-		peer->deadline_ns = fab_now_ns() + (uint64_t) rxm_params.connect_timeout_ms * MS;
+		peer->deadline_ns = fab_now_ns() + (uint64_t) fab_min(rxm_params.connect_timeout_ms, AGAIN_LIMIT_MS) * MS;
 	/* two that refuse each other must not go on in step */
 	fab_timer_start(peer->ep->base.progress, &peer->retry, fab_now_ns() + ms * MS + fab_random64() % (ms * MS));
 }
@@ -136,28 +136,19 @@ void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
 		give_up(peer, err, why);
 	}
 	rxm_coll_lost(peer, err);
-	next_turn(peer->ep);
 	rxm_peer_put(peer);
 }
 
 int rxm_peer_want(struct rxm_peer *peer)
 {
-	if (peer->conn || !fab_list_empty(&peer->txq))
+	if (peer->conn || !fab_list_empty(&peer->txq) || fab_pace_has(&peer->turn))
 		return 0;
 	if (peer->holdoff_ns) {
 		if (peer->holdoff_ns > fab_now_ns())
 			return -peer->holdoff_err;
 		peer->holdoff_ns = 0;
 	}
-	if (peer->ep->connecting >= CONNECT_MAX) {
-		turn(peer);
-		return 0;
-	}
-	int ret = rxm_conn_start(peer);
-
-	if (ret)
-		hold_off(peer, -ret);
-	return ret;
+	return fab_pace_enter(&peer->ep->pace, &peer->turn) ? start(peer) : 0;
 }
 
 /* ---- the table ---- */
@@ -175,7 +166,7 @@ struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
 	peer->addr = *addr;
 	peer->fi_addr = fab_av_find(ep->base.av, addr);
 	fab_list_init(&peer->txq);
-	fab_list_init(&peer->pace);
+	fab_turn_init(&peer->turn);
 	fab_timer_init(&peer->retry, retry_fire);
 	fab_table_add(&ep->peers, &peer->entry, fab_addr_hash(&addr->sa));
 	return peer;
@@ -186,7 +177,7 @@ void rxm_peer_put(struct rxm_peer *peer)
 	if (peer->conn || peer->inbound || peer->fi_addr != FI_ADDR_NOTAVAIL || !fab_list_empty(&peer->txq))
 		return;
 	fab_timer_stop(&peer->retry);
-	fab_list_remove(&peer->pace);
+	fab_pace_leave(&peer->ep->pace, &peer->turn);
 	fab_table_remove(&peer->ep->peers, &peer->entry);
 	free(peer);
 }
@@ -248,8 +239,10 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 
 int rxm_peers_open(struct rxm_ep *ep)
 {
-	int ret = fab_table_init(&ep->peers);
+	int ret;
 
+	fab_pace_init(&ep->pace, ep->base.progress, young_max, turn_begin);
+	ret = fab_table_init(&ep->peers);
 	if (ret)
 		return ret;
 	ep->watch.inserted = av_inserted;
@@ -296,6 +289,7 @@ static void close_peer(struct fab_entry *entry)
 void rxm_peers_close(struct rxm_ep *ep)
 {
 	fab_table_clear(&ep->peers, close_peer);
+	fab_pace_stop(&ep->pace);
 	fab_table_fini(&ep->peers);
 	free(ep->by_addr);
 	ep->by_addr = NULL;

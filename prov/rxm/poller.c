@@ -14,6 +14,7 @@
  */
 #include "rxm/rxm.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,21 +22,23 @@
 
 #define BATCH		16
 #define PASS_MAX	64		/* batches of a pass; what there is beyond them is for the next */
+#define EVENTS_MAX	16		/* likewise, of connections: who all want one at once do not hold up those who have one */
 
 static bool read_cq(struct rxm_poller *poller);
 
 /* A connection that ends holds up what is behind it until the completion queue has been read: here, or by whoever is
  * about to. */
-static bool take_events(struct rxm_poller *poller)
+static bool take_events(struct rxm_poller *poller, int most)
 {
-	bool any = false;
+	int cnt = 0;
 
-	while (rxm_conn_event(poller)) {
-		any = true;
+	while (cnt < most && rxm_conn_event(poller)) {
+		cnt++;
 		if (poller->ending)
 			read_cq(poller);
 	}
-	return any;
+	poller->more_events = cnt == most;
+	return cnt;
 }
 
 static bool being_made(const struct rxm_conn *conn)
@@ -60,7 +63,7 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged
 	rx = fab_container(ctx, struct rxm_rx, ctx);
 	/* its end of the handshake may not have been looked at, or, on a network, come behind what it announces */
 	if (being_made(rx->conn))
-		take_events(poller);
+		take_events(poller, INT_MAX);
 	if (entry->flags & FI_TAGGED)
 		rxm_rx_bare(rx, entry);
 	else
@@ -85,7 +88,7 @@ static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err,
 
 	/* the device of a peer that has closed does not answer either: if it has said so, all ends with that */
 	if (err == FI_EHOSTUNREACH)
-		take_events(poller);
+		take_events(poller, INT_MAX);
 	if (!tx->gone && tx->conn && tx->conn == poller->ending) {
 		err = poller->ending_err;
 		said = poller->ending_why;
@@ -123,7 +126,7 @@ static void take_error(struct rxm_poller *poller)
 	if (entry.err == FI_ETRUNC)
 		rxm_conn_broken(conn, "a packet longer than its buffer");
 	else
-		take_events(poller);	/* which says why, or will */
+		take_events(poller, INT_MAX);	/* which says why, or will */
 	if (conn->state == RXM_CONN_DOWN || conn == poller->ending)
 		return;
 	snprintf(why, sizeof(why), "the connection was lost: %s", said);
@@ -172,8 +175,8 @@ bool rxm_poller_run(struct rxm_poller *poller)
 {
 	bool any = read_cq(poller);
 
-	if (poller->making)
-		any |= take_events(poller);
+	if (poller->making || poller->more_events)
+		any |= take_events(poller, EVENTS_MAX);
 	if (any)
 		run_stuck(poller);
 	return any;
@@ -193,10 +196,10 @@ static bool poll_below(struct fab_poll_fn *fn)
 
 	if (any || !atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst))
 		return any;
-	any = take_events(poller);
+	any = take_events(poller, EVENTS_MAX);
 	if (fi_trywait(poller->fabric, fids, fab_countof(fids)) != -FI_EAGAIN)
 		return any;
-	any |= take_events(poller);
+	any |= take_events(poller, EVENTS_MAX);
 	return read_cq(poller) || any;
 }
 
@@ -207,7 +210,7 @@ void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms)
 
 	if (!fi_trywait(poller->fabric, fids, fab_countof(fids)))
 		poll(fds, fab_countof(fds), timeout_ms);
-	take_events(poller);
+	take_events(poller, EVENTS_MAX);
 	read_cq(poller);
 	run_stuck(poller);
 }
@@ -221,7 +224,7 @@ static void cq_ready(struct fab_source *src, uint32_t events)
 static void eq_ready(struct fab_source *src, uint32_t events)
 {
 	(void) events;
-	take_events(fab_container(src, struct rxm_poller, eq_src));
+	take_events(fab_container(src, struct rxm_poller, eq_src), EVENTS_MAX);
 }
 
 /* ---- life ---- */

@@ -13,7 +13,7 @@ struct rxm_params rxm_params = {
 	.tx_size = RXM_TX_SIZE,
 	.rx_size = RXM_RX_SIZE,
 	.conn_rx = RXM_CONN_RX,
-	.connect_timeout_ms = 30000,
+	.connect_timeout_ms = 600000,
 	.holdoff_ms = 1000,
 };
 
@@ -50,7 +50,8 @@ static const struct fab_param params[] = {
 	  "Let the sender write long messages into the receive buffer, in place of reading them from the sender; where the "
 	  "peer runs this library too (default: off)" },
 	{ "connect_timeout", FI_PARAM_INT, &rxm_params.connect_timeout_ms, 1, 3600000,
-	  "Longest wait for a connection to be made, milliseconds (default: 30000)" },
+	  "Longest wait for a peer to accept a connection, who may be busy with other things, milliseconds; the provider below "
+	  "knows earlier of one that is not there (default: 600000)" },
 	{ "holdoff", FI_PARAM_INT, &rxm_params.holdoff_ms, 0, 3600000,
 	  "After a failed connect, further operations to that peer fail at once for so long, milliseconds (default: 1000)" },
 

@@ -26,6 +26,7 @@
 #include "base/pool.h"
 #include "base/table.h"
 #include "common/ep.h"
+#include "common/pace.h"
 #include "common/recv.h"
 #include "rxm/wire.h"
 
@@ -270,7 +271,7 @@ struct rxm_peer {
 	struct rxm_conn *conn;		/* for all that we send; NULL: none */
 	struct rxm_conn *inbound;	/* from ourselves to ourselves: the other end of conn */
 	struct fab_list txq;		/* operations that wait for a connection to be made */
-	struct fab_list pace;		/* in ep->pace, waiting for its turn to connect */
+	struct fab_turn turn;		/* in ep->pace */
 	struct fab_timer retry;
 	uint64_t holdoff_ns;		/* until then, operations fail with holdoff_err */
 	int holdoff_err;
@@ -324,6 +325,7 @@ struct rxm_poller {
 	struct fab_list gone;		/* struct rxm_conn.link, those that are DOWN */
 	struct fab_list stuck;		/* struct rxm_conn.stuck */
 	unsigned making;		/* connections that are being made */
+	bool more_events;		/* than were taken in the last pass */
 	bool reading;			/* in read_cq() */
 	int lost;			/* why cq is not read any more, a positive FI_E*; 0: it is */
 	struct fab_list eps;		/* struct rxm_ep.poller_link */
@@ -360,9 +362,8 @@ struct rxm_ep {
 	size_t by_addr_cnt;
 	struct fab_list conns;
 	struct fab_list orphans;	/* struct rxm_kept whose connection has ended */
-	struct fab_list pace;		/* struct rxm_peer.pace */
+	struct fab_pace pace;		/* whose turn it is to connect */
 	unsigned making;		/* connections being made */
-	unsigned connecting;		/* those of them that are by us */
 	struct fab_timer timer;		/* deadlines of connections */
 	bool timer_runs;
 };

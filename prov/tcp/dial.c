@@ -3,7 +3,7 @@
  * The connects of an RDM endpoint: what its requests say, when an attempt is made again, and when it is given up.
  * Engine lock held.
  *
- *   tcp_peer_begin -> tcp_peer_try -> (in line, pace.c) -> tcp_peer_turn -> answer: the life starts
+ *   tcp_peer_begin -> tcp_peer_try -> (in line, common/pace.h) -> peer_turn -> answer: the life starts
  *                    \                              ^-- retry, after a while --/ \-> peer_fail: a hold-off
  *                     FI_FIREWALL_ADDR: waits for the peer's request (request.c), or for the deadline: peer_fail
  */
@@ -21,6 +21,8 @@
 #include "tcp/tcp.h"
 
 #define MS		1000000ULL	/* ns */
+#define YOUNG_MAX	256		/* attempts to connect */
+#define YOUNG_TIGHT	8		/* while connections are to be closed for new ones */
 #define RETRY_MIN_MS	1
 #define RETRY_MAX_MS	500
 
@@ -146,7 +148,7 @@ static void peer_retry(struct tcp_peer *peer, int err, const char *text)
 	peer->retry_ms = fab_min(peer->retry_ms * 2, RETRY_MAX_MS);
 }
 
-void tcp_peer_turn(struct tcp_peer *peer)
+static void peer_turn(struct tcp_peer *peer)
 {
 	int ret = peer_connect(peer);
 
@@ -193,6 +195,21 @@ static void peer_missed(struct tcp_peer *peer)
 	peer_fail(peer, FI_EFIREWALLADDR, text);
 }
 
+static void turn_begin(struct fab_turn *turn)
+{
+	peer_turn(fab_container(turn, struct tcp_peer, turn));
+}
+
+static uint32_t young_max(void)
+{
+	return tcp_budget_excess() ? YOUNG_TIGHT : YOUNG_MAX;
+}
+
+void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep)
+{
+	fab_pace_init(pace, ep->base.progress, young_max, turn_begin);
+}
+
 void tcp_peer_retry_fire(struct fab_timer *timer)
 {
 	struct tcp_peer *peer = fab_container(timer, struct tcp_peer, retry);
@@ -201,8 +218,8 @@ void tcp_peer_retry_fire(struct fab_timer *timer)
 		fab_timer_start(peer->table->ep->base.progress, timer, peer->give_up_ns);
 	else if (comes_to_us(peer))
 		peer_missed(peer);
-	else if (tcp_pace_enter(peer))
-		tcp_peer_turn(peer);
+	else if (fab_pace_enter(&peer->table->pace, &peer->turn))
+		peer_turn(peer);
 }
 
 /* ---- answers ---- */
@@ -213,7 +230,7 @@ static void connect_done(struct tcp_cm *cm)
 	char text[256];
 
 	peer->cm = NULL;
-	tcp_pace_leave(peer);
+	fab_pace_leave(&peer->table->pace, &peer->turn);
 	if (cm->type == TCP_CM_NACK) {
 		cm->why = "the peer rejects it: it takes itself for connected, or for connecting";
 		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
@@ -240,7 +257,7 @@ static void connect_fail(struct tcp_cm *cm, int err)
 	char text[256];
 
 	peer->cm = NULL;
-	tcp_pace_leave(peer);
+	fab_pace_leave(&peer->table->pace, &peer->turn);
 	tcp_cm_text(cm, err, text, sizeof(text));
 	if (worth_retry(err))
 		peer_retry(peer, err, text);
@@ -261,7 +278,7 @@ int tcp_peer_try(struct tcp_peer *peer)
 	peer->knock_ns = 0;
 	if (comes_to_us(peer))
 		return peer_await(peer);
-	if (!tcp_pace_enter(peer))
+	if (!fab_pace_enter(&peer->table->pace, &peer->turn))
 		return 0;
 	ret = peer_connect(peer);
 	if (!is_shortage(ret) || !tcp_reap_shortage(peer->table))

@@ -69,7 +69,7 @@ struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sock
 	peer->rx_ctx = rx_ctx;
 	fab_list_init(&peer->inbound);
 	fab_timer_init(&peer->retry, tcp_peer_retry_fire);
-	fab_list_init(&peer->pace);
+	fab_turn_init(&peer->turn);
 	fab_table_add(&table->peers, &peer->entry, fab_addr_hash(&addr->sa));
 	return peer;
 }
@@ -115,7 +115,7 @@ void tcp_peer_stop(struct tcp_peer *peer)
 	tcp_cm_free(peer->cm);
 	peer->cm = NULL;
 	fab_timer_stop(&peer->retry);
-	tcp_pace_leave(peer);
+	fab_pace_leave(&peer->table->pace, &peer->turn);
 }
 
 /* ---- lives ---- */
@@ -420,7 +420,7 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 	table->listener.starved = listener_starved;
 	fab_timer_init(&table->leave, leave_fire);
 	fab_timer_init(&table->reap, tcp_reap_fire);
-	tcp_pace_init(&table->pace);
+	tcp_pace_init(&table->pace, ep);
 	table->listener.keyring.key = ep->base.auth_key;
 	table->listener.keyring.av = ep->base.av->keys ? ep->base.av : NULL;
 	table->watch.inserted = av_inserted;
@@ -506,7 +506,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 	tcp_listener_stop(&table->listener);
 	fab_timer_stop(&table->leave);
 	fab_timer_stop(&table->reap);
-	fab_timer_stop(&table->pace.timer);
+	fab_pace_stop(&table->pace);
 	while ((life = fab_list_first(&table->lives, struct tcp_life, link)))
 		tcp_conn_down(&life->conn, 0, 0, "the endpoint was closed");
 	tcp_alive_stop(ep);

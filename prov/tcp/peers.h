@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of the peer table, for its files: peer.c (peers, lives, the address vector), dial.c (our own connects), pace.c
- * and budget.c (how many at a time), request.c (those who connect to us). All of it is guarded by the engine's lock.
+ * Inside of the peer table, for its files: peer.c (peers, lives, the address vector), dial.c (our own connects), budget.c
+ * (how many at a time), request.c (those who connect to us). All of it is guarded by the engine's lock.
  */
 #ifndef TCP_PEERS_H
 #define TCP_PEERS_H
 
 #include "base/table.h"
 #include "common/av.h"
+#include "common/pace.h"
 #include "tcp/cm.h"
 #include "tcp/ep.h"
 #include "tcp/listen.h"
@@ -47,23 +48,13 @@ struct tcp_peer {
 	struct tcp_life *life;		/* owned; NULL if there is none */
 	struct fab_list inbound;	/* struct tcp_life.in_link: owned; one for each `from` */
 	struct tcp_cm *cm;		/* owned: our connect, or NULL */
-	struct fab_list pace;		/* in a list of table->pace, or in none */
-	uint64_t young_ns;		/* when its attempt became young; 0: it is not */
+	struct fab_turn turn;		/* in table->pace */
 	struct fab_timer retry;
 	int retry_ms;			/* the next wait */
 	uint64_t give_up_ns;		/* no retry after this; 0 until the first attempt */
 	uint64_t knock_ns;		/* when a request came though we are connected; 0: none did */
 	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
 	int holdoff_err;
-};
-
-/* Whose turn it is to connect (pace.c). */
-struct tcp_pace {
-	struct fab_list young;		/* struct tcp_peer.pace, by young_ns: attempts that have just begun */
-	struct fab_list line;		/* likewise: waiting for their turn */
-	uint32_t young_cnt;
-	uint64_t look_ns;		/* when the timer fires, while there is a line */
-	struct fab_timer timer;
 };
 
 struct tcp_peer_table {
@@ -78,7 +69,7 @@ struct tcp_peer_table {
 	struct fab_timer leave;		/* runs while a life leaves */
 	struct fab_timer reap;		/* runs while there are too many connections */
 	uint64_t reap_ns;		/* the next wait; 0: it does not run */
-	struct tcp_pace pace;
+	struct fab_pace pace;		/* whose turn it is to connect */
 	uint32_t shortage;		/* connections to close although the budget has room */
 	struct fab_av_watch watch;
 	struct fab_defer defer;
@@ -120,8 +111,8 @@ void tcp_life_leave(struct tcp_life *life);
 int tcp_peer_begin(struct tcp_peer *peer);
 /* Connect the life that the peer has, when its turn comes. 0, or -FI_E*: nothing was begun. */
 int tcp_peer_try(struct tcp_peer *peer);
-/* Its attempt to connect may begin: pace.c says so to those who were in line. */
-void tcp_peer_turn(struct tcp_peer *peer);
+/* Let connects of a table be paced: fewer at a time while there are more connections than there should be (budget.c). */
+void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep);
 /* What peer->retry fires. */
 void tcp_peer_retry_fire(struct fab_timer *timer);
 
@@ -141,15 +132,6 @@ static inline uint16_t tcp_rdm_ext(const struct tcp_ep *ep)
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
 bool tcp_rdm_firewalled(const struct tcp_cm *cm);
-
-/* ---- pace.c ---- */
-
-void tcp_pace_init(struct tcp_pace *pace);
-/* An attempt to connect is to begin. True: now. False: tcp_peer_turn() will be called, unless tcp_pace_leave() is
- * first. */
-bool tcp_pace_enter(struct tcp_peer *peer);
-/* The attempt is over, whatever came of it; idempotent. */
-void tcp_pace_leave(struct tcp_peer *peer);
 
 /* ---- budget.c ---- */
 
