@@ -91,7 +91,8 @@ static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *
 
 	if (!kind->start || (kind->ext & ~conn->peer.features))
 		return "frame of unknown type";
-	if (kind->rma && (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX))
+	if (kind->rma && (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX ||
+			  (hdr->rma_iov_cnt > TCP_RMA_IOV_BASE && !(conn->peer.features & TCP_EXT_RIOV))))
 		return "wrong number of RMA targets";
 	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0)) {
 		why = flags_check(conn, hdr, kind, &len);

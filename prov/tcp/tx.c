@@ -152,12 +152,15 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 
 /* ---- from the application to the queue ---- */
 
-/* Does the peer know what this takes: to tell of a message's match, a group, to make something durable? */
+/* Does the peer know what this takes: to tell of a message's match, a group, to make something durable, many pieces of
+ * memory? */
 static bool peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx, bool message)
 {
 	if (message && tx->match && !conn->peer.ext)
 		return false;
 	if ((tx->hdr.flags & TCP_FLAG_COMMIT) && !(conn->peer.features & TCP_EXT_COMMIT))
+		return false;
+	if (tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE && !(conn->peer.features & TCP_EXT_RIOV))
 		return false;
 	return !(tx->hdr.flags & TCP_FLAG_GROUP) || (conn->peer.features & TCP_EXT_GROUP);
 }
@@ -169,7 +172,8 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG || tx->hdr.op == TCP_WIRE_COLL;
 
-	if (__builtin_expect(tx->match | (tx->hdr.flags & (TCP_FLAG_GROUP | TCP_FLAG_COMMIT)), 0) &&
+	if (__builtin_expect(tx->match | (tx->hdr.flags & (TCP_FLAG_GROUP | TCP_FLAG_COMMIT)) |
+			     (tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE), 0) &&
 	    !peer_knows(conn, tx, message))
 		return -FI_EOPNOTSUPP;
 	if (conn->peer.ext && message) {
@@ -213,6 +217,8 @@ static void tx_refuse(struct tcp_tx *tx, int err)
 		text = "the peer has no peer groups: its domain was opened without max_group_id, or it is another libfabric's";
 	else if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_COMMIT))
 		text = "the peer makes nothing durable (FI_COMMIT_COMPLETE): it runs another libfabric";
+	else if (err == FI_EOPNOTSUPP && tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE)
+		text = "the peer takes 4 remote buffers in one operation at most: it runs another libfabric";
 	else if (err == FI_EOPNOTSUPP)
 		text = tx->amo ? "the peer has none of these: it runs another libfabric, or is of another byte order" :
 				 "the peer is another libfabric's, which does not tell of matches";

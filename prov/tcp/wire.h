@@ -164,7 +164,8 @@ enum tcp_wire_op {
 #define TCP_FLAGS_LONGER	(TCP_FLAG_CQ_DATA | TCP_FLAG_GROUP | TCP_FLAG_LAYER_TAG)
 #define TCP_FLAG_WANT_ACK	(TCP_FLAG_DELIVERY | TCP_FLAG_COMMIT)
 
-#define TCP_RMA_IOV_MAX		4
+#define TCP_RMA_IOV_BASE	4	/* upstream takes no more */
+#define TCP_RMA_IOV_MAX		8	/* of those with TCP_EXT_RIOV */
 
 struct tcp_hdr {
 	uint8_t version;
@@ -184,7 +185,7 @@ struct tcp_rma_iov {
 	uint64_t key;
 };
 
-/* base header, 4 rma_iov, and cq_data or struct tcp_amo */
+/* base header, rma_iov, and cq_data or struct tcp_amo */
 #define TCP_HDR_MAX		(16 + 8 + TCP_RMA_IOV_MAX * 24)
 
 /* ---- ours ---- */
@@ -209,6 +210,9 @@ struct tcp_rma_iov {
 
 /* TCP_FLAG_COMMIT is meant: without this an end takes it for, and gives it as, TCP_FLAG_DELIVERY. */
 #define TCP_EXT_COMMIT		0x0200u
+
+/* Frames may have up to TCP_RMA_IOV_MAX rma_iov. */
+#define TCP_EXT_RIOV		0x0400u
 
 #define TCP_CREDIT_OVERHEAD	64		/* what an eager message costs beside its payload */
 

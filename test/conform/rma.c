@@ -247,7 +247,7 @@ TEST_PROV(rma_iov_limits, FI_RMA)
 	size_t max = p.a->info->tx_attr->rma_iov_limit, local = p.a->info->tx_attr->iov_limit, i;
 	struct fi_rma_iov rma[64];
 	struct iovec iov[64];
-	uint8_t out[64];
+	uint8_t out[64], in[64] = { 0 };
 
 	CHECK(max >= 1);
 	if (max >= COUNT(rma) || local >= COUNT(iov))
@@ -259,8 +259,9 @@ TEST_PROV(rma_iov_limits, FI_RMA)
 	}
 	post(p.a, WRITEMSG, .buf = out, .len = max, .rma_iov = rma, .rma_cnt = max);
 	expect_tx(p.a);
-	post(p.a, READ, .buf = out + 32, .len = 1, .raddr = r.addr + 2 * (max - 1), .key = r.key);
+	post(p.a, READMSG, .buf = in, .len = max, .rma_iov = rma, .rma_cnt = max);
 	expect_tx(p.a);
+	CHECK_MEM(in, out, max);
 	for (i = 0; i < max; i++)
 		CHECK_EQ(r.buf[2 * i], out[i]);
 	if (!run.ours)

@@ -128,6 +128,37 @@ static void atomics_want_a_peer_that_has_them(void **state)
 	victim_close(&v);
 }
 
+/* A peer without our extension takes a write to 4 pieces of its memory; one to 5 is an error that says so, and nothing of
+ * it leaves. */
+static void many_pieces_want_a_peer_that_takes_them(void **state)
+{
+	struct fi_rma_iov rma[TCP_RMA_IOV_BASE + 1];
+	uint8_t out[TCP_RMA_IOV_BASE + 1] = { 0 }, frame[sizeof(struct tcp_hdr) + TCP_RMA_IOV_BASE * 25];
+	struct iovec iov = { out, sizeof(out) };
+	struct fi_msg_rma msg = { .msg_iov = &iov, .iov_count = 1, .rma_iov = rma, .rma_iov_count = sizeof(out),
+				  .context = out };
+	struct fi_cq_tagged_entry done;
+	struct victim v;
+	int fd;
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(out); i++)
+		rma[i] = (struct fi_rma_iov) { .addr = i, .len = 1, .key = 1 };
+	victim_open(&v);
+	fd = raw_peer(&v, false);
+	msg.addr = raw_peer_addr(&v, fd);
+	OK(fi_writemsg(v.ep, &msg, FI_COMPLETION));
+	assert_int_equal(failure(&v, out), FI_EOPNOTSUPP);
+	iov.iov_len = msg.rma_iov_count = TCP_RMA_IOV_BASE;
+	OK(fi_writemsg(v.ep, &msg, FI_COMPLETION));
+	raw_recv_all(&v, fd, frame, sizeof(frame));
+	assert_int_equal(((struct tcp_hdr *) frame)->rma_iov_cnt, TCP_RMA_IOV_BASE);
+	assert_int_equal(fi_cq_read(v.cq, &done, 1), 1);
+	close(fd);
+	still_works(&v);
+	victim_close(&v);
+}
+
 /* It asks for results and reads none: memory for them has an end. */
 static void results_that_nobody_reads_have_a_limit(void **state)
 {
@@ -163,6 +194,7 @@ int main(void)
 		cmocka_unit_test(unknown_atomics_are_refused),
 		cmocka_unit_test(bad_results_of_atomics),
 		cmocka_unit_test(atomics_want_a_peer_that_has_them),
+		cmocka_unit_test(many_pieces_want_a_peer_that_takes_them),
 		cmocka_unit_test(results_that_nobody_reads_have_a_limit),
 	};
 
