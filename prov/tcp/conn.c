@@ -151,13 +151,21 @@ void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s", ltext, rtext);
 }
 
+/* Is an operation or a message under way? */
+static bool conn_is_busy(const struct tcp_conn *conn)
+{
+	return !fab_list_empty(&conn->txq) || !fab_list_empty(&conn->held) || !fab_list_empty(&conn->ack_wait) ||
+	       !fab_list_empty(&conn->read_wait) || conn->rts.cnt || conn->rx_rndv.cnt || conn->rx.into.rx;
+}
+
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what)
 {
+	bool quiet = (!err || err == FI_ECONNRESET) && !conn_is_busy(conn);
 	char ends[TCP_CONN_TEXT], text[TCP_CONN_TEXT + 128];
 
 	tcp_conn_text(conn, ends);
 	snprintf(text, sizeof(text), "%s: %s", ends, what);
-	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_DATA, "%s\n", text);
+	TCP_LOG(quiet ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_EP_DATA, "%s\n", text);
 	tcp_conn_down(conn, err, prov_errno, text);
 }
 

@@ -142,6 +142,11 @@ struct tcp_conn {
 	uint32_t amo_asked;		/* results of atomics requested, TCP_AMO_WINDOW at most */
 	uint32_t read_cnt;		/* reads in txq and read_wait, once the stream is up */
 
+	/* alive.c: bytes that had come when it was looked at last; since when there were no more, though operations wait
+	 * (0: none do), and has that been said? */
+	uint64_t alive_mark, stuck_ns;
+	bool stuck_told;
+
 	/* receive side */
 	struct tcp_rx_state rx;
 	struct tcp_idmap rx_rndv;	/* struct tcp_rx: matched an announcement, data to come */
@@ -174,7 +179,8 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
  * is 0. Idempotent.
  */
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* The same with a text made of both ends' addresses and `what`, which says what happened. */
+/* The same with a text made of both ends' addresses and `what`, which says what happened; logged, as a warning if
+ * something is cut off by it, or if it is no end such as peers come to that close or are killed. */
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what);
 /* "connection OURS -> THEIRS", for a text; "?" for what is not known. */
 #define TCP_CONN_TEXT	(2 * FAB_ADDR_STRLEN + 32)

@@ -73,7 +73,7 @@ bool tcp_rdm_firewalled(const struct tcp_cm *cm)
 /* It cannot be reached: tell every operation, and those of the next moments. */
 static void peer_fail(struct tcp_peer *peer, int err, const char *text)
 {
-	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s\n", text);
+	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
 	peer->holdoff_err = err;
 	peer->holdoff_ns = fab_now_ns() + tcp_params.holdoff_ms * MS;
 	tcp_conn_down(&peer->life->conn, err, err, text);

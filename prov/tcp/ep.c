@@ -376,8 +376,8 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 	};
 }
 
-/* What each kind of operation waits for, so that the orders that were asked for are kept: those that the stream does not
- * keep by itself. A fetching atomic reads and writes; collectives are in no order with others. */
+/* What each kind of operation waits for, so that the orders that were asked for are kept: those that the stream does
+ * not keep by itself. A fetching atomic reads and writes; collectives are in no order with others. */
 static void choose_waits(struct tcp_ep *ep, uint64_t order)
 {
 	uint8_t rma = order & (FI_ORDER_RAS | FI_ORDER_WAS) ? TCP_TX_BEHIND_SENDS : TCP_TX_AT_ONCE;

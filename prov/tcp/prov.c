@@ -102,6 +102,9 @@ static const struct fab_param params[] = {
 	{ "user_timeout", FI_PARAM_INT, &tcp_params.user_timeout_ms, 0, 86400000,
 	  "A connected peer whose kernel has not been heard of for so long is taken for dead, milliseconds; 0: "
 	  "leave it to the kernel's defaults (default: 60000)" },
+	{ "stall_timeout", FI_PARAM_INT, &tcp_params.stall_timeout_ms, 0, 86400000,
+	  "A connected peer whose machine is well, but which has read and answered nothing for so long, though operations "
+	  "wait for it, is given up, milliseconds; 0: never (default: 0)" },
 	{ "max_conn", FI_PARAM_INT, &tcp_params.max_conn, 0, 1 << 20,
 	  "Connections of this process: past it, those of FI_EP_RDM endpoints that have been idle for longest are "
 	  "closed, and opened again when they are needed; 0: three quarters of the limit on open files (default: 0)" },

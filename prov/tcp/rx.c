@@ -161,7 +161,6 @@ void tcp_rx_broken(struct tcp_conn *conn, const char *what)
 	char text[96];
 
 	snprintf(text, sizeof(text), "peer broke the protocol: %s (type %u)", what, conn->rx.hdr.op);
-	TCP_WARN(FI_LOG_EP_DATA, "%s; connection closed\n", text);
 	tcp_conn_fail(conn, FI_EIO, EPROTO, text);
 }
 

@@ -54,6 +54,7 @@ struct tcp_params {
 	int connect_timeout_ms;		/* until the peer's kernel has answered; for an incoming request to arrive */
 	int reply_timeout_ms;		/* until a peer that is there has accepted or refused. 0: no end */
 	int user_timeout_ms;		/* silence after which a connected peer is dead (alive.c) */
+	int stall_timeout_ms;		/* likewise of its process, while operations wait for it. 0: no end */
 	int max_conn;			/* connections of this process; 0: by the limit on descriptors (budget.c) */
 	bool auth_address;		/* proofs of authorization keys are bound to addresses (auth.c) */
 	int holdoff_ms;			/* after a failed connect: sends fail at once */

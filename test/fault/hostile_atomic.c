@@ -128,8 +128,8 @@ static void atomics_want_a_peer_that_has_them(void **state)
 	victim_close(&v);
 }
 
-/* A peer without our extension takes a write to 4 pieces of its memory; one to 5 is an error that says so, and nothing of
- * it leaves. */
+/* A peer without our extension takes a write to 4 pieces of its memory; one to 5 is an error that says so, and nothing
+ * of it leaves. */
 static void many_pieces_want_a_peer_that_takes_them(void **state)
 {
 	struct fi_rma_iov rma[TCP_RMA_IOV_BASE + 1];

@@ -396,6 +396,22 @@ static void stop_past_the_bound(const struct op *op)
 	peer_kill(pid);
 }
 
+/* The same of one that is connected, where the operation waits for it. */
+static void stop_connected_past_the_bound(const struct op *op)
+{
+	struct sockaddr_in addr;
+	pid_t pid = peer_start(0, &addr);
+	fi_addr_t to = node_insert(&node, &addr);
+
+	expect_served(op, to);
+	kill(pid, SIGSTOP);
+	assert_int_equal(op->post(to, local), 0);
+	expect(op, op->answered ? FI_ETIMEDOUT : 0);
+	kill(pid, SIGCONT);
+	expect_served(op, to);
+	peer_kill(pid);
+}
+
 /* Stopped first, so that it is sure to die with the operation unanswered. */
 static void die(const struct op *op, bool connected)
 {
@@ -519,10 +535,17 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_stall(void **state)
+{
+	tcp_params.stall_timeout_ms = SHORT_MS;
+	return setup(state);
+}
+
 static int teardown(void **state)
 {
 	(void) state;
 	node_close(&node);
+	tcp_params.stall_timeout_ms = 0;
 	return 0;
 }
 
@@ -541,6 +564,7 @@ SWEEP(half_close)
 SWEEP(stop_before_connect)
 SWEEP(stop_connected)
 SWEEP(stop_past_the_bound)
+SWEEP(stop_connected_past_the_bound)
 SWEEP(die_before_connect)
 SWEEP(die_connected)
 
@@ -551,6 +575,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(refuse), TEST(black_hole), TEST(reset_in_a_header), TEST(half_close), TEST(stop_before_connect),
 		TEST(stop_connected), TEST(stop_past_the_bound), TEST(die_before_connect), TEST(die_connected),
+		{ "stop_connected_past_the_bound", sweep_stop_connected_past_the_bound, setup_stall, teardown, NULL },
 		cmocka_unit_test_setup_teardown(random_lives, setup, teardown),
 	};
 

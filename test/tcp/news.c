@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the log says of peers that are lost or slow: a warning once for what cuts something off or lasts too long,
+ * naming both ends, and none for what is no news. The program's own logger counts them.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
+#include <rdma/fi_rma.h>
+#include "base/clock.h"
+#include "remote.h"
+#include "tcp/tcp.h"
+
+static int warnings;
+static char last[512];
+
+static int log_enabled(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+		       uint64_t flags)
+{
+	(void) prov, (void) subsys, (void) flags;
+	return level <= FI_LOG_WARN;
+}
+
+static int log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys, uint64_t flags,
+		     uint64_t *showtime)
+{
+	(void) showtime;
+	return log_enabled(prov, level, subsys, flags);
+}
+
+static void log_line(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+		     const char *func, int line, const char *msg)
+{
+	(void) prov, (void) level, (void) subsys, (void) func, (void) line;
+	warnings++;
+	snprintf(last, sizeof(last), "%s", msg);
+}
+
+static struct fi_ops_log log_ops = {
+	.size = sizeof(log_ops), .enabled = log_enabled, .ready = log_ready, .log = log_line,
+};
+static struct fid_logging logger = { .ops = &log_ops };
+
+static int setup(void **state)
+{
+	int ret = node_setup(state);
+
+	warnings = 0;
+	last[0] = 0;
+	return ret;
+}
+
+/* There was one, and it names the node, or what it comes from, and the peer. */
+static void expect_warning(const struct peer *peer, const char *what)
+{
+	char text[64];
+
+	assert_int_equal(warnings, 1);
+	snprintf(text, sizeof(text), "-> fi_sockaddr_in://127.0.0.1:%u", ntohs(peer->addr.sin_port));
+	if (!strstr(last, "connection fi_sockaddr_in://127.0.0.1:") || !strstr(last, text) || !strstr(last, what))
+		fail_msg("warned: %s", last);
+	warnings = 0;
+}
+
+static void post_read(struct node *node, const struct peer *peer, void *buf)
+{
+	assert_int_equal(fi_read(node->ep, buf, 8, NULL, peer->fi_addr, 0, 1, buf), 0);
+}
+
+/* The node's connection to a peer of this library; the request of the read that began it has come out of it. */
+static int read_waits(struct node *node, const struct peer *peer, void *buf)
+{
+	struct cm_bytes reply = raw_rdm_cm(TCP_CM_CONNRESP, ntohs(peer->addr.sin_port), 1);
+	uint8_t request[sizeof(struct tcp_hdr) + sizeof(struct tcp_rma_iov)];
+	int fd;
+
+	post_read(node, peer, buf);
+	fd = peer_accept(node, peer);
+	reply.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
+	reply.hdr.incarnation = 1;
+	reply.hdr.eager_max = reply.hdr.credit = htobe32(4096);
+	raw_send(fd, &reply, raw_len(&reply));
+	raw_recv(fd, request, sizeof(request), drive, node);
+	return fd;
+}
+
+static void answer_read(int fd)
+{
+	struct {
+		struct tcp_hdr hdr;
+		uint64_t data;
+	} rsp = { .hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_READ_RSP, .hdr_size = sizeof(rsp.hdr),
+			   .size = sizeof(rsp) } };
+
+	raw_send(fd, &rsp, sizeof(rsp));
+}
+
+static void peer_that_closes_is_no_news(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	uint64_t buf, end_ms = fab_now_ms() + PATIENCE_MS;
+	int fd = read_waits(node, &peer, &buf);
+
+	answer_read(fd);
+	assert_ptr_equal(completion(node, NULL), &buf);
+	peer_close(&peer, fd);
+	while (node_conn(node, peer.fi_addr)) {
+		assert_true(fab_now_ms() < end_ms);
+		drive(node);
+	}
+	assert_int_equal(warnings, 0);
+}
+
+static void what_is_cut_off_is_news(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	uint64_t buf;
+	int fd = read_waits(node, &peer, &buf);
+
+	peer_close(&peer, fd);
+	expect_error(node, &buf, FI_ECONNRESET, NULL);
+	expect_warning(&peer, "closed");
+}
+
+static void connect_that_fails_is_news(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	uint64_t buf;
+
+	close(peer.listener);
+	post_read(node, &peer, &buf);
+	expect_error(node, &buf, FI_ECONNREFUSED, NULL);
+	expect_warning(&peer, "refused");
+}
+
+/* Time goes by, as long as it takes for a look after it. */
+static void time_passes(struct node *node, uint64_t ms)
+{
+	for (uint64_t step = 0; step < 4; step++) {
+		test_added_ns += ms * MS / 4;
+		drive(node);
+	}
+}
+
+static void peer_that_is_stuck_is_news_once(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	uint64_t buf;
+	int fd = read_waits(node, &peer, &buf);
+
+	time_passes(node, tcp_params.user_timeout_ms / 2);
+	assert_int_equal(warnings, 0);
+	time_passes(node, 3 * tcp_params.user_timeout_ms);
+	expect_warning(&peer, "FI_TCP_STALL_TIMEOUT");
+	time_passes(node, 10 * tcp_params.user_timeout_ms);
+	assert_int_equal(warnings, 0);
+	answer_read(fd);
+	assert_ptr_equal(completion(node, NULL), &buf);
+	time_passes(node, 10 * tcp_params.user_timeout_ms);
+	assert_int_equal(warnings, 0);
+	peer_close(&peer, fd);
+}
+
+static int setup_stall(void **state)
+{
+	tcp_params.stall_timeout_ms = 1000;
+	return setup(state);
+}
+
+static int teardown_stall(void **state)
+{
+	tcp_params.stall_timeout_ms = 0;
+	return node_teardown(state);
+}
+
+/* FI_TCP_STALL_TIMEOUT: then that is its end. */
+static void peer_that_is_stuck_is_given_up_where_asked_for(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	uint64_t buf;
+	int fd = read_waits(node, &peer, &buf);
+	char text[256];
+
+	time_passes(node, 4 * tcp_params.stall_timeout_ms);
+	expect_error(node, &buf, FI_ETIMEDOUT, text);
+	assert_non_null(strstr(text, "FI_TCP_STALL_TIMEOUT"));
+	expect_warning(&peer, "FI_TCP_STALL_TIMEOUT");
+	peer_close(&peer, fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(peer_that_closes_is_no_news, setup, node_teardown),
+		cmocka_unit_test_setup_teardown(what_is_cut_off_is_news, setup, node_teardown),
+		cmocka_unit_test_setup_teardown(connect_that_fails_is_news, setup, node_teardown),
+		cmocka_unit_test_setup_teardown(peer_that_is_stuck_is_news_once, setup, node_teardown),
+		cmocka_unit_test_setup_teardown(peer_that_is_stuck_is_given_up_where_asked_for, setup_stall,
+						teardown_stall),
+	};
+
+	if (fi_import_log(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), 0, &logger))
+		return 1;
+	test_clock_start();
+	return cmocka_run_group_tests_name("tcp/news", tests, NULL, NULL);
+}
