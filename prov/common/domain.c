@@ -101,6 +101,7 @@ static void choose_engines(struct fab_domain *domain, const struct fi_info *info
 	attr->auto_progress = automatic;
 	attr->shared = domain->engines_shared;
 	attr->data_serial = domain->threading == FI_THREAD_DOMAIN;
+	attr->data_owned = domain->threading == FI_THREAD_ENDPOINT;
 	attr->name = "fi-progress";
 }
 

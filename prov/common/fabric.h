@@ -16,6 +16,7 @@
  *   FI_THREAD_DOMAIN              one engine, no lock; a biased one if MSG endpoints may come, whose EQ other threads
  *                                 read
  *   one of these, control unified the same engines, no lock
+ *   FI_THREAD_ENDPOINT            one engine, owned lock: an endpoint is mostly one thread's, and often there is one
  *   anything else                 one engine, mutex
  */
 #ifndef FAB_FABRIC_H

@@ -517,6 +517,15 @@ static void thread_join(struct fab_progress *progress)
 
 /* ---- life ---- */
 
+static enum fab_lock_kind lock_kind(const struct fab_progress_attr *attr)
+{
+	if (attr->auto_progress)
+		return FAB_LOCK_MUTEX;
+	if (!attr->shared)
+		return FAB_LOCK_NONE;
+	return attr->data_serial ? FAB_LOCK_BIASED : attr->data_owned ? FAB_LOCK_OWNED : FAB_LOCK_MUTEX;
+}
+
 int fab_progress_init(struct fab_progress *progress, const struct fab_progress_attr *attr)
 {
 	int ret;
@@ -543,8 +552,7 @@ int fab_progress_init(struct fab_progress *progress, const struct fab_progress_a
 		goto close_alarm;
 	progress->source_cnt = 0;	/* of others */
 
-	fab_lock_init(&progress->lock, attr->auto_progress ? FAB_LOCK_MUTEX : !attr->shared ? FAB_LOCK_NONE :
-		      attr->data_serial ? FAB_LOCK_BIASED : FAB_LOCK_MUTEX);
+	fab_lock_init(&progress->lock, lock_kind(attr));
 	if (attr->auto_progress) {
 		progress->thread_run = true;
 		ret = fab_thread_start(&progress->thread, thread_main, progress, attr->name);

@@ -9,7 +9,8 @@
  * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the
  * engine's own thread, which sleeps in epoll, and keeps away while the application itself polls. "Lock held" below
  * means progress->lock; its kind is chosen at init from the threading level (none where the application serialises all,
- * a biased one where it serialises data calls), so no caller ever asks.
+ * a biased one where it serialises data calls, an owned one where it mostly makes them in one thread), so no caller
+ * ever asks.
  *
  * A pass: flush what is queued to leave, read the sources that were busy lately, ask epoll when they are quiet and
  * from time to time anyway, run timers that are due, free what was closed. Wait objects are signalled at unlock.
@@ -120,11 +121,13 @@ struct fab_progress {
 	pthread_t thread;
 };
 
-/* What an engine is for; decides its lock: none if it is neither `shared` nor has `auto_progress`; a biased one
- * (base/lock.h) if it is shared, and serialised as far as data calls go; else a mutex. */
+/* What an engine is for; decides its lock (base/lock.h): none if it is neither `shared` nor has `auto_progress`; if it
+ * is shared and has none, a biased one if data calls are serialised, an owned one if they mostly are one thread's; else
+ * a mutex. */
 struct fab_progress_attr {
 	bool shared;			/* more than one thread may come at a time */
 	bool data_serial;		/* but not for data calls (fab_progress_enter) */
+	bool data_owned;		/* seldom for data calls */
 	bool auto_progress;
 	const char *name;		/* of the thread, at most 15 bytes */
 };
@@ -140,7 +143,7 @@ void fab_progress_fini(struct fab_progress *progress);
 int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const char *name);
 
 /* From now on threads of ours come too: gives an engine without a lock a mutex (then nobody may be inside), and makes a
- * biased lock one. */
+ * biased or owned lock one. */
 void fab_progress_share(struct fab_progress *progress);
 
 /* Add, change, remove a descriptor. Lock held. add: 0 or -errno; mod and del cannot fail for an added source. */

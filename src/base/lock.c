@@ -7,8 +7,13 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/clock.h"
+
+#define VISITS		256		/* an owned lock that others acquire so often ... */
+#define VISITS_NS	256000000	/* ... in so long is better a mutex */
 
 static void set_owner(struct fab_lock *lock, pthread_t owner)
 {
@@ -78,15 +83,20 @@ static void barrier_all(void)
 		membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
+/* Nobody is inside any more when this returns, nor comes in until *barred is false again. Mutex held. */
+static void bar(_Atomic bool *barred, _Atomic bool *inside)
+{
+	atomic_store_explicit(barred, true, memory_order_relaxed);
+	barrier_all();
+	while (atomic_load_explicit(inside, memory_order_acquire))
+		sched_yield();
+}
+
 static void biased_lock(struct fab_lock *lock)
 {
 	mutex_lock(lock);
-	if (!lock->inflated) {
-		atomic_store_explicit(&lock->barred, true, memory_order_relaxed);
-		barrier_all();
-		while (atomic_load_explicit(&lock->inside, memory_order_acquire))
-			sched_yield();
-	}
+	if (!lock->inflated)
+		bar(&lock->barred, &lock->inside);
 	lock->by_mutex = true;
 }
 
@@ -117,6 +127,129 @@ static void biased_yield(struct fab_lock *lock)
 	biased_lock(lock);
 }
 
+/*
+ * ---- owned ----
+ *
+ * Somebody who has seen that he is the owner may be held up before he says so, and go on when others have had it long
+ * since. Then he has either said that he is inside before their barrier, and they wait for him, or he finds the way
+ * barred, or opened again by one of them: that is a release which he acquires, so he sees that the owner is another.
+ *
+ * An owner may end, and the C library give its identity to a new thread, which then passes for it. That is no harm:
+ * the identity is an address in the thread's stack, and who gets that memory comes after all that was done on it.
+ * After a fork the only thread has the identity of the one that forked, and with it what it owned; if another owned
+ * the lock and was inside, it stays held for ever, as a mutex does.
+ */
+
+static unsigned owner_now(const struct fab_lock *lock)
+{
+	return atomic_load_explicit(&lock->owners.now, memory_order_acquire);
+}
+
+/* Come in as the owner; false: that is somebody else, or the way is barred. */
+static inline bool owner_comes(struct fab_lock *lock)
+{
+	struct fab_lock_owners *owners = &lock->owners;
+	unsigned now = owner_now(lock);
+
+	if (owners->thread[now] != pthread_self())
+		return false;
+	atomic_store_explicit(&owners->inside[now], true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);	/* as in fab_lock_enter() */
+	if (__builtin_expect(atomic_load_explicit(&owners->barred, memory_order_acquire), 0) ||
+	    __builtin_expect(owner_now(lock) != now, 0)) {
+		atomic_store_explicit(&owners->inside[now], false, memory_order_release);
+		return false;
+	}
+	owners->entered = true;
+	return true;
+}
+
+/* Another owner, or (FAB_LOCK_OWNERS + 1) nobody for good. Mutex held, nobody else inside. */
+static void set_owner_now(struct fab_lock *lock, unsigned now)
+{
+	if (now <= FAB_LOCK_OWNERS)
+		lock->owners.thread[now] = pthread_self();
+	atomic_store_explicit(&lock->owners.now, now, memory_order_release);
+}
+
+static void nobody_owns(struct fab_lock *lock)
+{
+	set_owner_now(lock, FAB_LOCK_OWNERS + 1);
+}
+
+/* Once more an owner was stopped for one who only acquires. Is it time to leave that to the mutex? */
+static bool visited_often(struct fab_lock_owners *owners)
+{
+	uint64_t before = owners->visits_ns;
+
+	if (owners->visit_cnt++ % VISITS)
+		return false;
+	owners->visits_ns = fab_now_ns();
+	return owners->visit_cnt > 1 && owners->visits_ns - before < VISITS_NS;
+}
+
+/* By the mutex. True: from an owner, who is another thread. */
+static bool take_owned(struct fab_lock *lock)
+{
+	struct fab_lock_owners *owners = &lock->owners;
+	unsigned now;
+	bool stop;
+
+	mutex_lock(lock);
+	now = owner_now(lock);
+	stop = owners->thread[now] && owners->thread[now] != pthread_self();
+	if (stop)
+		bar(&owners->barred, &owners->inside[now]);
+	owners->entered = false;
+	return stop;
+}
+
+static void owned_lock(struct fab_lock *lock)
+{
+	if (!owner_comes(lock) && take_owned(lock) && visited_often(&lock->owners))
+		nobody_owns(lock);
+}
+
+static void owned_enter(struct fab_lock *lock)
+{
+	unsigned now;
+
+	if (owner_comes(lock))
+		return;
+	take_owned(lock);
+	now = owner_now(lock);
+	if (now <= FAB_LOCK_OWNERS && lock->owners.thread[now] != pthread_self())
+		set_owner_now(lock, now + 1);
+}
+
+static void owned_unlock(struct fab_lock *lock)
+{
+	struct fab_lock_owners *owners = &lock->owners;
+
+	if (owners->entered) {
+		atomic_store_explicit(&owners->inside[owner_now(lock)], false, memory_order_release);
+		return;
+	}
+	atomic_store_explicit(&owners->barred, false, memory_order_release);
+	mutex_unlock(lock);
+}
+
+static bool owned_held(const struct fab_lock *lock)
+{
+	unsigned now = owner_now(lock);
+
+	return (lock->owners.thread[now] == pthread_self() &&
+		atomic_load_explicit(&lock->owners.inside[now], memory_order_relaxed)) || mutex_held(lock);
+}
+
+static void owned_yield(struct fab_lock *lock)
+{
+	owned_unlock(lock);
+	while (__atomic_load_n(&lock->waiter_cnt, __ATOMIC_RELAXED))
+		sched_yield();
+	take_owned(lock);
+}
+
 static const struct fab_lock_ops none_ops = {
 	.lock = nothing,
 	.enter = nothing,
@@ -141,24 +274,33 @@ static const struct fab_lock_ops biased_ops = {
 	.yield = biased_yield,
 };
 
+static const struct fab_lock_ops owned_ops = {
+	.lock = owned_lock,
+	.enter = owned_enter,
+	.unlock = owned_unlock,
+	.held = owned_held,
+	.yield = owned_yield,
+};
+
 const struct fab_lock_ops *fab_lock_kinds[] = {
 	[FAB_LOCK_NONE] = &none_ops,
 	[FAB_LOCK_MUTEX] = &mutex_ops,
 	[FAB_LOCK_BIASED] = &biased_ops,
+	[FAB_LOCK_OWNED] = &owned_ops,
 };
 
 static void set_kind(struct fab_lock *lock, enum fab_lock_kind kind)
 {
 	lock->ops = fab_lock_kinds[kind];
-	atomic_init(&lock->barred, kind == FAB_LOCK_MUTEX);
-	lock->by_mutex = kind == FAB_LOCK_MUTEX;
+	lock->by_mutex = kind == FAB_LOCK_MUTEX || kind == FAB_LOCK_OWNED;
+	atomic_init(&lock->barred, lock->by_mutex);
 }
 
 void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (kind == FAB_LOCK_BIASED) {
+	if (kind == FAB_LOCK_BIASED || kind == FAB_LOCK_OWNED) {
 		pthread_once(&once, barrier_init);
 		if (!barrier_there)
 			kind = FAB_LOCK_MUTEX;
@@ -168,6 +310,7 @@ void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 	lock->waiter_cnt = 0;
 	atomic_init(&lock->inside, false);
 	lock->inflated = false;
+	memset(&lock->owners, 0, sizeof(lock->owners));
 	set_kind(lock, kind);
 }
 
@@ -175,11 +318,16 @@ void fab_lock_inflate(struct fab_lock *lock)
 {
 	if (lock->ops == &none_ops)
 		set_kind(lock, FAB_LOCK_MUTEX);
-	if (lock->ops != &biased_ops)
-		return;
-	biased_lock(lock);
-	lock->inflated = true;
-	biased_unlock(lock);
+	if (lock->ops == &owned_ops) {
+		take_owned(lock);
+		nobody_owns(lock);
+		owned_unlock(lock);
+	}
+	if (lock->ops == &biased_ops) {
+		biased_lock(lock);
+		lock->inflated = true;
+		biased_unlock(lock);
+	}
 }
 
 void fab_lock_fini(struct fab_lock *lock)

@@ -88,7 +88,7 @@ TEST_PROV(senders_and_receivers, FI_MSG, RELIABLE)
 		CHECK_EQ(atomic_load(&shared->seen[i]), MSGS);
 }
 
-/* Each thread has an endpoint and a queue of its own in one domain: FI_THREAD_COMPLETION. */
+/* Each thread has an endpoint and a queue of its own in one domain. */
 static void *talk_to_itself(void *arg)
 {
 	struct worker *w = arg;
@@ -136,16 +136,23 @@ static void talk_all(struct test *t, struct side *s[4])
 		worker_finish(&w[i]);
 }
 
-TEST_PROV(a_queue_each, FI_MSG, RDM_ONLY)
+static const struct apart_row {
+	const char *name;
+	void (*hints)(struct fi_info *hints);
+} apart_rows[] = {
+	{ "endpoint", set_endpoint }, { "completion", set_completion },
+};
+
+TEST_TABLE(a_queue_each, apart_rows, FI_MSG, RDM_ONLY)
 {
+	const struct apart_row *row = ROW(apart_rows);
 	struct side *s[4];
 	unsigned int i;
 
-	if (!info_find(t, hints_new(t, &(struct opts) { .hints = set_completion }), NULL, NULL, 0))
-		SKIP("%s has no FI_THREAD_COMPLETION", run.prov);
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = row->hints }), NULL, NULL, 0))
+		SKIP("%s does not have that level", run.prov);
 	for (i = 0; i < 4; i++)
-		s[i] = i ? side_open(t, .one_cq = true, .hints = set_completion, .domain_of = s[0]) :
-			   side_open(t, .one_cq = true, .hints = set_completion);
+		s[i] = side_open(t, .one_cq = true, .hints = row->hints, .domain_of = i ? s[0] : NULL);
 	talk_all(t, s);
 }
 

@@ -75,7 +75,7 @@ struct level_row {
 };
 
 static const struct level_row level_rows[] = {
-	{ "safe", set_safe }, { "completion", set_completion },
+	{ "safe", set_safe }, { "endpoint", set_endpoint }, { "completion", set_completion },
 };
 
 static struct pair level_pair(struct test *t, const struct level_row *row)

@@ -33,6 +33,11 @@ struct pair safe_pair(struct test *t, enum fi_wait_obj wait)
 	return p;
 }
 
+void set_endpoint(struct fi_info *hints)
+{
+	hints->domain_attr->threading = FI_THREAD_ENDPOINT;
+}
+
 void set_completion(struct fi_info *hints)
 {
 	hints->domain_attr->threading = FI_THREAD_COMPLETION;
