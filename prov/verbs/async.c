@@ -19,6 +19,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_list alarms = { &alarms, &alarms };
+static struct fab_list lasts = { &lasts, &lasts };	/* struct vrb_last; `lock` */
 
 /* Let each engine of the device know: of this queue, or NULL: of all. Others use the device, too, by librdmacm:
  * whose queue it is, the engines find out. */
@@ -42,6 +43,36 @@ static void ring(struct ibv_context *verbs, struct ibv_cq *cq)
 	pthread_mutex_unlock(&lock);
 }
 
+static void on_last(const struct ibv_qp *qp)
+{
+	struct fab_list *link;
+
+	pthread_mutex_lock(&lock);
+	fab_list_for_each(&lasts, link) {
+		struct vrb_last *last = fab_container(link, struct vrb_last, link);
+
+		if (last->qp == qp)
+			atomic_store(&last->reached, true);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void vrb_last_watch(struct vrb_last *last, const struct ibv_qp *qp)
+{
+	last->qp = qp;
+	atomic_store(&last->reached, false);
+	pthread_mutex_lock(&lock);
+	fab_list_add_tail(&lasts, &last->link);
+	pthread_mutex_unlock(&lock);
+}
+
+void vrb_last_unwatch(struct vrb_last *last)
+{
+	pthread_mutex_lock(&lock);
+	fab_list_remove(&last->link);
+	pthread_mutex_unlock(&lock);
+}
+
 static void on_event(struct ibv_context *verbs, const struct ibv_async_event *event)
 {
 	const char *device = ibv_get_device_name(verbs->device);
@@ -58,6 +89,9 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 	case IBV_EVENT_PORT_ERR:
 		VRB_WARN(FI_LOG_DOMAIN, "device %s, port %d is down: what is under way there ends when its retries are over\n", device,
 			 event->element.port_num);
+		break;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		on_last(event->element.qp);
 		break;
 	case IBV_EVENT_PORT_ACTIVE:
 		VRB_LOG(FI_LOG_INFO, FI_LOG_DOMAIN, "device %s, port %d is up\n", device, event->element.port_num);

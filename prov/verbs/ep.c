@@ -172,7 +172,7 @@ static void stop(struct vrb_ep *ep)
 	ep->kind->halt(ep);
 	drain(ep);
 	if (ep->srx)
-		vrb_hw_cq_poll(ep->srx->ep.hw_cq);
+		vrb_srx_settle(ep);
 	ep->kind->destroy(ep);
 	if (ep->srx)
 		vrb_srx_leave(ep);

@@ -23,11 +23,12 @@ static ssize_t make_requests(struct vrb_ep *ep, const struct fab_op *op, struct 
 		};
 		if (ep->aim)
 			ret = ep->aim(ep, op->addr, &wr[*cnt]);
+		wr[*cnt].send_flags &= ~(unsigned) IBV_SEND_SIGNALED;	/* a report of a part would be one of all */
 		addr += fab_iov_len(op->iov + at, n);
 		at += n;
 	}
 	wr[*cnt - 1].next = NULL;
-	wr[*cnt - 1].send_flags = IBV_SEND_SIGNALED;
+	wr[*cnt - 1].send_flags |= IBV_SEND_SIGNALED;
 	if (op->flags & FI_FENCE)
 		wr[0].send_flags |= IBV_SEND_FENCE;
 	return ret;

@@ -11,10 +11,15 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "common/ops.h"
 #include "common/ops_part.h"
 #include "common/shared.h"
 #include "verbs/kind.h"
+
+#define LAST_NS		1000000000ULL	/* for a device that tells of last receives to do so, */
+#define FIRST_LAST_NS	250000000ULL	/* and for one of which that is not known, */
+#define MISSES_MAX	3		/* so often */
 
 static struct fi_ops_msg recv_ops, send_ops;	/* vrb_msg_ops cut in two: of contexts, of endpoints that use one */
 
@@ -43,6 +48,29 @@ void vrb_srx_join(struct vrb_ep *ep)
 {
 	ep->qpn = ep->qp->qp_num;
 	fab_list_add_head(bucket(ep->srx, ep->qpn), &ep->taker);
+	vrb_last_watch(&ep->last, ep->qp);
+}
+
+/* How long to wait for a device to tell, which some may never do. */
+static uint64_t patience_ns(const struct vrb_domain *domain)
+{
+	return atomic_load(&domain->last_told) ? LAST_NS : atomic_load(&domain->last_missed) < MISSES_MAX ? FIRST_LAST_NS : 0;
+}
+
+void vrb_srx_settle(struct vrb_ep *ep)
+{
+	struct vrb_domain *domain = vrb_domain_of(ep);
+	uint64_t end = fab_now_ns() + (ep->last.due && !atomic_load(&ep->hw_cq->broken) ? patience_ns(domain) : 0);
+
+	while (!atomic_load(&ep->last.reached) && fab_now_ns() < end)
+		fab_progress_run(ep->base.progress);
+	if (atomic_load(&ep->last.reached))
+		atomic_store(&domain->last_told, true);
+	else if (ep->last.due && atomic_fetch_add(&domain->last_missed, 1) < MISSES_MAX)
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "device %s does not tell of the last shared receive of queue pair %u: if it has "
+			"taken one, that is lost\n", domain->dev->name, ep->qpn);
+	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
+	vrb_last_unwatch(&ep->last);
 }
 
 void vrb_srx_leave(struct vrb_ep *ep)

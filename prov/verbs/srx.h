@@ -30,6 +30,9 @@ int vrb_srx_ready(struct vrb_srx *srx);
  * is in error then, or no more. Lock held. */
 void vrb_srx_join(struct vrb_ep *ep);
 void vrb_srx_leave(struct vrb_ep *ep);
+/* Before ep->qp, which is in error, is destroyed: wait until it has given back what it took of the context, as far as the device
+ * tells, for LAST_NS at most. Lock held. */
+void vrb_srx_settle(struct vrb_ep *ep);
 /* The endpoint whose queue pair has this number; NULL: there is none any more. Lock held. */
 struct vrb_ep *vrb_srx_taker(const struct vrb_srx *srx, uint32_t qpn);
 

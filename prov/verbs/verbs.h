@@ -142,6 +142,8 @@ struct vrb_domain {
 	bool odp;			/* regions are paged on demand: FI_VERBS_USE_ODP, and the device can */
 	pthread_mutex_t lock;		/* guards pollers; engine locks are taken inside */
 	struct fab_list pollers;	/* struct vrb_poller.link */
+	_Atomic bool last_told;		/* the device has told of a queue pair's last shared receive, */
+	_Atomic uint32_t last_missed;	/* or has not, in time */
 	struct vrb_xrc *xrc;		/* xrc_share.c's: NULL while there is no XRC endpoint */
 };
 
@@ -170,6 +172,17 @@ struct vrb_alarm {
 	/* Act on it: NULL: the device has failed. Engine's lock held. Set before the start. */
 	void (*lost)(struct vrb_alarm *alarm, const struct ibv_cq *cq);
 };
+
+/* A queue pair that takes shared receives: has it taken its last (IBV_EVENT_QP_LAST_WQE_REACHED)? */
+struct vrb_last {
+	struct fab_list link;
+	const struct ibv_qp *qp;
+	_Atomic bool reached;
+	bool due;			/* it has been connected: the device will tell. The endpoint's */
+};
+/* From before it can be in error until before it is destroyed. */
+void vrb_last_watch(struct vrb_last *last, const struct ibv_qp *qp);
+void vrb_last_unwatch(struct vrb_last *last);
 
 /* Engine's lock held. Zeroed but for lost. 0 or -errno. */
 int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_progress *progress);
@@ -275,6 +288,7 @@ struct vrb_ep {
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
 	uint32_t rx_size, rx_cnt;
 	struct vrb_srx *srx;		/* borrowed: the context whose receives it takes; a context's own; or NULL */
+	struct vrb_last last;		/* likewise watched, where there is srx */
 	struct fab_list taker;		/* in srx->takers while there is a queue pair, of number */
 	uint32_t qpn;
 };

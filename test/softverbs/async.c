@@ -31,33 +31,38 @@ void sv_context_del(struct sv_context *ctx)
 	sv_unlock();
 }
 
-void sv_async(struct ibv_context *context, enum ibv_event_type type, struct ibv_cq *cq)
+void sv_async(struct ibv_context *context, enum ibv_event_type type, void *element)
 {
 	struct event *event = calloc(1, sizeof(*event));
 
 	if (!event)
 		abort();
 	event->event.event_type = type;
-	if (cq)
-		event->event.element.cq = cq;
+	if (element)
+		event->event.element.cq = element;	/* or a queue pair: a union */
 	else
 		event->event.element.port_num = 1;
 	fab_list_add_tail(&sv_context(context)->events, &event->link);
 	(void) !write(context->async_fd, &(uint64_t) { 1 }, sizeof(uint64_t));
 }
 
-void sv_async_forget(struct ibv_cq *cq)
+static bool has_element(enum ibv_event_type type)
 {
-	struct sv_context *ctx = sv_context(cq->context);
+	return type == IBV_EVENT_CQ_ERR || type == IBV_EVENT_QP_LAST_WQE_REACHED;
+}
+
+void sv_async_forget(struct ibv_context *context, void *element)
+{
+	struct sv_context *ctx = sv_context(context);
 	struct fab_list *link, *tmp;
 	uint64_t unit;
 
 	fab_list_for_each_safe(&ctx->events, link, tmp) {
 		struct event *event = fab_container(link, struct event, link);
 
-		if (event->event.event_type != IBV_EVENT_CQ_ERR || event->event.element.cq != cq)
+		if (!has_element(event->event.event_type) || event->event.element.cq != element)
 			continue;
-		(void) !read(cq->context->async_fd, &unit, sizeof(unit));
+		(void) !read(context->async_fd, &unit, sizeof(unit));
 		fab_list_remove(link);
 		free(event);
 	}
@@ -96,6 +101,8 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *out
 	}
 	event = fab_container(ctx->events.next, struct event, link);
 	fab_list_remove(&event->link);
+	if (event->event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
+		sv_qp(event->event.element.qp)->unacked++;
 	sv_unlock();
 	*out = event->event;
 	free(event);
@@ -104,7 +111,12 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *out
 
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	(void) event;
+	if (event->event_type != IBV_EVENT_QP_LAST_WQE_REACHED)
+		return;
+	sv_lock();
+	sv_qp(event->element.qp)->unacked--;
+	sv_wake_all();
+	sv_unlock();
 }
 
 const char *ibv_event_type_str(enum ibv_event_type event)

@@ -210,7 +210,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 	while (cq->unacked)
 		sv_wait();
 	forget_events(cq);
-	sv_async_forget(&cq->cq);
+	sv_async_forget(cq->cq.context, &cq->cq);
 	fab_list_remove(&cq->link);
 	sv_context(cq->cq.context)->ref_cnt--;
 	sv_context(cq->cq.context)->cq_cnt--;

@@ -315,9 +315,13 @@ int ibv_destroy_qp(struct ibv_qp *ibv_qp)
 	struct sv_qp *qp = sv_qp(ibv_qp);
 
 	sv_lock();
+	while (qp->unacked)
+		sv_wait();
+	sv_async_forget(qp->qp.context, &qp->qp);
 	sv_source_del(&qp->src);
 	sv_timer_stop(&qp->resume);
 	sv_timer_stop(&qp->watch);
+	sv_timer_stop(&qp->last);
 	sv_resp_flush(qp);
 	if (qp->qp.send_cq)
 		sv_cq_purge(qp->qp.send_cq, qp->qp.qp_num);
@@ -340,6 +344,8 @@ void sv_qp_error(struct sv_qp *qp)
 	sv_timer_stop(&qp->resume);
 	sv_timer_stop(&qp->watch);
 	sv_req_flush(qp);
+	if (qp->qp.srq)
+		sv_resp_last(qp);
 	sv_resp_flush(qp);
 }
 
@@ -347,6 +353,7 @@ static void qp_reset(struct sv_qp *qp)
 {
 	sv_timer_stop(&qp->resume);
 	sv_timer_stop(&qp->watch);
+	sv_timer_stop(&qp->last);
 	sv_resp_flush(qp);
 	qp->rq.cnt = 0;
 	qp->head = qp->next = qp->tail = 0;

@@ -389,6 +389,7 @@ void sv_req_timers(struct sv_qp *qp)
 {
 	sv_timer_init(&qp->resume, resume);
 	sv_timer_init(&qp->watch, look);
+	sv_timer_init(&qp->last, sv_resp_last_due);
 }
 
 static bool opcode_ok(const struct sv_qp *qp, enum ibv_wr_opcode opcode)

@@ -358,7 +358,7 @@ void sv_resp_flush(struct sv_qp *qp)
 	drop_replies(&qp->replies, qp->qp.state == IBV_QPS_ERR);
 	if (qp->qp.qp_type == IBV_QPT_XRC_RECV || qp->qp.qp_type == IBV_QPT_XRC_SEND)
 		return;
-	if (qp->in.have_rqe) {
+	if (qp->in.have_rqe && fab_list_empty(&qp->last.link)) {
 		struct ibv_wc wc = { .wr_id = qp->in.rqe.wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp->qp.qp_num };
 
 		qp->in.have_rqe = false;
@@ -369,4 +369,28 @@ void sv_resp_flush(struct sv_qp *qp)
 
 		sv_cq_push(qp->qp.recv_cq, &wc, true);
 	}
+}
+
+void sv_resp_last_due(struct sv_timer *timer)
+{
+	struct sv_qp *qp = fab_container(timer, struct sv_qp, last);
+
+	sv_resp_flush(qp);
+	sv_async(qp->qp.context, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->qp);
+}
+
+/* A device takes receives ahead. One that takes its time has one in hand. */
+void sv_resp_last(struct sv_qp *qp)
+{
+	uint64_t delay_ms = sv_limit("last_wqe", 0);
+
+	if (sv_limit("no_last_wqe", 0))
+		return;
+	if (!delay_ms) {
+		sv_async(qp->qp.context, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->qp);
+		return;
+	}
+	if (!qp->in.have_rqe)
+		qp->in.have_rqe = sv_rq_take(&fab_container(qp->qp.srq, struct sv_srq, srq)->rq, &qp->in.rqe);
+	sv_timer_start(&qp->last, delay_ms * 1000000);
 }

@@ -102,9 +102,9 @@ static inline struct sv_context *sv_context(struct ibv_context *context)
 
 /* ---- async.c ---- */
 
-/* Tell the owner of the context: of a queue, or NULL: the device, or its port. Lock held. */
-void sv_async(struct ibv_context *context, enum ibv_event_type type, struct ibv_cq *cq);
-void sv_async_forget(struct ibv_cq *cq);	/* what has not been read of it; lock held */
+/* Tell the owner of the context: of a completion queue or a queue pair, or NULL: the device, or its port. Lock held. */
+void sv_async(struct ibv_context *context, enum ibv_event_type type, void *element);
+void sv_async_forget(struct ibv_context *context, void *element);	/* what has not been read of it; lock held */
 /* For tests, which find it by dlsym(): it happens to all that the process has open. IBV_EVENT_DEVICE_FATAL: from now
  * on the device does nothing, IBV_EVENT_CQ_ERR: nor do all its completion queues. */
 void sv_test_event(enum ibv_event_type type);
@@ -230,6 +230,8 @@ struct sv_qp {
 	uint32_t head, next, tail;
 	struct sv_timer resume;		/* after receiver not ready, or where a full socket does not tell */
 	struct sv_timer watch;		/* while something is unanswered: is the other end there? */
+	struct sv_timer last;		/* in error, until no shared receive is taken any more */
+	unsigned unacked;		/* events taken by the application and not acknowledged */
 	uint64_t asked_ns;		/* when the oldest unanswered was sent, or last heard of */
 
 	/* responder */
@@ -281,6 +283,9 @@ void sv_resp_xrc(struct sv_srq *srq, const struct sv_pkt *pkt, const uint8_t *pa
 void sv_resp_resume_srq(struct sv_timer *timer);
 void sv_resp_fini_srq(struct sv_srq *srq);
 void sv_resp_flush(struct sv_qp *qp);
+/* In error, with an SRQ: the last receive is over, now or as SOFTVERBS_LIMITS says. */
+void sv_resp_last(struct sv_qp *qp);
+void sv_resp_last_due(struct sv_timer *timer);
 /* Send queued answers. False: the socket is full. */
 bool sv_resp_push(struct sv_qp *qp);
 /* Scatter into a receive at an offset; 0, or enum sv_nak. */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A device takes shared receives ahead. What it has in hand when an endpoint ends is given back, later than all else
+ * ends, and it says when that is done: none of the context's receives is lost, and a device that says nothing is not
+ * waited for without end.
+ */
+#include "link.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECEIVES	4
+
+static struct fid_ep *srx_open(struct end *end)
+{
+	struct fi_rx_attr attr = { .caps = FI_MSG | FI_RECV, .size = RECEIVES, .iov_limit = 1 };
+	struct fid_ep *srx;
+
+	MUST(fi_srx_context(end->domain, &attr, &srx, NULL));
+	for (intptr_t i = 0; i < RECEIVES; i++)
+		MUST(fi_recv(srx, end->room + i * 64, 64, fi_mr_desc(end->mr), 0, (void *) i));
+	return srx;
+}
+
+/* a connects, and b's endpoint, which has receives of the context, accepts. */
+static void connect_both(struct link *link, struct fid_ep *srx)
+{
+	struct end *b = &link->b;
+	struct happened what;
+
+	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
+	what = await_event(link, link->pep_eq);
+	MUST_BE(what.event == FI_CONNREQ);
+	fi_freeinfo(b->info);
+	b->info = what.info;
+	b->info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	MUST(fi_endpoint(b->domain, b->info, &b->ep, NULL));
+	MUST(fi_ep_bind(b->ep, &b->eq->fid, 0));
+	MUST(fi_ep_bind(b->ep, &b->cq->fid, FI_TRANSMIT | FI_RECV));
+	MUST(fi_ep_bind(b->ep, &srx->fid, 0));
+	MUST(fi_accept(b->ep, NULL, 0));
+	MUST_BE(await_event(link, link->a.eq).event == FI_CONNECTED);
+	MUST_BE(await_event(link, b->eq).event == FI_CONNECTED);
+}
+
+static void send_one(struct link *link)
+{
+	MUST(fi_send(link->a.ep, link->a.room, 8, fi_mr_desc(link->a.mr), 0, NULL));
+	MUST_BE(!await_comp(link, &link->a, NULL));
+	MUST_BE(!await_comp(link, &link->b, NULL));
+}
+
+/* What the device had taken ends with the endpoint; whoever comes next has the rest, and room for as many. */
+static void taken_ahead(bool peer_first)
+{
+	struct link link = { 0 };
+	struct fi_cq_err_entry error = { 0 };
+	struct fid_ep *srx;
+	int err;
+
+	link_listen(&link);
+	srx = srx_open(&link.b);
+	connect_both(&link, srx);
+	send_one(&link);
+	if (peer_first) {
+		MUST(fi_close(&link.a.ep->fid));
+		link.a.ep = NULL;
+		MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	}
+	MUST(fi_close(&link.b.ep->fid));
+	link.b.ep = NULL;
+	err = await_comp(&link, &link.b, &error);
+	MUST_BE(err == FI_ECANCELED || (peer_first && err == FI_ECONNRESET));
+	MUST_BE(error.op_context == (void *) 1);
+	MUST_BE(srx->ops->rx_size_left(srx) == 2);
+	if (!peer_first)
+		MUST(fi_close(&link.a.ep->fid));
+	link.a.ep = NULL;
+	MUST(end_open_ep(&link.a));
+	connect_both(&link, srx);
+	send_one(&link);
+	MUST_BE(srx->ops->rx_size_left(srx) == 3);
+	MUST(fi_close(&link.b.ep->fid));
+	link.b.ep = NULL;
+	MUST(fi_close(&srx->fid));
+	link_close(&link);
+}
+
+static void closed_first(void)
+{
+	taken_ahead(false);
+}
+
+static void peer_closed_first(void)
+{
+	taken_ahead(true);
+}
+
+/* Six endpoints end, one after the other. */
+static void never_told(void)
+{
+	struct link link = { 0 };
+	struct fid_ep *srx;
+
+	link_listen(&link);
+	srx = srx_open(&link.b);
+	for (int i = 0; i < 6; i++) {
+		connect_both(&link, srx);
+		if (i < RECEIVES)
+			send_one(&link);
+		MUST(fi_close(&link.b.ep->fid));
+		link.b.ep = NULL;
+		MUST(fi_close(&link.a.ep->fid));
+		link.a.ep = NULL;
+		MUST(end_open_ep(&link.a));
+	}
+	MUST_BE(srx->ops->rx_size_left(srx) == RECEIVES);
+	MUST(fi_close(&srx->fid));
+	link_close(&link);
+}
+
+static const struct vcase cases[] = {
+	{ "an endpoint closes: what its device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", closed_first, NULL },
+	{ "a peer closes: what the device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", peer_closed_first, NULL },
+	{ "a device that never tells is not waited for", "SOFTVERBS_LIMITS=no_last_wqe=1", never_told,
+	  "device soft0 does not tell of the last shared receive" },
+};
+
+int main(void)
+{
+	return run_cases(cases, sizeof(cases) / sizeof(cases[0]));
+}
