@@ -19,6 +19,7 @@ enum {
 	LOG_LEN = 1024,
 	RANK_CALL = 500,	/* as if half an entry's choice were wrong */
 	RANK_WHICH = 1000,	/* one choice of entry outweighs any number of attributes */
+	RANK_WHERE = 100000,	/* and whoever names an address means that interface, whatever it lacks */
 	RANK_SKIPPED = 1 << 30,
 };
 
@@ -161,6 +162,8 @@ static unsigned reason_weight(const struct fab_reason *reason)
 	switch (reason->kind) {
 	case FAB_WHY_CALL:
 		return RANK_CALL;
+	case FAB_WHY_WHERE:
+		return RANK_WHERE;
 	case FAB_WHY_WHICH:
 		return RANK_WHICH;
 	default:

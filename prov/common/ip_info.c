@@ -119,7 +119,7 @@ static void refuse(const struct fab_ip *ip, const struct wish *wish, const struc
 		 wish->family == AF_INET6 ? "FI_SOCKADDR_IN6" : "FI_SOCKADDR_IN");
 	fab_addr_to_str(&wish->src.sa, asked, sizeof(asked));
 	fab_addr_to_str(&netif->addr.sa, offered, sizeof(offered));
-	fab_why_report(ip->prov, FAB_WHY_WHICH, entry,
+	fab_why_report(ip->prov, FAB_WHY_WHERE, entry,
 		       wish->hint.has_src ? "src_addr" : "dest_addr, reached from", asked, offered);
 }
 

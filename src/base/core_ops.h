@@ -30,6 +30,7 @@ struct fi_provider;
  * wanted endpoint type is further away than one that merely has too small a queue. */
 enum fab_why_kind {
 	FAB_WHY_CALL,	/* the call as a whole: node not resolved, nothing to offer on this machine; entry NULL */
+	FAB_WHY_WHERE,	/* an interface without the address that was asked for: nothing else of it was compared */
 	FAB_WHY_WHICH,	/* picks among entries: endpoint type, address or format, names, handles, protocol */
 	FAB_WHY_WHAT,	/* what the entry can do: caps, mode, an attribute */
 };
