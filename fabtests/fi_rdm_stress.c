@@ -395,7 +395,7 @@ static int start(struct func *func, struct child *child, struct child *others, s
 	if (!ret)
 		ret = func_close_all(func);
 	fflush(stdout);
-	_exit(-ret & 0xff);
+	_exit(util_exit_code(ret));
 }
 
 /* Wait until a child has ticked `cnt` times. */

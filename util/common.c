@@ -113,6 +113,11 @@ int util_bad_usage(void)
 	return UTIL_EXIT_USAGE;
 }
 
+int util_exit_code(int ret)
+{
+	return -ret >= 0 && -ret < 256 ? -ret : FI_EIO;
+}
+
 void util_err(const char *fmt, ...)
 {
 	va_list ap;

@@ -40,6 +40,10 @@ void util_help(FILE *out, const char *const *usage, const char *about, const str
 /* Say on stderr how to learn more. Returns UTIL_EXIT_USAGE. */
 int util_bad_usage(void);
 
+/* The exit code for 0 or an error, -FI_E*: that as a positive number, or FI_EIO where it has no room (FI_EOTHER is 256,
+ * which would be taken for success). */
+int util_exit_code(int ret);
+
 /* Print "PROGRAM: text" and a newline on stderr, after what stdout has buffered. */
 void util_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

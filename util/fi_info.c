@@ -438,5 +438,5 @@ int main(int argc, char **argv)
 	request.hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
 	ret = run(&request, argc, argv);
 	fi_freeinfo(request.hints);
-	return ret;
+	return util_exit_code(-ret);
 }

@@ -174,7 +174,7 @@ static void give_up(int number)
 
 void pp_closing(const struct pp *pp, int ret)
 {
-	closing_code = ret ? -ret : FI_ETIMEDOUT;
+	closing_code = util_exit_code(ret ? ret : -FI_ETIMEDOUT);
 	fflush(stdout);
 	signal(SIGALRM, give_up);
 	alarm((unsigned) pp->opts->wait_ms / 1000 + 1);
@@ -207,7 +207,7 @@ static int exit_code(int ret)
 		util_err("cannot write the results");
 		return FI_EIO;
 	}
-	return -ret;
+	return util_exit_code(ret);
 }
 
 int pp_run(const struct pp_opts *opts, const struct pp_test *test)
