@@ -65,6 +65,7 @@ static const struct util_opt options[] = {
 	{ 'z', "pattern", "NAME", "full-mesh, ring, gather, broadcast or alltoall (default: each of them)" },
 	{ 'x', "transfer", "msg|rma", "messages, or writes into the others' memory (default: msg)" },
 	{ 'T', "timing", NULL, "print how long an iteration of each pattern takes" },
+	GROUP_OPTION,
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -94,6 +95,8 @@ static int take(struct func *func, int key, const char *arg)
 	case 'T':
 		settings->timing = true;
 		return 0;
+	case 'H':
+		return group_take(func);
 	}
 	settings->rma = !strcmp(arg, "rma");
 	if (settings->rma || !strcmp(arg, "msg"))

@@ -26,12 +26,14 @@ struct settings {
 
 static const struct util_opt options[] = {
 	{ 'n', "number", "NUMBER", "processes (default: 3)" },
+	GROUP_OPTION,
 	{ 0, NULL, NULL, NULL },
 };
 
 static int take(struct func *func, int key, const char *arg)
 {
-	(void) key;
+	if (key == 'H')
+		return group_take(func);
 	return func_number("-n (processes)", arg, 2, GROUP_MAX, &((struct settings *) func->own)->cnt);
 }
 

@@ -46,9 +46,13 @@ static int take_option(struct pp_opts *opts, int key, const char *arg)
 {
 	uint64_t value;
 
-	(void) opts;
-	if (has_key(current->program->options, key))
-		return current->program->take(current, key, arg);
+	int ret;
+
+	if (has_key(current->program->options, key)) {
+		ret = current->program->take(current, key, arg);
+		opts->alone = current->alone;
+		return ret;
+	}
 	switch (key) {
 	case 'I':
 		return pp_parse_count("-I (iterations)", arg, 1, &current->iterations);
@@ -121,7 +125,7 @@ static int run(struct func *func)
 		FUNC_TRY(func_open(func));
 	FUNC_TRY(func->program->run(func));
 	/* Nobody closes anything that the other may still be using. */
-	return func->program->alone ? 0 : func_sync(func);
+	return func->alone ? 0 : func_sync(func);
 }
 
 static int progress(struct pp *pp)
@@ -168,6 +172,7 @@ int func_main(int argc, char **argv, const struct func_program *program, void *o
 		return FI_ENOMEM;
 	current->program = program;
 	current->own = own;
+	current->alone = program->alone;
 	current->iterations = program->iterations ? program->iterations : 1;
 	current->size = program->size ? program->size : DEFAULT_SIZE;
 	fill_options(options, program->options);

@@ -44,7 +44,7 @@ struct func_program {
 	int (*take)(struct func *func, int key, const char *arg);
 	void (*hints)(struct func *func, struct fi_info *hints);        /* change what is asked for; or NULL */
 	bool no_domain;                 /* run() calls func_open() itself, or does without */
-	bool alone;                     /* one process, without control channel or peer */
+	bool alone;                     /* one process, without control channel or peer: what func->alone begins with */
 	int (*run)(struct func *func);
 };
 
@@ -109,6 +109,7 @@ struct func {
 	size_t size;                    /* of -S, bytes */
 	const struct func_program *program;
 	void *own;                      /* what func_main() was given */
+	bool alone;                     /* an option may change it, before anything is opened */
 	bool client;
 	bool delivery;                  /* operations can have FI_DELIVERY_COMPLETE */
 	struct fid_domain *domain;

@@ -353,7 +353,7 @@ int func_open(struct func *func)
 	struct place place = { .len = 0 };
 	int ret = pp_fill_hints(func->pp);
 
-	if (func->program->alone) {
+	if (func->alone) {
 		FUNC_TRY(ret);
 		FUNC_TRY(open_server(func, &place));
 		FUNC_TRY(open_domain(func));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Groups of processes. The parent is a relay: one round of it takes a message of the same length from every member and
- * gives all of them to each. It ends when the last member has closed its socket.
+ * Groups of processes. The parent is a relay: one round of it takes a message of the same length from every member,
+ * swaps them with the parent on the other host, if there is one, and gives all of them to each. It ends when a member
+ * has closed its socket.
  */
 #include "group.h"
 
@@ -22,12 +23,13 @@ struct said {
 	char bytes[GROUP_MAX_SAID];
 };
 
-/* Of the parent. */
+/* Of the parent. Its members are `mine` of `cnt`, from number `first` on. */
 struct relay {
-	unsigned cnt;
-	int fd[GROUP_MAX];
+	unsigned cnt, first, mine;
+	unsigned half;                  /* how many the server has of two hosts, else 0; the client may have one less */
+	int fd[GROUP_MAX];              /* these two by order here, not by number */
 	pid_t pid[GROUP_MAX];
-	struct said said[GROUP_MAX];
+	struct said said[GROUP_MAX];    /* by number */
 };
 
 /* ---- a member ---- */
@@ -132,62 +134,81 @@ static int take_said(int fd, struct said *said, int limit_ms)
 	return 0;
 }
 
+/* What the other parent's members have said, for what ours have: always `half` of them, the last may be nobody's. */
+static int swap_said(struct func *func, struct relay *relay)
+{
+	return !relay->half ? 0 : func_exchange(func, &relay->said[relay->first],
+						&relay->said[relay->first ? 0 : relay->half],
+						relay->half * sizeof(relay->said[0]), "the members on the other host");
+}
+
 static void give_all(const struct relay *relay)
 {
-	unsigned i, j;
+	unsigned i;
 
-	for (i = 0; i < relay->cnt; i++) {
-		for (j = 0; j < relay->cnt; j++)
-			send(relay->fd[i], &relay->said[j], sizeof(relay->said[j]), MSG_NOSIGNAL);
-	}
+	for (i = 0; i < relay->mine; i++)
+		send(relay->fd[i], relay->said, relay->cnt * sizeof(relay->said[0]), MSG_NOSIGNAL);
 }
 
 /* Rounds, until a member is gone: done, or failed, which its exit code tells. A member that says nothing for longer
- * than any wait of its own has its limits in hand. */
-static void relay_rounds(struct func *func, struct relay *relay)
+ * than any wait of its own has its limits in hand. 0, or -FI_* when it is the other parent who is gone. */
+static int relay_rounds(struct func *func, struct relay *relay)
 {
 	unsigned i;
 
 	for (;;) {
-		for (i = 0; i < relay->cnt; i++) {
-			if (take_said(relay->fd[i], &relay->said[i], 4 * func->pp->opts->wait_ms))
-				return;
+		for (i = 0; i < relay->mine; i++) {
+			if (take_said(relay->fd[i], &relay->said[relay->first + i], 4 * func->pp->opts->wait_ms))
+				return 0;
 		}
+		FUNC_TRY(swap_said(func, relay));
 		give_all(relay);
 	}
 }
 
-static int start_member(struct func *func, struct relay *relay, unsigned self, const struct func_ep_attr *attr,
+/* A member has no control channel, and none of the relay's sockets but its end of its own. */
+static void become_member(struct func *func, const struct relay *relay, unsigned started)
+{
+	static struct pp_opts opts;
+	unsigned i;
+
+	for (i = 0; i <= started; i++)
+		close(relay->fd[i]);
+	pp_ctrl_close(func->pp);
+	opts = *func->pp->opts;
+	opts.alone = func->alone = true;
+	func->pp->opts = &opts;
+}
+
+static int start_member(struct func *func, struct relay *relay, unsigned which, const struct func_ep_attr *attr,
 			int (*body)(struct func *func, struct group *group))
 {
 	struct group *group;
 	int fds[2], ret;
-	unsigned i;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
 		return pp_fail(func->pp, -errno, "socketpair");
 	fflush(stdout);
-	relay->pid[self] = fork();
-	if (relay->pid[self] < 0) {
+	relay->pid[which] = fork();
+	if (relay->pid[which] < 0) {
 		ret = -errno;
 		close(fds[0]);
 		close(fds[1]);
 		return pp_fail(func->pp, ret, "fork");
 	}
-	relay->fd[self] = fds[0];
-	if (relay->pid[self]) {
+	relay->fd[which] = fds[0];
+	if (relay->pid[which]) {
 		close(fds[1]);
 		return 0;
 	}
-	for (i = 0; i <= self; i++)
-		close(relay->fd[i]);
+	become_member(func, relay, which);
 	group = calloc(1, sizeof(*group));
 	if (!group)
 		_exit(FI_ENOMEM);
 	group->cnt = relay->cnt;
-	group->self = self;
+	group->self = relay->first + which;
 	group->fd = fds[1];
-	_exit(-run_member(func, group, attr, body) & 0xff);
+	_exit(util_exit_code(run_member(func, group, attr, body)));
 }
 
 /* The end of every member that was started; -FI_* of the most telling failure. */
@@ -203,7 +224,8 @@ static int take_codes(struct func *func, struct relay *relay, unsigned started)
 			continue;
 		code = WIFEXITED(status) ? WEXITSTATUS(status) : FI_EOTHER;
 		if (!WIFEXITED(status))
-			pp_fail(func->pp, -FI_EOTHER, "member %u ended by signal %d", i, WTERMSIG(status));
+			pp_fail(func->pp, -FI_EOTHER, "member %u ended by signal %d", relay->first + i,
+				WTERMSIG(status));
 		/* The others only see that one is missing. */
 		if (code && (!ret || ret == -FI_ECONNRESET))
 			ret = -code;
@@ -211,23 +233,44 @@ static int take_codes(struct func *func, struct relay *relay, unsigned started)
 	return ret;
 }
 
+int group_take(struct func *func)
+{
+	func->alone = false;
+	return 0;
+}
+
+/* Which members are this parent's. */
+static int divide(struct func *func, struct relay *relay, unsigned cnt)
+{
+	relay->cnt = relay->mine = cnt;
+	if (func->alone)
+		return func->client ? pp_fail(func->pp, -FI_EINVAL, "a server address, without -H") : 0;
+	if (func->pp->opts->carrier)
+		return pp_fail(func->pp, -FI_EINVAL, "--in-band with -H: processes are started behind it");
+	if (cnt < 2)
+		return pp_fail(func->pp, -FI_EINVAL, "-H with a single process");
+	relay->half = (cnt + 1) / 2;
+	relay->first = func->client ? relay->half : 0;
+	relay->mine = func->client ? cnt - relay->half : relay->half;
+	return 0;
+}
+
 int group_run(struct func *func, unsigned cnt, const struct func_ep_attr *attr,
 	      int (*body)(struct func *func, struct group *group))
 {
 	struct relay *relay = calloc(1, sizeof(*relay));
 	unsigned started = 0;
-	int ret = relay ? 0 : -FI_ENOMEM, codes;
+	int ret = relay ? divide(func, relay, cnt) : -FI_ENOMEM, codes;
 
 	if (!relay)
 		return ret;
-	relay->cnt = cnt;
-	while (started < cnt && !ret) {
+	while (started < relay->mine && !ret) {
 		ret = start_member(func, relay, started, attr, body);
 		started += !ret;
 	}
 	if (!ret)
-		relay_rounds(func, relay);
+		ret = relay_rounds(func, relay);
 	codes = take_codes(func, relay, started);
 	free(relay);
-	return ret ? ret : codes;
+	return codes ? codes : ret;
 }
