@@ -216,9 +216,10 @@ static void tx_refuse(struct tcp_tx *tx, int err)
 	if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_GROUP))
 		text = "the peer has no peer groups: its domain was opened without max_group_id, or it is another libfabric's";
 	else if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_COMMIT))
-		text = "the peer makes nothing durable (FI_COMMIT_COMPLETE): it runs another libfabric";
+		text = "the peer makes nothing durable (FI_COMMIT_COMPLETE): it runs another libfabric, or an older one";
 	else if (err == FI_EOPNOTSUPP && tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE)
-		text = "the peer takes 4 remote buffers in one operation at most: it runs another libfabric";
+		text = "the peer takes 4 remote buffers in one operation at most: it runs another libfabric, or an "
+		       "older one";
 	else if (err == FI_EOPNOTSUPP)
 		text = tx->amo ? "the peer has none of these: it runs another libfabric, or is of another byte order" :
 				 "the peer is another libfabric's, which does not tell of matches";

@@ -73,16 +73,11 @@ static void post_read(struct node *node, const struct peer *peer, void *buf)
 /* The node's connection to a peer of this library; the request of the read that began it has come out of it. */
 static int read_waits(struct node *node, const struct peer *peer, void *buf)
 {
-	struct cm_bytes reply = raw_rdm_cm(TCP_CM_CONNRESP, ntohs(peer->addr.sin_port), 1);
 	uint8_t request[sizeof(struct tcp_hdr) + sizeof(struct tcp_rma_iov)];
 	int fd;
 
 	post_read(node, peer, buf);
-	fd = peer_accept(node, peer);
-	reply.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
-	reply.hdr.incarnation = 1;
-	reply.hdr.eager_max = reply.hdr.credit = htobe32(4096);
-	raw_send(fd, &reply, raw_len(&reply));
+	fd = peer_up_ext(node, peer, TCP_EXT_MAGIC | TCP_EXT_BASE);
 	raw_recv(fd, request, sizeof(request), drive, node);
 	return fd;
 }

@@ -126,6 +126,21 @@ int peer_up(struct node *node, const struct peer *peer)
 	return fd;
 }
 
+int peer_up_ext(struct node *node, const struct peer *peer, uint32_t ext)
+{
+	struct cm_bytes reply = raw_rdm_cm(TCP_CM_CONNRESP, ntohs(peer->addr.sin_port), 1);
+	int fd;
+
+	if (!ext)
+		return peer_up(node, peer);
+	fd = peer_accept(node, peer);
+	reply.hdr.ext = htobe32(ext);
+	reply.hdr.incarnation = 1;
+	reply.hdr.eager_max = reply.hdr.credit = htobe32(4096);
+	raw_send(fd, &reply, raw_len(&reply));
+	return fd;
+}
+
 void peer_close(const struct peer *peer, int fd)
 {
 	close(fd);
@@ -199,7 +214,7 @@ int connected_ext(struct node *node, const struct peer *peer, const struct tcp_h
 	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer->addr.sin_port), 1);
 	int fd = raw_connect(&node->addr);
 
-	request.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE);
+	request.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | hello->features);
 	request.hdr.incarnation = htobe64(hello->incarnation);
 	request.hdr.eager_max = htobe32(hello->eager_max);
 	request.hdr.credit = htobe32(hello->credit);

@@ -43,14 +43,16 @@ void peer_close(const struct peer *peer, int fd);
 int peer_accept(struct node *node, const struct peer *peer);
 /* Answer it. */
 void peer_reply(int fd, const struct peer *peer, uint8_t type);
-/* Let the node's connection come about: both. */
+/* Let the node's connection come about: both. _ext: with a peer that says these TCP_EXT_* of itself (0: as peer_up). */
 int peer_up(struct node *node, const struct peer *peer);
+int peer_up_ext(struct node *node, const struct peer *peer, uint32_t ext);
 
 /* Connect to the node as the peer, in process pid. */
 int peer_connect(struct node *node, const struct peer *peer, uint32_t pid);
 /* The type of the node's answer to that. */
 uint8_t answer(struct node *node, int fd);
-/* Connect, and be accepted. With hello: as a peer of ours that says this of itself, else as upstream does. */
+/* Connect, and be accepted. With hello: as a peer of ours that says this of itself (features besides TCP_EXT_BASE), else
+ * as upstream does. */
 int connected(struct node *node, const struct peer *peer, uint32_t pid);
 int connected_ext(struct node *node, const struct peer *peer, const struct tcp_hello *hello);
 
