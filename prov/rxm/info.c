@@ -234,6 +234,26 @@ static bool may_be_meant(const struct fi_info *hints, const char *below)
 	       (strcasestr(name, RXM_LAYER) && !strchr(name, ';'));
 }
 
+static int refuse_type(uint32_t type)
+{
+	char text[32];
+
+	fab_why_report(&rxm_prov, FAB_WHY_WHICH, "FI_EP_RDM", "ep_attr->type",
+		       fi_tostr_r(text, sizeof(text), &type, FI_TYPE_EP_TYPE), "FI_EP_RDM");
+	return -FI_ENODATA;
+}
+
+/* None of those that were meant has anything to stand on. */
+static int refuse_below(const struct fi_info *hints)
+{
+	for (size_t i = 0; i < fab_countof(cores); i++) {
+		if (may_be_meant(hints, cores[i].name))
+			fab_why_report(&rxm_prov, FAB_WHY_CALL, NULL, "FI_EP_MSG of", cores[i].name,
+				       "none for this node, service and source (fi_info -t FI_EP_MSG --why)");
+	}
+	return -FI_ENODATA;
+}
+
 int rxm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info)
 {
@@ -242,13 +262,13 @@ int rxm_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	int ret = 0;
 
 	if (hints && hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC && hints->ep_attr->type != FI_EP_RDM)
-		return -FI_ENODATA;
+		return refuse_type(hints->ep_attr->type);
 	for (size_t i = 0; i < fab_countof(cores) && !ret; i++) {
 		if (may_be_meant(hints, cores[i].name))
 			ret = add_over(cores[i].name, node, service, flags, hints, &end, &cnt);
 	}
 	if (!ret)
-		ret = cnt ? match(version, hints, list, cnt, info) : -FI_ENODATA;
+		ret = cnt ? match(version, hints, list, cnt, info) : refuse_below(hints);
 	if (list)
 		fi_freeinfo(list);
 	return ret;
