@@ -171,6 +171,8 @@ void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *w
 
 bool tcp_conn_flush(struct tcp_conn *conn)
 {
+	if (conn->state == TCP_CONN_UP && conn->ack_owed)
+		tcp_tx_ack(conn, 0);	/* one that waits for the next read, of which there may be none */
 	if (conn->state == TCP_CONN_UP && !conn->tx_blocked)
 		tcp_tx_flush(conn);
 	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held);

@@ -88,6 +88,7 @@ struct tcp_rx_state {
 	struct tcp_into into;		/* a message on its way into a posted receive; rx is NULL otherwise */
 	struct tcp_unexp *unexp;	/* the message being kept, or announced data, or NULL */
 	bool bulk;			/* the last payload was long: take little more than headers into staging */
+	bool more;			/* the last read was filled: more is there */
 	/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
 	uint32_t refuse;		/* likewise an atomic */
 	uint32_t mr_gen;		/* fab_mr_map.gen when a remote write was verified */
@@ -151,6 +152,7 @@ struct tcp_conn {
 	struct tcp_rx_state rx;
 	struct tcp_idmap rx_rndv;	/* struct tcp_rx: matched an announcement, data to come */
 	uint32_t ack_owed;
+	uint32_t ack_len;		/* bytes read since one was owed first */
 	uint64_t credit_owed;		/* bytes consumed and not yet told to the peer */
 	bool credit_due;		/* so many that the next to be sent takes the news along */
 	uint64_t unexp_len;		/* bytes kept for it, TCP_CREDIT_OVERHEAD each included */

@@ -340,6 +340,7 @@ static ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
 		n = conn->io->recv(conn, staging, stage);
 		if (n > 0)
 			*staged = n;
+		rx->more = n == (ssize_t) stage;
 		return n;
 	}
 	cnt = rx->iov_cnt - rx->iov_cur;
@@ -352,6 +353,7 @@ static ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
 		rx_advance(rx, direct);
 		*staged = n - direct;
 	}
+	rx->more = n > 0 && *staged == stage;
 	return n;
 }
 
@@ -371,11 +373,18 @@ static void rx_end(struct tcp_conn *conn, int err)
 		tcp_conn_fail(conn, 0, FI_ECONNRESET, "the peer closed it");
 }
 
+/* May acknowledgements wait for the next read, which will bring more? Long frames are read one by one, and those of a
+ * staging buffer's length share an answer all the same. */
+static bool rx_ack_waits(const struct tcp_conn *conn)
+{
+	return conn->rx.more && conn->ack_len < FAB_STAGING_LEN && !conn->rx_paused;
+}
+
 void tcp_rx_tell(struct tcp_conn *conn)
 {
 	if (conn->in_read)
 		return;
-	if (conn->state == TCP_CONN_UP && conn->ack_owed)
+	if (conn->state == TCP_CONN_UP && conn->ack_owed && !rx_ack_waits(conn))
 		tcp_tx_ack(conn, 0);
 	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2 && !conn->credit_due) {
 		/* by the next pass, or with what the application sends until then */
@@ -430,18 +439,23 @@ bool tcp_rx_poll(struct fab_source *src)
 	}
 	if (__builtin_expect(tcp_stranger_waits(conn), 0)) {
 		tcp_stranger_hold(conn);
+		tcp_rx_tell(conn);
 		return false;
 	}
 	if (conn->state == TCP_CONN_PARKING)
 		return rx_poll_parking(conn, staging);
 	rx_recheck_region(conn);
 	n = rx_read(conn, staging, &staged);
-	if (n == -EAGAIN || n == -EINTR)
+	if (n == -EAGAIN || n == -EINTR) {
+		if (conn->ack_owed)
+			tcp_rx_tell(conn);
 		return false;
+	}
 	if (n <= 0) {
 		rx_end(conn, -n);
 		return true;
 	}
+	conn->ack_len = (conn->ack_owed ? conn->ack_len : 0) + n;
 	conn->recv_pass = src->progress->pass_cnt;
 	rx_take(conn, staging, staged);
 	if (conn->state == TCP_CONN_UP)

@@ -2,8 +2,9 @@
 /*
  * From a data call to the send queue. tcp_submit() takes the engine lock; the rest wants it held.
  *
- * The first send after a pass goes out at once. Small ones behind it, within the same pass and with a completion for
- * which the caller has to come back, wait for the next pass (or until they are many) and then share one system call.
+ * The first send after a pass goes out at once. Those behind it that are not long, within the same pass and with a
+ * completion for which the caller has to come back, wait for the next pass (or until they are many) and then share one
+ * system call.
  * What has no completion never waits, unless FI_MORE says that more will follow.
  *
  * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
@@ -13,9 +14,9 @@
 #include "common/trigger.h"
 #include "tcp/tcp.h"
 
-#define TX_HOLD_MAX	(64 * 1024)	/* bytes held back for the next pass, then they go */
-/* A longer frame, a message of more than 16 KiB that is, hardly gains by sharing a call. */
-#define TX_HOLD_LEN	(16 * 1024 + TCP_HDR_MAX)
+#define TX_HOLD_MAX	(128 * 1024)	/* bytes held back for the next pass; past it they go */
+/* A longer frame, a message of more than 64 KiB that is, does not gain by sharing a call. */
+#define TX_HOLD_LEN	(64 * 1024 + TCP_HDR_MAX)
 
 static const uint8_t wire_op[] = {
 	[FAB_OP_SEND] = TCP_WIRE_MSG,

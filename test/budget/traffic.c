@@ -227,3 +227,11 @@ TEST_PROV(burst_reads_64k, FI_MSG | FI_RMA)
 
 	bursts(&p, READS, 64 << 10, 16, traffic_cnt(64));
 }
+
+/* Writes one behind the other share acknowledgements, also those that are read one by one. */
+TEST_PROV(burst_writes_32k, FI_MSG | FI_RMA)
+{
+	struct pair p = traffic_pair(t);
+
+	bursts(&p, WRITES, 32 << 10, 16, traffic_cnt(64));
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What a connection does with frames that come or wait at the wrong moment: a peer that ends it, a message too long to
- * be kept, a region that is closed while a peer waits for its bytes, announcements that find no place.
+ * be kept, a region that is closed while a peer waits for its bytes, announcements that find no place; and how long
+ * acknowledgements wait.
  */
 #include <endian.h>
 #include <errno.h>
@@ -342,6 +343,37 @@ static void frames_are_numbered(void **state)
 	peer_close(&peer, fd);
 }
 
+/* ---- acknowledgements ---- */
+
+#define STAGED_LEN	4096	/* bytes that are read ahead of a long message's end */
+
+/* That of a long message may wait for the next one's, but only for what is there: the first bytes of the next one, all of
+ * which came with the read that brought the end of this one. */
+static void acknowledgement_waits_for_nothing_that_is_not_there(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	size_t len = frame_make(40000);
+	struct tcp_hdr ack;
+
+	frame.hdr.flags = TCP_FLAG_DELIVERY;
+	for (int i = 0; i < 4; i++) {
+		post_trecv(node);
+		post_trecv(node);
+		raw_send(fd, &frame, len);
+		raw_send(fd, &frame, STAGED_LEN);
+		raw_recv(fd, &ack, sizeof(ack), drive, node);
+		assert_int_equal(ack.op_data, TCP_OP_DATA_ACK);
+		frame_arrives(node, 40000);
+		pump(node, fd, (uint8_t *) &frame + STAGED_LEN, len - STAGED_LEN);
+		raw_recv(fd, &ack, sizeof(ack), drive, node);
+		assert_int_equal(ack.op_data, TCP_OP_DATA_ACK);
+		frame_arrives(node, 40000);
+	}
+	peer_close(&peer, fd);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, node_setup, node_teardown)
 #define LONG(fn) cmocka_unit_test_setup_teardown(fn, unexp_setup, unexp_teardown)
 
@@ -357,6 +389,7 @@ int main(void)
 		TEST(region_closed_under_a_waiting_response),
 		TEST(without_announcement_nothing_goes_past_the_credit),
 		TEST(frames_are_numbered),
+		TEST(acknowledgement_waits_for_nothing_that_is_not_there),
 	};
 
 	test_clock_start();
