@@ -7,7 +7,6 @@
 #include "verbs/kind.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -105,22 +104,18 @@ static bool note_gid(const struct vrb_gid *gid, void *any)
 	return false;
 }
 
-/* Fabrics are told apart by the subnet, as InfiniBand's are; all of iWARP is one. */
 static int name_fabric(struct vrb_device *dev)
 {
-	union ibv_gid gid;
-	bool any = false;
+	union ibv_gid gid = { 0 };
+	bool any = vrb_device_iwarp(dev);
 
-	if (vrb_device_iwarp(dev)) {
-		snprintf(dev->fabric, sizeof(dev->fabric), "Ethernet-iWARP");
-		return 0;
-	}
-	if (ibv_query_gid(dev->verbs, dev->port_num, 0, &gid))
+	if (!any && ibv_query_gid(dev->verbs, dev->port_num, 0, &gid))
 		return errno ? errno : EIO;
-	vrb_gids_see(dev->verbs, dev->port_num, note_gid, &any);
+	if (!any)
+		vrb_gids_see(dev->verbs, dev->port_num, note_gid, &any);
 	if (!any)
 		return NO_GID;
-	snprintf(dev->fabric, sizeof(dev->fabric), "IB-0x%016" PRIx64, be64toh(gid.global.subnet_prefix));
+	vrb_fabric_of_gid(dev->fabric, sizeof(dev->fabric), dev, &gid);
 	return 0;
 }
 

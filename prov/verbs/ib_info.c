@@ -115,7 +115,8 @@ static bool add_gid(const struct vrb_gid *gid, void *arg)
 		return true;
 	if (wish->has_dest && !memcmp(dest.sib.sib_gid, &in6addr_loopback, sizeof(dest.sib.sib_gid)))
 		memcpy(dest.sib.sib_gid, &gid->gid, sizeof(dest.sib.sib_gid));
-	info = vrb_port_entry(search->kind, dev, &src.sib, wish->has_dest ? &dest.sib : NULL, sizeof(src.sib));
+	info = vrb_port_entry(search->kind, dev, &gid->gid, &src.sib, wish->has_dest ? &dest.sib : NULL,
+			      sizeof(src.sib));
 	if (info)
 		info->addr_format = FI_SOCKADDR_IB;
 	search->ret = vrb_offers_add(&search->offers, info);

@@ -192,7 +192,10 @@ static bool place(const struct fab_ip *ip, const struct fab_netif *netif, char *
 	if (!dev || !kind_of(ip)->offered(dev))
 		return false;
 	snprintf(domain, FI_NAME_MAX, "%s%s", dev->name, kind_of(ip)->suffix);
-	snprintf(fabric, FI_NAME_MAX, "%s", dev->fabric);
+	if (vrb_device_roce(dev))
+		vrb_fabric_of_network(fabric, FI_NAME_MAX, netif->network);
+	else
+		snprintf(fabric, FI_NAME_MAX, "%s", dev->fabric);
 	return true;
 }
 
@@ -320,6 +323,9 @@ int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint
 	if (!most)
 		return -FI_ENOMEM;
 	most->addr_format = info->addr_format;
+	/* which is the address's */
+	free(most->fabric_attr->name);
+	most->fabric_attr->name = info->fabric_attr->name ? strdup(info->fabric_attr->name) : NULL;
 	offer.info = most;
 	ret = fab_match_check(&vrb_prov, version, info, &offer, 1);
 	fi_freeinfo(most);

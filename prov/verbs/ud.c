@@ -134,8 +134,8 @@ static int add_port(const struct vrb_device *dev, void *arg)
 
 	if (!is_wanted(dev, search->only, search->query, &own))
 		return 0;
-	return vrb_offers_add(&search->offers, vrb_port_entry(search->kind, dev, &own, search->query->node ? NULL : dest,
-							      sizeof(own)));
+	return vrb_offers_add(&search->offers, vrb_port_entry(search->kind, dev, &own.gid, &own,
+							      search->query->node ? NULL : dest, sizeof(own)));
 }
 
 static int ud_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)

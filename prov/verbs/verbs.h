@@ -66,7 +66,7 @@ struct vrb_device {
 	struct ibv_port_attr port;
 	uint32_t inline_max;		/* bytes that a queue pair takes inline */
 	char name[IBV_SYSFS_NAME_MAX];	/* the domain's name */
-	char fabric[40];		/* the fabric's: which devices can reach each other */
+	char fabric[FI_NAME_MAX];	/* the fabric's: that of GID 0; an entry has that of its address (fabric.c) */
 };
 
 /* The CM's ids: what has addresses of InfiniBand has ports of its own. */
@@ -91,6 +91,14 @@ bool vrb_device_iwarp(const struct vrb_device *dev);
 /* Why there is no entry of it, for those who ask (common/why.h). */
 void vrb_say_lacks(const struct vrb_device *dev, const char *what, const char *wanted, const char *found);
 void vrb_devices_fini(void);	/* forget all; no object of the provider is left */
+
+/* ---- fabric.c ---- */
+
+/* The fabric of an endpoint that is known by this GID of the port, into name; and of a port of RoCE by an address of this
+ * network ("10.1.0.0/16"). */
+void vrb_fabric_of_gid(char *name, size_t size, const struct vrb_device *dev, const union ibv_gid *gid);
+void vrb_fabric_of_network(char *name, size_t size, const char *network);
+bool vrb_device_roce(const struct vrb_device *dev);
 
 /* ---- nic.c ---- */
 

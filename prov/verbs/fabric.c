@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Names of fabrics: who has the same can be reached. InfiniBand's subnets are told apart by the prefix of their GIDs,
+ * which the subnet manager gives out. On Ethernet a GID is made of an address, and the first of a port of the link's
+ * alone, which is alike everywhere: there the IP network of the address in use says who can be reached, as for tcp, whose
+ * names these are not, since its endpoints cannot. Setup tier; no state.
+ */
+#include "verbs/verbs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/netif.h"
+
+bool vrb_device_roce(const struct vrb_device *dev)
+{
+	return !vrb_device_iwarp(dev) && dev->port.link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
+void vrb_fabric_of_network(char *name, size_t size, const char *network)
+{
+	snprintf(name, size, "RoCE-%s", network);
+}
+
+/* The interface whose address the GID is made of: its network. False: there is none here. */
+static bool network_of(const union ibv_gid *gid, char *network, size_t size)
+{
+	union fab_any_addr addr = { .sin6.sin6_family = AF_INET6 };
+	struct fab_netif *list;
+	bool found = false;
+	size_t cnt;
+
+	if (vrb_gid_sort(gid) == VRB_GID_V4) {
+		addr = (union fab_any_addr) { .sin.sin_family = AF_INET };
+		memcpy(&addr.sin.sin_addr, gid->raw + 12, sizeof(addr.sin.sin_addr));
+	} else {
+		memcpy(&addr.sin6.sin6_addr, gid->raw, sizeof(addr.sin6.sin6_addr));
+	}
+	if (fab_netif_list(&vrb_prov, NULL, &list, &cnt))
+		return false;
+	for (size_t i = 0; i < cnt && !found; i++) {
+		found = fab_addr_equal_host(&list[i].addr.sa, &addr.sa);
+		if (found)
+			snprintf(network, size, "%s", list[i].network);
+	}
+	free(list);
+	return found;
+}
+
+void vrb_fabric_of_gid(char *name, size_t size, const struct vrb_device *dev, const union ibv_gid *gid)
+{
+	char network[64];
+
+	if (vrb_device_iwarp(dev))
+		snprintf(name, size, "Ethernet-iWARP");
+	else if (vrb_device_roce(dev) && network_of(gid, network, sizeof(network)))
+		vrb_fabric_of_network(name, size, network);
+	else
+		snprintf(name, size, "IB-0x%016" PRIx64, be64toh(gid->global.subnet_prefix));
+}
