@@ -5,7 +5,10 @@
  * again at the same port, as the same process by its number, is served.
  *
  * Peers that answer are children of this program, with an endpoint each; those that misbehave are plain sockets.
+ *
+ * The provider is tcp, or the argument: tcp;ofi_rxm.
  */
+#include "config.h"
 #include <arpa/inet.h>
 #include <endian.h>
 #include <fcntl.h>
@@ -26,6 +29,10 @@
 #include <rdma/fi_tagged.h>
 #include "base/bits.h"
 #include "base/clock.h"
+#ifdef HAVE_RXM
+#include "rxm/rxm.h"
+#endif
+#include "rxm/wire.h"
 #include "tcp/node.h"
 #include "tcp/raw.h"
 #include "tcp/tcp.h"
@@ -48,6 +55,7 @@ pid_t getpid(void)
 
 static struct node node;
 static char local[64];
+static bool rxm;			/* the provider is tcp;ofi_rxm */
 
 /* ---- operations ---- */
 
@@ -106,7 +114,7 @@ static const struct op {
 
 /* ---- a peer in a process of its own ---- */
 
-/* Serves until it is killed. This program does it, started again with --peer. */
+/* Serves until it is killed. This program does it, started again with a port. */
 static _Noreturn void peer_main(uint16_t port)
 {
 	static char region[REGION_LEN], buf[256];
@@ -137,7 +145,7 @@ static pid_t peer_start(uint16_t port, struct sockaddr_in *addr)
 	pid = fork();
 	if (!pid) {
 		dup2(pipefd[1], STDOUT_FILENO);
-		execl("/proc/self/exe", "sweep", "--peer", text, (char *) NULL);
+		execl("/proc/self/exe", "sweep", node_provider, text, (char *) NULL);
 		_exit(127);
 	}
 	close(pipefd[1]);
@@ -296,12 +304,20 @@ static void drive(void *arg)
 	fi_cq_read(node.cq, NULL, 0);
 }
 
+static struct cm_bytes raw_answer(uint16_t port)
+{
+	const struct rxm_cm_rsp rsp = { .conn_id = 1, .rx_size = 64, .flow_ctrl = 2, .ext = RXM_EXT };
+
+	return rxm ? raw_cm(TCP_CM_CONNRESP, &rsp, sizeof(rsp)) : raw_rdm_cm(TCP_CM_CONNRESP, port, 1);
+}
+
 /* A plain socket that the node has connected to, and its operation in it. */
 static int misbehaving_peer(const struct op *op, struct sockaddr_in *addr, fi_addr_t *to)
 {
-	uint8_t request[sizeof(struct tcp_cm_hdr) + sizeof(struct tcp_rdm_cm)];
+	const size_t private = rxm ? sizeof(struct rxm_cm_req) : sizeof(struct tcp_rdm_cm);
+	uint8_t request[sizeof(struct tcp_cm_hdr) + TCP_CM_DATA_MAX];
 	int listener = raw_listen(addr, 1), fd;
-	struct cm_bytes reply = raw_rdm_cm(TCP_CM_CONNRESP, ntohs(addr->sin_port), 1);
+	struct cm_bytes reply = raw_answer(ntohs(addr->sin_port));
 	uint8_t header[sizeof(struct tcp_hdr)];
 
 	/* so that the next one can be bound there at once */
@@ -309,7 +325,7 @@ static int misbehaving_peer(const struct op *op, struct sockaddr_in *addr, fi_ad
 	*to = node_insert(&node, addr);
 	assert_int_equal(op->post(*to, local), 0);
 	fd = raw_accept(listener, drive, NULL);
-	raw_recv(fd, request, sizeof(request), drive, NULL);
+	raw_recv(fd, request, sizeof(struct tcp_cm_hdr) + private, drive, NULL);
 	reply.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO);
 	reply.hdr.incarnation = 1;
 	reply.hdr.eager_max = reply.hdr.credit = htobe32(REGION_LEN);
@@ -428,7 +444,7 @@ static void die(const struct op *op, bool connected)
 	if (connected)
 		expect(op, op->answered ? FI_ECONNRESET : 0);
 	else
-		expect(op, FI_ECONNREFUSED);
+		expect(op, rxm ? FI_ECONNRESET : FI_ECONNREFUSED);	/* tcp itself looks again whether it is back */
 	expect_restart(op, to, &addr);
 }
 
@@ -531,6 +547,9 @@ static int setup(void **state)
 	tcp_params.connect_timeout_ms = CONNECT_MS;
 	tcp_params.reply_timeout_ms = REPLY_MS;
 	tcp_params.holdoff_ms = 20;
+#ifdef HAVE_RXM
+	rxm_params.holdoff_ms = 20;
+#endif
 	node_open_at(&node, CAPS, 0);
 	return 0;
 }
@@ -579,6 +598,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(random_lives, setup, teardown),
 	};
 
+	if (argc > 1)
+		node_provider = argv[1];
+	rxm = !strcmp(node_provider, "tcp;ofi_rxm");
 	if (argc == 3)
 		peer_main(atoi(argv[2]));
 	return cmocka_run_group_tests_name("fault/sweep", tests, NULL, NULL);

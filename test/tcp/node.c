@@ -10,6 +10,8 @@
 #include "tcp/advert.h"
 #include "tcp/tcp.h"
 
+const char *node_provider = "tcp";
+
 void node_open_ep(struct node *node)
 {
 	size_t len = sizeof(node->addr);
@@ -29,7 +31,7 @@ static struct fi_info *hints_new(uint64_t caps)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->caps = caps;
-	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->fabric_attr->prov_name = strdup(node_provider);
 	return hints;
 }
 

@@ -21,6 +21,8 @@ struct node {
 	struct sockaddr_in addr;	/* that it listens at */
 };
 
+/* Of whom: "tcp", unless a test says otherwise. */
+extern const char *node_provider;
 /* Open all of it; threading as of domain_attr (0: any). */
 void node_open(struct node *node, uint64_t caps, enum fi_threading threading);
 /* The same at this port, which must be free, and with a queue that has a descriptor. */
