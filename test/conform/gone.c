@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints closed with work to do, and peers that are not there, go away, die, or come back. Whatever happens: an
- * operation that was accepted completes once, in time, unless its own endpoint was closed. Source: fi_endpoint(3),
- * fi_cm(3), fi_cq(3), and what this library promises beyond (marked by run.ours).
+ * Endpoints closed with work to do, and peers that are not there, go away, or come back (gone.killed.c: that die).
+ * Whatever happens: an operation that was accepted completes once, in time, unless its own endpoint was closed. Source:
+ * fi_endpoint(3), fi_cm(3), fi_cq(3), and what this library promises beyond (marked by run.ours).
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "ops.h"
-#include "process.h"
 #include "rawsock.h"
 
 enum { BIG = 8 << 20 };
@@ -88,15 +86,6 @@ TEST_PROV(close_in_the_middle_of_a_message, FI_MSG, RDM_ONLY)
 
 /* ---- peers that are not there */
 
-/* An address where nobody listens: the send is refused or completes in error, soon; -FI_EAGAIN is no answer for
- * ever. */
-static int send_to_nobody(struct side *s, fi_addr_t nobody)
-{
-	ssize_t ret = post_ret(s, SEND, .buf = "lost", .len = 4, .addr = &nobody);
-
-	return ret ? (int) -ret : expect_tx_failed(s).err;
-}
-
 /* The name of an endpoint that is no more. */
 static fi_addr_t dead_addr(struct test *t, struct side *s)
 {
@@ -107,6 +96,7 @@ static fi_addr_t dead_addr(struct test *t, struct side *s)
 	return addr;
 }
 
+/* An address where nobody listens. */
 TEST_PROV(send_to_nobody_fails, FI_MSG, RDM_ONLY)
 {
 	struct pair p = pair_open(t);
@@ -115,11 +105,11 @@ TEST_PROV(send_to_nobody_fails, FI_MSG, RDM_ONLY)
 
 	if (!run.ours)
 		SKIP("upstream says -FI_EAGAIN for ever");
-	err = send_to_nobody(p.a, nobody);
+	err = send_fails(p.a, nobody);
 	if (err != FI_ECONNREFUSED && err != FI_EHOSTUNREACH)
 		FAIL("error %s", fi_strerror(err));
 	/* The second time it is known. */
-	err = send_to_nobody(p.a, nobody);
+	err = send_fails(p.a, nobody);
 	CHECK(err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH);
 	check_link(p.a, p.b);
 }
@@ -405,199 +395,4 @@ TEST_PROV(peer_comes_back, FI_MSG, RDM_ONLY)
 		b = again;
 		idle(t);
 	}
-}
-
-/* ---- processes that are killed */
-
-/* Skip what the helper process cannot do. */
-static struct process *process_new(struct test *t)
-{
-	if (!has_sockaddr())
-		SKIP("%s has no addresses that another process could use", run.prov);
-	return process_start(t);
-}
-
-/* A side that can reach the process; MSG: connected. */
-static struct side *side_to(struct test *t, struct process *proc)
-{
-	struct side *s;
-
-	if (run.type == FI_EP_MSG) {
-		struct side to = { .info = info_find(t, hints_new(t, &(struct opts) { 0 }), NULL, NULL, 0) };
-
-		to.name_len = process_name(proc, to.name, sizeof(to.name));
-		s = connector_open(t, &to, &(struct opts) { 0 });
-		MUST(fi_connect(s->ep, to.name, NULL, 0));
-		expect_event(s, FI_CONNECTED);
-		return s;
-	}
-	s = side_open(t);
-	s->name_len = process_name(proc, s->name, sizeof(s->name));
-	CHECK_RET(fi_av_insert(s->av, s->name, 1, &s->peer, 0, NULL), 1);
-	s->name_len = sizeof(s->name);
-	MUST(fi_getname(&s->ep->fid, s->name, &s->name_len));
-	process_tell_name(proc, s->name, s->name_len);
-	return s;
-}
-
-static void say_hello(struct side *s, struct process *proc)
-{
-	process_tell(proc, "recv 4\n");
-	process_answer(proc, "posted");
-	send_bytes(s, "abcd", 4);
-	process_answer(proc, "received");
-	expect_tx(s);
-}
-
-/* Two processes talk; the helper is what the tests below take it for. */
-TEST_PROV(process_talks, FI_MSG, RELIABLE)
-{
-	struct process *proc = process_new(t);
-	struct side *s = side_to(t, proc);
-	uint8_t *in = mem(t, BIG);
-	char msg[4];
-
-	say_hello(s, proc);
-	post_recv(s, msg, 4);
-	process_tell(proc, "send 4\n");
-	CHECK_EQ(expect_rx(s).len, 4);
-	post_recv(s, in, BIG);
-	process_tell(proc, "send 8388608\n");
-	CHECK_EQ(expect_rx(s).len, BIG);
-	process_end(proc);
-}
-
-/* Killed after a first exchange: sends fail, with an errno that says so, and the connection's event comes once. */
-TEST_PROV(killed_when_idle, FI_MSG, RELIABLE)
-{
-	struct process *proc = process_new(t);
-	struct side *s = side_to(t, proc);
-	struct wait w;
-	ssize_t ret;
-
-	if (!run.ours)
-		SKIP("upstream may hang");
-	say_hello(s, proc);
-	process_kill(proc);
-	if (run.type == FI_EP_MSG)
-		expect_event(s, FI_SHUTDOWN);
-	for (w = wait_begin(); ; wait_more(t, &w, "an error")) {
-		ret = try_op(s, SEND, .buf = "lost", .len = 4);
-		if (ret < 0 && ret != -FI_EAGAIN)
-			break;
-		idle(t);
-		if (tx_waiting(s) && s->tx.list[s->tx.cnt - 1].err)
-			break;
-	}
-	if (run.type == FI_EP_MSG)
-		expect_no_event(s);
-}
-
-/* Killed while it takes nothing of what we send: each send completes, once. */
-TEST_PROV(killed_with_our_sends, FI_MSG, RELIABLE)
-{
-	struct process *proc = process_new(t);
-	struct side *s = side_to(t, proc);
-	uint8_t *out = mem(t, BIG);
-	size_t i;
-
-	if (!run.ours)
-		SKIP("upstream may hang");
-	say_hello(s, proc);
-	process_signal(proc, SIGSTOP);
-	for (i = 0; i < 3; i++)
-		send_bytes(s, out, BIG);
-	side_idle(s);
-	process_kill(proc);
-	for (i = 0; i < 3; i++) {
-		struct wait w = wait_begin();
-
-		while (!tx_waiting(s))
-			wait_more(t, &w, "the sends to complete");
-		s->tx.taken++;
-	}
-	CHECK(s->tx.list[s->tx.cnt - 1].err != 0);
-	expect_no_completion(s);
-}
-
-/* Killed in the middle of a message to us: the receive that it went into completes in error. */
-TEST_PROV(killed_in_a_message_to_us, FI_MSG, RELIABLE)
-{
-	struct process *proc = process_new(t);
-	struct side *s = side_to(t, proc);
-	uint8_t *in = mem(t, BIG);
-	struct wait w = wait_begin();
-
-	if (!run.ours)
-		SKIP("upstream may hang");
-	say_hello(s, proc);
-	post_recv(s, in, BIG);
-	process_tell(proc, "send 8388608\n");
-	process_answer(proc, "sending");
-	while (!memchr(in, 's', 65536))
-		wait_more(t, &w, "a part of the message");
-	if (rx_waiting(s))
-		SKIP("the message was faster than the signal");
-	process_kill(proc);
-	while (!rx_waiting(s))
-		wait_more(t, &w, "the receive to fail");
-	if (!s->rx.list[s->rx.taken].err)
-		SKIP("the message was faster than the signal");
-}
-
-/* Killed while we read from it. */
-TEST_PROV(killed_with_our_reads, FI_MSG | FI_RMA, RELIABLE)
-{
-	struct process *proc = process_new(t);
-	struct side *s = side_to(t, proc);
-	uint64_t addr, key;
-	uint8_t *in = mem(t, BIG);
-
-	if (!run.ours)
-		SKIP("upstream may hang");
-	say_hello(s, proc);
-	process_tell(proc, "region 8388608\n");
-	process_region(proc, &addr, &key);
-	post(s, READ, .buf = in, .len = BIG, .raddr = addr, .key = key);
-	expect_tx(s);
-	process_signal(proc, SIGSTOP);
-	post(s, READ, .buf = in, .len = BIG, .raddr = addr, .key = key);
-	side_idle(s);
-	process_kill(proc);
-	expect_tx_failed(s);
-	expect_both_ends_named(s);
-	expect_no_completion(s);
-}
-
-/* Killed before it was ever spoken to. */
-TEST_PROV(killed_before_contact, FI_MSG, RDM_ONLY)
-{
-	struct process *proc = process_new(t);
-	struct side *s = side_to(t, proc);
-	int err;
-
-	if (!run.ours)
-		SKIP("upstream says -FI_EAGAIN for ever");
-	process_kill(proc);
-	err = send_to_nobody(s, s->peer);
-	CHECK(err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH || err == FI_ECONNRESET);
-}
-
-/* Stopped, not killed: what was sent waits, and goes on when it goes on. */
-TEST_PROV(stopped_and_continued, FI_MSG, RELIABLE)
-{
-	struct process *proc = process_new(t);
-	struct side *s = side_to(t, proc);
-	uint8_t *out = mem(t, BIG);
-
-	say_hello(s, proc);
-	process_tell(proc, "recv 8388608\n");
-	process_answer(proc, "posted");
-	process_signal(proc, SIGSTOP);
-	send_bytes(s, out, BIG);
-	side_idle(s);
-	CHECK(!tx_waiting(s) || !s->tx.list[s->tx.taken].err);
-	process_signal(proc, SIGCONT);
-	process_answer(proc, "received");
-	expect_tx(s);
 }

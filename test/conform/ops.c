@@ -390,6 +390,13 @@ void send_bytes(struct side *s, const void *buf, size_t len)
 	post(s, SEND, .buf = buf, .len = len);
 }
 
+int send_fails(struct side *s, fi_addr_t nobody)
+{
+	ssize_t ret = post_ret(s, SEND, .buf = "lost", .len = 4, .addr = &nobody);
+
+	return ret ? (int) -ret : expect_tx_failed(s).err;
+}
+
 void post_trecv(struct side *s, void *buf, size_t len, uint64_t tag, uint64_t ignore)
 {
 	post(s, TRECV, .buf = buf, .len = len, .tag = tag, .ignore = ignore);

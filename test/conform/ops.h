@@ -65,6 +65,8 @@ ssize_t post_ret_with(struct side *s, const struct op *op);
 
 void post_recv(struct side *s, void *buf, size_t len);
 void send_bytes(struct side *s, const void *buf, size_t len);
+/* A message to @nobody is refused, or completes in error, soon (-FI_EAGAIN is no answer for ever): which, positive. */
+int send_fails(struct side *s, fi_addr_t nobody);
 void post_trecv(struct side *s, void *buf, size_t len, uint64_t tag, uint64_t ignore);
 void tsend_bytes(struct side *s, const void *buf, size_t len, uint64_t tag);
 
@@ -96,6 +98,7 @@ void *desc_for(struct side *s, const void *buf, size_t len);
 #ifndef CONFORM_INSIDE
 #define post_recv(s, buf, len) AT(post_recv(s, buf, len))
 #define send_bytes(s, buf, len) AT(send_bytes(s, buf, len))
+#define send_fails(s, nobody) AT(send_fails(s, nobody))
 #define post_trecv(s, buf, len, tag, ignore) AT(post_trecv(s, buf, len, tag, ignore))
 #define tsend_bytes(s, buf, len, tag) AT(tsend_bytes(s, buf, len, tag))
 #define expect_recv(s, data, len) AT(expect_recv(s, data, len))

@@ -17,6 +17,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include "base/clock.h"
 #include "base/sock.h"
 #include "raw.h"
@@ -386,6 +387,64 @@ static void the_peer_rejects(void **state)
 	assert_int_equal(fi_close(&ep->fid), 0);
 }
 
+/* ---- a destination that the endpoint was opened with as a string ---- */
+
+static struct fid_ep *open_ep_to_string(struct world *w, const struct sockaddr_in *addr)
+{
+	struct fi_info *info = fi_dupinfo(w->info);
+	struct fid_ep *ep;
+	char text[64];
+
+	snprintf(text, sizeof(text), "fi_sockaddr_in://127.0.0.1:%u", ntohs(addr->sin_port));
+	info->dest_addr = strdup(text);
+	info->dest_addrlen = strlen(text) + 1;
+	ep = open_ep(w, info);
+	fi_freeinfo(info);
+	return ep;
+}
+
+/* What is said of its connection names the address that it went to, also when the kernel knows it no more. */
+static void a_destination_that_was_a_string_is_named(void **state)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	struct cm_bytes request, reply = raw_cm(TCP_CM_CONNRESP, NULL, 0);
+	struct fi_cq_err_entry err = { 0 };
+	struct world *w = *state;
+	char text[256], to[64];
+	struct sockaddr_in addr;
+	uint64_t buf, end_ms;
+	struct fi_cq_entry entry;
+	struct fid_ep *ep;
+	int listener = raw_listen(&addr, 1), fd;
+
+	ep = open_ep_to_string(w, &addr);
+	assert_int_equal(fi_connect(ep, &addr, NULL, 0), 0);
+	fd = raw_accept(listener, drive, w);
+	close(listener);
+	raw_recv(fd, &request, sizeof(request.hdr), drive, w);
+	raw_send(fd, &reply, raw_len(&reply));
+	expect_event(w, FI_CONNECTED, NULL, NULL);
+	assert_int_equal(fi_read(ep, &buf, sizeof(buf), NULL, 0, 0, 1, &buf), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+	close(fd);
+	end_ms = fab_now_ms() + PATIENCE_MS;
+	while (fi_cq_read(w->cq, &entry, 1) == -FI_EAGAIN)
+		assert_true(fab_now_ms() < end_ms);
+	assert_int_equal(fi_cq_readerr(w->cq, &err, 0), 1);
+	assert_int_equal(err.err, FI_ECONNRESET);
+	fi_cq_strerror(w->cq, err.prov_errno, err.err_data, text, sizeof(text));
+	snprintf(to, sizeof(to), " -> fi_sockaddr_in://127.0.0.1:%u: ", ntohs(addr.sin_port));
+	if (!strstr(text, to))
+		fail_msg("'%s' does not have '%s' in it", text, to);
+	expect_event(w, FI_SHUTDOWN, NULL, NULL);
+	assert_int_equal(fi_close(&ep->fid), 0);
+
+	ep = open_ep_to_string(w, &addr);
+	assert_int_equal(fi_connect(ep, &addr, NULL, 0), 0);
+	expect_refused(w, &addr, "", "Connection refused");
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -401,6 +460,7 @@ int main(void)
 		TEST(connection_ends_while_a_multi_receive_takes_messages),
 		TEST(nobody_listens),
 		TEST(the_peer_rejects),
+		TEST(a_destination_that_was_a_string_is_named),
 	};
 
 	return cmocka_run_group_tests_name("tcp/msg", tests, NULL, NULL);
