@@ -63,8 +63,8 @@ static void tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
 	conn->stuck_told = true;
 	tcp_conn_text(conn, ends);
 	TCP_WARN(FI_LOG_EP_DATA, "%s: the peer has read and answered nothing for %" PRIu64 " ms, though its machine is "
-		 "well, and operations wait: does it make progress (read its CQ)? Waiting, FI_TCP_STALL_TIMEOUT is %d ms\n", ends,
-		 stuck_ms, tcp_params.stall_timeout_ms);
+		 "well, and operations wait: does it make progress (read its CQ)? FI_TCP_STALL_TIMEOUT (%d ms, 0 is never) ends "
+		 "such waits with FI_ETIMEDOUT\n", ends, stuck_ms, tcp_params.stall_timeout_ms);
 }
 
 static bool look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
