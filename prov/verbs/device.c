@@ -5,6 +5,7 @@
  * too.
  */
 #include "verbs/kind.h"
+#include "verbs/ud.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -311,13 +312,51 @@ const struct vrb_device *vrb_device_of(const struct sockaddr *addr)
 	return dev;
 }
 
-const struct vrb_device *vrb_device_named(const char *domain)
+/* The list grows in front and is not changed behind: this one stays. */
+static const struct vrb_device *first(void)
 {
-	struct vrb_device *dev;
+	const struct vrb_device *dev;
 
 	pthread_mutex_lock(&lock);
-	for (dev = devices; dev && !vrb_kind_of(domain, dev->name); dev = dev->next)
-		;
+	dev = devices;
 	pthread_mutex_unlock(&lock);
 	return dev;
+}
+
+const struct vrb_device *vrb_device_named(const char *domain)
+{
+	const struct vrb_device *found = NULL;
+
+	for (const struct vrb_device *dev = first(); dev; dev = dev->next) {
+		if (vrb_kind_of(domain, dev->name) && (!found || dev->port_num < found->port_num))
+			found = dev;
+	}
+	return found;
+}
+
+bool vrb_device_has(const struct vrb_device *dev, const struct fi_info *info)
+{
+	struct search search;
+
+	if (!info->src_addr)
+		return false;
+	if (info->addr_format != FI_ADDR_IB_UD)
+		return vrb_device_of(info->src_addr) == dev;
+	if (info->src_addrlen < sizeof(struct vrb_ud_name))
+		return false;
+	search.want = ((const struct vrb_ud_name *) info->src_addr)->gid;
+	search.found = false;
+	vrb_gids_see(dev->verbs, dev->port_num, compare, &search);
+	return search.found;
+}
+
+const struct vrb_device *vrb_device_meant(const struct fi_info *info)
+{
+	const struct vrb_device *lowest = vrb_device_named(info->domain_attr->name);
+
+	for (const struct vrb_device *dev = first(); dev && lowest; dev = dev->next) {
+		if (dev != lowest && vrb_kind_of(info->domain_attr->name, dev->name) && vrb_device_has(dev, info))
+			return dev;
+	}
+	return lowest;
 }

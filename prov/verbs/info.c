@@ -310,7 +310,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 
 int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint32_t version)
 {
-	const struct vrb_device *dev = vrb_device_named(info->domain_attr->name);
+	const struct vrb_device *dev = vrb_device_meant(info);
 	struct fab_offer offer = vrb_offer();
 	struct fi_info *most;
 	int ret;

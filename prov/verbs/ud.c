@@ -150,10 +150,16 @@ static int ud_getinfo(const struct vrb_kind *kind, const struct vrb_query *query
 
 /* ---- endpoints ---- */
 
+/* The queue pair is going to be on the domain's port. */
 static int ud_open(struct vrb_ep *ep, const struct fi_info *info)
 {
-	(void) ep, (void) info;
-	return 0;
+	const struct vrb_device *dev = vrb_domain_of(ep)->dev, *meant = vrb_device_meant(info);
+
+	if (meant == dev || !vrb_device_has(meant, info))
+		return 0;
+	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the source address is one of %s, port %u, and the domain was opened for port %u; "
+		 "open one with this info\n", dev->name, meant->port_num, dev->port_num);
+	return -FI_EINVAL;
 }
 
 static void ud_close(struct vrb_ep *ep)

@@ -77,9 +77,12 @@ static inline enum rdma_port_space vrb_port_space(const struct sockaddr *addr)
 
 /* The device whose port has this address, or NULL: none, or one that is left out or out of order (logged once). */
 const struct vrb_device *vrb_device_of(const struct sockaddr *addr);
-/* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's; NULL:
- * none. */
+/* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's: its lowest
+ * port; NULL: none. And the port that an entry means, by its domain and source address, or the lowest where it has none. */
 const struct vrb_device *vrb_device_named(const char *domain);
+const struct vrb_device *vrb_device_meant(const struct fi_info *info);
+/* Has this port the source address of an entry, of whatever format? */
+bool vrb_device_has(const struct vrb_device *dev, const struct fi_info *info);
 /* Buffers that one request may read into (info.c); and the requests that an operation with up to iov_limit buffers may
  * come to, since more of them are read by several. */
 uint32_t vrb_read_iov_limit(const struct vrb_device *dev);

@@ -33,15 +33,18 @@ struct ibv_context *sv_cm_context(struct sv_device *device)
 	return pds[i] ? contexts[i] : NULL;
 }
 
-static int give_device(struct sv_id *id, struct sv_device *device)
+static int give_device(struct sv_id *id, struct sv_device *device, const struct sockaddr *addr)
 {
+	union ibv_gid gid;
 	int cnt;
 
 	id->id.verbs = sv_cm_context(device);
 	if (!id->id.verbs)
 		return -1;
 	id->id.pd = pds[device - sv_devices(&cnt)];
-	id->id.port_num = 1;
+	id->id.port_num = sv_gid_of(addr, &gid) ? sv_gid_port(device, &gid) : 0;
+	if (!id->id.port_num)
+		id->id.port_num = 1;
 	return 0;
 }
 
@@ -275,7 +278,7 @@ int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *addr)
 		device = sv_device_of(addr);
 		if (!device)
 			return fail(ENODEV);
-		if (give_device(id, device))
+		if (give_device(id, device, addr))
 			return -1;
 	}
 	port = port_of(addr);
@@ -321,7 +324,7 @@ int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src, struct soc
 	if (id->state == SV_ID_BOUND)
 		src = &id->id.route.addr.src_addr;
 	device = route_to(src, dst, cm_id->ps, &from);
-	if (!device || give_device(id, device)) {
+	if (!device || give_device(id, device, (struct sockaddr *) &from)) {
 		sv_lock();
 		sv_cm_tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, NULL);
 		sv_unlock();

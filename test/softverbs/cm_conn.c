@@ -89,12 +89,12 @@ static int take_priv(struct sv_cm_msg *msg, const void *priv, uint8_t len)
 static struct ibv_qp_attr attr_for(struct sv_id *id, enum ibv_qp_state state, int *mask)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = state, .port_num = 1, .dest_qp_num = id->peer.qpn, .path_mtu = IBV_MTU_4096,
+		.qp_state = state, .port_num = id->id.port_num, .dest_qp_num = id->peer.qpn, .path_mtu = IBV_MTU_4096,
 		.max_dest_rd_atomic = id->peer.initiator_depth ? id->peer.initiator_depth : 1,
 		.max_rd_atomic = id->peer.responder_resources ? id->peer.responder_resources : 1,
 		.min_rnr_timer = 1, .timeout = 19, .retry_cnt = 7,
 		.rnr_retry = id->peer.type == SV_CM_REP ? id->peer.rnr_retry_count : id->mine.rnr_retry_count,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
+		.ah_attr = { .is_global = 1, .port_num = id->id.port_num, .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
 	};
 
 	memcpy(attr.ah_attr.grh.dgid.raw, id->peer.gid, 16);
@@ -363,7 +363,7 @@ void sv_cm_incoming(struct sv_source *src, uint32_t events)
 	id->listener = listener->id;
 	id->id.verbs = parent->verbs;
 	id->id.pd = parent->pd;
-	id->id.port_num = 1;
+	id->id.port_num = parent->port_num ? parent->port_num : 1;
 	id->src.fd = fd;
 	id->src.ready = conn_ready;
 	if (sv_source_add(&id->src, EPOLLIN)) {

@@ -43,7 +43,7 @@ static void fill_param(struct sv_cm_event *ev, struct sv_id *id, const struct sv
 	if (msg->type == SV_CM_SIDR_REQ || msg->type == SV_CM_SIDR_REP) {
 		ev->event.param.ud = (struct rdma_ud_param) {
 			.private_data = len ? ev->priv : NULL, .private_data_len = len, .qp_num = msg->qpn, .qkey = msg->qkey,
-			.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
+			.ah_attr = { .is_global = 1, .port_num = id->id.port_num, .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
 		};
 		memcpy(ev->event.param.ud.ah_attr.grh.dgid.raw, msg->gid, 16);
 		return;

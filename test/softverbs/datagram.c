@@ -54,12 +54,12 @@ int sv_ud_send(struct sv_qp *qp, struct sv_swqe *wqe)
 		.flags = wqe->wr.opcode == IBV_WR_SEND_WITH_IMM ? SV_F_IMM : 0, .imm = wqe->wr.imm_data,
 	};
 	struct iovec iov[SV_SGE_MAX];
-	uint8_t sgid = ah->attr.grh.sgid_index;
+	const union ibv_gid *sgid = sv_gid_at(device, qp->attr.port_num, ah->attr.grh.sgid_index);
 	int i;
 
 	if (wqe->total > MTU_BYTES)
 		return IBV_WC_LOC_LEN_ERR;
-	memcpy(pkt.src_gid, device->gids[sgid <= device->addr_cnt ? sgid : 0].raw, 16);
+	memcpy(pkt.src_gid, sgid ? sgid : &device->gids[0], 16);
 	memcpy(pkt.dst_gid, ah->attr.grh.dgid.raw, 16);
 	if (wqe->wr.send_flags & IBV_SEND_SOLICITED)
 		pkt.flags |= SV_F_SOLICITED;
@@ -79,13 +79,7 @@ int sv_ud_send(struct sv_qp *qp, struct sv_swqe *wqe)
 
 static bool is_mine(struct sv_qp *qp, const uint8_t *gid)
 {
-	struct sv_device *device = sv_context(qp->qp.context)->device;
-	int i;
-
-	for (i = 0; i <= device->addr_cnt; i++)
-		if (!memcmp(device->gids[i].raw, gid, 16))
-			return true;
-	return false;
+	return sv_gid_port(sv_context(qp->qp.context)->device, gid) == qp->attr.port_num;
 }
 
 void sv_ud_arrived(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *payload)

@@ -66,11 +66,43 @@ static bool parse_ib(const char *text, struct sv_device *device)
 	return true;
 }
 
-/* "name=addr,addr" */
+const union ibv_gid *sv_gid_at(const struct sv_device *device, uint32_t port, uint32_t index)
+{
+	if (!port || port > device->port_cnt || !index)
+		return index || !port || port > device->port_cnt ? NULL : port == 1 ? &device->gids[0] : &device->other_gid;
+	for (int i = 0; i < device->addr_cnt; i++)
+		if (device->addr_port[i] == port && !--index)
+			return &device->gids[i + 1];
+	return NULL;
+}
+
+uint8_t sv_gid_port(const struct sv_device *device, const void *gid)
+{
+	for (uint8_t port = 1; port <= device->port_cnt; port++)
+		for (uint32_t i = 0; sv_gid_at(device, port, i); i++)
+			if (!memcmp(sv_gid_at(device, port, i), gid, sizeof(union ibv_gid)))
+				return port;
+	return 0;
+}
+
+/* "addr,addr", which this port has. */
+static void add_addrs(struct sv_device *device, char *addrs, uint8_t port)
+{
+	char *save, *one;
+
+	for (one = strtok_r(addrs, ",", &save); one && device->addr_cnt < SV_ADDRS_MAX; one = strtok_r(NULL, ",", &save)) {
+		if (parse_ib(one, device) || !parse_addr(one, &device->addrs[device->addr_cnt]))
+			continue;
+		gid_of_ip(&device->addrs[device->addr_cnt], &device->gids[device->addr_cnt + 1]);
+		device->addr_port[device->addr_cnt++] = port;
+	}
+}
+
+/* "name=addr,addr", or with a second port "name=addr;addr,addr" */
 static void add_device(char *text)
 {
 	struct sv_device *device = &devices[device_cnt];
-	char *addrs = strchr(text, '='), *save, *one;
+	char *addrs = strchr(text, '='), *second;
 	const char *sys = getenv("SYSFS_PATH");		/* as libibverbs has it */
 	int i = device_cnt;
 
@@ -86,12 +118,15 @@ static void add_device(char *text)
 	device->gids[0].raw[0] = 0xfe;
 	device->gids[0].raw[1] = 0x80;
 	memcpy(device->gids[0].raw + 8, &device->guid, 8);
-	for (one = strtok_r(addrs, ",", &save); one && device->addr_cnt < SV_ADDRS_MAX; one = strtok_r(NULL, ",", &save)) {
-		if (parse_ib(one, device) || !parse_addr(one, &device->addrs[device->addr_cnt]))
-			continue;
-		gid_of_ip(&device->addrs[device->addr_cnt], &device->gids[device->addr_cnt + 1]);
-		device->addr_cnt++;
-	}
+	device->other_gid = device->gids[0];
+	device->other_gid.raw[8] = 1;
+	second = strchr(addrs, ';');
+	device->port_cnt = second ? 2 : 1;
+	if (second)
+		*second++ = 0;
+	add_addrs(device, addrs, 1);
+	if (second)
+		add_addrs(device, second, 2);
 	device_cnt++;
 }
 
@@ -199,7 +234,7 @@ static void fill_device_attr(struct ibv_context *context, struct ibv_device_attr
 		.max_srq = 65536, .max_srq_wr = sv_limit("max_srq_wr", 32768),
 		.max_srq_sge = sv_limit("max_srq_sge", SV_SGE_MAX),
 		.max_pkeys = 1, .local_ca_ack_delay = 15,
-		.phys_port_cnt = 1,
+		.phys_port_cnt = device->port_cnt,
 	};
 }
 
@@ -214,7 +249,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t len)
 {
-	struct ibv_device_attr_ex all = { .comp_mask = 0, .phys_port_cnt_ex = 1 };
+	struct ibv_device_attr_ex all = { .comp_mask = 0, .phys_port_cnt_ex = sv_context(context)->device->port_cnt };
 
 	if (input && input->comp_mask)
 		return EINVAL;
@@ -231,19 +266,28 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	return 0;
 }
 
+static int gid_cnt(const struct sv_device *device, uint32_t port)
+{
+	int cnt = 0;
+
+	while (sv_gid_at(device, port, cnt))
+		cnt++;
+	return cnt;
+}
+
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
 {
 	struct ibv_port_attr all = {
 		.state = sv_limit("port_down", 0) ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
 		.max_mtu = MTU, .active_mtu = sv_limit("active_mtu", MTU),
-		.gid_tbl_len = sv_context(context)->device->addr_cnt + 1,
+		.gid_tbl_len = gid_cnt(sv_context(context)->device, port),
 		.max_msg_sz = sv_limit("max_msg_sz", 1u << 31),
 		.pkey_tbl_len = 1, .active_width = sv_limit("active_width", 2), .active_speed = sv_limit("active_speed", 32),
 		.phys_state = 5,
 		.link_layer = sv_context(context)->device->infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET,
 	};
 
-	if (port != 1)
+	if (!port || port > sv_context(context)->device->port_cnt)
 		return EINVAL;
 	if (sv_fault("ibv_query_port"))
 		return errno;
@@ -272,13 +316,13 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
 
 	if (sv_fault("ibv_query_gid"))
 		return -1;
-	if (port != 1 || index < 0 || index > device->addr_cnt) {
+	if (index < 0 || !sv_gid_at(device, port, index)) {
 		errno = EINVAL;
 		return -1;
 	}
 	memset(gid, 0, sizeof(*gid));
 	if (has_gid(index))
-		*gid = device->gids[index];
+		*gid = *sv_gid_at(device, port, index);
 	return 0;
 }
 
@@ -288,11 +332,11 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 	struct sv_device *device = sv_context(context)->device;
 	struct ibv_gid_entry all = { .gid_index = index, .port_num = port, .gid_type = IBV_GID_TYPE_ROCE_V2, .ndev_ifindex = 1 };
 
-	if (flags || port != 1)
+	if (flags || !port || port > device->port_cnt)
 		return EINVAL;
-	if (index > (uint32_t) device->addr_cnt || !has_gid(index))
+	if (!sv_gid_at(device, port, index) || !has_gid(index))
 		return ENODATA;
-	all.gid = device->gids[index];
+	all.gid = *sv_gid_at(device, port, index);
 	memcpy(entry, &all, len < sizeof(all) ? len : sizeof(all));
 	return 0;
 }
@@ -301,17 +345,17 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 				       uint32_t flags, size_t len)
 {
 	struct sv_device *device = sv_context(context)->device;
-	size_t i;
+	size_t cnt = 0;
 
-	for (i = 0; i <= (size_t) device->addr_cnt && i < max && has_gid(i); i++)
-		_ibv_query_gid_ex(context, 1, i, (struct ibv_gid_entry *) ((uint8_t *) entries + i * len), flags, len);
-	return i;
+	for (uint8_t port = 1; port <= device->port_cnt; port++)
+		for (uint32_t i = 0; sv_gid_at(device, port, i) && has_gid(i) && cnt < max; i++, cnt++)
+			_ibv_query_gid_ex(context, port, i, (struct ibv_gid_entry *) ((uint8_t *) entries + cnt * len), flags, len);
+	return cnt;
 }
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
-	(void) context;
-	if (port != 1 || index) {
+	if (!port || port > sv_context(context)->device->port_cnt || index) {
 		errno = EINVAL;
 		return -1;
 	}

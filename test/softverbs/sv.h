@@ -75,9 +75,12 @@ bool sv_flush_due(void);
 struct sv_device {
 	struct ibv_device dev;
 	struct sockaddr_storage addrs[SV_ADDRS_MAX];
+	uint8_t addr_port[SV_ADDRS_MAX];	/* which port has it, from 1 */
 	int addr_cnt;
+	uint8_t port_cnt;
 	bool infiniband;		/* GIDs are addresses of the CM, too (AF_IB) */
-	union ibv_gid gids[SV_ADDRS_MAX + 1];	/* the link-local one, then one an address */
+	union ibv_gid gids[SV_ADDRS_MAX + 1];	/* the link-local one of port 1, then one an address */
+	union ibv_gid other_gid;	/* the link-local one of port 2 */
 	__be64 guid;
 };
 
@@ -95,6 +98,9 @@ struct sv_device *sv_devices(int *cnt);
 /* The device that has this address (port ignored), or NULL. */
 struct sv_device *sv_device_of(const struct sockaddr *addr);
 bool sv_gid_of(const struct sockaddr *addr, union ibv_gid *gid);
+/* A GID of a port's table, or NULL: 0 is the link-local one; and the port that has it, 0: none. */
+const union ibv_gid *sv_gid_at(const struct sv_device *device, uint32_t port, uint32_t index);
+uint8_t sv_gid_port(const struct sv_device *device, const void *gid);
 static inline struct sv_context *sv_context(struct ibv_context *context)
 {
 	return fab_container(context, struct sv_context, v.context);
