@@ -20,6 +20,7 @@
 #include "tcp/connect.h"
 #include "tcp/peer.h"
 #include "tcp/peers.h"
+#include "tcp/sock.h"
 
 #define MS		1000000ULL	/* ns */
 #define CHECKS		4		/* a timeout; a peer is found dead that much late at most */
@@ -36,22 +37,24 @@ static bool is_silent(const struct tcp_info *info)
 
 /* Does something wait for what the peer's process has to do, to read or to answer? Not an announced message: that waits
  * for a receive, and may. */
-static bool waits(const struct tcp_conn *conn)
+static bool waits(const struct tcp_conn *conn, const struct tcp_info *info)
 {
-	return conn->tx_blocked || !fab_list_empty(&conn->ack_wait) || !fab_list_empty(&conn->read_wait);
+	return (conn->tx_blocked && (info->tcpi_unacked || info->tcpi_notsent_bytes)) ||
+	       !fab_list_empty(&conn->ack_wait) || !fab_list_empty(&conn->read_wait);
 }
 
 /* For how long has the peer's process been seen to do nothing though something waits for it? What its kernel takes is a
- * sign of it only where that is full. */
+ * sign of it only where that is full; and what has come and is not read yet, since it was we who made no progress, may
+ * be what is waited for. */
 static uint64_t stuck_for_ms(struct tcp_conn *conn, const struct tcp_info *info)
 {
 	uint64_t mark = info->tcpi_bytes_received + (conn->tx_blocked ? info->tcpi_bytes_acked : 0);
-	bool works = mark != conn->alive_mark;
+	bool works = mark != conn->alive_mark || tcp_sock_peek(conn->src.fd) != -EAGAIN;
 
 	conn->alive_mark = mark;
-	if (waits(conn) && !works && conn->stuck_ns)
+	if (!works && conn->stuck_ns && waits(conn, info))
 		return (fab_now_ns() - conn->stuck_ns) / MS;
-	conn->stuck_ns = waits(conn) ? fab_now_ns() : 0;
+	conn->stuck_ns = waits(conn, info) ? fab_now_ns() : 0;
 	conn->stuck_told = false;
 	return 0;
 }
@@ -63,8 +66,8 @@ static void tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
 	conn->stuck_told = true;
 	tcp_conn_text(conn, ends);
 	TCP_WARN(FI_LOG_EP_DATA, "%s: the peer has read and answered nothing for %" PRIu64 " ms, though its machine is "
-		 "well, and operations wait: does it make progress (read its CQ)? FI_TCP_STALL_TIMEOUT (%d ms, 0 is never) ends "
-		 "such waits with FI_ETIMEDOUT\n", ends, stuck_ms, tcp_params.stall_timeout_ms);
+		 "well, and operations wait: does it make progress (read its CQ)? FI_TCP_STALL_TIMEOUT (%d ms, 0 is "
+		 "never) ends such waits with FI_ETIMEDOUT\n", ends, stuck_ms, tcp_params.stall_timeout_ms);
 }
 
 static bool look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)

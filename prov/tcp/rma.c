@@ -315,6 +315,8 @@ static const char *refusal(int err)
 		return "the region is not for this access, is not enabled yet, or is for another authorization key";
 	case FI_EINVAL:
 		return "the access goes beyond the region, whose addresses count from 0 without FI_MR_VIRT_ADDR";
+	case FI_ETOOSMALL:
+		return "it touches more than 8 pieces of memory there, in regions that were registered as several";
 	default:
 		return fi_strerror(err);
 	}
