@@ -102,13 +102,14 @@ static const struct op {
 	ssize_t (*post)(fi_addr_t to, void *context);
 	bool silent;			/* no completion, unless it fails */
 	bool answered;			/* complete only when the peer has answered */
+	bool two_messages;		/* to the provider below ofi_rxm: one that asks, and one that answers */
 } ops[] = {
 	{ .name = "send", .post = op_send },
 	{ .name = "tagged send", .post = op_tagged },
 	{ .name = "write", .post = op_write, .answered = true },
 	{ .name = "read", .post = op_read, .answered = true },
-	{ .name = "atomic", .post = op_atomic, .answered = true },
-	{ .name = "fetching atomic", .post = op_fetch, .answered = true },
+	{ .name = "atomic", .post = op_atomic, .answered = true, .two_messages = true },
+	{ .name = "fetching atomic", .post = op_fetch, .answered = true, .two_messages = true },
 	{ .name = "inject", .post = op_inject, .silent = true },
 };
 
@@ -412,13 +413,17 @@ static void stop_past_the_bound(const struct op *op)
 	peer_kill(pid);
 }
 
-/* The same of one that is connected, where the operation waits for it. */
+/* The same of one that is connected, where tcp waits for it: for the answer to a message nobody knows how long. */
 static void stop_connected_past_the_bound(const struct op *op)
 {
 	struct sockaddr_in addr;
-	pid_t pid = peer_start(0, &addr);
-	fi_addr_t to = node_insert(&node, &addr);
+	fi_addr_t to;
+	pid_t pid;
 
+	if (rxm && op->two_messages)
+		return;
+	pid = peer_start(0, &addr);
+	to = node_insert(&node, &addr);
 	expect_served(op, to);
 	kill(pid, SIGSTOP);
 	assert_int_equal(op->post(to, local), 0);
