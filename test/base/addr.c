@@ -85,10 +85,12 @@ static void ib_text_goes_both_ways(void **state)
 		{ "fi_sockaddr_ib://[fe80::1]:0x7fff", "fi_sockaddr_ib://[fe80::1]:0x7fff:0x13f:0x0" },
 	};
 	static const char *const wrong[] = {
-		"fi_sockaddr_ib://", "fi_sockaddr_ib://[fe80::1", "fi_sockaddr_ib://[fe80::g]", "fi_sockaddr_ib://[fe80::1]x",
-		"fi_sockaddr_ib://[fe80::1]:0x10000", "fi_sockaddr_ib://[fe80::1]:0x", "fi_sockaddr_ib://[fe80::1]:0x-1",
-		"fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:65536", "fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:", "fi_sockaddr_ib://[fe80::1]:0xffff:0x106:0x0",
-		"fi_sockaddr_in6://[fe80::1]:1", "fi_sockaddr_ib://[fe80:1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb]",
+		"fi_sockaddr_ib://", "fi_sockaddr_ib://[fe80::1", "fi_sockaddr_ib://[fe80::g]",
+		"fi_sockaddr_ib://[fe80::1]x", "fi_sockaddr_ib://[fe80::1]:0x10000", "fi_sockaddr_ib://[fe80::1]:0x",
+		"fi_sockaddr_ib://[fe80::1]:0x-1", "fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:65536",
+		"fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:", "fi_sockaddr_ib://[fe80::1]:0xffff:0x106:0x0",
+		"fi_sockaddr_in6://[fe80::1]:1",
+		"fi_sockaddr_ib://[fe80:1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb]",
 	};
 	union fab_any_addr addr;
 	char str[FAB_ADDR_STRLEN];
@@ -134,8 +136,8 @@ static void nonsense_is_refused(void **state)
 		"fi_sockaddr_in6://1.2.3.4:5", "fi_sockaddr_in6://[::1:5", "fi_sockaddr_in6://[::1]5",
 		"fi_sockaddr_in6://[::g]:5", "fi_sockaddr_in6://[fe80::1%no-such-device]:5",
 		"fi_sockaddr_in6://[fe80::1%0]:5", "fi_sockaddr_in6://::1:5", "fi_sockaddr_in://localhost:5",
-		"fi_sockaddr_ib://1.2.3.4:5", "AF_INET7;1.2.3.4;5", "AF_INET;1.2.3;5", "AF_INET;1.2.3.4;5x", "AF_INET;::1;5",
-		"AF_INET6;1.2.3.4;5", "AF_UNIX;x;5",
+		"fi_sockaddr_ib://1.2.3.4:5", "AF_INET7;1.2.3.4;5", "AF_INET;1.2.3;5", "AF_INET;1.2.3.4;5x",
+		"AF_INET;::1;5", "AF_INET6;1.2.3.4;5", "AF_UNIX;x;5",
 	};
 	union fab_sockaddr addr, before;
 	char huge[70000];

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# What the tests of the utilities share; sourced. Sets util (the folder of our programs), and out and err, files that hold
-# what the command of the last `run` printed, with its exit code in `code`.
+# What the tests of the utilities share; sourced. Sets util (the folder of our programs), and out and err, files that
+# hold what the command of the last `run` printed, with its exit code in `code`.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../abi/tap.sh"
 util=${UTIL_DIR:-${builddir:-.}/util}
@@ -18,12 +18,14 @@ run() {
 	code=$?
 }
 
-# expect NAME CODE [PATTERN FILE]...: the last `run` ended with CODE (`!0` for any but 0), and each FILE has a line like PATTERN.
+# expect NAME CODE [PATTERN FILE]...: the last `run` ended with CODE (`!0` for any but 0), and each FILE has a line like
+# PATTERN.
 expect() {
 	local name=$1 want=$2 bad=
 
 	shift 2
-	[ "$code" = "$want" ] || { [ "$want" = '!0' ] && [ "$code" -gt 0 ] && [ "$code" -lt 126 ]; } || bad="exit code $code, not $want"
+	[ "$code" = "$want" ] || { [ "$want" = '!0' ] && [ "$code" -gt 0 ] && [ "$code" -lt 126 ]; } ||
+		bad="exit code $code, not $want"
 	for (( ; $# > 1 && ${#bad} == 0; )); do
 		grep -qE -- "$1" "$2" || bad="no line like '$1' in $(basename "$2")"
 		shift 2
