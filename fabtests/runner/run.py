@@ -161,8 +161,10 @@ class Runner:
 
 
 def last_line(text):
+    """What a program said last, rather than the library's log behind it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else ''
+    own = [line for line in lines if not line.startswith('libfabric:')]
+    return (own or lines or [''])[-1]
 
 
 def why_failed(side, expected):
