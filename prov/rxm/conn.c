@@ -10,7 +10,8 @@
  *
  * Both ends may connect at once. The one with the higher address wins: it refuses the other's request, which drops
  * its own and accepts. Whoever is refused because there is a connection already, or one in the making, tries again
- * until its deadline: the other end has not seen the end of the old one yet, or is about to connect itself.
+ * until its deadline: the other end has not seen the end of the old one yet, or is about to connect itself. So does whoever
+ * is reset, or meets a provider below that has no patience with a busy peer: what is queued for the peer waits.
  */
 #include "rxm/rxm.h"
 
@@ -21,6 +22,7 @@
 #include "common/ip_name.h"
 
 #define MS		1000000ULL	/* ns */
+#define CANNOT_ACCEPT	"it cannot be accepted"
 
 /* ---- life ---- */
 
@@ -89,17 +91,40 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	conn->peer = NULL;
 }
 
-void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why)
+/* It has ended in the making: may the next attempt fare better? The peer is busy, or has been started anew; or we were
+ * about to accept it, and can connect. */
+static bool worth_retry(const struct rxm_conn *conn, int err)
+{
+	if (err == FI_EPROTO || err == FI_ENOMEM)
+		return false;
+	return conn->state == RXM_CONN_ACCEPTING ||
+	       (conn->state == RXM_CONN_CONNECTING &&
+		(err == FI_ECONNRESET || (err == FI_ETIMEDOUT && !conn->ep->domain->patient)));
+}
+
+static void fail(struct rxm_conn *conn, int err, const char *why, bool for_good)
 {
 	struct rxm_peer *peer = conn->peer;
 	char text[FAB_ADDR_STRLEN];
+	bool again;
 
+	/* they may end it */
+	rxm_rx_last_words(conn);
 	if (conn->state == RXM_CONN_DOWN)
 		return;
+	again = !for_good && worth_retry(conn, err);
 	fab_addr_to_str(&peer->addr.sa, text, sizeof(text));
 	RXM_INFO(FI_LOG_EP_CTRL, "the connection with %s ends: %s (%s)\n", text, why, fi_strerror(err));
 	rxm_conn_end(conn, err, why);
-	rxm_peer_lost(peer, err, why);
+	if (again)
+		rxm_peer_again(peer, err, why);
+	else
+		rxm_peer_lost(peer, err, why);
+}
+
+void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why)
+{
+	fail(conn, err, why, false);
 }
 
 void rxm_conn_broken(struct rxm_conn *conn, const char *what)
@@ -344,6 +369,7 @@ static void set_window(struct rxm_conn *conn, uint8_t ext, uint32_t rx_size)
 	conn->window = conn->ext ? RXM_WINDOW(fab_min(rx_size, UINT32_C(65536))) : 0;
 }
 
+/* 0; -FI_E*: the request has been refused, or is gone. */
 static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct rxm_cm_req *req, enum verdict verdict)
 {
 	const struct rxm_cm_rsp rsp = {
@@ -354,8 +380,10 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 	int ret;
 
 	conn = conn_new(peer, info, &ret);
-	if (!conn)
+	if (!conn) {
+		refuse(peer->ep, info, RXM_REJECT_UNSPEC);
 		return ret;
+	}
 	conn->state = RXM_CONN_ACCEPTING;
 	conn->peer_id = req->conn_id;
 	set_window(conn, req->ext, req->rx_size);
@@ -365,8 +393,8 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 		peer->conn = conn;
 	ret = fi_accept(conn->below, &rsp, sizeof(rsp));
 	if (ret)
-		rxm_conn_end(conn, -ret, "it cannot be accepted");
-	return 0;
+		rxm_conn_end(conn, -ret, CANNOT_ACCEPT);
+	return ret;
 }
 
 static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, size_t len)
@@ -375,6 +403,7 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 	union fab_sockaddr from, own = ep->addr;
 	enum verdict verdict;
 	struct rxm_cm_req req;
+	int ret = 0;
 
 	if (ep->closing || !read_req(ep, info, data, len, &req, &from)) {
 		refuse(ep, info, RXM_REJECT_REFUSED);
@@ -386,16 +415,22 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 		fab_addr_set_port(&own.sa, fab_addr_port(&ep->addr.sa));
 	}
 	peer = rxm_peer_of(ep, &from);
+	verdict = peer ? decide(peer, &own, &req) : REFUSE;
+	/* with its former life, one that nobody knows has been forgotten */
+	peer = peer ? rxm_peer_of(ep, &from) : NULL;
 	if (!peer) {
 		refuse(ep, info, RXM_REJECT_UNSPEC);
 		return;
 	}
-	verdict = decide(peer, &own, &req);
 	if (verdict == REFUSE)
 		refuse(ep, info, RXM_REJECT_ALREADY);
-	else if (accept_from(peer, info, &req, verdict))
-		refuse(ep, info, RXM_REJECT_UNSPEC);
-	rxm_peer_put(peer);
+	else
+		ret = accept_from(peer, info, &req, verdict);
+	/* our own attempt may have ended for its sake */
+	if (ret)
+		rxm_peer_again(peer, -ret, CANNOT_ACCEPT);
+	else
+		rxm_peer_put(peer);
 }
 
 /* ---- events ---- */
@@ -466,7 +501,7 @@ static void failed(struct rxm_poller *poller)
 	if (conn->state == RXM_CONN_CONNECTING && entry.err == FI_ECONNREFUSED && entry.err_data_size >= sizeof(*rej) &&
 	    rej->version == RXM_CM_VERSION && rej->reason == RXM_REJECT_ALREADY) {
 		rxm_conn_end(conn, FI_EAGAIN, "the peer connects, or has not seen the end of an older connection yet");
-		rxm_peer_again(peer);
+		rxm_peer_again(peer, FI_ETIMEDOUT, "it refuses to connect since it believes to be connected");
 		return;
 	}
 	snprintf(why, sizeof(why), conn->state == RXM_CONN_UP ? "the connection was lost: %s" : "it cannot be connected to: %s",
@@ -531,7 +566,7 @@ static void check_deadlines(struct fab_timer *timer)
 		if (conn->state == RXM_CONN_UP)
 			continue;
 		if (now >= conn->deadline_ns) {
-			rxm_conn_fail(conn, FI_ETIMEDOUT, "the connection was not made in time (FI_OFI_RXM_CONNECT_TIMEOUT)");
+			fail(conn, FI_ETIMEDOUT, "the connection was not made in time (FI_OFI_RXM_CONNECT_TIMEOUT)", true);
 			next = ep->conns.next;
 			continue;
 		}

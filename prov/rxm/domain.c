@@ -175,7 +175,7 @@ static int domain_init(struct rxm_fabric *fabric, struct rxm_domain *domain, con
 	}
 	domain->mr_local = domain->below_info->domain_attr->mr_mode & FI_MR_LOCAL;
 	domain->mr_virt = domain->below_info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
-	domain->has_dc = !strcmp(fabric->below_name, "tcp");
+	domain->has_dc = domain->patient = !strcmp(fabric->below_name, "tcp");
 	domain->own_keys = !(info->caps & (FI_RMA | FI_ATOMIC));
 	domain->base.mr_map.prov_key = false;	/* keys come from below */
 	domain->base.mr_map.virt_addr = domain->mr_virt;

@@ -17,7 +17,7 @@
 #define YOUNG_MAX	64		/* attempts to connect */
 #define AGAIN_MS	5		/* first pause before another try; the next are longer */
 #define AGAIN_MAX_MS	200
-#define AGAIN_LIMIT_MS	30000		/* for all of them, unless FI_OFI_RXM_CONNECT_TIMEOUT is less */
+#define AGAIN_LIMIT_MS	60000		/* from the first failure on, unless FI_OFI_RXM_CONNECT_TIMEOUT is less */
 
 static struct rxm_peer *find(struct rxm_ep *ep, const union fab_sockaddr *addr)
 {
@@ -106,27 +106,30 @@ static void retry_fire(struct fab_timer *timer)
 
 	if (peer->conn || !is_wanted(peer))
 		return;
-	if (fab_now_ns() >= peer->deadline_ns) {
-		hold_off(peer, FI_ETIMEDOUT);
-		give_up(peer, FI_ETIMEDOUT, "it refuses to connect since it believes to be connected");
-		return;
-	}
 	if (!fab_pace_has(&peer->turn) && fab_pace_enter(&peer->ep->pace, &peer->turn))
 		turn_begin(&peer->turn);
 }
 
-void rxm_peer_again(struct rxm_peer *peer)
+void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 {
 	unsigned ms = fab_min((unsigned) AGAIN_MS << fab_min(peer->tries, 8u), (unsigned) AGAIN_MAX_MS);
+	/* two that refuse each other must not go on in step */
+	uint64_t now = fab_now_ns(), when_ns = now + ms * MS + fab_random64() % (ms * MS);
 
 	if (peer->conn || !is_wanted(peer)) {
+		peer->tries = 0;
 		rxm_peer_put(peer);
 		return;
 	}
 	if (!peer->tries++)
-		peer->deadline_ns = fab_now_ns() + (uint64_t) fab_min(rxm_params.connect_timeout_ms, AGAIN_LIMIT_MS) * MS;
-	/* two that refuse each other must not go on in step */
-	fab_timer_start(peer->ep->base.progress, &peer->retry, fab_now_ns() + ms * MS + fab_random64() % (ms * MS));
+		peer->deadline_ns = now + (uint64_t) fab_min(rxm_params.connect_timeout_ms, AGAIN_LIMIT_MS) * MS;
+	if (when_ns > peer->deadline_ns) {
+		hold_off(peer, err);
+		give_up(peer, err, why);
+		rxm_peer_put(peer);
+		return;
+	}
+	fab_timer_start(peer->ep->base.progress, &peer->retry, when_ns);
 }
 
 void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)

@@ -104,6 +104,7 @@ struct rxm_domain {
 	bool mr_virt;			/* remote addresses are virtual ones */
 	bool own_keys;			/* the application's keys are not for remote access: what is below gets others */
 	bool has_dc;			/* below knows FI_DELIVERY_COMPLETE */
+	bool patient;			/* below waits for a peer that is there, but busy, until it accepts */
 	pthread_mutex_t lock;		/* guards what follows (of regions until it is set); an engine's lock comes after it */
 	struct fab_list pollers;	/* struct rxm_poller.link */
 	struct fi_ops mr_fid_ops;	/* of regions: those of prov/common, but for close */
@@ -275,7 +276,7 @@ struct rxm_peer {
 	struct fab_timer retry;
 	uint64_t holdoff_ns;		/* until then, operations fail with holdoff_err */
 	int holdoff_err;
-	unsigned tries;			/* since it was refused first */
+	unsigned tries;			/* since the first that failed */
 	uint64_t deadline_ns;		/* of them */
 };
 
@@ -440,8 +441,9 @@ struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr);
 void rxm_peer_put(struct rxm_peer *peer);
 /* Its connection has ended; what waits for one ends too. Perhaps forgets it. */
 void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why);
-/* It refused our request because there is a connection, or will be: try again after a pause. Perhaps forgets it. */
-void rxm_peer_again(struct rxm_peer *peer);
+/* An attempt has failed, but another may do better: try again after a pause, if something waits for a connection. After too
+ * long what waits fails with err and why. Perhaps forgets it. */
+void rxm_peer_again(struct rxm_peer *peer, int err, const char *why);
 /* Connect to it: peer->conn is there then. 0 or -FI_E*. */
 int rxm_conn_start(struct rxm_peer *peer);
 /* Look after the deadlines of connections that are being made. */

@@ -449,7 +449,7 @@ static void die(const struct op *op, bool connected)
 	if (connected)
 		expect(op, op->answered ? FI_ECONNRESET : 0);
 	else
-		expect(op, rxm ? FI_ECONNRESET : FI_ECONNREFUSED);	/* tcp itself looks again whether it is back */
+		expect(op, FI_ECONNREFUSED);
 	expect_restart(op, to, &addr);
 }
 
