@@ -21,9 +21,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_list alarms = { &alarms, &alarms };
 static struct fab_list lasts = { &lasts, &lasts };	/* struct vrb_last; `lock` */
 
-/* Let each engine of the device know: of this queue, or NULL: of all. Others use the device, too, by librdmacm:
- * whose queue it is, the engines find out. */
-static void ring(struct ibv_context *verbs, struct ibv_cq *cq)
+/* Let each engine of the device know: of this queue or queue pair, or NULL: of all. Others use the device, too, by
+ * librdmacm: whose it is, the engines find out. */
+static void ring(struct ibv_context *verbs, const void *element)
 {
 	struct fab_list *link;
 
@@ -33,8 +33,8 @@ static void ring(struct ibv_context *verbs, struct ibv_cq *cq)
 
 		if (alarm->dev->verbs != verbs)
 			continue;
-		if (cq && alarm->bad_cnt < VRB_BAD_MAX)
-			alarm->bad[alarm->bad_cnt++] = cq;
+		if (element && alarm->bad_cnt < VRB_BAD_MAX)
+			alarm->bad[alarm->bad_cnt++] = element;
 		else
 			alarm->dead = true;
 		if (write(alarm->bell.fd, &(uint64_t) { 1 }, sizeof(uint64_t)) < 0)
@@ -86,6 +86,14 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 		VRB_WARN(FI_LOG_DOMAIN, "device %s: a completion queue is broken: the endpoints that use it end\n", device);
 		ring(verbs, event->element.cq);
 		break;
+	case IBV_EVENT_QP_FATAL:
+		VRB_WARN(FI_LOG_DOMAIN, "device %s: a queue pair has failed: the endpoints that use it end\n", device);
+		ring(verbs, event->element.qp);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+		VRB_WARN(FI_LOG_DOMAIN, "device %s: a shared receive queue has failed: the endpoints that use it end\n", device);
+		ring(verbs, event->element.srq);
+		break;
 	case IBV_EVENT_PORT_ERR:
 		VRB_WARN(FI_LOG_DOMAIN, "device %s, port %d is down: what is under way there ends when its retries are over\n", device,
 			 event->element.port_num);
@@ -116,7 +124,7 @@ static void events_ready(struct fab_source *src, uint32_t events)
 static void bell_ready(struct fab_source *src, uint32_t events)
 {
 	struct vrb_alarm *alarm = fab_container(src, struct vrb_alarm, bell);
-	struct ibv_cq *bad[VRB_BAD_MAX];
+	const void *bad[VRB_BAD_MAX];
 	uint64_t cnt;
 	int bad_cnt;
 	bool dead;

@@ -68,6 +68,8 @@ static int ep_activate(struct vrb_ep *ep)
 	ret = ep->kind->create(ep);
 	if (ret)
 		goto put_hw_cq;
+	if (!ep->rq)
+		ep->rq = ep->srx ? (const void *) ep->srx->srq : ep->qp;
 	fab_progress_lock(ep->base.progress);
 	ret = ep->channel ? fab_source_add(ep->base.progress, &ep->cm_src, EPOLLIN) : 0;
 	ep->base.enabled = !ret;
@@ -79,6 +81,7 @@ static int ep_activate(struct vrb_ep *ep)
 	if (!ret)
 		return 0;
 	ep->kind->destroy(ep);
+	ep->rq = NULL;
 put_hw_cq:
 	vrb_hw_cq_put(domain, ep->hw_cq, ep->reserved);
 	ep->hw_cq = NULL;

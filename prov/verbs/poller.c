@@ -11,7 +11,7 @@
  *
  * A poller appears with the first endpoint that is enabled on an engine and goes with the last.
  */
-#include "verbs/verbs.h"
+#include "verbs/kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,21 +73,42 @@ void vrb_hw_cq_lost(struct vrb_hw_cq *hw, int err, const char *why)
 	all_lost(hw->poller, err, why);
 }
 
-static void lost(struct vrb_alarm *alarm, const struct ibv_cq *cq)
+/* Its queue pair or receive queue is of no use any more. The queue pair goes into error, and what is outstanding is
+ * reported as ever. */
+static void endpoint_lost(struct vrb_ep *ep)
+{
+	vrb_cm_lost(ep, FI_EIO, "the device's queue pair or receive queue has failed");
+	if (!ep->kind->disconnect)
+		ep->kind->halt(ep);
+}
+
+static void element_lost(struct vrb_hw_cq *hw, const void *element)
+{
+	struct fab_list *link;
+
+	if (hw->cq == element) {
+		vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
+		return;
+	}
+	fab_list_for_each(&hw->eps, link) {
+		struct vrb_ep *ep = fab_container(link, struct vrb_ep, on_hw);
+
+		if (ep->qp == element || ep->rq == element)
+			endpoint_lost(ep);
+	}
+}
+
+static void lost(struct vrb_alarm *alarm, const void *element)
 {
 	struct vrb_poller *poller = fab_container(alarm, struct vrb_poller, alarm);
 	struct fab_list *link;
 
-	if (!cq) {
+	if (!element) {
 		all_lost(poller, FI_ENODEV, "the device has failed");
 		return;
 	}
-	fab_list_for_each(&poller->cqs, link) {
-		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
-
-		if (hw->cq == cq)
-			vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
-	}
+	fab_list_for_each(&poller->cqs, link)
+		element_lost(fab_container(link, struct vrb_hw_cq, link), element);
 }
 
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw)

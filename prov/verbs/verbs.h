@@ -178,10 +178,10 @@ struct vrb_alarm {
 	struct fab_source events;	/* of the device; whoever comes first reads them */
 	struct fab_source bell;		/* an eventfd, owned: there is something for this engine; */
 	bool dead;			/* all of the device is lost, */
-	struct ibv_cq *bad[VRB_BAD_MAX];	/* or these queues, of whoever they are */
+	const void *bad[VRB_BAD_MAX];	/* or these queues and queue pairs, of whoever they are */
 	int bad_cnt;
 	/* Act on it: NULL: the device has failed. Engine's lock held. Set before the start. */
-	void (*lost)(struct vrb_alarm *alarm, const struct ibv_cq *cq);
+	void (*lost)(struct vrb_alarm *alarm, const void *element);
 };
 
 /* A queue pair that takes shared receives: has it taken its last (IBV_EVENT_QP_LAST_WQE_REACHED)? */
@@ -272,6 +272,7 @@ struct vrb_ep {
 	struct rdma_event_channel *channel;	/* owned by the kind, like id and qp: its events come to the engine */
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;		/* NULL before fi_enable */
+	const void *rq;			/* where its receives are, as the device's events name it: an SRQ, or qp */
 	struct ibv_ah *own_ah;		/* ud.c's, owned: to this port; NULL before fi_enable, and for other kinds */
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_any_addr peer;

@@ -108,9 +108,11 @@ static int srq_create(struct vrb_ep *ep)
 			 ep->rx_size, ep->base.info->rx_attr->iov_limit, strerror(errno));
 		return ret;
 	}
+	ep->rq = x->srq;
 	ret = ibv_get_srq_num(x->srq, &x->srqn);
 	if (!ret)
 		return 0;
+	ep->rq = NULL;
 	ibv_destroy_srq(x->srq);
 	x->srq = NULL;
 	return -ret;

@@ -46,9 +46,14 @@ void sv_async(struct ibv_context *context, enum ibv_event_type type, void *eleme
 	(void) !write(context->async_fd, &(uint64_t) { 1 }, sizeof(uint64_t));
 }
 
+static bool is_of_qp(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_QP_LAST_WQE_REACHED || type == IBV_EVENT_QP_FATAL;
+}
+
 static bool has_element(enum ibv_event_type type)
 {
-	return type == IBV_EVENT_CQ_ERR || type == IBV_EVENT_QP_LAST_WQE_REACHED;
+	return type == IBV_EVENT_CQ_ERR || type == IBV_EVENT_SRQ_ERR || is_of_qp(type);
 }
 
 void sv_async_forget(struct ibv_context *context, void *element)
@@ -79,6 +84,10 @@ void sv_test_event(enum ibv_event_type type)
 		ctx->dead |= type == IBV_EVENT_DEVICE_FATAL;
 		if (type == IBV_EVENT_CQ_ERR)
 			sv_cq_break_all(ctx);
+		else if (type == IBV_EVENT_QP_FATAL)
+			sv_qp_break_all(ctx);
+		else if (type == IBV_EVENT_SRQ_ERR)
+			sv_srq_break_all(ctx);
 		else
 			sv_async(&ctx->v.context, type, NULL);
 	}
@@ -101,7 +110,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *out
 	}
 	event = fab_container(ctx->events.next, struct event, link);
 	fab_list_remove(&event->link);
-	if (event->event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
+	if (is_of_qp(event->event.event_type))
 		sv_qp(event->event.element.qp)->unacked++;
 	sv_unlock();
 	*out = event->event;
@@ -111,7 +120,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *out
 
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	if (event->event_type != IBV_EVENT_QP_LAST_WQE_REACHED)
+	if (!is_of_qp(event->event_type))
 		return;
 	sv_lock();
 	sv_qp(event->element.qp)->unacked--;

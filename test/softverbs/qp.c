@@ -174,8 +174,28 @@ static int alloc_queues(struct sv_qp *qp)
 	return sv_rq_init(&qp->rq, qp->qp.srq ? 0 : qp->cap.max_recv_wr, qp->cap.max_recv_sge);
 }
 
+static struct fab_list qps = FAB_LIST_INIT(qps);
+
+void sv_qp_break_all(struct sv_context *ctx)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&qps, link) {
+		struct sv_qp *qp = fab_container(link, struct sv_qp, link);
+
+		if (sv_context(qp->qp.context) != ctx)
+			continue;
+		sv_qp_error(qp);
+		sv_async(qp->qp.context, IBV_EVENT_QP_FATAL, &qp->qp);
+	}
+}
+
 static void hold_parts(struct sv_qp *qp, int by)
 {
+	if (by > 0)
+		fab_list_add_tail(&qps, &qp->link);
+	else
+		fab_list_remove(&qp->link);
 	sv_context(qp->qp.context)->ref_cnt += by;
 	sv_context(qp->qp.context)->qp_cnt += by;
 	if (qp->qp.pd)
@@ -315,6 +335,8 @@ int ibv_destroy_qp(struct ibv_qp *ibv_qp)
 	struct sv_qp *qp = sv_qp(ibv_qp);
 
 	sv_lock();
+	if (qp->qp.qp_type == IBV_QPT_RC && qp->connected)
+		sv_resp_leave(qp);
 	while (qp->unacked)
 		sv_wait();
 	sv_async_forget(qp->qp.context, &qp->qp);

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 
 #define RESUME_NS	200000ull	/* before a full socket is tried again */
+#define LEAVE_NS	5000000000ull	/* for what a full socket holds up, when its queue pair is destroyed */
 
 /* Whom a request concerns: the parts that RC takes from its queue pair and XRC from the shared receive queue. */
 struct target {
@@ -239,7 +240,49 @@ bool sv_resp_push(struct sv_qp *qp)
 		fab_list_remove(&reply->link);
 		free(reply);
 	}
+	if (qp->leaving)
+		sv_wake_all();
 	return true;
+}
+
+/* In error: refusals still go out, and the word that a message has arrived, as a device sends that at once; but none
+ * that is behind a read, which it would mean as well. */
+static void drop_replies(struct fab_list *replies, bool in_error)
+{
+	struct fab_list *link, *tmp;
+	bool read = false;
+
+	fab_list_for_each_safe(replies, link, tmp) {
+		struct sv_reply *reply = fab_container(link, struct sv_reply, link);
+
+		if (in_error && (reply->pkt.op == SV_NAK || (reply->pkt.op == SV_ACK && !read)))
+			continue;
+		read = true;
+		fab_list_remove(link);
+		free(reply);
+	}
+}
+
+static void wake(struct sv_timer *timer)
+{
+	(void) timer;
+	sv_wake_all();
+}
+
+void sv_resp_leave(struct sv_qp *qp)
+{
+	uint64_t end = sv_now_ns() + LEAVE_NS;
+	struct sv_timer timer;
+
+	drop_replies(&qp->replies, true);
+	if (fab_list_empty(&qp->replies) || sv_resp_push(qp))
+		return;
+	qp->leaving = true;
+	sv_timer_init(&timer, wake);
+	sv_timer_start(&timer, LEAVE_NS);
+	while (!fab_list_empty(&qp->replies) && sv_now_ns() < end)
+		sv_wait();
+	sv_timer_stop(&timer);
 }
 
 void sv_resp_request(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *payload)
@@ -327,20 +370,6 @@ void sv_resp_xrc(struct sv_srq *srq, const struct sv_pkt *pkt, const uint8_t *pa
 	free(t.in);
 	fab_list_add_tail(&srq->replies, &reply->link);
 	push_srq(srq);
-}
-
-static void drop_replies(struct fab_list *replies, bool keep_naks)
-{
-	struct fab_list *link, *tmp;
-
-	fab_list_for_each_safe(replies, link, tmp) {
-		struct sv_reply *reply = fab_container(link, struct sv_reply, link);
-
-		if (keep_naks && reply->pkt.op == SV_NAK)
-			continue;
-		fab_list_remove(link);
-		free(reply);
-	}
 }
 
 void sv_resp_fini_srq(struct sv_srq *srq)

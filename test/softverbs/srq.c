@@ -59,6 +59,18 @@ struct sv_srq *sv_srq_find(uint32_t num)
 	return NULL;
 }
 
+void sv_srq_break_all(struct sv_context *ctx)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&srqs, link) {
+		struct sv_srq *srq = fab_container(link, struct sv_srq, link);
+
+		if (sv_context(srq->srq.context) == ctx)
+			sv_async(srq->srq.context, IBV_EVENT_SRQ_ERR, &srq->srq);
+	}
+}
+
 static struct ibv_srq *srq_open(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr, struct ibv_xrcd *xrcd,
 				struct ibv_cq *cq)
 {
@@ -170,6 +182,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 		return EBUSY;
 	}
 	fab_list_remove(&srq->link);
+	sv_async_forget(ibv_srq->context, ibv_srq);
 	if (srq->num) {
 		sv_source_del(&srq->src);
 		close(srq->src.fd);

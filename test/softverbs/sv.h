@@ -112,13 +112,15 @@ static inline struct sv_context *sv_context(struct ibv_context *context)
 void sv_async(struct ibv_context *context, enum ibv_event_type type, void *element);
 void sv_async_forget(struct ibv_context *context, void *element);	/* what has not been read of it; lock held */
 /* For tests, which find it by dlsym(): it happens to all that the process has open. IBV_EVENT_DEVICE_FATAL: from now
- * on the device does nothing, IBV_EVENT_CQ_ERR: nor do all its completion queues. */
+ * on the device does nothing, IBV_EVENT_CQ_ERR, QP_FATAL, SRQ_ERR: nor do all its queues of that kind. */
 void sv_test_event(enum ibv_event_type type);
 /* How often requests of the process have met no receive, and are to be sent again. */
 unsigned sv_test_rnr_cnt(void);
 void sv_context_add(struct sv_context *ctx);	/* all of them, for that; lock not held */
 void sv_context_del(struct sv_context *ctx);
-void sv_cq_break_all(struct sv_context *ctx);	/* cq.c; lock held */
+void sv_cq_break_all(struct sv_context *ctx);	/* cq.c; lock held, as for the next two */
+void sv_qp_break_all(struct sv_context *ctx);	/* qp.c */
+void sv_srq_break_all(struct sv_context *ctx);	/* srq.c */
 
 /* ---- mem.c ---- */
 
@@ -244,6 +246,7 @@ struct sv_qp {
 	struct sv_rq rq;
 	struct sv_inbound in;
 	struct fab_list replies;
+	bool leaving;			/* sv_resp_leave() waits for them */
 	struct ibv_xrcd *xrcd;		/* XRC_RECV */
 	struct sv_xrc_tgt *tgt;		/* xrc.c */
 };
@@ -289,6 +292,9 @@ void sv_resp_xrc(struct sv_srq *srq, const struct sv_pkt *pkt, const uint8_t *pa
 void sv_resp_resume_srq(struct sv_timer *timer);
 void sv_resp_fini_srq(struct sv_srq *srq);
 void sv_resp_flush(struct sv_qp *qp);
+/* Of RC, before it is destroyed: what has arrived is answered, which the sender's full socket may hold up. Lock held, given up
+ * meanwhile. */
+void sv_resp_leave(struct sv_qp *qp);
 /* In error, with an SRQ: the last receive is over, now or as SOFTVERBS_LIMITS says. */
 void sv_resp_last(struct sv_qp *qp);
 void sv_resp_last_due(struct sv_timer *timer);

@@ -94,6 +94,25 @@ static void queue_breaks(void)
 	lose(IBV_EVENT_CQ_ERR, FI_EIO);
 }
 
+/* What is outstanding is flushed, as when a connection ends. */
+static void queue_pair_fails(void)
+{
+	lose(IBV_EVENT_QP_FATAL, FI_ECONNRESET);
+}
+
+static void xrc_queue_fails(void)
+{
+	struct link link = { 0 };
+
+	link_open(&link);
+	MUST(fi_recv(link.b.ep, link.b.room, 64, fi_mr_desc(link.b.mr), 0, NULL));
+	happen(IBV_EVENT_SRQ_ERR);
+	MUST_BE(await_comp(&link, &link.b, NULL) == FI_ECONNRESET);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	link_close(&link);
+}
+
 /* One that nobody else uses: new endpoints have another. */
 static void broken_queue_is_not_used_again(void)
 {
@@ -417,6 +436,9 @@ static void xrc_file_of_two_devices(void)
 static const struct vcase cases[] = {
 	{ "the device fails", NULL, device_fails, "device soft0 has failed" },
 	{ "a completion queue breaks", NULL, queue_breaks, "soft0" },
+	{ "a queue pair fails", NULL, queue_pair_fails, "device soft0: a queue pair has failed" },
+	{ "the receive queue of XRC fails", "FI_VERBS_PREFER_XRC=1", xrc_queue_fails,
+	  "device soft0: a shared receive queue has failed" },
 	{ "a broken queue is not used again", NULL, broken_queue_is_not_used_again, "soft0" },
 	{ "the device fails while an endpoint connects", NULL, fails_while_connecting, "device soft0 has failed" },
 	{ "a port goes down", NULL, port_fails, "device soft0, port 1 is down" },

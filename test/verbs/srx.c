@@ -6,6 +6,8 @@
  */
 #include "link.h"
 
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,9 +122,32 @@ static void never_told(void)
 	link_close(&link);
 }
 
+/* Its endpoints end, which is told. */
+static void queue_fails(void)
+{
+	void (*event)(enum ibv_event_type type);
+	struct link link = { 0 };
+	struct fid_ep *srx;
+
+	*(void **) &event = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_event");
+	MUST_BE(event);
+	link_listen(&link);
+	srx = srx_open(&link.b);
+	connect_both(&link, srx);
+	send_one(&link);
+	event(IBV_EVENT_SRQ_ERR);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	MUST(fi_close(&link.b.ep->fid));
+	link.b.ep = NULL;
+	MUST(fi_close(&srx->fid));
+	link_close(&link);
+}
+
 static const struct vcase cases[] = {
 	{ "an endpoint closes: what its device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", closed_first, NULL },
 	{ "a peer closes: what the device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", peer_closed_first, NULL },
+	{ "the context's queue fails", NULL, queue_fails, "device soft0: a shared receive queue has failed" },
 	{ "a device that never tells is not waited for", "SOFTVERBS_LIMITS=no_last_wqe=1", never_told,
 	  "device soft0 does not tell of the last shared receive" },
 };
