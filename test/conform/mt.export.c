@@ -79,7 +79,8 @@ static void *posts_receives(void *arg)
 	for (uint32_t i = 0; i < MSGS && go_on(w); i++) {
 		uint32_t *buf = &c->in[i * WORDS];
 
-		while ((ret = fi_trecv(c->srx, buf, LONG_LEN, NULL, FI_ADDR_UNSPEC, i, 0, buf)) == -FI_EAGAIN && go_on(w))
+		while ((ret = fi_trecv(c->srx, buf, LONG_LEN, NULL, FI_ADDR_UNSPEC, i, 0, buf)) == -FI_EAGAIN &&
+		       go_on(w))
 			sched_yield();
 		if (ret && ret != -FI_EAGAIN)
 			WRONG(w, "fi_trecv: %zd", ret);

@@ -9,7 +9,7 @@ soft_conform() {
 	shift
 	case $BUILD_KIND in
 	tsan)
-		echo "1..0 # SKIP each test is a process forked from one with threads, which ThreadSanitizer does not follow"
+		echo "1..0 # SKIP each test is a process forked from one with threads, which ThreadSanitizer does not follow (verbs-mt is for it)"
 		exit 0 ;;
 	asan)
 		fork=
