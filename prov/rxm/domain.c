@@ -133,6 +133,16 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = rxm_query_atomic,
 };
 
+/* Where one thread at a time has to do with the domain, so it is below: no lock of a thread of ours, of several engines, or of
+ * registrations beside them. */
+static enum fi_threading threading_below(const struct fi_domain_attr *attr)
+{
+	bool alone = attr->threading == FI_THREAD_DOMAIN && attr->data_progress != FI_PROGRESS_AUTO &&
+		     attr->control_progress != FI_PROGRESS_AUTO;
+
+	return alone ? FI_THREAD_DOMAIN : FI_THREAD_SAFE;
+}
+
 /* Ask the provider below for what the domain is to stand on. */
 static int find_below(const char *below, const struct rxm_domain *domain, const struct fi_info *info, struct fi_info **found)
 {
@@ -144,7 +154,7 @@ static int find_below(const char *below, const struct rxm_domain *domain, const 
 	hints->addr_format = info->addr_format;
 	hints->domain_attr->name = strdup(domain->base.name);
 	hints->fabric_attr->name = strdup(domain->base.fabric->name);
-	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->domain_attr->threading = threading_below(info->domain_attr);
 	hints->domain_attr->mr_mode |= domain->base.mr_mode;
 	hints->tx_attr->size = TX_BELOW;
 	hints->rx_attr->size = rxm_params.conn_rx;
