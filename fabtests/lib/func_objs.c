@@ -440,7 +440,8 @@ int func_ep_connect(struct func *func, struct func_ep *ep, struct fid_av *av)
 		FUNC_CALL(func, fi_accept(ep->ep, NULL, 0));
 	FUNC_TRY(pp_wait_event(func->pp, FI_CONNECTED, &entry, "the connection"));
 	FUNC_EXPECT(func, entry.fid == &ep->ep->fid, "FI_CONNECTED of another endpoint");
-	return 0;
+	/* the other end may hear of it later: a request for the next connection would overtake that */
+	return func_sync(func);
 }
 
 int func_ep_open(struct func *func, struct func_ep *ep, const struct func_ep_attr *attr)

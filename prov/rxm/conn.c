@@ -435,6 +435,15 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 
 /* ---- events ---- */
 
+/* Has a connection that we accepted ended while the word of its being there was on the way? The peer had given up. */
+static bool over_already(const struct rxm_conn *conn)
+{
+	union fab_sockaddr addr;
+	size_t len = sizeof(addr);
+
+	return conn->state == RXM_CONN_ACCEPTING && fi_getpeer(conn->below, &addr, &len) == -FI_ENOTCONN;
+}
+
 static void connected(struct rxm_conn *conn, const void *data, size_t len)
 {
 	struct rxm_cm_rsp rsp;
@@ -448,6 +457,8 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
 		conn->peer_id = rsp.conn_id;
 		set_window(conn, rsp.ext, rsp.rx_size);
 	}
+	if (over_already(conn))
+		rxm_conn_fail(conn, FI_ECONNRESET, "it ended as soon as it was made");
 	if (conn->state != RXM_CONN_DOWN && conn->state != RXM_CONN_UP)
 		conn_up(conn);
 }
