@@ -45,7 +45,6 @@ static void fill_options(struct util_opt *to, const struct util_opt *own)
 static int take_option(struct pp_opts *opts, int key, const char *arg)
 {
 	uint64_t value;
-
 	int ret;
 
 	if (has_key(current->program->options, key)) {

@@ -144,7 +144,7 @@ struct fab_offer vrb_offer(void)
 	};
 }
 
-struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev)
+struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev, const char *fabric)
 {
 	struct fi_info *info = fi_allocinfo();
 
@@ -154,7 +154,7 @@ struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device
 	info->ep_attr->type = kind->ep_type;
 	info->caps = info->tx_attr->caps | info->rx_attr->caps | info->domain_attr->caps;
 	info->fabric_attr->prov_version = vrb_prov.version;
-	info->fabric_attr->name = strdup(dev->fabric);
+	info->fabric_attr->name = strdup(fabric);
 	if (asprintf(&info->domain_attr->name, "%s%s", dev->name, kind->suffix) < 0)
 		info->domain_attr->name = NULL;
 	if (info->fabric_attr->name && info->domain_attr->name)
@@ -319,13 +319,11 @@ int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint
 		VRB_WARN(FI_LOG_EP_CTRL, "domain %s: there is no such device\n", info->domain_attr->name);
 		return -FI_ENODEV;
 	}
-	most = vrb_info_of(kind, dev);
+	/* the fabric is the address's */
+	most = vrb_info_of(kind, dev, info->fabric_attr->name ? info->fabric_attr->name : dev->fabric);
 	if (!most)
 		return -FI_ENOMEM;
 	most->addr_format = info->addr_format;
-	/* which is the address's */
-	free(most->fabric_attr->name);
-	most->fabric_attr->name = info->fabric_attr->name ? strdup(info->fabric_attr->name) : NULL;
 	offer.info = most;
 	ret = fab_match_check(&vrb_prov, version, info, &offer, 1);
 	fi_freeinfo(most);

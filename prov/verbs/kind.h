@@ -85,8 +85,9 @@ const struct vrb_kind *vrb_kind_of(const char *domain, const char *device);
 
 /* info.c: an entry for each address of a device's port that is up: of IP, and of InfiniBand (ib_info.c). */
 int vrb_msg_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
-/* An entry of this kind without addresses, complete otherwise; NULL: no memory. And what goes with every entry. */
-struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev);
+/* An entry of this kind, in this fabric (copied), without addresses and complete otherwise; the caller's to free, NULL: no
+ * memory. And what goes with every entry. Any thread. */
+struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev, const char *fabric);
 struct fab_offer vrb_offer(void);
 /* mr.c, for odp: do these capabilities of a transport (IBV_ODP_SUPPORT_*) hold `more` and all that connections do? */
 bool vrb_odp_has(const struct ibv_device_attr_ex *attr, uint32_t caps, uint32_t more);

@@ -62,23 +62,15 @@ static int copy(void **to, size_t *to_len, const void *from, size_t len)
 	return 0;
 }
 
-static char *fabric_of(const struct vrb_device *dev, const union ibv_gid *gid, char *old)
-{
-	char name[FI_NAME_MAX];
-
-	free(old);
-	vrb_fabric_of_gid(name, sizeof(name), dev, gid);
-	return strdup(name);
-}
-
 struct fi_info *vrb_port_entry(const struct vrb_kind *kind, const struct vrb_device *dev, const union ibv_gid *gid,
 			       const void *src, const void *dest, size_t len)
 {
-	struct fi_info *info = vrb_info_of(kind, dev);
+	char fabric[FI_NAME_MAX];
+	struct fi_info *info;
 
-	if (info)
-		info->fabric_attr->name = fabric_of(dev, gid, info->fabric_attr->name);
-	if (info && info->fabric_attr->name && !vrb_nic_open(dev, &info->nic) && !copy(&info->src_addr, &info->src_addrlen, src, len) &&
+	vrb_fabric_of_gid(fabric, sizeof(fabric), dev, gid);
+	info = vrb_info_of(kind, dev, fabric);
+	if (info && !vrb_nic_open(dev, &info->nic) && !copy(&info->src_addr, &info->src_addrlen, src, len) &&
 	    !copy(&info->dest_addr, &info->dest_addrlen, dest, len))
 		return info;
 	fi_freeinfo(info);

@@ -208,7 +208,7 @@ static const struct vrb_kind srx_kind = {
 /* What the application asks for, the rest as the device has it. NULL: no memory. */
 static struct fi_info *make_info(const struct vrb_device *dev, const struct fi_rx_attr *attr)
 {
-	struct fi_info *info = vrb_info_of(&srx_kind, dev);
+	struct fi_info *info = vrb_info_of(&srx_kind, dev, dev->fabric);
 
 	if (!info)
 		return NULL;
