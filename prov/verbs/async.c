@@ -83,7 +83,8 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 		ring(verbs, NULL);
 		break;
 	case IBV_EVENT_CQ_ERR:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s: a completion queue is broken: the endpoints that use it end\n", device);
+		VRB_WARN(FI_LOG_DOMAIN, "device %s: a completion queue is broken: the endpoints that use it end\n",
+			 device);
 		ring(verbs, event->element.cq);
 		break;
 	case IBV_EVENT_QP_FATAL:
@@ -91,11 +92,13 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 		ring(verbs, event->element.qp);
 		break;
 	case IBV_EVENT_SRQ_ERR:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s: a shared receive queue has failed: the endpoints that use it end\n", device);
+		VRB_WARN(FI_LOG_DOMAIN, "device %s: a shared receive queue has failed: the endpoints that use it end\n",
+			 device);
 		ring(verbs, event->element.srq);
 		break;
 	case IBV_EVENT_PORT_ERR:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s, port %d is down: what is under way there ends when its retries are over\n", device,
+		VRB_WARN(FI_LOG_DOMAIN,
+			 "device %s, port %d is down: what is under way there ends when its retries are over\n", device,
 			 event->element.port_num);
 		break;
 	case IBV_EVENT_QP_LAST_WQE_REACHED:

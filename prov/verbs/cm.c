@@ -7,8 +7,8 @@
  *   accept:  ESTABLISHED
  *
  * Private data of a CM message is as long as the message has room for, so the first byte says how much of it is the
- * application's. Upstream does the same: the two can talk. In front of a request's between addresses of InfiniBand is what
- * librdmacm puts there for those of IP.
+ * application's. Upstream does the same: the two can talk. In front of a request's between addresses of InfiniBand is
+ * what librdmacm puts there for those of IP.
  */
 #include "verbs/kind.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cq_read(3) straight from the hardware to the caller's entries. While nothing is queued for the CQ, and its engine has
- * one hardware queue that works (progress->direct), a read takes from there as many work completions as it has room for.
- * Those of its own CQ are written where the caller wants them, others are queued where they belong, as a pass would. An
- * error is queued in its place, and with it all that came after. Nothing is taken that has no room, so what a caller
- * leaves stays in the hardware.
+ * fi_cq_read(3) straight from the hardware to the caller's entries. While nothing is queued for the CQ, and its engine
+ * has one hardware queue that works (progress->direct), a read takes from there as many work completions as it has room
+ * for. Those of its own CQ are written where the caller wants them, others are queued where they belong, as a pass
+ * would. An error is queued in its place, and with it all that came after. Nothing is taken that has no room, so what a
+ * caller leaves stays in the hardware.
  *
- * Where there are several hardware queues each is asked (vrb_poller_look), by a slower hand. All else is the ordinary way of
- * prov/common: a ring that is not empty, work that waits to leave, and now and then a look, which finds what comes by
- * descriptors and what is due.
+ * Where there are several hardware queues each is asked (vrb_poller_look), by a slower hand. All else is the ordinary
+ * way of prov/common: a ring that is not empty, work that waits to leave, and now and then a look, which finds what
+ * comes by descriptors and what is due.
  */
 #include "verbs/done.h"
 

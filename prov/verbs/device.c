@@ -154,8 +154,8 @@ static bool is_too_small(const struct vrb_device *dev)
 	for (size_t i = 0; i < fab_countof(limits); i++) {
 		if (limits[i].have >= limits[i].need)
 			continue;
-		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: its %s is %u, and an endpoint takes %u\n", dev->name,
-			 dev->port_num, limits[i].name, limits[i].have, limits[i].need);
+		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: its %s is %u, and an endpoint takes %u\n",
+			 dev->name, dev->port_num, limits[i].name, limits[i].have, limits[i].need);
 		return true;
 	}
 	return false;
@@ -228,7 +228,8 @@ static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
 		return NULL;
 	}
 	if (ret) {
-		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: %s: %s\n", dev->name, port_num, call, strerror(ret));
+		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: %s: %s\n",
+			 dev->name, port_num, call, strerror(ret));
 		list = &broken;
 	} else if (is_left_out(dev->name)) {
 		VRB_LOG(FI_LOG_INFO, FI_LOG_FABRIC, "device %s is left out: FI_VERBS_DEVICE_NAME=%s\n", dev->name,
@@ -290,7 +291,8 @@ static void no_cm(int err)
 	static atomic_bool told;
 
 	VRB_LOG(atomic_exchange(&told, true) ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_FABRIC,
-		"there is an RDMA device, but rdma_create_id: %s: is the kernel module rdma_ucm loaded?\n", strerror(err));
+		"there is an RDMA device, but rdma_create_id: %s: is the kernel module rdma_ucm loaded?\n",
+		strerror(err));
 }
 
 const struct vrb_device *vrb_device_of(const struct sockaddr *addr)

@@ -11,7 +11,8 @@
 #define VRB_DONE	static inline __attribute__((always_inline))
 
 /* An entry of so many bytes. */
-VRB_DONE void vrb_take(struct fab_cq_taker *taker, size_t size, void *context, uint64_t flags, uint64_t len, uint64_t data)
+VRB_DONE void vrb_take(struct fab_cq_taker *taker, size_t size, void *context, uint64_t flags, uint64_t len,
+		       uint64_t data)
 {
 	struct fab_comp *to = (struct fab_comp *) taker->to;
 
@@ -35,7 +36,8 @@ VRB_DONE bool vrb_tx_take(const struct vrb_tx *tx, struct fab_cq_taker *taker, s
 {
 	struct vrb_ep *ep = tx->ep;
 
-	if (__builtin_expect(ep->tx_head != tx->pos || !tx->want_cq || ep->base.tx_cq != taker->cq || ep->base.counted, 0))
+	if (__builtin_expect(ep->tx_head != tx->pos || !tx->want_cq || ep->base.tx_cq != taker->cq ||
+			     ep->base.counted, 0))
 		return false;
 	ep->tx_head++;
 	vrb_take(taker, size, tx->context, fab_op_desc[tx->code].cq_flags, tx->len, 0);

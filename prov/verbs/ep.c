@@ -43,8 +43,8 @@ int vrb_qp_refused(const struct vrb_ep *ep, const char *call)
 	const struct fi_info *info = ep->base.info;
 	int err = errno;
 
-	VRB_WARN(FI_LOG_EP_CTRL, "%s on %s for %u sends of %zu buffers, %u receives of %zu, %zu bytes inline: %s; ask for "
-		 "less\n", call, vrb_domain_of(ep)->dev->name, ep->tx_size, info->tx_attr->iov_limit, ep->rx_size,
+	VRB_WARN(FI_LOG_EP_CTRL, "%s on %s for %u sends of %zu buffers, %u receives of %zu, %zu bytes inline: %s; ask "
+		 "for less\n", call, vrb_domain_of(ep)->dev->name, ep->tx_size, info->tx_attr->iov_limit, ep->rx_size,
 		 info->rx_attr->iov_limit, info->tx_attr->inject_size, strerror(err));
 	return -err;
 }
@@ -210,7 +210,8 @@ static int ep_close(struct fid *fid)
 
 static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	return bfid->fclass == FI_CLASS_SRX_CTX ? vrb_srx_bind(vrb_ep_of(fid), bfid, flags) : fab_ep_bind(fid, bfid, flags);
+	return bfid->fclass == FI_CLASS_SRX_CTX ? vrb_srx_bind(vrb_ep_of(fid), bfid, flags) :
+	       fab_ep_bind(fid, bfid, flags);
 }
 
 static struct fi_ops ep_fid_ops = {

@@ -2,8 +2,8 @@
 /*
  * Names of fabrics: who has the same can be reached. InfiniBand's subnets are told apart by the prefix of their GIDs,
  * which the subnet manager gives out. On Ethernet a GID is made of an address, and the first of a port of the link's
- * alone, which is alike everywhere: there the IP network of the address in use says who can be reached, as for tcp, whose
- * names these are not, since its endpoints cannot. Setup tier; no state.
+ * alone, which is alike everywhere: there the IP network of the address in use says who can be reached, as for tcp,
+ * whose names these are not, since its endpoints cannot. Setup tier; no state.
  */
 #include "verbs/verbs.h"
 

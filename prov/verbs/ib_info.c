@@ -3,8 +3,8 @@
  * Entries of connections without IP addresses: InfiniBand's CM takes a GID and a service (FI_SOCKADDR_IB), so a port
  * needs no IPoIB. Ports of RoCE and iWARP have none: there a connection is one of IP.
  *
- * A node is a GID, as IPv6 addresses are written, or an address text (fi_sockaddr_ib://[GID]...); a service is a port of
- * InfiniBand's own port space, where upstream's provider has its own, too.
+ * A node is a GID, as IPv6 addresses are written, or an address text (fi_sockaddr_ib://[GID]...); a service is a port
+ * of InfiniBand's own port space, where upstream's provider has its own, too.
  */
 #include "verbs/ports.h"
 
@@ -73,7 +73,8 @@ static int make_wish(const struct vrb_query *query, struct wish *wish)
 			return ret;
 		*(source ? &wish->has_src : &wish->has_dest) = true;
 	}
-	if (hints && hints->src_addr && !source && !take_hint(hints->src_addr, hints->src_addrlen, &wish->has_src, &wish->src))
+	if (hints && hints->src_addr && !source &&
+	    !take_hint(hints->src_addr, hints->src_addrlen, &wish->has_src, &wish->src))
 		return -FI_ENODATA;
 	if (hints && hints->dest_addr && (!named || source) &&
 	    !take_hint(hints->dest_addr, hints->dest_addrlen, &wish->has_dest, &wish->dest))
@@ -141,7 +142,8 @@ int vrb_ib_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, s
 	struct search search = { .kind = kind, .query = query, .wish = &wish, .named = format == FI_SOCKADDR_IB };
 	int ret;
 
-	if ((!search.named && format != FI_FORMAT_UNSPEC && format != FI_SOCKADDR) || (!search.named && vrb_params.iface))
+	if ((!search.named && format != FI_FORMAT_UNSPEC && format != FI_SOCKADDR) ||
+	    (!search.named && vrb_params.iface))
 		return -FI_ENODATA;
 	ret = make_wish(query, &wish);
 	if (ret)

@@ -283,7 +283,8 @@ static void say_closed(struct ibv_device **list, int cnt)
 		if (verbs)
 			ibv_close_device(verbs);
 		else
-			VRB_WARN(FI_LOG_FABRIC, "device %s cannot be opened: %s\n", ibv_get_device_name(list[i]), strerror(errno));
+			VRB_WARN(FI_LOG_FABRIC, "device %s cannot be opened: %s\n", ibv_get_device_name(list[i]),
+				 strerror(errno));
 	}
 }
 

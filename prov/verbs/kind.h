@@ -22,7 +22,7 @@ struct vrb_query {
 struct vrb_kind {
 	enum fi_ep_type ep_type;
 	const char *suffix;		/* of the domain's name, after the device's: each kind has its own domains */
-	uint32_t prefix;		/* bytes in front of each message, in the buffers of both ends, that are not sent */
+	uint32_t prefix;		/* bytes before a message, in the buffers of both ends, that are not sent */
 
 	/* fi_getinfo: the entries of this kind. vrb_msg_getinfo(), or the kind's own. -FI_ENODATA, -FI_EINVAL,
 	 * -FI_ENOMEM. */
@@ -62,8 +62,8 @@ struct vrb_kind {
 	/* An event of ep->channel; its caller acknowledges it. (lock) */
 	void (*event)(struct vrb_ep *ep, const struct rdma_cm_event *event);
 
-	/* Complete a request, and the struct vrb_tx that its wr_id points to: to whom it goes, without the prefix. NULL: the
-	 * queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted. (lock) */
+	/* Complete a request, and the struct vrb_tx that its wr_id points to: to whom it goes, without the prefix.
+	 * NULL: the queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted. (lock) */
 	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
 	/* Complete the request of vrb_post_marker(), which goes nowhere: what a device looks at when it is posted.
 	 * Those that are connected leave it out. (lock) */
@@ -85,8 +85,8 @@ const struct vrb_kind *vrb_kind_of(const char *domain, const char *device);
 
 /* info.c: an entry for each address of a device's port that is up: of IP, and of InfiniBand (ib_info.c). */
 int vrb_msg_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
-/* An entry of this kind, in this fabric (copied), without addresses and complete otherwise; the caller's to free, NULL: no
- * memory. And what goes with every entry. Any thread. */
+/* An entry of this kind, in this fabric (copied), without addresses and complete otherwise; the caller's to free, NULL:
+ * no memory. And what goes with every entry. Any thread. */
 struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev, const char *fabric);
 struct fab_offer vrb_offer(void);
 /* mr.c, for odp: do these capabilities of a transport (IBV_ODP_SUPPORT_*) hold `more` and all that connections do? */

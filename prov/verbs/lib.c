@@ -36,11 +36,14 @@ static const char *const lib_name[LIB_CNT] = { "libibverbs.so.1", "librdmacm.so.
 	X(VERBS, int, ibv_query_device, \
 	  (struct ibv_context *context, struct ibv_device_attr *attr), (context, attr)) \
 	X(VERBS, int, ibv_query_port, \
-	  (struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr), (context, port_num, attr)) \
+	  (struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr), \
+	  (context, port_num, attr)) \
 	X(VERBS, int, ibv_query_gid, \
-	  (struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid), (context, port_num, index, gid)) \
+	  (struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid), \
+	  (context, port_num, index, gid)) \
 	X(VERBS, ssize_t, _ibv_query_gid_table, \
-	  (struct ibv_context *context, struct ibv_gid_entry *entries, size_t max, uint32_t flags, size_t size), (context, entries, max, flags, size)) \
+	  (struct ibv_context *context, struct ibv_gid_entry *entries, size_t max, uint32_t flags, size_t size), \
+	  (context, entries, max, flags, size)) \
 	X(VERBS, int, ibv_query_pkey, \
 	  (struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey), (context, port_num, index, pkey)) \
 	X(VERBS, int, ibv_get_async_event, \
@@ -54,10 +57,12 @@ static const char *const lib_name[LIB_CNT] = { "libibverbs.so.1", "librdmacm.so.
 	X(VERBS, struct ibv_mr *, ibv_reg_mr_iova2, \
 	  (struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned access), (pd, addr, len, iova, access)) \
 	X(VERBS, struct ibv_mr *, ibv_reg_dmabuf_mr, \
-	  (struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access), (pd, offset, len, iova, fd, access)) \
+	  (struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access), \
+	  (pd, offset, len, iova, fd, access)) \
 	X(VERBS, int, ibv_dereg_mr, (struct ibv_mr *mr), (mr)) \
 	X(VERBS, struct ibv_cq *, ibv_create_cq, \
-	  (struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector), (context, cqe, cq_context, channel, vector)) \
+	  (struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector), \
+	  (context, cqe, cq_context, channel, vector)) \
 	X(VERBS, int, ibv_destroy_cq, (struct ibv_cq *cq), (cq)) \
 	X(VERBS, int, ibv_get_cq_event, \
 	  (struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context), (channel, cq, context)) \
@@ -68,7 +73,8 @@ static const char *const lib_name[LIB_CNT] = { "libibverbs.so.1", "librdmacm.so.
 	X(VERBS, struct ibv_qp *, ibv_create_qp, (struct ibv_pd *pd, struct ibv_qp_init_attr *attr), (pd, attr)) \
 	X(VERBS, int, ibv_modify_qp, (struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask), (qp, attr, mask)) \
 	X(VERBS, int, ibv_query_qp, \
-	  (struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init), (qp, attr, mask, init)) \
+	  (struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init), \
+	  (qp, attr, mask, init)) \
 	X(VERBS, int, ibv_destroy_qp, (struct ibv_qp *qp), (qp)) \
 	X(VERBS, struct ibv_srq *, ibv_create_srq, (struct ibv_pd *pd, struct ibv_srq_init_attr *attr), (pd, attr)) \
 	X(VERBS, int, ibv_destroy_srq, (struct ibv_srq *srq), (srq)) \
@@ -81,13 +87,15 @@ static const char *const lib_name[LIB_CNT] = { "libibverbs.so.1", "librdmacm.so.
 	X(RDMACM, int, rdma_ack_cm_event, (struct rdma_cm_event *event), (event)) \
 	X(RDMACM, const char *, rdma_event_str, (enum rdma_cm_event_type type), (type)) \
 	X(RDMACM, int, rdma_create_id, \
-	  (struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space space), (channel, id, context, space)) \
+	  (struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space space), \
+	  (channel, id, context, space)) \
 	X(RDMACM, int, rdma_destroy_id, (struct rdma_cm_id *id), (id)) \
 	X(RDMACM, int, rdma_migrate_id, (struct rdma_cm_id *id, struct rdma_event_channel *channel), (id, channel)) \
 	X(RDMACM, int, rdma_bind_addr, (struct rdma_cm_id *id, struct sockaddr *addr), (id, addr)) \
 	X(RDMACM, __be16, rdma_get_src_port, (struct rdma_cm_id *id), (id)) \
 	X(RDMACM, int, rdma_resolve_addr, \
-	  (struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms), (id, src, dst, timeout_ms)) \
+	  (struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms), \
+	  (id, src, dst, timeout_ms)) \
 	X(RDMACM, int, rdma_resolve_route, (struct rdma_cm_id *id, int timeout_ms), (id, timeout_ms)) \
 	X(RDMACM, struct ibv_context **, rdma_get_devices, (int *cnt), (cnt)) \
 	X(RDMACM, void, rdma_free_devices, (struct ibv_context **list), (list)) \
@@ -122,7 +130,8 @@ static const struct {
 /* Calls that older libraries lack; nobody calls them there, or where the device does not offer what they are for. */
 static bool is_young(const char *name)
 {
-	return !strcmp(name, "ibv_reg_mr_iova2") || !strcmp(name, "ibv_reg_dmabuf_mr") || !strcmp(name, "_ibv_query_gid_table");
+	return !strcmp(name, "ibv_reg_mr_iova2") || !strcmp(name, "ibv_reg_dmabuf_mr") ||
+	       !strcmp(name, "_ibv_query_gid_table");
 }
 
 bool vrb_lib_dmabuf(void)
@@ -201,7 +210,8 @@ bool vrb_lib_ready(void)
 		missing = load();
 		state = missing ? BROKEN : LOADED;
 		if (missing)
-			VRB_WARN(FI_LOG_FABRIC, "there is an RDMA device, but no %s: install libibverbs and librdmacm\n", missing);
+			VRB_WARN(FI_LOG_FABRIC,
+				 "there is an RDMA device, but no %s: install libibverbs and librdmacm\n", missing);
 	}
 	ready = state == LOADED;
 	pthread_mutex_unlock(&lock);

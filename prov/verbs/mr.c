@@ -38,8 +38,8 @@ bool vrb_mr_odp(const struct vrb_device *dev, const struct vrb_kind *kind)
 		return false;
 	if (kind->odp && !ibv_query_device_ex(dev->verbs, NULL, &attr) && kind->odp(&attr))
 		return true;
-	VRB_WARN(FI_LOG_MR, "FI_VERBS_USE_ODP has no effect: %s%s cannot page on demand all that its operations use; registered "
-		 "memory is pinned\n", dev->name, kind->suffix);
+	VRB_WARN(FI_LOG_MR, "FI_VERBS_USE_ODP has no effect: %s%s cannot page on demand all that its operations use; "
+		 "registered memory is pinned\n", dev->name, kind->suffix);
 	return false;
 }
 
@@ -141,7 +141,8 @@ static struct ibv_mr *reg_dmabuf(const struct vrb_domain *domain, const struct r
 	const struct fi_mr_dmabuf *dmabuf = region->dmabuf;
 
 	if (vrb_params.use_dmabuf && vrb_lib_dmabuf())
-		return ibv_reg_dmabuf_mr(domain->pd, dmabuf->offset, dmabuf->len, (uintptr_t) region->buf, dmabuf->fd, access);
+		return ibv_reg_dmabuf_mr(domain->pd, dmabuf->offset, dmabuf->len, (uintptr_t) region->buf, dmabuf->fd,
+					 access);
 	errno = EOPNOTSUPP;
 	return NULL;
 }
@@ -153,8 +154,8 @@ static void say_why(const struct vrb_domain *domain, const struct region *region
 	if (region->dmabuf && err == EOPNOTSUPP)
 		hint = !vrb_params.use_dmabuf ? " (FI_VERBS_USE_DMABUF is off)" :
 		       !vrb_lib_dmabuf() ? " (libibverbs is older than 1.12)" : " (neither has the device)";
-	VRB_WARN(FI_LOG_MR, "%s of %zu bytes on %s: %s%s\n", region->dmabuf ? "ibv_reg_dmabuf_mr" : "ibv_reg_mr", region->len,
-		 domain->dev->name, strerror(err), hint);
+	VRB_WARN(FI_LOG_MR, "%s of %zu bytes on %s: %s%s\n", region->dmabuf ? "ibv_reg_dmabuf_mr" : "ibv_reg_mr",
+		 region->len, domain->dev->name, strerror(err), hint);
 }
 
 /* The device's part. 0 or -FI_E*, logged. */
@@ -165,7 +166,8 @@ static int mr_init(struct vrb_mr *mr, struct vrb_domain *domain, const struct re
 	mr->domain = domain;
 	mr->base = (uintptr_t) region->buf;
 	mr->mr = region->dmabuf ? reg_dmabuf(domain, region, access) :
-				  ibv_reg_mr(domain->pd, region->buf, region->len, access | (domain->odp ? IBV_ACCESS_ON_DEMAND : 0));
+				  ibv_reg_mr(domain->pd, region->buf, region->len,
+					     access | (domain->odp ? IBV_ACCESS_ON_DEMAND : 0));
 	if (!mr->mr) {
 		err = errno;
 		say_why(domain, region, err);
@@ -239,8 +241,8 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flag
 	if (ret)
 		return ret;
 	if (!(flags & FI_MR_DMABUF))
-		return regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key, flags, mr,
-			    attr->context);
+		return regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key, flags,
+			    mr, attr->context);
 	if (region.dmabuf) {
 		region.buf = (uint8_t *) region.dmabuf->base_addr + region.dmabuf->offset;
 		region.len = region.dmabuf->len;

@@ -241,7 +241,8 @@ int vrb_channel_open(struct rdma_event_channel **out)
 		return 0;
 	}
 	ret = -errno;
-	VRB_WARN(FI_LOG_EP_CTRL, "rdma_create_event_channel: %s: is the kernel module rdma_ucm loaded?\n", strerror(errno));
+	VRB_WARN(FI_LOG_EP_CTRL, "rdma_create_event_channel: %s: is the kernel module rdma_ucm loaded?\n",
+		 strerror(errno));
 	if (channel)
 		rdma_destroy_event_channel(channel);
 	return ret;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * From hardware to the engine, and to those who read it past the engine (cq.c). A poller belongs to one progress engine
- * of a domain and has hardware queues of its own, which every pass asks. They are large and shared by endpoints, each of
- * which reserves room for all that it can have outstanding; when one is full up there is another.
+ * of a domain and has hardware queues of its own, which every pass asks. They are large and shared by endpoints, each
+ * of which reserves room for all that it can have outstanding; when one is full up there is another.
  *
  * Asking costs no system call, so nothing is armed while the application polls. When somebody may sleep on the engine's
  * epoll set (progress->watchers), a pass arms the queues that are not, and looks again: then the channel's descriptor
- * will wake the sleeper. Whoever takes the channel's news makes a pass, so while there are watchers every queue is armed
- * or has news, whoever reads it.
+ * will wake the sleeper. Whoever takes the channel's news makes a pass, so while there are watchers every queue is
+ * armed or has news, whoever reads it.
  *
  * A poller appears with the first endpoint that is enabled on an engine and goes with the last.
  */
@@ -125,7 +125,8 @@ bool vrb_hw_cq_poll(struct vrb_hw_cq *hw)
 		found += cnt > 0;
 	} while (cnt == VRB_BATCH);
 	if (__builtin_expect(cnt < 0, 0)) {
-		VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s: %s\n", ibv_get_device_name(hw->cq->context->device), strerror(-cnt));
+		VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s: %s\n", ibv_get_device_name(hw->cq->context->device),
+			 strerror(-cnt));
 		vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
 	}
 	return found;
@@ -157,7 +158,8 @@ int vrb_poller_look(struct fab_progress *progress, struct fab_cq_taker *taker, s
 	struct fab_list *link;
 	int found = 0;
 
-	if (!poller || fab_list_empty(&poller->cqs) || !fab_list_empty(&progress->flush) || poller->looks++ == SEVERAL_LOOKS)
+	if (!poller || fab_list_empty(&poller->cqs) || !fab_list_empty(&progress->flush) ||
+	    poller->looks++ == SEVERAL_LOOKS)
 		return -1;
 	fab_list_for_each(&poller->cqs, link) {
 		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
@@ -324,8 +326,9 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 	int ret;
 
 	if (cnt > most) {
-		VRB_WARN(FI_LOG_EP_CTRL, "an endpoint with %u operations and receives outstanding: a completion queue of "
-			 "%s holds %u; ask for smaller tx_attr->size and rx_attr->size\n", cnt, domain->dev->name, most);
+		VRB_WARN(FI_LOG_EP_CTRL, "an endpoint with %u operations and receives outstanding: a completion queue "
+			 "of %s holds %u; ask for smaller tx_attr->size and rx_attr->size\n",
+			 cnt, domain->dev->name, most);
 		return -FI_EINVAL;
 	}
 	hw = calloc(1, sizeof(*hw));
@@ -334,7 +337,8 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 	hw->cq = ibv_create_cq(domain->dev->verbs, (int) size, hw, poller->channel, 0);
 	if (!hw->cq) {
 		ret = -errno;
-		VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_cq of %u entries on %s: %s\n", size, domain->dev->name, strerror(errno));
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_cq of %u entries on %s: %s\n", size, domain->dev->name,
+			 strerror(errno));
 		free(hw);
 		return ret;
 	}

@@ -22,8 +22,8 @@ int vrb_offers_answer(struct vrb_offers *offers, int ret, const struct vrb_query
  * device can be opened. */
 int vrb_ports_see(const struct vrb_kind *kind, int (*see)(const struct vrb_device *dev, void *arg), void *arg);
 
-/* An entry of a port that is known by this GID, with these addresses, of the kind's format or FI_SOCKADDR_IB: copies; dest
- * may be NULL. NULL: no memory. */
+/* An entry of a port that is known by this GID, with these addresses, of the kind's format or FI_SOCKADDR_IB: copies;
+ * dest may be NULL. NULL: no memory. */
 struct fi_info *vrb_port_entry(const struct vrb_kind *kind, const struct vrb_device *dev, const union ibv_gid *gid,
 			       const void *src, const void *dest, size_t len);
 

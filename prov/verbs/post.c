@@ -29,19 +29,20 @@ static const struct {
 	[IBV_WC_MW_BIND_ERR] = { FI_EACCES, "a memory window could not be bound" },
 	[IBV_WC_BAD_RESP_ERR] = { FI_EPROTO, "the peer's device answered something else than what was asked" },
 	[IBV_WC_LOC_ACCESS_ERR] = { FI_EACCES, "the peer's write met a region that does not allow it" },
-	[IBV_WC_REM_INV_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused: a message longer than its receive, or an "
-				     "operation that it does not allow" },
-	[IBV_WC_REM_ACCESS_ERR] = { FI_EACCES, "the peer's memory region has another key, other bounds or other rights" },
+	[IBV_WC_REM_INV_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused: a message longer than its receive, or "
+				     "an operation that it does not allow" },
+	[IBV_WC_REM_ACCESS_ERR] = { FI_EACCES, "the peer's memory region has another key, other bounds or other "
+				    "rights" },
 	[IBV_WC_REM_OP_ERR] = { FI_EREMOTEIO, "the peer's device could not carry out the request" },
 	[IBV_WC_RETRY_EXC_ERR] = { FI_EHOSTUNREACH, "the peer's device does not answer" },
 	[IBV_WC_RNR_RETRY_EXC_ERR] = { FI_ENORX, "the peer has posted no receive" },
 	[IBV_WC_LOC_RDD_VIOL_ERR] = { FI_EIO, "the reliable datagram domains differ, which nobody uses here" },
-	[IBV_WC_REM_INV_RD_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused a reliable datagram, which nobody uses "
-					"here" },
+	[IBV_WC_REM_INV_RD_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused a reliable datagram, which nobody "
+					"uses here" },
 	[IBV_WC_REM_ABORT_ERR] = { FI_ECONNABORTED, "the peer gave up the request" },
 	[IBV_WC_INV_EECN_ERR] = { FI_EIO, "there is no such context of reliable datagrams, which nobody uses here" },
-	[IBV_WC_INV_EEC_STATE_ERR] = { FI_EIO, "a context of reliable datagrams, which nobody uses here, is in the wrong "
-				       "state" },
+	[IBV_WC_INV_EEC_STATE_ERR] = { FI_EIO, "a context of reliable datagrams, which nobody uses here, is in the "
+				       "wrong state" },
 	[IBV_WC_FATAL_ERR] = { FI_EIO, "the device has failed" },
 	[IBV_WC_RESP_TIMEOUT_ERR] = { FI_ETIMEDOUT, "the peer's device did not answer in time" },
 	[IBV_WC_GENERAL_ERR] = { FI_EIO, "the device reports an error without saying which; its driver's log may" },
@@ -201,15 +202,15 @@ void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
 
 ssize_t vrb_no_desc(enum fab_op_code code)
 {
-	VRB_WARN(FI_LOG_EP_DATA, "%s without a descriptor: buffers are to be registered, and fi_mr_desc() of them passed "
-		 "(FI_MR_LOCAL)\n", fab_op_desc[code].name);
+	VRB_WARN(FI_LOG_EP_DATA, "%s without a descriptor: buffers are to be registered, and fi_mr_desc() of them "
+		 "passed (FI_MR_LOCAL)\n", fab_op_desc[code].name);
 	return -FI_EINVAL;
 }
 
 ssize_t vrb_no_copy(enum fab_op_code code)
 {
-	VRB_WARN(FI_LOG_EP_DATA, "%s with FI_INJECT of memory of a dma-buf, which the processor may not read: it would have to "
-		 "be copied\n", fab_op_desc[code].name);
+	VRB_WARN(FI_LOG_EP_DATA, "%s with FI_INJECT of memory of a dma-buf, which the processor may not read: it would "
+		 "have to be copied\n", fab_op_desc[code].name);
 	return -FI_EINVAL;
 }
 
@@ -232,7 +233,8 @@ ssize_t vrb_refuse_rx(const struct vrb_ep *ep)
 void vrb_post_marker(struct vrb_ep *ep)
 {
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
-	struct ibv_send_wr wr = { .wr_id = (uintptr_t) tx, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .wr_id = (uintptr_t) tx, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad;
 
 	*tx = (struct vrb_tx) { .ep = ep, .pos = ep->tx_tail, .code = FAB_OP_MAX };
 	if (ep->kind->aim_marker)

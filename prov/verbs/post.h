@@ -52,7 +52,7 @@ VRB_POST enum ibv_wr_opcode vrb_opcode(enum fab_op_code code, bool data)
 	}
 }
 
-/* May the operation not be posted now, or not at all? vrb_refuse() says which, and what is too long is not seen here. */
+/* May the operation not be posted, now or at all? vrb_refuse() says which, and what is too long is not seen here. */
 VRB_POST bool vrb_bad_post(const struct vrb_ep *ep, const struct fab_op *op, uint64_t len)
 {
 	return ep->state != VRB_EP_CONNECTED || ep->tx_tail - ep->tx_head == ep->tx_size ||

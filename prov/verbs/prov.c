@@ -70,11 +70,12 @@ static const struct fab_param params[] = {
 	  "Memory of a dma-buf can be registered (FI_MR_DMABUF), where the device can (default: on)" },
 	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "work completions are taken 32 at a time" },
 	{ "min_rnr_timer", FI_PARAM_INT, &vrb_params.min_rnr_timer, 0, 31,
-	  "How long a peer waits that met no posted receive, as InfiniBand numbers times: 1 is 10 us, 31 is 492 ms, 0 is 655 "
-	  "ms (default: 12, 0.64 ms)" },
+	  "How long a peer waits that met no posted receive, as InfiniBand numbers times: 1 is 10 us, 31 is 492 ms, 0 "
+	  "is 655 ms (default: 12, 0.64 ms)" },
 	{ "gid_idx", FI_PARAM_INT, &vrb_params.gid_idx, 0, 255,
 	  "GID of a port, by its index, that datagrams come from (default: the first that can be routed)" },
-	{ "dgram_use_name_server", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "programs exchange the addresses of fi_getname" },
+	{ "dgram_use_name_server", FI_PARAM_BOOL, NULL, 0, 0,
+	  NO_EFFECT "programs exchange the addresses of fi_getname" },
 	{ "dgram_name_server_port", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DGRAM_USE_NAME_SERVER" },
 	{ "nic_affinity_policy", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
 	{ "nic_affinity_config", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },

@@ -37,8 +37,8 @@ static int id_of_request(struct vrb_ep *ep, fid_t handle)
 	struct vrb_connreq *req = vrb_connreq_take(ep->base.domain->fabric, handle);
 
 	if (!req) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is neither a passive endpoint nor a connection request that waits "
-			 "for an answer\n");
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is neither a passive endpoint nor a connection "
+			 "request that waits for an answer\n");
 		return -FI_EINVAL;
 	}
 	ep->id = req->id;
@@ -56,7 +56,8 @@ static int id_of_handle(struct vrb_ep *ep, fid_t handle)
 	if (ret == -FI_ENOENT)
 		return id_of_request(ep, handle);
 	if (ret == -FI_EOPBADSTATE)
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle is a passive endpoint that listens: its address is taken\n");
+		VRB_WARN(FI_LOG_EP_CTRL,
+			 "fi_endpoint: info->handle is a passive endpoint that listens: its address is taken\n");
 	if (ret)
 		return ret;
 	ep->base.info->handle = NULL;	/* there is nothing to accept */

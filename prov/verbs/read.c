@@ -18,8 +18,9 @@ static ssize_t make_requests(struct vrb_ep *ep, const struct fab_op *op, struct 
 		uint32_t n = fab_min(ep->read_iov_limit, op->iov_cnt - at);
 
 		wr[*cnt] = (struct ibv_send_wr) {
-			.wr_id = (uintptr_t) &ep->tx[ep->tx_tail & ep->tx_mask], .next = &wr[*cnt + 1], .sg_list = sge + at,
-			.num_sge = (int) n, .opcode = IBV_WR_RDMA_READ, .wr.rdma = { addr, (uint32_t) op->rma->key },
+			.wr_id = (uintptr_t) &ep->tx[ep->tx_tail & ep->tx_mask], .next = &wr[*cnt + 1],
+			.sg_list = sge + at, .num_sge = (int) n,
+			.opcode = IBV_WR_RDMA_READ, .wr.rdma = { addr, (uint32_t) op->rma->key },
 		};
 		if (ep->aim)
 			ret = ep->aim(ep, op->addr, &wr[*cnt]);

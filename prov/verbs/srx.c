@@ -54,7 +54,8 @@ void vrb_srx_join(struct vrb_ep *ep)
 /* How long to wait for a device to tell, which some may never do. */
 static uint64_t patience_ns(const struct vrb_domain *domain)
 {
-	return atomic_load(&domain->last_told) ? LAST_NS : atomic_load(&domain->last_missed) < MISSES_MAX ? FIRST_LAST_NS : 0;
+	return atomic_load(&domain->last_told) ? LAST_NS :
+	       atomic_load(&domain->last_missed) < MISSES_MAX ? FIRST_LAST_NS : 0;
 }
 
 void vrb_srx_settle(struct vrb_ep *ep)
@@ -67,8 +68,8 @@ void vrb_srx_settle(struct vrb_ep *ep)
 	if (atomic_load(&ep->last.reached))
 		atomic_store(&domain->last_told, true);
 	else if (ep->last.due && atomic_fetch_add(&domain->last_missed, 1) < MISSES_MAX)
-		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "device %s does not tell of the last shared receive of queue pair %u: if it has "
-			"taken one, that is lost\n", domain->dev->name, ep->qpn);
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "device %s does not tell of the last shared receive of queue pair "
+			"%u: if it has taken one, that is lost\n", domain->dev->name, ep->qpn);
 	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
 	vrb_last_unwatch(&ep->last);
 }
@@ -232,8 +233,8 @@ static int srq_create(struct vrb_srx *srx)
 	if (srx->srq)
 		return 0;
 	ret = -errno;
-	VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_srq on %s for %u receives of %u buffers: %s; ask for less\n", domain->dev->name,
-		 srx->ep.rx_size, srx->ep.rx_iov_limit, strerror(-ret));
+	VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_srq on %s for %u receives of %u buffers: %s; ask for less\n",
+		 domain->dev->name, srx->ep.rx_size, srx->ep.rx_iov_limit, strerror(-ret));
 	return ret;
 }
 

@@ -12,10 +12,10 @@
 #define VRB_SRX_BUCKETS	64
 
 struct vrb_srx {
-	struct vrb_ep ep;		/* ep.hw_cq, ep.reserved: where all that it receives completes, from the first fi_enable on */
+	struct vrb_ep ep;		/* ep.hw_cq, ep.reserved: where all completes, from the first fi_enable on */
 	struct ibv_srq *srq;		/* owned */
 	uint32_t user_cnt;		/* endpoints bound */
-	struct fab_list takers[VRB_SRX_BUCKETS];	/* struct vrb_ep.taker of those with a queue pair, by its number */
+	struct fab_list takers[VRB_SRX_BUCKETS];	/* vrb_ep.taker of those with a queue pair, by its number */
 };
 
 /* The domain's slot of fi_srx_context(3), for kinds that have it. 0 or -FI_E*, logged. */
@@ -30,8 +30,8 @@ int vrb_srx_ready(struct vrb_srx *srx);
  * is in error then, or no more. Lock held. */
 void vrb_srx_join(struct vrb_ep *ep);
 void vrb_srx_leave(struct vrb_ep *ep);
-/* Before ep->qp, which is in error, is destroyed: wait until it has given back what it took of the context, as far as the device
- * tells, for LAST_NS at most. Lock held. */
+/* Before ep->qp, which is in error, is destroyed: wait until it has given back what it took of the context, as far as
+ * the device tells, for LAST_NS at most. Lock held. */
 void vrb_srx_settle(struct vrb_ep *ep);
 /* The endpoint whose queue pair has this number; NULL: there is none any more. Lock held. */
 struct vrb_ep *vrb_srx_taker(const struct vrb_srx *srx, uint32_t qpn);

@@ -157,8 +157,8 @@ static int ud_open(struct vrb_ep *ep, const struct fi_info *info)
 
 	if (meant == dev || !vrb_device_has(meant, info))
 		return 0;
-	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the source address is one of %s, port %u, and the domain was opened for port %u; "
-		 "open one with this info\n", dev->name, meant->port_num, dev->port_num);
+	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the source address is one of %s, port %u, and the domain was opened for "
+		 "port %u; open one with this info\n", dev->name, meant->port_num, dev->port_num);
 	return -FI_EINVAL;
 }
 
@@ -213,7 +213,8 @@ static int ud_create(struct vrb_ep *ep)
 	}
 	ret = -make_ready(ep->qp, dev);
 	if (ret) {
-		VRB_WARN(FI_LOG_EP_CTRL, "ibv_modify_qp on %s, port %u: %s\n", dev->name, dev->port_num, strerror(-ret));
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_modify_qp on %s, port %u: %s\n", dev->name, dev->port_num,
+			 strerror(-ret));
 		goto destroy_qp;
 	}
 	ep->inline_max = attr.cap.max_inline_data + VRB_UD_PREFIX;

@@ -8,7 +8,7 @@
 
 #include "verbs/kind.h"
 
-#define VRB_UD_PREFIX	40		/* bytes of the receiver's buffer before a datagram, which the device may write to */
+#define VRB_UD_PREFIX	40		/* bytes of a receive buffer before the datagram: the device may write there */
 #define VRB_UD_QKEY	0x11111111	/* of every datagram, as upstream has it */
 #define VRB_UD_PKEY	0xffff
 

@@ -96,7 +96,8 @@ static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_a
 		return -FI_ENOMEM;
 	ah = vrb_ud_ah(domain, &av->gids, name);
 	if (!ah) {
-		VRB_WARN(FI_LOG_AV, "fi_av_insert: no address handle on %s, port %u for queue pair %u: ibv_create_ah: %s\n",
+		VRB_WARN(FI_LOG_AV,
+			 "fi_av_insert: no address handle on %s, port %u for queue pair %u: ibv_create_ah: %s\n",
 			 domain->dev->name, domain->dev->port_num, name->qpn, strerror(errno));
 		return errno ? -errno : -FI_EIO;
 	}
@@ -110,7 +111,8 @@ static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_a
 
 static const char *bad_insert(const struct vrb_ud_av *av, const void *addr, size_t count, uint64_t flags, void *context)
 {
-	return !addr && count ? "no addresses" : flags & ~(FI_MORE | FI_SYNC_ERR) ? "flags beyond FI_MORE and FI_SYNC_ERR" :
+	return !addr && count ? "no addresses" :
+	       flags & ~(FI_MORE | FI_SYNC_ERR) ? "flags beyond FI_MORE and FI_SYNC_ERR" :
 	       (flags & FI_SYNC_ERR) && (av->base.async || !context) ?
 	       "FI_SYNC_ERR wants a vector without FI_EVENT, and context to be an array of int" :
 	       av->base.async && !av->base.eq ? "the vector has FI_EVENT; bind an event queue first" : NULL;
@@ -134,7 +136,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 
 	if (why) {
 		VRB_WARN(FI_LOG_AV, "fi_av_insert of %zu addresses, flags %#" PRIx64 ": %s\n", count, flags, why);
-		return flags & ~(FI_MORE | FI_SYNC_ERR) ? -FI_EBADFLAGS : av->base.async && !av->base.eq ? -FI_ENOEQ : -FI_EINVAL;
+		return flags & ~(FI_MORE | FI_SYNC_ERR) ? -FI_EBADFLAGS :
+		       av->base.async && !av->base.eq ? -FI_ENOEQ : -FI_EINVAL;
 	}
 	pthread_mutex_lock(&av->base.change_lock);
 	for (size_t i = 0; i < count; i++) {
@@ -208,7 +211,8 @@ static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct fab_av *av = fab_container(fid, struct fab_av, av_fid.fid);
 
 	if (flags || bfid->fclass != FI_CLASS_EQ || !av->async || av->eq) {
-		VRB_WARN(FI_LOG_AV, "fi_av_bind: one event queue, to a vector that was opened with FI_EVENT, without flags\n");
+		VRB_WARN(FI_LOG_AV,
+			 "fi_av_bind: one event queue, to a vector that was opened with FI_EVENT, without flags\n");
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	av->eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
@@ -266,9 +270,10 @@ int vrb_ud_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
 	struct vrb_ud_av *av;
 
-	if (!attr || attr->type > FI_AV_TABLE || attr->name || attr->rx_ctx_bits || (attr->flags & ~(FI_EVENT | FI_SYMMETRIC))) {
-		VRB_WARN(FI_LOG_AV, "fi_av_open: vectors of datagram endpoints have no name, no bits of receive contexts and no "
-			 "flags but FI_EVENT and FI_SYMMETRIC\n");
+	if (!attr || attr->type > FI_AV_TABLE || attr->name || attr->rx_ctx_bits ||
+	    (attr->flags & ~(FI_EVENT | FI_SYMMETRIC))) {
+		VRB_WARN(FI_LOG_AV, "fi_av_open: vectors of datagram endpoints have no name, no bits of receive "
+			 "contexts and no flags but FI_EVENT and FI_SYMMETRIC\n");
 		return attr && attr->name ? -FI_ENOSYS : attr && (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_PEER)) ?
 		       -FI_EBADFLAGS : -FI_EINVAL;
 	}

@@ -25,7 +25,7 @@
 #define VRB_MIN_RNR_TIMER	12	/* 0.64 ms */
 #define VRB_ATOMIC_LEN		8	/* bytes that an atomic changes */
 #define VRB_RESOLVE_MS		2000	/* for an address, and again for a route */
-#define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: those of a CM request less the length before it */
+#define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: a CM request's, less the length before it */
 
 /* Environment, read once at initialisation (prov.c). */
 struct vrb_params {
@@ -77,8 +77,9 @@ static inline enum rdma_port_space vrb_port_space(const struct sockaddr *addr)
 
 /* The device whose port has this address, or NULL: none, or one that is left out or out of order (logged once). */
 const struct vrb_device *vrb_device_of(const struct sockaddr *addr);
-/* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's: its lowest
- * port; NULL: none. And the port that an entry means, by its domain and source address, or the lowest where it has none. */
+/* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's: its
+ * lowest port; NULL: none. And the port that an entry means, by its domain and source address, or the lowest where it
+ * has none. */
 const struct vrb_device *vrb_device_named(const char *domain);
 const struct vrb_device *vrb_device_meant(const struct fi_info *info);
 /* Has this port the source address of an entry, of whatever format? */
@@ -97,8 +98,8 @@ void vrb_devices_fini(void);	/* forget all; no object of the provider is left */
 
 /* ---- fabric.c ---- */
 
-/* The fabric of an endpoint that is known by this GID of the port, into name; and of a port of RoCE by an address of this
- * network ("10.1.0.0/16"). */
+/* The fabric of an endpoint that is known by this GID of the port, into name; and of a port of RoCE by an address of
+ * this network ("10.1.0.0/16"). */
 void vrb_fabric_of_gid(char *name, size_t size, const struct vrb_device *dev, const union ibv_gid *gid);
 void vrb_fabric_of_network(char *name, size_t size, const char *network);
 bool vrb_device_roce(const struct vrb_device *dev);
@@ -134,8 +135,8 @@ struct vrb_gid {
 typedef bool vrb_gid_fn(const struct vrb_gid *gid, void *arg);
 
 enum vrb_gid_sort vrb_gid_sort(const union ibv_gid *gid);
-/* All that the port has, in the order of its table, which may have a thousand entries: read by one call where libibverbs
- * has that, else by one each. */
+/* All that the port has, in the order of its table, which may have a thousand entries: read by one call where
+ * libibverbs has that, else by one each. */
 void vrb_gids_see(struct ibv_context *verbs, uint8_t port_num, vrb_gid_fn *see, void *arg);
 void vrb_gids_find(const struct vrb_device *dev, struct vrb_gids *gids);
 /* Which to send from to that one. */
@@ -224,8 +225,8 @@ int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
 /* Take all that it holds now. True if there was anything. Engine's lock held. */
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
-/* For a read that finds no progress->direct: up to count entries from all queues of the engine. How many work completions
- * there were; -1: a pass is to look. Lock held. */
+/* For a read that finds no progress->direct: up to count entries from all queues of the engine. How many work
+ * completions there were; -1: a pass is to look. Lock held. */
 int vrb_poller_look(struct fab_progress *progress, struct fab_cq_taker *taker, size_t count);
 /* It will report nothing any more, nor will the others of its poller: their endpoints end, with an error for all
  * that they have outstanding. Idempotent. Lock held. */

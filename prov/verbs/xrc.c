@@ -32,7 +32,8 @@ static bool xrc_offered(const struct vrb_device *dev)
 		return false;
 	if (attr->max_srq > 0 && attr->max_srq_wr > 0 && attr->max_srq_sge > 0 && attr->max_qp > 1)
 		return true;
-	snprintf(have, sizeof(have), "%d, %d, %d, %d", attr->max_srq, attr->max_srq_wr, attr->max_srq_sge, attr->max_qp);
+	snprintf(have, sizeof(have), "%d, %d, %d, %d", attr->max_srq, attr->max_srq_wr, attr->max_srq_sge,
+		 attr->max_qp);
 	vrb_say_lacks(dev, "max_srq, max_srq_wr, max_srq_sge, max_qp, for XRC", "1, 1, 1, 2", have);
 	return false;
 }
@@ -96,16 +97,18 @@ static int srq_create(struct vrb_ep *ep)
 	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { .max_wr = ep->rx_size, .max_sge = ep->base.info->rx_attr->iov_limit },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-		.srq_type = IBV_SRQT_XRC, .pd = vrb_domain_of(ep)->pd, .xrcd = vrb_xrc_of(ep)->xrcd, .cq = ep->hw_cq->cq,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+			     IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = vrb_domain_of(ep)->pd, .xrcd = vrb_xrc_of(ep)->xrcd, .cq = ep->hw_cq->cq,
 	};
 	int ret;
 
 	x->srq = ibv_create_srq_ex(dev->verbs, &attr);
 	if (!x->srq) {
 		ret = -errno;
-		VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_srq_ex on %s for %u receives of %zu buffers: %s; ask for less\n", dev->name,
-			 ep->rx_size, ep->base.info->rx_attr->iov_limit, strerror(errno));
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_srq_ex on %s for %u receives of %zu buffers: %s; ask for less\n",
+			 dev->name, ep->rx_size, ep->base.info->rx_attr->iov_limit, strerror(errno));
 		return ret;
 	}
 	ep->rq = x->srq;
@@ -208,9 +211,9 @@ static void xrc_halt(struct vrb_ep *ep)
 	if (ep->tx_head == ep->tx_tail)
 		return;
 	if (x->ini->user_cnt > 1)
-		VRB_WARN(FI_LOG_EP_CTRL, "%s: %u requests of a closed XRC endpoint do not end, and hold up what %u others send "
-			 "to that node: all of them end\n", vrb_domain_of(ep)->dev->name, ep->tx_tail - ep->tx_head,
-			 x->ini->user_cnt - 1);
+		VRB_WARN(FI_LOG_EP_CTRL, "%s: %u requests of a closed XRC endpoint do not end, and hold up what %u "
+			 "others send to that node: all of them end\n", vrb_domain_of(ep)->dev->name,
+			 ep->tx_tail - ep->tx_head, x->ini->user_cnt - 1);
 	end_initiator(x->ini);
 }
 

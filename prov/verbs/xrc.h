@@ -22,7 +22,7 @@ struct vrb_xrc {
 };
 
 enum vrb_ini_state {
-	VRB_INI_CONNECTING,		/* by a request that has not been answered: it may take as long as the peer likes */
+	VRB_INI_CONNECTING,		/* by a request without an answer yet, for which the peer may take its time */
 	VRB_INI_ACCEPTING,		/* by an answer: its end is near */
 	VRB_INI_READY,
 	VRB_INI_OLD,			/* failed, or not for new endpoints */
@@ -38,7 +38,7 @@ struct vrb_ini {
 	struct ibv_qp *qp;		/* owned */
 	uint32_t size;			/* requests outstanding */
 	uint32_t tgt;			/* the target that it leads to, once READY */
-	struct vrb_ep *maker;		/* in whose entries of a hardware queue it completes; NULL: it has inherited them: */
+	struct vrb_ep *maker;		/* in whose entries of a hardware queue it completes; NULL: inherited, below */
 	struct vrb_hw_cq *hw_cq;
 	uint32_t reserved;
 	unsigned user_cnt;

@@ -55,8 +55,8 @@ static struct rdma_conn_param speak(struct vrb_ep *ep)
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
 	give(ep->cm_data, (struct vrb_xrc_wire) {
-		.flags = shared ? VRB_XRC_SHARED : 0, .srqn = x->srqn, .pair = shared ? x->ini->tgt : x->ini->qp->qp_num,
-		.tgt = x->tgt->qp->qp_num, .tag = vrb_xrc_of(ep)->tag,
+		.flags = shared ? VRB_XRC_SHARED : 0, .srqn = x->srqn, .tgt = x->tgt->qp->qp_num,
+		.pair = shared ? x->ini->tgt : x->ini->qp->qp_num, .tag = vrb_xrc_of(ep)->tag,
 	});
 	param.private_data_len = sizeof(ep->cm_data);
 	param.qp_num = x->ini->qp->qp_num;
@@ -198,7 +198,8 @@ static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *eve
 	struct vrb_xrc_wire rej;
 
 	if (ep->state != VRB_EP_CONNECTING || x->again ||
-	    !take(event->param.conn.private_data, event->param.conn.private_data_len, &rej) || !(rej.flags & VRB_XRC_FRESH))
+	    !take(event->param.conn.private_data, event->param.conn.private_data_len, &rej) ||
+	    !(rej.flags & VRB_XRC_FRESH))
 		return false;
 	if (makes(ep))
 		return false;
@@ -235,8 +236,9 @@ static void refuse_target(struct vrb_ep *ep)
 
 	give(data, (struct vrb_xrc_wire) { .flags = VRB_XRC_FRESH });
 	rdma_reject(ep->id, data, sizeof(data));
-	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the peer's initiator has a target in another XRC domain than "
-		"this process (FI_VERBS_XRCD_FILENAME), or one that has just gone; it will ask again with a new one\n");
+	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the peer's initiator has a target in another XRC "
+		"domain than this process (FI_VERBS_XRCD_FILENAME), or one that has just gone; it will ask again with "
+		"a new one\n");
 }
 
 /* 0, -FI_EINPROGRESS, -errno. */
@@ -269,7 +271,8 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 	if (ret)
 		return ret;
 	if (!take(ep->cm_data, sizeof(ep->cm_data), &req)) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_accept over XRC: the peer's endpoint is not one of this provider over XRC\n");
+		VRB_WARN(FI_LOG_EP_CTRL,
+			 "fi_accept over XRC: the peer's endpoint is not one of this provider over XRC\n");
 		rdma_reject(ep->id, NULL, 0);
 		return -FI_EPROTO;
 	}

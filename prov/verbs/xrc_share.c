@@ -42,8 +42,8 @@ static int open_domain(struct vrb_xrc *xrc, const struct vrb_device *dev)
 
 	if (fd < 0 || fstat(fd, &st)) {
 		ret = -errno;
-		VRB_WARN(FI_LOG_DOMAIN, "the file of the XRC domain on device %s, %s: %s; set FI_VERBS_XRCD_FILENAME to one that can be "
-			 "opened\n", dev->name, name, strerror(errno));
+		VRB_WARN(FI_LOG_DOMAIN, "the file of the XRC domain on device %s, %s: %s; set FI_VERBS_XRCD_FILENAME "
+			 "to one that can be opened\n", dev->name, name, strerror(errno));
 	} else {
 		xrc->tag = (uint32_t) fab_mix64(fab_mix64(st.st_dev) ^ st.st_ino);
 		xrc->xrcd = vrb_open_xrc_domain(dev->verbs, fd, O_CREAT);
@@ -122,12 +122,14 @@ static bool works(const struct vrb_ini *ini)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	return ini->state != VRB_INI_READY || (!ibv_query_qp(ini->qp, &attr, IBV_QP_STATE, &init) && attr.qp_state == IBV_QPS_RTS);
+	return ini->state != VRB_INI_READY ||
+	       (!ibv_query_qp(ini->qp, &attr, IBV_QP_STATE, &init) && attr.qp_state == IBV_QPS_RTS);
 }
 
 static bool suits(const struct vrb_ini *ini, const struct vrb_ep *ep, const uint32_t *tag)
 {
-	return ini->state != VRB_INI_OLD && ini->size >= ep->sq_size && fab_addr_equal_host(&ini->node.sa, &ep->peer.sa) &&
+	return ini->state != VRB_INI_OLD && ini->size >= ep->sq_size &&
+	       fab_addr_equal_host(&ini->node.sa, &ep->peer.sa) &&
 	       (!tag || ini->state == VRB_INI_CONNECTING || ini->tag == *tag) && works(ini);
 }
 
@@ -317,8 +319,8 @@ struct vrb_tgt *vrb_tgt_open(struct vrb_ep *ep, uint32_t qpn)
 		tgt = tgt_add(xrc, ibv_open_qp(vrb_domain_of(ep)->dev->verbs, &attr));
 	pthread_mutex_unlock(&lock);
 	if (!tgt)
-		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s: XRC target %#x, which the peer's initiator has, is not in this XRC "
-			"domain: %s\n", vrb_domain_of(ep)->dev->name, qpn, strerror(errno));
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s: XRC target %#x, which the peer's initiator has, is not in "
+			"this XRC domain: %s\n", vrb_domain_of(ep)->dev->name, qpn, strerror(errno));
 	return tgt;
 }
 

@@ -14,7 +14,7 @@
 #define VRB_XRC_DATA_MAX	(VRB_XRC_AT - 1)	/* of the application's data, less the length before it */
 
 enum {
-	VRB_XRC_SHARED = 1,		/* `pair` is a target of the receiver's node, which serves my initiator already */
+	VRB_XRC_SHARED = 1,		/* `pair` is a target of the receiver's node that serves my initiator already */
 	VRB_XRC_FRESH = 2,		/* REJ: there is no such target here; ask again with a new initiator */
 };
 
@@ -24,8 +24,8 @@ struct vrb_xrc_wire {
 	uint8_t flags;
 	uint32_t srqn;			/* my receive queue: what your requests are to name */
 	uint32_t pair;			/* my new initiator, or (SHARED) your target */
-	uint32_t tgt;			/* REQ: a new target, for your initiator if it has none here. REP: the target of your
-					 * initiator */
+	uint32_t tgt;			/* REQ: a new target, for your initiator if it has none here. REP: the target
+					 * of your initiator */
 	uint32_t tag;			/* tells XRC domains of my node apart */
 };
 
