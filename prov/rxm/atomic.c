@@ -37,7 +37,8 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **
 	memset(req, 0, sizeof(*req));
 	for (uint32_t i = 0; i < op->rma_cnt; i++) {
 		req->ioc[i] = (struct rxm_ioc) {
-			.addr = op->rma[i].addr, .count = op->rma[i].len / fab_atomic_size(amo->datatype), .key = op->rma[i].key,
+			.addr = op->rma[i].addr, .count = op->rma[i].len / fab_atomic_size(amo->datatype),
+			.key = op->rma[i].key,
 		};
 	}
 	rxm_gather(req->data, operand, 0, operand_len);
@@ -104,8 +105,8 @@ static int decode(struct request *req, const struct rxm_pkt *pkt, size_t len)
 		return -1;
 	have = len - sizeof(struct rxm_amo);
 	*req = (struct request) {
-		.kind = pkt->op.op - RXM_OP_AMO, .datatype = pkt->op.amo.datatype, .op = pkt->op.amo.op, .len = pkt->op.size,
-		.ioc_cnt = pkt->op.amo.ioc_count,
+		.kind = pkt->op.op - RXM_OP_AMO, .datatype = pkt->op.amo.datatype, .op = pkt->op.amo.op,
+		.len = pkt->op.size, .ioc_cnt = pkt->op.amo.ioc_count,
 	};
 	memcpy(req->ioc, pkt->data, sizeof(req->ioc));
 	if (!fab_atomic_valid(req->kind, req->datatype, req->op))
@@ -144,12 +145,15 @@ static int run(struct rxm_ep *ep, const struct request *req, uint8_t *result)
 	int ret;
 
 	for (uint32_t i = 0; i < req->ioc_cnt; i++) {
+		const struct rxm_ioc *ioc = &req->ioc[i];
+
 		part = fab_countof(iov) - cnt;
-		ret = fab_mr_verify(&domain->mr_map, NULL, req->ioc[i].key, req->ioc[i].addr, req->ioc[i].count * req->size,
-				    access_of(req), iov + cnt, &part, &mr);
+		ret = fab_mr_verify(&domain->mr_map, NULL, ioc->key, ioc->addr, ioc->count * req->size, access_of(req),
+				    iov + cnt, &part, &mr);
 		if (ret) {
-			RXM_WARN(FI_LOG_EP_DATA, "an atomic of a peer on %zu bytes at %#lx under key %#lx is refused: %s\n",
-				 req->len, (unsigned long) req->ioc[i].addr, (unsigned long) req->ioc[i].key, fi_strerror(-ret));
+			RXM_WARN(FI_LOG_EP_DATA, "an atomic of a peer on %zu bytes at %#lx under key %#lx is refused: "
+				 "%s\n", req->len, (unsigned long) ioc->addr, (unsigned long) ioc->key,
+				 fi_strerror(-ret));
 			return -ret;
 		}
 		cnt += part;
@@ -176,7 +180,8 @@ void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 	}
 	fetches = !err && req.kind != FAB_ATOMIC_BASE;
 	tx = rxm_tx_new(ep, RXM_TX_PACKET);
-	if (!tx || !rxm_tx_packet(ep, tx, RXM_ATOMIC_RSP, (enum rxm_op) pkt->op.op, sizeof(rsp) + (fetches ? req.len : 0))) {
+	if (!tx ||
+	    !rxm_tx_packet(ep, tx, RXM_ATOMIC_RSP, (enum rxm_op) pkt->op.op, sizeof(rsp) + (fetches ? req.len : 0))) {
 		if (tx)
 			rxm_tx_free(ep, tx);
 		rxm_conn_fail(conn, FI_ENOMEM, "no memory for the result of an atomic");

@@ -17,14 +17,14 @@ struct rxm_chunk {
 struct rxm_chunk *rxm_chunk_alloc(struct fid_domain *below, size_t size, size_t cnt)
 {
 	struct rxm_chunk *chunk = calloc(1, sizeof(*chunk) + size * cnt);
+	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
 
 	if (!chunk)
 		return NULL;
 	chunk->next = NULL;
 	chunk->mr = NULL;
 	/* the key is the device's where registration of local memory matters */
-	if (below && fi_mr_reg(below, chunk->mem, size * cnt, FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0, 0, 0, &chunk->mr,
-			       NULL)) {
+	if (below && fi_mr_reg(below, chunk->mem, size * cnt, access, 0, 0, 0, &chunk->mr, NULL)) {
 		free(chunk);
 		return NULL;
 	}

@@ -10,8 +10,8 @@
  *
  * Both ends may connect at once. The one with the higher address wins: it refuses the other's request, which drops
  * its own and accepts. Whoever is refused because there is a connection already, or one in the making, tries again
- * until its deadline: the other end has not seen the end of the old one yet, or is about to connect itself. So does whoever
- * is reset, or meets a provider below that has no patience with a busy peer: what is queued for the peer waits.
+ * until its deadline: the other end has not seen the end of the old one yet, or is about to connect itself. So does
+ * whoever is reset, or meets a provider below that has no patience with a busy peer: what is queued for the peer waits.
  */
 #include "rxm/rxm.h"
 
@@ -330,8 +330,8 @@ static enum verdict decide(struct rxm_peer *peer, const union fab_sockaddr *own,
 	return REFUSE;
 }
 
-static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *data, size_t len, struct rxm_cm_req *req,
-		     union fab_sockaddr *from)
+static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *data, size_t len,
+		     struct rxm_cm_req *req, union fab_sockaddr *from)
 {
 	char text[FAB_ADDR_STRLEN] = "?";
 
@@ -341,16 +341,17 @@ static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *
 	if (fab_addr_len(&from->sa))
 		fab_addr_to_str(&from->sa, text, sizeof(text));
 	if (from->sa.sa_family != ep->addr.sa.sa_family || len < sizeof(*req)) {
-		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with %zu bytes is none of " RXM_LAYER "; it is refused\n", text, len);
+		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with %zu bytes is none of " RXM_LAYER "; it is refused\n",
+			 text, len);
 		return false;
 	}
 	memcpy(req, data, sizeof(*req));
 	fab_addr_set_port(&from->sa, req->port);
 	if (req->version != RXM_CM_VERSION || req->endian != RXM_ENDIAN || req->ctrl_version != RXM_CTRL_VERSION ||
 	    !req->port) {
-		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s has version %u.%u and byte order %u, this end %u.%u and %u; it is "
-			 "refused\n", text, req->version, req->ctrl_version, req->endian, RXM_CM_VERSION, RXM_CTRL_VERSION,
-			 RXM_ENDIAN);
+		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s has version %u.%u and byte order %u, this end %u.%u and "
+			 "%u; it is refused\n", text, req->version, req->ctrl_version, req->endian, RXM_CM_VERSION,
+			 RXM_CTRL_VERSION, RXM_ENDIAN);
 		return false;
 	}
 	if (req->eager_limit != rxm_params.buffer_size) {
@@ -467,8 +468,8 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
  * deadline. */
 static void lose_events(struct rxm_poller *poller)
 {
-	RXM_WARN(FI_LOG_EP_CTRL, "no memory for an event of a connection below: endpoints make no more connections; close them "
-		 "and open others\n");
+	RXM_WARN(FI_LOG_EP_CTRL, "no memory for an event of a connection below: endpoints make no more connections; "
+		 "close them and open others\n");
 	poller->eq_lost = true;
 	fab_source_mod(&poller->eq_src, 0);
 }
@@ -515,7 +516,8 @@ static void failed(struct rxm_poller *poller)
 		rxm_peer_again(peer, FI_ETIMEDOUT, "it refuses to connect since it believes to be connected");
 		return;
 	}
-	snprintf(why, sizeof(why), conn->state == RXM_CONN_UP ? "the connection was lost: %s" : "it cannot be connected to: %s",
+	snprintf(why, sizeof(why),
+		 conn->state == RXM_CONN_UP ? "the connection was lost: %s" : "it cannot be connected to: %s",
 		 fi_eq_strerror(poller->eq, entry.prov_errno, entry.err_data, said, sizeof(said)));
 	if (conn->state == RXM_CONN_UP)
 		ends(poller, conn, entry.err, why);
@@ -577,7 +579,8 @@ static void check_deadlines(struct fab_timer *timer)
 		if (conn->state == RXM_CONN_UP)
 			continue;
 		if (now >= conn->deadline_ns) {
-			fail(conn, FI_ETIMEDOUT, "the connection was not made in time (FI_OFI_RXM_CONNECT_TIMEOUT)", true);
+			fail(conn, FI_ETIMEDOUT,
+			     "the connection was not made in time (FI_OFI_RXM_CONNECT_TIMEOUT)", true);
 			next = ep->conns.next;
 			continue;
 		}

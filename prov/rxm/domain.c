@@ -80,7 +80,8 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_
 		   uint64_t flags, struct fid_mr **mr, void *context)
 {
 	return mr_regattr(fid, &(struct fi_mr_attr) {
-		.mr_iov = iov, .iov_count = cnt, .access = access, .offset = offset, .requested_key = key, .context = context,
+		.mr_iov = iov, .iov_count = cnt, .access = access, .offset = offset,
+		.requested_key = key, .context = context,
 	}, flags, mr);
 }
 
@@ -133,8 +134,8 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = rxm_query_atomic,
 };
 
-/* Where one thread at a time has to do with the domain, so it is below: no lock of a thread of ours, of several engines, or of
- * registrations beside them. */
+/* Where one thread at a time has to do with the domain, so it is below: no lock of a thread of ours, of several
+ * engines, or of registrations beside them. */
 static enum fi_threading threading_below(const struct fi_domain_attr *attr)
 {
 	bool alone = attr->threading == FI_THREAD_DOMAIN && attr->data_progress != FI_PROGRESS_AUTO &&
@@ -144,7 +145,8 @@ static enum fi_threading threading_below(const struct fi_domain_attr *attr)
 }
 
 /* Ask the provider below for what the domain is to stand on. */
-static int find_below(const char *below, const struct rxm_domain *domain, const struct fi_info *info, struct fi_info **found)
+static int find_below(const char *below, const struct rxm_domain *domain, const struct fi_info *info,
+		      struct fi_info **found)
 {
 	struct fi_info *hints = rxm_below_hints(below, NULL);
 	int ret;
@@ -161,8 +163,8 @@ static int find_below(const char *below, const struct rxm_domain *domain, const 
 	ret = hints->domain_attr->name && hints->fabric_attr->name ?
 		fab_getinfo_below(&rxm_prov, hints, found) : -FI_ENOMEM;
 	if (ret)
-		RXM_WARN(FI_LOG_DOMAIN, "fi_domain: %s has no FI_EP_MSG endpoints in domain %s of fabric %s: %s\n", below,
-			 domain->base.name, domain->base.fabric->name, fi_strerror(-ret));
+		RXM_WARN(FI_LOG_DOMAIN, "fi_domain: %s has no FI_EP_MSG endpoints in domain %s of fabric %s: %s\n",
+			 below, domain->base.name, domain->base.fabric->name, fi_strerror(-ret));
 	fi_freeinfo(hints);
 	return ret;
 }
@@ -194,7 +196,8 @@ static int domain_init(struct rxm_fabric *fabric, struct rxm_domain *domain, con
 	return 0;
 }
 
-static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain_fid, void *context)
+static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain_fid,
+		       void *context)
 {
 	struct rxm_fabric *fabric = fab_container(fabric_fid, struct rxm_fabric, base.fabric_fid);
 	struct rxm_domain *domain;
@@ -221,7 +224,8 @@ free_domain:
 	return ret;
 }
 
-static int domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags, void *context)
+static int domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags,
+		   void *context)
 {
 	return flags ? -FI_EBADFLAGS : domain_open(fabric, info, domain, context);
 }

@@ -283,7 +283,8 @@ static int check_open(const struct rxm_domain *domain, const struct fi_info *inf
 		return -FI_EINVAL;
 	}
 	if (info->ep_attr->type != FI_EP_RDM) {
-		RXM_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; " RXM_LAYER " has FI_EP_RDM\n", info->ep_attr->type);
+		RXM_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; " RXM_LAYER " has FI_EP_RDM\n",
+			 info->ep_attr->type);
 		return -FI_EINVAL;
 	}
 	offer.info = domain->most;

@@ -17,10 +17,11 @@
 #define SECONDARY_CAPS	(FI_MULTI_RECV | FI_SOURCE | FI_TRIGGER | FI_LOCAL_COMM | FI_REMOTE_COMM)
 /* Messages and atomics are dealt with in order at the target. A remote access by the provider below may be over
  * before an atomic that was issued earlier, so each keeps order among its own kind. */
-#define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+#define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | \
+			 FI_ORDER_ATOMIC_WAW)
 #define BELOW_ORDER	(FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_SAW)
-#define OP_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
-			 FI_MATCH_COMPLETE | FI_MORE)
+#define OP_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+			 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE)
 #define MR_BASIC_BITS	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /* Providers to be over, in the order of the answer, and the FI_MR_* that an application must live with there. */
@@ -145,9 +146,11 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
  * without an IP address, by which peers know each other; and, where no domain is asked for by name, only the
  * protocol that comes first on its fabric: who spreads its processes over the entries of an answer, as Open MPI does,
  * would give some RC and some XRC, which do not reach each other. */
-static bool suits(const struct fi_info *info, const char *below, const struct fi_info *hints, const struct fi_info *before)
+static bool suits(const struct fi_info *info, const char *below, const struct fi_info *hints,
+		  const struct fi_info *before)
 {
-	if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG || info->addr_format == FI_SOCKADDR_IB)
+	if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG ||
+	    info->addr_format == FI_SOCKADDR_IB)
 		return false;
 	if (hints && hints->domain_attr && hints->domain_attr->name)
 		return true;
@@ -175,8 +178,8 @@ static void sift(struct fi_info **list, const char *below, const struct fi_info 
 }
 
 /* The entries of the provider below, as ours, added to the end of a list. 0, also if there are none; -FI_ENOMEM. */
-static int add_over(const char *below, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
-		    struct fi_info ***end, size_t *cnt)
+static int add_over(const char *below, const char *node, const char *service, uint64_t flags,
+		    const struct fi_info *hints, struct fi_info ***end, size_t *cnt)
 {
 	struct fi_info *ask = rxm_below_hints(below, hints), *list, *info;
 	int ret;
@@ -203,7 +206,8 @@ static int add_over(const char *below, const char *node, const char *service, ui
 	return 0;
 }
 
-static int match(uint32_t version, const struct fi_info *hints, const struct fi_info *list, size_t cnt, struct fi_info **info)
+static int match(uint32_t version, const struct fi_info *hints, const struct fi_info *list, size_t cnt,
+		 struct fi_info **info)
 {
 	struct fab_offer *offers = calloc(cnt, sizeof(*offers));
 	char below[RXM_BELOW_NAME_MAX];

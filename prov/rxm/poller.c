@@ -22,7 +22,7 @@
 
 #define BATCH		16
 #define PASS_MAX	64		/* batches of a pass; what there is beyond them is for the next */
-#define EVENTS_MAX	16		/* likewise, of connections: who all want one at once do not hold up those who have one */
+#define EVENTS_MAX	16		/* likewise, of connections: those who want one do not hold up the others */
 
 static bool read_cq(struct rxm_poller *poller);
 
@@ -74,8 +74,8 @@ static void lose(struct rxm_poller *poller, int err)
 {
 	struct fab_list *link;
 
-	RXM_WARN(FI_LOG_CQ, "the completion queue below has failed: %s; what is outstanding on endpoints of this queue ends "
-		 "with that, and they take no more: close them and open others\n", fi_strerror(err));
+	RXM_WARN(FI_LOG_CQ, "the completion queue below has failed: %s; what is outstanding on endpoints of this queue "
+		 "ends with that, and they take no more: close them and open others\n", fi_strerror(err));
 	poller->lost = err;
 	fab_source_mod(&poller->cq_src, 0);
 	fab_list_for_each(&poller->eps, link)
@@ -205,7 +205,10 @@ static bool poll_below(struct fab_poll_fn *fn)
 
 void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms)
 {
-	struct pollfd fds[] = { { .fd = poller->cq_src.fd, .events = POLLIN }, { .fd = poller->eq_src.fd, .events = POLLIN } };
+	struct pollfd fds[] = {
+		{ .fd = poller->cq_src.fd, .events = POLLIN },
+		{ .fd = poller->eq_src.fd, .events = POLLIN },
+	};
 	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
 
 	if (!fi_trywait(poller->fabric, fids, fab_countof(fids)))

@@ -12,7 +12,8 @@
 static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 {
 	if (!(op->flags & FI_INJECT))
-		return rxm_tx_local(ep, tx, op->iov, op->desc, op->iov_cnt, op->code == FAB_OP_READ ? FI_READ : FI_WRITE);
+		return rxm_tx_local(ep, tx, op->iov, op->desc, op->iov_cnt,
+				    op->code == FAB_OP_READ ? FI_READ : FI_WRITE);
 	tx->hold_bufs = &ep->big;
 	tx->hold = rxm_buf_get(tx->hold_bufs);
 	if (!tx->hold)

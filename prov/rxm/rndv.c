@@ -156,7 +156,8 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 	struct rxm_tx *send = rxm_tx_asked(conn, pkt->ctrl.msg_id), *tx;
 	struct rxm_rndv rndv;
 
-	if (!send || !send->user_cnt || send->writing || len < sizeof(rndv) || !pkt->op.size || pkt->op.size > send->len) {
+	if (!send || !send->user_cnt || send->writing || len < sizeof(rndv) || !pkt->op.size ||
+	    pkt->op.size > send->len) {
 		rxm_conn_broken(conn, "asks for a message to be written that was not announced");
 		return;
 	}

@@ -19,7 +19,8 @@ static int post(struct rxm_rx *rx)
 	struct rxm_conn *conn = rx->conn;
 
 	fab_list_add_tail(&conn->posted, &rx->link);
-	return (int) fi_recv(conn->below, rx->pkt, conn->ep->rx_len, rxm_chunk_desc(conn->rx_mem), FI_ADDR_UNSPEC, &rx->ctx);
+	return (int) fi_recv(conn->below, rx->pkt, conn->ep->rx_len, rxm_chunk_desc(conn->rx_mem), FI_ADDR_UNSPEC,
+			     &rx->ctx);
 }
 
 void rxm_rx_repost(struct rxm_rx *rx)

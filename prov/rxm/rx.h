@@ -31,7 +31,7 @@ void rxm_msg_eager(struct rxm_in *in);
 void rxm_msg_bare(struct rxm_in *in);
 void rxm_msg_rndv(struct rxm_in *in);
 void rxm_msg_segment(struct rxm_in *in);
-/* The peer, which asked for that, is told that message msg_id has been delivered; conn may be NULL or not UP: then not. */
+/* Tell the peer, which asked for that, that message msg_id has been delivered; not if conn is NULL or not UP. */
 void rxm_msg_acknowledge(struct rxm_conn *conn, bool wanted, uint64_t msg_id);
 /* Forget a message of which segments were to come; where it waits it does so no longer for them. */
 void rxm_part_free(struct rxm_part *part);

@@ -41,11 +41,11 @@
 #define RXM_SAR_LIMIT		131072	/* bytes of a message in several; longer ones are read or written */
 #define RXM_CONN_RX		64	/* packets that a connection can have coming */
 #define RXM_ASKED_MAX		65535	/* requests of a connection that wait for an answer */
-#define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages of a peer, beyond which it gets no credit */
+#define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages of a peer: then it gets no credit */
 #define RXM_KEEP_CNT		4096		/* likewise, messages */
 #define RXM_BELOW_NAME_MAX	32
 #define RXM_PARTS_MAX		32	/* messages of a peer of which segments have come, and others are to come */
-#define RXM_CTL_MAX		256	/* answers that have not left, beyond which a peer without credit is not heard */
+#define RXM_CTL_MAX		256	/* answers that have not left: then a peer without credit is not heard */
 #define RXM_SMALL		448	/* bytes behind the headers of a packet in ep->small */
 #define RXM_BIG_MIN		4608	/* likewise in ep->big, at least */
 #define RXM_AMO_MAX		2048	/* bytes of elements of an atomic */
@@ -102,10 +102,10 @@ struct rxm_domain {
 	struct fi_info *most;		/* owned: the most that an endpoint may ask for */
 	bool mr_local;			/* below, memory has to be registered */
 	bool mr_virt;			/* remote addresses are virtual ones */
-	bool own_keys;			/* the application's keys are not for remote access: what is below gets others */
+	bool own_keys;			/* the application's keys are not for remote access; below gets others */
 	bool has_dc;			/* below knows FI_DELIVERY_COMPLETE */
 	bool patient;			/* below waits for a peer that is there, but busy, until it accepts */
-	pthread_mutex_t lock;		/* guards what follows (of regions until it is set); an engine's lock comes after it */
+	pthread_mutex_t lock;		/* guards what follows (of regions until it is set); an engine's comes after */
 	struct fab_list pollers;	/* struct rxm_poller.link */
 	struct fi_ops mr_fid_ops;	/* of regions: those of prov/common, but for close */
 	int (*mr_close_base)(struct fid *fid);	/* what that was */
@@ -242,14 +242,14 @@ struct rxm_conn {
 	uint64_t peer_id;		/* the peer's incarnation */
 	uint32_t window;		/* credit of each kind at the beginning; 0 unless ext */
 	struct rxm_credit credit[RXM_LOADS];
-	struct rxm_slot *asked;		/* owned: by number. Grows: an announcement waits for as long as its receive does */
+	struct rxm_slot *asked;		/* owned: by number. Grows: an announcement waits as long as its receive does */
 	size_t asked_room;
 	uint32_t asked_cnt;		/* of them that have ever been in use */
 	uint32_t asked_free;		/* the first of those that are not, and one more; 0: none */
 	struct fab_list txq;		/* struct rxm_tx, in order, not yet given to the provider below */
 	struct fab_list ctlq;		/* likewise, of those that need no credit */
 	struct fab_list answerq;	/* likewise, of answers */
-	uint32_t ctl_cnt;		/* answers made and not yet over; the peer's credit bounds them, or RXM_CTL_MAX and rx_cnt */
+	uint32_t ctl_cnt;		/* answers not yet over, within the peer's credit, or RXM_CTL_MAX and rx_cnt */
 	struct fab_list held;		/* struct rxm_rx.link: not posted again while ctl_cnt is too high */
 	struct fab_list flying;		/* it has them */
 	struct fab_list waiting;	/* it is done with them, the peer's answer is still to come */
@@ -441,18 +441,18 @@ struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr);
 void rxm_peer_put(struct rxm_peer *peer);
 /* Its connection has ended; what waits for one ends too. Perhaps forgets it. */
 void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why);
-/* An attempt has failed, but another may do better: try again after a pause, if something waits for a connection. After too
- * long what waits fails with err and why. Perhaps forgets it. */
+/* An attempt has failed, but another may do better: try again after a pause, if something waits for a connection. After
+ * too long what waits fails with err and why. Perhaps forgets it. */
 void rxm_peer_again(struct rxm_peer *peer, int err, const char *why);
 /* Connect to it: peer->conn is there then. 0 or -FI_E*. */
 int rxm_conn_start(struct rxm_peer *peer);
 /* Look after the deadlines of connections that are being made. */
 void rxm_conn_watch(struct rxm_ep *ep);
-/* Why an operation to the peer fails, as its completion tells: its address, what happened, and what the provider below or
- * the peer said of it, which may be NULL. */
+/* Why an operation to the peer fails, as its completion tells: its address, what happened, and what the provider below
+ * or the peer said of it, which may be NULL. */
 void rxm_peer_why(const struct rxm_peer *peer, const char *what, const char *said, char text[RXM_WHY]);
-/* End a connection without a word to its peer's operations that wait for one; what hangs on it ends with why, behind the
- * peer's address. Idempotent. */
+/* End a connection without a word to its peer's operations that wait for one; what hangs on it ends with why, behind
+ * the peer's address. Idempotent. */
 void rxm_conn_end(struct rxm_conn *conn, int err, const char *why);
 /* The endpoint is lost: what is outstanding to all of them ends. */
 void rxm_peers_lost(struct rxm_ep *ep, int err);

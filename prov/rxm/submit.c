@@ -208,7 +208,8 @@ int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	case FAB_OP_SEND:
 	case FAB_OP_TSEND:
 	case FAB_OP_CSEND:
-		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & RXM_DELIVERED) && takes_segments(peer))
+		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & RXM_DELIVERED) &&
+		    takes_segments(peer))
 			return submit_segments(ep, op, peer);
 		ret = make_send(ep, op, &tx);
 		break;

@@ -63,7 +63,8 @@ void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
 	fab_pool_put(&ep->tx_pool, tx);
 }
 
-int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt, uint64_t access)
+int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt,
+		 uint64_t access)
 {
 	tx->iov_cnt = 0;
 	for (size_t i = 0; i < cnt; i++) {
@@ -505,7 +506,8 @@ static void run_queue(struct rxm_conn *conn, struct fab_list *queue, enum rxm_lo
 {
 	struct rxm_tx *tx;
 
-	while (conn->state == RXM_CONN_UP && fab_list_empty(&conn->stuck) && (tx = fab_list_first(queue, struct rxm_tx, link))) {
+	while (conn->state == RXM_CONN_UP && fab_list_empty(&conn->stuck) &&
+	       (tx = fab_list_first(queue, struct rxm_tx, link))) {
 		bool pays = conn->ext && load != RXM_FREE && tx->what == RXM_TX_PACKET;
 
 		if (pays && !conn->credit[load].left)

@@ -22,8 +22,8 @@
  *   WRITTEN     the remote write before this packet has ended, of op.size bytes: op.data is for the target's completion
  *               queue (RXM_FLAG_CQ_DATA)
  *   COLL_ABORT  the group of op.tag (collective.h) has failed, with errno ctrl.ctrl_data
- * and ctrl.conn_id counts packets of the other end that were taken since it was last said (credits): those that ask in its
- * lower half, those that answer in its upper.
+ * and ctrl.conn_id counts packets of the other end that were taken since it was last said (credits): those that ask in
+ * its lower half, those that answer in its upper.
  */
 #ifndef RXM_WIRE_H
 #define RXM_WIRE_H
