@@ -125,8 +125,8 @@ static bool is_sockaddr(uint32_t format, const void *addr, size_t len)
 {
 	socklen_t need;
 
-	if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6 && format != FI_SOCKADDR_IP &&
-	    format != FI_SOCKADDR_IB)
+	if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6 &&
+	    format != FI_SOCKADDR_IP && format != FI_SOCKADDR_IB)
 		return false;
 	need = len >= sizeof(struct sockaddr_in) ? fab_any_addr_len(addr) : 0;
 	return need && len >= need;

@@ -63,8 +63,8 @@ struct fi_ops_tagged {
 			      uint64_t tag);
 };
 
-/* Post a buffer for a message with this tag, from src_addr with FI_DIRECTED_RECV (FI_ADDR_UNSPEC: anybody). A longer one
- * completes with FI_ETRUNC. */
+/* Post a buffer for a message with this tag, from src_addr with FI_DIRECTED_RECV (FI_ADDR_UNSPEC: anybody). A longer
+ * one completes with FI_ETRUNC. */
 static inline ssize_t fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag,
 			       uint64_t ignore, void *context)
 {

@@ -100,8 +100,8 @@ enum fi_op_type {
 	FI_OP_CNTR_ADD,
 };
 
-/* The arguments of the call with flags of that operation, which says what they mean: fi_sendmsg() and fi_recvmsg() here,
- * below fi_tsendmsg() and fi_trecvmsg(), fi_readmsg() and fi_writemsg(), fi_atomicmsg(), fi_fetch_atomicmsg(),
+/* The arguments of the call with flags of that operation, which says what they mean: fi_sendmsg() and fi_recvmsg()
+ * here, below fi_tsendmsg() and fi_trecvmsg(), fi_readmsg() and fi_writemsg(), fi_atomicmsg(), fi_fetch_atomicmsg(),
  * fi_compare_atomicmsg(). */
 struct fi_op_msg {
 	struct fid_ep *ep;

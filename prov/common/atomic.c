@@ -373,12 +373,12 @@ static void copy_across(const struct iovec *iov, size_t at, uint8_t *elem, size_
 	}
 }
 
-void fab_atomic_pieces(enum fi_datatype datatype, enum fi_op op, const struct iovec *iov, size_t cnt, const void *operand,
-		       const void *compare, void *result)
+void fab_atomic_pieces(enum fi_datatype datatype, enum fi_op op, const struct iovec *iov, size_t cnt,
+		       const void *operand, const void *compare, void *result)
 {
 	struct job job = {
-		.datatype = datatype, .op = op, .size = fab_atomic_size(datatype), .operand = operand, .compare = compare,
-		.result = result,
+		.datatype = datatype, .op = op, .size = fab_atomic_size(datatype), .operand = operand,
+		.compare = compare, .result = result,
 	};
 	size_t at = 0;			/* in *iov */
 

@@ -48,7 +48,7 @@ void fab_atomic_do(enum fi_datatype datatype, enum fi_op op, void *target, const
 
 /* The same to elements that lie one behind the other in cnt pieces of memory, of which one may hold a part of an
  * element only; operand, compare and result are in one piece each. */
-void fab_atomic_pieces(enum fi_datatype datatype, enum fi_op op, const struct iovec *iov, size_t cnt, const void *operand,
-		       const void *compare, void *result);
+void fab_atomic_pieces(enum fi_datatype datatype, enum fi_op op, const struct iovec *iov, size_t cnt,
+		       const void *operand, const void *compare, void *result);
 
 #endif

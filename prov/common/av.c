@@ -254,8 +254,8 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	ret = fab_resolve_name(NULL, service, FI_SOURCE, av->family, &base, &why);
 	if (!ret && (!node || !service || nodecnt > FAB_AV_MAX || svccnt > UINT16_MAX + 1u ||
 		     nodecnt * svccnt > FAB_AV_MAX)) {
-		why = "node and service must be given, be no more than there are addresses and ports, and their product no "
-		      "more than fits";
+		why = "node and service must be given, be no more than there are addresses and ports, and their "
+		      "product no more than fits";
 		ret = -FI_EINVAL;
 	}
 	if (ret) {
@@ -287,8 +287,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 	int ret;
 
 	if (flags || (!fi_addr && count)) {
-		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags %#" PRIx64 ", %zu handles at %p; no flags "
-			"are known\n", flags, count, (void *) fi_addr);
+		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags %#" PRIx64 ", %zu handles at %p; no "
+			"flags are known\n", flags, count, (void *) fi_addr);
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	ret = fab_av_change_begin(av);
@@ -420,14 +420,15 @@ static int ask_owner(const struct fab_domain *domain, const struct fi_av_attr *a
 	int ret;
 
 	if (!whole || attr->name) {
-		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: %s\n", attr->name ?
-			"a vector with a name has no owner" : "the context is to be a struct fi_peer_av_context, with an av "
-			"whose owner_ops have query");
+		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: %s\n",
+			attr->name ? "a vector with a name has no owner" :
+			"the context is to be a struct fi_peer_av_context, with an av whose owner_ops have query");
 		return -FI_EINVAL;
 	}
 	ret = context->av->owner_ops->query(context->av, owner);
 	if (ret)
-		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: the owner's query answers %d\n", ret);
+		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: the owner's query answers %d\n",
+			ret);
 	return ret;
 }
 
@@ -453,8 +454,8 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 		return -FI_ENOSYS;
 	}
 	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | FI_PEER | (attr->name ? FI_READ : 0))) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and FI_PEER "
-			"are known, FI_READ needs a name\n", attr->flags);
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and "
+			"FI_PEER are known, FI_READ needs a name\n", attr->flags);
 		return -FI_EBADFLAGS;
 	}
 	if ((attr->flags & FI_AV_USER_ID) && !has_user_ids(domain, attr)) {
@@ -468,8 +469,8 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 		return -FI_EINVAL;
 	}
 	if (domain->addr_format == FI_SOCKADDR_IB) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with FI_SOCKADDR_IB, of which there are no vectors: "
-			"fi_connect() takes such an address\n", domain->name);
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with FI_SOCKADDR_IB, of which there are no "
+			"vectors: fi_connect() takes such an address\n", domain->name);
 		return -FI_ENOSYS;
 	}
 	if (domain->addr_format != FI_SOCKADDR_IN && domain->addr_format != FI_SOCKADDR_IN6) {

@@ -181,7 +181,8 @@ static int set_close(struct fid *fid)
 	struct fab_av_set *set = fab_container(fid, struct fab_av_set, set_fid.fid);
 
 	if (atomic_load(&set->ref)) {
-		FI_WARN(prov_of(set->av), FI_LOG_AV, "fi_close of a set of addresses that is exported; close that first\n");
+		FI_WARN(prov_of(set->av), FI_LOG_AV,
+			"fi_close of a set of addresses that is exported; close that first\n");
 		return -FI_EBUSY;
 	}
 	fab_av_put(set->av);
@@ -251,8 +252,8 @@ static int check_attr(const struct fab_av *av, const struct fi_av_set_attr *attr
 		return -FI_EBADFLAGS;
 	}
 	if (attr->comm_key_size) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_set: a communication key of %zu bytes: no group is set up by the "
-			"fabric here, name the members\n", attr->comm_key_size);
+		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_set: a communication key of %zu bytes: no group is set up by "
+			"the fabric here, name the members\n", attr->comm_key_size);
 		return -FI_ENOSYS;
 	}
 	return 0;

@@ -226,8 +226,9 @@ int fab_av_shared_open(const struct fab_av *av, const struct fi_av_attr *attr, s
 		ret = open_any(shared, attr);
 	if (ret) {
 		/* Whoever asks to read first and makes it otherwise does nothing wrong. */
-		FI_LOG(prov, ret == -FI_ENOENT ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_AV, "fi_av_open: the shared address vector \"%.64s\" cannot be opened%s: %s\n",
-			attr->name, shared->read_only ? " to be read" : "", fi_strerror(-ret));
+		FI_LOG(prov, ret == -FI_ENOENT ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_AV,
+		       "fi_av_open: the shared address vector \"%.64s\" cannot be opened%s: %s\n",
+		       attr->name, shared->read_only ? " to be read" : "", fi_strerror(-ret));
 		free(shared);
 		return ret;
 	}

@@ -372,7 +372,8 @@ int fab_av_table_remove(struct fab_av *av, fi_addr_t fi_addr)
 	if (av->shared)
 		ret = share_ref(av, fi_addr, NULL, -1, &ref);
 	else
-		ref = (atomic_load_explicit(&entry_at(av, fi_addr)->ref, memory_order_relaxed) & ~FAB_AV_FIREWALLED) - 1;
+		ref = (atomic_load_explicit(&entry_at(av, fi_addr)->ref, memory_order_relaxed) &
+		       ~FAB_AV_FIREWALLED) - 1;
 	if (!ret && !ref)
 		atomic_store(&entry_at(av, fi_addr)->ref, 0);
 	else if (!ret && !av->shared)

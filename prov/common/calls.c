@@ -13,7 +13,7 @@ ssize_t fab_calls_refuse(const struct fi_provider *prov, const void *msg, uint64
 		FI_WARN(prov, FI_LOG_EP_DATA, "msg is NULL\n");
 		return -FI_EINVAL;
 	}
-	FI_WARN(prov, FI_LOG_EP_DATA, "flags %#" PRIx64 " of a data call: %#" PRIx64 " are not supported by it\n", flags,
-		flags & ~allowed);
+	FI_WARN(prov, FI_LOG_EP_DATA, "flags %#" PRIx64 " of a data call: %#" PRIx64 " are not supported by it\n",
+		flags, flags & ~allowed);
 	return -FI_EBADFLAGS;
 }

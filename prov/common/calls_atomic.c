@@ -49,7 +49,8 @@ ssize_t fab_call_atomic(struct fid_ep *fid, const struct fab_calls *calls, const
 	struct fab_amo amo = { .kind = call->kind, .datatype = call->datatype, .op = call->op };
 	struct fab_op op = {
 		.code = fetches ? FAB_OP_FETCH_ATOMIC : FAB_OP_ATOMIC, .no_comp = call->no_comp, .rma = rma,
-		.rma_cnt = call->rma_cnt, .amo = &amo, .addr = call->addr, .flags = call->flags, .context = call->context,
+		.rma_cnt = call->rma_cnt, .amo = &amo, .addr = call->addr, .flags = call->flags,
+		.context = call->context,
 	};
 	uint64_t len;
 	int ret;

@@ -392,8 +392,8 @@ static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *
 	if (!what)
 		return 0;
 	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open: %s is 0x%llx; allowed are a size up to %u, the flag "
-		"FI_AFFINITY or FI_PEER, the formats, wait objects and conditions of fi_cq(3), FI_WAIT_SET with a wait_set\n",
-		what, value, SIZE_MAX_ASKED);
+		"FI_AFFINITY or FI_PEER, the formats, wait objects and conditions of fi_cq(3), FI_WAIT_SET with a "
+		"wait_set\n", what, value, SIZE_MAX_ASKED);
 	return -FI_EINVAL;
 }
 

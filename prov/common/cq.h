@@ -83,8 +83,8 @@ int fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 extern struct fi_ops_cq fab_cq_ops;
 ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src);
 
-/* A read that takes successes of its CQ as they come, while nothing is queued there: each is the first `size` bytes of a
- * struct fab_comp, at `to`, where there is room for all that can come. */
+/* A read that takes successes of its CQ as they come, while nothing is queued there: each is the first `size` bytes of
+ * a struct fab_comp, at `to`, where there is room for all that can come. */
 struct fab_cq_taker {
 	struct fab_cq *cq;		/* NULL: no more, as an error has been queued */
 	char *to;

@@ -313,8 +313,8 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /* A shared context's queues and counters are those of the endpoints that use it. */
 int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	FI_WARN(prov_of(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, flags "
-		"%#" PRIx64 "; bind queues and counters to the endpoints that use it\n", bfid->fclass, flags);
+	FI_WARN(prov_of(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, "
+		"flags %#" PRIx64 "; bind queues and counters to the endpoints that use it\n", bfid->fclass, flags);
 	return -FI_EINVAL;
 }
 

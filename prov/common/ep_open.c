@@ -149,8 +149,8 @@ int fab_ep_check_close(const struct fab_ep *ep)
 	viewed = !fab_list_empty(&ep->profiles);
 	fab_progress_unlock(ep->progress);
 	if (viewed) {
-		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint whose fi_profile_open() has not "
-			"been undone: fi_profile_close() first\n");
+		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint whose fi_profile_open() has "
+			"not been undone: fi_profile_close() first\n");
 		return -FI_EBUSY;
 	}
 	if (!cnt)
@@ -201,7 +201,8 @@ int fab_ep_open(struct fid_domain *domain_fid, const struct fi_info *info, size_
 	return ret;
 }
 
-int fab_endpoint2(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep, uint64_t flags, void *context)
+int fab_endpoint2(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
+		  void *context)
 {
 	const struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
 

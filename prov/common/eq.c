@@ -25,7 +25,7 @@ struct fab_eq_event {
 	uint32_t event;
 	bool is_err;
 	struct fi_eq_err_entry entry;
-	const char *text;		/* in data, behind len: what fi_eq_strerror says of it; NULL: what its errno says */
+	const char *text;		/* in data, behind len: what fi_eq_strerror says of it; NULL: as its errno */
 	size_t len;
 	uint8_t data[];
 };
@@ -43,8 +43,8 @@ static bool has_event(struct fab_wait *wait)
 /* ---- writing ---- */
 
 /* An event about owner of what is in data, and behind it in more. */
-static struct fab_eq_event *event_alloc(uint32_t event, struct fid *owner, const void *data, size_t len, const void *more,
-					size_t more_len)
+static struct fab_eq_event *event_alloc(uint32_t event, struct fid *owner, const void *data, size_t len,
+					const void *more, size_t more_len)
 {
 	struct fab_eq_event *entry = calloc(1, sizeof(*entry) + len + more_len);
 
@@ -121,8 +121,8 @@ int fab_eq_write_cm(struct fab_eq *eq, uint32_t event, struct fid *fid, struct f
 	return queue(eq, event_alloc(event, fid, &entry, sizeof(entry), data, len));
 }
 
-static struct fab_eq_event *err_alloc(struct fid *fid, const struct fi_eq_err_entry *entry, const void *err_data, size_t len,
-				      const char *text)
+static struct fab_eq_event *err_alloc(struct fid *fid, const struct fi_eq_err_entry *entry, const void *err_data,
+				      size_t len, const char *text)
 {
 	struct fab_eq_event *event = event_alloc(0, fid, err_data, len, text, text ? strlen(text) + 1 : 0);
 
@@ -138,7 +138,9 @@ static struct fab_eq_event *err_alloc(struct fid *fid, const struct fi_eq_err_en
 int fab_eq_write_err(struct fab_eq *eq, struct fid *fid, void *context, uint64_t data, int err, int prov_errno,
 		     const void *err_data, size_t err_data_len)
 {
-	struct fi_eq_err_entry entry = { .fid = fid, .context = context, .data = data, .err = err, .prov_errno = prov_errno };
+	struct fi_eq_err_entry entry = {
+		.fid = fid, .context = context, .data = data, .err = err, .prov_errno = prov_errno,
+	};
 
 	return queue(eq, err_alloc(fid, &entry, err_data, err_data_len, NULL));
 }

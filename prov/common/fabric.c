@@ -92,7 +92,8 @@ int fab_domain2(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_
 
 	if (!flags)
 		return fabric_fid->ops->domain(fabric_fid, info, domain, context);
-	FI_WARN(fabric->prov, FI_LOG_DOMAIN, "fi_domain2: flags %#llx; none are supported\n", (unsigned long long) flags);
+	FI_WARN(fabric->prov, FI_LOG_DOMAIN, "fi_domain2: flags %#llx; none are supported\n",
+		(unsigned long long) flags);
 	return flags & FI_PEER ? -FI_EINVAL : -FI_EBADFLAGS;
 }
 

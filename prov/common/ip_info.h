@@ -24,7 +24,8 @@ struct fab_ip {
 	bool (*place)(const struct fab_ip *ip, const struct fab_netif *netif, char *domain, char *fabric);
 	/* Fill in all attributes of an entry, each at its most, but for info->caps, names, addresses and versions; a
 	 * loopback interface loses FI_REMOTE_COMM afterwards. The info has all its parts. */
-	void (*fill)(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type);
+	void (*fill)(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+		     enum fi_ep_type type);
 	/* What hardware an entry is of: fab_nic_open(), or what an interface's knows less of. 0, -FI_ENOMEM. */
 	int (*nic)(const struct fab_netif *netif, struct fid_nic **nic);
 	struct fab_offer offer;		/* all but info, of every entry; secondary_caps it lacks do not matter */

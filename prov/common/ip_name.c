@@ -60,16 +60,16 @@ static int take_ib(const struct fi_provider *prov, struct fab_sockaddr_ib *to, c
 		return 0;
 	}
 	if (addrlen < sizeof(*to) || sa->sa_family != FAB_AF_IB) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants a struct sockaddr_ib of "
-			"%zu bytes\n", addrlen, sizeof(*to));
+		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants a struct "
+			"sockaddr_ib of %zu bytes\n", addrlen, sizeof(*to));
 		return -FI_EINVAL;
 	}
 	memcpy(to, addr, sizeof(*to));
 	return 0;
 }
 
-int fab_any_name_take(const struct fi_provider *prov, union fab_any_addr *to, const struct fi_info *info, const void *addr,
-		      size_t addrlen)
+int fab_any_name_take(const struct fi_provider *prov, union fab_any_addr *to, const struct fi_info *info,
+		      const void *addr, size_t addrlen)
 {
 	memset(to, 0, sizeof(*to));
 	return info->addr_format == FI_SOCKADDR_IB ? take_ib(prov, &to->sib, addr, addrlen) :

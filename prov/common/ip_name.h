@@ -18,8 +18,8 @@ void fab_name_remote(int fd, union fab_sockaddr *addr);
 int fab_name_take(const struct fi_provider *prov, union fab_sockaddr *to, const struct fi_info *info, const void *addr,
 		  size_t addrlen);
 /* The same, where FI_SOCKADDR_IB may be the format; then NULL is any GID, in partition 0xffff. */
-int fab_any_name_take(const struct fi_provider *prov, union fab_any_addr *to, const struct fi_info *info, const void *addr,
-		      size_t addrlen);
+int fab_any_name_take(const struct fi_provider *prov, union fab_any_addr *to, const struct fi_info *info,
+		      const void *addr, size_t addrlen);
 /* Copy addr, which fab_any_addr_len() knows, to the buffer as fi_getname(3) says: 0, or -FI_ETOOSMALL with as much as
  * fits; *addrlen is then what is needed. */
 int fab_name_give(const void *addr, void *buf, size_t *addrlen);

@@ -351,7 +351,8 @@ static void check_ep(struct fab_hint_match *match)
 static void check_key_size(struct fab_hint_match *match, const char *attr, size_t size, bool in_av)
 {
 	if (size == FI_AV_AUTH_KEY ? !in_av : size > match->offer->auth_key_max)
-		fab_match_miss(match, FAB_WHY_WHAT, attr, size, match->offer->auth_key_max, sizeof(size), FAB_AS_NUMBER);
+		fab_match_miss(match, FAB_WHY_WHAT, attr, size, match->offer->auth_key_max, sizeof(size),
+			       FAB_AS_NUMBER);
 }
 
 /* Authorization keys came with API 1.5; before, the fields are not the caller's. */

@@ -22,14 +22,14 @@ struct fab_offer {
 	 * that can be had (caps with modifiers spelled out), enums what is answered to hints that leave them open. */
 	const struct fi_info *info;
 	uint64_t secondary_caps;	/* returned though not asked for (fi_getinfo(3)); the rest only on request */
-	uint64_t mode_told;		/* FI_RX_CQ_DATA ...: what the provider does to those who are willing; not demanded */
-	uint64_t mr_mode_need;		/* FI_MR_* that the hints must allow (verbs), those of keys and addresses if they ask for
-					 * FI_RMA or FI_ATOMIC; 0 for software */
+	uint64_t mode_told;		/* FI_RX_CQ_DATA ...: what the provider does to the willing; not demanded */
+	uint64_t mr_mode_need;		/* FI_MR_* that the hints must allow (verbs), those of keys and addresses if
+					 * they ask for FI_RMA or FI_ATOMIC; 0 for software */
 	uint64_t mr_mode_can;		/* FI_MR_* honoured when asked for; the answer drops other bits of a hint */
 	uint64_t order_costs;		/* FI_ORDER_* of messages that cost something: answered on request only */
 	bool tclasses;			/* packets are marked with traffic classes (tclass.h) */
 	size_t auth_key_max;		/* bytes of an authorization key at most, echoed; 0: there are none */
-	size_t tx_size, rx_size;	/* answered when the hints leave them open, if info has as much; 0: those of info */
+	size_t tx_size, rx_size;	/* answered when the hints leave them open, if info has as much; 0: info's */
 };
 
 /*

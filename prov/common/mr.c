@@ -47,9 +47,9 @@ int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt
 		if (iov[i].iov_len && msync((void *) start, len, MS_SYNC)) {
 			int err = errno;
 
-			FI_WARN(mr->domain->fabric->prov, FI_LOG_MR, "%zu bytes at %p of region %#" PRIx64 " cannot be made "
-				"durable for FI_COMMIT_COMPLETE: msync: %s\n", iov[i].iov_len, iov[i].iov_base, mr->mr_fid.key,
-				strerror(err));
+			FI_WARN(mr->domain->fabric->prov, FI_LOG_MR, "%zu bytes at %p of region %#" PRIx64 " cannot be "
+				"made durable for FI_COMMIT_COMPLETE: msync: %s\n", iov[i].iov_len, iov[i].iov_base,
+				mr->mr_fid.key, strerror(err));
 			return -err;
 		}
 	}
@@ -286,8 +286,8 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 		return -FI_EBADFLAGS;
 	}
 	if ((flags & FI_RMA_PMEM) && !(domain->caps & FI_RMA_PMEM)) {
-		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_RMA_PMEM: domain %s was opened without that capability, "
-			"or its provider does not have it\n", domain->name);
+		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_RMA_PMEM: domain %s was opened without that "
+			"capability, or its provider does not have it\n", domain->name);
 		return -FI_EBADFLAGS;
 	}
 	why = bad_attr(attr);

@@ -10,7 +10,8 @@
 
 /* Empty: not known. */
 struct fab_nic_text {
-	char name[64], device_id[16], version[16], vendor_id[16], driver[32], firmware[64], address[64], network_type[16];
+	char name[64], device_id[16], version[16], vendor_id[16], driver[32], firmware[64];
+	char address[64], network_type[16];
 };
 
 /* What a nic is made of. Zeroed, nothing of it is known. */

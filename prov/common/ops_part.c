@@ -34,7 +34,8 @@ void fab_ops_part_tagged(struct fi_ops_tagged *part, const struct fi_ops_tagged 
 
 static void part_rma(struct fi_ops_rma *part, const struct fi_ops_rma *all, uint64_t caps)
 {
-	const struct fi_ops_rma *writes = caps & FI_WRITE ? all : &fab_no_rma, *reads = caps & FI_READ ? all : &fab_no_rma;
+	const struct fi_ops_rma *writes = caps & FI_WRITE ? all : &fab_no_rma;
+	const struct fi_ops_rma *reads = caps & FI_READ ? all : &fab_no_rma;
 
 	*part = *writes;
 	part->size = all->size;

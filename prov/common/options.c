@@ -37,8 +37,8 @@ static int set_op_flags(struct fab_ep_fid *held, const char *what, uint64_t flag
 	return 0;
 
 wrong:
-	FI_WARN(prov_of(held->ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are those of fi_endpoint(3), section "
-		"OPERATION FLAGS\n", what, flags);
+	FI_WARN(prov_of(held->ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are those of fi_endpoint(3), "
+		"section OPERATION FLAGS\n", what, flags);
 	return -FI_EBADFLAGS;
 }
 
@@ -48,8 +48,8 @@ static int one_direction(const struct fab_ep *ep, uint64_t flags)
 
 	if (direction == FI_TRANSMIT || direction == FI_RECV)
 		return 0;
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "an endpoint's operation flags are those of one direction: say FI_TRANSMIT "
-		"or FI_RECV, and not both\n");
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "an endpoint's operation flags are those of one direction: say "
+		"FI_TRANSMIT or FI_RECV, and not both\n");
 	return -FI_EINVAL;
 }
 
@@ -150,7 +150,8 @@ int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *o
 		memcpy(value, optval, optlen);
 		return 0;
 	}
-	FI_WARN(prov, FI_LOG_EP_CTRL, "fi_setopt of %zu bytes%s: this option is a size_t\n", optlen, optval ? "" : " at NULL");
+	FI_WARN(prov, FI_LOG_EP_CTRL, "fi_setopt of %zu bytes%s: this option is a size_t\n", optlen,
+		optval ? "" : " at NULL");
 	return optval && optlen < sizeof(*value) ? -FI_ETOOSMALL : -FI_EINVAL;
 }
 

@@ -37,8 +37,8 @@ void fab_pace_init(struct fab_pace *pace, struct fab_progress *progress, uint32_
 /* Nothing begins any more. */
 void fab_pace_stop(struct fab_pace *pace);
 void fab_turn_init(struct fab_turn *turn);
-/* An attempt to connect is to begin. True: now. False: begin() will be called, unless fab_pace_leave() is first. Not of one
- * that fab_pace_has(). */
+/* An attempt to connect is to begin. True: now. False: begin() will be called, unless fab_pace_leave() is first. Not of
+ * one that fab_pace_has(). */
 bool fab_pace_enter(struct fab_pace *pace, struct fab_turn *turn);
 /* The attempt is over, whatever came of it; idempotent, and good for one that never entered. */
 void fab_pace_leave(struct fab_pace *pace, struct fab_turn *turn);

@@ -150,8 +150,8 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 		return ret;
 	req = fab_connreq_take(pep->fabric, handle);
 	if (!req) {
-		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "fi_reject: the handle is no connection request that waits for "
-			"an answer\n");
+		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "fi_reject: the handle is no connection request that waits "
+			"for an answer\n");
 		return -FI_EINVAL;
 	}
 	pep->ops->reject(req, param, paramlen);
@@ -202,8 +202,8 @@ static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct fab_eq *eq;
 
 	if (bfid->fclass != FI_CLASS_EQ || flags) {
-		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "fi_pep_bind of an object of class %zu with flags %#llx: an event "
-			"queue and no flags are allowed\n", bfid->fclass, (unsigned long long) flags);
+		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "fi_pep_bind of an object of class %zu with flags %#llx: an "
+			"event queue and no flags are allowed\n", bfid->fclass, (unsigned long long) flags);
 		return -FI_EINVAL;
 	}
 	eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
@@ -228,7 +228,8 @@ static int pep_control(struct fid *fid, int command, void *arg)
 		return -FI_EINVAL;
 	backlog = *(int *) arg;
 	if (backlog < 0) {
-		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "FI_BACKLOG %d: 0 (the default) or more is allowed\n", backlog);
+		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "FI_BACKLOG %d: 0 (the default) or more is allowed\n",
+			backlog);
 		return -FI_EINVAL;
 	}
 	pep->backlog = backlog ? backlog : DEFAULT_BACKLOG;

@@ -96,8 +96,8 @@ struct fab_progress {
 	unsigned since_clock;		/* passes since timers were looked at */
 	unsigned source_cnt;		/* without the alarm */
 	unsigned out_cnt;		/* sources that wait to write */
-	/* A provider's whose CQs read hardware themselves: where all arrives that does here, or NULL; and how often they may
-	 * look there before the next pass: none if there is no such place, or something waits to leave */
+	/* A provider's whose CQs read hardware themselves: where all arrives that does here, or NULL; and how often
+	 * they may look there before the next pass: none if there is no such place, or something waits to leave */
 	void *direct;
 	int looks_left;
 	_Atomic uint32_t spins;		/* looks of the application since it prepared to sleep; written with the lock */

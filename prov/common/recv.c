@@ -282,7 +282,8 @@ static void peek_found(struct fab_recv *recv, const struct fab_op *op, const str
 static void peek_nothing(struct fab_recv *recv, const struct fab_op *op)
 {
 	struct fab_comp comp = {
-		.context = op->context, .flags = fab_op_desc[op->code].cq_flags, .tag = op->tag, .src = FI_ADDR_NOTAVAIL,
+		.context = op->context, .flags = fab_op_desc[op->code].cq_flags, .tag = op->tag,
+		.src = FI_ADDR_NOTAVAIL,
 	};
 
 	fab_ep_fail(recv->ep, op->code, &comp, &(struct fab_cq_fail) {

@@ -19,7 +19,8 @@ void fab_rx_attr_take(struct fi_info *info, const struct fi_rx_attr *attr)
 	FAB_TAKE(info, attr, caps);
 }
 
-int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, uint64_t kinds, uint64_t flags)
+int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, uint64_t kinds,
+			  uint64_t flags)
 {
 	const char *why = NULL;
 	int ret = -FI_EINVAL;
@@ -45,14 +46,14 @@ int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, boo
 
 int fab_shared_busy(const struct fab_ep *ctx, const char *what)
 {
-	FI_WARN(ctx->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of a shared %s context that endpoints use; close them "
-		"first\n", what);
+	FI_WARN(ctx->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of a shared %s context that endpoints use; close "
+		"them first\n", what);
 	return -FI_EBUSY;
 }
 
 int fab_shared_missing(const struct fab_ep *ep)
 {
-	FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_enable: the endpoint was opened with FI_SHARED_CONTEXT; bind the "
-		"shared context first\n");
+	FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_enable: the endpoint was opened with FI_SHARED_CONTEXT; "
+		"bind the shared context first\n");
 	return -FI_EOPBADSTATE;
 }

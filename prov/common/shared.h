@@ -15,7 +15,8 @@
 void fab_rx_attr_take(struct fi_info *info, const struct fi_rx_attr *attr);
 /* May ctx become one half of the endpoint, which has another for it already or not? kinds: what must be in the caps of
  * both. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE, logged. */
-int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, uint64_t kinds, uint64_t flags);
+int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, uint64_t kinds,
+			  uint64_t flags);
 /* fi_close of a context that endpoints use: -FI_EBUSY, logged. what: "receive" or "transmit". */
 int fab_shared_busy(const struct fab_ep *ctx, const char *what);
 /* fi_enable of an endpoint that was opened with FI_SHARED_CONTEXT and has none: -FI_EOPBADSTATE, logged. */

@@ -39,6 +39,6 @@ void fab_tclass_mark(const struct fab_ep *ep, int fd)
 	/* the low two bits are those of congestion notification, the kernel's */
 	ret = fab_sock_set_int(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, dscp << 2);
 	if (ret)
-		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "packets cannot be marked with traffic class %#x (DSCP "
-			"%d): %s; they leave unmarked\n", tclass, dscp, strerror(-ret));
+		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "packets cannot be marked with traffic class %#x "
+			"(DSCP %d): %s; they leave unmarked\n", tclass, dscp, strerror(-ret));
 }

@@ -26,6 +26,7 @@ int fab_getinfo_below(const struct fi_provider *prov, const struct fi_info *hint
 {
 	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
 	bool has = core && core->size >= offsetof(struct fab_core_ops, getinfo) + sizeof(core->getinfo);
+	uint32_t version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
 
-	return (has ? core->getinfo : fi_getinfo)(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), NULL, NULL, 0, hints, info);
+	return (has ? core->getinfo : fi_getinfo)(version, NULL, NULL, 0, hints, info);
 }

@@ -63,7 +63,8 @@ static size_t payload_max(const struct fab_netif *netif)
 	return fab_min(mtu - headers, (size_t) DATAGRAM_MAX);
 }
 
-static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+		      enum fi_ep_type type)
 {
 	size_t max = payload_max(netif);
 

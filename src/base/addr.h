@@ -21,8 +21,8 @@ union fab_sockaddr {
 };
 #define FAB_ADDR_STRLEN 96
 
-/* An address of InfiniBand, as the kernel's struct sockaddr_ib: numbers are big-endian, but for the scope. Of the service
- * the low 16 bits are a port, in a space of ports, as far as the mask has them. */
+/* An address of InfiniBand, as the kernel's struct sockaddr_ib: numbers are big-endian, but for the scope. Of the
+ * service the low 16 bits are a port, in a space of ports, as far as the mask has them. */
 #define FAB_AF_IB	27
 struct fab_sockaddr_ib {
 	sa_family_t sib_family;
@@ -67,8 +67,8 @@ bool fab_addr_is_link_local(const struct sockaddr *addr);
 uint16_t fab_addr_port(const struct sockaddr *addr);
 void fab_addr_set_port(struct sockaddr *addr, uint16_t port);
 
-/* Write "fi_sockaddr_in://1.2.3.4:5" or "fi_sockaddr_in6://[fe80::1%2]:5" (the part from % only if there is a scope), or
- * "fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:5": GID, partition, space of ports, scope, and the port, if not 0.
+/* Write "fi_sockaddr_in://1.2.3.4:5" or "fi_sockaddr_in6://[fe80::1%2]:5" (the part from % only if there is a scope),
+ * or "fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:5": GID, partition, space of ports, scope, and the port, if not 0.
  * Cut off at size, always ends with NUL if size is not 0. Returns the length that the whole text needs without NUL. */
 size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size);
 

@@ -35,7 +35,8 @@ void fab_addr_ib_set_port(struct fab_sockaddr_ib *sib, uint16_t port)
 void fab_addr_ib_set(struct fab_sockaddr_ib *sib, const void *gid, uint16_t pkey, uint16_t port)
 {
 	*sib = (struct fab_sockaddr_ib) {
-		.sib_family = FAB_AF_IB, .sib_pkey = htons(pkey), .sib_sid = htobe64((uint64_t) SPACE_IB << SPACE_SHIFT),
+		.sib_family = FAB_AF_IB, .sib_pkey = htons(pkey),
+		.sib_sid = htobe64((uint64_t) SPACE_IB << SPACE_SHIFT),
 	};
 	memcpy(sib->sib_gid, gid, sizeof(sib->sib_gid));
 	fab_addr_ib_set_port(sib, port);

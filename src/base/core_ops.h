@@ -56,8 +56,8 @@ struct fab_core_ops {
 	/* fi_getinfo() as a provider means it that stands on others, and as one gets it anyway inside of
 	 * provider->getinfo(): of all providers, whatever FI_PROVIDER leaves out, and without a word if there is
 	 * nothing. Any thread. */
-	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
-		       struct fi_info **info);
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info);
 };
 
 /* Our core's table, or NULL if the core is not ours. internal is that of provider->context. */
