@@ -23,7 +23,7 @@
 
 #define MS		1000000ULL	/* ns */
 #define REAP_MIN_NS	MS
-#define REAP_LIFE_NS	500		/* and for each life: looking must not take more than a small part of the time */
+#define REAP_LIFE_NS	500		/* and for each life: looking is to take a small part of the time only */
 #define REAP_MAX_NS	(500 * MS)	/* between two looks that found nothing */
 #define QUIET_NS	(1000 * MS)	/* for peers that cannot agree */
 #define BUDGET_MIN	8

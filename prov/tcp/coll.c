@@ -170,7 +170,8 @@ const struct fab_coll_net tcp_coll_net = {
 
 static int refuse_join(const struct tcp_ep *ctx, int err, const char *why)
 {
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_join_collective on transmit context %u of a scalable endpoint: %s\n", ctx->ctx, why);
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_join_collective on transmit context %u of a scalable endpoint: %s\n",
+		 ctx->ctx, why);
 	return -err;
 }
 
@@ -186,8 +187,8 @@ static int ctx_pair(struct tcp_ep *ctx)
 		return refuse_join(ctx, FI_EINVAL, "the receive context of the same number was opened without "
 				   "FI_COLLECTIVE");
 	if (mate->base.progress != ctx->base.progress)
-		return refuse_join(ctx, FI_EINVAL, "with FI_THREAD_COMPLETION it must have the same completion queue as "
-				   "the receive context of this number");
+		return refuse_join(ctx, FI_EINVAL, "with FI_THREAD_COMPLETION it must have the same completion queue "
+				   "as the receive context of this number");
 	if (ctx->ctx && ctx->ctx >> ctx->rx_ctx_bits)
 		return refuse_join(ctx, FI_EINVAL, "the address vector's rx_ctx_bits leave no room for its number");
 	fab_progress_lock(ctx->base.progress);

@@ -68,7 +68,7 @@ extern const struct tcp_io tcp_io_sock;
 enum tcp_rx_phase {
 	TCP_RX_HDR,			/* between frames, or within a header of which hdr_have bytes are here */
 	TCP_RX_PAYLOAD,			/* `left` bytes of payload to go to iov, then `skip` to be dropped */
-	TCP_RX_STALLED,			/* the rest of rx.unexp stays in the socket until a receive takes it (stall.c) */
+	TCP_RX_STALLED,			/* the rest of rx.unexp is in the socket until a receive takes it (stall.c) */
 };
 
 /* Where a message goes: part of a multi-receive, or the front of a posted receive. */
@@ -113,7 +113,7 @@ struct tcp_conn {
 	const struct tcp_conn_owner *owner;
 	const struct tcp_io *io;
 	fi_addr_t fi_addr;		/* the peer in ep's AV, or FI_ADDR_NOTAVAIL; the owner keeps it right */
-	union fab_sockaddr addr;	/* RDM: that the peer listens at, as an AV would have it; MSG: its end, once UP */
+	union fab_sockaddr addr;	/* RDM: where the peer listens, as an AV would have it; MSG: its end, once UP */
 	enum tcp_conn_state state;
 	struct tcp_hello peer;
 	/* that both ends have proved to have; borrowed from ep or its AV, NULL: none was asked for */
@@ -143,8 +143,8 @@ struct tcp_conn {
 	uint32_t amo_asked;		/* results of atomics requested, TCP_AMO_WINDOW at most */
 	uint32_t read_cnt;		/* reads in txq and read_wait, once the stream is up */
 
-	/* alive.c: bytes that had come when it was looked at last; since when there were no more, though operations wait
-	 * (0: none do), and has that been said? */
+	/* alive.c: bytes that had come when it was looked at last; since when there were no more, though operations
+	 * wait (0: none do), and has that been said? */
 	uint64_t alive_mark, stuck_ns;
 	bool stuck_told;
 

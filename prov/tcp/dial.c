@@ -171,8 +171,8 @@ static bool comes_to_us(const struct tcp_peer *peer)
 static int peer_await(struct tcp_peer *peer)
 {
 	if (names_ctx(peer)) {
-		TCP_WARN(FI_LOG_EP_CTRL, "an address with FI_FIREWALL_ADDR: connections of scalable endpoints go one way, "
-			 "so that who cannot be connected to cannot be sent to\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "an address with FI_FIREWALL_ADDR: connections of scalable endpoints go one "
+			 "way, so that who cannot be connected to cannot be sent to\n");
 		return -FI_EOPNOTSUPP;
 	}
 	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
@@ -190,8 +190,8 @@ static void peer_missed(struct tcp_peer *peer)
 	tcp_addr_fill(&own, &ep->base);
 	fab_addr_to_str(&peer->addr.sa, from, sizeof(from));
 	fab_addr_to_str(&own.sa, to, sizeof(to));
-	snprintf(text, sizeof(text), "%s is behind a firewall (FI_FIREWALL_ADDR), and has not connected to us, %s, within "
-		 "FI_TCP_CONNECT_TIMEOUT, %d ms", from, to, tcp_params.connect_timeout_ms);
+	snprintf(text, sizeof(text), "%s is behind a firewall (FI_FIREWALL_ADDR), and has not connected to us, %s, "
+		 "within FI_TCP_CONNECT_TIMEOUT, %d ms", from, to, tcp_params.connect_timeout_ms);
 	peer_fail(peer, FI_EFIREWALLADDR, text);
 }
 

@@ -79,7 +79,7 @@ struct tcp_ep {
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
 	bool want_src;			/* FI_SOURCE */
 	uint8_t waits[FAB_OP_COLLECTIVE];	/* by enum fab_op_code: enum tcp_tx_waits, without a fence */
-	bool src_err;			/* FI_SOURCE_ERR: messages of unknown peers are errors, with the peer's address */
+	bool src_err;			/* FI_SOURCE_ERR: messages of unknown peers are errors, with the address */
 	struct fab_timer alive;		/* alive.c */
 	bool alive_runs;
 	bool closing;			/* fi_close has begun: no operation, no connection is taken any more */
@@ -164,7 +164,7 @@ extern const struct fab_profiler tcp_rdm_profiler, tcp_msg_profiler;
 /* What must be over before an operation may start: bits. */
 enum tcp_tx_waits {
 	TCP_TX_AT_ONCE = 0,
-	TCP_TX_BEHIND_SENDS = 1,	/* the data of all messages before it is on its way (FI_ORDER_RAS, FI_ORDER_WAS) */
+	TCP_TX_BEHIND_SENDS = 1,	/* data of all messages before it is on its way (FI_ORDER_RAS, FI_ORDER_WAS) */
 	/* all reads before it have completed (FI_ORDER_RAR, FI_ORDER_WAR, FI_ORDER_SAR, FI_ORDER_RMA_WAR) */
 	TCP_TX_BEHIND_READS = 2,
 	TCP_TX_BEHIND_ALL = 4,		/* all before it have completed (FI_FENCE) */
@@ -181,7 +181,7 @@ enum tcp_tx_rndv {
 /* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the
  * iov would. */
 struct tcp_tx {
-	struct fab_list link;		/* in exactly one of conn's txq, held, ack_wait, read_wait, or none (in conn->rts) */
+	struct fab_list link;		/* in one of conn's txq, held, ack_wait, read_wait, or none (in conn->rts) */
 	struct tcp_conn *conn;
 	void *context;
 	/* payload in one piece: inject[], behind the header, or owned (if amo); NULL: in iov */

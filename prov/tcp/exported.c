@@ -67,8 +67,8 @@ static int call_peer(struct tcp_exported *x, int (*fn)(struct fi_peer_rx_entry *
 	ret = fn(entry);
 	atomic_store_explicit(&x->caller, before, memory_order_relaxed);
 	if (ret)
-		TCP_WARN(FI_LOG_EP_DATA, "the peer of an exported receive context answers %d; its entry is out until it "
-			 "gives it back\n", ret);
+		TCP_WARN(FI_LOG_EP_DATA, "the peer of an exported receive context answers %d; its entry is out until "
+			 "it gives it back\n", ret);
 	return ret;
 }
 
@@ -153,8 +153,8 @@ static void take_posted(struct tcp_unexp *unexp, struct tcp_rx *rx)
 	give_rx(unexp);
 }
 
-/* A message of a peer's has ended, which has been told. The program hears of a multi-receive's end behind all that is in
- * it: peers' reports may still be on their way, and it may be that none of ours is left to say so. */
+/* A message of a peer's has ended, which has been told. The program hears of a multi-receive's end behind all that is
+ * in it: peers' reports may still be on their way, and it may be that none of ours is left to say so. */
 static void put_rx(struct tcp_ep *srx, struct tcp_rx *rx)
 {
 	struct fab_ep *reporter = &tcp_rx_reporter(srx)->base;
@@ -362,7 +362,8 @@ void tcp_exported_fill_ops(void)
 
 int tcp_exported_busy(void)
 {
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_close of a shared receive context that is exported: close its exported forms first\n");
+	TCP_WARN(FI_LOG_EP_CTRL,
+		 "fi_close of a shared receive context that is exported: close its exported forms first\n");
 	return -FI_EBUSY;
 }
 

@@ -5,9 +5,9 @@
  * where a receive fits, it takes its turn with ours, and where none does, it waits among ours. Hence order, tags,
  * sources, multi-receives, peeks and claims are what they are without. doc/decisions/exported-receives.md.
  *
- * The owner's operations take the lock of the context's engine, which a peer's lock may be held around; a peer is called
- * with it held, and may call back from there. How the message ended is reported by its provider, which is to have a
- * queue that is exported too (common/export.h).
+ * The owner's operations take the lock of the context's engine, which a peer's lock may be held around; a peer is
+ * called with it held, and may call back from there. How the message ended is reported by its provider, which is to
+ * have a queue that is exported too (common/export.h).
  */
 #ifndef TCP_EXPORTED_H
 #define TCP_EXPORTED_H

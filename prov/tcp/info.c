@@ -81,7 +81,8 @@ static const struct fi_domain_attr domain_attr = {
 	.max_err_cntr_value = UINT64_MAX,
 };
 
-static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+		      enum fi_ep_type type)
 {
 	(void) ip, (void) netif;
 	*info->tx_attr = tx_attr;

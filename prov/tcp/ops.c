@@ -50,7 +50,8 @@ int tcp_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum 
 		     uint64_t flags)
 {
 	(void) domain;
-	return fab_query_atomic(calls.atomic_max, datatype, op, attr, flags & ~FI_TAGGED);	/* there are all of them */
+	/* what there is, there is tagged too */
+	return fab_query_atomic(calls.atomic_max, datatype, op, attr, flags & ~FI_TAGGED);
 }
 
 void tcp_data_fill_ops(void)

@@ -76,7 +76,8 @@ static void owned_done(struct fab_hook *hook, enum fab_op_code code, const struc
 	if (fail)
 		fab_ep_fail(&owned->ep->base, code, &mine, fail);
 	else
-		fab_ep_complete(&owned->ep->base, code, &mine, fab_ep_rx_wants_comp(&owned->ep->base, owned->entry->flags));
+		fab_ep_complete(&owned->ep->base, code, &mine,
+				fab_ep_rx_wants_comp(&owned->ep->base, owned->entry->flags));
 	owned_free(owned);
 }
 

@@ -18,8 +18,8 @@
 int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context);
 /* The context closes, and no endpoint uses it: all entries have gone back to the owner. Lock held. NULL is allowed. */
 void tcp_owner_close(struct tcp_owner *owner);
-/* An endpoint that used the context is going, and its messages have been dropped: what the owner has told of one ends in
- * error. Lock held. */
+/* An endpoint that used the context is going, and its messages have been dropped: what the owner has told of one ends
+ * in error. Lock held. */
 void tcp_owner_forget(struct tcp_owner *owner, struct tcp_ep *ep);
 
 /* The owner's receive for a message. NULL: it has none, and *entry waits for tcp_owner_queue(); or the connection has

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of the peer table, for its files: peer.c (peers, lives, the address vector), dial.c (our own connects), budget.c
- * (how many at a time), request.c (those who connect to us). All of it is guarded by the engine's lock.
+ * Inside of the peer table, for its files: peer.c (peers, lives, the address vector), dial.c (our own connects),
+ * budget.c (how many at a time), request.c (those who connect to us). All of it is guarded by the engine's lock.
  */
 #ifndef TCP_PEERS_H
 #define TCP_PEERS_H
@@ -111,7 +111,7 @@ void tcp_life_leave(struct tcp_life *life);
 int tcp_peer_begin(struct tcp_peer *peer);
 /* Connect the life that the peer has, when its turn comes. 0, or -FI_E*: nothing was begun. */
 int tcp_peer_try(struct tcp_peer *peer);
-/* Let connects of a table be paced: fewer at a time while there are more connections than there should be (budget.c). */
+/* Pace the connects of a table: fewer at a time while there are more connections than there should be (budget.c). */
 void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep);
 /* What peer->retry fires. */
 void tcp_peer_retry_fire(struct fab_timer *timer);

@@ -60,8 +60,8 @@ static const struct fab_param params[] = {
 	  "Believe peers that say they are at another address than the one they come from, as those with "
 	  "FI_TCP_ADVERTISE do (default: off)" },
 	{ "firewall_addr", FI_PARAM_BOOL, &tcp_params.firewall_addr, 0, 1,
-	  "Nobody can connect to this process, it is behind a firewall: peers are told, and keep the connections that it "
-	  "makes (default: off)" },
+	  "Nobody can connect to this process, it is behind a firewall: peers are told, and keep the connections that "
+	  "it makes (default: off)" },
 	{ "port_low_range", FI_PARAM_INT, &tcp_params.port_low, 0, 65535,
 	  "Lowest port to listen on; with FI_TCP_PORT_HIGH_RANGE (default: any port)" },
 	{ "port_high_range", FI_PARAM_INT, &tcp_params.port_high, 0, 65535,
@@ -87,8 +87,8 @@ static const struct fab_param params[] = {
 	  "The same for a peer that runs another libfabric, which knows no credits: past it, or when a longer message "
 	  "comes, its connection is not read until receives are posted (default: 67108864)" },
 	{ "stranger_max", FI_PARAM_SIZE_T, &tcp_params.stranger_max, 4096, SIZE_MAX,
-	  "Memory for unexpected messages of all peers together whose address is not in the address vector, bytes: past "
-	  "it their connections are not read until receives are posted (default: 67108864)" },
+	  "Memory for unexpected messages of all peers together whose address is not in the address vector, bytes: "
+	  "past it their connections are not read until receives are posted (default: 67108864)" },
 	{ "nodelay", FI_PARAM_BOOL, &tcp_params.nodelay, 0, 1,
 	  "Send small segments at once, TCP_NODELAY (default: on)" },
 	{ "disable_auto_progress", FI_PARAM_BOOL, &tcp_params.auto_progress_off, 0, 1,
@@ -103,8 +103,8 @@ static const struct fab_param params[] = {
 	  "A connected peer whose kernel has not been heard of for so long is taken for dead, milliseconds; 0: "
 	  "leave it to the kernel's defaults (default: 60000)" },
 	{ "stall_timeout", FI_PARAM_INT, &tcp_params.stall_timeout_ms, 0, 86400000,
-	  "A connected peer whose machine is well, but which has read and answered nothing for so long, though operations "
-	  "wait for it, is given up, milliseconds; 0: never (default: 0)" },
+	  "A connected peer whose machine is well, but which has read and answered nothing for so long, though "
+	  "operations wait for it, is given up, milliseconds; 0: never (default: 0)" },
 	{ "max_conn", FI_PARAM_INT, &tcp_params.max_conn, 0, 1 << 20,
 	  "Connections of this process: past it, those of FI_EP_RDM endpoints that have been idle for longest are "
 	  "closed, and opened again when they are needed; 0: three quarters of the limit on open files (default: 0)" },

@@ -241,8 +241,8 @@ int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **new_r
 static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 {
 	if ((op->flags & FI_TRIGGER) && ep->rx->export_cnt && fab_trigger_is_deferred(op)) {
-		TCP_WARN(FI_LOG_EP_DATA, "FI_QUEUE_WORK: a receive of a context that is exported (fi_export_fid): another "
-			 "provider may report its end, which the work would not hear of\n");
+		TCP_WARN(FI_LOG_EP_DATA, "FI_QUEUE_WORK: a receive of a context that is exported (fi_export_fid): "
+			 "another provider may report its end, which the work would not hear of\n");
 		return -FI_EOPNOTSUPP;
 	}
 	if (op->flags & FI_TRIGGER)

@@ -53,8 +53,8 @@ static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
 /*
  * The peer asks for a connection; cmp is how its address compares with ours, as it sees it. Both sides must come to the
  * same result, upstream's included:
- * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through, or cannot: then
- *   that of the one to whom nobody can connect.
+ * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through, or cannot:
+ *   then that of the one to whom nobody can connect.
  * - Another run of the peer: it has restarted.
  * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again,
  *   and is believed once all that came by the old connection has been read.
@@ -282,8 +282,8 @@ static bool is_turned_away(struct tcp_peer_table *table, const union fab_sockadd
 		return false;
 	tcp_reap_start(table);
 	if (!table->stranger_warned)
-		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; more have to wait until "
-			 "some of those are idle (FI_TCP_STRANGER_CONN)\n", table->stranger_cnt);
+		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; more have to wait "
+			 "until some of those are idle (FI_TCP_STRANGER_CONN)\n", table->stranger_cnt);
 	table->stranger_warned = true;
 	return true;
 }

@@ -90,8 +90,8 @@ int tcp_rma_may_commit(struct tcp_conn *conn, bool tagged)
 	for (uint32_t i = 0; i < conn->rx.hdr.rma_iov_cnt; i++) {
 		if (!tagged && (mr[i]->flags & FI_RMA_PMEM))
 			continue;
-		TCP_WARN(FI_LOG_EP_DATA, "refused a peer's access with FI_COMMIT_COMPLETE: its target is not a region that "
-			 "was registered with FI_RMA_PMEM\n");
+		TCP_WARN(FI_LOG_EP_DATA, "refused a peer's access with FI_COMMIT_COMPLETE: its target is not a region "
+			 "that was registered with FI_RMA_PMEM\n");
 		return -FI_EOPNOTSUPP;
 	}
 	return 0;
@@ -141,7 +141,8 @@ static void write_done(struct tcp_conn *conn)
 		tcp_rma_refuse(conn, conn->rx.refuse);
 		return;
 	}
-	if (__builtin_expect(has_data && conn->ep->src_err && conn->fi_addr == FI_ADDR_NOTAVAIL, 0) && conn->ep->base.rx_cq)
+	if (__builtin_expect(has_data && conn->ep->src_err && conn->fi_addr == FI_ADDR_NOTAVAIL, 0) &&
+	    conn->ep->base.rx_cq)
 		tcp_fail_unknown(conn->ep, FAB_OP_REMOTE_WRITE, &comp, conn);
 	else
 		fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.rx_cq);

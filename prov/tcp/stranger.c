@@ -43,9 +43,10 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 	struct tcp_rx_ctx *ctx = conn->ep->rx;
 
 	if (!ctx->stranger_warned)
-		TCP_WARN(FI_LOG_EP_DATA, "peers that are in no address vector have left messages without a receive, %llu "
-			 "bytes of memory; no more is read from them until receives are posted (FI_TCP_STRANGER_MAX, "
-			 "%zu)\n", (unsigned long long) ctx->stranger_len, tcp_params.stranger_max);
+		TCP_WARN(FI_LOG_EP_DATA, "peers that are in no address vector have left messages without a receive, "
+			 "%llu bytes of memory; no more is read from them until receives are posted "
+			 "(FI_TCP_STRANGER_MAX, %zu)\n", (unsigned long long) ctx->stranger_len,
+			 tcp_params.stranger_max);
 	ctx->stranger_warned = true;
 	conn->rx_paused = true;
 	/* not even its end: what the kernel has of it would have to be kept then */

@@ -22,7 +22,7 @@ enum tcp_unexp_place {
 	TCP_UNEXP_CLAIMED,		/* in ctx->claimed, for the receive with the claim's context (FI_CLAIM) */
 	TCP_UNEXP_TAKEN,		/* a receive has it, but not all of it is here */
 	TCP_UNEXP_DROPPED,		/* nobody will have it (FI_DISCARD); goes once all of it has come */
-	TCP_UNEXP_ASKED,		/* foreign: its provider knows that there is no receive, and has not queued it */
+	TCP_UNEXP_ASKED,		/* foreign: its provider knows that there is no receive; it has not queued it */
 };
 
 /* A message that another provider has, for a receive of ours: exported.c's own. */
@@ -327,8 +327,8 @@ void tcp_rma_count(struct tcp_conn *conn);
 /* May the current frame, a write or atomic on rx.mr (tagged: on receives), have the TCP_FLAG_COMMIT that it has, if it
  * does? A peer that means no more than delivery by it always may. 0 or -FI_EOPNOTSUPP, logged: refuse it. */
 int tcp_rma_may_commit(struct tcp_conn *conn, bool tagged);
-/* What the current frame has written is in memory: with TCP_FLAG_COMMIT, let it be durable before anybody is told. Waits
- * for the device. 0 or -FI_E*, logged: refuse it. */
+/* What the current frame has written is in memory: with TCP_FLAG_COMMIT, let it be durable before anybody is told.
+ * Waits for the device. 0 or -FI_E*, logged: refuse it. */
 int tcp_rma_commit(struct tcp_conn *conn);
 /* It is refused, with an FI_E*; where the peer does not take that, the connection ends. */
 void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err);

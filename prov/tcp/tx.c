@@ -214,9 +214,11 @@ static void tx_refuse(struct tcp_tx *tx, int err)
 	const char *text = "no memory for it to wait until the peer asks for it";
 
 	if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_GROUP))
-		text = "the peer has no peer groups: its domain was opened without max_group_id, or it is another libfabric's";
+		text = "the peer has no peer groups: its domain was opened without max_group_id, or it is another "
+		       "libfabric's";
 	else if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_COMMIT))
-		text = "the peer makes nothing durable (FI_COMMIT_COMPLETE): it runs another libfabric, or an older one";
+		text = "the peer makes nothing durable (FI_COMMIT_COMPLETE): it runs another libfabric, or an older "
+		       "one";
 	else if (err == FI_EOPNOTSUPP && tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE)
 		text = "the peer takes 4 remote buffers in one operation at most: it runs another libfabric, or an "
 		       "older one";
@@ -345,7 +347,8 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 	fab_list_for_each(&conn->txq, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
-		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX || batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN ||
+		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX ||
+		    batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN ||
 		    (batch->len >= TX_CALL_LEN && tx->size >= TX_LONG_LEN))
 			return;
 		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_rma_rsp_valid(conn, tx) && !tcp_rma_rsp_refuse(conn, tx))

@@ -141,7 +141,7 @@ enum tcp_wire_op {
 	TCP_WIRE_AMO_REQ = 39,
 	/* struct tcp_amo_rsp, result; in the order of requests, among READ_RSP and READ_ERR */
 	TCP_WIRE_AMO_RSP = 40,
-	TCP_WIRE_COLL = 41,		/* TCP_EXT_COLL; struct tcp_coll, payload: within a collective, see op_data there */
+	TCP_WIRE_COLL = 41,		/* TCP_EXT_COLL; struct tcp_coll, payload: within a collective, see op_data */
 	/* TCP_EXT_PARK; header only. park.c tells who may say what when */
 	TCP_WIRE_PARK = 48,		/* I am idle and could do without this connection: you too? */
 	TCP_WIRE_PARK_YES = 49,		/* yes: close it, unless you have sent something since */
@@ -156,7 +156,7 @@ enum tcp_wire_op {
 #define TCP_FLAG_DELIVERY	4	/* acknowledge once delivered */
 #define TCP_FLAG_COMMIT		8	/* of writes and atomics: acknowledge or answer once it is durable */
 #define TCP_FLAG_TAGGED		16	/* ours, TCP_EXT_TAMO: an atomic on the buffer of a tagged receive */
-#define TCP_FLAG_GROUP		32	/* ours, TCP_EXT_GROUP, of MSG, TAG and XRTS: a struct tcp_group ends the header */
+#define TCP_FLAG_GROUP		32	/* ours, TCP_EXT_GROUP, of MSG, TAG, XRTS: a struct tcp_group ends the header */
 /* Upstream's, of TCP_WIRE_MSG: a tag follows, of a layer above (Debian's tcp;ofi_rxm), and says nothing about which
  * receive. */
 #define TCP_FLAG_LAYER_TAG	128
@@ -197,7 +197,7 @@ struct tcp_rma_iov {
 #define TCP_EXT_AMO		0x0002u
 #define TCP_EXT_AUTH		0x0004u		/* CONNREQ: I have a key, challenge me. NACK: TCP_REFUSE_* */
 #define TCP_EXT_CTX		0x0008u		/* CONNREQ: struct tcp_rdm_ctx; CONNRESP: taken note of */
-#define TCP_EXT_COLL		0x0010u		/* frame 41, and announcements of its messages; said with FI_COLLECTIVE */
+#define TCP_EXT_COLL		0x0010u		/* frame 41, and announcements of its messages; with FI_COLLECTIVE */
 #define TCP_EXT_PARK		0x0020u		/* frames 48 to 51 */
 /* The connection takes the place of one that was parked, whose credits go on: said by both, or it does not. */
 #define TCP_EXT_RESUME		0x0040u
@@ -220,7 +220,7 @@ struct tcp_group {
 	uint64_t id;			/* 1..TCP_GROUP_MAX; a message without one is in none */
 };
 
-#define TCP_GROUP_MAX		0xffffffu	/* leaves the receive contexts of fi_rx_addr() their 8 bits of an address */
+#define TCP_GROUP_MAX		0xffffffu	/* leaves fi_rx_addr() 8 bits of an address for receive contexts */
 
 /* The next `cnt` frames of yours that asked for it have been delivered; if `err` is not 0 the one after those failed
  * with that FI_E*. */
@@ -234,7 +234,7 @@ struct tcp_credit {
 };
 
 struct tcp_rts {
-	uint64_t tag;			/* 0 for untagged; op_data is 0 if untagged, 1 if tagged, 2 within a collective */
+	uint64_t tag;			/* 0 if untagged; op_data is 0 (untagged), 1 (tagged), 2 (in a collective) */
 	uint64_t len;			/* of the message */
 	uint32_t id;			/* the sender's */
 	uint32_t pad;
