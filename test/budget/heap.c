@@ -63,8 +63,9 @@ struct steady_row {
 };
 
 static const struct steady_row steady_rows[] = {
-	{ "ping_pong_8", PLAIN, 8, 0 }, { "ping_pong_tagged_8", TAGGED, 8, 0 }, { "ping_pong_inject_8", INJECTED, 8, 0 },
-	{ "ping_pong_unexpected_8", UNEXPECTED, 8, 0 }, { "ping_pong_4K", PLAIN, 4096, 0 },
+	{ "ping_pong_8", PLAIN, 8, 0 }, { "ping_pong_tagged_8", TAGGED, 8, 0 },
+	{ "ping_pong_inject_8", INJECTED, 8, 0 }, { "ping_pong_unexpected_8", UNEXPECTED, 8, 0 },
+	{ "ping_pong_4K", PLAIN, 4096, 0 },
 	{ "ping_pong_1M", PLAIN, 1 << 20, 0 }, { "stream_8", PLAIN, 8, 64 }, { "stream_tagged_8", TAGGED, 8, 64 },
 	{ "stream_inject_8", INJECTED, 8, 64 }, { "stream_64K", PLAIN, 65536, 16 }, { "stream_1M", PLAIN, 1 << 20, 4 },
 	{ "write_8", WRITES, 8, 16 }, { "write_64K", WRITES, 65536, 16 }, { "read_8", READS, 8, 16 },

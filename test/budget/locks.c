@@ -337,8 +337,8 @@ TEST_TABLE(of_a_queue_each, loner_rows, FI_MSG | FI_TAGGED, RDM_ONLY)
 	printf("# threading level %s: %lu messages, %lu calls by %d threads took %lu locks, another held %lu of them\n",
 	       row->name, (unsigned long) THREADS * ROUNDS, calls, THREADS, cnt, contended);
 	if (row->least && 10 * cnt < row->least * calls)
-		FAIL("%s: %lu locks for %lu calls; at least %u of ten need one, or counting does not work", row->name, cnt,
-		     calls, row->least);
+		FAIL("%s: %lu locks for %lu calls; at least %u of ten need one, or counting does not work", row->name,
+		     cnt, calls, row->least);
 	if (!row->least && (cnt || contended))
 		FAIL("%s: %lu locks for %lu calls, and %lu of them contended; none is needed", row->name, cnt, calls,
 		     contended);

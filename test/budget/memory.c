@@ -20,7 +20,8 @@ static struct used used_now(void)
 
 	CHECK(f && fscanf(f, "%*d %lld", &pages) == 1);
 	fclose(f);
-	return (struct used) { .rss = pages * sysconf(_SC_PAGESIZE), .heap = (long long) (heap.uordblks + heap.hblkhd) };
+	return (struct used) { .rss = pages * sysconf(_SC_PAGESIZE),
+			       .heap = (long long) (heap.uordblks + heap.hblkhd) };
 }
 
 /* @cnt things were made since @before: the larger of both ways to count is held against the budget of one. */

@@ -2,8 +2,8 @@
 /*
  * The last rank is killed, and the job must end by itself. The argument says what the others do: `stream` sends and
  * receives, `wait` waits for a message from it, `alone` (under mpirun --enable-recovery, which leaves the others
- * running) sends to it and wants to hear of its end from the library. `host`: no rank does it by itself, all go on until
- * a whole host is killed.
+ * running) sends to it and wants to hear of its end from the library. `host`: no rank does it by itself, all go on
+ * until a whole host is killed.
  */
 #include <signal.h>
 #include <stdio.h>

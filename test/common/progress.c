@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The progress engine: what a pass costs in system calls, who is served, removal from within callbacks. Timers, flushes,
- * and what wakes a sleeper: timers.c.
+ * The progress engine: what a pass costs in system calls, who is served, removal from within callbacks. Timers,
+ * flushes, and what wakes a sleeper: timers.c.
  */
 #include "unit.h"
 

@@ -17,7 +17,8 @@ static inline int reg(struct world *world, void *buf, size_t len, uint64_t acces
 }
 
 /* fab_mr_verify() as the data path calls it: 0 and the first piece, or the error. */
-static inline int verify(struct world *world, uint64_t key, uint64_t addr, size_t len, uint64_t access, struct iovec *iov)
+static inline int verify(struct world *world, uint64_t key, uint64_t addr, size_t len, uint64_t access,
+			 struct iovec *iov)
 {
 	uint32_t cnt = 1;
 	struct fab_mr *mr;

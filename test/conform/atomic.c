@@ -51,8 +51,8 @@ static void try_one(struct trial *tr, const struct amo *how)
 	a.flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
 	CHECK_RET((int) amo_ret(tr->p.a, &a), 0);
 	if (a.form == INJ)
-		amo(tr->p.a, FETCH, ONE, .type = FI_UINT8, .op = FI_ATOMIC_READ, .size = 1, .result = result, .count = 1,
-		    .raddr = tr->r.addr, .key = tr->r.key);
+		amo(tr->p.a, FETCH, ONE, .type = FI_UINT8, .op = FI_ATOMIC_READ, .size = 1, .result = result,
+		    .count = 1, .raddr = tr->r.addr, .key = tr->r.key);
 	expect_tx(tr->p.a);
 	for (i = 0; i < TRIAL_CNT; i++) {
 		if (!element_eq(tr->type, target + i * size, want + i * size))
@@ -146,7 +146,8 @@ TEST_PROV(queries, FI_ATOMIC, RELIABLE)
 	CHECK_RET(valid(a->ep, BASE, FI_UINT64, FI_NOOP, &(size_t) { 0 }), -FI_EOPNOTSUPP);
 	CHECK_RET(fi_query_atomic(a->domain, FI_UINT64, FI_SUM, &(struct fi_atomic_attr) { 0 },
 				  FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC), -FI_EINVAL);
-	CHECK_RET(fi_query_atomic(a->domain, FI_UINT64, FI_SUM, &(struct fi_atomic_attr) { 0 }, FI_PEEK), -FI_EBADFLAGS);
+	CHECK_RET(fi_query_atomic(a->domain, FI_UINT64, FI_SUM, &(struct fi_atomic_attr) { 0 }, FI_PEEK),
+		  -FI_EBADFLAGS);
 }
 
 /* ---- calls that are refused */
@@ -264,17 +265,18 @@ TEST_PROV(pieces, FI_ATOMIC, RELIABLE)
 	region_ready(p.b, mr);
 	if (p.b->info->domain_attr->mr_mode & (FI_MR_VIRT_ADDR | MR_BASIC))
 		base = (uintptr_t) parts;
-	amo(p.a, BASE, MSG, .type = FI_UINT64, .op = FI_SUM, .size = 8, .buf = out, .count = 6, .flags = FI_COMPLETION | FI_DELIVERY_COMPLETE,
-	    .rma_cnt = 3, .rma = (struct fi_rma_ioc[]) { { base, 3, fi_mr_key(mr) }, { r.addr + 3, 1, r.key },
-						        { base + 24, 2, fi_mr_key(mr) } });
+	amo(p.a, BASE, MSG, .type = FI_UINT64, .op = FI_SUM, .size = 8, .buf = out, .count = 6,
+	    .flags = FI_COMPLETION | FI_DELIVERY_COMPLETE, .rma_cnt = 3,
+	    .rma = (struct fi_rma_ioc[]) { { base, 3, fi_mr_key(mr) }, { r.addr + 3, 1, r.key },
+					   { base + 24, 2, fi_mr_key(mr) } });
 	expect_tx(p.a);
 	memcpy(flat, parts, 13);
 	memcpy(flat + 13, parts + 20, 11);
 	memcpy(flat + 24, parts + 40, 16);
 	CHECK_MEM(flat, ((uint64_t[]) { 1, 2, 3, 5, 6 }), 40);
 	CHECK_MEM(r.buf + 3, &out[3], 8);
-	amo(p.a, FETCH, ONE, .type = FI_UINT64, .op = FI_ATOMIC_READ, .size = 8, .result = result, .count = 5, .raddr = base,
-	    .key = fi_mr_key(mr));
+	amo(p.a, FETCH, ONE, .type = FI_UINT64, .op = FI_ATOMIC_READ, .size = 8, .result = result, .count = 5,
+	    .raddr = base, .key = fi_mr_key(mr));
 	expect_tx(p.a);
 	CHECK_MEM(result, ((uint64_t[]) { 1, 2, 3, 5, 6 }), 40);
 	CHECK(!parts[19] && !parts[31] && !parts[39]);
@@ -296,8 +298,8 @@ TEST_PROV(largest, FI_ATOMIC, RELIABLE)
 		out[i] = i;
 	for (unsigned int k = 0; k < CALLS; k++) {
 		result[k] = mem(t, count * 8);
-		amo(p.a, FETCH, k % 2 ? ONE : VEC, .type = FI_UINT64, .op = FI_SUM, .size = 8, .buf = out, .result = result[k],
-		    .count = count, .raddr = r.addr, .key = r.key);
+		amo(p.a, FETCH, k % 2 ? ONE : VEC, .type = FI_UINT64, .op = FI_SUM, .size = 8, .buf = out,
+		    .result = result[k], .count = count, .raddr = r.addr, .key = r.key);
 	}
 	expect_tx_cnt(p.a, CALLS);
 	for (unsigned int k = 0; k < CALLS; k++) {
@@ -313,9 +315,10 @@ TEST_PROV(no_elements, FI_ATOMIC, RELIABLE)
 	struct region r = region_open(p.b, NULL, 16, ALL_REMOTE);
 	uint64_t buf = 1, result = 2;
 
-	amo(p.a, BASE, ONE, .type = FI_UINT64, .op = FI_SUM, .size = 8, .buf = &buf, .count = 0, .raddr = r.addr, .key = r.key);
-	amo(p.a, FETCH, ONE, .type = FI_UINT64, .op = FI_SUM, .size = 8, .buf = &buf, .result = &result, .count = 0, .raddr = r.addr,
+	amo(p.a, BASE, ONE, .type = FI_UINT64, .op = FI_SUM, .size = 8, .buf = &buf, .count = 0, .raddr = r.addr,
 	    .key = r.key);
+	amo(p.a, FETCH, ONE, .type = FI_UINT64, .op = FI_SUM, .size = 8, .buf = &buf, .result = &result, .count = 0,
+	    .raddr = r.addr, .key = r.key);
 	expect_tx_cnt(p.a, 2);
 	CHECK_EQ(result, 2);
 	CHECK_EQ(r.buf[0], 0);
@@ -357,9 +360,10 @@ TEST_PROV(eight_peers, FI_ATOMIC, RDM_ONLY)
 
 		amo_u64(s, FETCH, ONE, .op = FI_SUM, .buf = &one, .result = &ticket[k % PEERS][k / PEERS],
 			.raddr = r.addr, .key = r.key);
-		amo(s, BASE, ONE, .type = FI_DOUBLE, .op = FI_SUM, .size = 8, .buf = &half, .count = 1, .raddr = r.addr + 8, .key = r.key);
-		amo(s, BASE, INJ, .type = FI_UINT32, .op = FI_BXOR, .size = 4, .buf = &(uint32_t) { 1u << k % 32 }, .count = 1,
-		    .raddr = r.addr + 17, .key = r.key);
+		amo(s, BASE, ONE, .type = FI_DOUBLE, .op = FI_SUM, .size = 8, .buf = &half, .count = 1,
+		    .raddr = r.addr + 8, .key = r.key);
+		amo(s, BASE, INJ, .type = FI_UINT32, .op = FI_BXOR, .size = 4, .buf = &(uint32_t) { 1u << k % 32 },
+		    .count = 1, .raddr = r.addr + 17, .key = r.key);
 	}
 	for (unsigned int i = 0; i < PEERS; i++)
 		expect_tx_cnt(peer[i], 2 * EACH);
@@ -477,8 +481,8 @@ TEST_PROV(fenced, FI_ATOMIC | FI_RMA | FI_FENCE, RELIABLE)
 	uint8_t *in = mem(t, LEN);
 
 	post(p.a, READ, .buf = in, .len = LEN, .raddr = r.addr, .key = r.key);
-	amo_u64(p.a, FETCH, MSG, .op = FI_ATOMIC_WRITE, .buf = &zero, .result = &was, .raddr = r.addr + LEN - 8, .key = r.key,
-		.flags = FI_FENCE | FI_COMPLETION);
+	amo_u64(p.a, FETCH, MSG, .op = FI_ATOMIC_WRITE, .buf = &zero, .result = &was, .raddr = r.addr + LEN - 8,
+		.key = r.key, .flags = FI_FENCE | FI_COMPLETION);
 	expect_tx_cnt(p.a, 2);
 	check_fill(in, LEN, 1);
 	CHECK_MEM(&was, in + LEN - 8, 8);

@@ -28,8 +28,8 @@ TEST_TABLE(completion, kind_rows, FI_ATOMIC, RELIABLE)
 	uint64_t one = 1, zero = 0, result;
 	struct comp c;
 
-	amo_u64(p.a, ROW(kind_rows)->kind, ONE, .op = ROW(kind_rows)->op, .buf = &one, .compare = &zero, .result = &result,
-		.raddr = r.addr, .key = r.key, .ctx = &c);
+	amo_u64(p.a, ROW(kind_rows)->kind, ONE, .op = ROW(kind_rows)->op, .buf = &one, .compare = &zero,
+		.result = &result, .raddr = r.addr, .key = r.key, .ctx = &c);
 	c = expect_tx(p.a);
 	CHECK(c.ctx == &c);
 	CHECK_EQ(c.flags & (FI_ATOMIC | FI_WRITE | FI_READ | FI_RMA | FI_MSG | FI_TAGGED | FI_SEND | FI_RECV),
@@ -46,8 +46,8 @@ TEST_TABLE(selective, kind_rows, FI_ATOMIC, RELIABLE)
 	struct comp c;
 
 	for (unsigned int i = 0; i < 2; i++)
-		amo_u64(p.a, ROW(kind_rows)->kind, i ? MSG : ONE, .op = ROW(kind_rows)->op, .buf = &one, .compare = &zero,
-			.result = &result[i], .raddr = r.addr, .key = r.key, .ctx = &result[i],
+		amo_u64(p.a, ROW(kind_rows)->kind, i ? MSG : ONE, .op = ROW(kind_rows)->op, .buf = &one,
+			.compare = &zero, .result = &result[i], .raddr = r.addr, .key = r.key, .ctx = &result[i],
 			.flags = i ? FI_COMPLETION : 0);
 	c = expect_tx(p.a);
 	CHECK(c.ctx == &result[1]);
@@ -101,7 +101,7 @@ static const struct count_row {
 	const char *name;
 	bool target;
 	uint64_t flags;
-	uint64_t want;			/* of two that do not fetch, one of them injected, one fetching, one comparing */
+	uint64_t want;			/* of two that fetch nothing, one of them injected, a fetching, a comparing */
 } count_rows[] = {
 	{ "write", false, FI_WRITE, 2 }, { "read", false, FI_READ, 2 },
 	{ "remote_write", true, FI_REMOTE_WRITE, 2 }, { "remote_read", true, FI_REMOTE_READ, 2 },

@@ -48,8 +48,8 @@ static ssize_t call_vec(struct side *s, const struct amo *a)
 		return fi_fetch_atomicv(s->ep, buf.ioc, NULL, buf.cnt, result.ioc, NULL, result.cnt, s->peer, a->raddr,
 					a->key, a->type, a->op, a->ctx);
 	default:
-		return fi_compare_atomicv(s->ep, buf.ioc, NULL, buf.cnt, compare.ioc, NULL, compare.cnt, result.ioc, NULL,
-					  result.cnt, s->peer, a->raddr, a->key, a->type, a->op, a->ctx);
+		return fi_compare_atomicv(s->ep, buf.ioc, NULL, buf.cnt, compare.ioc, NULL, compare.cnt, result.ioc,
+					  NULL, result.cnt, s->peer, a->raddr, a->key, a->type, a->op, a->ctx);
 	}
 }
 
@@ -59,8 +59,8 @@ static ssize_t call_one(struct side *s, const struct amo *a)
 	case BASE:
 		return fi_atomic(s->ep, a->buf, a->count, NULL, s->peer, a->raddr, a->key, a->type, a->op, a->ctx);
 	case FETCH:
-		return fi_fetch_atomic(s->ep, a->buf, a->count, NULL, a->result, NULL, s->peer, a->raddr, a->key, a->type,
-				       a->op, a->ctx);
+		return fi_fetch_atomic(s->ep, a->buf, a->count, NULL, a->result, NULL, s->peer, a->raddr, a->key,
+				       a->type, a->op, a->ctx);
 	default:
 		return fi_compare_atomic(s->ep, a->buf, a->count, NULL, a->compare, NULL, a->result, NULL, s->peer,
 					 a->raddr, a->key, a->type, a->op, a->ctx);

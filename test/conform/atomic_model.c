@@ -128,7 +128,9 @@ static unsigned int narrow(const struct format *f, float v)
 	unsigned int bits, top = 1u << (1 + f->exp_bits + f->man_bits);
 
 	for (bits = 0; bits < top; bits++) {
-		if (widen(f, bits) == v && (widen(f, bits) != 0 || !signbit(v) == !(bits >> (f->exp_bits + f->man_bits))))
+		bool minus = bits >> (f->exp_bits + f->man_bits);
+
+		if (widen(f, bits) == v && (v != 0 || !signbit(v) == !minus))
 			return bits;
 	}
 	FAIL("%g is no number of this format: the test is wrong", v);

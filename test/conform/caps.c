@@ -28,7 +28,8 @@ static const struct shown shown[] = {
 	{ FI_SOURCE, "msg_flags/source_is_known" }, { FI_NAMED_RX_CTX, "scalable/every_pair" },
 	{ FI_DIRECTED_RECV, "msg_flags/directed_recv" }, { FI_DIRECTED_RECV, "tagged/directed_trecv" },
 	{ FI_AV_USER_ID, "av/user_ids_are_reported" }, { FI_PEER, "peer/completions_go_to_the_owner" },
-	{ FI_TAGGED_MULTI_RECV, "msg_flags/tagged_multi_recv" }, { FI_SOURCE_ERR, "msg_flags/source_err_gives_address" },
+	{ FI_TAGGED_MULTI_RECV, "msg_flags/tagged_multi_recv" },
+	{ FI_SOURCE_ERR, "msg_flags/source_err_gives_address" },
 	{ FI_RMA_PMEM, "commit/a_write" },
 };
 
@@ -39,7 +40,8 @@ static uint64_t all_offered(struct test *t)
 	uint64_t caps = 0;
 	unsigned int bit;
 
-	MUST(fi_getinfo(run.version, NULL, NULL, 0, hints_new(t, &(struct opts) { .mr_mode = -1 & ~(MR_BASIC | MR_SCALABLE) }), &list));
+	MUST(fi_getinfo(run.version, NULL, NULL, 0,
+			hints_new(t, &(struct opts) { .mr_mode = -1 & ~(MR_BASIC | MR_SCALABLE) }), &list));
 	own_info(t, list);
 	for (info = list; info; info = info->next) {
 		if (info_is_run(info))
@@ -79,7 +81,8 @@ TEST_PROV(each_that_is_offered_is_shown, 0)
 		for (i = 0; i < COUNT(shown) && !shows(&shown[i], cap); i++)
 			;
 		if (caps & cap && i == COUNT(shown))
-			FAIL("%s is offered, and no test shows it with this endpoint type", fi_tostr(&cap, FI_TYPE_CAPS));
+			FAIL("%s is offered, and no test shows it with this endpoint type",
+			     fi_tostr(&cap, FI_TYPE_CAPS));
 	}
 }
 
@@ -126,7 +129,8 @@ TEST_PROV(send_alone, FI_MSG | FI_SEND | FI_RECV)
 static void rma_alone(struct test *t, uint64_t mine, uint64_t its, enum call can, enum call cannot)
 {
 	struct pair p = complement_open(t, FI_RMA | mine, FI_RMA | its);
-	struct region r = region_open(p.b, NULL, 64, its), back = region_open(p.a, NULL, 64, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	struct region back = region_open(p.a, NULL, 64, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	struct region r = region_open(p.b, NULL, 64, its);
 	char *buf = mem(t, 8);
 
 	memcpy(buf, "one way.", 8);

@@ -66,7 +66,8 @@ static bool takes_mpich(const struct fi_info *i)
 
 static bool takes_contexts(const struct fi_info *i)
 {
-	return i->domain_attr->max_ep_tx_ctx > 1 && i->domain_attr->max_ep_rx_ctx > 1 && i->domain_attr->cq_data_size >= 4;
+	return i->domain_attr->max_ep_tx_ctx > 1 && i->domain_attr->max_ep_rx_ctx > 1 &&
+	       i->domain_attr->cq_data_size >= 4;
 }
 
 static bool takes_shared_contexts(const struct fi_info *i)
@@ -79,22 +80,24 @@ static const struct client clients[] = {
 	  .caps = FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_DIRECTED_RECV,
 	  .mode = FI_CONTEXT | FI_ASYNC_IOV | FI_RX_CQ_DATA | FI_CONTEXT2, .mr_mode = FI_MR_ENDPOINT,
 	  .tx_op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE, .rx_op_flags = FI_COMPLETION, .msg_order = FI_ORDER_SAS,
-	  .threading = FI_THREAD_DOMAIN, .control = FI_PROGRESS_MANUAL, .data = FI_PROGRESS_MANUAL, .av_type = FI_AV_TABLE,
-	  .cq_data_size = 4, .takes = takes_mpich },
+	  .threading = FI_THREAD_DOMAIN, .control = FI_PROGRESS_MANUAL, .data = FI_PROGRESS_MANUAL,
+	  .av_type = FI_AV_TABLE, .cq_data_size = 4, .takes = takes_mpich },
 	{ .name = "mpich_ch4_atomics", .type = FI_EP_RDM, .version = FI_VERSION(1, 17),
 	  .caps = FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_ATOMIC, .mode = FI_CONTEXT | FI_CONTEXT2,
 	  .mr_mode = FI_MR_ENDPOINT, .tx_op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE,
-	  .msg_order = FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW,
+	  .msg_order = FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |
+	  FI_ORDER_ATOMIC_WAW,
 	  .threading = FI_THREAD_DOMAIN, .data = FI_PROGRESS_MANUAL, .av_type = FI_AV_TABLE, .cq_data_size = 4,
 	  .takes = takes_mpich },
 	{ .name = "mpich_ch4_scalable", .type = FI_EP_RDM, .version = FI_VERSION(1, 17),
-	  .caps = FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_SHARED_AV, .mode = FI_CONTEXT | FI_CONTEXT2,
+	  .caps = FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_SHARED_AV,
+	  .mode = FI_CONTEXT | FI_CONTEXT2,
 	  .mr_mode = FI_MR_ENDPOINT, .tx_op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE, .rx_op_flags = FI_COMPLETION,
 	  .msg_order = FI_ORDER_SAS, .threading = FI_THREAD_COMPLETION, .control = FI_PROGRESS_MANUAL,
 	  .data = FI_PROGRESS_MANUAL, .av_type = FI_AV_TABLE, .cq_data_size = 4, .takes = takes_contexts },
 	{ .name = "sos", .type = FI_EP_RDM, .version = FI_VERSION(1, 5), .caps = FI_RMA | FI_ATOMIC, .mr_key_size = 1,
-	  .tx_op_flags = FI_DELIVERY_COMPLETE, .threading = FI_THREAD_DOMAIN, .data = FI_PROGRESS_AUTO, .inject_size = 16,
-	  .no_rx_attr = true },
+	  .tx_op_flags = FI_DELIVERY_COMPLETE, .threading = FI_THREAD_DOMAIN, .data = FI_PROGRESS_AUTO,
+	  .inject_size = 16, .no_rx_attr = true },
 	{ .name = "sos_manual_basic", .type = FI_EP_RDM, .version = FI_VERSION(1, 5), .caps = FI_RMA | FI_ATOMIC,
 	  .mr_mode = MR_BASIC_BITS, .mr_key_size = 1, .tx_op_flags = FI_DELIVERY_COMPLETE,
 	  .threading = FI_THREAD_COMPLETION, .data = FI_PROGRESS_MANUAL, .inject_size = 16, .no_rx_attr = true },
@@ -103,8 +106,8 @@ static const struct client clients[] = {
 	  .threading = FI_THREAD_SAFE, .data = FI_PROGRESS_AUTO, .inject_size = 16, .no_rx_attr = true },
 	{ .name = "sos_shared_contexts", .type = FI_EP_RDM, .version = FI_VERSION(1, 5),
 	  .caps = FI_RMA | FI_ATOMIC | FI_RMA_EVENT, .mr_key_size = 1, .tx_op_flags = FI_DELIVERY_COMPLETE,
-	  .threading = FI_THREAD_SAFE, .data = FI_PROGRESS_AUTO, .inject_size = 16, .no_rx_attr = true, .shared_tx = true,
-	  .takes = takes_shared_contexts },
+	  .threading = FI_THREAD_SAFE, .data = FI_PROGRESS_AUTO, .inject_size = 16, .no_rx_attr = true,
+	  .shared_tx = true, .takes = takes_shared_contexts },
 	{ .name = "ompi_mtl_4.1", .type = FI_EP_RDM, .version = FI_VERSION(1, 5),
 	  .caps = FI_TAGGED | COMM | FI_DIRECTED_RECV, .mode = FI_CONTEXT | FI_CONTEXT2, .tx_op_flags = FI_COMPLETION,
 	  .rx_op_flags = FI_COMPLETION, .msg_order = FI_ORDER_SAS, .threading = FI_THREAD_DOMAIN, .av_type = FI_AV_MAP,
@@ -114,15 +117,16 @@ static const struct client clients[] = {
 	  .tx_op_flags = FI_COMPLETION, .rx_op_flags = FI_COMPLETION, .msg_order = FI_ORDER_SAS,
 	  .threading = FI_THREAD_SAFE, .av_type = FI_AV_MAP, .cq_data_size = 4, .takes = takes_tags },
 	{ .name = "ompi_btl", .type = FI_EP_RDM, .version = FI_VERSION(1, 5), .caps = FI_RMA | FI_ATOMIC,
-	  .mr_mode = MR_BASIC_BITS | FI_MR_ENDPOINT, .tx_op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION, .iov_limit = 1,
-	  .threading = FI_THREAD_DOMAIN, .takes = takes_btl },
-	{ .name = "ompi_btl_two_sided", .type = FI_EP_RDM, .version = FI_VERSION(1, 9), .caps = FI_RMA | FI_ATOMIC | FI_MSG,
-	  .mr_mode = MR_BASIC_BITS | FI_MR_ENDPOINT | FI_MR_HMEM, .iov_limit = 1,
+	  .mr_mode = MR_BASIC_BITS | FI_MR_ENDPOINT, .tx_op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION,
+	  .iov_limit = 1, .threading = FI_THREAD_DOMAIN, .takes = takes_btl },
+	{ .name = "ompi_btl_two_sided", .type = FI_EP_RDM, .version = FI_VERSION(1, 9),
+	  .caps = FI_RMA | FI_ATOMIC | FI_MSG, .mr_mode = MR_BASIC_BITS | FI_MR_ENDPOINT | FI_MR_HMEM, .iov_limit = 1,
 	  .tx_op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION, .threading = FI_THREAD_SAFE, .takes = takes_btl },
 	{ .name = "nccl_sendrecv", .type = FI_EP_RDM, .version = FI_VERSION(1, 17), .caps = COMM | FI_TAGGED | FI_MSG,
 	  .mode = FI_CONTEXT | FI_CONTEXT2, .mr_mode = FI_MR_LOCAL | FI_MR_ENDPOINT | MR_BASIC_BITS, .mr_key_size = 2,
 	  .msg_order = FI_ORDER_SAS, .threading = FI_THREAD_SAFE },
-	{ .name = "nccl_sendrecv_1.6", .type = FI_EP_RDM, .version = FI_VERSION(1, 6), .caps = COMM | FI_TAGGED | FI_MSG,
+	{ .name = "nccl_sendrecv_1.6", .type = FI_EP_RDM, .version = FI_VERSION(1, 6),
+	  .caps = COMM | FI_TAGGED | FI_MSG,
 	  .mode = FI_CONTEXT | FI_CONTEXT2, .mr_mode = FI_MR_LOCAL | FI_MR_ENDPOINT | MR_BASIC_BITS, .mr_key_size = 2,
 	  .msg_order = FI_ORDER_SAS, .threading = FI_THREAD_SAFE },
 	{ .name = "mercury_client", .type = FI_EP_RDM, .version = FI_VERSION(1, 13),
@@ -138,14 +142,16 @@ static const struct client clients[] = {
 	{ .name = "gasnet", .type = FI_EP_RDM, .version = FI_VERSION(1, 5), .caps = FI_RMA | FI_MSG | FI_MULTI_RECV,
 	  .mode = FI_CONTEXT, .mr_mode = MR_BASIC_BITS | FI_MR_ENDPOINT, .tx_op_flags = FI_DELIVERY_COMPLETE,
 	  .threading = FI_THREAD_SAFE, .control = FI_PROGRESS_MANUAL, .av_type = FI_AV_TABLE, .takes = takes_gasnet },
-	{ .name = "gasnet_scalable", .type = FI_EP_RDM, .version = FI_VERSION(1, 5), .caps = FI_RMA | FI_MSG | FI_MULTI_RECV,
+	{ .name = "gasnet_scalable", .type = FI_EP_RDM, .version = FI_VERSION(1, 5),
+	  .caps = FI_RMA | FI_MSG | FI_MULTI_RECV,
 	  .mode = FI_CONTEXT, .tx_op_flags = FI_DELIVERY_COMPLETE, .threading = FI_THREAD_DOMAIN,
 	  .control = FI_PROGRESS_MANUAL, .av_type = FI_AV_TABLE, .takes = takes_gasnet },
-	{ .name = "chapel_orders", .type = FI_EP_RDM, .version = FI_VERSION(1, 9), .caps = FI_MSG | FI_RMA | FI_MULTI_RECV,
-	  .mode = FI_CONTEXT, .mr_mode = FI_MR_ALLOCATED,
+	{ .name = "chapel_orders", .type = FI_EP_RDM, .version = FI_VERSION(1, 9),
+	  .caps = FI_MSG | FI_RMA | FI_MULTI_RECV, .mode = FI_CONTEXT, .mr_mode = FI_MR_ALLOCATED,
 	  .msg_order = FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS, .av_type = FI_AV_TABLE,
 	  .takes = takes_chapel },
-	{ .name = "chapel_delivery", .type = FI_EP_RDM, .version = FI_VERSION(1, 9), .caps = FI_MSG | FI_RMA | FI_MULTI_RECV,
+	{ .name = "chapel_delivery", .type = FI_EP_RDM, .version = FI_VERSION(1, 9),
+	  .caps = FI_MSG | FI_RMA | FI_MULTI_RECV,
 	  .mode = FI_CONTEXT, .mr_mode = MR_BASIC_BITS, .tx_op_flags = FI_DELIVERY_COMPLETE, .av_type = FI_AV_TABLE,
 	  .takes = takes_chapel },
 	{ .name = "nixl", .type = FI_EP_RDM, .version = FI_VERSION(1, 17), .caps = FI_MSG | FI_RMA | COMM,
@@ -154,12 +160,16 @@ static const struct client clients[] = {
 	{ .name = "oneccl", .type = FI_EP_RDM, .version = FI_VERSION(1, 12), .caps = FI_TAGGED, .mode = FI_CONTEXT,
 	  .control = FI_PROGRESS_MANUAL, .data = FI_PROGRESS_MANUAL },
 	{ .name = "hcl", .type = FI_EP_MSG, .version = FI_VERSION(1, 12), .caps = FI_MSG | FI_RMA,
-	  .addr_format = FI_SOCKADDR_IN, .control = FI_PROGRESS_AUTO, .data = FI_PROGRESS_AUTO, .takes = takes_in_only },
-	{ .name = "ldms", .type = FI_EP_MSG, .version = FI_VERSION(1, 5), .caps = FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ |
+	  .addr_format = FI_SOCKADDR_IN, .control = FI_PROGRESS_AUTO, .data = FI_PROGRESS_AUTO,
+	  .takes = takes_in_only },
+	{ .name = "ldms", .type = FI_EP_MSG, .version = FI_VERSION(1, 5),
+	  .caps = FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ |
 	  FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, .mode = FI_CONTEXT, .mr_mode = MR_BASIC_BITS | FI_MR_LOCAL },
-	{ .name = "julea", .type = FI_EP_MSG, .version = FI_VERSION(1, 11), .caps = FI_MSG | FI_SEND | FI_RECV | FI_READ |
+	{ .name = "julea", .type = FI_EP_MSG, .version = FI_VERSION(1, 11),
+	  .caps = FI_MSG | FI_SEND | FI_RECV | FI_READ |
 	  FI_RMA | FI_REMOTE_READ, .mode = FI_MSG_PREFIX, .mr_mode = FI_MR_LOCAL | MR_BASIC_BITS },
-	{ .name = "derecho", .type = FI_EP_MSG, .version = FI_VERSION(1, 5), .caps = FI_MSG | FI_RMA | FI_READ | FI_WRITE |
+	{ .name = "derecho", .type = FI_EP_MSG, .version = FI_VERSION(1, 5),
+	  .caps = FI_MSG | FI_RMA | FI_READ | FI_WRITE |
 	  FI_REMOTE_READ | FI_REMOTE_WRITE, .mode = ~0ULL >> 4, .mr_mode = MR_BASIC_BITS | FI_MR_LOCAL },
 };
 

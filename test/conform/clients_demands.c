@@ -102,7 +102,8 @@ static const struct demand demands[] = {
 	{ "mercury_numeric_source", { "getinfo_addr/node_and_service" } },
 	{ "mercury_version_of_tcp", { "clients_rules/mercury_version_of_tcp" } },
 	{ "mercury_protocols", { "clients_rules/rxm_name_and_protocol", "clients_rules/mercury_protocol_of_another" } },
-	{ "mercury_chooses_the_interface", { "clients/entry_per_interface", "clients_rules/sos_names_find_the_entry" } },
+	{ "mercury_chooses_the_interface", { "clients/entry_per_interface",
+					     "clients_rules/sos_names_find_the_entry" } },
 	/* aws-ofi-nccl */
 	{ "nccl_calls", { "clients_rpc/nccl_sequence_1_18", "clients_rpc/nccl_sequence_1_6" } },
 	{ "nccl_options", { "clients/nccl_options" } },
@@ -111,7 +112,8 @@ static const struct demand demands[] = {
 	{ "nccl_falls_back", { "clients_rules/nccl_falls_back_to_sendrecv" } },
 	/* GASNet-EX */
 	{ "gasnet_calls", { "clients_pgas/gasnet_sequence_basic", "clients_pgas/gasnet_sequence_scalable" } },
-	{ "gasnet_asks_for_providers", { "clients_pgas/gasnet_asks_for_attributes_only", "getinfo_flags/provider_list" } },
+	{ "gasnet_asks_for_providers", { "clients_pgas/gasnet_asks_for_attributes_only",
+					 "getinfo_flags/provider_list" } },
 	{ "gasnet_endpoints_share_an_av", { "clients/gasnet_shares_av" } },
 	{ "gasnet_names_without_answer", { "av/insert_without_answer" } },
 	{ "gasnet_versions", { "clients_rules/rxm_name_and_protocol", "clients/tcp_name_and_protocol" } },

@@ -165,7 +165,8 @@ static void vci_check_rma(struct rank *a, struct rank *b, int vci, fi_addr_t to_
 
 /* Three processes of a node: one inserts everybody's address, all of them use it by its index, each from its own
  * place. */
-TEST_PROV(mpich_sequence_scalable, FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_SHARED_AV, RDM_ONLY)
+TEST_PROV(mpich_sequence_scalable, FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV | FI_NAMED_RX_CTX | FI_SHARED_AV,
+	  RDM_ONLY)
 {
 	struct fi_info *info = client_info(t, "mpich_ch4_scalable");
 	struct rank rank[RANKS];
@@ -310,8 +311,8 @@ static void check_adds(struct pe *a, struct pe *b)
 
 	*word = 0;
 	for (i = 0; i < CTXS; i++)
-		MUST((int) fi_inject_atomic(a->ctx[i]->ep, &one, 1, a->ctx[i]->peer, b->heap.addr, b->heap.key, FI_UINT64,
-					    FI_SUM));
+		MUST((int) fi_inject_atomic(a->ctx[i]->ep, &one, 1, a->ctx[i]->peer, b->heap.addr, b->heap.key,
+					    FI_UINT64, FI_SUM));
 	for (i = 0; i < CTXS; i++)
 		client_counted(a->ctx[i], a->put[i], 3 + (uint64_t) i);
 	CHECK_EQ(*word, CTXS);

@@ -27,7 +27,7 @@ static void read_excepts(const char *path)
 {
 	FILE *file = fopen(path, "r");
 	struct except *e;
-	char line[512];
+	char line[512], *why;
 	size_t len;
 
 	if (!file) {
@@ -42,7 +42,8 @@ static void read_excepts(const char *path)
 		if (!e)
 			abort();
 		e->glob = strndup(line, len);
-		e->why = strndup(line + len + strspn(line + len, " \t"), strcspn(line + len + strspn(line + len, " \t"), "\n"));
+		why = line + len + strspn(line + len, " \t");
+		e->why = strndup(why, strcspn(why, "\n"));
 		e->next = excepts;
 		excepts = e;
 	}
@@ -69,8 +70,8 @@ static const char usage[] =
 	"  -6, --ipv6                addresses of the other family\n"
 	"  -P, --progress MODEL      auto or manual\n"
 	"  -T, --threading LEVEL     safe, fid, endpoint, completion or domain\n"
-	"      --mode MODE           also: prefix (FI_MSG_PREFIX) or rx-cq-data (FI_RX_CQ_DATA); more than once for both\n"
-	"  -m, --mr-mode MODE        basic (virtual addresses, provider's keys), local (and registered buffers) or none\n"
+	"      --mode MODE           also: prefix (FI_MSG_PREFIX) or rx-cq-data (FI_RX_CQ_DATA); repeat for both\n"
+	"  -m, --mr-mode MODE        basic (virtual addresses, provider's keys), local (registered buffers) or none\n"
 	"  -V, --api MAJOR.MINOR     version given to fi_getinfo()\n"
 	"  -s, --slow N              stretch all deadlines N times\n"
 	"  -f, --fork                each test in a process of its own\n"

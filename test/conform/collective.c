@@ -137,8 +137,9 @@ TEST_PROV(root_runs_ahead, CAPS, RDM_ONLY)
 
 	for (size_t n = 0; n < CNT; n++) {
 		out[n][0] = out[n][LEN - 1] = (int64_t) n + 1;
-		coll_call(g.side[0], g.mc[0], &(struct coll_call) { .kind = FI_BROADCAST, .datatype = FI_INT64, .count = LEN,
-		     .result = out[n] });
+		coll_call(g.side[0], g.mc[0], &(struct coll_call) {
+			.kind = FI_BROADCAST, .datatype = FI_INT64, .count = LEN, .result = out[n],
+		});
 	}
 	idle(t);
 	for (size_t n = 0; n < CNT; n++) {
@@ -199,8 +200,10 @@ TEST_PROV(groups_do_not_mix, CAPS, RDM_ONLY)
 
 			in[i][k] = coll_value(i, k, 0);
 			if (mc)
-				coll_call(g.side[i], mc, &(struct coll_call) { .kind = FI_ALLREDUCE, .datatype = FI_INT64,
-				     .op = FI_SUM, .count = 1, .buf = &in[i][k], .result = &out[i][k] });
+				coll_call(g.side[i], mc, &(struct coll_call) {
+					.kind = FI_ALLREDUCE, .datatype = FI_INT64, .op = FI_SUM, .count = 1,
+					.buf = &in[i][k], .result = &out[i][k],
+				});
 		}
 	}
 	for (size_t i = 0; i < 3; i++)
@@ -239,8 +242,9 @@ TEST_PROV(member_leaves, CAPS, RDM_ONLY)
 		if (i != 2)
 			coll_call(g.side[i], g.mc[i], &(struct coll_call) { .kind = FI_BARRIER });
 	}
-	coll_call(g.side[2], g.mc[2], &(struct coll_call) { .kind = FI_BROADCAST, .datatype = FI_INT8, .count = 1, .root = 0,
-	     .result = &g });
+	coll_call(g.side[2], g.mc[2], &(struct coll_call) {
+		.kind = FI_BROADCAST, .datatype = FI_INT8, .count = 1, .root = 0, .result = &g,
+	});
 	close_now(t, &g.mc[2]->fid);
 	for (size_t i = 0; i < 5; i++)
 		CHECK(expect_tx_failed(g.side[i]).err != 0);
@@ -385,7 +389,8 @@ TEST_PROV(refused, CAPS, RDM_ONLY)
 	coll_join_end(g.side[1], g.mc[1]);
 	CHECK_RET(coll_call_now(g.side[0], g.mc[0], &(struct coll_call) { .kind = FI_REDUCE, .op = FI_CSWAP,
 		  .datatype = FI_INT32 }), -FI_EOPNOTSUPP);
-	CHECK_RET(coll_call_now(g.side[0], g.mc[0], &(struct coll_call) { .kind = FI_GATHER, .root = 7, .datatype = FI_INT32 }),
+	CHECK_RET(coll_call_now(g.side[0], g.mc[0],
+				&(struct coll_call) { .kind = FI_GATHER, .root = 7, .datatype = FI_INT32 }),
 		  -FI_EINVAL);
 	coll_barrier(&g);
 }

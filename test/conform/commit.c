@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_COMMIT_COMPLETE: what has completed keeps when the power fails. Source: fi_cq(3), fi_rma(3), fi_mr(3),
- * fi_getinfo(3). Persistent memory is a file here, mapped and shared; msync(), which makes it durable, is a stand-in that
- * counts, remembers, and fails if told to.
+ * fi_getinfo(3). Persistent memory is a file here, mapped and shared; msync(), which makes it durable, is a stand-in
+ * that counts, remembers, and fails if told to.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -131,11 +131,13 @@ TEST_TABLE(a_write, length_rows, FI_RMA | FI_RMA_PMEM, RELIABLE)
 
 	out[0] = 0x5a;
 	watch(m.r.buf + at);
-	post(m.p.a, WRITEMSG, .buf = out, .len = len, .raddr = m.r.addr + at, .key = m.r.key, .flags = FI_DELIVERY_COMPLETE);
+	post(m.p.a, WRITEMSG, .buf = out, .len = len, .raddr = m.r.addr + at, .key = m.r.key,
+	     .flags = FI_DELIVERY_COMPLETE);
 	expect_tx(m.p.a);
 	CHECK_EQ(atomic_load(&synced.calls), 0);
 	out[0] = 0xa5;
-	post(m.p.a, WRITEMSG, .buf = out, .len = len, .raddr = m.r.addr + at, .key = m.r.key, .flags = FI_COMMIT_COMPLETE);
+	post(m.p.a, WRITEMSG, .buf = out, .len = len, .raddr = m.r.addr + at, .key = m.r.key,
+	     .flags = FI_COMMIT_COMPLETE);
 	expect_tx(m.p.a);
 	check_synced(m.r.buf + at, len);
 	CHECK_MEM(m.r.buf + at, out, len);
@@ -236,7 +238,8 @@ TEST_TABLE(ordinary_memory, fail_rows, FI_RMA | FI_ATOMIC | FI_RMA_PMEM, RELIABL
 		amo_u64(m.p.a, BASE, MSG, .op = FI_SUM, .buf = &one, .raddr = m.r.addr, .key = m.r.key,
 			.flags = FI_COMPLETION | FI_COMMIT_COMPLETE);
 	else
-		post(m.p.a, WRITEMSG, .buf = &one, .len = 8, .raddr = m.r.addr, .key = m.r.key, .flags = FI_COMMIT_COMPLETE);
+		post(m.p.a, WRITEMSG, .buf = &one, .len = 8, .raddr = m.r.addr, .key = m.r.key,
+		     .flags = FI_COMMIT_COMPLETE);
 	expect_tx_err(m.p.a, FI_EOPNOTSUPP);
 	CHECK_EQ(m.r.buf[0], 0);
 	post(m.p.a, WRITE, .buf = &one, .len = 8, .raddr = m.r.addr, .key = m.r.key);

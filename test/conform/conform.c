@@ -65,8 +65,8 @@ static const char *base_name(const char *path)
 
 static bool helper_file(const char *file)
 {
-	static const char *const helpers[] = { "fixture.c", "progress.c", "ops.c", "conform.c", "waitobj.c", "process.c",
-					       "rawsock.c", "owned.c" };
+	static const char *const helpers[] = { "fixture.c", "progress.c", "ops.c", "conform.c", "waitobj.c",
+					       "process.c", "rawsock.c", "owned.c" };
 	size_t i;
 
 	for (i = 0; i < COUNT(helpers); i++) {
@@ -94,7 +94,8 @@ void test_fail(const char *file, int line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	snprintf(reason, sizeof(reason), "%s%s:%d: %s%s%s", from, base_name(file), line, noted, noted[0] ? ": " : "", text);
+	snprintf(reason, sizeof(reason), "%s%s:%d: %s%s%s", from, base_name(file), line, noted, noted[0] ? ": " : "",
+		 text);
 	longjmp(leave, FAILED);
 }
 
@@ -372,8 +373,8 @@ static void *nothing(void *arg)
  */
 static void warm_up(void)
 {
-	static const struct test_case warm = { .name = "warm_up", .file = __FILE__, .fn = fixture_warm_up, .alone = true,
-						.keeps = true };
+	static const struct test_case warm = { .name = "warm_up", .file = __FILE__, .fn = fixture_warm_up,
+					       .alone = true, .keeps = true };
 
 	pthread_t thread;
 

@@ -280,7 +280,8 @@ TEST_PROV(directed_receives, CAPS | FI_DIRECTED_RECV, RDM_ONLY)
 	shop.fake->srx->owner_ops->foreach_unspec_addr(shop.fake->srx, address_of);
 	expect_text(&shop, in[0], "first");
 	MUST((int) fi_trecv(shop.srx, in[1], 8, NULL, known_addr, 7, 0, in[1]));
-	arrive(t, shop.fake, &(struct message) { .tagged = true, .buf = "third", .len = 5, .tag = 7, .addr = known_addr });
+	arrive(t, shop.fake, &(struct message) { .tagged = true, .buf = "third", .len = 5, .tag = 7,
+						 .addr = known_addr });
 	expect_text(&shop, in[1], "third");
 	trecv(&shop, in[0], 8, 7, 0);
 	expect_text(&shop, in[0], "ours");
@@ -361,8 +362,10 @@ static struct side *another(struct shop *shop, const struct opts *o)
 {
 	struct test *t = shop->b->t;
 
-	return peer_open(t, o, &(struct owners) { .cq = shop->fake->cq, .av = export(t, &shop->b->av->fid, FI_CLASS_PEER_AV),
-			 .srx = export(t, &shop->srx->fid, FI_CLASS_PEER_SRX) });
+	return peer_open(t, o, &(struct owners) {
+		.cq = shop->fake->cq, .av = export(t, &shop->b->av->fid, FI_CLASS_PEER_AV),
+		.srx = export(t, &shop->srx->fid, FI_CLASS_PEER_SRX),
+	});
 }
 
 static const struct length_row peer_lengths[] = { { "8_bytes", 8 }, { "64_KiB", 65536 }, { "1_MiB", 1 << 20 } };

@@ -171,7 +171,8 @@ struct fi_info *info_find(struct test *t, struct fi_info *hints, const char *nod
 		node = loopback();
 		flags |= FI_SOURCE | FI_NUMERICHOST;
 	}
-	info = ask(hints, hints->fabric_attr->api_version ? hints->fabric_attr->api_version : run.version, node, service, flags);
+	info = ask(hints, hints->fabric_attr->api_version ? hints->fabric_attr->api_version : run.version, node,
+		   service, flags);
 	if (info)
 		own_info(t, info);
 	return info;

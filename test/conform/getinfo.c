@@ -9,8 +9,8 @@
 
 #include "getinfo.h"
 
-#define PRIMARY (FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX | FI_DIRECTED_RECV | FI_HMEM | \
-		 FI_COLLECTIVE)
+#define PRIMARY (FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX | FI_DIRECTED_RECV | \
+		 FI_HMEM | FI_COLLECTIVE)
 
 int getinfo(struct test *t, uint32_t version, const char *node, const char *service, uint64_t flags,
 	    const struct fi_info *hints, struct fi_info **list)
@@ -187,7 +187,8 @@ TEST_PROV(nic, 0)
 			continue;
 		found++;
 		CHECK(info->nic->device_attr && info->nic->bus_attr && info->nic->link_attr);
-		CHECK(!strncmp(info->nic->device_attr->name, info->domain_attr->name, strlen(info->nic->device_attr->name)));
+		CHECK(!strncmp(info->nic->device_attr->name, info->domain_attr->name,
+			       strlen(info->nic->device_attr->name)));
 		CHECK(info->nic->link_attr->state != FI_LINK_DOWN);
 		copy = fi_dupinfo(info);
 		own_info(t, copy);
@@ -414,8 +415,8 @@ BOTH(order_sas, h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_SAS,
      i->tx_attr->msg_order & i->rx_attr->msg_order & FI_ORDER_SAS)
 BOTH(mr_none, h->domain_attr->mr_mode = 0, i->domain_attr->mr_mode == 0)
 BOTH(mr_basic_bits, h->domain_attr->mr_mode = MR_BASIC_BITS, !(i->domain_attr->mr_mode & ~MR_BASIC_BITS))
-BOTH(mr_all_bits, h->domain_attr->mr_mode = MR_BASIC_BITS | FI_MR_LOCAL | FI_MR_RAW | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT |
-     FI_MR_ENDPOINT | FI_MR_HMEM, !(i->domain_attr->mr_mode & (MR_BASIC | MR_SCALABLE)))
+BOTH(mr_all_bits, h->domain_attr->mr_mode = MR_BASIC_BITS | FI_MR_LOCAL | FI_MR_RAW | FI_MR_MMU_NOTIFY |
+     FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM, !(i->domain_attr->mr_mode & (MR_BASIC | MR_SCALABLE)))
 BOTH(op_flags_delivery, h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION,
      (i->tx_attr->op_flags & FI_DELIVERY_COMPLETE) != 0)
 BOTH(total_buffered_recv, h->rx_attr->total_buffered_recv = 1 << 20, true)
@@ -454,8 +455,9 @@ SET(long_fabric, h->fabric_attr->name = long_name())
 #define ROW_NONE(name) { #name, set_##name, NULL, false }
 
 static const struct set_row set_rows[] = {
-	ROW_OK(thread_domain), ROW_OK(thread_completion), ROW_OK(thread_safe), ROW_OK(thread_unspec), ROW_OK(progress_auto),
-	ROW_OK(data_manual), ROW_OK(rm_enabled), ROW_OK(rm_disabled), ROW_OK(av_table), ROW_RELIABLE(order_sas), ROW_OK(mr_none),
+	ROW_OK(thread_domain), ROW_OK(thread_completion), ROW_OK(thread_safe), ROW_OK(thread_unspec),
+	ROW_OK(progress_auto), ROW_OK(data_manual), ROW_OK(rm_enabled), ROW_OK(rm_disabled), ROW_OK(av_table),
+	ROW_RELIABLE(order_sas), ROW_OK(mr_none),
 	ROW_OK(mr_basic_bits), ROW_OK(mr_all_bits), ROW_RELIABLE(op_flags_delivery), ROW_OK(total_buffered_recv),
 	ROW_OK(version_in_hints),
 	ROW_NONE(no_provider), ROW_NONE(no_domain), ROW_NONE(no_fabric), ROW_NONE(no_protocol), ROW_NONE(no_ep_type),

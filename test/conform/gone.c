@@ -209,8 +209,8 @@ TEST_PROV(peer_closes_with_our_work, FI_MSG | FI_RMA, RELIABLE)
 	struct pair p = pair_open(t, .tx_op_flags = FI_DELIVERY_COMPLETE);
 	struct region r = region_open(p.b, NULL, BIG, FI_REMOTE_READ | FI_REMOTE_WRITE);
 	uint8_t *out = mem(t, BIG), *in = mem(t, BIG);
-	/* A progress thread or a device of the peer may have done some of it before, or have met the region's end; and a
-	 * device may find nobody there before it hears that the peer has closed. */
+	/* A progress thread or a device of the peer may have done some of it before, or have met the region's end; and
+	 * a device may find nobody there before it hears that the peer has closed. */
 	bool by_itself = p.b->info->domain_attr->data_progress == FI_PROGRESS_AUTO || !strncmp(run.prov, "verbs", 5);
 	size_t i;
 
@@ -233,8 +233,8 @@ TEST_PROV(peer_closes_with_our_work, FI_MSG | FI_RMA, RELIABLE)
 		c = p.a->tx.list[p.a->tx.taken++];
 		if (by_itself && (!c.err || c.err == FI_EACCES || c.err == FI_ENOKEY || c.err == FI_EHOSTUNREACH))
 			continue;
-		if (c.err != FI_ECONNRESET && c.err != FI_ECONNREFUSED && c.err != FI_ENOTCONN && c.err != FI_ECONNABORTED &&
-		    c.err != FI_ESHUTDOWN)
+		if (c.err != FI_ECONNRESET && c.err != FI_ECONNREFUSED && c.err != FI_ENOTCONN &&
+		    c.err != FI_ECONNABORTED && c.err != FI_ESHUTDOWN)
 			FAIL("operation %zu: error %s", i, fi_strerror(c.err));
 	}
 	expect_no_completion(p.a);

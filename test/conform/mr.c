@@ -41,7 +41,8 @@ TEST_TABLE(register_call, how_rows, FI_RMA)
 	struct pair p = pair_open(t);
 	uint8_t *buf = mem(t, 64);
 	struct iovec iov = { buf, 64 };
-	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .access = ALL_ACCESS, .requested_key = 42, .context = p.b };
+	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .access = ALL_ACCESS, .requested_key = 42,
+				   .context = p.b };
 	struct fid_mr *mr = NULL;
 
 	switch (ROW(how_rows)->how) {
@@ -298,7 +299,8 @@ struct access_row {
 
 static const struct access_row access_rows[] = {
 	{ "both", FI_REMOTE_READ | FI_REMOTE_WRITE, true, true }, { "write_only", FI_REMOTE_WRITE, true, false },
-	{ "read_only", FI_REMOTE_READ, false, true }, { "local_only", FI_SEND | FI_RECV | FI_READ | FI_WRITE, false, false },
+	{ "read_only", FI_REMOTE_READ, false, true },
+	{ "local_only", FI_SEND | FI_RECV | FI_READ | FI_WRITE, false, false },
 };
 
 /* What may be done to a region is what it was registered for. */

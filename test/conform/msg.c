@@ -72,7 +72,8 @@ struct size_row {
 
 #define INJECT_LIMIT (-1000)
 static const struct size_row size_rows[] = {
-	{ "0", 0 }, { "1", 1 }, { "7", 7 }, { "inject_limit", INJECT_LIMIT }, { "above_inject_limit", INJECT_LIMIT + 1 },
+	{ "0", 0 }, { "1", 1 }, { "7", 7 }, { "inject_limit", INJECT_LIMIT },
+	{ "above_inject_limit", INJECT_LIMIT + 1 },
 	{ "4K", 4096 }, { "9001", 9001 }, { "64K", 65536 }, { "1M", 1 << 20 }, { "8M", 8 << 20 },
 };
 

@@ -8,7 +8,8 @@
 static const struct flag_row level_rows[] = {
 	{ "none", 0 }, { "completion", FI_COMPLETION }, { "more", FI_MORE }, { "inject_complete", FI_INJECT_COMPLETE },
 	{ "transmit_complete", FI_TRANSMIT_COMPLETE }, { "delivery_complete", FI_DELIVERY_COMPLETE },
-	{ "inject_delivery", FI_INJECT | FI_DELIVERY_COMPLETE }, { "cq_data_delivery", FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE },
+	{ "inject_delivery", FI_INJECT | FI_DELIVERY_COMPLETE },
+	{ "cq_data_delivery", FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE },
 };
 
 static bool level_offered(uint64_t flags)

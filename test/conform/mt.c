@@ -45,8 +45,9 @@ static ssize_t post_next(struct worker *w)
 	struct shared *shared = w->arg;
 	size_t i = atomic_fetch_add(&shared->posted, 1);
 
-	return i < SENDERS * MSGS ? fi_recv(w->s->ep, &shared->in[i], sizeof(shared->in[i]), shared->desc, FI_ADDR_UNSPEC,
-					    &shared->in[i]) : 0;
+	if (i >= SENDERS * MSGS)
+		return 0;
+	return fi_recv(w->s->ep, &shared->in[i], sizeof(shared->in[i]), shared->desc, FI_ADDR_UNSPEC, &shared->in[i]);
 }
 
 /* Read receive completions, whoever's, and post a receive for each. */
@@ -369,8 +370,8 @@ static void *add(void *arg)
 		if (i % 2 && a->swaps)
 			ret = swap(w, &under_way, since);
 		else
-			ret = fi_atomic(w->s->ep, a->one, WORDS, NULL, w->s->peer, a->addr, a->key, FI_LONG_DOUBLE_COMPLEX,
-					i % 2 ? FI_SUM : FI_PROD, NULL);
+			ret = fi_atomic(w->s->ep, a->one, WORDS, NULL, w->s->peer, a->addr, a->key,
+					FI_LONG_DOUBLE_COMPLEX, i % 2 ? FI_SUM : FI_PROD, NULL);
 		if (ret)
 			WRONG(w, "an atomic: %zd", ret);
 		under_way += !(i % 2 && a->swaps);

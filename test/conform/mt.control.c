@@ -117,7 +117,8 @@ static void *churn_regions(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < 300 && !w->wrong[0]; i++) {
-		if (fi_mr_reg(w->s->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0, 1000 + i % 7 + 10 * w->id, 0, &mr, NULL))
+		if (fi_mr_reg(w->s->domain, buf, sizeof(buf), FI_REMOTE_WRITE, 0, 1000 + i % 7 + 10 * w->id, 0, &mr,
+			      NULL))
 			WRONG(w, "fi_mr_reg");
 		else if (fi_close(&mr->fid))
 			WRONG(w, "fi_close");

@@ -110,7 +110,8 @@ static void *wait_for_signal(void *arg)
 }
 
 static const struct wait_row signal_rows[] = {
-	{ "unspec", FI_WAIT_UNSPEC }, { "fd", FI_WAIT_FD }, { "mutex_cond", FI_WAIT_MUTEX_COND }, { "yield", FI_WAIT_YIELD },
+	{ "unspec", FI_WAIT_UNSPEC }, { "fd", FI_WAIT_FD }, { "mutex_cond", FI_WAIT_MUTEX_COND },
+	{ "yield", FI_WAIT_YIELD },
 };
 
 TEST_TABLE(signal_wakes, signal_rows, FI_MSG, RELIABLE)

@@ -78,9 +78,9 @@ static void *posts(void *arg)
 	ssize_t ret = 0;
 
 	for (uint32_t i = 0; i < MSGS && !ret; i++) {
-		while ((ret = fi_recv(ep, &w->in[i], sizeof(w->in[i]), NULL, FI_ADDR_UNSPEC, &w->in[i])) == -FI_EAGAIN &&
-		       go_on(w))
-			sched_yield();
+		do {
+			ret = fi_recv(ep, &w->in[i], sizeof(w->in[i]), NULL, FI_ADDR_UNSPEC, &w->in[i]);
+		} while (ret == -FI_EAGAIN && go_on(w) && !sched_yield());
 		if (i % EVERY || ret)
 			continue;
 		/* tagged, so that no message takes it */

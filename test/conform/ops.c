@@ -255,8 +255,9 @@ static ssize_t call_msg(struct fid_ep *ep, const struct full *f)
 static ssize_t call_tagged(struct fid_ep *ep, const struct full *f)
 {
 	const struct op *o = f->op;
-	struct fi_msg_tagged m = { .msg_iov = f->iov, .desc = (void **) f->desc, .iov_count = f->iov_cnt, .addr = f->addr,
-				   .tag = o->tag, .ignore = o->ignore, .context = f->ctx, .data = o->data };
+	struct fi_msg_tagged m = { .msg_iov = f->iov, .desc = (void **) f->desc, .iov_count = f->iov_cnt,
+				   .addr = f->addr, .tag = o->tag, .ignore = o->ignore, .context = f->ctx,
+				   .data = o->data };
 
 	switch (o->call) {
 	case TSEND:

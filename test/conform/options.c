@@ -196,7 +196,7 @@ TEST_TABLE(open_refused, open_rows, 0, .alone = true)
 
 	if (!run.ours)
 		SKIP("upstream has other objects");
-	CHECK_RET(fi_open(row->version, row->object, row->attr_len ? &attr : NULL, row->attr_len, row->flags, &fid, NULL),
-		  row->ret);
+	CHECK_RET(fi_open(row->version, row->object, row->attr_len ? &attr : NULL, row->attr_len, row->flags,
+			  &fid, NULL), row->ret);
 	CHECK(!fid);
 }

@@ -68,8 +68,8 @@ bool undo_all(struct test *t, char *why, size_t size)
 			ret = fi_close(u->arg);
 			if (ret && ok) {
 				ok = false;
-				snprintf(why, size, "at the end fi_close() of a fid of class %zu returned %d (%s)", class, ret,
-					 ret_name(ret));
+				snprintf(why, size, "at the end fi_close() of a fid of class %zu returned %d (%s)",
+					 class, ret, ret_name(ret));
 			}
 		}
 		free(u);

@@ -78,13 +78,15 @@ TEST_TABLE(read_call, read_rows, FI_RMA)
 	ctx = post(p.a, ROW(read_rows)->call, .buf = in, .len = 16, .raddr = r.addr + 8, .key = r.key);
 	c = expect_tx(p.a);
 	CHECK(c.ctx == ctx);
-	CHECK_EQ(c.flags & (FI_RMA | FI_READ | FI_MSG | FI_TAGGED | FI_SEND | FI_WRITE | FI_REMOTE_READ), FI_RMA | FI_READ);
+	CHECK_EQ(c.flags & (FI_RMA | FI_READ | FI_MSG | FI_TAGGED | FI_SEND | FI_WRITE | FI_REMOTE_READ),
+		 FI_RMA | FI_READ);
 	CHECK_MEM(in, "sixteen bytes ok", 16);
 	expect_no_completion(p.b);
 }
 
 static const struct length_row length_rows[] = {
-	{ "1", 1 }, { "128", 128 }, { "129", 129 }, { "4K", 4096 }, { "64K", 65536 }, { "1M", 1 << 20 }, { "8M", 8 << 20 },
+	{ "1", 1 }, { "128", 128 }, { "129", 129 }, { "4K", 4096 }, { "64K", 65536 }, { "1M", 1 << 20 },
+	{ "8M", 8 << 20 },
 };
 
 /* Any length: written, and read back. */
@@ -152,7 +154,8 @@ TEST_PROV(data_takes_receive_where_told, FI_MSG | FI_RMA, RELIABLE)
 	post_recv(p.b, in[0], 4);
 	post_recv(p.b, in[1], 4);
 	c = expect_rx(p.b);
-	CHECK_EQ(c.flags & (FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA | FI_MSG), FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+	CHECK_EQ(c.flags & (FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA | FI_MSG),
+		 FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
 	CHECK_EQ(c.data, 42);
 	CHECK_EQ(c.len, 8);
 	CHECK_MEM(r.buf, "12345678", 8);
@@ -192,17 +195,18 @@ TEST_PROV(read_scatters, FI_RMA)
 	struct pair p = pair_open(t);
 	struct region r = region_open(p.b, NULL, N * LEN, ALL_REMOTE);
 	uint8_t *in = mem(t, N * (LEN + GAP)), *out = mem_pattern(t, N * LEN, 8);
-	size_t cnt = p.a->info->tx_attr->iov_limit, i, n;
+	size_t cnt = p.a->info->tx_attr->iov_limit, rest, i, n;
 	struct iovec iov[LEN];
 
 	if (cnt < 2 || cnt > GAP)
 		SKIP("iov_limit is %zu", cnt);
+	rest = LEN - (cnt - 1) * 10 - (cnt - 1) * (cnt - 2) / 2;
 	memcpy(r.buf, out, N * LEN);
 	for (n = 0; n < N; n++) {
 		uint8_t *at = in + n * (LEN + GAP);
 
 		for (i = 0; i < cnt; i++) {
-			iov[i] = (struct iovec) { at, i + 1 < cnt ? 10 + i : LEN - (cnt - 1) * 10 - (cnt - 1) * (cnt - 2) / 2 };
+			iov[i] = (struct iovec) { at, i + 1 < cnt ? 10 + i : rest };
 			at += iov[i].iov_len + 1;
 		}
 		post(p.a, READV, .iov = iov, .iov_cnt = cnt, .raddr = r.addr + n * LEN, .key = r.key);
@@ -307,7 +311,8 @@ TEST_TABLE(writemsg_flag, flag_rows, FI_RMA)
 	struct wait w = wait_begin();
 	struct comp c;
 
-	post(p.a, WRITEMSG, .buf = "sixteen bytes ok", .len = 16, .raddr = r.addr, .key = r.key, .flags = flags, .data = 5);
+	post(p.a, WRITEMSG, .buf = "sixteen bytes ok", .len = 16, .raddr = r.addr, .key = r.key, .flags = flags,
+	     .data = 5);
 	while (!tx_waiting(p.a))
 		wait_more(t, &w, "the completion");
 	if (flags & FI_DELIVERY_COMPLETE)
@@ -559,7 +564,8 @@ TEST_PROV(both_directions, FI_RMA | FI_MSG)
 {
 	enum { LEN = 3 << 20 };
 	struct pair p = pair_open(t);
-	struct region r[2] = { region_open(p.a, NULL, 2 * LEN, ALL_REMOTE), region_open(p.b, NULL, 2 * LEN, ALL_REMOTE) };
+	struct region r[2] = { region_open(p.a, NULL, 2 * LEN, ALL_REMOTE),
+			       region_open(p.b, NULL, 2 * LEN, ALL_REMOTE) };
 	struct side *s[2] = { p.a, p.b };
 	uint8_t *in[2], *out[2];
 	char msg[2][4];

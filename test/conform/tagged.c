@@ -113,8 +113,8 @@ TEST_PROV(first_sent_wins, FI_TAGGED, RELIABLE)
 		uint64_t tag, ignore;
 		const char *want;
 	} recvs[] = {
-		{ 2, 0, "2--a" }, { 0, UINT64_MAX, "1--a" }, { 1, 0, "1--b" }, { 3, 1, "2--b" }, { 0, UINT64_MAX, "3--a" },
-		{ 0, UINT64_MAX, "1--c" },
+		{ 2, 0, "2--a" }, { 0, UINT64_MAX, "1--a" }, { 1, 0, "1--b" }, { 3, 1, "2--b" },
+		{ 0, UINT64_MAX, "3--a" }, { 0, UINT64_MAX, "1--c" },
 	};
 	static const char *const sent[] = { "1--a", "2--a", "1--b", "2--b", "3--a", "1--c" };
 	struct pair p = pair_open(t);

@@ -11,7 +11,8 @@ struct wait_row {
 };
 
 static const struct wait_row wait_rows[] = {
-	{ "none", FI_WAIT_NONE }, { "unspec", FI_WAIT_UNSPEC }, { "fd", FI_WAIT_FD }, { "mutex_cond", FI_WAIT_MUTEX_COND },
+	{ "none", FI_WAIT_NONE }, { "unspec", FI_WAIT_UNSPEC }, { "fd", FI_WAIT_FD },
+	{ "mutex_cond", FI_WAIT_MUTEX_COND },
 	{ "yield", FI_WAIT_YIELD }, { "pollfd", FI_WAIT_POLLFD },
 };
 

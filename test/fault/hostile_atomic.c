@@ -96,7 +96,8 @@ static void bad_results_of_atomics(void **state)
 		memcpy(frame, &row[i].hdr, 16);
 		memcpy(frame + 16, &row[i].err, 4);
 		for (int k = 0; k < 2; k++)
-			OK(fi_fetch_atomic(v.ep, &one, 1, NULL, &result[k], NULL, to, 0, 1, FI_UINT64, FI_SUM, &result[k]));
+			OK(fi_fetch_atomic(v.ep, &one, 1, NULL, &result[k], NULL, to, 0, 1, FI_UINT64, FI_SUM,
+					   &result[k]));
 		raw_recv_all(&v, fd, request, sizeof(request));
 		raw_send(fd, frame, row[i].len);
 		assert_int_not_equal(failure(&v, &result[0]), 0);

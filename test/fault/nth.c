@@ -57,7 +57,7 @@ struct side {
 	struct fid_av_set *set;
 	struct fid_mc *mc;
 	struct fid_cntr *cntr;
-	bool sends;			/* with contexts: ep is one that transmits, of sep and with stx; else receives */
+	bool sends;			/* with contexts: ep transmits, of sep and with stx; else it receives */
 	struct fid_ep *sep;
 	struct fid_stx *stx;
 	struct fi_info *info;
@@ -232,8 +232,8 @@ static void transfer(struct side *s)
 	run(s, &ops[OP_WRITE]);
 	POST(OP_READ, fi_read(s[0].ep, s[0].memory, 512, NULL, to, 0, 7, &ops[OP_READ]));
 	run(s, &ops[OP_READ]);
-	POST(OP_FETCH, fi_fetch_atomic(s[0].ep, s[0].memory, 256, NULL, s[0].memory + 4096, NULL, to, 0, 7, FI_UINT64, FI_SUM,
-				       &ops[OP_FETCH]));
+	POST(OP_FETCH, fi_fetch_atomic(s[0].ep, s[0].memory, 256, NULL, s[0].memory + 4096, NULL, to, 0, 7, FI_UINT64,
+				       FI_SUM, &ops[OP_FETCH]));
 	run(s, &ops[OP_FETCH]);
 }
 

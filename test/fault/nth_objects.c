@@ -244,7 +244,7 @@ static bool export_life(void)
 	return talk(&a, to, b.ep);
 }
 
-/* An exported receive context: another domain is its peer. Its first message waits for a receive, its second does not. */
+/* An exported receive context: another domain is its peer. Its first message waits for a receive, its second not. */
 static bool receives_life(void)
 {
 	struct fi_cq_attr cq_attr = { .flags = FI_PEER, .format = FI_CQ_FORMAT_TAGGED };

@@ -41,8 +41,8 @@ static void add_hello(uint8_t how, const uint8_t **data, size_t *len)
 	uint8_t cm[sizeof(struct rxm_cm_req)];
 	size_t cm_len = how & 1 ? sizeof(struct rxm_cm_rsp) : sizeof(struct rxm_cm_req);
 	struct tcp_cm_hdr hdr = {
-		.version = TCP_CM_VERSION, .type = how & 1 ? TCP_CM_CONNRESP : TCP_CM_CONNREQ, .seg_size = htons(cm_len),
-		.conn_data = TCP_CM_CONN_DATA,
+		.version = TCP_CM_VERSION, .type = how & 1 ? TCP_CM_CONNRESP : TCP_CM_CONNREQ,
+		.seg_size = htons(cm_len), .conn_data = TCP_CM_CONN_DATA,
 	};
 
 	if (how & 2) {
@@ -73,7 +73,8 @@ static void add_piece(uint8_t how, unsigned kind, const uint8_t *data, size_t le
 		struct tcp_hdr hdr;
 		struct tcp_ack ack;
 	} ack = {
-		{ .version = TCP_WIRE_VERSION, .op = TCP_WIRE_ACK, .hdr_size = sizeof(ack), .size = sizeof(ack) }, { .cnt = cnt },
+		{ .version = TCP_WIRE_VERSION, .op = TCP_WIRE_ACK, .hdr_size = sizeof(ack), .size = sizeof(ack) },
+		{ .cnt = cnt },
 	};
 
 	if (kind == 0)

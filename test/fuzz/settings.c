@@ -132,8 +132,8 @@ static void hints(char *text, size_t len)
 {
 	struct fi_info *ask = fi_allocinfo(), *info;
 	char *rest = text, **slots[] = {
-		&ask->fabric_attr->prov_name, &ask->fabric_attr->name, &ask->domain_attr->name, (char **) &ask->src_addr,
-		(char **) &ask->dest_addr,
+		&ask->fabric_attr->prov_name, &ask->fabric_attr->name, &ask->domain_attr->name,
+		(char **) &ask->src_addr, (char **) &ask->dest_addr,
 	};
 
 	(void) len;

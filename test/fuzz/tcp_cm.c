@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint8_t how = fuzz_byte(&data, &len);
 	struct tcp_play play = {
-		.dial = how & 1, .keyed = how & 2, .msg = how & 4, .scalable = !(how & 4) && (how & 8), .stranger = how & 16,
+		.dial = how & 1, .keyed = how & 2, .msg = how & 4, .scalable = !(how & 4) && (how & 8),
+		.stranger = how & 16,
 	};
 
 	play_bytes(&play, &data, &len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An endpoint of tcp;ofi_rxm, and as its peer a connected endpoint of tcp by which a test says what it likes. One thread
- * drives both. Every wait ends, with a failure after RIG_PATIENCE_MS.
+ * An endpoint of tcp;ofi_rxm, and as its peer a connected endpoint of tcp by which a test says what it likes. One
+ * thread drives both. Every wait ends, with a failure after RIG_PATIENCE_MS.
  */
 #ifndef TEST_RXM_RIG_H
 #define TEST_RXM_RIG_H
@@ -56,7 +56,7 @@ struct rig {
 	struct fid_eq *raw_eq;
 	struct fid_cq *raw_cq;
 	struct fid_ep *raw;
-	int name_fd;			/* bound, of a socket that does not listen: keeps the port that it says it listens at */
+	int name_fd;			/* a bound socket that does not listen: keeps the port it says it listens at */
 	uint16_t port;
 	bool up, down;			/* it has been connected; its connection has ended */
 	struct rig_buf *bufs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Over verbs;ofi_rxm a packet always finds a receive at the other end, whatever the ends do: the device, which is that of
- * test/softverbs, counts those that do not (receiver not ready). One process, an endpoint a, which floods, and b, which is
- * slow or quiet.
+ * Over verbs;ofi_rxm a packet always finds a receive at the other end, whatever the ends do: the device, which is that
+ * of test/softverbs, counts those that do not (receiver not ready). One process, an endpoint a, which floods, and b,
+ * which is slow or quiet.
  */
 #include "base/unit.h"
 
@@ -22,7 +22,7 @@
 #define OK(call)	assert_int_equal(call, 0)
 #define PATIENCE_S	60
 #define CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
-#define KEEPING		200	/* messages that wait at the peer: more than it has packet buffers for (FI_OFI_RXM_MSG_RX_SIZE) */
+#define KEEPING		200	/* messages that wait at the peer: more than it has buffers (FI_OFI_RXM_MSG_RX_SIZE) */
 #define LONG		(256 << 10)	/* bytes of one that is announced */
 #define IDLE_PASSES	200	/* of an end that nothing comes to */
 
@@ -171,8 +171,11 @@ static void flood(void **state)
 		if (pass % 4)
 			continue;
 		drive(&b);
-		for (int i = 0; pass > 100 && posted < FLOOD && i < 64 && !fi_recv(b.ep, to, 8, NULL, FI_ADDR_UNSPEC, NULL); i++)
+		for (int i = 0; pass > 100 && posted < FLOOD && i < 64; i++) {
+			if (fi_recv(b.ep, to, 8, NULL, FI_ADDR_UNSPEC, NULL))
+				break;
 			posted++;
+		}
 	}
 	until(a.done == FLOOD, true);
 	expect_none();
@@ -234,8 +237,10 @@ static void atomics_both_ways(void **state)
 	memset(from, 0, 8);
 	from[0] = 1;
 	for (unsigned i = 0; i < 1000; i++) {
-		OK((int) fi_atomic(a.ep, from, 1, NULL, a.peer, (uintptr_t) &word[1], fi_mr_key(mr[1]), FI_UINT64, FI_SUM, NULL));
-		OK((int) fi_atomic(b.ep, from, 1, NULL, b.peer, (uintptr_t) &word[0], fi_mr_key(mr[0]), FI_UINT64, FI_SUM, NULL));
+		OK((int) fi_atomic(a.ep, from, 1, NULL, a.peer, (uintptr_t) &word[1], fi_mr_key(mr[1]),
+				   FI_UINT64, FI_SUM, NULL));
+		OK((int) fi_atomic(b.ep, from, 1, NULL, b.peer, (uintptr_t) &word[0], fi_mr_key(mr[0]),
+				   FI_UINT64, FI_SUM, NULL));
 	}
 	until(a.done == 1000 && b.done == 1000, true);
 	assert_int_equal(word[0], 1000);

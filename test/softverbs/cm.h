@@ -32,8 +32,9 @@ struct sv_cm_msg {
 
 enum sv_id_state {
 	SV_ID_IDLE, SV_ID_BOUND, SV_ID_RESOLVED, SV_ID_ROUTED, SV_ID_LISTENING,
-	SV_ID_INCOMING,			/* accepted socket whose request has not come yet: the application knows nothing */
-	SV_ID_CONNECTING, SV_ID_REQUESTED, SV_ID_RESPONDED, SV_ID_ACCEPTED, SV_ID_CONNECTED, SV_ID_CLOSING, SV_ID_CLOSED,
+	SV_ID_INCOMING,			/* accepted socket without its request yet: the application knows nothing */
+	SV_ID_CONNECTING, SV_ID_REQUESTED, SV_ID_RESPONDED, SV_ID_ACCEPTED, SV_ID_CONNECTED,
+	SV_ID_CLOSING, SV_ID_CLOSED,
 };
 
 #define SV_LISTEN_MAX	(SV_DEVICES_MAX * SV_ADDRS_MAX)

@@ -443,8 +443,8 @@ static int copy_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo *i
 	if (hints->ai_dst_len)
 		info->ai_dst_addr = dup_addr(hints->ai_dst_addr, hints->ai_dst_len);
 	info->ai_dst_len = hints->ai_dst_len;
-	info->ai_family = hints->ai_dst_len ? hints->ai_dst_addr->sa_family : hints->ai_src_len ? hints->ai_src_addr->sa_family :
-			  hints->ai_family;
+	info->ai_family = hints->ai_dst_len ? hints->ai_dst_addr->sa_family :
+			  hints->ai_src_len ? hints->ai_src_addr->sa_family : hints->ai_family;
 	return 0;
 }
 
@@ -473,7 +473,8 @@ static int look_up(const char *node, const char *service, const struct rdma_addr
 	return 0;
 }
 
-int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
+int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
+		     struct rdma_addrinfo **res)
 {
 	struct rdma_addrinfo *info;
 	int ret;

@@ -94,7 +94,8 @@ static struct ibv_qp_attr attr_for(struct sv_id *id, enum ibv_qp_state state, in
 		.max_rd_atomic = id->peer.responder_resources ? id->peer.responder_resources : 1,
 		.min_rnr_timer = 1, .timeout = 19, .retry_cnt = 7,
 		.rnr_retry = id->peer.type == SV_CM_REP ? id->peer.rnr_retry_count : id->mine.rnr_retry_count,
-		.ah_attr = { .is_global = 1, .port_num = id->id.port_num, .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
+		.ah_attr = { .is_global = 1, .port_num = id->id.port_num,
+			     .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
 	};
 
 	memcpy(attr.ah_attr.grh.dgid.raw, id->peer.gid, 16);
@@ -427,8 +428,8 @@ static void try_connect(struct sv_id *id)
 		return;
 	}
 	id->state = SV_ID_CLOSED;
-	sv_cm_tell(id, sv_cm_is_stream(id->id.ps) ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE, REJECTED_NO_SERVICE,
-		   NULL);
+	sv_cm_tell(id, sv_cm_is_stream(id->id.ps) ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE,
+		   REJECTED_NO_SERVICE, NULL);
 }
 
 static void connect_again(struct sv_timer *timer)
@@ -486,7 +487,8 @@ int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 		msg.initiator_depth = param->initiator_depth;
 		msg.rnr_retry_count = id->mine.rnr_retry_count = param->rnr_retry_count;
 	}
-	ret = id->state != SV_ID_REQUESTED ? EINVAL : param ? take_priv(&msg, param->private_data, param->private_data_len) : 0;
+	ret = id->state != SV_ID_REQUESTED ? EINVAL :
+	      param ? take_priv(&msg, param->private_data, param->private_data_len) : 0;
 	if (!ret && msg.type == SV_CM_REP)
 		ret = qp_ready_to_go(id);
 	if (!ret) {

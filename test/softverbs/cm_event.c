@@ -42,8 +42,10 @@ static void fill_param(struct sv_cm_event *ev, struct sv_id *id, const struct sv
 	memcpy(ev->priv, msg->priv, len);
 	if (msg->type == SV_CM_SIDR_REQ || msg->type == SV_CM_SIDR_REP) {
 		ev->event.param.ud = (struct rdma_ud_param) {
-			.private_data = len ? ev->priv : NULL, .private_data_len = len, .qp_num = msg->qpn, .qkey = msg->qkey,
-			.ah_attr = { .is_global = 1, .port_num = id->id.port_num, .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
+			.private_data = len ? ev->priv : NULL, .private_data_len = len,
+			.qp_num = msg->qpn, .qkey = msg->qkey,
+			.ah_attr = { .is_global = 1, .port_num = id->id.port_num,
+				     .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
 		};
 		memcpy(ev->event.param.ud.ah_attr.grh.dgid.raw, msg->gid, 16);
 		return;
@@ -160,7 +162,8 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
 	static const char *const names[] = {
 		[RDMA_CM_EVENT_ADDR_RESOLVED] = "address resolved", [RDMA_CM_EVENT_ADDR_ERROR] = "address error",
 		[RDMA_CM_EVENT_ROUTE_RESOLVED] = "route resolved", [RDMA_CM_EVENT_ROUTE_ERROR] = "route error",
-		[RDMA_CM_EVENT_CONNECT_REQUEST] = "connect request", [RDMA_CM_EVENT_CONNECT_RESPONSE] = "connect response",
+		[RDMA_CM_EVENT_CONNECT_REQUEST] = "connect request",
+		[RDMA_CM_EVENT_CONNECT_RESPONSE] = "connect response",
 		[RDMA_CM_EVENT_CONNECT_ERROR] = "connect error", [RDMA_CM_EVENT_UNREACHABLE] = "unreachable",
 		[RDMA_CM_EVENT_REJECTED] = "rejected", [RDMA_CM_EVENT_ESTABLISHED] = "established",
 		[RDMA_CM_EVENT_DISCONNECTED] = "disconnected",

@@ -87,8 +87,9 @@ void sv_ud_arrived(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *pa
 	struct sv_rq *rq = qp->qp.srq ? &fab_container(qp->qp.srq, struct sv_srq, srq)->rq : &qp->rq;
 	struct ibv_grh grh = { .version_tclass_flow = htobe32(6u << 28), .next_hdr = 0x1b, .hop_limit = 1 };
 	struct ibv_wc wc = {
-		.opcode = IBV_WC_RECV, .byte_len = pkt->len + SV_GRH_LEN, .qp_num = qp->qp.qp_num, .src_qp = pkt->src_qpn,
-		.imm_data = pkt->imm, .wc_flags = IBV_WC_GRH | (pkt->flags & SV_F_IMM ? IBV_WC_WITH_IMM : 0),
+		.opcode = IBV_WC_RECV, .byte_len = pkt->len + SV_GRH_LEN, .qp_num = qp->qp.qp_num,
+		.src_qp = pkt->src_qpn, .imm_data = pkt->imm,
+		.wc_flags = IBV_WC_GRH | (pkt->flags & SV_F_IMM ? IBV_WC_WITH_IMM : 0),
 	};
 	struct sv_rqe rqe;
 

@@ -69,7 +69,8 @@ static bool parse_ib(const char *text, struct sv_device *device)
 const union ibv_gid *sv_gid_at(const struct sv_device *device, uint32_t port, uint32_t index)
 {
 	if (!port || port > device->port_cnt || !index)
-		return index || !port || port > device->port_cnt ? NULL : port == 1 ? &device->gids[0] : &device->other_gid;
+		return index || !port || port > device->port_cnt ? NULL :
+		       port == 1 ? &device->gids[0] : &device->other_gid;
 	for (int i = 0; i < device->addr_cnt; i++)
 		if (device->addr_port[i] == port && !--index)
 			return &device->gids[i + 1];
@@ -90,7 +91,9 @@ static void add_addrs(struct sv_device *device, char *addrs, uint8_t port)
 {
 	char *save, *one;
 
-	for (one = strtok_r(addrs, ",", &save); one && device->addr_cnt < SV_ADDRS_MAX; one = strtok_r(NULL, ",", &save)) {
+	for (one = strtok_r(addrs, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
+		if (device->addr_cnt == SV_ADDRS_MAX)
+			break;
 		if (parse_ib(one, device) || !parse_addr(one, &device->addrs[device->addr_cnt]))
 			continue;
 		gid_of_ip(&device->addrs[device->addr_cnt], &device->gids[device->addr_cnt + 1]);
@@ -113,7 +116,8 @@ static void add_device(char *text)
 	device->dev.transport_type = IBV_TRANSPORT_IB;
 	snprintf(device->dev.name, sizeof(device->dev.name), "%s", text);
 	snprintf(device->dev.dev_name, sizeof(device->dev.dev_name), "uverbs%d", i);
-	snprintf(device->dev.ibdev_path, sizeof(device->dev.ibdev_path), "%.160s/class/infiniband/%.60s", sys ? sys : "/sys", text);
+	snprintf(device->dev.ibdev_path, sizeof(device->dev.ibdev_path), "%.160s/class/infiniband/%.60s",
+		 sys ? sys : "/sys", text);
 	device->guid = htobe64(0x0253560000000000u + i);
 	device->gids[0].raw[0] = 0xfe;
 	device->gids[0].raw[1] = 0x80;
@@ -160,7 +164,8 @@ struct sv_device *sv_device_of(const struct sockaddr *addr)
 	all = sv_devices(&cnt);
 	for (i = 0; i < cnt; i++)
 		for (j = addr->sa_family == AF_IB ? 0 : 1; j <= all[i].addr_cnt; j++)
-			if ((addr->sa_family != AF_IB || all[i].infiniband) && !memcmp(&all[i].gids[j], &gid, sizeof(gid)))
+			if ((addr->sa_family != AF_IB || all[i].infiniband) &&
+			    !memcmp(&all[i].gids[j], &gid, sizeof(gid)))
 				return &all[i];
 	return NULL;
 }
@@ -282,9 +287,10 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 		.max_mtu = MTU, .active_mtu = sv_limit("active_mtu", MTU),
 		.gid_tbl_len = gid_cnt(sv_context(context)->device, port),
 		.max_msg_sz = sv_limit("max_msg_sz", 1u << 31),
-		.pkey_tbl_len = 1, .active_width = sv_limit("active_width", 2), .active_speed = sv_limit("active_speed", 32),
-		.phys_state = 5,
-		.link_layer = sv_context(context)->device->infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET,
+		.pkey_tbl_len = 1, .active_width = sv_limit("active_width", 2),
+		.active_speed = sv_limit("active_speed", 32), .phys_state = 5,
+		.link_layer = sv_context(context)->device->infiniband ? IBV_LINK_LAYER_INFINIBAND :
+			      IBV_LINK_LAYER_ETHERNET,
 	};
 
 	if (!port || port > sv_context(context)->device->port_cnt)
@@ -330,7 +336,9 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 				uint32_t flags, size_t len)
 {
 	struct sv_device *device = sv_context(context)->device;
-	struct ibv_gid_entry all = { .gid_index = index, .port_num = port, .gid_type = IBV_GID_TYPE_ROCE_V2, .ndev_ifindex = 1 };
+	struct ibv_gid_entry all = {
+		.gid_index = index, .port_num = port, .gid_type = IBV_GID_TYPE_ROCE_V2, .ndev_ifindex = 1,
+	};
 
 	if (flags || !port || port > device->port_cnt)
 		return EINVAL;
@@ -349,7 +357,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 
 	for (uint8_t port = 1; port <= device->port_cnt; port++)
 		for (uint32_t i = 0; sv_gid_at(device, port, i) && has_gid(i) && cnt < max; i++, cnt++)
-			_ibv_query_gid_ex(context, port, i, (struct ibv_gid_entry *) ((uint8_t *) entries + cnt * len), flags, len);
+			_ibv_query_gid_ex(context, port, i, (struct ibv_gid_entry *) ((uint8_t *) entries + cnt * len),
+					  flags, len);
 	return cnt;
 }
 
@@ -408,7 +417,8 @@ int ibv_close_device(struct ibv_context *context)
 	struct sv_context *ctx = sv_context(context);
 
 	if (ctx->ref_cnt) {
-		fprintf(stderr, "softverbs: ibv_close_device(%s) with %u objects left\n", context->device->name, ctx->ref_cnt);
+		fprintf(stderr, "softverbs: ibv_close_device(%s) with %u objects left\n", context->device->name,
+			ctx->ref_cnt);
 		errno = EBUSY;
 		return -1;
 	}

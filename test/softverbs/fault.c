@@ -10,8 +10,8 @@
 
 static const struct { const char *name; int value; } errnos[] = {
 	{ "ENOMEM", ENOMEM }, { "EINVAL", EINVAL }, { "ENODEV", ENODEV }, { "EIO", EIO }, { "EAGAIN", EAGAIN },
-	{ "ENOSYS", ENOSYS }, { "EOPNOTSUPP", EOPNOTSUPP }, { "EMFILE", EMFILE }, { "EPERM", EPERM }, { "EBUSY", EBUSY },
-	{ "EADDRINUSE", EADDRINUSE }, { "ETIMEDOUT", ETIMEDOUT },
+	{ "ENOSYS", ENOSYS }, { "EOPNOTSUPP", EOPNOTSUPP }, { "EMFILE", EMFILE }, { "EPERM", EPERM },
+	{ "EBUSY", EBUSY }, { "EADDRINUSE", EADDRINUSE }, { "ETIMEDOUT", ETIMEDOUT },
 };
 
 /* How often `call` has been made, this time included. */

@@ -467,8 +467,8 @@ int ibv_query_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int mask, stru
 	attr->qp_state = attr->cur_qp_state = qp->qp.state;
 	attr->cap = qp->cap;
 	*init = (struct ibv_qp_init_attr) {
-		.qp_context = qp->qp.qp_context, .send_cq = qp->qp.send_cq, .recv_cq = qp->qp.recv_cq, .srq = qp->qp.srq,
-		.cap = qp->cap, .qp_type = qp->qp.qp_type, .sq_sig_all = qp->sig_all,
+		.qp_context = qp->qp.qp_context, .send_cq = qp->qp.send_cq, .recv_cq = qp->qp.recv_cq,
+		.srq = qp->qp.srq, .cap = qp->cap, .qp_type = qp->qp.qp_type, .sq_sig_all = qp->sig_all,
 	};
 	sv_unlock();
 	return 0;

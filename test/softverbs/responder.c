@@ -388,7 +388,9 @@ void sv_resp_flush(struct sv_qp *qp)
 	if (qp->qp.qp_type == IBV_QPT_XRC_RECV || qp->qp.qp_type == IBV_QPT_XRC_SEND)
 		return;
 	if (qp->in.have_rqe && fab_list_empty(&qp->last.link)) {
-		struct ibv_wc wc = { .wr_id = qp->in.rqe.wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp->qp.qp_num };
+		struct ibv_wc wc = {
+			.wr_id = qp->in.rqe.wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp->qp.qp_num,
+		};
 
 		qp->in.have_rqe = false;
 		sv_cq_push(qp->qp.recv_cq, &wc, true);

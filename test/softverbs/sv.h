@@ -292,8 +292,8 @@ void sv_resp_xrc(struct sv_srq *srq, const struct sv_pkt *pkt, const uint8_t *pa
 void sv_resp_resume_srq(struct sv_timer *timer);
 void sv_resp_fini_srq(struct sv_srq *srq);
 void sv_resp_flush(struct sv_qp *qp);
-/* Of RC, before it is destroyed: what has arrived is answered, which the sender's full socket may hold up. Lock held, given up
- * meanwhile. */
+/* Of RC, before it is destroyed: what has arrived is answered, which the sender's full socket may hold up. Lock held,
+ * given up meanwhile. */
 void sv_resp_leave(struct sv_qp *qp);
 /* In error, with an SRQ: the last receive is over, now or as SOFTVERBS_LIMITS says. */
 void sv_resp_last(struct sv_qp *qp);

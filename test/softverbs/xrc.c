@@ -64,7 +64,8 @@ static struct flock place_of(struct ibv_context *context, short type)
 
 	for (; *at; at++)
 		hash = hash * 33 + (uint8_t) *at;
-	return (struct flock) { .l_type = type, .l_whence = SEEK_SET, .l_start = 0x40000000 + (hash & 0xffffff), .l_len = 1 };
+	return (struct flock) { .l_type = type, .l_whence = SEEK_SET, .l_start = 0x40000000 + (hash & 0xffffff),
+				.l_len = 1 };
 }
 
 static bool domain_exists(struct ibv_context *context, int fd)
@@ -298,11 +299,16 @@ void sv_xrc_arrived(struct sv_qp *qp, struct sv_pkt *pkt, uint8_t *payload)
 static int ask_holder(uint32_t qpn, const struct sv_xrcd *xrcd, int *socket, struct sv_pkt *reply)
 {
 	uint32_t me = ((uint32_t) getpid() << 8 ^ (uint32_t) sv_now_ns()) & 0xffffff;
-	struct sv_pkt ask = { .magic = SV_MAGIC, .op = SV_OPEN, .src_qpn = me, .operand = xrcd->dev, .swap = xrcd->ino };
+	struct sv_pkt ask = {
+		.magic = SV_MAGIC, .op = SV_OPEN, .src_qpn = me, .operand = xrcd->dev, .swap = xrcd->ino,
+	};
 	union { struct cmsghdr align; char room[CMSG_SPACE(sizeof(int))]; } control;
 	struct iovec iov = { reply, sizeof(*reply) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-	int fd = sv_bind(SOCK_DGRAM, "softverbs/ask/%06x", me), ret = fd < 0 ? errno : sv_send_to(fd, qpn, &ask, NULL, 0);
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	int fd = sv_bind(SOCK_DGRAM, "softverbs/ask/%06x", me);
+	int ret = fd < 0 ? errno : sv_send_to(fd, qpn, &ask, NULL, 0);
 	struct pollfd pfd = { fd, POLLIN, 0 };
 
 	if (!ret && poll(&pfd, 1, OPEN_WAIT_MS) != 1)

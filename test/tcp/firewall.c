@@ -203,7 +203,7 @@ static void idle_connection_is_kept(void **state)
 	peer_close(&said, fd);
 }
 
-/* We send, and are connected to by a peer behind a firewall before it takes our connection: what we sent comes by its. */
+/* We send, and a peer behind a firewall connects before it takes our connection: what we sent comes by its. */
 static void theirs_wins(struct node *node, struct peer *peer)
 {
 	int ours, theirs;

@@ -84,7 +84,8 @@ static bool is(enum kind kind, uint32_t kinds)
 	return KIND(kind) & kinds;
 }
 
-#define NEVER(what) fail_msg("%s: kind %d then %d, value %lu: %s", order->name, first, second, (unsigned long) value, what)
+#define NEVER(what) \
+	fail_msg("%s: kind %d then %d, value %lu: %s", order->name, first, second, (unsigned long) value, what)
 
 static bool all_are(const uint64_t *buf, size_t len, uint64_t word)
 {
@@ -287,8 +288,8 @@ static bool world_open(void)
 	if (!node_open_ordered(&ini, caps, order->bit))
 		return false;
 	assert_true(node_open_ordered(&target, caps, order->bit));
-	assert_int_equal(fi_mr_reg(target.domain, slots, SLOTS * sizeof(*slots) + LONG, FI_REMOTE_READ | FI_REMOTE_WRITE,
-				   0, 7, 0, &mr, NULL), 0);
+	assert_int_equal(fi_mr_reg(target.domain, slots, SLOTS * sizeof(*slots) + LONG,
+				   FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &mr, NULL), 0);
 	to = node_insert(&ini, &target.addr);
 	return true;
 }

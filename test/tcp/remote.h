@@ -51,8 +51,8 @@ int peer_up_ext(struct node *node, const struct peer *peer, uint32_t ext);
 int peer_connect(struct node *node, const struct peer *peer, uint32_t pid);
 /* The type of the node's answer to that. */
 uint8_t answer(struct node *node, int fd);
-/* Connect, and be accepted. With hello: as a peer of ours that says this of itself (features besides TCP_EXT_BASE), else
- * as upstream does. */
+/* Connect, and be accepted. With hello: as a peer of ours that says this of itself (features besides TCP_EXT_BASE),
+ * else as upstream does. */
 int connected(struct node *node, const struct peer *peer, uint32_t pid);
 int connected_ext(struct node *node, const struct peer *peer, const struct tcp_hello *hello);
 

@@ -18,7 +18,7 @@
 #define STRANGERS	8
 #define STRANGER_MAX	(64 * 1024)	/* bytes */
 #define LEN		(30 * 1024)	/* of a message */
-#define MESSAGES	3		/* of each: more than the limit in all, less than what the kernel keeps of one */
+#define MESSAGES	3		/* of each: above the limit in all, less than the kernel keeps of one */
 
 static struct {
 	struct tcp_hdr hdr;
@@ -29,8 +29,8 @@ static uint8_t room[LEN];
 static int setup(void **state)
 {
 	tcp_params.stranger_max = STRANGER_MAX;
-	message.hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(message.hdr),
-					 .size = sizeof(message) };
+	message.hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG,
+					 .hdr_size = sizeof(message.hdr), .size = sizeof(message) };
 	return node_setup(state);
 }
 

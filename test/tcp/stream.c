@@ -62,7 +62,7 @@ static void orderly_close_is_a_reset_for_what_waits(void **state)
 
 /* ---- messages that are too long to be kept ---- */
 
-#define LONG_LEN	(1 << 20)	/* bytes; what is kept is limited to much less, and the kernel keeps some of it */
+#define LONG_LEN	(1 << 20)	/* bytes; much less than that is kept, and the kernel keeps some of it */
 #define UNEXP_MAX	(32 * 1024)
 
 struct frame {
@@ -347,8 +347,8 @@ static void frames_are_numbered(void **state)
 
 #define STAGED_LEN	4096	/* bytes that are read ahead of a long message's end */
 
-/* That of a long message may wait for the next one's, but only for what is there: the first bytes of the next one, all of
- * which came with the read that brought the end of this one. */
+/* That of a long message may wait for the next one's, but only for what is there: the first bytes of the next one, all
+ * of which came with the read that brought the end of this one. */
 static void acknowledgement_waits_for_nothing_that_is_not_there(void **state)
 {
 	struct node *node = *state;

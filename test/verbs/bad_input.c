@@ -221,7 +221,8 @@ static void least(void)
 	struct link link = { 0 };
 
 	link_open(&link);
-	MUST_BE(link.a.info->tx_attr->size >= 1 && link.a.info->tx_attr->iov_limit == 1 && !link.a.info->tx_attr->inject_size);
+	MUST_BE(link.a.info->tx_attr->size >= 1 && link.a.info->tx_attr->iov_limit == 1 &&
+		!link.a.info->tx_attr->inject_size);
 	for (int i = 0; i < 5; i++) {
 		link.a.room[0] = (char) i;
 		link_send(&link, link.a.room, fi_mr_desc(link.a.mr), 1);
@@ -230,7 +231,7 @@ static void least(void)
 	link_close(&link);
 }
 
-/* Both ends' queues overflow: by the second message that arrived, whenever it is looked at. What was posted ends once. */
+/* Both ends' queues overflow by the second message that arrived, whenever that is seen. What was posted ends once. */
 static void queue_overflows(void)
 {
 	struct link link = { 0 };
@@ -342,7 +343,8 @@ static void peer_stops_receiving(void)
 		MUST_BE(err == FI_ECONNRESET || (done == 1 && err == FI_EHOSTUNREACH));
 		MUST_BE(error.op_context == (void *) done);
 		if (done < 3)
-			expect_text(&link.a, &error, err == FI_ECONNRESET ? "the connection has ended" : "does not answer");
+			expect_text(&link.a, &error,
+				    err == FI_ECONNRESET ? "the connection has ended" : "does not answer");
 	}
 	MUST_BE(fi_cq_read(link.a.cq, &entry, 1) == -FI_EAGAIN);
 	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
@@ -354,8 +356,8 @@ static void wrong_key(void)
 	struct link link = { 0 };
 
 	link_open(&link);
-	MUST(fi_write(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, (uintptr_t) link.b.room, fi_mr_key(link.b.mr) + 1,
-		      &link));
+	MUST(fi_write(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, (uintptr_t) link.b.room,
+		      fi_mr_key(link.b.mr) + 1, &link));
 	expect_failed(&link, &link.a, FI_EACCES, &link, "has another key");
 	link_close(&link);
 }
@@ -445,17 +447,21 @@ static const struct vcase cases[] = {
 	{ "a device cannot be opened", "SOFTVERBS_FAIL=ibv_open_device:1+=EIO", nothing_is_found,
 	  "device soft0 cannot be opened: Input/output error" },
 	{ "a port is down from the start", "SOFTVERBS_LIMITS=port_down=1", nothing_is_found, "soft0, port 1.*down" },
-	{ "a GID cannot be read", "SOFTVERBS_FAIL=ibv_query_gid:1+=ENODEV", nothing_is_found, "device soft0, port 1 is not used: ibv_query_gid" },
-	{ "FI_VERBS_GID_IDX beyond the port's table", "FI_EXPLAIN=1 FI_VERBS_GID_IDX=77", no_datagrams, "FI_VERBS_GID_IDX: asked 77, offered 0 to 2" },
+	{ "a GID cannot be read", "SOFTVERBS_FAIL=ibv_query_gid:1+=ENODEV", nothing_is_found,
+	  "device soft0, port 1 is not used: ibv_query_gid" },
+	{ "FI_VERBS_GID_IDX beyond the port's table", "FI_EXPLAIN=1 FI_VERBS_GID_IDX=77", no_datagrams,
+	  "FI_VERBS_GID_IDX: asked 77, offered 0 to 2" },
 	{ "librdmacm without its kernel part", NULL, no_channel, "rdma_create_event_channel.*rdma_ucm" },
-	{ "ids cannot be made", "SOFTVERBS_FAIL=rdma_create_id:1+=ENODEV", nothing_is_found, "rdma_create_id.*rdma_ucm" },
-	{ "every limit is the least", "SOFTVERBS_LIMITS=max_qp_wr=2,max_sge=1,max_inline_data=0,max_qp_rd_atom=1,max_srq_wr=1,"
-	  "max_srq_sge=1,max_cqe=5", least, NULL },
+	{ "ids cannot be made", "SOFTVERBS_FAIL=rdma_create_id:1+=ENODEV", nothing_is_found,
+	  "rdma_create_id.*rdma_ucm" },
+	{ "every limit is the least", "SOFTVERBS_LIMITS=max_qp_wr=2,max_sge=1,max_inline_data=0,max_qp_rd_atom=1,"
+	  "max_srq_wr=1,max_srq_sge=1,max_cqe=5", least, NULL },
 	{ "a GID table that is empty", "SOFTVERBS_LIMITS=gids=0 FI_EXPLAIN=1", nothing_is_found,
 	  "soft0, port 1: GID: asked one, offered none: its table is empty" },
 	{ "completion queues overflow", "SOFTVERBS_LIMITS=cq_room=1", queue_overflows,
 	  "device soft0: a completion queue is broken|ibv_poll_cq on soft0" },
-	{ "address vectors of GIDs", "SOFTVERBS_DEVICES=soft0=ib", no_vectors_of_gids, "fi_av_open: domain soft0 .*FI_SOCKADDR_IB" },
+	{ "address vectors of GIDs", "SOFTVERBS_DEVICES=soft0=ib", no_vectors_of_gids,
+	  "fi_av_open: domain soft0 .*FI_SOCKADDR_IB" },
 	{ "a port goes down before a request", NULL, port_down_before_the_request,
 	  "event said: soft0, port 1: no connection to fi_sockaddr_in://127.0.0.1:[0-9]+: unreachable" },
 	{ "a port goes down before an answer", NULL, port_down_before_the_answer,
@@ -463,16 +469,19 @@ static const struct vcase cases[] = {
 	{ "the peer stops receiving", NULL, peer_stops_receiving, "said: soft0, port 1" },
 	{ "a wrong key", NULL, wrong_key, "said: soft0, port 1" },
 	{ "the peer rejects", NULL, peer_rejects,
-	  "event said: soft0, port 1: no connection to fi_sockaddr_in://127.0.0.1:[0-9]+: rejected by the program there" },
+	  "event said: soft0, port 1: no connection to fi_sockaddr_in://127.0.0.1:[0-9]+: rejected by the program "
+	  "there" },
 	{ "private data too long", NULL, data_is_too_long, "56 bytes of connection data: at most 55" },
 	{ "rdma_resolve_route fails", "SOFTVERBS_FAIL=rdma_resolve_route:1=ENODEV", call_fails, NULL },
 	{ "rdma_connect fails", "SOFTVERBS_FAIL=rdma_connect:1=ENODEV", call_fails, NULL },
 	{ "an XRC file that cannot be opened", "FI_VERBS_XRCD_FILENAME=/nonexistent/xrcd", xrc_file,
 	  "file of the XRC domain on device soft0, /nonexistent/xrcd: No such file" },
 	{ "an XRC file that another device uses", NULL, xrc_file_of_two_devices, NULL },
-	{ "an XRC domain that the kernel refuses", "SOFTVERBS_FAIL=ibv_open_xrcd:1=EPERM FI_VERBS_XRCD_FILENAME=/dev/null", xrc_file,
+	{ "an XRC domain that the kernel refuses",
+	  "SOFTVERBS_FAIL=ibv_open_xrcd:1=EPERM FI_VERBS_XRCD_FILENAME=/dev/null", xrc_file,
 	  "XRC domain of /dev/null \\(descriptor [0-9]+\\) .* on device soft0: Operation not permitted" },
-	{ "an XRC file that is a folder", "FI_VERBS_XRCD_FILENAME=/", xrc_file, "file of the XRC domain on device soft0, /: Is a directory" },
+	{ "an XRC file that is a folder", "FI_VERBS_XRCD_FILENAME=/", xrc_file,
+	  "file of the XRC domain on device soft0, /: Is a directory" },
 };
 
 int main(void)

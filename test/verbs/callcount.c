@@ -94,7 +94,8 @@ static void end_open(struct end *end, struct fi_info *info)
 	must(fi_ep_bind(end->ep, &eq->fid, 0), "fi_ep_bind");
 	must(fi_ep_bind(end->ep, &end->cq->fid, FI_SEND | FI_RECV), "fi_ep_bind");
 	must(fi_enable(end->ep), "fi_enable");
-	must(fi_mr_reg(end->domain, end->buf, sizeof(end->buf), FI_SEND | FI_RECV, 0, 0, 0, &end->mr, NULL), "fi_mr_reg");
+	must(fi_mr_reg(end->domain, end->buf, sizeof(end->buf), FI_SEND | FI_RECV, 0, 0, 0, &end->mr, NULL),
+	     "fi_mr_reg");
 }
 
 static struct fi_info *event(uint32_t want)

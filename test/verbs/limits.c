@@ -180,7 +180,8 @@ static void no_xrc(void)
 }
 
 #define XRC	"FI_VERBS_PREFER_XRC=1 SOFTVERBS_LIMITS="
-#define TOO_SMALL(name, is, need) "device soft0, port 1 is not used: its " name " is " is ", and an endpoint takes " need
+#define TOO_SMALL(name, is, need) \
+	"device soft0, port 1 is not used: its " name " is " is ", and an endpoint takes " need
 
 static const struct vcase cases[] = {
 	{ "max_sge 1", "SOFTVERBS_LIMITS=max_sge=1", works, NULL },
@@ -200,7 +201,8 @@ static const struct vcase cases[] = {
 	{ "max_cqe 3, datagrams", "SOFTVERBS_LIMITS=max_cqe=3", datagrams, NULL },
 	{ "max_cqe 100", "SOFTVERBS_LIMITS=max_cqe=100", works, NULL },
 	{ "max_qp 1", "SOFTVERBS_LIMITS=max_qp=1", one, "rdma_create_qp on soft0 .*ask for less" },
-	{ "max_qp 1, XRC", "FI_EXPLAIN=1 SOFTVERBS_LIMITS=max_qp=1", no_xrc, "max_qp, for XRC: asked 1, 1, 1, 2, offered .*, 1" },
+	{ "max_qp 1, XRC", "FI_EXPLAIN=1 SOFTVERBS_LIMITS=max_qp=1", no_xrc,
+	  "max_qp, for XRC: asked 1, 1, 1, 2, offered .*, 1" },
 	{ "max_qp 2", "SOFTVERBS_LIMITS=max_qp=2", works, NULL },
 	{ "max_cq 1", "SOFTVERBS_LIMITS=max_cq=1", one_queue, "ibv_create_cq of .* on soft0" },
 	{ "max_cq 2", "SOFTVERBS_LIMITS=max_cq=2", works, NULL },

@@ -51,7 +51,8 @@ void end_open(struct end *end, struct fi_info *info)
 	MUST(fi_domain(end->fabric, info, &end->domain, NULL));
 	MUST(fi_cq_open(end->domain, &cq, &end->cq, NULL));
 	MUST(fi_mr_reg(end->domain, end->room, sizeof(end->room),
-		       FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &end->mr, NULL));
+		       FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &end->mr,
+		       NULL));
 }
 
 int end_open_ep(struct end *end)
@@ -123,7 +124,9 @@ struct happened await_event(struct link *link, struct fid_eq *eq)
 			fprintf(stderr, "event said: %s\n", text);
 			what.event = 0;
 			what.err = error.err;
-			what.data_len = error.err_data_size < sizeof(what.data) ? error.err_data_size : sizeof(what.data);
+			what.data_len = error.err_data_size;
+			if (what.data_len > sizeof(what.data))
+				what.data_len = sizeof(what.data);
 			if (what.data_len)
 				memcpy(what.data, error.err_data, what.data_len);
 			return what;

@@ -137,13 +137,15 @@ static void large_is_not_pinned(void)
 }
 
 static const struct vcase cases[] = {
-	{ "messages leave a dma-buf that the processor cannot read", NULL, dmabuf_travels, "FI_INJECT of memory of a dma-buf" },
+	{ "messages leave a dma-buf that the processor cannot read", NULL, dmabuf_travels,
+	  "FI_INJECT of memory of a dma-buf" },
 	{ "peers write to a dma-buf and read from it", NULL, dmabuf_is_a_target, NULL },
-	{ "a device without", "SOFTVERBS_LIMITS=dmabuf=0", dmabuf_refused, "ibv_reg_dmabuf_mr of 4096 bytes on soft0: .*the device" },
+	{ "a device without", "SOFTVERBS_LIMITS=dmabuf=0", dmabuf_refused,
+	  "ibv_reg_dmabuf_mr of 4096 bytes on soft0: .*the device" },
 	{ "FI_VERBS_USE_DMABUF=0", "FI_VERBS_USE_DMABUF=0", dmabuf_refused, "soft0: .*FI_VERBS_USE_DMABUF is off" },
 	{ "a dma-buf has no other flag", NULL, flag_unknown, "FI_MR_DMABUF is the only flag" },
-	{ "FI_VERBS_USE_ODP=1: nothing is pinned", "FI_VERBS_USE_ODP=1 SOFTVERBS_LIMITS=odp=63,max_pinned=16384", odp_pins_nothing,
-	  NULL },
+	{ "FI_VERBS_USE_ODP=1: nothing is pinned", "FI_VERBS_USE_ODP=1 SOFTVERBS_LIMITS=odp=63,max_pinned=16384",
+	  odp_pins_nothing, NULL },
 	{ "without, all of it is", "SOFTVERBS_LIMITS=odp=63,max_pinned=16384", large_is_not_pinned,
 	  "ibv_reg_mr of 1048576 bytes on soft0: .*ulimit -l" },
 	{ "a device that pages for sends alone pins", "FI_VERBS_USE_ODP=1 SOFTVERBS_LIMITS=odp=1,max_pinned=16384",

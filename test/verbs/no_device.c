@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For no_device.test: verbs is asked for twice where there is no device, with the system calls of each between marks that
- * a tracer sees. All providers have been loaded before.
+ * For no_device.test: verbs is asked for twice where there is no device, with the system calls of each between marks
+ * that a tracer sees. All providers have been loaded before.
  */
 #include <stdio.h>
 #include <stdlib.h>

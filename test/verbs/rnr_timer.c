@@ -108,5 +108,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(both_ends_have_the_timer) };
 
-	return setenv("FI_VERBS_MIN_RNR_TIMER", "7", 1) || !vrb_lib_ready() || cmocka_run_group_tests(tests, NULL, NULL);
+	return setenv("FI_VERBS_MIN_RNR_TIMER", "7", 1) || !vrb_lib_ready() ||
+	       cmocka_run_group_tests(tests, NULL, NULL);
 }

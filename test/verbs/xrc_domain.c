@@ -78,10 +78,11 @@ static struct ibv_qp *make_target(struct ibv_xrcd *domain)
 	struct ibv_qp_attr up = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 
 	assert_non_null(qp);
-	assert_int_equal(ibv_modify_qp(qp, &up, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
+	assert_int_equal(ibv_modify_qp(qp, &up, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				       IBV_QP_ACCESS_FLAGS), 0);
 	up.qp_state = IBV_QPS_RTR;
-	assert_int_equal(ibv_modify_qp(qp, &up, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), 0);
+	assert_int_equal(ibv_modify_qp(qp, &up, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), 0);
 	return qp;
 }
 
@@ -411,7 +412,8 @@ static void close_fails_while_a_receive_queue_is_associated(void **state)
 	struct ibv_cq *cq = ibv_create_cq(device[0], 1, NULL, NULL, 0);
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { .max_wr = 1, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC, .pd = pd, .xrcd = domain, .cq = cq,
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+			     IBV_SRQ_INIT_ATTR_CQ,
 	};
 	struct ibv_srq *srq = ibv_create_srq_ex(device[0], &attr);
 
