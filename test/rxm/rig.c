@@ -168,7 +168,7 @@ void rig_send(struct rig *rig, struct rxm_pkt *pkt, size_t len)
 
 /* ---- life ---- */
 
-static struct fi_info *find(const char *prov, enum fi_ep_type type)
+struct fi_info *rig_find(const char *prov, enum fi_ep_type type)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
@@ -200,7 +200,7 @@ static void open_ep(struct rig *rig)
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
 	struct fi_av_attr av_attr = { 0 };
 
-	rig->info = find("tcp;ofi_rxm", FI_EP_RDM);
+	rig->info = rig_find("tcp;ofi_rxm", FI_EP_RDM);
 	OK(fi_fabric(rig->info->fabric_attr, &rig->fabric, NULL));
 	OK(fi_domain(rig->fabric, rig->info, &rig->domain, NULL));
 	OK(fi_av_open(rig->domain, &av_attr, &rig->av, NULL));
@@ -216,7 +216,7 @@ static void open_raw(struct rig *rig)
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
 	struct fi_eq_attr eq_attr = { 0 };
 
-	rig->raw_info = find("tcp", FI_EP_MSG);
+	rig->raw_info = rig_find("tcp", FI_EP_MSG);
 	OK(fi_fabric(rig->raw_info->fabric_attr, &rig->raw_fabric, NULL));
 	OK(fi_domain(rig->raw_fabric, rig->raw_info, &rig->raw_domain, NULL));
 	OK(fi_eq_open(rig->raw_fabric, &eq_attr, &rig->raw_eq, NULL));

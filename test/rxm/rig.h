@@ -77,16 +77,20 @@ void rig_drive(struct rig *rig);
 /* Milliseconds of a clock that does not jump. */
 uint64_t rig_now_ms(void);
 
-/* Go on until something is so. */
-#define rig_until(rig, cond)							\
+/* What fi_getinfo() has first for endpoints of this type on 127.0.0.1; the caller frees it. */
+struct fi_info *rig_find(const char *prov, enum fi_ep_type type);
+
+/* Go on until something is so, by this statement; or by passes over a rig. */
+#define rig_wait(cond, pass)							\
 	do {									\
 		uint64_t end_ = rig_now_ms() + RIG_PATIENCE_MS;			\
 		while (!(cond)) {						\
-			rig_drive(rig);						\
+			pass;							\
 			if (rig_now_ms() > end_)				\
 				fail_msg("in vain waited for %s", #cond);	\
 		}								\
 	} while (0)
+#define rig_until(rig, cond)	rig_wait(cond, rig_drive(rig))
 
 /* The first completion with this context, which there will be; its error or 0. */
 int rig_result(struct rig *rig, const void *context);

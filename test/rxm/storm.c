@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Many connections at once: those that an endpoint of tcp;ofi_rxm makes go in turn, 64 at a time, and one that nobody
- * answers keeps its turn for a second; those that peers make are taken a few in a pass; and one
- * that fails in the making is made anew where that may help. The clock stands still unless a test moves it.
+ * answers keeps its turn for a second; those that peers make are taken a few in a pass; and one that fails in the
+ * making is made anew where that may help. The clock stands still unless a test moves it.
  */
 #include "base/unit.h"
 
@@ -12,15 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "rxm/rig.h"
 #include "rxm/rxm.h"
 #include "tcp/tcp.h"
 
-#define OK(call)	assert_int_equal(call, 0)
 #define S		1000000000ULL	/* ns */
-#define PATIENCE_S	60
 #define PASSES		300		/* far more than anything takes that is not to wait */
 #define YOUNG		64		/* prov/rxm/peer.c */
 #define MANY		150		/* more than two rounds of that */
@@ -55,14 +53,6 @@ static uint64_t clock_random(void)
 	return ++last * 0x9e3779b97f4a7c15ULL;
 }
 
-static time_t real_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
 /* ---- the endpoint ---- */
 
 static void note(const void *context, int err)
@@ -92,28 +82,7 @@ static void drive(void)
 		note(err.op_context, err.err);
 }
 
-#define until(cond)								\
-	do {									\
-		time_t end_ = real_s() + PATIENCE_S;				\
-		while (!(cond)) {						\
-			drive();						\
-			if (real_s() > end_)					\
-				fail_msg("in vain waited for %s", #cond);	\
-		}								\
-	} while (0)
-
-static struct fi_info *find(const char *prov, enum fi_ep_type type)
-{
-	struct fi_info *hints = fi_allocinfo(), *found;
-
-	hints->caps = FI_MSG | (type == FI_EP_RDM ? FI_TAGGED : 0);
-	hints->ep_attr->type = type;
-	hints->addr_format = FI_SOCKADDR_IN;
-	hints->fabric_attr->prov_name = strdup(prov);
-	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE | FI_NUMERICHOST, hints, &found));
-	fi_freeinfo(hints);
-	return found;
-}
+#define until(cond)	rig_wait(cond, drive())
 
 static struct fid_ep *open_ep(void)
 {
@@ -148,7 +117,7 @@ static void side_close(void)
 static int setup(void **state)
 {
 	(void) state;
-	info = find("tcp;ofi_rxm", FI_EP_RDM);
+	info = rig_find("tcp;ofi_rxm", FI_EP_RDM);
 	OK(fi_fabric(info->fabric_attr, &fabric, NULL));
 	side_open();
 	memset(done, 0, sizeof(done));
@@ -217,9 +186,9 @@ static int send_everywhere(void)
 /* So many have been called so far, and no more are. */
 static void expect_calls(int listener, unsigned cnt)
 {
-	time_t end = real_s() + PATIENCE_S;
+	uint64_t end_ms = rig_now_ms() + RIG_PATIENCE_MS;
 
-	while (taken_cnt < cnt && real_s() < end) {
+	while (taken_cnt < cnt && rig_now_ms() < end_ms) {
 		drive();
 		take_calls(listener);
 	}
@@ -373,7 +342,7 @@ static void callers_open(void)
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT };
 	struct fi_eq_attr eq_attr = { 0 };
 
-	caller_info = find("tcp", FI_EP_MSG);
+	caller_info = rig_find("tcp", FI_EP_MSG);
 	OK(fi_fabric(caller_info->fabric_attr, &caller_fabric, NULL));
 	OK(fi_domain(caller_fabric, caller_info, &caller_domain, NULL));
 	OK(fi_eq_open(caller_fabric, &eq_attr, &caller_eq, NULL));
@@ -395,10 +364,10 @@ static void callers_close(unsigned cnt)
 /* Drive all until so many have been accepted; never more than a_pass of them in one pass. */
 static void await_up(unsigned cnt, unsigned a_pass)
 {
-	time_t end = real_s() + PATIENCE_S;
+	uint64_t end_ms = rig_now_ms() + RIG_PATIENCE_MS;
 	unsigned before, after = conn_cnt();
 
-	while (up_cnt < cnt && real_s() < end) {
+	while (up_cnt < cnt && rig_now_ms() < end_ms) {
 		drive_callers();
 		now_ns += S / 1000000;	/* an engine looks at its idle sources from time to time */
 		before = after;
@@ -451,7 +420,7 @@ static void busy_peer(void **state)
 {
 	const int reply_timeout_ms = tcp_params.reply_timeout_ms;
 	struct side ours = side, busy;
-	time_t end = real_s() + PATIENCE_S;
+	uint64_t end_ms = rig_now_ms() + RIG_PATIENCE_MS;
 	struct sockaddr_in addr;
 	size_t len = sizeof(addr);
 	char in[8];
@@ -474,7 +443,7 @@ static void busy_peer(void **state)
 	}
 	assert_int_equal(done_cnt, 0);
 	/* now it has time */
-	while ((done_cnt < 1 || recv_cnt < 1) && real_s() < end) {
+	while ((done_cnt < 1 || recv_cnt < 1) && rig_now_ms() < end_ms) {
 		now_ns += S / 10000;
 		side = ours;
 		drive();

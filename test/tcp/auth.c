@@ -10,24 +10,18 @@
 #include <rdma/fi_errno.h>
 #include "auth_rig.h"
 #include "base/bits.h"
-#include "base/sock.h"
 #include "tcp/tcp.h"
 
 /* Somebody connects, and is to be asked for the key. */
 static void setup_accepting(struct fixture *f, bool keyed)
 {
 	socklen_t len = sizeof(f->connecting);
-	int fd;
 
 	setup(f);
 	f->peer = raw_connect(&f->accepting);
 	assert_int_equal(getsockname(f->peer, (struct sockaddr *) &f->connecting, &len), 0);
-	fd = raw_accept(f->listener, NULL, NULL);
-	assert_int_equal(fab_sock->set_nonblock(fd, true), 0);
-	f->cm->keyring.key = keyed ? f->key : NULL;
-	fab_progress_lock(&f->progress);
-	assert_int_equal(tcp_cm_await(f->cm, fd, &(union fab_sockaddr) { .sin = f->connecting }), 0);
-	fab_progress_unlock(&f->progress);
+	f->x.cm->keyring.key = keyed ? f->key : NULL;
+	exchange_accept(&f->x, f->listener, &f->connecting);
 }
 
 /* The request, and the challenge that it meets. */
@@ -65,20 +59,20 @@ static void a_peer_with_the_key_is_admitted(void **state)
 	msg = good_proof(&f, &said);
 	for (size_t i = 0; i < raw_len(&msg); i++) {
 		raw_send(f.peer, (uint8_t *) &msg + i, 1);
-		drive(&f);
+		exchange_drive(&f.x);
 	}
 	msg = recv_msg(&f);
 	assert_int_equal(msg.hdr.type, TCP_CM_ADMIT);
 	make_mac(&f, "weft1 accept", KEY, KEY_LEN, &said, mac);
 	assert_int_equal(be16toh(msg.hdr.seg_size), sizeof(mac));
 	assert_memory_equal(msg.data, mac, sizeof(mac));
-	drive_until_over(&f);
-	assert_int_equal(f.err, 0);
-	assert_ptr_equal(f.cm->proven, f.key);
-	assert_int_equal(f.cm->type, TCP_CM_CONNREQ);
-	assert_int_equal(f.cm->data_len, 7);
-	assert_memory_equal(f.cm->data, "private", 7);
-	assert_true(f.cm->peer.ext);
+	exchange_finish(&f.x);
+	assert_int_equal(f.x.err, 0);
+	assert_ptr_equal(f.x.cm->proven, f.key);
+	assert_int_equal(f.x.cm->type, TCP_CM_CONNREQ);
+	assert_int_equal(f.x.cm->data_len, 7);
+	assert_memory_equal(f.x.cm->data, "private", 7);
+	assert_true(f.x.cm->peer.ext);
 	teardown(&f);
 }
 
@@ -219,10 +213,10 @@ static void addresses_may_be_left_out(void **state)
 		proof = good_proof(&f, &said);
 		send_msg(&f, &proof);
 		if (i)
-			drive_until_over(&f);
+			exchange_finish(&f.x);
 		else
 			check_refused(&f, FI_EACCES);
-		assert_int_equal(f.err, i ? 0 : FI_EACCES);
+		assert_int_equal(f.x.err, i ? 0 : FI_EACCES);
 		teardown(&f);
 		tcp_params.auth_address = false;
 	}
@@ -242,8 +236,8 @@ static void a_recorded_proof_is_worth_nothing(void **state)
 	ask(&f, &said);
 	proof = good_proof(&f, &said);
 	send_msg(&f, &proof);
-	drive_until_over(&f);
-	assert_int_equal(f.err, 0);
+	exchange_finish(&f.x);
+	assert_int_equal(f.x.err, 0);
 	teardown(&f);
 
 	setup_accepting(&f, true);
@@ -283,8 +277,8 @@ static void a_challenge_has_the_deadline_of_the_request(void **state)
 	setup_accepting(&f, true);
 	test_added_ns += half_ns;
 	ask(&f, &said);
-	drive(&f);
-	assert_false(f.over);
+	exchange_drive(&f.x);
+	assert_false(f.x.over);
 	test_added_ns += half_ns;
 	check_refused(&f, FI_ETIMEDOUT);
 	teardown(&f);

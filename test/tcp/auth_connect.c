@@ -7,7 +7,6 @@
 #include <rdma/fi_errno.h>
 #include "auth_rig.h"
 #include "base/bits.h"
-#include "base/sock.h"
 
 static void setup_connecting(struct fixture *f, bool keyed, struct said *said)
 {
@@ -16,11 +15,9 @@ static void setup_connecting(struct fixture *f, bool keyed, struct said *said)
 	socklen_t len = sizeof(f->connecting);
 
 	setup(f);
-	f->cm->keyring.key = keyed ? f->key : NULL;
-	fab_progress_lock(&f->progress);
-	assert_int_equal(tcp_cm_connect(f->cm, -1, NULL, &(union fab_sockaddr) { .sin = f->accepting }, &msg), 0);
-	fab_progress_unlock(&f->progress);
-	f->peer = raw_accept(f->listener, drive, f);
+	f->x.cm->keyring.key = keyed ? f->key : NULL;
+	assert_int_equal(exchange_connect(&f->x, &f->accepting, &msg), 0);
+	f->peer = raw_accept(f->listener, exchange_drive, &f->x);
 	assert_int_equal(getpeername(f->peer, (struct sockaddr *) &f->connecting, &len), 0);
 	said->request = recv_msg(f);
 }
@@ -67,10 +64,10 @@ static void the_accepting_side_proves_too(void **state)
 	msg = raw_cm(TCP_CM_ADMIT, mac, sizeof(mac));
 	send_msg(&f, &msg);
 	send_msg(&f, &response);
-	drive_until_over(&f);
-	assert_int_equal(f.err, 0);
-	assert_ptr_equal(f.cm->proven, f.key);
-	assert_int_equal(f.cm->data_len, 3);
+	exchange_finish(&f.x);
+	assert_int_equal(f.x.err, 0);
+	assert_ptr_equal(f.x.cm->proven, f.key);
+	assert_int_equal(f.x.cm->data_len, 3);
 	teardown(&f);
 }
 
@@ -151,7 +148,7 @@ static void a_refusal_says_why(void **state)
 		msg.hdr.eager_max = htobe32(reasons[i]);
 		send_msg(&f, &msg);
 		check_refused(&f, FI_EACCES);
-		assert_non_null(strstr(f.text, "authoriz"));
+		assert_non_null(strstr(f.x.text, "authoriz"));
 		teardown(&f);
 	}
 }

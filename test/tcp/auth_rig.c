@@ -5,73 +5,32 @@
 #include <endian.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/clock.h"
 #include "base/hmac.h"
 #include "tcp/tcp.h"
-
-static void on_done(struct tcp_cm *cm)
-{
-	((struct fixture *) cm->ctx)->over = true;
-}
-
-static void on_fail(struct tcp_cm *cm, int err)
-{
-	struct fixture *f = cm->ctx;
-
-	f->over = true;
-	f->err = err;
-	tcp_cm_text(cm, err, f->text, sizeof(f->text));
-}
-
-static const struct tcp_cm_owner owner = { .done = on_done, .fail = on_fail };
 
 void setup(struct fixture *f)
 {
 	memset(f, 0, sizeof(*f));
 	assert_int_equal(fab_auth_get(&tcp_prov, "test", KEY, KEY_LEN, &f->key), 0);
-	assert_int_equal(fab_progress_init(&f->progress, &(struct fab_progress_attr) { .shared = true }), 0);
-	f->cm = tcp_cm_new(&f->progress, &owner, f);
-	assert_non_null(f->cm);
+	exchange_open(&f->x);
 	f->listener = raw_listen(&f->accepting, 1);
 }
 
 void teardown(struct fixture *f)
 {
-	fab_progress_lock(&f->progress);
-	tcp_cm_free(f->cm);
-	fab_progress_run(&f->progress);
-	fab_progress_unlock(&f->progress);
-	fab_progress_fini(&f->progress);
+	exchange_close(&f->x);
 	fab_auth_put(f->key);
 	close(f->listener);
 	close(f->peer);
 }
 
-void drive(void *arg)
-{
-	struct fixture *f = arg;
-
-	fab_progress_lock(&f->progress);
-	fab_progress_run(&f->progress);
-	fab_progress_unlock(&f->progress);
-}
-
-void drive_until_over(struct fixture *f)
-{
-	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
-
-	while (!f->over && fab_now_ms() < end_ms)
-		drive(f);
-	assert_true(f->over);
-}
-
 void check_refused(struct fixture *f, int err)
 {
-	drive_until_over(f);
-	assert_int_equal(f->err, err);
-	assert_null(f->cm->proven);
-	assert_non_null(strstr(f->text, "127.0.0.1:"));
-	assert_non_null(strstr(f->text, " -> "));
+	exchange_finish(&f->x);
+	assert_int_equal(f->x.err, err);
+	assert_null(f->x.cm->proven);
+	assert_non_null(strstr(f->x.text, "127.0.0.1:"));
+	assert_non_null(strstr(f->x.text, " -> "));
 }
 
 static size_t add(uint8_t *buf, size_t at, const void *data, size_t len)
@@ -115,8 +74,8 @@ struct cm_bytes recv_msg(struct fixture *f)
 {
 	struct cm_bytes msg;
 
-	raw_recv(f->peer, &msg, HDR, drive, f);
-	raw_recv(f->peer, msg.data, be16toh(msg.hdr.seg_size), drive, f);
+	raw_recv(f->peer, &msg, HDR, exchange_drive, &f->x);
+	raw_recv(f->peer, msg.data, be16toh(msg.hdr.seg_size), exchange_drive, &f->x);
 	assert_null(memmem(&msg, raw_len(&msg), KEY, KEY_LEN));
 	return msg;
 }

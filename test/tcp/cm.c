@@ -12,73 +12,9 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "base/clock.h"
 #include "base/sock.h"
-#include "raw.h"
-#include "tcp/cm.h"
+#include "exchange.h"
 #include "tcp/tcp.h"
-
-/* An engine, and how the exchange on it ended. */
-struct fixture {
-	struct fab_progress progress;
-	struct tcp_cm *cm;
-	bool over;
-	int err;
-	char text[256];
-};
-
-static void on_done(struct tcp_cm *cm)
-{
-	struct fixture *f = cm->ctx;
-
-	f->over = true;
-}
-
-static void on_fail(struct tcp_cm *cm, int err)
-{
-	struct fixture *f = cm->ctx;
-
-	f->over = true;
-	f->err = err;
-	tcp_cm_text(cm, err, f->text, sizeof(f->text));
-}
-
-static const struct tcp_cm_owner owner = { .done = on_done, .fail = on_fail };
-
-static void setup(struct fixture *f)
-{
-	memset(f, 0, sizeof(*f));
-	assert_int_equal(fab_progress_init(&f->progress, &(struct fab_progress_attr) { .shared = true }), 0);
-	f->cm = tcp_cm_new(&f->progress, &owner, f);
-	assert_non_null(f->cm);
-}
-
-static void teardown(struct fixture *f)
-{
-	fab_progress_lock(&f->progress);
-	tcp_cm_free(f->cm);
-	fab_progress_run(&f->progress);
-	fab_progress_unlock(&f->progress);
-	fab_progress_fini(&f->progress);
-}
-
-static void drive(void *arg)
-{
-	struct fixture *f = arg;
-
-	fab_progress_lock(&f->progress);
-	fab_progress_run(&f->progress);
-	fab_progress_unlock(&f->progress);
-}
-
-static void drive_until_over(struct fixture *f)
-{
-	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
-
-	while (!f->over && fab_now_ms() < end_ms)
-		drive(f);
-	assert_true(f->over);
-}
 
 /* ---- what a message may look like ---- */
 
@@ -135,19 +71,33 @@ static bool is_cut(const struct row *row)
 	return row->flaw >= CUT_HEADER;
 }
 
-static void check_outcome(const struct fixture *f, const struct row *row)
+/* The peer says this, `step` bytes at a time, and closes where it is cut. */
+static void say(struct exchange *x, int peer, const struct row *row, size_t step)
 {
-	assert_int_equal(f->err, row->err);
+	struct cm_bytes msg;
+	size_t len = make_bytes(row, &msg);
+
+	for (size_t i = 0; i < len; i += step) {
+		raw_send(peer, (uint8_t *) &msg + i, fab_min(step, len - i));
+		exchange_drive(x);
+	}
+	if (is_cut(row))
+		close(peer);
+}
+
+static void check_outcome(const struct exchange *x, const struct row *row)
+{
+	assert_int_equal(x->err, row->err);
 	if (row->err) {
-		assert_non_null(strstr(f->text, " -> "));
+		assert_non_null(strstr(x->text, " -> "));
 		return;
 	}
-	assert_int_equal(f->cm->type, row->type);
-	assert_int_equal(f->cm->data_len, row->data_len);
-	assert_int_equal(f->cm->peer.swap, row->flaw == SWAPPED);
-	assert_false(f->cm->peer.ext);
+	assert_int_equal(x->cm->type, row->type);
+	assert_int_equal(x->cm->data_len, row->data_len);
+	assert_int_equal(x->cm->peer.swap, row->flaw == SWAPPED);
+	assert_false(x->cm->peer.ext);
 	if (row->data_len)
-		assert_memory_equal(f->cm->data, "private data", fab_min(row->data_len, (size_t) 12));
+		assert_memory_equal(x->cm->data, "private data", fab_min(row->data_len, (size_t) 12));
 }
 
 /* ---- passive: a request is awaited ---- */
@@ -168,37 +118,26 @@ static const struct row requests[] = {
 	{ "closed at once", TCP_CM_CONNREQ, 0, NOTHING, FI_ECONNRESET },
 };
 
-/* step: bytes sent at a time. What follows the message must stay in the socket. */
+/* What follows the message must stay in the socket. */
 static void run_request(const struct row *row, size_t step)
 {
 	struct sockaddr_in addr;
-	struct cm_bytes msg;
-	struct fixture f;
-	size_t len = make_bytes(row, &msg);
-	int listener = raw_listen(&addr, 1), peer = raw_connect(&addr), fd;
+	struct exchange x;
+	int listener = raw_listen(&addr, 1), peer = raw_connect(&addr);
 	char next;
 
-	setup(&f);
-	fd = raw_accept(listener, NULL, NULL);
-	assert_int_equal(fab_sock->set_nonblock(fd, true), 0);
-	fab_progress_lock(&f.progress);
-	assert_int_equal(tcp_cm_await(f.cm, fd, &(union fab_sockaddr) { .sin = addr }), 0);
-	fab_progress_unlock(&f.progress);
-	for (size_t i = 0; i < len; i += step) {
-		raw_send(peer, (uint8_t *) &msg + i, fab_min(step, len - i));
-		drive(&f);
-	}
-	if (is_cut(row))
-		close(peer);
-	else
+	exchange_open(&x);
+	exchange_accept(&x, listener, &addr);
+	say(&x, peer, row, step);
+	if (!is_cut(row))
 		raw_send(peer, "!", 1);
-	drive_until_over(&f);
-	check_outcome(&f, row);
+	exchange_finish(&x);
+	check_outcome(&x, row);
 	if (!row->err) {
-		raw_recv(f.cm->fd, &next, 1, drive, &f);
+		raw_recv(x.cm->fd, &next, 1, exchange_drive, &x);
 		assert_int_equal(next, '!');
 	}
-	teardown(&f);
+	exchange_close(&x);
 	if (!is_cut(row))
 		close(peer);
 	close(listener);
@@ -234,14 +173,12 @@ static const struct row answers[] = {
 	{ "closed at once", TCP_CM_CONNRESP, 0, NOTHING, FI_ECONNRESET },
 };
 
-static void start_connect(struct fixture *f, const struct sockaddr_in *to)
+static void start_connect(struct exchange *x, const struct sockaddr_in *to)
 {
 	static const struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = 0x1122334455667788,
 					       .data = "hello", .data_len = 5 };
 
-	fab_progress_lock(&f->progress);
-	assert_int_equal(tcp_cm_connect(f->cm, -1, NULL, &(union fab_sockaddr) { .sin = *to }, &msg), 0);
-	fab_progress_unlock(&f->progress);
+	assert_int_equal(exchange_connect(x, to, &msg), 0);
 }
 
 /* What start_connect() has to put on the wire, each byte of it. */
@@ -262,25 +199,19 @@ static void check_request(const struct cm_bytes *msg)
 static void run_answer(const struct row *row, size_t step)
 {
 	struct sockaddr_in addr;
-	struct cm_bytes msg, request;
-	struct fixture f;
-	size_t len = make_bytes(row, &msg);
+	struct cm_bytes request;
+	struct exchange x;
 	int listener = raw_listen(&addr, 1), peer;
 
-	setup(&f);
-	start_connect(&f, &addr);
-	peer = raw_accept(listener, drive, &f);
-	raw_recv(peer, &request, sizeof(request.hdr) + 5, drive, &f);
+	exchange_open(&x);
+	start_connect(&x, &addr);
+	peer = raw_accept(listener, exchange_drive, &x);
+	raw_recv(peer, &request, sizeof(request.hdr) + 5, exchange_drive, &x);
 	check_request(&request);
-	for (size_t i = 0; i < len; i += step) {
-		raw_send(peer, (uint8_t *) &msg + i, fab_min(step, len - i));
-		drive(&f);
-	}
-	if (is_cut(row))
-		close(peer);
-	drive_until_over(&f);
-	check_outcome(&f, row);
-	teardown(&f);
+	say(&x, peer, row, step);
+	exchange_finish(&x);
+	check_outcome(&x, row);
+	exchange_close(&x);
 	if (!is_cut(row))
 		close(peer);
 	close(listener);
@@ -301,7 +232,7 @@ static void extension_is_announced_and_read(void **state)
 {
 	struct cm_bytes msg = raw_cm(TCP_CM_CONNRESP, NULL, 0), request;
 	struct sockaddr_in addr;
-	struct fixture f;
+	struct exchange x;
 	int listener = raw_listen(&addr, 1), peer;
 
 	(void) state;
@@ -309,18 +240,18 @@ static void extension_is_announced_and_read(void **state)
 	msg.hdr.incarnation = htobe64(0x0102030405060708);
 	msg.hdr.eager_max = htobe32(1000);
 	msg.hdr.credit = htobe32(5000);
-	setup(&f);
-	start_connect(&f, &addr);
-	peer = raw_accept(listener, drive, &f);
-	raw_recv(peer, &request, sizeof(request.hdr) + 5, drive, &f);
+	exchange_open(&x);
+	start_connect(&x, &addr);
+	peer = raw_accept(listener, exchange_drive, &x);
+	raw_recv(peer, &request, sizeof(request.hdr) + 5, exchange_drive, &x);
 	raw_send(peer, &msg, raw_len(&msg));
-	drive_until_over(&f);
-	assert_int_equal(f.err, 0);
-	assert_true(f.cm->peer.ext);
-	assert_int_equal(f.cm->peer.incarnation, 0x0102030405060708);
-	assert_int_equal(f.cm->peer.eager_max, 1000);
-	assert_int_equal(f.cm->peer.credit, 5000);
-	teardown(&f);
+	exchange_finish(&x);
+	assert_int_equal(x.err, 0);
+	assert_true(x.cm->peer.ext);
+	assert_int_equal(x.cm->peer.incarnation, 0x0102030405060708);
+	assert_int_equal(x.cm->peer.eager_max, 1000);
+	assert_int_equal(x.cm->peer.credit, 5000);
+	exchange_close(&x);
 	close(peer);
 	close(listener);
 }
@@ -329,39 +260,39 @@ static void extension_is_announced_and_read(void **state)
 static void refused_connect_is_told_later(void **state)
 {
 	struct sockaddr_in addr;
-	struct fixture f;
+	struct exchange x;
 
 	(void) state;
 	close(raw_listen(&addr, 1));
-	setup(&f);
-	start_connect(&f, &addr);
-	assert_false(f.over);
-	drive_until_over(&f);
-	assert_int_equal(f.err, FI_ECONNREFUSED);
-	assert_non_null(strstr(f.text, "127.0.0.1"));
-	assert_non_null(strstr(f.text, "is the peer running"));
-	teardown(&f);
+	exchange_open(&x);
+	start_connect(&x, &addr);
+	assert_false(x.over);
+	exchange_finish(&x);
+	assert_int_equal(x.err, FI_ECONNREFUSED);
+	assert_non_null(strstr(x.text, "127.0.0.1"));
+	assert_non_null(strstr(x.text, "is the peer running"));
+	exchange_close(&x);
 }
 
 /* A full listener drops the SYN, like a firewall does. */
 static void unanswered_connect_ends_at_the_deadline(void **state)
 {
 	struct sockaddr_in addr;
-	struct fixture f;
+	struct exchange x;
 	int listener = raw_listen(&addr, 0), first = raw_connect(&addr);
 
 	(void) state;
-	setup(&f);
-	start_connect(&f, &addr);
+	exchange_open(&x);
+	start_connect(&x, &addr);
 	for (int i = 0; i < 100; i++)
-		drive(&f);
-	assert_false(f.over);
-	assert_int_equal(f.cm->state, TCP_CM_CONNECTING);
+		exchange_drive(&x);
+	assert_false(x.over);
+	assert_int_equal(x.cm->state, TCP_CM_CONNECTING);
 	test_added_ns += tcp_params.connect_timeout_ms * 1000000ULL;
-	drive_until_over(&f);
-	assert_int_equal(f.err, FI_ETIMEDOUT);
-	assert_non_null(strstr(f.text, "FI_TCP_IFACE"));
-	teardown(&f);
+	exchange_finish(&x);
+	assert_int_equal(x.err, FI_ETIMEDOUT);
+	assert_non_null(strstr(x.text, "FI_TCP_IFACE"));
+	exchange_close(&x);
 	close(first);
 	close(listener);
 }
@@ -371,22 +302,22 @@ static void late_answer_is_waited_for(void **state)
 {
 	struct sockaddr_in addr;
 	struct cm_bytes request;
-	struct fixture f;
+	struct exchange x;
 	int listener = raw_listen(&addr, 1), peer;
 
 	(void) state;
-	setup(&f);
-	start_connect(&f, &addr);
-	peer = raw_accept(listener, drive, &f);
-	raw_recv(peer, &request, sizeof(request.hdr) + 5, drive, &f);
+	exchange_open(&x);
+	start_connect(&x, &addr);
+	peer = raw_accept(listener, exchange_drive, &x);
+	raw_recv(peer, &request, sizeof(request.hdr) + 5, exchange_drive, &x);
 	test_added_ns += tcp_params.connect_timeout_ms * 2000000ULL;
 	for (int i = 0; i < 100; i++)
-		drive(&f);
-	assert_false(f.over);
+		exchange_drive(&x);
+	assert_false(x.over);
 	test_added_ns += tcp_params.reply_timeout_ms * 1000000ULL;
-	drive_until_over(&f);
-	assert_int_equal(f.err, FI_ETIMEDOUT);
-	teardown(&f);
+	exchange_finish(&x);
+	assert_int_equal(x.err, FI_ETIMEDOUT);
+	exchange_close(&x);
 	close(peer);
 	close(listener);
 }
@@ -395,21 +326,18 @@ static void late_answer_is_waited_for(void **state)
 static void request_has_a_deadline(void **state)
 {
 	struct sockaddr_in addr;
-	struct fixture f;
-	int listener = raw_listen(&addr, 1), peer = raw_connect(&addr), fd = raw_accept(listener, NULL, NULL);
+	struct exchange x;
+	int listener = raw_listen(&addr, 1), peer = raw_connect(&addr);
 
 	(void) state;
-	setup(&f);
-	assert_int_equal(fab_sock->set_nonblock(fd, true), 0);
-	fab_progress_lock(&f.progress);
-	assert_int_equal(tcp_cm_await(f.cm, fd, &(union fab_sockaddr) { .sin = addr }), 0);
-	fab_progress_unlock(&f.progress);
-	drive(&f);
-	assert_false(f.over);
+	exchange_open(&x);
+	exchange_accept(&x, listener, &addr);
+	exchange_drive(&x);
+	assert_false(x.over);
 	test_added_ns += tcp_params.connect_timeout_ms * 1000000ULL;
-	drive_until_over(&f);
-	assert_int_equal(f.err, FI_ETIMEDOUT);
-	teardown(&f);
+	exchange_finish(&x);
+	assert_int_equal(x.err, FI_ETIMEDOUT);
+	exchange_close(&x);
 	assert_true(raw_recv_end(peer, NULL, NULL));
 	close(peer);
 	close(listener);
@@ -462,18 +390,16 @@ static void each_socket_call_may_fail(void **state)
 	ops.recv = failing_recv;
 	for (long n = 0; !clean; n++) {
 		struct pollfd pfd = { .fd = listener, .events = POLLIN };
-		struct fixture f;
+		struct exchange x;
 		int peer = -1;
 
 		assert_true(n < 100);
-		setup(&f);
+		exchange_open(&x);
 		fab_sock = &ops;
 		fail_at = n;
-		fab_progress_lock(&f.progress);
-		ret = tcp_cm_connect(f.cm, -1, NULL, &(union fab_sockaddr) { .sin = addr }, &msg);
-		fab_progress_unlock(&f.progress);
-		while (!ret && !f.over) {
-			drive(&f);
+		ret = exchange_connect(&x, &addr, &msg);
+		while (!ret && !x.over) {
+			exchange_drive(&x);
 			if (poll(&pfd, 1, 0) > 0) {
 				peer = accept(listener, NULL, NULL);
 				raw_send(peer, &reply, raw_len(&reply));
@@ -482,9 +408,9 @@ static void each_socket_call_may_fail(void **state)
 		if (ret)
 			assert_int_equal(ret, -FI_EMFILE);
 		else
-			assert_true(f.err == 0 || f.err == EMFILE);
-		clean = !ret && !f.err && fail_at >= 0;
-		teardown(&f);
+			assert_true(x.err == 0 || x.err == EMFILE);
+		clean = !ret && !x.err && fail_at >= 0;
+		exchange_close(&x);
 		fab_sock = &fab_sock_libc;
 		if (peer >= 0)
 			close(peer);
