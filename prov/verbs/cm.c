@@ -159,7 +159,8 @@ static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
-	if (vrb_cm_ask(ep, &param))
+	ep->asked = !vrb_cm_ask(ep, &param);
+	if (!ep->asked)
 		vrb_cm_refused(ep, errno, event, "rdma_connect");
 }
 

@@ -18,8 +18,11 @@ static int domain_close(struct fid *fid)
 {
 	struct vrb_domain *domain = fab_container(fid, struct vrb_domain, base.domain_fid.fid);
 	struct ibv_pd *pd = domain->pd;
-	int ret = fab_domain_fini(&domain->base);
+	int ret;
 
+	if (!atomic_load(&domain->base.ref))
+		vrb_unanswered_end(domain, true);
+	ret = fab_domain_fini(&domain->base);
 	if (ret)
 		return ret;
 	ret = ibv_dealloc_pd(pd);
@@ -80,6 +83,7 @@ static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, con
 	domain->odp = vrb_mr_odp(domain->dev, domain->kind);
 	pthread_mutex_init(&domain->lock, NULL);
 	fab_list_init(&domain->pollers);
+	fab_list_init(&domain->unanswered);
 	return 0;
 }
 

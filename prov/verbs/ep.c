@@ -162,7 +162,7 @@ int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 	return ibv_post_recv(ep->qp, wr, &bad);
 }
 
-/* Lock held. */
+/* Nothing is outstanding any more, and nothing names the endpoint but its queue pair. Lock held. */
 static void stop(struct vrb_ep *ep)
 {
 	fab_source_del(&ep->cm_src);
@@ -176,22 +176,48 @@ static void stop(struct vrb_ep *ep)
 	drain(ep);
 	if (ep->srx)
 		vrb_srx_settle(ep);
+	fab_list_remove(&ep->on_hw);
+}
+
+/* Lock held. */
+static void destroy_qp(struct vrb_ep *ep)
+{
+	if (!ep->hw_cq)
+		return;
 	ep->kind->destroy(ep);
 	if (ep->srx)
 		vrb_srx_leave(ep);
-	fab_list_remove(&ep->on_hw);
+}
+
+/* Destroying it would wait for the peer. */
+static void leave_qp(struct vrb_ep *ep)
+{
+	bool left = vrb_unanswered_keep(ep);
+
+	fab_progress_lock(ep->base.progress);
+	if (!left)
+		destroy_qp(ep);
+	else if (ep->srx)
+		vrb_srx_leave(ep);
+	fab_progress_unlock(ep->base.progress);
 }
 
 static int ep_close(struct fid *fid)
 {
 	struct vrb_ep *ep = vrb_ep_of(fid);
 	int ret = fab_ep_check_close(&ep->base);
+	bool unanswered;
 
 	if (ret)
 		return ret;
 	fab_progress_lock(ep->base.progress);
+	unanswered = ep->asked && ep->state == VRB_EP_CONNECTING && vrb_device_iwarp(vrb_domain_of(ep)->dev);
 	stop(ep);
+	if (!unanswered)
+		destroy_qp(ep);
 	fab_progress_unlock(ep->base.progress);
+	if (unanswered)
+		leave_qp(ep);
 	ep->kind->close(ep);
 	if (ep->srx)
 		vrb_srx_unbind(ep);
@@ -199,6 +225,7 @@ static int ep_close(struct fid *fid)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
 	if (ep->base.eq)
 		fab_eq_purge(ep->base.eq, &ep->base.ep_fid.fid, NULL);
+	vrb_unanswered_end(vrb_domain_of(ep), false);
 	fab_pool_fini(&ep->rx_pool);
 	free(ep->tx);
 	fab_ep_fini(&ep->base);

@@ -131,14 +131,17 @@ int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 /* ---- the queue pair ---- */
 
 /* Requests are taken to complete in order (post.c). Soft-iWARP says of a message that it is done although a read before
- * it is not: what is posted while a read is outstanding waits for that. */
+ * it is not: what is posted while a read is outstanding waits for that. A read itself comes behind all that was posted
+ * before it (RFC 5040, section 5.5), and Soft-iWARP ends a queue pair that is asked for a fence there. */
 static ssize_t aim_behind_reads(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 {
 	(void) addr;
-	if (wr->opcode == IBV_WR_RDMA_READ)
+	if (wr->opcode == IBV_WR_RDMA_READ) {
 		ep->last_read = ep->tx_tail;
-	else if (ep->last_read - ep->tx_head < ep->tx_tail - ep->tx_head)
+		wr->send_flags &= ~(unsigned) IBV_SEND_FENCE;
+	} else if (ep->last_read - ep->tx_head < ep->tx_tail - ep->tx_head) {
 		wr->send_flags |= IBV_SEND_FENCE;
+	}
 	return 0;
 }
 

@@ -21,6 +21,7 @@ static ssize_t make_requests(struct vrb_ep *ep, const struct fab_op *op, struct 
 			.wr_id = (uintptr_t) &ep->tx[ep->tx_tail & ep->tx_mask], .next = &wr[*cnt + 1],
 			.sg_list = sge + at, .num_sge = (int) n,
 			.opcode = IBV_WR_RDMA_READ, .wr.rdma = { addr, (uint32_t) op->rma->key },
+			.send_flags = op->flags & FI_FENCE && !*cnt ? IBV_SEND_FENCE : 0,
 		};
 		if (ep->aim)
 			ret = ep->aim(ep, op->addr, &wr[*cnt]);
@@ -30,8 +31,6 @@ static ssize_t make_requests(struct vrb_ep *ep, const struct fab_op *op, struct 
 	}
 	wr[*cnt - 1].next = NULL;
 	wr[*cnt - 1].send_flags |= IBV_SEND_SIGNALED;
-	if (op->flags & FI_FENCE)
-		wr[0].send_flags |= IBV_SEND_FENCE;
 	return ret;
 }
 

@@ -148,6 +148,7 @@ static int srx_close(struct fid *fid)
 	fab_progress_unlock(ep->base.progress);
 	if (user_cnt)
 		return fab_shared_busy(&ep->base, "receive");
+	vrb_unanswered_end(vrb_domain_of(ep), true);
 	ret = ibv_destroy_srq(srx->srq);
 	if (ret)
 		VRB_WARN(FI_LOG_EP_CTRL, "ibv_destroy_srq on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(ret));

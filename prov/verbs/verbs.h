@@ -152,8 +152,9 @@ struct vrb_domain {
 	const struct vrb_kind *kind;	/* of its endpoints */
 	struct ibv_pd *pd;		/* owned */
 	bool odp;			/* regions are paged on demand: FI_VERBS_USE_ODP, and the device can */
-	pthread_mutex_t lock;		/* guards pollers; engine locks are taken inside */
+	pthread_mutex_t lock;		/* guards the two lists; engine locks are taken inside */
 	struct fab_list pollers;	/* struct vrb_poller.link */
+	struct fab_list unanswered;	/* unanswered.c's */
 	_Atomic bool last_told;		/* the device has told of a queue pair's last shared receive, */
 	_Atomic uint32_t last_missed;	/* or has not, in time */
 	struct vrb_xrc *xrc;		/* xrc_share.c's: NULL while there is no XRC endpoint */
@@ -279,6 +280,7 @@ struct vrb_ep {
 	union fab_any_addr peer;
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* what the CM's next message carries: length and bytes of fi_connect,
 						 * fi_accept, and what the kind adds; before, what a request carried */
+	bool asked;			/* rdma_connect was called: while connecting there is no answer yet */
 	bool shutdown_told;
 	bool local_end;			/* we ended it: what is flushed was cancelled */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
@@ -315,6 +317,18 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 {
 	return fab_container(ep->base.domain, struct vrb_domain, base);
 }
+
+/* ---- unanswered.c ---- */
+
+/* Last steps of closing an endpoint of iWARP that asked for a connection and has no answer, whose queue pair is in error
+ * and has nothing outstanding: takes over id, channel, queue pair and hardware queue, which are NULL in ep then. False, and all
+ * as it was, where that cannot be (no memory): destroying the queue pair will wait for the answer. No lock held. */
+bool vrb_unanswered_keep(struct vrb_ep *ep);
+/* Free what has been answered; with `all` the others too, waiting for as long as the kernel does, ten seconds at most.
+ * No lock held. */
+void vrb_unanswered_end(struct vrb_domain *domain, bool all);
+
+/* ---- ops.c, atomic.c ---- */
 
 extern struct fi_ops_msg vrb_msg_ops;	/* ops.c */
 extern struct fi_ops_rma vrb_rma_ops;

@@ -25,6 +25,26 @@ TEST_PROV(write_behind_read, FI_RMA | FI_FENCE, RELIABLE)
 	check_fill(r.buf, LEN, 2);
 }
 
+/* A read behind the fence brings what was written before it, into one buffer and into several. */
+TEST_PROV(read_behind_write, FI_RMA | FI_FENCE, RELIABLE)
+{
+	struct pair p = pair_open(t);
+	struct region r = region_open(p.b, mem_pattern(t, LEN, 1), LEN, ALL_REMOTE);
+	uint8_t *in = mem(t, LEN), *out = mem_pattern(t, LEN, 2);
+	struct iovec iov[2] = { { in, LEN / 4 }, { in + LEN / 4, LEN - LEN / 4 } };
+
+	for (size_t cnt = 1; cnt <= MIN(p.a->info->tx_attr->iov_limit, COUNT(iov)); cnt++) {
+		fill(out, LEN, 1 + (unsigned int) cnt);
+		memset(in, 0, LEN);
+		post(p.a, WRITE, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key);
+		iov[0].iov_len = cnt == 1 ? LEN : LEN / 4;
+		post(p.a, READMSG, .iov = iov, .iov_cnt = cnt, .raddr = r.addr, .key = r.key,
+		     .flags = FI_FENCE | FI_COMPLETION);
+		expect_tx_cnt(p.a, 2);
+		check_fill(in, LEN, 1 + (unsigned int) cnt);
+	}
+}
+
 /* A message behind the fence arrives when the read before it has been answered: the memory is its owner's again. */
 TEST_TABLE(message_behind_read, send_rows, FI_RMA | FI_MSG | FI_TAGGED | FI_FENCE, RELIABLE)
 {
@@ -52,11 +72,13 @@ TEST_PROV(both_ways, FI_RMA | FI_MSG | FI_FENCE, RELIABLE)
 	uint8_t *in[2], got[2][3];
 
 	for (unsigned int i = 0; i < 2; i++) {
+		for (unsigned int k = 0; k < 3; k++)
+			post(side[i], RECV, .buf = &got[i][k], .len = 1);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
 		struct region r = region_open(side[!i], mem_pattern(t, LEN, 1 + i), LEN, ALL_REMOTE);
 
 		in[i] = mem(t, LEN);
-		for (unsigned int k = 0; k < 3; k++)
-			post(side[i], RECV, .buf = &got[i][k], .len = 1);
 		post(side[i], READ, .buf = in[i], .len = LEN, .raddr = r.addr, .key = r.key);
 		post(side[i], SENDMSG, .buf = "1", .len = 1, .flags = FI_FENCE | FI_COMPLETION);
 		post(side[i], SEND, .buf = "2", .len = 1);

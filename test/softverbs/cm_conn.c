@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define CONNECT_RETRY_NS	1000000ull
+#define IWARP_ANSWER_NS		10000000000ull
 #define REJECTED_BY_CONSUMER	28
 #define REJECTED_NO_SERVICE	8
 #define SIDR_REJECTED		2
@@ -195,12 +196,31 @@ int rdma_create_qp(struct rdma_cm_id *cm_id, struct ibv_pd *pd, struct ibv_qp_in
 	return rdma_create_qp_ex(cm_id, &ex);
 }
 
+static _Atomic unsigned answer_waits;
+
+unsigned sv_test_answer_waits(void)
+{
+	return answer_waits;
+}
+
+/* As the kernel does it for iWARP: a connection that was asked for keeps its queue pair until there is an answer. */
+static void wait_for_answer(const struct sv_id *id)
+{
+	uint64_t end = sv_now_ns() + IWARP_ANSWER_NS;
+
+	answer_waits += id->state == SV_ID_CONNECTING;
+	while (id->state == SV_ID_CONNECTING && sv_now_ns() < end)
+		sv_wait_until(end);
+}
+
 /* The engine finds the queue pair by its identifier: not any more once it is freed. */
 void rdma_destroy_qp(struct rdma_cm_id *cm_id)
 {
 	struct ibv_qp *qp;
 
 	sv_lock();
+	if (sv_limit("iwarp", 0))
+		wait_for_answer(sv_id(cm_id));
 	qp = cm_id->qp;
 	cm_id->qp = NULL;
 	sv_unlock();

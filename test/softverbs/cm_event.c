@@ -73,6 +73,7 @@ void sv_cm_tell(struct sv_id *id, enum rdma_cm_event_type type, int status, cons
 		fill_param(ev, id, msg);
 	fab_list_add_tail(&channel->events, &ev->link);
 	(void) !write(channel->channel.fd, &(uint64_t) { 1 }, sizeof(uint64_t));
+	sv_wake_all();
 }
 
 /* Whose acknowledgements count. */

@@ -113,7 +113,7 @@ static void add_device(char *text)
 		return;
 	*addrs++ = 0;
 	device->dev.node_type = IBV_NODE_CA;
-	device->dev.transport_type = IBV_TRANSPORT_IB;
+	device->dev.transport_type = sv_limit("iwarp", 0) ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
 	snprintf(device->dev.name, sizeof(device->dev.name), "%s", text);
 	snprintf(device->dev.dev_name, sizeof(device->dev.dev_name), "uverbs%d", i);
 	snprintf(device->dev.ibdev_path, sizeof(device->dev.ibdev_path), "%.160s/class/infiniband/%.60s",

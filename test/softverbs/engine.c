@@ -43,6 +43,13 @@ void sv_wait(void)
 	pthread_cond_wait(&changed, &lock);
 }
 
+void sv_wait_until(uint64_t end_ns)
+{
+	struct timespec ts = { (time_t) (end_ns / 1000000000u), (long) (end_ns % 1000000000u) };
+
+	pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &ts);
+}
+
 void sv_wake_all(void)
 {
 	pthread_cond_broadcast(&changed);

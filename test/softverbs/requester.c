@@ -409,6 +409,8 @@ static int check(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint64_t 
 		return EINVAL;
 	if (wr->opcode == IBV_WR_RDMA_READ && (uint64_t) wr->num_sge > sv_limit("max_sge_rd", SV_SGE_MAX))
 		return EINVAL;
+	if (wr->opcode == IBV_WR_RDMA_READ && (wr->send_flags & IBV_SEND_FENCE) && sv_limit("iwarp", 0))
+		return EINVAL;
 	if ((wr->send_flags & IBV_SEND_INLINE) && total > qp->cap.max_inline_data)
 		return EINVAL;
 	if ((wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) && total != 8)

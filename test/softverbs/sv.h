@@ -37,6 +37,7 @@ void sv_lock(void);
 void sv_unlock(void);
 /* Sleep until somebody calls sv_wake_all(); lock held, given up meanwhile. */
 void sv_wait(void);
+void sv_wait_until(uint64_t end_ns);	/* or until then, of sv_now_ns() */
 void sv_wake_all(void);
 /* Lock held. add starts the thread if need be. 0 or an errno. */
 int sv_source_add(struct sv_source *src, uint32_t events);

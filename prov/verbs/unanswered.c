@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connection requests of endpoints that were closed before the answer, on iWARP. There the kernel holds on to the queue
+ * pair until the peer has answered or ten seconds are over, and whoever destroys it is asleep until then; two processes
+ * that drop what they asked of each other would wait for each other's sleep. So the id and its queue pair, in error and
+ * with nothing outstanding, are kept until the answer has come, and go then, which takes no time.
+ *
+ * An entry is in domain->unanswered, guarded by domain->lock, and keeps its engine and hardware queue. Its channel is
+ * read on the engine, whose lock may not be held where domain->lock is taken: so the answer ends what the kernel has
+ * (`over`), and the next endpoint that is enabled or closed frees what we have. Closing the domain waits for the rest.
+ */
+#include "verbs/kind.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+struct unanswered {
+	struct fab_list link;
+	struct fab_source src;		/* of channel */
+	struct fab_progress *progress;
+	bool own_progress;
+	struct rdma_cm_id *id;		/* owned, with its queue pair and its channel */
+	struct rdma_event_channel *channel;
+	struct vrb_hw_cq *hw_cq;
+	uint32_t reserved;		/* of hw_cq */
+	_Atomic bool over;		/* id and channel are gone, and src */
+};
+
+/* Sleeps in the kernel if there is no answer yet. Engine's lock held, or src is none of the engine's. */
+static void destroy(struct unanswered *req)
+{
+	fab_source_del(&req->src);
+	rdma_destroy_qp(req->id);
+	rdma_destroy_id(req->id);
+	rdma_destroy_event_channel(req->channel);
+	atomic_store(&req->over, true);
+}
+
+/* Whatever comes after rdma_connect is the answer. */
+static void answered(struct fab_source *src, uint32_t events)
+{
+	struct unanswered *req = fab_container(src, struct unanswered, src);
+	struct rdma_cm_event *event;
+
+	(void) events;
+	if (rdma_get_cm_event(req->channel, &event))
+		return;
+	VRB_LOG(FI_LOG_DEBUG, FI_LOG_EP_CTRL, "a request whose endpoint is closed: %s\n", rdma_event_str(event->event));
+	rdma_ack_cm_event(event);
+	destroy(req);
+}
+
+static struct unanswered *take(struct vrb_domain *domain, bool all)
+{
+	struct unanswered *found = NULL;
+	struct fab_list *link;
+
+	pthread_mutex_lock(&domain->lock);
+	fab_list_for_each(&domain->unanswered, link) {
+		struct unanswered *req = fab_container(link, struct unanswered, link);
+
+		if (!all && !atomic_load(&req->over))
+			continue;
+		fab_list_remove(link);
+		found = req;
+		break;
+	}
+	pthread_mutex_unlock(&domain->lock);
+	return found;
+}
+
+void vrb_unanswered_end(struct vrb_domain *domain, bool all)
+{
+	struct unanswered *req;
+
+	while ((req = take(domain, all))) {
+		fab_progress_lock(req->progress);	/* and the pass that made it `over` has ended */
+		fab_source_del(&req->src);
+		fab_progress_unlock(req->progress);
+		if (!atomic_load(&req->over))
+			destroy(req);
+		vrb_hw_cq_put(domain, req->hw_cq, req->reserved);
+		fab_domain_put_progress(&domain->base, req->progress, req->own_progress);
+		free(req);
+	}
+}
+
+bool vrb_unanswered_keep(struct vrb_ep *ep)
+{
+	struct vrb_domain *domain = vrb_domain_of(ep);
+	struct unanswered *req = calloc(1, sizeof(*req));
+	int ret;
+
+	if (!req)
+		return false;
+	req->progress = ep->base.progress;
+	req->id = ep->id;
+	req->channel = ep->channel;
+	req->hw_cq = ep->hw_cq;
+	req->reserved = ep->reserved;
+	req->src = (struct fab_source) { .fd = ep->channel->fd, .ready = answered };
+	fab_domain_hold_progress(&domain->base, req->progress, &req->own_progress);
+	pthread_mutex_lock(&domain->lock);
+	fab_list_add_tail(&domain->unanswered, &req->link);
+	fab_progress_lock(req->progress);
+	ret = fab_source_add(req->progress, &req->src, EPOLLIN);
+	fab_progress_unlock(req->progress);
+	if (ret)
+		fab_list_remove(&req->link);
+	pthread_mutex_unlock(&domain->lock);
+	if (ret) {
+		fab_domain_put_progress(&domain->base, req->progress, req->own_progress);
+		free(req);
+		return false;
+	}
+	ep->id = NULL;
+	ep->channel = NULL;
+	ep->qp = NULL;
+	ep->hw_cq = NULL;
+	return true;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An endpoint that asked for a connection is closed before there is an answer. On iWARP the kernel keeps its queue pair
+ * until then, and whoever destroys that sleeps: fi_close does not, and the answer is looked after all the same. The
+ * device is test/softverbs', which counts who would sleep.
+ */
+#include "link.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static unsigned waits(void)
+{
+	unsigned (*cnt)(void);
+
+	*(void **) &cnt = dlsym(dlopen("librdmacm.so.1", RTLD_NOW), "sv_test_answer_waits");
+	if (!cnt)
+		die("the libraries of test/softverbs are not in use");
+	return cnt();
+}
+
+/* The request is there, whoever made it has closed. */
+static struct happened drop(struct link *link)
+{
+	struct happened request;
+
+	link_listen(link);
+	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
+	request = await_event(link, link->pep_eq);
+	MUST_BE(request.event == FI_CONNREQ);
+	MUST(fi_close(&link->a.ep->fid));
+	link->a.ep = NULL;
+	MUST_BE(!waits());
+	return request;
+}
+
+static void rejected(void)
+{
+	struct link link = { 0 };
+	struct happened request = drop(&link);
+
+	MUST(fi_reject(link.pep, request.info->handle, NULL, 0));
+	fi_freeinfo(request.info);
+	link_close(&link);
+}
+
+/* Whoever accepts hears that there is nobody. */
+static void accepted(void)
+{
+	struct link link = { 0 };
+	struct happened request = drop(&link), what;
+
+	fi_freeinfo(link.b.info);
+	link.b.info = request.info;
+	MUST(end_open_ep(&link.b));
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	what = await_event(&link, link.b.eq);
+	if (what.event == FI_CONNECTED)
+		what = await_event(&link, link.b.eq);
+	MUST_BE(what.event == FI_SHUTDOWN || what.err);
+	MUST_BE(!waits());
+	link_close(&link);
+}
+
+/* Another connection of the same queues comes and goes meanwhile. */
+static void others_go_on(void)
+{
+	struct link link = { 0 };
+	struct happened first = drop(&link), second;
+
+	MUST(end_open_ep(&link.a));
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	second = await_event(&link, link.pep_eq);
+	MUST_BE(second.event == FI_CONNREQ);
+	fi_freeinfo(link.b.info);
+	link.b.info = second.info;
+	MUST(end_open_ep(&link.b));
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	MUST_BE(await_event(&link, link.a.eq).event == FI_CONNECTED);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_CONNECTED);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), 64);
+	MUST(fi_reject(link.pep, first.info->handle, NULL, 0));
+	fi_freeinfo(first.info);
+	MUST_BE(!waits());
+	link_close(&link);
+}
+
+/* The listener goes with the request, which is an answer, too. */
+static void nobody_answers(void)
+{
+	struct link link = { 0 };
+	struct happened request = drop(&link);
+
+	fi_freeinfo(request.info);
+	MUST(fi_close(&link.pep->fid));
+	link.pep = NULL;
+	link_close(&link);
+}
+
+#define IWARP "SOFTVERBS_LIMITS=iwarp=1"
+
+static const struct vcase cases[] = {
+	{ "rejected after the close", IWARP, rejected, NULL },
+	{ "accepted after the close", IWARP, accepted, NULL },
+	{ "another connection meanwhile", IWARP, others_go_on, NULL },
+	{ "nobody answers", IWARP, nobody_answers, NULL },
+};
+
+int main(void)
+{
+	return run_cases(cases, sizeof(cases) / sizeof(cases[0]));
+}
