@@ -320,9 +320,10 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 
 /* ---- unanswered.c ---- */
 
-/* Last steps of closing an endpoint of iWARP that asked for a connection and has no answer, whose queue pair is in error
- * and has nothing outstanding: takes over id, channel, queue pair and hardware queue, which are NULL in ep then. False, and all
- * as it was, where that cannot be (no memory): destroying the queue pair will wait for the answer. No lock held. */
+/* Last steps of closing an endpoint of iWARP that asked for a connection and has no answer, whose queue pair is in
+ * error and has nothing outstanding: takes over id, channel, queue pair and hardware queue, which are NULL in ep then.
+ * False, and all as it was, where that cannot be (no memory): destroying the queue pair will wait for the answer. No
+ * lock held. */
 bool vrb_unanswered_keep(struct vrb_ep *ep);
 /* Free what has been answered; with `all` the others too, waiting for as long as the kernel does, ten seconds at most.
  * No lock held. */
