@@ -79,19 +79,9 @@ static int recv_one(struct func *func, struct func_ep *ep, uint64_t seq)
 	return pp_check(func->pp, ep->rx.mem, func_size(func, 0), seq);
 }
 
-static int bind_eq(struct func *func, struct func_ep *ep, void *arg)
-{
-	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
-
-	(void) arg;
-	FUNC_CALL(func, fi_eq_open(func->pp->fabric, &attr, &func->pp->eq, NULL));
-	FUNC_CALL(func, fi_ep_bind(ep->ep, &func->pp->eq->fid, 0));
-	return 0;
-}
-
 static int run(struct func *func)
 {
-	const struct func_ep_attr attr = { .bind = bind_eq };
+	const struct func_ep_attr attr = { .bind = func_ep_bind_eq };
 	struct sockaddr_in group;
 	struct fid_mc *mc;
 	struct func_ep ep;

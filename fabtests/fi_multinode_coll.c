@@ -279,19 +279,9 @@ static int member(struct func *func, struct group *group)
 	return settings->done ? 0 : func_skip(func, "no collective at all");
 }
 
-static int bind_eq(struct func *func, struct func_ep *ep, void *arg)
-{
-	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
-
-	(void) arg;
-	FUNC_CALL(func, fi_eq_open(func->pp->fabric, &attr, &func->pp->eq, NULL));
-	FUNC_CALL(func, fi_ep_bind(ep->ep, &func->pp->eq->fid, 0));
-	return 0;
-}
-
 static int run(struct func *func)
 {
-	static const struct func_ep_attr attr = { .bind = bind_eq };
+	static const struct func_ep_attr attr = { .bind = func_ep_bind_eq };
 
 	return group_run(func, ((struct settings *) func->own)->cnt, &attr, member);
 }

@@ -6,7 +6,6 @@
  */
 #include "lib/func.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -31,8 +30,9 @@ static int open_named(struct func *func, struct fid_domain *domain, const char *
 }
 
 /* In the child, which opens a fabric and a domain of its own: those of its parent are not its. */
-static int child(struct func *func, const struct expected *expected)
+static int child(struct func *func, void *arg)
 {
+	const struct expected *expected = arg;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;
@@ -48,19 +48,11 @@ static int child(struct func *func, const struct expected *expected)
 	return 0;
 }
 
-static int run_child(struct func *func, const struct expected *expected)
+static int run_child(struct func *func, struct expected *expected)
 {
-	int status = 0;
-	pid_t pid;
+	int status;
 
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0)
-		return pp_fail(func->pp, -errno, "fork");
-	if (!pid)
-		_exit(child(func, expected) ? 1 : 0);
-	if (waitpid(pid, &status, 0) != pid)
-		return pp_fail(func->pp, -errno, "wait for the child");
+	FUNC_TRY(func_in_child(func, child, expected, &status));
 	FUNC_EXPECT(func, WIFEXITED(status) && !WEXITSTATUS(status), "the child failed: status 0x%x", status);
 	return 0;
 }

@@ -5,9 +5,7 @@
  */
 #include "lib/func.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,35 +17,30 @@ static void handler(int number)
 	_exit(HANDLED);
 }
 
+struct trial {
+	int number;
+	bool handled;
+};
+
 /* In the child: an endpoint, and then the signal. */
-static int child(struct func *func, int number, bool handled)
+static int child(struct func *func, void *arg)
 {
+	const struct trial *trial = arg;
 	struct func_ep ep;
 
-	if (handled)
-		signal(number, handler);
+	signal(trial->number, trial->handled ? handler : SIG_DFL);
 	FUNC_TRY(func_open(func));
 	FUNC_TRY(func_ep_to_self(func, &ep, NULL));
-	raise(number);
-	return pp_fail(func->pp, -FI_EOTHER, "signal %d did nothing", number);
+	raise(trial->number);
+	return pp_fail(func->pp, -FI_EOTHER, "signal %d did nothing", trial->number);
 }
 
 static int once(struct func *func, int number, bool handled)
 {
-	int status = 0;
-	pid_t pid;
+	struct trial trial = { number, handled };
+	int status;
 
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0)
-		return pp_fail(func->pp, -errno, "fork");
-	if (!pid) {
-		signal(number, SIG_DFL);
-		alarm((unsigned) func->pp->opts->wait_ms / 1000);
-		_exit(child(func, number, handled) ? 1 : 0);
-	}
-	if (waitpid(pid, &status, 0) != pid)
-		return pp_fail(func->pp, -errno, "wait for the child");
+	FUNC_TRY(func_in_child(func, child, &trial, &status));
 	if (handled)
 		FUNC_EXPECT(func, WIFEXITED(status) && WEXITSTATUS(status) == HANDLED,
 			    "signal %d: status 0x%x instead of its handler", number, status);

@@ -3,7 +3,11 @@
 #include "func.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define DEFAULT_SIZE 1024
 #define MAX_SIZE (1ULL << 32)
@@ -108,6 +112,21 @@ size_t func_size(const struct func *func, size_t limit)
 uint64_t func_delivery(const struct func *func)
 {
 	return func->delivery ? FI_DELIVERY_COMPLETE : FI_TRANSMIT_COMPLETE;
+}
+
+int func_in_child(struct func *func, int (*fn)(struct func *func, void *arg), void *arg, int *status)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		return pp_fail(func->pp, -errno, "fork");
+	if (!pid) {
+		alarm((unsigned) (func->pp->opts->wait_ms + 999) / 1000);
+		_exit(fn(func, arg) ? 1 : 0);
+	}
+	return waitpid(pid, status, 0) == pid ? 0 : pp_fail(func->pp, -errno, "wait for the child");
 }
 
 static int fill_hints(const struct pp_opts *opts, struct fi_info *hints)

@@ -196,6 +196,10 @@ size_t func_size(const struct func *func, size_t limit);
  * message behind the operation shows that it was done. */
 uint64_t func_delivery(const struct func *func);
 
+/* Run fn in a child, and wait for its end, which comes after -T at the latest. *status is as waitpid(2) has it; the
+ * child leaves with 0 if fn returns that, else with 1. */
+int func_in_child(struct func *func, int (*fn)(struct func *func, void *arg), void *arg, int *status);
+
 /* func_objs.c */
 
 /* What everything is opened from, as the command line and the program ask: info, fabric, domain, and an address vector,
@@ -241,6 +245,8 @@ int func_ep_create(struct func *func, struct func_ep *ep, const struct func_ep_a
 int func_ep_connect(struct func *func, struct func_ep *ep, struct fid_av *av);
 /* An RDM endpoint whose peer is itself. */
 int func_ep_to_self(struct func *func, struct func_ep *ep, const struct func_ep_attr *attr);
+/* For func_ep_attr.bind: an event queue, func->pp->eq, for what joins a group. */
+int func_ep_bind_eq(struct func *func, struct func_ep *ep, void *arg);
 /* Close the endpoint alone. */
 int func_ep_close(struct func *func, struct func_ep *ep);
 

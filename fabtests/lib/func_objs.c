@@ -463,6 +463,16 @@ int func_ep_to_self(struct func *func, struct func_ep *ep, const struct func_ep_
 	return ret == 1 ? 0 : pp_fail(func->pp, ret < 0 ? ret : -FI_EINVAL, "fi_av_insert");
 }
 
+int func_ep_bind_eq(struct func *func, struct func_ep *ep, void *arg)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+
+	(void) arg;
+	FUNC_CALL(func, fi_eq_open(func->pp->fabric, &attr, &func->pp->eq, NULL));
+	FUNC_CALL(func, fi_ep_bind(ep->ep, &func->pp->eq->fid, 0));
+	return 0;
+}
+
 int func_ep_close(struct func *func, struct func_ep *ep)
 {
 	return func_close(func, &ep->ep->fid);

@@ -69,16 +69,22 @@ static int send_bounce(struct pp *pp, size_t size, pp_call_fn *call)
 	return pp_post(pp, call, size);
 }
 
-static int bounce_step(struct pp *pp, size_t size)
+/* The server begins. */
+static int take_turns(struct pp *pp, size_t size, pp_call_fn *call, int (*wait)(struct pp *pp, size_t size))
 {
 	int ret;
 
 	if (pp->opts->server) {
-		ret = send_bounce(pp, size, bounce_write);
-		return ret ? ret : wait_last_byte(pp, size);
+		ret = send_bounce(pp, size, call);
+		return ret ? ret : wait(pp, size);
 	}
-	ret = wait_last_byte(pp, size);
-	return ret ? ret : send_bounce(pp, size, bounce_write);
+	ret = wait(pp, size);
+	return ret ? ret : send_bounce(pp, size, call);
+}
+
+static int bounce_step(struct pp *pp, size_t size)
+{
+	return take_turns(pp, size, bounce_write, wait_last_byte);
 }
 
 /* Wait for a write with data; it has its number, too. */
@@ -90,14 +96,7 @@ static int wait_data(struct pp *pp, size_t size)
 
 static int bounce_data_step(struct pp *pp, size_t size)
 {
-	int ret;
-
-	if (pp->opts->server) {
-		ret = send_bounce(pp, size, bounce_writedata);
-		return ret ? ret : wait_data(pp, size);
-	}
-	ret = wait_data(pp, size);
-	return ret ? ret : send_bounce(pp, size, bounce_writedata);
+	return take_turns(pp, size, bounce_writedata, wait_data);
 }
 
 /* All but the last byte is as the peer has filled it. */

@@ -6,13 +6,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ftw.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "common/netif.h"
+#include "folder.h"
 #include "offer.h"
 
 #define IF_MAX 16
@@ -69,16 +69,10 @@ static int machine_new(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void) st, (void) type, (void) ftw;
-	return remove(path);
-}
-
 static int machine_end(void **state)
 {
 	(void) state;
-	return nftw(machine.dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(machine.dir);
 }
 
 /* An interface's address, "192.0.2.1/24". marks: files in its folder of /sys/class/net, each after a blank. */

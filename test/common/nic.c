@@ -4,13 +4,13 @@
  */
 #include "unit.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include "common/nic.h"
+#include "folder.h"
 
 static char top[64], sys_net[80];
 static struct fab_netif_source fake;
@@ -81,16 +81,10 @@ static int machine_new(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void) st, (void) type, (void) ftw;
-	return remove(path);
-}
-
 static int machine_end(void **state)
 {
 	(void) state;
-	return nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(top);
 }
 
 static struct fid_nic *nic_open(const char *name)

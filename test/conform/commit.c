@@ -206,6 +206,17 @@ static const struct fail_row {
 	bool atomic;
 } fail_rows[] = { { "write", false }, { "atomic", true } };
 
+/* One operation that asks for durability; *one is its operand until it has completed. */
+static void change(struct pmem *m, const struct fail_row *row, uint64_t *one)
+{
+	if (row->atomic)
+		amo_u64(m->p.a, BASE, MSG, .op = FI_SUM, .buf = one, .raddr = m->r.addr, .key = m->r.key,
+			.flags = FI_COMPLETION | FI_COMMIT_COMPLETE);
+	else
+		post(m->p.a, WRITEMSG, .buf = one, .len = 8, .raddr = m->r.addr, .key = m->r.key,
+		     .flags = FI_COMMIT_COMPLETE);
+}
+
 /* What the device could not take is not complete; and what follows is none the worse for it. */
 TEST_TABLE(device_fails, fail_rows, FI_RMA | FI_ATOMIC | FI_RMA_PMEM, RELIABLE)
 {
@@ -214,12 +225,7 @@ TEST_TABLE(device_fails, fail_rows, FI_RMA | FI_ATOMIC | FI_RMA_PMEM, RELIABLE)
 
 	for (int i = 0; i < 2; i++) {
 		atomic_store(&synced.err, i ? 0 : EIO);
-		if (ROW(fail_rows)->atomic)
-			amo_u64(m.p.a, BASE, MSG, .op = FI_SUM, .buf = &one, .raddr = m.r.addr, .key = m.r.key,
-				.flags = FI_COMPLETION | FI_COMMIT_COMPLETE);
-		else
-			post(m.p.a, WRITEMSG, .buf = &one, .len = 8, .raddr = m.r.addr, .key = m.r.key,
-			     .flags = FI_COMMIT_COMPLETE);
+		change(&m, ROW(fail_rows), &one);
 		if (i)
 			expect_tx(m.p.a);
 		else
@@ -234,12 +240,7 @@ TEST_TABLE(ordinary_memory, fail_rows, FI_RMA | FI_ATOMIC | FI_RMA_PMEM, RELIABL
 	uint64_t one = 1;
 
 	m.r = register_file(&m.p, map_file(t), 0);
-	if (ROW(fail_rows)->atomic)
-		amo_u64(m.p.a, BASE, MSG, .op = FI_SUM, .buf = &one, .raddr = m.r.addr, .key = m.r.key,
-			.flags = FI_COMPLETION | FI_COMMIT_COMPLETE);
-	else
-		post(m.p.a, WRITEMSG, .buf = &one, .len = 8, .raddr = m.r.addr, .key = m.r.key,
-		     .flags = FI_COMMIT_COMPLETE);
+	change(&m, ROW(fail_rows), &one);
 	expect_tx_err(m.p.a, FI_EOPNOTSUPP);
 	CHECK_EQ(m.r.buf[0], 0);
 	post(m.p.a, WRITE, .buf = &one, .len = 8, .raddr = m.r.addr, .key = m.r.key);

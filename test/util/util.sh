@@ -18,6 +18,16 @@ run() {
 	code=$?
 }
 
+# verdict NAME WHY: that test is well, or WHY says what is not; then what the programs have said follows.
+verdict() {
+	if [ -z "$2" ]; then
+		tap_ok "$1"
+	else
+		{ echo "$2"; head -n 40 "$out" "$err" "$work"/server.* 2>/dev/null; } >"$work/why"
+		tap_fail "$1" "$work/why"
+	fi
+}
+
 # expect NAME CODE [PATTERN FILE]...: the last `run` ended with CODE (`!0` for any but 0), and each FILE has a line like
 # PATTERN.
 expect() {
@@ -30,12 +40,7 @@ expect() {
 		grep -qE -- "$1" "$2" || bad="no line like '$1' in $(basename "$2")"
 		shift 2
 	done
-	if [ -z "$bad" ]; then
-		tap_ok "$name"
-	else
-		{ echo "$bad"; head -n 40 "$out" "$err" "$work"/server.* 2>/dev/null; } >"$work/why"
-		tap_fail "$name" "$work/why"
-	fi
+	verdict "$name" "$bad"
 }
 
 # expect_json NAME PYTHON: stdout of the last `run` is JSON, for which, as `x`, the expression holds.
@@ -111,12 +116,7 @@ expect_pair() {
 	for file in "$out" "$work/server.out"; do
 		[ "$(awk '$3 ~ /^=/ { rows++ } END { print rows + 0 }' "$file")" = "$rows" ] || bad="$bad $(basename "$file"): not $rows rows"
 	done
-	if [ -z "$bad" ]; then
-		tap_ok "$name"
-	else
-		{ echo "$bad"; head -n 40 "$out" "$err" "$work"/server.* 2>/dev/null; } >"$work/why"
-		tap_fail "$name" "$work/why"
-	fi
+	verdict "$name" "$bad"
 }
 
 # offers PROGRAM OPTION...: does fi_info list anything? PROGRAM may be a command of several words in an array.

@@ -40,6 +40,14 @@ struct fi_info *hints_new(void)
 	return hints;
 }
 
+void hints_in_vain(struct fi_info *hints)
+{
+	struct fi_info *info;
+
+	MUST_FAIL(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info), FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
 void end_open(struct end *end, struct fi_info *info)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_DATA, .size = 64 };

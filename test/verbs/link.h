@@ -51,6 +51,8 @@ __attribute__((noreturn, format(printf, 1, 2))) void die(const char *fmt, ...);
 
 /* Hints for verbs and connections, caps FI_MSG | FI_RMA. The caller's. */
 struct fi_info *hints_new(void);
+/* fi_getinfo() finds nothing for these, which it frees. */
+void hints_in_vain(struct fi_info *hints);
 /* Fabric, domain, eq, cq, mr; info is taken over. */
 void end_open(struct end *end, struct fi_info *info);
 /* The endpoint, bound and enabled. 0, or what failed. */
