@@ -377,6 +377,7 @@ TEST_PROV(refused, CAPS, RDM_ONLY)
 
 	MUST(fi_av_set_addr(set, &addr));
 	CHECK_RET(fi_join_collective(g.side[0]->ep, addr, set, 0, &mc, NULL), -FI_EINVAL);
+	CHECK_RET(fi_join(g.side[0]->ep, "not a struct fi_collective_addr", 0, &mc, NULL), -FI_ENOSYS);
 	CHECK_EQ(side_insert(none, none), 0);
 	set = coll_set_open(none, coll_everyone, 1);
 	CHECK_RET(fi_join_collective(none->ep, addr, set, 0, &mc, NULL), -FI_ENOEQ);
