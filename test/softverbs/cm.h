@@ -54,6 +54,8 @@ struct sv_id {
 	struct sv_listener *listeners;	/* bound names */
 	int listener_cnt;
 	struct sv_id *listener;		/* of an incoming one */
+	struct fab_list incoming;	/* of a listener: those whose request has not come yet, which are its own */
+	struct fab_list link;		/* in that */
 	struct sv_cm_msg peer;		/* what the other end said: its REQ or REP */
 	struct sv_cm_msg mine;		/* REQ to be sent */
 	unsigned unacked;		/* events taken and not acknowledged */

@@ -65,6 +65,7 @@ struct sv_id *sv_id_alloc(struct rdma_event_channel *channel, void *context, enu
 	id->id.ps = ps;
 	id->id.qp_type = sv_cm_is_stream(ps) ? IBV_QPT_RC : IBV_QPT_UD;
 	id->src.fd = -1;
+	fab_list_init(&id->incoming);
 	sv_timer_init(&id->retry, NULL);
 	return id;
 }

@@ -34,7 +34,15 @@ static int fail(int cause)
 
 void sv_cm_stop(struct sv_id *id)
 {
+	struct fab_list *link;
 	int i;
+
+	while ((link = fab_list_pop_front(&id->incoming))) {
+		struct sv_id *in = fab_container(link, struct sv_id, link);
+
+		sv_cm_stop(in);
+		free(in);
+	}
 
 	sv_timer_stop(&id->retry);
 	for (i = 0; i < id->listener_cnt; i++) {
@@ -258,6 +266,7 @@ static void hung_up(struct sv_id *id)
 	sv_source_del(&id->src);
 	switch (id->state) {
 	case SV_ID_INCOMING:
+		fab_list_remove(&id->link);
 		close(id->src.fd);
 		free(id);
 		break;
@@ -283,6 +292,7 @@ static void got_request(struct sv_id *id, const struct sv_cm_msg *msg)
 {
 	if (id->state != SV_ID_INCOMING)
 		return;
+	fab_list_remove(&id->link);
 	id->peer = *msg;
 	id->state = SV_ID_REQUESTED;
 	id->id.route.addr.src_storage = msg->dst;
@@ -390,7 +400,9 @@ void sv_cm_incoming(struct sv_source *src, uint32_t events)
 	if (sv_source_add(&id->src, EPOLLIN)) {
 		close(fd);
 		free(id);
+		return;
 	}
+	fab_list_add_tail(&listener->id->incoming, &id->link);
 }
 
 /* ---- calls ---- */
