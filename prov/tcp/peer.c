@@ -36,6 +36,7 @@
 
 #define MS		1000000ULL	/* ns */
 #define LEAVE_POLL_NS	(20 * MS)
+#define SPARSE_INDEX	0x10000u	/* connections, half a megabyte */
 
 /* ---- table ---- */
 
@@ -90,11 +91,14 @@ static uint64_t peer_slot(const struct tcp_peer *peer, fi_addr_t fi_addr)
 	return fi_addr << peer->table->ep->rx_ctx_bits | peer->rx_ctx;
 }
 
+/* More bits than contexts need would make the index one of holes, so most is found without it then, in the table. */
 bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *conn)
 {
 	struct tcp_ep *ep = peer->table->ep;
 	uint64_t slot = peer_slot(peer, fi_addr);
 
+	if ((uint64_t) 1 << ep->rx_ctx_bits > TCP_CTX_MAX && slot >= SPARSE_INDEX)
+		return true;
 	if (fab_grow(&ep->by_addr, &ep->by_addr_cnt, slot, sizeof(*ep->by_addr)))
 		return false;
 	ep->by_addr[slot] = conn;

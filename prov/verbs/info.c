@@ -311,11 +311,16 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 
 int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint32_t version)
 {
-	const struct vrb_device *dev = vrb_device_meant(info);
 	struct fab_offer offer = vrb_offer();
+	const struct vrb_device *dev;
 	struct fi_info *most;
 	int ret;
 
+	if (!info->domain_attr->name) {
+		VRB_WARN(FI_LOG_EP_CTRL, "the info names no domain; pass an info of fi_getinfo()\n");
+		return -FI_EINVAL;
+	}
+	dev = vrb_device_meant(info);
 	if (!dev) {
 		VRB_WARN(FI_LOG_EP_CTRL, "domain %s: there is no such device\n", info->domain_attr->name);
 		return -FI_ENODEV;

@@ -280,6 +280,26 @@ TEST_PROV(atomics, FI_MSG | FI_ATOMIC | FI_NAMED_RX_CTX, RDM_ONLY)
 
 /* ---- which there are */
 
+/* More bits than there can be contexts are taken as they are, and cost no memory. */
+TEST_PROV(more_bits_than_contexts, CAPS, RDM_ONLY)
+{
+	struct scalable s = scalable_open(t, 1, 2);
+	struct side *from = side_open(t, .rx_ctx_bits = 32);
+	fi_addr_t self = side_insert(from, from), to_s = side_insert(from, s.base), dest;
+	int rx;
+
+	for (rx = 0; rx < 4; rx++) {
+		char in[8];
+
+		dest = fi_rx_addr(to_s, rx % 2, 32);
+		post_recv(s.rx[rx % 2], in, sizeof(in));
+		post(from, SEND, .buf = "far off", .len = 7, .addr = &dest);
+		expect_tx(from);
+		expect_recv(s.rx[rx % 2], "far off", 7);
+	}
+	CHECK(self < to_s);
+}
+
 /* A receive context that does not exist is an error at once, and the others go on. */
 TEST_PROV(no_such_context, CAPS, RDM_ONLY)
 {

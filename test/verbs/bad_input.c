@@ -397,11 +397,11 @@ static void call_fails(void)
 	link_close(&link);
 }
 
-static struct fi_info *xrc_info(const char *node)
+static struct fi_info *info_with(const char *node, uint32_t protocol)
 {
 	struct fi_info *hints = hints_new(), *info;
 
-	hints->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_XRC;
+	hints->ep_attr->protocol = protocol;
 	MUST(fi_getinfo(FI_VERSION(1, 20), node, NULL, FI_SOURCE, hints, &info));
 	fi_freeinfo(hints);
 	return info;
@@ -411,7 +411,7 @@ static void xrc_file(void)
 {
 	struct end end = { 0 };
 
-	end_open(&end, xrc_info("127.0.0.1"));
+	end_open(&end, info_with("127.0.0.1", FI_PROTO_RDMA_CM_IB_XRC));
 	MUST_BE(end_open_ep(&end) < 0);
 	end_close(&end);
 }
@@ -422,13 +422,36 @@ static void xrc_file_of_two_devices(void)
 	struct end first = { 0 }, second = { 0 };
 
 	setenv("SOFTVERBS_DEVICES", "soft0=127.0.0.1 soft1=::1", 1);
-	end_open(&first, xrc_info("127.0.0.1"));
+	end_open(&first, info_with("127.0.0.1", FI_PROTO_RDMA_CM_IB_XRC));
 	MUST(end_open_ep(&first));
-	end_open(&second, xrc_info("::1"));
+	end_open(&second, info_with("::1", FI_PROTO_RDMA_CM_IB_XRC));
 	MUST_BE(strcmp(first.info->domain_attr->name, second.info->domain_attr->name));
 	MUST(end_open_ep(&second));
 	end_close(&first);
 	end_close(&second);
+}
+
+static void no_domain_named(void)
+{
+	struct end end = { 0 };
+
+	end_open(&end, info_with("127.0.0.1", FI_PROTO_RDMA_CM_IB_RC));
+	free(end.info->domain_attr->name);
+	end.info->domain_attr->name = NULL;
+	MUST_BE(end_open_ep(&end) == -FI_EINVAL);
+	end_close(&end);
+}
+
+static void endpoint_of_another_device(void)
+{
+	struct end end = { 0 };
+
+	setenv("SOFTVERBS_DEVICES", "soft0=127.0.0.1 soft1=::1", 1);
+	end_open(&end, info_with("127.0.0.1", FI_PROTO_RDMA_CM_IB_RC));
+	fi_freeinfo(end.info);
+	end.info = info_with("::1", FI_PROTO_RDMA_CM_IB_RC);
+	MUST_BE(end_open_ep(&end) == -FI_EINVAL);
+	end_close(&end);
 }
 
 static const struct vcase cases[] = {
@@ -478,6 +501,9 @@ static const struct vcase cases[] = {
 	  "XRC domain of /dev/null \\(descriptor [0-9]+\\) .* on device soft0: Operation not permitted" },
 	{ "an XRC file that is a folder", "FI_VERBS_XRCD_FILENAME=/", xrc_file,
 	  "file of the XRC domain on device soft0, /: Is a directory" },
+	{ "an info that names no domain", NULL, no_domain_named, "the info names no domain" },
+	{ "an info of another device", NULL, endpoint_of_another_device,
+	  "fi_endpoint: the address is not one of device soft0" },
 };
 
 int main(void)
