@@ -116,8 +116,8 @@ static int check_join(const struct fab_ep *ep, const struct fi_collective_addr *
 	const struct fab_av_set *set;
 
 	if (!(flags & FI_COLLECTIVE)) {		/* then addr is a multicast group's, not a struct fi_collective_addr */
-		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_CTRL, "fi_join: no multicast here (FI_MULTICAST is not offered); a "
-			"group of a collective is joined by fi_join_collective()\n");
+		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_CTRL, "fi_join: no multicast here (FI_MULTICAST is not offered); "
+			"a group of a collective is joined by fi_join_collective()\n");
 		return -FI_ENOSYS;
 	}
 	if (!addr || !addr->set || addr->set->fid.fclass != FI_CLASS_AV_SET)
