@@ -5,11 +5,14 @@
  * that it has posted end, well or in error, and no wrong data; a client that has not been killed gets all its
  * answers as long as the target lives.
  *
+ * With -u there are several runs, one after the other, each with settings of its own.
+ *
  *   parent   starts and kills; knows by ticks, bytes in a pipe, how far a client is: nothing depends on time
  *   target   takes messages, sends each back to the client that it names
  *   client   keeps a window of messages under way and checks what comes back
  */
 #include "lib/func.h"
+#include "lib/json_rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +26,25 @@
 
 #define MAX_CLIENTS 32
 #define MAX_LIVES 4096
+#define MAX_KILLS (MAX_LIVES - MAX_CLIENTS)
+#define MAX_RUNS 64
 #define MAX_NAME 256
 #define WINDOW 4
 #define RECVS 32
 
-struct settings {
+#define NOT_SAID UINT32_MAX
+
+/* One run. */
+struct plan {
+	char name[64];
 	uint32_t clients, kills, seed;
+	uint32_t size;                  /* bytes of the longest message; NOT_SAID: those of -S */
+};
+
+struct settings {
+	struct plan usual;              /* of the command line */
+	struct plan plans[MAX_RUNS];    /* of -u; NOT_SAID: as usual */
+	size_t plan_cnt;
 };
 
 /* How every message begins; a pattern follows. */
@@ -73,20 +89,37 @@ static const struct util_opt options[] = {
 	{ 'n', "number", "NUMBER", "clients at a time (default: 3)" },
 	{ 'k', "kills", "NUMBER", "clients that are killed (default: 10)" },
 	{ 'r', "seed", "NUMBER", "which, and when, is drawn from this (default: 1)" },
+	{ 'u', "file", "FILE", "JSON: an object, or an array of them, each of which is a run; of clients, kills,\n"
+	  "seed and size (bytes) it has what differs from -n, -k, -r and -S, and perhaps a name" },
 	{ 0, NULL, NULL, NULL },
+};
+
+static const struct json_key keys[] = {
+	{ "name", offsetof(struct plan, name), sizeof(((struct plan *) NULL)->name), 0, 0 },
+	{ "clients", offsetof(struct plan, clients), 0, 1, MAX_CLIENTS },
+	{ "kills", offsetof(struct plan, kills), 0, 0, MAX_KILLS },
+	{ "seed", offsetof(struct plan, seed), 0, 0, NOT_SAID - 1 },
+	{ "size", offsetof(struct plan, size), 0, 1, 1u << 30 },
+	{ NULL, 0, 0, 0, 0 },
 };
 
 static int take(struct func *func, int key, const char *arg)
 {
+	static const struct plan nothing_said = {
+		.clients = NOT_SAID, .kills = NOT_SAID, .seed = NOT_SAID, .size = NOT_SAID,
+	};
 	struct settings *settings = func->own;
 
 	switch (key) {
 	case 'n':
-		return func_number("-n (clients)", arg, 1, MAX_CLIENTS, &settings->clients);
+		return func_number("-n (clients)", arg, 1, MAX_CLIENTS, &settings->usual.clients);
 	case 'k':
-		return func_number("-k (kills)", arg, 0, MAX_LIVES - MAX_CLIENTS, &settings->kills);
+		return func_number("-k (kills)", arg, 0, MAX_KILLS, &settings->usual.kills);
+	case 'r':
+		return func_number("-r (a number)", arg, 0, UINT32_MAX, &settings->usual.seed);
 	default:
-		return func_number("-r (a number)", arg, 0, UINT32_MAX, &settings->seed);
+		return json_rows_read(arg, keys, &nothing_said, sizeof(nothing_said), settings->plans, MAX_RUNS,
+				      &settings->plan_cnt);
 	}
 }
 
@@ -448,11 +481,10 @@ static int stop_child(struct func *func, struct child *child, enum word word, co
 }
 
 /* children[0] is the target, the others are clients. */
-static int direct(struct func *func, struct child *children)
+static int direct(struct func *func, struct plan *plan, struct child *children)
 {
-	struct settings *settings = func->own;
 	struct pollfd poll_fd = { .events = POLLIN };
-	uint32_t i, life = 0, cnt = settings->clients + 1;
+	uint32_t i, life = 0, cnt = plan->clients + 1;
 	struct header target;
 
 	FUNC_TRY(start(func, &children[0], children, 0, NULL, 0));
@@ -462,10 +494,10 @@ static int direct(struct func *func, struct child *children)
 		return pp_fail(func->pp, -FI_ENOSYS, "the target could not start");
 	for (i = 1; i < cnt; i++)
 		FUNC_TRY(start(func, &children[i], children, cnt, &target, life++));
-	for (i = 0; i < settings->kills; i++) {
-		struct child *victim = &children[1 + (uint32_t) rand_r(&settings->seed) % settings->clients];
+	for (i = 0; i < plan->kills; i++) {
+		struct child *victim = &children[1 + (uint32_t) rand_r(&plan->seed) % plan->clients];
 
-		FUNC_TRY(wait_ticks(func, victim, 1 + (unsigned) rand_r(&settings->seed) % 40));
+		FUNC_TRY(wait_ticks(func, victim, 1 + (unsigned) rand_r(&plan->seed) % 40));
 		FUNC_TRY(kill_child(func, victim, "a client"));
 		FUNC_TRY(start(func, victim, children, cnt, &target, life++));
 	}
@@ -480,7 +512,7 @@ static int direct(struct func *func, struct child *children)
 	return 0;
 }
 
-static int run(struct func *func)
+static int run_plan(struct func *func, struct plan *plan)
 {
 	struct child *children = func_alloc(func, (MAX_CLIENTS + 1) * sizeof(*children));
 	size_t i;
@@ -488,8 +520,7 @@ static int run(struct func *func)
 
 	if (!children)
 		return -FI_ENOMEM;
-	signal(SIGPIPE, SIG_IGN);
-	ret = direct(func, children);
+	ret = direct(func, plan, children);
 	for (i = 0; i <= MAX_CLIENTS; i++) {
 		if (children[i].pid <= 0)
 			continue;
@@ -499,9 +530,46 @@ static int run(struct func *func)
 	return ret;
 }
 
+static uint32_t said(uint32_t value, uint32_t usual)
+{
+	return value == NOT_SAID ? usual : value;
+}
+
+/* Of a file: with what it leaves to the command line. */
+static int run_row(struct func *func, struct plan plan, size_t number)
+{
+	const struct settings *settings = func->own;
+	size_t usual_size = func->size;
+	int ret;
+
+	plan.clients = said(plan.clients, settings->usual.clients);
+	plan.kills = said(plan.kills, settings->usual.kills);
+	plan.seed = said(plan.seed, settings->usual.seed);
+	if (plan.size != NOT_SAID)
+		func->size = plan.size;
+	printf("run %zu of %zu%s%s: %u clients, %u kills, seed %u, size %zu\n", number, settings->plan_cnt,
+	       *plan.name ? ", " : "", plan.name, plan.clients, plan.kills, plan.seed, func->size);
+	ret = run_plan(func, &plan);
+	func->size = usual_size;
+	return ret;
+}
+
+static int run(struct func *func)
+{
+	struct settings *settings = func->own;
+	size_t i;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!settings->plan_cnt)
+		return run_plan(func, &settings->usual);
+	for (i = 0; i < settings->plan_cnt; i++)
+		FUNC_TRY(run_row(func, settings->plans[i], i + 1));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	static struct settings settings = { .clients = 3, .kills = 10, .seed = 1 };
+	static struct settings settings = { .usual = { .clients = 3, .kills = 10, .seed = 1 } };
 	static const struct func_program program = {
 		.about = "Peers that die.",
 		.ep_type = FI_EP_RDM,
