@@ -157,9 +157,12 @@ ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
 		fab_progress_run(cq->progress);
 	else
 		fab_progress_attend(cq->progress);
-	ret = take(cq, buf, count, src);
-	if (ret == -FI_EAGAIN)
+	if (fab_cq_ring_empty(cq)) {
+		ret = -FI_EAGAIN;
 		fab_wait_drained(&cq->wait);
+	} else {
+		ret = take(cq, buf, count, src);
+	}
 	fab_progress_unlock(cq->progress);
 	return ret;
 }

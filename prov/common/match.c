@@ -295,7 +295,7 @@ struct fab_posted *fab_match_find_posted(struct fab_match *match, uint64_t tag, 
 		if (!best || posted->seq < best->seq)
 			best = posted;
 	}
-	return find_rest(match, tag, src, best);
+	return fab_list_empty(&match->rest) ? best : find_rest(match, tag, src, best);
 }
 
 /* ---- unexpected messages ---- */

@@ -83,13 +83,28 @@ void fab_into_copy(const struct fab_into *into, size_t offset, const void *buf, 
 	}
 }
 
+/* It has a hook, has failed (fail), or was too short by so many bytes. */
+static __attribute__((noinline))
+void finish_rare(struct fab_recv *recv, struct fab_rx *rx, struct fab_comp *comp, size_t over,
+		 const struct fab_cq_fail *fail)
+{
+	const struct fab_cq_fail trunc = {
+		.err = FI_ETRUNC, .prov_errno = FI_ETRUNC, .olen = over,
+		.text = "the message is longer than the receive buffer",
+	};
+	struct fab_hook *hook = rx->context;
+
+	if (!fail && over)
+		fail = &trunc;
+	if (rx->hooked)
+		hook->done(hook, rx->code, comp, fail);
+	else
+		fab_ep_fail(recv->ep, rx->code, comp, fail);
+}
+
 void fab_recv_finish(struct fab_recv *recv, const struct fab_into *into, const struct fab_msg *msg,
 		     const struct fab_cq_fail *fail)
 {
-	const struct fab_cq_fail trunc = {
-		.err = FI_ETRUNC, .prov_errno = FI_ETRUNC, .olen = msg->len - into->take,
-		.text = "the message is longer than the receive buffer",
-	};
 	struct fab_rx *rx = into->rx;
 	bool last = !--rx->busy && rx->unposted;
 	struct fab_comp comp = {
@@ -99,16 +114,11 @@ void fab_recv_finish(struct fab_recv *recv, const struct fab_into *into, const s
 		.len = into->take, .buf = into->start, .data = msg->data, .tag = msg->tag,
 		.src = told_src(recv, msg->src),
 	};
-	struct fab_hook *hook = rx->context;
 
-	if (!fail && into->take < msg->len)
-		fail = &trunc;
-	if (rx->hooked)
-		hook->done(hook, rx->code, &comp, fail);
-	else if (fail)
-		fab_ep_fail(recv->ep, rx->code, &comp, fail);
+	if (__builtin_expect(rx->hooked || fail || into->take < msg->len, 0))
+		finish_rare(recv, rx, &comp, msg->len - into->take, fail);
 	else
-		fab_ep_complete(recv->ep, rx->code, &comp, fab_ep_rx_wants_comp(recv->ep, rx->flags));
+		fab_ep_complete_to(recv->ep, rx->code, &comp, fab_ep_rx_wants_comp(recv->ep, rx->flags), NULL);
 	if (last)
 		fab_pool_put(&recv->pool, rx);
 }
@@ -160,7 +170,7 @@ void fab_recv_flush(struct fab_recv *recv, int err)
 	}
 }
 
-static int rx_new(struct fab_recv *recv, const struct fab_op *op, struct fab_rx **new_rx)
+static inline int rx_new(struct fab_recv *recv, const struct fab_op *op, struct fab_rx **new_rx)
 {
 	struct fab_rx *rx;
 

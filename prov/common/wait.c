@@ -162,7 +162,7 @@ static void clear(struct fab_wait *wait)
 }
 
 /* While some have yet to leave, the signal stays: poll() would let them sleep on without. */
-void fab_wait_drained(struct fab_wait *wait)
+void fab_wait_take_back(struct fab_wait *wait)
 {
 	struct fab_teller *teller = waits_teller(wait);
 

@@ -108,8 +108,14 @@ static inline void fab_wait_event(struct fab_wait *wait, struct fab_list *signal
 }
 /* Signal now, if anybody may sleep and there is something to read. Guard held. */
 void fab_wait_signal(struct fab_wait *wait);
-/* A read found nothing. Guard held. Takes a signal back. */
-void fab_wait_drained(struct fab_wait *wait);
+/* A read found nothing. Guard held. Takes a signal back; most have none to take back. */
+void fab_wait_take_back(struct fab_wait *wait);
+static inline void fab_wait_drained(struct fab_wait *wait)
+{
+	if (wait->signalled || wait->woken || atomic_load(&wait->wakes) != wait->wakes_seen ||
+	    wait->set || wait->teller)
+		fab_wait_take_back(wait);
+}
 /* For FI_GETWAIT and FI_GETWAITOBJ of fi_control(3). Guard not held. 0, -FI_ENODATA (no such object), -FI_ETOOSMALL
  * (pollfd), -errno, or -FI_ENOSYS for another command. */
 int fab_wait_control(struct fab_wait *wait, int command, void *arg);

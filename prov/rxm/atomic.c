@@ -25,7 +25,7 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **
 
 	if (op->rma_cnt > RXM_IOV_MAX)
 		return -FI_EINVAL;
-	ret = rxm_app_tx(ep, op, RXM_TX_PACKET, &tx);
+	ret = rxm_app_tx(ep, op, fab_iov_len(op->iov, op->iov_cnt), RXM_TX_PACKET, &tx);
 	if (ret)
 		return ret;
 	if (!rxm_tx_packet(ep, tx, RXM_ATOMIC, RXM_OP_AMO + amo->kind, sizeof(*req) + operand_len + compare_len)) {

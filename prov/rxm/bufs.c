@@ -64,7 +64,7 @@ void rxm_bufs_fini(struct rxm_bufs *bufs)
 	bufs->free = NULL;
 }
 
-static bool grow(struct rxm_bufs *bufs)
+bool rxm_bufs_grow(struct rxm_bufs *bufs)
 {
 	struct rxm_chunk *chunk = rxm_chunk_alloc(bufs->below, bufs->size, CHUNK_BUFS);
 
@@ -79,15 +79,4 @@ static bool grow(struct rxm_bufs *bufs)
 		rxm_buf_put(bufs, buf);
 	}
 	return true;
-}
-
-struct rxm_buf *rxm_buf_get(struct rxm_bufs *bufs)
-{
-	struct rxm_buf *buf;
-
-	if (!bufs->free && !grow(bufs))
-		return NULL;
-	buf = bufs->free;
-	bufs->free = buf->next;
-	return buf;
 }

@@ -44,7 +44,8 @@ void rxm_msg_acknowledge(struct rxm_conn *conn, bool wanted, uint64_t msg_id)
 }
 
 /* A whole message: to its receive, or kept. False: no memory. */
-static bool take_whole(struct rxm_in *in, struct fab_recv *recv, const struct fab_msg *msg, const void *data)
+static inline __attribute__((always_inline))
+bool take_whole(struct rxm_in *in, struct fab_recv *recv, const struct fab_msg *msg, const void *data)
 {
 	struct fab_rx *rx = fab_recv_find(recv, msg->tagged, msg->tag, msg->src);
 	struct fab_into into;

@@ -142,7 +142,7 @@ void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
 	rxm_peer_put(peer);
 }
 
-int rxm_peer_want(struct rxm_peer *peer)
+int rxm_peer_connect(struct rxm_peer *peer)
 {
 	if (peer->conn || !fab_list_empty(&peer->txq) || fab_pace_has(&peer->turn))
 		return 0;
@@ -185,15 +185,11 @@ void rxm_peer_put(struct rxm_peer *peer)
 	free(peer);
 }
 
-int rxm_peer_get(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
+int rxm_peer_add(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
 {
 	const union fab_sockaddr *addr;
 	struct rxm_peer *peer;
 
-	if (fi_addr < ep->by_addr_cnt && ep->by_addr[fi_addr]) {
-		*out = ep->by_addr[fi_addr];
-		return 0;
-	}
 	addr = fi_addr < FAB_AV_MAX ? fab_av_addr(ep->base.av, fi_addr) : NULL;
 	if (!addr) {
 		RXM_WARN(FI_LOG_EP_DATA, "there is no address %#lx in the address vector\n", (unsigned long) fi_addr);

@@ -3,8 +3,12 @@
  * From the provider below to the engine. A poller belongs to one progress engine of a domain and has a completion
  * queue and an event queue below, for all endpoints on that engine.
  *
- * The completion queue is read on every pass, which is what makes progress below; the descriptors of both are among the
- * engine's sources, so that whoever sleeps on the engine wakes for what comes below.
+ * The completion queue is read on every pass, which is what makes progress below. The descriptors of both are among
+ * the engine's sources, so that whoever sleeps on the engine wakes for what comes below. Once they have been asked for,
+ * what is below makes them readable for all that comes, which over a device is an interrupt and system calls: there
+ * that waits until somebody sleeps for the first time (progress->watchers), and until then the event queue is read now
+ * and then. Other providers are asked at once: a tcp whose queue nobody may sleep on lets sends wait for the next pass,
+ * which he who injects need not make.
  *
  * A poller appears with the first endpoint that is enabled on an engine and goes with the last. Lock of the engine
  * held, but for get and put.
@@ -19,9 +23,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include "base/clock.h"
 
 #define BATCH		16
 #define PASS_MAX	64		/* batches of a pass; what there is beyond them is for the next */
+#define CLOCK_EVERY	4		/* passes between looks at the clock, which tells ... */
+#define EVENTS_NS	1000000		/* ... whether it is time to look for events */
+#define LOOK_MS		10		/* between looks, for sleepers where there are no descriptors */
 #define EVENTS_MAX	16		/* likewise, of connections: those who want one do not hold up the others */
 
 static bool read_cq(struct rxm_poller *poller);
@@ -133,19 +141,28 @@ static void take_error(struct rxm_poller *poller)
 	rxm_conn_fail(conn, entry.err == FI_ECANCELED ? FI_ECONNRESET : entry.err, why);
 }
 
+/* Did a read that found so many find all, and nobody waits to see the queue empty: neither a connection that ends, nor
+ * sleepers, whose descriptor is readable until then? */
+static bool is_all(const struct rxm_poller *poller, ssize_t cnt)
+{
+	return cnt >= 0 && cnt < BATCH && !poller->ending && !poller->wakes && fab_list_empty(&poller->gone);
+}
+
 static bool read_cq(struct rxm_poller *poller)
 {
 	struct fi_cq_tagged_entry entry[BATCH];
-	bool any = false;
-	ssize_t cnt = 0;
+	bool any = false, empty = false;
 
 	if (poller->reading)
 		return false;
 	poller->reading = true;
 	for (int i = 0; i < PASS_MAX && !poller->lost; i++) {
-		cnt = fi_cq_read(poller->cq, entry, BATCH);
-		if (cnt == -FI_EAGAIN && !rxm_conn_ended(poller))
+		ssize_t cnt = fi_cq_read(poller->cq, entry, BATCH);
+
+		if (cnt == -FI_EAGAIN && !rxm_conn_ended(poller)) {
+			empty = true;
 			break;
+		}
 		any = true;
 		for (ssize_t n = 0; n < cnt; n++)
 			take_completion(poller, &entry[n]);
@@ -153,9 +170,10 @@ static bool read_cq(struct rxm_poller *poller)
 			take_error(poller);
 		else if (cnt < 0 && cnt != -FI_EAGAIN)
 			lose(poller, (int) -cnt);
-		cnt = 0;
+		else if (is_all(poller, cnt))
+			break;
 	}
-	if (poller->lost || cnt == -FI_EAGAIN)
+	if ((empty || poller->lost) && !fab_list_empty(&poller->gone))
 		rxm_conn_reap(poller);
 	poller->reading = false;
 	return any;
@@ -177,7 +195,7 @@ bool rxm_poller_run(struct rxm_poller *poller)
 
 	if (poller->making || poller->more_events)
 		any |= take_events(poller, EVENTS_MAX);
-	if (any)
+	if (any && !fab_list_empty(&poller->stuck))
 		run_stuck(poller);
 	return any;
 }
@@ -186,36 +204,6 @@ void rxm_poller_settle(struct rxm_poller *poller)
 {
 	while (!fab_list_empty(&poller->gone))
 		read_cq(poller);
-}
-
-static bool poll_below(struct fab_poll_fn *fn)
-{
-	struct rxm_poller *poller = fab_container(fn, struct rxm_poller, fn);
-	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
-	bool any = rxm_poller_run(poller);
-
-	if (any || !atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst))
-		return any;
-	any = take_events(poller, EVENTS_MAX);
-	if (fi_trywait(poller->fabric, fids, fab_countof(fids)) != -FI_EAGAIN)
-		return any;
-	any |= take_events(poller, EVENTS_MAX);
-	return read_cq(poller) || any;
-}
-
-void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms)
-{
-	struct pollfd fds[] = {
-		{ .fd = poller->cq_src.fd, .events = POLLIN },
-		{ .fd = poller->eq_src.fd, .events = POLLIN },
-	};
-	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
-
-	if (!fi_trywait(poller->fabric, fids, fab_countof(fids)))
-		poll(fds, fab_countof(fds), timeout_ms);
-	take_events(poller, EVENTS_MAX);
-	read_cq(poller);
-	run_stuck(poller);
 }
 
 static void cq_ready(struct fab_source *src, uint32_t events)
@@ -228,6 +216,97 @@ static void eq_ready(struct fab_source *src, uint32_t events)
 {
 	(void) events;
 	take_events(fab_container(src, struct rxm_poller, eq_src), EVENTS_MAX);
+}
+
+/* ---- sleepers ---- */
+
+/* One that is not read any more stays readable, and wakes nobody. */
+static int add_source(struct rxm_poller *poller, struct fid *fid, struct fab_source *src, bool is_read)
+{
+	int ret = src->progress ? 0 : fi_control(fid, FI_GETWAIT, &src->fd);
+
+	return ret || src->progress ? ret : fab_source_add(poller->progress, src, is_read ? EPOLLIN : 0);
+}
+
+/* Whoever sleeps on the engine is woken from now on. Where that cannot be had, he looks himself. */
+static void wake_sleepers(struct rxm_poller *poller)
+{
+	int ret = add_source(poller, &poller->cq->fid, &poller->cq_src, !poller->lost);
+
+	if (!ret)
+		ret = add_source(poller, &poller->eq->fid, &poller->eq_src, !poller->eq_lost);
+	poller->wakes = !ret;
+	if (ret && !poller->look.when_ns)
+		RXM_WARN(FI_LOG_CQ, "the descriptors of queues below cannot be waited for: %s; who sleeps looks every "
+			 "%d ms\n", fi_strerror(-ret), LOOK_MS);
+	if (ret)
+		fab_timer_start(poller->progress, &poller->look, fab_now_ns() + LOOK_MS * 1000000ULL);
+}
+
+static void look_fire(struct fab_timer *timer)
+{
+	rxm_poller_run(fab_container(timer, struct rxm_poller, look));
+}
+
+/* True if it found anything. Somebody may sleep, or is about to: what is below must make its descriptors readable for
+ * what comes from now on. */
+static bool poll_for_sleepers(struct rxm_poller *poller)
+{
+	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
+	bool any;
+
+	if (!poller->wakes)
+		wake_sleepers(poller);
+	if (rxm_poller_run(poller))
+		return true;
+	any = take_events(poller, EVENTS_MAX);
+	if (!poller->wakes || fi_trywait(poller->fabric, fids, fab_countof(fids)) != -FI_EAGAIN)
+		return any;
+	any |= take_events(poller, EVENTS_MAX);
+	return read_cq(poller) || any;
+}
+
+/* While nobody sleeps. How often the application comes here is its business. */
+static bool events_due(struct rxm_poller *poller)
+{
+	uint64_t now;
+
+	if (poller->passes++ % CLOCK_EVERY)
+		return false;
+	now = fab_now_ns();
+	if (now - poller->events_ns < EVENTS_NS)
+		return false;
+	poller->events_ns = now;
+	return true;
+}
+
+static bool poll_below(struct fab_poll_fn *fn)
+{
+	struct rxm_poller *poller = fab_container(fn, struct rxm_poller, fn);
+	bool any;
+
+	if (atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst))
+		return poll_for_sleepers(poller);
+	any = rxm_poller_run(poller);
+	if (!poller->wakes && events_due(poller))
+		any |= take_events(poller, EVENTS_MAX);
+	return any;
+}
+
+void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms)
+{
+	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
+	struct pollfd fds[fab_countof(fids)];
+
+	if (!poller->wakes)
+		wake_sleepers(poller);
+	fds[0] = (struct pollfd) { .fd = poller->cq_src.fd, .events = POLLIN };
+	fds[1] = (struct pollfd) { .fd = poller->eq_src.fd, .events = POLLIN };
+	if (!poller->wakes || !fi_trywait(poller->fabric, fids, fab_countof(fids)))
+		poll(fds, poller->wakes ? fab_countof(fids) : 0, timeout_ms);
+	take_events(poller, EVENTS_MAX);
+	read_cq(poller);
+	run_stuck(poller);
 }
 
 /* ---- life ---- */
@@ -243,36 +322,21 @@ static int open_queues(struct rxm_domain *domain, struct rxm_poller *poller)
 		return ret;
 	ret = fi_cq_open(domain->below, &cq_attr, &poller->cq, NULL);
 	if (ret)
-		goto close_eq;
-	ret = fi_control(&poller->eq->fid, FI_GETWAIT, &poller->eq_src.fd);
-	if (!ret)
-		ret = fi_control(&poller->cq->fid, FI_GETWAIT, &poller->cq_src.fd);
-	if (!ret)
-		return 0;
-	fi_close(&poller->cq->fid);
-close_eq:
-	fi_close(&poller->eq->fid);
+		fi_close(&poller->eq->fid);
 	return ret;
 }
 
-static int start(struct rxm_poller *poller)
+static void start(struct rxm_poller *poller, bool over_device)
 {
-	int ret;
-
 	poller->cq_src.ready = cq_ready;
 	poller->eq_src.ready = eq_ready;
 	poller->fn.poll = poll_below;
+	fab_timer_init(&poller->look, look_fire);
 	fab_progress_lock(poller->progress);
-	ret = fab_source_add(poller->progress, &poller->cq_src, EPOLLIN);
-	if (!ret) {
-		ret = fab_source_add(poller->progress, &poller->eq_src, EPOLLIN);
-		if (ret)
-			fab_source_del(&poller->cq_src);
-	}
-	if (!ret)
-		fab_list_add_tail(&poller->progress->polls, &poller->fn.link);
+	fab_list_add_tail(&poller->progress->polls, &poller->fn.link);
+	if (!over_device)
+		wake_sleepers(poller);
 	fab_progress_unlock(poller->progress);
-	return ret;
 }
 
 static int poller_open(struct rxm_domain *domain, struct fab_progress *progress, struct rxm_poller **out)
@@ -288,21 +352,14 @@ static int poller_open(struct rxm_domain *domain, struct fab_progress *progress,
 	fab_list_init(&poller->eps);
 	fab_list_init(&poller->stuck);
 	ret = open_queues(domain, poller);
-	if (ret)
-		goto free_poller;
-	ret = start(poller);
-	if (ret)
-		goto close_queues;
+	if (ret) {
+		free(poller);
+		return ret;
+	}
+	start(poller, domain->mr_local);
 	fab_list_add_tail(&domain->pollers, &poller->link);
 	*out = poller;
 	return 0;
-
-close_queues:
-	fi_close(&poller->cq->fid);
-	fi_close(&poller->eq->fid);
-free_poller:
-	free(poller);
-	return ret;
 }
 
 static void poller_close(struct rxm_poller *poller)
@@ -310,6 +367,7 @@ static void poller_close(struct rxm_poller *poller)
 	fab_progress_lock(poller->progress);
 	fab_source_del(&poller->cq_src);
 	fab_source_del(&poller->eq_src);
+	fab_timer_stop(&poller->look);
 	fab_list_remove(&poller->fn.link);
 	rxm_poller_settle(poller);
 	fab_progress_unlock(poller->progress);

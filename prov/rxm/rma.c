@@ -29,7 +29,7 @@ static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 static int make_written(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 {
 	struct rxm_tx *then;
-	int ret = rxm_app_tx(ep, op, RXM_TX_PACKET, &then);
+	int ret = rxm_app_tx(ep, op, tx->len, RXM_TX_PACKET, &then);
 
 	if (ret)
 		return ret;
@@ -62,7 +62,7 @@ int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out
 	if (remote != fab_iov_len(op->iov, op->iov_cnt) || op->rma_cnt > ep->base.info->tx_attr->rma_iov_limit ||
 	    op->iov_cnt > ep->base.info->tx_attr->iov_limit)
 		return -FI_EINVAL;
-	ret = rxm_app_tx(ep, op, op->code == FAB_OP_READ ? RXM_TX_READ : RXM_TX_WRITE, &tx);
+	ret = rxm_app_tx(ep, op, remote, op->code == FAB_OP_READ ? RXM_TX_READ : RXM_TX_WRITE, &tx);
 	if (ret)
 		return ret;
 	ret = make_local(ep, op, tx);

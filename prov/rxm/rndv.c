@@ -167,7 +167,6 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 		rxm_conn_fail(conn, FI_ENOMEM, "no memory to write a message to the peer");
 		return;
 	}
-	tx->ep = conn->ep;
 	if (rndv.count > RXM_IOV_MAX || !read_rndv(tx, &rndv, pkt->op.size)) {
 		rxm_tx_free(conn->ep, tx);
 		rxm_conn_broken(conn, "has less room for a message than it says");
@@ -279,7 +278,6 @@ void rxm_rndv_take(struct rxm_conn *conn, struct fab_recv *recv, const struct rx
 	tx = rxm_tx_new(ep, RXM_TX_READ);
 	ret = -FI_ENOMEM;
 	if (tx) {
-		tx->ep = ep;
 		tx->conn = conn;
 		tx->recv = recv;
 		tx->into = *into;

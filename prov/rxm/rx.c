@@ -14,7 +14,7 @@
 
 /* ---- buffers ---- */
 
-static int post(struct rxm_rx *rx)
+static inline int post(struct rxm_rx *rx)
 {
 	struct rxm_conn *conn = rx->conn;
 
@@ -39,7 +39,7 @@ void rxm_rx_repost(struct rxm_rx *rx)
 }
 
 /* Not while too many answers wait: the next request would add one. */
-static void repost_or_hold(struct rxm_rx *rx)
+static inline void repost_or_hold(struct rxm_rx *rx)
 {
 	if (!rx->conn->ext && rx->conn->ctl_cnt >= RXM_CTL_MAX)
 		fab_list_add_tail(&rx->conn->held, &rx->link);
@@ -47,7 +47,7 @@ static void repost_or_hold(struct rxm_rx *rx)
 		rxm_rx_repost(rx);
 }
 
-void rxm_rx_release(struct rxm_conn *conn)
+void rxm_rx_release_held(struct rxm_conn *conn)
 {
 	struct fab_list *link;
 

@@ -147,28 +147,24 @@ enum rxm_tx_what {
 	RXM_TX_WRITE,			/* from iov to rma */
 };
 
-/* One operation below, and what hangs on its end. */
+/* One operation below, and what hangs on its end. What is not zeroed is valid where another field says so: buf, app,
+ * hold, has_slot, answered, a vector's count, or the done() that reads it. */
 struct rxm_tx {
 	struct rxm_ctx ctx;
 	struct fab_list link;		/* in conn's txq, ctlq, answerq, flying or waiting */
-	struct rxm_conn *conn;
 	struct rxm_ep *ep;		/* borrowed */
+	/* ---- zeroed from here ---- */
+	struct rxm_conn *conn;
 	struct rxm_tx *then;		/* owned: starts, first of all in txq, when this has gone well; or NULL */
 	/* Called when it is over below, and answered if it had to be, before it is freed; err is a positive FI_E* or 0.
 	 * NULL: nobody is to know. */
 	void (*done)(struct rxm_tx *tx, int err, const char *text);
 	struct rxm_buf *buf;		/* owned, or NULL */
-	struct rxm_bufs *bufs;		/* where it is from */
 	struct rxm_buf *hold;		/* owned: payload that was injected; or NULL */
-	struct rxm_bufs *hold_bufs;	/* where it is from */
-	size_t pkt_len;			/* bytes of buf->pkt that go */
-	struct iovec iov[RXM_IOV_LIMIT];
-	void *desc[RXM_IOV_LIMIT];	/* as the provider below has them */
-	struct fi_rma_iov rma[RXM_IOV_LIMIT];
-	struct fid_mr *mr[RXM_IOV_LIMIT];	/* owned: registered for this */
 	uint64_t below_flags;
+	uint64_t len, data;
 	uint8_t what;			/* enum rxm_tx_what */
-	uint8_t iov_cnt, rma_cnt, mr_cnt;
+	uint8_t iov_cnt, rma_cnt, mr_cnt, user_cnt;
 	uint8_t parts;			/* of a read or write: operations below, one for each of rma, or 1 for all */
 	uint8_t rma_at;			/* those that are over */
 	uint8_t code;			/* enum fab_op_code, of operations of the application */
@@ -182,19 +178,26 @@ struct rxm_tx {
 	bool has_slot;
 	bool flying;			/* the provider below has it */
 	bool want_cq;
-	uint32_t slot;			/* in conn->asked, if has_slot */
+	/* ---- not from here on ---- */
+	uint32_t slot;			/* in conn->asked */
 	int answer_err;
+	struct rxm_bufs *bufs;		/* where buf is from */
+	struct rxm_bufs *hold_bufs;	/* likewise */
+	size_t pkt_len;			/* bytes of buf->pkt that go */
 	void *context;
-	uint64_t len, tag, data;
+	uint64_t tag;
+	struct iovec iov[RXM_IOV_LIMIT];
+	void *desc[RXM_IOV_LIMIT];	/* as the provider below has them */
+	struct fi_rma_iov rma[RXM_IOV_LIMIT];
+	struct fid_mr *mr[RXM_IOV_LIMIT];	/* owned: registered for this */
+	/* what the answer is about: results of an atomic go there, an announced message is there */
+	struct iovec user[RXM_IOV_LIMIT];
+	void *user_desc[RXM_IOV_LIMIT];
 	/* rendezvous, at the receiver */
 	struct fab_recv *recv;		/* borrowed: whose receive it is */
 	struct fab_into into;
 	struct fab_msg msg;
 	uint64_t msg_id;		/* the sender's */
-	/* what the answer is about: results of an atomic go there, an announced message is there */
-	struct iovec user[RXM_IOV_LIMIT];
-	void *user_desc[RXM_IOV_LIMIT];
-	uint8_t user_cnt;
 };
 
 /* A number for requests. */
@@ -321,12 +324,16 @@ struct rxm_poller {
 	struct fid_fabric *fabric;	/* borrowed: below */
 	struct fid_eq *eq;		/* owned */
 	struct fid_cq *cq;		/* owned */
-	struct fab_source eq_src, cq_src;
+	struct fab_source eq_src, cq_src;	/* added when somebody sleeps for the first time ... */
+	bool wakes;			/* ... which was so, and they are */
+	struct fab_timer look;		/* ... or that failed, and this wakes */
 	struct fab_poll_fn fn;
 	struct fab_list gone;		/* struct rxm_conn.link, those that are DOWN */
 	struct fab_list stuck;		/* struct rxm_conn.stuck */
 	unsigned making;		/* connections that are being made */
 	bool more_events;		/* than were taken in the last pass */
+	unsigned passes;		/* while nobody slept; they wrap */
+	uint64_t events_ns;		/* when the last of them looked for events */
 	bool reading;			/* in read_cq() */
 	int lost;			/* why cq is not read any more, a positive FI_E*; 0: it is */
 	struct fab_list eps;		/* struct rxm_ep.poller_link */
@@ -405,7 +412,18 @@ static inline void *rxm_desc_below(void *desc)
 
 void rxm_bufs_init(struct rxm_bufs *bufs, struct fid_domain *below, size_t size);
 void rxm_bufs_fini(struct rxm_bufs *bufs);	/* all are back */
-struct rxm_buf *rxm_buf_get(struct rxm_bufs *bufs);	/* NULL: no memory */
+bool rxm_bufs_grow(struct rxm_bufs *bufs);	/* there are more; false: no memory */
+/* NULL: no memory. */
+static inline struct rxm_buf *rxm_buf_get(struct rxm_bufs *bufs)
+{
+	struct rxm_buf *buf;
+
+	if (__builtin_expect(!bufs->free, 0) && !rxm_bufs_grow(bufs))
+		return NULL;
+	buf = bufs->free;
+	bufs->free = buf->next;
+	return buf;
+}
 static inline void rxm_buf_put(struct rxm_bufs *bufs, struct rxm_buf *buf)
 {
 	buf->next = bufs->free;
@@ -431,10 +449,21 @@ void rxm_poller_settle(struct rxm_poller *poller);
 
 /* ---- conn.c, peer.c: lock held ---- */
 
-/* The peer behind fi_addr, made if need be. 0; -FI_EINVAL: no such address; -FI_ENOMEM. */
-int rxm_peer_get(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **peer);
+/* The peer behind fi_addr, made if need be. 0; -FI_EINVAL: no such address, logged; -FI_ENOMEM. */
+int rxm_peer_add(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **peer);
+static inline int rxm_peer_get(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **peer)
+{
+	if (__builtin_expect(fi_addr >= ep->by_addr_cnt || !ep->by_addr[fi_addr], 0))
+		return rxm_peer_add(ep, fi_addr, peer);
+	*peer = ep->by_addr[fi_addr];
+	return 0;
+}
 /* May operations be queued for it? Starts to connect if it must. 0, or -FI_E* why it cannot be reached. */
-int rxm_peer_want(struct rxm_peer *peer);
+int rxm_peer_connect(struct rxm_peer *peer);
+static inline int rxm_peer_want(struct rxm_peer *peer)
+{
+	return __builtin_expect(!peer->conn, 0) ? rxm_peer_connect(peer) : 0;
+}
 /* The peer with this address, made if need be; NULL: no memory. */
 struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr);
 /* Forget it, if there is nothing to know of it. */
@@ -479,8 +508,18 @@ bool rxm_tx_packet(struct rxm_ep *ep, struct rxm_tx *tx, enum rxm_type type, enu
 void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx);
 /* Queue it and send what can be sent. */
 void rxm_tx_start(struct rxm_conn *conn, struct rxm_tx *tx);
+/* Does anything wait to leave? */
+static inline bool rxm_tx_waits(const struct rxm_conn *conn)
+{
+	return !fab_list_empty(&conn->txq) || !fab_list_empty(&conn->answerq) || !fab_list_empty(&conn->ctlq);
+}
 /* Send what can be sent. */
-void rxm_tx_run(struct rxm_conn *conn);
+void rxm_tx_run_queues(struct rxm_conn *conn);
+static inline void rxm_tx_run(struct rxm_conn *conn)
+{
+	if (rxm_tx_waits(conn) || !fab_list_empty(&conn->held))
+		rxm_tx_run_queues(conn);
+}
 /* The provider below is done with it. */
 void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text);
 /* The peer has answered request msg_id; NULL: there is none. The request is the caller's to end. */
@@ -506,9 +545,8 @@ void rxm_tx_fail_coll(struct fab_list *list, int err, const char *text);
 void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx);
 /* Complete an operation of the application; the done() of most. */
 void rxm_app_done(struct rxm_tx *tx, int err, const char *text);
-void rxm_app_fill(struct rxm_tx *tx, const struct fab_op *op);
-/* An entry for op with what its completion says. -FI_EAGAIN, -FI_ENOMEM. */
-int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, enum rxm_tx_what what, struct rxm_tx **tx);
+/* An entry for op, of so many bytes, with what its completion says. 0, -FI_ENOMEM. */
+int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_tx_what what, struct rxm_tx **tx);
 /* Describe op's buffers to the provider below: its descriptors, or registrations of ours. */
 int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt,
 		 uint64_t access);
@@ -549,7 +587,12 @@ void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len);
 void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
 extern const struct fab_recv_ops rxm_recv_ops;
 /* Answers have left: post what was held back for their sake. */
-void rxm_rx_release(struct rxm_conn *conn);
+void rxm_rx_release_held(struct rxm_conn *conn);
+static inline void rxm_rx_release(struct rxm_conn *conn)
+{
+	if (!fab_list_empty(&conn->held))
+		rxm_rx_release_held(conn);
+}
 /* What a peer says is wrong, as an FI_E* (positive) or 0. */
 int rxm_wire_err(uint64_t status);
 

@@ -13,32 +13,33 @@
 #include <string.h>
 #include "common/trigger.h"
 
-int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, enum rxm_tx_what what, struct rxm_tx **out)
-{
-	struct rxm_tx *tx = rxm_tx_new(ep, what);
+#define INLINE static inline __attribute__((always_inline))	/* parts of rxm_submit(), which every message takes */
 
-	if (!tx)
-		return -FI_ENOMEM;
-	tx->ep = ep;
-	rxm_app_fill(tx, op);
-	*out = tx;
-	return 0;
-}
-
-void rxm_app_fill(struct rxm_tx *tx, const struct fab_op *op)
+INLINE void app_fill(struct rxm_tx *tx, const struct fab_op *op, size_t len)
 {
 	tx->app = true;
 	tx->hooked = op->hooked;
 	tx->done = rxm_app_done;
 	tx->code = op->code;
 	tx->context = op->context;
-	tx->len = fab_iov_len(op->iov, op->iov_cnt);
+	tx->len = len;
 	tx->tag = op->tag;
 	tx->data = op->data;
 	tx->want_cq = fab_ep_tx_wants_comp(&tx->ep->base, op);
 }
 
-static void fill_op(struct rxm_tx *tx, const struct fab_op *op, uint64_t len)
+int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_tx_what what, struct rxm_tx **out)
+{
+	struct rxm_tx *tx = rxm_tx_new(ep, what);
+
+	if (!tx)
+		return -FI_ENOMEM;
+	app_fill(tx, op, len);
+	*out = tx;
+	return 0;
+}
+
+INLINE void fill_op(struct rxm_tx *tx, const struct fab_op *op, uint64_t len)
 {
 	struct rxm_op_hdr *hdr = &tx->buf->pkt.op;
 
@@ -73,18 +74,28 @@ void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len)
 	}
 }
 
-static int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
+/* All of iov, which most of the time is one piece. */
+INLINE void gather_all(uint8_t *to, const struct iovec *iov, uint32_t cnt, size_t len)
+{
+	if (__builtin_expect(cnt == 1, 1))
+		memcpy(to, iov->iov_base, len);
+	else
+		rxm_gather(to, iov, 0, len);
+}
+
+INLINE int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 {
 	bool copy = tx->len <= RXM_SMALL || (op->flags & FI_INJECT) || ep->domain->mr_local;
 
 	if (!rxm_tx_packet(ep, tx, RXM_EAGER, rxm_op_of(op), copy ? tx->len : 0))
 		return -FI_ENOMEM;
 	fill_op(tx, op, tx->len);
-	if (copy)
-		rxm_gather(tx->buf->pkt.data, op->iov, 0, tx->len);
-	else
+	if (copy) {
+		gather_all(tx->buf->pkt.data, op->iov, op->iov_cnt, tx->len);
+	} else {
 		fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
-	tx->iov_cnt = copy ? 0 : op->iov_cnt;
+		tx->iov_cnt = op->iov_cnt;
+	}
 	if (op->flags & RXM_DELIVERED) {
 		tx->wants_answer = true;
 		tx->buf->pkt.op.flags |= RXM_FLAG_ACK | (op->flags & FI_MATCH_COMPLETE ? RXM_FLAG_MATCH : 0);
@@ -105,8 +116,6 @@ static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, struct rx
 		size_t part = fab_min(most, len - at);
 		struct rxm_tx *tx = rxm_tx_new(ep, RXM_TX_PACKET);
 
-		if (tx)
-			tx->ep = ep;
 		if (!tx || !rxm_tx_packet(ep, tx, RXM_SEG, rxm_op_of(op), part)) {
 			if (tx)
 				rxm_tx_free(ep, tx);
@@ -119,7 +128,7 @@ static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, struct rx
 		tx->buf->pkt.ctrl.seg_size = (uint16_t) part;
 		rxm_gather(tx->buf->pkt.data, op->iov, at, part);
 		if (at + part == len)
-			rxm_app_fill(tx, op);
+			app_fill(tx, op, len);
 		fab_list_add_tail(&list, &tx->link);
 	}
 	ep->tx_cnt++;
@@ -133,24 +142,24 @@ static bool is_eager(size_t len)
 	return len <= rxm_params.buffer_size;
 }
 
-static int make_send(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out)
+INLINE int make_send(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **out)
 {
-	int ret = rxm_app_tx(ep, op, RXM_TX_PACKET, out);
+	struct rxm_tx *tx = rxm_tx_new(ep, RXM_TX_PACKET);
+	int ret;
 
+	if (!tx)
+		return -FI_ENOMEM;
+	app_fill(tx, op, len);
+	ret = is_eager(len) ? make_eager(ep, op, tx) : rxm_rndv_make(ep, op, tx);
 	if (ret)
-		return ret;
-	if (is_eager((*out)->len))
-		ret = make_eager(ep, op, *out);
-	else
-		ret = rxm_rndv_make(ep, op, *out);
-	if (ret)
-		rxm_tx_free(ep, *out);
+		rxm_tx_free(ep, tx);
+	*out = tx;
 	return ret;
 }
 
 #define TX_WAITS	1	/* check: in order, but a counter is to trigger it */
 
-static int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
+INLINE int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
 	if (len <= ep->base.info->ep_attr->max_msg_size)
 		return 0;
@@ -160,7 +169,7 @@ static int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t le
 }
 
 /* 0, TX_WAITS, -FI_E*. */
-static int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
+INLINE int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
 	int ret;
 
@@ -187,9 +196,8 @@ static bool takes_segments(const struct rxm_peer *peer)
 	return peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext;
 }
 
-int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
+INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 {
-	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
 	size_t len = fab_iov_len(op->iov, op->iov_cnt);
 	struct rxm_peer *peer;
 	struct rxm_tx *tx;
@@ -197,7 +205,7 @@ int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
 
 	ret = check(ep, op, len);
 	if (ret == TX_WAITS)
-		return fab_trigger_op(base, op, rxm_submit_locked);
+		return fab_trigger_op(&ep->base, op, rxm_submit_locked);
 	if (!ret)
 		ret = rxm_peer_get(ep, op->addr, &peer);
 	if (!ret)
@@ -211,7 +219,7 @@ int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
 		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & RXM_DELIVERED) &&
 		    takes_segments(peer))
 			return submit_segments(ep, op, peer);
-		ret = make_send(ep, op, &tx);
+		ret = make_send(ep, op, len, &tx);
 		break;
 	case FAB_OP_READ:
 	case FAB_OP_WRITE:
@@ -231,13 +239,18 @@ int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	return 0;
 }
 
+int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
+{
+	return submit_locked(fab_container(base, struct rxm_ep, base), op);
+}
+
 ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 {
 	struct fab_progress *progress = ep->base.progress;
 	ssize_t ret;
 
 	fab_progress_enter(progress);
-	ret = rxm_submit_locked(&ep->base, op);
+	ret = submit_locked(ep, op);
 	/* whoever only sends makes progress otherwise never: room comes with completions */
 	if (ret == -FI_EAGAIN) {
 		fab_progress_run(progress);
@@ -247,7 +260,7 @@ ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
-static int post_recv_locked(struct fab_ep *base, const struct fab_op *op)
+static inline int post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 {
 	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
 

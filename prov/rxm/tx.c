@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+/* Parts of rxm_tx_submit(), which every message takes. */
+#define INLINE static inline __attribute__((always_inline))
 #define SLOT_BITS	16		/* of a number for requests; the rest counts the uses of the slot */
 
 /* ---- entries ---- */
@@ -24,7 +26,8 @@ struct rxm_tx *rxm_tx_new(struct rxm_ep *ep, enum rxm_tx_what what)
 
 	if (!tx)
 		return NULL;
-	memset(tx, 0, sizeof(*tx));
+	memset(&tx->conn, 0, offsetof(struct rxm_tx, slot) - offsetof(struct rxm_tx, conn));
+	tx->ep = ep;
 	tx->ctx.kind = RXM_CTX_TX;
 	tx->what = what;
 	fab_list_init(&tx->link);
@@ -40,11 +43,8 @@ bool rxm_tx_packet(struct rxm_ep *ep, struct rxm_tx *tx, enum rxm_type type, enu
 		return false;
 	tx->bufs = bufs;
 	tx->pkt_len = sizeof(struct rxm_pkt) + len;
-	memset(&tx->buf->pkt, 0, sizeof(struct rxm_pkt));
-	tx->buf->pkt.ctrl.version = RXM_CTRL_VERSION;
-	tx->buf->pkt.ctrl.type = type;
-	tx->buf->pkt.op.version = RXM_OP_VERSION;
-	tx->buf->pkt.op.op = op;
+	tx->buf->pkt.ctrl = (struct rxm_ctrl_hdr) { .version = RXM_CTRL_VERSION, .type = type };
+	tx->buf->pkt.op = (struct rxm_op_hdr) { .version = RXM_OP_VERSION, .op = op };
 	return true;
 }
 
@@ -93,11 +93,8 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 static void slot_free(struct rxm_tx *tx)
 {
 	struct rxm_conn *conn = tx->conn;
-	struct rxm_slot *slot;
+	struct rxm_slot *slot = &conn->asked[tx->slot];
 
-	if (!tx->has_slot)
-		return;
-	slot = &conn->asked[tx->slot];
 	tx->has_slot = false;
 	slot->tx = NULL;
 	slot->gen++;
@@ -105,24 +102,36 @@ static void slot_free(struct rxm_tx *tx)
 	conn->asked_free = tx->slot + 1;
 }
 
-/* It is over; nobody else has it. */
-static void tell(struct rxm_tx *tx, int err, const char *text)
+/* It is over; nobody else has it. What was to follow does not. */
+INLINE void tell(struct rxm_tx *tx, int err, const char *text)
 {
-	slot_free(tx);
-	if (tx->done)
-		tx->done(tx, err, text);
-	tx->done = NULL;
-	/* what was to follow does not */
-	if (tx->then)
-		tell(tx->then, err, text);
+	for (; tx; tx = tx->then) {
+		if (tx->has_slot)
+			slot_free(tx);
+		if (tx->done)
+			tx->done(tx, err, text);
+		tx->done = NULL;
+	}
 }
 
-static void finish(struct rxm_tx *tx, int err, const char *text)
+INLINE void finish(struct rxm_tx *tx, int err, const char *text)
 {
 	struct rxm_ep *ep = tx->ep;
 
 	tell(tx, err, text);
 	rxm_tx_free(ep, tx);
+}
+
+/* To the hook, or as an error. */
+static __attribute__((noinline))
+void tell_rare(struct rxm_tx *tx, const struct fab_comp *comp, const struct fab_cq_fail *fail)
+{
+	struct fab_hook *hook = tx->context;
+
+	if (tx->hooked)
+		hook->done(hook, tx->code, comp, fail->err ? fail : NULL);
+	else
+		fab_ep_fail(&tx->ep->base, tx->code, comp, fail);
 }
 
 void rxm_app_done(struct rxm_tx *tx, int err, const char *text)
@@ -132,15 +141,10 @@ void rxm_app_done(struct rxm_tx *tx, int err, const char *text)
 		.context = tx->context, .flags = fab_op_desc[tx->code].cq_flags, .len = tx->len, .tag = tx->tag,
 		.data = tx->data, .src = FI_ADDR_NOTAVAIL,
 	};
-	const struct fab_cq_fail fail = { .err = err, .prov_errno = err, .text = text };
-
-	struct fab_hook *hook = tx->context;
 
 	tx->ep->tx_cnt--;
-	if (tx->hooked)
-		hook->done(hook, tx->code, &comp, err ? &fail : NULL);
-	else if (err)
-		fab_ep_fail(ep, tx->code, &comp, &fail);
+	if (__builtin_expect(tx->hooked || err, 0))
+		tell_rare(tx, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = err, .text = text });
 	else
 		fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
 }
@@ -171,21 +175,13 @@ static const char *refusal(const struct rxm_tx *tx, int err, char text[RXM_WHY])
 	return text;
 }
 
-void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
+/* The provider below is done with it, and it has ended well there. */
+static void below_succeeded(struct rxm_conn *conn, struct rxm_tx *tx)
 {
-	struct rxm_conn *conn = tx->conn;
 	struct rxm_tx *then = tx->then;
 	char why[RXM_WHY];
 
-	fab_list_remove(&tx->link);
-	tx->flying = false;
-	if (tx->gone) {
-		rxm_tx_free(tx->ep, tx);
-		return;
-	}
-	if (err) {
-		finish(tx, err, text);
-	} else if (tx->answered && tx->answer_err) {
+	if (tx->answered && tx->answer_err) {
 		finish(tx, tx->answer_err, refusal(tx, tx->answer_err, why));
 	} else if (tx->what != RXM_TX_PACKET && ++tx->rma_at < tx->parts) {
 		enqueue(conn, tx, true);
@@ -201,6 +197,24 @@ void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
 	} else {
 		finish(tx, 0, NULL);
 	}
+}
+
+void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text)
+{
+	struct rxm_conn *conn = tx->conn;
+
+	fab_list_remove(&tx->link);
+	tx->flying = false;
+	if (tx->gone) {
+		rxm_tx_free(tx->ep, tx);
+		return;
+	}
+	if (err)
+		finish(tx, err, text);
+	else if (tx->what == RXM_TX_PACKET && !tx->wants_answer)
+		finish(tx, 0, NULL);
+	else
+		below_succeeded(conn, tx);
 	rxm_rx_release(conn);
 }
 
@@ -215,7 +229,8 @@ void rxm_tx_answered(struct rxm_tx *tx, int err, const char *text)
 {
 	struct rxm_conn *conn = tx->conn;
 
-	slot_free(tx);
+	if (tx->has_slot)
+		slot_free(tx);
 	tx->answered = true;
 	tx->answer_err = err;
 	if (!tx->flying) {
@@ -367,18 +382,39 @@ static bool slot_take(struct rxm_tx *tx)
 	return true;
 }
 
-static int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
+/* A packet and what follows it where it is. */
+static int post_gathered(struct rxm_conn *conn, struct rxm_tx *tx)
 {
-	struct rxm_pkt *pkt = &tx->buf->pkt;
-	struct iovec iov[1 + RXM_IOV_LIMIT] = { { pkt, tx->pkt_len } };
+	struct iovec iov[1 + RXM_IOV_LIMIT] = { { &tx->buf->pkt, tx->pkt_len } };
 	void *desc[1 + RXM_IOV_LIMIT] = { tx->buf->desc };
 	const struct fi_msg msg = { .msg_iov = iov, .desc = desc, .iov_count = 1 + tx->iov_cnt, .context = &tx->ctx };
-	int ret;
 
 	for (uint32_t i = 0; i < tx->iov_cnt; i++) {
 		iov[1 + i] = tx->iov[i];
 		desc[1 + i] = tx->desc[i];
 	}
+	return (int) fi_sendmsg(conn->below, &msg, FI_COMPLETION);
+}
+
+/* The peer learns with this packet what has been taken of its own. */
+static uint64_t say_credit(const struct rxm_conn *conn)
+{
+	return (uint64_t) conn->credit[RXM_ANSWERS].owed << 32 | conn->credit[RXM_ASKS].owed;
+}
+
+INLINE void credit_said(struct rxm_conn *conn)
+{
+	for (int i = 0; i < RXM_LOADS; i++) {
+		conn->credit[i].unpaid -= conn->credit[i].owed;
+		conn->credit[i].owed = 0;
+	}
+}
+
+INLINE int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	struct rxm_pkt *pkt = &tx->buf->pkt;
+	int ret;
+
 	if (tx->has_slot) {
 		uint64_t id = (uint64_t) conn->asked[tx->slot].gen << SLOT_BITS | tx->slot;
 
@@ -389,12 +425,11 @@ static int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
 			pkt->ctrl.msg_id = id;
 	}
 	if (conn->ext)
-		pkt->ctrl.conn_id = (uint64_t) conn->credit[RXM_ANSWERS].owed << 32 | conn->credit[RXM_ASKS].owed;
-	ret = (int) fi_sendmsg(conn->below, &msg, FI_COMPLETION);
-	for (int i = 0; i < RXM_LOADS && !ret; i++) {
-		conn->credit[i].unpaid -= conn->credit[i].owed;
-		conn->credit[i].owed = 0;
-	}
+		pkt->ctrl.conn_id = say_credit(conn);
+	ret = tx->iov_cnt ? post_gathered(conn, tx) :
+	      (int) fi_send(conn->below, pkt, tx->pkt_len, tx->buf->desc, FI_ADDR_UNSPEC, &tx->ctx);
+	if (!ret && conn->ext && pkt->ctrl.conn_id)
+		credit_said(conn);
 	return ret;
 }
 
@@ -445,11 +480,11 @@ static int post_rma(struct rxm_conn *conn, struct rxm_tx *tx)
 
 /* The data of a remote write goes in a packet of its own behind it; to an end that does not know that, with the
  * write. */
-static void decide_data(struct rxm_conn *conn, struct rxm_tx *tx)
+static void decide_data(struct rxm_tx *tx)
 {
 	struct rxm_tx *then = tx->then;
 
-	if (!then || conn->ext)
+	if (!then)
 		return;
 	if (then->buf->pkt.op.flags & RXM_FLAG_CQ_DATA)
 		tx->below_flags |= FI_REMOTE_CQ_DATA;
@@ -464,41 +499,66 @@ static void decide_data(struct rxm_conn *conn, struct rxm_tx *tx)
 	rxm_tx_free(tx->ep, then);
 }
 
-/* What depends on the peer, and was left open until there is a connection. 0 or -FI_E*. */
+/* What depends on a peer that is not one of ours, and was left open until there is a connection. 0 or -FI_E*. */
 static int decide(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	if (tx->what != RXM_TX_PACKET)
-		decide_data(conn, tx);
-	else if (!conn->ext && tx->buf->pkt.ctrl.type == RXM_EAGER && (tx->buf->pkt.op.flags & RXM_FLAG_ACK))
+		decide_data(tx);
+	else if (tx->buf->pkt.ctrl.type == RXM_EAGER && (tx->buf->pkt.op.flags & RXM_FLAG_ACK))
 		return rxm_rndv_convert(conn->ep, tx);
 	return 0;
 }
 
-/* True: it has left, or has ended. False: not now. */
-static bool post(struct rxm_conn *conn, struct rxm_tx *tx)
+/* The provider below takes no more: it goes first when that has room again. */
+static void wait_below(struct rxm_conn *conn, struct rxm_tx *tx)
 {
-	int ret;
+	enqueue(conn, tx, true);
+	fab_list_remove(&conn->stuck);
+	fab_list_add_tail(&conn->ep->poller->stuck, &conn->stuck);
+}
 
-	if (tx->wants_answer && !tx->answered && !slot_take(tx))
+/* Post what is in no queue. True: it has left, or has ended. False: not now, and it is first in its queue. */
+INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	int ret = 0;
+
+	if (tx->wants_answer && !tx->answered && !slot_take(tx)) {
+		enqueue(conn, tx, true);
 		return false;
-	fab_list_remove(&tx->link);
+	}
 	fab_list_add_tail(&conn->flying, &tx->link);
 	tx->flying = true;
-	ret = decide(conn, tx);
+	if (!conn->ext)
+		ret = decide(conn, tx);
 	if (!ret)
 		ret = tx->what == RXM_TX_PACKET ? post_packet(conn, tx) : post_rma(conn, tx);
-	if (!ret)
+	if (__builtin_expect(!ret, 1))
 		return true;
 	tx->flying = false;
 	fab_list_remove(&tx->link);
 	if (ret == -FI_EAGAIN) {
-		enqueue(conn, tx, true);
-		fab_list_remove(&conn->stuck);
-		fab_list_add_tail(&conn->ep->poller->stuck, &conn->stuck);
+		wait_below(conn, tx);
 		return false;
 	}
 	finish(tx, -ret, "refused by the provider below");
 	return true;
+}
+
+INLINE bool pays(const struct rxm_conn *conn, const struct rxm_tx *tx, enum rxm_load load)
+{
+	return conn->ext && load != RXM_FREE && tx->what == RXM_TX_PACKET;
+}
+
+/* The same of what may cost credit of the peer's, of which there is enough. */
+INLINE bool pay_and_post(struct rxm_conn *conn, struct rxm_tx *tx, enum rxm_load load)
+{
+	if (!pays(conn, tx, load))
+		return post(conn, tx);
+	conn->credit[load].left--;
+	if (post(conn, tx))
+		return true;
+	conn->credit[load].left++;
+	return false;
 }
 
 /* Post what can go of a queue, whose packets have this load. */
@@ -508,21 +568,15 @@ static void run_queue(struct rxm_conn *conn, struct fab_list *queue, enum rxm_lo
 
 	while (conn->state == RXM_CONN_UP && fab_list_empty(&conn->stuck) &&
 	       (tx = fab_list_first(queue, struct rxm_tx, link))) {
-		bool pays = conn->ext && load != RXM_FREE && tx->what == RXM_TX_PACKET;
-
-		if (pays && !conn->credit[load].left)
+		if (pays(conn, tx, load) && !conn->credit[load].left)
 			return;
-		if (pays)
-			conn->credit[load].left--;
-		if (post(conn, tx))
-			continue;
-		if (pays)
-			conn->credit[load].left++;
-		return;
+		fab_list_remove(&tx->link);
+		if (!pay_and_post(conn, tx, load))
+			return;
 	}
 }
 
-void rxm_tx_run(struct rxm_conn *conn)
+void rxm_tx_run_queues(struct rxm_conn *conn)
 {
 	if (conn->state != RXM_CONN_UP || conn->running)
 		return;
@@ -537,20 +591,35 @@ void rxm_tx_run(struct rxm_conn *conn)
 
 void rxm_tx_start(struct rxm_conn *conn, struct rxm_tx *tx)
 {
-	tx->ep = conn->ep;
 	tx->conn = conn;
 	conn->ctl_cnt += tx->control;
 	enqueue(conn, tx, false);
 	rxm_tx_run(conn);
 }
 
+/* May an operation leave at once, since nothing waits before it? */
+static bool is_clear(const struct rxm_conn *conn, const struct rxm_tx *tx)
+{
+	return !conn->running && fab_list_empty(&conn->stuck) && !rxm_tx_waits(conn) &&
+	       (conn->credit[RXM_ASKS].left || !pays(conn, tx, RXM_ASKS));
+}
+
 void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
 {
-	tx->ep = peer->ep;
-	if (peer->conn && peer->conn->state == RXM_CONN_UP)
-		rxm_tx_start(peer->conn, tx);
-	else
+	struct rxm_conn *conn = peer->conn;
+
+	if (__builtin_expect(!conn || conn->state != RXM_CONN_UP, 0)) {
 		fab_list_add_tail(&peer->txq, &tx->link);
+		return;
+	}
+	if (!is_clear(conn, tx)) {
+		rxm_tx_start(conn, tx);
+		return;
+	}
+	tx->conn = conn;
+	conn->running = true;
+	pay_and_post(conn, tx, RXM_ASKS);
+	conn->running = false;
 }
 
 void rxm_tx_adopt(struct rxm_conn *conn, struct fab_list *list)

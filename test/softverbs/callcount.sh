@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# What calls cost beside the device, in instructions, counted by callgrind on the stand-in, of ours and of the distribution's
+# library; sourced. The program to count, $source, calls each function that is asked for as often as it prints.
+
+. "$srcdir/test/interop/interop.sh"
+soft=$builddir/test/softverbs/.libs
+[ "$BUILD_KIND" = release ] || skip_all "counted in a release build"
+[ -e "$soft/librdmacm.so.1" ] || skip_all "not built: libibverbs-dev and librdmacm-dev are missing"
+command -v valgrind >/dev/null || skip_all "there is no valgrind"
+# one program for both libraries: built with theirs, which is the older
+read -ra cc <<<"$CC"
+"${cc[@]}" -O2 -g -o "$work/callcount" "$source" "$their_library" 2>"$work/cc" ||
+	skip_all "no program with their libfabric: $(head -n 1 "$work/cc")"
+# What of a call is not its own: the device's, and looks for events of connections, which go by the clock.
+not_counted=':(sv_(post_send|post_recv|poll_cq)|rxm_conn_event)'
+
+# instructions FUNCTION LIBRARIES: per call of FUNCTION, without what is not its own, into $count. Where the scheduler let the
+# device's thread fall behind, the program gives up (it reads two completions at once, or none), and has another try.
+instructions() {
+	local all other try
+
+	for try in 1 2 3; do
+		rm -f "$work"/callgrind.*
+		run env -u LD_PRELOAD "LD_LIBRARY_PATH=$soft:$2" timeout 100 valgrind --tool=callgrind \
+			--callgrind-out-file="$work/callgrind.out" --toggle-collect="$1" "$work/callcount"
+		[ "$code" = 0 ] && break
+	done
+	[ "$code" = 0 ] || return
+	callgrind_annotate --inclusive=yes --threshold=100 "$work/callgrind.out" >"$work/table" 2>/dev/null
+	all=$(awk '/PROGRAM TOTALS/ { gsub(",", "", $1); print $1; exit }' "$work/table")
+	other=$(awk -v "what=$not_counted " '$0 ~ what { gsub(",", "", $1); sum += $1 } END { print sum + 0 }' "$work/table")
+	[ -n "$all" ] || return
+	count=$(((all - other) / $(cat "$out")))
+	[ "$count" -gt 0 ]
+}
+
+# at_most NAME COUNT LIMIT
+at_most() {
+	echo "# $1: $2"
+	echo "$2, and at most $3 are allowed" >"$work/why"
+	if [ "$2" -le "$3" ]; then tap_ok "$1"; else tap_fail "$1" "$work/why"; fi
+}
+
+# ours FUNCTION WHAT LIMIT: of ours, at most LIMIT, into $count
+ours() {
+	if instructions "$1" "$our_folder"; then
+		at_most "$2" "$count" "$3"
+	else
+		tap_skip "$2" "not counted: $(tail -n 1 "$err")"
+		false
+	fi
+}
+
+# compare FUNCTION WHAT LIMIT PERCENT: the same, and at most PERCENT of theirs
+compare() {
+	local own
+
+	ours "$1" "$2" "$3" || return
+	own=$count
+	if instructions "$1" "${their_library%/*}"; then
+		echo "# theirs: $count, ours are $((own * 100 / count))%"
+		at_most "$2: $4% of theirs" "$own" $((count * $4 / 100))
+	else
+		tap_skip "$2: $4% of theirs" "not counted: $(tail -n 1 "$err")"
+	fi
+}
