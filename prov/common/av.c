@@ -4,7 +4,6 @@
  */
 #include "common/av.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,68 +177,6 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	return batch_end(&batch);
 }
 
-/* Split "host09" into "host" and 9, with 2 digits. The number is what fi_av_insertsym() counts up. */
-struct name_series {
-	size_t prefix_len;
-	int digits;
-	uint64_t first;
-};
-
-static bool parse_series(const char *node, struct name_series *series)
-{
-	size_t len = strlen(node);
-
-	series->prefix_len = len;
-	while (series->prefix_len && isdigit((unsigned char) node[series->prefix_len - 1]))
-		series->prefix_len--;
-	series->digits = len - series->prefix_len;
-	if (!series->digits || series->digits > 18)
-		return false;
-	series->first = strtoull(node + series->prefix_len, NULL, 10);
-	return true;
-}
-
-/* Add n to the host part of an address. False if it overflows. */
-static bool addr_advance(union fab_sockaddr *addr, uint64_t n)
-{
-	uint32_t host;
-
-	if (addr->sa.sa_family == AF_INET) {
-		host = ntohl(addr->sin.sin_addr.s_addr);
-		if (n > UINT32_MAX - host)
-			return false;
-		addr->sin.sin_addr.s_addr = htonl(host + n);
-		return true;
-	}
-	for (int i = 15; i >= 0 && n; i--) {
-		n += addr->sin6.sin6_addr.s6_addr[i];
-		addr->sin6.sin6_addr.s6_addr[i] = n;
-		n >>= 8;
-	}
-	return !n;
-}
-
-/* The address of node number n of a symmetric insert, without port. */
-static int sym_node(const struct fab_av *av, const char *node, uint64_t n, union fab_sockaddr *addr, const char **why)
-{
-	char name[FI_NAME_MAX * 4];
-	struct name_series series;
-	int ret;
-
-	ret = fab_resolve_name(node, NULL, FI_NUMERICHOST, av->family, addr, why);
-	if (!ret) {
-		*why = "the range of nodes goes beyond the last address";
-		return addr_advance(addr, n) ? 0 : -FI_EINVAL;
-	}
-	if (!n)
-		return fab_resolve_name(node, NULL, 0, av->family, addr, why);
-	*why = "counting up from a host name wants one that ends in a number and is not longer than 200 bytes";
-	if (!parse_series(node, &series) || series.prefix_len > 200)
-		return -FI_EINVAL;
-	snprintf(name, sizeof(name), "%.*s%0*" PRIu64, (int) series.prefix_len, node, series.digits, series.first + n);
-	return fab_resolve_name(name, NULL, 0, av->family, addr, why);
-}
-
 static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, const char *service, size_t svccnt,
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
@@ -266,7 +203,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < nodecnt; i++) {
-		ret = sym_node(av, node, i, &addr, &why);
+		ret = fab_resolve_nth(node, i, 0, av->family, &addr, &why);
 		if (ret)
 			FI_WARN(prov, FI_LOG_AV, "fi_av_insertsym: %s\n", why);
 		for (size_t k = 0; k < svccnt; k++) {

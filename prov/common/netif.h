@@ -59,6 +59,11 @@ extern const struct fab_netif_source *fab_netif_source;
 int fab_resolve_name(const char *node, const char *service, uint64_t flags, int family, union fab_sockaddr *addr,
 		     const char **why);
 
+/* The node that comes n places behind the named one; port 0, or that of an address text: an address is counted up, or
+ * the number that a name ends with (node09, node10). flags: FI_NUMERICHOST, or 0. Answers as fab_resolve_name(). */
+int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, union fab_sockaddr *addr,
+		    const char **why);
+
 /* The source and destination that a getinfo call means, from node/service/flags and hints' addresses. */
 struct fab_addr_hint {
 	bool has_src, has_dest;

@@ -5,6 +5,7 @@
 #include "common/netif.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,74 @@ int fab_resolve_name(const char *node, const char *service, uint64_t flags, int 
 		fab_addr_set_port(&addr->sa, port);
 	return ret;
 }
+
+/* ---- nodes in a row ---- */
+
+/* Split "host09" into "host" and 9, with 2 digits. */
+struct name_series {
+	size_t prefix_len;
+	int digits;
+	uint64_t first;
+};
+
+static bool parse_series(const char *node, struct name_series *series)
+{
+	size_t len = strlen(node);
+
+	series->prefix_len = len;
+	while (series->prefix_len && isdigit((unsigned char) node[series->prefix_len - 1]))
+		series->prefix_len--;
+	series->digits = len - series->prefix_len;
+	if (!series->digits || series->digits > 18)
+		return false;
+	series->first = strtoull(node + series->prefix_len, NULL, 10);
+	return true;
+}
+
+/* Add n to the host part of an address. False if it overflows. */
+static bool addr_advance(union fab_sockaddr *addr, uint64_t n)
+{
+	uint32_t host;
+
+	if (addr->sa.sa_family == AF_INET) {
+		host = ntohl(addr->sin.sin_addr.s_addr);
+		if (n > UINT32_MAX - host)
+			return false;
+		addr->sin.sin_addr.s_addr = htonl(host + n);
+		return true;
+	}
+	for (int i = 15; i >= 0 && n; i--) {
+		n += addr->sin6.sin6_addr.s6_addr[i];
+		addr->sin6.sin6_addr.s6_addr[i] = n;
+		n >>= 8;
+	}
+	return !n;
+}
+
+int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, union fab_sockaddr *addr,
+		    const char **why)
+{
+	char name[FI_NAME_MAX * 4];
+	struct name_series series;
+	int ret;
+
+	ret = fab_resolve_name(node, NULL, FI_NUMERICHOST, family, addr, why);
+	if (!ret) {
+		*why = "the range of nodes goes beyond the last address";
+		return addr_advance(addr, n) ? 0 : -FI_EINVAL;
+	}
+	if (flags & FI_NUMERICHOST)
+		return ret;
+	if (!n)
+		return fab_resolve_name(node, NULL, 0, family, addr, why);
+	*why = "counting up from a host name wants one that ends in a number and is not longer than 200 bytes";
+	if (!parse_series(node, &series) || series.prefix_len > 200)
+		return -FI_EINVAL;
+	snprintf(name, sizeof(name), "%.*s%0*" PRIu64, (int) series.prefix_len, node, series.digits, series.first + n);
+	return fab_resolve_name(name, NULL, 0, family, addr, why);
+}
+
+/* ---- hints ---- */
 
 /* An address of hints: len bytes in the hints' format. */
 static int read_hint(const struct fi_info *hints, const void *data, size_t len, int family, union fab_sockaddr *addr,

@@ -3,6 +3,7 @@
  * The provider's identity, parameters, beginning and end.
  */
 #include "config.h"
+#include "verbs/names.h"
 #include "verbs/srx.h"
 #include "verbs/ud.h"
 
@@ -20,10 +21,13 @@ struct vrb_params vrb_params = {
 	.gid_idx = -1,
 	.min_rnr_timer = VRB_MIN_RNR_TIMER,
 	.use_dmabuf = true,
+	.use_name_server = true,
+	.name_server_port = 5678,
 };
 
 static void vrb_cleanup(void)
 {
+	vrb_names_fini();
 	vrb_devices_fini();
 	free(vrb_params.iface);
 	free(vrb_params.device_name);
@@ -74,9 +78,11 @@ static const struct fab_param params[] = {
 	  "is 655 ms (default: 12, 0.64 ms)" },
 	{ "gid_idx", FI_PARAM_INT, &vrb_params.gid_idx, 0, 255,
 	  "GID of a port, by its index, that datagrams come from (default: the first that can be routed)" },
-	{ "dgram_use_name_server", FI_PARAM_BOOL, NULL, 0, 0,
-	  NO_EFFECT "programs exchange the addresses of fi_getname" },
-	{ "dgram_name_server_port", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DGRAM_USE_NAME_SERVER" },
+	{ "dgram_use_name_server", FI_PARAM_BOOL, &vrb_params.use_name_server, 0, 0,
+	  "Datagram endpoints whose service was asked for (FI_SOURCE) tell their address to whoever asks this node for "
+	  "that service (default: on)" },
+	{ "dgram_name_server_port", FI_PARAM_INT, &vrb_params.name_server_port, 1, 65535,
+	  "The UDP port at which they do, and at which other nodes are asked (default: 5678)" },
 	{ "nic_affinity_policy", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
 	{ "nic_affinity_config", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
 	{ "affinity_device", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },

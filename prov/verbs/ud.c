@@ -7,6 +7,7 @@
  * A send is done when it has left. A datagram that meets no receive, or no endpoint, is lost without a word.
  */
 #include "verbs/ud.h"
+#include "verbs/names.h"
 #include "verbs/ports.h"
 
 #include <errno.h>
@@ -15,10 +16,13 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "common/ip_name.h"
 #include "common/ops.h"
 #include "common/match_info.h"
 #include "common/netif.h"
+
+#define AGAIN_MS	1000
 
 /* ---- offers: one for each port that is up ---- */
 
@@ -63,15 +67,31 @@ static const struct vrb_ud_name *name_in(const struct fi_info *hints, const void
 	       (!hints->addr_format || hints->addr_format == FI_ADDR_IB_UD) ? addr : NULL;
 }
 
-/* A source may be named by IP address, and is then the port that has it; NULL: any port will do. */
-static int wanted(const struct vrb_query *query, const struct vrb_device **only)
+/* ret, with the reason for those who ask. */
+static int say_not(int ret, const char *attr, const char *asked, const char *why)
 {
+	if (fab_why_wanted(&vrb_prov))
+		fab_why_report(&vrb_prov, FAB_WHY_CALL, NULL, attr, asked, why);
+	return ret;
+}
+
+/* A source may be named by IP address, and is then the port that has it; NULL: any port will do. And by service, by
+ * which others are to find it (names.h); 0: none. */
+static int wanted(const struct vrb_query *query, const struct vrb_device **only, uint16_t *service)
+{
+	const struct fi_info *hints = query->hints;
+	const struct vrb_ud_name *src = hints ? name_in(hints, hints->src_addr, hints->src_addrlen) : NULL;
 	union fab_sockaddr addr;
 	const char *why = "";
 	int ret = -FI_ENODATA;
 
 	*only = NULL;
-	if (!query->node || !(query->flags & FI_SOURCE))
+	*service = src ? src->service : 0;
+	if (!(query->flags & FI_SOURCE))
+		return 0;
+	if (vrb_names_service(query->service, service, &why))
+		return say_not(-FI_EINVAL, "service", query->service, why);
+	if (!query->node)
 		return 0;
 	for (int i = 0; i < 2 && !*only; i++) {
 		ret = fab_resolve_name(query->node, query->service, query->flags, i ? AF_INET6 : AF_INET, &addr, &why);
@@ -122,6 +142,7 @@ struct search {
 	const struct vrb_kind *kind;
 	const struct vrb_query *query;
 	const struct vrb_device *only;	/* or NULL */
+	uint16_t service;		/* of the source, or 0 */
 	struct vrb_offers offers;
 };
 
@@ -134,18 +155,80 @@ static int add_port(const struct vrb_device *dev, void *arg)
 
 	if (!is_wanted(dev, search->only, search->query, &own))
 		return 0;
+	own.service = search->service;
 	return vrb_offers_add(&search->offers, vrb_port_entry(search->kind, dev, &own.gid, &own,
 							      search->query->node ? NULL : dest, sizeof(own)));
+}
+
+/* The node is a destination, and datagrams are what is asked for, so that it is worth asking there. */
+static bool has_dest_node(const struct vrb_query *query)
+{
+	return query->node && !(query->flags & FI_SOURCE) && query->hints && query->hints->ep_attr &&
+	       query->hints->ep_attr->type == FI_EP_DGRAM;
+}
+
+/* What was not found just now, and why: the core calls a second time for reasons, and nobody is asked twice. */
+static __thread struct {
+	const char *node;		/* of the first call; NULL: there is none */
+	uint64_t ms;			/* when */
+	char why[VRB_NAMES_WHY];
+} missed;
+
+/* As vrb_names_ask(), which it calls; the reason is told. */
+static int ask(const struct vrb_query *query, uint16_t service, struct vrb_ud_name *dest)
+{
+	bool told = fab_why_wanted(&vrb_prov);
+	bool again = told && missed.node == query->node && fab_now_ms() - missed.ms < AGAIN_MS;
+	int ret = -FI_ENODATA;
+
+	missed.node = NULL;
+	if (!again)
+		ret = vrb_names_ask(query->node, 0, query->flags, service, dest, missed.why);
+	if (ret && !told) {
+		missed.node = query->node;
+		missed.ms = fab_now_ms();
+	}
+	return ret ? say_not(ret, "node", query->node, missed.why) : 0;
+}
+
+/* To all entries, which have none yet. 0, -FI_ENODATA, -FI_EINVAL, -FI_ENOMEM. */
+static int add_dest(const struct vrb_query *query, struct fi_info *info)
+{
+	struct vrb_ud_name dest;
+	const char *why = "";
+	uint16_t service;
+	int ret;
+
+	ret = vrb_names_service(query->service, &service, &why);
+	if (ret)
+		return say_not(ret, "service", query->service, why);
+	ret = ask(query, service, &dest);
+	if (ret)
+		return ret;
+	for (; info; info = info->next) {
+		info->dest_addr = malloc(sizeof(dest));
+		if (!info->dest_addr)
+			return -FI_ENOMEM;
+		info->dest_addrlen = sizeof(dest);
+		memcpy(info->dest_addr, &dest, sizeof(dest));
+	}
+	return 0;
 }
 
 static int ud_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
 {
 	struct search search = { .kind = kind, .query = query };
-	int ret = wanted(query, &search.only);
+	int ret = wanted(query, &search.only, &search.service);
 
 	if (!ret)
 		ret = vrb_ports_see(kind, add_port, &search);
-	return vrb_offers_answer(&search.offers, ret, query, info);
+	ret = vrb_offers_answer(&search.offers, ret, query, info);
+	if (ret || !has_dest_node(query))
+		return ret;
+	ret = add_dest(query, *info);
+	if (ret)
+		fi_freeinfo(*info);
+	return ret;
 }
 
 /* ---- endpoints ---- */
@@ -196,10 +279,25 @@ static int make_own_ah(struct vrb_ep *ep)
 	return errno ? -errno : -FI_EIO;
 }
 
+/* What others know it by, once it is enabled. False: the port's GID cannot be read; errno. */
+static bool ep_name(const struct vrb_ep *ep, struct vrb_ud_name *name)
+{
+	const struct fi_info *info = ep->base.info;
+	const struct vrb_ud_name *src = name_in(info, info->src_addr, info->src_addrlen);
+	struct vrb_gids gids;
+
+	if (!port_name(vrb_domain_of(ep)->dev, &gids, name))
+		return false;
+	name->qpn = ep->qp->qp_num;
+	name->service = src ? src->service : 0;
+	return true;
+}
+
 static int ud_create(struct vrb_ep *ep)
 {
 	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
 	struct ibv_qp_init_attr attr = vrb_qp_attr(ep);
+	struct vrb_ud_name name;
 	int ret;
 
 	ret = make_own_ah(ep);
@@ -219,6 +317,8 @@ static int ud_create(struct vrb_ep *ep)
 	}
 	ep->inline_max = attr.cap.max_inline_data + VRB_UD_PREFIX;
 	ep->state = VRB_EP_CONNECTED;
+	if (vrb_params.use_name_server && ep_name(ep, &name) && name.service)
+		ep->named = vrb_named_open(&name);
 	return 0;
 
 destroy_qp:
@@ -232,6 +332,8 @@ destroy_ah:
 
 static void ud_destroy(struct vrb_ep *ep)
 {
+	vrb_named_close(ep->named);
+	ep->named = NULL;
 	ibv_destroy_qp(ep->qp);
 	ep->qp = NULL;
 	ibv_destroy_ah(ep->own_ah);
@@ -243,16 +345,14 @@ static int ud_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(fid);
 	struct vrb_ud_name name;
-	struct vrb_gids gids;
 	size_t room;
 
 	if (!addrlen)
 		return -FI_EINVAL;
 	if (!ep->qp)
 		return -FI_EOPBADSTATE;
-	if (!port_name(vrb_domain_of(ep)->dev, &gids, &name))
+	if (!ep_name(ep, &name))
 		return -errno;
-	name.qpn = ep->qp->qp_num;
 	room = addr ? *addrlen : 0;
 	*addrlen = sizeof(name);
 	if (addr)

@@ -7,7 +7,7 @@
  * Entries live in chunks that never move, each twice the one before, so that a send reads one without a lock; it is
  * published (cnt) after its content. change_lock guards changes.
  */
-#include "verbs/ud.h"
+#include "verbs/names.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -109,52 +109,132 @@ static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_a
 	return 0;
 }
 
-static const char *bad_insert(const struct vrb_ud_av *av, const void *addr, size_t count, uint64_t flags, void *context)
+/* What is being inserted by one call, and where its results go. */
+struct batch {
+	struct vrb_ud_av *av;
+	fi_addr_t *fi_addr;		/* or NULL */
+	uint64_t flags;
+	void *context;
+	size_t index, ok_cnt;
+};
+
+static const char *bad_insert(const struct vrb_ud_av *av, uint64_t flags, const void *context)
 {
-	return !addr && count ? "no addresses" :
-	       flags & ~(FI_MORE | FI_SYNC_ERR) ? "flags beyond FI_MORE and FI_SYNC_ERR" :
+	return flags & ~(FI_MORE | FI_SYNC_ERR) ? "flags beyond FI_MORE and FI_SYNC_ERR" :
 	       (flags & FI_SYNC_ERR) && (av->base.async || !context) ?
 	       "FI_SYNC_ERR wants a vector without FI_EVENT, and context to be an array of int" :
 	       av->base.async && !av->base.eq ? "the vector has FI_EVENT; bind an event queue first" : NULL;
 }
 
-/* What the call answers to ok_cnt successes. */
-static int insert_end(struct vrb_ud_av *av, size_t ok_cnt, void *context)
+static int batch_check(const struct batch *batch)
 {
-	return av->base.async ? fab_eq_write_done(av->base.eq, FI_AV_COMPLETE, &av->base.av_fid.fid, context, ok_cnt) :
-	       (int) ok_cnt;
+	const char *why = bad_insert(batch->av, batch->flags, batch->context);
+
+	if (!why)
+		return 0;
+	VRB_WARN(FI_LOG_AV, "fi_av_insert, flags %#" PRIx64 ": %s\n", batch->flags, why);
+	return batch->flags & ~(FI_MORE | FI_SYNC_ERR) ? -FI_EBADFLAGS :
+	       batch->av->base.async && !batch->av->base.eq ? -FI_ENOEQ : -FI_EINVAL;
+}
+
+/* The next one; ret: it cannot be, for that reason. */
+static void batch_add(struct batch *batch, const struct vrb_ud_name *name, int ret)
+{
+	struct vrb_ud_av *av = batch->av;
+	fi_addr_t index = FI_ADDR_NOTAVAIL;
+
+	pthread_mutex_lock(&av->base.change_lock);
+	if (!ret)
+		ret = insert_one(av, name, &index);
+	pthread_mutex_unlock(&av->base.change_lock);
+	batch->ok_cnt += !ret;
+	if (batch->fi_addr)
+		batch->fi_addr[batch->index] = index;
+	if (batch->flags & FI_SYNC_ERR)
+		((int *) batch->context)[batch->index] = -ret;
+	if (ret && av->base.async)
+		fab_eq_write_err(av->base.eq, &av->base.av_fid.fid, batch->context, batch->index, -ret, -ret, NULL, 0);
+	batch->index++;
+}
+
+/* What the call answers. */
+static int batch_end(const struct batch *batch)
+{
+	struct fab_av *av = &batch->av->base;
+
+	return av->async ? fab_eq_write_done(av->eq, FI_AV_COMPLETE, &av->av_fid.fid, batch->context, batch->ok_cnt) :
+	       (int) batch->ok_cnt;
 }
 
 static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags,
 		     void *context)
 {
-	struct vrb_ud_av *av = av_of(fid);
-	const char *why = bad_insert(av, addr, count, flags, context);
+	struct batch batch = { .av = av_of(fid), .fi_addr = fi_addr, .flags = flags, .context = context };
 	struct vrb_ud_name name;
-	size_t ok_cnt = 0;
 	int ret;
 
-	if (why) {
-		VRB_WARN(FI_LOG_AV, "fi_av_insert of %zu addresses, flags %#" PRIx64 ": %s\n", count, flags, why);
-		return flags & ~(FI_MORE | FI_SYNC_ERR) ? -FI_EBADFLAGS :
-		       av->base.async && !av->base.eq ? -FI_ENOEQ : -FI_EINVAL;
+	ret = batch_check(&batch);
+	if (ret)
+		return ret;
+	if (!addr && count) {
+		VRB_WARN(FI_LOG_AV, "fi_av_insert of %zu addresses: they are NULL\n", count);
+		return -FI_EINVAL;
 	}
-	pthread_mutex_lock(&av->base.change_lock);
 	for (size_t i = 0; i < count; i++) {
-		fi_addr_t index = FI_ADDR_NOTAVAIL;
-
 		memcpy(&name, (const uint8_t *) addr + i * sizeof(name), sizeof(name));
-		ret = insert_one(av, &name, &index);
-		ok_cnt += !ret;
-		if (fi_addr)
-			fi_addr[i] = index;
-		if (flags & FI_SYNC_ERR)
-			((int *) context)[i] = -ret;
-		if (ret && av->base.async)
-			fab_eq_write_err(av->base.eq, &fid->fid, context, i, -ret, -ret, NULL, 0);
+		batch_add(&batch, &name, 0);
 	}
-	pthread_mutex_unlock(&av->base.change_lock);
-	return insert_end(av, ok_cnt, context);
+	return batch_end(&batch);
+}
+
+/* ---- by name: the node is asked (names.h), while no lock is held ---- */
+
+/* The n-th node's. A text of an address names the service itself, which is 0 then. */
+static void insert_named(struct batch *batch, const char *node, uint64_t n, size_t service)
+{
+	char why[VRB_NAMES_WHY] = "services are numbers up to 65535";
+	struct vrb_ud_name name;
+	int ret = -FI_EINVAL;
+
+	if (service <= UINT16_MAX)
+		ret = vrb_names_ask(node, n, 0, (uint16_t) service, &name, why);
+	if (ret)
+		VRB_WARN(FI_LOG_AV, "fi_av_insertsvc: %.200s, %" PRIu64 " on, service %zu: %s\n", node, n, service,
+			 why);
+	batch_add(batch, &name, ret);
+}
+
+static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, const char *service, size_t svccnt,
+			fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	struct batch batch = { .av = av_of(fid), .fi_addr = fi_addr, .flags = flags, .context = context };
+	const char *reason = "the node must be given, and no more of both than there are";
+	size_t first, last;
+	uint16_t number;
+	int ret;
+
+	ret = batch_check(&batch);
+	if (ret)
+		return ret;
+	ret = !node || nodecnt > UINT32_MAX || svccnt > UINT16_MAX ? -FI_EINVAL :
+	      vrb_names_service(service, &number, &reason);
+	if (ret) {
+		VRB_WARN(FI_LOG_AV, "fi_av_insertsym of %zu nodes, %zu services: %s\n", nodecnt, svccnt, reason);
+		return ret;
+	}
+	first = number;
+	last = first + svccnt;
+	for (size_t i = 0; i < nodecnt; i++) {
+		for (size_t k = first; k < last; k++)
+			insert_named(&batch, node, i, k);
+	}
+	return batch_end(&batch);
+}
+
+static int av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr, uint64_t flags,
+			void *context)
+{
+	return av_insertsym(fid, node, 1, service, 1, fi_addr, flags, context);
 }
 
 /* ---- the other calls ---- */
@@ -254,6 +334,8 @@ static struct fi_ops av_fid_ops = {
 static struct fi_ops_av av_ops = {
 	.size = sizeof(struct fi_ops_av),
 	.insert = av_insert,
+	.insertsvc = av_insertsvc,
+	.insertsym = av_insertsym,
 	.remove = av_remove,
 	.lookup = av_lookup,
 	.straddr = av_straddr,

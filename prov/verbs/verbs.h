@@ -36,9 +36,11 @@ struct vrb_params {
 	size_t inline_size;
 	int gid_idx;			/* -1: chosen by itself */
 	int min_rnr_timer;		/* as InfiniBand numbers times, 0 to 31 */
-	int use_odp, use_dmabuf;
-	int prefer_xrc;
+	bool use_odp, use_dmabuf;
+	bool prefer_xrc;
 	char *xrcd_filename;		/* FI_VERBS_XRCD_FILENAME, or NULL */
+	bool use_name_server;		/* datagram endpoints can be found (names.h), */
+	int name_server_port;		/* and others are, at this UDP port */
 };
 extern struct vrb_params vrb_params;
 extern struct fi_provider vrb_prov;
@@ -276,6 +278,7 @@ struct vrb_ep {
 	struct ibv_qp *qp;		/* NULL before fi_enable */
 	const void *rq;			/* where its receives are, as the device's events name it: an SRQ, or qp */
 	struct ibv_ah *own_ah;		/* ud.c's, owned: to this port; NULL before fi_enable, and for other kinds */
+	struct vrb_named *named;	/* likewise: how others find it (names.h); NULL if they do not */
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_any_addr peer;
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* what the CM's next message carries: length and bytes of fi_connect,

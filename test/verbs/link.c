@@ -233,6 +233,64 @@ void link_send(struct link *link, const char *from, void *desc, size_t len)
 	MUST_BE(!await_comp(link, &link->b, NULL));
 }
 
+/* ---- datagrams ---- */
+
+#define GRH	40
+
+struct fi_info *dgram_hints_new(void)
+{
+	struct fi_info *hints = hints_new();
+
+	hints->ep_attr->type = FI_EP_DGRAM;
+	hints->caps = FI_MSG;
+	hints->mode = FI_MSG_PREFIX;
+	return hints;
+}
+
+void dgram_open(struct dgram *dgram, const struct fi_info *info)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	size_t len = sizeof(dgram->name);
+
+	end_open(&dgram->end, fi_dupinfo(info));
+	MUST(fi_endpoint(dgram->end.domain, dgram->end.info, &dgram->end.ep, NULL));
+	MUST(fi_av_open(dgram->end.domain, &attr, &dgram->av, NULL));
+	MUST(fi_ep_bind(dgram->end.ep, &dgram->av->fid, 0));
+	MUST(fi_ep_bind(dgram->end.ep, &dgram->end.cq->fid, FI_TRANSMIT | FI_RECV));
+	MUST(fi_enable(dgram->end.ep));
+	MUST(fi_getname(&dgram->end.ep->fid, dgram->name, &len));
+	MUST_BE(len == sizeof(dgram->name) && !memcmp(dgram->name, info->src_addr, 16));
+}
+
+void dgram_close(struct dgram *dgram)
+{
+	MUST(fi_close(&dgram->end.ep->fid));
+	dgram->end.ep = NULL;
+	MUST(fi_close(&dgram->av->fid));
+	end_close(&dgram->end);
+}
+
+void dgram_send(struct dgram *from, fi_addr_t addr, struct dgram *to)
+{
+	struct link nobody = { 0 };
+
+	MUST(fi_recv(to->end.ep, to->end.room, GRH + 8, fi_mr_desc(to->end.mr), 0, NULL));
+	memcpy(from->end.room + 4096 + GRH, "datagram", 8);
+	MUST(fi_send(from->end.ep, from->end.room + 4096, GRH + 8, fi_mr_desc(from->end.mr), addr, NULL));
+	MUST_BE(!await_comp(&nobody, &from->end, NULL));
+	MUST_BE(!await_comp(&nobody, &to->end, NULL));
+	MUST_BE(!memcmp(to->end.room + GRH, "datagram", 8));
+	MUST_BE(!memcmp(to->end.room + 8, from->name, 16));	/* the source in the header */
+}
+
+void dgram_talk(struct dgram *from, struct dgram *to)
+{
+	fi_addr_t addr;
+
+	MUST_BE(fi_av_insert(from->av, to->name, 1, &addr, 0, NULL) == 1);
+	dgram_send(from, addr, to);
+}
+
 /* ---- cases ---- */
 
 static void set_env(const char *env)

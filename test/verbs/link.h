@@ -71,6 +71,26 @@ int await_comp(struct link *link, struct end *end, struct fi_cq_err_entry *error
 /* One message of `len` bytes from a to b, from there: its content arrives. */
 void link_send(struct link *link, const char *from, void *desc, size_t len);
 
+/* ---- datagrams ---- */
+
+#define DGRAM_NAME_LEN	32		/* the GID is in front, the number of the queue pair behind it */
+
+struct dgram {
+	struct end end;
+	struct fid_av *av;
+	char name[DGRAM_NAME_LEN];
+};
+
+/* Hints for verbs and datagrams. The caller's. */
+struct fi_info *dgram_hints_new(void);
+/* An endpoint of this entry (copied), enabled, at the address that the entry has. */
+void dgram_open(struct dgram *dgram, const struct fi_info *info);
+void dgram_close(struct dgram *dgram);
+/* Send a datagram to the one that has this address, which gets it from us. */
+void dgram_send(struct dgram *from, fi_addr_t addr, struct dgram *to);
+/* The same, by its name. */
+void dgram_talk(struct dgram *from, struct dgram *to);
+
 struct vcase {
 	const char *name;
 	const char *env;		/* "NAME=value NAME=value", or NULL */
