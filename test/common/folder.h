@@ -3,6 +3,8 @@
 #ifndef TEST_COMMON_FOLDER_H
 #define TEST_COMMON_FOLDER_H
 
+#include "base/unit.h"
+
 #include <ftw.h>
 #include <stdio.h>
 
@@ -10,6 +12,19 @@ static inline int folder_remove_entry(const char *path, const struct stat *st, i
 {
 	(void) st, (void) type, (void) ftw;
 	return remove(path);
+}
+
+/* Add this text to a file in it, which is made if need be. Asserted. */
+static inline void folder_write(const char *folder, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "a");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
 }
 
 /* With all that is in it. 0, or not: something is left. */

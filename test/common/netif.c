@@ -41,18 +41,6 @@ static void fake_freeifaddrs(struct ifaddrs *list)
 
 static const struct fab_netif_source fake = { machine.proc, machine.sys, fake_getifaddrs, fake_freeifaddrs };
 
-static void write_file(const char *dir, const char *name, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "a");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 static int machine_new(void **state)
 {
 	(void) state;
@@ -63,7 +51,7 @@ static int machine_new(void **state)
 	snprintf(machine.sys, sizeof(machine.sys), "%s/sys", machine.dir);
 	mkdir(machine.proc, 0700);
 	mkdir(machine.sys, 0700);
-	write_file(machine.proc, "route",
+	folder_write(machine.proc, "route",
 		   "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n");
 	fab_netif_source = &fake;
 	return 0;
@@ -104,11 +92,11 @@ static void add(const char *name, const char *cidr, unsigned flags, const char *
 	snprintf(dir, sizeof(dir), "%s/%s", machine.sys, name);
 	if (mkdir(dir, 0700))
 		return;
-	write_file(dir, "mtu", "1500\n");
+	folder_write(dir, "mtu", "1500\n");
 	if (speed)
-		write_file(dir, "speed", speed);
+		folder_write(dir, "speed", speed);
 	for (int len; sscanf(marks, " %31s%n", mark, &len) == 1; marks += len)
-		write_file(dir, mark, "");
+		folder_write(dir, mark, "");
 }
 
 static void default_route(const char *name)
@@ -116,7 +104,7 @@ static void default_route(const char *name)
 	char line[128];
 
 	snprintf(line, sizeof(line), "%s\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n", name);
-	write_file(machine.proc, "route", line);
+	folder_write(machine.proc, "route", line);
 }
 
 #define UP (IFF_UP | IFF_RUNNING)
@@ -195,7 +183,7 @@ static void ipv6_addresses_that_do_not_last_come_later(void **state)
 	add("eth0", "2001:db8::2/64", UP, "1000", "device");
 	add("eth0", "2001:db8::3/64", UP, "1000", "device");	/* tentative */
 	add("eth0", "2001:db8::4/64", UP, "1000", "device");	/* a duplicate */
-	write_file(machine.proc, "if_inet6", "20010db8000000000000000000000001 02 40 00 01     eth0\n"
+	folder_write(machine.proc, "if_inet6", "20010db8000000000000000000000001 02 40 00 01     eth0\n"
 		   "20010db8000000000000000000000002 02 40 00 80     eth0\n"
 		   "20010db8000000000000000000000003 02 40 00 40     eth0\n"
 		   "20010db8000000000000000000000004 02 40 00 c8     eth0\n");
@@ -208,7 +196,7 @@ static void an_ipv6_default_route_counts_and_a_rejecting_one_does_not(void **sta
 	(void) state;
 	add("eth0", "2001:db8:1::1/64", UP, "1000", "device");
 	add("eth1", "2001:db8:2::1/64", UP, "1000", "device");
-	write_file(machine.proc, "ipv6_route",
+	folder_write(machine.proc, "ipv6_route",
 		   "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "
 		   "00000000000000000000000000000000 ffffffff 00000001 00000000 00200200 eth0\n"
 		   "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "

@@ -15,18 +15,6 @@
 static char top[64], sys_net[80];
 static struct fab_netif_source fake;
 
-static void write_file(const char *path, const char *text)
-{
-	char full[256];
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s/%s", top, path);
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 static void make_dir(const char *path)
 {
 	char full[256];
@@ -58,19 +46,19 @@ static int machine_new(void **state)
 	make_dir("pci0000:00/0000:00:03.0");
 	make_dir("pci0000:00/0000:00:03.0/virtio2");
 	make_link("pci0000:00/0000:00:03.0/virtio2/driver", "drivers/virtio_net");
-	write_file("pci0000:00/0000:00:03.0/virtio2/device", "0x0001\n");
-	write_file("pci0000:00/0000:00:03.0/virtio2/vendor", "0x1af4\n");
+	folder_write(top, "pci0000:00/0000:00:03.0/virtio2/device", "0x0001\n");
+	folder_write(top, "pci0000:00/0000:00:03.0/virtio2/vendor", "0x1af4\n");
 	make_dir("net/eth0");
 	make_link("net/eth0/device", "pci0000:00/0000:00:03.0/virtio2");
-	write_file("net/eth0/address", "02:fc:00:00:00:01\n");
-	write_file("net/eth0/operstate", "up\n");
-	write_file("net/eth0/type", "1\n");
+	folder_write(top, "net/eth0/address", "02:fc:00:00:00:01\n");
+	folder_write(top, "net/eth0/operstate", "up\n");
+	folder_write(top, "net/eth0/type", "1\n");
 	make_dir("pci0000:00/10a3:b1:1f.7");
-	write_file("pci0000:00/10a3:b1:1f.7/revision", "0x05\n");
+	folder_write(top, "pci0000:00/10a3:b1:1f.7/revision", "0x05\n");
 	make_dir("net/ib0");
 	make_link("net/ib0/device", "pci0000:00/10a3:b1:1f.7");
-	write_file("net/ib0/operstate", "lowerlayerdown\n");
-	write_file("net/ib0/type", "32\n");
+	folder_write(top, "net/ib0/operstate", "lowerlayerdown\n");
+	folder_write(top, "net/ib0/type", "32\n");
 	make_dir("usb");
 	make_dir("net/usb0");
 	make_link("net/usb0/device", "usb");
