@@ -52,7 +52,7 @@ static int machine_new(void **state)
 	mkdir(machine.proc, 0700);
 	mkdir(machine.sys, 0700);
 	folder_write(machine.proc, "route",
-		   "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n");
+		     "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n");
 	fab_netif_source = &fake;
 	return 0;
 }
@@ -184,9 +184,9 @@ static void ipv6_addresses_that_do_not_last_come_later(void **state)
 	add("eth0", "2001:db8::3/64", UP, "1000", "device");	/* tentative */
 	add("eth0", "2001:db8::4/64", UP, "1000", "device");	/* a duplicate */
 	folder_write(machine.proc, "if_inet6", "20010db8000000000000000000000001 02 40 00 01     eth0\n"
-		   "20010db8000000000000000000000002 02 40 00 80     eth0\n"
-		   "20010db8000000000000000000000003 02 40 00 40     eth0\n"
-		   "20010db8000000000000000000000004 02 40 00 c8     eth0\n");
+		     "20010db8000000000000000000000002 02 40 00 80     eth0\n"
+		     "20010db8000000000000000000000003 02 40 00 40     eth0\n"
+		     "20010db8000000000000000000000004 02 40 00 c8     eth0\n");
 	assert_string_equal(names(NULL), "eth0/6 eth0/6");
 	assert_string_equal(names("2001:db8::3, 2001:db8::4"), "none");
 }
@@ -197,10 +197,10 @@ static void an_ipv6_default_route_counts_and_a_rejecting_one_does_not(void **sta
 	add("eth0", "2001:db8:1::1/64", UP, "1000", "device");
 	add("eth1", "2001:db8:2::1/64", UP, "1000", "device");
 	folder_write(machine.proc, "ipv6_route",
-		   "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "
-		   "00000000000000000000000000000000 ffffffff 00000001 00000000 00200200 eth0\n"
-		   "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "
-		   "20010db8000200000000000000000001 00000400 00000001 00000000 00000003 eth1\n");
+		     "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "
+		     "00000000000000000000000000000000 ffffffff 00000001 00000000 00200200 eth0\n"
+		     "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "
+		     "20010db8000200000000000000000001 00000400 00000001 00000000 00000003 eth1\n");
 	assert_string_equal(names(NULL), "eth1/6 eth0/6");
 }
 
