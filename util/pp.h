@@ -64,6 +64,7 @@ struct pp_opts {
 	uint32_t iterations;
 	uint32_t warmup;                /* iterations of every size before those that count */
 	uint32_t window;                /* at least 1: sends under way, and receives posted, at a time */
+	bool own_bufs;                  /* each of the window has buffers of its own, as with check */
 	bool rma;                       /* FI_RMA; the peer may read and write rma_buf */
 	bool atomics;                   /* FI_ATOMIC on the same rma_buf */
 	uint64_t op_flags;              /* of every transmit operation */
@@ -122,7 +123,7 @@ struct pp {
 	char *tx_buf, *rx_buf;          /* one allocation, tx_buf is its start; each slots buffers of buf_len bytes */
 	char *rma_buf;                  /* with opts->rma, as many more: where RMA operations read and write */
 	size_t buf_len;
-	uint32_t slots;                 /* with -c the window, so that nobody writes where data is checked; else 1 */
+	uint32_t slots;                 /* with check or own_bufs the window, that no message meets another; else 1 */
 	size_t max_size;                /* of a message, from the sizes asked for and what the endpoint allows */
 	struct pp_op *tx, *rx;          /* rings of opts->window operations; one allocation, tx is its start */
 	size_t prefix_len;              /* with FI_MSG_PREFIX: bytes before the data of a message buffer */
@@ -326,6 +327,9 @@ int pp_recv_data(struct pp *pp);
 typedef ssize_t pp_call_fn(struct pp *pp, size_t len);
 int pp_post(struct pp *pp, pp_call_fn *call, size_t len);
 char *pp_rma_buf(const struct pp *pp);
+/* The message buffers of this turn, of a send and of a receive: first room for the provider's prefix, then the data. */
+char *pp_tx_buf(const struct pp *pp);
+char *pp_rx_buf(const struct pp *pp);
 void *pp_desc(const struct pp *pp);
 void *pp_tx_context(struct pp *pp);
 

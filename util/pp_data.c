@@ -44,13 +44,12 @@ char *pp_rma_buf(const struct pp *pp)
 	return slot(pp, pp->rma_buf, pp->tx_next);
 }
 
-/* The message buffers of this turn: first what the provider's prefix needs, then the data. */
-static char *tx_buf(const struct pp *pp)
+char *pp_tx_buf(const struct pp *pp)
 {
 	return slot(pp, pp->tx_buf, pp->tx_next);
 }
 
-static char *rx_buf(const struct pp *pp)
+char *pp_rx_buf(const struct pp *pp)
 {
 	return slot(pp, pp->rx_buf, pp->rx_next);
 }
@@ -72,22 +71,22 @@ void *pp_desc(const struct pp *pp)
 
 static ssize_t msg_recv(struct pp *pp)
 {
-	return fi_recv(pp->ep, rx_buf(pp), pp->buf_len, pp_desc(pp), FI_ADDR_UNSPEC, rx_context(pp));
+	return fi_recv(pp->ep, pp_rx_buf(pp), pp->buf_len, pp_desc(pp), FI_ADDR_UNSPEC, rx_context(pp));
 }
 
 static ssize_t msg_send(struct pp *pp, size_t len)
 {
-	return fi_send(pp->ep, tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, pp_tx_context(pp));
+	return fi_send(pp->ep, pp_tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, pp_tx_context(pp));
 }
 
 static ssize_t msg_inject(struct pp *pp, size_t len)
 {
-	return fi_inject(pp->ep, tx_buf(pp), pp->prefix_len + len, pp->peer_addr);
+	return fi_inject(pp->ep, pp_tx_buf(pp), pp->prefix_len + len, pp->peer_addr);
 }
 
 static ssize_t msg_send_last(struct pp *pp, size_t len)
 {
-	struct iovec iov = { .iov_base = tx_buf(pp), .iov_len = pp->prefix_len + len };
+	struct iovec iov = { .iov_base = pp_tx_buf(pp), .iov_len = pp->prefix_len + len };
 	void *desc = pp_desc(pp);
 	struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = pp->peer_addr,
 			      .context = pp_tx_context(pp) };
@@ -97,23 +96,23 @@ static ssize_t msg_send_last(struct pp *pp, size_t len)
 
 static ssize_t tagged_recv(struct pp *pp)
 {
-	return fi_trecv(pp->ep, rx_buf(pp), pp->buf_len, pp_desc(pp), FI_ADDR_UNSPEC, PP_TAG, 0, rx_context(pp));
+	return fi_trecv(pp->ep, pp_rx_buf(pp), pp->buf_len, pp_desc(pp), FI_ADDR_UNSPEC, PP_TAG, 0, rx_context(pp));
 }
 
 static ssize_t tagged_send(struct pp *pp, size_t len)
 {
-	return fi_tsend(pp->ep, tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, PP_TAG,
+	return fi_tsend(pp->ep, pp_tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, PP_TAG,
 			pp_tx_context(pp));
 }
 
 static ssize_t tagged_inject(struct pp *pp, size_t len)
 {
-	return fi_tinject(pp->ep, tx_buf(pp), pp->prefix_len + len, pp->peer_addr, PP_TAG);
+	return fi_tinject(pp->ep, pp_tx_buf(pp), pp->prefix_len + len, pp->peer_addr, PP_TAG);
 }
 
 static ssize_t tagged_send_last(struct pp *pp, size_t len)
 {
-	struct iovec iov = { .iov_base = tx_buf(pp), .iov_len = pp->prefix_len + len };
+	struct iovec iov = { .iov_base = pp_tx_buf(pp), .iov_len = pp->prefix_len + len };
 	void *desc = pp_desc(pp);
 	struct fi_msg_tagged msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = pp->peer_addr,
 				     .tag = PP_TAG, .context = pp_tx_context(pp) };
@@ -269,7 +268,7 @@ int pp_send(struct pp *pp, size_t len)
 	if (ret)
 		return ret;
 	if (pp->opts->check)
-		pp_fill(tx_buf(pp) + pp->prefix_len, len, pp->tx_seq++);
+		pp_fill(pp_tx_buf(pp) + pp->prefix_len, len, pp->tx_seq++);
 	return post_tx(pp, inject ? pp->xfer->inject : pp->xfer->send, len, !inject);
 }
 
@@ -284,7 +283,7 @@ int pp_recv(struct pp *pp, size_t len)
 	if (!pp->rx_cntr && op->len != pp->prefix_len + len)
 		return pp_fail(pp, -FI_EIO, "received %zu bytes instead of %zu (-I and -S must be those of the peer)",
 			       op->len - pp->prefix_len, len);
-	ret = pp->opts->check ? pp_check(pp, rx_buf(pp) + pp->prefix_len, len, pp->rx_seq++) : 0;
+	ret = pp->opts->check ? pp_check(pp, pp_rx_buf(pp) + pp->prefix_len, len, pp->rx_seq++) : 0;
 	if (!ret)
 		ret = post_recv(pp);
 	pp->rx_next = next_turn(pp, pp->rx_next);
@@ -311,7 +310,7 @@ int pp_finish(struct pp *pp)
 	ret = pp_flush(pp);
 	if (ret)
 		return ret;
-	memcpy(tx_buf(pp) + pp->prefix_len, goodbye, sizeof(goodbye));
+	memcpy(pp_tx_buf(pp) + pp->prefix_len, goodbye, sizeof(goodbye));
 	ret = pp_post(pp, pp->xfer->send_last, sizeof(goodbye));
 	if (ret)
 		return ret;

@@ -139,7 +139,7 @@ static int alloc_buffers(struct pp *pp)
 	if (pp->info->mode & FI_MSG_PREFIX)
 		pp->prefix_len = pp->info->ep_attr->msg_prefix_size;
 	need += pp->prefix_len;
-	pp->slots = pp->opts->check ? pp->opts->window : 1;
+	pp->slots = pp->opts->check || pp->opts->own_bufs ? pp->opts->window : 1;
 	pp->buf_len = (need + page - 1) / page * page;
 	part = pp->slots * pp->buf_len;
 	total = (remote ? 3 : 2) * part;

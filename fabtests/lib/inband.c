@@ -3,6 +3,8 @@
  * The control channel over an endpoint of the fabric: a struct pp of its own (fabric, domain, endpoint, one receive)
  * beside that of the test. Every message has CHUNK bytes: how many of them count, and those. What has come is kept
  * until it has been asked for; only then the next is taken, so that the provider's flow control is ours.
+ * Datagrams have none: where they come in order, which is where one that meets no receive is lost, a window of receives
+ * is posted ahead.
  *
  *   server  an endpoint, or a listener, at -s and -B -> (MSG) request, accept | the client's address, its first message
  *   client  HOST and -P through fi_getinfo()         -> (MSG) connect | its own address, its first message
@@ -25,6 +27,7 @@
 #include <rdma/fi_errno.h>
 
 #define CHUNK 256
+#define DGRAM_WINDOW 64                 /* more than come before they are asked for: a name, and a step or two */
 #define CHUNK_DATA (CHUNK - sizeof(uint16_t))
 
 struct inband {
@@ -48,7 +51,7 @@ static struct inband *alloc_inband(const struct pp_opts *opts)
 		.domain = opts->domain, .ep_type = opts->ep_type, .window = 1, .mode = FI_MSG_PREFIX,
 		.progress = opts->progress, .av_type = opts->av_type, .threading = opts->threading,
 		.wait_ms = opts->server ? opts->wait_ms : opts->accept_ms, .ipv6 = opts->ipv6, .verbose = opts->verbose,
-		.alone = true, .one_size = true, .size_cnt = 1, .size = { CHUNK },
+		.alone = true, .one_size = true, .size_cnt = 1, .size = { CHUNK }, .own_bufs = true,
 	};
 	inband->thread = pthread_self();
 	inband->pp = (struct pp) { .opts = &inband->opts, .ctrl = -1, .xfer = &pp_msg_xfer,
@@ -86,10 +89,14 @@ static int set_source(struct pp *pp)
 	return 0;
 }
 
-static int open_endpoint(struct pp *pp)
+static int open_endpoint(struct inband *inband)
 {
-	int ret = pp_open_domain(pp);
+	struct pp *pp = &inband->pp;
+	int ret;
 
+	if (inband->opts.ep_type == FI_EP_DGRAM && (pp->info->rx_attr->msg_order & FI_ORDER_SAS))
+		inband->opts.window = DGRAM_WINDOW;
+	ret = pp_open_domain(pp);
 	if (!ret)
 		ret = pp_open_ep(pp, &pp->ep);
 	return ret ? ret : pp_post_recvs(pp);
@@ -99,7 +106,7 @@ static int open_endpoint(struct pp *pp)
 static int send_chunk(struct pp *pp, const void *data, size_t len)
 {
 	uint16_t net_len = htons((uint16_t) len);
-	char *chunk = pp->tx_buf + pp->prefix_len;
+	char *chunk = pp_tx_buf(pp) + pp->prefix_len;
 	int ret;
 
 	memcpy(chunk, &net_len, sizeof(net_len));
@@ -112,18 +119,19 @@ static int send_chunk(struct pp *pp, const void *data, size_t len)
 static int take_chunk(struct inband *inband)
 {
 	struct pp *pp = &inband->pp;
+	const char *chunk = pp_rx_buf(pp) + pp->prefix_len;
 	uint16_t net_len;
 	int ret = pp_progress(pp);
 
-	if (ret || pp->rx[0].busy)
+	if (ret || pp->rx[pp->rx_next].busy)
 		return ret ? ret : -FI_EAGAIN;
-	memcpy(&net_len, pp->rx_buf + pp->prefix_len, sizeof(net_len));
+	memcpy(&net_len, chunk, sizeof(net_len));
 	inband->start = 0;
 	inband->len = ntohs(net_len);
 	if (inband->len > CHUNK_DATA)
 		return pp_fail(pp, -FI_EIO, "a control message of %zu bytes: the peer is no program with --in-band",
 			       inband->len);
-	memcpy(inband->data, pp->rx_buf + pp->prefix_len + sizeof(net_len), inband->len);
+	memcpy(inband->data, chunk + sizeof(net_len), inband->len);
 	return pp_recv(pp, CHUNK);
 }
 
@@ -143,7 +151,7 @@ static int wait_chunk(struct inband *inband, const char *what)
 	return ret;
 }
 
-/* The port that a client has to know, where addresses have one; 0 where not. */
+/* The port that a client has to know, where addresses have one; else the service that was asked for, if one was. */
 static int announce(const struct pp *test, struct pp *pp, struct fid *fid)
 {
 	union {
@@ -164,11 +172,12 @@ static int announce(const struct pp *test, struct pp *pp, struct fid *fid)
 		return pp_ctrl_announce(test, ntohs(name.any.sa_family == AF_INET6 ? name.in6.sin6_port :
 						    name.in.sin_port));
 	}
-	return 0;
+	return test->opts->src_port ? pp_ctrl_announce(test, test->opts->src_port) : 0;
 }
 
-static int listen_msg(const struct pp *test, struct pp *pp)
+static int listen_msg(const struct pp *test, struct inband *inband)
 {
+	struct pp *pp = &inband->pp;
 	int ret;
 
 	ret = fi_passive_ep(pp->fabric, pp->info, &pp->pep, NULL);
@@ -182,7 +191,7 @@ static int listen_msg(const struct pp *test, struct pp *pp)
 	if (!ret)
 		ret = pp_wait_request(pp);
 	if (!ret)
-		ret = open_endpoint(pp);
+		ret = open_endpoint(inband);
 	return ret ? ret : pp_accept(pp, pp->ep);
 }
 
@@ -192,7 +201,7 @@ static int wait_for_name(const struct pp *test, struct inband *inband)
 	struct pp *pp = &inband->pp;
 	int ret;
 
-	ret = open_endpoint(pp);
+	ret = open_endpoint(inband);
 	if (!ret)
 		ret = announce(test, pp, &pp->ep->fid);
 	if (!ret)
@@ -213,7 +222,7 @@ static int open_server(const struct pp *test, struct inband *inband)
 	if (!ret)
 		ret = pp_open_fabric(pp);
 	if (!ret)
-		ret = pp->opts->ep_type == FI_EP_MSG ? listen_msg(test, pp) : wait_for_name(test, inband);
+		ret = pp->opts->ep_type == FI_EP_MSG ? listen_msg(test, inband) : wait_for_name(test, inband);
 	inband->opts.wait_ms = test->opts->wait_ms;
 	return ret;
 }
@@ -243,7 +252,7 @@ static int open_client(const struct pp *test, struct inband *inband)
 	if (!ret)
 		ret = pp_open_fabric(pp);
 	if (!ret)
-		ret = open_endpoint(pp);
+		ret = open_endpoint(inband);
 	if (ret)
 		return ret;
 	return pp->opts->ep_type == FI_EP_MSG ? pp_connect(pp, pp->ep) : tell_name(pp);
