@@ -33,6 +33,7 @@ struct vrb_poller {
 	struct vrb_alarm alarm;
 	struct fab_list cqs;		/* struct vrb_hw_cq; changed under both locks */
 	unsigned looks;			/* at several, since the last pass */
+	struct fab_list *first;		/* the one of cqs that is asked first the next time, or NULL; engine's lock */
 };
 
 /* Readers go straight to the one queue that there is, if it works. Lock held, or nobody can be inside. */
@@ -142,26 +143,25 @@ static bool take_all(struct vrb_poller *poller)
 	return found;
 }
 
-/* Those after the first that is asked now come first the next time, so that none is left out for long. */
-static void rotate(struct vrb_poller *poller)
+/* The next queue, the first behind the last. */
+static struct fab_list *next_of(const struct vrb_poller *poller, const struct fab_list *link)
 {
-	struct fab_list *first = poller->cqs.next;
-
-	fab_list_remove(first);
-	fab_list_add_tail(&poller->cqs, first);
+	return link->next == &poller->cqs ? poller->cqs.next : link->next;
 }
 
 int vrb_poller_look(struct fab_progress *progress, struct fab_cq_taker *taker, size_t count)
 {
 	struct vrb_poller *poller = fab_list_empty(&progress->polls) ? NULL :
 				    fab_container(progress->polls.next, struct vrb_poller, fn.link);
-	struct fab_list *link;
+	struct fab_list *first, *link;
 	int found = 0;
 
 	if (!poller || fab_list_empty(&poller->cqs) || !fab_list_empty(&progress->flush) ||
 	    poller->looks++ == SEVERAL_LOOKS)
 		return -1;
-	fab_list_for_each(&poller->cqs, link) {
+	first = poller->first ? poller->first : poller->cqs.next;
+	link = first;
+	do {
 		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
 		size_t room = count - (size_t) taker->cnt;
 		int cnt;
@@ -175,8 +175,10 @@ int vrb_poller_look(struct fab_progress *progress, struct fab_cq_taker *taker, s
 		for (int i = 0; i < cnt; i++)
 			vrb_work_done(&hw->wc[i], taker);
 		found += cnt;
-	}
-	rotate(poller);
+		link = next_of(poller, link);
+	} while (link != first);
+	/* so that none is left out for long */
+	poller->first = next_of(poller, first);
 	return found;
 }
 
@@ -357,6 +359,8 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 static void hw_cq_close(struct vrb_hw_cq *hw)
 {
 	fab_progress_lock(hw->poller->progress);
+	if (hw->poller->first == &hw->link)
+		hw->poller->first = NULL;
 	fab_list_remove(&hw->link);
 	choose_direct(hw->poller);
 	fab_progress_unlock(hw->poller->progress);
