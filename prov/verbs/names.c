@@ -28,7 +28,9 @@
 struct relay {
 	struct vrb_names_msg question;
 	union fab_sockaddr asker;
+	uint32_t zero;
 };
+_Static_assert(sizeof(struct relay) == 80, "no holes, which would be the stack's");
 
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -76,11 +76,11 @@ static void must_not_find(const char *node, const char *service, int err)
 
 struct other {
 	pid_t pid;
-	int out;			/* a byte means that the process is to end */
+	int in, out;			/* a byte begins the process, and another one ends it */
 	char name[DGRAM_NAME_LEN];
 };
 
-/* It does not outlive this one. */
+/* It does not outlive this one. Before this one has threads, which a sanitizer does not follow. */
 static pid_t start(void)
 {
 	pid_t pid = fork();
@@ -91,7 +91,19 @@ static pid_t start(void)
 	return pid;
 }
 
-/* A process that has an endpoint of this service. */
+static void say(int fd)
+{
+	MUST_BE(write(fd, "", 1) == 1);
+}
+
+static void await(int fd)
+{
+	char byte;
+
+	MUST_BE(read(fd, &byte, 1) == 1);
+}
+
+/* A process that is going to have an endpoint of this service. */
 static void other_start(struct other *other, const char *service)
 {
 	struct dgram dgram = { 0 };
@@ -99,34 +111,36 @@ static void other_start(struct other *other, const char *service)
 
 	MUST_BE(!pipe(there) && !pipe(back));
 	other->pid = start();
-	if (other->pid) {
-		close(there[0]);
-		close(back[1]);
-		other->out = there[1];
-		MUST_BE(read(back[0], other->name, sizeof(other->name)) == sizeof(other->name));
-		close(back[0]);
+	other->in = back[0];
+	other->out = there[1];
+	close(other->pid ? there[0] : there[1]);
+	close(other->pid ? back[1] : back[0]);
+	if (other->pid)
 		return;
-	}
-	close(there[1]);
+	await(there[0]);
 	open_service(&dgram, service);
 	MUST_BE(write(back[1], dgram.name, sizeof(dgram.name)) == sizeof(dgram.name));
-	MUST_BE(read(there[0], dgram.name, 1) == 1);
+	await(there[0]);
 	dgram_close(&dgram);
 	exit(0);
+}
+
+static void other_begin(struct other *other)
+{
+	say(other->out);
+	MUST_BE(read(other->in, other->name, sizeof(other->name)) == sizeof(other->name));
 }
 
 static void other_kill(struct other *other)
 {
 	MUST_BE(!kill(other->pid, SIGKILL) && waitpid(other->pid, NULL, 0) == other->pid);
-	close(other->out);
 }
 
 static void other_end(struct other *other)
 {
 	int status;
 
-	MUST_BE(write(other->out, "", 1) == 1);
-	close(other->out);
+	say(other->out);
 	MUST_BE(waitpid(other->pid, &status, 0) == other->pid && !status);
 }
 
@@ -207,10 +221,13 @@ static void by_ipv6(void)
 /* Whoever gets the question, it comes to the one that has the service, as long as there is one. */
 static void processes_come_and_go(void)
 {
-	struct other one, two;
+	struct other one, two, again;
 
 	other_start(&one, "9001");
 	other_start(&two, "9002");
+	other_start(&again, "9001");
+	other_begin(&one);
+	other_begin(&two);
 	for (int i = 0; i < ASK_CNT; i++) {
 		must_find("127.0.0.1", "9001", one.name);
 		must_find("127.0.0.1", "9002", two.name);
@@ -219,12 +236,12 @@ static void processes_come_and_go(void)
 	for (int i = 0; i < ASK_CNT; i++)
 		must_find("127.0.0.1", "9002", two.name);
 	must_not_find("127.0.0.1", "9001", FI_ENODATA);
-	other_start(&one, "9001");
+	other_begin(&again);
 	for (int i = 0; i < ASK_CNT; i++)
-		must_find("127.0.0.1", "9001", one.name);
+		must_find("127.0.0.1", "9001", again.name);
 	other_end(&two);
 	must_not_find("127.0.0.1", "9002", FI_ENODATA);
-	other_end(&one);
+	other_end(&again);
 	must_not_find("127.0.0.1", "9001", FI_ENODATA);
 }
 
@@ -353,25 +370,30 @@ static void strange_questions(void)
 	dgram_close(&one);
 }
 
-/* Processes of this node may write to a service's socket: what no process of this user sent is not looked at. */
+/* Processes of this node may write to a service's socket: what no process of this user sent is not looked at. There is
+ * no other user where the namespace was not made by root. */
 static void strange_relays(void)
 {
 	struct { struct vrb_names_msg msg; struct sockaddr_in6 asker; } relay = { .msg = question() };
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	socklen_t len = offsetof(struct sockaddr_un, sun_path) + 1, asker_len = sizeof(relay.asker);
-	int fd = socket(AF_UNIX, SOCK_DGRAM, 0), udp = socket(AF_INET6, SOCK_DGRAM, 0), status;
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0), udp = socket(AF_INET6, SOCK_DGRAM, 0), there[2], status;
 	struct dgram one = { 0 };
 	pid_t pid;
 
 	MUST_BE(udp >= 0 && !bind(udp, (struct sockaddr *) &(struct sockaddr_in6) {
 		.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT }, sizeof(struct sockaddr_in6)));
 	MUST_BE(!getsockname(udp, (struct sockaddr *) &relay.asker, &asker_len));
+	MUST_BE(!pipe(there));
+	pid = start();
+	if (!pid) {
+		await(there[0]);
+		_exit(setuid(65534) ? 77 : send(fd, &relay, sizeof(relay), 0) != sizeof(relay));
+	}
 	open_service(&one, "9001");
 	len += sprintf(un.sun_path + 1, "libfabric-verbs-dgram/%d/%d/9001", VRB_NAMES_VERSION, PORT);
 	MUST_BE(fd >= 0 && !connect(fd, (struct sockaddr *) &un, len));
-	pid = start();
-	if (!pid)
-		_exit(setuid(65534) ? 77 : send(fd, &relay, sizeof(relay), 0) != sizeof(relay));
+	say(there[1]);
 	MUST_BE(waitpid(pid, &status, 0) == pid);
 	MUST_BE(WIFEXITED(status) && (!WEXITSTATUS(status) || WEXITSTATUS(status) == 77));
 	relay.msg.nonce = 2;
@@ -452,7 +474,6 @@ static void strange_answers(void)
 /* Switches are read once a process. */
 static const struct vcase cases[] = {
 	{ "by node and service", NULL, by_node_and_service, "no endpoint of that node has the service" },
-	{ "by IPv6", "SOFTVERBS_DEVICES=soft0=127.0.0.1", by_ipv6, NULL },
 	{ "processes come and go", NULL, processes_come_and_go, "no process of that node has an endpoint" },
 	{ "a service that is taken", NULL, service_is_taken, "another endpoint of this node has it" },
 	{ "a port that is taken, and nobody who answers", NULL, port_is_taken, "set FI_VERBS_DGRAM_NAME_SERVER_PORT" },
@@ -460,11 +481,20 @@ static const struct vcase cases[] = {
 	{ "switched off", "FI_VERBS_DGRAM_USE_NAME_SERVER=0", nobody_asked, NULL },
 	{ "many", NULL, many, NULL },
 	{ "strange questions", NULL, strange_questions, NULL },
-	{ "strange processes of this node", NULL, strange_relays, NULL },
 	{ "strange answers", NULL, strange_answers, NULL },
+	/* these want IPv6 */
+	{ "by IPv6", NULL, by_ipv6, NULL },
+	{ "strange processes of this node", NULL, strange_relays, NULL },
 };
+#define IPV6_CNT	2
 
 int main(void)
 {
-	return run_cases(cases, sizeof(cases) / sizeof(cases[0]));
+	size_t cnt = sizeof(cases) / sizeof(cases[0]);
+
+	if (access("/proc/net/if_inet6", F_OK)) {
+		printf("# no IPv6 here: what wants it is left out\n");
+		cnt -= IPV6_CNT;
+	}
+	return run_cases(cases, cnt);
 }
