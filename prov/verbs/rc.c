@@ -152,6 +152,7 @@ static int rc_create(struct vrb_ep *ep)
 	attr.qp_type = IBV_QPT_RC;
 	if (vrb_device_iwarp(vrb_domain_of(ep)->dev))
 		ep->aim = aim_behind_reads;
+	errno = 0;
 	if (rdma_create_qp(ep->id, vrb_domain_of(ep)->pd, &attr))
 		return vrb_qp_refused(ep, "rdma_create_qp");
 	ep->qp = ep->id->qp;
