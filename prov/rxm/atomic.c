@@ -5,6 +5,7 @@
  */
 #include "rxm/rxm.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include "common/atomic.h"
 
@@ -43,7 +44,7 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **
 	}
 	rxm_gather(req->data, operand, 0, operand_len);
 	rxm_gather(req->data + operand_len, amo->compare, 0, compare_len);
-	pkt->op.size = tx->len;
+	pkt->op.size = sizeof(*req) + operand_len + compare_len;
 	pkt->op.amo.datatype = amo->datatype;
 	pkt->op.amo.op = amo->op;
 	pkt->op.amo.ioc_count = (uint8_t) op->rma_cnt;
@@ -69,7 +70,7 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 	}
 	memcpy(&rsp, pkt->data, sizeof(rsp));
 	want = rsp.status ? 0 : fab_iov_len(tx->user, tx->user_cnt);
-	if (rsp.len != want || len - sizeof(rsp) < want) {
+	if (ntohl(rsp.len) != want || len - sizeof(rsp) < want) {
 		rxm_conn_broken(conn, "the result of an atomic of another length");
 		return;
 	}
@@ -77,7 +78,7 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 		memcpy(tx->user[i].iov_base, from, tx->user[i].iov_len);
 		from += tx->user[i].iov_len;
 	}
-	rxm_tx_told(tx, rxm_wire_err((uint32_t) rsp.status));
+	rxm_tx_told(tx, rxm_wire_err(ntohl(rsp.status)));
 }
 
 /* ---- target ---- */
@@ -98,15 +99,14 @@ struct request {
 static int decode(struct request *req, const struct rxm_pkt *pkt, size_t len)
 {
 	size_t operand_len, have;
-	uint64_t sum = 0;
 
 	if (pkt->op.op < RXM_OP_AMO || pkt->op.op > RXM_OP_AMO_COMPARE || len < sizeof(struct rxm_amo) ||
-	    pkt->op.amo.ioc_count > RXM_IOV_MAX || pkt->op.size > RXM_AMO_MAX)
+	    pkt->op.amo.ioc_count > RXM_IOV_MAX || pkt->op.size > len)
 		return -1;
 	have = len - sizeof(struct rxm_amo);
 	*req = (struct request) {
 		.kind = pkt->op.op - RXM_OP_AMO, .datatype = pkt->op.amo.datatype, .op = pkt->op.amo.op,
-		.len = pkt->op.size, .ioc_cnt = pkt->op.amo.ioc_count,
+		.ioc_cnt = pkt->op.amo.ioc_count,
 	};
 	memcpy(req->ioc, pkt->data, sizeof(req->ioc));
 	if (!fab_atomic_valid(req->kind, req->datatype, req->op))
@@ -115,10 +115,10 @@ static int decode(struct request *req, const struct rxm_pkt *pkt, size_t len)
 	for (uint32_t i = 0; i < req->ioc_cnt; i++) {
 		if (req->ioc[i].count > RXM_AMO_MAX)
 			return -1;
-		sum += req->ioc[i].count * req->size;
+		req->len += req->ioc[i].count * req->size;
 	}
 	operand_len = req->op == FI_ATOMIC_READ ? 0 : req->len;
-	if (sum != req->len || have < operand_len * (req->kind == FAB_ATOMIC_COMPARE ? 2 : 1))
+	if (req->len > RXM_AMO_MAX || have < operand_len * (req->kind == FAB_ATOMIC_COMPARE ? 2 : 1))
 		return -1;
 	if (operand_len)
 		req->operand = ((const struct rxm_amo *) pkt->data)->data;
@@ -168,7 +168,8 @@ static int run(struct rxm_ep *ep, const struct request *req, uint8_t *result)
 void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 {
 	struct rxm_ep *ep = conn->ep;
-	struct rxm_amo_rsp rsp = { 0 };
+	struct rxm_amo_rsp rsp;
+	size_t result_len;
 	struct request req;
 	struct rxm_tx *tx;
 	bool fetches;
@@ -189,11 +190,11 @@ void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 	}
 	if (!err)
 		err = run(ep, &req, fetches ? tx->buf->pkt.data + sizeof(rsp) : NULL);
-	rsp.status = err;
-	rsp.len = !err && fetches ? (uint32_t) req.len : 0;
+	result_len = !err && fetches ? req.len : 0;
+	rsp = (struct rxm_amo_rsp) { .status = htonl((uint32_t) err), .len = htonl((uint32_t) result_len) };
 	memcpy(tx->buf->pkt.data, &rsp, sizeof(rsp));
-	tx->pkt_len = sizeof(*pkt) + sizeof(rsp) + rsp.len;
-	tx->buf->pkt.op.size = rsp.len;
+	tx->pkt_len = sizeof(*pkt) + sizeof(rsp) + result_len;
+	tx->buf->pkt.op.size = sizeof(rsp) + result_len;
 	tx->buf->pkt.ctrl.msg_id = pkt->ctrl.msg_id;
 	tx->control = true;
 	rxm_tx_start(conn, tx);

@@ -61,7 +61,7 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged
 
 	/* of a write of a peer that puts its data into our queue below */
 	if (entry->flags & FI_REMOTE_WRITE) {
-		rxm_rx_remote_write(ctx, entry->data, entry->len);
+		rxm_rx_remote_write(poller, ctx, entry->data, entry->len);
 		return;
 	}
 	if (ctx->kind == RXM_CTX_TX) {

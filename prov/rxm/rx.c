@@ -276,13 +276,38 @@ void rxm_rx_bare(struct rxm_rx *rx, const struct fi_cq_tagged_entry *entry)
 	rxm_rx_packet(rx, entry->len);
 }
 
-void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len)
+/* Whose completion queue a write goes to that may have been to any endpoint; NULL: theirs are different ones. */
+static struct rxm_ep *any_target(const struct rxm_poller *poller)
 {
+	struct rxm_ep *found = NULL;
+	struct fab_list *link;
+
+	fab_list_for_each(&poller->eps, link) {
+		struct rxm_ep *ep = fab_container(link, struct rxm_ep, poller_link);
+
+		if (found && ep->base.rx_cq != found->base.rx_cq)
+			return NULL;
+		found = ep;
+	}
+	return found;
+}
+
+void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_t data, size_t len)
+{
+	struct rxm_ep *ep;
 	struct rxm_rx *rx;
 
 	/* of some providers the data takes a receive, which says whose it is; of others nobody does */
-	if (!ctx || ctx->kind != RXM_CTX_RX)
+	if (!ctx || ctx->kind != RXM_CTX_RX) {
+		ep = any_target(poller);
+		if (ep)
+			rxm_rx_written(ep, data, len);
+		else
+			FI_WARN_ONCE(&rxm_prov, FI_LOG_EP_DATA, "data of a peer's write is lost: nobody says for which "
+				     "endpoint it is, and those of this domain have different completion queues; let "
+				     "them share one\n");
 		return;
+	}
 	rx = fab_container(ctx, struct rxm_rx, ctx);
 	rx->written = true;
 	rx->data = data;

@@ -582,8 +582,8 @@ int rxm_rx_post_all(struct rxm_conn *conn);
 void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text);
 /* Who listens at addr, which is peer if that is not NULL, is known as fi_addr from now on. */
 void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_sockaddr *addr, fi_addr_t fi_addr);
-/* A peer without our additions has written, with data for the completion queue; ctx is that of the entry. */
-void rxm_rx_remote_write(struct rxm_ctx *ctx, uint64_t data, size_t len);
+/* A peer without our additions has written, with data for the completion queue; ctx is that of the entry, or NULL. */
+void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_t data, size_t len);
 void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
 extern const struct fab_recv_ops rxm_recv_ops;
 /* Answers have left: post what was held back for their sake. */

@@ -10,8 +10,8 @@
  *   SEG         ctrl.seg_size bytes of a message of op.size: the first (seg_no 0), then the others in order
  *   RNDV_REQ    struct rxm_rndv: where op.size bytes of message can be read; ctrl.msg_id is the sender's
  *   RNDV_DONE   they have been read: ctrl.msg_id as in the request (ours: ctrl.ctrl_data is 0, or why not: an errno)
- *   ATOMIC      struct rxm_ioc[4], then the operands (and values to compare with)
- *   ATOMIC_RSP  struct rxm_amo_rsp, then the former values
+ *   ATOMIC      struct rxm_ioc[4], then the operands (and values to compare with), op.size bytes in all
+ *   ATOMIC_RSP  struct rxm_amo_rsp, then the former values, op.size bytes in all
  *   CREDIT      ctrl.ctrl_data more packets may be sent
  *   RNDV_WR     (answer to RNDV_REQ) struct rxm_rndv: where the message can be written to; ctrl.ctrl_data is the
  *               receiver's number for it
@@ -62,14 +62,14 @@ enum rxm_type {
 enum rxm_op {
 	RXM_OP_MSG,
 	RXM_OP_TAGGED,
-	RXM_OP_AMO,			/* fi_atomic(), fi_fetch_atomic(), fi_compare_atomic() */
+	RXM_OP_AMO = 6,			/* fi_atomic(), fi_fetch_atomic(), fi_compare_atomic() */
 	RXM_OP_AMO_FETCH,
 	RXM_OP_AMO_COMPARE,
 	RXM_OP_COLL = 32,		/* ours: a message within a collective, with a tag */
 };
 
 enum rxm_op_flag {
-	RXM_FLAG_CQ_DATA = 1u << 0,
+	RXM_FLAG_CQ_DATA = 1u << 17,	/* as FI_REMOTE_CQ_DATA */
 	RXM_FLAG_MATCH = 1u << 30,	/* ours: with RXM_FLAG_ACK, send it when a receive has taken the message */
 	RXM_FLAG_ACK = 1u << 31,	/* ours: send RXM_ACK when it has been delivered */
 };
@@ -129,7 +129,7 @@ struct rxm_amo {
 };
 
 struct rxm_amo_rsp {
-	int32_t status;			/* 0 or a positive errno */
+	uint32_t status;		/* 0 or a positive errno; these two in network byte order */
 	uint32_t len;			/* bytes of data */
 	uint8_t data[];
 };

@@ -277,7 +277,7 @@ static struct rxm_pkt *make_atomic(struct rig *rig, uint64_t key)
 	struct rxm_amo amo = { .ioc[0] = { .addr = 0, .count = 1, .key = key } };
 	struct rxm_pkt *pkt = rig_make(rig, RXM_ATOMIC, RXM_OP_AMO, sizeof(amo) + sizeof(one));
 
-	pkt->op.size = sizeof(one);
+	pkt->op.size = sizeof(amo) + sizeof(one);
 	pkt->op.amo.datatype = FI_UINT64;
 	pkt->op.amo.op = FI_SUM;
 	pkt->op.amo.ioc_count = 1;
