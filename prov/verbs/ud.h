@@ -29,6 +29,16 @@ struct vrb_ud_peer {
 	struct vrb_ud_name name;
 };
 
+/* ud_info.c: fi_getinfo, for the table of the kind. */
+int vrb_ud_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
+bool vrb_ud_offered(const struct vrb_device *dev);
+void vrb_ud_fill(struct fi_info *info, const struct vrb_device *dev);
+/* The name that the port is known by, without a queue pair, and the GIDs that it has. False: the GID that it is to be
+ * known by cannot be read; errno. */
+bool vrb_ud_port_name(const struct vrb_device *dev, struct vrb_gids *gids, struct vrb_ud_name *name);
+/* An address of an info's, as a name; NULL: there is none, or one of another format. info may be NULL. */
+const struct vrb_ud_name *vrb_ud_name_in(const struct fi_info *info, const void *addr, size_t len);
+
 /* The domain's fi_av_open slot for FI_ADDR_IB_UD. 0 or -FI_E*. */
 int vrb_ud_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 /* A handle for that endpoint, from whichever GID of the port is of its sort. NULL, with errno. The caller owns it. */

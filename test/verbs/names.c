@@ -209,6 +209,42 @@ static void by_node_and_service(void)
 	must_not_find("127.0.0.1", "9002", FI_ENODATA);
 }
 
+/* Node and service take the place of one address of the hints, and leave the other. */
+static void with_addresses_in_hints(void)
+{
+	struct fi_info *hints = dgram_hints_new(), *ports, *info;
+	struct dgram server = { 0 };
+	char src[DGRAM_NAME_LEN];
+
+	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &ports));
+	MUST_BE(ports->next && !ports->next->next);
+	memcpy(src, ports->next->src_addr, sizeof(src));
+	fi_freeinfo(ports);
+
+	MUST(fi_getinfo(FI_VERSION(1, 20), "fi_sockaddr_in://127.0.0.2:9001", NULL, FI_SOURCE, hints, &info));
+	MUST_BE(!info->next);
+	dgram_open(&server, info);
+	fi_freeinfo(info);
+	must_find("127.0.0.1", "9001", server.name);
+
+	hints->src_addr = src;
+	hints->src_addrlen = sizeof(src);
+	while (fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", "9001", 0, hints, &info))
+		;
+	MUST_BE(!info->next && !memcmp(info->src_addr, src, sizeof(src)));
+	MUST_BE(!memcmp(info->dest_addr, server.name, sizeof(server.name)));
+	fi_freeinfo(info);
+
+	hints->dest_addr = server.name;
+	hints->dest_addrlen = sizeof(server.name);
+	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, "9002", FI_SOURCE, hints, &info));
+	MUST_BE(info->next && !memcmp(info->dest_addr, server.name, sizeof(server.name)));
+	fi_freeinfo(info);
+	hints->src_addr = hints->dest_addr = NULL;
+	fi_freeinfo(hints);
+	dgram_close(&server);
+}
+
 static void by_ipv6(void)
 {
 	struct dgram server = { 0 };
@@ -474,6 +510,7 @@ static void strange_answers(void)
 /* Switches are read once a process. */
 static const struct vcase cases[] = {
 	{ "by node and service", NULL, by_node_and_service, "no endpoint of that node has the service" },
+	{ "with addresses in the hints", "SOFTVERBS_DEVICES=soft0=127.0.0.1;127.0.0.2", with_addresses_in_hints, NULL },
 	{ "processes come and go", NULL, processes_come_and_go, "no process of that node has an endpoint" },
 	{ "a service that is taken", NULL, service_is_taken, "another endpoint of this node has it" },
 	{ "a port that is taken, and nobody who answers", NULL, port_is_taken, "set FI_VERBS_DGRAM_NAME_SERVER_PORT" },
