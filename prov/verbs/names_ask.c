@@ -173,7 +173,7 @@ int vrb_names_ask(const char *node, uint64_t n, uint64_t flags, uint16_t service
 	if (found)
 		return 0;
 	fab_addr_to_str(&ask.host[0].sa, host, sizeof(host));
-	snprintf(why, VRB_NAMES_WHY, "UDP, %s, asked for service %u: %s; it is to be enabled, and its service asked "
-		 "for with FI_SOURCE (fi_verbs(7), Datagrams by name)", host, service, ask.over[0]);
+	snprintf(why, VRB_NAMES_WHY, "UDP, %s, asked for service %u: %s; the endpoint has to be enabled, and its "
+		 "service asked for with FI_SOURCE (fi_verbs(7), Datagrams by name)", host, service, ask.over[0]);
 	return -FI_ENODATA;
 }

@@ -24,7 +24,7 @@
 #define HOP_LIMIT	64
 
 struct vrb_ud_av {
-	struct fab_av base;		/* av_fid, domain, ref, async, eq, change_lock, cnt */
+	struct fab_av base;		/* av_fid, domain, ref, async, eq, change_lock, lowest, cnt */
 	struct vrb_ud_peer *chunk[CHUNKS];	/* owned */
 	struct vrb_gids gids;		/* of the port, as they were at open */
 };
@@ -72,10 +72,11 @@ static struct vrb_ud_peer *free_entry(struct vrb_ud_av *av, uint64_t *index)
 	uint64_t cnt = atomic_load_explicit(&av->base.cnt, memory_order_relaxed);
 	unsigned k;
 
-	for (*index = 0; *index < cnt; ++*index) {
-		if (!entry(av, *index)->ah)
-			return entry(av, *index);
-	}
+	while (av->base.lowest < cnt && entry(av, av->base.lowest)->ah)
+		av->base.lowest++;
+	*index = av->base.lowest;
+	if (*index < cnt)
+		return entry(av, *index);
 	k = __builtin_clzll(FIRST) - __builtin_clzll(cnt + FIRST);
 	if (k >= CHUNKS)
 		return NULL;
@@ -257,6 +258,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 		}
 		ibv_destroy_ah(peer->ah);
 		peer->ah = NULL;
+		av->base.lowest = fab_min(av->base.lowest, fi_addr[i]);
 	}
 	pthread_mutex_unlock(&av->base.change_lock);
 	return ret;
