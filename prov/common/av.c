@@ -149,13 +149,36 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < count; i++, next += av->addrlen) {
+		union fab_any_addr full;
 		union fab_sockaddr one;
 
-		memset(&one, 0, sizeof(one));
-		memcpy(&one, next, av->addrlen);
-		batch_add(&batch, &one, one.sa.sa_family == av->family ? 0 : -FI_EINVAL);
+		memset(&full, 0, sizeof(full));
+		memcpy(&full, next, av->addrlen);
+		/* the family of what is condensed is none that anybody may come with */
+		ret = full.sa.sa_family == FAB_AF_GID ? -FI_EINVAL : 0;
+		fab_addr_condense(&full, &one);
+		batch_add(&batch, &one, one.sa.sa_family == av->family ? ret : -FI_EINVAL);
 	}
 	return batch_end(&batch);
+}
+
+/* A node of InfiniBand is a GID, as IPv6 addresses are written, or, without a service, an address text. */
+static int resolve(const struct fab_av *av, const char *node, const char *service, union fab_sockaddr *addr,
+		   const char **why)
+{
+	union fab_any_addr full;
+	int ret;
+
+	if (av->family != FAB_AF_GID)
+		return fab_resolve_name(node, service, 0, av->family, addr, why);
+	if (!node || service || fab_addr_ib_from_str(node, &full.sib)) {
+		ret = fab_resolve_name(node, service, FI_NUMERICHOST, AF_INET6, addr, why);
+		if (ret)
+			return ret;
+		fab_addr_ib_set(&full.sib, &addr->sin6.sin6_addr, UINT16_MAX, fab_addr_port(&addr->sa));
+	}
+	fab_addr_condense(&full, addr);
+	return 0;
 }
 
 static int av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr, uint64_t flags,
@@ -167,7 +190,7 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	const char *why;
 	int ret, found;
 
-	found = fab_resolve_name(node, service, 0, av->family, &addr, &why);
+	found = resolve(av, node, service, &addr, &why);
 	if (found)
 		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insertsvc: %s\n", why);
 	ret = batch_start(&batch, av, fi_addr, flags, context);
@@ -188,6 +211,10 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	uint64_t port;
 	int ret;
 
+	if (av->family == FAB_AF_GID) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insertsym: GIDs do not count up; fi_av_insertsvc() takes one\n");
+		return -FI_ENOSYS;
+	}
 	ret = fab_resolve_name(NULL, service, FI_SOURCE, av->family, &base, &why);
 	if (!ret && (!node || !service || nodecnt > FAB_AV_MAX || svccnt > UINT16_MAX + 1u ||
 		     nodecnt * svccnt > FAB_AV_MAX)) {
@@ -246,13 +273,15 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 {
 	struct fab_av *av = av_of(fid);
 	const union fab_sockaddr *there;
+	union fab_any_addr full;
 
 	fab_av_sync(av);
 	there = fab_av_addr(av, fi_addr);
 	if (!there)
 		return -FI_EINVAL;
+	fab_addr_expand(there, &full);
 	if (*addrlen)		/* else addr may be NULL: the caller asks for the length */
-		memcpy(addr, there, fab_min(*addrlen, av->addrlen));
+		memcpy(addr, &full, fab_min(*addrlen, av->addrlen));
 	*addrlen = av->addrlen;
 	return 0;
 }
@@ -260,7 +289,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
 	const struct fab_av *av = av_of(fid);
-	union fab_sockaddr copy;
+	union fab_any_addr copy;
 
 	memset(&copy, 0, sizeof(copy));
 	memcpy(&copy, addr, av->addrlen);
@@ -405,14 +434,11 @@ static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *
 			FAB_AV_MAX);
 		return -FI_EINVAL;
 	}
-	if (domain->addr_format == FI_SOCKADDR_IB) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with FI_SOCKADDR_IB, of which there are no "
-			"vectors: fi_connect() takes such an address\n", domain->name);
-		return -FI_ENOSYS;
-	}
-	if (domain->addr_format != FI_SOCKADDR_IN && domain->addr_format != FI_SOCKADDR_IN6) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with addr_format %u; FI_SOCKADDR_IN or "
-			"FI_SOCKADDR_IN6, as fi_getinfo() gives, is needed\n", domain->name, domain->addr_format);
+	if (domain->addr_format != FI_SOCKADDR_IN && domain->addr_format != FI_SOCKADDR_IN6 &&
+	    domain->addr_format != FI_SOCKADDR_IB) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with addr_format %u; FI_SOCKADDR_IN, "
+			"FI_SOCKADDR_IN6 or FI_SOCKADDR_IB, as fi_getinfo() gives, is needed\n", domain->name,
+			domain->addr_format);
 		return -FI_EINVAL;
 	}
 	return 0;
@@ -440,8 +466,9 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 		.ops = &av_ops,
 	};
 	av->domain = domain;
-	av->family = domain->addr_format == FI_SOCKADDR_IN ? AF_INET : AF_INET6;
-	av->addrlen = fab_addr_family_len(av->family);
+	av->family = domain->addr_format == FI_SOCKADDR_IN ? AF_INET :
+		     domain->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : FAB_AF_GID;
+	av->addrlen = av->family == FAB_AF_GID ? sizeof(struct fab_sockaddr_ib) : fab_addr_family_len(av->family);
 	av->async = attr->flags & FI_EVENT;
 	av->rx_ctx_bits = attr->rx_ctx_bits ? attr->rx_ctx_bits : owner.rx_ctx_bits;
 	av->user_ids = has_user_ids(domain, attr);

@@ -50,7 +50,7 @@ struct fab_av_watch {
 struct fab_av {
 	struct fid_av av_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
-	int family;			/* AF_INET or AF_INET6 */
+	int family;			/* of what is in it: AF_INET, AF_INET6 or FAB_AF_GID */
 	int rx_ctx_bits;		/* of an fi_addr, from the top, are the receive context's (fi_rx_addr(3)) */
 	size_t addrlen;
 	bool async;			/* FI_EVENT: results of an insert go to eq */

@@ -234,14 +234,15 @@ static bool is_ext(uint8_t ext)
 
 /* ---- ours ---- */
 
-/* An info for an endpoint below, from our address, to dest if that is not NULL. */
-static struct fi_info *info_below(const struct rxm_ep *ep, const union fab_sockaddr *dest)
+/* An info for an endpoint below, from our address to dest. NULL: no memory. */
+static struct fi_info *info_below(const struct rxm_ep *ep, const union fab_any_addr *dest)
 {
 	struct fi_info *info = fi_dupinfo(ep->domain->below_info);
-	union fab_sockaddr src = ep->addr;
+	union fab_any_addr src;
 
 	if (!info)
 		return NULL;
+	fab_addr_expand(&ep->addr, &src);
 	fab_addr_set_port(&src.sa, 0);
 	free(info->src_addr);
 	free(info->dest_addr);
@@ -264,17 +265,20 @@ int rxm_conn_start(struct rxm_peer *peer)
 		.eager_limit = (uint32_t) rxm_params.buffer_size, .rx_size = (uint32_t) rxm_params.conn_rx,
 		.conn_id = ep->incarnation,
 	};
-	struct fi_info *info = info_below(ep, &peer->addr);
+	union fab_any_addr to;
+	struct fi_info *info;
 	struct rxm_conn *conn;
 	int ret = -FI_ENOMEM;
 
+	fab_addr_expand(&peer->addr, &to);
+	info = info_below(ep, &to);
 	conn = info ? conn_new(peer, info, &ret) : NULL;
 	fi_freeinfo(info);
 	if (!conn)
 		return ret;
 	conn->state = RXM_CONN_CONNECTING;
 	peer->conn = conn;
-	ret = fi_connect(conn->below, &peer->addr.sa, &req, sizeof(req));
+	ret = fi_connect(conn->below, &to, &req, sizeof(req));
 	if (ret)
 		rxm_conn_end(conn, -ret, "it cannot be connected to");
 	return ret;
@@ -334,12 +338,14 @@ static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *
 		     struct rxm_cm_req *req, union fab_sockaddr *from)
 {
 	char text[FAB_ADDR_STRLEN] = "?";
+	union fab_any_addr full;
 
-	memset(from, 0, sizeof(*from));
-	if (info->dest_addr && info->dest_addrlen <= sizeof(*from))
-		memcpy(from, info->dest_addr, info->dest_addrlen);
-	if (fab_addr_len(&from->sa))
-		fab_addr_to_str(&from->sa, text, sizeof(text));
+	memset(&full, 0, sizeof(full));
+	if (info->dest_addr && info->dest_addrlen <= sizeof(full))
+		memcpy(&full, info->dest_addr, info->dest_addrlen);
+	if (fab_any_addr_len(&full.sa))
+		fab_addr_to_str(&full.sa, text, sizeof(text));
+	fab_addr_condense(&full, from);
 	if (from->sa.sa_family != ep->addr.sa.sa_family || len < sizeof(*req)) {
 		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with %zu bytes is none of " RXM_LAYER "; it is refused\n",
 			 text, len);

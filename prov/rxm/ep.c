@@ -24,14 +24,16 @@
 static int listen_below(struct rxm_ep *ep)
 {
 	struct fi_info *info = fi_dupinfo(ep->domain->below_info);
-	size_t len = sizeof(ep->addr);
+	union fab_any_addr addr;
+	size_t len = sizeof(addr);
 	int ret;
 
 	if (!info)
 		return -FI_ENOMEM;
 	free(info->src_addr);
 	info->src_addr = NULL;
-	ret = fab_name_set(&info->src_addr, &info->src_addrlen, &ep->addr);
+	fab_addr_expand(&ep->addr, &addr);
+	ret = fab_name_set(&info->src_addr, &info->src_addrlen, &addr);
 	if (!ret)
 		ret = fi_passive_ep(ep->poller->fabric, info, &ep->pep, ep);
 	fi_freeinfo(info);
@@ -41,7 +43,9 @@ static int listen_below(struct rxm_ep *ep)
 	if (!ret)
 		ret = fi_listen(ep->pep);
 	if (!ret)
-		ret = fi_getname(&ep->pep->fid, &ep->addr, &len);
+		ret = fi_getname(&ep->pep->fid, &addr, &len);
+	if (!ret)
+		fab_addr_condense(&addr, &ep->addr);
 	return ret;
 }
 
@@ -132,12 +136,33 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	return left;
 }
 
+/* Where it is to listen; NULL: anywhere. A GID that is left open is that of the domain's port, as nobody can connect to
+ * none. 0 or -FI_EINVAL, logged. */
+static int take_name(struct rxm_ep *ep, const struct fi_info *info, const void *addr, size_t addrlen)
+{
+	const struct fi_info *below = ep->domain->below_info;
+	union fab_any_addr full;
+	int ret = fab_any_name_take(&rxm_prov, &full, info, addr, addrlen);
+
+	if (ret)
+		return ret;
+	if (full.sa.sa_family == FAB_AF_IB && fab_addr_is_any(&full.sa) && below->src_addr &&
+	    below->src_addrlen >= sizeof(full.sib)) {
+		uint16_t port = fab_addr_port(&full.sa);
+
+		memcpy(&full.sib, below->src_addr, sizeof(full.sib));
+		fab_addr_set_port(&full.sa, port);
+	}
+	fab_addr_condense(&full, &ep->addr);
+	return 0;
+}
+
 static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct rxm_ep *ep = rxm_ep_of(fid);
 
 	if (!ep->base.enabled)
-		return fab_name_take(&rxm_prov, &ep->addr, ep->base.info, addr, addrlen);
+		return take_name(ep, ep->base.info, addr, addrlen);
 	RXM_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
 	return -FI_EOPBADSTATE;
 }
@@ -146,9 +171,11 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct rxm_ep *ep = rxm_ep_of(fid);
 	union fab_sockaddr name = ep->addr;
+	union fab_any_addr full;
 
 	fab_ip_fill_addr(&rxm_prov, NULL, &name, ep->base.info);
-	return fab_name_give(&name, addr, addrlen);
+	fab_addr_expand(&name, &full);
+	return fab_name_give(&full, addr, addrlen);
 }
 
 /* ---- close ---- */
@@ -327,7 +354,7 @@ static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi
 		return ret;
 	ep->domain = domain;
 	ep->incarnation = fab_random64();
-	ret = fab_name_take(&rxm_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
+	ret = take_name(ep, info, info->src_addr, info->src_addrlen);
 	if (!ret)
 		ret = fab_recv_init(&ep->recv, &ep->base, &rxm_recv_ops);
 	if (ret)

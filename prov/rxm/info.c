@@ -142,15 +142,13 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 	return NULL;
 }
 
-/* Is an entry of the provider below one to stand on, behind those in `before`? Not another layer, another type, or one
- * without an IP address, by which peers know each other; and, where no domain is asked for by name, only the
- * protocol that comes first on its fabric: who spreads its processes over the entries of an answer, as Open MPI does,
- * would give some RC and some XRC, which do not reach each other. */
+/* Is an entry of the provider below one to stand on, behind those in `before`? Not another layer or another type; and,
+ * where no domain is asked for by name, only the protocol that comes first on its fabric: who spreads its processes
+ * over the entries of an answer, as Open MPI does, would give some RC and some XRC, which do not reach each other. */
 static bool suits(const struct fi_info *info, const char *below, const struct fi_info *hints,
 		  const struct fi_info *before)
 {
-	if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG ||
-	    info->addr_format == FI_SOCKADDR_IB)
+	if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG)
 		return false;
 	if (hints && hints->domain_attr && hints->domain_attr->name)
 		return true;

@@ -77,7 +77,7 @@ void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len)
 /* All of iov, which most of the time is one piece. */
 INLINE void gather_all(uint8_t *to, const struct iovec *iov, uint32_t cnt, size_t len)
 {
-	if (__builtin_expect(cnt == 1, 1))
+	if (__builtin_expect(cnt == 1 && len, 1))
 		memcpy(to, iov->iov_base, len);
 	else
 		rxm_gather(to, iov, 0, len);

@@ -72,6 +72,8 @@ bool fab_addr_equal_host(const struct sockaddr *a, const struct sockaddr *b)
 		       (!fab_addr_is_link_local(a) || as_in6(a)->sin6_scope_id == as_in6(b)->sin6_scope_id);
 	case FAB_AF_IB:
 		return !memcmp(as_ib(a)->sib_gid, as_ib(b)->sib_gid, sizeof(as_ib(a)->sib_gid));
+	case FAB_AF_GID:
+		return !memcmp(&as_in6(a)->sin6_addr, &as_in6(b)->sin6_addr, sizeof(struct in6_addr));
 	default:
 		return false;
 	}
@@ -88,7 +90,7 @@ uint64_t fab_addr_hash(const struct sockaddr *addr)
 
 	if (addr->sa_family == AF_INET)
 		half[0] = as_in(addr)->sin_addr.s_addr;
-	else if (addr->sa_family == AF_INET6)
+	else if (addr->sa_family == AF_INET6 || addr->sa_family == FAB_AF_GID)
 		memcpy(half, &as_in6(addr)->sin6_addr, sizeof(half));
 	return fab_mix64(fab_mix64(half[0]) + half[1] + ((uint64_t) fab_addr_port(addr) << 48));
 }
@@ -99,6 +101,7 @@ bool fab_addr_is_any(const struct sockaddr *addr)
 	case AF_INET:
 		return as_in(addr)->sin_addr.s_addr == htonl(INADDR_ANY);
 	case AF_INET6:
+	case FAB_AF_GID:
 		return IN6_IS_ADDR_UNSPECIFIED(&as_in6(addr)->sin6_addr);
 	case FAB_AF_IB:
 		return !memcmp(as_ib(addr)->sib_gid, &in6addr_any, sizeof(as_ib(addr)->sib_gid));
@@ -137,6 +140,7 @@ uint16_t fab_addr_port(const struct sockaddr *addr)
 	case AF_INET:
 		return ntohs(as_in(addr)->sin_port);
 	case AF_INET6:
+	case FAB_AF_GID:
 		return ntohs(as_in6(addr)->sin6_port);
 	case FAB_AF_IB:
 		return fab_addr_ib_port(as_ib(addr));
@@ -149,7 +153,7 @@ void fab_addr_set_port(struct sockaddr *addr, uint16_t port)
 {
 	if (addr->sa_family == AF_INET)
 		((struct sockaddr_in *) (void *) addr)->sin_port = htons(port);
-	else if (addr->sa_family == AF_INET6)
+	else if (addr->sa_family == AF_INET6 || addr->sa_family == FAB_AF_GID)
 		((struct sockaddr_in6 *) (void *) addr)->sin6_port = htons(port);
 	else if (addr->sa_family == FAB_AF_IB)
 		fab_addr_ib_set_port((struct fab_sockaddr_ib *) (void *) addr, port);
@@ -158,6 +162,7 @@ void fab_addr_set_port(struct sockaddr *addr, uint16_t port)
 size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size)
 {
 	char host[INET6_ADDRSTRLEN];
+	union fab_any_addr full;
 	struct fab_strbuf sb;
 
 	fab_strbuf_init(&sb, str, size);
@@ -175,6 +180,10 @@ size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size)
 		break;
 	case FAB_AF_IB:
 		fab_addr_ib_to_str(as_ib(addr), &sb);
+		break;
+	case FAB_AF_GID:
+		fab_addr_expand((const union fab_sockaddr *) (const void *) addr, &full);
+		fab_addr_ib_to_str(&full.sib, &sb);
 		break;
 	default:
 		fab_strbuf_printf(&sb, "address of unknown family %u", addr->sa_family);

@@ -35,7 +35,12 @@ struct fab_sockaddr_ib {
 
 /* Room for that as well. Only those who know devices that have such addresses pay for it: where a union fab_sockaddr is
  * wanted there is none, and fab_addr_len() and fab_addr_from_str() do not know the family. What takes a struct sockaddr
- * does, but for the hash. */
+ * does, but for the hash.
+ *
+ * In a union fab_sockaddr it is kept condensed, where it has to be (address vectors, rxm's peers): GID, partition and
+ * port, as the address, flow and port of a struct sockaddr_in6 of a family of our own, which no application and no peer
+ * ever sees. What takes a struct sockaddr knows that, too. */
+#define FAB_AF_GID	0x6769
 union fab_any_addr {
 	struct sockaddr sa;
 	struct sockaddr_in sin;
@@ -91,6 +96,10 @@ struct fab_strbuf;
 /* What addr.c calls for this family. */
 void fab_addr_ib_to_str(const struct fab_sockaddr_ib *sib, struct fab_strbuf *sb);
 uint16_t fab_addr_ib_port(const struct fab_sockaddr_ib *sib);
+/* An address with whatever room it needs, and what is kept of it where there is less; back, one of InfiniBand's own
+ * ports comes out. An IP address stays as it is. */
+void fab_addr_condense(const union fab_any_addr *full, union fab_sockaddr *addr);
+void fab_addr_expand(const union fab_sockaddr *addr, union fab_any_addr *full);
 void fab_addr_ib_set_port(struct fab_sockaddr_ib *sib, uint16_t port);
 
 #endif

@@ -42,6 +42,29 @@ void fab_addr_ib_set(struct fab_sockaddr_ib *sib, const void *gid, uint16_t pkey
 	fab_addr_ib_set_port(sib, port);
 }
 
+void fab_addr_condense(const union fab_any_addr *full, union fab_sockaddr *addr)
+{
+	if (full->sa.sa_family != FAB_AF_IB) {
+		*addr = full->ip;
+		return;
+	}
+	memset(addr, 0, sizeof(*addr));
+	addr->sin6.sin6_family = FAB_AF_GID;
+	addr->sin6.sin6_port = htons(fab_addr_ib_port(&full->sib));
+	addr->sin6.sin6_flowinfo = full->sib.sib_pkey;
+	memcpy(&addr->sin6.sin6_addr, full->sib.sib_gid, sizeof(full->sib.sib_gid));
+}
+
+void fab_addr_expand(const union fab_sockaddr *addr, union fab_any_addr *full)
+{
+	memset(full, 0, sizeof(*full));
+	if (addr->sa.sa_family == FAB_AF_GID)
+		fab_addr_ib_set(&full->sib, &addr->sin6.sin6_addr, ntohs((uint16_t) addr->sin6.sin6_flowinfo),
+				ntohs(addr->sin6.sin6_port));
+	else
+		full->ip = *addr;
+}
+
 void fab_addr_ib_to_str(const struct fab_sockaddr_ib *sib, struct fab_strbuf *sb)
 {
 	char gid[INET6_ADDRSTRLEN];

@@ -107,6 +107,40 @@ static void ib_text_goes_both_ways(void **state)
 		assert_int_equal(fab_addr_ib_from_str(wrong[i], &addr.sib), -EINVAL);
 }
 
+/* All that is not said by their family alone, and what takes a struct sockaddr takes it too. */
+static void ib_addresses_are_condensed(void **state)
+{
+	static const char *const text[] = {
+		"fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0", "fi_sockaddr_ib://[fe80::2:3]:0x8001:0x13f:0x0:65535",
+	};
+	union fab_sockaddr small[2], ip = parse("fi_sockaddr_in6://[fe80::1%1]:5");
+	union fab_any_addr full, back;
+	char str[FAB_ADDR_STRLEN];
+
+	(void) state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(fab_addr_ib_from_str(text[i], &full.sib), 0);
+		fab_addr_condense(&full, &small[i]);
+		fab_addr_expand(&small[i], &back);
+		assert_memory_equal(&back.sib, &full.sib, sizeof(full.sib));
+		assert_int_equal(fab_addr_port(&small[i].sa), fab_addr_port(&full.sa));
+		fab_addr_to_str(&small[i].sa, str, sizeof(str));
+		assert_string_equal(str, text[i]);
+		assert_int_equal(fab_addr_len(&small[i].sa), 0);
+		assert_false(fab_addr_is_any(&small[i].sa));
+	}
+	assert_false(fab_addr_equal(&small[0].sa, &small[1].sa));
+	assert_true(fab_addr_hash(&small[0].sa) != fab_addr_hash(&small[1].sa));
+	fab_addr_set_port(&small[1].sa, 5);
+	assert_int_equal(fab_addr_port(&small[1].sa), 5);
+	fab_addr_ib_set(&full.sib, &in6addr_any, 0xffff, 0);
+	fab_addr_condense(&full, &small[0]);
+	assert_true(fab_addr_is_any(&small[0].sa));
+	fab_addr_expand(&ip, &full);
+	fab_addr_condense(&full, &small[0]);
+	assert_memory_equal(&small[0], &ip, sizeof(ip));
+}
+
 static void ib_port_is_in_the_service(void **state)
 {
 	union fab_any_addr a, b;
@@ -260,6 +294,7 @@ int main(void)
 		cmocka_unit_test(text_goes_both_ways),
 		cmocka_unit_test(text_may_leave_parts_out),
 		cmocka_unit_test(ib_text_goes_both_ways),
+		cmocka_unit_test(ib_addresses_are_condensed),
 		cmocka_unit_test(ib_port_is_in_the_service),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(text_is_cut_off_at_the_end_of_its_buffer),

@@ -323,6 +323,32 @@ TEST_PROV(insertsvc, FI_MSG, UNCONNECTED)
 	check_lookup(s->av, addr[1], 8);
 }
 
+/* Ports of InfiniBand without IP addresses: what is inserted, as an address or as a text, is found again as it was. */
+TEST_PROV(gids, FI_MSG, RDM_ONLY)
+{
+	struct side *s = side_open(t);
+	fi_addr_t addr[2] = { 77, 77 };
+	char text[128], there[128];
+	size_t len = sizeof(text);
+
+	if (s->info->addr_format != FI_SOCKADDR_IB)
+		SKIP("%s has IP addresses here", run.prov);
+	CHECK_RET(fi_av_insert(s->av, s->name, 1, &addr[0], 0, NULL), 1);
+	fi_av_straddr(s->av, s->name, text, &len);
+	CHECK(!strncmp(text, "fi_sockaddr_ib://[", 18));
+	CHECK_RET(fi_av_insertsvc(s->av, text, NULL, &addr[1], 0, NULL), 1);
+	for (int i = 0; i < 2; i++) {
+		len = sizeof(there);
+		MUST(fi_av_lookup(s->av, addr[i], there, &len));
+		CHECK_EQ(len, s->name_len);
+		CHECK(!memcmp(there, s->name, len));
+	}
+	memset(there, 0, sizeof(there));
+	CHECK(fi_av_insert(s->av, there, 1, &addr[0], 0, NULL) <= 0);
+	CHECK(fi_av_insertsvc(s->av, "no GID", "1", &addr[0], 0, NULL) <= 0);
+	CHECK_RET(fi_av_insertsym(s->av, "fe80::1", 2, "1", 2, addr, 0, NULL), -FI_ENOSYS);
+}
+
 /* Ranges of nodes and services: all services of the first node, then of the next. */
 TEST_PROV(insertsym, FI_MSG, UNCONNECTED)
 {

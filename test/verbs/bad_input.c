@@ -257,21 +257,6 @@ static void queue_overflows(void)
 	link_close(&link);
 }
 
-static void no_vectors_of_gids(void)
-{
-	struct fi_av_attr attr = { .type = FI_AV_TABLE };
-	struct fi_info *hints = hints_new(), *info;
-	struct end end = { 0 };
-	struct fid_av *av;
-
-	hints->addr_format = FI_SOCKADDR_IB;
-	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info));
-	fi_freeinfo(hints);
-	end_open(&end, info);
-	MUST_FAIL(fi_av_open(end.domain, &attr, &av, NULL), FI_ENOSYS);
-	end_close(&end);
-}
-
 /* ---- peers ---- */
 
 /* The port goes down under a; every call asks the environment. */
@@ -479,8 +464,6 @@ static const struct vcase cases[] = {
 	  "soft0, port 1: GID: asked one, offered none: its table is empty" },
 	{ "completion queues overflow", "SOFTVERBS_LIMITS=cq_room=1", queue_overflows,
 	  "device soft0: a completion queue is broken|ibv_poll_cq on soft0" },
-	{ "address vectors of GIDs", "SOFTVERBS_DEVICES=soft0=ib", no_vectors_of_gids,
-	  "fi_av_open: domain soft0 .*FI_SOCKADDR_IB" },
 	{ "a port goes down before a request", NULL, port_down_before_the_request,
 	  "event said: soft0, port 1: no connection to fi_sockaddr_in://127.0.0.1:[0-9]+: unreachable" },
 	{ "a port goes down before an answer", NULL, port_down_before_the_answer,
