@@ -336,6 +336,7 @@ static void start(struct rxm_poller *poller, bool over_device)
 	fab_list_add_tail(&poller->progress->polls, &poller->fn.link);
 	if (!over_device)
 		wake_sleepers(poller);
+	poll_below(&poller->fn);	/* somebody, such as the engine's thread, may be asleep already */
 	fab_progress_unlock(poller->progress);
 }
 
