@@ -190,6 +190,7 @@ int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, un
 {
 	char name[FI_NAME_MAX * 4];
 	struct name_series series;
+	const char *other;
 	int ret;
 
 	ret = fab_resolve_name(node, NULL, FI_NUMERICHOST, family, addr, why);
@@ -197,7 +198,8 @@ int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, un
 		*why = "the range of nodes goes beyond the last address";
 		return addr_advance(addr, n) ? 0 : -FI_EINVAL;
 	}
-	if (flags & FI_NUMERICHOST)
+	/* the digits of an address of the other family are no number to count up: 192.0.2.256 would be a name */
+	if ((flags & FI_NUMERICHOST) || !fab_resolve_name(node, NULL, FI_NUMERICHOST, AF_UNSPEC, addr, &other))
 		return ret;
 	if (!n)
 		return fab_resolve_name(node, NULL, 0, family, addr, why);

@@ -7,7 +7,8 @@
  *
  * An entry is in domain->unanswered, guarded by domain->lock, and keeps its engine and hardware queue. Its channel is
  * read on the engine, whose lock may not be held where domain->lock is taken: so the answer ends what the kernel has
- * (`over`), and the next endpoint that is enabled or closed frees what we have. Closing the domain waits for the rest.
+ * (`over`), and the next endpoint that is closed frees what we have. Closing the domain, or a shared receive context,
+ * waits for the rest.
  */
 #include "verbs/kind.h"
 

@@ -118,6 +118,44 @@ static void texts_of_64_kib_are_refused(void **state)
 	free(text);
 }
 
+/* ---- nodes in a row ---- */
+
+static const struct {
+	const char *node;
+	uint64_t n;
+	int family, ret;
+	const char *says;		/* the address, or why there is none */
+} rows[] = {
+	{ "192.0.2.254", 1, AF_INET, 0, "fi_sockaddr_in://192.0.2.255:0" },
+	{ "192.0.2.255", 1, AF_INET, 0, "fi_sockaddr_in://192.0.3.0:0" },
+	{ "255.255.255.255", 1, AF_INET, -FI_EINVAL, "the range of nodes goes beyond the last address" },
+	{ "2001:db8::ffff", 1, AF_INET6, 0, "fi_sockaddr_in6://[2001:db8::1:0]:0" },
+	{ "fi_sockaddr_in://192.0.2.255:5", 1, AF_INET, 0, "fi_sockaddr_in://192.0.3.0:5" },
+	/* nobody is asked for 192.0.2.256 */
+	{ "192.0.2.255", 1, AF_INET6, -FI_ENODATA, "not a numeric address of this family" },
+	{ "fi_sockaddr_in6://[2001:db8::1]:65535", 1, AF_INET, -FI_ENODATA, "an address of another family" },
+	{ "a-name", 1, AF_INET, -FI_EINVAL, "counting up from a host name wants one that ends in a number and is not "
+	  "longer than 200 bytes" },
+};
+
+static void nodes_are_counted_up(void **state)
+{
+	union fab_sockaddr addr;
+	char text[FAB_ADDR_STRLEN];
+	const char *why;
+	int ret;
+
+	(void) state;
+	for (size_t i = 0; i < fab_countof(rows); i++) {
+		ret = fab_resolve_nth(rows[i].node, rows[i].n, 0, rows[i].family, &addr, &why);
+		if (ret != rows[i].ret)
+			fail_msg("%s, %d on: %d", rows[i].node, (int) rows[i].n, ret);
+		if (!ret)
+			fab_addr_to_str(&addr.sa, text, sizeof(text));
+		assert_string_equal(ret ? why : text, rows[i].says);
+	}
+}
+
 /* ---- a call of fi_getinfo ---- */
 
 static void set_addr(void **addr, size_t *len, const char *text)
@@ -248,6 +286,7 @@ int main(void)
 		cmocka_unit_test(a_host_may_have_a_name),
 		cmocka_unit_test(a_service_may_have_a_name),
 		cmocka_unit_test(texts_of_64_kib_are_refused),
+		cmocka_unit_test(nodes_are_counted_up),
 		cmocka_unit_test(node_and_hints_make_source_and_destination),
 		cmocka_unit_test(addresses_of_hints_are_checked),
 		cmocka_unit_test(failures_name_the_parameter),
