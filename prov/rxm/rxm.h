@@ -12,386 +12,39 @@
 #ifndef RXM_RXM_H
 #define RXM_RXM_H
 
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
-#include <rdma/providers/fi_log.h>
-#include <rdma/providers/fi_prov.h>
-#include "base/addr.h"
-#include "base/bits.h"
-#include "base/pool.h"
-#include "base/table.h"
-#include "common/ep.h"
-#include "common/pace.h"
-#include "common/recv.h"
-#include "rxm/wire.h"
+#include "rxm/objects.h"
 
-#define RXM_LAYER		"ofi_rxm"
-#define RXM_IOV_LIMIT		4
-#define RXM_DELIVERED		(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-#define RXM_TX_SIZE		1024	/* operations outstanding, if the endpoint does not ask for another number */
-#define RXM_RX_SIZE		4096
-#define RXM_SIZE_MAX		65536
-#define RXM_INJECT_SIZE		1024
-#define RXM_EAGER_MAX		16384	/* bytes of a message in one packet */
-#define RXM_SAR_LIMIT		131072	/* bytes of a message in several; longer ones are read or written */
-#define RXM_CONN_RX		64	/* packets that a connection can have coming */
-#define RXM_ASKED_MAX		65535	/* requests of a connection that wait for an answer */
-#define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages of a peer: then it gets no credit */
-#define RXM_KEEP_CNT		4096		/* likewise, messages */
-#define RXM_BELOW_NAME_MAX	32
-#define RXM_PARTS_MAX		32	/* messages of a peer of which segments have come, and others are to come */
-#define RXM_CTL_MAX		256	/* answers that have not left: then a peer without credit is not heard */
-#define RXM_SMALL		448	/* bytes behind the headers of a packet in ep->small */
-#define RXM_BIG_MIN		4608	/* likewise in ep->big, at least */
-#define RXM_AMO_MAX		2048	/* bytes of elements of an atomic */
-#define RXM_SEG_MAX		(1u << 24)	/* bytes of a message in segments */
-/* Of cnt packets that a connection can have coming: how many of each enum rxm_load may be under way. The others are for
- * credits: before it has taken one, nobody is sent more than two for each kind. */
-#define RXM_WINDOW(cnt)		(((cnt) - 4) / RXM_LOADS)
+/*
+ * Of all that follows: "lock held" is that of the endpoint's engine. Lengths are bytes. err is a positive FI_E* and
+ * why a sentence, both for the completions of what ends; texts are copied. A call that may end the connection leaves
+ * it DOWN: its memory stays until the completion queue has been read (rxm_conn_reap), so that a caller may look at
+ * conn->state and goes no further with it; its peer may be gone (conn->peer is NULL).
+ */
 
-/* Of the environment, read once at initialisation (prov.c). */
-struct rxm_params {
-	size_t buffer_size;		/* bytes of message in a packet */
-	size_t sar_limit;
-	size_t tx_size, rx_size;
-	size_t conn_rx;
-	bool rndv_write;
-	int connect_timeout_ms;
-	int holdoff_ms;
-};
-extern struct rxm_params rxm_params;
+/* ---- info.c, domain.c, ep.c: no lock held, unless they say so ---- */
 
-extern struct fi_provider rxm_prov;
-extern struct fi_ops_msg rxm_msg_ops;
-extern struct fi_ops_tagged rxm_tagged_ops;
-extern struct fi_ops_rma rxm_rma_ops;
-extern struct fi_ops_atomic rxm_atomic_ops;
-
-#define RXM_WARN(subsys, ...) FI_WARN(&rxm_prov, subsys, __VA_ARGS__)
-#define RXM_INFO(subsys, ...) FI_INFO(&rxm_prov, subsys, __VA_ARGS__)
-
-struct rxm_fabric {
-	struct fab_fabric base;
-	char below_name[RXM_BELOW_NAME_MAX];	/* "tcp" */
-	struct fid_fabric *below;	/* owned */
-};
-
-/* Memory for packets, in pieces of one size that never move. Guarded by the lock of the endpoint's engine. */
-struct rxm_bufs {
-	struct fid_domain *below;	/* borrowed: where chunks are registered; NULL: they need not be */
-	size_t size;			/* bytes of a buffer */
-	struct rxm_buf *free;
-	struct rxm_chunk *chunks;	/* owned */
-};
-
-struct rxm_buf {
-	struct rxm_buf *next;		/* while free */
-	void *desc;			/* for the provider below */
-	struct rxm_pkt pkt;
-};
-
-struct rxm_domain {
-	struct fab_domain base;
-	struct fid_domain *below;	/* owned */
-	struct fi_info *below_info;	/* owned: what it was opened with */
-	struct fi_info *most;		/* owned: the most that an endpoint may ask for */
-	bool mr_local;			/* below, memory has to be registered */
-	bool mr_virt;			/* remote addresses are virtual ones */
-	bool own_keys;			/* the application's keys are not for remote access; below gets others */
-	bool has_dc;			/* below knows FI_DELIVERY_COMPLETE */
-	bool patient;			/* below waits for a peer that is there, but busy, until it accepts */
-	pthread_mutex_t lock;		/* guards what follows (of regions until it is set); an engine's comes after */
-	struct fab_list pollers;	/* struct rxm_poller.link */
-	struct fi_ops mr_fid_ops;	/* of regions: those of prov/common, but for close */
-	int (*mr_close_base)(struct fid *fid);	/* what that was */
-};
-
-struct rxm_conn;
-struct rxm_ep;
-struct rxm_peer;
-struct rxm_tx;
-
-/* What every operation below has as its context. */
-enum rxm_ctx_kind {
-	RXM_CTX_TX,
-	RXM_CTX_RX,
-};
-
-struct rxm_ctx {
-	struct fi_context2 below;	/* scratch of the provider below */
-	enum rxm_ctx_kind kind;
-};
-
-/* A receive posted below. Part of its connection's array. */
-struct rxm_rx {
-	struct rxm_ctx ctx;
-	struct rxm_conn *conn;
-	struct rxm_pkt *pkt;
-	struct fab_list link;		/* in conn->posted */
-	size_t len;			/* bytes that have come, if arrived */
-	uint64_t data, tag;		/* of what has no packet */
-	bool arrived;			/* its completion was there before that of one posted earlier */
-	bool written;			/* ... and is that of a remote write with data, which takes a receive */
-	bool bare, has_data;		/* ... and is that of a tagged message without a packet, and has data */
-};
-
-/* What rxm_tx.what is. */
-enum rxm_tx_what {
-	RXM_TX_PACKET,			/* pkt, and behind it iov */
-	RXM_TX_READ,			/* from rma to iov */
-	RXM_TX_WRITE,			/* from iov to rma */
-};
-
-/* One operation below, and what hangs on its end. What is not zeroed is valid where another field says so: buf, app,
- * hold, has_slot, answered, a vector's count, or the done() that reads it. */
-struct rxm_tx {
-	struct rxm_ctx ctx;
-	struct fab_list link;		/* in conn's txq, ctlq, answerq, flying or waiting */
-	struct rxm_ep *ep;		/* borrowed */
-	/* ---- zeroed from here ---- */
-	struct rxm_conn *conn;
-	struct rxm_tx *then;		/* owned: starts, first of all in txq, when this has gone well; or NULL */
-	/* Called when it is over below, and answered if it had to be, before it is freed; err is a positive FI_E* or 0.
-	 * NULL: nobody is to know. */
-	void (*done)(struct rxm_tx *tx, int err, const char *text);
-	struct rxm_buf *buf;		/* owned, or NULL */
-	struct rxm_buf *hold;		/* owned: payload that was injected; or NULL */
-	uint64_t below_flags;
-	uint64_t len, data;
-	uint8_t what;			/* enum rxm_tx_what */
-	uint8_t iov_cnt, rma_cnt, mr_cnt, user_cnt;
-	uint8_t parts;			/* of a read or write: operations below, one for each of rma, or 1 for all */
-	uint8_t rma_at;			/* those that are over */
-	uint8_t code;			/* enum fab_op_code, of operations of the application */
-	bool app;			/* an operation of the application, which counts in ep->tx_cnt */
-	bool hooked;			/* ... and context is a struct fab_hook */
-	bool control;			/* an answer, or what it takes to give one: goes past the application's */
-	bool wants_answer;
-	bool answered;
-	bool writing;			/* announced, and being written: only the end of that ends it */
-	bool gone;			/* its connection has ended, and done() was called: only memory is left */
-	bool has_slot;
-	bool flying;			/* the provider below has it */
-	bool want_cq;
-	/* ---- not from here on ---- */
-	uint32_t slot;			/* in conn->asked */
-	int answer_err;
-	struct rxm_bufs *bufs;		/* where buf is from */
-	struct rxm_bufs *hold_bufs;	/* likewise */
-	size_t pkt_len;			/* bytes of buf->pkt that go */
-	void *context;
-	uint64_t tag;
-	struct iovec iov[RXM_IOV_LIMIT];
-	void *desc[RXM_IOV_LIMIT];	/* as the provider below has them */
-	struct fi_rma_iov rma[RXM_IOV_LIMIT];
-	struct fid_mr *mr[RXM_IOV_LIMIT];	/* owned: registered for this */
-	/* what the answer is about: results of an atomic go there, an announced message is there */
-	struct iovec user[RXM_IOV_LIMIT];
-	void *user_desc[RXM_IOV_LIMIT];
-	/* rendezvous, at the receiver */
-	struct fab_recv *recv;		/* borrowed: whose receive it is */
-	struct fab_into into;
-	struct fab_msg msg;
-	uint64_t msg_id;		/* the sender's */
-};
-
-/* A number for requests. */
-struct rxm_slot {
-	struct rxm_tx *tx;		/* the request, or NULL */
-	uint32_t gen;			/* how often it has been in use */
-	uint32_t next_free;		/* as conn->asked_free */
-};
-
-/* What a packet costs its sender, and gives it back when the peer has taken it. Answers have credit of their own, since
- * many can become due at once, long after what asked for them was taken; and they must not wait behind requests. */
-enum rxm_load {
-	RXM_ASKS,
-	RXM_ANSWERS,
-	RXM_LOADS,
-	RXM_FREE = RXM_LOADS,		/* word of credit costs none */
-};
-
-/* Of one kind, at one end. */
-struct rxm_credit {
-	uint32_t left;			/* packets that may be sent */
-	uint32_t owed;			/* packets of the peer taken, and not yet said */
-	/* Packets of the peer that spent its credit, and of which it has not been told: never more than it was
-	 * given. */
-	uint32_t unpaid;
-};
-
-enum rxm_conn_state {
-	RXM_CONN_CONNECTING,		/* fi_connect() has been called */
-	RXM_CONN_ACCEPTING,		/* fi_accept() */
-	RXM_CONN_UP,
-	RXM_CONN_DOWN,			/* closed below; waits for its last completions to be read */
-};
-
-struct rxm_conn {
-	struct rxm_ep *ep;		/* borrowed */
-	struct rxm_peer *peer;		/* borrowed; NULL when DOWN */
-	struct fab_list link;		/* in ep->conns, or poller->gone when DOWN */
-	struct fid_ep *below;		/* owned; NULL when DOWN */
-	enum rxm_conn_state state;
-	bool ext;			/* the peer knows our additions */
-	bool coll;			/* both ends have collectives */
-	struct fab_list stuck;		/* in poller->stuck: the provider below took no more */
-	bool running;			/* in rxm_tx_run() */
-	uint64_t peer_id;		/* the peer's incarnation */
-	uint32_t window;		/* credit of each kind at the beginning; 0 unless ext */
-	struct rxm_credit credit[RXM_LOADS];
-	struct rxm_slot *asked;		/* owned: by number. Grows: an announcement waits as long as its receive does */
-	size_t asked_room;
-	uint32_t asked_cnt;		/* of them that have ever been in use */
-	uint32_t asked_free;		/* the first of those that are not, and one more; 0: none */
-	struct fab_list txq;		/* struct rxm_tx, in order, not yet given to the provider below */
-	struct fab_list ctlq;		/* likewise, of those that need no credit */
-	struct fab_list answerq;	/* likewise, of answers */
-	uint32_t ctl_cnt;		/* answers not yet over, within the peer's credit, or RXM_CTL_MAX and rx_cnt */
-	struct fab_list held;		/* struct rxm_rx.link: not posted again while ctl_cnt is too high */
-	struct fab_list flying;		/* it has them */
-	struct fab_list waiting;	/* it is done with them, the peer's answer is still to come */
-	struct fab_list kept;		/* struct rxm_kept.link */
-	size_t kept_len, kept_cnt;
-	struct fab_list parts;		/* struct rxm_part.link: messages of which segments are to come */
-	uint32_t part_cnt;		/* at most RXM_PARTS_MAX */
-	struct rxm_rx *rx;		/* owned */
-	struct fab_list posted;		/* struct rxm_rx.link, in the order in which packets fill them */
-	struct rxm_chunk *rx_mem;	/* owned */
-	uint32_t rx_cnt;
-	uint64_t deadline_ns;		/* CONNECTING, ACCEPTING */
-};
-
-struct rxm_peer {
-	struct fab_entry entry;		/* in ep->peers, by addr */
-	struct rxm_ep *ep;
-	union fab_sockaddr addr;
-	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the address vector */
-	struct rxm_conn *conn;		/* for all that we send; NULL: none */
-	struct rxm_conn *inbound;	/* from ourselves to ourselves: the other end of conn */
-	struct fab_list txq;		/* operations that wait for a connection to be made */
-	struct fab_turn turn;		/* in ep->pace */
-	struct fab_timer retry;
-	uint64_t holdoff_ns;		/* until then, operations fail with holdoff_err */
-	int holdoff_err;
-	unsigned tries;			/* since the first that failed */
-	uint64_t deadline_ns;		/* of them */
-};
-
-/* A message that waits for its receive. */
-struct rxm_kept {
-	struct fab_kept base;
-	struct fab_recv *recv;		/* borrowed: where it waits */
-	struct fab_list link;		/* in conn->kept, or ep->orphans */
-	struct rxm_conn *conn;		/* NULL: gone, and the message is whole */
-	union fab_sockaddr from;
-	struct rxm_rx *rx;		/* held, or NULL */
-	struct rxm_part *part;		/* not whole yet, or NULL */
-	bool no_credit;			/* the peer has had no credit for it */
-	bool rndv;			/* data holds a struct rxm_rndv */
-	bool owes_ack;			/* the sender waits for it to be taken (FI_MATCH_COMPLETE) */
-	uint64_t msg_id;		/* of what is announced, or owes_ack */
-	size_t cost;			/* what it adds to conn->kept_len */
-	size_t have;			/* bytes in data */
-	uint8_t data[];
-};
-
-/* A message that comes in segments. */
-struct rxm_part {
-	struct fab_list link;		/* in conn->parts */
-	struct rxm_conn *conn;
-	uint64_t msg_id;
-	uint64_t have;
-	uint32_t next_no;
-	struct fab_msg msg;
-	struct fab_recv *recv;		/* borrowed */
-	struct fab_into into;		/* rx NULL: into kept, or nowhere */
-	struct rxm_kept *kept;		/* where it waits, or NULL */
-};
-
-#define RXM_WHY		320		/* bytes of a text that says why something has failed */
-
-/* Progress below, for the endpoints on one engine: poller.c. */
-struct rxm_poller {
-	struct fab_list link;		/* in domain->pollers; under domain->lock, as user_cnt is */
-	unsigned user_cnt;
-	struct fab_progress *progress;	/* borrowed: its endpoints keep it */
-	struct fid_fabric *fabric;	/* borrowed: below */
-	struct fid_eq *eq;		/* owned */
-	struct fid_cq *cq;		/* owned */
-	struct fab_source eq_src, cq_src;	/* added when somebody sleeps for the first time ... */
-	bool wakes;			/* ... which was so, and they are */
-	struct fab_timer look;		/* ... or that failed, and this wakes */
-	struct fab_poll_fn fn;
-	struct fab_list gone;		/* struct rxm_conn.link, those that are DOWN */
-	struct fab_list stuck;		/* struct rxm_conn.stuck */
-	unsigned making;		/* connections that are being made */
-	bool more_events;		/* than were taken in the last pass */
-	unsigned passes;		/* while nobody slept; they wrap */
-	uint64_t events_ns;		/* when the last of them looked for events */
-	bool reading;			/* in read_cq() */
-	int lost;			/* why cq is not read any more, a positive FI_E*; 0: it is */
-	struct fab_list eps;		/* struct rxm_ep.poller_link */
-	/* The event queue says that it has ended: it does when all that came before is out of the completion queue. No
-	 * events are read behind that. Or NULL */
-	struct rxm_conn *ending;
-	int ending_err;			/* why */
-	char ending_why[RXM_WHY];
-	/* There was no memory for an event below (FI_EOVERRUN): eq is not read any more, and endpoints on this
-	 * poller make no connections */
-	bool eq_lost;
-};
-
-struct rxm_ep {
-	struct fab_ep base;
-	struct rxm_domain *domain;
-	struct fab_recv recv;
-	struct fab_recv coll_recv;	/* of messages within collectives, if base.coll: matched by tag and source */
-	bool has_coll;
-	union fab_sockaddr addr;	/* where it listens; what was asked for before it is enabled */
-	struct fid_pep *pep;		/* owned */
-	struct rxm_poller *poller;	/* a reference, from enable on */
-	struct fab_list poller_link;	/* in poller->eps, while enabled */
-	struct fab_av_watch watch;
-	bool closing;
-	uint64_t incarnation;		/* what peers know this endpoint by */
-	uint64_t seg_id;		/* of the last message that went in segments */
-	size_t rx_len;			/* bytes of a packet, at most */
-	struct fab_pool tx_pool;	/* struct rxm_tx */
-	uint32_t tx_cnt, tx_size;	/* operations of the application */
-	struct rxm_bufs small, big;	/* packets without and with payload */
-	struct fab_table peers;		/* struct rxm_peer: owned */
-	struct rxm_peer **by_addr;	/* owned: index fi_addr */
-	size_t by_addr_cnt;
-	struct fab_list conns;
-	struct fab_list orphans;	/* struct rxm_kept whose connection has ended */
-	struct fab_pace pace;		/* whose turn it is to connect */
-	unsigned making;		/* connections being made */
-	struct fab_timer timer;		/* deadlines of connections */
-	bool timer_runs;
-};
-
-/* ---- info.c, domain.c, ep.c ---- */
-
+/* fi_getinfo(3) of a provider. 0 with a list that the caller frees; -FI_ENODATA, reasons told to who asks for them;
+ * -FI_ENOMEM. */
 int rxm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
-/* Turn an entry of the provider below into one of ours, in place. -FI_ENOMEM. */
+/* Turn an entry of the provider below into one of ours, in place. 0; -FI_ENOMEM: it is still the caller's to free, and
+ * good for nothing else. */
 int rxm_info_raise(struct fi_info *info);
 /* What fi_match_* is told of entries over the provider of this name. */
 struct fab_offer rxm_offer_over(const char *below);
-/* The hints with which the provider below is asked for an endpoint that suits: NULL: no memory. */
+/* The hints with which the provider below is asked for an endpoint that suits hints, which may be NULL; the caller
+ * frees them. NULL: no memory. */
 struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints);
+/* fi_fabric(3): 0, or -FI_E* with nothing left to undo, logged unless it is -FI_ENOMEM. */
 int rxm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+/* fi_endpoint(3), likewise. */
 int rxm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+/* Fill the empty slots of the tables of fabric and domain, and of endpoints: once, at load. */
 void rxm_fill_ops(void);
 void rxm_ep_fill_ops(void);
 /* What completes below cannot be told any more, for this reason (positive): all that is outstanding ends. Lock held. */
 void rxm_ep_lost(struct rxm_ep *ep, int err);
+/* fi_query_atomic(3). */
 int rxm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
 		     uint64_t flags);
 
@@ -400,7 +53,8 @@ static inline struct rxm_ep *rxm_ep_of(const struct fid *fid)
 	return fab_container(fab_ep_of(fid), struct rxm_ep, base);
 }
 
-/* Register len bytes at buf below, for access, with a key of our own. 0 or -FI_E*. */
+/* Register len bytes at buf below, for access, with a key of our own. 0: the caller closes *mr when nothing below
+ * uses it any more; -FI_E* of below. Any thread, with or without a lock of an engine. */
 int rxm_reg(struct rxm_domain *domain, const void *buf, size_t len, uint64_t access, struct fid_mr **mr);
 /* The descriptor of the provider below for one of ours, or NULL. */
 static inline void *rxm_desc_below(void *desc)
@@ -408,12 +62,15 @@ static inline void *rxm_desc_below(void *desc)
 	return desc ? fi_mr_desc(desc) : NULL;
 }
 
-/* ---- bufs.c ---- */
+/* ---- bufs.c: lock held, or nobody else knows of them yet or any more ---- */
 
+/* None at first, of size bytes behind a packet's headers; below as in struct rxm_bufs. Cannot fail. */
 void rxm_bufs_init(struct rxm_bufs *bufs, struct fid_domain *below, size_t size);
-void rxm_bufs_fini(struct rxm_bufs *bufs);	/* all are back */
-bool rxm_bufs_grow(struct rxm_bufs *bufs);	/* there are more; false: no memory */
-/* NULL: no memory. */
+/* All are back: free the memory. */
+void rxm_bufs_fini(struct rxm_bufs *bufs);
+/* Add some. False: no memory, or it cannot be registered. */
+bool rxm_bufs_grow(struct rxm_bufs *bufs);
+/* One, contents undefined, which is the caller's until rxm_buf_put(). NULL: as above. */
 static inline struct rxm_buf *rxm_buf_get(struct rxm_bufs *bufs)
 {
 	struct rxm_buf *buf;
@@ -429,20 +86,26 @@ static inline void rxm_buf_put(struct rxm_bufs *bufs, struct rxm_buf *buf)
 	buf->next = bufs->free;
 	bufs->free = buf;
 }
-/* One piece of memory for cnt buffers of size bytes, registered if below is not NULL. NULL: no memory. */
+/* One piece of zeroed memory for cnt buffers of size bytes, registered if below is not NULL; the caller's to free.
+ * NULL: no memory, or it cannot be registered. */
 struct rxm_chunk *rxm_chunk_alloc(struct fid_domain *below, size_t size, size_t cnt);
+/* Nothing below uses it any more. NULL is allowed. */
 void rxm_chunk_free(struct rxm_chunk *chunk);
+/* Where it begins; and its descriptor for the provider below, NULL if it is not registered. */
 uint8_t *rxm_chunk_mem(struct rxm_chunk *chunk);
 void *rxm_chunk_desc(struct rxm_chunk *chunk);
 
 /* ---- poller.c ---- */
 
-/* The poller of an engine, and one user more or less of it. 0 or -FI_E*. No lock held. */
+/* The poller of an engine, and one user more or less of it; the last who leaves closes it, and has ended its
+ * connections before. 0: the caller owes a put; -FI_E* of opening queues below. No lock held. */
 int rxm_poller_get(struct rxm_domain *domain, struct fab_progress *progress, struct rxm_poller **poller);
 void rxm_poller_put(struct rxm_domain *domain, struct rxm_poller *poller);
-/* Take what there is. True if there was anything. */
+/* From here on: lock held. Any of them may end any connection. */
+
+/* Take what there is, within bounds. True if there was anything: there may be more. */
 bool rxm_poller_run(struct rxm_poller *poller);
-/* The same, after waiting for something to come. */
+/* The same, after waiting for something to come, for so long at most and without giving the lock up: for closing. */
 void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms);
 /* Connections have ended: read what is behind them in the queue, until none of them is left. Not from within a pass. */
 void rxm_poller_settle(struct rxm_poller *poller);
@@ -458,22 +121,25 @@ static inline int rxm_peer_get(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_
 	*peer = ep->by_addr[fi_addr];
 	return 0;
 }
-/* May operations be queued for it? Starts to connect if it must. 0, or -FI_E* why it cannot be reached. */
+/* May operations be queued for it? Starts to connect if it must. 0: rxm_tx_submit() takes them; -FI_E*: why it cannot
+ * be reached, which is what the call returns. */
 int rxm_peer_connect(struct rxm_peer *peer);
 static inline int rxm_peer_want(struct rxm_peer *peer)
 {
 	return __builtin_expect(!peer->conn, 0) ? rxm_peer_connect(peer) : 0;
 }
-/* The peer with this address, made if need be; NULL: no memory. */
+/* The peer with this address, made if need be, which who has found no use for it gives to rxm_peer_put(). NULL: no
+ * memory. */
 struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr);
-/* Forget it, if there is nothing to know of it. */
+/* Forget it, if there is nothing to know of it: no connection, no place in the address vector, nothing that waits. The
+ * caller does not touch it any more. */
 void rxm_peer_put(struct rxm_peer *peer);
 /* Its connection has ended; what waits for one ends too. Perhaps forgets it. */
 void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why);
 /* An attempt has failed, but another may do better: try again after a pause, if something waits for a connection. After
  * too long what waits fails with err and why. Perhaps forgets it. */
 void rxm_peer_again(struct rxm_peer *peer, int err, const char *why);
-/* Connect to it: peer->conn is there then. 0 or -FI_E*. */
+/* Connect to it: peer->conn is there then. 0, or -FI_E*, logged: it is not, and what waits is the caller's to end. */
 int rxm_conn_start(struct rxm_peer *peer);
 /* Look after the deadlines of connections that are being made. */
 void rxm_conn_watch(struct rxm_ep *ep);
@@ -485,9 +151,13 @@ void rxm_peer_why(const struct rxm_peer *peer, const char *what, const char *sai
 void rxm_conn_end(struct rxm_conn *conn, int err, const char *why);
 /* The endpoint is lost: what is outstanding to all of them ends. */
 void rxm_peers_lost(struct rxm_ep *ep, int err);
+/* The table of peers, and watching the address vector; no lock held. 0, or -FI_ENOMEM with nothing to undo. */
 int rxm_peers_open(struct rxm_ep *ep);
+/* All connections end, all peers go; the caller has stopped watching the vector. The memory of connections goes when
+ * the queue has been read: rxm_poller_settle(). */
 void rxm_peers_close(struct rxm_ep *ep);
-/* Read one event of the queue below. False: there is none, or poller->ending stands before it. */
+/* Read one event of the queue below, and act on it, which may end connections and make others. False: there is none, or
+ * poller->ending stands before it, for which the completion queue is to be read. */
 bool rxm_conn_event(struct rxm_poller *poller);
 /* The completion queue has been read empty: end poller->ending. False: there is none. */
 bool rxm_conn_ended(struct rxm_poller *poller);
@@ -500,36 +170,41 @@ void rxm_conn_reap(struct rxm_poller *poller);
 
 /* ---- tx.c: lock held ---- */
 
-/* A new entry, zeroed as far as it matters, with a packet whose headers are filled with type and op if that is not
- * negative. NULL: no memory. */
+/* A new entry, zeroed as far as struct rxm_tx says, without a packet; the caller's until it is started, submitted or
+ * freed. NULL: no memory. */
 struct rxm_tx *rxm_tx_new(struct rxm_ep *ep, enum rxm_tx_what what);
-/* Give it a packet, with room for len bytes behind the headers. False: no memory. */
+/* Give it a packet with type and op in its headers, else zero, and room for len bytes behind them, contents undefined.
+ * False: no memory; the entry is still the caller's. */
 bool rxm_tx_packet(struct rxm_ep *ep, struct rxm_tx *tx, enum rxm_type type, enum rxm_op op, size_t len);
+/* Free what is in no list, with all that it owns; nobody is told. */
 void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx);
-/* Queue it and send what can be sent. */
+/* Queue it, which takes it over, and send what can be sent. It may be over, and freed, on return. */
 void rxm_tx_start(struct rxm_conn *conn, struct rxm_tx *tx);
 /* Does anything wait to leave? */
 static inline bool rxm_tx_waits(const struct rxm_conn *conn)
 {
 	return !fab_list_empty(&conn->txq) || !fab_list_empty(&conn->answerq) || !fab_list_empty(&conn->ctlq);
 }
-/* Send what can be sent. */
+/* Send what can be sent; from within itself, nothing. */
 void rxm_tx_run_queues(struct rxm_conn *conn);
 static inline void rxm_tx_run(struct rxm_conn *conn)
 {
 	if (rxm_tx_waits(conn) || !fab_list_empty(&conn->held))
 		rxm_tx_run_queues(conn);
 }
-/* The provider below is done with it. */
+/* The provider below is done with it, well or with err and what it said (or NULL). It ends, waits for its answer, or
+ * goes on with its next part: the caller does not touch it any more. */
 void rxm_tx_below_done(struct rxm_tx *tx, int err, const char *text);
-/* The peer has answered request msg_id; NULL: there is none. The request is the caller's to end. */
+/* Our request msg_id, as a peer's answer names it, which the caller ends by one of the next two if the answer is good
+ * for it. NULL: there is none, or none any more: a peer that answers such a one breaks the rules. */
 struct rxm_tx *rxm_tx_asked(struct rxm_conn *conn, uint64_t msg_id);
 /* It has been answered: end it, now or once the provider below is done with it. */
 void rxm_tx_answered(struct rxm_tx *tx, int err, const char *text);
 /* The same, where it was the peer that said so; err may be 0. */
 void rxm_tx_told(struct rxm_tx *tx, int err);
-/* End all. */
+/* End all of a connection that is DOWN; the memory of what is flying stays until its completion has been read. */
 void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text);
+/* End all that is in a list, none of it flying. */
 void rxm_tx_fail_list(struct fab_list *list, int err, const char *text);
 /* What has waited in list for this connection goes by it. */
 void rxm_tx_adopt(struct rxm_conn *conn, struct fab_list *list);
@@ -541,25 +216,32 @@ bool rxm_tx_cancel(struct rxm_ep *ep, void *context, bool hooked);
 bool rxm_tx_announced(struct rxm_ep *ep, struct fab_hook *hook, uint64_t *tag);
 /* End what belongs to collectives in a queue. */
 void rxm_tx_fail_coll(struct fab_list *list, int err, const char *text);
-/* Queue an operation of the application for fi_addr: start to connect, or send. */
+/* An operation of the application, which has passed rxm_peer_want(): takes it over and sends it, or queues it until it
+ * can be sent. It may be over, and freed, on return. */
 void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx);
 /* Complete an operation of the application; the done() of most. */
 void rxm_app_done(struct rxm_tx *tx, int err, const char *text);
-/* An entry for op, of so many bytes, with what its completion says. 0, -FI_ENOMEM. */
+/* An entry for op, of so many bytes, with what its completion says. 0: the caller's, as by rxm_tx_new(); -FI_ENOMEM. */
 int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_tx_what what, struct rxm_tx **tx);
-/* Describe op's buffers to the provider below: its descriptors, or registrations of ours. */
+/* Describe a vector of at most RXM_IOV_LIMIT buffers, desc of ours or NULL, to the provider below: by its
+ * descriptors, or by registrations for access, which are the entry's. 0, or -FI_E*: the entry is the caller's to
+ * free. */
 int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt,
 		 uint64_t access);
 
 /* ---- submit.c ---- */
 
+/* Carry out a send, remote access or atomic. No lock held; op and all behind it are the caller's. 0: it will complete;
+ * -FI_E*: it will not, and nothing of it is left. */
 ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op);
 /* The same with the lock held, which an operation with FI_TRIGGER drops and takes again. */
 int rxm_submit_locked(struct fab_ep *ep, const struct fab_op *op);
 /* What a packet says that it has of this operation, a send. */
 enum rxm_op rxm_op_of(const struct fab_op *op);
+/* Post a receive, or look for what waits (FI_PEEK, FI_CLAIM), likewise. */
 ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op);
-/* rma.c, atomic.c: parts of it; tx is made. */
+/* rma.c, atomic.c: parts of it, lock held: an entry for op. 0: the caller submits it; -FI_EINVAL, -FI_ENOMEM or what
+ * below says of registrations: there is none. */
 int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **tx);
 int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **tx);
 
@@ -577,13 +259,16 @@ void rxm_rx_resume(struct rxm_conn *conn);
 /* The connection ends although that has not come: a peer may have said all it had to say, and gone. May end it
  * itself. */
 void rxm_rx_last_words(struct rxm_conn *conn);
+/* Give a new connection buffers, and post them. 0, or -FI_E* of memory or below: what was posted is taken back by
+ * closing the endpoint below, and the buffers go with the connection. */
 int rxm_rx_post_all(struct rxm_conn *conn);
-/* The connection has ended. */
+/* The connection has ended: receives that it was filling end with err, messages that are whole wait on. */
 void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text);
 /* Who listens at addr, which is peer if that is not NULL, is known as fi_addr from now on. */
 void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_sockaddr *addr, fi_addr_t fi_addr);
 /* A peer without our additions has written, with data for the completion queue; ctx is that of the entry, or NULL. */
 void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_t data, size_t len);
+/* A remote write of len bytes has ended here, with that data for the completion queue. */
 void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
 extern const struct fab_recv_ops rxm_recv_ops;
 /* Answers have left: post what was held back for their sake. */
@@ -596,15 +281,21 @@ static inline void rxm_rx_release(struct rxm_conn *conn)
 /* What a peer says is wrong, as an FI_E* (positive) or 0. */
 int rxm_wire_err(uint64_t status);
 
-/* rndv.c; len bytes are behind the headers of pkt, also in atomic.c */
+/* rndv.c; len bytes are behind the headers of pkt, also in atomic.c: not checked yet. Each may end the connection. */
+
+/* A receive of recv has taken an announced message, whose rndv has been checked: fetch it, answer request msg_id, and
+ * finish the receive, now or later; nothing of rndv, into and msg is needed after the call. */
 void rxm_rndv_take(struct rxm_conn *conn, struct fab_recv *recv, const struct rxm_rndv *rndv, uint64_t msg_id,
 		   const struct fab_into *into, const struct fab_msg *msg);
 /* An answer without payload to the peer's request msg_id, which ends well or with a positive FI_E*; the connection is
  * UP, and may end by it: a peer without our additions cannot be told of an error in another way. */
 void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id, int err);
+/* Make op's announcement of a new entry. 0, or -FI_ENOMEM or what below says of registrations: the entry is the
+ * caller's to free. */
 int rxm_rndv_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx);
-/* Let a message that was to go in a packet be announced. 0 or -FI_E*. */
+/* Let a message that was to go in a packet be announced. Likewise. */
 int rxm_rndv_convert(struct rxm_ep *ep, struct rxm_tx *tx);
+/* The peer says where what we announced is to be written to. */
 void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
 
 /* ---- coll.c: lock held ---- */
@@ -621,7 +312,7 @@ bool rxm_coll_waits(const struct rxm_peer *peer);
 /* It is connected to, and has no collectives: what waited for that ends. */
 void rxm_coll_purge(struct rxm_peer *peer);
 
-/* atomic.c */
+/* atomic.c, lock held: a peer asks for an atomic, or answers one of ours. May end the connection. */
 void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
 void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
 
