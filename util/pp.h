@@ -126,7 +126,7 @@ struct pp {
 	uint32_t slots;                 /* with check or own_bufs the window, that no message meets another; else 1 */
 	size_t max_size;                /* of a message, from the sizes asked for and what the endpoint allows */
 	struct pp_op *tx, *rx;          /* rings of opts->window operations; one allocation, tx is its start */
-	size_t prefix_len;              /* with FI_MSG_PREFIX: bytes before the data of a message buffer */
+	size_t tx_prefix, rx_prefix;    /* with FI_MSG_PREFIX: bytes before the data of a message to send, to receive */
 	uint32_t tx_next, rx_next;      /* in the rings: what is posted, or completes, next */
 	uint64_t tx_done, rx_done;      /* with counters: how many completions have been noted in the rings */
 	uint64_t data_cnt;              /* RMA writes of the peer's that came with data, and were not for a receive */

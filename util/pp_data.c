@@ -76,17 +76,17 @@ static ssize_t msg_recv(struct pp *pp)
 
 static ssize_t msg_send(struct pp *pp, size_t len)
 {
-	return fi_send(pp->ep, pp_tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, pp_tx_context(pp));
+	return fi_send(pp->ep, pp_tx_buf(pp), pp->tx_prefix + len, pp_desc(pp), pp->peer_addr, pp_tx_context(pp));
 }
 
 static ssize_t msg_inject(struct pp *pp, size_t len)
 {
-	return fi_inject(pp->ep, pp_tx_buf(pp), pp->prefix_len + len, pp->peer_addr);
+	return fi_inject(pp->ep, pp_tx_buf(pp), pp->tx_prefix + len, pp->peer_addr);
 }
 
 static ssize_t msg_send_last(struct pp *pp, size_t len)
 {
-	struct iovec iov = { .iov_base = pp_tx_buf(pp), .iov_len = pp->prefix_len + len };
+	struct iovec iov = { .iov_base = pp_tx_buf(pp), .iov_len = pp->tx_prefix + len };
 	void *desc = pp_desc(pp);
 	struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = pp->peer_addr,
 			      .context = pp_tx_context(pp) };
@@ -101,18 +101,18 @@ static ssize_t tagged_recv(struct pp *pp)
 
 static ssize_t tagged_send(struct pp *pp, size_t len)
 {
-	return fi_tsend(pp->ep, pp_tx_buf(pp), pp->prefix_len + len, pp_desc(pp), pp->peer_addr, PP_TAG,
+	return fi_tsend(pp->ep, pp_tx_buf(pp), pp->tx_prefix + len, pp_desc(pp), pp->peer_addr, PP_TAG,
 			pp_tx_context(pp));
 }
 
 static ssize_t tagged_inject(struct pp *pp, size_t len)
 {
-	return fi_tinject(pp->ep, pp_tx_buf(pp), pp->prefix_len + len, pp->peer_addr, PP_TAG);
+	return fi_tinject(pp->ep, pp_tx_buf(pp), pp->tx_prefix + len, pp->peer_addr, PP_TAG);
 }
 
 static ssize_t tagged_send_last(struct pp *pp, size_t len)
 {
-	struct iovec iov = { .iov_base = pp_tx_buf(pp), .iov_len = pp->prefix_len + len };
+	struct iovec iov = { .iov_base = pp_tx_buf(pp), .iov_len = pp->tx_prefix + len };
 	void *desc = pp_desc(pp);
 	struct fi_msg_tagged msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = pp->peer_addr,
 				     .tag = PP_TAG, .context = pp_tx_context(pp) };
@@ -261,14 +261,14 @@ int pp_flush(struct pp *pp)
 int pp_send(struct pp *pp, size_t len)
 {
 	/* What is counted has to complete. */
-	bool inject = !pp->tx_cntr && pp->prefix_len + len <= pp->info->tx_attr->inject_size;
+	bool inject = !pp->tx_cntr && pp->tx_prefix + len <= pp->info->tx_attr->inject_size;
 	int ret;
 
 	ret = wait_tx(pp);
 	if (ret)
 		return ret;
 	if (pp->opts->check)
-		pp_fill(pp_tx_buf(pp) + pp->prefix_len, len, pp->tx_seq++);
+		pp_fill(pp_tx_buf(pp) + pp->tx_prefix, len, pp->tx_seq++);
 	return post_tx(pp, inject ? pp->xfer->inject : pp->xfer->send, len, !inject);
 }
 
@@ -280,10 +280,10 @@ int pp_recv(struct pp *pp, size_t len)
 	ret = pp_wait_op(pp, op, "a message");
 	if (ret)
 		return ret;
-	if (!pp->rx_cntr && op->len != pp->prefix_len + len)
+	if (!pp->rx_cntr && op->len != pp->rx_prefix + len)
 		return pp_fail(pp, -FI_EIO, "received %zu bytes instead of %zu (-I and -S must be those of the peer)",
-			       op->len - pp->prefix_len, len);
-	ret = pp->opts->check ? pp_check(pp, pp_rx_buf(pp) + pp->prefix_len, len, pp->rx_seq++) : 0;
+			       op->len - pp->rx_prefix, len);
+	ret = pp->opts->check ? pp_check(pp, pp_rx_buf(pp) + pp->rx_prefix, len, pp->rx_seq++) : 0;
 	if (!ret)
 		ret = post_recv(pp);
 	pp->rx_next = next_turn(pp, pp->rx_next);
@@ -310,7 +310,7 @@ int pp_finish(struct pp *pp)
 	ret = pp_flush(pp);
 	if (ret)
 		return ret;
-	memcpy(pp_tx_buf(pp) + pp->prefix_len, goodbye, sizeof(goodbye));
+	memcpy(pp_tx_buf(pp) + pp->tx_prefix, goodbye, sizeof(goodbye));
 	ret = pp_post(pp, pp->xfer->send_last, sizeof(goodbye));
 	if (ret)
 		return ret;

@@ -136,9 +136,12 @@ static int alloc_buffers(struct pp *pp)
 	size_t part, total;
 	int ret;
 
-	if (pp->info->mode & FI_MSG_PREFIX)
-		pp->prefix_len = pp->info->ep_attr->msg_prefix_size;
-	need += pp->prefix_len;
+	/* Debian's verbs wants it of receives alone, so each side is asked for itself */
+	if (pp->info->tx_attr->mode & FI_MSG_PREFIX)
+		pp->tx_prefix = pp->info->ep_attr->msg_prefix_size;
+	if (pp->info->rx_attr->mode & FI_MSG_PREFIX)
+		pp->rx_prefix = pp->info->ep_attr->msg_prefix_size;
+	need += pp->tx_prefix > pp->rx_prefix ? pp->tx_prefix : pp->rx_prefix;
 	pp->slots = pp->opts->check || pp->opts->own_bufs ? pp->opts->window : 1;
 	pp->buf_len = (need + page - 1) / page * page;
 	part = pp->slots * pp->buf_len;

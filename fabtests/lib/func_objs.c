@@ -171,12 +171,10 @@ int func_buf(struct func *func, struct func_buf *buf, size_t len, uint64_t acces
 	return buf_open(func, buf, len, 0, access);
 }
 
-/* Of messages, with the room in front that the provider wants. */
-static int msg_buf(struct func *func, struct func_buf *buf, size_t len, uint64_t access)
+/* Of messages, with the room in front that the provider wants: `mode` is that of its transmit or receive context. */
+static int msg_buf(struct func *func, struct func_buf *buf, size_t len, uint64_t mode, uint64_t access)
 {
-	const struct fi_info *info = func->pp->info;
-
-	return buf_open(func, buf, len, info->mode & FI_MSG_PREFIX ? info->ep_attr->msg_prefix_size : 0, access);
+	return buf_open(func, buf, len, mode & FI_MSG_PREFIX ? func->pp->info->ep_attr->msg_prefix_size : 0, access);
 }
 
 void func_buf_close(struct func *func, struct func_buf *buf)
@@ -416,8 +414,8 @@ int func_ep_create(struct func *func, struct func_ep *ep, const struct func_ep_a
 	len = attr->buf_len ? attr->buf_len : func_size(func, 0);
 	len = len < MIN_BUF_LEN ? MIN_BUF_LEN : len;
 	*ep = (struct func_ep) { .info = func->pp->info, .cq = attr->cq, .peer = FI_ADDR_UNSPEC };
-	FUNC_TRY(msg_buf(func, &ep->tx, len, FI_SEND | FI_READ | FI_WRITE));
-	FUNC_TRY(msg_buf(func, &ep->rx, len, FI_RECV));
+	FUNC_TRY(msg_buf(func, &ep->tx, len, func->pp->info->tx_attr->mode, FI_SEND | FI_READ | FI_WRITE));
+	FUNC_TRY(msg_buf(func, &ep->rx, len, func->pp->info->rx_attr->mode, FI_RECV));
 	if (!ep->cq)
 		FUNC_TRY(func_cq_open(func, attr, domain, &ep->cq));
 	if (func->pp->opts->ep_type == FI_EP_MSG && !func->client)

@@ -106,7 +106,7 @@ static int open_endpoint(struct inband *inband)
 static int send_chunk(struct pp *pp, const void *data, size_t len)
 {
 	uint16_t net_len = htons((uint16_t) len);
-	char *chunk = pp_tx_buf(pp) + pp->prefix_len;
+	char *chunk = pp_tx_buf(pp) + pp->tx_prefix;
 	int ret;
 
 	memcpy(chunk, &net_len, sizeof(net_len));
@@ -119,7 +119,7 @@ static int send_chunk(struct pp *pp, const void *data, size_t len)
 static int take_chunk(struct inband *inband)
 {
 	struct pp *pp = &inband->pp;
-	const char *chunk = pp_rx_buf(pp) + pp->prefix_len;
+	const char *chunk = pp_rx_buf(pp) + pp->rx_prefix;
 	uint16_t net_len;
 	int ret = pp_progress(pp);
 
