@@ -6,6 +6,7 @@
 #ifndef VRB_UD_H
 #define VRB_UD_H
 
+#include "base/table.h"
 #include "verbs/kind.h"
 
 #define VRB_UD_PREFIX	40		/* bytes of a receive buffer before the datagram: the device may write there */
@@ -23,10 +24,13 @@ struct vrb_ud_name {
 };
 _Static_assert(sizeof(struct vrb_ud_name) == 32, "as upstream's");
 
-/* Whom an entry of a vector names. */
+/* Whom an entry of a vector names. Who sends reads the first two; the rest is guarded by the vector's change_lock. */
 struct vrb_ud_peer {
 	struct ibv_ah *ah;		/* owned; NULL: the entry is free */
 	struct vrb_ud_name name;
+	uint32_t ref;			/* inserts less removes */
+	uint32_t index;
+	struct fab_entry by_name;	/* in the vector's table, while it is not free */
 };
 
 /* ud_info.c: fi_getinfo, for the table of the kind. */

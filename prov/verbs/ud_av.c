@@ -5,8 +5,10 @@
  * that which is common to all vectors is in use.
  *
  * Entries live in chunks that never move, each twice the one before, so that a send reads one without a lock; it is
- * published (cnt) after its content. change_lock guards changes.
+ * published (cnt) after its content. An address is in one once, and stays until it was removed as often as inserted.
+ * change_lock guards changes.
  */
+#include "verbs/ud.h"
 #include "verbs/names.h"
 
 #include <arpa/inet.h>
@@ -26,6 +28,7 @@
 struct vrb_ud_av {
 	struct fab_av base;		/* av_fid, domain, ref, async, eq, change_lock, lowest, cnt */
 	struct vrb_ud_peer *chunk[CHUNKS];	/* owned */
+	struct fab_table by_name;	/* struct vrb_ud_peer.by_name: an address is here once */
 	struct vrb_gids gids;		/* of the port, as they were at open */
 };
 
@@ -85,13 +88,39 @@ static struct vrb_ud_peer *free_entry(struct vrb_ud_av *av, uint64_t *index)
 	return av->chunk[k] ? entry(av, cnt) : NULL;
 }
 
+/* Of what says where a datagram goes. */
+static uint64_t hash_of(const struct vrb_ud_name *name)
+{
+	return fab_mix64(name->gid.global.interface_id ^ fab_mix64(name->gid.global.subnet_prefix ^ name->qpn));
+}
+
+static struct vrb_ud_peer *find(const struct vrb_ud_av *av, const struct vrb_ud_name *name, uint64_t hash)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(fab_table_bucket(&av->by_name, hash), link) {
+		struct vrb_ud_peer *peer = fab_container(link, struct vrb_ud_peer, by_name.link);
+
+		if (!memcmp(&peer->name.gid, &name->gid, sizeof(name->gid)) && peer->name.qpn == name->qpn &&
+		    peer->name.lid == name->lid && peer->name.sl == name->sl)
+			return peer;
+	}
+	return NULL;
+}
+
+/* Lock held. 0 or -errno. */
 static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_addr_t *fi_addr)
 {
 	const struct vrb_domain *domain = fab_container(av->base.domain, const struct vrb_domain, base);
-	struct vrb_ud_peer *peer;
+	uint64_t index, hash = hash_of(name);
+	struct vrb_ud_peer *peer = find(av, name, hash);
 	struct ibv_ah *ah;
-	uint64_t index;
 
+	if (peer) {
+		peer->ref++;
+		*fi_addr = peer->index;
+		return 0;
+	}
 	peer = free_entry(av, &index);
 	if (!peer)
 		return -FI_ENOMEM;
@@ -103,6 +132,9 @@ static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_a
 		return errno ? -errno : -FI_EIO;
 	}
 	peer->name = *name;
+	peer->ref = 1;
+	peer->index = (uint32_t) index;
+	fab_table_add(&av->by_name, &peer->by_name, hash);
 	peer->ah = ah;
 	if (index == atomic_load_explicit(&av->base.cnt, memory_order_relaxed))
 		atomic_store_explicit(&av->base.cnt, index + 1, memory_order_release);
@@ -256,6 +288,9 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 			ret = -FI_EINVAL;
 			continue;
 		}
+		if (--peer->ref)
+			continue;
+		fab_table_remove(&av->by_name, &peer->by_name);
 		ibv_destroy_ah(peer->ah);
 		peer->ah = NULL;
 		av->base.lowest = fab_min(av->base.lowest, fi_addr[i]);
@@ -319,6 +354,7 @@ static int av_close(struct fid *fid)
 		if (entry(av, cnt)->ah)
 			ibv_destroy_ah(entry(av, cnt)->ah);
 	}
+	fab_table_fini(&av->by_name);
 	for (unsigned k = 0; k < CHUNKS; k++)
 		free(av->chunk[k]);
 	pthread_mutex_destroy(&av->base.change_lock);
@@ -362,8 +398,10 @@ int vrb_ud_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 		       -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	av = calloc(1, sizeof(*av));
-	if (!av)
+	if (!av || fab_table_init(&av->by_name)) {
+		free(av);
 		return -FI_ENOMEM;
+	}
 	av->base.av_fid = (struct fid_av) {
 		.fid = { .fclass = FI_CLASS_AV, .context = context, .ops = &av_fid_ops },
 		.ops = &av_ops,
