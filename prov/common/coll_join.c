@@ -100,9 +100,12 @@ static struct fab_group *group_make(struct fab_ep *ep, const struct fab_av_set *
 	group->rank = FAB_COLL_NOBODY;
 	for (uint32_t i = 0; i < group->cnt; i++) {
 		const union fab_sockaddr *addr = fab_av_addr(ep->av, group->member[i]);
-		const uint8_t *byte = (const uint8_t *) addr;
+		union fab_any_addr full = { .sa.sa_family = AF_UNSPEC };
+		const uint8_t *byte = (const uint8_t *) &full;
 
-		for (size_t at = 0; addr && at < fab_addr_len(&addr->sa); at++)
+		if (addr)
+			fab_addr_expand(addr, &full);
+		for (size_t at = 0; at < fab_any_addr_len(&full.sa); at++)
 			hash = fab_mix64(hash ^ byte[at]);
 		if (addr && group->rank == FAB_COLL_NOBODY && ep->coll->net->is_self(ep, addr))
 			group->rank = i;

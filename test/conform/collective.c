@@ -215,6 +215,20 @@ TEST_PROV(groups_do_not_mix, CAPS, RDM_ONLY)
 	}
 }
 
+/* Groups of one size do not wait for each other: in a ring of pairs everybody joins that with the next one first. */
+TEST_PROV(groups_of_one_size, CAPS, RDM_ONLY)
+{
+	static const fi_addr_t pair[3][2] = { { 0, 1 }, { 1, 2 }, { 2, 0 } };
+	struct coll_group g = group_open(t, 3);
+
+	for (size_t i = 0; i < 3; i++)
+		coll_join_begin(g.side[i], pair[i], 2);
+	for (size_t i = 0; i < 3; i++)
+		coll_join_begin(g.side[i], pair[(i + 2) % 3], 2);
+	for (size_t i = 0; i < 6; i++)
+		expect_event(g.side[i % 3], FI_JOIN_COMPLETE);
+}
+
 /* A barrier ends for nobody before the last one has called it. */
 TEST_PROV(barrier_waits, CAPS, RDM_ONLY)
 {
