@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "base/clock.h"
 #include "common/ip_name.h"
 #include "verbs/srx.h"
+
+#define IWARP_ACCEPT_NS	20000000ULL	/* a kernel that is busy has read an answer by then */
 
 static bool rc_offered(const struct vrb_device *dev)
 {
@@ -93,6 +96,15 @@ static int same_device(const struct vrb_ep *ep)
 	return -FI_EINVAL;
 }
 
+/* rc_event() */
+static void accepted_fire(struct fab_timer *timer)
+{
+	struct vrb_ep *ep = fab_container(timer, struct vrb_ep, accepted);
+
+	if (ep->state == VRB_EP_CONNECTING)
+		vrb_cm_connected(ep, NULL);
+}
+
 static int channel_init(struct vrb_ep *ep)
 {
 	int ret = vrb_channel_open(&ep->channel);
@@ -100,6 +112,7 @@ static int channel_init(struct vrb_ep *ep)
 	if (ret)
 		return ret;
 	ep->cm_src = (struct fab_source) { .fd = ep->channel->fd, .ready = vrb_cm_ready };
+	fab_timer_init(&ep->accepted, accepted_fire);
 	return 0;
 }
 
@@ -162,6 +175,7 @@ static int rc_create(struct vrb_ep *ep)
 
 static void rc_destroy(struct vrb_ep *ep)
 {
+	fab_timer_stop(&ep->accepted);
 	rdma_destroy_qp(ep->id);
 	ep->qp = NULL;
 }
@@ -205,11 +219,21 @@ static int rc_accept(struct vrb_ep *ep)
 	return ret;
 }
 
+/*
+ * Over iWARP whoever accepts may not send before the other end has (RFC 5044, section 7.1.2). Hardware sees to that;
+ * Soft-iWARP gives a connection up whose first message comes with the answer to its request. The other end need not
+ * send anything, so an accepted connection is told of a little later.
+ */
 static void rc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+	bool established = event->event == RDMA_CM_EVENT_ESTABLISHED && ep->state == VRB_EP_CONNECTING;
+
+	if (established)
 		set_rnr_timer(ep);
-	vrb_cm_event(ep, event);
+	if (established && ep->base.info->handle && vrb_device_iwarp(vrb_domain_of(ep)->dev))
+		fab_timer_start(ep->base.progress, &ep->accepted, fab_now_ns() + IWARP_ACCEPT_NS);
+	else
+		vrb_cm_event(ep, event);
 }
 
 static void rc_disconnect(struct vrb_ep *ep)

@@ -301,6 +301,7 @@ struct vrb_ep {
 	uint32_t tx_size;		/* outstanding at most */
 	uint32_t tx_head, tx_tail;
 	uint32_t last_read;		/* rc.c's, of iWARP: where in the order */
+	struct fab_timer accepted;	/* likewise: when the application is told */
 	uint32_t tx_quiet;		/* posted since one that the hardware is to report, */
 	uint32_t tx_quiet_max;		/* and when the next has to be */
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
