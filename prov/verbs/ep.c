@@ -41,7 +41,7 @@ struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep)
 int vrb_qp_refused(const struct vrb_ep *ep, const char *call)
 {
 	const struct fi_info *info = ep->base.info;
-	int err = errno ? errno : FI_EIO;	/* a library of a driver may refuse without a reason */
+	int err = errno ? errno : FI_EIO;
 
 	VRB_WARN(FI_LOG_EP_CTRL, "%s on %s for %u sends of %zu buffers, %u receives of %zu, %zu bytes inline: %s; ask "
 		 "for less\n", call, vrb_domain_of(ep)->dev->name, ep->tx_size, info->tx_attr->iov_limit, ep->rx_size,

@@ -231,7 +231,7 @@ static int start(const char **what)
 	if (!ret)
 		ret = listen_to(here.bell);
 	if (!ret)
-		ret = fab_thread_start(&here.thread, thread_main, NULL, "fi_verbs_names");
+		ret = fab_thread_start(&here.thread, thread_main, NULL, "fi-names");
 	if (!ret) {
 		here.pid = getpid();
 		return 0;

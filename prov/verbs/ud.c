@@ -89,6 +89,7 @@ static int ud_create(struct vrb_ep *ep)
 	if (ret)
 		return ret;
 	attr.qp_type = IBV_QPT_UD;
+	errno = 0;
 	ep->qp = ibv_create_qp(vrb_domain_of(ep)->pd, &attr);
 	if (!ep->qp) {
 		ret = vrb_qp_refused(ep, "ibv_create_qp");

@@ -283,6 +283,7 @@ struct vrb_ep {
 	union fab_any_addr peer;
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* what the CM's next message carries: length and bytes of fi_connect,
 						 * fi_accept, and what the kind adds; before, what a request carried */
+	struct fab_timer accepted;	/* rc.c's, of iWARP: when the application is told that it is connected */
 	bool asked;			/* rdma_connect was called: while connecting there is no answer yet */
 	bool shutdown_told;
 	bool local_end;			/* we ended it: what is flushed was cancelled */
@@ -301,7 +302,6 @@ struct vrb_ep {
 	uint32_t tx_size;		/* outstanding at most */
 	uint32_t tx_head, tx_tail;
 	uint32_t last_read;		/* rc.c's, of iWARP: where in the order */
-	struct fab_timer accepted;	/* likewise: when the application is told */
 	uint32_t tx_quiet;		/* posted since one that the hardware is to report, */
 	uint32_t tx_quiet_max;		/* and when the next has to be */
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */

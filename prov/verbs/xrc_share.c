@@ -164,6 +164,7 @@ struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state)
 	attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
 	attr.cap.max_inline_data = domain->dev->inline_max;	/* whoever comes later may want more than ep */
 	attr.cap.max_send_sge = fab_min((uint32_t) domain->dev->attr.max_sge, (uint32_t) VRB_IOV_LIMIT);
+	errno = 0;
 	ini->qp = ibv_create_qp_ex(domain->dev->verbs, &attr);
 	if (!ini->qp) {
 		vrb_qp_refused(ep, "ibv_create_qp_ex, XRC initiator");

@@ -340,7 +340,7 @@ static void nobody_asked(void)
 	struct dgram one = { 0 };
 
 	open_service(&one, getenv("FI_VERBS_DGRAM_USE_NAME_SERVER") ? "9001" : "0");
-	MUST_BE(!has_thread("fi_verbs_names"));
+	MUST_BE(!has_thread("fi-names"));
 	must_not_find("127.0.0.1", "9001", FI_ENODATA);
 	dgram_close(&one);
 }
@@ -359,10 +359,10 @@ static void many(void)
 		for (int i = 0; i < 8; i++) {
 			snprintf(service, sizeof(service), "%d", 9001 + i);
 			must_find("127.0.0.1", service, all[i].name);
-			MUST_BE(has_thread("fi_verbs_names"));
+			MUST_BE(has_thread("fi-names"));
 			dgram_close(&all[i]);
 		}
-		while (has_thread("fi_verbs_names"))	/* it is listed for a moment after its end */
+		while (has_thread("fi-names"))	/* it is listed for a moment after its end */
 			;
 	}
 }
