@@ -12,6 +12,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
+#include "common/av_batch.h"
 #include "common/av_key.h"
 #include "common/av_set.h"
 #include "common/av_shared.h"
@@ -27,17 +28,12 @@
 
 /* ---- the insert calls ---- */
 
-/* One call of fi_av_insert*(): where the result of each address goes. */
+/* With what of each address fi_addr has before it has its result. */
 struct batch {
-	struct fab_av *av;
-	fi_addr_t *fi_addr;		/* NULL, or one for each address */
-	int *errs;			/* FI_SYNC_ERR: likewise */
-	bool user_ids;			/* fi_addr has the program's numbers of the entries */
-	bool auth_keys;			/* fi_addr has the handles of their keys */
+	struct fab_av_batch results;
+	bool user_ids;			/* the program's numbers of the entries */
+	bool auth_keys;			/* the handles of their keys */
 	bool firewalled;		/* these peers connect to us */
-	void *context;
-	size_t index;			/* of the next address */
-	size_t ok_cnt;
 };
 
 /* What each entry of an insertion is to have beside its address: fi_addr says, so it can be one thing only. */
@@ -71,27 +67,22 @@ static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_add
 	ret = check_extra(av, fi_addr, flags);
 	if (ret)
 		return ret;
-	if ((flags & FI_SYNC_ERR) && (av->async || !context)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: FI_SYNC_ERR wants %s\n", av->async ?
-			"an address vector without FI_EVENT" : "context to be an array of int");
-		return -FI_EINVAL;
-	}
-	if (av->async && !av->eq) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: the address vector has FI_EVENT; bind an event queue first\n");
-		return -FI_ENOEQ;
-	}
-	*batch = (struct batch) { .av = av, .fi_addr = fi_addr, .context = context,
-				  .errs = flags & FI_SYNC_ERR ? context : NULL,
-				  .user_ids = flags & FI_AV_USER_ID, .auth_keys = flags & FI_AUTH_KEY,
-				  .firewalled = flags & FI_FIREWALL_ADDR };
+	ret = fab_av_batch_start(&batch->results, av, fi_addr, flags, context);
+	if (ret)
+		return ret;
+	batch->user_ids = flags & FI_AV_USER_ID;
+	batch->auth_keys = flags & FI_AUTH_KEY;
+	batch->firewalled = flags & FI_FIREWALL_ADDR;
 	return fab_av_change_begin(av);
 }
 
 /* The next address of the call: insert it, unless ret says that there is none. */
 static void batch_add(struct batch *batch, const union fab_sockaddr *addr, int ret)
 {
-	struct fab_av *av = batch->av;
-	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL, in = batch->fi_addr ? batch->fi_addr[batch->index] : FI_ADDR_NOTAVAIL;
+	struct fab_av_batch *results = &batch->results;
+	struct fab_av *av = results->av;
+	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
+	fi_addr_t in = results->fi_addr ? results->fi_addr[results->index] : FI_ADDR_NOTAVAIL;
 	struct fab_auth_key *key = batch->auth_keys ? fab_av_key_at(av, in) : NULL;
 
 	if (!ret && batch->auth_keys && !key)
@@ -102,30 +93,17 @@ static void batch_add(struct batch *batch, const union fab_sockaddr *addr, int r
 		fab_av_table_firewall(av, fi_addr);
 	if (!ret && batch->user_ids)
 		atomic_store_explicit(&fab_av_extra(av, fi_addr)->user_id, in, memory_order_relaxed);
-	if (batch->fi_addr)
-		batch->fi_addr[batch->index] = fi_addr;
-	if (batch->errs)
-		batch->errs[batch->index] = -ret;
-	if (ret) {
+	if (ret)
 		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insert: address %zu of the call: %s\n",
-			batch->index, fi_strerror(-ret));
-		if (av->async)
-			fab_eq_write_err(av->eq, &av->av_fid.fid, batch->context, batch->index, -ret, -ret, NULL, 0);
-	} else {
-		batch->ok_cnt++;
-	}
-	batch->index++;
+			results->index, fi_strerror(-ret));
+	fab_av_batch_next(results, fi_addr, ret);
 }
 
 /* What the call returns. */
 static int batch_end(struct batch *batch)
 {
-	struct fab_av *av = batch->av;
-
-	fab_av_change_end(av);
-	if (!av->async)
-		return batch->ok_cnt;
-	return fab_eq_write_done(av->eq, FI_AV_COMPLETE, &av->av_fid.fid, batch->context, batch->ok_cnt);
+	fab_av_change_end(batch->results.av);
+	return fab_av_batch_end(&batch->results);
 }
 
 static struct fab_av *av_of(struct fid_av *fid)

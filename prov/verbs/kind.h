@@ -96,8 +96,8 @@ bool vrb_odp_has(const struct ibv_device_attr_ex *attr, uint32_t caps, uint32_t 
 
 /* What a queue pair of this endpoint is to have; the kind adds its type. */
 struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep);
-/* Log that the queue pair of these sizes was not to be had, for errno, or for a reason that nobody gave if that is 0: the
- * caller sets it so before, as a driver's library may leave it alone. -errno, or -FI_EIO. */
+/* Log that the queue pair of these sizes was not to be had, for errno, or for a reason that nobody gave if that is 0:
+ * the caller sets it so before, as a driver's library may leave it alone. -errno, or -FI_EIO. */
 int vrb_qp_refused(const struct vrb_ep *ep, const char *call);
 /* halt: the queue pair goes into the error state, which flushes it. */
 void vrb_qp_halt(struct vrb_ep *ep);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "common/av_batch.h"
 #include "common/ops.h"
 
 #define FIRST		64		/* entries of the first chunk */
@@ -142,71 +143,35 @@ static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_a
 	return 0;
 }
 
-/* What is being inserted by one call, and where its results go. */
-struct batch {
-	struct vrb_ud_av *av;
-	fi_addr_t *fi_addr;		/* or NULL */
-	uint64_t flags;
-	void *context;
-	size_t index, ok_cnt;
-};
-
-static const char *bad_insert(const struct vrb_ud_av *av, uint64_t flags, const void *context)
+static int batch_start(struct fab_av_batch *batch, struct fid_av *fid, fi_addr_t *fi_addr, uint64_t flags,
+		       void *context)
 {
-	return flags & ~(FI_MORE | FI_SYNC_ERR) ? "flags beyond FI_MORE and FI_SYNC_ERR" :
-	       (flags & FI_SYNC_ERR) && (av->base.async || !context) ?
-	       "FI_SYNC_ERR wants a vector without FI_EVENT, and context to be an array of int" :
-	       av->base.async && !av->base.eq ? "the vector has FI_EVENT; bind an event queue first" : NULL;
-}
-
-static int batch_check(const struct batch *batch)
-{
-	const char *why = bad_insert(batch->av, batch->flags, batch->context);
-
-	if (!why)
-		return 0;
-	VRB_WARN(FI_LOG_AV, "fi_av_insert, flags %#" PRIx64 ": %s\n", batch->flags, why);
-	return batch->flags & ~(FI_MORE | FI_SYNC_ERR) ? -FI_EBADFLAGS :
-	       batch->av->base.async && !batch->av->base.eq ? -FI_ENOEQ : -FI_EINVAL;
+	if (!(flags & ~(FI_MORE | FI_SYNC_ERR)))
+		return fab_av_batch_start(batch, &av_of(fid)->base, fi_addr, flags, context);
+	VRB_WARN(FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE and FI_SYNC_ERR are known\n", flags);
+	return -FI_EBADFLAGS;
 }
 
 /* The next one; ret: it cannot be, for that reason. */
-static void batch_add(struct batch *batch, const struct vrb_ud_name *name, int ret)
+static void batch_add(struct fab_av_batch *batch, const struct vrb_ud_name *name, int ret)
 {
-	struct vrb_ud_av *av = batch->av;
 	fi_addr_t index = FI_ADDR_NOTAVAIL;
 
-	pthread_mutex_lock(&av->base.change_lock);
+	pthread_mutex_lock(&batch->av->change_lock);
 	if (!ret)
-		ret = insert_one(av, name, &index);
-	pthread_mutex_unlock(&av->base.change_lock);
-	batch->ok_cnt += !ret;
-	if (batch->fi_addr)
-		batch->fi_addr[batch->index] = index;
-	if (batch->flags & FI_SYNC_ERR)
-		((int *) batch->context)[batch->index] = -ret;
-	if (ret && av->base.async)
-		fab_eq_write_err(av->base.eq, &av->base.av_fid.fid, batch->context, batch->index, -ret, -ret, NULL, 0);
-	batch->index++;
-}
-
-/* What the call answers. */
-static int batch_end(const struct batch *batch)
-{
-	struct fab_av *av = &batch->av->base;
-
-	return av->async ? fab_eq_write_done(av->eq, FI_AV_COMPLETE, &av->av_fid.fid, batch->context, batch->ok_cnt) :
-	       (int) batch->ok_cnt;
+		ret = insert_one(fab_container(batch->av, struct vrb_ud_av, base), name, &index);
+	pthread_mutex_unlock(&batch->av->change_lock);
+	fab_av_batch_next(batch, index, ret);
 }
 
 static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags,
 		     void *context)
 {
-	struct batch batch = { .av = av_of(fid), .fi_addr = fi_addr, .flags = flags, .context = context };
+	struct fab_av_batch batch;
 	struct vrb_ud_name name;
 	int ret;
 
-	ret = batch_check(&batch);
+	ret = batch_start(&batch, fid, fi_addr, flags, context);
 	if (ret)
 		return ret;
 	if (!addr && count) {
@@ -217,13 +182,13 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		memcpy(&name, (const uint8_t *) addr + i * sizeof(name), sizeof(name));
 		batch_add(&batch, &name, 0);
 	}
-	return batch_end(&batch);
+	return fab_av_batch_end(&batch);
 }
 
 /* ---- by name: the node is asked (names.h), while no lock is held ---- */
 
 /* The n-th node's. A text of an address names the service itself, which is 0 then. */
-static void insert_named(struct batch *batch, const char *node, uint64_t n, size_t service)
+static void insert_named(struct fab_av_batch *batch, const char *node, uint64_t n, size_t service)
 {
 	char why[VRB_NAMES_WHY] = "services are numbers up to 65535";
 	struct vrb_ud_name name;
@@ -240,13 +205,13 @@ static void insert_named(struct batch *batch, const char *node, uint64_t n, size
 static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, const char *service, size_t svccnt,
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	struct batch batch = { .av = av_of(fid), .fi_addr = fi_addr, .flags = flags, .context = context };
+	struct fab_av_batch batch;
 	const char *reason = "the node must be given, and no more of both than there are";
 	size_t first, last;
 	uint16_t number;
 	int ret;
 
-	ret = batch_check(&batch);
+	ret = batch_start(&batch, fid, fi_addr, flags, context);
 	if (ret)
 		return ret;
 	ret = !node || nodecnt > UINT32_MAX || svccnt > UINT16_MAX ? -FI_EINVAL :
@@ -261,7 +226,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 		for (size_t k = first; k < last; k++)
 			insert_named(&batch, node, i, k);
 	}
-	return batch_end(&batch);
+	return fab_av_batch_end(&batch);
 }
 
 static int av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr, uint64_t flags,
