@@ -130,13 +130,8 @@ static void broken_queue_is_not_used_again(void)
 /* a's request, which waits for b's answer. */
 static struct happened request(struct link *link)
 {
-	struct happened what;
-
 	link_listen(link);
-	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
-	what = await_event(link, link->pep_eq);
-	MUST_BE(what.event == FI_CONNREQ);
-	return what;
+	return link_request(link);
 }
 
 static void fails_while_connecting(void)
@@ -185,12 +180,7 @@ static void nothing_is_found(void)
 
 static void no_datagrams(void)
 {
-	struct fi_info *hints = hints_new();
-
-	hints->ep_attr->type = FI_EP_DGRAM;
-	hints->caps = FI_MSG;
-	hints->mode = FI_MSG_PREFIX;
-	hints_in_vain(hints);
+	hints_in_vain(dgram_hints_new());
 }
 
 static void no_channel(void)
@@ -279,9 +269,7 @@ static void port_down_before_the_answer(void)
 	struct link link = { 0 };
 	struct happened what = request(&link);
 
-	fi_freeinfo(link.b.info);
-	link.b.info = what.info;
-	MUST(end_open_ep(&link.b));
+	link_open_b(&link, what.info);
 	setenv("SOFTVERBS_LIMITS", "port_down=1", 1);
 	happen(IBV_EVENT_PORT_ERR);
 	MUST(fi_accept(link.b.ep, NULL, 0));

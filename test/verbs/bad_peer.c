@@ -80,22 +80,6 @@ static void open_towards(struct end *end, const char *name)
 	MUST(end_open_ep(end));
 }
 
-static struct happened await_request(struct link *link)
-{
-	struct happened what = await_event(link, link->pep_eq);
-
-	MUST_BE(what.event == FI_CONNREQ);
-	return what;
-}
-
-/* b, of the request. */
-static void open_b(struct link *link, struct fi_info *info)
-{
-	fi_freeinfo(link->b.info);
-	link->b.info = info;
-	MUST(end_open_ep(&link->b));
-}
-
 static void expect_err(struct link *link, struct fid_eq *eq, int err)
 {
 	struct happened what = await_event(link, eq);
@@ -134,8 +118,7 @@ static void end_comes_first(void)
 	struct link link = { 0 };
 
 	link_listen(&link);
-	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
-	open_b(&link, await_request(&link).info);
+	link_open_b(&link, link_request(&link).info);
 	MUST(fi_accept(link.b.ep, NULL, 0));
 	MUST_BE(await_event(&link, link.a.eq).event == FI_CONNECTED);
 	MUST(fi_shutdown(link.a.ep, 0));
@@ -154,7 +137,7 @@ static void data_is_too_long_for_xrc(void)
 	MUST_BE(link.a.info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_XRC);
 	MUST_FAIL(fi_connect(link.a.ep, link.a.info->dest_addr, data, 36), FI_EINVAL);
 	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, data, 35));
-	what = await_request(&link);
+	what = link_await_request(&link);
 	MUST_BE(what.data_len == 35);
 	fi_freeinfo(what.info);
 	link_close(&link);
@@ -168,7 +151,7 @@ static void listen_and_wait(void)
 
 	link_listen(&link);
 	say(link.a.info->dest_addr, NAME_LEN);
-	await_request(&link);
+	link_await_request(&link);
 	say("r", 1);
 }
 
@@ -209,10 +192,10 @@ static void connector_dies(bool after)
 	start(connect_and_wait);
 	link_listen(&link);
 	say(link.a.info->dest_addr, NAME_LEN);
-	info = await_request(&link).info;
+	info = link_await_request(&link).info;
 	if (!after)
 		kill_other();
-	open_b(&link, info);
+	link_open_b(&link, info);
 	MUST(fi_accept(link.b.ep, NULL, 0));
 	if (after) {
 		hear(&word, 1);

@@ -137,29 +137,17 @@ static void one_queue(void)
 
 static void datagrams(void)
 {
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-	struct fi_info *hints = hints_new(), *info;
-	struct end end = { 0 };
-	struct fid_av *av;
+	struct fi_info *hints = dgram_hints_new(), *info;
+	struct dgram one = { 0 };
 
-	hints->ep_attr->type = FI_EP_DGRAM;
-	hints->caps = FI_MSG;
-	hints->mode = FI_MSG_PREFIX;
 	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info));
 	fi_freeinfo(hints);
 	MUST_BE(info->tx_attr->size && info->rx_attr->size && info->tx_attr->iov_limit && info->rx_attr->iov_limit);
 	MUST_BE(info->tx_attr->inject_size <= info->ep_attr->max_msg_size);
-	end_open(&end, info);
-	MUST(fi_endpoint(end.domain, end.info, &end.ep, NULL));
-	MUST(fi_av_open(end.domain, &av_attr, &av, NULL));
-	MUST(fi_ep_bind(end.ep, &av->fid, 0));
-	MUST(fi_ep_bind(end.ep, &end.cq->fid, FI_TRANSMIT | FI_RECV));
-	MUST(fi_enable(end.ep));
-	MUST(fi_recv(end.ep, end.room, 1000, fi_mr_desc(end.mr), 0, NULL));
-	MUST(fi_close(&end.ep->fid));
-	end.ep = NULL;
-	MUST(fi_close(&av->fid));
-	end_close(&end);
+	dgram_open(&one, info);
+	fi_freeinfo(info);
+	MUST(fi_recv(one.end.ep, one.end.room, 1000, fi_mr_desc(one.end.mr), 0, NULL));
+	dgram_close(&one);
 }
 
 static void nothing_is_found(void)

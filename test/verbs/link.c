@@ -199,20 +199,39 @@ void link_listen(struct link *link)
 	MUST(end_open_ep(&link->a));
 }
 
-void link_open(struct link *link)
+struct happened link_await_request(struct link *link)
 {
-	struct happened what;
+	struct happened what = await_event(link, link->pep_eq);
 
-	link_listen(link);
-	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
-	what = await_event(link, link->pep_eq);
 	MUST_BE(what.event == FI_CONNREQ);
+	return what;
+}
+
+struct happened link_request(struct link *link)
+{
+	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
+	return link_await_request(link);
+}
+
+void link_open_b(struct link *link, struct fi_info *info)
+{
 	fi_freeinfo(link->b.info);
-	link->b.info = what.info;
+	link->b.info = info;
 	MUST(end_open_ep(&link->b));
+}
+
+void link_accept(struct link *link, struct fi_info *info)
+{
+	link_open_b(link, info);
 	MUST(fi_accept(link->b.ep, NULL, 0));
 	MUST_BE(await_event(link, link->a.eq).event == FI_CONNECTED);
 	MUST_BE(await_event(link, link->b.eq).event == FI_CONNECTED);
+}
+
+void link_open(struct link *link)
+{
+	link_listen(link);
+	link_accept(link, link_request(link).info);
 }
 
 void link_close(struct link *link)

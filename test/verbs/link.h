@@ -60,7 +60,13 @@ int end_open_ep(struct end *end);
 void end_close(struct end *end);
 /* A listener on 127.0.0.1, and an end whose info leads there and that has an endpoint. */
 void link_listen(struct link *link);
-/* All, up to both ends being told FI_CONNECTED. */
+/* What the listener is told next, which is FI_CONNREQ; and the same of a request that a makes, without data. */
+struct happened link_await_request(struct link *link);
+struct happened link_request(struct link *link);
+/* b's endpoint, of that request, whose info is taken over; and accept it, up to both ends being told FI_CONNECTED. */
+void link_open_b(struct link *link, struct fi_info *info);
+void link_accept(struct link *link, struct fi_info *info);
+/* All, from link_listen() to link_accept(). */
 void link_open(struct link *link);
 void link_close(struct link *link);
 /* Wait for the next event, with both ends driven; what fi_eq_strerror says of an error is in the log. Dies after a

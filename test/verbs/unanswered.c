@@ -26,9 +26,7 @@ static struct happened drop(struct link *link)
 	struct happened request;
 
 	link_listen(link);
-	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
-	request = await_event(link, link->pep_eq);
-	MUST_BE(request.event == FI_CONNREQ);
+	request = link_request(link);
 	MUST(fi_close(&link->a.ep->fid));
 	link->a.ep = NULL;
 	MUST_BE(!waits());
@@ -51,9 +49,7 @@ static void accepted(void)
 	struct link link = { 0 };
 	struct happened request = drop(&link), what;
 
-	fi_freeinfo(link.b.info);
-	link.b.info = request.info;
-	MUST(end_open_ep(&link.b));
+	link_open_b(&link, request.info);
 	MUST(fi_accept(link.b.ep, NULL, 0));
 	what = await_event(&link, link.b.eq);
 	if (what.event == FI_CONNECTED)
@@ -67,18 +63,10 @@ static void accepted(void)
 static void others_go_on(void)
 {
 	struct link link = { 0 };
-	struct happened first = drop(&link), second;
+	struct happened first = drop(&link);
 
 	MUST(end_open_ep(&link.a));
-	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
-	second = await_event(&link, link.pep_eq);
-	MUST_BE(second.event == FI_CONNREQ);
-	fi_freeinfo(link.b.info);
-	link.b.info = second.info;
-	MUST(end_open_ep(&link.b));
-	MUST(fi_accept(link.b.ep, NULL, 0));
-	MUST_BE(await_event(&link, link.a.eq).event == FI_CONNECTED);
-	MUST_BE(await_event(&link, link.b.eq).event == FI_CONNECTED);
+	link_accept(&link, link_request(&link).info);
 	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), 64);
 	MUST(fi_reject(link.pep, first.info->handle, NULL, 0));
 	fi_freeinfo(first.info);
