@@ -194,6 +194,13 @@ static int udp_open(void)
 	return ret;
 }
 
+static void close_all(void)
+{
+	fab_sock_close(&here.bell);
+	fab_sock_close(&here.epfd);
+	fab_sock_close(&here.udp);
+}
+
 static void stop(void)
 {
 	if (!here.pid)
@@ -206,9 +213,7 @@ static void stop(void)
 		pthread_join(here.thread, NULL);
 	}
 	here.pid = 0;
-	fab_sock_close(&here.bell);
-	fab_sock_close(&here.epfd);
-	fab_sock_close(&here.udp);
+	close_all();
 }
 
 /* 0 or -errno with what failed. */
@@ -236,9 +241,7 @@ static int start(const char **what)
 		here.pid = getpid();
 		return 0;
 	}
-	fab_sock_close(&here.bell);
-	fab_sock_close(&here.epfd);
-	fab_sock_close(&here.udp);
+	close_all();
 	return ret;
 }
 

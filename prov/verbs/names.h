@@ -39,7 +39,8 @@ void vrb_names_fini(void);
 
 /* ---- names_ask.c: finding others ---- */
 
-/* The number in the text of a service; NULL and "0" are 0. -FI_EINVAL, with *why a sentence, constant text. */
+/* The number of a service, from its text: that, or a name of /etc/services; NULL and "0" are 0. 0, or -FI_E* as
+ * fab_resolve_name() has it, with *service 0 and *why a sentence, constant text. May read files; no lock held. */
 int vrb_names_service(const char *text, uint16_t *service, const char **why);
 /* Ask the node that comes n places behind the named one (fab_resolve_nth; flags are its) for a service, 0 being the one
  * that an address text names. 0 with *name; -FI_ENODATA: no such node, nobody answers there within two seconds, or has

@@ -40,7 +40,8 @@ void vrb_ud_fill(struct fi_info *info, const struct vrb_device *dev);
 /* The name that the port is known by, without a queue pair, and the GIDs that it has. False: the GID that it is to be
  * known by cannot be read; errno. */
 bool vrb_ud_port_name(const struct vrb_device *dev, struct vrb_gids *gids, struct vrb_ud_name *name);
-/* An address of an info's, as a name; NULL: there is none, or one of another format. info may be NULL. */
+/* An address of an info's, as a name, borrowed from it; NULL: there is none, or one of another format. info may be
+ * NULL. */
 const struct vrb_ud_name *vrb_ud_name_in(const struct fi_info *info, const void *addr, size_t len);
 
 /* The domain's fi_av_open slot for FI_ADDR_IB_UD. 0 or -FI_E*. */
