@@ -149,14 +149,10 @@ static int resolve(const struct fab_av *av, const char *node, const char *servic
 
 	if (av->family != FAB_AF_GID)
 		return fab_resolve_name(node, service, 0, av->family, addr, why);
-	if (!node || service || fab_addr_ib_from_str(node, &full.sib)) {
-		ret = fab_resolve_name(node, service, FI_NUMERICHOST, AF_INET6, addr, why);
-		if (ret)
-			return ret;
-		fab_addr_ib_set(&full.sib, &addr->sin6.sin6_addr, UINT16_MAX, fab_addr_port(&addr->sa));
-	}
-	fab_addr_condense(&full, addr);
-	return 0;
+	ret = fab_resolve_gid(node, service, 0, &full.sib, why);
+	if (!ret)
+		fab_addr_condense(&full, addr);
+	return ret;
 }
 
 static int av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr, uint64_t flags,

@@ -59,6 +59,12 @@ extern const struct fab_netif_source *fab_netif_source;
 int fab_resolve_name(const char *node, const char *service, uint64_t flags, int family, union fab_sockaddr *addr,
 		     const char **why);
 
+/* The same of an address of InfiniBand, where a node is a GID, as IPv6 addresses are written, or an address text
+ * (fi_sockaddr_ib://[GID]..., then service is NULL), and a service is a port of InfiniBand's own port space; names are
+ * not looked up. On failure *sib is unchanged. */
+int fab_resolve_gid(const char *node, const char *service, uint64_t flags, struct fab_sockaddr_ib *sib,
+		    const char **why);
+
 /* The node that comes n places behind the named one; port 0, or that of an address text: an address is counted up, or
  * the number that a name ends with (node09, node10). flags: FI_NUMERICHOST, or 0. Answers as fab_resolve_name(). */
 int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, union fab_sockaddr *addr,

@@ -142,6 +142,20 @@ int fab_resolve_name(const char *node, const char *service, uint64_t flags, int 
 	return ret;
 }
 
+int fab_resolve_gid(const char *node, const char *service, uint64_t flags, struct fab_sockaddr_ib *sib,
+		    const char **why)
+{
+	union fab_sockaddr ip;
+	int ret;
+
+	if (node && !service && !fab_addr_ib_from_str(node, sib))
+		return 0;
+	ret = fab_resolve_name(node, service, flags | FI_NUMERICHOST, AF_INET6, &ip, why);
+	if (!ret)
+		fab_addr_ib_set(sib, &ip.sin6.sin6_addr, UINT16_MAX, fab_addr_port(&ip.sa));
+	return ret;
+}
+
 /* ---- nodes in a row ---- */
 
 /* Split "host09" into "host" and 9, with 2 digits. */

@@ -3,8 +3,8 @@
  * Entries of connections without IP addresses: InfiniBand's CM takes a GID and a service (FI_SOCKADDR_IB), so a port
  * needs no IPoIB. Ports of RoCE and iWARP have none: there a connection is one of IP.
  *
- * A node is a GID, as IPv6 addresses are written, or an address text (fi_sockaddr_ib://[GID]...); a service is a port
- * of InfiniBand's own port space, where upstream's provider has its own, too.
+ * Nodes and services are those of fab_resolve_gid(): upstream's provider, too, has its ports in InfiniBand's own port
+ * space.
  */
 #include "verbs/ports.h"
 
@@ -31,20 +31,6 @@ struct search {
 
 /* ---- what is asked for ---- */
 
-static int take_text(const struct vrb_query *query, union fab_any_addr *addr, const char **why)
-{
-	uint64_t flags = query->flags | FI_NUMERICHOST;
-	union fab_sockaddr ip;
-	int ret;
-
-	if (query->node && !query->service && !fab_addr_ib_from_str(query->node, &addr->sib))
-		return 0;
-	ret = fab_resolve_name(query->node, query->service, flags, AF_INET6, &ip, why);
-	if (!ret)
-		fab_addr_ib_set(&addr->sib, &ip.sin6.sin6_addr, UINT16_MAX, fab_addr_port(&ip.sa));
-	return ret;
-}
-
 /* An address of the hints: false if it is none of ours. */
 static bool take_hint(const void *data, size_t len, bool *has, union fab_any_addr *addr)
 {
@@ -65,7 +51,8 @@ static int make_wish(const struct vrb_query *query, struct wish *wish)
 	if (source && !named)
 		return -FI_EINVAL;
 	if (named) {
-		ret = take_text(query, source ? &wish->src : &wish->dest, &why);
+		ret = fab_resolve_gid(query->node, query->service, query->flags,
+				      source ? &wish->src.sib : &wish->dest.sib, &why);
 		if (ret && fab_why_wanted(&vrb_prov))
 			fab_why_report(&vrb_prov, FAB_WHY_WHICH, "FI_SOCKADDR_IB", query->node ? "node" : "service",
 				       query->node ? query->node : query->service, query->node ? "a GID" : why);
