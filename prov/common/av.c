@@ -132,15 +132,12 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 
 		memset(&full, 0, sizeof(full));
 		memcpy(&full, next, av->addrlen);
-		/* the family of what is condensed is none that anybody may come with */
-		ret = full.sa.sa_family == FAB_AF_GID ? -FI_EINVAL : 0;
 		fab_addr_condense(&full, &one);
-		batch_add(&batch, &one, one.sa.sa_family == av->family ? ret : -FI_EINVAL);
+		batch_add(&batch, &one, one.sa.sa_family == av->family ? 0 : -FI_EINVAL);
 	}
 	return batch_end(&batch);
 }
 
-/* A node of InfiniBand is a GID, as IPv6 addresses are written, or, without a service, an address text. */
 static int resolve(const struct fab_av *av, const char *node, const char *service, union fab_sockaddr *addr,
 		   const char **why)
 {

@@ -96,10 +96,11 @@ struct fab_strbuf;
 /* What addr.c calls for this family. */
 void fab_addr_ib_to_str(const struct fab_sockaddr_ib *sib, struct fab_strbuf *sb);
 uint16_t fab_addr_ib_port(const struct fab_sockaddr_ib *sib);
+void fab_addr_ib_set_port(struct fab_sockaddr_ib *sib, uint16_t port);
+
 /* An address with whatever room it needs, and what is kept of it where there is less; back, one of InfiniBand's own
- * ports comes out. An IP address stays as it is. */
+ * ports comes out. An IP address stays as it is. Whoever comes with FAB_AF_GID from outside has AF_UNSPEC then. */
 void fab_addr_condense(const union fab_any_addr *full, union fab_sockaddr *addr);
 void fab_addr_expand(const union fab_sockaddr *addr, union fab_any_addr *full);
-void fab_addr_ib_set_port(struct fab_sockaddr_ib *sib, uint16_t port);
 
 #endif

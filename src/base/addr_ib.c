@@ -46,6 +46,8 @@ void fab_addr_condense(const union fab_any_addr *full, union fab_sockaddr *addr)
 {
 	if (full->sa.sa_family != FAB_AF_IB) {
 		*addr = full->ip;
+		if (addr->sa.sa_family == FAB_AF_GID)
+			addr->sa.sa_family = AF_UNSPEC;
 		return;
 	}
 	memset(addr, 0, sizeof(*addr));

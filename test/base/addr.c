@@ -113,7 +113,7 @@ static void ib_addresses_are_condensed(void **state)
 	static const char *const text[] = {
 		"fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0", "fi_sockaddr_ib://[fe80::2:3]:0x8001:0x13f:0x0:65535",
 	};
-	union fab_sockaddr small[2], ip = parse("fi_sockaddr_in6://[fe80::1%1]:5");
+	union fab_sockaddr small[2], stranger, ip = parse("fi_sockaddr_in6://[fe80::1%1]:5");
 	union fab_any_addr full, back;
 	char str[FAB_ADDR_STRLEN];
 
@@ -128,6 +128,10 @@ static void ib_addresses_are_condensed(void **state)
 		assert_string_equal(str, text[i]);
 		assert_int_equal(fab_addr_len(&small[i].sa), 0);
 		assert_false(fab_addr_is_any(&small[i].sa));
+		/* the family of what is condensed is none that anybody may come with */
+		full.ip = small[i];
+		fab_addr_condense(&full, &stranger);
+		assert_int_equal(stranger.sa.sa_family, AF_UNSPEC);
 	}
 	assert_false(fab_addr_equal(&small[0].sa, &small[1].sa));
 	assert_true(fab_addr_hash(&small[0].sa) != fab_addr_hash(&small[1].sa));
