@@ -11,7 +11,7 @@
 
 /* ---- initiator ---- */
 
-int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out)
+int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **out)
 {
 	const struct fab_amo *amo = op->amo;
 	bool fetches = op->code == FAB_OP_FETCH_ATOMIC;
@@ -26,7 +26,7 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **
 
 	if (op->rma_cnt > RXM_IOV_MAX)
 		return -FI_EINVAL;
-	ret = rxm_app_tx(ep, op, fab_iov_len(op->iov, op->iov_cnt), RXM_TX_PACKET, &tx);
+	ret = rxm_app_tx(ep, op, len, RXM_TX_PACKET, &tx);
 	if (ret)
 		return ret;
 	if (!rxm_tx_packet(ep, tx, RXM_ATOMIC, RXM_OP_AMO + amo->kind, sizeof(*req) + operand_len + compare_len)) {

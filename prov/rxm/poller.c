@@ -27,10 +27,10 @@
 
 #define BATCH		16
 #define PASS_MAX	64		/* batches of a pass; what there is beyond them is for the next */
+#define EVENTS_MAX	16		/* likewise, of connections: those who want one do not hold up the others */
 #define CLOCK_EVERY	4		/* passes between looks at the clock, which tells ... */
 #define EVENTS_NS	1000000		/* ... whether it is time to look for events */
 #define LOOK_MS		10		/* between looks, for sleepers where there are no descriptors */
-#define EVENTS_MAX	16		/* likewise, of connections: those who want one do not hold up the others */
 
 static bool read_cq(struct rxm_poller *poller);
 

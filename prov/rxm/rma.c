@@ -50,7 +50,7 @@ static int make_written(struct rxm_ep *ep, const struct fab_op *op, struct rxm_t
 	return 0;
 }
 
-int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out)
+int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **out)
 {
 	struct rxm_tx *tx;
 	uint64_t remote = 0;
@@ -59,10 +59,10 @@ int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **out
 
 	for (uint32_t i = 0; i < op->rma_cnt; i++)
 		remote += op->rma[i].len;
-	if (remote != fab_iov_len(op->iov, op->iov_cnt) || op->rma_cnt > ep->base.info->tx_attr->rma_iov_limit ||
+	if (remote != len || op->rma_cnt > ep->base.info->tx_attr->rma_iov_limit ||
 	    op->iov_cnt > ep->base.info->tx_attr->iov_limit)
 		return -FI_EINVAL;
-	ret = rxm_app_tx(ep, op, remote, op->code == FAB_OP_READ ? RXM_TX_READ : RXM_TX_WRITE, &tx);
+	ret = rxm_app_tx(ep, op, len, op->code == FAB_OP_READ ? RXM_TX_READ : RXM_TX_WRITE, &tx);
 	if (ret)
 		return ret;
 	ret = make_local(ep, op, tx);

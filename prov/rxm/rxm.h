@@ -240,10 +240,10 @@ int rxm_submit_locked(struct fab_ep *ep, const struct fab_op *op);
 enum rxm_op rxm_op_of(const struct fab_op *op);
 /* Post a receive, or look for what waits (FI_PEEK, FI_CLAIM), likewise. */
 ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op);
-/* rma.c, atomic.c: parts of it, lock held: an entry for op. 0: the caller submits it; -FI_EINVAL, -FI_ENOMEM or what
- * below says of registrations: there is none. */
-int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **tx);
-int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx **tx);
+/* rma.c, atomic.c: parts of it, lock held: an entry for op, whose iov is len bytes. 0: the caller submits it;
+ * -FI_EINVAL, -FI_ENOMEM or what below says of registrations: there is none. */
+int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **tx);
+int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **tx);
 
 /* ---- rx.c: lock held ---- */
 

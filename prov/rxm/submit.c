@@ -28,7 +28,7 @@ INLINE void app_fill(struct rxm_tx *tx, const struct fab_op *op, size_t len)
 	tx->want_cq = fab_ep_tx_wants_comp(&tx->ep->base, op);
 }
 
-int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_tx_what what, struct rxm_tx **out)
+INLINE int app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_tx_what what, struct rxm_tx **out)
 {
 	struct rxm_tx *tx = rxm_tx_new(ep, what);
 
@@ -37,6 +37,11 @@ int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_
 	app_fill(tx, op, len);
 	*out = tx;
 	return 0;
+}
+
+int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_tx_what what, struct rxm_tx **out)
+{
+	return app_tx(ep, op, len, what, out);
 }
 
 INLINE void fill_op(struct rxm_tx *tx, const struct fab_op *op, uint64_t len)
@@ -104,9 +109,9 @@ INLINE int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 }
 
 /* A message in segments: all entries at once, since they have to follow each other. The last is the operation. */
-static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, struct rxm_peer *peer)
+static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_peer *peer)
 {
-	size_t len = fab_iov_len(op->iov, op->iov_cnt), most = fab_min(rxm_params.buffer_size, (size_t) UINT16_MAX), at;
+	size_t most = fab_min(rxm_params.buffer_size, (size_t) UINT16_MAX), at;
 	uint64_t msg_id = ++ep->seg_id;
 	struct fab_list list, *link;
 	uint32_t no = 0;
@@ -144,16 +149,13 @@ static bool is_eager(size_t len)
 
 INLINE int make_send(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **out)
 {
-	struct rxm_tx *tx = rxm_tx_new(ep, RXM_TX_PACKET);
-	int ret;
+	int ret = app_tx(ep, op, len, RXM_TX_PACKET, out);
 
-	if (!tx)
-		return -FI_ENOMEM;
-	app_fill(tx, op, len);
-	ret = is_eager(len) ? make_eager(ep, op, tx) : rxm_rndv_make(ep, op, tx);
 	if (ret)
-		rxm_tx_free(ep, tx);
-	*out = tx;
+		return ret;
+	ret = is_eager(len) ? make_eager(ep, op, *out) : rxm_rndv_make(ep, op, *out);
+	if (ret)
+		rxm_tx_free(ep, *out);
 	return ret;
 }
 
@@ -218,15 +220,15 @@ INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 	case FAB_OP_CSEND:
 		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & RXM_DELIVERED) &&
 		    takes_segments(peer))
-			return submit_segments(ep, op, peer);
+			return submit_segments(ep, op, len, peer);
 		ret = make_send(ep, op, len, &tx);
 		break;
 	case FAB_OP_READ:
 	case FAB_OP_WRITE:
-		ret = rxm_rma_make(ep, op, &tx);
+		ret = rxm_rma_make(ep, op, len, &tx);
 		break;
 	default:
-		ret = rxm_atomic_make(ep, op, &tx);
+		ret = rxm_atomic_make(ep, op, len, &tx);
 		break;
 	}
 	if (ret)
