@@ -413,8 +413,7 @@ static size_t words_at_once(const struct side *s)
 
 	MUST(fi_atomicvalid(s->ep, FI_LONG_DOUBLE_COMPLEX, FI_PROD, &base));
 	MUST(fi_compare_atomicvalid(s->ep, FI_LONG_DOUBLE_COMPLEX, FI_CSWAP, &compare));
-	compare = compare < base ? compare : base;
-	return compare < WORDS ? compare : WORDS;
+	return MIN(MIN(base, compare), WORDS);
 }
 
 /* Whichever way eight of them come to the words, no addition is lost. */

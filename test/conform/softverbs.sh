@@ -17,7 +17,19 @@ soft_conform() {
 		set -f
 		set -- "$@" $names ;;
 	esac
-	soft=$builddir/test/softverbs/.libs
+	soft_exec conform $fork --except "$srcdir/test/conform/softverbs.except" "$@"
+}
+
+# soft_mt ARGS...: run conform-mt so. All tests are one process, so that ThreadSanitizer can follow.
+soft_mt() {
+	[ "$BUILD_KIND" != asan ] || { echo "1..0 # SKIP one process; the other runs of verbs look for what AddressSanitizer finds"; exit 0; }
+	soft_exec conform-mt --threading safe "$@"
+}
+
+# soft_exec PROGRAM ARGS...: become this program of test/conform, with the stand-in's libraries.
+soft_exec() {
+	soft=$builddir/test/softverbs/.libs program=$1
+	shift
 	exec env SOFTVERBS_STATUS= LD_LIBRARY_PATH="$soft${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-		"$builddir/test/conform/conform" $fork --except "$srcdir/test/conform/softverbs.except" "$@"
+		"$builddir/test/conform/$program" "$@"
 }
