@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include "common/atomic.h"
+#include "common/op/atomic.h"
 
 /* ---- initiator ---- */
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What collectives (prov/common/collective.h) need of rxm: messages of a class of their own (RXM_OP_COLL), which are
+ * What collectives (prov/common/collective/collective.h) need of rxm: messages of a class of their own (RXM_OP_COLL), which are
  * sent as all others are and matched among themselves (ep->coll_recv), and word of members that have gone or of groups
  * that have failed. Only between ends that both said in the handshake that they have them. Engine lock held.
  */
 #include "rxm/rx.h"
 
-#include "common/collective.h"
-#include "common/ip_info.h"
+#include "common/collective/collective.h"
+#include "common/hints/ip_offer.h"
 
 /* The way to a member, which is connected to if it is not. 0, or -FI_E* why there is none. */
 static int coll_peer(struct rxm_ep *ep, fi_addr_t member, struct rxm_peer **peer)

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
-#include "common/collective.h"
-#include "common/match_info.h"
-#include "common/ops.h"
-#include "common/trigger.h"
+#include "common/collective/collective.h"
+#include "common/hints/hints.h"
+#include "common/ops/ops.h"
+#include "common/trigger/trigger.h"
 
 #define TX_BELOW	256		/* operations below that a connection can have outstanding */
 #define KEY_TRIES	8

@@ -9,13 +9,13 @@
 
 #include <stdlib.h>
 #include "base/clock.h"
-#include "common/collective.h"
-#include "common/eq.h"
-#include "common/ip_info.h"
-#include "common/ip_name.h"
-#include "common/match_info.h"
-#include "common/ops.h"
-#include "common/trigger.h"
+#include "common/collective/collective.h"
+#include "common/queue/eq.h"
+#include "common/hints/ip_offer.h"
+#include "common/net/ip_name.h"
+#include "common/hints/hints.h"
+#include "common/ops/ops.h"
+#include "common/trigger/trigger.h"
 
 #define FLUSH_MS	1000
 

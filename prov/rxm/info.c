@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/match_info.h"
+#include "common/hints/hints.h"
 
 #define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | \
 			 FI_COLLECTIVE)

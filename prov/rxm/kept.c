@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "common/collective.h"
+#include "common/collective/collective.h"
 
 struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, struct fab_recv *recv, const struct fab_msg *msg, size_t room)
 {

@@ -19,9 +19,9 @@
 #include "base/bits.h"
 #include "base/pool.h"
 #include "base/table.h"
-#include "common/ep.h"
-#include "common/pace.h"
-#include "common/recv.h"
+#include "common/endpoint/ep.h"
+#include "common/engine/pace.h"
+#include "common/receive/recv.h"
 #include "rxm/wire.h"
 
 #define RXM_LAYER		"ofi_rxm"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls (common/calls.h): rxm_submit() and rxm_post_recv() act.
+ * The data calls (common/calls/calls.h): rxm_submit() and rxm_post_recv() act.
  */
-#include "common/calls.h"
-#include "common/calls_atomic.h"
-#include "common/ops.h"
+#include "common/calls/calls.h"
+#include "common/calls/calls_atomic.h"
+#include "common/ops/ops.h"
 #include "rxm/rxm.h"
 
 /* What programs add that says nothing new about a call; levels of completion are the endpoint's business. */

@@ -11,7 +11,7 @@
 #include "rxm/rxm.h"
 
 #include <string.h>
-#include "common/trigger.h"
+#include "common/trigger/trigger.h"
 
 #define INLINE static inline __attribute__((always_inline))	/* parts of rxm_submit(), which every message takes */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "base/bits.h"
 #include "base/hmac.h"
-#include "common/av_key.h"
+#include "common/av/av_key.h"
 #include "tcp/cm.h"
 #include "tcp/tcp.h"
 

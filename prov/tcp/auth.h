@@ -12,7 +12,7 @@
 #ifndef TCP_AUTH_H
 #define TCP_AUTH_H
 
-#include "common/auth.h"
+#include "common/domain/auth.h"
 #include "tcp/wire.h"
 
 struct fab_av;

@@ -13,7 +13,7 @@
 #ifndef TCP_CM_H
 #define TCP_CM_H
 
-#include "common/progress.h"
+#include "common/engine/engine.h"
 #include "tcp/auth.h"
 #include "tcp/conn.h"
 #include "tcp/wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What collectives (prov/common/collective.h) need of tcp: messages of a class of their own, which are sent, matched
+ * What collectives (prov/common/collective/collective.h) need of tcp: messages of a class of their own, which are sent, matched
  * and kept as all others are, and word of members that have gone or of groups that have failed. Engine lock held.
  *
  * A transmit context of a scalable endpoint is a member too: it sends to the members' receive contexts of its own
@@ -11,8 +11,8 @@
 
 #include <string.h>
 #include "base/bits.h"
-#include "common/collective.h"
-#include "common/ip_info.h"
+#include "common/collective/collective.h"
+#include "common/hints/ip_offer.h"
 #include "tcp/peer.h"
 #include "tcp/sep.h"
 #include "tcp/tcp.h"

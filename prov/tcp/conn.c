@@ -14,7 +14,7 @@
 #include "base/addr.h"
 #include "base/bits.h"
 #include "base/sock.h"
-#include "common/tclass.h"
+#include "common/hints/tclass.h"
 #include "tcp/owner.h"
 #include "tcp/tcp.h"
 

@@ -13,8 +13,8 @@
 #define TCP_CONN_H
 
 #include "base/addr.h"
-#include "common/ep.h"
-#include "common/progress.h"
+#include "common/endpoint/ep.h"
+#include "common/engine/engine.h"
 #include "tcp/idmap.h"
 #include "tcp/tcp.h"
 #include "tcp/wire.h"

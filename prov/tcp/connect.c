@@ -18,7 +18,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/ip_name.h"
+#include "common/net/ip_name.h"
 #include "tcp/cm.h"
 #include "tcp/sock.h"
 #include "tcp/tcp.h"

@@ -6,7 +6,7 @@
 #ifndef TCP_CONNECT_H
 #define TCP_CONNECT_H
 
-#include "common/pep.h"
+#include "common/endpoint/pep.h"
 #include "tcp/ep.h"
 #include "tcp/tcp.h"
 

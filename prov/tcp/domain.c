@@ -2,14 +2,14 @@
 /*
  * Fabrics and domains of tcp: what prov/common has, and which calls exist.
  */
-#include "common/av.h"
-#include "common/cntr.h"
-#include "common/collective.h"
-#include "common/cq.h"
-#include "common/ep.h"
-#include "common/eq.h"
-#include "common/ops.h"
-#include "common/trigger.h"
+#include "common/av/av.h"
+#include "common/queue/cntr.h"
+#include "common/collective/collective.h"
+#include "common/queue/cq.h"
+#include "common/endpoint/ep.h"
+#include "common/queue/eq.h"
+#include "common/ops/ops.h"
+#include "common/trigger/trigger.h"
 #include "tcp/tcp.h"
 
 /* ---- domain ---- */

@@ -10,8 +10,8 @@
 #define TCP_EP_H
 
 #include "base/pool.h"
-#include "common/ep.h"
-#include "common/match.h"
+#include "common/endpoint/ep.h"
+#include "common/receive/match.h"
 #include "tcp/conn.h"
 
 struct tcp_cm;				/* cm.h: the handshake of a MSG endpoint or a peer */
@@ -121,7 +121,7 @@ static inline bool tcp_ep_has_coll(const struct tcp_ep *ep)
 
 /* ---- group.c: peer groups, fi_group_addr(3) ---- */
 
-/* A source as matching has it: with the group, where there are any (common/match.h). */
+/* A source as matching has it: with the group, where there are any (common/receive/match.h). */
 static inline fi_addr_t tcp_match_src(const struct tcp_ep *ep, fi_addr_t fi_addr, uint32_t group)
 {
 	return __builtin_expect(ep->rx->grouped, 0) ? (fi_addr_t) group << 32 | (uint32_t) fi_addr : fi_addr;

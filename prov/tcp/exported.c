@@ -16,9 +16,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "base/bits.h"
-#include "common/export.h"
-#include "common/ops.h"
-#include "common/trigger.h"
+#include "common/lent/lent.h"
+#include "common/ops/ops.h"
+#include "common/trigger/trigger.h"
 #include "tcp/stream.h"
 #include "tcp/tcp.h"
 

@@ -7,7 +7,7 @@
  *
  * The owner's operations take the lock of the context's engine, which a peer's lock may be held around; a peer is
  * called with it held, and may call back from there. How the message ended is reported by its provider, which is to
- * have a queue that is exported too (common/export.h).
+ * have a queue that is exported too (common/lent/lent.h).
  */
 #ifndef TCP_EXPORTED_H
 #define TCP_EXPORTED_H

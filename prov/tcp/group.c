@@ -7,7 +7,7 @@
  */
 #include "tcp/ep.h"
 
-#include "common/fabric.h"
+#include "common/domain/fabric.h"
 #include "tcp/tcp.h"
 
 uint64_t tcp_group_of(const struct tcp_ep *ep, fi_addr_t fi_addr)

@@ -3,9 +3,9 @@
  * What tcp offers: an entry for each endpoint type, network interface and address, RDM first.
  */
 #include "base/bits.h"
-#include "common/ep.h"
-#include "common/ip_info.h"
-#include "common/nic.h"
+#include "common/endpoint/ep.h"
+#include "common/hints/ip_offer.h"
+#include "common/net/nic.h"
 #include "tcp/tcp.h"
 #include "tcp/wire.h"
 

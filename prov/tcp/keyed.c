@@ -7,7 +7,7 @@
  * test of a flag. Engine lock held.
  */
 #include "tcp/stream.h"
-#include "common/av_key.h"
+#include "common/av/av_key.h"
 #include "tcp/tcp.h"
 
 #define KEY_SRC	(1ULL << 62)		/* with the handle of the key below it */

@@ -6,7 +6,7 @@
 #ifndef TCP_LISTEN_H
 #define TCP_LISTEN_H
 
-#include "common/progress.h"
+#include "common/engine/engine.h"
 #include "tcp/cm.h"
 
 struct tcp_listener {

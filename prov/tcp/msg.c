@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include "common/collective.h"
-#include "common/profile.h"
+#include "common/collective/collective.h"
+#include "common/endpoint/profile.h"
 #include "tcp/owner.h"
 #include "tcp/tcp.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls (common/calls.h): tcp_submit() and tcp_post_recv() act.
+ * The data calls (common/calls/calls.h): tcp_submit() and tcp_post_recv() act.
  */
-#include "common/calls.h"
-#include "common/calls_atomic.h"
-#include "common/ops.h"
+#include "common/calls/calls.h"
+#include "common/calls/calls_atomic.h"
+#include "common/ops/ops.h"
 #include "tcp/ep.h"
 #include "tcp/tcp.h"
 

@@ -16,7 +16,7 @@
  */
 #include "tcp/stream.h"
 
-#include "common/collective.h"
+#include "common/collective/collective.h"
 #include "tcp/tcp.h"
 
 bool tcp_conn_idle(const struct tcp_conn *conn)

@@ -27,7 +27,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/av_key.h"
+#include "common/av/av_key.h"
 #include "tcp/connect.h"
 #include "tcp/peer.h"
 #include "tcp/sep.h"

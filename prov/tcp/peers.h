@@ -7,8 +7,8 @@
 #define TCP_PEERS_H
 
 #include "base/table.h"
-#include "common/av.h"
-#include "common/pace.h"
+#include "common/av/av.h"
+#include "common/engine/pace.h"
 #include "tcp/cm.h"
 #include "tcp/ep.h"
 #include "tcp/listen.h"

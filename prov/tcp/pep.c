@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is behind passive endpoints (common/pep.h): a socket, and a listener whose connections each owe a request. It
+ * What is behind passive endpoints (common/endpoint/pep.h): a socket, and a listener whose connections each owe a request. It
  * runs on the engine of the bound EQ, whose lock guards it.
  */
 #include "tcp/connect.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sock.h"
-#include "common/pep.h"
+#include "common/endpoint/pep.h"
 #include "tcp/advert.h"
 #include "tcp/cm.h"
 #include "tcp/listen.h"

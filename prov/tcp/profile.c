@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What programs are told of an endpoint: fi_profile(3), common/profile.h. With a shared receive context its receives
+ * What programs are told of an endpoint: fi_profile(3), common/endpoint/profile.h. With a shared receive context its receives
  * and messages are everybody's. Engine lock held.
  */
-#include "common/profile.h"
+#include "common/endpoint/profile.h"
 
 #include "tcp/peers.h"
 #include "tcp/stream.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/params.h"
-#include "common/pep.h"
+#include "common/hints/params.h"
+#include "common/endpoint/pep.h"
 
 struct tcp_params tcp_params = {
 	.tx_size = TCP_TX_SIZE,

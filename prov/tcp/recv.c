@@ -3,7 +3,7 @@
  * Posted receives: from fi_recv and its kin until their completion. Engine lock held by all but tcp_post_recv(),
  * which takes it.
  *
- * prov/common/recv.c is the same for providers whose messages are there when they look for a receive; why there are
+ * prov/common/receive/recv.c is the same for providers whose messages are there when they look for a receive; why there are
  * two, and what keeps them in step: doc/decisions/receives.md.
  *
  * A receive is posted, claimed by a message (tcp_rx_claim), finished (tcp_rx_finish). A multi-receive stays posted
@@ -12,8 +12,8 @@
 #include "tcp/stream.h"
 #include <errno.h>
 #include <string.h>
-#include "common/av_key.h"
-#include "common/trigger.h"
+#include "common/av/av_key.h"
+#include "common/trigger/trigger.h"
 #include "tcp/tcp.h"
 
 static enum tcp_class class_of(enum fab_op_code code)

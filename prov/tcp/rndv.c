@@ -11,7 +11,7 @@
  */
 #include "tcp/stream.h"
 #include <string.h>
-#include "common/collective.h"
+#include "common/collective/collective.h"
 #include "tcp/owner.h"
 #include "tcp/tcp.h"
 

@@ -13,10 +13,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include "base/sock.h"
-#include "common/collective.h"
-#include "common/ip_name.h"
-#include "common/ops.h"
-#include "common/shared.h"
+#include "common/collective/collective.h"
+#include "common/net/ip_name.h"
+#include "common/ops/ops.h"
+#include "common/endpoint/shared.h"
 #include "tcp/peers.h"
 #include "tcp/sock.h"
 #include "tcp/tcp.h"

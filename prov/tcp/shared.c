@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "common/ops_part.h"
-#include "common/shared.h"
-#include "common/trigger.h"
+#include "common/ops/ops_part.h"
+#include "common/endpoint/shared.h"
+#include "common/trigger/trigger.h"
 #include "tcp/ep.h"
 #include "tcp/exported.h"
 #include "tcp/owner.h"

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 #include "base/bits.h"
-#include "common/params.h"
+#include "common/hints/params.h"
 #include "tcp/tcp.h"
 
 static void sockets_cleanup(void)

@@ -11,7 +11,7 @@
  */
 #include "tcp/stream.h"
 #include <string.h>
-#include "common/trigger.h"
+#include "common/trigger/trigger.h"
 #include "tcp/tcp.h"
 
 #define TX_HOLD_MAX	(128 * 1024)	/* bytes held back for the next pass; past it they go */

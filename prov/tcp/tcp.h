@@ -9,7 +9,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 #include "base/addr.h"
-#include "common/fabric.h"
+#include "common/domain/fabric.h"
 
 #define TCP_TX_SIZE		1024	/* operations outstanding on an endpoint, if it does not ask for more or less */
 #define TCP_TX_SIZE_MAX		65536

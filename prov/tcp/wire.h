@@ -245,7 +245,7 @@ struct tcp_rts {
 #define TCP_COLL_ABORT		1	/* no payload: the group of the tag has failed; its bits 8 to 23 are an FI_E* */
 
 /*
- * Bits of the tag (prov/common/collective.h):
+ * Bits of the tag (prov/common/collective/collective.h):
  *   24..63  group, as agreed when it was joined; while joining, a hash of its members' addresses in their order
  *    8..23  number of the operation in the group, wraps
  *    0..7   round within the operation

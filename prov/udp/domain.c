@@ -2,10 +2,10 @@
 /*
  * Fabrics and domains of udp: what prov/common has, and which calls exist.
  */
-#include "common/av.h"
-#include "common/cntr.h"
-#include "common/cq.h"
-#include "common/eq.h"
+#include "common/av/av.h"
+#include "common/queue/cntr.h"
+#include "common/queue/cq.h"
+#include "common/queue/eq.h"
 #include "udp/udp.h"
 
 static struct fi_ops domain_fid_ops = {

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/eq.h"
-#include "common/ip_info.h"
-#include "common/ip_name.h"
+#include "common/queue/eq.h"
+#include "common/hints/ip_offer.h"
+#include "common/net/ip_name.h"
 #include "udp/udp.h"
 
 /* ---- enable, cancel ---- */

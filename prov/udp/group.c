@@ -11,8 +11,8 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/sock.h"
-#include "common/ip_name.h"
-#include "common/ops.h"
+#include "common/net/ip_name.h"
+#include "common/ops/ops.h"
 #include "udp/udp.h"
 
 struct udp_group {

@@ -11,8 +11,8 @@
 #include <linux/errqueue.h>	/* wants struct timespec */
 #include <rdma/fi_errno.h>
 #include "base/sock.h"
-#include "common/ip_name.h"
-#include "common/tclass.h"
+#include "common/net/ip_name.h"
+#include "common/hints/tclass.h"
 #include "udp/udp.h"
 
 #ifndef IPV6_MULTICAST_ALL

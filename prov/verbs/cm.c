@@ -17,8 +17,8 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/ip_name.h"
-#include "common/ops.h"
+#include "common/net/ip_name.h"
+#include "common/ops/ops.h"
 
 #define RNR_FOR_EVER	7
 #define RETRIES		7

@@ -14,7 +14,7 @@
 
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/ops.h"
+#include "common/ops/ops.h"
 #include "verbs/kind.h"
 
 static const size_t entry_len[] = {

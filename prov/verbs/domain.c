@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "common/av.h"
-#include "common/cntr.h"
-#include "common/cq.h"
-#include "common/eq.h"
-#include "common/ops.h"
+#include "common/av/av.h"
+#include "common/queue/cntr.h"
+#include "common/queue/cq.h"
+#include "common/queue/eq.h"
+#include "common/ops/ops.h"
 
 static int domain_close(struct fid *fid)
 {

@@ -15,8 +15,8 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "common/ops.h"
-#include "common/shared.h"
+#include "common/ops/ops.h"
+#include "common/endpoint/shared.h"
 #include "verbs/srx.h"
 
 #define FLUSH_NS	1000000000ULL	/* a device that does not flush in this time has failed */

@@ -6,7 +6,7 @@
 #ifndef VRB_KIND_H
 #define VRB_KIND_H
 
-#include "common/match_info.h"
+#include "common/hints/hints.h"
 #include "verbs/verbs.h"
 
 /* The arguments of fi_getinfo(3). */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "common/ops.h"
+#include "common/ops/ops.h"
 
 struct vrb_mr {
 	struct fid_mr mr_fid;

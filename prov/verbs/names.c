@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/sock.h"
-#include "common/progress.h"
+#include "common/engine/engine.h"
 
 /* What the process that a question came to passes on; both ends are this file. */
 struct relay {

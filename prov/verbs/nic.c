@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include "base/bits.h"
-#include "common/nic.h"
+#include "common/net/nic.h"
 
 #define MBIT	1000000ULL
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls (common/calls.h): vrb_submit() and vrb_post_recv() act. An endpoint has one peer, whatever address a
+ * The data calls (common/calls/calls.h): vrb_submit() and vrb_post_recv() act. An endpoint has one peer, whatever address a
  * call names.
  */
-#include "common/calls.h"
-#include "common/ops.h"
+#include "common/calls/calls.h"
+#include "common/ops/ops.h"
 #include "verbs/post.h"
 
 /* What programs add that says nothing new about a call. */

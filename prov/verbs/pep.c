@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is behind passive endpoints (common/pep.h): a listening id. Its requests come on the engine of the bound EQ,
+ * What is behind passive endpoints (common/endpoint/pep.h): a listening id. Its requests come on the engine of the bound EQ,
  * whose lock guards what happens after fi_listen.
  */
 #include "verbs/kind.h"
@@ -14,7 +14,7 @@
 #include <sys/epoll.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/pep.h"
+#include "common/endpoint/pep.h"
 
 struct vrb_pep {
 	struct fab_pep base;

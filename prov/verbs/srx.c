@@ -12,9 +12,9 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "common/ops.h"
-#include "common/ops_part.h"
-#include "common/shared.h"
+#include "common/ops/ops.h"
+#include "common/ops/ops_part.h"
+#include "common/endpoint/shared.h"
 #include "verbs/kind.h"
 
 #define LAST_NS		1000000000ULL	/* for a device that tells of last receives to do so, */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/ops.h"
+#include "common/ops/ops.h"
 
 /* ---- endpoints ---- */
 

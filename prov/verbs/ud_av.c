@@ -19,8 +19,8 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/av_batch.h"
-#include "common/ops.h"
+#include "common/av/av_batch.h"
+#include "common/ops/ops.h"
 
 #define FIRST		64		/* entries of the first chunk */
 #define CHUNKS		16

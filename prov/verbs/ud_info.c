@@ -13,8 +13,8 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "common/match_info.h"
-#include "common/netif.h"
+#include "common/hints/hints.h"
+#include "common/net/netif.h"
 
 #define AGAIN_MS	1000
 

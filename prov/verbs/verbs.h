@@ -14,9 +14,9 @@
 #include <rdma/rdma_cma.h>
 #include "base/addr.h"
 #include "base/pool.h"
-#include "common/ep.h"
-#include "common/fabric.h"
-#include "common/pep.h"
+#include "common/endpoint/ep.h"
+#include "common/domain/fabric.h"
+#include "common/endpoint/pep.h"
 
 #define VRB_TX_SIZE		384	/* work requests of an endpoint that does not ask for another number */
 #define VRB_RX_SIZE		384
@@ -94,7 +94,7 @@ uint32_t vrb_requests(const struct vrb_device *dev, uint32_t iov_limit);
 const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num);
 bool vrb_devices_known(void);	/* has any been looked at, whether it works or not? */
 bool vrb_device_iwarp(const struct vrb_device *dev);
-/* Why there is no entry of it, for those who ask (common/why.h). */
+/* Why there is no entry of it, for those who ask (common/explain/explain.h). */
 void vrb_say_lacks(const struct vrb_device *dev, const char *what, const char *wanted, const char *found);
 void vrb_devices_fini(void);	/* forget all; no object of the provider is left */
 

@@ -17,7 +17,7 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "common/av.h"
+#include "common/av/av.h"
 #include "verbs/xrc_domain.h"
 
 #define LEAVE_NS	1000000000ULL	/* for requests on a shared initiator to end, before it is ended */

@@ -8,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include "common/atomic.h"
+#include "common/op/atomic.h"
 
 #define ELEMENT_MAX	32
 #define VALUE_MAX	16

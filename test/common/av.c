@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <rdma/fi_errno.h>
-#include "common/av.h"
+#include "common/av/av.h"
 #include "offer.h"
 #include "world.h"
 

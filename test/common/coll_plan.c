@@ -7,7 +7,7 @@
 
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
-#include "common/coll_plan.h"
+#include "common/collective/coll_plan.h"
 
 #define MEMBERS_MAX	17
 

@@ -5,7 +5,7 @@
 #ifndef TEST_COMMON_ENGINE_H
 #define TEST_COMMON_ENGINE_H
 
-#include "common/progress.h"
+#include "common/engine/engine.h"
 #include "spy.h"
 
 static struct fab_progress engine;

@@ -6,7 +6,7 @@
 #include "unit.h"
 
 #include <rdma/fi_errno.h>
-#include "common/ops.h"
+#include "common/ops/ops.h"
 #include "offer.h"
 #include "world.h"
 

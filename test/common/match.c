@@ -5,7 +5,7 @@
  */
 static unsigned long steps;
 #define FAB_MATCH_STEP() (steps++)
-#include "../../prov/common/match.c"
+#include "../../prov/common/receive/match.c"
 
 #include "unit.h"
 

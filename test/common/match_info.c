@@ -9,9 +9,9 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
-#include "common/ep.h"
-#include "common/fabric.h"
-#include "common/match_info.h"
+#include "common/endpoint/ep.h"
+#include "common/domain/fabric.h"
+#include "common/hints/hints.h"
 #include "offer.h"
 
 /* ---- capabilities ---- */

@@ -15,10 +15,10 @@
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/cntr.h"
-#include "common/cq.h"
-#include "common/eq.h"
-#include "common/fabric.h"
+#include "common/queue/cntr.h"
+#include "common/queue/cq.h"
+#include "common/queue/eq.h"
+#include "common/domain/fabric.h"
 #include "spy.h"
 #include "unit.h"
 

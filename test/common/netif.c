@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include "common/netif.h"
+#include "common/net/netif.h"
 #include "folder.h"
 #include "offer.h"
 

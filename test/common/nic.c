@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
-#include "common/nic.h"
+#include "common/net/nic.h"
 #include "folder.h"
 
 static char top[64], sys_net[80];

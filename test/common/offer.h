@@ -5,7 +5,7 @@
 #ifndef TEST_COMMON_OFFER_H
 #define TEST_COMMON_OFFER_H
 
-#include "common/match_info.h"
+#include "common/hints/hints.h"
 
 #define OFFER_CAPS									\
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |	\

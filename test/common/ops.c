@@ -5,8 +5,8 @@
 #include "unit.h"
 
 #include <rdma/fi_errno.h>
-#include "common/op.h"
-#include "common/ops.h"
+#include "common/op/op.h"
+#include "common/ops/ops.h"
 
 /* Tables are a size and then function pointers: none may be left NULL. */
 static void assert_full(const void *table, size_t size)

@@ -8,7 +8,7 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <rdma/fi_errno.h>
-#include "common/netif.h"
+#include "common/net/netif.h"
 #include "offer.h"
 
 /* ---- one name ---- */

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <rdma/fi_errno.h>
-#include "common/ops.h"
-#include "common/trigger.h"
+#include "common/ops/ops.h"
+#include "common/trigger/trigger.h"
 #include "world.h"
 
 #define ROUNDS 2000

@@ -5,11 +5,11 @@
 #ifndef TEST_COMMON_WORLD_H
 #define TEST_COMMON_WORLD_H
 
-#include "common/cntr.h"
-#include "common/cq.h"
-#include "common/ep.h"
-#include "common/eq.h"
-#include "common/fabric.h"
+#include "common/queue/cntr.h"
+#include "common/queue/cq.h"
+#include "common/endpoint/ep.h"
+#include "common/queue/eq.h"
+#include "common/domain/fabric.h"
 
 struct world {
 	struct fi_info *info;		/* what the domain was opened with; owned */

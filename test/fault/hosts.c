@@ -23,7 +23,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include "base/clock.h"
-#include "common/netif.h"
+#include "common/net/netif.h"
 #include "tcp/advert.h"
 #include "tcp/ep.h"
 #include "tcp/node.h"

@@ -16,7 +16,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
-#include "common/fabric.h"
+#include "common/domain/fabric.h"
 
 #define OK(call) FUZZ_MUST((call) == 0)
 

@@ -14,7 +14,7 @@
 /* its state is its own: here the file is read again and again */
 #include "../../src/param.c"
 #include "base/addr.h"
-#include "common/netif.h"
+#include "common/net/netif.h"
 #include "filter.h"
 
 static struct fi_provider prov = {

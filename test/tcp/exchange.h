@@ -4,7 +4,7 @@
 #define TEST_TCP_EXCHANGE_H
 
 #include <stdbool.h>
-#include "common/progress.h"
+#include "common/engine/engine.h"
 #include "raw.h"
 #include "tcp/cm.h"
 

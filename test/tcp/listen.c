@@ -11,7 +11,7 @@
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/ip_name.h"
+#include "common/net/ip_name.h"
 #include "raw.h"
 #include "tcp/listen.h"
 #include "tcp/sock.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <rdma/fi_tagged.h>
 #include "base/clock.h"
-#include "common/progress.h"
+#include "common/engine/engine.h"
 #include "remote.h"
 #include "tcp/peers.h"
 #include "tcp/tcp.h"

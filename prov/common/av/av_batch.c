@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Setup tier. */
+#include "common/av/av_batch.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "common/queue/eq.h"
+#include "common/domain/fabric.h"
+
+int fab_av_batch_start(struct fab_av_batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags,
+		       void *context)
+{
+	const struct fi_provider *prov = av->domain->fabric->prov;
+
+	if ((flags & FI_SYNC_ERR) && (av->async || !context)) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: FI_SYNC_ERR wants %s\n", av->async ?
+			"an address vector without FI_EVENT" : "context to be an array of int");
+		return -FI_EINVAL;
+	}
+	if (av->async && !av->eq) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: the address vector has FI_EVENT; bind an event queue first\n");
+		return -FI_ENOEQ;
+	}
+	*batch = (struct fab_av_batch) { .av = av, .fi_addr = fi_addr, .context = context,
+					 .errs = flags & FI_SYNC_ERR ? context : NULL };
+	return 0;
+}
+
+void fab_av_batch_next(struct fab_av_batch *batch, fi_addr_t fi_addr, int err)
+{
+	struct fab_av *av = batch->av;
+
+	if (batch->fi_addr)
+		batch->fi_addr[batch->index] = err ? FI_ADDR_NOTAVAIL : fi_addr;
+	if (batch->errs)
+		batch->errs[batch->index] = -err;
+	if (err && av->async)
+		fab_eq_write_err(av->eq, &av->av_fid.fid, batch->context, batch->index, -err, -err, NULL, 0);
+	batch->ok_cnt += !err;
+	batch->index++;
+}
+
+int fab_av_batch_end(const struct fab_av_batch *batch)
+{
+	struct fab_av *av = batch->av;
+
+	if (!av->async)
+		return (int) batch->ok_cnt;
+	return fab_eq_write_done(av->eq, FI_AV_COMPLETE, &av->av_fid.fid, batch->context, batch->ok_cnt);
+}

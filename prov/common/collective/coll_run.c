@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Operations on groups. One goes through its plan step by step; a hook that is called in the middle of sending or
+ * parsing only notes the end of a message, and the group's flush goes on from there in the next pass.
+ */
+#include "common/collective/coll_group.h"
+
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+
+/* ---- the end of operations and groups ---- */
+
+void fab_group_free(struct fab_group *group)
+{
+	fab_flush_cancel(&group->flush);
+	fab_list_remove(&group->link);
+	free(group);
+}
+
+static void report_join(struct fab_group *group)
+{
+	void *context = group->mc.fid.context;
+	struct fab_eq *eq = group->coll->ep->eq;
+
+	if (group->closed)
+		return;
+	if (group->state == FAB_GROUP_JOINED)
+		fab_eq_write_done(eq, FI_JOIN_COMPLETE, &group->mc.fid, context, 0);
+	else
+		fab_eq_write_err(eq, &group->mc.fid, context, 0, group->err, group->err, NULL, 0);
+}
+
+/* The members have agreed on the largest number that one of them had free. */
+static void join_done(struct fab_coll_op *op)
+{
+	struct fab_group *group = op->group;
+	struct fab_coll *coll = group->coll;
+	struct fab_list *link;
+
+	if (!op->err) {
+		group->state = FAB_GROUP_JOINED;
+		group->id = fab_group_bits(fab_mix64(group->hash ^ fab_mix64(op->join[1])));
+		coll->next_id = fab_max(coll->next_id, (uint32_t) op->join[1] + 1);
+	}
+	report_join(group);
+	/* those who wait for a join of the same members */
+	fab_list_for_each(&coll->groups, link)
+		fab_progress_flush_later(coll->ep->progress, &fab_container(link, struct fab_group, link)->flush);
+}
+
+static void report(struct fab_coll_op *op)
+{
+	struct fab_ep *ep = op->group->coll->ep;
+	const struct fab_comp comp = {
+		.context = op->context, .flags = FI_COLLECTIVE, .src = FI_ADDR_NOTAVAIL,
+		.len = op->call.kind == FI_BARRIER ? 0 : op->call.count * fab_atomic_size(op->call.datatype),
+	};
+
+	if (op->err)
+		fab_ep_fail(ep, FAB_OP_COLLECTIVE, &comp, &(struct fab_cq_fail) { .err = op->err,
+			    .prov_errno = op->err, .text = "a member of the group has failed, or left it" });
+	else
+		fab_ep_complete(ep, FAB_OP_COLLECTIVE, &comp, op->want_cq);
+}
+
+static bool is_join(const struct fab_coll_op *op)
+{
+	return op->call.buf == &op->join[0];
+}
+
+/* Neither of its messages is under way. */
+static void op_end(struct fab_coll_op *op)
+{
+	fab_list_remove(&op->link);
+	op->group->coll->op_cnt--;
+	if (is_join(op))
+		join_done(op);
+	else
+		report(op);
+	fab_coll_plan_fini(&op->plan);
+	free(op);
+}
+
+/* ---- failure ---- */
+
+static void message_cancel(struct fab_group *group, struct fab_coll_message *message, uint32_t rank)
+{
+	if (message->busy)
+		group->coll->net->cancel(group->coll->ep, group->member[rank], &message->hook);
+}
+
+static void op_fail(struct fab_coll_op *op, int err)
+{
+	const struct fab_coll_step *step;
+
+	if (op->err)
+		return;
+	op->err = err;
+	if (!op->begun || op->at >= op->plan.cnt)
+		return;
+	step = &op->plan.step[op->at];
+	message_cancel(op->group, &op->in, step->from);
+	message_cancel(op->group, &op->out, step->to);
+}
+
+/* Once: what is running fails, and the neighbours hear of it. */
+void fab_group_fail(struct fab_group *group, int err)
+{
+	struct fab_coll_op *op = fab_list_first(&group->ops, struct fab_coll_op, link);
+	struct fab_coll *coll = group->coll;
+	uint64_t tag = group->state == FAB_GROUP_JOINING ? group->hash : group->id;
+
+	if (group->state == FAB_GROUP_FAILED)
+		return;
+	group->state = FAB_GROUP_FAILED;
+	group->id = tag;
+	group->err = err;
+	FI_INFO(fab_coll_prov(coll->ep), FI_LOG_EP_DATA, "a group of %u members has failed: %s\n", group->cnt,
+		fi_strerror(err));
+	if (op)
+		op_fail(op, err);
+	for (uint64_t by = 1; by < group->cnt; by *= 2) {
+		coll->net->abort(coll->ep, group->member[(group->rank + by) % group->cnt], tag, err);
+		coll->net->abort(coll->ep, group->member[(group->rank + group->cnt - by) % group->cnt], tag, err);
+	}
+}
+
+/* ---- running ---- */
+
+static void message_done(struct fab_hook *hook, enum fab_op_code code, const struct fab_comp *comp,
+			 const struct fab_cq_fail *fail)
+{
+	struct fab_coll_message *message = fab_container(hook, struct fab_coll_message, hook);
+	struct fab_coll_op *op = message->op;
+	struct fab_group *group = op->group;
+
+	message->busy = false;
+	if (fail && !op->lost)
+		op->lost = fail->err;
+	else if (code == FAB_OP_CRECV && comp->len != message->len && !op->lost)
+		op->lost = FI_EIO;	/* the members do not call the same operation */
+	fab_progress_flush_later(group->coll->ep->progress, &group->flush);
+}
+
+static int message_begin(struct fab_coll_op *op, struct fab_coll_message *message, enum fab_op_code code,
+			 fi_addr_t member, void *buf, size_t len)
+{
+	struct fab_ep *ep = op->group->coll->ep;
+	struct iovec iov = { buf, len };
+	int ret;
+
+	message->busy = true;
+	message->len = len;
+	ret = op->group->coll->net->submit(ep, &(struct fab_op) {
+		.code = code, .hooked = true, .accepted = true, .iov = &iov, .iov_cnt = len != 0, .addr = member,
+		.tag = op->tag | op->plan.step[op->at].round, .context = &message->hook,
+	});
+	if (ret)
+		message->busy = false;
+	return ret;
+}
+
+static int step_recv(struct fab_coll_op *op)
+{
+	const struct fab_coll_step *step = &op->plan.step[op->at];
+	struct fab_group *group = op->group;
+	int ret;
+
+	if (step->from == FAB_COLL_NOBODY)
+		return 0;
+	ret = group->coll->net->watch(group->coll->ep, group->member[step->from]);
+	return ret ? ret : message_begin(op, &op->in, FAB_OP_CRECV, group->member[step->from], step->in, step->in_len);
+}
+
+static int step_send(struct fab_coll_op *op)
+{
+	const struct fab_coll_step *step = &op->plan.step[op->at];
+
+	if (step->to == FAB_COLL_NOBODY)
+		return 0;
+	return message_begin(op, &op->out, FAB_OP_CSEND, op->group->member[step->to], (void *) step->out,
+			     step->out_len);
+}
+
+/* One step further. False: not now. */
+static bool op_step(struct fab_coll_op *op)
+{
+	int ret;
+
+	if (!op->begun) {
+		op->begun = true;
+		ret = step_recv(op);
+		if (ret)
+			op->lost = -ret;
+		return true;
+	}
+	if (!op->sent) {
+		ret = step_send(op);
+		if (ret == -FI_EAGAIN) {
+			fab_progress_flush_later(op->group->coll->ep->progress, &op->group->flush);
+			return false;
+		}
+		op->sent = true;
+		if (ret)
+			op->lost = -ret;
+		return true;
+	}
+	if (op->out.busy || op->in.busy)
+		return false;
+	fab_coll_step_finish(&op->call, &op->plan.step[op->at++]);
+	op->begun = op->sent = false;
+	return true;
+}
+
+/* As far as it goes. True: it has ended. */
+static bool op_run(struct fab_coll_op *op)
+{
+	for (;;) {
+		if (op->lost)
+			fab_group_fail(op->group, op->lost);
+		if (op->group->state == FAB_GROUP_FAILED)
+			op_fail(op, op->group->err);
+		if (op->err ? !op->out.busy && !op->in.busy : op->at == op->plan.cnt) {
+			op_end(op);
+			return true;
+		}
+		if (op->err || !op_step(op))
+			return false;
+	}
+}
+
+/* A join waits for an earlier one of the same members, since their messages look the same. */
+static bool join_waits(const struct fab_group *group)
+{
+	struct fab_list *link;
+
+	if (group->state != FAB_GROUP_JOINING)
+		return false;
+	for (link = group->link.prev; link != &group->coll->groups; link = link->prev) {
+		const struct fab_group *other = fab_container(link, struct fab_group, link);
+
+		if (other->state == FAB_GROUP_JOINING && other->hash == group->hash)
+			return true;
+	}
+	return false;
+}
+
+/* May free the group. */
+void fab_group_run(struct fab_group *group)
+{
+	struct fab_coll_op *op;
+
+	if (group->aborted)
+		fab_group_fail(group, group->aborted);
+	while (!join_waits(group) && (op = fab_list_first(&group->ops, struct fab_coll_op, link))) {
+		if (!op_run(op))
+			return;
+	}
+	if (group->closed && fab_list_empty(&group->ops))
+		fab_group_free(group);
+}
+
+void fab_group_flush(struct fab_flush *flush)
+{
+	fab_group_run(fab_container(flush, struct fab_group, flush));
+}
+
+/* Hand an operation with its call filled in to the group; begins it if it is the first. 0; -FI_E*: it is gone. */
+int fab_group_queue(struct fab_group *group, struct fab_coll_op *op)
+{
+	int ret;
+
+	ret = fab_coll_plan(&op->plan, &op->call);
+	if (ret) {
+		free(op);
+		return ret;
+	}
+	op->group = group;
+	op->out = op->in = (struct fab_coll_message) { .hook.done = message_done, .op = op };
+	op->tag = is_join(op) ? group->hash : group->id | (uint64_t) group->seq++ << 8;
+	group->coll->op_cnt++;
+	fab_list_add_tail(&group->ops, &op->link);
+	if (group->ops.next == &op->link)
+		fab_group_run(group);
+	return 0;
+}
+
+/* ---- what arrives ---- */
+
+static bool is_member(const struct fab_group *group, fi_addr_t addr)
+{
+	for (uint32_t i = 0; i < group->cnt; i++) {
+		if (group->member[i] == addr)
+			return true;
+	}
+	return false;
+}
+
+static bool op_waits_for(const struct fab_coll_op *op, fi_addr_t peer)
+{
+	return op && op->in.busy && op->group->member[op->plan.step[op->at].from] == peer;
+}
+
+void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&coll->groups, link) {
+		struct fab_group *group = fab_container(link, struct fab_group, link);
+		struct fab_coll_op *op = fab_list_first(&group->ops, struct fab_coll_op, link);
+
+		if (!op_waits_for(op, peer) || op->lost)
+			continue;
+		op->lost = err;
+		fab_progress_flush_later(coll->ep->progress, &group->flush);
+	}
+}
+
+bool fab_coll_waits_for(const struct fab_coll *coll, fi_addr_t peer)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&coll->groups, link) {
+		const struct fab_group *group = fab_container(link, struct fab_group, link);
+
+		if (op_waits_for(fab_list_first(&group->ops, struct fab_coll_op, link), peer))
+			return true;
+	}
+	return false;
+}
+
+/* Is this group meant? While one member is still joining, another may be through: so the join's tag means the latest
+ * group of these members. */
+static bool is_meant(const struct fab_group *group, uint64_t tag)
+{
+	return tag == group->id || (group->state != FAB_GROUP_FAILED && tag == group->hash);
+}
+
+void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err)
+{
+	struct fab_list *link;
+
+	for (link = coll->groups.prev; link != &coll->groups; link = link->prev) {
+		struct fab_group *group = fab_container(link, struct fab_group, link);
+
+		if (!is_meant(group, fab_group_bits(tag)) || !is_member(group, peer))
+			continue;
+		if (group->state != FAB_GROUP_FAILED && !group->aborted) {
+			group->aborted = err;
+			fab_progress_flush_later(coll->ep->progress, &group->flush);
+		}
+		return;
+	}
+}
+
+/* The error of a failed group, 0 if it has not. */
+static int error_of(const struct fab_coll *coll, uint64_t tag)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&coll->groups, link) {
+		const struct fab_group *group = fab_container(link, struct fab_group, link);
+
+		if (group->state == FAB_GROUP_FAILED && group->id == tag)
+			return group->err;
+	}
+	for (unsigned i = 0; i < FAB_COLL_DEAD_MAX; i++) {
+		if (coll->dead[i].group == tag)
+			return coll->dead[i].err;
+	}
+	return 0;
+}
+
+bool fab_coll_refuses(struct fab_coll *coll, fi_addr_t peer, uint64_t tag)
+{
+	int err = error_of(coll, fab_group_bits(tag));
+
+	if (!err || peer == FI_ADDR_NOTAVAIL)
+		return false;
+	coll->net->abort(coll->ep, peer, tag, err);
+	return true;
+}

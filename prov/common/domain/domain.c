@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Domains, and the engines of their completion queues and counters.
+ *
+ * engine_lock guards the list of engines and their reference counts. It is taken before an engine's own lock; an
+ * engine's lock before that of the domain's engine (fab_mr_count). atomics_lock is taken last.
+ */
+#include "common/domain/fabric.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "common/queue/eq.h"
+#include "common/ops/ops.h"
+#include "common/engine/wait.h"
+
+/* For fab_domain_lock_atomics(). */
+static pthread_mutex_t atomics_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic unsigned domain_cnt;	/* open in this process */
+
+/* An engine beside the domain's own. It lives as long as a CQ or counter uses it. */
+struct engine {
+	struct fab_progress progress;	/* first: a struct fab_progress * of an own engine points here */
+	struct fab_list link;		/* in domain->engines */
+	uint32_t ref;
+	uint32_t queue_cnt;		/* CQs and counters that came here */
+};
+
+/* An enum of fi_domain_attr: what it is called and how far its values go. */
+static int check_enum(const struct fi_provider *prov, const char *name, unsigned value, unsigned max)
+{
+	if (value <= max)
+		return 0;
+	FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->%s is %u, values are 0 to %u\n", name, value, max);
+	return -FI_EINVAL;
+}
+
+static int check_mr_mode(const struct fi_provider *prov, int mr_mode)
+{
+	const int known = FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+			  FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE;
+
+	if (mr_mode == FI_MR_BASIC || mr_mode == FI_MR_SCALABLE || !(mr_mode & ~known))
+		return 0;
+	FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->mr_mode is %#x; FI_MR_BASIC and FI_MR_SCALABLE stand "
+		"alone, and bits %#x are unknown\n", mr_mode, mr_mode & ~known & ~(FI_MR_BASIC | FI_MR_SCALABLE));
+	return -FI_EINVAL;
+}
+
+static int check_attr(const struct fab_fabric *fabric, const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+	const struct fi_provider *prov = fabric->prov;
+
+	if (!attr || !attr->name) {
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain: info has no domain_attr or no name in it; pass an info of "
+			"fi_getinfo()\n");
+		return -FI_EINVAL;
+	}
+	if (check_enum(prov, "threading", attr->threading, FI_THREAD_ENDPOINT) ||
+	    check_enum(prov, "control_progress", attr->control_progress, FI_PROGRESS_CONTROL_UNIFIED) ||
+	    check_enum(prov, "data_progress", attr->data_progress, FI_PROGRESS_MANUAL) ||
+	    check_enum(prov, "resource_mgmt", attr->resource_mgmt, FI_RM_ENABLED) ||
+	    check_enum(prov, "av_type", attr->av_type, FI_AV_TABLE))
+		return -FI_EINVAL;
+	return check_mr_mode(prov, attr->mr_mode);
+}
+
+static int mr_mode_bits(int mr_mode)
+{
+	switch (mr_mode) {
+	case FI_MR_BASIC:
+		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	case FI_MR_SCALABLE:
+		return 0;
+	default:
+		return mr_mode;
+	}
+}
+
+/* The table at the head of fabric.h. */
+static void choose_engines(struct fab_domain *domain, const struct fi_info *info, struct fab_progress_attr *attr)
+{
+	bool automatic = domain->data_progress == FI_PROGRESS_AUTO;
+	bool unified = domain->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
+	bool connects = !info->ep_attr || info->ep_attr->type == FI_EP_UNSPEC || info->ep_attr->type == FI_EP_MSG;
+
+	domain->per_cq_progress = domain->threading == FI_THREAD_COMPLETION && !automatic;
+	switch (domain->threading) {
+	case FI_THREAD_COMPLETION:
+		domain->engines_shared = !unified;
+		break;
+	case FI_THREAD_DOMAIN:
+		domain->engines_shared = !unified && connects;
+		break;
+	default:
+		domain->engines_shared = true;
+	}
+	attr->auto_progress = automatic;
+	attr->shared = domain->engines_shared;
+	attr->data_serial = domain->threading == FI_THREAD_DOMAIN;
+	attr->data_owned = domain->threading == FI_THREAD_ENDPOINT;
+	attr->name = "fi-progress";
+}
+
+static void fill_attr(struct fab_domain *domain, const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	domain->threading = attr->threading == FI_THREAD_UNSPEC ? FI_THREAD_SAFE : attr->threading;
+	domain->control_progress = attr->control_progress;
+	domain->data_progress = attr->data_progress == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+	domain->tclass = attr->tclass;
+	domain->av_type = attr->av_type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->av_type;
+	domain->resource_mgmt = attr->resource_mgmt;
+	domain->mr_mode = mr_mode_bits(attr->mr_mode);
+	domain->caps = info->caps;
+	domain->addr_format = info->addr_format;
+	domain->max_group_id = FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(2, 0)) ?
+			       attr->max_group_id : 0;
+	domain->reg_mr_event = false;
+	domain->eq = NULL;
+}
+
+/* Authorization keys came with API 1.5; before, the fields are not the caller's. */
+static int init_auth_key(struct fab_domain *domain, const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	domain->auth_key = NULL;
+	domain->av_auth_key = false;
+	if (FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) || !attr->auth_key_size)
+		return 0;
+	if (attr->auth_key_size != FI_AV_AUTH_KEY)
+		return fab_auth_get(domain->fabric->prov, "fi_domain", attr->auth_key, attr->auth_key_size,
+				    &domain->auth_key);
+	if (attr->auth_key) {
+		FI_WARN(domain->fabric->prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->auth_key_size is FI_AV_AUTH_KEY, "
+			"and auth_key is not NULL\n");
+		return -FI_EINVAL;
+	}
+	domain->av_auth_key = true;
+	return 0;
+}
+
+int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
+		    struct fi_ops *fid_ops, struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, void *context)
+{
+	struct fab_progress_attr progress_attr;
+	int ret;
+
+	ret = check_attr(fabric, info);
+	if (ret)
+		return ret;
+	domain->name = strdup(info->domain_attr->name);
+	if (!domain->name)
+		return -FI_ENOMEM;
+
+	FAB_OPS_FILL(fid_ops);
+	FAB_OPS_FILL(ops);
+	FAB_OPS_FILL(mr_ops);
+	domain->domain_fid = (struct fid_domain) {
+		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = fid_ops },
+		.ops = ops,
+		.mr = mr_ops,
+	};
+	domain->fabric = fabric;
+	atomic_init(&domain->ref, 0);
+	fill_attr(domain, info);
+	ret = init_auth_key(domain, info);
+	if (ret)
+		goto free_name;
+	ret = fab_mr_map_init(&domain->mr_map, domain->mr_mode, domain->caps);
+	if (ret)
+		goto put_key;
+	choose_engines(domain, info, &progress_attr);
+	ret = fab_progress_init(&domain->progress, &progress_attr);
+	if (ret)
+		goto fini_mr_map;
+	pthread_mutex_init(&domain->engine_lock, NULL);
+	fab_list_init(&domain->engines);
+	pthread_mutex_init(&domain->work_lock, NULL);
+	fab_list_init(&domain->works);
+
+	atomic_fetch_add(&domain_cnt, 1);
+	atomic_fetch_add(&fabric->ref, 1);
+	pthread_mutex_lock(&fabric->lock);
+	fab_list_add_tail(&fabric->domains, &domain->link);
+	pthread_mutex_unlock(&fabric->lock);
+	return 0;
+
+fini_mr_map:
+	fab_mr_map_fini(&domain->mr_map);
+put_key:
+	fab_auth_put(domain->auth_key);
+free_name:
+	free(domain->name);
+	return ret;
+}
+
+int fab_domain_fini(struct fab_domain *domain)
+{
+	struct fab_fabric *fabric = domain->fabric;
+	uint32_t ref = atomic_load(&domain->ref);
+
+	if (ref) {
+		FI_WARN(fabric->prov, FI_LOG_DOMAIN, "fi_close of domain %s: %u objects opened from it are still open "
+			"(endpoints, queues, counters, address vectors, memory regions); close them first\n",
+			domain->name, ref);
+		return -FI_EBUSY;
+	}
+	pthread_mutex_lock(&fabric->lock);
+	fab_list_remove(&domain->link);
+	pthread_mutex_unlock(&fabric->lock);
+
+	fab_progress_fini(&domain->progress);
+	fab_mr_map_fini(&domain->mr_map);
+	pthread_mutex_destroy(&domain->engine_lock);
+	pthread_mutex_destroy(&domain->work_lock);
+	if (domain->eq)
+		fab_eq_put(domain->eq);
+	fab_auth_put(domain->auth_key);
+	free(domain->name);
+	atomic_fetch_sub(&domain_cnt, 1);
+	atomic_fetch_sub(&fabric->ref, 1);
+	return 0;
+}
+
+int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, struct fi_ops *fid_ops,
+		    struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, struct fid_domain **domain_fid, void *context)
+{
+	struct fab_domain *domain;
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	ret = fab_domain_init(domain, fabric, info, fid_ops, ops, mr_ops, context);
+	if (ret)
+		free(domain);
+	else
+		*domain_fid = &domain->domain_fid;
+	return ret;
+}
+
+int fab_domain_close(struct fid *fid)
+{
+	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
+	int ret = fab_domain_fini(domain);
+
+	if (!ret)
+		free(domain);
+	return ret;
+}
+
+int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
+	const struct fi_provider *prov = domain->fabric->prov;
+	struct fab_eq *eq;
+
+	if (bfid->fclass != FI_CLASS_EQ) {
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: object of class %zu; only an event queue can be bound\n",
+			bfid->fclass);
+		return -FI_EINVAL;
+	}
+	if (flags & ~FI_REG_MR) {
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: flags %#" PRIx64 "; only FI_REG_MR is allowed\n", flags);
+		return -FI_EBADFLAGS;
+	}
+	eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
+	if (eq->fabric != domain->fabric) {
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: the event queue belongs to another fabric than domain "
+			"%s\n", domain->name);
+		return -FI_EINVAL;
+	}
+	if (domain->eq) {
+		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: domain %s has an event queue already\n", domain->name);
+		return -FI_EBUSY;
+	}
+	fab_eq_get(eq);
+	domain->eq = eq;
+	domain->reg_mr_event = flags & FI_REG_MR;
+	return 0;
+}
+
+int fab_domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
+{
+	const struct fi_hmem_override_ops *override = ops;
+
+	(void) fid;
+	(void) context;
+	if (!name || strcmp(name, FI_SET_OPS_HMEM_OVERRIDE))
+		return -FI_ENOSYS;
+	if (flags)
+		return -FI_EBADFLAGS;
+	return !override || override->size < sizeof(*override) || !override->copy_from_hmem_iov ||
+	       !override->copy_to_hmem_iov ? -FI_EINVAL : 0;
+}
+
+int fab_domain_control(struct fid *fid, int command, void *arg)
+{
+	(void) fid;
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return arg ? fab_mr_map_raw(arg) : -FI_EINVAL;
+	case FI_UNMAP_KEY:
+		return arg ? 0 : -FI_EINVAL;	/* mapping a key took nothing */
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+int fab_domain_get_progress(struct fab_domain *domain, struct fab_progress **progress, bool *own)
+{
+	struct engine *engine;
+	int ret;
+
+	if (!domain->per_cq_progress) {
+		*progress = &domain->progress;
+		*own = false;
+		return 0;
+	}
+	engine = calloc(1, sizeof(*engine));
+	if (!engine)
+		return -FI_ENOMEM;
+	ret = fab_progress_init(&engine->progress, &(struct fab_progress_attr) { .shared = domain->engines_shared,
+				.data_serial = true });
+	if (ret) {
+		free(engine);
+		return ret;
+	}
+	engine->ref = engine->queue_cnt = 1;
+	pthread_mutex_lock(&domain->engine_lock);
+	fab_list_add_tail(&domain->engines, &engine->link);
+	pthread_mutex_unlock(&domain->engine_lock);
+	*progress = &engine->progress;
+	*own = true;
+	return 0;
+}
+
+void fab_domain_hold_progress(struct fab_domain *domain, struct fab_progress *progress, bool *own)
+{
+	*own = progress != &domain->progress;
+	if (!*own)
+		return;
+	pthread_mutex_lock(&domain->engine_lock);
+	((struct engine *) progress)->ref++;
+	pthread_mutex_unlock(&domain->engine_lock);
+}
+
+void fab_domain_put_progress(struct fab_domain *domain, struct fab_progress *progress, bool own)
+{
+	struct engine *engine = (struct engine *) progress;
+	bool last;
+
+	if (!own)
+		return;
+	pthread_mutex_lock(&domain->engine_lock);
+	last = !--engine->ref;
+	if (last)
+		fab_list_remove(&engine->link);
+	pthread_mutex_unlock(&domain->engine_lock);
+	if (last) {
+		fab_progress_fini(&engine->progress);
+		free(engine);
+	}
+}
+
+int fab_progress_join(struct fab_domain *domain, const struct fab_progress_user *user, struct fab_progress *to)
+{
+	struct fab_progress *from = *user->progress;
+	int ret;
+
+	ret = fab_wait_move(user->wait, to);
+	if (ret)
+		return ret;
+	fab_domain_put_progress(domain, from, *user->own);
+	*user->progress = to;
+	fab_domain_hold_progress(domain, to, user->own);
+	if (*user->own) {
+		pthread_mutex_lock(&domain->engine_lock);
+		((struct engine *) to)->queue_cnt++;
+		pthread_mutex_unlock(&domain->engine_lock);
+		fab_domain_check_serial(domain, to);
+	}
+	return 0;
+}
+
+void fab_domain_check_serial(struct fab_domain *domain, struct fab_progress *progress)
+{
+	uint32_t queue_cnt;
+
+	if (progress == &domain->progress)
+		return;
+	pthread_mutex_lock(&domain->engine_lock);
+	queue_cnt = ((struct engine *) progress)->queue_cnt;
+	pthread_mutex_unlock(&domain->engine_lock);
+	if (queue_cnt > 1 && atomic_load(&progress->user_cnt) > 1)
+		fab_lock_inflate(&progress->lock);
+}
+
+bool fab_domain_lock_atomics(struct fab_domain *domain)
+{
+	bool needed = domain->per_cq_progress || atomic_load_explicit(&domain_cnt, memory_order_relaxed) > 1;
+
+	if (needed)
+		pthread_mutex_lock(&atomics_lock);
+	return needed;
+}
+
+void fab_domain_unlock_atomics(void)
+{
+	pthread_mutex_unlock(&atomics_lock);
+}
+
+void fab_domain_quiesce(struct fab_domain *domain)
+{
+	struct fab_list *link;
+
+	fab_progress_lock(&domain->progress);
+	fab_progress_unlock(&domain->progress);
+	pthread_mutex_lock(&domain->engine_lock);
+	fab_list_for_each(&domain->engines, link) {
+		struct engine *engine = fab_container(link, struct engine, link);
+
+		fab_progress_lock(&engine->progress);
+		fab_progress_unlock(&engine->progress);
+	}
+	pthread_mutex_unlock(&domain->engine_lock);
+}

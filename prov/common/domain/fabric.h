@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What every provider's fabric and domain share: identity, API version, reference counts, threading and progress,
+ * memory keys. A provider embeds these first in its own structs. Children hold a reference; fi_close with children is
+ * -FI_EBUSY.
+ *
+ * Everything here is control: any thread, no engine lock held.
+ *
+ * Which engine and which lock (fi_domain(3), threading and progress):
+ *   FI_PROGRESS_AUTO              one engine with a thread, mutex
+ *   FI_THREAD_COMPLETION          an engine for each CQ or counter, biased lock: the application serialises data calls
+ *                                 on what an endpoint brings together, but control calls (closing a memory region,
+ *                                 reading an EQ) may come from any thread. A mutex where two endpoints with
+ *                                 different queues are brought together by a third thing. The domain's own engine:
+ *                                 mutex
+ *   FI_THREAD_DOMAIN              one engine, no lock; a biased one if MSG endpoints may come, whose EQ other threads
+ *                                 read
+ *   one of these, control unified the same engines, no lock
+ *   FI_THREAD_ENDPOINT            one engine, owned lock: an endpoint is mostly one thread's, and often there is one
+ *   anything else                 one engine, mutex
+ */
+#ifndef FAB_FABRIC_H
+#define FAB_FABRIC_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/providers/fi_prov.h>
+#include "base/list.h"
+#include "common/domain/auth.h"
+#include "common/memory/mr.h"
+#include "common/engine/engine.h"
+
+struct fab_eq;
+struct fab_wait;
+
+struct fab_fabric {
+	struct fid_fabric fabric_fid;	/* .api_version: what the application asked for */
+	const struct fi_provider *prov;
+	char *name;			/* owned */
+	_Atomic uint32_t ref;
+	struct fab_list link;		/* in the list of open fabrics, for fi_getinfo */
+	pthread_mutex_t lock;		/* guards the lists, and what pep.h says; an engine's lock may be held */
+	struct fab_list domains;	/* struct fab_domain.link, oldest first */
+	struct fab_list peps;		/* struct fab_pep.link */
+	struct fab_list connreqs;	/* struct fab_connreq.link: requests that nobody has taken */
+};
+
+/* Fill the embedded part: fid, context, ops, name and API version from attr. ops: what the provider supports; empty
+ * slots are filled. 0 or -FI_ENOMEM. */
+int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, const struct fi_fabric_attr *attr,
+		    struct fi_ops *fid_ops, struct fi_ops_fabric *ops, void *context);
+/* -FI_EBUSY while children live (logged: how many), else frees what init took and returns 0. */
+int fab_fabric_fini(struct fab_fabric *fabric);
+
+/* The same of a fabric that is no more than a struct fab_fabric: the provider's fabric slot but for the tables, and the
+ * close slot of fid_ops. */
+int fab_fabric_open(const struct fi_provider *prov, const struct fi_fabric_attr *attr, struct fi_ops *fid_ops,
+		    struct fi_ops_fabric *ops, struct fid_fabric **fabric, void *context);
+int fab_fabric_close(struct fid *fid);
+/* fi_domain2(3), any fabric's slot: the domain slot where there are no flags, else -FI_EBADFLAGS, or -FI_EINVAL for
+ * FI_PEER, which nobody has (fi_peer(3)); logged. */
+int fab_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags,
+		void *context);
+
+/* For fi_getinfo: the oldest open fabric of the provider's that has this name and is this one; for a domain, in any
+ * fabric of that name. NULL is any handle and any name; a handle is only compared, so it may be anything. NULL if there
+ * is none. What is returned stays valid as long as the application closes nothing meanwhile, which fi_domain(3) leaves
+ * to it. */
+struct fid_fabric *fab_fabric_find(const struct fi_provider *prov, const struct fid_fabric *handle, const char *name);
+struct fid_domain *fab_domain_find(const struct fi_provider *prov, const struct fid_domain *handle,
+				   const char *fabric_name, const char *name);
+
+struct fab_domain {
+	struct fid_domain domain_fid;
+	struct fab_fabric *fabric;	/* borrowed: init took a reference */
+	char *name;			/* owned */
+	struct fab_list link;		/* in fabric->domains */
+	_Atomic uint32_t ref;
+	enum fi_threading threading;
+	enum fi_progress control_progress;
+	enum fi_progress data_progress;	/* FI_PROGRESS_AUTO or FI_PROGRESS_MANUAL */
+	uint32_t tclass;		/* of endpoints without one of their own; FI_TC_UNSPEC: none */
+	enum fi_av_type av_type;	/* FI_AV_MAP or FI_AV_TABLE: what FI_AV_UNSPEC becomes */
+	enum fi_resource_mgmt resource_mgmt;
+	int mr_mode;			/* as agreed in fi_getinfo; FI_MR_BASIC, FI_MR_SCALABLE as the bits they mean */
+	uint64_t caps;			/* info->caps at open */
+	uint32_t addr_format;		/* info->addr_format at open */
+	uint32_t max_group_id;		/* of peer groups; 0: there are none */
+	bool per_cq_progress;		/* an engine per CQ or counter */
+	bool reg_mr_event;		/* fi_domain_bind with FI_REG_MR: registrations end in an event on eq */
+	bool engines_shared;		/* what further engines get as their `shared` */
+	struct fab_progress progress;	/* the domain's engine */
+	pthread_mutex_t engine_lock;	/* guards engines */
+	struct fab_list engines;	/* those of CQs and counters */
+	pthread_mutex_t work_lock;	/* guards what trigger.h keeps; an engine's lock may be held */
+	struct fab_list works;		/* triggered operations and deferred work that have not begun */
+	struct fab_mr_map mr_map;
+	struct fab_eq *eq;		/* borrowed: fi_domain_bind took a reference; NULL if none */
+	struct fab_auth_key *auth_key;	/* a reference: of endpoints and regions without one of their own; or NULL */
+	bool av_firewall;		/* FI_FIREWALL_ADDR is known: its provider sets it, once the domain is open */
+	bool av_auth_key;		/* FI_AV_AUTH_KEY: keys are those of address vectors */
+	bool has_auth_keys;		/* the provider proves keys: it says so when it has opened the domain */
+};
+
+/* Engine, keys, lists; checks that info's attributes are ones that this library can honour. 0 or -FI_E* (-FI_EINVAL is
+ * logged). */
+int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
+		    struct fi_ops *fid_ops, struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, void *context);
+/* -FI_EBUSY while children live (logged: how many), else stops the engine, frees, returns 0. */
+int fab_domain_fini(struct fab_domain *domain);
+/* The same of a domain that is no more than a struct fab_domain; info may be NULL (-FI_EINVAL). close is the slot of
+ * fid_ops. */
+int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, struct fi_ops *fid_ops,
+		    struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, struct fid_domain **domain, void *context);
+int fab_domain_close(struct fid *fid);
+/* fi_domain_bind: an EQ; flags 0 or FI_REG_MR. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_EBUSY (there is one). The domain's
+ * bind slot. */
+int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* fi_set_ops(3), the domain's slot: FI_SET_OPS_HMEM_OVERRIDE. It is for copies from and to device memory, of which
+ * there are none in domains without FI_HMEM, so the functions are never called. 0; -FI_EINVAL: ops is none;
+ * -FI_EBADFLAGS; -FI_ENOSYS: another name. */
+int fab_domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
+/* The domain's control slot: FI_MAP_RAW_MR and FI_UNMAP_KEY, fi_mr(3). 0, -FI_EINVAL, or -FI_ENOSYS: the provider's
+ * turn. */
+int fab_domain_control(struct fid *fid, int command, void *arg);
+
+/* The engine for a new CQ or counter: the domain's, or a new one when per_cq_progress (*own = true). 0 or -FI_E*. */
+int fab_domain_get_progress(struct fab_domain *domain, struct fab_progress **progress, bool *own);
+/* The same engine for one more; *own as above. */
+void fab_domain_hold_progress(struct fab_domain *domain, struct fab_progress *progress, bool *own);
+/* Gives it back; an own engine goes when the last CQ or counter that was joined to it does. */
+void fab_domain_put_progress(struct fab_domain *domain, struct fab_progress *progress, bool own);
+
+/* What a CQ or counter has of an engine: pointers to its fields. */
+struct fab_progress_user {
+	struct fab_progress **progress;
+	bool *own;
+	struct fab_wait *wait;
+};
+/* Let a CQ or counter, whose engine no endpoint uses yet, use `to` instead: both queues of one endpoint must be
+ * progressed together. 0 or -FI_E* with nothing changed. */
+int fab_progress_join(struct fab_domain *domain, const struct fab_progress_user *user, struct fab_progress *to);
+/* An endpoint or a queue has come to an engine. Where several of both are on it, two of them may have nothing in
+ * common, so that FI_THREAD_COMPLETION does not serialise calls on them: its lock becomes a mutex. Engine lock not
+ * held. */
+void fab_domain_check_serial(struct fab_domain *domain, struct fab_progress *progress);
+
+/* Return once every engine of the domain has been outside its lock: whatever was taken out of a structure that engines
+ * read without a lock of its own has no reader left. */
+void fab_domain_quiesce(struct fab_domain *domain);
+
+/*
+ * Around what an atomic does to memory that peers reach through this domain, the engine's lock held: nobody else does
+ * one meanwhile, on any engine of any domain in this process. It takes a lock, the last of all, only where there is
+ * more than one such engine. True: it did, and fab_domain_unlock_atomics() must follow.
+ */
+bool fab_domain_lock_atomics(struct fab_domain *domain);
+void fab_domain_unlock_atomics(void);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What every endpoint shares while it lives: what is bound to it and which engine that makes it run on, the checks
+ * before it is enabled, and failed operations.
+ */
+#include "common/endpoint/ep.h"
+
+#include <inttypes.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+
+#define TX_MODIFIERS (FI_SEND | FI_READ | FI_WRITE)
+
+static const struct fi_provider *prov_of(const struct fab_ep *ep)
+{
+	return ep->domain->fabric->prov;
+}
+
+/* ---- engines ---- */
+
+/* Count endpoints of an engine up (1) or down (-1). */
+static void count_user(struct fab_progress *progress, int by)
+{
+	fab_progress_lock(progress);
+	progress->user_cnt += by;
+	fab_progress_unlock(progress);
+}
+
+static unsigned user_cnt(struct fab_progress *progress)
+{
+	unsigned cnt;
+
+	fab_progress_lock(progress);
+	cnt = progress->user_cnt;
+	fab_progress_unlock(progress);
+	return cnt;
+}
+
+static struct fab_progress_user user_of_cq(struct fab_cq *cq)
+{
+	return (struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait };
+}
+
+static struct fab_progress_user user_of_cntr(struct fab_cntr *cntr)
+{
+	return (struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait };
+}
+
+/* Move what is bound to the endpoint so far to another engine, all of it or, after an error, nothing. */
+static int move_queues(struct fab_ep *ep, struct fab_progress *to)
+{
+	struct fab_progress_user users[2 + FAB_CNTR_MAX];
+	struct fab_progress *from = ep->progress;
+	unsigned cnt = 0, moved;
+	int ret = 0;
+
+	if (ep->tx_cq)
+		users[cnt++] = user_of_cq(ep->tx_cq);
+	if (ep->rx_cq)
+		users[cnt++] = user_of_cq(ep->rx_cq);
+	for (int i = 0; i < FAB_CNTR_MAX; i++) {
+		if (ep->cntr[i])
+			users[cnt++] = user_of_cntr(ep->cntr[i]);
+	}
+	for (moved = 0; moved < cnt && !ret; moved++) {
+		/* one queue may be bound twice */
+		if (*users[moved].progress != to)
+			ret = fab_progress_join(ep->domain, &users[moved], to);
+	}
+	/* what has not moved keeps the old engine alive */
+	for (unsigned i = 0; ret && i < moved; i++) {
+		if (*users[i].progress != from)
+			fab_progress_join(ep->domain, &users[i], from);
+	}
+	return ret;
+}
+
+/* The endpoint's first engine. */
+static void adopt(struct fab_ep *ep, struct fab_progress *progress)
+{
+	ep->has_queue = true;
+	ep->progress = progress;
+	count_user(progress, 1);
+	fab_domain_check_serial(ep->domain, progress);
+}
+
+/* The endpoint and its queues go to another engine, unless others depend on where they are. */
+static int move(struct fab_ep *ep, struct fab_progress *to)
+{
+	struct fab_progress *from = ep->progress;
+	int ret;
+
+	if (from == &ep->domain->progress || user_cnt(from) > 1 || ep->enabled) {
+		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: with FI_THREAD_COMPLETION all queues, counters and "
+			"shared contexts of an endpoint are progressed together, but both this one and those bound "
+			"before serve other endpoints already; bind the shared one first, or use FI_THREAD_SAFE\n");
+		return -FI_EINVAL;
+	}
+	count_user(from, -1);	/* it may be gone when its last queue has moved */
+	ret = move_queues(ep, to);
+	if (ret) {
+		count_user(from, 1);
+		return ret;
+	}
+	count_user(to, 1);
+	fab_domain_check_serial(ep->domain, to);
+	ep->progress = to;
+	return 0;
+}
+
+/* Bring a queue that is about to be bound, and the endpoint, to one engine. What is on the domain's engine, though
+ * others have their own, must stay there: a counter of memory regions (fab_mr_count). */
+static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
+{
+	struct fab_progress *theirs = *queue->progress, *ours = ep->progress, *fixed = &ep->domain->progress;
+
+	if (theirs == ours && ep->has_queue)
+		return 0;
+	if (!ep->has_queue) {
+		adopt(ep, theirs);
+		return 0;
+	}
+	if (theirs != fixed && !user_cnt(theirs))
+		return fab_progress_join(ep->domain, queue, ours);
+	return move(ep, theirs);
+}
+
+int fab_ep_fix_engine(struct fab_ep *ctx)
+{
+	int ret = 0;
+
+	if (!ctx->domain->per_cq_progress || ctx->has_queue)
+		return 0;
+	ret = fab_domain_get_progress(ctx->domain, &ctx->progress, &ctx->own_progress);
+	if (!ret)
+		adopt(ctx, ctx->progress);
+	return ret;
+}
+
+int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
+{
+	struct fab_domain *domain = ep->domain;
+	int ret;
+
+	if (!domain->per_cq_progress)
+		return 0;
+	if (!ctx->has_queue && ep->has_queue) {
+		ctx->progress = ep->progress;
+		fab_domain_hold_progress(domain, ctx->progress, &ctx->own_progress);
+		adopt(ctx, ctx->progress);
+	}
+	ret = fab_ep_fix_engine(ctx);
+	if (ret)
+		return ret;
+	if (!ep->has_queue)
+		adopt(ep, ctx->progress);
+	return ep->progress == ctx->progress ? 0 : move(ep, ctx->progress);
+}
+
+/* ---- bind ---- */
+
+static int wrong_flags(const struct fab_ep *ep, const char *what, uint64_t flags, const char *allowed)
+{
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are %s\n", what,
+		flags, allowed);
+	return -FI_EBADFLAGS;
+}
+
+static int refuse(const struct fab_ep *ep, const char *what, const char *why, int err)
+{
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind of %s: %s\n", what, why);
+	return -err;
+}
+
+static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
+{
+	struct fab_progress_user user = user_of_cq(cq);
+	int ret;
+
+	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) || !(flags & (FI_TRANSMIT | FI_RECV)))
+		return wrong_flags(ep, "fi_ep_bind of a completion queue", flags,
+				   "FI_TRANSMIT or FI_RECV or both, with or without FI_SELECTIVE_COMPLETION");
+	if (cq->domain != ep->domain)
+		return refuse(ep, "a completion queue", "it belongs to another domain", FI_EDOMAIN);
+	if (ep->enabled)
+		return refuse(ep, "a completion queue", "the endpoint is enabled; bind before fi_enable()",
+			      FI_EOPBADSTATE);
+	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
+		return refuse(ep, "a completion queue", "the endpoint has one for these completions", FI_EINVAL);
+	ret = join(ep, &user);
+	if (ret)
+		return ret;
+	fab_progress_lock(cq->progress);
+	if (flags & FI_TRANSMIT) {
+		cq->ref++;
+		ep->tx_cq = cq;
+		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ep->tx_each = !ep->tx_selective;
+		ep->tx_msg_flags = ep->tx_selective ? 0 : FI_COMPLETION;
+	}
+	if (flags & FI_RECV) {
+		cq->ref++;
+		cq->want_src |= !!(ep->caps & FI_SOURCE);
+		ep->rx_cq = cq;
+		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ep->rx_msg_flags = ep->rx_selective ? 0 : FI_COMPLETION;
+	}
+	fab_progress_unlock(cq->progress);
+	return 0;
+}
+
+static const uint64_t cntr_flag[FAB_CNTR_MAX] = {
+	[FAB_CNTR_SEND] = FI_SEND,
+	[FAB_CNTR_RECV] = FI_RECV,
+	[FAB_CNTR_READ] = FI_READ,
+	[FAB_CNTR_WRITE] = FI_WRITE,
+	[FAB_CNTR_REMOTE_READ] = FI_REMOTE_READ,
+	[FAB_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
+};
+
+static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint64_t flags)
+{
+	const uint64_t all = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+	if (!flags || (flags & ~all))
+		return wrong_flags(ep, "fi_ep_bind of a counter", flags,
+				   "FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE, one or more");
+	if (cntr->domain != ep->domain)
+		return refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
+	if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) && !(ep->caps & FI_RMA_EVENT))
+		return refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
+			      "FI_RMA_EVENT", FI_EINVAL);
+	for (int i = 0; i < FAB_CNTR_MAX; i++) {
+		if ((flags & cntr_flag[i]) && ep->cntr[i])
+			return refuse(ep, "a counter", "the endpoint has one for these operations", FI_EINVAL);
+	}
+	return 0;
+}
+
+static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
+{
+	struct fab_progress_user user = user_of_cntr(cntr);
+	int ret;
+
+	ret = check_cntr(ep, cntr, flags);
+	if (ret)
+		return ret;
+	ret = join(ep, &user);
+	if (ret)
+		return ret;
+	/* Operations may be under way: a counter can be bound late. */
+	fab_progress_lock(ep->progress);
+	for (int i = 0; i < FAB_CNTR_MAX; i++) {
+		if (flags & cntr_flag[i]) {
+			atomic_fetch_add(&cntr->ref, 1);
+			ep->cntr[i] = cntr;
+			ep->counted = true;
+		}
+	}
+	fab_progress_unlock(ep->progress);
+	return 0;
+}
+
+static int bind_av(struct fab_ep *ep, struct fab_av *av)
+{
+	if (ep->type == FI_EP_MSG)
+		return refuse(ep, "an address vector", "a connected endpoint (FI_EP_MSG) uses none", FI_EINVAL);
+	if (av->domain != ep->domain)
+		return refuse(ep, "an address vector", "it belongs to another domain", FI_EDOMAIN);
+	if (ep->enabled)
+		return refuse(ep, "an address vector", "the endpoint is enabled; bind before fi_enable()",
+			      FI_EOPBADSTATE);
+	if (ep->av)
+		return refuse(ep, "an address vector", "the endpoint has one", FI_EINVAL);
+	fab_av_get(av);
+	ep->av = av;
+	return 0;
+}
+
+static int bind_eq(struct fab_ep *ep, struct fab_eq *eq)
+{
+	if (eq->fabric != ep->domain->fabric)
+		return refuse(ep, "an event queue", "it belongs to another fabric", FI_EDOMAIN);
+	if (ep->enabled)
+		return refuse(ep, "an event queue", "the endpoint is enabled; bind before fi_enable()", FI_EOPBADSTATE);
+	if (ep->eq)
+		return refuse(ep, "an event queue", "the endpoint has one", FI_EINVAL);
+	fab_eq_get(eq);
+	ep->eq = eq;
+	return 0;
+}
+
+int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fab_ep *ep = fab_ep_of(fid);
+
+	switch (bfid->fclass) {
+	case FI_CLASS_CQ:
+		return bind_cq(ep, fab_container(bfid, struct fab_cq, cq_fid.fid), flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
+	case FI_CLASS_AV:
+		return bind_av(ep, fab_container(bfid, struct fab_av, av_fid.fid));
+	case FI_CLASS_EQ:
+		return bind_eq(ep, fab_container(bfid, struct fab_eq, eq_fid.fid));
+	default:
+		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: object of class %zu; completion queues, counters, "
+			"address vectors and event queues can be bound\n", bfid->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+/* A shared context's queues and counters are those of the endpoints that use it. */
+int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	FI_WARN(prov_of(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, "
+		"flags %#" PRIx64 "; bind queues and counters to the endpoints that use it\n", bfid->fclass, flags);
+	return -FI_EINVAL;
+}
+
+static void put_cq(struct fab_cq *cq)
+{
+	if (!cq)
+		return;
+	fab_progress_lock(cq->progress);
+	cq->ref--;
+	fab_progress_unlock(cq->progress);
+}
+
+void fab_ep_unbind(struct fab_ep *ep)
+{
+	if (ep->eq_driven)
+		fab_eq_del_engine(ep->eq, ep->progress);
+	if (ep->has_queue)
+		count_user(ep->progress, -1);
+	fab_domain_put_progress(ep->domain, ep->progress, ep->own_progress);
+	put_cq(ep->tx_cq);
+	put_cq(ep->rx_cq);
+	for (int i = 0; i < FAB_CNTR_MAX; i++) {
+		if (ep->cntr[i])
+			atomic_fetch_sub(&ep->cntr[i]->ref, 1);
+	}
+	if (ep->eq)
+		fab_eq_put(ep->eq);
+	if (ep->av)
+		fab_av_put(ep->av);
+}
+
+/* ---- enable ---- */
+
+static bool has_cntr(const struct fab_ep *ep)
+{
+	for (int i = 0; i < FAB_CNTR_MAX; i++) {
+		if (ep->cntr[i])
+			return true;
+	}
+	return false;
+}
+
+/* Nobody would make progress for an endpoint that is only a target, if the application has nothing of it to read. (A
+ * receive context that is only a target has its endpoint's transmit contexts beside it.) */
+static bool lacks_queue(const struct fab_ep *ep)
+{
+	if ((ep->caps & TX_MODIFIERS) && !ep->tx_cq)
+		return true;
+	if ((ep->caps & FI_RECV) && !ep->rx_cq)
+		return true;
+	return !ep->tx_cq && !ep->rx_cq && !has_cntr(ep) && ep->domain->data_progress != FI_PROGRESS_AUTO &&
+	       ep->ep_fid.fid.fclass != FI_CLASS_RX_CTX;
+}
+
+static int check_bound(const struct fab_ep *ep)
+{
+	const char *what;
+	int err;
+
+	if (ep->enabled) {
+		err = FI_EOPBADSTATE;
+		what = "it is enabled already";
+	} else if (lacks_queue(ep)) {
+		err = FI_ENOCQ;
+		what = "bind a completion queue for each direction that it has (FI_TRANSMIT, FI_RECV)";
+	} else if (ep->type != FI_EP_MSG && !ep->av) {
+		err = FI_ENOAV;
+		what = "bind an address vector";
+	} else if (ep->type == FI_EP_MSG && !ep->eq && !ep->domain->eq) {
+		err = FI_ENOEQ;
+		what = "bind an event queue";
+	} else {
+		return 0;
+	}
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_enable of an endpoint: %s\n", what);
+	return -err;
+}
+
+int fab_ep_check_enable(struct fab_ep *ep)
+{
+	int ret;
+
+	ret = check_bound(ep);
+	if (ret)
+		return ret;
+	if (!ep->eq && ep->domain->eq) {
+		fab_eq_get(ep->domain->eq);
+		ep->eq = ep->domain->eq;
+	}
+	if (ep->type == FI_EP_MSG && !ep->eq_driven) {
+		ret = fab_eq_add_engine(ep->eq, ep->progress);
+		ep->eq_driven = !ret;
+	}
+	return ret;
+}
+
+void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct fab_cq_fail *fail)
+{
+	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq;
+	struct fab_cntr *cntr = ep->cntr[fab_op_desc[code].cntr];
+
+	if (cq)
+		fab_cq_write_err(cq, comp, fail);
+	if (cntr)
+		fab_cntr_err(cntr);
+}

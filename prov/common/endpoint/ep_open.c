@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints come and go: what a struct fi_info makes of one, and the ways to open it.
+ */
+#include "common/endpoint/ep.h"
+
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "common/net/ip_name.h"
+#include "common/ops/ops.h"
+#include "common/ops/ops_part.h"
+
+#define TX_MODIFIERS (FI_SEND | FI_READ | FI_WRITE)
+#define RX_MODIFIERS (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+uint64_t fab_caps_full(uint64_t caps)
+{
+	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & (FI_SEND | FI_RECV)))
+		caps |= FI_SEND | FI_RECV;
+	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
+		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	return caps;
+}
+
+/* What is left of the endpoint's capabilities after those of its transmit and receive attributes, 0 meaning no
+ * restriction. */
+static uint64_t effective_caps(const struct fi_info *info)
+{
+	uint64_t caps = fab_caps_full(info->caps);
+
+	if (info->tx_attr && info->tx_attr->caps)
+		caps &= fab_caps_full(info->tx_attr->caps) | ~TX_MODIFIERS;
+	if (info->rx_attr && info->rx_attr->caps)
+		caps &= fab_caps_full(info->rx_attr->caps) | ~RX_MODIFIERS;
+	return caps;
+}
+
+static int check_info(const struct fab_domain *domain, const struct fi_info *info)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+
+	if (!info || !info->ep_attr || !info->domain_attr || !info->fabric_attr) {
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
+			info ? "lacks ep_attr, domain_attr or fabric_attr" : "is NULL");
+		return -FI_EINVAL;
+	}
+	switch (info->ep_attr->type) {
+	case FI_EP_MSG:
+		return 0;
+	case FI_EP_RDM:
+	case FI_EP_DGRAM:
+		if (info->addr_format == domain->addr_format)
+			return 0;
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info->addr_format is %u, that of domain %s, and so of its "
+			"address vectors, is %u\n", info->addr_format, domain->name, domain->addr_format);
+		return -FI_EINVAL;
+	default:
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d\n", info->ep_attr->type);
+		return -FI_EINVAL;
+	}
+}
+
+/* The endpoint's authorization key: its own, or the domain's; none with FI_AV_AUTH_KEY. */
+static int get_auth_key(const struct fab_domain *domain, const struct fi_info *info, struct fab_auth_key **key)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+	const struct fi_ep_attr *attr = info->ep_attr;
+	size_t len = FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) ? 0 : attr->auth_key_size;
+
+	*key = NULL;
+	if (domain->av_auth_key && (attr->type == FI_EP_MSG || (len && len != FI_AV_AUTH_KEY))) {
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: domain %s has its authorization keys in address vectors "
+			"(FI_AV_AUTH_KEY): an endpoint has none of its own, and is not FI_EP_MSG\n", domain->name);
+		return -FI_EINVAL;
+	}
+	if (len && !domain->av_auth_key)
+		return fab_auth_get(prov, "fi_endpoint", attr->auth_key, len, key);
+	*key = fab_auth_share(domain->auth_key);
+	return 0;
+}
+
+/* The table for a family of calls that the endpoint has, or the one in which nothing is supported. */
+#define TABLE(ops, none) ({ if (ops) FAB_OPS_FILL(ops); (ops) ? (ops) : &(none); })
+
+int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
+		void *context)
+{
+	struct fab_auth_key *auth_key;
+	int ret;
+
+	ret = check_info(domain, info);
+	if (!ret)
+		ret = get_auth_key(domain, info, &auth_key);
+	if (ret)
+		return ret;
+	*ep = (struct fab_ep) {
+		.domain = domain,
+		.progress = &domain->progress,
+		.type = info->ep_attr->type,
+		.caps = effective_caps(info),
+		.tx_msg_flags = FI_COMPLETION,
+		.rx_msg_flags = FI_COMPLETION,
+		.auth_key = auth_key,
+		.info = fi_dupinfo(info),
+		.profiler = ops->profiler,
+	};
+	fab_list_init(&ep->profiles);
+	if (!ep->info) {
+		ret = -FI_ENOMEM;
+		goto put_key;
+	}
+	FAB_OPS_FILL(ops->fid);
+	FAB_OPS_FILL(ops->ep);
+	ep->own = (struct fab_ep_fid) {
+		.ep_fid = {
+			.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ops->fid },
+			.ops = ops->ep,
+			.cm = TABLE(ops->cm, fab_no_cm),
+			.msg = TABLE(ops->msg, fab_no_msg),
+			.tagged = TABLE(ops->tagged, fab_no_tagged),
+			.rma = TABLE(ops->rma, fab_no_rma),
+			.atomic = TABLE(ops->atomic, fab_no_atomic),
+			.collective = TABLE(ops->collective, fab_no_collective),
+		},
+		.ep = ep,
+		.tx_op_flags = info->tx_attr ? info->tx_attr->op_flags : 0,
+		.rx_op_flags = info->rx_attr ? info->rx_attr->op_flags : 0,
+	};
+	ret = fab_ops_part_take(&ep->ep_fid, ep->caps, &ep->part);
+	if (ret)
+		goto free_info;
+	atomic_fetch_add(&domain->ref, 1);
+	return 0;
+
+free_info:
+	fi_freeinfo(ep->info);
+put_key:
+	fab_auth_put(auth_key);
+	return ret;
+}
+
+int fab_ep_check_close(const struct fab_ep *ep)
+{
+	uint32_t cnt = atomic_load(&ep->alias_cnt);
+	bool viewed;
+
+	fab_progress_lock(ep->progress);
+	viewed = !fab_list_empty(&ep->profiles);
+	fab_progress_unlock(ep->progress);
+	if (viewed) {
+		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint whose fi_profile_open() has "
+			"not been undone: fi_profile_close() first\n");
+		return -FI_EBUSY;
+	}
+	if (!cnt)
+		return 0;
+	FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint that has %u aliases (fi_ep_alias): "
+		"close them first\n", cnt);
+	return -FI_EBUSY;
+}
+
+void fab_ep_fini(struct fab_ep *ep)
+{
+	fab_ep_unbind(ep);
+	fab_auth_put(ep->auth_key);
+	fi_freeinfo(ep->info);
+	free(ep->part);
+	atomic_fetch_sub(&ep->domain->ref, 1);
+}
+
+/* ---- ways to open ---- */
+
+int fab_ep_check_parts(const struct fab_domain *domain, const struct fi_info *info)
+{
+	if (info && info->ep_attr && info->tx_attr && info->rx_attr && info->domain_attr && info->fabric_attr)
+		return 0;
+	FI_WARN(domain->fabric->prov, FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
+		info ? "lacks attributes" : "is NULL");
+	return -FI_EINVAL;
+}
+
+int fab_ep_open(struct fid_domain *domain_fid, const struct fi_info *info, size_t size, fab_ep_init_fn *init,
+		struct fid_ep **ep_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct fab_ep *ep;
+	int ret;
+
+	ret = fab_ep_check_parts(domain, info);
+	if (ret)
+		return ret;
+	ep = calloc(1, size);
+	if (!ep)
+		return -FI_ENOMEM;
+	ret = init(ep, domain, info, context);
+	if (ret)
+		free(ep);
+	else
+		*ep_fid = &ep->ep_fid;
+	return ret;
+}
+
+int fab_endpoint2(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
+		  void *context)
+{
+	const struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+
+	if (!flags)
+		return domain_fid->ops->endpoint(domain_fid, info, ep, context);
+	FI_WARN(domain->fabric->prov, FI_LOG_EP_CTRL, "fi_endpoint2: flags %#llx; none are supported\n",
+		(unsigned long long) flags);
+	return -FI_EBADFLAGS;
+}
+
+int fab_ep_take_name(const struct fab_ep *ep, union fab_sockaddr *name, const void *addr, size_t addrlen)
+{
+	if (!ep->enabled)
+		return fab_name_take(ep->domain->fabric->prov, name, ep->info, addr, addrlen);
+	FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
+	return -FI_EOPBADSTATE;
+}

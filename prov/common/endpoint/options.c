@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_control, fi_setopt and fi_getopt of endpoints: default flags, aliases, limits.
+ */
+#include "common/endpoint/ep.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+
+static const struct fi_provider *prov_of(const struct fab_ep *ep)
+{
+	return ep->domain->fabric->prov;
+}
+
+/* ---- default flags ---- */
+
+/* Check flags for one direction and make them the defaults of what the application holds. */
+static int set_op_flags(struct fab_ep_fid *held, const char *what, uint64_t flags)
+{
+	const uint64_t trigger = held->ep->caps & FI_TRIGGER;
+	const uint64_t tx_flags = FI_COMPLETION | FI_INJECT | FI_MORE | FI_FENCE | FI_MULTICAST | FI_INJECT_COMPLETE |
+				  FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |
+				  (held->ep->caps & FI_RMA_PMEM ? FI_COMMIT_COMPLETE : 0) | trigger;
+	const uint64_t rx_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE | trigger;
+	uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
+
+	if (flags & ~(direction | (direction == FI_TRANSMIT ? tx_flags : rx_flags)))
+		goto wrong;
+	if (direction == FI_TRANSMIT)
+		held->tx_op_flags = flags & ~direction;
+	else
+		held->rx_op_flags = flags & ~direction;
+	return 0;
+
+wrong:
+	FI_WARN(prov_of(held->ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are those of fi_endpoint(3), "
+		"section OPERATION FLAGS\n", what, flags);
+	return -FI_EBADFLAGS;
+}
+
+static int one_direction(const struct fab_ep *ep, uint64_t flags)
+{
+	uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
+
+	if (direction == FI_TRANSMIT || direction == FI_RECV)
+		return 0;
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "an endpoint's operation flags are those of one direction: say "
+		"FI_TRANSMIT or FI_RECV, and not both\n");
+	return -FI_EINVAL;
+}
+
+/* ---- aliases ---- */
+
+/* Another handle on the endpoint; all but its flags and its end is the endpoint's. */
+struct alias {
+	struct fab_ep_fid held;
+	struct fi_ops ops;
+};
+
+static int alias_close(struct fid *fid)
+{
+	atomic_fetch_sub(&fab_ep_of(fid)->alias_cnt, 1);
+	free(fab_container(fid, struct alias, held.ep_fid.fid));
+	return 0;
+}
+
+static int alias_open(const struct fab_ep_fid *held, const struct fi_alias *arg)
+{
+	uint64_t flags = arg->flags;
+	struct alias *alias;
+	int ret;
+
+	/* no flags at all: those of the parent */
+	ret = flags ? one_direction(held->ep, flags) : 0;
+	if (ret)
+		return ret;
+	alias = malloc(sizeof(*alias));
+	if (!alias)
+		return -FI_ENOMEM;
+	alias->held = *held;
+	alias->ops = *held->ep_fid.fid.ops;
+	alias->ops.close = alias_close;
+	alias->held.ep_fid.fid.ops = &alias->ops;
+	ret = flags ? set_op_flags(&alias->held, "fi_ep_alias", flags) : 0;
+	if (ret) {
+		free(alias);
+		return ret;
+	}
+	atomic_fetch_add(&held->ep->alias_cnt, 1);
+	*arg->fid = &alias->held.ep_fid.fid;
+	return 0;
+}
+
+int fab_ep_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_ep_fid *held = fab_container(fid, struct fab_ep_fid, ep_fid.fid);
+	uint64_t *flags = arg;
+	int ret;
+
+	if (command == FI_ALIAS)
+		return arg ? alias_open(held, arg) : -FI_EINVAL;
+	if (command != FI_GETOPSFLAG && command != FI_SETOPSFLAG)
+		return -FI_ENOSYS;
+	ret = flags ? one_direction(held->ep, *flags) : -FI_EINVAL;
+	if (ret)
+		return ret;
+	if (command == FI_SETOPSFLAG)
+		return set_op_flags(held, "FI_SETOPSFLAG", *flags);
+	*flags = *flags & FI_TRANSMIT ? held->tx_op_flags : held->rx_op_flags;
+	return 0;
+}
+
+int fab_srx_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_ENABLE ? 0 : fab_ep_control(fid, command, arg);
+}
+
+/* ---- options ---- */
+
+static int give(const void *value, size_t len, void *optval, size_t *optlen)
+{
+	if (!optlen || (*optlen && !optval))
+		return -FI_EINVAL;
+	if (*optlen < len) {
+		*optlen = len;
+		return -FI_ETOOSMALL;
+	}
+	memcpy(optval, value, len);
+	*optlen = len;
+	return 0;
+}
+
+int fab_getopt_size(size_t value, void *optval, size_t *optlen)
+{
+	return give(&value, sizeof(value), optval, optlen);
+}
+
+int fab_getopt_bool(bool value, void *optval, size_t *optlen)
+{
+	return give(&value, sizeof(value), optval, optlen);
+}
+
+int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen)
+{
+	if (optval && optlen == sizeof(*value)) {
+		memcpy(value, optval, optlen);
+		return 0;
+	}
+	FI_WARN(prov, FI_LOG_EP_CTRL, "fi_setopt of %zu bytes%s: this option is a size_t\n", optlen,
+		optval ? "" : " at NULL");
+	return optval && optlen < sizeof(*value) ? -FI_ETOOSMALL : -FI_EINVAL;
+}
+
+int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	const struct fab_ep *ep = fab_ep_of(fid);
+
+	(void) optval, (void) optlen;
+	FI_INFO(prov_of(ep), FI_LOG_EP_CTRL, "fi_setopt: option %d of level %d cannot be set here\n", optname, level);
+	return -FI_ENOPROTOOPT;
+}
+
+/* Kinds of operations that limits are told of, in the order of FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. */
+static const uint64_t limited[] = { FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC };
+
+int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	const struct fab_ep *ep = fab_ep_of(fid);
+	int inject = optname - FI_OPT_INJECT_MSG_SIZE, max = optname - FI_OPT_MAX_MSG_SIZE;
+
+	if (level != FI_OPT_ENDPOINT)
+		return -FI_ENOPROTOOPT;
+	if (optname == FI_OPT_TX_SIZE)
+		return fab_getopt_size(ep->info->tx_attr->size, optval, optlen);
+	if (optname == FI_OPT_RX_SIZE)
+		return fab_getopt_size(ep->info->rx_attr->size, optval, optlen);
+	if (max >= 0 && max < (int) fab_countof(limited) && (ep->caps & limited[max]))
+		return fab_getopt_size(ep->info->ep_attr->max_msg_size, optval, optlen);
+	if (inject >= 0 && inject < (int) fab_countof(limited) && (ep->caps & limited[inject]))
+		return fab_getopt_size(ep->info->tx_attr->inject_size, optval, optlen);
+	return -FI_ENOPROTOOPT;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Passive endpoints. A listening one runs on the engine of its EQ.
+ *
+ * Who may still reach a pep when it closes: the provider's listener, stopped under the engine's lock; its requests, in
+ * fabric->connreqs; unread events, purged.
+ */
+#include "common/endpoint/pep.h"
+
+#include <stdlib.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "common/endpoint/ep.h"
+#include "common/net/ip_name.h"
+#include "common/ops/ops.h"
+
+#define DEFAULT_BACKLOG	128	/* further requests wait in the kernel */
+
+/* ---- requests ---- */
+
+struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle)
+{
+	struct fab_connreq *found = NULL;
+	struct fab_list *link;
+
+	pthread_mutex_lock(&fabric->lock);
+	fab_list_for_each(&fabric->connreqs, link) {
+		struct fab_connreq *req = fab_container(link, struct fab_connreq, link);
+
+		if (&req->fid == handle) {
+			found = req;
+			break;
+		}
+	}
+	if (found) {
+		fab_list_remove(&found->link);
+		found->pep->req_cnt--;
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	return found;
+}
+
+/* What the application opens its endpoint with. */
+static struct fi_info *request_info(const struct fab_connreq *req)
+{
+	const struct fab_pep *pep = req->pep;
+	struct fi_info *info = fi_dupinfo(pep->info);
+
+	if (!info)
+		return NULL;
+	info->handle = (fid_t) &req->fid;
+	if (fab_name_set(&info->src_addr, &info->src_addrlen, &req->local) ||
+	    fab_name_set(&info->dest_addr, &info->dest_addrlen, &req->remote) ||
+	    (pep->ops->describe && pep->ops->describe(req, info))) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	return info;
+}
+
+/* Nothing touches the request after the event is written: another thread may have it already. */
+static int report(struct fab_connreq *req, const void *data, size_t len)
+{
+	struct fab_pep *pep = req->pep;
+	struct fi_info *info = request_info(req);
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	ret = fab_eq_write_cm(pep->eq, FI_CONNREQ, &pep->pep_fid.fid, info, data, len);
+	if (ret)
+		fi_freeinfo(info);
+	return ret;
+}
+
+void fab_pep_request(struct fab_pep *pep, struct fab_connreq *req, const void *data, size_t len)
+{
+	req->fid.fclass = FI_CLASS_CONNREQ;
+	req->pep = pep;
+	pthread_mutex_lock(&pep->fabric->lock);
+	fab_list_add_tail(&pep->fabric->connreqs, &req->link);
+	pep->req_cnt++;
+	pthread_mutex_unlock(&pep->fabric->lock);
+	if (!report(req, data, len))
+		return;
+	FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "no memory to report a connection request: refused\n");
+	pep->ops->drop(fab_connreq_take(pep->fabric, &req->fid));
+}
+
+bool fab_pep_room(const struct fab_pep *pep, uint32_t more)
+{
+	uint32_t cnt;
+
+	pthread_mutex_lock(&pep->fabric->lock);
+	cnt = pep->req_cnt + more;
+	pthread_mutex_unlock(&pep->fabric->lock);
+	return cnt < (uint32_t) pep->backlog;
+}
+
+struct fab_pep *fab_pep_find_locked(struct fab_fabric *fabric, fid_t handle)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&fabric->peps, link) {
+		struct fab_pep *pep = fab_container(link, struct fab_pep, link);
+
+		if (&pep->pep_fid.fid == handle)
+			return pep;
+	}
+	return NULL;
+}
+
+int fab_cm_check_data(const struct fi_provider *prov, size_t max, const void *data, size_t len)
+{
+	if (len <= max && (data || !len))
+		return 0;
+	FI_WARN(prov, FI_LOG_EP_CTRL, "%zu bytes of connection data%s: at most %zu can be sent (FI_OPT_CM_DATA_SIZE)\n",
+		len, data ? "" : " at NULL", max);
+	return -FI_EINVAL;
+}
+
+/* ---- calls ---- */
+
+static int pep_listen(struct fid_pep *fid)
+{
+	struct fab_pep *pep = fab_pep_of(&fid->fid);
+	int ret;
+
+	if (!pep->eq || pep->listening) {
+		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "fi_listen: %s\n",
+			pep->listening ? "it listens already" : "bind an event queue first");
+		return pep->eq ? -FI_EOPBADSTATE : -FI_ENOEQ;
+	}
+	ret = pep->ops->bind(pep);
+	if (!ret)
+		ret = pep->ops->listen(pep);
+	pep->listening = !ret;
+	return ret;
+}
+
+static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t paramlen)
+{
+	struct fab_pep *pep = fab_pep_of(&fid->fid);
+	struct fab_connreq *req;
+	int ret;
+
+	ret = fab_cm_check_data(pep->fabric->prov, pep->ops->cm_data_max, param, paramlen);
+	if (ret)
+		return ret;
+	req = fab_connreq_take(pep->fabric, handle);
+	if (!req) {
+		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "fi_reject: the handle is no connection request that waits "
+			"for an answer\n");
+		return -FI_EINVAL;
+	}
+	pep->ops->reject(req, param, paramlen);
+	return 0;
+}
+
+static int pep_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct fab_pep *pep = fab_pep_of(fid);
+
+	if (pep->listening)
+		return -FI_EOPBADSTATE;
+	pep->ops->unbind(pep);
+	return fab_any_name_take(pep->fabric->prov, &pep->addr, pep->info, addr, addrlen);
+}
+
+static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct fab_pep *pep = fab_pep_of(fid);
+	union fab_any_addr name;
+	int ret;
+
+	ret = pep->listening ? 0 : pep->ops->bind(pep);
+	if (ret)
+		return ret;
+	name = pep->addr;
+	if (pep->ops->advertise)
+		pep->ops->advertise(&name.ip);
+	return fab_name_give(&name, addr, addrlen);
+}
+
+static int pep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	return fab_getopt_size(fab_pep_of(fid)->ops->cm_data_max, optval, optlen);
+}
+
+static int pep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	(void) fid, (void) level, (void) optname, (void) optval, (void) optlen;
+	return -FI_ENOPROTOOPT;
+}
+
+static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fab_pep *pep = fab_pep_of(fid);
+	struct fab_eq *eq;
+
+	if (bfid->fclass != FI_CLASS_EQ || flags) {
+		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "fi_pep_bind of an object of class %zu with flags %#llx: an "
+			"event queue and no flags are allowed\n", bfid->fclass, (unsigned long long) flags);
+		return -FI_EINVAL;
+	}
+	eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
+	if (eq->fabric != pep->fabric || pep->eq) {
+		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "fi_pep_bind: %s\n", pep->eq ?
+			"there is an event queue already" : "the event queue belongs to another fabric");
+		return -FI_EINVAL;
+	}
+	fab_eq_get(eq);
+	pep->eq = eq;
+	return 0;
+}
+
+static int pep_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_pep *pep = fab_pep_of(fid);
+	int backlog;
+
+	if (command != FI_BACKLOG)
+		return -FI_ENOSYS;
+	if (!arg)
+		return -FI_EINVAL;
+	backlog = *(int *) arg;
+	if (backlog < 0) {
+		FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "FI_BACKLOG %d: 0 (the default) or more is allowed\n",
+			backlog);
+		return -FI_EINVAL;
+	}
+	pep->backlog = backlog ? backlog : DEFAULT_BACKLOG;
+	return 0;
+}
+
+/* ---- close ---- */
+
+static void drop_event(uint32_t event, void *data, size_t len)
+{
+	struct fi_eq_cm_entry *entry = data;
+
+	(void) len;
+	if (event == FI_CONNREQ)
+		fi_freeinfo(entry->info);
+}
+
+/* Let go of those that nobody has taken. */
+static void drop_requests(struct fab_pep *pep)
+{
+	struct fab_list *link, *next;
+
+	pthread_mutex_lock(&pep->fabric->lock);
+	fab_list_for_each_safe(&pep->fabric->connreqs, link, next) {
+		struct fab_connreq *req = fab_container(link, struct fab_connreq, link);
+
+		if (req->pep != pep)
+			continue;
+		fab_list_remove(link);
+		pep->ops->drop(req);
+	}
+	pthread_mutex_unlock(&pep->fabric->lock);
+}
+
+static void pep_free(struct fab_defer *defer)
+{
+	free(fab_container(defer, struct fab_pep, defer));
+}
+
+static int pep_close(struct fid *fid)
+{
+	struct fab_pep *pep = fab_pep_of(fid);
+	struct fab_fabric *fabric = pep->fabric;
+	struct fab_eq *eq = pep->eq;
+
+	pthread_mutex_lock(&fabric->lock);
+	fab_list_remove(&pep->link);
+	pthread_mutex_unlock(&fabric->lock);
+	if (eq) {
+		pep->ops->stop(pep);
+		fab_eq_purge(eq, fid, drop_event);
+		drop_requests(pep);
+	}
+	pep->ops->fini(pep);
+	fi_freeinfo(pep->info);
+	atomic_fetch_sub(&fabric->ref, 1);
+	pep->defer.free = pep_free;
+	if (!eq) {
+		pep_free(&pep->defer);
+		return 0;
+	}
+	fab_progress_lock(&eq->progress);
+	fab_progress_defer(&eq->progress, &pep->defer);
+	fab_progress_unlock(&eq->progress);
+	fab_eq_put(eq);
+	return 0;
+}
+
+/* ---- tables and opening ---- */
+
+static struct fi_ops pep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = pep_close,
+	.bind = pep_bind,
+	.control = pep_control,
+};
+
+static struct fi_ops_ep pep_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = pep_getopt,
+	.setopt = pep_setopt,
+};
+
+static struct fi_ops_cm pep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = pep_setname,
+	.getname = pep_getname,
+	.listen = pep_listen,
+	.reject = pep_reject,
+};
+
+void fab_pep_fill_ops(void)
+{
+	FAB_OPS_FILL(&pep_fid_ops);
+	FAB_OPS_FILL(&pep_ep_ops);
+	FAB_OPS_FILL(&pep_cm_ops);
+}
+
+int fab_pep_init(struct fab_pep *pep, struct fab_fabric *fabric, const struct fi_info *info,
+		 const struct fab_pep_ops *ops, void *context)
+{
+	int ret;
+
+	if (!info || !info->ep_attr || !info->domain_attr || info->ep_attr->type != FI_EP_MSG) {
+		FI_WARN(fabric->prov, FI_LOG_EP_CTRL, "fi_passive_ep: pass an info of fi_getinfo() with ep_attr->type "
+			"FI_EP_MSG\n");
+		return -FI_EINVAL;
+	}
+	ret = fab_any_name_take(fabric->prov, &pep->addr, info, info->src_addr, info->src_addrlen);
+	if (ret)
+		return ret;
+	pep->info = fi_dupinfo(info);
+	if (!pep->info)
+		return -FI_ENOMEM;
+	pep->pep_fid = (struct fid_pep) {
+		.fid = { .fclass = FI_CLASS_PEP, .context = context, .ops = &pep_fid_ops },
+		.ops = &pep_ep_ops,
+		.cm = &pep_cm_ops,
+	};
+	pep->fabric = fabric;
+	pep->ops = ops;
+	pep->backlog = DEFAULT_BACKLOG;
+	atomic_fetch_add(&fabric->ref, 1);
+	pthread_mutex_lock(&fabric->lock);
+	fab_list_add_tail(&fabric->peps, &pep->link);
+	pthread_mutex_unlock(&fabric->lock);
+	return 0;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The thread of teller.h: waits for the descriptor, looks, tells, and having told waits until somebody read the queue
+ * empty, so that it does not spin while the application takes its time.
+ */
+#include "common/engine/teller.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <rdma/fi_errno.h>
+#include "base/sock.h"
+#include "common/engine/engine.h"
+
+#define LOCK_TRY_NS	10000000	/* wait for the application's mutex so long before looking whether to stop */
+
+struct fab_teller {
+	pthread_mutex_t mutex;		/* the application's, with cond */
+	pthread_cond_t cond;
+	pthread_mutex_t gate;		/* held while it touches the queue */
+	int fd;
+	int nudge_fd;			/* eventfd: drained, or stop */
+	_Atomic bool told;		/* waits to be nudged */
+	_Atomic bool stop;
+	_Atomic uint32_t drains;	/* calls of fab_teller_drained() */
+	int (*try)(void *arg);
+	void *arg;
+	pthread_t thread;
+};
+
+static void nudge(struct fab_teller *teller)
+{
+	const uint64_t one = 1;
+
+	(void) !fab_sock->write(teller->nudge_fd, &one, sizeof(one));
+}
+
+void fab_teller_drained(struct fab_teller *teller)
+{
+	/* in this order: main looks the other way round */
+	atomic_fetch_add(&teller->drains, 1);
+	if (atomic_exchange(&teller->told, false))
+		nudge(teller);
+}
+
+void fab_teller_hold(struct fab_teller *teller)
+{
+	if (teller)
+		pthread_mutex_lock(&teller->gate);
+}
+
+void fab_teller_let_go(struct fab_teller *teller)
+{
+	if (teller)
+		pthread_mutex_unlock(&teller->gate);
+}
+
+void fab_teller_give(struct fab_teller *teller, struct fi_mutex_cond *out)
+{
+	out->mutex = &teller->mutex;
+	out->cond = &teller->cond;
+}
+
+/* Lock the application's mutex, unless told to stop meanwhile: it may be held by who closes the queue. */
+static bool lock_theirs(struct fab_teller *teller)
+{
+	struct timespec until;
+
+	do {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += LOCK_TRY_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		if (!pthread_mutex_timedlock(&teller->mutex, &until))
+			return true;
+	} while (!teller->stop);
+	return false;
+}
+
+static int try(struct fab_teller *teller)
+{
+	int ret;
+
+	fab_teller_hold(teller);
+	ret = teller->try(teller->arg);
+	fab_teller_let_go(teller);
+	return ret;
+}
+
+/* Wait for a nudge; with fd also for that. */
+static void wait(struct fab_teller *teller, bool fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = teller->nudge_fd, .events = POLLIN },
+		{ .fd = teller->fd, .events = POLLIN },
+	};
+	uint64_t cnt;
+
+	fab_sock->poll(fds, fd ? 2 : 1, -1);
+	if (fds[0].revents)
+		(void) !fab_sock->read(teller->nudge_fd, &cnt, sizeof(cnt));
+}
+
+static void *teller_main(void *arg)
+{
+	struct fab_teller *teller = arg;
+	uint32_t drains;
+
+	while (!teller->stop) {
+		drains = teller->drains;
+		if (!try(teller)) {
+			wait(teller, true);
+			continue;
+		}
+		if (!lock_theirs(teller))
+			break;
+		pthread_cond_broadcast(&teller->cond);
+		pthread_mutex_unlock(&teller->mutex);
+		teller->told = true;
+		if (teller->drains == drains)
+			wait(teller, false);
+		teller->told = false;
+	}
+	return NULL;
+}
+
+int fab_teller_start(struct fab_teller **out, int fd, int (*try)(void *arg), void *arg)
+{
+	struct fab_teller *teller = calloc(1, sizeof(*teller));
+	int ret;
+
+	if (!teller)
+		return -FI_ENOMEM;
+	teller->fd = fd;
+	teller->try = try;
+	teller->arg = arg;
+	pthread_mutex_init(&teller->mutex, NULL);
+	pthread_cond_init(&teller->cond, NULL);
+	pthread_mutex_init(&teller->gate, NULL);
+	teller->nudge_fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (teller->nudge_fd < 0) {
+		ret = -errno;
+		goto free_teller;
+	}
+	ret = fab_thread_start(&teller->thread, teller_main, teller, "fi-teller");
+	if (ret)
+		goto close_nudge;
+	*out = teller;
+	return 0;
+
+close_nudge:
+	fab_sock_close(&teller->nudge_fd);
+free_teller:
+	free(teller);
+	return ret;
+}
+
+void fab_teller_stop(struct fab_teller *teller)
+{
+	if (!teller)
+		return;
+	teller->stop = true;
+	nudge(teller);
+	pthread_join(teller->thread, NULL);
+	fab_sock_close(&teller->nudge_fd);
+	pthread_mutex_destroy(&teller->gate);
+	pthread_cond_destroy(&teller->cond);
+	/* not the application's mutex, which it may hold: it owns nothing beyond its memory */
+	free(teller);
+}

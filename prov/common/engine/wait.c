@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Wait objects. See wait.h for who signals whom.
+ *
+ * Locks, outermost first: a teller's gate, a set's mutex, the guard of a queue.
+ */
+#include "common/engine/wait.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include "base/clock.h"
+#include "base/sock.h"
+#include "common/engine/engine.h"
+#include "common/engine/teller.h"
+#include "common/engine/wait_set.h"
+
+/* ---- descriptors ---- */
+
+static void evfd_write(int fd)
+{
+	const uint64_t one = 1;
+
+	(void) !fab_sock->write(fd, &one, sizeof(one));
+}
+
+static void evfd_clear(int fd)
+{
+	uint64_t cnt;
+
+	(void) !fab_sock->read(fd, &cnt, sizeof(cnt));
+}
+
+int fab_wait_nest(int epfd, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return fab_sock->epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void fab_wait_unnest(int epfd, int fd)
+{
+	fab_sock->epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int fab_sleep_left_ms(struct fab_sleep *sleep)
+{
+	uint64_t now;
+
+	if (sleep->timeout_ms <= 0)
+		return sleep->timeout_ms < 0 ? -1 : 0;
+	now = fab_now_ns();
+	if (!sleep->deadline_ns)
+		sleep->deadline_ns = now + (uint64_t) sleep->timeout_ms * 1000000;
+	return now >= sleep->deadline_ns ? 0 : (int) ((sleep->deadline_ns - now + 999999) / 1000000);
+}
+
+/* ---- the usual guard: one engine and its lock ---- */
+
+static void engine_lock(struct fab_wait *wait)
+{
+	fab_progress_lock(wait->progress);
+}
+
+static void engine_enter(struct fab_wait *wait)
+{
+	fab_progress_enter(wait->progress);
+}
+
+static void engine_unlock(struct fab_wait *wait)
+{
+	fab_progress_unlock(wait->progress);
+}
+
+static void engine_run(struct fab_wait *wait)
+{
+	fab_progress_enter(wait->progress);
+	fab_progress_last_look(wait->progress);
+	fab_progress_unlock(wait->progress);
+}
+
+static void engine_watch(struct fab_wait *wait, bool on)
+{
+	if (on)
+		fab_progress_watch(wait->progress);
+	else
+		fab_progress_unwatch(wait->progress);
+}
+
+static void engine_pause(struct fab_wait *wait)
+{
+	fab_progress_prepare_sleep(wait->progress);
+	wait->progress->ask_epoll = true;
+	fab_progress_unlock(wait->progress);
+}
+
+static const struct fab_wait_guard engine_guard = {
+	.lock = engine_lock,
+	.enter = engine_enter,
+	.unlock = engine_unlock,
+	.run = engine_run,
+	.watch = engine_watch,
+	.pause = engine_pause,
+};
+
+/* ---- signals ---- */
+
+static void update_armed(struct fab_wait *wait)
+{
+	bool armed = wait->sleepers || wait->outside;
+
+	if (armed == wait->armed)
+		return;
+	wait->armed = armed;
+	wait->guard->watch(wait, armed);
+}
+
+void fab_wait_signal(struct fab_wait *wait)
+{
+	if (!wait->armed || wait->signalled || !wait->has_event(wait))
+		return;
+	wait->signalled = true;
+	evfd_write(wait->evfd);
+}
+
+/* Look whether fab_wait_wake() was called. All who are asleep now shall leave; if there is none, the next call takes
+ * it. True if it was. */
+static bool note_wakes(struct fab_wait *wait)
+{
+	uint32_t wakes = atomic_load(&wait->wakes);
+
+	if (wakes == wait->wakes_seen)
+		return false;
+	wait->wakes_seen = wakes;
+	wait->woken = true;
+	wait->leaving = wait->sleepers;
+	if (wait->sleepers)
+		wait->wakes_taken = wakes;
+	return true;
+}
+
+/* Who tells of this queue: its own teller or that of its set, or NULL. */
+static struct fab_teller *waits_teller(const struct fab_wait *wait)
+{
+	return wait->set ? wait->set->teller : wait->teller;
+}
+
+/*
+ * Take back what has been written. fab_wait_wake() holds no lock, and may be anywhere: if it has counted and not yet
+ * written, there will be something to take back again; if it had not even counted when we looked, and has written
+ * now, its write is gone, and must be made good, as others may be asleep.
+ */
+static void clear(struct fab_wait *wait)
+{
+	wait->signalled = false;
+	wait->woken = atomic_load(&wait->wakes_written) != wait->wakes_seen;
+	evfd_clear(wait->evfd);
+	if (note_wakes(wait))
+		evfd_write(wait->evfd);
+}
+
+/* While some have yet to leave, the signal stays: poll() would let them sleep on without. */
+void fab_wait_take_back(struct fab_wait *wait)
+{
+	struct fab_teller *teller = waits_teller(wait);
+
+	note_wakes(wait);
+	if ((wait->signalled || wait->woken) && !wait->leaving && wait->evfd >= 0)
+		clear(wait);
+	if (teller)
+		fab_teller_drained(teller);
+}
+
+/* Counted before it is written: a sleeper that the write wakes finds the count. */
+void fab_wait_wake(struct fab_wait *wait)
+{
+	atomic_fetch_add(&wait->wakes, 1);
+	if (wait->evfd >= 0)
+		evfd_write(wait->evfd);
+	atomic_fetch_add(&wait->wakes_written, 1);
+}
+
+/* ---- sleep ---- */
+
+void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_ms)
+{
+	note_wakes(wait);
+	*sleep = (struct fab_sleep) { .timeout_ms = timeout_ms, .wakes = wait->wakes_taken };
+}
+
+/* The descriptors of a sleeper: the epoll set if there is one, else its parts. */
+static int sleep_poll(struct fab_wait *wait, int left_ms)
+{
+	struct pollfd fds[2] = {
+		{ .fd = wait->epfd >= 0 ? wait->epfd : wait->evfd, .events = POLLIN },
+		{ .fd = wait->progress->epfd, .events = POLLIN },
+	};
+	bool alone = wait->epfd >= 0 || wait->progress->thread_run;
+
+	return fab_sock->poll(fds, alone ? 1 : 2, left_ms) < 0 ? -errno : 0;
+}
+
+int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
+{
+	int left_ms, ret;
+
+	fab_wait_drained(wait);
+	if (sleep->wakes != wait->wakes_seen) {
+		sleep->wakes = wait->wakes_taken = wait->wakes_seen;
+		return -FI_EAGAIN;
+	}
+	left_ms = fab_sleep_left_ms(sleep);
+	if (!left_ms)
+		return -FI_ETIMEDOUT;
+	if (wait->obj == FI_WAIT_YIELD) {
+		wait->guard->unlock(wait);
+		sched_yield();
+		wait->guard->enter(wait);
+		return 0;
+	}
+
+	wait->sleepers++;
+	update_armed(wait);
+	wait->guard->pause(wait);
+	ret = sleep_poll(wait, left_ms);
+	wait->guard->enter(wait);
+
+	note_wakes(wait);
+	wait->sleepers--;
+	update_armed(wait);
+	if (sleep->wakes != wait->wakes_seen) {
+		sleep->wakes = wait->wakes_seen;
+		wait->leaving--;
+		ret = -FI_EAGAIN;
+	}
+	return ret;
+}
+
+int fab_wait_try(struct fab_wait *wait)
+{
+	bool event;
+
+	wait->guard->run(wait);
+	wait->guard->enter(wait);
+	event = wait->has_event(wait);
+	if (!event)
+		fab_wait_drained(wait);
+	wait->guard->unlock(wait);
+	return event ? -FI_EAGAIN : 0;
+}
+
+static int wait_try(void *arg)
+{
+	return fab_wait_try(arg);
+}
+
+/* ---- what is given away ---- */
+
+/* Make the epoll set that also wakes for what the engine would find. */
+static int nest_open(struct fab_wait *wait)
+{
+	int epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
+	int ret;
+
+	if (epfd < 0)
+		return -errno;
+	ret = fab_wait_nest(epfd, wait->evfd);
+	if (!ret)
+		ret = fab_wait_nest(epfd, wait->progress->epfd);
+	if (ret) {
+		fab_sock_close(&epfd);
+		return ret;
+	}
+	wait->epfd = epfd;
+	return 0;
+}
+
+static int given_fd(const struct fab_wait *wait)
+{
+	return wait->epfd >= 0 ? wait->epfd : wait->evfd;
+}
+
+/* The descriptor to sleep on outside: from now on events always signal. Guard held. The descriptor or -errno. */
+static int give_fd_locked(struct fab_wait *wait)
+{
+	int ret;
+
+	if (wait->epfd < 0 && !wait->progress->thread_run) {
+		ret = nest_open(wait);
+		if (ret)
+			return ret;
+	}
+	wait->outside = true;
+	update_armed(wait);
+	fab_wait_signal(wait);
+	return given_fd(wait);
+}
+
+static int give_fd(struct fab_wait *wait)
+{
+	int fd;
+
+	wait->guard->lock(wait);
+	fd = give_fd_locked(wait);
+	wait->guard->unlock(wait);
+	if (fd >= 0)
+		wait->guard->run(wait);
+	return fd;
+}
+
+int fab_wait_give_fd(enum fi_wait_obj obj, int fd, void *arg)
+{
+	struct fi_wait_pollfd *out = arg;
+	size_t room;
+
+	if (obj != FI_WAIT_POLLFD) {
+		*(int *) arg = fd;
+		return 0;
+	}
+	room = out->nfds;
+	out->change_index = 1;		/* this list never changes: engines come and go inside of the descriptor */
+	out->nfds = 1;
+	if (room < 1)
+		return -FI_ETOOSMALL;
+	out->fd[0] = (struct pollfd) { .fd = fd, .events = POLLIN };
+	return 0;
+}
+
+static int give_mutex_cond(struct fab_wait *wait, struct fi_mutex_cond *out)
+{
+	int fd, ret = 0;
+
+	wait->guard->lock(wait);
+	if (!wait->teller) {
+		fd = give_fd_locked(wait);
+		ret = fd < 0 ? fd : fab_teller_start(&wait->teller, fd, wait_try, wait);
+	}
+	if (!ret)
+		fab_teller_give(wait->teller, out);
+	wait->guard->unlock(wait);
+	return ret;
+}
+
+int fab_wait_give_obj(enum fi_wait_obj obj, void *arg)
+{
+	*(enum fi_wait_obj *) arg = obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : obj;
+	return 0;
+}
+
+static int wait_give(struct fab_wait *wait, void *arg)
+{
+	int fd;
+
+	switch (wait->obj) {
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_POLLFD:
+		fd = give_fd(wait);
+		return fd < 0 ? fd : fab_wait_give_fd(wait->obj, fd, arg);
+	case FI_WAIT_MUTEX_COND:
+		return give_mutex_cond(wait, arg);
+	case FI_WAIT_SET:
+		return fab_wait_set_give(wait->set, arg);
+	default:
+		return -FI_ENODATA;
+	}
+}
+
+int fab_wait_control(struct fab_wait *wait, int command, void *arg)
+{
+	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
+	if (!arg)
+		return -FI_EINVAL;
+	return command == FI_GETWAIT ? wait_give(wait, arg) : fab_wait_give_obj(wait->obj, arg);
+}
+
+/* ---- life ---- */
+
+static int join_set(struct fab_wait *wait)
+{
+	int fd = give_fd(wait);
+
+	return fd < 0 ? fd : fab_wait_set_join(wait->set, wait, fd);
+}
+
+bool fab_wait_exists(enum fi_wait_obj obj, const struct fid_wait *set)
+{
+	return (unsigned) obj <= FI_WAIT_POLLFD &&
+	       (obj != FI_WAIT_SET || (set && set->fid.fclass == FI_CLASS_WAIT));
+}
+
+bool fab_wait_has_thread(const struct fab_wait *wait)
+{
+	return (wait->set ? wait->set->obj : wait->obj) == FI_WAIT_MUTEX_COND;
+}
+
+static void close_fds(struct fab_wait *wait)
+{
+	fab_sock_close(&wait->epfd);
+	fab_sock_close(&wait->evfd);
+}
+
+int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
+{
+	int ret = 0;
+
+	*wait = (struct fab_wait) {
+		.obj = attr->obj,
+		.guard = attr->guard ? attr->guard : &engine_guard,
+		.has_event = attr->has_event,
+		.progress = attr->progress,
+		.evfd = -1,
+		.epfd = -1,
+		.set = attr->obj == FI_WAIT_SET ? fab_container(attr->set, struct fab_wait_set, wait_fid) : NULL,
+	};
+	fab_list_init(&wait->link);
+	fab_list_init(&wait->set_link);
+	if (attr->obj == FI_WAIT_NONE || attr->obj == FI_WAIT_YIELD)
+		return 0;
+
+	wait->evfd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (wait->evfd < 0)
+		return -errno;
+	if (attr->guard || attr->obj == FI_WAIT_FD || attr->obj == FI_WAIT_POLLFD)
+		ret = attr->progress->thread_run ? 0 : nest_open(wait);
+	if (fab_wait_has_thread(wait))
+		fab_progress_share(attr->progress);
+	if (!ret && wait->set)
+		ret = join_set(wait);
+	if (ret) {
+		if (wait->outside)
+			wait->guard->watch(wait, false);
+		close_fds(wait);
+	}
+	return ret;
+}
+
+void fab_wait_fini(struct fab_wait *wait)
+{
+	fab_teller_stop(wait->teller);
+	wait->teller = NULL;
+	if (wait->set)
+		fab_wait_set_leave(wait->set, wait, given_fd(wait));
+	wait->guard->lock(wait);
+	fab_list_remove(&wait->link);
+	wait->outside = false;
+	update_armed(wait);
+	wait->guard->unlock(wait);
+	close_fds(wait);
+}
+
+static void move_to(struct fab_wait *wait, struct fab_progress *to)
+{
+	fab_progress_lock(wait->progress);
+	fab_list_remove(&wait->link);
+	if (wait->armed)
+		wait->guard->watch(wait, false);
+	fab_progress_unlock(wait->progress);
+	wait->progress = to;
+	if (wait->armed)
+		wait->guard->watch(wait, true);
+}
+
+int fab_wait_move(struct fab_wait *wait, struct fab_progress *to)
+{
+	struct fab_teller *teller = waits_teller(wait);
+	struct fab_progress *from = wait->progress;
+	int ret;
+
+	if (wait->epfd >= 0) {
+		ret = fab_wait_nest(wait->epfd, to->epfd);
+		if (ret)
+			return ret;
+	}
+	if (fab_wait_has_thread(wait))
+		fab_progress_share(to);
+	fab_teller_hold(teller);
+	move_to(wait, to);
+	fab_teller_let_go(teller);
+	if (wait->epfd >= 0)
+		fab_wait_unnest(wait->epfd, from->epfd);
+	return 0;
+}
+

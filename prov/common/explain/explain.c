@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The way from a provider to the core (base/core_ops.h): reasons, inside of provider->getinfo() only, and questions of
+ * those that stand on others.
+ */
+#include "common/hints/hints.h"
+
+bool fab_why_wanted(const struct fi_provider *prov)
+{
+	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
+
+	return core && core->why_wanted();
+}
+
+void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, const char *entry, const char *attr,
+		    const char *asked, const char *offered)
+{
+	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
+
+	if (core)
+		core->why(prov, &(struct fab_why) { .kind = kind, .entry = entry, .attr = attr, .asked = asked,
+			  .offered = offered });
+}
+
+int fab_getinfo_below(const struct fi_provider *prov, const struct fi_info *hints, struct fi_info **info)
+{
+	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
+	bool has = core && core->size >= offsetof(struct fab_core_ops, getinfo) + sizeof(core->getinfo);
+	uint32_t version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+
+	return (has ? core->getinfo : fi_getinfo)(version, NULL, NULL, 0, hints, info);
+}

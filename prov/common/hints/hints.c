@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The matcher: all checks of an offer, the answer that is made of it, and who is told what does not match. Attributes
+ * that stand alone are match_rules.c's. Those that depend on each other (capabilities, modes, names and handles,
+ * memory registration, contexts) have a function each here.
+ */
+#include "common/hints/hints_rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+#include "common/endpoint/ep.h"
+#include "common/domain/fabric.h"
+#include "common/hints/tclass.h"
+
+#define TEXT_MAX 512
+
+static void miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
+		 const char *offered)
+{
+	match->miss_cnt++;
+	if (match->listen)
+		match->listen(match, kind, attr, asked, offered);
+}
+
+/* ---- values as text ---- */
+
+static const char *to_text(char text[TEXT_MAX], uint64_t value, size_t size, int type)
+{
+	uint32_t small = value;
+
+	if (type == FAB_AS_NUMBER)
+		snprintf(text, TEXT_MAX, "%" PRIu64, value);
+	else if (type == FAB_AS_HEX)
+		snprintf(text, TEXT_MAX, "%#" PRIx64, value);
+	else
+		fi_tostr_r(text, TEXT_MAX, size == sizeof(small) ? (void *) &small : (void *) &value, type);
+	return text;
+}
+
+void fab_match_miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, uint64_t asked,
+		    uint64_t offered, size_t size, int type)
+{
+	char asked_text[TEXT_MAX], offered_text[TEXT_MAX];
+
+	if (match->listen)
+		miss(match, kind, attr, to_text(asked_text, asked, size, type),
+		     to_text(offered_text, offered, size, type));
+	else
+		match->miss_cnt++;
+}
+
+/* NULL hints: every entry, and the application is taken to be willing to do whatever it is told. */
+static const struct fi_info no_hints = { .mode = UINT64_MAX };
+
+/* Bits asked that are not offered. */
+static void check_bits(struct fab_hint_match *match, const char *attr, uint64_t asked, uint64_t offered, int type)
+{
+	if (asked & ~offered)
+		fab_match_miss(match, FAB_WHY_WHAT, attr, asked & ~offered, offered, sizeof(asked), type);
+}
+
+/* ---- what memory registration must be like ---- */
+
+#define MR_BASIC_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/* The hint as it is; 0 where there is none. */
+static int hint_mr_mode(const struct fab_hint_match *match)
+{
+	return match->hints->domain_attr ? match->hints->domain_attr->mr_mode : 0;
+}
+
+/* Is the answer about memory that others reach? Who asks for nothing asks for everything, but for what it is not
+ * willing to register memory for. */
+static bool has_remote_access(const struct fab_hint_match *match)
+{
+	uint64_t caps = match->hints->caps, need = match->offer->mr_mode_need & MR_BASIC_BITS;
+	int mode = hint_mr_mode(match);
+
+	if (caps)
+		return caps & (FI_RMA | FI_ATOMIC);
+	if (match->hints == &no_hints || mode == FI_MR_BASIC ||
+	    (!mode && FI_VERSION_LT(match->version, FI_VERSION(1, 5))))
+		return true;
+	return !(need & ~(mode == FI_MR_SCALABLE ? 0 : (uint64_t) mode));
+}
+
+/* What registration must be like. Whoever lets nobody reach its memory has no part in keys and addresses of it. */
+static uint64_t needed_mr_mode(const struct fab_hint_match *match)
+{
+	uint64_t need = match->offer->mr_mode_need;
+
+	return has_remote_access(match) ? need : need & ~(uint64_t) MR_BASIC_BITS;
+}
+
+/* The hint, with the older names told apart: below API 1.5 there are only those, and 0 stands for either. */
+static int asked_mr_mode(const struct fab_hint_match *match)
+{
+	int mode = hint_mr_mode(match);
+
+	if (!mode && FI_VERSION_LT(match->version, FI_VERSION(1, 5)))
+		return needed_mr_mode(match) & ~FI_MR_LOCAL ? FI_MR_BASIC : FI_MR_SCALABLE;
+	return mode;
+}
+
+static bool is_old_mr_mode(int mode)
+{
+	return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+}
+
+/* FI_MR_LOCAL goes by the mode bit FI_LOCAL_MR where the older names are in use. */
+static uint64_t old_mr_bits(const struct fab_hint_match *match, int mode)
+{
+	return (mode == FI_MR_BASIC ? MR_BASIC_BITS : 0) | (match->hints->mode & FI_LOCAL_MR ? FI_MR_LOCAL : 0);
+}
+
+/* ---- capabilities ---- */
+
+#define TX_CAPS										\
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_READ | FI_WRITE | FI_SEND | FI_HMEM | FI_TRIGGER |	\
+	 FI_FENCE | FI_MULTICAST | FI_RMA_PMEM | FI_NAMED_RX_CTX | FI_COLLECTIVE)
+#define RX_CAPS										\
+	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RECV | FI_HMEM |	\
+	 FI_TRIGGER | FI_RMA_PMEM | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT |		\
+	 FI_SOURCE_ERR | FI_COLLECTIVE | FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV |			\
+	 FI_EXACT_DIRECTED_RECV)
+
+#define REMOTE_CAPS										\
+	(FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_RMA_PMEM)
+
+/* For who asks for none: all that it can have, but for FI_SOURCE_ERR, without which messages of strangers are no
+ * errors. */
+static uint64_t unasked_caps(const struct fab_hint_match *match)
+{
+	return match->offer->info->caps & ~FI_SOURCE_ERR & ~(has_remote_access(match) ? 0 : REMOTE_CAPS);
+}
+
+/* Those of the offer that the answer has: what was asked, and what comes with it. */
+static uint64_t answer_caps(const struct fab_hint_match *match)
+{
+	const struct fab_offer *offer = match->offer;
+	uint64_t caps = fab_caps_full(match->hints->caps), extra = offer->secondary_caps;
+
+	if (!match->hints->caps)
+		return unasked_caps(match);
+	/* without what it is about, a secondary capability says nothing */
+	if (!(caps & (FI_RMA | FI_ATOMIC)))
+		extra &= ~FI_RMA_EVENT;
+	if (!(caps & FI_RMA))
+		extra &= ~FI_RMA_PMEM;
+	if (!(caps & FI_RECV))
+		extra &= ~(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR);
+	if (!(caps & FI_TAGGED))
+		extra &= ~FI_TAGGED_MULTI_RECV;
+	return caps | (extra & offer->info->caps);
+}
+
+/* Of one direction: those of the info that have a use there, restricted to the hint's own where it has some. What a
+ * hint names beyond that (programs hand all their capabilities down) is in the answer as well. */
+static uint64_t answer_part_caps(const struct fab_hint_match *match, uint64_t hint, uint64_t mask)
+{
+	uint64_t whole = answer_caps(match), caps = whole & mask;
+
+	if (hint)
+		caps &= fab_caps_full(hint) | match->offer->secondary_caps;
+	if (!(caps & (FI_SEND | FI_RECV)))
+		caps &= ~(FI_MSG | FI_TAGGED);
+	if (!(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
+		caps &= ~(FI_RMA | FI_ATOMIC);
+	return caps | (whole & hint);
+}
+
+static void check_caps(struct fab_hint_match *match)
+{
+	const struct fi_info *hints = match->hints;
+	uint64_t limit = match->offer->info->caps;
+
+	check_bits(match, "caps", fab_caps_full(hints->caps), limit, FI_TYPE_CAPS);
+	if (hints->caps && !match->opening)
+		limit &= answer_caps(match);
+	if (hints->tx_attr)
+		check_bits(match, "tx_attr->caps", hints->tx_attr->caps, limit, FI_TYPE_CAPS);
+	if (hints->rx_attr)
+		check_bits(match, "rx_attr->caps", hints->rx_attr->caps, limit, FI_TYPE_CAPS);
+}
+
+/* ---- modes: what the application must be willing to do ---- */
+
+static void check_mode(struct fab_hint_match *match, const char *attr, uint64_t willing, uint64_t wanted)
+{
+	if (wanted & ~willing)
+		fab_match_miss(match, FAB_WHY_WHAT, attr, willing, wanted, sizeof(wanted), FI_TYPE_MODE);
+}
+
+static void check_modes(struct fab_hint_match *match)
+{
+	const struct fi_info *hints = match->hints, *info = match->offer->info;
+	uint64_t tx = hints->tx_attr ? hints->tx_attr->mode : 0, rx = hints->rx_attr ? hints->rx_attr->mode : 0;
+
+	check_mode(match, "mode", hints->mode, info->mode);
+	check_mode(match, "tx_attr->mode", tx ? tx : hints->mode, info->tx_attr->mode);
+	check_mode(match, "rx_attr->mode", rx ? rx : hints->mode, info->rx_attr->mode);
+	check_mode(match, "domain_attr->mode", hints->domain_attr ? hints->domain_attr->mode : hints->mode,
+		   info->domain_attr->mode);
+}
+
+/* What a receiver is told of, if it is willing: nobody has to be. */
+static void answer_told(const struct fab_hint_match *match, struct fi_info *info)
+{
+	const struct fi_info *hints = match->hints;
+	uint64_t rx = hints->rx_attr && hints->rx_attr->mode ? hints->rx_attr->mode : hints->mode;
+
+	info->mode |= rx & match->offer->mode_told;
+	info->rx_attr->mode |= rx & match->offer->mode_told;
+}
+
+/* Who says so for one direction, and not just "if need be" for the whole, gets FI_MSG_PREFIX: room of msg_prefix_size
+ * bytes, here 0, in front of each message. */
+static void answer_prefix(const struct fab_hint_match *match, struct fi_info *info)
+{
+	const struct fi_info *hints = match->hints;
+	uint64_t tx = hints->tx_attr ? hints->tx_attr->mode & FI_MSG_PREFIX : 0;
+	uint64_t rx = hints->rx_attr ? hints->rx_attr->mode & FI_MSG_PREFIX : 0;
+
+	info->tx_attr->mode |= tx;
+	info->rx_attr->mode |= rx;
+	info->mode |= tx | rx;
+}
+
+/* ---- memory registration ---- */
+
+static void check_mr_mode(struct fab_hint_match *match)
+{
+	static const char attr[] = "domain_attr->mr_mode";
+	int mode = asked_mr_mode(match), want = needed_mr_mode(match);
+	uint64_t willing = is_old_mr_mode(mode) ? old_mr_bits(match, mode) : (uint64_t) mode;
+
+	if (match->hints == &no_hints)
+		return;
+	if (!is_old_mr_mode(mode) && (mode & (FI_MR_BASIC | FI_MR_SCALABLE)))
+		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC or FI_MR_SCALABLE with other bits", "each stands alone");
+	else if (mode == FI_MR_BASIC && MR_BASIC_BITS & ~(match->offer->mr_mode_can | match->offer->mr_mode_need))
+		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC", "scalable registration only (FI_MR_SCALABLE, or 0)");
+	else if (want & ~willing)
+		fab_match_miss(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
+}
+
+static void answer_mr_mode(const struct fab_hint_match *match, struct fi_info *info)
+{
+	int mode = asked_mr_mode(match);
+
+	if (!is_old_mr_mode(mode))
+		mode = needed_mr_mode(match) | (mode & match->offer->mr_mode_can);
+	else if (match->offer->mr_mode_need & FI_MR_LOCAL)
+		info->mode |= FI_LOCAL_MR;
+	info->domain_attr->mr_mode = mode;
+}
+
+/* ---- names, handles, addresses ---- */
+
+static void check_addr_format(struct fab_hint_match *match)
+{
+	uint32_t asked = match->hints->addr_format, offered = match->offer->info->addr_format;
+	bool ip = offered == FI_SOCKADDR_IN || offered == FI_SOCKADDR_IN6;
+
+	if (asked == FI_FORMAT_UNSPEC || asked == offered)
+		return;
+	if ((asked == FI_SOCKADDR && (ip || offered == FI_SOCKADDR_IB)) || (asked == FI_SOCKADDR_IP && ip))
+		return;
+	fab_match_miss(match, FAB_WHY_WHICH, "addr_format", asked, offered, sizeof(asked), FI_TYPE_ADDR_FORMAT);
+}
+
+static void check_name(struct fab_hint_match *match, const char *attr, const char *asked, const char *offered)
+{
+	char text[TEXT_MAX];
+
+	if (!asked || !strcmp(asked, offered))
+		return;
+	snprintf(text, sizeof(text), "%.200s", asked);
+	miss(match, FAB_WHY_WHICH, attr, text, offered);
+}
+
+static void check_names(struct fab_hint_match *match)
+{
+	const struct fi_fabric_attr *fabric = match->hints->fabric_attr;
+	const struct fi_domain_attr *domain = match->hints->domain_attr;
+	const struct fi_info *info = match->offer->info;
+
+	if (match->opening)
+		return;
+	if (fabric) {
+		check_name(match, "fabric_attr->name", fabric->name, info->fabric_attr->name);
+		if (fabric->fabric &&
+		    !fab_fabric_find(match->prov, fabric->fabric, info->fabric_attr->name))
+			miss(match, FAB_WHY_WHICH, "fabric_attr->fabric", "an open fabric of another name or provider",
+			     info->fabric_attr->name);
+	}
+	if (domain) {
+		check_name(match, "domain_attr->name", domain->name, info->domain_attr->name);
+		if (domain->domain &&
+		    !fab_domain_find(match->prov, domain->domain, info->fabric_attr->name, info->domain_attr->name))
+			miss(match, FAB_WHY_WHICH, "domain_attr->domain", "an open domain of another name or provider",
+			     info->domain_attr->name);
+	}
+}
+
+/* What of this is open already: the one that was asked for, or the oldest. */
+static void answer_handles(const struct fab_hint_match *match, struct fi_info *info)
+{
+	const struct fi_info *hints = match->hints;
+
+	info->fabric_attr->fabric = fab_fabric_find(match->prov, hints->fabric_attr ? hints->fabric_attr->fabric : NULL,
+						    info->fabric_attr->name);
+	info->domain_attr->domain = fab_domain_find(match->prov, hints->domain_attr ? hints->domain_attr->domain : NULL,
+						    info->fabric_attr->name, info->domain_attr->name);
+	if (hints->handle && hints->handle->fclass == FI_CLASS_PEP)
+		info->handle = hints->handle;
+}
+
+/* ---- the rest ---- */
+
+/* An endpoint's contexts: so many, or shared ones. */
+static void check_ctx_cnt(struct fab_hint_match *match, const char *attr, size_t asked, size_t max, size_t shared_max)
+{
+	if (asked == FI_SHARED_CONTEXT) {
+		if (!shared_max)
+			miss(match, FAB_WHY_WHAT, attr, "FI_SHARED_CONTEXT", "no shared contexts");
+	} else if (asked > max) {
+		fab_match_miss(match, FAB_WHY_WHAT, attr, asked, max, sizeof(asked), FAB_AS_NUMBER);
+	}
+}
+
+static void check_ep(struct fab_hint_match *match)
+{
+	const struct fi_domain_attr *max = match->offer->info->domain_attr;
+	const struct fi_ep_attr *ep = match->hints->ep_attr;
+
+	if (!ep)
+		return;
+	check_ctx_cnt(match, "ep_attr->tx_ctx_cnt", ep->tx_ctx_cnt, max->max_ep_tx_ctx, max->max_ep_stx_ctx);
+	check_ctx_cnt(match, "ep_attr->rx_ctx_cnt", ep->rx_ctx_cnt, max->max_ep_rx_ctx, max->max_ep_srx_ctx);
+}
+
+/* A key's length; FI_AV_AUTH_KEY stands for keys in the address vector, where `in_av` allows that. */
+static void check_key_size(struct fab_hint_match *match, const char *attr, size_t size, bool in_av)
+{
+	if (size == FI_AV_AUTH_KEY ? !in_av : size > match->offer->auth_key_max)
+		fab_match_miss(match, FAB_WHY_WHAT, attr, size, match->offer->auth_key_max, sizeof(size),
+			       FAB_AS_NUMBER);
+}
+
+/* Authorization keys came with API 1.5; before, the fields are not the caller's. */
+static bool has_auth_keys(const struct fab_hint_match *match)
+{
+	return !FI_VERSION_LT(match->version, FI_VERSION(1, 5));
+}
+
+static void check_auth_key(struct fab_hint_match *match)
+{
+	const struct fi_domain_attr *domain = match->hints->domain_attr;
+	const struct fi_ep_attr *ep = match->hints->ep_attr;
+
+	if (!has_auth_keys(match))
+		return;
+	if (domain)
+		check_key_size(match, "domain_attr->auth_key_size", domain->auth_key_size,
+			       match->offer->info->domain_attr->max_ep_auth_key);
+	if (ep)
+		check_key_size(match, "ep_attr->auth_key_size", ep->auth_key_size,
+			       domain && domain->auth_key_size == FI_AV_AUTH_KEY);
+}
+
+/* Echo a key of the hints. False: no memory. */
+static bool answer_key(uint8_t **to, size_t *to_size, const uint8_t *key, size_t size)
+{
+	if (size == FI_AV_AUTH_KEY) {
+		*to_size = size;
+	} else if (key && size) {
+		*to = malloc(size);
+		if (!*to)
+			return false;
+		memcpy(*to, key, size);
+		*to_size = size;
+	}
+	return true;
+}
+
+static bool answer_keys(const struct fab_hint_match *match, struct fi_info *info)
+{
+	const struct fi_domain_attr *domain = match->hints->domain_attr;
+	const struct fi_ep_attr *ep = match->hints->ep_attr;
+
+	if (!has_auth_keys(match))
+		return true;
+	return (!domain || answer_key(&info->domain_attr->auth_key, &info->domain_attr->auth_key_size,
+				      domain->auth_key, domain->auth_key_size)) &&
+	       (!ep || answer_key(&info->ep_attr->auth_key, &info->ep_attr->auth_key_size, ep->auth_key,
+				  ep->auth_key_size));
+}
+
+/* FI_TC_BEST_EFFORT is what there is without any doing. */
+static void check_tclass(struct fab_hint_match *match, const char *attr, uint32_t asked, uint32_t offered)
+{
+	if (asked != FI_TC_UNSPEC && asked != FI_TC_BEST_EFFORT && asked != offered &&
+	    !(match->offer->tclasses && fab_tclass_exists(asked)))
+		fab_match_miss(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked),
+			   FAB_AS_HEX);
+}
+
+static void check_tclasses(struct fab_hint_match *match)
+{
+	const struct fi_info *hints = match->hints, *info = match->offer->info;
+
+	if (hints->domain_attr)
+		check_tclass(match, "domain_attr->tclass", hints->domain_attr->tclass, info->domain_attr->tclass);
+	if (hints->tx_attr)
+		check_tclass(match, "tx_attr->tclass", hints->tx_attr->tclass, info->tx_attr->tclass);
+}
+
+/* ---- all of it ---- */
+
+/* What picks among entries comes first: most offers end there. */
+static void (*const checks[])(struct fab_hint_match *match) = {
+	check_addr_format, check_names, fab_match_check_rules, check_caps, check_modes, check_mr_mode, check_ep,
+	check_auth_key, check_tclasses,
+};
+
+static bool is_match(struct fab_hint_match *match)
+{
+	for (size_t i = 0; i < fab_countof(checks) && !fab_match_done(match); i++)
+		checks[i](match);
+	return !match->miss_cnt;
+}
+
+/* The entry that is returned for an offer that matches. NULL: no memory. */
+static struct fi_info *make_answer(const struct fab_hint_match *match)
+{
+	const struct fi_info *hints = match->hints;
+	const struct fab_offer *offer = match->offer;
+	struct fi_info *info = fi_dupinfo(offer->info);
+
+	if (!info)
+		return NULL;
+	if (offer->tx_size)
+		info->tx_attr->size = fab_min(offer->tx_size, info->tx_attr->size);
+	if (offer->rx_size)
+		info->rx_attr->size = fab_min(offer->rx_size, info->rx_attr->size);
+	fab_match_answer_rules(match, info);
+	info->caps = answer_caps(match);
+	info->tx_attr->caps = answer_part_caps(match, hints->tx_attr ? hints->tx_attr->caps : 0, TX_CAPS);
+	info->rx_attr->caps = answer_part_caps(match, hints->rx_attr ? hints->rx_attr->caps : 0, RX_CAPS);
+	answer_prefix(match, info);
+	answer_told(match, info);
+	answer_mr_mode(match, info);
+	if (hints->ep_attr && hints->ep_attr->tx_ctx_cnt)
+		info->ep_attr->tx_ctx_cnt = hints->ep_attr->tx_ctx_cnt;
+	if (hints->ep_attr && hints->ep_attr->rx_ctx_cnt)
+		info->ep_attr->rx_ctx_cnt = hints->ep_attr->rx_ctx_cnt;
+	if (hints->domain_attr && hints->domain_attr->tclass)
+		info->domain_attr->tclass = hints->domain_attr->tclass;
+	if (hints->tx_attr && hints->tx_attr->tclass)
+		info->tx_attr->tclass = hints->tx_attr->tclass;
+	answer_handles(match, info);
+	if (answer_keys(match, info))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+/* "eth0 FI_EP_RDM FI_SOCKADDR_IN", which tells an entry from the provider's others. */
+static const char *entry_text(char text[TEXT_MAX], const struct fi_info *info)
+{
+	char type[TEXT_MAX], format[TEXT_MAX];
+
+	snprintf(text, TEXT_MAX, "%.100s %.100s %.100s %.100s", info->domain_attr->name,
+		 to_text(type, info->ep_attr->type, sizeof(uint32_t), FI_TYPE_EP_TYPE),
+		 to_text(format, info->addr_format, sizeof(uint32_t), FI_TYPE_ADDR_FORMAT), info->fabric_attr->name);
+	return text;
+}
+
+static void tell_core(const struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
+		      const char *offered)
+{
+	char entry[TEXT_MAX];
+
+	fab_why_report(match->prov, kind, entry_text(entry, match->offer->info), attr, asked, offered);
+}
+
+int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
+		   const struct fab_offer *offers, size_t cnt, struct fi_info **info)
+{
+	void (*listen)(const struct fab_hint_match *, enum fab_why_kind, const char *, const char *, const char *) =
+		fab_why_wanted(prov) ? tell_core : NULL;
+	struct fi_info *list = NULL, **end = &list;
+
+	for (size_t i = 0; i < cnt; i++) {
+		struct fab_hint_match match = { .prov = prov, .version = version, .hints = hints ? hints : &no_hints,
+						.offer = &offers[i], .listen = listen };
+
+		if (!is_match(&match))
+			continue;
+		*end = make_answer(&match);
+		if (!*end) {
+			fi_freeinfo(list);
+			return -FI_ENOMEM;
+		}
+		end = &(*end)->next;
+	}
+	*info = list;
+	return list ? 0 : -FI_ENODATA;
+}
+
+/* ---- an info that comes back ---- */
+
+static void count_only(const struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
+		       const char *offered)
+{
+	(void) match, (void) kind, (void) attr, (void) asked, (void) offered;
+}
+
+static void tell_log(const struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
+		     const char *offered)
+{
+	(void) kind;
+	FI_WARN(match->prov, FI_LOG_CORE, "info->%s is %s, %s offers %s; pass an info as fi_getinfo() returned it, or "
+		"ask it for this\n", attr, asked, match->prov->name, offered);
+}
+
+int fab_match_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
+		    const struct fab_offer *offers, size_t cnt)
+{
+	struct fab_hint_match match = { .prov = prov, .version = version, .hints = info, .opening = true };
+	unsigned fewest = UINT32_MAX;
+	size_t nearest = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		match.offer = &offers[i];
+		match.miss_cnt = 0;
+		match.listen = count_only;
+		if (is_match(&match))
+			return 0;
+		if (match.miss_cnt < fewest) {
+			fewest = match.miss_cnt;
+			nearest = i;
+		}
+	}
+	if (cnt) {
+		match.offer = &offers[nearest];
+		match.miss_cnt = 0;
+		match.listen = tell_log;
+		is_match(&match);
+	}
+	return -FI_EINVAL;
+}

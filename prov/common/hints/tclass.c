@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* See tclass.h. The codepoints are those of RFC 4594, and for the scavenger RFC 8622. */
+#include "common/hints/tclass.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+#include "base/sock.h"
+
+#define DSCP_MAX 63
+
+static const uint8_t dscp_of[] = {
+	[FI_TC_BEST_EFFORT - FI_TC_LABEL] = 0,		/* DF */
+	[FI_TC_LOW_LATENCY - FI_TC_LABEL] = 46,		/* EF */
+	[FI_TC_DEDICATED_ACCESS - FI_TC_LABEL] = 40,	/* CS5 */
+	[FI_TC_BULK_DATA - FI_TC_LABEL] = 10,		/* AF11 */
+	[FI_TC_SCAVENGER - FI_TC_LABEL] = 1,		/* LE */
+	[FI_TC_NETWORK_CTRL - FI_TC_LABEL] = 48,	/* CS6 */
+};
+
+bool fab_tclass_exists(uint32_t tclass)
+{
+	if (tclass & FI_TC_DSCP)
+		return tclass <= (FI_TC_DSCP | DSCP_MAX);
+	return tclass >= FI_TC_LABEL && tclass - FI_TC_LABEL < fab_countof(dscp_of);
+}
+
+void fab_tclass_mark(const struct fab_ep *ep, int fd)
+{
+	const struct fi_info *info = ep->info;
+	uint32_t tclass = info->tx_attr && info->tx_attr->tclass ? info->tx_attr->tclass : ep->domain->tclass;
+	bool v6 = info->addr_format == FI_SOCKADDR_IN6;
+	int dscp, ret;
+
+	if (!fab_tclass_exists(tclass))
+		return;
+	dscp = tclass & FI_TC_DSCP ? fi_tc_dscp_get(tclass) : dscp_of[tclass - FI_TC_LABEL];
+	/* the low two bits are those of congestion notification, the kernel's */
+	ret = fab_sock_set_int(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, dscp << 2);
+	if (ret)
+		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "packets cannot be marked with traffic class %#x "
+			"(DSCP %d): %s; they leave unmarked\n", tclass, dscp, strerror(-ret));
+}

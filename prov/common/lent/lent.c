@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Exported queues and counters. An inbox has its own lock, the last that anybody takes; a knock at its descriptor,
+ * one for all that comes until it is emptied, wakes the engine of the object, which empties it in a pass. The engine
+ * stays the object's: an exported object counts as an endpoint would.
+ */
+#include "common/lent/lent.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_peer.h>
+#include "base/sock.h"
+#include "base/table.h"
+#include "common/domain/fabric.h"
+#include "common/ops/ops.h"
+
+#define ROOM_FIRST 16			/* items that an inbox takes without asking for memory */
+
+/* What a peer has reported. */
+struct item {
+	struct fab_comp comp;
+	struct fab_cq_fail fail;	/* err 0: a success; err_data is owned */
+};
+
+struct inbox {
+	struct fab_source source;	/* an eventfd on progress */
+	struct fab_defer defer;
+	struct fab_progress *progress;	/* borrowed: of the object, final while this is open */
+	pthread_mutex_t lock;		/* guards what follows */
+	bool knocked;			/* the eventfd is written, or is about to be */
+};
+
+struct cq_export {
+	struct fid_peer_cq peer;
+	struct inbox inbox;
+	struct fab_list link;		/* in cq->exports; engine's lock */
+	struct fab_cq *cq;		/* borrowed: has a reference; likewise below */
+	struct item *item;		/* owned, in order */
+	size_t cnt, room;
+	bool lost;			/* no memory for an item: the queue is to say so */
+};
+
+struct cntr_export {
+	struct fid_peer_cntr peer;
+	struct inbox inbox;
+	struct fab_cntr *cntr;
+	uint64_t incs, errs;		/* to be counted */
+};
+
+int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export *exp, bool is_peer)
+{
+	if (exp && exp->fid && !exp->flags && !is_peer)
+		return 0;
+	FI_WARN(prov, FI_LOG_CORE, "fi_export_fid: %s\n", is_peer ? "a peer's object has an owner already" :
+		"flags are to be 0, and there must be room for the result");
+	return -FI_EINVAL;
+}
+
+/* ---- the inbox ---- */
+
+/* 0 or -FI_E*. ready runs with the engine's lock held. */
+static int inbox_open(struct inbox *inbox, struct fab_progress *progress,
+		      void (*ready)(struct fab_source *src, uint32_t events))
+{
+	int ret;
+
+	pthread_mutex_init(&inbox->lock, NULL);
+	inbox->progress = progress;
+	inbox->source.ready = ready;
+	inbox->source.fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (inbox->source.fd < 0) {
+		ret = -errno;
+		goto destroy;
+	}
+	fab_progress_lock(progress);
+	ret = fab_source_add(progress, &inbox->source, EPOLLIN);
+	if (!ret)
+		atomic_fetch_add(&progress->user_cnt, 1);
+	fab_progress_unlock(progress);
+	if (!ret)
+		return 0;
+	fab_sock_close(&inbox->source.fd);
+destroy:
+	pthread_mutex_destroy(&inbox->lock);
+	return ret;
+}
+
+/* Lock of the inbox held: something is in it. */
+static void knock(struct inbox *inbox)
+{
+	const uint64_t one = 1;
+
+	if (inbox->knocked)
+		return;
+	inbox->knocked = true;
+	(void) !fab_sock->write(inbox->source.fd, &one, sizeof(one));
+}
+
+/* Engine's and inbox's lock held: all of it will be taken out. */
+static void answer(struct inbox *inbox)
+{
+	uint64_t cnt;
+
+	if (inbox->knocked)
+		(void) !fab_sock->read(inbox->source.fd, &cnt, sizeof(cnt));
+	inbox->knocked = false;
+}
+
+/* Engine's lock held. defer frees the export, when nobody can be in its middle. */
+static void inbox_close(struct inbox *inbox, void (*free_it)(struct fab_defer *defer))
+{
+	fab_source_del(&inbox->source);
+	fab_sock_close(&inbox->source.fd);
+	atomic_fetch_sub(&inbox->progress->user_cnt, 1);
+	inbox->defer.free = free_it;
+	fab_progress_defer(inbox->progress, &inbox->defer);
+}
+
+/* ---- queues ---- */
+
+static struct cq_export *cq_export_of(struct inbox *inbox)
+{
+	return fab_container(inbox, struct cq_export, inbox);
+}
+
+/* Engine's lock held. */
+static void cq_empty(struct cq_export *x)
+{
+	const struct fab_cq_fail lost = { .err = FI_EOVERRUN, .prov_errno = FI_ENOMEM,
+					  .text = "no memory for completions of a peer: some are lost" };
+	const struct fab_comp nobody = { .src = FI_ADDR_NOTAVAIL };
+
+	pthread_mutex_lock(&x->inbox.lock);
+	answer(&x->inbox);
+	for (size_t i = 0; i < x->cnt; i++) {
+		if (!x->item[i].fail.err)
+			fab_cq_write(x->cq, &x->item[i].comp);
+		else
+			fab_cq_write_err(x->cq, &x->item[i].comp, &x->item[i].fail);
+		free((void *) x->item[i].fail.err_data);
+	}
+	x->cnt = 0;
+	if (x->lost)
+		fab_cq_write_err(x->cq, &nobody, &lost);
+	x->lost = false;
+	pthread_mutex_unlock(&x->inbox.lock);
+}
+
+static void cq_ready(struct fab_source *src, uint32_t events)
+{
+	(void) events;
+	cq_empty(cq_export_of(fab_container(src, struct inbox, source)));
+}
+
+/* Lock of the inbox held. NULL: no memory. */
+static struct item *item_add(struct cq_export *x)
+{
+	if (fab_grow(&x->item, &x->room, x->cnt, sizeof(*x->item)))
+		return NULL;
+	return &x->item[x->cnt++];
+}
+
+static ssize_t cq_put(struct fid_peer_cq *peer, const struct item *item)
+{
+	struct cq_export *x = fab_container(peer, struct cq_export, peer);
+	struct item *slot;
+
+	pthread_mutex_lock(&x->inbox.lock);
+	slot = item_add(x);
+	if (slot)
+		*slot = *item;
+	else
+		x->lost = true;
+	knock(&x->inbox);
+	pthread_mutex_unlock(&x->inbox.lock);
+	return slot ? 0 : -FI_ENOMEM;
+}
+
+static ssize_t cq_write(struct fid_peer_cq *peer, void *context, uint64_t flags, size_t len, void *buf, uint64_t data,
+			uint64_t tag, fi_addr_t src)
+{
+	return cq_put(peer, &(struct item) { .comp = { context, flags, len, buf, data, tag, src } });
+}
+
+static ssize_t cq_writeerr(struct fid_peer_cq *peer, const struct fi_cq_err_entry *err)
+{
+	struct item item = {
+		.comp = { err->op_context, err->flags, err->len, err->buf, err->data, err->tag, err->src_addr },
+		.fail = { .err = err->err ? err->err : FI_EOTHER, .prov_errno = err->prov_errno, .olen = err->olen },
+	};
+	ssize_t ret;
+
+	if (err->err_data && err->err_data_size) {
+		item.fail.err_data = malloc(err->err_data_size);
+		if (item.fail.err_data) {
+			memcpy((void *) item.fail.err_data, err->err_data, err->err_data_size);
+			item.fail.err_data_len = err->err_data_size;
+		}
+	}
+	ret = cq_put(peer, &item);
+	if (ret)
+		free((void *) item.fail.err_data);
+	return ret;
+}
+
+static void cq_export_free(struct fab_defer *defer)
+{
+	struct cq_export *x = cq_export_of(fab_container(defer, struct inbox, defer));
+
+	pthread_mutex_destroy(&x->inbox.lock);
+	free(x->item);
+	free(x);
+}
+
+static int cq_export_close(struct fid *fid)
+{
+	struct cq_export *x = fab_container(fid, struct cq_export, peer.fid);
+	struct fab_progress *progress = x->inbox.progress;
+	struct fab_cq *cq = x->cq;
+
+	fab_progress_lock(progress);
+	cq_empty(x);
+	fab_list_remove(&x->link);
+	inbox_close(&x->inbox, cq_export_free);
+	fab_progress_unlock(progress);
+	atomic_fetch_sub(&cq->ref, 1);
+	return 0;
+}
+
+static struct fi_ops cq_export_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_export_close,
+};
+
+static struct fi_ops_cq_owner cq_owner_ops = {
+	.size = sizeof(struct fi_ops_cq_owner),
+	.write = cq_write,
+	.writeerr = cq_writeerr,
+};
+
+int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp)
+{
+	struct cq_export *x;
+	int ret;
+
+	ret = fab_export_check(cq->domain->fabric->prov, exp, cq->peer);
+	if (ret)
+		return ret;
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return -FI_ENOMEM;
+	x->item = malloc(ROOM_FIRST * sizeof(*x->item));
+	if (!x->item) {
+		free(x);
+		return -FI_ENOMEM;
+	}
+	x->room = ROOM_FIRST;
+	FAB_OPS_FILL(&cq_export_ops);
+	x->cq = cq;
+	x->peer = (struct fid_peer_cq) { { FI_CLASS_PEER_CQ, exp->context, &cq_export_ops }, &cq_owner_ops };
+	ret = inbox_open(&x->inbox, cq->progress, cq_ready);
+	if (ret) {
+		free(x->item);
+		free(x);
+		return ret;
+	}
+	fab_progress_lock(cq->progress);
+	fab_list_add_tail(&cq->exports, &x->link);
+	fab_progress_unlock(cq->progress);
+	atomic_fetch_add(&cq->ref, 1);
+	*exp->fid = &x->peer.fid;
+	return 0;
+}
+
+void fab_export_settle(struct fab_cq *cq)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&cq->exports, link)
+		cq_empty(fab_container(link, struct cq_export, link));
+}
+
+/* ---- counters ---- */
+
+/* Engine's lock held. What counts may trigger work that ends at a peer: not under the inbox's lock. */
+static void cntr_empty(struct cntr_export *x)
+{
+	uint64_t incs, errs;
+
+	pthread_mutex_lock(&x->inbox.lock);
+	answer(&x->inbox);
+	incs = x->incs;
+	errs = x->errs;
+	x->incs = x->errs = 0;
+	pthread_mutex_unlock(&x->inbox.lock);
+	if (incs)
+		fab_cntr_bump(x->cntr, &x->cntr->value, incs);
+	if (errs)
+		fab_cntr_bump(x->cntr, &x->cntr->err, errs);
+}
+
+static void cntr_ready(struct fab_source *src, uint32_t events)
+{
+	(void) events;
+	cntr_empty(fab_container(src, struct cntr_export, inbox.source));
+}
+
+static void count(struct cntr_export *x, uint64_t *what)
+{
+	pthread_mutex_lock(&x->inbox.lock);
+	++*what;
+	knock(&x->inbox);
+	pthread_mutex_unlock(&x->inbox.lock);
+}
+
+static void cntr_inc(struct fid_peer_cntr *peer)
+{
+	struct cntr_export *x = fab_container(peer, struct cntr_export, peer);
+
+	count(x, &x->incs);
+}
+
+static void cntr_incerr(struct fid_peer_cntr *peer)
+{
+	struct cntr_export *x = fab_container(peer, struct cntr_export, peer);
+
+	count(x, &x->errs);
+}
+
+static void cntr_export_free(struct fab_defer *defer)
+{
+	struct cntr_export *x = fab_container(defer, struct cntr_export, inbox.defer);
+
+	pthread_mutex_destroy(&x->inbox.lock);
+	free(x);
+}
+
+static int cntr_export_close(struct fid *fid)
+{
+	struct cntr_export *x = fab_container(fid, struct cntr_export, peer.fid);
+	struct fab_progress *progress = x->inbox.progress;
+	struct fab_cntr *cntr = x->cntr;
+
+	fab_progress_lock(progress);
+	cntr_empty(x);
+	inbox_close(&x->inbox, cntr_export_free);
+	fab_progress_unlock(progress);
+	atomic_fetch_sub(&cntr->ref, 1);
+	return 0;
+}
+
+static struct fi_ops cntr_export_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cntr_export_close,
+};
+
+static struct fi_ops_cntr_owner cntr_owner_ops = {
+	.size = sizeof(struct fi_ops_cntr_owner),
+	.inc = cntr_inc,
+	.incerr = cntr_incerr,
+};
+
+int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp)
+{
+	struct cntr_export *x;
+	int ret;
+
+	ret = fab_export_check(cntr->domain->fabric->prov, exp, cntr->peer);
+	if (ret)
+		return ret;
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return -FI_ENOMEM;
+	FAB_OPS_FILL(&cntr_export_ops);
+	x->cntr = cntr;
+	x->peer = (struct fid_peer_cntr) { { FI_CLASS_PEER_CNTR, exp->context, &cntr_export_ops }, &cntr_owner_ops };
+	ret = inbox_open(&x->inbox, cntr->progress, cntr_ready);
+	if (ret) {
+		free(x);
+		return ret;
+	}
+	atomic_fetch_add(&cntr->ref, 1);
+	*exp->fid = &x->peer.fid;
+	return 0;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Memory regions: registration, what is bound to them, and their end. mr_map.c finds them by their keys.
+ */
+#include "common/memory/mr.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+#include "common/av/av_key.h"
+#include "common/queue/cntr.h"
+#include "common/queue/eq.h"
+#include "common/domain/fabric.h"
+
+/* ---- the object ---- */
+
+void fab_mr_count(struct fab_mr *mr, struct fab_progress *progress, size_t len)
+{
+	struct fab_cntr *cntr = atomic_load_explicit(&mr->cntr, memory_order_acquire);
+
+	if (!cntr)
+		return;
+	if (cntr->progress == progress) {
+		fab_cntr_inc(cntr, len);
+		return;
+	}
+	fab_progress_lock(cntr->progress);
+	fab_cntr_inc(cntr, len);
+	fab_progress_unlock(cntr->progress);
+}
+
+int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt)
+{
+	const uintptr_t in_page = sysconf(_SC_PAGESIZE) - 1;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uintptr_t start = (uintptr_t) iov[i].iov_base & ~in_page;
+		size_t len = (uintptr_t) iov[i].iov_base + iov[i].iov_len - start;
+
+		if (iov[i].iov_len && msync((void *) start, len, MS_SYNC)) {
+			int err = errno;
+
+			FI_WARN(mr->domain->fabric->prov, FI_LOG_MR, "%zu bytes at %p of region %#" PRIx64 " cannot be "
+				"made durable for FI_COMMIT_COMPLETE: msync: %s\n", iov[i].iov_len, iov[i].iov_base,
+				mr->mr_fid.key, strerror(err));
+			return -err;
+		}
+	}
+	return 0;
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
+	struct fab_domain *domain = mr->domain;
+	struct fab_cntr *cntr = atomic_load(&mr->cntr);
+
+	fab_mr_map_remove(domain, mr);
+	if (cntr)
+		atomic_fetch_sub(&cntr->ref, 1);
+	fab_auth_put(mr->auth_key);
+	if (domain->reg_mr_event)
+		fab_eq_purge(domain->eq, fid, NULL);	/* nobody may read of it now */
+	free(mr);
+	atomic_fetch_sub(&domain->ref, 1);
+	return 0;
+}
+
+/* The counter is added to from any endpoint's engine: it must not be on that of another one. */
+static int bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
+{
+	struct fab_domain *domain = mr->domain;
+	const struct fi_provider *prov = domain->fabric->prov;
+	struct fab_cntr *none = NULL;
+	int ret;
+
+	if (flags != FI_REMOTE_WRITE) {
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: flags %#" PRIx64 " for a counter; FI_REMOTE_WRITE is what can be "
+			"counted\n", flags);
+		return -FI_EBADFLAGS;
+	}
+	if (!(domain->caps & FI_RMA_EVENT)) {
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: domain %s was opened without FI_RMA_EVENT\n", domain->name);
+		return -FI_ENOSYS;
+	}
+	if (cntr->domain != domain) {
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter belongs to another domain than the region\n");
+		return -FI_EINVAL;
+	}
+	if (cntr->progress != &domain->progress) {
+		if (cntr->progress->user_cnt) {
+			FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with "
+				"FI_THREAD_COMPLETION a memory region wants a counter of its own\n");
+			return -FI_EINVAL;
+		}
+		ret = fab_progress_join(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress,
+					&cntr->wait }, &domain->progress);
+		if (ret)
+			return ret;
+	}
+	atomic_fetch_add(&cntr->ref, 1);
+	if (!atomic_compare_exchange_strong(&mr->cntr, &none, cntr)) {
+		atomic_fetch_sub(&cntr->ref, 1);
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the region has a counter already\n");
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
+	const struct fi_provider *prov = mr->domain->fabric->prov;
+	const struct fab_mr_map *map = &mr->domain->mr_map;
+	bool wants_enable = map->enable_all || (map->enable_event && (mr->flags & FI_RMA_EVENT));
+
+	if (wants_enable && atomic_load(&mr->enabled)) {
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the region is enabled; bind before fi_mr_enable()\n");
+		return -FI_EOPBADSTATE;
+	}
+	switch (bfid->fclass) {
+	case FI_CLASS_CNTR:
+		return bind_cntr(mr, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
+	case FI_CLASS_EP:
+	case FI_CLASS_SEP:
+	case FI_CLASS_RX_CTX:
+		/* A region serves all endpoints of its domain; an application may say so anyway (FI_MR_ENDPOINT). */
+		return 0;
+	default:
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: object of class %zu; a counter or an endpoint can be bound\n",
+			bfid->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+static int get_raw(const struct fab_mr *mr, const struct fi_mr_raw_attr *attr)
+{
+	uint64_t key = htobe64(mr->mr_fid.key);
+	bool fits;
+
+	if (!attr->key_size || !attr->base_addr)
+		return -FI_EINVAL;
+	fits = *attr->key_size >= FAB_MR_KEY_SIZE && attr->raw_key;
+	*attr->key_size = FAB_MR_KEY_SIZE;
+	*attr->base_addr = mr->base;
+	if (!fits)
+		return -FI_ETOOSMALL;
+	memcpy(attr->raw_key, &key, FAB_MR_KEY_SIZE);
+	return 0;
+}
+
+int fab_mr_map_raw(const struct fi_mr_map_raw *map_raw)
+{
+	uint64_t key;
+
+	if (map_raw->key_size != FAB_MR_KEY_SIZE || !map_raw->raw_key || !map_raw->key)
+		return -FI_EINVAL;
+	memcpy(&key, map_raw->raw_key, FAB_MR_KEY_SIZE);
+	*map_raw->key = be64toh(key);
+	return 0;
+}
+
+/* Nothing is cached about pages, so there is nothing to refresh: only the range is looked at. */
+static int refresh(const struct fab_mr *mr, const struct fi_mr_modify *modify)
+{
+	uintptr_t start, first, part;
+
+	for (size_t i = 0; i < modify->attr.iov_count; i++) {
+		uint32_t k = 0;
+
+		start = (uintptr_t) modify->attr.mr_iov[i].iov_base;
+		for (; k < mr->iov_cnt; k++) {
+			first = (uintptr_t) mr->iov[k].iov_base;
+			part = mr->iov[k].iov_len;
+			if (start >= first && start - first <= part &&
+			    modify->attr.mr_iov[i].iov_len <= part - (start - first))
+				break;
+		}
+		if (k == mr->iov_cnt) {
+			FI_WARN(mr->domain->fabric->prov, FI_LOG_MR, "fi_mr_refresh: range %zu is not inside the "
+				"region\n", i);
+			return -FI_EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
+
+	switch (command) {
+	case FI_ENABLE:
+		atomic_store_explicit(&mr->enabled, true, memory_order_release);
+		return 0;
+	case FI_GET_RAW_MR:
+		return arg ? get_raw(mr, arg) : -FI_EINVAL;
+	case FI_REFRESH:
+		return arg ? refresh(mr, arg) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+};
+
+/* ---- registration ---- */
+
+/* The generations are those of test/abi/abi-generations.tsv. */
+void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full)
+{
+	static const struct {
+		uint32_t version;
+		size_t size;
+	} generation[] = {
+		{ FI_VERSION(2, 0), sizeof(struct fi_mr_attr) },
+		{ FI_VERSION(1, 22), offsetof(struct fi_mr_attr, base_mr) },
+		{ FI_VERSION(1, 19), offsetof(struct fi_mr_attr, page_size) },
+		{ FI_VERSION(1, 5), offsetof(struct fi_mr_attr, iface) },
+		{ 0, offsetof(struct fi_mr_attr, auth_key_size) },
+	};
+	uint32_t version = domain->fabric->fabric_fid.api_version;
+	size_t i = 0;
+
+	while (FI_VERSION_LT(version, generation[i].version))
+		i++;
+	memset(full, 0, sizeof(*full));
+	memcpy(full, attr, generation[i].size);
+	if (!(domain->caps & FI_HMEM)) {
+		full->iface = FI_HMEM_SYSTEM;
+		full->device.reserved = 0;
+		full->hmem_data = NULL;
+	}
+}
+
+/* Why an attribute cannot be had, or NULL. */
+static const char *bad_attr(const struct fi_mr_attr *attr)
+{
+	const uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
+				FI_COLLECTIVE;
+
+	if (!attr->mr_iov || !attr->iov_count)
+		return "no buffer";
+	if (attr->iov_count > FAB_MR_IOV_LIMIT)
+		return "more buffers than domain_attr->mr_iov_limit";
+	if (attr->access & ~access)
+		return "access bits beyond FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE";
+	if (attr->offset)
+		return "offset must be 0";
+	if (attr->iface != FI_HMEM_SYSTEM)
+		return "device memory; only FI_HMEM_SYSTEM can be registered";
+	if (attr->base_mr || attr->sub_mr_cnt)
+		return "a region made of other regions (base_mr)";
+	for (size_t i = 0, len = 0; i < attr->iov_count; len += attr->mr_iov[i++].iov_len) {
+		if ((uintptr_t) attr->mr_iov[i].iov_base + attr->mr_iov[i].iov_len < attr->mr_iov[i].iov_len ||
+		    len + attr->mr_iov[i].iov_len < len)
+			return "a buffer that goes beyond the end of the address space";
+	}
+	return NULL;
+}
+
+static int check_registration(const struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+	const char *why;
+
+	if (flags & FI_MR_DMABUF) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_MR_DMABUF: device memory is not supported\n");
+		return -FI_EOPNOTSUPP;
+	}
+	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM | FI_AUTH_KEY)) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration with flags %#" PRIx64 "; FI_RMA_EVENT, FI_RMA_PMEM and "
+			"FI_AUTH_KEY are known\n", flags);
+		return -FI_EBADFLAGS;
+	}
+	if ((flags & FI_RMA_PMEM) && !(domain->caps & FI_RMA_PMEM)) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_RMA_PMEM: domain %s was opened without that "
+			"capability, or its provider does not have it\n", domain->name);
+		return -FI_EBADFLAGS;
+	}
+	why = bad_attr(attr);
+	if (why) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration refused: %s (%zu buffers, access %#" PRIx64 ")\n",
+			why, attr->iov_count, attr->access);
+		return attr->iface != FI_HMEM_SYSTEM ? -FI_EOPNOTSUPP : -FI_EINVAL;
+	}
+	if (!domain->mr_map.prov_key && attr->requested_key == FI_KEY_NOTAVAIL) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration refused: requested_key is FI_KEY_NOTAVAIL\n");
+		return -FI_EKEYREJECTED;
+	}
+	return 0;
+}
+
+/* The key that attr->auth_key, a struct fi_mr_auth_key, names in an address vector. NULL: every key will do. */
+static int av_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
+		       struct fab_auth_key **key)
+{
+	struct fi_mr_auth_key from;
+	struct fab_av *av;
+
+	if (attr->auth_key_size != sizeof(from) || !attr->auth_key)
+		return -FI_EINVAL;
+	memcpy(&from, attr->auth_key, sizeof(from));
+	av = from.av ? fab_container(from.av, struct fab_av, av_fid) : NULL;
+	if (!av || av->domain != domain)
+		return -FI_EINVAL;
+	if (from.src_addr == FI_ADDR_UNSPEC)
+		return 0;
+	*key = fab_auth_share(flags & FI_AUTH_KEY ? fab_av_key_at(av, from.src_addr) : fab_av_key(av, from.src_addr));
+	return *key ? 0 : -FI_EINVAL;
+}
+
+int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+
+	if (FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) || !attr->auth_key_size)
+		return 0;
+	FI_WARN(prov, FI_LOG_MR, "memory registration: auth_key_size is %zu; %s has no authorization keys, and would "
+		"let everybody in\n", attr->auth_key_size, prov->name);
+	return -FI_EINVAL;
+}
+
+/* What a peer must have proved to reach the region. 0 or -FI_E*, logged. */
+static int get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
+			struct fab_auth_key **key)
+{
+	const struct fi_provider *prov = domain->fabric->prov;
+	int ret = 0;
+
+	*key = NULL;
+	if (domain->av_auth_key) {
+		if (attr->auth_key_size)
+			ret = av_auth_key(domain, attr, flags, key);
+		if (ret)
+			FI_WARN(prov, FI_LOG_MR, "memory registration: with FI_AV_AUTH_KEY, auth_key is a struct "
+				"fi_mr_auth_key with an address vector of domain %s and a key or address in it, or "
+				"FI_ADDR_UNSPEC\n", domain->name);
+		return ret;
+	}
+	if (!domain->has_auth_keys)
+		return fab_mr_refuse_key(domain, attr);
+	if (attr->auth_key_size)
+		return fab_auth_get(prov, "memory registration", attr->auth_key, attr->auth_key_size, key);
+	*key = fab_auth_share(domain->auth_key);
+	return 0;
+}
+
+static struct fab_mr *mr_alloc(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags)
+{
+	const struct fab_mr_map *map = &domain->mr_map;
+	struct fab_mr *mr = calloc(1, sizeof(*mr) + attr->iov_count * sizeof(mr->iov[0]));
+
+	if (!mr)
+		return NULL;
+	mr->mr_fid.fid = (struct fid) { .fclass = FI_CLASS_MR, .context = attr->context, .ops = &mr_fid_ops };
+	mr->mr_fid.mem_desc = mr;
+	mr->domain = domain;
+	mr->access = attr->access;
+	mr->flags = flags;
+	mr->base = map->virt_addr ? (uintptr_t) attr->mr_iov[0].iov_base : 0;
+	mr->iov_cnt = attr->iov_count;
+	for (size_t i = 0; i < attr->iov_count; i++) {
+		mr->iov[i] = attr->mr_iov[i];
+		mr->len += attr->mr_iov[i].iov_len;
+	}
+	atomic_init(&mr->enabled, !map->enable_all && !(map->enable_event && (flags & FI_RMA_EVENT)));
+	return mr;
+}
+
+/* attr is complete. */
+static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr_fid)
+{
+	struct fab_mr *mr;
+	int ret;
+
+	ret = check_registration(domain, attr, flags);
+	if (ret)
+		return ret;
+	mr = mr_alloc(domain, attr, flags);
+	if (!mr)
+		return -FI_ENOMEM;
+	ret = get_auth_key(domain, attr, flags, &mr->auth_key);
+	if (ret) {
+		free(mr);
+		return ret;
+	}
+	ret = fab_mr_map_add(domain, mr, attr->requested_key);
+	if (ret) {
+		if (ret == -FI_ENOKEY)
+			FI_WARN(domain->fabric->prov, FI_LOG_MR, "memory registration refused: requested_key "
+				"%#" PRIx64 " is in use\n", attr->requested_key);
+		fab_auth_put(mr->auth_key);
+		free(mr);
+		return ret;
+	}
+	atomic_fetch_add(&domain->ref, 1);
+	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
+	if (domain->reg_mr_event) {
+		ret = fab_eq_write_done(domain->eq, FI_MR_COMPLETE, &mr->mr_fid.fid, attr->context, 0);
+		if (ret)
+			mr_close(&mr->mr_fid.fid);
+	}
+	return ret;
+}
+
+static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+{
+	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
+	struct fi_mr_attr full;
+
+	fab_mr_read_attr(domain, attr, &full);
+	return mr_reg(domain, &full, flags, mr);
+}
+
+static int regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
+		uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	return mr_reg(fab_container(fid, struct fab_domain, domain_fid.fid), &(struct fi_mr_attr) {
+		      .mr_iov = iov, .iov_count = cnt, .access = access, .offset = offset,
+		      .requested_key = requested_key, .context = context }, flags, mr);
+}
+
+static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t requested_key,
+	       uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct iovec iov = { .iov_base = (void *) buf, .iov_len = len };
+
+	return regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+struct fi_ops_mr fab_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = reg,
+	.regv = regv,
+	.regattr = regattr,
+};

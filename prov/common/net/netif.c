@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Network interfaces: asked of the kernel, filtered, ranked. Setup tier, no state: each call looks anew.
+ */
+#include "common/net/netif.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+#include "base/strbuf.h"
+
+static const struct fab_netif_source system_source = {
+	.proc_net = "/proc/net",
+	.sys_net = "/sys/class/net",
+	.getifaddrs = getifaddrs,
+	.freeifaddrs = freeifaddrs,
+};
+
+const struct fab_netif_source *fab_netif_source = &system_source;
+
+/* What the rank depends on. Smaller is better, from the first member to the last. */
+enum rank {
+	RANK_PICK,		/* place in the filter's list */
+	RANK_LOOPBACK,
+	RANK_NOT_RUNNING,
+	RANK_LINK_LOCAL,
+	RANK_CLASS,		/* enum class */
+	RANK_NO_DEFAULT_ROUTE,
+	RANK_SLOWNESS,		/* UINT64_MAX less the speed */
+	RANK_FLEETING,		/* IPv6: temporary or deprecated */
+	RANK_FAMILY,
+	RANK_ORDER,		/* as the kernel lists them */
+	RANK_MAX
+};
+
+enum class {
+	CLASS_HARDWARE,		/* or what a default route leads through */
+	CLASS_SOFTWARE,		/* bond, vlan, what a container has ... */
+	CLASS_LOCAL,		/* docker, bridge, veth, tun: rarely leads to another machine */
+};
+
+struct candidate {
+	struct fab_netif netif;
+	uint64_t rank[RANK_MAX];
+};
+
+/* ---- the filter ---- */
+
+#define ITEM_MAX 64
+
+struct item {
+	char text[ITEM_MAX];
+	bool negated, is_range;
+	union fab_sockaddr net;
+	unsigned prefix_len;
+};
+
+/* Does addr lie in net/prefix_len? */
+static bool in_range(const union fab_sockaddr *addr, const union fab_sockaddr *net, unsigned prefix_len)
+{
+	const uint8_t *a, *b;
+
+	if (addr->sa.sa_family != net->sa.sa_family)
+		return false;
+	a = addr->sa.sa_family == AF_INET ? (const uint8_t *) &addr->sin.sin_addr : addr->sin6.sin6_addr.s6_addr;
+	b = net->sa.sa_family == AF_INET ? (const uint8_t *) &net->sin.sin_addr : net->sin6.sin6_addr.s6_addr;
+	if (memcmp(a, b, prefix_len / 8))
+		return false;
+	return !(prefix_len % 8) || !((a[prefix_len / 8] ^ b[prefix_len / 8]) & (0xff00 >> prefix_len % 8 & 0xff));
+}
+
+/* "10.0.0.0/8" or an address alone. False: it is neither, so it is a name. */
+static bool parse_range(struct item *item)
+{
+	char text[ITEM_MAX], *slash, *end;
+	unsigned max;
+
+	snprintf(text, sizeof(text), "%s", item->text);
+	slash = strchr(text, '/');
+	if (slash)
+		*slash = '\0';
+	memset(&item->net, 0, sizeof(item->net));
+	if (inet_pton(AF_INET, text, &item->net.sin.sin_addr) == 1) {
+		item->net.sa.sa_family = AF_INET;
+		max = 32;
+	} else if (inet_pton(AF_INET6, text, &item->net.sin6.sin6_addr) == 1) {
+		item->net.sa.sa_family = AF_INET6;
+		max = 128;
+	} else {
+		return false;
+	}
+	item->prefix_len = slash ? strtoul(slash + 1, &end, 10) : max;
+	return !slash || (slash[1] && !*end && item->prefix_len <= max);
+}
+
+/* The next item of a comma list; false at its end. *filter moves on. */
+static bool next_item(const char **filter, struct item *item)
+{
+	size_t len;
+
+	*filter += strspn(*filter, ", \t");
+	if (!**filter)
+		return false;
+	len = strcspn(*filter, ", \t");
+	item->negated = **filter == '^' || **filter == '!';
+	snprintf(item->text, sizeof(item->text), "%.*s", (int) fab_min(len, (size_t) ITEM_MAX) - item->negated,
+		 *filter + item->negated);
+	item->is_range = parse_range(item);
+	*filter += len;
+	return true;
+}
+
+static bool item_fits(const struct item *item, const struct fab_netif *netif)
+{
+	return item->is_range ? in_range(&netif->addr, &item->net, item->prefix_len) :
+				!fnmatch(item->text, netif->name, 0);
+}
+
+/* Is it to be taken, and as which item of the list? */
+static bool pick(const char *filter, const struct fab_netif *netif, uint64_t *place)
+{
+	bool choosy = false, found = false;
+	struct item item;
+
+	*place = 0;
+	for (uint64_t i = 0; filter && next_item(&filter, &item); i++) {
+		choosy |= !item.negated;
+		if (!item_fits(&item, netif))
+			continue;
+		if (item.negated)
+			return false;
+		if (!found)
+			*place = i;
+		found = true;
+	}
+	return found || !choosy;
+}
+
+/* ---- facts about an interface ---- */
+
+static FILE *open_file(const char *dir, const char *name, const char *file)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s%s%s", dir, name, file ? "/" : "", file ? file : "");
+	return fopen(path, "re");
+}
+
+/* A number in /sys/class/net/NAME/FILE; 0 if there is none, or it is negative (unknown). */
+static uint64_t sys_number(const char *name, const char *file)
+{
+	FILE *f = open_file(fab_netif_source->sys_net, name, file);
+	long long value;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lld", &value) != 1 || value < 0)
+		value = 0;
+	fclose(f);
+	return value;
+}
+
+static bool sys_has(const char *name, const char *file)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s/%s", fab_netif_source->sys_net, name, file);
+	return !access(path, F_OK);
+}
+
+/* Does a line of /proc/net/route or ipv6_route that is a default route name this interface? */
+static bool is_default_route(const char *line, int family, const char *name)
+{
+	unsigned dest, mask, flags, prefix_len;
+	char dest6[33], iface[IF_NAMESIZE];
+
+	if (family == AF_INET)
+		return sscanf(line, "%15s %x %*s %x %*s %*s %*s %x", iface, &dest, &flags, &mask) == 4 &&
+		       !strcmp(iface, name) && !dest && !mask && (flags & 0x1);
+	/* 0x1 usable, 0x200 reject */
+	return sscanf(line, "%32s %x %*s %*s %*s %*s %*s %*s %x %15s", dest6, &prefix_len, &flags, iface) == 4 &&
+	       !strcmp(iface, name) && !prefix_len && strspn(dest6, "0") == 32 && (flags & 0x201) == 0x1;
+}
+
+static bool has_default_route(int family, const char *name)
+{
+	FILE *f = open_file(fab_netif_source->proc_net, family == AF_INET ? "route" : "ipv6_route", NULL);
+	bool found = false;
+	char line[256];
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = is_default_route(line, family, name);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+#define IPV6_FLEETING	(0x01 | 0x20)	/* temporary, deprecated */
+#define IPV6_UNUSABLE	(0x08 | 0x40)	/* its duplicate was found, or is still looked for */
+
+/* The kernel's flags of an IPv6 address, 0 if it does not list it. */
+static unsigned ipv6_flags(const union fab_sockaddr *addr, const char *name)
+{
+	FILE *f = open_file(fab_netif_source->proc_net, "if_inet6", NULL);
+	char line[128], text[33], wanted[33], iface[IF_NAMESIZE];
+	unsigned flags = 0, there;
+
+	for (int i = 0; i < 16; i++)
+		sprintf(wanted + 2 * i, "%02x", addr->sin6.sin6_addr.s6_addr[i]);
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%32s %*s %*s %*s %x %15s", text, &there, iface) == 3 && !strcmp(text, wanted) &&
+		    !strcmp(iface, name))
+			flags = there;
+	}
+	if (f)
+		fclose(f);
+	return flags;
+}
+
+static enum class class_of(const char *name, bool default_route)
+{
+	static const char *const prefixes[] = { "docker", "br-", "virbr", "veth", "tun", "tap" };
+
+	if (sys_has(name, "device"))
+		return CLASS_HARDWARE;
+	if (sys_has(name, "tun_flags"))
+		return CLASS_LOCAL;
+	if (default_route)
+		return CLASS_HARDWARE;
+	if (sys_has(name, "bridge"))
+		return CLASS_LOCAL;
+	for (size_t i = 0; i < fab_countof(prefixes); i++) {
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return CLASS_LOCAL;
+	}
+	return CLASS_SOFTWARE;
+}
+
+/* ---- candidates ---- */
+
+static unsigned mask_len(const uint8_t *mask, unsigned size)
+{
+	unsigned len = 0;
+
+	while (len < size * 8 && (mask[len / 8] & (0x80 >> len % 8)))
+		len++;
+	return len;
+}
+
+/* net, prefix_len and network from addr and the netmask (NULL: a host alone). */
+static void set_network(struct fab_netif *netif, const struct sockaddr *netmask)
+{
+	bool v4 = netif->addr.sa.sa_family == AF_INET;
+	unsigned size = v4 ? 4 : 16;
+	union fab_sockaddr mask;
+	char text[INET6_ADDRSTRLEN];
+	uint8_t *host, *bits;
+
+	memset(&mask, 0xff, sizeof(mask));
+	if (netmask)
+		memcpy(&mask, netmask, fab_addr_len(&netif->addr.sa));
+	netif->net = netif->addr;
+	host = v4 ? (uint8_t *) &netif->net.sin.sin_addr : netif->net.sin6.sin6_addr.s6_addr;
+	bits = v4 ? (uint8_t *) &mask.sin.sin_addr : mask.sin6.sin6_addr.s6_addr;
+	for (unsigned i = 0; i < size; i++)
+		host[i] &= bits[i];
+	netif->prefix_len = mask_len(bits, size);
+	inet_ntop(netif->net.sa.sa_family, host, text, sizeof(text));
+	snprintf(netif->network, sizeof(netif->network), "%s/%u", text, netif->prefix_len);
+}
+
+static void set_rank(struct candidate *candidate, unsigned addr_flags)
+{
+	const struct fab_netif *netif = &candidate->netif;
+	int family = netif->addr.sa.sa_family;
+	bool default_route = !netif->loopback && has_default_route(family, netif->name);
+
+	candidate->rank[RANK_LOOPBACK] = netif->loopback;
+	candidate->rank[RANK_NOT_RUNNING] = !netif->running;
+	candidate->rank[RANK_LINK_LOCAL] = fab_addr_is_link_local(&netif->addr.sa);
+	candidate->rank[RANK_CLASS] = class_of(netif->name, default_route);
+	candidate->rank[RANK_NO_DEFAULT_ROUTE] = !default_route;
+	candidate->rank[RANK_SLOWNESS] = UINT64_MAX - netif->speed;
+	candidate->rank[RANK_FLEETING] = !!(addr_flags & IPV6_FLEETING);
+	candidate->rank[RANK_FAMILY] = family != AF_INET;
+}
+
+/* False: it is no address for us. */
+static bool candidate_make(struct candidate *candidate, const struct ifaddrs *ifa)
+{
+	struct fab_netif *netif = &candidate->netif;
+	unsigned addr_flags = 0;
+
+	if (!ifa->ifa_addr || !fab_addr_len(ifa->ifa_addr) || !(ifa->ifa_flags & IFF_UP))
+		return false;
+	memset(candidate, 0, sizeof(*candidate));
+	memcpy(&netif->addr, ifa->ifa_addr, fab_addr_len(ifa->ifa_addr));
+	fab_addr_set_port(&netif->addr.sa, 0);
+	snprintf(netif->name, sizeof(netif->name), "%.*s", (int) strcspn(ifa->ifa_name, ":"), ifa->ifa_name);
+	netif->loopback = ifa->ifa_flags & IFF_LOOPBACK;
+	netif->running = ifa->ifa_flags & IFF_RUNNING;
+	netif->mtu = sys_number(netif->name, "mtu");
+	netif->speed = sys_number(netif->name, "speed") * 1000000;
+	set_network(netif, ifa->ifa_netmask);
+	if (netif->addr.sa.sa_family == AF_INET6)
+		addr_flags = ipv6_flags(&netif->addr, netif->name);
+	if (addr_flags & IPV6_UNUSABLE)
+		return false;
+	set_rank(candidate, addr_flags);
+	return true;
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const uint64_t *left = ((const struct candidate *) a)->rank, *right = ((const struct candidate *) b)->rank;
+
+	for (unsigned i = 0; i < RANK_MAX; i++) {
+		if (left[i] != right[i])
+			return left[i] < right[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* Say what there was, of which the filter left nothing. */
+static void log_none(const struct fi_provider *prov, const char *filter, const struct ifaddrs *ifas)
+{
+	char text[512];
+	struct fab_strbuf sb;
+
+	fab_strbuf_init(&sb, text, sizeof(text));
+	for (const struct ifaddrs *ifa = ifas; ifa; ifa = ifa->ifa_next) {
+		char addr[INET6_ADDRSTRLEN];
+
+		if (!ifa->ifa_addr || !fab_addr_len(ifa->ifa_addr) || !(ifa->ifa_flags & IFF_UP))
+			continue;
+		inet_ntop(ifa->ifa_addr->sa_family, ifa->ifa_addr->sa_family == AF_INET ?
+			  (const void *) &((const struct sockaddr_in *) (const void *) ifa->ifa_addr)->sin_addr :
+			  (const void *) &((const struct sockaddr_in6 *) (const void *) ifa->ifa_addr)->sin6_addr,
+			  addr, sizeof(addr));
+		fab_strbuf_printf(&sb, "%s%s %s", sb.len ? ", " : "", ifa->ifa_name, addr);
+	}
+	FI_WARN(prov, FI_LOG_CORE, "no network interface to use: %s%.100s%s up are: %s\n",
+		filter ? "the filter \"" : "", filter ? filter : "", filter ? "\" leaves none;" : "",
+		sb.len ? text : "none");
+}
+
+int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt)
+{
+	struct candidate *candidates;
+	struct fab_netif *ranked;
+	size_t max = 0, found = 0;
+	struct ifaddrs *ifas;
+	int ret = -FI_ENOMEM;
+
+	if (fab_netif_source->getifaddrs(&ifas))
+		return -errno;
+	for (const struct ifaddrs *ifa = ifas; ifa; ifa = ifa->ifa_next)
+		max++;
+	candidates = calloc(max + 1, sizeof(*candidates));
+	ranked = calloc(max + 1, sizeof(*ranked));
+	if (!candidates || !ranked)
+		goto free_ranked;
+	for (const struct ifaddrs *ifa = ifas; ifa; ifa = ifa->ifa_next) {
+		struct candidate *candidate = &candidates[found];
+
+		if (!candidate_make(candidate, ifa) || !pick(filter, &candidate->netif, &candidate->rank[RANK_PICK]))
+			continue;
+		candidate->rank[RANK_ORDER] = found++;
+	}
+	if (!found) {
+		log_none(prov, filter, ifas);
+		ret = -FI_ENODATA;
+		goto free_ranked;
+	}
+	qsort(candidates, found, sizeof(*candidates), compare_candidates);
+	for (size_t i = 0; i < found; i++)
+		ranked[i] = candidates[i].netif;
+	*list = ranked;
+	ranked = NULL;
+	*cnt = found;
+	ret = 0;
+
+free_ranked:
+	free(ranked);
+	free(candidates);
+	fab_netif_source->freeifaddrs(ifas);
+	return ret;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A nic is one piece of memory: its parts and their texts. A copy is the same bytes with the pointers set anew. The
+ * text of what is not known is empty, and the pointer to it NULL.
+ */
+#include "common/net/nic.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "base/list.h"
+#include "common/ops/ops.h"
+
+struct nic {
+	struct fid_nic fid;
+	struct fi_device_attr device;
+	struct fi_bus_attr bus;
+	struct fi_link_attr link;
+	struct fab_nic_text text;	/* what the three point to */
+};
+
+static struct nic *nic_of(struct fid *fid)
+{
+	return fab_container(fid, struct nic, fid.fid);
+}
+
+/* ---- what /sys says ---- */
+
+/* The first line of a file, without its end; empty if there is none. */
+static void sys_text(const char *folder, const char *file, char *text, size_t size)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	text[0] = '\0';
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	if (!fgets(text, (int) size, f))
+		text[0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	fclose(f);
+}
+
+static bool sys_target(const char *folder, const char *file, char target[PATH_MAX])
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	return realpath(path, target);
+}
+
+/* A device may hang on another (virtio on PCI): the last part of the path that is an address on the PCI bus. */
+static void find_bus(char path[PATH_MAX], struct fi_bus_attr *bus)
+{
+	unsigned domain, id, device, function;
+	char *part;
+
+	bus->bus_type = FI_BUS_UNKNOWN;
+	for (part = strrchr(path, '/'); part; part = strrchr(path, '/')) {
+		if (sscanf(part, "/%4x:%2x:%2x.%1x", &domain, &id, &device, &function) == 4) {
+			bus->bus_type = FI_BUS_PCI;
+			bus->attr.pci = (struct fi_pci_attr) { domain, id, device, function };
+			return;
+		}
+		*part = '\0';
+	}
+}
+
+bool fab_nic_find(const char *folder, struct fab_nic *nic)
+{
+	struct fab_nic_text *text = &nic->text;
+	char path[PATH_MAX];
+
+	if (sys_target(folder, "device/driver", path))
+		snprintf(text->driver, sizeof(text->driver), "%.31s", strrchr(path, '/') + 1);
+	if (!sys_target(folder, "device", path))
+		return false;
+	find_bus(path, &nic->bus);
+	sys_text(folder, "device/device", text->device_id, sizeof(text->device_id));
+	sys_text(folder, "device/revision", text->version, sizeof(text->version));
+	sys_text(folder, "device/vendor", text->vendor_id, sizeof(text->vendor_id));
+	return true;
+}
+
+/* ---- the object ---- */
+
+static int nic_close(struct fid *fid)
+{
+	free(nic_of(fid));
+	return 0;
+}
+
+static int nic_control(struct fid *fid, int command, void *arg);
+
+static struct fi_ops nic_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = nic_close,
+	.control = nic_control,
+};
+
+static char *text_or_null(char *text)
+{
+	return *text ? text : NULL;
+}
+
+static void set_pointers(struct nic *nic)
+{
+	nic->fid.device_attr = &nic->device;
+	nic->fid.bus_attr = &nic->bus;
+	nic->fid.link_attr = &nic->link;
+	nic->device = (struct fi_device_attr) {
+		.name = text_or_null(nic->text.name),
+		.device_id = text_or_null(nic->text.device_id),
+		.device_version = text_or_null(nic->text.version),
+		.vendor_id = text_or_null(nic->text.vendor_id),
+		.driver = text_or_null(nic->text.driver),
+		.firmware = text_or_null(nic->text.firmware),
+	};
+	nic->link.address = text_or_null(nic->text.address);
+	nic->link.network_type = text_or_null(nic->text.network_type);
+}
+
+static int nic_control(struct fid *fid, int command, void *arg)
+{
+	struct nic *copy;
+
+	if (command != FI_DUP || !arg)
+		return -FI_ENOSYS;
+	copy = malloc(sizeof(*copy));
+	if (!copy)
+		return -FI_ENOMEM;
+	*copy = *nic_of(fid);
+	set_pointers(copy);
+	*(struct fid_nic **) arg = &copy->fid;
+	return 0;
+}
+
+int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic_fid)
+{
+	struct nic *nic = calloc(1, sizeof(*nic));
+
+	*nic_fid = NULL;
+	if (!nic)
+		return -FI_ENOMEM;
+	FAB_OPS_FILL(&nic_ops);
+	nic->fid.fid = (struct fid) { .fclass = FI_CLASS_NIC, .ops = &nic_ops };
+	nic->text = from->text;
+	nic->bus = from->bus;
+	nic->link = (struct fi_link_attr) { .mtu = from->mtu, .speed = from->speed, .state = from->state };
+	set_pointers(nic);
+	*nic_fid = &nic->fid;
+	return 0;
+}
+
+/* ---- of an interface ---- */
+
+static enum fi_link_state find_state(const char *folder)
+{
+	char text[32];
+
+	sys_text(folder, "operstate", text, sizeof(text));
+	if (!strcmp(text, "up"))
+		return FI_LINK_UP;
+	return !*text || !strcmp(text, "unknown") ? FI_LINK_UNKNOWN : FI_LINK_DOWN;
+}
+
+/* By the kernel's number of link layers, ARPHRD_*. */
+static const char *find_type(const char *folder)
+{
+	char text[16];
+
+	sys_text(folder, "type", text, sizeof(text));
+	return !strcmp(text, "1") ? "Ethernet" : !strcmp(text, "32") ? "InfiniBand" : "";
+}
+
+int fab_nic_open(const struct fab_netif *netif, struct fid_nic **nic_fid)
+{
+	struct fab_nic nic = { .mtu = netif->mtu, .speed = netif->speed };
+	char folder[PATH_MAX];
+
+	*nic_fid = NULL;
+	snprintf(folder, sizeof(folder), "%s/%s", fab_netif_source->sys_net, netif->name);
+	if (!fab_nic_find(folder, &nic))
+		return 0;
+	snprintf(nic.text.name, sizeof(nic.text.name), "%s", netif->name);
+	sys_text(folder, "address", nic.text.address, sizeof(nic.text.address));
+	snprintf(nic.text.network_type, sizeof(nic.text.network_type), "%s", find_type(folder));
+	nic.state = find_state(folder);
+	return fab_nic_make(&nic, nic_fid);
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_cq(3): reading, sleeping, open and close. Errors: cq_err.c.
+ */
+#include "common/queue/cq_err.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_peer.h>
+#include "base/bits.h"
+#include "common/lent/lent.h"
+#include "common/ops/ops.h"
+#include "common/queue/queue_base.h"
+
+#define RING_START		64	/* entries */
+#define SIZE_MAX_ASKED		(1U << 28)	/* entries; more is taken for a mistake */
+
+static struct fab_cq *cq_of(struct fid_cq *fid)
+{
+	return fab_container(fid, struct fab_cq, cq_fid);
+}
+
+/* ---- formats: each is the beginning of struct fab_comp, of a certain length ---- */
+
+#define SAME_PLACE(member, field)										\
+	_Static_assert(offsetof(struct fi_cq_tagged_entry, member) == offsetof(struct fab_comp, field),		\
+		       "formats are copied in one piece")
+SAME_PLACE(op_context, context);
+SAME_PLACE(flags, flags);
+SAME_PLACE(len, len);
+SAME_PLACE(buf, buf);
+SAME_PLACE(data, data);
+SAME_PLACE(tag, tag);
+
+/* size is a constant in every caller. */
+static inline __attribute__((always_inline))
+void copy_entries(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf, size_t size)
+{
+	char *to = buf;
+
+	for (uint32_t i = 0; i < cnt; i++, to += size)
+		memcpy(to, &ring[(pos + i) & mask], size);
+}
+
+static void copy_context(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf)
+{
+	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_entry));
+}
+
+static void copy_msg(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf)
+{
+	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_msg_entry));
+}
+
+static void copy_data(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf)
+{
+	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_data_entry));
+}
+
+static void copy_tagged(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf)
+{
+	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_tagged_entry));
+}
+
+/* Who leaves the format to us cannot know how long an entry is: so it is the shortest. */
+static void (*const copy_by_format[])(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt,
+				      void *buf) = {
+	[FI_CQ_FORMAT_UNSPEC] = copy_context,
+	[FI_CQ_FORMAT_CONTEXT] = copy_context,
+	[FI_CQ_FORMAT_MSG] = copy_msg,
+	[FI_CQ_FORMAT_DATA] = copy_data,
+	[FI_CQ_FORMAT_TAGGED] = copy_tagged,
+};
+
+/* ---- the ring ---- */
+
+static bool grow(struct fab_cq *cq)
+{
+	uint32_t mask = cq->mask * 2 + 1;
+	struct fab_comp *ring = malloc(((size_t) mask + 1) * sizeof(*ring));
+
+	if (!ring)
+		return false;
+	for (uint32_t pos = cq->head; pos != cq->tail; pos++)
+		ring[pos & mask] = cq->ring[pos & cq->mask];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->mask = mask;
+	return true;
+}
+
+/* Successes that can be read before the first error. */
+static uint32_t readable(const struct fab_cq *cq)
+{
+	const struct fab_cq_err *err = fab_cq_first_err(cq);
+
+	return (err ? err->pos : cq->tail) - cq->head;
+}
+
+/* Is there what a sleeper of cnt entries waits for? Errors always are. */
+static bool enough(const struct fab_cq *cq, uint32_t cnt)
+{
+	return cq->tail - cq->head >= cnt || !fab_list_empty(&cq->errs);
+}
+
+static bool has_event(struct fab_wait *wait)
+{
+	const struct fab_cq *cq = fab_container(wait, struct fab_cq, wait);
+
+	return !cq->peer && enough(cq, wait->outside ? 1 : cq->wake_cnt);
+}
+
+bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp)
+{
+	if (cq->peer)
+		fab_cq_owner_write(cq, comp);
+	else if (grow(cq))
+		return false;
+	else
+		fab_cq_set_overrun(cq, comp);
+	return true;
+}
+
+/* ---- reading ---- */
+
+/* Take up to count entries. The number, -FI_EAVAIL if an error stands first, -FI_EAGAIN if there is nothing. */
+static ssize_t take(struct fab_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	uint32_t cnt = readable(cq);
+
+	if (!cnt)
+		return fab_list_empty(&cq->errs) ? -FI_EAGAIN : -FI_EAVAIL;
+	if (cnt > count)
+		cnt = (uint32_t) count;
+	cq->copy(cq->ring, cq->mask, cq->head, cnt, buf);
+	if (src) {
+		for (uint32_t i = 0; i < cnt; i++)
+			src[i] = cq->ring[(cq->head + i) & cq->mask].src;
+	}
+	cq->head += cnt;
+	return cnt;
+}
+
+ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	struct fab_cq *cq = cq_of(fid);
+	ssize_t ret;
+
+	if (!buf && count)
+		return -FI_EINVAL;
+	fab_progress_enter(cq->progress);
+	if (fab_cq_ring_empty(cq) || !count)
+		fab_progress_run(cq->progress);
+	else
+		fab_progress_attend(cq->progress);
+	if (fab_cq_ring_empty(cq)) {
+		ret = -FI_EAGAIN;
+		fab_wait_drained(&cq->wait);
+	} else {
+		ret = take(cq, buf, count, src);
+	}
+	fab_progress_unlock(cq->progress);
+	return ret;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	return fab_cq_readfrom(fid, buf, count, NULL);
+}
+
+/* ---- reading ahead: see struct fab_cq_ahead ---- */
+
+/* What can be read next, as far as there is room for it. Lock held; what was read ahead before has been read. */
+static void read_ahead(struct fab_cq *cq)
+{
+	struct fab_cq_ahead *ahead = cq->ahead;
+	uint32_t cnt = fab_min(readable(cq), (uint32_t) FAB_CQ_AHEAD);
+
+	for (uint32_t i = 0; i < cnt; i++)
+		ahead->entry[i] = cq->ring[(cq->head + i) & cq->mask];
+	cq->head += cnt;
+	ahead->at = 0;
+	atomic_store_explicit(&ahead->cnt, cnt, memory_order_relaxed);
+}
+
+static ssize_t ahead_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	struct fab_cq *cq = cq_of(fid);
+	struct fab_cq_ahead *ahead = cq->ahead;
+	uint32_t left = atomic_load_explicit(&ahead->cnt, memory_order_relaxed);
+	ssize_t ret;
+
+	if (left && count && buf) {
+		uint32_t cnt = fab_min((size_t) left, count);
+
+		cq->copy(ahead->entry, FAB_CQ_AHEAD - 1, ahead->at, cnt, buf);
+		for (uint32_t i = 0; src && i < cnt; i++)
+			src[i] = ahead->entry[ahead->at + i].src;
+		ahead->at += cnt;
+		atomic_store_explicit(&ahead->cnt, left - cnt, memory_order_relaxed);
+		return cnt;
+	}
+	if (!buf && count)
+		return -FI_EINVAL;
+	fab_progress_enter(cq->progress);
+	if (fab_cq_ring_empty(cq) || !count)
+		fab_progress_run(cq->progress);
+	ret = take(cq, buf, count, src);
+	if (ret > 0)
+		read_ahead(cq);
+	fab_progress_unlock(cq->progress);
+	return ret;
+}
+
+static ssize_t ahead_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	return ahead_readfrom(fid, buf, count, NULL);
+}
+
+static struct fi_ops_cq ahead_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = ahead_read,
+	.readfrom = ahead_readfrom,
+	.readerr = fab_cq_readerr,
+	.strerror = fab_cq_strerror,
+};
+
+/* ---- sleeping ---- */
+
+/* Sleep until there are cnt entries, or an error, or the sleep ends. 0, or why it ended. */
+static int wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
+{
+	struct fab_sleep sleep;
+	int ret;
+
+	fab_wait_begin(&cq->wait, &sleep, timeout_ms);
+	while (!enough(cq, cnt)) {
+		fab_progress_run(cq->progress);
+		if (enough(cq, cnt))
+			break;
+		cq->wake_cnt = cq->wait.sleepers ? fab_min(cq->wake_cnt, cnt) : cnt;
+		ret = fab_wait_sleep(&cq->wait, &sleep);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* cond is the threshold itself. More than count would keep the caller from reading what it has room for. */
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src, const void *cond,
+			    int timeout_ms)
+{
+	struct fab_cq *cq = cq_of(fid);
+	size_t cnt = cq->threshold && cond ? fab_min((size_t) (uintptr_t) cond, count) : 1;
+	ssize_t taken;
+	int ret;
+
+	if (!fab_wait_can_sleep(&cq->wait))
+		return -FI_ENOSYS;
+	if (!buf && count)
+		return -FI_EINVAL;
+	fab_progress_enter(cq->progress);
+	ret = wait_for(cq, (uint32_t) fab_max(cnt, (size_t) 1), timeout_ms);
+	taken = take(cq, buf, count, src);
+	fab_progress_unlock(cq->progress);
+
+	return taken == -FI_EAGAIN ? fab_wait_read_error(ret) : taken;
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout_ms)
+{
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout_ms);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+	struct fab_cq *cq = cq_of(fid);
+
+	if (cq->wait.obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	fab_wait_wake(&cq->wait);
+	return 0;
+}
+
+/* ---- open and close ---- */
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid.fid);
+
+	return command == FI_EXPORT_FID ? fab_export_cq(cq, arg) : fab_wait_control(&cq->wait, command, arg);
+}
+
+static void cq_free(struct fab_cq *cq)
+{
+	struct fab_list *link;
+
+	if (cq->last_err)
+		fab_cq_err_free(cq, cq->last_err);
+	while ((link = fab_list_pop_front(&cq->errs)))
+		fab_cq_err_free(cq, fab_container(link, struct fab_cq_err, link));
+	free(cq->overrun);
+	free(cq->spare);
+	free(cq->ahead);
+	free(cq->ring);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid.fid);
+	int ret;
+
+	ret = fab_queue_close(cq->domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
+			      &cq->ref, "a CQ");
+	if (!ret)
+		cq_free(cq);
+	return ret;
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.control = cq_control,
+};
+
+struct fi_ops_cq fab_cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read,
+	.readfrom = fab_cq_readfrom,
+	.readerr = fab_cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal,
+	.strerror = fab_cq_strerror,
+};
+
+/* The owner makes progress. */
+static ssize_t peer_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct fab_cq *cq = cq_of(fid);
+
+	(void) buf;
+	if (count)
+		return -FI_ENOSYS;
+	fab_progress_lock(cq->progress);
+	fab_progress_run(cq->progress);
+	fab_wait_drained(&cq->wait);
+	fab_progress_unlock(cq->progress);
+	return -FI_EAGAIN;
+}
+
+static struct fi_ops_cq peer_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = peer_read,
+	.strerror = fab_cq_strerror,
+};
+
+/* What FI_PEER's context brings, or NULL, logged. */
+static struct fid_peer_cq *peer_of(const struct fab_domain *domain, const struct fi_peer_cq_context *context)
+{
+	const struct fi_ops_cq_owner *ops;
+
+	if (context && context->size >= sizeof(*context) && context->cq) {
+		ops = context->cq->owner_ops;
+		if (ops && FI_CHECK_OP(ops, struct fi_ops_cq_owner, write) &&
+		    FI_CHECK_OP(ops, struct fi_ops_cq_owner, writeerr))
+			return context->cq;
+	}
+	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open with FI_PEER: the context is to be a struct "
+		"fi_peer_cq_context, with a cq whose owner_ops have write and writeerr\n");
+	return NULL;
+}
+
+/* -FI_EINVAL for what no CQ can be, with a line that says which attribute. */
+static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *attr)
+{
+	const char *what = NULL;
+	unsigned long long value = 0;
+
+	if (attr->size > SIZE_MAX_ASKED)
+		what = "size", value = attr->size;
+	else if (attr->flags & ~(FI_AFFINITY | FI_PEER))
+		what = "flags", value = attr->flags;
+	else if ((unsigned) attr->format >= fab_countof(copy_by_format))
+		what = "format", value = attr->format;
+	else if (!fab_wait_exists(attr->wait_obj, attr->wait_set))
+		what = "wait_obj", value = attr->wait_obj;
+	else if (attr->wait_obj != FI_WAIT_NONE && (unsigned) attr->wait_cond > FI_CQ_COND_THRESHOLD)
+		what = "wait_cond", value = attr->wait_cond;
+	if (!what)
+		return 0;
+	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open: %s is 0x%llx; allowed are a size up to %u, the flag "
+		"FI_AFFINITY or FI_PEER, the formats, wait objects and conditions of fi_cq(3), FI_WAIT_SET with a "
+		"wait_set\n", what, value, SIZE_MAX_ASKED);
+	return -FI_EINVAL;
+}
+
+/* Are readers one at a time, the completions ours, and nobody asleep who is to be told of what is left? */
+static bool reads_ahead(const struct fab_domain *domain, const struct fi_cq_attr *attr)
+{
+	return (domain->threading == FI_THREAD_FID || domain->threading == FI_THREAD_ENDPOINT) &&
+	       domain->data_progress == FI_PROGRESS_MANUAL && attr->wait_obj == FI_WAIT_NONE;
+}
+
+static struct fab_cq *cq_alloc(const struct fi_cq_attr *attr)
+{
+	struct fab_cq *cq = calloc(1, sizeof(*cq));
+
+	if (!cq)
+		return NULL;
+	fab_list_init(&cq->errs);
+	fab_list_init(&cq->exports);
+	cq->ring = malloc(RING_START * sizeof(*cq->ring));
+	cq->spare = fab_cq_err_alloc(NULL, 0, NULL);
+	cq->overrun = fab_cq_err_alloc(NULL, 0, NULL);
+	if (!cq->ring || !cq->spare || !cq->overrun) {
+		cq_free(cq);
+		return NULL;
+	}
+	fab_list_init(&cq->overrun->link);
+	cq->overrun->err = cq->overrun->prov_errno = FI_EOVERRUN;
+	cq->mask = RING_START - 1;
+	cq->wake_cnt = 1;
+	cq->format = attr->format;
+	cq->copy = copy_by_format[attr->format];
+	cq->threshold = attr->wait_obj != FI_WAIT_NONE && attr->wait_cond == FI_CQ_COND_THRESHOLD;
+	return cq;
+}
+
+int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct fi_cq_attr defaults = { 0 };
+	struct fid_peer_cq *peer = NULL;
+	struct fab_cq *cq;
+	int ret;
+
+	if (!attr)
+		attr = &defaults;
+	ret = check_attr(domain, attr);
+	if (ret)
+		return ret;
+	if (attr->flags & FI_PEER) {
+		peer = peer_of(domain, context);
+		if (!peer)
+			return -FI_EINVAL;
+	}
+	cq = cq_alloc(attr);
+	if (!cq)
+		return -FI_ENOMEM;
+	if (!peer && reads_ahead(domain, attr)) {
+		cq->ahead = calloc(1, sizeof(*cq->ahead));
+		if (!cq->ahead) {
+			cq_free(cq);
+			return -FI_ENOMEM;
+		}
+	}
+	if (peer) {
+		cq->peer = peer;
+		cq->mask = 0;
+		cq->tail = 1;
+	}
+	FAB_OPS_FILL(&cq_fid_ops);
+	FAB_OPS_FILL(&peer_ops);
+	FAB_OPS_FILL(&ahead_ops);
+	cq->domain = domain;
+	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
+	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops : &fab_cq_ops;
+	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
+			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
+	if (ret) {
+		cq_free(cq);
+		return ret;
+	}
+	*cq_fid = &cq->cq_fid;
+	return 0;
+}

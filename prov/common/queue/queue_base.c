@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See queue.h.
+ */
+#include "common/queue/queue_base.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+
+int fab_queue_init(struct fab_domain *domain, const struct fab_progress_user *queue, struct fab_wait_attr *attr)
+{
+	int ret;
+
+	ret = fab_domain_get_progress(domain, queue->progress, queue->own);
+	if (ret)
+		return ret;
+	attr->progress = *queue->progress;
+	ret = fab_wait_init(queue->wait, attr);
+	if (ret) {
+		fab_domain_put_progress(domain, *queue->progress, *queue->own);
+		return ret;
+	}
+	atomic_fetch_add(&domain->ref, 1);
+	return 0;
+}
+
+int fab_queue_close(struct fab_domain *domain, const struct fab_progress_user *queue, const _Atomic uint32_t *ref,
+		    const char *what)
+{
+	uint32_t users = atomic_load(ref);
+
+	if (users) {
+		FI_WARN(domain->fabric->prov, FI_LOG_DOMAIN, "fi_close of %s that %u endpoints, memory regions, poll "
+			"sets or triggered operations use; close or cancel them first\n", what, users);
+		return -FI_EBUSY;
+	}
+	fab_wait_fini(queue->wait);
+	fab_domain_put_progress(domain, *queue->progress, *queue->own);
+	atomic_fetch_sub(&domain->ref, 1);
+	return 0;
+}

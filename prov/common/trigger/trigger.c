@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See trigger.h: what the application hands over and takes back.
+ */
+#include "common/trigger/trigger_work.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "base/bits.h"
+
+/* Deferred work of this thread on its way through the data call that makes a struct fab_op of it: the call's
+ * context. */
+struct draft {
+	struct fab_domain *domain;
+	struct fi_deferred_work *deferred;
+	uint64_t flags;
+	void *context;
+};
+static __thread struct draft *drafting;
+
+static const struct fi_provider *prov_of(const struct fab_domain *domain)
+{
+	return domain->fabric->prov;
+}
+
+/* ---- triggered operations ---- */
+
+static struct fab_cntr *cntr_of(const struct fab_domain *domain, struct fid_cntr *fid, const char *what)
+{
+	struct fab_cntr *cntr;
+
+	if (fid && fid->fid.fclass == FI_CLASS_CNTR) {
+		cntr = fab_container(fid, struct fab_cntr, cntr_fid);
+		if (cntr->domain == domain)
+			return cntr;
+	}
+	FI_WARN(prov_of(domain), FI_LOG_EP_DATA, "%s is %s\n", what, fid ? "no counter of this domain" : "NULL");
+	return NULL;
+}
+
+/* What an operation with FI_TRIGGER waits for. 0 or -FI_E*. */
+static int condition_of(struct fab_ep *ep, const struct fi_triggered_context *context, struct fab_cntr **cntr,
+			uint64_t *threshold)
+{
+	const struct fi_provider *prov = prov_of(ep->domain);
+
+	if (!(ep->caps & FI_TRIGGER)) {
+		FI_WARN(prov, FI_LOG_EP_DATA, "FI_TRIGGER: the endpoint was opened without that capability\n");
+		return -FI_EBADFLAGS;
+	}
+	if (!context || context->event_type != FI_TRIGGER_THRESHOLD) {
+		bool xpu = context && context->event_type == FI_TRIGGER_XPU;
+
+		FI_WARN(prov, FI_LOG_EP_DATA, "FI_TRIGGER: %s; the context is a struct fi_triggered_context with "
+			"event_type FI_TRIGGER_THRESHOLD\n", !context ? "context is NULL" :
+			xpu ? "FI_TRIGGER_XPU wants a device, and only system memory is supported" :
+			      "event_type is unknown");
+		return xpu ? -FI_ENOSYS : -FI_EINVAL;
+	}
+	*cntr = cntr_of(ep->domain, context->trigger.threshold.cntr, "FI_TRIGGER: trigger.threshold.cntr");
+	*threshold = context->trigger.threshold.threshold;
+	return *cntr ? 0 : -FI_EINVAL;
+}
+
+/* What can be deferred but not hooked: more than one completion, or none of its own. */
+#define NOT_DEFERRED (FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
+
+static int condition_of_draft(struct fab_ep *ep, const struct draft *draft, const struct fab_op *op,
+			      struct fab_cntr **cntr, uint64_t *threshold)
+{
+	const struct fi_provider *prov = prov_of(ep->domain);
+
+	if (ep->domain != draft->domain) {
+		FI_WARN(prov, FI_LOG_EP_DATA, "FI_QUEUE_WORK: the endpoint belongs to another domain\n");
+		return -FI_EINVAL;
+	}
+	if (op->flags & NOT_DEFERRED) {
+		FI_WARN(prov, FI_LOG_EP_DATA, "FI_QUEUE_WORK: flags %#" PRIx64 "; FI_MULTI_RECV, FI_PEEK, FI_CLAIM and "
+			"FI_DISCARD cannot be deferred\n", op->flags);
+		return -FI_ENOSYS;
+	}
+	*cntr = cntr_of(ep->domain, draft->deferred->triggering_cntr, "FI_QUEUE_WORK: triggering_cntr");
+	*threshold = draft->deferred->threshold;
+	return *cntr ? 0 : -FI_EINVAL;
+}
+
+/* Where what an operation points to goes: from here on. */
+static void *put(uint8_t **pos, const void *from, size_t len)
+{
+	void *to = *pos;
+
+	if (len)
+		memcpy(to, from, len);
+	*pos += len;
+	return to;
+}
+
+static size_t vec_len(uint32_t cnt)
+{
+	return cnt * sizeof(struct iovec);
+}
+
+/* A vector and, if data, what it points to. */
+static const struct iovec *put_vec(uint8_t **pos, uint8_t **data, const struct iovec *from, uint32_t cnt)
+{
+	struct iovec *iov = put(pos, from, vec_len(cnt));
+
+	for (uint32_t i = 0; data && i < cnt; i++)
+		iov[i].iov_base = put(data, iov[i].iov_base, iov[i].iov_len);
+	return iov;
+}
+
+/* Bytes of the buffers that FI_INJECT gives back at once: those that are not results. */
+static size_t inject_len(const struct fab_op *op)
+{
+	size_t len = op->code < FAB_OP_READ ? fab_iov_len(op->iov, op->iov_cnt) : 0;
+
+	if (op->amo)
+		len += fab_iov_len(op->amo->operand, op->amo->operand_cnt) +
+		       fab_iov_len(op->amo->compare, op->amo->compare_cnt);
+	return len;
+}
+
+/* Copy an operation with all that it points to. NULL: no memory. */
+static struct fab_work *work_copy(const struct fab_op *op)
+{
+	const struct fab_amo none = { 0 }, *amo = op->amo ? op->amo : &none;
+	size_t rma_len = op->rma_cnt * sizeof(*op->rma);
+	size_t len = sizeof(struct fab_work) + sizeof(*amo) + rma_len +
+		     vec_len(op->iov_cnt + amo->operand_cnt + amo->compare_cnt);
+	bool inject = op->flags & FI_INJECT;
+	struct fab_work *work = calloc(1, len + (inject ? inject_len(op) : 0));
+	uint8_t *pos, *data;
+	struct fab_amo *copy;
+
+	if (!work)
+		return NULL;
+	pos = (uint8_t *) (work + 1);
+	data = (uint8_t *) work + len;
+	work->op = *op;
+	work->op.desc = NULL;
+	work->op.flags &= ~FI_TRIGGER;
+	work->op.accepted = true;
+	copy = put(&pos, amo, sizeof(*amo));
+	work->op.rma = put(&pos, op->rma, rma_len);
+	work->op.iov = put_vec(&pos, inject && op->code < FAB_OP_READ ? &data : NULL, op->iov, op->iov_cnt);
+	copy->operand = put_vec(&pos, inject ? &data : NULL, amo->operand, amo->operand_cnt);
+	copy->compare = put_vec(&pos, inject ? &data : NULL, amo->compare, amo->compare_cnt);
+	if (op->amo)
+		work->op.amo = copy;
+	return work;
+}
+
+bool fab_trigger_is_deferred(const struct fab_op *op)
+{
+	return drafting && op->context == drafting;
+}
+
+bool fab_trigger_defers_recv(const struct fab_ep *ep)
+{
+	struct fab_list *link;
+	bool found = false;
+
+	pthread_mutex_lock(&ep->domain->work_lock);
+	fab_list_for_each(&ep->domain->works, link) {
+		const struct fab_work *work = fab_container(link, struct fab_work, all);
+
+		found |= work->ep == ep && work->deferred && work->op.code >= FAB_OP_RECV;
+	}
+	pthread_mutex_unlock(&ep->domain->work_lock);
+	return found;
+}
+
+int fab_trigger_op(struct fab_ep *ep, const struct fab_op *op, fab_trigger_submit *submit)
+{
+	const struct draft *draft = fab_trigger_is_deferred(op) ? drafting : NULL;
+	struct fab_cntr *cntr;
+	uint64_t threshold;
+	struct fab_work *work;
+	int ret;
+
+	ret = draft ? condition_of_draft(ep, draft, op, &cntr, &threshold) :
+		      condition_of(ep, op->context, &cntr, &threshold);
+	if (ret)
+		return ret;
+	work = work_copy(op);
+	if (!work)
+		return -FI_ENOMEM;
+	work->domain = ep->domain;
+	work->cntr = cntr;
+	work->threshold = threshold;
+	work->progress = ep->progress;
+	work->ep = ep;
+	work->submit = submit;
+	work->context = op->context;
+	if (draft) {
+		work->deferred = draft->deferred;
+		if (draft->deferred->completion_cntr)
+			work->completion = fab_container(draft->deferred->completion_cntr, struct fab_cntr, cntr_fid);
+		work->report = draft->flags & FI_COMPLETION;
+		work->context = draft->context;
+		work->hook.done = fab_work_done;
+		work->op.hooked = true;
+		work->op.context = &work->hook;
+	}
+	fab_progress_unlock(ep->progress);
+	ret = fab_work_arm(work);
+	fab_progress_lock(ep->progress);
+	return ret;
+}
+
+bool fab_trigger_cancel(struct fab_ep *ep, void *context)
+{
+	const struct fab_work_fit fit = { .ep = ep, .context = context, .only_triggered = true };
+	struct fab_work *work;
+
+	if (!context)
+		return false;
+	work = fab_work_take_back(ep->domain, &fit);
+	if (work)
+		fab_work_fail(work, FI_ECANCELED, "cancelled before its counter triggered it");
+	return work;
+}
+
+void fab_trigger_close(struct fab_ep *ep)
+{
+	const struct fab_work_fit fit = { .ep = ep };
+	struct fab_work *work;
+
+	while ((work = fab_work_take_back(ep->domain, &fit))) {
+		if (work->deferred) {
+			fab_work_free(work);
+			continue;
+		}
+		fab_progress_lock(ep->progress);
+		fab_work_fail(work, FI_ECANCELED, "the endpoint was closed before its counter triggered it");
+		fab_progress_unlock(ep->progress);
+	}
+}
+
+/* ---- deferred work ---- */
+
+static int queue_cntr_op(struct fab_domain *domain, struct fi_deferred_work *deferred)
+{
+	const struct fi_op_cntr *op = deferred->op.cntr;
+	struct fab_cntr *cntr, *target;
+	struct fab_work *work;
+
+	if (deferred->completion_cntr) {
+		FI_WARN(prov_of(domain), FI_LOG_DOMAIN, "FI_QUEUE_WORK: completion_cntr must be NULL with "
+			"FI_OP_CNTR_SET and FI_OP_CNTR_ADD\n");
+		return -FI_EINVAL;
+	}
+	cntr = cntr_of(domain, deferred->triggering_cntr, "FI_QUEUE_WORK: triggering_cntr");
+	target = cntr_of(domain, op->cntr, "FI_QUEUE_WORK: op.cntr->cntr");
+	if (!cntr || !target)
+		return -FI_EINVAL;
+	work = calloc(1, sizeof(*work));
+	if (!work)
+		return -FI_ENOMEM;
+	work->domain = domain;
+	work->cntr = cntr;
+	work->threshold = deferred->threshold;
+	work->progress = target->progress;
+	work->deferred = deferred;
+	work->target = target;
+	work->set = deferred->op_type == FI_OP_CNTR_SET;
+	work->value = op->value;
+	return fab_work_arm(work);
+}
+
+/* Each kind of operation: through the data call that it is, which makes a struct fab_op of it and comes back in
+ * fab_trigger_op(). The structs of atomic operations begin with what an fi_op_atomic is. */
+#define DRAFT(what)								\
+	({									\
+		__typeof__((what)->msg) msg_ = (what)->msg;			\
+										\
+		draft->flags = (what)->flags;					\
+		draft->context = msg_.context;					\
+		msg_.context = draft;						\
+		msg_;								\
+	})
+
+static ssize_t call(struct draft *draft)
+{
+	const struct fi_deferred_work *work = draft->deferred;
+	const uint64_t trigger = FI_TRIGGER;
+
+	switch (work->op_type) {
+	case FI_OP_RECV: {
+		struct fi_msg msg = DRAFT(work->op.msg);
+
+		return fi_recvmsg(work->op.msg->ep, &msg, work->op.msg->flags | trigger);
+	}
+	case FI_OP_SEND: {
+		struct fi_msg msg = DRAFT(work->op.msg);
+
+		return fi_sendmsg(work->op.msg->ep, &msg, work->op.msg->flags | trigger);
+	}
+	case FI_OP_TRECV: {
+		struct fi_msg_tagged msg = DRAFT(work->op.tagged);
+
+		return fi_trecvmsg(work->op.tagged->ep, &msg, work->op.tagged->flags | trigger);
+	}
+	case FI_OP_TSEND: {
+		struct fi_msg_tagged msg = DRAFT(work->op.tagged);
+
+		return fi_tsendmsg(work->op.tagged->ep, &msg, work->op.tagged->flags | trigger);
+	}
+	case FI_OP_READ: {
+		struct fi_msg_rma msg = DRAFT(work->op.rma);
+
+		return fi_readmsg(work->op.rma->ep, &msg, work->op.rma->flags | trigger);
+	}
+	case FI_OP_WRITE: {
+		struct fi_msg_rma msg = DRAFT(work->op.rma);
+
+		return fi_writemsg(work->op.rma->ep, &msg, work->op.rma->flags | trigger);
+	}
+	case FI_OP_ATOMIC: {
+		struct fi_msg_atomic msg = DRAFT(work->op.atomic);
+
+		return fi_atomicmsg(work->op.atomic->ep, &msg, work->op.atomic->flags | trigger);
+	}
+	case FI_OP_FETCH_ATOMIC: {
+		struct fi_op_fetch_atomic *op = work->op.fetch_atomic;
+		struct fi_msg_atomic msg = DRAFT(op);
+
+		return fi_fetch_atomicmsg(op->ep, &msg, op->fetch.msg_iov, op->fetch.desc, op->fetch.iov_count,
+					  op->flags | trigger);
+	}
+	case FI_OP_COMPARE_ATOMIC: {
+		struct fi_op_compare_atomic *op = work->op.compare_atomic;
+		struct fi_msg_atomic msg = DRAFT(op);
+
+		return fi_compare_atomicmsg(op->ep, &msg, op->compare.msg_iov, op->compare.desc, op->compare.iov_count,
+					    op->fetch.msg_iov, op->fetch.desc, op->fetch.iov_count,
+					    op->flags | trigger);
+	}
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static bool is_cntr_op(const struct fi_deferred_work *deferred)
+{
+	return deferred->op_type == FI_OP_CNTR_SET || deferred->op_type == FI_OP_CNTR_ADD;
+}
+
+static int work_queue(struct fab_domain *domain, struct fi_deferred_work *deferred)
+{
+	struct draft draft = { .domain = domain, .deferred = deferred };
+	int ret;
+
+	if (!deferred || !deferred->op.msg) {
+		FI_WARN(prov_of(domain), FI_LOG_DOMAIN, "FI_QUEUE_WORK: %s is NULL\n", deferred ? "op" : "the work");
+		return -FI_EINVAL;
+	}
+	if (is_cntr_op(deferred))
+		return queue_cntr_op(domain, deferred);
+	if (deferred->completion_cntr &&
+	    !cntr_of(domain, deferred->completion_cntr, "FI_QUEUE_WORK: completion_cntr"))
+		return -FI_EINVAL;
+	drafting = &draft;
+	ret = (int) call(&draft);
+	drafting = NULL;
+	return ret;
+}
+
+static int work_cancel(struct fab_domain *domain, struct fi_deferred_work *deferred)
+{
+	struct fab_work *work;
+
+	if (!deferred)
+		return -FI_EINVAL;
+	work = fab_work_take_back(domain, &(struct fab_work_fit) { .deferred = deferred });
+	if (!work)
+		return -FI_ENOENT;
+	fab_work_free(work);
+	return 0;
+}
+
+static int work_flush(struct fab_domain *domain, struct fid_cntr *fid)
+{
+	struct fab_work_fit fit = { .only_deferred = true };
+	struct fab_work *work;
+
+	if (fid) {
+		fit.cntr = cntr_of(domain, fid, "FI_FLUSH_WORK: the counter");
+		if (!fit.cntr)
+			return -FI_EINVAL;
+	}
+	while ((work = fab_work_take_back(domain, &fit)))
+		fab_work_free(work);
+	return 0;
+}
+
+int fab_work_control(struct fab_domain *domain, int command, void *arg)
+{
+	switch (command) {
+	case FI_QUEUE_WORK:
+		return work_queue(domain, arg);
+	case FI_CANCEL_WORK:
+		return work_cancel(domain, arg);
+	case FI_FLUSH_WORK:
+		return work_flush(domain, arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+int fab_domain_work_control(struct fid *fid, int command, void *arg)
+{
+	int ret = fab_work_control(fab_container(fid, struct fab_domain, domain_fid.fid), command, arg);
+
+	return ret == -FI_ENOSYS ? fab_domain_control(fid, command, arg) : ret;
+}

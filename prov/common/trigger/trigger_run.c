@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See trigger_work.h: waiting, ready, begun.
+ */
+#include "common/trigger/trigger_work.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "base/sock.h"
+
+/* Guarded by the engine's lock, but for what says otherwise. */
+struct fab_ready {
+	struct fab_list works;		/* by work.link, in the order in which they are to begin; under work_lock */
+	struct fab_flush flush;
+	struct fab_source source;	/* an eventfd for other engines to knock at; fd -1: there are none */
+	struct fab_domain *domain;
+};
+
+/* ---- references ---- */
+
+/* Keep a counter, and it on its engine: that of the work, unless something else keeps it elsewhere, since nobody may
+ * make progress for a counter by itself. */
+static void cntr_get(struct fab_cntr *cntr, struct fab_progress *progress)
+{
+	struct fab_domain *domain = cntr->domain;
+
+	if (cntr->progress != progress && cntr->own_progress && !cntr->progress->user_cnt)
+		fab_progress_join(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress,
+				  &cntr->wait }, progress);
+	atomic_fetch_add(&cntr->ref, 1);
+	atomic_fetch_add(&cntr->progress->user_cnt, 1);
+}
+
+static void cntr_put(struct fab_cntr *cntr)
+{
+	if (!cntr)
+		return;
+	atomic_fetch_sub(&cntr->progress->user_cnt, 1);
+	atomic_fetch_sub(&cntr->ref, 1);
+}
+
+void fab_work_free(struct fab_work *work)
+{
+	cntr_put(work->cntr);
+	cntr_put(work->completion);
+	cntr_put(work->target);
+	free(work);
+}
+
+/* ---- running what is ready ---- */
+
+static void ready_push(struct fab_work *work)
+{
+	fab_list_add_tail(&work->progress->ready->works, &work->link);
+}
+
+/* The engine of a work that has become ready is to look: `from` is the one whose lock the caller holds. */
+static void ready_knock(struct fab_progress *to, struct fab_progress *from)
+{
+	const uint64_t one = 1;
+
+	if (to == from)
+		fab_progress_flush_later(to, &to->ready->flush);
+	else
+		(void) !fab_sock->write(to->ready->source.fd, &one, sizeof(one));
+}
+
+/* Deferred work has ended: the lock of the completion counter's engine is held. */
+static void work_count(struct fab_work *work)
+{
+	struct fab_cntr *cntr = work->completion;
+
+	fab_cntr_bump(cntr, work->failed ? &cntr->err : &cntr->value, 1);
+	fab_work_free(work);
+}
+
+void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fab_comp *comp,
+		      const struct fab_cq_fail *fail)
+{
+	struct fab_work *work = fab_container(hook, struct fab_work, hook);
+	struct fab_ep *ep = work->ep;
+	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq;
+	struct fab_progress *here = ep->progress;
+	struct fab_comp mine = *comp;
+
+	mine.context = work->context;
+	work->failed = fail;
+	if (work->report && fail)
+		fab_ep_fail(ep, code, &mine, fail);
+	else if (work->report)
+		fab_ep_complete(ep, code, &mine, cq);
+	else if (fail && cq)
+		fab_cq_write_err(cq, &mine, fail);
+
+	if (!work->completion) {
+		fab_work_free(work);
+	} else if (work->completion->progress == here) {
+		work_count(work);
+	} else {
+		work->ended = true;
+		work->progress = work->completion->progress;
+		pthread_mutex_lock(&work->domain->work_lock);
+		ready_push(work);
+		ready_knock(work->progress, here);
+		pthread_mutex_unlock(&work->domain->work_lock);
+	}
+}
+
+void fab_work_fail(struct fab_work *work, int err, const char *text)
+{
+	const struct fab_cq_fail fail = { .err = err, .prov_errno = err, .text = text };
+	enum fab_op_code code = work->op.code;
+	const struct fab_comp comp = {
+		.context = work->context, .flags = fab_op_desc[code].cq_flags, .data = work->op.data,
+		.tag = work->op.tag, .src = FI_ADDR_NOTAVAIL,
+	};
+
+	if (work->deferred) {
+		fab_work_done(&work->hook, code, &comp, &fail);
+	} else {
+		fab_ep_fail(work->ep, code, &comp, &fail);
+		fab_work_free(work);
+	}
+}
+
+static void work_change_cntr(struct fab_work *work)
+{
+	struct fab_cntr *cntr = work->target;
+	uint64_t now = atomic_load_explicit(&cntr->value, memory_order_relaxed);
+
+	fab_cntr_bump(cntr, &cntr->value, work->set ? work->value - now : work->value);
+	fab_work_free(work);
+}
+
+static void work_submit(struct fab_work *work)
+{
+	bool hooked = work->op.hooked;		/* then it may be gone when submit returns */
+	int ret = work->submit(work->ep, &work->op);
+
+	if (ret)
+		fab_work_fail(work, -ret, "triggered, but it could not be submitted");
+	else if (!hooked)
+		fab_work_free(work);
+}
+
+static void work_run(struct fab_work *work)
+{
+	if (work->ended)
+		work_count(work);
+	else if (work->target)
+		work_change_cntr(work);
+	else
+		work_submit(work);
+}
+
+static struct fab_work *ready_pop(struct fab_ready *ready)
+{
+	struct fab_work *work;
+
+	pthread_mutex_lock(&ready->domain->work_lock);
+	work = fab_list_first(&ready->works, struct fab_work, link);
+	if (work) {
+		fab_list_remove(&work->link);
+		fab_list_remove(&work->all);
+	}
+	pthread_mutex_unlock(&ready->domain->work_lock);
+	return work;
+}
+
+/* Also what becomes ready meanwhile: each begins once, so that this ends. Lock held. */
+static void ready_run(struct fab_ready *ready)
+{
+	struct fab_work *work;
+
+	while ((work = ready_pop(ready)))
+		work_run(work);
+}
+
+static void ready_flush(struct fab_flush *flush)
+{
+	ready_run(fab_container(flush, struct fab_ready, flush));
+}
+
+static void ready_source(struct fab_source *source, uint32_t events)
+{
+	uint64_t cnt;
+
+	(void) events;
+	(void) !fab_sock->read(source->fd, &cnt, sizeof(cnt));
+	ready_run(fab_container(source, struct fab_ready, source));
+}
+
+static int ready_open_source(struct fab_progress *progress, struct fab_ready *ready)
+{
+	int ret;
+
+	ready->source.fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ready->source.fd < 0)
+		return -errno;
+	ready->source.ready = ready_source;
+	ret = fab_source_add(progress, &ready->source, EPOLLIN);
+	if (ret)
+		fab_sock_close(&ready->source.fd);
+	return ret;
+}
+
+static int ready_open_locked(struct fab_domain *domain, struct fab_progress *progress)
+{
+	struct fab_ready *ready;
+	int ret = 0;
+
+	if (progress->ready)
+		return 0;
+	ready = calloc(1, sizeof(*ready));
+	if (!ready)
+		return -FI_ENOMEM;
+	ready->domain = domain;
+	ready->source.fd = -1;
+	fab_list_init(&ready->works);
+	fab_flush_init(&ready->flush, ready_flush);
+	if (domain->per_cq_progress)
+		ret = ready_open_source(progress, ready);
+	if (ret)
+		free(ready);
+	else
+		progress->ready = ready;
+	return ret;
+}
+
+/* Let things become ready on an engine. 0 or -FI_E*. No lock held. */
+static int ready_open(struct fab_domain *domain, struct fab_progress *progress)
+{
+	int ret;
+
+	fab_progress_lock(progress);
+	ret = ready_open_locked(domain, progress);
+	fab_progress_unlock(progress);
+	return ret;
+}
+
+void fab_ready_free(struct fab_progress *progress)
+{
+	struct fab_ready *ready = progress->ready;
+
+	if (!ready)
+		return;
+	progress->ready = NULL;
+	fab_flush_cancel(&ready->flush);
+	fab_source_del(&ready->source);
+	fab_sock_close(&ready->source.fd);
+	free(ready);
+}
+
+/* ---- waiting ---- */
+
+/* Has the counter got there? Deferred work counts failures too, since it is what cleans up after them. */
+static bool reached(const struct fab_work *work, uint64_t ok, uint64_t err)
+{
+	return (work->deferred ? ok + err : ok) >= work->threshold;
+}
+
+void fab_trigger_check(struct fab_cntr *cntr)
+{
+	uint64_t ok = atomic_load_explicit(&cntr->value, memory_order_relaxed);
+	uint64_t err = atomic_load_explicit(&cntr->err, memory_order_relaxed);
+	struct fab_list *link, *next;
+
+	pthread_mutex_lock(&cntr->domain->work_lock);
+	fab_list_for_each_safe(&cntr->waiting, link, next) {
+		struct fab_work *work = fab_container(link, struct fab_work, link);
+
+		if (work->threshold > ok + err)
+			break;
+		if (!reached(work, ok, err))
+			continue;
+		fab_list_remove(link);
+		ready_push(work);
+		ready_knock(work->progress, cntr->progress);
+	}
+	cntr->armed = cntr->peer || !fab_list_empty(&cntr->waiting);
+	pthread_mutex_unlock(&cntr->domain->work_lock);
+}
+
+/* Behind those with the same threshold. */
+static void wait_for(struct fab_work *work)
+{
+	struct fab_list *place;
+
+	for (place = work->cntr->waiting.prev; place != &work->cntr->waiting; place = place->prev) {
+		if (fab_container(place, struct fab_work, link)->threshold <= work->threshold)
+			break;
+	}
+	fab_list_add_after(place, &work->link);
+}
+
+int fab_work_arm(struct fab_work *work)
+{
+	struct fab_domain *domain = work->domain;
+	struct fab_progress *progress = work->progress;
+	struct fab_cntr *cntr = work->cntr;
+	int ret;
+
+	if (work->target)
+		cntr_get(work->target, progress);
+	if (work->completion)
+		cntr_get(work->completion, progress);
+	cntr_get(cntr, progress);
+	ret = ready_open(domain, progress);
+	if (!ret && work->completion)
+		ret = ready_open(domain, work->completion->progress);
+	if (ret) {
+		fab_work_free(work);
+		return ret;
+	}
+	fab_progress_lock(cntr->progress);
+	pthread_mutex_lock(&domain->work_lock);
+	fab_list_add_tail(&domain->works, &work->all);
+	wait_for(work);
+	pthread_mutex_unlock(&domain->work_lock);
+	fab_trigger_check(cntr);
+	fab_progress_unlock(cntr->progress);
+
+	fab_progress_lock(progress);
+	ready_run(progress->ready);
+	fab_progress_unlock(progress);
+	return 0;
+}
+
+static bool fits(const struct fab_work *work, const struct fab_work_fit *fit)
+{
+	return (!fit->ep || work->ep == fit->ep) && (!fit->context || work->context == fit->context) &&
+	       (!fit->deferred || work->deferred == fit->deferred) && (!fit->cntr || work->cntr == fit->cntr) &&
+	       !(fit->only_deferred && !work->deferred) && !(fit->only_triggered && work->deferred);
+}
+
+struct fab_work *fab_work_take_back(struct fab_domain *domain, const struct fab_work_fit *fit)
+{
+	struct fab_work *found = NULL;
+	struct fab_list *link;
+
+	pthread_mutex_lock(&domain->work_lock);
+	fab_list_for_each(&domain->works, link) {
+		struct fab_work *work = fab_container(link, struct fab_work, all);
+
+		if (!fits(work, fit))
+			continue;
+		found = work;
+		fab_list_remove(&work->link);
+		fab_list_remove(&work->all);
+		break;
+	}
+	pthread_mutex_unlock(&domain->work_lock);
+	return found;
+}
