@@ -182,32 +182,47 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	tcp_life_start(life, cm);
 }
 
-/* All that has come of streams with this address that we are leaving: it was sent before what a new one brings. */
-static void settle_leaving(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+/* Read what has come on a connection that another is to take the place of. False: more may be here, as its peer keeps
+ * sending. */
+static bool read_rest(struct tcp_conn *conn)
 {
-	struct fab_list *link, *next;
-
-	fab_list_for_each_safe(&table->lives, link, next) {
-		struct tcp_life *life = fab_container(link, struct tcp_life, link);
-
-		if (!life->leave_ns || !fab_addr_equal(&life->conn.addr.sa, &addr->sa))
-			continue;
-		while (tcp_rx_poll(&life->conn.src))
-			;
+	for (int i = 0; i < SETTLE_READS; i++) {
+		if (!tcp_rx_poll(&conn->src))
+			return true;
 	}
+	return false;
+}
+
+/* Read what has come on connections to this address that are leaving: it was sent before what a new one brings. False:
+ * more may be here. */
+static bool settle_leaving(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+{
+	struct fab_list *link = table->lives.next;
+
+	while (link != &table->lives) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+		bool leaves = life->leave_ns && fab_addr_equal(&life->conn.addr.sa, &addr->sa);
+
+		if (leaves && !read_rest(&life->conn))
+			return false;
+		/* one whose end was read has left the list */
+		link = life->conn.state == TCP_CONN_DOWN ? table->lives.next : link->next;
+	}
+	return true;
 }
 
 /* Who agreed that the stream between us may end, and now asks for another, has closed it: so its end is here, or on
- * its way. */
-static void request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr, const struct fab_auth_key *key)
+ * its way. False: so much is on its way that it has to ask again. */
+static bool request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr, const struct fab_auth_key *key)
 {
-	struct tcp_peer *peer = tcp_peer_find(table, addr, key, 0);
+	struct tcp_peer *peer;
 
-	if (!fab_list_empty(&table->leave.link))
-		settle_leaving(table, addr);
-
+	if (!fab_list_empty(&table->leave.link) && !settle_leaving(table, addr))
+		return false;
+	peer = tcp_peer_find(table, addr, key, 0);
 	if (peer && peer->life && peer->life->conn.state == TCP_CONN_PARKING)
 		tcp_rx_poll(&peer->life->conn.src);
+	return true;
 }
 
 /* ---- what goes one way ---- */
@@ -231,8 +246,7 @@ static bool inbound_settle(struct tcp_life *old, const struct tcp_cm *cm)
 {
 	struct tcp_conn *conn = &old->conn;
 
-	for (int i = 0; i < SETTLE_READS && conn->state != TCP_CONN_DOWN && tcp_rx_poll(&conn->src); i++)
-		;
+	read_rest(conn);
 	if (conn->state == TCP_CONN_DOWN)
 		return true;
 	if (same_run(old, cm) && (conn->rx_paused || !old->knocked)) {
@@ -297,8 +311,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	int cmp;
 
 	table->asked++;
-	request_settle(table, addr, key);
-	if (is_turned_away(table, addr, key)) {
+	if (!request_settle(table, addr, key) || is_turned_away(table, addr, key)) {
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);
 		return;
 	}

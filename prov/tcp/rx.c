@@ -427,12 +427,13 @@ static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
 bool tcp_rx_poll(struct fab_source *src)
 {
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
-	uint8_t *staging = fab_progress_staging(src->progress);
+	uint8_t *staging;
 	size_t staged;
 	ssize_t n;
 
 	if (!tcp_conn_has_stream(conn) || conn->rx_paused)
 		return false;
+	staging = fab_progress_staging(src->progress);
 	if (!staging) {
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
 		return true;

@@ -119,7 +119,8 @@ void tcp_tx_ack(struct tcp_conn *conn, uint32_t err);
 
 /* ---- rx.c: frames ---- */
 
-/* One read from the socket and all frames in it. True if anything came. */
+/* One read from the socket and all frames in it. True if anything came, the end of the stream too, which may end the
+ * connection. False: nothing did, there is no stream, or it is not to be read now. */
 bool tcp_rx_poll(struct fab_source *src);
 /* Tell the peer what its frames have come to: acknowledgements, credits, what else is queued because of them. Once a
  * read, so within one it does nothing. */

@@ -2,8 +2,11 @@
 /*
  * A peer of an RDM endpoint that comes again: started anew, or the same that has lost its connection.
  */
+#include <string.h>
 #include <unistd.h>
+#include <rdma/fi_errno.h>
 #include "remote.h"
+#include "tcp/peers.h"
 #include "tcp/tcp.h"
 
 /* Another process at the same address: the old connection ends, the new one is it. */
@@ -110,6 +113,76 @@ static void next_send_reconnects(void **state)
 	peer_close(&peer, fd);
 }
 
+/* ---- an address that was removed ---- */
+
+/* Its address is removed, and it closes and connects again: one pass finds the request, then the end of the stream. */
+static void removed_peer_closes_and_comes_again(void **state)
+{
+	struct node *node = *state;
+	const struct tcp_listener *listener = &((struct tcp_ep *) node->ep)->peers->listener;
+	struct peer peer = peer_open(node);
+	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer.addr.sin_port), 1);
+	int old = connected(node, &peer, 1), new;
+	char buf[5];
+
+	assert_int_equal(fi_av_remove(node->av, &peer.fi_addr, 1, 0), 0);
+	new = raw_connect(&node->addr);
+	while (!listener->awaited_cnt)
+		drive(node);
+	raw_send(new, &request, raw_len(&request));
+	close(old);
+	assert_int_equal(answer(node, new), TCP_CM_CONNRESP);
+	recv_from(node, new, buf);
+	peer_close(&peer, new);
+}
+
+static unsigned reads_left, reads_done;
+
+/* A peer that sends a frame whenever it is read from: credits, which cost nothing. */
+static ssize_t recv_credit(struct tcp_conn *conn, void *buf, size_t len)
+{
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_credit credit;
+	} frame = { .hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_CREDIT, .hdr_size = sizeof(frame),
+			     .size = sizeof(frame) } };
+
+	(void) conn;
+	assert_true(len >= sizeof(frame));
+	if (!reads_left)
+		return -EAGAIN;
+	reads_left--;
+	reads_done++;
+	memcpy(buf, &frame, sizeof(frame));
+	return sizeof(frame);
+}
+
+/* Its address is removed, it sends on, and asks for another connection: it is not read from for ever. It is told no,
+ * and believed once the old stream has no more. */
+static void removed_peer_that_sends_on_is_read_within_a_bound(void **state)
+{
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .credit = 4096 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = connected_ext(node, &peer, &hello), again, new;
+	static struct tcp_io io;
+
+	io = tcp_io_sock;
+	io.recv = recv_credit;
+	node_conn(node, peer.fi_addr)->io = &io;
+	assert_int_equal(fi_av_remove(node->av, &peer.fi_addr, 1, 0), 0);
+	reads_done = 0;
+	reads_left = 100000;
+	again = peer_connect(node, &peer, 1);
+	assert_int_equal(answer(node, again), TCP_CM_NACK);
+	assert_true(reads_done > 1 && reads_left > 0);
+	reads_left = 0;
+	new = connected_ext(node, &peer, &hello);
+	close(old);
+	close(again);
+	peer_close(&peer, new);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, node_setup, node_teardown)
 
 int main(void)
@@ -120,6 +193,8 @@ int main(void)
 		TEST(insistent_peer_is_believed),
 		TEST(insistent_peer_loses_no_message),
 		TEST(next_send_reconnects),
+		TEST(removed_peer_closes_and_comes_again),
+		TEST(removed_peer_that_sends_on_is_read_within_a_bound),
 	};
 
 	test_clock_start();
