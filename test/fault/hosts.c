@@ -24,10 +24,10 @@
 #include <rdma/fi_rma.h>
 #include "base/clock.h"
 #include "common/net/netif.h"
-#include "tcp/advert.h"
-#include "tcp/ep.h"
+#include "tcp/sock/advert.h"
+#include "tcp/stream/ep.h"
 #include "tcp/node.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 #define PATIENCE_MS	30000
 #define HOSTS		2

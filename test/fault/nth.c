@@ -25,7 +25,7 @@
 #include "base/sock.h"
 #include "base/unit.h"
 #include "failing.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 #define DEADLINE_MS	20000
 #define HOPE_MS		150	/* once something has failed: what has not come by then is left to the close */

@@ -35,7 +35,7 @@
 #include "rxm/wire.h"
 #include "tcp/node.h"
 #include "tcp/raw.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 #define CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define CONNECT_MS	300

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
-#include "tcp/wire.h"
+#include "tcp/wire/wire.h"
 
 #define DEADLINE_MS	20000
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include "fuzz/tcp_play.h"
 #include "rxm/wire.h"
-#include "tcp/wire.h"
+#include "tcp/wire/wire.h"
 
 #define BYTES_MAX	16384
 

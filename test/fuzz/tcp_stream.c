@@ -12,7 +12,7 @@
 #include <byteswap.h>
 #include <string.h>
 #include "fuzz/tcp_play.h"
-#include "tcp/wire.h"
+#include "tcp/wire/wire.h"
 
 #define FRAMES_MAX	8192
 

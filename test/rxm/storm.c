@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "rxm/rig.h"
 #include "rxm/rxm.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 #define S		1000000000ULL	/* ns */
 #define PASSES		300		/* far more than anything takes that is not to wait */

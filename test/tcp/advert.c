@@ -8,8 +8,8 @@
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
 #include "node.h"
-#include "tcp/advert.h"
-#include "tcp/tcp.h"
+#include "tcp/sock/advert.h"
+#include "tcp/params/params.h"
 
 #define PATIENCE_MS	10000
 

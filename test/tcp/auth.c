@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "auth_rig.h"
 #include "base/bits.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 /* Somebody connects, and is to be asked for the key. */
 static void setup_accepting(struct fixture *f, bool keyed)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/hmac.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 void setup(struct fixture *f)
 {

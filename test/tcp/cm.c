@@ -14,7 +14,7 @@
 #include "base/bits.h"
 #include "base/sock.h"
 #include "exchange.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 /* ---- what a message may look like ---- */
 

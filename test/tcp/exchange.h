@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An exchange of prov/tcp/cm.c on an engine of its own, which one thread drives, and how it ended. */
+/* An exchange of prov/tcp/handshake/cm.c on an engine of its own, which one thread drives, and how it ended. */
 #ifndef TEST_TCP_EXCHANGE_H
 #define TEST_TCP_EXCHANGE_H
 
 #include <stdbool.h>
 #include "common/engine/engine.h"
 #include "raw.h"
-#include "tcp/cm.h"
+#include "tcp/handshake/cm.h"
 
 struct exchange {
 	struct fab_progress progress;

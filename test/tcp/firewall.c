@@ -11,7 +11,7 @@
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
 #include "remote.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 /* A peer that listens, so that who connects nevertheless is seen, and is in the node's address vector as one that
  * cannot be connected to. */

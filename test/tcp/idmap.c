@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "base/unit.h"
-#include "tcp/idmap.h"
+#include "tcp/stream/idmap.h"
 
 static uint64_t object[TCP_IDMAP_MAX + 1];
 

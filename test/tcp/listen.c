@@ -13,9 +13,9 @@
 #include "base/sock.h"
 #include "common/net/ip_name.h"
 #include "raw.h"
-#include "tcp/listen.h"
-#include "tcp/sock.h"
-#include "tcp/tcp.h"
+#include "tcp/handshake/listen.h"
+#include "tcp/sock/sock.h"
+#include "tcp/params/params.h"
 
 /* ---- addresses ---- */
 

@@ -5,8 +5,8 @@
  */
 #include "base/bits.h"
 #include "node.h"
-#include "tcp/peers.h"
-#include "tcp/tcp.h"
+#include "tcp/peer/peers.h"
+#include "tcp/params/params.h"
 
 #define PEERS		8
 #define AGAIN		2		/* the first of them are used again */

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "raw.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 struct world {
 	struct fi_info *info;

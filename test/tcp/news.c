@@ -12,7 +12,7 @@
 #include <rdma/fi_rma.h>
 #include "base/clock.h"
 #include "remote.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 static int warnings;
 static char last[512];

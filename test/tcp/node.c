@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_cm.h>
-#include "tcp/advert.h"
-#include "tcp/tcp.h"
+#include "tcp/sock/advert.h"
+#include "tcp/params/params.h"
 
 const char *node_provider = "tcp";
 

@@ -16,8 +16,8 @@
 #include "base/sock.h"
 #include "jitter.h"
 #include "node.h"
-#include "tcp/peers.h"
-#include "tcp/tcp.h"
+#include "tcp/peer/peers.h"
+#include "tcp/params/params.h"
 
 #define NODES		8
 #define MAX_CONN	10		/* of 56, both ends of each counted */

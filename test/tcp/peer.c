@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "remote.h"
-#include "tcp/peer.h"
-#include "tcp/tcp.h"
+#include "tcp/peer/peer.h"
+#include "tcp/params/params.h"
 
 /* ---- one side connects ---- */
 

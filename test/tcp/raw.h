@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include "base/unit.h"
-#include "tcp/wire.h"
+#include "tcp/wire/wire.h"
 
 /* The clock from here on: the real one, and what a test adds to it. */
 void test_clock_start(void);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "node.h"
 #include "raw.h"
-#include "tcp/ep.h"
+#include "tcp/stream/ep.h"
 
 #define MS	1000000ULL		/* ns */
 

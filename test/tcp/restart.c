@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "remote.h"
-#include "tcp/peers.h"
-#include "tcp/tcp.h"
+#include "tcp/peer/peers.h"
+#include "tcp/params/params.h"
 
 /* Another process at the same address: the old connection ends, the new one is it. */
 static void restarted_peer_replaces_its_old_life(void **state)

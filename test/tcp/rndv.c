@@ -10,7 +10,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "remote.h"
-#include "tcp/peers.h"
+#include "tcp/peer/peers.h"
 
 #define LEN	(1 << 20)		/* of what is announced */
 #define TAG	7

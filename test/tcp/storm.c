@@ -12,7 +12,7 @@
 #include "base/sock.h"
 #include "node.h"
 #include "raw.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 #define PEERS	700
 #define YOUNG	256			/* pace.c */

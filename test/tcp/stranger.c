@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "common/engine/engine.h"
 #include "remote.h"
-#include "tcp/peers.h"
-#include "tcp/tcp.h"
+#include "tcp/peer/peers.h"
+#include "tcp/params/params.h"
 
 #define STRANGERS	8
 #define STRANGER_MAX	(64 * 1024)	/* bytes */

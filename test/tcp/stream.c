@@ -15,7 +15,7 @@
 #include <rdma/fi_tagged.h>
 #include "base/clock.h"
 #include "remote.h"
-#include "tcp/tcp.h"
+#include "tcp/params/params.h"
 
 /* Send all, while the node makes progress. */
 static void pump(struct node *node, int fd, const void *buf, size_t len)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The data calls (common/calls/calls.h): tcp_submit() and tcp_post_recv() act.
+ */
+#include "common/calls/calls.h"
+#include "common/calls/calls_atomic.h"
+#include "common/ops/ops.h"
+#include "tcp/stream/ep.h"
+#include "tcp/params/params.h"
+
+/* What programs add that says nothing new about a call. */
+#define ANY_FLAGS	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COMPLETION | \
+			 FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
+			 FI_MATCH_COMPLETE | FI_TRIGGER)
+#define RECV_FLAGS	(ANY_FLAGS | FI_MULTI_RECV | FI_AUTH_KEY)
+
+static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
+{
+	return tcp_submit(fab_container(ep, struct tcp_ep, base), op);
+}
+
+static ssize_t post_recv(struct fab_ep *ep, const struct fab_op *op)
+{
+	return tcp_post_recv(fab_container(ep, struct tcp_ep, base), op);
+}
+
+static const struct fab_calls calls = {
+	.prov = &tcp_prov,
+	.submit = submit,
+	.post_recv = post_recv,
+	.send_flags = ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA | FI_FENCE,
+	.write_flags = FI_COMMIT_COMPLETE,
+	.read_flags = ANY_FLAGS | FI_FENCE,
+	.recv_flags = RECV_FLAGS,
+	.trecv_flags = RECV_FLAGS | FI_PEEK | FI_CLAIM | FI_DISCARD,
+	.atomic_flags = ANY_FLAGS | FI_ATOMIC | FI_INJECT | FI_FENCE | FI_COMMIT_COMPLETE,
+	.iov_limit = TCP_IOV_LIMIT,
+	.rma_limit = TCP_RMA_IOV_MAX,
+	.atomic_max = TCP_AMO_MAX,
+};
+_Static_assert(TCP_IOV_LIMIT <= FAB_CALLS_IOV_MAX && TCP_RMA_IOV_MAX <= FAB_CALLS_IOV_MAX,
+	       "fab_call_atomic() has room");
+
+struct fi_ops_msg tcp_msg_ops = FAB_CALLS_MSG;
+struct fi_ops_tagged tcp_tagged_ops = FAB_CALLS_TAGGED;
+struct fi_ops_rma tcp_rma_ops = FAB_CALLS_RMA;
+struct fi_ops_atomic tcp_atomic_ops = FAB_CALLS_ATOMIC;
+
+int tcp_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags)
+{
+	(void) domain;
+	/* what there is, there is tagged too */
+	return fab_query_atomic(calls.atomic_max, datatype, op, attr, flags & ~FI_TAGGED);
+}
+
+void tcp_data_fill_ops(void)
+{
+	FAB_OPS_FILL(&tcp_msg_ops);
+	FAB_OPS_FILL(&tcp_tagged_ops);
+	FAB_OPS_FILL(&tcp_rma_ops);
+	FAB_OPS_FILL(&tcp_atomic_ops);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From a data call to the send queue. tcp_submit() takes the engine lock; the rest wants it held.
+ *
+ * The first send after a pass goes out at once. Those behind it that are not long, within the same pass and with a
+ * completion for which the caller has to come back, wait for the next pass (or until they are many) and then share one
+ * system call.
+ * What has no completion never waits, unless FI_MORE says that more will follow.
+ *
+ * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
+ */
+#include "tcp/stream/stream.h"
+#include <string.h>
+#include "common/trigger/trigger.h"
+#include "tcp/params/params.h"
+
+#define TX_HOLD_MAX	(128 * 1024)	/* bytes held back for the next pass; past it they go */
+/* A longer frame, a message of more than 64 KiB that is, does not gain by sharing a call. */
+#define TX_HOLD_LEN	(64 * 1024 + TCP_HDR_MAX)
+
+static const uint8_t wire_op[] = {
+	[FAB_OP_SEND] = TCP_WIRE_MSG,
+	[FAB_OP_TSEND] = TCP_WIRE_TAG,
+	[FAB_OP_CSEND] = TCP_WIRE_COLL,
+	[FAB_OP_WRITE] = TCP_WIRE_WRITE,
+	[FAB_OP_ATOMIC] = TCP_WIRE_AMO_REQ,
+	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
+	[FAB_OP_FETCH_ATOMIC] = TCP_WIRE_AMO_REQ,
+};
+
+/* Completion levels that the peer has to confirm (fi_endpoint(3)). */
+#define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
+
+/* Does what the operation transfers come back? Then it is answered, and needs no acknowledgement. */
+static inline bool op_fetches(const struct fab_op *op)
+{
+	return op->code >= FAB_OP_READ;
+}
+
+/* Bytes behind the header of one that fetches. */
+static inline uint64_t fetch_payload(const struct fab_op *op)
+{
+	return op->amo ? fab_iov_len(op->amo->operand, op->amo->operand_cnt) +
+			 fab_iov_len(op->amo->compare, op->amo->compare_cnt) : 0;
+}
+
+/* What to ask the peer to confirm, of an operation with one of TX_CONFIRM. Only remote memory can be durable; what
+ * fetches is answered anyway. */
+static inline uint16_t confirm_flag(const struct fab_op *op)
+{
+	if ((op->flags & FI_COMMIT_COMPLETE) && (op->code == FAB_OP_WRITE || op->amo))
+		return TCP_FLAG_COMMIT;
+	return op_fetches(op) ? 0 : TCP_FLAG_DELIVERY;
+}
+
+/* Write the header of an operation on len bytes to buf, all but the frame id. Returns its length. */
+static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
+{
+	struct tcp_hdr *hdr = buf;
+	uint8_t *pos = (uint8_t *) (hdr + 1);
+
+	*hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = wire_op[op->code] };
+	if (op->flags & FI_REMOTE_CQ_DATA) {
+		hdr->flags = TCP_FLAG_CQ_DATA;
+		memcpy(pos, &op->data, sizeof(op->data));
+		pos += sizeof(op->data);
+	}
+	if (op->code == FAB_OP_TSEND || op->code == FAB_OP_CSEND) {
+		memcpy(pos, &op->tag, sizeof(op->tag));
+		pos += sizeof(op->tag);
+	} else if (op->code != FAB_OP_SEND) {
+		/* fi_rma_iov and tcp_rma_iov are the same three words */
+		memcpy(pos, op->rma, op->rma_cnt * sizeof(struct tcp_rma_iov));
+		pos += op->rma_cnt * sizeof(struct tcp_rma_iov);
+		hdr->rma_iov_cnt = op->rma_cnt;
+	}
+	if (op->amo) {
+		memcpy(pos, &(struct tcp_amo) { .op = op->amo->op, .datatype = op->amo->datatype },
+		       sizeof(struct tcp_amo));
+		pos += sizeof(struct tcp_amo);
+		hdr->op_data = op->amo->kind;
+		hdr->flags |= op->flags & FI_TAGGED ? TCP_FLAG_TAGGED : 0;
+	}
+	if (op->flags & TX_CONFIRM)
+		hdr->flags |= confirm_flag(op);
+	hdr->hdr_size = pos - (uint8_t *) buf;
+	hdr->size = hdr->hdr_size + (op_fetches(op) ? fetch_payload(op) : len);
+	return hdr->hdr_size;
+}
+
+/* Must the caller come back for this one's completion, so that it may wait for the next pass? */
+static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.cntr[fab_op_desc[op->code].cntr];
+}
+
+/* May what is sent wait for the next pass? Not where somebody sleeps on the engine, who would have to be woken. (A
+ * progress thread that keeps away while the application polls does not count: it comes back when that stops.) */
+static inline bool tx_may_burst(const struct fab_progress *progress)
+{
+	return !atomic_load_explicit(&progress->watchers, memory_order_relaxed);
+}
+
+/* Hold an operation, which has put a frame of len bytes into the queue, back for the next pass? In a burst, that is
+ * when something went out since the last one. Announcements and requests to read are short, whatever they are for. */
+static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	const struct tcp_ep *ep = conn->ep;
+
+	if (conn->txq_len > TX_HOLD_MAX)
+		return false;
+	if (op->flags & FI_MORE)
+		return true;
+	return conn->sent_pass == ep->base.progress->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
+	       tx_may_burst(ep->base.progress);
+}
+
+#define TX_WAITS	1	/* tx_check: in order, but a counter is to trigger it */
+
+/* Arguments that no peer could carry out. 0, TX_WAITS, -FI_E*. */
+static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len)
+{
+	if (op->iov_cnt > TCP_IOV_LIMIT || op->rma_cnt > TCP_RMA_IOV_MAX)
+		return -FI_EINVAL;
+	if (len > TCP_MAX_MSG_SIZE)
+		return -FI_EMSGSIZE;
+	if (op->code >= FAB_OP_WRITE) {
+		uint64_t rma_len = 0;
+
+		for (uint32_t i = 0; i < op->rma_cnt; i++)
+			rma_len += op->rma[i].len;
+		if (!op->rma_cnt || rma_len != len)
+			return -FI_EINVAL;
+	}
+	if (op->flags & (FI_INJECT | FI_TRIGGER)) {
+		if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size)
+			return -FI_EMSGSIZE;
+		if (op->flags & FI_TRIGGER)
+			return TX_WAITS;
+	}
+	return 0;
+}
+
+/* What is sent to a peer in a group says so; remote accesses have none. */
+static void tx_add_group(struct tcp_tx *tx, const struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	struct tcp_group group = { .id = tcp_group_of(ep, fi_addr) };
+
+	if (tx->code != FAB_OP_SEND && tx->code != FAB_OP_TSEND)
+		return;
+	memcpy(tx->hdr_buf + tx->hdr_len, &group, sizeof(group));
+	tx->hdr.flags |= TCP_FLAG_GROUP;
+	tx->hdr_len += sizeof(group);
+	tx->hdr.hdr_size = tx->hdr_len;
+	tx->hdr.size += sizeof(group);
+}
+
+static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	struct tcp_ep *ep = conn->ep;
+	struct tcp_tx *tx = fab_pool_get(&ep->tx->pool);
+
+	if (!tx)
+		return NULL;
+	ep->tx->cnt++;
+	tx->conn = conn;
+	tx->context = op->context;
+	tx->sent = 0;
+	tx->len = len;
+	tx->tag = op->tag;
+	tx->data = op->data;
+	tx->code = op->code;
+	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
+	tx->want_ack = false;
+	tx->match = op->flags & FI_MATCH_COMPLETE;
+	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : ep->waits[op->code];
+	tx->rndv = TCP_TX_UNASKED;
+	tx->hooked = op->hooked;
+	tx->hdr_len = tx_encode(op, len, &tx->hdr);
+	if (__builtin_expect(op->addr & ep->group_bits, 0))
+		tx_add_group(tx, ep, op->addr);
+	tx->size = tx->hdr.size;
+	tx->id = 0;
+	tx->amo = op->amo;
+	tx->iov_cnt = op->iov_cnt;
+	if ((op->flags & FI_INJECT) && !op_fetches(op)) {
+		tx->flat = tx->inject;
+		tcp_tx_copy(tx->inject, op->iov, len);
+		return tx;
+	}
+	tx->flat = NULL;
+	fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
+	if (tx->amo && tcp_amo_operands(tx, op)) {
+		tcp_tx_free(tx);
+		return NULL;
+	}
+	return tx;
+}
+
+int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
+{
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
+	struct fab_progress *progress = ep->base.progress;
+	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
+	struct tcp_conn *conn;
+	struct tcp_tx *tx;
+	uint64_t queued;
+	int ret;
+
+	if (!ep->base.enabled || ep->closing)
+		return -FI_EOPBADSTATE;
+	ret = tx_check(ep, op, len);
+	if (ret)
+		return ret == TX_WAITS ? fab_trigger_op(base, op, tcp_submit_locked) : ret;
+	ret = tcp_ep_conn(ep, op->addr, &conn);
+	if (ret)
+		return ret;
+	if (conn->state == TCP_CONN_DOWN || (ep->conn && conn->state == TCP_CONN_IDLE))
+		return -FI_ENOTCONN;
+	if (ep->tx->cnt >= ep->tx->size && !op->accepted)
+		return -FI_EAGAIN;
+	tx = tx_alloc(conn, op, len);
+	if (!tx)
+		return -FI_ENOMEM;
+
+	queued = conn->txq_len;
+	ret = tcp_tx_add(conn, tx);
+	if (ret) {
+		tcp_tx_free(tx);
+		return ret;
+	}
+	if (conn->state != TCP_CONN_UP)
+		return 0;
+	if (tx_hold(conn, op, conn->txq_len - queued)) {
+		fab_progress_flush_later(progress, &conn->flush);
+	} else {
+		conn->sent_pass = progress->pass_cnt;
+		tcp_tx_flush(conn);
+	}
+	return 0;
+}
+
+ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_progress *progress = ep->base.progress;
+	int ret;
+
+	fab_progress_enter(progress);
+	ret = tcp_submit_locked(&ep->base, op);
+	fab_progress_unlock(progress);
+	return ret;
+}
+
+/* The operation in a list with this context of which nothing has been sent, or NULL. */
+static struct tcp_tx *find_unsent(struct fab_list *list, const void *context, bool hooked)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(list, link) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (tx->code != FAB_OP_MAX && tx->hooked == hooked && tx->context == context && !tx->sent &&
+		    tx->hdr.op != TCP_WIRE_XDATA)
+			return tx;
+	}
+	return NULL;
+}
+
+/* Out of txq, as if it had never been there. */
+static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	conn->txq_len -= tx->size;
+	if (tx->hdr.op == TCP_WIRE_XRTS)
+		tcp_idmap_del(&conn->rts, tx->id);
+	else if (conn->state == TCP_CONN_UP && tx->hdr.op == TCP_WIRE_READ_REQ)
+		conn->read_cnt--;
+	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_CSEND)
+		conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
+}
+
+static bool cancel_queued(struct tcp_conn *conn, const void *context, bool hooked)
+{
+	struct tcp_tx *tx = find_unsent(&conn->txq, context, hooked);
+
+	if (tx)
+		tx_unqueue(conn, tx);
+	else
+		tx = find_unsent(&conn->held, context, hooked);
+	if (!tx)
+		return false;
+	fab_list_remove(&tx->link);
+	tcp_tx_done(tx, FI_ECANCELED, FI_ECANCELED, "cancelled before any of it was sent");
+	tcp_tx_flush(conn);
+	return true;
+}
+
+/* Announced, and no receive has taken it as far as we know: ask for it back. */
+static bool cancel_announced(struct tcp_conn *conn, const void *context, bool hooked)
+{
+	for (uint32_t id = 0; id < conn->rts.cap; id++) {
+		struct tcp_tx *tx = tcp_idmap_get(&conn->rts, id);
+
+		if (tx && tx->hooked == hooked && tx->context == context && tx->sent == tx->size &&
+		    tx->rndv == TCP_TX_ANNOUNCED) {
+			tcp_rndv_cancel(conn, tx);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
+{
+	(void) ep;
+	return cancel_queued(conn, context, false) || cancel_announced(conn, context, false);
+}
+
+bool tcp_tx_cancel_coll(struct tcp_ep *ep, struct tcp_conn *conn, void *hook)
+{
+	(void) ep;
+	return cancel_queued(conn, hook, true) || cancel_announced(conn, hook, true);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What collectives (prov/common/collective/collective.h) need of tcp: messages of a class of their own, which are sent, matched
+ * and kept as all others are, and word of members that have gone or of groups that have failed. Engine lock held.
+ *
+ * A transmit context of a scalable endpoint is a member too: it sends to the members' receive contexts of its own
+ * number, and what they send comes to its mate, the receive context of that number beside it. The two are on one engine
+ * and share the groups, which are the transmit context's; the mate is found at the first join.
+ */
+#include "tcp/stream/stream.h"
+
+#include <string.h>
+#include "base/bits.h"
+#include "common/collective/collective.h"
+#include "common/hints/ip_offer.h"
+#include "tcp/peer/peer.h"
+#include "tcp/endpoint/sep.h"
+#include "tcp/params/params.h"
+
+#define ERR_SHIFT	8		/* TCP_COLL_ABORT: the error is in the tag from this bit on ... */
+#define ERR_MASK	0xffffu		/* ... with 16 bits */
+
+bool tcp_coll_speaks(const struct tcp_conn *conn)
+{
+	return tcp_ep_has_coll(conn->ep) && (conn->peer.features & TCP_EXT_COLL);
+}
+
+/* ---- what arrives ---- */
+
+void tcp_coll_start(struct tcp_conn *conn)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	struct fab_coll *coll = conn->ep->base.coll;
+	bool empty = hdr->size == hdr->hdr_size;
+	struct tcp_coll frame;
+
+	memcpy(&frame, tcp_rx_extra(conn), sizeof(frame));
+	if (!tcp_ep_has_coll(conn->ep))
+		tcp_rx_broken(conn, "message of a collective, though we have none");
+	else if (hdr->op_data == TCP_COLL_MSG)
+		tcp_msg_start(conn);
+	else if (hdr->op_data != TCP_COLL_ABORT || !empty)
+		tcp_rx_broken(conn, "message of a collective of unknown kind");
+	else if (coll)
+		fab_coll_aborted(coll, conn->fi_addr, frame.tag,
+				 (int) fab_max(frame.tag >> ERR_SHIFT & ERR_MASK, (uint64_t) 1));
+}
+
+bool tcp_coll_refuses(struct tcp_conn *conn, uint64_t tag)
+{
+	return conn->ep->base.coll && fab_coll_refuses(conn->ep->base.coll, conn->fi_addr, tag);
+}
+
+void tcp_coll_lost(struct tcp_conn *conn, int err)
+{
+	struct fab_coll *coll = conn->ep->base.coll;
+
+	if (!coll || conn->fi_addr == FI_ADDR_NOTAVAIL || !tcp_peer_same_ctx(conn))
+		return;
+	/* one that goes the other way only, and was parked: the peer comes with a new one */
+	if (conn->parked && !conn->owner->resumes)
+		return;
+	fab_coll_lost(coll, conn->fi_addr, err ? err : FI_ECONNRESET);
+}
+
+void tcp_coll_purge(struct tcp_conn *conn)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&conn->txq, link, next) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (tx->hdr.op != TCP_WIRE_COLL)
+			continue;
+		fab_list_remove(link);
+		tcp_tx_done(tx, FI_EOPNOTSUPP, FI_EOPNOTSUPP, "the peer has no collectives");
+	}
+	tcp_coll_lost(conn, FI_EOPNOTSUPP);
+}
+
+/* ---- what collectives ask of us ---- */
+
+/* What a member is sent to by: a context's groups are with the receive contexts of the same number. */
+static fi_addr_t coll_dest(const struct tcp_ep *ep, fi_addr_t member)
+{
+	return ep->ctx ? fi_rx_addr(member, ep->ctx, ep->rx_ctx_bits) : member;
+}
+
+/* The connection to a member, if that has collectives as far as is known. */
+static int coll_conn(struct fab_ep *base, fi_addr_t member, struct tcp_conn **conn)
+{
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
+	int ret = tcp_ep_conn(ep, coll_dest(ep, member), conn);
+
+	if (!ret && tcp_conn_has_stream(*conn) && !tcp_coll_speaks(*conn))
+		ret = -FI_EOPNOTSUPP;
+	return ret;
+}
+
+/* Where messages of its groups come to. NULL: its receive context has closed, and no group of it has gone on. */
+static struct tcp_ep *coll_receiver(struct tcp_ep *ep)
+{
+	return ep->sep ? ep->coll_mate : ep;
+}
+
+static int coll_submit(struct fab_ep *base, const struct fab_op *op)
+{
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base), *receiver = coll_receiver(ep);
+	struct fab_op send = *op;
+	struct tcp_conn *conn;
+	int ret;
+
+	if (op->code == FAB_OP_CRECV)
+		return receiver ? tcp_post_recv_locked(&receiver->base, op) : -FI_EOPBADSTATE;
+	send.addr = coll_dest(ep, op->addr);
+	/* the connection goes one way: what is lost with it the member would not miss, so that we must */
+	if (ep->sep)
+		send.flags |= FI_DELIVERY_COMPLETE;
+	ret = coll_conn(base, op->addr, &conn);
+	return ret ? ret : tcp_submit_locked(base, &send);
+}
+
+static void coll_cancel(struct fab_ep *base, fi_addr_t member, struct fab_hook *hook)
+{
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base), *receiver = coll_receiver(ep);
+
+	(void) member;
+	if (!receiver || !tcp_rx_cancel_coll(receiver, hook))
+		tcp_peers_any(ep, tcp_tx_cancel_coll, hook);
+}
+
+static int coll_watch(struct fab_ep *base, fi_addr_t member)
+{
+	struct tcp_conn *conn;
+
+	return coll_conn(base, member, &conn);
+}
+
+static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
+{
+	struct tcp_coll frame = {
+		.tag = (tag & FAB_COLL_GROUP_BITS) | (uint64_t) (err & ERR_MASK) << ERR_SHIFT,
+	};
+	struct tcp_conn *conn;
+	struct tcp_tx *tx;
+
+	if (coll_conn(base, member, &conn))
+		return;
+	tx = tcp_tx_control(conn, TCP_WIRE_COLL, &frame, sizeof(frame));
+	if (!tx)
+		return;
+	tx->hdr.op_data = TCP_COLL_ABORT;
+	tcp_tx_queue(conn, tx);
+}
+
+static bool coll_is_self(struct fab_ep *base, const union fab_sockaddr *addr)
+{
+	return fab_ip_is_own(&tcp_prov, &fab_container(base, struct tcp_ep, base)->addr, addr);
+}
+
+const struct fab_coll_net tcp_coll_net = {
+	.submit = coll_submit,
+	.cancel = coll_cancel,
+	.watch = coll_watch,
+	.abort = coll_abort,
+	.is_self = coll_is_self,
+};
+
+/* ---- contexts of scalable endpoints ---- */
+
+static int refuse_join(const struct tcp_ep *ctx, int err, const char *why)
+{
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_join_collective on transmit context %u of a scalable endpoint: %s\n",
+		 ctx->ctx, why);
+	return -err;
+}
+
+/* Let what comes to the receive context of this number be about the transmit context's groups. */
+static int ctx_pair(struct tcp_ep *ctx)
+{
+	struct tcp_ep *mate = tcp_sep_mate(ctx);
+
+	if (!mate)
+		return refuse_join(ctx, FI_EOPBADSTATE, "the members' messages come to the receive context of the same "
+				   "number, which is not enabled (or not there: ep_attr->rx_ctx_cnt)");
+	if (!tcp_ep_has_coll(mate))
+		return refuse_join(ctx, FI_EINVAL, "the receive context of the same number was opened without "
+				   "FI_COLLECTIVE");
+	if (mate->base.progress != ctx->base.progress)
+		return refuse_join(ctx, FI_EINVAL, "with FI_THREAD_COMPLETION it must have the same completion queue "
+				   "as the receive context of this number");
+	if (ctx->ctx && ctx->ctx >> ctx->rx_ctx_bits)
+		return refuse_join(ctx, FI_EINVAL, "the address vector's rx_ctx_bits leave no room for its number");
+	fab_progress_lock(ctx->base.progress);
+	ctx->coll_mate = mate;
+	mate->coll_mate = ctx;
+	mate->base.coll = ctx->base.coll;
+	fab_progress_unlock(ctx->base.progress);
+	return 0;
+}
+
+int tcp_coll_ctx_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
+{
+	struct tcp_ep *ctx = tcp_ep_of(&fid->fid);
+	int ret = 0;
+
+	if (!ctx->base.coll)
+		return -FI_ENOSYS;
+	if (!ctx->base.enabled)
+		return -FI_EOPBADSTATE;
+	if (!ctx->coll_mate)
+		ret = ctx_pair(ctx);
+	return ret ? ret : fab_coll_join(fid, addr, flags, mc, context);
+}
+
+/* A connection by which something may still come that an aborted operation had waited for. */
+static bool end_lingering(struct tcp_ep *receiver, struct tcp_conn *conn, void *coll)
+{
+	(void) receiver;
+	if (tcp_peer_same_ctx(conn) &&
+	    (conn->fi_addr == FI_ADDR_NOTAVAIL || fab_coll_waits_for(coll, conn->fi_addr)))
+		tcp_conn_down(conn, FI_ECANCELED, FI_ECANCELED, "the transmit context of an aborted collective closes");
+	return false;
+}
+
+void tcp_coll_part(struct tcp_ep *ctx)
+{
+	struct tcp_ep *mate = ctx->coll_mate;
+
+	if (!mate)
+		return;
+	if (tcp_ep_is_tx_ctx(ctx) && mate->peers && fab_coll_lingers(ctx->base.coll))
+		tcp_peers_any(mate, end_lingering, ctx->base.coll);
+	(tcp_ep_is_tx_ctx(ctx) ? mate : ctx)->base.coll = NULL;
+	ctx->coll_mate = mate->coll_mate = NULL;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See connect.h. The state of a MSG endpoint is that of its parts:
+ *
+ *   conn IDLE   new; with cm: fi_connect, until the peer answers; with req: opened with a request, until fi_accept
+ *   conn UP     connected
+ *   conn DOWN   over, whether it ever was up or not
+ *
+ * Events: FI_CONNECTED once, before any of the connection's end; FI_SHUTDOWN once, at both ends, whoever began (as
+ * upstream does); or one error event in place of both. None after fi_close has begun.
+ */
+#include "tcp/connect/connect.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/sock.h"
+#include "common/net/ip_name.h"
+#include "tcp/handshake/cm.h"
+#include "tcp/sock/sock.h"
+#include "tcp/params/params.h"
+
+#define DRAIN_POLL_MS	10
+
+/* ---- the connection's end ---- */
+
+static void msg_down(struct tcp_conn *conn, int err)
+{
+	struct tcp_ep *ep = conn->ep;
+
+	tcp_rx_flush(ep, err ? err : FI_ECANCELED);
+	if (ep->connected && !ep->closing)
+		fab_eq_write_cm(ep->base.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
+}
+
+const struct tcp_conn_owner tcp_msg_conn_owner = { .down = msg_down };
+
+/* The handshake is over: say so, then let the stream begin. fd is the connection's from here on. */
+static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, const void *data, size_t len)
+{
+	/* proved: the active side could not get here without, the passive side has compared */
+	int ret = fab_eq_write_cm(ep->base.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
+
+	ep->connected = !ret;
+	ep->conn->auth_key = ep->base.auth_key;
+	fab_name_remote(fd, &ep->conn->addr);
+	if (!ret)
+		ret = tcp_conn_start(ep->conn, fd, peer);
+	if (!ret) {
+		tcp_alive_start(ep);
+		return;
+	}
+	fab_sock_close(&fd);
+	tcp_conn_down(ep->conn, -ret, -ret, "the new connection found no memory or descriptor");
+}
+
+/* ---- active side ---- */
+
+/* There will be no connection: one error event, and what was queued gets the same error. */
+static void connect_fail(struct tcp_cm *cm, int err)
+{
+	struct tcp_ep *ep = cm->ctx;
+	char text[256];
+
+	tcp_cm_text(cm, err, text, sizeof(text));
+	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
+	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, err, err, NULL, 0, text);
+	tcp_conn_down(ep->conn, err, err, text);
+	ep->cm = NULL;
+	tcp_cm_free(cm);
+}
+
+static void connect_refused(struct tcp_cm *cm)
+{
+	struct tcp_ep *ep = cm->ctx;
+	char text[256];
+
+	cm->why = "the peer rejected it";
+	tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
+	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s, with %u bytes of data\n", text, cm->data_len);
+	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, FI_ECONNREFUSED, FI_ECONNREFUSED, cm->data, cm->data_len,
+			    text);
+	tcp_conn_down(ep->conn, FI_ECONNREFUSED, FI_ECONNREFUSED, text);
+}
+
+static void connect_done(struct tcp_cm *cm)
+{
+	struct tcp_ep *ep = cm->ctx;
+
+	ep->cm = NULL;
+	if (cm->type == TCP_CM_NACK)
+		connect_refused(cm);
+	else
+		msg_up(ep, tcp_cm_take_fd(cm), &cm->peer, cm->data, cm->data_len);
+	tcp_cm_free(cm);
+}
+
+static const struct tcp_cm_owner connect_owner = { .done = connect_done, .fail = connect_fail };
+
+/* May this endpoint begin a connection now? */
+static int check_fresh(const struct tcp_ep *ep)
+{
+	if (ep->conn->state == TCP_CONN_UP)
+		return -FI_EISCONN;
+	if (ep->cm)
+		return -FI_EALREADY;
+	if (ep->conn->state == TCP_CONN_DOWN || ep->closing)
+		return -FI_EOPBADSTATE;
+	return 0;
+}
+
+/* What fi_connect and fi_accept begin with. */
+static int prepare(struct tcp_ep *ep, const void *param, size_t paramlen)
+{
+	int ret = fab_cm_check_data(&tcp_prov, TCP_CM_DATA_MAX, param, paramlen);
+
+	return ret ? ret : tcp_ep_enable(ep);
+}
+
+static int check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
+{
+	int want = ep->base.info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+
+	if (addr && addr->sa_family == want && fab_addr_port(addr))
+		return 0;
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_connect to %s: the endpoint wants an %s address with a port\n",
+		 addr ? "an address of another family or without a port" : "NULL", want == AF_INET6 ? "IPv6" : "IPv4");
+	return -FI_EINVAL;
+}
+
+static int start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const void *param, size_t paramlen)
+{
+	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation,
+				  .data = param, .data_len = paramlen, .ext = ep->base.auth_key ? TCP_EXT_AUTH : 0 };
+	union fab_sockaddr remote = { 0 };
+	int ret = check_fresh(ep);
+
+	if (ret)
+		return ret;
+	memcpy(&remote, addr, fab_addr_len(addr));
+	ep->cm = tcp_cm_new(ep->base.progress, &connect_owner, ep);
+	if (!ep->cm)
+		return -FI_ENOMEM;
+	ep->cm->keyring.key = ep->base.auth_key;
+	ret = tcp_cm_connect(ep->cm, ep->bound_fd, &ep->addr, &remote, &msg);
+	if (ret) {
+		tcp_cm_free(ep->cm);
+		ep->cm = NULL;
+		return ret;
+	}
+	ep->bound_fd = -1;
+	return 0;
+}
+
+int tcp_msg_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
+{
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
+	int ret;
+
+	ret = check_addr(ep, addr);
+	if (!ret)
+		ret = prepare(ep, param, paramlen);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	ret = ep->req ? -FI_EOPBADSTATE : start_connect(ep, addr, param, paramlen);
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+/* ---- passive side ---- */
+
+static int answer(struct tcp_ep *ep, const void *param, size_t paramlen)
+{
+	struct tcp_cm_msg msg = { .type = TCP_CM_CONNRESP, .incarnation = ep->incarnation,
+				  .data = param, .data_len = paramlen };
+	struct tcp_connreq *req = ep->req;
+	int fd, ret;
+
+	if (!req)
+		return check_fresh(ep) ? check_fresh(ep) : -FI_EOPBADSTATE;
+	if (req->auth_key != ep->base.auth_key) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the endpoint has %s authorization key than its passive endpoint, "
+			 "which the peer has proved; open both with the same\n",
+			 ep->base.auth_key ? "another" : "no such");
+		return -FI_EACCES;
+	}
+	ret = tcp_cm_send(req->fd, &msg);
+	if (ret) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the peer has gone meanwhile: %s\n", strerror(-ret));
+		tcp_conn_down(ep->conn, -ret, -ret, "the peer has gone before it was accepted");
+	} else {
+		fd = req->fd;
+		req->fd = -1;
+		msg_up(ep, fd, &req->peer, NULL, 0);
+	}
+	ep->req = NULL;
+	tcp_connreq_free(req);
+	return ret;
+}
+
+int tcp_msg_accept(struct fid_ep *fid, const void *param, size_t paramlen)
+{
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
+	int ret;
+
+	ret = prepare(ep, param, paramlen);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	ret = answer(ep, param, paramlen);
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+/* ---- the end ---- */
+
+static bool on_this_host(int fd)
+{
+	union fab_sockaddr local = { 0 }, remote = { 0 };
+
+	fab_name_local(fd, &local);
+	fab_name_remote(fd, &remote);
+	return fab_addr_len(&local.sa) && fab_addr_equal_host(&local.sa, &remote.sa);
+}
+
+/* Has what was sent arrived at the peer's kernel? That may be slow to say so, while the peer does not read (some
+ * 40 ms). On one host there is no wire to lose it on: it is there once it was sent, unless the peer's buffer was full.
+ * Bytes of the peer's that nobody has read would make close() a reset. */
+static bool has_arrived(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (fab_sock->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return true;
+	if (info.tcpi_notsent_bytes)
+		return false;
+	return !info.tcpi_unacked || (!info.tcpi_retransmits && tcp_sock_peek(fd) == -EAGAIN && on_this_host(fd));
+}
+
+bool tcp_conn_drained(struct tcp_conn *conn)
+{
+	if (conn->state == TCP_CONN_UP && tcp_conn_flush(conn) && conn->state == TCP_CONN_UP)
+		return has_arrived(conn->src.fd);
+	return conn->state != TCP_CONN_UP && fab_list_empty(&conn->txq);
+}
+
+void tcp_ep_drain(struct tcp_ep *ep, bool (*drained)(struct tcp_ep *ep))
+{
+	struct fab_progress *progress = ep->base.progress;
+	uint64_t end_ms = fab_now_ms() + TCP_FLUSH_MS;
+	struct pollfd pfd = { .fd = progress->epfd, .events = POLLIN };
+
+	while (!drained(ep) && fab_now_ms() < end_ms) {
+		fab_progress_unlock(progress);
+		fab_sock->poll(&pfd, 1, DRAIN_POLL_MS);
+		fab_progress_lock(progress);
+		fab_progress_run(progress);
+	}
+}
+
+static bool msg_drained(struct tcp_ep *ep)
+{
+	return (ep->conn->state == TCP_CONN_IDLE && !ep->cm) || tcp_conn_drained(ep->conn);
+}
+
+int tcp_msg_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
+	int ret = 0;
+
+	if (flags)
+		return -FI_EINVAL;
+	fab_progress_lock(ep->base.progress);
+	if (ep->conn->state == TCP_CONN_UP) {
+		tcp_ep_drain(ep, msg_drained);
+		tcp_conn_down(ep->conn, 0, 0, "the endpoint was shut down");
+	} else {
+		ret = -FI_ENOTCONN;
+	}
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+int tcp_msg_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
+{
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
+	union fab_sockaddr remote = { 0 };
+
+	fab_progress_lock(ep->base.progress);
+	if (ep->conn->state == TCP_CONN_UP)
+		fab_name_remote(ep->conn->src.fd, &remote);
+	fab_progress_unlock(ep->base.progress);
+	if (!fab_addr_len(&remote.sa))
+		return -FI_ENOTCONN;
+	return fab_name_give(&remote, addr, addrlen);
+}
+
+void tcp_msg_stop(struct tcp_ep *ep)
+{
+	if (ep->conn->state == TCP_CONN_UP)
+		tcp_ep_drain(ep, msg_drained);
+	tcp_cm_free(ep->cm);
+	ep->cm = NULL;
+	if (ep->req)
+		tcp_connreq_free(ep->req);
+	ep->req = NULL;
+	fab_sock_close(&ep->bound_fd);
+	tcp_conn_down(ep->conn, 0, 0, "the endpoint was closed");
+}

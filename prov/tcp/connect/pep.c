@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is behind passive endpoints (common/endpoint/pep.h): a socket, and a listener whose connections each owe a request. It
+ * runs on the engine of the bound EQ, whose lock guards it.
+ */
+#include "tcp/connect/connect.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/sock.h"
+#include "common/endpoint/pep.h"
+#include "tcp/sock/advert.h"
+#include "tcp/handshake/cm.h"
+#include "tcp/handshake/listen.h"
+#include "tcp/sock/sock.h"
+
+struct tcp_pep {
+	struct fab_pep base;
+	int fd;				/* owned: bound and not listening, or -1 */
+	struct fab_auth_key *auth_key;	/* a reference, or NULL: what clients have to prove */
+	struct tcp_listener listener;
+};
+_Static_assert(TCP_CM_DATA_MAX <= FAB_CM_DATA_MAX, "events of the CM have room");
+
+static struct tcp_pep *pep_of(struct fab_pep *base)
+{
+	return fab_container(base, struct tcp_pep, base);
+}
+
+/* ---- requests ---- */
+
+void tcp_connreq_free(struct tcp_connreq *req)
+{
+	fab_sock_close(&req->fd);
+	fab_auth_put(req->auth_key);
+	free(req);
+}
+
+static struct tcp_connreq *connreq_of(struct fab_connreq *base)
+{
+	return fab_container(base, struct tcp_connreq, base);
+}
+
+struct tcp_connreq *tcp_connreq_take(struct fab_fabric *fabric, fid_t handle)
+{
+	struct fab_connreq *base = fab_connreq_take(fabric, handle);
+
+	return base ? connreq_of(base) : NULL;
+}
+
+static void pep_drop(struct fab_connreq *base)
+{
+	tcp_connreq_free(connreq_of(base));
+}
+
+static void pep_reject(struct fab_connreq *base, const void *data, size_t len)
+{
+	struct tcp_connreq *req = connreq_of(base);
+	int ret;
+
+	ret = tcp_cm_send(req->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .data = data, .data_len = len });
+	if (ret)
+		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_reject: the peer has gone meanwhile: %s\n", strerror(-ret));
+	tcp_connreq_free(req);
+}
+
+/* What the exchange brought becomes a request, and the application is to decide. */
+static void on_request(struct tcp_listener *listener, struct tcp_cm *cm)
+{
+	struct tcp_pep *pep = fab_container(listener, struct tcp_pep, listener);
+	struct tcp_connreq *req = calloc(1, sizeof(*req));
+
+	if (!req) {
+		TCP_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: dropped\n");
+		return;
+	}
+	req->fd = tcp_cm_take_fd(cm);
+	req->peer = cm->peer;
+	req->auth_key = fab_auth_share(cm->proven);
+	req->base.local.ip = cm->local;
+	req->base.remote.ip = cm->remote;
+	fab_pep_request(&pep->base, &req->base, cm->data, cm->data_len);
+}
+
+static bool has_room(struct tcp_listener *listener)
+{
+	return fab_pep_room(&fab_container(listener, struct tcp_pep, listener)->base, listener->awaited_cnt);
+}
+
+/* ---- the socket ---- */
+
+static int pep_bind(struct fab_pep *base)
+{
+	struct tcp_pep *pep = pep_of(base);
+	int fd;
+
+	if (pep->fd >= 0)
+		return 0;
+	fd = tcp_sock_bind(&base->addr.ip, &base->addr.ip);
+	if (fd < 0)
+		return fd;
+	pep->fd = fd;
+	return 0;
+}
+
+static void pep_unbind(struct fab_pep *base)
+{
+	fab_sock_close(&pep_of(base)->fd);
+}
+
+static int pep_listen(struct fab_pep *base)
+{
+	struct tcp_pep *pep = pep_of(base);
+	int ret;
+
+	fab_progress_lock(&base->eq->progress);
+	ret = tcp_listener_start(&pep->listener, &base->eq->progress, pep->fd, TCP_BACKLOG);
+	if (!ret)
+		pep->fd = -1;
+	fab_progress_unlock(&base->eq->progress);
+	return ret;
+}
+
+int tcp_pep_take_fd(struct fab_fabric *fabric, fid_t handle)
+{
+	struct fab_pep *base;
+	int fd = -FI_EINVAL;
+
+	pthread_mutex_lock(&fabric->lock);
+	base = fab_pep_find_locked(fabric, handle);
+	if (base)
+		fd = base->listening ? -FI_EOPBADSTATE : pep_bind(base);
+	if (!fd) {
+		fd = pep_of(base)->fd;
+		pep_of(base)->fd = -1;
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	return fd;
+}
+
+static void pep_stop(struct fab_pep *base)
+{
+	fab_progress_lock(&base->eq->progress);
+	tcp_listener_stop(&pep_of(base)->listener);
+	fab_progress_unlock(&base->eq->progress);
+}
+
+static void pep_fini(struct fab_pep *base)
+{
+	pep_unbind(base);
+	fab_auth_put(pep_of(base)->auth_key);
+}
+
+static const struct fab_pep_ops pep_ops = {
+	.cm_data_max = TCP_CM_DATA_MAX,
+	.bind = pep_bind,
+	.unbind = pep_unbind,
+	.listen = pep_listen,
+	.stop = pep_stop,
+	.fini = pep_fini,
+	.reject = pep_reject,
+	.drop = pep_drop,
+	.advertise = tcp_advertise,
+};
+
+/* The authorization key of the endpoints that will come from here: info's own, or that of its domain. */
+static int get_key(const struct fab_fabric *fabric, const struct fi_info *info, struct fab_auth_key **key)
+{
+	const struct fi_domain_attr *domain = info ? info->domain_attr : NULL;
+	const struct fi_ep_attr *ep = info ? info->ep_attr : NULL;
+
+	*key = NULL;
+	if (FI_VERSION_LT(fabric->fabric_fid.api_version, FI_VERSION(1, 5)))
+		return 0;
+	if (ep && ep->auth_key_size)
+		return fab_auth_get(&tcp_prov, "fi_passive_ep", ep->auth_key, ep->auth_key_size, key);
+	if (domain && domain->auth_key_size)
+		return fab_auth_get(&tcp_prov, "fi_passive_ep", domain->auth_key, domain->auth_key_size, key);
+	return 0;
+}
+
+int tcp_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_pep **pep_fid, void *context)
+{
+	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
+	struct tcp_pep *pep = calloc(1, sizeof(*pep));
+	int ret;
+
+	if (!pep)
+		return -FI_ENOMEM;
+	pep->fd = -1;
+	ret = get_key(fabric, info, &pep->auth_key);
+	if (ret)
+		goto free_pep;
+	pep->listener.room = has_room;
+	pep->listener.request = on_request;
+	pep->listener.keyring.key = pep->auth_key;
+	ret = fab_pep_init(&pep->base, fabric, info, &pep_ops, context);
+	if (ret)
+		goto put_key;
+	*pep_fid = &pep->base.pep_fid;
+	return 0;
+
+put_key:
+	fab_auth_put(pep->auth_key);
+free_pep:
+	free(pep);
+	return ret;
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints, MSG and RDM: open, enable, options, close. What differs between the two is chosen here, once, by tables.
+ *
+ * Close: first no operation is taken any more (ep->closing), then what was sent already gets TCP_FLUSH_MS to leave,
+ * then all connections end, which completes what is left in error, then the engine lets go of memory that events may
+ * point to. From there on nobody can reach the endpoint.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/sock.h"
+#include "common/net/ip_name.h"
+#include "common/collective/collective.h"
+#include "common/ops/ops.h"
+#include "common/endpoint/profile.h"
+#include "common/trigger/trigger.h"
+#include "tcp/sock/advert.h"
+#include "tcp/handshake/cm.h"
+#include "tcp/connect/connect.h"
+#include "tcp/stream/ep.h"
+#include "tcp/peer/peer.h"
+#include "tcp/endpoint/sep.h"
+#include "tcp/params/params.h"
+
+/* ---- enable ---- */
+
+static int ep_activate(struct tcp_ep *ep)
+{
+	int ret;
+
+	ret = ep->sep ? tcp_sep_join(ep) : 0;
+	if (!ret)
+		ret = tcp_shared_check(ep);
+	if (!ret)
+		ret = fab_ep_check_enable(&ep->base);
+	if (ret)
+		return ret;
+	if (ep->base.type != FI_EP_MSG) {
+		ret = tcp_peers_open(ep);
+		if (ret)
+			return ret;
+	}
+	ret = ep->sep ? tcp_sep_live(ep) : 0;
+	if (ret) {
+		tcp_peers_close(ep);
+		return ret;
+	}
+	fab_progress_lock(ep->base.progress);
+	ep->base.enabled = true;
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+}
+
+int tcp_ep_enable(struct tcp_ep *ep)
+{
+	return ep->base.enabled ? 0 : ep_activate(ep);
+}
+
+/* ---- control, options, cancel ---- */
+
+static int get_fd(struct tcp_ep *ep, int *fd)
+{
+	int ret = 0;
+
+	if (!fd)
+		return -FI_EINVAL;
+	if (!ep->conn)
+		return -FI_ENOSYS;
+	fab_progress_lock(ep->base.progress);
+	if (ep->conn->state == TCP_CONN_UP)
+		*fd = ep->conn->src.fd;
+	else
+		ret = -FI_ENOTCONN;
+	fab_progress_unlock(ep->base.progress);
+	return ret;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct tcp_ep *ep = tcp_ep_of(fid);
+
+	switch (command) {
+	case FI_ENABLE:
+		/* programs that ask for this name enable once more after binding a counter late */
+		return ep->base.domain->fabric->prov == &sockets_prov ? tcp_ep_enable(ep) : ep_activate(ep);
+	case FI_GET_FD:
+		return get_fd(ep, arg);
+	default:
+		return fab_ep_control(fid, command, arg);
+	}
+}
+
+static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	struct tcp_ep *ep = tcp_ep_of(fid);
+
+	if (level != FI_OPT_ENDPOINT)
+		return -FI_ENOPROTOOPT;
+	switch (optname) {
+	case FI_OPT_MIN_MULTI_RECV:
+		return fab_getopt_size(ep->rx->min_multi_recv, optval, optlen);
+	case FI_OPT_CM_DATA_SIZE:
+		return ep->conn ? fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
+	case FI_OPT_FIREWALL_ADDR:
+		return fab_getopt_bool(tcp_params.firewall_addr, optval, optlen);
+	default:
+		return fab_ep_getopt(fid, level, optname, optval, optlen);
+	}
+}
+
+static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	struct tcp_ep *ep = tcp_ep_of(fid);
+
+	size_t size;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
+		return fab_ep_setopt(fid, level, optname, optval, optlen);
+	ret = fab_setopt_size(&tcp_prov, &size, optval, optlen);
+	if (ret)
+		return ret;
+	fab_progress_lock(ep->base.progress);
+	ep->rx->min_multi_recv = size;
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+}
+
+/* How many operations more can be posted (1.x); a shared context's are everybody's. */
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
+{
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
+	ssize_t left;
+
+	fab_progress_lock(ep->base.progress);
+	left = ep->base.enabled ? (ssize_t) (ep->tx->size - ep->tx->cnt) : -FI_EOPBADSTATE;
+	fab_progress_unlock(ep->base.progress);
+	return left;
+}
+
+static ssize_t ep_rx_size_left(struct fid_ep *fid)
+{
+	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
+	ssize_t left;
+
+	fab_progress_lock(ep->base.progress);
+	left = ep->base.enabled ? (ssize_t) (ep->rx->pool.max_cnt - ep->rx->pool.out_cnt) : -FI_EOPBADSTATE;
+	fab_progress_unlock(ep->base.progress);
+	return left;
+}
+
+/* What is not found has completed, and its completion says how. */
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct tcp_ep *ep = tcp_ep_of(fid);
+
+	fab_progress_lock(ep->base.progress);
+	if (!fab_trigger_cancel(&ep->base, context) && !tcp_rx_cancel(ep, context)) {
+		if (ep->conn)
+			tcp_tx_cancel(ep, ep->conn, context);
+		else if (ep->peers)
+			tcp_peers_any(ep, tcp_tx_cancel, context);
+	}
+	fab_progress_unlock(ep->base.progress);
+	return 0;
+}
+
+/* ---- names ---- */
+
+static int ep_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct tcp_ep *ep = tcp_ep_of(fid);
+
+	return fab_ep_take_name(&ep->base, &ep->addr, addr, addrlen);
+}
+
+int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct tcp_ep *ep = tcp_ep_of(fid);
+	union fab_sockaddr name = ep->addr;
+
+	tcp_addr_fill(&name, &ep->base);
+	tcp_advertise(&name);
+	return fab_name_give(&name, addr, addrlen);
+}
+
+static int msg_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct tcp_ep *ep = tcp_ep_of(fid);
+	union fab_sockaddr name = ep->addr;
+
+	fab_progress_lock(ep->base.progress);
+	if (ep->conn->state == TCP_CONN_UP)
+		fab_name_local(ep->conn->src.fd, &name);
+	fab_progress_unlock(ep->base.progress);
+	return fab_name_give(fab_addr_len(&name.sa) ? &name : &ep->addr, addr, addrlen);
+}
+
+/* ---- close ---- */
+
+static void conn_release(struct fab_defer *defer)
+{
+	struct tcp_conn *conn = fab_container(defer, struct tcp_conn, defer);
+
+	tcp_conn_fini(conn);
+	free(conn);
+}
+
+static void msg_fini(struct tcp_ep *ep)
+{
+	struct fab_progress *progress = ep->base.progress;
+
+	fab_progress_lock(progress);
+	tcp_msg_stop(ep);
+	tcp_alive_stop(ep);
+	ep->conn->defer.free = conn_release;
+	fab_progress_defer(progress, &ep->conn->defer);
+	fab_progress_unlock(progress);
+	if (ep->base.eq)
+		fab_eq_purge(ep->base.eq, &ep->base.ep_fid.fid, NULL);
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct tcp_ep *ep = tcp_ep_of(fid);
+	struct fab_progress *progress = ep->base.progress;
+	int ret;
+
+	ret = fab_ep_check_close(&ep->base);
+	if (!ret)
+		ret = fab_coll_check_close(&ep->base);
+	if (ret)
+		return ret;
+	if (ep->sep)
+		tcp_sep_leave(ep);
+	fab_progress_lock(progress);
+	ep->closing = true;
+	fab_progress_unlock(progress);
+	fab_trigger_close(&ep->base);
+	if (ep->conn)
+		msg_fini(ep);
+	else
+		tcp_peers_close(ep);
+
+	fab_progress_lock(progress);
+	tcp_rx_flush(ep, FI_ECANCELED);
+	fab_progress_run(progress);	/* frees the connections, whose memory knows this endpoint */
+	tcp_coll_part(ep);
+	fab_coll_fini(&ep->base);
+	tcp_rx_drop_unexp(ep);
+	tcp_shared_put(ep);
+	fab_progress_unlock(progress);
+	tcp_ep_fini(ep);
+	if (ep->sep)
+		tcp_sep_closed(ep);
+	free(ep);
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	switch (bfid->fclass) {
+	case FI_CLASS_SRX_CTX:
+		return tcp_srx_bind(tcp_ep_of(fid), bfid, flags);
+	case FI_CLASS_STX_CTX:
+		return tcp_stx_bind(tcp_ep_of(fid), bfid, flags);
+	default:
+		return fab_ep_bind(fid, bfid, flags);
+	}
+}
+
+struct fi_ops tcp_ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+	.ops_open = fab_ep_ops_open,
+};
+
+struct fi_ops_ep tcp_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
+};
+
+static struct fi_ops_cm msg_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = msg_getname,
+	.getpeer = tcp_msg_getpeer,
+	.connect = tcp_msg_connect,
+	.accept = tcp_msg_accept,
+	.shutdown = tcp_msg_shutdown,
+};
+
+static struct fi_ops_cm rdm_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = tcp_rdm_getname,
+	.join = fab_coll_join,
+};
+
+void tcp_ep_fill_ops(void)
+{
+	FAB_OPS_FILL(&tcp_ep_fid_ops);
+	FAB_OPS_FILL(&tcp_ep_ops);
+	FAB_OPS_FILL(&msg_cm_ops);
+	FAB_OPS_FILL(&rdm_cm_ops);
+}
+
+/* ---- open ---- */
+
+int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *info)
+{
+	if (info->ep_attr->type == FI_EP_DGRAM ? domain->fabric->prov != &sockets_prov :
+	    info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_RDM) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; tcp has FI_EP_MSG and FI_EP_RDM\n",
+			 info->ep_attr->type);
+		return -FI_EINVAL;
+	}
+	return tcp_info_check(info, domain);
+}
+
+/* A MSG endpoint: its connection, and what info->handle brings. */
+static int msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct fi_info *info)
+{
+	int fd;
+
+	ep->conn = calloc(1, sizeof(*ep->conn));
+	if (!ep->conn)
+		return -FI_ENOMEM;
+	tcp_conn_init(ep->conn, ep, &tcp_msg_conn_owner);
+	if (!info->handle)
+		return 0;
+	ep->req = tcp_connreq_take(fabric, info->handle);
+	if (ep->req)
+		return 0;
+	fd = tcp_pep_take_fd(fabric, info->handle);
+	if (fd >= 0) {
+		ep->bound_fd = fd;
+		return 0;
+	}
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle %s\n", fd == -FI_EOPBADSTATE ?
+		 "is a passive endpoint that listens: only one that does not can give its address away" :
+		 "is no connection request that waits for an answer, and no passive endpoint");
+	tcp_conn_fini(ep->conn);
+	free(ep->conn);
+	return fd;
+}
+
+static bool has_collectives(const struct fi_info *info)
+{
+	return info->ep_attr->type != FI_EP_MSG && (info->caps & FI_COLLECTIVE);
+}
+
+static struct fab_ep_ops ops_for(const struct fi_info *info)
+{
+	uint64_t caps = info->caps;
+
+	return (struct fab_ep_ops) {
+		.fid = &tcp_ep_fid_ops,
+		.ep = &tcp_ep_ops,
+		.cm = info->ep_attr->type == FI_EP_MSG ? &msg_cm_ops : &rdm_cm_ops,
+		.msg = caps & FI_MSG ? &tcp_msg_ops : NULL,
+		.tagged = caps & FI_TAGGED ? &tcp_tagged_ops : NULL,
+		.rma = caps & FI_RMA ? &tcp_rma_ops : NULL,
+		.atomic = caps & FI_ATOMIC ? &tcp_atomic_ops : NULL,
+		.collective = has_collectives(info) ? &fab_coll_ops : NULL,
+		.profiler = info->ep_attr->type == FI_EP_MSG ? &tcp_msg_profiler : &tcp_rdm_profiler,
+	};
+}
+
+/* What each kind of operation waits for, so that the orders that were asked for are kept: those that the stream does
+ * not keep by itself. A fetching atomic reads and writes; collectives are in no order with others. */
+static void choose_waits(struct tcp_ep *ep, uint64_t order)
+{
+	uint8_t rma = order & (FI_ORDER_RAS | FI_ORDER_WAS) ? TCP_TX_BEHIND_SENDS : TCP_TX_AT_ONCE;
+	uint8_t war = order & FI_ORDER_WAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE;
+
+	ep->waits[FAB_OP_SEND] = ep->waits[FAB_OP_TSEND] = order & FI_ORDER_SAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE;
+	ep->waits[FAB_OP_WRITE] = rma | war | (order & FI_ORDER_RMA_WAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE);
+	ep->waits[FAB_OP_ATOMIC] = rma | war;
+	ep->waits[FAB_OP_READ] = rma;
+	ep->waits[FAB_OP_FETCH_ATOMIC] = rma | war | (order & FI_ORDER_RAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE);
+}
+
+int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
+		void *context)
+{
+	int ret;
+
+	ret = fab_ep_init(&ep->base, domain, info, ops, context);
+	if (ret)
+		return ret;
+	ep->bound_fd = -1;
+	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
+	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
+	ep->want_src = ep->base.caps & FI_SOURCE;
+	choose_waits(ep, info->tx_attr->msg_order);
+	ep->src_err = ep->want_src && (ep->base.caps & FI_SOURCE_ERR);
+	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
+	if (ret)
+		goto fini_base;
+	ret = tcp_rx_ctx_init(&ep->own_rx, info->rx_attr);
+	if (ret)
+		goto fini_base;
+	tcp_tx_ctx_init(&ep->own_tx, info->tx_attr);
+	if (info->ep_attr->type != FI_EP_MSG)
+		tcp_group_init(&ep->own_rx, domain);
+	ep->rx = &ep->own_rx;
+	ep->tx = &ep->own_tx;
+	return 0;
+
+fini_base:
+	fab_ep_fini(&ep->base);
+	return ret;
+}
+
+void tcp_ep_fini(struct tcp_ep *ep)
+{
+	tcp_rx_ctx_fini(&ep->own_rx);
+	tcp_tx_ctx_fini(&ep->own_tx);
+	fab_ep_fini(&ep->base);
+}
+
+static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
+{
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
+	struct fab_ep_ops ops = ops_for(info);
+	int ret;
+
+	ret = tcp_ep_check_info(domain, info);
+	if (ret)
+		return ret;
+	ret = tcp_ep_init(ep, domain, info, &ops, context);
+	if (ret)
+		return ret;
+	if (info->ep_attr->type == FI_EP_MSG)
+		ret = msg_init(ep, domain->fabric, info);
+	else if (has_collectives(info))
+		ret = fab_coll_open(&ep->base, &tcp_coll_net);
+	if (ret)
+		tcp_ep_fini(ep);
+	return ret;
+}
+
+int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
+{
+	return fab_ep_open(domain, info, sizeof(struct tcp_ep), ep_init, ep, context);
+}

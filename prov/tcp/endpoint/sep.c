@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See sep.h. Every live receive context listens on its own engine, at a duplicate of the one socket: whichever is
+ * driven takes a connection in and reads its request. The context that this names gets it at once, or through its inbox
+ * where it is on another engine (FI_THREAD_COMPLETION).
+ */
+#include "tcp/endpoint/sep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include "base/sock.h"
+#include "common/collective/collective.h"
+#include "common/net/ip_name.h"
+#include "common/ops/ops.h"
+#include "common/endpoint/shared.h"
+#include "tcp/peer/peers.h"
+#include "tcp/sock/sock.h"
+#include "tcp/params/params.h"
+
+static struct tcp_sep *sep_of(const struct fid *fid)
+{
+	return fab_container(tcp_ep_of(fid), struct tcp_sep, ep);
+}
+
+static struct tcp_sep_slot *slot_of(const struct tcp_ep *ctx)
+{
+	return tcp_ep_is_tx_ctx(ctx) ? &ctx->sep->tx[ctx->ctx] : &ctx->sep->rx[ctx->ctx];
+}
+
+/* ---- the address ---- */
+
+/* Take the address, which stays the same from here on. 0 or -FI_E*. */
+static int sep_bind_addr(struct tcp_sep *sep)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&sep->lock);
+	if (sep->fd < 0)
+		sep->fd = ret = tcp_sock_bind(&sep->ep.addr, &sep->ep.addr);
+	pthread_mutex_unlock(&sep->lock);
+	return ret < 0 ? ret : 0;
+}
+
+int tcp_sep_join(struct tcp_ep *ctx)
+{
+	struct tcp_sep *sep = ctx->sep;
+	int ret;
+
+	if (!ctx->base.av && sep->ep.base.av) {
+		fab_av_get(sep->ep.base.av);
+		ctx->base.av = sep->ep.base.av;
+	}
+	if (!ctx->base.eq && sep->ep.base.eq) {
+		fab_eq_get(sep->ep.base.eq);
+		ctx->base.eq = sep->ep.base.eq;
+	}
+	ret = sep_bind_addr(sep);
+	ctx->addr = sep->ep.addr;
+	return ret;
+}
+
+int tcp_sep_fd(const struct tcp_ep *ctx)
+{
+	int fd = fcntl(ctx->sep->fd, F_DUPFD_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- requests ---- */
+
+static struct tcp_cm *inbox_pop(struct tcp_sep *sep, struct tcp_sep_slot *slot)
+{
+	struct fab_list *link;
+
+	pthread_mutex_lock(&sep->lock);
+	link = fab_list_pop_front(&slot->inbox);
+	pthread_mutex_unlock(&sep->lock);
+	return link ? fab_container(link, struct tcp_cm, link) : NULL;
+}
+
+static void wake_ready(struct fab_source *src, uint32_t events)
+{
+	struct tcp_sep_slot *slot = fab_container(src, struct tcp_sep_slot, wake);
+	struct tcp_ep *ctx = slot->open;
+	struct tcp_cm *cm;
+	uint64_t cnt;
+
+	(void) events;
+	fab_sock->read(src->fd, &cnt, sizeof(cnt));
+	while ((cm = inbox_pop(ctx->sep, slot))) {
+		tcp_peer_requested(ctx->peers, cm);
+		tcp_cm_free(cm);
+	}
+}
+
+/* sep->lock held. False: no memory, or its inbox cannot be told. */
+static bool pass_on(struct tcp_sep_slot *slot, struct tcp_cm *cm)
+{
+	struct tcp_cm *passed = tcp_cm_pass(cm, slot->live->base.progress);
+	const uint64_t one = 1;
+
+	if (!passed)
+		return false;
+	fab_list_add_tail(&slot->inbox, &passed->link);
+	fab_sock->write(slot->wake.fd, &one, sizeof(one));
+	return true;
+}
+
+struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint16_t rx_ctx)
+{
+	struct tcp_sep *sep = ctx->sep;
+	struct tcp_peer_table *table = NULL;
+	struct tcp_sep_slot *slot;
+	bool taken = false;
+
+	if (!cm->peer.ext || rx_ctx >= sep->rx_cnt) {
+		tcp_request_refuse(ctx, cm, cm->peer.ext ? TCP_REFUSE_NO_CTX : TCP_REFUSE_NO_EXT);
+		return NULL;
+	}
+	pthread_mutex_lock(&sep->lock);
+	slot = &sep->rx[rx_ctx];
+	if (slot->live && slot->live->base.progress == ctx->base.progress)
+		table = slot->live->peers;
+	else if (slot->live)
+		taken = pass_on(slot, cm);
+	pthread_mutex_unlock(&sep->lock);
+	/* not there yet, or no more: later, perhaps */
+	if (!table && !taken)
+		tcp_request_refuse(ctx, cm, 0);
+	return table;
+}
+
+int tcp_sep_live(struct tcp_ep *ctx)
+{
+	struct fab_progress *progress = ctx->base.progress;
+	struct tcp_sep_slot *slot = slot_of(ctx);
+	int ret = 0;
+
+	if (tcp_ep_is_tx_ctx(ctx))
+		return 0;
+	if (ctx->base.domain->per_cq_progress) {
+		slot->wake = (struct fab_source) { .ready = wake_ready,
+						   .fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
+		fab_list_init(&slot->wake.hot);
+		if (slot->wake.fd < 0)
+			return -errno;
+		fab_progress_lock(progress);
+		ret = fab_source_add(progress, &slot->wake, EPOLLIN);
+		fab_progress_unlock(progress);
+	}
+	if (ret) {
+		fab_sock_close(&slot->wake.fd);
+		return ret;
+	}
+	pthread_mutex_lock(&ctx->sep->lock);
+	slot->live = ctx;
+	pthread_mutex_unlock(&ctx->sep->lock);
+	return 0;
+}
+
+void tcp_sep_leave(struct tcp_ep *ctx)
+{
+	struct fab_progress *progress = ctx->base.progress;
+	struct tcp_sep_slot *slot = slot_of(ctx);
+	struct tcp_cm *cm;
+
+	pthread_mutex_lock(&ctx->sep->lock);
+	slot->live = NULL;
+	pthread_mutex_unlock(&ctx->sep->lock);
+	fab_progress_lock(progress);
+	while ((cm = inbox_pop(ctx->sep, slot)))
+		tcp_cm_free(cm);
+	if (slot->wake.fd >= 0)
+		fab_source_del(&slot->wake);
+	fab_progress_unlock(progress);
+	fab_sock_close(&slot->wake.fd);
+}
+
+struct tcp_ep *tcp_sep_mate(const struct tcp_ep *ctx)
+{
+	struct tcp_sep *sep = ctx->sep;
+	struct tcp_ep *mate;
+
+	pthread_mutex_lock(&sep->lock);
+	mate = ctx->ctx < sep->rx_cnt ? sep->rx[ctx->ctx].live : NULL;
+	pthread_mutex_unlock(&sep->lock);
+	return mate;
+}
+
+void tcp_sep_closed(struct tcp_ep *ctx)
+{
+	pthread_mutex_lock(&ctx->sep->lock);
+	slot_of(ctx)->open = NULL;
+	pthread_mutex_unlock(&ctx->sep->lock);
+}
+
+/* ---- contexts ---- */
+
+static struct fi_ops_cm tx_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = tcp_rdm_getname,
+	.join = tcp_coll_ctx_join,
+};
+
+static struct fi_ops_cm rx_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = tcp_rdm_getname,
+};
+
+static struct fab_ep_ops ctx_ops(const struct fi_info *info, bool tx)
+{
+	struct tcp_half_ops *half = tx ? &tcp_tx_half : &tcp_rx_half;
+
+	return (struct fab_ep_ops) {
+		.fid = &tcp_ep_fid_ops,
+		.ep = &tcp_ep_ops,
+		.cm = tx ? &tx_cm_ops : &rx_cm_ops,
+		.msg = info->caps & FI_MSG ? &half->msg : NULL,
+		.tagged = info->caps & FI_TAGGED ? &half->tagged : NULL,
+		.rma = tx && (info->caps & FI_RMA) ? &tcp_rma_ops : NULL,
+		.atomic = tx && (info->caps & FI_ATOMIC) ? &tcp_atomic_ops : NULL,
+		.collective = tx && (info->caps & FI_COLLECTIVE) ? &fab_coll_ops : NULL,
+	};
+}
+
+/* Reserve the number for a new context. NULL, with *ret: it cannot be had. */
+static struct tcp_sep_slot *slot_take(struct tcp_sep *sep, bool tx, int index, struct tcp_ep *ctx, int *ret)
+{
+	struct tcp_sep_slot *slot = NULL;
+	uint32_t cnt = tx ? sep->tx_cnt : sep->rx_cnt;
+
+	*ret = -FI_EINVAL;
+	if (index >= 0 && (uint32_t) index < cnt) {
+		slot = tx ? &sep->tx[index] : &sep->rx[index];
+		pthread_mutex_lock(&sep->lock);
+		*ret = slot->open ? -FI_EBUSY : 0;
+		if (!*ret)
+			slot->open = ctx;
+		pthread_mutex_unlock(&sep->lock);
+	}
+	if (*ret)
+		TCP_WARN(FI_LOG_EP_CTRL, "%s: context %d of a scalable endpoint %s; it was opened with %u of them "
+			 "(ep_attr)\n", tx ? "fi_tx_context" : "fi_rx_context", index,
+			 *ret == -FI_EBUSY ? "is open already" : "does not exist", cnt);
+	return *ret ? NULL : slot;
+}
+
+/* info is the scalable endpoint's, with the attributes of the context in it. */
+static int ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi_info *info, bool tx, int index,
+		    void *context)
+{
+	const uint64_t not_tx = FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE, not_rx = FI_SEND | FI_READ | FI_WRITE;
+	struct fab_domain *domain = sep->ep.base.domain;
+	struct fab_ep_ops ops = ctx_ops(info, tx);
+	int ret;
+
+	if (info->caps & ~sep->ep.base.info->caps) {
+		TCP_WARN(FI_LOG_EP_CTRL, "a context of a scalable endpoint wants capabilities %#llx that this lacks\n",
+			 (unsigned long long) (info->caps & ~sep->ep.base.info->caps));
+		return -FI_EINVAL;
+	}
+	ret = tcp_ep_check_info(domain, info);
+	if (!ret)
+		ret = tcp_ep_init(ctx, domain, info, &ops, context);
+	if (ret)
+		return ret;
+	if (ops.collective)
+		ret = fab_coll_open(&ctx->base, &tcp_coll_net);
+	if (ret) {
+		tcp_ep_fini(ctx);
+		return ret;
+	}
+	ctx->base.ep_fid.fid.fclass = tx ? FI_CLASS_TX_CTX : FI_CLASS_RX_CTX;
+	ctx->base.caps &= ~(tx ? not_tx : not_rx);
+	ctx->incarnation = sep->ep.incarnation;
+	ctx->addr = sep->ep.addr;
+	ctx->sep = sep;
+	ctx->ctx = index;
+	return 0;
+}
+
+static int ctx_open(struct tcp_sep *sep, const struct fi_info *info, bool tx, int index, struct fid_ep **fid,
+		    void *context)
+{
+	struct tcp_ep *ctx = calloc(1, sizeof(*ctx));
+	struct tcp_sep_slot *slot;
+	int ret;
+
+	if (!ctx)
+		return -FI_ENOMEM;
+	slot = slot_take(sep, tx, index, ctx, &ret);
+	if (slot)
+		ret = ctx_init(ctx, sep, info, tx, index, context);
+	if (!ret) {
+		*fid = &ctx->base.ep_fid;
+		return 0;
+	}
+	if (slot) {
+		pthread_mutex_lock(&sep->lock);
+		slot->open = NULL;
+		pthread_mutex_unlock(&sep->lock);
+	}
+	free(ctx);
+	return ret;
+}
+
+static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **tx_fid, void *context)
+{
+	struct tcp_sep *sep = sep_of(&fid->fid);
+	struct fi_info *info = fi_dupinfo(sep->ep.base.info);
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	if (attr)
+		tcp_take_tx_attr(sep->ep.base.domain, info, attr);
+	ret = ctx_open(sep, info, true, index, tx_fid, context);
+	if (!ret && attr)
+		tcp_give_tx_attr(sep->ep.base.domain, info, attr);
+	fi_freeinfo(info);
+	return ret;
+}
+
+static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **rx_fid, void *context)
+{
+	struct tcp_sep *sep = sep_of(&fid->fid);
+	struct fi_info *info = fi_dupinfo(sep->ep.base.info);
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	if (attr)
+		fab_rx_attr_take(info, attr);
+	ret = ctx_open(sep, info, false, index, rx_fid, context);
+	if (!ret && attr)
+		*attr = *info->rx_attr;
+	fi_freeinfo(info);
+	return ret;
+}
+
+/* ---- the endpoint itself ---- */
+
+static bool sep_busy(struct tcp_sep *sep)
+{
+	bool busy = false;
+
+	pthread_mutex_lock(&sep->lock);
+	for (uint32_t i = 0; i < sep->tx_cnt; i++)
+		busy |= sep->tx[i].open != NULL;
+	for (uint32_t i = 0; i < sep->rx_cnt; i++)
+		busy |= sep->rx[i].open != NULL;
+	pthread_mutex_unlock(&sep->lock);
+	return busy;
+}
+
+static void sep_free(struct tcp_sep *sep)
+{
+	fab_sock_close(&sep->fd);
+	pthread_mutex_destroy(&sep->lock);
+	free(sep->tx);
+	free(sep->rx);
+	free(sep);
+}
+
+static int sep_close(struct fid *fid)
+{
+	struct tcp_sep *sep = sep_of(fid);
+	int ret;
+
+	ret = fab_ep_check_close(&sep->ep.base);
+	if (ret)
+		return ret;
+	if (sep_busy(sep)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_close of a scalable endpoint that has open contexts; close them first\n");
+		return -FI_EBUSY;
+	}
+	tcp_ep_fini(&sep->ep);
+	sep_free(sep);
+	return 0;
+}
+
+static int sep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	if (bfid->fclass == FI_CLASS_AV || bfid->fclass == FI_CLASS_EQ)
+		return fab_ep_bind(fid, bfid, flags);
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep_bind: object of class %zu; an address vector belongs here, queues, "
+		 "counters and shared contexts are bound to the endpoint's contexts\n", bfid->fclass);
+	return -FI_EINVAL;
+}
+
+static int sep_enable(struct tcp_sep *sep)
+{
+	int ret;
+
+	if (sep->ep.base.enabled)
+		return -FI_EOPBADSTATE;
+	if (!sep->ep.base.av) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable of a scalable endpoint: bind an address vector\n");
+		return -FI_ENOAV;
+	}
+	ret = sep_bind_addr(sep);
+	sep->ep.base.enabled = !ret;
+	return ret;
+}
+
+static int sep_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_ENABLE ? sep_enable(sep_of(fid)) : fab_ep_control(fid, command, arg);
+}
+
+static int sep_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct tcp_sep *sep = sep_of(fid);
+	int ret = -FI_EOPBADSTATE;
+
+	pthread_mutex_lock(&sep->lock);
+	if (sep->fd < 0)
+		ret = fab_name_take(&tcp_prov, &sep->ep.addr, sep->ep.base.info, addr, addrlen);
+	else
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint or one of its contexts is enabled already\n");
+	pthread_mutex_unlock(&sep->lock);
+	return ret;
+}
+
+static struct fi_ops sep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = sep_close,
+	.bind = sep_bind,
+	.control = sep_control,
+};
+
+static struct fi_ops_ep sep_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = fab_ep_getopt,
+	.setopt = fab_ep_setopt,
+	.tx_ctx = sep_tx_ctx,
+	.rx_ctx = sep_rx_ctx,
+};
+
+static struct fi_ops_cm sep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = sep_setname,
+	.getname = tcp_rdm_getname,
+};
+
+void tcp_sep_fill_ops(void)
+{
+	FAB_OPS_FILL(&tx_cm_ops);
+	FAB_OPS_FILL(&rx_cm_ops);
+	FAB_OPS_FILL(&sep_fid_ops);
+	FAB_OPS_FILL(&sep_ep_ops);
+	FAB_OPS_FILL(&sep_cm_ops);
+}
+
+/* ---- open ---- */
+
+static int check_open(const struct fab_domain *domain, const struct fi_info *info)
+{
+	int ret = fab_ep_check_parts(domain, info);
+
+	if (!ret)
+		ret = tcp_ep_check_info(domain, info);
+	if (ret)
+		return ret;
+	if (info->ep_attr->type == FI_EP_RDM && info->ep_attr->tx_ctx_cnt != FI_SHARED_CONTEXT &&
+	    info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
+		return 0;
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep: ep_attr->type is %d, tx_ctx_cnt %zu, rx_ctx_cnt %zu; FI_EP_RDM with "
+		 "so many contexts of each kind can be scalable, and shared contexts are bound to those\n",
+		 info->ep_attr->type, info->ep_attr->tx_ctx_cnt, info->ep_attr->rx_ctx_cnt);
+	return -FI_EINVAL;
+}
+
+static struct tcp_sep_slot *slots_new(uint32_t cnt)
+{
+	struct tcp_sep_slot *slots = calloc(cnt, sizeof(*slots));
+
+	for (uint32_t i = 0; slots && i < cnt; i++) {
+		fab_list_init(&slots[i].inbox);
+		slots[i].wake.fd = -1;
+	}
+	return slots;
+}
+
+static struct tcp_sep *sep_new(const struct fi_info *info)
+{
+	struct tcp_sep *sep = calloc(1, sizeof(*sep));
+
+	if (!sep)
+		return NULL;
+	pthread_mutex_init(&sep->lock, NULL);
+	sep->fd = -1;
+	sep->tx_cnt = info->ep_attr->tx_ctx_cnt ? info->ep_attr->tx_ctx_cnt : 1;
+	sep->rx_cnt = info->ep_attr->rx_ctx_cnt ? info->ep_attr->rx_ctx_cnt : 1;
+	sep->tx = slots_new(sep->tx_cnt);
+	sep->rx = slots_new(sep->rx_cnt);
+	if (sep->tx && sep->rx)
+		return sep;
+	sep_free(sep);
+	return NULL;
+}
+
+int tcp_sep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **sep_fid, void *context)
+{
+	const struct fab_ep_ops ops = { .fid = &sep_fid_ops, .ep = &sep_ep_ops, .cm = &sep_cm_ops };
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct tcp_sep *sep;
+	int ret;
+
+	ret = check_open(domain, info);
+	if (ret)
+		return ret;
+	sep = sep_new(info);
+	if (!sep)
+		return -FI_ENOMEM;
+	ret = tcp_ep_init(&sep->ep, domain, info, &ops, context);
+	if (ret) {
+		sep_free(sep);
+		return ret;
+	}
+	sep->ep.base.ep_fid.fid.fclass = FI_CLASS_SEP;
+	*sep_fid = &sep->ep.base.ep_fid;
+	return 0;
+}

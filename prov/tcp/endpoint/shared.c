@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Shared contexts: a struct tcp_ep of which only one half is in use, and which other endpoints point to for that half.
+ * What is received or sent through it completes on the queues of the endpoint that it came or went by; the context has
+ * none. It outlives the endpoints bound to it (fi_close is -FI_EBUSY), and all are on one engine
+ * (fab_ep_share_engine), whose lock guards the list of users.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "common/ops/ops_part.h"
+#include "common/endpoint/shared.h"
+#include "common/trigger/trigger.h"
+#include "tcp/stream/ep.h"
+#include "tcp/lent/exported.h"
+#include "tcp/lent/owner.h"
+#include "tcp/params/params.h"
+
+_Static_assert(offsetof(struct fid_ep, fid) == offsetof(struct fid_stx, fid) &&
+	       offsetof(struct fid_ep, ops) == offsetof(struct fid_stx, ops), "a fid_stx is the beginning of a fid_ep");
+
+struct tcp_half_ops tcp_rx_half, tcp_tx_half;
+
+/* ---- close ---- */
+
+static int srx_close(struct fid *fid)
+{
+	struct tcp_ep *srx = tcp_ep_of(fid);
+	struct fab_progress *progress = srx->base.progress;
+	int ret;
+
+	ret = fab_ep_check_close(&srx->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(progress);
+	if (!fab_list_empty(&srx->own_rx.users))
+		ret = fab_shared_busy(&srx->base, "receive");
+	else if (srx->own_rx.export_cnt)
+		ret = tcp_exported_busy();
+	srx->closing = !ret;
+	fab_progress_unlock(progress);
+	if (ret)
+		return ret;
+	fab_trigger_close(&srx->base);
+	fab_progress_lock(progress);
+	tcp_rx_flush(srx, FI_ECANCELED);
+	tcp_owner_close(srx->own_rx.owner);
+	fab_progress_unlock(progress);
+	tcp_rx_ctx_fini(&srx->own_rx);
+	fab_ep_fini(&srx->base);
+	free(srx);
+	return 0;
+}
+
+static int srx_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_EXPORT_FID ? tcp_srx_export(tcp_ep_of(fid), arg) : fab_srx_control(fid, command, arg);
+}
+
+static int stx_close(struct fid *fid)
+{
+	struct tcp_ep *stx = tcp_ep_of(fid);
+	struct fab_progress *progress = stx->base.progress;
+	uint32_t user_cnt;
+
+	fab_progress_lock(progress);
+	user_cnt = stx->own_tx.user_cnt;
+	fab_progress_unlock(progress);
+	if (user_cnt)
+		return fab_shared_busy(&stx->base, "transmit");
+	tcp_tx_ctx_fini(&stx->own_tx);
+	fab_ep_fini(&stx->base);
+	free(stx);
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static struct fi_ops srx_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = srx_close,
+	.bind = fab_srx_bind,
+	.control = srx_control,
+};
+
+static struct fi_ops stx_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = stx_close,
+};
+
+static struct fi_ops_ep stx_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = fab_ep_getopt,
+	.setopt = fab_ep_setopt,
+};
+
+/* The tables for both directions, cut in two. */
+static void split_tables(void)
+{
+	fab_ops_part_msg(&tcp_rx_half.msg, &tcp_msg_ops, FI_RECV);
+	fab_ops_part_tagged(&tcp_rx_half.tagged, &tcp_tagged_ops, FI_RECV);
+	fab_ops_part_msg(&tcp_tx_half.msg, &tcp_msg_ops, FI_SEND);
+	fab_ops_part_tagged(&tcp_tx_half.tagged, &tcp_tagged_ops, FI_SEND);
+}
+
+void tcp_shared_fill_ops(void)
+{
+	split_tables();
+	FAB_OPS_FILL(&srx_fid_ops);
+	FAB_OPS_FILL(&stx_fid_ops);
+	FAB_OPS_FILL(&stx_ep_ops);
+	tcp_exported_fill_ops();
+}
+
+/* ---- open ---- */
+
+/* An info for a context of the domain, whose attributes the caller fills in. NULL: no memory. */
+static struct fi_info *ctx_info(const struct fab_domain *domain)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	if (!info)
+		return NULL;
+	info->caps = domain->caps;
+	info->addr_format = domain->addr_format;
+	info->ep_attr->type = FI_EP_RDM;
+	info->tx_attr->size = tcp_params.tx_size;
+	info->rx_attr->size = tcp_params.rx_size;
+	return info;
+}
+
+/* What a context has of an endpoint, as info says; ops are those that it offers. */
+static int ctx_open(struct fab_domain *domain, struct fi_info *info, const struct fab_ep_ops *ops, size_t fclass,
+		    void *context, struct tcp_ep **ctx)
+{
+	struct tcp_ep *ep;
+	int ret;
+
+	ret = tcp_info_check(info, domain);
+	if (ret)
+		return ret;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ret = fab_ep_init(&ep->base, domain, info, ops, context);
+	if (ret) {
+		free(ep);
+		return ret;
+	}
+	ep->base.ep_fid.fid.fclass = fclass;
+	ep->base.enabled = true;
+	*ctx = ep;
+	return 0;
+}
+
+/* fi_tx_attr has grown (test/abi/abi-generations.tsv). */
+static bool has_tclass(const struct fab_domain *domain)
+{
+	return FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 9));
+}
+
+void tcp_take_tx_attr(const struct fab_domain *domain, struct fi_info *info, const struct fi_tx_attr *attr)
+{
+	struct fi_tx_attr *mine = info->tx_attr;
+
+	FAB_TAKE(mine, attr, caps);
+	FAB_TAKE(mine, attr, msg_order);
+	FAB_TAKE(mine, attr, comp_order);
+	FAB_TAKE(mine, attr, inject_size);
+	FAB_TAKE(mine, attr, size);
+	FAB_TAKE(mine, attr, iov_limit);
+	FAB_TAKE(mine, attr, rma_iov_limit);
+	mine->mode = attr->mode;
+	mine->op_flags = attr->op_flags;
+	if (has_tclass(domain))
+		FAB_TAKE(mine, attr, tclass);
+	FAB_TAKE(info, attr, caps);
+}
+
+void tcp_give_tx_attr(const struct fab_domain *domain, const struct fi_info *info, struct fi_tx_attr *attr)
+{
+	memcpy(attr, info->tx_attr, has_tclass(domain) ? sizeof(*attr) : offsetof(struct fi_tx_attr, tclass));
+}
+
+int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct fi_info *info = ctx_info(domain);
+	struct fab_ep_ops ops = { .fid = &srx_fid_ops, .ep = &tcp_ep_ops };
+	struct tcp_ep *srx;
+	bool peer;
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	if (attr)
+		fab_rx_attr_take(info, attr);
+	peer = info->rx_attr->op_flags & FI_PEER;
+	info->rx_attr->op_flags &= ~FI_PEER;
+	/* a peer's receives are posted with the owner */
+	if ((info->caps & FI_MSG) && !peer)
+		ops.msg = &tcp_rx_half.msg;
+	if ((info->caps & FI_TAGGED) && !peer)
+		ops.tagged = &tcp_rx_half.tagged;
+	ret = ctx_open(domain, info, &ops, FI_CLASS_SRX_CTX, context, &srx);
+	if (ret)
+		goto free_info;
+	ret = tcp_rx_ctx_init(&srx->own_rx, info->rx_attr);
+	if (!ret && peer) {
+		ret = tcp_owner_open(srx, context);
+		if (ret)
+			tcp_rx_ctx_fini(&srx->own_rx);
+	}
+	if (ret) {
+		fab_ep_fini(&srx->base);
+		free(srx);
+		goto free_info;
+	}
+	tcp_group_init(&srx->own_rx, domain);
+	srx->rx = &srx->own_rx;
+	srx->directed_recv = srx->base.caps & FI_DIRECTED_RECV;
+	*srx_fid = &srx->base.ep_fid;
+free_info:
+	fi_freeinfo(info);
+	return ret;
+}
+
+int tcp_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct fid_stx **stx_fid, void *context)
+{
+	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
+	struct fi_info *info = ctx_info(domain);
+	struct tcp_ep *stx;
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	if (attr)
+		tcp_take_tx_attr(domain, info, attr);
+	ret = ctx_open(domain, info, &(struct fab_ep_ops) { .fid = &stx_fid_ops, .ep = &stx_ep_ops }, FI_CLASS_STX_CTX,
+		       context, &stx);
+	if (!ret) {
+		tcp_tx_ctx_init(&stx->own_tx, info->tx_attr);
+		stx->tx = &stx->own_tx;
+		*stx_fid = (struct fid_stx *) &stx->base.ep_fid;
+	}
+	fi_freeinfo(info);
+	return ret;
+}
+
+/* ---- bind ---- */
+
+int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
+{
+	struct tcp_ep *srx = tcp_ep_of(fid);
+	int ret;
+
+	ret = fab_shared_check_bind(&ep->base, &srx->base, ep->srx, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, flags);
+	if (!ret)
+		ret = fab_ep_share_engine(&ep->base, &srx->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(srx->base.progress);
+	ep->srx = srx;
+	ep->rx = &srx->own_rx;
+	fab_list_add_tail(&srx->own_rx.users, &ep->srx_link);
+	fab_progress_unlock(srx->base.progress);
+	/* its receives are posted to the context */
+	if (ep->base.caps & FI_MSG)
+		ep->base.ep_fid.msg = ep->base.caps & FI_SEND ? &tcp_tx_half.msg : &fab_no_msg;
+	if (ep->base.caps & FI_TAGGED)
+		ep->base.ep_fid.tagged = ep->base.caps & FI_SEND ? &tcp_tx_half.tagged : &fab_no_tagged;
+	return 0;
+}
+
+int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
+{
+	struct tcp_ep *stx = tcp_ep_of(fid);
+	int ret;
+
+	ret = fab_shared_check_bind(&ep->base, &stx->base, ep->stx, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, flags);
+	if (!ret)
+		ret = fab_ep_share_engine(&ep->base, &stx->base);
+	if (ret)
+		return ret;
+	fab_progress_lock(stx->base.progress);
+	ep->stx = stx;
+	ep->tx = &stx->own_tx;
+	stx->own_tx.user_cnt++;
+	fab_progress_unlock(stx->base.progress);
+	return 0;
+}
+
+int tcp_shared_check(const struct tcp_ep *ep)
+{
+	const struct fi_ep_attr *attr = ep->base.info->ep_attr;
+	const struct tcp_ep *first = ep->srx ? fab_list_first(&ep->srx->own_rx.users, struct tcp_ep, srx_link) : ep;
+
+	if ((attr->tx_ctx_cnt == FI_SHARED_CONTEXT && !ep->stx && (ep->base.caps & (FI_SEND | FI_READ | FI_WRITE))) ||
+	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !ep->srx && (ep->base.caps & FI_RECV)))
+		return fab_shared_missing(&ep->base);
+	if (first->base.av != ep->base.av) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context share the address vector "
+			 "too (fi_endpoint(3)), for its sources\n");
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+void tcp_shared_put(struct tcp_ep *ep)
+{
+	if (ep->srx)
+		fab_list_remove(&ep->srx_link);
+	if (ep->rx->owner)
+		tcp_owner_forget(ep->rx->owner, ep);
+	if (ep->stx)
+		ep->stx->own_tx.user_cnt--;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fabrics and domains of tcp: what prov/common has, and which calls exist.
+ */
+#include "common/av/av.h"
+#include "common/queue/cntr.h"
+#include "common/collective/collective.h"
+#include "common/queue/cq.h"
+#include "common/endpoint/ep.h"
+#include "common/queue/eq.h"
+#include "common/ops/ops.h"
+#include "common/trigger/trigger.h"
+#include "tcp/params/params.h"
+
+/* ---- domain ---- */
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fab_domain_close,
+	.bind = fab_domain_bind,
+	.control = fab_domain_work_control,
+	.ops_set = fab_domain_set_ops,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = fab_av_open,
+	.cq_open = fab_cq_open,
+	.endpoint = tcp_ep_open,
+	.cntr_open = fab_cntr_open,
+	.scalable_ep = tcp_sep_open,
+	.stx_ctx = tcp_stx_open,
+	.srx_ctx = tcp_srx_open,
+	.poll_open = fab_poll_open,
+	.query_collective = fab_coll_query,
+	.query_atomic = tcp_query_atomic,
+	.endpoint2 = fab_endpoint2,
+};
+
+/* Open as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS takes the thread away from who asked for one. */
+int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, void *context)
+{
+	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
+	struct fi_domain_attr attr;
+	struct fab_domain *opened;
+	struct fi_info copy;
+	int ret;
+
+	if (tcp_params.auto_progress_off && info && info->domain_attr &&
+	    info->domain_attr->data_progress == FI_PROGRESS_AUTO) {
+		attr = *info->domain_attr;
+		attr.data_progress = FI_PROGRESS_MANUAL;
+		copy = *info;
+		copy.domain_attr = &attr;
+		info = &copy;
+	}
+	ret = fab_domain_open(fabric, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
+	if (ret)
+		return ret;
+	opened = fab_container(*domain, struct fab_domain, domain_fid);
+	opened->has_auth_keys = true;
+	/* datagrams, of "sockets", know no connections */
+	opened->av_firewall = !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
+	return 0;
+}
+
+/* ---- fabric ---- */
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fab_fabric_close,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = tcp_domain_open,
+	.passive_ep = tcp_pep_open,
+	.eq_open = fab_eq_open,
+	.wait_open = fab_wait_open,
+	.trywait = fab_trywait,
+	.domain2 = fab_domain2,
+};
+
+int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	return fab_fabric_open(&tcp_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
+}
+
+int sockets_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	return fab_fabric_open(&sockets_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
+}
+
+void tcp_domain_fill_ops(void)
+{
+	FAB_OPS_FILL(&domain_fid_ops);
+	FAB_OPS_FILL(&domain_ops);
+	FAB_OPS_FILL(&fabric_fid_ops);
+	FAB_OPS_FILL(&fabric_ops);
+}

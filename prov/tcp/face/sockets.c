@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The name "sockets", for programs and scripts that ask for it: a second provider of the same code, with what its users
+ * look for (automatic progress unless they say otherwise, FI_PROTO_SOCK_TCP everywhere, datagram endpoints, which
+ * here lose nothing). Its wire is that of tcp, not that of upstream's provider of this name. The core lists it only
+ * where it is asked for by name.
+ */
+#include <stdlib.h>
+#include "base/bits.h"
+#include "common/hints/params.h"
+#include "tcp/params/params.h"
+
+static void sockets_cleanup(void)
+{
+	free(tcp_params.sockets_iface);
+	tcp_params.sockets_iface = NULL;
+	tcp_cleanup();
+}
+
+struct fi_provider sockets_prov = {
+	.name = "sockets",
+	.version = FI_VERSION(206, 0),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.getinfo = sockets_getinfo,
+	.fabric = sockets_fabric_open,
+	.cleanup = sockets_cleanup,
+};
+
+#define NO_EFFECT "Accepted without effect: "
+#define GROWS	NO_EFFECT "it grows as needed"
+#define SILENCE	NO_EFFECT "a peer that has fallen silent is found as FI_TCP_USER_TIMEOUT says"
+
+/* What upstream's provider knows, since users' scripts are full of it. */
+static const struct fab_param params[] = {
+	{ "iface", FI_PARAM_STRING, &tcp_params.sockets_iface, 0, 0,
+	  "Interfaces to use for entries of this name, as FI_TCP_IFACE" },
+	{ "conn_timeout", FI_PARAM_INT, &tcp_params.connect_timeout_ms, 1, 3600000,
+	  "The same as FI_TCP_CONNECT_TIMEOUT, and goes before it, milliseconds (default: 30000)" },
+	{ "pe_waittime", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "the progress thread sleeps until something happens" },
+	{ "pe_affinity", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the progress thread runs where its process may" },
+	{ "max_conn_retry", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "see FI_TCP_CONNECT_TIMEOUT and FI_TCP_HOLDOFF" },
+	{ "def_conn_map_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },
+	{ "def_av_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },
+	{ "def_cq_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },
+	{ "def_eq_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },
+	{ "keepalive_enable", FI_PARAM_BOOL, NULL, 0, 0, SILENCE },
+	{ "keepalive_time", FI_PARAM_INT, NULL, 0, 0, SILENCE },
+	{ "keepalive_intvl", FI_PARAM_INT, NULL, 0, 0, SILENCE },
+	{ "keepalive_probes", FI_PARAM_INT, NULL, 0, 0, SILENCE },
+	{ "dgram_drop_rate", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "datagrams are not dropped" },
+	{ "max_buf_sz", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "the kernel sizes its buffers by itself" },
+};
+
+struct fi_provider *fab_sockets_prov_ini(void)
+{
+	tcp_init();
+	fab_params_read(&sockets_prov, params, fab_countof(params));
+	return &sockets_prov;
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See cm.h. Reads exactly one CM message at a time and not a byte more, since data frames may follow at once; takes it
+ * in any pieces. Sends each in one call, as upstream cannot put pieces together.
+ *
+ * Deadlines: connecting, and a request that an accepted connection owes, have tcp_params.connect_timeout_ms. An
+ * answer may take as long as the peer is busy with other things: reply_timeout_ms, with a word in the log when it is
+ * late; a peer that dies meanwhile is found by keepalive or its kernel's reset.
+ */
+#include "tcp/handshake/cm.h"
+
+#include <assert.h>
+#include <byteswap.h>
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/sock.h"
+#include "base/strbuf.h"
+#include "common/net/ip_name.h"
+#include "tcp/sock/sock.h"
+#include "tcp/params/params.h"
+
+#define HDR_LEN		sizeof(struct tcp_cm_hdr)
+#define MS		1000000ULL	/* ns */
+
+/* Read by an assertion alone. */
+__attribute__((unused)) static const uint64_t cm_next[TCP_CM_STATE_MAX] = {
+	[TCP_CM_IDLE]       = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_REQUEST) | FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_CONNECTING] = FAB_BIT(TCP_CM_REPLY) | FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_REPLY]      = FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_REQUEST]    = FAB_BIT(TCP_CM_PROOFS) | FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_PROOFS]     = FAB_BIT(TCP_CM_DONE),
+};
+
+static const char *const cm_state_name[TCP_CM_STATE_MAX] = {
+	[TCP_CM_IDLE] = "idle",
+	[TCP_CM_CONNECTING] = "connecting",
+	[TCP_CM_REPLY] = "waiting for the answer",
+	[TCP_CM_REQUEST] = "waiting for the request",
+	[TCP_CM_PROOFS] = "waiting for the proof of an authorization key",
+	[TCP_CM_DONE] = "done",
+};
+
+/* The only writer of cm->state. */
+static void cm_move(struct tcp_cm *cm, enum tcp_cm_state state)
+{
+	assert(cm_next[cm->state] & FAB_BIT(state));
+	TCP_LOG(FI_LOG_DEBUG, FI_LOG_EP_CTRL, "handshake %p: %s -> %s\n", (void *) cm,
+		cm_state_name[cm->state], cm_state_name[state]);
+	cm->state = state;
+	cm->since_ns = fab_now_ns();
+}
+
+static void cm_arm(struct tcp_cm *cm, int timeout_ms)
+{
+	fab_timer_start(cm->progress, &cm->timer, cm->since_ns + timeout_ms * MS);
+}
+
+/* Off the engine; the descriptor stays open. */
+static void cm_finish(struct tcp_cm *cm)
+{
+	cm_move(cm, TCP_CM_DONE);
+	fab_timer_stop(&cm->timer);
+	fab_source_del(&cm->src);
+}
+
+static void cm_fail(struct tcp_cm *cm, int err, const char *why)
+{
+	cm_finish(cm);
+	cm->why = why;
+	cm->owner->fail(cm, err);
+}
+
+/* ---- the message ---- */
+
+size_t tcp_cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
+{
+	struct tcp_cm_hdr hdr = {
+		.version = TCP_CM_VERSION,
+		.type = msg->type,
+		.seg_size = htobe16(msg->data_len),
+		.conn_data = TCP_CM_CONN_DATA,
+	};
+
+	if (msg->incarnation) {
+		hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_TAMO | TCP_EXT_COMMIT |
+				  TCP_EXT_RIOV | msg->ext);
+		hdr.incarnation = htobe64(msg->incarnation);
+		hdr.eager_max = htobe32(tcp_params.eager_max);
+		hdr.credit = htobe32(tcp_params.credit);
+	}
+	if (msg->refusal) {
+		hdr.ext |= htobe32(TCP_EXT_MAGIC | TCP_EXT_AUTH);
+		hdr.eager_max = htobe32(msg->refusal);
+	}
+	assert(msg->data_len <= TCP_CM_DATA_MAX);
+	memcpy(buf, &hdr, HDR_LEN);
+	if (msg->data_len)
+		memcpy(buf + HDR_LEN, msg->data, msg->data_len);
+	return HDR_LEN + msg->data_len;
+}
+
+/* What may come in a state; which of those that are about keys may come now is auth.c's. */
+static const uint64_t cm_types[TCP_CM_STATE_MAX] = {
+	[TCP_CM_REPLY] = FAB_BIT(TCP_CM_CONNRESP) | FAB_BIT(TCP_CM_NACK) | FAB_BIT(TCP_CM_CHALLENGE) |
+			 FAB_BIT(TCP_CM_ADMIT),
+	[TCP_CM_REQUEST] = FAB_BIT(TCP_CM_CONNREQ),
+	[TCP_CM_PROOFS] = FAB_BIT(TCP_CM_PROOF),
+};
+
+/* What is wrong with the header that arrived in this state, or NULL. */
+static const char *cm_check(const struct tcp_cm *cm)
+{
+	const struct tcp_cm_hdr *hdr = &cm->hdr;
+
+	if (hdr->version != TCP_CM_VERSION)
+		return "its first byte is not this protocol's version, 3: is it libfabric's tcp at all?";
+	if (hdr->type > TCP_CM_ADMIT || !(cm_types[cm->state] & FAB_BIT(hdr->type)))
+		return cm->state == TCP_CM_REPLY ? "it answered with something else than yes or no" :
+		       cm->state == TCP_CM_REQUEST ? "it began with something else than a request" :
+		       "it answered a challenge with something else than a proof";
+	if (be16toh(hdr->seg_size) > TCP_CM_DATA_MAX)
+		return "it announced more than 256 bytes of private data";
+	/* upstream leaves it out of a refusal */
+	if (hdr->type != TCP_CM_NACK && hdr->conn_data != TCP_CM_CONN_DATA &&
+	    hdr->conn_data != bswap_64(TCP_CM_CONN_DATA))
+		return "its byte order is neither little nor big endian";
+	return NULL;
+}
+
+void tcp_cm_decode(struct tcp_cm *cm)
+{
+	const struct tcp_cm_hdr *hdr = &cm->hdr;
+	uint32_t ext = be32toh(hdr->ext);
+
+	cm->type = hdr->type;
+	cm->data_len = be16toh(hdr->seg_size);
+	cm->peer = (struct tcp_hello) { .swap = hdr->conn_data == bswap_64(TCP_CM_CONN_DATA) };
+	if ((ext & TCP_EXT_MAGIC_MASK) == TCP_EXT_MAGIC && (ext & TCP_EXT_BASE)) {
+		cm->peer.ext = true;
+		cm->peer.features = ext;
+		if (cm->peer.swap)
+			cm->peer.features &= ~(TCP_EXT_AMO | TCP_EXT_TAMO);
+		cm->peer.incarnation = be64toh(hdr->incarnation);
+		cm->peer.eager_max = be32toh(hdr->eager_max);
+		cm->peer.credit = be32toh(hdr->credit);
+	}
+	cm->keyed = (ext & TCP_EXT_MAGIC_MASK) == TCP_EXT_MAGIC && (ext & TCP_EXT_AUTH);
+	cm->refusal = cm->keyed && hdr->type == TCP_CM_NACK ? be32toh(hdr->eager_max) : 0;
+}
+
+/* Read up to a total of len bytes. True when they are all here; false: not yet, or failed. */
+static bool cm_read(struct tcp_cm *cm, size_t len)
+{
+	ssize_t ret;
+
+	while (cm->buf_len < len) {
+		ret = fab_sock->recv(cm->fd, cm->buf + cm->buf_len, len - cm->buf_len, 0);
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret < 0 && errno == EAGAIN)
+			return false;
+		if (ret <= 0) {
+			cm_fail(cm, ret ? errno : FI_ECONNRESET,
+				ret ? NULL : "it closed the connection during the handshake");
+			return false;
+		}
+		cm->buf_len += ret;
+	}
+	return true;
+}
+
+/* One message. True: it is here, and in order; false: not yet, or failed. */
+static bool cm_read_msg(struct tcp_cm *cm)
+{
+	const char *wrong;
+
+	if (!cm_read(cm, HDR_LEN))
+		return false;
+	wrong = cm_check(cm);
+	if (wrong) {
+		cm_fail(cm, FI_EPROTO, wrong);
+		return false;
+	}
+	if (!cm_read(cm, HDR_LEN + be16toh(cm->hdr.seg_size)))
+		return false;
+	tcp_cm_decode(cm);
+	return true;
+}
+
+static void cm_receive(struct tcp_cm *cm)
+{
+	int ret = 1;
+
+	while (ret > 0 && cm_read_msg(cm)) {
+		ret = tcp_auth_receive(cm);
+		if (ret > 0) {
+			cm->buf_len = 0;
+			if (cm->state == TCP_CM_REQUEST)
+				cm_move(cm, TCP_CM_PROOFS);	/* within the deadline of the request */
+		}
+	}
+	if (ret < 0) {
+		cm_fail(cm, -ret, cm->why);
+	} else if (!ret) {
+		cm_finish(cm);
+		cm->owner->done(cm);
+	}
+}
+
+/* len bytes, which a fresh stream takes at once. 0 or -errno. */
+static int send_all(int fd, const uint8_t *buf, size_t len)
+{
+	ssize_t ret;
+
+	while (len) {
+		ret = fab_sock->send(fd, buf, len, MSG_NOSIGNAL);
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret < 0)
+			return errno == EAGAIN ? -FI_ENOBUFS : -errno;
+		buf += ret;
+		len -= ret;
+	}
+	return 0;
+}
+
+int tcp_cm_send(int fd, const struct tcp_cm_msg *msg)
+{
+	uint8_t buf[HDR_LEN + TCP_CM_DATA_MAX];
+
+	return send_all(fd, buf, tcp_cm_encode(msg, buf));
+}
+
+/* ---- states ---- */
+
+static void cm_connected(struct tcp_cm *cm)
+{
+	int ret;
+
+	tcp_sock_tune(cm->fd);
+	fab_name_local(cm->fd, &cm->local);
+	ret = send_all(cm->fd, cm->buf, cm->buf_len);
+	if (ret) {
+		cm_fail(cm, -ret, "the request could not be sent");
+		return;
+	}
+	cm->buf_len = 0;
+	cm_move(cm, TCP_CM_REPLY);
+	fab_source_mod(&cm->src, EPOLLIN);
+	cm_arm(cm, tcp_params.connect_timeout_ms);
+}
+
+static void cm_ready(struct fab_source *src, uint32_t events)
+{
+	struct tcp_cm *cm = fab_container(src, struct tcp_cm, src);
+	int err;
+
+	(void) events;
+	if (cm->state != TCP_CM_CONNECTING) {
+		cm_receive(cm);
+		return;
+	}
+	err = cm->err ? cm->err : fab_sock_error(cm->fd);
+	if (err)
+		cm_fail(cm, err, NULL);
+	else
+		cm_connected(cm);
+}
+
+/* The answer is late, but the peer's kernel is there. True: go on waiting. */
+static bool cm_wait_more(struct tcp_cm *cm)
+{
+	char to[FAB_ADDR_STRLEN];
+	uint64_t waited_ms = (fab_now_ns() - cm->since_ns) / MS;
+	uint64_t limit_ms = tcp_params.reply_timeout_ms;
+
+	if (cm->state != TCP_CM_REPLY || (limit_ms && waited_ms >= limit_ms))
+		return false;
+	if (!cm->nagged) {
+		fab_addr_to_str(&cm->remote.sa, to, sizeof(to));
+		TCP_WARN(FI_LOG_EP_CTRL, "%s took the connection %" PRIu64 " ms ago and has not answered: does it make "
+			 "progress (read its CQ or EQ)? Waiting, FI_TCP_REPLY_TIMEOUT is %" PRIu64 " ms\n", to,
+			 waited_ms, limit_ms);
+	}
+	cm->nagged = true;
+	if (limit_ms)
+		cm_arm(cm, limit_ms);
+	return true;
+}
+
+static void cm_timeout(struct fab_timer *timer)
+{
+	struct tcp_cm *cm = fab_container(timer, struct tcp_cm, timer);
+
+	if (cm->err)
+		cm_fail(cm, cm->err, NULL);
+	else if (!cm_wait_more(cm))
+		cm_fail(cm, FI_ETIMEDOUT, NULL);
+}
+
+struct tcp_cm *tcp_cm_new(struct fab_progress *progress, const struct tcp_cm_owner *owner, void *ctx)
+{
+	struct tcp_cm *cm = calloc(1, sizeof(*cm));
+
+	if (!cm)
+		return NULL;
+	cm->src.fd = -1;
+	cm->src.ready = cm_ready;
+	fab_list_init(&cm->src.hot);
+	fab_list_init(&cm->link);
+	fab_timer_init(&cm->timer, cm_timeout);
+	cm->progress = progress;
+	cm->owner = owner;
+	cm->ctx = ctx;
+	cm->fd = -1;
+	cm->since_ns = fab_now_ns();
+	return cm;
+}
+
+/* Put the descriptor on the engine and enter the first state. 0, or -errno and the descriptor stays the caller's. */
+static int cm_begin(struct tcp_cm *cm, enum tcp_cm_state state, int fd, uint32_t events)
+{
+	int ret;
+
+	cm->src.fd = fd;
+	ret = fab_source_add(cm->progress, &cm->src, events);
+	if (ret)
+		return ret;
+	cm->fd = fd;
+	cm_move(cm, state);
+	return 0;
+}
+
+int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, const union fab_sockaddr *remote,
+		   const struct tcp_cm_msg *msg)
+{
+	int own_fd = -1, ret;
+
+	cm->remote = *remote;
+	if (local)
+		cm->local = *local;
+	cm->buf_len = tcp_cm_encode(msg, cm->buf);
+	ret = tcp_auth_begin(cm);
+	if (ret)
+		return ret;
+	if (fd < 0) {
+		fd = own_fd = tcp_sock_open_from(remote->sa.sa_family, local);
+		if (fd < 0)
+			return fd;
+	}
+	if (fab_sock->connect(fd, &remote->sa, fab_addr_len(&remote->sa)) && errno != EINPROGRESS)
+		cm->err = errno;
+	ret = cm_begin(cm, TCP_CM_CONNECTING, fd, cm->err ? 0 : EPOLLOUT);
+	if (ret) {
+		fab_sock_close(&own_fd);
+		return ret;
+	}
+	/* What failed at once is told from the engine too: callers need not expect it in two places. */
+	cm_arm(cm, cm->err ? 0 : tcp_params.connect_timeout_ms);
+	return 0;
+}
+
+int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote)
+{
+	int ret;
+
+	cm->remote = *remote;
+	fab_name_local(fd, &cm->local);
+	ret = cm_begin(cm, TCP_CM_REQUEST, fd, EPOLLIN);
+	if (!ret)
+		cm_arm(cm, tcp_params.connect_timeout_ms);
+	return ret;
+}
+
+int tcp_cm_take_fd(struct tcp_cm *cm)
+{
+	int fd = cm->fd;
+
+	assert(cm->state == TCP_CM_DONE);
+	cm->fd = -1;
+	return fd;
+}
+
+static void cm_release(struct fab_defer *defer)
+{
+	free(fab_container(defer, struct tcp_cm, defer));
+}
+
+struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_progress *to)
+{
+	struct tcp_cm *passed = tcp_cm_new(to, NULL, NULL);
+
+	if (!passed)
+		return NULL;
+	passed->state = TCP_CM_DONE;
+	passed->local = cm->local;
+	passed->remote = cm->remote;
+	passed->proven = cm->proven;
+	passed->peer = cm->peer;
+	passed->type = cm->type;
+	passed->data_len = cm->data_len;
+	memcpy(passed->buf, cm->buf, sizeof(cm->buf));
+	passed->fd = tcp_cm_take_fd(cm);
+	return passed;
+}
+
+void tcp_cm_free(struct tcp_cm *cm)
+{
+	if (!cm)
+		return;
+	if (cm->state != TCP_CM_DONE)
+		cm_finish(cm);
+	fab_sock_close(&cm->fd);
+	tcp_auth_free(cm->auth);
+	cm->auth = NULL;
+	cm->defer.free = cm_release;
+	fab_progress_defer(cm->progress, &cm->defer);
+}
+
+/* What to look at, by error. */
+static const char *cm_advice(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return "; nobody listens there: is the peer running, and is this its address of today?";
+	case ETIMEDOUT:
+		return "; is the address reachable from here (firewall, wrong interface: FI_TCP_IFACE)?";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "; nobody has that address, or no route leads there: is it the right interface?";
+	case EADDRNOTAVAIL:
+		return "; no such local address, or no free port (net.ipv4.ip_local_port_range)";
+	default:
+		return "";
+	}
+}
+
+void tcp_cm_text(const struct tcp_cm *cm, int err, char *text, size_t size)
+{
+	char from[FAB_ADDR_STRLEN] = "anywhere", to[FAB_ADDR_STRLEN] = "?";
+	struct fab_strbuf sb;
+
+	if (fab_addr_len(&cm->local.sa))
+		fab_addr_to_str(&cm->local.sa, from, sizeof(from));
+	if (fab_addr_len(&cm->remote.sa))
+		fab_addr_to_str(&cm->remote.sa, to, sizeof(to));
+	fab_strbuf_init(&sb, text, size);
+	fab_strbuf_printf(&sb, "connection %s -> %s: ", from, to);
+	if (cm->why)
+		fab_strbuf_puts(&sb, cm->why);
+	else
+		fab_strbuf_printf(&sb, "%s%s", strerror(err), cm_advice(err));
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See exported.h. A message of another provider's, from get until its entry comes back (free_entry), by
+ * tcp_unexp.place:
+ *
+ *   get: a receive fits -> TAKEN, the entry has it
+ *        none -> ASKED -- queue --> QUEUED -> a receive takes it, by way of a claim or not -> TAKEN, start_*
+ *                           \                \-> dropped -> DROPPED, discard_*
+ *                            \-> a receive has come meanwhile -> TAKEN, start_* before queue returns
+ *
+ * The entry comes back from wherever it is. It keeps a claim on the receive (rx->busy) until then. All runs under the
+ * lock of the context's engine.
+ */
+#include "tcp/lent/exported.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include "base/bits.h"
+#include "common/lent/lent.h"
+#include "common/ops/ops.h"
+#include "common/trigger/trigger.h"
+#include "tcp/stream/stream.h"
+#include "tcp/params/params.h"
+
+_Static_assert(sizeof(struct tcp_foreign) <= TCP_UNEXP_SMALL, "it costs no more than a small message of ours");
+
+/* One for each peer. Guarded by the engine's lock, but for what says otherwise. */
+struct tcp_exported {
+	struct fid_peer_srx peer;
+	struct fi_ops_srx_peer peer_ops;	/* the peer's, set as it opens its context */
+	struct tcp_ep *srx;		/* borrowed: counts us in export_cnt */
+	/* who calls the peer, so has the lock, and may come back with it; 0: nobody. Any thread reads it */
+	_Atomic pthread_t caller;
+	uint32_t entry_cnt;		/* that the peer has */
+	struct fab_list unnamed;	/* struct tcp_unexp.link: wait, and their sender is not known */
+};
+
+/* ---- the lock ---- */
+
+static struct tcp_exported *exported_of(struct fid_peer_srx *peer)
+{
+	return fab_container(peer, struct tcp_exported, peer);
+}
+
+/* False: the peer has been called with the lock, by this thread. */
+static bool enter(struct tcp_exported *x)
+{
+	if (atomic_load_explicit(&x->caller, memory_order_relaxed) == pthread_self())
+		return false;
+	fab_progress_lock(x->srx->base.progress);
+	return true;
+}
+
+static void leave(struct tcp_exported *x, bool entered)
+{
+	if (entered)
+		fab_progress_unlock(x->srx->base.progress);
+}
+
+/* Lock held; the entry may have come back after it. What the peer says. */
+static int call_peer(struct tcp_exported *x, int (*fn)(struct fi_peer_rx_entry *entry), struct fi_peer_rx_entry *entry)
+{
+	pthread_t before = atomic_load_explicit(&x->caller, memory_order_relaxed);
+	int ret;
+
+	atomic_store_explicit(&x->caller, pthread_self(), memory_order_relaxed);
+	ret = fn(entry);
+	atomic_store_explicit(&x->caller, before, memory_order_relaxed);
+	if (ret)
+		TCP_WARN(FI_LOG_EP_DATA, "the peer of an exported receive context answers %d; its entry is out until "
+			 "it gives it back\n", ret);
+	return ret;
+}
+
+/* ---- entries ---- */
+
+static struct tcp_unexp *unexp_of(struct fi_peer_rx_entry *entry)
+{
+	return fab_container(entry, struct tcp_unexp, theirs.entry);
+}
+
+/* A source as the peer gives it, as matching has it. */
+static fi_addr_t src_of(const struct tcp_ep *srx, fi_addr_t addr)
+{
+	return addr == FI_ADDR_NOTAVAIL ? tcp_match_src(srx, FI_ADDR_NOTAVAIL, 0) : addr;
+}
+
+static bool is_named(const struct tcp_unexp *unexp)
+{
+	return tcp_plain_src(unexp->ep, unexp->match.src) != FI_ADDR_NOTAVAIL;
+}
+
+/* NULL: no memory. */
+static struct tcp_unexp *entry_new(struct tcp_exported *x, enum tcp_class class, const struct fi_peer_match_attr *attr)
+{
+	struct tcp_unexp *unexp = fab_pool_get(&x->srx->own_rx.unexp_pool);
+
+	if (!unexp)
+		return NULL;
+	*unexp = (struct tcp_unexp) {
+		.match.src = src_of(x->srx, attr->addr), .ep = x->srx, .len = attr->msg_size, .class = class,
+		.foreign = true, .place = TCP_UNEXP_ASKED, .theirs.exported = x, .theirs.entry = {
+			.srx = &x->peer, .addr = attr->addr, .msg_size = attr->msg_size,
+		},
+	};
+	if (class == TCP_CLASS_TAGGED)
+		unexp->tag = unexp->match.tag = unexp->theirs.entry.tag = attr->tag;
+	fab_list_init(&unexp->link);
+	x->entry_cnt++;
+	return unexp;
+}
+
+/* Out of the queue. */
+static void entry_free(struct tcp_unexp *unexp)
+{
+	unexp->theirs.exported->entry_cnt--;
+	tcp_unexp_free(unexp);
+}
+
+static struct tcp_rx *find_rx(const struct tcp_unexp *unexp)
+{
+	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(unexp->ep, unexp->class), unexp->match.tag,
+							  unexp->match.src);
+
+	return posted ? fab_container(posted, struct tcp_rx, posted) : NULL;
+}
+
+/* The entry gets the receive that has been claimed for it. */
+static void give_rx(struct tcp_unexp *unexp)
+{
+	static void *no_desc[TCP_IOV_LIMIT];
+	struct fi_peer_rx_entry *entry = &unexp->theirs.entry;
+	const struct tcp_into *into = &unexp->into;
+
+	entry->context = into->rx->context;
+	entry->flags = into->rx->flags & FI_COMPLETION;
+	entry->desc = no_desc;
+	if (into->rx->flags & FI_MULTI_RECV) {
+		unexp->theirs.part = (struct iovec) { into->start, into->take };
+		entry->iov = &unexp->theirs.part;
+		entry->count = 1;
+	} else {
+		entry->iov = into->rx->iov;
+		entry->count = into->rx->iov_cnt;
+	}
+}
+
+/* A posted receive takes a message that is in no queue. */
+static void take_posted(struct tcp_unexp *unexp, struct tcp_rx *rx)
+{
+	unexp->place = TCP_UNEXP_TAKEN;
+	tcp_rx_claim(unexp->ep, rx, unexp->len, &unexp->into);
+	give_rx(unexp);
+}
+
+/* A message of a peer's has ended, which has been told. The program hears of a multi-receive's end behind all that is
+ * in it: peers' reports may still be on their way, and it may be that none of ours is left to say so. */
+static void put_rx(struct tcp_ep *srx, struct tcp_rx *rx)
+{
+	struct fab_ep *reporter = &tcp_rx_reporter(srx)->base;
+	bool multi = rx->flags & FI_MULTI_RECV;
+
+	if (multi && reporter->rx_cq)
+		fab_export_settle(reporter->rx_cq);
+	if (--rx->busy || !rx->unposted)
+		return;
+	if (multi && fab_ep_rx_wants_comp(reporter, rx->flags))
+		fab_cq_write(reporter->rx_cq, &(struct fab_comp) {
+			.context = rx->context, .flags = fab_op_desc[rx->code].cq_flags | FI_MULTI_RECV,
+			.src = FI_ADDR_NOTAVAIL,
+		});
+	tcp_rx_free(&srx->own_rx, rx);
+}
+
+/* The peer will not fill a receive that it has: its end is an error, which we report. */
+static void fail_rx(struct tcp_unexp *unexp, int err)
+{
+	const struct tcp_msg msg = { .len = unexp->into.take, .tag = unexp->tag, .src = FI_ADDR_NOTAVAIL };
+	struct tcp_into into = unexp->into;
+
+	unexp->into.rx = NULL;
+	tcp_rx_finish(tcp_rx_reporter(unexp->ep), &into, &msg, &(struct fab_cq_fail) { .err = err, .prov_errno = err,
+		      .text = "the provider that has the message did not put it into the receive" });
+}
+
+void tcp_foreign_start(struct tcp_unexp *unexp)
+{
+	struct tcp_exported *x = unexp->theirs.exported;
+	bool tagged = unexp->class == TCP_CLASS_TAGGED;
+	int ret;
+
+	fab_list_remove(&unexp->link);
+	give_rx(unexp);
+	ret = call_peer(x, tagged ? x->peer_ops.start_tag : x->peer_ops.start_msg, &unexp->theirs.entry);
+	if (ret)
+		fail_rx(unexp, ret < 0 ? -ret : FI_EOTHER);
+}
+
+void tcp_foreign_discard(struct tcp_unexp *unexp)
+{
+	struct tcp_exported *x = unexp->theirs.exported;
+	bool tagged = unexp->class == TCP_CLASS_TAGGED;
+
+	fab_list_remove(&unexp->link);
+	call_peer(x, tagged ? x->peer_ops.discard_tag : x->peer_ops.discard_msg, &unexp->theirs.entry);
+}
+
+/* ---- what the peer calls ---- */
+
+static int get(struct fid_peer_srx *peer, enum tcp_class class, const struct fi_peer_match_attr *attr,
+	       struct fi_peer_rx_entry **entry)
+{
+	struct tcp_exported *x = exported_of(peer);
+	bool entered = enter(x);
+	struct tcp_unexp *unexp = entry_new(x, class, attr);
+	struct tcp_rx *rx = unexp ? find_rx(unexp) : NULL;
+	int ret = rx ? 0 : -FI_ENOENT;
+
+	if (rx) {
+		take_posted(unexp, rx);
+	} else if (unexp && x->entry_cnt > TCP_EXPORTED_MAX) {
+		entry_free(unexp);
+		unexp = NULL;
+	}
+	if (unexp)
+		*entry = &unexp->theirs.entry;
+	else
+		ret = -FI_ENOMEM;
+	leave(x, entered);
+	return ret;
+}
+
+static int get_msg(struct fid_peer_srx *peer, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
+{
+	return get(peer, TCP_CLASS_MSG, attr, entry);
+}
+
+static int get_tag(struct fid_peer_srx *peer, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
+{
+	return get(peer, TCP_CLASS_TAGGED, attr, entry);
+}
+
+/* Have it wait, unless a receive has come since it was asked for. */
+static void wait_or_start(struct tcp_exported *x, struct tcp_unexp *unexp)
+{
+	struct tcp_rx *rx = find_rx(unexp);
+
+	unexp->data = unexp->theirs.entry.cq_data;
+	unexp->has_data = unexp->theirs.entry.flags & FI_REMOTE_CQ_DATA;
+	if (rx) {
+		take_posted(unexp, rx);
+		tcp_foreign_start(unexp);
+		return;
+	}
+	unexp->place = TCP_UNEXP_QUEUED;
+	fab_match_add_unexp(tcp_rx_queue(unexp->ep, unexp->class), &unexp->match);
+	if (!is_named(unexp))
+		fab_list_add_tail(&x->unnamed, &unexp->link);
+}
+
+static int queue(struct fi_peer_rx_entry *entry)
+{
+	struct tcp_exported *x = exported_of(entry->srx);
+	struct tcp_unexp *unexp = unexp_of(entry);
+	bool entered = enter(x);
+	int ret = unexp->place == TCP_UNEXP_ASKED ? 0 : -FI_EINVAL;
+
+	if (!ret)
+		wait_or_start(x, unexp);
+	leave(x, entered);
+	return ret;
+}
+
+static void foreach_unspec_addr(struct fid_peer_srx *peer, fi_addr_t (*get_addr)(struct fi_peer_rx_entry *entry))
+{
+	struct tcp_exported *x = exported_of(peer);
+	bool entered = enter(x);
+	struct fab_list known = FAB_LIST_INIT(known), *link, *next;
+	struct tcp_unexp *unexp;
+	struct tcp_rx *rx;
+
+	fab_list_for_each_safe(&x->unnamed, link, next) {
+		fi_addr_t addr = get_addr(&fab_container(link, struct tcp_unexp, link)->theirs.entry);
+
+		if (addr == FI_ADDR_UNSPEC)
+			continue;
+		unexp = fab_container(link, struct tcp_unexp, link);
+		unexp->theirs.entry.addr = addr;
+		tcp_unexp_set_src(x->srx, unexp, addr);
+		fab_list_remove(link);
+		fab_list_add_tail(&known, link);
+	}
+	/* a receive for just that source may have been posted before */
+	while ((unexp = fab_list_first(&known, struct tcp_unexp, link))) {
+		fab_list_remove(&unexp->link);
+		rx = unexp->place == TCP_UNEXP_QUEUED ? find_rx(unexp) : NULL;
+		if (rx)
+			tcp_unexp_take(unexp, rx);
+	}
+	leave(x, entered);
+}
+
+static void free_entry(struct fi_peer_rx_entry *entry)
+{
+	struct tcp_exported *x = exported_of(entry->srx);
+	struct tcp_unexp *unexp = unexp_of(entry);
+	bool entered = enter(x);
+
+	tcp_unexp_unlink(unexp);
+	if (unexp->into.rx)
+		put_rx(x->srx, unexp->into.rx);
+	entry_free(unexp);
+	leave(x, entered);
+}
+
+static struct fi_ops_srx_owner owner_ops = {
+	.size = sizeof(struct fi_ops_srx_owner),
+	.get_msg = get_msg,
+	.get_tag = get_tag,
+	.queue_msg = queue,
+	.queue_tag = queue,
+	.foreach_unspec_addr = foreach_unspec_addr,
+	.free_entry = free_entry,
+};
+
+/* ---- life ---- */
+
+static int exported_close(struct fid *fid)
+{
+	struct tcp_exported *x = fab_container(fid, struct tcp_exported, peer.ep_fid.fid);
+	struct fab_progress *progress = x->srx->base.progress;
+	uint32_t entry_cnt;
+
+	fab_progress_lock(progress);
+	entry_cnt = x->entry_cnt;
+	if (!entry_cnt)
+		x->srx->own_rx.export_cnt--;
+	fab_progress_unlock(progress);
+	if (entry_cnt) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_close of an exported receive context: its peer has %u entries; close the "
+			 "peer's objects first\n", entry_cnt);
+		return -FI_EBUSY;
+	}
+	free(x);
+	return 0;
+}
+
+static struct fi_ops exported_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = exported_close,
+};
+
+static struct fi_ops_ep exported_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+};
+
+void tcp_exported_fill_ops(void)
+{
+	FAB_OPS_FILL(&exported_fid_ops);
+	FAB_OPS_FILL(&exported_ep_ops);
+}
+
+int tcp_exported_busy(void)
+{
+	TCP_WARN(FI_LOG_EP_CTRL,
+		 "fi_close of a shared receive context that is exported: close its exported forms first\n");
+	return -FI_EBUSY;
+}
+
+bool tcp_exported_by(const struct fid_peer_srx *peer, const struct fab_domain *domain)
+{
+	return peer->owner_ops == &owner_ops &&
+	       fab_container(peer, struct tcp_exported, peer)->srx->base.domain == domain;
+}
+
+/* Who reports the end of a message that has come by another provider does not know of hooks. Lock held. */
+static bool has_deferred(const struct tcp_ep *srx)
+{
+	const struct fab_match *queues[] = { &srx->own_rx.msg, &srx->own_rx.tagged };
+	struct fab_list *link;
+
+	for (size_t i = 0; i < fab_countof(queues); i++) {
+		fab_list_for_each(&queues[i]->posted_order, link) {
+			if (fab_container(link, struct tcp_rx, posted.order)->hooked)
+				return true;
+		}
+	}
+	return fab_trigger_defers_recv(&srx->base);
+}
+
+int tcp_srx_export(struct tcp_ep *srx, struct fi_fid_export *exp)
+{
+	struct fab_progress *progress;
+	struct tcp_exported *x;
+	int ret;
+
+	ret = fab_export_check(&tcp_prov, exp, srx->own_rx.owner);
+	if (!ret)
+		ret = fab_ep_fix_engine(&srx->base);
+	if (ret)
+		return ret;
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return -FI_ENOMEM;
+	x->srx = srx;
+	fab_list_init(&x->unnamed);
+	x->peer_ops.size = sizeof(x->peer_ops);
+	x->peer = (struct fid_peer_srx) {
+		.ep_fid = {
+			.fid = { FI_CLASS_PEER_SRX, exp->context, &exported_fid_ops }, .ops = &exported_ep_ops,
+			.cm = &fab_no_cm, .msg = &fab_no_msg, .rma = &fab_no_rma, .tagged = &fab_no_tagged,
+			.atomic = &fab_no_atomic, .collective = &fab_no_collective,
+		},
+		.owner_ops = &owner_ops, .peer_ops = &x->peer_ops,
+	};
+	progress = srx->base.progress;
+	fab_progress_share(progress);
+	fab_progress_lock(progress);
+	if (has_deferred(srx))
+		ret = -FI_EBUSY;
+	else
+		srx->own_rx.export_cnt++;
+	fab_progress_unlock(progress);
+	if (ret) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_export_fid of a shared receive context that deferred work receives from "
+			 "(FI_QUEUE_WORK); export it before, and post its receives otherwise\n");
+		free(x);
+		return ret;
+	}
+	*exp->fid = &x->peer.ep_fid.fid;
+	return 0;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See owner.h. A message that the owner knows of, from its arrival until its entry goes back:
+ *
+ *   receive found  -> TAKEN -> its hook reports, and gives the entry back
+ *   none           -> QUEUED -> start or discard notes what to do -> TAKEN, or dropped
+ *                        \-- its connection or endpoint goes: the entry is given back; where start has come before,
+ *                            it ends in error
+ */
+#include "tcp/lent/owner.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include "base/bits.h"
+#include "base/sock.h"
+#include "tcp/lent/exported.h"
+#include "tcp/params/params.h"
+
+/* Guarded by the engine's lock, but for what says otherwise. */
+struct tcp_owner {
+	struct fid_peer_srx *srx;	/* borrowed */
+	struct fab_pool pool;		/* struct tcp_owned */
+	struct fab_list all;		/* struct tcp_owned.all */
+	struct fab_source source;	/* an eventfd, -1 until something waits */
+	pthread_mutex_t lock;		/* guards told, and what is noted in its entries; taken last */
+	struct fab_list told;		/* struct tcp_owned.told: the owner has called */
+};
+
+struct tcp_owned {
+	struct fab_hook hook;		/* of the receive */
+	struct fab_list all, told;
+	struct tcp_owner *owner;
+	struct fi_peer_rx_entry *entry;	/* the owner's */
+	struct tcp_ep *ep;		/* borrowed: gives back what is left before it goes */
+	struct tcp_unexp *unexp;	/* QUEUED; NULL: it has gone */
+	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV */
+	bool discard, gone;		/* noted under owner->lock; gone: the owner comes too late */
+};
+
+static struct tcp_owned *owned_new(struct tcp_owner *owner, struct tcp_ep *ep, struct fi_peer_rx_entry *entry,
+				   enum tcp_class class)
+{
+	struct tcp_owned *owned = fab_pool_get(&owner->pool);
+
+	if (!owned)
+		return NULL;
+	*owned = (struct tcp_owned) { .owner = owner, .entry = entry, .ep = ep,
+				      .code = class == TCP_CLASS_TAGGED ? FAB_OP_TRECV : FAB_OP_RECV };
+	fab_list_init(&owned->told);
+	fab_list_add_tail(&owner->all, &owned->all);
+	return owned;
+}
+
+static void owned_free(struct tcp_owned *owned)
+{
+	struct tcp_owner *owner = owned->owner;
+
+	owner->srx->owner_ops->free_entry(owned->entry);
+	fab_list_remove(&owned->all);
+	fab_pool_put(&owner->pool, owned);
+}
+
+/* ---- receives ---- */
+
+static void owned_done(struct fab_hook *hook, enum fab_op_code code, const struct fab_comp *comp,
+		       const struct fab_cq_fail *fail)
+{
+	struct tcp_owned *owned = fab_container(hook, struct tcp_owned, hook);
+	struct fab_comp mine = *comp;
+
+	mine.context = owned->entry->context;
+	mine.flags |= owned->entry->flags & ~(uint64_t) FI_COMPLETION;
+	if (fail)
+		fab_ep_fail(&owned->ep->base, code, &mine, fail);
+	else
+		fab_ep_complete(&owned->ep->base, code, &mine,
+				fab_ep_rx_wants_comp(&owned->ep->base, owned->entry->flags));
+	owned_free(owned);
+}
+
+/* A receive of ours with what the owner's entry has. NULL: no memory. */
+static struct tcp_rx *owned_rx(struct tcp_owned *owned)
+{
+	const struct fi_peer_rx_entry *entry = owned->entry;
+	struct tcp_rx *rx;
+
+	owned->hook.done = owned_done;
+	return tcp_rx_new(owned->ep, &(struct fab_op) {
+		.code = owned->code, .hooked = true, .accepted = true, .iov = entry->iov,
+		.iov_cnt = (uint32_t) entry->count, .context = &owned->hook,
+	}, &rx) ? NULL : rx;
+}
+
+static void fail_owned(struct tcp_owned *owned, int err)
+{
+	const struct fab_comp comp = { .flags = fab_op_desc[owned->code].cq_flags, .src = FI_ADDR_NOTAVAIL };
+
+	owned_done(&owned->hook, owned->code, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = err,
+		   .text = "the message had been announced; its connection has ended since" });
+}
+
+/* A source as the owner has it: by its own numbers, where it gave them (FI_AV_USER_ID). Of a sender that is in no
+ * address vector the group still counts. */
+static fi_addr_t owner_src(const struct tcp_ep *ep, fi_addr_t src, uint32_t group)
+{
+	if (src != FI_ADDR_NOTAVAIL && ep->base.av)
+		src = fab_av_user_id(ep->base.av, src);
+	return fi_group_addr(group && src == FI_ADDR_NOTAVAIL ? UINT32_MAX : src, group);
+}
+
+struct tcp_rx *tcp_owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry)
+{
+	struct tcp_owner *owner = conn->ep->rx->owner;
+	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
+	struct fi_peer_match_attr attr = {
+		.addr = owner_src(conn->ep, msg->src, msg->group), .msg_size = msg->len, .tag = msg->tag,
+	};
+	struct tcp_owned *owned;
+	struct tcp_rx *rx;
+	int ret;
+
+	*entry = NULL;
+	ret = msg->class == TCP_CLASS_TAGGED ? ops->get_tag(owner->srx, &attr, entry) :
+					       ops->get_msg(owner->srx, &attr, entry);
+	if (ret == -FI_ENOENT)
+		return NULL;
+	owned = ret ? NULL : owned_new(owner, conn->ep, *entry, msg->class);
+	rx = owned ? owned_rx(owned) : NULL;
+	if (!rx && owned)
+		owned_free(owned);
+	else if (!rx && !ret)
+		ops->free_entry(*entry);
+	*entry = NULL;
+	if (rx)
+		return rx;
+	tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a receive of the owner's");
+	return NULL;
+}
+
+/* ---- messages that wait ---- */
+
+static void owned_take(struct tcp_owned *owned)
+{
+	struct tcp_unexp *unexp = owned->unexp;
+	struct tcp_rx *rx;
+
+	if (!unexp) {
+		fail_owned(owned, FI_ECONNRESET);
+		return;
+	}
+	unexp->owned = NULL;
+	owned->unexp = NULL;
+	rx = owned_rx(owned);
+	if (rx) {
+		tcp_unexp_take(unexp, rx);
+	} else {
+		tcp_unexp_drop(unexp);
+		fail_owned(owned, FI_ENOMEM);
+	}
+}
+
+static void owned_drop(struct tcp_owned *owned)
+{
+	struct tcp_unexp *unexp = owned->unexp;
+
+	if (unexp) {
+		unexp->owned = NULL;
+		tcp_unexp_drop(unexp);
+	}
+	owned_free(owned);
+}
+
+static struct tcp_owned *next_told(struct tcp_owner *owner)
+{
+	struct fab_list *link;
+
+	pthread_mutex_lock(&owner->lock);
+	link = fab_list_pop_front(&owner->told);
+	pthread_mutex_unlock(&owner->lock);
+	return link ? fab_container(link, struct tcp_owned, told) : NULL;
+}
+
+static void told_ready(struct fab_source *source, uint32_t events)
+{
+	struct tcp_owner *owner = fab_container(source, struct tcp_owner, source);
+	struct tcp_owned *owned;
+	uint64_t cnt;
+
+	(void) events;
+	(void) !fab_sock->read(source->fd, &cnt, sizeof(cnt));
+	while ((owned = next_told(owner))) {
+		if (owned->discard)
+			owned_drop(owned);
+		else
+			owned_take(owned);
+	}
+}
+
+/* The owner calls, with no lock of ours and perhaps with one of its own. */
+static int tell(struct fi_peer_rx_entry *entry, bool discard)
+{
+	struct tcp_owned *owned = entry->peer_context;
+	struct tcp_owner *owner = owned->owner;
+	const uint64_t one = 1;
+	bool gone;
+
+	pthread_mutex_lock(&owner->lock);
+	gone = owned->gone;
+	if (!gone) {
+		owned->discard = discard;
+		fab_list_add_tail(&owner->told, &owned->told);
+		(void) !fab_sock->write(owner->source.fd, &one, sizeof(one));
+	}
+	pthread_mutex_unlock(&owner->lock);
+	return gone && !discard ? -FI_ECONNRESET : 0;
+}
+
+/* Nothing is to come of it any more, unless the owner has called: false. */
+static bool withdraw(struct tcp_owned *owned)
+{
+	struct tcp_owner *owner = owned->owner;
+
+	pthread_mutex_lock(&owner->lock);
+	owned->gone = fab_list_empty(&owned->told);
+	pthread_mutex_unlock(&owner->lock);
+	return owned->gone;
+}
+
+static int owner_start(struct fi_peer_rx_entry *entry)
+{
+	return tell(entry, false);
+}
+
+static int owner_discard(struct fi_peer_rx_entry *entry)
+{
+	return tell(entry, true);
+}
+
+/* From when on the owner may have to wake us. 0 or -FI_E*. */
+static int open_source(struct tcp_owner *owner, struct fab_progress *progress)
+{
+	int ret;
+
+	if (owner->source.fd >= 0)
+		return 0;
+	owner->source.fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (owner->source.fd < 0)
+		return -errno;
+	owner->source.ready = told_ready;
+	ret = fab_source_add(progress, &owner->source, EPOLLIN);
+	if (ret)
+		fab_sock_close(&owner->source.fd);
+	return ret;
+}
+
+void tcp_owner_queue(struct tcp_owner *owner, struct tcp_unexp *unexp, struct fi_peer_rx_entry *entry)
+{
+	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
+	struct tcp_owned *owned = NULL;
+
+	if (unexp && !open_source(owner, unexp->ep->base.progress))
+		owned = owned_new(owner, unexp->ep, entry, unexp->class);
+	if (!owned) {
+		ops->free_entry(entry);
+		if (unexp)
+			tcp_conn_fail(unexp->conn, FI_ENOMEM, ENOMEM, "no memory to let a message wait at the owner");
+		return;
+	}
+	owned->unexp = unexp;
+	unexp->owned = owned;
+	entry->peer_context = owned;
+	entry->cq_data = unexp->data;
+	entry->flags = unexp->has_data ? FI_REMOTE_CQ_DATA : 0;
+	if (unexp->class == TCP_CLASS_TAGGED)
+		ops->queue_tag(entry);
+	else
+		ops->queue_msg(entry);
+}
+
+void tcp_owner_lost(struct tcp_owned *owned)
+{
+	owned->unexp = NULL;
+	if (withdraw(owned))
+		owned_free(owned);
+}
+
+void tcp_owner_forget(struct tcp_owner *owner, struct tcp_ep *ep)
+{
+	struct tcp_owned *owned;
+	struct fab_list *link, *next;
+
+	/* with its messages went all of which the owner had not told */
+	fab_list_for_each_safe(&owner->all, link, next) {
+		owned = fab_container(link, struct tcp_owned, all);
+		if (owned->ep != ep)
+			continue;
+		pthread_mutex_lock(&owner->lock);
+		fab_list_remove(&owned->told);
+		pthread_mutex_unlock(&owner->lock);
+		if (owned->discard)
+			owned_free(owned);
+		else
+			fail_owned(owned, FI_ECONNRESET);
+	}
+}
+
+static fi_addr_t addr_of(struct fi_peer_rx_entry *entry)
+{
+	const struct tcp_owned *owned = entry->peer_context;
+	fi_addr_t src;
+
+	if (!owned || !owned->unexp)
+		return FI_ADDR_UNSPEC;
+	src = tcp_plain_src(owned->ep, owned->unexp->match.src);
+	return src == FI_ADDR_NOTAVAIL ? FI_ADDR_UNSPEC :
+	       owner_src(owned->ep, src, owned->ep->rx->grouped ? owned->unexp->match.src >> 32 : 0);
+}
+
+void tcp_owner_named(struct tcp_owner *owner)
+{
+	if (FI_CHECK_OP(owner->srx->owner_ops, struct fi_ops_srx_owner, foreach_unspec_addr))
+		owner->srx->owner_ops->foreach_unspec_addr(owner->srx, addr_of);
+}
+
+/* ---- life ---- */
+
+static bool complete_owner(const struct fid_peer_srx *srx)
+{
+	const struct fi_ops_srx_owner *ops = srx->owner_ops;
+
+	return ops && srx->peer_ops && srx->peer_ops->size >= sizeof(*srx->peer_ops) &&
+	       ops->size >= sizeof(*ops) && ops->get_msg && ops->get_tag && ops->queue_msg && ops->queue_tag &&
+	       ops->free_entry;
+}
+
+int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context)
+{
+	struct tcp_owner *owner;
+
+	if (!context || context->size < sizeof(*context) || !context->srx || !complete_owner(context->srx)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: the context is to be a struct "
+			 "fi_peer_srx_context, with an srx that has all its owner_ops, and room for peer_ops\n");
+		return -FI_EINVAL;
+	}
+	if (tcp_exported_by(context->srx, srx->base.domain)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: its owner is a context of the same domain; bind "
+			 "endpoints to that\n");
+		return -FI_EINVAL;
+	}
+	owner = calloc(1, sizeof(*owner));
+	if (!owner)
+		return -FI_ENOMEM;
+	owner->srx = context->srx;
+	owner->source.fd = -1;
+	fab_pool_init(&owner->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_owned), .chunk_cnt = 16 });
+	fab_list_init(&owner->all);
+	fab_list_init(&owner->told);
+	pthread_mutex_init(&owner->lock, NULL);
+	context->srx->peer_ops->start_msg = context->srx->peer_ops->start_tag = owner_start;
+	context->srx->peer_ops->discard_msg = context->srx->peer_ops->discard_tag = owner_discard;
+	srx->own_rx.owner = owner;
+	return 0;
+}
+
+void tcp_owner_close(struct tcp_owner *owner)
+{
+	if (!owner)
+		return;
+	fab_source_del(&owner->source);
+	fab_sock_close(&owner->source.fd);
+	pthread_mutex_destroy(&owner->lock);
+	fab_pool_fini(&owner->pool);
+	free(owner);
+}

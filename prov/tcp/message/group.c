@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peer groups: fi_group_addr(3) names a peer within a group, and such a message meets receives of that group only. They
+ * are there where the domain was opened with a max_group_id. The group is in the upper half of an fi_addr_t, but for
+ * the bits of fi_rx_addr(3); in a message it ends the header (tcp_group); in matching it is a part of the source, so
+ * that order, claims, cancellation and cost are those of any receive. doc/decisions/peer-groups.md. Engine lock held.
+ */
+#include "tcp/stream/ep.h"
+
+#include "common/domain/fabric.h"
+#include "tcp/params/params.h"
+
+uint64_t tcp_group_of(const struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	return fi_addr == FI_ADDR_UNSPEC ? 0 : (fi_addr & (UINT64_MAX >> ep->rx_ctx_bits)) >> 32;
+}
+
+bool tcp_group_valid(const struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	uint64_t group = tcp_group_of(ep, fi_addr);
+
+	if (group <= ep->base.domain->max_group_id)
+		return true;
+	TCP_WARN(FI_LOG_EP_DATA, "an address with group %llu: the domain was opened with max_group_id %u\n",
+		 (unsigned long long) group, ep->base.domain->max_group_id);
+	return false;
+}
+
+fi_addr_t tcp_group_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	return tcp_match_src(ep, ep->directed_recv ? fi_addr : FI_ADDR_UNSPEC, tcp_group_of(ep, fi_addr));
+}
+
+void tcp_group_init(struct tcp_rx_ctx *ctx, const struct fab_domain *domain)
+{
+	ctx->grouped = ctx->msg.grouped = ctx->tagged.grouped = ctx->coll.grouped = domain->max_group_id;
+}

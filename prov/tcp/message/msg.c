@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages at the receiver: into the posted receive that fits, or kept until one comes. Engine lock held.
+ *
+ *   header -> posted receive found -> payload straight into it -> finish
+ *         \-> none: unexpected, payload into a buffer -> a receive takes it, now or while it is still arriving
+ *                                                     -> finish
+ *                                \-> too long for that: stall.c
+ */
+#include "tcp/stream/stream.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include "common/collective/collective.h"
+#include "common/endpoint/profile.h"
+#include "tcp/lent/owner.h"
+#include "tcp/params/params.h"
+
+/* ---- unexpected messages ---- */
+
+struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced)
+{
+	struct tcp_ep *ep = conn->ep;
+	bool too_many = announced ? conn->announced_cnt >= TCP_IDMAP_MAX :
+				    conn->peer.ext && conn->unexp_len + msg->len > 2 * tcp_params.credit;
+	struct tcp_unexp *unexp;
+
+	if (too_many) {
+		tcp_rx_broken(conn, "more unexpected messages than it was given credit for");
+		return NULL;
+	}
+	unexp = fab_pool_get(&ep->rx->unexp_pool);
+	if (!unexp)
+		goto no_memory;
+	memset(unexp, 0, offsetof(struct tcp_unexp, small));
+	unexp->conn = conn;
+	unexp->ep = ep;
+	unexp->tag = msg->tag;
+	unexp->data = msg->data;
+	unexp->len = msg->len;
+	unexp->class = msg->class;
+	unexp->has_data = msg->has_data;
+	unexp->layered = msg->layered;
+	unexp->announced = announced;
+	unexp->stalled = !announced && !conn->peer.ext && msg->len > tcp_params.unexp_max;
+	unexp->kept = announced || unexp->stalled ? 0 : msg->len + TCP_CREDIT_OVERHEAD;
+	unexp->buf = unexp->small;
+	if (unexp->stalled)
+		unexp->buf = NULL;
+	else if (!announced && msg->len > TCP_UNEXP_SMALL)
+		unexp->buf = malloc(msg->len);
+	if (!unexp->buf && !unexp->stalled)
+		goto put;
+	unexp->match.tag = msg->layered ? 0 : msg->tag;
+	unexp->match.src = tcp_match_src(ep, msg->src, msg->group);
+	fab_match_add_unexp(tcp_rx_queue(ep, msg->class), &unexp->match);
+	fab_list_add_tail(&conn->unexp, &unexp->link);
+	conn->announced_cnt += announced;
+	conn->unexp_len += unexp->kept;
+	tcp_stranger_count(unexp);
+	if (fab_profile_listens(&ep->base))
+		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_RECVD);
+	return unexp;
+
+put:
+	fab_pool_put(&ep->rx->unexp_pool, unexp);
+no_memory:
+	tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to keep an unexpected message");
+	return NULL;
+}
+
+void tcp_rx_pause(struct tcp_conn *conn, bool pause)
+{
+	const uint32_t off = pause ? EPOLLIN : EPOLLRDHUP, on = pause ? EPOLLRDHUP : EPOLLIN;
+
+	if (conn->rx_paused == pause || conn->state != TCP_CONN_UP)
+		return;
+	conn->rx_paused = pause;
+	fab_source_mod(&conn->src, (conn->src.events & ~off) | on);
+}
+
+/* len bytes of eager messages have been consumed. */
+static void rx_give_credit(struct tcp_conn *conn, uint64_t len)
+{
+	if (conn->peer.ext)
+		conn->credit_owed += len;
+}
+
+void tcp_unexp_free(struct tcp_unexp *unexp)
+{
+	struct tcp_conn *conn = unexp->conn;
+
+	if (conn) {
+		conn->announced_cnt -= unexp->announced;
+		conn->unexp_len -= unexp->kept;
+		rx_give_credit(conn, unexp->kept);
+		if (conn->unexp_len < tcp_params.unexp_max / 2 && conn->rx.phase != TCP_RX_STALLED)
+			tcp_rx_pause(conn, false);
+	}
+	if (unexp->stranger)
+		tcp_stranger_uncount(unexp);
+	if (unexp->owned)
+		tcp_owner_lost(unexp->owned);
+	fab_list_remove(&unexp->link);
+	if (unexp->buf != unexp->small)
+		free(unexp->buf);
+	fab_pool_put(&unexp->ep->rx->unexp_pool, unexp);
+}
+
+void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr)
+{
+	fi_addr_t src = tcp_match_src(ep, fi_addr, unexp->match.src >> 32);
+
+	if (unexp->place == TCP_UNEXP_QUEUED)
+		fab_match_set_unexp_src(tcp_rx_queue(ep, unexp->class), &unexp->match, src);
+	else
+		unexp->match.src = src;
+	if (fi_addr != FI_ADDR_NOTAVAIL)
+		tcp_stranger_uncount(unexp);
+}
+
+struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
+{
+	return (struct tcp_msg) {
+		.tag = unexp->tag, .data = unexp->data, .len = unexp->len,
+		.src = tcp_plain_src(unexp->ep, unexp->match.src), .conn = unexp->conn,
+		.class = unexp->class, .has_data = unexp->has_data, .layered = unexp->layered,
+	};
+}
+
+/* All of it is here and a receive has taken it. */
+static void unexp_deliver(struct tcp_unexp *unexp)
+{
+	struct tcp_msg msg = tcp_unexp_msg(unexp);
+	struct tcp_rx_state aim = { .left = unexp->into.take };
+
+	tcp_rx_aim_into(&aim, &unexp->into);
+	tcp_rx_copy(&aim, unexp->buf, unexp->into.take);
+	tcp_rx_finish(unexp->ep, &unexp->into, &msg, NULL);
+	tcp_unexp_free(unexp);
+}
+
+void tcp_unexp_unlink(struct tcp_unexp *unexp)
+{
+	if (unexp->place == TCP_UNEXP_QUEUED)
+		fab_match_del_unexp(tcp_rx_queue(unexp->ep, unexp->class), &unexp->match);
+	else if (unexp->place == TCP_UNEXP_CLAIMED)
+		fab_list_remove(&unexp->match.order);
+}
+
+void tcp_unexp_drop(struct tcp_unexp *unexp)
+{
+	struct tcp_conn *conn = unexp->conn;
+
+	tcp_unexp_unlink(unexp);
+	unexp->place = TCP_UNEXP_DROPPED;
+	if (unexp->announced)
+		tcp_rndv_discard(conn, unexp);
+	if (conn && conn->state == TCP_CONN_DOWN)
+		return;		/* the failure has freed it */
+	if (unexp->stalled)
+		tcp_stall_take(conn, unexp);
+	else if (unexp->announced || unexp->complete)
+		tcp_unexp_free(unexp);
+	else if (unexp->foreign)
+		tcp_foreign_discard(unexp);
+	if (conn)
+		tcp_rx_tell(conn);
+}
+
+bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
+{
+	struct tcp_conn *conn = unexp->conn;
+	struct tcp_ep *ep = unexp->ep;
+	bool more;
+
+	tcp_unexp_unlink(unexp);
+	unexp->place = TCP_UNEXP_TAKEN;
+	if (fab_profile_listens(&ep->base))
+		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_MATCHED);
+	more = tcp_rx_claim(ep, rx, unexp->len, &unexp->into);
+	if (unexp->announced)
+		tcp_rndv_take(conn, unexp);
+	else if (unexp->stalled)
+		tcp_stall_take(conn, unexp);
+	else if (unexp->complete)
+		unexp_deliver(unexp);
+	else if (unexp->foreign)
+		tcp_foreign_start(unexp);
+	else
+		tcp_rx_pause(conn, false);	/* the rest of it is wanted now */
+	if (conn)
+		tcp_rx_tell(conn);
+	/* where the connection failed meanwhile and was the endpoint's only one, its own receives have ended with it */
+	return more && !(!ep->srx && ep->conn && ep->conn->state == TCP_CONN_DOWN);
+}
+
+/* ---- messages ---- */
+
+static const uint8_t class_of_frame[TCP_WIRE_OP_END] = {
+	[TCP_WIRE_TAG] = TCP_CLASS_TAGGED,
+	[TCP_WIRE_COLL] = TCP_CLASS_COLL,
+};
+
+/* The rest of one whose header has more than most. */
+static void rx_msg_rare(const struct tcp_conn *conn, struct tcp_msg *msg)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+
+	msg->data = tcp_rx_cq_data(conn);
+	if (hdr->flags & TCP_FLAG_GROUP)
+		msg->group = tcp_rx_group(conn);
+	/* the length of the header has been checked: of such a peer it is longer by nothing else */
+	msg->layered = hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
+		       hdr->hdr_size >= sizeof(*hdr) + sizeof(uint64_t) + msg->has_data * sizeof(uint64_t);
+}
+
+/* Small messages pass here twice: without a call, and what few of them have costs one branch. */
+static inline __attribute__((always_inline)) struct tcp_msg rx_msg(const struct tcp_conn *conn)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	struct tcp_msg msg = {
+		.class = class_of_frame[hdr->op], .has_data = hdr->flags & TCP_FLAG_CQ_DATA,
+		.len = hdr->size - hdr->hdr_size, .src = conn->fi_addr, .conn = conn,
+	};
+
+	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0))
+		rx_msg_rare(conn, &msg);
+	if (msg.class != TCP_CLASS_MSG || msg.layered)
+		memcpy(&msg.tag, tcp_rx_extra(conn), sizeof(msg.tag));
+	return msg;
+}
+
+static void posted_done(struct tcp_conn *conn)
+{
+	struct tcp_msg msg = rx_msg(conn);
+	struct tcp_into into = conn->rx.into;
+
+	conn->rx.into.rx = NULL;
+	tcp_rx_finish(conn->ep, &into, &msg, NULL);
+	rx_give_credit(conn, msg.len + TCP_CREDIT_OVERHEAD);
+	tcp_rx_delivered(conn);
+}
+
+static void unexp_done(struct tcp_conn *conn)
+{
+	struct tcp_unexp *unexp = conn->rx.unexp;
+
+	conn->rx.unexp = NULL;
+	unexp->complete = true;
+	tcp_rx_delivered(conn);
+	if (unexp->place == TCP_UNEXP_TAKEN)
+		unexp_deliver(unexp);
+	else if (unexp->place == TCP_UNEXP_DROPPED)
+		tcp_unexp_free(unexp);
+	else if (!conn->peer.ext && conn->unexp_len > tcp_params.unexp_max)
+		tcp_rx_pause(conn, true);
+}
+
+/* A receive has taken rx.into. */
+static inline void flow_into_posted(struct tcp_conn *conn, uint64_t len)
+{
+	tcp_rx_aim_into(&conn->rx, &conn->rx.into);
+	tcp_rx_expect(conn, conn->rx.into.take, len - conn->rx.into.take, posted_done);
+}
+
+void tcp_msg_resume(struct tcp_conn *conn, const uint8_t *buf, uint64_t len)
+{
+	uint64_t all = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
+
+	if (conn->rx.into.rx)
+		flow_into_posted(conn, all);
+	else
+		tcp_rx_expect(conn, 0, all, tcp_rx_delivered);
+	tcp_rx_copy(&conn->rx, buf, len);
+}
+
+void tcp_msg_keep(struct tcp_conn *conn)
+{
+	struct tcp_unexp *unexp = conn->rx.unexp;
+	uint64_t left = unexp->len - unexp->have;
+
+	tcp_rx_aim(&conn->rx, &(struct iovec) { unexp->buf + unexp->have, left }, 1, left);
+	tcp_rx_expect(conn, left, 0, unexp_done);
+}
+
+/* Of a group that has failed. */
+static void refused_done(struct tcp_conn *conn)
+{
+	rx_give_credit(conn, conn->rx.hdr.size - conn->rx.hdr.hdr_size + TCP_CREDIT_OVERHEAD);
+	tcp_rx_delivered(conn);
+}
+
+void tcp_msg_start(struct tcp_conn *conn)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	struct fi_peer_rx_entry *entry = NULL;
+	struct tcp_msg msg;
+	struct tcp_rx *rx;
+
+	if (hdr->op == TCP_WIRE_MSG && hdr->op_data == TCP_OP_DATA_ACK) {
+		tcp_rx_ack(conn);
+		return;
+	}
+	msg = rx_msg(conn);
+	if (__builtin_expect(msg.group > TCP_GROUP_MAX, 0)) {
+		tcp_rx_broken(conn, "no such peer group");
+		return;
+	}
+	rx = tcp_rx_find(conn, msg.class, msg.layered ? 0 : msg.tag, msg.group);
+	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
+		rx = tcp_owner_find(conn, &msg, &entry);
+		if (conn->state == TCP_CONN_DOWN)
+			return;
+	}
+	if (rx) {
+		tcp_rx_claim(conn->ep, rx, msg.len, &conn->rx.into);
+		flow_into_posted(conn, msg.len);
+		return;
+	}
+	if (msg.class == TCP_CLASS_COLL && tcp_coll_refuses(conn, msg.tag)) {
+		if (conn->state != TCP_CONN_DOWN)
+			tcp_rx_expect(conn, 0, msg.len, refused_done);
+		return;
+	}
+	conn->rx.unexp = tcp_unexp_new(conn, &msg, false);
+	if (entry)
+		tcp_owner_queue(conn->ep->rx->owner, conn->rx.unexp, entry);
+	if (!conn->rx.unexp || conn->state == TCP_CONN_DOWN)
+		return;
+	if (conn->rx.unexp->stalled)
+		conn->rx.phase = TCP_RX_STALLED;
+	else
+		tcp_msg_keep(conn);
+}
+
+/* ---- the end ---- */
+
+void tcp_rx_disown(struct tcp_conn *conn)
+{
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(&conn->unexp)))
+		fab_container(link, struct tcp_unexp, link)->conn = NULL;
+	conn->unexp_len = 0;
+	conn->credit_owed = 0;
+}
+
+void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
+{
+	const struct fab_cq_fail fail = { .err = err, .prov_errno = prov_errno, .text = text };
+	struct tcp_ep *ep = conn->ep;
+	struct fab_list *link, *next;
+
+	tcp_amo_fail_all(conn);
+	if (conn->rx.into.rx) {
+		struct tcp_msg msg = rx_msg(conn);
+		struct tcp_into into = conn->rx.into;
+
+		into.take -= conn->rx.left;
+		conn->rx.into.rx = NULL;
+		tcp_rx_finish(ep, &into, &msg, &fail);
+	}
+	fab_list_for_each_safe(&conn->unexp, link, next) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
+
+		if (unexp->complete) {
+			/* its receive may still come */
+			fab_list_remove(link);
+			fab_list_add_tail(&ep->rx->orphans, link);
+			unexp->from = conn->addr;
+			unexp->conn = NULL;
+			continue;
+		}
+		tcp_unexp_unlink(unexp);
+		if (unexp->place == TCP_UNEXP_TAKEN) {
+			struct tcp_msg msg = tcp_unexp_msg(unexp);
+
+			tcp_rx_finish(ep, &unexp->into, &msg, &fail);
+		}
+		tcp_unexp_free(unexp);
+	}
+}

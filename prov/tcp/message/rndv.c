@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages that ask first: long ones, and those for which the peer has given no credit. Both sides, engine lock held.
+ *
+ *   sender                         receiver
+ *   announce --XRTS(tag, len, id)--> match, or keep the announcement (its place in the order) until a receive takes it
+ *            <--XCTS(id, rx_id, n)-- take: n bytes at most fit
+ *   data     --XDATA(rx_id), n bytes--> straight into the receive
+ *
+ * n == 0: no data follows, both sides are done. A send may be asked back (XCANCEL) as long as no receive has taken it.
+ */
+#include "tcp/stream/stream.h"
+#include <string.h>
+#include "common/collective/collective.h"
+#include "tcp/lent/owner.h"
+#include "tcp/params/params.h"
+
+/* ---- sender ---- */
+
+int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	enum tcp_class class = tx->code == FAB_OP_SEND ? TCP_CLASS_MSG :
+			       tx->code == FAB_OP_TSEND ? TCP_CLASS_TAGGED : TCP_CLASS_COLL;
+	struct tcp_rts rts = { .tag = class == TCP_CLASS_MSG ? 0 : tx->tag, .len = tx->len };
+	uint8_t *pos = tx->hdr_buf + sizeof(tx->hdr);
+	struct tcp_group group;
+	int ret;
+
+	ret = tcp_idmap_add(&conn->rts, tx, &tx->id);
+	if (ret)
+		return ret;
+	tx->rndv = TCP_TX_ANNOUNCED;
+	conn->ep->tx->cnt--;
+	rts.id = tx->id;
+	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)
+		pos += sizeof(uint64_t);	/* stays where it is */
+	memcpy(&group, tx->hdr_buf + tx->hdr_len - sizeof(group), sizeof(group));	/* if it has one */
+	memcpy(pos, &rts, sizeof(rts));
+	pos += sizeof(rts);
+	if (tx->hdr.flags & TCP_FLAG_GROUP) {
+		memcpy(pos, &group, sizeof(group));
+		pos += sizeof(group);
+	}
+	tx->hdr.op = TCP_WIRE_XRTS;
+	tx->hdr.op_data = class;
+	tx->hdr_len = pos - tx->hdr_buf;
+	tx->hdr.hdr_size = tx->hdr_len;
+	tx->size = tx->hdr.size = tx->hdr_len;
+	return 0;
+}
+
+void tcp_rndv_cts(struct tcp_conn *conn)
+{
+	struct tcp_cts cts;
+	struct tcp_tx *tx;
+
+	memcpy(&cts, tcp_rx_extra(conn), sizeof(cts));
+	tx = tcp_idmap_get(&conn->rts, cts.id);
+	if (!tx || tx->sent < tx->size || cts.len > tx->len) {
+		tcp_rx_broken(conn, "go-ahead for a message that was not announced");
+		return;
+	}
+	tcp_idmap_del(&conn->rts, cts.id);
+	if (!cts.len) {
+		int err = tx->rndv == TCP_TX_ASKED_BACK && cts.rx_id == TCP_RX_ID_NONE ? FI_ECANCELED : 0;
+
+		tcp_tx_done(tx, err, err, "cancelled before a receive had taken it");
+		return;
+	}
+	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
+	tx->hdr.flags &= TCP_FLAG_WANT_ACK;
+	tx->hdr.op = TCP_WIRE_XDATA;
+	tx->hdr.op_data = 0;
+	tx->hdr_len = sizeof(tx->hdr) + sizeof(struct tcp_xdata);
+	tx->hdr.hdr_size = tx->hdr_len;
+	tx->size = tx->hdr.size = tx->hdr_len + cts.len;
+	memcpy(tx->hdr_buf + sizeof(tx->hdr), &(struct tcp_xdata) { .rx_id = cts.rx_id }, sizeof(struct tcp_xdata));
+	tx->sent = 0;
+	tcp_tx_queue(conn, tx);
+}
+
+void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	struct tcp_xcancel cancel = { .id = tx->id };
+	struct tcp_tx *control = tcp_tx_control(conn, TCP_WIRE_XCANCEL, &cancel, sizeof(cancel));
+
+	if (!control)
+		return;
+	tx->rndv = TCP_TX_ASKED_BACK;
+	tcp_tx_queue(conn, control);
+}
+
+/* ---- receiver ---- */
+
+void tcp_rndv_rts(struct tcp_conn *conn)
+{
+	struct tcp_msg msg = {
+		.class = conn->rx.hdr.op_data, .has_data = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA,
+		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr, .conn = conn, .group = tcp_rx_group(conn),
+	};
+	struct fi_peer_rx_entry *entry;
+	struct tcp_unexp *unexp;
+	struct tcp_rts rts;
+	struct tcp_rx *rx;
+
+	memcpy(&rts, tcp_rx_extra(conn), sizeof(rts));
+	if (rts.len > TCP_MAX_MSG_SIZE) {
+		tcp_rx_broken(conn, "announcement of a message that is too long");
+		return;
+	}
+	if (msg.class >= TCP_CLASS_MAX || (msg.class == TCP_CLASS_COLL && (msg.group || !tcp_coll_speaks(conn)))) {
+		tcp_rx_broken(conn, "announcement of a message of unknown kind");
+		return;
+	}
+	if (msg.group > TCP_GROUP_MAX) {
+		tcp_rx_broken(conn, "no such peer group");
+		return;
+	}
+	msg.tag = msg.class != TCP_CLASS_MSG ? rts.tag : 0;
+	msg.len = rts.len;
+	rx = tcp_rx_find(conn, msg.class, msg.tag, msg.group);
+	unexp = tcp_unexp_new(conn, &msg, true);
+	if (!unexp)
+		return;
+	unexp->rts_id = rts.id;
+	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
+		rx = tcp_owner_find(conn, &msg, &entry);
+		if (entry)
+			tcp_owner_queue(conn->ep->rx->owner, unexp, entry);
+		if (conn->state == TCP_CONN_DOWN)
+			return;
+	}
+	if (rx)
+		tcp_unexp_take(unexp, rx);
+	else if (msg.class == TCP_CLASS_COLL && tcp_coll_refuses(conn, msg.tag) &&
+		 conn->state != TCP_CONN_DOWN)
+		tcp_unexp_drop(unexp);
+}
+
+static void data_finish(struct tcp_conn *conn, struct tcp_unexp *unexp)
+{
+	struct tcp_msg msg = tcp_unexp_msg(unexp);
+
+	tcp_rx_finish(conn->ep, &unexp->into, &msg, NULL);
+	tcp_unexp_free(unexp);
+}
+
+void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
+{
+	struct tcp_cts cts = { .id = unexp->rts_id, .len = unexp->into.take };
+	struct tcp_tx *tx;
+
+	if (cts.len && tcp_idmap_add(&conn->rx_rndv, unexp, &cts.rx_id)) {
+		tcp_conn_fail(conn, FI_ENOMEM, FI_ENOMEM, "no memory, or too many long messages at once");
+		return;
+	}
+	tx = tcp_tx_control(conn, TCP_WIRE_XCTS, &cts, sizeof(cts));
+	if (!tx)
+		return;
+	if (!cts.len)
+		data_finish(conn, unexp);
+	tcp_tx_queue(conn, tx);
+}
+
+/* Answer without taking anything. */
+static void answer_none(struct tcp_conn *conn, const struct tcp_unexp *unexp, uint32_t rx_id)
+{
+	struct tcp_cts cts = { .id = unexp->rts_id, .rx_id = rx_id };
+	struct tcp_tx *tx = tcp_tx_control(conn, TCP_WIRE_XCTS, &cts, sizeof(cts));
+
+	if (tx)
+		tcp_tx_queue(conn, tx);
+}
+
+void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp)
+{
+	answer_none(conn, unexp, 0);
+}
+
+/* If it is not among the announcements, a receive has taken it: the go-ahead is under way, and the send completes as
+ * usual. */
+void tcp_rndv_xcancel(struct tcp_conn *conn)
+{
+	struct tcp_xcancel cancel;
+	struct fab_list *link;
+
+	memcpy(&cancel, tcp_rx_extra(conn), sizeof(cancel));
+	fab_list_for_each(&conn->unexp, link) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
+
+		if (!unexp->announced || unexp->rts_id != cancel.id || unexp->place == TCP_UNEXP_TAKEN)
+			continue;
+		tcp_unexp_unlink(unexp);
+		unexp->place = TCP_UNEXP_DROPPED;
+		answer_none(conn, unexp, TCP_RX_ID_NONE);
+		if (conn->state != TCP_CONN_DOWN)
+			tcp_unexp_free(unexp);
+		return;
+	}
+}
+
+static void data_done(struct tcp_conn *conn)
+{
+	struct tcp_unexp *unexp = conn->rx.unexp;
+
+	conn->rx.unexp = NULL;
+	data_finish(conn, unexp);
+	tcp_rx_delivered(conn);
+}
+
+void tcp_rndv_data(struct tcp_conn *conn)
+{
+	uint64_t len = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
+	struct tcp_unexp *unexp;
+	struct tcp_xdata xdata;
+
+	memcpy(&xdata, tcp_rx_extra(conn), sizeof(xdata));
+	unexp = tcp_idmap_get(&conn->rx_rndv, xdata.rx_id);
+	if (!unexp || unexp->into.take != len) {
+		tcp_rx_broken(conn, "data that was not asked for");
+		return;
+	}
+	tcp_idmap_del(&conn->rx_rndv, xdata.rx_id);
+	conn->rx.unexp = unexp;
+	tcp_rx_aim_into(&conn->rx, &unexp->into);
+	tcp_rx_expect(conn, len, 0, data_done);
+}

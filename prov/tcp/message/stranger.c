@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers whose address is not in the address vector: what all of them together leave in memory without a receive is
+ * bounded (FI_TCP_STRANGER_MAX), beside the bound that each has, since anybody may be many. At the limit their sockets
+ * are not read, between two frames, until receives have taken half of it. Engine lock held.
+ *
+ * A message counts from its first header until it is taken or its sender becomes known, also when the sender has gone.
+ */
+#include "tcp/stream/stream.h"
+#include <sys/epoll.h>
+#include "tcp/params/params.h"
+
+void tcp_stranger_count(struct tcp_unexp *unexp)
+{
+	if (unexp->conn->fi_addr != FI_ADDR_NOTAVAIL || unexp->conn == unexp->ep->conn)
+		return;
+	unexp->stranger = sizeof(*unexp) + (unexp->announced ? 0 : unexp->kept);
+	unexp->ep->rx->stranger_len += unexp->stranger;
+}
+
+void tcp_stranger_release(struct tcp_conn *conn)
+{
+	fab_list_remove(&conn->stranger);
+	if (conn->rx.phase != TCP_RX_STALLED)
+		tcp_rx_pause(conn, false);
+}
+
+void tcp_stranger_uncount(struct tcp_unexp *unexp)
+{
+	struct tcp_rx_ctx *ctx = unexp->ep->rx;
+	struct tcp_conn *conn;
+
+	ctx->stranger_len -= unexp->stranger;
+	unexp->stranger = 0;
+	if (ctx->stranger_len > tcp_params.stranger_max / 2)
+		return;
+	while ((conn = fab_list_first(&ctx->strangers, struct tcp_conn, stranger)))
+		tcp_stranger_release(conn);
+}
+
+void tcp_stranger_hold(struct tcp_conn *conn)
+{
+	struct tcp_rx_ctx *ctx = conn->ep->rx;
+
+	if (!ctx->stranger_warned)
+		TCP_WARN(FI_LOG_EP_DATA, "peers that are in no address vector have left messages without a receive, "
+			 "%llu bytes of memory; no more is read from them until receives are posted "
+			 "(FI_TCP_STRANGER_MAX, %zu)\n", (unsigned long long) ctx->stranger_len,
+			 tcp_params.stranger_max);
+	ctx->stranger_warned = true;
+	conn->rx_paused = true;
+	/* not even its end: what the kernel has of it would have to be kept then */
+	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) (EPOLLIN | EPOLLRDHUP));
+	if (fab_list_empty(&conn->stranger))
+		fab_list_add_tail(&ctx->strangers, &conn->stranger);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What tcp offers: an entry for each endpoint type, network interface and address, RDM first.
+ */
+#include "base/bits.h"
+#include "common/endpoint/ep.h"
+#include "common/hints/ip_offer.h"
+#include "common/net/nic.h"
+#include "tcp/params/params.h"
+#include "tcp/wire/wire.h"
+
+/* Remote accesses wait for the receive of an announced message that was posted before them; fetching atomics, and what
+ * would change memory or be seen too early, for the answers to reads, which are taken from memory when the socket takes
+ * them (those to atomics at once). */
+#define MSG_ORDER_COSTS	(FI_ORDER_RAS | FI_ORDER_WAS | FI_ORDER_RAR | FI_ORDER_WAR | FI_ORDER_SAR | FI_ORDER_RMA_WAR)
+#define MSG_ORDER	(MSG_ORDER_COSTS | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
+			 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
+			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+#define TX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | \
+			 FI_FENCE | FI_RMA_PMEM)
+#define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+			 FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER | FI_RMA_PMEM)
+#define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_COLLECTIVE)
+#define SECONDARY_CAPS	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_RMA_PMEM | FI_SOURCE | FI_TRIGGER | \
+			 FI_FENCE | FI_SHARED_AV | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+#define OBJECT_CNT	32768
+
+/* What the attributes of every entry say; names and addresses come with the interface. */
+static const struct fi_tx_attr tx_attr = {
+	.caps = TX_CAPS,
+	.msg_order = MSG_ORDER,
+	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE |
+		    FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MORE,
+	.comp_order = FI_ORDER_NONE,
+	.size = TCP_TX_SIZE_MAX,
+	.iov_limit = TCP_IOV_LIMIT,
+	.rma_iov_limit = TCP_RMA_IOV_MAX,
+};
+
+static const struct fi_rx_attr rx_attr = {
+	.op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE,
+	.size = TCP_RX_SIZE_MAX,
+	.msg_order = MSG_ORDER,
+	.comp_order = FI_ORDER_NONE,
+	.iov_limit = TCP_IOV_LIMIT,
+};
+
+static const struct fi_ep_attr ep_attr = {
+	.max_msg_size = TCP_MAX_MSG_SIZE,
+	.max_order_raw_size = SIZE_MAX,
+	.max_order_war_size = SIZE_MAX,
+	.max_order_waw_size = SIZE_MAX,
+	.mem_tag_format = 0xaaaaaaaaaaaaaaaaULL,	/* 64 bits, no fields */
+	.tx_ctx_cnt = 1,
+	.rx_ctx_cnt = 1,
+};
+
+static const struct fi_domain_attr domain_attr = {
+	.threading = FI_THREAD_SAFE,
+	.control_progress = FI_PROGRESS_MANUAL,
+	.data_progress = FI_PROGRESS_MANUAL,
+	.resource_mgmt = FI_RM_ENABLED,
+	.av_type = FI_AV_UNSPEC,
+	.mr_key_size = FAB_MR_KEY_SIZE,
+	.cq_data_size = sizeof(uint64_t),
+	.cq_cnt = OBJECT_CNT,
+	.ep_cnt = OBJECT_CNT,
+	.tx_ctx_cnt = OBJECT_CNT,
+	.rx_ctx_cnt = OBJECT_CNT,
+	.max_ep_tx_ctx = 1,
+	.max_ep_rx_ctx = 1,
+	.max_ep_stx_ctx = OBJECT_CNT,
+	.max_ep_srx_ctx = OBJECT_CNT,
+	.cntr_cnt = OBJECT_CNT,
+	.mr_iov_limit = FAB_MR_IOV_LIMIT,
+	.caps = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_PEER,
+	.max_err_data = TCP_CM_DATA_MAX,
+	.mr_cnt = OBJECT_CNT,
+	.max_cntr_value = UINT64_MAX,
+	.max_err_cntr_value = UINT64_MAX,
+};
+
+static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+		      enum fi_ep_type type)
+{
+	(void) ip, (void) netif;
+	*info->tx_attr = tx_attr;
+	info->tx_attr->inject_size = tcp_params.max_inject;
+	if (type != FI_EP_MSG)
+		info->tx_attr->caps |= FI_COLLECTIVE;
+	*info->rx_attr = rx_attr;
+	info->rx_attr->caps = type != FI_EP_MSG ? RX_RDM_CAPS : RX_CAPS;
+	*info->ep_attr = ep_attr;
+	/* the names that upstream gives the same wire (facts of its fi_info) */
+	info->ep_attr->protocol = type != FI_EP_MSG ? FI_PROTO_XNET : FI_PROTO_SOCK_TCP;
+	*info->domain_attr = domain_attr;
+	if (type != FI_EP_MSG) {
+		if (type == FI_EP_RDM) {	/* datagram endpoints are not scalable */
+			info->tx_attr->caps |= FI_NAMED_RX_CTX;
+			info->domain_attr->max_ep_tx_ctx = info->domain_attr->max_ep_rx_ctx = TCP_CTX_MAX;
+		}
+		info->domain_attr->caps |= FI_AV_USER_ID | FI_SHARED_AV;
+		info->domain_attr->max_ep_auth_key = FAB_AUTH_EP_MAX;
+		info->domain_attr->max_group_id = TCP_GROUP_MAX;
+	}
+}
+
+/* The other name, see sockets.c. */
+static void fill_sockets(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+			 enum fi_ep_type type)
+{
+	fill_attr(ip, info, netif, type);
+	info->ep_attr->protocol = FI_PROTO_SOCK_TCP;
+	info->domain_attr->control_progress = FI_PROGRESS_AUTO;
+	info->domain_attr->data_progress = FI_PROGRESS_AUTO;
+}
+
+static struct fab_ip ip_of(const struct fi_provider *prov)
+{
+	static const enum fi_ep_type types[] = { FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM };
+	bool sockets = prov == &sockets_prov;
+
+	return (struct fab_ip) {
+		.prov = prov,
+		.iface = sockets ? tcp_params.sockets_iface : tcp_params.iface,
+		.types = types,
+		.type_cnt = fab_countof(types) - !sockets,
+		.fill = sockets ? fill_sockets : fill_attr,
+		.nic = fab_nic_open,
+		.offer = {
+			.secondary_caps = SECONDARY_CAPS,
+			.tclasses = true,
+			.mr_mode_can = MR_MODES,
+			.order_costs = MSG_ORDER_COSTS,
+			.auth_key_max = FAB_AUTH_KEY_MAX,
+			.tx_size = tcp_params.tx_size,
+			.rx_size = tcp_params.rx_size,
+		},
+	};
+}
+
+int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	struct fab_ip ip = ip_of(&tcp_prov);
+
+	return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
+}
+
+int sockets_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		    const struct fi_info *hints, struct fi_info **info)
+{
+	struct fab_ip ip = ip_of(&sockets_prov);
+
+	return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
+}
+
+int tcp_info_check(const struct fi_info *info, const struct fab_domain *domain)
+{
+	struct fab_ip ip = ip_of(domain->fabric->prov);
+
+	return fab_ip_check(&ip, info, domain->fabric->fabric_fid.api_version);
+}
+
+void tcp_addr_fill(union fab_sockaddr *addr, const struct fab_ep *ep)
+{
+	struct fab_ip ip = ip_of(ep->domain->fabric->prov);
+
+	fab_ip_fill_addr(ip.prov, ip.iface, addr, ep->info);
+}

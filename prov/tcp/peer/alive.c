@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers that are gone without a word: a host that lost power, a network that was cut. Keepalive finds them on an idle
+ * connection; here is what it does not see, a connection with something to send. And peers whose machine is well, but
+ * whose process has stopped: that is said once, and the end of the connection if FI_TCP_STALL_TIMEOUT is set.
+ *
+ * The kernel's own answer, TCP_USER_TIMEOUT, is no good: it also ends connections whose peer is well, but has not
+ * read for that long since it computes. So we ask the kernel (TCP_INFO) whether anything at all was heard lately,
+ * which is so as long as the peer's kernel lives.
+ *
+ * A timer on the endpoint's engine, engine lock held.
+ */
+#include <linux/tcp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/sock.h"
+#include "tcp/connect/connect.h"
+#include "tcp/peer/peer.h"
+#include "tcp/peer/peers.h"
+#include "tcp/sock/sock.h"
+
+#define MS		1000000ULL	/* ns */
+#define CHECKS		4		/* a timeout; a peer is found dead that much late at most */
+#define UNANSWERED	3		/* packets, before silence means anything */
+
+static bool is_silent(const struct tcp_info *info)
+{
+	bool unanswered = (info->tcpi_unacked && info->tcpi_retransmits >= UNANSWERED) ||
+			  info->tcpi_probes >= UNANSWERED;
+
+	return tcp_params.user_timeout_ms && unanswered &&
+	       info->tcpi_last_ack_recv >= (uint32_t) tcp_params.user_timeout_ms;
+}
+
+/* Does something wait for what the peer's process has to do, to read or to answer? Not an announced message: that waits
+ * for a receive, and may. */
+static bool waits(const struct tcp_conn *conn, const struct tcp_info *info)
+{
+	return (conn->tx_blocked && (info->tcpi_unacked || info->tcpi_notsent_bytes)) ||
+	       !fab_list_empty(&conn->ack_wait) || !fab_list_empty(&conn->read_wait);
+}
+
+/* For how long has the peer's process been seen to do nothing though something waits for it? What its kernel takes is a
+ * sign of it only where that is full; and what has come and is not read yet, since it was we who made no progress, may
+ * be what is waited for. */
+static uint64_t stuck_for_ms(struct tcp_conn *conn, const struct tcp_info *info)
+{
+	uint64_t mark = info->tcpi_bytes_received + (conn->tx_blocked ? info->tcpi_bytes_acked : 0);
+	bool works = mark != conn->alive_mark || tcp_sock_peek(conn->src.fd) != -EAGAIN;
+
+	conn->alive_mark = mark;
+	if (!works && conn->stuck_ns && waits(conn, info))
+		return (fab_now_ns() - conn->stuck_ns) / MS;
+	conn->stuck_ns = waits(conn, info) ? fab_now_ns() : 0;
+	conn->stuck_told = false;
+	return 0;
+}
+
+static void tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
+{
+	char ends[TCP_CONN_TEXT];
+
+	conn->stuck_told = true;
+	tcp_conn_text(conn, ends);
+	TCP_WARN(FI_LOG_EP_DATA, "%s: the peer has read and answered nothing for %" PRIu64 " ms, though its machine is "
+		 "well, and operations wait: does it make progress (read its CQ)? FI_TCP_STALL_TIMEOUT (%d ms, 0 is "
+		 "never) ends such waits with FI_ETIMEDOUT\n", ends, stuck_ms, tcp_params.stall_timeout_ms);
+}
+
+static bool look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	uint64_t stuck_ms;
+
+	(void) ep, (void) arg;
+	if (!tcp_conn_has_stream(conn) || fab_sock->getsockopt(conn->src.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	stuck_ms = stuck_for_ms(conn, &info);
+	if (is_silent(&info))
+		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
+			      "the peer's machine has been silent for too long (FI_TCP_USER_TIMEOUT)");
+	else if (tcp_params.stall_timeout_ms && stuck_ms >= (uint64_t) tcp_params.stall_timeout_ms)
+		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
+			      "the peer has read and answered nothing for too long (FI_TCP_STALL_TIMEOUT)");
+	else if (tcp_params.user_timeout_ms && stuck_ms >= (uint64_t) tcp_params.user_timeout_ms && !conn->stuck_told)
+		tell_stuck(conn, stuck_ms);
+	return false;
+}
+
+/* The shorter of both timeouts; 0: there is none. */
+static int timeout_ms(void)
+{
+	if (!tcp_params.user_timeout_ms || !tcp_params.stall_timeout_ms)
+		return tcp_params.user_timeout_ms + tcp_params.stall_timeout_ms;
+	return fab_min(tcp_params.user_timeout_ms, tcp_params.stall_timeout_ms);
+}
+
+static void alive_next(struct tcp_ep *ep)
+{
+	fab_timer_start(ep->base.progress, &ep->alive, fab_now_ns() + timeout_ms() * MS / CHECKS);
+}
+
+static bool any_up(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
+{
+	(void) ep, (void) arg;
+	return tcp_conn_has_stream(conn);
+}
+
+static void alive_fire(struct fab_timer *timer)
+{
+	struct tcp_ep *ep = fab_container(timer, struct tcp_ep, alive);
+
+	if (ep->conn)
+		look_after(ep, ep->conn, NULL);
+	else
+		tcp_peers_any(ep, look_after, NULL);
+	if (ep->peers)
+		tcp_reap_start(ep->peers);
+	ep->alive_runs = ep->conn ? ep->conn->state == TCP_CONN_UP : tcp_peers_any(ep, any_up, NULL);
+	if (ep->alive_runs)
+		alive_next(ep);
+}
+
+void tcp_alive_start(struct tcp_ep *ep)
+{
+	if (ep->alive_runs || !timeout_ms())
+		return;
+	fab_timer_init(&ep->alive, alive_fire);
+	ep->alive_runs = true;
+	alive_next(ep);
+}
+
+void tcp_alive_stop(struct tcp_ep *ep)
+{
+	if (ep->alive_runs)
+		fab_timer_stop(&ep->alive);
+	ep->alive_runs = false;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How many connections the process may have, and which of them go when there are more: those idle for longest, by
+ * agreement with their peers (park.c). Peers that know no parking (upstream) keep theirs until they have been quiet
+ * for a while; then ours says that no more will come, and reads until they close too.
+ *
+ * So do those of strangers, peers that are in no address vector, where there are too many at an endpoint; and of all
+ * connections that may go, theirs go first. What is left of one is forgotten then, so that a new one may come. A
+ * stranger that does not answer is left in the end: it holds a descriptor for nothing.
+ *
+ * The count is the process's, atomic; each RDM endpoint closes of its own, under its engine's lock, from a timer that
+ * runs while there are too many. Looking for them walks all lives: it is done for many at a time.
+ */
+#include "tcp/peer/peers.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "tcp/stream/stream.h"
+#include "tcp/params/params.h"
+
+#define MS		1000000ULL	/* ns */
+#define REAP_MIN_NS	MS
+#define REAP_LIFE_NS	500		/* and for each life: looking is to take a small part of the time only */
+#define REAP_MAX_NS	(500 * MS)	/* between two looks that found nothing */
+#define QUIET_NS	(1000 * MS)	/* for peers that cannot agree */
+#define BUDGET_MIN	8
+#define SHORTAGE_CNT	64		/* connections to close when descriptors ran out before the budget did */
+
+static atomic_uint stream_cnt;
+
+void tcp_budget_take(void)
+{
+	atomic_fetch_add_explicit(&stream_cnt, 1, memory_order_relaxed);
+}
+
+void tcp_budget_give(void)
+{
+	atomic_fetch_sub_explicit(&stream_cnt, 1, memory_order_relaxed);
+}
+
+/* A quarter of the descriptors is left to the application. */
+static uint64_t budget_max(void)
+{
+	struct rlimit lim;
+
+	if (tcp_params.max_conn)
+		return tcp_params.max_conn;
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return fab_max((uint64_t) (lim.rlim_cur - lim.rlim_cur / 4), (uint64_t) BUDGET_MIN);
+}
+
+uint64_t tcp_budget_excess(void)
+{
+	uint64_t cnt = atomic_load_explicit(&stream_cnt, memory_order_relaxed), max = budget_max();
+
+	return cnt > max ? cnt - max + max / 16 : 0;
+}
+
+bool tcp_strangers_full(const struct tcp_peer_table *table)
+{
+	return tcp_params.stranger_conn && table->stranger_cnt >= (uint32_t) tcp_params.stranger_conn;
+}
+
+bool tcp_strangers_many(const struct tcp_peer_table *table)
+{
+	uint32_t max = tcp_params.stranger_conn;
+
+	return max && table->stranger_cnt >= max - max / 8;
+}
+
+/* How many of them are to go, so that some more find room. */
+static uint64_t stranger_excess(const struct tcp_peer_table *table)
+{
+	uint32_t max = tcp_params.stranger_conn;
+
+	return tcp_strangers_full(table) ? table->stranger_cnt - max + 1 + max / 16 : 0;
+}
+
+/* ---- which ---- */
+
+struct candidate {
+	bool stranger;
+	uint32_t age;			/* passes since it was used */
+	struct tcp_life *life;
+};
+
+static int older_first(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+
+	if (left->stranger != right->stranger)
+		return left->stranger ? -1 : 1;
+	return left->age > right->age ? -1 : left->age < right->age;
+}
+
+static uint32_t life_age(const struct tcp_life *life)
+{
+	uint32_t now = life->table->ep->base.progress->pass_cnt;
+
+	return fab_min(now - life->conn.sent_pass, now - life->conn.recv_pass);
+}
+
+/* For a while, as far as we have looked? */
+static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns)
+{
+	uint32_t used = life->table->ep->base.progress->pass_cnt - life_age(life);
+
+	if (life->quiet_ns && life->quiet_pass == used)
+		return now_ns - life->quiet_ns >= QUIET_NS;
+	life->quiet_pass = used;
+	life->quiet_ns = now_ns;
+	return false;
+}
+
+/* Has it been asked so long ago that no answer is to be expected? Who has sent something is a program that may be away
+ * from its progress for long, as while it is being connected to; who has sent nothing has nothing to lose. */
+static bool life_is_overdue(const struct tcp_life *life, uint64_t now_ns)
+{
+	int wait_ms = life->conn.recv_pass ? tcp_params.reply_timeout_ms : tcp_params.connect_timeout_ms;
+
+	return wait_ms && now_ns - life->quiet_ns >= wait_ms * MS;
+}
+
+static bool life_may_go(struct tcp_life *life, uint64_t now_ns)
+{
+	const struct tcp_conn *conn = &life->conn;
+
+	if (conn->state != TCP_CONN_UP || !life->peer || life->peer->self || !tcp_conn_idle(conn))
+		return false;
+	return (conn->peer.features & TCP_EXT_PARK) || life_is_quiet(life, now_ns);
+}
+
+static void life_go(struct tcp_life *life)
+{
+	if (!(life->conn.peer.features & TCP_EXT_PARK) || life->conn.park_asked) {
+		tcp_life_leave(life);
+		return;
+	}
+	life->quiet_ns = fab_now_ns();
+	tcp_park_ask(&life->conn);
+}
+
+static bool is_stranger(const struct tcp_life *life)
+{
+	return life->conn.fi_addr == FI_ADDR_NOTAVAIL;
+}
+
+static bool is_overdue_stranger(const struct tcp_life *life, uint64_t now_ns)
+{
+	return is_stranger(life) && life->peer && life_is_overdue(life, now_ns);
+}
+
+/* All that may go, or all strangers that may; those that have been asked already count towards *want, as long as they
+ * may yet answer. NULL: none. The caller frees. */
+static struct candidate *candidates(struct tcp_peer_table *table, bool strangers, size_t *cnt, uint64_t *want)
+{
+	uint64_t now_ns = fab_now_ns();
+	struct candidate *found = NULL;
+	struct fab_list *link;
+
+	*cnt = 0;
+	fab_list_for_each(&table->lives, link) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		if (strangers && !is_stranger(life))
+			continue;
+		if (life->conn.park_asked && !life_is_overdue(life, now_ns))
+			*want -= !!*want;
+		if (life->conn.park_asked ? !is_overdue_stranger(life, now_ns) : !life_may_go(life, now_ns))
+			continue;
+		if (!found)
+			found = calloc(table->life_cnt, sizeof(*found));
+		if (!found)
+			break;
+		found[(*cnt)++] = (struct candidate) {
+			.stranger = is_stranger(life), .age = life_age(life), .life = life,
+		};
+	}
+	return found;
+}
+
+/* Let up to want connections go; true if there were any that may. */
+static bool reap(struct tcp_peer_table *table, bool strangers, uint64_t want)
+{
+	size_t cnt;
+	struct candidate *found = candidates(table, strangers, &cnt, &want);
+
+	if (cnt)
+		qsort(found, cnt, sizeof(*found), older_first);
+	for (size_t i = 0; i < cnt && i < want; i++)
+		life_go(found[i].life);
+	free(found);
+	return cnt;
+}
+
+/* Those that are parked go at once, as many as are needed; then those that are idle. */
+static bool reap_strangers(struct tcp_peer_table *table, uint64_t want)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&table->lives, link, next) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		if (!want || !tcp_life_is_forgettable(life))
+			continue;
+		tcp_conn_down(&life->conn, 0, 0, "the connection was idle");
+		want--;
+	}
+	return !want || reap(table, true, want);
+}
+
+/* ---- when ---- */
+
+static uint64_t reap_min_ns(const struct tcp_peer_table *table)
+{
+	return fab_max(REAP_MIN_NS, (uint64_t) table->life_cnt * REAP_LIFE_NS);
+}
+
+static void reap_again(struct tcp_peer_table *table, uint64_t wait_ns)
+{
+	fab_timer_start(table->ep->base.progress, &table->reap, fab_now_ns() + wait_ns);
+}
+
+void tcp_reap_fire(struct fab_timer *timer)
+{
+	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, reap);
+	uint64_t want = fab_max(tcp_budget_excess(), (uint64_t) table->shortage), strangers = stranger_excess(table);
+	bool some = false;
+
+	table->shortage = 0;
+	if (!want && !strangers) {
+		table->reap_ns = 0;
+		return;
+	}
+	if (strangers)
+		some = reap_strangers(table, strangers);
+	if (want)
+		some |= reap(table, false, want);
+	table->reap_ns = some ? reap_min_ns(table) : fab_min(table->reap_ns * 2, REAP_MAX_NS);
+	/* spread, so that two ends which are both short do not go on asking at the same time */
+	reap_again(table, table->reap_ns + fab_random64() % table->reap_ns);
+}
+
+void tcp_reap_start(struct tcp_peer_table *table)
+{
+	if (table->reap_ns || (!tcp_budget_excess() && !tcp_strangers_full(table)))
+		return;
+	table->reap_ns = reap_min_ns(table);
+	reap_again(table, 0);
+}
+
+bool tcp_reap_shortage(struct tcp_peer_table *table)
+{
+	if (table->life_cnt < 2)
+		return false;
+	table->shortage = SHORTAGE_CNT;
+	table->reap_ns = reap_min_ns(table);
+	reap_again(table, 0);
+	return true;
+}

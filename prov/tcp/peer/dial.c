@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The connects of an RDM endpoint: what its requests say, when an attempt is made again, and when it is given up.
+ * Engine lock held.
+ *
+ *   tcp_peer_begin -> tcp_peer_try -> (in line, common/engine/pace.h) -> peer_turn -> answer: the life starts
+ *                    \                              ^-- retry, after a while --/ \-> peer_fail: a hold-off
+ *                     FI_FIREWALL_ADDR: waits for the peer's request (request.c), or for the deadline: peer_fail
+ */
+#include "tcp/peer/peers.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "tcp/sock/advert.h"
+#include "tcp/endpoint/sep.h"
+#include "tcp/params/params.h"
+
+#define MS		1000000ULL	/* ns */
+#define YOUNG_MAX	256		/* attempts to connect */
+#define YOUNG_TIGHT	8		/* while connections are to be closed for new ones */
+#define RETRY_MIN_MS	1
+#define RETRY_MAX_MS	500
+
+size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
+{
+	union fab_sockaddr name = ep->addr;
+	bool told = tcp_advertise(&name), v6 = name.sa.sa_family == AF_INET6;
+
+	data->cm = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&name.sa)), .pid = htobe32(getpid()),
+					 .features = tcp_params.firewall_addr ? TCP_RDM_FIREWALL : 0 };
+	if (!told)
+		return sizeof(data->cm);
+	data->name = (struct tcp_rdm_name) { .family = htobe16(v6 ? 6 : 4), .port = data->cm.port };
+	if (v6)
+		memcpy(data->name.addr, &name.sin6.sin6_addr, sizeof(name.sin6.sin6_addr));
+	else
+		memcpy(data->name.addr, &name.sin.sin_addr, sizeof(name.sin.sin_addr));
+	return sizeof(*data);
+}
+
+/* Where to connect to reach it: what others know us by need not lead here from the inside. */
+static const union fab_sockaddr *peer_target(const struct tcp_peer *peer)
+{
+	const struct tcp_ep *ep = peer->table->ep;
+	union fab_sockaddr name = ep->addr;
+
+	return tcp_advertise(&name) && fab_addr_equal(&name.sa, &peer->addr.sa) ? &ep->addr : &peer->addr;
+}
+
+static struct tcp_rdm_cm read_rdm(const struct tcp_cm *cm)
+{
+	struct tcp_rdm_cm data = { 0 };
+
+	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) cm->data_len));
+	return data;
+}
+
+uint32_t tcp_rdm_pid(const struct tcp_cm *cm)
+{
+	return be32toh(read_rdm(cm).pid);
+}
+
+bool tcp_rdm_firewalled(const struct tcp_cm *cm)
+{
+	return read_rdm(cm).features & TCP_RDM_FIREWALL;
+}
+
+/* It cannot be reached: tell every operation, and those of the next moments. */
+static void peer_fail(struct tcp_peer *peer, int err, const char *text)
+{
+	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
+	peer->holdoff_err = err;
+	peer->holdoff_ns = fab_now_ns() + tcp_params.holdoff_ms * MS;
+	tcp_conn_down(&peer->life->conn, err, err, text);
+}
+
+static const struct tcp_cm_owner connect_owner;
+
+/* Is the connection one between contexts? */
+static bool names_ctx(const struct tcp_peer *peer)
+{
+	return peer->rx_ctx || peer->table->ep->sep;
+}
+
+/* End the private data of a request with which contexts it is about. */
+static void add_ctx(struct tcp_cm_msg *msg, const struct tcp_peer *peer, uint8_t *data)
+{
+	const struct tcp_ep *ep = peer->table->ep;
+	struct tcp_rdm_ctx ctx = { .rx_ctx = htobe16(peer->rx_ctx),
+				   .tx_ctx = htobe16(ep->sep ? ep->ctx : TCP_CTX_NONE) };
+
+	memcpy(data + msg->data_len, &ctx, sizeof(ctx));
+	msg->data_len += sizeof(ctx);
+	msg->ext |= TCP_EXT_CTX;
+}
+
+/* 0, or -FI_E*: no attempt is under way. */
+static int peer_connect(struct tcp_peer *peer)
+{
+	struct tcp_ep *ep = peer->table->ep;
+	union {
+		struct tcp_rdm_data rdm;
+		uint8_t bytes[sizeof(struct tcp_rdm_data) + sizeof(struct tcp_rdm_ctx)];
+	} data;
+	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation, .ext = tcp_rdm_ext(ep),
+				  .data = &data, .data_len = tcp_rdm_data(ep, &data.rdm) };
+	struct fab_auth_key *key = peer->key ? peer->key : ep->base.auth_key;
+	int ret;
+
+	if (peer->life->conn.parked)
+		msg.ext |= TCP_EXT_RESUME;
+	if (names_ctx(peer))
+		add_ctx(&msg, peer, data.bytes);
+	if (!peer->give_up_ns)
+		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
+	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
+	if (peer->cm)
+		peer->cm->keyring.key = key;
+	msg.ext |= key ? TCP_EXT_AUTH : 0;
+	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->addr, peer_target(peer), &msg) : -FI_ENOMEM;
+	if (ret)
+		tcp_peer_stop(peer);
+	return ret;
+}
+
+static bool is_shortage(int ret)
+{
+	return ret == -EMFILE || ret == -ENFILE;
+}
+
+/* Once more after a while, spread so that many who were rejected together do not come back together; or give up with
+ * err. */
+static void peer_retry(struct tcp_peer *peer, int err, const char *text)
+{
+	uint64_t wait_ns = peer->retry_ms * MS;
+
+	wait_ns += fab_random64() % wait_ns;
+	if (fab_now_ns() + wait_ns > peer->give_up_ns) {
+		peer_fail(peer, err, text);
+		return;
+	}
+	fab_timer_start(peer->table->ep->base.progress, &peer->retry, fab_now_ns() + wait_ns);
+	peer->retry_ms = fab_min(peer->retry_ms * 2, RETRY_MAX_MS);
+}
+
+static void peer_turn(struct tcp_peer *peer)
+{
+	int ret = peer_connect(peer);
+
+	if (!ret)
+		return;
+	if (is_shortage(ret))
+		tcp_reap_shortage(peer->table);
+	peer_retry(peer, -ret, "no memory or descriptor for a connection");
+}
+
+/* ---- peers that come to us ---- */
+
+/* Is it not for us to connect? */
+static bool comes_to_us(const struct tcp_peer *peer)
+{
+	return fab_av_is_firewalled(peer->table->ep->base.av, peer->life->conn.fi_addr);
+}
+
+/* Its operations wait for its request, until there is no more time to. 0 or -FI_E*. */
+static int peer_await(struct tcp_peer *peer)
+{
+	if (names_ctx(peer)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "an address with FI_FIREWALL_ADDR: connections of scalable endpoints go one "
+			 "way, so that who cannot be connected to cannot be sent to\n");
+		return -FI_EOPNOTSUPP;
+	}
+	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
+	fab_timer_start(peer->table->ep->base.progress, &peer->retry, peer->give_up_ns);
+	return 0;
+}
+
+/* It has not come. */
+static void peer_missed(struct tcp_peer *peer)
+{
+	struct tcp_ep *ep = peer->table->ep;
+	union fab_sockaddr own = ep->addr;
+	char from[FAB_ADDR_STRLEN], to[FAB_ADDR_STRLEN], text[320];
+
+	tcp_addr_fill(&own, &ep->base);
+	fab_addr_to_str(&peer->addr.sa, from, sizeof(from));
+	fab_addr_to_str(&own.sa, to, sizeof(to));
+	snprintf(text, sizeof(text), "%s is behind a firewall (FI_FIREWALL_ADDR), and has not connected to us, %s, "
+		 "within FI_TCP_CONNECT_TIMEOUT, %d ms", from, to, tcp_params.connect_timeout_ms);
+	peer_fail(peer, FI_EFIREWALLADDR, text);
+}
+
+static void turn_begin(struct fab_turn *turn)
+{
+	peer_turn(fab_container(turn, struct tcp_peer, turn));
+}
+
+static uint32_t young_max(void)
+{
+	return tcp_budget_excess() ? YOUNG_TIGHT : YOUNG_MAX;
+}
+
+void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep)
+{
+	fab_pace_init(pace, ep->base.progress, young_max, turn_begin);
+}
+
+void tcp_peer_retry_fire(struct fab_timer *timer)
+{
+	struct tcp_peer *peer = fab_container(timer, struct tcp_peer, retry);
+
+	if (comes_to_us(peer) && fab_now_ns() < peer->give_up_ns)
+		fab_timer_start(peer->table->ep->base.progress, timer, peer->give_up_ns);
+	else if (comes_to_us(peer))
+		peer_missed(peer);
+	else if (fab_pace_enter(&peer->table->pace, &peer->turn))
+		peer_turn(peer);
+}
+
+/* ---- answers ---- */
+
+static void connect_done(struct tcp_cm *cm)
+{
+	struct tcp_peer *peer = cm->ctx;
+	char text[256];
+
+	peer->cm = NULL;
+	fab_pace_leave(&peer->table->pace, &peer->turn);
+	if (cm->type == TCP_CM_NACK) {
+		cm->why = "the peer rejects it: it takes itself for connected, or for connecting";
+		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
+		peer_retry(peer, FI_ECONNREFUSED, text);
+	} else if (names_ctx(peer) && !(cm->peer.features & TCP_EXT_CTX)) {
+		cm->why = "scalable endpoints and their contexts want this library at both ends";
+		tcp_cm_text(cm, FI_EOPNOTSUPP, text, sizeof(text));
+		peer_fail(peer, FI_EOPNOTSUPP, text);
+	} else {
+		tcp_life_start(peer->life, cm);
+	}
+	tcp_cm_free(cm);
+}
+
+/* May the next attempt fare better? The peer is there, or we were short of something. */
+static bool worth_retry(int err)
+{
+	return err == FI_ECONNRESET || err == EPIPE || err == FI_EADDRNOTAVAIL || err == FI_ENOBUFS;
+}
+
+static void connect_fail(struct tcp_cm *cm, int err)
+{
+	struct tcp_peer *peer = cm->ctx;
+	char text[256];
+
+	peer->cm = NULL;
+	fab_pace_leave(&peer->table->pace, &peer->turn);
+	tcp_cm_text(cm, err, text, sizeof(text));
+	if (worth_retry(err))
+		peer_retry(peer, err, text);
+	else
+		peer_fail(peer, err, text);
+	tcp_cm_free(cm);
+}
+
+static const struct tcp_cm_owner connect_owner = { .done = connect_done, .fail = connect_fail };
+
+int tcp_peer_try(struct tcp_peer *peer)
+{
+	int ret;
+
+	peer->life->dormant = false;
+	peer->retry_ms = RETRY_MIN_MS;
+	peer->give_up_ns = 0;
+	peer->knock_ns = 0;
+	if (comes_to_us(peer))
+		return peer_await(peer);
+	if (!fab_pace_enter(&peer->table->pace, &peer->turn))
+		return 0;
+	ret = peer_connect(peer);
+	if (!is_shortage(ret) || !tcp_reap_shortage(peer->table))
+		return ret;
+	peer_retry(peer, -ret, "no descriptor for a connection, and none is given back (ulimit -n)");
+	return 0;
+}
+
+int tcp_peer_begin(struct tcp_peer *peer)
+{
+	int ret;
+
+	if (peer->holdoff_ns > fab_now_ns())
+		return -peer->holdoff_err;
+	if (!peer->life)
+		peer->life = tcp_life_new(peer);
+	if (!peer->life)
+		return -FI_ENOMEM;
+	ret = tcp_peer_try(peer);
+	if (ret)
+		tcp_conn_down(&peer->life->conn, -ret, -ret, NULL);
+	return ret;
+}

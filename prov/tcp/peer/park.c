@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parking: an idle connection is closed and opened again unseen, so that an endpoint may have more peers than
+ * descriptors. The connection object stays, with what is kept of the peer's messages and what is left of the credits;
+ * only the stream goes. Who asks, and when, is budget.c's business. Engine lock held.
+ *
+ *   who asks                               the other
+ *   idle --PARK-->                         busy, or asks itself: --PARK_NO-->
+ *                                          idle: --PARK_YES-->, then PARKING: it sends nothing, operations wait
+ *   has sent nothing since PARK: closes    the stream ends: parked
+ *   has sent something: it goes on         a frame comes: UP again, what waited leaves
+ *
+ * So neither end closes before it has all that the other sent, and nothing is sent into a stream that will be closed.
+ * There is one answer to each PARK, and at most one PARK without its answer. If a frame that was to be sent after PARK
+ * was cancelled, PARK_STAY comes in its place.
+ */
+#include "tcp/stream/stream.h"
+
+#include "common/collective/collective.h"
+#include "tcp/params/params.h"
+
+bool tcp_conn_idle(const struct tcp_conn *conn)
+{
+	const struct tcp_rx_state *rx = &conn->rx;
+
+	if ((conn->unexp_len && !conn->owner->resumes) || conn->stays ||
+	    fab_av_is_firewalled(conn->ep->base.av, conn->fi_addr))
+		return false;
+	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held) && fab_list_empty(&conn->ack_wait) &&
+	       fab_list_empty(&conn->read_wait) && !conn->rts.cnt && !conn->rx_rndv.cnt && !conn->announced_cnt &&
+	       !conn->rsp_cnt && !conn->ack_owed && !conn->rx_paused && rx->phase == TCP_RX_HDR && !rx->hdr_have &&
+	       !(conn->ep->base.coll && fab_coll_waits_for(conn->ep->base.coll, conn->fi_addr));
+}
+
+static void park_send(struct tcp_conn *conn, enum tcp_wire_op op)
+{
+	struct tcp_tx *tx = tcp_tx_control(conn, op, NULL, 0);
+
+	if (!tx)
+		return;
+	tcp_tx_queue(conn, tx);
+	tcp_tx_flush(conn);	/* not when the read is over: in PARKING nothing is sent */
+}
+
+void tcp_park_ask(struct tcp_conn *conn)
+{
+	conn->park_asked = true;
+	conn->park_cnt = conn->tx_cnt + 1;
+	park_send(conn, TCP_WIRE_PARK);
+}
+
+void tcp_park_asked(struct tcp_conn *conn)
+{
+	if (!conn->owner->parked || conn->park_asked || !tcp_conn_idle(conn)) {
+		park_send(conn, TCP_WIRE_PARK_NO);
+		return;
+	}
+	park_send(conn, TCP_WIRE_PARK_YES);
+	if (conn->state == TCP_CONN_UP)
+		conn->state = TCP_CONN_PARKING;
+}
+
+/* The peer will send nothing more, as long as it gets nothing. */
+static void park_agreed(struct tcp_conn *conn)
+{
+	if (conn->tx_cnt != conn->park_cnt)
+		return;
+	if (tcp_conn_idle(conn))
+		tcp_conn_park(conn);
+	else
+		park_send(conn, TCP_WIRE_PARK_STAY);
+}
+
+void tcp_park_answered(struct tcp_conn *conn)
+{
+	if (!conn->park_asked) {
+		tcp_rx_broken(conn, "an answer to what was not asked");
+		return;
+	}
+	conn->park_asked = false;
+	if (conn->rx.hdr.op == TCP_WIRE_PARK_YES)
+		park_agreed(conn);
+}
+
+void tcp_park_stay(struct tcp_conn *conn)
+{
+	(void) conn;		/* that it came has said all */
+}
+
+void tcp_park_wake(struct tcp_conn *conn)
+{
+	conn->state = TCP_CONN_UP;
+	tcp_tx_start(conn);
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers of an RDM endpoint. A peer is an address that somebody listens at. It has a *life* while there is a
+ * connection, or one in the making: a new connection is a new life, so that nothing of a restarted peer's past can
+ * reach its present.
+ *
+ *   no life --first operation--> connecting (conn IDLE, operations wait) --answer--> UP --any end--> no life
+ *      \-----------------------request from the peer, accepted-------------------------^
+ *   UP --parked, by agreement with the peer--> dormant --operation, or request--> connecting: the same life
+ *   connecting --refused, timed out--> no life, and a hold-off: operations fail at once with the same error
+ *   no life --operation to who has to come to us (FI_FIREWALL_ADDR)--> waiting (conn IDLE) --request--> UP
+ *      \<--it does not come, and a hold-off--/
+ *   connecting --rejected by the peer (NACK)--> tried again, until the deadline: it may be connecting to us, or has
+ *   not noticed yet that our connection of before is gone
+ *
+ * Our own connects: dial.c. Which request wins: see decide() in request.c. A life that nobody needs any more, since its
+ * address was removed, leaves: it sends what it has, says so (shutdown), and reads until the peer closes too.
+ *
+ * All under the engine's lock. Who may hold a peer: its life, its exchange (cm), its timer; each forgets it when it
+ * goes. Lives and the table are freed by the engine once no event can reach them.
+ */
+#include "tcp/peer/peers.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/sock.h"
+#include "common/av/av_key.h"
+#include "tcp/connect/connect.h"
+#include "tcp/peer/peer.h"
+#include "tcp/endpoint/sep.h"
+#include "tcp/sock/sock.h"
+#include "tcp/params/params.h"
+
+#define MS		1000000ULL	/* ns */
+#define LEAVE_POLL_NS	(20 * MS)
+#define SPARSE_INDEX	0x10000u	/* connections, half a megabyte */
+
+/* ---- table ---- */
+
+struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr,
+			       const struct fab_auth_key *key, uint16_t rx_ctx)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(fab_table_bucket(&table->peers, fab_addr_hash(&addr->sa)), link) {
+		struct tcp_peer *peer = fab_container(link, struct tcp_peer, entry.link);
+
+		if (fab_addr_equal(&peer->addr.sa, &addr->sa) && peer->key == key && peer->rx_ctx == rx_ctx)
+			return peer;
+	}
+	return NULL;
+}
+
+struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key,
+			      uint16_t rx_ctx)
+{
+	struct tcp_peer *peer = tcp_peer_find(table, addr, key, rx_ctx);
+
+	if (peer)
+		return peer;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->table = table;
+	peer->addr = *addr;
+	peer->key = key;
+	peer->rx_ctx = rx_ctx;
+	fab_list_init(&peer->inbound);
+	fab_timer_init(&peer->retry, tcp_peer_retry_fire);
+	fab_turn_init(&peer->turn);
+	fab_table_add(&table->peers, &peer->entry, fab_addr_hash(&addr->sa));
+	return peer;
+}
+
+/* Forget a peer of which there is nothing to know. */
+void tcp_peer_put(struct tcp_peer *peer)
+{
+	if (peer->life || !fab_list_empty(&peer->inbound) || peer->holdoff_ns > fab_now_ns())
+		return;
+	assert(!peer->cm);
+	fab_table_remove(&peer->table->peers, &peer->entry);
+	free(peer);
+}
+
+/* Where a peer's connection is in the index. */
+static uint64_t peer_slot(const struct tcp_peer *peer, fi_addr_t fi_addr)
+{
+	return fi_addr << peer->table->ep->rx_ctx_bits | peer->rx_ctx;
+}
+
+/* More bits than contexts need would make the index one of holes, so most is found without it then, in the table. */
+bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *conn)
+{
+	struct tcp_ep *ep = peer->table->ep;
+	uint64_t slot = peer_slot(peer, fi_addr);
+
+	if ((uint64_t) 1 << ep->rx_ctx_bits > TCP_CTX_MAX && slot >= SPARSE_INDEX)
+		return true;
+	if (fab_grow(&ep->by_addr, &ep->by_addr_cnt, slot, sizeof(*ep->by_addr)))
+		return false;
+	ep->by_addr[slot] = conn;
+	return true;
+}
+
+static void index_clear(struct tcp_peer *peer, const struct tcp_conn *conn)
+{
+	struct tcp_ep *ep = peer->table->ep;
+	uint64_t slot = peer_slot(peer, conn->fi_addr);
+
+	if (slot < ep->by_addr_cnt && ep->by_addr[slot] == conn)
+		ep->by_addr[slot] = NULL;
+}
+
+void tcp_peer_stop(struct tcp_peer *peer)
+{
+	tcp_cm_free(peer->cm);
+	peer->cm = NULL;
+	fab_timer_stop(&peer->retry);
+	fab_pace_leave(&peer->table->pace, &peer->turn);
+}
+
+/* ---- lives ---- */
+
+static void life_release(struct fab_defer *defer)
+{
+	struct tcp_life *life = fab_container(defer, struct tcp_life, defer);
+
+	tcp_conn_fini(&life->conn);
+	free(life);
+}
+
+/* Take the peer away from a life: it will be told nothing more of it. */
+static void life_detach(struct tcp_life *life)
+{
+	struct tcp_peer *peer = life->peer;
+
+	if (!peer)
+		return;
+	life->peer = NULL;
+	if (life->inbound) {
+		fab_list_remove(&life->in_link);
+	} else {
+		index_clear(peer, &life->conn);
+		tcp_peer_stop(peer);
+		peer->life = NULL;
+	}
+	tcp_peer_put(peer);
+}
+
+/* The connection has ended, whoever ended it. */
+static void life_down(struct tcp_conn *conn, int err)
+{
+	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
+
+	(void) err;
+	life_detach(life);
+	fab_list_remove(&life->link);
+	life->table->life_cnt--;
+	life->table->stranger_cnt -= conn->fi_addr == FI_ADDR_NOTAVAIL;
+	life->defer.free = life_release;
+	fab_progress_defer(life->table->ep->base.progress, &life->defer);
+}
+
+bool tcp_life_is_forgettable(const struct tcp_life *life)
+{
+	const struct tcp_conn *conn = &life->conn;
+
+	return conn->state == TCP_CONN_IDLE && conn->parked && conn->fi_addr == FI_ADDR_NOTAVAIL &&
+	       tcp_strangers_many(life->table) && fab_list_empty(&conn->txq) && fab_list_empty(&conn->unexp);
+}
+
+/* It may have operations by now: then it is to come back at once. */
+static void life_parked(struct tcp_conn *conn)
+{
+	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
+	int ret = 0;
+
+	if (!life->peer || tcp_life_is_forgettable(life)) {
+		tcp_conn_down(conn, 0, 0, "the connection was idle");
+		return;
+	}
+	index_clear(life->peer, conn);
+	life->dormant = fab_list_empty(&conn->txq);
+	if (!life->dormant)
+		ret = tcp_peer_try(life->peer);
+	if (ret)
+		tcp_conn_down(conn, -ret, -ret, "no descriptor or memory to open an idle connection again");
+}
+
+static const struct tcp_conn_owner life_owner = { .down = life_down, .parked = life_parked, .resumes = true };
+
+/* The peer comes with a new one when it has something. */
+static void inbound_parked(struct tcp_conn *conn)
+{
+	tcp_conn_down(conn, 0, 0, "the connection was idle");
+}
+
+const struct tcp_conn_owner tcp_inbound_owner = { .down = life_down, .parked = inbound_parked };
+
+bool tcp_peer_same_ctx(const struct tcp_conn *conn)
+{
+	const struct tcp_life *life = fab_container(conn, const struct tcp_life, conn);
+
+	if (conn->owner != &tcp_inbound_owner)
+		return true;
+	return life->from == TCP_CTX_NONE || life->from == conn->ep->ctx;
+}
+
+struct tcp_life *tcp_life_new(struct tcp_peer *peer)
+{
+	struct tcp_peer_table *table = peer->table;
+	struct tcp_life *life = calloc(1, sizeof(*life));
+
+	if (!life)
+		return NULL;
+	tcp_conn_init(&life->conn, table->ep, &life_owner);
+	life->conn.addr = peer->addr;
+	life->conn.fi_addr = fab_av_find_under(table->ep->base.av, &peer->addr, peer->key);
+	table->stranger_cnt += life->conn.fi_addr == FI_ADDR_NOTAVAIL;
+	life->table = table;
+	life->peer = peer;
+	fab_list_add_tail(&table->lives, &life->link);
+	table->life_cnt++;
+	return life;
+}
+
+void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm)
+{
+	struct tcp_ep *ep = life->table->ep;
+	int fd = tcp_cm_take_fd(cm), ret;
+
+	life->pid = tcp_rdm_pid(cm);
+	life->conn.auth_key = cm->proven;
+	life->conn.stays = tcp_params.firewall_addr || tcp_rdm_firewalled(cm);
+	life->dormant = false;
+	ret = tcp_conn_start(&life->conn, fd, &cm->peer);
+	if (!ret) {
+		tcp_alive_start(ep);
+		tcp_reap_start(life->table);
+		return;
+	}
+	fab_sock_close(&fd);
+	tcp_conn_down(&life->conn, -ret, -ret, "the new connection found no memory or descriptor");
+}
+
+static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr);
+
+int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
+{
+	uint64_t rx_ctx = fab_av_rx_ctx(ep->base.av, fi_addr);
+	const union fab_sockaddr *addr;
+	struct tcp_peer *peer;
+	int ret = 0;
+
+	if (fi_addr & ep->group_bits)
+		return tcp_group_valid(ep, fi_addr) ? tcp_ep_conn(ep, fi_addr & ~ep->group_bits, conn) : -FI_EINVAL;
+	fi_addr = fab_av_no_ctx(ep->base.av, fi_addr);
+	addr = fab_av_addr(ep->base.av, fi_addr);
+	if (!addr || rx_ctx >= TCP_CTX_MAX)
+		return -FI_EINVAL;
+	peer = tcp_peer_get(ep->peers, addr, fab_av_key(ep->base.av, fi_addr), rx_ctx);
+	if (!peer)
+		return -FI_ENOMEM;
+	if (!peer->life || peer->life->dormant)
+		ret = tcp_peer_begin(peer);
+	if (ret)
+		return ret;
+	if (!tcp_peer_index(peer, fi_addr, &peer->life->conn))
+		return -FI_ENOMEM;
+	/* of a shared vector, to which another process has added it: nobody has told us */
+	if (peer->life->conn.fi_addr == FI_ADDR_NOTAVAIL)
+		peer_inserted(peer, fi_addr);
+	*conn = &peer->life->conn;
+	return 0;
+}
+
+/* ---- the address vector changes ---- */
+
+/* Its peer is known as fi_addr from now on, or as nobody. */
+static void life_name(struct tcp_life *life, fi_addr_t fi_addr)
+{
+	life->table->stranger_cnt -= life->conn.fi_addr == FI_ADDR_NOTAVAIL;
+	life->table->stranger_cnt += fi_addr == FI_ADDR_NOTAVAIL;
+	tcp_conn_set_addr(&life->conn, fi_addr);
+}
+
+/* Who connected from the peer is known as fi_addr. */
+static void name_inbound(struct tcp_peer *peer, fi_addr_t fi_addr)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&peer->inbound, link)
+		life_name(fab_container(link, struct tcp_life, in_link), fi_addr);
+}
+
+static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr)
+{
+	name_inbound(peer, fi_addr);
+	if (!peer->life)
+		return;
+	life_name(peer->life, fi_addr);
+	if (!peer->life->dormant)
+		tcp_peer_index(peer, fi_addr, &peer->life->conn);
+}
+
+static void peer_removed(struct tcp_peer *peer, fi_addr_t none)
+{
+	struct tcp_life *life = peer->life;
+
+	name_inbound(peer, none);
+	if (!life)
+		return;
+	index_clear(peer, &life->conn);
+	life_name(life, none);
+	tcp_life_leave(life);
+}
+
+/* Tell the peers at addr, one for each receive context that was used, what it is known as from now on. */
+static void av_changed(struct tcp_peer_table *table, const struct fab_auth_key *key, const union fab_sockaddr *addr,
+		       fi_addr_t name, void (*changed)(struct tcp_peer *peer, fi_addr_t name))
+{
+	struct tcp_ep *ep = table->ep;
+	uint64_t ctx_cnt = fab_min((uint64_t) 1 << ep->rx_ctx_bits, (uint64_t) TCP_CTX_MAX);
+
+	fab_progress_lock(ep->base.progress);
+	for (uint64_t i = 0; i < ctx_cnt; i++) {
+		struct tcp_peer *peer = tcp_peer_find(table, addr, key, i);
+
+		if (peer)
+			changed(peer, name);
+	}
+	tcp_rx_name_orphans(ep, addr, name);
+	fab_progress_unlock(ep->base.progress);
+}
+
+static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+{
+	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
+
+	av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, fi_addr, peer_inserted);
+}
+
+/* One more step of leaving: send, then say that no more will come; the peer's close ends it, or the clock. */
+static void life_leave_step(struct tcp_life *life)
+{
+	struct tcp_conn *conn = &life->conn;
+
+	if (fab_now_ns() >= life->leave_ns) {
+		tcp_conn_down(conn, 0, 0, "its address was removed from the address vector");
+	} else if (!life->drained && tcp_conn_flush(conn) && conn->state == TCP_CONN_UP) {
+		life->drained = true;
+		fab_sock->shutdown(conn->src.fd, SHUT_WR);
+	}
+}
+
+static void leave_fire(struct fab_timer *timer)
+{
+	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, leave);
+	struct fab_list *link, *next;
+	bool more = false;
+
+	fab_list_for_each_safe(&table->lives, link, next) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		if (life->leave_ns) {
+			more = true;
+			life_leave_step(life);
+		}
+	}
+	if (more)
+		fab_timer_start(table->ep->base.progress, timer, fab_now_ns() + LEAVE_POLL_NS);
+}
+
+void tcp_life_leave(struct tcp_life *life)
+{
+	struct tcp_peer_table *table = life->table;
+
+	if (life->conn.state != TCP_CONN_UP) {
+		tcp_conn_down(&life->conn, FI_ECANCELED, FI_ECANCELED,
+			      "its address was removed from the address vector");
+		return;
+	}
+	life_detach(life);
+	life->leave_ns = fab_now_ns() + TCP_FLUSH_MS * MS;
+	fab_timer_start(table->ep->base.progress, &table->leave, fab_now_ns());
+}
+
+static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+{
+	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
+
+	av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, FI_ADDR_NOTAVAIL, peer_removed);
+}
+
+/* ---- open and close ---- */
+
+static void table_free(struct fab_defer *defer)
+{
+	struct tcp_peer_table *table = fab_container(defer, struct tcp_peer_table, defer);
+
+	fab_table_fini(&table->peers);
+	free(table);
+}
+
+static void listener_starved(struct tcp_listener *listener)
+{
+	tcp_reap_shortage(fab_container(listener, struct tcp_peer_table, listener));
+}
+
+static struct tcp_peer_table *table_new(struct tcp_ep *ep)
+{
+	struct tcp_peer_table *table = calloc(1, sizeof(*table));
+
+	if (!table || fab_table_init(&table->peers)) {
+		free(table);
+		return NULL;
+	}
+	table->ep = ep;
+	fab_list_init(&table->lives);
+	table->listener.request = tcp_peer_request;
+	table->listener.starved = listener_starved;
+	fab_timer_init(&table->leave, leave_fire);
+	fab_timer_init(&table->reap, tcp_reap_fire);
+	tcp_pace_init(&table->pace, ep);
+	table->listener.keyring.key = ep->base.auth_key;
+	table->listener.keyring.av = ep->base.av->keys ? ep->base.av : NULL;
+	table->watch.inserted = av_inserted;
+	table->watch.removed = av_removed;
+	return table;
+}
+
+/* The socket that others reach the endpoint at, or -errno. */
+static int listening_fd(struct tcp_ep *ep)
+{
+	return ep->sep ? tcp_sep_fd(ep) : tcp_sock_bind(&ep->addr, &ep->addr);
+}
+
+int tcp_peers_open(struct tcp_ep *ep)
+{
+	struct fab_progress *progress = ep->base.progress;
+	struct tcp_peer_table *table = table_new(ep);
+	bool listens = !tcp_ep_is_tx_ctx(ep);
+	int fd = -1, ret = 0;
+
+	if (!table)
+		return -FI_ENOMEM;
+	if (listens)
+		fd = ret = listening_fd(ep);
+	if (ret < 0)
+		goto free_table;
+	ep->peers = table;
+	ep->rx_ctx_bits = ep->base.av->rx_ctx_bits;
+	if (ep->base.domain->max_group_id)
+		ep->group_bits = (UINT64_MAX >> ep->rx_ctx_bits) & ~(uint64_t) UINT32_MAX;
+	/* before the first peer can come, so that none is missed whose address another thread inserts just then */
+	fab_av_watch(ep->base.av, &table->watch);
+	if (!listens)
+		return 0;
+	fab_progress_lock(progress);
+	ret = tcp_listener_start(&table->listener, progress, fd, TCP_BACKLOG);
+	fab_progress_unlock(progress);
+	if (ret)
+		goto unwatch;
+	return 0;
+
+unwatch:
+	fab_av_unwatch(ep->base.av, &table->watch);
+	ep->peers = NULL;
+	fab_sock_close(&fd);
+free_table:
+	table_free(&table->defer);
+	return ret;
+}
+
+static bool peers_drained(struct tcp_ep *ep)
+{
+	struct fab_list *link, *next;
+	bool all = true;
+
+	fab_list_for_each_safe(&ep->peers->lives, link, next) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		if (!life->drained && !tcp_conn_drained(&life->conn))
+			all = false;
+		else
+			life->drained = true;
+	}
+	return all;
+}
+
+static void peer_free(struct fab_entry *entry)
+{
+	free(fab_container(entry, struct tcp_peer, entry));
+}
+
+void tcp_peers_close(struct tcp_ep *ep)
+{
+	struct fab_progress *progress = ep->base.progress;
+	struct tcp_peer_table *table = ep->peers;
+	struct tcp_life *life;
+
+	if (!table)
+		return;
+	fab_av_unwatch(ep->base.av, &table->watch);
+	fab_progress_lock(progress);
+	tcp_ep_drain(ep, peers_drained);
+	tcp_listener_stop(&table->listener);
+	fab_timer_stop(&table->leave);
+	fab_timer_stop(&table->reap);
+	fab_pace_stop(&table->pace);
+	while ((life = fab_list_first(&table->lives, struct tcp_life, link)))
+		tcp_conn_down(&life->conn, 0, 0, "the endpoint was closed");
+	tcp_alive_stop(ep);
+	fab_table_clear(&table->peers, peer_free);
+	free(ep->by_addr);
+	ep->by_addr = NULL;
+	ep->by_addr_cnt = 0;
+	ep->peers = NULL;
+	table->defer.free = table_free;
+	fab_progress_defer(progress, &table->defer);
+	fab_progress_unlock(progress);
+}
+
+bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_conn *conn, void *arg), void *arg)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&ep->peers->lives, link, next) {
+		if (fn(ep, &fab_container(link, struct tcp_life, link)->conn, arg))
+			return true;
+	}
+	return false;
+}

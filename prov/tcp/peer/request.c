@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who connects to an RDM endpoint: finds out who it is, decides, answers. Engine lock held.
+ */
+#include "tcp/peer/peers.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "tcp/sock/advert.h"
+#include "tcp/peer/peer.h"
+#include "tcp/endpoint/sep.h"
+#include "tcp/sock/sock.h"
+#include "tcp/stream/stream.h"
+#include "tcp/params/params.h"
+
+#define MS		1000000ULL	/* ns */
+#define SLOW_SYN_NS	(1000 * MS)	/* our connect is not getting through: rather take theirs */
+#define KNOCK_NS	(30000 * MS)
+#define SETTLE_READS	256		/* of what an old connection may still have */
+
+int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
+{
+	int ret;
+
+	if (a->sa.sa_family == AF_INET6)
+		ret = memcmp(&a->sin6.sin6_addr, &b->sin6.sin6_addr, sizeof(a->sin6.sin6_addr));
+	else
+		ret = memcmp(&a->sin.sin_addr, &b->sin.sin_addr, sizeof(a->sin.sin_addr));
+	return ret ? ret : (int) fab_addr_port(&a->sa) - (int) fab_addr_port(&b->sa);
+}
+
+enum verdict {
+	REJECT,			/* tell it no */
+	ACCEPT,			/* it becomes the peer's life, with the operations that wait */
+	REPLACE,		/* the old life is over, this is the new one */
+	INBOUND,		/* beside the peer's life, for what it has to say only */
+};
+
+/* Is this the same run of the peer's program as the one that we are connected to? */
+static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
+{
+	const struct tcp_hello *old = &life->conn.peer, *new = &cm->peer;
+
+	if (old->ext || new->ext)
+		return old->ext && new->ext && old->incarnation == new->incarnation;
+	return !life->pid || !tcp_rdm_pid(cm) || life->pid == tcp_rdm_pid(cm);
+}
+
+/*
+ * The peer asks for a connection; cmp is how its address compares with ours, as it sees it. Both sides must come to the
+ * same result, upstream's included:
+ * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through, or cannot:
+ *   then that of the one to whom nobody can connect.
+ * - Another run of the peer: it has restarted.
+ * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again,
+ *   and is believed once all that came by the old connection has been read.
+ */
+static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, int cmp)
+{
+	bool only_ours = tcp_params.firewall_addr, only_theirs = tcp_rdm_firewalled(cm);
+	struct tcp_life *life = peer->life;
+	uint64_t now = fab_now_ns();
+
+	if (!cmp || peer->table->ep->sep || (cm->peer.features & TCP_EXT_CTX))
+		return INBOUND;
+	if (!life)
+		return ACCEPT;
+	if (life->conn.state == TCP_CONN_PARKING && same_run(life, cm))
+		return REJECT;		/* the end of the old stream must come first */
+	if (life->conn.state == TCP_CONN_IDLE) {
+		if (!peer->cm || (only_ours == only_theirs ? cmp > 0 : only_theirs))
+			return ACCEPT;
+		return peer->cm->state == TCP_CM_CONNECTING && now - peer->cm->since_ns > SLOW_SYN_NS ? ACCEPT : REJECT;
+	}
+	if (!same_run(life, cm))
+		return REPLACE;
+	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS && tcp_sock_peek(life->conn.src.fd) <= 0)
+		return REPLACE;
+	peer->knock_ns = now;
+	return REJECT;
+}
+
+/* The address that it says it is at, if it is one of ours by its family, and we are to believe it. */
+static bool named_addr(const struct tcp_rdm_name *name, union fab_sockaddr *addr)
+{
+	int family = addr->sa.sa_family == AF_INET6 ? 6 : 4;
+
+	if (!tcp_params.trust_advertised || !name->port || be16toh(name->family) != family)
+		return false;
+	if (addr->sa.sa_family == AF_INET6)
+		memcpy(&addr->sin6.sin6_addr, name->addr, sizeof(addr->sin6.sin6_addr));
+	else
+		memcpy(&addr->sin.sin_addr, name->addr, sizeof(addr->sin.sin_addr));
+	fab_addr_set_port(&addr->sa, be16toh(name->port));
+	return true;
+}
+
+/* What a request says. */
+struct request {
+	union fab_sockaddr addr;	/* who asks */
+	uint16_t rx_ctx, tx_ctx;	/* between which contexts */
+	uint16_t data_len;		/* of the private data, without those */
+};
+
+/* False: not as it has to be. */
+static bool read_ctx(const struct tcp_cm *cm, struct request *req)
+{
+	struct tcp_rdm_ctx ctx;
+
+	*req = (struct request) { .tx_ctx = TCP_CTX_NONE, .data_len = cm->data_len };
+	if (!(cm->peer.features & TCP_EXT_CTX))
+		return true;
+	if (cm->data_len < sizeof(struct tcp_rdm_cm) + sizeof(ctx))
+		return false;
+	req->data_len -= sizeof(ctx);
+	memcpy(&ctx, cm->data + req->data_len, sizeof(ctx));
+	req->rx_ctx = be16toh(ctx.rx_ctx);
+	req->tx_ctx = be16toh(ctx.tx_ctx);
+	return req->tx_ctx < TCP_CTX_MAX || req->tx_ctx == TCP_CTX_NONE;
+}
+
+/* Who asks: the address of the connection with the port that it says it listens at; one that it says it is known by; or
+ * what we are known by ourselves. False: it does not say. */
+static bool read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, struct request *req)
+{
+	struct tcp_rdm_data data = { 0 };
+	union fab_sockaddr *addr = &req->addr;
+	bool named;
+
+	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) req->data_len));
+	*addr = cm->remote;
+	named = named_addr(&data.name, addr);
+	if (!named)
+		fab_addr_set_port(&addr->sa, be16toh(data.cm.port));
+	if (cm->peer.ext && cm->peer.incarnation == ep->incarnation) {
+		fab_addr_set_port(&addr->sa, fab_addr_port(&ep->addr.sa));
+		tcp_advertise(addr);
+	}
+	return named || data.cm.port;
+}
+
+static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint8_t type, uint16_t ext)
+{
+	struct tcp_rdm_data data;
+	size_t len = tcp_rdm_data(ep, &data);
+
+	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .ext = ext,
+			   .data = &data, .data_len = len });
+}
+
+void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refusal)
+{
+	tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .incarnation = ep->incarnation,
+						   .refusal = refusal });
+}
+
+/* Let the request become this life. */
+static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
+{
+	struct tcp_ep *ep = life->table->ep;
+	struct tcp_peer *peer = life->peer;
+	int ret;
+
+	if (life == peer->life) {
+		tcp_peer_stop(peer);
+		peer->knock_ns = 0;
+		peer->holdoff_ns = 0;
+	}
+	ret = request_answer(ep, cm, TCP_CM_CONNRESP, tcp_rdm_ext(ep) | (cm->peer.features & TCP_EXT_CTX) |
+			     (tcp_conn_resumes(&life->conn, &cm->peer) ? TCP_EXT_RESUME : 0));
+	if (ret) {
+		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");
+		return;
+	}
+	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
+		tcp_peer_index(peer, life->conn.fi_addr, &life->conn);
+	life->table->accepted++;
+	tcp_life_start(life, cm);
+}
+
+/* Read what has come on a connection that another is to take the place of. False: more may be here, as its peer keeps
+ * sending. */
+static bool read_rest(struct tcp_conn *conn)
+{
+	for (int i = 0; i < SETTLE_READS; i++) {
+		if (!tcp_rx_poll(&conn->src))
+			return true;
+	}
+	return false;
+}
+
+/* Read what has come on connections to this address that are leaving: it was sent before what a new one brings. False:
+ * more may be here. */
+static bool settle_leaving(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+{
+	struct fab_list *link = table->lives.next;
+
+	while (link != &table->lives) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+		bool leaves = life->leave_ns && fab_addr_equal(&life->conn.addr.sa, &addr->sa);
+
+		if (leaves && !read_rest(&life->conn))
+			return false;
+		/* one whose end was read has left the list */
+		link = life->conn.state == TCP_CONN_DOWN ? table->lives.next : link->next;
+	}
+	return true;
+}
+
+/* Who agreed that the stream between us may end, and now asks for another, has closed it: so its end is here, or on
+ * its way. False: so much is on its way that it has to ask again. */
+static bool request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr, const struct fab_auth_key *key)
+{
+	struct tcp_peer *peer;
+
+	if (!fab_list_empty(&table->leave.link) && !settle_leaving(table, addr))
+		return false;
+	peer = tcp_peer_find(table, addr, key, 0);
+	if (peer && peer->life && peer->life->conn.state == TCP_CONN_PARKING)
+		tcp_rx_poll(&peer->life->conn.src);
+	return true;
+}
+
+/* ---- what goes one way ---- */
+
+static struct tcp_life *inbound_find(const struct tcp_peer *peer, uint16_t tx_ctx)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&peer->inbound, link) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, in_link);
+
+		if (life->from == tx_ctx)
+			return life;
+	}
+	return NULL;
+}
+
+/* The context that asks has had a connection: what that still brings comes before anything of the new one. False: it
+ * has not come to its end, and may yet. */
+static bool inbound_settle(struct tcp_life *old, const struct tcp_cm *cm)
+{
+	struct tcp_conn *conn = &old->conn;
+
+	read_rest(conn);
+	if (conn->state == TCP_CONN_DOWN)
+		return true;
+	if (same_run(old, cm) && (conn->rx_paused || !old->knocked)) {
+		old->knocked = true;
+		return false;
+	}
+	tcp_conn_down(conn, FI_ECONNRESET, FI_ECONNRESET, "the peer has restarted, or lost the connection");
+	return true;
+}
+
+static void inbound_accept(struct tcp_peer_table *table, struct tcp_cm *cm, const struct request *req,
+			   struct fab_auth_key *key)
+{
+	struct tcp_peer *peer = tcp_peer_find(table, &req->addr, key, 0);
+	struct tcp_life *life = peer ? inbound_find(peer, req->tx_ctx) : NULL;
+
+	if (life && !inbound_settle(life, cm)) {
+		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+		return;
+	}
+	peer = tcp_peer_get(table, &req->addr, key, 0);
+	life = peer ? tcp_life_new(peer) : NULL;
+	if (!life) {
+		if (peer)
+			tcp_peer_put(peer);
+		return;
+	}
+	life->inbound = true;
+	life->conn.owner = &tcp_inbound_owner;
+	life->from = req->tx_ctx;
+	fab_list_add_tail(&peer->inbound, &life->in_link);
+	request_accept(life, cm);
+}
+
+/* ---- what goes both ways ---- */
+
+/* One more stranger, where there are too many? It asks again, and meanwhile idle ones go. */
+static bool is_turned_away(struct tcp_peer_table *table, const union fab_sockaddr *addr,
+			   const struct fab_auth_key *key)
+{
+	const struct tcp_peer *peer;
+
+	if (!tcp_strangers_full(table) || fab_av_find_under(table->ep->base.av, addr, key) != FI_ADDR_NOTAVAIL)
+		return false;
+	peer = tcp_peer_find(table, addr, key, 0);
+	if (peer && peer->life)
+		return false;
+	tcp_reap_start(table);
+	if (!table->stranger_warned)
+		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; more have to wait "
+			 "until some of those are idle (FI_TCP_STRANGER_CONN)\n", table->stranger_cnt);
+	table->stranger_warned = true;
+	return true;
+}
+
+static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const struct request *req)
+{
+	const union fab_sockaddr *addr = &req->addr;
+	union fab_sockaddr own = cm->local;
+	struct fab_auth_key *key = table->ep->base.av->keys ? cm->proven : NULL;
+	struct tcp_peer *peer;
+	int cmp;
+
+	table->asked++;
+	if (!request_settle(table, addr, key) || is_turned_away(table, addr, key)) {
+		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+		return;
+	}
+	peer = tcp_peer_get(table, addr, key, 0);
+	if (!peer)
+		return;
+	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
+	tcp_advertise(&own);
+	cmp = tcp_peer_cmp(addr, &own);
+	peer->self = !cmp;
+	switch (decide(peer, cm, cmp)) {
+	case REJECT:
+		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+		return;
+	case INBOUND:
+		inbound_accept(table, cm, req, key);
+		return;
+	case REPLACE:
+		/* the peer may go with its life; and its operations with the life that they were meant for */
+		tcp_conn_down(&peer->life->conn, FI_ECONNRESET, FI_ECONNRESET,
+			      "the peer has restarted, or lost the connection");
+		peer = tcp_peer_get(table, addr, key, 0);
+		if (!peer)
+			return;
+		/* fall through */
+	default:
+		break;
+	}
+	if (!peer->life)
+		peer->life = tcp_life_new(peer);
+	if (peer->life)
+		request_accept(peer->life, cm);
+	else
+		tcp_peer_put(peer);
+}
+
+/* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
+static bool is_dead(int fd)
+{
+	ssize_t ret = tcp_sock_peek(fd);
+
+	return !ret || (ret < 0 && ret != -EAGAIN && ret != -EINTR);
+}
+
+void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
+{
+	struct request req;
+	char from[FAB_ADDR_STRLEN];
+
+	if (!read_ctx(cm, &req) || !read_addr(table->ep, cm, &req)) {
+		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
+		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
+			 "endpoint?)\n", from);
+		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+		return;
+	}
+	if (table->ep->sep)
+		table = tcp_sep_route(table->ep, cm, req.rx_ctx);
+	else if (req.rx_ctx)
+		tcp_request_refuse(table->ep, cm, TCP_REFUSE_NO_CTX);
+	if (table && (table->ep->sep || !req.rx_ctx) && !is_dead(cm->fd))
+		request_handle(table, cm, &req);
+}
+
+void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm)
+{
+	tcp_peer_requested(fab_container(listener, struct tcp_peer_table, listener), cm);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Atomics at both ends. Engine lock held.
+ *
+ *   initiator                                     target
+ *   request --AMO_REQ(regions, operands)-->       all operands are here: verify, do, and
+ *           <--ACK-- (base)                       acknowledge after the read
+ *           <--AMO_RSP(result)-- (fetch, compare) or answer
+ *
+ * Operands stay at the target in what an unfinished frame has (struct tcp_rx_state) or, if they are long, in memory of
+ * their own: one request per connection. Results are taken when the operation is done, so that what comes behind it
+ * cannot be seen in them, and wait in the send queue. The initiator sees to it that no more than TCP_AMO_WINDOW of them
+ * can; a peer that does not is cut off.
+ */
+#include "tcp/stream/stream.h"
+#include <stdlib.h>
+#include <string.h>
+#include "tcp/params/params.h"
+
+_Static_assert((int) TCP_AMO_BASE == FAB_ATOMIC_BASE && (int) TCP_AMO_FETCH == FAB_ATOMIC_FETCH &&
+	       (int) TCP_AMO_COMPARE == FAB_ATOMIC_COMPARE, "the wire has our numbers");
+_Static_assert(TCP_HDR_MAX >= sizeof(struct tcp_hdr) + TCP_RMA_IOV_MAX * sizeof(struct tcp_rma_iov) +
+	       sizeof(struct tcp_amo), "a request's header");
+
+static uint32_t result_cost(uint64_t len)
+{
+	return len + TCP_AMO_OVERHEAD;
+}
+
+/* Let tx have a payload of len bytes in memory of its own, if it is longer than room, which is len_max bytes. False: no
+ * memory. */
+static bool take_flat(struct tcp_tx *tx, uint8_t *room, size_t room_len, size_t len)
+{
+	tx->flat = len <= room_len ? room : malloc(len);
+	return tx->flat;
+}
+
+static bool flat_is_owned(const struct tcp_tx *tx)
+{
+	return tx->flat && (tx->flat < (uint8_t *) tx || tx->flat >= (uint8_t *) (tx + 1));
+}
+
+void tcp_amo_free(struct tcp_tx *tx)
+{
+	struct tcp_conn *conn = tx->conn;
+
+	if (flat_is_owned(tx))
+		free(tx->flat);
+	if (tx->code == FAB_OP_MAX)
+		conn->amo_owed -= tx->id;
+	else
+		conn->amo_asked -= tx->id;
+}
+
+/* ---- initiator ---- */
+
+int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op)
+{
+	const struct fab_amo *amo = op->amo;
+	uint64_t len = tx->size - tx->hdr_len, operand_len;
+
+	if (op->code == FAB_OP_ATOMIC || !len)
+		return 0;
+	if (!take_flat(tx, tx->hdr_buf + tx->hdr_len, sizeof(tx->hdr_buf) - tx->hdr_len, len))
+		return -FI_ENOMEM;
+	operand_len = fab_iov_len(amo->operand, amo->operand_cnt);
+	tcp_tx_copy(tx->flat, amo->operand, operand_len);
+	tcp_tx_copy(tx->flat + operand_len, amo->compare, len - operand_len);
+	return 0;
+}
+
+bool tcp_amo_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	return tx->code == FAB_OP_FETCH_ATOMIC && conn->amo_asked + result_cost(tx->len) > TCP_AMO_WINDOW;
+}
+
+int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	uint16_t ext = tx->hdr.flags & TCP_FLAG_TAGGED ? TCP_EXT_TAMO : TCP_EXT_AMO;
+
+	if (!(conn->peer.features & ext))
+		return -FI_EOPNOTSUPP;
+	if (tx->code == FAB_OP_ATOMIC) {
+		tx->hdr.flags |= TCP_FLAG_DELIVERY;
+		return 0;
+	}
+	tx->id = result_cost(tx->len);
+	conn->amo_asked += tx->id;
+	return 0;
+}
+
+void tcp_amo_rsp(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
+	uint64_t len = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
+	struct tcp_amo_rsp rsp;
+
+	memcpy(&rsp, tcp_rx_extra(conn), sizeof(rsp));
+	if (!tx || tx->hdr.op != TCP_WIRE_AMO_REQ || len != (rsp.err ? 0 : tx->len)) {
+		tcp_rx_broken(conn, "result of an atomic that was not asked for");
+		return;
+	}
+	if (!rsp.err) {
+		tcp_rma_take(conn, tx);
+		return;
+	}
+	fab_list_remove(&tx->link);
+	tcp_rma_refused(tx, tcp_rx_errno(rsp.err));
+}
+
+/* ---- target: the request ---- */
+
+/* One request, as checked as can be without looking at memory. */
+struct request {
+	enum fab_atomic_kind kind;
+	enum fi_datatype datatype;
+	enum fi_op op;
+	uint64_t len;			/* bytes of the elements */
+	uint64_t operand_len;		/* behind the header, of each sort */
+	bool tagged;			/* rma is about tagged receives: offset, length, tag */
+	uint32_t rma_cnt;
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+};
+
+/* What the current header asks for. 0; the FI_E* to refuse it with; -1: no request may look like this. */
+static int request_decode(struct tcp_conn *conn, struct request *req)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	uint64_t payload = hdr->size - hdr->hdr_size;
+	struct tcp_amo amo;
+	size_t size;
+
+	if (!tcp_rma_targets(conn, req->rma, &req->len) || hdr->op_data > TCP_AMO_COMPARE ||
+	    req->len > TCP_AMO_MAX || payload > 2 * TCP_AMO_MAX)
+		return -1;
+	req->rma_cnt = hdr->rma_iov_cnt;
+	req->tagged = hdr->flags & TCP_FLAG_TAGGED;
+	memcpy(&amo, (const uint8_t *) tcp_rx_extra(conn) + req->rma_cnt * sizeof(*req->rma), sizeof(amo));
+	req->kind = hdr->op_data;
+	req->datatype = amo.datatype;
+	req->op = amo.op;
+	if (!fab_atomic_valid(req->kind, req->datatype, req->op))
+		return FI_EOPNOTSUPP;		/* it may be one that a later version has */
+	req->operand_len = req->op == FI_ATOMIC_READ ? 0 : req->len;
+	if (payload != (req->kind == FAB_ATOMIC_COMPARE ? 2 : 1) * req->operand_len)
+		return -1;
+	size = fab_atomic_size(req->datatype);
+	for (uint32_t i = 0; i < req->rma_cnt; i++) {
+		if (req->rma[i].len % size)
+			return -1;
+	}
+	return 0;
+}
+
+static void amo_done(struct tcp_conn *conn);
+
+void tcp_amo_req(struct tcp_conn *conn)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	uint64_t payload = rx->hdr.size - rx->hdr.hdr_size;
+	struct request req;
+	int ret = request_decode(conn, &req);
+
+	if (ret < 0) {
+		tcp_rx_broken(conn, "atomic whose elements, operands and targets do not agree");
+		return;
+	}
+	rx->refuse = ret;
+	rx->operands = payload <= sizeof(rx->operand_room) ? rx->operand_room : malloc(payload);
+	if (!rx->operands)
+		rx->refuse = FI_ENOMEM;
+	if (rx->refuse) {
+		tcp_amo_fail_all(conn);
+		tcp_rx_expect(conn, 0, payload, amo_done);
+		return;
+	}
+	tcp_rx_aim(rx, &(struct iovec) { rx->operands, payload }, 1, payload);
+	tcp_rx_expect(conn, payload, 0, amo_done);
+}
+
+void tcp_amo_fail_all(struct tcp_conn *conn)
+{
+	if (conn->rx.operands != conn->rx.operand_room)
+		free(conn->rx.operands);
+	conn->rx.operands = NULL;
+}
+
+/* ---- target: doing it ---- */
+
+static uint64_t request_access(const struct request *req)
+{
+	if (req->kind == FAB_ATOMIC_BASE)
+		return FI_REMOTE_WRITE;
+	return req->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+/* Bytes [at, at + len) of a posted receive, behind what is in iov already. False: more pieces than there may be. */
+static bool receive_pieces(const struct tcp_rx *rx, uint64_t at, uint64_t len, struct iovec *iov, uint32_t *cnt)
+{
+	for (const struct iovec *piece = rx->iov; len; piece++) {
+		size_t skip = at < piece->iov_len ? at : piece->iov_len;
+		size_t n = piece->iov_len - skip < len ? piece->iov_len - skip : len;
+
+		at -= skip;
+		len -= n;
+		if (!n)
+			continue;
+		if (*cnt == TCP_IOV_LIMIT)
+			return false;
+		iov[(*cnt)++] = (struct iovec) { (uint8_t *) piece->iov_base + skip, n };
+	}
+	return true;
+}
+
+/* The targets of an atomic on tagged receives: those that a message with the tag would go to now. They stay posted.
+ * 0 or -FI_E*. */
+static int tagged_targets(struct tcp_conn *conn, const struct request *req, struct iovec *iov, uint32_t *cnt)
+{
+	const uint64_t access = request_access(req);
+
+	*cnt = 0;
+	if (conn->ep->rx->owner || (conn->ep->base.caps & access) != access)
+		return -FI_EOPNOTSUPP;
+	for (const struct tcp_rma_iov *at = req->rma; at < req->rma + req->rma_cnt; at++) {
+		struct tcp_rx *rx = tcp_rx_find(conn, TCP_CLASS_TAGGED, at->key, 0);
+
+		if (!rx)
+			return -FI_ENOENT;
+		if (at->addr > rx->len || at->len > rx->len - at->addr)
+			return -FI_ETRUNC;
+		if (!receive_pieces(rx, at->addr, at->len, iov, cnt))
+			return -FI_EINVAL;
+	}
+	return 0;
+}
+
+/* Do it, the result into result unless that is NULL. 0 or the FI_E* for which it is refused. */
+static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t *result)
+{
+	const uint8_t *operands = conn->rx.operands;
+	struct fab_domain *domain = conn->ep->base.domain;
+	struct iovec iov[TCP_IOV_LIMIT];
+	bool writes = request_access(req) & FI_REMOTE_WRITE, locked;
+	uint32_t cnt;
+	int ret;
+
+	ret = req->tagged ? tagged_targets(conn, req, iov, &cnt) :
+	      tcp_rma_verify(conn, req->rma, req->rma_cnt, request_access(req), conn->rx.mr, iov, &cnt);
+	if (!ret && writes)
+		ret = tcp_rma_may_commit(conn, req->tagged);
+	if (ret)
+		return -ret;
+	locked = fab_domain_lock_atomics(domain);
+	fab_atomic_pieces(req->datatype, req->op, iov, cnt, req->operand_len ? operands : NULL,
+			  req->kind == FAB_ATOMIC_COMPARE ? operands + req->operand_len : NULL, result);
+	if (locked)
+		fab_domain_unlock_atomics();
+	return writes ? -tcp_rma_commit(conn) : 0;
+}
+
+/* Tell those of our side who count what peers do. */
+static void request_count(struct tcp_conn *conn, const struct request *req)
+{
+	enum fab_op_code code = req->kind == FAB_ATOMIC_BASE ? FAB_OP_REMOTE_ATOMIC : FAB_OP_REMOTE_FETCH_ATOMIC;
+	const struct fab_comp comp = { .flags = fab_op_desc[code].cq_flags, .len = req->len };
+
+	fab_ep_complete(&conn->ep->base, code, &comp, false);
+	if (!req->tagged && (request_access(req) & FI_REMOTE_WRITE))
+		tcp_rma_count(conn);
+}
+
+/* The answer that carries a result of len bytes, which is yet to be written to tx->flat; or none. NULL: the connection
+ * has been ended. */
+static struct tcp_tx *answer_new(struct tcp_conn *conn, uint64_t len)
+{
+	struct tcp_amo_rsp rsp = { 0 };
+	struct tcp_tx *tx;
+
+	if (conn->amo_owed + result_cost(len) > TCP_AMO_WINDOW) {
+		tcp_rx_broken(conn, "more results of atomics asked for than may be");
+		return NULL;
+	}
+	tx = tcp_tx_control(conn, TCP_WIRE_AMO_RSP, &rsp, sizeof(rsp));
+	if (!tx)
+		return NULL;
+	tx->amo = true;
+	tx->id = result_cost(len);
+	conn->amo_owed += tx->id;
+	take_flat(tx, tx->inject, sizeof(tx->inject), len);
+	return tx;
+}
+
+static void answer_send(struct tcp_conn *conn, struct tcp_tx *tx, uint64_t len, uint32_t err)
+{
+	struct tcp_amo_rsp rsp = { .err = err };
+
+	memcpy(tx->hdr_buf + sizeof(tx->hdr), &rsp, sizeof(rsp));
+	if (!err)
+		tx->size += len;
+	tx->hdr.size = tx->size;
+	tcp_tx_queue(conn, tx);
+}
+
+static void fetch_done(struct tcp_conn *conn, const struct request *req, uint32_t err)
+{
+	struct tcp_tx *tx = answer_new(conn, req->len);
+
+	if (!tx)
+		return;
+	if (!err)
+		err = tx->flat ? request_run(conn, req, tx->flat) : FI_ENOMEM;
+	if (!err)
+		request_count(conn, req);
+	answer_send(conn, tx, req->len, err);
+}
+
+static void base_done(struct tcp_conn *conn, const struct request *req, uint32_t err)
+{
+	if (!err)
+		err = request_run(conn, req, NULL);
+	if (err) {
+		tcp_rma_refuse(conn, err);
+		return;
+	}
+	request_count(conn, req);
+	tcp_rx_delivered(conn);
+}
+
+/* The operands are here, or have been dropped. */
+static void amo_done(struct tcp_conn *conn)
+{
+	struct request req;
+
+	request_decode(conn, &req);
+	if (req.kind == FAB_ATOMIC_BASE)
+		base_done(conn, &req, conn->rx.refuse);
+	else
+		fetch_done(conn, &req, conn->rx.refuse);
+	tcp_amo_fail_all(conn);
+}

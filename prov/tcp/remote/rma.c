@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Remote memory access at the target, and its answers at the initiator. Engine lock held.
+ *
+ * A peer names keys and addresses; fab_mr_verify() decides. A refused access is one error completion at an initiator
+ * that speaks our extension (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR) and the stream goes on; upstream has no
+ * such frame and its connection ends, as it would with upstream as the target.
+ */
+#include "tcp/stream/stream.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "tcp/params/params.h"
+
+#define RSP_MAX		TCP_IDMAP_MAX	/* read responses queued for one peer: more is an attack */
+
+static const char *access_name(uint64_t access)
+{
+	return access == FI_REMOTE_READ ? "read" : access == FI_REMOTE_WRITE ? "write" : "fetching atomic";
+}
+
+int tcp_rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_t cnt, uint64_t access,
+		   struct fab_mr **mr, struct iovec *iov, uint32_t *iov_cnt)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t slots = TCP_IOV_LIMIT - used;
+		int ret;
+
+		ret = fab_mr_verify(&conn->ep->base.domain->mr_map, conn->auth_key, rma[i].key, rma[i].addr,
+				    rma[i].len, access, iov + used, &slots, &mr[i]);
+		if (ret) {
+			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64
+				 " with key 0x%" PRIx64 ": %s\n", access_name(access), rma[i].len, rma[i].addr,
+				 rma[i].key, fi_strerror(-ret));
+			return ret;
+		}
+		used += slots;
+	}
+	*iov_cnt = used;
+	return 0;
+}
+
+bool tcp_rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *len)
+{
+	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
+
+	memcpy(rma, tcp_rx_extra(conn), cnt * sizeof(*rma));
+	*len = 0;
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (rma[i].len > TCP_MAX_MSG_SIZE)
+			return false;
+		*len += rma[i].len;
+	}
+	return true;
+}
+
+/* ---- target of writes ---- */
+
+void tcp_rma_count(struct tcp_conn *conn)
+{
+	struct fab_mr *const *mr = conn->rx.mr;
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
+	uint64_t len;
+
+	tcp_rma_targets(conn, rma, &len);
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t first = 0;
+
+		while (mr[first] != mr[i])
+			first++;
+		if (first != i)
+			continue;
+		len = 0;
+		for (uint32_t k = i; k < cnt; k++)
+			len += mr[k] == mr[i] ? rma[k].len : 0;
+		fab_mr_count(mr[i], conn->ep->base.progress, len);
+	}
+}
+
+int tcp_rma_may_commit(struct tcp_conn *conn, bool tagged)
+{
+	struct fab_mr *const *mr = conn->rx.mr;
+
+	if (!(conn->rx.hdr.flags & TCP_FLAG_COMMIT) || !(conn->peer.features & TCP_EXT_COMMIT))
+		return 0;
+	for (uint32_t i = 0; i < conn->rx.hdr.rma_iov_cnt; i++) {
+		if (!tagged && (mr[i]->flags & FI_RMA_PMEM))
+			continue;
+		TCP_WARN(FI_LOG_EP_DATA, "refused a peer's access with FI_COMMIT_COMPLETE: its target is not a region "
+			 "that was registered with FI_RMA_PMEM\n");
+		return -FI_EOPNOTSUPP;
+	}
+	return 0;
+}
+
+int tcp_rma_commit(struct tcp_conn *conn)
+{
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	uint64_t len;
+	int ret = 0;
+
+	if (__builtin_expect(!(conn->rx.hdr.flags & TCP_FLAG_COMMIT), 1))
+		return 0;
+	tcp_rma_targets(conn, rma, &len);
+	for (uint32_t i = 0; i < conn->rx.hdr.rma_iov_cnt && !ret; i++) {
+		struct iovec iov[TCP_IOV_LIMIT];
+		uint32_t cnt;
+
+		ret = tcp_rma_verify(conn, &rma[i], 1, FI_REMOTE_WRITE, &conn->rx.mr[i], iov, &cnt);
+		if (!ret && (conn->rx.mr[i]->flags & FI_RMA_PMEM))
+			ret = fab_mr_commit(conn->rx.mr[i], iov, cnt);
+	}
+	return ret;
+}
+
+void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err)
+{
+	if (conn->peer.ext && (conn->rx.hdr.flags & TCP_FLAG_WANT_ACK))
+		tcp_tx_ack(conn, err);
+	else
+		tcp_conn_fail(conn, FI_EACCES, err, "a remote write that is not allowed");
+}
+
+static void write_done(struct tcp_conn *conn)
+{
+	const struct tcp_hdr *hdr = &conn->rx.hdr;
+	bool has_data = hdr->flags & TCP_FLAG_CQ_DATA;
+	struct fab_comp comp = {
+		.flags = fab_op_desc[FAB_OP_REMOTE_WRITE].cq_flags | (has_data ? FI_REMOTE_CQ_DATA : 0),
+		.len = hdr->size - hdr->hdr_size, .data = tcp_rx_cq_data(conn),
+		.src = tcp_ep_src(conn->ep, conn->fi_addr),
+	};
+
+	if (!conn->rx.refuse)
+		conn->rx.refuse = -tcp_rma_commit(conn);
+	if (conn->rx.refuse) {
+		tcp_rma_refuse(conn, conn->rx.refuse);
+		return;
+	}
+	if (__builtin_expect(has_data && conn->ep->src_err && conn->fi_addr == FI_ADDR_NOTAVAIL, 0) &&
+	    conn->ep->base.rx_cq)
+		tcp_fail_unknown(conn->ep, FAB_OP_REMOTE_WRITE, &comp, conn);
+	else
+		fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.rx_cq);
+	tcp_rma_count(conn);
+	tcp_rx_delivered(conn);
+}
+
+int tcp_rma_write_aim(struct tcp_conn *conn)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	struct iovec iov[TCP_IOV_LIMIT];
+	uint64_t len;
+	uint32_t cnt;
+	int ret;
+
+	tcp_rma_targets(conn, rma, &len);
+	rx->mr_gen = conn->ep->base.domain->mr_map.gen;
+	ret = tcp_rma_verify(conn, rma, rx->hdr.rma_iov_cnt, FI_REMOTE_WRITE, rx->mr, iov, &cnt);
+	if (!ret)
+		ret = tcp_rma_may_commit(conn, false);
+	if (!ret)
+		tcp_rx_aim(rx, iov, cnt, len);
+	return -ret;
+}
+
+void tcp_rma_write(struct tcp_conn *conn)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	uint64_t len;
+
+	if (!tcp_rma_targets(conn, rma, &len) || len != rx->hdr.size - rx->hdr.hdr_size) {
+		tcp_rx_broken(conn, "write of another length than its targets");
+		return;
+	}
+	rx->refuse = tcp_rma_write_aim(conn);
+	if (rx->refuse)
+		tcp_rx_expect(conn, 0, len, write_done);
+	else
+		tcp_rx_expect(conn, len, 0, write_done);
+}
+
+/* ---- target of reads ---- */
+
+/* The regions that a response reads from stay behind its header, which ends before them, for tcp_rma_rsp_valid(). */
+static struct tcp_rma_iov *rsp_regions(struct tcp_tx *tx)
+{
+	return (struct tcp_rma_iov *) (tx->hdr_buf + sizeof(struct tcp_hdr));
+}
+
+static int rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	struct fab_mr *mr[TCP_RMA_IOV_MAX];
+	uint32_t cnt;
+	int ret;
+
+	ret = tcp_rma_verify(conn, rsp_regions(tx), tx->id, FI_REMOTE_READ, mr, tx->iov, &cnt);
+	if (ret)
+		return ret;
+	tx->iov_cnt = cnt;
+	tx->mr_gen = conn->ep->base.domain->mr_map.gen;
+	return 0;
+}
+
+bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	return tx->mr_gen == conn->ep->base.domain->mr_map.gen || !rsp_verify(conn, tx);
+}
+
+bool tcp_rma_rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	const struct tcp_read_err answer = { .err = FI_EACCES };
+
+	if (!conn->peer.ext || tx->sent)
+		return false;
+	conn->rsp_cnt--;
+	conn->txq_len -= tx->size;
+	tcp_tx_control_fill(tx, TCP_WIRE_READ_ERR, &answer, sizeof(answer));
+	conn->txq_len += tx->size;
+	return true;
+}
+
+static void read_refuse(struct tcp_conn *conn, int err)
+{
+	struct tcp_read_err answer = { .err = err };
+	struct tcp_tx *tx;
+
+	if (!conn->peer.ext) {
+		tcp_conn_fail(conn, FI_EACCES, err, "a remote read that is not allowed");
+		return;
+	}
+	tx = tcp_tx_control(conn, TCP_WIRE_READ_ERR, &answer, sizeof(answer));
+	if (tx)
+		tcp_tx_queue(conn, tx);
+}
+
+void tcp_rma_read_req(struct tcp_conn *conn)
+{
+	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
+	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
+	struct tcp_tx *tx;
+	uint64_t len;
+	int ret;
+
+	if (!tcp_rma_targets(conn, rma, &len) || conn->rsp_cnt >= RSP_MAX) {
+		tcp_rx_broken(conn, "read too long, or too many of them");
+		return;
+	}
+	tx = tcp_tx_control(conn, TCP_WIRE_READ_RSP, NULL, 0);
+	if (!tx)
+		return;
+	memcpy(rsp_regions(tx), rma, cnt * sizeof(*rma));
+	tx->id = cnt;
+	tx->len = len;
+	ret = rsp_verify(conn, tx);
+	if (ret) {
+		tcp_tx_done(tx, 0, 0, NULL);
+		read_refuse(conn, -ret);
+		return;
+	}
+	tx->size += len;
+	tx->hdr.size = tx->size;
+	conn->rsp_cnt++;
+	tcp_tx_queue(conn, tx);
+}
+
+void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	struct fab_comp comp = { .flags = fab_op_desc[FAB_OP_REMOTE_READ].cq_flags, .len = tx->len };
+
+	conn->rsp_cnt--;
+	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_READ, &comp, false);
+}
+
+/* ---- initiator of reads: answers come in the order of requests ---- */
+
+static void read_done(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_container(fab_list_pop_front(&conn->read_wait), struct tcp_tx, link);
+
+	conn->read_cnt -= tx->hdr.op == TCP_WIRE_READ_REQ;
+	tcp_tx_done(tx, 0, 0, NULL);
+}
+
+void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	tcp_rx_aim(&conn->rx, tx->iov, tx->iov_cnt, tx->len);
+	tcp_rx_expect(conn, tx->len, 0, read_done);
+}
+
+void tcp_rma_read_rsp(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
+	uint64_t len = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
+
+	if (!tx || tx->hdr.op != TCP_WIRE_READ_REQ || tx->len != len) {
+		tcp_rx_broken(conn, "answer to a read that was not asked for");
+		return;
+	}
+	tcp_rma_take(conn, tx);
+}
+
+/* What a target means that refuses an access. */
+static const char *refusal(int err)
+{
+	switch (err) {
+	case FI_ENOKEY:
+		return "it has no region with this key";
+	case FI_EACCES:
+		return "the region is not for this access, is not enabled yet, or is for another authorization key";
+	case FI_EINVAL:
+		return "the access goes beyond the region, whose addresses count from 0 without FI_MR_VIRT_ADDR";
+	case FI_ETOOSMALL:
+		return "it touches more than 8 pieces of memory there, in regions that were registered as several";
+	default:
+		return fi_strerror(err);
+	}
+}
+
+void tcp_rma_refused(struct tcp_tx *tx, int err)
+{
+	char ends[TCP_CONN_TEXT], text[TCP_CONN_TEXT + 128];
+
+	tcp_conn_text(tx->conn, ends);
+	snprintf(text, sizeof(text), "%s: the target refuses %" PRIu64 " bytes: %s", ends, (uint64_t) tx->len,
+		 refusal(err));
+	tcp_tx_done(tx, err, err, text);
+}
+
+void tcp_rma_read_err(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
+	struct tcp_read_err answer;
+
+	memcpy(&answer, tcp_rx_extra(conn), sizeof(answer));
+	if (!tx || tx->hdr.op != TCP_WIRE_READ_REQ || !answer.err) {
+		tcp_rx_broken(conn, "refusal of a read that was not asked for");
+		return;
+	}
+	fab_list_remove(&tx->link);
+	conn->read_cnt--;
+	tcp_rma_refused(tx, tcp_rx_errno(answer.err));
+}

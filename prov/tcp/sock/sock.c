@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See sock.h.
+ */
+#include "tcp/sock/sock.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/sock.h"
+#include "common/net/ip_name.h"
+#include "tcp/params/params.h"
+
+#define SHORTAGE_SILENCE_NS	10000000000ULL
+#define KEEPALIVE_IDLE_S	10	/* at most; for a short FI_TCP_USER_TIMEOUT less */
+#define KEEPALIVE_INTERVAL_S	5
+
+static int set_options(int fd, const union fab_sockaddr *addr)
+{
+	int ret = fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+
+	/* An IPv6 listener leaves IPv4 to another socket: the two are different addresses to an address vector. */
+	if (!ret && addr->sa.sa_family == AF_INET6)
+		ret = fab_sock_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	return ret;
+}
+
+static int bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
+{
+	union fab_sockaddr at = *addr;
+
+	fab_addr_set_port(&at.sa, port);
+	return fab_sock->bind(fd, &at.sa, fab_addr_len(&at.sa)) ? -errno : 0;
+}
+
+/* One of the ports allowed, starting anywhere, so that many processes that start together seldom collide. */
+static int bind_range(int fd, const union fab_sockaddr *addr, int low, int high)
+{
+	unsigned cnt = high - low + 1;
+	unsigned start = fab_random64() % cnt;
+	int ret = -EADDRINUSE;
+
+	for (unsigned i = 0; i < cnt && ret == -EADDRINUSE; i++)
+		ret = bind_port(fd, addr, low + (start + i) % cnt);
+	return ret;
+}
+
+static int bind_listening(int fd, const union fab_sockaddr *addr)
+{
+	int low = tcp_params.port_low, high = tcp_params.port_high, ret;
+
+	if (fab_addr_port(&addr->sa) || !low)
+		return bind_port(fd, addr, fab_addr_port(&addr->sa));
+	ret = bind_range(fd, addr, low, high);
+	if (ret == -EADDRINUSE)
+		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_PORT_LOW_RANGE %d and FI_TCP_PORT_HIGH_RANGE %d: "
+			 "widen the range\n", low, high);
+	return ret;
+}
+
+/* A port of its own if there is one; else one that is used for other destinations, or was until a moment ago. */
+static int bind_out(int fd, const union fab_sockaddr *addr)
+{
+	int low = tcp_params.out_port_low, high = tcp_params.out_port_high, ret;
+
+	if (!low) {
+		/* The port is chosen by connect, which then may reuse one that goes to another destination. */
+		fab_sock_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+		return bind_port(fd, addr, 0);
+	}
+	ret = bind_range(fd, addr, low, high);
+	/* both sockets must allow it, so those that have a port to themselves do, from now on */
+	fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (ret == -EADDRINUSE)
+		ret = bind_range(fd, addr, low, high);
+	if (ret == -EADDRINUSE)
+		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_OUT_PORT_LOW_RANGE %d and "
+			 "FI_TCP_OUT_PORT_HIGH_RANGE %d: widen the range\n", low, high);
+	return ret;
+}
+
+int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
+{
+	char text[FAB_ADDR_STRLEN];
+	int fd, ret;
+
+	fd = fab_sock_open(addr->sa.sa_family, SOCK_STREAM);
+	if (fd < 0) {
+		TCP_WARN(FI_LOG_EP_CTRL, "no socket: %s\n", strerror(-fd));
+		return fd;
+	}
+	ret = set_options(fd, addr);
+	if (!ret)
+		ret = bind_listening(fd, addr);
+	if (ret) {
+		fab_addr_to_str(&addr->sa, text, sizeof(text));
+		TCP_WARN(FI_LOG_EP_CTRL, "cannot bind to %s: %s\n", text, strerror(-ret));
+		fab_sock_close(&fd);
+		return ret;
+	}
+	fab_name_local(fd, bound);
+	return fd;
+}
+
+void tcp_sock_shortage(const char *what, int err)
+{
+	static _Atomic uint64_t silent_until_ns;
+	uint64_t now = fab_now_ns(), until = atomic_load(&silent_until_ns);
+	struct rlimit lim = { 0 };
+
+	if (now < until || !atomic_compare_exchange_strong(&silent_until_ns, &until, now + SHORTAGE_SILENCE_NS))
+		return;
+	getrlimit(RLIMIT_NOFILE, &lim);
+	TCP_WARN(FI_LOG_EP_CTRL, "%s: %s. The limit on open files is %llu (ulimit -n): raise it. No more of this for "
+		 "10 seconds\n", what, strerror(err), (unsigned long long) lim.rlim_cur);
+}
+
+int tcp_sock_open_from(int family, const union fab_sockaddr *addr)
+{
+	int fd = fab_sock_open(family, SOCK_STREAM);
+	union fab_sockaddr from = { .sa.sa_family = family };
+	int ret = 0;
+
+	if (fd < 0) {
+		tcp_sock_shortage("no socket to connect with", -fd);
+		return fd;
+	}
+	if (addr && addr->sa.sa_family == family)
+		from = *addr;
+	if (!fab_addr_is_any(&from.sa) || tcp_params.out_port_low)
+		ret = bind_out(fd, &from);
+	if (ret) {
+		char text[FAB_ADDR_STRLEN];
+
+		fab_addr_to_str(&from.sa, text, sizeof(text));
+		TCP_WARN(FI_LOG_EP_CTRL, "cannot connect from %s: %s\n", text, strerror(-ret));
+		fab_sock_close(&fd);
+		return ret;
+	}
+	return fd;
+}
+
+ssize_t tcp_sock_peek(int fd)
+{
+	char byte;
+	ssize_t ret = fab_sock->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return ret < 0 ? -errno : ret;
+}
+
+void tcp_sock_tune(int fd)
+{
+	int limit_s = fab_max(tcp_params.user_timeout_ms / 1000, 1);
+	int interval_s = fab_min(fab_max(limit_s / 4, 1), KEEPALIVE_INTERVAL_S);
+	int idle_s = fab_min(fab_max(limit_s / 2, 1), KEEPALIVE_IDLE_S);
+	int probes = fab_min(fab_max((limit_s - idle_s) / interval_s, 1), 127);
+	int ret = 0;
+
+	if (tcp_params.nodelay)
+		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (!ret && tcp_params.user_timeout_ms) {
+		fab_sock_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+		fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
+		ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, probes);
+	}
+	if (ret)
+		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "socket option refused: %s\n", strerror(-ret));
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Life and death of a connection. Engine lock held; nothing blocks.
+ *
+ * Who may still hold a pointer once tcp_conn_down() has run: epoll events of this pass (hence the owner frees through
+ * fab_progress_defer), complete unexpected messages (they forget the connection here), nobody else - every operation
+ * has been completed.
+ */
+#include "tcp/stream/stream.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/addr.h"
+#include "base/bits.h"
+#include "base/sock.h"
+#include "common/hints/tclass.h"
+#include "tcp/lent/owner.h"
+#include "tcp/params/params.h"
+
+static void conn_ready(struct fab_source *src, uint32_t events)
+{
+	const uint32_t gone = EPOLLHUP | EPOLLERR | EPOLLRDHUP;
+	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
+
+	/* no more will come than the kernel has: what waits for an answer is to learn of it */
+	if (conn->rx_paused && (events & gone))
+		tcp_stall_gone(conn);
+	if (tcp_conn_has_stream(conn) && (events & (EPOLLIN | gone)))
+		tcp_rx_poll(src);
+	if (!(events & EPOLLOUT))
+		return;
+	if (conn->state == TCP_CONN_UP)
+		tcp_tx_unblock(conn);
+	else if (conn->state == TCP_CONN_PARKING)
+		tcp_tx_unblock_one(conn);
+}
+
+static void conn_flush(struct fab_flush *flush)
+{
+	tcp_tx_flush(fab_container(flush, struct tcp_conn, flush));
+}
+
+void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner)
+{
+	memset(conn, 0, sizeof(*conn));
+	conn->src.fd = -1;
+	conn->src.ready = conn_ready;
+	conn->src.poll = tcp_rx_poll;
+	fab_list_init(&conn->src.hot);
+	conn->ep = ep;
+	conn->owner = owner;
+	conn->io = &tcp_io_sock;
+	conn->fi_addr = FI_ADDR_NOTAVAIL;
+	fab_list_init(&conn->txq);
+	fab_list_init(&conn->held);
+	fab_list_init(&conn->ack_wait);
+	fab_list_init(&conn->read_wait);
+	fab_list_init(&conn->unexp);
+	fab_list_init(&conn->stranger);
+	tcp_idmap_init(&conn->rts);
+	tcp_idmap_init(&conn->rx_rndv);
+	fab_flush_init(&conn->flush, conn_flush);
+}
+
+int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
+{
+	int ret;
+
+	conn->src.fd = fd;
+	ret = fab_source_add(conn->ep->base.progress, &conn->src, EPOLLIN);
+	if (ret) {
+		conn->src.fd = -1;
+		return ret;
+	}
+	tcp_budget_take();
+	fab_tclass_mark(&conn->ep->base, fd);
+	if (tcp_conn_resumes(conn, peer)) {
+		conn->credit = fab_min(conn->credit, (uint64_t) peer->credit);
+	} else {
+		tcp_rx_disown(conn);
+		conn->credit = peer->credit;
+	}
+	conn->peer = *peer;
+	conn->parked = false;
+	conn->state = TCP_CONN_UP;
+	tcp_tx_start(conn);
+	return 0;
+}
+
+bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer)
+{
+	return conn->parked && (peer->features & TCP_EXT_RESUME) && peer->incarnation == conn->peer.incarnation;
+}
+
+static void conn_unplug(struct tcp_conn *conn)
+{
+	fab_flush_cancel(&conn->flush);
+	fab_list_remove(&conn->stranger);
+	if (conn->src.fd >= 0) {
+		fab_source_del(&conn->src);
+		conn->io->close(conn);
+		tcp_budget_give();
+	}
+}
+
+void tcp_conn_park(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+
+	conn_unplug(conn);
+	/* the peer has gone before all of our yes was with the kernel */
+	if (tx && tx->code == FAB_OP_MAX) {
+		fab_list_remove(&tx->link);
+		tcp_tx_done(tx, 0, 0, NULL);
+	}
+	conn->state = TCP_CONN_IDLE;
+	conn->parked = true;
+	conn->tx_blocked = false;
+	conn->tx_cnt = 0;
+	conn->owner->parked(conn);
+}
+
+void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text)
+{
+	int op_err = err ? err : prov_errno ? prov_errno : FI_ECANCELED;
+
+	if (conn->state == TCP_CONN_DOWN)
+		return;
+	conn->state = TCP_CONN_DOWN;
+	conn_unplug(conn);
+	tcp_tx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
+	tcp_rx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
+	tcp_coll_lost(conn, err);
+	conn->owner->down(conn, err);
+}
+
+void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
+{
+	union fab_sockaddr local = { 0 }, remote = { 0 };
+	socklen_t llen = sizeof(local), rlen = sizeof(remote);
+	char ltext[FAB_ADDR_STRLEN] = "?", rtext[FAB_ADDR_STRLEN] = "?";
+
+	if (!fab_sock->getsockname(conn->src.fd, &local.sa, &llen))
+		fab_addr_to_str(&local.sa, ltext, sizeof(ltext));
+	/* of a stream that was reset the kernel does not know the peer any more */
+	if (fab_sock->getpeername(conn->src.fd, &remote.sa, &rlen))
+		remote = conn->addr;
+	if (remote.sa.sa_family)
+		fab_addr_to_str(&remote.sa, rtext, sizeof(rtext));
+	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s", ltext, rtext);
+}
+
+/* Is an operation or a message under way? */
+static bool conn_is_busy(const struct tcp_conn *conn)
+{
+	return !fab_list_empty(&conn->txq) || !fab_list_empty(&conn->held) || !fab_list_empty(&conn->ack_wait) ||
+	       !fab_list_empty(&conn->read_wait) || conn->rts.cnt || conn->rx_rndv.cnt || conn->rx.into.rx;
+}
+
+void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what)
+{
+	bool quiet = (!err || err == FI_ECONNRESET) && !conn_is_busy(conn);
+	char ends[TCP_CONN_TEXT], text[TCP_CONN_TEXT + 128];
+
+	tcp_conn_text(conn, ends);
+	snprintf(text, sizeof(text), "%s: %s", ends, what);
+	TCP_LOG(quiet ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_EP_DATA, "%s\n", text);
+	tcp_conn_down(conn, err, prov_errno, text);
+}
+
+bool tcp_conn_flush(struct tcp_conn *conn)
+{
+	if (conn->state == TCP_CONN_UP && conn->ack_owed)
+		tcp_tx_ack(conn, 0);	/* one that waits for the next read, of which there may be none */
+	if (conn->state == TCP_CONN_UP && !conn->tx_blocked)
+		tcp_tx_flush(conn);
+	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held);
+}
+
+void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr)
+{
+	struct fab_list *link;
+
+	conn->fi_addr = fi_addr;
+	fab_list_for_each(&conn->unexp, link)
+		tcp_unexp_set_src(conn->ep, fab_container(link, struct tcp_unexp, link), fi_addr);
+	if (!fab_list_empty(&conn->stranger))
+		tcp_stranger_release(conn);
+	if (conn->ep->rx->owner && !fab_list_empty(&conn->unexp))
+		tcp_owner_named(conn->ep->rx->owner);
+}
+
+void tcp_conn_fini(struct tcp_conn *conn)
+{
+	tcp_idmap_fini(&conn->rts);
+	tcp_idmap_fini(&conn->rx_rndv);
+}

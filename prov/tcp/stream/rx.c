@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What arrives on a connection, up to the point where its meaning matters: frames, their headers, their payload.
+ * Engine lock held.
+ *
+ *   socket -> staging (of the engine) -> parse: header, check, start by type -> payload -> done
+ *         \-> straight into the posted buffer, when a payload is larger than what is staged
+ *
+ * Everything in a header is hostile until hdr_check() has passed it; the start functions check what only they can
+ * know (keys, ids, lengths agreed before). A frame that breaks a rule ends this connection with one log line.
+ */
+#include "tcp/stream/stream.h"
+#include <byteswap.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include "base/bits.h"
+#include "tcp/params/params.h"
+
+#define RX_BULK_LEN	(32 * 1024)	/* bytes of payload from which on copying it once more is felt ... */
+/* ... so that, where such come one behind the other, no more than this is staged */
+#define RX_BULK_STAGE	4096
+
+/* ---- frame headers ---- */
+
+static void rx_credit(struct tcp_conn *conn);
+
+/* What a frame of each type looks like, and who takes it up. */
+static const struct rx_kind {
+	void (*start)(struct tcp_conn *conn);	/* header is complete; NULL: no such frame */
+	uint8_t fixed;				/* bytes behind base header and CQ data */
+	bool cq_data;				/* may carry CQ data */
+	bool rma;				/* carries rma_iov, one at least */
+	bool payload;				/* size may exceed hdr_size */
+	bool group;				/* may be of a peer group */
+	uint16_t ext;				/* ours: the TCP_EXT_* that must have been announced */
+	uint8_t pairs;				/* which words of `fixed` are two fields of 32 bits: bit n the n-th */
+} rx_kind[TCP_WIRE_OP_END] = {
+	[TCP_WIRE_MSG] = { tcp_msg_start, 0, .cq_data = true, .payload = true, .group = true },
+	[TCP_WIRE_TAG] = { tcp_msg_start, sizeof(uint64_t), .cq_data = true, .payload = true, .group = true },
+	[TCP_WIRE_READ_REQ] = { tcp_rma_read_req, 0, .rma = true },
+	[TCP_WIRE_READ_RSP] = { tcp_rma_read_rsp, 0, .payload = true },
+	[TCP_WIRE_WRITE] = { tcp_rma_write, 0, .cq_data = true, .rma = true, .payload = true },
+	[TCP_WIRE_ACK] = { tcp_rx_ack, sizeof(struct tcp_ack), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+	[TCP_WIRE_CREDIT] = { rx_credit, sizeof(struct tcp_credit), .ext = TCP_EXT_BASE },
+	[TCP_WIRE_XRTS] = { tcp_rndv_rts, sizeof(struct tcp_rts), .cq_data = true, .ext = TCP_EXT_BASE,
+			    .pairs = 1 << 2, .group = true },
+	[TCP_WIRE_XCTS] = { tcp_rndv_cts, sizeof(struct tcp_cts), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = TCP_EXT_BASE,
+			     .pairs = 1 << 0 },
+	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, sizeof(struct tcp_xcancel), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+	[TCP_WIRE_AMO_REQ] = { tcp_amo_req, sizeof(struct tcp_amo), .rma = true, .payload = true, .ext = TCP_EXT_AMO },
+	[TCP_WIRE_AMO_RSP] = { tcp_amo_rsp, sizeof(struct tcp_amo_rsp), .payload = true, .ext = TCP_EXT_AMO },
+	[TCP_WIRE_COLL] = { tcp_coll_start, sizeof(struct tcp_coll), .payload = true, .ext = TCP_EXT_COLL },
+	[TCP_WIRE_PARK] = { tcp_park_asked, 0, .ext = TCP_EXT_PARK },
+	[TCP_WIRE_PARK_YES] = { tcp_park_answered, 0, .ext = TCP_EXT_PARK },
+	[TCP_WIRE_PARK_NO] = { tcp_park_answered, 0, .ext = TCP_EXT_PARK },
+	[TCP_WIRE_PARK_STAY] = { tcp_park_stay, 0, .ext = TCP_EXT_PARK },
+	[TCP_WIRE_READ_ERR] = { tcp_rma_read_err, sizeof(struct tcp_read_err), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
+};
+
+static const struct rx_kind rx_unknown;
+
+/* By what flags make the header longer. NULL: they are in order, and *len counts it; otherwise what is wrong. */
+static const char *flags_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr, const struct rx_kind *kind,
+			       uint32_t *len)
+{
+	if (hdr->flags & TCP_FLAG_CQ_DATA) {
+		if (!kind->cq_data)
+			return "CQ data where there is none";
+		*len += sizeof(uint64_t);
+	}
+	if (hdr->flags & TCP_FLAG_GROUP) {
+		if (!kind->group || !(conn->peer.features & TCP_EXT_GROUP))
+			return "a peer group where there is none";
+		*len += sizeof(struct tcp_group);
+	}
+	if ((hdr->flags & TCP_FLAG_LAYER_TAG) && hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
+	    conn->ep->base.info->ep_attr->type == FI_EP_MSG)
+		*len += sizeof(uint64_t);
+	return NULL;
+}
+
+/* The base header is here. NULL: it is in order; otherwise what is wrong with it. */
+static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr)
+{
+	const struct rx_kind *kind = hdr->op < TCP_WIRE_OP_END ? &rx_kind[hdr->op] : &rx_unknown;
+	uint32_t len = sizeof(*hdr);
+	const char *why;
+
+	if (!kind->start || (kind->ext & ~conn->peer.features))
+		return "frame of unknown type";
+	if (kind->rma && (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX ||
+			  (hdr->rma_iov_cnt > TCP_RMA_IOV_BASE && !(conn->peer.features & TCP_EXT_RIOV))))
+		return "wrong number of RMA targets";
+	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0)) {
+		why = flags_check(conn, hdr, kind, &len);
+		if (why)
+			return why;
+	}
+	len += kind->fixed + (kind->rma ? hdr->rma_iov_cnt * sizeof(struct tcp_rma_iov) : 0);
+	if (hdr->hdr_size != len)
+		return "header of wrong length";
+	if (hdr->size < len || (hdr->size > len && !kind->payload) || hdr->size - len > TCP_MAX_MSG_SIZE)
+		return "frame of wrong length";
+	return NULL;
+}
+
+/* The peer's byte order is not ours. Behind the base header are 64-bit words, and in ours pairs of 32 bits. */
+static void hdr_swap_base(struct tcp_hdr *hdr)
+{
+	hdr->flags = bswap_16(hdr->flags);
+	hdr->size = bswap_64(hdr->size);
+}
+
+static void hdr_swap_rest(struct tcp_rx_state *rx)
+{
+	const struct rx_kind *kind = &rx_kind[rx->hdr.op];
+	uint32_t group_len = rx->hdr.flags & TCP_FLAG_GROUP ? sizeof(struct tcp_group) : 0;
+	uint32_t fixed = rx->hdr.hdr_size - kind->fixed - group_len;
+
+	for (uint32_t pos = sizeof(rx->hdr); pos + 8 <= rx->hdr.hdr_size; pos += 8) {
+		uint64_t word;
+
+		memcpy(&word, rx->hdr_buf + pos, sizeof(word));
+		word = bswap_64(word);
+		if (pos >= fixed && (kind->pairs >> (pos - fixed) / 8 & 1))
+			word = word >> 32 | word << 32;
+		memcpy(rx->hdr_buf + pos, &word, sizeof(word));
+	}
+}
+
+uint32_t tcp_rx_group(const struct tcp_conn *conn)
+{
+	struct tcp_group group = { 0 };
+
+	if (conn->rx.hdr.flags & TCP_FLAG_GROUP)
+		memcpy(&group, conn->rx.hdr_buf + conn->rx.hdr.hdr_size - sizeof(group), sizeof(group));
+	return group.id <= TCP_GROUP_MAX ? group.id : UINT32_MAX;
+}
+
+const void *tcp_rx_extra(const struct tcp_conn *conn)
+{
+	size_t data_len = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA ? sizeof(uint64_t) : 0;
+
+	return conn->rx.hdr_buf + sizeof(struct tcp_hdr) + data_len;
+}
+
+uint64_t tcp_rx_cq_data(const struct tcp_conn *conn)
+{
+	uint64_t data = 0;
+
+	if (conn->rx.hdr.flags & TCP_FLAG_CQ_DATA)
+		memcpy(&data, conn->rx.hdr_buf + sizeof(struct tcp_hdr), sizeof(data));
+	return data;
+}
+
+void tcp_rx_broken(struct tcp_conn *conn, const char *what)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "peer broke the protocol: %s (type %u)", what, conn->rx.hdr.op);
+	tcp_conn_fail(conn, FI_EIO, EPROTO, text);
+}
+
+/* ---- payload ---- */
+
+void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len)
+{
+	rx->iov_cnt = rx->iov_cur = 0;
+	for (uint32_t i = 0; i < cnt && len; i++) {
+		size_t n = iov[i].iov_len < len ? iov[i].iov_len : len;
+
+		if (!n)
+			continue;
+		rx->iov[rx->iov_cnt++] = (struct iovec) { iov[i].iov_base, n };
+		len -= n;
+	}
+}
+
+void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct tcp_into *into)
+{
+	if (into->rx->flags & FI_MULTI_RECV)
+		tcp_rx_aim(rx, &(struct iovec) { into->start, into->take }, 1, into->take);
+	else
+		tcp_rx_aim(rx, into->rx->iov, into->rx->iov_cnt, into->take);
+}
+
+void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*done)(struct tcp_conn *conn))
+{
+	conn->rx.left = left;
+	conn->rx.skip = skip;
+	conn->rx.done = done;
+	conn->rx.phase = TCP_RX_PAYLOAD;
+	conn->rx.bulk = left >= RX_BULK_LEN;
+}
+
+/* n bytes have gone to where rx.iov points. */
+static void rx_advance(struct tcp_rx_state *rx, size_t n)
+{
+	rx->left -= n;
+	while (n) {
+		struct iovec *iov = &rx->iov[rx->iov_cur];
+		size_t part = n < iov->iov_len ? n : iov->iov_len;
+
+		iov->iov_base = (uint8_t *) iov->iov_base + part;
+		iov->iov_len -= part;
+		n -= part;
+		if (!iov->iov_len)
+			rx->iov_cur++;
+	}
+}
+
+size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len)
+{
+	size_t used = 0;
+
+	while (rx->left && used < len) {
+		struct iovec *iov = &rx->iov[rx->iov_cur];
+		size_t n = iov->iov_len < len - used ? iov->iov_len : len - used;
+
+		memcpy(iov->iov_base, buf + used, n);
+		rx_advance(rx, n);
+		used += n;
+	}
+	if (!rx->left && rx->skip) {
+		size_t n = rx->skip < len - used ? rx->skip : len - used;
+
+		rx->skip -= n;
+		used += n;
+	}
+	return used;
+}
+
+/* Add to the header what it lacks. Returns how much was used; the frame has been started when phase is PAYLOAD or
+ * the connection down. */
+static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	size_t need = rx->hdr_have < sizeof(rx->hdr) ? sizeof(rx->hdr) : rx->hdr.hdr_size, used;
+	const char *wrong;
+
+	used = need - rx->hdr_have < len ? need - rx->hdr_have : len;
+	memcpy(rx->hdr_buf + rx->hdr_have, buf, used);
+	rx->hdr_have += used;
+	if (rx->hdr_have < need)
+		return used;
+	if (need == sizeof(rx->hdr)) {
+		if (conn->peer.swap)
+			hdr_swap_base(&rx->hdr);
+		wrong = hdr_check(conn, &rx->hdr);
+		if (wrong) {
+			tcp_rx_broken(conn, wrong);
+			return used;
+		}
+	}
+	if (rx->hdr_have < rx->hdr.hdr_size)
+		return used;
+	if (conn->peer.swap)
+		hdr_swap_rest(rx);
+	rx->hdr_have = 0;
+	rx_kind[rx->hdr.op].start(conn);
+	return used;
+}
+
+/* Is what is left of a read still this stream's? */
+static bool rx_goes_on(struct tcp_conn *conn, size_t len)
+{
+	if (conn->state != TCP_CONN_PARKING || !len)
+		return false;
+	tcp_park_wake(conn);
+	return conn->state == TCP_CONN_UP;
+}
+
+/* Frame by frame. */
+static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+
+	for (;;) {
+		if (rx->phase == TCP_RX_PAYLOAD) {
+			size_t used = tcp_rx_copy(rx, buf, len);
+
+			buf += used;
+			len -= used;
+			if (rx->left || rx->skip)
+				return;
+			rx->phase = TCP_RX_HDR;
+			rx->done(conn);
+		} else if (rx->phase == TCP_RX_STALLED) {
+			tcp_stall(conn, buf, len);
+			if (rx->phase == TCP_RX_STALLED)
+				return;
+		} else {
+			size_t used;
+
+			if (!len)
+				return;
+			used = rx_header(conn, buf, len);
+			buf += used;
+			len -= used;
+		}
+		if (conn->state != TCP_CONN_UP && !rx_goes_on(conn, len))
+			return;
+	}
+}
+
+/* Regions were closed while a write is on its way. Where its own are still there it goes on; else the rest goes
+ * nowhere. */
+static void rx_recheck_region(struct tcp_conn *conn)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	uint64_t left = rx->left, len = rx->hdr.size - rx->hdr.hdr_size;
+
+	if (rx->hdr.op != TCP_WIRE_WRITE || !rx->left || rx->mr_gen == conn->ep->base.domain->mr_map.gen)
+		return;
+	rx->refuse = tcp_rma_write_aim(conn);
+	if (rx->refuse) {
+		rx->skip += left;
+		rx->left = 0;
+		return;
+	}
+	rx->left = len;
+	rx_advance(rx, len - left);
+}
+
+/* One call: the rest of a payload to its place, what follows it to staging. Bytes, or -errno; *staged says how many
+ * are in staging. */
+static ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	size_t stage = rx->bulk ? RX_BULK_STAGE : FAB_STAGING_LEN;
+	struct iovec iov[TCP_IOV_LIMIT + 1];
+	uint32_t cnt;
+	ssize_t n;
+
+	*staged = 0;
+	if (rx->phase != TCP_RX_PAYLOAD || !rx->left) {
+		n = conn->io->recv(conn, staging, stage);
+		if (n > 0)
+			*staged = n;
+		rx->more = n == (ssize_t) stage;
+		return n;
+	}
+	cnt = rx->iov_cnt - rx->iov_cur;
+	memcpy(iov, rx->iov + rx->iov_cur, cnt * sizeof(*iov));
+	iov[cnt] = (struct iovec) { staging, stage };
+	n = conn->io->recvv(conn, iov, cnt + 1);
+	if (n > 0) {
+		size_t direct = (uint64_t) n < rx->left ? (size_t) n : rx->left;
+
+		rx_advance(rx, direct);
+		*staged = n - direct;
+	}
+	rx->more = n > 0 && *staged == stage;
+	return n;
+}
+
+static bool rx_mid_frame(const struct tcp_rx_state *rx)
+{
+	return rx->phase != TCP_RX_HDR || rx->hdr_have;
+}
+
+/* The stream has ended, or the socket says why not. */
+static void rx_end(struct tcp_conn *conn, int err)
+{
+	if (err)
+		tcp_conn_fail(conn, err, err, "receive failed: the peer has gone or the network has");
+	else if (rx_mid_frame(&conn->rx))
+		tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET, "the peer closed in the middle of a message");
+	else
+		tcp_conn_fail(conn, 0, FI_ECONNRESET, "the peer closed it");
+}
+
+/* May acknowledgements wait for the next read, which will bring more? Long frames are read one by one, and those of a
+ * staging buffer's length share an answer all the same. */
+static bool rx_ack_waits(const struct tcp_conn *conn)
+{
+	return conn->rx.more && conn->ack_len < FAB_STAGING_LEN && !conn->rx_paused;
+}
+
+void tcp_rx_tell(struct tcp_conn *conn)
+{
+	if (conn->in_read)
+		return;
+	if (conn->state == TCP_CONN_UP && conn->ack_owed && !rx_ack_waits(conn))
+		tcp_tx_ack(conn, 0);
+	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2 && !conn->credit_due) {
+		/* by the next pass, or with what the application sends until then */
+		conn->credit_due = true;
+		fab_progress_flush_later(conn->ep->base.progress, &conn->flush);
+	}
+	if (conn->answers || !fab_list_empty(&conn->held)) {
+		conn->answers = false;
+		tcp_tx_flush(conn);
+	}
+}
+
+/* All that one read brought, and what it causes. */
+static void rx_take(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	conn->in_read = true;
+	rx_parse(conn, buf, len);
+	conn->in_read = false;
+	tcp_rx_tell(conn);
+}
+
+/* A read while PARKING: the end is what was agreed upon; anything else means that the peer has gone on. True if either
+ * came. */
+static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
+{
+	ssize_t n = conn->io->recv(conn, staging, FAB_STAGING_LEN);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return false;
+	if (n <= 0) {
+		tcp_conn_park(conn);
+	} else {
+		tcp_park_wake(conn);
+		if (conn->state == TCP_CONN_UP)
+			rx_take(conn, staging, n);
+	}
+	return true;
+}
+
+bool tcp_rx_poll(struct fab_source *src)
+{
+	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
+	uint8_t *staging;
+	size_t staged;
+	ssize_t n;
+
+	if (!tcp_conn_has_stream(conn) || conn->rx_paused)
+		return false;
+	staging = fab_progress_staging(src->progress);
+	if (!staging) {
+		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
+		return true;
+	}
+	if (__builtin_expect(tcp_stranger_waits(conn), 0)) {
+		tcp_stranger_hold(conn);
+		tcp_rx_tell(conn);
+		return false;
+	}
+	if (conn->state == TCP_CONN_PARKING)
+		return rx_poll_parking(conn, staging);
+	rx_recheck_region(conn);
+	n = rx_read(conn, staging, &staged);
+	if (n == -EAGAIN || n == -EINTR) {
+		if (conn->ack_owed)
+			tcp_rx_tell(conn);
+		return false;
+	}
+	if (n <= 0) {
+		rx_end(conn, -n);
+		return true;
+	}
+	conn->ack_len = (conn->ack_owed ? conn->ack_len : 0) + n;
+	conn->recv_pass = src->progress->pass_cnt;
+	rx_take(conn, staging, staged);
+	if (conn->state == TCP_CONN_UP)
+		fab_source_hot(src);
+	return true;
+}
+
+/* ---- what frames of the connection's own say ---- */
+
+void tcp_rx_delivered(struct tcp_conn *conn)
+{
+	if (conn->rx.hdr.flags & TCP_FLAG_WANT_ACK)
+		conn->ack_owed++;
+}
+
+void tcp_rx_ack(struct tcp_conn *conn)
+{
+	struct tcp_ack ack = { .cnt = 1 };
+
+	if (conn->rx.hdr.op == TCP_WIRE_ACK)
+		memcpy(&ack, tcp_rx_extra(conn), sizeof(ack));
+	else if (conn->rx.hdr.size != sizeof(struct tcp_hdr)) {
+		tcp_rx_broken(conn, "acknowledgement with a payload");
+		return;
+	}
+	if (!tcp_tx_acked(conn, ack.cnt, tcp_rx_errno(ack.err)))
+		tcp_rx_broken(conn, "acknowledgement of what was not sent");
+}
+
+static void rx_credit(struct tcp_conn *conn)
+{
+	struct tcp_credit credit;
+
+	memcpy(&credit, tcp_rx_extra(conn), sizeof(credit));
+	if (credit.len > conn->peer.credit || conn->credit + credit.len > conn->peer.credit) {
+		tcp_rx_broken(conn, "more credit than it promised");
+		return;
+	}
+	conn->credit += credit.len;
+}

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What leaves a connection: its send queue, from there to the socket, and the operations that wait for an answer.
+ * Engine lock held.
+ *
+ *   submit.c -> held -> txq -flush-> socket -> done
+ *   control frames ---/                  \-> ack_wait, read_wait, rts -> done
+ *
+ * An operation is held while it may not start: it is fenced and others are outstanding, or a remote access that is not
+ * to overtake messages, or a fetching atomic that is not to overtake reads, or results of as many as may be are to
+ * come; or it is behind such a one. Frames of the provider's own pass by, since peers wait for them.
+ *
+ * A flush takes many queued frames in one call: small ones copied together, large ones from where they are.
+ */
+#include "tcp/stream/stream.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include "tcp/params/params.h"
+
+#define TX_IOV_MAX	64	/* iov entries in one call */
+/* Bytes in one call, of frames that are long: past it, what was copied first has left the processor's cache before the
+ * peer, which reads along, comes to it (measured: up to 1.5x slower). */
+#define TX_CALL_LEN	(256 * 1024)
+#define TX_LONG_LEN	(32 * 1024)
+/* Control frames queued for one peer. It has that many operations outstanding at most, and some are answered twice. */
+#define CONTROL_MAX	(4 * TCP_IDMAP_MAX)
+#define ANSWERS_MAX	256	/* of them, that wait for the end of a read */
+
+/* ---- completion ---- */
+
+void tcp_tx_free(struct tcp_tx *tx)
+{
+	struct tcp_tx_ctx *ctx = tx->conn->ep->tx;
+
+	if (__builtin_expect(tx->amo, 0))
+		tcp_amo_free(tx);
+	if (tx->code != FAB_OP_MAX)
+		ctx->cnt -= tx->rndv == TCP_TX_UNASKED;
+	else
+		tx->conn->control_cnt--;
+	fab_pool_put(&ctx->pool, tx);
+}
+
+/* A failure, if fail->err is not 0, or what somebody else than the endpoint is to hear of. */
+static void tx_done_rare(struct tcp_tx *tx, const struct fab_comp *comp, const struct fab_cq_fail *fail)
+{
+	struct fab_hook *hook = tx->context;
+
+	if (tx->hooked)
+		hook->done(hook, tx->code, comp, fail->err ? fail : NULL);
+	else
+		fab_ep_fail(&tx->conn->ep->base, tx->code, comp, fail);
+}
+
+void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text)
+{
+	struct fab_ep *ep = &tx->conn->ep->base;
+
+	if (tx->code != FAB_OP_MAX) {
+		struct fab_comp comp = {
+			.context = tx->context, .flags = fab_op_desc[tx->code].cq_flags, .len = tx->len,
+			.data = tx->data, .tag = tx->tag, .src = FI_ADDR_NOTAVAIL,
+		};
+
+		if (__builtin_expect(err || tx->hooked, 0))
+			tx_done_rare(tx, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = prov_errno,
+				     .text = text });
+		else
+			fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
+	}
+	tcp_tx_free(tx);
+}
+
+static void tx_fail_list(struct fab_list *list, int err, int prov_errno, const char *text)
+{
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(list)))
+		tcp_tx_done(fab_container(link, struct tcp_tx, link), err, prov_errno, text);
+}
+
+void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
+{
+	struct fab_list *link, *next;
+
+	/* an announcement that has not left is in txq and in rts: once is enough */
+	fab_list_for_each_safe(&conn->txq, link, next) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (tx->hdr.op == TCP_WIRE_XRTS)
+			fab_list_remove(link);
+	}
+	tx_fail_list(&conn->ack_wait, err, prov_errno, text);
+	tx_fail_list(&conn->read_wait, err, prov_errno, text);
+	for (uint32_t id = 0; conn->rts.cnt; id++) {
+		struct tcp_tx *tx = tcp_idmap_del(&conn->rts, id);
+
+		if (tx)
+			tcp_tx_done(tx, err, prov_errno, text);
+	}
+	tx_fail_list(&conn->txq, err, prov_errno, text);
+	tx_fail_list(&conn->held, err, prov_errno, text);
+	conn->txq_len = 0;
+	conn->read_cnt = 0;
+}
+
+bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
+{
+	struct fab_list *link;
+
+	for (; cnt; cnt--) {
+		link = fab_list_pop_front(&conn->ack_wait);
+		if (!link)
+			return false;
+		tcp_tx_done(fab_container(link, struct tcp_tx, link), 0, 0, NULL);
+	}
+	if (err) {
+		link = fab_list_pop_front(&conn->ack_wait);
+		if (!link)
+			return false;
+		tcp_rma_refused(fab_container(link, struct tcp_tx, link), err);
+	}
+	return true;
+}
+
+/* All of a frame is with the kernel. */
+static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	conn->txq_len -= tx->size;
+	fab_list_remove(&tx->link);
+	switch (tx->hdr.op) {
+	case TCP_WIRE_READ_REQ:
+		fab_list_add_tail(&conn->read_wait, &tx->link);
+		break;
+	case TCP_WIRE_AMO_REQ:
+		fab_list_add_tail(tx->want_ack ? &conn->ack_wait : &conn->read_wait, &tx->link);
+		break;
+	case TCP_WIRE_XRTS:
+		break;
+	case TCP_WIRE_READ_RSP:
+		tcp_rma_served(conn, tx);
+		tcp_tx_done(tx, 0, 0, NULL);
+		break;
+	default:
+		if (tx->want_ack)
+			fab_list_add_tail(&conn->ack_wait, &tx->link);
+		else
+			tcp_tx_done(tx, 0, 0, NULL);
+	}
+}
+
+/* ---- from the application to the queue ---- */
+
+/* Does the peer know what this takes: to tell of a message's match, a group, to make something durable, many pieces of
+ * memory? */
+static bool peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx, bool message)
+{
+	if (message && tx->match && !conn->peer.ext)
+		return false;
+	if ((tx->hdr.flags & TCP_FLAG_COMMIT) && !(conn->peer.features & TCP_EXT_COMMIT))
+		return false;
+	if (tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE && !(conn->peer.features & TCP_EXT_RIOV))
+		return false;
+	return !(tx->hdr.flags & TCP_FLAG_GROUP) || (conn->peer.features & TCP_EXT_GROUP);
+}
+
+/* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
+ * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be; -FI_EOPNOTSUPP: the peer does not
+ * know what it takes. */
+static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG || tx->hdr.op == TCP_WIRE_COLL;
+
+	if (__builtin_expect(tx->match | (tx->hdr.flags & (TCP_FLAG_GROUP | TCP_FLAG_COMMIT)) |
+			     (tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE), 0) &&
+	    !peer_knows(conn, tx, message))
+		return -FI_EOPNOTSUPP;
+	if (conn->peer.ext && message) {
+		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
+
+		if (tx->match || tx->len > conn->peer.eager_max || cost > conn->credit)
+			return tcp_rndv_announce(conn, tx);
+		conn->credit -= cost;
+	}
+	if (conn->peer.ext && tx->hdr.op == TCP_WIRE_WRITE)
+		tx->hdr.flags |= TCP_FLAG_DELIVERY;
+	if (tx->amo) {
+		int ret = tcp_amo_prepare(conn, tx);
+
+		if (ret)
+			return ret;
+	}
+	if (tx->hdr.op == TCP_WIRE_READ_REQ)
+		conn->read_cnt++;
+	tx->want_ack = (tx->hdr.flags & TCP_FLAG_WANT_ACK) && tx->code != FAB_OP_FETCH_ATOMIC;
+	return 0;
+}
+
+static int tx_enter(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	int ret = conn->state == TCP_CONN_UP ? tx_prepare(conn, tx) : 0;
+
+	if (ret)
+		return ret;
+	conn->txq_len += tx->size;
+	fab_list_add_tail(&conn->txq, &tx->link);
+	return 0;
+}
+
+/* It was taken from the application, and tx_enter() has failed: complete it. */
+static void tx_refuse(struct tcp_tx *tx, int err)
+{
+	const char *text = "no memory for it to wait until the peer asks for it";
+
+	if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_GROUP))
+		text = "the peer has no peer groups: its domain was opened without max_group_id, or it is another "
+		       "libfabric's";
+	else if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_COMMIT))
+		text = "the peer makes nothing durable (FI_COMMIT_COMPLETE): it runs another libfabric, or an older "
+		       "one";
+	else if (err == FI_EOPNOTSUPP && tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE)
+		text = "the peer takes 4 remote buffers in one operation at most: it runs another libfabric, or an "
+		       "older one";
+	else if (err == FI_EOPNOTSUPP)
+		text = tx->amo ? "the peer has none of these: it runs another libfabric, or is of another byte order" :
+				 "the peer is another libfabric's, which does not tell of matches";
+	tcp_tx_done(tx, err, err, text);
+}
+
+/* Has everything that has left held completed? */
+static bool tx_all_done(const struct tcp_conn *conn)
+{
+	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->ack_wait) && fab_list_empty(&conn->read_wait) &&
+	       !conn->rts.cnt;
+}
+
+static bool tx_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	if (((tx->waits & TCP_TX_BEHIND_SENDS) && conn->rts.cnt) ||
+	    ((tx->waits & TCP_TX_BEHIND_READS) && conn->read_cnt) ||
+	    ((tx->waits & TCP_TX_BEHIND_ALL) && !tx_all_done(conn)))
+		return true;
+	return tx->amo && tcp_amo_must_wait(conn, tx);
+}
+
+int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	int ret;
+
+	if (conn->state == TCP_CONN_UP && (!fab_list_empty(&conn->held) || tx_must_wait(conn, tx))) {
+		fab_list_add_tail(&conn->held, &tx->link);
+		return 0;
+	}
+	ret = tx_enter(conn, tx);
+	if (ret != -FI_EOPNOTSUPP)
+		return ret;
+	tx_refuse(tx, FI_EOPNOTSUPP);
+	return 0;
+}
+
+/* Let those go that may start now. True if txq has anything. */
+static bool tx_release(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx;
+	int ret;
+
+	while ((tx = fab_list_first(&conn->held, struct tcp_tx, link)) && !tx_must_wait(conn, tx)) {
+		fab_list_remove(&tx->link);
+		ret = tx_enter(conn, tx);
+		if (ret == -FI_EAGAIN) {
+			fab_list_add_head(&conn->held, &tx->link);
+			break;
+		}
+		if (ret)
+			tx_refuse(tx, -ret);
+	}
+	return !fab_list_empty(&conn->txq);
+}
+
+/* ---- sending what is queued ---- */
+
+/* Where to send from, being put together for one call. */
+struct tx_batch {
+	struct iovec iov[TX_IOV_MAX];
+	uint32_t iov_cnt;
+	uint32_t copied;		/* bytes of tx_staging used */
+	uint64_t len;
+	uint8_t *staging;
+};
+
+static void batch_add(struct tx_batch *batch, void *base, size_t len)
+{
+	batch->iov[batch->iov_cnt++] = (struct iovec) { base, len };
+	batch->len += len;
+}
+
+/* Room at the end of what was copied so far, as part of the last iov if that ends there. */
+static uint8_t *batch_copy_room(struct tx_batch *batch, size_t len)
+{
+	uint8_t *pos = batch->staging + batch->copied;
+	struct iovec *last = batch->iov_cnt ? &batch->iov[batch->iov_cnt - 1] : NULL;
+
+	batch->copied += len;
+	if (last && (uint8_t *) last->iov_base + last->iov_len == pos) {
+		last->iov_len += len;
+		batch->len += len;
+	} else {
+		batch_add(batch, pos, len);
+	}
+	return pos;
+}
+
+/* The parts of a frame from offset `sent` on: calls batch_add for each. */
+static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
+{
+	uint64_t skip = tx->sent, left = tx->size - tx->sent;
+	const struct iovec flat = { tx->flat, tx->size - tx->hdr_len };
+	const struct iovec *iov = tx->flat ? &flat : tx->iov;
+
+	if (skip < tx->hdr_len) {
+		batch_add(batch, tx->hdr_buf + skip, tx->hdr_len - skip);
+		left -= tx->hdr_len - skip;
+		skip = 0;
+	} else {
+		skip -= tx->hdr_len;
+	}
+	for (; left; iov++) {
+		size_t len = iov->iov_len > skip ? iov->iov_len - skip : 0;
+
+		if (len > left)
+			len = left;
+		if (len)
+			batch_add(batch, (uint8_t *) iov->iov_base + skip, len);
+		left -= len;
+		skip = skip > iov->iov_len ? skip - iov->iov_len : 0;
+	}
+}
+
+/* Take as many queued frames as one call should carry. Stops at a response whose region was closed while it waited, and
+ * for which no refusal can go. */
+static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
+{
+	uint8_t id = conn->tx_cnt;
+	struct fab_list *link;
+
+	fab_list_for_each(&conn->txq, link) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX ||
+		    batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN ||
+		    (batch->len >= TX_CALL_LEN && tx->size >= TX_LONG_LEN))
+			return;
+		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_rma_rsp_valid(conn, tx) && !tcp_rma_rsp_refuse(conn, tx))
+			return;
+		if (!tx->sent)
+			tx->hdr.id = id++;
+		if (!tx->sent && tx->size <= TCP_TX_COPY_MAX) {
+			uint8_t *room = batch_copy_room(batch, tx->size);
+
+			memcpy(room, tx->hdr_buf, tx->hdr_len);
+			if (tx->flat)
+				memcpy(room + tx->hdr_len, tx->flat, tx->size - tx->hdr_len);
+			else
+				tcp_tx_copy(room + tx->hdr_len, tx->iov, tx->size - tx->hdr_len);
+		} else {
+			batch_add_frame(batch, tx);
+		}
+	}
+}
+
+/* n bytes of the queue's front have left. */
+static void tx_advance(struct tcp_conn *conn, uint64_t n)
+{
+	while (n) {
+		struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+		uint64_t left = tx->size - tx->sent;
+
+		if (!tx->sent)
+			conn->tx_cnt++;
+		if (n < left) {
+			tx->sent += n;
+			return;
+		}
+		n -= left;
+		tx->sent = tx->size;
+		tx_sent(conn, tx);
+	}
+}
+
+static void tx_block(struct tcp_conn *conn)
+{
+	conn->tx_blocked = true;
+	fab_source_mod(&conn->src, conn->src.events | EPOLLOUT);
+}
+
+void tcp_tx_unblock(struct tcp_conn *conn)
+{
+	conn->tx_blocked = false;
+	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
+	tcp_tx_flush(conn);
+}
+
+void tcp_tx_unblock_one(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+	ssize_t n = conn->io->send(conn, tx->hdr_buf + tx->sent, tx->size - tx->sent);
+
+	if (n > 0)
+		tx_advance(conn, n);
+	if (fab_list_first(&conn->txq, struct tcp_tx, link) != tx) {
+		conn->tx_blocked = false;
+		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
+	}
+}
+
+/*
+ * What a failed send means for the stream. Where the peer has gone, what it sent before is still to be read: stop
+ * sending, and let the receive side come to the end by itself (the socket stays readable until it does).
+ */
+static void tx_error(struct tcp_conn *conn, int err)
+{
+	if (err == EPIPE || err == ECONNRESET) {
+		conn->tx_blocked = true;
+		return;
+	}
+	tcp_conn_fail(conn, err, err, "send failed");
+}
+
+/* What is owed goes too. */
+static void tx_add_credit(struct tcp_conn *conn)
+{
+	struct tcp_credit credit = { .len = conn->credit_owed };
+	struct tcp_tx *tx;
+
+	conn->credit_due = false;
+	if (conn->state != TCP_CONN_UP || !conn->peer.ext || !credit.len)
+		return;
+	tx = tcp_tx_control(conn, TCP_WIRE_CREDIT, &credit, sizeof(credit));
+	if (!tx)
+		return;
+	conn->credit_owed = 0;
+	conn->txq_len += tx->size;
+	fab_list_add_tail(&conn->txq, &tx->link);
+}
+
+void tcp_tx_flush(struct tcp_conn *conn)
+{
+	struct fab_progress *progress = conn->ep->base.progress;
+
+	if (__builtin_expect(conn->credit_due, 0))
+		tx_add_credit(conn);
+
+	while (!conn->tx_blocked && conn->state == TCP_CONN_UP && (!fab_list_empty(&conn->txq) || tx_release(conn))) {
+		struct tx_batch batch;
+		ssize_t n;
+
+		batch.iov_cnt = batch.copied = batch.len = 0;
+		batch.staging = fab_progress_tx_staging(progress);
+		if (!batch.staging) {
+			tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to send from");
+			return;
+		}
+		batch_fill(conn, &batch);
+		if (!batch.iov_cnt) {
+			tcp_conn_fail(conn, FI_EACCES, FI_EACCES,
+				      "a memory region was closed while the peer was reading it");
+			return;
+		}
+		n = batch.iov_cnt == 1 ? conn->io->send(conn, batch.iov[0].iov_base, batch.len) :
+					 conn->io->sendv(conn, batch.iov, batch.iov_cnt);
+		if (n == -EAGAIN) {
+			tx_block(conn);
+			return;
+		}
+		if (n == -EINTR)
+			continue;
+		if (n < 0) {
+			tx_error(conn, -n);
+			return;
+		}
+		tx_advance(conn, n);
+		if ((uint64_t) n < batch.len)
+			tx_block(conn);
+	}
+}
+
+/* ---- queueing ---- */
+
+void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	conn->txq_len += tx->size;
+	fab_list_add_tail(&conn->txq, &tx->link);
+	if (conn->in_read && conn->control_cnt < ANSWERS_MAX)
+		conn->answers = true;
+	else
+		tcp_tx_flush(conn);
+}
+
+void tcp_tx_start(struct tcp_conn *conn)
+{
+	struct fab_list *link, *next;
+
+	if (tcp_ep_has_coll(conn->ep) && !tcp_coll_speaks(conn))
+		tcp_coll_purge(conn);
+	fab_list_for_each_safe(&conn->txq, link, next) {
+		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
+
+		if (tx->code == FAB_OP_MAX)
+			continue;
+		conn->txq_len -= tx->size;
+		fab_list_remove(link);
+		fab_list_add_tail(&conn->held, link);
+	}
+	tcp_tx_flush(conn);
+}
+
+void tcp_tx_control_fill(struct tcp_tx *tx, enum tcp_wire_op op, const void *extra, size_t extra_len)
+{
+	tx->sent = 0;
+	tx->want_ack = false;
+	tx->amo = false;
+	tx->flat = NULL;
+	tx->iov_cnt = 0;
+	tx->hdr_len = sizeof(tx->hdr) + extra_len;
+	tx->size = tx->hdr_len;
+	tx->hdr = (struct tcp_hdr) {
+		.version = TCP_WIRE_VERSION, .op = op, .hdr_size = tx->hdr_len, .size = tx->size,
+	};
+	if (extra_len)
+		memcpy(tx->hdr_buf + sizeof(tx->hdr), extra, extra_len);
+}
+
+struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len)
+{
+	struct tcp_tx *tx;
+
+	if (conn->control_cnt >= CONTROL_MAX) {
+		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer asks for ever more and reads none of the answers");
+		return NULL;
+	}
+	tx = fab_pool_get(&conn->ep->tx->pool);
+	if (!tx) {
+		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a control frame");
+		return NULL;
+	}
+	conn->control_cnt++;
+	tx->conn = conn;
+	tx->code = FAB_OP_MAX;
+	tcp_tx_control_fill(tx, op, extra, extra_len);
+	return tx;
+}
+
+void tcp_tx_ack(struct tcp_conn *conn, uint32_t err)
+{
+	struct tcp_tx *tx;
+
+	if (conn->peer.ext) {
+		struct tcp_ack ack = { .cnt = conn->ack_owed, .err = err };
+
+		conn->ack_owed = 0;
+		tx = tcp_tx_control(conn, TCP_WIRE_ACK, &ack, sizeof(ack));
+		if (tx)
+			tcp_tx_queue(conn, tx);
+		return;
+	}
+	while (conn->ack_owed && conn->state == TCP_CONN_UP) {
+		conn->ack_owed--;
+		tx = tcp_tx_control(conn, TCP_WIRE_MSG, NULL, 0);
+		if (!tx)
+			return;
+		tx->hdr.op_data = TCP_OP_DATA_ACK;
+		tcp_tx_queue(conn, tx);
+	}
+}
+
+/* ---- life ---- */
+
+void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr)
+{
+	ctx->size = attr->size;
+	/* control frames come from here too, hence no bound: size bounds operations, peers' limits the rest */
+	fab_pool_init(&ctx->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_tx), .chunk_cnt = 16 });
+}
+
+void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx)
+{
+	fab_pool_fini(&ctx->pool);
+}
