@@ -8,10 +8,19 @@
 #include <errno.h>
 
 static long until_failure = -1;
+static size_t asked;
 
 void fail_alloc(long n)
 {
 	until_failure = n;
+}
+
+size_t malloc_asked(void)
+{
+	size_t len = asked;
+
+	asked = 0;
+	return len;
 }
 
 static bool fails(void)
@@ -34,6 +43,7 @@ char *__wrap_strdup(const char *str);
 
 void *__wrap_malloc(size_t size)
 {
+	asked += size;
 	return fails() ? NULL : __real_malloc(size);
 }
 

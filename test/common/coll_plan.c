@@ -180,6 +180,8 @@ static void fill_buf(struct rng *rng, enum fi_datatype datatype, uint8_t *buf, s
 	}
 }
 
+static bool in_place;		/* buf and result are the same memory, where a member has both */
+
 static void play(const struct fab_coll_call *call)
 {
 	struct rng rng = { 1 };
@@ -194,7 +196,7 @@ static void play(const struct fab_coll_call *call)
 		buf_len = side_len(mine, buf_is_whole(call->kind));
 		result_len = side_len(mine, result_is_whole(call->kind));
 		member[i].buf = malloc(buf_len + 1);
-		member[i].result = malloc(result_len + 1);
+		member[i].result = malloc(fab_max(buf_len, result_len) + 1);
 		fill_buf(&rng, call->datatype, member[i].buf, buf_len);
 		memset(member[i].result, 0xee, result_len + 1);
 		if (call->kind == FI_BROADCAST && i == call->root)
@@ -202,12 +204,17 @@ static void play(const struct fab_coll_call *call)
 		mine->buf = call->kind == FI_SCATTER && i != call->root ? NULL : member[i].buf;
 		mine->result = (call->kind == FI_GATHER || call->kind == FI_REDUCE) && i != call->root ? NULL :
 			       member[i].result;
+		if (in_place && mine->buf && mine->result) {
+			memcpy(mine->result, mine->buf, buf_len);
+			mine->buf = mine->result;
+		}
 		assert_int_equal(fab_coll_plan(&member[i].plan, mine), 0);
 	}
 	run(member, call->cnt);
 	for (uint32_t i = 0; i < call->cnt; i++) {
 		check(member, call->cnt, i);
-		assert_int_equal(member[i].result[side_len(call, result_is_whole(call->kind))], 0xee);
+		if (!in_place)
+			assert_int_equal(member[i].result[side_len(call, result_is_whole(call->kind))], 0xee);
 	}
 	for (uint32_t i = 0; i < call->cnt; i++) {
 		fab_coll_plan_fini(&member[i].plan);
@@ -228,6 +235,13 @@ static void every_kind_in_groups_of_any_size(void **state)
 				     .datatype = FI_UINT64, .count = counts[i] });
 		}
 	}
+}
+
+static void buf_and_result_may_be_the_same(void **state)
+{
+	in_place = true;
+	every_kind_in_groups_of_any_size(state);
+	in_place = false;
 }
 
 static void every_root(void **state)
@@ -318,6 +332,60 @@ static void short_ones_take_few_messages(void **state)
 	}
 }
 
+/* Blocks of memory that the members of a group allocate, 1000 of them, as 0 does when it is the root. */
+static void a_member_allocates_what_its_part_needs(void **state)
+{
+	static const struct {
+		enum fi_collective_op kind;
+		uint32_t rank, root;
+		unsigned blocks;
+	} rows[] = {
+		{ FI_SCATTER, 1, 0, 0 }, { FI_SCATTER, 512, 0, 488 }, { FI_SCATTER, 768, 0, 232 },
+		{ FI_SCATTER, 0, 0, 0 }, { FI_SCATTER, 1, 1, 488 }, { FI_SCATTER, 999, 999, 0 },
+		{ FI_GATHER, 1, 0, 0 }, { FI_GATHER, 512, 0, 488 }, { FI_GATHER, 768, 0, 232 },
+		{ FI_GATHER, 0, 0, 0 }, { FI_GATHER, 1, 1, 488 }, { FI_GATHER, 999, 999, 0 },
+		{ FI_REDUCE, 1, 0, 0 }, { FI_REDUCE, 2, 0, 2 }, { FI_REDUCE, 0, 0, 1 },
+		{ FI_ALLTOALL, 1, 0, 0 }, { FI_ALLGATHER, 1, 0, 0 }, { FI_REDUCE_SCATTER, 1, 0, 1001 },
+		{ FI_ALLREDUCE, 1, 0, 1 }, { FI_BROADCAST, 1, 0, 0 },
+	};
+	static uint64_t in[1000 * 8], out[1000 * 8];
+
+	(void) state;
+	for (size_t i = 0; i < fab_countof(rows); i++) {
+		struct fab_coll_call call = {
+			.kind = rows[i].kind, .rank = rows[i].rank, .cnt = 1000, .root = rows[i].root, .op = FI_SUM,
+			.datatype = FI_UINT64, .count = 8, .buf = in, .result = out,
+		};
+		struct fab_coll_plan plan;
+
+		malloc_asked();
+		assert_int_equal(fab_coll_plan(&plan, &call), 0);
+		assert_int_equal(malloc_asked(), rows[i].blocks * 8 * sizeof(uint64_t));
+		fab_coll_plan_fini(&plan);
+	}
+}
+
+/* The ring of a long FI_ALLREDUCE has one part of the vector beside it, and an FI_ALLTOALL in place all of it. */
+static void long_ones_allocate_no_second_vector(void **state)
+{
+	static uint64_t in[16000], out[16000];
+	struct fab_coll_call call = { .kind = FI_ALLREDUCE, .rank = 3, .cnt = 16, .op = FI_SUM, .datatype = FI_UINT64,
+				      .count = 16000, .buf = in, .result = out };
+	struct fab_coll_plan plan;
+
+	(void) state;
+	malloc_asked();
+	assert_int_equal(fab_coll_plan(&plan, &call), 0);
+	assert_in_range(malloc_asked(), sizeof(in) / 16, sizeof(in) / 16 + sizeof(uint64_t));
+	fab_coll_plan_fini(&plan);
+	call.kind = FI_ALLTOALL;
+	call.count = 1000;
+	call.result = in;
+	assert_int_equal(fab_coll_plan(&plan, &call), 0);
+	assert_int_equal(malloc_asked(), sizeof(in));
+	fab_coll_plan_fini(&plan);
+}
+
 static void what_does_not_fit_memory_is_refused(void **state)
 {
 	struct fab_coll_call call = { .kind = FI_ALLGATHER, .cnt = 3, .datatype = FI_INT64, .count = SIZE_MAX / 16 };
@@ -341,10 +409,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_in_groups_of_any_size),
+		cmocka_unit_test(buf_and_result_may_be_the_same),
 		cmocka_unit_test(every_root),
 		cmocka_unit_test(every_datatype_and_operation),
 		cmocka_unit_test(all_have_the_same_bits),
 		cmocka_unit_test(short_ones_take_few_messages),
+		cmocka_unit_test(a_member_allocates_what_its_part_needs),
+		cmocka_unit_test(long_ones_allocate_no_second_vector),
 		cmocka_unit_test(what_does_not_fit_memory_is_refused),
 	};
 

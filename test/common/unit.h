@@ -40,5 +40,7 @@ static inline bool unit_has_localhost(void)
 /* The n-th allocation from now, counted from 0, and every one after it fails; -1: none does. In programs that link
  * alloc.c. */
 void fail_alloc(long n);
+/* Bytes that malloc() was asked for since the last call of this one. In the same programs; not thread-safe. */
+size_t malloc_asked(void);
 
 #endif

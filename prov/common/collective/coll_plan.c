@@ -16,6 +16,7 @@
  */
 #include "common/collective/coll_plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -33,7 +34,6 @@ struct maker {
 	const struct fab_coll_call *call;
 	uint32_t r, n;
 	size_t block;			/* bytes */
-	uint8_t *temp;			/* what is left of plan->temp */
 };
 
 static void add(struct maker *m, struct fab_coll_step step)
@@ -80,11 +80,18 @@ static void then_reduce(struct maker *m, void *dst, const void *src, size_t len)
 	step->len = len;
 }
 
+/* Memory of the plan. NULL, and plan->no_memory: the plan need not be finished. */
 static uint8_t *take_temp(struct maker *m, size_t len)
 {
-	uint8_t *temp = m->temp;
+	struct fab_coll_plan *plan = m->plan;
+	uint8_t *temp = malloc(len ? len : 1);
 
-	m->temp += len;
+	if (!temp) {
+		plan->no_memory = true;
+		return NULL;
+	}
+	assert(plan->temp_cnt < fab_countof(plan->temp));
+	plan->temp[plan->temp_cnt++] = temp;
 	return temp;
 }
 
@@ -143,13 +150,25 @@ static size_t tree_size(const struct maker *m, uint64_t v, uint64_t bit)
 	return fab_min(bit, m->n - v);
 }
 
+/* Send to the parent. */
+static void tree_send_up(struct maker *m, const struct tree *tree, const void *out, size_t len)
+{
+	add_send(m, tree_member(m, tree->v - tree->top), round_of(tree->top), out, len);
+}
+
+/* Receive from the parent. */
+static void tree_recv_down(struct maker *m, const struct tree *tree, void *in, size_t len)
+{
+	add_recv(m, tree_member(m, tree->v - tree->top), round_of(tree->top), in, len);
+}
+
 static void plan_broadcast(struct maker *m)
 {
 	struct tree tree = tree_of(m);
 	void *buf = m->call->result;
 
 	if (tree.v)
-		add_recv(m, tree_member(m, tree.v - tree.top), round_of(tree.top), buf, m->block);
+		tree_recv_down(m, &tree, buf, m->block);
 	for (uint64_t bit = tree.top / 2; bit; bit /= 2) {
 		if (tree.v + bit < m->n)
 			add_send(m, tree_member(m, tree.v + bit), round_of(bit), buf, m->block);
@@ -159,10 +178,17 @@ static void plan_broadcast(struct maker *m)
 static void plan_reduce(struct maker *m)
 {
 	struct tree tree = tree_of(m);
-	uint8_t *in = take_temp(m, m->block), *sum = take_temp(m, m->block);
+	bool alone = tree_size(m, tree.v, tree.top) == 1;
+	uint8_t *in = alone ? NULL : take_temp(m, m->block), *sum = m->call->result;
 
-	if (!tree.v)
-		sum = m->call->result;
+	if (tree.v && alone) {
+		tree_send_up(m, &tree, m->call->buf, m->block);
+		return;
+	}
+	if (tree.v)
+		sum = take_temp(m, m->block);
+	if (m->plan->no_memory)
+		return;
 	add_copy(m, sum, m->call->buf, m->block);
 	for (uint64_t bit = 1; bit < tree.top; bit *= 2) {
 		if (tree.v + bit < m->n) {
@@ -171,54 +197,106 @@ static void plan_reduce(struct maker *m)
 		}
 	}
 	if (tree.v)
-		add_send(m, tree_member(m, tree.v - tree.top), round_of(tree.top), sum, m->block);
+		tree_send_up(m, &tree, sum, m->block);
 }
 
-/* Blocks between their order from the root on and the order of members. */
-static void unrotate(struct maker *m, uint8_t *dst, const uint8_t *src)
-{
-	size_t head = (m->n - m->call->root) * m->block;
+/* The blocks of a subtree of the root, in the whole vector: member first has the first. They go on at the beginning of the
+ * vector where there are more of them than from there to its end. */
+struct range {
+	uint32_t first;
+	size_t cnt, head;		/* all blocks, and those before the end of the vector */
+};
 
-	add_copy(m, dst + m->call->root * m->block, src, head);
-	add_copy(m, dst, src + head, m->n * m->block - head);
+static struct range tree_range(const struct maker *m, uint64_t bit)
+{
+	uint32_t first = tree_member(m, bit);
+	size_t cnt = tree_size(m, bit, bit);
+
+	return (struct range) { .first = first, .cnt = cnt, .head = fab_min(cnt, (size_t) (m->n - first)) };
 }
 
-static void rotate(struct maker *m, uint8_t *dst, const uint8_t *src)
+static void gather_at_root(struct maker *m, uint64_t top)
 {
-	size_t head = (m->n - m->call->root) * m->block;
+	uint8_t *result = m->call->result;
 
-	add_copy(m, dst, src + m->call->root * m->block, head);
-	add_copy(m, dst + head, src, m->n * m->block - head);
+	add_copy(m, result + m->r * m->block, m->call->buf, m->block);
+	for (uint64_t bit = 1; bit < top; bit *= 2) {
+		struct range range = tree_range(m, bit);
+		uint8_t *place = result + range.first * m->block, *in = place;
+
+		if (range.head < range.cnt)
+			in = take_temp(m, range.cnt * m->block);
+		if (m->plan->no_memory)
+			return;
+		add_recv(m, range.first, round_of(bit), in, range.cnt * m->block);
+		if (in != place) {
+			add_copy(m, place, in, range.head * m->block);
+			add_copy(m, result, in + range.head * m->block, (range.cnt - range.head) * m->block);
+		}
+	}
 }
 
 static void plan_gather(struct maker *m)
 {
 	struct tree tree = tree_of(m);
-	uint8_t *all = take_temp(m, m->n * m->block);
+	size_t cnt = tree_size(m, tree.v, tree.top);
+	const uint8_t *out = m->call->buf;
+	uint8_t *all;
 
-	add_copy(m, all, m->call->buf, m->block);
-	for (uint64_t bit = 1; bit < tree.top; bit *= 2) {
-		if (tree.v + bit < m->n)
+	if (!tree.v) {
+		gather_at_root(m, tree.top);
+		return;
+	}
+	if (cnt > 1) {
+		all = take_temp(m, cnt * m->block);
+		if (!all)
+			return;
+		add_copy(m, all, m->call->buf, m->block);
+		for (uint64_t bit = 1; bit < tree.top && tree.v + bit < m->n; bit *= 2)
 			add_recv(m, tree_member(m, tree.v + bit), round_of(bit), all + bit * m->block,
 				 tree_size(m, tree.v + bit, bit) * m->block);
+		out = all;
 	}
-	if (tree.v)
-		add_send(m, tree_member(m, tree.v - tree.top), round_of(tree.top), all,
-			 tree_size(m, tree.v, tree.top) * m->block);
-	else
-		unrotate(m, m->call->result, all);
+	tree_send_up(m, &tree, out, cnt * m->block);
+}
+
+static void scatter_at_root(struct maker *m, uint64_t top)
+{
+	const uint8_t *buf = m->call->buf;
+	uint8_t *joined;
+
+	for (uint64_t bit = top / 2; bit; bit /= 2) {
+		struct range range = tree_range(m, bit);
+		const uint8_t *out = buf + range.first * m->block;
+
+		if (range.head < range.cnt) {
+			joined = take_temp(m, range.cnt * m->block);
+			if (!joined)
+				return;
+			add_copy(m, joined, out, range.head * m->block);
+			add_copy(m, joined + range.head * m->block, buf, (range.cnt - range.head) * m->block);
+			out = joined;
+		}
+		add_send(m, range.first, round_of(bit), out, range.cnt * m->block);
+	}
+	add_copy(m, m->call->result, buf + m->r * m->block, m->block);
 }
 
 static void plan_scatter(struct maker *m)
 {
 	struct tree tree = tree_of(m);
-	uint8_t *all = take_temp(m, m->n * m->block);
+	size_t cnt = tree_size(m, tree.v, tree.top);
+	uint8_t *all = m->call->result;
 
-	if (tree.v)
-		add_recv(m, tree_member(m, tree.v - tree.top), round_of(tree.top), all,
-			 tree_size(m, tree.v, tree.top) * m->block);
-	else
-		rotate(m, all, m->call->buf);
+	if (!tree.v) {
+		scatter_at_root(m, tree.top);
+		return;
+	}
+	if (cnt > 1)
+		all = take_temp(m, cnt * m->block);
+	if (m->plan->no_memory)
+		return;
+	tree_recv_down(m, &tree, all, cnt * m->block);
 	for (uint64_t bit = tree.top / 2; bit; bit /= 2) {
 		if (tree.v + bit < m->n)
 			add_send(m, tree_member(m, tree.v + bit), round_of(bit), all + bit * m->block,
@@ -327,16 +405,20 @@ static size_t elem_size(const struct maker *m)
 static void plan_allreduce(struct maker *m)
 {
 	struct ring ring = { .count = m->call->count, .size = elem_size(m), .vec = m->call->result };
-	uint8_t *room = take_temp(m, m->block);
+	bool in_ring = m->block >= LONG_LEN && m->n > 2 && ring.count >= m->n;
+	uint8_t *room;
 
 	add_copy(m, ring.vec, m->call->buf, m->block);
 	if (m->n == 1)
 		return;
-	if (m->block < LONG_LEN || m->n == 2 || m->call->count < m->n) {
-		doubling(m, ring.vec, room, m->block);
-	} else {
+	room = take_temp(m, in_ring ? (ring.count / m->n + 1) * ring.size : m->block);
+	if (!room)
+		return;
+	if (in_ring) {
 		ring_reduce(m, &ring, room);
 		ring_gather(m, &ring);
+	} else {
+		doubling(m, ring.vec, room, m->block);
 	}
 }
 
@@ -344,11 +426,18 @@ static void plan_reduce_scatter(struct maker *m)
 {
 	struct ring ring = { .count = m->call->count * m->n, .size = elem_size(m) };
 	size_t len = m->block * m->n;
-	uint8_t *room = take_temp(m, len);
+	uint8_t *room;
 
+	if (m->n == 1) {
+		add_copy(m, m->call->result, m->call->buf, len);
+		return;
+	}
 	ring.vec = take_temp(m, len);
+	room = take_temp(m, len < LONG_LEN ? len : m->block);
+	if (m->plan->no_memory)
+		return;
 	add_copy(m, ring.vec, m->call->buf, len);
-	if (m->n > 1 && len < LONG_LEN)
+	if (len < LONG_LEN)
 		doubling(m, ring.vec, room, len);
 	else
 		ring_reduce(m, &ring, room);
@@ -364,6 +453,8 @@ static void allgather_doubling(struct maker *m, uint8_t *result)
 	size_t head = (m->n - m->r) * m->block;
 	unsigned round = 0;
 
+	if (!all)
+		return;
 	add_copy(m, all, m->call->buf, m->block);
 	for (uint64_t by = 1; by < m->n; by *= 2) {
 		size_t len = fab_min(by, m->n - by) * m->block;
@@ -380,7 +471,7 @@ static void plan_allgather(struct maker *m)
 {
 	struct ring ring = { .count = m->call->count * m->n, .size = elem_size(m), .vec = m->call->result };
 
-	if (m->block * m->n < LONG_LEN) {
+	if (m->n > 1 && m->block * m->n < LONG_LEN) {
 		allgather_doubling(m, ring.vec);
 		return;
 	}
@@ -395,6 +486,8 @@ static void plan_alltoall(struct maker *m)
 
 	if (buf == result) {
 		copy = take_temp(m, m->n * m->block);
+		if (!copy)
+			return;
 		add_copy(m, copy, buf, m->n * m->block);
 		buf = copy;
 	}
@@ -412,7 +505,7 @@ static void plan_alltoall(struct maker *m)
 
 static const struct {
 	void (*make)(struct maker *m);
-	bool whole;			/* temp is for two whole vectors of n blocks; else for two blocks */
+	bool whole;			/* some member has a vector of n blocks */
 } kinds[] = {
 	[FI_BARRIER] = { plan_barrier, false },
 	[FI_BROADCAST] = { plan_broadcast, false },
@@ -428,20 +521,14 @@ static const struct {
 int fab_coll_plan(struct fab_coll_plan *plan, const struct fab_coll_call *call)
 {
 	struct maker m = { .plan = plan, .call = call, .r = call->rank, .n = call->cnt };
-	size_t temp_len;
+	size_t whole_len;
 
 	*plan = (struct fab_coll_plan) { 0 };
 	if (call->kind != FI_BARRIER &&
 	    __builtin_mul_overflow(call->count, fab_atomic_size(call->datatype), &m.block))
 		return -FI_EMSGSIZE;
-	if (__builtin_mul_overflow(m.block, kinds[call->kind].whole ? (size_t) m.n * 2 : 2, &temp_len))
+	if (kinds[call->kind].whole && __builtin_mul_overflow(m.block, m.n, &whole_len))
 		return -FI_EMSGSIZE;
-	if (call->kind != FI_BARRIER && call->kind != FI_BROADCAST && temp_len) {
-		plan->temp = malloc(temp_len);
-		if (!plan->temp)
-			return -FI_ENOMEM;
-	}
-	m.temp = plan->temp;
 	kinds[call->kind].make(&m);
 	if (!plan->no_memory)
 		return 0;
@@ -451,8 +538,9 @@ int fab_coll_plan(struct fab_coll_plan *plan, const struct fab_coll_call *call)
 
 void fab_coll_plan_fini(struct fab_coll_plan *plan)
 {
+	for (unsigned i = 0; i < plan->temp_cnt; i++)
+		free(plan->temp[i]);
 	free(plan->step);
-	free(plan->temp);
 	*plan = (struct fab_coll_plan) { 0 };
 }
 

@@ -51,7 +51,8 @@ struct fab_coll_plan {
 	struct fab_coll_step *step;	/* owned */
 	uint32_t cnt;
 	size_t room;
-	uint8_t *temp;			/* owned */
+	uint8_t *temp[2];		/* owned; as many as this member needs */
+	unsigned temp_cnt;
 	bool no_memory;			/* while it is being made */
 };
 
