@@ -6,7 +6,9 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <rdma/fi_errno.h>
 #include "common/av/av.h"
 #include "offer.h"
@@ -210,6 +212,60 @@ static void names_and_ranges_of_names(void **state)
 	assert_int_equal(fi_av_insertsym(av, NULL, 2, "1", 1, fi_addr, 0, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_insertsym(av, "10.1.1.1", SIZE_MAX, "1", SIZE_MAX, fi_addr, 0, NULL), -FI_EINVAL);
 	fi_close(&av->fid);
+	world_close(&world);
+}
+
+/* A name server that does not answer yet: of names that begin with "stuck". */
+static sem_t asked, answer;
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+	if (!node || (hints->ai_flags & AI_NUMERICHOST) || strncmp(node, "stuck", strlen("stuck")))
+		return __real_getaddrinfo(node, service, hints, found);
+	sem_post(&asked);
+	sem_wait(&answer);
+	return __real_getaddrinfo("192.0.2.7", service, hints, found);
+}
+
+static void *insert_sym(void *av)
+{
+	assert_int_equal(fi_av_insertsym(av, "stuck8", 2, "5000", 1, NULL, 0, NULL), 2);
+	return NULL;
+}
+
+static void *insert_svc(void *av)
+{
+	assert_int_equal(fi_av_insertsvc(av, "stuck", "5001", NULL, 0, NULL), 1);
+	return NULL;
+}
+
+static void others_insert_while_a_name_is_looked_up(void **state)
+{
+	void *(*const calls[])(void *av) = { insert_sym, insert_svc };
+	struct world world;
+	struct fid_av *av;
+	pthread_t thread;
+
+	(void) state;
+	assert_int_equal(sem_init(&asked, 0, 0) | sem_init(&answer, 0, 0), 0);
+	world_open(&world, &(struct world_attr) { 0 });
+	for (uint32_t i = 0; i < fab_countof(calls); i++) {
+		av = open_av(&world, 0);
+		assert_int_equal(pthread_create(&thread, NULL, calls[i], av), 0);
+		for (uint32_t lookup = 0; lookup < 2 - i; lookup++) {
+			sem_wait(&asked);
+			assert_int_equal(pthread_mutex_trylock(&fab(av)->change_lock), 0);
+			pthread_mutex_unlock(&fab(av)->change_lock);
+			assert_int_equal(insert(av, lookup + 1, 1), lookup);
+			sem_post(&answer);
+		}
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_at(av, 2 - i, i ? "fi_sockaddr_in://192.0.2.7:5001" : "fi_sockaddr_in://192.0.2.7:5000");
+		fi_close(&av->fid);
+	}
 	world_close(&world);
 }
 
@@ -512,6 +568,7 @@ int main(void)
 		cmocka_unit_test(a_bad_address_fails_alone),
 		cmocka_unit_test(ipv6_is_a_family_of_its_own),
 		cmocka_unit_test(names_and_ranges_of_names),
+		cmocka_unit_test(others_insert_while_a_name_is_looked_up),
 		cmocka_unit_test(results_go_to_the_event_queue),
 		cmocka_unit_test(lookup_and_straddr_say_how_long_it_is),
 		cmocka_unit_test(attributes_are_checked),

@@ -52,8 +52,8 @@ static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64
 	return user_ids && !av->user_ids ? -FI_ENOSYS : -FI_EINVAL;
 }
 
-/* Begin to change the vector. 0 or -FI_E* with nothing to end. */
-static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags, void *context)
+/* Check the arguments of the call. 0: what it inserts may be looked up, and batch_start() is next; -FI_E*: nothing to end. */
+static int batch_prepare(struct batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	const struct fi_provider *prov = av->domain->fabric->prov;
 	uint64_t firewall = av->domain->av_firewall ? FI_FIREWALL_ADDR : 0;
@@ -73,7 +73,13 @@ static int batch_start(struct batch *batch, struct fab_av *av, fi_addr_t *fi_add
 	batch->user_ids = flags & FI_AV_USER_ID;
 	batch->auth_keys = flags & FI_AUTH_KEY;
 	batch->firewalled = flags & FI_FIREWALL_ADDR;
-	return fab_av_change_begin(av);
+	return 0;
+}
+
+/* Begin to change the vector: nothing may block from here to batch_end(). 0 or -FI_E* with nothing to end. */
+static int batch_start(struct batch *batch)
+{
+	return fab_av_change_begin(batch->results.av);
 }
 
 /* The next address of the call: insert it, unless ret says that there is none. */
@@ -123,7 +129,9 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insert: %zu addresses at %p\n", count, addr);
 		return -FI_EINVAL;
 	}
-	ret = batch_start(&batch, av, fi_addr, flags, context);
+	ret = batch_prepare(&batch, av, fi_addr, flags, context);
+	if (!ret)
+		ret = batch_start(&batch);
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < count; i++, next += av->addrlen) {
@@ -161,14 +169,51 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	const char *why;
 	int ret, found;
 
+	ret = batch_prepare(&batch, av, fi_addr, flags, context);
+	if (ret)
+		return ret;
 	found = resolve(av, node, service, &addr, &why);
 	if (found)
 		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insertsvc: %s\n", why);
-	ret = batch_start(&batch, av, fi_addr, flags, context);
+	ret = batch_start(&batch);
 	if (ret)
 		return ret;
 	batch_add(&batch, &addr, found);
 	return batch_end(&batch);
+}
+
+/* A node of fi_av_insertsym(). */
+struct node {
+	union fab_sockaddr addr;	/* if ret is 0 */
+	int ret;
+};
+
+/* Look up cnt nodes, one after the other. The caller frees them; NULL: no memory. */
+static struct node *resolve_nodes(const struct fab_av *av, const char *name, size_t cnt)
+{
+	struct node *nodes = calloc(cnt ? cnt : 1, sizeof(*nodes));
+	const char *why;
+
+	for (size_t i = 0; nodes && i < cnt; i++) {
+		nodes[i].ret = fab_resolve_nth(name, i, 0, av->family, &nodes[i].addr, &why);
+		if (nodes[i].ret)
+			FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insertsym: %s\n", why);
+	}
+	return nodes;
+}
+
+/* Insert one node with svccnt ports in a row. */
+static void batch_add_node(struct batch *batch, const struct node *node, uint64_t first_port, size_t svccnt)
+{
+	union fab_sockaddr addr = node->addr;
+
+	for (size_t k = 0; k < svccnt; k++) {
+		uint64_t port = first_port + k;
+
+		if (!node->ret)
+			fab_addr_set_port(&addr.sa, port);
+		batch_add(batch, &addr, node->ret ? node->ret : port <= UINT16_MAX ? 0 : -FI_EINVAL);
+	}
 }
 
 static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, const char *service, size_t svccnt,
@@ -176,10 +221,10 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 {
 	struct fab_av *av = av_of(fid);
 	const struct fi_provider *prov = av->domain->fabric->prov;
-	union fab_sockaddr base, addr;
+	union fab_sockaddr base;
 	const char *why = NULL;
+	struct node *nodes;
 	struct batch batch;
-	uint64_t port;
 	int ret;
 
 	if (av->family == FAB_AF_GID) {
@@ -197,21 +242,22 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 		FI_WARN(prov, FI_LOG_AV, "fi_av_insertsym: %s\n", why);
 		return ret;
 	}
-	ret = batch_start(&batch, av, fi_addr, flags, context);
+	ret = batch_prepare(&batch, av, fi_addr, flags, context);
 	if (ret)
 		return ret;
-	for (size_t i = 0; i < nodecnt; i++) {
-		ret = fab_resolve_nth(node, i, 0, av->family, &addr, &why);
-		if (ret)
-			FI_WARN(prov, FI_LOG_AV, "fi_av_insertsym: %s\n", why);
-		for (size_t k = 0; k < svccnt; k++) {
-			port = fab_addr_port(&base.sa) + k;
-			if (!ret)
-				fab_addr_set_port(&addr.sa, port);
-			batch_add(&batch, &addr, ret ? ret : port <= UINT16_MAX ? 0 : -FI_EINVAL);
-		}
-	}
-	return batch_end(&batch);
+	nodes = resolve_nodes(av, node, nodecnt);
+	if (!nodes)
+		return -FI_ENOMEM;
+	ret = batch_start(&batch);
+	if (ret)
+		goto free_nodes;
+	for (size_t i = 0; i < nodecnt; i++)
+		batch_add_node(&batch, &nodes[i], fab_addr_port(&base.sa), svccnt);
+	ret = batch_end(&batch);
+
+free_nodes:
+	free(nodes);
+	return ret;
 }
 
 /* ---- the other calls ---- */
