@@ -10,6 +10,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "common/endpoint/pep.h"
 #include "common/ops/ops.h"
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,6 +36,7 @@ int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, c
 	fab_list_init(&fabric->domains);
 	fab_list_init(&fabric->peps);
 	fab_list_init(&fabric->connreqs);
+	fab_list_init(&fabric->old_connreqs);
 
 	pthread_mutex_lock(&open_lock);
 	fab_list_add_tail(&open_fabrics, &fabric->link);
@@ -54,6 +56,7 @@ int fab_fabric_fini(struct fab_fabric *fabric)
 	pthread_mutex_lock(&open_lock);
 	fab_list_remove(&fabric->link);
 	pthread_mutex_unlock(&open_lock);
+	fab_connreq_handles_fini(fabric);
 	pthread_mutex_destroy(&fabric->lock);
 	free(fabric->name);
 	return 0;

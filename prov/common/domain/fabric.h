@@ -45,7 +45,9 @@ struct fab_fabric {
 	pthread_mutex_t lock;		/* guards the lists, and what pep.h says; an engine's lock may be held */
 	struct fab_list domains;	/* struct fab_domain.link, oldest first */
 	struct fab_list peps;		/* struct fab_pep.link */
-	struct fab_list connreqs;	/* struct fab_connreq.link: requests that nobody has taken */
+	struct fab_list connreqs;	/* struct fab_connreq_handle.link: requests that nobody has taken */
+	struct fab_list old_connreqs;	/* of those that somebody has, the latest last: pep.h */
+	uint32_t old_connreq_cnt;
 };
 
 /* Fill the embedded part: fid, context, ops, name and API version from attr. ops: what the provider supports; empty

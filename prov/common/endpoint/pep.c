@@ -19,26 +19,73 @@
 
 /* ---- requests ---- */
 
-struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle)
+/* Enter a request into its fabric. 0 or -FI_ENOMEM. */
+static int request_add(struct fab_connreq *req)
 {
-	struct fab_connreq *found = NULL;
+	struct fab_fabric *fabric = req->pep->fabric;
+	struct fab_connreq_handle *handle = calloc(1, sizeof(*handle));
+
+	if (!handle)
+		return -FI_ENOMEM;
+	handle->fid.fclass = FI_CLASS_CONNREQ;
+	handle->req = req;
+	req->handle = handle;
+	pthread_mutex_lock(&fabric->lock);
+	fab_list_add_tail(&fabric->connreqs, &handle->link);
+	req->pep->req_cnt++;
+	pthread_mutex_unlock(&fabric->lock);
+	return 0;
+}
+
+/* The caller has the request now; its handle stays for a while. fabric->lock held. */
+static struct fab_connreq *request_remove(struct fab_fabric *fabric, struct fab_connreq_handle *handle)
+{
+	struct fab_connreq *req = handle->req;
+	struct fab_list *oldest;
+
+	handle->req = NULL;
+	fab_list_remove(&handle->link);
+	fab_list_add_tail(&fabric->old_connreqs, &handle->link);
+	req->pep->req_cnt--;
+	if (++fabric->old_connreq_cnt > FAB_CONNREQ_OLD_MAX) {
+		oldest = fab_list_pop_front(&fabric->old_connreqs);
+		free(fab_container(oldest, struct fab_connreq_handle, link));
+		fabric->old_connreq_cnt--;
+	}
+	return req;
+}
+
+/* Take the first request of the fabric with this handle, or, with handle NULL, of this passive endpoint. NULL if there is
+ * none. */
+static struct fab_connreq *take(struct fab_fabric *fabric, fid_t fid, const struct fab_pep *pep)
+{
+	struct fab_connreq *req = NULL;
 	struct fab_list *link;
 
 	pthread_mutex_lock(&fabric->lock);
 	fab_list_for_each(&fabric->connreqs, link) {
-		struct fab_connreq *req = fab_container(link, struct fab_connreq, link);
+		struct fab_connreq_handle *handle = fab_container(link, struct fab_connreq_handle, link);
 
-		if (&req->fid == handle) {
-			found = req;
+		if (fid ? &handle->fid == fid : handle->req->pep == pep) {
+			req = request_remove(fabric, handle);
 			break;
 		}
 	}
-	if (found) {
-		fab_list_remove(&found->link);
-		found->pep->req_cnt--;
-	}
 	pthread_mutex_unlock(&fabric->lock);
-	return found;
+	return req;
+}
+
+struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle)
+{
+	return handle ? take(fabric, handle, NULL) : NULL;
+}
+
+void fab_connreq_handles_fini(struct fab_fabric *fabric)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(&fabric->old_connreqs, link, next)
+		free(fab_container(link, struct fab_connreq_handle, link));
 }
 
 /* What the application opens its endpoint with. */
@@ -49,7 +96,7 @@ static struct fi_info *request_info(const struct fab_connreq *req)
 
 	if (!info)
 		return NULL;
-	info->handle = (fid_t) &req->fid;
+	info->handle = &req->handle->fid;
 	if (fab_name_set(&info->src_addr, &info->src_addrlen, &req->local) ||
 	    fab_name_set(&info->dest_addr, &info->dest_addrlen, &req->remote) ||
 	    (pep->ops->describe && pep->ops->describe(req, info))) {
@@ -76,16 +123,14 @@ static int report(struct fab_connreq *req, const void *data, size_t len)
 
 void fab_pep_request(struct fab_pep *pep, struct fab_connreq *req, const void *data, size_t len)
 {
-	req->fid.fclass = FI_CLASS_CONNREQ;
 	req->pep = pep;
-	pthread_mutex_lock(&pep->fabric->lock);
-	fab_list_add_tail(&pep->fabric->connreqs, &req->link);
-	pep->req_cnt++;
-	pthread_mutex_unlock(&pep->fabric->lock);
-	if (!report(req, data, len))
-		return;
+	if (!request_add(req)) {
+		if (!report(req, data, len))
+			return;
+		fab_connreq_take(pep->fabric, &req->handle->fid);
+	}
 	FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "no memory to report a connection request: refused\n");
-	pep->ops->drop(fab_connreq_take(pep->fabric, &req->fid));
+	pep->ops->drop(req);
 }
 
 bool fab_pep_room(const struct fab_pep *pep, uint32_t more)
@@ -250,18 +295,10 @@ static void drop_event(uint32_t event, void *data, size_t len)
 /* Let go of those that nobody has taken. */
 static void drop_requests(struct fab_pep *pep)
 {
-	struct fab_list *link, *next;
+	struct fab_connreq *req;
 
-	pthread_mutex_lock(&pep->fabric->lock);
-	fab_list_for_each_safe(&pep->fabric->connreqs, link, next) {
-		struct fab_connreq *req = fab_container(link, struct fab_connreq, link);
-
-		if (req->pep != pep)
-			continue;
-		fab_list_remove(link);
+	while ((req = take(pep->fabric, NULL, pep)))
 		pep->ops->drop(req);
-	}
-	pthread_mutex_unlock(&pep->fabric->lock);
 }
 
 static void pep_free(struct fab_defer *defer)

@@ -19,11 +19,19 @@
 
 struct fab_pep;
 
-/* A request that nobody has accepted or refused: fi_info.handle of an FI_CONNREQ points to fid. In fabric->connreqs
- * until somebody takes it. A provider embeds this first. */
-struct fab_connreq {
+/* The handle of a request: fi_info.handle of an FI_CONNREQ points to fid. It outlives the request: a handle that is used again
+ * is refused, as its address is given to no other request before FAB_CONNREQ_OLD_MAX more have been answered. */
+struct fab_connreq_handle {
 	struct fid fid;
-	struct fab_list link;
+	struct fab_list link;		/* in fabric->connreqs until the request is taken, then in fabric->old_connreqs */
+	struct fab_connreq *req;	/* borrowed; NULL: taken */
+};
+
+#define FAB_CONNREQ_OLD_MAX	1024	/* handles in fabric->old_connreqs */
+
+/* A request that nobody has accepted or refused: its provider's, who embeds this. */
+struct fab_connreq {
+	struct fab_connreq_handle *handle;	/* owned by the fabric */
 	struct fab_pep *pep;		/* borrowed: a closing pep drops its requests */
 	union fab_any_addr local, remote;
 };
@@ -43,7 +51,7 @@ struct fab_pep_ops {
 	void (*fini)(struct fab_pep *pep);
 	/* Refuse a request that has been taken, with data that fab_cm_check_data() has passed, and free it. */
 	void (*reject)(struct fab_connreq *req, const void *data, size_t len);
-	/* Refuse without a word, and free. */
+	/* Refuse without a word, and free. May block; the engine's lock may be held, fabric->lock is not. */
 	void (*drop)(struct fab_connreq *req);
 	/* What the info of a request says beyond its addresses: 0 or -FI_ENOMEM. NULL: nothing. */
 	int (*describe)(const struct fab_connreq *req, struct fi_info *info);
@@ -89,6 +97,8 @@ bool fab_pep_room(const struct fab_pep *pep, uint32_t more);
 
 /* Take the request that handle means out of the fabric: the caller owns it. NULL if there is none (any more). */
 struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle);
+/* Free the handles of a fabric that closes, all of whose passive endpoints are closed. */
+void fab_connreq_handles_fini(struct fab_fabric *fabric);
 /* The passive endpoint that handle means, or NULL. fabric->lock held. */
 struct fab_pep *fab_pep_find_locked(struct fab_fabric *fabric, fid_t handle);
 
