@@ -602,5 +602,5 @@ void rxm_conn_watch(struct rxm_ep *ep)
 		return;
 	ep->timer_runs = true;
 	ep->timer.fire = check_deadlines;
-	fab_timer_start(ep->base.progress, &ep->timer, fab_now_ns() + 100 * MS);
+	fab_timer_start(ep->base.engine, &ep->timer, fab_now_ns() + 100 * MS);
 }

@@ -54,7 +54,7 @@ static int ep_enable(struct rxm_ep *ep)
 	int ret = fab_ep_check_enable(&ep->base);
 
 	if (!ret)
-		ret = rxm_poller_get(ep->domain, ep->base.progress, &ep->poller);
+		ret = rxm_poller_get(ep->domain, ep->base.engine, &ep->poller);
 	if (ret)
 		return ret;
 	ret = rxm_peers_open(ep);
@@ -62,10 +62,10 @@ static int ep_enable(struct rxm_ep *ep)
 		ret = listen_below(ep);
 	if (ret)
 		goto close_pep;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	fab_list_add_tail(&ep->poller->eps, &ep->poller_link);
 	ep->base.enabled = true;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return 0;
 
 close_pep:
@@ -106,10 +106,10 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct rxm_ep *ep = rxm_ep_of(fid);
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (!fab_trigger_cancel(&ep->base, context) && !fab_recv_cancel(&ep->recv, context))
 		rxm_tx_cancel(ep, context, false);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return 0;
 }
 
@@ -119,9 +119,9 @@ static ssize_t ep_tx_size_left(struct fid_ep *fid)
 	struct rxm_ep *ep = rxm_ep_of(&fid->fid);
 	ssize_t left;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	left = ep->base.enabled ? (ssize_t) (ep->tx_size - ep->tx_cnt) : -FI_EOPBADSTATE;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return left;
 }
 
@@ -130,9 +130,9 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	struct rxm_ep *ep = rxm_ep_of(&fid->fid);
 	ssize_t left;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	left = ep->base.enabled ? (ssize_t) (ep->recv.pool.max_cnt - ep->recv.pool.out_cnt) : -FI_EOPBADSTATE;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return left;
 }
 
@@ -219,14 +219,14 @@ static void flush(struct rxm_ep *ep)
 static void stop(struct rxm_ep *ep)
 {
 	fab_av_unwatch(ep->base.av, &ep->watch);
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	flush(ep);
 	fi_close(&ep->pep->fid);
 	fab_timer_stop(&ep->timer);
 	rxm_peers_close(ep);
 	rxm_poller_settle(ep->poller);
 	fab_list_remove(&ep->poller_link);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	rxm_poller_put(ep->domain, ep->poller);
 }
 
@@ -250,17 +250,17 @@ static int ep_close(struct fid *fid)
 		ret = fab_coll_check_close(&ep->base);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ep->closing = true;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	fab_trigger_close(&ep->base);
 	if (ep->base.enabled)
 		stop(ep);
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	flush_receives(ep, FI_ECANCELED);
 	fab_coll_fini(&ep->base);
 	drop_orphans(ep);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (ep->has_coll)
 		fab_recv_fini(&ep->coll_recv);
 	fab_recv_fini(&ep->recv);
@@ -315,7 +315,7 @@ static int check_open(const struct rxm_domain *domain, const struct fi_info *inf
 		return -FI_EINVAL;
 	}
 	offer.info = domain->most;
-	return fab_match_check(&rxm_prov, domain->base.fabric->fabric_fid.api_version, info, &offer, 1);
+	return fab_hints_check(&rxm_prov, domain->base.fabric->fabric_fid.api_version, info, &offer, 1);
 }
 
 static int coll_init(struct rxm_ep *ep)

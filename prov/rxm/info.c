@@ -222,7 +222,7 @@ static int match(uint32_t version, const struct fi_info *hints, const struct fi_
 		offers[i].secondary_caps &= list->caps;
 		offers[i].info = list;
 	}
-	ret = fab_match_info(&rxm_prov, version, hints, offers, cnt, info);
+	ret = fab_hints_match(&rxm_prov, version, hints, offers, cnt, info);
 	free(offers);
 	return ret;
 }

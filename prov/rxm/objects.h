@@ -314,7 +314,7 @@ struct rxm_part {
 struct rxm_poller {
 	struct fab_list link;		/* in domain->pollers; under domain->lock, as user_cnt is */
 	unsigned user_cnt;
-	struct fab_progress *progress;	/* borrowed: its endpoints keep it */
+	struct fab_engine *engine;	/* borrowed: its endpoints keep it */
 	struct fid_fabric *fabric;	/* borrowed: below */
 	struct fid_eq *eq;		/* owned */
 	struct fid_cq *cq;		/* owned */

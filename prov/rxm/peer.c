@@ -129,7 +129,7 @@ void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 		rxm_peer_put(peer);
 		return;
 	}
-	fab_timer_start(peer->ep->base.progress, &peer->retry, when_ns);
+	fab_timer_start(peer->ep->base.engine, &peer->retry, when_ns);
 }
 
 void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
@@ -211,12 +211,12 @@ static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const uni
 	struct rxm_ep *ep = fab_container(watch, struct rxm_ep, watch);
 	struct rxm_peer *peer;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	peer = find(ep, addr);
 	if (peer)
 		peer->fi_addr = fi_addr;
 	rxm_rx_name(ep, peer, addr, fi_addr);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 }
 
 static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
@@ -224,7 +224,7 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 	struct rxm_ep *ep = fab_container(watch, struct rxm_ep, watch);
 	struct rxm_peer *peer;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	peer = find(ep, addr);
 	if (fi_addr < ep->by_addr_cnt)
 		ep->by_addr[fi_addr] = NULL;
@@ -233,14 +233,14 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 		peer->fi_addr = FI_ADDR_NOTAVAIL;
 		rxm_peer_put(peer);
 	}
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 }
 
 int rxm_peers_open(struct rxm_ep *ep)
 {
 	int ret;
 
-	fab_pace_init(&ep->pace, ep->base.progress, young_max, turn_begin);
+	fab_pace_init(&ep->pace, ep->base.engine, young_max, turn_begin);
 	ret = fab_table_init(&ep->peers);
 	if (ret)
 		return ret;

@@ -6,7 +6,7 @@
  * The completion queue is read on every pass, which is what makes progress below. The descriptors of both are among
  * the engine's sources, so that whoever sleeps on the engine wakes for what comes below. Once they have been asked for,
  * what is below makes them readable for all that comes, which over a device is an interrupt and system calls: there
- * that waits until somebody sleeps for the first time (progress->watchers), and until then the event queue is read now
+ * that waits until somebody sleeps for the first time (engine->watchers), and until then the event queue is read now
  * and then. Other providers are asked at once: a tcp whose queue nobody may sleep on lets sends wait for the next pass,
  * which he who injects need not make.
  *
@@ -223,9 +223,9 @@ static void eq_ready(struct fab_source *src, uint32_t events)
 /* One that is not read any more stays readable, and wakes nobody. */
 static int add_source(struct rxm_poller *poller, struct fid *fid, struct fab_source *src, bool is_read)
 {
-	int ret = src->progress ? 0 : fi_control(fid, FI_GETWAIT, &src->fd);
+	int ret = src->engine ? 0 : fi_control(fid, FI_GETWAIT, &src->fd);
 
-	return ret || src->progress ? ret : fab_source_add(poller->progress, src, is_read ? EPOLLIN : 0);
+	return ret || src->engine ? ret : fab_source_add(poller->engine, src, is_read ? EPOLLIN : 0);
 }
 
 /* Whoever sleeps on the engine is woken from now on. Where that cannot be had, he looks himself. */
@@ -240,7 +240,7 @@ static void wake_sleepers(struct rxm_poller *poller)
 		RXM_WARN(FI_LOG_CQ, "the descriptors of queues below cannot be waited for: %s; who sleeps looks every "
 			 "%d ms\n", fi_strerror(-ret), LOOK_MS);
 	if (ret)
-		fab_timer_start(poller->progress, &poller->look, fab_now_ns() + LOOK_MS * 1000000ULL);
+		fab_timer_start(poller->engine, &poller->look, fab_now_ns() + LOOK_MS * 1000000ULL);
 }
 
 static void look_fire(struct fab_timer *timer)
@@ -285,7 +285,7 @@ static bool poll_below(struct fab_poll_fn *fn)
 	struct rxm_poller *poller = fab_container(fn, struct rxm_poller, fn);
 	bool any;
 
-	if (atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst))
+	if (atomic_load_explicit(&poller->engine->watchers, memory_order_seq_cst))
 		return poll_for_sleepers(poller);
 	any = rxm_poller_run(poller);
 	if (!poller->wakes && events_due(poller))
@@ -332,22 +332,22 @@ static void start(struct rxm_poller *poller, bool over_device)
 	poller->eq_src.ready = eq_ready;
 	poller->fn.poll = poll_below;
 	fab_timer_init(&poller->look, look_fire);
-	fab_progress_lock(poller->progress);
-	fab_list_add_tail(&poller->progress->polls, &poller->fn.link);
+	fab_engine_lock(poller->engine);
+	fab_list_add_tail(&poller->engine->polls, &poller->fn.link);
 	if (!over_device)
 		wake_sleepers(poller);
 	poll_below(&poller->fn);	/* somebody, such as the engine's thread, may be asleep already */
-	fab_progress_unlock(poller->progress);
+	fab_engine_unlock(poller->engine);
 }
 
-static int poller_open(struct rxm_domain *domain, struct fab_progress *progress, struct rxm_poller **out)
+static int poller_open(struct rxm_domain *domain, struct fab_engine *engine, struct rxm_poller **out)
 {
 	struct rxm_poller *poller = calloc(1, sizeof(*poller));
 	int ret;
 
 	if (!poller)
 		return -FI_ENOMEM;
-	poller->progress = progress;
+	poller->engine = engine;
 	poller->fabric = fab_container(domain->base.fabric, struct rxm_fabric, base)->below;
 	fab_list_init(&poller->gone);
 	fab_list_init(&poller->eps);
@@ -365,20 +365,20 @@ static int poller_open(struct rxm_domain *domain, struct fab_progress *progress,
 
 static void poller_close(struct rxm_poller *poller)
 {
-	fab_progress_lock(poller->progress);
+	fab_engine_lock(poller->engine);
 	fab_source_del(&poller->cq_src);
 	fab_source_del(&poller->eq_src);
 	fab_timer_stop(&poller->look);
 	fab_list_remove(&poller->fn.link);
 	rxm_poller_settle(poller);
-	fab_progress_unlock(poller->progress);
+	fab_engine_unlock(poller->engine);
 	fab_list_remove(&poller->link);
 	fi_close(&poller->cq->fid);
 	fi_close(&poller->eq->fid);
 	free(poller);
 }
 
-int rxm_poller_get(struct rxm_domain *domain, struct fab_progress *progress, struct rxm_poller **out)
+int rxm_poller_get(struct rxm_domain *domain, struct fab_engine *engine, struct rxm_poller **out)
 {
 	struct rxm_poller *poller = NULL;
 	struct fab_list *link;
@@ -388,11 +388,11 @@ int rxm_poller_get(struct rxm_domain *domain, struct fab_progress *progress, str
 	fab_list_for_each(&domain->pollers, link) {
 		struct rxm_poller *other = fab_container(link, struct rxm_poller, link);
 
-		if (other->progress == progress)
+		if (other->engine == engine)
 			poller = other;
 	}
 	if (!poller)
-		ret = poller_open(domain, progress, &poller);
+		ret = poller_open(domain, engine, &poller);
 	if (!ret) {
 		poller->user_cnt++;
 		*out = poller;

@@ -99,7 +99,7 @@ void *rxm_chunk_desc(struct rxm_chunk *chunk);
 
 /* The poller of an engine, and one user more or less of it; the last who leaves closes it, and has ended its
  * connections before. 0: the caller owes a put; -FI_E* of opening queues below. No lock held. */
-int rxm_poller_get(struct rxm_domain *domain, struct fab_progress *progress, struct rxm_poller **poller);
+int rxm_poller_get(struct rxm_domain *domain, struct fab_engine *engine, struct rxm_poller **poller);
 void rxm_poller_put(struct rxm_domain *domain, struct rxm_poller *poller);
 /* From here on: lock held. Any of them may end any connection. */
 

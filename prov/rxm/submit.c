@@ -248,17 +248,17 @@ int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
 
 ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 {
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	ssize_t ret;
 
-	fab_progress_enter(progress);
+	fab_engine_enter(engine);
 	ret = submit_locked(ep, op);
 	/* whoever only sends makes progress otherwise never: room comes with completions */
 	if (ret == -FI_EAGAIN) {
-		fab_progress_run(progress);
+		fab_engine_run(engine);
 		ret = rxm_submit_locked(&ep->base, op);
 	}
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	return ret;
 }
 
@@ -277,11 +277,11 @@ static inline int post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 
 ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op)
 {
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	ssize_t ret;
 
-	fab_progress_enter(progress);
+	fab_engine_enter(engine);
 	ret = post_recv_locked(&ep->base, op);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	return ret;
 }

@@ -23,14 +23,14 @@ static int ep_enable(struct udp_ep *ep)
 	ret = fab_ep_check_enable(&ep->base);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ret = udp_port_open(&ep->port, ep, &ep->addr, false);
 	if (!ret) {
 		fab_name_local(ep->port.src.fd, &ep->addr);
-		ep->sent_pass = ep->base.progress->pass_cnt - 1;
+		ep->sent_pass = ep->base.engine->pass_cnt - 1;
 		ep->base.enabled = true;
 	}
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (!ret && ep->want_src)
 		fab_av_watch(ep->base.av, &ep->watch);
 	return ret;
@@ -48,10 +48,10 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct udp_ep *ep = udp_ep_of(fid);
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (!udp_rx_cancel(ep, context))
 		udp_tx_cancel(ep, context);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return 0;
 }
 
@@ -84,14 +84,14 @@ static int ep_close(struct fid *fid)
 	ret = fab_ep_check_close(&ep->base);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	groups = udp_group_cnt(ep);
 	ep->closing = !groups;
 	if (ep->closing && ep->base.enabled) {
 		udp_tx_flush(ep);
 		udp_port_close(&ep->port);
 	}
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (groups) {
 		UDP_WARN(FI_LOG_EP_CTRL, "fi_close of an endpoint that has joined %u multicast groups; close those "
 			 "first\n", groups);
@@ -99,12 +99,12 @@ static int ep_close(struct fid *fid)
 	}
 	if (ep->base.enabled && ep->want_src)
 		fab_av_unwatch(ep->base.av, &ep->watch);
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	udp_tx_cancel_all(ep);
 	udp_rx_cancel_all(ep);
 	udp_tx_fini(ep);
 	udp_rx_fini(ep);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (ep->base.eq)
 		fab_eq_purge(ep->base.eq, fid, NULL);
 	fab_ep_fini(&ep->base);

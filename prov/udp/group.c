@@ -46,10 +46,10 @@ static int group_close(struct fid *fid)
 	struct udp_group *group = fab_container(fid, struct udp_group, mc_fid.fid);
 	struct udp_ep *ep = group->ep;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	udp_port_close(&group->port);
 	ep->groups[group->mc_fid.fi_addr] = NULL;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	fab_eq_purge(ep->base.eq, fid, NULL);
 	free(group);
 	return 0;
@@ -176,9 +176,9 @@ int udp_join(struct fid_ep *ep_fid, const void *addr, uint64_t flags, struct fid
 		goto free_group;
 	if (group->addr.sa.sa_family == AF_INET6 && !group->addr.sin6.sin6_scope_id)
 		group->addr.sin6.sin6_scope_id = iface_of(group);	/* ff01::, ff02:: mean nothing without */
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ret = group_start(group, flags & FI_RECV);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (ret)
 		goto free_group;
 	ret = fab_eq_write_done(ep->base.eq, FI_JOIN_COMPLETE, &group->mc_fid.fid, context, 0);

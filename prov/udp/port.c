@@ -179,7 +179,7 @@ int udp_port_open(struct udp_port *port, struct udp_ep *ep, const union fab_sock
 	port->src.fd = open_bound(ep, addr, shared);
 	if (port->src.fd < 0)
 		return port->src.fd;
-	ret = fab_source_add(ep->base.progress, &port->src, EPOLLIN);
+	ret = fab_source_add(ep->base.engine, &port->src, EPOLLIN);
 	if (ret)
 		fab_sock_close(&port->src.fd);
 	else

@@ -29,9 +29,9 @@ static void forget_src(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 
 	(void) fi_addr;
 	(void) addr;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ep->last_fi_addr = FI_ADDR_NOTAVAIL;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 }
 
 static fi_addr_t source_of(struct udp_ep *ep, const union fab_sockaddr *from)
@@ -177,9 +177,9 @@ ssize_t udp_post_recv(struct udp_ep *ep, const struct fab_op *op)
 {
 	int ret;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ret = rx_post(ep, op);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 

@@ -96,7 +96,7 @@ void udp_tx_flush(struct udp_ep *ep)
 			tx_done(ep, fab_list_first(&ep->txq, struct udp_tx, link), 0);
 	}
 	fab_flush_cancel(&ep->flush);
-	ep->sent_pass = ep->base.progress->pass_cnt;
+	ep->sent_pass = ep->base.engine->pass_cnt;
 	fab_source_mod(src, fab_list_empty(&ep->txq) ? src->events & ~EPOLLOUT : src->events | EPOLLOUT);
 }
 
@@ -111,12 +111,12 @@ static void flush_due(struct fab_flush *flush)
  * engine who would have to be woken. */
 static bool tx_hold(const struct udp_ep *ep, const struct fab_op *op, const struct udp_tx *tx)
 {
-	const struct fab_progress *progress = ep->base.progress;
+	const struct fab_engine *engine = ep->base.engine;
 
 	if (op->flags & (FI_INJECT | FI_MORE))
 		return !(op->flags & FI_INJECT);
-	return ep->sent_pass == progress->pass_cnt && (tx->want_cq || ep->base.cntr[FAB_CNTR_SEND]) &&
-	       !atomic_load_explicit(&progress->watchers, memory_order_relaxed);
+	return ep->sent_pass == engine->pass_cnt && (tx->want_cq || ep->base.cntr[FAB_CNTR_SEND]) &&
+	       !atomic_load_explicit(&engine->watchers, memory_order_relaxed);
 }
 
 /* Send one datagram now. 0 or -errno. An error may be what ICMP says about an earlier one: then once more. */
@@ -127,7 +127,7 @@ static int send_now(struct udp_ep *ep, struct udp_tx *tx)
 
 	for (int tries = 0; tries < SEND_TRIES; tries++) {
 		if (fab_sock->sendmsg(ep->port.src.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
-			ep->sent_pass = ep->base.progress->pass_cnt;
+			ep->sent_pass = ep->base.engine->pass_cnt;
 			return 0;
 		}
 		err = errno;
@@ -146,7 +146,7 @@ static int tx_queue(struct udp_ep *ep, const struct udp_tx *tx, bool hold)
 	*queued = *tx;
 	fab_list_add_tail(&ep->txq, &queued->link);
 	if (hold)
-		fab_progress_flush_later(ep->base.progress, &ep->flush);
+		fab_engine_flush_later(ep->base.engine, &ep->flush);
 	else
 		udp_tx_flush(ep);
 	return 0;
@@ -206,9 +206,9 @@ ssize_t udp_submit(struct udp_ep *ep, const struct fab_op *op)
 {
 	int ret;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ret = tx_submit(ep, op);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 

@@ -147,7 +147,7 @@ static void bell_ready(struct fab_source *src, uint32_t events)
 		alarm->lost(alarm, bad[i]);
 }
 
-int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_progress *progress)
+int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_engine *engine)
 {
 	int fd = dev->verbs->async_fd, flags = fcntl(fd, F_GETFL), ret;
 
@@ -158,9 +158,9 @@ int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struc
 	alarm->bell = (struct fab_source) { .fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .ready = bell_ready };
 	if (alarm->bell.fd < 0)
 		return -errno;
-	ret = fab_source_add(progress, &alarm->events, EPOLLIN);
+	ret = fab_source_add(engine, &alarm->events, EPOLLIN);
 	if (!ret)
-		ret = fab_source_add(progress, &alarm->bell, EPOLLIN);
+		ret = fab_source_add(engine, &alarm->bell, EPOLLIN);
 	if (ret) {
 		fab_source_del(&alarm->events);
 		close(alarm->bell.fd);

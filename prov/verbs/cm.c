@@ -260,13 +260,13 @@ static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, s
 		ret = begin(ep, param, paramlen);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ep->peer = dest;
 	ep->state = VRB_EP_CONNECTING;
 	ret = ep->kind->connect(ep);
 	if (ret)
 		ep->state = VRB_EP_IDLE;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 
@@ -282,12 +282,12 @@ static int cm_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 	ret = begin(ep, param, paramlen);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ep->state = VRB_EP_CONNECTING;
 	ret = ep->kind->accept(ep);
 	if (ret)
 		ep->state = VRB_EP_DOWN;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 
@@ -298,14 +298,14 @@ static int cm_shutdown(struct fid_ep *fid, uint64_t flags)
 
 	if (flags)
 		return -FI_EBADFLAGS;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (ep->state != VRB_EP_CONNECTED) {
 		ret = -FI_ENOTCONN;
 	} else {
 		ep->local_end = true;
 		ended(ep);
 	}
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 

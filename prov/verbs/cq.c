@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_cq_read(3) straight from the hardware to the caller's entries. While nothing is queued for the CQ, and its engine
- * has one hardware queue that works (progress->direct), a read takes from there as many work completions as it has room
+ * has one hardware queue that works (engine->direct), a read takes from there as many work completions as it has room
  * for. Those of its own CQ are written where the caller wants them, others are queued where they belong, as a pass
  * would. An error is queued in its place, and with it all that came after. Nothing is taken that has no room, so what a
  * caller leaves stays in the hardware.
@@ -31,11 +31,11 @@ typedef ssize_t found_fn(struct fab_cq *cq, void *buf, size_t count, int cnt);
 VRB_DONE ssize_t give(struct fab_cq *cq, void *buf, size_t count, int cnt, size_t size)
 {
 	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = size };
-	const struct vrb_hw_cq *hw = cq->progress->direct;
+	const struct vrb_hw_cq *hw = cq->engine->direct;
 
 	for (int i = 0; i < cnt; i++)
 		vrb_done(&hw->wc[i], &taker, size);
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	return __builtin_expect(taker.cnt > 0, 1) ? taker.cnt : fab_cq_readfrom(&cq->cq_fid, buf, count, NULL);
 }
 
@@ -45,13 +45,13 @@ static __attribute__((noinline)) ssize_t ordinary(struct fab_cq *cq, void *buf, 
 	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = entry_len[cq->format] };
 	int found = -1;
 
-	if (fab_cq_ring_empty(cq) && count && !cq->progress->direct)
-		found = vrb_poller_look(cq->progress, &taker, count);
+	if (fab_cq_ring_empty(cq) && count && !cq->engine->direct)
+		found = vrb_poller_look(cq->engine, &taker, count);
 	if (!found) {
-		fab_progress_attend(cq->progress);
+		fab_engine_attend(cq->engine);
 		fab_wait_drained(&cq->wait);
 	}
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	if (taker.cnt)
 		return taker.cnt;
 	return found ? fab_cq_readfrom(&cq->cq_fid, buf, count, NULL) : -FI_EAGAIN;
@@ -65,18 +65,18 @@ VRB_DONE ssize_t look(struct fid_cq *fid, void *buf, size_t count, found_fn *fou
 
 	if (__builtin_expect(!buf, 0))
 		return fab_cq_readfrom(fid, buf, count, NULL);
-	fab_progress_enter(cq->progress);
-	if (__builtin_expect(!fab_cq_ring_empty(cq) || !count || --cq->progress->looks_left < 0, 0))
+	fab_engine_enter(cq->engine);
+	if (__builtin_expect(!fab_cq_ring_empty(cq) || !count || --cq->engine->looks_left < 0, 0))
 		return ordinary(cq, buf, count);
-	hw = cq->progress->direct;
+	hw = cq->engine->direct;
 	cnt = ibv_poll_cq(hw->cq, (int) fab_min(count, (size_t) VRB_BATCH), hw->wc);
 	if (__builtin_expect(cnt, 0))
 		return found(cq, buf, count, cnt);
 	if (shared) {
-		fab_progress_attend(cq->progress);
+		fab_engine_attend(cq->engine);
 		fab_wait_drained(&cq->wait);
 	}
-	fab_progress_leave(cq->progress);
+	fab_engine_leave(cq->engine);
 	return -FI_EAGAIN;
 }
 
@@ -145,6 +145,6 @@ int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 		return ret;
 	cq = fab_container(*fid, struct fab_cq, cq_fid);
 	if (cq->cq_fid.ops == &fab_cq_ops)
-		cq->cq_fid.ops = &direct[cq->format][cq->wait.obj != FI_WAIT_NONE || cq->progress->thread_run];
+		cq->cq_fid.ops = &direct[cq->format][cq->wait.obj != FI_WAIT_NONE || cq->engine->thread_run];
 	return 0;
 }

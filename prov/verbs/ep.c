@@ -62,7 +62,7 @@ static int ep_activate(struct vrb_ep *ep)
 	if (ret)
 		return ret;
 	ep->reserved = ep->sq_size + (ep->srx ? 0 : ep->rx_size);
-	ret = vrb_hw_cq_get(domain, ep->base.progress, ep->reserved, &ep->hw_cq);
+	ret = vrb_hw_cq_get(domain, ep->base.engine, ep->reserved, &ep->hw_cq);
 	if (ret)
 		return ret;
 	ret = ep->kind->create(ep);
@@ -70,14 +70,14 @@ static int ep_activate(struct vrb_ep *ep)
 		goto put_hw_cq;
 	if (!ep->rq)
 		ep->rq = ep->srx ? (const void *) ep->srx->srq : ep->qp;
-	fab_progress_lock(ep->base.progress);
-	ret = ep->channel ? fab_source_add(ep->base.progress, &ep->cm_src, EPOLLIN) : 0;
+	fab_engine_lock(ep->base.engine);
+	ret = ep->channel ? fab_source_add(ep->base.engine, &ep->cm_src, EPOLLIN) : 0;
 	ep->base.enabled = !ret;
 	if (!ret)
 		fab_list_add_tail(&ep->hw_cq->eps, &ep->on_hw);
 	if (!ret && ep->srx)
 		vrb_srx_join(ep);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (!ret)
 		return 0;
 	ep->kind->destroy(ep);
@@ -113,9 +113,9 @@ static ssize_t ep_tx_size_left(struct fid_ep *fid)
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
 	ssize_t left;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	left = ep->base.enabled ? (ssize_t) ep->tx_size - (ep->tx_tail - ep->tx_head) : -FI_EOPBADSTATE;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return left;
 }
 
@@ -126,9 +126,9 @@ ssize_t vrb_ep_rx_size_left(struct fid_ep *fid)
 	const struct vrb_ep *rx = ep->srx ? &ep->srx->ep : ep;
 	ssize_t left;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	left = ep->base.enabled ? (ssize_t) rx->rx_size - rx->rx_cnt : -FI_EOPBADSTATE;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return left;
 }
 
@@ -140,7 +140,7 @@ static void drain(struct vrb_ep *ep)
 	uint64_t end = fab_now_ns() + FLUSH_NS;
 
 	while ((ep->tx_head != ep->tx_tail || ep->rx_cnt) && fab_now_ns() < end)
-		fab_progress_run(ep->base.progress);
+		fab_engine_run(ep->base.engine);
 	if (ep->tx_head != ep->tx_tail || ep->rx_cnt)
 		VRB_WARN(FI_LOG_EP_CTRL, "device %s does not flush: %u sends and %u receives are lost\n",
 			 vrb_domain_of(ep)->dev->name, ep->tx_tail - ep->tx_head, ep->rx_cnt);
@@ -194,12 +194,12 @@ static void leave_qp(struct vrb_ep *ep)
 {
 	bool left = vrb_unanswered_keep(ep);
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (!left)
 		destroy_qp(ep);
 	else if (ep->srx)
 		vrb_srx_leave(ep);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 }
 
 static int ep_close(struct fid *fid)
@@ -210,12 +210,12 @@ static int ep_close(struct fid *fid)
 
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	unanswered = ep->asked && ep->state == VRB_EP_CONNECTING && vrb_device_iwarp(vrb_domain_of(ep)->dev);
 	stop(ep);
 	if (!unanswered)
 		destroy_qp(ep);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (unanswered)
 		leave_qp(ep);
 	ep->kind->close(ep);

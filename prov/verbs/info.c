@@ -331,7 +331,7 @@ int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint
 		return -FI_ENOMEM;
 	most->addr_format = info->addr_format;
 	offer.info = most;
-	ret = fab_match_check(&vrb_prov, version, info, &offer, 1);
+	ret = fab_hints_check(&vrb_prov, version, info, &offer, 1);
 	fi_freeinfo(most);
 	return ret;
 }

@@ -200,17 +200,17 @@ static int pep_listen(struct fab_pep *base)
 		VRB_WARN(FI_LOG_EP_CTRL, "rdma_listen: %s\n", strerror(errno));
 		return -errno;
 	}
-	fab_progress_lock(&base->eq->progress);
-	ret = fab_source_add(&base->eq->progress, &pep->src, EPOLLIN);
-	fab_progress_unlock(&base->eq->progress);
+	fab_engine_lock(&base->eq->engine);
+	ret = fab_source_add(&base->eq->engine, &pep->src, EPOLLIN);
+	fab_engine_unlock(&base->eq->engine);
 	return ret;
 }
 
 static void pep_stop(struct fab_pep *base)
 {
-	fab_progress_lock(&base->eq->progress);
+	fab_engine_lock(&base->eq->engine);
 	fab_source_del(&pep_of(base)->src);
-	fab_progress_unlock(&base->eq->progress);
+	fab_engine_unlock(&base->eq->engine);
 }
 
 static void pep_fini(struct fab_pep *base)

@@ -5,7 +5,7 @@
  * of which reserves room for all that it can have outstanding; when one is full up there is another.
  *
  * Asking costs no system call, so nothing is armed while the application polls. When somebody may sleep on the engine's
- * epoll set (progress->watchers), a pass arms the queues that are not, and looks again: then the channel's descriptor
+ * epoll set (engine->watchers), a pass arms the queues that are not, and looks again: then the channel's descriptor
  * will wake the sleeper. Whoever takes the channel's news makes a pass, so while there are watchers every queue is
  * armed or has news, whoever reads it.
  *
@@ -26,7 +26,7 @@
 
 struct vrb_poller {
 	struct fab_list link;		/* in domain->pollers */
-	struct fab_progress *progress;	/* borrowed: its endpoints keep it */
+	struct fab_engine *engine;	/* borrowed: its endpoints keep it */
 	struct ibv_comp_channel *channel;
 	struct fab_source src;		/* the channel's descriptor */
 	struct fab_poll_fn fn;
@@ -42,7 +42,7 @@ static void choose_direct(struct vrb_poller *poller)
 	struct vrb_hw_cq *hw = fab_list_first(&poller->cqs, struct vrb_hw_cq, link);
 	bool one = hw && hw->link.next == &poller->cqs;
 
-	fab_progress_set_direct(poller->progress, one && !atomic_load(&hw->broken) ? hw : NULL);
+	fab_engine_set_direct(poller->engine, one && !atomic_load(&hw->broken) ? hw : NULL);
 }
 
 static void queue_lost(struct vrb_hw_cq *hw, int err, const char *why)
@@ -149,14 +149,14 @@ static struct fab_list *next_of(const struct vrb_poller *poller, const struct fa
 	return link->next == &poller->cqs ? poller->cqs.next : link->next;
 }
 
-int vrb_poller_look(struct fab_progress *progress, struct fab_cq_taker *taker, size_t count)
+int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_t count)
 {
-	struct vrb_poller *poller = fab_list_empty(&progress->polls) ? NULL :
-				    fab_container(progress->polls.next, struct vrb_poller, fn.link);
+	struct vrb_poller *poller = fab_list_empty(&engine->polls) ? NULL :
+				    fab_container(engine->polls.next, struct vrb_poller, fn.link);
 	struct fab_list *first, *link;
 	int found = 0;
 
-	if (!poller || fab_list_empty(&poller->cqs) || !fab_list_empty(&progress->flush) ||
+	if (!poller || fab_list_empty(&poller->cqs) || !fab_list_empty(&engine->flush) ||
 	    poller->looks++ == SEVERAL_LOOKS)
 		return -1;
 	first = poller->first ? poller->first : poller->cqs.next;
@@ -206,7 +206,7 @@ static bool poll_hw(struct fab_poll_fn *fn)
 	bool found = take_all(poller);
 
 	poller->looks = 0;
-	if (atomic_load_explicit(&poller->progress->watchers, memory_order_seq_cst) && arm_all(poller))
+	if (atomic_load_explicit(&poller->engine->watchers, memory_order_seq_cst) && arm_all(poller))
 		found |= take_all(poller);
 	return found;
 }
@@ -245,29 +245,29 @@ static int open_channel(struct vrb_domain *domain, struct vrb_poller *poller)
 	return 0;
 }
 
-static int poller_open(struct vrb_domain *domain, struct fab_progress *progress, struct vrb_poller **out)
+static int poller_open(struct vrb_domain *domain, struct fab_engine *engine, struct vrb_poller **out)
 {
 	struct vrb_poller *poller = calloc(1, sizeof(*poller));
 	int ret;
 
 	if (!poller)
 		return -FI_ENOMEM;
-	poller->progress = progress;
+	poller->engine = engine;
 	poller->fn.poll = poll_hw;
 	fab_list_init(&poller->cqs);
 	ret = open_channel(domain, poller);
 	if (ret)
 		goto free_poller;
-	fab_progress_lock(progress);
-	ret = fab_source_add(progress, &poller->src, EPOLLIN);
+	fab_engine_lock(engine);
+	ret = fab_source_add(engine, &poller->src, EPOLLIN);
 	poller->alarm.lost = lost;
 	if (!ret)
-		ret = vrb_alarm_start(&poller->alarm, domain->dev, progress);
+		ret = vrb_alarm_start(&poller->alarm, domain->dev, engine);
 	if (ret)
 		fab_source_del(&poller->src);
 	else
-		fab_list_add_tail(&progress->polls, &poller->fn.link);
-	fab_progress_unlock(progress);
+		fab_list_add_tail(&engine->polls, &poller->fn.link);
+	fab_engine_unlock(engine);
 	if (ret)
 		goto destroy_channel;
 	fab_list_add_tail(&domain->pollers, &poller->link);
@@ -283,29 +283,29 @@ free_poller:
 
 static void poller_close(struct vrb_poller *poller)
 {
-	fab_progress_lock(poller->progress);
+	fab_engine_lock(poller->engine);
 	vrb_alarm_stop(&poller->alarm);
 	fab_source_del(&poller->src);
 	fab_list_remove(&poller->fn.link);
-	fab_progress_unlock(poller->progress);
+	fab_engine_unlock(poller->engine);
 	fab_list_remove(&poller->link);
 	ibv_destroy_comp_channel(poller->channel);
 	free(poller);
 }
 
-static int poller_get(struct vrb_domain *domain, struct fab_progress *progress, struct vrb_poller **out)
+static int poller_get(struct vrb_domain *domain, struct fab_engine *engine, struct vrb_poller **out)
 {
 	struct fab_list *link;
 
 	fab_list_for_each(&domain->pollers, link) {
 		struct vrb_poller *poller = fab_container(link, struct vrb_poller, link);
 
-		if (poller->progress == progress) {
+		if (poller->engine == engine) {
 			*out = poller;
 			return 0;
 		}
 	}
-	return poller_open(domain, progress, out);
+	return poller_open(domain, engine, out);
 }
 
 static struct vrb_hw_cq *with_room(struct vrb_poller *poller, uint32_t cnt)
@@ -347,35 +347,35 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 	hw->poller = poller;
 	hw->room = size;
 	fab_list_init(&hw->eps);
-	fab_progress_lock(poller->progress);
+	fab_engine_lock(poller->engine);
 	fab_list_add_tail(&poller->cqs, &hw->link);
 	choose_direct(poller);
 	poll_hw(&poller->fn);		/* armed, if somebody is asleep */
-	fab_progress_unlock(poller->progress);
+	fab_engine_unlock(poller->engine);
 	*out = hw;
 	return 0;
 }
 
 static void hw_cq_close(struct vrb_hw_cq *hw)
 {
-	fab_progress_lock(hw->poller->progress);
+	fab_engine_lock(hw->poller->engine);
 	if (hw->poller->first == &hw->link)
 		hw->poller->first = NULL;
 	fab_list_remove(&hw->link);
 	choose_direct(hw->poller);
-	fab_progress_unlock(hw->poller->progress);
+	fab_engine_unlock(hw->poller->engine);
 	ibv_destroy_cq(hw->cq);
 	free(hw);
 }
 
-int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint32_t cnt, struct vrb_hw_cq **hw_cq)
+int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_engine *engine, uint32_t cnt, struct vrb_hw_cq **hw_cq)
 {
 	struct vrb_poller *poller = NULL;
 	struct vrb_hw_cq *hw;
 	int ret;
 
 	pthread_mutex_lock(&domain->lock);
-	ret = poller_get(domain, progress, &poller);
+	ret = poller_get(domain, engine, &poller);
 	if (ret)
 		goto unlock;
 	hw = with_room(poller, cnt);

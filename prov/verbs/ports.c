@@ -25,7 +25,7 @@ int vrb_offers_add(struct vrb_offers *offers, struct fi_info *info)
 int vrb_offers_answer(struct vrb_offers *offers, int ret, const struct vrb_query *query, struct fi_info **info)
 {
 	if (!ret)
-		ret = fab_match_info(&vrb_prov, query->version, query->hints, offers->offer, offers->cnt, info);
+		ret = fab_hints_match(&vrb_prov, query->version, query->hints, offers->offer, offers->cnt, info);
 	while (offers->cnt)
 		fi_freeinfo((struct fi_info *) offers->offer[--offers->cnt].info);
 	free(offers->offer);

@@ -155,9 +155,9 @@ VRB_POST ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op)
 {
 	ssize_t ret;
 
-	fab_progress_enter(ep->base.progress);
+	fab_engine_enter(ep->base.engine);
 	ret = vrb_post(ep, op);
-	fab_progress_leave(ep->base.progress);
+	fab_engine_leave(ep->base.engine);
 	return ret;
 }
 
@@ -201,9 +201,9 @@ VRB_POST ssize_t vrb_post_recv(struct vrb_ep *ep, const struct fab_op *op)
 {
 	ssize_t ret;
 
-	fab_progress_enter(ep->base.progress);
+	fab_engine_enter(ep->base.engine);
 	ret = vrb_post_rx(ep, op);
-	fab_progress_leave(ep->base.progress);
+	fab_engine_leave(ep->base.engine);
 	return ret;
 }
 

@@ -231,7 +231,7 @@ static void rc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	if (established)
 		set_rnr_timer(ep);
 	if (established && ep->base.info->handle && vrb_device_iwarp(vrb_domain_of(ep)->dev))
-		fab_timer_start(ep->base.progress, &ep->accepted, fab_now_ns() + IWARP_ACCEPT_NS);
+		fab_timer_start(ep->base.engine, &ep->accepted, fab_now_ns() + IWARP_ACCEPT_NS);
 	else
 		vrb_cm_event(ep, event);
 }

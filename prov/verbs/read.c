@@ -65,8 +65,8 @@ ssize_t vrb_read_apart(struct vrb_ep *ep, const struct fab_op *op)
 {
 	ssize_t ret;
 
-	fab_progress_enter(ep->base.progress);
+	fab_engine_enter(ep->base.engine);
 	ret = post_requests(ep, op);
-	fab_progress_leave(ep->base.progress);
+	fab_engine_leave(ep->base.engine);
 	return ret;
 }

@@ -64,7 +64,7 @@ void vrb_srx_settle(struct vrb_ep *ep)
 	uint64_t end = fab_now_ns() + (ep->last.due && !atomic_load(&ep->hw_cq->broken) ? patience_ns(domain) : 0);
 
 	while (!atomic_load(&ep->last.reached) && fab_now_ns() < end)
-		fab_progress_run(ep->base.progress);
+		fab_engine_run(ep->base.engine);
 	if (atomic_load(&ep->last.reached))
 		atomic_store(&domain->last_told, true);
 	else if (ep->last.due && atomic_fetch_add(&domain->last_missed, 1) < MISSES_MAX)
@@ -86,15 +86,15 @@ int vrb_srx_ready(struct vrb_srx *srx)
 	struct vrb_hw_cq *hw_cq;
 	int ret;
 
-	ret = vrb_hw_cq_get(vrb_domain_of(ep), ep->base.progress, ep->reserved, &hw_cq);
+	ret = vrb_hw_cq_get(vrb_domain_of(ep), ep->base.engine, ep->reserved, &hw_cq);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (!ep->hw_cq) {
 		ep->hw_cq = hw_cq;
 		hw_cq = NULL;
 	}
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), hw_cq, ep->reserved);
 	return 0;
@@ -113,9 +113,9 @@ int vrb_srx_bind(struct vrb_ep *ep, struct fid *fid, uint64_t flags)
 	if (ret)
 		return ret;
 	ep->srx = ctx->srx;
-	fab_progress_lock(ctx->base.progress);
+	fab_engine_lock(ctx->base.engine);
 	ctx->srx->user_cnt++;
-	fab_progress_unlock(ctx->base.progress);
+	fab_engine_unlock(ctx->base.engine);
 	/* its receives are posted to the context */
 	if (ep->base.caps & FI_MSG)
 		ep->base.ep_fid.msg = ep->base.caps & FI_SEND ? &send_ops : &fab_no_msg;
@@ -124,11 +124,11 @@ int vrb_srx_bind(struct vrb_ep *ep, struct fid *fid, uint64_t flags)
 
 void vrb_srx_unbind(struct vrb_ep *ep)
 {
-	struct fab_progress *progress = ep->srx->ep.base.progress;
+	struct fab_engine *engine = ep->srx->ep.base.engine;
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	ep->srx->user_cnt--;
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 }
 
 /* ---- close ---- */
@@ -143,9 +143,9 @@ static int srx_close(struct fid *fid)
 	ret = fab_ep_check_close(&ep->base);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	user_cnt = srx->user_cnt;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (user_cnt)
 		return fab_shared_busy(&ep->base, "receive");
 	vrb_unanswered_end(vrb_domain_of(ep), true);

@@ -18,8 +18,8 @@
 struct unanswered {
 	struct fab_list link;
 	struct fab_source src;		/* of channel */
-	struct fab_progress *progress;
-	bool own_progress;
+	struct fab_engine *engine;
+	bool own_engine;
 	struct rdma_cm_id *id;		/* owned, with its queue pair and its channel */
 	struct rdma_event_channel *channel;
 	struct vrb_hw_cq *hw_cq;
@@ -75,13 +75,13 @@ void vrb_unanswered_end(struct vrb_domain *domain, bool all)
 	struct unanswered *req;
 
 	while ((req = take(domain, all))) {
-		fab_progress_lock(req->progress);	/* and the pass that made it `over` has ended */
+		fab_engine_lock(req->engine);	/* and the pass that made it `over` has ended */
 		fab_source_del(&req->src);
-		fab_progress_unlock(req->progress);
+		fab_engine_unlock(req->engine);
 		if (!atomic_load(&req->over))
 			destroy(req);
 		vrb_hw_cq_put(domain, req->hw_cq, req->reserved);
-		fab_domain_put_progress(&domain->base, req->progress, req->own_progress);
+		fab_domain_put_engine(&domain->base, req->engine, req->own_engine);
 		free(req);
 	}
 }
@@ -94,23 +94,23 @@ bool vrb_unanswered_keep(struct vrb_ep *ep)
 
 	if (!req)
 		return false;
-	req->progress = ep->base.progress;
+	req->engine = ep->base.engine;
 	req->id = ep->id;
 	req->channel = ep->channel;
 	req->hw_cq = ep->hw_cq;
 	req->reserved = ep->reserved;
 	req->src = (struct fab_source) { .fd = ep->channel->fd, .ready = answered };
-	fab_domain_hold_progress(&domain->base, req->progress, &req->own_progress);
+	fab_domain_hold_engine(&domain->base, req->engine, &req->own_engine);
 	pthread_mutex_lock(&domain->lock);
 	fab_list_add_tail(&domain->unanswered, &req->link);
-	fab_progress_lock(req->progress);
-	ret = fab_source_add(req->progress, &req->src, EPOLLIN);
-	fab_progress_unlock(req->progress);
+	fab_engine_lock(req->engine);
+	ret = fab_source_add(req->engine, &req->src, EPOLLIN);
+	fab_engine_unlock(req->engine);
 	if (ret)
 		fab_list_remove(&req->link);
 	pthread_mutex_unlock(&domain->lock);
 	if (ret) {
-		fab_domain_put_progress(&domain->base, req->progress, req->own_progress);
+		fab_domain_put_engine(&domain->base, req->engine, req->own_engine);
 		free(req);
 		return false;
 	}

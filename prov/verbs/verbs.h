@@ -200,7 +200,7 @@ void vrb_last_watch(struct vrb_last *last, const struct ibv_qp *qp);
 void vrb_last_unwatch(struct vrb_last *last);
 
 /* Engine's lock held. Zeroed but for lost. 0 or -errno. */
-int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_progress *progress);
+int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_engine *engine);
 void vrb_alarm_stop(struct vrb_alarm *alarm);
 
 /* ---- poller.c ---- */
@@ -222,15 +222,15 @@ struct vrb_hw_cq {
 	_Atomic bool broken;		/* for ever: nothing is taken from it any more. Set under the engine's lock */
 };
 
-/* Reserve cnt entries of a queue that `progress` polls. No engine lock held. 0 or -FI_E*. */
-int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_progress *progress, uint32_t cnt, struct vrb_hw_cq **hw_cq);
+/* Reserve cnt entries of a queue that `engine` polls. No engine lock held. 0 or -FI_E*. */
+int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_engine *engine, uint32_t cnt, struct vrb_hw_cq **hw_cq);
 /* No queue pair of this user completes here any more. No engine lock held. */
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
 /* Take all that it holds now. True if there was anything. Engine's lock held. */
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
-/* For a read that finds no progress->direct: up to count entries from all queues of the engine. How many work
+/* For a read that finds no engine->direct: up to count entries from all queues of the engine. How many work
  * completions there were; -1: a pass is to look. Lock held. */
-int vrb_poller_look(struct fab_progress *progress, struct fab_cq_taker *taker, size_t count);
+int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_t count);
 /* It will report nothing any more, nor will the others of its poller: their endpoints end, with an error for all
  * that they have outstanding. Idempotent. Lock held. */
 void vrb_hw_cq_lost(struct vrb_hw_cq *hw_cq, int err, const char *why);

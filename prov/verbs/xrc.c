@@ -207,7 +207,7 @@ static void xrc_halt(struct vrb_ep *ep)
 	fab_list_init(&x->wait);
 	end_receives(ep);
 	while (ep->tx_head != ep->tx_tail && x->ini->user_cnt > 1 && fab_now_ns() < end)
-		fab_progress_run(ep->base.progress);
+		fab_engine_run(ep->base.engine);
 	if (ep->tx_head == ep->tx_tail)
 		return;
 	if (x->ini->user_cnt > 1)

@@ -31,7 +31,7 @@ enum vrb_ini_state {
 /* All users are on one engine, whose lock guards all but the list. */
 struct vrb_ini {
 	struct fab_list link;		/* in xrc->inis */
-	struct fab_progress *progress;
+	struct fab_engine *engine;
 	union fab_any_addr node;	/* the peer's address; its port says nothing */
 	uint32_t tag;			/* of the peer's XRC domain, but while CONNECTING */
 	enum vrb_ini_state state;

@@ -105,7 +105,7 @@ static int pick(struct vrb_ep *ep, const uint32_t *tag, bool may_wait)
 	}
 	if (ini && may_wait && !(tag && ini->state == VRB_INI_CONNECTING)) {
 		fab_list_add_tail(&ini->waiters, &x->wait);
-		fab_timer_start(ep->base.progress, &x->timer, fab_now_ns() + WAIT_NS);
+		fab_timer_start(ep->base.engine, &x->timer, fab_now_ns() + WAIT_NS);
 		return -FI_EINPROGRESS;
 	}
 	ini = vrb_ini_make(ep, tag ? VRB_INI_ACCEPTING : VRB_INI_CONNECTING);
@@ -207,7 +207,7 @@ static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *eve
 	vrb_tgt_put(ep, x->tgt);
 	x->tgt = NULL;
 	x->again = x->renew = true;
-	fab_timer_start(ep->base.progress, &x->timer, fab_now_ns());
+	fab_timer_start(ep->base.engine, &x->timer, fab_now_ns());
 	return true;
 }
 

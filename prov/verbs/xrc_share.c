@@ -142,7 +142,7 @@ struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag)
 	fab_list_for_each(&vrb_xrc_of(ep)->inis, link) {
 		struct vrb_ini *ini = fab_container(link, struct vrb_ini, link);
 
-		if (ini->progress == ep->base.progress && suits(ini, ep, tag) && (!best || ini->state > best->state))
+		if (ini->engine == ep->base.engine && suits(ini, ep, tag) && (!best || ini->state > best->state))
 			best = ini;
 	}
 	pthread_mutex_unlock(&lock);
@@ -172,7 +172,7 @@ struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state)
 	}
 	if (qp_step(ep, ini->qp, IBV_QPS_INIT, 0, 0))
 		goto destroy_qp;
-	ini->progress = ep->base.progress;
+	ini->engine = ep->base.engine;
 	ini->node = ep->peer;
 	ini->state = state;
 	ini->size = base.cap.max_send_wr;
@@ -216,7 +216,7 @@ void vrb_ini_settle(struct vrb_ini *ini, enum vrb_ini_state state)
 		struct vrb_xrc_ep *x = fab_container(fab_list_pop_front(&ini->waiters), struct vrb_xrc_ep, wait);
 
 		fab_list_init(&x->wait);
-		fab_timer_start(ini->progress, &x->timer, fab_now_ns());
+		fab_timer_start(ini->engine, &x->timer, fab_now_ns());
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See hmac.h. Two ways to the same result, each a struct engine; the first that works is chosen, and stays. While none
+ * See hmac.h. Two ways to the same result, each a struct sha_code; the first that works is chosen, and stays. While none
  * works, each question looks again: memory or a module may have been missing.
  */
 #include "base/hmac.h"
@@ -15,7 +15,7 @@
 #include "base/bits.h"
 #include "base/sock.h"
 
-struct engine {
+struct sha_code {
 	bool (*works)(void);
 	int (*hmac)(const void *key, size_t key_len, const void *data, size_t len, uint8_t mac[FAB_MAC_LEN]);
 };
@@ -109,18 +109,18 @@ static int crypto_hmac(const void *key, size_t key_len, const void *data, size_t
 
 /* ---- which ---- */
 
-static const struct engine engines[] = {
+static const struct sha_code sha_codes[] = {
 	{ alg_works, alg_hmac },
 	{ crypto_works, crypto_hmac },
 };
 
-static _Atomic(const struct engine *) chosen;
+static _Atomic(const struct sha_code *) chosen;
 
 static void choose(void)
 {
-	for (size_t i = 0; i < fab_countof(engines) && !chosen; i++) {
-		if (engines[i].works())
-			chosen = &engines[i];
+	for (size_t i = 0; i < fab_countof(sha_codes) && !chosen; i++) {
+		if (sha_codes[i].works())
+			chosen = &sha_codes[i];
 	}
 }
 
@@ -137,9 +137,9 @@ const char *fab_hmac_missing(void)
 
 int fab_hmac(const void *key, size_t key_len, const void *data, size_t len, uint8_t mac[FAB_MAC_LEN])
 {
-	const struct engine *engine = chosen;
+	const struct sha_code *code = chosen;
 
-	return engine->hmac(key, key_len, data, len, mac);
+	return code->hmac(key, key_len, data, len, mac);
 }
 
 bool fab_mac_equal(const uint8_t a[FAB_MAC_LEN], const uint8_t b[FAB_MAC_LEN])

@@ -129,7 +129,7 @@ static void engines_and_locks_follow_threading_and_progress(void **state)
 {
 	struct world world;
 	struct fid_cq *a, *b;
-	struct fab_progress *progress;
+	struct fab_engine *engine;
 
 	(void) state;
 	for (size_t i = 0; i < fab_countof(engines); i++) {
@@ -138,10 +138,10 @@ static void engines_and_locks_follow_threading_and_progress(void **state)
 			   .data_progress = engines[i].data, .type = engines[i].type });
 		a = open_cq(&world);
 		b = open_cq(&world);
-		progress = fab_container(a, struct fab_cq, cq_fid)->progress;
-		assert_int_equal(progress != fab_container(b, struct fab_cq, cq_fid)->progress, engines[i].per_cq);
-		assert_int_equal(progress != &world.domain.progress, engines[i].per_cq);
-		assert_ptr_equal(progress->lock.ops, fab_lock_kinds[engines[i].lock]);
+		engine = fab_container(a, struct fab_cq, cq_fid)->engine;
+		assert_int_equal(engine != fab_container(b, struct fab_cq, cq_fid)->engine, engines[i].per_cq);
+		assert_int_equal(engine != &world.domain.engine, engines[i].per_cq);
+		assert_ptr_equal(engine->lock.ops, fab_lock_kinds[engines[i].lock]);
 		fab_domain_quiesce(&world.domain);
 		fi_close(&a->fid);
 		fi_close(&b->fid);

@@ -8,19 +8,19 @@
 #include "common/engine/engine.h"
 #include "spy.h"
 
-static struct fab_progress engine;
+static struct fab_engine engine;
 
 static inline int setup(void **state)
 {
 	(void) state;
 	spy_start();
-	return fab_progress_init(&engine, &(struct fab_progress_attr) { 0 });
+	return fab_engine_init(&engine, &(struct fab_engine_attr) { 0 });
 }
 
 static inline int teardown(void **state)
 {
 	(void) state;
-	fab_progress_fini(&engine);
+	fab_engine_fini(&engine);
 	spy_real_clock();
 	spy_stop();
 	return 0;

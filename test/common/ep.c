@@ -54,9 +54,9 @@ static struct fid_av *open_av(struct world *world)
 	return av;
 }
 
-static struct fab_progress *engine_of(struct fid_cq *cq)
+static struct fab_engine *engine_of(struct fid_cq *cq)
 {
-	return fab_container(cq, struct fab_cq, cq_fid)->progress;
+	return fab_container(cq, struct fab_cq, cq_fid)->engine;
 }
 
 /* ---- open ---- */
@@ -260,11 +260,11 @@ static void queues_of_one_endpoint_come_together(void **state)
 	cntr = open_cntr(&world);
 	assert_ptr_not_equal(engine_of(tx), engine_of(rx));
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &tx->fid, FI_TRANSMIT), 0);
-	assert_ptr_equal(ep.progress, engine_of(tx));
+	assert_ptr_equal(ep.engine, engine_of(tx));
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &rx->fid, FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_SEND), 0);
-	assert_ptr_equal(engine_of(rx), ep.progress);
-	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->progress, ep.progress);
+	assert_ptr_equal(engine_of(rx), ep.engine);
+	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->engine, ep.engine);
 	fab_ep_fini(&ep);
 	/* in any order: the engine goes with the last of them */
 	fi_close(&tx->fid);
@@ -291,10 +291,10 @@ static void the_side_with_no_other_endpoint_moves(void **state)
 	assert_int_equal(fi_ep_bind(&b.ep_fid, &fresh->fid, FI_TRANSMIT), 0);
 	assert_int_equal(fi_ep_bind(&b.ep_fid, &shared->fid, FI_RECV), 0);
 	assert_ptr_equal(engine_of(fresh), engine_of(shared));
-	assert_ptr_equal(b.progress, a.progress);
-	assert_int_equal(a.progress->user_cnt, 2);
+	assert_ptr_equal(b.engine, a.engine);
+	assert_int_equal(a.engine->user_cnt, 2);
 	fab_ep_fini(&a);
-	assert_int_equal(b.progress->user_cnt, 1);
+	assert_int_equal(b.engine->user_cnt, 1);
 	fab_ep_fini(&b);
 	fi_close(&shared->fid);
 	fi_close(&fresh->fid);
@@ -318,7 +318,7 @@ static void two_busy_engines_are_not_joined(void **state)
 	assert_int_equal(fi_ep_bind(&b.ep_fid, &two->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&c.ep_fid, &one->fid, FI_TRANSMIT), 0);
 	assert_int_equal(fi_ep_bind(&c.ep_fid, &two->fid, FI_RECV), -FI_EINVAL);
-	assert_ptr_equal(c.progress, engine_of(one));
+	assert_ptr_equal(c.engine, engine_of(one));
 	fab_ep_fini(&c);
 	fab_ep_fini(&b);
 	fab_ep_fini(&a);
@@ -346,8 +346,8 @@ static void a_counter_of_regions_draws_the_endpoint_to_it(void **state)
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_REMOTE_WRITE), 0);
-	assert_ptr_equal(ep.progress, &world.domain.progress);
-	assert_ptr_equal(engine_of(cq), &world.domain.progress);
+	assert_ptr_equal(ep.engine, &world.domain.engine);
+	assert_ptr_equal(engine_of(cq), &world.domain.engine);
 	fab_ep_fini(&ep);
 	fi_close(&mr->fid);
 	fi_close(&cntr->fid);
@@ -471,12 +471,12 @@ static void operations_end_once_in_queue_and_counter(void **state)
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &tx->fid, FI_TRANSMIT), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &rx->fid, FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_SEND), 0);
-	fab_progress_lock(ep.progress);
+	fab_engine_lock(ep.engine);
 	fab_ep_complete(&ep, FAB_OP_SEND, &comp, true);
 	fab_ep_complete(&ep, FAB_OP_SEND, &comp, false);
 	fab_ep_complete(&ep, FAB_OP_RECV, &comp, true);
 	fab_ep_fail(&ep, FAB_OP_SEND, &comp, &fail);
-	fab_progress_unlock(ep.progress);
+	fab_engine_unlock(ep.engine);
 
 	assert_int_equal(fi_cq_read(tx, &entry, 1), 1);
 	assert_ptr_equal(entry.op_context, &comp);

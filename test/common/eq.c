@@ -224,13 +224,13 @@ static void every_engine_is_driven(void **state)
 	(void) state;
 	for (size_t i = 0; i < fab_countof(objs); i++) {
 		struct fab_eq *eq = net_eq(&net, (struct fi_eq_attr) { .wait_obj = objs[i] });
-		struct fab_progress *engines[] = { &eq->progress, &net.domain.progress };
+		struct fab_engine *engines[] = { &eq->engine, &net.domain.engine };
 		struct fi_eq_entry entry;
 		uint32_t event;
 		int fd;
 
-		assert_int_equal(fab_eq_add_engine(eq, &net.domain.progress), 0);
-		assert_int_equal(fab_eq_add_engine(eq, &net.domain.progress), 0);
+		assert_int_equal(fab_eq_add_engine(eq, &net.domain.engine), 0);
+		assert_int_equal(fab_eq_add_engine(eq, &net.domain.engine), 0);
 		for (size_t j = 0; j < fab_countof(engines); j++) {
 			struct feed feed = { .eq = eq };
 
@@ -254,10 +254,10 @@ static void every_engine_is_driven(void **state)
 			assert_false(readable(fd));
 			feed_close(&feed);
 		}
-		fab_eq_del_engine(eq, &net.domain.progress);
-		assert_int_equal(atomic_load(&net.domain.progress.watchers), 1);
-		fab_eq_del_engine(eq, &net.domain.progress);
-		assert_int_equal(atomic_load(&net.domain.progress.watchers), 0);
+		fab_eq_del_engine(eq, &net.domain.engine);
+		assert_int_equal(atomic_load(&net.domain.engine.watchers), 1);
+		fab_eq_del_engine(eq, &net.domain.engine);
+		assert_int_equal(atomic_load(&net.domain.engine.watchers), 0);
 		net_shut(&eq->eq_fid.fid);
 	}
 }
@@ -340,10 +340,10 @@ static void engine_that_cannot_be_added_leaves_nothing(void **state)
 
 	(void) state;
 	fail_alloc(0);
-	assert_int_equal(fab_eq_add_engine(eq, &net.domain.progress), -FI_ENOMEM);
+	assert_int_equal(fab_eq_add_engine(eq, &net.domain.engine), -FI_ENOMEM);
 	fail_alloc(-1);
 	spy_fail(0, ENOSPC);
-	assert_int_equal(fab_eq_add_engine(eq, &net.domain.progress), -FI_ENOSPC);
+	assert_int_equal(fab_eq_add_engine(eq, &net.domain.engine), -FI_ENOSPC);
 	assert_true(fab_list_empty(&eq->engines));
 	net_shut(&eq->eq_fid.fid);
 }

@@ -174,7 +174,7 @@ static void mr_mode_of_messages_alone(void **state)
 		hints->domain_attr->mr_mode = FI_MR_LOCAL;
 		hear_nothing(true);
 		info = NULL;
-		assert_int_equal(fab_match_info(&test_prov, API, hints, offers.offer, 1, &info),
+		assert_int_equal(fab_hints_match(&test_prov, API, hints, offers.offer, 1, &info),
 				 rows[i].result == MATCHES ? 0 : -FI_ENODATA);
 		if (info)
 			assert_int_equal(info->domain_attr->mr_mode, rows[i].answer);
@@ -201,7 +201,7 @@ static void mr_mode_by_version_need_and_hint(void **state)
 		hints->domain_attr->mr_mode = mr_rows[i].hint;
 		hear_nothing(true);
 		info = NULL;
-		assert_int_equal(fab_match_info(&test_prov, mr_rows[i].version, hints, offers.offer, 1, &info),
+		assert_int_equal(fab_hints_match(&test_prov, mr_rows[i].version, hints, offers.offer, 1, &info),
 				 mr_rows[i].result == MATCHES ? 0 : -FI_ENODATA);
 		if (info) {
 			assert_int_equal(info->domain_attr->mr_mode, mr_rows[i].answer);
@@ -224,7 +224,7 @@ static void basic_is_refused_where_keys_are_the_applications(void **state)
 	offers_make(&offers);
 	offers.offer[0].mr_mode_can = 0;
 	hints->domain_attr->mr_mode = FI_MR_BASIC;
-	assert_int_equal(fab_match_info(&test_prov, API, hints, offers.offer, 1, &info), -FI_ENODATA);
+	assert_int_equal(fab_hints_match(&test_prov, API, hints, offers.offer, 1, &info), -FI_ENODATA);
 	fi_freeinfo(hints);
 	offers_free(&offers);
 }
@@ -240,14 +240,14 @@ static void a_mode_that_is_wanted_must_be_allowed(void **state)
 	offers_make(&offers);
 	offers.info[0]->mode = FI_RX_CQ_DATA;
 	hear_nothing(true);
-	assert_int_equal(fab_match_info(&test_prov, API, hints, offers.offer, 1, &info), -FI_ENODATA);
+	assert_int_equal(fab_hints_match(&test_prov, API, hints, offers.offer, 1, &info), -FI_ENODATA);
 	assert_string_equal(heard.attrs, "mode");
 	assert_non_null(strstr(heard.offered, "FI_RX_CQ_DATA"));
 	hints->mode = FI_RX_CQ_DATA | FI_CONTEXT;
-	assert_int_equal(fab_match_info(&test_prov, API, hints, offers.offer, 1, &info), 0);
+	assert_int_equal(fab_hints_match(&test_prov, API, hints, offers.offer, 1, &info), 0);
 	assert_int_equal(info->mode, FI_RX_CQ_DATA);
 	fi_freeinfo(info);
-	assert_int_equal(fab_match_info(&test_prov, API, NULL, offers.offer, 1, &info), 0);
+	assert_int_equal(fab_hints_match(&test_prov, API, NULL, offers.offer, 1, &info), 0);
 	assert_int_equal(info->mode, FI_RX_CQ_DATA);
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -448,7 +448,7 @@ static void a_foreign_core_is_told_nothing(void **state)
 	(void) state;
 	offers_make(&offers);
 	hints->caps = FI_ATOMIC;
-	assert_int_equal(fab_match_info(&foreign, API, hints, offers.offer, 2, &info), -FI_ENODATA);
+	assert_int_equal(fab_hints_match(&foreign, API, hints, offers.offer, 2, &info), -FI_ENODATA);
 	assert_null(info);
 	offers_free(&offers);
 	fi_freeinfo(hints);
@@ -465,7 +465,7 @@ static void no_memory_is_an_error_and_leaves_nothing(void **state)
 	hear_nothing(false);
 	for (long n = 0; ret; n++) {
 		fail_alloc(n);
-		ret = fab_match_info(&test_prov, API, NULL, offers.offer, 2, &info);
+		ret = fab_hints_match(&test_prov, API, NULL, offers.offer, 2, &info);
 		fail_alloc(-1);
 		assert_true(ret == 0 || ret == -FI_ENOMEM);
 		assert_true(n < 100);
@@ -483,19 +483,19 @@ static void an_info_may_be_opened_with_less_but_not_with_more(void **state)
 
 	(void) state;
 	offers_make(&offers);
-	assert_int_equal(fab_match_check(&test_prov, API, info, offers.offer, 2), 0);
+	assert_int_equal(fab_hints_check(&test_prov, API, info, offers.offer, 2), 0);
 	info->caps = FI_MSG | FI_RECV;
 	info->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	info->domain_attr->domain = (struct fid_domain *) &offers;
 	free(info->domain_attr->name);
 	info->domain_attr->name = NULL;
-	assert_int_equal(fab_match_check(&test_prov, API, info, offers.offer, 2), 0);
+	assert_int_equal(fab_hints_check(&test_prov, API, info, offers.offer, 2), 0);
 	info->caps |= FI_ATOMIC;
-	assert_int_equal(fab_match_check(&test_prov, API, info, offers.offer, 2), -FI_EINVAL);
+	assert_int_equal(fab_hints_check(&test_prov, API, info, offers.offer, 2), -FI_EINVAL);
 	info->caps &= ~FI_ATOMIC;
 	info->tx_attr->inject_size = 1 << 20;
-	assert_int_equal(fab_match_check(&test_prov, API, info, offers.offer, 2), -FI_EINVAL);
-	assert_int_equal(fab_match_check(&test_prov, API, info, offers.offer, 0), -FI_EINVAL);
+	assert_int_equal(fab_hints_check(&test_prov, API, info, offers.offer, 2), -FI_EINVAL);
+	assert_int_equal(fab_hints_check(&test_prov, API, info, offers.offer, 0), -FI_EINVAL);
 	offers_free(&offers);
 	fi_freeinfo(info);
 }

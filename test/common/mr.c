@@ -257,10 +257,10 @@ static void remote_writes_are_counted(void **state)
 	assert_int_equal(fi_close(&other->fid), 0);
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
 
-	fab_progress_lock(&world.domain.progress);
+	fab_engine_lock(&world.domain.engine);
 	region = fab_mr_lookup(&world.domain.mr_map, 1);
-	fab_mr_count(region, &world.domain.progress, 64);
-	fab_progress_unlock(&world.domain.progress);
+	fab_mr_count(region, &world.domain.engine, 64);
+	fab_engine_unlock(&world.domain.engine);
 	assert_int_equal(fi_cntr_read(cntr), 1);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
@@ -274,20 +274,20 @@ static void a_counter_of_regions_is_reached_from_every_engine(void **state)
 	struct fid_cntr *cntr;
 	struct fid_cq *cq;
 	struct fid_mr *mr;
-	struct fab_progress *progress;
+	struct fab_engine *engine;
 
 	(void) state;
 	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
 	cntr = open_cntr(&world);
 	cq = open_cq(&world);
-	progress = fab_container(cq, struct fab_cq, cq_fid)->progress;
-	assert_ptr_not_equal(progress, &world.domain.progress);
+	engine = fab_container(cq, struct fab_cq, cq_fid)->engine;
+	assert_ptr_not_equal(engine, &world.domain.engine);
 	assert_int_equal(reg(&world, memory, 64, RMA, 1, &mr), 0);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
-	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->progress, &world.domain.progress);
-	fab_progress_lock(progress);
-	fab_mr_count(fab_mr_lookup(&world.domain.mr_map, 1), progress, 64);
-	fab_progress_unlock(progress);
+	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->engine, &world.domain.engine);
+	fab_engine_lock(engine);
+	fab_mr_count(fab_mr_lookup(&world.domain.mr_map, 1), engine, 64);
+	fab_engine_unlock(engine);
 	assert_int_equal(fi_cntr_read(cntr), 1);
 	fi_close(&mr->fid);
 	fi_close(&cntr->fid);

@@ -32,7 +32,7 @@ static struct net net;
 struct net_attr {
 	uint32_t api_version;		/* 0: 2.6 */
 	enum fi_threading threading;	/* 0: FI_THREAD_SAFE */
-	enum fi_progress progress;	/* 0: manual */
+	enum fi_progress engine;	/* 0: manual */
 	enum fi_ep_type type;		/* 0: FI_EP_RDM */
 };
 
@@ -46,7 +46,7 @@ static inline void net_open(struct net *net, struct net_attr attr)
 	struct fi_domain_attr domain_attr = {
 		.name = (char *) "net",
 		.threading = attr.threading ? attr.threading : FI_THREAD_SAFE,
-		.data_progress = attr.progress ? attr.progress : FI_PROGRESS_MANUAL,
+		.data_progress = attr.engine ? attr.engine : FI_PROGRESS_MANUAL,
 	};
 	struct fi_ep_attr ep_attr = { .type = attr.type ? attr.type : FI_EP_RDM };
 	struct fi_info info = { .domain_attr = &domain_attr, .fabric_attr = &fabric_attr, .ep_attr = &ep_attr };
@@ -139,18 +139,18 @@ static inline void net_comp(struct fab_cq *cq, uintptr_t context)
 				 .buf = (void *) (context + 2), .data = context + 3, .tag = context + 4,
 				 .src = context + 5 };
 
-	fab_progress_lock(cq->progress);
+	fab_engine_lock(cq->engine);
 	fab_cq_write(cq, &comp);
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 }
 
 static inline void net_comp_err(struct fab_cq *cq, uintptr_t context, struct fab_cq_fail fail)
 {
 	struct fab_comp comp = { .context = (void *) context, .flags = FI_SEND | FI_MSG, .len = 7, .src = 9 };
 
-	fab_progress_lock(cq->progress);
+	fab_engine_lock(cq->engine);
 	fab_cq_write_err(cq, &comp, &fail);
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 }
 
 /*
@@ -191,16 +191,16 @@ static inline void feed_ready(struct fab_source *src, uint32_t events)
 	feed_read(src);
 }
 
-static inline void feed_open(struct feed *feed, struct fab_progress *progress)
+static inline void feed_open(struct feed *feed, struct fab_engine *engine)
 {
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 	feed->src = (struct fab_source) { .fd = fds[0], .ready = feed_ready, .poll = feed_read };
 	feed->far = fds[1];
-	fab_progress_lock(progress);
-	assert_int_equal(fab_source_add(progress, &feed->src, EPOLLIN), 0);
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	assert_int_equal(fab_source_add(engine, &feed->src, EPOLLIN), 0);
+	fab_engine_unlock(engine);
 }
 
 static inline void feed_write(struct feed *feed)
@@ -210,11 +210,11 @@ static inline void feed_write(struct feed *feed)
 
 static inline void feed_close(struct feed *feed)
 {
-	struct fab_progress *progress = feed->src.progress;
+	struct fab_engine *engine = feed->src.engine;
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	fab_source_del(&feed->src);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	close(feed->src.fd);
 	close(feed->far);
 }

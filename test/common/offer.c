@@ -132,7 +132,7 @@ struct fi_info *offers_ask(uint32_t version, const struct fi_info *hints)
 	int ret;
 
 	offers_make(&offers);
-	ret = fab_match_info(&test_prov, version, hints, offers.offer, 2, &info);
+	ret = fab_hints_match(&test_prov, version, hints, offers.offer, 2, &info);
 	offers_free(&offers);
 	assert_int_equal(ret, info ? 0 : -FI_ENODATA);
 	return info;

@@ -74,15 +74,15 @@ static void pipe_free(struct fab_defer *defer)
 
 static void pipe_kill(struct pipe *pipe)
 {
-	struct fab_progress *progress = pipe->src.progress;
+	struct fab_engine *engine = pipe->src.engine;
 
 	fab_source_del(&pipe->src);
 	fab_source_del(&pipe->src);
 	fab_sock_close(&pipe->src.fd);
-	fab_progress_defer(progress, &pipe->defer);
+	fab_engine_defer(engine, &pipe->defer);
 }
 
-static void pipe_open(struct fab_progress *progress, struct pipe *pipe)
+static void pipe_open(struct fab_engine *engine, struct pipe *pipe)
 {
 	int fds[2];
 
@@ -93,7 +93,7 @@ static void pipe_open(struct fab_progress *progress, struct pipe *pipe)
 	pipe->src.ready = pipe_ready;
 	pipe->src.poll = pipe_poll;
 	pipe->defer.free = pipe_free;
-	assert_int_equal(fab_source_add(progress, &pipe->src, EPOLLIN), 0);
+	assert_int_equal(fab_source_add(engine, &pipe->src, EPOLLIN), 0);
 }
 
 static void pipe_close(struct pipe *pipe)
@@ -112,7 +112,7 @@ static void pipe_write(struct pipe *pipe)
 static void make_hot(struct pipe *pipe)
 {
 	pipe_write(pipe);
-	fab_progress_last_look(&engine);
+	fab_engine_last_look(&engine);
 	assert_int_equal(pipe->got, 1);
 	assert_false(fab_list_empty(&pipe->src.hot));
 }
@@ -129,7 +129,7 @@ static void busy_source_costs_one_recv_a_pass(void **state)
 	spy_reset();
 	for (int i = 0; i < 320; i++) {
 		pipe_write(&pipe);
-		assert_true(fab_progress_run(&engine));
+		assert_true(fab_engine_run(&engine));
 	}
 	assert_int_equal(pipe.got, 321);
 	assert_int_equal(spy.recv, 320);
@@ -147,7 +147,7 @@ static void idle_spin_costs_about_one_recv_a_pass(void **state)
 	make_hot(&pipe);
 	spy_reset();
 	for (int i = 0; i < 400; i++)
-		assert_false(fab_progress_run(&engine));
+		assert_false(fab_engine_run(&engine));
 	assert_int_equal(spy.recv, 400);
 	assert_in_range(spy.epoll_wait, 90, 110);
 	assert_int_equal(spy.all, spy.recv + spy.epoll_wait);
@@ -163,15 +163,15 @@ static void source_quiet_for_long_is_no_longer_hot(void **state)
 	pipe_open(&engine, &pipe);
 	make_hot(&pipe);
 	for (i = 0; i < 2000 && !fab_list_empty(&pipe.src.hot); i++)
-		fab_progress_run(&engine);
+		fab_engine_run(&engine);
 	assert_in_range(i, 100, 1000);
 	assert_int_equal(engine.hot_cnt, 0);
 	spy_reset();
-	fab_progress_run(&engine);
+	fab_engine_run(&engine);
 	assert_int_equal(spy.all, 1);
 	assert_int_equal(spy.epoll_wait, 1);
 	pipe_write(&pipe);
-	assert_true(fab_progress_run(&engine));
+	assert_true(fab_engine_run(&engine));
 	assert_int_equal(pipe.got, 2);
 	pipe_close(&pipe);
 }
@@ -189,7 +189,7 @@ static void idle_spin_costs_no_more_with_several_sources(void **state)
 	assert_int_equal(engine.hot_cnt, 4);
 	spy_reset();
 	for (int i = 0; i < 400; i++)
-		assert_false(fab_progress_run(&engine));
+		assert_false(fab_engine_run(&engine));
 	assert_int_equal(engine.hot_cnt, 1);
 	assert_in_range(spy.all, 500, 540);
 	for (int i = 0; i < 4; i++)
@@ -200,7 +200,7 @@ static void engine_without_sources_makes_no_call(void **state)
 {
 	(void) state;
 	spy_reset();
-	assert_false(fab_progress_run(&engine));
+	assert_false(fab_engine_run(&engine));
 	assert_int_equal(spy.all, 0);
 }
 
@@ -218,17 +218,17 @@ static void cold_source_is_served_within_bounds(void **state)
 	pipe_write(&cold);
 	for (passes = 0; !cold.got; passes++) {
 		pipe_write(&hot);
-		fab_progress_run(&engine);
+		fab_engine_run(&engine);
 	}
 	assert_in_range(passes, 1, 17);
 
 	for (int i = 0; i < 1000; i++)		/* both cool down, then only one is hot again */
-		fab_progress_run(&engine);
+		fab_engine_run(&engine);
 	hot.got = cold.got = 0;
 	make_hot(&hot);
 	pipe_write(&cold);
 	for (passes = 0; !cold.got; passes++)
-		fab_progress_run(&engine);
+		fab_engine_run(&engine);
 	assert_in_range(passes, 1, 4);
 	pipe_close(&hot);
 	pipe_close(&cold);
@@ -245,11 +245,11 @@ static void more_busy_sources_than_can_be_hot(void **state)
 		for (int i = 0; i < 12; i++)
 			pipe_write(&pipes[i]);
 		for (int i = 0; i < 3; i++)
-			fab_progress_run(&engine);
+			fab_engine_run(&engine);
 		assert_in_range(engine.hot_cnt, 1, 4);
 	}
 	for (int i = 0; i < 40; i++)
-		fab_progress_run(&engine);
+		fab_engine_run(&engine);
 	for (int i = 0; i < 12; i++) {
 		assert_int_equal(pipes[i].got, 100);
 		pipe_close(&pipes[i]);
@@ -267,7 +267,7 @@ static void last_look_misses_nothing(void **state)
 	pipe_open(&engine, &cold);
 	make_hot(&hot);
 	pipe_write(&cold);
-	fab_progress_last_look(&engine);
+	fab_engine_last_look(&engine);
 	assert_int_equal(cold.got, 1);
 	pipe_close(&hot);
 	pipe_close(&cold);
@@ -284,7 +284,7 @@ static void writer_does_not_wait_for_readers(void **state)
 	make_hot(&hot);
 	fab_source_mod(&writer.src, EPOLLIN | EPOLLOUT);
 	pipe_write(&writer);
-	fab_progress_run(&engine);
+	fab_engine_run(&engine);
 	assert_int_equal(writer.ready_cnt, 1);
 	fab_source_mod(&writer.src, EPOLLIN);
 	assert_int_equal(engine.out_cnt, 0);
@@ -320,7 +320,7 @@ static void timer_fires_though_data_flows(void **state)
 	fab_timer_start(&engine, &c.timer, 900);
 	for (passes = 0; !c.fired; passes++) {
 		pipe_write(&pipe);
-		fab_progress_run(&engine);
+		fab_engine_run(&engine);
 	}
 	assert_in_range(passes, 1, 32);
 	pipe_close(&pipe);
@@ -340,7 +340,7 @@ static void source_removed_by_another_is_not_called(void **state)
 		pipes[i].kill_on_ready = &pipes[i ^ 1];
 		pipe_write(&pipes[i]);
 	}
-	fab_progress_run(&engine);
+	fab_engine_run(&engine);
 	for (int i = 0; i < 8; i++) {
 		called += pipes[i].ready_cnt;
 		killed += pipes[i].freed;
@@ -362,7 +362,7 @@ static void source_may_remove_itself(void **state)
 	make_hot(&b);
 	a.kill_on_poll = true;
 	a.poll_cnt = b.poll_cnt = 0;
-	fab_progress_run(&engine);
+	fab_engine_run(&engine);
 	assert_true(a.freed);
 	assert_int_equal(a.poll_cnt, 1);
 	assert_int_equal(b.poll_cnt, 1);
@@ -384,7 +384,7 @@ static bool hardware_poll(struct fab_poll_fn *fn)
 	struct hardware *hardware = fab_container(fn, struct hardware, fn);
 
 	hardware->cnt++;
-	hardware->nested |= fab_progress_run(&engine);
+	hardware->nested |= fab_engine_run(&engine);
 	return hardware->cnt == 2;
 }
 
@@ -394,8 +394,8 @@ static void poll_functions_run_in_every_pass_and_a_pass_does_not_nest(void **sta
 
 	(void) state;
 	fab_list_add_tail(&engine.polls, &hardware.fn.link);
-	assert_false(fab_progress_run(&engine));
-	assert_true(fab_progress_run(&engine));
+	assert_false(fab_engine_run(&engine));
+	assert_true(fab_engine_run(&engine));
 	assert_int_equal(hardware.cnt, 2);
 	assert_false(hardware.nested);
 	fab_list_remove(&hardware.fn.link);
@@ -403,7 +403,7 @@ static void poll_functions_run_in_every_pass_and_a_pass_does_not_nest(void **sta
 
 static void staging_is_made_once(void **state)
 {
-	uint8_t *rx = fab_progress_staging(&engine), *tx = fab_progress_tx_staging(&engine);
+	uint8_t *rx = fab_engine_staging(&engine), *tx = fab_engine_tx_staging(&engine);
 
 	(void) state;
 	assert_non_null(rx);
@@ -411,46 +411,46 @@ static void staging_is_made_once(void **state)
 	assert_ptr_not_equal(rx, tx);
 	memset(rx, 0, FAB_STAGING_LEN);
 	memset(tx, 0, FAB_STAGING_LEN);
-	assert_ptr_equal(fab_progress_staging(&engine), rx);
-	assert_ptr_equal(fab_progress_tx_staging(&engine), tx);
+	assert_ptr_equal(fab_engine_staging(&engine), rx);
+	assert_ptr_equal(fab_engine_tx_staging(&engine), tx);
 }
 
 static void lock_is_what_was_asked_for(void **state)
 {
-	struct fab_progress other;
+	struct fab_engine other;
 
 	(void) state;
 	assert_ptr_equal(engine.lock.ops, fab_lock_kinds[FAB_LOCK_NONE]);
-	assert_int_equal(fab_progress_init(&other, &(struct fab_progress_attr) { .shared = true }), 0);
+	assert_int_equal(fab_engine_init(&other, &(struct fab_engine_attr) { .shared = true }), 0);
 	assert_ptr_equal(other.lock.ops, fab_lock_kinds[FAB_LOCK_MUTEX]);
-	fab_progress_share(&other);
-	fab_progress_lock(&other);
+	fab_engine_share(&other);
+	fab_engine_lock(&other);
 	assert_true(fab_lock_held(&other.lock));
-	fab_progress_unlock(&other);
-	fab_progress_fini(&other);
+	fab_engine_unlock(&other);
+	fab_engine_fini(&other);
 
-	fab_progress_share(&engine);
+	fab_engine_share(&engine);
 	assert_ptr_equal(engine.lock.ops, fab_lock_kinds[FAB_LOCK_MUTEX]);
 }
 
 /* Whichever call of init fails: its errno, and nothing stays open. */
 static void init_undoes_what_it_did(void **state)
 {
-	struct fab_progress other;
+	struct fab_engine other;
 	int fds = spy_open_fds();
 	long n;
 
 	(void) state;
 	for (n = 0; n < 10; n++) {
 		spy_fail(n, EMFILE);
-		if (!fab_progress_init(&other, &(struct fab_progress_attr) { 0 }))
+		if (!fab_engine_init(&other, &(struct fab_engine_attr) { 0 }))
 			break;
 		assert_true(spy_failed());
 		assert_int_equal(spy_open_fds(), fds);
 	}
 	spy_fail(-1, 0);
 	assert_in_range(n, 3, 9);
-	fab_progress_fini(&other);
+	fab_engine_fini(&other);
 	assert_int_equal(spy_open_fds(), fds);
 }
 

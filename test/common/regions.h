@@ -24,9 +24,9 @@ static inline int verify(struct world *world, uint64_t key, uint64_t addr, size_
 	struct fab_mr *mr;
 	int ret;
 
-	fab_progress_lock(&world->domain.progress);
+	fab_engine_lock(&world->domain.engine);
 	ret = fab_mr_verify(&world->domain.mr_map, NULL, key, addr, len, access, iov, &cnt, &mr);
-	fab_progress_unlock(&world->domain.progress);
+	fab_engine_unlock(&world->domain.engine);
 	return ret;
 }
 

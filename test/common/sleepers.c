@@ -38,9 +38,9 @@ static uint32_t sleeping(struct fab_cq *cq)
 {
 	uint32_t cnt;
 
-	fab_progress_lock(cq->progress);
+	fab_engine_lock(cq->engine);
 	cnt = cq->wait.sleepers;
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	return cnt;
 }
 
@@ -160,7 +160,7 @@ static void no_signal_is_lost(void **state)
 /* The application serialises what it does with a domain, but somebody must be able to end its sleep. */
 static void no_signal_is_lost_without_a_lock(void **state)
 {
-	assert_ptr_equal(net.domain.progress.lock.ops, fab_lock_kinds[FAB_LOCK_NONE]);
+	assert_ptr_equal(net.domain.engine.lock.ops, fab_lock_kinds[FAB_LOCK_NONE]);
 	no_signal_is_lost(state);
 }
 
@@ -174,7 +174,7 @@ static void mutex_cond_works_in_a_serialised_domain(void **state)
 
 	(void) state;
 	assert_int_equal(fi_control(&cq->cq_fid.fid, FI_GETWAIT, &mc), 0);
-	feed_open(&feed, cq->progress);
+	feed_open(&feed, cq->engine);
 	for (int i = 0; i < 200; i++) {
 		pthread_mutex_lock(mc.mutex);
 		feed_write(&feed);
@@ -196,9 +196,9 @@ static void *add_many(void *arg)
 	struct fab_cntr *cntr = arg;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		fab_progress_lock(cntr->progress);
+		fab_engine_lock(cntr->engine);
 		fab_cntr_inc(cntr, 1);
-		fab_progress_unlock(cntr->progress);
+		fab_engine_unlock(cntr->engine);
 		fi_cntr_add(&cntr->cntr_fid, 1);
 	}
 	return NULL;
@@ -236,9 +236,9 @@ static void *write_events(void *arg)
 
 	for (uint32_t n = 1; n <= ROUNDS; n++) {
 		/* as a callback of a domain's engine does */
-		fab_progress_lock(&net.domain.progress);
+		fab_engine_lock(&net.domain.engine);
 		fab_eq_write(events->eq, FI_NOTIFY, &entry, sizeof(entry), NULL);
-		fab_progress_unlock(&net.domain.progress);
+		fab_engine_unlock(&net.domain.engine);
 		thread_await(&events->taken, n);
 	}
 	return NULL;
@@ -255,7 +255,7 @@ static void eq_sread_misses_nothing(void **state)
 		uint32_t event;
 		pthread_t writer;
 
-		assert_int_equal(fab_eq_add_engine(events.eq, &net.domain.progress), 0);
+		assert_int_equal(fab_eq_add_engine(events.eq, &net.domain.engine), 0);
 		writer = thread_start(write_events, &events);
 		while (events.taken < ROUNDS) {
 			assert_int_equal(fi_eq_sread(&events.eq->eq_fid, &event, &entry, sizeof(entry), -1, 0),
@@ -263,7 +263,7 @@ static void eq_sread_misses_nothing(void **state)
 			atomic_fetch_add(&events.taken, 1);
 		}
 		pthread_join(writer, NULL);
-		fab_eq_del_engine(events.eq, &net.domain.progress);
+		fab_eq_del_engine(events.eq, &net.domain.engine);
 		net_shut(&events.eq->eq_fid.fid);
 	}
 }
@@ -297,15 +297,15 @@ static void engine_added_meanwhile_wakes_a_sleeper(void **state)
 			break;
 		sched_yield();
 	}
-	feed_open(&feed, &net.domain.progress);
-	assert_int_equal(fab_eq_add_engine(events.eq, &net.domain.progress), 0);
-	assert_int_equal(atomic_load(&net.domain.progress.watchers), 1);
+	feed_open(&feed, &net.domain.engine);
+	assert_int_equal(fab_eq_add_engine(events.eq, &net.domain.engine), 0);
+	assert_int_equal(atomic_load(&net.domain.engine.watchers), 1);
 	feed_write(&feed);
 	pthread_join(thread, NULL);
 	assert_int_equal(events.taken, 1);
-	assert_int_equal(atomic_load(&net.domain.progress.watchers), 0);
+	assert_int_equal(atomic_load(&net.domain.engine.watchers), 0);
 	feed_close(&feed);
-	fab_eq_del_engine(events.eq, &net.domain.progress);
+	fab_eq_del_engine(events.eq, &net.domain.engine);
 	net_shut(&events.eq->eq_fid.fid);
 }
 
@@ -332,18 +332,18 @@ static void engine_goes_away_under_readers(void **state)
 	for (int i = 0; i < 2; i++)
 		threads[i] = thread_start(read_events, &events);
 	for (uint32_t n = 1; n <= 200; n++) {
-		struct fab_progress *engine = calloc(1, sizeof(*engine));
+		struct fab_engine *engine = calloc(1, sizeof(*engine));
 		struct feed feed = { .eq = events.eq };
 
 		assert_non_null(engine);
-		assert_int_equal(fab_progress_init(engine, &(struct fab_progress_attr) { .shared = true }), 0);
+		assert_int_equal(fab_engine_init(engine, &(struct fab_engine_attr) { .shared = true }), 0);
 		feed_open(&feed, engine);
 		assert_int_equal(fab_eq_add_engine(events.eq, engine), 0);
 		feed_write(&feed);
 		thread_await(&events.taken, n);
 		fab_eq_del_engine(events.eq, engine);
 		feed_close(&feed);
-		fab_progress_fini(engine);
+		fab_engine_fini(engine);
 		memset(engine, 0xee, sizeof(*engine));
 		free(engine);
 	}

@@ -17,7 +17,7 @@
 static int setup_auto(void **state)
 {
 	(void) state;
-	return net_begin((struct net_attr) { .progress = FI_PROGRESS_AUTO });
+	return net_begin((struct net_attr) { .engine = FI_PROGRESS_AUTO });
 }
 
 /* ---- a game of one completion at a time ---- */
@@ -137,7 +137,7 @@ static void play(struct fi_cq_attr attr, void (*consume)(struct game *game), enu
 	else if (consume == consume_by_fd || consume == consume_by_fd_alone)
 		assert_int_equal(fi_control(fid, FI_GETWAIT, &game.fd), 0);
 	if (source != DIRECT) {
-		feed_open(&feed, game.cq->progress);
+		feed_open(&feed, game.cq->engine);
 		game.feed = &feed;
 	}
 	if (source == DATA_AND_OTHER_READER)
@@ -219,7 +219,7 @@ static void progress_thread_needs_no_application(void **state)
 	struct feed feed = { .cntr = cntr };
 
 	(void) state;
-	feed_open(&feed, cntr->progress);
+	feed_open(&feed, cntr->engine);
 	for (uint64_t n = 1; n <= 200; n++) {
 		feed_write(&feed);
 		while (atomic_load(&cntr->value) < n)		/* not a call: nobody else makes progress */
@@ -258,20 +258,20 @@ static void late_fire(struct fab_timer *timer)
 /* What the application queues, or starts, gets the thread out of its sleep. */
 static void progress_thread_flushes_and_fires(void **state)
 {
-	struct fab_progress *progress = &net.domain.progress;
+	struct fab_engine *engine = &net.domain.engine;
 	struct late late = { .done = 0 };
 
 	(void) state;
 	fab_flush_init(&late.flush, late_flush);
 	fab_timer_init(&late.timer, late_fire);
 	for (uint32_t n = 1; n <= 200; n++) {
-		fab_progress_lock(progress);
-		fab_progress_flush_later(progress, &late.flush);
-		fab_progress_unlock(progress);
+		fab_engine_lock(engine);
+		fab_engine_flush_later(engine, &late.flush);
+		fab_engine_unlock(engine);
 		thread_await(&late.done, 2 * n - 1);
-		fab_progress_lock(progress);
-		fab_timer_start(progress, &late.timer, fab_now_ns() + 10000);
-		fab_progress_unlock(progress);
+		fab_engine_lock(engine);
+		fab_timer_start(engine, &late.timer, fab_now_ns() + 10000);
+		fab_engine_unlock(engine);
 		thread_await(&late.done, 2 * n);
 	}
 }
@@ -283,7 +283,7 @@ static void idle_progress_thread_sleeps(void **state)
 	struct fi_cq_entry entry;
 
 	(void) state;
-	feed_open(&feed, cq->progress);
+	feed_open(&feed, cq->engine);
 	feed_write(&feed);
 	assert_int_equal(fi_cq_sread(&cq->cq_fid, &entry, 1, NULL, -1), 1);
 	spy_reset();
@@ -312,7 +312,7 @@ static void progress_thread_keeps_away_from_a_polling_application(void **state)
 	long best = LONG_MAX, before;
 
 	(void) state;
-	feed_open(&feed, cq->progress);
+	feed_open(&feed, cq->engine);
 	for (int try = 0; try < 20 && best > 100; try++) {
 		for (int i = 0; i < 1000; i++)
 			fi_cq_read(&cq->cq_fid, &entry, 1);

@@ -40,20 +40,20 @@ static void timers_fire_in_order_when_due(void **state)
 	fab_timer_start(&engine, &c[1].timer, 1100);
 	fab_timer_start(&engine, &c[2].timer, 1200);
 	fab_timer_start(&engine, &c[3].timer, 1100);
-	assert_false(fab_progress_run(&engine));
+	assert_false(fab_engine_run(&engine));
 	spy_set_clock(1200);
-	assert_true(fab_progress_run(&engine));
+	assert_true(fab_engine_run(&engine));
 	assert_int_equal(c[1].order, 1);
 	assert_int_equal(c[3].order, 2);
 	assert_int_equal(c[2].order, 3);
 	assert_int_equal(c[0].fired, 0);
 	fab_timer_start(&engine, &c[0].timer, 5000);		/* moved */
 	spy_set_clock(1300);
-	assert_false(fab_progress_run(&engine));
+	assert_false(fab_engine_run(&engine));
 	fab_timer_stop(&c[0].timer);
 	fab_timer_stop(&c[0].timer);
 	spy_set_clock(6000);
-	assert_false(fab_progress_run(&engine));
+	assert_false(fab_engine_run(&engine));
 	assert_int_equal(c[0].fired, 0);
 }
 
@@ -66,7 +66,7 @@ static void timer_may_start_again_from_its_own_call(void **state)
 	fab_timer_init(&c.timer, clockwork_fire);
 	fab_timer_start(&engine, &c.timer, 1100);
 	spy_set_clock(1350);
-	fab_progress_run(&engine);
+	fab_engine_run(&engine);
 	assert_int_equal(c.fired, 3);		/* 1100, 1200, 1300 */
 	assert_int_equal(c.timer.when_ns, 1400);
 	fab_timer_stop(&c.timer);
@@ -86,7 +86,7 @@ static void outbox_flush(struct fab_flush *flush)
 
 	outbox->cnt++;
 	if (outbox->again)
-		fab_progress_flush_later(&engine, flush);
+		fab_engine_flush_later(&engine, flush);
 }
 
 static void flush_happens_once_in_the_next_pass(void **state)
@@ -97,14 +97,14 @@ static void flush_happens_once_in_the_next_pass(void **state)
 	fab_flush_init(&a.flush, outbox_flush);
 	fab_flush_init(&b.flush, outbox_flush);
 	spy_reset();
-	fab_progress_flush_later(&engine, &a.flush);
-	fab_progress_flush_later(&engine, &a.flush);
-	fab_progress_flush_later(&engine, &b.flush);
+	fab_engine_flush_later(&engine, &a.flush);
+	fab_engine_flush_later(&engine, &a.flush);
+	fab_engine_flush_later(&engine, &b.flush);
 	fab_flush_cancel(&b.flush);
 	fab_flush_cancel(&b.flush);
 	assert_int_equal(spy.all, 0);
-	fab_progress_run(&engine);
-	fab_progress_run(&engine);
+	fab_engine_run(&engine);
+	fab_engine_run(&engine);
 	assert_int_equal(a.cnt, 1);
 	assert_int_equal(b.cnt, 0);
 }
@@ -115,10 +115,10 @@ static void flush_queued_while_flushing_waits_for_the_next_time(void **state)
 
 	(void) state;
 	fab_flush_init(&a.flush, outbox_flush);
-	fab_progress_flush_later(&engine, &a.flush);
-	fab_progress_flush(&engine);
+	fab_engine_flush_later(&engine, &a.flush);
+	fab_engine_flush(&engine);
 	assert_int_equal(a.cnt, 1);
-	fab_progress_flush(&engine);
+	fab_engine_flush(&engine);
 	assert_int_equal(a.cnt, 2);
 	fab_flush_cancel(&a.flush);
 }
@@ -146,15 +146,15 @@ static void flush_wakes_a_watcher_and_the_pass_takes_it_back(void **state)
 
 	(void) state;
 	fab_flush_init(&a.flush, outbox_flush);
-	fab_progress_watch(&engine);
-	fab_progress_prepare_sleep(&engine);
+	fab_engine_watch(&engine);
+	fab_engine_prepare_sleep(&engine);
 	assert_false(epfd_readable());
-	fab_progress_flush_later(&engine, &a.flush);
+	fab_engine_flush_later(&engine, &a.flush);
 	assert_true(epfd_becomes_readable());
-	fab_progress_run(&engine);
+	fab_engine_run(&engine);
 	assert_int_equal(a.cnt, 1);
 	assert_false(epfd_readable());
-	fab_progress_unwatch(&engine);
+	fab_engine_unwatch(&engine);
 }
 
 static void timer_wakes_a_watcher(void **state)
@@ -165,15 +165,15 @@ static void timer_wakes_a_watcher(void **state)
 	fab_timer_init(&c.timer, clockwork_fire);
 	fab_timer_init(&later.timer, clockwork_fire);
 	fab_timer_start(&engine, &later.timer, UINT64_MAX / 2);
-	fab_progress_watch(&engine);
-	fab_progress_prepare_sleep(&engine);
+	fab_engine_watch(&engine);
+	fab_engine_prepare_sleep(&engine);
 	assert_false(epfd_readable());
 	fab_timer_start(&engine, &c.timer, 1);		/* while asleep: long due */
 	assert_true(epfd_becomes_readable());
-	assert_true(fab_progress_run(&engine));
+	assert_true(fab_engine_run(&engine));
 	assert_int_equal(c.fired, 1);
 	assert_false(epfd_readable());
-	fab_progress_unwatch(&engine);
+	fab_engine_unwatch(&engine);
 	fab_timer_stop(&later.timer);
 }
 
@@ -184,14 +184,14 @@ static void alarm_of_a_stopped_timer_goes_away(void **state)
 
 	(void) state;
 	fab_timer_init(&c.timer, clockwork_fire);
-	fab_progress_watch(&engine);
+	fab_engine_watch(&engine);
 	fab_timer_start(&engine, &c.timer, 1);
 	fab_timer_stop(&c.timer);
 	assert_true(epfd_becomes_readable());
-	fab_progress_last_look(&engine);
+	fab_engine_last_look(&engine);
 	assert_false(epfd_readable());
 	assert_int_equal(c.fired, 0);
-	fab_progress_unwatch(&engine);
+	fab_engine_unwatch(&engine);
 }
 
 static void nobody_watching_costs_no_alarm(void **state)
@@ -204,8 +204,8 @@ static void nobody_watching_costs_no_alarm(void **state)
 	fab_flush_init(&a.flush, outbox_flush);
 	spy_reset();
 	fab_timer_start(&engine, &c.timer, UINT64_MAX / 2);
-	fab_progress_flush_later(&engine, &a.flush);
-	fab_progress_run(&engine);
+	fab_engine_flush_later(&engine, &a.flush);
+	fab_engine_run(&engine);
 	assert_int_equal(spy.timer, 0);
 	fab_timer_stop(&c.timer);
 }

@@ -37,10 +37,10 @@ static ssize_t sendmsg_(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 	struct fab_ep *ep = fab_container(fid, struct fab_ep, ep_fid);
 	ssize_t ret;
 
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	ret = fab_trigger_op(ep, &(struct fab_op) { .code = FAB_OP_SEND, .iov = msg->msg_iov,
 			     .iov_cnt = (uint32_t) msg->iov_count, .flags = flags, .context = msg->context }, submit);
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	return ret;
 }
 
@@ -159,7 +159,7 @@ static void free_counter_joins(void **state)
 	cntr = open_cntr(&two.world);
 	context = at(cntr, 1);
 	assert_int_equal(send_at(&two.ep[0], &context), 0);
-	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->progress, two.ep[0].progress);
+	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->engine, two.ep[0].engine);
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
 	assert_int_equal(fi_cntr_add(cntr, 1), 0);
 	assert_int_equal(begun_cnt, 1);

@@ -25,18 +25,18 @@ static const struct tcp_cm_owner owner = { .done = on_done, .fail = on_fail };
 void exchange_open(struct exchange *x)
 {
 	memset(x, 0, sizeof(*x));
-	assert_int_equal(fab_progress_init(&x->progress, &(struct fab_progress_attr) { .shared = true }), 0);
-	x->cm = tcp_cm_new(&x->progress, &owner, x);
+	assert_int_equal(fab_engine_init(&x->engine, &(struct fab_engine_attr) { .shared = true }), 0);
+	x->cm = tcp_cm_new(&x->engine, &owner, x);
 	assert_non_null(x->cm);
 }
 
 void exchange_close(struct exchange *x)
 {
-	fab_progress_lock(&x->progress);
+	fab_engine_lock(&x->engine);
 	tcp_cm_free(x->cm);
-	fab_progress_run(&x->progress);
-	fab_progress_unlock(&x->progress);
-	fab_progress_fini(&x->progress);
+	fab_engine_run(&x->engine);
+	fab_engine_unlock(&x->engine);
+	fab_engine_fini(&x->engine);
 }
 
 void exchange_accept(struct exchange *x, int listener, const struct sockaddr_in *addr)
@@ -44,18 +44,18 @@ void exchange_accept(struct exchange *x, int listener, const struct sockaddr_in 
 	int fd = raw_accept(listener, NULL, NULL);
 
 	assert_int_equal(fab_sock->set_nonblock(fd, true), 0);
-	fab_progress_lock(&x->progress);
+	fab_engine_lock(&x->engine);
 	assert_int_equal(tcp_cm_await(x->cm, fd, &(union fab_sockaddr) { .sin = *addr }), 0);
-	fab_progress_unlock(&x->progress);
+	fab_engine_unlock(&x->engine);
 }
 
 int exchange_connect(struct exchange *x, const struct sockaddr_in *to, const struct tcp_cm_msg *msg)
 {
 	int ret;
 
-	fab_progress_lock(&x->progress);
+	fab_engine_lock(&x->engine);
 	ret = tcp_cm_connect(x->cm, -1, NULL, &(union fab_sockaddr) { .sin = *to }, msg);
-	fab_progress_unlock(&x->progress);
+	fab_engine_unlock(&x->engine);
 	return ret;
 }
 
@@ -63,9 +63,9 @@ void exchange_drive(void *arg)
 {
 	struct exchange *x = arg;
 
-	fab_progress_lock(&x->progress);
-	fab_progress_run(&x->progress);
-	fab_progress_unlock(&x->progress);
+	fab_engine_lock(&x->engine);
+	fab_engine_run(&x->engine);
+	fab_engine_unlock(&x->engine);
 }
 
 void exchange_finish(struct exchange *x)

@@ -9,7 +9,7 @@
 #include "tcp/handshake/cm.h"
 
 struct exchange {
-	struct fab_progress progress;
+	struct fab_engine engine;
 	struct tcp_cm *cm;
 	bool over;			/* it has ended, with this error (0: well) and text */
 	int err;

@@ -105,7 +105,7 @@ static void addresses_of_applications_are_checked(void **state)
 /* ---- accepting ---- */
 
 struct fixture {
-	struct fab_progress progress;
+	struct fab_engine engine;
 	struct tcp_listener listener;
 	struct sockaddr_in addr;
 	bool room;
@@ -148,15 +148,15 @@ static int setup(void **state)
 	counting.accept4 = counting_accept4;
 	fab_sock = &counting;
 	current = f;
-	assert_int_equal(fab_progress_init(&f->progress, &(struct fab_progress_attr) { .shared = true }), 0);
+	assert_int_equal(fab_engine_init(&f->engine, &(struct fab_engine_attr) { .shared = true }), 0);
 	fd = tcp_sock_bind(&loopback, &bound);
 	f->addr = bound.sin;
 	f->room = true;
 	f->listener.room = has_room;
 	f->listener.request = request;
-	fab_progress_lock(&f->progress);
-	assert_int_equal(tcp_listener_start(&f->listener, &f->progress, fd, 16), 0);
-	fab_progress_unlock(&f->progress);
+	fab_engine_lock(&f->engine);
+	assert_int_equal(tcp_listener_start(&f->listener, &f->engine, fd, 16), 0);
+	fab_engine_unlock(&f->engine);
 	*state = f;
 	return 0;
 }
@@ -165,11 +165,11 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	fab_progress_lock(&f->progress);
+	fab_engine_lock(&f->engine);
 	tcp_listener_stop(&f->listener);
 	tcp_listener_stop(&f->listener);
-	fab_progress_unlock(&f->progress);
-	fab_progress_fini(&f->progress);
+	fab_engine_unlock(&f->engine);
+	fab_engine_fini(&f->engine);
 	free(f);
 	fab_sock = &fab_sock_libc;
 	return 0;
@@ -188,9 +188,9 @@ static int client(struct fixture *f)
 static void drive(struct fixture *f, int passes)
 {
 	while (passes--) {
-		fab_progress_lock(&f->progress);
-		fab_progress_run(&f->progress);
-		fab_progress_unlock(&f->progress);
+		fab_engine_lock(&f->engine);
+		fab_engine_run(&f->engine);
+		fab_engine_unlock(&f->engine);
 	}
 }
 
@@ -270,9 +270,9 @@ static void silent_connection_is_dropped_at_the_end(void **state)
 
 	drive_until(f, 1);
 	assert_int_equal(f->listener.awaited_cnt, 1);
-	fab_progress_lock(&f->progress);
+	fab_engine_lock(&f->engine);
 	tcp_listener_stop(&f->listener);
-	fab_progress_unlock(&f->progress);
+	fab_engine_unlock(&f->engine);
 	assert_true(raw_recv_end(silent, NULL, NULL));
 	close(silent);
 	close(fd);

@@ -54,9 +54,9 @@ static int mc_close(struct fid *fid)
 {
 	struct fab_group *group = fab_container(fid, struct fab_group, mc.fid);
 	struct fab_coll *coll = group->coll;
-	struct fab_progress *progress = coll->ep->progress;
+	struct fab_engine *engine = coll->ep->engine;
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	coll->slot[group->mc.fi_addr & ~FAB_GROUP_ADDR] = NULL;
 	if (!fab_list_empty(&group->ops))
 		fab_group_fail(group, FI_ECANCELED);
@@ -65,7 +65,7 @@ static int mc_close(struct fid *fid)
 	group->closed = true;
 	fab_eq_purge(coll->ep->eq, fid, NULL);
 	fab_group_run(group);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	return 0;
 }
 
@@ -190,8 +190,8 @@ int fab_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct f
 		return refuse_join(ep, "the endpoint's own address is not in the set");
 	}
 	if (!ep->eq_driven) {
-		fab_progress_share(ep->progress);	/* with who reads the queue */
-		ret = fab_eq_add_engine(ep->eq, ep->progress);
+		fab_engine_share(ep->engine);	/* with who reads the queue */
+		ret = fab_eq_add_engine(ep->eq, ep->engine);
 		if (ret) {
 			free(group);
 			return ret;
@@ -199,9 +199,9 @@ int fab_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct f
 		ep->eq_driven = true;
 	}
 	FAB_OPS_FILL(&mc_fid_ops);
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	ret = group_join(ep->coll, group, context);
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	if (!ret)
 		*mc = &group->mc;
 	return ret;
@@ -226,10 +226,10 @@ int fab_coll_check_close(struct fab_ep *ep)
 
 	if (!ep->coll)
 		return 0;
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	for (uint32_t i = 0; i < ep->coll->slot_cnt; i++)
 		cnt += ep->coll->slot[i] != NULL;
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	if (!cnt)
 		return 0;
 	FI_WARN(fab_coll_prov(ep), FI_LOG_EP_CTRL, "fi_close of an endpoint that is in %u groups; close those "

@@ -47,7 +47,7 @@ static void join_done(struct fab_coll_op *op)
 	report_join(group);
 	/* those who wait for a join of the same members */
 	fab_list_for_each(&coll->groups, link)
-		fab_progress_flush_later(coll->ep->progress, &fab_container(link, struct fab_group, link)->flush);
+		fab_engine_flush_later(coll->ep->engine, &fab_container(link, struct fab_group, link)->flush);
 }
 
 static void report(struct fab_coll_op *op)
@@ -141,7 +141,7 @@ static void message_done(struct fab_hook *hook, enum fab_op_code code, const str
 		op->lost = fail->err;
 	else if (code == FAB_OP_CRECV && comp->len != message->len && !op->lost)
 		op->lost = FI_EIO;	/* the members do not call the same operation */
-	fab_progress_flush_later(group->coll->ep->progress, &group->flush);
+	fab_engine_flush_later(group->coll->ep->engine, &group->flush);
 }
 
 static int message_begin(struct fab_coll_op *op, struct fab_coll_message *message, enum fab_op_code code,
@@ -199,7 +199,7 @@ static bool op_step(struct fab_coll_op *op)
 	if (!op->sent) {
 		ret = step_send(op);
 		if (ret == -FI_EAGAIN) {
-			fab_progress_flush_later(op->group->coll->ep->progress, &op->group->flush);
+			fab_engine_flush_later(op->group->coll->ep->engine, &op->group->flush);
 			return false;
 		}
 		op->sent = true;
@@ -314,7 +314,7 @@ void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err)
 		if (!op_waits_for(op, peer) || op->lost)
 			continue;
 		op->lost = err;
-		fab_progress_flush_later(coll->ep->progress, &group->flush);
+		fab_engine_flush_later(coll->ep->engine, &group->flush);
 	}
 }
 
@@ -349,7 +349,7 @@ void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int e
 			continue;
 		if (group->state != FAB_GROUP_FAILED && !group->aborted) {
 			group->aborted = err;
-			fab_progress_flush_later(coll->ep->progress, &group->flush);
+			fab_engine_flush_later(coll->ep->engine, &group->flush);
 		}
 		return;
 	}

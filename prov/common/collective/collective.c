@@ -107,9 +107,9 @@ static ssize_t submit(struct fid_ep *fid, struct request request)
 	}
 	if (!can_do(request.call.kind, request.call.datatype, request.call.op))
 		return -FI_EOPNOTSUPP;
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	ret = submit_locked(ep, &request);
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	return ret;
 }
 

@@ -21,8 +21,8 @@ static pthread_mutex_t atomics_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic unsigned domain_cnt;	/* open in this process */
 
 /* An engine beside the domain's own. It lives as long as a CQ or counter uses it. */
-struct engine {
-	struct fab_progress progress;	/* first: a struct fab_progress * of an own engine points here */
+struct queue_engine {
+	struct fab_engine engine;	/* first: a struct fab_engine * of an own engine points here */
 	struct fab_list link;		/* in domain->engines */
 	uint32_t ref;
 	uint32_t queue_cnt;		/* CQs and counters that came here */
@@ -81,13 +81,13 @@ static int mr_mode_bits(int mr_mode)
 }
 
 /* The table at the head of fabric.h. */
-static void choose_engines(struct fab_domain *domain, const struct fi_info *info, struct fab_progress_attr *attr)
+static void choose_engines(struct fab_domain *domain, const struct fi_info *info, struct fab_engine_attr *attr)
 {
 	bool automatic = domain->data_progress == FI_PROGRESS_AUTO;
 	bool unified = domain->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
 	bool connects = !info->ep_attr || info->ep_attr->type == FI_EP_UNSPEC || info->ep_attr->type == FI_EP_MSG;
 
-	domain->per_cq_progress = domain->threading == FI_THREAD_COMPLETION && !automatic;
+	domain->engine_per_queue = domain->threading == FI_THREAD_COMPLETION && !automatic;
 	switch (domain->threading) {
 	case FI_THREAD_COMPLETION:
 		domain->engines_shared = !unified;
@@ -148,7 +148,7 @@ static int init_auth_key(struct fab_domain *domain, const struct fi_info *info)
 int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
 		    struct fi_ops *fid_ops, struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, void *context)
 {
-	struct fab_progress_attr progress_attr;
+	struct fab_engine_attr progress_attr;
 	int ret;
 
 	ret = check_attr(fabric, info);
@@ -176,7 +176,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	if (ret)
 		goto put_key;
 	choose_engines(domain, info, &progress_attr);
-	ret = fab_progress_init(&domain->progress, &progress_attr);
+	ret = fab_engine_init(&domain->engine, &progress_attr);
 	if (ret)
 		goto fini_mr_map;
 	pthread_mutex_init(&domain->engine_lock, NULL);
@@ -215,7 +215,7 @@ int fab_domain_fini(struct fab_domain *domain)
 	fab_list_remove(&domain->link);
 	pthread_mutex_unlock(&fabric->lock);
 
-	fab_progress_fini(&domain->progress);
+	fab_engine_fini(&domain->engine);
 	fab_mr_map_fini(&domain->mr_map);
 	pthread_mutex_destroy(&domain->engine_lock);
 	pthread_mutex_destroy(&domain->work_lock);
@@ -315,98 +315,98 @@ int fab_domain_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-int fab_domain_get_progress(struct fab_domain *domain, struct fab_progress **progress, bool *own)
+int fab_domain_get_engine(struct fab_domain *domain, struct fab_engine **engine, bool *own)
 {
-	struct engine *engine;
+	struct queue_engine *queued;
 	int ret;
 
-	if (!domain->per_cq_progress) {
-		*progress = &domain->progress;
+	if (!domain->engine_per_queue) {
+		*engine = &domain->engine;
 		*own = false;
 		return 0;
 	}
-	engine = calloc(1, sizeof(*engine));
-	if (!engine)
+	queued = calloc(1, sizeof(*queued));
+	if (!queued)
 		return -FI_ENOMEM;
-	ret = fab_progress_init(&engine->progress, &(struct fab_progress_attr) { .shared = domain->engines_shared,
+	ret = fab_engine_init(&queued->engine, &(struct fab_engine_attr) { .shared = domain->engines_shared,
 				.data_serial = true });
 	if (ret) {
-		free(engine);
+		free(queued);
 		return ret;
 	}
-	engine->ref = engine->queue_cnt = 1;
+	queued->ref = queued->queue_cnt = 1;
 	pthread_mutex_lock(&domain->engine_lock);
-	fab_list_add_tail(&domain->engines, &engine->link);
+	fab_list_add_tail(&domain->engines, &queued->link);
 	pthread_mutex_unlock(&domain->engine_lock);
-	*progress = &engine->progress;
+	*engine = &queued->engine;
 	*own = true;
 	return 0;
 }
 
-void fab_domain_hold_progress(struct fab_domain *domain, struct fab_progress *progress, bool *own)
+void fab_domain_hold_engine(struct fab_domain *domain, struct fab_engine *engine, bool *own)
 {
-	*own = progress != &domain->progress;
+	*own = engine != &domain->engine;
 	if (!*own)
 		return;
 	pthread_mutex_lock(&domain->engine_lock);
-	((struct engine *) progress)->ref++;
+	((struct queue_engine *) engine)->ref++;
 	pthread_mutex_unlock(&domain->engine_lock);
 }
 
-void fab_domain_put_progress(struct fab_domain *domain, struct fab_progress *progress, bool own)
+void fab_domain_put_engine(struct fab_domain *domain, struct fab_engine *engine, bool own)
 {
-	struct engine *engine = (struct engine *) progress;
+	struct queue_engine *queued = (struct queue_engine *) engine;
 	bool last;
 
 	if (!own)
 		return;
 	pthread_mutex_lock(&domain->engine_lock);
-	last = !--engine->ref;
+	last = !--queued->ref;
 	if (last)
-		fab_list_remove(&engine->link);
+		fab_list_remove(&queued->link);
 	pthread_mutex_unlock(&domain->engine_lock);
 	if (last) {
-		fab_progress_fini(&engine->progress);
-		free(engine);
+		fab_engine_fini(&queued->engine);
+		free(queued);
 	}
 }
 
-int fab_progress_join(struct fab_domain *domain, const struct fab_progress_user *user, struct fab_progress *to)
+int fab_engine_join(struct fab_domain *domain, const struct fab_engine_user *user, struct fab_engine *to)
 {
-	struct fab_progress *from = *user->progress;
+	struct fab_engine *from = *user->engine;
 	int ret;
 
 	ret = fab_wait_move(user->wait, to);
 	if (ret)
 		return ret;
-	fab_domain_put_progress(domain, from, *user->own);
-	*user->progress = to;
-	fab_domain_hold_progress(domain, to, user->own);
+	fab_domain_put_engine(domain, from, *user->own);
+	*user->engine = to;
+	fab_domain_hold_engine(domain, to, user->own);
 	if (*user->own) {
 		pthread_mutex_lock(&domain->engine_lock);
-		((struct engine *) to)->queue_cnt++;
+		((struct queue_engine *) to)->queue_cnt++;
 		pthread_mutex_unlock(&domain->engine_lock);
 		fab_domain_check_serial(domain, to);
 	}
 	return 0;
 }
 
-void fab_domain_check_serial(struct fab_domain *domain, struct fab_progress *progress)
+void fab_domain_check_serial(struct fab_domain *domain, struct fab_engine *engine)
 {
 	uint32_t queue_cnt;
 
-	if (progress == &domain->progress)
+	if (engine == &domain->engine)
 		return;
 	pthread_mutex_lock(&domain->engine_lock);
-	queue_cnt = ((struct engine *) progress)->queue_cnt;
+	queue_cnt = ((struct queue_engine *) engine)->queue_cnt;
 	pthread_mutex_unlock(&domain->engine_lock);
-	if (queue_cnt > 1 && atomic_load(&progress->user_cnt) > 1)
-		fab_lock_inflate(&progress->lock);
+	if (queue_cnt > 1 && atomic_load(&engine->user_cnt) > 1)
+		fab_lock_inflate(&engine->lock);
 }
 
 bool fab_domain_lock_atomics(struct fab_domain *domain)
 {
-	bool needed = domain->per_cq_progress || atomic_load_explicit(&domain_cnt, memory_order_relaxed) > 1;
+	bool needed = domain->engine_per_queue || atomic_load_explicit(&domain_cnt, memory_order_relaxed) > 1;
 
 	if (needed)
 		pthread_mutex_lock(&atomics_lock);
@@ -422,14 +422,14 @@ void fab_domain_quiesce(struct fab_domain *domain)
 {
 	struct fab_list *link;
 
-	fab_progress_lock(&domain->progress);
-	fab_progress_unlock(&domain->progress);
+	fab_engine_lock(&domain->engine);
+	fab_engine_unlock(&domain->engine);
 	pthread_mutex_lock(&domain->engine_lock);
 	fab_list_for_each(&domain->engines, link) {
-		struct engine *engine = fab_container(link, struct engine, link);
+		struct queue_engine *queued = fab_container(link, struct queue_engine, link);
 
-		fab_progress_lock(&engine->progress);
-		fab_progress_unlock(&engine->progress);
+		fab_engine_lock(&queued->engine);
+		fab_engine_unlock(&queued->engine);
 	}
 	pthread_mutex_unlock(&domain->engine_lock);
 }

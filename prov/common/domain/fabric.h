@@ -91,10 +91,10 @@ struct fab_domain {
 	uint64_t caps;			/* info->caps at open */
 	uint32_t addr_format;		/* info->addr_format at open */
 	uint32_t max_group_id;		/* of peer groups; 0: there are none */
-	bool per_cq_progress;		/* an engine per CQ or counter */
+	bool engine_per_queue;		/* an engine per CQ or counter */
 	bool reg_mr_event;		/* fi_domain_bind with FI_REG_MR: registrations end in an event on eq */
 	bool engines_shared;		/* what further engines get as their `shared` */
-	struct fab_progress progress;	/* the domain's engine */
+	struct fab_engine engine;	/* the domain's engine */
 	pthread_mutex_t engine_lock;	/* guards engines */
 	struct fab_list engines;	/* those of CQs and counters */
 	pthread_mutex_t work_lock;	/* guards what trigger.h keeps; an engine's lock may be held */
@@ -129,26 +129,26 @@ int fab_domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *
  * turn. */
 int fab_domain_control(struct fid *fid, int command, void *arg);
 
-/* The engine for a new CQ or counter: the domain's, or a new one when per_cq_progress (*own = true). 0 or -FI_E*. */
-int fab_domain_get_progress(struct fab_domain *domain, struct fab_progress **progress, bool *own);
+/* The engine for a new CQ or counter: the domain's, or a new one when engine_per_queue (*own = true). 0 or -FI_E*. */
+int fab_domain_get_engine(struct fab_domain *domain, struct fab_engine **engine, bool *own);
 /* The same engine for one more; *own as above. */
-void fab_domain_hold_progress(struct fab_domain *domain, struct fab_progress *progress, bool *own);
+void fab_domain_hold_engine(struct fab_domain *domain, struct fab_engine *engine, bool *own);
 /* Gives it back; an own engine goes when the last CQ or counter that was joined to it does. */
-void fab_domain_put_progress(struct fab_domain *domain, struct fab_progress *progress, bool own);
+void fab_domain_put_engine(struct fab_domain *domain, struct fab_engine *engine, bool own);
 
 /* What a CQ or counter has of an engine: pointers to its fields. */
-struct fab_progress_user {
-	struct fab_progress **progress;
+struct fab_engine_user {
+	struct fab_engine **engine;
 	bool *own;
 	struct fab_wait *wait;
 };
 /* Let a CQ or counter, whose engine no endpoint uses yet, use `to` instead: both queues of one endpoint must be
  * progressed together. 0 or -FI_E* with nothing changed. */
-int fab_progress_join(struct fab_domain *domain, const struct fab_progress_user *user, struct fab_progress *to);
+int fab_engine_join(struct fab_domain *domain, const struct fab_engine_user *user, struct fab_engine *to);
 /* An endpoint or a queue has come to an engine. Where several of both are on it, two of them may have nothing in
  * common, so that FI_THREAD_COMPLETION does not serialise calls on them: its lock becomes a mutex. Engine lock not
  * held. */
-void fab_domain_check_serial(struct fab_domain *domain, struct fab_progress *progress);
+void fab_domain_check_serial(struct fab_domain *domain, struct fab_engine *engine);
 
 /* Return once every engine of the domain has been outside its lock: whatever was taken out of a structure that engines
  * read without a lock of its own has no reader left. */

@@ -19,38 +19,38 @@ static const struct fi_provider *prov_of(const struct fab_ep *ep)
 /* ---- engines ---- */
 
 /* Count endpoints of an engine up (1) or down (-1). */
-static void count_user(struct fab_progress *progress, int by)
+static void count_user(struct fab_engine *engine, int by)
 {
-	fab_progress_lock(progress);
-	progress->user_cnt += by;
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	engine->user_cnt += by;
+	fab_engine_unlock(engine);
 }
 
-static unsigned user_cnt(struct fab_progress *progress)
+static unsigned user_cnt(struct fab_engine *engine)
 {
 	unsigned cnt;
 
-	fab_progress_lock(progress);
-	cnt = progress->user_cnt;
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	cnt = engine->user_cnt;
+	fab_engine_unlock(engine);
 	return cnt;
 }
 
-static struct fab_progress_user user_of_cq(struct fab_cq *cq)
+static struct fab_engine_user user_of_cq(struct fab_cq *cq)
 {
-	return (struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait };
+	return (struct fab_engine_user) { &cq->engine, &cq->own_engine, &cq->wait };
 }
 
-static struct fab_progress_user user_of_cntr(struct fab_cntr *cntr)
+static struct fab_engine_user user_of_cntr(struct fab_cntr *cntr)
 {
-	return (struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait };
+	return (struct fab_engine_user) { &cntr->engine, &cntr->own_engine, &cntr->wait };
 }
 
 /* Move what is bound to the endpoint so far to another engine, all of it or, after an error, nothing. */
-static int move_queues(struct fab_ep *ep, struct fab_progress *to)
+static int move_queues(struct fab_ep *ep, struct fab_engine *to)
 {
-	struct fab_progress_user users[2 + FAB_CNTR_MAX];
-	struct fab_progress *from = ep->progress;
+	struct fab_engine_user users[2 + FAB_CNTR_MAX];
+	struct fab_engine *from = ep->engine;
 	unsigned cnt = 0, moved;
 	int ret = 0;
 
@@ -64,33 +64,33 @@ static int move_queues(struct fab_ep *ep, struct fab_progress *to)
 	}
 	for (moved = 0; moved < cnt && !ret; moved++) {
 		/* one queue may be bound twice */
-		if (*users[moved].progress != to)
-			ret = fab_progress_join(ep->domain, &users[moved], to);
+		if (*users[moved].engine != to)
+			ret = fab_engine_join(ep->domain, &users[moved], to);
 	}
 	/* what has not moved keeps the old engine alive */
 	for (unsigned i = 0; ret && i < moved; i++) {
-		if (*users[i].progress != from)
-			fab_progress_join(ep->domain, &users[i], from);
+		if (*users[i].engine != from)
+			fab_engine_join(ep->domain, &users[i], from);
 	}
 	return ret;
 }
 
 /* The endpoint's first engine. */
-static void adopt(struct fab_ep *ep, struct fab_progress *progress)
+static void adopt(struct fab_ep *ep, struct fab_engine *engine)
 {
 	ep->has_queue = true;
-	ep->progress = progress;
-	count_user(progress, 1);
-	fab_domain_check_serial(ep->domain, progress);
+	ep->engine = engine;
+	count_user(engine, 1);
+	fab_domain_check_serial(ep->domain, engine);
 }
 
 /* The endpoint and its queues go to another engine, unless others depend on where they are. */
-static int move(struct fab_ep *ep, struct fab_progress *to)
+static int move(struct fab_ep *ep, struct fab_engine *to)
 {
-	struct fab_progress *from = ep->progress;
+	struct fab_engine *from = ep->engine;
 	int ret;
 
-	if (from == &ep->domain->progress || user_cnt(from) > 1 || ep->enabled) {
+	if (from == &ep->domain->engine || user_cnt(from) > 1 || ep->enabled) {
 		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: with FI_THREAD_COMPLETION all queues, counters and "
 			"shared contexts of an endpoint are progressed together, but both this one and those bound "
 			"before serve other endpoints already; bind the shared one first, or use FI_THREAD_SAFE\n");
@@ -104,15 +104,15 @@ static int move(struct fab_ep *ep, struct fab_progress *to)
 	}
 	count_user(to, 1);
 	fab_domain_check_serial(ep->domain, to);
-	ep->progress = to;
+	ep->engine = to;
 	return 0;
 }
 
 /* Bring a queue that is about to be bound, and the endpoint, to one engine. What is on the domain's engine, though
  * others have their own, must stay there: a counter of memory regions (fab_mr_count). */
-static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
+static int join(struct fab_ep *ep, const struct fab_engine_user *queue)
 {
-	struct fab_progress *theirs = *queue->progress, *ours = ep->progress, *fixed = &ep->domain->progress;
+	struct fab_engine *theirs = *queue->engine, *ours = ep->engine, *fixed = &ep->domain->engine;
 
 	if (theirs == ours && ep->has_queue)
 		return 0;
@@ -121,7 +121,7 @@ static int join(struct fab_ep *ep, const struct fab_progress_user *queue)
 		return 0;
 	}
 	if (theirs != fixed && !user_cnt(theirs))
-		return fab_progress_join(ep->domain, queue, ours);
+		return fab_engine_join(ep->domain, queue, ours);
 	return move(ep, theirs);
 }
 
@@ -129,11 +129,11 @@ int fab_ep_fix_engine(struct fab_ep *ctx)
 {
 	int ret = 0;
 
-	if (!ctx->domain->per_cq_progress || ctx->has_queue)
+	if (!ctx->domain->engine_per_queue || ctx->has_queue)
 		return 0;
-	ret = fab_domain_get_progress(ctx->domain, &ctx->progress, &ctx->own_progress);
+	ret = fab_domain_get_engine(ctx->domain, &ctx->engine, &ctx->own_engine);
 	if (!ret)
-		adopt(ctx, ctx->progress);
+		adopt(ctx, ctx->engine);
 	return ret;
 }
 
@@ -142,19 +142,19 @@ int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
 	struct fab_domain *domain = ep->domain;
 	int ret;
 
-	if (!domain->per_cq_progress)
+	if (!domain->engine_per_queue)
 		return 0;
 	if (!ctx->has_queue && ep->has_queue) {
-		ctx->progress = ep->progress;
-		fab_domain_hold_progress(domain, ctx->progress, &ctx->own_progress);
-		adopt(ctx, ctx->progress);
+		ctx->engine = ep->engine;
+		fab_domain_hold_engine(domain, ctx->engine, &ctx->own_engine);
+		adopt(ctx, ctx->engine);
 	}
 	ret = fab_ep_fix_engine(ctx);
 	if (ret)
 		return ret;
 	if (!ep->has_queue)
-		adopt(ep, ctx->progress);
-	return ep->progress == ctx->progress ? 0 : move(ep, ctx->progress);
+		adopt(ep, ctx->engine);
+	return ep->engine == ctx->engine ? 0 : move(ep, ctx->engine);
 }
 
 /* ---- bind ---- */
@@ -174,7 +174,7 @@ static int refuse(const struct fab_ep *ep, const char *what, const char *why, in
 
 static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 {
-	struct fab_progress_user user = user_of_cq(cq);
+	struct fab_engine_user user = user_of_cq(cq);
 	int ret;
 
 	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) || !(flags & (FI_TRANSMIT | FI_RECV)))
@@ -190,7 +190,7 @@ static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 	ret = join(ep, &user);
 	if (ret)
 		return ret;
-	fab_progress_lock(cq->progress);
+	fab_engine_lock(cq->engine);
 	if (flags & FI_TRANSMIT) {
 		cq->ref++;
 		ep->tx_cq = cq;
@@ -205,7 +205,7 @@ static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
 		ep->rx_msg_flags = ep->rx_selective ? 0 : FI_COMPLETION;
 	}
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	return 0;
 }
 
@@ -239,7 +239,7 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 
 static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 {
-	struct fab_progress_user user = user_of_cntr(cntr);
+	struct fab_engine_user user = user_of_cntr(cntr);
 	int ret;
 
 	ret = check_cntr(ep, cntr, flags);
@@ -249,7 +249,7 @@ static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 	if (ret)
 		return ret;
 	/* Operations may be under way: a counter can be bound late. */
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if (flags & cntr_flag[i]) {
 			atomic_fetch_add(&cntr->ref, 1);
@@ -257,7 +257,7 @@ static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 			ep->counted = true;
 		}
 	}
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	return 0;
 }
 
@@ -322,18 +322,18 @@ static void put_cq(struct fab_cq *cq)
 {
 	if (!cq)
 		return;
-	fab_progress_lock(cq->progress);
+	fab_engine_lock(cq->engine);
 	cq->ref--;
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 }
 
 void fab_ep_unbind(struct fab_ep *ep)
 {
 	if (ep->eq_driven)
-		fab_eq_del_engine(ep->eq, ep->progress);
+		fab_eq_del_engine(ep->eq, ep->engine);
 	if (ep->has_queue)
-		count_user(ep->progress, -1);
-	fab_domain_put_progress(ep->domain, ep->progress, ep->own_progress);
+		count_user(ep->engine, -1);
+	fab_domain_put_engine(ep->domain, ep->engine, ep->own_engine);
 	put_cq(ep->tx_cq);
 	put_cq(ep->rx_cq);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
@@ -405,7 +405,7 @@ int fab_ep_check_enable(struct fab_ep *ep)
 		ep->eq = ep->domain->eq;
 	}
 	if (ep->type == FI_EP_MSG && !ep->eq_driven) {
-		ret = fab_eq_add_engine(ep->eq, ep->progress);
+		ret = fab_eq_add_engine(ep->eq, ep->engine);
 		ep->eq_driven = !ret;
 	}
 	return ret;

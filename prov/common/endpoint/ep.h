@@ -5,7 +5,7 @@
  *
  * The engine of an endpoint is the domain's until a CQ or counter is bound, then that of the first one. With
  * FI_THREAD_COMPLETION they have engines of their own, and all that is bound to one endpoint must share one: whichever
- * side has no other endpoint moves over (fab_progress_join); if both have, the bind is refused. The calls here are
+ * side has no other endpoint moves over (fab_engine_join); if both have, the bind is refused. The calls here are
  * control: no engine lock held, except where it says so.
  */
 #ifndef FAB_EP_H
@@ -40,11 +40,11 @@ struct fab_ep {
 		struct fid_ep ep_fid;	/* own.ep_fid */
 	};
 	struct fab_domain *domain;	/* borrowed: init took a reference */
-	struct fab_progress *progress;	/* borrowed: see below; final once enabled */
+	struct fab_engine *engine;	/* borrowed: see below; final once enabled */
 	enum fi_ep_type type;
 	bool enabled;			/* the provider sets it when fi_enable is done */
 	bool has_queue;			/* something bound decides what progress is */
-	bool own_progress;		/* a shared context: it keeps its engine alive by itself */
+	bool own_engine;		/* a shared context: it keeps its engine alive by itself */
 	bool eq_driven;			/* eq runs our engine (fab_eq_add_engine) */
 	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
 	bool tx_each;			/* every success is to write an entry: there is a tx_cq, not bound with that */
@@ -86,7 +86,7 @@ struct fab_ep_ops {
 };
 /* Fill the embedded part from info, of which the endpoint keeps a copy. -FI_EINVAL, logged, if it lacks something or
  * does not suit the domain; whether it asks more than the provider offers is for the provider to check
- * (fab_match_check). 0 or -FI_E*. */
+ * (fab_hints_check). 0 or -FI_E*. */
 int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
 		void *context);
 /* Does info have all its parts? 0 or -FI_EINVAL, logged. */

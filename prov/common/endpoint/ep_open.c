@@ -96,7 +96,7 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		return ret;
 	*ep = (struct fab_ep) {
 		.domain = domain,
-		.progress = &domain->progress,
+		.engine = &domain->engine,
 		.type = info->ep_attr->type,
 		.caps = effective_caps(info),
 		.tx_msg_flags = FI_COMPLETION,
@@ -145,9 +145,9 @@ int fab_ep_check_close(const struct fab_ep *ep)
 	uint32_t cnt = atomic_load(&ep->alias_cnt);
 	bool viewed;
 
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	viewed = !fab_list_empty(&ep->profiles);
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	if (viewed) {
 		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint whose fi_profile_open() has "
 			"not been undone: fi_profile_close() first\n");

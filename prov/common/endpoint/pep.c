@@ -328,9 +328,9 @@ static int pep_close(struct fid *fid)
 		pep_free(&pep->defer);
 		return 0;
 	}
-	fab_progress_lock(&eq->progress);
-	fab_progress_defer(&eq->progress, &pep->defer);
-	fab_progress_unlock(&eq->progress);
+	fab_engine_lock(&eq->engine);
+	fab_engine_defer(&eq->engine, &pep->defer);
+	fab_engine_unlock(&eq->engine);
 	fab_eq_put(eq);
 	return 0;
 }

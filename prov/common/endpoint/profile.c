@@ -105,9 +105,9 @@ static uint64_t read_number(struct profile *profile, uint32_t id)
 
 	if (profile->frozen)
 		return profile->value[id];
-	fab_progress_lock(profile->ep->progress);
+	fab_engine_lock(profile->ep->engine);
 	value = value_now(profile, id);
-	fab_progress_unlock(profile->ep->progress);
+	fab_engine_unlock(profile->ep->engine);
 	return value;
 }
 
@@ -118,9 +118,9 @@ static ssize_t read_queue(struct profile *profile, struct fi_cq_tagged_entry *en
 	if (profile->frozen && cnt && !profile->queue)
 		return -FI_ENOMEM;
 	if (!profile->frozen) {
-		fab_progress_lock(profile->ep->progress);
+		fab_engine_lock(profile->ep->engine);
 		cnt = profile->ep->profiler->queue(profile->ep, entry, room);
-		fab_progress_unlock(profile->ep->progress);
+		fab_engine_unlock(profile->ep->engine);
 	} else if (fab_min(cnt, room)) {
 		memcpy(entry, profile->queue, fab_min(cnt, room) * sizeof(*entry));
 	}
@@ -154,13 +154,13 @@ static void reset(struct fid_profile *fid, uint64_t flags)
 	uint32_t mask = ep->profiler->vars & FAB_PROFILE_REQUESTS;
 
 	(void) flags;
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	for (; mask; mask &= mask - 1) {
 		uint32_t id = (uint32_t) __builtin_ctz(mask);
 
 		profile->reset[id] = ep->profiler->read(ep, id);
 	}
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 }
 
 /* ---- of one moment ---- */
@@ -195,7 +195,7 @@ static void start_reads(struct fid_profile *fid, uint64_t flags)
 	uint32_t mask = ep->profiler->vars & ~FAB_PROFILE_BIT(FI_VAR_UNEXP_MSG_QUEUE);
 
 	end_reads(fid, flags);
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	for (; mask; mask &= mask - 1) {
 		uint32_t id = (uint32_t) __builtin_ctz(mask);
 
@@ -203,7 +203,7 @@ static void start_reads(struct fid_profile *fid, uint64_t flags)
 	}
 	if (has_var(profile, FI_VAR_UNEXP_MSG_QUEUE))
 		copy_queue(profile);
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	profile->frozen = true;
 }
 
@@ -215,10 +215,10 @@ static int reg_callback(struct fid_profile *fid, uint32_t event_id, event_fn *fn
 
 	if (event_id >= EVENT_CNT || !profile->ep->profiler->events)
 		return -FI_EINVAL;
-	fab_progress_lock(profile->ep->progress);
+	fab_engine_lock(profile->ep->engine);
 	profile->callback[event_id].fn = fn;
 	profile->callback[event_id].context = context;
-	fab_progress_unlock(profile->ep->progress);
+	fab_engine_unlock(profile->ep->engine);
 	return 0;
 }
 
@@ -243,9 +243,9 @@ static int profile_close(struct fid *fid)
 {
 	struct profile *profile = fab_container(fid, struct profile, fid.fid);
 
-	fab_progress_lock(profile->ep->progress);
+	fab_engine_lock(profile->ep->engine);
 	fab_list_remove(&profile->link);
-	fab_progress_unlock(profile->ep->progress);
+	fab_engine_unlock(profile->ep->engine);
 	free(profile->queue);
 	free(profile);
 	return 0;
@@ -287,9 +287,9 @@ int fab_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **op
 		.fid = { .fclass = FI_CLASS_PROFILE, .context = context, .ops = &profile_fid_ops }, .ops = &profile_ops,
 	};
 	profile->ep = ep;
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	fab_list_add_tail(&ep->profiles, &profile->link);
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	*ops = &profile->fid.ops;	/* from where fi_profile_open() finds the object */
 	return 0;
 }

@@ -39,12 +39,12 @@
 
 /* Set the alarm to a time of the fab_now_ns() clock, ALARM_NOW, or 0 for off. Also takes back an alarm that went off.
  */
-static void alarm_set(struct fab_progress *progress, uint64_t when_ns)
+static void alarm_set(struct fab_engine *engine, uint64_t when_ns)
 {
 	struct itimerspec spec = { 0 };
 	uint64_t now, left;
 
-	if (when_ns == progress->alarm_ns)
+	if (when_ns == engine->alarm_ns)
 		return;
 	if (when_ns) {
 		now = when_ns > ALARM_NOW ? fab_now_ns() : 0;
@@ -52,34 +52,34 @@ static void alarm_set(struct fab_progress *progress, uint64_t when_ns)
 		spec.it_value.tv_sec = (time_t) (left / 1000000000);
 		spec.it_value.tv_nsec = (long) (left % 1000000000);
 	}
-	fab_sock->timerfd_settime(progress->alarm.fd, 0, &spec, NULL);
-	progress->alarm_ns = when_ns;
+	fab_sock->timerfd_settime(engine->alarm.fd, 0, &spec, NULL);
+	engine->alarm_ns = when_ns;
 }
 
-static uint64_t first_timer_ns(const struct fab_progress *progress)
+static uint64_t first_timer_ns(const struct fab_engine *engine)
 {
-	const struct fab_timer *timer = fab_list_first(&progress->timers, struct fab_timer, link);
+	const struct fab_timer *timer = fab_list_first(&engine->timers, struct fab_timer, link);
 
 	return timer ? timer->when_ns : 0;
 }
 
-static bool watched(struct fab_progress *progress)
+static bool watched(struct fab_engine *engine)
 {
-	return atomic_load(&progress->watchers) > 0;
+	return atomic_load(&engine->watchers) > 0;
 }
 
 static void alarm_ready(struct fab_source *src, uint32_t events)
 {
 	(void) events;
-	src->progress->alarm_due = true;
+	src->engine->alarm_due = true;
 }
 
-static bool run_polls(struct fab_progress *progress)
+static bool run_polls(struct fab_engine *engine)
 {
 	struct fab_list *link, *tmp;
 	bool found = false;
 
-	fab_list_for_each_safe(&progress->polls, link, tmp) {
+	fab_list_for_each_safe(&engine->polls, link, tmp) {
 		struct fab_poll_fn *fn = fab_container(link, struct fab_poll_fn, link);
 
 		found |= fn->poll(fn);
@@ -87,22 +87,22 @@ static bool run_polls(struct fab_progress *progress)
 	return found;
 }
 
-void fab_progress_prepare_sleep(struct fab_progress *progress)
+void fab_engine_prepare_sleep(struct fab_engine *engine)
 {
-	fab_progress_flush(progress);
-	run_polls(progress);		/* hardware is to wake whoever has begun to watch since it was asked last */
-	atomic_store_explicit(&progress->spins, 0, memory_order_relaxed);
-	alarm_set(progress, fab_list_empty(&progress->flush) ? first_timer_ns(progress) : ALARM_NOW);
+	fab_engine_flush(engine);
+	run_polls(engine);		/* hardware is to wake whoever has begun to watch since it was asked last */
+	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
+	alarm_set(engine, fab_list_empty(&engine->flush) ? first_timer_ns(engine) : ALARM_NOW);
 }
 
 /* ---- sources ---- */
 
 /* Make epoll know src as it says, or forget it. */
-static int source_ctl(struct fab_progress *progress, int op, struct fab_source *src)
+static int source_ctl(struct fab_engine *engine, int op, struct fab_source *src)
 {
 	struct epoll_event event = { .events = src->events, .data.ptr = src };
 
-	return fab_sock->epoll_ctl(progress->epfd, op, src->fd, &event) ? -errno : 0;
+	return fab_sock->epoll_ctl(engine->epfd, op, src->fd, &event) ? -errno : 0;
 }
 
 static unsigned waits_to_write(uint32_t events)
@@ -110,32 +110,32 @@ static unsigned waits_to_write(uint32_t events)
 	return (events & EPOLLOUT) != 0;
 }
 
-int fab_source_add(struct fab_progress *progress, struct fab_source *src, uint32_t events)
+int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events)
 {
 	int ret;
 
-	assert(!src->progress);
+	assert(!src->engine);
 	src->events = events;
-	ret = source_ctl(progress, EPOLL_CTL_ADD, src);
+	ret = source_ctl(engine, EPOLL_CTL_ADD, src);
 	if (ret)
 		return ret;
-	src->progress = progress;
+	src->engine = engine;
 	src->quiet = 0;
 	fab_list_init(&src->hot);
-	progress->source_cnt++;
-	progress->out_cnt += waits_to_write(events);
+	engine->source_cnt++;
+	engine->out_cnt += waits_to_write(events);
 	return 0;
 }
 
 void fab_source_mod(struct fab_source *src, uint32_t events)
 {
-	struct fab_progress *progress = src->progress;
+	struct fab_engine *engine = src->engine;
 
 	if (src->events == events)
 		return;
-	progress->out_cnt += waits_to_write(events) - waits_to_write(src->events);
+	engine->out_cnt += waits_to_write(events) - waits_to_write(src->events);
 	src->events = events;
-	source_ctl(progress, EPOLL_CTL_MOD, src);
+	source_ctl(engine, EPOLL_CTL_MOD, src);
 }
 
 static void cool(struct fab_source *src)
@@ -143,33 +143,33 @@ static void cool(struct fab_source *src)
 	if (fab_list_empty(&src->hot))
 		return;
 	fab_list_remove(&src->hot);
-	src->progress->hot_cnt--;
+	src->engine->hot_cnt--;
 }
 
 void fab_source_del(struct fab_source *src)
 {
-	struct fab_progress *progress = src->progress;
+	struct fab_engine *engine = src->engine;
 
-	if (!progress)
+	if (!engine)
 		return;
 	cool(src);
-	source_ctl(progress, EPOLL_CTL_DEL, src);
-	for (int i = progress->asked_next; i < progress->asked_cnt; i++) {
-		if (progress->asked[i].data.ptr == src)
-			progress->asked[i].data.ptr = NULL;
+	source_ctl(engine, EPOLL_CTL_DEL, src);
+	for (int i = engine->asked_next; i < engine->asked_cnt; i++) {
+		if (engine->asked[i].data.ptr == src)
+			engine->asked[i].data.ptr = NULL;
 	}
-	progress->source_cnt--;
-	progress->out_cnt -= waits_to_write(src->events);
-	src->progress = NULL;
+	engine->source_cnt--;
+	engine->out_cnt -= waits_to_write(src->events);
+	src->engine = NULL;
 }
 
 /* The hot source that has been quiet longest. */
-static struct fab_source *coolest(struct fab_progress *progress)
+static struct fab_source *coolest(struct fab_engine *engine)
 {
 	struct fab_source *best = NULL, *src;
 	struct fab_list *link;
 
-	fab_list_for_each(&progress->hot, link) {
+	fab_list_for_each(&engine->hot, link) {
 		src = fab_container(link, struct fab_source, hot);
 		if (!best || src->quiet > best->quiet)
 			best = src;
@@ -179,20 +179,20 @@ static struct fab_source *coolest(struct fab_progress *progress)
 
 void fab_source_hot(struct fab_source *src)
 {
-	struct fab_progress *progress = src->progress;
+	struct fab_engine *engine = src->engine;
 	struct fab_source *victim;
 
 	src->quiet = 0;
-	if (!progress || !src->poll || !fab_list_empty(&src->hot))
+	if (!engine || !src->poll || !fab_list_empty(&src->hot))
 		return;
-	if (progress->hot_cnt == HOT_MAX) {
-		victim = coolest(progress);
+	if (engine->hot_cnt == HOT_MAX) {
+		victim = coolest(engine);
 		if (victim->quiet < 2)
 			return;		/* all are busy: epoll serves the others */
 		cool(victim);
 	}
-	fab_list_add_tail(&progress->hot, &src->hot);
-	progress->hot_cnt++;
+	fab_list_add_tail(&engine->hot, &src->hot);
+	engine->hot_cnt++;
 }
 
 /* ---- timers, flushes, memory ---- */
@@ -204,19 +204,19 @@ void fab_timer_init(struct fab_timer *timer, void (*fire)(struct fab_timer *time
 	timer->when_ns = 0;
 }
 
-void fab_timer_start(struct fab_progress *progress, struct fab_timer *timer, uint64_t when_ns)
+void fab_timer_start(struct fab_engine *engine, struct fab_timer *timer, uint64_t when_ns)
 {
 	struct fab_list *place;
 
 	fab_list_remove(&timer->link);
 	timer->when_ns = fab_max(when_ns, (uint64_t) ALARM_NOW + 1);
-	for (place = progress->timers.prev; place != &progress->timers; place = place->prev) {
+	for (place = engine->timers.prev; place != &engine->timers; place = place->prev) {
 		if (fab_container(place, struct fab_timer, link)->when_ns <= timer->when_ns)
 			break;
 	}
 	fab_list_add_after(place, &timer->link);
-	if (place == &progress->timers && watched(progress) && progress->alarm_ns != ALARM_NOW)
-		alarm_set(progress, timer->when_ns);
+	if (place == &engine->timers && watched(engine) && engine->alarm_ns != ALARM_NOW)
+		alarm_set(engine, timer->when_ns);
 }
 
 void fab_timer_stop(struct fab_timer *timer)
@@ -224,21 +224,21 @@ void fab_timer_stop(struct fab_timer *timer)
 	fab_list_remove(&timer->link);
 }
 
-static bool run_timers(struct fab_progress *progress)
+static bool run_timers(struct fab_engine *engine)
 {
 	uint64_t now = fab_now_ns();
 	struct fab_timer *timer;
 	bool found = false;
 
-	progress->since_clock = 0;
-	while ((timer = fab_list_first(&progress->timers, struct fab_timer, link)) && timer->when_ns <= now) {
+	engine->since_clock = 0;
+	while ((timer = fab_list_first(&engine->timers, struct fab_timer, link)) && timer->when_ns <= now) {
 		fab_list_remove(&timer->link);
 		timer->fire(timer);
 		found = true;
 	}
-	if (progress->alarm_due || (progress->alarm_ns > ALARM_NOW && progress->alarm_ns <= now))
-		alarm_set(progress, watched(progress) ? first_timer_ns(progress) : 0);
-	progress->alarm_due = false;
+	if (engine->alarm_due || (engine->alarm_ns > ALARM_NOW && engine->alarm_ns <= now))
+		alarm_set(engine, watched(engine) ? first_timer_ns(engine) : 0);
+	engine->alarm_due = false;
 	return found;
 }
 
@@ -248,20 +248,20 @@ void fab_flush_init(struct fab_flush *flush, void (*fn)(struct fab_flush *flush)
 	flush->flush = fn;
 }
 
-void fab_progress_flush_later(struct fab_progress *progress, struct fab_flush *flush)
+void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush)
 {
 	if (!fab_list_empty(&flush->link))
 		return;
-	fab_list_add_tail(&progress->flush, &flush->link);
-	progress->looks_left = 0;
-	if (!progress->in_pass && watched(progress))
-		alarm_set(progress, ALARM_NOW);
+	fab_list_add_tail(&engine->flush, &flush->link);
+	engine->looks_left = 0;
+	if (!engine->in_pass && watched(engine))
+		alarm_set(engine, ALARM_NOW);
 }
 
-void fab_progress_set_direct(struct fab_progress *progress, void *direct)
+void fab_engine_set_direct(struct fab_engine *engine, void *direct)
 {
-	progress->direct = direct;
-	progress->looks_left = 0;
+	engine->direct = direct;
+	engine->looks_left = 0;
 }
 
 void fab_flush_cancel(struct fab_flush *flush)
@@ -270,12 +270,12 @@ void fab_flush_cancel(struct fab_flush *flush)
 }
 
 /* What is queued meanwhile stays for the next time, so that this ends. */
-void fab_progress_flush(struct fab_progress *progress)
+void fab_engine_flush(struct fab_engine *engine)
 {
 	struct fab_list todo = FAB_LIST_INIT(todo);
 	struct fab_list *link;
 
-	fab_list_splice_tail(&todo, &progress->flush);
+	fab_list_splice_tail(&todo, &engine->flush);
 	while ((link = fab_list_pop_front(&todo))) {
 		struct fab_flush *flush = fab_container(link, struct fab_flush, link);
 
@@ -283,16 +283,16 @@ void fab_progress_flush(struct fab_progress *progress)
 	}
 }
 
-void fab_progress_defer(struct fab_progress *progress, struct fab_defer *defer)
+void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer)
 {
-	fab_list_add_tail(&progress->deferred, &defer->link);
+	fab_list_add_tail(&engine->deferred, &defer->link);
 }
 
-static void free_deferred(struct fab_progress *progress)
+static void free_deferred(struct fab_engine *engine)
 {
 	struct fab_list *link;
 
-	while ((link = fab_list_pop_front(&progress->deferred))) {
+	while ((link = fab_list_pop_front(&engine->deferred))) {
 		struct fab_defer *defer = fab_container(link, struct fab_defer, link);
 
 		defer->free(defer);
@@ -306,186 +306,186 @@ static uint8_t *staging_get(uint8_t **staging)
 	return *staging;
 }
 
-uint8_t *fab_progress_staging(struct fab_progress *progress)
+uint8_t *fab_engine_staging(struct fab_engine *engine)
 {
-	return staging_get(&progress->staging);
+	return staging_get(&engine->staging);
 }
 
-uint8_t *fab_progress_tx_staging(struct fab_progress *progress)
+uint8_t *fab_engine_tx_staging(struct fab_engine *engine)
 {
-	return staging_get(&progress->tx_staging);
+	return staging_get(&engine->tx_staging);
 }
 
 /* ---- the pass ---- */
 
 /* Always the first of the list, which then goes to its end: a callback may take any of them out. */
-static bool poll_hot(struct fab_progress *progress)
+static bool poll_hot(struct fab_engine *engine)
 {
 	bool found = false;
 
-	for (unsigned cnt = progress->hot_cnt; cnt && !fab_list_empty(&progress->hot); cnt--) {
-		struct fab_source *src = fab_list_first(&progress->hot, struct fab_source, hot);
+	for (unsigned cnt = engine->hot_cnt; cnt && !fab_list_empty(&engine->hot); cnt--) {
+		struct fab_source *src = fab_list_first(&engine->hot, struct fab_source, hot);
 
 		fab_list_remove(&src->hot);
-		fab_list_add_tail(&progress->hot, &src->hot);
+		fab_list_add_tail(&engine->hot, &src->hot);
 		if (src->poll(src)) {
 			src->quiet = 0;
 			found = true;
-		} else if (++src->quiet > (progress->hot_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX) && src->progress) {
+		} else if (++src->quiet > (engine->hot_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX) && src->engine) {
 			cool(src);
 		}
 	}
 	return found;
 }
 
-static bool ask_epoll(struct fab_progress *progress)
+static bool ask_epoll(struct fab_engine *engine)
 {
 	struct epoll_event events[EPOLL_EVENTS];
 
-	progress->since_epoll = 0;
-	progress->asked_cnt = fab_sock->epoll_wait(progress->epfd, events, EPOLL_EVENTS, 0);
-	progress->asked = events;
-	for (progress->asked_next = 0; progress->asked_next < progress->asked_cnt;) {
-		struct epoll_event *event = &events[progress->asked_next++];
+	engine->since_epoll = 0;
+	engine->asked_cnt = fab_sock->epoll_wait(engine->epfd, events, EPOLL_EVENTS, 0);
+	engine->asked = events;
+	for (engine->asked_next = 0; engine->asked_next < engine->asked_cnt;) {
+		struct epoll_event *event = &events[engine->asked_next++];
 		struct fab_source *src = event->data.ptr;
 
 		if (src)
 			src->ready(src, event->events);
 	}
-	progress->asked = NULL;
-	return progress->asked_cnt > 0;
+	engine->asked = NULL;
+	return engine->asked_cnt > 0;
 }
 
 /* Is it time to ask epoll, after the hot sources gave something or not? */
-static bool epoll_wanted(const struct fab_progress *progress, bool found)
+static bool epoll_wanted(const struct fab_engine *engine, bool found)
 {
-	bool nothing_hot = !progress->hot_cnt && fab_list_empty(&progress->polls);
+	bool nothing_hot = !engine->hot_cnt && fab_list_empty(&engine->polls);
 
-	if (!progress->source_cnt && !progress->alarm_ns)
+	if (!engine->source_cnt && !engine->alarm_ns)
 		return false;
 	if (found)
-		return progress->since_epoll >= (progress->out_cnt ? EPOLL_QUIET_PASSES : EPOLL_PASSES);
-	return nothing_hot || progress->ask_epoll || progress->out_cnt || progress->since_epoll >= EPOLL_QUIET_PASSES;
+		return engine->since_epoll >= (engine->out_cnt ? EPOLL_QUIET_PASSES : EPOLL_PASSES);
+	return nothing_hot || engine->ask_epoll || engine->out_cnt || engine->since_epoll >= EPOLL_QUIET_PASSES;
 }
 
 /* Is it time to look at timers? */
-static bool clock_wanted(const struct fab_progress *progress, bool found)
+static bool clock_wanted(const struct fab_engine *engine, bool found)
 {
-	if (progress->alarm_due)
+	if (engine->alarm_due)
 		return true;
-	return !fab_list_empty(&progress->timers) && (!found || progress->since_clock >= CLOCK_PASSES);
+	return !fab_list_empty(&engine->timers) && (!found || engine->since_clock >= CLOCK_PASSES);
 }
 
-static bool pass(struct fab_progress *progress)
+static bool pass(struct fab_engine *engine)
 {
 	bool found;
 
-	if (progress->in_pass)
+	if (engine->in_pass)
 		return false;
-	progress->in_pass = true;
-	progress->pass_cnt++;
-	if (progress->looks_left < 0)
-		progress->since_epoll = EPOLL_PASSES;
-	progress->looks_left = progress->direct ? DIRECT_LOOKS : 0;
+	engine->in_pass = true;
+	engine->pass_cnt++;
+	if (engine->looks_left < 0)
+		engine->since_epoll = EPOLL_PASSES;
+	engine->looks_left = engine->direct ? DIRECT_LOOKS : 0;
 
-	if (!fab_list_empty(&progress->flush))
-		fab_progress_flush(progress);
-	if (progress->alarm_ns == ALARM_NOW)
-		alarm_set(progress, first_timer_ns(progress));
+	if (!fab_list_empty(&engine->flush))
+		fab_engine_flush(engine);
+	if (engine->alarm_ns == ALARM_NOW)
+		alarm_set(engine, first_timer_ns(engine));
 
-	found = poll_hot(progress);
-	if (!fab_list_empty(&progress->polls))
-		found |= run_polls(progress);
-	progress->since_epoll++;
-	if (epoll_wanted(progress, found))
-		found |= ask_epoll(progress);
-	progress->ask_epoll = false;
+	found = poll_hot(engine);
+	if (!fab_list_empty(&engine->polls))
+		found |= run_polls(engine);
+	engine->since_epoll++;
+	if (epoll_wanted(engine, found))
+		found |= ask_epoll(engine);
+	engine->ask_epoll = false;
 
-	progress->since_clock++;
-	if (clock_wanted(progress, found))
-		found |= run_timers(progress);
+	engine->since_clock++;
+	if (clock_wanted(engine, found))
+		found |= run_timers(engine);
 
-	progress->in_pass = false;
-	if (!fab_list_empty(&progress->deferred))
-		free_deferred(progress);
+	engine->in_pass = false;
+	if (!fab_list_empty(&engine->deferred))
+		free_deferred(engine);
 	return found;
 }
 
-bool fab_progress_run(struct fab_progress *progress)
+bool fab_engine_run(struct fab_engine *engine)
 {
-	fab_progress_attend(progress);
-	return pass(progress);
+	fab_engine_attend(engine);
+	return pass(engine);
 }
 
-void fab_progress_last_look(struct fab_progress *progress)
+void fab_engine_last_look(struct fab_engine *engine)
 {
-	progress->ask_epoll = true;
-	pass(progress);
-	fab_progress_prepare_sleep(progress);
+	engine->ask_epoll = true;
+	pass(engine);
+	fab_engine_prepare_sleep(engine);
 }
 
-void fab_progress_signal(struct fab_progress *progress)
+void fab_engine_signal(struct fab_engine *engine)
 {
 	struct fab_list *link;
 
-	while ((link = fab_list_pop_front(&progress->signals)))
+	while ((link = fab_list_pop_front(&engine->signals)))
 		fab_wait_signal(fab_container(link, struct fab_wait, link));
 }
 
 /* ---- the thread ---- */
 
 /* Sleep until something arrives, is queued to leave, or is due. Lock held on entry and exit. */
-static void thread_sleep(struct fab_progress *progress)
+static void thread_sleep(struct fab_engine *engine)
 {
-	struct pollfd pollfd = { .fd = progress->epfd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = engine->epfd, .events = POLLIN };
 
-	fab_progress_watch(progress);
-	fab_progress_prepare_sleep(progress);
-	fab_progress_unlock(progress);
+	fab_engine_watch(engine);
+	fab_engine_prepare_sleep(engine);
+	fab_engine_unlock(engine);
 	fab_sock->poll(&pollfd, 1, -1);
-	fab_progress_lock(progress);
-	fab_progress_unwatch(progress);
+	fab_engine_lock(engine);
+	fab_engine_unwatch(engine);
 }
 
 /* Between two passes. */
-static void thread_let_others_in(struct fab_progress *progress)
+static void thread_let_others_in(struct fab_engine *engine)
 {
-	if (!fab_list_empty(&progress->signals))
-		fab_progress_signal(progress);
-	fab_lock_yield(&progress->lock);
+	if (!fab_list_empty(&engine->signals))
+		fab_engine_signal(engine);
+	fab_lock_yield(&engine->lock);
 }
 
 /* The application polls: leave the work to it as long as it does. Lock held on entry and exit. */
-static void thread_keep_away(struct fab_progress *progress)
+static void thread_keep_away(struct fab_engine *engine)
 {
 	const struct timespec away = { .tv_nsec = AWAY_NS };
-	uint32_t before, now = atomic_load_explicit(&progress->spins, memory_order_relaxed);
+	uint32_t before, now = atomic_load_explicit(&engine->spins, memory_order_relaxed);
 
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	do {
 		before = now;
 		nanosleep(&away, NULL);
-		now = atomic_load_explicit(&progress->spins, memory_order_relaxed);
+		now = atomic_load_explicit(&engine->spins, memory_order_relaxed);
 	} while (now != before && now >= SPINS_AWAY);
-	fab_progress_lock(progress);
-	atomic_store_explicit(&progress->spins, 0, memory_order_relaxed);
+	fab_engine_lock(engine);
+	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
 }
 
 static void *thread_main(void *arg)
 {
-	struct fab_progress *progress = arg;
+	struct fab_engine *engine = arg;
 
-	fab_progress_lock(progress);
-	while (!progress->thread_stop) {
-		progress->ask_epoll = true;
-		if (pass(progress))
-			thread_let_others_in(progress);
+	fab_engine_lock(engine);
+	while (!engine->thread_stop) {
+		engine->ask_epoll = true;
+		if (pass(engine))
+			thread_let_others_in(engine);
 		else
-			thread_sleep(progress);
-		if (atomic_load_explicit(&progress->spins, memory_order_relaxed) >= SPINS_AWAY)
-			thread_keep_away(progress);
+			thread_sleep(engine);
+		if (atomic_load_explicit(&engine->spins, memory_order_relaxed) >= SPINS_AWAY)
+			thread_keep_away(engine);
 	}
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	return NULL;
 }
 
@@ -505,19 +505,19 @@ int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const
 	return 0;
 }
 
-static void thread_join(struct fab_progress *progress)
+static void thread_join(struct fab_engine *engine)
 {
-	fab_progress_lock(progress);
-	progress->thread_stop = true;
-	alarm_set(progress, ALARM_NOW);
-	fab_progress_unlock(progress);
-	pthread_join(progress->thread, NULL);
-	progress->thread_run = false;
+	fab_engine_lock(engine);
+	engine->thread_stop = true;
+	alarm_set(engine, ALARM_NOW);
+	fab_engine_unlock(engine);
+	pthread_join(engine->thread, NULL);
+	engine->thread_run = false;
 }
 
 /* ---- life ---- */
 
-static enum fab_lock_kind lock_kind(const struct fab_progress_attr *attr)
+static enum fab_lock_kind lock_kind(const struct fab_engine_attr *attr)
 {
 	if (attr->auto_progress)
 		return FAB_LOCK_MUTEX;
@@ -526,66 +526,66 @@ static enum fab_lock_kind lock_kind(const struct fab_progress_attr *attr)
 	return attr->data_serial ? FAB_LOCK_BIASED : attr->data_owned ? FAB_LOCK_OWNED : FAB_LOCK_MUTEX;
 }
 
-int fab_progress_init(struct fab_progress *progress, const struct fab_progress_attr *attr)
+int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *attr)
 {
 	int ret;
 
-	memset(progress, 0, sizeof(*progress));
-	fab_list_init(&progress->hot);
-	fab_list_init(&progress->flush);
-	fab_list_init(&progress->polls);
-	fab_list_init(&progress->timers);
-	fab_list_init(&progress->deferred);
-	fab_list_init(&progress->signals);
-	progress->alarm.ready = alarm_ready;
+	memset(engine, 0, sizeof(*engine));
+	fab_list_init(&engine->hot);
+	fab_list_init(&engine->flush);
+	fab_list_init(&engine->polls);
+	fab_list_init(&engine->timers);
+	fab_list_init(&engine->deferred);
+	fab_list_init(&engine->signals);
+	engine->alarm.ready = alarm_ready;
 
-	progress->epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
-	if (progress->epfd < 0)
+	engine->epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
+	if (engine->epfd < 0)
 		return -errno;
-	progress->alarm.fd = fab_sock->timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (progress->alarm.fd < 0) {
+	engine->alarm.fd = fab_sock->timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (engine->alarm.fd < 0) {
 		ret = -errno;
 		goto close_epfd;
 	}
-	ret = fab_source_add(progress, &progress->alarm, EPOLLIN);
+	ret = fab_source_add(engine, &engine->alarm, EPOLLIN);
 	if (ret)
 		goto close_alarm;
-	progress->source_cnt = 0;	/* of others */
+	engine->source_cnt = 0;	/* of others */
 
-	fab_lock_init(&progress->lock, lock_kind(attr));
+	fab_lock_init(&engine->lock, lock_kind(attr));
 	if (attr->auto_progress) {
-		progress->thread_run = true;
-		ret = fab_thread_start(&progress->thread, thread_main, progress, attr->name);
+		engine->thread_run = true;
+		ret = fab_thread_start(&engine->thread, thread_main, engine, attr->name);
 		if (ret)
 			goto fini_lock;
 	}
 	return 0;
 
 fini_lock:
-	fab_lock_fini(&progress->lock);
+	fab_lock_fini(&engine->lock);
 close_alarm:
-	fab_sock_close(&progress->alarm.fd);
+	fab_sock_close(&engine->alarm.fd);
 close_epfd:
-	fab_sock_close(&progress->epfd);
+	fab_sock_close(&engine->epfd);
 	return ret;
 }
 
-void fab_progress_fini(struct fab_progress *progress)
+void fab_engine_fini(struct fab_engine *engine)
 {
-	if (progress->thread_run)
-		thread_join(progress);
-	fab_ready_free(progress);
-	free_deferred(progress);
-	assert(!progress->source_cnt);
-	assert(fab_list_empty(&progress->signals));
-	free(progress->staging);
-	free(progress->tx_staging);
-	fab_lock_fini(&progress->lock);
-	fab_sock_close(&progress->alarm.fd);
-	fab_sock_close(&progress->epfd);
+	if (engine->thread_run)
+		thread_join(engine);
+	fab_ready_free(engine);
+	free_deferred(engine);
+	assert(!engine->source_cnt);
+	assert(fab_list_empty(&engine->signals));
+	free(engine->staging);
+	free(engine->tx_staging);
+	fab_lock_fini(&engine->lock);
+	fab_sock_close(&engine->alarm.fd);
+	fab_sock_close(&engine->epfd);
 }
 
-void fab_progress_share(struct fab_progress *progress)
+void fab_engine_share(struct fab_engine *engine)
 {
-	fab_lock_inflate(&progress->lock);
+	fab_lock_inflate(&engine->lock);
 }

@@ -4,11 +4,11 @@
  * makes progress here (endpoints, their connections, CQs, counters). doc/design.md, section 7.3.
  *
  * A domain has one engine. With FI_THREAD_COMPLETION and manual progress every CQ or counter has its own, and an
- * endpoint uses that of what it is bound to (fab_progress_join). Each EQ has one for listening.
+ * endpoint uses that of what it is bound to (fab_engine_join). Each EQ has one for listening.
  *
  * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the
  * engine's own thread, which sleeps in epoll, and keeps away while the application itself polls. "Lock held" below
- * means progress->lock; its kind is chosen at init from the threading level (none where the application serialises all,
+ * means engine->lock; its kind is chosen at init from the threading level (none where the application serialises all,
  * a biased one where it serialises data calls, an owned one where it mostly makes them in one thread), so no caller
  * ever asks.
  *
@@ -19,8 +19,8 @@
  * descriptor that was given out) is a watcher. While there is one, the alarm, a timerfd in epfd, makes epfd readable
  * when somebody must come back: at the first timer, or at once because something was queued to leave.
  */
-#ifndef FAB_PROGRESS_H
-#define FAB_PROGRESS_H
+#ifndef FAB_ENGINE_H
+#define FAB_ENGINE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,21 +31,21 @@
 #include "base/lock.h"
 
 struct epoll_event;
-struct fab_progress;
+struct fab_engine;
 struct fab_ready;
 struct fab_wait;
 
 /*
  * Something with a file descriptor. Embedded in a connection, a listener ... Zeroed before it is added for the first
  * time. All callbacks run with the lock held, and may close this or any other source (fab_source_del), whose memory
- * they hand to fab_progress_defer().
+ * they hand to fab_engine_defer().
  */
 struct fab_source {
 	int fd;				/* the embedder's, set before fab_source_add and closed after fab_source_del */
 	uint32_t events;		/* EPOLLIN, EPOLLOUT as armed (level triggered) */
 	uint32_t quiet;			/* passes since it last gave something; engine's own */
-	struct fab_list hot;		/* in progress->hot while it is one of the busy few; engine's own */
-	struct fab_progress *progress;	/* the engine that it is added to, or NULL */
+	struct fab_list hot;		/* in engine->hot while it is one of the busy few; engine's own */
+	struct fab_engine *engine;	/* the engine that it is added to, or NULL */
 	/* epoll says `events`. */
 	void (*ready)(struct fab_source *src, uint32_t events);
 	/* Try to read without being told to: one non-blocking call. True if it gave anything. NULL: never hot. */
@@ -82,7 +82,7 @@ struct fab_poll_fn {
 #define FAB_STAGING_LEN		(64 * 1024)	/* bytes; one recv takes up to this much */
 
 /* Guarded by lock, but for what says otherwise. */
-struct fab_progress {
+struct fab_engine {
 	struct fab_lock lock;
 	int epfd;			/* readable when any source is; nests in wait objects. Fixed */
 	bool thread_run;		/* FI_PROGRESS_AUTO: the thread exists. Fixed while it does */
@@ -116,7 +116,7 @@ struct fab_progress {
 	uint64_t alarm_ns;		/* what the alarm is set to; 0: off */
 	struct fab_source alarm;
 	struct fab_ready *ready;	/* owned: what counters start here (trigger.h); NULL until something may be */
-	uint8_t *staging;		/* see fab_progress_staging(): borrowed by one source for one call */
+	uint8_t *staging;		/* see fab_engine_staging(): borrowed by one source for one call */
 	uint8_t *tx_staging;		/* for gathering small frames; likewise */
 	pthread_t thread;
 };
@@ -124,19 +124,19 @@ struct fab_progress {
 /* What an engine is for; decides its lock (base/lock.h): none if it is neither `shared` nor has `auto_progress`; if it
  * is shared and has none, a biased one if data calls are serialised, an owned one if they mostly are one thread's; else
  * a mutex. */
-struct fab_progress_attr {
+struct fab_engine_attr {
 	bool shared;			/* more than one thread may come at a time */
-	bool data_serial;		/* but not for data calls (fab_progress_enter) */
+	bool data_serial;		/* but not for data calls (fab_engine_enter) */
 	bool data_owned;		/* seldom for data calls */
 	bool auto_progress;
 	const char *name;		/* of the thread, at most 15 bytes */
 };
 
 /* 0, -FI_EMFILE/-FI_ENOMEM ... (as the kernel said). On success the caller owns it until fini. */
-int fab_progress_init(struct fab_progress *progress, const struct fab_progress_attr *attr);
+int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *attr);
 
 /* Stops the thread, runs what is deferred, frees. No source may be left; the caller must not hold the lock. */
-void fab_progress_fini(struct fab_progress *progress);
+void fab_engine_fini(struct fab_engine *engine);
 
 /* Start a thread of ours: named (at most 15 bytes, or NULL), and without signals, which are the application's. 0 or
  * -errno. */
@@ -144,10 +144,10 @@ int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const
 
 /* From now on threads of ours come too: gives an engine without a lock a mutex (then nobody may be inside), and makes a
  * biased or owned lock one. */
-void fab_progress_share(struct fab_progress *progress);
+void fab_engine_share(struct fab_engine *engine);
 
 /* Add, change, remove a descriptor. Lock held. add: 0 or -errno; mod and del cannot fail for an added source. */
-int fab_source_add(struct fab_progress *progress, struct fab_source *src, uint32_t events);
+int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events);
 void fab_source_mod(struct fab_source *src, uint32_t events);
 void fab_source_del(struct fab_source *src);		/* idempotent; does not close the fd */
 /* This source just gave data: keep it among the busy few. Lock held. */
@@ -155,79 +155,79 @@ void fab_source_hot(struct fab_source *src);
 
 /* Lock held. Starting a started timer moves it; stopping is idempotent. */
 void fab_timer_init(struct fab_timer *timer, void (*fire)(struct fab_timer *timer));
-void fab_timer_start(struct fab_progress *progress, struct fab_timer *timer, uint64_t when_ns);
+void fab_timer_start(struct fab_engine *engine, struct fab_timer *timer, uint64_t when_ns);
 void fab_timer_stop(struct fab_timer *timer);
 
 /* Lock held. */
 void fab_flush_init(struct fab_flush *flush, void (*fn)(struct fab_flush *flush));
-void fab_progress_flush_later(struct fab_progress *progress, struct fab_flush *flush);	/* idempotent */
+void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush);	/* idempotent */
 void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
-void fab_progress_defer(struct fab_progress *progress, struct fab_defer *defer);
+void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer);
 
 /* There is such a place, or no longer (NULL). Lock held. */
-void fab_progress_set_direct(struct fab_progress *progress, void *direct);
+void fab_engine_set_direct(struct fab_engine *engine, void *direct);
 
 /* The engine's staging buffers, allocated on first use. NULL: no memory. Lock held, valid until the caller returns to
  * the engine. */
-uint8_t *fab_progress_staging(struct fab_progress *progress);
-uint8_t *fab_progress_tx_staging(struct fab_progress *progress);
+uint8_t *fab_engine_staging(struct fab_engine *engine);
+uint8_t *fab_engine_tx_staging(struct fab_engine *engine);
 
 /* The application looks after this engine itself: its thread may keep away. Lock held. */
-static inline void fab_progress_attend(struct fab_progress *progress)
+static inline void fab_engine_attend(struct fab_engine *engine)
 {
-	uint32_t spins = atomic_load_explicit(&progress->spins, memory_order_relaxed);
+	uint32_t spins = atomic_load_explicit(&engine->spins, memory_order_relaxed);
 
-	atomic_store_explicit(&progress->spins, spins + 1, memory_order_relaxed);
+	atomic_store_explicit(&engine->spins, spins + 1, memory_order_relaxed);
 }
 
-/* One pass; lock held (kept throughout). True if it found anything. Does not signal wait objects: fab_progress_unlock()
+/* One pass; lock held (kept throughout). True if it found anything. Does not signal wait objects: fab_engine_unlock()
  * does. Called from within a pass it does nothing. */
-bool fab_progress_run(struct fab_progress *progress);
+bool fab_engine_run(struct fab_engine *engine);
 /* Send what is queued to leave, nothing else. Lock held. */
-void fab_progress_flush(struct fab_progress *progress);
+void fab_engine_flush(struct fab_engine *engine);
 
-static inline void fab_progress_lock(struct fab_progress *progress)
+static inline void fab_engine_lock(struct fab_engine *engine)
 {
-	fab_lock_acquire(&progress->lock);
+	fab_lock_acquire(&engine->lock);
 }
 
 /* The same for a data call, which the application serialises with others where the threading level says so: post,
  * read a queue. Not for those that fi_domain(3) lets any thread make at any time. */
-static inline void fab_progress_enter(struct fab_progress *progress)
+static inline void fab_engine_enter(struct fab_engine *engine)
 {
-	fab_lock_enter(&progress->lock);
+	fab_lock_enter(&engine->lock);
 }
 
-void fab_progress_signal(struct fab_progress *progress);	/* slow half of unlock: writes to wait objects */
+void fab_engine_signal(struct fab_engine *engine);	/* slow half of unlock: writes to wait objects */
 
 /* Signal wait objects that still have something to tell (so an entry that was read in the same call costs nothing),
  * unlock. */
-static inline void fab_progress_unlock(struct fab_progress *progress)
+static inline void fab_engine_unlock(struct fab_engine *engine)
 {
-	if (!fab_list_empty(&progress->signals))
-		fab_progress_signal(progress);
-	fab_lock_release(&progress->lock);
+	if (!fab_list_empty(&engine->signals))
+		fab_engine_signal(engine);
+	fab_lock_release(&engine->lock);
 }
 
 /* The same for who has queued nothing and told nobody anything. */
-static inline void fab_progress_leave(struct fab_progress *progress)
+static inline void fab_engine_leave(struct fab_engine *engine)
 {
-	fab_lock_release(&progress->lock);
+	fab_lock_release(&engine->lock);
 }
 
 /* A watcher comes or goes; any thread, no lock needed. After it came, and before it sleeps:
- * fab_progress_prepare_sleep(). */
-static inline void fab_progress_watch(struct fab_progress *progress)
+ * fab_engine_prepare_sleep(). */
+static inline void fab_engine_watch(struct fab_engine *engine)
 {
-	atomic_fetch_add(&progress->watchers, 1);
+	atomic_fetch_add(&engine->watchers, 1);
 }
-static inline void fab_progress_unwatch(struct fab_progress *progress)
+static inline void fab_engine_unwatch(struct fab_engine *engine)
 {
-	atomic_fetch_sub(&progress->watchers, 1);
+	atomic_fetch_sub(&engine->watchers, 1);
 }
 /* Flush, and set the alarm to the first timer: then epfd alone will tell a watcher to come back. Lock held. */
-void fab_progress_prepare_sleep(struct fab_progress *progress);
+void fab_engine_prepare_sleep(struct fab_engine *engine);
 /* The last look of somebody who is going to sleep: a pass that asks epoll too, then the above. Lock held. */
-void fab_progress_last_look(struct fab_progress *progress);
+void fab_engine_last_look(struct fab_engine *engine);
 
 #endif

@@ -16,7 +16,7 @@ static bool has_room(const struct fab_pace *pace)
 static void pace_look(struct fab_pace *pace, uint64_t when_ns)
 {
 	pace->look_ns = when_ns;
-	fab_timer_start(pace->progress, &pace->timer, when_ns);
+	fab_timer_start(pace->engine, &pace->timer, when_ns);
 }
 
 static void become_young(struct fab_pace *pace, struct fab_turn *turn)
@@ -85,10 +85,10 @@ void fab_turn_init(struct fab_turn *turn)
 	turn->young_ns = 0;
 }
 
-void fab_pace_init(struct fab_pace *pace, struct fab_progress *progress, uint32_t (*young_max)(void),
+void fab_pace_init(struct fab_pace *pace, struct fab_engine *engine, uint32_t (*young_max)(void),
 		   void (*begin)(struct fab_turn *turn))
 {
-	*pace = (struct fab_pace) { .progress = progress, .young_max = young_max, .begin = begin };
+	*pace = (struct fab_pace) { .engine = engine, .young_max = young_max, .begin = begin };
 	fab_list_init(&pace->line);
 	fab_list_init(&pace->young);
 	fab_timer_init(&pace->timer, pace_fire);

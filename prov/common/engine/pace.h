@@ -22,7 +22,7 @@ struct fab_turn {
 };
 
 struct fab_pace {
-	struct fab_progress *progress;	/* borrowed */
+	struct fab_engine *engine;	/* borrowed */
 	uint32_t (*young_max)(void);	/* as of now */
 	void (*begin)(struct fab_turn *turn);	/* the attempt of who was in line may begin */
 	struct fab_list young;		/* struct fab_turn.link, by young_ns: attempts that have just begun */
@@ -32,7 +32,7 @@ struct fab_pace {
 	struct fab_timer timer;
 };
 
-void fab_pace_init(struct fab_pace *pace, struct fab_progress *progress, uint32_t (*young_max)(void),
+void fab_pace_init(struct fab_pace *pace, struct fab_engine *engine, uint32_t (*young_max)(void),
 		   void (*begin)(struct fab_turn *turn));
 /* Nothing begins any more. */
 void fab_pace_stop(struct fab_pace *pace);

@@ -61,39 +61,39 @@ int fab_sleep_left_ms(struct fab_sleep *sleep)
 
 static void engine_lock(struct fab_wait *wait)
 {
-	fab_progress_lock(wait->progress);
+	fab_engine_lock(wait->engine);
 }
 
 static void engine_enter(struct fab_wait *wait)
 {
-	fab_progress_enter(wait->progress);
+	fab_engine_enter(wait->engine);
 }
 
 static void engine_unlock(struct fab_wait *wait)
 {
-	fab_progress_unlock(wait->progress);
+	fab_engine_unlock(wait->engine);
 }
 
 static void engine_run(struct fab_wait *wait)
 {
-	fab_progress_enter(wait->progress);
-	fab_progress_last_look(wait->progress);
-	fab_progress_unlock(wait->progress);
+	fab_engine_enter(wait->engine);
+	fab_engine_last_look(wait->engine);
+	fab_engine_unlock(wait->engine);
 }
 
 static void engine_watch(struct fab_wait *wait, bool on)
 {
 	if (on)
-		fab_progress_watch(wait->progress);
+		fab_engine_watch(wait->engine);
 	else
-		fab_progress_unwatch(wait->progress);
+		fab_engine_unwatch(wait->engine);
 }
 
 static void engine_pause(struct fab_wait *wait)
 {
-	fab_progress_prepare_sleep(wait->progress);
-	wait->progress->ask_epoll = true;
-	fab_progress_unlock(wait->progress);
+	fab_engine_prepare_sleep(wait->engine);
+	wait->engine->ask_epoll = true;
+	fab_engine_unlock(wait->engine);
 }
 
 static const struct fab_wait_guard engine_guard = {
@@ -195,9 +195,9 @@ static int sleep_poll(struct fab_wait *wait, int left_ms)
 {
 	struct pollfd fds[2] = {
 		{ .fd = wait->epfd >= 0 ? wait->epfd : wait->evfd, .events = POLLIN },
-		{ .fd = wait->progress->epfd, .events = POLLIN },
+		{ .fd = wait->engine->epfd, .events = POLLIN },
 	};
-	bool alone = wait->epfd >= 0 || wait->progress->thread_run;
+	bool alone = wait->epfd >= 0 || wait->engine->thread_run;
 
 	return fab_sock->poll(fds, alone ? 1 : 2, left_ms) < 0 ? -errno : 0;
 }
@@ -268,7 +268,7 @@ static int nest_open(struct fab_wait *wait)
 		return -errno;
 	ret = fab_wait_nest(epfd, wait->evfd);
 	if (!ret)
-		ret = fab_wait_nest(epfd, wait->progress->epfd);
+		ret = fab_wait_nest(epfd, wait->engine->epfd);
 	if (ret) {
 		fab_sock_close(&epfd);
 		return ret;
@@ -287,7 +287,7 @@ static int give_fd_locked(struct fab_wait *wait)
 {
 	int ret;
 
-	if (wait->epfd < 0 && !wait->progress->thread_run) {
+	if (wait->epfd < 0 && !wait->engine->thread_run) {
 		ret = nest_open(wait);
 		if (ret)
 			return ret;
@@ -411,7 +411,7 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 		.obj = attr->obj,
 		.guard = attr->guard ? attr->guard : &engine_guard,
 		.has_event = attr->has_event,
-		.progress = attr->progress,
+		.engine = attr->engine,
 		.evfd = -1,
 		.epfd = -1,
 		.set = attr->obj == FI_WAIT_SET ? fab_container(attr->set, struct fab_wait_set, wait_fid) : NULL,
@@ -425,9 +425,9 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 	if (wait->evfd < 0)
 		return -errno;
 	if (attr->guard || attr->obj == FI_WAIT_FD || attr->obj == FI_WAIT_POLLFD)
-		ret = attr->progress->thread_run ? 0 : nest_open(wait);
+		ret = attr->engine->thread_run ? 0 : nest_open(wait);
 	if (fab_wait_has_thread(wait))
-		fab_progress_share(attr->progress);
+		fab_engine_share(attr->engine);
 	if (!ret && wait->set)
 		ret = join_set(wait);
 	if (ret) {
@@ -452,22 +452,22 @@ void fab_wait_fini(struct fab_wait *wait)
 	close_fds(wait);
 }
 
-static void move_to(struct fab_wait *wait, struct fab_progress *to)
+static void move_to(struct fab_wait *wait, struct fab_engine *to)
 {
-	fab_progress_lock(wait->progress);
+	fab_engine_lock(wait->engine);
 	fab_list_remove(&wait->link);
 	if (wait->armed)
 		wait->guard->watch(wait, false);
-	fab_progress_unlock(wait->progress);
-	wait->progress = to;
+	fab_engine_unlock(wait->engine);
+	wait->engine = to;
 	if (wait->armed)
 		wait->guard->watch(wait, true);
 }
 
-int fab_wait_move(struct fab_wait *wait, struct fab_progress *to)
+int fab_wait_move(struct fab_wait *wait, struct fab_engine *to)
 {
 	struct fab_teller *teller = waits_teller(wait);
-	struct fab_progress *from = wait->progress;
+	struct fab_engine *from = wait->engine;
 	int ret;
 
 	if (wait->epfd >= 0) {
@@ -476,7 +476,7 @@ int fab_wait_move(struct fab_wait *wait, struct fab_progress *to)
 			return ret;
 	}
 	if (fab_wait_has_thread(wait))
-		fab_progress_share(to);
+		fab_engine_share(to);
 	fab_teller_hold(teller);
 	move_to(wait, to);
 	fab_teller_let_go(teller);

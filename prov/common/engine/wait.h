@@ -29,7 +29,7 @@
 #include <rdma/fi_errno.h>
 #include "base/list.h"
 
-struct fab_progress;
+struct fab_engine;
 struct fab_teller;
 struct fab_wait;
 struct fab_wait_set;
@@ -37,12 +37,12 @@ struct fab_wait_set;
 /* The guard of a queue and what makes progress for it. */
 struct fab_wait_guard {
 	void (*lock)(struct fab_wait *wait);
-	void (*enter)(struct fab_wait *wait);	/* the same in a data call (fab_progress_enter) */
+	void (*enter)(struct fab_wait *wait);	/* the same in a data call (fab_engine_enter) */
 	void (*unlock)(struct fab_wait *wait);
-	/* A pass that leaves nothing undone, then get ready to sleep (fab_progress_prepare_sleep). A data call;
+	/* A pass that leaves nothing undone, then get ready to sleep (fab_engine_prepare_sleep). A data call;
 	 * guard not held. */
 	void (*run)(struct fab_wait *wait);
-	/* A watcher comes or goes (fab_progress_watch) on every engine of the queue. Guard held. */
+	/* A watcher comes or goes (fab_engine_watch) on every engine of the queue. Guard held. */
 	void (*watch)(struct fab_wait *wait, bool on);
 	/* Get ready to sleep. Guard held on entry, not on return; lock() ends the sleep. */
 	void (*pause)(struct fab_wait *wait);
@@ -65,8 +65,8 @@ struct fab_wait {
 	uint32_t wakes_taken;		/* as far as they have ended somebody's sleep */
 	int evfd;			/* eventfd, -1 if obj needs none; fixed */
 	int epfd;			/* epoll set of evfd and the engine's; -1 if there is none (yet) */
-	struct fab_list link;		/* in progress->signals while an event is to be told */
-	struct fab_progress *progress;	/* borrowed: outlives the queue */
+	struct fab_list link;		/* in engine->signals while an event is to be told */
+	struct fab_engine *engine;	/* borrowed: outlives the queue */
 	struct fab_wait_set *set;	/* borrowed: FI_WAIT_SET, holds a reference */
 	struct fab_list set_link;	/* guarded by the set's mutex */
 	struct fab_teller *teller;	/* owned: FI_WAIT_MUTEX_COND */
@@ -76,9 +76,9 @@ struct fab_wait {
 struct fab_wait_attr {
 	enum fi_wait_obj obj;
 	struct fid_wait *set;		/* FI_WAIT_SET only */
-	struct fab_progress *progress;
+	struct fab_engine *engine;
 	bool (*has_event)(struct fab_wait *wait);
-	/* NULL: the lock of `progress`, which alone makes progress for this queue. Otherwise there is an epoll set
+	/* NULL: the lock of `engine`, which alone makes progress for this queue. Otherwise there is an epoll set
 	 * for sleepers from the start, to which the owner adds its further engines. */
 	const struct fab_wait_guard *guard;
 };
@@ -91,10 +91,10 @@ bool fab_wait_exists(enum fi_wait_obj obj, const struct fid_wait *set);
 int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr);
 /* Guard not held; nobody sleeps any more. */
 void fab_wait_fini(struct fab_wait *wait);
-/* The queue goes over to another engine (fab_progress_join): what was given to sleepers, a descriptor or a set, must
+/* The queue goes over to another engine (fab_engine_join): what was given to sleepers, a descriptor or a set, must
  * wake for the new one. No lock held; nobody sleeps, as no endpoint uses the queue yet. 0 or -FI_E* with nothing
  * changed. */
-int fab_wait_move(struct fab_wait *wait, struct fab_progress *to);
+int fab_wait_move(struct fab_wait *wait, struct fab_engine *to);
 
 /* True if a thread of ours drives the engines of this queue, or will (FI_WAIT_MUTEX_COND): so they need a lock. */
 bool fab_wait_has_thread(const struct fab_wait *wait);

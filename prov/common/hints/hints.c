@@ -44,7 +44,7 @@ static const char *to_text(char text[TEXT_MAX], uint64_t value, size_t size, int
 	return text;
 }
 
-void fab_match_miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, uint64_t asked,
+void fab_hints_miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, uint64_t asked,
 		    uint64_t offered, size_t size, int type)
 {
 	char asked_text[TEXT_MAX], offered_text[TEXT_MAX];
@@ -63,7 +63,7 @@ static const struct fi_info no_hints = { .mode = UINT64_MAX };
 static void check_bits(struct fab_hint_match *match, const char *attr, uint64_t asked, uint64_t offered, int type)
 {
 	if (asked & ~offered)
-		fab_match_miss(match, FAB_WHY_WHAT, attr, asked & ~offered, offered, sizeof(asked), type);
+		fab_hints_miss(match, FAB_WHY_WHAT, attr, asked & ~offered, offered, sizeof(asked), type);
 }
 
 /* ---- what memory registration must be like ---- */
@@ -195,7 +195,7 @@ static void check_caps(struct fab_hint_match *match)
 static void check_mode(struct fab_hint_match *match, const char *attr, uint64_t willing, uint64_t wanted)
 {
 	if (wanted & ~willing)
-		fab_match_miss(match, FAB_WHY_WHAT, attr, willing, wanted, sizeof(wanted), FI_TYPE_MODE);
+		fab_hints_miss(match, FAB_WHY_WHAT, attr, willing, wanted, sizeof(wanted), FI_TYPE_MODE);
 }
 
 static void check_modes(struct fab_hint_match *match)
@@ -248,7 +248,7 @@ static void check_mr_mode(struct fab_hint_match *match)
 	else if (mode == FI_MR_BASIC && MR_BASIC_BITS & ~(match->offer->mr_mode_can | match->offer->mr_mode_need))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC", "scalable registration only (FI_MR_SCALABLE, or 0)");
 	else if (want & ~willing)
-		fab_match_miss(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
+		fab_hints_miss(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
 }
 
 static void answer_mr_mode(const struct fab_hint_match *match, struct fi_info *info)
@@ -273,7 +273,7 @@ static void check_addr_format(struct fab_hint_match *match)
 		return;
 	if ((asked == FI_SOCKADDR && (ip || offered == FI_SOCKADDR_IB)) || (asked == FI_SOCKADDR_IP && ip))
 		return;
-	fab_match_miss(match, FAB_WHY_WHICH, "addr_format", asked, offered, sizeof(asked), FI_TYPE_ADDR_FORMAT);
+	fab_hints_miss(match, FAB_WHY_WHICH, "addr_format", asked, offered, sizeof(asked), FI_TYPE_ADDR_FORMAT);
 }
 
 static void check_name(struct fab_hint_match *match, const char *attr, const char *asked, const char *offered)
@@ -332,7 +332,7 @@ static void check_ctx_cnt(struct fab_hint_match *match, const char *attr, size_t
 		if (!shared_max)
 			miss(match, FAB_WHY_WHAT, attr, "FI_SHARED_CONTEXT", "no shared contexts");
 	} else if (asked > max) {
-		fab_match_miss(match, FAB_WHY_WHAT, attr, asked, max, sizeof(asked), FAB_AS_NUMBER);
+		fab_hints_miss(match, FAB_WHY_WHAT, attr, asked, max, sizeof(asked), FAB_AS_NUMBER);
 	}
 }
 
@@ -351,7 +351,7 @@ static void check_ep(struct fab_hint_match *match)
 static void check_key_size(struct fab_hint_match *match, const char *attr, size_t size, bool in_av)
 {
 	if (size == FI_AV_AUTH_KEY ? !in_av : size > match->offer->auth_key_max)
-		fab_match_miss(match, FAB_WHY_WHAT, attr, size, match->offer->auth_key_max, sizeof(size),
+		fab_hints_miss(match, FAB_WHY_WHAT, attr, size, match->offer->auth_key_max, sizeof(size),
 			       FAB_AS_NUMBER);
 }
 
@@ -409,7 +409,7 @@ static void check_tclass(struct fab_hint_match *match, const char *attr, uint32_
 {
 	if (asked != FI_TC_UNSPEC && asked != FI_TC_BEST_EFFORT && asked != offered &&
 	    !(match->offer->tclasses && fab_tclass_exists(asked)))
-		fab_match_miss(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked),
+		fab_hints_miss(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked),
 			   FAB_AS_HEX);
 }
 
@@ -427,13 +427,13 @@ static void check_tclasses(struct fab_hint_match *match)
 
 /* What picks among entries comes first: most offers end there. */
 static void (*const checks[])(struct fab_hint_match *match) = {
-	check_addr_format, check_names, fab_match_check_rules, check_caps, check_modes, check_mr_mode, check_ep,
+	check_addr_format, check_names, fab_hints_check_rules, check_caps, check_modes, check_mr_mode, check_ep,
 	check_auth_key, check_tclasses,
 };
 
 static bool is_match(struct fab_hint_match *match)
 {
-	for (size_t i = 0; i < fab_countof(checks) && !fab_match_done(match); i++)
+	for (size_t i = 0; i < fab_countof(checks) && !fab_hints_done(match); i++)
 		checks[i](match);
 	return !match->miss_cnt;
 }
@@ -451,7 +451,7 @@ static struct fi_info *make_answer(const struct fab_hint_match *match)
 		info->tx_attr->size = fab_min(offer->tx_size, info->tx_attr->size);
 	if (offer->rx_size)
 		info->rx_attr->size = fab_min(offer->rx_size, info->rx_attr->size);
-	fab_match_answer_rules(match, info);
+	fab_hints_answer_rules(match, info);
 	info->caps = answer_caps(match);
 	info->tx_attr->caps = answer_part_caps(match, hints->tx_attr ? hints->tx_attr->caps : 0, TX_CAPS);
 	info->rx_attr->caps = answer_part_caps(match, hints->rx_attr ? hints->rx_attr->caps : 0, RX_CAPS);
@@ -492,7 +492,7 @@ static void tell_core(const struct fab_hint_match *match, enum fab_why_kind kind
 	fab_why_report(match->prov, kind, entry_text(entry, match->offer->info), attr, asked, offered);
 }
 
-int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
+int fab_hints_match(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info)
 {
 	void (*listen)(const struct fab_hint_match *, enum fab_why_kind, const char *, const char *, const char *) =
@@ -532,7 +532,7 @@ static void tell_log(const struct fab_hint_match *match, enum fab_why_kind kind,
 		"ask it for this\n", attr, asked, match->prov->name, offered);
 }
 
-int fab_match_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
+int fab_hints_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
 		    const struct fab_offer *offers, size_t cnt)
 {
 	struct fab_hint_match match = { .prov = prov, .version = version, .hints = info, .opening = true };

@@ -4,10 +4,10 @@
  * refusal. doc/design.md, section 4; fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  *
  * A provider makes its offers - complete fi_info entries, best first, each saying the most it can do - and calls
- * fab_match_info(). Any thread; nothing is kept between calls.
+ * fab_hints_match(). Any thread; nothing is kept between calls.
  */
-#ifndef FAB_MATCH_INFO_H
-#define FAB_MATCH_INFO_H
+#ifndef FAB_HINTS_H
+#define FAB_HINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,13 +37,13 @@ struct fab_offer {
  * list of freshly allocated entries, in the order of the offers, fabric_attr->prov_name and api_version left to the
  * core. 0, -FI_ENODATA (every refusal has been recorded through the core, if it wants to know), -FI_ENOMEM.
  */
-int fab_match_info(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
+int fab_hints_match(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info);
 
 /* Is an info, with which the application opens an endpoint or domain, within one of the offers? 0, or -FI_EINVAL with a
  * log line that names the attribute nearest to it, what was asked and what there is. Names, handles and addresses are
  * not looked at: the objects at hand have them. */
-int fab_match_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
+int fab_hints_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
 		    const struct fab_offer *offers, size_t cnt);
 
 /* Does the core want reasons from this call of getinfo? Ask once, and only then build texts. */

@@ -167,20 +167,20 @@ static bool fits(const struct rule *rule, uint64_t asked, uint64_t offered)
 	}
 }
 
-void fab_match_check_rules(struct fab_hint_match *match)
+void fab_hints_check_rules(struct fab_hint_match *match)
 {
-	for (size_t i = 0; i < fab_countof(rules) && !fab_match_done(match); i++) {
+	for (size_t i = 0; i < fab_countof(rules) && !fab_hints_done(match); i++) {
 		uint64_t asked = get_value(match->hints, &rules[i]);
 		uint64_t offered = get_value(match->offer->info, &rules[i]);
 
 		if (asked && !fits(&rules[i], asked, offered))
-			fab_match_miss(match, rules[i].kind, rules[i].name,
+			fab_hints_miss(match, rules[i].kind, rules[i].name,
 				   rules[i].compare == SUBSET ? asked & ~offered : asked, offered, rules[i].size,
 				   rules[i].text);
 	}
 }
 
-void fab_match_answer_rules(const struct fab_hint_match *match, struct fi_info *info)
+void fab_hints_answer_rules(const struct fab_hint_match *match, struct fi_info *info)
 {
 	for (size_t i = 0; i < fab_countof(rules); i++) {
 		uint64_t asked = get_value(match->hints, &rules[i]);

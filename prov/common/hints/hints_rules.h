@@ -4,8 +4,8 @@
  * (those that depend on each other, the answer, the texts). See match_info.h. Any thread; a match is its caller's
  * alone.
  */
-#ifndef FAB_MATCH_RULES_H
-#define FAB_MATCH_RULES_H
+#ifndef FAB_HINTS_RULES_H
+#define FAB_HINTS_RULES_H
 
 #include "common/hints/hints.h"
 
@@ -18,7 +18,7 @@ struct fab_hint_match {
 	uint32_t version;		/* of the API, as the caller wants it */
 	const struct fi_info *hints;	/* never NULL */
 	const struct fab_offer *offer;
-	bool opening;			/* the hints are the info that an object is opened with (fab_match_check) */
+	bool opening;			/* the hints are the info that an object is opened with (fab_hints_check) */
 	unsigned miss_cnt;
 	/* Called for each mismatch; NULL: nobody wants to know. */
 	void (*listen)(const struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
@@ -26,7 +26,7 @@ struct fab_hint_match {
 };
 
 /* True if the checks of this offer may end: a mismatch was found, and nobody listens. */
-static inline bool fab_match_done(const struct fab_hint_match *match)
+static inline bool fab_hints_done(const struct fab_hint_match *match)
 {
 	return match->miss_cnt && !match->listen;
 }
@@ -36,14 +36,14 @@ enum { FAB_AS_NUMBER = -1, FAB_AS_HEX = -2 };
 
 /* Count a mismatch and tell the listener, with both values as texts; `size` of the attribute in bytes, 4 or 8, and
  * `type` as above. */
-void fab_match_miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, uint64_t asked,
+void fab_hints_miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, uint64_t asked,
 		    uint64_t offered, size_t size, int type);
 
 /* ---- match_rules.c ---- */
 
 /* Compare each attribute of the table; what does not match is counted and told. */
-void fab_match_check_rules(struct fab_hint_match *match);
+void fab_hints_check_rules(struct fab_hint_match *match);
 /* Set each attribute of the table in info, a copy of the offer's that has all its parts. */
-void fab_match_answer_rules(const struct fab_hint_match *match, struct fi_info *info);
+void fab_hints_answer_rules(const struct fab_hint_match *match, struct fi_info *info);
 
 #endif

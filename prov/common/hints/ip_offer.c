@@ -268,7 +268,7 @@ int fab_ip_getinfo(const struct fab_ip *ip, uint32_t version, const char *node, 
 	for (size_t i = 0; i < ip->type_cnt && !ret; i++)
 		ret = offers_fill(ip, &offers, ip->types[i], wishes, wish_cnt, list, cnt);
 	if (!ret)
-		ret = fab_match_info(ip->prov, version, hints, offers.offer, offers.cnt, info);
+		ret = fab_hints_match(ip->prov, version, hints, offers.offer, offers.cnt, info);
 	offers_free(&offers);
 free_list:
 	free(list);
@@ -288,7 +288,7 @@ int fab_ip_check(const struct fab_ip *ip, const struct fi_info *info, uint32_t v
 		return -FI_ENOMEM;
 	fill(ip, most, &netif, info->ep_attr->type);
 	offer.info = most;
-	ret = fab_match_check(ip->prov, version, info, &offer, 1);
+	ret = fab_hints_check(ip->prov, version, info, &offer, 1);
 	fi_freeinfo(most);
 	return ret;
 }

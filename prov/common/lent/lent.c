@@ -29,7 +29,7 @@ struct item {
 struct inbox {
 	struct fab_source source;	/* an eventfd on progress */
 	struct fab_defer defer;
-	struct fab_progress *progress;	/* borrowed: of the object, final while this is open */
+	struct fab_engine *engine;	/* borrowed: of the object, final while this is open */
 	pthread_mutex_t lock;		/* guards what follows */
 	bool knocked;			/* the eventfd is written, or is about to be */
 };
@@ -63,24 +63,24 @@ int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export 
 /* ---- the inbox ---- */
 
 /* 0 or -FI_E*. ready runs with the engine's lock held. */
-static int inbox_open(struct inbox *inbox, struct fab_progress *progress,
+static int inbox_open(struct inbox *inbox, struct fab_engine *engine,
 		      void (*ready)(struct fab_source *src, uint32_t events))
 {
 	int ret;
 
 	pthread_mutex_init(&inbox->lock, NULL);
-	inbox->progress = progress;
+	inbox->engine = engine;
 	inbox->source.ready = ready;
 	inbox->source.fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (inbox->source.fd < 0) {
 		ret = -errno;
 		goto destroy;
 	}
-	fab_progress_lock(progress);
-	ret = fab_source_add(progress, &inbox->source, EPOLLIN);
+	fab_engine_lock(engine);
+	ret = fab_source_add(engine, &inbox->source, EPOLLIN);
 	if (!ret)
-		atomic_fetch_add(&progress->user_cnt, 1);
-	fab_progress_unlock(progress);
+		atomic_fetch_add(&engine->user_cnt, 1);
+	fab_engine_unlock(engine);
 	if (!ret)
 		return 0;
 	fab_sock_close(&inbox->source.fd);
@@ -115,9 +115,9 @@ static void inbox_close(struct inbox *inbox, void (*free_it)(struct fab_defer *d
 {
 	fab_source_del(&inbox->source);
 	fab_sock_close(&inbox->source.fd);
-	atomic_fetch_sub(&inbox->progress->user_cnt, 1);
+	atomic_fetch_sub(&inbox->engine->user_cnt, 1);
 	inbox->defer.free = free_it;
-	fab_progress_defer(inbox->progress, &inbox->defer);
+	fab_engine_defer(inbox->engine, &inbox->defer);
 }
 
 /* ---- queues ---- */
@@ -219,14 +219,14 @@ static void cq_export_free(struct fab_defer *defer)
 static int cq_export_close(struct fid *fid)
 {
 	struct cq_export *x = fab_container(fid, struct cq_export, peer.fid);
-	struct fab_progress *progress = x->inbox.progress;
+	struct fab_engine *engine = x->inbox.engine;
 	struct fab_cq *cq = x->cq;
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	cq_empty(x);
 	fab_list_remove(&x->link);
 	inbox_close(&x->inbox, cq_export_free);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	atomic_fetch_sub(&cq->ref, 1);
 	return 0;
 }
@@ -262,15 +262,15 @@ int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp)
 	FAB_OPS_FILL(&cq_export_ops);
 	x->cq = cq;
 	x->peer = (struct fid_peer_cq) { { FI_CLASS_PEER_CQ, exp->context, &cq_export_ops }, &cq_owner_ops };
-	ret = inbox_open(&x->inbox, cq->progress, cq_ready);
+	ret = inbox_open(&x->inbox, cq->engine, cq_ready);
 	if (ret) {
 		free(x->item);
 		free(x);
 		return ret;
 	}
-	fab_progress_lock(cq->progress);
+	fab_engine_lock(cq->engine);
 	fab_list_add_tail(&cq->exports, &x->link);
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	atomic_fetch_add(&cq->ref, 1);
 	*exp->fid = &x->peer.fid;
 	return 0;
@@ -342,13 +342,13 @@ static void cntr_export_free(struct fab_defer *defer)
 static int cntr_export_close(struct fid *fid)
 {
 	struct cntr_export *x = fab_container(fid, struct cntr_export, peer.fid);
-	struct fab_progress *progress = x->inbox.progress;
+	struct fab_engine *engine = x->inbox.engine;
 	struct fab_cntr *cntr = x->cntr;
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	cntr_empty(x);
 	inbox_close(&x->inbox, cntr_export_free);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	atomic_fetch_sub(&cntr->ref, 1);
 	return 0;
 }
@@ -378,7 +378,7 @@ int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp)
 	FAB_OPS_FILL(&cntr_export_ops);
 	x->cntr = cntr;
 	x->peer = (struct fid_peer_cntr) { { FI_CLASS_PEER_CNTR, exp->context, &cntr_export_ops }, &cntr_owner_ops };
-	ret = inbox_open(&x->inbox, cntr->progress, cntr_ready);
+	ret = inbox_open(&x->inbox, cntr->engine, cntr_ready);
 	if (ret) {
 		free(x);
 		return ret;

@@ -21,19 +21,19 @@
 
 /* ---- the object ---- */
 
-void fab_mr_count(struct fab_mr *mr, struct fab_progress *progress, size_t len)
+void fab_mr_count(struct fab_mr *mr, struct fab_engine *engine, size_t len)
 {
 	struct fab_cntr *cntr = atomic_load_explicit(&mr->cntr, memory_order_acquire);
 
 	if (!cntr)
 		return;
-	if (cntr->progress == progress) {
+	if (cntr->engine == engine) {
 		fab_cntr_inc(cntr, len);
 		return;
 	}
-	fab_progress_lock(cntr->progress);
+	fab_engine_lock(cntr->engine);
 	fab_cntr_inc(cntr, len);
-	fab_progress_unlock(cntr->progress);
+	fab_engine_unlock(cntr->engine);
 }
 
 int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt)
@@ -94,14 +94,14 @@ static int bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter belongs to another domain than the region\n");
 		return -FI_EINVAL;
 	}
-	if (cntr->progress != &domain->progress) {
-		if (cntr->progress->user_cnt) {
+	if (cntr->engine != &domain->engine) {
+		if (cntr->engine->user_cnt) {
 			FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with "
 				"FI_THREAD_COMPLETION a memory region wants a counter of its own\n");
 			return -FI_EINVAL;
 		}
-		ret = fab_progress_join(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress,
-					&cntr->wait }, &domain->progress);
+		ret = fab_engine_join(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
+					&cntr->wait }, &domain->engine);
 		if (ret)
 			return ret;
 	}

@@ -21,7 +21,7 @@ struct fab_auth_key;
 struct fab_domain;
 struct fab_cntr;
 struct fab_mr_table;
-struct fab_progress;
+struct fab_engine;
 
 #define FAB_MR_IOV_LIMIT	8		/* domain_attr->mr_iov_limit of providers that use this */
 #define FAB_MR_KEY_SIZE		8		/* domain_attr->mr_key_size, and bytes of a raw key */
@@ -85,8 +85,8 @@ int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uin
 int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr);
 
 /* A peer's write or atomic of len bytes has reached the region: count it, if a counter is bound. The lock of
- * `progress`, the engine that carried it, is held; that of the domain's engine may be taken on top of it. */
-void fab_mr_count(struct fab_mr *mr, struct fab_progress *progress, size_t len);
+ * `engine`, the engine that carried it, is held; that of the domain's engine may be taken on top of it. */
+void fab_mr_count(struct fab_mr *mr, struct fab_engine *engine, size_t len);
 
 /* Have the pages of these places, in mr, on what they are a mapping of: FI_COMMIT_COMPLETE. Waits for the device. 0, or
  * -FI_E* as msync(2) says, logged: then nothing is promised. */

@@ -82,15 +82,15 @@ static uint64_t look(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t *s
 {
 	uint64_t ret;
 
-	fab_progress_enter(cntr->progress);
+	fab_engine_enter(cntr->engine);
 	if (now(value) == *seen)
-		fab_progress_run(cntr->progress);
+		fab_engine_run(cntr->engine);
 	else
-		fab_progress_attend(cntr->progress);
+		fab_engine_attend(cntr->engine);
 	ret = *seen = now(value);
 	if (unchanged(cntr))
 		fab_wait_drained(&cntr->wait);
-	fab_progress_unlock(cntr->progress);
+	fab_engine_unlock(cntr->engine);
 	return ret;
 }
 
@@ -117,14 +117,14 @@ static void change_locked(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64
 
 	fab_cntr_bump(cntr, value, by);
 	if (armed)
-		fab_progress_flush(cntr->progress);
+		fab_engine_flush(cntr->engine);
 }
 
 static int change(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
 {
-	fab_progress_lock(cntr->progress);
+	fab_engine_lock(cntr->engine);
 	change_locked(cntr, value, by);
-	fab_progress_unlock(cntr->progress);
+	fab_engine_unlock(cntr->engine);
 	return 0;
 }
 
@@ -141,9 +141,9 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t by)
 /* Setting is adding the difference, modulo 2^64. */
 static int set(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t to)
 {
-	fab_progress_lock(cntr->progress);
+	fab_engine_lock(cntr->engine);
 	change_locked(cntr, value, to - now(value));
-	fab_progress_unlock(cntr->progress);
+	fab_engine_unlock(cntr->engine);
 	return 0;
 }
 
@@ -181,12 +181,12 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 
 	if (!fab_wait_can_sleep(&cntr->wait))
 		return -FI_ENOSYS;
-	fab_progress_enter(cntr->progress);
+	fab_engine_enter(cntr->engine);
 	fab_wait_begin(&cntr->wait, &sleep, timeout_ms);
 	for (;;) {
 		ret = verdict(cntr, threshold);
 		if (ret == 1) {
-			fab_progress_run(cntr->progress);
+			fab_engine_run(cntr->engine);
 			ret = verdict(cntr, threshold);
 		}
 		if (ret != 1 || slept)
@@ -194,7 +194,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 		cntr->wake_value = cntr->wait.sleepers ? fab_min(cntr->wake_value, threshold) : threshold;
 		slept = fab_wait_sleep(&cntr->wait, &sleep);
 	}
-	fab_progress_unlock(cntr->progress);
+	fab_engine_unlock(cntr->engine);
 	return ret == 1 ? slept : ret;
 }
 
@@ -225,7 +225,7 @@ static int cntr_close(struct fid *fid)
 	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
 	int ret;
 
-	ret = fab_queue_close(cntr->domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress,
+	ret = fab_queue_close(cntr->domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
 			      &cntr->wait }, &cntr->ref, "a counter");
 	if (!ret)
 		free(cntr);
@@ -243,12 +243,12 @@ static uint64_t peer_read(struct fid_cntr *fid)
 {
 	struct fab_cntr *cntr = cntr_of(fid);
 
-	fab_progress_lock(cntr->progress);
-	fab_progress_run(cntr->progress);
+	fab_engine_lock(cntr->engine);
+	fab_engine_run(cntr->engine);
 	cntr->value_seen = now(&cntr->value);
 	cntr->err_seen = now(&cntr->err);
 	fab_wait_drained(&cntr->wait);
-	fab_progress_unlock(cntr->progress);
+	fab_engine_unlock(cntr->engine);
 	return 0;
 }
 
@@ -311,7 +311,7 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 	fab_list_init(&cntr->waiting);
 	cntr->cntr_fid.fid = (struct fid) { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops };
 	cntr->cntr_fid.ops = cntr->peer ? &peer_ops : &cntr_ops;
-	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress, &cntr->wait },
+	ret = fab_queue_init(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine, &cntr->wait },
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
 	if (ret) {
 		free(cntr);

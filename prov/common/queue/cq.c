@@ -152,18 +152,18 @@ ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
 
 	if (!buf && count)
 		return -FI_EINVAL;
-	fab_progress_enter(cq->progress);
+	fab_engine_enter(cq->engine);
 	if (fab_cq_ring_empty(cq) || !count)
-		fab_progress_run(cq->progress);
+		fab_engine_run(cq->engine);
 	else
-		fab_progress_attend(cq->progress);
+		fab_engine_attend(cq->engine);
 	if (fab_cq_ring_empty(cq)) {
 		ret = -FI_EAGAIN;
 		fab_wait_drained(&cq->wait);
 	} else {
 		ret = take(cq, buf, count, src);
 	}
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	return ret;
 }
 
@@ -206,13 +206,13 @@ static ssize_t ahead_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_ad
 	}
 	if (!buf && count)
 		return -FI_EINVAL;
-	fab_progress_enter(cq->progress);
+	fab_engine_enter(cq->engine);
 	if (fab_cq_ring_empty(cq) || !count)
-		fab_progress_run(cq->progress);
+		fab_engine_run(cq->engine);
 	ret = take(cq, buf, count, src);
 	if (ret > 0)
 		read_ahead(cq);
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	return ret;
 }
 
@@ -239,7 +239,7 @@ static int wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
 
 	fab_wait_begin(&cq->wait, &sleep, timeout_ms);
 	while (!enough(cq, cnt)) {
-		fab_progress_run(cq->progress);
+		fab_engine_run(cq->engine);
 		if (enough(cq, cnt))
 			break;
 		cq->wake_cnt = cq->wait.sleepers ? fab_min(cq->wake_cnt, cnt) : cnt;
@@ -263,10 +263,10 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		return -FI_ENOSYS;
 	if (!buf && count)
 		return -FI_EINVAL;
-	fab_progress_enter(cq->progress);
+	fab_engine_enter(cq->engine);
 	ret = wait_for(cq, (uint32_t) fab_max(cnt, (size_t) 1), timeout_ms);
 	taken = take(cq, buf, count, src);
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 
 	return taken == -FI_EAGAIN ? fab_wait_read_error(ret) : taken;
 }
@@ -315,7 +315,7 @@ static int cq_close(struct fid *fid)
 	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid.fid);
 	int ret;
 
-	ret = fab_queue_close(cq->domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
+	ret = fab_queue_close(cq->domain, &(struct fab_engine_user) { &cq->engine, &cq->own_engine, &cq->wait },
 			      &cq->ref, "a CQ");
 	if (!ret)
 		cq_free(cq);
@@ -347,10 +347,10 @@ static ssize_t peer_read(struct fid_cq *fid, void *buf, size_t count)
 	(void) buf;
 	if (count)
 		return -FI_ENOSYS;
-	fab_progress_lock(cq->progress);
-	fab_progress_run(cq->progress);
+	fab_engine_lock(cq->engine);
+	fab_engine_run(cq->engine);
 	fab_wait_drained(&cq->wait);
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	return -FI_EAGAIN;
 }
 
@@ -471,7 +471,7 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	cq->domain = domain;
 	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
 	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops : &fab_cq_ops;
-	ret = fab_queue_init(domain, &(struct fab_progress_user) { &cq->progress, &cq->own_progress, &cq->wait },
+	ret = fab_queue_init(domain, &(struct fab_engine_user) { &cq->engine, &cq->own_engine, &cq->wait },
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
 	if (ret) {
 		cq_free(cq);

@@ -39,8 +39,8 @@ struct fab_cq_ahead {
 struct fab_cq {
 	struct fid_cq cq_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
-	struct fab_progress *progress;	/* guards all below */
-	bool own_progress;		/* FI_THREAD_COMPLETION: not the domain's; given back at close */
+	struct fab_engine *engine;	/* guards all below */
+	bool own_engine;		/* FI_THREAD_COMPLETION: not the domain's; given back at close */
 	enum fi_cq_format format;
 	bool threshold;			/* FI_CQ_COND_THRESHOLD */
 	bool want_src;			/* FI_SOURCE was asked of an endpoint bound here */
@@ -103,7 +103,7 @@ static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
 	if (__builtin_expect(cq->tail - cq->head > cq->mask, 0) && fab_cq_full(cq, comp))
 		return;
 	cq->ring[cq->tail++ & cq->mask] = *comp;
-	fab_wait_event(&cq->wait, &cq->progress->signals);
+	fab_wait_event(&cq->wait, &cq->engine->signals);
 }
 
 /* The same, unless it is for this taker. NULL: there is none. */

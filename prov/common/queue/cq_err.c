@@ -58,7 +58,7 @@ static void err_queue(struct fab_cq *cq, struct fab_cq_err *err)
 {
 	err->pos = cq->tail;
 	fab_list_add_tail(&cq->errs, &err->link);
-	fab_wait_event(&cq->wait, &cq->progress->signals);
+	fab_wait_event(&cq->wait, &cq->engine->signals);
 }
 
 static bool overrun(const struct fab_cq *cq)
@@ -182,10 +182,10 @@ ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t
 
 	if (!buf || flags)
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
-	fab_progress_enter(cq->progress);
+	fab_engine_enter(cq->engine);
 	err = fab_cq_first_err(cq);
 	if (!err || err->pos != cq->head || (cq->ahead && atomic_load(&cq->ahead->cnt))) {
-		fab_progress_unlock(cq->progress);
+		fab_engine_unlock(cq->engine);
 		return -FI_EAGAIN;
 	}
 	give_err(cq, err, buf);
@@ -194,7 +194,7 @@ ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t
 	if (cq->last_err)
 		fab_cq_err_free(cq, cq->last_err);
 	cq->last_err = err;
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	return 1;
 }
 
@@ -213,13 +213,13 @@ const char *fab_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_
 	const char *text;
 
 	(void) err_data;
-	fab_progress_lock(cq->progress);
+	fab_engine_lock(cq->engine);
 	text = err_text(cq, prov_errno);
 	if (buf && len) {
 		fab_strbuf_init(&sb, buf, len);
 		fab_strbuf_puts(&sb, text);
 		text = buf;
 	}
-	fab_progress_unlock(cq->progress);
+	fab_engine_unlock(cq->engine);
 	return text;
 }

@@ -387,7 +387,7 @@ static int eq_close(struct fid *fid)
 	}
 	assert(fab_list_empty(&eq->engines));
 	fab_wait_fini(&eq->wait);
-	fab_progress_fini(&eq->progress);
+	fab_engine_fini(&eq->engine);
 	eq_free(eq);
 	atomic_fetch_sub(&fabric->ref, 1);
 	return 0;
@@ -461,11 +461,11 @@ int fab_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct f
 	FAB_OPS_FILL(&eq_fid_ops);
 	eq->eq_fid.fid = (struct fid) { .fclass = FI_CLASS_EQ, .context = context, .ops = &eq_fid_ops };
 	eq->eq_fid.ops = &eq_ops;
-	ret = fab_progress_init(&eq->progress, &(struct fab_progress_attr) { .shared = true });
+	ret = fab_engine_init(&eq->engine, &(struct fab_engine_attr) { .shared = true });
 	if (ret)
 		goto free_eq;
 	ret = fab_wait_init(&eq->wait, &(struct fab_wait_attr) { .obj = attr->wait_obj, .set = attr->wait_set,
-			    .progress = &eq->progress, .has_event = has_event, .guard = &fab_eq_guard });
+			    .engine = &eq->engine, .has_event = has_event, .guard = &fab_eq_guard });
 	if (ret)
 		goto fini_progress;
 	atomic_fetch_add(&fabric->ref, 1);
@@ -473,7 +473,7 @@ int fab_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct f
 	return 0;
 
 fini_progress:
-	fab_progress_fini(&eq->progress);
+	fab_engine_fini(&eq->engine);
 free_eq:
 	eq_free(eq);
 	return ret;

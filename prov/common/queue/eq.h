@@ -29,9 +29,9 @@ struct fab_eq {
 	struct fab_list events;		/* struct fab_eq_event */
 	struct fab_eq_event *overrun;	/* owned: stands last, for ever, once an event was lost; in events then */
 	struct fab_eq_event *last_err;	/* owned: read last; its err_data stays valid until the next read */
-	struct fab_list engines;	/* struct fab_eq_engine: those of the endpoints bound here, counted */
+	struct fab_list engines;	/* struct fab_eq_driven: those of the endpoints bound here, counted */
 	uint32_t ref;
-	struct fab_progress progress;	/* for passive endpoints; shared (mutex) */
+	struct fab_engine engine;	/* for passive endpoints; shared (mutex) */
 	struct fab_wait wait;
 };
 
@@ -75,9 +75,9 @@ static inline void fab_eq_put(struct fab_eq *eq)
  * given. */
 void fab_eq_purge(struct fab_eq *eq, struct fid *owner, void (*drop)(uint32_t event, void *data, size_t len));
 
-/* An endpoint whose engine is `progress` is bound here / goes away. Any thread, no lock held, not from within a pass.
+/* An endpoint whose engine is `engine` is bound here / goes away. Any thread, no lock held, not from within a pass.
  * 0 or -FI_E*. */
-int fab_eq_add_engine(struct fab_eq *eq, struct fab_progress *progress);
-void fab_eq_del_engine(struct fab_eq *eq, struct fab_progress *progress);
+int fab_eq_add_engine(struct fab_eq *eq, struct fab_engine *engine);
+void fab_eq_del_engine(struct fab_eq *eq, struct fab_engine *engine);
 
 #endif

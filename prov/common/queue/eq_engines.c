@@ -10,9 +10,9 @@
 #include <rdma/fi_errno.h>
 
 /* Lives from the first fab_eq_add_engine() to the last fab_eq_del_engine(), and as long as somebody drives it. */
-struct fab_eq_engine {
+struct fab_eq_driven {
 	struct fab_list link;
-	struct fab_progress *progress;	/* borrowed from the domain of the endpoints bound */
+	struct fab_engine *engine;	/* borrowed from the domain of the endpoints bound */
 	uint32_t cnt;			/* of these endpoints; 0: goes away */
 	uint32_t busy;			/* threads that drive it */
 };
@@ -22,46 +22,46 @@ static struct fab_eq *eq_of_wait(struct fab_wait *wait)
 	return fab_container(wait, struct fab_eq, wait);
 }
 
-static void look(struct fab_progress *progress)
+static void look(struct fab_engine *engine)
 {
-	fab_progress_lock(progress);
-	progress->ask_epoll = true;
-	fab_progress_run(progress);
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	engine->ask_epoll = true;
+	fab_engine_run(engine);
+	fab_engine_unlock(engine);
 }
 
-static void last_look(struct fab_progress *progress)
+static void last_look(struct fab_engine *engine)
 {
-	fab_progress_lock(progress);
-	fab_progress_last_look(progress);
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	fab_engine_last_look(engine);
+	fab_engine_unlock(engine);
 }
 
-static void prepare_sleep(struct fab_progress *progress)
+static void prepare_sleep(struct fab_engine *engine)
 {
-	fab_progress_lock(progress);
-	fab_progress_prepare_sleep(progress);
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	fab_engine_prepare_sleep(engine);
+	fab_engine_unlock(engine);
 }
 
 /* Call fn for every engine that needs us. No lock held: eq->lock comes after theirs, so each is held in place by
  * `busy`. */
-static void for_each_engine(struct fab_eq *eq, void (*fn)(struct fab_progress *progress))
+static void for_each_engine(struct fab_eq *eq, void (*fn)(struct fab_engine *engine))
 {
-	struct fab_eq_engine *engine;
+	struct fab_eq_driven *driven;
 	struct fab_list *link;
 
-	fn(&eq->progress);
+	fn(&eq->engine);
 	pthread_mutex_lock(&eq->lock);
 	fab_list_for_each(&eq->engines, link) {
-		engine = fab_container(link, struct fab_eq_engine, link);
-		if (!engine->cnt || engine->progress->thread_run)
+		driven = fab_container(link, struct fab_eq_driven, link);
+		if (!driven->cnt || driven->engine->thread_run)
 			continue;
-		engine->busy++;
+		driven->busy++;
 		pthread_mutex_unlock(&eq->lock);
-		fn(engine->progress);
+		fn(driven->engine);
 		pthread_mutex_lock(&eq->lock);
-		if (!--engine->busy && !engine->cnt)
+		if (!--driven->busy && !driven->cnt)
 			pthread_cond_broadcast(&eq->idle);
 	}
 	pthread_mutex_unlock(&eq->lock);
@@ -74,92 +74,92 @@ void fab_eq_run(struct fab_eq *eq)
 
 /* ---- those of endpoints ---- */
 
-static struct fab_eq_engine *find_engine(struct fab_eq *eq, const struct fab_progress *progress)
+static struct fab_eq_driven *find_engine(struct fab_eq *eq, const struct fab_engine *engine)
 {
-	struct fab_eq_engine *engine;
+	struct fab_eq_driven *driven;
 	struct fab_list *link;
 
 	fab_list_for_each(&eq->engines, link) {
-		engine = fab_container(link, struct fab_eq_engine, link);
-		if (engine->progress == progress && engine->cnt)
-			return engine;
+		driven = fab_container(link, struct fab_eq_driven, link);
+		if (driven->engine == engine && driven->cnt)
+			return driven;
 	}
 	return NULL;
 }
 
 /* Let those who sleep on the EQ wake for the engine, too. */
-static int nest_engine(struct fab_eq *eq, struct fab_progress *progress)
+static int nest_engine(struct fab_eq *eq, struct fab_engine *engine)
 {
-	if (eq->wait.epfd < 0 || progress->thread_run)
+	if (eq->wait.epfd < 0 || engine->thread_run)
 		return 0;
-	return fab_wait_nest(eq->wait.epfd, progress->epfd);
+	return fab_wait_nest(eq->wait.epfd, engine->epfd);
 }
 
-static int add_engine_locked(struct fab_eq *eq, struct fab_progress *progress)
+static int add_engine_locked(struct fab_eq *eq, struct fab_engine *engine)
 {
-	struct fab_eq_engine *engine = find_engine(eq, progress);
+	struct fab_eq_driven *driven = find_engine(eq, engine);
 	int ret;
 
-	if (engine) {
-		engine->cnt++;
+	if (driven) {
+		driven->cnt++;
 		return 0;
 	}
-	engine = calloc(1, sizeof(*engine));
-	if (!engine)
+	driven = calloc(1, sizeof(*driven));
+	if (!driven)
 		return -FI_ENOMEM;
-	ret = nest_engine(eq, progress);
+	ret = nest_engine(eq, engine);
 	if (ret) {
-		free(engine);
+		free(driven);
 		return ret;
 	}
-	engine->progress = progress;
-	engine->cnt = 1;
-	fab_list_add_tail(&eq->engines, &engine->link);
+	driven->engine = engine;
+	driven->cnt = 1;
+	fab_list_add_tail(&eq->engines, &driven->link);
 	if (eq->wait.armed)
-		fab_progress_watch(progress);
+		fab_engine_watch(engine);
 	return 0;
 }
 
-int fab_eq_add_engine(struct fab_eq *eq, struct fab_progress *progress)
+int fab_eq_add_engine(struct fab_eq *eq, struct fab_engine *engine)
 {
 	bool watched;
 	int ret;
 
-	if (progress == &eq->progress)
+	if (engine == &eq->engine)
 		return 0;
 	if (fab_wait_has_thread(&eq->wait))
-		fab_progress_share(progress);
+		fab_engine_share(engine);
 	pthread_mutex_lock(&eq->lock);
-	ret = add_engine_locked(eq, progress);
+	ret = add_engine_locked(eq, engine);
 	watched = eq->wait.armed;
 	pthread_mutex_unlock(&eq->lock);
 	if (!ret && watched)
-		prepare_sleep(progress);	/* for those who sleep already */
+		prepare_sleep(engine);	/* for those who sleep already */
 	return ret;
 }
 
-void fab_eq_del_engine(struct fab_eq *eq, struct fab_progress *progress)
+void fab_eq_del_engine(struct fab_eq *eq, struct fab_engine *engine)
 {
-	struct fab_eq_engine *engine;
+	struct fab_eq_driven *driven;
 
-	if (progress == &eq->progress)
+	if (engine == &eq->engine)
 		return;
 	pthread_mutex_lock(&eq->lock);
-	engine = find_engine(eq, progress);
-	assert(engine);
-	if (--engine->cnt) {
+	driven = find_engine(eq, engine);
+	assert(driven);
+	if (--driven->cnt) {
 		pthread_mutex_unlock(&eq->lock);
 		return;
 	}
-	if (eq->wait.epfd >= 0 && !progress->thread_run)
-		fab_wait_unnest(eq->wait.epfd, progress->epfd);
+	if (eq->wait.epfd >= 0 && !engine->thread_run)
+		fab_wait_unnest(eq->wait.epfd, engine->epfd);
 	if (eq->wait.armed)
-		fab_progress_unwatch(progress);
-	while (engine->busy)
+		fab_engine_unwatch(engine);
+	while (driven->busy)
 		pthread_cond_wait(&eq->idle, &eq->lock);
-	fab_list_remove(&engine->link);
+	fab_list_remove(&driven->link);
 	pthread_mutex_unlock(&eq->lock);
-	free(engine);
+	free(driven);
 }
 
 /* ---- the guard of the wait object ---- */
@@ -181,16 +181,16 @@ static void guard_run(struct fab_wait *wait)
 
 static void guard_watch(struct fab_wait *wait, bool on)
 {
-	void (*change)(struct fab_progress *progress) = on ? fab_progress_watch : fab_progress_unwatch;
+	void (*change)(struct fab_engine *engine) = on ? fab_engine_watch : fab_engine_unwatch;
 	struct fab_eq *eq = eq_of_wait(wait);
-	struct fab_eq_engine *engine;
+	struct fab_eq_driven *driven;
 	struct fab_list *link;
 
-	change(&eq->progress);
+	change(&eq->engine);
 	fab_list_for_each(&eq->engines, link) {
-		engine = fab_container(link, struct fab_eq_engine, link);
-		if (engine->cnt)
-			change(engine->progress);
+		driven = fab_container(link, struct fab_eq_driven, link);
+		if (driven->cnt)
+			change(driven->engine);
 	}
 }
 

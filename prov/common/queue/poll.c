@@ -30,7 +30,7 @@ struct fab_poll {
 };
 
 /* A queue's engine and reference count; NULL for what is no CQ or counter. */
-static struct fab_progress *queue_of(struct fid *fid, _Atomic uint32_t **ref)
+static struct fab_engine *queue_of(struct fid *fid, _Atomic uint32_t **ref)
 {
 	struct fab_cntr *cntr;
 	struct fab_cq *cq;
@@ -39,11 +39,11 @@ static struct fab_progress *queue_of(struct fid *fid, _Atomic uint32_t **ref)
 	case FI_CLASS_CQ:
 		cq = fab_container(fid, struct fab_cq, cq_fid.fid);
 		*ref = &cq->ref;
-		return cq->progress;
+		return cq->engine;
 	case FI_CLASS_CNTR:
 		cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
 		*ref = &cntr->ref;
-		return cntr->progress;
+		return cntr->engine;
 	default:
 		return NULL;
 	}
@@ -75,25 +75,25 @@ static bool has_news(struct entry *entry)
 
 /* Look after a queue, and with tell after its news, too: those count as told. last is the engine that has just been
  * looked after, so that queues of one domain cost one pass. */
-static bool look(struct entry *entry, struct fab_progress **last, bool tell)
+static bool look(struct entry *entry, struct fab_engine **last, bool tell)
 {
 	_Atomic uint32_t *ref;
-	struct fab_progress *progress = queue_of(entry->fid, &ref);
+	struct fab_engine *engine = queue_of(entry->fid, &ref);
 	bool news;
 
-	fab_progress_enter(progress);
-	if (progress != *last)
-		fab_progress_run(progress);
-	*last = progress;
+	fab_engine_enter(engine);
+	if (engine != *last)
+		fab_engine_run(engine);
+	*last = engine;
 	news = tell && has_news(entry);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	return news;
 }
 
 static int poll_poll(struct fid_poll *fid, void **context, int count)
 {
 	struct fab_poll *set = fab_container(fid, struct fab_poll, poll_fid);
-	struct fab_progress *last = NULL;
+	struct fab_engine *last = NULL;
 	struct entry *entry;
 	int found = 0;
 

@@ -7,24 +7,24 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
-int fab_queue_init(struct fab_domain *domain, const struct fab_progress_user *queue, struct fab_wait_attr *attr)
+int fab_queue_init(struct fab_domain *domain, const struct fab_engine_user *queue, struct fab_wait_attr *attr)
 {
 	int ret;
 
-	ret = fab_domain_get_progress(domain, queue->progress, queue->own);
+	ret = fab_domain_get_engine(domain, queue->engine, queue->own);
 	if (ret)
 		return ret;
-	attr->progress = *queue->progress;
+	attr->engine = *queue->engine;
 	ret = fab_wait_init(queue->wait, attr);
 	if (ret) {
-		fab_domain_put_progress(domain, *queue->progress, *queue->own);
+		fab_domain_put_engine(domain, *queue->engine, *queue->own);
 		return ret;
 	}
 	atomic_fetch_add(&domain->ref, 1);
 	return 0;
 }
 
-int fab_queue_close(struct fab_domain *domain, const struct fab_progress_user *queue, const _Atomic uint32_t *ref,
+int fab_queue_close(struct fab_domain *domain, const struct fab_engine_user *queue, const _Atomic uint32_t *ref,
 		    const char *what)
 {
 	uint32_t users = atomic_load(ref);
@@ -35,7 +35,7 @@ int fab_queue_close(struct fab_domain *domain, const struct fab_progress_user *q
 		return -FI_EBUSY;
 	}
 	fab_wait_fini(queue->wait);
-	fab_domain_put_progress(domain, *queue->progress, *queue->own);
+	fab_domain_put_engine(domain, *queue->engine, *queue->own);
 	atomic_fetch_sub(&domain->ref, 1);
 	return 0;
 }

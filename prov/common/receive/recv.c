@@ -319,7 +319,7 @@ static void peek(struct fab_recv *recv, const struct fab_op *op)
 
 	/* whoever only peeks, and reads the one answer each time, makes no progress otherwise: fi_cq_read had an
 	 * entry */
-	if (!kept && fab_progress_run(recv->ep->progress))
+	if (!kept && fab_engine_run(recv->ep->engine))
 		kept = find_kept(recv, op);
 	if (!kept) {
 		peek_nothing(recv, op);
@@ -404,9 +404,9 @@ int fab_recv_setopt(struct fab_recv *recv, const void *optval, size_t optlen)
 			"size_t\n", optlen);
 		return -FI_EINVAL;
 	}
-	fab_progress_lock(recv->ep->progress);
+	fab_engine_lock(recv->ep->engine);
 	memcpy(&recv->min_multi_recv, optval, sizeof(size_t));
-	fab_progress_unlock(recv->ep->progress);
+	fab_engine_unlock(recv->ep->engine);
 	return 0;
 }
 

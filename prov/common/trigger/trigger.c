@@ -192,7 +192,7 @@ int fab_trigger_op(struct fab_ep *ep, const struct fab_op *op, fab_trigger_submi
 	work->domain = ep->domain;
 	work->cntr = cntr;
 	work->threshold = threshold;
-	work->progress = ep->progress;
+	work->engine = ep->engine;
 	work->ep = ep;
 	work->submit = submit;
 	work->context = op->context;
@@ -206,9 +206,9 @@ int fab_trigger_op(struct fab_ep *ep, const struct fab_op *op, fab_trigger_submi
 		work->op.hooked = true;
 		work->op.context = &work->hook;
 	}
-	fab_progress_unlock(ep->progress);
+	fab_engine_unlock(ep->engine);
 	ret = fab_work_arm(work);
-	fab_progress_lock(ep->progress);
+	fab_engine_lock(ep->engine);
 	return ret;
 }
 
@@ -235,9 +235,9 @@ void fab_trigger_close(struct fab_ep *ep)
 			fab_work_free(work);
 			continue;
 		}
-		fab_progress_lock(ep->progress);
+		fab_engine_lock(ep->engine);
 		fab_work_fail(work, FI_ECANCELED, "the endpoint was closed before its counter triggered it");
-		fab_progress_unlock(ep->progress);
+		fab_engine_unlock(ep->engine);
 	}
 }
 
@@ -264,7 +264,7 @@ static int queue_cntr_op(struct fab_domain *domain, struct fi_deferred_work *def
 	work->domain = domain;
 	work->cntr = cntr;
 	work->threshold = deferred->threshold;
-	work->progress = target->progress;
+	work->engine = target->engine;
 	work->deferred = deferred;
 	work->target = target;
 	work->set = deferred->op_type == FI_OP_CNTR_SET;

@@ -23,7 +23,7 @@
 struct fab_cntr;
 struct fab_domain;
 struct fab_ep;
-struct fab_progress;
+struct fab_engine;
 
 /* Carry out op, which the provider has checked, on ep: lock of ep's engine held; 0, or -FI_E* and nothing was done.
  * With op->accepted set it is not refused because a queue is full. */
@@ -57,6 +57,6 @@ int fab_domain_work_control(struct fid *domain, int command, void *arg);
 /* A counter has changed: what waits for it, and has waited long enough, becomes ready. Lock of its engine held. */
 void fab_trigger_check(struct fab_cntr *cntr);
 /* What an engine has to run goes with it. No lock held, nothing is ready. */
-void fab_ready_free(struct fab_progress *progress);
+void fab_ready_free(struct fab_engine *engine);
 
 #endif

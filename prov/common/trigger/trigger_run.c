@@ -25,22 +25,22 @@ struct fab_ready {
 
 /* Keep a counter, and it on its engine: that of the work, unless something else keeps it elsewhere, since nobody may
  * make progress for a counter by itself. */
-static void cntr_get(struct fab_cntr *cntr, struct fab_progress *progress)
+static void cntr_get(struct fab_cntr *cntr, struct fab_engine *engine)
 {
 	struct fab_domain *domain = cntr->domain;
 
-	if (cntr->progress != progress && cntr->own_progress && !cntr->progress->user_cnt)
-		fab_progress_join(domain, &(struct fab_progress_user) { &cntr->progress, &cntr->own_progress,
-				  &cntr->wait }, progress);
+	if (cntr->engine != engine && cntr->own_engine && !cntr->engine->user_cnt)
+		fab_engine_join(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
+				  &cntr->wait }, engine);
 	atomic_fetch_add(&cntr->ref, 1);
-	atomic_fetch_add(&cntr->progress->user_cnt, 1);
+	atomic_fetch_add(&cntr->engine->user_cnt, 1);
 }
 
 static void cntr_put(struct fab_cntr *cntr)
 {
 	if (!cntr)
 		return;
-	atomic_fetch_sub(&cntr->progress->user_cnt, 1);
+	atomic_fetch_sub(&cntr->engine->user_cnt, 1);
 	atomic_fetch_sub(&cntr->ref, 1);
 }
 
@@ -56,16 +56,16 @@ void fab_work_free(struct fab_work *work)
 
 static void ready_push(struct fab_work *work)
 {
-	fab_list_add_tail(&work->progress->ready->works, &work->link);
+	fab_list_add_tail(&work->engine->ready->works, &work->link);
 }
 
 /* The engine of a work that has become ready is to look: `from` is the one whose lock the caller holds. */
-static void ready_knock(struct fab_progress *to, struct fab_progress *from)
+static void ready_knock(struct fab_engine *to, struct fab_engine *from)
 {
 	const uint64_t one = 1;
 
 	if (to == from)
-		fab_progress_flush_later(to, &to->ready->flush);
+		fab_engine_flush_later(to, &to->ready->flush);
 	else
 		(void) !fab_sock->write(to->ready->source.fd, &one, sizeof(one));
 }
@@ -85,7 +85,7 @@ void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fa
 	struct fab_work *work = fab_container(hook, struct fab_work, hook);
 	struct fab_ep *ep = work->ep;
 	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq;
-	struct fab_progress *here = ep->progress;
+	struct fab_engine *here = ep->engine;
 	struct fab_comp mine = *comp;
 
 	mine.context = work->context;
@@ -99,14 +99,14 @@ void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fa
 
 	if (!work->completion) {
 		fab_work_free(work);
-	} else if (work->completion->progress == here) {
+	} else if (work->completion->engine == here) {
 		work_count(work);
 	} else {
 		work->ended = true;
-		work->progress = work->completion->progress;
+		work->engine = work->completion->engine;
 		pthread_mutex_lock(&work->domain->work_lock);
 		ready_push(work);
-		ready_knock(work->progress, here);
+		ready_knock(work->engine, here);
 		pthread_mutex_unlock(&work->domain->work_lock);
 	}
 }
@@ -195,7 +195,7 @@ static void ready_source(struct fab_source *source, uint32_t events)
 	ready_run(fab_container(source, struct fab_ready, source));
 }
 
-static int ready_open_source(struct fab_progress *progress, struct fab_ready *ready)
+static int ready_open_source(struct fab_engine *engine, struct fab_ready *ready)
 {
 	int ret;
 
@@ -203,18 +203,18 @@ static int ready_open_source(struct fab_progress *progress, struct fab_ready *re
 	if (ready->source.fd < 0)
 		return -errno;
 	ready->source.ready = ready_source;
-	ret = fab_source_add(progress, &ready->source, EPOLLIN);
+	ret = fab_source_add(engine, &ready->source, EPOLLIN);
 	if (ret)
 		fab_sock_close(&ready->source.fd);
 	return ret;
 }
 
-static int ready_open_locked(struct fab_domain *domain, struct fab_progress *progress)
+static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engine)
 {
 	struct fab_ready *ready;
 	int ret = 0;
 
-	if (progress->ready)
+	if (engine->ready)
 		return 0;
 	ready = calloc(1, sizeof(*ready));
 	if (!ready)
@@ -223,33 +223,33 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_progress *pro
 	ready->source.fd = -1;
 	fab_list_init(&ready->works);
 	fab_flush_init(&ready->flush, ready_flush);
-	if (domain->per_cq_progress)
-		ret = ready_open_source(progress, ready);
+	if (domain->engine_per_queue)
+		ret = ready_open_source(engine, ready);
 	if (ret)
 		free(ready);
 	else
-		progress->ready = ready;
+		engine->ready = ready;
 	return ret;
 }
 
 /* Let things become ready on an engine. 0 or -FI_E*. No lock held. */
-static int ready_open(struct fab_domain *domain, struct fab_progress *progress)
+static int ready_open(struct fab_domain *domain, struct fab_engine *engine)
 {
 	int ret;
 
-	fab_progress_lock(progress);
-	ret = ready_open_locked(domain, progress);
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	ret = ready_open_locked(domain, engine);
+	fab_engine_unlock(engine);
 	return ret;
 }
 
-void fab_ready_free(struct fab_progress *progress)
+void fab_ready_free(struct fab_engine *engine)
 {
-	struct fab_ready *ready = progress->ready;
+	struct fab_ready *ready = engine->ready;
 
 	if (!ready)
 		return;
-	progress->ready = NULL;
+	engine->ready = NULL;
 	fab_flush_cancel(&ready->flush);
 	fab_source_del(&ready->source);
 	fab_sock_close(&ready->source.fd);
@@ -280,7 +280,7 @@ void fab_trigger_check(struct fab_cntr *cntr)
 			continue;
 		fab_list_remove(link);
 		ready_push(work);
-		ready_knock(work->progress, cntr->progress);
+		ready_knock(work->engine, cntr->engine);
 	}
 	cntr->armed = cntr->peer || !fab_list_empty(&cntr->waiting);
 	pthread_mutex_unlock(&cntr->domain->work_lock);
@@ -301,33 +301,33 @@ static void wait_for(struct fab_work *work)
 int fab_work_arm(struct fab_work *work)
 {
 	struct fab_domain *domain = work->domain;
-	struct fab_progress *progress = work->progress;
+	struct fab_engine *engine = work->engine;
 	struct fab_cntr *cntr = work->cntr;
 	int ret;
 
 	if (work->target)
-		cntr_get(work->target, progress);
+		cntr_get(work->target, engine);
 	if (work->completion)
-		cntr_get(work->completion, progress);
-	cntr_get(cntr, progress);
-	ret = ready_open(domain, progress);
+		cntr_get(work->completion, engine);
+	cntr_get(cntr, engine);
+	ret = ready_open(domain, engine);
 	if (!ret && work->completion)
-		ret = ready_open(domain, work->completion->progress);
+		ret = ready_open(domain, work->completion->engine);
 	if (ret) {
 		fab_work_free(work);
 		return ret;
 	}
-	fab_progress_lock(cntr->progress);
+	fab_engine_lock(cntr->engine);
 	pthread_mutex_lock(&domain->work_lock);
 	fab_list_add_tail(&domain->works, &work->all);
 	wait_for(work);
 	pthread_mutex_unlock(&domain->work_lock);
 	fab_trigger_check(cntr);
-	fab_progress_unlock(cntr->progress);
+	fab_engine_unlock(cntr->engine);
 
-	fab_progress_lock(progress);
-	ready_run(progress->ready);
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	ready_run(engine->ready);
+	fab_engine_unlock(engine);
 	return 0;
 }
 

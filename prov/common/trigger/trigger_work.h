@@ -19,7 +19,7 @@ struct fab_work {
 	struct fab_domain *domain;
 	struct fab_cntr *cntr;		/* that it waits for; with a reference, as all of these */
 	uint64_t threshold;
-	struct fab_progress *progress;	/* where it runs */
+	struct fab_engine *engine;	/* where it runs */
 
 	struct fi_deferred_work *deferred;	/* of the application; only compared. NULL: a triggered operation */
 	struct fab_cntr *completion;	/* counts the end of deferred work, or NULL */

@@ -96,9 +96,9 @@ static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_o
 
 /* May what is sent wait for the next pass? Not where somebody sleeps on the engine, who would have to be woken. (A
  * progress thread that keeps away while the application polls does not count: it comes back when that stops.) */
-static inline bool tx_may_burst(const struct fab_progress *progress)
+static inline bool tx_may_burst(const struct fab_engine *engine)
 {
-	return !atomic_load_explicit(&progress->watchers, memory_order_relaxed);
+	return !atomic_load_explicit(&engine->watchers, memory_order_relaxed);
 }
 
 /* Hold an operation, which has put a frame of len bytes into the queue, back for the next pass? In a burst, that is
@@ -111,8 +111,8 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 		return false;
 	if (op->flags & FI_MORE)
 		return true;
-	return conn->sent_pass == ep->base.progress->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
-	       tx_may_burst(ep->base.progress);
+	return conn->sent_pass == ep->base.engine->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
+	       tx_may_burst(ep->base.engine);
 }
 
 #define TX_WAITS	1	/* tx_check: in order, but a counter is to trigger it */
@@ -200,7 +200,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
 	struct tcp_conn *conn;
 	struct tcp_tx *tx;
@@ -232,9 +232,9 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	if (conn->state != TCP_CONN_UP)
 		return 0;
 	if (tx_hold(conn, op, conn->txq_len - queued)) {
-		fab_progress_flush_later(progress, &conn->flush);
+		fab_engine_flush_later(engine, &conn->flush);
 	} else {
-		conn->sent_pass = progress->pass_cnt;
+		conn->sent_pass = engine->pass_cnt;
 		tcp_tx_flush(conn);
 	}
 	return 0;
@@ -242,12 +242,12 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 
 ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 {
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	int ret;
 
-	fab_progress_enter(progress);
+	fab_engine_enter(engine);
 	ret = tcp_submit_locked(&ep->base, op);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	return ret;
 }
 

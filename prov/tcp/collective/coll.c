@@ -186,16 +186,16 @@ static int ctx_pair(struct tcp_ep *ctx)
 	if (!tcp_ep_has_coll(mate))
 		return refuse_join(ctx, FI_EINVAL, "the receive context of the same number was opened without "
 				   "FI_COLLECTIVE");
-	if (mate->base.progress != ctx->base.progress)
+	if (mate->base.engine != ctx->base.engine)
 		return refuse_join(ctx, FI_EINVAL, "with FI_THREAD_COMPLETION it must have the same completion queue "
 				   "as the receive context of this number");
 	if (ctx->ctx && ctx->ctx >> ctx->rx_ctx_bits)
 		return refuse_join(ctx, FI_EINVAL, "the address vector's rx_ctx_bits leave no room for its number");
-	fab_progress_lock(ctx->base.progress);
+	fab_engine_lock(ctx->base.engine);
 	ctx->coll_mate = mate;
 	mate->coll_mate = ctx;
 	mate->base.coll = ctx->base.coll;
-	fab_progress_unlock(ctx->base.progress);
+	fab_engine_unlock(ctx->base.engine);
 	return 0;
 }
 

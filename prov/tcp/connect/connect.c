@@ -141,7 +141,7 @@ static int start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const v
 	if (ret)
 		return ret;
 	memcpy(&remote, addr, fab_addr_len(addr));
-	ep->cm = tcp_cm_new(ep->base.progress, &connect_owner, ep);
+	ep->cm = tcp_cm_new(ep->base.engine, &connect_owner, ep);
 	if (!ep->cm)
 		return -FI_ENOMEM;
 	ep->cm->keyring.key = ep->base.auth_key;
@@ -165,9 +165,9 @@ int tcp_msg_connect(struct fid_ep *fid, const void *addr, const void *param, siz
 		ret = prepare(ep, param, paramlen);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ret = ep->req ? -FI_EOPBADSTATE : start_connect(ep, addr, param, paramlen);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 
@@ -210,9 +210,9 @@ int tcp_msg_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 	ret = prepare(ep, param, paramlen);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ret = answer(ep, param, paramlen);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 
@@ -251,15 +251,15 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 
 void tcp_ep_drain(struct tcp_ep *ep, bool (*drained)(struct tcp_ep *ep))
 {
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	uint64_t end_ms = fab_now_ms() + TCP_FLUSH_MS;
-	struct pollfd pfd = { .fd = progress->epfd, .events = POLLIN };
+	struct pollfd pfd = { .fd = engine->epfd, .events = POLLIN };
 
 	while (!drained(ep) && fab_now_ms() < end_ms) {
-		fab_progress_unlock(progress);
+		fab_engine_unlock(engine);
 		fab_sock->poll(&pfd, 1, DRAIN_POLL_MS);
-		fab_progress_lock(progress);
-		fab_progress_run(progress);
+		fab_engine_lock(engine);
+		fab_engine_run(engine);
 	}
 }
 
@@ -275,14 +275,14 @@ int tcp_msg_shutdown(struct fid_ep *fid, uint64_t flags)
 
 	if (flags)
 		return -FI_EINVAL;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (ep->conn->state == TCP_CONN_UP) {
 		tcp_ep_drain(ep, msg_drained);
 		tcp_conn_down(ep->conn, 0, 0, "the endpoint was shut down");
 	} else {
 		ret = -FI_ENOTCONN;
 	}
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 
@@ -291,10 +291,10 @@ int tcp_msg_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	union fab_sockaddr remote = { 0 };
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (ep->conn->state == TCP_CONN_UP)
 		fab_name_remote(ep->conn->src.fd, &remote);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	if (!fab_addr_len(&remote.sa))
 		return -FI_ENOTCONN;
 	return fab_name_give(&remote, addr, addrlen);

@@ -113,11 +113,11 @@ static int pep_listen(struct fab_pep *base)
 	struct tcp_pep *pep = pep_of(base);
 	int ret;
 
-	fab_progress_lock(&base->eq->progress);
-	ret = tcp_listener_start(&pep->listener, &base->eq->progress, pep->fd, TCP_BACKLOG);
+	fab_engine_lock(&base->eq->engine);
+	ret = tcp_listener_start(&pep->listener, &base->eq->engine, pep->fd, TCP_BACKLOG);
 	if (!ret)
 		pep->fd = -1;
-	fab_progress_unlock(&base->eq->progress);
+	fab_engine_unlock(&base->eq->engine);
 	return ret;
 }
 
@@ -140,9 +140,9 @@ int tcp_pep_take_fd(struct fab_fabric *fabric, fid_t handle)
 
 static void pep_stop(struct fab_pep *base)
 {
-	fab_progress_lock(&base->eq->progress);
+	fab_engine_lock(&base->eq->engine);
 	tcp_listener_stop(&pep_of(base)->listener);
-	fab_progress_unlock(&base->eq->progress);
+	fab_engine_unlock(&base->eq->engine);
 }
 
 static void pep_fini(struct fab_pep *base)

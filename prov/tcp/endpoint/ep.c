@@ -46,9 +46,9 @@ static int ep_activate(struct tcp_ep *ep)
 		tcp_peers_close(ep);
 		return ret;
 	}
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ep->base.enabled = true;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return 0;
 }
 
@@ -67,12 +67,12 @@ static int get_fd(struct tcp_ep *ep, int *fd)
 		return -FI_EINVAL;
 	if (!ep->conn)
 		return -FI_ENOSYS;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (ep->conn->state == TCP_CONN_UP)
 		*fd = ep->conn->src.fd;
 	else
 		ret = -FI_ENOTCONN;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 
@@ -121,9 +121,9 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 	ret = fab_setopt_size(&tcp_prov, &size, optval, optlen);
 	if (ret)
 		return ret;
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	ep->rx->min_multi_recv = size;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return 0;
 }
 
@@ -133,9 +133,9 @@ static ssize_t ep_tx_size_left(struct fid_ep *fid)
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	ssize_t left;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	left = ep->base.enabled ? (ssize_t) (ep->tx->size - ep->tx->cnt) : -FI_EOPBADSTATE;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return left;
 }
 
@@ -144,9 +144,9 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	ssize_t left;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	left = ep->base.enabled ? (ssize_t) (ep->rx->pool.max_cnt - ep->rx->pool.out_cnt) : -FI_EOPBADSTATE;
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return left;
 }
 
@@ -155,14 +155,14 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (!fab_trigger_cancel(&ep->base, context) && !tcp_rx_cancel(ep, context)) {
 		if (ep->conn)
 			tcp_tx_cancel(ep, ep->conn, context);
 		else if (ep->peers)
 			tcp_peers_any(ep, tcp_tx_cancel, context);
 	}
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return 0;
 }
 
@@ -190,10 +190,10 @@ static int msg_getname(fid_t fid, void *addr, size_t *addrlen)
 	struct tcp_ep *ep = tcp_ep_of(fid);
 	union fab_sockaddr name = ep->addr;
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	if (ep->conn->state == TCP_CONN_UP)
 		fab_name_local(ep->conn->src.fd, &name);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 	return fab_name_give(fab_addr_len(&name.sa) ? &name : &ep->addr, addr, addrlen);
 }
 
@@ -209,14 +209,14 @@ static void conn_release(struct fab_defer *defer)
 
 static void msg_fini(struct tcp_ep *ep)
 {
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	tcp_msg_stop(ep);
 	tcp_alive_stop(ep);
 	ep->conn->defer.free = conn_release;
-	fab_progress_defer(progress, &ep->conn->defer);
-	fab_progress_unlock(progress);
+	fab_engine_defer(engine, &ep->conn->defer);
+	fab_engine_unlock(engine);
 	if (ep->base.eq)
 		fab_eq_purge(ep->base.eq, &ep->base.ep_fid.fid, NULL);
 }
@@ -224,7 +224,7 @@ static void msg_fini(struct tcp_ep *ep)
 static int ep_close(struct fid *fid)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	int ret;
 
 	ret = fab_ep_check_close(&ep->base);
@@ -234,23 +234,23 @@ static int ep_close(struct fid *fid)
 		return ret;
 	if (ep->sep)
 		tcp_sep_leave(ep);
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	ep->closing = true;
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	fab_trigger_close(&ep->base);
 	if (ep->conn)
 		msg_fini(ep);
 	else
 		tcp_peers_close(ep);
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	tcp_rx_flush(ep, FI_ECANCELED);
-	fab_progress_run(progress);	/* frees the connections, whose memory knows this endpoint */
+	fab_engine_run(engine);	/* frees the connections, whose memory knows this endpoint */
 	tcp_coll_part(ep);
 	fab_coll_fini(&ep->base);
 	tcp_rx_drop_unexp(ep);
 	tcp_shared_put(ep);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	tcp_ep_fini(ep);
 	if (ep->sep)
 		tcp_sep_closed(ep);

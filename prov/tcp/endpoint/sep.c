@@ -100,7 +100,7 @@ static void wake_ready(struct fab_source *src, uint32_t events)
 /* sep->lock held. False: no memory, or its inbox cannot be told. */
 static bool pass_on(struct tcp_sep_slot *slot, struct tcp_cm *cm)
 {
-	struct tcp_cm *passed = tcp_cm_pass(cm, slot->live->base.progress);
+	struct tcp_cm *passed = tcp_cm_pass(cm, slot->live->base.engine);
 	const uint64_t one = 1;
 
 	if (!passed)
@@ -123,7 +123,7 @@ struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint
 	}
 	pthread_mutex_lock(&sep->lock);
 	slot = &sep->rx[rx_ctx];
-	if (slot->live && slot->live->base.progress == ctx->base.progress)
+	if (slot->live && slot->live->base.engine == ctx->base.engine)
 		table = slot->live->peers;
 	else if (slot->live)
 		taken = pass_on(slot, cm);
@@ -136,21 +136,21 @@ struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint
 
 int tcp_sep_live(struct tcp_ep *ctx)
 {
-	struct fab_progress *progress = ctx->base.progress;
+	struct fab_engine *engine = ctx->base.engine;
 	struct tcp_sep_slot *slot = slot_of(ctx);
 	int ret = 0;
 
 	if (tcp_ep_is_tx_ctx(ctx))
 		return 0;
-	if (ctx->base.domain->per_cq_progress) {
+	if (ctx->base.domain->engine_per_queue) {
 		slot->wake = (struct fab_source) { .ready = wake_ready,
 						   .fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
 		fab_list_init(&slot->wake.hot);
 		if (slot->wake.fd < 0)
 			return -errno;
-		fab_progress_lock(progress);
-		ret = fab_source_add(progress, &slot->wake, EPOLLIN);
-		fab_progress_unlock(progress);
+		fab_engine_lock(engine);
+		ret = fab_source_add(engine, &slot->wake, EPOLLIN);
+		fab_engine_unlock(engine);
 	}
 	if (ret) {
 		fab_sock_close(&slot->wake.fd);
@@ -164,19 +164,19 @@ int tcp_sep_live(struct tcp_ep *ctx)
 
 void tcp_sep_leave(struct tcp_ep *ctx)
 {
-	struct fab_progress *progress = ctx->base.progress;
+	struct fab_engine *engine = ctx->base.engine;
 	struct tcp_sep_slot *slot = slot_of(ctx);
 	struct tcp_cm *cm;
 
 	pthread_mutex_lock(&ctx->sep->lock);
 	slot->live = NULL;
 	pthread_mutex_unlock(&ctx->sep->lock);
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	while ((cm = inbox_pop(ctx->sep, slot)))
 		tcp_cm_free(cm);
 	if (slot->wake.fd >= 0)
 		fab_source_del(&slot->wake);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	fab_sock_close(&slot->wake.fd);
 }
 

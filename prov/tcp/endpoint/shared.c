@@ -25,26 +25,26 @@ struct tcp_half_ops tcp_rx_half, tcp_tx_half;
 static int srx_close(struct fid *fid)
 {
 	struct tcp_ep *srx = tcp_ep_of(fid);
-	struct fab_progress *progress = srx->base.progress;
+	struct fab_engine *engine = srx->base.engine;
 	int ret;
 
 	ret = fab_ep_check_close(&srx->base);
 	if (ret)
 		return ret;
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	if (!fab_list_empty(&srx->own_rx.users))
 		ret = fab_shared_busy(&srx->base, "receive");
 	else if (srx->own_rx.export_cnt)
 		ret = tcp_exported_busy();
 	srx->closing = !ret;
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	if (ret)
 		return ret;
 	fab_trigger_close(&srx->base);
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	tcp_rx_flush(srx, FI_ECANCELED);
 	tcp_owner_close(srx->own_rx.owner);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	tcp_rx_ctx_fini(&srx->own_rx);
 	fab_ep_fini(&srx->base);
 	free(srx);
@@ -59,12 +59,12 @@ static int srx_control(struct fid *fid, int command, void *arg)
 static int stx_close(struct fid *fid)
 {
 	struct tcp_ep *stx = tcp_ep_of(fid);
-	struct fab_progress *progress = stx->base.progress;
+	struct fab_engine *engine = stx->base.engine;
 	uint32_t user_cnt;
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	user_cnt = stx->own_tx.user_cnt;
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	if (user_cnt)
 		return fab_shared_busy(&stx->base, "transmit");
 	tcp_tx_ctx_fini(&stx->own_tx);
@@ -258,11 +258,11 @@ int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 		ret = fab_ep_share_engine(&ep->base, &srx->base);
 	if (ret)
 		return ret;
-	fab_progress_lock(srx->base.progress);
+	fab_engine_lock(srx->base.engine);
 	ep->srx = srx;
 	ep->rx = &srx->own_rx;
 	fab_list_add_tail(&srx->own_rx.users, &ep->srx_link);
-	fab_progress_unlock(srx->base.progress);
+	fab_engine_unlock(srx->base.engine);
 	/* its receives are posted to the context */
 	if (ep->base.caps & FI_MSG)
 		ep->base.ep_fid.msg = ep->base.caps & FI_SEND ? &tcp_tx_half.msg : &fab_no_msg;
@@ -281,11 +281,11 @@ int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 		ret = fab_ep_share_engine(&ep->base, &stx->base);
 	if (ret)
 		return ret;
-	fab_progress_lock(stx->base.progress);
+	fab_engine_lock(stx->base.engine);
 	ep->stx = stx;
 	ep->tx = &stx->own_tx;
 	stx->own_tx.user_cnt++;
-	fab_progress_unlock(stx->base.progress);
+	fab_engine_unlock(stx->base.engine);
 	return 0;
 }
 

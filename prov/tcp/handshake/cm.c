@@ -57,7 +57,7 @@ static void cm_move(struct tcp_cm *cm, enum tcp_cm_state state)
 
 static void cm_arm(struct tcp_cm *cm, int timeout_ms)
 {
-	fab_timer_start(cm->progress, &cm->timer, cm->since_ns + timeout_ms * MS);
+	fab_timer_start(cm->engine, &cm->timer, cm->since_ns + timeout_ms * MS);
 }
 
 /* Off the engine; the descriptor stays open. */
@@ -303,7 +303,7 @@ static void cm_timeout(struct fab_timer *timer)
 		cm_fail(cm, FI_ETIMEDOUT, NULL);
 }
 
-struct tcp_cm *tcp_cm_new(struct fab_progress *progress, const struct tcp_cm_owner *owner, void *ctx)
+struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *owner, void *ctx)
 {
 	struct tcp_cm *cm = calloc(1, sizeof(*cm));
 
@@ -314,7 +314,7 @@ struct tcp_cm *tcp_cm_new(struct fab_progress *progress, const struct tcp_cm_own
 	fab_list_init(&cm->src.hot);
 	fab_list_init(&cm->link);
 	fab_timer_init(&cm->timer, cm_timeout);
-	cm->progress = progress;
+	cm->engine = engine;
 	cm->owner = owner;
 	cm->ctx = ctx;
 	cm->fd = -1;
@@ -328,7 +328,7 @@ static int cm_begin(struct tcp_cm *cm, enum tcp_cm_state state, int fd, uint32_t
 	int ret;
 
 	cm->src.fd = fd;
-	ret = fab_source_add(cm->progress, &cm->src, events);
+	ret = fab_source_add(cm->engine, &cm->src, events);
 	if (ret)
 		return ret;
 	cm->fd = fd;
@@ -391,7 +391,7 @@ static void cm_release(struct fab_defer *defer)
 	free(fab_container(defer, struct tcp_cm, defer));
 }
 
-struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_progress *to)
+struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_engine *to)
 {
 	struct tcp_cm *passed = tcp_cm_new(to, NULL, NULL);
 
@@ -419,7 +419,7 @@ void tcp_cm_free(struct tcp_cm *cm)
 	tcp_auth_free(cm->auth);
 	cm->auth = NULL;
 	cm->defer.free = cm_release;
-	fab_progress_defer(cm->progress, &cm->defer);
+	fab_engine_defer(cm->engine, &cm->defer);
 }
 
 /* What to look at, by error. */

@@ -42,7 +42,7 @@ struct tcp_cm_owner {
 struct tcp_cm {
 	struct fab_source src;
 	struct fab_timer timer;		/* deadline of the state */
-	struct fab_progress *progress;	/* borrowed */
+	struct fab_engine *engine;	/* borrowed */
 	const struct tcp_cm_owner *owner;
 	void *ctx;			/* the owner's */
 	struct fab_list link;		/* the owner's; not in a list: idle */
@@ -88,7 +88,7 @@ struct tcp_cm_msg {
 };
 
 /* A new exchange; ctx is for the owner's callbacks. NULL: no memory. Ends with tcp_cm_free(). */
-struct tcp_cm *tcp_cm_new(struct fab_progress *progress, const struct tcp_cm_owner *owner, void *ctx);
+struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *owner, void *ctx);
 /*
  * Connect to remote, from local unless that is NULL or the wildcard, send msg, wait for the answer. fd: a bound
  * socket to use, which cm then owns on success, or -1. 0: owner->done or owner->fail will be called later, from the
@@ -102,7 +102,7 @@ int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote);
 int tcp_cm_take_fd(struct tcp_cm *cm);
 /* Hand what a DONE exchange has got to one for another engine, whose lock need not be held: the descriptor, what the
  * peer said, the key proven. NULL: no memory. */
-struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_progress *to);
+struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_engine *to);
 /* End an exchange in any state: nobody is told any more, the descriptor is closed; memory goes when the engine cannot
  * reach it any more. NULL is allowed. */
 void tcp_cm_free(struct tcp_cm *cm);

@@ -48,7 +48,7 @@ static const struct tcp_cm_owner awaited_owner = { .done = request_done, .fail =
 
 static void await(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
 {
-	struct tcp_cm *cm = tcp_cm_new(listener->progress, &awaited_owner, listener);
+	struct tcp_cm *cm = tcp_cm_new(listener->engine, &awaited_owner, listener);
 	int ret = -FI_ENOMEM;
 
 	if (cm) {
@@ -75,7 +75,7 @@ static bool has_room(struct tcp_listener *listener)
 static void listener_pause(struct tcp_listener *listener, uint64_t pause_ns)
 {
 	fab_source_mod(&listener->src, 0);
-	fab_timer_start(listener->progress, &listener->again, fab_now_ns() + pause_ns);
+	fab_timer_start(listener->engine, &listener->again, fab_now_ns() + pause_ns);
 }
 
 static void listener_again(struct fab_timer *timer)
@@ -128,7 +128,7 @@ static void listener_ready(struct fab_source *src, uint32_t events)
 	}
 }
 
-int tcp_listener_start(struct tcp_listener *listener, struct fab_progress *progress, int fd, int backlog)
+int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine, int fd, int backlog)
 {
 	int ret;
 
@@ -139,12 +139,12 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_progress *progr
 	}
 	fab_timer_init(&listener->again, listener_again);
 	fab_list_init(&listener->awaited);
-	listener->progress = progress;
+	listener->engine = engine;
 	listener->src = (struct fab_source) { .fd = fd, .ready = listener_ready };
 	fab_list_init(&listener->src.hot);
-	ret = fab_source_add(progress, &listener->src, EPOLLIN);
+	ret = fab_source_add(engine, &listener->src, EPOLLIN);
 	if (ret)
-		listener->progress = NULL;
+		listener->engine = NULL;
 	return ret;
 }
 
@@ -153,7 +153,7 @@ void tcp_listener_stop(struct tcp_listener *listener)
 	int fd = listener->src.fd;
 	struct fab_list *link, *next;
 
-	if (!listener->progress)
+	if (!listener->engine)
 		return;
 	fab_timer_stop(&listener->again);
 	fab_source_del(&listener->src);
@@ -161,5 +161,5 @@ void tcp_listener_stop(struct tcp_listener *listener)
 	listener->src.fd = -1;
 	fab_list_for_each_safe(&listener->awaited, link, next)
 		awaited_free(listener, fab_container(link, struct tcp_cm, link));
-	listener->progress = NULL;
+	listener->engine = NULL;
 }

@@ -12,7 +12,7 @@
 struct tcp_listener {
 	struct fab_source src;
 	struct fab_timer again;		/* runs while accepting is put off */
-	struct fab_progress *progress;	/* borrowed; its lock guards all of this. NULL: not started, or stopped */
+	struct fab_engine *engine;	/* borrowed; its lock guards all of this. NULL: not started, or stopped */
 	struct tcp_keyring keyring;	/* what whoever connects has to prove */
 	uint32_t awaited_cnt;
 	struct fab_list awaited;	/* struct tcp_cm.link: connections whose request has not come yet */
@@ -30,7 +30,7 @@ struct tcp_listener {
  * stays the caller's. On success the listener owns it. room, starved, request and keyring are set before, the rest is
  * zero.
  */
-int tcp_listener_start(struct tcp_listener *listener, struct fab_progress *progress, int fd, int backlog);
+int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine, int fd, int backlog);
 /* Stop, close the descriptor, drop those who have not sent their request. Lock held; idempotent, also for one that is
  * all zero. The embedder defers freeing its memory. */
 void tcp_listener_stop(struct tcp_listener *listener);

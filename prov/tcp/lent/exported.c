@@ -47,14 +47,14 @@ static bool enter(struct tcp_exported *x)
 {
 	if (atomic_load_explicit(&x->caller, memory_order_relaxed) == pthread_self())
 		return false;
-	fab_progress_lock(x->srx->base.progress);
+	fab_engine_lock(x->srx->base.engine);
 	return true;
 }
 
 static void leave(struct tcp_exported *x, bool entered)
 {
 	if (entered)
-		fab_progress_unlock(x->srx->base.progress);
+		fab_engine_unlock(x->srx->base.engine);
 }
 
 /* Lock held; the entry may have come back after it. What the peer says. */
@@ -328,14 +328,14 @@ static struct fi_ops_srx_owner owner_ops = {
 static int exported_close(struct fid *fid)
 {
 	struct tcp_exported *x = fab_container(fid, struct tcp_exported, peer.ep_fid.fid);
-	struct fab_progress *progress = x->srx->base.progress;
+	struct fab_engine *engine = x->srx->base.engine;
 	uint32_t entry_cnt;
 
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	entry_cnt = x->entry_cnt;
 	if (!entry_cnt)
 		x->srx->own_rx.export_cnt--;
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	if (entry_cnt) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_close of an exported receive context: its peer has %u entries; close the "
 			 "peer's objects first\n", entry_cnt);
@@ -390,7 +390,7 @@ static bool has_deferred(const struct tcp_ep *srx)
 
 int tcp_srx_export(struct tcp_ep *srx, struct fi_fid_export *exp)
 {
-	struct fab_progress *progress;
+	struct fab_engine *engine;
 	struct tcp_exported *x;
 	int ret;
 
@@ -413,14 +413,14 @@ int tcp_srx_export(struct tcp_ep *srx, struct fi_fid_export *exp)
 		},
 		.owner_ops = &owner_ops, .peer_ops = &x->peer_ops,
 	};
-	progress = srx->base.progress;
-	fab_progress_share(progress);
-	fab_progress_lock(progress);
+	engine = srx->base.engine;
+	fab_engine_share(engine);
+	fab_engine_lock(engine);
 	if (has_deferred(srx))
 		ret = -FI_EBUSY;
 	else
 		srx->own_rx.export_cnt++;
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	if (ret) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_export_fid of a shared receive context that deferred work receives from "
 			 "(FI_QUEUE_WORK); export it before, and post its receives otherwise\n");

@@ -240,7 +240,7 @@ static int owner_discard(struct fi_peer_rx_entry *entry)
 }
 
 /* From when on the owner may have to wake us. 0 or -FI_E*. */
-static int open_source(struct tcp_owner *owner, struct fab_progress *progress)
+static int open_source(struct tcp_owner *owner, struct fab_engine *engine)
 {
 	int ret;
 
@@ -250,7 +250,7 @@ static int open_source(struct tcp_owner *owner, struct fab_progress *progress)
 	if (owner->source.fd < 0)
 		return -errno;
 	owner->source.ready = told_ready;
-	ret = fab_source_add(progress, &owner->source, EPOLLIN);
+	ret = fab_source_add(engine, &owner->source, EPOLLIN);
 	if (ret)
 		fab_sock_close(&owner->source.fd);
 	return ret;
@@ -261,7 +261,7 @@ void tcp_owner_queue(struct tcp_owner *owner, struct tcp_unexp *unexp, struct fi
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
 	struct tcp_owned *owned = NULL;
 
-	if (unexp && !open_source(owner, unexp->ep->base.progress))
+	if (unexp && !open_source(owner, unexp->ep->base.engine))
 		owned = owned_new(owner, unexp->ep, entry, unexp->class);
 	if (!owned) {
 		ops->free_entry(entry);

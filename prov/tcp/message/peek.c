@@ -57,7 +57,7 @@ static void peek(struct tcp_ep *ep, const struct fab_op *op)
 
 	/* whoever only peeks, and reads the one answer each time, makes no progress otherwise: fi_cq_read had an
 	 * entry */
-	if (!match && fab_progress_run(ep->base.progress))
+	if (!match && fab_engine_run(ep->base.engine))
 		match = fab_match_find_unexp(&ep->rx->tagged, op->tag, op->ignore, src);
 	if (!match) {
 		peek_nothing(ep, op);

@@ -284,12 +284,12 @@ int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 
 ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op)
 {
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	int ret;
 
-	fab_progress_enter(progress);
+	fab_engine_enter(engine);
 	ret = tcp_post_recv_locked(&ep->base, op);
-	fab_progress_unlock(progress);
+	fab_engine_unlock(engine);
 	return ret;
 }
 

@@ -101,7 +101,7 @@ static int timeout_ms(void)
 
 static void alive_next(struct tcp_ep *ep)
 {
-	fab_timer_start(ep->base.progress, &ep->alive, fab_now_ns() + timeout_ms() * MS / CHECKS);
+	fab_timer_start(ep->base.engine, &ep->alive, fab_now_ns() + timeout_ms() * MS / CHECKS);
 }
 
 static bool any_up(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)

@@ -99,7 +99,7 @@ static int older_first(const void *a, const void *b)
 
 static uint32_t life_age(const struct tcp_life *life)
 {
-	uint32_t now = life->table->ep->base.progress->pass_cnt;
+	uint32_t now = life->table->ep->base.engine->pass_cnt;
 
 	return fab_min(now - life->conn.sent_pass, now - life->conn.recv_pass);
 }
@@ -107,7 +107,7 @@ static uint32_t life_age(const struct tcp_life *life)
 /* For a while, as far as we have looked? */
 static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns)
 {
-	uint32_t used = life->table->ep->base.progress->pass_cnt - life_age(life);
+	uint32_t used = life->table->ep->base.engine->pass_cnt - life_age(life);
 
 	if (life->quiet_ns && life->quiet_pass == used)
 		return now_ns - life->quiet_ns >= QUIET_NS;
@@ -222,7 +222,7 @@ static uint64_t reap_min_ns(const struct tcp_peer_table *table)
 
 static void reap_again(struct tcp_peer_table *table, uint64_t wait_ns)
 {
-	fab_timer_start(table->ep->base.progress, &table->reap, fab_now_ns() + wait_ns);
+	fab_timer_start(table->ep->base.engine, &table->reap, fab_now_ns() + wait_ns);
 }
 
 void tcp_reap_fire(struct fab_timer *timer)

@@ -118,7 +118,7 @@ static int peer_connect(struct tcp_peer *peer)
 		add_ctx(&msg, peer, data.bytes);
 	if (!peer->give_up_ns)
 		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
-	peer->cm = tcp_cm_new(ep->base.progress, &connect_owner, peer);
+	peer->cm = tcp_cm_new(ep->base.engine, &connect_owner, peer);
 	if (peer->cm)
 		peer->cm->keyring.key = key;
 	msg.ext |= key ? TCP_EXT_AUTH : 0;
@@ -144,7 +144,7 @@ static void peer_retry(struct tcp_peer *peer, int err, const char *text)
 		peer_fail(peer, err, text);
 		return;
 	}
-	fab_timer_start(peer->table->ep->base.progress, &peer->retry, fab_now_ns() + wait_ns);
+	fab_timer_start(peer->table->ep->base.engine, &peer->retry, fab_now_ns() + wait_ns);
 	peer->retry_ms = fab_min(peer->retry_ms * 2, RETRY_MAX_MS);
 }
 
@@ -176,7 +176,7 @@ static int peer_await(struct tcp_peer *peer)
 		return -FI_EOPNOTSUPP;
 	}
 	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
-	fab_timer_start(peer->table->ep->base.progress, &peer->retry, peer->give_up_ns);
+	fab_timer_start(peer->table->ep->base.engine, &peer->retry, peer->give_up_ns);
 	return 0;
 }
 
@@ -207,7 +207,7 @@ static uint32_t young_max(void)
 
 void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep)
 {
-	fab_pace_init(pace, ep->base.progress, young_max, turn_begin);
+	fab_pace_init(pace, ep->base.engine, young_max, turn_begin);
 }
 
 void tcp_peer_retry_fire(struct fab_timer *timer)
@@ -215,7 +215,7 @@ void tcp_peer_retry_fire(struct fab_timer *timer)
 	struct tcp_peer *peer = fab_container(timer, struct tcp_peer, retry);
 
 	if (comes_to_us(peer) && fab_now_ns() < peer->give_up_ns)
-		fab_timer_start(peer->table->ep->base.progress, timer, peer->give_up_ns);
+		fab_timer_start(peer->table->ep->base.engine, timer, peer->give_up_ns);
 	else if (comes_to_us(peer))
 		peer_missed(peer);
 	else if (fab_pace_enter(&peer->table->pace, &peer->turn))

@@ -161,7 +161,7 @@ static void life_down(struct tcp_conn *conn, int err)
 	life->table->life_cnt--;
 	life->table->stranger_cnt -= conn->fi_addr == FI_ADDR_NOTAVAIL;
 	life->defer.free = life_release;
-	fab_progress_defer(life->table->ep->base.progress, &life->defer);
+	fab_engine_defer(life->table->ep->base.engine, &life->defer);
 }
 
 bool tcp_life_is_forgettable(const struct tcp_life *life)
@@ -325,7 +325,7 @@ static void av_changed(struct tcp_peer_table *table, const struct fab_auth_key *
 	struct tcp_ep *ep = table->ep;
 	uint64_t ctx_cnt = fab_min((uint64_t) 1 << ep->rx_ctx_bits, (uint64_t) TCP_CTX_MAX);
 
-	fab_progress_lock(ep->base.progress);
+	fab_engine_lock(ep->base.engine);
 	for (uint64_t i = 0; i < ctx_cnt; i++) {
 		struct tcp_peer *peer = tcp_peer_find(table, addr, key, i);
 
@@ -333,7 +333,7 @@ static void av_changed(struct tcp_peer_table *table, const struct fab_auth_key *
 			changed(peer, name);
 	}
 	tcp_rx_name_orphans(ep, addr, name);
-	fab_progress_unlock(ep->base.progress);
+	fab_engine_unlock(ep->base.engine);
 }
 
 static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
@@ -371,7 +371,7 @@ static void leave_fire(struct fab_timer *timer)
 		}
 	}
 	if (more)
-		fab_timer_start(table->ep->base.progress, timer, fab_now_ns() + LEAVE_POLL_NS);
+		fab_timer_start(table->ep->base.engine, timer, fab_now_ns() + LEAVE_POLL_NS);
 }
 
 void tcp_life_leave(struct tcp_life *life)
@@ -385,7 +385,7 @@ void tcp_life_leave(struct tcp_life *life)
 	}
 	life_detach(life);
 	life->leave_ns = fab_now_ns() + TCP_FLUSH_MS * MS;
-	fab_timer_start(table->ep->base.progress, &table->leave, fab_now_ns());
+	fab_timer_start(table->ep->base.engine, &table->leave, fab_now_ns());
 }
 
 static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
@@ -440,7 +440,7 @@ static int listening_fd(struct tcp_ep *ep)
 
 int tcp_peers_open(struct tcp_ep *ep)
 {
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	struct tcp_peer_table *table = table_new(ep);
 	bool listens = !tcp_ep_is_tx_ctx(ep);
 	int fd = -1, ret = 0;
@@ -459,9 +459,9 @@ int tcp_peers_open(struct tcp_ep *ep)
 	fab_av_watch(ep->base.av, &table->watch);
 	if (!listens)
 		return 0;
-	fab_progress_lock(progress);
-	ret = tcp_listener_start(&table->listener, progress, fd, TCP_BACKLOG);
-	fab_progress_unlock(progress);
+	fab_engine_lock(engine);
+	ret = tcp_listener_start(&table->listener, engine, fd, TCP_BACKLOG);
+	fab_engine_unlock(engine);
 	if (ret)
 		goto unwatch;
 	return 0;
@@ -498,14 +498,14 @@ static void peer_free(struct fab_entry *entry)
 
 void tcp_peers_close(struct tcp_ep *ep)
 {
-	struct fab_progress *progress = ep->base.progress;
+	struct fab_engine *engine = ep->base.engine;
 	struct tcp_peer_table *table = ep->peers;
 	struct tcp_life *life;
 
 	if (!table)
 		return;
 	fab_av_unwatch(ep->base.av, &table->watch);
-	fab_progress_lock(progress);
+	fab_engine_lock(engine);
 	tcp_ep_drain(ep, peers_drained);
 	tcp_listener_stop(&table->listener);
 	fab_timer_stop(&table->leave);
@@ -520,8 +520,8 @@ void tcp_peers_close(struct tcp_ep *ep)
 	ep->by_addr_cnt = 0;
 	ep->peers = NULL;
 	table->defer.free = table_free;
-	fab_progress_defer(progress, &table->defer);
-	fab_progress_unlock(progress);
+	fab_engine_defer(engine, &table->defer);
+	fab_engine_unlock(engine);
 }
 
 bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_conn *conn, void *arg), void *arg)

@@ -77,7 +77,7 @@ void tcp_rma_count(struct tcp_conn *conn)
 		len = 0;
 		for (uint32_t k = i; k < cnt; k++)
 			len += mr[k] == mr[i] ? rma[k].len : 0;
-		fab_mr_count(mr[i], conn->ep->base.progress, len);
+		fab_mr_count(mr[i], conn->ep->base.engine, len);
 	}
 }
 

@@ -3,7 +3,7 @@
  * Life and death of a connection. Engine lock held; nothing blocks.
  *
  * Who may still hold a pointer once tcp_conn_down() has run: epoll events of this pass (hence the owner frees through
- * fab_progress_defer), complete unexpected messages (they forget the connection here), nobody else - every operation
+ * fab_engine_defer), complete unexpected messages (they forget the connection here), nobody else - every operation
  * has been completed.
  */
 #include "tcp/stream/stream.h"
@@ -68,7 +68,7 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 	int ret;
 
 	conn->src.fd = fd;
-	ret = fab_source_add(conn->ep->base.progress, &conn->src, EPOLLIN);
+	ret = fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
 	if (ret) {
 		conn->src.fd = -1;
 		return ret;

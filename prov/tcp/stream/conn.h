@@ -44,7 +44,7 @@ struct tcp_hello {
 /* Told by the connection to who opened it. Called with the engine lock held. */
 struct tcp_conn_owner {
 	/* The stream has ended: err is 0 (the peer closed in good order) or a positive FI_E*. All operations of the
-	 * connection have been completed by now. The owner may free the connection (through fab_progress_defer) or
+	 * connection have been completed by now. The owner may free the connection (through fab_engine_defer) or
 	 * start over. */
 	void (*down)(struct tcp_conn *conn, int err);
 	/* The stream has ended by agreement, the connection is IDLE again, and operations may be waiting in it. The

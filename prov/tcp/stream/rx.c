@@ -389,7 +389,7 @@ void tcp_rx_tell(struct tcp_conn *conn)
 	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2 && !conn->credit_due) {
 		/* by the next pass, or with what the application sends until then */
 		conn->credit_due = true;
-		fab_progress_flush_later(conn->ep->base.progress, &conn->flush);
+		fab_engine_flush_later(conn->ep->base.engine, &conn->flush);
 	}
 	if (conn->answers || !fab_list_empty(&conn->held)) {
 		conn->answers = false;
@@ -433,7 +433,7 @@ bool tcp_rx_poll(struct fab_source *src)
 
 	if (!tcp_conn_has_stream(conn) || conn->rx_paused)
 		return false;
-	staging = fab_progress_staging(src->progress);
+	staging = fab_engine_staging(src->engine);
 	if (!staging) {
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
 		return true;
@@ -457,7 +457,7 @@ bool tcp_rx_poll(struct fab_source *src)
 		return true;
 	}
 	conn->ack_len = (conn->ack_owed ? conn->ack_len : 0) + n;
-	conn->recv_pass = src->progress->pass_cnt;
+	conn->recv_pass = src->engine->pass_cnt;
 	rx_take(conn, staging, staged);
 	if (conn->state == TCP_CONN_UP)
 		fab_source_hot(src);

@@ -446,7 +446,7 @@ static void tx_add_credit(struct tcp_conn *conn)
 
 void tcp_tx_flush(struct tcp_conn *conn)
 {
-	struct fab_progress *progress = conn->ep->base.progress;
+	struct fab_engine *engine = conn->ep->base.engine;
 
 	if (__builtin_expect(conn->credit_due, 0))
 		tx_add_credit(conn);
@@ -456,7 +456,7 @@ void tcp_tx_flush(struct tcp_conn *conn)
 		ssize_t n;
 
 		batch.iov_cnt = batch.copied = batch.len = 0;
-		batch.staging = fab_progress_tx_staging(progress);
+		batch.staging = fab_engine_tx_staging(engine);
 		if (!batch.staging) {
 			tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to send from");
 			return;
