@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_getinfo(): check the call, ask each provider that may be meant, put the answers together, and if there are none
- * say why. What node, service, hints and addresses mean is the providers' business (prov/common/hints/hints.c); the core
- * knows names, versions, flags and order.
+ * say why. What node, service, hints and addresses mean is the providers' business (prov/common/hints/hints.c); the
+ * core knows names, versions, flags and order.
  *
  * Reasons cost a call that succeeds nothing: providers are asked a second time, listening, when the first time gave
  * nothing. Only when somebody wants everything explained do we listen at once.

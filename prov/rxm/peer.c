@@ -3,8 +3,8 @@
  * Peers: addresses that somebody listens at, and what waits for a connection with them. Engine lock held, but for
  * what the address vector tells.
  *
- * Connections are made when the first operation wants one, in turn (common/engine/pace.h). After a failure, operations to the
- * peer fail at once for a while (hold-off).
+ * Connections are made when the first operation wants one, in turn (common/engine/pace.h). After a failure, operations
+ * to the peer fail at once for a while (hold-off).
  */
 #include "rxm/rxm.h"
 

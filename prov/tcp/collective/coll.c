@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What collectives (prov/common/collective/collective.h) need of tcp: messages of a class of their own, which are sent, matched
- * and kept as all others are, and word of members that have gone or of groups that have failed. Engine lock held.
+ * What collectives (prov/common/collective/collective.h) need of tcp: messages of a class of their own, which are sent,
+ * matched and kept as all others are, and word of members that have gone or of groups that have failed. Engine lock
+ * held.
  *
  * A transmit context of a scalable endpoint is a member too: it sends to the members' receive contexts of its own
  * number, and what they send comes to its mate, the receive context of that number beside it. The two are on one engine

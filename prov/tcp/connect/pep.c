@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is behind passive endpoints (common/endpoint/pep.h): a socket, and a listener whose connections each owe a request. It
- * runs on the engine of the bound EQ, whose lock guards it.
+ * What is behind passive endpoints (common/endpoint/pep.h): a socket, and a listener whose connections each owe a
+ * request. It runs on the engine of the bound EQ, whose lock guards it.
  */
 #include "tcp/connect/connect.h"
 

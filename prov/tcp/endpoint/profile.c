@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What programs are told of an endpoint: fi_profile(3), common/endpoint/profile.h. With a shared receive context its receives
- * and messages are everybody's. Engine lock held.
+ * What programs are told of an endpoint: fi_profile(3), common/endpoint/profile.h. With a shared receive context its
+ * receives and messages are everybody's. Engine lock held.
  */
 #include "common/endpoint/profile.h"
 

@@ -3,8 +3,8 @@
  * Posted receives: from fi_recv and its kin until their completion. Engine lock held by all but tcp_post_recv(),
  * which takes it.
  *
- * prov/common/receive/recv.c is the same for providers whose messages are there when they look for a receive; why there are
- * two, and what keeps them in step: doc/decisions/receives.md.
+ * prov/common/receive/recv.c is the same for providers whose messages are there when they look for a receive; why there
+ * are two, and what keeps them in step: doc/decisions/receives.md.
  *
  * A receive is posted, claimed by a message (tcp_rx_claim), finished (tcp_rx_finish). A multi-receive stays posted
  * and is claimed part by part until less than FI_OPT_MIN_MULTI_RECV is left.
