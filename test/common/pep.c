@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Passive endpoints: the handles of connection requests, and what becomes of requests that nobody takes. What listens is
- * made up: the test reports the requests itself.
+ * Passive endpoints: the handles of connection requests, and what becomes of requests that nobody takes. What listens
+ * is made up: the test reports the requests itself.
  */
 #include "unit.h"
 

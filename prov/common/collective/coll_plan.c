@@ -200,8 +200,8 @@ static void plan_reduce(struct maker *m)
 		tree_send_up(m, &tree, sum, m->block);
 }
 
-/* The blocks of a subtree of the root, in the whole vector: member first has the first. They go on at the beginning of the
- * vector where there are more of them than from there to its end. */
+/* The blocks of a subtree of the root, in the whole vector. The block of member `first` is the first one. They go on at
+ * the beginning of the vector where there are more of them than from there to its end. */
 struct range {
 	uint32_t first;
 	size_t cnt, head;		/* all blocks, and those before the end of the vector */
