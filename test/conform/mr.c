@@ -232,33 +232,6 @@ TEST_PROV(raw_key, FI_RMA)
 	CHECK_RET(fi_mr_map_raw(p.a->domain, base, raw, len - 1, &key, 0), -FI_EINVAL);
 }
 
-/* A domain that was opened with FI_MR_ENDPOINT, though nobody needs it: a region is closed until it is enabled. */
-TEST_PROV(regions_of_endpoints, FI_RMA, RDM_ONLY)
-{
-	struct side *a, *b;
-	struct fid_mr *mr;
-	uint8_t buf[8] = "";
-
-	if (!run.ours)
-		SKIP("upstream does not look");
-	a = side_open(t, .mr_none = true, .tx_op_flags = FI_DELIVERY_COMPLETE);
-	b = domain_side(t, .mr_none = true);
-	close_now(t, &b->domain->fid);
-	b->info->domain_attr->mr_mode = FI_MR_ENDPOINT;
-	MUST(fi_domain(b->fabric, b->info, &b->domain, NULL));
-	own_fid(t, &b->domain->fid);
-	side_open_rest(b);
-	a->peer = side_insert(a, b);
-	MUST(fi_mr_reg(b->domain, buf, 8, REMOTE, 0, 5, 0, &mr, NULL));
-	own_fid(t, &mr->fid);
-	MUST(fi_mr_bind(mr, &b->ep->fid, 0));
-	post(a, WRITE, .buf = "8 bytes.", .len = 8, .key = 5);
-	expect_tx_err(a, FI_EACCES);
-	MUST(fi_mr_enable(mr));
-	CHECK_RET(fi_mr_bind(mr, &b->ep->fid, 0), -FI_EOPBADSTATE);
-	check_write(a, 0, 5, buf);
-}
-
 /* The whole address space as one region: an address is an offset. */
 TEST_PROV(whole_address_space, FI_RMA)
 {

@@ -65,8 +65,6 @@ int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps)
 	*map = (struct fab_mr_map) {
 		.prov_key = mr_mode & FI_MR_PROV_KEY,
 		.virt_addr = mr_mode & FI_MR_VIRT_ADDR,
-		.enable_all = mr_mode & FI_MR_ENDPOINT,
-		.enable_event = mr_mode & FI_MR_RMA_EVENT,
 		.keys_matter = caps & (FI_RMA | FI_ATOMIC),
 	};
 	pthread_mutex_init(&map->lock, NULL);
@@ -199,9 +197,7 @@ int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uin
 
 	if (!found)
 		return -FI_ENOKEY;
-	if ((found->access & access) != access || !atomic_load_explicit(&found->enabled, memory_order_acquire))
-		return -FI_EACCES;
-	if (found->auth_key && found->auth_key != proven)
+	if ((found->access & access) != access || (found->auth_key && found->auth_key != proven))
 		return -FI_EACCES;
 	offset = addr - found->base;
 	if (addr < found->base || offset > found->len || len > found->len - offset)

@@ -10,7 +10,7 @@
 #include <rdma/fi_endpoint.h>
 #include "base/bits.h"
 
-enum part { TX, RX, EP, DOMAIN, FABRIC };
+enum part { TX, RX, EP, DOMAIN };
 
 /* A non-zero hint ... */
 enum compare {
@@ -47,7 +47,6 @@ struct rule {
 #define RX_FIELD(member)	.part = RX, FIELD(rx_attr, member, rx_attr)
 #define EP_FIELD(member)	.part = EP, FIELD(ep_attr, member, ep_attr)
 #define DOMAIN_FIELD(member)	.part = DOMAIN, FIELD(domain_attr, member, domain_attr)
-#define FABRIC_FIELD(member)	.part = FABRIC, FIELD(fabric_attr, member, fabric_attr)
 #define LIMIT			AT_MOST, OFFER, FAB_WHY_WHAT, FAB_AS_NUMBER
 
 static const struct rule rules[] = {
@@ -111,10 +110,8 @@ static void *part_of(const struct fi_info *info, enum part part)
 		return info->rx_attr;
 	case EP:
 		return info->ep_attr;
-	case DOMAIN:
-		return info->domain_attr;
 	default:
-		return info->fabric_attr;
+		return info->domain_attr;
 	}
 }
 

@@ -118,20 +118,14 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
 	const struct fi_provider *prov = mr->domain->fabric->prov;
-	const struct fab_mr_map *map = &mr->domain->mr_map;
-	bool wants_enable = map->enable_all || (map->enable_event && (mr->flags & FI_RMA_EVENT));
 
-	if (wants_enable && atomic_load(&mr->enabled)) {
-		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the region is enabled; bind before fi_mr_enable()\n");
-		return -FI_EOPBADSTATE;
-	}
 	switch (bfid->fclass) {
 	case FI_CLASS_CNTR:
 		return bind_cntr(mr, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
 	case FI_CLASS_EP:
 	case FI_CLASS_SEP:
 	case FI_CLASS_RX_CTX:
-		/* A region serves all endpoints of its domain; an application may say so anyway (FI_MR_ENDPOINT). */
+		/* A region serves all endpoints of its domain; a program may say so anyway, as for FI_MR_ENDPOINT. */
 		return 0;
 	default:
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: object of class %zu; a counter or an endpoint can be bound\n",
@@ -198,8 +192,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		atomic_store_explicit(&mr->enabled, true, memory_order_release);
-		return 0;
+		return 0;	/* it has been since its registration: no mr_mode here wants that it waits */
 	case FI_GET_RAW_MR:
 		return arg ? get_raw(mr, arg) : -FI_EINVAL;
 	case FI_REFRESH:
@@ -376,7 +369,6 @@ static struct fab_mr *mr_alloc(struct fab_domain *domain, const struct fi_mr_att
 		mr->iov[i] = attr->mr_iov[i];
 		mr->len += attr->mr_iov[i].iov_len;
 	}
-	atomic_init(&mr->enabled, !map->enable_all && !(map->enable_event && (flags & FI_RMA_EVENT)));
 	return mr;
 }
 

@@ -35,7 +35,6 @@ struct fab_mr {
 	size_t len;			/* all iov together */
 	/* a reference: what a peer must have proved; NULL: whatever its endpoint wants */
 	struct fab_auth_key *auth_key;
-	_Atomic bool enabled;		/* false until fi_mr_enable, where the domain's mr_mode wants that */
 	bool in_map;			/* has a key of its own in the map */
 	uint32_t iov_cnt;
 	_Atomic(struct fab_cntr *) cntr;	/* fab_mr_count() adds to it; borrowed with a reference, or NULL */
@@ -48,8 +47,6 @@ struct fab_mr_map {
 	uint32_t cnt;			/* regions in the table */
 	_Atomic uint32_t gen;		/* counts regions closed */
 	bool prov_key, virt_addr;
-	bool enable_all;		/* FI_MR_ENDPOINT: every region waits for fi_mr_enable */
-	bool enable_event;		/* FI_MR_RMA_EVENT: those registered with FI_RMA_EVENT do */
 	bool keys_matter;		/* opened with FI_RMA or FI_ATOMIC: a requested key in use is -FI_ENOKEY */
 };
 
@@ -73,9 +70,8 @@ struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
 
 /*
  * May a peer do `access` (FI_REMOTE_READ or FI_REMOTE_WRITE) on addr, len under key? 0, and iov (of *iov_cnt slots on
- * entry, how many were used on return) says where that is in our memory; -FI_ENOKEY, -FI_EACCES (not that access,
- * not enabled yet, or it has an authorization key and that is not `proven`, the one that the peer has proved, if
- * any), -FI_EINVAL (out of bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and uses no
+ * entry, how many were used on return) says where that is in our memory; -FI_ENOKEY, -FI_EACCES (not that access, or
+ * it has an authorization key and that is not `proven`, the one that the peer has proved, if any), -FI_EINVAL (out of bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and uses no
  * slot. Engine lock held. On success *mr is the region.
  */
 int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uint64_t key, uint64_t addr, size_t len,

@@ -313,7 +313,7 @@ static const char *refusal(int err)
 	case FI_ENOKEY:
 		return "it has no region with this key";
 	case FI_EACCES:
-		return "the region is not for this access, is not enabled yet, or is for another authorization key";
+		return "the region is not for this access, or is for another authorization key";
 	case FI_EINVAL:
 		return "the access goes beyond the region, whose addresses count from 0 without FI_MR_VIRT_ADDR";
 	case FI_ETOOSMALL:
