@@ -5,8 +5,8 @@
  * inline, call them as if linked; none is called before vrb_lib_ready() has said yes, which fi_getinfo and fi_fabric
  * see to.
  *
- * A device may be there if the kernel has one, or if somebody put these libraries where they are looked for first
- * (LD_LIBRARY_PATH, LD_PRELOAD): then they have their reasons.
+ * A device may be there if the kernel has one. SYSFS_PATH, a variable of libibverbs, says where the kernel's folder is; so
+ * the tests, which have a stand-in for the libraries, have one for that folder.
  */
 #include "verbs/verbs.h"
 
@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/bits.h"
 
 #undef ibv_reg_mr
@@ -162,24 +161,6 @@ static bool kernel_has_one(void)
 	return entry;
 }
 
-static bool put_in_front(void)
-{
-	const char *path = getenv("LD_LIBRARY_PATH"), *preload = getenv("LD_PRELOAD");
-	char file[4096];
-
-	if (preload && strstr(preload, "ibverbs"))
-		return true;
-	while (path && *path) {
-		int len = (int) strcspn(path, ":;");
-
-		snprintf(file, sizeof(file), "%.*s/%s", len, path, lib_name[VERBS]);
-		if (len && !access(file, R_OK))
-			return true;
-		path += len + !!path[len];
-	}
-	return false;
-}
-
 /* What is missing, or NULL. */
 static const char *load(void)
 {
@@ -206,7 +187,7 @@ bool vrb_lib_ready(void)
 	bool ready;
 
 	pthread_mutex_lock(&lock);
-	if (state == UNKNOWN && (kernel_has_one() || put_in_front())) {
+	if (state == UNKNOWN && kernel_has_one()) {
 		missing = load();
 		state = missing ? BROKEN : LOADED;
 		if (missing)

@@ -48,7 +48,7 @@ if [[ $provider = verbs* ]]; then
 	device=$(readlink -f "$builddir/test/softverbs/.libs/libibverbs.so.1") && [ -e "$device" ] ||
 		skip_all "not built: libibverbs-dev and librdmacm-dev are missing"
 	libraries=$libraries:${device%/*}
-	carrier=(-x "CLIENT_DEVICE=$device" -x SOFTVERBS_DEVICES=soft0=10.77.0.1)
+	carrier=(-x "CLIENT_DEVICE=$device" -x "SYSFS_PATH=$srcdir/test/softverbs/sys" -x SOFTVERBS_DEVICES=soft0=10.77.0.1)
 fi
 [ "$provider" = tcp ] || carrier+=(-x "FI_PROVIDER=$provider")
 # Ranks get our library, mpirun keeps its own. What Open MPI leaks is not our matter.

@@ -30,6 +30,6 @@ soft_mt() {
 soft_exec() {
 	soft=$builddir/test/softverbs/.libs program=$1
 	shift
-	exec env SOFTVERBS_STATUS= LD_LIBRARY_PATH="$soft${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+	exec env SOFTVERBS_STATUS= SYSFS_PATH="$srcdir/test/softverbs/sys" LD_LIBRARY_PATH="$soft${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
 		"$builddir/test/conform/$program" "$@"
 }

@@ -5,6 +5,7 @@
 
 . "$srcdir/test/interop/interop.sh"
 soft=$builddir/test/softverbs/.libs
+export SYSFS_PATH=$srcdir/test/softverbs/sys
 [ "$BUILD_KIND" = release ] || skip_all "counted in a release build"
 [ -e "$soft/librdmacm.so.1" ] || skip_all "not built: libibverbs-dev and librdmacm-dev are missing"
 command -v valgrind >/dev/null || skip_all "there is no valgrind"
