@@ -2,10 +2,12 @@
 /*
  * The data calls (common/calls/calls.h): tcp_submit() and tcp_post_recv() act.
  */
+#include "tcp/calls/calls.h"
+
 #include "common/calls/calls.h"
 #include "common/calls/calls_atomic.h"
 #include "common/ops/ops.h"
-#include "tcp/stream/ep.h"
+#include "tcp/message/message.h"
 #include "tcp/params/params.h"
 
 /* What programs add that says nothing new about a call. */

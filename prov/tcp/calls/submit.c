@@ -9,10 +9,13 @@
  *
  * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/calls/calls.h"
 #include <string.h>
 #include "common/trigger/trigger.h"
+#include "tcp/message/message.h"
 #include "tcp/params/params.h"
+#include "tcp/peer/peer.h"
+#include "tcp/remote/remote.h"
 
 #define TX_HOLD_MAX	(128 * 1024)	/* bytes held back for the next pass; past it they go */
 /* A longer frame, a message of more than 64 KiB that is, does not gain by sharing a call. */

@@ -8,23 +8,18 @@
  * number, and what they send comes to its mate, the receive context of that number beside it. The two are on one engine
  * and share the groups, which are the transmit context's; the mate is found at the first join.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/collective/collective.h"
 
 #include <string.h>
 #include "base/bits.h"
-#include "common/collective/collective.h"
 #include "common/hints/ip_offer.h"
-#include "tcp/peer/peer.h"
-#include "tcp/endpoint/sep.h"
+#include "tcp/calls/calls.h"
+#include "tcp/message/message.h"
 #include "tcp/params/params.h"
+#include "tcp/peer/peer.h"
 
 #define ERR_SHIFT	8		/* TCP_COLL_ABORT: the error is in the tag from this bit on ... */
 #define ERR_MASK	0xffffu		/* ... with 16 bits */
-
-bool tcp_coll_speaks(const struct tcp_conn *conn)
-{
-	return tcp_ep_has_coll(conn->ep) && (conn->peer.features & TCP_EXT_COLL);
-}
 
 /* ---- what arrives ---- */
 
@@ -45,11 +40,6 @@ void tcp_coll_start(struct tcp_conn *conn)
 	else if (coll)
 		fab_coll_aborted(coll, conn->fi_addr, frame.tag,
 				 (int) fab_max(frame.tag >> ERR_SHIFT & ERR_MASK, (uint64_t) 1));
-}
-
-bool tcp_coll_refuses(struct tcp_conn *conn, uint64_t tag)
-{
-	return conn->ep->base.coll && fab_coll_refuses(conn->ep->base.coll, conn->fi_addr, tag);
 }
 
 void tcp_coll_lost(struct tcp_conn *conn, int err)
@@ -93,7 +83,7 @@ static int coll_conn(struct fab_ep *base, fi_addr_t member, struct tcp_conn **co
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	int ret = tcp_ep_conn(ep, coll_dest(ep, member), conn);
 
-	if (!ret && tcp_conn_has_stream(*conn) && !tcp_coll_speaks(*conn))
+	if (!ret && tcp_conn_has_stream(*conn) && !tcp_conn_has_coll(*conn))
 		ret = -FI_EOPNOTSUPP;
 	return ret;
 }

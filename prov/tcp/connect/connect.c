@@ -12,18 +12,15 @@
 #include "tcp/connect/connect.h"
 
 #include <errno.h>
-#include <linux/tcp.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/clock.h"
 #include "base/sock.h"
 #include "common/net/ip_name.h"
-#include "tcp/handshake/cm.h"
-#include "tcp/sock/sock.h"
+#include "tcp/handshake/handshake.h"
+#include "tcp/message/message.h"
 #include "tcp/params/params.h"
-
-#define DRAIN_POLL_MS	10
+#include "tcp/peer/peer.h"
 
 /* ---- the connection's end ---- */
 
@@ -117,7 +114,8 @@ static int prepare(struct tcp_ep *ep, const void *param, size_t paramlen)
 {
 	int ret = fab_cm_check_data(&tcp_prov, TCP_CM_DATA_MAX, param, paramlen);
 
-	return ret ? ret : tcp_ep_enable(ep);
+	/* as the program does */
+	return ret || ep->base.enabled ? ret : fi_enable(&ep->base.ep_fid);
 }
 
 static int check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
@@ -217,51 +215,6 @@ int tcp_msg_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 }
 
 /* ---- the end ---- */
-
-static bool on_this_host(int fd)
-{
-	union fab_sockaddr local = { 0 }, remote = { 0 };
-
-	fab_name_local(fd, &local);
-	fab_name_remote(fd, &remote);
-	return fab_addr_len(&local.sa) && fab_addr_equal_host(&local.sa, &remote.sa);
-}
-
-/* Has what was sent arrived at the peer's kernel? That may be slow to say so, while the peer does not read (some
- * 40 ms). On one host there is no wire to lose it on: it is there once it was sent, unless the peer's buffer was full.
- * Bytes of the peer's that nobody has read would make close() a reset. */
-static bool has_arrived(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	if (fab_sock->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
-		return true;
-	if (info.tcpi_notsent_bytes)
-		return false;
-	return !info.tcpi_unacked || (!info.tcpi_retransmits && tcp_sock_peek(fd) == -EAGAIN && on_this_host(fd));
-}
-
-bool tcp_conn_drained(struct tcp_conn *conn)
-{
-	if (conn->state == TCP_CONN_UP && tcp_conn_flush(conn) && conn->state == TCP_CONN_UP)
-		return has_arrived(conn->src.fd);
-	return conn->state != TCP_CONN_UP && fab_list_empty(&conn->txq);
-}
-
-void tcp_ep_drain(struct tcp_ep *ep, bool (*drained)(struct tcp_ep *ep))
-{
-	struct fab_engine *engine = ep->base.engine;
-	uint64_t end_ms = fab_now_ms() + TCP_FLUSH_MS;
-	struct pollfd pfd = { .fd = engine->epfd, .events = POLLIN };
-
-	while (!drained(ep) && fab_now_ms() < end_ms) {
-		fab_engine_unlock(engine);
-		fab_sock->poll(&pfd, 1, DRAIN_POLL_MS);
-		fab_engine_lock(engine);
-		fab_engine_run(engine);
-	}
-}
 
 static bool msg_drained(struct tcp_ep *ep)
 {

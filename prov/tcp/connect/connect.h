@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MSG endpoints: how their one connection is made and ended. Entry points of struct fi_ops_cm, and what ep.c needs of
- * them.
+ * Connections that the program makes: passive endpoints (pep.c), and the one connection of a MSG endpoint (connect.c).
  */
 #ifndef TCP_CONNECT_H
 #define TCP_CONNECT_H
 
 #include "common/endpoint/pep.h"
-#include "tcp/stream/ep.h"
-#include "tcp/params/params.h"
+#include "tcp/stream/stream.h"
 
 /* A request that a passive endpoint has reported and nobody has accepted or refused. It is on no engine: its peer
  * waits. */
@@ -21,6 +19,9 @@ struct tcp_connreq {
 
 /* ---- pep.c ---- */
 
+/* struct fi_ops_fabric.passive_ep. 0 or -FI_E*. */
+int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
+
 /* Take the request that handle means out of the fabric: the caller owns it. NULL if there is none (any more). No lock
  * held. */
 struct tcp_connreq *tcp_connreq_take(struct fab_fabric *fabric, fid_t handle);
@@ -30,11 +31,6 @@ void tcp_connreq_free(struct tcp_connreq *req);
  * descriptor, or -FI_EINVAL if handle is no passive endpoint of this fabric, -FI_EOPBADSTATE if it listens. No lock
  * held. */
 int tcp_pep_take_fd(struct fab_fabric *fabric, fid_t handle);
-
-/* ---- ep.c ---- */
-
-/* fi_enable(3), for those calls that imply it: 0 also if it is enabled already; -FI_ENOEQ ... No lock held. */
-int tcp_ep_enable(struct tcp_ep *ep);
 
 /* ---- connect.c ---- */
 
@@ -47,23 +43,7 @@ int tcp_msg_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
 /* Told of the end of ep->conn: reports it on the EQ, once. */
 extern const struct tcp_conn_owner tcp_msg_conn_owner;
 
-/*
- * Let what is queued on connections leave: until drained(ep) says so with the lock held, or for TCP_FLUSH_MS while
- * the engine makes progress. Lock held on entry and return, not in between. For fi_close and fi_shutdown.
- */
-void tcp_ep_drain(struct tcp_ep *ep, bool (*drained)(struct tcp_ep *ep));
-/* Has everything of this connection arrived at the peer's kernel, or can it not any more? Sends what can be sent.
- * Lock held. */
-bool tcp_conn_drained(struct tcp_conn *conn);
-
 /* Close: let what is queued leave, end the handshake and the connection, without events. Lock held, not throughout. */
 void tcp_msg_stop(struct tcp_ep *ep);
-
-/* ---- alive.c ---- */
-
-/* Look after the endpoint's connections from now on: those whose peer's kernel has gone silent are ended,
- * FI_ETIMEDOUT. Idempotent. Lock held. */
-void tcp_alive_start(struct tcp_ep *ep);
-void tcp_alive_stop(struct tcp_ep *ep);
 
 #endif

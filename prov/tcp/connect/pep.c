@@ -9,9 +9,8 @@
 #include <string.h>
 #include "base/sock.h"
 #include "common/endpoint/pep.h"
-#include "tcp/sock/advert.h"
-#include "tcp/handshake/cm.h"
-#include "tcp/handshake/listen.h"
+#include "tcp/handshake/handshake.h"
+#include "tcp/params/params.h"
 #include "tcp/sock/sock.h"
 
 struct tcp_pep {

@@ -6,22 +6,23 @@
  * then all connections end, which completes what is left in error, then the engine lets go of memory that events may
  * point to. From there on nobody can reach the endpoint.
  */
+#include "tcp/endpoint/ep.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
 #include "base/sock.h"
 #include "common/net/ip_name.h"
-#include "common/collective/collective.h"
 #include "common/ops/ops.h"
-#include "common/endpoint/profile.h"
 #include "common/trigger/trigger.h"
-#include "tcp/sock/advert.h"
-#include "tcp/handshake/cm.h"
+#include "tcp/calls/calls.h"
+#include "tcp/collective/collective.h"
 #include "tcp/connect/connect.h"
-#include "tcp/stream/ep.h"
-#include "tcp/peer/peer.h"
-#include "tcp/endpoint/sep.h"
+#include "tcp/message/message.h"
+#include "tcp/offer/offer.h"
 #include "tcp/params/params.h"
+#include "tcp/peer/peer.h"
+#include "tcp/sock/sock.h"
 
 /* ---- enable ---- */
 
@@ -52,11 +53,6 @@ static int ep_activate(struct tcp_ep *ep)
 	return 0;
 }
 
-int tcp_ep_enable(struct tcp_ep *ep)
-{
-	return ep->base.enabled ? 0 : ep_activate(ep);
-}
-
 /* ---- control, options, cancel ---- */
 
 static int get_fd(struct tcp_ep *ep, int *fd)
@@ -83,7 +79,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	switch (command) {
 	case FI_ENABLE:
 		/* programs that ask for this name enable once more after binding a counter late */
-		return ep->base.domain->fabric->prov == &sockets_prov ? tcp_ep_enable(ep) : ep_activate(ep);
+		return ep->base.domain->fabric->prov == &sockets_prov && ep->base.enabled ? 0 : ep_activate(ep);
 	case FI_GET_FD:
 		return get_fd(ep, arg);
 	default:

@@ -1,201 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See sep.h. Every live receive context listens on its own engine, at a duplicate of the one socket: whichever is
- * driven takes a connection in and reads its request. The context that this names gets it at once, or through its inbox
- * where it is on another engine (FI_THREAD_COMPLETION).
+ * Scalable endpoints, and their contexts, as programs open them; what the contexts share is in peer/contexts.h.
  */
-#include "tcp/endpoint/sep.h"
+#include "tcp/endpoint/ep.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include "base/sock.h"
-#include "common/collective/collective.h"
+#include "common/endpoint/shared.h"
 #include "common/net/ip_name.h"
 #include "common/ops/ops.h"
-#include "common/endpoint/shared.h"
-#include "tcp/peer/peers.h"
-#include "tcp/sock/sock.h"
+#include "tcp/calls/calls.h"
+#include "tcp/collective/collective.h"
 #include "tcp/params/params.h"
+#include "tcp/peer/peer.h"
 
 static struct tcp_sep *sep_of(const struct fid *fid)
 {
 	return fab_container(tcp_ep_of(fid), struct tcp_sep, ep);
-}
-
-static struct tcp_sep_slot *slot_of(const struct tcp_ep *ctx)
-{
-	return tcp_ep_is_tx_ctx(ctx) ? &ctx->sep->tx[ctx->ctx] : &ctx->sep->rx[ctx->ctx];
-}
-
-/* ---- the address ---- */
-
-/* Take the address, which stays the same from here on. 0 or -FI_E*. */
-static int sep_bind_addr(struct tcp_sep *sep)
-{
-	int ret = 0;
-
-	pthread_mutex_lock(&sep->lock);
-	if (sep->fd < 0)
-		sep->fd = ret = tcp_sock_bind(&sep->ep.addr, &sep->ep.addr);
-	pthread_mutex_unlock(&sep->lock);
-	return ret < 0 ? ret : 0;
-}
-
-int tcp_sep_join(struct tcp_ep *ctx)
-{
-	struct tcp_sep *sep = ctx->sep;
-	int ret;
-
-	if (!ctx->base.av && sep->ep.base.av) {
-		fab_av_get(sep->ep.base.av);
-		ctx->base.av = sep->ep.base.av;
-	}
-	if (!ctx->base.eq && sep->ep.base.eq) {
-		fab_eq_get(sep->ep.base.eq);
-		ctx->base.eq = sep->ep.base.eq;
-	}
-	ret = sep_bind_addr(sep);
-	ctx->addr = sep->ep.addr;
-	return ret;
-}
-
-int tcp_sep_fd(const struct tcp_ep *ctx)
-{
-	int fd = fcntl(ctx->sep->fd, F_DUPFD_CLOEXEC, 0);
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* ---- requests ---- */
-
-static struct tcp_cm *inbox_pop(struct tcp_sep *sep, struct tcp_sep_slot *slot)
-{
-	struct fab_list *link;
-
-	pthread_mutex_lock(&sep->lock);
-	link = fab_list_pop_front(&slot->inbox);
-	pthread_mutex_unlock(&sep->lock);
-	return link ? fab_container(link, struct tcp_cm, link) : NULL;
-}
-
-static void wake_ready(struct fab_source *src, uint32_t events)
-{
-	struct tcp_sep_slot *slot = fab_container(src, struct tcp_sep_slot, wake);
-	struct tcp_ep *ctx = slot->open;
-	struct tcp_cm *cm;
-	uint64_t cnt;
-
-	(void) events;
-	fab_sock->read(src->fd, &cnt, sizeof(cnt));
-	while ((cm = inbox_pop(ctx->sep, slot))) {
-		tcp_peer_requested(ctx->peers, cm);
-		tcp_cm_free(cm);
-	}
-}
-
-/* sep->lock held. False: no memory, or its inbox cannot be told. */
-static bool pass_on(struct tcp_sep_slot *slot, struct tcp_cm *cm)
-{
-	struct tcp_cm *passed = tcp_cm_pass(cm, slot->live->base.engine);
-	const uint64_t one = 1;
-
-	if (!passed)
-		return false;
-	fab_list_add_tail(&slot->inbox, &passed->link);
-	fab_sock->write(slot->wake.fd, &one, sizeof(one));
-	return true;
-}
-
-struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint16_t rx_ctx)
-{
-	struct tcp_sep *sep = ctx->sep;
-	struct tcp_peer_table *table = NULL;
-	struct tcp_sep_slot *slot;
-	bool taken = false;
-
-	if (!cm->peer.ext || rx_ctx >= sep->rx_cnt) {
-		tcp_request_refuse(ctx, cm, cm->peer.ext ? TCP_REFUSE_NO_CTX : TCP_REFUSE_NO_EXT);
-		return NULL;
-	}
-	pthread_mutex_lock(&sep->lock);
-	slot = &sep->rx[rx_ctx];
-	if (slot->live && slot->live->base.engine == ctx->base.engine)
-		table = slot->live->peers;
-	else if (slot->live)
-		taken = pass_on(slot, cm);
-	pthread_mutex_unlock(&sep->lock);
-	/* not there yet, or no more: later, perhaps */
-	if (!table && !taken)
-		tcp_request_refuse(ctx, cm, 0);
-	return table;
-}
-
-int tcp_sep_live(struct tcp_ep *ctx)
-{
-	struct fab_engine *engine = ctx->base.engine;
-	struct tcp_sep_slot *slot = slot_of(ctx);
-	int ret = 0;
-
-	if (tcp_ep_is_tx_ctx(ctx))
-		return 0;
-	if (ctx->base.domain->engine_per_queue) {
-		slot->wake = (struct fab_source) { .ready = wake_ready,
-						   .fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
-		fab_list_init(&slot->wake.hot);
-		if (slot->wake.fd < 0)
-			return -errno;
-		fab_engine_lock(engine);
-		ret = fab_source_add(engine, &slot->wake, EPOLLIN);
-		fab_engine_unlock(engine);
-	}
-	if (ret) {
-		fab_sock_close(&slot->wake.fd);
-		return ret;
-	}
-	pthread_mutex_lock(&ctx->sep->lock);
-	slot->live = ctx;
-	pthread_mutex_unlock(&ctx->sep->lock);
-	return 0;
-}
-
-void tcp_sep_leave(struct tcp_ep *ctx)
-{
-	struct fab_engine *engine = ctx->base.engine;
-	struct tcp_sep_slot *slot = slot_of(ctx);
-	struct tcp_cm *cm;
-
-	pthread_mutex_lock(&ctx->sep->lock);
-	slot->live = NULL;
-	pthread_mutex_unlock(&ctx->sep->lock);
-	fab_engine_lock(engine);
-	while ((cm = inbox_pop(ctx->sep, slot)))
-		tcp_cm_free(cm);
-	if (slot->wake.fd >= 0)
-		fab_source_del(&slot->wake);
-	fab_engine_unlock(engine);
-	fab_sock_close(&slot->wake.fd);
-}
-
-struct tcp_ep *tcp_sep_mate(const struct tcp_ep *ctx)
-{
-	struct tcp_sep *sep = ctx->sep;
-	struct tcp_ep *mate;
-
-	pthread_mutex_lock(&sep->lock);
-	mate = ctx->ctx < sep->rx_cnt ? sep->rx[ctx->ctx].live : NULL;
-	pthread_mutex_unlock(&sep->lock);
-	return mate;
-}
-
-void tcp_sep_closed(struct tcp_ep *ctx)
-{
-	pthread_mutex_lock(&ctx->sep->lock);
-	slot_of(ctx)->open = NULL;
-	pthread_mutex_unlock(&ctx->sep->lock);
 }
 
 /* ---- contexts ---- */
@@ -402,7 +224,7 @@ static int sep_enable(struct tcp_sep *sep)
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable of a scalable endpoint: bind an address vector\n");
 		return -FI_ENOAV;
 	}
-	ret = sep_bind_addr(sep);
+	ret = tcp_sep_bind(sep);
 	sep->ep.base.enabled = !ret;
 	return ret;
 }

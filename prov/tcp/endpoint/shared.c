@@ -5,14 +5,17 @@
  * none. It outlives the endpoints bound to it (fi_close is -FI_EBUSY), and all are on one engine
  * (fab_ep_share_engine), whose lock guards the list of users.
  */
+#include "tcp/endpoint/ep.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include "common/ops/ops_part.h"
 #include "common/endpoint/shared.h"
 #include "common/trigger/trigger.h"
-#include "tcp/stream/ep.h"
-#include "tcp/lent/exported.h"
-#include "tcp/lent/owner.h"
+#include "tcp/calls/calls.h"
+#include "tcp/lent/lent.h"
+#include "tcp/message/message.h"
+#include "tcp/offer/offer.h"
 #include "tcp/params/params.h"
 
 _Static_assert(offsetof(struct fid_ep, fid) == offsetof(struct fid_stx, fid) &&

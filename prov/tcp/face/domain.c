@@ -2,6 +2,8 @@
 /*
  * Fabrics and domains of tcp: what prov/common has, and which calls exist.
  */
+#include "tcp/face/face.h"
+
 #include "common/av/av.h"
 #include "common/queue/cntr.h"
 #include "common/collective/collective.h"
@@ -10,6 +12,9 @@
 #include "common/queue/eq.h"
 #include "common/ops/ops.h"
 #include "common/trigger/trigger.h"
+#include "tcp/calls/calls.h"
+#include "tcp/connect/connect.h"
+#include "tcp/endpoint/endpoint.h"
 #include "tcp/params/params.h"
 
 /* ---- domain ---- */

@@ -5,26 +5,20 @@
  * here lose nothing). Its wire is that of tcp, not that of upstream's provider of this name. The core lists it only
  * where it is asked for by name.
  */
+#include "tcp/face/face.h"
+
 #include <stdlib.h>
 #include "base/bits.h"
 #include "common/hints/params.h"
+#include "tcp/offer/offer.h"
 #include "tcp/params/params.h"
 
 static void sockets_cleanup(void)
 {
 	free(tcp_params.sockets_iface);
 	tcp_params.sockets_iface = NULL;
-	tcp_cleanup();
+	tcp_params_free();
 }
-
-struct fi_provider sockets_prov = {
-	.name = "sockets",
-	.version = FI_VERSION(206, 0),
-	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
-	.getinfo = sockets_getinfo,
-	.fabric = sockets_fabric_open,
-	.cleanup = sockets_cleanup,
-};
 
 #define NO_EFFECT "Accepted without effect: "
 #define GROWS	NO_EFFECT "it grows as needed"
@@ -55,5 +49,8 @@ struct fi_provider *fab_sockets_prov_ini(void)
 {
 	tcp_init();
 	fab_params_read(&sockets_prov, params, fab_countof(params));
+	sockets_prov.getinfo = sockets_getinfo;
+	sockets_prov.fabric = sockets_fabric_open;
+	sockets_prov.cleanup = sockets_cleanup;
 	return &sockets_prov;
 }

@@ -2,8 +2,8 @@
 /*
  * The handshake of a connection: one CM message each way (wire.h), until the stream can be handed to
  * tcp_conn_start(). A struct tcp_cm is one exchange while it waits for the network: the active side's connect,
- * request and answer, or the passive side's wait for a request. MSG endpoints (connect.c), passive endpoints (pep.c)
- * and the peers of RDM endpoints (peer.c) own one each while it lasts.
+ * request and answer, or the passive side's wait for a request. MSG endpoints, passive endpoints and the peers of RDM
+ * endpoints own one each while it lasts.
  *
  *   active:  IDLE -> CONNECTING -> REPLY -> DONE         passive:  IDLE -> REQUEST -> DONE         any error: -> DONE
  *                                                        with an authorization key:    \-> PROOF -> DONE
@@ -15,7 +15,7 @@
 
 #include "common/engine/engine.h"
 #include "tcp/handshake/auth.h"
-#include "tcp/stream/conn.h"
+#include "tcp/stream/stream.h"
 #include "tcp/wire/wire.h"
 
 enum tcp_cm_state {

@@ -19,7 +19,7 @@
 #include "common/lent/lent.h"
 #include "common/ops/ops.h"
 #include "common/trigger/trigger.h"
-#include "tcp/stream/stream.h"
+#include "tcp/message/message.h"
 #include "tcp/params/params.h"
 
 _Static_assert(sizeof(struct tcp_foreign) <= TCP_UNEXP_SMALL, "it costs no more than a small message of ours");
@@ -90,6 +90,8 @@ static bool is_named(const struct tcp_unexp *unexp)
 	return tcp_plain_src(unexp->ep, unexp->match.src) != FI_ADDR_NOTAVAIL;
 }
 
+static const struct tcp_foreign_ops foreign_ops;
+
 /* NULL: no memory. */
 static struct tcp_unexp *entry_new(struct tcp_exported *x, enum tcp_class class, const struct fi_peer_match_attr *attr)
 {
@@ -99,7 +101,8 @@ static struct tcp_unexp *entry_new(struct tcp_exported *x, enum tcp_class class,
 		return NULL;
 	*unexp = (struct tcp_unexp) {
 		.match.src = src_of(x->srx, attr->addr), .ep = x->srx, .len = attr->msg_size, .class = class,
-		.foreign = true, .place = TCP_UNEXP_ASKED, .theirs.exported = x, .theirs.entry = {
+		.foreign = true, .place = TCP_UNEXP_ASKED, .theirs.ops = &foreign_ops, .theirs.exported = x,
+		.theirs.entry = {
 			.srx = &x->peer, .addr = attr->addr, .msg_size = attr->msg_size,
 		},
 	};
@@ -183,7 +186,7 @@ static void fail_rx(struct tcp_unexp *unexp, int err)
 		      .text = "the provider that has the message did not put it into the receive" });
 }
 
-void tcp_foreign_start(struct tcp_unexp *unexp)
+static void foreign_start(struct tcp_unexp *unexp)
 {
 	struct tcp_exported *x = unexp->theirs.exported;
 	bool tagged = unexp->class == TCP_CLASS_TAGGED;
@@ -196,7 +199,7 @@ void tcp_foreign_start(struct tcp_unexp *unexp)
 		fail_rx(unexp, ret < 0 ? -ret : FI_EOTHER);
 }
 
-void tcp_foreign_discard(struct tcp_unexp *unexp)
+static void foreign_discard(struct tcp_unexp *unexp)
 {
 	struct tcp_exported *x = unexp->theirs.exported;
 	bool tagged = unexp->class == TCP_CLASS_TAGGED;
@@ -204,6 +207,8 @@ void tcp_foreign_discard(struct tcp_unexp *unexp)
 	fab_list_remove(&unexp->link);
 	call_peer(x, tagged ? x->peer_ops.discard_tag : x->peer_ops.discard_msg, &unexp->theirs.entry);
 }
+
+static const struct tcp_foreign_ops foreign_ops = { .start = foreign_start, .discard = foreign_discard };
 
 /* ---- what the peer calls ---- */
 
@@ -249,7 +254,7 @@ static void wait_or_start(struct tcp_exported *x, struct tcp_unexp *unexp)
 	unexp->has_data = unexp->theirs.entry.flags & FI_REMOTE_CQ_DATA;
 	if (rx) {
 		take_posted(unexp, rx);
-		tcp_foreign_start(unexp);
+		foreign_start(unexp);
 		return;
 	}
 	unexp->place = TCP_UNEXP_QUEUED;

@@ -14,7 +14,7 @@
 
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_peer.h>
-#include "tcp/stream/ep.h"
+#include "tcp/message/message.h"
 
 #define TCP_EXPORTED_MAX	(256 * 1024)	/* entries that a peer may have without a receive */
 

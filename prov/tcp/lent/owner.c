@@ -20,7 +20,8 @@
 #include "tcp/params/params.h"
 
 /* Guarded by the engine's lock, but for what says otherwise. */
-struct tcp_owner {
+struct owner {
+	struct tcp_owner base;
 	struct fid_peer_srx *srx;	/* borrowed */
 	struct fab_pool pool;		/* struct tcp_owned */
 	struct fab_list all;		/* struct tcp_owned.all */
@@ -32,7 +33,7 @@ struct tcp_owner {
 struct tcp_owned {
 	struct fab_hook hook;		/* of the receive */
 	struct fab_list all, told;
-	struct tcp_owner *owner;
+	struct owner *owner;
 	struct fi_peer_rx_entry *entry;	/* the owner's */
 	struct tcp_ep *ep;		/* borrowed: gives back what is left before it goes */
 	struct tcp_unexp *unexp;	/* QUEUED; NULL: it has gone */
@@ -40,7 +41,7 @@ struct tcp_owned {
 	bool discard, gone;		/* noted under owner->lock; gone: the owner comes too late */
 };
 
-static struct tcp_owned *owned_new(struct tcp_owner *owner, struct tcp_ep *ep, struct fi_peer_rx_entry *entry,
+static struct tcp_owned *owned_new(struct owner *owner, struct tcp_ep *ep, struct fi_peer_rx_entry *entry,
 				   enum tcp_class class)
 {
 	struct tcp_owned *owned = fab_pool_get(&owner->pool);
@@ -56,7 +57,7 @@ static struct tcp_owned *owned_new(struct tcp_owner *owner, struct tcp_ep *ep, s
 
 static void owned_free(struct tcp_owned *owned)
 {
-	struct tcp_owner *owner = owned->owner;
+	struct owner *owner = owned->owner;
 
 	owner->srx->owner_ops->free_entry(owned->entry);
 	fab_list_remove(&owned->all);
@@ -111,9 +112,14 @@ static fi_addr_t owner_src(const struct tcp_ep *ep, fi_addr_t src, uint32_t grou
 	return fi_group_addr(group && src == FI_ADDR_NOTAVAIL ? UINT32_MAX : src, group);
 }
 
-struct tcp_rx *tcp_owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry)
+static struct owner *owner_of(struct tcp_owner *base)
 {
-	struct tcp_owner *owner = conn->ep->rx->owner;
+	return fab_container(base, struct owner, base);
+}
+
+static struct tcp_rx *owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry)
+{
+	struct owner *owner = owner_of(conn->ep->rx->owner);
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
 	struct fi_peer_match_attr attr = {
 		.addr = owner_src(conn->ep, msg->src, msg->group), .msg_size = msg->len, .tag = msg->tag,
@@ -173,7 +179,7 @@ static void owned_drop(struct tcp_owned *owned)
 	owned_free(owned);
 }
 
-static struct tcp_owned *next_told(struct tcp_owner *owner)
+static struct tcp_owned *next_told(struct owner *owner)
 {
 	struct fab_list *link;
 
@@ -185,7 +191,7 @@ static struct tcp_owned *next_told(struct tcp_owner *owner)
 
 static void told_ready(struct fab_source *source, uint32_t events)
 {
-	struct tcp_owner *owner = fab_container(source, struct tcp_owner, source);
+	struct owner *owner = fab_container(source, struct owner, source);
 	struct tcp_owned *owned;
 	uint64_t cnt;
 
@@ -203,7 +209,7 @@ static void told_ready(struct fab_source *source, uint32_t events)
 static int tell(struct fi_peer_rx_entry *entry, bool discard)
 {
 	struct tcp_owned *owned = entry->peer_context;
-	struct tcp_owner *owner = owned->owner;
+	struct owner *owner = owned->owner;
 	const uint64_t one = 1;
 	bool gone;
 
@@ -221,7 +227,7 @@ static int tell(struct fi_peer_rx_entry *entry, bool discard)
 /* Nothing is to come of it any more, unless the owner has called: false. */
 static bool withdraw(struct tcp_owned *owned)
 {
-	struct tcp_owner *owner = owned->owner;
+	struct owner *owner = owned->owner;
 
 	pthread_mutex_lock(&owner->lock);
 	owned->gone = fab_list_empty(&owned->told);
@@ -240,7 +246,7 @@ static int owner_discard(struct fi_peer_rx_entry *entry)
 }
 
 /* From when on the owner may have to wake us. 0 or -FI_E*. */
-static int open_source(struct tcp_owner *owner, struct fab_engine *engine)
+static int open_source(struct owner *owner, struct fab_engine *engine)
 {
 	int ret;
 
@@ -256,8 +262,9 @@ static int open_source(struct tcp_owner *owner, struct fab_engine *engine)
 	return ret;
 }
 
-void tcp_owner_queue(struct tcp_owner *owner, struct tcp_unexp *unexp, struct fi_peer_rx_entry *entry)
+static void owner_queue(struct tcp_owner *base, struct tcp_unexp *unexp, struct fi_peer_rx_entry *entry)
 {
+	struct owner *owner = owner_of(base);
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
 	struct tcp_owned *owned = NULL;
 
@@ -280,15 +287,16 @@ void tcp_owner_queue(struct tcp_owner *owner, struct tcp_unexp *unexp, struct fi
 		ops->queue_msg(entry);
 }
 
-void tcp_owner_lost(struct tcp_owned *owned)
+static void owner_lost(struct tcp_owned *owned)
 {
 	owned->unexp = NULL;
 	if (withdraw(owned))
 		owned_free(owned);
 }
 
-void tcp_owner_forget(struct tcp_owner *owner, struct tcp_ep *ep)
+void tcp_owner_forget(struct tcp_owner *base, struct tcp_ep *ep)
 {
+	struct owner *owner = owner_of(base);
 	struct tcp_owned *owned;
 	struct fab_list *link, *next;
 
@@ -319,11 +327,20 @@ static fi_addr_t addr_of(struct fi_peer_rx_entry *entry)
 	       owner_src(owned->ep, src, owned->ep->rx->grouped ? owned->unexp->match.src >> 32 : 0);
 }
 
-void tcp_owner_named(struct tcp_owner *owner)
+static void owner_named(struct tcp_owner *base)
 {
+	struct owner *owner = owner_of(base);
+
 	if (FI_CHECK_OP(owner->srx->owner_ops, struct fi_ops_srx_owner, foreach_unspec_addr))
 		owner->srx->owner_ops->foreach_unspec_addr(owner->srx, addr_of);
 }
+
+static const struct tcp_owner_ops owner_ops = {
+	.find = owner_find,
+	.queue = owner_queue,
+	.lost = owner_lost,
+	.named = owner_named,
+};
 
 /* ---- life ---- */
 
@@ -338,7 +355,7 @@ static bool complete_owner(const struct fid_peer_srx *srx)
 
 int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context)
 {
-	struct tcp_owner *owner;
+	struct owner *owner;
 
 	if (!context || context->size < sizeof(*context) || !context->srx || !complete_owner(context->srx)) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: the context is to be a struct "
@@ -353,6 +370,7 @@ int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context
 	owner = calloc(1, sizeof(*owner));
 	if (!owner)
 		return -FI_ENOMEM;
+	owner->base.ops = &owner_ops;
 	owner->srx = context->srx;
 	owner->source.fd = -1;
 	fab_pool_init(&owner->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_owned), .chunk_cnt = 16 });
@@ -361,12 +379,14 @@ int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context
 	pthread_mutex_init(&owner->lock, NULL);
 	context->srx->peer_ops->start_msg = context->srx->peer_ops->start_tag = owner_start;
 	context->srx->peer_ops->discard_msg = context->srx->peer_ops->discard_tag = owner_discard;
-	srx->own_rx.owner = owner;
+	srx->own_rx.owner = &owner->base;
 	return 0;
 }
 
-void tcp_owner_close(struct tcp_owner *owner)
+void tcp_owner_close(struct tcp_owner *base)
 {
+	struct owner *owner = base ? owner_of(base) : NULL;
+
 	if (!owner)
 		return;
 	fab_source_del(&owner->source);

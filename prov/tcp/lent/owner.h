@@ -11,7 +11,7 @@
 #define TCP_OWNER_H
 
 #include <rdma/providers/fi_peer.h>
-#include "tcp/stream/stream.h"
+#include "tcp/message/message.h"
 
 /* For fi_srx_context with FI_PEER: check the owner's part of context, fill in ours. 0; -FI_EINVAL, logged;
  * -FI_ENOMEM. */
@@ -21,15 +21,5 @@ void tcp_owner_close(struct tcp_owner *owner);
 /* An endpoint that used the context is going, and its messages have been dropped: what the owner has told of one ends
  * in error. Lock held. */
 void tcp_owner_forget(struct tcp_owner *owner, struct tcp_ep *ep);
-
-/* The owner's receive for a message. NULL: it has none, and *entry waits for tcp_owner_queue(); or the connection has
- * been ended for lack of memory. Lock held, as below. */
-struct tcp_rx *tcp_owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry);
-/* The message is kept: let it wait. unexp NULL: it is not, give the entry back. */
-void tcp_owner_queue(struct tcp_owner *owner, struct tcp_unexp *unexp, struct fi_peer_rx_entry *entry);
-/* A message that was queued is about to go: its entry goes back, and owned may be gone. */
-void tcp_owner_lost(struct tcp_owned *owned);
-/* Messages of a connection have got another source. */
-void tcp_owner_named(struct tcp_owner *owner);
 
 #endif

@@ -5,7 +5,7 @@
  * the bits of fi_rx_addr(3); in a message it ends the header (tcp_group); in matching it is a part of the source, so
  * that order, claims, cancellation and cost are those of any receive. doc/decisions/peer-groups.md. Engine lock held.
  */
-#include "tcp/stream/ep.h"
+#include "tcp/message/msg.h"
 
 #include "common/domain/fabric.h"
 #include "tcp/params/params.h"

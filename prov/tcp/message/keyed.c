@@ -6,7 +6,7 @@
  * the older receive of the two takes it; not what comes in a peer group. Rare: whoever never posts one pays for the
  * test of a flag. Engine lock held.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/message/msg.h"
 #include "common/av/av_key.h"
 #include "tcp/params/params.h"
 

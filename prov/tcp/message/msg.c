@@ -7,14 +7,12 @@
  *                                                     -> finish
  *                                \-> too long for that: stall.c
  */
-#include "tcp/stream/stream.h"
+#include "tcp/message/msg.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include "common/collective/collective.h"
 #include "common/endpoint/profile.h"
-#include "tcp/lent/owner.h"
 #include "tcp/params/params.h"
 
 /* ---- unexpected messages ---- */
@@ -70,16 +68,6 @@ no_memory:
 	return NULL;
 }
 
-void tcp_rx_pause(struct tcp_conn *conn, bool pause)
-{
-	const uint32_t off = pause ? EPOLLIN : EPOLLRDHUP, on = pause ? EPOLLRDHUP : EPOLLIN;
-
-	if (conn->rx_paused == pause || conn->state != TCP_CONN_UP)
-		return;
-	conn->rx_paused = pause;
-	fab_source_mod(&conn->src, (conn->src.events & ~off) | on);
-}
-
 /* len bytes of eager messages have been consumed. */
 static void rx_give_credit(struct tcp_conn *conn, uint64_t len)
 {
@@ -101,7 +89,7 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 	if (unexp->stranger)
 		tcp_stranger_uncount(unexp);
 	if (unexp->owned)
-		tcp_owner_lost(unexp->owned);
+		unexp->ep->rx->owner->ops->lost(unexp->owned);
 	fab_list_remove(&unexp->link);
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
@@ -120,6 +108,19 @@ void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_
 		tcp_stranger_uncount(unexp);
 }
 
+void tcp_msg_name_sender(struct tcp_conn *conn, fi_addr_t fi_addr)
+{
+	struct fab_list *link;
+
+	conn->fi_addr = fi_addr;
+	fab_list_for_each(&conn->unexp, link)
+		tcp_unexp_set_src(conn->ep, fab_container(link, struct tcp_unexp, link), fi_addr);
+	if (!fab_list_empty(&conn->stranger))
+		tcp_stranger_release(conn);
+	if (conn->ep->rx->owner && !fab_list_empty(&conn->unexp))
+		conn->ep->rx->owner->ops->named(conn->ep->rx->owner);
+}
+
 struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 {
 	return (struct tcp_msg) {
@@ -127,6 +128,14 @@ struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 		.src = tcp_plain_src(unexp->ep, unexp->match.src), .conn = unexp->conn,
 		.class = unexp->class, .has_data = unexp->has_data, .layered = unexp->layered,
 	};
+}
+
+void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct tcp_into *into)
+{
+	if (into->rx->flags & FI_MULTI_RECV)
+		tcp_rx_aim(rx, &(struct iovec) { into->start, into->take }, 1, into->take);
+	else
+		tcp_rx_aim(rx, into->rx->iov, into->rx->iov_cnt, into->take);
 }
 
 /* All of it is here and a receive has taken it. */
@@ -164,7 +173,7 @@ void tcp_unexp_drop(struct tcp_unexp *unexp)
 	else if (unexp->announced || unexp->complete)
 		tcp_unexp_free(unexp);
 	else if (unexp->foreign)
-		tcp_foreign_discard(unexp);
+		unexp->theirs.ops->discard(unexp);
 	if (conn)
 		tcp_rx_tell(conn);
 }
@@ -187,7 +196,7 @@ bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
 	else if (unexp->complete)
 		unexp_deliver(unexp);
 	else if (unexp->foreign)
-		tcp_foreign_start(unexp);
+		unexp->theirs.ops->start(unexp);
 	else
 		tcp_rx_pause(conn, false);	/* the rest of it is wanted now */
 	if (conn)
@@ -285,6 +294,11 @@ void tcp_msg_keep(struct tcp_conn *conn)
 	tcp_rx_expect(conn, left, 0, unexp_done);
 }
 
+bool tcp_msg_coll_refuses(struct tcp_conn *conn, uint64_t tag)
+{
+	return conn->ep->base.coll && fab_coll_refuses(conn->ep->base.coll, conn->fi_addr, tag);
+}
+
 /* Of a group that has failed. */
 static void refused_done(struct tcp_conn *conn)
 {
@@ -310,7 +324,7 @@ void tcp_msg_start(struct tcp_conn *conn)
 	}
 	rx = tcp_rx_find(conn, msg.class, msg.layered ? 0 : msg.tag, msg.group);
 	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
-		rx = tcp_owner_find(conn, &msg, &entry);
+		rx = conn->ep->rx->owner->ops->find(conn, &msg, &entry);
 		if (conn->state == TCP_CONN_DOWN)
 			return;
 	}
@@ -319,14 +333,14 @@ void tcp_msg_start(struct tcp_conn *conn)
 		flow_into_posted(conn, msg.len);
 		return;
 	}
-	if (msg.class == TCP_CLASS_COLL && tcp_coll_refuses(conn, msg.tag)) {
+	if (msg.class == TCP_CLASS_COLL && tcp_msg_coll_refuses(conn, msg.tag)) {
 		if (conn->state != TCP_CONN_DOWN)
 			tcp_rx_expect(conn, 0, msg.len, refused_done);
 		return;
 	}
 	conn->rx.unexp = tcp_unexp_new(conn, &msg, false);
 	if (entry)
-		tcp_owner_queue(conn->ep->rx->owner, conn->rx.unexp, entry);
+		conn->ep->rx->owner->ops->queue(conn->ep->rx->owner, conn->rx.unexp, entry);
 	if (!conn->rx.unexp || conn->state == TCP_CONN_DOWN)
 		return;
 	if (conn->rx.unexp->stalled)
@@ -353,7 +367,6 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 	struct tcp_ep *ep = conn->ep;
 	struct fab_list *link, *next;
 
-	tcp_amo_fail_all(conn);
 	if (conn->rx.into.rx) {
 		struct tcp_msg msg = rx_msg(conn);
 		struct tcp_into into = conn->rx.into;

@@ -7,7 +7,7 @@
  *   FI_CLAIM              receive what was claimed with this context, whatever address or tag the call gives
  *   ... | FI_DISCARD      and drop it
  */
-#include "tcp/stream/stream.h"
+#include "tcp/message/msg.h"
 
 static void peek_found(const struct fab_op *op, const struct tcp_unexp *unexp)
 {

@@ -9,7 +9,7 @@
  * A receive is posted, claimed by a message (tcp_rx_claim), finished (tcp_rx_finish). A multi-receive stays posted
  * and is claimed part by part until less than FI_OPT_MIN_MULTI_RECV is left.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/message/msg.h"
 #include <errno.h>
 #include <string.h>
 #include "common/av/av_key.h"

@@ -9,10 +9,8 @@
  *
  * n == 0: no data follows, both sides are done. A send may be asked back (XCANCEL) as long as no receive has taken it.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/message/msg.h"
 #include <string.h>
-#include "common/collective/collective.h"
-#include "tcp/lent/owner.h"
 #include "tcp/params/params.h"
 
 /* ---- sender ---- */
@@ -47,6 +45,11 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	tx->hdr.hdr_size = tx->hdr_len;
 	tx->size = tx->hdr.size = tx->hdr_len;
 	return 0;
+}
+
+void tcp_rndv_sent(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	(void) conn, (void) tx;		/* it is in conn->rts */
 }
 
 void tcp_rndv_cts(struct tcp_conn *conn)
@@ -108,7 +111,7 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "announcement of a message that is too long");
 		return;
 	}
-	if (msg.class >= TCP_CLASS_MAX || (msg.class == TCP_CLASS_COLL && (msg.group || !tcp_coll_speaks(conn)))) {
+	if (msg.class >= TCP_CLASS_MAX || (msg.class == TCP_CLASS_COLL && (msg.group || !tcp_conn_has_coll(conn)))) {
 		tcp_rx_broken(conn, "announcement of a message of unknown kind");
 		return;
 	}
@@ -124,15 +127,15 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 		return;
 	unexp->rts_id = rts.id;
 	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
-		rx = tcp_owner_find(conn, &msg, &entry);
+		rx = conn->ep->rx->owner->ops->find(conn, &msg, &entry);
 		if (entry)
-			tcp_owner_queue(conn->ep->rx->owner, unexp, entry);
+			conn->ep->rx->owner->ops->queue(conn->ep->rx->owner, unexp, entry);
 		if (conn->state == TCP_CONN_DOWN)
 			return;
 	}
 	if (rx)
 		tcp_unexp_take(unexp, rx);
-	else if (msg.class == TCP_CLASS_COLL && tcp_coll_refuses(conn, msg.tag) &&
+	else if (msg.class == TCP_CLASS_COLL && tcp_msg_coll_refuses(conn, msg.tag) &&
 		 conn->state != TCP_CONN_DOWN)
 		tcp_unexp_drop(unexp);
 }

@@ -8,7 +8,7 @@
  *                   \---dropped------------> payload nowhere
  *                    \--the peer closes----> the kernel has all that will come: the rest into memory, or the end
  */
-#include "tcp/stream/stream.h"
+#include "tcp/message/msg.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

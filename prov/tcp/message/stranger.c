@@ -6,7 +6,7 @@
  *
  * A message counts from its first header until it is taken or its sender becomes known, also when the sender has gone.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/message/msg.h"
 #include <sys/epoll.h>
 #include "tcp/params/params.h"
 

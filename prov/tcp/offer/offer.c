@@ -2,6 +2,8 @@
 /*
  * What tcp offers: an entry for each endpoint type, network interface and address, RDM first.
  */
+#include "tcp/offer/offer.h"
+
 #include "base/bits.h"
 #include "common/endpoint/ep.h"
 #include "common/hints/ip_offer.h"

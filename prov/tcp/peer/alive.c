@@ -17,8 +17,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "tcp/connect/connect.h"
-#include "tcp/peer/peer.h"
+#include "tcp/params/params.h"
 #include "tcp/peer/peers.h"
 #include "tcp/sock/sock.h"
 

@@ -13,12 +13,10 @@
  */
 #include "tcp/peer/peers.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "tcp/stream/stream.h"
 #include "tcp/params/params.h"
 
 #define MS		1000000ULL	/* ns */
@@ -28,18 +26,6 @@
 #define QUIET_NS	(1000 * MS)	/* for peers that cannot agree */
 #define BUDGET_MIN	8
 #define SHORTAGE_CNT	64		/* connections to close when descriptors ran out before the budget did */
-
-static atomic_uint stream_cnt;
-
-void tcp_budget_take(void)
-{
-	atomic_fetch_add_explicit(&stream_cnt, 1, memory_order_relaxed);
-}
-
-void tcp_budget_give(void)
-{
-	atomic_fetch_sub_explicit(&stream_cnt, 1, memory_order_relaxed);
-}
 
 /* A quarter of the descriptors is left to the application. */
 static uint64_t budget_max(void)
@@ -55,7 +41,7 @@ static uint64_t budget_max(void)
 
 uint64_t tcp_budget_excess(void)
 {
-	uint64_t cnt = atomic_load_explicit(&stream_cnt, memory_order_relaxed), max = budget_max();
+	uint64_t cnt = tcp_conn_cnt(), max = budget_max();
 
 	return cnt > max ? cnt - max + max / 16 : 0;
 }

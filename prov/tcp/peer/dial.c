@@ -16,9 +16,9 @@
 #include <unistd.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "tcp/sock/advert.h"
-#include "tcp/endpoint/sep.h"
+#include "tcp/offer/offer.h"
 #include "tcp/params/params.h"
+#include "tcp/sock/sock.h"
 
 #define MS		1000000ULL	/* ns */
 #define YOUNG_MAX	256		/* attempts to connect */

@@ -14,7 +14,7 @@
  * There is one answer to each PARK, and at most one PARK without its answer. If a frame that was to be sent after PARK
  * was cancelled, PARK_STAY comes in its place.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/peer/peers.h"
 
 #include "common/collective/collective.h"
 #include "tcp/params/params.h"
@@ -85,10 +85,4 @@ void tcp_park_answered(struct tcp_conn *conn)
 void tcp_park_stay(struct tcp_conn *conn)
 {
 	(void) conn;		/* that it came has said all */
-}
-
-void tcp_park_wake(struct tcp_conn *conn)
-{
-	conn->state = TCP_CONN_UP;
-	tcp_tx_start(conn);
 }

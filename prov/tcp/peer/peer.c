@@ -28,11 +28,9 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "common/av/av_key.h"
-#include "tcp/connect/connect.h"
-#include "tcp/peer/peer.h"
-#include "tcp/endpoint/sep.h"
-#include "tcp/sock/sock.h"
+#include "tcp/message/message.h"
 #include "tcp/params/params.h"
+#include "tcp/sock/sock.h"
 
 #define MS		1000000ULL	/* ns */
 #define LEAVE_POLL_NS	(20 * MS)
@@ -284,7 +282,7 @@ static void life_name(struct tcp_life *life, fi_addr_t fi_addr)
 {
 	life->table->stranger_cnt -= life->conn.fi_addr == FI_ADDR_NOTAVAIL;
 	life->table->stranger_cnt += fi_addr == FI_ADDR_NOTAVAIL;
-	tcp_conn_set_addr(&life->conn, fi_addr);
+	tcp_msg_name_sender(&life->conn, fi_addr);
 }
 
 /* Who connected from the peer is known as fi_addr. */
@@ -533,4 +531,18 @@ bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_c
 			return true;
 	}
 	return false;
+}
+
+struct tcp_peer_counts tcp_peer_count(const struct tcp_ep *ep)
+{
+	struct tcp_peer_counts counts = { .up = ep->conn && ep->conn->state == TCP_CONN_UP };
+	struct fab_list *link;
+
+	if (!ep->peers)		/* not before it is enabled */
+		return counts;
+	counts.asked = ep->peers->asked;
+	counts.accepted = ep->peers->accepted;
+	fab_list_for_each(&ep->peers->lives, link)
+		counts.up += fab_container(link, struct tcp_life, link)->conn.state == TCP_CONN_UP;
+	return counts;
 }

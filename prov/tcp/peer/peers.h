@@ -9,9 +9,8 @@
 #include "base/table.h"
 #include "common/av/av.h"
 #include "common/engine/pace.h"
-#include "tcp/handshake/cm.h"
-#include "tcp/stream/ep.h"
-#include "tcp/handshake/listen.h"
+#include "tcp/handshake/handshake.h"
+#include "tcp/peer/peer.h"
 
 struct tcp_peer;
 
@@ -132,6 +131,15 @@ static inline uint16_t tcp_rdm_ext(const struct tcp_ep *ep)
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
 bool tcp_rdm_firewalled(const struct tcp_cm *cm);
+
+/* ---- park.c ---- */
+
+/* Nothing is under way in either direction, as far as this end knows, and either end can connect again, so that the
+ * stream might as well end. Of an RDM endpoint. */
+bool tcp_conn_idle(const struct tcp_conn *conn);
+/* Offer the peer, which has TCP_EXT_PARK, to end the stream of an idle connection. Not again before the answer has
+ * come (conn->park_asked). */
+void tcp_park_ask(struct tcp_conn *conn);
 
 /* ---- budget.c ---- */
 

@@ -10,12 +10,8 @@
 #include <string.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "tcp/sock/advert.h"
-#include "tcp/peer/peer.h"
-#include "tcp/endpoint/sep.h"
-#include "tcp/sock/sock.h"
-#include "tcp/stream/stream.h"
 #include "tcp/params/params.h"
+#include "tcp/sock/sock.h"
 
 #define MS		1000000ULL	/* ns */
 #define SLOW_SYN_NS	(1000 * MS)	/* our connect is not getting through: rather take theirs */

@@ -12,10 +12,10 @@
  * cannot be seen in them, and wait in the send queue. The initiator sees to it that no more than TCP_AMO_WINDOW of them
  * can; a peer that does not is cut off.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/remote/rma.h"
 #include <stdlib.h>
 #include <string.h>
-#include "tcp/params/params.h"
+#include "tcp/message/message.h"
 
 _Static_assert((int) TCP_AMO_BASE == FAB_ATOMIC_BASE && (int) TCP_AMO_FETCH == FAB_ATOMIC_FETCH &&
 	       (int) TCP_AMO_COMPARE == FAB_ATOMIC_COMPARE, "the wire has our numbers");

@@ -6,11 +6,12 @@
  * that speaks our extension (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR) and the stream goes on; upstream has no
  * such frame and its connection ends, as it would with upstream as the target.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/remote/rma.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "tcp/message/message.h"
 #include "tcp/params/params.h"
 
 #define RSP_MAX		TCP_IDMAP_MAX	/* read responses queued for one peer: more is an attack */
@@ -150,7 +151,7 @@ static void write_done(struct tcp_conn *conn)
 	tcp_rx_delivered(conn);
 }
 
-int tcp_rma_write_aim(struct tcp_conn *conn)
+uint32_t tcp_rma_write_aim(struct tcp_conn *conn)
 {
 	struct tcp_rx_state *rx = &conn->rx;
 	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
@@ -188,7 +189,7 @@ void tcp_rma_write(struct tcp_conn *conn)
 
 /* ---- target of reads ---- */
 
-/* The regions that a response reads from stay behind its header, which ends before them, for tcp_rma_rsp_valid(). */
+/* The regions that a response reads from stay behind its header, which ends before them, for rsp_valid(). */
 static struct tcp_rma_iov *rsp_regions(struct tcp_tx *tx)
 {
 	return (struct tcp_rma_iov *) (tx->hdr_buf + sizeof(struct tcp_hdr));
@@ -208,12 +209,13 @@ static int rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
 	return 0;
 }
 
-bool tcp_rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
+static bool rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	return tx->mr_gen == conn->ep->base.domain->mr_map.gen || !rsp_verify(conn, tx);
 }
 
-bool tcp_rma_rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
+/* Turn it into a refusal, where it stands in the queue. False: too late, or the peer knows no refusals. */
+static bool rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	const struct tcp_read_err answer = { .err = FI_EACCES };
 
@@ -224,6 +226,11 @@ bool tcp_rma_rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
 	tcp_tx_control_fill(tx, TCP_WIRE_READ_ERR, &answer, sizeof(answer));
 	conn->txq_len += tx->size;
 	return true;
+}
+
+bool tcp_rma_rsp_may_leave(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	return rsp_valid(conn, tx) || rsp_refuse(conn, tx);
 }
 
 static void read_refuse(struct tcp_conn *conn, int err)
@@ -270,15 +277,36 @@ void tcp_rma_read_req(struct tcp_conn *conn)
 	tcp_tx_queue(conn, tx);
 }
 
-void tcp_rma_served(struct tcp_conn *conn, const struct tcp_tx *tx)
+void tcp_rma_served(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	struct fab_comp comp = { .flags = fab_op_desc[FAB_OP_REMOTE_READ].cq_flags, .len = tx->len };
 
 	conn->rsp_cnt--;
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_READ, &comp, false);
+	tcp_tx_done(tx, 0, 0, NULL);
 }
 
-/* ---- initiator of reads: answers come in the order of requests ---- */
+/* ---- initiator ---- */
+
+int tcp_rma_write_enter(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	if (conn->peer.ext)
+		tx->hdr.flags |= TCP_FLAG_DELIVERY;
+	return 0;
+}
+
+/* Answers to reads come in the order of requests. */
+int tcp_rma_read_enter(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	(void) tx;
+	conn->read_cnt++;
+	return 0;
+}
+
+void tcp_rma_asked(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	fab_list_add_tail(&conn->read_wait, &tx->link);
+}
 
 static void read_done(struct tcp_conn *conn)
 {

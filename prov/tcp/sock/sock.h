@@ -7,6 +7,7 @@
 
 #include <rdma/fabric.h>
 #include "base/addr.h"
+#include "tcp/sock/advert.h"
 
 /*
  * Open a socket and bind it to addr; port 0 takes one of FI_TCP_PORT_LOW_RANGE..HIGH_RANGE if these are set, any free

@@ -8,15 +8,21 @@
  */
 #include "tcp/stream/stream.h"
 #include <errno.h>
-#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/addr.h"
 #include "base/bits.h"
 #include "base/sock.h"
 #include "common/hints/tclass.h"
-#include "tcp/lent/owner.h"
 #include "tcp/params/params.h"
+
+static atomic_uint conn_cnt;		/* streams of the process */
+
+uint32_t tcp_conn_cnt(void)
+{
+	return atomic_load_explicit(&conn_cnt, memory_order_relaxed);
+}
 
 static void conn_ready(struct fab_source *src, uint32_t events)
 {
@@ -25,7 +31,7 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 
 	/* no more will come than the kernel has: what waits for an answer is to learn of it */
 	if (conn->rx_paused && (events & gone))
-		tcp_stall_gone(conn);
+		tcp_above.gone(conn);
 	if (tcp_conn_has_stream(conn) && (events & (EPOLLIN | gone)))
 		tcp_rx_poll(src);
 	if (!(events & EPOLLOUT))
@@ -65,6 +71,7 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 
 int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 {
+	bool resumed;
 	int ret;
 
 	conn->src.fd = fd;
@@ -73,17 +80,14 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 		conn->src.fd = -1;
 		return ret;
 	}
-	tcp_budget_take();
+	atomic_fetch_add_explicit(&conn_cnt, 1, memory_order_relaxed);
 	fab_tclass_mark(&conn->ep->base, fd);
-	if (tcp_conn_resumes(conn, peer)) {
-		conn->credit = fab_min(conn->credit, (uint64_t) peer->credit);
-	} else {
-		tcp_rx_disown(conn);
-		conn->credit = peer->credit;
-	}
+	resumed = tcp_conn_resumes(conn, peer);
+	conn->credit = resumed ? fab_min(conn->credit, (uint64_t) peer->credit) : peer->credit;
 	conn->peer = *peer;
 	conn->parked = false;
 	conn->state = TCP_CONN_UP;
+	tcp_above.started(conn, resumed);
 	tcp_tx_start(conn);
 	return 0;
 }
@@ -100,7 +104,7 @@ static void conn_unplug(struct tcp_conn *conn)
 	if (conn->src.fd >= 0) {
 		fab_source_del(&conn->src);
 		conn->io->close(conn);
-		tcp_budget_give();
+		atomic_fetch_sub_explicit(&conn_cnt, 1, memory_order_relaxed);
 	}
 }
 
@@ -121,6 +125,12 @@ void tcp_conn_park(struct tcp_conn *conn)
 	conn->owner->parked(conn);
 }
 
+void tcp_conn_wake(struct tcp_conn *conn)
+{
+	conn->state = TCP_CONN_UP;
+	tcp_tx_start(conn);
+}
+
 void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *text)
 {
 	int op_err = err ? err : prov_errno ? prov_errno : FI_ECANCELED;
@@ -130,8 +140,7 @@ void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *t
 	conn->state = TCP_CONN_DOWN;
 	conn_unplug(conn);
 	tcp_tx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
-	tcp_rx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
-	tcp_coll_lost(conn, err);
+	tcp_above.ended(conn, err, op_err, prov_errno ? prov_errno : op_err, text);
 	conn->owner->down(conn, err);
 }
 
@@ -176,19 +185,6 @@ bool tcp_conn_flush(struct tcp_conn *conn)
 	if (conn->state == TCP_CONN_UP && !conn->tx_blocked)
 		tcp_tx_flush(conn);
 	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held);
-}
-
-void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr)
-{
-	struct fab_list *link;
-
-	conn->fi_addr = fi_addr;
-	fab_list_for_each(&conn->unexp, link)
-		tcp_unexp_set_src(conn->ep, fab_container(link, struct tcp_unexp, link), fi_addr);
-	if (!fab_list_empty(&conn->stranger))
-		tcp_stranger_release(conn);
-	if (conn->ep->rx->owner && !fab_list_empty(&conn->unexp))
-		tcp_owner_named(conn->ep->rx->owner);
 }
 
 void tcp_conn_fini(struct tcp_conn *conn)

@@ -7,7 +7,7 @@
  * owner. An idle one may also go back: UP -> (PARKING ->) IDLE, by agreement with the peer (park.c).
  *
  * All calls want the engine lock of conn->ep. Files: conn.c life and failure, tx.c what leaves, rx.c what arrives,
- * msg.c, stall.c, rma.c, rndv.c; park.c; io_sock.c moves the bytes.
+ * io_sock.c moves the bytes.
  */
 #ifndef TCP_CONN_H
 #define TCP_CONN_H
@@ -15,8 +15,8 @@
 #include "base/addr.h"
 #include "common/endpoint/ep.h"
 #include "common/engine/engine.h"
-#include "tcp/stream/idmap.h"
 #include "tcp/params/params.h"
+#include "tcp/stream/idmap.h"
 #include "tcp/wire/wire.h"
 
 struct tcp_ep;
@@ -194,17 +194,13 @@ static inline bool tcp_conn_has_stream(const struct tcp_conn *conn)
 {
 	return conn->state == TCP_CONN_UP || conn->state == TCP_CONN_PARKING;
 }
-/* Nothing is under way in either direction, as far as this end knows, and either end can connect again, so that the
- * stream might as well end. Of an RDM endpoint. */
-bool tcp_conn_idle(const struct tcp_conn *conn);
 /* Send what can be sent now without waiting; true if nothing is left to send (for fi_close's bounded flush and
  * fi_shutdown). */
 bool tcp_conn_flush(struct tcp_conn *conn);
-/* The peer has become known, or unknown, to the AV: index its unexpected messages anew. */
-void tcp_conn_set_addr(struct tcp_conn *conn, fi_addr_t fi_addr);
-/* Count a stream of this process, in and out (budget.c). Any thread. */
-void tcp_budget_take(void);
-void tcp_budget_give(void);
+/* Streams of this process. Any thread. */
+uint32_t tcp_conn_cnt(void);
+/* PARKING, but the stream is to go on: it is UP, and what has waited leaves. */
+void tcp_conn_wake(struct tcp_conn *conn);
 /* End the stream, which is idle or PARKING: the connection is IDLE, and its owner is told. */
 void tcp_conn_park(struct tcp_conn *conn);
 /* Give back what init took; state is DOWN or nothing was ever queued. */

@@ -14,19 +14,11 @@
 #include "common/receive/match.h"
 #include "tcp/stream/conn.h"
 
-struct tcp_cm;				/* cm.h: the handshake of a MSG endpoint or a peer */
-struct tcp_peer_table;			/* peer.h */
-struct tcp_sep;				/* sep.h */
-struct tcp_owner;			/* owner.h; likewise */
-struct tcp_owned;
-
-/* Kinds of messages: each is matched with receives of its own kind only. Numbers are those of the wire (tcp_rts). */
-enum tcp_class {
-	TCP_CLASS_MSG,
-	TCP_CLASS_TAGGED,
-	TCP_CLASS_COLL,			/* inside of collectives */
-	TCP_CLASS_MAX
-};
+struct tcp_cm;				/* handshake/cm.h: the handshake of a MSG endpoint or a peer */
+struct tcp_connreq;			/* connect/connect.h */
+struct tcp_peer_table;			/* peer/peers.h */
+struct tcp_sep;				/* peer/contexts.h */
+struct tcp_owner;			/* message/message.h */
 
 /* Posted receives and unexpected messages of an endpoint, or of several (shared receive contexts, shared.c): those are
  * on one engine. */
@@ -119,45 +111,11 @@ static inline bool tcp_ep_has_coll(const struct tcp_ep *ep)
 	return ep->base.type != FI_EP_MSG && (ep->base.caps & FI_COLLECTIVE);
 }
 
-/* ---- group.c: peer groups, fi_group_addr(3) ---- */
-
-/* A source as matching has it: with the group, where there are any (common/receive/match.h). */
-static inline fi_addr_t tcp_match_src(const struct tcp_ep *ep, fi_addr_t fi_addr, uint32_t group)
+/* Have both ends collectives? The stream is up. */
+static inline bool tcp_conn_has_coll(const struct tcp_conn *conn)
 {
-	return __builtin_expect(ep->rx->grouped, 0) ? (fi_addr_t) group << 32 | (uint32_t) fi_addr : fi_addr;
+	return tcp_ep_has_coll(conn->ep) && (conn->peer.features & TCP_EXT_COLL);
 }
-
-/* And back: the sender, or FI_ADDR_NOTAVAIL. */
-static inline fi_addr_t tcp_plain_src(const struct tcp_ep *ep, fi_addr_t src)
-{
-	if (!ep->rx->grouped)
-		return src;
-	return (uint32_t) src == UINT32_MAX ? FI_ADDR_NOTAVAIL : (uint32_t) src;
-}
-
-/* The same as tcp_ep_recv_src(), where there are groups. */
-fi_addr_t tcp_group_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr);
-/* The group in an address of a call; FI_ADDR_UNSPEC is in none. */
-uint64_t tcp_group_of(const struct tcp_ep *ep, fi_addr_t fi_addr);
-/* Is it one that the domain has? If not, it is logged. */
-bool tcp_group_valid(const struct tcp_ep *ep, fi_addr_t fi_addr);
-/* What the domain that it is opened from has of groups is what a receive context has; before its first use. */
-void tcp_group_init(struct tcp_rx_ctx *ctx, const struct fab_domain *domain);
-
-/* The source that a receive is to match. */
-static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
-{
-	if (__builtin_expect(ep->rx->grouped, 0))
-		return tcp_group_recv_src(ep, fi_addr);
-	if (!ep->directed_recv || fi_addr == FI_ADDR_UNSPEC)
-		return FI_ADDR_UNSPEC;
-	return fi_addr & (UINT64_MAX >> ep->rx_ctx_bits);
-}
-
-/* ---- profile.c ---- */
-
-/* What is told of endpoints: fi_profile(3). */
-extern const struct fab_profiler tcp_rdm_profiler, tcp_msg_profiler;
 
 /* ---- tx.c ---- */
 
@@ -212,125 +170,5 @@ struct tcp_tx {
 		uint8_t inject[TCP_IOV_LIMIT * sizeof(struct iovec)];
 	};
 };
-
-/*
- * The one way in for sends, tagged sends, remote access and atomics (op->code below FAB_OP_RECV). Takes and drops the
- * engine lock. 0: exactly one completion will follow (or none if not asked for); -FI_EAGAIN: queue full, call again
- * after reading completions; -FI_EINVAL, -FI_EMSGSIZE, -FI_ENOTCONN, -FI_EOPBADSTATE, or why the peer cannot be
- * reached: nothing was done.
- */
-ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op);
-/* The same with the lock held, which an operation with FI_TRIGGER drops and takes again. Not from within a
- * completion. */
-int tcp_submit_locked(struct fab_ep *ep, const struct fab_op *op);
-/* Cancel an operation by its context: at once if none of its bytes has left; an announced message is asked back from
- * the peer, and completes as cancelled, or as sent if a receive had taken it. True if found. Lock held. */
-bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context);
-bool tcp_tx_cancel_coll(struct tcp_ep *ep, struct tcp_conn *conn, void *hook);	/* the same of a collective's */
-
-/* ---- rx.c ---- */
-
-#define TCP_RX_IOV	2		/* entries that a receive has room for; longer ones come from ctx->iov_pool */
-
-/* A posted receive. Its share of a table of keys included it may cost 256 bytes (test/budget), hence 192 at most. */
-struct tcp_rx {
-	struct fab_posted posted;
-	void *context;
-	uint64_t flags;			/* of the call: FI_COMPLETION, FI_MULTI_RECV */
-	size_t len;			/* bytes of room in iov; shrinks as a multi-receive is used */
-	uint32_t busy;			/* messages on their way into a multi-receive buffer */
-	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV, FAB_OP_CRECV */
-	uint8_t iov_cnt;
-	bool unposted;			/* taken out of the queue: goes when busy is 0 */
-	bool hooked;			/* context is a struct fab_hook */
-	struct iovec *iov;		/* own, or owned: from ctx->iov_pool */
-	struct iovec own[TCP_RX_IOV];
-};
-_Static_assert(sizeof(struct tcp_rx) <= 192, "memory of a posted receive");
-
-/* The one way in for receives (FAB_OP_RECV, FAB_OP_TRECV). Takes and drops the lock. 0: exactly one completion will
- * follow; -FI_EAGAIN, -FI_EINVAL, -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */
-ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op);
-int tcp_post_recv_locked(struct fab_ep *ep, const struct fab_op *op);	/* likewise */
-/* Cancel the oldest posted receive with this context. True if found: its error completion (FI_ECANCELED) is written.
- * Lock held. */
-bool tcp_rx_cancel(struct tcp_ep *ep, void *context);
-bool tcp_rx_cancel_coll(struct tcp_ep *ep, struct fab_hook *hook);	/* the same of a collective's */
-/* Complete every receive posted to the endpoint itself with err (positive); those of a shared context stay. Lock held;
- * for close and MSG shutdown. */
-void tcp_rx_flush(struct tcp_ep *ep, int err);
-/* Who listens at addr is known as fi_addr from now on, or as nobody (FI_ADDR_NOTAVAIL): so are the messages that came
- * from there by connections that have ended since. Lock held. */
-void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_addr_t fi_addr);
-/* Nobody is to have what came for this endpoint, all of whose connections have ended. Lock held. */
-void tcp_rx_drop_unexp(struct tcp_ep *ep);
-int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr);	/* 0 or -FI_ENOMEM */
-void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx);	/* every receive has been flushed, every message dropped */
-void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr);
-void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);	/* every operation has completed */
-
-/* ---- ep.c ---- */
-
-/* May an endpoint, RDM or MSG, be opened with this info? 0, -FI_EINVAL (logged), -FI_ENOMEM. */
-int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *info);
-/* Everything but the connection of a MSG endpoint; *ep is zeroed. 0 or -FI_E*; undone by fini, and by fi_close. */
-int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
-		void *context);
-void tcp_ep_fini(struct tcp_ep *ep);
-/* fi_getname of an endpoint that is not connected. */
-int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen);
-extern struct fi_ops tcp_ep_fid_ops;		/* close, bind, control; of contexts, too */
-extern struct fi_ops_ep tcp_ep_ops;		/* options, cancel */
-
-/* ---- shared.c ---- */
-
-/* The calls of one direction only, for contexts. */
-struct tcp_half_ops {
-	struct fi_ops_msg msg;
-	struct fi_ops_tagged tagged;
-};
-extern struct tcp_half_ops tcp_rx_half, tcp_tx_half;
-
-/* Take over into info what the application asks of a context; what it leaves at 0 stays. And tell it what it got. */
-void tcp_take_tx_attr(const struct fab_domain *domain, struct fi_info *info, const struct fi_tx_attr *attr);
-void tcp_give_tx_attr(const struct fab_domain *domain, const struct fi_info *info, struct fi_tx_attr *attr);
-/* fi_ep_bind of such a context. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE, logged. No lock held. */
-int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags);
-int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags);
-/* Are the shared contexts there that the endpoint was opened for, and do they suit it? For fi_enable. 0; -FI_EINVAL,
- * -FI_EOPBADSTATE, logged. No lock held. */
-int tcp_shared_check(const struct tcp_ep *ep);
-/* The endpoint closes: nobody uses them for it any more. Lock held. */
-void tcp_shared_put(struct tcp_ep *ep);
-
-/* What a completion has as the source of what came from fi_addr. */
-static inline fi_addr_t tcp_ep_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
-{
-	return !ep->want_src ? FI_ADDR_NOTAVAIL : ep->base.av ? fab_av_user_id(ep->base.av, fi_addr) : fi_addr;
-}
-
-/* ---- peer.c: RDM ---- */
-
-/* The connection for fi_addr, which may be one in a group, opened now if need be (it may still be IDLE: operations
- * queue). 0; -FI_EINVAL no such address; -FI_ECONNREFUSED, -FI_EHOSTUNREACH, -FI_ETIMEDOUT: it failed a moment ago
- * (hold-off); -FI_ENOMEM, -FI_EMFILE. Lock held. */
-int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn);
-
-/* What tcp_submit asks of an endpoint: the connection of an address, without a branch on the type beyond this. Lock
- * held. */
-static inline int tcp_ep_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
-{
-	uint64_t slot = fi_addr << ep->rx_ctx_bits | fi_addr >> (-ep->rx_ctx_bits & 63);
-
-	if (ep->conn) {
-		*conn = ep->conn;
-		return 0;
-	}
-	if (slot < ep->by_addr_cnt && ep->by_addr[slot]) {
-		*conn = ep->by_addr[slot];
-		return 0;
-	}
-	return tcp_peer_conn(ep, fi_addr, conn);
-}
 
 #endif

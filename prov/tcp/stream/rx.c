@@ -24,46 +24,10 @@
 
 /* ---- frame headers ---- */
 
-static void rx_credit(struct tcp_conn *conn);
-
-/* What a frame of each type looks like, and who takes it up. */
-static const struct rx_kind {
-	void (*start)(struct tcp_conn *conn);	/* header is complete; NULL: no such frame */
-	uint8_t fixed;				/* bytes behind base header and CQ data */
-	bool cq_data;				/* may carry CQ data */
-	bool rma;				/* carries rma_iov, one at least */
-	bool payload;				/* size may exceed hdr_size */
-	bool group;				/* may be of a peer group */
-	uint16_t ext;				/* ours: the TCP_EXT_* that must have been announced */
-	uint8_t pairs;				/* which words of `fixed` are two fields of 32 bits: bit n the n-th */
-} rx_kind[TCP_WIRE_OP_END] = {
-	[TCP_WIRE_MSG] = { tcp_msg_start, 0, .cq_data = true, .payload = true, .group = true },
-	[TCP_WIRE_TAG] = { tcp_msg_start, sizeof(uint64_t), .cq_data = true, .payload = true, .group = true },
-	[TCP_WIRE_READ_REQ] = { tcp_rma_read_req, 0, .rma = true },
-	[TCP_WIRE_READ_RSP] = { tcp_rma_read_rsp, 0, .payload = true },
-	[TCP_WIRE_WRITE] = { tcp_rma_write, 0, .cq_data = true, .rma = true, .payload = true },
-	[TCP_WIRE_ACK] = { tcp_rx_ack, sizeof(struct tcp_ack), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
-	[TCP_WIRE_CREDIT] = { rx_credit, sizeof(struct tcp_credit), .ext = TCP_EXT_BASE },
-	[TCP_WIRE_XRTS] = { tcp_rndv_rts, sizeof(struct tcp_rts), .cq_data = true, .ext = TCP_EXT_BASE,
-			    .pairs = 1 << 2, .group = true },
-	[TCP_WIRE_XCTS] = { tcp_rndv_cts, sizeof(struct tcp_cts), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
-	[TCP_WIRE_XDATA] = { tcp_rndv_data, sizeof(struct tcp_xdata), .payload = true, .ext = TCP_EXT_BASE,
-			     .pairs = 1 << 0 },
-	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, sizeof(struct tcp_xcancel), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
-	[TCP_WIRE_AMO_REQ] = { tcp_amo_req, sizeof(struct tcp_amo), .rma = true, .payload = true, .ext = TCP_EXT_AMO },
-	[TCP_WIRE_AMO_RSP] = { tcp_amo_rsp, sizeof(struct tcp_amo_rsp), .payload = true, .ext = TCP_EXT_AMO },
-	[TCP_WIRE_COLL] = { tcp_coll_start, sizeof(struct tcp_coll), .payload = true, .ext = TCP_EXT_COLL },
-	[TCP_WIRE_PARK] = { tcp_park_asked, 0, .ext = TCP_EXT_PARK },
-	[TCP_WIRE_PARK_YES] = { tcp_park_answered, 0, .ext = TCP_EXT_PARK },
-	[TCP_WIRE_PARK_NO] = { tcp_park_answered, 0, .ext = TCP_EXT_PARK },
-	[TCP_WIRE_PARK_STAY] = { tcp_park_stay, 0, .ext = TCP_EXT_PARK },
-	[TCP_WIRE_READ_ERR] = { tcp_rma_read_err, sizeof(struct tcp_read_err), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
-};
-
-static const struct rx_kind rx_unknown;
+static const struct tcp_frame rx_unknown;
 
 /* By what flags make the header longer. NULL: they are in order, and *len counts it; otherwise what is wrong. */
-static const char *flags_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr, const struct rx_kind *kind,
+static const char *flags_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr, const struct tcp_frame *kind,
 			       uint32_t *len)
 {
 	if (hdr->flags & TCP_FLAG_CQ_DATA) {
@@ -85,7 +49,7 @@ static const char *flags_check(const struct tcp_conn *conn, const struct tcp_hdr
 /* The base header is here. NULL: it is in order; otherwise what is wrong with it. */
 static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr)
 {
-	const struct rx_kind *kind = hdr->op < TCP_WIRE_OP_END ? &rx_kind[hdr->op] : &rx_unknown;
+	const struct tcp_frame *kind = hdr->op < TCP_WIRE_OP_END ? &tcp_frames[hdr->op] : &rx_unknown;
 	uint32_t len = sizeof(*hdr);
 	const char *why;
 
@@ -116,7 +80,7 @@ static void hdr_swap_base(struct tcp_hdr *hdr)
 
 static void hdr_swap_rest(struct tcp_rx_state *rx)
 {
-	const struct rx_kind *kind = &rx_kind[rx->hdr.op];
+	const struct tcp_frame *kind = &tcp_frames[rx->hdr.op];
 	uint32_t group_len = rx->hdr.flags & TCP_FLAG_GROUP ? sizeof(struct tcp_group) : 0;
 	uint32_t fixed = rx->hdr.hdr_size - kind->fixed - group_len;
 
@@ -177,14 +141,6 @@ void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, 
 		rx->iov[rx->iov_cnt++] = (struct iovec) { iov[i].iov_base, n };
 		len -= n;
 	}
-}
-
-void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct tcp_into *into)
-{
-	if (into->rx->flags & FI_MULTI_RECV)
-		tcp_rx_aim(rx, &(struct iovec) { into->start, into->take }, 1, into->take);
-	else
-		tcp_rx_aim(rx, into->rx->iov, into->rx->iov_cnt, into->take);
 }
 
 void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*done)(struct tcp_conn *conn))
@@ -260,7 +216,7 @@ static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	if (conn->peer.swap)
 		hdr_swap_rest(rx);
 	rx->hdr_have = 0;
-	rx_kind[rx->hdr.op].start(conn);
+	tcp_frames[rx->hdr.op].start(conn);
 	return used;
 }
 
@@ -269,7 +225,7 @@ static bool rx_goes_on(struct tcp_conn *conn, size_t len)
 {
 	if (conn->state != TCP_CONN_PARKING || !len)
 		return false;
-	tcp_park_wake(conn);
+	tcp_conn_wake(conn);
 	return conn->state == TCP_CONN_UP;
 }
 
@@ -289,7 +245,7 @@ static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 			rx->phase = TCP_RX_HDR;
 			rx->done(conn);
 		} else if (rx->phase == TCP_RX_STALLED) {
-			tcp_stall(conn, buf, len);
+			tcp_above.stalled(conn, buf, len);
 			if (rx->phase == TCP_RX_STALLED)
 				return;
 		} else {
@@ -315,7 +271,7 @@ static void rx_recheck_region(struct tcp_conn *conn)
 
 	if (rx->hdr.op != TCP_WIRE_WRITE || !rx->left || rx->mr_gen == conn->ep->base.domain->mr_map.gen)
 		return;
-	rx->refuse = tcp_rma_write_aim(conn);
+	rx->refuse = tcp_above.reaim(conn);
 	if (rx->refuse) {
 		rx->skip += left;
 		rx->left = 0;
@@ -380,6 +336,16 @@ static bool rx_ack_waits(const struct tcp_conn *conn)
 	return conn->rx.more && conn->ack_len < FAB_STAGING_LEN && !conn->rx_paused;
 }
 
+void tcp_rx_pause(struct tcp_conn *conn, bool pause)
+{
+	const uint32_t off = pause ? EPOLLIN : EPOLLRDHUP, on = pause ? EPOLLRDHUP : EPOLLIN;
+
+	if (conn->rx_paused == pause || conn->state != TCP_CONN_UP)
+		return;
+	conn->rx_paused = pause;
+	fab_source_mod(&conn->src, (conn->src.events & ~off) | on);
+}
+
 void tcp_rx_tell(struct tcp_conn *conn)
 {
 	if (conn->in_read)
@@ -417,11 +383,18 @@ static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
 	if (n <= 0) {
 		tcp_conn_park(conn);
 	} else {
-		tcp_park_wake(conn);
+		tcp_conn_wake(conn);
 		if (conn->state == TCP_CONN_UP)
 			rx_take(conn, staging, n);
 	}
 	return true;
+}
+
+/* Is the next frame of this peer not to be read, as there is too much of those that are in no address vector? */
+static inline bool rx_stranger_waits(const struct tcp_conn *conn)
+{
+	return conn->fi_addr == FI_ADDR_NOTAVAIL && conn->ep->rx->stranger_len >= tcp_params.stranger_max &&
+	       conn->rx.phase == TCP_RX_HDR && !conn->rx.hdr_have && conn->state == TCP_CONN_UP;
 }
 
 bool tcp_rx_poll(struct fab_source *src)
@@ -438,8 +411,8 @@ bool tcp_rx_poll(struct fab_source *src)
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
 		return true;
 	}
-	if (__builtin_expect(tcp_stranger_waits(conn), 0)) {
-		tcp_stranger_hold(conn);
+	if (__builtin_expect(rx_stranger_waits(conn), 0)) {
+		tcp_above.hold(conn);
 		tcp_rx_tell(conn);
 		return false;
 	}
@@ -486,7 +459,7 @@ void tcp_rx_ack(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "acknowledgement of what was not sent");
 }
 
-static void rx_credit(struct tcp_conn *conn)
+void tcp_rx_credit(struct tcp_conn *conn)
 {
 	struct tcp_credit credit;
 

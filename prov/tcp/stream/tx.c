@@ -34,7 +34,7 @@ void tcp_tx_free(struct tcp_tx *tx)
 	struct tcp_tx_ctx *ctx = tx->conn->ep->tx;
 
 	if (__builtin_expect(tx->amo, 0))
-		tcp_amo_free(tx);
+		tcp_frames[tx->hdr.op].release(tx);
 	if (tx->code != FAB_OP_MAX)
 		ctx->cnt -= tx->rndv == TCP_TX_UNASKED;
 	else
@@ -105,6 +105,18 @@ void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 	conn->read_cnt = 0;
 }
 
+/* The oldest frame is refused. False: it is none that may be. */
+static bool tx_refused(struct tcp_conn *conn, uint32_t err)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->ack_wait, struct tcp_tx, link);
+
+	if (!tx || !tcp_frames[tx->hdr.op].refused)
+		return false;
+	fab_list_remove(&tx->link);
+	tcp_frames[tx->hdr.op].refused(tx, err);
+	return true;
+}
+
 bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
 {
 	struct fab_list *link;
@@ -115,13 +127,7 @@ bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
 			return false;
 		tcp_tx_done(fab_container(link, struct tcp_tx, link), 0, 0, NULL);
 	}
-	if (err) {
-		link = fab_list_pop_front(&conn->ack_wait);
-		if (!link)
-			return false;
-		tcp_rma_refused(fab_container(link, struct tcp_tx, link), err);
-	}
-	return true;
+	return !err || tx_refused(conn, err);
 }
 
 /* All of a frame is with the kernel. */
@@ -129,25 +135,12 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	conn->txq_len -= tx->size;
 	fab_list_remove(&tx->link);
-	switch (tx->hdr.op) {
-	case TCP_WIRE_READ_REQ:
-		fab_list_add_tail(&conn->read_wait, &tx->link);
-		break;
-	case TCP_WIRE_AMO_REQ:
-		fab_list_add_tail(tx->want_ack ? &conn->ack_wait : &conn->read_wait, &tx->link);
-		break;
-	case TCP_WIRE_XRTS:
-		break;
-	case TCP_WIRE_READ_RSP:
-		tcp_rma_served(conn, tx);
+	if (tx->want_ack)
+		fab_list_add_tail(&conn->ack_wait, &tx->link);
+	else if (tcp_frames[tx->hdr.op].sent)
+		tcp_frames[tx->hdr.op].sent(conn, tx);
+	else
 		tcp_tx_done(tx, 0, 0, NULL);
-		break;
-	default:
-		if (tx->want_ack)
-			fab_list_add_tail(&conn->ack_wait, &tx->link);
-		else
-			tcp_tx_done(tx, 0, 0, NULL);
-	}
 }
 
 /* ---- from the application to the queue ---- */
@@ -170,29 +163,26 @@ static bool peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx, boo
  * know what it takes. */
 static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	bool message = tx->hdr.op == TCP_WIRE_MSG || tx->hdr.op == TCP_WIRE_TAG || tx->hdr.op == TCP_WIRE_COLL;
+	const struct tcp_frame *frame = &tcp_frames[tx->hdr.op];
 
 	if (__builtin_expect(tx->match | (tx->hdr.flags & (TCP_FLAG_GROUP | TCP_FLAG_COMMIT)) |
 			     (tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE), 0) &&
-	    !peer_knows(conn, tx, message))
+	    !peer_knows(conn, tx, frame->credit))
 		return -FI_EOPNOTSUPP;
-	if (conn->peer.ext && message) {
+	if (frame->credit) {
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
 
-		if (tx->match || tx->len > conn->peer.eager_max || cost > conn->credit)
-			return tcp_rndv_announce(conn, tx);
-		conn->credit -= cost;
-	}
-	if (conn->peer.ext && tx->hdr.op == TCP_WIRE_WRITE)
-		tx->hdr.flags |= TCP_FLAG_DELIVERY;
-	if (tx->amo) {
-		int ret = tcp_amo_prepare(conn, tx);
+		if (conn->peer.ext) {
+			if (tx->match || tx->len > conn->peer.eager_max || cost > conn->credit)
+				return frame->enter(conn, tx);
+			conn->credit -= cost;
+		}
+	} else if (frame->enter) {
+		int ret = frame->enter(conn, tx);
 
 		if (ret)
 			return ret;
 	}
-	if (tx->hdr.op == TCP_WIRE_READ_REQ)
-		conn->read_cnt++;
 	tx->want_ack = (tx->hdr.flags & TCP_FLAG_WANT_ACK) && tx->code != FAB_OP_FETCH_ATOMIC;
 	return 0;
 }
@@ -241,7 +231,7 @@ static bool tx_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 	    ((tx->waits & TCP_TX_BEHIND_READS) && conn->read_cnt) ||
 	    ((tx->waits & TCP_TX_BEHIND_ALL) && !tx_all_done(conn)))
 		return true;
-	return tx->amo && tcp_amo_must_wait(conn, tx);
+	return tx->amo && tcp_frames[tx->hdr.op].must_wait(conn, tx);
 }
 
 int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)
@@ -351,7 +341,7 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 		    batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN ||
 		    (batch->len >= TX_CALL_LEN && tx->size >= TX_LONG_LEN))
 			return;
-		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_rma_rsp_valid(conn, tx) && !tcp_rma_rsp_refuse(conn, tx))
+		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_above.may_leave(conn, tx))
 			return;
 		if (!tx->sent)
 			tx->hdr.id = id++;
@@ -501,8 +491,6 @@ void tcp_tx_start(struct tcp_conn *conn)
 {
 	struct fab_list *link, *next;
 
-	if (tcp_ep_has_coll(conn->ep) && !tcp_coll_speaks(conn))
-		tcp_coll_purge(conn);
 	fab_list_for_each_safe(&conn->txq, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 

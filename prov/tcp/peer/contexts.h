@@ -7,11 +7,11 @@
  *
  * struct tcp_sep.lock guards what is shared; an engine's lock may be held when it is taken, and none is taken under it.
  */
-#ifndef TCP_SEP_H
-#define TCP_SEP_H
+#ifndef TCP_CONTEXTS_H
+#define TCP_CONTEXTS_H
 
 #include <pthread.h>
-#include "tcp/stream/ep.h"
+#include "tcp/stream/stream.h"
 
 struct tcp_cm;
 struct tcp_peer_table;
@@ -32,6 +32,8 @@ struct tcp_sep {
 	struct tcp_sep_slot *tx, *rx;	/* owned */
 };
 
+/* Take the address, which stays the same from here on. 0 or -FI_E*. No lock held. */
+int tcp_sep_bind(struct tcp_sep *sep);
 /* A context is being enabled: give it the address, which is bound now if need be, the address vector and the event
  * queue. 0 or -FI_E* (bind). No lock held. */
 int tcp_sep_join(struct tcp_ep *ctx);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From a socket to a stream: exchanges (cm.h), the proof of authorization keys in them (auth.h), and listeners
+ * (listen.h).
+ */
+#ifndef TCP_HANDSHAKE_H
+#define TCP_HANDSHAKE_H
+
+#include "tcp/handshake/cm.h"
+#include "tcp/handshake/listen.h"
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What programs are told of messages that are kept: events, and a list of them (fi_profile(3)). Engine lock held.
+ */
+#include "tcp/message/msg.h"
+
+#include "common/endpoint/profile.h"
+
+static struct fi_cq_tagged_entry entry_of(const struct tcp_unexp *unexp)
+{
+	return (struct fi_cq_tagged_entry) {
+		.flags = FI_RECV | (unexp->class == TCP_CLASS_TAGGED || unexp->layered ? FI_TAGGED : FI_MSG) |
+			 (unexp->has_data ? FI_REMOTE_CQ_DATA : 0),
+		.len = unexp->len, .data = unexp->data, .tag = unexp->tag,
+	};
+}
+
+/* Where cnt entries are stored already; returns how many there are then. */
+static size_t list_queue(const struct fab_match *match, struct fi_cq_tagged_entry *entry, size_t cnt, size_t room)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&match->unexp_order, link) {
+		if (cnt < room)
+			entry[cnt] = entry_of(fab_container(link, struct tcp_unexp, match.order));
+		cnt++;
+	}
+	return cnt;
+}
+
+size_t tcp_unexp_list(const struct tcp_ep *ep, struct fi_cq_tagged_entry *entry, size_t room)
+{
+	return list_queue(&ep->rx->tagged, entry, list_queue(&ep->rx->msg, entry, 0, room), room);
+}
+
+void tcp_profile_event(const struct tcp_unexp *unexp, uint32_t event_id)
+{
+	struct fi_cq_tagged_entry entry = entry_of(unexp);
+
+	if (unexp->class != TCP_CLASS_COLL)
+		fab_profile_event(&unexp->ep->base, event_id, &entry);
+}
