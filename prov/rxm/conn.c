@@ -211,6 +211,7 @@ static void conn_up(struct rxm_conn *conn)
 		conn->credit[i].left = conn->window;
 	if (peer->conn == conn) {
 		peer->tries = 0;
+		peer->asked = peer->untold = false;
 		if (!conn->coll)
 			rxm_coll_purge(peer);
 		rxm_tx_adopt(conn, &peer->txq);

@@ -269,6 +269,8 @@ struct rxm_peer {
 	struct rxm_conn *conn;		/* for all that we send; NULL: none */
 	struct rxm_conn *inbound;	/* from ourselves to ourselves: the other end of conn */
 	struct fab_list txq;		/* operations that wait for a connection to be made */
+	bool asked;			/* none may, but a refused inject (-FI_EAGAIN) wants a connection, too ... */
+	bool untold;			/* ... which has failed, and no call has been told since */
 	struct fab_turn turn;		/* in ep->pace */
 	struct fab_timer retry;
 	uint64_t holdoff_ns;		/* until then, operations fail with holdoff_err */

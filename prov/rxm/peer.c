@@ -46,6 +46,7 @@ static void hold_off(struct rxm_peer *peer, int err)
 {
 	peer->holdoff_ns = fab_now_ns() + (uint64_t) rxm_params.holdoff_ms * MS;
 	peer->holdoff_err = err;
+	peer->untold = peer->asked;
 }
 
 static void give_up(struct rxm_peer *peer, int err, const char *why)
@@ -53,6 +54,7 @@ static void give_up(struct rxm_peer *peer, int err, const char *why)
 	char text[RXM_WHY];
 
 	peer->tries = 0;
+	peer->asked = false;
 	fab_timer_stop(&peer->retry);
 	fab_pace_leave(&peer->ep->pace, &peer->turn);
 	rxm_peer_why(peer, why, NULL, text);
@@ -60,10 +62,16 @@ static void give_up(struct rxm_peer *peer, int err, const char *why)
 	rxm_coll_lost(peer, err);
 }
 
+/* Does an operation want a connection? */
+static bool ops_want(const struct rxm_peer *peer)
+{
+	return !fab_list_empty(&peer->txq) || peer->asked;
+}
+
 /* Is there something to connect for? */
 static bool is_wanted(const struct rxm_peer *peer)
 {
-	return !fab_list_empty(&peer->txq) || rxm_coll_waits(peer);
+	return ops_want(peer) || rxm_coll_waits(peer);
 }
 
 /* Its turn has come. 0, or -FI_E*: it fails, and is held off. */
@@ -134,7 +142,7 @@ void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 
 void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
 {
-	if (!fab_list_empty(&peer->txq) && !peer->conn) {
+	if (ops_want(peer) && !peer->conn) {
 		hold_off(peer, err);
 		give_up(peer, err, why);
 	}
@@ -144,11 +152,13 @@ void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
 
 int rxm_peer_connect(struct rxm_peer *peer)
 {
-	if (peer->conn || !fab_list_empty(&peer->txq) || fab_pace_has(&peer->turn))
+	if (peer->conn || ops_want(peer) || fab_pace_has(&peer->turn))
 		return 0;
 	if (peer->holdoff_ns) {
-		if (peer->holdoff_ns > fab_now_ns())
+		if (peer->untold || peer->holdoff_ns > fab_now_ns()) {
+			peer->untold = false;
 			return -peer->holdoff_err;
+		}
 		peer->holdoff_ns = 0;
 	}
 	return fab_pace_enter(&peer->ep->pace, &peer->turn) ? start(peer) : 0;

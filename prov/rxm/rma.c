@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Remote reads and writes: the provider below does them. Data for the target's completion queue goes in a packet
- * behind the write, so that all 64 bits of it arrive whatever is below. Where that cannot tell whether a write has
+ * behind the write (when that has completed, or at once if it is injected), so that all 64 bits of it arrive whatever
+ * is below. Where that cannot tell whether a write has
  * reached the target's memory, a packet behind it asks: its answer comes from the target's software.
  */
 #include "rxm/rxm.h"

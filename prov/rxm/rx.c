@@ -129,6 +129,18 @@ static bool spends(struct rxm_conn *conn, enum rxm_load load)
 	return false;
 }
 
+/* Has the write of which a packet tells been carried out? Where the packet cannot know: if it was in order. */
+static bool was_written(const struct rxm_ep *ep, const struct rxm_pkt *pkt)
+{
+	struct iovec iov[FAB_MR_IOV_LIMIT];
+	uint32_t cnt = FAB_MR_IOV_LIMIT;
+	struct fab_mr *mr;
+
+	return !(pkt->op.flags & RXM_FLAG_UNSURE) || !pkt->op.size ||
+	       !fab_mr_verify(&ep->base.domain->mr_map, NULL, pkt->op.tag, pkt->ctrl.ctrl_data, pkt->op.size,
+			      FI_REMOTE_WRITE, iov, &cnt, &mr);
+}
+
 static enum rxm_load dispatch(struct rxm_in *in)
 {
 	const struct rxm_pkt *pkt = in->pkt;
@@ -149,7 +161,7 @@ static enum rxm_load dispatch(struct rxm_in *in)
 	case RXM_WRITTEN:
 		if (!in->conn->ext)
 			rxm_conn_broken(in->conn, "word of a remote write, of which it knows nothing");
-		else if (pkt->op.flags & RXM_FLAG_CQ_DATA)
+		else if ((pkt->op.flags & RXM_FLAG_CQ_DATA) && was_written(in->conn->ep, pkt))
 			rxm_rx_written(in->conn->ep, pkt->op.data, pkt->op.size);
 		rxm_msg_acknowledge(in->conn, in->conn->ext && (pkt->op.flags & RXM_FLAG_ACK), pkt->ctrl.msg_id);
 		return RXM_ASKS;

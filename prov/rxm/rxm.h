@@ -219,6 +219,9 @@ void rxm_tx_fail_coll(struct fab_list *list, int err, const char *text);
 /* An operation of the application, which has passed rxm_peer_want(): takes it over and sends it, or queues it until it
  * can be sent. It may be over, and freed, on return. */
 void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx);
+/* The same of one that may not be queued, since nobody has to call again for it. False: it cannot leave now, and is the
+ * caller's to free. */
+bool rxm_tx_submit_now(struct rxm_peer *peer, struct rxm_tx *tx);
 /* Complete an operation of the application; the done() of most. */
 void rxm_app_done(struct rxm_tx *tx, int err, const char *text);
 /* An entry for op, of so many bytes, with what its completion says. 0: the caller's, as by rxm_tx_new(); -FI_ENOMEM. */
@@ -231,8 +234,8 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 
 /* ---- submit.c ---- */
 
-/* Carry out a send, remote access or atomic. No lock held; op and all behind it are the caller's. 0: it will complete;
- * -FI_E*: it will not, and nothing of it is left. */
+/* Carry out a send, remote access or atomic. No lock held; op and all behind it are the caller's. 0: it will complete,
+ * and has left if it was injected without a completion; -FI_E*: it will not, and nothing of it is left. */
 ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op);
 /* The same with the lock held, which an operation with FI_TRIGGER drops and takes again. */
 int rxm_submit_locked(struct fab_ep *ep, const struct fab_op *op);

@@ -159,7 +159,9 @@ INLINE int make_send(struct rxm_ep *ep, const struct fab_op *op, size_t len, str
 	return ret;
 }
 
-#define TX_WAITS	1	/* check: in order, but a counter is to trigger it */
+/* check: in order, but ... */
+#define TX_WAITS	1	/* a counter is to trigger it */
+#define TX_NOW		2	/* it may not be queued: it is injected, and nobody has to call again to hear of it */
 
 INLINE int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
@@ -170,7 +172,7 @@ INLINE int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t le
 	return -FI_EMSGSIZE;
 }
 
-/* 0, TX_WAITS, -FI_E*. */
+/* 0, TX_WAITS, TX_NOW, -FI_E*. */
 INLINE int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
 	int ret;
@@ -189,13 +191,70 @@ INLINE int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 		return -FI_EMSGSIZE;
 	}
 	ret = check_len(ep, op, len);
-	return !ret && (op->flags & FI_TRIGGER) ? TX_WAITS : ret;
+	if (ret)
+		return ret;
+	if (op->flags & FI_TRIGGER)
+		return TX_WAITS;
+	return op->accepted || fab_ep_tx_wants_comp(&ep->base, op) ? 0 : TX_NOW;
 }
 
 /* Upstream over tcp announces what is longer than a packet, and so do we until we know that the peer is one of ours. */
 static bool takes_segments(const struct rxm_peer *peer)
 {
 	return peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext;
+}
+
+/* An operation in one entry. */
+INLINE int make(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **tx)
+{
+	switch (op->code) {
+	case FAB_OP_SEND:
+	case FAB_OP_TSEND:
+	case FAB_OP_CSEND:
+		return make_send(ep, op, len, tx);
+	case FAB_OP_READ:
+	case FAB_OP_WRITE:
+		return rxm_rma_make(ep, op, len, tx);
+	default:
+		return rxm_atomic_make(ep, op, len, tx);
+	}
+}
+
+INLINE int find_peer(struct rxm_ep *ep, const struct fab_op *op, struct rxm_peer **peer)
+{
+	int ret = rxm_peer_get(ep, op->addr, peer);
+
+	return ret ? ret : rxm_peer_want(*peer);
+}
+
+/* Whoever only sends would not see that there is credit again. */
+INLINE void look_for_credit(struct rxm_ep *ep, const struct rxm_peer *peer)
+{
+	if (peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext && !peer->conn->credit[RXM_ASKS].left)
+		rxm_poller_run(ep->poller);
+}
+
+/* One that leaves now, or is refused. */
+static __attribute__((noinline))
+int submit_now(struct rxm_ep *ep, const struct fab_op *op, size_t len)
+{
+	struct rxm_peer *peer;
+	struct rxm_tx *tx;
+	int ret;
+
+	ret = find_peer(ep, op, &peer);
+	if (!ret)
+		ret = make(ep, op, len, &tx);
+	if (ret)
+		return ret;
+	ep->tx_cnt++;
+	if (!rxm_tx_submit_now(peer, tx)) {
+		ep->tx_cnt--;
+		rxm_tx_free(ep, tx);
+		return -FI_EAGAIN;
+	}
+	look_for_credit(ep, peer);
+	return 0;
 }
 
 INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
@@ -206,38 +265,21 @@ INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 	int ret;
 
 	ret = check(ep, op, len);
-	if (ret == TX_WAITS)
-		return fab_trigger_op(&ep->base, op, rxm_submit_locked);
+	if (__builtin_expect(ret > 0, 0))
+		return ret == TX_NOW ? submit_now(ep, op, len) : fab_trigger_op(&ep->base, op, rxm_submit_locked);
 	if (!ret)
-		ret = rxm_peer_get(ep, op->addr, &peer);
-	if (!ret)
-		ret = rxm_peer_want(peer);
+		ret = find_peer(ep, op, &peer);
 	if (ret)
 		return ret;
-	switch (op->code) {
-	case FAB_OP_SEND:
-	case FAB_OP_TSEND:
-	case FAB_OP_CSEND:
-		if (!is_eager(len) && len <= rxm_params.sar_limit && !(op->flags & RXM_DELIVERED) &&
-		    takes_segments(peer))
-			return submit_segments(ep, op, len, peer);
-		ret = make_send(ep, op, len, &tx);
-		break;
-	case FAB_OP_READ:
-	case FAB_OP_WRITE:
-		ret = rxm_rma_make(ep, op, len, &tx);
-		break;
-	default:
-		ret = rxm_atomic_make(ep, op, len, &tx);
-		break;
-	}
+	if (op->code <= FAB_OP_CSEND && !is_eager(len) && len <= rxm_params.sar_limit &&
+	    !(op->flags & RXM_DELIVERED) && takes_segments(peer))
+		return submit_segments(ep, op, len, peer);
+	ret = make(ep, op, len, &tx);
 	if (ret)
 		return ret;
 	ep->tx_cnt++;
 	rxm_tx_submit(peer, tx);
-	/* whoever only sends would not see that there is credit again */
-	if (peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext && !peer->conn->credit[RXM_ASKS].left)
-		rxm_poller_run(ep->poller);
+	look_for_credit(ep, peer);
 	return 0;
 }
 

@@ -5,6 +5,8 @@
  *   made -> peer->txq, until there is a connection -> conn->txq, answerq or ctlq -> flying: the provider below has it
  *        -> waiting, if the peer has to answer -> done() and free
  *
+ * What is injected without a completion leaves at once or not at all (rxm_tx_submit_now), and waits in no queue.
+ *
  * txq keeps the order of the application. A packet of it leaves when the peer has given credit for one more (where
  * the peer knows credits), and, if it wants an answer, when one of the connection's numbers for requests is free.
  * Answers go by answerq and have credit of their own, so that they never wait for what waits for them. What needs no
@@ -89,6 +91,11 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 }
 
 /* ---- the end ---- */
+
+static uint64_t slot_id(const struct rxm_tx *tx)
+{
+	return (uint64_t) tx->conn->asked[tx->slot].gen << SLOT_BITS | tx->slot;
+}
 
 static void slot_free(struct rxm_tx *tx)
 {
@@ -416,7 +423,7 @@ INLINE int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
 	int ret;
 
 	if (tx->has_slot) {
-		uint64_t id = (uint64_t) conn->asked[tx->slot].gen << SLOT_BITS | tx->slot;
+		uint64_t id = slot_id(tx);
 
 		/* the answer to a request that has a number of its own says ours beside that */
 		if (pkt->ctrl.type == RXM_RNDV_WR)
@@ -620,6 +627,79 @@ void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
 	conn->running = true;
 	pay_and_post(conn, tx, RXM_ASKS);
 	conn->running = false;
+}
+
+/* A write that the packet behind it did not wait for is over: so is that, if it was sent, and nothing else ends it. */
+static void told_write_done(struct rxm_tx *tx, int err, const char *text)
+{
+	struct rxm_tx *then = tx->conn->state == RXM_CONN_DOWN ? NULL : rxm_tx_asked(tx->conn, tx->msg_id);
+
+	if (then && (err || !(then->buf->pkt.op.flags & RXM_FLAG_ACK)))
+		rxm_tx_answered(then, err, text);
+}
+
+/* Does the provider below take so many more? What it has is in conn->flying. */
+static bool has_room(const struct rxm_conn *conn, size_t cnt)
+{
+	const struct fab_list *link;
+
+	fab_list_for_each(&conn->flying, link)
+		cnt++;
+	return cnt <= conn->ep->domain->below_info->tx_attr->size;
+}
+
+/* A write, and right behind it the packet that tells the target of it: the connection below keeps their order. False:
+ * neither has left. */
+static bool post_told_write(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	struct rxm_tx *then = tx->then;
+	struct rxm_pkt *pkt = &then->buf->pkt;
+	uint64_t id;
+
+	then->conn = conn;
+	then->wants_answer = true;
+	if (!conn->credit[RXM_ASKS].left || !has_room(conn, 2) || !slot_take(then))
+		return false;
+	/* where a refused write does not end the connection, and is answered */
+	if (conn->ep->domain->has_dc) {
+		pkt->op.flags = (pkt->op.flags & ~RXM_FLAG_ACK) | RXM_FLAG_UNSURE;
+		pkt->op.tag = tx->rma[0].key;
+		pkt->ctrl.ctrl_data = tx->rma[0].addr;
+	}
+	tx->then = NULL;
+	tx->done = told_write_done;
+	tx->msg_id = id = slot_id(then);
+	if (!post(conn, tx)) {
+		slot_free(then);
+		tx->then = then;
+		return false;
+	}
+	if (rxm_tx_asked(conn, id) == then)
+		pay_and_post(conn, then, RXM_ASKS);
+	return true;
+}
+
+bool rxm_tx_submit_now(struct rxm_peer *peer, struct rxm_tx *tx)
+{
+	struct rxm_conn *conn = peer->conn;
+	bool left;
+
+	if (!conn || conn->state != RXM_CONN_UP) {
+		peer->asked = true;
+		return false;
+	}
+	if (!is_clear(conn, tx))
+		return false;
+	tx->conn = conn;
+	conn->running = true;
+	left = tx->then && conn->ext ? post_told_write(conn, tx) : pay_and_post(conn, tx, RXM_ASKS);
+	conn->running = false;
+	if (left)
+		return true;
+	fab_list_remove(&tx->link);
+	if (tx->has_slot)
+		slot_free(tx);
+	return false;
 }
 
 void rxm_tx_adopt(struct rxm_conn *conn, struct fab_list *list)

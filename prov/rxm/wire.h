@@ -20,7 +20,8 @@
  * Ours:
  *   ACK         what ctrl.msg_id names has been delivered (RXM_FLAG_ACK), and a receive has taken it (RXM_FLAG_MATCH)
  *   WRITTEN     the remote write before this packet has ended, of op.size bytes: op.data is for the target's completion
- *               queue (RXM_FLAG_CQ_DATA)
+ *               queue (RXM_FLAG_CQ_DATA). Right behind the write (RXM_FLAG_UNSURE): unless that was refused, which was
+ *               to address ctrl.ctrl_data under key op.tag
  *   COLL_ABORT  the group of op.tag (collective.h) has failed, with errno ctrl.ctrl_data
  * and ctrl.conn_id counts packets of the other end that were taken since it was last said (credits): those that ask in
  * its lower half, those that answer in its upper.
@@ -70,6 +71,7 @@ enum rxm_op {
 
 enum rxm_op_flag {
 	RXM_FLAG_CQ_DATA = 1u << 17,	/* as FI_REMOTE_CQ_DATA */
+	RXM_FLAG_UNSURE = 1u << 29,	/* ours: of WRITTEN, see there */
 	RXM_FLAG_MATCH = 1u << 30,	/* ours: with RXM_FLAG_ACK, send it when a receive has taken the message */
 	RXM_FLAG_ACK = 1u << 31,	/* ours: send RXM_ACK when it has been delivered */
 };

@@ -11,37 +11,6 @@
 
 enum { BIG = 8 << 20 };
 
-/* Skip what the helper process cannot do. */
-static struct process *process_new(struct test *t)
-{
-	if (!has_sockaddr())
-		SKIP("%s has no addresses that another process could use", run.prov);
-	return process_start(t);
-}
-
-/* A side that can reach the process; MSG: connected. */
-static struct side *side_to(struct test *t, struct process *proc)
-{
-	struct side *s;
-
-	if (run.type == FI_EP_MSG) {
-		struct side to = { .info = info_find(t, hints_new(t, &(struct opts) { 0 }), NULL, NULL, 0) };
-
-		to.name_len = process_name(proc, to.name, sizeof(to.name));
-		s = connector_open(t, &to, &(struct opts) { 0 });
-		MUST(fi_connect(s->ep, to.name, NULL, 0));
-		expect_event(s, FI_CONNECTED);
-		return s;
-	}
-	s = side_open(t);
-	s->name_len = process_name(proc, s->name, sizeof(s->name));
-	CHECK_RET(fi_av_insert(s->av, s->name, 1, &s->peer, 0, NULL), 1);
-	s->name_len = sizeof(s->name);
-	MUST(fi_getname(&s->ep->fid, s->name, &s->name_len));
-	process_tell_name(proc, s->name, s->name_len);
-	return s;
-}
-
 static void say_hello(struct side *s, struct process *proc)
 {
 	process_tell(proc, "recv 4\n");

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,14 +136,67 @@ struct process *process_start(struct test *t)
 	return p;
 }
 
+struct process *process_new(struct test *t)
+{
+	if (!has_sockaddr())
+		SKIP("%s has no addresses that another process could use", run.prov);
+	return process_start(t);
+}
+
+struct side *side_to_opts(struct test *t, struct process *p, const struct opts *o)
+{
+	struct side *s;
+
+	if (run.type == FI_EP_MSG) {
+		struct side to = { .info = info_find(t, hints_new(t, o), NULL, NULL, 0) };
+
+		to.name_len = process_name(p, to.name, sizeof(to.name));
+		s = connector_open(t, &to, o);
+		MUST(fi_connect(s->ep, to.name, NULL, 0));
+		expect_event(s, FI_CONNECTED);
+		return s;
+	}
+	s = side_open_opts(t, o);
+	s->name_len = process_name(p, s->name, sizeof(s->name));
+	CHECK_RET(fi_av_insert(s->av, s->name, 1, &s->peer, 0, NULL), 1);
+	s->name_len = sizeof(s->name);
+	MUST(fi_getname(&s->ep->fid, s->name, &s->name_len));
+	process_tell_name(p, s->name, s->name_len);
+	return s;
+}
+
+/* Has it said a line that begins with @word? */
+static bool has_said(struct process *p, const char *word)
+{
+	while (next_line(&p->from, p->line, sizeof(p->line))) {
+		if (!strncmp(p->line, word, strlen(word)))
+			return true;
+	}
+	return false;
+}
+
 void process_answer(struct process *p, const char *word)
 {
 	struct wait w = wait_begin();
 	char what[128];
 
 	snprintf(what, sizeof(what), "the other process to say '%s'", word);
-	while (!next_line(&p->from, p->line, sizeof(p->line)) || strncmp(p->line, word, strlen(word)))
+	while (!has_said(p, word))
 		wait_more(p->t, &w, what);
+}
+
+void process_answer_alone(struct process *p, const char *word)
+{
+	struct pollfd fd = { .fd = p->from.fd, .events = POLLIN };
+	struct wait w = wait_begin();
+
+	while (!has_said(p, word)) {
+		double left = w.until - now_ms();
+
+		if (p->from.end || left <= 0)
+			FAIL("the other process did not say '%s' while no call was made here", word);
+		poll(&fd, 1, (int) left + 1);
+	}
 }
 
 size_t process_name(struct process *p, void *name, size_t size)
@@ -215,10 +269,59 @@ static void join(struct side *s, size_t cnt)
 	say("joined");
 }
 
+/* Nothing but a new line ends this. */
+static void rest(void)
+{
+	struct pollfd fd = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	say("resting");
+	poll(&fd, 1, -1);
+}
+
+static bool is_filled(const uint8_t *mem, size_t len)
+{
+	return !memchr(mem, 0, len);
+}
+
+/* How many writes with data have been told of. */
+static size_t written_cnt(const struct side *s)
+{
+	size_t i, cnt = 0;
+
+	for (i = 0; i < s->rx.cnt; i++)
+		cnt += (s->rx.list[i].flags & FI_REMOTE_WRITE) != 0;
+	return cnt;
+}
+
+/* Wait for what kind says of len bytes, which may have come. */
+static void take_all(struct side *s, const struct region *r, const char *kind, size_t len)
+{
+	uint8_t *buf = mem(s->t, len);
+	struct wait w = wait_begin();
+	size_t i, want = s->rx.taken + len / 8;
+
+	for (i = 0; i < len; i += 8) {
+		if (!strncmp(kind, "message", 7))
+			post_recv(s, buf + i, 8);
+		else if (!strncmp(kind, "tagged", 6))
+			post_trecv(s, buf + i, 8, 7, 0);
+	}
+	if (!strncmp(kind, "region", 6) || !strncmp(kind, "data", 4)) {
+		while (*kind == 'r' ? !is_filled(r->buf, len) : written_cnt(s) < len / 8)
+			wait_more(s->t, &w, "all that was written");
+	} else {
+		while (s->rx.cnt < want)
+			wait_more(s->t, &w, "all messages");
+		s->rx.taken = want;
+	}
+	say("taken");
+}
+
 static void obey(struct side *s, const char *line)
 {
-	unsigned long len = strtoul(line + strcspn(line, " "), NULL, 10);
-	struct region r;
+	static struct region r;
+	const char *arg = line + strcspn(line, " ");
+	unsigned long len = strtoul(arg, NULL, 10);
 	uint8_t *buf;
 
 	if (!strncmp(line, "name ", 5)) {
@@ -243,6 +346,10 @@ static void obey(struct side *s, const char *line)
 		r = region_open(s, NULL, len, FI_REMOTE_READ | FI_REMOTE_WRITE);
 		printf("region %" PRIx64 " %" PRIx64 "\n", r.addr, r.key);
 		fflush(stdout);
+	} else if (!strncmp(line, "rest", 4)) {
+		rest();
+	} else if (!strncmp(line, "take ", 5)) {
+		take_all(s, &r, arg + 1, strtoul(strrchr(line, ' '), NULL, 10));
 	}
 }
 
@@ -272,13 +379,14 @@ static struct side *peer_side(struct test *t, const struct opts *o)
 
 void process_body(struct test *t)
 {
+	static const uint64_t more[] = { FI_TAGGED, FI_RMA, FI_ATOMIC };
 	struct opts o = { .caps = FI_MSG };
 	struct lines in = { .fd = STDIN_FILENO };
 	struct side *s;
 	char line[1024];
 
-	if (offered(FI_MSG | FI_RMA))
-		o.caps |= FI_RMA;
+	for (size_t i = 0; i < COUNT(more); i++)
+		o.caps |= offered(o.caps | more[i]) ? more[i] : 0;
 	if (run.type == FI_EP_RDM && offered(FI_MSG | FI_COLLECTIVE)) {
 		o.caps |= FI_COLLECTIVE;
 		o.eq = true;
