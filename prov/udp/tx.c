@@ -116,7 +116,7 @@ static bool tx_hold(const struct udp_ep *ep, const struct fab_op *op, const stru
 	if (op->flags & (FI_INJECT | FI_MORE))
 		return !(op->flags & FI_INJECT);
 	return ep->sent_pass == engine->pass_cnt && (tx->want_cq || ep->base.cntr[FAB_CNTR_SEND]) &&
-	       !atomic_load_explicit(&engine->watchers, memory_order_relaxed);
+	       fab_engine_may_hold(engine);
 }
 
 /* Send one datagram now. 0 or -errno. An error may be what ICMP says about an earlier one: then once more. */

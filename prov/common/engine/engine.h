@@ -225,6 +225,12 @@ static inline void fab_engine_unwatch(struct fab_engine *engine)
 {
 	atomic_fetch_sub(&engine->watchers, 1);
 }
+/* May what is to leave wait for the next pass? Not while there is a watcher, who would have to be woken for it. (A
+ * progress thread that keeps away while the application polls is none: it comes back when that stops.) Lock held. */
+static inline bool fab_engine_may_hold(const struct fab_engine *engine)
+{
+	return !atomic_load_explicit(&engine->watchers, memory_order_relaxed);
+}
 /* Flush, and set the alarm to the first timer: then epfd alone will tell a watcher to come back. Lock held. */
 void fab_engine_prepare_sleep(struct fab_engine *engine);
 /* The last look of somebody who is going to sleep: a pass that asks epoll too, then the above. Lock held. */

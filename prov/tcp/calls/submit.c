@@ -97,13 +97,6 @@ static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_o
 	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.cntr[fab_op_desc[op->code].cntr];
 }
 
-/* May what is sent wait for the next pass? Not where somebody sleeps on the engine, who would have to be woken. (A
- * progress thread that keeps away while the application polls does not count: it comes back when that stops.) */
-static inline bool tx_may_burst(const struct fab_engine *engine)
-{
-	return !atomic_load_explicit(&engine->watchers, memory_order_relaxed);
-}
-
 /* Hold an operation, which has put a frame of len bytes into the queue, back for the next pass? In a burst, that is
  * when something went out since the last one. Announcements and requests to read are short, whatever they are for. */
 static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
@@ -115,7 +108,7 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 	if (op->flags & FI_MORE)
 		return true;
 	return conn->sent_pass == ep->base.engine->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
-	       tx_may_burst(ep->base.engine);
+	       fab_engine_may_hold(ep->base.engine);
 }
 
 #define TX_WAITS	1	/* tx_check: in order, but a counter is to trigger it */

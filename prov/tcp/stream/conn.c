@@ -44,7 +44,10 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 
 static void conn_flush(struct fab_flush *flush)
 {
-	tcp_tx_flush(fab_container(flush, struct tcp_conn, flush));
+	struct tcp_conn *conn = fab_container(flush, struct tcp_conn, flush);
+
+	tcp_rx_tell_flush(conn);
+	tcp_tx_flush(conn);
 }
 
 void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner)

@@ -126,7 +126,7 @@ struct tcp_conn {
 	struct fab_list ack_wait;	/* struct tcp_tx: sent, acknowledgement to come, in order */
 	struct fab_list read_wait;	/* struct tcp_tx: read requests sent, response to come, in order */
 	struct tcp_idmap rts;		/* struct tcp_tx: announced, go-ahead to come */
-	struct fab_flush flush;		/* linked: something waits for the next pass (FI_MORE, a burst) */
+	struct fab_flush flush;		/* linked: something waits for the next pass (FI_MORE, a burst, an answer) */
 	uint32_t sent_pass;		/* engine's pass_cnt when something was sent last: what follows is a burst */
 	bool tx_blocked;		/* the socket is full: EPOLLOUT is armed */
 	bool in_read;			/* frames of one read are being looked at: what they cause leaves together */

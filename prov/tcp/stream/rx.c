@@ -333,7 +333,24 @@ static void rx_end(struct tcp_conn *conn, int err)
  * staging buffer's length share an answer all the same. */
 static bool rx_ack_waits(const struct tcp_conn *conn)
 {
-	return conn->rx.more && conn->ack_len < FAB_STAGING_LEN && !conn->rx_paused;
+	return conn->rx.more && conn->ack_len < FAB_STAGING_LEN && !conn->rx_paused &&
+	       fab_engine_may_hold(conn->ep->base.engine);
+}
+
+/* Acknowledge; or leave it to the next read, or to conn->flush if somebody sleeps before that. */
+static void tell_acks(struct tcp_conn *conn, bool next_read)
+{
+	if (conn->state != TCP_CONN_UP || !conn->ack_owed)
+		return;
+	if (next_read && rx_ack_waits(conn))
+		fab_engine_flush_later(conn->ep->base.engine, &conn->flush);
+	else
+		tcp_tx_ack(conn, 0);
+}
+
+void tcp_rx_tell_flush(struct tcp_conn *conn)
+{
+	tell_acks(conn, conn->ep->base.engine->in_pass);
 }
 
 void tcp_rx_pause(struct tcp_conn *conn, bool pause)
@@ -350,8 +367,7 @@ void tcp_rx_tell(struct tcp_conn *conn)
 {
 	if (conn->in_read)
 		return;
-	if (conn->state == TCP_CONN_UP && conn->ack_owed && !rx_ack_waits(conn))
-		tcp_tx_ack(conn, 0);
+	tell_acks(conn, true);
 	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2 && !conn->credit_due) {
 		/* by the next pass, or with what the application sends until then */
 		conn->credit_due = true;

@@ -129,6 +129,9 @@ void tcp_rx_tell(struct tcp_conn *conn);
 void tcp_rx_pause(struct tcp_conn *conn, bool pause);
 /* The peer gives credit back. */
 void tcp_rx_credit(struct tcp_conn *conn);
+/* Of conn->flush: an acknowledgement that waits for the next read leaves, unless a pass has just begun, which may bring
+ * that read. */
+void tcp_rx_tell_flush(struct tcp_conn *conn);
 /* Acknowledgement, ours or upstream's, which has no body and stands for one frame. */
 void tcp_rx_ack(struct tcp_conn *conn);
 /* Payload of the current frame goes to rx.iov (aimed already, at `left` bytes), then `skip` bytes nowhere; then
