@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Socket addresses: what their families have in common, and their text form.
+ * Socket addresses: one function for all families, and their text form.
  */
 #include "base/addr.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of text; the one without a family has an IPv6 address if that is in brackets. */
+/* Schemes of the text form. An address of the one without a family is IPv6 if it is in brackets, else IPv4. */
 static const struct {
 	const char *text;
 	int family;
@@ -191,7 +191,7 @@ size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size)
 	return sb.len;
 }
 
-/* Decimal number up to max that makes up the whole string. -EINVAL for anything else. */
+/* Parse a string that is one decimal number up to max. 0, or -EINVAL for anything else. */
 static int parse_number(const char *str, unsigned long max, unsigned long *value)
 {
 	char *end;
@@ -257,7 +257,7 @@ static char *split_port(char *text, bool brackets, const char **port)
 	return host;
 }
 
-/* Skip the scheme of *str; the family that it means, or -EINVAL. */
+/* Move *str behind its scheme. Returns the family of the scheme, or -EINVAL. */
 static int parse_scheme(const char **str)
 {
 	size_t i, len;
@@ -274,7 +274,7 @@ static int parse_scheme(const char **str)
 	return -EINVAL;
 }
 
-/* The older form, "AF_INET;host;port" with further fields behind; both may be empty or missing. In place. */
+/* Split the older form, "AF_INET;host;port" and further fields, in place. Host and port may be empty or missing. */
 static char *split_fields(char *text, const char **port)
 {
 	char *host = strchr(text, ';'), *end;
@@ -291,7 +291,7 @@ static char *split_fields(char *text, const char **port)
 	return host;
 }
 
-/* Which family the older form names, or -EINVAL: it is not that form. */
+/* The family that the older form names, or -EINVAL if the text is not of that form. */
 static int parse_family(const char *str)
 {
 	size_t len = strcspn(str, ";");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Socket addresses of IPv4 and IPv6, and of InfiniBand. Pure functions: the caller owns every address, and may call
- * from any thread.
- * An address handed in must be as long as its family says (fab_addr_len()), whatever else the caller has checked.
+ * Socket addresses of IPv4, IPv6 and InfiniBand. Pure functions: the caller owns every address, and may call from any
+ * thread. An address that is passed in must have all the bytes of its family (fab_any_addr_len()); no function checks
+ * this.
  */
 #ifndef FAB_BASE_ADDR_H
 #define FAB_BASE_ADDR_H
@@ -21,8 +21,9 @@ union fab_sockaddr {
 };
 #define FAB_ADDR_STRLEN 96
 
-/* An address of InfiniBand, as the kernel's struct sockaddr_ib: numbers are big-endian, but for the scope. Of the
- * service the low 16 bits are a port, in a space of ports, as far as the mask has them. */
+/* An InfiniBand address, laid out as the kernel's struct sockaddr_ib. Numbers are big-endian, except the scope. The low
+ * 16 bits of the service id are a port, and the 16 bits above are the port space. Only bits that are set in the mask
+ * count. */
 #define FAB_AF_IB	27
 struct fab_sockaddr_ib {
 	sa_family_t sib_family;
@@ -33,13 +34,14 @@ struct fab_sockaddr_ib {
 	uint64_t sib_scope_id;
 };
 
-/* Room for that as well. Only those who know devices that have such addresses pay for it: where a union fab_sockaddr is
- * wanted there is none, and fab_addr_len() and fab_addr_from_str() do not know the family. What takes a struct sockaddr
- * does, but for the hash.
+/* Room for any address, InfiniBand included. A union fab_sockaddr is too small for a struct fab_sockaddr_ib, so that
+ * providers without InfiniBand do not pay for its size. fab_addr_len() and fab_addr_from_str() do not know FAB_AF_IB
+ * either. Functions that take a struct sockaddr do, except fab_addr_hash().
  *
- * In a union fab_sockaddr it is kept condensed, where it has to be (address vectors, rxm's peers): GID, partition and
- * port, as the address, flow and port of a struct sockaddr_in6 of a family of our own, which no application and no peer
- * ever sees. What takes a struct sockaddr knows that, too. */
+ * Where an InfiniBand address must fit into a union fab_sockaddr (address vectors, peers of rxm), it is condensed: GID,
+ * partition and port are stored in the address, flow and port of a struct sockaddr_in6 whose family is FAB_AF_GID. That
+ * family is private: no application and no peer ever sees it. Functions that take a struct sockaddr know it as well,
+ * except fab_addr_len() and fab_any_addr_len(). */
 #define FAB_AF_GID	0x6769
 union fab_any_addr {
 	struct sockaddr sa;
@@ -49,58 +51,72 @@ union fab_any_addr {
 	union fab_sockaddr ip;
 };
 
-/* Bytes of an address of this family; 0 for a family that is neither IPv4 nor IPv6. */
+/* Bytes of an address of this family; 0 if it is neither AF_INET nor AF_INET6. */
 socklen_t fab_addr_family_len(int family);
-/* The same, of the family that the address states. */
+/* Bytes of this address, by its family; 0 if that is neither AF_INET nor AF_INET6. */
 socklen_t fab_addr_len(const struct sockaddr *addr);
-/* The same, of any that a union fab_any_addr has room for. */
+/* Bytes of this address, by its family; 0 if that is not AF_INET, AF_INET6 or FAB_AF_IB. */
 socklen_t fab_any_addr_len(const struct sockaddr *addr);
 
-/* Same family, address, port, and for link-local addresses the same interface. A v4-mapped IPv6 address differs from
- * the IPv4 one. fab_addr_equal_host() leaves the port aside. */
+/* True if family, address and port are the same, and the interface if the addresses are link-local. An IPv4 address and
+ * its v4-mapped IPv6 form are different. */
 bool fab_addr_equal(const struct sockaddr *a, const struct sockaddr *b);
+/* The same without the port. */
 bool fab_addr_equal_host(const struct sockaddr *a, const struct sockaddr *b);
-/* Equal addresses have equal hashes. */
+/* A hash of address and port; addresses that are fab_addr_equal() have the same hash. Not for FAB_AF_IB, whose GID is
+ * left out. */
 uint64_t fab_addr_hash(const struct sockaddr *addr);
 
-/* 0.0.0.0 or ::; 127.0.0.0/8 or ::1; 169.254.0.0/16 or fe80::/10. False for an unknown family. */
+/* True for 0.0.0.0, :: and a GID of zeros. False for an unknown family. */
 bool fab_addr_is_any(const struct sockaddr *addr);
+/* True for 127.0.0.0/8 and ::1. False for other families. */
 bool fab_addr_is_loopback(const struct sockaddr *addr);
+/* True for 169.254.0.0/16 and fe80::/10. False for other families. */
 bool fab_addr_is_link_local(const struct sockaddr *addr);
 
-/* Port in host order; 0 for an unknown family, which also has none to set. */
+/* The port in host order; 0 for an unknown family. */
 uint16_t fab_addr_port(const struct sockaddr *addr);
+/* Set the port, given in host order. Does nothing for an unknown family. */
 void fab_addr_set_port(struct sockaddr *addr, uint16_t port);
 
-/* Write "fi_sockaddr_in://1.2.3.4:5" or "fi_sockaddr_in6://[fe80::1%2]:5" (the part from % only if there is a scope),
- * or "fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:5": GID, partition, space of ports, scope, and the port, if not 0.
- * Cut off at size, always ends with NUL if size is not 0. Returns the length that the whole text needs without NUL. */
+/* Write an address as text, in the form of its family:
+ *	fi_sockaddr_in://1.2.3.4:5
+ *	fi_sockaddr_in6://[fe80::1%2]:5			without %2 if the scope is 0
+ *	fi_sockaddr_ib://[fe80::1]:0xffff:0x13f:0x0:5	GID, partition, port space, scope, port (left out if 0)
+ * An unknown family is written as a sentence that says so. The text is cut off at size bytes, and ends with NUL unless
+ * size is 0. Returns the length of the whole text without NUL. */
 size_t fab_addr_to_str(const struct sockaddr *addr, char *str, size_t size);
 
-/* Read what fab_addr_to_str() writes. An empty host means the wildcard address, a missing ":port" port 0; the scope may
- * be an interface's name, the scheme fi_sockaddr:// either family, and what follows the port from '/' or '?' on is
- * passed over. So is the form of the older fi_getinfo(3), "AF_INET;1.2.3.4;5". Host names are not looked up. 0, or
- * -EINVAL with *addr unchanged. */
+/* Parse an IP address as fab_addr_to_str() writes it. An empty host means the wildcard address, and a missing ":port"
+ * means port 0. The scope may also be the name of an interface. The scheme may also be fi_sockaddr://, for either
+ * family. Text from '/' or '?' on is ignored. The form of older versions of fi_getinfo(3), "AF_INET;1.2.3.4;5", is
+ * accepted, too. Host names are not looked up. 0, or -EINVAL with *addr unchanged. */
 int fab_addr_from_str(const char *str, union fab_sockaddr *addr);
 
 /* ---- addr_ib.c ---- */
 
-/* The address of a GID (16 bytes, as on the wire) in a partition (host order), with a port of the space of InfiniBand's
- * own ports; 0: any. */
+/* Fill *sib with a GID (16 bytes, as on the wire), a partition key (host order), and a port (host order) of the port
+ * space RDMA_PS_IB. Port 0 means any: the mask leaves the port out. */
 void fab_addr_ib_set(struct fab_sockaddr_ib *sib, const void *gid, uint16_t pkey, uint16_t port);
-/* Read what fab_addr_to_str() writes of an address of InfiniBand; what is behind the GID may be missing: partition
- * 0xffff, port 0. 0, or -EINVAL with *sib unchanged. */
+/* Parse an InfiniBand address as fab_addr_to_str() writes it. The fields behind the GID may be missing from the right;
+ * the partition is then 0xffff, the scope 0, the port 0. 0, or -EINVAL with *sib unchanged (also if the port space is
+ * not RDMA_PS_IB). */
 int fab_addr_ib_from_str(const char *str, struct fab_sockaddr_ib *sib);
 
 struct fab_strbuf;
-/* What addr.c calls for this family. */
+/* Append the text of the address, as fab_addr_to_str() describes it. For addr.c. */
 void fab_addr_ib_to_str(const struct fab_sockaddr_ib *sib, struct fab_strbuf *sb);
+/* The port, in host order; 0 if the mask leaves it out. For addr.c. */
 uint16_t fab_addr_ib_port(const struct fab_sockaddr_ib *sib);
+/* Set the port, given in host order; for 0 the mask leaves it out. For addr.c. */
 void fab_addr_ib_set_port(struct fab_sockaddr_ib *sib, uint16_t port);
 
-/* An address with whatever room it needs, and what is kept of it where there is less; back, one of InfiniBand's own
- * ports comes out. An IP address stays as it is. Whoever comes with FAB_AF_GID from outside has AF_UNSPEC then. */
+/* Store *full in *addr. An InfiniBand address is condensed to GID, partition and port, of the family FAB_AF_GID. An IP
+ * address is copied. FAB_AF_GID is private, so an address that an application or a peer passes in with that family gets
+ * AF_UNSPEC. */
 void fab_addr_condense(const union fab_any_addr *full, union fab_sockaddr *addr);
+/* Store *addr in *full. A condensed address becomes an InfiniBand address, in the port space RDMA_PS_IB. An IP address
+ * is copied. */
 void fab_addr_expand(const union fab_sockaddr *addr, union fab_any_addr *full);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses of InfiniBand: a GID, a partition and a service, which is a port in a space of ports. No state.
+ * InfiniBand addresses: a GID, a partition and a service id, which holds a port and its port space. No state.
  */
 #include "base/addr.h"
 
@@ -78,7 +78,8 @@ void fab_addr_ib_to_str(const struct fab_sockaddr_ib *sib, struct fab_strbuf *sb
 		fab_strbuf_printf(sb, ":%u", fab_addr_ib_port(sib));
 }
 
-/* Read the prefix and a number up to max, if there is anything; true, unless there is something else. */
+/* Parse the prefix and a number up to max at *str, and move *str behind it. An empty *str leaves *value as it is.
+ * False: the text is something else. */
 static bool take(const char **str, const char *prefix, int base, uint64_t max, uint64_t *value)
 {
 	size_t len = strlen(prefix);

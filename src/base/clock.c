@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The system's clock and random source.
+ * The kernel's clock and random numbers.
  */
 #include "base/clock.h"
 
@@ -23,7 +23,7 @@ static uint64_t system_now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* A kernel that has no random bytes yet, or refuses the call, must not stop us: mix what tells processes apart. */
+/* Where the kernel has no random bytes yet, or refuses the call, the number is mixed from time, address and pid. */
 static uint64_t system_random64(void)
 {
 	static uint64_t call_cnt;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Time and chance, behind a table that a test can replace by a virtual clock and numbers that repeat.
+ * Time and random numbers, behind a table that a test can replace by a virtual clock and repeatable numbers.
  * All calls may be made from any thread.
  */
 #ifndef FAB_BASE_CLOCK_H
@@ -10,18 +10,19 @@
 
 struct fab_clock_ops {
 	uint64_t (*now_ns)(void);	/* monotonic, from an arbitrary start */
-	uint64_t (*random64)(void);	/* not to be guessed by others; 0 is as likely as any */
+	uint64_t (*random64)(void);	/* others cannot guess it; 0 is as likely as any other value */
 };
 
 /* The table in use. A test replaces it before it starts a thread that reads it. */
 extern const struct fab_clock_ops *fab_clock;
 
-/* Monotonic time in nanoseconds, and in milliseconds. Differences only; never goes back. */
+/* Monotonic time in nanoseconds. It never goes back; only differences mean anything. */
 static inline uint64_t fab_now_ns(void)
 {
 	return fab_clock->now_ns();
 }
 
+/* The same in milliseconds. */
 static inline uint64_t fab_now_ms(void)
 {
 	return fab_now_ns() / 1000000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See hmac.h. Two ways to the same result, each a struct sha_code; the first that works is chosen, and stays. While
- * none works, each question looks again: memory or a module may have been missing.
+ * See hmac.h. There are two implementations, each a struct sha_code. The first that works is chosen for good. While
+ * none works, each call of fab_hmac_missing() tries again: memory or a kernel module may have been missing.
  */
 #include "base/hmac.h"
 

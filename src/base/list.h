@@ -46,12 +46,13 @@ static inline void fab_list_add_after(struct fab_list *prev, struct fab_list *li
 	prev->next = link;
 }
 
-/* Put link, which is on no list, first or last. */
+/* Put link, which is on no list, first. */
 static inline void fab_list_add_head(struct fab_list *head, struct fab_list *link)
 {
 	fab_list_add_after(head, link);
 }
 
+/* Put link, which is on no list, last. */
 static inline void fab_list_add_tail(struct fab_list *head, struct fab_list *link)
 {
 	fab_list_add_after(head->prev, link);
@@ -92,8 +93,8 @@ static inline void fab_list_splice_tail(struct fab_list *to, struct fab_list *fr
 #define fab_list_first(head, type, member) \
 	(fab_list_empty(head) ? NULL : fab_container((head)->next, type, member))
 
-/* Walk all links from the front. The body must not remove link: for that is the _safe form, which keeps the next one
- * in tmp (so the body may remove link, but not the one behind it). */
+/* Walk all links from the front. The body must not remove link. In the _safe form it may, but not the one behind it,
+ * which the loop keeps in tmp. */
 #define fab_list_for_each(head, link) \
 	for ((link) = (head)->next; (link) != (head); (link) = (link)->next)
 #define fab_list_for_each_safe(head, link, tmp) \
@@ -104,8 +105,8 @@ struct fab_fifo_link {
 	struct fab_fifo_link *next;
 };
 
-/* Queue of objects in order of arrival. tail is the place where the next link goes, so that an empty queue is no
- * special case; it points into the head, which therefore must not be moved or copied while in use. */
+/* Queue of objects in order of arrival. tail points to where the next link is stored; in an empty queue that is the
+ * head, so a queue in use must not be moved or copied. */
 struct fab_fifo {
 	struct fab_fifo_link *head;
 	struct fab_fifo_link **tail;
@@ -121,12 +122,13 @@ static inline void fab_fifo_init(struct fab_fifo *fifo)
 	fifo->tail = &fifo->head;
 }
 
+/* True if the queue has no object. */
 static inline bool fab_fifo_empty(const struct fab_fifo *fifo)
 {
 	return !fifo->head;
 }
 
-/* Put link, which is on no queue, last or first. */
+/* Put link, which is on no queue, last. */
 static inline void fab_fifo_push(struct fab_fifo *fifo, struct fab_fifo_link *link)
 {
 	link->next = NULL;
@@ -134,6 +136,7 @@ static inline void fab_fifo_push(struct fab_fifo *fifo, struct fab_fifo_link *li
 	fifo->tail = &link->next;
 }
 
+/* Put link, which is on no queue, first. */
 static inline void fab_fifo_push_front(struct fab_fifo *fifo, struct fab_fifo_link *link)
 {
 	if (!fifo->head)
@@ -181,12 +184,12 @@ static inline void fab_fifo_splice(struct fab_fifo *to, struct fab_fifo *from)
 #define fab_fifo_first(fifo, type, member) \
 	((fifo)->head ? fab_container((fifo)->head, type, member) : NULL)
 
-/* Walk all links from the front, with the one before in prev (NULL at the first), so that the body can take link out by
- * fab_fifo_remove_after(fifo, prev) if it then leaves the loop. */
+/* Walk all links from the front. prev is the link before, NULL at the first. The body may remove link by
+ * fab_fifo_remove_after(fifo, prev), if it leaves the loop afterwards. */
 #define fab_fifo_for_each(fifo, link, prev) \
 	for ((prev) = NULL, (link) = (fifo)->head; (link); (prev) = (link), (link) = (link)->next)
 
-/* Walk all links from the front; the body may free the object of link, without unlinking it (teardown). */
+/* Walk all links from the front. The body may free the object of link without unlinking it (teardown). */
 #define fab_fifo_for_each_safe(fifo, link, tmp) \
 	for ((link) = (fifo)->head; (link) && ((tmp) = (link)->next, 1); (link) = (tmp))
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kinds of fab_lock. The mutex remembers its owner, for fab_lock_held().
+ * The four kinds of struct fab_lock, each a table of operations. lock.h says how they work. The thread that has the
+ * mutex is noted in fab_lock.owner, for fab_lock_held().
  */
 #include "base/lock.h"
 
@@ -12,8 +13,8 @@
 #include <unistd.h>
 #include "base/clock.h"
 
-#define VISITS		256		/* an owned lock that others acquire so often ... */
-#define VISITS_NS	256000000	/* ... in so long is better a mutex */
+#define VISITS		256		/* an owned lock that others acquire so many times ... */
+#define VISITS_NS	256000000	/* ... within this time becomes a mutex */
 
 static void set_owner(struct fab_lock *lock, pthread_t owner)
 {
@@ -83,7 +84,7 @@ static void barrier_all(void)
 		membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
-/* Nobody is inside any more when this returns, nor comes in until *barred is false again. Mutex held. */
+/* Set *barred and wait until *inside is false. Nobody enters until *barred is false again. Mutex held. */
 static void bar(_Atomic bool *barred, _Atomic bool *inside)
 {
 	atomic_store_explicit(barred, true, memory_order_relaxed);
@@ -130,14 +131,16 @@ static void biased_yield(struct fab_lock *lock)
 /*
  * ---- owned ----
  *
- * Somebody who has seen that he is the owner may be held up before he says so, and go on when others have had it long
- * since. Then he has either said that he is inside before their barrier, and they wait for him, or he finds the way
- * barred, or opened again by one of them: that is a release which he acquires, so he sees that the owner is another.
+ * A thread may read that it is the owner, be preempted before it sets its `inside` flag, and continue when other
+ * threads have had the lock in between. Either it set the flag before their memory barrier, and they wait for it. Or it
+ * then reads `barred` as true. Or it reads `barred` as false because one of them released the lock: it acquires that
+ * release, so it sees that the owner is now another thread, and does not enter.
  *
- * An owner may end, and the C library give its identity to a new thread, which then passes for it. That is no harm:
- * the identity is an address in the thread's stack, and who gets that memory comes after all that was done on it.
- * After a fork the only thread has the identity of the one that forked, and with it what it owned; if another owned
- * the lock and was inside, it stays held for ever, as a mutex does.
+ * When an owner ends, the C library may give its pthread_t to a new thread, which is then taken for the owner. That is
+ * harmless: a pthread_t is an address in the thread's stack, and the C library orders the reuse of that memory after
+ * everything that the old thread did. After a fork() the only thread of the child has the pthread_t of the thread that
+ * forked, and owns what that one owned. If another thread owned the lock and was inside, the lock stays held for ever
+ * in the child, as a mutex does.
  */
 
 static unsigned owner_now(const struct fab_lock *lock)
@@ -145,7 +148,7 @@ static unsigned owner_now(const struct fab_lock *lock)
 	return atomic_load_explicit(&lock->owners.now, memory_order_acquire);
 }
 
-/* Come in as the owner; false: that is somebody else, or the way is barred. */
+/* Enter as the owner, without the mutex. False: the calling thread is not the owner, or the owner may not enter. */
 static inline bool owner_comes(struct fab_lock *lock)
 {
 	struct fab_lock_owners *owners = &lock->owners;
@@ -164,7 +167,8 @@ static inline bool owner_comes(struct fab_lock *lock)
 	return true;
 }
 
-/* Another owner, or (FAB_LOCK_OWNERS + 1) nobody for good. Mutex held, nobody else inside. */
+/* Make the calling thread the owner at index now; FAB_LOCK_OWNERS + 1: no thread ever owns the lock again. Mutex held,
+ * nobody else inside. */
 static void set_owner_now(struct fab_lock *lock, unsigned now)
 {
 	if (now <= FAB_LOCK_OWNERS)
@@ -177,7 +181,8 @@ static void nobody_owns(struct fab_lock *lock)
 	set_owner_now(lock, FAB_LOCK_OWNERS + 1);
 }
 
-/* Once more an owner was stopped for one who only acquires. Is it time to leave that to the mutex? */
+/* Count that another thread acquired the lock from an owner. True if that happens so often that a mutex is better.
+ * Mutex held. */
 static bool visited_often(struct fab_lock_owners *owners)
 {
 	uint64_t before = owners->visits_ns;
@@ -188,7 +193,7 @@ static bool visited_often(struct fab_lock_owners *owners)
 	return owners->visit_cnt > 1 && owners->visits_ns - before < VISITS_NS;
 }
 
-/* By the mutex. True: from an owner, who is another thread. */
+/* Take the lock by its mutex. True if another thread was the owner and had to be kept out. */
 static bool take_owned(struct fab_lock *lock)
 {
 	struct fab_lock_owners *owners = &lock->owners;

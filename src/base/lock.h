@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A lock whose kind is chosen once, when it is initialised: a mutex, or nothing at all where the application promised
- * to serialise its calls. Code that takes it does not know, nor ask, which it is: one way in and out fits all, since a
- * mutex is barred for ever, and always held by way of the mutex, and what is nothing is neither.
+ * A lock of one of four kinds. The kind follows from what the application promised about its threads; fab_lock_init()
+ * is given it once, and code that takes the lock never asks for it.
  *
- * Between the two is the biased lock, for data calls that the application serialises and other calls that it does not.
- * Data calls enter (fab_lock_enter): they say that they are inside, look whether somebody bars the way, and are in, two
- * stores and a load. Everybody else acquires (fab_lock_acquire): takes the mutex, bars the way, lets the kernel put a
- * memory barrier between the two instructions of whoever is entering just now (membarrier(2)), and waits until nobody
- * is inside. So a data call takes no lock, and pays nothing for those who come once in a while; those pay for it.
+ *	none	the application makes one call at a time: every operation does nothing
+ *	mutex	any thread may call at any time
+ *	biased	the application makes one data call at a time; other calls may come from any thread at any time
+ *	owned	any thread may call at any time, but most data calls come from one thread
  *
- * The owned lock is for data calls of which nobody says that they are one at a time, but which mostly come from one
- * thread. It belongs to the first thread that enters: that one enters and acquires without a lock, as above, and all
- * others take the mutex and bar its way. One of them who enters becomes the owner; when there have been
- * FAB_LOCK_OWNERS, or others acquire it more than a thousand times a second, it is a mutex for good.
+ * A data call enters the lock (fab_lock_enter()). Every other call acquires it (fab_lock_acquire()). Both leave by
+ * fab_lock_release(). Enter and release are the same inline code for all kinds. Enter tests `barred`, and release tests
+ * `by_mutex`; where the flag is true, they call an operation of the kind. With a mutex and with an owned lock both
+ * flags are always true. With none both are always false.
+ *
+ * Biased: fab_lock_enter() sets `inside` and then reads `barred`. If that is false, the call holds the lock, without
+ * the mutex and without an atomic read-modify-write. fab_lock_acquire() takes the mutex, sets `barred`, has the kernel
+ * run a memory barrier on every thread of the process (membarrier(2)), and waits until `inside` is false. The barrier
+ * stands in for one between the store and the load of fab_lock_enter(), which a data call then need not pay for.
+ *
+ * Owned: the first thread that enters becomes the owner. The owner enters and acquires as a data call enters a biased
+ * lock. Any other thread takes the mutex and keeps the owner out. A thread that did so to enter becomes the next owner.
+ * The lock becomes a mutex for good when a thread enters after FAB_LOCK_OWNERS owners, or when other threads acquire it
+ * from an owner more than 1000 times a second.
  */
 #ifndef FAB_BASE_LOCK_H
 #define FAB_BASE_LOCK_H
@@ -24,80 +32,84 @@
 #include <stdint.h>
 
 enum fab_lock_kind {
-	FAB_LOCK_NONE,	/* the caller serialises: lock and unlock do nothing */
+	FAB_LOCK_NONE,
 	FAB_LOCK_MUTEX,
-	FAB_LOCK_BIASED,	/* a mutex where the kernel has no membarrier(2) */
+	FAB_LOCK_BIASED,	/* becomes FAB_LOCK_MUTEX where the kernel has no membarrier(2) */
 	FAB_LOCK_OWNED,		/* likewise */
 };
 
-#define FAB_LOCK_OWNERS	4	/* of a FAB_LOCK_OWNED, one after the other */
+#define FAB_LOCK_OWNERS	4	/* owners that a FAB_LOCK_OWNED has, one after the other, before it is a mutex */
 
 struct fab_lock;
 
-/* What a kind of lock does. */
+/* The operations of one kind of lock. */
 struct fab_lock_ops {
-	void (*lock)(struct fab_lock *lock);
-	void (*enter)(struct fab_lock *lock);	/* the way is barred */
-	void (*unlock)(struct fab_lock *lock);	/* of one who has acquired it */
-	bool (*held)(const struct fab_lock *lock);
-	void (*yield)(struct fab_lock *lock);
+	void (*lock)(struct fab_lock *lock);	/* fab_lock_acquire() */
+	void (*enter)(struct fab_lock *lock);	/* the rest of fab_lock_enter() where `barred` is true */
+	void (*unlock)(struct fab_lock *lock);	/* fab_lock_release() where `by_mutex` is true */
+	bool (*held)(const struct fab_lock *lock);	/* fab_lock_held() */
+	void (*yield)(struct fab_lock *lock);	/* fab_lock_yield() */
 };
 
-/* Operations of each kind, by enum fab_lock_kind, taken up by fab_lock_init(). A test may put its own into a slot
- * before it opens anything, for instance to count how often a mutex is taken, and calls the old ones from there. */
+/* The operations of each kind, indexed by enum fab_lock_kind. fab_lock_init() copies the pointer into the lock. A test
+ * may replace a slot before it opens anything (for instance to count how often a mutex is taken); its operations call
+ * the ones that they replace. */
 extern const struct fab_lock_ops *fab_lock_kinds[];
 
-/* Of FAB_LOCK_OWNED. Each owner has a flag of its own, which nobody else ever writes: one who was on his way in when
- * the lock was taken from him must not be heard in the name of the next. */
+/* The owners of a FAB_LOCK_OWNED. Each owner has an `inside` flag of its own, which no other thread writes. With one
+ * flag for all, a thread that sets it late, after it lost the lock, would be taken for the next owner. A field that is
+ * "the holder's" is read and written only by the thread that holds the lock. */
 struct fab_lock_owners {
-	_Atomic unsigned now;		/* index of the owner; written with the mutex held, and nobody inside; grows */
+	_Atomic unsigned now;		/* index of the owner; only grows; written with mutex held and nobody inside */
 	_Atomic bool barred;		/* the owner may not enter; written with the mutex held */
-	bool entered;			/* held by the owner, who has no mutex; the holder's */
-	unsigned visit_cnt;		/* times that others have acquired it from an owner; guarded by the mutex */
-	uint64_t visits_ns;		/* when they were last counted; likewise */
-	/* 0: nobody, which the first and the last are; each fixed once it is its turn */
+	bool entered;			/* the owner holds the lock, without the mutex; the holder's */
+	unsigned visit_cnt;		/* times that others acquired the lock from an owner; guarded by the mutex */
+	uint64_t visits_ns;		/* fab_now_ns() when their rate was last measured; guarded by the mutex */
+	/* The owner at each index, written when its turn comes. The first and the last entry stay 0: nobody. */
 	pthread_t thread[FAB_LOCK_OWNERS + 2];
 	_Atomic bool inside[FAB_LOCK_OWNERS + 2];
 };
 
 struct fab_lock {
 	const struct fab_lock_ops *ops;
-	pthread_mutex_t mutex;	/* of FAB_LOCK_MUTEX; the owner may wait on a condition with it */
-	pthread_t owner;	/* written with the mutex held; 0: nobody */
-	unsigned waiter_cnt;	/* threads that found the mutex taken; atomic */
-	/* of FAB_LOCK_BIASED, but for what says otherwise; inside says nothing with other kinds, which write it, too */
-	_Atomic bool inside;	/* somebody has entered: written by data calls only, of which there is one at a time */
-	_Atomic bool barred;	/* nobody may enter: written with the mutex held; a mutex or owned: always true */
-	bool by_mutex;		/* held by one who has acquired it, not entered; the holder's; likewise */
-	bool inflated;		/* barred for good; guarded by the mutex */
-	struct fab_lock_owners owners;
+	pthread_mutex_t mutex;	/* of every kind but none */
+	pthread_t owner;	/* thread that has the mutex, 0 for none; written with the mutex held */
+	unsigned waiter_cnt;	/* threads that wait for the mutex; atomic */
+	/* The next three matter to FAB_LOCK_BIASED. Data calls write `inside` of every kind; only biased reads it. */
+	_Atomic bool inside;	/* a data call has entered; written by data calls, of which there is one at a time */
+	_Atomic bool barred;	/* no data call may enter; written with the mutex held; mutex and owned: always true */
+	bool by_mutex;		/* the holder acquired the lock; the holder's; mutex and owned: always true */
+	bool inflated;		/* `barred` stays true for good; guarded by the mutex; biased only */
+	struct fab_lock_owners owners;	/* owned only */
 };
 
-/* Make an unlocked lock. fab_lock_fini() of a lock that somebody holds or waits for is a bug of the caller. */
+/* Initialise an unlocked lock. Cannot fail. */
 void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind);
+/* End the life of a lock that no thread holds, waits for, or takes later. */
 void fab_lock_fini(struct fab_lock *lock);
 
-/* Take the lock, waiting as long as it takes. Not recursive. */
+/* Take the lock; waits until it is free. Not recursive. Any thread (of FAB_LOCK_NONE the application serialises). */
 static inline void fab_lock_acquire(struct fab_lock *lock)
 {
 	lock->ops->lock(lock);
 }
 
-/* The same for a data call: one of those that the application serialises with each other, on this lock, if the kind is
- * FAB_LOCK_BIASED. */
+/* Take the lock for a data call. With FAB_LOCK_BIASED the application makes one such call at a time on this lock. Waits
+ * until the lock is free. Not recursive. */
 static inline void fab_lock_enter(struct fab_lock *lock)
 {
 	atomic_store_explicit(&lock->inside, true, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);	/* whoever bars the way makes it one for the processor */
+	atomic_signal_fence(memory_order_seq_cst);	/* for the processor, fab_lock_acquire() does it */
 	if (__builtin_expect(atomic_load_explicit(&lock->barred, memory_order_acquire), 0))
 		lock->ops->enter(lock);
 }
 
-/* Data calls may no longer be trusted to be one at a time: what is no mutex becomes one. Any thread, not holding it;
- * others may be inside of a biased or owned lock, and hold it as before, but of FAB_LOCK_NONE nobody may be. */
+/* From now on data calls may come from several threads at a time: a lock that is no mutex becomes one for good. Any
+ * thread that does not hold the lock. If another thread holds a biased or owned lock, the call waits until it releases
+ * it. A FAB_LOCK_NONE must not be held by anybody. */
 void fab_lock_inflate(struct fab_lock *lock);
 
-/* Either way in ends here. */
+/* Release a lock that the calling thread entered or acquired. */
 static inline void fab_lock_release(struct fab_lock *lock)
 {
 	if (__builtin_expect(lock->by_mutex, 0))
@@ -106,14 +118,15 @@ static inline void fab_lock_release(struct fab_lock *lock)
 		atomic_store_explicit(&lock->inside, false, memory_order_release);
 }
 
-/* For a thread that holds the lock most of the time: release it, stay out until those who wait have had it, take it
- * again. (With a mutex alone it would have it again before they are awake.) */
+/* Release the lock, wait until no thread waits for it, and acquire it again. For a thread that holds the lock most of
+ * the time: by release and acquire alone it would have the mutex again before a waiting thread wakes. */
 static inline void fab_lock_yield(struct fab_lock *lock)
 {
 	lock->ops->yield(lock);
 }
 
-/* For assert(): does the calling thread hold the lock? With FAB_LOCK_NONE nobody knows, and the answer is true. */
+/* True if the calling thread holds the lock. For assert() only: a FAB_LOCK_NONE does not know its holder and answers
+ * true, and so does a biased lock while any data call is inside. */
 static inline bool fab_lock_held(const struct fab_lock *lock)
 {
 	return lock->ops->held(lock);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Objects of one size. The owner of a pool serialises all calls on it; the pool takes no lock.
- * Memory comes in chunks: a small one first, each next one twice as large up to a bound, so that a pool that is
- * hardly used stays small and a busy one seldom asks the system. The pool never touches memory that it has not handed
- * out once, so an unused part of a chunk costs address space only. Chunks are freed together, by fab_pool_fini().
- * Under AddressSanitizer an object that is not handed out is poisoned.
+ *
+ * Memory is allocated in chunks. The first is small, and each next one is twice as large, up to a bound: a pool that is
+ * hardly used stays small, and a busy one seldom allocates. The pool does not touch an object before it is handed out
+ * for the first time, so the unused part of a chunk costs address space only. Chunks are freed together, by
+ * fab_pool_fini(). Under AddressSanitizer an object that is not handed out is poisoned.
  */
 #ifndef FAB_BASE_POOL_H
 #define FAB_BASE_POOL_H
@@ -32,7 +33,7 @@
 struct fab_pool_attr {
 	size_t size;		/* bytes of an object, at least 1 */
 	size_t align;		/* power of two; 0: that of malloc() */
-	size_t max_cnt;		/* most objects that may exist; 0: no bound */
+	size_t max_cnt;		/* most objects that may be handed out at a time; 0: no bound */
 	size_t chunk_cnt;	/* objects in the first chunk; 0: a default */
 };
 
@@ -44,7 +45,7 @@ struct fab_pool_chunk;
 
 struct fab_pool {
 	struct fab_pool_link *free;	/* objects put back, latest first */
-	char *fresh;			/* next object never handed out, up to fresh_end */
+	char *fresh;			/* the next object that was never handed out; fresh_end: there is none */
 	char *fresh_end;
 	size_t stride;			/* bytes from one object to the next */
 	size_t out_cnt;			/* objects handed out now */
@@ -58,14 +59,15 @@ struct fab_pool {
 /* Prepare an empty pool; allocates nothing and cannot fail. */
 void fab_pool_init(struct fab_pool *pool, const struct fab_pool_attr *attr);
 
-/* Free all chunks. Objects still handed out become invalid: the owner makes sure that nobody holds one. */
+/* Free all chunks. Objects that are still handed out become invalid: the owner makes sure that nobody uses one. */
 void fab_pool_fini(struct fab_pool *pool);
 
-/* Call fn with each object and arg, for an owner who has all that there are handed out (out_cnt == made_cnt), in no
- * order. */
+/* Call fn with each object and arg, in no particular order. All objects of the pool must be handed out (out_cnt ==
+ * made_cnt). */
 void fab_pool_each(struct fab_pool *pool, void (*fn)(void *object, void *arg), void *arg);
 
-/* Not for callers: the part of fab_pool_get() that takes a fresh object, adding a chunk if need be. */
+/* Part of fab_pool_get(), not for callers: take an object that was never handed out, from a new chunk if need be. NULL
+ * as fab_pool_get(). */
 void *fab_pool_get_fresh(struct fab_pool *pool);
 
 /* True if max_cnt objects are handed out: only a put can make the next get succeed. */
@@ -74,8 +76,9 @@ static inline bool fab_pool_full(const struct fab_pool *pool)
 	return pool->out_cnt >= pool->max_cnt;
 }
 
-/* Take an object, contents undefined; the caller owns it until fab_pool_put(). O(1) but for the call that adds a chunk.
- * NULL: max_cnt objects are out (fab_pool_full(): answer -FI_EAGAIN, do not wait), or no memory (-FI_ENOMEM). */
+/* Take an object, contents undefined. The caller owns it until fab_pool_put(). O(1), except when a chunk is added.
+ * NULL: either max_cnt objects are handed out (fab_pool_full(); the caller returns -FI_EAGAIN and does not wait), or
+ * there is no memory (-FI_ENOMEM). */
 static inline void *fab_pool_get(struct fab_pool *pool)
 {
 	struct fab_pool_link *link = pool->free;
@@ -88,7 +91,7 @@ static inline void *fab_pool_get(struct fab_pool *pool)
 	return link;
 }
 
-/* Give back an object taken from this pool. The one given back last is handed out next (it is warm). */
+/* Give back an object of this pool. The object that was given back last is handed out next: it is likely in cache. */
 static inline void fab_pool_put(struct fab_pool *pool, void *object)
 {
 	struct fab_pool_link *link = object;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The libc behind fab_sock, and the few idioms over it that would otherwise be written at every caller.
+ * The libc table behind fab_sock, and helpers over it that many callers need.
  */
 #include "base/sock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every call that a provider makes on a descriptor, behind one table, so that a test can fail the n-th call, shorten a
- * transfer, or count. An entry has the meaning and the errno of the libc function whose name it has. All calls may be
+ * Every call that a provider makes on a file descriptor, behind one table, so that a test can fail the n-th call,
+ * shorten a transfer, or count. An entry behaves, and sets errno, as the libc function of its name. All calls may be
  * made from any thread.
  */
 #ifndef FAB_BASE_SOCK_H
@@ -43,21 +43,23 @@ struct fab_sock_ops {
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	ssize_t (*write)(int fd, const void *buf, size_t len);
 	int (*poll)(struct pollfd *fds, nfds_t cnt, int timeout_ms);
-	int (*set_nonblock)(int fd, bool on);	/* O_NONBLOCK of a descriptor that we did not open ourselves */
+	/* Set or clear O_NONBLOCK, of a descriptor that we did not open ourselves. Returns as fcntl(2). */
+	int (*set_nonblock)(int fd, bool on);
 };
 
-/* The table in use: plain libc unless a test replaced it, which it does before it starts a thread that reads it. */
+/* The table in use: that of libc, unless a test replaced it. A test does so before it starts a thread that reads it. */
 extern const struct fab_sock_ops *fab_sock;
-/* The plain one, for a test to call through to, or to put back. */
+/* The table of libc, for a test to call or to put back. */
 extern const struct fab_sock_ops fab_sock_libc;
 
-/* Open a non-blocking, close-on-exec socket. The descriptor, which the caller closes, or -errno. */
+/* Open a non-blocking, close-on-exec socket. Returns the descriptor, which the caller closes, or -errno. */
 int fab_sock_open(int family, int type);
 
-/* Set a socket option that is an int. 0 or -errno. */
+/* Set a socket option whose value is an int. 0 or -errno. */
 int fab_sock_set_int(int fd, int level, int name, int value);
 
-/* Fetch and clear the pending error of a socket: 0, or the positive errno; also if the question itself fails. */
+/* Fetch and clear the pending error of a socket (SO_ERROR). 0 or a positive errno, which may be that of
+ * getsockopt(). */
 int fab_sock_error(int fd);
 
 /* Close *fd and set it to -1; nothing happens if it is -1 already. errno is left as it was. */

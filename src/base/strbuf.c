@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bounded text. Stateless but for the buffer that the caller owns.
+ * Text in a buffer of fixed size. The only state is the caller's struct fab_strbuf.
  */
 #include "base/strbuf.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hash tables of objects that carry their own entry, and arrays that grow with their largest index. Adding and finding
- * are O(1) on average. A table that finds no memory to grow gets slower, and goes on. The owner serialises all
- * calls; an object in a table stays where it is in memory.
+ * Hash tables of objects that contain their own entry, and arrays that grow with their largest index. Adding and
+ * finding are O(1) on average. A table that finds no memory to grow gets slower and still works. The owner serialises
+ * all calls. An object in a table must not move in memory.
  *
  * 	struct fab_list *link;
  *
@@ -17,7 +17,7 @@
 
 #include "base/list.h"
 
-/* Place of an object in a table. In none: link as fab_list_init() leaves it. */
+/* The part of an object that links it into a table. While it is in no table, link is as fab_list_init() leaves it. */
 struct fab_entry {
 	struct fab_list link;		/* in its bucket, with others of any hash */
 	uint64_t hash;
@@ -29,34 +29,35 @@ struct fab_table {
 	uint64_t cnt;			/* entries */
 };
 
-/* Make an empty table. 0, or -ENOMEM: fab_table_fini() is not needed, and does no harm where the table was zero. */
+/* Make an empty table. 0, or -ENOMEM; after that fab_table_fini() is not needed, and harmless. */
 int fab_table_init(struct fab_table *table);
 
-/* Free what the table itself has; the entries are their owner's, who took them out before. */
+/* Free the table's buckets. The caller owns the entries, and has removed them before. */
 void fab_table_fini(struct fab_table *table);
 
-/* Put entry, which is in no table, under its key's hash. Equal keys are for the caller to keep out. */
+/* Add entry, which is in no table, under the hash of its key. The table does not look for equal keys. Cannot fail. */
 void fab_table_add(struct fab_table *table, struct fab_entry *entry, uint64_t hash);
 
-/* Take entry out; nothing happens where it is in no table. */
+/* Remove entry. Nothing happens if it is in no table. */
 void fab_table_remove(struct fab_table *table, struct fab_entry *entry);
 
-/* Take all entries out and hand each to drop, which may free it and may remove others, but adds none. */
+/* Remove all entries, and call drop with each. drop may free its entry and may remove others, but must not add any. */
 void fab_table_clear(struct fab_table *table, void (*drop)(struct fab_entry *entry));
 
-/* Ask all entries, in no order, until fn, which neither adds nor removes, says true. False: none did. */
+/* Call fn with entries and arg, in no particular order, until it returns true. fn must not add or remove entries. True
+ * if a call returned true. */
 bool fab_table_any(const struct fab_table *table, bool (*fn)(struct fab_entry *entry, void *arg), void *arg);
 
-/* Where entries of that hash are, among others: walk it with fab_list_for_each() and compare the keys. */
+/* The list that holds the entries of this hash, and others: walk it with fab_list_for_each() and compare the keys. */
 static inline struct fab_list *fab_table_bucket(const struct fab_table *table, uint64_t hash)
 {
 	return &table->bucket[hash & table->mask];
 }
 
 /*
- * Make an array reach an index: *room elements of size bytes are at *array (a pointer to the pointer to them, which
- * may be NULL); there will be a power of two of them, 8 at least, the new ones zero. 0, or -ENOMEM: all is as
- * before.
+ * Grow an array until it has an element at index. array is the address of the pointer to it, which may be NULL. The
+ * array has *room elements of size bytes each. Afterwards *room is a power of two, at least 8, and the new elements are
+ * zero. 0, or -ENOMEM with everything unchanged. The caller frees the array.
  */
 int fab_grow(void *array, size_t *room, size_t index, size_t size);
 
