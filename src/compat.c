@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The exported functions that take or give a struct fi_info, once for each layout it has had.
+ * The exported functions that take or return a struct fi_info, once for each layout that it has had.
  *
- * Hints are copied up into the newest layout; results are allocated in it, and given to an old caller without the parts
- * that it would not free. A program that was linked against libfabric of one node may call its functions with
- * structures that it allocated itself, so nothing here looks beyond the sizes of that node.
+ * Hints are copied into the newest layout. Results are allocated in the newest layout; parts that an old caller does
+ * not know, and would not free, are removed first. A program that was linked against an older version node may pass
+ * structures that it allocated itself, so nothing here reads beyond the sizes of that node.
  */
 #include "compat.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Older layouts of struct fi_info and of what hangs on it. Layouts only ever grew at the end, so an old structure
- * becomes a new one by copying the bytes it has over zeros. Pure functions, any thread.
+ * Older layouts of struct fi_info and of the attribute structures that it points to. Structures only ever grew at the
+ * end, so an old structure is converted by copying its bytes over a new one of zeros. Pure functions, any thread.
  */
 #ifndef FAB_COMPAT_H
 #define FAB_COMPAT_H
 
 #include <rdma/fabric.h>
 
-/* The layouts, by the version node of libfabric.map that brought them. */
+/* The layouts, named after the version node of libfabric.map that introduced them. */
 enum fab_layout {
 	FAB_LAYOUT_1_0,
 	FAB_LAYOUT_1_1,
@@ -20,7 +20,8 @@ enum fab_layout {
 	FAB_LAYOUT_NEWEST = FAB_LAYOUT_1_9,
 };
 
-/* One entry in the newest layout, whose pointers to anything but attribute structures are those of the old one. */
+/* One entry in the newest layout, made from an old one. Its attribute structures are copies. Everything else that it
+ * points to is borrowed from the old entry. */
 struct fab_wide_info {
 	struct fi_info info;
 	struct fi_tx_attr tx_attr;
@@ -30,14 +31,14 @@ struct fab_wide_info {
 	struct fi_fabric_attr fabric_attr;
 };
 
-/* Fill wide from an entry of the given layout. Returns &wide->info, with next NULL, valid as long as both; NULL for
- * NULL. */
+/* Fill *wide from an entry of the given layout. Returns &wide->info, with next NULL; it is valid as long as *wide and
+ * *old are. Returns NULL if old is NULL. */
 struct fi_info *fab_widen(struct fab_wide_info *wide, const struct fi_info *old, enum fab_layout layout);
 
-/* The layout in which code that was written for this API version sees an fi_info. */
+/* The layout of struct fi_info that code written for this API version uses. */
 enum fab_layout fab_layout_of(uint32_t api_version);
 
-/* What entries of a layout own, as FAB_INFO_* of info.h. */
+/* The later members that entries of a layout have, as FAB_INFO_* of info.h. */
 unsigned fab_layout_parts(enum fab_layout layout);
 
 #endif

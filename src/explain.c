@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Explanations of fi_getinfo(), to whoever asked for them.
- * State: the open explain objects, each with the reasons of its thread's latest call, under one mutex; their number
- * also as an atomic, so that a process without any pays one load.
+ * Explanations of fi_getinfo(), for the user (stderr) and for explain objects. State: the list of open explain objects,
+ * under one mutex. Each holds the reasons of the latest call of its thread. The number of objects is also an atomic, so
+ * that a process without any pays for one load.
  */
 #include "explain.h"
 
@@ -23,7 +23,7 @@ enum { CALL_LEN = 512 };
 struct explain {
 	struct fid fid;
 	struct fab_list link;
-	pthread_t thread;		/* whose calls are recorded: that which opened the object */
+	pthread_t thread;		/* opened the object; its calls are recorded */
 	char call[CALL_LEN];		/* the call and its result, one line; "" before the first */
 	struct fab_reasons reasons;
 };
@@ -77,7 +77,7 @@ static void put_call(struct fab_strbuf *sb, uint32_t version, const char *node, 
 	fab_strbuf_printf(sb, " ]): %s", ret ? fi_strerror(-ret) : "found something; these do not fit");
 }
 
-/* All of it as one text. */
+/* Append the call and its reasons. */
 static void put_text(struct fab_strbuf *sb, const char *call, const struct fab_reasons *reasons)
 {
 	fab_strbuf_printf(sb, "%s\n", call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The door of the library: start and end, fi_version(), fi_fabric(), fi_open().
- * Everything starts with the first call that needs it, on whatever thread, and ends when the library is unloaded.
+ * Start and end of the library, fi_version(), fi_fabric() and fi_open(). The library starts with the first call that
+ * needs it, on any thread, and ends when it is unloaded.
  */
 #include "fabric.h"
 

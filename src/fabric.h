@@ -5,8 +5,9 @@
 #ifndef FAB_CORE_FABRIC_H
 #define FAB_CORE_FABRIC_H
 
-/* Read settings and load providers, the first time. Any thread; returns when it is done, whoever does it. Not to be
- * called from what a provider may call while it is being loaded (fi_log(), fi_param_*(), fi_dupinfo() ...). */
+/* Read settings and load providers, at the first call. Any thread; if another thread is doing it, the call waits for
+ * that one. Functions that a provider calls while it is being loaded (fi_log(), fi_param_*(), fi_dupinfo() ...) must
+ * not call this: it would wait for itself. */
 void fab_init(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * "Not supported", once a slot.
+ * The entries of fid.h.
  */
 #include "fid.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Matching of names against lists of them. A list is walked in place every time: lists are short, and are asked at
- * setup or when a line of log is written anyway.
+ * Matching of names against lists of names. A list is parsed at every call: lists are short, and they are used at setup
+ * and when a log line is written.
  */
 #include "filter.h"
 
@@ -11,7 +11,7 @@
 
 #define BLANKS " \t\r\n"
 
-/* The next part of *text up to one of the separators, trimmed; false at the end. Empty parts are passed over. */
+/* Take the next part of *text, up to the separator, without blanks around it. Skips empty parts. False at the end. */
 static bool next_part(const char **text, const char *end, char separator, const char **part, int *len)
 {
 	const char *start, *stop;
@@ -79,7 +79,7 @@ static bool has_layer(const char *name, const char *layer, int layer_len)
 	return false;
 }
 
-/* Does this name have every layer of the item? */
+/* True if this name has every layer of the item. */
 static bool item_means(const char *item, int len, const void *name)
 {
 	const char *end = item + len, *layer;
@@ -108,7 +108,7 @@ bool fab_filter_is_util(const char *name)
 	return !strncasecmp(name, "ofi_", 4);
 }
 
-/* Is every layer of the item a utility provider, so that it may be over any core provider? */
+/* True if every layer of the item is a utility provider, so that any core provider may be under it. */
 static bool only_utils(const char *item, int len)
 {
 	const char *end = item + len, *layer;
@@ -131,7 +131,7 @@ static bool item_has(const char *item, int len, const void *name)
 	return false;
 }
 
-/* Does an item of an inclusive list want the provider of this name as one of the layers? */
+/* True if the provider of this name may be a layer of a name that the item matches. */
 static bool item_needs(const char *item, int len, const void *name)
 {
 	const char *text = item, *layer;
@@ -141,7 +141,7 @@ static bool item_needs(const char *item, int len, const void *name)
 		return true;
 	while (next_part(&text, item + len, ';', &layer, &layer_len))
 		cnt++;
-	/* "tcp" also means anything over tcp, "ofi_rxm" anything below it */
+	/* "tcp" also matches every utility over tcp, and "ofi_rxm" itself over every core provider */
 	return fab_filter_is_util(name) ? cnt == 1 : only_utils(item, len);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo(): check the call, ask each provider that may be meant, put the answers together, and if there are none
- * say why. What node, service, hints and addresses mean is the providers' business (prov/common/hints/hints.c); the
- * core knows names, versions, flags and order.
+ * fi_getinfo(): check the call, ask each provider whose name may match, merge the answers, and say why if there are
+ * none. The providers interpret node, service, hints and addresses (prov/common/hints/hints.c). The core handles
+ * provider names, versions, flags and the order of entries.
  *
- * Reasons cost a call that succeeds nothing: providers are asked a second time, listening, when the first time gave
- * nothing. Only when somebody wants everything explained do we listen at once.
+ * A call that succeeds does not pay for reasons: they are collected in a second round of calls, only when the first
+ * round found nothing. The first round collects them only if an explanation was asked for (explain.h).
  *
- * Any thread. State: whether this thread is inside of a call, which it is when a provider that layers itself over
- * others asks for them; such a call tells nothing, the outer one does.
+ * Any thread. State: `depth`, which is not 0 while the calling thread is inside of fi_getinfo(). A layered provider
+ * calls fi_getinfo() from there. Such an inner call reports nothing; the outer one does.
  */
 #include "getinfo.h"
 
@@ -29,17 +29,17 @@
 
 #define KNOWN_FLAGS (FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY | FI_RESCAN)
 
-/* What the caller asked, and what was found so far. */
+/* The caller's question, and the entries found so far. */
 struct query {
 	uint32_t version;
 	const char *node;
 	const char *service;
 	uint64_t flags;
 	const struct fi_info *hints;
-	const char *prov_name;		/* in hints; NULL: any */
-	uint32_t prov_version;		/* in hints: at least this; 0: any */
-	const char *user_list;		/* FI_PROVIDER; NULL: all, as for a call inside a call */
-	bool names_core;		/* a core provider is meant by name: a utility has something to be over */
+	const char *prov_name;		/* of the hints; NULL: any */
+	uint32_t prov_version;		/* of the hints: at least this; 0: any */
+	const char *user_list;		/* FI_PROVIDER; NULL: all, as in an inner call */
+	bool names_core;		/* the hints allow a core provider, so a utility may be layered over it */
 	struct fi_info *head;
 	struct fi_info **tail;
 	int ret;			/* -FI_ENOMEM if any provider had none, otherwise 0 */
@@ -85,7 +85,7 @@ static void query_init(struct query *query, uint32_t version, const char *node, 
 	query->tail = &query->head;
 }
 
-/* Has the provider at least the version asked for? If not, the reason is recorded. */
+/* True if the provider has at least the version asked for. Otherwise records the reason. */
 static bool is_new_enough(const struct fi_provider *prov, const char *attr, uint32_t asked, const char *what,
 			  uint32_t have)
 {
@@ -99,8 +99,8 @@ static bool is_new_enough(const struct fi_provider *prov, const char *attr, uint
 	return false;
 }
 
-/* Can a provider of this name have an entry that the list of names lets through? A core provider has its own name's, a
- * utility those of itself over a core provider. */
+/* True if a provider of this name can have an entry that the list lets through. The entries of a core provider have its
+ * own name; those of a utility have the name of the utility over a core provider. */
 static bool is_meant(const struct query *query, const char *list, const char *name)
 {
 	if (fab_filter_is_util(name))
@@ -113,7 +113,7 @@ static bool is_named(const struct query *query, const char *name)
 	return fab_filter_names(query->prov_name, name) || fab_filter_names(query->user_list, name);
 }
 
-/* Is this provider to be asked? If not, the reason is recorded. Utilities come after all others. */
+/* True if this provider is to be asked. Otherwise records the reason. Utilities come after all others. */
 static bool may_ask(struct query *query, const struct fi_provider *prov)
 {
 	if (!fab_filter_is_util(prov->name) && fab_filter_needs(query->prov_name, prov->name))
@@ -130,7 +130,7 @@ static bool may_ask(struct query *query, const struct fi_provider *prov)
 	       is_new_enough(prov, "fabric_attr->prov_version", query->prov_version, "version", prov->version);
 }
 
-/* Bring the answer of a provider that was written for an older layout into the newest. NULL: no memory. */
+/* Convert the answer of a provider that was written for an older layout, and free the old one. NULL: no memory. */
 static struct fi_info *widen_list(struct fi_info *old, enum fab_layout layout)
 {
 	struct fi_info *list = NULL, **tail = &list, *entry;
@@ -149,7 +149,7 @@ static struct fi_info *widen_list(struct fi_info *old, enum fab_layout layout)
 	return list;
 }
 
-/* Fill in what the core knows. 0, or -FI_ENOMEM. */
+/* Fill in provider name, provider version and API version. 0, or -FI_ENOMEM. */
 static int complete(const struct query *query, const struct fi_provider *prov, struct fi_info *info)
 {
 	if (!info->fabric_attr) {
@@ -167,7 +167,7 @@ static int complete(const struct query *query, const struct fi_provider *prov, s
 	return 0;
 }
 
-/* Is an entry of this name what the hints and FI_PROVIDER let through? If not, the reason is recorded. */
+/* True if the hints and FI_PROVIDER let an entry of this name through. Otherwise records the reason. */
 static bool may_show(const struct query *query, const struct fi_provider *prov, const char *name)
 {
 	if (!fab_filter_allows(query->prov_name, name)) {
@@ -182,7 +182,7 @@ static bool may_show(const struct query *query, const struct fi_provider *prov, 
 	return true;
 }
 
-/* Where an entry belongs: the core provider's rank, and behind it the layers over it. */
+/* Position of an entry in the answer: by the rank of its core provider, a layered entry behind a plain one. */
 static unsigned rank_of(const struct fi_info *info)
 {
 	const char *name = info->fabric_attr->prov_name;
@@ -190,7 +190,7 @@ static unsigned rank_of(const struct fi_info *info)
 	return fab_registry_rank(name) * 2 + (strchr(name, ';') ? 1 : 0);
 }
 
-/* Put an entry behind all that are of its rank or before it. */
+/* Put an entry behind all entries of a lower or the same rank. */
 static void insert(struct query *query, struct fi_info *info)
 {
 	struct fi_info **place = query->tail;
@@ -223,15 +223,15 @@ static void take_entries(struct query *query, const struct fi_provider *prov, st
 	}
 }
 
-/* Is the provider a layer that the caller does not mention? Then what it lacks is no news: the providers below say
- * it. */
+/* True if the provider is a utility that neither the hints nor FI_PROVIDER mention. Its reasons are not recorded: the
+ * providers under it give theirs. */
 static bool is_aside(const struct query *query, const struct fi_provider *prov)
 {
 	return fab_filter_is_util(prov->name) && !fab_filter_mentions(query->prov_name, prov->name) &&
 	       !fab_filter_mentions(query->user_list, prov->name);
 }
 
-/* Ask one provider. That it has nothing is normal; other failures are logged: then the answer lacks something. */
+/* Ask one provider. -FI_ENODATA is normal. Other failures are logged, since the answer then lacks its entries. */
 static void ask(struct query *query, const struct fab_provider *entry)
 {
 	struct fi_provider *prov = entry->prov;
@@ -258,13 +258,13 @@ static void ask(struct query *query, const struct fab_provider *entry)
 		fab_reasons_add(prov, "fi_getinfo", "", ret && ret != -FI_ENODATA ? fi_strerror(-ret) : "nothing fits");
 }
 
-/* FI_PROV_ATTR_ONLY: a blank entry for a provider, whether it can be used here or not. */
+/* FI_PROV_ATTR_ONLY: add a blank entry for a provider, whether it can be used on this machine or not. */
 static void list_provider(struct query *query, const struct fi_provider *prov)
 {
 	bool over = query->prov_name && strchr(query->prov_name, ';') && !strchr(query->prov_name, ',');
 	struct fi_info *info = fab_info_dup(NULL);
 
-	/* a utility is listed by its own name, or that of it over another which the hints give */
+	/* a utility is listed by its own name, or by the layered name in the hints */
 	if (info && over && fab_filter_is_util(prov->name)) {
 		info->fabric_attr->prov_name = strdup(query->prov_name);
 		if (!info->fabric_attr->prov_name) {
@@ -278,7 +278,7 @@ static void list_provider(struct query *query, const struct fi_provider *prov)
 		query->ret = -FI_ENOMEM;
 }
 
-/* Nothing was found: perhaps because FI_PROVIDER leaves out who has it. */
+/* Nothing was found. Record as a possible reason which providers FI_PROVIDER leaves out. */
 static void blame_filter(void)
 {
 	struct fab_strbuf sb;
@@ -291,7 +291,7 @@ static void blame_filter(void)
 	fab_reasons_add_skipped(&fab_core_prov, "FI_PROVIDER", fab_registry_filter(), text);
 }
 
-/* Ask everybody who may be meant. */
+/* Ask each provider that may have a matching entry. */
 static void collect(struct query *query)
 {
 	const struct fab_provider *entry;
@@ -310,7 +310,7 @@ static void collect(struct query *query)
 		blame_filter();
 }
 
-/* 0, or -FI_ENODATA or -FI_ENOMEM with an empty list. An answer that memory cut short is none. */
+/* 0, or -FI_ENODATA or -FI_ENOMEM with an empty list. A list that is incomplete for lack of memory is dropped. */
 static int finish(struct query *query)
 {
 	if (query->ret) {

@@ -2,8 +2,8 @@
 /*
  * Deep copy and release of struct fi_info and of struct fid_nic.
  *
- * A copy is made from the top down: each structure is copied as it is, then every pointer in it is replaced by a copy
- * of its own or by NULL, before anything can fail. So a copy that ran out of memory half way is freed like a whole one.
+ * A structure is copied byte by byte first. Then each of its pointers is replaced by a pointer to a copy, or by NULL if
+ * there is no memory, and copying goes on. So a copy that ran out of memory half way is freed like a complete one.
  */
 #include "info.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy of len bytes; NULL for NULL, and with *failed set if there is no memory. */
+/* A copy of len bytes. NULL if bytes is NULL, or if there is no memory; then *failed is set. */
 static void *dup_bytes(const void *bytes, size_t len, bool *failed)
 {
 	void *copy;
@@ -35,7 +35,7 @@ static char *dup_string(const char *string, bool *failed)
 	return string ? dup_bytes(string, strlen(string) + 1, failed) : NULL;
 }
 
-/* FI_AV_AUTH_KEY instead of a length says that the keys are in the AV: there are no bytes. */
+/* The length FI_AV_AUTH_KEY says that the keys are in the AV: there are no bytes to copy. */
 static uint8_t *dup_key(const uint8_t *key, size_t len, bool *failed)
 {
 	return len && len != FI_AV_AUTH_KEY ? dup_bytes(key, len, failed) : NULL;
@@ -120,7 +120,7 @@ static struct fi_ops nic_ops = {
 	.ops_open = fab_fid_no_ops_open,
 };
 
-/* The public part of a nic. prov_attr is left out: its layout is its provider's secret. */
+/* Copy the public part of a nic. prov_attr is left out: only its provider knows the layout. */
 static struct fid_nic *dup_nic(const struct fid_nic *nic, bool *failed)
 {
 	struct fid_nic *copy = dup_bytes(nic, sizeof(*nic), failed);
@@ -138,7 +138,7 @@ static struct fid_nic *dup_nic(const struct fid_nic *nic, bool *failed)
 	return NULL;
 }
 
-/* A nic that has operations is copied by whoever made it; one that an application put together, by us. */
+/* A nic with operations is copied by its own FI_DUP. One that an application filled in is copied here. */
 static struct fid_nic *dup_info_nic(struct fid_nic *nic, bool *failed)
 {
 	struct fid_nic *copy = NULL;
@@ -220,7 +220,7 @@ struct fi_info *fab_info_dup(const struct fi_info *info)
 	return NULL;
 }
 
-/* Leave nothing of a secret in memory that others will be given. */
+/* Free an authorization key. The memory is cleared first, since malloc() will give it to others. */
 static void drop_key(uint8_t **key, size_t *size)
 {
 	if (*key && *size != FI_AV_AUTH_KEY)

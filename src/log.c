@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Logging: what is let through, how a line looks, and whose logger gets it.
- * State: settings, written once; the imported logger, an atomic pointer to the application's object.
+ * Logging: which lines are written, their format, and the imported logger.
+ * State: the settings, written once; and the imported logger, an atomic pointer to the application's object.
  */
 #include "log.h"
 
@@ -57,7 +57,7 @@ struct settings {
 	uint64_t interval_ms;
 };
 
-/* In force until the real ones are read, that is for what reading them has to say itself. */
+/* Used until the real settings are read, for lines that are logged while they are read. */
 static const struct settings default_settings = { .level = FI_LOG_WARN, .interval_ms = DEFAULT_INTERVAL_MS };
 static const struct settings *_Atomic settings = &default_settings;
 static atomic_flag settings_taken = ATOMIC_FLAG_INIT;
@@ -137,7 +137,7 @@ static enum fi_log_level public_level(enum fi_log_level level)
 	return level == FAB_LOG_ERROR ? FI_LOG_WARN : level;
 }
 
-/* What an imported logger is told about a provider besides its name. */
+/* Flags that an imported logger gets with a provider: FI_LOG_PROV_FILTERED if FI_LOG_PROV leaves it out. */
 static uint64_t logger_flags(const struct fi_provider *prov)
 {
 	return fab_filter_allows(get_settings()->providers, prov_name(prov)) ? 0 : FI_LOG_PROV_FILTERED;
@@ -157,7 +157,7 @@ FAB_EXPORT int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level 
 	       fab_filter_allows(now->subsystems, subsys_name(subsys));
 }
 
-/* Of several threads that find the time come, one logs. */
+/* If several threads call when the interval has passed, one of them logs. */
 FAB_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 			    uint64_t *showtime)
 {
@@ -185,7 +185,8 @@ static void put_head(struct fab_strbuf *sb, const struct fi_provider *prov, enum
 			  subsys_name(subsys), func, line, level_name(level));
 }
 
-/* The whole text or line, ended by exactly one newline; the caller frees it if it is not stack. */
+/* Format head and text as one line that ends with one newline, in stack[size] or, if it is longer, in allocated memory.
+ * The caller frees the result unless it is stack. Without memory the line is cut off. */
 static char *put_line(char *stack, size_t size, const char *head, const char *fmt, va_list args)
 {
 	struct fab_strbuf sb;
@@ -214,7 +215,7 @@ static char *put_line(char *stack, size_t size, const char *head, const char *fm
 	return line;
 }
 
-/* One call writes the line, so that lines of threads and processes do not mix. */
+/* The line is written by one call, so that lines of several threads and processes do not mix. */
 FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		       const char *func, int line, const char *fmt, ...)
 {
@@ -238,8 +239,8 @@ FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, 
 		free(text);
 }
 
-/* The fid of fi_open("logging"): there is one. Binding an application's logger to it imports that; the last one counts,
- * and stays after the close. The application keeps it alive until it unloads the library. */
+/* Bind an application's logger to the object of fi_open("logging"). The logger bound last is used, also after the
+ * object was closed. The application keeps it alive until it unloads the library. */
 static int logger_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct fid_logging *logger = (struct fid_logging *) bfid;

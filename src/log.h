@@ -2,13 +2,14 @@
 /*
  * Logging inside of the core, over the public fi_log*(). All calls from any thread.
  *
- * Settings are read when the first line is asked for: FI_LOG_LEVEL (silent, error, warn, trace, info, debug; default
- * warn), FI_LOG_PROV and FI_LOG_SUBSYS (lists as in filter.h), FI_LOG_INTERVAL (ms). A line is written by one call, as
+ * Settings are read by the first call of an fi_log*(): FI_LOG_LEVEL (silent, error, warn, trace,
+ * info, debug; default warn), FI_LOG_PROV and FI_LOG_SUBSYS (lists as in filter.h), FI_LOG_INTERVAL (ms). Each line is
+ * written to stderr by one fwrite(), as
  *
  *	libfabric:PID:TIME::PROVIDER:SUBSYSTEM:FUNCTION():LINE<LEVEL> text
  *
- * with PID/TID for PID when the level is debug, and TIME in seconds since 1970. An imported logger (fi_import_log())
- * takes the place of all that: it is asked before each line, and gets the text.
+ * PID is PID/TID when the level is debug. TIME is in seconds since 1970. An imported logger (fi_import_log()) replaces
+ * all this: it decides whether a line is logged, and is given the text.
  */
 #ifndef FAB_LOG_H
 #define FAB_LOG_H
@@ -19,8 +20,8 @@
 /* The name under which the core logs and has its parameters. */
 extern struct fi_provider fab_core_prov;
 
-/* More severe than a warning, and than what the ABI has a value for: a call was refused for what the caller asked.
- * FI_LOG_LEVEL=error shows these alone; an imported logger sees them as warnings. */
+/* A call was refused because of its arguments. More severe than FI_LOG_WARN, which is the most severe level that the
+ * ABI has a value for. FI_LOG_LEVEL=error shows only lines of this level. An imported logger gets them as warnings. */
 #define FAB_LOG_ERROR ((enum fi_log_level) -1)
 
 /* Log for the core itself. */
@@ -28,10 +29,11 @@ extern struct fi_provider fab_core_prov;
 #define FAB_WARN(...) FI_WARN(&fab_core_prov, FI_LOG_CORE, __VA_ARGS__)
 #define FAB_INFO(...) FI_INFO(&fab_core_prov, FI_LOG_CORE, __VA_ARGS__)
 
-/* fi_open("logging"): an object to import a logger by. 0, or -FI_EALREADY while one is open. */
+/* fi_open("logging"): open the object to which an application binds its logger. 0, or -FI_EALREADY while one is
+ * open. */
 int fab_log_open(struct fid **fid, void *context);
 
-/* Forget an imported logger: at unload, when its code may be gone. */
+/* Stop using an imported logger. Called at unload, when the logger's code may have been unloaded. */
 void fab_log_fini(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tables from value to name.
+ * Tables of values and their names.
  */
 #include "names.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Settings without effect. No state.
+ * Settings without effect: the table of those of upstream's core, and the report. No state.
  */
 #include "settings.h"
 
@@ -16,7 +16,7 @@
 #define NO_DEVICE_MEMORY	"memory of devices (FI_HMEM) is not offered"
 #define NO_CACHE		"there is no cache of registrations"
 
-/* Of upstream's core, as parameters are named. */
+/* Parameters of upstream's core, without the "FI_" of their variables. */
 static const struct {
 	const char *name;
 	enum fi_param_type type;
@@ -47,7 +47,7 @@ static const struct {
 	{ "universe_size", FI_PARAM_SIZE_T, "tables of peers grow as needed" },
 };
 
-/* Beginnings of names that belong to providers which a build may lack, or which upstream alone has. */
+/* Prefixes of the names of providers that a build may lack or that only upstream has. */
 static const struct {
 	const char *prefix;
 	const char *why;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Settings that users' scripts are full of and that mean nothing here. Those of the core of upstream are listed like
- * any parameter (fi_getparams, fi_info -e), with the reason. And whatever is set without effect is said in the log
- * once, at level info: one that is listed as such, and one that nobody knows (a slip of the pen, or of a provider
- * that is not here). Both calls are made once, by fab_init().
+ * Settings of upstream that users' scripts contain and that have no effect here. Those of upstream's core are defined
+ * as parameters (fi_getparams, fi_info -e lists them), with the reason. Each setting without effect is logged once, at
+ * level info: a parameter that is defined as such, and an FI_* name that nothing defines (misspelt, or of a provider
+ * that is not loaded). Both functions are called once, by fab_init().
  */
 #ifndef FAB_SETTINGS_H
 #define FAB_SETTINGS_H
 
-/* What the help of a parameter begins with that has no effect, providers' too; the reason follows. */
+/* The help of a parameter without effect begins with this, also of a provider's; the reason follows. */
 #define FAB_NO_EFFECT	"Accepted without effect: "
 
-/* Define them. Before providers define theirs. */
+/* Define the core's parameters without effect. Called before providers define theirs. */
 void fab_settings_define(void);
-/* Say what is set without effect. After all that defines parameters. */
+/* Log each setting without effect. Called after all parameters are defined. */
 void fab_settings_report(void);
 
 #endif

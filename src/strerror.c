@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Words for error numbers: the system's for those below FI_ERRNO_OFFSET, ours for the rest. Any thread; the strings are
- * static (those for numbers unknown to the system last until the thread asks again).
+ * fi_strerror(): texts of error numbers, the C library's below FI_ERRNO_OFFSET, ours from there on. Any thread. The
+ * strings are static; the text for a number that the C library does not know is valid until the thread's next call.
  */
 #include <rdma/fi_errno.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_tostr() and fi_tostr_r(): values and structures as text, a field a line, indented by depth. Programs read this
- * output (of fi_info -v), so fields keep their names and order, and new ones go to the end of their structure.
- * State: fi_tostr()'s result is in a buffer of the calling thread.
+ * fi_tostr() and fi_tostr_r(): values and structures as text, one field a line, indented by depth. Programs parse this
+ * text (fi_info -v prints it), so fields keep their names and order, and new fields go to the end of their structure.
+ * State: a buffer for each thread, which holds the result of its latest fi_tostr().
  */
 #include "tostr.h"
 
@@ -24,7 +24,7 @@ enum {
 	MAX_ADDR_BYTES = 128,	/* of an address that is shown in hexadecimal */
 };
 
-/* Where the text goes, and how deep we are in it. */
+/* The text so far, and the depth of the structure that is being written. */
 struct out {
 	struct fab_strbuf sb;
 	unsigned depth;
@@ -36,7 +36,8 @@ static void key(struct out *out, const char *name)
 	fab_strbuf_printf(&out->sb, "%*s%s: ", (int) out->depth * 4, "", name);
 }
 
-/* "name:" of a structure whose fields follow one deeper; "name: (null)" and false if there is none. */
+/* Begin a structure: write "name:"; its fields follow one level deeper. For NULL write "name: (null)", and return
+ * false. */
 static bool begin(struct out *out, const char *name, const void *structure)
 {
 	fab_strbuf_printf(&out->sb, "%*s%s:%s\n", (int) out->depth * 4, "", name, structure ? "" : " (null)");
@@ -99,7 +100,7 @@ static void put_flags(struct out *out, const char *name, unsigned type, uint64_t
 	fab_strbuf_puts(&out->sb, " ]\n");
 }
 
-/* A secret is not shown: its length is. FI_AV_AUTH_KEY stands for keys in the AV. */
+/* Of a key only the length is shown. FI_AV_AUTH_KEY says that the keys are in the AV. */
 static void put_key_size(struct out *out, size_t size)
 {
 	if (size == FI_AV_AUTH_KEY)
@@ -120,7 +121,7 @@ static void put_bytes(struct out *out, uint32_t format, const uint8_t *bytes, si
 		fab_strbuf_puts(&out->sb, "...");
 }
 
-/* Is this a complete address of a family that is known, whatever the format promises? */
+/* True if the format is one of socket addresses, and addr is a complete address of a known family. */
 static bool is_sockaddr(uint32_t format, const void *addr, size_t len)
 {
 	socklen_t need;
@@ -150,7 +151,7 @@ static void put_addr(struct out *out, const char *name, uint32_t format, const v
 	fab_strbuf_putc(&out->sb, '\n');
 }
 
-/* What the two directions of an endpoint have in common. */
+/* The fields that fi_tx_attr and fi_rx_attr both begin with. */
 static void put_context(struct out *out, uint64_t caps, uint64_t mode, uint64_t op_flags, uint64_t msg_order,
 			uint64_t comp_order)
 {
@@ -329,7 +330,7 @@ static void put_info(struct out *out, const void *data)
 	end(out);
 }
 
-/* An object that can tell about itself does, as far as there is room. */
+/* An object with its own tostr() writes its own text, cut off at the end of the buffer. */
 static void put_fid(struct out *out, const void *data)
 {
 	const struct fid *fid = data;
@@ -374,8 +375,8 @@ static void put_cq_attr(struct out *out, const void *data)
 	end(out);
 }
 
-/* This and the next stop where libfabric 1.17 did: later members may be missing in the caller's structure, and nothing
- * here tells its version. */
+/* This function and the next write the members that libfabric 1.17 had. The caller's structure may lack later members,
+ * and its version is not known here. */
 static void put_mr_attr(struct out *out, const void *data)
 {
 	const struct fi_mr_attr *attr = data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reasons: collecting, ordering, telling.
- * State: which list the thread's reasons go to.
+ * Reasons: recording, sorting, writing them out.
+ * State: for each thread, the list in which its reasons are collected.
  */
 #include "why.h"
 
@@ -17,9 +17,9 @@ enum {
 	MAX_REASONS = 4096,	/* of one call; a machine with more interfaces than that has one reason less to read */
 	LOG_REASONS = 3,	/* of one entry in a line of log */
 	LOG_LEN = 1024,
-	RANK_CALL = 500,	/* as if half an entry's choice were wrong */
-	RANK_WHICH = 1000,	/* one choice of entry outweighs any number of attributes */
-	RANK_WHERE = 100000,	/* and whoever names an address means that interface, whatever it lacks */
+	RANK_CALL = 500,	/* between the two: half of a FAB_WHY_WHICH */
+	RANK_WHICH = 1000,	/* outweighs any number of FAB_WHY_WHAT, which count 1 each */
+	RANK_WHERE = 100000,	/* outweighs all: a caller who names an address means that interface */
 	RANK_SKIPPED = 1 << 30,
 };
 
@@ -154,7 +154,7 @@ static bool same_entry(const struct fab_reason *a, const struct fab_reason *b)
 	return same_provider(a, b) && (a->entry && b->entry ? !strcmp(a->entry, b->entry) : a->entry == b->entry);
 }
 
-/* How far a reason takes its entry from what was asked. */
+/* The weight of a reason: the higher the sum of its weights, the further away is an entry. */
 static unsigned reason_weight(const struct fab_reason *reason)
 {
 	if (reason->skipped)
@@ -171,7 +171,7 @@ static unsigned reason_weight(const struct fab_reason *reason)
 	}
 }
 
-/* Index behind the reasons that belong together with that at start, by the given relation. */
+/* Index behind the run of reasons that begins at start and for which same() holds. */
 static size_t run_end(const struct fab_reasons *reasons, size_t start,
 		      bool (*same)(const struct fab_reason *a, const struct fab_reason *b))
 {
@@ -182,7 +182,7 @@ static size_t run_end(const struct fab_reasons *reasons, size_t start,
 	return end;
 }
 
-/* Reasons of one entry come in a row; all get the sum of their weights. */
+/* Reasons of one entry come one after the other; each gets the sum of their weights. */
 static void rank_entries(struct fab_reasons *reasons)
 {
 	size_t start, end, i;
@@ -197,7 +197,7 @@ static void rank_entries(struct fab_reasons *reasons)
 	}
 }
 
-/* A provider's reasons come in a row, too: it ranks as its nearest entry does. */
+/* Reasons of one provider come one after the other, too. A provider has the rank of its nearest entry. */
 static void rank_providers(struct fab_reasons *reasons)
 {
 	size_t start, end, i;
@@ -260,7 +260,7 @@ void fab_reasons_put(const struct fab_reasons *reasons, struct fab_strbuf *sb)
 		fab_strbuf_printf(sb, "  and %zu more, for which there was no room\n", reasons->lost);
 }
 
-/* One line: the nearest entry of the provider whose reasons are at start to end, and how many more there are. */
+/* Log one provider, whose reasons are those from start to end: its nearest entry, and how many more it has. */
 static void log_provider(const struct fab_reasons *reasons, size_t start, size_t end)
 {
 	size_t entry_end = run_end(reasons, start, same_entry), other_cnt = 0, i;
@@ -285,7 +285,7 @@ static void log_provider(const struct fab_reasons *reasons, size_t start, size_t
 	FAB_WARN("%s", line);
 }
 
-/* Nobody was asked: that is one thing to say, whatever the number of providers. */
+/* No provider was asked: log that in one line for all of them. */
 static void log_skipped(const struct fab_reasons *reasons)
 {
 	char line[LOG_LEN];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Why fi_getinfo() found nothing: reasons collected from providers (base/core_ops.h) and from the core itself, put in
- * order, and told. A list of reasons belongs to one call on one thread; nothing is collected unless that thread
- * listens.
+ * Reasons why fi_getinfo() found nothing: collected from providers (base/core_ops.h) and from the core, sorted, and
+ * written out. A list of reasons belongs to one call on one thread. Reasons are collected only while that thread
+ * listens (fab_reasons_listen()).
  */
 #ifndef FAB_WHY_H
 #define FAB_WHY_H
@@ -19,49 +19,53 @@ struct fi_provider;
 struct fab_reason {
 	const char *prov;
 	enum fab_why_kind kind;
-	bool skipped;		/* the core did not ask this provider at all */
-	char *entry;		/* NULL: about the provider as a whole */
+	bool skipped;		/* the core did not ask this provider */
+	char *entry;		/* NULL: the reason is about the whole provider */
 	char *attr;
 	char *asked;
 	char *offered;
-	unsigned provider_rank;	/* the following are filled in by fab_reasons_sort() */
+	unsigned provider_rank;	/* this and the next: set by fab_reasons_sort() */
 	unsigned entry_rank;
-	unsigned order;		/* in which it came */
+	unsigned order;		/* position in which it was recorded */
 };
 
 struct fab_reasons {
 	struct fab_reason *list;	/* owned */
 	size_t cnt;
 	size_t room;
-	size_t lost;			/* reasons that there was no memory or place for */
+	size_t lost;			/* reasons that were dropped, for lack of memory or beyond the bound */
 };
 
-/* An empty list; needs no memory. fini frees what it has become. */
+/* Make an empty list. Allocates nothing. */
 void fab_reasons_init(struct fab_reasons *reasons);
+/* Free all reasons; the list is empty afterwards. */
 void fab_reasons_fini(struct fab_reasons *reasons);
 
-/* From now on the calling thread's reasons go to this list, or for NULL nowhere. Returns what it was before. */
+/* Collect the calling thread's reasons in this list from now on; NULL: do not collect them. Returns the list that was
+ * used before, which the caller puts back when it is done. The list must live until then. */
 struct fab_reasons *fab_reasons_listen(struct fab_reasons *reasons);
 
-/* Number of reasons that the thread's list has; 0 if it does not listen. */
+/* Number of reasons recorded in the calling thread's list, lost ones included; 0 if it does not listen. */
 size_t fab_reasons_heard(void);
 
 /* The table that providers report through. */
 extern const struct fab_core_ops fab_reasons_ops;
 
-/* Record a reason of the core's own, if the thread listens; strings are copied. _skipped: the provider was not asked,
- * because of attr. */
+/* Record a reason of the core about a provider, if the calling thread listens. Strings are copied. */
 void fab_reasons_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
+/* The same; the core did not ask this provider, because of attr. */
 void fab_reasons_add_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
 
-/* Put the nearest miss first: providers that were asked before those that were not, then by their nearest entry; of a
- * provider the entry with the fewest reasons that pick another entry, then with the fewest reasons at all. */
+/* Sort a list, nearest miss first. Providers that were asked come before those that were skipped, and are ordered by
+ * their nearest entry. An entry is nearer the fewer reasons it has of FAB_WHY_WHERE, then of
+ * FAB_WHY_WHICH, then of FAB_WHY_WHAT. */
 void fab_reasons_sort(struct fab_reasons *reasons);
 
-/* Append all reasons of a sorted list, for people. */
+/* Append all reasons of a sorted list as text for people. */
 void fab_reasons_put(const struct fab_reasons *reasons, struct fab_strbuf *sb);
 
-/* Log a sorted list: one warning a provider that was asked; if none was, one that says who was left out and why. */
+/* Log a sorted list: one warning for each provider that was asked. If none was asked, one warning says which providers
+ * were left out, and why. */
 void fab_reasons_log(const struct fab_reasons *reasons);
 
 #endif
