@@ -146,3 +146,84 @@ TEST_TABLE(regions_change_while_written, level_rows, FI_MSG | FI_RMA, RELIABLE)
 	worker_finish(&w[1]);
 	CHECK_MEM(r.buf, "8 bytes.", 8);
 }
+
+/* A domain, and what its threads bind their endpoints to. */
+struct bound_to {
+	struct side *s;
+	struct fid_cq *cq;
+	struct fid_cntr *cntr;
+};
+
+static int bind_all(const struct bound_to *to, struct fid_ep *ep, struct fid_cq *own, struct fid_av *av)
+{
+	int ret = fi_ep_bind(ep, &own->fid, FI_TRANSMIT);
+
+	if (!ret)
+		ret = fi_ep_bind(ep, &to->cq->fid, FI_RECV);
+	if (!ret)
+		ret = fi_ep_bind(ep, &to->cntr->fid, FI_SEND | FI_RECV);
+	return ret ? ret : fi_ep_bind(ep, &av->fid, 0);
+}
+
+/* One endpoint's life, up to its own address in its address vector. Two of three are enabled. */
+static void live(struct worker *w, unsigned int round, struct fid_ep *ep, struct fid_cq *own, struct fid_av *av)
+{
+	uint8_t name[128];
+	size_t len = sizeof(name);
+	fi_addr_t addr;
+	int ret;
+
+	ret = bind_all(w->arg, ep, own, av);
+	if (ret)
+		WRONG(w, "fi_ep_bind: %d", ret);
+	if (ret || round % 3 == 0)
+		return;
+	if (fi_enable(ep) || fi_getname(&ep->fid, name, &len))
+		WRONG(w, "fi_enable");
+	else if (fi_av_insert(av, name, 1, &addr, 0, NULL) != 1 || fi_av_remove(av, &addr, 1, 0))
+		WRONG(w, "fi_av_insert or fi_av_remove");
+}
+
+static void *bind_and_close(void *arg)
+{
+	struct worker *w = arg;
+	struct side *s = ((struct bound_to *) w->arg)->s;
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	struct fid_av *av;
+
+	for (unsigned int i = 0; i < 150 && !w->wrong[0]; i++) {
+		if (fi_cq_open(s->domain, &cq_attr, &cq, NULL) || fi_av_open(s->domain, &av_attr, &av, NULL) ||
+		    fi_endpoint(s->domain, s->info, &ep, NULL)) {
+			WRONG(w, "opening");
+			return NULL;
+		}
+		live(w, i, ep, cq, av);
+		if (fi_close(&ep->fid) || fi_close(&av->fid) || fi_close(&cq->fid))
+			WRONG(w, "closing");
+	}
+	return NULL;
+}
+
+/* Four threads open, bind, enable and close endpoints on one queue and one counter: all of it works, and nothing of it
+ * is left. */
+TEST_TABLE(endpoints_of_one_queue_come_and_go, level_rows, FI_MSG, UNCONNECTED)
+{
+	struct bound_to to = { .s = domain_side(t, .hints = ROW(level_rows)->hints) };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_FD };
+	struct fi_cntr_attr cntr_attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct worker w[4] = { 0 };
+
+	MUST(fi_cq_open(to.s->domain, &cq_attr, &to.cq, NULL));
+	MUST(fi_cntr_open(to.s->domain, &cntr_attr, &to.cntr, NULL));
+	for (unsigned int i = 0; i < COUNT(w); i++) {
+		w[i] = (struct worker) { .t = t, .id = i, .fn = bind_and_close, .arg = &to };
+		worker_start(&w[i]);
+	}
+	for (unsigned int i = 0; i < COUNT(w); i++)
+		worker_finish(&w[i]);
+	MUST(fi_close(&to.cntr->fid));
+	MUST(fi_close(&to.cq->fid));
+}

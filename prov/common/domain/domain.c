@@ -179,6 +179,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	ret = fab_engine_init(&domain->engine, &progress_attr);
 	if (ret)
 		goto fini_mr_map;
+	pthread_mutex_init(&domain->join_lock, NULL);
 	pthread_mutex_init(&domain->engine_lock, NULL);
 	fab_list_init(&domain->engines);
 	pthread_mutex_init(&domain->work_lock, NULL);
@@ -217,6 +218,7 @@ int fab_domain_fini(struct fab_domain *domain)
 
 	fab_engine_fini(&domain->engine);
 	fab_mr_map_fini(&domain->mr_map);
+	pthread_mutex_destroy(&domain->join_lock);
 	pthread_mutex_destroy(&domain->engine_lock);
 	pthread_mutex_destroy(&domain->work_lock);
 	if (domain->eq)

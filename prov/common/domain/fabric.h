@@ -95,6 +95,9 @@ struct fab_domain {
 	bool reg_mr_event;		/* fi_domain_bind with FI_REG_MR: registrations end in an event on eq */
 	bool engines_shared;		/* what further engines get as their `shared` */
 	struct fab_engine engine;	/* the domain's engine */
+	/* Held while a queue, counter, endpoint or shared context comes to an engine or leaves it; outside of all other
+	 * locks of the domain and its engines. */
+	pthread_mutex_t join_lock;
 	pthread_mutex_t engine_lock;	/* guards engines */
 	struct fab_list engines;	/* those of CQs and counters */
 	pthread_mutex_t work_lock;	/* guards what trigger.h keeps; an engine's lock may be held */
@@ -143,7 +146,7 @@ struct fab_engine_user {
 	struct fab_wait *wait;
 };
 /* Let a CQ or counter, whose engine no endpoint uses yet, use `to` instead: both queues of one endpoint must be
- * progressed together. 0 or -FI_E* with nothing changed. */
+ * progressed together. join_lock held. 0 or -FI_E* with nothing changed. */
 int fab_engine_join(struct fab_domain *domain, const struct fab_engine_user *user, struct fab_engine *to);
 /* An endpoint or a queue has come to an engine. Where several of both are on it, two of them may have nothing in
  * common, so that FI_THREAD_COMPLETION does not serialise calls on them: its lock becomes a mutex. Engine lock not

@@ -108,8 +108,8 @@ static int move(struct fab_ep *ep, struct fab_engine *to)
 	return 0;
 }
 
-/* Bring a queue that is about to be bound, and the endpoint, to one engine. What is on the domain's engine, though
- * others have their own, must stay there: a counter of memory regions (fab_mr_count). */
+/* Bring a queue that is about to be bound, and the endpoint, to one engine; join_lock held. What is on the domain's
+ * engine, though others have their own, must stay there: a counter of memory regions (fab_mr_count). */
 static int join(struct fab_ep *ep, const struct fab_engine_user *queue)
 {
 	struct fab_engine *theirs = *queue->engine, *ours = ep->engine, *fixed = &ep->domain->engine;
@@ -125,7 +125,7 @@ static int join(struct fab_ep *ep, const struct fab_engine_user *queue)
 	return move(ep, theirs);
 }
 
-int fab_ep_fix_engine(struct fab_ep *ctx)
+static int fix_engine_locked(struct fab_ep *ctx)
 {
 	int ret = 0;
 
@@ -137,24 +137,44 @@ int fab_ep_fix_engine(struct fab_ep *ctx)
 	return ret;
 }
 
-int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
+int fab_ep_fix_engine(struct fab_ep *ctx)
+{
+	int ret;
+
+	pthread_mutex_lock(&ctx->domain->join_lock);
+	ret = fix_engine_locked(ctx);
+	pthread_mutex_unlock(&ctx->domain->join_lock);
+	return ret;
+}
+
+static int share_engine_locked(struct fab_ep *ep, struct fab_ep *ctx)
 {
 	struct fab_domain *domain = ep->domain;
 	int ret;
 
-	if (!domain->engine_per_queue)
-		return 0;
 	if (!ctx->has_queue && ep->has_queue) {
 		ctx->engine = ep->engine;
 		fab_domain_hold_engine(domain, ctx->engine, &ctx->own_engine);
 		adopt(ctx, ctx->engine);
 	}
-	ret = fab_ep_fix_engine(ctx);
+	ret = fix_engine_locked(ctx);
 	if (ret)
 		return ret;
 	if (!ep->has_queue)
 		adopt(ep, ctx->engine);
 	return ep->engine == ctx->engine ? 0 : move(ep, ctx->engine);
+}
+
+int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
+{
+	int ret;
+
+	if (!ep->domain->engine_per_queue)
+		return 0;
+	pthread_mutex_lock(&ep->domain->join_lock);
+	ret = share_engine_locked(ep, ctx);
+	pthread_mutex_unlock(&ep->domain->join_lock);
+	return ret;
 }
 
 /* ---- bind ---- */
@@ -172,11 +192,8 @@ static int refuse(const struct fab_ep *ep, const char *what, const char *why, in
 	return -err;
 }
 
-static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
+static int check_cq(const struct fab_ep *ep, const struct fab_cq *cq, uint64_t flags)
 {
-	struct fab_engine_user user = user_of_cq(cq);
-	int ret;
-
 	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) || !(flags & (FI_TRANSMIT | FI_RECV)))
 		return wrong_flags(ep, "fi_ep_bind of a completion queue", flags,
 				   "FI_TRANSMIT or FI_RECV or both, with or without FI_SELECTIVE_COMPLETION");
@@ -187,9 +204,11 @@ static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 			      FI_EOPBADSTATE);
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
 		return refuse(ep, "a completion queue", "the endpoint has one for these completions", FI_EINVAL);
-	ret = join(ep, &user);
-	if (ret)
-		return ret;
+	return 0;
+}
+
+static void take_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
+{
 	fab_engine_lock(cq->engine);
 	if (flags & FI_TRANSMIT) {
 		cq->ref++;
@@ -206,7 +225,22 @@ static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 		ep->rx_msg_flags = ep->rx_selective ? 0 : FI_COMPLETION;
 	}
 	fab_engine_unlock(cq->engine);
-	return 0;
+}
+
+static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
+{
+	struct fab_engine_user user = user_of_cq(cq);
+	int ret;
+
+	ret = check_cq(ep, cq, flags);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ep->domain->join_lock);
+	ret = join(ep, &user);
+	if (!ret)
+		take_cq(ep, cq, flags);
+	pthread_mutex_unlock(&ep->domain->join_lock);
+	return ret;
 }
 
 static const uint64_t cntr_flag[FAB_CNTR_MAX] = {
@@ -237,18 +271,9 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 	return 0;
 }
 
-static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
+/* Operations may be under way: a counter can be bound late. */
+static void take_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 {
-	struct fab_engine_user user = user_of_cntr(cntr);
-	int ret;
-
-	ret = check_cntr(ep, cntr, flags);
-	if (ret)
-		return ret;
-	ret = join(ep, &user);
-	if (ret)
-		return ret;
-	/* Operations may be under way: a counter can be bound late. */
 	fab_engine_lock(ep->engine);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if (flags & cntr_flag[i]) {
@@ -258,7 +283,22 @@ static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 		}
 	}
 	fab_engine_unlock(ep->engine);
-	return 0;
+}
+
+static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
+{
+	struct fab_engine_user user = user_of_cntr(cntr);
+	int ret;
+
+	ret = check_cntr(ep, cntr, flags);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ep->domain->join_lock);
+	ret = join(ep, &user);
+	if (!ret)
+		take_cntr(ep, cntr, flags);
+	pthread_mutex_unlock(&ep->domain->join_lock);
+	return ret;
 }
 
 static int bind_av(struct fab_ep *ep, struct fab_av *av)
@@ -331,11 +371,13 @@ void fab_ep_unbind(struct fab_ep *ep)
 {
 	if (ep->eq_driven)
 		fab_eq_del_engine(ep->eq, ep->engine);
+	pthread_mutex_lock(&ep->domain->join_lock);
 	if (ep->has_queue)
 		count_user(ep->engine, -1);
 	fab_domain_put_engine(ep->domain, ep->engine, ep->own_engine);
 	put_cq(ep->tx_cq);
 	put_cq(ep->rx_cq);
+	pthread_mutex_unlock(&ep->domain->join_lock);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if (ep->cntr[i])
 			atomic_fetch_sub(&ep->cntr[i]->ref, 1);

@@ -262,7 +262,9 @@ int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp)
 	FAB_OPS_FILL(&cq_export_ops);
 	x->cq = cq;
 	x->peer = (struct fid_peer_cq) { { FI_CLASS_PEER_CQ, exp->context, &cq_export_ops }, &cq_owner_ops };
+	pthread_mutex_lock(&cq->domain->join_lock);
 	ret = inbox_open(&x->inbox, cq->engine, cq_ready);
+	pthread_mutex_unlock(&cq->domain->join_lock);
 	if (ret) {
 		free(x->item);
 		free(x);
@@ -378,7 +380,9 @@ int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp)
 	FAB_OPS_FILL(&cntr_export_ops);
 	x->cntr = cntr;
 	x->peer = (struct fid_peer_cntr) { { FI_CLASS_PEER_CNTR, exp->context, &cntr_export_ops }, &cntr_owner_ops };
+	pthread_mutex_lock(&cntr->domain->join_lock);
 	ret = inbox_open(&x->inbox, cntr->engine, cntr_ready);
+	pthread_mutex_unlock(&cntr->domain->join_lock);
 	if (ret) {
 		free(x);
 		return ret;

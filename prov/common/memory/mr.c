@@ -73,6 +73,27 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
+/* Keep a counter, on the domain's engine. 0 or -FI_E*. */
+static int keep_cntr(struct fab_cntr *cntr)
+{
+	struct fab_domain *domain = cntr->domain;
+	int ret = 0;
+
+	pthread_mutex_lock(&domain->join_lock);
+	if (cntr->engine != &domain->engine && cntr->engine->user_cnt) {
+		FI_WARN(domain->fabric->prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with "
+			"FI_THREAD_COMPLETION a memory region wants a counter of its own\n");
+		ret = -FI_EINVAL;
+	} else if (cntr->engine != &domain->engine) {
+		ret = fab_engine_join(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
+					&cntr->wait }, &domain->engine);
+	}
+	if (!ret)
+		atomic_fetch_add(&cntr->ref, 1);
+	pthread_mutex_unlock(&domain->join_lock);
+	return ret;
+}
+
 /* The counter is added to from any endpoint's engine: it must not be on that of another one. */
 static int bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
 {
@@ -94,18 +115,9 @@ static int bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter belongs to another domain than the region\n");
 		return -FI_EINVAL;
 	}
-	if (cntr->engine != &domain->engine) {
-		if (cntr->engine->user_cnt) {
-			FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with "
-				"FI_THREAD_COMPLETION a memory region wants a counter of its own\n");
-			return -FI_EINVAL;
-		}
-		ret = fab_engine_join(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
-					&cntr->wait }, &domain->engine);
-		if (ret)
-			return ret;
-	}
-	atomic_fetch_add(&cntr->ref, 1);
+	ret = keep_cntr(cntr);
+	if (ret)
+		return ret;
 	if (!atomic_compare_exchange_strong(&mr->cntr, &none, cntr)) {
 		atomic_fetch_sub(&cntr->ref, 1);
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the region has a counter already\n");

@@ -29,11 +29,13 @@ static void cntr_get(struct fab_cntr *cntr, struct fab_engine *engine)
 {
 	struct fab_domain *domain = cntr->domain;
 
+	pthread_mutex_lock(&domain->join_lock);
 	if (cntr->engine != engine && cntr->own_engine && !cntr->engine->user_cnt)
 		fab_engine_join(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
 				  &cntr->wait }, engine);
 	atomic_fetch_add(&cntr->ref, 1);
 	atomic_fetch_add(&cntr->engine->user_cnt, 1);
+	pthread_mutex_unlock(&domain->join_lock);
 }
 
 static void cntr_put(struct fab_cntr *cntr)
