@@ -284,10 +284,10 @@ static void a_pulled_cable_is_noticed_when_idle(void **state)
 	hosts_open();
 	exchange(0, host[0].peer);
 	ep = fab_container(host[0].node.ep, struct tcp_ep, base.ep_fid);
-	assert_non_null(ep->by_addr[host[0].peer]);
-	assert_int_equal(keepalive_s(ep->by_addr[host[0].peer]->src.fd), 2);
+	assert_non_null(ep->rdm.by_addr[host[0].peer]);
+	assert_int_equal(keepalive_s(ep->rdm.by_addr[host[0].peer]->src.fd), 2);
 	assert_true(run(1, "ip link set eth0 down"));
-	while (ep->by_addr[host[0].peer]) {
+	while (ep->rdm.by_addr[host[0].peer]) {
 		assert_int_equal(drive(0, &entry, NULL), -FI_EAGAIN);
 		assert_true(fab_now_ms() < end_ms);
 	}

@@ -49,7 +49,7 @@ static void talk_to(int i)
 
 static bool is_connected(int i)
 {
-	const struct tcp_conn *conn = tcp_ep_of(&hub.ep->fid)->by_addr[to[i]];
+	const struct tcp_conn *conn = tcp_ep_of(&hub.ep->fid)->rdm.by_addr[to[i]];
 
 	return conn && conn->state == TCP_CONN_UP;
 }
@@ -74,7 +74,7 @@ static void longest_idle_go_first(void **state)
 		talk_to(i);
 	assert_int_equal(connected_cnt(), PEERS);
 	tcp_params.max_conn = 2 * PEERS - GOING;	/* both ends of each count; but asking is for this many */
-	tcp_reap_start(tcp_ep_of(&hub.ep->fid)->peers);
+	tcp_reap_start(tcp_ep_of(&hub.ep->fid)->rdm.peers);
 	for (n = 0; connected_cnt() > PEERS - GOING; n++) {
 		assert_in_range(n, 0, PATIENCE);
 		drive(&hub, &none, &none);

@@ -269,7 +269,7 @@ static const struct tcp_conn *conn_to(const struct member *m, const struct membe
 {
 	const struct tcp_ep *ep = fab_container(m->node.ep, struct tcp_ep, base.ep_fid);
 	union fab_sockaddr addr = { .sin = peer->node.addr };
-	const struct tcp_peer *entry = tcp_peer_find(ep->peers, &addr, NULL, 0);
+	const struct tcp_peer *entry = tcp_peer_find(ep->rdm.peers, &addr, NULL, 0);
 
 	return entry && entry->life ? &entry->life->conn : NULL;
 }
@@ -285,9 +285,9 @@ static void credits_add_up(void)
 
 			if (i == j || !here || !there)
 				continue;
-			assert_int_equal(here->parked, there->parked);
-			assert_int_equal(there->unexp_len, 0);
-			assert_int_equal(here->credit + there->credit_owed, tcp_params.credit);
+			assert_int_equal(here->park.parked, there->park.parked);
+			assert_int_equal(there->msg.unexp_len, 0);
+			assert_int_equal(here->tx.credit + there->owed.credit, tcp_params.credit);
 		}
 	}
 }

@@ -79,7 +79,7 @@ static void early_peer_comes(void *arg)
 	struct node *node = early->node;
 	size_t len = sizeof(node->addr);
 
-	if (early->fd >= 0 || !((struct tcp_ep *) node->ep)->peers)
+	if (early->fd >= 0 || !((struct tcp_ep *) node->ep)->rdm.peers)
 		return;
 	assert_int_equal(fi_getname(&node->ep->fid, &node->addr, &len), 0);
 	early->fd = connected(node, &early->peer, 1);

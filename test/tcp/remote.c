@@ -70,7 +70,7 @@ struct tcp_conn *node_conn(struct node *node, fi_addr_t fi_addr)
 {
 	const struct tcp_ep *ep = (struct tcp_ep *) node->ep;
 
-	return fi_addr < ep->by_addr_cnt ? ep->by_addr[fi_addr] : NULL;
+	return fi_addr < ep->rdm.by_addr_cnt ? ep->rdm.by_addr[fi_addr] : NULL;
 }
 
 struct peer peer_open(struct node *node)

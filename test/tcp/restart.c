@@ -119,7 +119,7 @@ static void next_send_reconnects(void **state)
 static void removed_peer_closes_and_comes_again(void **state)
 {
 	struct node *node = *state;
-	const struct tcp_listener *listener = &((struct tcp_ep *) node->ep)->peers->listener;
+	const struct tcp_listener *listener = &((struct tcp_ep *) node->ep)->rdm.peers->listener;
 	struct peer peer = peer_open(node);
 	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer.addr.sin_port), 1);
 	int old = connected(node, &peer, 1), new;

@@ -42,9 +42,9 @@ static void drive_until_announced(struct node *node, const struct peer *peer, ui
 	struct tcp_conn *conn = node_conn(node, peer->fi_addr);
 	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
 
-	while (conn->announced_cnt < cnt && fab_now_ms() < end_ms)
+	while (conn->msg.announced_cnt < cnt && fab_now_ms() < end_ms)
 		drive(node);
-	assert_int_equal(conn->announced_cnt, cnt);
+	assert_int_equal(conn->msg.announced_cnt, cnt);
 }
 
 /* ---- why it cannot be sent ---- */
@@ -54,14 +54,14 @@ static void no_id(struct tcp_conn *conn, int fd)
 	uint32_t id;
 
 	(void) fd;
-	while (!tcp_idmap_add(&conn->rx_rndv, room, &id))
+	while (!tcp_idmap_add(&conn->msg.rndv, room, &id))
 		;
 }
 
 static void no_frame(struct tcp_conn *conn, int fd)
 {
 	(void) fd;
-	conn->control_cnt = UINT32_MAX / 2;
+	conn->tx.control_cnt = UINT32_MAX / 2;
 }
 
 /* The peer resets the connection, and we have not looked yet. */

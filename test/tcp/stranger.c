@@ -171,7 +171,7 @@ static void who_becomes_known_is_read(void **state)
 
 static uint32_t stranger_cnt(const struct node *node)
 {
-	return fab_container(node->ep, struct tcp_ep, base.ep_fid)->peers->stranger_cnt;
+	return fab_container(node->ep, struct tcp_ep, base.ep_fid)->rdm.peers->stranger_cnt;
 }
 
 /* Has the node closed, or said that it will send no more? */

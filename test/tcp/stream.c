@@ -302,14 +302,14 @@ static void without_announcement_nothing_goes_past_the_credit(void **state)
 	send_hello(node, peer.fi_addr, &op[0]);
 	hello_arrives(node, fd, &op[0]);
 	conn = node_conn(node, peer.fi_addr);
-	credit = conn->credit;
+	credit = conn->tx.credit;
 	assert_int_equal(credit, hello.credit - 5 - TCP_CREDIT_OVERHEAD);
-	while (!tcp_idmap_add(&conn->rts, conn, &id))
+	while (!tcp_idmap_add(&conn->tx.rts, conn, &id))
 		;
 	assert_int_equal(fi_send(node->ep, "hello", 5, NULL, peer.fi_addr, &op[1]), -FI_EAGAIN);
-	assert_int_equal(conn->credit, credit);
-	for (id = 0; conn->rts.cnt; id++)
-		tcp_idmap_del(&conn->rts, id);
+	assert_int_equal(conn->tx.credit, credit);
+	for (id = 0; conn->tx.rts.cnt; id++)
+		tcp_idmap_del(&conn->tx.rts, id);
 	send_hello(node, peer.fi_addr, &op[1]);
 	raw_recv(fd, &announced, sizeof(announced), drive, node);
 	assert_int_equal(announced.hdr.op, TCP_WIRE_XRTS);

@@ -103,11 +103,11 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 {
 	const struct tcp_ep *ep = conn->ep;
 
-	if (conn->txq_len > TX_HOLD_MAX)
+	if (conn->tx.len > TX_HOLD_MAX)
 		return false;
 	if (op->flags & FI_MORE)
 		return true;
-	return conn->sent_pass == ep->base.engine->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
+	return conn->used.sent_pass == ep->base.engine->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
 	       fab_engine_may_hold(ep->base.engine);
 }
 
@@ -173,7 +173,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->rndv = TCP_TX_UNASKED;
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, len, &tx->hdr);
-	if (__builtin_expect(op->addr & ep->group_bits, 0))
+	if (__builtin_expect(op->addr & ep->rdm.group_bits, 0))
 		tx_add_group(tx, ep, op->addr);
 	tx->size = tx->hdr.size;
 	tx->id = 0;
@@ -219,7 +219,7 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	if (!tx)
 		return -FI_ENOMEM;
 
-	queued = conn->txq_len;
+	queued = conn->tx.len;
 	ret = tcp_tx_add(conn, tx);
 	if (ret) {
 		tcp_tx_free(tx);
@@ -227,10 +227,10 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	}
 	if (conn->state != TCP_CONN_UP)
 		return 0;
-	if (tx_hold(conn, op, conn->txq_len - queued)) {
-		fab_engine_flush_later(engine, &conn->flush);
+	if (tx_hold(conn, op, conn->tx.len - queued)) {
+		fab_engine_flush_later(engine, &conn->tx.flush);
 	} else {
-		conn->sent_pass = engine->pass_cnt;
+		conn->used.sent_pass = engine->pass_cnt;
 		tcp_tx_flush(conn);
 	}
 	return 0;
@@ -262,26 +262,26 @@ static struct tcp_tx *find_unsent(struct fab_list *list, const void *context, bo
 	return NULL;
 }
 
-/* Out of txq, as if it had never been there. */
+/* Out of tx.queue, as if it had never been there. */
 static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	conn->txq_len -= tx->size;
+	conn->tx.len -= tx->size;
 	if (tx->hdr.op == TCP_WIRE_XRTS)
-		tcp_idmap_del(&conn->rts, tx->id);
+		tcp_idmap_del(&conn->tx.rts, tx->id);
 	else if (conn->state == TCP_CONN_UP && tx->hdr.op == TCP_WIRE_READ_REQ)
-		conn->read_cnt--;
+		conn->remote.read_cnt--;
 	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_CSEND)
-		conn->credit += tx->len + TCP_CREDIT_OVERHEAD;
+		conn->tx.credit += tx->len + TCP_CREDIT_OVERHEAD;
 }
 
 static bool cancel_queued(struct tcp_conn *conn, const void *context, bool hooked)
 {
-	struct tcp_tx *tx = find_unsent(&conn->txq, context, hooked);
+	struct tcp_tx *tx = find_unsent(&conn->tx.queue, context, hooked);
 
 	if (tx)
 		tx_unqueue(conn, tx);
 	else
-		tx = find_unsent(&conn->held, context, hooked);
+		tx = find_unsent(&conn->tx.held, context, hooked);
 	if (!tx)
 		return false;
 	fab_list_remove(&tx->link);
@@ -293,8 +293,8 @@ static bool cancel_queued(struct tcp_conn *conn, const void *context, bool hooke
 /* Announced, and no receive has taken it as far as we know: ask for it back. */
 static bool cancel_announced(struct tcp_conn *conn, const void *context, bool hooked)
 {
-	for (uint32_t id = 0; id < conn->rts.cap; id++) {
-		struct tcp_tx *tx = tcp_idmap_get(&conn->rts, id);
+	for (uint32_t id = 0; id < conn->tx.rts.cap; id++) {
+		struct tcp_tx *tx = tcp_idmap_get(&conn->tx.rts, id);
 
 		if (tx && tx->hooked == hooked && tx->context == context && tx->sent == tx->size &&
 		    tx->rndv == TCP_TX_ANNOUNCED) {

@@ -49,7 +49,7 @@ void tcp_coll_lost(struct tcp_conn *conn, int err)
 	if (!coll || conn->fi_addr == FI_ADDR_NOTAVAIL || !tcp_peer_same_ctx(conn))
 		return;
 	/* one that goes the other way only, and was parked: the peer comes with a new one */
-	if (conn->parked && !conn->owner->resumes)
+	if (conn->park.parked && !conn->owner->resumes)
 		return;
 	fab_coll_lost(coll, conn->fi_addr, err ? err : FI_ECONNRESET);
 }
@@ -58,7 +58,7 @@ void tcp_coll_purge(struct tcp_conn *conn)
 {
 	struct fab_list *link, *next;
 
-	fab_list_for_each_safe(&conn->txq, link, next) {
+	fab_list_for_each_safe(&conn->tx.queue, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
 		if (tx->hdr.op != TCP_WIRE_COLL)
@@ -74,7 +74,7 @@ void tcp_coll_purge(struct tcp_conn *conn)
 /* What a member is sent to by: a context's groups are with the receive contexts of the same number. */
 static fi_addr_t coll_dest(const struct tcp_ep *ep, fi_addr_t member)
 {
-	return ep->ctx ? fi_rx_addr(member, ep->ctx, ep->rx_ctx_bits) : member;
+	return ep->context.number ? fi_rx_addr(member, ep->context.number, ep->rdm.rx_ctx_bits) : member;
 }
 
 /* The connection to a member, if that has collectives as far as is known. */
@@ -91,7 +91,7 @@ static int coll_conn(struct fab_ep *base, fi_addr_t member, struct tcp_conn **co
 /* Where messages of its groups come to. NULL: its receive context has closed, and no group of it has gone on. */
 static struct tcp_ep *coll_receiver(struct tcp_ep *ep)
 {
-	return ep->sep ? ep->coll_mate : ep;
+	return ep->context.sep ? ep->context.mate : ep;
 }
 
 static int coll_submit(struct fab_ep *base, const struct fab_op *op)
@@ -105,7 +105,7 @@ static int coll_submit(struct fab_ep *base, const struct fab_op *op)
 		return receiver ? tcp_post_recv_locked(&receiver->base, op) : -FI_EOPBADSTATE;
 	send.addr = coll_dest(ep, op->addr);
 	/* the connection goes one way: what is lost with it the member would not miss, so that we must */
-	if (ep->sep)
+	if (ep->context.sep)
 		send.flags |= FI_DELIVERY_COMPLETE;
 	ret = coll_conn(base, op->addr, &conn);
 	return ret ? ret : tcp_submit_locked(base, &send);
@@ -162,7 +162,7 @@ const struct fab_coll_net tcp_coll_net = {
 static int refuse_join(const struct tcp_ep *ctx, int err, const char *why)
 {
 	TCP_WARN(FI_LOG_EP_CTRL, "fi_join_collective on transmit context %u of a scalable endpoint: %s\n",
-		 ctx->ctx, why);
+		 ctx->context.number, why);
 	return -err;
 }
 
@@ -180,11 +180,11 @@ static int ctx_pair(struct tcp_ep *ctx)
 	if (mate->base.engine != ctx->base.engine)
 		return refuse_join(ctx, FI_EINVAL, "with FI_THREAD_COMPLETION it must have the same completion queue "
 				   "as the receive context of this number");
-	if (ctx->ctx && ctx->ctx >> ctx->rx_ctx_bits)
+	if (ctx->context.number && ctx->context.number >> ctx->rdm.rx_ctx_bits)
 		return refuse_join(ctx, FI_EINVAL, "the address vector's rx_ctx_bits leave no room for its number");
 	fab_engine_lock(ctx->base.engine);
-	ctx->coll_mate = mate;
-	mate->coll_mate = ctx;
+	ctx->context.mate = mate;
+	mate->context.mate = ctx;
 	mate->base.coll = ctx->base.coll;
 	fab_engine_unlock(ctx->base.engine);
 	return 0;
@@ -199,7 +199,7 @@ int tcp_coll_ctx_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 		return -FI_ENOSYS;
 	if (!ctx->base.enabled)
 		return -FI_EOPBADSTATE;
-	if (!ctx->coll_mate)
+	if (!ctx->context.mate)
 		ret = ctx_pair(ctx);
 	return ret ? ret : fab_coll_join(fid, addr, flags, mc, context);
 }
@@ -216,12 +216,12 @@ static bool end_lingering(struct tcp_ep *receiver, struct tcp_conn *conn, void *
 
 void tcp_coll_part(struct tcp_ep *ctx)
 {
-	struct tcp_ep *mate = ctx->coll_mate;
+	struct tcp_ep *mate = ctx->context.mate;
 
 	if (!mate)
 		return;
-	if (tcp_ep_is_tx_ctx(ctx) && mate->peers && fab_coll_lingers(ctx->base.coll))
+	if (tcp_ep_is_tx_ctx(ctx) && mate->rdm.peers && fab_coll_lingers(ctx->base.coll))
 		tcp_peers_any(mate, end_lingering, ctx->base.coll);
 	(tcp_ep_is_tx_ctx(ctx) ? mate : ctx)->base.coll = NULL;
-	ctx->coll_mate = mate->coll_mate = NULL;
+	ctx->context.mate = mate->context.mate = NULL;
 }

@@ -29,7 +29,7 @@ static void msg_down(struct tcp_conn *conn, int err)
 	struct tcp_ep *ep = conn->ep;
 
 	tcp_rx_flush(ep, err ? err : FI_ECANCELED);
-	if (ep->connected && !ep->closing)
+	if (ep->connect.connected && !ep->closing)
 		fab_eq_write_cm(ep->base.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
 }
 
@@ -41,7 +41,7 @@ static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, cons
 	/* proved: the active side could not get here without, the passive side has compared */
 	int ret = fab_eq_write_cm(ep->base.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 
-	ep->connected = !ret;
+	ep->connect.connected = !ret;
 	ep->conn->auth_key = ep->base.auth_key;
 	fab_name_remote(fd, &ep->conn->addr);
 	if (!ret)
@@ -66,7 +66,7 @@ static void connect_fail(struct tcp_cm *cm, int err)
 	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
 	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, err, err, NULL, 0, text);
 	tcp_conn_down(ep->conn, err, err, text);
-	ep->cm = NULL;
+	ep->connect.cm = NULL;
 	tcp_cm_free(cm);
 }
 
@@ -87,7 +87,7 @@ static void connect_done(struct tcp_cm *cm)
 {
 	struct tcp_ep *ep = cm->ctx;
 
-	ep->cm = NULL;
+	ep->connect.cm = NULL;
 	if (cm->type == TCP_CM_NACK)
 		connect_refused(cm);
 	else
@@ -102,7 +102,7 @@ static int check_fresh(const struct tcp_ep *ep)
 {
 	if (ep->conn->state == TCP_CONN_UP)
 		return -FI_EISCONN;
-	if (ep->cm)
+	if (ep->connect.cm)
 		return -FI_EALREADY;
 	if (ep->conn->state == TCP_CONN_DOWN || ep->closing)
 		return -FI_EOPBADSTATE;
@@ -139,17 +139,17 @@ static int start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const v
 	if (ret)
 		return ret;
 	memcpy(&remote, addr, fab_addr_len(addr));
-	ep->cm = tcp_cm_new(ep->base.engine, &connect_owner, ep);
-	if (!ep->cm)
+	ep->connect.cm = tcp_cm_new(ep->base.engine, &connect_owner, ep);
+	if (!ep->connect.cm)
 		return -FI_ENOMEM;
-	ep->cm->keyring.key = ep->base.auth_key;
-	ret = tcp_cm_connect(ep->cm, ep->bound_fd, &ep->addr, &remote, &msg);
+	ep->connect.cm->keyring.key = ep->base.auth_key;
+	ret = tcp_cm_connect(ep->connect.cm, ep->connect.bound_fd, &ep->addr, &remote, &msg);
 	if (ret) {
-		tcp_cm_free(ep->cm);
-		ep->cm = NULL;
+		tcp_cm_free(ep->connect.cm);
+		ep->connect.cm = NULL;
 		return ret;
 	}
-	ep->bound_fd = -1;
+	ep->connect.bound_fd = -1;
 	return 0;
 }
 
@@ -164,7 +164,7 @@ int tcp_msg_connect(struct fid_ep *fid, const void *addr, const void *param, siz
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);
-	ret = ep->req ? -FI_EOPBADSTATE : start_connect(ep, addr, param, paramlen);
+	ret = ep->connect.req ? -FI_EOPBADSTATE : start_connect(ep, addr, param, paramlen);
 	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
@@ -175,7 +175,7 @@ static int answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 {
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNRESP, .incarnation = ep->incarnation,
 				  .data = param, .data_len = paramlen };
-	struct tcp_connreq *req = ep->req;
+	struct tcp_connreq *req = ep->connect.req;
 	int fd, ret;
 
 	if (!req)
@@ -195,7 +195,7 @@ static int answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 		req->fd = -1;
 		msg_up(ep, fd, &req->peer, NULL, 0);
 	}
-	ep->req = NULL;
+	ep->connect.req = NULL;
 	tcp_connreq_free(req);
 	return ret;
 }
@@ -218,7 +218,7 @@ int tcp_msg_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 
 static bool msg_drained(struct tcp_ep *ep)
 {
-	return (ep->conn->state == TCP_CONN_IDLE && !ep->cm) || tcp_conn_drained(ep->conn);
+	return (ep->conn->state == TCP_CONN_IDLE && !ep->connect.cm) || tcp_conn_drained(ep->conn);
 }
 
 int tcp_msg_shutdown(struct fid_ep *fid, uint64_t flags)
@@ -257,11 +257,11 @@ void tcp_msg_stop(struct tcp_ep *ep)
 {
 	if (ep->conn->state == TCP_CONN_UP)
 		tcp_ep_drain(ep, msg_drained);
-	tcp_cm_free(ep->cm);
-	ep->cm = NULL;
-	if (ep->req)
-		tcp_connreq_free(ep->req);
-	ep->req = NULL;
-	fab_sock_close(&ep->bound_fd);
+	tcp_cm_free(ep->connect.cm);
+	ep->connect.cm = NULL;
+	if (ep->connect.req)
+		tcp_connreq_free(ep->connect.req);
+	ep->connect.req = NULL;
+	fab_sock_close(&ep->connect.bound_fd);
 	tcp_conn_down(ep->conn, 0, 0, "the endpoint was closed");
 }

@@ -30,7 +30,7 @@ static int ep_activate(struct tcp_ep *ep)
 {
 	int ret;
 
-	ret = ep->sep ? tcp_sep_join(ep) : 0;
+	ret = ep->context.sep ? tcp_sep_join(ep) : 0;
 	if (!ret)
 		ret = tcp_shared_check(ep);
 	if (!ret)
@@ -42,7 +42,7 @@ static int ep_activate(struct tcp_ep *ep)
 		if (ret)
 			return ret;
 	}
-	ret = ep->sep ? tcp_sep_live(ep) : 0;
+	ret = ep->context.sep ? tcp_sep_live(ep) : 0;
 	if (ret) {
 		tcp_peers_close(ep);
 		return ret;
@@ -155,7 +155,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	if (!fab_trigger_cancel(&ep->base, context) && !tcp_rx_cancel(ep, context)) {
 		if (ep->conn)
 			tcp_tx_cancel(ep, ep->conn, context);
-		else if (ep->peers)
+		else if (ep->rdm.peers)
 			tcp_peers_any(ep, tcp_tx_cancel, context);
 	}
 	fab_engine_unlock(ep->base.engine);
@@ -228,7 +228,7 @@ static int ep_close(struct fid *fid)
 		ret = fab_coll_check_close(&ep->base);
 	if (ret)
 		return ret;
-	if (ep->sep)
+	if (ep->context.sep)
 		tcp_sep_leave(ep);
 	fab_engine_lock(engine);
 	ep->closing = true;
@@ -248,7 +248,7 @@ static int ep_close(struct fid *fid)
 	tcp_shared_put(ep);
 	fab_engine_unlock(engine);
 	tcp_ep_fini(ep);
-	if (ep->sep)
+	if (ep->context.sep)
 		tcp_sep_closed(ep);
 	free(ep);
 	return 0;
@@ -334,12 +334,12 @@ static int msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct f
 	tcp_conn_init(ep->conn, ep, &tcp_msg_conn_owner);
 	if (!info->handle)
 		return 0;
-	ep->req = tcp_connreq_take(fabric, info->handle);
-	if (ep->req)
+	ep->connect.req = tcp_connreq_take(fabric, info->handle);
+	if (ep->connect.req)
 		return 0;
 	fd = tcp_pep_take_fd(fabric, info->handle);
 	if (fd >= 0) {
-		ep->bound_fd = fd;
+		ep->connect.bound_fd = fd;
 		return 0;
 	}
 	TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle %s\n", fd == -FI_EOPBADSTATE ?
@@ -394,7 +394,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	ret = fab_ep_init(&ep->base, domain, info, ops, context);
 	if (ret)
 		return ret;
-	ep->bound_fd = -1;
+	ep->connect.bound_fd = -1;
 	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep->want_src = ep->base.caps & FI_SOURCE;

@@ -100,8 +100,8 @@ static int ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi_inf
 	ctx->base.caps &= ~(tx ? not_tx : not_rx);
 	ctx->incarnation = sep->ep.incarnation;
 	ctx->addr = sep->ep.addr;
-	ctx->sep = sep;
-	ctx->ctx = index;
+	ctx->context.sep = sep;
+	ctx->context.number = index;
 	return 0;
 }
 

@@ -256,15 +256,16 @@ int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 	struct tcp_ep *srx = tcp_ep_of(fid);
 	int ret;
 
-	ret = fab_shared_check_bind(&ep->base, &srx->base, ep->srx, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, flags);
+	ret = fab_shared_check_bind(&ep->base, &srx->base, ep->shared.srx, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV,
+				    flags);
 	if (!ret)
 		ret = fab_ep_share_engine(&ep->base, &srx->base);
 	if (ret)
 		return ret;
 	fab_engine_lock(srx->base.engine);
-	ep->srx = srx;
+	ep->shared.srx = srx;
 	ep->rx = &srx->own_rx;
-	fab_list_add_tail(&srx->own_rx.users, &ep->srx_link);
+	fab_list_add_tail(&srx->own_rx.users, &ep->shared.link);
 	fab_engine_unlock(srx->base.engine);
 	/* its receives are posted to the context */
 	if (ep->base.caps & FI_MSG)
@@ -279,13 +280,14 @@ int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 	struct tcp_ep *stx = tcp_ep_of(fid);
 	int ret;
 
-	ret = fab_shared_check_bind(&ep->base, &stx->base, ep->stx, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, flags);
+	ret = fab_shared_check_bind(&ep->base, &stx->base, ep->shared.stx, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC,
+				    flags);
 	if (!ret)
 		ret = fab_ep_share_engine(&ep->base, &stx->base);
 	if (ret)
 		return ret;
 	fab_engine_lock(stx->base.engine);
-	ep->stx = stx;
+	ep->shared.stx = stx;
 	ep->tx = &stx->own_tx;
 	stx->own_tx.user_cnt++;
 	fab_engine_unlock(stx->base.engine);
@@ -295,10 +297,11 @@ int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 int tcp_shared_check(const struct tcp_ep *ep)
 {
 	const struct fi_ep_attr *attr = ep->base.info->ep_attr;
-	const struct tcp_ep *first = ep->srx ? fab_list_first(&ep->srx->own_rx.users, struct tcp_ep, srx_link) : ep;
+	const struct tcp_ep *srx = ep->shared.srx, *stx = ep->shared.stx;
+	const struct tcp_ep *first = srx ? fab_list_first(&srx->own_rx.users, struct tcp_ep, shared.link) : ep;
 
-	if ((attr->tx_ctx_cnt == FI_SHARED_CONTEXT && !ep->stx && (ep->base.caps & (FI_SEND | FI_READ | FI_WRITE))) ||
-	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !ep->srx && (ep->base.caps & FI_RECV)))
+	if ((attr->tx_ctx_cnt == FI_SHARED_CONTEXT && !stx && (ep->base.caps & (FI_SEND | FI_READ | FI_WRITE))) ||
+	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !srx && (ep->base.caps & FI_RECV)))
 		return fab_shared_missing(&ep->base);
 	if (first->base.av != ep->base.av) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context share the address vector "
@@ -310,10 +313,10 @@ int tcp_shared_check(const struct tcp_ep *ep)
 
 void tcp_shared_put(struct tcp_ep *ep)
 {
-	if (ep->srx)
-		fab_list_remove(&ep->srx_link);
+	if (ep->shared.srx)
+		fab_list_remove(&ep->shared.link);
 	if (ep->rx->owner)
 		tcp_owner_forget(ep->rx->owner, ep);
-	if (ep->stx)
-		ep->stx->own_tx.user_cnt--;
+	if (ep->shared.stx)
+		ep->shared.stx->own_tx.user_cnt--;
 }

@@ -12,7 +12,7 @@
 
 uint64_t tcp_group_of(const struct tcp_ep *ep, fi_addr_t fi_addr)
 {
-	return fi_addr == FI_ADDR_UNSPEC ? 0 : (fi_addr & (UINT64_MAX >> ep->rx_ctx_bits)) >> 32;
+	return fi_addr == FI_ADDR_UNSPEC ? 0 : (fi_addr & (UINT64_MAX >> ep->rdm.rx_ctx_bits)) >> 32;
 }
 
 bool tcp_group_valid(const struct tcp_ep *ep, fi_addr_t fi_addr)

@@ -135,14 +135,14 @@ struct tcp_foreign {
 struct tcp_unexp {
 	struct fab_unexp match;		/* linked while QUEUED; its order links it while CLAIMED */
 	struct tcp_ep *ep;		/* borrowed: that it came to; drops it before it goes */
-	struct fab_list link;		/* in conn->unexp, or in ctx->orphans when conn is NULL */
+	struct fab_list link;		/* in conn->msg.unexp, or in ctx->orphans when conn is NULL */
 	/* where it comes from; NULL once that is down (only complete ones outlive it) */
 	struct tcp_conn *conn;
 	union fab_sockaddr from;	/* of an orphan: conn->addr */
 	struct tcp_into into;		/* the receive that took it before all of it was here; rx is NULL otherwise */
 	uint64_t tag, data;
 	uint64_t len;			/* bytes of the message */
-	uint64_t kept;			/* what it adds to conn->unexp_len, and costs of the peer's credit */
+	uint64_t kept;			/* what it adds to conn->msg.unexp_len, and costs of the peer's credit */
 	uint64_t have;			/* stalled: bytes of it in buf */
 	uint64_t stranger;		/* what it adds to ctx->stranger_len; 0: its sender is known */
 	void *claim;			/* context of the claim */
@@ -258,7 +258,7 @@ static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_ad
 		return tcp_group_recv_src(ep, fi_addr);
 	if (!ep->directed_recv || fi_addr == FI_ADDR_UNSPEC)
 		return FI_ADDR_UNSPEC;
-	return fi_addr & (UINT64_MAX >> ep->rx_ctx_bits);
+	return fi_addr & (UINT64_MAX >> ep->rdm.rx_ctx_bits);
 }
 
 /* ---- frames (struct tcp_frame) ---- */

@@ -20,8 +20,8 @@
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced)
 {
 	struct tcp_ep *ep = conn->ep;
-	bool too_many = announced ? conn->announced_cnt >= TCP_IDMAP_MAX :
-				    conn->peer.ext && conn->unexp_len + msg->len > 2 * tcp_params.credit;
+	bool too_many = announced ? conn->msg.announced_cnt >= TCP_IDMAP_MAX :
+				    conn->peer.ext && conn->msg.unexp_len + msg->len > 2 * tcp_params.credit;
 	struct tcp_unexp *unexp;
 
 	if (too_many) {
@@ -53,9 +53,9 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	unexp->match.tag = msg->layered ? 0 : msg->tag;
 	unexp->match.src = tcp_match_src(ep, msg->src, msg->group);
 	fab_match_add_unexp(tcp_rx_queue(ep, msg->class), &unexp->match);
-	fab_list_add_tail(&conn->unexp, &unexp->link);
-	conn->announced_cnt += announced;
-	conn->unexp_len += unexp->kept;
+	fab_list_add_tail(&conn->msg.unexp, &unexp->link);
+	conn->msg.announced_cnt += announced;
+	conn->msg.unexp_len += unexp->kept;
 	tcp_stranger_count(unexp);
 	if (fab_profile_listens(&ep->base))
 		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_RECVD);
@@ -72,7 +72,7 @@ no_memory:
 static void rx_give_credit(struct tcp_conn *conn, uint64_t len)
 {
 	if (conn->peer.ext)
-		conn->credit_owed += len;
+		conn->owed.credit += len;
 }
 
 void tcp_unexp_free(struct tcp_unexp *unexp)
@@ -80,10 +80,10 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 	struct tcp_conn *conn = unexp->conn;
 
 	if (conn) {
-		conn->announced_cnt -= unexp->announced;
-		conn->unexp_len -= unexp->kept;
+		conn->msg.announced_cnt -= unexp->announced;
+		conn->msg.unexp_len -= unexp->kept;
 		rx_give_credit(conn, unexp->kept);
-		if (conn->unexp_len < tcp_params.unexp_max / 2 && conn->rx.phase != TCP_RX_STALLED)
+		if (conn->msg.unexp_len < tcp_params.unexp_max / 2 && conn->rx.phase != TCP_RX_STALLED)
 			tcp_rx_pause(conn, false);
 	}
 	if (unexp->stranger)
@@ -113,11 +113,11 @@ void tcp_msg_name_sender(struct tcp_conn *conn, fi_addr_t fi_addr)
 	struct fab_list *link;
 
 	conn->fi_addr = fi_addr;
-	fab_list_for_each(&conn->unexp, link)
+	fab_list_for_each(&conn->msg.unexp, link)
 		tcp_unexp_set_src(conn->ep, fab_container(link, struct tcp_unexp, link), fi_addr);
-	if (!fab_list_empty(&conn->stranger))
+	if (!fab_list_empty(&conn->msg.stranger))
 		tcp_stranger_release(conn);
-	if (conn->ep->rx->owner && !fab_list_empty(&conn->unexp))
+	if (conn->ep->rx->owner && !fab_list_empty(&conn->msg.unexp))
 		conn->ep->rx->owner->ops->named(conn->ep->rx->owner);
 }
 
@@ -202,7 +202,7 @@ bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
 	if (conn)
 		tcp_rx_tell(conn);
 	/* where the connection failed meanwhile and was the endpoint's only one, its own receives have ended with it */
-	return more && !(!ep->srx && ep->conn && ep->conn->state == TCP_CONN_DOWN);
+	return more && !(!ep->shared.srx && ep->conn && ep->conn->state == TCP_CONN_DOWN);
 }
 
 /* ---- messages ---- */
@@ -263,7 +263,7 @@ static void unexp_done(struct tcp_conn *conn)
 		unexp_deliver(unexp);
 	else if (unexp->place == TCP_UNEXP_DROPPED)
 		tcp_unexp_free(unexp);
-	else if (!conn->peer.ext && conn->unexp_len > tcp_params.unexp_max)
+	else if (!conn->peer.ext && conn->msg.unexp_len > tcp_params.unexp_max)
 		tcp_rx_pause(conn, true);
 }
 
@@ -355,10 +355,10 @@ void tcp_rx_disown(struct tcp_conn *conn)
 {
 	struct fab_list *link;
 
-	while ((link = fab_list_pop_front(&conn->unexp)))
+	while ((link = fab_list_pop_front(&conn->msg.unexp)))
 		fab_container(link, struct tcp_unexp, link)->conn = NULL;
-	conn->unexp_len = 0;
-	conn->credit_owed = 0;
+	conn->msg.unexp_len = 0;
+	conn->owed.credit = 0;
 }
 
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
@@ -375,7 +375,7 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 		conn->rx.into.rx = NULL;
 		tcp_rx_finish(ep, &into, &msg, &fail);
 	}
-	fab_list_for_each_safe(&conn->unexp, link, next) {
+	fab_list_for_each_safe(&conn->msg.unexp, link, next) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
 		if (unexp->complete) {

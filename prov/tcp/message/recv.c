@@ -122,7 +122,7 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct 
 
 struct tcp_ep *tcp_rx_reporter(struct tcp_ep *ep)
 {
-	return fab_list_empty(&ep->rx->users) ? ep : fab_list_first(&ep->rx->users, struct tcp_ep, srx_link);
+	return fab_list_empty(&ep->rx->users) ? ep : fab_list_first(&ep->rx->users, struct tcp_ep, shared.link);
 }
 
 /* Complete a posted receive, which no message has taken, in error. */
@@ -153,7 +153,7 @@ static bool rx_cancel(struct tcp_ep *ep, struct fab_match *match, const void *co
 
 bool tcp_rx_cancel(struct tcp_ep *ep, void *context)
 {
-	if (ep->srx)
+	if (ep->shared.srx)
 		return false;
 	return rx_cancel(ep, &ep->rx->tagged, context, false) || rx_cancel(ep, &ep->rx->msg, context, false);
 }
@@ -174,7 +174,7 @@ static void rx_flush(struct tcp_ep *ep, struct fab_match *match, int err)
 void tcp_rx_flush(struct tcp_ep *ep, int err)
 {
 	rx_flush(ep, &ep->own_rx.coll, err);
-	if (ep->srx)
+	if (ep->shared.srx)
 		return;
 	rx_flush(ep, &ep->rx->msg, err);
 	rx_flush(ep, &ep->rx->tagged, err);

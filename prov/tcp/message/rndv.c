@@ -24,7 +24,7 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	struct tcp_group group;
 	int ret;
 
-	ret = tcp_idmap_add(&conn->rts, tx, &tx->id);
+	ret = tcp_idmap_add(&conn->tx.rts, tx, &tx->id);
 	if (ret)
 		return ret;
 	tx->rndv = TCP_TX_ANNOUNCED;
@@ -49,7 +49,7 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 
 void tcp_rndv_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	(void) conn, (void) tx;		/* it is in conn->rts */
+	(void) conn, (void) tx;		/* it is in conn->tx.rts */
 }
 
 void tcp_rndv_cts(struct tcp_conn *conn)
@@ -58,12 +58,12 @@ void tcp_rndv_cts(struct tcp_conn *conn)
 	struct tcp_tx *tx;
 
 	memcpy(&cts, tcp_rx_extra(conn), sizeof(cts));
-	tx = tcp_idmap_get(&conn->rts, cts.id);
+	tx = tcp_idmap_get(&conn->tx.rts, cts.id);
 	if (!tx || tx->sent < tx->size || cts.len > tx->len) {
 		tcp_rx_broken(conn, "go-ahead for a message that was not announced");
 		return;
 	}
-	tcp_idmap_del(&conn->rts, cts.id);
+	tcp_idmap_del(&conn->tx.rts, cts.id);
 	if (!cts.len) {
 		int err = tx->rndv == TCP_TX_ASKED_BACK && cts.rx_id == TCP_RX_ID_NONE ? FI_ECANCELED : 0;
 
@@ -153,7 +153,7 @@ void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	struct tcp_cts cts = { .id = unexp->rts_id, .len = unexp->into.take };
 	struct tcp_tx *tx;
 
-	if (cts.len && tcp_idmap_add(&conn->rx_rndv, unexp, &cts.rx_id)) {
+	if (cts.len && tcp_idmap_add(&conn->msg.rndv, unexp, &cts.rx_id)) {
 		tcp_conn_fail(conn, FI_ENOMEM, FI_ENOMEM, "no memory, or too many long messages at once");
 		return;
 	}
@@ -188,7 +188,7 @@ void tcp_rndv_xcancel(struct tcp_conn *conn)
 	struct fab_list *link;
 
 	memcpy(&cancel, tcp_rx_extra(conn), sizeof(cancel));
-	fab_list_for_each(&conn->unexp, link) {
+	fab_list_for_each(&conn->msg.unexp, link) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
 		if (!unexp->announced || unexp->rts_id != cancel.id || unexp->place == TCP_UNEXP_TAKEN)
@@ -218,12 +218,12 @@ void tcp_rndv_data(struct tcp_conn *conn)
 	struct tcp_xdata xdata;
 
 	memcpy(&xdata, tcp_rx_extra(conn), sizeof(xdata));
-	unexp = tcp_idmap_get(&conn->rx_rndv, xdata.rx_id);
+	unexp = tcp_idmap_get(&conn->msg.rndv, xdata.rx_id);
 	if (!unexp || unexp->into.take != len) {
 		tcp_rx_broken(conn, "data that was not asked for");
 		return;
 	}
-	tcp_idmap_del(&conn->rx_rndv, xdata.rx_id);
+	tcp_idmap_del(&conn->msg.rndv, xdata.rx_id);
 	conn->rx.unexp = unexp;
 	tcp_rx_aim_into(&conn->rx, &unexp->into);
 	tcp_rx_expect(conn, len, 0, data_done);

@@ -27,7 +27,7 @@ static void stall_keep(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	unexp->buf = buf;
 	unexp->stalled = false;
 	unexp->kept = unexp->len + TCP_CREDIT_OVERHEAD;
-	conn->unexp_len += unexp->kept;
+	conn->msg.unexp_len += unexp->kept;
 	tcp_msg_keep(conn);
 }
 
@@ -71,7 +71,7 @@ void tcp_stall_gone(struct tcp_conn *conn)
 {
 	struct tcp_unexp *unexp = conn->rx.unexp;
 
-	if (!fab_list_empty(&conn->stranger)) {
+	if (!fab_list_empty(&conn->msg.stranger)) {
 		tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET, "a peer that is in no address vector gave up before its "
 			      "messages could be read");
 		return;

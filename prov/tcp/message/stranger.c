@@ -20,7 +20,7 @@ void tcp_stranger_count(struct tcp_unexp *unexp)
 
 void tcp_stranger_release(struct tcp_conn *conn)
 {
-	fab_list_remove(&conn->stranger);
+	fab_list_remove(&conn->msg.stranger);
 	if (conn->rx.phase != TCP_RX_STALLED)
 		tcp_rx_pause(conn, false);
 }
@@ -34,7 +34,7 @@ void tcp_stranger_uncount(struct tcp_unexp *unexp)
 	unexp->stranger = 0;
 	if (ctx->stranger_len > tcp_params.stranger_max / 2)
 		return;
-	while ((conn = fab_list_first(&ctx->strangers, struct tcp_conn, stranger)))
+	while ((conn = fab_list_first(&ctx->strangers, struct tcp_conn, msg.stranger)))
 		tcp_stranger_release(conn);
 }
 
@@ -48,9 +48,9 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 			 "(FI_TCP_STRANGER_MAX, %zu)\n", (unsigned long long) ctx->stranger_len,
 			 tcp_params.stranger_max);
 	ctx->stranger_warned = true;
-	conn->rx_paused = true;
+	conn->rx.paused = true;
 	/* not even its end: what the kernel has of it would have to be kept then */
 	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) (EPOLLIN | EPOLLRDHUP));
-	if (fab_list_empty(&conn->stranger))
-		fab_list_add_tail(&ctx->strangers, &conn->stranger);
+	if (fab_list_empty(&conn->msg.stranger))
+		fab_list_add_tail(&ctx->strangers, &conn->msg.stranger);
 }

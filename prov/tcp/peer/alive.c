@@ -38,8 +38,8 @@ static bool is_silent(const struct tcp_info *info)
  * for a receive, and may. */
 static bool waits(const struct tcp_conn *conn, const struct tcp_info *info)
 {
-	return (conn->tx_blocked && (info->tcpi_unacked || info->tcpi_notsent_bytes)) ||
-	       !fab_list_empty(&conn->ack_wait) || !fab_list_empty(&conn->read_wait);
+	return (conn->tx.blocked && (info->tcpi_unacked || info->tcpi_notsent_bytes)) ||
+	       !fab_list_empty(&conn->tx.ack_wait) || !fab_list_empty(&conn->tx.read_wait);
 }
 
 /* For how long has the peer's process been seen to do nothing though something waits for it? What its kernel takes is a
@@ -47,14 +47,14 @@ static bool waits(const struct tcp_conn *conn, const struct tcp_info *info)
  * be what is waited for. */
 static uint64_t stuck_for_ms(struct tcp_conn *conn, const struct tcp_info *info)
 {
-	uint64_t mark = info->tcpi_bytes_received + (conn->tx_blocked ? info->tcpi_bytes_acked : 0);
-	bool works = mark != conn->alive_mark || tcp_sock_peek(conn->src.fd) != -EAGAIN;
+	uint64_t mark = info->tcpi_bytes_received + (conn->tx.blocked ? info->tcpi_bytes_acked : 0);
+	bool works = mark != conn->alive.mark || tcp_sock_peek(conn->src.fd) != -EAGAIN;
 
-	conn->alive_mark = mark;
-	if (!works && conn->stuck_ns && waits(conn, info))
-		return (fab_now_ns() - conn->stuck_ns) / MS;
-	conn->stuck_ns = waits(conn, info) ? fab_now_ns() : 0;
-	conn->stuck_told = false;
+	conn->alive.mark = mark;
+	if (!works && conn->alive.stuck_ns && waits(conn, info))
+		return (fab_now_ns() - conn->alive.stuck_ns) / MS;
+	conn->alive.stuck_ns = waits(conn, info) ? fab_now_ns() : 0;
+	conn->alive.told = false;
 	return 0;
 }
 
@@ -62,7 +62,7 @@ static void tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
 {
 	char ends[TCP_CONN_TEXT];
 
-	conn->stuck_told = true;
+	conn->alive.told = true;
 	tcp_conn_text(conn, ends);
 	TCP_WARN(FI_LOG_EP_DATA, "%s: the peer has read and answered nothing for %" PRIu64 " ms, though its machine is "
 		 "well, and operations wait: does it make progress (read its CQ)? FI_TCP_STALL_TIMEOUT (%d ms, 0 is "
@@ -85,7 +85,7 @@ static bool look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 	else if (tcp_params.stall_timeout_ms && stuck_ms >= (uint64_t) tcp_params.stall_timeout_ms)
 		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
 			      "the peer has read and answered nothing for too long (FI_TCP_STALL_TIMEOUT)");
-	else if (tcp_params.user_timeout_ms && stuck_ms >= (uint64_t) tcp_params.user_timeout_ms && !conn->stuck_told)
+	else if (tcp_params.user_timeout_ms && stuck_ms >= (uint64_t) tcp_params.user_timeout_ms && !conn->alive.told)
 		tell_stuck(conn, stuck_ms);
 	return false;
 }
@@ -100,7 +100,7 @@ static int timeout_ms(void)
 
 static void alive_next(struct tcp_ep *ep)
 {
-	fab_timer_start(ep->base.engine, &ep->alive, fab_now_ns() + timeout_ms() * MS / CHECKS);
+	fab_timer_start(ep->base.engine, &ep->alive.timer, fab_now_ns() + timeout_ms() * MS / CHECKS);
 }
 
 static bool any_up(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
@@ -111,31 +111,31 @@ static bool any_up(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 
 static void alive_fire(struct fab_timer *timer)
 {
-	struct tcp_ep *ep = fab_container(timer, struct tcp_ep, alive);
+	struct tcp_ep *ep = fab_container(timer, struct tcp_ep, alive.timer);
 
 	if (ep->conn)
 		look_after(ep, ep->conn, NULL);
 	else
 		tcp_peers_any(ep, look_after, NULL);
-	if (ep->peers)
-		tcp_reap_start(ep->peers);
-	ep->alive_runs = ep->conn ? ep->conn->state == TCP_CONN_UP : tcp_peers_any(ep, any_up, NULL);
-	if (ep->alive_runs)
+	if (ep->rdm.peers)
+		tcp_reap_start(ep->rdm.peers);
+	ep->alive.runs = ep->conn ? ep->conn->state == TCP_CONN_UP : tcp_peers_any(ep, any_up, NULL);
+	if (ep->alive.runs)
 		alive_next(ep);
 }
 
 void tcp_alive_start(struct tcp_ep *ep)
 {
-	if (ep->alive_runs || !timeout_ms())
+	if (ep->alive.runs || !timeout_ms())
 		return;
-	fab_timer_init(&ep->alive, alive_fire);
-	ep->alive_runs = true;
+	fab_timer_init(&ep->alive.timer, alive_fire);
+	ep->alive.runs = true;
 	alive_next(ep);
 }
 
 void tcp_alive_stop(struct tcp_ep *ep)
 {
-	if (ep->alive_runs)
-		fab_timer_stop(&ep->alive);
-	ep->alive_runs = false;
+	if (ep->alive.runs)
+		fab_timer_stop(&ep->alive.timer);
+	ep->alive.runs = false;
 }

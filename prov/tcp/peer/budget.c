@@ -87,7 +87,7 @@ static uint32_t life_age(const struct tcp_life *life)
 {
 	uint32_t now = life->table->ep->base.engine->pass_cnt;
 
-	return fab_min(now - life->conn.sent_pass, now - life->conn.recv_pass);
+	return fab_min(now - life->conn.used.sent_pass, now - life->conn.used.recv_pass);
 }
 
 /* For a while, as far as we have looked? */
@@ -106,7 +106,7 @@ static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns)
  * from its progress for long, as while it is being connected to; who has sent nothing has nothing to lose. */
 static bool life_is_overdue(const struct tcp_life *life, uint64_t now_ns)
 {
-	int wait_ms = life->conn.recv_pass ? tcp_params.reply_timeout_ms : tcp_params.connect_timeout_ms;
+	int wait_ms = life->conn.used.recv_pass ? tcp_params.reply_timeout_ms : tcp_params.connect_timeout_ms;
 
 	return wait_ms && now_ns - life->quiet_ns >= wait_ms * MS;
 }
@@ -122,7 +122,7 @@ static bool life_may_go(struct tcp_life *life, uint64_t now_ns)
 
 static void life_go(struct tcp_life *life)
 {
-	if (!(life->conn.peer.features & TCP_EXT_PARK) || life->conn.park_asked) {
+	if (!(life->conn.peer.features & TCP_EXT_PARK) || life->conn.park.asked) {
 		tcp_life_leave(life);
 		return;
 	}
@@ -154,9 +154,9 @@ static struct candidate *candidates(struct tcp_peer_table *table, bool strangers
 
 		if (strangers && !is_stranger(life))
 			continue;
-		if (life->conn.park_asked && !life_is_overdue(life, now_ns))
+		if (life->conn.park.asked && !life_is_overdue(life, now_ns))
 			*want -= !!*want;
-		if (life->conn.park_asked ? !is_overdue_stranger(life, now_ns) : !life_may_go(life, now_ns))
+		if (life->conn.park.asked ? !is_overdue_stranger(life, now_ns) : !life_may_go(life, now_ns))
 			continue;
 		if (!found)
 			found = calloc(table->life_cnt, sizeof(*found));

@@ -16,7 +16,9 @@
 
 static struct tcp_sep_slot *slot_of(const struct tcp_ep *ctx)
 {
-	return tcp_ep_is_tx_ctx(ctx) ? &ctx->sep->tx[ctx->ctx] : &ctx->sep->rx[ctx->ctx];
+	const struct tcp_sep *sep = ctx->context.sep;
+
+	return tcp_ep_is_tx_ctx(ctx) ? &sep->tx[ctx->context.number] : &sep->rx[ctx->context.number];
 }
 
 /* ---- the address ---- */
@@ -34,7 +36,7 @@ int tcp_sep_bind(struct tcp_sep *sep)
 
 int tcp_sep_join(struct tcp_ep *ctx)
 {
-	struct tcp_sep *sep = ctx->sep;
+	struct tcp_sep *sep = ctx->context.sep;
 	int ret;
 
 	if (!ctx->base.av && sep->ep.base.av) {
@@ -52,7 +54,7 @@ int tcp_sep_join(struct tcp_ep *ctx)
 
 int tcp_sep_fd(const struct tcp_ep *ctx)
 {
-	int fd = fcntl(ctx->sep->fd, F_DUPFD_CLOEXEC, 0);
+	int fd = fcntl(ctx->context.sep->fd, F_DUPFD_CLOEXEC, 0);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -78,8 +80,8 @@ static void wake_ready(struct fab_source *src, uint32_t events)
 
 	(void) events;
 	fab_sock->read(src->fd, &cnt, sizeof(cnt));
-	while ((cm = inbox_pop(ctx->sep, slot))) {
-		tcp_peer_requested(ctx->peers, cm);
+	while ((cm = inbox_pop(ctx->context.sep, slot))) {
+		tcp_peer_requested(ctx->rdm.peers, cm);
 		tcp_cm_free(cm);
 	}
 }
@@ -99,7 +101,7 @@ static bool pass_on(struct tcp_sep_slot *slot, struct tcp_cm *cm)
 
 struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint16_t rx_ctx)
 {
-	struct tcp_sep *sep = ctx->sep;
+	struct tcp_sep *sep = ctx->context.sep;
 	struct tcp_peer_table *table = NULL;
 	struct tcp_sep_slot *slot;
 	bool taken = false;
@@ -111,7 +113,7 @@ struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint
 	pthread_mutex_lock(&sep->lock);
 	slot = &sep->rx[rx_ctx];
 	if (slot->live && slot->live->base.engine == ctx->base.engine)
-		table = slot->live->peers;
+		table = slot->live->rdm.peers;
 	else if (slot->live)
 		taken = pass_on(slot, cm);
 	pthread_mutex_unlock(&sep->lock);
@@ -143,9 +145,9 @@ int tcp_sep_live(struct tcp_ep *ctx)
 		fab_sock_close(&slot->wake.fd);
 		return ret;
 	}
-	pthread_mutex_lock(&ctx->sep->lock);
+	pthread_mutex_lock(&ctx->context.sep->lock);
 	slot->live = ctx;
-	pthread_mutex_unlock(&ctx->sep->lock);
+	pthread_mutex_unlock(&ctx->context.sep->lock);
 	return 0;
 }
 
@@ -155,11 +157,11 @@ void tcp_sep_leave(struct tcp_ep *ctx)
 	struct tcp_sep_slot *slot = slot_of(ctx);
 	struct tcp_cm *cm;
 
-	pthread_mutex_lock(&ctx->sep->lock);
+	pthread_mutex_lock(&ctx->context.sep->lock);
 	slot->live = NULL;
-	pthread_mutex_unlock(&ctx->sep->lock);
+	pthread_mutex_unlock(&ctx->context.sep->lock);
 	fab_engine_lock(engine);
-	while ((cm = inbox_pop(ctx->sep, slot)))
+	while ((cm = inbox_pop(ctx->context.sep, slot)))
 		tcp_cm_free(cm);
 	if (slot->wake.fd >= 0)
 		fab_source_del(&slot->wake);
@@ -169,18 +171,18 @@ void tcp_sep_leave(struct tcp_ep *ctx)
 
 struct tcp_ep *tcp_sep_mate(const struct tcp_ep *ctx)
 {
-	struct tcp_sep *sep = ctx->sep;
+	struct tcp_sep *sep = ctx->context.sep;
 	struct tcp_ep *mate;
 
 	pthread_mutex_lock(&sep->lock);
-	mate = ctx->ctx < sep->rx_cnt ? sep->rx[ctx->ctx].live : NULL;
+	mate = ctx->context.number < sep->rx_cnt ? sep->rx[ctx->context.number].live : NULL;
 	pthread_mutex_unlock(&sep->lock);
 	return mate;
 }
 
 void tcp_sep_closed(struct tcp_ep *ctx)
 {
-	pthread_mutex_lock(&ctx->sep->lock);
+	pthread_mutex_lock(&ctx->context.sep->lock);
 	slot_of(ctx)->open = NULL;
-	pthread_mutex_unlock(&ctx->sep->lock);
+	pthread_mutex_unlock(&ctx->context.sep->lock);
 }

@@ -84,7 +84,7 @@ static const struct tcp_cm_owner connect_owner;
 /* Is the connection one between contexts? */
 static bool names_ctx(const struct tcp_peer *peer)
 {
-	return peer->rx_ctx || peer->table->ep->sep;
+	return peer->rx_ctx || peer->table->ep->context.sep;
 }
 
 /* End the private data of a request with which contexts it is about. */
@@ -92,7 +92,7 @@ static void add_ctx(struct tcp_cm_msg *msg, const struct tcp_peer *peer, uint8_t
 {
 	const struct tcp_ep *ep = peer->table->ep;
 	struct tcp_rdm_ctx ctx = { .rx_ctx = htobe16(peer->rx_ctx),
-				   .tx_ctx = htobe16(ep->sep ? ep->ctx : TCP_CTX_NONE) };
+				   .tx_ctx = htobe16(ep->context.sep ? ep->context.number : TCP_CTX_NONE) };
 
 	memcpy(data + msg->data_len, &ctx, sizeof(ctx));
 	msg->data_len += sizeof(ctx);
@@ -112,7 +112,7 @@ static int peer_connect(struct tcp_peer *peer)
 	struct fab_auth_key *key = peer->key ? peer->key : ep->base.auth_key;
 	int ret;
 
-	if (peer->life->conn.parked)
+	if (peer->life->conn.park.parked)
 		msg.ext |= TCP_EXT_RESUME;
 	if (names_ctx(peer))
 		add_ctx(&msg, peer, data.bytes);

@@ -41,7 +41,7 @@ bool tcp_conn_drained(struct tcp_conn *conn)
 {
 	if (conn->state == TCP_CONN_UP && tcp_conn_flush(conn) && conn->state == TCP_CONN_UP)
 		return has_arrived(conn->src.fd);
-	return conn->state != TCP_CONN_UP && fab_list_empty(&conn->txq);
+	return conn->state != TCP_CONN_UP && fab_list_empty(&conn->tx.queue);
 }
 
 void tcp_ep_drain(struct tcp_ep *ep, bool (*drained)(struct tcp_ep *ep))

@@ -23,12 +23,12 @@ bool tcp_conn_idle(const struct tcp_conn *conn)
 {
 	const struct tcp_rx_state *rx = &conn->rx;
 
-	if ((conn->unexp_len && !conn->owner->resumes) || conn->stays ||
+	if ((conn->msg.unexp_len && !conn->owner->resumes) || conn->park.stays ||
 	    fab_av_is_firewalled(conn->ep->base.av, conn->fi_addr))
 		return false;
-	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held) && fab_list_empty(&conn->ack_wait) &&
-	       fab_list_empty(&conn->read_wait) && !conn->rts.cnt && !conn->rx_rndv.cnt && !conn->announced_cnt &&
-	       !conn->rsp_cnt && !conn->ack_owed && !conn->rx_paused && rx->phase == TCP_RX_HDR && !rx->hdr_have &&
+	return tcp_tx_all_done(conn) && fab_list_empty(&conn->tx.held) && !conn->msg.rndv.cnt &&
+	       !conn->msg.announced_cnt && !conn->remote.rsp_cnt && !conn->owed.ack_cnt && !rx->paused &&
+	       rx->phase == TCP_RX_HDR && !rx->hdr_have &&
 	       !(conn->ep->base.coll && fab_coll_waits_for(conn->ep->base.coll, conn->fi_addr));
 }
 
@@ -44,14 +44,14 @@ static void park_send(struct tcp_conn *conn, enum tcp_wire_op op)
 
 void tcp_park_ask(struct tcp_conn *conn)
 {
-	conn->park_asked = true;
-	conn->park_cnt = conn->tx_cnt + 1;
+	conn->park.asked = true;
+	conn->park.cnt = conn->tx.cnt + 1;
 	park_send(conn, TCP_WIRE_PARK);
 }
 
 void tcp_park_asked(struct tcp_conn *conn)
 {
-	if (!conn->owner->parked || conn->park_asked || !tcp_conn_idle(conn)) {
+	if (!conn->owner->parked || conn->park.asked || !tcp_conn_idle(conn)) {
 		park_send(conn, TCP_WIRE_PARK_NO);
 		return;
 	}
@@ -63,7 +63,7 @@ void tcp_park_asked(struct tcp_conn *conn)
 /* The peer will send nothing more, as long as it gets nothing. */
 static void park_agreed(struct tcp_conn *conn)
 {
-	if (conn->tx_cnt != conn->park_cnt)
+	if (conn->tx.cnt != conn->park.cnt)
 		return;
 	if (tcp_conn_idle(conn))
 		tcp_conn_park(conn);
@@ -73,11 +73,11 @@ static void park_agreed(struct tcp_conn *conn)
 
 void tcp_park_answered(struct tcp_conn *conn)
 {
-	if (!conn->park_asked) {
+	if (!conn->park.asked) {
 		tcp_rx_broken(conn, "an answer to what was not asked");
 		return;
 	}
-	conn->park_asked = false;
+	conn->park.asked = false;
 	if (conn->rx.hdr.op == TCP_WIRE_PARK_YES)
 		park_agreed(conn);
 }

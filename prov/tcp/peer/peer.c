@@ -86,7 +86,7 @@ void tcp_peer_put(struct tcp_peer *peer)
 /* Where a peer's connection is in the index. */
 static uint64_t peer_slot(const struct tcp_peer *peer, fi_addr_t fi_addr)
 {
-	return fi_addr << peer->table->ep->rx_ctx_bits | peer->rx_ctx;
+	return fi_addr << peer->table->ep->rdm.rx_ctx_bits | peer->rx_ctx;
 }
 
 /* More bits than contexts need would make the index one of holes, so most is found without it then, in the table. */
@@ -95,11 +95,11 @@ bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *c
 	struct tcp_ep *ep = peer->table->ep;
 	uint64_t slot = peer_slot(peer, fi_addr);
 
-	if ((uint64_t) 1 << ep->rx_ctx_bits > TCP_CTX_MAX && slot >= SPARSE_INDEX)
+	if ((uint64_t) 1 << ep->rdm.rx_ctx_bits > TCP_CTX_MAX && slot >= SPARSE_INDEX)
 		return true;
-	if (fab_grow(&ep->by_addr, &ep->by_addr_cnt, slot, sizeof(*ep->by_addr)))
+	if (fab_grow(&ep->rdm.by_addr, &ep->rdm.by_addr_cnt, slot, sizeof(*ep->rdm.by_addr)))
 		return false;
-	ep->by_addr[slot] = conn;
+	ep->rdm.by_addr[slot] = conn;
 	return true;
 }
 
@@ -108,8 +108,8 @@ static void index_clear(struct tcp_peer *peer, const struct tcp_conn *conn)
 	struct tcp_ep *ep = peer->table->ep;
 	uint64_t slot = peer_slot(peer, conn->fi_addr);
 
-	if (slot < ep->by_addr_cnt && ep->by_addr[slot] == conn)
-		ep->by_addr[slot] = NULL;
+	if (slot < ep->rdm.by_addr_cnt && ep->rdm.by_addr[slot] == conn)
+		ep->rdm.by_addr[slot] = NULL;
 }
 
 void tcp_peer_stop(struct tcp_peer *peer)
@@ -166,8 +166,8 @@ bool tcp_life_is_forgettable(const struct tcp_life *life)
 {
 	const struct tcp_conn *conn = &life->conn;
 
-	return conn->state == TCP_CONN_IDLE && conn->parked && conn->fi_addr == FI_ADDR_NOTAVAIL &&
-	       tcp_strangers_many(life->table) && fab_list_empty(&conn->txq) && fab_list_empty(&conn->unexp);
+	return conn->state == TCP_CONN_IDLE && conn->park.parked && conn->fi_addr == FI_ADDR_NOTAVAIL &&
+	       tcp_strangers_many(life->table) && fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->msg.unexp);
 }
 
 /* It may have operations by now: then it is to come back at once. */
@@ -181,7 +181,7 @@ static void life_parked(struct tcp_conn *conn)
 		return;
 	}
 	index_clear(life->peer, conn);
-	life->dormant = fab_list_empty(&conn->txq);
+	life->dormant = fab_list_empty(&conn->tx.queue);
 	if (!life->dormant)
 		ret = tcp_peer_try(life->peer);
 	if (ret)
@@ -204,7 +204,7 @@ bool tcp_peer_same_ctx(const struct tcp_conn *conn)
 
 	if (conn->owner != &tcp_inbound_owner)
 		return true;
-	return life->from == TCP_CTX_NONE || life->from == conn->ep->ctx;
+	return life->from == TCP_CTX_NONE || life->from == conn->ep->context.number;
 }
 
 struct tcp_life *tcp_life_new(struct tcp_peer *peer)
@@ -232,7 +232,7 @@ void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm)
 
 	life->pid = tcp_rdm_pid(cm);
 	life->conn.auth_key = cm->proven;
-	life->conn.stays = tcp_params.firewall_addr || tcp_rdm_firewalled(cm);
+	life->conn.park.stays = tcp_params.firewall_addr || tcp_rdm_firewalled(cm);
 	life->dormant = false;
 	ret = tcp_conn_start(&life->conn, fd, &cm->peer);
 	if (!ret) {
@@ -253,13 +253,13 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 	struct tcp_peer *peer;
 	int ret = 0;
 
-	if (fi_addr & ep->group_bits)
-		return tcp_group_valid(ep, fi_addr) ? tcp_ep_conn(ep, fi_addr & ~ep->group_bits, conn) : -FI_EINVAL;
+	if (fi_addr & ep->rdm.group_bits)
+		return tcp_group_valid(ep, fi_addr) ? tcp_ep_conn(ep, fi_addr & ~ep->rdm.group_bits, conn) : -FI_EINVAL;
 	fi_addr = fab_av_no_ctx(ep->base.av, fi_addr);
 	addr = fab_av_addr(ep->base.av, fi_addr);
 	if (!addr || rx_ctx >= TCP_CTX_MAX)
 		return -FI_EINVAL;
-	peer = tcp_peer_get(ep->peers, addr, fab_av_key(ep->base.av, fi_addr), rx_ctx);
+	peer = tcp_peer_get(ep->rdm.peers, addr, fab_av_key(ep->base.av, fi_addr), rx_ctx);
 	if (!peer)
 		return -FI_ENOMEM;
 	if (!peer->life || peer->life->dormant)
@@ -321,7 +321,7 @@ static void av_changed(struct tcp_peer_table *table, const struct fab_auth_key *
 		       fi_addr_t name, void (*changed)(struct tcp_peer *peer, fi_addr_t name))
 {
 	struct tcp_ep *ep = table->ep;
-	uint64_t ctx_cnt = fab_min((uint64_t) 1 << ep->rx_ctx_bits, (uint64_t) TCP_CTX_MAX);
+	uint64_t ctx_cnt = fab_min((uint64_t) 1 << ep->rdm.rx_ctx_bits, (uint64_t) TCP_CTX_MAX);
 
 	fab_engine_lock(ep->base.engine);
 	for (uint64_t i = 0; i < ctx_cnt; i++) {
@@ -433,7 +433,7 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 /* The socket that others reach the endpoint at, or -errno. */
 static int listening_fd(struct tcp_ep *ep)
 {
-	return ep->sep ? tcp_sep_fd(ep) : tcp_sock_bind(&ep->addr, &ep->addr);
+	return ep->context.sep ? tcp_sep_fd(ep) : tcp_sock_bind(&ep->addr, &ep->addr);
 }
 
 int tcp_peers_open(struct tcp_ep *ep)
@@ -449,10 +449,10 @@ int tcp_peers_open(struct tcp_ep *ep)
 		fd = ret = listening_fd(ep);
 	if (ret < 0)
 		goto free_table;
-	ep->peers = table;
-	ep->rx_ctx_bits = ep->base.av->rx_ctx_bits;
+	ep->rdm.peers = table;
+	ep->rdm.rx_ctx_bits = ep->base.av->rx_ctx_bits;
 	if (ep->base.domain->max_group_id)
-		ep->group_bits = (UINT64_MAX >> ep->rx_ctx_bits) & ~(uint64_t) UINT32_MAX;
+		ep->rdm.group_bits = (UINT64_MAX >> ep->rdm.rx_ctx_bits) & ~(uint64_t) UINT32_MAX;
 	/* before the first peer can come, so that none is missed whose address another thread inserts just then */
 	fab_av_watch(ep->base.av, &table->watch);
 	if (!listens)
@@ -466,7 +466,7 @@ int tcp_peers_open(struct tcp_ep *ep)
 
 unwatch:
 	fab_av_unwatch(ep->base.av, &table->watch);
-	ep->peers = NULL;
+	ep->rdm.peers = NULL;
 	fab_sock_close(&fd);
 free_table:
 	table_free(&table->defer);
@@ -478,7 +478,7 @@ static bool peers_drained(struct tcp_ep *ep)
 	struct fab_list *link, *next;
 	bool all = true;
 
-	fab_list_for_each_safe(&ep->peers->lives, link, next) {
+	fab_list_for_each_safe(&ep->rdm.peers->lives, link, next) {
 		struct tcp_life *life = fab_container(link, struct tcp_life, link);
 
 		if (!life->drained && !tcp_conn_drained(&life->conn))
@@ -497,7 +497,7 @@ static void peer_free(struct fab_entry *entry)
 void tcp_peers_close(struct tcp_ep *ep)
 {
 	struct fab_engine *engine = ep->base.engine;
-	struct tcp_peer_table *table = ep->peers;
+	struct tcp_peer_table *table = ep->rdm.peers;
 	struct tcp_life *life;
 
 	if (!table)
@@ -513,10 +513,10 @@ void tcp_peers_close(struct tcp_ep *ep)
 		tcp_conn_down(&life->conn, 0, 0, "the endpoint was closed");
 	tcp_alive_stop(ep);
 	fab_table_clear(&table->peers, peer_free);
-	free(ep->by_addr);
-	ep->by_addr = NULL;
-	ep->by_addr_cnt = 0;
-	ep->peers = NULL;
+	free(ep->rdm.by_addr);
+	ep->rdm.by_addr = NULL;
+	ep->rdm.by_addr_cnt = 0;
+	ep->rdm.peers = NULL;
 	table->defer.free = table_free;
 	fab_engine_defer(engine, &table->defer);
 	fab_engine_unlock(engine);
@@ -526,7 +526,7 @@ bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_c
 {
 	struct fab_list *link, *next;
 
-	fab_list_for_each_safe(&ep->peers->lives, link, next) {
+	fab_list_for_each_safe(&ep->rdm.peers->lives, link, next) {
 		if (fn(ep, &fab_container(link, struct tcp_life, link)->conn, arg))
 			return true;
 	}
@@ -538,11 +538,11 @@ struct tcp_peer_counts tcp_peer_count(const struct tcp_ep *ep)
 	struct tcp_peer_counts counts = { .up = ep->conn && ep->conn->state == TCP_CONN_UP };
 	struct fab_list *link;
 
-	if (!ep->peers)		/* not before it is enabled */
+	if (!ep->rdm.peers)		/* not before it is enabled */
 		return counts;
-	counts.asked = ep->peers->asked;
-	counts.accepted = ep->peers->accepted;
-	fab_list_for_each(&ep->peers->lives, link)
+	counts.asked = ep->rdm.peers->asked;
+	counts.accepted = ep->rdm.peers->accepted;
+	fab_list_for_each(&ep->rdm.peers->lives, link)
 		counts.up += fab_container(link, struct tcp_life, link)->conn.state == TCP_CONN_UP;
 	return counts;
 }

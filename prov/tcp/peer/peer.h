@@ -37,14 +37,14 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn);
  * held. */
 static inline int tcp_ep_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 {
-	uint64_t slot = fi_addr << ep->rx_ctx_bits | fi_addr >> (-ep->rx_ctx_bits & 63);
+	uint64_t slot = fi_addr << ep->rdm.rx_ctx_bits | fi_addr >> (-ep->rdm.rx_ctx_bits & 63);
 
 	if (ep->conn) {
 		*conn = ep->conn;
 		return 0;
 	}
-	if (slot < ep->by_addr_cnt && ep->by_addr[slot]) {
-		*conn = ep->by_addr[slot];
+	if (slot < ep->rdm.by_addr_cnt && ep->rdm.by_addr[slot]) {
+		*conn = ep->rdm.by_addr[slot];
 		return 0;
 	}
 	return tcp_peer_conn(ep, fi_addr, conn);

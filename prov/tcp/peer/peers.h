@@ -138,7 +138,7 @@ bool tcp_rdm_firewalled(const struct tcp_cm *cm);
  * stream might as well end. Of an RDM endpoint. */
 bool tcp_conn_idle(const struct tcp_conn *conn);
 /* Offer the peer, which has TCP_EXT_PARK, to end the stream of an idle connection. Not again before the answer has
- * come (conn->park_asked). */
+ * come (conn->park.asked). */
 void tcp_park_ask(struct tcp_conn *conn);
 
 /* ---- budget.c ---- */

@@ -61,7 +61,7 @@ static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, int c
 	struct tcp_life *life = peer->life;
 	uint64_t now = fab_now_ns();
 
-	if (!cmp || peer->table->ep->sep || (cm->peer.features & TCP_EXT_CTX))
+	if (!cmp || peer->table->ep->context.sep || (cm->peer.features & TCP_EXT_CTX))
 		return INBOUND;
 	if (!life)
 		return ACCEPT;
@@ -245,7 +245,7 @@ static bool inbound_settle(struct tcp_life *old, const struct tcp_cm *cm)
 	read_rest(conn);
 	if (conn->state == TCP_CONN_DOWN)
 		return true;
-	if (same_run(old, cm) && (conn->rx_paused || !old->knocked)) {
+	if (same_run(old, cm) && (conn->rx.paused || !old->knocked)) {
 		old->knocked = true;
 		return false;
 	}
@@ -364,11 +364,11 @@ void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);
 		return;
 	}
-	if (table->ep->sep)
+	if (table->ep->context.sep)
 		table = tcp_sep_route(table->ep, cm, req.rx_ctx);
 	else if (req.rx_ctx)
 		tcp_request_refuse(table->ep, cm, TCP_REFUSE_NO_CTX);
-	if (table && (table->ep->sep || !req.rx_ctx) && !is_dead(cm->fd))
+	if (table && (table->ep->context.sep || !req.rx_ctx) && !is_dead(cm->fd))
 		request_handle(table, cm, &req);
 }
 

@@ -47,9 +47,9 @@ void tcp_amo_free(struct tcp_tx *tx)
 	if (flat_is_owned(tx))
 		free(tx->flat);
 	if (tx->code == FAB_OP_MAX)
-		conn->amo_owed -= tx->id;
+		conn->remote.amo_owed -= tx->id;
 	else
-		conn->amo_asked -= tx->id;
+		conn->remote.amo_asked -= tx->id;
 }
 
 /* ---- initiator ---- */
@@ -71,7 +71,7 @@ int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op)
 
 bool tcp_amo_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 {
-	return tx->code == FAB_OP_FETCH_ATOMIC && conn->amo_asked + result_cost(tx->len) > TCP_AMO_WINDOW;
+	return tx->code == FAB_OP_FETCH_ATOMIC && conn->remote.amo_asked + result_cost(tx->len) > TCP_AMO_WINDOW;
 }
 
 int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
@@ -85,13 +85,13 @@ int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 		return 0;
 	}
 	tx->id = result_cost(tx->len);
-	conn->amo_asked += tx->id;
+	conn->remote.amo_asked += tx->id;
 	return 0;
 }
 
 void tcp_amo_rsp(struct tcp_conn *conn)
 {
-	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
+	struct tcp_tx *tx = fab_list_first(&conn->tx.read_wait, struct tcp_tx, link);
 	uint64_t len = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
 	struct tcp_amo_rsp rsp;
 
@@ -276,7 +276,7 @@ static struct tcp_tx *answer_new(struct tcp_conn *conn, uint64_t len)
 	struct tcp_amo_rsp rsp = { 0 };
 	struct tcp_tx *tx;
 
-	if (conn->amo_owed + result_cost(len) > TCP_AMO_WINDOW) {
+	if (conn->remote.amo_owed + result_cost(len) > TCP_AMO_WINDOW) {
 		tcp_rx_broken(conn, "more results of atomics asked for than may be");
 		return NULL;
 	}
@@ -285,7 +285,7 @@ static struct tcp_tx *answer_new(struct tcp_conn *conn, uint64_t len)
 		return NULL;
 	tx->amo = true;
 	tx->id = result_cost(len);
-	conn->amo_owed += tx->id;
+	conn->remote.amo_owed += tx->id;
 	take_flat(tx, tx->inject, sizeof(tx->inject), len);
 	return tx;
 }

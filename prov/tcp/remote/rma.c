@@ -221,10 +221,10 @@ static bool rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
 
 	if (!conn->peer.ext || tx->sent)
 		return false;
-	conn->rsp_cnt--;
-	conn->txq_len -= tx->size;
+	conn->remote.rsp_cnt--;
+	conn->tx.len -= tx->size;
 	tcp_tx_control_fill(tx, TCP_WIRE_READ_ERR, &answer, sizeof(answer));
-	conn->txq_len += tx->size;
+	conn->tx.len += tx->size;
 	return true;
 }
 
@@ -255,7 +255,7 @@ void tcp_rma_read_req(struct tcp_conn *conn)
 	uint64_t len;
 	int ret;
 
-	if (!tcp_rma_targets(conn, rma, &len) || conn->rsp_cnt >= RSP_MAX) {
+	if (!tcp_rma_targets(conn, rma, &len) || conn->remote.rsp_cnt >= RSP_MAX) {
 		tcp_rx_broken(conn, "read too long, or too many of them");
 		return;
 	}
@@ -273,7 +273,7 @@ void tcp_rma_read_req(struct tcp_conn *conn)
 	}
 	tx->size += len;
 	tx->hdr.size = tx->size;
-	conn->rsp_cnt++;
+	conn->remote.rsp_cnt++;
 	tcp_tx_queue(conn, tx);
 }
 
@@ -281,7 +281,7 @@ void tcp_rma_served(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	struct fab_comp comp = { .flags = fab_op_desc[FAB_OP_REMOTE_READ].cq_flags, .len = tx->len };
 
-	conn->rsp_cnt--;
+	conn->remote.rsp_cnt--;
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_READ, &comp, false);
 	tcp_tx_done(tx, 0, 0, NULL);
 }
@@ -299,20 +299,20 @@ int tcp_rma_write_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 int tcp_rma_read_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	(void) tx;
-	conn->read_cnt++;
+	conn->remote.read_cnt++;
 	return 0;
 }
 
 void tcp_rma_asked(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	fab_list_add_tail(&conn->read_wait, &tx->link);
+	fab_list_add_tail(&conn->tx.read_wait, &tx->link);
 }
 
 static void read_done(struct tcp_conn *conn)
 {
-	struct tcp_tx *tx = fab_container(fab_list_pop_front(&conn->read_wait), struct tcp_tx, link);
+	struct tcp_tx *tx = fab_container(fab_list_pop_front(&conn->tx.read_wait), struct tcp_tx, link);
 
-	conn->read_cnt -= tx->hdr.op == TCP_WIRE_READ_REQ;
+	conn->remote.read_cnt -= tx->hdr.op == TCP_WIRE_READ_REQ;
 	tcp_tx_done(tx, 0, 0, NULL);
 }
 
@@ -324,7 +324,7 @@ void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx)
 
 void tcp_rma_read_rsp(struct tcp_conn *conn)
 {
-	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
+	struct tcp_tx *tx = fab_list_first(&conn->tx.read_wait, struct tcp_tx, link);
 	uint64_t len = conn->rx.hdr.size - conn->rx.hdr.hdr_size;
 
 	if (!tx || tx->hdr.op != TCP_WIRE_READ_REQ || tx->len != len) {
@@ -363,7 +363,7 @@ void tcp_rma_refused(struct tcp_tx *tx, int err)
 
 void tcp_rma_read_err(struct tcp_conn *conn)
 {
-	struct tcp_tx *tx = fab_list_first(&conn->read_wait, struct tcp_tx, link);
+	struct tcp_tx *tx = fab_list_first(&conn->tx.read_wait, struct tcp_tx, link);
 	struct tcp_read_err answer;
 
 	memcpy(&answer, tcp_rx_extra(conn), sizeof(answer));
@@ -372,6 +372,6 @@ void tcp_rma_read_err(struct tcp_conn *conn)
 		return;
 	}
 	fab_list_remove(&tx->link);
-	conn->read_cnt--;
+	conn->remote.read_cnt--;
 	tcp_rma_refused(tx, tcp_rx_errno(answer.err));
 }

@@ -30,7 +30,7 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
 
 	/* no more will come than the kernel has: what waits for an answer is to learn of it */
-	if (conn->rx_paused && (events & gone))
+	if (conn->rx.paused && (events & gone))
 		tcp_above.gone(conn);
 	if (tcp_conn_has_stream(conn) && (events & (EPOLLIN | gone)))
 		tcp_rx_poll(src);
@@ -44,7 +44,7 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 
 static void conn_flush(struct fab_flush *flush)
 {
-	struct tcp_conn *conn = fab_container(flush, struct tcp_conn, flush);
+	struct tcp_conn *conn = fab_container(flush, struct tcp_conn, tx.flush);
 
 	tcp_rx_tell_flush(conn);
 	tcp_tx_flush(conn);
@@ -61,15 +61,15 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	conn->owner = owner;
 	conn->io = &tcp_io_sock;
 	conn->fi_addr = FI_ADDR_NOTAVAIL;
-	fab_list_init(&conn->txq);
-	fab_list_init(&conn->held);
-	fab_list_init(&conn->ack_wait);
-	fab_list_init(&conn->read_wait);
-	fab_list_init(&conn->unexp);
-	fab_list_init(&conn->stranger);
-	tcp_idmap_init(&conn->rts);
-	tcp_idmap_init(&conn->rx_rndv);
-	fab_flush_init(&conn->flush, conn_flush);
+	fab_list_init(&conn->tx.queue);
+	fab_list_init(&conn->tx.held);
+	fab_list_init(&conn->tx.ack_wait);
+	fab_list_init(&conn->tx.read_wait);
+	fab_list_init(&conn->msg.unexp);
+	fab_list_init(&conn->msg.stranger);
+	tcp_idmap_init(&conn->tx.rts);
+	tcp_idmap_init(&conn->msg.rndv);
+	fab_flush_init(&conn->tx.flush, conn_flush);
 }
 
 int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
@@ -86,9 +86,9 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 	atomic_fetch_add_explicit(&conn_cnt, 1, memory_order_relaxed);
 	fab_tclass_mark(&conn->ep->base, fd);
 	resumed = tcp_conn_resumes(conn, peer);
-	conn->credit = resumed ? fab_min(conn->credit, (uint64_t) peer->credit) : peer->credit;
+	conn->tx.credit = resumed ? fab_min(conn->tx.credit, (uint64_t) peer->credit) : peer->credit;
 	conn->peer = *peer;
-	conn->parked = false;
+	conn->park.parked = false;
 	conn->state = TCP_CONN_UP;
 	tcp_above.started(conn, resumed);
 	tcp_tx_start(conn);
@@ -97,13 +97,13 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 
 bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer)
 {
-	return conn->parked && (peer->features & TCP_EXT_RESUME) && peer->incarnation == conn->peer.incarnation;
+	return conn->park.parked && (peer->features & TCP_EXT_RESUME) && peer->incarnation == conn->peer.incarnation;
 }
 
 static void conn_unplug(struct tcp_conn *conn)
 {
-	fab_flush_cancel(&conn->flush);
-	fab_list_remove(&conn->stranger);
+	fab_flush_cancel(&conn->tx.flush);
+	fab_list_remove(&conn->msg.stranger);
 	if (conn->src.fd >= 0) {
 		fab_source_del(&conn->src);
 		conn->io->close(conn);
@@ -113,7 +113,7 @@ static void conn_unplug(struct tcp_conn *conn)
 
 void tcp_conn_park(struct tcp_conn *conn)
 {
-	struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+	struct tcp_tx *tx = fab_list_first(&conn->tx.queue, struct tcp_tx, link);
 
 	conn_unplug(conn);
 	/* the peer has gone before all of our yes was with the kernel */
@@ -122,9 +122,9 @@ void tcp_conn_park(struct tcp_conn *conn)
 		tcp_tx_done(tx, 0, 0, NULL);
 	}
 	conn->state = TCP_CONN_IDLE;
-	conn->parked = true;
-	conn->tx_blocked = false;
-	conn->tx_cnt = 0;
+	conn->park.parked = true;
+	conn->tx.blocked = false;
+	conn->tx.cnt = 0;
 	conn->owner->parked(conn);
 }
 
@@ -166,8 +166,7 @@ void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 /* Is an operation or a message under way? */
 static bool conn_is_busy(const struct tcp_conn *conn)
 {
-	return !fab_list_empty(&conn->txq) || !fab_list_empty(&conn->held) || !fab_list_empty(&conn->ack_wait) ||
-	       !fab_list_empty(&conn->read_wait) || conn->rts.cnt || conn->rx_rndv.cnt || conn->rx.into.rx;
+	return !tcp_tx_all_done(conn) || !fab_list_empty(&conn->tx.held) || conn->msg.rndv.cnt || conn->rx.into.rx;
 }
 
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what)
@@ -183,15 +182,15 @@ void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *w
 
 bool tcp_conn_flush(struct tcp_conn *conn)
 {
-	if (conn->state == TCP_CONN_UP && conn->ack_owed)
+	if (conn->state == TCP_CONN_UP && conn->owed.ack_cnt)
 		tcp_tx_ack(conn, 0);	/* one that waits for the next read, of which there may be none */
-	if (conn->state == TCP_CONN_UP && !conn->tx_blocked)
+	if (conn->state == TCP_CONN_UP && !conn->tx.blocked)
 		tcp_tx_flush(conn);
-	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->held);
+	return fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->tx.held);
 }
 
 void tcp_conn_fini(struct tcp_conn *conn)
 {
-	tcp_idmap_fini(&conn->rts);
-	tcp_idmap_fini(&conn->rx_rndv);
+	tcp_idmap_fini(&conn->tx.rts);
+	tcp_idmap_fini(&conn->msg.rndv);
 }

@@ -89,6 +89,9 @@ struct tcp_rx_state {
 	struct tcp_unexp *unexp;	/* the message being kept, or announced data, or NULL */
 	bool bulk;			/* the last payload was long: take little more than headers into staging */
 	bool more;			/* the last read was filled: more is there */
+	/* peers without extension only: not read, as unexp_len is over the limit or a message is stalled; likewise
+	 * strangers' (message/stranger.c) */
+	bool paused;
 	/* a remote write that must not be: the FI_E* to answer with; its payload is dropped */
 	uint32_t refuse;		/* likewise an atomic */
 	uint32_t mr_gen;		/* fab_mr_map.gen when a remote write was verified */
@@ -107,6 +110,70 @@ struct tcp_rx_state {
 	};
 };
 
+/* What is to be sent, and what waits for an answer: tx.c. */
+struct tcp_conn_tx {
+	struct fab_list queue;		/* struct tcp_tx: not, or not wholly, given to the socket */
+	/* struct tcp_tx: operations that may not start yet, and those behind them; they go to queue. Empty unless UP */
+	struct fab_list held;
+	struct fab_list ack_wait;	/* struct tcp_tx: sent, acknowledgement to come, in order */
+	struct fab_list read_wait;	/* struct tcp_tx: read requests sent, response to come, in order */
+	struct tcp_idmap rts;		/* struct tcp_tx: announced, go-ahead to come */
+	struct fab_flush flush;		/* linked: something waits for the next pass (FI_MORE, a burst, an answer) */
+	uint64_t credit;		/* bytes that may be sent unasked (peer.ext) */
+	uint64_t len;			/* bytes in queue */
+	uint32_t cnt;			/* frames begun so far; the next one's tcp_hdr.id */
+	uint32_t control_cnt;		/* frames of the provider's own in queue */
+	bool blocked;			/* the socket is full: EPOLLOUT is armed */
+};
+
+/* What the peer is to be told of what came: rx.c. */
+struct tcp_conn_owed {
+	bool in_read;			/* frames of one read are being looked at: what they cause leaves together */
+	bool answers;			/* and something in tx.queue is to leave when that is over */
+	bool credit_due;		/* so much credit that the next to be sent takes the news along */
+	uint32_t ack_cnt;
+	uint32_t ack_len;		/* bytes read since one was owed first */
+	uint64_t credit;		/* bytes consumed and not yet told to the peer */
+};
+
+/* The engine's pass_cnt when something was sent last (what follows is a burst), or received. */
+struct tcp_conn_used {
+	uint32_t sent_pass, recv_pass;
+};
+
+/* Messages on their way in, or kept: room message. */
+struct tcp_conn_msg {
+	struct tcp_idmap rndv;		/* struct tcp_unexp: its data has been asked for */
+	struct fab_list unexp;		/* struct tcp_unexp of this connection */
+	uint64_t unexp_len;		/* bytes kept for it, TCP_CREDIT_OVERHEAD each included */
+	uint32_t announced_cnt;		/* announcements that no receive has taken */
+	struct fab_list stranger;	/* linked in ctx->strangers */
+};
+
+/* Accesses to remote memory, ours and the peer's: room remote. */
+struct tcp_conn_remote {
+	uint32_t amo_asked;		/* results of atomics requested, TCP_AMO_WINDOW at most */
+	uint32_t amo_owed;		/* results of atomics in tx.queue, TCP_AMO_WINDOW at most */
+	uint32_t read_cnt;		/* reads in tx.queue and tx.read_wait, once the stream is up */
+	uint32_t rsp_cnt;		/* read responses in tx.queue */
+};
+
+/* peer/park.c */
+struct tcp_conn_park {
+	bool asked;			/* PARK was sent, the answer has not come */
+	bool stays;			/* is never parked: one of the ends could not open it again */
+	bool parked;			/* IDLE after a stream that was parked: credit and unexp are still its own */
+	uint32_t cnt;			/* tx.cnt behind PARK */
+};
+
+/* peer/alive.c: bytes that had come when it was looked at last; since when there were no more, though operations wait
+ * (0: none do), and has that been said? */
+struct tcp_conn_alive {
+	uint64_t mark, stuck_ns;
+	bool told;
+};
+
+/* A part belongs to the files that it names; others may read it. */
 struct tcp_conn {
 	struct fab_source src;		/* .fd: the socket */
 	struct tcp_ep *ep;		/* borrowed: the endpoint outlives its connections */
@@ -119,50 +186,14 @@ struct tcp_conn {
 	/* that both ends have proved to have; borrowed from ep or its AV, NULL: none was asked for */
 	const struct fab_auth_key *auth_key;
 
-	/* send side */
-	struct fab_list txq;		/* struct tcp_tx: not, or not wholly, given to the socket */
-	/* struct tcp_tx: operations that may not start yet, and those behind them; they go to txq. Empty unless UP */
-	struct fab_list held;
-	struct fab_list ack_wait;	/* struct tcp_tx: sent, acknowledgement to come, in order */
-	struct fab_list read_wait;	/* struct tcp_tx: read requests sent, response to come, in order */
-	struct tcp_idmap rts;		/* struct tcp_tx: announced, go-ahead to come */
-	struct fab_flush flush;		/* linked: something waits for the next pass (FI_MORE, a burst, an answer) */
-	uint32_t sent_pass;		/* engine's pass_cnt when something was sent last: what follows is a burst */
-	bool tx_blocked;		/* the socket is full: EPOLLOUT is armed */
-	bool in_read;			/* frames of one read are being looked at: what they cause leaves together */
-	bool answers;			/* and something in txq is to leave when that is over */
-	bool park_asked;		/* PARK was sent, the answer has not come */
-	bool stays;			/* is never parked: one of the ends could not open it again */
-	bool parked;			/* IDLE after a stream that was parked: credit and unexp are still its own */
-	uint32_t park_cnt;		/* tx_cnt behind PARK */
-	uint32_t tx_cnt;		/* frames begun so far; the next one's tcp_hdr.id */
-	uint32_t recv_pass;		/* engine's pass_cnt when something was received last */
-	uint64_t credit;		/* bytes that may be sent unasked (peer.ext) */
-	uint64_t txq_len;		/* bytes in txq */
-	uint32_t control_cnt;		/* frames of the provider's own in txq */
-	uint32_t amo_asked;		/* results of atomics requested, TCP_AMO_WINDOW at most */
-	uint32_t read_cnt;		/* reads in txq and read_wait, once the stream is up */
-
-	/* alive.c: bytes that had come when it was looked at last; since when there were no more, though operations
-	 * wait (0: none do), and has that been said? */
-	uint64_t alive_mark, stuck_ns;
-	bool stuck_told;
-
-	/* receive side */
+	struct tcp_conn_tx tx;
 	struct tcp_rx_state rx;
-	struct tcp_idmap rx_rndv;	/* struct tcp_rx: matched an announcement, data to come */
-	uint32_t ack_owed;
-	uint32_t ack_len;		/* bytes read since one was owed first */
-	uint64_t credit_owed;		/* bytes consumed and not yet told to the peer */
-	bool credit_due;		/* so many that the next to be sent takes the news along */
-	uint64_t unexp_len;		/* bytes kept for it, TCP_CREDIT_OVERHEAD each included */
-	uint32_t announced_cnt;		/* announcements that no receive has taken */
-	uint32_t rsp_cnt;		/* read responses in txq */
-	uint32_t amo_owed;		/* results of atomics in txq, TCP_AMO_WINDOW at most */
-	/* peers without extension only: not read, as unexp_len is over the limit or a message is stalled */
-	bool rx_paused;			/* likewise strangers' (stranger.c) */
-	struct fab_list stranger;	/* linked in ctx->strangers */
-	struct fab_list unexp;		/* struct tcp_unexp of this connection */
+	struct tcp_conn_owed owed;
+	struct tcp_conn_used used;
+	struct tcp_conn_msg msg;
+	struct tcp_conn_remote remote;
+	struct tcp_conn_park park;
+	struct tcp_conn_alive alive;
 	struct fab_defer defer;		/* for the owner's free */
 };
 

@@ -40,7 +40,7 @@ struct tcp_rx_ctx {
 	bool grouped;			/* sources have a peer group (group.c) */
 	uint32_t export_cnt;		/* shared: other providers take receives of it (exported.h) */
 	struct tcp_owner *owner;	/* owned: another provider has the receives (owner.h); NULL: we do */
-	struct fab_list users;		/* shared: struct tcp_ep.srx_link of those bound, oldest first */
+	struct fab_list users;		/* shared: struct tcp_ep.shared.link of those bound, oldest first */
 };
 
 /* Operations under way of an endpoint, or of several (shared transmit contexts): those are on one engine. */
@@ -51,6 +51,46 @@ struct tcp_tx_ctx {
 	uint32_t user_cnt;		/* shared: endpoints bound */
 };
 
+/* MSG, room connect. */
+struct tcp_ep_connect {
+	struct tcp_cm *cm;		/* owned while a handshake runs, or NULL */
+	struct tcp_connreq *req;	/* owned: what fi_accept will answer, or NULL */
+	int bound_fd;			/* owned: socket inherited from a passive endpoint, or -1 */
+	bool connected;			/* FI_CONNECTED has been reported */
+};
+
+/* RDM, room peer. */
+struct tcp_ep_rdm {
+	/* index fi_addr, turned left by rx_ctx_bits, so that the receive context is at its end: the connection to
+	 * use, or NULL; borrowed from the peer table */
+	struct tcp_conn **by_addr;
+	size_t by_addr_cnt;
+	int rx_ctx_bits;		/* of the address vector */
+	uint64_t group_bits;		/* of an fi_addr, those of a peer group (group.c); 0: there are none */
+	struct tcp_peer_table *peers;	/* owned */
+};
+
+/* endpoint/shared.c */
+struct tcp_ep_shared {
+	struct tcp_ep *srx, *stx;	/* borrowed: bound, and counted as a user there; NULL: none */
+	struct fab_list link;		/* in srx->own_rx.users */
+};
+
+/* A context of a scalable endpoint: peer/contexts.h. */
+struct tcp_ep_context {
+	struct tcp_sep *sep;		/* borrowed: what it is a context of, or NULL */
+	uint16_t number;		/* there, among those of its direction */
+	/* borrowed: of a transmit context that is or was in groups, the receive context that their messages come to,
+	 * and the other way round; both are on one engine. NULL: none (collective/coll.c) */
+	struct tcp_ep *mate;
+};
+
+/* peer/alive.c */
+struct tcp_ep_alive {
+	struct fab_timer timer;
+	bool runs;
+};
+
 /* Also what fi_srx_context and fi_stx_context open, one half of an endpoint for others to use as theirs, and
  * contexts of scalable endpoints; base.ep_fid.fid.fclass tells. */
 struct tcp_ep {
@@ -59,38 +99,19 @@ struct tcp_ep {
 	struct tcp_tx_ctx *tx;		/* own_tx, or that of stx */
 	struct tcp_rx_ctx own_rx;
 	struct tcp_tx_ctx own_tx;
-	struct tcp_ep *srx, *stx;	/* borrowed: bound, and counted as a user there; NULL: none */
-	struct fab_list srx_link;	/* in srx->own_rx.users */
-	struct tcp_sep *sep;		/* borrowed: what it is a context of (sep.h), or NULL */
-	uint16_t ctx;			/* its number there, among those of its direction */
-	/* borrowed: of a transmit context that is or was in groups, the receive context that their messages come to,
-	 * and the other way round; both are on one engine. NULL: none (coll.c) */
-	struct tcp_ep *coll_mate;
 	uint64_t incarnation;		/* ours */
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
 	bool want_src;			/* FI_SOURCE */
 	uint8_t waits[FAB_OP_COLLECTIVE];	/* by enum fab_op_code: enum tcp_tx_waits, without a fence */
 	bool src_err;			/* FI_SOURCE_ERR: messages of unknown peers are errors, with the address */
-	struct fab_timer alive;		/* alive.c */
-	bool alive_runs;
 	bool closing;			/* fi_close has begun: no operation, no connection is taken any more */
-
-	/* MSG */
-	struct tcp_conn *conn;		/* owned; from open on, so that receives can be posted before it is up */
-	struct tcp_cm *cm;		/* owned while a handshake runs, or NULL */
-	struct tcp_connreq *req;	/* owned: what fi_accept will answer, or NULL */
-	int bound_fd;			/* owned: socket inherited from a passive endpoint, or -1 */
-	bool connected;			/* FI_CONNECTED has been reported */
-
-	/* RDM */
-	/* index fi_addr, turned left by rx_ctx_bits, so that the receive context is at its end: the connection to
-	 * use, or NULL; borrowed from the peer table */
-	struct tcp_conn **by_addr;
-	size_t by_addr_cnt;
-	int rx_ctx_bits;		/* of the address vector */
-	uint64_t group_bits;		/* of an fi_addr, those of a peer group (group.c); 0: there are none */
-	struct tcp_peer_table *peers;	/* owned */
+	struct tcp_conn *conn;		/* owned, MSG; from open on, so that receives can be posted before it is up */
+	struct tcp_ep_connect connect;
+	struct tcp_ep_rdm rdm;
+	struct tcp_ep_shared shared;
+	struct tcp_ep_context context;
+	struct tcp_ep_alive alive;
 };
 
 /* The endpoint behind what the application holds, which may be an alias. */
@@ -139,7 +160,7 @@ enum tcp_tx_rndv {
 /* One outstanding operation, or a control frame. A frame leaves from hdr and then iov; inject data sits where the
  * iov would. */
 struct tcp_tx {
-	struct fab_list link;		/* in one of conn's txq, held, ack_wait, read_wait, or none (in conn->rts) */
+	struct fab_list link;		/* in one of conn->tx's lists, or none (in conn->tx.rts) */
 	struct tcp_conn *conn;
 	void *context;
 	/* payload in one piece: inject[], behind the header, or owned (if amo); NULL: in iov */
@@ -148,7 +169,7 @@ struct tcp_tx {
 	uint64_t size;			/* bytes of this frame */
 	uint64_t len;			/* bytes of the message, for the completion */
 	uint64_t tag, data;		/* likewise, for errors */
-	uint32_t id;			/* in conn->rts; of an atomic: what it counts for in amo_asked or amo_owed */
+	uint32_t id;			/* in conn->tx.rts; of an atomic: what it counts for in amo_asked or amo_owed */
 	uint8_t code;			/* enum fab_op_code; FAB_OP_MAX for control frames */
 	uint8_t hdr_len;
 	uint8_t iov_cnt;

@@ -333,17 +333,17 @@ static void rx_end(struct tcp_conn *conn, int err)
  * staging buffer's length share an answer all the same. */
 static bool rx_ack_waits(const struct tcp_conn *conn)
 {
-	return conn->rx.more && conn->ack_len < FAB_STAGING_LEN && !conn->rx_paused &&
+	return conn->rx.more && conn->owed.ack_len < FAB_STAGING_LEN && !conn->rx.paused &&
 	       fab_engine_may_hold(conn->ep->base.engine);
 }
 
-/* Acknowledge; or leave it to the next read, or to conn->flush if somebody sleeps before that. */
+/* Acknowledge; or leave it to the next read, or to conn->tx.flush if somebody sleeps before that. */
 static void tell_acks(struct tcp_conn *conn, bool next_read)
 {
-	if (conn->state != TCP_CONN_UP || !conn->ack_owed)
+	if (conn->state != TCP_CONN_UP || !conn->owed.ack_cnt)
 		return;
 	if (next_read && rx_ack_waits(conn))
-		fab_engine_flush_later(conn->ep->base.engine, &conn->flush);
+		fab_engine_flush_later(conn->ep->base.engine, &conn->tx.flush);
 	else
 		tcp_tx_ack(conn, 0);
 }
@@ -357,24 +357,24 @@ void tcp_rx_pause(struct tcp_conn *conn, bool pause)
 {
 	const uint32_t off = pause ? EPOLLIN : EPOLLRDHUP, on = pause ? EPOLLRDHUP : EPOLLIN;
 
-	if (conn->rx_paused == pause || conn->state != TCP_CONN_UP)
+	if (conn->rx.paused == pause || conn->state != TCP_CONN_UP)
 		return;
-	conn->rx_paused = pause;
+	conn->rx.paused = pause;
 	fab_source_mod(&conn->src, (conn->src.events & ~off) | on);
 }
 
 void tcp_rx_tell(struct tcp_conn *conn)
 {
-	if (conn->in_read)
+	if (conn->owed.in_read)
 		return;
 	tell_acks(conn, true);
-	if (conn->state == TCP_CONN_UP && conn->credit_owed >= tcp_params.credit / 2 && !conn->credit_due) {
+	if (conn->state == TCP_CONN_UP && conn->owed.credit >= tcp_params.credit / 2 && !conn->owed.credit_due) {
 		/* by the next pass, or with what the application sends until then */
-		conn->credit_due = true;
-		fab_engine_flush_later(conn->ep->base.engine, &conn->flush);
+		conn->owed.credit_due = true;
+		fab_engine_flush_later(conn->ep->base.engine, &conn->tx.flush);
 	}
-	if (conn->answers || !fab_list_empty(&conn->held)) {
-		conn->answers = false;
+	if (conn->owed.answers || !fab_list_empty(&conn->tx.held)) {
+		conn->owed.answers = false;
 		tcp_tx_flush(conn);
 	}
 }
@@ -382,9 +382,9 @@ void tcp_rx_tell(struct tcp_conn *conn)
 /* All that one read brought, and what it causes. */
 static void rx_take(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
-	conn->in_read = true;
+	conn->owed.in_read = true;
 	rx_parse(conn, buf, len);
-	conn->in_read = false;
+	conn->owed.in_read = false;
 	tcp_rx_tell(conn);
 }
 
@@ -420,7 +420,7 @@ bool tcp_rx_poll(struct fab_source *src)
 	size_t staged;
 	ssize_t n;
 
-	if (!tcp_conn_has_stream(conn) || conn->rx_paused)
+	if (!tcp_conn_has_stream(conn) || conn->rx.paused)
 		return false;
 	staging = fab_engine_staging(src->engine);
 	if (!staging) {
@@ -437,7 +437,7 @@ bool tcp_rx_poll(struct fab_source *src)
 	rx_recheck_region(conn);
 	n = rx_read(conn, staging, &staged);
 	if (n == -EAGAIN || n == -EINTR) {
-		if (conn->ack_owed)
+		if (conn->owed.ack_cnt)
 			tcp_rx_tell(conn);
 		return false;
 	}
@@ -445,8 +445,8 @@ bool tcp_rx_poll(struct fab_source *src)
 		rx_end(conn, -n);
 		return true;
 	}
-	conn->ack_len = (conn->ack_owed ? conn->ack_len : 0) + n;
-	conn->recv_pass = src->engine->pass_cnt;
+	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + n;
+	conn->used.recv_pass = src->engine->pass_cnt;
 	rx_take(conn, staging, staged);
 	if (conn->state == TCP_CONN_UP)
 		fab_source_hot(src);
@@ -458,7 +458,7 @@ bool tcp_rx_poll(struct fab_source *src)
 void tcp_rx_delivered(struct tcp_conn *conn)
 {
 	if (conn->rx.hdr.flags & TCP_FLAG_WANT_ACK)
-		conn->ack_owed++;
+		conn->owed.ack_cnt++;
 }
 
 void tcp_rx_ack(struct tcp_conn *conn)
@@ -480,9 +480,9 @@ void tcp_rx_credit(struct tcp_conn *conn)
 	struct tcp_credit credit;
 
 	memcpy(&credit, tcp_rx_extra(conn), sizeof(credit));
-	if (credit.len > conn->peer.credit || conn->credit + credit.len > conn->peer.credit) {
+	if (credit.len > conn->peer.credit || conn->tx.credit + credit.len > conn->peer.credit) {
 		tcp_rx_broken(conn, "more credit than it promised");
 		return;
 	}
-	conn->credit += credit.len;
+	conn->tx.credit += credit.len;
 }

@@ -103,14 +103,16 @@ void tcp_tx_unblock_one(struct tcp_conn *conn);
 /* The peer acknowledges the oldest cnt frames; err not 0: and refuses the one after them. False: there were not that
  * many. */
 bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err);
+/* Have all operations and frames completed, but for those in tx.held? */
+bool tcp_tx_all_done(const struct tcp_conn *conn);
 /* Complete an operation that is on no list, and give its entry back. err is a positive FI_E* or 0. */
 void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text);
 /* Give the entry of one that is on no list back, without a completion. */
 void tcp_tx_free(struct tcp_tx *tx);
 /* Complete everything outstanding in error. */
 void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
-/* Tell the peer what was received since. err refuses the frame that is not counted in ack_owed. (Credits go by
- * themselves, with the next flush once conn->credit_due.) */
+/* Tell the peer what was received since. err refuses the frame that is not counted in owed.ack_cnt. (Credits go by
+ * themselves, with the next flush once conn->owed.credit_due.) */
 void tcp_tx_ack(struct tcp_conn *conn, uint32_t err);
 
 void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr);
@@ -129,8 +131,8 @@ void tcp_rx_tell(struct tcp_conn *conn);
 void tcp_rx_pause(struct tcp_conn *conn, bool pause);
 /* The peer gives credit back. */
 void tcp_rx_credit(struct tcp_conn *conn);
-/* Of conn->flush: an acknowledgement that waits for the next read leaves, unless a pass has just begun, which may bring
- * that read. */
+/* Of conn->tx.flush: an acknowledgement that waits for the next read leaves, unless a pass has just begun, which may
+ * bring that read. */
 void tcp_rx_tell_flush(struct tcp_conn *conn);
 /* Acknowledgement, ours or upstream's, which has no body and stands for one frame. */
 void tcp_rx_ack(struct tcp_conn *conn);

@@ -3,8 +3,8 @@
  * What leaves a connection: its send queue, from there to the socket, and the operations that wait for an answer.
  * Engine lock held.
  *
- *   submit.c -> held -> txq -flush-> socket -> done
- *   control frames ---/                  \-> ack_wait, read_wait, rts -> done
+ *   submit.c -> held -> queue -flush-> socket -> done
+ *   control frames ---/                    \-> ack_wait, read_wait, rts -> done
  *
  * An operation is held while it may not start: it is fenced and others are outstanding, or a remote access that is not
  * to overtake messages, or a fetching atomic that is not to overtake reads, or results of as many as may be are to
@@ -38,7 +38,7 @@ void tcp_tx_free(struct tcp_tx *tx)
 	if (tx->code != FAB_OP_MAX)
 		ctx->cnt -= tx->rndv == TCP_TX_UNASKED;
 	else
-		tx->conn->control_cnt--;
+		tx->conn->tx.control_cnt--;
 	fab_pool_put(&ctx->pool, tx);
 }
 
@@ -84,31 +84,31 @@ void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 {
 	struct fab_list *link, *next;
 
-	/* an announcement that has not left is in txq and in rts: once is enough */
-	fab_list_for_each_safe(&conn->txq, link, next) {
+	/* an announcement that has not left is in queue and in rts: once is enough */
+	fab_list_for_each_safe(&conn->tx.queue, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
 		if (tx->hdr.op == TCP_WIRE_XRTS)
 			fab_list_remove(link);
 	}
-	tx_fail_list(&conn->ack_wait, err, prov_errno, text);
-	tx_fail_list(&conn->read_wait, err, prov_errno, text);
-	for (uint32_t id = 0; conn->rts.cnt; id++) {
-		struct tcp_tx *tx = tcp_idmap_del(&conn->rts, id);
+	tx_fail_list(&conn->tx.ack_wait, err, prov_errno, text);
+	tx_fail_list(&conn->tx.read_wait, err, prov_errno, text);
+	for (uint32_t id = 0; conn->tx.rts.cnt; id++) {
+		struct tcp_tx *tx = tcp_idmap_del(&conn->tx.rts, id);
 
 		if (tx)
 			tcp_tx_done(tx, err, prov_errno, text);
 	}
-	tx_fail_list(&conn->txq, err, prov_errno, text);
-	tx_fail_list(&conn->held, err, prov_errno, text);
-	conn->txq_len = 0;
-	conn->read_cnt = 0;
+	tx_fail_list(&conn->tx.queue, err, prov_errno, text);
+	tx_fail_list(&conn->tx.held, err, prov_errno, text);
+	conn->tx.len = 0;
+	conn->remote.read_cnt = 0;
 }
 
 /* The oldest frame is refused. False: it is none that may be. */
 static bool tx_refused(struct tcp_conn *conn, uint32_t err)
 {
-	struct tcp_tx *tx = fab_list_first(&conn->ack_wait, struct tcp_tx, link);
+	struct tcp_tx *tx = fab_list_first(&conn->tx.ack_wait, struct tcp_tx, link);
 
 	if (!tx || !tcp_frames[tx->hdr.op].refused)
 		return false;
@@ -122,7 +122,7 @@ bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
 	struct fab_list *link;
 
 	for (; cnt; cnt--) {
-		link = fab_list_pop_front(&conn->ack_wait);
+		link = fab_list_pop_front(&conn->tx.ack_wait);
 		if (!link)
 			return false;
 		tcp_tx_done(fab_container(link, struct tcp_tx, link), 0, 0, NULL);
@@ -133,10 +133,10 @@ bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
 /* All of a frame is with the kernel. */
 static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	conn->txq_len -= tx->size;
+	conn->tx.len -= tx->size;
 	fab_list_remove(&tx->link);
 	if (tx->want_ack)
-		fab_list_add_tail(&conn->ack_wait, &tx->link);
+		fab_list_add_tail(&conn->tx.ack_wait, &tx->link);
 	else if (tcp_frames[tx->hdr.op].sent)
 		tcp_frames[tx->hdr.op].sent(conn, tx);
 	else
@@ -173,9 +173,9 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
 
 		if (conn->peer.ext) {
-			if (tx->match || tx->len > conn->peer.eager_max || cost > conn->credit)
+			if (tx->match || tx->len > conn->peer.eager_max || cost > conn->tx.credit)
 				return frame->enter(conn, tx);
-			conn->credit -= cost;
+			conn->tx.credit -= cost;
 		}
 	} else if (frame->enter) {
 		int ret = frame->enter(conn, tx);
@@ -193,8 +193,8 @@ static int tx_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 
 	if (ret)
 		return ret;
-	conn->txq_len += tx->size;
-	fab_list_add_tail(&conn->txq, &tx->link);
+	conn->tx.len += tx->size;
+	fab_list_add_tail(&conn->tx.queue, &tx->link);
 	return 0;
 }
 
@@ -218,18 +218,17 @@ static void tx_refuse(struct tcp_tx *tx, int err)
 	tcp_tx_done(tx, err, err, text);
 }
 
-/* Has everything that has left held completed? */
-static bool tx_all_done(const struct tcp_conn *conn)
+bool tcp_tx_all_done(const struct tcp_conn *conn)
 {
-	return fab_list_empty(&conn->txq) && fab_list_empty(&conn->ack_wait) && fab_list_empty(&conn->read_wait) &&
-	       !conn->rts.cnt;
+	return fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->tx.ack_wait) &&
+	       fab_list_empty(&conn->tx.read_wait) && !conn->tx.rts.cnt;
 }
 
 static bool tx_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 {
-	if (((tx->waits & TCP_TX_BEHIND_SENDS) && conn->rts.cnt) ||
-	    ((tx->waits & TCP_TX_BEHIND_READS) && conn->read_cnt) ||
-	    ((tx->waits & TCP_TX_BEHIND_ALL) && !tx_all_done(conn)))
+	if (((tx->waits & TCP_TX_BEHIND_SENDS) && conn->tx.rts.cnt) ||
+	    ((tx->waits & TCP_TX_BEHIND_READS) && conn->remote.read_cnt) ||
+	    ((tx->waits & TCP_TX_BEHIND_ALL) && !tcp_tx_all_done(conn)))
 		return true;
 	return tx->amo && tcp_frames[tx->hdr.op].must_wait(conn, tx);
 }
@@ -238,8 +237,8 @@ int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	int ret;
 
-	if (conn->state == TCP_CONN_UP && (!fab_list_empty(&conn->held) || tx_must_wait(conn, tx))) {
-		fab_list_add_tail(&conn->held, &tx->link);
+	if (conn->state == TCP_CONN_UP && (!fab_list_empty(&conn->tx.held) || tx_must_wait(conn, tx))) {
+		fab_list_add_tail(&conn->tx.held, &tx->link);
 		return 0;
 	}
 	ret = tx_enter(conn, tx);
@@ -249,23 +248,23 @@ int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)
 	return 0;
 }
 
-/* Let those go that may start now. True if txq has anything. */
+/* Let those go that may start now. True if the queue has anything. */
 static bool tx_release(struct tcp_conn *conn)
 {
 	struct tcp_tx *tx;
 	int ret;
 
-	while ((tx = fab_list_first(&conn->held, struct tcp_tx, link)) && !tx_must_wait(conn, tx)) {
+	while ((tx = fab_list_first(&conn->tx.held, struct tcp_tx, link)) && !tx_must_wait(conn, tx)) {
 		fab_list_remove(&tx->link);
 		ret = tx_enter(conn, tx);
 		if (ret == -FI_EAGAIN) {
-			fab_list_add_head(&conn->held, &tx->link);
+			fab_list_add_head(&conn->tx.held, &tx->link);
 			break;
 		}
 		if (ret)
 			tx_refuse(tx, -ret);
 	}
-	return !fab_list_empty(&conn->txq);
+	return !fab_list_empty(&conn->tx.queue);
 }
 
 /* ---- sending what is queued ---- */
@@ -331,10 +330,10 @@ static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
  * for which no refusal can go. */
 static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 {
-	uint8_t id = conn->tx_cnt;
+	uint8_t id = conn->tx.cnt;
 	struct fab_list *link;
 
-	fab_list_for_each(&conn->txq, link) {
+	fab_list_for_each(&conn->tx.queue, link) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
 		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX ||
@@ -363,11 +362,11 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 static void tx_advance(struct tcp_conn *conn, uint64_t n)
 {
 	while (n) {
-		struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+		struct tcp_tx *tx = fab_list_first(&conn->tx.queue, struct tcp_tx, link);
 		uint64_t left = tx->size - tx->sent;
 
 		if (!tx->sent)
-			conn->tx_cnt++;
+			conn->tx.cnt++;
 		if (n < left) {
 			tx->sent += n;
 			return;
@@ -380,26 +379,26 @@ static void tx_advance(struct tcp_conn *conn, uint64_t n)
 
 static void tx_block(struct tcp_conn *conn)
 {
-	conn->tx_blocked = true;
+	conn->tx.blocked = true;
 	fab_source_mod(&conn->src, conn->src.events | EPOLLOUT);
 }
 
 void tcp_tx_unblock(struct tcp_conn *conn)
 {
-	conn->tx_blocked = false;
+	conn->tx.blocked = false;
 	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
 	tcp_tx_flush(conn);
 }
 
 void tcp_tx_unblock_one(struct tcp_conn *conn)
 {
-	struct tcp_tx *tx = fab_list_first(&conn->txq, struct tcp_tx, link);
+	struct tcp_tx *tx = fab_list_first(&conn->tx.queue, struct tcp_tx, link);
 	ssize_t n = conn->io->send(conn, tx->hdr_buf + tx->sent, tx->size - tx->sent);
 
 	if (n > 0)
 		tx_advance(conn, n);
-	if (fab_list_first(&conn->txq, struct tcp_tx, link) != tx) {
-		conn->tx_blocked = false;
+	if (fab_list_first(&conn->tx.queue, struct tcp_tx, link) != tx) {
+		conn->tx.blocked = false;
 		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
 	}
 }
@@ -411,7 +410,7 @@ void tcp_tx_unblock_one(struct tcp_conn *conn)
 static void tx_error(struct tcp_conn *conn, int err)
 {
 	if (err == EPIPE || err == ECONNRESET) {
-		conn->tx_blocked = true;
+		conn->tx.blocked = true;
 		return;
 	}
 	tcp_conn_fail(conn, err, err, "send failed");
@@ -420,28 +419,29 @@ static void tx_error(struct tcp_conn *conn, int err)
 /* What is owed goes too. */
 static void tx_add_credit(struct tcp_conn *conn)
 {
-	struct tcp_credit credit = { .len = conn->credit_owed };
+	struct tcp_credit credit = { .len = conn->owed.credit };
 	struct tcp_tx *tx;
 
-	conn->credit_due = false;
+	conn->owed.credit_due = false;
 	if (conn->state != TCP_CONN_UP || !conn->peer.ext || !credit.len)
 		return;
 	tx = tcp_tx_control(conn, TCP_WIRE_CREDIT, &credit, sizeof(credit));
 	if (!tx)
 		return;
-	conn->credit_owed = 0;
-	conn->txq_len += tx->size;
-	fab_list_add_tail(&conn->txq, &tx->link);
+	conn->owed.credit = 0;
+	conn->tx.len += tx->size;
+	fab_list_add_tail(&conn->tx.queue, &tx->link);
 }
 
 void tcp_tx_flush(struct tcp_conn *conn)
 {
 	struct fab_engine *engine = conn->ep->base.engine;
 
-	if (__builtin_expect(conn->credit_due, 0))
+	if (__builtin_expect(conn->owed.credit_due, 0))
 		tx_add_credit(conn);
 
-	while (!conn->tx_blocked && conn->state == TCP_CONN_UP && (!fab_list_empty(&conn->txq) || tx_release(conn))) {
+	while (!conn->tx.blocked && conn->state == TCP_CONN_UP &&
+	       (!fab_list_empty(&conn->tx.queue) || tx_release(conn))) {
 		struct tx_batch batch;
 		ssize_t n;
 
@@ -479,10 +479,10 @@ void tcp_tx_flush(struct tcp_conn *conn)
 
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	conn->txq_len += tx->size;
-	fab_list_add_tail(&conn->txq, &tx->link);
-	if (conn->in_read && conn->control_cnt < ANSWERS_MAX)
-		conn->answers = true;
+	conn->tx.len += tx->size;
+	fab_list_add_tail(&conn->tx.queue, &tx->link);
+	if (conn->owed.in_read && conn->tx.control_cnt < ANSWERS_MAX)
+		conn->owed.answers = true;
 	else
 		tcp_tx_flush(conn);
 }
@@ -491,14 +491,14 @@ void tcp_tx_start(struct tcp_conn *conn)
 {
 	struct fab_list *link, *next;
 
-	fab_list_for_each_safe(&conn->txq, link, next) {
+	fab_list_for_each_safe(&conn->tx.queue, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
 		if (tx->code == FAB_OP_MAX)
 			continue;
-		conn->txq_len -= tx->size;
+		conn->tx.len -= tx->size;
 		fab_list_remove(link);
-		fab_list_add_tail(&conn->held, link);
+		fab_list_add_tail(&conn->tx.held, link);
 	}
 	tcp_tx_flush(conn);
 }
@@ -523,7 +523,7 @@ struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const 
 {
 	struct tcp_tx *tx;
 
-	if (conn->control_cnt >= CONTROL_MAX) {
+	if (conn->tx.control_cnt >= CONTROL_MAX) {
 		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer asks for ever more and reads none of the answers");
 		return NULL;
 	}
@@ -532,7 +532,7 @@ struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const 
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a control frame");
 		return NULL;
 	}
-	conn->control_cnt++;
+	conn->tx.control_cnt++;
 	tx->conn = conn;
 	tx->code = FAB_OP_MAX;
 	tcp_tx_control_fill(tx, op, extra, extra_len);
@@ -544,16 +544,16 @@ void tcp_tx_ack(struct tcp_conn *conn, uint32_t err)
 	struct tcp_tx *tx;
 
 	if (conn->peer.ext) {
-		struct tcp_ack ack = { .cnt = conn->ack_owed, .err = err };
+		struct tcp_ack ack = { .cnt = conn->owed.ack_cnt, .err = err };
 
-		conn->ack_owed = 0;
+		conn->owed.ack_cnt = 0;
 		tx = tcp_tx_control(conn, TCP_WIRE_ACK, &ack, sizeof(ack));
 		if (tx)
 			tcp_tx_queue(conn, tx);
 		return;
 	}
-	while (conn->ack_owed && conn->state == TCP_CONN_UP) {
-		conn->ack_owed--;
+	while (conn->owed.ack_cnt && conn->state == TCP_CONN_UP) {
+		conn->owed.ack_cnt--;
 		tx = tcp_tx_control(conn, TCP_WIRE_MSG, NULL, 0);
 		if (!tx)
 			return;
