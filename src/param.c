@@ -7,6 +7,7 @@
 #include "param.h"
 
 #include "base/bits.h"
+#include "base/core_ops.h"
 #include "base/list.h"
 #include "base/strbuf.h"
 #include "export.h"
@@ -32,6 +33,7 @@ struct param {
 	struct fab_list link;
 	char *env_name;			/* owned, as is value; value NULL: not set */
 	char *help;
+	size_t why_at;			/* of one without effect: where in help the reason is; else 0 */
 	char *value;
 	enum fi_param_type type;
 };
@@ -279,7 +281,7 @@ static void param_free(struct param *param)
 }
 
 /* help is taken over, also on failure (NULL). */
-static struct param *param_alloc(const char *env_name, enum fi_param_type type, char *help)
+static struct param *param_alloc(const char *env_name, enum fi_param_type type, char *help, size_t why_at)
 {
 	const char *value = look_up(env_name);
 	struct param *param = calloc(1, sizeof(*param));
@@ -290,6 +292,7 @@ static struct param *param_alloc(const char *env_name, enum fi_param_type type, 
 	}
 	param->env_name = strdup(env_name);
 	param->help = help;
+	param->why_at = why_at;
 	param->value = value ? strdup(value) : NULL;
 	param->type = type;
 	if (!param->env_name || (value && !param->value)) {
@@ -299,22 +302,24 @@ static struct param *param_alloc(const char *env_name, enum fi_param_type type, 
 	return param;
 }
 
-/* The help text, with the provider's name in front; NULL if there is no memory, "" if there is no text. */
-static char *make_help(const struct fi_provider *provider, const char *fmt, va_list args)
+/* The help text, with the provider's name in front, and of one without effect that it is; *text_at: where the text begins that
+ * is given here. NULL if there is no memory. */
+static char *make_help(const struct fi_provider *provider, bool unused, size_t *text_at, const char *fmt, va_list args)
 {
+	bool has_name = provider && provider != &fab_core_prov;
 	char *text, *help;
+	int len;
 
 	if (vasprintf(&text, fmt, args) < 0)
 		return NULL;
-	if (!*text || !provider || provider == &fab_core_prov)
-		return text;
-	if (asprintf(&help, "%s: %s", provider->name, text) < 0)
-		help = NULL;
+	len = asprintf(&help, "%s%s%s%s", has_name ? provider->name : "", has_name ? ": " : "",
+		       unused ? "Accepted without effect: " : "", text);
+	*text_at = len < 0 ? 0 : (size_t) len - strlen(text);
 	free(text);
-	return help;
+	return len < 0 ? NULL : help;
 }
 
-static int define(const struct fi_provider *provider, const char *name, enum fi_param_type type, char *help)
+static int define(const struct fi_provider *provider, const char *name, enum fi_param_type type, char *help, size_t why_at)
 {
 	char env_name[MAX_NAME_LEN];
 	struct param *param;
@@ -329,7 +334,7 @@ static int define(const struct fi_provider *provider, const char *name, enum fi_
 	if (find(env_name)) {
 		free(help);
 	} else {
-		param = param_alloc(env_name, type, help);
+		param = param_alloc(env_name, type, help, why_at);
 		if (param)
 			fab_list_add_tail(&params, &param->link);
 		else
@@ -343,19 +348,22 @@ static int define(const struct fi_provider *provider, const char *name, enum fi_
 FAB_EXPORT int fi_param_define(const struct fi_provider *provider, const char *param_name, enum fi_param_type type,
 			       const char *help_string_fmt, ...)
 {
+	bool unused = (unsigned) type & FAB_PARAM_UNUSED;
+	size_t text_at;
 	va_list args;
 	char *help;
 	int ret;
 
+	type = (enum fi_param_type) ((unsigned) type & ~(unsigned) FAB_PARAM_UNUSED);
 	if (!param_name || !*param_name || !help_string_fmt || !*help_string_fmt || (unsigned) type > FI_PARAM_SIZE_T) {
 		FAB_WARN("provider %s defines a parameter without name or help text, or of unknown type %d",
 			 provider ? provider->name : "core", (int) type);
 		return -FI_EINVAL;
 	}
 	va_start(args, help_string_fmt);
-	help = make_help(provider, help_string_fmt, args);
+	help = make_help(provider, unused, &text_at, help_string_fmt, args);
 	va_end(args);
-	ret = help ? define(provider, param_name, type, help) : -FI_ENOMEM;
+	ret = help ? define(provider, param_name, type, help, unused ? text_at : 0) : -FI_ENOMEM;
 	if (ret)
 		FAB_WARN("parameter %s of %s: %s", param_name, provider ? provider->name : "core", fi_strerror(-ret));
 	return ret;
@@ -472,7 +480,7 @@ FAB_EXPORT void fi_freeparams(struct fi_param *array)
 
 /* ---- settings as a whole ---- */
 
-void fab_param_each(void (*each)(const char *env_name, const char *help, const char *value))
+void fab_param_each(void (*each)(const char *env_name, const char *why, const char *value))
 {
 	struct fab_list *link;
 
@@ -480,7 +488,7 @@ void fab_param_each(void (*each)(const char *env_name, const char *help, const c
 	fab_list_for_each(&params, link) {
 		struct param *param = fab_container(link, struct param, link);
 
-		each(param->env_name, param->help, param->value);
+		each(param->env_name, param->why_at ? param->help + param->why_at : NULL, param->value);
 	}
 }
 

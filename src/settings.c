@@ -5,6 +5,7 @@
 #include "settings.h"
 
 #include "base/bits.h"
+#include "base/core_ops.h"
 #include "log.h"
 #include "param.h"
 
@@ -66,17 +67,16 @@ static const struct {
 void fab_settings_define(void)
 {
 	for (size_t i = 0; i < fab_countof(core); i++)
-		fi_param_define(NULL, core[i].name, core[i].type, FAB_NO_EFFECT "%s", core[i].why);
+		fi_param_define(NULL, core[i].name, (enum fi_param_type) (core[i].type | FAB_PARAM_UNUSED), "%s",
+				core[i].why);
 }
 
 /* ---- what is set ---- */
 
-static void report_defined(const char *env_name, const char *help, const char *value)
+static void report_defined(const char *env_name, const char *why, const char *value)
 {
-	const char *why = strstr(help, FAB_NO_EFFECT);
-
 	if (value && why)
-		FAB_INFO("%s is set without effect: %s", env_name, why + strlen(FAB_NO_EFFECT));
+		FAB_INFO("%s is set without effect: %s", env_name, why);
 }
 
 static void report_unknown(const char *env_name)

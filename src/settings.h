@@ -8,9 +8,6 @@
 #ifndef FAB_SETTINGS_H
 #define FAB_SETTINGS_H
 
-/* The help of a parameter without effect begins with this, also of a provider's; the reason follows. */
-#define FAB_NO_EFFECT	"Accepted without effect: "
-
 /* Define the core's parameters without effect. Called before providers define theirs. */
 void fab_settings_define(void);
 /* Log each setting without effect. Called after all parameters are defined. */

@@ -30,8 +30,6 @@ struct fi_provider rxm_prov = {
 	.cleanup = rxm_cleanup,
 };
 
-#define NO_EFFECT "Accepted without effect: "
-
 static const struct fab_param params[] = {
 	{ "buffer_size", FI_PARAM_SIZE_T, &rxm_params.buffer_size, 1024, 1 << 20,
 	  "Largest message that goes in one packet, bytes; both ends have to agree (default: 16384)" },
@@ -57,20 +55,20 @@ static const struct fab_param params[] = {
 	  "1000)" },
 
 	{ "msg_tx_size", FI_PARAM_SIZE_T, NULL, 0, 0,
-	  NO_EFFECT "the provider below says how many operations it takes" },
-	{ "comp_per_progress", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "a pass takes all completions that there are" },
-	{ "use_srx", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "each connection has receives of its own" },
+	  "the provider below says how many operations it takes" },
+	{ "comp_per_progress", FI_PARAM_INT, NULL, 0, 0, "a pass takes all completions that there are" },
+	{ "use_srx", FI_PARAM_BOOL, NULL, 0, 0, "each connection has receives of its own" },
 	{ "cm_progress_interval", FI_PARAM_INT, NULL, 0, 0,
-	  NO_EFFECT "connections are looked after when something comes" },
-	{ "cq_eq_fairness", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "connections are looked after when something comes" },
-	{ "data_auto_progress", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "ask for FI_PROGRESS_AUTO" },
-	{ "def_wait_obj", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the wait object below is a descriptor" },
-	{ "def_tcp_wait_obj", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the wait object below is a descriptor" },
-	{ "enable_direct_send", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "memory that need not be registered is sent from "
+	  "connections are looked after when something comes" },
+	{ "cq_eq_fairness", FI_PARAM_INT, NULL, 0, 0, "connections are looked after when something comes" },
+	{ "data_auto_progress", FI_PARAM_BOOL, NULL, 0, 0, "ask for FI_PROGRESS_AUTO" },
+	{ "def_wait_obj", FI_PARAM_STRING, NULL, 0, 0, "the wait object below is a descriptor" },
+	{ "def_tcp_wait_obj", FI_PARAM_STRING, NULL, 0, 0, "the wait object below is a descriptor" },
+	{ "enable_direct_send", FI_PARAM_BOOL, NULL, 0, 0, "memory that need not be registered is sent from "
 	  "where it is" },
-	{ "enable_passthru", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "every message has a packet" },
-	{ "detect_hmem_iface", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "there is no device memory" },
-	{ "rescan", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "interfaces are looked up at each call" },
+	{ "enable_passthru", FI_PARAM_BOOL, NULL, 0, 0, "every message has a packet" },
+	{ "detect_hmem_iface", FI_PARAM_BOOL, NULL, 0, 0, "there is no device memory" },
+	{ "rescan", FI_PARAM_BOOL, NULL, 0, 0, "interfaces are looked up at each call" },
 };
 
 /* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */

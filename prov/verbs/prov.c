@@ -44,8 +44,6 @@ struct fi_provider vrb_prov = {
 	.cleanup = vrb_cleanup,
 };
 
-#define NO_EFFECT "Accepted without effect: "
-
 static const struct fab_param params[] = {
 	{ "iface", FI_PARAM_STRING, &vrb_params.iface, 0, 0,
 	  "Interfaces whose addresses are used: a comma-separated list of names, globs (ib*), networks (10.1.0.0/16); "
@@ -72,7 +70,7 @@ static const struct fab_param params[] = {
 	  "Registered memory is paged in on demand and not pinned, where the device can (default: off)" },
 	{ "use_dmabuf", FI_PARAM_BOOL, &vrb_params.use_dmabuf, 0, 0,
 	  "Memory of a dma-buf can be registered (FI_MR_DMABUF), where the device can (default: on)" },
-	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "work completions are taken 32 at a time" },
+	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, "work completions are taken 32 at a time" },
 	{ "min_rnr_timer", FI_PARAM_INT, &vrb_params.min_rnr_timer, 0, 31,
 	  "How long a peer waits that met no posted receive, as InfiniBand numbers times: 1 is 10 us, 31 is 492 ms, 0 "
 	  "is 655 ms (default: 12, 0.64 ms)" },
@@ -83,9 +81,9 @@ static const struct fab_param params[] = {
 	  "that service (default: on)" },
 	{ "dgram_name_server_port", FI_PARAM_INT, &vrb_params.name_server_port, 1, 65535,
 	  "The UDP port at which they do, and at which other nodes are asked (default: 5678)" },
-	{ "nic_affinity_policy", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
-	{ "nic_affinity_config", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
-	{ "affinity_device", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
+	{ "nic_affinity_policy", FI_PARAM_STRING, NULL, 0, 0, "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
+	{ "nic_affinity_config", FI_PARAM_STRING, NULL, 0, 0, "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
+	{ "affinity_device", FI_PARAM_STRING, NULL, 0, 0, "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
 };
 
 /* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */

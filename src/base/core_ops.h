@@ -27,6 +27,11 @@ struct fi_provider;
 
 #define FAB_CORE_MAGIC ((void *) (uintptr_t) 0x66616263)
 
+/* A flag beside the type in fi_param_define(): the parameter is accepted, since users' scripts set it, and has no
+ * effect. The help is the reason. Our core lists the parameter so, and logs when it is set; a foreign one does not know
+ * its type. */
+#define FAB_PARAM_UNUSED 0x10000
+
 /* The kind of a mismatch. It decides which entry is the nearest miss: an entry of another endpoint type is further away
  * than one whose queue is too small. */
 enum fab_why_kind {

@@ -73,6 +73,29 @@ static void what_is_set_without_effect_is_said_once(void **state)
 	free(text);
 }
 
+static void define_and_list(void)
+{
+	child_check(!fi_param_define(NULL, "words", FI_PARAM_INT, "Accepted without effect: says a text alone"));
+	list_params();
+}
+
+/* A provider says so by a flag in its table, and the help text has the words from the core; a text that has them by itself
+ * means nothing. */
+static void what_has_no_effect_is_known_by_a_flag(void **state)
+{
+	static const char *const env[] = { "FI_LOG_LEVEL=info", "FI_WORDS=1", "FI_TCP_IO_URING=1", NULL };
+	char *text;
+
+	(void) state;
+	conf_write("", 0);
+	text = child_run(env, define_and_list);
+	assert_int_equal(count_lines(text, "FI_TCP_IO_URING is set without effect: io_uring is not used"), 1);
+	assert_int_equal(count_lines(text, "FI_TCP_IO_URING: tcp: Accepted without effect: io_uring is not used"), 1);
+	assert_int_equal(count_lines(text, "FI_HOOK: Accepted without effect: there are no providers that hook"), 1);
+	assert_int_equal(count_lines(text, "is set without effect:"), 1);
+	free(text);
+}
+
 static void nothing_is_said_where_nobody_asked(void **state)
 {
 	static const char *const env[] = { "FI_HOOK=trace", "FI_TPC_IFACE=eth0", NULL };
@@ -89,6 +112,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_setting_of_the_core_is_listed),
 		cmocka_unit_test(what_is_set_without_effect_is_said_once),
+		cmocka_unit_test(what_has_no_effect_is_known_by_a_flag),
 		cmocka_unit_test(nothing_is_said_where_nobody_asked),
 	};
 

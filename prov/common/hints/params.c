@@ -9,6 +9,7 @@
 #include <string.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "base/core_ops.h"
 
 static bool in_range(const struct fi_provider *prov, const struct fab_param *param, long long value)
 {
@@ -62,7 +63,9 @@ static void (*const getters[])(struct fi_provider *prov, const struct fab_param 
 void fab_params_read(struct fi_provider *prov, const struct fab_param *params, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++) {
-		fi_param_define(prov, params[i].name, params[i].type, "%s", params[i].help);
+		unsigned type = params[i].type | (params[i].value ? 0 : FAB_PARAM_UNUSED);
+
+		fi_param_define(prov, params[i].name, (enum fi_param_type) type, "%s", params[i].help);
 		if (params[i].value)
 			getters[params[i].type](prov, &params[i]);
 	}

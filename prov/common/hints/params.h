@@ -16,7 +16,7 @@ struct fab_param {
 	 * int, a bool or a size_t, which holds the default before. */
 	void *value;
 	size_t min, max;		/* of an int or size_t */
-	const char *help;		/* with unit and default */
+	const char *help;		/* with unit and default; of one without effect the reason */
 };
 
 /* Define every parameter of the table, and read those that have a place for the value. What cannot be used is a

@@ -20,9 +20,8 @@ static void sockets_cleanup(void)
 	tcp_params_free();
 }
 
-#define NO_EFFECT "Accepted without effect: "
-#define GROWS	NO_EFFECT "it grows as needed"
-#define SILENCE	NO_EFFECT "a peer that has fallen silent is found as FI_TCP_USER_TIMEOUT says"
+#define GROWS	"it grows as needed"
+#define SILENCE	"a peer that has fallen silent is found as FI_TCP_USER_TIMEOUT says"
 
 /* What upstream's provider knows, since users' scripts are full of it. */
 static const struct fab_param params[] = {
@@ -30,9 +29,9 @@ static const struct fab_param params[] = {
 	  "Interfaces to use for entries of this name, as FI_TCP_IFACE" },
 	{ "conn_timeout", FI_PARAM_INT, &tcp_params.connect_timeout_ms, 1, 3600000,
 	  "The same as FI_TCP_CONNECT_TIMEOUT, and goes before it, milliseconds (default: 30000)" },
-	{ "pe_waittime", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "the progress thread sleeps until something happens" },
-	{ "pe_affinity", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the progress thread runs where its process may" },
-	{ "max_conn_retry", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "see FI_TCP_CONNECT_TIMEOUT and FI_TCP_HOLDOFF" },
+	{ "pe_waittime", FI_PARAM_INT, NULL, 0, 0, "the progress thread sleeps until something happens" },
+	{ "pe_affinity", FI_PARAM_STRING, NULL, 0, 0, "the progress thread runs where its process may" },
+	{ "max_conn_retry", FI_PARAM_INT, NULL, 0, 0, "see FI_TCP_CONNECT_TIMEOUT and FI_TCP_HOLDOFF" },
 	{ "def_conn_map_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },
 	{ "def_av_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },
 	{ "def_cq_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },
@@ -41,8 +40,8 @@ static const struct fab_param params[] = {
 	{ "keepalive_time", FI_PARAM_INT, NULL, 0, 0, SILENCE },
 	{ "keepalive_intvl", FI_PARAM_INT, NULL, 0, 0, SILENCE },
 	{ "keepalive_probes", FI_PARAM_INT, NULL, 0, 0, SILENCE },
-	{ "dgram_drop_rate", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "datagrams are not dropped" },
-	{ "max_buf_sz", FI_PARAM_INT, NULL, 0, 0, NO_EFFECT "the kernel sizes its buffers by itself" },
+	{ "dgram_drop_rate", FI_PARAM_INT, NULL, 0, 0, "datagrams are not dropped" },
+	{ "max_buf_sz", FI_PARAM_INT, NULL, 0, 0, "the kernel sizes its buffers by itself" },
 };
 
 struct fi_provider *fab_sockets_prov_ini(void)

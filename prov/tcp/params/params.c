@@ -37,8 +37,6 @@ struct tcp_params tcp_params = {
 	.auth_address = true,
 };
 
-#define NO_EFFECT "Accepted without effect: "
-
 static const struct fab_param params[] = {
 	{ "iface", FI_PARAM_STRING, &tcp_params.iface, 0, 0,
 	  "Interfaces to use: a comma-separated list of names, globs (eth*), networks (10.1.0.0/16); each with ^ or"
@@ -108,17 +106,17 @@ static const struct fab_param params[] = {
 	  "Bind the proof of an authorization key to the addresses of both ends, so that nobody can pass it on. Off "
 	  "where address translation lies between; both ends have to agree (default: on)" },
 
-	{ "prov_name", FI_PARAM_STRING, NULL, 0, 0, NO_EFFECT "the provider's name is tcp" },
+	{ "prov_name", FI_PARAM_STRING, NULL, 0, 0, "the provider's name is tcp" },
 	{ "max_saved", FI_PARAM_INT, NULL, 0, 0,
-	  NO_EFFECT "unexpected messages are bounded by their bytes, FI_TCP_CREDIT, not by their number" },
-	{ "max_rx_size", FI_PARAM_SIZE_T, NULL, 0, 0, NO_EFFECT "see FI_TCP_RX_SIZE" },
+	  "unexpected messages are bounded by their bytes, FI_TCP_CREDIT, not by their number" },
+	{ "max_rx_size", FI_PARAM_SIZE_T, NULL, 0, 0, "see FI_TCP_RX_SIZE" },
 	{ "staging_sbuf_size", FI_PARAM_INT, NULL, 0, 0,
-	  NO_EFFECT "small messages are gathered in one buffer a progress engine" },
+	  "small messages are gathered in one buffer a progress engine" },
 	{ "prefetch_rbuf_size", FI_PARAM_INT, NULL, 0, 0,
-	  NO_EFFECT "one buffer a progress engine takes whatever a socket has" },
-	{ "zerocopy_size", FI_PARAM_SIZE_T, NULL, 0, 0, NO_EFFECT "the kernel's zero copy is not used" },
-	{ "trace_msg", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "there is no log of single messages" },
-	{ "io_uring", FI_PARAM_BOOL, NULL, 0, 0, NO_EFFECT "io_uring is not used" },
+	  "one buffer a progress engine takes whatever a socket has" },
+	{ "zerocopy_size", FI_PARAM_SIZE_T, NULL, 0, 0, "the kernel's zero copy is not used" },
+	{ "trace_msg", FI_PARAM_BOOL, NULL, 0, 0, "there is no log of single messages" },
+	{ "io_uring", FI_PARAM_BOOL, NULL, 0, 0, "io_uring is not used" },
 };
 
 /* A range of ports has two ends, or it is none. */
