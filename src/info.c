@@ -138,18 +138,21 @@ static struct fid_nic *dup_nic(const struct fid_nic *nic, bool *failed)
 	return NULL;
 }
 
-/* A nic with operations is copied by its own FI_DUP. One that an application filled in is copied here. */
+/* Copy by the nic's own FI_DUP, where it has one. The core copies those of applications, which have no operations, and
+ * those of our providers. */
 static struct fid_nic *dup_info_nic(struct fid_nic *nic, bool *failed)
 {
 	struct fid_nic *copy = NULL;
+	int ret = -FI_ENOSYS;
 
-	if (!nic || !nic->fid.ops || !nic->fid.ops->control)
-		return nic ? dup_nic(nic, failed) : NULL;
-	if (nic->fid.ops->control(&nic->fid, FI_DUP, &copy)) {
-		*failed = true;
+	if (!nic)
 		return NULL;
-	}
-	return copy;
+	if (nic->fid.ops && nic->fid.ops->control)
+		ret = nic->fid.ops->control(&nic->fid, FI_DUP, &copy);
+	if (ret == -FI_ENOSYS)
+		return dup_nic(nic, failed);
+	*failed |= ret != 0;
+	return ret ? NULL : copy;
 }
 
 static struct fi_ep_attr *dup_ep_attr(const struct fi_ep_attr *attr, bool *failed)

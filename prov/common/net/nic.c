@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A nic is one piece of memory: its parts and their texts. A copy is the same bytes with the pointers set anew. The
- * text of what is not known is empty, and the pointer to it NULL.
+ * The object is the core's: fi_dupinfo() copies any nic whose provider does not, and its copies copy and free themselves. Here
+ * is what it is made of. The text of what is not known is empty, and the pointer to it NULL.
  */
 #include "common/net/nic.h"
 
@@ -10,22 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "base/bits.h"
-#include "base/list.h"
 #include "common/ops/ops.h"
-
-struct nic {
-	struct fid_nic fid;
-	struct fi_device_attr device;
-	struct fi_bus_attr bus;
-	struct fi_link_attr link;
-	struct fab_nic_text text;	/* what the three point to */
-};
-
-static struct nic *nic_of(struct fid *fid)
-{
-	return fab_container(fid, struct nic, fid.fid);
-}
 
 /* ---- what /sys says ---- */
 
@@ -89,71 +74,49 @@ bool fab_nic_find(const char *folder, struct fab_nic *nic)
 
 /* ---- the object ---- */
 
-static int nic_close(struct fid *fid)
-{
-	free(nic_of(fid));
-	return 0;
-}
-
-static int nic_control(struct fid *fid, int command, void *arg);
-
-static struct fi_ops nic_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = nic_close,
-	.control = nic_control,
-};
+/* It cannot be copied but by the core. */
+static struct fi_ops plain_ops = { .size = sizeof(struct fi_ops) };
 
 static char *text_or_null(char *text)
 {
 	return *text ? text : NULL;
 }
 
-static void set_pointers(struct nic *nic)
+int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic)
 {
-	nic->fid.device_attr = &nic->device;
-	nic->fid.bus_attr = &nic->bus;
-	nic->fid.link_attr = &nic->link;
-	nic->device = (struct fi_device_attr) {
-		.name = text_or_null(nic->text.name),
-		.device_id = text_or_null(nic->text.device_id),
-		.device_version = text_or_null(nic->text.version),
-		.vendor_id = text_or_null(nic->text.vendor_id),
-		.driver = text_or_null(nic->text.driver),
-		.firmware = text_or_null(nic->text.firmware),
+	struct fab_nic_text text = from->text;
+	struct fi_bus_attr bus = from->bus;
+	struct fi_device_attr device = {
+		.name = text_or_null(text.name),
+		.device_id = text_or_null(text.device_id),
+		.device_version = text_or_null(text.version),
+		.vendor_id = text_or_null(text.vendor_id),
+		.driver = text_or_null(text.driver),
+		.firmware = text_or_null(text.firmware),
 	};
-	nic->link.address = text_or_null(nic->text.address);
-	nic->link.network_type = text_or_null(nic->text.network_type);
-}
+	struct fi_link_attr link = {
+		.address = text_or_null(text.address),
+		.mtu = from->mtu,
+		.speed = from->speed,
+		.state = from->state,
+		.network_type = text_or_null(text.network_type),
+	};
+	struct fid_nic plain = {
+		.fid = { .fclass = FI_CLASS_NIC, .ops = &plain_ops },
+		.device_attr = &device,
+		.bus_attr = &bus,
+		.link_attr = &link,
+	};
+	struct fi_info *copy;
 
-static int nic_control(struct fid *fid, int command, void *arg)
-{
-	struct nic *copy;
-
-	if (command != FI_DUP || !arg)
-		return -FI_ENOSYS;
-	copy = malloc(sizeof(*copy));
+	*nic = NULL;
+	FAB_OPS_FILL(&plain_ops);
+	copy = fi_dupinfo(&(struct fi_info) { .nic = &plain });
 	if (!copy)
 		return -FI_ENOMEM;
-	*copy = *nic_of(fid);
-	set_pointers(copy);
-	*(struct fid_nic **) arg = &copy->fid;
-	return 0;
-}
-
-int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic_fid)
-{
-	struct nic *nic = calloc(1, sizeof(*nic));
-
-	*nic_fid = NULL;
-	if (!nic)
-		return -FI_ENOMEM;
-	FAB_OPS_FILL(&nic_ops);
-	nic->fid.fid = (struct fid) { .fclass = FI_CLASS_NIC, .ops = &nic_ops };
-	nic->text = from->text;
-	nic->bus = from->bus;
-	nic->link = (struct fi_link_attr) { .mtu = from->mtu, .speed = from->speed, .state = from->state };
-	set_pointers(nic);
-	*nic_fid = &nic->fid;
+	*nic = copy->nic;
+	copy->nic = NULL;
+	fi_freeinfo(copy);
 	return 0;
 }
 
