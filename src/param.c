@@ -302,8 +302,8 @@ static struct param *param_alloc(const char *env_name, enum fi_param_type type, 
 	return param;
 }
 
-/* The help text, with the provider's name in front, and of one without effect that it is; *text_at: where the text begins that
- * is given here. NULL if there is no memory. */
+/* The help text: the provider's name, that the parameter has no effect (unused), and the text given here, which begins
+ * at *text_at. NULL if there is no memory. */
 static char *make_help(const struct fi_provider *provider, bool unused, size_t *text_at, const char *fmt, va_list args)
 {
 	bool has_name = provider && provider != &fab_core_prov;
@@ -319,7 +319,8 @@ static char *make_help(const struct fi_provider *provider, bool unused, size_t *
 	return len < 0 ? NULL : help;
 }
 
-static int define(const struct fi_provider *provider, const char *name, enum fi_param_type type, char *help, size_t why_at)
+static int define(const struct fi_provider *provider, const char *name, enum fi_param_type type, char *help,
+		  size_t why_at)
 {
 	char env_name[MAX_NAME_LEN];
 	struct param *param;

@@ -18,8 +18,8 @@
  * themselves are needed before anything can be logged. */
 void fab_param_report(void);
 
-/* Call `each` of every parameter defined so far; value is NULL if it is not set, why is the reason of one that has no effect
- * (FAB_PARAM_UNUSED), else NULL. It defines none itself. */
+/* Call `each` of every parameter defined so far. value is NULL if it is not set; why is the reason why it has no effect
+ * (FAB_PARAM_UNUSED), or NULL. `each` defines none itself. */
 void fab_param_each(void (*each)(const char *env_name, const char *why, const char *value));
 /* Call `each` of every FI_NAME (capitals, digits, underscores) that the environment or the configuration file sets, and
  * that is no parameter defined so far; each name once, however often it is set. Nobody changes the environment

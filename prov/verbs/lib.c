@@ -5,8 +5,8 @@
  * inline, call them as if linked; none is called before vrb_lib_ready() has said yes, which fi_getinfo and fi_fabric
  * see to.
  *
- * A device may be there if the kernel has one. SYSFS_PATH, a variable of libibverbs, says where the kernel's folder is; so
- * the tests, which have a stand-in for the libraries, have one for that folder.
+ * A device may be there if the kernel has one. SYSFS_PATH, a variable of libibverbs, says where the kernel's folder is:
+ * the tests, which have a stand-in for the libraries, have another for that folder.
  */
 #include "verbs/verbs.h"
 

@@ -79,8 +79,8 @@ static void define_and_list(void)
 	list_params();
 }
 
-/* A provider says so by a flag in its table, and the help text has the words from the core; a text that has them by itself
- * means nothing. */
+/* A flag says so, and the core adds the words to the help text; a help text that has these words by itself means
+ * nothing. */
 static void what_has_no_effect_is_known_by_a_flag(void **state)
 {
 	static const char *const env[] = { "FI_LOG_LEVEL=info", "FI_WORDS=1", "FI_TCP_IO_URING=1", NULL };

@@ -52,7 +52,7 @@ static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64
 	return user_ids && !av->user_ids ? -FI_ENOSYS : -FI_EINVAL;
 }
 
-/* Check the arguments of an insertion. 0: look up the names, then call batch_start(). -FI_E*: there is nothing to end. */
+/* Check the arguments of an insertion. 0: look up the names, then call batch_start(). -FI_E*: nothing to end. */
 static int batch_prepare(struct batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	const struct fi_provider *prov = av->domain->fabric->prov;

@@ -55,8 +55,8 @@ static struct fab_connreq *request_remove(struct fab_fabric *fabric, struct fab_
 	return req;
 }
 
-/* Take the first request of the fabric with this handle, or, with handle NULL, of this passive endpoint. NULL if there is
- * none. */
+/* Take the request with this handle out of the fabric, or, with handle NULL, the first one of the passive endpoint.
+ * NULL if there is none. */
 static struct fab_connreq *take(struct fab_fabric *fabric, fid_t fid, const struct fab_pep *pep)
 {
 	struct fab_connreq *req = NULL;

@@ -19,11 +19,11 @@
 
 struct fab_pep;
 
-/* The handle of a request: fi_info.handle of an FI_CONNREQ points to fid. It outlives the request: a handle that is used again
- * is refused, as its address is given to no other request before FAB_CONNREQ_OLD_MAX more have been answered. */
+/* The handle of a request: fi_info.handle of an FI_CONNREQ points to fid. It outlives the request, so that no other
+ * request has its address before FAB_CONNREQ_OLD_MAX more have been answered: a handle used twice is refused. */
 struct fab_connreq_handle {
 	struct fid fid;
-	struct fab_list link;		/* in fabric->connreqs until the request is taken, then in fabric->old_connreqs */
+	struct fab_list link;		/* in fabric->connreqs; once the request is taken, in old_connreqs */
 	struct fab_connreq *req;	/* borrowed; NULL: taken */
 };
 

@@ -71,8 +71,9 @@ struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
 /*
  * May a peer do `access` (FI_REMOTE_READ or FI_REMOTE_WRITE) on addr, len under key? 0, and iov (of *iov_cnt slots on
  * entry, how many were used on return) says where that is in our memory; -FI_ENOKEY, -FI_EACCES (not that access, or
- * it has an authorization key and that is not `proven`, the one that the peer has proved, if any), -FI_EINVAL (out of bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and uses no
- * slot. Engine lock held. On success *mr is the region.
+ * the region has an authorization key that is not `proven`, the one that the peer has proved, if any), -FI_EINVAL (out
+ * of bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and uses no slot. Engine lock held. On
+ * success *mr is the region.
  */
 int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uint64_t key, uint64_t addr, size_t len,
 		  uint64_t access, struct iovec *iov, uint32_t *iov_cnt, struct fab_mr **mr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The object is the core's: fi_dupinfo() copies any nic whose provider does not, and its copies copy and free themselves. Here
- * is what it is made of. The text of what is not known is empty, and the pointer to it NULL.
+ * The object is the core's: fi_dupinfo() copies a nic whose provider does not, and the copy has operations of the core.
+ * This file collects what the nic is made of. The text of what is not known is empty, and the pointer to it NULL.
  */
 #include "common/net/nic.h"
 
