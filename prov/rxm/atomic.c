@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics: a packet with operands, done by the target's software, and an answer to each, which carries what was
- * there before or why it was refused. Engine lock held.
+ * Atomics. The initiator sends a packet with the operands. The target carries it out in software, and answers with the
+ * previous values or with an error. Engine lock held.
  */
 #include "rxm/rxm.h"
 

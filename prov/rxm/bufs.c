@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory for packets, registered with the provider below where it must be. Lock of the endpoint's engine held.
+ * Packet buffers, registered with the provider below if it needs that. Lock of the endpoint's engine held.
  */
 #include "rxm/rxm.h"
 
@@ -23,7 +23,7 @@ struct rxm_chunk *rxm_chunk_alloc(struct fid_domain *below, size_t size, size_t 
 		return NULL;
 	chunk->next = NULL;
 	chunk->mr = NULL;
-	/* the key is the device's where registration of local memory matters */
+	/* a provider that needs local memory registered chooses keys itself, so this one is not used */
 	if (below && fi_mr_reg(below, chunk->mem, size * cnt, access, 0, 0, 0, &chunk->mr, NULL)) {
 		free(chunk);
 		return NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What collectives (prov/common/collective/collective.h) need of rxm: messages of a class of their own (RXM_OP_COLL),
- * which are sent as all others are and matched among themselves (ep->coll_recv), and word of members that have gone or
- * of groups that have failed. Only between ends that both said in the handshake that they have them. Engine lock held.
+ * Collectives (prov/common/collective/collective.h) over rxm. Their messages have an op of their own (RXM_OP_COLL).
+ * They are sent like all others, and matched by a matcher of their own (ep->coll_recv). Collectives are told of peers
+ * that are lost, and tell members that a group has failed. Only between ends that both said in the handshake that they
+ * have collectives. Engine lock held.
  */
 #include "rxm/rx.h"
 

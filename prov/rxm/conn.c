@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections below: making them, by us or by a peer, and their end. Engine lock held.
+ * Connections of the provider below: how we or a peer make them, and how they end. Engine lock held.
  *
  *   CONNECTING (fi_connect) --FI_CONNECTED--> UP --FI_SHUTDOWN, error--> DOWN --completions read--> freed
  *   ACCEPTING  (fi_accept)  --FI_CONNECTED--^          any error, deadline --^
  *
- * FI_SHUTDOWN may be read before what the peer had sent until then, so it waits (poller->ending) until the completion
- * queue has been read empty.
+ * FI_SHUTDOWN may be read before the completions of messages that the peer sent earlier. So the connection stays
+ * (poller->ending) until the completion queue has been read until it was empty.
  *
- * Both ends may connect at once. The one with the higher address wins: it refuses the other's request, which drops
- * its own and accepts. Whoever is refused because there is a connection already, or one in the making, tries again
- * until its deadline: the other end has not seen the end of the old one yet, or is about to connect itself. So does
- * whoever is reset, or meets a provider below that has no patience with a busy peer: what is queued for the peer waits.
+ * Both ends may connect at once. The end with the higher address wins: it refuses the other's request; the other end
+ * drops its own attempt, and accepts. An end that is refused because there is a connection already, or one is being
+ * made, tries again until its deadline: the peer has not seen the end of the old connection yet, or is about to connect
+ * itself. The same holds for an attempt that is reset, or that times out where the provider below does not wait for a
+ * busy peer. Operations that are queued for the peer wait meanwhile.
  */
 #include "rxm/rxm.h"
 
@@ -47,7 +48,7 @@ void rxm_conn_reap(struct rxm_poller *poller)
 		conn_free(fab_container(link, struct rxm_conn, link));
 }
 
-/* A connection is not being made any more, if it was. */
+/* A connection stops counting as one that is being made. Does nothing if it is UP. */
 static void made(struct rxm_conn *conn)
 {
 	struct rxm_ep *ep = conn->ep;
@@ -91,8 +92,8 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	conn->peer = NULL;
 }
 
-/* It has ended in the making: may the next attempt fare better? The peer is busy, or has been started anew; or we were
- * about to accept it, and can connect. */
+/* An attempt has failed with err. True if another may succeed: the peer is busy or has been restarted, or we were about
+ * to accept, and can connect instead. */
 static bool worth_retry(const struct rxm_conn *conn, int err)
 {
 	if (err == FI_EPROTO || err == FI_ENOMEM)
@@ -138,7 +139,8 @@ void rxm_conn_broken(struct rxm_conn *conn, const char *what)
 	rxm_conn_fail(conn, FI_EPROTO, "the peer broke the protocol");
 }
 
-/* A connection with nothing done yet; info is the provider's below. NULL: logged, *err says why. */
+/* Make a connection with an enabled endpoint below (of info) and posted buffers. NULL, logged, with the error in
+ * *err. */
 static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, int *err)
 {
 	struct rxm_ep *ep = peer->ep;
@@ -221,7 +223,7 @@ static void conn_up(struct rxm_conn *conn)
 	rxm_rx_resume(conn);
 }
 
-/* ---- what the ends know of each other ---- */
+/* ---- additions to the protocol ---- */
 
 static uint8_t own_ext(const struct rxm_ep *ep)
 {
@@ -233,7 +235,7 @@ static bool is_ext(uint8_t ext)
 	return (ext & ~RXM_EXT_COLL) == RXM_EXT;
 }
 
-/* ---- ours ---- */
+/* ---- connections that we make ---- */
 
 /* An info for an endpoint below, from our address to dest. NULL: no memory. */
 static struct fi_info *info_below(const struct rxm_ep *ep, const union fab_any_addr *dest)
@@ -285,7 +287,7 @@ int rxm_conn_start(struct rxm_peer *peer)
 	return ret;
 }
 
-/* ---- theirs ---- */
+/* ---- connections that peers make ---- */
 
 static void refuse(struct rxm_ep *ep, const struct fi_info *info, enum rxm_cm_reason reason)
 {
@@ -305,7 +307,7 @@ static int compare_addr(const union fab_sockaddr *a, const union fab_sockaddr *b
 	return diff ? diff : (int) fab_addr_port(&a->sa) - (int) fab_addr_port(&b->sa);
 }
 
-/* What is to become of a request. */
+/* The answer to a connection request. */
 enum verdict {
 	ACCEPT,
 	ACCEPT_INBOUND,			/* it is from ourselves */
@@ -443,7 +445,7 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 
 /* ---- events ---- */
 
-/* Has a connection that we accepted ended while the word of its being there was on the way? The peer had given up. */
+/* True if a connection that we accepted has ended before its FI_CONNECTED was read: the peer had given up. */
 static bool over_already(const struct rxm_conn *conn)
 {
 	union fab_sockaddr addr;
@@ -471,8 +473,8 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
 		conn_up(conn);
 }
 
-/* Connections that are up are still told of their end by what they have posted; those in the making end by their
- * deadline. */
+/* No events can be read any more. Connections that are UP still end by errors of their posted receives. Those that are
+ * being made end by their deadline. */
 static void lose_events(struct rxm_poller *poller)
 {
 	RXM_WARN(FI_LOG_EP_CTRL, "no memory for an event of a connection below: endpoints make no more connections; "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fabrics, domains and memory regions: ours embed those of prov/common and own one each of the provider below. A
+ * Fabrics, domains and memory regions. Each embeds the object of prov/common, and owns one of the provider below. A
  * region is registered below, which gives it its key, and then here under the same key, where atomics look it up.
  */
 #include "rxm/rxm.h"

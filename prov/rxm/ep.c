@@ -2,8 +2,8 @@
 /*
  * Endpoints: open, enable, options, close.
  *
- * Close: first no operation is taken any more (ep->closing), then what was given to the provider below gets FLUSH_MS to
- * leave, then all connections end, which completes what is left in error.
+ * Close: first new operations are refused (ep->closing). Then the operations that the provider below has get FLUSH_MS
+ * to complete. Then all connections end, which completes the remaining operations in error.
  */
 #include "rxm/rxm.h"
 

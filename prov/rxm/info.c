@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What rxm offers: an RDM entry for each FI_EP_MSG entry of the providers that it knows to be good to stand on. The
- * core sees to it that an inner fi_getinfo() tells nothing of what it does not find.
+ * fi_getinfo(): an FI_EP_RDM entry for each FI_EP_MSG entry of the providers that rxm supports below. It finds those by
+ * an inner fi_getinfo(), for which the core logs nothing.
  */
 #include "rxm/rxm.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that wait for their receive, until that or until their sender or the endpoint goes. Engine lock held.
+ * Unexpected messages: they wait until a receive takes them, or the endpoint is closed. Engine lock held.
  *
- *   whole      its bytes are here; stays when its connection ends (ep->orphans)
- *   in parts   segments are still coming, here or, once a receive has it, there
- *   announced  its bytes are with the sender, and go with it
+ *   complete   all bytes are here; the message stays when its connection ends (ep->orphans)
+ *   in parts   segments are missing; they go here, or into the receive once it has one. Freed with its connection
+ *   announced  the bytes are at the sender. Freed with its connection
  */
 #include "rxm/rx.h"
 
@@ -51,7 +51,7 @@ void rxm_kept_free(struct rxm_kept *kept)
 		rxm_credit_give(conn, RXM_ASKS);
 }
 
-/* It has been taken, or the application has said that it does not want it. */
+/* A receive has taken the message, or the application has discarded it: free it and tell the sender. */
 static void kept_end(struct rxm_kept *kept)
 {
 	struct rxm_conn *conn = kept->conn;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The messages in what arrives: to their receive, if one is posted, or kept. Engine lock held.
+ * Messages that arrive: each goes into a matching receive, or is kept as unexpected. Engine lock held.
  *
- * FI_DELIVERY_COMPLETE asks for an answer when the message is in its receive buffer or, where none was posted when it
- * came, kept here (fi_cq(3)); FI_MATCH_COMPLETE when a receive has taken it. A message that was announced is answered
- * when it has been fetched, which is both.
+ * With FI_DELIVERY_COMPLETE the sender is answered when the message is in its receive buffer, or kept here if no
+ * receive was posted (fi_cq(3)). With FI_MATCH_COMPLETE it is answered when a receive has taken the message. The answer
+ * to an announced message is sent when it has been fetched, which serves both.
  */
 #include "rxm/rx.h"
 

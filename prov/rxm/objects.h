@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The objects of ofi_rxm, what they hold and whose it is, and its bounds. What is done with them, and what guards them:
- * rxm.h.
+ * The objects of ofi_rxm: their fields, who owns what a field points to, and limits. rxm.h has the functions, and says
+ * which lock guards the objects.
  */
 #ifndef RXM_OBJECTS_H
 #define RXM_OBJECTS_H
@@ -31,24 +31,24 @@
 #define RXM_RX_SIZE		4096
 #define RXM_SIZE_MAX		65536
 #define RXM_INJECT_SIZE		1024
-#define RXM_EAGER_MAX		16384	/* bytes of a message in one packet */
-#define RXM_SAR_LIMIT		131072	/* bytes of a message in several; longer ones are read or written */
-#define RXM_CONN_RX		64	/* packets that a connection can have coming */
+#define RXM_EAGER_MAX		16384	/* default: bytes of a message that goes in one packet (eager) */
+#define RXM_SAR_LIMIT		131072	/* default: bytes of a message that goes in segments; longer: rendezvous */
+#define RXM_CONN_RX		64	/* default: packet buffers posted for a connection */
 #define RXM_ASKED_MAX		65535	/* requests of a connection that wait for an answer */
-#define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages of a peer: then it gets no credit */
-#define RXM_KEEP_CNT		4096		/* likewise, messages */
+#define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages beyond which a peer gets no credit */
+#define RXM_KEEP_CNT		4096		/* likewise, number of messages */
 #define RXM_BELOW_NAME_MAX	32
-#define RXM_PARTS_MAX		32	/* messages of a peer of which segments have come, and others are to come */
-#define RXM_CTL_MAX		256	/* answers that have not left: then a peer without credit is not heard */
+#define RXM_PARTS_MAX		32	/* messages of a peer of which some segments have arrived */
+#define RXM_CTL_MAX		256	/* queued answers beyond which nothing is received from a peer without credit */
 #define RXM_SMALL		448	/* bytes behind the headers of a packet in ep->small */
 #define RXM_BIG_MIN		4608	/* likewise in ep->big, at least */
 #define RXM_AMO_MAX		2048	/* bytes of elements of an atomic */
 #define RXM_SEG_MAX		(1u << 24)	/* bytes of a message in segments */
-/* Of cnt packets that a connection can have coming: how many of each enum rxm_load may be under way. The others are for
- * credits: before it has taken one, nobody is sent more than two for each kind. */
+/* Packets of each enum rxm_load that may be under way to a connection with cnt packet buffers. Four buffers remain for
+ * packets of credit: at most two of each load are sent before the peer has taken one. */
 #define RXM_WINDOW(cnt)		(((cnt) - 4) / RXM_LOADS)
 
-/* Of the environment, read once at initialisation (prov.c). */
+/* Parameters of the environment, read once at initialisation (prov.c). */
 struct rxm_params {
 	size_t buffer_size;		/* bytes of message in a packet */
 	size_t sar_limit;
@@ -75,9 +75,9 @@ struct rxm_fabric {
 	struct fid_fabric *below;	/* owned */
 };
 
-/* Memory for packets, in pieces of one size that never move. Guarded by the lock of the endpoint's engine. */
+/* A pool of packet buffers of one size, which never move. Guarded by the lock of the endpoint's engine. */
 struct rxm_bufs {
-	struct fid_domain *below;	/* borrowed: where chunks are registered; NULL: they need not be */
+	struct fid_domain *below;	/* borrowed: chunks are registered here; NULL: registration is not needed */
 	size_t size;			/* bytes of a buffer */
 	struct rxm_buf *free;
 	struct rxm_chunk *chunks;	/* owned */
@@ -92,17 +92,18 @@ struct rxm_buf {
 struct rxm_domain {
 	struct fab_domain base;
 	struct fid_domain *below;	/* owned */
-	struct fi_info *below_info;	/* owned: what it was opened with */
+	struct fi_info *below_info;	/* owned: the info that `below` was opened with */
 	struct fi_info *most;		/* owned: the most that an endpoint may ask for */
-	bool mr_local;			/* below, memory has to be registered */
-	bool mr_virt;			/* remote addresses are virtual ones */
-	bool own_keys;			/* the application's keys are not for remote access; below gets others */
-	bool has_dc;			/* below knows FI_DELIVERY_COMPLETE */
-	bool patient;			/* below waits for a peer that is there, but busy, until it accepts */
-	pthread_mutex_t lock;		/* guards what follows (of regions until it is set); an engine's comes after */
+	bool mr_local;			/* the provider below needs local memory registered (FI_MR_LOCAL) */
+	bool mr_virt;			/* remote addresses are virtual addresses (FI_MR_VIRT_ADDR) */
+	bool own_keys;			/* regions get keys of ours below, not those of the application */
+	bool has_dc;			/* the provider below has FI_DELIVERY_COMPLETE */
+	bool patient;			/* the provider below waits until a busy peer accepts the connection */
+	/* Guards the next three fields (the last two until they are set). An engine's lock is taken inside of it. */
+	pthread_mutex_t lock;
 	struct fab_list pollers;	/* struct rxm_poller.link */
-	struct fi_ops mr_fid_ops;	/* of regions: those of prov/common, but for close */
-	int (*mr_close_base)(struct fid *fid);	/* what that was */
+	struct fi_ops mr_fid_ops;	/* of regions: those of prov/common, with our close */
+	int (*mr_close_base)(struct fid *fid);	/* close of prov/common */
 };
 
 struct rxm_conn;
@@ -110,7 +111,7 @@ struct rxm_ep;
 struct rxm_peer;
 struct rxm_tx;
 
-/* What every operation below has as its context. */
+/* The operation that the context of a completion below belongs to. */
 enum rxm_ctx_kind {
 	RXM_CTX_TX,
 	RXM_CTX_RX,
@@ -127,48 +128,48 @@ struct rxm_rx {
 	struct rxm_conn *conn;
 	struct rxm_pkt *pkt;
 	struct fab_list link;		/* in conn->posted */
-	size_t len;			/* bytes that have come, if arrived */
-	uint64_t data, tag;		/* of what has no packet */
-	bool arrived;			/* its completion was there before that of one posted earlier */
-	bool written;			/* ... and is that of a remote write with data, which takes a receive */
-	bool bare, has_data;		/* ... and is that of a tagged message without a packet, and has data */
+	size_t len;			/* bytes received, if arrived */
+	uint64_t data, tag;		/* if written or bare */
+	bool arrived;			/* completed, but one that was posted earlier has not */
+	bool written;			/* arrived, and was taken by a remote write with data */
+	bool bare, has_data;		/* arrived, and holds a tagged message without packet headers; it has data */
 };
 
-/* What rxm_tx.what is. */
+/* The operation below that an rxm_tx is. */
 enum rxm_tx_what {
-	RXM_TX_PACKET,			/* pkt, and behind it iov */
-	RXM_TX_READ,			/* from rma to iov */
-	RXM_TX_WRITE,			/* from iov to rma */
+	RXM_TX_PACKET,			/* a message: buf->pkt, followed by iov */
+	RXM_TX_READ,			/* an RMA read from rma to iov */
+	RXM_TX_WRITE,			/* an RMA write from iov to rma */
 };
 
-/* One operation below, and what hangs on its end. What is not zeroed is valid where another field says so: buf, app,
- * hold, has_slot, answered, a vector's count, or the done() that reads it. */
+/* One operation below, and what is done when it ends. A field that is not zeroed is valid only where another field says
+ * so: buf, app, hold, has_slot, answered, the count of a vector, or a done() that reads it. */
 struct rxm_tx {
 	struct rxm_ctx ctx;
 	struct fab_list link;		/* in conn's txq, ctlq, answerq, flying or waiting */
 	struct rxm_ep *ep;		/* borrowed */
 	/* ---- zeroed from here ---- */
 	struct rxm_conn *conn;
-	struct rxm_tx *then;		/* owned: starts, first of all in txq, when this has gone well; or NULL */
-	/* Called when it is over below, and answered if it had to be, before it is freed; err is a positive FI_E* or 0.
-	 * NULL: nobody is to know. */
+	struct rxm_tx *then;		/* owned: goes to the head of txq when this one has succeeded; or NULL */
+	/* Called before the entry is freed, when it has completed below and, if it wants an answer, been answered. err
+	 * is a positive FI_E* or 0. NULL: nothing to call. */
 	void (*done)(struct rxm_tx *tx, int err, const char *text);
 	struct rxm_buf *buf;		/* owned, or NULL */
-	struct rxm_buf *hold;		/* owned: payload that was injected; or NULL */
+	struct rxm_buf *hold;		/* owned: a copy of injected payload; or NULL */
 	uint64_t below_flags;
 	uint64_t len, data;
 	uint8_t what;			/* enum rxm_tx_what */
 	uint8_t iov_cnt, rma_cnt, mr_cnt, user_cnt;
-	uint8_t parts;			/* of a read or write: operations below, one for each of rma, or 1 for all */
-	uint8_t rma_at;			/* those that are over */
-	uint8_t code;			/* enum fab_op_code, of operations of the application */
-	bool app;			/* an operation of the application, which counts in ep->tx_cnt */
+	uint8_t parts;			/* operations below of a read or write: one for each rma, or 1 for all */
+	uint8_t rma_at;			/* parts that have completed */
+	uint8_t code;			/* enum fab_op_code, of an operation of the application */
+	bool app;			/* an operation of the application, counted in ep->tx_cnt */
 	bool hooked;			/* ... and context is a struct fab_hook */
-	bool control;			/* an answer, or what it takes to give one: goes past the application's */
+	bool control;			/* for an answer to the peer: overtakes operations of the application */
 	bool wants_answer;
 	bool answered;
-	bool writing;			/* announced, and being written: only the end of that ends it */
-	bool gone;			/* its connection has ended, and done() was called: only memory is left */
+	bool writing;			/* announced, and now being written: it ends when the write ends */
+	bool gone;			/* its connection has ended and done() was called; waits for its completion */
 	bool has_slot;
 	bool flying;			/* the provider below has it */
 	bool want_cq;
@@ -177,45 +178,45 @@ struct rxm_tx {
 	int answer_err;
 	struct rxm_bufs *bufs;		/* where buf is from */
 	struct rxm_bufs *hold_bufs;	/* likewise */
-	size_t pkt_len;			/* bytes of buf->pkt that go */
+	size_t pkt_len;			/* bytes of buf->pkt that are sent */
 	void *context;
 	uint64_t tag;
 	struct iovec iov[RXM_IOV_LIMIT];
-	void *desc[RXM_IOV_LIMIT];	/* as the provider below has them */
+	void *desc[RXM_IOV_LIMIT];	/* descriptors of the provider below */
 	struct fi_rma_iov rma[RXM_IOV_LIMIT];
-	struct fid_mr *mr[RXM_IOV_LIMIT];	/* owned: registered for this */
-	/* what the answer is about: results of an atomic go there, an announced message is there */
+	struct fid_mr *mr[RXM_IOV_LIMIT];	/* owned: registered for this operation */
+	/* the application's buffers: for the results of an atomic, or with the announced message */
 	struct iovec user[RXM_IOV_LIMIT];
 	void *user_desc[RXM_IOV_LIMIT];
 	/* rendezvous, at the receiver */
-	struct fab_recv *recv;		/* borrowed: whose receive it is */
+	struct fab_recv *recv;		/* borrowed: the receive was posted here */
 	struct fab_into into;
 	struct fab_msg msg;
-	uint64_t msg_id;		/* the sender's */
+	uint64_t msg_id;		/* of the sender's request */
 };
 
-/* A number for requests. */
+/* A slot for a request that waits for its answer. The request's msg_id is made of the slot's index and gen. */
 struct rxm_slot {
 	struct rxm_tx *tx;		/* the request, or NULL */
-	uint32_t gen;			/* how often it has been in use */
+	uint32_t gen;			/* how often the slot has been used */
 	uint32_t next_free;		/* as conn->asked_free */
 };
 
-/* What a packet costs its sender, and gives it back when the peer has taken it. Answers have credit of their own, since
- * many can become due at once, long after what asked for them was taken; and they must not wait behind requests. */
+/* The kind of credit that a packet costs its sender. The peer gives the credit back when it has taken the packet.
+ * Answers have credit of their own: many can become due at once, long after their requests were taken, and they must
+ * not wait behind requests. */
 enum rxm_load {
 	RXM_ASKS,
 	RXM_ANSWERS,
 	RXM_LOADS,
-	RXM_FREE = RXM_LOADS,		/* word of credit costs none */
+	RXM_FREE = RXM_LOADS,		/* a packet of credit costs none */
 };
 
-/* Of one kind, at one end. */
+/* The credit of one kind, at one end of a connection. */
 struct rxm_credit {
-	uint32_t left;			/* packets that may be sent */
-	uint32_t owed;			/* packets of the peer taken, and not yet said */
-	/* Packets of the peer that spent its credit, and of which it has not been told: never more than it was
-	 * given. */
+	uint32_t left;			/* packets that this end may send */
+	uint32_t owed;			/* packets of the peer that were taken, and not yet reported to it */
+	/* Packets that the peer has sent on its credit, less those reported to it: never more than it was given. */
 	uint32_t unpaid;
 };
 
@@ -223,7 +224,7 @@ enum rxm_conn_state {
 	RXM_CONN_CONNECTING,		/* fi_connect() has been called */
 	RXM_CONN_ACCEPTING,		/* fi_accept() */
 	RXM_CONN_UP,
-	RXM_CONN_DOWN,			/* closed below; waits for its last completions to be read */
+	RXM_CONN_DOWN,			/* closed below; freed when its last completions have been read */
 };
 
 struct rxm_conn {
@@ -232,33 +233,34 @@ struct rxm_conn {
 	struct fab_list link;		/* in ep->conns, or poller->gone when DOWN */
 	struct fid_ep *below;		/* owned; NULL when DOWN */
 	enum rxm_conn_state state;
-	bool ext;			/* the peer knows our additions */
+	bool ext;			/* the peer knows our additions to the protocol (wire.h) */
 	bool coll;			/* both ends have collectives */
-	struct fab_list stuck;		/* in poller->stuck: the provider below took no more */
+	struct fab_list stuck;		/* in poller->stuck: the provider below returned -FI_EAGAIN */
 	bool running;			/* in rxm_tx_run() */
 	uint64_t peer_id;		/* the peer's incarnation */
-	uint32_t window;		/* credit of each kind at the beginning; 0 unless ext */
+	uint32_t window;		/* initial credit of each kind; 0 unless ext */
 	struct rxm_credit credit[RXM_LOADS];
-	struct rxm_slot *asked;		/* owned: by number. Grows: an announcement waits as long as its receive does */
+	/* Owned: the slots of requests. Grows, since an announcement waits for as long as its receive is not posted. */
+	struct rxm_slot *asked;
 	size_t asked_room;
-	uint32_t asked_cnt;		/* of them that have ever been in use */
-	uint32_t asked_free;		/* the first of those that are not, and one more; 0: none */
+	uint32_t asked_cnt;		/* slots that have ever been in use */
+	uint32_t asked_free;		/* index of the first free slot, plus one; 0: none */
 	struct fab_list txq;		/* struct rxm_tx, in order, not yet given to the provider below */
-	struct fab_list ctlq;		/* likewise, of those that need no credit */
-	struct fab_list answerq;	/* likewise, of answers */
-	uint32_t ctl_cnt;		/* answers not yet over, within the peer's credit, or RXM_CTL_MAX and rx_cnt */
+	struct fab_list ctlq;		/* likewise: operations that need no credit */
+	struct fab_list answerq;	/* likewise: answers */
+	uint32_t ctl_cnt;		/* answers that have not ended; bounded by credit, or by RXM_CTL_MAX + rx_cnt */
 	struct fab_list held;		/* struct rxm_rx.link: not posted again while ctl_cnt is too high */
-	struct fab_list flying;		/* it has them */
-	struct fab_list waiting;	/* it is done with them, the peer's answer is still to come */
+	struct fab_list flying;		/* struct rxm_tx that the provider below has */
+	struct fab_list waiting;	/* struct rxm_tx that have completed below and wait for the peer's answer */
 	struct fab_list kept;		/* struct rxm_kept.link */
 	size_t kept_len, kept_cnt;
-	struct fab_list parts;		/* struct rxm_part.link: messages of which segments are to come */
+	struct fab_list parts;		/* struct rxm_part.link: messages that lack segments */
 	uint32_t part_cnt;		/* at most RXM_PARTS_MAX */
 	struct rxm_rx *rx;		/* owned */
-	struct fab_list posted;		/* struct rxm_rx.link, in the order in which packets fill them */
-	struct rxm_chunk *rx_mem;	/* owned */
+	struct fab_list posted;		/* struct rxm_rx.link, in the order of posting, in which packets fill them */
+	struct rxm_chunk *rx_mem;	/* owned: the packet buffers */
 	uint32_t rx_cnt;
-	uint64_t deadline_ns;		/* CONNECTING, ACCEPTING */
+	uint64_t deadline_ns;		/* of an attempt: while CONNECTING or ACCEPTING */
 };
 
 struct rxm_peer {
@@ -266,38 +268,38 @@ struct rxm_peer {
 	struct rxm_ep *ep;
 	union fab_sockaddr addr;
 	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the address vector */
-	struct rxm_conn *conn;		/* for all that we send; NULL: none */
-	struct rxm_conn *inbound;	/* from ourselves to ourselves: the other end of conn */
-	struct fab_list txq;		/* operations that wait for a connection to be made */
-	bool asked;			/* none may, but a refused inject (-FI_EAGAIN) wants a connection, too ... */
-	bool untold;			/* ... which has failed, and no call has been told since */
+	struct rxm_conn *conn;		/* we send on it; NULL: there is no connection */
+	struct rxm_conn *inbound;	/* where the peer is this endpoint itself: the other end of conn */
+	struct fab_list txq;		/* struct rxm_tx that wait for a connection */
+	bool asked;			/* an inject was refused with -FI_EAGAIN: connect, though txq may be empty */
+	bool untold;			/* the attempt for it has failed, and no call has returned that error yet */
 	struct fab_turn turn;		/* in ep->pace */
 	struct fab_timer retry;
-	uint64_t holdoff_ns;		/* until then, operations fail with holdoff_err */
+	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then; 0: they do not */
 	int holdoff_err;
-	unsigned tries;			/* since the first that failed */
-	uint64_t deadline_ns;		/* of them */
+	unsigned tries;			/* attempts to connect since the first that failed */
+	uint64_t deadline_ns;		/* of these attempts */
 };
 
-/* A message that waits for its receive. */
+/* An unexpected message: it waits for a receive. */
 struct rxm_kept {
 	struct fab_kept base;
-	struct fab_recv *recv;		/* borrowed: where it waits */
+	struct fab_recv *recv;		/* borrowed: it waits for a receive of this one */
 	struct fab_list link;		/* in conn->kept, or ep->orphans */
-	struct rxm_conn *conn;		/* NULL: gone, and the message is whole */
+	struct rxm_conn *conn;		/* NULL: the connection has ended; the message is complete */
 	union fab_sockaddr from;
-	struct rxm_rx *rx;		/* held, or NULL */
-	struct rxm_part *part;		/* not whole yet, or NULL */
-	bool no_credit;			/* the peer has had no credit for it */
-	bool rndv;			/* data holds a struct rxm_rndv */
-	bool owes_ack;			/* the sender waits for it to be taken (FI_MATCH_COMPLETE) */
-	uint64_t msg_id;		/* of what is announced, or owes_ack */
-	size_t cost;			/* what it adds to conn->kept_len */
+	struct rxm_rx *rx;		/* its packet buffer, not posted again yet; or NULL */
+	struct rxm_part *part;		/* segments are missing; or NULL */
+	bool no_credit;			/* the peer has not got its credit back for it */
+	bool rndv;			/* announced: data holds a struct rxm_rndv */
+	bool owes_ack;			/* the sender waits until a receive has taken it (FI_MATCH_COMPLETE) */
+	uint64_t msg_id;		/* if rndv or owes_ack */
+	size_t cost;			/* its part of conn->kept_len */
 	size_t have;			/* bytes in data */
 	uint8_t data[];
 };
 
-/* A message that comes in segments. */
+/* A message that arrives in segments, and lacks some. */
 struct rxm_part {
 	struct fab_list link;		/* in conn->parts */
 	struct rxm_conn *conn;
@@ -306,13 +308,13 @@ struct rxm_part {
 	uint32_t next_no;
 	struct fab_msg msg;
 	struct fab_recv *recv;		/* borrowed */
-	struct fab_into into;		/* rx NULL: into kept, or nowhere */
-	struct rxm_kept *kept;		/* where it waits, or NULL */
+	struct fab_into into;		/* rx is NULL: segments are copied into kept, or dropped */
+	struct rxm_kept *kept;		/* unexpected, and waits here; or NULL */
 };
 
 #define RXM_WHY		320		/* bytes of a text that says why something has failed */
 
-/* Progress below, for the endpoints on one engine: poller.c. */
+/* The queues below of the endpoints on one engine: poller.c. */
 struct rxm_poller {
 	struct fab_list link;		/* in domain->pollers; under domain->lock, as user_cnt is */
 	unsigned user_cnt;
@@ -320,26 +322,26 @@ struct rxm_poller {
 	struct fid_fabric *fabric;	/* borrowed: below */
 	struct fid_eq *eq;		/* owned */
 	struct fid_cq *cq;		/* owned */
-	struct fab_source eq_src, cq_src;	/* added when somebody sleeps for the first time ... */
-	bool wakes;			/* ... which was so, and they are */
-	struct fab_timer look;		/* ... or that failed, and this wakes */
+	struct fab_source eq_src, cq_src;	/* descriptors of the queues; added when a thread first sleeps */
+	bool wakes;			/* both sources have been added */
+	struct fab_timer look;		/* where they cannot be added: polls for threads that sleep */
 	struct fab_poll_fn fn;
-	struct fab_list gone;		/* struct rxm_conn.link, those that are DOWN */
+	struct fab_list gone;		/* struct rxm_conn.link of connections that are DOWN */
 	struct fab_list stuck;		/* struct rxm_conn.stuck */
 	unsigned making;		/* connections that are being made */
-	bool more_events;		/* than were taken in the last pass */
-	unsigned passes;		/* while nobody slept; they wrap */
-	uint64_t events_ns;		/* when the last of them looked for events */
+	bool more_events;		/* the last pass left events unread */
+	unsigned passes;		/* passes while no thread slept; wraps */
+	uint64_t events_ns;		/* when such a pass last read events */
 	bool reading;			/* in read_cq() */
-	int lost;			/* why cq is not read any more, a positive FI_E*; 0: it is */
+	int lost;			/* positive FI_E*: cq has failed and is not read any more; 0: it works */
 	struct fab_list eps;		/* struct rxm_ep.poller_link */
-	/* The event queue says that it has ended: it does when all that came before is out of the completion queue. No
-	 * events are read behind that. Or NULL */
+	/* A connection whose end was read from the event queue, or NULL. It ends as soon as the completion queue has
+	 * been read until it was empty. No more events are read before that. */
 	struct rxm_conn *ending;
-	int ending_err;			/* why */
+	int ending_err;			/* why it ends */
 	char ending_why[RXM_WHY];
-	/* There was no memory for an event below (FI_EOVERRUN): eq is not read any more, and endpoints on this
-	 * poller make no connections */
+	/* The provider below had no memory for an event (FI_EOVERRUN): eq is not read any more, and endpoints on this
+	 * poller make no connections. */
 	bool eq_lost;
 };
 
@@ -347,26 +349,26 @@ struct rxm_ep {
 	struct fab_ep base;
 	struct rxm_domain *domain;
 	struct fab_recv recv;
-	struct fab_recv coll_recv;	/* of messages within collectives, if base.coll: matched by tag and source */
+	struct fab_recv coll_recv;	/* of messages of collectives, if base.coll: matched by tag and source */
 	bool has_coll;
-	union fab_sockaddr addr;	/* where it listens; what was asked for before it is enabled */
+	union fab_sockaddr addr;	/* it listens here; before it is enabled, the address asked for */
 	struct fid_pep *pep;		/* owned */
 	struct rxm_poller *poller;	/* a reference, from enable on */
 	struct fab_list poller_link;	/* in poller->eps, while enabled */
 	struct fab_av_watch watch;
 	bool closing;
-	uint64_t incarnation;		/* what peers know this endpoint by */
-	uint64_t seg_id;		/* of the last message that went in segments */
+	uint64_t incarnation;		/* random: tells this endpoint from an earlier one at its address */
+	uint64_t seg_id;		/* number of the last message that was sent in segments */
 	size_t rx_len;			/* bytes of a packet, at most */
 	struct fab_pool tx_pool;	/* struct rxm_tx */
-	uint32_t tx_cnt, tx_size;	/* operations of the application */
+	uint32_t tx_cnt, tx_size;	/* operations of the application: outstanding, and at most */
 	struct rxm_bufs small, big;	/* packets without and with payload */
 	struct fab_table peers;		/* struct rxm_peer: owned */
-	struct rxm_peer **by_addr;	/* owned: index fi_addr */
+	struct rxm_peer **by_addr;	/* owned: peers, indexed by fi_addr */
 	size_t by_addr_cnt;
 	struct fab_list conns;
 	struct fab_list orphans;	/* struct rxm_kept whose connection has ended */
-	struct fab_pace pace;		/* whose turn it is to connect */
+	struct fab_pace pace;		/* bounds the attempts to connect at a time */
 	unsigned making;		/* connections being made */
 	struct fab_timer timer;		/* deadlines of connections */
 	bool timer_runs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls (common/calls/calls.h): rxm_submit() and rxm_post_recv() act.
+ * The tables of data calls (common/calls/calls.h), which end in rxm_submit() and rxm_post_recv().
  */
 #include "common/calls/calls.h"
 #include "common/calls/calls_atomic.h"

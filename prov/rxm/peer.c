@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers: addresses that somebody listens at, and what waits for a connection with them. Engine lock held, but for
- * what the address vector tells.
+ * Peers: their addresses, and the operations that wait for a connection with them. Engine lock held, except in the
+ * functions that the address vector calls (av_inserted, av_removed).
  *
- * Connections are made when the first operation wants one, in turn (common/engine/pace.h). After a failure, operations
- * to the peer fail at once for a while (hold-off).
+ * A connection is made when the first operation needs it, as soon as not too many others are being made
+ * (common/engine/pace.h). After a failure, operations to the peer fail at once for a while (hold-off).
  */
 #include "rxm/rxm.h"
 
@@ -214,7 +214,7 @@ int rxm_peer_add(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
 	return 0;
 }
 
-/* ---- what the address vector tells ---- */
+/* ---- calls of the address vector ---- */
 
 static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From the provider below to the engine. A poller belongs to one progress engine of a domain and has a completion
- * queue and an event queue below, for all endpoints on that engine.
+ * The poller: one completion queue and one event queue of the provider below, for all endpoints on one engine of a
+ * domain.
  *
- * The completion queue is read on every pass, which is what makes progress below. The descriptors of both are among
- * the engine's sources, so that whoever sleeps on the engine wakes for what comes below. Once they have been asked for,
- * what is below makes them readable for all that comes, which over a device is an interrupt and system calls: there
- * that waits until somebody sleeps for the first time (engine->watchers), and until then the event queue is read now
- * and then. Other providers are asked at once: a tcp whose queue nobody may sleep on lets sends wait for the next pass,
- * which he who injects need not make.
+ * Each pass of the engine reads the completion queue, which also makes progress below. The file descriptors of both
+ * queues are sources of the engine, so that a thread that sleeps on the engine wakes for completions and events below.
+ * Once a descriptor has been requested, the provider below must signal it for every completion. Over a device that
+ * costs an interrupt and system calls, so there the descriptors are requested when a thread sleeps for the first time
+ * (engine->watchers); until then the event queue is read every few passes. Other providers are asked for descriptors at
+ * once: tcp delays some sends until the next pass if no thread can sleep on its queue, and an application that injects
+ * need not make that pass.
  *
- * A poller appears with the first endpoint that is enabled on an engine and goes with the last. Lock of the engine
- * held, but for get and put.
+ * A poller is opened with the first endpoint that is enabled on an engine, and closed with the last. Lock of the engine
+ * held, except in rxm_poller_get() and rxm_poller_put().
  *
- * When the completion queue fails, what completes below can no longer be told: its endpoints are lost. All that is
- * outstanding on them ends in error, once, and nothing more is taken.
+ * If the completion queue fails, completions cannot be read any more, and the endpoints on it are lost: all their
+ * outstanding operations end in error, once, and new operations are refused.
  */
 #include "rxm/rxm.h"
 
@@ -26,16 +27,16 @@
 #include "base/clock.h"
 
 #define BATCH		16
-#define PASS_MAX	64		/* batches of a pass; what there is beyond them is for the next */
-#define EVENTS_MAX	16		/* likewise, of connections: those who want one do not hold up the others */
-#define CLOCK_EVERY	4		/* passes between looks at the clock, which tells ... */
-#define EVENTS_NS	1000000		/* ... whether it is time to look for events */
-#define LOOK_MS		10		/* between looks, for sleepers where there are no descriptors */
+#define PASS_MAX	64		/* batches of completions that one pass reads at most */
+#define EVENTS_MAX	16		/* events that one pass reads at most: requests must not delay completions */
+#define CLOCK_EVERY	4		/* passes between two readings of the clock, to see whether ... */
+#define EVENTS_NS	1000000		/* ... this time has passed since events were read last */
+#define LOOK_MS		10		/* between polls for threads that sleep, where there are no descriptors */
 
 static bool read_cq(struct rxm_poller *poller);
 
-/* A connection that ends holds up what is behind it until the completion queue has been read: here, or by whoever is
- * about to. */
+/* Read up to `most` events. A connection that ends stops this until the completion queue has been read: here, or by the
+ * read_cq() that this was called from. */
 static bool take_events(struct rxm_poller *poller, int most)
 {
 	int cnt = 0;
@@ -141,8 +142,8 @@ static void take_error(struct rxm_poller *poller)
 	rxm_conn_fail(conn, entry.err == FI_ECANCELED ? FI_ECONNRESET : entry.err, why);
 }
 
-/* Did a read that found so many find all, and nobody waits to see the queue empty: neither a connection that ends, nor
- * sleepers, whose descriptor is readable until then? */
+/* True if a read of cnt entries has emptied the queue, and nothing needs another read that finds it empty: neither a
+ * connection that ends, nor a thread that sleeps, whose descriptor is readable until then. */
 static bool is_all(const struct rxm_poller *poller, ssize_t cnt)
 {
 	return cnt >= 0 && cnt < BATCH && !poller->ending && !poller->wakes && fab_list_empty(&poller->gone);
@@ -220,7 +221,8 @@ static void eq_ready(struct fab_source *src, uint32_t events)
 
 /* ---- sleepers ---- */
 
-/* One that is not read any more stays readable, and wakes nobody. */
+/* Add the descriptor of a queue to the engine. A queue that has failed is not read any more, so its descriptor is added
+ * without EPOLLIN: it stays readable, and must wake nobody. */
 static int add_source(struct rxm_poller *poller, struct fid *fid, struct fab_source *src, bool is_read)
 {
 	int ret = src->engine ? 0 : fi_control(fid, FI_GETWAIT, &src->fd);
@@ -228,7 +230,8 @@ static int add_source(struct rxm_poller *poller, struct fid *fid, struct fab_sou
 	return ret || src->engine ? ret : fab_source_add(poller->engine, src, is_read ? EPOLLIN : 0);
 }
 
-/* Whoever sleeps on the engine is woken from now on. Where that cannot be had, he looks himself. */
+/* Let completions and events wake threads that sleep on the engine. Where the descriptors cannot be had, a timer polls
+ * the queues instead. */
 static void wake_sleepers(struct rxm_poller *poller)
 {
 	int ret = add_source(poller, &poller->cq->fid, &poller->cq_src, !poller->lost);
@@ -248,8 +251,8 @@ static void look_fire(struct fab_timer *timer)
 	rxm_poller_run(fab_container(timer, struct rxm_poller, look));
 }
 
-/* True if it found anything. Somebody may sleep, or is about to: what is below must make its descriptors readable for
- * what comes from now on. */
+/* A pass while a thread sleeps, or is about to: process what there is, and make sure that the provider below signals
+ * its descriptors from now on. True if there was anything. */
 static bool poll_for_sleepers(struct rxm_poller *poller)
 {
 	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
@@ -266,7 +269,8 @@ static bool poll_for_sleepers(struct rxm_poller *poller)
 	return read_cq(poller) || any;
 }
 
-/* While nobody sleeps. How often the application comes here is its business. */
+/* True if it is time to read events, while no thread sleeps. Bounded by time, since the application may make any number
+ * of passes. */
 static bool events_due(struct rxm_poller *poller)
 {
 	uint64_t now;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Remote reads and writes: the provider below does them. Data for the target's completion queue goes in a packet
- * behind the write (when that has completed, or at once if it is injected), so that all 64 bits of it arrive whatever
- * is below. Where that cannot tell whether a write has
- * reached the target's memory, a packet behind it asks: its answer comes from the target's software.
+ * RMA reads and writes, which the provider below carries out. Data for the target's completion queue is sent in a
+ * packet behind the write, so that all 64 bits arrive over any provider. The packet leaves when the write has
+ * completed, or at once if the write is injected. Where the provider below cannot tell whether a write has reached the
+ * target's memory, a packet behind the write asks for an answer, which the target's software sends.
  */
 #include "rxm/rxm.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rendezvous: messages that stay with their sender until a receive has taken them. Engine lock held.
+ * Rendezvous: a message stays at its sender until a receive has matched it. Engine lock held.
  *
  *   sender                                   receiver
  *   RNDV_REQ(where it is) ------------------> a receive takes it

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets that arrive, and the buffers that they come into. Engine lock held.
+ * Packets that arrive, and their buffers. Engine lock held.
  *
- * A packet's buffer is posted again as soon as the packet has been looked at, since a message for which there is no
- * receive yet is copied. What bounds those copies is credit: it comes with each packet that was taken, but for
- * messages that wait beyond RXM_KEEP_MAX bytes or RXM_KEEP_CNT of them, for which it comes when they are received. A
- * peer that knows no credits finds fewer and fewer buffers instead; so does one that does not take the answers to what
- * it asks, beyond RXM_CTL_MAX of them.
+ * The buffer of a packet is posted again as soon as the packet has been processed, since an unexpected message is
+ * copied. Credit bounds these copies: the peer gets credit back for each packet at once, except for unexpected messages
+ * beyond RXM_KEEP_MAX bytes or RXM_KEEP_CNT messages, for which it gets it when a receive takes them. For a peer
+ * without credits, the buffers of such messages are not posted again before that. Nor are they while more than
+ * RXM_CTL_MAX answers to its requests are queued, because it does not take them.
  */
 #include "rxm/rx.h"
 

@@ -1,49 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Between the files that deal with what arrives: rx.c (packets and their buffers), msg.c (the messages in them),
- * kept.c (messages that wait for their receive). Engine lock held everywhere.
+ * Shared by the files of the receiving side: rx.c (packets and their buffers), msg.c (the messages in them), kept.c
+ * (unexpected messages). Engine lock held everywhere.
  */
 #ifndef RXM_RX_H
 #define RXM_RX_H
 
 #include "rxm/rxm.h"
 
-/* A packet that came, and what is left to decide about it. */
+/* A packet that is being processed. */
 struct rxm_in {
 	struct rxm_conn *conn;
 	struct rxm_rx *rx;
 	const struct rxm_pkt *pkt;
 	size_t len;			/* bytes behind the headers */
-	struct rxm_kept *kept;		/* it waits here, or NULL */
+	struct rxm_kept *kept;		/* its message became unexpected and waits here; or NULL */
 };
 
 /* ---- rx.c ---- */
 
-/* The buffer of a packet has been looked at: post it again, unless the connection is DOWN. May end it. */
+/* Post the buffer of a packet that has been processed again, unless the connection is DOWN. May end the connection. */
 void rxm_rx_repost(struct rxm_rx *rx);
-/* A packet of the peer, with this load, has been dealt with: it may send one more. May end the connection. */
+/* A packet of the peer, of this load, has been processed: the peer may send one more. May end the connection. */
 void rxm_credit_give(struct rxm_conn *conn, enum rxm_load load);
 
 /* ---- msg.c: each may end the connection ---- */
 
+/* EAGER: a message in one packet. */
 void rxm_msg_eager(struct rxm_in *in);
-/* A message without a packet, which is all of the buffer. */
+/* A tagged message without headers: the whole buffer is payload. */
 void rxm_msg_bare(struct rxm_in *in);
+/* RNDV_REQ: a message that is announced. */
 void rxm_msg_rndv(struct rxm_in *in);
+/* SEG: a segment of a message. */
 void rxm_msg_segment(struct rxm_in *in);
-/* Tell the peer, which asked for that, that message msg_id has been delivered; not if conn is NULL or not UP. */
+/* If the peer wanted that, tell it that message msg_id has been delivered. Does nothing if conn is NULL or not UP. */
 void rxm_msg_acknowledge(struct rxm_conn *conn, bool wanted, uint64_t msg_id);
-/* Forget a message of which segments were to come; where it waits it does so no longer for them. */
+/* Free the state of a message whose last segment has come, or will not come any more. */
 void rxm_part_free(struct rxm_part *part);
 
 /* ---- kept.c ---- */
 
-/* Keep a message for which there is no receive, with room for so many bytes of it. NULL: no memory, and the connection
- * has ended. */
+/* Keep an unexpected message, with room for that many bytes of it. NULL: no memory, and the connection has ended. */
 struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, struct fab_recv *recv, const struct fab_msg *msg, size_t room);
-/* Drop what waits of this connection for a group of collectives (FAB_COLL_GROUP_BITS): it has failed. */
+/* Drop the unexpected messages of this connection for a group of collectives that has failed. group is the tag's
+ * FAB_COLL_GROUP_BITS. May end the connection. */
 void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group);
-/* It has been unlinked, or taken: give back what it holds. May end the connection. */
+/* Free an unexpected message that is not in the matcher any more: post its buffer again and give the peer its credit.
+ * May end the connection. */
 void rxm_kept_free(struct rxm_kept *kept);
 
 #endif

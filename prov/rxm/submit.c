@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From a call to entries that leave: which way a message goes.
+ * From a data call to entries (struct rxm_tx) that are sent: the choice of the protocol for a message.
  *
- *   up to buffer_size          one packet; from where it is, unless it is small, injected, or memory must be registered
- *   up to sar_limit            several packets
- *   longer                     announced: the receiver reads it, or lets it be written
- *   FI_DELIVERY_COMPLETE       a packet that asks for an acknowledgement, or announced, which ends with one anyway;
- *   and above                  the same, of what a receive has taken, with FI_MATCH_COMPLETE
+ *   up to buffer_size          eager: one packet; copied if it is small or injected, or memory must be registered
+ *   up to sar_limit            segments: several packets
+ *   longer                     rendezvous: announced, then the receiver reads it, or asks for it to be written
+ *   FI_DELIVERY_COMPLETE       eager with an acknowledgement, or rendezvous, which ends with one anyway
+ *   FI_MATCH_COMPLETE          the same, but acknowledged when a receive has taken the message
  */
 #include "rxm/rxm.h"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What leaves: packets and remote accesses, from their making to their end. Engine lock held.
+ * Packets and RMA operations that are sent, from their making to their end. Engine lock held.
  *
  *   made -> peer->txq, until there is a connection -> conn->txq, answerq or ctlq -> flying: the provider below has it
  *        -> waiting, if the peer has to answer -> done() and free
  *
- * What is injected without a completion leaves at once or not at all (rxm_tx_submit_now), and waits in no queue.
+ * An operation that is injected without a completion leaves at once or not at all (rxm_tx_submit_now()); it is never
+ * queued.
  *
- * txq keeps the order of the application. A packet of it leaves when the peer has given credit for one more (where
- * the peer knows credits), and, if it wants an answer, when one of the connection's numbers for requests is free.
- * Answers go by answerq and have credit of their own, so that they never wait for what waits for them. What needs no
- * credit goes by ctlq: remote accesses for the peer's sake, and word of credit.
+ * txq keeps the order of the application. A packet of it leaves when the peer has given credit for it (if the peer
+ * knows credits) and, if it wants an answer, when a slot for requests is free. Answers are queued in answerq and have
+ * credit of their own, so that they never wait for requests that wait for them. Operations that need no credit are
+ * queued in ctlq: RMA that serves a request of the peer, and packets of credit.
  */
 #include "rxm/rxm.h"
 

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What goes over the wire between two ofi_rxm: upstream's packets (as observed of Debian's 1.17), and our additions to
- * them, which are used when both ends have said in the handshake that they know them.
+ * The protocol between two ofi_rxm: upstream's packets (as observed of Debian's 1.17), and our additions to them. The
+ * additions are used if both ends have said in the handshake that they know them.
  *
- * A connection of the provider below carries packets in both directions, each one message of that provider: two headers
- * of 32 bytes, then what the type says. Everything is in the sender's byte order; an end with another is refused.
+ * A connection of the provider below carries packets in both directions. Each is one message of that provider: two
+ * headers of 32 bytes, then a payload that depends on the type. Everything is in the sender's byte order; a peer with
+ * another byte order is refused.
  *
  *   EAGER       op.size bytes of message
  *   SEG         ctrl.seg_size bytes of a message of op.size: the first (seg_no 0), then the others in order
- *   RNDV_REQ    struct rxm_rndv: where op.size bytes of message can be read; ctrl.msg_id is the sender's
- *   RNDV_DONE   they have been read: ctrl.msg_id as in the request (ours: ctrl.ctrl_data is 0, or why not: an errno)
+ *   RNDV_REQ    struct rxm_rndv: where op.size bytes of message can be read; ctrl.msg_id is the sender's number for it
+ *   RNDV_DONE   they have been read: ctrl.msg_id as in the request (ours: ctrl.ctrl_data is 0 or an errno)
  *   ATOMIC      struct rxm_ioc[4], then the operands (and values to compare with), op.size bytes in all
- *   ATOMIC_RSP  struct rxm_amo_rsp, then the former values, op.size bytes in all
+ *   ATOMIC_RSP  struct rxm_amo_rsp, then the previous values, op.size bytes in all
  *   CREDIT      ctrl.ctrl_data more packets may be sent
  *   RNDV_WR     (answer to RNDV_REQ) struct rxm_rndv: where the message can be written to; ctrl.ctrl_data is the
  *               receiver's number for it
  *   RNDV_WDONE  it has been written: ctrl.msg_id is the receiver's number (ours: ctrl.ctrl_data likewise)
  *
  * Ours:
- *   ACK         what ctrl.msg_id names has been delivered (RXM_FLAG_ACK), and a receive has taken it (RXM_FLAG_MATCH)
+ *   ACK         message ctrl.msg_id has been delivered (RXM_FLAG_ACK), or taken by a receive (RXM_FLAG_MATCH, too)
  *   WRITTEN     the remote write before this packet has ended, of op.size bytes: op.data is for the target's completion
- *               queue (RXM_FLAG_CQ_DATA). Right behind the write (RXM_FLAG_UNSURE): unless that was refused, which was
- *               to address ctrl.ctrl_data under key op.tag
+ *               queue (RXM_FLAG_CQ_DATA). With RXM_FLAG_UNSURE it was sent without waiting for the end of the write,
+ *               which may have been refused: the target checks address ctrl.ctrl_data and key op.tag of the write
  *   COLL_ABORT  the group of op.tag (collective.h) has failed, with errno ctrl.ctrl_data
- * and ctrl.conn_id counts packets of the other end that were taken since it was last said (credits): those that ask in
- * its lower half, those that answer in its upper.
+ * And in every packet ctrl.conn_id holds credit: the number of packets of the other end that were taken since the last
+ * report, requests in its lower half and answers in its upper half.
  */
 #ifndef RXM_WIRE_H
 #define RXM_WIRE_H
@@ -33,9 +34,9 @@
 
 #define RXM_CM_VERSION		1
 #define RXM_CTRL_VERSION	4
-#define RXM_CM_OP_VERSION	3	/* said in the handshake */
-#define RXM_OP_VERSION		2	/* said in each packet */
-#define RXM_EXT			0x57	/* in rxm_cm_req.ext, rxm_cm_rsp.ext: knows our additions ... */
+#define RXM_CM_OP_VERSION	3	/* in the handshake */
+#define RXM_OP_VERSION		2	/* in each packet */
+#define RXM_EXT			0x57	/* in rxm_cm_req.ext, rxm_cm_rsp.ext: the sender knows our additions ... */
 #define RXM_EXT_COLL		0x80	/* ... and its endpoint has collectives */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -72,8 +73,8 @@ enum rxm_op {
 enum rxm_op_flag {
 	RXM_FLAG_CQ_DATA = 1u << 17,	/* as FI_REMOTE_CQ_DATA */
 	RXM_FLAG_UNSURE = 1u << 29,	/* ours: of WRITTEN, see there */
-	RXM_FLAG_MATCH = 1u << 30,	/* ours: with RXM_FLAG_ACK, send it when a receive has taken the message */
-	RXM_FLAG_ACK = 1u << 31,	/* ours: send RXM_ACK when it has been delivered */
+	RXM_FLAG_MATCH = 1u << 30,	/* ours, with RXM_FLAG_ACK: send RXM_ACK when a receive has taken the message */
+	RXM_FLAG_ACK = 1u << 31,	/* ours: send RXM_ACK when the message has been delivered */
 };
 
 struct rxm_ctrl_hdr {
@@ -136,17 +137,17 @@ struct rxm_amo_rsp {
 	uint8_t data[];
 };
 
-/* Private data of a connection request, of its acceptance, of its rejection. */
+/* Private data of a connection request. rxm_cm_rsp is that of its acceptance, rxm_cm_rej that of its rejection. */
 struct rxm_cm_req {
 	uint8_t version;
 	uint8_t endian;
 	uint8_t ctrl_version;
 	uint8_t op_version;
-	uint16_t port;			/* where the sender listens, in its own byte order as all is */
+	uint16_t port;			/* the sender listens here; in its own byte order, as everything is */
 	uint8_t flow_ctrl;
 	uint8_t ext;			/* RXM_EXT */
-	uint32_t eager_limit;		/* bytes behind the headers of a packet that the sender takes */
-	uint32_t rx_size;		/* packets that it can have outstanding */
+	uint32_t eager_limit;		/* bytes behind the headers of a packet that the sender can receive */
+	uint32_t rx_size;		/* packet buffers that it posts for the connection */
 	uint64_t conn_id;
 };
 _Static_assert(sizeof(struct rxm_cm_req) == 24, "wire format");
@@ -163,7 +164,7 @@ _Static_assert(sizeof(struct rxm_cm_rsp) == 16, "wire format");
 enum rxm_cm_reason {
 	RXM_REJECT_UNSPEC,
 	RXM_REJECT_REFUSED,
-	RXM_REJECT_ALREADY,		/* there is a connection, or one is being made from this end */
+	RXM_REJECT_ALREADY,		/* there is a connection, or this end is making one */
 };
 
 struct rxm_cm_rej {
