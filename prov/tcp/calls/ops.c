@@ -16,20 +16,20 @@
 			 FI_MATCH_COMPLETE | FI_TRIGGER)
 #define RECV_FLAGS	(ANY_FLAGS | FI_MULTI_RECV | FI_AUTH_KEY)
 
-static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
+static ssize_t ops_submit(struct fab_ep *ep, const struct fab_op *op)
 {
 	return tcp_submit(fab_container(ep, struct tcp_ep, base), op);
 }
 
-static ssize_t post_recv(struct fab_ep *ep, const struct fab_op *op)
+static ssize_t ops_post_recv(struct fab_ep *ep, const struct fab_op *op)
 {
 	return tcp_post_recv(fab_container(ep, struct tcp_ep, base), op);
 }
 
 static const struct fab_calls calls = {
 	.prov = &tcp_prov,
-	.submit = submit,
-	.post_recv = post_recv,
+	.submit = ops_submit,
+	.post_recv = ops_post_recv,
 	.send_flags = ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA | FI_FENCE,
 	.write_flags = FI_COMMIT_COMPLETE,
 	.read_flags = ANY_FLAGS | FI_FENCE,

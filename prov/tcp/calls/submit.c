@@ -41,7 +41,7 @@ static inline bool op_fetches(const struct fab_op *op)
 }
 
 /* Bytes behind the header of one that fetches. */
-static inline uint64_t fetch_payload(const struct fab_op *op)
+static inline uint64_t op_fetch_payload(const struct fab_op *op)
 {
 	return op->amo ? fab_iov_len(op->amo->operand, op->amo->operand_cnt) +
 			 fab_iov_len(op->amo->compare, op->amo->compare_cnt) : 0;
@@ -49,7 +49,7 @@ static inline uint64_t fetch_payload(const struct fab_op *op)
 
 /* What to ask the peer to confirm, of an operation with one of TX_CONFIRM. Only remote memory can be durable; what
  * fetches is answered anyway. */
-static inline uint16_t confirm_flag(const struct fab_op *op)
+static inline uint16_t op_confirm_flag(const struct fab_op *op)
 {
 	if ((op->flags & FI_COMMIT_COMPLETE) && (op->code == FAB_OP_WRITE || op->amo))
 		return TCP_FLAG_COMMIT;
@@ -85,9 +85,9 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 		hdr->flags |= op->flags & FI_TAGGED ? TCP_FLAG_TAGGED : 0;
 	}
 	if (op->flags & TX_CONFIRM)
-		hdr->flags |= confirm_flag(op);
+		hdr->flags |= op_confirm_flag(op);
 	hdr->hdr_size = pos - (uint8_t *) buf;
-	hdr->size = hdr->hdr_size + (op_fetches(op) ? fetch_payload(op) : len);
+	hdr->size = hdr->hdr_size + (op_fetches(op) ? op_fetch_payload(op) : len);
 	return hdr->hdr_size;
 }
 
@@ -248,7 +248,7 @@ ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 }
 
 /* The operation in a list with this context of which nothing has been sent, or NULL. */
-static struct tcp_tx *find_unsent(struct fab_list *list, const void *context, bool hooked)
+static struct tcp_tx *tx_find_unsent(struct fab_list *list, const void *context, bool hooked)
 {
 	struct fab_list *link;
 
@@ -274,14 +274,14 @@ static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
 		conn->tx.credit += tx->len + TCP_CREDIT_OVERHEAD;
 }
 
-static bool cancel_queued(struct tcp_conn *conn, const void *context, bool hooked)
+static bool tx_cancel_queued(struct tcp_conn *conn, const void *context, bool hooked)
 {
-	struct tcp_tx *tx = find_unsent(&conn->tx.queue, context, hooked);
+	struct tcp_tx *tx = tx_find_unsent(&conn->tx.queue, context, hooked);
 
 	if (tx)
 		tx_unqueue(conn, tx);
 	else
-		tx = find_unsent(&conn->tx.held, context, hooked);
+		tx = tx_find_unsent(&conn->tx.held, context, hooked);
 	if (!tx)
 		return false;
 	fab_list_remove(&tx->link);
@@ -291,7 +291,7 @@ static bool cancel_queued(struct tcp_conn *conn, const void *context, bool hooke
 }
 
 /* Announced, and no receive has taken it as far as we know: ask for it back. */
-static bool cancel_announced(struct tcp_conn *conn, const void *context, bool hooked)
+static bool tx_cancel_announced(struct tcp_conn *conn, const void *context, bool hooked)
 {
 	for (uint32_t id = 0; id < conn->tx.rts.cap; id++) {
 		struct tcp_tx *tx = tcp_idmap_get(&conn->tx.rts, id);
@@ -308,11 +308,11 @@ static bool cancel_announced(struct tcp_conn *conn, const void *context, bool ho
 bool tcp_tx_cancel(struct tcp_ep *ep, struct tcp_conn *conn, void *context)
 {
 	(void) ep;
-	return cancel_queued(conn, context, false) || cancel_announced(conn, context, false);
+	return tx_cancel_queued(conn, context, false) || tx_cancel_announced(conn, context, false);
 }
 
 bool tcp_tx_cancel_coll(struct tcp_ep *ep, struct tcp_conn *conn, void *hook)
 {
 	(void) ep;
-	return cancel_queued(conn, hook, true) || cancel_announced(conn, hook, true);
+	return tx_cancel_queued(conn, hook, true) || tx_cancel_announced(conn, hook, true);
 }

@@ -159,7 +159,7 @@ const struct fab_coll_net tcp_coll_net = {
 
 /* ---- contexts of scalable endpoints ---- */
 
-static int refuse_join(const struct tcp_ep *ctx, int err, const char *why)
+static int coll_refuse(const struct tcp_ep *ctx, int err, const char *why)
 {
 	TCP_WARN(FI_LOG_EP_CTRL, "fi_join_collective on transmit context %u of a scalable endpoint: %s\n",
 		 ctx->context.number, why);
@@ -167,21 +167,21 @@ static int refuse_join(const struct tcp_ep *ctx, int err, const char *why)
 }
 
 /* Let what comes to the receive context of this number be about the transmit context's groups. */
-static int ctx_pair(struct tcp_ep *ctx)
+static int coll_ctx_pair(struct tcp_ep *ctx)
 {
 	struct tcp_ep *mate = tcp_sep_mate(ctx);
 
 	if (!mate)
-		return refuse_join(ctx, FI_EOPBADSTATE, "the members' messages come to the receive context of the same "
+		return coll_refuse(ctx, FI_EOPBADSTATE, "the members' messages come to the receive context of the same "
 				   "number, which is not enabled (or not there: ep_attr->rx_ctx_cnt)");
 	if (!tcp_ep_has_coll(mate))
-		return refuse_join(ctx, FI_EINVAL, "the receive context of the same number was opened without "
+		return coll_refuse(ctx, FI_EINVAL, "the receive context of the same number was opened without "
 				   "FI_COLLECTIVE");
 	if (mate->base.engine != ctx->base.engine)
-		return refuse_join(ctx, FI_EINVAL, "with FI_THREAD_COMPLETION it must have the same completion queue "
+		return coll_refuse(ctx, FI_EINVAL, "with FI_THREAD_COMPLETION it must have the same completion queue "
 				   "as the receive context of this number");
 	if (ctx->context.number && ctx->context.number >> ctx->rdm.rx_ctx_bits)
-		return refuse_join(ctx, FI_EINVAL, "the address vector's rx_ctx_bits leave no room for its number");
+		return coll_refuse(ctx, FI_EINVAL, "the address vector's rx_ctx_bits leave no room for its number");
 	fab_engine_lock(ctx->base.engine);
 	ctx->context.mate = mate;
 	mate->context.mate = ctx;
@@ -200,12 +200,12 @@ int tcp_coll_ctx_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 	if (!ctx->base.enabled)
 		return -FI_EOPBADSTATE;
 	if (!ctx->context.mate)
-		ret = ctx_pair(ctx);
+		ret = coll_ctx_pair(ctx);
 	return ret ? ret : fab_coll_join(fid, addr, flags, mc, context);
 }
 
 /* A connection by which something may still come that an aborted operation had waited for. */
-static bool end_lingering(struct tcp_ep *receiver, struct tcp_conn *conn, void *coll)
+static bool coll_end_lingering(struct tcp_ep *receiver, struct tcp_conn *conn, void *coll)
 {
 	(void) receiver;
 	if (tcp_peer_same_ctx(conn) &&
@@ -221,7 +221,7 @@ void tcp_coll_part(struct tcp_ep *ctx)
 	if (!mate)
 		return;
 	if (tcp_ep_is_tx_ctx(ctx) && mate->rdm.peers && fab_coll_lingers(ctx->base.coll))
-		tcp_peers_any(mate, end_lingering, ctx->base.coll);
+		tcp_peers_any(mate, coll_end_lingering, ctx->base.coll);
 	(tcp_ep_is_tx_ctx(ctx) ? mate : ctx)->base.coll = NULL;
 	ctx->context.mate = mate->context.mate = NULL;
 }

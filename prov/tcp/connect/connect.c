@@ -57,7 +57,7 @@ static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, cons
 /* ---- active side ---- */
 
 /* There will be no connection: one error event, and what was queued gets the same error. */
-static void connect_fail(struct tcp_cm *cm, int err)
+static void msg_connect_fail(struct tcp_cm *cm, int err)
 {
 	struct tcp_ep *ep = cm->ctx;
 	char text[256];
@@ -70,7 +70,7 @@ static void connect_fail(struct tcp_cm *cm, int err)
 	tcp_cm_free(cm);
 }
 
-static void connect_refused(struct tcp_cm *cm)
+static void msg_connect_refused(struct tcp_cm *cm)
 {
 	struct tcp_ep *ep = cm->ctx;
 	char text[256];
@@ -83,22 +83,22 @@ static void connect_refused(struct tcp_cm *cm)
 	tcp_conn_down(ep->conn, FI_ECONNREFUSED, FI_ECONNREFUSED, text);
 }
 
-static void connect_done(struct tcp_cm *cm)
+static void msg_connect_done(struct tcp_cm *cm)
 {
 	struct tcp_ep *ep = cm->ctx;
 
 	ep->connect.cm = NULL;
 	if (cm->type == TCP_CM_NACK)
-		connect_refused(cm);
+		msg_connect_refused(cm);
 	else
 		msg_up(ep, tcp_cm_take_fd(cm), &cm->peer, cm->data, cm->data_len);
 	tcp_cm_free(cm);
 }
 
-static const struct tcp_cm_owner connect_owner = { .done = connect_done, .fail = connect_fail };
+static const struct tcp_cm_owner connect_owner = { .done = msg_connect_done, .fail = msg_connect_fail };
 
 /* May this endpoint begin a connection now? */
-static int check_fresh(const struct tcp_ep *ep)
+static int msg_check_fresh(const struct tcp_ep *ep)
 {
 	if (ep->conn->state == TCP_CONN_UP)
 		return -FI_EISCONN;
@@ -110,7 +110,7 @@ static int check_fresh(const struct tcp_ep *ep)
 }
 
 /* What fi_connect and fi_accept begin with. */
-static int prepare(struct tcp_ep *ep, const void *param, size_t paramlen)
+static int msg_prepare(struct tcp_ep *ep, const void *param, size_t paramlen)
 {
 	int ret = fab_cm_check_data(&tcp_prov, TCP_CM_DATA_MAX, param, paramlen);
 
@@ -118,7 +118,7 @@ static int prepare(struct tcp_ep *ep, const void *param, size_t paramlen)
 	return ret || ep->base.enabled ? ret : fi_enable(&ep->base.ep_fid);
 }
 
-static int check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
+static int msg_check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
 {
 	int want = ep->base.info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
 
@@ -129,12 +129,12 @@ static int check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
 	return -FI_EINVAL;
 }
 
-static int start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const void *param, size_t paramlen)
+static int msg_start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const void *param, size_t paramlen)
 {
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation,
 				  .data = param, .data_len = paramlen, .ext = ep->base.auth_key ? TCP_EXT_AUTH : 0 };
 	union fab_sockaddr remote = { 0 };
-	int ret = check_fresh(ep);
+	int ret = msg_check_fresh(ep);
 
 	if (ret)
 		return ret;
@@ -158,20 +158,20 @@ int tcp_msg_connect(struct fid_ep *fid, const void *addr, const void *param, siz
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	int ret;
 
-	ret = check_addr(ep, addr);
+	ret = msg_check_addr(ep, addr);
 	if (!ret)
-		ret = prepare(ep, param, paramlen);
+		ret = msg_prepare(ep, param, paramlen);
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);
-	ret = ep->connect.req ? -FI_EOPBADSTATE : start_connect(ep, addr, param, paramlen);
+	ret = ep->connect.req ? -FI_EOPBADSTATE : msg_start_connect(ep, addr, param, paramlen);
 	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
 
 /* ---- passive side ---- */
 
-static int answer(struct tcp_ep *ep, const void *param, size_t paramlen)
+static int msg_answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 {
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNRESP, .incarnation = ep->incarnation,
 				  .data = param, .data_len = paramlen };
@@ -179,7 +179,7 @@ static int answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 	int fd, ret;
 
 	if (!req)
-		return check_fresh(ep) ? check_fresh(ep) : -FI_EOPBADSTATE;
+		return msg_check_fresh(ep) ? msg_check_fresh(ep) : -FI_EOPBADSTATE;
 	if (req->auth_key != ep->base.auth_key) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the endpoint has %s authorization key than its passive endpoint, "
 			 "which the peer has proved; open both with the same\n",
@@ -205,11 +205,11 @@ int tcp_msg_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	int ret;
 
-	ret = prepare(ep, param, paramlen);
+	ret = msg_prepare(ep, param, paramlen);
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);
-	ret = answer(ep, param, paramlen);
+	ret = msg_answer(ep, param, paramlen);
 	fab_engine_unlock(ep->base.engine);
 	return ret;
 }

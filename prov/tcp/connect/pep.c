@@ -64,7 +64,7 @@ static void pep_reject(struct fab_connreq *base, const void *data, size_t len)
 }
 
 /* What the exchange brought becomes a request, and the application is to decide. */
-static void on_request(struct tcp_listener *listener, struct tcp_cm *cm)
+static void pep_request(struct tcp_listener *listener, struct tcp_cm *cm)
 {
 	struct tcp_pep *pep = fab_container(listener, struct tcp_pep, listener);
 	struct tcp_connreq *req = calloc(1, sizeof(*req));
@@ -81,7 +81,7 @@ static void on_request(struct tcp_listener *listener, struct tcp_cm *cm)
 	fab_pep_request(&pep->base, &req->base, cm->data, cm->data_len);
 }
 
-static bool has_room(struct tcp_listener *listener)
+static bool pep_has_room(struct tcp_listener *listener)
 {
 	return fab_pep_room(&fab_container(listener, struct tcp_pep, listener)->base, listener->awaited_cnt);
 }
@@ -163,7 +163,7 @@ static const struct fab_pep_ops pep_ops = {
 };
 
 /* The authorization key of the endpoints that will come from here: info's own, or that of its domain. */
-static int get_key(const struct fab_fabric *fabric, const struct fi_info *info, struct fab_auth_key **key)
+static int pep_get_key(const struct fab_fabric *fabric, const struct fi_info *info, struct fab_auth_key **key)
 {
 	const struct fi_domain_attr *domain = info ? info->domain_attr : NULL;
 	const struct fi_ep_attr *ep = info ? info->ep_attr : NULL;
@@ -187,11 +187,11 @@ int tcp_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 	if (!pep)
 		return -FI_ENOMEM;
 	pep->fd = -1;
-	ret = get_key(fabric, info, &pep->auth_key);
+	ret = pep_get_key(fabric, info, &pep->auth_key);
 	if (ret)
 		goto free_pep;
-	pep->listener.room = has_room;
-	pep->listener.request = on_request;
+	pep->listener.room = pep_has_room;
+	pep->listener.request = pep_request;
 	pep->listener.keyring.key = pep->auth_key;
 	ret = fab_pep_init(&pep->base, fabric, info, &pep_ops, context);
 	if (ret)

@@ -55,7 +55,7 @@ static int ep_activate(struct tcp_ep *ep)
 
 /* ---- control, options, cancel ---- */
 
-static int get_fd(struct tcp_ep *ep, int *fd)
+static int ep_get_fd(struct tcp_ep *ep, int *fd)
 {
 	int ret = 0;
 
@@ -81,7 +81,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 		/* programs that ask for this name enable once more after binding a counter late */
 		return ep->base.domain->fabric->prov == &sockets_prov && ep->base.enabled ? 0 : ep_activate(ep);
 	case FI_GET_FD:
-		return get_fd(ep, arg);
+		return ep_get_fd(ep, arg);
 	default:
 		return fab_ep_control(fid, command, arg);
 	}
@@ -181,7 +181,7 @@ int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 	return fab_name_give(&name, addr, addrlen);
 }
 
-static int msg_getname(fid_t fid, void *addr, size_t *addrlen)
+static int ep_msg_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
 	union fab_sockaddr name = ep->addr;
@@ -195,7 +195,7 @@ static int msg_getname(fid_t fid, void *addr, size_t *addrlen)
 
 /* ---- close ---- */
 
-static void conn_release(struct fab_defer *defer)
+static void ep_conn_release(struct fab_defer *defer)
 {
 	struct tcp_conn *conn = fab_container(defer, struct tcp_conn, defer);
 
@@ -203,14 +203,14 @@ static void conn_release(struct fab_defer *defer)
 	free(conn);
 }
 
-static void msg_fini(struct tcp_ep *ep)
+static void ep_msg_fini(struct tcp_ep *ep)
 {
 	struct fab_engine *engine = ep->base.engine;
 
 	fab_engine_lock(engine);
 	tcp_msg_stop(ep);
 	tcp_alive_stop(ep);
-	ep->conn->defer.free = conn_release;
+	ep->conn->defer.free = ep_conn_release;
 	fab_engine_defer(engine, &ep->conn->defer);
 	fab_engine_unlock(engine);
 	if (ep->base.eq)
@@ -235,7 +235,7 @@ static int ep_close(struct fid *fid)
 	fab_engine_unlock(engine);
 	fab_trigger_close(&ep->base);
 	if (ep->conn)
-		msg_fini(ep);
+		ep_msg_fini(ep);
 	else
 		tcp_peers_close(ep);
 
@@ -288,7 +288,7 @@ struct fi_ops_ep tcp_ep_ops = {
 static struct fi_ops_cm msg_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
-	.getname = msg_getname,
+	.getname = ep_msg_getname,
 	.getpeer = tcp_msg_getpeer,
 	.connect = tcp_msg_connect,
 	.accept = tcp_msg_accept,
@@ -324,7 +324,7 @@ int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *inf
 }
 
 /* A MSG endpoint: its connection, and what info->handle brings. */
-static int msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct fi_info *info)
+static int ep_msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct fi_info *info)
 {
 	int fd;
 
@@ -350,12 +350,12 @@ static int msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct f
 	return fd;
 }
 
-static bool has_collectives(const struct fi_info *info)
+static bool ep_has_collectives(const struct fi_info *info)
 {
 	return info->ep_attr->type != FI_EP_MSG && (info->caps & FI_COLLECTIVE);
 }
 
-static struct fab_ep_ops ops_for(const struct fi_info *info)
+static struct fab_ep_ops ep_ops_for(const struct fi_info *info)
 {
 	uint64_t caps = info->caps;
 
@@ -367,14 +367,14 @@ static struct fab_ep_ops ops_for(const struct fi_info *info)
 		.tagged = caps & FI_TAGGED ? &tcp_tagged_ops : NULL,
 		.rma = caps & FI_RMA ? &tcp_rma_ops : NULL,
 		.atomic = caps & FI_ATOMIC ? &tcp_atomic_ops : NULL,
-		.collective = has_collectives(info) ? &fab_coll_ops : NULL,
+		.collective = ep_has_collectives(info) ? &fab_coll_ops : NULL,
 		.profiler = info->ep_attr->type == FI_EP_MSG ? &tcp_msg_profiler : &tcp_rdm_profiler,
 	};
 }
 
 /* What each kind of operation waits for, so that the orders that were asked for are kept: those that the stream does
  * not keep by itself. A fetching atomic reads and writes; collectives are in no order with others. */
-static void choose_waits(struct tcp_ep *ep, uint64_t order)
+static void ep_choose_waits(struct tcp_ep *ep, uint64_t order)
 {
 	uint8_t rma = order & (FI_ORDER_RAS | FI_ORDER_WAS) ? TCP_TX_BEHIND_SENDS : TCP_TX_AT_ONCE;
 	uint8_t war = order & FI_ORDER_WAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE;
@@ -398,7 +398,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep->want_src = ep->base.caps & FI_SOURCE;
-	choose_waits(ep, info->tx_attr->msg_order);
+	ep_choose_waits(ep, info->tx_attr->msg_order);
 	ep->src_err = ep->want_src && (ep->base.caps & FI_SOURCE_ERR);
 	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)
@@ -428,7 +428,7 @@ void tcp_ep_fini(struct tcp_ep *ep)
 static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
-	struct fab_ep_ops ops = ops_for(info);
+	struct fab_ep_ops ops = ep_ops_for(info);
 	int ret;
 
 	ret = tcp_ep_check_info(domain, info);
@@ -438,8 +438,8 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	if (ret)
 		return ret;
 	if (info->ep_attr->type == FI_EP_MSG)
-		ret = msg_init(ep, domain->fabric, info);
-	else if (has_collectives(info))
+		ret = ep_msg_init(ep, domain->fabric, info);
+	else if (ep_has_collectives(info))
 		ret = fab_coll_open(&ep->base, &tcp_coll_net);
 	if (ret)
 		tcp_ep_fini(ep);

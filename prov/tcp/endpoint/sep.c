@@ -33,7 +33,7 @@ static struct fi_ops_cm rx_cm_ops = {
 	.getname = tcp_rdm_getname,
 };
 
-static struct fab_ep_ops ctx_ops(const struct fi_info *info, bool tx)
+static struct fab_ep_ops sep_ctx_ops(const struct fi_info *info, bool tx)
 {
 	struct tcp_half_ops *half = tx ? &tcp_tx_half : &tcp_rx_half;
 
@@ -50,7 +50,7 @@ static struct fab_ep_ops ctx_ops(const struct fi_info *info, bool tx)
 }
 
 /* Reserve the number for a new context. NULL, with *ret: it cannot be had. */
-static struct tcp_sep_slot *slot_take(struct tcp_sep *sep, bool tx, int index, struct tcp_ep *ctx, int *ret)
+static struct tcp_sep_slot *sep_slot_take(struct tcp_sep *sep, bool tx, int index, struct tcp_ep *ctx, int *ret)
 {
 	struct tcp_sep_slot *slot = NULL;
 	uint32_t cnt = tx ? sep->tx_cnt : sep->rx_cnt;
@@ -72,12 +72,12 @@ static struct tcp_sep_slot *slot_take(struct tcp_sep *sep, bool tx, int index, s
 }
 
 /* info is the scalable endpoint's, with the attributes of the context in it. */
-static int ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi_info *info, bool tx, int index,
-		    void *context)
+static int sep_ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi_info *info, bool tx, int index,
+			void *context)
 {
 	const uint64_t not_tx = FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE, not_rx = FI_SEND | FI_READ | FI_WRITE;
 	struct fab_domain *domain = sep->ep.base.domain;
-	struct fab_ep_ops ops = ctx_ops(info, tx);
+	struct fab_ep_ops ops = sep_ctx_ops(info, tx);
 	int ret;
 
 	if (info->caps & ~sep->ep.base.info->caps) {
@@ -105,8 +105,8 @@ static int ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi_inf
 	return 0;
 }
 
-static int ctx_open(struct tcp_sep *sep, const struct fi_info *info, bool tx, int index, struct fid_ep **fid,
-		    void *context)
+static int sep_ctx_open(struct tcp_sep *sep, const struct fi_info *info, bool tx, int index, struct fid_ep **fid,
+			void *context)
 {
 	struct tcp_ep *ctx = calloc(1, sizeof(*ctx));
 	struct tcp_sep_slot *slot;
@@ -114,9 +114,9 @@ static int ctx_open(struct tcp_sep *sep, const struct fi_info *info, bool tx, in
 
 	if (!ctx)
 		return -FI_ENOMEM;
-	slot = slot_take(sep, tx, index, ctx, &ret);
+	slot = sep_slot_take(sep, tx, index, ctx, &ret);
 	if (slot)
-		ret = ctx_init(ctx, sep, info, tx, index, context);
+		ret = sep_ctx_init(ctx, sep, info, tx, index, context);
 	if (!ret) {
 		*fid = &ctx->base.ep_fid;
 		return 0;
@@ -140,7 +140,7 @@ static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, st
 		return -FI_ENOMEM;
 	if (attr)
 		tcp_take_tx_attr(sep->ep.base.domain, info, attr);
-	ret = ctx_open(sep, info, true, index, tx_fid, context);
+	ret = sep_ctx_open(sep, info, true, index, tx_fid, context);
 	if (!ret && attr)
 		tcp_give_tx_attr(sep->ep.base.domain, info, attr);
 	fi_freeinfo(info);
@@ -157,7 +157,7 @@ static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, st
 		return -FI_ENOMEM;
 	if (attr)
 		fab_rx_attr_take(info, attr);
-	ret = ctx_open(sep, info, false, index, rx_fid, context);
+	ret = sep_ctx_open(sep, info, false, index, rx_fid, context);
 	if (!ret && attr)
 		*attr = *info->rx_attr;
 	fi_freeinfo(info);
@@ -280,7 +280,7 @@ void tcp_sep_fill_ops(void)
 
 /* ---- open ---- */
 
-static int check_open(const struct fab_domain *domain, const struct fi_info *info)
+static int sep_check_open(const struct fab_domain *domain, const struct fi_info *info)
 {
 	int ret = fab_ep_check_parts(domain, info);
 
@@ -297,7 +297,7 @@ static int check_open(const struct fab_domain *domain, const struct fi_info *inf
 	return -FI_EINVAL;
 }
 
-static struct tcp_sep_slot *slots_new(uint32_t cnt)
+static struct tcp_sep_slot *sep_slots_new(uint32_t cnt)
 {
 	struct tcp_sep_slot *slots = calloc(cnt, sizeof(*slots));
 
@@ -318,8 +318,8 @@ static struct tcp_sep *sep_new(const struct fi_info *info)
 	sep->fd = -1;
 	sep->tx_cnt = info->ep_attr->tx_ctx_cnt ? info->ep_attr->tx_ctx_cnt : 1;
 	sep->rx_cnt = info->ep_attr->rx_ctx_cnt ? info->ep_attr->rx_ctx_cnt : 1;
-	sep->tx = slots_new(sep->tx_cnt);
-	sep->rx = slots_new(sep->rx_cnt);
+	sep->tx = sep_slots_new(sep->tx_cnt);
+	sep->rx = sep_slots_new(sep->rx_cnt);
 	if (sep->tx && sep->rx)
 		return sep;
 	sep_free(sep);
@@ -333,7 +333,7 @@ int tcp_sep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 	struct tcp_sep *sep;
 	int ret;
 
-	ret = check_open(domain, info);
+	ret = sep_check_open(domain, info);
 	if (ret)
 		return ret;
 	sep = sep_new(info);

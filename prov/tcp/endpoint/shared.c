@@ -97,7 +97,7 @@ static struct fi_ops_ep stx_ep_ops = {
 };
 
 /* The tables for both directions, cut in two. */
-static void split_tables(void)
+static void shared_split_tables(void)
 {
 	fab_ops_part_msg(&tcp_rx_half.msg, &tcp_msg_ops, FI_RECV);
 	fab_ops_part_tagged(&tcp_rx_half.tagged, &tcp_tagged_ops, FI_RECV);
@@ -107,7 +107,7 @@ static void split_tables(void)
 
 void tcp_shared_fill_ops(void)
 {
-	split_tables();
+	shared_split_tables();
 	FAB_OPS_FILL(&srx_fid_ops);
 	FAB_OPS_FILL(&stx_fid_ops);
 	FAB_OPS_FILL(&stx_ep_ops);
@@ -117,7 +117,7 @@ void tcp_shared_fill_ops(void)
 /* ---- open ---- */
 
 /* An info for a context of the domain, whose attributes the caller fills in. NULL: no memory. */
-static struct fi_info *ctx_info(const struct fab_domain *domain)
+static struct fi_info *half_info(const struct fab_domain *domain)
 {
 	struct fi_info *info = fi_allocinfo();
 
@@ -132,8 +132,8 @@ static struct fi_info *ctx_info(const struct fab_domain *domain)
 }
 
 /* What a context has of an endpoint, as info says; ops are those that it offers. */
-static int ctx_open(struct fab_domain *domain, struct fi_info *info, const struct fab_ep_ops *ops, size_t fclass,
-		    void *context, struct tcp_ep **ctx)
+static int half_open(struct fab_domain *domain, struct fi_info *info, const struct fab_ep_ops *ops, size_t fclass,
+		     void *context, struct tcp_ep **ctx)
 {
 	struct tcp_ep *ep;
 	int ret;
@@ -156,7 +156,7 @@ static int ctx_open(struct fab_domain *domain, struct fi_info *info, const struc
 }
 
 /* fi_tx_attr has grown (test/abi/abi-generations.tsv). */
-static bool has_tclass(const struct fab_domain *domain)
+static bool half_has_tclass(const struct fab_domain *domain)
 {
 	return FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 9));
 }
@@ -174,20 +174,20 @@ void tcp_take_tx_attr(const struct fab_domain *domain, struct fi_info *info, con
 	FAB_TAKE(mine, attr, rma_iov_limit);
 	mine->mode = attr->mode;
 	mine->op_flags = attr->op_flags;
-	if (has_tclass(domain))
+	if (half_has_tclass(domain))
 		FAB_TAKE(mine, attr, tclass);
 	FAB_TAKE(info, attr, caps);
 }
 
 void tcp_give_tx_attr(const struct fab_domain *domain, const struct fi_info *info, struct fi_tx_attr *attr)
 {
-	memcpy(attr, info->tx_attr, has_tclass(domain) ? sizeof(*attr) : offsetof(struct fi_tx_attr, tclass));
+	memcpy(attr, info->tx_attr, half_has_tclass(domain) ? sizeof(*attr) : offsetof(struct fi_tx_attr, tclass));
 }
 
 int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid, void *context)
 {
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
-	struct fi_info *info = ctx_info(domain);
+	struct fi_info *info = half_info(domain);
 	struct fab_ep_ops ops = { .fid = &srx_fid_ops, .ep = &tcp_ep_ops };
 	struct tcp_ep *srx;
 	bool peer;
@@ -204,7 +204,7 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		ops.msg = &tcp_rx_half.msg;
 	if ((info->caps & FI_TAGGED) && !peer)
 		ops.tagged = &tcp_rx_half.tagged;
-	ret = ctx_open(domain, info, &ops, FI_CLASS_SRX_CTX, context, &srx);
+	ret = half_open(domain, info, &ops, FI_CLASS_SRX_CTX, context, &srx);
 	if (ret)
 		goto free_info;
 	ret = tcp_rx_ctx_init(&srx->own_rx, info->rx_attr);
@@ -230,7 +230,7 @@ free_info:
 int tcp_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct fid_stx **stx_fid, void *context)
 {
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
-	struct fi_info *info = ctx_info(domain);
+	struct fi_info *info = half_info(domain);
 	struct tcp_ep *stx;
 	int ret;
 
@@ -238,8 +238,8 @@ int tcp_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct 
 		return -FI_ENOMEM;
 	if (attr)
 		tcp_take_tx_attr(domain, info, attr);
-	ret = ctx_open(domain, info, &(struct fab_ep_ops) { .fid = &stx_fid_ops, .ep = &stx_ep_ops }, FI_CLASS_STX_CTX,
-		       context, &stx);
+	ret = half_open(domain, info, &(struct fab_ep_ops) { .fid = &stx_fid_ops, .ep = &stx_ep_ops }, FI_CLASS_STX_CTX,
+			context, &stx);
 	if (!ret) {
 		tcp_tx_ctx_init(&stx->own_tx, info->tx_attr);
 		stx->tx = &stx->own_tx;

@@ -38,7 +38,7 @@ struct tcp_auth {
 static const char connecting_role[ROLE_LEN] = "weft1 connect";
 static const char accepting_role[ROLE_LEN] = "weft1 accept";
 
-static bool has_keys(const struct tcp_cm *cm)
+static bool auth_has_keys(const struct tcp_cm *cm)
 {
 	return cm->keyring.key || cm->keyring.av;
 }
@@ -57,14 +57,14 @@ static struct tcp_auth *auth_new(enum stage stage, const struct tcp_cm *cm, size
 
 /* ---- the hash ---- */
 
-static size_t put(uint8_t *buf, size_t at, const void *data, size_t len)
+static size_t auth_put(uint8_t *buf, size_t at, const void *data, size_t len)
 {
 	memcpy(buf + at, data, len);
 	return at + len;
 }
 
 /* An end of the connection: host, in 16 bytes, and port. */
-static size_t put_addr(uint8_t *buf, size_t at, const union fab_sockaddr *addr)
+static size_t auth_put_addr(uint8_t *buf, size_t at, const union fab_sockaddr *addr)
 {
 	uint16_t port = htobe16(fab_addr_port(&addr->sa));
 	uint8_t host[16] = { 0 };
@@ -73,44 +73,44 @@ static size_t put_addr(uint8_t *buf, size_t at, const union fab_sockaddr *addr)
 		memcpy(host, &addr->sin6.sin6_addr, sizeof(addr->sin6.sin6_addr));
 	else
 		memcpy(host, &addr->sin.sin_addr, sizeof(addr->sin.sin_addr));
-	return put(buf, put(buf, at, host, sizeof(host)), &port, sizeof(port));
+	return auth_put(buf, auth_put(buf, at, host, sizeof(host)), &port, sizeof(port));
 }
 
 /* The proof that a side with this role and this key gives. 0 or -errno. */
-static int make_mac(const struct tcp_cm *cm, const char role[ROLE_LEN], const struct fab_auth_key *key,
-		    uint8_t mac[FAB_MAC_LEN])
+static int auth_make_mac(const struct tcp_cm *cm, const char role[ROLE_LEN], const struct fab_auth_key *key,
+			 uint8_t mac[FAB_MAC_LEN])
 {
 	const struct tcp_auth *auth = cm->auth;
 	bool accepting = auth->stage == CHALLENGED;
 	uint8_t buf[ROLE_LEN + sizeof(auth->request) + sizeof(auth->challenge) + TCP_NONCE_LEN + 2 * 18];
-	size_t len = put(buf, 0, role, ROLE_LEN);
+	size_t len = auth_put(buf, 0, role, ROLE_LEN);
 
-	len = put(buf, len, auth->request, auth->request_len);
-	len = put(buf, len, auth->challenge, sizeof(auth->challenge));
-	len = put(buf, len, auth->nonce, sizeof(auth->nonce));
+	len = auth_put(buf, len, auth->request, auth->request_len);
+	len = auth_put(buf, len, auth->challenge, sizeof(auth->challenge));
+	len = auth_put(buf, len, auth->nonce, sizeof(auth->nonce));
 	if (tcp_params.auth_address) {
-		len = put_addr(buf, len, accepting ? &cm->remote : &cm->local);
-		len = put_addr(buf, len, accepting ? &cm->local : &cm->remote);
+		len = auth_put_addr(buf, len, accepting ? &cm->remote : &cm->local);
+		len = auth_put_addr(buf, len, accepting ? &cm->local : &cm->remote);
 	}
 	return fab_hmac(key->bytes, key->len, buf, len, mac);
 }
 
 /* ---- messages out ---- */
 
-static int send_msg(const struct tcp_cm *cm, uint8_t type, const void *data, size_t len)
+static int auth_send_msg(const struct tcp_cm *cm, uint8_t type, const void *data, size_t len)
 {
 	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .data = data, .data_len = len });
 }
 
 /* Tell the peer that it is refused. Whether it hears it is its own affair: ours ends with err. */
-static int refuse(struct tcp_cm *cm, uint8_t refusal, int err, const char *why)
+static int auth_refuse(struct tcp_cm *cm, uint8_t refusal, int err, const char *why)
 {
 	tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .refusal = refusal });
 	cm->why = why;
 	return err;
 }
 
-static int fail(struct tcp_cm *cm, int err, const char *why)
+static int auth_fail(struct tcp_cm *cm, int err, const char *why)
 {
 	cm->why = why;
 	return err;
@@ -118,7 +118,7 @@ static int fail(struct tcp_cm *cm, int err, const char *why)
 
 /* ---- accepting side ---- */
 
-static int send_challenge(struct tcp_cm *cm)
+static int auth_send_challenge(struct tcp_cm *cm)
 {
 	struct tcp_challenge challenge;
 	int ret = fab_nonce(challenge.nonce, sizeof(challenge.nonce));
@@ -128,66 +128,68 @@ static int send_challenge(struct tcp_cm *cm)
 	/* as tcp_cm_send() makes it of this */
 	tcp_cm_encode(&(struct tcp_cm_msg) { .type = TCP_CM_CHALLENGE, .data = &challenge,
 					     .data_len = sizeof(challenge) }, cm->auth->challenge);
-	return send_msg(cm, TCP_CM_CHALLENGE, &challenge, sizeof(challenge));
+	return auth_send_msg(cm, TCP_CM_CHALLENGE, &challenge, sizeof(challenge));
 }
 
 /* A request has come. */
-static int take_request(struct tcp_cm *cm)
+static int auth_take_request(struct tcp_cm *cm)
 {
-	if (!has_keys(cm) && !cm->keyed)
+	if (!auth_has_keys(cm) && !cm->keyed)
 		return 0;
-	if (!has_keys(cm))
-		return refuse(cm, TCP_REFUSE_NO_KEY, -FI_EACCES,
-			      "it has an authorization key, and this end has none");
+	if (!auth_has_keys(cm))
+		return auth_refuse(cm, TCP_REFUSE_NO_KEY, -FI_EACCES,
+				   "it has an authorization key, and this end has none");
 	if (!cm->keyed)
-		return refuse(cm, TCP_REFUSE_KEY_WANTED, -FI_EACCES,
-			      "this end has an authorization key, and it has none (or runs another libfabric)");
+		return auth_refuse(cm, TCP_REFUSE_KEY_WANTED, -FI_EACCES,
+				   "this end has an authorization key, and it has none (or runs another libfabric)");
 	cm->auth = auth_new(CHALLENGED, cm, HDR_LEN + cm->data_len);
 	if (!cm->auth)
 		return -FI_ENOMEM;
-	return send_challenge(cm) ? fail(cm, -FI_EIO, "the challenge could not be made or sent") : 1;
+	return auth_send_challenge(cm) ? auth_fail(cm, -FI_EIO, "the challenge could not be made or sent") : 1;
 }
 
 /* Is this what a peer with the key would say? ctx is the exchange. */
-static bool proves(struct fab_auth_key *key, void *ctx)
+static bool auth_proves(struct fab_auth_key *key, void *ctx)
 {
 	const struct tcp_cm *cm = ctx;
 	struct tcp_proof proof;
 	uint8_t mac[FAB_MAC_LEN];
 
 	memcpy(&proof, cm->data, sizeof(proof));
-	return !make_mac(cm, connecting_role, key, mac) && fab_mac_equal(mac, proof.mac);
+	return !auth_make_mac(cm, connecting_role, key, mac) && fab_mac_equal(mac, proof.mac);
 }
 
-static struct fab_auth_key *proven_key(struct tcp_cm *cm)
+static struct fab_auth_key *auth_proven_key(struct tcp_cm *cm)
 {
 	if (cm->keyring.av)
-		return fab_av_key_find(cm->keyring.av, proves, cm);
-	return proves(cm->keyring.key, cm) ? cm->keyring.key : NULL;
+		return fab_av_key_find(cm->keyring.av, auth_proves, cm);
+	return auth_proves(cm->keyring.key, cm) ? cm->keyring.key : NULL;
 }
 
 /* The request takes the place of what came after it. */
-static void restore_request(struct tcp_cm *cm)
+static void auth_restore_request(struct tcp_cm *cm)
 {
 	memcpy(cm->buf, cm->auth->request, cm->auth->request_len);
 	cm->buf_len = cm->auth->request_len;
 	tcp_cm_decode(cm);
 }
 
-static int take_proof(struct tcp_cm *cm)
+static int auth_take_proof(struct tcp_cm *cm)
 {
 	struct tcp_auth *auth = cm->auth;
 	struct tcp_admit admit;
 
 	if (cm->data_len != sizeof(struct tcp_proof))
-		return fail(cm, -FI_EPROTO, "its proof of an authorization key has a wrong length");
+		return auth_fail(cm, -FI_EPROTO, "its proof of an authorization key has a wrong length");
 	memcpy(auth->nonce, cm->data, sizeof(auth->nonce));
-	cm->proven = proven_key(cm);
+	cm->proven = auth_proven_key(cm);
 	if (!cm->proven)
-		return refuse(cm, TCP_REFUSE_WRONG_KEY, -FI_EACCES, "it does not have this end's authorization key");
-	if (make_mac(cm, accepting_role, cm->proven, admit.mac) || send_msg(cm, TCP_CM_ADMIT, &admit, sizeof(admit)))
-		return fail(cm, -FI_EIO, "the proof of the authorization key could not be made or sent");
-	restore_request(cm);
+		return auth_refuse(cm, TCP_REFUSE_WRONG_KEY, -FI_EACCES,
+				   "it does not have this end's authorization key");
+	if (auth_make_mac(cm, accepting_role, cm->proven, admit.mac) ||
+	    auth_send_msg(cm, TCP_CM_ADMIT, &admit, sizeof(admit)))
+		return auth_fail(cm, -FI_EIO, "the proof of the authorization key could not be made or sent");
+	auth_restore_request(cm);
 	auth->stage = ADMITTED;
 	return 0;
 }
@@ -196,51 +198,52 @@ static int take_proof(struct tcp_cm *cm)
 
 int tcp_auth_begin(struct tcp_cm *cm)
 {
-	if (!has_keys(cm))
+	if (!auth_has_keys(cm))
 		return 0;
 	cm->auth = auth_new(ASKED, cm, cm->buf_len);
 	return cm->auth ? 0 : -FI_ENOMEM;
 }
 
-static int take_challenge(struct tcp_cm *cm)
+static int auth_take_challenge(struct tcp_cm *cm)
 {
 	struct tcp_auth *auth = cm->auth;
 	struct tcp_proof proof;
 
 	if (!auth || auth->stage != ASKED || cm->data_len != sizeof(struct tcp_challenge))
-		return fail(cm, -FI_EPROTO, "its challenge was not asked for, or has a wrong length");
+		return auth_fail(cm, -FI_EPROTO, "its challenge was not asked for, or has a wrong length");
 	memcpy(auth->challenge, cm->buf, sizeof(auth->challenge));
-	if (fab_nonce(auth->nonce, sizeof(auth->nonce)) || make_mac(cm, connecting_role, cm->keyring.key, proof.mac))
-		return fail(cm, -FI_EIO, "the proof of the authorization key could not be made");
+	if (fab_nonce(auth->nonce, sizeof(auth->nonce)) ||
+	    auth_make_mac(cm, connecting_role, cm->keyring.key, proof.mac))
+		return auth_fail(cm, -FI_EIO, "the proof of the authorization key could not be made");
 	memcpy(proof.nonce, auth->nonce, sizeof(proof.nonce));
 	auth->stage = PROVED;
-	return send_msg(cm, TCP_CM_PROOF, &proof, sizeof(proof)) ?
-	       fail(cm, -FI_ECONNRESET, "the proof of the authorization key could not be sent") : 1;
+	return auth_send_msg(cm, TCP_CM_PROOF, &proof, sizeof(proof)) ?
+	       auth_fail(cm, -FI_ECONNRESET, "the proof of the authorization key could not be sent") : 1;
 }
 
-static int take_admit(struct tcp_cm *cm)
+static int auth_take_admit(struct tcp_cm *cm)
 {
 	struct tcp_auth *auth = cm->auth;
 	uint8_t mac[FAB_MAC_LEN];
 
 	if (!auth || auth->stage != PROVED || cm->data_len != sizeof(struct tcp_admit))
-		return fail(cm, -FI_EPROTO, "its proof was not asked for, or has a wrong length");
-	if (make_mac(cm, accepting_role, cm->keyring.key, mac) || !fab_mac_equal(mac, cm->data))
-		return fail(cm, -FI_EACCES, "it does not prove this end's authorization key itself");
+		return auth_fail(cm, -FI_EPROTO, "its proof was not asked for, or has a wrong length");
+	if (auth_make_mac(cm, accepting_role, cm->keyring.key, mac) || !fab_mac_equal(mac, cm->data))
+		return auth_fail(cm, -FI_EACCES, "it does not prove this end's authorization key itself");
 	auth->stage = ADMITTED;
 	cm->proven = cm->keyring.key;
 	return 1;
 }
 
-static int take_response(struct tcp_cm *cm)
+static int auth_take_response(struct tcp_cm *cm)
 {
 	if (cm->auth && cm->auth->stage != ADMITTED)
-		return fail(cm, -FI_EACCES,
-			    "this end has an authorization key, and it asks for none (another libfabric?)");
+		return auth_fail(cm, -FI_EACCES,
+				 "this end has an authorization key, and it asks for none (another libfabric?)");
 	return 0;
 }
 
-static int take_nack(struct tcp_cm *cm)
+static int auth_take_nack(struct tcp_cm *cm)
 {
 	static const struct {
 		int err;
@@ -256,25 +259,25 @@ static int take_nack(struct tcp_cm *cm)
 	if (!cm->refusal)
 		return 0;
 	if (cm->refusal >= fab_countof(refusal))
-		return fail(cm, -FI_EACCES, "it refused the authorization");
-	return fail(cm, -refusal[cm->refusal].err, refusal[cm->refusal].text);
+		return auth_fail(cm, -FI_EACCES, "it refused the authorization");
+	return auth_fail(cm, -refusal[cm->refusal].err, refusal[cm->refusal].text);
 }
 
 int tcp_auth_receive(struct tcp_cm *cm)
 {
 	switch (cm->type) {
 	case TCP_CM_CONNREQ:
-		return take_request(cm);
+		return auth_take_request(cm);
 	case TCP_CM_PROOF:
-		return take_proof(cm);
+		return auth_take_proof(cm);
 	case TCP_CM_CHALLENGE:
-		return take_challenge(cm);
+		return auth_take_challenge(cm);
 	case TCP_CM_ADMIT:
-		return take_admit(cm);
+		return auth_take_admit(cm);
 	case TCP_CM_NACK:
-		return take_nack(cm);
+		return auth_take_nack(cm);
 	default:
-		return take_response(cm);
+		return auth_take_response(cm);
 	}
 }
 

@@ -213,7 +213,7 @@ static void cm_receive(struct tcp_cm *cm)
 }
 
 /* len bytes, which a fresh stream takes at once. 0 or -errno. */
-static int send_all(int fd, const uint8_t *buf, size_t len)
+static int cm_send_all(int fd, const uint8_t *buf, size_t len)
 {
 	ssize_t ret;
 
@@ -233,7 +233,7 @@ int tcp_cm_send(int fd, const struct tcp_cm_msg *msg)
 {
 	uint8_t buf[HDR_LEN + TCP_CM_DATA_MAX];
 
-	return send_all(fd, buf, tcp_cm_encode(msg, buf));
+	return cm_send_all(fd, buf, tcp_cm_encode(msg, buf));
 }
 
 /* ---- states ---- */
@@ -244,7 +244,7 @@ static void cm_connected(struct tcp_cm *cm)
 
 	tcp_sock_tune(cm->fd);
 	fab_name_local(cm->fd, &cm->local);
-	ret = send_all(cm->fd, cm->buf, cm->buf_len);
+	ret = cm_send_all(cm->fd, cm->buf, cm->buf_len);
 	if (ret) {
 		cm_fail(cm, -ret, "the request could not be sent");
 		return;

@@ -19,34 +19,34 @@
 
 /* ---- requests ---- */
 
-static void awaited_free(struct tcp_listener *listener, struct tcp_cm *cm)
+static void listener_free_awaited(struct tcp_listener *listener, struct tcp_cm *cm)
 {
 	fab_list_remove(&cm->link);
 	listener->awaited_cnt--;
 	tcp_cm_free(cm);
 }
 
-static void request_done(struct tcp_cm *cm)
+static void listener_request_done(struct tcp_cm *cm)
 {
 	struct tcp_listener *listener = cm->ctx;
 
 	listener->request(listener, cm);
-	awaited_free(listener, cm);
+	listener_free_awaited(listener, cm);
 }
 
-static void request_failed(struct tcp_cm *cm, int err)
+static void listener_request_failed(struct tcp_cm *cm, int err)
 {
 	char text[256];
 
 	tcp_cm_text(cm, err, text, sizeof(text));
 	/* who closes again has changed its mind: both sides connected at once */
 	TCP_LOG(err == FI_ECONNRESET ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_EP_CTRL, "incoming %s\n", text);
-	awaited_free(cm->ctx, cm);
+	listener_free_awaited(cm->ctx, cm);
 }
 
-static const struct tcp_cm_owner awaited_owner = { .done = request_done, .fail = request_failed };
+static const struct tcp_cm_owner awaited_owner = { .done = listener_request_done, .fail = listener_request_failed };
 
-static void await(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
+static void listener_await(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
 {
 	struct tcp_cm *cm = tcp_cm_new(listener->engine, &awaited_owner, listener);
 	int ret = -FI_ENOMEM;
@@ -67,7 +67,7 @@ static void await(struct tcp_listener *listener, int fd, const union fab_sockadd
 
 /* ---- accepting ---- */
 
-static bool has_room(struct tcp_listener *listener)
+static bool listener_has_room(struct tcp_listener *listener)
 {
 	return listener->awaited_cnt < AWAITED_MAX && (!listener->room || listener->room(listener));
 }
@@ -101,14 +101,14 @@ static bool listener_accept(struct tcp_listener *listener)
 	socklen_t len = sizeof(remote);
 	int fd;
 
-	if (!has_room(listener)) {
+	if (!listener_has_room(listener)) {
 		listener_pause(listener, ACCEPT_PAUSE_NS);
 		return false;
 	}
 	fd = fab_sock->accept4(listener->src.fd, &remote.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
 		tcp_sock_tune(fd);
-		await(listener, fd, &remote);
+		listener_await(listener, fd, &remote);
 		return true;
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -160,6 +160,6 @@ void tcp_listener_stop(struct tcp_listener *listener)
 	fab_sock_close(&fd);
 	listener->src.fd = -1;
 	fab_list_for_each_safe(&listener->awaited, link, next)
-		awaited_free(listener, fab_container(link, struct tcp_cm, link));
+		listener_free_awaited(listener, fab_container(link, struct tcp_cm, link));
 	listener->engine = NULL;
 }

@@ -43,7 +43,7 @@ static struct tcp_exported *exported_of(struct fid_peer_srx *peer)
 }
 
 /* False: the peer has been called with the lock, by this thread. */
-static bool enter(struct tcp_exported *x)
+static bool exported_enter(struct tcp_exported *x)
 {
 	if (atomic_load_explicit(&x->caller, memory_order_relaxed) == pthread_self())
 		return false;
@@ -51,14 +51,15 @@ static bool enter(struct tcp_exported *x)
 	return true;
 }
 
-static void leave(struct tcp_exported *x, bool entered)
+static void exported_leave(struct tcp_exported *x, bool entered)
 {
 	if (entered)
 		fab_engine_unlock(x->srx->base.engine);
 }
 
 /* Lock held; the entry may have come back after it. What the peer says. */
-static int call_peer(struct tcp_exported *x, int (*fn)(struct fi_peer_rx_entry *entry), struct fi_peer_rx_entry *entry)
+static int exported_call_peer(struct tcp_exported *x, int (*fn)(struct fi_peer_rx_entry *entry),
+			      struct fi_peer_rx_entry *entry)
 {
 	pthread_t before = atomic_load_explicit(&x->caller, memory_order_relaxed);
 	int ret;
@@ -74,18 +75,18 @@ static int call_peer(struct tcp_exported *x, int (*fn)(struct fi_peer_rx_entry *
 
 /* ---- entries ---- */
 
-static struct tcp_unexp *unexp_of(struct fi_peer_rx_entry *entry)
+static struct tcp_unexp *exported_unexp_of(struct fi_peer_rx_entry *entry)
 {
 	return fab_container(entry, struct tcp_unexp, theirs.entry);
 }
 
 /* A source as the peer gives it, as matching has it. */
-static fi_addr_t src_of(const struct tcp_ep *srx, fi_addr_t addr)
+static fi_addr_t exported_src_of(const struct tcp_ep *srx, fi_addr_t addr)
 {
 	return addr == FI_ADDR_NOTAVAIL ? tcp_match_src(srx, FI_ADDR_NOTAVAIL, 0) : addr;
 }
 
-static bool is_named(const struct tcp_unexp *unexp)
+static bool entry_is_named(const struct tcp_unexp *unexp)
 {
 	return tcp_plain_src(unexp->ep, unexp->match.src) != FI_ADDR_NOTAVAIL;
 }
@@ -100,7 +101,7 @@ static struct tcp_unexp *entry_new(struct tcp_exported *x, enum tcp_class class,
 	if (!unexp)
 		return NULL;
 	*unexp = (struct tcp_unexp) {
-		.match.src = src_of(x->srx, attr->addr), .ep = x->srx, .len = attr->msg_size, .class = class,
+		.match.src = exported_src_of(x->srx, attr->addr), .ep = x->srx, .len = attr->msg_size, .class = class,
 		.foreign = true, .place = TCP_UNEXP_ASKED, .theirs.ops = &foreign_ops, .theirs.exported = x,
 		.theirs.entry = {
 			.srx = &x->peer, .addr = attr->addr, .msg_size = attr->msg_size,
@@ -120,7 +121,7 @@ static void entry_free(struct tcp_unexp *unexp)
 	tcp_unexp_free(unexp);
 }
 
-static struct tcp_rx *find_rx(const struct tcp_unexp *unexp)
+static struct tcp_rx *entry_find_rx(const struct tcp_unexp *unexp)
 {
 	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(unexp->ep, unexp->class), unexp->match.tag,
 							  unexp->match.src);
@@ -129,7 +130,7 @@ static struct tcp_rx *find_rx(const struct tcp_unexp *unexp)
 }
 
 /* The entry gets the receive that has been claimed for it. */
-static void give_rx(struct tcp_unexp *unexp)
+static void entry_give_rx(struct tcp_unexp *unexp)
 {
 	static void *no_desc[TCP_IOV_LIMIT];
 	struct fi_peer_rx_entry *entry = &unexp->theirs.entry;
@@ -149,16 +150,16 @@ static void give_rx(struct tcp_unexp *unexp)
 }
 
 /* A posted receive takes a message that is in no queue. */
-static void take_posted(struct tcp_unexp *unexp, struct tcp_rx *rx)
+static void entry_take_posted(struct tcp_unexp *unexp, struct tcp_rx *rx)
 {
 	unexp->place = TCP_UNEXP_TAKEN;
 	tcp_rx_claim(unexp->ep, rx, unexp->len, &unexp->into);
-	give_rx(unexp);
+	entry_give_rx(unexp);
 }
 
 /* A message of a peer's has ended, which has been told. The program hears of a multi-receive's end behind all that is
  * in it: peers' reports may still be on their way, and it may be that none of ours is left to say so. */
-static void put_rx(struct tcp_ep *srx, struct tcp_rx *rx)
+static void entry_put_rx(struct tcp_ep *srx, struct tcp_rx *rx)
 {
 	struct fab_ep *reporter = &tcp_rx_reporter(srx)->base;
 	bool multi = rx->flags & FI_MULTI_RECV;
@@ -176,7 +177,7 @@ static void put_rx(struct tcp_ep *srx, struct tcp_rx *rx)
 }
 
 /* The peer will not fill a receive that it has: its end is an error, which we report. */
-static void fail_rx(struct tcp_unexp *unexp, int err)
+static void entry_fail_rx(struct tcp_unexp *unexp, int err)
 {
 	const struct tcp_msg msg = { .len = unexp->into.take, .tag = unexp->tag, .src = FI_ADDR_NOTAVAIL };
 	struct tcp_into into = unexp->into;
@@ -193,10 +194,10 @@ static void foreign_start(struct tcp_unexp *unexp)
 	int ret;
 
 	fab_list_remove(&unexp->link);
-	give_rx(unexp);
-	ret = call_peer(x, tagged ? x->peer_ops.start_tag : x->peer_ops.start_msg, &unexp->theirs.entry);
+	entry_give_rx(unexp);
+	ret = exported_call_peer(x, tagged ? x->peer_ops.start_tag : x->peer_ops.start_msg, &unexp->theirs.entry);
 	if (ret)
-		fail_rx(unexp, ret < 0 ? -ret : FI_EOTHER);
+		entry_fail_rx(unexp, ret < 0 ? -ret : FI_EOTHER);
 }
 
 static void foreign_discard(struct tcp_unexp *unexp)
@@ -205,24 +206,24 @@ static void foreign_discard(struct tcp_unexp *unexp)
 	bool tagged = unexp->class == TCP_CLASS_TAGGED;
 
 	fab_list_remove(&unexp->link);
-	call_peer(x, tagged ? x->peer_ops.discard_tag : x->peer_ops.discard_msg, &unexp->theirs.entry);
+	exported_call_peer(x, tagged ? x->peer_ops.discard_tag : x->peer_ops.discard_msg, &unexp->theirs.entry);
 }
 
 static const struct tcp_foreign_ops foreign_ops = { .start = foreign_start, .discard = foreign_discard };
 
 /* ---- what the peer calls ---- */
 
-static int get(struct fid_peer_srx *peer, enum tcp_class class, const struct fi_peer_match_attr *attr,
-	       struct fi_peer_rx_entry **entry)
+static int entry_get(struct fid_peer_srx *peer, enum tcp_class class, const struct fi_peer_match_attr *attr,
+		     struct fi_peer_rx_entry **entry)
 {
 	struct tcp_exported *x = exported_of(peer);
-	bool entered = enter(x);
+	bool entered = exported_enter(x);
 	struct tcp_unexp *unexp = entry_new(x, class, attr);
-	struct tcp_rx *rx = unexp ? find_rx(unexp) : NULL;
+	struct tcp_rx *rx = unexp ? entry_find_rx(unexp) : NULL;
 	int ret = rx ? 0 : -FI_ENOENT;
 
 	if (rx) {
-		take_posted(unexp, rx);
+		entry_take_posted(unexp, rx);
 	} else if (unexp && x->entry_cnt > TCP_EXPORTED_MAX) {
 		entry_free(unexp);
 		unexp = NULL;
@@ -231,55 +232,55 @@ static int get(struct fid_peer_srx *peer, enum tcp_class class, const struct fi_
 		*entry = &unexp->theirs.entry;
 	else
 		ret = -FI_ENOMEM;
-	leave(x, entered);
+	exported_leave(x, entered);
 	return ret;
 }
 
-static int get_msg(struct fid_peer_srx *peer, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
+static int entry_get_msg(struct fid_peer_srx *peer, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
 {
-	return get(peer, TCP_CLASS_MSG, attr, entry);
+	return entry_get(peer, TCP_CLASS_MSG, attr, entry);
 }
 
-static int get_tag(struct fid_peer_srx *peer, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
+static int entry_get_tag(struct fid_peer_srx *peer, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
 {
-	return get(peer, TCP_CLASS_TAGGED, attr, entry);
+	return entry_get(peer, TCP_CLASS_TAGGED, attr, entry);
 }
 
 /* Have it wait, unless a receive has come since it was asked for. */
-static void wait_or_start(struct tcp_exported *x, struct tcp_unexp *unexp)
+static void entry_wait_or_start(struct tcp_exported *x, struct tcp_unexp *unexp)
 {
-	struct tcp_rx *rx = find_rx(unexp);
+	struct tcp_rx *rx = entry_find_rx(unexp);
 
 	unexp->data = unexp->theirs.entry.cq_data;
 	unexp->has_data = unexp->theirs.entry.flags & FI_REMOTE_CQ_DATA;
 	if (rx) {
-		take_posted(unexp, rx);
+		entry_take_posted(unexp, rx);
 		foreign_start(unexp);
 		return;
 	}
 	unexp->place = TCP_UNEXP_QUEUED;
 	fab_match_add_unexp(tcp_rx_queue(unexp->ep, unexp->class), &unexp->match);
-	if (!is_named(unexp))
+	if (!entry_is_named(unexp))
 		fab_list_add_tail(&x->unnamed, &unexp->link);
 }
 
-static int queue(struct fi_peer_rx_entry *entry)
+static int entry_queue(struct fi_peer_rx_entry *entry)
 {
 	struct tcp_exported *x = exported_of(entry->srx);
-	struct tcp_unexp *unexp = unexp_of(entry);
-	bool entered = enter(x);
+	struct tcp_unexp *unexp = exported_unexp_of(entry);
+	bool entered = exported_enter(x);
 	int ret = unexp->place == TCP_UNEXP_ASKED ? 0 : -FI_EINVAL;
 
 	if (!ret)
-		wait_or_start(x, unexp);
-	leave(x, entered);
+		entry_wait_or_start(x, unexp);
+	exported_leave(x, entered);
 	return ret;
 }
 
-static void foreach_unspec_addr(struct fid_peer_srx *peer, fi_addr_t (*get_addr)(struct fi_peer_rx_entry *entry))
+static void exported_each_unspec(struct fid_peer_srx *peer, fi_addr_t (*get_addr)(struct fi_peer_rx_entry *entry))
 {
 	struct tcp_exported *x = exported_of(peer);
-	bool entered = enter(x);
+	bool entered = exported_enter(x);
 	struct fab_list known = FAB_LIST_INIT(known), *link, *next;
 	struct tcp_unexp *unexp;
 	struct tcp_rx *rx;
@@ -298,34 +299,34 @@ static void foreach_unspec_addr(struct fid_peer_srx *peer, fi_addr_t (*get_addr)
 	/* a receive for just that source may have been posted before */
 	while ((unexp = fab_list_first(&known, struct tcp_unexp, link))) {
 		fab_list_remove(&unexp->link);
-		rx = unexp->place == TCP_UNEXP_QUEUED ? find_rx(unexp) : NULL;
+		rx = unexp->place == TCP_UNEXP_QUEUED ? entry_find_rx(unexp) : NULL;
 		if (rx)
 			tcp_unexp_take(unexp, rx);
 	}
-	leave(x, entered);
+	exported_leave(x, entered);
 }
 
-static void free_entry(struct fi_peer_rx_entry *entry)
+static void entry_give_back(struct fi_peer_rx_entry *entry)
 {
 	struct tcp_exported *x = exported_of(entry->srx);
-	struct tcp_unexp *unexp = unexp_of(entry);
-	bool entered = enter(x);
+	struct tcp_unexp *unexp = exported_unexp_of(entry);
+	bool entered = exported_enter(x);
 
 	tcp_unexp_unlink(unexp);
 	if (unexp->into.rx)
-		put_rx(x->srx, unexp->into.rx);
+		entry_put_rx(x->srx, unexp->into.rx);
 	entry_free(unexp);
-	leave(x, entered);
+	exported_leave(x, entered);
 }
 
 static struct fi_ops_srx_owner owner_ops = {
 	.size = sizeof(struct fi_ops_srx_owner),
-	.get_msg = get_msg,
-	.get_tag = get_tag,
-	.queue_msg = queue,
-	.queue_tag = queue,
-	.foreach_unspec_addr = foreach_unspec_addr,
-	.free_entry = free_entry,
+	.get_msg = entry_get_msg,
+	.get_tag = entry_get_tag,
+	.queue_msg = entry_queue,
+	.queue_tag = entry_queue,
+	.foreach_unspec_addr = exported_each_unspec,
+	.free_entry = entry_give_back,
 };
 
 /* ---- life ---- */
@@ -379,7 +380,7 @@ bool tcp_exported_by(const struct fid_peer_srx *peer, const struct fab_domain *d
 }
 
 /* Who reports the end of a message that has come by another provider does not know of hooks. Lock held. */
-static bool has_deferred(const struct tcp_ep *srx)
+static bool exported_has_deferred(const struct tcp_ep *srx)
 {
 	const struct fab_match *queues[] = { &srx->own_rx.msg, &srx->own_rx.tagged };
 	struct fab_list *link;
@@ -421,7 +422,7 @@ int tcp_srx_export(struct tcp_ep *srx, struct fi_fid_export *exp)
 	engine = srx->base.engine;
 	fab_engine_share(engine);
 	fab_engine_lock(engine);
-	if (has_deferred(srx))
+	if (exported_has_deferred(srx))
 		ret = -FI_EBUSY;
 	else
 		srx->own_rx.export_cnt++;

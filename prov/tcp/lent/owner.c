@@ -95,7 +95,7 @@ static struct tcp_rx *owned_rx(struct tcp_owned *owned)
 	}, &rx) ? NULL : rx;
 }
 
-static void fail_owned(struct tcp_owned *owned, int err)
+static void owned_fail(struct tcp_owned *owned, int err)
 {
 	const struct fab_comp comp = { .flags = fab_op_desc[owned->code].cq_flags, .src = FI_ADDR_NOTAVAIL };
 
@@ -154,7 +154,7 @@ static void owned_take(struct tcp_owned *owned)
 	struct tcp_rx *rx;
 
 	if (!unexp) {
-		fail_owned(owned, FI_ECONNRESET);
+		owned_fail(owned, FI_ECONNRESET);
 		return;
 	}
 	unexp->owned = NULL;
@@ -164,7 +164,7 @@ static void owned_take(struct tcp_owned *owned)
 		tcp_unexp_take(unexp, rx);
 	} else {
 		tcp_unexp_drop(unexp);
-		fail_owned(owned, FI_ENOMEM);
+		owned_fail(owned, FI_ENOMEM);
 	}
 }
 
@@ -179,7 +179,7 @@ static void owned_drop(struct tcp_owned *owned)
 	owned_free(owned);
 }
 
-static struct tcp_owned *next_told(struct owner *owner)
+static struct tcp_owned *owner_next_told(struct owner *owner)
 {
 	struct fab_list *link;
 
@@ -189,7 +189,7 @@ static struct tcp_owned *next_told(struct owner *owner)
 	return link ? fab_container(link, struct tcp_owned, told) : NULL;
 }
 
-static void told_ready(struct fab_source *source, uint32_t events)
+static void owner_told_ready(struct fab_source *source, uint32_t events)
 {
 	struct owner *owner = fab_container(source, struct owner, source);
 	struct tcp_owned *owned;
@@ -197,7 +197,7 @@ static void told_ready(struct fab_source *source, uint32_t events)
 
 	(void) events;
 	(void) !fab_sock->read(source->fd, &cnt, sizeof(cnt));
-	while ((owned = next_told(owner))) {
+	while ((owned = owner_next_told(owner))) {
 		if (owned->discard)
 			owned_drop(owned);
 		else
@@ -206,7 +206,7 @@ static void told_ready(struct fab_source *source, uint32_t events)
 }
 
 /* The owner calls, with no lock of ours and perhaps with one of its own. */
-static int tell(struct fi_peer_rx_entry *entry, bool discard)
+static int owner_tell(struct fi_peer_rx_entry *entry, bool discard)
 {
 	struct tcp_owned *owned = entry->peer_context;
 	struct owner *owner = owned->owner;
@@ -225,7 +225,7 @@ static int tell(struct fi_peer_rx_entry *entry, bool discard)
 }
 
 /* Nothing is to come of it any more, unless the owner has called: false. */
-static bool withdraw(struct tcp_owned *owned)
+static bool owned_withdraw(struct tcp_owned *owned)
 {
 	struct owner *owner = owned->owner;
 
@@ -237,16 +237,16 @@ static bool withdraw(struct tcp_owned *owned)
 
 static int owner_start(struct fi_peer_rx_entry *entry)
 {
-	return tell(entry, false);
+	return owner_tell(entry, false);
 }
 
 static int owner_discard(struct fi_peer_rx_entry *entry)
 {
-	return tell(entry, true);
+	return owner_tell(entry, true);
 }
 
 /* From when on the owner may have to wake us. 0 or -FI_E*. */
-static int open_source(struct owner *owner, struct fab_engine *engine)
+static int owner_open_source(struct owner *owner, struct fab_engine *engine)
 {
 	int ret;
 
@@ -255,7 +255,7 @@ static int open_source(struct owner *owner, struct fab_engine *engine)
 	owner->source.fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (owner->source.fd < 0)
 		return -errno;
-	owner->source.ready = told_ready;
+	owner->source.ready = owner_told_ready;
 	ret = fab_source_add(engine, &owner->source, EPOLLIN);
 	if (ret)
 		fab_sock_close(&owner->source.fd);
@@ -268,7 +268,7 @@ static void owner_queue(struct tcp_owner *base, struct tcp_unexp *unexp, struct 
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
 	struct tcp_owned *owned = NULL;
 
-	if (unexp && !open_source(owner, unexp->ep->base.engine))
+	if (unexp && !owner_open_source(owner, unexp->ep->base.engine))
 		owned = owned_new(owner, unexp->ep, entry, unexp->class);
 	if (!owned) {
 		ops->free_entry(entry);
@@ -290,7 +290,7 @@ static void owner_queue(struct tcp_owner *base, struct tcp_unexp *unexp, struct 
 static void owner_lost(struct tcp_owned *owned)
 {
 	owned->unexp = NULL;
-	if (withdraw(owned))
+	if (owned_withdraw(owned))
 		owned_free(owned);
 }
 
@@ -311,11 +311,11 @@ void tcp_owner_forget(struct tcp_owner *base, struct tcp_ep *ep)
 		if (owned->discard)
 			owned_free(owned);
 		else
-			fail_owned(owned, FI_ECONNRESET);
+			owned_fail(owned, FI_ECONNRESET);
 	}
 }
 
-static fi_addr_t addr_of(struct fi_peer_rx_entry *entry)
+static fi_addr_t owned_addr_of(struct fi_peer_rx_entry *entry)
 {
 	const struct tcp_owned *owned = entry->peer_context;
 	fi_addr_t src;
@@ -332,7 +332,7 @@ static void owner_named(struct tcp_owner *base)
 	struct owner *owner = owner_of(base);
 
 	if (FI_CHECK_OP(owner->srx->owner_ops, struct fi_ops_srx_owner, foreach_unspec_addr))
-		owner->srx->owner_ops->foreach_unspec_addr(owner->srx, addr_of);
+		owner->srx->owner_ops->foreach_unspec_addr(owner->srx, owned_addr_of);
 }
 
 static const struct tcp_owner_ops owner_ops = {
@@ -344,7 +344,7 @@ static const struct tcp_owner_ops owner_ops = {
 
 /* ---- life ---- */
 
-static bool complete_owner(const struct fid_peer_srx *srx)
+static bool owner_is_complete(const struct fid_peer_srx *srx)
 {
 	const struct fi_ops_srx_owner *ops = srx->owner_ops;
 
@@ -357,7 +357,7 @@ int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context
 {
 	struct owner *owner;
 
-	if (!context || context->size < sizeof(*context) || !context->srx || !complete_owner(context->srx)) {
+	if (!context || context->size < sizeof(*context) || !context->srx || !owner_is_complete(context->srx)) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: the context is to be a struct "
 			 "fi_peer_srx_context, with an srx that has all its owner_ops, and room for peer_ops\n");
 		return -FI_EINVAL;

@@ -6,7 +6,7 @@
 
 #include "common/endpoint/profile.h"
 
-static struct fi_cq_tagged_entry entry_of(const struct tcp_unexp *unexp)
+static struct fi_cq_tagged_entry unexp_entry(const struct tcp_unexp *unexp)
 {
 	return (struct fi_cq_tagged_entry) {
 		.flags = FI_RECV | (unexp->class == TCP_CLASS_TAGGED || unexp->layered ? FI_TAGGED : FI_MSG) |
@@ -16,13 +16,13 @@ static struct fi_cq_tagged_entry entry_of(const struct tcp_unexp *unexp)
 }
 
 /* Where cnt entries are stored already; returns how many there are then. */
-static size_t list_queue(const struct fab_match *match, struct fi_cq_tagged_entry *entry, size_t cnt, size_t room)
+static size_t unexp_list_queue(const struct fab_match *match, struct fi_cq_tagged_entry *entry, size_t cnt, size_t room)
 {
 	struct fab_list *link;
 
 	fab_list_for_each(&match->unexp_order, link) {
 		if (cnt < room)
-			entry[cnt] = entry_of(fab_container(link, struct tcp_unexp, match.order));
+			entry[cnt] = unexp_entry(fab_container(link, struct tcp_unexp, match.order));
 		cnt++;
 	}
 	return cnt;
@@ -30,12 +30,12 @@ static size_t list_queue(const struct fab_match *match, struct fi_cq_tagged_entr
 
 size_t tcp_unexp_list(const struct tcp_ep *ep, struct fi_cq_tagged_entry *entry, size_t room)
 {
-	return list_queue(&ep->rx->tagged, entry, list_queue(&ep->rx->msg, entry, 0, room), room);
+	return unexp_list_queue(&ep->rx->tagged, entry, unexp_list_queue(&ep->rx->msg, entry, 0, room), room);
 }
 
 void tcp_profile_event(const struct tcp_unexp *unexp, uint32_t event_id)
 {
-	struct fi_cq_tagged_entry entry = entry_of(unexp);
+	struct fi_cq_tagged_entry entry = unexp_entry(unexp);
 
 	if (unexp->class != TCP_CLASS_COLL)
 		fab_profile_event(&unexp->ep->base, event_id, &entry);

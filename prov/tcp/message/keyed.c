@@ -12,7 +12,7 @@
 
 #define KEY_SRC	(1ULL << 62)		/* with the handle of the key below it */
 
-static fi_addr_t src_of(fi_addr_t handle)
+static fi_addr_t keyed_src(fi_addr_t handle)
 {
 	return KEY_SRC | handle;
 }
@@ -25,14 +25,14 @@ struct tcp_rx *tcp_keyed_find(struct tcp_conn *conn, enum tcp_class class, uint6
 
 	if (handle == FI_ADDR_NOTAVAIL)
 		return other;
-	posted = fab_match_find_posted(tcp_rx_queue(conn->ep, class), tag, src_of(handle));
+	posted = fab_match_find_posted(tcp_rx_queue(conn->ep, class), tag, keyed_src(handle));
 	if (!posted || (other && other->posted.seq < posted->seq))
 		return other;
 	return fab_container(posted, struct tcp_rx, posted);
 }
 
 /* The oldest message that is kept for it; NULL: none. Those of connections that have ended have no key any more. */
-static struct tcp_unexp *find_unexp(struct fab_match *queue, const struct fab_op *op, const struct fab_auth_key *key)
+static struct tcp_unexp *keyed_unexp(struct fab_match *queue, const struct fab_op *op, const struct fab_auth_key *key)
 {
 	struct fab_list *link;
 
@@ -63,8 +63,8 @@ int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op)
 	ret = tcp_rx_new(ep, op, &rx);
 	if (ret)
 		return ret;
-	rx->posted.src = src_of(op->addr);
-	unexp = find_unexp(queue, op, key);
+	rx->posted.src = keyed_src(op->addr);
+	unexp = keyed_unexp(queue, op, key);
 	if (!unexp || (op->flags & FI_MULTI_RECV)) {
 		ret = tcp_rx_enqueue(ep, queue, rx);
 		if (ret)
@@ -72,6 +72,6 @@ int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op)
 		ep->rx->keyed = true;
 	}
 	while (unexp && tcp_unexp_take(unexp, rx))
-		unexp = find_unexp(queue, op, key);
+		unexp = keyed_unexp(queue, op, key);
 	return 0;
 }

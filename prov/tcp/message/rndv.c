@@ -140,7 +140,7 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 		tcp_unexp_drop(unexp);
 }
 
-static void data_finish(struct tcp_conn *conn, struct tcp_unexp *unexp)
+static void rndv_data_finish(struct tcp_conn *conn, struct tcp_unexp *unexp)
 {
 	struct tcp_msg msg = tcp_unexp_msg(unexp);
 
@@ -161,12 +161,12 @@ void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	if (!tx)
 		return;
 	if (!cts.len)
-		data_finish(conn, unexp);
+		rndv_data_finish(conn, unexp);
 	tcp_tx_queue(conn, tx);
 }
 
 /* Answer without taking anything. */
-static void answer_none(struct tcp_conn *conn, const struct tcp_unexp *unexp, uint32_t rx_id)
+static void rndv_answer_none(struct tcp_conn *conn, const struct tcp_unexp *unexp, uint32_t rx_id)
 {
 	struct tcp_cts cts = { .id = unexp->rts_id, .rx_id = rx_id };
 	struct tcp_tx *tx = tcp_tx_control(conn, TCP_WIRE_XCTS, &cts, sizeof(cts));
@@ -177,7 +177,7 @@ static void answer_none(struct tcp_conn *conn, const struct tcp_unexp *unexp, ui
 
 void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp)
 {
-	answer_none(conn, unexp, 0);
+	rndv_answer_none(conn, unexp, 0);
 }
 
 /* If it is not among the announcements, a receive has taken it: the go-ahead is under way, and the send completes as
@@ -195,19 +195,19 @@ void tcp_rndv_xcancel(struct tcp_conn *conn)
 			continue;
 		tcp_unexp_unlink(unexp);
 		unexp->place = TCP_UNEXP_DROPPED;
-		answer_none(conn, unexp, TCP_RX_ID_NONE);
+		rndv_answer_none(conn, unexp, TCP_RX_ID_NONE);
 		if (conn->state != TCP_CONN_DOWN)
 			tcp_unexp_free(unexp);
 		return;
 	}
 }
 
-static void data_done(struct tcp_conn *conn)
+static void rndv_data_done(struct tcp_conn *conn)
 {
 	struct tcp_unexp *unexp = conn->rx.unexp;
 
 	conn->rx.unexp = NULL;
-	data_finish(conn, unexp);
+	rndv_data_finish(conn, unexp);
 	tcp_rx_delivered(conn);
 }
 
@@ -226,5 +226,5 @@ void tcp_rndv_data(struct tcp_conn *conn)
 	tcp_idmap_del(&conn->msg.rndv, xdata.rx_id);
 	conn->rx.unexp = unexp;
 	tcp_rx_aim_into(&conn->rx, &unexp->into);
-	tcp_rx_expect(conn, len, 0, data_done);
+	tcp_rx_expect(conn, len, 0, rndv_data_done);
 }

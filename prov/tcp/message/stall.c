@@ -59,7 +59,7 @@ void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 }
 
 /* Does the kernel have the next len bytes of the stream? */
-static bool has_bytes(const struct tcp_conn *conn, uint64_t len)
+static bool stall_has_bytes(const struct tcp_conn *conn, uint64_t len)
 {
 	/* nothing is copied, nothing taken: they are counted */
 	ssize_t n = fab_sock->recv(conn->src.fd, NULL, len, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
@@ -77,7 +77,7 @@ void tcp_stall_gone(struct tcp_conn *conn)
 		return;
 	}
 	if (conn->rx.phase == TCP_RX_STALLED) {
-		if (has_bytes(conn, unexp->len - unexp->have))
+		if (stall_has_bytes(conn, unexp->len - unexp->have))
 			stall_keep(conn, unexp);
 		else
 			tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET,

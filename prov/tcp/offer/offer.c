@@ -83,8 +83,8 @@ static const struct fi_domain_attr domain_attr = {
 	.max_err_cntr_value = UINT64_MAX,
 };
 
-static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
-		      enum fi_ep_type type)
+static void offer_fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+		       enum fi_ep_type type)
 {
 	(void) ip, (void) netif;
 	*info->tx_attr = tx_attr;
@@ -109,16 +109,16 @@ static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struc
 }
 
 /* The other name, see sockets.c. */
-static void fill_sockets(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
-			 enum fi_ep_type type)
+static void offer_fill_sockets(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+			       enum fi_ep_type type)
 {
-	fill_attr(ip, info, netif, type);
+	offer_fill(ip, info, netif, type);
 	info->ep_attr->protocol = FI_PROTO_SOCK_TCP;
 	info->domain_attr->control_progress = FI_PROGRESS_AUTO;
 	info->domain_attr->data_progress = FI_PROGRESS_AUTO;
 }
 
-static struct fab_ip ip_of(const struct fi_provider *prov)
+static struct fab_ip offer_ip(const struct fi_provider *prov)
 {
 	static const enum fi_ep_type types[] = { FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM };
 	bool sockets = prov == &sockets_prov;
@@ -128,7 +128,7 @@ static struct fab_ip ip_of(const struct fi_provider *prov)
 		.iface = sockets ? tcp_params.sockets_iface : tcp_params.iface,
 		.types = types,
 		.type_cnt = fab_countof(types) - !sockets,
-		.fill = sockets ? fill_sockets : fill_attr,
+		.fill = sockets ? offer_fill_sockets : offer_fill,
 		.nic = fab_nic_open,
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
@@ -145,7 +145,7 @@ static struct fab_ip ip_of(const struct fi_provider *prov)
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info)
 {
-	struct fab_ip ip = ip_of(&tcp_prov);
+	struct fab_ip ip = offer_ip(&tcp_prov);
 
 	return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
 }
@@ -153,21 +153,21 @@ int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 int sockets_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		    const struct fi_info *hints, struct fi_info **info)
 {
-	struct fab_ip ip = ip_of(&sockets_prov);
+	struct fab_ip ip = offer_ip(&sockets_prov);
 
 	return fab_ip_getinfo(&ip, version, node, service, flags, hints, info);
 }
 
 int tcp_info_check(const struct fi_info *info, const struct fab_domain *domain)
 {
-	struct fab_ip ip = ip_of(domain->fabric->prov);
+	struct fab_ip ip = offer_ip(domain->fabric->prov);
 
 	return fab_ip_check(&ip, info, domain->fabric->fabric_fid.api_version);
 }
 
 void tcp_addr_fill(union fab_sockaddr *addr, const struct fab_ep *ep)
 {
-	struct fab_ip ip = ip_of(ep->domain->fabric->prov);
+	struct fab_ip ip = offer_ip(ep->domain->fabric->prov);
 
 	fab_ip_fill_addr(ip.prov, ip.iface, addr, ep->info);
 }

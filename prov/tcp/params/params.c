@@ -120,7 +120,7 @@ static const struct fab_param params[] = {
 };
 
 /* A range of ports has two ends, or it is none. */
-static void check_range(const char *which, int *low, int *high)
+static void params_check_range(const char *which, int *low, int *high)
 {
 	if (!*low == !*high && *low <= *high)
 		return;
@@ -132,8 +132,8 @@ static void check_range(const char *which, int *low, int *high)
 void tcp_params_read(void)
 {
 	fab_params_read(&tcp_prov, params, fab_countof(params));
-	check_range("", &tcp_params.port_low, &tcp_params.port_high);
-	check_range("OUT_", &tcp_params.out_port_low, &tcp_params.out_port_high);
+	params_check_range("", &tcp_params.port_low, &tcp_params.port_high);
+	params_check_range("OUT_", &tcp_params.out_port_low, &tcp_params.out_port_high);
 	/* What the wire carries in 32 bits; and a message that is sent unasked must fit into the credit. */
 	tcp_params.eager_max = fab_min(tcp_params.eager_max, tcp_params.credit / 2);
 }

@@ -25,7 +25,7 @@
 #define CHECKS		4		/* a timeout; a peer is found dead that much late at most */
 #define UNANSWERED	3		/* packets, before silence means anything */
 
-static bool is_silent(const struct tcp_info *info)
+static bool alive_is_silent(const struct tcp_info *info)
 {
 	bool unanswered = (info->tcpi_unacked && info->tcpi_retransmits >= UNANSWERED) ||
 			  info->tcpi_probes >= UNANSWERED;
@@ -36,7 +36,7 @@ static bool is_silent(const struct tcp_info *info)
 
 /* Does something wait for what the peer's process has to do, to read or to answer? Not an announced message: that waits
  * for a receive, and may. */
-static bool waits(const struct tcp_conn *conn, const struct tcp_info *info)
+static bool alive_waits(const struct tcp_conn *conn, const struct tcp_info *info)
 {
 	return (conn->tx.blocked && (info->tcpi_unacked || info->tcpi_notsent_bytes)) ||
 	       !fab_list_empty(&conn->tx.ack_wait) || !fab_list_empty(&conn->tx.read_wait);
@@ -45,20 +45,20 @@ static bool waits(const struct tcp_conn *conn, const struct tcp_info *info)
 /* For how long has the peer's process been seen to do nothing though something waits for it? What its kernel takes is a
  * sign of it only where that is full; and what has come and is not read yet, since it was we who made no progress, may
  * be what is waited for. */
-static uint64_t stuck_for_ms(struct tcp_conn *conn, const struct tcp_info *info)
+static uint64_t alive_stuck_ms(struct tcp_conn *conn, const struct tcp_info *info)
 {
 	uint64_t mark = info->tcpi_bytes_received + (conn->tx.blocked ? info->tcpi_bytes_acked : 0);
 	bool works = mark != conn->alive.mark || tcp_sock_peek(conn->src.fd) != -EAGAIN;
 
 	conn->alive.mark = mark;
-	if (!works && conn->alive.stuck_ns && waits(conn, info))
+	if (!works && conn->alive.stuck_ns && alive_waits(conn, info))
 		return (fab_now_ns() - conn->alive.stuck_ns) / MS;
-	conn->alive.stuck_ns = waits(conn, info) ? fab_now_ns() : 0;
+	conn->alive.stuck_ns = alive_waits(conn, info) ? fab_now_ns() : 0;
 	conn->alive.told = false;
 	return 0;
 }
 
-static void tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
+static void alive_tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
 {
 	char ends[TCP_CONN_TEXT];
 
@@ -69,7 +69,7 @@ static void tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
 		 "never) ends such waits with FI_ETIMEDOUT\n", ends, stuck_ms, tcp_params.stall_timeout_ms);
 }
 
-static bool look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
+static bool alive_look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
@@ -78,20 +78,20 @@ static bool look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 	(void) ep, (void) arg;
 	if (!tcp_conn_has_stream(conn) || fab_sock->getsockopt(conn->src.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
-	stuck_ms = stuck_for_ms(conn, &info);
-	if (is_silent(&info))
+	stuck_ms = alive_stuck_ms(conn, &info);
+	if (alive_is_silent(&info))
 		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
 			      "the peer's machine has been silent for too long (FI_TCP_USER_TIMEOUT)");
 	else if (tcp_params.stall_timeout_ms && stuck_ms >= (uint64_t) tcp_params.stall_timeout_ms)
 		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
 			      "the peer has read and answered nothing for too long (FI_TCP_STALL_TIMEOUT)");
 	else if (tcp_params.user_timeout_ms && stuck_ms >= (uint64_t) tcp_params.user_timeout_ms && !conn->alive.told)
-		tell_stuck(conn, stuck_ms);
+		alive_tell_stuck(conn, stuck_ms);
 	return false;
 }
 
 /* The shorter of both timeouts; 0: there is none. */
-static int timeout_ms(void)
+static int alive_timeout_ms(void)
 {
 	if (!tcp_params.user_timeout_ms || !tcp_params.stall_timeout_ms)
 		return tcp_params.user_timeout_ms + tcp_params.stall_timeout_ms;
@@ -100,10 +100,10 @@ static int timeout_ms(void)
 
 static void alive_next(struct tcp_ep *ep)
 {
-	fab_timer_start(ep->base.engine, &ep->alive.timer, fab_now_ns() + timeout_ms() * MS / CHECKS);
+	fab_timer_start(ep->base.engine, &ep->alive.timer, fab_now_ns() + alive_timeout_ms() * MS / CHECKS);
 }
 
-static bool any_up(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
+static bool alive_any_up(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 {
 	(void) ep, (void) arg;
 	return tcp_conn_has_stream(conn);
@@ -114,19 +114,19 @@ static void alive_fire(struct fab_timer *timer)
 	struct tcp_ep *ep = fab_container(timer, struct tcp_ep, alive.timer);
 
 	if (ep->conn)
-		look_after(ep, ep->conn, NULL);
+		alive_look_after(ep, ep->conn, NULL);
 	else
-		tcp_peers_any(ep, look_after, NULL);
+		tcp_peers_any(ep, alive_look_after, NULL);
 	if (ep->rdm.peers)
 		tcp_reap_start(ep->rdm.peers);
-	ep->alive.runs = ep->conn ? ep->conn->state == TCP_CONN_UP : tcp_peers_any(ep, any_up, NULL);
+	ep->alive.runs = ep->conn ? ep->conn->state == TCP_CONN_UP : tcp_peers_any(ep, alive_any_up, NULL);
 	if (ep->alive.runs)
 		alive_next(ep);
 }
 
 void tcp_alive_start(struct tcp_ep *ep)
 {
-	if (ep->alive.runs || !timeout_ms())
+	if (ep->alive.runs || !alive_timeout_ms())
 		return;
 	fab_timer_init(&ep->alive.timer, alive_fire);
 	ep->alive.runs = true;

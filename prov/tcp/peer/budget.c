@@ -74,7 +74,7 @@ struct candidate {
 	struct tcp_life *life;
 };
 
-static int older_first(const void *a, const void *b)
+static int reap_older_first(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
 
@@ -130,19 +130,19 @@ static void life_go(struct tcp_life *life)
 	tcp_park_ask(&life->conn);
 }
 
-static bool is_stranger(const struct tcp_life *life)
+static bool life_is_stranger(const struct tcp_life *life)
 {
 	return life->conn.fi_addr == FI_ADDR_NOTAVAIL;
 }
 
-static bool is_overdue_stranger(const struct tcp_life *life, uint64_t now_ns)
+static bool life_is_overdue_stranger(const struct tcp_life *life, uint64_t now_ns)
 {
-	return is_stranger(life) && life->peer && life_is_overdue(life, now_ns);
+	return life_is_stranger(life) && life->peer && life_is_overdue(life, now_ns);
 }
 
 /* All that may go, or all strangers that may; those that have been asked already count towards *want, as long as they
  * may yet answer. NULL: none. The caller frees. */
-static struct candidate *candidates(struct tcp_peer_table *table, bool strangers, size_t *cnt, uint64_t *want)
+static struct candidate *reap_candidates(struct tcp_peer_table *table, bool strangers, size_t *cnt, uint64_t *want)
 {
 	uint64_t now_ns = fab_now_ns();
 	struct candidate *found = NULL;
@@ -152,18 +152,18 @@ static struct candidate *candidates(struct tcp_peer_table *table, bool strangers
 	fab_list_for_each(&table->lives, link) {
 		struct tcp_life *life = fab_container(link, struct tcp_life, link);
 
-		if (strangers && !is_stranger(life))
+		if (strangers && !life_is_stranger(life))
 			continue;
 		if (life->conn.park.asked && !life_is_overdue(life, now_ns))
 			*want -= !!*want;
-		if (life->conn.park.asked ? !is_overdue_stranger(life, now_ns) : !life_may_go(life, now_ns))
+		if (life->conn.park.asked ? !life_is_overdue_stranger(life, now_ns) : !life_may_go(life, now_ns))
 			continue;
 		if (!found)
 			found = calloc(table->life_cnt, sizeof(*found));
 		if (!found)
 			break;
 		found[(*cnt)++] = (struct candidate) {
-			.stranger = is_stranger(life), .age = life_age(life), .life = life,
+			.stranger = life_is_stranger(life), .age = life_age(life), .life = life,
 		};
 	}
 	return found;
@@ -173,10 +173,10 @@ static struct candidate *candidates(struct tcp_peer_table *table, bool strangers
 static bool reap(struct tcp_peer_table *table, bool strangers, uint64_t want)
 {
 	size_t cnt;
-	struct candidate *found = candidates(table, strangers, &cnt, &want);
+	struct candidate *found = reap_candidates(table, strangers, &cnt, &want);
 
 	if (cnt)
-		qsort(found, cnt, sizeof(*found), older_first);
+		qsort(found, cnt, sizeof(*found), reap_older_first);
 	for (size_t i = 0; i < cnt && i < want; i++)
 		life_go(found[i].life);
 	free(found);

@@ -14,7 +14,7 @@
 #include "tcp/peer/peers.h"
 #include "tcp/sock/sock.h"
 
-static struct tcp_sep_slot *slot_of(const struct tcp_ep *ctx)
+static struct tcp_sep_slot *sep_slot_of(const struct tcp_ep *ctx)
 {
 	const struct tcp_sep *sep = ctx->context.sep;
 
@@ -61,7 +61,7 @@ int tcp_sep_fd(const struct tcp_ep *ctx)
 
 /* ---- requests ---- */
 
-static struct tcp_cm *inbox_pop(struct tcp_sep *sep, struct tcp_sep_slot *slot)
+static struct tcp_cm *sep_inbox_pop(struct tcp_sep *sep, struct tcp_sep_slot *slot)
 {
 	struct fab_list *link;
 
@@ -71,7 +71,7 @@ static struct tcp_cm *inbox_pop(struct tcp_sep *sep, struct tcp_sep_slot *slot)
 	return link ? fab_container(link, struct tcp_cm, link) : NULL;
 }
 
-static void wake_ready(struct fab_source *src, uint32_t events)
+static void sep_wake_ready(struct fab_source *src, uint32_t events)
 {
 	struct tcp_sep_slot *slot = fab_container(src, struct tcp_sep_slot, wake);
 	struct tcp_ep *ctx = slot->open;
@@ -80,14 +80,14 @@ static void wake_ready(struct fab_source *src, uint32_t events)
 
 	(void) events;
 	fab_sock->read(src->fd, &cnt, sizeof(cnt));
-	while ((cm = inbox_pop(ctx->context.sep, slot))) {
+	while ((cm = sep_inbox_pop(ctx->context.sep, slot))) {
 		tcp_peer_requested(ctx->rdm.peers, cm);
 		tcp_cm_free(cm);
 	}
 }
 
 /* sep->lock held. False: no memory, or its inbox cannot be told. */
-static bool pass_on(struct tcp_sep_slot *slot, struct tcp_cm *cm)
+static bool sep_pass_on(struct tcp_sep_slot *slot, struct tcp_cm *cm)
 {
 	struct tcp_cm *passed = tcp_cm_pass(cm, slot->live->base.engine);
 	const uint64_t one = 1;
@@ -115,7 +115,7 @@ struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint
 	if (slot->live && slot->live->base.engine == ctx->base.engine)
 		table = slot->live->rdm.peers;
 	else if (slot->live)
-		taken = pass_on(slot, cm);
+		taken = sep_pass_on(slot, cm);
 	pthread_mutex_unlock(&sep->lock);
 	/* not there yet, or no more: later, perhaps */
 	if (!table && !taken)
@@ -126,13 +126,13 @@ struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint
 int tcp_sep_live(struct tcp_ep *ctx)
 {
 	struct fab_engine *engine = ctx->base.engine;
-	struct tcp_sep_slot *slot = slot_of(ctx);
+	struct tcp_sep_slot *slot = sep_slot_of(ctx);
 	int ret = 0;
 
 	if (tcp_ep_is_tx_ctx(ctx))
 		return 0;
 	if (ctx->base.domain->engine_per_queue) {
-		slot->wake = (struct fab_source) { .ready = wake_ready,
+		slot->wake = (struct fab_source) { .ready = sep_wake_ready,
 						   .fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
 		fab_list_init(&slot->wake.hot);
 		if (slot->wake.fd < 0)
@@ -154,14 +154,14 @@ int tcp_sep_live(struct tcp_ep *ctx)
 void tcp_sep_leave(struct tcp_ep *ctx)
 {
 	struct fab_engine *engine = ctx->base.engine;
-	struct tcp_sep_slot *slot = slot_of(ctx);
+	struct tcp_sep_slot *slot = sep_slot_of(ctx);
 	struct tcp_cm *cm;
 
 	pthread_mutex_lock(&ctx->context.sep->lock);
 	slot->live = NULL;
 	pthread_mutex_unlock(&ctx->context.sep->lock);
 	fab_engine_lock(engine);
-	while ((cm = inbox_pop(ctx->context.sep, slot)))
+	while ((cm = sep_inbox_pop(ctx->context.sep, slot)))
 		tcp_cm_free(cm);
 	if (slot->wake.fd >= 0)
 		fab_source_del(&slot->wake);
@@ -183,6 +183,6 @@ struct tcp_ep *tcp_sep_mate(const struct tcp_ep *ctx)
 void tcp_sep_closed(struct tcp_ep *ctx)
 {
 	pthread_mutex_lock(&ctx->context.sep->lock);
-	slot_of(ctx)->open = NULL;
+	sep_slot_of(ctx)->open = NULL;
 	pthread_mutex_unlock(&ctx->context.sep->lock);
 }

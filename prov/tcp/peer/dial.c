@@ -52,7 +52,7 @@ static const union fab_sockaddr *peer_target(const struct tcp_peer *peer)
 	return tcp_advertise(&name) && fab_addr_equal(&name.sa, &peer->addr.sa) ? &ep->addr : &peer->addr;
 }
 
-static struct tcp_rdm_cm read_rdm(const struct tcp_cm *cm)
+static struct tcp_rdm_cm rdm_read(const struct tcp_cm *cm)
 {
 	struct tcp_rdm_cm data = { 0 };
 
@@ -62,12 +62,12 @@ static struct tcp_rdm_cm read_rdm(const struct tcp_cm *cm)
 
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm)
 {
-	return be32toh(read_rdm(cm).pid);
+	return be32toh(rdm_read(cm).pid);
 }
 
 bool tcp_rdm_firewalled(const struct tcp_cm *cm)
 {
-	return read_rdm(cm).features & TCP_RDM_FIREWALL;
+	return rdm_read(cm).features & TCP_RDM_FIREWALL;
 }
 
 /* It cannot be reached: tell every operation, and those of the next moments. */
@@ -82,13 +82,13 @@ static void peer_fail(struct tcp_peer *peer, int err, const char *text)
 static const struct tcp_cm_owner connect_owner;
 
 /* Is the connection one between contexts? */
-static bool names_ctx(const struct tcp_peer *peer)
+static bool peer_names_ctx(const struct tcp_peer *peer)
 {
 	return peer->rx_ctx || peer->table->ep->context.sep;
 }
 
 /* End the private data of a request with which contexts it is about. */
-static void add_ctx(struct tcp_cm_msg *msg, const struct tcp_peer *peer, uint8_t *data)
+static void peer_add_ctx(struct tcp_cm_msg *msg, const struct tcp_peer *peer, uint8_t *data)
 {
 	const struct tcp_ep *ep = peer->table->ep;
 	struct tcp_rdm_ctx ctx = { .rx_ctx = htobe16(peer->rx_ctx),
@@ -114,8 +114,8 @@ static int peer_connect(struct tcp_peer *peer)
 
 	if (peer->life->conn.park.parked)
 		msg.ext |= TCP_EXT_RESUME;
-	if (names_ctx(peer))
-		add_ctx(&msg, peer, data.bytes);
+	if (peer_names_ctx(peer))
+		peer_add_ctx(&msg, peer, data.bytes);
 	if (!peer->give_up_ns)
 		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
 	peer->cm = tcp_cm_new(ep->base.engine, &connect_owner, peer);
@@ -128,7 +128,7 @@ static int peer_connect(struct tcp_peer *peer)
 	return ret;
 }
 
-static bool is_shortage(int ret)
+static bool dial_is_shortage(int ret)
 {
 	return ret == -EMFILE || ret == -ENFILE;
 }
@@ -154,7 +154,7 @@ static void peer_turn(struct tcp_peer *peer)
 
 	if (!ret)
 		return;
-	if (is_shortage(ret))
+	if (dial_is_shortage(ret))
 		tcp_reap_shortage(peer->table);
 	peer_retry(peer, -ret, "no memory or descriptor for a connection");
 }
@@ -162,7 +162,7 @@ static void peer_turn(struct tcp_peer *peer)
 /* ---- peers that come to us ---- */
 
 /* Is it not for us to connect? */
-static bool comes_to_us(const struct tcp_peer *peer)
+static bool peer_comes_to_us(const struct tcp_peer *peer)
 {
 	return fab_av_is_firewalled(peer->table->ep->base.av, peer->life->conn.fi_addr);
 }
@@ -170,7 +170,7 @@ static bool comes_to_us(const struct tcp_peer *peer)
 /* Its operations wait for its request, until there is no more time to. 0 or -FI_E*. */
 static int peer_await(struct tcp_peer *peer)
 {
-	if (names_ctx(peer)) {
+	if (peer_names_ctx(peer)) {
 		TCP_WARN(FI_LOG_EP_CTRL, "an address with FI_FIREWALL_ADDR: connections of scalable endpoints go one "
 			 "way, so that who cannot be connected to cannot be sent to\n");
 		return -FI_EOPNOTSUPP;
@@ -195,28 +195,28 @@ static void peer_missed(struct tcp_peer *peer)
 	peer_fail(peer, FI_EFIREWALLADDR, text);
 }
 
-static void turn_begin(struct fab_turn *turn)
+static void peer_turn_begin(struct fab_turn *turn)
 {
 	peer_turn(fab_container(turn, struct tcp_peer, turn));
 }
 
-static uint32_t young_max(void)
+static uint32_t dial_young_max(void)
 {
 	return tcp_budget_excess() ? YOUNG_TIGHT : YOUNG_MAX;
 }
 
 void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep)
 {
-	fab_pace_init(pace, ep->base.engine, young_max, turn_begin);
+	fab_pace_init(pace, ep->base.engine, dial_young_max, peer_turn_begin);
 }
 
 void tcp_peer_retry_fire(struct fab_timer *timer)
 {
 	struct tcp_peer *peer = fab_container(timer, struct tcp_peer, retry);
 
-	if (comes_to_us(peer) && fab_now_ns() < peer->give_up_ns)
+	if (peer_comes_to_us(peer) && fab_now_ns() < peer->give_up_ns)
 		fab_timer_start(peer->table->ep->base.engine, timer, peer->give_up_ns);
-	else if (comes_to_us(peer))
+	else if (peer_comes_to_us(peer))
 		peer_missed(peer);
 	else if (fab_pace_enter(&peer->table->pace, &peer->turn))
 		peer_turn(peer);
@@ -224,7 +224,7 @@ void tcp_peer_retry_fire(struct fab_timer *timer)
 
 /* ---- answers ---- */
 
-static void connect_done(struct tcp_cm *cm)
+static void peer_connect_done(struct tcp_cm *cm)
 {
 	struct tcp_peer *peer = cm->ctx;
 	char text[256];
@@ -235,7 +235,7 @@ static void connect_done(struct tcp_cm *cm)
 		cm->why = "the peer rejects it: it takes itself for connected, or for connecting";
 		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
 		peer_retry(peer, FI_ECONNREFUSED, text);
-	} else if (names_ctx(peer) && !(cm->peer.features & TCP_EXT_CTX)) {
+	} else if (peer_names_ctx(peer) && !(cm->peer.features & TCP_EXT_CTX)) {
 		cm->why = "scalable endpoints and their contexts want this library at both ends";
 		tcp_cm_text(cm, FI_EOPNOTSUPP, text, sizeof(text));
 		peer_fail(peer, FI_EOPNOTSUPP, text);
@@ -246,12 +246,12 @@ static void connect_done(struct tcp_cm *cm)
 }
 
 /* May the next attempt fare better? The peer is there, or we were short of something. */
-static bool worth_retry(int err)
+static bool dial_worth_retry(int err)
 {
 	return err == FI_ECONNRESET || err == EPIPE || err == FI_EADDRNOTAVAIL || err == FI_ENOBUFS;
 }
 
-static void connect_fail(struct tcp_cm *cm, int err)
+static void peer_connect_fail(struct tcp_cm *cm, int err)
 {
 	struct tcp_peer *peer = cm->ctx;
 	char text[256];
@@ -259,14 +259,14 @@ static void connect_fail(struct tcp_cm *cm, int err)
 	peer->cm = NULL;
 	fab_pace_leave(&peer->table->pace, &peer->turn);
 	tcp_cm_text(cm, err, text, sizeof(text));
-	if (worth_retry(err))
+	if (dial_worth_retry(err))
 		peer_retry(peer, err, text);
 	else
 		peer_fail(peer, err, text);
 	tcp_cm_free(cm);
 }
 
-static const struct tcp_cm_owner connect_owner = { .done = connect_done, .fail = connect_fail };
+static const struct tcp_cm_owner connect_owner = { .done = peer_connect_done, .fail = peer_connect_fail };
 
 int tcp_peer_try(struct tcp_peer *peer)
 {
@@ -276,12 +276,12 @@ int tcp_peer_try(struct tcp_peer *peer)
 	peer->retry_ms = RETRY_MIN_MS;
 	peer->give_up_ns = 0;
 	peer->knock_ns = 0;
-	if (comes_to_us(peer))
+	if (peer_comes_to_us(peer))
 		return peer_await(peer);
 	if (!fab_pace_enter(&peer->table->pace, &peer->turn))
 		return 0;
 	ret = peer_connect(peer);
-	if (!is_shortage(ret) || !tcp_reap_shortage(peer->table))
+	if (!dial_is_shortage(ret) || !tcp_reap_shortage(peer->table))
 		return ret;
 	peer_retry(peer, -ret, "no descriptor for a connection, and none is given back (ulimit -n)");
 	return 0;

@@ -13,7 +13,7 @@
 
 #define DRAIN_POLL_MS	10
 
-static bool on_this_host(int fd)
+static bool drain_on_this_host(int fd)
 {
 	union fab_sockaddr local = { 0 }, remote = { 0 };
 
@@ -25,7 +25,7 @@ static bool on_this_host(int fd)
 /* Has what was sent arrived at the peer's kernel? That may be slow to say so, while the peer does not read (some
  * 40 ms). On one host there is no wire to lose it on: it is there once it was sent, unless the peer's buffer was full.
  * Bytes of the peer's that nobody has read would make close() a reset. */
-static bool has_arrived(int fd)
+static bool drain_has_arrived(int fd)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
@@ -34,13 +34,13 @@ static bool has_arrived(int fd)
 		return true;
 	if (info.tcpi_notsent_bytes)
 		return false;
-	return !info.tcpi_unacked || (!info.tcpi_retransmits && tcp_sock_peek(fd) == -EAGAIN && on_this_host(fd));
+	return !info.tcpi_unacked || (!info.tcpi_retransmits && tcp_sock_peek(fd) == -EAGAIN && drain_on_this_host(fd));
 }
 
 bool tcp_conn_drained(struct tcp_conn *conn)
 {
 	if (conn->state == TCP_CONN_UP && tcp_conn_flush(conn) && conn->state == TCP_CONN_UP)
-		return has_arrived(conn->src.fd);
+		return drain_has_arrived(conn->src.fd);
 	return conn->state != TCP_CONN_UP && fab_list_empty(&conn->tx.queue);
 }
 

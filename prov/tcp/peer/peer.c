@@ -13,8 +13,8 @@
  *   connecting --rejected by the peer (NACK)--> tried again, until the deadline: it may be connecting to us, or has
  *   not noticed yet that our connection of before is gone
  *
- * Our own connects: dial.c. Which request wins: see decide() in request.c. A life that nobody needs any more, since its
- * address was removed, leaves: it sends what it has, says so (shutdown), and reads until the peer closes too.
+ * Our own connects: dial.c. Which request wins: see request_decide() in request.c. A life that nobody needs any more,
+ * since its address was removed, leaves: it sends what it has, says so (shutdown), and reads until the peer closes too.
  *
  * All under the engine's lock. Who may hold a peer: its life, its exchange (cm), its timer; each forgets it when it
  * goes. Lives and the table are freed by the engine once no event can reach them.
@@ -103,7 +103,7 @@ bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *c
 	return true;
 }
 
-static void index_clear(struct tcp_peer *peer, const struct tcp_conn *conn)
+static void peer_index_clear(struct tcp_peer *peer, const struct tcp_conn *conn)
 {
 	struct tcp_ep *ep = peer->table->ep;
 	uint64_t slot = peer_slot(peer, conn->fi_addr);
@@ -141,7 +141,7 @@ static void life_detach(struct tcp_life *life)
 	if (life->inbound) {
 		fab_list_remove(&life->in_link);
 	} else {
-		index_clear(peer, &life->conn);
+		peer_index_clear(peer, &life->conn);
 		tcp_peer_stop(peer);
 		peer->life = NULL;
 	}
@@ -180,7 +180,7 @@ static void life_parked(struct tcp_conn *conn)
 		tcp_conn_down(conn, 0, 0, "the connection was idle");
 		return;
 	}
-	index_clear(life->peer, conn);
+	peer_index_clear(life->peer, conn);
 	life->dormant = fab_list_empty(&conn->tx.queue);
 	if (!life->dormant)
 		ret = tcp_peer_try(life->peer);
@@ -286,7 +286,7 @@ static void life_name(struct tcp_life *life, fi_addr_t fi_addr)
 }
 
 /* Who connected from the peer is known as fi_addr. */
-static void name_inbound(struct tcp_peer *peer, fi_addr_t fi_addr)
+static void peer_name_inbound(struct tcp_peer *peer, fi_addr_t fi_addr)
 {
 	struct fab_list *link;
 
@@ -296,7 +296,7 @@ static void name_inbound(struct tcp_peer *peer, fi_addr_t fi_addr)
 
 static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr)
 {
-	name_inbound(peer, fi_addr);
+	peer_name_inbound(peer, fi_addr);
 	if (!peer->life)
 		return;
 	life_name(peer->life, fi_addr);
@@ -308,17 +308,18 @@ static void peer_removed(struct tcp_peer *peer, fi_addr_t none)
 {
 	struct tcp_life *life = peer->life;
 
-	name_inbound(peer, none);
+	peer_name_inbound(peer, none);
 	if (!life)
 		return;
-	index_clear(peer, &life->conn);
+	peer_index_clear(peer, &life->conn);
 	life_name(life, none);
 	tcp_life_leave(life);
 }
 
 /* Tell the peers at addr, one for each receive context that was used, what it is known as from now on. */
-static void av_changed(struct tcp_peer_table *table, const struct fab_auth_key *key, const union fab_sockaddr *addr,
-		       fi_addr_t name, void (*changed)(struct tcp_peer *peer, fi_addr_t name))
+static void peers_av_changed(struct tcp_peer_table *table, const struct fab_auth_key *key,
+			     const union fab_sockaddr *addr, fi_addr_t name,
+			     void (*changed)(struct tcp_peer *peer, fi_addr_t name))
 {
 	struct tcp_ep *ep = table->ep;
 	uint64_t ctx_cnt = fab_min((uint64_t) 1 << ep->rdm.rx_ctx_bits, (uint64_t) TCP_CTX_MAX);
@@ -334,11 +335,11 @@ static void av_changed(struct tcp_peer_table *table, const struct fab_auth_key *
 	fab_engine_unlock(ep->base.engine);
 }
 
-static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+static void peers_av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
 	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
 
-	av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, fi_addr, peer_inserted);
+	peers_av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, fi_addr, peer_inserted);
 }
 
 /* One more step of leaving: send, then say that no more will come; the peer's close ends it, or the clock. */
@@ -354,7 +355,7 @@ static void life_leave_step(struct tcp_life *life)
 	}
 }
 
-static void leave_fire(struct fab_timer *timer)
+static void peers_leave_fire(struct fab_timer *timer)
 {
 	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, leave);
 	struct fab_list *link, *next;
@@ -386,16 +387,16 @@ void tcp_life_leave(struct tcp_life *life)
 	fab_timer_start(table->ep->base.engine, &table->leave, fab_now_ns());
 }
 
-static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+static void peers_av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
 	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
 
-	av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, FI_ADDR_NOTAVAIL, peer_removed);
+	peers_av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, FI_ADDR_NOTAVAIL, peer_removed);
 }
 
 /* ---- open and close ---- */
 
-static void table_free(struct fab_defer *defer)
+static void peers_free(struct fab_defer *defer)
 {
 	struct tcp_peer_table *table = fab_container(defer, struct tcp_peer_table, defer);
 
@@ -403,12 +404,12 @@ static void table_free(struct fab_defer *defer)
 	free(table);
 }
 
-static void listener_starved(struct tcp_listener *listener)
+static void peers_listener_starved(struct tcp_listener *listener)
 {
 	tcp_reap_shortage(fab_container(listener, struct tcp_peer_table, listener));
 }
 
-static struct tcp_peer_table *table_new(struct tcp_ep *ep)
+static struct tcp_peer_table *peers_new(struct tcp_ep *ep)
 {
 	struct tcp_peer_table *table = calloc(1, sizeof(*table));
 
@@ -419,19 +420,19 @@ static struct tcp_peer_table *table_new(struct tcp_ep *ep)
 	table->ep = ep;
 	fab_list_init(&table->lives);
 	table->listener.request = tcp_peer_request;
-	table->listener.starved = listener_starved;
-	fab_timer_init(&table->leave, leave_fire);
+	table->listener.starved = peers_listener_starved;
+	fab_timer_init(&table->leave, peers_leave_fire);
 	fab_timer_init(&table->reap, tcp_reap_fire);
 	tcp_pace_init(&table->pace, ep);
 	table->listener.keyring.key = ep->base.auth_key;
 	table->listener.keyring.av = ep->base.av->keys ? ep->base.av : NULL;
-	table->watch.inserted = av_inserted;
-	table->watch.removed = av_removed;
+	table->watch.inserted = peers_av_inserted;
+	table->watch.removed = peers_av_removed;
 	return table;
 }
 
 /* The socket that others reach the endpoint at, or -errno. */
-static int listening_fd(struct tcp_ep *ep)
+static int peers_listening_fd(struct tcp_ep *ep)
 {
 	return ep->context.sep ? tcp_sep_fd(ep) : tcp_sock_bind(&ep->addr, &ep->addr);
 }
@@ -439,14 +440,14 @@ static int listening_fd(struct tcp_ep *ep)
 int tcp_peers_open(struct tcp_ep *ep)
 {
 	struct fab_engine *engine = ep->base.engine;
-	struct tcp_peer_table *table = table_new(ep);
+	struct tcp_peer_table *table = peers_new(ep);
 	bool listens = !tcp_ep_is_tx_ctx(ep);
 	int fd = -1, ret = 0;
 
 	if (!table)
 		return -FI_ENOMEM;
 	if (listens)
-		fd = ret = listening_fd(ep);
+		fd = ret = peers_listening_fd(ep);
 	if (ret < 0)
 		goto free_table;
 	ep->rdm.peers = table;
@@ -469,7 +470,7 @@ unwatch:
 	ep->rdm.peers = NULL;
 	fab_sock_close(&fd);
 free_table:
-	table_free(&table->defer);
+	peers_free(&table->defer);
 	return ret;
 }
 
@@ -517,7 +518,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 	ep->rdm.by_addr = NULL;
 	ep->rdm.by_addr_cnt = 0;
 	ep->rdm.peers = NULL;
-	table->defer.free = table_free;
+	table->defer.free = peers_free;
 	fab_engine_defer(engine, &table->defer);
 	fab_engine_unlock(engine);
 }

@@ -37,7 +37,7 @@ enum verdict {
 };
 
 /* Is this the same run of the peer's program as the one that we are connected to? */
-static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
+static bool request_same_run(const struct tcp_life *life, const struct tcp_cm *cm)
 {
 	const struct tcp_hello *old = &life->conn.peer, *new = &cm->peer;
 
@@ -55,7 +55,7 @@ static bool same_run(const struct tcp_life *life, const struct tcp_cm *cm)
  * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again,
  *   and is believed once all that came by the old connection has been read.
  */
-static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, int cmp)
+static enum verdict request_decide(struct tcp_peer *peer, const struct tcp_cm *cm, int cmp)
 {
 	bool only_ours = tcp_params.firewall_addr, only_theirs = tcp_rdm_firewalled(cm);
 	struct tcp_life *life = peer->life;
@@ -65,14 +65,14 @@ static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, int c
 		return INBOUND;
 	if (!life)
 		return ACCEPT;
-	if (life->conn.state == TCP_CONN_PARKING && same_run(life, cm))
+	if (life->conn.state == TCP_CONN_PARKING && request_same_run(life, cm))
 		return REJECT;		/* the end of the old stream must come first */
 	if (life->conn.state == TCP_CONN_IDLE) {
 		if (!peer->cm || (only_ours == only_theirs ? cmp > 0 : only_theirs))
 			return ACCEPT;
 		return peer->cm->state == TCP_CM_CONNECTING && now - peer->cm->since_ns > SLOW_SYN_NS ? ACCEPT : REJECT;
 	}
-	if (!same_run(life, cm))
+	if (!request_same_run(life, cm))
 		return REPLACE;
 	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS && tcp_sock_peek(life->conn.src.fd) <= 0)
 		return REPLACE;
@@ -81,7 +81,7 @@ static enum verdict decide(struct tcp_peer *peer, const struct tcp_cm *cm, int c
 }
 
 /* The address that it says it is at, if it is one of ours by its family, and we are to believe it. */
-static bool named_addr(const struct tcp_rdm_name *name, union fab_sockaddr *addr)
+static bool request_named_addr(const struct tcp_rdm_name *name, union fab_sockaddr *addr)
 {
 	int family = addr->sa.sa_family == AF_INET6 ? 6 : 4;
 
@@ -103,7 +103,7 @@ struct request {
 };
 
 /* False: not as it has to be. */
-static bool read_ctx(const struct tcp_cm *cm, struct request *req)
+static bool request_read_ctx(const struct tcp_cm *cm, struct request *req)
 {
 	struct tcp_rdm_ctx ctx;
 
@@ -121,7 +121,7 @@ static bool read_ctx(const struct tcp_cm *cm, struct request *req)
 
 /* Who asks: the address of the connection with the port that it says it listens at; one that it says it is known by; or
  * what we are known by ourselves. False: it does not say. */
-static bool read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, struct request *req)
+static bool request_read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, struct request *req)
 {
 	struct tcp_rdm_data data = { 0 };
 	union fab_sockaddr *addr = &req->addr;
@@ -129,7 +129,7 @@ static bool read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, struct r
 
 	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) req->data_len));
 	*addr = cm->remote;
-	named = named_addr(&data.name, addr);
+	named = request_named_addr(&data.name, addr);
 	if (!named)
 		fab_addr_set_port(&addr->sa, be16toh(data.cm.port));
 	if (cm->peer.ext && cm->peer.incarnation == ep->incarnation) {
@@ -180,7 +180,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 
 /* Read what has come on a connection that another is to take the place of. False: more may be here, as its peer keeps
  * sending. */
-static bool read_rest(struct tcp_conn *conn)
+static bool request_read_rest(struct tcp_conn *conn)
 {
 	for (int i = 0; i < SETTLE_READS; i++) {
 		if (!tcp_rx_poll(&conn->src))
@@ -191,7 +191,7 @@ static bool read_rest(struct tcp_conn *conn)
 
 /* Read what has come on connections to this address that are leaving: it was sent before what a new one brings. False:
  * more may be here. */
-static bool settle_leaving(struct tcp_peer_table *table, const union fab_sockaddr *addr)
+static bool request_settle_leaving(struct tcp_peer_table *table, const union fab_sockaddr *addr)
 {
 	struct fab_list *link = table->lives.next;
 
@@ -199,7 +199,7 @@ static bool settle_leaving(struct tcp_peer_table *table, const union fab_sockadd
 		struct tcp_life *life = fab_container(link, struct tcp_life, link);
 		bool leaves = life->leave_ns && fab_addr_equal(&life->conn.addr.sa, &addr->sa);
 
-		if (leaves && !read_rest(&life->conn))
+		if (leaves && !request_read_rest(&life->conn))
 			return false;
 		/* one whose end was read has left the list */
 		link = life->conn.state == TCP_CONN_DOWN ? table->lives.next : link->next;
@@ -213,7 +213,7 @@ static bool request_settle(struct tcp_peer_table *table, const union fab_sockadd
 {
 	struct tcp_peer *peer;
 
-	if (!fab_list_empty(&table->leave.link) && !settle_leaving(table, addr))
+	if (!fab_list_empty(&table->leave.link) && !request_settle_leaving(table, addr))
 		return false;
 	peer = tcp_peer_find(table, addr, key, 0);
 	if (peer && peer->life && peer->life->conn.state == TCP_CONN_PARKING)
@@ -242,10 +242,10 @@ static bool inbound_settle(struct tcp_life *old, const struct tcp_cm *cm)
 {
 	struct tcp_conn *conn = &old->conn;
 
-	read_rest(conn);
+	request_read_rest(conn);
 	if (conn->state == TCP_CONN_DOWN)
 		return true;
-	if (same_run(old, cm) && (conn->rx.paused || !old->knocked)) {
+	if (request_same_run(old, cm) && (conn->rx.paused || !old->knocked)) {
 		old->knocked = true;
 		return false;
 	}
@@ -280,8 +280,8 @@ static void inbound_accept(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 /* ---- what goes both ways ---- */
 
 /* One more stranger, where there are too many? It asks again, and meanwhile idle ones go. */
-static bool is_turned_away(struct tcp_peer_table *table, const union fab_sockaddr *addr,
-			   const struct fab_auth_key *key)
+static bool request_is_turned_away(struct tcp_peer_table *table, const union fab_sockaddr *addr,
+				   const struct fab_auth_key *key)
 {
 	const struct tcp_peer *peer;
 
@@ -307,7 +307,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	int cmp;
 
 	table->asked++;
-	if (!request_settle(table, addr, key) || is_turned_away(table, addr, key)) {
+	if (!request_settle(table, addr, key) || request_is_turned_away(table, addr, key)) {
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);
 		return;
 	}
@@ -318,7 +318,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	tcp_advertise(&own);
 	cmp = tcp_peer_cmp(addr, &own);
 	peer->self = !cmp;
-	switch (decide(peer, cm, cmp)) {
+	switch (request_decide(peer, cm, cmp)) {
 	case REJECT:
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);
 		return;
@@ -345,7 +345,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 }
 
 /* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
-static bool is_dead(int fd)
+static bool request_is_dead(int fd)
 {
 	ssize_t ret = tcp_sock_peek(fd);
 
@@ -357,7 +357,7 @@ void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 	struct request req;
 	char from[FAB_ADDR_STRLEN];
 
-	if (!read_ctx(cm, &req) || !read_addr(table->ep, cm, &req)) {
+	if (!request_read_ctx(cm, &req) || !request_read_addr(table->ep, cm, &req)) {
 		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
 		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
 			 "endpoint?)\n", from);
@@ -368,7 +368,7 @@ void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 		table = tcp_sep_route(table->ep, cm, req.rx_ctx);
 	else if (req.rx_ctx)
 		tcp_request_refuse(table->ep, cm, TCP_REFUSE_NO_CTX);
-	if (table && (table->ep->context.sep || !req.rx_ctx) && !is_dead(cm->fd))
+	if (table && (table->ep->context.sep || !req.rx_ctx) && !request_is_dead(cm->fd))
 		request_handle(table, cm, &req);
 }
 

@@ -22,20 +22,20 @@ _Static_assert((int) TCP_AMO_BASE == FAB_ATOMIC_BASE && (int) TCP_AMO_FETCH == F
 _Static_assert(TCP_HDR_MAX >= sizeof(struct tcp_hdr) + TCP_RMA_IOV_MAX * sizeof(struct tcp_rma_iov) +
 	       sizeof(struct tcp_amo), "a request's header");
 
-static uint32_t result_cost(uint64_t len)
+static uint32_t amo_result_cost(uint64_t len)
 {
 	return len + TCP_AMO_OVERHEAD;
 }
 
 /* Let tx have a payload of len bytes in memory of its own, if it is longer than room, which is len_max bytes. False: no
  * memory. */
-static bool take_flat(struct tcp_tx *tx, uint8_t *room, size_t room_len, size_t len)
+static bool amo_take_flat(struct tcp_tx *tx, uint8_t *room, size_t room_len, size_t len)
 {
 	tx->flat = len <= room_len ? room : malloc(len);
 	return tx->flat;
 }
 
-static bool flat_is_owned(const struct tcp_tx *tx)
+static bool amo_flat_is_owned(const struct tcp_tx *tx)
 {
 	return tx->flat && (tx->flat < (uint8_t *) tx || tx->flat >= (uint8_t *) (tx + 1));
 }
@@ -44,7 +44,7 @@ void tcp_amo_free(struct tcp_tx *tx)
 {
 	struct tcp_conn *conn = tx->conn;
 
-	if (flat_is_owned(tx))
+	if (amo_flat_is_owned(tx))
 		free(tx->flat);
 	if (tx->code == FAB_OP_MAX)
 		conn->remote.amo_owed -= tx->id;
@@ -61,7 +61,7 @@ int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op)
 
 	if (op->code == FAB_OP_ATOMIC || !len)
 		return 0;
-	if (!take_flat(tx, tx->hdr_buf + tx->hdr_len, sizeof(tx->hdr_buf) - tx->hdr_len, len))
+	if (!amo_take_flat(tx, tx->hdr_buf + tx->hdr_len, sizeof(tx->hdr_buf) - tx->hdr_len, len))
 		return -FI_ENOMEM;
 	operand_len = fab_iov_len(amo->operand, amo->operand_cnt);
 	tcp_tx_copy(tx->flat, amo->operand, operand_len);
@@ -71,7 +71,7 @@ int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op)
 
 bool tcp_amo_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 {
-	return tx->code == FAB_OP_FETCH_ATOMIC && conn->remote.amo_asked + result_cost(tx->len) > TCP_AMO_WINDOW;
+	return tx->code == FAB_OP_FETCH_ATOMIC && conn->remote.amo_asked + amo_result_cost(tx->len) > TCP_AMO_WINDOW;
 }
 
 int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
@@ -84,7 +84,7 @@ int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 		tx->hdr.flags |= TCP_FLAG_DELIVERY;
 		return 0;
 	}
-	tx->id = result_cost(tx->len);
+	tx->id = amo_result_cost(tx->len);
 	conn->remote.amo_asked += tx->id;
 	return 0;
 }
@@ -123,7 +123,7 @@ struct request {
 };
 
 /* What the current header asks for. 0; the FI_E* to refuse it with; -1: no request may look like this. */
-static int request_decode(struct tcp_conn *conn, struct request *req)
+static int amo_request_decode(struct tcp_conn *conn, struct request *req)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
 	uint64_t payload = hdr->size - hdr->hdr_size;
@@ -159,7 +159,7 @@ void tcp_amo_req(struct tcp_conn *conn)
 	struct tcp_rx_state *rx = &conn->rx;
 	uint64_t payload = rx->hdr.size - rx->hdr.hdr_size;
 	struct request req;
-	int ret = request_decode(conn, &req);
+	int ret = amo_request_decode(conn, &req);
 
 	if (ret < 0) {
 		tcp_rx_broken(conn, "atomic whose elements, operands and targets do not agree");
@@ -187,7 +187,7 @@ void tcp_amo_fail_all(struct tcp_conn *conn)
 
 /* ---- target: doing it ---- */
 
-static uint64_t request_access(const struct request *req)
+static uint64_t amo_request_access(const struct request *req)
 {
 	if (req->kind == FAB_ATOMIC_BASE)
 		return FI_REMOTE_WRITE;
@@ -195,7 +195,7 @@ static uint64_t request_access(const struct request *req)
 }
 
 /* Bytes [at, at + len) of a posted receive, behind what is in iov already. False: more pieces than there may be. */
-static bool receive_pieces(const struct tcp_rx *rx, uint64_t at, uint64_t len, struct iovec *iov, uint32_t *cnt)
+static bool amo_receive_pieces(const struct tcp_rx *rx, uint64_t at, uint64_t len, struct iovec *iov, uint32_t *cnt)
 {
 	for (const struct iovec *piece = rx->iov; len; piece++) {
 		size_t skip = at < piece->iov_len ? at : piece->iov_len;
@@ -214,9 +214,9 @@ static bool receive_pieces(const struct tcp_rx *rx, uint64_t at, uint64_t len, s
 
 /* The targets of an atomic on tagged receives: those that a message with the tag would go to now. They stay posted.
  * 0 or -FI_E*. */
-static int tagged_targets(struct tcp_conn *conn, const struct request *req, struct iovec *iov, uint32_t *cnt)
+static int amo_tagged_targets(struct tcp_conn *conn, const struct request *req, struct iovec *iov, uint32_t *cnt)
 {
-	const uint64_t access = request_access(req);
+	const uint64_t access = amo_request_access(req);
 
 	*cnt = 0;
 	if (conn->ep->rx->owner || (conn->ep->base.caps & access) != access)
@@ -228,24 +228,24 @@ static int tagged_targets(struct tcp_conn *conn, const struct request *req, stru
 			return -FI_ENOENT;
 		if (at->addr > rx->len || at->len > rx->len - at->addr)
 			return -FI_ETRUNC;
-		if (!receive_pieces(rx, at->addr, at->len, iov, cnt))
+		if (!amo_receive_pieces(rx, at->addr, at->len, iov, cnt))
 			return -FI_EINVAL;
 	}
 	return 0;
 }
 
 /* Do it, the result into result unless that is NULL. 0 or the FI_E* for which it is refused. */
-static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t *result)
+static int amo_request_run(struct tcp_conn *conn, const struct request *req, uint8_t *result)
 {
 	const uint8_t *operands = conn->rx.operands;
 	struct fab_domain *domain = conn->ep->base.domain;
 	struct iovec iov[TCP_IOV_LIMIT];
-	bool writes = request_access(req) & FI_REMOTE_WRITE, locked;
+	bool writes = amo_request_access(req) & FI_REMOTE_WRITE, locked;
 	uint32_t cnt;
 	int ret;
 
-	ret = req->tagged ? tagged_targets(conn, req, iov, &cnt) :
-	      tcp_rma_verify(conn, req->rma, req->rma_cnt, request_access(req), conn->rx.mr, iov, &cnt);
+	ret = req->tagged ? amo_tagged_targets(conn, req, iov, &cnt) :
+	      tcp_rma_verify(conn, req->rma, req->rma_cnt, amo_request_access(req), conn->rx.mr, iov, &cnt);
 	if (!ret && writes)
 		ret = tcp_rma_may_commit(conn, req->tagged);
 	if (ret)
@@ -259,24 +259,24 @@ static int request_run(struct tcp_conn *conn, const struct request *req, uint8_t
 }
 
 /* Tell those of our side who count what peers do. */
-static void request_count(struct tcp_conn *conn, const struct request *req)
+static void amo_request_count(struct tcp_conn *conn, const struct request *req)
 {
 	enum fab_op_code code = req->kind == FAB_ATOMIC_BASE ? FAB_OP_REMOTE_ATOMIC : FAB_OP_REMOTE_FETCH_ATOMIC;
 	const struct fab_comp comp = { .flags = fab_op_desc[code].cq_flags, .len = req->len };
 
 	fab_ep_complete(&conn->ep->base, code, &comp, false);
-	if (!req->tagged && (request_access(req) & FI_REMOTE_WRITE))
+	if (!req->tagged && (amo_request_access(req) & FI_REMOTE_WRITE))
 		tcp_rma_count(conn);
 }
 
 /* The answer that carries a result of len bytes, which is yet to be written to tx->flat; or none. NULL: the connection
  * has been ended. */
-static struct tcp_tx *answer_new(struct tcp_conn *conn, uint64_t len)
+static struct tcp_tx *amo_answer_new(struct tcp_conn *conn, uint64_t len)
 {
 	struct tcp_amo_rsp rsp = { 0 };
 	struct tcp_tx *tx;
 
-	if (conn->remote.amo_owed + result_cost(len) > TCP_AMO_WINDOW) {
+	if (conn->remote.amo_owed + amo_result_cost(len) > TCP_AMO_WINDOW) {
 		tcp_rx_broken(conn, "more results of atomics asked for than may be");
 		return NULL;
 	}
@@ -284,13 +284,13 @@ static struct tcp_tx *answer_new(struct tcp_conn *conn, uint64_t len)
 	if (!tx)
 		return NULL;
 	tx->amo = true;
-	tx->id = result_cost(len);
+	tx->id = amo_result_cost(len);
 	conn->remote.amo_owed += tx->id;
-	take_flat(tx, tx->inject, sizeof(tx->inject), len);
+	amo_take_flat(tx, tx->inject, sizeof(tx->inject), len);
 	return tx;
 }
 
-static void answer_send(struct tcp_conn *conn, struct tcp_tx *tx, uint64_t len, uint32_t err)
+static void amo_answer_send(struct tcp_conn *conn, struct tcp_tx *tx, uint64_t len, uint32_t err)
 {
 	struct tcp_amo_rsp rsp = { .err = err };
 
@@ -301,28 +301,28 @@ static void answer_send(struct tcp_conn *conn, struct tcp_tx *tx, uint64_t len, 
 	tcp_tx_queue(conn, tx);
 }
 
-static void fetch_done(struct tcp_conn *conn, const struct request *req, uint32_t err)
+static void amo_fetch_done(struct tcp_conn *conn, const struct request *req, uint32_t err)
 {
-	struct tcp_tx *tx = answer_new(conn, req->len);
+	struct tcp_tx *tx = amo_answer_new(conn, req->len);
 
 	if (!tx)
 		return;
 	if (!err)
-		err = tx->flat ? request_run(conn, req, tx->flat) : FI_ENOMEM;
+		err = tx->flat ? amo_request_run(conn, req, tx->flat) : FI_ENOMEM;
 	if (!err)
-		request_count(conn, req);
-	answer_send(conn, tx, req->len, err);
+		amo_request_count(conn, req);
+	amo_answer_send(conn, tx, req->len, err);
 }
 
-static void base_done(struct tcp_conn *conn, const struct request *req, uint32_t err)
+static void amo_base_done(struct tcp_conn *conn, const struct request *req, uint32_t err)
 {
 	if (!err)
-		err = request_run(conn, req, NULL);
+		err = amo_request_run(conn, req, NULL);
 	if (err) {
 		tcp_rma_refuse(conn, err);
 		return;
 	}
-	request_count(conn, req);
+	amo_request_count(conn, req);
 	tcp_rx_delivered(conn);
 }
 
@@ -331,10 +331,10 @@ static void amo_done(struct tcp_conn *conn)
 {
 	struct request req;
 
-	request_decode(conn, &req);
+	amo_request_decode(conn, &req);
 	if (req.kind == FAB_ATOMIC_BASE)
-		base_done(conn, &req, conn->rx.refuse);
+		amo_base_done(conn, &req, conn->rx.refuse);
 	else
-		fetch_done(conn, &req, conn->rx.refuse);
+		amo_fetch_done(conn, &req, conn->rx.refuse);
 	tcp_amo_fail_all(conn);
 }

@@ -16,7 +16,7 @@
 
 #define RSP_MAX		TCP_IDMAP_MAX	/* read responses queued for one peer: more is an attack */
 
-static const char *access_name(uint64_t access)
+static const char *rma_access_name(uint64_t access)
 {
 	return access == FI_REMOTE_READ ? "read" : access == FI_REMOTE_WRITE ? "write" : "fetching atomic";
 }
@@ -34,7 +34,7 @@ int tcp_rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_
 				    rma[i].len, access, iov + used, &slots, &mr[i]);
 		if (ret) {
 			TCP_WARN(FI_LOG_EP_DATA, "refused a peer's %s of %" PRIu64 " bytes at 0x%" PRIx64
-				 " with key 0x%" PRIx64 ": %s\n", access_name(access), rma[i].len, rma[i].addr,
+				 " with key 0x%" PRIx64 ": %s\n", rma_access_name(access), rma[i].len, rma[i].addr,
 				 rma[i].key, fi_strerror(-ret));
 			return ret;
 		}
@@ -126,7 +126,7 @@ void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err)
 		tcp_conn_fail(conn, FI_EACCES, err, "a remote write that is not allowed");
 }
 
-static void write_done(struct tcp_conn *conn)
+static void rma_write_done(struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
 	bool has_data = hdr->flags & TCP_FLAG_CQ_DATA;
@@ -182,26 +182,26 @@ void tcp_rma_write(struct tcp_conn *conn)
 	}
 	rx->refuse = tcp_rma_write_aim(conn);
 	if (rx->refuse)
-		tcp_rx_expect(conn, 0, len, write_done);
+		tcp_rx_expect(conn, 0, len, rma_write_done);
 	else
-		tcp_rx_expect(conn, len, 0, write_done);
+		tcp_rx_expect(conn, len, 0, rma_write_done);
 }
 
 /* ---- target of reads ---- */
 
-/* The regions that a response reads from stay behind its header, which ends before them, for rsp_valid(). */
-static struct tcp_rma_iov *rsp_regions(struct tcp_tx *tx)
+/* The regions that a response reads from stay behind its header, which ends before them, for rma_rsp_valid(). */
+static struct tcp_rma_iov *rma_rsp_regions(struct tcp_tx *tx)
 {
 	return (struct tcp_rma_iov *) (tx->hdr_buf + sizeof(struct tcp_hdr));
 }
 
-static int rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
+static int rma_rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	struct fab_mr *mr[TCP_RMA_IOV_MAX];
 	uint32_t cnt;
 	int ret;
 
-	ret = tcp_rma_verify(conn, rsp_regions(tx), tx->id, FI_REMOTE_READ, mr, tx->iov, &cnt);
+	ret = tcp_rma_verify(conn, rma_rsp_regions(tx), tx->id, FI_REMOTE_READ, mr, tx->iov, &cnt);
 	if (ret)
 		return ret;
 	tx->iov_cnt = cnt;
@@ -209,13 +209,13 @@ static int rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
 	return 0;
 }
 
-static bool rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
+static bool rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	return tx->mr_gen == conn->ep->base.domain->mr_map.gen || !rsp_verify(conn, tx);
+	return tx->mr_gen == conn->ep->base.domain->mr_map.gen || !rma_rsp_verify(conn, tx);
 }
 
 /* Turn it into a refusal, where it stands in the queue. False: too late, or the peer knows no refusals. */
-static bool rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
+static bool rma_rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	const struct tcp_read_err answer = { .err = FI_EACCES };
 
@@ -230,10 +230,10 @@ static bool rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
 
 bool tcp_rma_rsp_may_leave(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	return rsp_valid(conn, tx) || rsp_refuse(conn, tx);
+	return rma_rsp_valid(conn, tx) || rma_rsp_refuse(conn, tx);
 }
 
-static void read_refuse(struct tcp_conn *conn, int err)
+static void rma_read_refuse(struct tcp_conn *conn, int err)
 {
 	struct tcp_read_err answer = { .err = err };
 	struct tcp_tx *tx;
@@ -262,13 +262,13 @@ void tcp_rma_read_req(struct tcp_conn *conn)
 	tx = tcp_tx_control(conn, TCP_WIRE_READ_RSP, NULL, 0);
 	if (!tx)
 		return;
-	memcpy(rsp_regions(tx), rma, cnt * sizeof(*rma));
+	memcpy(rma_rsp_regions(tx), rma, cnt * sizeof(*rma));
 	tx->id = cnt;
 	tx->len = len;
-	ret = rsp_verify(conn, tx);
+	ret = rma_rsp_verify(conn, tx);
 	if (ret) {
 		tcp_tx_done(tx, 0, 0, NULL);
-		read_refuse(conn, -ret);
+		rma_read_refuse(conn, -ret);
 		return;
 	}
 	tx->size += len;
@@ -308,7 +308,7 @@ void tcp_rma_asked(struct tcp_conn *conn, struct tcp_tx *tx)
 	fab_list_add_tail(&conn->tx.read_wait, &tx->link);
 }
 
-static void read_done(struct tcp_conn *conn)
+static void rma_read_done(struct tcp_conn *conn)
 {
 	struct tcp_tx *tx = fab_container(fab_list_pop_front(&conn->tx.read_wait), struct tcp_tx, link);
 
@@ -319,7 +319,7 @@ static void read_done(struct tcp_conn *conn)
 void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	tcp_rx_aim(&conn->rx, tx->iov, tx->iov_cnt, tx->len);
-	tcp_rx_expect(conn, tx->len, 0, read_done);
+	tcp_rx_expect(conn, tx->len, 0, rma_read_done);
 }
 
 void tcp_rma_read_rsp(struct tcp_conn *conn)
@@ -335,7 +335,7 @@ void tcp_rma_read_rsp(struct tcp_conn *conn)
 }
 
 /* What a target means that refuses an access. */
-static const char *refusal(int err)
+static const char *rma_refusal(int err)
 {
 	switch (err) {
 	case FI_ENOKEY:
@@ -357,7 +357,7 @@ void tcp_rma_refused(struct tcp_tx *tx, int err)
 
 	tcp_conn_text(tx->conn, ends);
 	snprintf(text, sizeof(text), "%s: the target refuses %" PRIu64 " bytes: %s", ends, (uint64_t) tx->len,
-		 refusal(err));
+		 rma_refusal(err));
 	tcp_tx_done(tx, err, err, text);
 }
 

@@ -10,7 +10,7 @@
 
 static union fab_sockaddr advertised4, advertised6;
 
-static void add(const char *item, int len)
+static void advert_add(const char *item, int len)
 {
 	union fab_sockaddr addr;
 	char text[FAB_ADDR_STRLEN];
@@ -34,7 +34,7 @@ void tcp_advert_init(void)
 		int len = strcspn(item, ", ");
 
 		if (len)
-			add(item, len);
+			advert_add(item, len);
 		item += len;
 		item += strspn(item, ", ");
 	}

@@ -21,7 +21,7 @@
 #define KEEPALIVE_IDLE_S	10	/* at most; for a short FI_TCP_USER_TIMEOUT less */
 #define KEEPALIVE_INTERVAL_S	5
 
-static int set_options(int fd, const union fab_sockaddr *addr)
+static int sock_set_options(int fd, const union fab_sockaddr *addr)
 {
 	int ret = fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 
@@ -31,7 +31,7 @@ static int set_options(int fd, const union fab_sockaddr *addr)
 	return ret;
 }
 
-static int bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
+static int sock_bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
 {
 	union fab_sockaddr at = *addr;
 
@@ -40,24 +40,24 @@ static int bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
 }
 
 /* One of the ports allowed, starting anywhere, so that many processes that start together seldom collide. */
-static int bind_range(int fd, const union fab_sockaddr *addr, int low, int high)
+static int sock_bind_range(int fd, const union fab_sockaddr *addr, int low, int high)
 {
 	unsigned cnt = high - low + 1;
 	unsigned start = fab_random64() % cnt;
 	int ret = -EADDRINUSE;
 
 	for (unsigned i = 0; i < cnt && ret == -EADDRINUSE; i++)
-		ret = bind_port(fd, addr, low + (start + i) % cnt);
+		ret = sock_bind_port(fd, addr, low + (start + i) % cnt);
 	return ret;
 }
 
-static int bind_listening(int fd, const union fab_sockaddr *addr)
+static int sock_bind_listening(int fd, const union fab_sockaddr *addr)
 {
 	int low = tcp_params.port_low, high = tcp_params.port_high, ret;
 
 	if (fab_addr_port(&addr->sa) || !low)
-		return bind_port(fd, addr, fab_addr_port(&addr->sa));
-	ret = bind_range(fd, addr, low, high);
+		return sock_bind_port(fd, addr, fab_addr_port(&addr->sa));
+	ret = sock_bind_range(fd, addr, low, high);
 	if (ret == -EADDRINUSE)
 		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_PORT_LOW_RANGE %d and FI_TCP_PORT_HIGH_RANGE %d: "
 			 "widen the range\n", low, high);
@@ -65,20 +65,20 @@ static int bind_listening(int fd, const union fab_sockaddr *addr)
 }
 
 /* A port of its own if there is one; else one that is used for other destinations, or was until a moment ago. */
-static int bind_out(int fd, const union fab_sockaddr *addr)
+static int sock_bind_out(int fd, const union fab_sockaddr *addr)
 {
 	int low = tcp_params.out_port_low, high = tcp_params.out_port_high, ret;
 
 	if (!low) {
 		/* The port is chosen by connect, which then may reuse one that goes to another destination. */
 		fab_sock_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-		return bind_port(fd, addr, 0);
+		return sock_bind_port(fd, addr, 0);
 	}
-	ret = bind_range(fd, addr, low, high);
+	ret = sock_bind_range(fd, addr, low, high);
 	/* both sockets must allow it, so those that have a port to themselves do, from now on */
 	fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (ret == -EADDRINUSE)
-		ret = bind_range(fd, addr, low, high);
+		ret = sock_bind_range(fd, addr, low, high);
 	if (ret == -EADDRINUSE)
 		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_OUT_PORT_LOW_RANGE %d and "
 			 "FI_TCP_OUT_PORT_HIGH_RANGE %d: widen the range\n", low, high);
@@ -95,9 +95,9 @@ int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
 		TCP_WARN(FI_LOG_EP_CTRL, "no socket: %s\n", strerror(-fd));
 		return fd;
 	}
-	ret = set_options(fd, addr);
+	ret = sock_set_options(fd, addr);
 	if (!ret)
-		ret = bind_listening(fd, addr);
+		ret = sock_bind_listening(fd, addr);
 	if (ret) {
 		fab_addr_to_str(&addr->sa, text, sizeof(text));
 		TCP_WARN(FI_LOG_EP_CTRL, "cannot bind to %s: %s\n", text, strerror(-ret));
@@ -134,7 +134,7 @@ int tcp_sock_open_from(int family, const union fab_sockaddr *addr)
 	if (addr && addr->sa.sa_family == family)
 		from = *addr;
 	if (!fab_addr_is_any(&from.sa) || tcp_params.out_port_low)
-		ret = bind_out(fd, &from);
+		ret = sock_bind_out(fd, &from);
 	if (ret) {
 		char text[FAB_ADDR_STRLEN];
 

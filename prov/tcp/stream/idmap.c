@@ -13,7 +13,7 @@
 
 #define FIRST_CAP	8
 
-static bool slot_taken(const struct tcp_idmap *map, uint32_t id)
+static bool idmap_slot_taken(const struct tcp_idmap *map, uint32_t id)
 {
 	return id < map->cap && !(map->slot[id] & 1);
 }
@@ -66,7 +66,7 @@ int tcp_idmap_add(struct tcp_idmap *map, void *ptr, uint32_t *id)
 
 void *tcp_idmap_get(const struct tcp_idmap *map, uint32_t id)
 {
-	return slot_taken(map, id) ? (void *) map->slot[id] : NULL;
+	return idmap_slot_taken(map, id) ? (void *) map->slot[id] : NULL;
 }
 
 void *tcp_idmap_del(struct tcp_idmap *map, uint32_t id)

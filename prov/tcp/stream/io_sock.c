@@ -6,14 +6,14 @@
 #include "base/sock.h"
 #include "tcp/stream/conn.h"
 
-static ssize_t sock_send(struct tcp_conn *conn, const void *buf, size_t len)
+static ssize_t io_sock_send(struct tcp_conn *conn, const void *buf, size_t len)
 {
 	ssize_t n = fab_sock->send(conn->src.fd, buf, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t sock_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
+static ssize_t io_sock_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *) iov, .msg_iovlen = cnt };
 	ssize_t n = fab_sock->sendmsg(conn->src.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -21,14 +21,14 @@ static ssize_t sock_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t sock_recv(struct tcp_conn *conn, void *buf, size_t len)
+static ssize_t io_sock_recv(struct tcp_conn *conn, void *buf, size_t len)
 {
 	ssize_t n = fab_sock->recv(conn->src.fd, buf, len, MSG_DONTWAIT);
 
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t sock_recvv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
+static ssize_t io_sock_recvv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *) iov, .msg_iovlen = cnt };
 	ssize_t n = fab_sock->recvmsg(conn->src.fd, &msg, MSG_DONTWAIT);
@@ -36,15 +36,15 @@ static ssize_t sock_recvv(struct tcp_conn *conn, const struct iovec *iov, size_t
 	return n < 0 ? -errno : n;
 }
 
-static void sock_close(struct tcp_conn *conn)
+static void io_sock_close(struct tcp_conn *conn)
 {
 	fab_sock_close(&conn->src.fd);
 }
 
 const struct tcp_io tcp_io_sock = {
-	.send = sock_send,
-	.sendv = sock_sendv,
-	.recv = sock_recv,
-	.recvv = sock_recvv,
-	.close = sock_close,
+	.send = io_sock_send,
+	.sendv = io_sock_sendv,
+	.recv = io_sock_recv,
+	.recvv = io_sock_recvv,
+	.close = io_sock_close,
 };

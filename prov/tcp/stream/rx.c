@@ -6,7 +6,7 @@
  *   socket -> staging (of the engine) -> parse: header, check, start by type -> payload -> done
  *         \-> straight into the posted buffer, when a payload is larger than what is staged
  *
- * Everything in a header is hostile until hdr_check() has passed it; the start functions check what only they can
+ * Everything in a header is hostile until rx_hdr_check() has passed it; the start functions check what only they can
  * know (keys, ids, lengths agreed before). A frame that breaks a rule ends this connection with one log line.
  */
 #include "tcp/stream/stream.h"
@@ -27,8 +27,8 @@
 static const struct tcp_frame rx_unknown;
 
 /* By what flags make the header longer. NULL: they are in order, and *len counts it; otherwise what is wrong. */
-static const char *flags_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr, const struct tcp_frame *kind,
-			       uint32_t *len)
+static const char *rx_flags_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr, const struct tcp_frame *kind,
+				  uint32_t *len)
 {
 	if (hdr->flags & TCP_FLAG_CQ_DATA) {
 		if (!kind->cq_data)
@@ -47,7 +47,7 @@ static const char *flags_check(const struct tcp_conn *conn, const struct tcp_hdr
 }
 
 /* The base header is here. NULL: it is in order; otherwise what is wrong with it. */
-static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr)
+static const char *rx_hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr)
 {
 	const struct tcp_frame *kind = hdr->op < TCP_WIRE_OP_END ? &tcp_frames[hdr->op] : &rx_unknown;
 	uint32_t len = sizeof(*hdr);
@@ -59,7 +59,7 @@ static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *
 			  (hdr->rma_iov_cnt > TCP_RMA_IOV_BASE && !(conn->peer.features & TCP_EXT_RIOV))))
 		return "wrong number of RMA targets";
 	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0)) {
-		why = flags_check(conn, hdr, kind, &len);
+		why = rx_flags_check(conn, hdr, kind, &len);
 		if (why)
 			return why;
 	}
@@ -72,13 +72,13 @@ static const char *hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *
 }
 
 /* The peer's byte order is not ours. Behind the base header are 64-bit words, and in ours pairs of 32 bits. */
-static void hdr_swap_base(struct tcp_hdr *hdr)
+static void rx_hdr_swap_base(struct tcp_hdr *hdr)
 {
 	hdr->flags = bswap_16(hdr->flags);
 	hdr->size = bswap_64(hdr->size);
 }
 
-static void hdr_swap_rest(struct tcp_rx_state *rx)
+static void rx_hdr_swap_rest(struct tcp_rx_state *rx)
 {
 	const struct tcp_frame *kind = &tcp_frames[rx->hdr.op];
 	uint32_t group_len = rx->hdr.flags & TCP_FLAG_GROUP ? sizeof(struct tcp_group) : 0;
@@ -204,8 +204,8 @@ static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 		return used;
 	if (need == sizeof(rx->hdr)) {
 		if (conn->peer.swap)
-			hdr_swap_base(&rx->hdr);
-		wrong = hdr_check(conn, &rx->hdr);
+			rx_hdr_swap_base(&rx->hdr);
+		wrong = rx_hdr_check(conn, &rx->hdr);
 		if (wrong) {
 			tcp_rx_broken(conn, wrong);
 			return used;
@@ -214,7 +214,7 @@ static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	if (rx->hdr_have < rx->hdr.hdr_size)
 		return used;
 	if (conn->peer.swap)
-		hdr_swap_rest(rx);
+		rx_hdr_swap_rest(rx);
 	rx->hdr_have = 0;
 	tcp_frames[rx->hdr.op].start(conn);
 	return used;
@@ -338,7 +338,7 @@ static bool rx_ack_waits(const struct tcp_conn *conn)
 }
 
 /* Acknowledge; or leave it to the next read, or to conn->tx.flush if somebody sleeps before that. */
-static void tell_acks(struct tcp_conn *conn, bool next_read)
+static void rx_tell_acks(struct tcp_conn *conn, bool next_read)
 {
 	if (conn->state != TCP_CONN_UP || !conn->owed.ack_cnt)
 		return;
@@ -350,7 +350,7 @@ static void tell_acks(struct tcp_conn *conn, bool next_read)
 
 void tcp_rx_tell_flush(struct tcp_conn *conn)
 {
-	tell_acks(conn, conn->ep->base.engine->in_pass);
+	rx_tell_acks(conn, conn->ep->base.engine->in_pass);
 }
 
 void tcp_rx_pause(struct tcp_conn *conn, bool pause)
@@ -367,7 +367,7 @@ void tcp_rx_tell(struct tcp_conn *conn)
 {
 	if (conn->owed.in_read)
 		return;
-	tell_acks(conn, true);
+	rx_tell_acks(conn, true);
 	if (conn->state == TCP_CONN_UP && conn->owed.credit >= tcp_params.credit / 2 && !conn->owed.credit_due) {
 		/* by the next pass, or with what the application sends until then */
 		conn->owed.credit_due = true;

@@ -147,7 +147,7 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 
 /* Does the peer know what this takes: to tell of a message's match, a group, to make something durable, many pieces of
  * memory? */
-static bool peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx, bool message)
+static bool tx_peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx, bool message)
 {
 	if (message && tx->match && !conn->peer.ext)
 		return false;
@@ -167,7 +167,7 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 
 	if (__builtin_expect(tx->match | (tx->hdr.flags & (TCP_FLAG_GROUP | TCP_FLAG_COMMIT)) |
 			     (tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE), 0) &&
-	    !peer_knows(conn, tx, frame->credit))
+	    !tx_peer_knows(conn, tx, frame->credit))
 		return -FI_EOPNOTSUPP;
 	if (frame->credit) {
 		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
