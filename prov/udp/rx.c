@@ -177,7 +177,7 @@ ssize_t udp_post_recv(struct udp_ep *ep, const struct fab_op *op)
 {
 	int ret;
 
-	fab_engine_lock(ep->base.engine);
+	fab_engine_enter(ep->base.engine);
 	ret = rx_post(ep, op);
 	fab_engine_unlock(ep->base.engine);
 	return ret;

@@ -72,6 +72,13 @@ static void ask_for_level(struct fi_info *hints)
 	hints->domain_attr->threading = wanted;
 }
 
+/* The same, and control calls are serialised like data calls. */
+static void ask_for_unified(struct fi_info *hints)
+{
+	ask_for_level(hints);
+	hints->domain_attr->control_progress = FI_PROGRESS_CONTROL_UNIFIED;
+}
+
 enum { MSGS = 1000 };
 
 /* Locks taken by MSGS messages, half of them each way, one at a time; and by as many in a stream. */
@@ -84,11 +91,17 @@ static unsigned long count_locks(struct pair *p)
 	return taken - before;
 }
 
-/* Where the application serialises its data calls, by domain or by completion, a message takes no lock; nor does it
- * where each endpoint is one thread's, and all are the same one's. */
-TEST_TABLE(of_a_message, level_rows, FI_MSG | FI_TAGGED, RELIABLE)
+static unsigned long count_datagram_locks(struct pair *p)
 {
-	const struct level_row *row = ROW(level_rows);
+	unsigned long before = taken;
+
+	ping_pong(p, PLAIN, 8, MSGS / 2);
+	stream(p, PLAIN, 8, 16, MSGS);
+	return taken - before;
+}
+
+static void check_level(struct test *t, const struct level_row *row, unsigned long (*count)(struct pair *p))
+{
 	struct pair p;
 	unsigned long cnt;
 
@@ -96,13 +109,26 @@ TEST_TABLE(of_a_message, level_rows, FI_MSG | FI_TAGGED, RELIABLE)
 		SKIP("a sanitizer stands before the calls itself");
 	wanted = row->threading;
 	p = traffic_pair(t, .hints = ask_for_level);
-	count_locks(&p);		/* what happens once */
-	cnt = count_locks(&p);
+	count(&p);			/* what happens once */
+	cnt = count(&p);
 	printf("# threading level %s: %.2f locks a message\n", row->name, (double) cnt / (2 * MSGS));
 	if (!row->lock_free && !cnt)
 		FAIL("%s: no lock was seen; counting does not work", row->name);
 	if (row->lock_free && cnt)
 		FAIL("%s: %lu locks for %d messages, none is needed", row->name, cnt, 2 * MSGS);
+}
+
+/* Where the application serialises its data calls, by domain or by completion, a message takes no lock; nor does it
+ * where each endpoint is one thread's, and all are the same one's. */
+TEST_TABLE(of_a_message, level_rows, FI_MSG | FI_TAGGED, RELIABLE)
+{
+	check_level(t, ROW(level_rows), count_locks);
+}
+
+/* The same of datagrams. */
+TEST_TABLE(of_a_datagram, level_rows, FI_MSG, .types = BIT(FI_EP_DGRAM))
+{
+	check_level(t, ROW(level_rows), count_datagram_locks);
 }
 
 /* FI_THREAD_FID has one thread at a time at a queue, which takes out more than it asked for when it has the lock: the
@@ -170,21 +196,28 @@ static void add_to_itself(struct side *s, const struct region *r)
 }
 
 /* Several engines serve one domain: what peers do to its memory, and the end of a region, has to be agreed among them.
- * One that all calls are serialised on has nobody to agree with. */
+ * FI_THREAD_DOMAIN has one, so that an atomic takes no lock; the end of a region still stops the others once, as any
+ * thread may close one, unless control calls are serialised, too (FI_PROGRESS_CONTROL_UNIFIED). */
 TEST_PROV(of_atomics_and_regions, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, RDM_ONLY)
 {
-	static const enum fi_threading level[] = { FI_THREAD_COMPLETION, FI_THREAD_DOMAIN };
-	unsigned long locks[COUNT(level)], barriers[COUNT(level)];
+	static const struct {
+		enum fi_threading level;
+		void (*hints)(struct fi_info *hints);
+	} row[] = {
+		{ FI_THREAD_COMPLETION, ask_for_level }, { FI_THREAD_DOMAIN, ask_for_level },
+		{ FI_THREAD_DOMAIN, ask_for_unified },
+	};
+	unsigned long locks[COUNT(row)], barriers[COUNT(row)];
 
 	if (SANITIZED)
 		SKIP("a sanitizer stands before the calls itself");
-	for (size_t i = 0; i < COUNT(level); i++) {
+	for (size_t i = 0; i < COUNT(row); i++) {
 		struct side *s;
 		struct region r;
 		unsigned long before;
 
-		wanted = level[i];
-		s = side_open(t, .one_cq = true, .hints = ask_for_level);
+		wanted = row[i].level;
+		s = side_open(t, .one_cq = true, .hints = row[i].hints);
 		s->peer = side_insert(s, s);
 		r = region_open(s, NULL, 8, FI_REMOTE_WRITE);
 		add_to_itself(s, &r);
@@ -196,14 +229,18 @@ TEST_PROV(of_atomics_and_regions, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, RDM_O
 		barriers[i] = stops - before;
 		side_close(s);
 	}
-	printf("# completion: %.2f locks an atomic, %lu barriers a region closed; domain: %.2f and %lu\n",
-	       (double) locks[0] / ATOMICS_CNT, barriers[0], (double) locks[1] / ATOMICS_CNT, barriers[1]);
+	printf("# completion: %.2f locks an atomic, %lu barriers a region closed; domain: %.2f and %lu; unified: %.2f "
+	       "and %lu\n", (double) locks[0] / ATOMICS_CNT, barriers[0], (double) locks[1] / ATOMICS_CNT, barriers[1],
+	       (double) locks[2] / ATOMICS_CNT, barriers[2]);
 	if (locks[0] < ATOMICS_CNT || locks[0] > 2 * ATOMICS_CNT || barriers[0] > 1)
 		FAIL("FI_THREAD_COMPLETION: %lu locks for %d atomics, %lu barriers for a region; one each is to be "
 		     "expected", locks[0], ATOMICS_CNT, barriers[0]);
-	if (locks[1] || barriers[1])
-		FAIL("FI_THREAD_DOMAIN: %lu locks for %d atomics, %lu barriers for a region; none is needed", locks[1],
-		     ATOMICS_CNT, barriers[1]);
+	if (locks[1] || barriers[1] > 1)
+		FAIL("FI_THREAD_DOMAIN: %lu locks for %d atomics, %lu barriers for a region; none and one are needed",
+		     locks[1], ATOMICS_CNT, barriers[1]);
+	if (locks[2] || barriers[2])
+		FAIL("FI_THREAD_DOMAIN, control unified: %lu locks for %d atomics, %lu barriers for a region; none is "
+		     "needed", locks[2], ATOMICS_CNT, barriers[2]);
 }
 
 /* Two queues for the two directions: still one endpoint's. */

@@ -75,7 +75,8 @@ struct level_row {
 };
 
 static const struct level_row level_rows[] = {
-	{ "safe", set_safe }, { "endpoint", set_endpoint }, { "completion", set_completion },
+	{ "safe", set_safe }, { "fid", set_fid }, { "endpoint", set_endpoint }, { "completion", set_completion },
+	{ "domain", set_domain },
 };
 
 static struct pair level_pair(struct test *t, const struct level_row *row)

@@ -42,3 +42,13 @@ void set_completion(struct fi_info *hints)
 {
 	hints->domain_attr->threading = FI_THREAD_COMPLETION;
 }
+
+void set_fid(struct fi_info *hints)
+{
+	hints->domain_attr->threading = FI_THREAD_FID;
+}
+
+void set_domain(struct fi_info *hints)
+{
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+}

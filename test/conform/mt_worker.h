@@ -33,10 +33,12 @@ void worker_finish(struct worker *w);
 /* For a thread's loops: have they gone on for too long since then (now_ms())? */
 bool worker_late(double start_ms);
 
-/* Hints: FI_THREAD_SAFE, FI_THREAD_ENDPOINT and FI_THREAD_COMPLETION. */
+/* Hints: the threading level that the name says. */
 void set_safe(struct fi_info *hints);
+void set_fid(struct fi_info *hints);
 void set_endpoint(struct fi_info *hints);
 void set_completion(struct fi_info *hints);
+void set_domain(struct fi_info *hints);
 /* A linked pair in which every call may come from every thread. */
 struct pair safe_pair(struct test *t, enum fi_wait_obj wait);
 

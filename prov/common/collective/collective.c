@@ -107,7 +107,7 @@ static ssize_t submit(struct fid_ep *fid, struct request request)
 	}
 	if (!can_do(request.call.kind, request.call.datatype, request.call.op))
 		return -FI_EOPNOTSUPP;
-	fab_engine_lock(ep->engine);
+	fab_engine_enter(ep->engine);
 	ret = submit_locked(ep, &request);
 	fab_engine_unlock(ep->engine);
 	return ret;

@@ -81,23 +81,14 @@ static int mr_mode_bits(int mr_mode)
 }
 
 /* The table at the head of fabric.h. */
-static void choose_engines(struct fab_domain *domain, const struct fi_info *info, struct fab_engine_attr *attr)
+static void choose_engines(struct fab_domain *domain, struct fab_engine_attr *attr)
 {
 	bool automatic = domain->data_progress == FI_PROGRESS_AUTO;
 	bool unified = domain->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
-	bool connects = !info->ep_attr || info->ep_attr->type == FI_EP_UNSPEC || info->ep_attr->type == FI_EP_MSG;
 
 	domain->engine_per_queue = domain->threading == FI_THREAD_COMPLETION && !automatic;
-	switch (domain->threading) {
-	case FI_THREAD_COMPLETION:
-		domain->engines_shared = !unified;
-		break;
-	case FI_THREAD_DOMAIN:
-		domain->engines_shared = !unified && connects;
-		break;
-	default:
-		domain->engines_shared = true;
-	}
+	domain->engines_shared = !unified ||
+				 (domain->threading != FI_THREAD_COMPLETION && domain->threading != FI_THREAD_DOMAIN);
 	attr->auto_progress = automatic;
 	attr->shared = domain->engines_shared;
 	attr->data_serial = domain->threading == FI_THREAD_DOMAIN;
@@ -175,7 +166,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	ret = fab_mr_map_init(&domain->mr_map, domain->mr_mode, domain->caps);
 	if (ret)
 		goto put_key;
-	choose_engines(domain, info, &progress_attr);
+	choose_engines(domain, &progress_attr);
 	ret = fab_engine_init(&domain->engine, &progress_attr);
 	if (ret)
 		goto fini_mr_map;

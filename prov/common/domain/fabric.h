@@ -13,8 +13,7 @@
  *                                 reading an EQ) may come from any thread. A mutex where two endpoints with
  *                                 different queues are brought together by a third thing. The domain's own engine:
  *                                 mutex
- *   FI_THREAD_DOMAIN              one engine, no lock; a biased one if MSG endpoints may come, whose EQ other threads
- *                                 read
+ *   FI_THREAD_DOMAIN              one engine, biased lock, for the same reason
  *   one of these, control unified the same engines, no lock
  *   FI_THREAD_ENDPOINT            one engine, owned lock: an endpoint is mostly one thread's, and often there is one
  *   anything else                 one engine, mutex
