@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include "common/op/atomic.h"
+#include "common/op/op.h"
 
 /* ---- initiator ---- */
 

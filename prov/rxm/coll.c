@@ -8,7 +8,7 @@
 #include "rxm/rx.h"
 
 #include "common/collective/collective.h"
-#include "common/hints/ip_offer.h"
+#include "common/offers/offers.h"
 
 /* The way to a member, which is connected to if it is not. 0, or -FI_E* why there is none. */
 static int coll_peer(struct rxm_ep *ep, fi_addr_t member, struct rxm_peer **peer)

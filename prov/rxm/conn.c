@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 
 #define MS		1000000ULL	/* ns */
 #define CANNOT_ACCEPT	"it cannot be accepted"

@@ -10,7 +10,9 @@
 #include <string.h>
 #include "base/clock.h"
 #include "common/collective/collective.h"
+#include "common/lent/lent.h"
 #include "common/hints/hints.h"
+#include "common/memory/memory.h"
 #include "common/ops/ops.h"
 #include "common/trigger/trigger.h"
 
@@ -134,6 +136,13 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = rxm_query_atomic,
 };
 
+static const struct fab_domain_ops domain_tables = {
+	.fid = &domain_fid_ops,
+	.domain = &domain_ops,
+	.mr = &mr_ops,
+	.lend = fab_lend,
+};
+
 /* Where one thread at a time has to do with the domain, so it is below: no lock of a thread of ours, of several
  * engines, or of registrations beside them. */
 static enum fi_threading threading_below(const struct fi_domain_attr *attr)
@@ -208,7 +217,7 @@ static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, stru
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	ret = fab_domain_init(&domain->base, &fabric->base, info, &domain_fid_ops, &domain_ops, &mr_ops, context);
+	ret = fab_domain_init(&domain->base, &fabric->base, info, &domain_tables, context);
 	if (ret)
 		goto free_domain;
 	ret = domain_init(fabric, domain, info);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "common/collective/collective.h"
-#include "common/queue/eq.h"
-#include "common/hints/ip_offer.h"
-#include "common/net/ip_name.h"
+#include "common/queue/queue.h"
+#include "common/offers/offers.h"
+#include "common/net/net.h"
 #include "common/hints/hints.h"
 #include "common/ops/ops.h"
 #include "common/trigger/trigger.h"

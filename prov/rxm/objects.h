@@ -19,9 +19,9 @@
 #include "base/bits.h"
 #include "base/pool.h"
 #include "base/table.h"
-#include "common/endpoint/ep.h"
-#include "common/engine/pace.h"
-#include "common/receive/recv.h"
+#include "common/endpoint/endpoint.h"
+#include "common/pace/pace.h"
+#include "common/receive/receive.h"
 #include "rxm/wire.h"
 
 #define RXM_LAYER		"ofi_rxm"

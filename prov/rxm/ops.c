@@ -3,7 +3,6 @@
  * The tables of data calls (common/calls/calls.h), which end in rxm_submit() and rxm_post_recv().
  */
 #include "common/calls/calls.h"
-#include "common/calls/calls_atomic.h"
 #include "common/ops/ops.h"
 #include "rxm/rxm.h"
 

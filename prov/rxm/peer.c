@@ -4,7 +4,7 @@
  * functions that the address vector calls (av_inserted, av_removed).
  *
  * A connection is made when the first operation needs it, as soon as not too many others are being made
- * (common/engine/pace.h). After a failure, operations to the peer fail at once for a while (hold-off).
+ * (common/pace/pace.h). After a failure, operations to the peer fail at once for a while (hold-off).
  */
 #include "rxm/rxm.h"
 

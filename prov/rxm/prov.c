@@ -5,7 +5,7 @@
 #include "config.h"
 #include "rxm/rxm.h"
 
-#include "common/hints/params.h"
+#include "common/params/params.h"
 
 struct rxm_params rxm_params = {
 	.buffer_size = RXM_EAGER_MAX,

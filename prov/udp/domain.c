@@ -3,9 +3,9 @@
  * Fabrics and domains of udp: what prov/common has, and which calls exist.
  */
 #include "common/av/av.h"
-#include "common/queue/cntr.h"
-#include "common/queue/cq.h"
-#include "common/queue/eq.h"
+#include "common/lent/lent.h"
+#include "common/memory/memory.h"
+#include "common/queue/queue.h"
 #include "udp/udp.h"
 
 static struct fi_ops domain_fid_ops = {
@@ -26,11 +26,18 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = fab_endpoint2,
 };
 
+static const struct fab_domain_ops domain_tables = {
+	.fid = &domain_fid_ops,
+	.domain = &domain_ops,
+	.mr = &fab_mr_ops,
+	.lend = fab_lend,
+};
+
 static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, void *context)
 {
 	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
 
-	return fab_domain_open(fabric, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
+	return fab_domain_open(fabric, info, &domain_tables, domain, context);
 }
 
 static struct fi_ops fabric_fid_ops = {

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/queue/eq.h"
-#include "common/hints/ip_offer.h"
-#include "common/net/ip_name.h"
+#include "common/queue/queue.h"
+#include "common/offers/offers.h"
+#include "common/net/net.h"
 #include "udp/udp.h"
 
 /* ---- enable, cancel ---- */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/sock.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "common/ops/ops.h"
 #include "udp/udp.h"
 

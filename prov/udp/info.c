@@ -4,8 +4,8 @@
  * interface, since a longer one is lost whole when any part of it is.
  */
 #include "base/bits.h"
-#include "common/hints/ip_offer.h"
-#include "common/net/nic.h"
+#include "common/offers/offers.h"
+#include "common/net/net.h"
 #include "udp/udp.h"
 
 #define TX_CAPS		(FI_MSG | FI_SEND | FI_MULTICAST)

@@ -11,8 +11,7 @@
 #include <linux/errqueue.h>	/* wants struct timespec */
 #include <rdma/fi_errno.h>
 #include "base/sock.h"
-#include "common/net/ip_name.h"
-#include "common/hints/tclass.h"
+#include "common/net/net.h"
 #include "udp/udp.h"
 
 #ifndef IPV6_MULTICAST_ALL
@@ -140,7 +139,7 @@ static int set_options(int fd, const struct udp_ep *ep, bool shared)
 		ret = fab_sock_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (!ret && shared)
 		ret = fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	fab_tclass_mark(&ep->base, fd);
+	fab_tclass_mark(&udp_prov, ep->base.info, ep->base.domain->tclass, fd);
 	if (!ret && (ep->base.caps & FI_MULTICAST))
 		ret = set_multicast(fd, family, ep->base.domain->name);
 	return ret;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 #include "base/bits.h"
-#include "common/hints/params.h"
+#include "common/params/params.h"
 
 struct udp_params udp_params = {
 	.tx_size = UDP_TX_SIZE,

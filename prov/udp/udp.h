@@ -16,7 +16,7 @@
 #include <rdma/providers/fi_prov.h>
 #include "base/addr.h"
 #include "base/pool.h"
-#include "common/endpoint/ep.h"
+#include "common/endpoint/endpoint.h"
 
 #define UDP_IOV_LIMIT		8
 #define UDP_TX_SIZE		1024	/* sends outstanding on an endpoint, if it does not ask for another number */

@@ -6,7 +6,7 @@
 #include "verbs/post.h"
 
 #include <string.h>
-#include "common/calls/calls_atomic.h"
+#include "common/calls/calls.h"
 #include "common/ops/ops.h"
 
 #define FLAGS		(FI_ATOMIC | FI_READ | FI_WRITE | FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | \

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "common/ops/ops.h"
 
 #define RNR_FOR_EVER	7

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "common/av/av.h"
-#include "common/queue/cntr.h"
-#include "common/queue/cq.h"
-#include "common/queue/eq.h"
+#include "common/lent/lent.h"
+#include "common/queue/queue.h"
 #include "common/ops/ops.h"
 
 static int domain_close(struct fid *fid)
@@ -65,6 +64,13 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = fab_endpoint2,
 };
 
+static const struct fab_domain_ops domain_tables = {
+	.fid = &domain_fid_ops,
+	.domain = &domain_ops,
+	.mr = &vrb_mr_ops,
+	.lend = fab_lend,
+};
+
 static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, const struct fi_info *info, void *context)
 {
 	int ret;
@@ -75,7 +81,7 @@ static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, con
 		VRB_WARN(FI_LOG_DOMAIN, "ibv_alloc_pd on %s: %s\n", domain->dev->name, strerror(errno));
 		return ret;
 	}
-	ret = fab_domain_init(&domain->base, fabric, info, &domain_fid_ops, &domain_ops, &vrb_mr_ops, context);
+	ret = fab_domain_init(&domain->base, fabric, info, &domain_tables, context);
 	if (ret) {
 		ibv_dealloc_pd(domain->pd);
 		return ret;

@@ -16,7 +16,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "common/ops/ops.h"
-#include "common/endpoint/shared.h"
+#include "common/endpoint/endpoint.h"
 #include "verbs/srx.h"
 
 #define FLUSH_NS	1000000000ULL	/* a device that does not flush in this time has failed */

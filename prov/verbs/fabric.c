@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "common/net/netif.h"
+#include "common/net/net.h"
 
 bool vrb_device_roce(const struct vrb_device *dev)
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "common/net/netif.h"
+#include "common/net/net.h"
 
 struct wish {
 	bool has_src, has_dest;

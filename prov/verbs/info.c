@@ -11,7 +11,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/hints/ip_offer.h"
+#include "common/offers/offers.h"
 
 #define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
 #define RX_CAPS		(FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)

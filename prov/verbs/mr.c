@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "common/memory/memory.h"
 #include "common/ops/ops.h"
 
 struct vrb_mr {
@@ -54,8 +55,8 @@ static int mr_close(struct fid *fid)
 		VRB_WARN(FI_LOG_MR, "ibv_dereg_mr on %s: %s\n", mr->domain->dev->name, strerror(ret));
 		return -ret;
 	}
-	if (mr->domain->base.eq)
-		fab_eq_purge(mr->domain->base.eq, fid, NULL);
+	if (mr->domain->base.events.eq)
+		fab_eq_purge(mr->domain->base.events.eq, fid, NULL);
 	atomic_fetch_sub(&mr->domain->base.ref, 1);
 	free(mr);
 	return 0;
@@ -204,9 +205,9 @@ static int region_open(struct fid *fid, const struct region *region, struct fid_
 	}
 	atomic_fetch_add(&domain->base.ref, 1);
 	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
-	if (!domain->base.reg_mr_event)
+	if (!domain->base.events.of_regions)
 		return 0;
-	ret = fab_eq_write_done(domain->base.eq, FI_MR_COMPLETE, &mr->mr_fid.fid, region->context, 0);
+	ret = fab_eq_write_done(domain->base.events.eq, FI_MR_COMPLETE, &mr->mr_fid.fid, region->context, 0);
 	if (ret)
 		mr_close(&mr->mr_fid.fid);
 	return ret;

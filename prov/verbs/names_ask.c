@@ -15,7 +15,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/net/netif.h"
+#include "common/net/net.h"
 
 #define END_MS		2000
 

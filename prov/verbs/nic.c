@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include "base/bits.h"
-#include "common/net/nic.h"
+#include "common/net/net.h"
 
 #define MBIT	1000000ULL
 

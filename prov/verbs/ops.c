@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls (common/calls/calls.h): vrb_submit() and vrb_post_recv() act. An endpoint has one peer, whatever
- * address a call names.
+ * The data calls (common/calls/calls_message.h): vrb_submit() and vrb_post_recv() act. An endpoint has one peer,
+ * whatever address a call names.
  */
 #include "common/calls/calls.h"
 #include "common/ops/ops.h"

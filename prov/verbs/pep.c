@@ -14,7 +14,7 @@
 #include <sys/epoll.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/endpoint/pep.h"
+#include "common/endpoint/endpoint.h"
 
 struct vrb_pep {
 	struct fab_pep base;

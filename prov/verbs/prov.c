@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/hints/params.h"
+#include "common/params/params.h"
 
 struct vrb_params vrb_params = {
 	.tx_size = VRB_TX_SIZE,

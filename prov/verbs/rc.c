@@ -11,7 +11,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "verbs/srx.h"
 
 #define IWARP_ACCEPT_NS	20000000ULL	/* a kernel that is busy has read an answer by then */

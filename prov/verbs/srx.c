@@ -13,8 +13,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "common/ops/ops.h"
-#include "common/ops/ops_part.h"
-#include "common/endpoint/shared.h"
+#include "common/endpoint/endpoint.h"
 #include "verbs/kind.h"
 
 #define LAST_NS		1000000000ULL	/* for a device that tells of last receives to do so, */

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/av/av_batch.h"
+#include "common/av/av.h"
 #include "common/ops/ops.h"
 
 #define FIRST		64		/* entries of the first chunk */

@@ -14,7 +14,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "common/hints/hints.h"
-#include "common/net/netif.h"
+#include "common/net/net.h"
 
 #define AGAIN_MS	1000
 

@@ -14,9 +14,8 @@
 #include <rdma/rdma_cma.h>
 #include "base/addr.h"
 #include "base/pool.h"
-#include "common/endpoint/ep.h"
-#include "common/domain/fabric.h"
-#include "common/endpoint/pep.h"
+#include "common/endpoint/endpoint.h"
+#include "common/domain/domain.h"
 
 #define VRB_TX_SIZE		384	/* work requests of an endpoint that does not ask for another number */
 #define VRB_RX_SIZE		384

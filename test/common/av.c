@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <rdma/fi_errno.h>
-#include "common/av/av.h"
+#include "common/av/vector.h"
 #include "offer.h"
 #include "world.h"
 

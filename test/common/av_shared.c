@@ -15,7 +15,7 @@
 #include "base/addr.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/av/av.h"
+#include "common/av/vector.h"
 #include "offer.h"
 #include "world.h"
 

@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include "offer.h"
 #include "world.h"
+#include "common/memory/memory.h"
 
 static struct fi_ops fid_ops;
 static struct fi_ops_domain domain_ops;
@@ -50,10 +51,11 @@ static void open_objects_are_found_by_name_and_handle(void **state)
 
 static int try_domain(struct world *world, const struct fi_info *info)
 {
+	const struct fab_domain_ops tables = { .fid = &fid_ops, .domain = &domain_ops, .mr = &fab_mr_ops };
 	struct fab_domain domain;
 	int ret;
 
-	ret = fab_domain_init(&domain, &world->fabric, info, &fid_ops, &domain_ops, &fab_mr_ops, NULL);
+	ret = fab_domain_init(&domain, &world->fabric, info, &tables, NULL);
 	if (!ret)
 		assert_int_equal(fab_domain_fini(&domain), 0);
 	return ret;

@@ -10,8 +10,9 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include "common/endpoint/ep.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 #include "common/hints/hints.h"
+#include "common/memory/memory.h"
 #include "offer.h"
 
 /* ---- capabilities ---- */
@@ -326,6 +327,7 @@ static struct fi_ops_domain domain_ops;
 
 static void handles_pick_what_is_open(void **state)
 {
+	const struct fab_domain_ops tables = { .fid = &fid_ops, .domain = &domain_ops, .mr = &fab_mr_ops };
 	struct fi_info *hints = fi_allocinfo(), *info;
 	struct fab_fabric fabric;
 	struct fab_domain domain;
@@ -335,7 +337,7 @@ static void handles_pick_what_is_open(void **state)
 	info = offers_ask(API, NULL);
 	assert_null(info->fabric_attr->fabric);
 	assert_int_equal(fab_fabric_init(&fabric, &test_prov, info->fabric_attr, &fid_ops, &fabric_ops, NULL), 0);
-	assert_int_equal(fab_domain_init(&domain, &fabric, info, &fid_ops, &domain_ops, &fab_mr_ops, NULL), 0);
+	assert_int_equal(fab_domain_init(&domain, &fabric, info, &tables, NULL), 0);
 	fi_freeinfo(info);
 
 	/* the answer knows it ... */

@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include "offer.h"
 #include "regions.h"
+#include "common/memory/memory.h"
 
 #define BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 

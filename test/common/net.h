@@ -18,7 +18,8 @@
 #include "common/queue/cntr.h"
 #include "common/queue/cq.h"
 #include "common/queue/eq.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
+#include "common/memory/memory.h"
 #include "spy.h"
 #include "unit.h"
 
@@ -49,11 +50,11 @@ static inline void net_open(struct net *net, struct net_attr attr)
 		.data_progress = attr.engine ? attr.engine : FI_PROGRESS_MANUAL,
 	};
 	struct fi_ep_attr ep_attr = { .type = attr.type ? attr.type : FI_EP_RDM };
+	const struct fab_domain_ops tables = { .fid = &fid_ops, .domain = &domain_ops, .mr = &fab_mr_ops };
 	struct fi_info info = { .domain_attr = &domain_attr, .fabric_attr = &fabric_attr, .ep_attr = &ep_attr };
 
 	assert_int_equal(fab_fabric_init(&net->fabric, &prov, &fabric_attr, &fid_ops, &fabric_ops, NULL), 0);
-	assert_int_equal(fab_domain_init(&net->domain, &net->fabric, &info, &fid_ops, &domain_ops, &fab_mr_ops, NULL),
-			 0);
+	assert_int_equal(fab_domain_init(&net->domain, &net->fabric, &info, &tables, NULL), 0);
 }
 
 static inline void net_close(struct net *net)

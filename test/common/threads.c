@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include "net.h"
+#include "common/queue/queue.h"
 
 /* Wait sets: programs that use them must still be served. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -4,6 +4,7 @@
  * FI_GETWAIT gives, and what happens when a descriptor cannot be had. With threads: threads.c.
  */
 #include "net.h"
+#include "common/queue/queue.h"
 
 /* Wait sets and poll sets: programs that use them must still be served. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -3,10 +3,16 @@
 
 #include "unit.h"
 #include "offer.h"
+#include "common/memory/memory.h"
 
 static struct fi_ops fabric_fid_ops, domain_fid_ops = { .bind = fab_domain_bind, .control = fab_domain_control };
 static struct fi_ops_fabric fabric_ops = { .eq_open = fab_eq_open };
 static struct fi_ops_domain domain_ops = { .av_open = fab_av_open, .cq_open = fab_cq_open, .cntr_open = fab_cntr_open };
+static const struct fab_domain_ops domain_tables = {
+	.fid = &domain_fid_ops,
+	.domain = &domain_ops,
+	.mr = &fab_mr_ops,
+};
 
 static void apply(struct fi_info *info, const struct world_attr *attr)
 {
@@ -38,8 +44,7 @@ void world_open(struct world *world, const struct world_attr *attr)
 	apply(world->info, attr);
 	assert_int_equal(fab_fabric_init(&world->fabric, &test_prov, world->info->fabric_attr, &fabric_fid_ops,
 					 &fabric_ops, NULL), 0);
-	assert_int_equal(fab_domain_init(&world->domain, &world->fabric, world->info, &domain_fid_ops, &domain_ops,
-					 &fab_mr_ops, NULL), 0);
+	assert_int_equal(fab_domain_init(&world->domain, &world->fabric, world->info, &domain_tables, NULL), 0);
 }
 
 void world_close(struct world *world)

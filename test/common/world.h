@@ -9,7 +9,7 @@
 #include "common/queue/cq.h"
 #include "common/endpoint/ep.h"
 #include "common/queue/eq.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 
 struct world {
 	struct fi_info *info;		/* what the domain was opened with; owned */

@@ -16,7 +16,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 
 #define OK(call) FUZZ_MUST((call) == 0)
 

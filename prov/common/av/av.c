@@ -2,7 +2,7 @@
 /*
  * The calls of fi_av(3). Insertions go through struct batch, that knows where results are wanted. Setup tier.
  */
-#include "common/av/av.h"
+#include "common/av/vector.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,10 +17,9 @@
 #include "common/av/av_set.h"
 #include "common/av/av_shared.h"
 #include "common/av/av_table.h"
-#include "common/queue/eq.h"
-#include "common/lent/lent.h"
-#include "common/domain/fabric.h"
-#include "common/net/netif.h"
+#include "common/queue/queue.h"
+#include "common/domain/domain.h"
+#include "common/net/net.h"
 #include "common/ops/ops.h"
 
 /* What map_addr becomes: indices are the same for everybody, so that any value does. */
@@ -370,7 +369,7 @@ static int av_control(struct fid *fid, int command, void *arg)
 {
 	if (command != FI_EXPORT_FID)
 		return -FI_ENOSYS;
-	return fab_export_av(fab_container(fid, struct fab_av, av_fid.fid), arg);
+	return fab_domain_lend(fab_container(fid, struct fab_av, av_fid.fid)->domain, fid, arg);
 }
 
 static struct fi_ops av_fid_ops = {

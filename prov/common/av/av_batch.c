@@ -4,8 +4,8 @@
 
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "common/queue/eq.h"
-#include "common/domain/fabric.h"
+#include "common/queue/queue.h"
+#include "common/domain/domain.h"
 
 int fab_av_batch_start(struct fab_av_batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags,
 		       void *context)

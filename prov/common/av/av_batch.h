@@ -6,7 +6,7 @@
 #ifndef FAB_AV_BATCH_H
 #define FAB_AV_BATCH_H
 
-#include "common/av/av.h"
+#include "common/av/vector.h"
 
 struct fab_av_batch {
 	struct fab_av *av;		/* borrowed; of it av_fid, domain, async and eq are looked at */

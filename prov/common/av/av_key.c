@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 
 static struct fab_av *av_of(struct fid_av *fid)
 {

@@ -7,8 +7,8 @@
 #ifndef FAB_AV_KEY_H
 #define FAB_AV_KEY_H
 
-#include "common/domain/auth.h"
-#include "common/av/av.h"
+#include "common/domain/domain.h"
+#include "common/av/vector.h"
 
 /* Of an entry; in chunks as the entries are. */
 struct fab_av_extra {

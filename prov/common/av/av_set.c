@@ -11,8 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "base/table.h"
-#include "common/lent/lent.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 #include "common/ops/ops.h"
 
 #define KINDS (FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET | FI_ALLGATHER_SET | \
@@ -194,7 +193,7 @@ static int set_control(struct fid *fid, int command, void *arg)
 {
 	if (command != FI_EXPORT_FID)
 		return -FI_ENOSYS;
-	return fab_export_av_set(fab_container(fid, struct fab_av_set, set_fid.fid), arg);
+	return fab_domain_lend(fab_container(fid, struct fab_av_set, set_fid.fid)->av->domain, fid, arg);
 }
 
 static struct fi_ops set_fid_ops = {

@@ -8,7 +8,7 @@
 #define FAB_AV_SET_H
 
 #include <rdma/fi_collective.h>
-#include "common/av/av.h"
+#include "common/av/vector.h"
 
 struct fab_av_set {
 	struct fid_av_set set_fid;

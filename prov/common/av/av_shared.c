@@ -21,7 +21,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 
 #define DIR_NAME	"/dev/shm"
 #define MAGIC		UINT64_C(0x3156412074666577)	/* "weft AV1" */

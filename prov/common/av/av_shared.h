@@ -13,7 +13,7 @@
 #ifndef FAB_AV_SHARED_H
 #define FAB_AV_SHARED_H
 
-#include "common/av/av.h"
+#include "common/av/vector.h"
 
 struct fab_av_shared;
 

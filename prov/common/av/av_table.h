@@ -5,7 +5,7 @@
 #ifndef FAB_AV_TABLE_H
 #define FAB_AV_TABLE_H
 
-#include "common/av/av.h"
+#include "common/av/vector.h"
 
 /* A zeroed vector becomes an empty one that has room for count addresses. 0 or -FI_ENOMEM; fini in either case. */
 int fab_av_table_init(struct fab_av *av, size_t count);

@@ -2,7 +2,7 @@
 /*
  * The data calls that are refused for their form.
  */
-#include "common/calls/calls.h"
+#include "common/calls/calls_message.h"
 
 #include <inttypes.h>
 #include <rdma/providers/fi_log.h>

@@ -7,7 +7,7 @@
 #ifndef FAB_CALLS_ATOMIC_H
 #define FAB_CALLS_ATOMIC_H
 
-#include "common/calls/calls.h"
+#include "common/calls/calls_message.h"
 
 #define FAB_CALLS_IOV_MAX	8	/* entries of a vector, local or remote, of any provider's atomics */
 

@@ -11,7 +11,7 @@
 
 #include "common/collective/coll_plan.h"
 #include "common/collective/collective.h"
-#include "common/endpoint/ep.h"
+#include "common/endpoint/endpoint.h"
 
 #define FAB_GROUP_ADDR	(1ULL << 63)	/* fi_mc_addr() of a group: this and its slot; no address of a vector or set */
 #define FAB_COLL_DEAD_MAX	64		/* failed groups that are remembered after their closing */

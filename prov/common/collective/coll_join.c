@@ -11,7 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "base/table.h"
-#include "common/av/av_set.h"
+#include "common/av/av.h"
 #include "common/ops/ops.h"
 
 /* ---- joining and leaving ---- */

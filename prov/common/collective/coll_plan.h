@@ -10,7 +10,7 @@
 #define FAB_COLL_PLAN_H
 
 #include <stdint.h>
-#include "common/op/atomic.h"
+#include "common/op/op.h"
 
 #define FAB_COLL_NOBODY UINT32_MAX
 

@@ -5,16 +5,15 @@
  * engine_lock guards the list of engines and their reference counts. It is taken before an engine's own lock; an
  * engine's lock before that of the domain's engine (fab_mr_count). atomics_lock is taken last.
  */
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "common/queue/eq.h"
 #include "common/ops/ops.h"
-#include "common/engine/wait.h"
+#include "common/wait/wait.h"
 
 /* For fab_domain_lock_atomics(). */
 static pthread_mutex_t atomics_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -111,8 +110,7 @@ static void fill_attr(struct fab_domain *domain, const struct fi_info *info)
 	domain->addr_format = info->addr_format;
 	domain->max_group_id = FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(2, 0)) ?
 			       attr->max_group_id : 0;
-	domain->reg_mr_event = false;
-	domain->eq = NULL;
+	domain->events = (struct fab_domain_events) { 0 };
 }
 
 /* Authorization keys came with API 1.5; before, the fields are not the caller's. */
@@ -136,8 +134,14 @@ static int init_auth_key(struct fab_domain *domain, const struct fi_info *info)
 	return 0;
 }
 
+/* struct fab_mr_map.quiesce */
+static void map_quiesce(struct fab_mr_map *map)
+{
+	fab_domain_quiesce(fab_container(map, struct fab_domain, mr_map));
+}
+
 int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
-		    struct fi_ops *fid_ops, struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, void *context)
+		    const struct fab_domain_ops *ops, void *context)
 {
 	struct fab_engine_attr progress_attr;
 	int ret;
@@ -149,21 +153,22 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	if (!domain->name)
 		return -FI_ENOMEM;
 
-	FAB_OPS_FILL(fid_ops);
-	FAB_OPS_FILL(ops);
-	FAB_OPS_FILL(mr_ops);
+	FAB_OPS_FILL(ops->fid);
+	FAB_OPS_FILL(ops->domain);
+	FAB_OPS_FILL(ops->mr);
 	domain->domain_fid = (struct fid_domain) {
-		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = fid_ops },
-		.ops = ops,
-		.mr = mr_ops,
+		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = ops->fid },
+		.ops = ops->domain,
+		.mr = ops->mr,
 	};
+	domain->lend = ops->lend;
 	domain->fabric = fabric;
 	atomic_init(&domain->ref, 0);
 	fill_attr(domain, info);
 	ret = init_auth_key(domain, info);
 	if (ret)
 		goto free_name;
-	ret = fab_mr_map_init(&domain->mr_map, domain->mr_mode, domain->caps);
+	ret = fab_mr_map_init(&domain->mr_map, domain->mr_mode, domain->caps, map_quiesce);
 	if (ret)
 		goto put_key;
 	choose_engines(domain, &progress_attr);
@@ -212,8 +217,8 @@ int fab_domain_fini(struct fab_domain *domain)
 	pthread_mutex_destroy(&domain->join_lock);
 	pthread_mutex_destroy(&domain->engine_lock);
 	pthread_mutex_destroy(&domain->work_lock);
-	if (domain->eq)
-		fab_eq_put(domain->eq);
+	if (domain->events.eq)
+		domain->events.put(domain->events.eq);
 	fab_auth_put(domain->auth_key);
 	free(domain->name);
 	atomic_fetch_sub(&domain_cnt, 1);
@@ -221,8 +226,8 @@ int fab_domain_fini(struct fab_domain *domain)
 	return 0;
 }
 
-int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, struct fi_ops *fid_ops,
-		    struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, struct fid_domain **domain_fid, void *context)
+int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, const struct fab_domain_ops *ops,
+		    struct fid_domain **domain_fid, void *context)
 {
 	struct fab_domain *domain;
 	int ret;
@@ -232,7 +237,7 @@ int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, struc
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	ret = fab_domain_init(domain, fabric, info, fid_ops, ops, mr_ops, context);
+	ret = fab_domain_init(domain, fabric, info, ops, context);
 	if (ret)
 		free(domain);
 	else
@@ -248,37 +253,6 @@ int fab_domain_close(struct fid *fid)
 	if (!ret)
 		free(domain);
 	return ret;
-}
-
-int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
-{
-	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
-	const struct fi_provider *prov = domain->fabric->prov;
-	struct fab_eq *eq;
-
-	if (bfid->fclass != FI_CLASS_EQ) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: object of class %zu; only an event queue can be bound\n",
-			bfid->fclass);
-		return -FI_EINVAL;
-	}
-	if (flags & ~FI_REG_MR) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: flags %#" PRIx64 "; only FI_REG_MR is allowed\n", flags);
-		return -FI_EBADFLAGS;
-	}
-	eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
-	if (eq->fabric != domain->fabric) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: the event queue belongs to another fabric than domain "
-			"%s\n", domain->name);
-		return -FI_EINVAL;
-	}
-	if (domain->eq) {
-		FI_WARN(prov, FI_LOG_DOMAIN, "fi_domain_bind: domain %s has an event queue already\n", domain->name);
-		return -FI_EBUSY;
-	}
-	fab_eq_get(eq);
-	domain->eq = eq;
-	domain->reg_mr_event = flags & FI_REG_MR;
-	return 0;
 }
 
 int fab_domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)

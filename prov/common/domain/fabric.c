@@ -4,13 +4,13 @@
  *
  * open_lock guards that list, and is taken before a fabric's own lock.
  */
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "common/endpoint/pep.h"
+#include "common/endpoint/endpoint.h"
 #include "common/ops/ops.h"
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;

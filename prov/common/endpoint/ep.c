@@ -425,7 +425,7 @@ static int check_bound(const struct fab_ep *ep)
 	} else if (ep->type != FI_EP_MSG && !ep->av) {
 		err = FI_ENOAV;
 		what = "bind an address vector";
-	} else if (ep->type == FI_EP_MSG && !ep->eq && !ep->domain->eq) {
+	} else if (ep->type == FI_EP_MSG && !ep->eq && !ep->domain->events.eq) {
 		err = FI_ENOEQ;
 		what = "bind an event queue";
 	} else {
@@ -442,9 +442,9 @@ int fab_ep_check_enable(struct fab_ep *ep)
 	ret = check_bound(ep);
 	if (ret)
 		return ret;
-	if (!ep->eq && ep->domain->eq) {
-		fab_eq_get(ep->domain->eq);
-		ep->eq = ep->domain->eq;
+	if (!ep->eq && ep->domain->events.eq) {
+		fab_eq_get(ep->domain->events.eq);
+		ep->eq = ep->domain->events.eq;
 	}
 	if (ep->type == FI_EP_MSG && !ep->eq_driven) {
 		ret = fab_eq_add_engine(ep->eq, ep->engine);

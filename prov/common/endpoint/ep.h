@@ -17,10 +17,8 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include "common/av/av.h"
-#include "common/queue/cntr.h"
-#include "common/queue/cq.h"
-#include "common/queue/eq.h"
-#include "common/domain/fabric.h"
+#include "common/queue/queue.h"
+#include "common/domain/domain.h"
 #include "common/op/op.h"
 
 struct fab_ep;
@@ -184,9 +182,5 @@ static inline void fab_ep_complete(struct fab_ep *ep, enum fab_op_code code, con
 	fab_ep_complete_to(ep, code, comp, want_cq, NULL);
 }
 void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct fab_cq_fail *fail);
-
-/* caps with the modifiers that they leave open spelled out (fi_getinfo(3)): FI_MSG or FI_TAGGED alone mean FI_SEND and
- * FI_RECV, FI_RMA or FI_ATOMIC alone mean FI_READ, FI_WRITE, FI_REMOTE_READ and FI_REMOTE_WRITE. */
-uint64_t fab_caps_full(uint64_t caps);
 
 #endif

@@ -7,21 +7,12 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "common/net/ip_name.h"
+#include "common/hints/hints.h"
+#include "common/net/net.h"
 #include "common/ops/ops.h"
-#include "common/ops/ops_part.h"
 
 #define TX_MODIFIERS (FI_SEND | FI_READ | FI_WRITE)
 #define RX_MODIFIERS (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
-
-uint64_t fab_caps_full(uint64_t caps)
-{
-	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & (FI_SEND | FI_RECV)))
-		caps |= FI_SEND | FI_RECV;
-	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
-		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-	return caps;
-}
 
 /* What is left of the endpoint's capabilities after those of its transmit and receive attributes, 0 meaning no
  * restriction. */

@@ -12,7 +12,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "common/endpoint/ep.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "common/ops/ops.h"
 
 #define DEFAULT_BACKLOG	128	/* further requests wait in the kernel */

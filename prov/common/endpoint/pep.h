@@ -14,8 +14,8 @@
 
 #include <rdma/fi_cm.h>
 #include "base/addr.h"
-#include "common/queue/eq.h"
-#include "common/domain/fabric.h"
+#include "common/queue/queue.h"
+#include "common/domain/domain.h"
 
 struct fab_pep;
 

@@ -18,8 +18,6 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/trigger/trigger.h"
-#include "common/engine/wait.h"
 
 #define HOT_MAX			4	/* sources tried before epoll */
 #define HOT_QUIET_MAX		512	/* passes without data after which a source is no longer hot ... */
@@ -428,8 +426,11 @@ void fab_engine_signal(struct fab_engine *engine)
 {
 	struct fab_list *link;
 
-	while ((link = fab_list_pop_front(&engine->signals)))
-		fab_wait_signal(fab_container(link, struct fab_wait, link));
+	while ((link = fab_list_pop_front(&engine->signals))) {
+		struct fab_signal *signal = fab_container(link, struct fab_signal, link);
+
+		signal->tell(signal);
+	}
 }
 
 /* ---- the thread ---- */
@@ -574,7 +575,9 @@ void fab_engine_fini(struct fab_engine *engine)
 {
 	if (engine->thread_run)
 		thread_join(engine);
-	fab_ready_free(engine);
+	if (engine->attached)
+		engine->attached->free(engine->attached);
+	engine->attached = NULL;
 	free_deferred(engine);
 	assert(!engine->source_cnt);
 	assert(fab_list_empty(&engine->signals));

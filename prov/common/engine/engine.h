@@ -32,8 +32,6 @@
 
 struct epoll_event;
 struct fab_engine;
-struct fab_ready;
-struct fab_wait;
 
 /*
  * Something with a file descriptor. Embedded in a connection, a listener ... Zeroed before it is added for the first
@@ -79,6 +77,18 @@ struct fab_poll_fn {
 	bool (*poll)(struct fab_poll_fn *fn);
 };
 
+/* Something to tell outside of the pass, at unlock: embedded in a wait object. */
+struct fab_signal {
+	struct fab_list link;		/* in engine->signals; self-linked while there is nothing to tell */
+	void (*tell)(struct fab_signal *signal);	/* lock held; unlinked before the call */
+};
+
+/* What an upper room keeps with an engine, embedded in a struct of its own. */
+struct fab_attached {
+	/* The engine goes away: free it. No lock held; nobody else uses the engine. */
+	void (*free)(struct fab_attached *attached);
+};
+
 #define FAB_STAGING_LEN		(64 * 1024)	/* bytes; one recv takes up to this much */
 
 /* Guarded by lock, but for what says otherwise. */
@@ -110,12 +120,12 @@ struct fab_engine {
 	struct fab_list polls;
 	struct fab_list timers;		/* by when_ns, soonest first */
 	struct fab_list deferred;
-	struct fab_list signals;	/* fab_wait objects with something to tell */
+	struct fab_list signals;	/* struct fab_signal.link: wait objects with something to tell */
 	struct epoll_event *asked;	/* what epoll told in this pass; from asked_next on yet to be served */
 	int asked_next, asked_cnt;
 	uint64_t alarm_ns;		/* what the alarm is set to; 0: off */
 	struct fab_source alarm;
-	struct fab_ready *ready;	/* owned: what counters start here (trigger.h); NULL until something may be */
+	struct fab_attached *attached;	/* owned: what an upper room keeps here (triggered work); NULL: nothing */
 	uint8_t *staging;		/* see fab_engine_staging(): borrowed by one source for one call */
 	uint8_t *tx_staging;		/* for gathering small frames; likewise */
 	pthread_t thread;

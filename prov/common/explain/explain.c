@@ -3,7 +3,7 @@
  * The way from a provider to the core (base/core_ops.h): reasons, inside of provider->getinfo() only, and questions of
  * those that stand on others.
  */
-#include "common/hints/hints.h"
+#include "common/explain/explain.h"
 
 bool fab_why_wanted(const struct fi_provider *prov)
 {

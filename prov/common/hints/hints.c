@@ -15,9 +15,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
-#include "common/endpoint/ep.h"
-#include "common/domain/fabric.h"
-#include "common/hints/tclass.h"
+#include "common/domain/domain.h"
+#include "common/net/net.h"
 
 #define TEXT_MAX 512
 
@@ -118,6 +117,15 @@ static bool is_old_mr_mode(int mode)
 static uint64_t old_mr_bits(const struct fab_hint_match *match, int mode)
 {
 	return (mode == FI_MR_BASIC ? MR_BASIC_BITS : 0) | (match->hints->mode & FI_LOCAL_MR ? FI_MR_LOCAL : 0);
+}
+
+uint64_t fab_caps_full(uint64_t caps)
+{
+	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & (FI_SEND | FI_RECV)))
+		caps |= FI_SEND | FI_RECV;
+	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
+		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	return caps;
 }
 
 /* ---- capabilities ---- */

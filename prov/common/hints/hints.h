@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
-#include "base/core_ops.h"
+#include "common/explain/explain.h"
 
 /* What an offer is, beyond the entry itself. */
 struct fab_offer {
@@ -46,15 +46,8 @@ int fab_hints_match(const struct fi_provider *prov, uint32_t version, const stru
 int fab_hints_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
 		    const struct fab_offer *offers, size_t cnt);
 
-/* Does the core want reasons from this call of getinfo? Ask once, and only then build texts. */
-bool fab_why_wanted(const struct fi_provider *prov);
-/* Record a refusal that the provider itself decides (an address that cannot be resolved, an interface that is
- * filtered): see struct fab_why. Texts are borrowed for the call. */
-void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, const char *entry, const char *attr,
-		    const char *asked, const char *offered);
-
-/* fi_getinfo() for a provider that stands on others: FI_PROVIDER, which is about what applications get, leaves none
- * out. 0 or -FI_E*; nothing is logged. */
-int fab_getinfo_below(const struct fi_provider *prov, const struct fi_info *hints, struct fi_info **info);
+/* caps with the modifiers that they leave open spelled out (fi_getinfo(3)): FI_MSG or FI_TAGGED alone mean FI_SEND and
+ * FI_RECV, FI_RMA or FI_ATOMIC alone mean FI_READ, FI_WRITE, FI_REMOTE_READ and FI_REMOTE_WRITE. */
+uint64_t fab_caps_full(uint64_t caps);
 
 #endif

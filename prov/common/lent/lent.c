@@ -4,7 +4,7 @@
  * one for all that comes until it is emptied, wakes the engine of the object, which empties it in a pass. The engine
  * stays the object's: an exported object counts as an endpoint would.
  */
-#include "common/lent/lent.h"
+#include "common/lent/lent_own.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include <rdma/providers/fi_peer.h>
 #include "base/sock.h"
 #include "base/table.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 #include "common/ops/ops.h"
 
 #define ROOM_FIRST 16			/* items that an inbox takes without asking for memory */
@@ -390,4 +390,22 @@ int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp)
 	atomic_fetch_add(&cntr->ref, 1);
 	*exp->fid = &x->peer.fid;
 	return 0;
+}
+
+/* ---- by class ---- */
+
+int fab_lend(struct fid *fid, struct fi_fid_export *exp)
+{
+	switch (fid->fclass) {
+	case FI_CLASS_CQ:
+		return fab_export_cq(fab_container(fid, struct fab_cq, cq_fid.fid), exp);
+	case FI_CLASS_CNTR:
+		return fab_export_cntr(fab_container(fid, struct fab_cntr, cntr_fid.fid), exp);
+	case FI_CLASS_AV:
+		return fab_export_av(fab_container(fid, struct fab_av, av_fid.fid), exp);
+	case FI_CLASS_AV_SET:
+		return fab_export_av_set(fab_container(fid, struct fab_av_set, set_fid.fid), exp);
+	default:
+		return -FI_ENOSYS;
+	}
 }

@@ -7,21 +7,18 @@
  *
  * The exported form is closed with fi_close(), after the peers' objects; the object cannot be closed before.
  */
-#ifndef FAB_EXPORT_H
-#define FAB_EXPORT_H
+#ifndef FAB_LENT_H
+#define FAB_LENT_H
 
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_prov.h>
-#include "common/av/av_set.h"
-#include "common/queue/cntr.h"
-#include "common/queue/cq.h"
+#include "common/av/av.h"
+#include "common/queue/queue.h"
 
-/* FI_EXPORT_FID of the object: *exp->fid is the caller's. No lock held. 0; -FI_EINVAL (no exp, flags, or the object is
- * itself a peer's), -FI_ENOMEM, -errno (no descriptor). */
-int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp);
-int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp);
-int fab_export_av(struct fab_av *av, struct fi_fid_export *exp);
-int fab_export_av_set(struct fab_av_set *set, struct fi_fid_export *exp);
+/* FI_EXPORT_FID of a completion queue, counter, address vector or set of addresses; for fab_domain_ops.lend. *exp->fid
+ * is the caller's, who closes it with fi_close(). No lock held. 0; -FI_EINVAL (no exp, flags, or the object is itself a
+ * peer's), -FI_ENOMEM, -errno (no descriptor), -FI_ENOSYS (an object of another class). */
+int fab_lend(struct fid *fid, struct fi_fid_export *exp);
 
 /* What peers have reported to the queue so far is in it now. Lock of its engine held. */
 void fab_export_settle(struct fab_cq *cq);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Exported address vectors and sets of addresses: peers ask, nothing is kept for them. */
-#include "common/lent/lent.h"
+#include "common/lent/lent_own.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_peer.h>
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 #include "common/ops/ops.h"
 
 struct av_export {

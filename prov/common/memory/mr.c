@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions: registration, what is bound to them, and their end. mr_map.c finds them by their keys.
+ * Memory regions: registration, what is bound to them, and their end. common/regions finds them by their keys.
  */
-#include "common/memory/mr.h"
+#include "common/memory/memory.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,10 +13,9 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
-#include "common/av/av_key.h"
-#include "common/queue/cntr.h"
-#include "common/queue/eq.h"
-#include "common/domain/fabric.h"
+#include "common/av/av.h"
+#include "common/queue/queue.h"
+#include "common/domain/domain.h"
 
 /* ---- the object ---- */
 
@@ -62,12 +60,12 @@ static int mr_close(struct fid *fid)
 	struct fab_domain *domain = mr->domain;
 	struct fab_cntr *cntr = atomic_load(&mr->cntr);
 
-	fab_mr_map_remove(domain, mr);
+	fab_mr_map_remove(&domain->mr_map, mr);
 	if (cntr)
 		atomic_fetch_sub(&cntr->ref, 1);
 	fab_auth_put(mr->auth_key);
-	if (domain->reg_mr_event)
-		fab_eq_purge(domain->eq, fid, NULL);	/* nobody may read of it now */
+	if (domain->events.of_regions)
+		fab_eq_purge(domain->events.eq, fid, NULL);	/* nobody may read of it now */
 	free(mr);
 	atomic_fetch_sub(&domain->ref, 1);
 	return 0;
@@ -159,17 +157,6 @@ static int get_raw(const struct fab_mr *mr, const struct fi_mr_raw_attr *attr)
 	if (!fits)
 		return -FI_ETOOSMALL;
 	memcpy(attr->raw_key, &key, FAB_MR_KEY_SIZE);
-	return 0;
-}
-
-int fab_mr_map_raw(const struct fi_mr_map_raw *map_raw)
-{
-	uint64_t key;
-
-	if (map_raw->key_size != FAB_MR_KEY_SIZE || !map_raw->raw_key || !map_raw->key)
-		return -FI_EINVAL;
-	memcpy(&key, map_raw->raw_key, FAB_MR_KEY_SIZE);
-	*map_raw->key = be64toh(key);
 	return 0;
 }
 
@@ -401,7 +388,7 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 		free(mr);
 		return ret;
 	}
-	ret = fab_mr_map_add(domain, mr, attr->requested_key);
+	ret = fab_mr_map_add(&domain->mr_map, mr, attr->requested_key);
 	if (ret) {
 		if (ret == -FI_ENOKEY)
 			FI_WARN(domain->fabric->prov, FI_LOG_MR, "memory registration refused: requested_key "
@@ -412,8 +399,8 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 	}
 	atomic_fetch_add(&domain->ref, 1);
 	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
-	if (domain->reg_mr_event) {
-		ret = fab_eq_write_done(domain->eq, FI_MR_COMPLETE, &mr->mr_fid.fid, attr->context, 0);
+	if (domain->events.of_regions) {
+		ret = fab_eq_write_done(domain->events.eq, FI_MR_COMPLETE, &mr->mr_fid.fid, attr->context, 0);
 		if (ret)
 			mr_close(&mr->mr_fid.fid);
 	}

@@ -13,7 +13,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "common/hints/hints.h"
+#include "common/explain/explain.h"
 
 #define NODE_MAX	1024	/* bytes of a host name or address text */
 #define SERVICE_MAX	255

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Tables of operations with one direction left out. No lock: an endpoint being opened is its caller's alone. */
-#include "common/ops/ops_part.h"
+#include "common/ops/ops.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

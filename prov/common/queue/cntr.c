@@ -9,10 +9,8 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
-#include "common/lent/lent.h"
 #include "common/ops/ops.h"
-#include "common/queue/queue_base.h"
-#include "common/trigger/trigger.h"
+#include "common/queue/queue_open.h"
 
 static struct fab_cntr *cntr_of(struct fid_cntr *fid)
 {
@@ -56,7 +54,8 @@ void fab_cntr_changed(struct fab_cntr *cntr)
 {
 	if (cntr->peer)
 		tell_owner(cntr);
-	fab_trigger_check(cntr);
+	if (cntr->reached)
+		cntr->reached(cntr);
 }
 
 /* What FI_PEER's context brings, or NULL, logged. */
@@ -214,7 +213,7 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 		cntr->op_flags = *(uint64_t *) arg;
 		return 0;
 	case FI_EXPORT_FID:
-		return fab_export_cntr(cntr, arg);
+		return fab_domain_lend(cntr->domain, fid, arg);
 	default:
 		return fab_wait_control(&cntr->wait, command, arg);
 	}

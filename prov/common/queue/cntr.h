@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <rdma/fi_eq.h>
 #include "common/engine/engine.h"
-#include "common/engine/wait.h"
+#include "common/wait/wait.h"
 
 struct fab_domain;
 struct fid_peer_cntr;
@@ -39,6 +39,8 @@ struct fab_cntr {
 	struct fid_peer_cntr *peer;	/* borrowed from the owner of a peer counter; NULL: an ordinary one */
 	uint64_t told, told_err;	/* of it, how much the owner has been told */
 	struct fab_list waiting;	/* what a value triggers, by threshold; under domain->work_lock */
+	/* the room of triggers, once something has waited here; called with the lock held after a change; or NULL */
+	void (*reached)(struct fab_cntr *cntr);
 	_Atomic uint32_t ref;		/* endpoints, memory regions and poll sets bound here, and work that names it */
 	struct fab_wait wait;
 };

@@ -12,9 +12,8 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
-#include "common/lent/lent.h"
 #include "common/ops/ops.h"
-#include "common/queue/queue_base.h"
+#include "common/queue/queue_open.h"
 
 #define RING_START		64	/* entries */
 #define SIZE_MAX_ASKED		(1U << 28)	/* entries; more is taken for a mistake */
@@ -292,7 +291,9 @@ static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid.fid);
 
-	return command == FI_EXPORT_FID ? fab_export_cq(cq, arg) : fab_wait_control(&cq->wait, command, arg);
+	if (command == FI_EXPORT_FID)
+		return fab_domain_lend(cq->domain, fid, arg);
+	return fab_wait_control(&cq->wait, command, arg);
 }
 
 static void cq_free(struct fab_cq *cq)

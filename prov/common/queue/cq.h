@@ -17,7 +17,7 @@
 #include <rdma/fi_eq.h>
 #include "common/op/op.h"
 #include "common/engine/engine.h"
-#include "common/engine/wait.h"
+#include "common/wait/wait.h"
 
 struct fab_domain;
 struct fab_cq_err;

@@ -13,7 +13,7 @@
 #include <rdma/providers/fi_peer.h>
 #include "base/bits.h"
 #include "base/strbuf.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 
 #define TEXT_MAX		319	/* bytes, without the end */
 

@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "base/strbuf.h"
 #include "common/queue/eq_engines.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 #include "common/ops/ops.h"
 
 #define SIZE_MAX_ASKED		(1U << 24)	/* events; more is taken for a mistake */

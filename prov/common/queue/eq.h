@@ -14,7 +14,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_eq.h>
 #include "common/engine/engine.h"
-#include "common/engine/wait.h"
+#include "common/wait/wait.h"
 
 struct fab_fabric;
 
@@ -79,5 +79,9 @@ void fab_eq_purge(struct fab_eq *eq, struct fid *owner, void (*drop)(uint32_t ev
  * 0 or -FI_E*. */
 int fab_eq_add_engine(struct fab_eq *eq, struct fab_engine *engine);
 void fab_eq_del_engine(struct fab_eq *eq, struct fab_engine *engine);
+
+/* fi_domain_bind(3): the domain's bind slot. bfid is an event queue of the domain's fabric, flags are 0 or FI_REG_MR;
+ * the domain takes a reference. 0; -FI_EINVAL, -FI_EBADFLAGS, -FI_EBUSY (there is one already): logged. */
+int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 
 #endif

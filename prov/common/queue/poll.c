@@ -3,7 +3,7 @@
  * Poll sets, fi_poll(3): look after several CQs and counters, and tell which have something. A set has a mutex of its
  * own, the outermost lock.
  */
-#include "common/engine/wait.h"
+#include "common/queue/sets.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "common/queue/cntr.h"
 #include "common/queue/cq.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 #include "common/ops/ops.h"
 
 /* One queue of a set. A counter is reported when it differs from what the set saw last. */

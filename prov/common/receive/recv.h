@@ -17,7 +17,7 @@
 #define FAB_RECV_H
 
 #include "base/pool.h"
-#include "common/endpoint/ep.h"
+#include "common/endpoint/endpoint.h"
 #include "common/receive/match.h"
 
 #define FAB_RECV_IOV		4	/* entries of a receive, at most */

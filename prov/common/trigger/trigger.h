@@ -54,9 +54,4 @@ int fab_work_control(struct fab_domain *domain, int command, void *arg);
 /* The control slot of a domain whose endpoints have FI_TRIGGER: that, and fab_domain_control(). */
 int fab_domain_work_control(struct fid *domain, int command, void *arg);
 
-/* A counter has changed: what waits for it, and has waited long enough, becomes ready. Lock of its engine held. */
-void fab_trigger_check(struct fab_cntr *cntr);
-/* What an engine has to run goes with it. No lock held, nothing is ready. */
-void fab_ready_free(struct fab_engine *engine);
-
 #endif

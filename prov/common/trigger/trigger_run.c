@@ -15,6 +15,7 @@
 
 /* Guarded by the engine's lock, but for what says otherwise. */
 struct fab_ready {
+	struct fab_attached attached;	/* to the engine */
 	struct fab_list works;		/* by work.link, in the order in which they are to begin; under work_lock */
 	struct fab_flush flush;
 	struct fab_source source;	/* an eventfd for other engines to knock at; fd -1: there are none */
@@ -56,9 +57,15 @@ void fab_work_free(struct fab_work *work)
 
 /* ---- running what is ready ---- */
 
+/* What is ready on an engine, once ready_open() has succeeded there. */
+static struct fab_ready *ready_of(const struct fab_engine *engine)
+{
+	return fab_container(engine->attached, struct fab_ready, attached);
+}
+
 static void ready_push(struct fab_work *work)
 {
-	fab_list_add_tail(&work->engine->ready->works, &work->link);
+	fab_list_add_tail(&ready_of(work->engine)->works, &work->link);
 }
 
 /* The engine of a work that has become ready is to look: `from` is the one whose lock the caller holds. */
@@ -67,9 +74,9 @@ static void ready_knock(struct fab_engine *to, struct fab_engine *from)
 	const uint64_t one = 1;
 
 	if (to == from)
-		fab_engine_flush_later(to, &to->ready->flush);
+		fab_engine_flush_later(to, &ready_of(to)->flush);
 	else
-		(void) !fab_sock->write(to->ready->source.fd, &one, sizeof(one));
+		(void) !fab_sock->write(ready_of(to)->source.fd, &one, sizeof(one));
 }
 
 /* Deferred work has ended: the lock of the completion counter's engine is held. */
@@ -211,16 +218,27 @@ static int ready_open_source(struct fab_engine *engine, struct fab_ready *ready)
 	return ret;
 }
 
+static void ready_free(struct fab_attached *attached)
+{
+	struct fab_ready *ready = fab_container(attached, struct fab_ready, attached);
+
+	fab_flush_cancel(&ready->flush);
+	fab_source_del(&ready->source);
+	fab_sock_close(&ready->source.fd);
+	free(ready);
+}
+
 static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engine)
 {
 	struct fab_ready *ready;
 	int ret = 0;
 
-	if (engine->ready)
+	if (engine->attached)
 		return 0;
 	ready = calloc(1, sizeof(*ready));
 	if (!ready)
 		return -FI_ENOMEM;
+	ready->attached.free = ready_free;
 	ready->domain = domain;
 	ready->source.fd = -1;
 	fab_list_init(&ready->works);
@@ -230,7 +248,7 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engin
 	if (ret)
 		free(ready);
 	else
-		engine->ready = ready;
+		engine->attached = &ready->attached;
 	return ret;
 }
 
@@ -245,19 +263,6 @@ static int ready_open(struct fab_domain *domain, struct fab_engine *engine)
 	return ret;
 }
 
-void fab_ready_free(struct fab_engine *engine)
-{
-	struct fab_ready *ready = engine->ready;
-
-	if (!ready)
-		return;
-	engine->ready = NULL;
-	fab_flush_cancel(&ready->flush);
-	fab_source_del(&ready->source);
-	fab_sock_close(&ready->source.fd);
-	free(ready);
-}
-
 /* ---- waiting ---- */
 
 /* Has the counter got there? Deferred work counts failures too, since it is what cleans up after them. */
@@ -266,7 +271,9 @@ static bool reached(const struct fab_work *work, uint64_t ok, uint64_t err)
 	return (work->deferred ? ok + err : ok) >= work->threshold;
 }
 
-void fab_trigger_check(struct fab_cntr *cntr)
+/* struct fab_cntr.reached: what waits for the counter, and has waited long enough, becomes ready. Its engine's lock is
+ * held. */
+static void cntr_reached(struct fab_cntr *cntr)
 {
 	uint64_t ok = atomic_load_explicit(&cntr->value, memory_order_relaxed);
 	uint64_t err = atomic_load_explicit(&cntr->err, memory_order_relaxed);
@@ -324,11 +331,12 @@ int fab_work_arm(struct fab_work *work)
 	fab_list_add_tail(&domain->works, &work->all);
 	wait_for(work);
 	pthread_mutex_unlock(&domain->work_lock);
-	fab_trigger_check(cntr);
+	cntr->reached = cntr_reached;
+	cntr_reached(cntr);
 	fab_engine_unlock(cntr->engine);
 
 	fab_engine_lock(engine);
-	ready_run(engine->ready);
+	ready_run(ready_of(engine));
 	fab_engine_unlock(engine);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #ifndef FAB_TRIGGER_WORK_H
 #define FAB_TRIGGER_WORK_H
 
-#include "common/endpoint/ep.h"
+#include "common/endpoint/endpoint.h"
 #include "common/trigger/trigger.h"
 
 struct fab_work {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls (common/calls/calls.h): tcp_submit() and tcp_post_recv() act.
+ * The data calls (common/calls/calls_message.h): tcp_submit() and tcp_post_recv() act.
  */
 #include "tcp/calls/calls.h"
 
 #include "common/calls/calls.h"
-#include "common/calls/calls_atomic.h"
 #include "common/ops/ops.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"

@@ -12,7 +12,7 @@
 
 #include <string.h>
 #include "base/bits.h"
-#include "common/hints/ip_offer.h"
+#include "common/offers/offers.h"
 #include "tcp/calls/calls.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sock.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "tcp/handshake/handshake.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"

@@ -5,7 +5,7 @@
 #ifndef TCP_CONNECT_H
 #define TCP_CONNECT_H
 
-#include "common/endpoint/pep.h"
+#include "common/endpoint/endpoint.h"
 #include "tcp/stream/stream.h"
 
 /* A request that a passive endpoint has reported and nobody has accepted or refused. It is on no engine: its peer

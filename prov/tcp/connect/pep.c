@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sock.h"
-#include "common/endpoint/pep.h"
+#include "common/endpoint/endpoint.h"
 #include "tcp/handshake/handshake.h"
 #include "tcp/params/params.h"
 #include "tcp/sock/sock.h"

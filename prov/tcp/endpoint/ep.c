@@ -12,7 +12,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "common/ops/ops.h"
 #include "common/trigger/trigger.h"
 #include "tcp/calls/calls.h"

@@ -5,7 +5,7 @@
 #ifndef TCP_ENDPOINT_EP_H
 #define TCP_ENDPOINT_EP_H
 
-#include "common/endpoint/profile.h"
+#include "common/endpoint/endpoint.h"
 #include "tcp/endpoint/endpoint.h"
 #include "tcp/stream/stream.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sock.h"
-#include "common/endpoint/shared.h"
-#include "common/net/ip_name.h"
+#include "common/endpoint/endpoint.h"
+#include "common/net/net.h"
 #include "common/ops/ops.h"
 #include "tcp/calls/calls.h"
 #include "tcp/collective/collective.h"

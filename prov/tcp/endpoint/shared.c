@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "common/ops/ops_part.h"
-#include "common/endpoint/shared.h"
+#include "common/ops/ops.h"
+#include "common/endpoint/endpoint.h"
 #include "common/trigger/trigger.h"
 #include "tcp/calls/calls.h"
 #include "tcp/lent/lent.h"

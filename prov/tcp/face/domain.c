@@ -5,11 +5,11 @@
 #include "tcp/face/face.h"
 
 #include "common/av/av.h"
-#include "common/queue/cntr.h"
+#include "common/lent/lent.h"
+#include "common/memory/memory.h"
+#include "common/queue/queue.h"
 #include "common/collective/collective.h"
-#include "common/queue/cq.h"
-#include "common/endpoint/ep.h"
-#include "common/queue/eq.h"
+#include "common/endpoint/endpoint.h"
 #include "common/ops/ops.h"
 #include "common/trigger/trigger.h"
 #include "tcp/calls/calls.h"
@@ -42,6 +42,13 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = fab_endpoint2,
 };
 
+static const struct fab_domain_ops domain_tables = {
+	.fid = &domain_fid_ops,
+	.domain = &domain_ops,
+	.mr = &fab_mr_ops,
+	.lend = fab_lend,
+};
+
 /* Open as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS takes the thread away from who asked for one. */
 int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, void *context)
 {
@@ -59,7 +66,7 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 		copy.domain_attr = &attr;
 		info = &copy;
 	}
-	ret = fab_domain_open(fabric, info, &domain_fid_ops, &domain_ops, &fab_mr_ops, domain, context);
+	ret = fab_domain_open(fabric, info, &domain_tables, domain, context);
 	if (ret)
 		return ret;
 	opened = fab_container(*domain, struct fab_domain, domain_fid);

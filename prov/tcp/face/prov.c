@@ -5,7 +5,7 @@
 #include "config.h"
 #include "tcp/face/face.h"
 
-#include "common/endpoint/pep.h"
+#include "common/endpoint/endpoint.h"
 #include "tcp/calls/calls.h"
 #include "tcp/endpoint/endpoint.h"
 #include "tcp/offer/offer.h"

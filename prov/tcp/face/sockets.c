@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 #include "base/bits.h"
-#include "common/hints/params.h"
+#include "common/params/params.h"
 #include "tcp/offer/offer.h"
 #include "tcp/params/params.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "base/bits.h"
 #include "base/hmac.h"
-#include "common/av/av_key.h"
+#include "common/av/av.h"
 #include "tcp/handshake/cm.h"
 #include "tcp/params/params.h"
 

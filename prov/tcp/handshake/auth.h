@@ -12,7 +12,7 @@
 #ifndef TCP_AUTH_H
 #define TCP_AUTH_H
 
-#include "common/domain/auth.h"
+#include "common/domain/domain.h"
 #include "tcp/wire/wire.h"
 
 struct fab_av;

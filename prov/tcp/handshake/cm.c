@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "base/strbuf.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "tcp/sock/sock.h"
 #include "tcp/params/params.h"
 

@@ -7,7 +7,7 @@
  */
 #include "tcp/message/msg.h"
 
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 #include "tcp/params/params.h"
 
 uint64_t tcp_group_of(const struct tcp_ep *ep, fi_addr_t fi_addr)

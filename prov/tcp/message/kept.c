@@ -4,7 +4,7 @@
  */
 #include "tcp/message/msg.h"
 
-#include "common/endpoint/profile.h"
+#include "common/endpoint/endpoint.h"
 
 static struct fi_cq_tagged_entry unexp_entry(const struct tcp_unexp *unexp)
 {

@@ -7,7 +7,7 @@
  * test of a flag. Engine lock held.
  */
 #include "tcp/message/msg.h"
-#include "common/av/av_key.h"
+#include "common/av/av.h"
 #include "tcp/params/params.h"
 
 #define KEY_SRC	(1ULL << 62)		/* with the handle of the key below it */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/collective/collective.h"
-#include "common/endpoint/profile.h"
+#include "common/endpoint/endpoint.h"
 #include "tcp/params/params.h"
 
 /* ---- unexpected messages ---- */

@@ -12,7 +12,7 @@
 #include "tcp/message/msg.h"
 #include <errno.h>
 #include <string.h>
-#include "common/av/av_key.h"
+#include "common/av/av.h"
 #include "common/trigger/trigger.h"
 #include "tcp/params/params.h"
 

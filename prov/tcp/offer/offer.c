@@ -5,9 +5,9 @@
 #include "tcp/offer/offer.h"
 
 #include "base/bits.h"
-#include "common/endpoint/ep.h"
-#include "common/hints/ip_offer.h"
-#include "common/net/nic.h"
+#include "common/endpoint/endpoint.h"
+#include "common/offers/offers.h"
+#include "common/net/net.h"
 #include "tcp/params/params.h"
 #include "tcp/wire/wire.h"
 

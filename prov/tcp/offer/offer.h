@@ -6,7 +6,7 @@
 #define TCP_OFFER_H
 
 #include "base/addr.h"
-#include "common/endpoint/ep.h"
+#include "common/endpoint/endpoint.h"
 
 /* Slots of struct fi_provider. 0 or -FI_E*. */
 int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include "base/bits.h"
-#include "common/hints/params.h"
+#include "common/params/params.h"
 
 struct fi_provider tcp_prov = {
 	.name = "tcp",

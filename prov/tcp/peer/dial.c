@@ -3,7 +3,7 @@
  * The connects of an RDM endpoint: what its requests say, when an attempt is made again, and when it is given up.
  * Engine lock held.
  *
- *   tcp_peer_begin -> tcp_peer_try -> (in line, common/engine/pace.h) -> peer_turn -> answer: the life starts
+ *   tcp_peer_begin -> tcp_peer_try -> (in line, common/pace/pace.h) -> peer_turn -> answer: the life starts
  *                    \                              ^-- retry, after a while --/ \-> peer_fail: a hold-off
  *                     FI_FIREWALL_ADDR: waits for the peer's request (request.c), or for the deadline: peer_fail
  */

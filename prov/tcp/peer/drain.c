@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "tcp/peer/peer.h"
 #include "tcp/sock/sock.h"
 

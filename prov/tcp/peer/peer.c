@@ -27,7 +27,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/av/av_key.h"
+#include "common/av/av.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"
 #include "tcp/sock/sock.h"

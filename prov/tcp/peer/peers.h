@@ -8,7 +8,7 @@
 
 #include "base/table.h"
 #include "common/av/av.h"
-#include "common/engine/pace.h"
+#include "common/pace/pace.h"
 #include "tcp/handshake/handshake.h"
 #include "tcp/peer/peer.h"
 

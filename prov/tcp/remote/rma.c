@@ -13,6 +13,7 @@
 #include <string.h>
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"
+#include "common/memory/memory.h"
 
 #define RSP_MAX		TCP_IDMAP_MAX	/* read responses queued for one peer: more is an attack */
 

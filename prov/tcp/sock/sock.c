@@ -14,7 +14,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 #include "tcp/params/params.h"
 
 #define SHORTAGE_SILENCE_NS	10000000000ULL

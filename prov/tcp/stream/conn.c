@@ -14,7 +14,7 @@
 #include "base/addr.h"
 #include "base/bits.h"
 #include "base/sock.h"
-#include "common/hints/tclass.h"
+#include "common/net/net.h"
 #include "tcp/params/params.h"
 
 static atomic_uint conn_cnt;		/* streams of the process */
@@ -84,7 +84,7 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 		return ret;
 	}
 	atomic_fetch_add_explicit(&conn_cnt, 1, memory_order_relaxed);
-	fab_tclass_mark(&conn->ep->base, fd);
+	fab_tclass_mark(&tcp_prov, conn->ep->base.info, conn->ep->base.domain->tclass, fd);
 	resumed = tcp_conn_resumes(conn, peer);
 	conn->tx.credit = resumed ? fab_min(conn->tx.credit, (uint64_t) peer->credit) : peer->credit;
 	conn->peer = *peer;

@@ -13,7 +13,7 @@
 #define TCP_CONN_H
 
 #include "base/addr.h"
-#include "common/endpoint/ep.h"
+#include "common/endpoint/endpoint.h"
 #include "common/engine/engine.h"
 #include "tcp/params/params.h"
 #include "tcp/stream/idmap.h"

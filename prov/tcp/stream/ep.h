@@ -10,8 +10,8 @@
 #define TCP_EP_H
 
 #include "base/pool.h"
-#include "common/endpoint/ep.h"
-#include "common/receive/match.h"
+#include "common/endpoint/endpoint.h"
+#include "common/receive/receive.h"
 #include "tcp/stream/conn.h"
 
 struct tcp_cm;				/* handshake/cm.h: the handshake of a MSG endpoint or a peer */

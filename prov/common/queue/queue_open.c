@@ -2,7 +2,7 @@
 /*
  * See queue.h.
  */
-#include "common/queue/queue_base.h"
+#include "common/queue/queue_open.h"
 
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <rdma/fi_eq.h>
 #include "base/list.h"
-#include "common/engine/teller.h"
+#include "common/wait/teller.h"
 
 struct fab_fabric;
 struct fab_wait;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* See pace.h. */
-#include "common/engine/pace.h"
+#include "common/pace/pace.h"
 
 #include "base/clock.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions and the check that every remote access passes. fi_mr(3).
+ * The memory regions of a domain by their keys, and the check that every remote access passes. fi_mr(3).
  *
- * The map from key to region is read without a lock of its own on the data path: an open-addressed table of pointers,
- * grown by building a new one and publishing it. Readers hold the lock of their engine. Writers (registration,
- * fi_close) serialise on a mutex, and free what they took out of the map only after fab_domain_quiesce(): so a region
- * that fab_mr_lookup() found stays valid until the reader lets go of its engine's lock. Whoever goes on with a transfer
- * later verifies it again if map->gen has moved.
+ * The data path reads the map without a lock of its own: an open-addressed table of pointers, grown by building a new
+ * one and publishing it. Readers hold the lock of their engine. Writers (registration, fi_close) serialise on a mutex,
+ * and free what they took out of the map only after map->quiesce(). So a region that fab_mr_lookup() found stays valid
+ * until the reader lets go of its engine's lock. A transfer that goes on later is verified again if map->gen has moved.
  */
-#ifndef FAB_MR_H
-#define FAB_MR_H
+#ifndef FAB_REGIONS_H
+#define FAB_REGIONS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,10 +17,9 @@
 #include <rdma/fi_domain.h>
 
 struct fab_auth_key;
-struct fab_domain;
 struct fab_cntr;
+struct fab_domain;
 struct fab_mr_table;
-struct fab_engine;
 
 #define FAB_MR_IOV_LIMIT	8		/* domain_attr->mr_iov_limit of providers that use this */
 #define FAB_MR_KEY_SIZE		8		/* domain_attr->mr_key_size, and bytes of a raw key */
@@ -46,24 +44,20 @@ struct fab_mr_map {
 	_Atomic(struct fab_mr_table *) table;	/* owned */
 	uint32_t cnt;			/* regions in the table */
 	_Atomic uint32_t gen;		/* counts regions closed */
+	void (*quiesce)(struct fab_mr_map *map);	/* returns when nobody reads what was taken out; fixed */
 	bool prov_key, virt_addr;
 	bool keys_matter;		/* opened with FI_RMA or FI_ATOMIC: a requested key in use is -FI_ENOKEY */
 };
 
-/* caps decide keys_matter; mr_mode is that of struct fab_domain. 0 or -FI_ENOMEM. */
-int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps);
+/* caps decide keys_matter; mr_mode is that of struct fab_domain. quiesce is called after a region or an old table was
+ * taken out of the map: it returns when every reader has let go of its lock. 0 or -FI_ENOMEM. */
+int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps, void (*quiesce)(struct fab_mr_map *map));
 void fab_mr_map_fini(struct fab_mr_map *map);	/* every region is closed */
 /* Give the region its key, and publish it. A requested key that is in use is an error only where regions are looked up
- * by it. 0, -FI_ENOKEY, -FI_ENOMEM; waits for all engines of the domain where the table has grown. */
-int fab_mr_map_add(struct fab_domain *domain, struct fab_mr *mr, uint64_t requested_key);
+ * by it. 0, -FI_ENOKEY, -FI_ENOMEM; calls map->quiesce where the table has grown. */
+int fab_mr_map_add(struct fab_mr_map *map, struct fab_mr *mr, uint64_t requested_key);
 /* Take it out, if it is there; when this returns nobody who found it before is still looking at it. */
-void fab_mr_map_remove(struct fab_domain *domain, struct fab_mr *mr);
-
-/* The domain's fi_mr_reg, fi_mr_regv, fi_mr_regattr slots. fi_mr_attr is read only as far as the fabric's API version
- * says. */
-extern struct fi_ops_mr fab_mr_ops;
-/* fi_mr_attr as the caller's API version has it; what came later reads as zero. */
-void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full);
+void fab_mr_map_remove(struct fab_mr_map *map, struct fab_mr *mr);
 
 /* The region of a key: NULL if unknown. Data path: engine lock held. */
 struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
@@ -77,17 +71,6 @@ struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
  */
 int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uint64_t key, uint64_t addr, size_t len,
 		  uint64_t access, struct iovec *iov, uint32_t *iov_cnt, struct fab_mr **mr);
-
-/* Of a provider that proves no authorization keys: does a region ask for one? 0, or -FI_EINVAL, logged. */
-int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr);
-
-/* A peer's write or atomic of len bytes has reached the region: count it, if a counter is bound. The lock of
- * `engine`, the engine that carried it, is held; that of the domain's engine may be taken on top of it. */
-void fab_mr_count(struct fab_mr *mr, struct fab_engine *engine, size_t len);
-
-/* Have the pages of these places, in mr, on what they are a mapping of: FI_COMMIT_COMPLETE. Waits for the device. 0, or
- * -FI_E* as msync(2) says, logged: then nothing is promised. */
-int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt);
 
 /* fi_mr_map_raw(3): a raw key is the key in network byte order. 0 or -FI_EINVAL (wrong size, no buffers). */
 int fab_mr_map_raw(const struct fi_mr_map_raw *map_raw);

@@ -28,8 +28,8 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include "base/list.h"
+#include "common/engine/engine.h"
 
-struct fab_engine;
 struct fab_teller;
 struct fab_wait;
 struct fab_wait_set;
@@ -65,7 +65,7 @@ struct fab_wait {
 	uint32_t wakes_taken;		/* as far as they have ended somebody's sleep */
 	int evfd;			/* eventfd, -1 if obj needs none; fixed */
 	int epfd;			/* epoll set of evfd and the engine's; -1 if there is none (yet) */
-	struct fab_list link;		/* in engine->signals while an event is to be told */
+	struct fab_signal signal;	/* in engine->signals while an event is to be told */
 	struct fab_engine *engine;	/* borrowed: outlives the queue */
 	struct fab_wait_set *set;	/* borrowed: FI_WAIT_SET, holds a reference */
 	struct fab_list set_link;	/* guarded by the set's mutex */
@@ -103,8 +103,8 @@ bool fab_wait_has_thread(const struct fab_wait *wait);
  */
 static inline void fab_wait_event(struct fab_wait *wait, struct fab_list *signals)
 {
-	if (wait->armed && !wait->signalled && fab_list_empty(&wait->link))
-		fab_list_add_tail(signals, &wait->link);
+	if (wait->armed && !wait->signalled && fab_list_empty(&wait->signal.link))
+		fab_list_add_tail(signals, &wait->signal.link);
 }
 /* Signal now, if anybody may sleep and there is something to read. Guard held. */
 void fab_wait_signal(struct fab_wait *wait);
@@ -164,10 +164,10 @@ void fab_wait_wake(struct fab_wait *wait);
  * held. */
 int fab_wait_try(struct fab_wait *wait);
 
-/* fi_wait_open(3), fi_wait(3), fi_trywait(3): the fabric's slots. 0 or -FI_E*. */
+/* fi_wait_open(3): the fabric's slot. 0 or -FI_E*. */
 int fab_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);
-int fab_trywait(struct fid_fabric *fabric, struct fid **fids, int cnt);
-/* fi_poll_open(3), poll.c: the domain's slot. 0 or -FI_E*. */
-int fab_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset);
+/* fi_trywait(3) for a wait set: makes progress for its members. 0: nothing to read, the set's descriptor will tell;
+ * -FI_EAGAIN: a member has something to read. No lock held. */
+int fab_wait_set_try(struct fid *set);
 
 #endif

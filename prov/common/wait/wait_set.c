@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wait sets, and fi_trywait(3) of whatever can wait.
+ * Wait sets, fi_poll(3).
  */
-#include "common/engine/wait_set.h"
+#include "common/wait/wait_set.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,12 +12,9 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/sock.h"
-#include "common/queue/cntr.h"
-#include "common/queue/cq.h"
-#include "common/queue/eq.h"
-#include "common/domain/fabric.h"
+#include "common/domain/domain.h"
 #include "common/ops/ops.h"
-#include "common/engine/wait.h"
+#include "common/wait/wait.h"
 
 static struct fab_wait_set *set_of(struct fid *fid)
 {
@@ -198,47 +195,7 @@ int fab_wait_open(struct fid_fabric *fabric_fid, struct fi_wait_attr *attr, stru
 	return 0;
 }
 
-/* ---- fi_trywait ---- */
-
-/* The wait object of a queue; NULL for what is no queue. */
-static struct fab_wait *wait_of(struct fid *fid)
+int fab_wait_set_try(struct fid *fid)
 {
-	switch (fid->fclass) {
-	case FI_CLASS_CQ:
-		return &fab_container(fid, struct fab_cq, cq_fid.fid)->wait;
-	case FI_CLASS_CNTR:
-		return &fab_container(fid, struct fab_cntr, cntr_fid.fid)->wait;
-	case FI_CLASS_EQ:
-		return &fab_container(fid, struct fab_eq, eq_fid.fid)->wait;
-	default:
-		return NULL;
-	}
-}
-
-static int try_fid(struct fab_fabric *fabric, struct fid *fid)
-{
-	struct fab_wait *wait;
-
-	if (fid->fclass == FI_CLASS_WAIT)
-		return set_try(set_of(fid));
-	wait = wait_of(fid);
-	if (wait && wait->obj != FI_WAIT_NONE)
-		return fab_wait_try(wait);
-	FI_WARN(fabric->prov, FI_LOG_EQ, "fi_trywait: an object of class %zu %s; CQs, counters, EQs opened with a "
-		"wait object, and wait sets can be waited on\n", fid->fclass,
-		wait ? "with FI_WAIT_NONE" : "cannot wait");
-	return -FI_EINVAL;
-}
-
-int fab_trywait(struct fid_fabric *fabric_fid, struct fid **fids, int cnt)
-{
-	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
-	int ret;
-
-	for (int i = 0; i < cnt; i++) {
-		ret = try_fid(fabric, fids[i]);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return set_try(set_of(fid));
 }

@@ -26,10 +26,12 @@
 #include <stdbool.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
 #include <rdma/providers/fi_prov.h>
 #include "base/list.h"
 #include "common/domain/auth.h"
-#include "common/memory/mr.h"
+#include "common/regions/regions.h"
 #include "common/engine/engine.h"
 
 struct fab_eq;
@@ -74,6 +76,13 @@ struct fid_fabric *fab_fabric_find(const struct fi_provider *prov, const struct 
 struct fid_domain *fab_domain_find(const struct fi_provider *prov, const struct fid_domain *handle,
 				   const char *fabric_name, const char *name);
 
+/* What fi_domain_bind() brings; the room of queues fills it (fab_domain_bind). */
+struct fab_domain_events {
+	struct fab_eq *eq;		/* borrowed with a reference; NULL: none */
+	void (*put)(struct fab_eq *eq);	/* gives the reference back when the domain is closed */
+	bool of_regions;		/* FI_REG_MR: registrations end in an event on eq */
+};
+
 struct fab_domain {
 	struct fid_domain domain_fid;
 	struct fab_fabric *fabric;	/* borrowed: init took a reference */
@@ -91,7 +100,6 @@ struct fab_domain {
 	uint32_t addr_format;		/* info->addr_format at open */
 	uint32_t max_group_id;		/* of peer groups; 0: there are none */
 	bool engine_per_queue;		/* an engine per CQ or counter */
-	bool reg_mr_event;		/* fi_domain_bind with FI_REG_MR: registrations end in an event on eq */
 	bool engines_shared;		/* what further engines get as their `shared` */
 	struct fab_engine engine;	/* the domain's engine */
 	/* Held while a queue, counter, endpoint or shared context comes to an engine or leaves it; outside of all other
@@ -102,27 +110,33 @@ struct fab_domain {
 	pthread_mutex_t work_lock;	/* guards what trigger.h keeps; an engine's lock may be held */
 	struct fab_list works;		/* triggered operations and deferred work that have not begun */
 	struct fab_mr_map mr_map;
-	struct fab_eq *eq;		/* borrowed: fi_domain_bind took a reference; NULL if none */
+	struct fab_domain_events events;
+	int (*lend)(struct fid *fid, struct fi_fid_export *exp);	/* as fab_domain_ops.lend; fixed */
 	struct fab_auth_key *auth_key;	/* a reference: of endpoints and regions without one of their own; or NULL */
 	bool av_firewall;		/* FI_FIREWALL_ADDR is known: its provider sets it, once the domain is open */
 	bool av_auth_key;		/* FI_AV_AUTH_KEY: keys are those of address vectors */
 	bool has_auth_keys;		/* the provider proves keys: it says so when it has opened the domain */
 };
 
+/* A provider's tables for its domains; empty slots are filled with typed -FI_ENOSYS. */
+struct fab_domain_ops {
+	struct fi_ops *fid;		/* .close included */
+	struct fi_ops_domain *domain;
+	struct fi_ops_mr *mr;
+	/* FI_EXPORT_FID of an object of the domain: fab_lend(); NULL: -FI_ENOSYS */
+	int (*lend)(struct fid *fid, struct fi_fid_export *exp);
+};
 /* Engine, keys, lists; checks that info's attributes are ones that this library can honour. 0 or -FI_E* (-FI_EINVAL is
  * logged). */
 int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
-		    struct fi_ops *fid_ops, struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, void *context);
+		    const struct fab_domain_ops *ops, void *context);
 /* -FI_EBUSY while children live (logged: how many), else stops the engine, frees, returns 0. */
 int fab_domain_fini(struct fab_domain *domain);
 /* The same of a domain that is no more than a struct fab_domain; info may be NULL (-FI_EINVAL). close is the slot of
  * fid_ops. */
-int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, struct fi_ops *fid_ops,
-		    struct fi_ops_domain *ops, struct fi_ops_mr *mr_ops, struct fid_domain **domain, void *context);
+int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, const struct fab_domain_ops *ops,
+		    struct fid_domain **domain, void *context);
 int fab_domain_close(struct fid *fid);
-/* fi_domain_bind: an EQ; flags 0 or FI_REG_MR. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_EBUSY (there is one). The domain's
- * bind slot. */
-int fab_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* fi_set_ops(3), the domain's slot: FI_SET_OPS_HMEM_OVERRIDE. It is for copies from and to device memory, of which
  * there are none in domains without FI_HMEM, so the functions are never called. 0; -FI_EINVAL: ops is none;
  * -FI_EBADFLAGS; -FI_ENOSYS: another name. */
@@ -151,6 +165,12 @@ int fab_engine_join(struct fab_domain *domain, const struct fab_engine_user *use
  * common, so that FI_THREAD_COMPLETION does not serialise calls on them: its lock becomes a mutex. Engine lock not
  * held. */
 void fab_domain_check_serial(struct fab_domain *domain, struct fab_engine *engine);
+
+/* FI_EXPORT_FID of an object of the domain, for its control slot. 0 or -FI_E*; -FI_ENOSYS: the provider lends none. */
+static inline int fab_domain_lend(const struct fab_domain *domain, struct fid *fid, struct fi_fid_export *exp)
+{
+	return domain->lend ? domain->lend(fid, exp) : -FI_ENOSYS;
+}
 
 /* Return once every engine of the domain has been outside its lock: whatever was taken out of a structure that engines
  * read without a lock of its own has no reader left. */

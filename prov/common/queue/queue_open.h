@@ -5,8 +5,8 @@
 #ifndef FAB_QUEUE_H
 #define FAB_QUEUE_H
 
-#include "common/domain/fabric.h"
-#include "common/engine/wait.h"
+#include "common/domain/domain.h"
+#include "common/wait/wait.h"
 
 /* attr->progress is filled in here. Last step of an open, as fab_wait_init() is. 0 or -FI_E* with nothing taken. */
 int fab_queue_init(struct fab_domain *domain, const struct fab_engine_user *queue, struct fab_wait_attr *attr);

@@ -11,7 +11,7 @@
 #define FAB_IP_INFO_H
 
 #include "common/hints/hints.h"
-#include "common/net/netif.h"
+#include "common/net/net.h"
 
 /* A provider's side of it. */
 struct fab_ip {

@@ -2,7 +2,7 @@
 /*
  * See ip_info.h. All is read from the system at each call, so FI_RESCAN finds nothing newer. No state.
  */
-#include "common/hints/ip_offer.h"
+#include "common/offers/offers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/sock.h"
-#include "common/net/ip_name.h"
+#include "common/net/net.h"
 
 /* An interface, and the names and addresses that its entries are to carry. */
 struct place {

@@ -3,7 +3,7 @@
  * The thread of teller.h: waits for the descriptor, looks, tells, and having told waits until somebody read the queue
  * empty, so that it does not spin while the application takes its time.
  */
-#include "common/engine/teller.h"
+#include "common/wait/teller.h"
 
 #include <errno.h>
 #include <poll.h>

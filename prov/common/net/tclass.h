@@ -8,12 +8,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "common/endpoint/ep.h"
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_prov.h>
 
 /* Is there such a class: one of FI_TC_*, or a codepoint by fi_tc_dscp_set()? FI_TC_UNSPEC is not. */
 bool fab_tclass_exists(uint32_t tclass);
-/* Mark what leaves the socket with the class of the endpoint: that of its tx_attr, or else of its domain. No class sets
- * nothing. A refusal of the kernel is logged and otherwise harmless. Any thread. */
-void fab_tclass_mark(const struct fab_ep *ep, int fd);
+/* Mark the packets that leave the socket fd with the traffic class of an endpoint: that of info->tx_attr, or else
+ * `fallback`, its domain's. FI_TC_UNSPEC marks nothing. A refusal of the kernel is logged and otherwise harmless. Any
+ * thread. */
+void fab_tclass_mark(const struct fi_provider *prov, const struct fi_info *info, uint32_t fallback, int fd);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The map from key to region, and the check of remote accesses. See mr.h for who reads and who writes the map.
+ * The map from key to region, and the check of remote accesses. See regions.h for who reads and who writes the map.
  *
  * A slot of the table is NULL (a search ends there), GONE (a region was there: a search goes on), or a region. The
  * table is at most three quarters full, GONE included.
  */
-#include "common/memory/mr.h"
+#include "common/regions/regions.h"
 
+#include <endian.h>
 #include <stdlib.h>
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
-#include "common/domain/fabric.h"
 
 #define TABLE_MIN 16
 
@@ -56,13 +57,14 @@ static void table_remove(struct fab_mr_table *table, const struct fab_mr *mr)
 	atomic_store_explicit(&table->slot[i], GONE, memory_order_relaxed);
 }
 
-int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps)
+int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps, void (*quiesce)(struct fab_mr_map *map))
 {
 	struct fab_mr_table *table = table_alloc(TABLE_MIN);
 
 	if (!table)
 		return -FI_ENOMEM;
 	*map = (struct fab_mr_map) {
+		.quiesce = quiesce,
 		.prov_key = mr_mode & FI_MR_PROV_KEY,
 		.virt_addr = mr_mode & FI_MR_VIRT_ADDR,
 		.keys_matter = caps & (FI_RMA | FI_ATOMIC),
@@ -90,7 +92,7 @@ struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key)
 	}
 }
 
-/* Make room for one more. The old table is returned for the caller to free after fab_domain_quiesce(), or NULL.
+/* Make room for one more. The old table is returned for the caller to free after map->quiesce(), or NULL.
  * map->lock held. -FI_ENOMEM only if there is no room at all. */
 static int map_reserve(struct fab_mr_map *map, struct fab_mr_table **old)
 {
@@ -124,9 +126,8 @@ static uint64_t choose_key(struct fab_mr_map *map)
 	return key;
 }
 
-int fab_mr_map_add(struct fab_domain *domain, struct fab_mr *mr, uint64_t requested_key)
+int fab_mr_map_add(struct fab_mr_map *map, struct fab_mr *mr, uint64_t requested_key)
 {
-	struct fab_mr_map *map = &domain->mr_map;
 	struct fab_mr_table *old = NULL;
 	int ret = 0;
 
@@ -142,16 +143,14 @@ int fab_mr_map_add(struct fab_domain *domain, struct fab_mr *mr, uint64_t reques
 		map->cnt++;
 	}
 	if (old)
-		fab_domain_quiesce(domain);
+		map->quiesce(map);
 	free(old);
 	pthread_mutex_unlock(&map->lock);
 	return ret;
 }
 
-void fab_mr_map_remove(struct fab_domain *domain, struct fab_mr *mr)
+void fab_mr_map_remove(struct fab_mr_map *map, struct fab_mr *mr)
 {
-	struct fab_mr_map *map = &domain->mr_map;
-
 	if (!mr->in_map)
 		return;
 	pthread_mutex_lock(&map->lock);
@@ -159,7 +158,7 @@ void fab_mr_map_remove(struct fab_domain *domain, struct fab_mr *mr)
 	map->cnt--;
 	atomic_fetch_add(&map->gen, 1);
 	pthread_mutex_unlock(&map->lock);
-	fab_domain_quiesce(domain);
+	map->quiesce(map);
 }
 
 /* ---- remote access ---- */
@@ -206,4 +205,17 @@ int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uin
 	if (!ret)
 		*mr = found;
 	return ret;
+}
+
+/* ---- raw keys ---- */
+
+int fab_mr_map_raw(const struct fi_mr_map_raw *map_raw)
+{
+	uint64_t key;
+
+	if (map_raw->key_size != FAB_MR_KEY_SIZE || !map_raw->raw_key || !map_raw->key)
+		return -FI_EINVAL;
+	memcpy(&key, map_raw->raw_key, FAB_MR_KEY_SIZE);
+	*map_raw->key = be64toh(key);
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* See tclass.h. The codepoints are those of RFC 4594, and for the scavenger RFC 8622. */
-#include "common/hints/tclass.h"
+#include "common/net/tclass.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -26,10 +26,9 @@ bool fab_tclass_exists(uint32_t tclass)
 	return tclass >= FI_TC_LABEL && tclass - FI_TC_LABEL < fab_countof(dscp_of);
 }
 
-void fab_tclass_mark(const struct fab_ep *ep, int fd)
+void fab_tclass_mark(const struct fi_provider *prov, const struct fi_info *info, uint32_t fallback, int fd)
 {
-	const struct fi_info *info = ep->info;
-	uint32_t tclass = info->tx_attr && info->tx_attr->tclass ? info->tx_attr->tclass : ep->domain->tclass;
+	uint32_t tclass = info->tx_attr && info->tx_attr->tclass ? info->tx_attr->tclass : fallback;
 	bool v6 = info->addr_format == FI_SOCKADDR_IN6;
 	int dscp, ret;
 
@@ -39,6 +38,6 @@ void fab_tclass_mark(const struct fab_ep *ep, int fd)
 	/* the low two bits are those of congestion notification, the kernel's */
 	ret = fab_sock_set_int(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, dscp << 2);
 	if (ret)
-		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "packets cannot be marked with traffic class %#x "
+		FI_WARN(prov, FI_LOG_EP_CTRL, "packets cannot be marked with traffic class %#x "
 			"(DSCP %d): %s; they leave unmarked\n", tclass, dscp, strerror(-ret));
 }

@@ -4,7 +4,7 @@
  *
  * Locks, outermost first: a teller's gate, a set's mutex, the guard of a queue.
  */
-#include "common/engine/wait.h"
+#include "common/wait/wait.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "common/engine/engine.h"
-#include "common/engine/teller.h"
-#include "common/engine/wait_set.h"
+#include "common/wait/teller.h"
+#include "common/wait/wait_set.h"
 
 /* ---- descriptors ---- */
 
@@ -123,6 +123,11 @@ void fab_wait_signal(struct fab_wait *wait)
 		return;
 	wait->signalled = true;
 	evfd_write(wait->evfd);
+}
+
+static void signal_tell(struct fab_signal *signal)
+{
+	fab_wait_signal(fab_container(signal, struct fab_wait, signal));
 }
 
 /* Look whether fab_wait_wake() was called. All who are asleep now shall leave; if there is none, the next call takes
@@ -416,7 +421,8 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 		.epfd = -1,
 		.set = attr->obj == FI_WAIT_SET ? fab_container(attr->set, struct fab_wait_set, wait_fid) : NULL,
 	};
-	fab_list_init(&wait->link);
+	fab_list_init(&wait->signal.link);
+	wait->signal.tell = signal_tell;
 	fab_list_init(&wait->set_link);
 	if (attr->obj == FI_WAIT_NONE || attr->obj == FI_WAIT_YIELD)
 		return 0;
@@ -445,7 +451,7 @@ void fab_wait_fini(struct fab_wait *wait)
 	if (wait->set)
 		fab_wait_set_leave(wait->set, wait, given_fd(wait));
 	wait->guard->lock(wait);
-	fab_list_remove(&wait->link);
+	fab_list_remove(&wait->signal.link);
 	wait->outside = false;
 	update_armed(wait);
 	wait->guard->unlock(wait);
@@ -455,7 +461,7 @@ void fab_wait_fini(struct fab_wait *wait)
 static void move_to(struct fab_wait *wait, struct fab_engine *to)
 {
 	fab_engine_lock(wait->engine);
-	fab_list_remove(&wait->link);
+	fab_list_remove(&wait->signal.link);
 	if (wait->armed)
 		wait->guard->watch(wait, false);
 	fab_engine_unlock(wait->engine);

@@ -2,7 +2,7 @@
 /*
  * See params.h. No state.
  */
-#include "common/hints/params.h"
+#include "common/params/params.h"
 
 #include <stdbool.h>
 #include <stdint.h>

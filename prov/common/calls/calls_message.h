@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The data calls of fi_msg(3), fi_tagged(3) and fi_rma(3), written once: each puts its arguments into a struct fab_op,
+ * and the provider acts on that. (Those of fi_atomic(3): calls_atomic.h.)
+ *
+ * One file of a provider includes this, defines `calls` below, and names in its tables of operations those that it has,
+ * or all with FAB_CALLS_MSG and its kin. As the compiler sees what is in `calls`, nothing of it is left in the calls:
+ * each ends in a direct jump into the provider.
+ *
+ * Flags (fi_endpoint(3), fi_msg(3)): calls without a flags argument take the default flags of what the application
+ * holds, the endpoint or an alias; fi_*msg take what they are given, and FI_COMPLETION from the endpoint if it is not
+ * bound for selective completion; fi_inject* take the endpoint's completion level, which counters go by, and never
+ * write a CQ entry.
+ *
+ * Runs on the thread of the application, without a lock. What all calls may return before the provider sees them:
+ * -FI_EINVAL (no message, no vector where there is to be one, or more entries than the limit), -FI_EBADFLAGS (logged).
+ */
+#ifndef FAB_CALLS_H
+#define FAB_CALLS_H
+
+#include <rdma/fi_errno.h>
+#include "common/endpoint/endpoint.h"
+
+/* What a provider does with calls. */
+struct fab_calls {
+	const struct fi_provider *prov;
+	/* Carry out a send, write, read or atomic, and post a receive: no lock held, op and all behind it are the
+	 * caller's. What they return is what the call returns. */
+	ssize_t (*submit)(struct fab_ep *ep, const struct fab_op *op);
+	ssize_t (*post_recv)(struct fab_ep *ep, const struct fab_op *op);
+	/* Flags that the calls with a message may have. */
+	uint64_t send_flags;		/* fi_sendmsg, fi_tsendmsg, fi_writemsg */
+	uint64_t write_flags;		/* fi_writemsg, beyond send_flags */
+	uint64_t read_flags;		/* fi_readmsg */
+	uint64_t recv_flags;		/* fi_recvmsg */
+	uint64_t trecv_flags;		/* fi_trecvmsg */
+	uint64_t atomic_flags;		/* fi_*atomicmsg */
+	uint32_t iov_limit;		/* local vectors, at most FAB_CALLS_IOV_MAX entries with atomics */
+	uint32_t rma_limit;		/* remote ones, likewise */
+	size_t atomic_max;		/* bytes of all elements of an atomic */
+};
+
+/* The error of a call that fab_calls_check() does not pass, said in the log. */
+ssize_t fab_calls_refuse(const struct fi_provider *prov, const void *msg, uint64_t flags, uint64_t allowed);
+
+/* 0 if a call with a message can be carried out as far as its form goes. */
+static inline ssize_t fab_calls_check(const struct fi_provider *prov, const void *msg, uint64_t flags, uint64_t allowed)
+{
+	return __builtin_expect(msg && !(flags & ~allowed), 1) ? 0 : fab_calls_refuse(prov, msg, flags, allowed);
+}
+
+/* A vector that is none, or beyond the limit (fi_tx_attr, fi_rx_attr). */
+static inline bool fab_calls_bad_vec(const void *vec, size_t cnt, size_t limit)
+{
+	return __builtin_expect(cnt > limit || (cnt && !vec), 0);
+}
+
+/* What the application holds: the endpoint or an alias, each with default flags of its own. */
+static inline struct fab_ep_fid *fab_calls_held(struct fid_ep *fid)
+{
+	return fab_container(fid, struct fab_ep_fid, ep_fid);
+}
+
+static inline uint64_t fab_calls_tx_flags(struct fid_ep *fid)
+{
+	return fab_calls_held(fid)->tx_op_flags;
+}
+
+static inline uint64_t fab_calls_inject_flags(struct fid_ep *fid)
+{
+	return (fab_calls_tx_flags(fid) & ~FI_COMPLETION) | FI_INJECT;
+}
+
+static inline uint64_t fab_calls_tx_msg_flags(struct fid_ep *fid, uint64_t flags)
+{
+	return flags | fab_calls_held(fid)->ep->tx_msg_flags;
+}
+
+/* The including file's; a tentative definition, which its own completes. */
+static const struct fab_calls calls;
+
+/*
+ * ---- builders: op has all but its buffers ----
+ */
+
+#define CALL_INLINE	static inline __attribute__((always_inline))
+#define CALL_OP(...)	(&(struct fab_op) { __VA_ARGS__ })
+
+/* What is done with a finished op: calls.submit or calls.post_recv. */
+typedef ssize_t call_act_fn(struct fab_ep *ep, const struct fab_op *op);
+
+CALL_INLINE uint64_t call_rx_flags(struct fid_ep *fid)
+{
+	return fab_calls_held(fid)->rx_op_flags;
+}
+
+CALL_INLINE uint64_t call_trecv_flags(struct fid_ep *fid)
+{
+	return call_rx_flags(fid) & ~FI_MULTI_RECV;
+}
+
+CALL_INLINE uint64_t call_rx_msg_flags(struct fid_ep *fid, uint64_t flags)
+{
+	return flags | fab_calls_held(fid)->ep->rx_msg_flags;
+}
+
+CALL_INLINE ssize_t call_buf(struct fid_ep *fid, const void *buf, size_t len, void *desc, call_act_fn *act,
+			     struct fab_op *op)
+{
+	struct iovec iov = { (void *) buf, len };
+
+	op->iov = &iov;
+	op->desc = &desc;
+	op->iov_cnt = 1;
+	return act(fab_calls_held(fid)->ep, op);
+}
+
+CALL_INLINE ssize_t call_vec(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, call_act_fn *act,
+			     struct fab_op *op)
+{
+	if (fab_calls_bad_vec(iov, cnt, calls.iov_limit))
+		return -FI_EINVAL;
+	op->iov = iov;
+	op->desc = desc;
+	op->iov_cnt = cnt;
+	return act(fab_calls_held(fid)->ep, op);
+}
+
+/* One remote buffer, as long as the local one. */
+CALL_INLINE ssize_t call_rma_buf(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t remote,
+				 uint64_t key, struct fab_op *op)
+{
+	struct fi_rma_iov rma = { .addr = remote, .len = len, .key = key };
+
+	op->rma = &rma;
+	op->rma_cnt = 1;
+	return call_buf(fid, buf, len, desc, calls.submit, op);
+}
+
+CALL_INLINE ssize_t call_rma_vec(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, uint64_t remote,
+				 uint64_t key, struct fab_op *op)
+{
+	struct fi_rma_iov rma = { .addr = remote, .key = key };
+
+	if (fab_calls_bad_vec(iov, cnt, calls.iov_limit))
+		return -FI_EINVAL;
+	rma.len = fab_iov_len(iov, cnt);
+	op->rma = &rma;
+	op->rma_cnt = 1;
+	return call_vec(fid, iov, desc, cnt, calls.submit, op);
+}
+
+/* What struct fi_msg, fi_msg_tagged and fi_msg_rma have in common, for one that is not NULL. */
+#define CALL_MSG(fid, msg, act, ...) \
+	call_vec(fid, (msg)->msg_iov, (msg)->desc, (msg)->iov_count, act, &(struct fab_op) { \
+		 .addr = (msg)->addr, .context = (msg)->context, __VA_ARGS__ })
+
+/* ---- messages ---- */
+
+static inline ssize_t call_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
+{
+	return call_buf(fid, buf, len, desc, calls.post_recv, CALL_OP(.code = FAB_OP_RECV, .addr = addr,
+			.flags = call_rx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
+				 void *context)
+{
+	return call_vec(fid, iov, desc, cnt, calls.post_recv, CALL_OP(.code = FAB_OP_RECV, .addr = addr,
+			.flags = call_rx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	ssize_t ret = fab_calls_check(calls.prov, msg, flags, calls.recv_flags);
+
+	return ret ? ret : CALL_MSG(fid, msg, calls.post_recv, .code = FAB_OP_RECV,
+				    .flags = call_rx_msg_flags(fid, flags));
+}
+
+static inline ssize_t call_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
+				void *context)
+{
+	return call_buf(fid, buf, len, desc, calls.submit, CALL_OP(.code = FAB_OP_SEND, .addr = addr,
+			.flags = fab_calls_tx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
+				 void *context)
+{
+	return call_vec(fid, iov, desc, cnt, calls.submit, CALL_OP(.code = FAB_OP_SEND, .addr = addr,
+			.flags = fab_calls_tx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	ssize_t ret = fab_calls_check(calls.prov, msg, flags, calls.send_flags);
+
+	return ret ? ret : CALL_MSG(fid, msg, calls.submit, .code = FAB_OP_SEND, .data = msg->data,
+				    .flags = fab_calls_tx_msg_flags(fid, flags));
+}
+
+static inline ssize_t call_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+{
+	return call_buf(fid, buf, len, NULL, calls.submit, CALL_OP(.code = FAB_OP_SEND, .no_comp = true, .addr = addr,
+			.flags = fab_calls_inject_flags(fid)));
+}
+
+static inline ssize_t call_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
+				    fi_addr_t addr, void *context)
+{
+	return call_buf(fid, buf, len, desc, calls.submit, CALL_OP(.code = FAB_OP_SEND, .addr = addr, .data = data,
+			.flags = fab_calls_tx_flags(fid) | FI_REMOTE_CQ_DATA, .context = context));
+}
+
+static inline ssize_t call_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t addr)
+{
+	return call_buf(fid, buf, len, NULL, calls.submit, CALL_OP(.code = FAB_OP_SEND, .no_comp = true, .addr = addr,
+			.data = data, .flags = fab_calls_inject_flags(fid) | FI_REMOTE_CQ_DATA));
+}
+
+#define FAB_CALLS_MSG { \
+	.size = sizeof(struct fi_ops_msg), .recv = call_recv, .recvv = call_recvv, .recvmsg = call_recvmsg, \
+	.send = call_send, .sendv = call_sendv, .sendmsg = call_sendmsg, .inject = call_inject, \
+	.senddata = call_senddata, .injectdata = call_injectdata, \
+}
+
+/* ---- tagged messages ---- */
+
+static inline ssize_t call_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
+				 uint64_t ignore, void *context)
+{
+	return call_buf(fid, buf, len, desc, calls.post_recv, CALL_OP(.code = FAB_OP_TRECV, .addr = addr, .tag = tag,
+			.ignore = ignore, .flags = call_trecv_flags(fid), .context = context));
+}
+
+static inline ssize_t call_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
+				  uint64_t tag, uint64_t ignore, void *context)
+{
+	return call_vec(fid, iov, desc, cnt, calls.post_recv, CALL_OP(.code = FAB_OP_TRECV, .addr = addr, .tag = tag,
+			.ignore = ignore, .flags = call_trecv_flags(fid), .context = context));
+}
+
+static inline ssize_t call_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	ssize_t ret = fab_calls_check(calls.prov, msg, flags, calls.trecv_flags);
+
+	return ret ? ret : CALL_MSG(fid, msg, calls.post_recv, .code = FAB_OP_TRECV, .tag = msg->tag,
+				    .ignore = msg->ignore, .flags = call_rx_msg_flags(fid, flags));
+}
+
+static inline ssize_t call_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
+				 uint64_t tag, void *context)
+{
+	return call_buf(fid, buf, len, desc, calls.submit, CALL_OP(.code = FAB_OP_TSEND, .addr = addr, .tag = tag,
+			.flags = fab_calls_tx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
+				  uint64_t tag, void *context)
+{
+	return call_vec(fid, iov, desc, cnt, calls.submit, CALL_OP(.code = FAB_OP_TSEND, .addr = addr, .tag = tag,
+			.flags = fab_calls_tx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	ssize_t ret = fab_calls_check(calls.prov, msg, flags, calls.send_flags);
+
+	return ret ? ret : CALL_MSG(fid, msg, calls.submit, .code = FAB_OP_TSEND, .tag = msg->tag, .data = msg->data,
+				    .flags = fab_calls_tx_msg_flags(fid, flags));
+}
+
+static inline ssize_t call_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr, uint64_t tag)
+{
+	return call_buf(fid, buf, len, NULL, calls.submit, CALL_OP(.code = FAB_OP_TSEND, .no_comp = true, .addr = addr,
+			.tag = tag, .flags = fab_calls_inject_flags(fid)));
+}
+
+static inline ssize_t call_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
+				     fi_addr_t addr, uint64_t tag, void *context)
+{
+	return call_buf(fid, buf, len, desc, calls.submit, CALL_OP(.code = FAB_OP_TSEND, .addr = addr, .tag = tag,
+			.data = data, .flags = fab_calls_tx_flags(fid) | FI_REMOTE_CQ_DATA, .context = context));
+}
+
+static inline ssize_t call_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t addr,
+				       uint64_t tag)
+{
+	return call_buf(fid, buf, len, NULL, calls.submit, CALL_OP(.code = FAB_OP_TSEND, .no_comp = true, .addr = addr,
+			.tag = tag, .data = data, .flags = fab_calls_inject_flags(fid) | FI_REMOTE_CQ_DATA));
+}
+
+#define FAB_CALLS_TAGGED { \
+	.size = sizeof(struct fi_ops_tagged), .recv = call_trecv, .recvv = call_trecvv, .recvmsg = call_trecvmsg, \
+	.send = call_tsend, .sendv = call_tsendv, .sendmsg = call_tsendmsg, .inject = call_tinject, \
+	.senddata = call_tsenddata, .injectdata = call_tinjectdata, \
+}
+
+/* ---- RMA: one remote buffer, except in the calls with a message ---- */
+
+static inline ssize_t call_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t remote,
+				uint64_t key, void *context)
+{
+	return call_rma_buf(fid, buf, len, desc, remote, key, CALL_OP(.code = FAB_OP_READ, .addr = addr,
+			    .flags = fab_calls_tx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
+				 uint64_t remote, uint64_t key, void *context)
+{
+	return call_rma_vec(fid, iov, desc, cnt, remote, key, CALL_OP(.code = FAB_OP_READ, .addr = addr,
+			    .flags = fab_calls_tx_flags(fid), .context = context));
+}
+
+CALL_INLINE ssize_t call_rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags, uint64_t allowed,
+				 enum fab_op_code code)
+{
+	ssize_t ret = fab_calls_check(calls.prov, msg, flags, allowed);
+
+	if (ret)
+		return ret;
+	if (!msg->rma_iov_count || fab_calls_bad_vec(msg->rma_iov, msg->rma_iov_count, calls.rma_limit))
+		return -FI_EINVAL;
+	return CALL_MSG(fid, msg, calls.submit, .code = code, .rma = msg->rma_iov, .rma_cnt = msg->rma_iov_count,
+			.data = msg->data, .flags = fab_calls_tx_msg_flags(fid, flags));
+}
+
+static inline ssize_t call_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return call_rma_msg(fid, msg, flags, calls.read_flags, FAB_OP_READ);
+}
+
+static inline ssize_t call_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
+				 uint64_t remote, uint64_t key, void *context)
+{
+	return call_rma_buf(fid, buf, len, desc, remote, key, CALL_OP(.code = FAB_OP_WRITE, .addr = addr,
+			    .flags = fab_calls_tx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
+				  uint64_t remote, uint64_t key, void *context)
+{
+	return call_rma_vec(fid, iov, desc, cnt, remote, key, CALL_OP(.code = FAB_OP_WRITE, .addr = addr,
+			    .flags = fab_calls_tx_flags(fid), .context = context));
+}
+
+static inline ssize_t call_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return call_rma_msg(fid, msg, flags, calls.send_flags | calls.write_flags, FAB_OP_WRITE);
+}
+
+static inline ssize_t call_inject_write(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
+					uint64_t remote, uint64_t key)
+{
+	return call_rma_buf(fid, buf, len, NULL, remote, key, CALL_OP(.code = FAB_OP_WRITE, .no_comp = true,
+			    .addr = addr, .flags = fab_calls_inject_flags(fid)));
+}
+
+static inline ssize_t call_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
+				     fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	return call_rma_buf(fid, buf, len, desc, remote, key, CALL_OP(.code = FAB_OP_WRITE, .addr = addr, .data = data,
+			    .flags = fab_calls_tx_flags(fid) | FI_REMOTE_CQ_DATA, .context = context));
+}
+
+static inline ssize_t call_inject_writedata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+					    fi_addr_t addr, uint64_t remote, uint64_t key)
+{
+	return call_rma_buf(fid, buf, len, NULL, remote, key, CALL_OP(.code = FAB_OP_WRITE, .no_comp = true,
+			    .addr = addr, .data = data, .flags = fab_calls_inject_flags(fid) | FI_REMOTE_CQ_DATA));
+}
+
+#define FAB_CALLS_RMA { \
+	.size = sizeof(struct fi_ops_rma), .read = call_read, .readv = call_readv, .readmsg = call_readmsg, \
+	.write = call_write, .writev = call_writev, .writemsg = call_writemsg, .inject = call_inject_write, \
+	.writedata = call_writedata, .injectdata = call_inject_writedata, \
+}
+
+#endif

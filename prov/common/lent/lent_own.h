@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Inside of the room: fab_lend() by class of object. Each returns what fab_lend() says.
+ */
+#ifndef FAB_LENT_OWN_H
+#define FAB_LENT_OWN_H
+
+#include "common/lent/lent.h"
+
+int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp);
+int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp);
+int fab_export_av(struct fab_av *av, struct fi_fid_export *exp);
+int fab_export_av_set(struct fab_av_set *set, struct fi_fid_export *exp);
+
+#endif
