@@ -7,6 +7,7 @@
 #include "verbs/names.h"
 #include "verbs/ports.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,28 +184,55 @@ static bool is_worth_asking(const struct vrb_query *query)
 	       query->hints->ep_attr->type == FI_EP_DGRAM;
 }
 
-/* What was not found just now, and why: the core calls a second time for reasons, and nobody is asked twice. */
-static __thread struct {
+/* What was not found just now, and why: the core calls a second time for reasons, and nobody is asked twice. Where
+ * threads call at the same time, only the last one's is kept. (A thread-local variable would need __tls_get_addr() of
+ * the dynamic linker, or 272 bytes of the little static TLS that there is for libraries opened later.) */
+static struct {
+	pthread_mutex_t lock;
+	pthread_t thread;		/* whose call it was */
 	const char *node;		/* of the first call; NULL: there is none */
 	uint64_t ms;			/* when */
 	char why[VRB_NAMES_WHY];
-} missed;
+} missed = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Has this thread missed the node a moment ago? Then why[] is the reason of then. What was missed is forgotten. */
+static bool missed_recall(const char *node, char why[VRB_NAMES_WHY])
+{
+	bool just_now;
+
+	pthread_mutex_lock(&missed.lock);
+	just_now = missed.node == node && pthread_equal(missed.thread, pthread_self()) &&
+		   fab_now_ms() - missed.ms < AGAIN_MS;
+	if (just_now)
+		memcpy(why, missed.why, VRB_NAMES_WHY);
+	missed.node = NULL;
+	pthread_mutex_unlock(&missed.lock);
+	return just_now;
+}
+
+/* node NULL: nothing was missed. */
+static void missed_keep(const char *node, const char why[VRB_NAMES_WHY])
+{
+	pthread_mutex_lock(&missed.lock);
+	missed.thread = pthread_self();
+	missed.node = node;
+	missed.ms = fab_now_ms();
+	memcpy(missed.why, why, VRB_NAMES_WHY);
+	pthread_mutex_unlock(&missed.lock);
+}
 
 /* As vrb_names_ask(), which it calls; the reason is told. */
 static int ask(const struct vrb_query *query, uint16_t service, struct vrb_ud_name *dest)
 {
 	bool told = fab_why_wanted(&vrb_prov);
-	bool again = told && missed.node == query->node && fab_now_ms() - missed.ms < AGAIN_MS;
+	char why[VRB_NAMES_WHY] = "";
 	int ret = -FI_ENODATA;
 
-	missed.node = NULL;
-	if (!again)
-		ret = vrb_names_ask(query->node, 0, query->flags, service, dest, missed.why);
-	if (ret && !told) {
-		missed.node = query->node;
-		missed.ms = fab_now_ms();
-	}
-	return ret ? say_not(ret, "node", query->node, missed.why) : 0;
+	if (!told || !missed_recall(query->node, why))
+		ret = vrb_names_ask(query->node, 0, query->flags, service, dest, why);
+	if (!told)
+		missed_keep(ret ? query->node : NULL, why);
+	return ret ? say_not(ret, "node", query->node, why) : 0;
 }
 
 /* To all entries, which have none yet. 0, -FI_ENODATA, -FI_EINVAL, -FI_ENOMEM. */

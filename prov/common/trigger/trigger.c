@@ -19,7 +19,7 @@ struct draft {
 	uint64_t flags;
 	void *context;
 };
-static __thread struct draft *drafting;
+static __thread struct draft *drafting __attribute__((tls_model("initial-exec")));	/* as in src/why.c */
 
 static const struct fi_provider *prov_of(const struct fab_domain *domain)
 {
