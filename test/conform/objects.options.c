@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What is set on an object by and by: operation flags, options and overrides. Source: fi_endpoint(3), fi_domain(3). */
 #include <stdlib.h>
+#include <rdma/fi_atomic.h>
 
 #include "ops.h"
 
@@ -38,13 +39,30 @@ static const struct option_row option_rows[] = {
 	{ "max_rma", FI_OPT_MAX_RMA_SIZE, FI_RMA, false }, { "inject_msg", FI_OPT_INJECT_MSG_SIZE, FI_MSG, true },
 	{ "inject_tagged", FI_OPT_INJECT_TAGGED_SIZE, FI_TAGGED, true },
 	{ "inject_rma", FI_OPT_INJECT_RMA_SIZE, FI_RMA, true },
+	{ "max_atomic", FI_OPT_MAX_ATOMIC_SIZE, FI_ATOMIC, false },
+	{ "inject_atomic", FI_OPT_INJECT_ATOMIC_SIZE, FI_ATOMIC, true },
 };
+
+/* The most bytes of an atomic: what the queries say of elements of eight bytes, which every provider has. */
+static size_t max_atomic(struct fid_ep *ep)
+{
+	int (*const valid[])(struct fid_ep *, enum fi_datatype, enum fi_op, size_t *) = {
+		fi_atomicvalid, fi_fetch_atomicvalid, fi_compare_atomicvalid,
+	};
+	size_t max = 0, count;
+
+	for (int i = 0; i < 3; i++)
+		if (!valid[i](ep, FI_UINT64, i < 2 ? FI_SUM : FI_CSWAP, &count))
+			max = MAX(max, count * 8);
+	return max;
+}
 
 /* Limits by kind of operation are those of the info, or no option where the endpoint lacks the kind. */
 TEST_TABLE(limit_options, option_rows, FI_MSG)
 {
 	const struct option_row *row = ROW(option_rows);
-	struct side *s = side_open(t);
+	uint64_t caps = offered(FI_MSG | row->caps) ? FI_MSG | row->caps : FI_MSG;
+	struct side *s = side_open(t, .caps = caps);
 	size_t value = 0, len = sizeof(value), want;
 
 	if (!run.ours)
@@ -54,6 +72,8 @@ TEST_TABLE(limit_options, option_rows, FI_MSG)
 		CHECK_RET(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT, row->option, &value, &len), -FI_ENOPROTOOPT);
 		return;
 	}
+	if (row->caps == FI_ATOMIC && want > max_atomic(s->ep))
+		want = max_atomic(s->ep);
 	MUST(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT, row->option, &value, &len));
 	CHECK_EQ(value, want);
 	CHECK_EQ(len, sizeof(value));

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "common/op/atomic.h"
 
 static const struct fi_provider *prov_of(const struct fab_ep *ep)
 {
@@ -164,11 +165,36 @@ int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t 
 	return -FI_ENOPROTOOPT;
 }
 
+/* Bytes of the largest atomic that an endpoint has, as fi_atomicvalid() and its kin tell it; 0: it has none. */
+static size_t max_atomic_size(struct fid_ep *fid)
+{
+	int (*const valid[])(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count) = {
+		fid->atomic->writevalid, fid->atomic->readwritevalid, fid->atomic->compwritevalid,
+	};
+	const unsigned numbers = 32;	/* datatypes and operations are below that; those that are none are not valid */
+	size_t max = 0, count;
+
+	for (unsigned i = 0; i < fab_countof(valid) * numbers * numbers; i++) {
+		enum fi_datatype datatype = i / numbers % numbers;
+
+		if (!valid[i / numbers / numbers](fid, datatype, i % numbers, &count))
+			max = fab_max(max, count * fab_atomic_size(datatype));
+	}
+	return max;
+}
+
 /* Kinds of operations that limits are told of, in the order of FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. */
 static const uint64_t limited[] = { FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC };
 
+/* An option's answer: max bytes, of which an atomic may carry less. */
+static int get_limit(struct fid_ep *fid, uint64_t kind, size_t max, void *optval, size_t *optlen)
+{
+	return fab_getopt_size(kind == FI_ATOMIC ? fab_min(max, max_atomic_size(fid)) : max, optval, optlen);
+}
+
 int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
+	struct fid_ep *ep_fid = fab_container(fid, struct fid_ep, fid);
 	const struct fab_ep *ep = fab_ep_of(fid);
 	int inject = optname - FI_OPT_INJECT_MSG_SIZE, max = optname - FI_OPT_MAX_MSG_SIZE;
 
@@ -179,8 +205,8 @@ int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optle
 	if (optname == FI_OPT_RX_SIZE)
 		return fab_getopt_size(ep->info->rx_attr->size, optval, optlen);
 	if (max >= 0 && max < (int) fab_countof(limited) && (ep->caps & limited[max]))
-		return fab_getopt_size(ep->info->ep_attr->max_msg_size, optval, optlen);
+		return get_limit(ep_fid, limited[max], ep->info->ep_attr->max_msg_size, optval, optlen);
 	if (inject >= 0 && inject < (int) fab_countof(limited) && (ep->caps & limited[inject]))
-		return fab_getopt_size(ep->info->tx_attr->inject_size, optval, optlen);
+		return get_limit(ep_fid, limited[inject], ep->info->tx_attr->inject_size, optval, optlen);
 	return -FI_ENOPROTOOPT;
 }
