@@ -29,6 +29,8 @@ enum {
 	MAX_NAME_LEN = 128,	/* of FI_PROV_NAME with its NUL */
 };
 
+#define BLANKS " \t\r\n"
+
 struct param {
 	struct fab_list link;
 	char *env_name;			/* owned, as is value; value NULL: not set */
@@ -80,14 +82,37 @@ static int parse_bool(const char *str, int *value)
 	return -FI_EINVAL;
 }
 
+/* What a number is to be multiplied by, from the text behind its digits: blanks, a unit of k, m or g, in either case and
+ * perhaps with "i", "B" or "iB" behind it; "B" alone are bytes. 0: it is something else. */
+static long long unit_of(const char *text)
+{
+	static const char units[] = "kmg";
+	long long factor = 1;
+	const char *unit;
+
+	text += strspn(text, BLANKS);
+	unit = *text ? strchr(units, tolower((unsigned char) *text)) : NULL;
+	if (unit) {
+		factor <<= 10 * (unit - units + 1);
+		text++;
+		if (*text == 'i')
+			text++;
+	}
+	if (*text == 'B' || (unit && *text == 'b'))
+		text++;
+	return text[strspn(text, BLANKS)] ? 0 : factor;
+}
+
 static int parse_int(const char *str, int *value)
 {
+	long long number, unit;
 	char *end;
-	long number;
 
 	errno = 0;
-	number = strtol(str, &end, 0);
-	if (end == str || *end || errno || number < INT_MIN || number > INT_MAX)
+	number = strtoll(str, &end, 0);
+	unit = unit_of(end);
+	if (end == str || errno || !unit || __builtin_mul_overflow(number, unit, &number) || number < INT_MIN ||
+	    number > INT_MAX)
 		return -FI_EINVAL;
 	*value = (int) number;
 	return 0;
@@ -96,11 +121,14 @@ static int parse_int(const char *str, int *value)
 static int parse_size(const char *str, size_t *value)
 {
 	unsigned long long number;
+	long long unit;
 	char *end;
 
 	errno = 0;
 	number = strtoull(str, &end, 0);
-	if (end == str || *end || errno || strchr(str, '-') || number > SIZE_MAX)
+	unit = unit_of(end);
+	if (end == str || errno || !unit || strchr(str, '-') || __builtin_mul_overflow(number, unit, &number) ||
+	    number > SIZE_MAX)
 		return -FI_EINVAL;
 	*value = (size_t) number;
 	return 0;
@@ -374,9 +402,9 @@ static const char *type_words(enum fi_param_type type)
 {
 	switch (type) {
 	case FI_PARAM_INT:
-		return "an integer";
+		return "a whole number, with k, m or g behind it for so many KiB, MiB or GiB";
 	case FI_PARAM_SIZE_T:
-		return "a number from 0";
+		return "a whole number from 0, with k, m or g behind it for so many KiB, MiB or GiB";
 	case FI_PARAM_BOOL:
 		return "0/1, on/off, true/false or yes/no";
 	default:

@@ -5,7 +5,8 @@
  * The value of parameter NAME of provider PROV is looked up as FI_PROV_NAME (FI_NAME for the core's) when it is
  * defined, first in the environment, then in the configuration file; the other way round if FI_PREFER_SYSCONFIG is set
  * to true. In a set-user-ID program the environment is not looked at. A value stays what it was when the parameter was
- * defined.
+ * defined. A number may have a unit: k, m or g, in either case, perhaps followed by i, B or iB, are powers of 1024
+ * ("64k", "2 MiB"). What does not fit the type in the end is refused as text that is no number is.
  *
  * The configuration file is $sysconfdir/libfabric.conf. Its lines are "FI_NAME = value"; blanks around name and value
  * are dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass;

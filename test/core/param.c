@@ -90,6 +90,60 @@ static void environment_wins_unless_the_file_is_preferred(void **state)
 	run(prefer, "", check_environment_wins);
 }
 
+/* ---- units ---- */
+
+static const struct {
+	const char *text;
+	long long value;
+} numbers_with_units[] = {
+	{ "64k", 64 << 10 }, { "64K", 64 << 10 }, { "64KiB", 64 << 10 }, { "64kb", 64 << 10 }, { "64 KB", 64 << 10 },
+	{ "64Ki", 64 << 10 }, { "3m", 3 << 20 }, { "3MiB", 3 << 20 }, { "1g", 1 << 30 }, { "1GB", 1 << 30 },
+	{ "5000 ", 5000 }, { "5000\t\r", 5000 }, { "64B", 64 }, { "0x10k", 16 << 10 }, { "64k ", 64 << 10 },
+	{ "2097151k", 2097151LL << 10 }, { "0g", 0 },
+};
+
+static long long wanted;
+
+static void check_number(void)
+{
+	int number = 7;
+	size_t size = 7;
+
+	define_all();
+	child_check(!fi_param_get_int(&prov, "number", &number) && number == wanted);
+	child_check(!fi_param_get_size_t(&prov, "size", &size) && size == (size_t) wanted);
+}
+
+static void numbers_may_have_units_and_blanks(void **state)
+{
+	char number[64], size[64];
+	const char *env[] = { number, size, NULL };
+
+	(void) state;
+	for (size_t i = 0; i < fab_countof(numbers_with_units); i++) {
+		snprintf(number, sizeof(number), "FI_TE_ST_NUMBER=%s", numbers_with_units[i].text);
+		snprintf(size, sizeof(size), "FI_TE_ST_SIZE=%s", numbers_with_units[i].text);
+		wanted = numbers_with_units[i].value;
+		run(env, "", check_number);
+	}
+}
+
+static void check_negative(void)
+{
+	int number = 0;
+
+	define_all();
+	child_check(!fi_param_get_int(&prov, "number", &number) && number == -(2 << 20));
+}
+
+static void a_negative_number_may_have_a_unit(void **state)
+{
+	static const char *const env[] = { "FI_TE_ST_NUMBER=-2M", NULL };
+
+	(void) state;
+	run(env, "", check_negative);
+}
+
 static void check_unset(void)
 {
 	int number = 7, on = 7;
@@ -122,8 +176,14 @@ static void check_rubbish(void)
 
 static void rubbish_is_named_and_leaves_the_default_alone(void **state)
 {
-	static const char *const numbers[] = { "", " ", "12x", "x", "99999999999", "-2147483649", "1.5" };
-	static const char *const sizes[] = { "", "-1", "4k", "18446744073709551616", "0x", "nan" };
+	static const char *const numbers[] = {
+		"", " ", "12x", "x", "99999999999", "-2147483649", "1.5", "2g", "2097152k", "k", "9223372036854775807k",
+		"4kk", "4iB",
+	};
+	static const char *const sizes[] = {
+		"", "-1", "4t", "18446744073709551616", "0x", "nan", "17179869184g", "18014398509481984k", "-4k", "4 5",
+		"4k5", "1.5k", "4kx",
+	};
 	static const char *const switches[] = { "", "2", "maybe", "yess" };
 	char number[64], size[64], on[64], *text;
 	const char *env[] = { number, size, on, NULL };
@@ -131,7 +191,7 @@ static void rubbish_is_named_and_leaves_the_default_alone(void **state)
 
 	(void) state;
 	conf_write("", 0);
-	for (i = 0; i < 12; i++) {
+	for (i = 0; i < 26; i++) {
 		snprintf(number, sizeof(number), "FI_TE_ST_NUMBER=%s", numbers[i % fab_countof(numbers)]);
 		snprintf(size, sizeof(size), "FI_TE_ST_SIZE=%s", sizes[i % fab_countof(sizes)]);
 		snprintf(on, sizeof(on), "FI_TE_ST_SWITCH=%s", switches[i % fab_countof(switches)]);
@@ -260,6 +320,8 @@ int main(void)
 		cmocka_unit_test(values_come_from_the_environment),
 		cmocka_unit_test(values_come_from_the_file),
 		cmocka_unit_test(environment_wins_unless_the_file_is_preferred),
+		cmocka_unit_test(numbers_may_have_units_and_blanks),
+		cmocka_unit_test(a_negative_number_may_have_a_unit),
 		cmocka_unit_test(what_is_not_set_leaves_the_default_alone),
 		cmocka_unit_test(rubbish_is_named_and_leaves_the_default_alone),
 		cmocka_unit_test(parameters_are_listed_once_with_their_values),
