@@ -16,16 +16,19 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum {
-	MAX_FILE_LEN = 1 << 20,	/* of the configuration file; what is beyond is not read */
+	MAX_FILE_LEN = 1 << 20,	/* of the configuration file; the line that passes it, and what follows, are not read */
 	MAX_NAME_LEN = 128,	/* of FI_PROV_NAME with its NUL */
 };
 
@@ -52,6 +55,9 @@ static struct {
 	struct file_line *lines;
 	size_t line_cnt;
 	int error;			/* errno of reading the file */
+	const char *fault;		/* what else is wrong with it, constant text */
+	bool cut;			/* it is longer than MAX_FILE_LEN: its last lines are missing */
+	unsigned last_number;		/* of the last line that was read */
 	bool preferred;			/* over the environment */
 } file;
 
@@ -82,8 +88,8 @@ static int parse_bool(const char *str, int *value)
 	return -FI_EINVAL;
 }
 
-/* What a number is to be multiplied by, from the text behind its digits: blanks, a unit of k, m or g, in either case and
- * perhaps with "i", "B" or "iB" behind it; "B" alone are bytes. 0: it is something else. */
+/* The factor of a number, from the text behind its digits: blanks, then k, m or g in either case, perhaps with "i", "B"
+ * or "iB" behind it, or "B" alone, which are bytes. 0: the text is something else. */
 static long long unit_of(const char *text)
 {
 	static const char units[] = "kmg";
@@ -157,30 +163,67 @@ static bool name_valid(const char *name)
 	return true;
 }
 
-/* Read the whole file, up to a bound, as one string. NULL with file.error set if that fails. */
+/* Open the file; -1 if there is none, or it is /dev/null, which stands for none; or with file.error or file.fault set.
+ * Nobody is waited for: a FIFO would be opened at once, and is no file to read parameters from. */
+static int open_file(void)
+{
+	int fd = open(fab_param_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0) {
+		file.error = errno == ENOENT ? 0 : errno;
+		return -1;
+	}
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	if (S_ISDIR(st.st_mode))
+		file.error = EISDIR;
+	else if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3))
+		file.fault = "it is no regular file";
+	close(fd);
+	return -1;
+}
+
+/* Read up to size bytes. How many there were, or -1 with file.error set. */
+static ssize_t read_up_to(int fd, char *text, size_t size)
+{
+	size_t len = 0;
+	ssize_t got;
+
+	do {
+		got = read(fd, text + len, size - len);
+		if (got > 0)
+			len += (size_t) got;
+	} while ((got > 0 && len < size) || (got < 0 && errno == EINTR));
+	if (got < 0)
+		file.error = errno;
+	return got < 0 ? -1 : (ssize_t) len;
+}
+
+/* Read the whole file as one string, or of one that is too long the lines that end within the bound. NULL if there is
+ * none, or with file.error or file.fault set. */
 static char *read_text(void)
 {
-	FILE *stream = fopen(fab_param_path, "re");
-	size_t len = 0, got = 1;
-	char *text;
+	int fd = open_file();
+	char *text = NULL;
+	ssize_t len = -1;
 
-	if (!stream) {
-		file.error = errno == ENOENT ? 0 : errno;
+	if (fd < 0)
+		return NULL;
+	text = malloc(MAX_FILE_LEN + 1);
+	if (text)
+		len = read_up_to(fd, text, MAX_FILE_LEN + 1);
+	else
+		file.error = ENOMEM;
+	close(fd);
+	if (len < 0) {
+		free(text);
 		return NULL;
 	}
-	text = malloc(MAX_FILE_LEN + 1);
-	while (text && got && len < MAX_FILE_LEN) {
-		got = fread(text + len, 1, MAX_FILE_LEN - len, stream);
-		len += got;
-	}
-	if (!text || ferror(stream)) {
-		file.error = errno ? errno : EIO;
-		free(text);
-		text = NULL;
-	} else {
-		text[len] = '\0';
-	}
-	fclose(stream);
+	file.cut = len > MAX_FILE_LEN;
+	while (file.cut && len && text[len - 1] != '\n')
+		len--;
+	text[file.cut && len ? len - 1 : len] = '\0';
 	return text;
 }
 
@@ -230,14 +273,19 @@ static void read_file(void)
 	rest = file.text;
 	for (number = 1; (line = strsep(&rest, "\n")); number++)
 		parse_line(line, number);
+	file.last_number = number - 1;
 }
 
 static void report(void)
 {
 	size_t i;
 
-	if (file.error)
-		FAB_WARN("configuration file %s is not used: %s", fab_param_path, fi_strerror(file.error));
+	if (file.error || file.fault)
+		FAB_WARN("configuration file %s is not used: %s", fab_param_path,
+			 file.fault ? file.fault : fi_strerror(file.error));
+	if (file.cut)
+		FAB_WARN("configuration file %s is longer than %d bytes: nothing behind line %u is used",
+			 fab_param_path, MAX_FILE_LEN, file.last_number);
 	for (i = 0; i < file.line_cnt; i++)
 		if (!file.lines[i].name)
 			FAB_WARN("%s:%u: \"%.60s\" is ignored: a line is to be FI_NAME = value", fab_param_path,

@@ -9,7 +9,8 @@
  * ("64k", "2 MiB"). What does not fit the type in the end is refused as text that is no number is.
  *
  * The configuration file is $sysconfdir/libfabric.conf. Its lines are "FI_NAME = value"; blanks around name and value
- * are dropped, lines that begin with '#' and empty ones are comments. Names that nobody defines are let pass;
+ * are dropped, lines that begin with '#' and empty ones are comments. It is a regular file; of one longer than 1 MiB
+ * the lines that end there are read, and a warning says that there are more. Names that nobody defines are let pass;
  * settings.h has what is said about them.
  */
 #ifndef FAB_PARAM_H

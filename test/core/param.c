@@ -11,9 +11,12 @@
 
 #include <rdma/providers/fi_prov.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct fi_provider prov = { .name = "te;st" };
 
@@ -314,6 +317,82 @@ static void a_file_that_is_none_is_named_once(void **state)
 	fab_param_path = conf_path;
 }
 
+static void check_long_file(void)
+{
+	int number = 0;
+	size_t size = 0;
+
+	define_all();
+	fab_param_report();
+	child_check(!fi_param_get_int(&prov, "number", &number) && number == 5);
+	child_check(fi_param_get_size_t(&prov, "size", &size) == -FI_ENODATA);
+}
+
+/* The line that the limit of 1 MiB cuts through is not used: FI_TE_ST_SIZE = 1000 would be 10. */
+static void of_a_file_too_long_no_part_of_a_line_is_used(void **state)
+{
+	static const char start[] = "FI_TE_ST_NUMBER=5\n#", end[] = "\nFI_TE_ST_SIZE=10";
+	static const char rest[] = "00\nFI_TE_ST_SIZE=7\n";
+	size_t len = 1 << 20, end_len = sizeof(end) - 1;
+	char *conf = malloc(len + sizeof(rest)), *text;
+
+	(void) state;
+	memset(conf, 'z', len);
+	memcpy(conf, start, sizeof(start) - 1);
+	memcpy(conf + len - end_len, end, end_len);
+	memcpy(conf + len, rest, sizeof(rest));
+	conf_write(conf, len + sizeof(rest) - 1);
+	text = child_run(NULL, check_long_file);
+	assert_int_equal(count_lines(text, "is longer than 1048576 bytes: nothing behind line 2 is used"), 1);
+	free(text);
+	free(conf);
+}
+
+static void check_whole_file(void)
+{
+	size_t size = 0;
+
+	define_all();
+	fab_param_report();
+	child_check(!fi_param_get_size_t(&prov, "size", &size) && size == 10);
+}
+
+static void a_file_of_1_mib_is_used_whole(void **state)
+{
+	static const char end[] = "\nFI_TE_ST_SIZE=10";
+	size_t len = 1 << 20, end_len = sizeof(end) - 1;
+	char *conf = malloc(len), *text;
+
+	(void) state;
+	memset(conf, '#', len);
+	memcpy(conf + len - end_len, end, end_len);
+	conf_write(conf, len);
+	text = child_run(NULL, check_whole_file);
+	assert_string_equal(text, "");
+	free(text);
+	free(conf);
+}
+
+/* Nobody ever writes to this FIFO, and the first call of all does not wait for somebody to. */
+static void a_fifo_is_named_and_not_waited_for(void **state)
+{
+	char fifo[64], *text;
+
+	(void) state;
+	snprintf(fifo, sizeof(fifo), "%s.fifo", conf_path);
+	assert_return_code(mkfifo(fifo, 0600), errno);
+	fab_param_path = fifo;
+	text = child_run(NULL, check_no_file);
+	assert_int_equal(count_lines(text, "is not used: it is no regular file"), 1);
+	free(text);
+	unlink(fifo);
+	fab_param_path = "/dev/null";
+	text = child_run(NULL, check_no_file);
+	assert_string_equal(text, "");
+	free(text);
+	fab_param_path = conf_path;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +407,9 @@ int main(void)
 		cmocka_unit_test(bad_calls_are_refused),
 		cmocka_unit_test(rubbish_in_the_file_costs_a_warning_a_line),
 		cmocka_unit_test(a_file_that_is_none_is_named_once),
+		cmocka_unit_test(of_a_file_too_long_no_part_of_a_line_is_used),
+		cmocka_unit_test(a_file_of_1_mib_is_used_whole),
+		cmocka_unit_test(a_fifo_is_named_and_not_waited_for),
 	};
 
 	return cmocka_run_group_tests_name("core/param", tests, conf_set_up, conf_tear_down);
