@@ -195,6 +195,34 @@ int fab_registry_add(struct fi_provider *prov, void *dso, const char *source, bo
 	return 0;
 }
 
+/* Files of ours, lib<file>-fi.so, and the provider in each. */
+static const struct {
+	const char *file;
+	const char *prov;
+} own_files[] = {
+	{ "tcp", "tcp" }, { "udp", "udp" }, { "verbs", "verbs" }, { "rxm", "ofi_rxm" },
+};
+
+#define DSO_PREFIX "lib"
+#define DSO_SUFFIX "-" FI_LIB_SUFFIX
+
+/* The provider that a file of this name has in it, if we know before it is loaded; otherwise NULL: a provider of
+ * somebody else's may be called other than its file, and says so only when it is asked. */
+static const char *prov_of_file(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < fab_countof(own_files); i++) {
+		size_t len = strlen(own_files[i].file);
+
+		if (!strncmp(name, DSO_PREFIX, strlen(DSO_PREFIX)) &&
+		    !strncmp(name + strlen(DSO_PREFIX), own_files[i].file, len) &&
+		    !strcmp(name + strlen(DSO_PREFIX) + len, DSO_SUFFIX))
+			return own_files[i].prov;
+	}
+	return NULL;
+}
+
 /* quiet: a file that is not there is nothing to talk about. */
 static void load_dso(const char *path, bool preferred, bool quiet)
 {
@@ -217,10 +245,21 @@ static void load_dso(const char *path, bool preferred, bool quiet)
 
 static int is_dso(const struct dirent *entry)
 {
-	static const char suffix[] = "-" FI_LIB_SUFFIX;
 	size_t len = strlen(entry->d_name);
 
-	return len > strlen(suffix) && !strcmp(entry->d_name + len - strlen(suffix), suffix);
+	return len > strlen(DSO_SUFFIX) && !strcmp(entry->d_name + len - strlen(DSO_SUFFIX), DSO_SUFFIX);
+}
+
+/* Load a file of a folder, unless FI_PROVIDER leaves it out by its name: loading runs code of the file and of the
+ * libraries that it needs. A "+FILE" is always loaded: its user may have put anything there. */
+static void load_found(const char *path)
+{
+	const char *name = prov_of_file(path);
+
+	if (name && !fab_filter_needs(filter, name))
+		leave_out(name);
+	else
+		load_dso(path, false, false);
 }
 
 /* All DSOs of one folder, by name, so that the order does not depend on the file system. */
@@ -237,7 +276,7 @@ static void load_folder(const char *path)
 	}
 	for (i = 0; i < cnt; i++) {
 		if (asprintf(&file, "%s/%s", path, entries[i]->d_name) >= 0) {
-			load_dso(file, false, false);
+			load_found(file);
 			free(file);
 		}
 		free(entries[i]);
@@ -269,7 +308,7 @@ static bool load_by_name(const char *item, int len, const void *arg)
 		return false;
 	snprintf(name, sizeof(name), "%.*s", len, item);
 	if (!fab_registry_find(name)) {
-		snprintf(file, sizeof(file), "lib%s-" FI_LIB_SUFFIX, name);
+		snprintf(file, sizeof(file), DSO_PREFIX "%s" DSO_SUFFIX, name);
 		load_dso(file, false, true);
 	}
 	return false;

@@ -7,7 +7,9 @@
  * $libdir/libfabric; there, a provider that FI_PROVIDER asks for and nobody has is also looked for as libNAME-fi.so
  * where the dynamic linker looks. Two providers of one name: the one of higher version is taken, and of equal ones the
  * DSO. '@' in front of FI_PROVIDER_PATH: the one found first. "+FILE" for a folder: this DSO is taken in any case.
- * FI_PROVIDER says who may be used at all; the others are not initialised.
+ * FI_PROVIDER says who may be used at all. The others of ours are not initialised, nor are their DSOs in these folders
+ * loaded, whose file names tell who is in them (libverbs-fi.so); a DSO of somebody else's, or "+FILE", is loaded and
+ * asked for its name, and let go again if that is left out.
  */
 #ifndef FAB_REGISTRY_H
 #define FAB_REGISTRY_H

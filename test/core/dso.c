@@ -26,6 +26,11 @@ static int open_none(struct fi_fabric_attr *attr, struct fid_fabric **fid, void 
 #define open_none NULL
 #endif
 
+static void __attribute__((constructor)) load(void)
+{
+	printf("load %s\n", NAME);
+}
+
 static void cleanup(void)
 {
 	printf("cleanup %s %d\n", NAME, FI_MINOR(VERSION));

@@ -4,6 +4,7 @@
  */
 #include "base/unit.h"
 
+#include "base/bits.h"
 #include "core/child.h"
 #include "core/fake.h"
 #include "registry.h"
@@ -47,6 +48,9 @@ static int set_up(void **state)
 	make_dso("two", "qone", "-DNAME='\"qone\"' -DVERSION='FI_VERSION(1,2)' -DAPI='FI_VERSION(2,6)'");
 	make_dso("two", "qtwo", "-DNAME='\"qtwo\"' -DVERSION='FI_VERSION(1,0)' -DAPI='FI_VERSION(2,6)'");
 	make_dso("two", "ofi_q", "-DNAME='\"ofi_q\"' -DVERSION='FI_VERSION(1,0)' -DAPI='FI_VERSION(2,6)'");
+	make_dso("ours", "verbs", "-DNAME='\"verbs\"' -DVERSION='FI_VERSION(1,0)' -DAPI='FI_VERSION(2,6)'");
+	make_dso("ours", "rxm", "-DNAME='\"ofi_rxm\"' -DVERSION='FI_VERSION(1,0)' -DAPI='FI_VERSION(2,6)'");
+	make_dso("ours", "other", "-DNAME='\"qother\"' -DVERSION='FI_VERSION(1,3)' -DAPI='FI_VERSION(2,6)'");
 	make_dso("ill", "qentry", "-DNO_ENTRY");
 	make_dso("ill", "qnull", "-DNAME='\"qnull\"' -DNULL_ENTRY -DVERSION=1 -DAPI='FI_VERSION(2,6)'");
 	make_dso("ill", "qnew", "-DNAME='\"qnew\"' -DVERSION=1 -DAPI='FI_VERSION(2,7)'");
@@ -189,6 +193,32 @@ static void the_user_chooses_among_dsos(void **state)
 	assert_has("%/two", "nobody", LINES("cleanup qone 2\n"), LINES("have q"));
 }
 
+/* Of DSOs that are ours the name of the file tells who is in it: what is left out is not even loaded. Others are. */
+static void of_ours_what_is_left_out_is_not_loaded(void **state)
+{
+	static const struct {
+		const char *provider;
+		bool verbs, rxm;
+	} rows[] = {
+		{ NULL, true, true }, { "verbs", true, true }, { "tcp", false, true }, { "^verbs", false, true },
+		{ "verbs;ofi_rxm", true, true }, { "ofi_rxm", true, true }, { "^ofi_rxm", true, false },
+		{ "tcp;ofi_rxm", false, true }, { "qother", false, true }, { "VERBS , tcp", true, true },
+	};
+
+	(void) state;
+	for (size_t i = 0; i < fab_countof(rows); i++) {
+		char *text = run("%/ours", rows[i].provider);
+
+		if (!strstr(text, "load verbs\n") == rows[i].verbs || !strstr(text, "load ofi_rxm\n") == rows[i].rxm ||
+		    !strstr(text, "load qother\n"))
+			fail_msg("FI_PROVIDER=%s: not what it is to be:\n%s",
+				 rows[i].provider ? rows[i].provider : "", text);
+		free(text);
+	}
+	assert_has("%/ours:+%/ours/libverbs-fi.so", "tcp", LINES("load verbs\n"), LINES("have verbs"));
+	assert_has("%/ours", "qother", LINES("have qother 3\n"), LINES("load verbs"));
+}
+
 static void list_rank(void)
 {
 	child_check(fab_registry_rank("verbs;ofi_rxm") == 0 && fab_registry_rank("verbs") == 0);
@@ -271,6 +301,7 @@ int main(void)
 		cmocka_unit_test(a_file_found_twice_is_used_once),
 		cmocka_unit_test(an_ill_file_costs_one_line),
 		cmocka_unit_test(the_user_chooses_among_dsos),
+		cmocka_unit_test(of_ours_what_is_left_out_is_not_loaded),
 		cmocka_unit_test(software_ranks_last),
 		cmocka_unit_test(fabrics_are_opened_by_the_provider_named),
 		cmocka_unit_test(unknown_objects_are_refused),
