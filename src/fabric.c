@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Start and end of the library, fi_version(), fi_fabric() and fi_open(). The library starts with the first call that
- * needs it, on any thread, and ends when it is unloaded.
+ * needs it, on any thread, and ends when it is unloaded, if all fabrics have been closed by then.
  */
 #include "fabric.h"
 
@@ -15,6 +15,7 @@
 #include "tostr.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -35,8 +36,20 @@ void fab_init(void)
 	pthread_once(&once, start);
 }
 
+static _Atomic int open_cnt;		/* fabrics */
+
+void fab_count_fabric(int change)
+{
+	atomic_fetch_add(&open_cnt, change);
+}
+
+/* At the end of the process, or when the library is unloaded. A program that ends with fabrics open has perhaps
+ * progress threads, and threads of its own, that are still inside of calls, which log and read parameters until the
+ * last moment: then all is left as it is, and the kernel frees it. */
 static void __attribute__((destructor)) stop(void)
 {
+	if (atomic_load(&open_cnt) > 0)
+		return;
 	fab_registry_fini();
 	fab_log_fini();
 	fab_tostr_fini();

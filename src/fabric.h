@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Start of the library, for the parts of the core.
+ * Start and end of the library, for the parts of the core.
  */
 #ifndef FAB_CORE_FABRIC_H
 #define FAB_CORE_FABRIC_H
@@ -9,5 +9,8 @@
  * that one. Functions that a provider calls while it is being loaded (fi_log(), fi_param_*(), fi_dupinfo() ...) must
  * not call this: it would wait for itself. */
 void fab_init(void);
+
+/* One more fabric is open (change 1), or one less (-1): fab_core_ops.count_fabric. Any thread. */
+void fab_count_fabric(int change);
 
 #endif

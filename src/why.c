@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "base/strbuf.h"
+#include "fabric.h"
 #include "getinfo.h"
 #include "log.h"
 
@@ -126,6 +127,7 @@ const struct fab_core_ops fab_reasons_ops = {
 	.why_wanted = why_wanted,
 	.why = provider_why,
 	.getinfo = fab_getinfo_inner,
+	.count_fabric = fab_count_fabric,
 };
 
 static void add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered, bool skipped)

@@ -64,6 +64,9 @@ struct fab_core_ops {
 	 * the same. Any thread. */
 	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info **info);
+	/* A fabric was opened (change 1) or is about to be freed (-1). While there is one, threads may be inside of the
+	 * provider and of the core, and neither is taken down at the end of the process. Any thread. */
+	void (*count_fabric)(int change);
 };
 
 /* Our core's table, or NULL if another core loaded the provider. internal is provider->context.internal. */

@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "common/endpoint/endpoint.h"
+#include "common/explain/explain.h"
 #include "common/ops/ops.h"
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,6 +42,7 @@ int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, c
 	pthread_mutex_lock(&open_lock);
 	fab_list_add_tail(&open_fabrics, &fabric->link);
 	pthread_mutex_unlock(&open_lock);
+	fab_core_count_fabric(prov, 1);
 	return 0;
 }
 
@@ -57,6 +59,7 @@ int fab_fabric_fini(struct fab_fabric *fabric)
 	fab_list_remove(&fabric->link);
 	pthread_mutex_unlock(&open_lock);
 	fab_connreq_handles_fini(fabric);
+	fab_core_count_fabric(fabric->prov, -1);
 	pthread_mutex_destroy(&fabric->lock);
 	free(fabric->name);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The way from a provider to the core (base/core_ops.h): reasons, inside of provider->getinfo() only, and questions of
- * those that stand on others.
+ * The way from a provider to the core (base/core_ops.h): reasons, inside of provider->getinfo() only, questions of
+ * those that stand on others, and how many fabrics are open.
  */
 #include "common/explain/explain.h"
 
@@ -22,11 +22,22 @@ void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, cons
 			  .offered = offered });
 }
 
+/* Has the core that filled this table got the member? An older one may lack the last ones. */
+#define CORE_HAS(core, member) \
+	((core) && (core)->size >= offsetof(struct fab_core_ops, member) + sizeof((core)->member))
+
 int fab_getinfo_below(const struct fi_provider *prov, const struct fi_info *hints, struct fi_info **info)
 {
 	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
-	bool has = core && core->size >= offsetof(struct fab_core_ops, getinfo) + sizeof(core->getinfo);
 	uint32_t version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
 
-	return (has ? core->getinfo : fi_getinfo)(version, NULL, NULL, 0, hints, info);
+	return (CORE_HAS(core, getinfo) ? core->getinfo : fi_getinfo)(version, NULL, NULL, 0, hints, info);
+}
+
+void fab_core_count_fabric(const struct fi_provider *prov, int change)
+{
+	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
+
+	if (CORE_HAS(core, count_fabric))
+		core->count_fabric(change);
 }

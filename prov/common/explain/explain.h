@@ -22,4 +22,8 @@ void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, cons
  * out. 0 or -FI_E*; nothing is logged. */
 int fab_getinfo_below(const struct fi_provider *prov, const struct fi_info *hints, struct fi_info **info);
 
+/* Tell the core that a fabric of the provider was opened (change 1), or is about to be freed (-1): while there is one,
+ * provider and core are not taken down at the end of the process. Any thread. */
+void fab_core_count_fabric(const struct fi_provider *prov, int change);
+
 #endif
