@@ -6,15 +6,26 @@
 #include "base/lock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include "base/clock.h"
 
 #define VISITS		256		/* an owned lock that others acquire so many times ... */
 #define VISITS_NS	256000000	/* ... within this time becomes a mutex */
+#define YIELDS		64		/* a thread that waits yields so many times, then it sleeps */
+#define NAP_NS		50000
+#define BARRIER_PAGE	4096		/* bytes; the kernel rounds them up to a page */
+#define CPUS		8192		/* the most that Linux supports */
+#define ULONG_BITS	(sizeof(long) * CHAR_BIT)
 
 static void set_owner(struct fab_lock *lock, pthread_t owner)
 {
@@ -53,51 +64,137 @@ static void mutex_unlock(struct fab_lock *lock)
 	pthread_mutex_unlock(&lock->mutex);
 }
 
+/* One step of waiting for another thread, which may need this CPU. *round starts at 0. The first YIELDS steps yield, to
+ * threads of the same priority; later ones sleep, so that threads of lower priority run, too. */
+static void stand_aside(unsigned *round)
+{
+	const struct timespec nap = { .tv_nsec = NAP_NS };
+
+	if ((*round)++ < YIELDS)
+		sched_yield();
+	else
+		nanosleep(&nap, NULL);
+}
+
+/* Wait until no thread waits for the lock, which the caller does not hold. */
+static void let_waiters_in(struct fab_lock *lock)
+{
+	unsigned round = 0;
+
+	while (__atomic_load_n(&lock->waiter_cnt, __ATOMIC_RELAXED))
+		stand_aside(&round);
+}
+
 static void mutex_yield(struct fab_lock *lock)
 {
 	mutex_unlock(lock);
-	while (__atomic_load_n(&lock->waiter_cnt, __ATOMIC_RELAXED))
-		sched_yield();
+	let_waiters_in(lock);
 	mutex_lock(lock);
 }
 
-/* ---- biased ---- */
+/* ---- a barrier in every thread ---- */
 
 static long membarrier(int cmd)
 {
 	return syscall(SYS_membarrier, cmd, 0, 0);
 }
 
-static bool barrier_there;
+/* membarrier(2) works. It becomes false when the kernel refuses a call that worked before (a seccomp filter was
+ * installed); from then on each lock that needs a barrier becomes a mutex, and new locks are mutexes. */
+static _Atomic bool barrier_there;
+static pthread_mutex_t by_hand = PTHREAD_MUTEX_INITIALIZER;	/* held for a barrier without membarrier(2) */
+static char *barrier_page;		/* an anonymous page, only for mprotect(2); NULL: it could not be mapped */
 
 static void barrier_init(void)
 {
+	void *page = mmap(NULL, BARRIER_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	barrier_page = page == MAP_FAILED ? NULL : page;
 	barrier_there = !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
 			!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-/* Every thread of the process has passed a full barrier when this returns. */
+/* Does a call of mprotect(2) that makes a page read-only interrupt every CPU that runs a thread of this process? On x86
+ * the kernel flushes their TLBs by interrupts, and an interrupt is a full barrier. Not so on CPUs that flush the TLBs
+ * of others by an instruction (AMD's INVLPGB), nor on other architectures. */
+static bool is_page_a_barrier(void)
+{
+#ifdef __x86_64__
+	unsigned eax, ebx = 0, ecx, edx;
+
+	return barrier_page && !(__get_cpuid(0x80000008, &eax, &ebx, &ecx, &edx) && (ebx & 1u << 3));
+#else
+	return false;
+#endif
+}
+
+static bool barrier_by_page(void)
+{
+	if (!is_page_a_barrier())
+		return false;
+	/* the kernel flushes TLBs only for a page that has been written to */
+	if (mprotect(barrier_page, BARRIER_PAGE, PROT_READ | PROT_WRITE))
+		return false;
+	(*(volatile char *) barrier_page)++;
+	return !mprotect(barrier_page, BARRIER_PAGE, PROT_READ);
+}
+
+/* Run this thread on every CPU that it may run on. The scheduler took the thread that ran there off the CPU for that,
+ * and a context switch is a full barrier. */
+static bool barrier_by_cpus(void)
+{
+	unsigned long before[CPUS / ULONG_BITS] = { 0 }, one[CPUS / ULONG_BITS] = { 0 };
+	bool moved = !sched_getaffinity(0, sizeof(before), (cpu_set_t *) before);
+
+	for (unsigned cpu = 0; moved && cpu < CPUS; cpu++) {
+		one[cpu / ULONG_BITS] = 1ul << cpu % ULONG_BITS;
+		/* EINVAL: there is no such CPU, or it is not for this process */
+		moved = !sched_setaffinity(0, sizeof(one), (cpu_set_t *) one) || errno == EINVAL;
+		one[cpu / ULONG_BITS] = 0;
+	}
+	sched_setaffinity(0, sizeof(before), (cpu_set_t *) before);
+	return moved;
+}
+
+/* Every thread of the process has passed a full barrier when this returns; it does not return before. The mutex of a
+ * lock is held, and that lock has to become a mutex for good if barrier_there is false afterwards. */
 static void barrier_all(void)
 {
-	/* registered above; only an exec could have undone that */
-	while (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) && errno == EPERM)
-		membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+	unsigned round = 0;
+
+	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		return;
+	/* EPERM also means that the process is not registered, for instance after an exec */
+	if (errno == EPERM && !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+	    !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		return;
+	atomic_store(&barrier_there, false);
+	pthread_mutex_lock(&by_hand);
+	while (!barrier_by_page() && !barrier_by_cpus())
+		stand_aside(&round);
+	pthread_mutex_unlock(&by_hand);
 }
+
+/* ---- biased ---- */
 
 /* Set *barred and wait until *inside is false. Nobody enters until *barred is false again. Mutex held. */
 static void bar(_Atomic bool *barred, _Atomic bool *inside)
 {
+	unsigned round = 0;
+
 	atomic_store_explicit(barred, true, memory_order_relaxed);
 	barrier_all();
 	while (atomic_load_explicit(inside, memory_order_acquire))
-		sched_yield();
+		stand_aside(&round);
 }
 
 static void biased_lock(struct fab_lock *lock)
 {
 	mutex_lock(lock);
-	if (!lock->inflated)
+	if (!lock->inflated) {
 		bar(&lock->barred, &lock->inside);
+		lock->inflated = !atomic_load_explicit(&barrier_there, memory_order_relaxed);
+	}
 	lock->by_mutex = true;
 }
 
@@ -123,8 +220,7 @@ static bool biased_held(const struct fab_lock *lock)
 static void biased_yield(struct fab_lock *lock)
 {
 	fab_lock_release(lock);
-	while (__atomic_load_n(&lock->waiter_cnt, __ATOMIC_RELAXED))
-		sched_yield();
+	let_waiters_in(lock);
 	biased_lock(lock);
 }
 
@@ -206,6 +302,8 @@ static bool take_owned(struct fab_lock *lock)
 	if (stop)
 		bar(&owners->barred, &owners->inside[now]);
 	owners->entered = false;
+	if (!atomic_load_explicit(&barrier_there, memory_order_relaxed))
+		nobody_owns(lock);
 	return stop;
 }
 
@@ -250,8 +348,7 @@ static bool owned_held(const struct fab_lock *lock)
 static void owned_yield(struct fab_lock *lock)
 {
 	owned_unlock(lock);
-	while (__atomic_load_n(&lock->waiter_cnt, __ATOMIC_RELAXED))
-		sched_yield();
+	let_waiters_in(lock);
 	take_owned(lock);
 }
 
@@ -307,7 +404,7 @@ void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 
 	if (kind == FAB_LOCK_BIASED || kind == FAB_LOCK_OWNED) {
 		pthread_once(&once, barrier_init);
-		if (!barrier_there)
+		if (!atomic_load(&barrier_there))
 			kind = FAB_LOCK_MUTEX;
 	}
 	pthread_mutex_init(&lock->mutex, NULL);

@@ -22,6 +22,9 @@
  * lock. Any other thread takes the mutex and keeps the owner out. A thread that did so to enter becomes the next owner.
  * The lock becomes a mutex for good when a thread enters after FAB_LOCK_OWNERS owners, or when other threads acquire it
  * from an owner more than 1000 times a second.
+ *
+ * If the kernel refuses membarrier(2) later (a seccomp filter was installed), the barrier is made by mprotect(2) or by
+ * sched_setaffinity(2), which is slow, and a lock that needed it becomes a mutex for good.
  */
 #ifndef FAB_BASE_LOCK_H
 #define FAB_BASE_LOCK_H

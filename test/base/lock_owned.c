@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FAB_LOCK_OWNED of base/lock.h: what its owner does without a mutex, and how it gets another.
+ * FAB_LOCK_OWNED of base/lock.h: what its owner does without a mutex, and how it gets another; and of biased locks,
+ * too, what becomes of them where the kernel takes membarrier(2) away.
  */
 #include "base/unit.h"
 
 #include "base/clock.h"
 #include "base/lock.h"
 
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { THREADS = 3, ROUNDS = 400, ADDS = 30, VISITORS = 1000 };
@@ -113,6 +118,11 @@ static _Atomic int barriers;
 long __real_syscall(long nr, ...);
 long __wrap_syscall(long nr, ...);
 
+static int refused;		/* errno of membarrier(2) from now on; 0: it works */
+static bool page_refused;	/* mprotect(2) does not */
+static int moves;		/* sched_setaffinity(2) */
+static _Atomic int naps;
+
 /* membarrier(2), which takes three numbers, is all that there is here. */
 long __wrap_syscall(long nr, ...)
 {
@@ -124,7 +134,32 @@ long __wrap_syscall(long nr, ...)
 	cmd = va_arg(ap, int);
 	va_end(ap);
 	barriers += cmd == MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-	return __real_syscall(nr, cmd, 0, 0);
+	errno = refused;
+	return refused ? -1 : __real_syscall(nr, cmd, 0, 0);
+}
+
+int __real_mprotect(void *addr, size_t len, int prot);
+int __wrap_mprotect(void *addr, size_t len, int prot);
+int __wrap_mprotect(void *addr, size_t len, int prot)
+{
+	errno = EPERM;
+	return page_refused ? -1 : __real_mprotect(addr, len, prot);
+}
+
+int __real_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set);
+int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set);
+int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
+{
+	moves++;
+	return __real_sched_setaffinity(pid, size, set);
+}
+
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	naps++;
+	return __real_nanosleep(time, left);
 }
 
 static void *acquires(void *arg)
@@ -396,6 +431,108 @@ static void owners_and_others_exclude(void **state)
 	pthread_barrier_destroy(&meet);
 }
 
+/* ---- without membarrier(2) ---- */
+
+static const struct {
+	enum fab_lock_kind kind;
+	int refused;
+	bool page_refused;
+} sandboxes[] = {
+	{ FAB_LOCK_BIASED, EPERM, false }, { FAB_LOCK_BIASED, ENOSYS, false }, { FAB_LOCK_BIASED, EACCES, true },
+	{ FAB_LOCK_OWNED, EPERM, false }, { FAB_LOCK_OWNED, ENOSYS, true },
+};
+
+static _Atomic bool entering;
+
+static void *enters_often(void *arg)
+{
+	for (int i = 0; i < 100 * VISITORS; i++) {
+		enter_once();
+		entering = true;
+	}
+	return arg;
+}
+
+/* In a process of its own, since it never gets membarrier(2) back. What is wrong with the lock, as text. */
+static const char *use_in_sandbox(size_t row)
+{
+	pthread_t thread;
+
+	fab_lock_init(&lock, sandboxes[row].kind);
+	counter = 0;
+	thread = begin(enters_often, NULL);
+	while (!entering)
+		sched_yield();
+	refused = sandboxes[row].refused;
+	page_refused = sandboxes[row].page_refused;
+	for (int i = 0; i < VISITORS; i++)
+		acquire_once();
+	end(thread);
+	if (counter != 101 * VISITORS || unheld)
+		return "it does not exclude";
+	if (sandboxes[row].page_refused && !moves)
+		return "no barrier was made";
+	if (!(sandboxes[row].kind == FAB_LOCK_BIASED ? lock.inflated : owner_now() == FAB_LOCK_OWNERS + 1))
+		return "it is no mutex in the end";
+	fab_lock_init(&lock, sandboxes[row].kind);
+	return lock.ops == fab_lock_kinds[FAB_LOCK_MUTEX] ? NULL : "a new one is no mutex";
+}
+
+/* Whatever it answers: who acquires comes in, and excludes those who enter. */
+static void a_sandbox_without_membarrier_leaves_a_mutex(void **state)
+{
+	(void) state;
+	owned_init();
+	owned_fini();
+	for (size_t i = 0; i < sizeof(sandboxes) / sizeof(sandboxes[0]); i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			const char *fault = use_in_sandbox(i);
+
+			if (fault)
+				fprintf(stderr, "row %zu: %s\n", i, fault);
+			_exit(fault != NULL);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
+/* ---- priorities ---- */
+
+static void *stays_until_nap(void *arg)
+{
+	enter_once();		/* an owned lock: the first time is by the mutex */
+	fab_lock_enter(&lock);
+	entering = true;
+	while (!naps)
+		sched_yield();
+	add_and_release();
+	return arg;
+}
+
+/* Who waits for those inside leaves the processor to threads of lower priority, too, which sched_yield() does not. */
+static void who_waits_sleeps_after_a_while(void **state)
+{
+	(void) state;
+	for (int kind = FAB_LOCK_BIASED; kind <= FAB_LOCK_OWNED; kind++) {
+		pthread_t thread;
+
+		owned_init();
+		fab_lock_init(&lock, kind);
+		naps = 0;
+		entering = false;
+		thread = begin(stays_until_nap, NULL);
+		while (!entering)
+			sched_yield();
+		acquire_once();
+		end(thread);
+		owned_fini();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +545,8 @@ int main(void)
 		cmocka_unit_test(a_late_owner_waits),
 		cmocka_unit_test(who_visits_too_often_ends_it),
 		cmocka_unit_test(owners_and_others_exclude),
+		cmocka_unit_test(a_sandbox_without_membarrier_leaves_a_mutex),
+		cmocka_unit_test(who_waits_sleeps_after_a_while),
 	};
 
 	return cmocka_run_group_tests_name("base/lock_owned", tests, NULL, NULL);
