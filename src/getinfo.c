@@ -42,6 +42,8 @@ struct query {
 	bool names_core;		/* the hints allow a core provider, so a utility may be layered over it */
 	struct fi_info *head;
 	struct fi_info **tail;
+	struct fi_info *last;		/* the entry inserted last, NULL: none; and its rank */
+	unsigned last_rank;
 	int ret;			/* -FI_ENOMEM if any provider had none, otherwise 0 */
 };
 
@@ -190,19 +192,24 @@ static unsigned rank_of(const struct fi_info *info)
 	return fab_registry_rank(name) * 2 + (strchr(name, ';') ? 1 : 0);
 }
 
-/* Put an entry behind all entries of a lower or the same rank. */
+/* Put an entry behind all entries of a lower or the same rank. Most entries of one provider have the same rank, so the
+ * place is behind the entry that was inserted last. */
 static void insert(struct query *query, struct fi_info *info)
 {
 	struct fi_info **place = query->tail;
 	unsigned rank = rank_of(info);
 
-	if (query->head && rank_of(fab_container(query->tail, struct fi_info, next)) > rank)
+	if (query->last && query->last_rank == rank)
+		place = &query->last->next;
+	else if (query->head && rank_of(fab_container(query->tail, struct fi_info, next)) > rank)
 		for (place = &query->head; *place && rank_of(*place) <= rank; place = &(*place)->next)
 			;
 	info->next = *place;
 	*place = info;
 	if (!info->next)
 		query->tail = &info->next;
+	query->last = info;
+	query->last_rank = rank;
 }
 
 static void take_entries(struct query *query, const struct fi_provider *prov, struct fi_info *list)
@@ -315,7 +322,7 @@ static int finish(struct query *query)
 {
 	if (query->ret) {
 		fab_info_free(query->head, FAB_INFO_ALL);
-		query->head = NULL;
+		query->head = query->last = NULL;
 		query->tail = &query->head;
 		return query->ret;
 	}

@@ -157,16 +157,27 @@ static bool suits(const struct fi_info *info, const char *below, const struct fi
 	return !before || before->ep_attr->protocol == info->ep_attr->protocol;
 }
 
+/* Have the entries more than one protocol? */
+static bool has_protocols(const struct fi_info *list)
+{
+	const struct fi_info *info = list;
+
+	while (info && info->ep_attr->protocol == list->ep_attr->protocol)
+		info = info->next;
+	return info;
+}
+
 /* Take out those that do not suit. */
 static void sift(struct fi_info **list, const char *below, const struct fi_info *hints)
 {
 	struct fi_info *rest = *list, **end = list, *info;
+	bool choose = has_protocols(rest);
 
 	*list = NULL;
 	while ((info = rest)) {
 		rest = info->next;
 		info->next = NULL;
-		if (suits(info, below, hints, *list)) {
+		if (suits(info, below, hints, choose ? *list : NULL)) {
 			*end = info;
 			end = &info->next;
 		} else {

@@ -202,6 +202,41 @@ static void entries_come_in_order(void **state)
 	run(quiet, check_order);
 }
 
+static unsigned ranked;
+
+unsigned __real_fab_registry_rank(const char *name);
+unsigned __wrap_fab_registry_rank(const char *name);
+unsigned __wrap_fab_registry_rank(const char *name)
+{
+	ranked++;
+	return __real_fab_registry_rank(name);
+}
+
+/* fake_b's entries go before fake_a's one of a higher rank, and none of them is compared with all others. */
+static void check_order_costs(void)
+{
+	struct fi_info *info;
+
+	fakes_register();
+	fake_a.names[0] = "udp;q";
+	fake_util.names[0] = NULL;
+	for (int i = 0; i < FAKE_MAX - 1; i++)
+		fake_b.names[i] = "qb";
+	ranked = 0;
+	child_check(!fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info));
+	child_check(!strcmp(fake_names(info), "qb qb qb qb qb qb qb udp;q"));
+	for (const struct fi_info *entry = info; entry; entry = entry->next)
+		ranked -= 2;
+	child_check((int) ranked <= 2);
+	fi_freeinfo(info);
+}
+
+static void order_costs_each_entry_the_same(void **state)
+{
+	(void) state;
+	run(quiet, check_order_costs);
+}
+
 static void check_attr_only(void)
 {
 	struct fi_info *info, *entry;
@@ -538,6 +573,7 @@ int main(void)
 		cmocka_unit_test(hints_choose_providers_by_version),
 		cmocka_unit_test(the_user_chooses_providers_by_name),
 		cmocka_unit_test(entries_come_in_order),
+		cmocka_unit_test(order_costs_each_entry_the_same),
 		cmocka_unit_test(providers_can_be_listed_without_being_asked),
 		cmocka_unit_test(a_provider_that_fails_does_not_take_the_others_along),
 		cmocka_unit_test(an_old_provider_is_brought_up_to_date),
