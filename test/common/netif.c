@@ -226,6 +226,47 @@ static void entries_say_network_speed_and_mtu(void **state)
 	free(list);
 }
 
+/* ---- what it costs ---- */
+
+static unsigned opens;
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	opens++;
+	return __real_fopen(path, mode);
+}
+
+static unsigned opens_of_a_list(void)
+{
+	opens = 0;
+	assert_string_not_equal(names(NULL), "none");
+	return opens;
+}
+
+/* However many addresses there are: what lists routes and addresses is read once, and each interface asked once. */
+static void more_addresses_open_no_more_files(void **state)
+{
+	unsigned few;
+
+	(void) state;
+	add("eth0", "192.0.2.1/24", UP, "1000", "device");
+	add("eth0", "192.0.2.2/24", UP, "1000", "device");
+	default_route("eth0");
+	few = opens_of_a_list();
+	assert_in_range(few, 1, 5);
+	for (int i = 3; i < 9; i++) {
+		char cidr[32];
+
+		snprintf(cidr, sizeof(cidr), "192.0.2.%d/24", i);
+		add("eth0", cidr, UP, "1000", "device");
+		snprintf(cidr, sizeof(cidr), "2001:db8::%d/64", i);
+		add("eth0", cidr, UP, "1000", "device");
+	}
+	assert_int_equal(opens_of_a_list(), few);
+}
+
 /* ---- filter ---- */
 
 static const struct {
@@ -336,6 +377,7 @@ int main(void)
 		TEST(ipv6_addresses_that_do_not_last_come_later),
 		TEST(an_ipv6_default_route_counts_and_a_rejecting_one_does_not),
 		TEST(entries_say_network_speed_and_mtu),
+		TEST(more_addresses_open_no_more_files),
 		TEST(filters_pick_and_leave_out),
 		TEST(a_filter_of_64_kib_is_no_trouble),
 		TEST(the_systems_error_is_passed_on),

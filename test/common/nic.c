@@ -77,7 +77,7 @@ static int machine_end(void **state)
 
 static struct fid_nic *nic_open(const char *name)
 {
-	struct fab_netif netif = { .mtu = 1500, .speed = 10000000000 };
+	struct fab_netif netif = { .hardware = true, .mtu = 1500, .speed = 10000000000 };
 	struct fid_nic *nic = (void *) 1;
 
 	snprintf(netif.name, sizeof(netif.name), "%s", name);

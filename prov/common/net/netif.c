@@ -16,6 +16,7 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "base/strbuf.h"
+#include "base/table.h"
 
 static const struct fab_netif_source system_source = {
 	.proc_net = "/proc/net",
@@ -176,60 +177,164 @@ static bool sys_has(const char *name, const char *file)
 	return !access(path, F_OK);
 }
 
-/* Does a line of /proc/net/route or ipv6_route that is a default route name this interface? */
-static bool is_default_route(const char *line, int family, const char *name)
-{
-	unsigned dest, mask, flags, prefix_len;
-	char dest6[33], iface[IF_NAMESIZE];
+/* ---- what /proc/net says, read once for all addresses ---- */
 
-	if (family == AF_INET)
-		return sscanf(line, "%15s %x %*s %x %*s %*s %*s %x", iface, &dest, &flags, &mask) == 4 &&
-		       !strcmp(iface, name) && !dest && !mask && (flags & 0x1);
-	/* 0x1 usable, 0x200 reject */
-	return sscanf(line, "%32s %x %*s %*s %*s %*s %*s %*s %x %15s", dest6, &prefix_len, &flags, iface) == 4 &&
-	       !strcmp(iface, name) && !prefix_len && strspn(dest6, "0") == 32 && (flags & 0x201) == 0x1;
-}
+/* An interface with a default route of a family. */
+struct way_out {
+	char name[IF_NAMESIZE];
+	int family;
+};
 
-static bool has_default_route(int family, const char *name)
-{
-	FILE *f = open_file(fab_netif_source->proc_net, family == AF_INET ? "route" : "ipv6_route", NULL);
-	bool found = false;
-	char line[256];
+/* An IPv6 address that is not as others are. */
+struct odd_addr {
+	uint8_t addr[16];
+	char name[IF_NAMESIZE];
+	unsigned flags;			/* the kernel's */
+};
 
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = is_default_route(line, family, name);
-	if (f)
-		fclose(f);
-	return found;
-}
+/* Both sorted, once read. */
+struct facts {
+	struct way_out *ways;		/* owned, as is addrs */
+	size_t way_cnt, way_room;
+	struct odd_addr *addrs;
+	size_t addr_cnt, addr_room;
+};
 
 #define IPV6_FLEETING	(0x01 | 0x20)	/* temporary, deprecated */
 #define IPV6_UNUSABLE	(0x08 | 0x40)	/* its duplicate was found, or is still looked for */
 
-/* The kernel's flags of an IPv6 address, 0 if it does not list it. */
-static unsigned ipv6_flags(const union fab_sockaddr *addr, const char *name)
+static int compare_ways(const void *a, const void *b)
 {
-	FILE *f = open_file(fab_netif_source->proc_net, "if_inet6", NULL);
-	char line[128], text[33], wanted[33], iface[IF_NAMESIZE];
-	unsigned flags = 0, there;
+	const struct way_out *left = a, *right = b;
 
-	for (int i = 0; i < 16; i++)
-		sprintf(wanted + 2 * i, "%02x", addr->sin6.sin6_addr.s6_addr[i]);
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%32s %*s %*s %*s %x %15s", text, &there, iface) == 3 && !strcmp(text, wanted) &&
-		    !strcmp(iface, name))
-			flags = there;
-	}
-	if (f)
-		fclose(f);
-	return flags;
+	return left->family != right->family ? left->family - right->family : strcmp(left->name, right->name);
 }
 
-static enum class class_of(const char *name, bool default_route)
+static int compare_addrs(const void *a, const void *b)
+{
+	const struct odd_addr *left = a, *right = b;
+	int cmp = memcmp(left->addr, right->addr, sizeof(left->addr));
+
+	return cmp ? cmp : strcmp(left->name, right->name);
+}
+
+static int add_way(struct facts *facts, int family, const char *name)
+{
+	struct way_out *way;
+
+	if (fab_grow(&facts->ways, &facts->way_room, facts->way_cnt, sizeof(*way)))
+		return -FI_ENOMEM;
+	way = &facts->ways[facts->way_cnt++];
+	way->family = family;
+	snprintf(way->name, sizeof(way->name), "%s", name);
+	return 0;
+}
+
+/* What a line of /proc/net/route tells, if anything; 0 or -FI_ENOMEM, as of the other files. */
+static int take_route(struct facts *facts, const char *line)
+{
+	unsigned dest, mask, flags;
+	char name[IF_NAMESIZE];
+
+	if (strstr(line, "\t00000000\t") &&
+	    sscanf(line, "%15s %x %*s %x %*s %*s %*s %x", name, &dest, &flags, &mask) == 4 && !dest && !mask &&
+	    (flags & 0x1))
+		return add_way(facts, AF_INET, name);
+	return 0;
+}
+
+/* Of /proc/net/ipv6_route. */
+static int take_route6(struct facts *facts, const char *line)
+{
+	char name[IF_NAMESIZE];
+	unsigned flags;
+
+	/* flags: 0x1 usable, 0x200 reject */
+	if (strspn(line, "0") == 32 && !strncmp(line + 32, " 00 ", 4) &&
+	    sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %x %15s", &flags, name) == 2 && (flags & 0x201) == 0x1)
+		return add_way(facts, AF_INET6, name);
+	return 0;
+}
+
+/* Of /proc/net/if_inet6. */
+static int take_addr6(struct facts *facts, const char *line)
+{
+	struct odd_addr *odd;
+	char name[IF_NAMESIZE];
+	unsigned flags, byte;
+
+	if (sscanf(line, "%*32s %*s %*s %*s %x %15s", &flags, name) != 2 || !(flags & (IPV6_FLEETING | IPV6_UNUSABLE)))
+		return 0;
+	if (fab_grow(&facts->addrs, &facts->addr_room, facts->addr_cnt, sizeof(*odd)))
+		return -FI_ENOMEM;
+	odd = &facts->addrs[facts->addr_cnt++];
+	odd->flags = flags;
+	memcpy(odd->name, name, sizeof(name));
+	for (int i = 0; i < 16 && sscanf(line + 2 * i, "%2x", &byte) == 1; i++)
+		odd->addr[i] = byte;
+	return 0;
+}
+
+/* A file that cannot be read says nothing. */
+static int read_lines(struct facts *facts, const char *name, int (*take)(struct facts *facts, const char *line))
+{
+	FILE *f = open_file(fab_netif_source->proc_net, name, NULL);
+	char line[256];
+	int ret = 0;
+
+	while (f && !ret && fgets(line, sizeof(line), f))
+		ret = take(facts, line);
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+static void facts_free(struct facts *facts)
+{
+	free(facts->ways);
+	free(facts->addrs);
+}
+
+/* 0 or -FI_ENOMEM; facts_free() either way. */
+static int facts_read(struct facts *facts)
+{
+	memset(facts, 0, sizeof(*facts));
+	if (read_lines(facts, "route", take_route) || read_lines(facts, "ipv6_route", take_route6) ||
+	    read_lines(facts, "if_inet6", take_addr6))
+		return -FI_ENOMEM;
+	if (facts->way_cnt)
+		qsort(facts->ways, facts->way_cnt, sizeof(*facts->ways), compare_ways);
+	if (facts->addr_cnt)
+		qsort(facts->addrs, facts->addr_cnt, sizeof(*facts->addrs), compare_addrs);
+	return 0;
+}
+
+static bool has_default_route(const struct facts *facts, int family, const char *name)
+{
+	struct way_out key = { .family = family };
+
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	return facts->way_cnt && bsearch(&key, facts->ways, facts->way_cnt, sizeof(key), compare_ways);
+}
+
+/* The kernel's flags of an IPv6 address, 0 if there is nothing about it to know. */
+static unsigned ipv6_flags(const struct facts *facts, const union fab_sockaddr *addr, const char *name)
+{
+	const struct odd_addr *found = NULL;
+	struct odd_addr key = { .flags = 0 };
+
+	memcpy(key.addr, &addr->sin6.sin6_addr, sizeof(key.addr));
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	if (facts->addr_cnt)
+		found = bsearch(&key, facts->addrs, facts->addr_cnt, sizeof(key), compare_addrs);
+	return found ? found->flags : 0;
+}
+
+static enum class class_of(const char *name, bool hardware, bool default_route)
 {
 	static const char *const prefixes[] = { "docker", "br-", "virbr", "veth", "tun", "tap" };
 
-	if (sys_has(name, "device"))
+	if (hardware)
 		return CLASS_HARDWARE;
 	if (sys_has(name, "tun_flags"))
 		return CLASS_LOCAL;
@@ -277,24 +382,39 @@ static void set_network(struct fab_netif *netif, const struct sockaddr *netmask)
 	snprintf(netif->network, sizeof(netif->network), "%s/%u", text, netif->prefix_len);
 }
 
-static void set_rank(struct candidate *candidate, unsigned addr_flags)
+static void set_rank(struct candidate *candidate, const struct facts *facts, unsigned addr_flags)
 {
 	const struct fab_netif *netif = &candidate->netif;
 	int family = netif->addr.sa.sa_family;
-	bool default_route = !netif->loopback && has_default_route(family, netif->name);
+	bool default_route = !netif->loopback && has_default_route(facts, family, netif->name);
 
 	candidate->rank[RANK_LOOPBACK] = netif->loopback;
 	candidate->rank[RANK_NOT_RUNNING] = !netif->running;
 	candidate->rank[RANK_LINK_LOCAL] = fab_addr_is_link_local(&netif->addr.sa);
-	candidate->rank[RANK_CLASS] = class_of(netif->name, default_route);
+	candidate->rank[RANK_CLASS] = class_of(netif->name, netif->hardware, default_route);
 	candidate->rank[RANK_NO_DEFAULT_ROUTE] = !default_route;
 	candidate->rank[RANK_SLOWNESS] = UINT64_MAX - netif->speed;
 	candidate->rank[RANK_FLEETING] = !!(addr_flags & IPV6_FLEETING);
 	candidate->rank[RANK_FAMILY] = family != AF_INET;
 }
 
-/* False: it is no address for us. */
-static bool candidate_make(struct candidate *candidate, const struct ifaddrs *ifa)
+/* What /sys says of the interface: asked, unless it is that of before, another address (NULL: there is none). */
+static void set_link(struct fab_netif *netif, const struct fab_netif *before)
+{
+	if (before && !strcmp(before->name, netif->name)) {
+		netif->mtu = before->mtu;
+		netif->speed = before->speed;
+		netif->hardware = before->hardware;
+		return;
+	}
+	netif->mtu = sys_number(netif->name, "mtu");
+	netif->speed = sys_number(netif->name, "speed") * 1000000;
+	netif->hardware = sys_has(netif->name, "device");
+}
+
+/* False: it is no address for us. before: the address that was made last, or NULL. */
+static bool candidate_make(struct candidate *candidate, const struct facts *facts, const struct ifaddrs *ifa,
+			   const struct fab_netif *before)
 {
 	struct fab_netif *netif = &candidate->netif;
 	unsigned addr_flags = 0;
@@ -307,14 +427,13 @@ static bool candidate_make(struct candidate *candidate, const struct ifaddrs *if
 	snprintf(netif->name, sizeof(netif->name), "%.*s", (int) strcspn(ifa->ifa_name, ":"), ifa->ifa_name);
 	netif->loopback = ifa->ifa_flags & IFF_LOOPBACK;
 	netif->running = ifa->ifa_flags & IFF_RUNNING;
-	netif->mtu = sys_number(netif->name, "mtu");
-	netif->speed = sys_number(netif->name, "speed") * 1000000;
-	set_network(netif, ifa->ifa_netmask);
 	if (netif->addr.sa.sa_family == AF_INET6)
-		addr_flags = ipv6_flags(&netif->addr, netif->name);
+		addr_flags = ipv6_flags(facts, &netif->addr, netif->name);
 	if (addr_flags & IPV6_UNUSABLE)
 		return false;
-	set_rank(candidate, addr_flags);
+	set_link(netif, before);
+	set_network(netif, ifa->ifa_netmask);
+	set_rank(candidate, facts, addr_flags);
 	return true;
 }
 
@@ -354,9 +473,11 @@ static void log_none(const struct fi_provider *prov, const char *filter, const s
 
 int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt)
 {
+	const struct fab_netif *before = NULL;
 	struct candidate *candidates;
 	struct fab_netif *ranked;
 	size_t max = 0, found = 0;
+	struct facts facts;
 	struct ifaddrs *ifas;
 	int ret = -FI_ENOMEM;
 
@@ -366,14 +487,16 @@ int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fa
 		max++;
 	candidates = calloc(max + 1, sizeof(*candidates));
 	ranked = calloc(max + 1, sizeof(*ranked));
-	if (!candidates || !ranked)
+	if (facts_read(&facts) || !candidates || !ranked)
 		goto free_ranked;
 	for (const struct ifaddrs *ifa = ifas; ifa; ifa = ifa->ifa_next) {
 		struct candidate *candidate = &candidates[found];
 
-		if (!candidate_make(candidate, ifa) || !pick(filter, &candidate->netif, &candidate->rank[RANK_PICK]))
+		if (!candidate_make(candidate, &facts, ifa, before) ||
+		    !pick(filter, &candidate->netif, &candidate->rank[RANK_PICK]))
 			continue;
 		candidate->rank[RANK_ORDER] = found++;
+		before = &candidate->netif;
 	}
 	if (!found) {
 		log_none(prov, filter, ifas);
@@ -389,6 +512,7 @@ int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fa
 	ret = 0;
 
 free_ranked:
+	facts_free(&facts);
 	free(ranked);
 	free(candidates);
 	fab_netif_source->freeifaddrs(ifas);

@@ -26,6 +26,7 @@ struct fab_netif {
 	union fab_sockaddr net;		/* addr & netmask */
 	uint8_t prefix_len;
 	bool loopback, running;
+	bool hardware;			/* there is a device behind it */
 	uint32_t mtu;			/* bytes, 0 unknown */
 	uint64_t speed;			/* bit/s, 0 unknown */
 	char network[64];		/* "192.168.1.0/24", "fe80::/64": the fabric name */

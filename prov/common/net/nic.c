@@ -147,6 +147,8 @@ int fab_nic_open(const struct fab_netif *netif, struct fid_nic **nic_fid)
 	char folder[PATH_MAX];
 
 	*nic_fid = NULL;
+	if (!netif->hardware)
+		return 0;
 	snprintf(folder, sizeof(folder), "%s/%s", fab_netif_source->sys_net, netif->name);
 	if (!fab_nic_find(folder, &nic))
 		return 0;
