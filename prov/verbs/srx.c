@@ -117,7 +117,7 @@ int vrb_srx_bind(struct vrb_ep *ep, struct fid *fid, uint64_t flags)
 	fab_engine_unlock(ctx->base.engine);
 	/* its receives are posted to the context */
 	if (ep->base.caps & FI_MSG)
-		ep->base.ep_fid.msg = ep->base.caps & FI_SEND ? &send_ops : &fab_no_msg;
+		fab_ep_set_receives(&ep->base, ep->base.caps & FI_SEND ? &send_ops : &fab_no_msg, NULL);
 	return 0;
 }
 

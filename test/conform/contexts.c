@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Aliases, shared contexts and scalable endpoints. Source: fi_endpoint(3), fi_av(3). */
 #include <string.h>
+#include <rdma/fi_trigger.h>
 
 #include "ops.h"
 
@@ -281,6 +282,57 @@ TEST_TABLE(srx_serves_all, share_rows, FI_MSG, RELIABLE)
 		CHECK_EQ(c.len, row->len);
 		check_fill(c.ctx, row->len, (unsigned int) i);
 	}
+}
+
+/* A side whose endpoint shares a receive context; *alias was made before it was bound to that. */
+static struct side *aliased_sharer(struct test *t, struct fid_ep **alias)
+{
+	struct side *s = domain_side(t);
+
+	s->o.srx = srx_open(s, 8);
+	side_open_cqs(s);
+	if (run.type != FI_EP_MSG)
+		side_open_av(s);
+	side_open_ep(s);
+	*alias = alias_open(s, FI_RECV);
+	side_bind(s);
+	side_enable(s);
+	return s;
+}
+
+/* An alias differs from its endpoint by its flags alone: where that shares a receive context, nothing is received
+ * through the alias either, though it was there first. */
+TEST_PROV(srx_takes_receives_of_aliases, FI_MSG, RELIABLE)
+{
+	struct fid_ep *alias;
+	struct side *s = aliased_sharer(t, &alias);
+	char in[4];
+
+	if (!run.ours)
+		SKIP("what %s answers is not laid down", run.prov);
+	CHECK_RET((int) fi_recv(s->ep, in, 4, NULL, FI_ADDR_UNSPEC, in), -FI_ENOSYS);
+	CHECK_RET((int) fi_recv(alias, in, 4, NULL, FI_ADDR_UNSPEC, in), -FI_ENOSYS);
+}
+
+/* Nor is it deferred: the receive would outlive the endpoint in the context. */
+TEST_PROV(srx_takes_deferred_receives_of_aliases, FI_MSG | FI_TRIGGER, RELIABLE)
+{
+	struct fid_ep *alias;
+	struct side *s = aliased_sharer(t, &alias);
+	struct fi_cntr_attr attr = { 0 };
+	char in[4];
+	struct iovec iov = { in, sizeof(in) };
+	struct fi_op_msg op = { .ep = alias, .msg = { .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC } };
+	struct fi_deferred_work work = { .op_type = FI_OP_RECV, .op.msg = &op };
+
+	if (!run.ours)
+		SKIP("what %s answers is not laid down", run.prov);
+	MUST(fi_cntr_open(s->domain, &attr, &work.triggering_cntr, NULL));
+	own_fid(t, &work.triggering_cntr->fid);
+	CHECK_RET(fi_control(&s->domain->fid, FI_QUEUE_WORK, &work), -FI_ENOSYS);
+	close_now(t, &alias->fid);
+	side_close_ep(s);
+	close_now(t, &s->o.srx->fid);
 }
 
 /* One client's end takes no receive away from the others. */

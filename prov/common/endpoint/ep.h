@@ -59,7 +59,7 @@ struct fab_ep {
 	struct fab_coll *coll;
 	struct fi_info *info;		/* owned copy of what it was opened with */
 	struct fab_ops_part *part;	/* owned: tables for fewer directions than its provider has, or NULL */
-	_Atomic uint32_t alias_cnt;	/* fi_close is -FI_EBUSY while there are any */
+	struct fab_list aliases;	/* while there are any fi_close is -FI_EBUSY. Engine's lock */
 	const struct fab_profiler *profiler;	/* what its provider tells of it (profile.h); NULL: nothing */
 	struct fab_list profiles;	/* views of that which programs have open: then, too. Engine's lock */
 };
@@ -103,6 +103,9 @@ int fab_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 int fab_ep_take_name(const struct fab_ep *ep, union fab_sockaddr *name, const void *addr, size_t addrlen);
 /* What fi_close asks first: -FI_EBUSY while there are aliases or views (logged), or 0. Takes the lock. */
 int fab_ep_check_close(const struct fab_ep *ep);
+/* From now on the endpoint, and each alias of it, offers these calls for messages; a table that is NULL stays as it is.
+ * Before the endpoint is enabled; takes the lock. */
+void fab_ep_set_receives(struct fab_ep *ep, struct fi_ops_msg *msg, struct fi_ops_tagged *tagged);
 /* Drops every reference. The provider has closed what could still reach the endpoint. */
 void fab_ep_fini(struct fab_ep *ep);
 /* The part of it that undoes binding. */

@@ -97,6 +97,7 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.profiler = ops->profiler,
 	};
 	fab_list_init(&ep->profiles);
+	fab_list_init(&ep->aliases);
 	if (!ep->info) {
 		ret = -FI_ENOMEM;
 		goto put_key;
@@ -133,21 +134,21 @@ put_key:
 
 int fab_ep_check_close(const struct fab_ep *ep)
 {
-	uint32_t cnt = atomic_load(&ep->alias_cnt);
-	bool viewed;
+	bool viewed, aliased;
 
 	fab_engine_lock(ep->engine);
 	viewed = !fab_list_empty(&ep->profiles);
+	aliased = !fab_list_empty(&ep->aliases);
 	fab_engine_unlock(ep->engine);
 	if (viewed) {
 		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint whose fi_profile_open() has "
 			"not been undone: fi_profile_close() first\n");
 		return -FI_EBUSY;
 	}
-	if (!cnt)
+	if (!aliased)
 		return 0;
-	FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint that has %u aliases (fi_ep_alias): "
-		"close them first\n", cnt);
+	FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint that has aliases (fi_ep_alias): "
+		"close them first\n");
 	return -FI_EBUSY;
 }
 

@@ -60,12 +60,18 @@ static int one_direction(const struct fab_ep *ep, uint64_t flags)
 struct alias {
 	struct fab_ep_fid held;
 	struct fi_ops ops;
+	struct fab_list link;		/* in held.ep->aliases */
 };
 
 static int alias_close(struct fid *fid)
 {
-	atomic_fetch_sub(&fab_ep_of(fid)->alias_cnt, 1);
-	free(fab_container(fid, struct alias, held.ep_fid.fid));
+	struct alias *alias = fab_container(fid, struct alias, held.ep_fid.fid);
+	struct fab_engine *engine = alias->held.ep->engine;
+
+	fab_engine_lock(engine);
+	fab_list_remove(&alias->link);
+	fab_engine_unlock(engine);
+	free(alias);
 	return 0;
 }
 
@@ -91,9 +97,28 @@ static int alias_open(const struct fab_ep_fid *held, const struct fi_alias *arg)
 		free(alias);
 		return ret;
 	}
-	atomic_fetch_add(&held->ep->alias_cnt, 1);
+	fab_engine_lock(held->ep->engine);
+	fab_list_add_tail(&held->ep->aliases, &alias->link);
+	fab_engine_unlock(held->ep->engine);
 	*arg->fid = &alias->held.ep_fid.fid;
 	return 0;
+}
+
+static void set_receives(struct fid_ep *ep_fid, struct fi_ops_msg *msg, struct fi_ops_tagged *tagged)
+{
+	ep_fid->msg = msg ? msg : ep_fid->msg;
+	ep_fid->tagged = tagged ? tagged : ep_fid->tagged;
+}
+
+void fab_ep_set_receives(struct fab_ep *ep, struct fi_ops_msg *msg, struct fi_ops_tagged *tagged)
+{
+	struct fab_list *link;
+
+	fab_engine_lock(ep->engine);
+	set_receives(&ep->ep_fid, msg, tagged);
+	fab_list_for_each(&ep->aliases, link)
+		set_receives(&fab_container(link, struct alias, link)->held.ep_fid, msg, tagged);
+	fab_engine_unlock(ep->engine);
 }
 
 int fab_ep_control(struct fid *fid, int command, void *arg)

@@ -253,6 +253,8 @@ int tcp_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct 
 
 int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 {
+	struct fi_ops_msg *msg = ep->base.caps & FI_SEND ? &tcp_tx_half.msg : &fab_no_msg;
+	struct fi_ops_tagged *tagged = ep->base.caps & FI_SEND ? &tcp_tx_half.tagged : &fab_no_tagged;
 	struct tcp_ep *srx = tcp_ep_of(fid);
 	int ret;
 
@@ -268,10 +270,7 @@ int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 	fab_list_add_tail(&srx->own_rx.users, &ep->shared.link);
 	fab_engine_unlock(srx->base.engine);
 	/* its receives are posted to the context */
-	if (ep->base.caps & FI_MSG)
-		ep->base.ep_fid.msg = ep->base.caps & FI_SEND ? &tcp_tx_half.msg : &fab_no_msg;
-	if (ep->base.caps & FI_TAGGED)
-		ep->base.ep_fid.tagged = ep->base.caps & FI_SEND ? &tcp_tx_half.tagged : &fab_no_tagged;
+	fab_ep_set_receives(&ep->base, ep->base.caps & FI_MSG ? msg : NULL, ep->base.caps & FI_TAGGED ? tagged : NULL);
 	return 0;
 }
 
