@@ -34,8 +34,17 @@
 #include "common/regions/regions.h"
 #include "common/engine/engine.h"
 
+struct fab_connreq;
 struct fab_eq;
 struct fab_wait;
+
+/* The handle of a request: fi_info.handle of an FI_CONNREQ points to fid. It outlives the request, so that no other
+ * request has its address before FAB_CONNREQ_OLD_MAX more have been answered: a handle used twice is refused. */
+struct fab_connreq_handle {
+	struct fid fid;
+	struct fab_list link;		/* in fabric->connreqs; once the request is taken, in old_connreqs */
+	struct fab_connreq *req;	/* borrowed; NULL: taken */
+};
 
 struct fab_fabric {
 	struct fid_fabric fabric_fid;	/* .api_version: what the application asked for */

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "common/endpoint/endpoint.h"
 #include "common/explain/explain.h"
 #include "common/ops/ops.h"
 
@@ -48,6 +47,7 @@ int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, c
 
 int fab_fabric_fini(struct fab_fabric *fabric)
 {
+	struct fab_list *link, *next;
 	uint32_t ref = atomic_load(&fabric->ref);
 
 	if (ref) {
@@ -58,7 +58,8 @@ int fab_fabric_fini(struct fab_fabric *fabric)
 	pthread_mutex_lock(&open_lock);
 	fab_list_remove(&fabric->link);
 	pthread_mutex_unlock(&open_lock);
-	fab_connreq_handles_fini(fabric);
+	fab_list_for_each_safe(&fabric->old_connreqs, link, next)
+		free(fab_container(link, struct fab_connreq_handle, link));
 	fab_core_count_fabric(fabric->prov, -1);
 	pthread_mutex_destroy(&fabric->lock);
 	free(fabric->name);

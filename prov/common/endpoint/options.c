@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
-#include "common/op/atomic.h"
+#include "common/op/op.h"
 
 static const struct fi_provider *prov_of(const struct fab_ep *ep)
 {

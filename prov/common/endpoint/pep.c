@@ -80,14 +80,6 @@ struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle)
 	return handle ? take(fabric, handle, NULL) : NULL;
 }
 
-void fab_connreq_handles_fini(struct fab_fabric *fabric)
-{
-	struct fab_list *link, *next;
-
-	fab_list_for_each_safe(&fabric->old_connreqs, link, next)
-		free(fab_container(link, struct fab_connreq_handle, link));
-}
-
 /* What the application opens its endpoint with. */
 static struct fi_info *request_info(const struct fab_connreq *req)
 {

@@ -19,14 +19,6 @@
 
 struct fab_pep;
 
-/* The handle of a request: fi_info.handle of an FI_CONNREQ points to fid. It outlives the request, so that no other
- * request has its address before FAB_CONNREQ_OLD_MAX more have been answered: a handle used twice is refused. */
-struct fab_connreq_handle {
-	struct fid fid;
-	struct fab_list link;		/* in fabric->connreqs; once the request is taken, in old_connreqs */
-	struct fab_connreq *req;	/* borrowed; NULL: taken */
-};
-
 #define FAB_CONNREQ_OLD_MAX	1024	/* handles in fabric->old_connreqs */
 
 /* A request that nobody has accepted or refused: its provider's, who embeds this. */
@@ -97,8 +89,6 @@ bool fab_pep_room(const struct fab_pep *pep, uint32_t more);
 
 /* Take the request that handle means out of the fabric: the caller owns it. NULL if there is none (any more). */
 struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle);
-/* Free the handles of a fabric that closes, all of whose passive endpoints are closed. */
-void fab_connreq_handles_fini(struct fab_fabric *fabric);
 /* The passive endpoint that handle means, or NULL. fabric->lock held. */
 struct fab_pep *fab_pep_find_locked(struct fab_fabric *fabric, fid_t handle);
 
