@@ -4,7 +4,7 @@
  * send queue and a parser. Who opened it, and what its end means, is its owner's business (struct tcp_conn_owner).
  *
  * tcp_conn_init -> IDLE --operations may be queued--> tcp_conn_start -> UP -> tcp_conn_down -> DOWN -> freed by the
- * owner. An idle one may also go back: UP -> (PARKING ->) IDLE, by agreement with the peer (park.c).
+ * owner. An idle one may also go back: UP -> (PARKING ->) IDLE, by agreement with the peer (peer/park.c).
  *
  * All calls want the engine lock of conn->ep. Files: conn.c life and failure, tx.c what leaves, rx.c what arrives,
  * io_sock.c moves the bytes.
@@ -31,7 +31,7 @@ enum tcp_conn_state {
 	TCP_CONN_DOWN,			/* every operation has been completed; nothing may be added */
 };
 
-/* What the other end said of itself in its CM message, in host order, checked by cm.c. */
+/* What the other end said of itself in its CM message, in host order, checked by handshake/cm.c. */
 struct tcp_hello {
 	bool ext;			/* speaks our extension */
 	bool swap;			/* its byte order is not ours */
@@ -68,7 +68,7 @@ extern const struct tcp_io tcp_io_sock;
 enum tcp_rx_phase {
 	TCP_RX_HDR,			/* between frames, or within a header of which hdr_have bytes are here */
 	TCP_RX_PAYLOAD,			/* `left` bytes of payload to go to iov, then `skip` to be dropped */
-	TCP_RX_STALLED,			/* the rest of rx.unexp is in the socket until a receive takes it (stall.c) */
+	TCP_RX_STALLED,			/* the rest of rx.unexp is in the socket until a receive takes it (message/stall.c) */
 };
 
 /* Where a message goes: part of a multi-receive, or the front of a posted receive. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A tcp endpoint, MSG or RDM. The two differ in where a connection comes from: a MSG endpoint has one, made by
- * fi_connect or fi_accept (cm.c); an RDM endpoint has a listener and a peer table that opens them on demand
- * (peer.c). All else is the same.
+ * fi_connect or fi_accept (room connect); an RDM endpoint has a listener and a peer table that opens them on demand
+ * (room peer). All else is the same.
  *
  * Guarded by base.progress's lock, except what open fixes.
  */
@@ -20,7 +20,7 @@ struct tcp_peer_table;			/* peer/peers.h */
 struct tcp_sep;				/* peer/contexts.h */
 struct tcp_owner;			/* message/message.h */
 
-/* Posted receives and unexpected messages of an endpoint, or of several (shared receive contexts, shared.c): those are
+/* Posted receives and unexpected messages of an endpoint, or of several (shared receive contexts): those are
  * on one engine. */
 struct tcp_rx_ctx {
 	struct fab_match msg;		/* untagged; all tags are 0 */
@@ -32,14 +32,14 @@ struct tcp_rx_ctx {
 	struct fab_list claimed;	/* struct tcp_unexp, by match.order: found by a peek, waiting for its claim */
 	struct fab_list orphans;	/* struct tcp_unexp, by link: those whose connection has ended */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
-	uint64_t stranger_len;		/* bytes kept of peers in no address vector (stranger.c) */
+	uint64_t stranger_len;		/* bytes kept of peers in no address vector (message/stranger.c) */
 	struct fab_list strangers;	/* struct tcp_conn.stranger: not read because of them */
 	bool stranger_warned;
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
-	bool keyed;			/* a receive for an authorization key has been posted (keyed.c) */
-	bool grouped;			/* sources have a peer group (group.c) */
-	uint32_t export_cnt;		/* shared: other providers take receives of it (exported.h) */
-	struct tcp_owner *owner;	/* owned: another provider has the receives (owner.h); NULL: we do */
+	bool keyed;			/* a receive for an authorization key has been posted (message/keyed.c) */
+	bool grouped;			/* sources have a peer group (message/group.c) */
+	uint32_t export_cnt;		/* shared: other providers take receives of it (room lent) */
+	struct tcp_owner *owner;	/* owned: another provider has the receives (room lent); NULL: we do */
 	struct fab_list users;		/* shared: struct tcp_ep.shared.link of those bound, oldest first */
 };
 
@@ -66,7 +66,7 @@ struct tcp_ep_rdm {
 	struct tcp_conn **by_addr;
 	size_t by_addr_cnt;
 	int rx_ctx_bits;		/* of the address vector */
-	uint64_t group_bits;		/* of an fi_addr, those of a peer group (group.c); 0: there are none */
+	uint64_t group_bits;		/* of an fi_addr, those of a peer group (message/group.c); 0: there are none */
 	struct tcp_peer_table *peers;	/* owned */
 };
 
@@ -149,7 +149,7 @@ enum tcp_tx_waits {
 	TCP_TX_BEHIND_ALL = 4,		/* all before it have completed (FI_FENCE) */
 };
 
-/* Has it been announced (rndv.c)? Then the peer may let it wait for ever, and it takes up no place among the `size`
+/* Has it been announced (message/rndv.c)? Then the peer may let it wait for ever, and it takes up no place among the `size`
  * operations of its context any more; one peer may have TCP_IDMAP_MAX. */
 enum tcp_tx_rndv {
 	TCP_TX_UNASKED,

@@ -8,7 +8,7 @@
  *
  * A stream begins with one CM message each way (connecting side first), then carries data frames both ways until it
  * is shut down. CM fields are big-endian. Data frames are in their sender's byte order; conn_data in the CM header
- * shows which that is, and a receiver of the other order swaps every field (tcp_rx.c: one place).
+ * shows which that is, and a receiver of the other order swaps every field (stream/rx.c: one place).
  */
 #ifndef TCP_WIRE_H
 #define TCP_WIRE_H
