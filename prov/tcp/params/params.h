@@ -47,14 +47,14 @@ struct tcp_params {
 	size_t credit;
 	size_t unexp_max;
 	size_t stranger_max;		/* of all peers together that are in no address vector (message/stranger.c) */
-	int stranger_conn;		/* of those, connections of an endpoint (peer/budget.c); 0: as many as like to */
+	int stranger_conn;		/* of those, connections of an endpoint (budget.c); 0: as many as like to */
 	bool nodelay;
 	bool auto_progress_off;		/* FI_TCP_DISABLE_AUTO_PROGRESS */
 	int connect_timeout_ms;		/* until the peer's kernel has answered; for an incoming request to arrive */
 	int reply_timeout_ms;		/* until a peer that is there has accepted or refused. 0: no end */
 	int user_timeout_ms;		/* silence after which a connected peer is dead (peer/alive.c) */
 	int stall_timeout_ms;		/* likewise of its process, while operations wait for it. 0: no end */
-	int max_conn;			/* connections of this process; 0: by the limit on descriptors (peer/budget.c) */
+	int max_conn;			/* connections of this process; 0: by the limit on descriptors (budget.c) */
 	bool auth_address;		/* proofs of authorization keys are bound to addresses (handshake/auth.c) */
 	int holdoff_ms;			/* after a failed connect: sends fail at once */
 };

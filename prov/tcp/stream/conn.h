@@ -68,7 +68,7 @@ extern const struct tcp_io tcp_io_sock;
 enum tcp_rx_phase {
 	TCP_RX_HDR,			/* between frames, or within a header of which hdr_have bytes are here */
 	TCP_RX_PAYLOAD,			/* `left` bytes of payload to go to iov, then `skip` to be dropped */
-	TCP_RX_STALLED,			/* the rest of rx.unexp is in the socket until a receive takes it (message/stall.c) */
+	TCP_RX_STALLED,			/* the rest of rx.unexp is in the socket until a receive takes it (stall.c) */
 };
 
 /* Where a message goes: part of a multi-receive, or the front of a posted receive. */

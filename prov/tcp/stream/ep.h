@@ -149,8 +149,8 @@ enum tcp_tx_waits {
 	TCP_TX_BEHIND_ALL = 4,		/* all before it have completed (FI_FENCE) */
 };
 
-/* Has it been announced (message/rndv.c)? Then the peer may let it wait for ever, and it takes up no place among the `size`
- * operations of its context any more; one peer may have TCP_IDMAP_MAX. */
+/* Has it been announced (message/rndv.c)? Then the peer may let it wait for ever, and it takes up no place among the
+ * `size` operations of its context any more; one peer may have TCP_IDMAP_MAX. */
 enum tcp_tx_rndv {
 	TCP_TX_UNASKED,
 	TCP_TX_ANNOUNCED,
