@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fabrics and domains of udp: what prov/common has, and which calls exist.
+ * Fabrics and domains: those of prov/common, with udp's operation tables.
  */
 #include "common/av/av.h"
 #include "common/lent/lent.h"

@@ -2,9 +2,9 @@
 /*
  * Endpoints: open, enable, names, close.
  *
- * Close: first nothing is taken any more (ep->closing), then what is queued gets one chance to leave, then all that is
- * outstanding completes as cancelled and the socket goes; from there on nobody can reach the endpoint, since its groups
- * are left before it.
+ * Close: first new operations are refused (ep->closing). Then queued sends get one attempt to leave. Then all
+ * outstanding operations complete with FI_ECANCELED, and the socket is closed. After that nothing can reach the
+ * endpoint, since its groups have been left before.
  */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>

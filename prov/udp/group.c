@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Multicast groups, fi_cm(3). Who joins to receive gets a socket bound to the group's address and port, so that nothing
- * else arrives there; who joins to send gets a number, fi_mc_addr(), that stands for the address. The join itself
- * takes no time, so its event is there when fi_join returns.
+ * Multicast groups, fi_cm(3). Joining to receive opens a socket that is bound to the group's address and port, so that
+ * nothing else arrives there. Joining to send gives the address a number, fi_mc_addr(). A join does not wait for
+ * anything, so its event is in the EQ when fi_join() returns.
  */
 #include <errno.h>
 #include <net/if.h>

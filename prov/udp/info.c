@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What udp offers: an entry for each network interface and address. A datagram is as long as fits into one frame of the
- * interface, since a longer one is lost whole when any part of it is.
+ * fi_getinfo(): an entry for each address of each network interface. max_msg_size is what fits into one frame of the
+ * interface: a longer datagram would be lost if any of its fragments is.
  */
 #include "base/bits.h"
 #include "common/offers/offers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls (common/calls/calls_message.h): udp_submit() and udp_post_recv() act. A datagram carries no data
- * beside its message.
+ * The tables of data calls (common/calls/calls_message.h), which end in udp_submit() and udp_post_recv(). There is no
+ * remote CQ data: a datagram holds nothing but the message.
  */
 #include "common/calls/calls.h"
 #include "udp/udp.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sockets of an endpoint: opened, watched, and asked what became of datagrams.
+ * Sockets of an endpoint: opening them, their events, and errors that ICMP reports.
  */
 #include <errno.h>
 #include <net/if.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receiving: posted receives in order, filled by the kernel itself, many in one call. While nothing is posted,
- * datagrams stay in the socket, which drops what it has no room for; that is what the endpoint type promises.
+ * Receiving. The kernel fills posted receives in order, many in one system call. While no receive is posted, datagrams
+ * stay in the socket, which drops those it has no room for; FI_EP_DGRAM allows that.
  */
 #include <errno.h>
 #include <netinet/in.h>

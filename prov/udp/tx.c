@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sending. The first datagram after a pass goes out at once. Those behind it, within the same pass and with a
- * completion for which the caller has to come back, wait for the next pass and then leave many in one call, as do
- * those with FI_MORE, and those that the socket has no room for. What is injected never waits.
+ * Sending. The first datagram after a pass of the engine is sent at once. Later ones of the same pass are queued if
+ * they have a completion, for which the caller must make progress anyway; the next pass sends many in one system call.
+ * Sends with FI_MORE, and those that the socket has no room for, are queued as well. An inject is never queued.
  *
- * A send is complete when the kernel has the datagram; what becomes of it then is not ours to know, except for what
- * ICMP says (udp_port_errors).
+ * A send completes when the kernel has the datagram. Later errors are known only as far as ICMP reports them
+ * (udp_port_errors()).
  */
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a device tells on its own: that it has failed, that a queue of completions is broken, that a port went down. The
- * descriptor is the device's, in the epoll set of each engine that polls it, so nothing of this costs a message
- * anything: the first engine to look reads the events and rings for the engines concerned, each of which acts under
- * its own lock.
+ * Asynchronous events of a device: the device, a completion queue or a queue pair has failed, a port went down. The
+ * device's descriptor for them is in the epoll set of each engine that polls the device, so they cost nothing per
+ * message. The first engine that wakes reads the events and wakes the engines of the device by their eventfds. Each
+ * then acts under its own lock.
  *
- * The list of alarms and what is noted in them is guarded by `lock`, taken inside engines' locks.
+ * `lock` guards the list of alarms and the failures that they hold. It is taken inside of engines' locks.
  */
 #include "verbs/verbs.h"
 
@@ -21,8 +21,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_list alarms = { &alarms, &alarms };
 static struct fab_list lasts = { &lasts, &lasts };	/* struct vrb_last; `lock` */
 
-/* Let each engine of the device know: of this queue or queue pair, or NULL: of all. Others use the device, too, by
- * librdmacm: whose it is, the engines find out. */
+/* Tell each engine of the device that this queue or queue pair has failed; NULL: the device has. The engines find out
+ * whether it is theirs: through librdmacm others in the process may use the device, too. */
 static void ring(struct ibv_context *verbs, const void *element)
 {
 	struct fab_list *link;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics, fi_atomic(3), as devices have them: fetch-and-add, of which FI_SUM and FI_ATOMIC_READ are made, and
- * compare-and-swap, on one 64-bit integer at an aligned address. All others are -FI_EOPNOTSUPP.
+ * Atomics, fi_atomic(3). A device has two: fetch-and-add, which serves FI_SUM and FI_ATOMIC_READ, and compare-and-swap,
+ * each on one 64-bit integer at an aligned address. All others return -FI_EOPNOTSUPP.
  */
 #include "verbs/post.h"
 

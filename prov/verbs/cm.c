@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections of endpoints, over librdmacm. Each event of the endpoint's channel has a handler, which runs on whoever
- * drives the engine, with its lock.
+ * Connections of endpoints, over librdmacm. Each event of the endpoint's channel has a handler, which runs on the
+ * thread that drives the engine, with its lock held.
  *
  *   connect: resolve the address -> resolve the route -> connect -> ESTABLISHED, or refused
  *   accept:  ESTABLISHED
  *
- * Private data of a CM message is as long as the message has room for, so the first byte says how much of it is the
- * application's. Upstream does the same: the two can talk. In front of a request's between addresses of InfiniBand is
- * what librdmacm puts there for those of IP.
+ * The private data of a CM message always arrives at its full length, so its first byte is the length of the
+ * application's part. Upstream does the same, and the two can talk. A request between InfiniBand addresses has a struct
+ * vrb_ib_ahead before that, where librdmacm has its own header for IP addresses.
  */
 #include "verbs/kind.h"
 

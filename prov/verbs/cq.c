@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cq_read(3) straight from the hardware to the caller's entries. While nothing is queued for the CQ, and its engine
- * has one hardware queue that works (engine->direct), a read takes from there as many work completions as it has room
- * for. Those of its own CQ are written where the caller wants them, others are queued where they belong, as a pass
- * would. An error is queued in its place, and with it all that came after. Nothing is taken that has no room, so what a
- * caller leaves stays in the hardware.
+ * fi_cq_read(3) directly from the hardware into the caller's entries. It is used while the ring of the CQ is empty and
+ * its engine has one working hardware queue (engine->direct). The read polls as many work completions as the caller has
+ * room for. Those of its own CQ are written to the caller's entries; others are queued in their CQ, as by a pass of the
+ * engine. After an error, it and all completions behind it are queued in order. Completions for which the caller has no
+ * room stay in the hardware.
  *
- * Where there are several hardware queues each is asked (vrb_poller_look), by a slower hand. All else is the ordinary
- * way of prov/common: a ring that is not empty, work that waits to leave, and now and then a look, which finds what
- * comes by descriptors and what is due.
+ * If the engine has several hardware queues, each is polled, more slowly (vrb_poller_look()). Everything else is the
+ * ordinary read of prov/common: when the ring is not empty, when operations are queued for sending, and every so many
+ * reads, for descriptors and timers.
  */
 #include "verbs/done.h"
 

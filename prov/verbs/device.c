@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Devices: which one has an address, and what it says of itself. librdmacm decides (rdma_bind_addr(3)), since an
- * address may be one of IPoIB, of RoCE or of iWARP. A device is looked at once, and kept: librdmacm keeps it open,
- * too.
+ * Devices: which port has an address, and its attributes. librdmacm finds the port (rdma_bind_addr(3)), since an
+ * address may be that of IPoIB, RoCE or iWARP. The attributes of a port are read once and kept: librdmacm keeps the
+ * device open, too.
  */
 #include "verbs/kind.h"
 #include "verbs/ud.h"

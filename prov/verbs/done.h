@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From work completions to the entries of a reader, inline all the way, for what is usual; the rest is post.c's.
+ * From work completions to the entries of fi_cq_read(3), all inline, for the usual completions. post.c handles the
+ * others. Engine lock held everywhere.
  */
 #ifndef VRB_DONE_H
 #define VRB_DONE_H
@@ -10,7 +11,7 @@
 
 #define VRB_DONE	static inline __attribute__((always_inline))
 
-/* An entry of so many bytes. */
+/* Write an entry of size bytes to the reader; size is taker->size, a constant. */
 VRB_DONE void vrb_take(struct fab_cq_taker *taker, size_t size, void *context, uint64_t flags, uint64_t len,
 		       uint64_t data)
 {
@@ -31,7 +32,7 @@ VRB_DONE void vrb_take(struct fab_cq_taker *taker, size_t size, void *context, u
 		to->tag = 0;
 }
 
-/* False: nothing was done. */
+/* Complete a send, write or read for a reader of its queue. False: nothing was done, as it needs vrb_work_done(). */
 VRB_DONE bool vrb_tx_take(const struct vrb_tx *tx, struct fab_cq_taker *taker, size_t size)
 {
 	struct vrb_ep *ep = tx->ep;
@@ -44,6 +45,7 @@ VRB_DONE bool vrb_tx_take(const struct vrb_tx *tx, struct fab_cq_taker *taker, s
 	return true;
 }
 
+/* The same for a receive. */
 VRB_DONE bool vrb_rx_take(struct vrb_rx *rx, const struct ibv_wc *wc, struct fab_cq_taker *taker, size_t size)
 {
 	uint64_t flags = fab_op_desc[FAB_OP_RECV].cq_flags, data = 0;
@@ -63,7 +65,8 @@ VRB_DONE bool vrb_rx_take(struct vrb_rx *rx, const struct ibv_wc *wc, struct fab
 	return true;
 }
 
-/* size is taker->size, a constant. */
+/* Process one work completion for a reader: its entry goes to the taker or, if it is not of that queue, where
+ * vrb_work_done() puts it. size is taker->size, a constant. */
 VRB_DONE void vrb_done(const struct ibv_wc *wc, struct fab_cq_taker *taker, size_t size)
 {
 	void *ptr = (void *) (uintptr_t) (wc->wr_id & ~(uint64_t) VRB_IS_RX);

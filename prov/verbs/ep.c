@@ -3,8 +3,8 @@
  * Endpoints of every kind: open, enable, options, close. A queue pair exists from fi_enable on, so that receives can be
  * posted before there is a connection.
  *
- * Close: the queue pair goes into the error state, the hardware reports everything outstanding as flushed, then the
- * queue pair goes; from there on nothing can name the endpoint.
+ * Close: the queue pair is moved to the error state; the hardware reports all outstanding requests as flushed; then the
+ * queue pair is destroyed. After that no work completion can refer to the endpoint.
  */
 #include "verbs/kind.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of fabrics: who has the same can be reached. InfiniBand's subnets are told apart by the prefix of their GIDs,
- * which the subnet manager gives out. On Ethernet a GID is made of an address, and the first of a port of the link's
- * alone, which is alike everywhere: there the IP network of the address in use says who can be reached, as for tcp,
- * whose names these are not, since its endpoints cannot. Setup tier; no state.
+ * Names of fabrics. Endpoints of the same fabric can reach each other. InfiniBand subnets differ in the prefix of their
+ * GIDs, which the subnet manager assigns. On Ethernet a GID is made from an address, and the first GID of a port has
+ * the link-local prefix, which is the same everywhere. So the fabric of a RoCE port is the IP network of the address in
+ * use, as for tcp, but under another name, since tcp endpoints cannot be reached from verbs. Called at setup only; no
+ * state.
  */
 #include "verbs/verbs.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * GIDs of a port: which to send from and be known by. On InfiniBand the first is the port's own. Elsewhere the table
- * has some that only the link knows and some made of IP addresses, which can be routed (RoCE v2): those are
- * preferred. A datagram leaves from a GID of its destination's sort. Setup tier; nothing is kept.
+ * GIDs of a port: which one endpoints send from, and which one their names have. On InfiniBand the first is used. On
+ * Ethernet the table has link-local GIDs and GIDs made from IP addresses; those that can be routed (RoCE v2) are
+ * preferred. A datagram leaves from a GID of the same sort as its destination. Called at setup only; no state.
  */
 #include "verbs/verbs.h"
 
@@ -20,7 +20,7 @@ enum vrb_gid_sort vrb_gid_sort(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80 ? VRB_GID_LINK : VRB_GID_V6;
 }
 
-/* The kernel's word on an entry: false only if it says that routers do not know it. */
+/* False if the kernel says that the entry is of RoCE v1, whose packets cannot pass routers. */
 static bool is_routable(const struct ibv_context *verbs, uint8_t port_num, int index)
 {
 	char path[IBV_SYSFS_PATH_MAX + 64], type[32] = "";
@@ -43,7 +43,7 @@ static bool is_unset(const union ibv_gid *gid)
 	return !memcmp(gid, &none, sizeof(none));
 }
 
-/* Of all ports of the device, by one call. *cnt < 0: it cannot be had so. */
+/* Read the GIDs of all ports of the device by one call. *cnt < 0: this is not possible. The caller frees the table. */
 static struct ibv_gid_entry *read_table(struct ibv_context *verbs, size_t room, ssize_t *cnt)
 {
 	struct ibv_gid_entry *table = vrb_lib_gid_table() && room ? calloc(room, sizeof(*table)) : NULL;

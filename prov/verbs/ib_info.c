@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Entries of connections without IP addresses: InfiniBand's CM takes a GID and a service (FI_SOCKADDR_IB), so a port
- * needs no IPoIB. Ports of RoCE and iWARP have none: there a connection is one of IP.
+ * Entries of MSG endpoints without IP addresses: InfiniBand's CM connects by GID and service id (FI_SOCKADDR_IB), so a
+ * port needs no IPoIB. There are none for RoCE and iWARP, whose CM needs IP addresses.
  *
- * Nodes and services are those of fab_resolve_gid(): upstream's provider, too, has its ports in InfiniBand's own port
- * space.
+ * fab_resolve_gid() parses node and service. Ports are of the port space RDMA_PS_IB, as in upstream's provider.
  */
 #include "verbs/ports.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Kinds of queue pairs, a table each: what differs between reliable connections (rc.c), datagrams and others is
- * here, is chosen once, at fi_getinfo or fi_endpoint, and no other file asks which kind it has.
+ * Kinds of queue pairs, each a table: reliable connections (rc.c), datagrams (ud.c), XRC (xrc.c). The table has all
+ * that differs between kinds. It is chosen once, by fi_getinfo() or fi_endpoint(); no other file asks for the kind.
  */
 #ifndef VRB_KIND_H
 #define VRB_KIND_H
@@ -17,58 +17,58 @@ struct vrb_query {
 	const struct fi_info *hints;
 };
 
-/* Slots are called by ep.c, cm.c, info.c and post.h. Those marked (lock) with the lock of base.progress held. 0 or
- * -FI_E*, logged, where they return int. */
+/* ep.c, cm.c, info.c and post.h call these. "(lock)": with the engine's lock held. A function that returns int returns
+ * 0, or -FI_E* and has logged it, unless it says otherwise. */
 struct vrb_kind {
 	enum fi_ep_type ep_type;
-	const char *suffix;		/* of the domain's name, after the device's: each kind has its own domains */
+	const char *suffix;		/* of a domain's name, behind the device's: each kind has domains of its own */
 	uint32_t prefix;		/* bytes before a message, in the buffers of both ends, that are not sent */
 
-	/* fi_getinfo: the entries of this kind. vrb_msg_getinfo(), or the kind's own. -FI_ENODATA, -FI_EINVAL,
-	 * -FI_ENOMEM. */
+	/* fi_getinfo(): the entries of this kind. -FI_ENODATA, -FI_EINVAL or -FI_ENOMEM. */
 	int (*getinfo)(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
-	/* Has the device such queue pairs? */
+	/* True if the device has such queue pairs. */
 	bool (*offered)(const struct vrb_device *dev);
-	/* Can such queue pairs do all of their operations on memory that is paged in on demand? NULL: no. */
+	/* True if such queue pairs can do all their operations on memory that is paged on demand. NULL: they cannot. */
 	bool (*odp)(const struct ibv_device_attr_ex *attr);
-	/* What an entry says otherwise than what the device does (info.c): protocol, capabilities, sizes. */
+	/* Set the fields of an entry (info.c) that differ for this kind: protocol, capabilities, sizes. */
 	void (*fill)(struct fi_info *info, const struct vrb_device *dev);
 
 	size_t cm_data_max;		/* bytes of fi_connect's data, FI_OPT_CM_DATA_SIZE */
 
-	/* fi_av_open of its domains */
+	/* fi_av_open() of domains of this kind. */
 	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
-	/* fi_srx_context of its domains; kinds without leave it out */
+	/* fi_srx_context() of domains of this kind; NULL: they have none. */
 	int (*srx_open)(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
-	/* fi_endpoint: its place on the device (an id, an address). After a failure undo has been done. */
+	/* fi_endpoint(): bind the endpoint to the device (a CM id, an address). A failure leaves nothing to undo. */
 	int (*open)(struct vrb_ep *ep, const struct fi_info *info);
-	/* The last of fi_close: what open made. Nothing can reach the endpoint any more. */
+	/* The last step of fi_close(): undo open. Nothing can reach the endpoint any more. */
 	void (*close)(struct vrb_ep *ep);
-	/* fi_enable: ep->qp and ep->inline_max; receives can be posted from now on. ep->hw_cq is there. */
+	/* fi_enable(): set ep->qp and ep->inline_max. ep->hw_cq is set. Receives can be posted afterwards. */
 	int (*create)(struct vrb_ep *ep);
-	/* What create made goes. (lock, once enabled) */
+	/* Undo create. (lock, once enabled) */
 	void (*destroy)(struct vrb_ep *ep);
-	/* All that is outstanding ends soon, by work completions (an error for each receive, and one for the last
-	 * send at least, see vrb_post_marker()) or, where the hardware reports none, before this returns. (lock) */
+	/* Make all outstanding operations end soon. Either work completions report them: an error for each receive and
+	 * at least one for the last send (vrb_post_marker()). Or they have ended when this returns. (lock) */
 	void (*halt)(struct vrb_ep *ep);
 
 	struct fi_ops_cm *cm;		/* names, connections */
-	/* Start towards ep->peer with ep->cm_data, or accept the request that it was opened with. Those without
-	 * leave the three out. (lock) */
+	/* Connect to ep->peer with ep->cm_data. Kinds without connections have NULL here and in the next two. (lock) */
 	int (*connect)(struct vrb_ep *ep);
+	/* Accept the request that the endpoint was opened with. (lock) */
 	int (*accept)(struct vrb_ep *ep);
-	/* Tell the peer that it is over. (lock) */
+	/* End the connection, and let the peer know. (lock) */
 	void (*disconnect)(struct vrb_ep *ep);
-	/* An event of ep->channel; its caller acknowledges it. (lock) */
+	/* Handle an event of ep->channel, which the caller acknowledges. (lock) */
 	void (*event)(struct vrb_ep *ep, const struct rdma_cm_event *event);
 
-	/* Complete a request, and the struct vrb_tx that its wr_id points to: to whom it goes, without the prefix.
-	 * NULL: the queue pair knows. -FI_EINVAL, -FI_ENOENT ...: not posted. (lock) */
+	/* Set the destination in a work request, and take the prefix off its buffers and off the struct vrb_tx that
+	 * wr_id points to. NULL: the queue pair is connected. An error (-FI_EINVAL, -FI_ENOENT ...): the request is not
+	 * posted. (lock) */
 	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
-	/* Complete the request of vrb_post_marker(), which goes nowhere: what a device looks at when it is posted.
-	 * Those that are connected leave it out. (lock) */
+	/* Set the fields of the request of vrb_post_marker() that a device checks when it is posted, though it is never
+	 * sent. NULL: there are none. (lock) */
 	void (*aim_marker)(struct vrb_ep *ep, struct ibv_send_wr *wr);
-	/* Post a receive: 0 or an errno of the device's. (lock) */
+	/* Post a receive. 0 or a positive errno of the device, not logged. (lock) */
 	int (*post_recv)(struct vrb_ep *ep, struct ibv_recv_wr *wr);
 };
 
@@ -76,37 +76,46 @@ extern const struct vrb_kind vrb_rc;	/* rc.c */
 extern const struct vrb_kind vrb_ud;	/* ud.c */
 extern const struct vrb_kind vrb_xrc_kind;	/* xrc.c */
 
-/* All, in the order of fi_getinfo's answer. */
+/* All kinds, in the order of their entries in the answer of fi_getinfo(). */
 extern const struct vrb_kind *const vrb_kinds[];
 extern const size_t vrb_kind_cnt;
 
-/* The kind of endpoints in a domain of this name, whose device is called `device`. NULL: there is none. */
+/* The kind of endpoints in a domain of this name, on the device of this name. NULL: the domain is not of the device, or
+ * its suffix is of no kind. */
 const struct vrb_kind *vrb_kind_of(const char *domain, const char *device);
 
-/* info.c: an entry for each address of a device's port that is up: of IP, and of InfiniBand (ib_info.c). */
+/* vrb_kind.getinfo of connected kinds (info.c): an entry for each IP address and, from ib_info.c, each InfiniBand
+ * address of ports that are up. Any thread. */
 int vrb_msg_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info);
-/* An entry of this kind, in this fabric (copied), without addresses and complete otherwise; the caller's to free, NULL:
- * no memory. And what goes with every entry. Any thread. */
+/* Make an entry of this kind and port in this fabric (copied), complete except for addresses. The caller frees it.
+ * NULL: no memory. Any thread. */
 struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev, const char *fabric);
+/* What the matcher (common/hints) needs to know about entries of verbs. Any thread. */
 struct fab_offer vrb_offer(void);
-/* mr.c, for odp: do these capabilities of a transport (IBV_ODP_SUPPORT_*) hold `more` and all that connections do? */
+/* For vrb_kind.odp (mr.c): true if the capabilities of a transport (IBV_ODP_SUPPORT_*) include `more` and those that
+ * connected queue pairs need. */
 bool vrb_odp_has(const struct ibv_device_attr_ex *attr, uint32_t caps, uint32_t more);
 
-/* ep.c, for kinds: what most of them do. */
+/* ---- ep.c: functions that most kinds use ---- */
 
-/* What a queue pair of this endpoint is to have; the kind adds its type. */
+/* The attributes of a queue pair for this endpoint; the kind adds the type. */
 struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep);
-/* Log that the queue pair of these sizes was not to be had, for errno, or for a reason that nobody gave if that is 0:
- * the caller sets it so before, as a driver's library may leave it alone. -errno, or -FI_EIO. */
+/* Log that `call` could not make the endpoint's queue pair, with its sizes and errno. The caller sets errno to 0 before
+ * the call, since a driver's library may fail without setting it. Returns -errno, or -FI_EIO if errno is 0. */
 int vrb_qp_refused(const struct vrb_ep *ep, const char *call);
-/* halt: the queue pair goes into the error state, which flushes it. */
+/* A vrb_kind.halt: move the queue pair to the error state, which flushes its requests. Lock held. */
 void vrb_qp_halt(struct vrb_ep *ep);
-/* post_recv: to ep->qp. */
+/* A vrb_kind.post_recv: post to ep->qp. Lock held. */
 int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr);
 
-/* rc.c, for kinds that are connected by an id of the CM: open, close, connect. */
+/* ---- rc.c: for kinds that are connected by a CM id ---- */
+
+/* A vrb_kind.open: get the id, from the request or the passive endpoint of info->handle, or a new one that is bound to
+ * info->src_addr. */
 int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info);
+/* A vrb_kind.close: destroy id and channel. */
 void vrb_id_close(struct vrb_ep *ep);
+/* A vrb_kind.connect: resolve ep->peer; the events that follow go on from there. Lock held. */
 int vrb_id_connect(struct vrb_ep *ep);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libibverbs and librdmacm, loaded when there may be a device and not before: a machine without pays for a look into a
- * directory. Their functions have stand-ins here, by which the rest of the provider, and what their headers have
- * inline, call them as if linked; none is called before vrb_lib_ready() has said yes, which fi_getinfo and fi_fabric
- * see to.
+ * libibverbs and librdmacm are loaded only if there may be a device: a machine without one pays for reading a
+ * directory. For each of their functions there is a function of the same name here that calls it, so that the rest of
+ * the provider and the inline functions of their headers call them as if linked. None may be called before
+ * vrb_lib_ready() has returned true; fi_getinfo() and fi_fabric() check that.
  *
  * A device may be there if the kernel has one. SYSFS_PATH, a variable of libibverbs, says where the kernel's folder is:
  * the tests, which have a stand-in for the libraries, have another for that folder.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions: the device's. A descriptor is its struct ibv_mr, a key its rkey, addresses are virtual ones.
- * fi_mr(3).
+ * Memory regions, fi_mr(3): those of the device. A descriptor is the struct ibv_mr, and a key is its rkey. Remote
+ * addresses are virtual addresses.
  */
 #include "verbs/kind.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Being found: the port, the sockets of services, and the thread that answers (names.h). It calls nothing of libibverbs
- * and takes no lock but `lock`, under which it reads one datagram at a time. What comes from the network is checked
- * by vrb_names_valid(), and answered or dropped without a word; nothing that comes makes anything grow.
+ * Answers questions for datagram endpoints (names.h): the UDP port, the Unix sockets of services, and a thread. The
+ * thread does not call libibverbs, and takes no lock but `lock`, under which it reads one datagram at a time. Each
+ * message from the network is checked by vrb_names_valid(), and answered or silently dropped; none makes memory grow.
  *
- * `life` makes open, close and fini one sequence, the thread's start and end in it; `lock`, taken inside, guards
- * `here`. Engines' locks are taken outside of both. After a fork the child has no thread, and leaves the parent's and
- * its epoll set alone.
+ * `life` serialises open, close and fini, including start and end of the thread. `lock` guards `here`, and is taken
+ * inside of `life`; both may be taken with an engine's lock held. After a fork() the child has no thread, and does not
+ * touch the parent's epoll set.
  */
 #include "verbs/names.h"
 

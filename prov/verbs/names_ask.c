@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Finding others: a question to the node's addresses of both families, asked again while there is no answer, each time
- * from a new port, so that it comes to another process of those that share the one there. An answer counts if it has
- * the number that the question had; whoever knows that is believed. All state is on the stack.
+ * Asks a node for an endpoint. The question goes to the node's IPv4 and IPv6 addresses, and is repeated while there is
+ * no answer, each time from a new port: the node's kernel then gives it to another of the processes that share the port
+ * there. An answer is valid if it has the nonce of the question; nothing else is authenticated. All state is on the
+ * stack.
  */
 #include "verbs/names.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See names_wire.h: all that is read of a message, and the checks before. Pure functions.
+ * Packing, checking and unpacking of the messages in names_wire.h. Pure functions.
  */
 #include "verbs/names.h"
 

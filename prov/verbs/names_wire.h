@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What goes over UDP to find a datagram endpoint by its service: a question and an answer of the same length, so that
- * nobody is sent more than came in its name. Big-endian. What a message does not use is zero, and checked.
+ * The UDP messages that find a datagram endpoint by its service. Question and answer have the same length, so that a
+ * forged source address cannot multiply traffic. Big-endian. Fields that a message does not use are zero, and checked.
  */
 #ifndef VRB_NAMES_WIRE_H
 #define VRB_NAMES_WIRE_H
@@ -22,8 +22,8 @@ struct vrb_names_msg {
 	uint8_t version;
 	uint8_t code;
 	uint16_t service;		/* 1 to 65535 */
-	uint64_t nonce;			/* the asker's; an answer repeats it, and comes from nobody else */
-	uint8_t gid[16];		/* from here on only of FOUND: the endpoint's address */
+	uint64_t nonce;			/* random; the answer repeats it, so that others cannot forge one */
+	uint8_t gid[16];		/* this and the next four, of FOUND only: the endpoint's address */
 	uint32_t qpn;
 	uint16_t lid;
 	uint16_t pkey;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hardware of an entry, fi_nic(3): what verbs knows of device and port, and the kernel of the bus. What neither
- * says stays unknown. Setup tier; no state.
+ * The hardware of an entry, fi_nic(3): device and port from libibverbs, the bus from the kernel (sysfs). Fields that
+ * neither knows stay unset. Called at setup only; no state.
  */
 #include "verbs/verbs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls (common/calls/calls_message.h): vrb_submit() and vrb_post_recv() act. An endpoint has one peer,
- * whatever address a call names.
+ * The tables of data calls (common/calls/calls_message.h), which end in vrb_submit() and vrb_post_recv(). A connected
+ * endpoint has one peer, so the address in a call is ignored.
  */
 #include "common/calls/calls.h"
 #include "common/ops/ops.h"

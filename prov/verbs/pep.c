@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is behind passive endpoints (common/endpoint/pep.h): a listening id. Its requests come on the engine of the
- * bound EQ, whose lock guards what happens after fi_listen.
+ * The verbs part of passive endpoints (common/endpoint/pep.h): a listening CM id. The engine of the bound EQ reads its
+ * requests; the lock of that engine guards everything after fi_listen().
  */
 #include "verbs/kind.h"
 

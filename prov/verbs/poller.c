@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From hardware to the engine, and to those who read it past the engine (cq.c). A poller belongs to one progress engine
- * of a domain and has hardware queues of its own, which every pass asks. They are large and shared by endpoints, each
- * of which reserves room for all that it can have outstanding; when one is full up there is another.
+ * The poller of an engine of a domain: it owns hardware completion queues, which every pass of the engine polls, and
+ * which cq.c reads directly. A hardware queue is large and shared by endpoints. Each endpoint reserves entries for all
+ * that it can have outstanding; when all entries of a queue are reserved, another queue is opened.
  *
- * Asking costs no system call, so nothing is armed while the application polls. When somebody may sleep on the engine's
- * epoll set (engine->watchers), a pass arms the queues that are not, and looks again: then the channel's descriptor
- * will wake the sleeper. Whoever takes the channel's news makes a pass, so while there are watchers every queue is
- * armed or has news, whoever reads it.
+ * Polling costs no system call, so queues are not armed while the application polls. When a thread may sleep on the
+ * engine's epoll set (engine->watchers), a pass arms the queues that are not armed, and polls again. The descriptor of
+ * the completion channel then wakes that thread. A thread that reads an event of the channel makes a pass, so that
+ * while there are watchers each queue is armed or has an event pending.
  *
- * A poller appears with the first endpoint that is enabled on an engine and goes with the last.
+ * A poller is opened with the first endpoint that is enabled on an engine, and closed with the last.
  */
 #include "verbs/kind.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Data: from work completions to entries of queues, and what is rare about posting (post.h).
+ * From work completions to entries of completion queues, and the slow paths of posting (post.h).
  *
- * Requests of an endpoint complete in the order in which they were posted, so those that nobody wants to hear of are
- * not reported by the hardware: the next that is brings them along. One in half a queue always is, or the queue
- * would never be known to be empty.
+ * Requests of an endpoint complete in the order of posting. So requests without a completion for the application are
+ * posted unsignaled, and the next signaled one tells that they have completed. At least one in half a queue is
+ * signaled; otherwise the queue could fill up with requests that are never known to have completed.
  */
 #include "verbs/kind.h"
 

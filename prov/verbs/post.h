@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From a data call to the device, inline all the way: what a call leaves open is a constant in it, so little is left to
- * be done. Nothing here hands the operation on to a function that is not inline, or the compiler would have to keep it
- * in memory. Included by those who define data calls alone.
+ * From a data call to the device, all inline. Each call fills a struct fab_op mostly with constants, so the compiler
+ * removes most of the code. Nothing here passes the fab_op to a function that is not inline: the compiler would then
+ * have to build it in memory. Only files that define data calls include this.
  */
 #ifndef VRB_POST_H
 #define VRB_POST_H
@@ -14,7 +14,7 @@
 
 #define VRB_POST	static inline __attribute__((always_inline))
 
-/* Can it not travel inline, as the processor cannot read it? */
+/* True if the processor cannot read one of the buffers, so that the data cannot be sent inline. */
 VRB_POST bool vrb_any_foreign(const struct fab_op *op)
 {
 	for (uint32_t i = 0; i < op->iov_cnt; i++) {
@@ -24,8 +24,8 @@ VRB_POST bool vrb_any_foreign(const struct fab_op *op)
 	return false;
 }
 
-/* Buffers into entries of a list; without a descriptor only what travels inline, which needs none. 0 or -FI_EINVAL,
- * logged. */
+/* Fill the scatter-gather list from the operation's buffers. in_wr: the data is sent inline and needs no descriptors.
+ * 0, or -FI_EINVAL, logged: a buffer without a descriptor. */
 VRB_POST ssize_t vrb_make_sge(const struct fab_op *op, bool in_wr, struct ibv_sge *sge)
 {
 	for (uint32_t i = 0; i < op->iov_cnt; i++) {
@@ -40,6 +40,7 @@ VRB_POST ssize_t vrb_make_sge(const struct fab_op *op, bool in_wr, struct ibv_sg
 	return 0;
 }
 
+/* The opcode of a work request; data: it carries immediate data. */
 VRB_POST enum ibv_wr_opcode vrb_opcode(enum fab_op_code code, bool data)
 {
 	switch (code) {
@@ -52,7 +53,8 @@ VRB_POST enum ibv_wr_opcode vrb_opcode(enum fab_op_code code, bool data)
 	}
 }
 
-/* May the operation not be posted, now or at all? vrb_refuse() says which, and what is too long is not seen here. */
+/* True if the operation cannot be posted, now or at all; vrb_refuse() finds out why. The length is checked
+ * elsewhere. */
 VRB_POST bool vrb_bad_post(const struct vrb_ep *ep, const struct fab_op *op, uint64_t len)
 {
 	return ep->state != VRB_EP_CONNECTED || ep->tx_tail - ep->tx_head == ep->tx_size ||
@@ -60,7 +62,7 @@ VRB_POST bool vrb_bad_post(const struct vrb_ep *ep, const struct fab_op *op, uin
 	       (op->code >= FAB_OP_WRITE && (op->rma_cnt != 1 || op->rma->len != len));
 }
 
-/* The hardware is to report the request that is about to be posted, or need not: as a flag of its. */
+/* IBV_SEND_SIGNALED if the hardware is to report the request that is about to be posted, else 0. */
 VRB_POST unsigned vrb_report(struct vrb_ep *ep, enum fab_op_code code, bool want_cq)
 {
 	if (want_cq || ep->base.cntr[fab_op_desc[code].cntr] || ep->tx_quiet >= ep->tx_quiet_max) {
@@ -71,7 +73,7 @@ VRB_POST unsigned vrb_report(struct vrb_ep *ep, enum fab_op_code code, bool want
 	return 0;
 }
 
-/* It was not posted: report the next, as nobody knows what this one was to bring along. */
+/* A request was not posted: make the next one signaled, since this one may have been meant to be. Returns ret. */
 VRB_POST ssize_t vrb_not_posted(struct vrb_ep *ep, ssize_t ret)
 {
 	ep->tx_quiet = ep->tx_quiet_max;
@@ -161,7 +163,8 @@ VRB_POST ssize_t vrb_submit(struct vrb_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
-/* The same for a read into more buffers than the device takes at once: read.c. */
+/* vrb_submit() of a read into more buffers than one request of the device can have (read.c). Takes and drops the lock.
+ * Returns as vrb_submit(). */
 ssize_t vrb_read_apart(struct vrb_ep *ep, const struct fab_op *op);
 
 /* Lock held. */
@@ -196,7 +199,8 @@ VRB_POST ssize_t vrb_post_rx(struct vrb_ep *ep, const struct fab_op *op)
 	return 0;
 }
 
-/* Likewise, for receives. */
+/* Post a receive. Takes and drops the lock. 0: exactly one completion follows, or none if not asked for. -FI_EAGAIN:
+ * all receives are posted. -FI_E*: nothing was done. */
 VRB_POST ssize_t vrb_post_recv(struct vrb_ep *ep, const struct fab_op *op)
 {
 	ssize_t ret;

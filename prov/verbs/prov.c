@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider's identity, parameters, beginning and end.
+ * The provider's entry: struct fi_provider, parameters, start and cleanup.
  */
 #include "config.h"
 #include "verbs/names.h"

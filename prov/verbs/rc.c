@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MSG endpoints over reliable connected queue pairs, which librdmacm connects (cm.c). The id is the endpoint's own,
- * on its device from the start: every endpoint has a source address (info->src_addr), or comes from a request or a
- * passive endpoint.
+ * MSG endpoints over reliable connected queue pairs, which librdmacm connects (cm.c). Each has a CM id of its own,
+ * bound to its device from fi_endpoint() on: by its source address (info->src_addr), or because it is that of a
+ * connection request or a passive endpoint.
  */
 #include "verbs/kind.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads into more buffers than the device takes with a request (max_sge_rd, which is 1 of iWARP): several requests, of
- * which the last is reported. All name the operation's entry in the ring, which has been ended when a second of them
- * fails (tx_failed). The queue pair has room for them beside tx_size (sq_size). Lock taken here.
+ * Reads into more buffers than one request of the device can have (max_sge_rd, which is 1 for iWARP). They are posted
+ * as several requests, of which the last is signaled. The wr_id of each is the operation's entry in the ring; if a
+ * second one fails, that entry has ended already (tx_failed). The queue pair has room for them (sq_size). Lock taken
+ * here.
  */
 #include "verbs/post.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared receive contexts: open, bind, close. What is received completes to a hardware queue of the context's own, with
- * the number of the queue pair that it came by, which says whose completion it is. An endpoint's end takes nothing
- * from the queue but what its peer's messages took.
+ * Shared receive contexts: open, bind, close. Receives complete to a hardware queue of the context, with the number of
+ * the queue pair that took them, which tells the endpoint. When an endpoint ends, receives that no message has taken
+ * stay in the shared queue.
  */
 #include "verbs/srx.h"
 

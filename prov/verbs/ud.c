@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * DGRAM endpoints over unreliable datagram queue pairs: a queue pair on a port, no connection manager. Whom a send goes
- * to an address vector says (ud_av.c). Before each datagram the receiver's buffer has 40 bytes for the device
- * (FI_MSG_PREFIX), and since buffers look the same at both ends, so have those of sends: they stay here.
+ * DGRAM endpoints over unreliable datagram queue pairs: a queue pair on a port, without connection manager. An address
+ * vector has the destinations of sends (ud_av.c). The device writes 40 bytes before each datagram into the receive
+ * buffer (FI_MSG_PREFIX). Send buffers have this prefix, too, so that buffers look the same at both ends; it is not
+ * sent.
  *
- * A send is done when it has left. A datagram that meets no receive, or no endpoint, is lost without a word.
+ * A send completes when it has left. A datagram for which there is no receive or no endpoint is silently lost.
  */
 #include "verbs/ud.h"
 #include "verbs/names.h"

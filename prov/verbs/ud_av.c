@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors of datagram endpoints, fi_av(3): index -> name and address handle of the device. FI_AV_MAP and
- * FI_AV_TABLE are the same table. What endpoints and domains see of it is the struct fab_av in front, of which only
- * that which is common to all vectors is in use.
+ * Address vectors of datagram endpoints, fi_av(3): a table from index to name and address handle of the device.
+ * FI_AV_MAP and FI_AV_TABLE are the same. Endpoints and domains see the struct fab_av at its start, of which only the
+ * fields that all vectors have in common are in use.
  *
- * Entries live in chunks that never move, each twice the one before, so that a send reads one without a lock; it is
- * published (cnt) after its content. An address is in one once, and stays until it was removed as often as inserted.
- * change_lock guards changes.
+ * Entries are in chunks that never move, each twice as large as the one before, so that a send reads an entry without a
+ * lock. An entry is published (cnt) after it has been filled in. A vector has an address once, and keeps it until it
+ * has been removed as often as it was inserted. change_lock guards changes.
  */
 #include "verbs/ud.h"
 #include "verbs/names.h"

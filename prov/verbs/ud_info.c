@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is offered of datagram endpoints: an entry for each port that is up, with the port's name as its source, and as
- * its destination the endpoint that has the service at the node, which is asked (names.h). Setup tier; no lock.
+ * fi_getinfo() of datagram endpoints: an entry for each port that is up. The source address is the name of the port.
+ * The destination is the endpoint of the service at the node, which the node is asked for (names.h). Called at setup
+ * only; no lock.
  */
 #include "verbs/ud.h"
 #include "verbs/names.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connection requests of endpoints that were closed before the answer, on iWARP. There the kernel holds on to the queue
- * pair until the peer has answered or ten seconds are over, and whoever destroys it is asleep until then; two processes
- * that drop what they asked of each other would wait for each other's sleep. So the id and its queue pair, in error and
- * with nothing outstanding, are kept until the answer has come, and go then, which takes no time.
+ * iWARP connection requests of endpoints that were closed before the answer. The kernel keeps their queue pair until
+ * the peer has answered or ten seconds have passed, and destroying it blocks until then. Two processes that connect to
+ * each other and then close would block each other. So the id and its queue pair, in the error state and with nothing
+ * outstanding, are kept until the answer has come, and destroyed then without blocking.
  *
- * An entry is in domain->unanswered, guarded by domain->lock, and keeps its engine and hardware queue. Its channel is
- * read on the engine, whose lock may not be held where domain->lock is taken: so the answer ends what the kernel has
- * (`over`), and the next endpoint that is closed frees what we have. Closing the domain, or a shared receive context,
- * waits for the rest.
+ * An entry is in domain->unanswered, guarded by domain->lock, and has a reference to its engine and hardware queue. The
+ * engine reads its channel. domain->lock must not be taken with the engine's lock held, so the answer only sets `over`
+ * and lets the kernel's objects go; the next endpoint that is closed frees the entry. Closing the domain or a shared
+ * receive context waits for the remaining entries.
  */
 #include "verbs/kind.h"
 

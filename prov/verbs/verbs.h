@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What belongs to the whole provider: its identity, parameters, devices, and the objects that its files share.
+ * Shared by all files of the provider: its parameters, its devices, and its objects.
  *
- * Endpoints are queue pairs, of a kind each (kind.h). Hardware completes to queues of a poller (poller.c), one for each
- * progress engine in use, which turns work completions into entries of prov/common's completion queues and counters.
+ * An endpoint is a queue pair of one kind (kind.h). Work completions arrive in hardware completion queues, which belong
+ * to the poller (poller.c) of an engine. The poller turns them into entries of prov/common's completion queues and
+ * counters.
+ *
+ * "Lock held" means the lock of the endpoint's engine (ep->base.engine).
  */
 #ifndef VRB_VERBS_H
 #define VRB_VERBS_H
@@ -26,20 +29,20 @@
 #define VRB_RESOLVE_MS		2000	/* for an address, and again for a route */
 #define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: a CM request's, less the length before it */
 
-/* Environment, read once at initialisation (prov.c). */
+/* Parameters of the environment, read once at initialisation (prov.c). */
 struct vrb_params {
 	char *iface;			/* FI_VERBS_IFACE, or NULL */
 	char *device_name;		/* FI_VERBS_DEVICE_NAME: a comma-separated list, or NULL */
 	size_t tx_size, rx_size;
 	size_t tx_iov_limit, rx_iov_limit;
 	size_t inline_size;
-	int gid_idx;			/* -1: chosen by itself */
-	int min_rnr_timer;		/* as InfiniBand numbers times, 0 to 31 */
+	int gid_idx;			/* -1: the provider chooses (gid.c) */
+	int min_rnr_timer;		/* InfiniBand's code for a time, 0 to 31 */
 	bool use_odp, use_dmabuf;
 	bool prefer_xrc;
 	char *xrcd_filename;		/* FI_VERBS_XRCD_FILENAME, or NULL */
-	bool use_name_server;		/* datagram endpoints can be found (names.h), */
-	int name_server_port;		/* and others are, at this UDP port */
+	bool use_name_server;		/* datagram endpoints can be found by service (names.h) ... */
+	int name_server_port;		/* ... over this UDP port */
 };
 extern struct vrb_params vrb_params;
 extern struct fi_provider vrb_prov;
@@ -49,16 +52,17 @@ extern struct fi_provider vrb_prov;
 
 /* ---- lib.c ---- */
 
-/* Are libibverbs and librdmacm there? Loads them when a device may be. Any thread; what is broken is logged once. */
+/* True if libibverbs and librdmacm can be called. Loads them when the kernel has a device. A library that cannot be
+ * loaded is logged once. Any thread. */
 bool vrb_lib_ready(void);
-/* Has libibverbs ibv_reg_dmabuf_mr()? It is loaded. */
+/* True if libibverbs has ibv_reg_dmabuf_mr(). Only after vrb_lib_ready() returned true. */
 bool vrb_lib_dmabuf(void);
-/* Likewise, _ibv_query_gid_table()? */
+/* True if libibverbs has _ibv_query_gid_table(). Only after vrb_lib_ready() returned true. */
 bool vrb_lib_gid_table(void);
 
-/* ---- device.c ---- */
+/* ---- device.c: any thread, no lock held ---- */
 
-/* A port of a device, as librdmacm opened it. Found once, kept for the life of the process. */
+/* A port of a device, which librdmacm opened. Made once, kept until vrb_devices_fini(). */
 struct vrb_device {
 	struct vrb_device *next;
 	struct ibv_context *verbs;
@@ -67,50 +71,56 @@ struct vrb_device {
 	struct ibv_port_attr port;
 	uint32_t inline_max;		/* bytes that a queue pair takes inline */
 	char name[IBV_SYSFS_NAME_MAX];	/* the domain's name */
-	char fabric[FI_NAME_MAX];	/* the fabric's: that of GID 0; an entry has that of its address (fabric.c) */
+	char fabric[FI_NAME_MAX];	/* the fabric of GID 0; an entry of fi_getinfo() has that of its address */
 };
 
-/* The CM's ids: what has addresses of InfiniBand has ports of its own. */
+/* The port space of a CM id with this address. InfiniBand addresses have a port space of their own. */
 static inline enum rdma_port_space vrb_port_space(const struct sockaddr *addr)
 {
 	return addr->sa_family == FAB_AF_IB ? RDMA_PS_IB : RDMA_PS_TCP;
 }
 
-/* The device whose port has this address, or NULL: none, or one that is left out or out of order (logged once). */
+/* The port that has this address. NULL: no device has it, or the device is not used (FI_VERBS_DEVICE_NAME leaves it
+ * out, or it failed; logged once), or its port is down. */
 const struct vrb_device *vrb_device_of(const struct sockaddr *addr);
-/* One that was found before, by the name of a domain, which may have the suffix of a kind behind the device's: its
- * lowest port; NULL: none. And the port that an entry means, by its domain and source address, or the lowest where it
- * has none. */
+/* The lowest port of a known device, by the name of a domain: the name of the device and the suffix of a kind. NULL:
+ * there is none. */
 const struct vrb_device *vrb_device_named(const char *domain);
+/* The port that an entry of fi_getinfo() is for: that of its domain which has its source address, else the lowest port
+ * of its domain. NULL: there is none. */
 const struct vrb_device *vrb_device_meant(const struct fi_info *info);
-/* Has this port the source address of an entry, of whatever format? */
+/* True if this port has the source address of an entry, in any format. */
 bool vrb_device_has(const struct vrb_device *dev, const struct fi_info *info);
-/* Buffers that one request may read into (info.c); and the requests that an operation with up to iov_limit buffers may
- * come to, since more of them are read by several. */
+/* The number of buffers that one read request of the device can have (info.c). */
 uint32_t vrb_read_iov_limit(const struct vrb_device *dev);
+/* The number of requests that a read into up to iov_limit buffers may need (info.c, read.c). */
 uint32_t vrb_requests(const struct vrb_device *dev, uint32_t iov_limit);
-/* That which this port of an open device is, or NULL as above. */
+/* The struct vrb_device of this port of an open device. NULL as vrb_device_of(). */
 const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num);
-bool vrb_devices_known(void);	/* has any been looked at, whether it works or not? */
+/* True if any device has been examined, whether it works or not. */
+bool vrb_devices_known(void);
+/* True if the device's transport is iWARP. */
 bool vrb_device_iwarp(const struct vrb_device *dev);
-/* Why there is no entry of it, for those who ask (common/explain/explain.h). */
+/* Report a reason why the port has no entry, if reasons are wanted (common/explain/explain.h). */
 void vrb_say_lacks(const struct vrb_device *dev, const char *what, const char *wanted, const char *found);
-void vrb_devices_fini(void);	/* forget all; no object of the provider is left */
+/* Free all devices. No object of the provider is open. */
+void vrb_devices_fini(void);
 
-/* ---- fabric.c ---- */
+/* ---- fabric.c: any thread ---- */
 
-/* The fabric of an endpoint that is known by this GID of the port, into name; and of a port of RoCE by an address of
- * this network ("10.1.0.0/16"). */
+/* Write the name of the fabric of an endpoint with this GID of the port to name[size]. */
 void vrb_fabric_of_gid(char *name, size_t size, const struct vrb_device *dev, const union ibv_gid *gid);
+/* The same for a RoCE port whose address is in this network ("10.1.0.0/16"). */
 void vrb_fabric_of_network(char *name, size_t size, const char *network);
+/* True if the port's link layer is Ethernet and its transport InfiniBand. */
 bool vrb_device_roce(const struct vrb_device *dev);
 
-/* ---- nic.c ---- */
+/* ---- nic.c: any thread ---- */
 
-/* What info->nic says of a device, for whoever frees the info. 0, -FI_ENOMEM. */
+/* Make the fid_nic of a device, which the caller closes; an fi_info does so when it is freed. 0, or -FI_ENOMEM. */
 int vrb_nic_open(const struct vrb_device *dev, struct fid_nic **nic);
 
-/* ---- gid.c ---- */
+/* ---- gid.c: any thread ---- */
 
 enum vrb_gid_sort {
 	VRB_GID_LINK,			/* fe80::/10 */
@@ -119,28 +129,31 @@ enum vrb_gid_sort {
 	VRB_GID_SORTS
 };
 
+/* The GIDs of a port that are used. */
 struct vrb_gids {
 	bool have[VRB_GID_SORTS];
 	uint8_t index[VRB_GID_SORTS];	/* the first of its sort in the port's table */
-	uint8_t own;			/* what the port is known by */
+	uint8_t own;			/* index of the GID that names of endpoints have */
 };
 
 struct vrb_gid {
 	union ibv_gid gid;
 	enum vrb_gid_sort sort;
 	uint8_t index;			/* in the port's table */
-	bool routable;			/* routers know it */
+	bool routable;			/* packets with it can pass routers (RoCE v2) */
 };
 
-/* What is done with a GID of a port. False: it was the last that is wanted. */
+/* Called with one GID of a port. Returns false to end the walk. */
 typedef bool vrb_gid_fn(const struct vrb_gid *gid, void *arg);
 
+/* The sort of a GID, by its prefix. */
 enum vrb_gid_sort vrb_gid_sort(const union ibv_gid *gid);
-/* All that the port has, in the order of its table, which may have a thousand entries: read by one call where
- * libibverbs has that, else by one each. */
+/* Call see with each GID of the port, in the order of its table, until it returns false. The table may have a thousand
+ * entries; it is read by one call where libibverbs has that, else by one call for each. */
 void vrb_gids_see(struct ibv_context *verbs, uint8_t port_num, vrb_gid_fn *see, void *arg);
+/* Find the first GID of each sort, and the one for names of endpoints. */
 void vrb_gids_find(const struct vrb_device *dev, struct vrb_gids *gids);
-/* Which to send from to that one. */
+/* The index of the GID to send from to dest: one of the same sort if there is one. */
 uint8_t vrb_gid_towards(const struct vrb_gids *gids, const union ibv_gid *dest);
 
 /* ---- domain.c ---- */
@@ -152,19 +165,21 @@ struct vrb_domain {
 	const struct vrb_device *dev;
 	const struct vrb_kind *kind;	/* of its endpoints */
 	struct ibv_pd *pd;		/* owned */
-	bool odp;			/* regions are paged on demand: FI_VERBS_USE_ODP, and the device can */
+	bool odp;			/* regions are paged on demand: FI_VERBS_USE_ODP is set, and the device can */
 	pthread_mutex_t lock;		/* guards the two lists; engine locks are taken inside */
 	struct fab_list pollers;	/* struct vrb_poller.link */
-	struct fab_list unanswered;	/* unanswered.c's */
-	_Atomic bool last_told;		/* the device has told of a queue pair's last shared receive, */
-	_Atomic uint32_t last_missed;	/* or has not, in time */
-	struct vrb_xrc *xrc;		/* xrc_share.c's: NULL while there is no XRC endpoint */
+	struct fab_list unanswered;	/* used by unanswered.c */
+	_Atomic bool last_told;		/* the device has reported IBV_EVENT_QP_LAST_WQE_REACHED once */
+	_Atomic uint32_t last_missed;	/* times that it did not do so in time */
+	struct vrb_xrc *xrc;		/* used by xrc_share.c: NULL while there is no XRC endpoint */
 };
 
 extern struct fi_ops_mr vrb_mr_ops;	/* mr.c */
-/* Are regions of the domain to be paged on demand? If that is wanted and the device cannot, one line says so. */
+/* True if regions of the domain are to be paged on demand (FI_VERBS_USE_ODP). If the device cannot do that, logs it
+ * once, and returns false. */
 bool vrb_mr_odp(const struct vrb_device *dev, const struct vrb_kind *kind);
-/* What fi_mr_desc() gives is a struct ibv_mr, whose context is NULL if the processor cannot read the memory. */
+/* True if the processor cannot read the memory of a descriptor. A descriptor of fi_mr_desc() is the struct ibv_mr,
+ * whose context is NULL then. */
 static inline bool vrb_desc_foreign(const struct ibv_mr *desc)
 {
 	return !desc->context;
@@ -174,72 +189,78 @@ static inline bool vrb_desc_foreign(const struct ibv_mr *desc)
 
 #define VRB_BAD_MAX	4
 
-/* An engine's ear for what a device tells on its own. */
+/* How an engine learns of asynchronous events of a device. The file's own lock guards dead, bad and bad_cnt. */
 struct vrb_alarm {
 	struct fab_list link;
 	const struct vrb_device *dev;
-	struct fab_source events;	/* of the device; whoever comes first reads them */
-	struct fab_source bell;		/* an eventfd, owned: there is something for this engine; */
-	bool dead;			/* all of the device is lost, */
-	const void *bad[VRB_BAD_MAX];	/* or these queues and queue pairs, of whoever they are */
+	struct fab_source events;	/* the device's descriptor; the first engine that wakes reads the events */
+	struct fab_source bell;		/* an eventfd, owned: wakes this engine to look at the next fields */
+	bool dead;			/* the whole device has failed */
+	const void *bad[VRB_BAD_MAX];	/* queues and queue pairs that have failed, not only those of this engine */
 	int bad_cnt;
-	/* Act on it: NULL: the device has failed. Engine's lock held. Set before the start. */
+	/* Called with a queue or queue pair that has failed; NULL: the device has. Engine's lock held. Set before
+	 * vrb_alarm_start(). */
 	void (*lost)(struct vrb_alarm *alarm, const void *element);
 };
 
-/* A queue pair that takes shared receives: has it taken its last (IBV_EVENT_QP_LAST_WQE_REACHED)? */
+/* Watches for IBV_EVENT_QP_LAST_WQE_REACHED of a queue pair that takes shared receives. */
 struct vrb_last {
 	struct fab_list link;
 	const struct ibv_qp *qp;
-	_Atomic bool reached;
-	bool due;			/* it has been connected: the device will tell. The endpoint's */
+	_Atomic bool reached;		/* the event has come */
+	bool due;			/* the queue pair has been connected, so the event will come; engine's lock */
 };
-/* From before it can be in error until before it is destroyed. */
+/* Start to watch, before the queue pair can be in error. Any thread. */
 void vrb_last_watch(struct vrb_last *last, const struct ibv_qp *qp);
+/* Stop watching, before the queue pair is destroyed. Any thread. */
 void vrb_last_unwatch(struct vrb_last *last);
 
-/* Engine's lock held. Zeroed but for lost. 0 or -errno. */
+/* Start to handle events of dev on engine. The caller has zeroed *alarm and set lost. 0: the caller calls
+ * vrb_alarm_stop() later; or -errno. Engine's lock held. */
 int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_engine *engine);
+/* Stop handling events. Engine's lock held. */
 void vrb_alarm_stop(struct vrb_alarm *alarm);
 
 /* ---- poller.c ---- */
 
-#define VRB_BATCH	32		/* work completions that are taken at a time */
+#define VRB_BATCH	32		/* work completions that are polled at a time */
 
 struct vrb_poller;
 
-/* A hardware queue. Never overrun: whoever completes here has reserved room for all that it can have outstanding. */
+/* A hardware completion queue. It never overruns, because each user reserves room for all that it can have
+ * outstanding. */
 struct vrb_hw_cq {
-	struct fab_list link;		/* in the poller's */
+	struct fab_list link;		/* in the poller's list */
 	struct vrb_poller *poller;
 	struct ibv_cq *cq;
-	uint32_t room;			/* entries not reserved; domain->lock */
-	uint32_t user_cnt;		/* likewise */
-	bool armed;			/* engine's lock, as what follows */
-	struct fab_list eps;		/* struct vrb_ep.on_hw: whose completions come here */
-	struct ibv_wc wc[VRB_BATCH];	/* what a look has found */
-	_Atomic bool broken;		/* for ever: nothing is taken from it any more. Set under the engine's lock */
+	uint32_t room;			/* entries that are not reserved; domain->lock */
+	uint32_t user_cnt;		/* domain->lock */
+	bool armed;			/* this and the next: engine's lock */
+	struct fab_list eps;		/* struct vrb_ep.on_hw: endpoints that complete here */
+	struct ibv_wc wc[VRB_BATCH];	/* result of the latest poll */
+	_Atomic bool broken;		/* has failed, and is not polled any more. Set under the engine's lock */
 };
 
-/* Reserve cnt entries of a queue that `engine` polls. No engine lock held. 0 or -FI_E*. */
+/* Reserve cnt entries of a hardware queue that `engine` polls, opening one if need be. 0: the caller calls
+ * vrb_hw_cq_put() later; or -FI_E*. No engine lock held. */
 int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_engine *engine, uint32_t cnt, struct vrb_hw_cq **hw_cq);
-/* No queue pair of this user completes here any more. No engine lock held. */
+/* Give cnt reserved entries back. No queue pair of this user completes to the queue any more. No engine lock held. */
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
-/* Take all that it holds now. True if there was anything. Engine's lock held. */
+/* Process all work completions that the queue holds now. True if there were any. Engine's lock held. */
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
-/* For a read that finds no engine->direct: up to count entries from all queues of the engine. How many work
- * completions there were; -1: a pass is to look. Lock held. */
+/* For a read where the engine has several hardware queues (engine->direct is NULL): poll all of them for up to count
+ * entries. Returns the number of work completions; -1: the caller makes a pass of the engine instead. Lock held. */
 int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_t count);
-/* It will report nothing any more, nor will the others of its poller: their endpoints end, with an error for all
- * that they have outstanding. Idempotent. Lock held. */
+/* The queue has failed: end all endpoints of its poller, and complete all their outstanding operations with err and
+ * why. Idempotent. Lock held. */
 void vrb_hw_cq_lost(struct vrb_hw_cq *hw_cq, int err, const char *why);
 
 /* ---- cq.c ---- */
 
-/* The domain's slot of fi_cq_open(3): prov/common's, but for how an ordinary queue is read. */
+/* fi_cq_open(3): a queue of prov/common, which is read as cq.c says. 0 or -FI_E*. */
 int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 
-/* ---- ep.c, cm.c, post.c: guarded by base.progress's lock, except what open fixes ---- */
+/* ---- ep.c, cm.c, post.c: the engine's lock guards all fields that change after open ---- */
 
 struct vrb_ep;
 struct vrb_srx;				/* srx.h */
@@ -264,58 +285,61 @@ enum vrb_ep_state {
 	VRB_EP_IDLE,			/* receives can be posted once it is enabled */
 	VRB_EP_CONNECTING,		/* or accepting */
 	VRB_EP_CONNECTED,
-	VRB_EP_DOWN,			/* refused, lost or shut down: for ever */
+	VRB_EP_DOWN,			/* refused, lost or shut down; cannot be connected again */
 };
 
 struct vrb_ep {
 	struct fab_ep base;
 	const struct vrb_kind *kind;
-	struct vrb_xrc_ep *xrc;		/* xrc.c's */
+	struct vrb_xrc_ep *xrc;		/* used by xrc.c */
 	enum vrb_ep_state state;
-	struct rdma_event_channel *channel;	/* owned by the kind, like id and qp: its events come to the engine */
+	struct rdma_event_channel *channel;	/* owned by the kind, like id and qp; the engine reads its events */
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;		/* NULL before fi_enable */
-	const void *rq;			/* where its receives are, as the device's events name it: an SRQ, or qp */
-	struct ibv_ah *own_ah;		/* ud.c's, owned: to this port; NULL before fi_enable, and for other kinds */
-	struct vrb_named *named;	/* likewise: how others find it (names.h); NULL if they do not */
+	const void *rq;			/* the SRQ or queue pair of its receives, as the device's events name it */
+	struct ibv_ah *own_ah;		/* ud.c, owned: to this port; NULL before fi_enable, and for other kinds */
+	struct vrb_named *named;	/* ud.c, owned: by which others find it (names.h); NULL if they cannot */
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_any_addr peer;
-	uint8_t cm_data[VRB_CM_DATA_MAX + 1];	/* what the CM's next message carries: length and bytes of fi_connect,
-						 * fi_accept, and what the kind adds; before, what a request carried */
-	struct fab_timer accepted;	/* rc.c's, of iWARP: when the application is told that it is connected */
-	bool asked;			/* rdma_connect was called: while connecting there is no answer yet */
-	bool shutdown_told;
-	bool local_end;			/* we ended it: what is flushed was cancelled */
+	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
+	 * Before: that of the request which the endpoint was opened with. */
+	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
+	struct fab_timer accepted;	/* rc.c, iWARP: delays FI_CONNECTED of an accepted connection */
+	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
+	bool shutdown_told;		/* the application has been told of the end */
+	bool local_end;			/* this end shut down: flushed operations end with FI_ECANCELED */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
 	struct fab_list on_hw;		/* in hw_cq->eps while enabled */
 	uint32_t reserved;
-	uint32_t inline_max;		/* with the kind's prefix, as max_msg_size */
+	uint32_t inline_max;		/* bytes, with the kind's prefix, like max_msg_size */
 	uint32_t tx_iov_limit, rx_iov_limit;
-	uint32_t read_iov_limit;	/* buffers of one request that reads: more are several requests (read.c) */
+	uint32_t read_iov_limit;	/* buffers of one read request; more are read by several requests (read.c) */
 	uint32_t sq_size;		/* requests that the queue pair holds: of tx_size operations, and the marker */
 	size_t max_msg_size;
-	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);	/* the kind's */
+	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);	/* copy of kind->aim */
 
 	struct vrb_tx *tx;		/* owned ring; [tx_head, tx_tail) are outstanding */
 	uint32_t tx_mask;		/* entries of the ring less one: a power of two */
 	uint32_t tx_size;		/* outstanding at most */
 	uint32_t tx_head, tx_tail;
-	uint32_t last_read;		/* rc.c's, of iWARP: where in the order */
-	uint32_t tx_quiet;		/* posted since one that the hardware is to report, */
-	uint32_t tx_quiet_max;		/* and when the next has to be */
+	uint32_t last_read;		/* rc.c, iWARP: position of the last read in the order of posting */
+	uint32_t tx_quiet;		/* requests posted since the last signaled one */
+	uint32_t tx_quiet_max;		/* as many unsignaled requests may follow each other */
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
 	uint32_t rx_size, rx_cnt;
-	struct vrb_srx *srx;		/* borrowed: the context whose receives it takes; a context's own; or NULL */
-	struct vrb_last last;		/* likewise watched, where there is srx */
-	struct fab_list taker;		/* in srx->takers while there is a queue pair, of number */
+	struct vrb_srx *srx;		/* borrowed: its receives are of this context (a context: itself); or NULL */
+	struct vrb_last last;		/* watched while it has a queue pair and srx */
+	struct fab_list taker;		/* in srx->takers while it has a queue pair, under its number qpn */
 	uint32_t qpn;
 };
 
+/* The endpoint of a fid, which may be that of an alias. Any thread. */
 static inline struct vrb_ep *vrb_ep_of(const struct fid *fid)
 {
 	return fab_container(fab_ep_of(fid), struct vrb_ep, base);
 }
 
+/* The domain of an endpoint. Any thread. */
 static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 {
 	return fab_container(ep->base.domain, struct vrb_domain, base);
@@ -323,13 +347,12 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 
 /* ---- unanswered.c ---- */
 
-/* Last steps of closing an endpoint of iWARP that asked for a connection and has no answer, whose queue pair is in
- * error and has nothing outstanding: takes over id, channel, queue pair and hardware queue, which are NULL in ep then.
- * False, and all as it was, where that cannot be (no memory): destroying the queue pair will wait for the answer. No
- * lock held. */
+/* Part of closing an iWARP endpoint whose connection request has no answer yet. Its queue pair is in the error state
+ * and has nothing outstanding. Takes over id, channel, queue pair and hardware queue, and sets them to NULL in ep.
+ * False (no memory): nothing has changed, and destroying the queue pair will block until the answer. No lock held. */
 bool vrb_unanswered_keep(struct vrb_ep *ep);
-/* Free what has been answered; with `all` the others too, waiting for as long as the kernel does, ten seconds at most.
- * No lock held. */
+/* Free the requests that have been answered since; with `all` the others, too, which blocks until the kernel lets go of
+ * them, ten seconds at most. No lock held. */
 void vrb_unanswered_end(struct vrb_domain *domain, bool all);
 
 /* ---- ops.c, atomic.c ---- */
@@ -338,93 +361,112 @@ extern struct fi_ops_msg vrb_msg_ops;	/* ops.c */
 extern struct fi_ops_rma vrb_rma_ops;
 extern struct fi_ops_atomic vrb_atomic_ops;	/* atomic.c */
 
-/* What the request of an atomic has beside its buffers. */
+/* Fill the opcode and the atomic fields of a work request; the caller sets the others. */
 void vrb_atomic_wr(const struct fab_amo *amo, uint64_t addr, uint32_t rkey, struct ibv_send_wr *wr);
-/* The domain's slot of fi_query_atomic(3). */
+/* fi_query_atomic(3). */
 int vrb_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
 		     uint64_t flags);
+/* Fill the empty slots of vrb_atomic_ops. Called once, at load. */
 void vrb_atomic_fill_ops(void);
-/* Does the device have atomics? Those of InfiniBand may be so only against each other (IBV_ATOMIC_HCA). */
+/* True if the device has atomics. With IBV_ATOMIC_HCA they are atomic only with respect to other atomics of the
+ * device. */
 bool vrb_device_atomics(const struct vrb_device *dev);
 
 #define VRB_IS_RX	1		/* in wr_id: the rest points to a struct vrb_rx, else to a struct vrb_tx */
 
-/* The slow halves of post.h: what the call that cannot be carried out returns. Lock held. */
-ssize_t vrb_no_desc(enum fab_op_code code);	/* -FI_EINVAL, logged */
-ssize_t vrb_no_copy(enum fab_op_code code);	/* likewise */
+/* The slow paths of post.h, for a call that cannot be carried out. Each returns what the call returns. Lock held. */
+
+/* A buffer has no descriptor, and needs one: -FI_EINVAL, logged. */
+ssize_t vrb_no_desc(enum fab_op_code code);
+/* FI_INJECT of memory that the processor cannot read: -FI_EINVAL, logged. */
+ssize_t vrb_no_copy(enum fab_op_code code);
+/* A send, read or write cannot be posted, now or at all: the reason as -FI_E*. */
 ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags);
+/* A receive cannot be posted, now or at all: the reason as -FI_E*. */
 ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
-/* The queue pair is in the error state: post one request more, whose end tells that all before it are over, those too
- * that ended without a report. Lock held. */
+/* The queue pair is in the error state: post one more request, the marker. Its completion tells that all requests
+ * before it have ended, including unsignaled ones. Lock held. */
 void vrb_post_marker(struct vrb_ep *ep);
-/* The hardware will report nothing: all that is outstanding ends with err, for the reason `why`. No receive can be
- * posted any more (state). Lock held. */
+/* The hardware will report no more completions: end all outstanding operations with err and why. The caller has set a
+ * state in which no receive can be posted. Lock held. */
 void vrb_work_lost(struct vrb_ep *ep, int err, const char *why);
-/* What the hardware has to report. taker: a read that takes entries, until there is an error, or NULL. Lock held. */
+/* Process one work completion. taker: a read that takes its entry, unless there has been an error; or NULL. Lock
+ * held. */
 void vrb_work_done(const struct ibv_wc *wc, struct fab_cq_taker *taker);
 
-/* fi_rx_size_left(3) */
+/* fi_rx_size_left(3). */
 ssize_t vrb_ep_rx_size_left(struct fid_ep *fid);
-int vrb_ep_enable(struct vrb_ep *ep);	/* 0, also if it is enabled; -FI_E* */
-/* cm.c: the slots of a connected endpoint, for the table of its kind. */
+/* fi_enable(3). 0, also if it is enabled already; -FI_E*. No lock held. */
+int vrb_ep_enable(struct vrb_ep *ep);
+/* cm.c: the connection calls of a connected endpoint, for the table of its kind. */
 extern struct fi_ops_cm vrb_cm_ops;
-/* What rdma_connect() and rdma_accept() are given: ep->cm_data, and what the device can. */
+/* The parameters of rdma_connect() and rdma_accept(): ep->cm_data as private data, and limits of the device. */
 struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep);
-/* What stands in front of the private data of a request between addresses of InfiniBand: as long as what librdmacm has
- * there for those of IP, so that as much is left. Nobody reads it. */
+/* Stands before the private data of a request between InfiniBand addresses. It is as long as the header that librdmacm
+ * puts there for IP addresses, so that both have the same room for data. Nothing reads it. */
 struct vrb_ib_ahead {
 	uint8_t zero[4];
 	uint8_t src_gid[16], dest_gid[16];
 };
 _Static_assert(sizeof(struct vrb_ib_ahead) == 36, "as upstream's");
-/* rdma_connect, with that where it belongs; param is changed. 0, or -1 with errno. Lock held. */
+/* rdma_connect(), with a struct vrb_ib_ahead where one is needed. Changes *param. 0, or -1 with errno. Lock held. */
 int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param);
-/* An event of the endpoint's channel. Lock held. */
+/* Handle an event of the endpoint's channel, which the caller acknowledges. Lock held. */
 void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
+/* Handle all events of the channel: ep->cm_src.ready. Lock held. */
 void vrb_cm_ready(struct fab_source *src, uint32_t events);
-/* Tell the application: there is a connection (NULL: nothing is known of the peer's data); there is none, because of
- * err, or what the event says. Lock held. */
+/* The endpoint is connected: write FI_CONNECTED, with the peer's data of event (NULL: without). Lock held. */
 void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event);
+/* The attempt to connect has failed: write an error event of err, with a text of step and event. Lock held. */
 void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step);
-/* The device or its queue is lost, and with it the connection, or the attempt. Lock held. */
+/* The device or its completion queue has failed: end the connection, or the attempt, with err and why. Lock held. */
 void vrb_cm_lost(struct vrb_ep *ep, int err, const char *why);
-/* Length and bytes, as they stand in front of a CM message's data, into room of VRB_CM_DATA_MAX + 1. 0, or -FI_EINVAL,
- * logged. */
+/* Write a length byte and paramlen bytes of param to `to`, which has room for VRB_CM_DATA_MAX + 1 bytes: the private
+ * data of a CM message. 0, or -FI_EINVAL, logged. */
 int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
-/* The bytes that the other end gave, and how many; none if what came is not of this form. */
+/* The application's bytes in the private data of a CM message, borrowed from it; *cnt is their number, 0 if the data is
+ * not of this form. */
 const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt);
 
 /* ---- pep.c ---- */
 
-/* A request that nobody has accepted or refused: what fi_info.handle of an FI_CONNREQ points to. */
+/* A connection request that has been neither accepted nor rejected. fi_info.handle of its FI_CONNREQ points to it. */
 struct vrb_connreq {
 	struct fab_connreq base;
 	struct rdma_cm_id *id;		/* owned */
-	uint8_t data[VRB_CM_DATA_MAX + 1];	/* as it came */
+	uint8_t data[VRB_CM_DATA_MAX + 1];	/* the private data of the request, as it came */
 };
 
-/* Take a request out of the list. NULL: the handle is none. The caller frees it and owns id. */
+/* Take a request out of the list of its handle. The caller frees it, and owns id. NULL: the handle is not that of a
+ * request. */
 struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle);
 
-/* A channel of CM events that does not block. 0 or -errno, logged. */
+/* Open a non-blocking channel of CM events, which the caller destroys. 0 or -errno, logged. */
 int vrb_channel_open(struct rdma_event_channel **channel);
 
-/* Take the bound id of the passive endpoint that handle means, for an endpoint that has its address from then on:
- * the caller owns it, its channel is still the passive endpoint's. 0; -FI_ENOENT: the handle is no passive endpoint;
- * -FI_EOPBADSTATE: it listens; or why it cannot be bound, logged. No engine lock held. */
+/* Take the bound id of the passive endpoint of this handle, for an endpoint that then has its address. The caller owns
+ * the id; its channel is still that of the passive endpoint. 0; -FI_ENOENT: the handle is not a passive endpoint;
+ * -FI_EOPBADSTATE: it listens; or the error of binding it, logged. No engine lock held. */
 int vrb_pep_take_id(struct fab_fabric *fabric, fid_t handle, struct rdma_cm_id **id);
 
-/* ---- slots of the provider, fabric and domain tables; 0 or -FI_E* ---- */
+/* ---- calls of the provider, fabric and domain tables: 0 or -FI_E*; no lock held ---- */
 
+/* fi_getinfo(3) of the provider. */
 int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
-/* Does an info ask for nothing that this kind does not offer? -FI_E*, logged. */
+/* Check that an info asks for nothing that this kind does not offer. 0; or -FI_E*, logged. */
 int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint32_t version);
+/* fi_fabric(3). */
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+/* fi_domain(3). */
 int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+/* fi_passive_ep(3). */
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
+/* fi_endpoint(3). */
 int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
+/* Each fills the empty slots of its file's operation tables; vrb_data_fill_ops() those of ops.c. Called once, at
+ * load. */
 void vrb_domain_fill_ops(void);
 void vrb_cq_fill_ops(void);
 void vrb_ep_fill_ops(void);

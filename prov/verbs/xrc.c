@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MSG endpoints over XRC: the table, and what an endpoint has for itself: a receive queue. Requests leave on an
- * initiator that others use too (xrc_share.c), so each is reported by the hardware, and names the receive queue that
- * it is for.
+ * MSG endpoints over XRC: the kind's table, and the receive queue (SRQ) of each endpoint. Requests are posted to an
+ * initiator that other endpoints use, too (xrc_share.c). So each request is signaled, and names the SRQ that it is for.
  *
- * Ending: nobody but the CM tells the device that a connection of several on a queue pair is over. Receives are
- * taken back by destroying the receive queue. Requests outstanding end with the peer's receive queue; an initiator
- * that nobody else uses goes into error at once.
+ * End: several connections share a queue pair, so its state does not tell that one of them has ended; only the CM does.
+ * Receives are taken back by destroying the SRQ. Outstanding requests end when the peer destroys its SRQ; an initiator
+ * without other users is moved to the error state at once.
  */
 #include "verbs/xrc.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MSG endpoints over XRC: a receive queue each, and queue pairs that are shared. doc/decisions/xrc.md says by whom.
+ * MSG endpoints over XRC. Each has a receive queue (SRQ) of its own; queue pairs are shared (doc/decisions/xrc.md).
  *
- * An initiator (struct vrb_ini) is this process's way to a peer's node: its endpoints to any process there send on
- * it. A target (struct vrb_tgt) is what an initiator of another node leads to: one number, a reference in each
- * process of this node that receives by it.
+ * An initiator (struct vrb_ini) is a queue pair to another node. All endpoints of this process that are connected to
+ * any process of that node send on it. A target (struct vrb_tgt) is the other end of an initiator of another node: one
+ * queue pair, to which each process of this node that receives by it has a reference.
  */
 #ifndef VRB_XRC_H
 #define VRB_XRC_H
@@ -12,46 +12,49 @@
 #include "verbs/kind.h"
 #include "verbs/xrc_wire.h"
 
-/* Of a domain, with the first endpoint, to the last. */
+/* The XRC part of a domain; exists while the domain has XRC endpoints. */
 struct vrb_xrc {
 	struct ibv_xrcd *xrcd;		/* owned */
-	uint32_t tag;
-	unsigned ref_cnt;		/* endpoints; lock of xrc_share.c, like the lists */
+	uint32_t tag;			/* tells XRC domains of this node apart */
+	unsigned ref_cnt;		/* endpoints; guarded by the lock of xrc_share.c, like the lists */
 	struct fab_list inis;		/* struct vrb_ini.link */
 	struct fab_list tgts;		/* struct vrb_tgt.link */
 };
 
 enum vrb_ini_state {
-	VRB_INI_CONNECTING,		/* by a request without an answer yet, for which the peer may take its time */
-	VRB_INI_ACCEPTING,		/* by an answer: its end is near */
+	VRB_INI_CONNECTING,		/* a REQ has been sent; the peer may take any time to answer */
+	VRB_INI_ACCEPTING,		/* a REP has been sent; the RTU follows soon */
 	VRB_INI_READY,
-	VRB_INI_OLD,			/* failed, or not for new endpoints */
+	VRB_INI_OLD,			/* has failed, or is not for new endpoints */
 };
 
-/* All users are on one engine, whose lock guards all but the list. */
+/* An initiator. All its users are on one engine, whose lock guards all fields except link. */
 struct vrb_ini {
 	struct fab_list link;		/* in xrc->inis */
 	struct fab_engine *engine;
-	union fab_any_addr node;	/* the peer's address; its port says nothing */
-	uint32_t tag;			/* of the peer's XRC domain, but while CONNECTING */
+	union fab_any_addr node;	/* the peer's address; the port means nothing */
+	uint32_t tag;			/* of the peer's XRC domain; not valid while CONNECTING */
 	enum vrb_ini_state state;
 	struct ibv_qp *qp;		/* owned */
-	uint32_t size;			/* requests outstanding */
-	uint32_t tgt;			/* the target that it leads to, once READY */
-	struct vrb_ep *maker;		/* in whose entries of a hardware queue it completes; NULL: inherited, below */
+	uint32_t size;			/* requests that may be outstanding */
+	uint32_t tgt;			/* number of its target, once READY */
+	/* It completes to the hardware queue of the endpoint that made it. When that endpoint leaves, maker is NULL,
+	 * and the initiator has the hardware queue and its reserved entries. */
+	struct vrb_ep *maker;
 	struct vrb_hw_cq *hw_cq;
 	uint32_t reserved;
 	unsigned user_cnt;
 	struct fab_list waiters;	/* struct vrb_xrc_ep.wait */
 };
 
+/* A target. Guarded by the lock of xrc_share.c. */
 struct vrb_tgt {
-	struct fab_list link;
-	struct ibv_qp *qp;
-	unsigned ref_cnt;
+	struct fab_list link;		/* in xrc->tgts */
+	struct ibv_qp *qp;		/* owned: this process's reference */
+	unsigned ref_cnt;		/* endpoints of this process */
 };
 
-/* An endpoint's part. Engine's lock. */
+/* The XRC part of an endpoint. Guarded by the engine's lock. */
 struct vrb_xrc_ep {
 	struct vrb_ep *ep;
 	struct ibv_srq *srq;		/* owned; NULL before fi_enable and after the end */
@@ -59,16 +62,17 @@ struct vrb_xrc_ep {
 	uint32_t peer_srqn;
 	uint64_t *posted;		/* owned: wr_id of the receives, in order; rx_mask + 1 entries */
 	uint32_t posted_cnt, rx_mask;
-	struct vrb_ini *ini;		/* a user of it, or NULL */
+	struct vrb_ini *ini;		/* the initiator that it uses, or NULL */
 	struct vrb_tgt *tgt;		/* a reference, or NULL */
-	struct fab_list wait;		/* in ini->waiters of another's, or self-linked */
-	struct fab_timer timer;		/* while it waits; or at once, to ask again */
-	bool again;			/* asked a second time, with an initiator of its own */
+	struct fab_list wait;		/* in the waiters of an initiator that another makes, or self-linked */
+	struct fab_timer timer;		/* bounds the wait; or is due at once, to ask again */
+	bool again;			/* has asked a second time, with a new initiator */
 	bool renew;			/* the timer is to ask again, with a new id */
-	struct vrb_hw_cq *put_cq;	/* what an initiator left to be given back by fi_close */
+	struct vrb_hw_cq *put_cq;	/* left by an initiator: fi_close gives put_cnt entries back */
 	uint32_t put_cnt;
 };
 
+/* The XRC part of an endpoint's domain. */
 static inline struct vrb_xrc *vrb_xrc_of(const struct vrb_ep *ep)
 {
 	return vrb_domain_of(ep)->xrc;
@@ -76,39 +80,48 @@ static inline struct vrb_xrc *vrb_xrc_of(const struct vrb_ep *ep)
 
 /* ---- xrc_share.c ---- */
 
-/* A reference to the domain's XRC side, which the first opens. No engine lock held. 0 or -FI_E*, logged. */
+/* Take a reference to the XRC part of a domain; the first one opens it. 0: the caller calls vrb_xrc_put() later; or
+ * -FI_E*, logged. No engine lock held. */
 int vrb_xrc_get(struct vrb_domain *domain);
+/* Give the reference back; the last one closes the XRC domain. No engine lock held. */
 void vrb_xrc_put(struct vrb_domain *domain);
 
-/*
- * Engine's lock held. An initiator to ep->peer that ep can use, or one that will soon be ready: the best state there
- * is. tag: NULL, or that of the peer's domain, which must be its own. NULL: there is none.
- */
+/* From here on: engine's lock held. */
+
+/* The initiator to ep->peer in the most advanced state that ep can use, or can wait for. tag: that of the peer's XRC
+ * domain, which the initiator's must equal; NULL: any. NULL: there is none. */
 struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag);
-/* A new one, of which ep is the maker and user, in INIT. NULL: errno, logged. */
+/* Make an initiator in this state, whose queue pair is in INIT; ep is its maker and first user. NULL: logged, except
+ * for lack of memory. */
 struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state);
-/* ep sends on it from now on. */
+/* Make ep a user of the initiator: it sends on it from now on. */
 void vrb_ini_use(struct vrb_ep *ep, struct vrb_ini *ini);
-/* Up to RTS, towards this target. 0 or -errno, logged. */
+/* Connect ep's initiator to the target of this number: its queue pair goes to RTS. 0 or -errno, logged. */
 int vrb_ini_connect(struct vrb_ep *ep, uint32_t tgt);
-/* READY or OLD, which waiters are to hear of: their timers are set to run now. */
+/* Set the state to READY or OLD, and make the timers of endpoints that wait for the initiator run now. */
 void vrb_ini_settle(struct vrb_ini *ini, enum vrb_ini_state state);
-/* ep leaves its initiator, if it has one. The last user ends it. */
+/* ep leaves its initiator, if it has one. The last user destroys it. */
 void vrb_ini_leave(struct vrb_ep *ep);
 
-/* Engine's lock held. A new target (INIT), or another reference to the one of this number in this XRC domain, made by
- * whatever process. NULL: errno. */
+/* Make a target, whose queue pair is in INIT. The caller has a reference. NULL: errno, logged. */
 struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep);
+/* Take a reference to the target of this number, which any process of this node has made in the XRC domain. NULL:
+ * errno, logged at level info. */
 struct vrb_tgt *vrb_tgt_open(struct vrb_ep *ep, uint32_t qpn);
-/* Up to RTR, for this initiator. 0 or -errno, logged. */
+/* Connect a target to the initiator of this number: its queue pair goes to RTR. 0 or -errno, logged. */
 int vrb_tgt_connect(struct vrb_ep *ep, struct vrb_tgt *tgt, uint32_t ini);
+/* Give a reference back; the last one of this process destroys or closes the queue pair. */
 void vrb_tgt_put(struct vrb_ep *ep, struct vrb_tgt *tgt);
 
-/* ---- xrc_cm.c: slots of the table; engine's lock held ---- */
+/* ---- xrc_cm.c: functions of the kind's table (kind.h); engine's lock held ---- */
 
+/* vrb_kind.connect. */
 int vrb_xrc_connect(struct vrb_ep *ep);
+/* vrb_kind.accept. */
 int vrb_xrc_accept(struct vrb_ep *ep);
+/* vrb_kind.event. */
 void vrb_xrc_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
+/* vrb_xrc_ep.timer has run out: the wait for an initiator is over, or it is time to ask again. */
 void vrb_xrc_timer(struct fab_timer *timer);
 
 #endif

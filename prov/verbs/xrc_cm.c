@@ -7,8 +7,8 @@
  *   CONNECT_RESPONSE: what was made at either end is connected, the target offered dropped where it is not needed ->
  *   RTU
  *
- * An initiator that another endpoint is setting up is waited for, but no longer than WAIT_NS; and whoever has to answer
- * does not wait for an answer, since two processes might wait for each other.
+ * An endpoint waits for an initiator that another endpoint is making, but at most WAIT_NS. An endpoint that has to
+ * answer a REQ does not wait for one that waits for its own answer: two processes could wait for each other.
  */
 #include "verbs/xrc.h"
 

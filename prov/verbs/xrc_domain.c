@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kernel keeps a table of each device's domains by inode and counts references; here are the checks that it leaves
- * to the caller, and reasons in words.
+ * The kernel has a table of each device's XRC domains by inode, and counts references. This file adds the checks that
+ * the kernel leaves to the caller, and logs errors with their reasons.
  */
 #include "verbs/xrc_domain.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What XRC endpoints share: the XRC domain, initiators and targets. Lists and references of a domain are guarded by
- * `lock`, which is taken inside engines' locks and held for setting up and ending only.
+ * The objects that XRC endpoints share: the XRC domain, initiators and targets. `lock` guards their lists and the
+ * reference counts of domains and targets. It is taken inside of engines' locks, only to set up and to end connections.
  */
 #include "verbs/xrc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What two XRC endpoints tell each other in the private data of the CM's REQ, REP and REJ, behind the room for the
- * application's own (vrb_cm_pack). Big-endian.
+ * The private data of the CM's REQ, REP and REJ between two XRC endpoints. It stands behind the room for the data of
+ * the application (vrb_cm_pack()). Big-endian.
  */
 #ifndef VRB_XRC_WIRE_H
 #define VRB_XRC_WIRE_H
@@ -22,11 +22,11 @@ struct vrb_xrc_wire {
 	uint16_t magic;
 	uint8_t version;
 	uint8_t flags;
-	uint32_t srqn;			/* my receive queue: what your requests are to name */
-	uint32_t pair;			/* my new initiator, or (SHARED) your target */
-	uint32_t tgt;			/* REQ: a new target, for your initiator if it has none here. REP: the target
-					 * of your initiator */
-	uint32_t tag;			/* tells XRC domains of my node apart */
+	uint32_t srqn;			/* the sender's SRQ, which the receiver's requests name */
+	uint32_t pair;			/* number of the sender's new initiator; SHARED: of the receiver's target */
+	uint32_t tgt;			/* REQ: a new target, for the receiver's initiator if it has none on this node.
+					 * REP: the target of the receiver's initiator */
+	uint32_t tag;			/* tells XRC domains of the sender's node apart */
 };
 
 #endif
