@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Collectives (prov/common/collective/collective.h) over rxm. Their messages have an op of their own (RXM_OP_COLL).
- * They are sent like all others, and matched by a matcher of their own (ep->coll_recv). Collectives are told of peers
+ * They are sent like all others, and matched among themselves (FAB_CLASS_COLL). Collectives are told of peers
  * that are lost, and tell members that a group has failed. Only between ends that both said in the handshake that they
  * have collectives. Engine lock held.
  */
@@ -34,7 +34,7 @@ static int coll_submit(struct fab_ep *base, const struct fab_op *op)
 	int ret;
 
 	if (op->code == FAB_OP_CRECV)
-		return fab_recv_post(&ep->coll_recv, op);
+		return fab_recv_post_coll(&ep->recv, op, op->addr);
 	ret = coll_peer(ep, op->addr, &peer);
 	return ret ? ret : rxm_submit_locked(base, op);
 }
@@ -73,7 +73,7 @@ static void coll_cancel(struct fab_ep *base, fi_addr_t member, struct fab_hook *
 	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
 	uint64_t tag;
 
-	if (fab_recv_cancel_hook(&ep->coll_recv, hook) || ep->closing || rxm_tx_cancel(ep, hook, true))
+	if (fab_recv_cancel_hook(&ep->recv, hook) || ep->closing || rxm_tx_cancel(ep, hook, true))
 		return;
 	if (rxm_tx_announced(ep, hook, &tag))
 		coll_abort(base, member, tag, FI_ECANCELED);
@@ -107,9 +107,10 @@ void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt)
 	rxm_kept_drop_group(conn, pkt->op.tag & FAB_COLL_GROUP_BITS);
 }
 
-bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_recv *recv, uint64_t tag)
+bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_msg *msg)
 {
-	return recv == &conn->ep->coll_recv && fab_coll_refuses(conn->ep->base.coll, conn->peer->fi_addr, tag);
+	return msg->class == FAB_CLASS_COLL &&
+	       fab_coll_refuses(conn->ep->base.coll, conn->peer->fi_addr, msg->tag);
 }
 
 void rxm_coll_lost(struct rxm_peer *peer, int err)

@@ -197,8 +197,6 @@ static bool is_busy(const struct rxm_ep *ep)
 static void flush_receives(struct rxm_ep *ep, int err)
 {
 	fab_recv_flush(&ep->recv, err);
-	if (ep->has_coll)
-		fab_recv_flush(&ep->coll_recv, err);
 }
 
 void rxm_ep_lost(struct rxm_ep *ep, int err)
@@ -235,8 +233,6 @@ static void drop_orphans(struct rxm_ep *ep)
 	struct fab_list *link;
 
 	fab_recv_drop_all(&ep->recv);
-	if (ep->has_coll)
-		fab_recv_drop_all(&ep->coll_recv);
 	while ((link = fab_list_pop_front(&ep->orphans)))
 		free(fab_container(link, struct rxm_kept, link));
 }
@@ -261,8 +257,6 @@ static int ep_close(struct fid *fid)
 	fab_coll_fini(&ep->base);
 	drop_orphans(ep);
 	fab_engine_unlock(ep->base.engine);
-	if (ep->has_coll)
-		fab_recv_fini(&ep->coll_recv);
 	fab_recv_fini(&ep->recv);
 	rxm_bufs_fini(&ep->small);
 	rxm_bufs_fini(&ep->big);
@@ -318,23 +312,6 @@ static int check_open(const struct rxm_domain *domain, const struct fi_info *inf
 	return fab_hints_check(&rxm_prov, domain->base.fabric->fabric_fid.api_version, info, &offer, 1);
 }
 
-static int coll_init(struct rxm_ep *ep)
-{
-	int ret = fab_coll_open(&ep->base, &rxm_coll_net);
-
-	if (ret)
-		return ret;
-	ret = fab_recv_init(&ep->coll_recv, &ep->base, &rxm_recv_ops);
-	if (ret) {
-		fab_coll_fini(&ep->base);
-		return ret;
-	}
-	ep->coll_recv.directed = true;
-	ep->coll_recv.pool.max_cnt = SIZE_MAX;	/* one for each group at most */
-	ep->has_coll = true;
-	return 0;
-}
-
 static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi_info *info, void *context)
 {
 	struct fab_ep_ops ops = {
@@ -356,13 +333,14 @@ static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi
 	ep->incarnation = fab_random64();
 	ret = take_name(ep, info, info->src_addr, info->src_addrlen);
 	if (!ret)
-		ret = fab_recv_init(&ep->recv, &ep->base, &rxm_recv_ops);
+		ret = fab_recv_init(&ep->recv, &ep->base, info->rx_attr->size, &rxm_recv_ops);
 	if (ret)
 		goto fini_base;
 	if (info->caps & FI_COLLECTIVE)
-		ret = coll_init(ep);
+		ret = fab_coll_open(&ep->base, &rxm_coll_net);
 	if (ret)
 		goto fini_recv;
+	ep->has_coll = info->caps & FI_COLLECTIVE;
 	ep->tx_size = (uint32_t) info->tx_attr->size;
 	ep->rx_len = sizeof(struct rxm_pkt) + most;
 	fab_pool_init(&ep->tx_pool, &(struct fab_pool_attr) { .size = sizeof(struct rxm_tx), .chunk_cnt = 16 });

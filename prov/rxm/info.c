@@ -74,7 +74,7 @@ int rxm_info_raise(struct fi_info *info)
 	};
 	*info->rx_attr = (struct fi_rx_attr) {
 		.caps = RX_CAPS, .op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE, .msg_order = order,
-		.comp_order = FI_ORDER_NONE, .size = RXM_SIZE_MAX, .iov_limit = FAB_RECV_IOV,
+		.comp_order = FI_ORDER_NONE, .size = RXM_SIZE_MAX, .iov_limit = RXM_IOV_LIMIT,
 	};
 	info->ep_attr->type = FI_EP_RDM;
 	info->ep_attr->protocol = FI_PROTO_RXM;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "common/collective/collective.h"
 
-struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, struct fab_recv *recv, const struct fab_msg *msg, size_t room)
+struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room)
 {
 	struct rxm_kept *kept = malloc(sizeof(*kept) + room);
 
@@ -21,8 +21,7 @@ struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, struct fab_recv *recv, cons
 		return NULL;
 	}
 	memset(kept, 0, sizeof(*kept));
-	fab_recv_keep(recv, &kept->base, msg);
-	kept->recv = recv;
+	fab_recv_keep(&conn->ep->recv, &kept->base, msg, msg->src);
 	kept->conn = conn;
 	kept->cost = room + sizeof(*kept);
 	conn->kept_len += kept->cost;
@@ -64,10 +63,11 @@ static void kept_end(struct rxm_kept *kept)
 		rxm_answer(conn, RXM_RNDV_DONE, msg_id, 0);
 }
 
-static void kept_take(struct fab_recv *recv, struct fab_kept *base, const struct fab_into *into)
+bool rxm_kept_take(struct fab_recv *recv, struct fab_kept *base)
 {
 	struct rxm_kept *kept = fab_container(base, struct rxm_kept, base);
-	struct fab_msg msg = fab_kept_msg(base);
+	struct fab_msg msg = fab_kept_msg(recv, base);
+	const struct fab_into *into = &base->into;
 	struct rxm_rndv rndv;
 
 	if (kept->part) {
@@ -78,19 +78,21 @@ static void kept_take(struct fab_recv *recv, struct fab_kept *base, const struct
 		rxm_kept_free(kept);
 	} else if (kept->rndv) {
 		struct rxm_conn *conn = kept->conn;
+		const struct fab_into there = *into;
 		uint64_t msg_id = kept->msg_id;
 
 		memcpy(&rndv, kept->data, sizeof(rndv));
 		rxm_kept_free(kept);
-		rxm_rndv_take(conn, recv, &rndv, msg_id, into, &msg);
+		rxm_rndv_take(conn, &rndv, msg_id, &there, &msg);
 	} else {
 		fab_into_copy(into, 0, kept->data, msg.len);
-		fab_recv_finish(recv, into, &msg, NULL);
+		rxm_rx_finish(fab_container(recv, struct rxm_ep, recv), into, &msg, NULL);
 		kept_end(kept);
 	}
+	return true;
 }
 
-static void kept_drop(struct fab_recv *recv, struct fab_kept *base)
+void rxm_kept_drop(struct fab_recv *recv, struct fab_kept *base)
 {
 	struct rxm_kept *kept = fab_container(base, struct rxm_kept, base);
 
@@ -98,16 +100,6 @@ static void kept_drop(struct fab_recv *recv, struct fab_kept *base)
 	if (kept->part)
 		kept->part->kept = NULL;
 	kept_end(kept);
-}
-
-const struct fab_recv_ops rxm_recv_ops = {
-	.take = kept_take,
-	.drop = kept_drop,
-};
-
-static void kept_name(struct rxm_kept *kept, fi_addr_t fi_addr)
-{
-	fab_kept_set_src(kept->recv, &kept->base, fi_addr);
 }
 
 void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_sockaddr *addr, fi_addr_t fi_addr)
@@ -119,13 +111,13 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
 		if (!conns[i])
 			continue;
 		fab_list_for_each(&conns[i]->kept, link)
-			kept_name(fab_container(link, struct rxm_kept, link), fi_addr);
+			fab_kept_set_src(&ep->recv, &fab_container(link, struct rxm_kept, link)->base, fi_addr);
 	}
 	fab_list_for_each(&ep->orphans, link) {
 		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
 
 		if (fab_addr_equal(&kept->from.sa, &addr->sa))
-			kept_name(kept, fi_addr);
+			fab_kept_set_src(&ep->recv, &kept->base, fi_addr);
 	}
 }
 
@@ -136,10 +128,9 @@ void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group)
 	fab_list_for_each_safe(&conn->kept, link, next) {
 		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
 
-		if (kept->recv != &conn->ep->coll_recv || (kept->base.match.tag & FAB_COLL_GROUP_BITS) != group)
+		if (kept->base.class != FAB_CLASS_COLL || (kept->base.tag & FAB_COLL_GROUP_BITS) != group)
 			continue;
-		fab_kept_unlink(kept->recv, &kept->base);
-		kept_drop(kept->recv, &kept->base);
+		fab_kept_drop(&conn->ep->recv, &kept->base);
 		if (conn->state == RXM_CONN_DOWN)
 			return;
 	}
@@ -155,10 +146,10 @@ void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)
 		struct rxm_part *part = fab_container(link, struct rxm_part, link);
 
 		if (part->into.rx) {
-			part->into.take = fab_min(part->into.take, (size_t) part->have);
-			fab_recv_finish(part->recv, &part->into, &part->msg, &fail);
+			part->into.take = fab_min(part->into.take, part->have);
+			rxm_rx_finish(ep, &part->into, &part->msg, &fail);
 		} else if (part->kept) {
-			fab_kept_unlink(part->recv, &part->kept->base);
+			fab_kept_unlink(&ep->recv, &part->kept->base);
 			rxm_kept_free(part->kept);
 			part->kept = NULL;
 		}
@@ -169,7 +160,7 @@ void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)
 
 		if (kept->rndv) {
 			/* what it announces went with its sender */
-			fab_kept_unlink(kept->recv, &kept->base);
+			fab_kept_unlink(&ep->recv, &kept->base);
 			rxm_kept_free(kept);
 			continue;
 		}

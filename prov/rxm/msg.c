@@ -13,11 +13,6 @@
 
 /* ---- in one packet ---- */
 
-static struct fab_recv *recv_of(const struct rxm_in *in)
-{
-	return in->pkt->op.op == RXM_OP_COLL ? &in->conn->ep->coll_recv : &in->conn->ep->recv;
-}
-
 static struct fab_msg msg_of(const struct rxm_in *in)
 {
 	const struct rxm_op_hdr *op = &in->pkt->op;
@@ -27,8 +22,9 @@ static struct fab_msg msg_of(const struct rxm_in *in)
 		.data = op->flags & RXM_FLAG_CQ_DATA ? op->data : 0,
 		.len = op->size,
 		.src = in->conn->peer->fi_addr,
-		.tagged = op->op == RXM_OP_TAGGED,
-		.has_data = op->flags & RXM_FLAG_CQ_DATA,
+		.flags = op->flags & RXM_FLAG_CQ_DATA ? FI_REMOTE_CQ_DATA : 0,
+		.class = op->op == RXM_OP_COLL ? FAB_CLASS_COLL :
+			 op->op == RXM_OP_TAGGED ? FAB_CLASS_TAGGED : FAB_CLASS_MSG,
 	};
 }
 
@@ -43,22 +39,29 @@ void rxm_msg_acknowledge(struct rxm_conn *conn, bool wanted, uint64_t msg_id)
 		rxm_answer(conn, RXM_ACK, msg_id, 0);
 }
 
+void rxm_rx_finish(struct rxm_ep *ep, const struct fab_into *into, const struct fab_msg *msg,
+		   const struct fab_cq_fail *fail)
+{
+	fab_rx_finish_with(&ep->recv, &ep->base, into, msg, fail, &rxm_recv_ops);
+}
+
 /* A whole message: to its receive, or kept. False: no memory. */
 static inline __attribute__((always_inline))
-bool take_whole(struct rxm_in *in, struct fab_recv *recv, const struct fab_msg *msg, const void *data)
+bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
 {
-	struct fab_rx *rx = fab_recv_find(recv, msg->tagged, msg->tag, msg->src);
+	struct rxm_ep *ep = in->conn->ep;
+	struct fab_rx *rx = fab_recv_find(&ep->recv, msg->class, msg->tag, msg->src);
 	struct fab_into into;
 
 	if (rx) {
-		fab_recv_claim(recv, rx, msg->len, &into);
+		fab_rx_claim(&ep->recv, rx, msg->len, &into);
 		fab_into_copy(&into, 0, data, msg->len);
-		fab_recv_finish(recv, &into, msg, NULL);
+		rxm_rx_finish(ep, &into, msg, NULL);
 		return true;
 	}
-	if (rxm_coll_refuses(in->conn, recv, msg->tag))
+	if (rxm_coll_refuses(in->conn, msg))
 		return true;
-	in->kept = rxm_kept_new(in->conn, recv, msg, msg->len);
+	in->kept = rxm_kept_new(in->conn, msg, msg->len);
 	if (!in->kept)
 		return false;
 	memcpy(in->kept->data, data, msg->len);
@@ -75,7 +78,7 @@ void rxm_msg_eager(struct rxm_in *in)
 		rxm_conn_broken(conn, "a message that is not as long as its packet says");
 		return;
 	}
-	if (!take_whole(in, recv_of(in), &msg, in->pkt->data))
+	if (!take_whole(in, &msg, in->pkt->data))
 		return;
 	if (in->kept && (in->pkt->op.flags & RXM_FLAG_MATCH)) {
 		in->kept->owes_ack = wants_ack;
@@ -90,20 +93,20 @@ void rxm_msg_bare(struct rxm_in *in)
 	const struct rxm_rx *rx = in->rx;
 	struct rxm_conn *conn = in->conn;
 	const struct fab_msg msg = {
-		.tag = rx->tag, .data = rx->data, .len = rx->len, .src = conn->peer->fi_addr, .tagged = true,
-		.has_data = rx->has_data,
+		.tag = rx->tag, .data = rx->data, .len = rx->len, .src = conn->peer->fi_addr,
+		.flags = rx->has_data ? FI_REMOTE_CQ_DATA : 0, .class = FAB_CLASS_TAGGED,
 	};
 
 	if (conn->ext)
 		rxm_conn_broken(conn, "a message without a packet");
 	else
-		take_whole(in, &conn->ep->recv, &msg, rx->pkt);
+		take_whole(in, &msg, rx->pkt);
 }
 
 void rxm_msg_rndv(struct rxm_in *in)
 {
 	struct rxm_conn *conn = in->conn;
-	struct fab_recv *recv = recv_of(in);
+	struct fab_recv *recv = &conn->ep->recv;
 	struct fab_msg msg = msg_of(in);
 	struct rxm_rndv rndv;
 	struct fab_into into;
@@ -125,17 +128,17 @@ void rxm_msg_rndv(struct rxm_in *in)
 		rxm_conn_broken(conn, "an announcement whose pieces are not the message");
 		return;
 	}
-	rx = fab_recv_find(recv, msg.tagged, msg.tag, msg.src);
+	rx = fab_recv_find(recv, msg.class, msg.tag, msg.src);
 	if (rx) {
-		fab_recv_claim(recv, rx, msg.len, &into);
-		rxm_rndv_take(conn, recv, &rndv, in->pkt->ctrl.msg_id, &into, &msg);
+		fab_rx_claim(recv, rx, msg.len, &into);
+		rxm_rndv_take(conn, &rndv, in->pkt->ctrl.msg_id, &into, &msg);
 		return;
 	}
-	if (rxm_coll_refuses(conn, recv, msg.tag)) {
+	if (rxm_coll_refuses(conn, &msg)) {
 		rxm_answer(conn, RXM_RNDV_DONE, in->pkt->ctrl.msg_id, FI_ECANCELED);
 		return;
 	}
-	in->kept = rxm_kept_new(conn, recv, &msg, sizeof(rndv));
+	in->kept = rxm_kept_new(conn, &msg, sizeof(rndv));
 	if (!in->kept)
 		return;
 	in->kept->rndv = true;
@@ -170,7 +173,7 @@ static struct rxm_part *part_find(struct rxm_conn *conn, uint64_t msg_id)
 static struct rxm_part *part_new(struct rxm_in *in)
 {
 	struct rxm_conn *conn = in->conn;
-	struct fab_recv *recv = recv_of(in);
+	struct fab_recv *recv = &conn->ep->recv;
 	struct rxm_part *part;
 	bool refused = false;
 	struct fab_rx *rx;
@@ -185,16 +188,15 @@ static struct rxm_part *part_new(struct rxm_in *in)
 		return NULL;
 	}
 	part->conn = conn;
-	part->recv = recv;
 	part->msg_id = in->pkt->ctrl.msg_id;
 	part->msg = msg_of(in);
-	rx = fab_recv_find(recv, part->msg.tagged, part->msg.tag, part->msg.src);
+	rx = fab_recv_find(recv, part->msg.class, part->msg.tag, part->msg.src);
 	if (rx)
-		fab_recv_claim(recv, rx, part->msg.len, &part->into);
+		fab_rx_claim(recv, rx, part->msg.len, &part->into);
 	else
-		refused = rxm_coll_refuses(conn, recv, part->msg.tag);
+		refused = rxm_coll_refuses(conn, &part->msg);
 	if (!rx && !refused)
-		part->kept = rxm_kept_new(conn, recv, &part->msg, part->msg.len);
+		part->kept = rxm_kept_new(conn, &part->msg, part->msg.len);
 	if (!rx && !refused && !part->kept) {
 		free(part);
 		return NULL;
@@ -235,6 +237,6 @@ void rxm_msg_segment(struct rxm_in *in)
 	if (part->have < part->msg.len)
 		return;
 	if (part->into.rx)
-		fab_recv_finish(part->recv, &part->into, &part->msg, NULL);
+		rxm_rx_finish(conn->ep, &part->into, &part->msg, NULL);
 	rxm_part_free(part);
 }

@@ -189,7 +189,6 @@ struct rxm_tx {
 	struct iovec user[RXM_IOV_LIMIT];
 	void *user_desc[RXM_IOV_LIMIT];
 	/* rendezvous, at the receiver */
-	struct fab_recv *recv;		/* borrowed: the receive was posted here */
 	struct fab_into into;
 	struct fab_msg msg;
 	uint64_t msg_id;		/* of the sender's request */
@@ -284,7 +283,6 @@ struct rxm_peer {
 /* An unexpected message: it waits for a receive. */
 struct rxm_kept {
 	struct fab_kept base;
-	struct fab_recv *recv;		/* borrowed: it waits for a receive of this one */
 	struct fab_list link;		/* in conn->kept, or ep->orphans */
 	struct rxm_conn *conn;		/* NULL: the connection has ended; the message is complete */
 	union fab_sockaddr from;
@@ -307,7 +305,6 @@ struct rxm_part {
 	uint64_t have;
 	uint32_t next_no;
 	struct fab_msg msg;
-	struct fab_recv *recv;		/* borrowed */
 	struct fab_into into;		/* rx is NULL: segments are copied into kept, or dropped */
 	struct rxm_kept *kept;		/* unexpected, and waits here; or NULL */
 };
@@ -349,7 +346,6 @@ struct rxm_ep {
 	struct fab_ep base;
 	struct rxm_domain *domain;
 	struct fab_recv recv;
-	struct fab_recv coll_recv;	/* of messages of collectives, if base.coll: matched by tag and source */
 	bool has_coll;
 	union fab_sockaddr addr;	/* it listens here; before it is enabled, the address asked for */
 	struct fid_pep *pep;		/* owned */

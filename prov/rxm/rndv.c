@@ -198,7 +198,7 @@ static void received(struct rxm_tx *tx, int err, const char *text)
 	bool answer = tx->what == RXM_TX_READ && conn->state == RXM_CONN_UP;
 	uint64_t msg_id = tx->msg_id;
 
-	fab_recv_finish(tx->recv, &tx->into, &tx->msg, err ? &fail : NULL);
+	rxm_rx_finish(conn->ep, &tx->into, &tx->msg, err ? &fail : NULL);
 	if (answer)
 		rxm_answer(conn, RXM_RNDV_DONE, msg_id, err);
 }
@@ -211,14 +211,14 @@ static uint32_t into_iov(const struct fab_into *into, struct iovec *iov, void **
 
 	if (into->rx->flags & FI_MULTI_RECV) {
 		iov[0] = (struct iovec) { into->start, into->take };
-		desc[0] = into->rx->desc[0];
+		desc[0] = fab_rx_desc(&rxm_recv_ops, into->rx)[0];
 		return 1;
 	}
 	for (; left; cnt++) {
 		size_t part = fab_min(into->rx->iov[cnt].iov_len, left);
 
 		iov[cnt] = (struct iovec) { into->rx->iov[cnt].iov_base, part };
-		desc[cnt] = into->rx->desc[cnt];
+		desc[cnt] = fab_rx_desc(&rxm_recv_ops, into->rx)[cnt];
 		left -= part;
 	}
 	return cnt;
@@ -263,15 +263,15 @@ static int start_write(struct rxm_conn *conn, struct rxm_tx *tx)
 	return 0;
 }
 
-void rxm_rndv_take(struct rxm_conn *conn, struct fab_recv *recv, const struct rxm_rndv *rndv, uint64_t msg_id,
-		   const struct fab_into *into, const struct fab_msg *msg)
+void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
+		   const struct fab_msg *msg)
 {
 	struct rxm_ep *ep = conn->ep;
 	struct rxm_tx *tx;
 	int ret;
 
 	if (!into->take) {
-		fab_recv_finish(recv, into, msg, NULL);
+		rxm_rx_finish(ep, into, msg, NULL);
 		rxm_answer(conn, RXM_RNDV_DONE, msg_id, 0);
 		return;
 	}
@@ -279,7 +279,6 @@ void rxm_rndv_take(struct rxm_conn *conn, struct fab_recv *recv, const struct rx
 	ret = -FI_ENOMEM;
 	if (tx) {
 		tx->conn = conn;
-		tx->recv = recv;
 		tx->into = *into;
 		tx->msg = *msg;
 		tx->msg_id = msg_id;
@@ -290,7 +289,7 @@ void rxm_rndv_take(struct rxm_conn *conn, struct fab_recv *recv, const struct rx
 		return;
 	if (tx)
 		rxm_tx_free(ep, tx);
-	fab_recv_finish(recv, into, msg, &(struct fab_cq_fail) {
-			.err = -ret, .prov_errno = -ret, .text = "the receive buffer cannot be registered" });
+	rxm_rx_finish(ep, into, msg, &(struct fab_cq_fail) {
+		      .err = -ret, .prov_errno = -ret, .text = "the receive buffer cannot be registered" });
 	rxm_answer(conn, RXM_RNDV_DONE, msg_id, -ret);
 }

@@ -42,7 +42,7 @@ void rxm_part_free(struct rxm_part *part);
 /* ---- kept.c ---- */
 
 /* Keep an unexpected message, with room for that many bytes of it. NULL: no memory, and the connection has ended. */
-struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, struct fab_recv *recv, const struct fab_msg *msg, size_t room);
+struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room);
 /* Drop the unexpected messages of this connection for a group of collectives that has failed. group is the tag's
  * FAB_COLL_GROUP_BITS. May end the connection. */
 void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group);

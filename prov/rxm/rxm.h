@@ -307,8 +307,19 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
 void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_t data, size_t len);
 /* Complete a remote write of len bytes with data, at its target. */
 void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
-/* What common/receive calls for unexpected messages. */
-extern const struct fab_recv_ops rxm_recv_ops;
+/* What common/receive calls for unexpected messages: kept.c. */
+bool rxm_kept_take(struct fab_recv *recv, struct fab_kept *kept);
+void rxm_kept_drop(struct fab_recv *recv, struct fab_kept *kept);
+static const struct fab_recv_ops rxm_recv_ops = {
+	.iov_max = RXM_IOV_LIMIT,
+	.iov_own = RXM_IOV_LIMIT,
+	.keeps_desc = true,
+	.take = rxm_kept_take,
+	.drop = rxm_kept_drop,
+};
+/* fab_rx_finish() of a message that came to the endpoint. */
+void rxm_rx_finish(struct rxm_ep *ep, const struct fab_into *into, const struct fab_msg *msg,
+		   const struct fab_cq_fail *fail);
 /* Post again the packet buffers that were held back because too many answers were queued, as far as enough answers have
  * left. May end the connection. */
 void rxm_rx_release_held(struct rxm_conn *conn);
@@ -324,10 +335,10 @@ int rxm_wire_err(uint64_t status);
 /* ---- rndv.c: lock held; each may end the connection. len is the number of bytes behind the headers of pkt, and not
  * checked yet (so in atomic.c) ---- */
 
-/* A receive of recv has matched an announced message, whose rndv has been checked: fetch the message, answer the peer's
+/* A receive has matched an announced message, whose rndv has been checked: fetch the message, answer the peer's
  * request msg_id, and finish the receive, now or later. rndv, into and msg are copied. */
-void rxm_rndv_take(struct rxm_conn *conn, struct fab_recv *recv, const struct rxm_rndv *rndv, uint64_t msg_id,
-		   const struct fab_into *into, const struct fab_msg *msg);
+void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
+		   const struct fab_msg *msg);
 /* Answer the peer's request msg_id, without payload, with err (0: success). The connection is UP. An error ends the
  * connection if the peer is without our additions: its packets have no field for an error. */
 void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id, int err);
@@ -345,9 +356,9 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
 extern const struct fab_coll_net rxm_coll_net;
 /* COLL_ABORT: a member says that its group has failed. May end the connection. */
 void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt);
-/* True if a message with this tag is for a group that has failed; its sender is told so, and the caller drops the
+/* True if a message is for a group that has failed; its sender is told so, and the caller drops the
  * message. */
-bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_recv *recv, uint64_t tag);
+bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_msg *msg);
 /* The connection with this peer has ended, or none can be made: groups that wait for the peer fail with err. */
 void rxm_coll_lost(struct rxm_peer *peer, int err);
 /* True if a group waits for a message from this peer. */

@@ -304,17 +304,32 @@ ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
-static inline int post_recv_locked(struct fab_ep *base, const struct fab_op *op)
+static int post_recv_locked(struct fab_ep *base, const struct fab_op *op);
+
+static int post_rare(struct rxm_ep *ep, const struct fab_op *op, fi_addr_t src)
 {
-	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
+	if (op->flags & FI_TRIGGER)
+		return fab_trigger_op(&ep->base, op, post_recv_locked);
+	return fab_recv_peek(&ep->recv, op, src);
+}
+
+FAB_RECV_PATH int post_locked(struct rxm_ep *ep, const struct fab_op *op)
+{
+	fi_addr_t src;
 
 	if (!ep->base.enabled || ep->closing)
 		return -FI_EOPBADSTATE;
 	if (ep->poller->lost)
 		return -ep->poller->lost;
-	if (__builtin_expect(op->flags & FI_TRIGGER, 0))
-		return fab_trigger_op(base, op, post_recv_locked);
-	return fab_recv_post(&ep->recv, op);
+	src = ep->base.caps & FI_DIRECTED_RECV ? op->addr : FI_ADDR_UNSPEC;
+	if (__builtin_expect(op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER), 0))
+		return post_rare(ep, op, src);
+	return fab_recv_post_with(&ep->recv, &ep->recv.pool, op, src, fab_recv_find_kept, &rxm_recv_ops);
+}
+
+static int post_recv_locked(struct fab_ep *base, const struct fab_op *op)
+{
+	return post_locked(fab_container(base, struct rxm_ep, base), op);
 }
 
 ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op)
@@ -323,7 +338,7 @@ ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op)
 	ssize_t ret;
 
 	fab_engine_enter(engine);
-	ret = post_recv_locked(&ep->base, op);
+	ret = post_locked(ep, op);
 	fab_engine_unlock(engine);
 	return ret;
 }

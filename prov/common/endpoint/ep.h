@@ -47,6 +47,8 @@ struct fab_ep {
 	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
 	bool tx_each;			/* every success is to write an entry: there is a tx_cq, not bound with that */
 	bool counted;			/* there is one in cntr */
+	bool want_src;			/* FI_SOURCE: completions of receives have the sender */
+	bool src_err;			/* and with FI_SOURCE_ERR, one that is in no address vector is an error */
 	uint64_t caps;			/* effective: of info and its tx/rx attributes, modifiers spelled out */
 	uint64_t tx_msg_flags, rx_msg_flags;	/* what the fi_*msg calls inherit: FI_COMPLETION, or nothing */
 	struct fab_cq *tx_cq, *rx_cq;	/* borrowed: bind took references */
@@ -161,6 +163,12 @@ static inline bool fab_ep_tx_wants_comp(const struct fab_ep *ep, const struct fa
 static inline bool fab_ep_rx_wants_comp(const struct fab_ep *ep, uint64_t flags)
 {
 	return ep->rx_cq && (!ep->rx_selective || (flags & FI_COMPLETION));
+}
+
+/* What a completion has as the source of what came from fi_addr. */
+static inline fi_addr_t fab_ep_src(const struct fab_ep *ep, fi_addr_t fi_addr)
+{
+	return !ep->want_src ? FI_ADDR_NOTAVAIL : ep->av ? fab_av_user_id(ep->av, fi_addr) : fi_addr;
 }
 
 /*

@@ -96,6 +96,8 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.info = fi_dupinfo(info),
 		.profiler = ops->profiler,
 	};
+	ep->want_src = ep->caps & FI_SOURCE;
+	ep->src_err = ep->want_src && (ep->caps & FI_SOURCE_ERR);
 	fab_list_init(&ep->profiles);
 	fab_list_init(&ep->aliases);
 	if (!ep->info) {

@@ -116,7 +116,7 @@ static void coll_cancel(struct fab_ep *base, fi_addr_t member, struct fab_hook *
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base), *receiver = coll_receiver(ep);
 
 	(void) member;
-	if (!receiver || !tcp_rx_cancel_coll(receiver, hook))
+	if (!receiver || !fab_recv_cancel_hook(&receiver->own_rx.recv, hook))
 		tcp_peers_any(ep, tcp_tx_cancel_coll, hook);
 }
 

@@ -28,7 +28,7 @@ static void msg_down(struct tcp_conn *conn, int err)
 {
 	struct tcp_ep *ep = conn->ep;
 
-	tcp_rx_flush(ep, err ? err : FI_ECANCELED);
+	fab_recv_flush(&ep->own_rx.recv, err ? err : FI_ECANCELED);
 	if (ep->connect.connected && !ep->closing)
 		fab_eq_write_cm(ep->base.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
 }

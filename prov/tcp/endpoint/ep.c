@@ -95,7 +95,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 		return -FI_ENOPROTOOPT;
 	switch (optname) {
 	case FI_OPT_MIN_MULTI_RECV:
-		return fab_getopt_size(ep->rx->min_multi_recv, optval, optlen);
+		return fab_getopt_size(ep->rx->recv.min_multi_recv, optval, optlen);
 	case FI_OPT_CM_DATA_SIZE:
 		return ep->conn ? fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
 	case FI_OPT_FIREWALL_ADDR:
@@ -107,20 +107,9 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 
 static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
-	struct tcp_ep *ep = tcp_ep_of(fid);
-
-	size_t size;
-	int ret;
-
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
 		return fab_ep_setopt(fid, level, optname, optval, optlen);
-	ret = fab_setopt_size(&tcp_prov, &size, optval, optlen);
-	if (ret)
-		return ret;
-	fab_engine_lock(ep->base.engine);
-	ep->rx->min_multi_recv = size;
-	fab_engine_unlock(ep->base.engine);
-	return 0;
+	return fab_recv_setopt(&tcp_ep_of(fid)->rx->recv, optval, optlen);
 }
 
 /* How many operations more can be posted (1.x); a shared context's are everybody's. */
@@ -141,7 +130,7 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	ssize_t left;
 
 	fab_engine_lock(ep->base.engine);
-	left = ep->base.enabled ? (ssize_t) (ep->rx->pool.max_cnt - ep->rx->pool.out_cnt) : -FI_EOPBADSTATE;
+	left = ep->base.enabled ? (ssize_t) (ep->rx->recv.pool.max_cnt - ep->rx->recv.pool.out_cnt) : -FI_EOPBADSTATE;
 	fab_engine_unlock(ep->base.engine);
 	return left;
 }
@@ -152,7 +141,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	struct tcp_ep *ep = tcp_ep_of(fid);
 
 	fab_engine_lock(ep->base.engine);
-	if (!fab_trigger_cancel(&ep->base, context) && !tcp_rx_cancel(ep, context)) {
+	if (!fab_trigger_cancel(&ep->base, context) && !fab_recv_cancel(&ep->own_rx.recv, context)) {
 		if (ep->conn)
 			tcp_tx_cancel(ep, ep->conn, context);
 		else if (ep->rdm.peers)
@@ -240,7 +229,7 @@ static int ep_close(struct fid *fid)
 		tcp_peers_close(ep);
 
 	fab_engine_lock(engine);
-	tcp_rx_flush(ep, FI_ECANCELED);
+	fab_recv_flush(&ep->own_rx.recv, FI_ECANCELED);
 	fab_engine_run(engine);	/* frees the connections, whose memory knows this endpoint */
 	tcp_coll_part(ep);
 	fab_coll_fini(&ep->base);
@@ -397,13 +386,11 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	ep->connect.bound_fd = -1;
 	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
-	ep->want_src = ep->base.caps & FI_SOURCE;
 	ep_choose_waits(ep, info->tx_attr->msg_order);
-	ep->src_err = ep->want_src && (ep->base.caps & FI_SOURCE_ERR);
 	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		goto fini_base;
-	ret = tcp_rx_ctx_init(&ep->own_rx, info->rx_attr);
+	ret = tcp_rx_ctx_init(&ep->own_rx, ep, info->rx_attr);
 	if (ret)
 		goto fini_base;
 	tcp_tx_ctx_init(&ep->own_tx, info->tx_attr);

@@ -12,12 +12,13 @@ static uint64_t profile_read(struct fab_ep *base, uint32_t var_id)
 {
 	const struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	const struct tcp_peer_counts peers = tcp_peer_count(ep);
+	const struct fab_match *queue = ep->rx->recv.queue;
 
 	switch (var_id) {
 	case FI_VAR_UNEXP_MSG_CNT:
-		return (uint64_t) ep->rx->msg.unexp_cnt + ep->rx->tagged.unexp_cnt;
+		return (uint64_t) queue[FAB_CLASS_MSG].unexp_cnt + queue[FAB_CLASS_TAGGED].unexp_cnt;
 	case FI_VAR_MSG_QUEUE_CNT:
-		return (uint64_t) ep->rx->msg.posted_cnt + ep->rx->tagged.posted_cnt;
+		return (uint64_t) queue[FAB_CLASS_MSG].posted_cnt + queue[FAB_CLASS_TAGGED].posted_cnt;
 	case FI_VAR_CONNECTION_CNT:
 		return peers.up;
 	case FI_VAR_CONN_REQUEST:

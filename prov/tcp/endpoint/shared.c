@@ -45,7 +45,7 @@ static int srx_close(struct fid *fid)
 		return ret;
 	fab_trigger_close(&srx->base);
 	fab_engine_lock(engine);
-	tcp_rx_flush(srx, FI_ECANCELED);
+	fab_recv_flush(&srx->own_rx.recv, FI_ECANCELED);
 	tcp_owner_close(srx->own_rx.owner);
 	fab_engine_unlock(engine);
 	tcp_rx_ctx_fini(&srx->own_rx);
@@ -207,7 +207,7 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	ret = half_open(domain, info, &ops, FI_CLASS_SRX_CTX, context, &srx);
 	if (ret)
 		goto free_info;
-	ret = tcp_rx_ctx_init(&srx->own_rx, info->rx_attr);
+	ret = tcp_rx_ctx_init(&srx->own_rx, srx, info->rx_attr);
 	if (!ret && peer) {
 		ret = tcp_owner_open(srx, context);
 		if (ret)

@@ -88,27 +88,30 @@ static fi_addr_t exported_src_of(const struct tcp_ep *srx, fi_addr_t addr)
 
 static bool entry_is_named(const struct tcp_unexp *unexp)
 {
-	return tcp_plain_src(unexp->ep, unexp->match.src) != FI_ADDR_NOTAVAIL;
+	return fab_recv_plain_src(&unexp->ep->rx->recv, unexp->base.match.src) != FI_ADDR_NOTAVAIL;
 }
 
 static const struct tcp_foreign_ops foreign_ops;
 
 /* NULL: no memory. */
-static struct tcp_unexp *entry_new(struct tcp_exported *x, enum tcp_class class, const struct fi_peer_match_attr *attr)
+static struct tcp_unexp *entry_new(struct tcp_exported *x, enum fab_msg_class class,
+				   const struct fi_peer_match_attr *attr)
 {
 	struct tcp_unexp *unexp = fab_pool_get(&x->srx->own_rx.unexp_pool);
 
 	if (!unexp)
 		return NULL;
 	*unexp = (struct tcp_unexp) {
-		.match.src = exported_src_of(x->srx, attr->addr), .ep = x->srx, .len = attr->msg_size, .class = class,
-		.foreign = true, .place = TCP_UNEXP_ASKED, .theirs.ops = &foreign_ops, .theirs.exported = x,
-		.theirs.entry = {
+		.base = {
+			.match.src = exported_src_of(x->srx, attr->addr), .len = attr->msg_size, .class = class,
+			.place = FAB_KEPT_ASKED,
+		},
+		.ep = x->srx, .foreign = true, .theirs.ops = &foreign_ops, .theirs.exported = x, .theirs.entry = {
 			.srx = &x->peer, .addr = attr->addr, .msg_size = attr->msg_size,
 		},
 	};
-	if (class == TCP_CLASS_TAGGED)
-		unexp->tag = unexp->match.tag = unexp->theirs.entry.tag = attr->tag;
+	if (class == FAB_CLASS_TAGGED)
+		unexp->base.tag = unexp->base.match.tag = unexp->theirs.entry.tag = attr->tag;
 	fab_list_init(&unexp->link);
 	x->entry_cnt++;
 	return unexp;
@@ -121,12 +124,9 @@ static void entry_free(struct tcp_unexp *unexp)
 	tcp_unexp_free(unexp);
 }
 
-static struct tcp_rx *entry_find_rx(const struct tcp_unexp *unexp)
+static struct fab_rx *entry_find_rx(const struct tcp_unexp *unexp)
 {
-	struct fab_posted *posted = fab_match_find_posted(tcp_rx_queue(unexp->ep, unexp->class), unexp->match.tag,
-							  unexp->match.src);
-
-	return posted ? fab_container(posted, struct tcp_rx, posted) : NULL;
+	return fab_recv_find(&unexp->ep->rx->recv, unexp->base.class, unexp->base.match.tag, unexp->base.match.src);
 }
 
 /* The entry gets the receive that has been claimed for it. */
@@ -134,7 +134,7 @@ static void entry_give_rx(struct tcp_unexp *unexp)
 {
 	static void *no_desc[TCP_IOV_LIMIT];
 	struct fi_peer_rx_entry *entry = &unexp->theirs.entry;
-	const struct tcp_into *into = &unexp->into;
+	const struct fab_into *into = &unexp->base.into;
 
 	entry->context = into->rx->context;
 	entry->flags = into->rx->flags & FI_COMPLETION;
@@ -150,18 +150,18 @@ static void entry_give_rx(struct tcp_unexp *unexp)
 }
 
 /* A posted receive takes a message that is in no queue. */
-static void entry_take_posted(struct tcp_unexp *unexp, struct tcp_rx *rx)
+static void entry_take_posted(struct tcp_unexp *unexp, struct fab_rx *rx)
 {
-	unexp->place = TCP_UNEXP_TAKEN;
-	tcp_rx_claim(unexp->ep, rx, unexp->len, &unexp->into);
+	unexp->base.place = FAB_KEPT_TAKEN;
+	fab_rx_claim(&unexp->ep->rx->recv, rx, unexp->base.len, &unexp->base.into);
 	entry_give_rx(unexp);
 }
 
 /* A message of a peer's has ended, which has been told. The program hears of a multi-receive's end behind all that is
  * in it: peers' reports may still be on their way, and it may be that none of ours is left to say so. */
-static void entry_put_rx(struct tcp_ep *srx, struct tcp_rx *rx)
+static void entry_put_rx(struct tcp_ep *srx, struct fab_rx *rx)
 {
-	struct fab_ep *reporter = &tcp_rx_reporter(srx)->base;
+	struct fab_ep *reporter = fab_recv_reporter(&srx->own_rx.recv, NULL);
 	bool multi = rx->flags & FI_MULTI_RECV;
 
 	if (multi && reporter->rx_cq)
@@ -173,24 +173,26 @@ static void entry_put_rx(struct tcp_ep *srx, struct tcp_rx *rx)
 			.context = rx->context, .flags = fab_op_desc[rx->code].cq_flags | FI_MULTI_RECV,
 			.src = FI_ADDR_NOTAVAIL,
 		});
-	tcp_rx_free(&srx->own_rx, rx);
+	fab_rx_free(&srx->own_rx.recv, rx);
 }
 
 /* The peer will not fill a receive that it has: its end is an error, which we report. */
 static void entry_fail_rx(struct tcp_unexp *unexp, int err)
 {
-	const struct tcp_msg msg = { .len = unexp->into.take, .tag = unexp->tag, .src = FI_ADDR_NOTAVAIL };
-	struct tcp_into into = unexp->into;
+	const struct fab_msg msg = { .len = unexp->base.into.take, .tag = unexp->base.tag, .src = FI_ADDR_NOTAVAIL };
+	struct fab_recv *recv = &unexp->ep->own_rx.recv;
+	struct fab_into into = unexp->base.into;
 
-	unexp->into.rx = NULL;
-	tcp_rx_finish(tcp_rx_reporter(unexp->ep), &into, &msg, &(struct fab_cq_fail) { .err = err, .prov_errno = err,
+	unexp->base.into.rx = NULL;
+	fab_rx_finish(recv, fab_recv_reporter(recv, NULL), &into, &msg, &(struct fab_cq_fail) {
+		      .err = err, .prov_errno = err,
 		      .text = "the provider that has the message did not put it into the receive" });
 }
 
 static void foreign_start(struct tcp_unexp *unexp)
 {
 	struct tcp_exported *x = unexp->theirs.exported;
-	bool tagged = unexp->class == TCP_CLASS_TAGGED;
+	bool tagged = unexp->base.class == FAB_CLASS_TAGGED;
 	int ret;
 
 	fab_list_remove(&unexp->link);
@@ -203,7 +205,7 @@ static void foreign_start(struct tcp_unexp *unexp)
 static void foreign_discard(struct tcp_unexp *unexp)
 {
 	struct tcp_exported *x = unexp->theirs.exported;
-	bool tagged = unexp->class == TCP_CLASS_TAGGED;
+	bool tagged = unexp->base.class == FAB_CLASS_TAGGED;
 
 	fab_list_remove(&unexp->link);
 	exported_call_peer(x, tagged ? x->peer_ops.discard_tag : x->peer_ops.discard_msg, &unexp->theirs.entry);
@@ -213,13 +215,13 @@ static const struct tcp_foreign_ops foreign_ops = { .start = foreign_start, .dis
 
 /* ---- what the peer calls ---- */
 
-static int entry_get(struct fid_peer_srx *peer, enum tcp_class class, const struct fi_peer_match_attr *attr,
+static int entry_get(struct fid_peer_srx *peer, enum fab_msg_class class, const struct fi_peer_match_attr *attr,
 		     struct fi_peer_rx_entry **entry)
 {
 	struct tcp_exported *x = exported_of(peer);
 	bool entered = exported_enter(x);
 	struct tcp_unexp *unexp = entry_new(x, class, attr);
-	struct tcp_rx *rx = unexp ? entry_find_rx(unexp) : NULL;
+	struct fab_rx *rx = unexp ? entry_find_rx(unexp) : NULL;
 	int ret = rx ? 0 : -FI_ENOENT;
 
 	if (rx) {
@@ -238,28 +240,28 @@ static int entry_get(struct fid_peer_srx *peer, enum tcp_class class, const stru
 
 static int entry_get_msg(struct fid_peer_srx *peer, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
 {
-	return entry_get(peer, TCP_CLASS_MSG, attr, entry);
+	return entry_get(peer, FAB_CLASS_MSG, attr, entry);
 }
 
 static int entry_get_tag(struct fid_peer_srx *peer, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry)
 {
-	return entry_get(peer, TCP_CLASS_TAGGED, attr, entry);
+	return entry_get(peer, FAB_CLASS_TAGGED, attr, entry);
 }
 
 /* Have it wait, unless a receive has come since it was asked for. */
 static void entry_wait_or_start(struct tcp_exported *x, struct tcp_unexp *unexp)
 {
-	struct tcp_rx *rx = entry_find_rx(unexp);
+	struct fab_rx *rx = entry_find_rx(unexp);
 
-	unexp->data = unexp->theirs.entry.cq_data;
-	unexp->has_data = unexp->theirs.entry.flags & FI_REMOTE_CQ_DATA;
+	unexp->base.data = unexp->theirs.entry.cq_data;
+	unexp->base.flags = unexp->theirs.entry.flags & FI_REMOTE_CQ_DATA;
 	if (rx) {
 		entry_take_posted(unexp, rx);
 		foreign_start(unexp);
 		return;
 	}
-	unexp->place = TCP_UNEXP_QUEUED;
-	fab_match_add_unexp(tcp_rx_queue(unexp->ep, unexp->class), &unexp->match);
+	unexp->base.place = FAB_KEPT_QUEUED;
+	fab_match_add_unexp(&unexp->ep->rx->recv.queue[unexp->base.class], &unexp->base.match);
 	if (!entry_is_named(unexp))
 		fab_list_add_tail(&x->unnamed, &unexp->link);
 }
@@ -269,7 +271,7 @@ static int entry_queue(struct fi_peer_rx_entry *entry)
 	struct tcp_exported *x = exported_of(entry->srx);
 	struct tcp_unexp *unexp = exported_unexp_of(entry);
 	bool entered = exported_enter(x);
-	int ret = unexp->place == TCP_UNEXP_ASKED ? 0 : -FI_EINVAL;
+	int ret = unexp->base.place == FAB_KEPT_ASKED ? 0 : -FI_EINVAL;
 
 	if (!ret)
 		entry_wait_or_start(x, unexp);
@@ -283,7 +285,7 @@ static void exported_each_unspec(struct fid_peer_srx *peer, fi_addr_t (*get_addr
 	bool entered = exported_enter(x);
 	struct fab_list known = FAB_LIST_INIT(known), *link, *next;
 	struct tcp_unexp *unexp;
-	struct tcp_rx *rx;
+	struct fab_rx *rx;
 
 	fab_list_for_each_safe(&x->unnamed, link, next) {
 		fi_addr_t addr = get_addr(&fab_container(link, struct tcp_unexp, link)->theirs.entry);
@@ -299,7 +301,7 @@ static void exported_each_unspec(struct fid_peer_srx *peer, fi_addr_t (*get_addr
 	/* a receive for just that source may have been posted before */
 	while ((unexp = fab_list_first(&known, struct tcp_unexp, link))) {
 		fab_list_remove(&unexp->link);
-		rx = unexp->place == TCP_UNEXP_QUEUED ? entry_find_rx(unexp) : NULL;
+		rx = unexp->base.place == FAB_KEPT_QUEUED ? entry_find_rx(unexp) : NULL;
 		if (rx)
 			tcp_unexp_take(unexp, rx);
 	}
@@ -313,8 +315,8 @@ static void entry_give_back(struct fi_peer_rx_entry *entry)
 	bool entered = exported_enter(x);
 
 	tcp_unexp_unlink(unexp);
-	if (unexp->into.rx)
-		entry_put_rx(x->srx, unexp->into.rx);
+	if (unexp->base.into.rx)
+		entry_put_rx(x->srx, unexp->base.into.rx);
 	entry_free(unexp);
 	exported_leave(x, entered);
 }
@@ -382,12 +384,12 @@ bool tcp_exported_by(const struct fid_peer_srx *peer, const struct fab_domain *d
 /* Who reports the end of a message that has come by another provider does not know of hooks. Lock held. */
 static bool exported_has_deferred(const struct tcp_ep *srx)
 {
-	const struct fab_match *queues[] = { &srx->own_rx.msg, &srx->own_rx.tagged };
+	const struct fab_match *queue = srx->own_rx.recv.queue;
 	struct fab_list *link;
 
-	for (size_t i = 0; i < fab_countof(queues); i++) {
-		fab_list_for_each(&queues[i]->posted_order, link) {
-			if (fab_container(link, struct tcp_rx, posted.order)->hooked)
+	for (int i = 0; i < FAB_CLASS_MAX; i++) {
+		fab_list_for_each(&queue[i].posted_order, link) {
+			if (fab_container(link, struct fab_rx, posted.order)->hooked)
 				return true;
 		}
 	}

@@ -42,14 +42,14 @@ struct tcp_owned {
 };
 
 static struct tcp_owned *owned_new(struct owner *owner, struct tcp_ep *ep, struct fi_peer_rx_entry *entry,
-				   enum tcp_class class)
+				   enum fab_msg_class class)
 {
 	struct tcp_owned *owned = fab_pool_get(&owner->pool);
 
 	if (!owned)
 		return NULL;
 	*owned = (struct tcp_owned) { .owner = owner, .entry = entry, .ep = ep,
-				      .code = class == TCP_CLASS_TAGGED ? FAB_OP_TRECV : FAB_OP_RECV };
+				      .code = class == FAB_CLASS_TAGGED ? FAB_OP_TRECV : FAB_OP_RECV };
 	fab_list_init(&owned->told);
 	fab_list_add_tail(&owner->all, &owned->all);
 	return owned;
@@ -83,16 +83,16 @@ static void owned_done(struct fab_hook *hook, enum fab_op_code code, const struc
 }
 
 /* A receive of ours with what the owner's entry has. NULL: no memory. */
-static struct tcp_rx *owned_rx(struct tcp_owned *owned)
+static struct fab_rx *owned_rx(struct tcp_owned *owned)
 {
 	const struct fi_peer_rx_entry *entry = owned->entry;
-	struct tcp_rx *rx;
+	struct fab_rx *rx;
 
 	owned->hook.done = owned_done;
-	return tcp_rx_new(owned->ep, &(struct fab_op) {
+	return fab_rx_new(&owned->ep->rx->recv, &(struct fab_op) {
 		.code = owned->code, .hooked = true, .accepted = true, .iov = entry->iov,
 		.iov_cnt = (uint32_t) entry->count, .context = &owned->hook,
-	}, &rx) ? NULL : rx;
+	}, FI_ADDR_UNSPEC, &rx) ? NULL : rx;
 }
 
 static void owned_fail(struct tcp_owned *owned, int err)
@@ -117,23 +117,24 @@ static struct owner *owner_of(struct tcp_owner *base)
 	return fab_container(base, struct owner, base);
 }
 
-static struct tcp_rx *owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry)
+static struct fab_rx *owner_find(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry)
 {
 	struct owner *owner = owner_of(conn->ep->rx->owner);
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
 	struct fi_peer_match_attr attr = {
-		.addr = owner_src(conn->ep, msg->src, msg->group), .msg_size = msg->len, .tag = msg->tag,
+		.addr = owner_src(conn->ep, msg->base.src, msg->group), .msg_size = msg->base.len,
+		.tag = msg->base.tag,
 	};
 	struct tcp_owned *owned;
-	struct tcp_rx *rx;
+	struct fab_rx *rx;
 	int ret;
 
 	*entry = NULL;
-	ret = msg->class == TCP_CLASS_TAGGED ? ops->get_tag(owner->srx, &attr, entry) :
+	ret = msg->base.class == FAB_CLASS_TAGGED ? ops->get_tag(owner->srx, &attr, entry) :
 					       ops->get_msg(owner->srx, &attr, entry);
 	if (ret == -FI_ENOENT)
 		return NULL;
-	owned = ret ? NULL : owned_new(owner, conn->ep, *entry, msg->class);
+	owned = ret ? NULL : owned_new(owner, conn->ep, *entry, msg->base.class);
 	rx = owned ? owned_rx(owned) : NULL;
 	if (!rx && owned)
 		owned_free(owned);
@@ -151,7 +152,7 @@ static struct tcp_rx *owner_find(struct tcp_conn *conn, const struct tcp_msg *ms
 static void owned_take(struct tcp_owned *owned)
 {
 	struct tcp_unexp *unexp = owned->unexp;
-	struct tcp_rx *rx;
+	struct fab_rx *rx;
 
 	if (!unexp) {
 		owned_fail(owned, FI_ECONNRESET);
@@ -269,7 +270,7 @@ static void owner_queue(struct tcp_owner *base, struct tcp_unexp *unexp, struct 
 	struct tcp_owned *owned = NULL;
 
 	if (unexp && !owner_open_source(owner, unexp->ep->base.engine))
-		owned = owned_new(owner, unexp->ep, entry, unexp->class);
+		owned = owned_new(owner, unexp->ep, entry, unexp->base.class);
 	if (!owned) {
 		ops->free_entry(entry);
 		if (unexp)
@@ -279,9 +280,9 @@ static void owner_queue(struct tcp_owner *base, struct tcp_unexp *unexp, struct 
 	owned->unexp = unexp;
 	unexp->owned = owned;
 	entry->peer_context = owned;
-	entry->cq_data = unexp->data;
-	entry->flags = unexp->has_data ? FI_REMOTE_CQ_DATA : 0;
-	if (unexp->class == TCP_CLASS_TAGGED)
+	entry->cq_data = unexp->base.data;
+	entry->flags = unexp->base.flags & FI_REMOTE_CQ_DATA;
+	if (unexp->base.class == FAB_CLASS_TAGGED)
 		ops->queue_tag(entry);
 	else
 		ops->queue_msg(entry);
@@ -322,9 +323,9 @@ static fi_addr_t owned_addr_of(struct fi_peer_rx_entry *entry)
 
 	if (!owned || !owned->unexp)
 		return FI_ADDR_UNSPEC;
-	src = tcp_plain_src(owned->ep, owned->unexp->match.src);
+	src = fab_recv_plain_src(&owned->ep->rx->recv, owned->unexp->base.match.src);
 	return src == FI_ADDR_NOTAVAIL ? FI_ADDR_UNSPEC :
-	       owner_src(owned->ep, src, owned->ep->rx->grouped ? owned->unexp->match.src >> 32 : 0);
+	       owner_src(owned->ep, src, owned->ep->rx->recv.grouped ? owned->unexp->base.match.src >> 32 : 0);
 }
 
 static void owner_named(struct tcp_owner *base)

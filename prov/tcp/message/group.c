@@ -33,5 +33,5 @@ fi_addr_t tcp_group_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
 
 void tcp_group_init(struct tcp_rx_ctx *ctx, const struct fab_domain *domain)
 {
-	ctx->grouped = ctx->msg.grouped = ctx->tagged.grouped = ctx->coll.grouped = domain->max_group_id;
+	fab_recv_set_grouped(&ctx->recv, domain->max_group_id);
 }

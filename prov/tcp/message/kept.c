@@ -8,10 +8,11 @@
 
 static struct fi_cq_tagged_entry unexp_entry(const struct tcp_unexp *unexp)
 {
+	const bool tagged = unexp->base.class == FAB_CLASS_TAGGED || (unexp->base.flags & FI_TAGGED);
+
 	return (struct fi_cq_tagged_entry) {
-		.flags = FI_RECV | (unexp->class == TCP_CLASS_TAGGED || unexp->layered ? FI_TAGGED : FI_MSG) |
-			 (unexp->has_data ? FI_REMOTE_CQ_DATA : 0),
-		.len = unexp->len, .data = unexp->data, .tag = unexp->tag,
+		.flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG) | (unexp->base.flags & FI_REMOTE_CQ_DATA),
+		.len = unexp->base.len, .data = unexp->base.data, .tag = unexp->base.tag,
 	};
 }
 
@@ -22,7 +23,7 @@ static size_t unexp_list_queue(const struct fab_match *match, struct fi_cq_tagge
 
 	fab_list_for_each(&match->unexp_order, link) {
 		if (cnt < room)
-			entry[cnt] = unexp_entry(fab_container(link, struct tcp_unexp, match.order));
+			entry[cnt] = unexp_entry(fab_container(link, struct tcp_unexp, base.match.order));
 		cnt++;
 	}
 	return cnt;
@@ -30,13 +31,16 @@ static size_t unexp_list_queue(const struct fab_match *match, struct fi_cq_tagge
 
 size_t tcp_unexp_list(const struct tcp_ep *ep, struct fi_cq_tagged_entry *entry, size_t room)
 {
-	return unexp_list_queue(&ep->rx->tagged, entry, unexp_list_queue(&ep->rx->msg, entry, 0, room), room);
+	const struct fab_match *queue = ep->rx->recv.queue;
+	size_t cnt = unexp_list_queue(&queue[FAB_CLASS_MSG], entry, 0, room);
+
+	return unexp_list_queue(&queue[FAB_CLASS_TAGGED], entry, cnt, room);
 }
 
 void tcp_profile_event(const struct tcp_unexp *unexp, uint32_t event_id)
 {
 	struct fi_cq_tagged_entry entry = unexp_entry(unexp);
 
-	if (unexp->class != TCP_CLASS_COLL)
+	if (unexp->base.class != FAB_CLASS_COLL)
 		fab_profile_event(&unexp->ep->base, event_id, &entry);
 }

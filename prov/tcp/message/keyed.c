@@ -17,42 +17,38 @@ static fi_addr_t keyed_src(fi_addr_t handle)
 	return KEY_SRC | handle;
 }
 
-struct tcp_rx *tcp_keyed_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag, struct tcp_rx *other)
+struct fab_rx *tcp_keyed_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, struct fab_rx *other)
 {
 	const struct fab_av *av = conn->ep->base.av;
 	fi_addr_t handle = av ? fab_av_key_handle(av, conn->auth_key) : FI_ADDR_NOTAVAIL;
-	struct fab_posted *posted;
+	struct fab_rx *rx;
 
 	if (handle == FI_ADDR_NOTAVAIL)
 		return other;
-	posted = fab_match_find_posted(tcp_rx_queue(conn->ep, class), tag, keyed_src(handle));
-	if (!posted || (other && other->posted.seq < posted->seq))
-		return other;
-	return fab_container(posted, struct tcp_rx, posted);
+	rx = fab_recv_find(tcp_recv_of(conn->ep, class), class, tag, keyed_src(handle));
+	return !rx || (other && other->posted.seq < rx->posted.seq) ? other : rx;
 }
 
 /* The oldest message that is kept for it; NULL: none. Those of connections that have ended have no key any more. */
-static struct tcp_unexp *keyed_unexp(struct fab_match *queue, const struct fab_op *op, const struct fab_auth_key *key)
+static struct fab_kept *keyed_find_kept(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
 {
+	const struct fab_auth_key *key = fab_av_key_at(recv->ep->av, op->addr);
 	struct fab_list *link;
 
-	fab_list_for_each(&queue->unexp_order, link) {
-		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, match.order);
+	(void) src;
+	fab_list_for_each(&fab_rx_queue(recv, op->code)->unexp_order, link) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, base.match.order);
 
-		if (!((unexp->match.tag ^ op->tag) & ~op->ignore) && unexp->conn && unexp->conn->auth_key == key &&
-		    unexp->match.src == tcp_match_src(unexp->ep, unexp->conn->fi_addr, 0))
-			return unexp;
+		if (!((unexp->base.match.tag ^ op->tag) & ~op->ignore) && unexp->conn && unexp->conn->auth_key == key &&
+		    unexp->base.match.src == tcp_match_src(unexp->ep, unexp->conn->fi_addr, 0))
+			return &unexp->base;
 	}
 	return NULL;
 }
 
 int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op)
 {
-	struct fab_match *queue = op->code == FAB_OP_RECV ? &ep->rx->msg : &ep->rx->tagged;
 	struct fab_auth_key *key = ep->base.av ? fab_av_key_at(ep->base.av, op->addr) : NULL;
-	struct tcp_unexp *unexp;
-	struct tcp_rx *rx;
-	int ret;
 
 	if (!key || !ep->directed_recv || (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
 		TCP_WARN(FI_LOG_EP_DATA, "a receive with FI_AUTH_KEY %s\n",
@@ -60,18 +56,8 @@ int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op)
 			 "names no key of the endpoint's address vector");
 		return -FI_EINVAL;
 	}
-	ret = tcp_rx_new(ep, op, &rx);
-	if (ret)
-		return ret;
-	rx->posted.src = keyed_src(op->addr);
-	unexp = keyed_unexp(queue, op, key);
-	if (!unexp || (op->flags & FI_MULTI_RECV)) {
-		ret = tcp_rx_enqueue(ep, queue, rx);
-		if (ret)
-			return ret;
-		ep->rx->keyed = true;
-	}
-	while (unexp && tcp_unexp_take(unexp, rx))
-		unexp = keyed_unexp(queue, op, key);
-	return 0;
+	/* whether it stays posted or not */
+	ep->rx->keyed = true;
+	return fab_recv_post_with(&ep->rx->recv, &ep->rx->recv.pool, op, keyed_src(op->addr), keyed_find_kept,
+				  &tcp_recv_ops);
 }

@@ -3,7 +3,7 @@
  * Messages: tagged, untagged and of collectives; the receives that take them; what is kept of them until one does.
  *
  *   msg.c       into the posted receive that fits, or kept (struct tcp_unexp)
- *   recv.c      posted receives; peek.c peeks, claims, discards; keyed.c receives for an authorization key
+ *   recv.c      receives, on the common half (common/receive/recv.h); keyed.c those for an authorization key
  *   rndv.c      messages that ask first
  *   stall.c     messages too long to be kept, stranger.c peers that nobody knows, group.c peer groups
  *   kept.c      what programs are told of what is kept
@@ -15,89 +15,60 @@
 
 #include <rdma/providers/fi_peer.h>
 #include "common/av/av.h"
+#include "common/receive/receive.h"
 #include "tcp/stream/stream.h"
 
 struct tcp_exported;			/* lent/exported.c */
 struct tcp_owned;			/* lent/owner.c */
 struct tcp_unexp;
 
-/* Kinds of messages: each is matched with receives of its own kind only. Numbers are those of the wire (tcp_rts). */
-enum tcp_class {
-	TCP_CLASS_MSG,
-	TCP_CLASS_TAGGED,
-	TCP_CLASS_COLL,			/* inside of collectives */
-	TCP_CLASS_MAX
-};
-
-/* What a message says of itself. */
+/* What a message says of itself; base.flags has FI_TAGGED for TCP_FLAG_LAYER_TAG. */
 struct tcp_msg {
-	uint64_t tag, data, len;
-	fi_addr_t src;
+	struct fab_msg base;
 	const struct tcp_conn *conn;	/* it came by, for the source's address; NULL if that is down */
 	uint32_t group;			/* of peers; not of one that was kept, whose source in matching has it */
-	uint8_t class;			/* enum tcp_class */
-	bool has_data;
-	bool layered;			/* TCP_FLAG_LAYER_TAG: tag is only told */
 };
 
 /* ---- receives ---- */
 
-#define TCP_RX_IOV	2		/* entries that a receive has room for; longer ones come from ctx->iov_pool */
+#define TCP_RX_IOV	2		/* entries that a receive has room for; longer ones come from a pool */
 
-/* A posted receive. Its share of a table of keys included it may cost 256 bytes (test/budget), hence 192 at most. */
-struct tcp_rx {
-	struct fab_posted posted;
-	void *context;
-	uint64_t flags;			/* of the call: FI_COMPLETION, FI_MULTI_RECV */
-	size_t len;			/* bytes of room in iov; shrinks as a multi-receive is used */
-	uint32_t busy;			/* messages on their way into a multi-receive buffer */
-	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV, FAB_OP_CRECV */
-	uint8_t iov_cnt;
-	bool unposted;			/* taken out of the queue: goes when busy is 0 */
-	bool hooked;			/* context is a struct fab_hook */
-	struct iovec *iov;		/* own, or owned: from ctx->iov_pool */
-	struct iovec own[TCP_RX_IOV];
+/* Its share of a table of keys included a posted receive may cost 256 bytes (test/budget), hence 192 at most. */
+_Static_assert(sizeof(struct fab_rx) + TCP_RX_IOV * sizeof(struct iovec) <= 192, "memory of a posted receive");
+
+/* What the common half calls (struct fab_recv_ops): msg.c, recv.c. */
+bool tcp_unexp_taken(struct fab_recv *recv, struct fab_kept *kept);
+void tcp_unexp_dropped(struct fab_recv *recv, struct fab_kept *kept);
+struct fab_ep *tcp_recv_reporter(const struct fab_recv *recv, const struct fab_kept *kept);
+void tcp_recv_unknown(struct fab_ep *ep, enum fab_op_code code, struct fab_comp *comp, const struct fab_msg *msg);
+
+static const struct fab_recv_ops tcp_recv_ops = {
+	.iov_max = TCP_IOV_LIMIT,
+	.iov_own = TCP_RX_IOV,
+	.take = tcp_unexp_taken,
+	.drop = tcp_unexp_dropped,
+	.reporter = tcp_recv_reporter,
+	.unknown = tcp_recv_unknown,
 };
-_Static_assert(sizeof(struct tcp_rx) <= 192, "memory of a posted receive");
 
-static inline struct fab_match *tcp_rx_queue(struct tcp_ep *ep, enum tcp_class class)
+/* What the receives and messages of a class are in. */
+static inline struct fab_recv *tcp_recv_of(struct tcp_ep *ep, enum fab_msg_class class)
 {
-	if (class == TCP_CLASS_COLL)
-		return &ep->own_rx.coll;
-	return class == TCP_CLASS_TAGGED ? &ep->rx->tagged : &ep->rx->msg;
+	return class == FAB_CLASS_COLL ? &ep->own_rx.recv : &ep->rx->recv;
 }
 
 /* The one way in for receives (FAB_OP_RECV, FAB_OP_TRECV). Takes and drops the lock. 0: exactly one completion will
  * follow; -FI_EAGAIN, -FI_EINVAL, -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */
 ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op);
 int tcp_post_recv_locked(struct fab_ep *ep, const struct fab_op *op);	/* likewise */
-/* Cancel the oldest posted receive with this context. True if found: its error completion (FI_ECANCELED) is written.
- * Lock held. */
-bool tcp_rx_cancel(struct tcp_ep *ep, void *context);
-bool tcp_rx_cancel_coll(struct tcp_ep *ep, struct fab_hook *hook);	/* the same of a collective's */
-/* Complete every receive posted to the endpoint itself with err (positive); those of a shared context stay. Lock held;
- * for close and MSG shutdown. */
-void tcp_rx_flush(struct tcp_ep *ep, int err);
 /* Who listens at addr is known as fi_addr from now on, or as nobody (FI_ADDR_NOTAVAIL): so are the messages that came
  * from there by connections that have ended since. Lock held. */
 void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_addr_t fi_addr);
 /* Nobody is to have what came for this endpoint, all of whose connections have ended. Lock held. */
 void tcp_rx_drop_unexp(struct tcp_ep *ep);
-int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, const struct fi_rx_attr *attr);	/* 0 or -FI_ENOMEM */
+/* The context of ep, which may be a shared one. 0 or -FI_ENOMEM. */
+int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, struct tcp_ep *ep, const struct fi_rx_attr *attr);
 void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx);	/* every receive has been flushed, every message dropped */
-/* Nothing more can come to a receive, which is not posted: it goes. */
-void tcp_rx_free(struct tcp_rx_ctx *ctx, struct tcp_rx *rx);
-/* Post a new receive. 0; -FI_ENOMEM: it is gone. */
-int tcp_rx_enqueue(struct tcp_ep *ep, struct fab_match *queue, struct tcp_rx *rx);
-
-/* A receive with the arguments of a call, not posted. 0, -FI_EAGAIN, -FI_ENOMEM, -FI_EINVAL. */
-int tcp_rx_new(struct tcp_ep *ep, const struct fab_op *op, struct tcp_rx **rx);
-
-/* What a completion has as the source of what came from fi_addr. */
-static inline fi_addr_t tcp_ep_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
-{
-	return !ep->want_src ? FI_ADDR_NOTAVAIL : ep->base.av ? fab_av_user_id(ep->base.av, fi_addr) : fi_addr;
-}
 
 /* ---- messages that are kept ---- */
 
@@ -108,18 +79,10 @@ static inline fi_addr_t tcp_ep_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
  */
 #define TCP_UNEXP_SMALL		192	/* bytes */
 
-enum tcp_unexp_place {
-	TCP_UNEXP_QUEUED,		/* in the queue, for a receive to find */
-	TCP_UNEXP_CLAIMED,		/* in ctx->claimed, for the receive with the claim's context (FI_CLAIM) */
-	TCP_UNEXP_TAKEN,		/* a receive has it, but not all of it is here */
-	TCP_UNEXP_DROPPED,		/* nobody will have it (FI_DISCARD); goes once all of it has come */
-	TCP_UNEXP_ASKED,		/* foreign: its provider knows that there is no receive; it has not queued it */
-};
-
 /* What is asked of who has brought a message for another provider. It is out of the queue by then, and may be gone
  * afterwards. */
 struct tcp_foreign_ops {
-	/* A receive has taken it (unexp->into is set): its provider is to put it there. */
+	/* A receive has taken it (unexp->base.into is set): its provider is to put it there. */
 	void (*start)(struct tcp_unexp *unexp);
 	void (*discard)(struct tcp_unexp *unexp);	/* nobody wants it */
 };
@@ -133,25 +96,18 @@ struct tcp_foreign {
 };
 
 struct tcp_unexp {
-	struct fab_unexp match;		/* linked while QUEUED; its order links it while CLAIMED */
+	/* TAKEN: not all of it is here. DROPPED: goes once all of it has come. ASKED: foreign */
+	struct fab_kept base;
 	struct tcp_ep *ep;		/* borrowed: that it came to; drops it before it goes */
 	struct fab_list link;		/* in conn->msg.unexp, or in ctx->orphans when conn is NULL */
 	/* where it comes from; NULL once that is down (only complete ones outlive it) */
 	struct tcp_conn *conn;
 	union fab_sockaddr from;	/* of an orphan: conn->addr */
-	struct tcp_into into;		/* the receive that took it before all of it was here; rx is NULL otherwise */
-	uint64_t tag, data;
-	uint64_t len;			/* bytes of the message */
 	uint64_t kept;			/* what it adds to conn->msg.unexp_len, and costs of the peer's credit */
 	uint64_t have;			/* stalled: bytes of it in buf */
 	uint64_t stranger;		/* what it adds to ctx->stranger_len; 0: its sender is known */
-	void *claim;			/* context of the claim */
 	struct tcp_owned *owned;	/* it waits at the owner of the receives, or NULL */
 	uint32_t rts_id;		/* announced: the sender's id */
-	enum tcp_unexp_place place;
-	uint8_t class;			/* enum tcp_class */
-	bool layered;			/* as in struct tcp_msg */
-	bool has_data;			/* FI_REMOTE_CQ_DATA */
 	bool announced;			/* payload stays with the sender until a receive asks for it */
 	bool stalled;			/* too long to be kept: payload stays in the socket until a receive takes it */
 	bool complete;			/* all of it is in buf */
@@ -177,28 +133,21 @@ void tcp_rx_disown(struct tcp_conn *conn);
  * dropped. */
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
 
-/* Take room for a message of len bytes in a posted receive: all of it, or the next part of a multi-receive. It
- * leaves the queue when it is used up: then false, and it may be gone after tcp_rx_finish(), which follows in any
- * case. */
-bool tcp_rx_claim(struct tcp_ep *ep, struct tcp_rx *rx, uint64_t len, struct tcp_into *into);
-/* The message for which room was taken is in place, or will never be (fail, whose err is then reported). A message
- * longer than the room is FI_ETRUNC. Gives the receive back if nothing more can come to it. */
-void tcp_rx_finish(struct tcp_ep *ep, const struct tcp_into *into, const struct tcp_msg *msg,
+/* fab_rx_finish() of a message that came to the endpoint. */
+void tcp_rx_finish(struct tcp_ep *ep, const struct fab_into *into, const struct tcp_msg *msg,
 		   const struct fab_cq_fail *fail);
 /* What came by conn (NULL: it is down) from nobody that the address vector knows is in its place, with FI_SOURCE_ERR:
  * where it came from is the error's data, and with FI_AV_AUTH_KEY the key under which it did is the source. */
 void tcp_fail_unknown(struct tcp_ep *ep, enum fab_op_code code, struct fab_comp *comp, const struct tcp_conn *conn);
-/* Who reports what concerns no message: a shared context has no queue of its own, so the endpoint bound first does. */
-struct tcp_ep *tcp_rx_reporter(struct tcp_ep *ep);
 /* The posted receive for a message from conn, or NULL. */
-struct tcp_rx *tcp_rx_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag, uint32_t group);
+struct fab_rx *tcp_rx_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, uint32_t group);
 /* A new unexpected or announced message, in the queue. NULL: the connection has been ended, for lack of memory or
  * since the peer sends more than it was told it may. */
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);
 /* A receive takes a message that is in the queue or claimed. True if the receive is still posted, for more
  * (multi-receive). */
-bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx);
-/* Out of the queue, or of the claimed ones. */
+bool tcp_unexp_take(struct tcp_unexp *unexp, struct fab_rx *rx);
+/* fab_kept_unlink() of it. */
 void tcp_unexp_unlink(struct tcp_unexp *unexp);
 /* Nobody is to have a message that is in the queue or claimed. */
 void tcp_unexp_drop(struct tcp_unexp *unexp);
@@ -212,7 +161,7 @@ void tcp_unexp_free(struct tcp_unexp *unexp);
 struct tcp_owner_ops {
 	/* The owner's receive for a message. NULL: it has none, and *entry waits for queue(); or the connection has
 	 * been ended for lack of memory. */
-	struct tcp_rx *(*find)(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry);
+	struct fab_rx *(*find)(struct tcp_conn *conn, const struct tcp_msg *msg, struct fi_peer_rx_entry **entry);
 	/* The message is kept: let it wait. unexp NULL: it is not, give the entry back. */
 	void (*queue)(struct tcp_owner *owner, struct tcp_unexp *unexp, struct fi_peer_rx_entry *entry);
 	/* A message that was queued is about to go: its entry goes back, and owned may be gone. */
@@ -231,15 +180,7 @@ struct tcp_owner {
 /* A source as matching has it: with the group, where there are any (common/receive/match.h). */
 static inline fi_addr_t tcp_match_src(const struct tcp_ep *ep, fi_addr_t fi_addr, uint32_t group)
 {
-	return __builtin_expect(ep->rx->grouped, 0) ? (fi_addr_t) group << 32 | (uint32_t) fi_addr : fi_addr;
-}
-
-/* And back: the sender, or FI_ADDR_NOTAVAIL. */
-static inline fi_addr_t tcp_plain_src(const struct tcp_ep *ep, fi_addr_t src)
-{
-	if (!ep->rx->grouped)
-		return src;
-	return (uint32_t) src == UINT32_MAX ? FI_ADDR_NOTAVAIL : (uint32_t) src;
+	return __builtin_expect(ep->rx->recv.grouped, 0) ? (fi_addr_t) group << 32 | (uint32_t) fi_addr : fi_addr;
 }
 
 /* The same as tcp_ep_recv_src(), where there are groups. */
@@ -254,7 +195,7 @@ void tcp_group_init(struct tcp_rx_ctx *ctx, const struct fab_domain *domain);
 /* The source that a receive is to match. */
 static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
 {
-	if (__builtin_expect(ep->rx->grouped, 0))
+	if (__builtin_expect(ep->rx->recv.grouped, 0))
 		return tcp_group_recv_src(ep, fi_addr);
 	if (!ep->directed_recv || fi_addr == FI_ADDR_UNSPEC)
 		return FI_ADDR_UNSPEC;

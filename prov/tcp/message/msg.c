@@ -21,7 +21,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 {
 	struct tcp_ep *ep = conn->ep;
 	bool too_many = announced ? conn->msg.announced_cnt >= TCP_IDMAP_MAX :
-				    conn->peer.ext && conn->msg.unexp_len + msg->len > 2 * tcp_params.credit;
+				    conn->peer.ext && conn->msg.unexp_len + msg->base.len > 2 * tcp_params.credit;
 	struct tcp_unexp *unexp;
 
 	if (too_many) {
@@ -34,25 +34,18 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	memset(unexp, 0, offsetof(struct tcp_unexp, small));
 	unexp->conn = conn;
 	unexp->ep = ep;
-	unexp->tag = msg->tag;
-	unexp->data = msg->data;
-	unexp->len = msg->len;
-	unexp->class = msg->class;
-	unexp->has_data = msg->has_data;
-	unexp->layered = msg->layered;
 	unexp->announced = announced;
-	unexp->stalled = !announced && !conn->peer.ext && msg->len > tcp_params.unexp_max;
-	unexp->kept = announced || unexp->stalled ? 0 : msg->len + TCP_CREDIT_OVERHEAD;
+	unexp->stalled = !announced && !conn->peer.ext && msg->base.len > tcp_params.unexp_max;
+	unexp->kept = announced || unexp->stalled ? 0 : msg->base.len + TCP_CREDIT_OVERHEAD;
 	unexp->buf = unexp->small;
 	if (unexp->stalled)
 		unexp->buf = NULL;
-	else if (!announced && msg->len > TCP_UNEXP_SMALL)
-		unexp->buf = malloc(msg->len);
+	else if (!announced && msg->base.len > TCP_UNEXP_SMALL)
+		unexp->buf = malloc(msg->base.len);
 	if (!unexp->buf && !unexp->stalled)
 		goto put;
-	unexp->match.tag = msg->layered ? 0 : msg->tag;
-	unexp->match.src = tcp_match_src(ep, msg->src, msg->group);
-	fab_match_add_unexp(tcp_rx_queue(ep, msg->class), &unexp->match);
+	fab_recv_keep(tcp_recv_of(ep, msg->base.class), &unexp->base, &msg->base,
+		      tcp_match_src(ep, msg->base.src, msg->group));
 	fab_list_add_tail(&conn->msg.unexp, &unexp->link);
 	conn->msg.announced_cnt += announced;
 	conn->msg.unexp_len += unexp->kept;
@@ -98,12 +91,8 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 
 void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr)
 {
-	fi_addr_t src = tcp_match_src(ep, fi_addr, unexp->match.src >> 32);
-
-	if (unexp->place == TCP_UNEXP_QUEUED)
-		fab_match_set_unexp_src(tcp_rx_queue(ep, unexp->class), &unexp->match, src);
-	else
-		unexp->match.src = src;
+	fab_kept_set_src(tcp_recv_of(ep, unexp->base.class), &unexp->base,
+			 tcp_match_src(ep, fi_addr, unexp->base.match.src >> 32));
 	if (fi_addr != FI_ADDR_NOTAVAIL)
 		tcp_stranger_uncount(unexp);
 }
@@ -124,13 +113,11 @@ void tcp_msg_name_sender(struct tcp_conn *conn, fi_addr_t fi_addr)
 struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 {
 	return (struct tcp_msg) {
-		.tag = unexp->tag, .data = unexp->data, .len = unexp->len,
-		.src = tcp_plain_src(unexp->ep, unexp->match.src), .conn = unexp->conn,
-		.class = unexp->class, .has_data = unexp->has_data, .layered = unexp->layered,
+		.base = fab_kept_msg(tcp_recv_of(unexp->ep, unexp->base.class), &unexp->base), .conn = unexp->conn,
 	};
 }
 
-void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct tcp_into *into)
+void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct fab_into *into)
 {
 	if (into->rx->flags & FI_MULTI_RECV)
 		tcp_rx_aim(rx, &(struct iovec) { into->start, into->take }, 1, into->take);
@@ -142,28 +129,23 @@ void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct tcp_into *into)
 static void unexp_deliver(struct tcp_unexp *unexp)
 {
 	struct tcp_msg msg = tcp_unexp_msg(unexp);
-	struct tcp_rx_state aim = { .left = unexp->into.take };
 
-	tcp_rx_aim_into(&aim, &unexp->into);
-	tcp_rx_copy(&aim, unexp->buf, unexp->into.take);
-	tcp_rx_finish(unexp->ep, &unexp->into, &msg, NULL);
+	fab_into_copy(&unexp->base.into, 0, unexp->buf, msg.base.len);
+	tcp_rx_finish(unexp->ep, &unexp->base.into, &msg, NULL);
 	tcp_unexp_free(unexp);
 }
 
 void tcp_unexp_unlink(struct tcp_unexp *unexp)
 {
-	if (unexp->place == TCP_UNEXP_QUEUED)
-		fab_match_del_unexp(tcp_rx_queue(unexp->ep, unexp->class), &unexp->match);
-	else if (unexp->place == TCP_UNEXP_CLAIMED)
-		fab_list_remove(&unexp->match.order);
+	fab_kept_unlink(tcp_recv_of(unexp->ep, unexp->base.class), &unexp->base);
 }
 
-void tcp_unexp_drop(struct tcp_unexp *unexp)
+void tcp_unexp_dropped(struct fab_recv *recv, struct fab_kept *kept)
 {
+	struct tcp_unexp *unexp = fab_container(kept, struct tcp_unexp, base);
 	struct tcp_conn *conn = unexp->conn;
 
-	tcp_unexp_unlink(unexp);
-	unexp->place = TCP_UNEXP_DROPPED;
+	(void) recv;
 	if (unexp->announced)
 		tcp_rndv_discard(conn, unexp);
 	if (conn && conn->state == TCP_CONN_DOWN)
@@ -178,17 +160,20 @@ void tcp_unexp_drop(struct tcp_unexp *unexp)
 		tcp_rx_tell(conn);
 }
 
-bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
+void tcp_unexp_drop(struct tcp_unexp *unexp)
 {
+	fab_kept_drop(tcp_recv_of(unexp->ep, unexp->base.class), &unexp->base);
+}
+
+bool tcp_unexp_taken(struct fab_recv *recv, struct fab_kept *kept)
+{
+	struct tcp_unexp *unexp = fab_container(kept, struct tcp_unexp, base);
 	struct tcp_conn *conn = unexp->conn;
 	struct tcp_ep *ep = unexp->ep;
-	bool more;
 
-	tcp_unexp_unlink(unexp);
-	unexp->place = TCP_UNEXP_TAKEN;
+	(void) recv;
 	if (fab_profile_listens(&ep->base))
 		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_MATCHED);
-	more = tcp_rx_claim(ep, rx, unexp->len, &unexp->into);
 	if (unexp->announced)
 		tcp_rndv_take(conn, unexp);
 	else if (unexp->stalled)
@@ -202,14 +187,19 @@ bool tcp_unexp_take(struct tcp_unexp *unexp, struct tcp_rx *rx)
 	if (conn)
 		tcp_rx_tell(conn);
 	/* where the connection failed meanwhile and was the endpoint's only one, its own receives have ended with it */
-	return more && !(!ep->shared.srx && ep->conn && ep->conn->state == TCP_CONN_DOWN);
+	return ep->shared.srx || !ep->conn || ep->conn->state != TCP_CONN_DOWN;
+}
+
+bool tcp_unexp_take(struct tcp_unexp *unexp, struct fab_rx *rx)
+{
+	return fab_kept_take_with(tcp_recv_of(unexp->ep, unexp->base.class), &unexp->base, rx, &tcp_recv_ops);
 }
 
 /* ---- messages ---- */
 
 static const uint8_t class_of_frame[TCP_WIRE_OP_END] = {
-	[TCP_WIRE_TAG] = TCP_CLASS_TAGGED,
-	[TCP_WIRE_COLL] = TCP_CLASS_COLL,
+	[TCP_WIRE_TAG] = FAB_CLASS_TAGGED,
+	[TCP_WIRE_COLL] = FAB_CLASS_COLL,
 };
 
 /* The rest of one whose header has more than most. */
@@ -217,12 +207,16 @@ static void rx_msg_rare(const struct tcp_conn *conn, struct tcp_msg *msg)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
 
-	msg->data = tcp_rx_cq_data(conn);
+	const bool has_data = hdr->flags & TCP_FLAG_CQ_DATA;
+
+	msg->base.data = tcp_rx_cq_data(conn);
+	msg->base.flags = has_data ? FI_REMOTE_CQ_DATA : 0;
 	if (hdr->flags & TCP_FLAG_GROUP)
 		msg->group = tcp_rx_group(conn);
 	/* the length of the header has been checked: of such a peer it is longer by nothing else */
-	msg->layered = hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
-		       hdr->hdr_size >= sizeof(*hdr) + sizeof(uint64_t) + msg->has_data * sizeof(uint64_t);
+	if (hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
+	    hdr->hdr_size >= sizeof(*hdr) + sizeof(uint64_t) + has_data * sizeof(uint64_t))
+		msg->base.flags |= FI_TAGGED;
 }
 
 /* Small messages pass here twice: without a call, and what few of them have costs one branch. */
@@ -230,25 +224,27 @@ static inline __attribute__((always_inline)) struct tcp_msg rx_msg(const struct 
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
 	struct tcp_msg msg = {
-		.class = class_of_frame[hdr->op], .has_data = hdr->flags & TCP_FLAG_CQ_DATA,
-		.len = hdr->size - hdr->hdr_size, .src = conn->fi_addr, .conn = conn,
+		.base = {
+			.class = class_of_frame[hdr->op], .len = hdr->size - hdr->hdr_size, .src = conn->fi_addr,
+		},
+		.conn = conn,
 	};
 
 	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0))
 		rx_msg_rare(conn, &msg);
-	if (msg.class != TCP_CLASS_MSG || msg.layered)
-		memcpy(&msg.tag, tcp_rx_extra(conn), sizeof(msg.tag));
+	if (msg.base.class != FAB_CLASS_MSG || (msg.base.flags & FI_TAGGED))
+		memcpy(&msg.base.tag, tcp_rx_extra(conn), sizeof(msg.base.tag));
 	return msg;
 }
 
 static void posted_done(struct tcp_conn *conn)
 {
 	struct tcp_msg msg = rx_msg(conn);
-	struct tcp_into into = conn->rx.into;
+	struct fab_into into = conn->rx.into;
 
 	conn->rx.into.rx = NULL;
 	tcp_rx_finish(conn->ep, &into, &msg, NULL);
-	rx_give_credit(conn, msg.len + TCP_CREDIT_OVERHEAD);
+	rx_give_credit(conn, msg.base.len + TCP_CREDIT_OVERHEAD);
 	tcp_rx_delivered(conn);
 }
 
@@ -259,9 +255,9 @@ static void unexp_done(struct tcp_conn *conn)
 	conn->rx.unexp = NULL;
 	unexp->complete = true;
 	tcp_rx_delivered(conn);
-	if (unexp->place == TCP_UNEXP_TAKEN)
+	if (unexp->base.place == FAB_KEPT_TAKEN)
 		unexp_deliver(unexp);
-	else if (unexp->place == TCP_UNEXP_DROPPED)
+	else if (unexp->base.place == FAB_KEPT_DROPPED)
 		tcp_unexp_free(unexp);
 	else if (!conn->peer.ext && conn->msg.unexp_len > tcp_params.unexp_max)
 		tcp_rx_pause(conn, true);
@@ -288,7 +284,7 @@ void tcp_msg_resume(struct tcp_conn *conn, const uint8_t *buf, uint64_t len)
 void tcp_msg_keep(struct tcp_conn *conn)
 {
 	struct tcp_unexp *unexp = conn->rx.unexp;
-	uint64_t left = unexp->len - unexp->have;
+	uint64_t left = unexp->base.len - unexp->have;
 
 	tcp_rx_aim(&conn->rx, &(struct iovec) { unexp->buf + unexp->have, left }, 1, left);
 	tcp_rx_expect(conn, left, 0, unexp_done);
@@ -311,7 +307,7 @@ void tcp_msg_start(struct tcp_conn *conn)
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
 	struct fi_peer_rx_entry *entry = NULL;
 	struct tcp_msg msg;
-	struct tcp_rx *rx;
+	struct fab_rx *rx;
 
 	if (hdr->op == TCP_WIRE_MSG && hdr->op_data == TCP_OP_DATA_ACK) {
 		tcp_rx_ack(conn);
@@ -322,20 +318,20 @@ void tcp_msg_start(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "no such peer group");
 		return;
 	}
-	rx = tcp_rx_find(conn, msg.class, msg.layered ? 0 : msg.tag, msg.group);
-	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
+	rx = tcp_rx_find(conn, msg.base.class, fab_msg_match_tag(&msg.base), msg.group);
+	if (!rx && conn->ep->rx->owner && msg.base.class != FAB_CLASS_COLL) {
 		rx = conn->ep->rx->owner->ops->find(conn, &msg, &entry);
 		if (conn->state == TCP_CONN_DOWN)
 			return;
 	}
 	if (rx) {
-		tcp_rx_claim(conn->ep, rx, msg.len, &conn->rx.into);
-		flow_into_posted(conn, msg.len);
+		fab_rx_claim(tcp_recv_of(conn->ep, msg.base.class), rx, msg.base.len, &conn->rx.into);
+		flow_into_posted(conn, msg.base.len);
 		return;
 	}
-	if (msg.class == TCP_CLASS_COLL && tcp_msg_coll_refuses(conn, msg.tag)) {
+	if (msg.base.class == FAB_CLASS_COLL && tcp_msg_coll_refuses(conn, msg.base.tag)) {
 		if (conn->state != TCP_CONN_DOWN)
-			tcp_rx_expect(conn, 0, msg.len, refused_done);
+			tcp_rx_expect(conn, 0, msg.base.len, refused_done);
 		return;
 	}
 	conn->rx.unexp = tcp_unexp_new(conn, &msg, false);
@@ -369,7 +365,7 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 
 	if (conn->rx.into.rx) {
 		struct tcp_msg msg = rx_msg(conn);
-		struct tcp_into into = conn->rx.into;
+		struct fab_into into = conn->rx.into;
 
 		into.take -= conn->rx.left;
 		conn->rx.into.rx = NULL;
@@ -387,10 +383,10 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 			continue;
 		}
 		tcp_unexp_unlink(unexp);
-		if (unexp->place == TCP_UNEXP_TAKEN) {
+		if (unexp->base.place == FAB_KEPT_TAKEN) {
 			struct tcp_msg msg = tcp_unexp_msg(unexp);
 
-			tcp_rx_finish(ep, &unexp->into, &msg, &fail);
+			tcp_rx_finish(ep, &unexp->base.into, &msg, &fail);
 		}
 		tcp_unexp_free(unexp);
 	}

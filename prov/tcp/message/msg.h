@@ -10,7 +10,7 @@
 /* ---- msg.c ---- */
 
 /* Aim the parser's iov at the room that a receive has given. */
-void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct tcp_into *into);
+void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct fab_into *into);
 /* The message of the current header goes into the buffer of rx.unexp, which holds the first `have` bytes of it. */
 void tcp_msg_keep(struct tcp_conn *conn);
 /* It goes into what a receive has taken for it, rx.into, or nowhere (into.rx is NULL); len bytes of it are in buf. */
@@ -27,7 +27,7 @@ void tcp_profile_event(const struct tcp_unexp *unexp, uint32_t event_id);
 
 /* ---- stall.c: a message that is too long to be kept waits in its socket for a receive ---- */
 
-/* A receive has taken it (unexp->into is set), or nobody wants it: read on. unexp is gone. */
+/* A receive has taken it (unexp->base.into is set), or nobody wants it: read on. unexp is gone. */
 void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
 
 /* ---- stranger.c: what peers that are in no address vector leave ---- */
@@ -43,19 +43,13 @@ void tcp_stranger_release(struct tcp_conn *conn);
 
 /* The posted receive for a message from conn: the older of `other`, which is the one by its source or NULL, and of the
  * one for its key. For tcp_rx_find(). */
-struct tcp_rx *tcp_keyed_find(struct tcp_conn *conn, enum tcp_class class, uint64_t tag, struct tcp_rx *other);
+struct fab_rx *tcp_keyed_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, struct fab_rx *other);
 /* A receive with FI_AUTH_KEY: op->addr is a key's handle. 0; -FI_EINVAL (logged), -FI_EAGAIN, -FI_ENOMEM. */
 int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op);
 
-/* ---- peek.c ---- */
-
-/* fi_trecvmsg with FI_PEEK, FI_CLAIM, FI_DISCARD in the combinations of fi_tagged(3). 0: one completion will follow,
- * or has; -FI_EINVAL ... */
-int tcp_peek(struct tcp_ep *ep, const struct fab_op *op);
-
 /* ---- rndv.c ---- */
 
-/* A receive has taken an announced message (unexp->into is set): ask for the data. */
+/* A receive has taken an announced message (unexp->base.into is set): ask for the data. */
 void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
 /* Nobody wants an announced message: let its sender complete. */
 void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp);

@@ -13,13 +13,15 @@
 #include <string.h>
 #include "tcp/params/params.h"
 
+_Static_assert(FAB_CLASS_MSG == 0 && FAB_CLASS_TAGGED == 1 && FAB_CLASS_COLL == 2, "they are on the wire (tcp_rts)");
+
 /* ---- sender ---- */
 
 int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	enum tcp_class class = tx->code == FAB_OP_SEND ? TCP_CLASS_MSG :
-			       tx->code == FAB_OP_TSEND ? TCP_CLASS_TAGGED : TCP_CLASS_COLL;
-	struct tcp_rts rts = { .tag = class == TCP_CLASS_MSG ? 0 : tx->tag, .len = tx->len };
+	enum fab_msg_class class = tx->code == FAB_OP_SEND ? FAB_CLASS_MSG :
+			       tx->code == FAB_OP_TSEND ? FAB_CLASS_TAGGED : FAB_CLASS_COLL;
+	struct tcp_rts rts = { .tag = class == FAB_CLASS_MSG ? 0 : tx->tag, .len = tx->len };
 	uint8_t *pos = tx->hdr_buf + sizeof(tx->hdr);
 	struct tcp_group group;
 	int ret;
@@ -98,20 +100,24 @@ void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx)
 void tcp_rndv_rts(struct tcp_conn *conn)
 {
 	struct tcp_msg msg = {
-		.class = conn->rx.hdr.op_data, .has_data = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA,
-		.data = tcp_rx_cq_data(conn), .src = conn->fi_addr, .conn = conn, .group = tcp_rx_group(conn),
+		.base = {
+			.class = conn->rx.hdr.op_data, .data = tcp_rx_cq_data(conn), .src = conn->fi_addr,
+			.flags = conn->rx.hdr.flags & TCP_FLAG_CQ_DATA ? FI_REMOTE_CQ_DATA : 0,
+		},
+		.conn = conn, .group = tcp_rx_group(conn),
 	};
 	struct fi_peer_rx_entry *entry;
 	struct tcp_unexp *unexp;
 	struct tcp_rts rts;
-	struct tcp_rx *rx;
+	struct fab_rx *rx;
 
 	memcpy(&rts, tcp_rx_extra(conn), sizeof(rts));
 	if (rts.len > TCP_MAX_MSG_SIZE) {
 		tcp_rx_broken(conn, "announcement of a message that is too long");
 		return;
 	}
-	if (msg.class >= TCP_CLASS_MAX || (msg.class == TCP_CLASS_COLL && (msg.group || !tcp_conn_has_coll(conn)))) {
+	if (msg.base.class >= FAB_CLASS_MAX ||
+	    (msg.base.class == FAB_CLASS_COLL && (msg.group || !tcp_conn_has_coll(conn)))) {
 		tcp_rx_broken(conn, "announcement of a message of unknown kind");
 		return;
 	}
@@ -119,14 +125,14 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 		tcp_rx_broken(conn, "no such peer group");
 		return;
 	}
-	msg.tag = msg.class != TCP_CLASS_MSG ? rts.tag : 0;
-	msg.len = rts.len;
-	rx = tcp_rx_find(conn, msg.class, msg.tag, msg.group);
+	msg.base.tag = msg.base.class != FAB_CLASS_MSG ? rts.tag : 0;
+	msg.base.len = rts.len;
+	rx = tcp_rx_find(conn, msg.base.class, msg.base.tag, msg.group);
 	unexp = tcp_unexp_new(conn, &msg, true);
 	if (!unexp)
 		return;
 	unexp->rts_id = rts.id;
-	if (!rx && conn->ep->rx->owner && msg.class != TCP_CLASS_COLL) {
+	if (!rx && conn->ep->rx->owner && msg.base.class != FAB_CLASS_COLL) {
 		rx = conn->ep->rx->owner->ops->find(conn, &msg, &entry);
 		if (entry)
 			conn->ep->rx->owner->ops->queue(conn->ep->rx->owner, unexp, entry);
@@ -135,7 +141,7 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 	}
 	if (rx)
 		tcp_unexp_take(unexp, rx);
-	else if (msg.class == TCP_CLASS_COLL && tcp_msg_coll_refuses(conn, msg.tag) &&
+	else if (msg.base.class == FAB_CLASS_COLL && tcp_msg_coll_refuses(conn, msg.base.tag) &&
 		 conn->state != TCP_CONN_DOWN)
 		tcp_unexp_drop(unexp);
 }
@@ -144,13 +150,13 @@ static void rndv_data_finish(struct tcp_conn *conn, struct tcp_unexp *unexp)
 {
 	struct tcp_msg msg = tcp_unexp_msg(unexp);
 
-	tcp_rx_finish(conn->ep, &unexp->into, &msg, NULL);
+	tcp_rx_finish(conn->ep, &unexp->base.into, &msg, NULL);
 	tcp_unexp_free(unexp);
 }
 
 void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 {
-	struct tcp_cts cts = { .id = unexp->rts_id, .len = unexp->into.take };
+	struct tcp_cts cts = { .id = unexp->rts_id, .len = unexp->base.into.take };
 	struct tcp_tx *tx;
 
 	if (cts.len && tcp_idmap_add(&conn->msg.rndv, unexp, &cts.rx_id)) {
@@ -191,10 +197,10 @@ void tcp_rndv_xcancel(struct tcp_conn *conn)
 	fab_list_for_each(&conn->msg.unexp, link) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
-		if (!unexp->announced || unexp->rts_id != cancel.id || unexp->place == TCP_UNEXP_TAKEN)
+		if (!unexp->announced || unexp->rts_id != cancel.id || unexp->base.place == FAB_KEPT_TAKEN)
 			continue;
 		tcp_unexp_unlink(unexp);
-		unexp->place = TCP_UNEXP_DROPPED;
+		unexp->base.place = FAB_KEPT_DROPPED;
 		rndv_answer_none(conn, unexp, TCP_RX_ID_NONE);
 		if (conn->state != TCP_CONN_DOWN)
 			tcp_unexp_free(unexp);
@@ -219,12 +225,12 @@ void tcp_rndv_data(struct tcp_conn *conn)
 
 	memcpy(&xdata, tcp_rx_extra(conn), sizeof(xdata));
 	unexp = tcp_idmap_get(&conn->msg.rndv, xdata.rx_id);
-	if (!unexp || unexp->into.take != len) {
+	if (!unexp || unexp->base.into.take != len) {
 		tcp_rx_broken(conn, "data that was not asked for");
 		return;
 	}
 	tcp_idmap_del(&conn->msg.rndv, xdata.rx_id);
 	conn->rx.unexp = unexp;
-	tcp_rx_aim_into(&conn->rx, &unexp->into);
+	tcp_rx_aim_into(&conn->rx, &unexp->base.into);
 	tcp_rx_expect(conn, len, 0, rndv_data_done);
 }

@@ -18,7 +18,7 @@
 /* Keep it after all: room behind what is here. */
 static void stall_keep(struct tcp_conn *conn, struct tcp_unexp *unexp)
 {
-	uint8_t *buf = realloc(unexp->buf, unexp->len);
+	uint8_t *buf = realloc(unexp->buf, unexp->base.len);
 
 	if (!buf) {
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to keep an unexpected message");
@@ -26,7 +26,7 @@ static void stall_keep(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	}
 	unexp->buf = buf;
 	unexp->stalled = false;
-	unexp->kept = unexp->len + TCP_CREDIT_OVERHEAD;
+	unexp->kept = unexp->base.len + TCP_CREDIT_OVERHEAD;
 	conn->msg.unexp_len += unexp->kept;
 	tcp_msg_keep(conn);
 }
@@ -35,7 +35,7 @@ void tcp_stall(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	struct tcp_unexp *unexp = conn->rx.unexp;
 
-	if (len >= unexp->len) {
+	if (len >= unexp->base.len) {
 		stall_keep(conn, unexp);
 		return;
 	}
@@ -52,7 +52,7 @@ void tcp_stall(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 {
 	conn->rx.unexp = NULL;
-	conn->rx.into = unexp->into;
+	conn->rx.into = unexp->base.into;
 	tcp_msg_resume(conn, unexp->buf, unexp->have);
 	tcp_unexp_free(unexp);
 	tcp_rx_pause(conn, false);
@@ -77,7 +77,7 @@ void tcp_stall_gone(struct tcp_conn *conn)
 		return;
 	}
 	if (conn->rx.phase == TCP_RX_STALLED) {
-		if (stall_has_bytes(conn, unexp->len - unexp->have))
+		if (stall_has_bytes(conn, unexp->base.len - unexp->have))
 			stall_keep(conn, unexp);
 		else
 			tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET,

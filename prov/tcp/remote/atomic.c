@@ -195,7 +195,7 @@ static uint64_t amo_request_access(const struct request *req)
 }
 
 /* Bytes [at, at + len) of a posted receive, behind what is in iov already. False: more pieces than there may be. */
-static bool amo_receive_pieces(const struct tcp_rx *rx, uint64_t at, uint64_t len, struct iovec *iov, uint32_t *cnt)
+static bool amo_receive_pieces(const struct fab_rx *rx, uint64_t at, uint64_t len, struct iovec *iov, uint32_t *cnt)
 {
 	for (const struct iovec *piece = rx->iov; len; piece++) {
 		size_t skip = at < piece->iov_len ? at : piece->iov_len;
@@ -222,7 +222,7 @@ static int amo_tagged_targets(struct tcp_conn *conn, const struct request *req, 
 	if (conn->ep->rx->owner || (conn->ep->base.caps & access) != access)
 		return -FI_EOPNOTSUPP;
 	for (const struct tcp_rma_iov *at = req->rma; at < req->rma + req->rma_cnt; at++) {
-		struct tcp_rx *rx = tcp_rx_find(conn, TCP_CLASS_TAGGED, at->key, 0);
+		struct fab_rx *rx = tcp_rx_find(conn, FAB_CLASS_TAGGED, at->key, 0);
 
 		if (!rx)
 			return -FI_ENOENT;

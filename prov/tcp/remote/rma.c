@@ -134,7 +134,7 @@ static void rma_write_done(struct tcp_conn *conn)
 	struct fab_comp comp = {
 		.flags = fab_op_desc[FAB_OP_REMOTE_WRITE].cq_flags | (has_data ? FI_REMOTE_CQ_DATA : 0),
 		.len = hdr->size - hdr->hdr_size, .data = tcp_rx_cq_data(conn),
-		.src = tcp_ep_src(conn->ep, conn->fi_addr),
+		.src = fab_ep_src(&conn->ep->base, conn->fi_addr),
 	};
 
 	if (!conn->rx.refuse)
@@ -143,7 +143,7 @@ static void rma_write_done(struct tcp_conn *conn)
 		tcp_rma_refuse(conn, conn->rx.refuse);
 		return;
 	}
-	if (__builtin_expect(has_data && conn->ep->src_err && conn->fi_addr == FI_ADDR_NOTAVAIL, 0) &&
+	if (__builtin_expect(has_data && conn->ep->base.src_err && conn->fi_addr == FI_ADDR_NOTAVAIL, 0) &&
 	    conn->ep->base.rx_cq)
 		tcp_fail_unknown(conn->ep, FAB_OP_REMOTE_WRITE, &comp, conn);
 	else

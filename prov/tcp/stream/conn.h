@@ -15,13 +15,13 @@
 #include "base/addr.h"
 #include "common/endpoint/endpoint.h"
 #include "common/engine/engine.h"
+#include "common/receive/receive.h"
 #include "tcp/params/params.h"
 #include "tcp/stream/idmap.h"
 #include "tcp/wire/wire.h"
 
 struct tcp_ep;
 struct tcp_conn;
-struct tcp_rx;
 struct tcp_unexp;
 
 enum tcp_conn_state {
@@ -71,13 +71,6 @@ enum tcp_rx_phase {
 	TCP_RX_STALLED,			/* the rest of rx.unexp is in the socket until a receive takes it (stall.c) */
 };
 
-/* Where a message goes: part of a multi-receive, or the front of a posted receive. */
-struct tcp_into {
-	struct tcp_rx *rx;		/* NULL: nowhere yet */
-	uint8_t *start;
-	uint64_t take;			/* bytes of the message that fit */
-};
-
 /* The parser's state: only what an unfinished frame needs. */
 struct tcp_rx_state {
 	enum tcp_rx_phase phase;
@@ -85,7 +78,7 @@ struct tcp_rx_state {
 	uint8_t iov_cnt, iov_cur;
 	uint64_t left, skip;
 	void (*done)(struct tcp_conn *conn);	/* payload is complete */
-	struct tcp_into into;		/* a message on its way into a posted receive; rx is NULL otherwise */
+	struct fab_into into;		/* a message on its way into a posted receive; rx is NULL otherwise */
 	struct tcp_unexp *unexp;	/* the message being kept, or announced data, or NULL */
 	bool bulk;			/* the last payload was long: take little more than headers into staging */
 	bool more;			/* the last read was filled: more is there */

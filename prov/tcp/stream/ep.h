@@ -23,21 +23,13 @@ struct tcp_owner;			/* message/message.h */
 /* Posted receives and unexpected messages of an endpoint, or of several (shared receive contexts): those are
  * on one engine. */
 struct tcp_rx_ctx {
-	struct fab_match msg;		/* untagged; all tags are 0 */
-	struct fab_match tagged;
-	struct fab_match coll;		/* of collectives: always an endpoint's own */
-	struct fab_pool coll_pool;	/* struct tcp_rx of those, one for each group at most */
-	struct fab_pool pool;		/* struct tcp_rx; at most rx_attr->size */
-	struct fab_pool iov_pool;	/* struct iovec[TCP_IOV_LIMIT] of those receives that have many */
-	struct fab_list claimed;	/* struct tcp_unexp, by match.order: found by a peek, waiting for its claim */
+	struct fab_recv recv;		/* collectives' are always in an endpoint's own (tcp_recv_of()) */
 	struct fab_list orphans;	/* struct tcp_unexp, by link: those whose connection has ended */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	uint64_t stranger_len;		/* bytes kept of peers in no address vector (message/stranger.c) */
 	struct fab_list strangers;	/* struct tcp_conn.stranger: not read because of them */
 	bool stranger_warned;
-	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
 	bool keyed;			/* a receive for an authorization key has been posted (message/keyed.c) */
-	bool grouped;			/* sources have a peer group (message/group.c) */
 	uint32_t export_cnt;		/* shared: other providers take receives of it (room lent) */
 	struct tcp_owner *owner;	/* owned: another provider has the receives (room lent); NULL: we do */
 	struct fab_list users;		/* shared: struct tcp_ep.shared.link of those bound, oldest first */
@@ -102,9 +94,7 @@ struct tcp_ep {
 	uint64_t incarnation;		/* ours */
 	union fab_sockaddr addr;	/* bound or listening address; what fi_getname gives */
 	bool directed_recv;		/* FI_DIRECTED_RECV: source addresses of receives count */
-	bool want_src;			/* FI_SOURCE */
 	uint8_t waits[FAB_OP_COLLECTIVE];	/* by enum fab_op_code: enum tcp_tx_waits, without a fence */
-	bool src_err;			/* FI_SOURCE_ERR: messages of unknown peers are errors, with the address */
 	bool closing;			/* fi_close has begun: no operation, no connection is taken any more */
 	struct tcp_conn *conn;		/* owned, MSG; from open on, so that receives can be posted before it is up */
 	struct tcp_ep_connect connect;

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What each message passes of the receiving half (recv.h), written once: posting a receive, finding one, keeping a
+ * message, the end. A provider compiles it with `ops`, a static const, so that its operations are called directly and
+ * nothing is left of those that it does not have. recv.c has the same for what happens seldom, by recv->ops.
+ *
+ * Engine lock held.
+ */
+#ifndef FAB_RECV_PATH_H
+#define FAB_RECV_PATH_H
+
+#include <rdma/fi_errno.h>
+#include "common/receive/recv.h"
+
+#define FAB_RECV_PATH	static inline __attribute__((always_inline))
+
+_Static_assert(FAB_OP_RECV + FAB_CLASS_TAGGED == FAB_OP_TRECV && FAB_OP_RECV + FAB_CLASS_COLL == FAB_OP_CRECV,
+	       "fab_rx_queue()");
+
+static inline struct fab_match *fab_rx_queue(struct fab_recv *recv, enum fab_op_code code)
+{
+	return &recv->queue[code - FAB_OP_RECV];
+}
+
+/* Descriptors of its buffers, as the call had them; some may be NULL. Only with ops->keeps_desc. */
+static inline void **fab_rx_desc(const struct fab_recv_ops *ops, struct fab_rx *rx)
+{
+	return (void **) (rx->own + ops->iov_own);
+}
+
+/* The tag by which a message is matched. */
+static inline uint64_t fab_msg_match_tag(const struct fab_msg *msg)
+{
+	return __builtin_expect(msg->flags & FI_TAGGED, 0) ? 0 : msg->tag;
+}
+
+/* The oldest posted receive for a message, or NULL: keep it. src as matching has it. */
+FAB_RECV_PATH struct fab_rx *fab_recv_find(struct fab_recv *recv, enum fab_msg_class class, uint64_t tag, fi_addr_t src)
+{
+	struct fab_posted *posted = fab_match_find_posted(&recv->queue[class], tag, src);
+
+	return posted ? fab_container(posted, struct fab_rx, posted) : NULL;
+}
+
+/* ---- the end ---- */
+
+/* Nothing more can come to a receive, which is not posted: it goes. */
+FAB_RECV_PATH void fab_rx_free_with(struct fab_recv *recv, struct fab_rx *rx, const struct fab_recv_ops *ops)
+{
+	if (ops->iov_own < ops->iov_max && rx->iov != rx->own)
+		fab_pool_put(&recv->iov_pool, rx->iov);
+	fab_pool_put(rx->code == FAB_OP_CRECV ? &recv->coll_pool : &recv->pool, rx);
+}
+
+/* recv.c's: a receive has a hook, has failed (fail), was too short, or has the message of a stranger. */
+void fab_rx_finish_rare(struct fab_recv *recv, struct fab_ep *ep, const struct fab_into *into, struct fab_comp *comp,
+			const struct fab_msg *msg, const struct fab_cq_fail *fail);
+
+/* fab_rx_finish() */
+FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, const struct fab_into *into,
+				      const struct fab_msg *msg, const struct fab_cq_fail *fail,
+				      const struct fab_recv_ops *ops)
+{
+	struct fab_rx *rx = into->rx;
+	bool last = !--rx->busy && rx->unposted;
+	struct fab_comp comp = {
+		.context = rx->context,
+		.flags = fab_op_desc[rx->code].cq_flags | msg->flags | (last ? rx->flags & FI_MULTI_RECV : 0),
+		.len = into->take, .buf = into->start, .data = msg->data, .tag = msg->tag,
+		.src = fab_ep_src(ep, msg->src),
+	};
+
+	if (__builtin_expect(fail || rx->hooked || into->take < msg->len ||
+			     (ops->unknown && ep->src_err && msg->src == FI_ADDR_NOTAVAIL), 0))
+		fab_rx_finish_rare(recv, ep, into, &comp, msg, fail);
+	else
+		fab_ep_complete(ep, rx->code, &comp, fab_ep_rx_wants_comp(ep, rx->flags));
+	if (last)
+		fab_rx_free_with(recv, rx, ops);
+}
+
+/* ---- messages that wait ---- */
+
+/* Keep a message until a receive takes it; what kept is embedded in is the provider's to fill in. src as matching has
+ * it. */
+FAB_RECV_PATH void fab_recv_keep(struct fab_recv *recv, struct fab_kept *kept, const struct fab_msg *msg, fi_addr_t src)
+{
+	kept->into.rx = NULL;
+	kept->tag = msg->tag;
+	kept->data = msg->data;
+	kept->len = msg->len;
+	kept->flags = msg->flags;
+	kept->class = msg->class;
+	kept->place = FAB_KEPT_QUEUED;
+	kept->match.tag = fab_msg_match_tag(msg);
+	kept->match.src = src;
+	fab_match_add_unexp(&recv->queue[msg->class], &kept->match);
+}
+
+/* A receive takes a message. True: it is still posted, for more (multi-receive). */
+FAB_RECV_PATH bool fab_kept_take_with(struct fab_recv *recv, struct fab_kept *kept, struct fab_rx *rx,
+				      const struct fab_recv_ops *ops)
+{
+	bool more;
+
+	fab_kept_unlink(recv, kept);
+	kept->place = FAB_KEPT_TAKEN;
+	more = fab_rx_claim(recv, rx, kept->len, &kept->into);
+	return ops->take(recv, kept) && more;
+}
+
+/* ---- posting ---- */
+
+/* fab_rx_new(), from this pool */
+FAB_RECV_PATH int fab_rx_new_with(struct fab_recv *recv, struct fab_pool *pool, const struct fab_op *op, fi_addr_t src,
+				  const struct fab_recv_ops *ops, struct fab_rx **new_rx)
+{
+	struct fab_rx *rx;
+
+	if (op->iov_cnt > ops->iov_max || ((op->flags & FI_MULTI_RECV) && op->iov_cnt != 1))
+		return -FI_EINVAL;
+	rx = fab_pool_get(pool);
+	if (!rx)
+		return fab_pool_full(pool) ? -FI_EAGAIN : -FI_ENOMEM;
+	rx->iov = rx->own;
+	if (ops->iov_own < ops->iov_max && op->iov_cnt > ops->iov_own) {
+		rx->iov = fab_pool_get(&recv->iov_pool);
+		if (!rx->iov) {
+			fab_pool_put(pool, rx);
+			return -FI_ENOMEM;
+		}
+	}
+	rx->posted.tag = op->tag & ~op->ignore;
+	rx->posted.ignore = op->ignore;
+	rx->posted.src = src;
+	rx->context = op->context;
+	rx->flags = op->flags;
+	rx->len = fab_iov_len(op->iov, op->iov_cnt);
+	rx->iov_cnt = op->iov_cnt;
+	rx->busy = 0;
+	rx->code = op->code;
+	rx->unposted = true;
+	rx->hooked = op->hooked;
+	for (uint32_t i = 0; i < op->iov_cnt; i++) {
+		rx->iov[i] = op->iov[i];
+		if (ops->keeps_desc)
+			fab_rx_desc(ops, rx)[i] = op->desc ? op->desc[i] : NULL;
+	}
+	*new_rx = rx;
+	return 0;
+}
+
+/* The oldest message that waits for such a receive, or NULL. */
+typedef struct fab_kept *fab_recv_find_kept_fn(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src);
+FAB_RECV_PATH struct fab_kept *fab_recv_find_kept(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
+{
+	struct fab_match *queue = fab_rx_queue(recv, op->code);
+	struct fab_unexp *unexp = queue->unexp_cnt ? fab_match_find_unexp(queue, op->tag, op->ignore, src) : NULL;
+
+	return unexp ? fab_container(unexp, struct fab_kept, match) : NULL;
+}
+
+/*
+ * Post a receive without FI_PEEK, FI_CLAIM and FI_DISCARD (fab_recv_peek()), for messages of src as
+ * matching has it, which `find` finds where they wait; its room is in the pool. 0: one completion will follow, or has;
+ * -FI_EAGAIN: the pool has no more; -FI_EINVAL, -FI_ENOMEM: nothing was done.
+ */
+FAB_RECV_PATH int fab_recv_post_with(struct fab_recv *recv, struct fab_pool *pool, const struct fab_op *op,
+				     fi_addr_t src, fab_recv_find_kept_fn *find, const struct fab_recv_ops *ops)
+{
+	struct fab_kept *kept;
+	struct fab_rx *rx;
+	int ret;
+
+	ret = fab_rx_new_with(recv, pool, op, src, ops, &rx);
+	if (ret)
+		return ret;
+	kept = find(recv, op, src);
+	if (!kept || (op->flags & FI_MULTI_RECV)) {
+		rx->unposted = false;
+		ret = fab_match_post(fab_rx_queue(recv, op->code), &rx->posted);
+		if (ret) {
+			fab_rx_free_with(recv, rx, ops);
+			return ret;
+		}
+	}
+	/* a multi-receive may take several, and still be posted for more */
+	while (kept && fab_kept_take_with(recv, kept, rx, ops))
+		kept = find(recv, op, src);
+	return 0;
+}
+
+#endif
