@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The providers: those built in, and those in DSOs. The list is made once, by fab_init(), and then only read, from any
- * thread.
+ * The list of providers, built in and from DSOs. fab_init() makes it once; then it is only read, from any thread.
  *
- * DSOs are the files whose names end with "-fi.so" in the folders of FI_PROVIDER_PATH (separated by ':'), or else in
- * $libdir/libfabric; there, a provider that FI_PROVIDER asks for and nobody has is also looked for as libNAME-fi.so
- * where the dynamic linker looks. Two providers of one name: the one of higher version is taken, and of equal ones the
- * DSO. '@' in front of FI_PROVIDER_PATH: the one found first. "+FILE" for a folder: this DSO is taken in any case.
- * FI_PROVIDER says who may be used at all. The others of ours are not initialised, nor are their DSOs in these folders
- * loaded, whose file names tell who is in them (libverbs-fi.so); a DSO of somebody else's, or "+FILE", is loaded and
- * asked for its name, and let go again if that is left out.
+ * DSOs are the files whose names end with "-fi.so", in the folders of FI_PROVIDER_PATH (separated by ':'), or else in
+ * $libdir/libfabric. If FI_PROVIDER_PATH is not set, a provider that FI_PROVIDER names and that is not found there is
+ * also searched for as libNAME-fi.so by the dynamic linker.
+ *
+ * Of two providers with the same name the one of the higher version is taken; if the versions are equal, the one in a
+ * DSO. With '@' in front of FI_PROVIDER_PATH the one found first is taken. "+FILE" in place of a folder: the provider
+ * in this DSO is taken in any case.
+ *
+ * FI_PROVIDER selects the providers that may be used. Others of ours are not initialised, and their DSOs in these
+ * folders are not loaded: the file name tells the provider (libverbs-fi.so). Any other DSO, and one of "+FILE", is
+ * loaded, asked for its name, and unloaded again if FI_PROVIDER leaves that out.
  */
 #ifndef FAB_REGISTRY_H
 #define FAB_REGISTRY_H
@@ -23,8 +26,8 @@
 struct fab_provider {
 	struct fi_provider *prov;
 	void *dso;			/* handle of dlopen(), NULL if built in */
-	enum fab_layout layout;		/* in which it sees a struct fi_info */
-	bool preferred;			/* wins over others of the same name in any case */
+	enum fab_layout layout;		/* of struct fi_info, for which it was compiled */
+	bool preferred;			/* of "+FILE": wins over others of the same name in any case */
 	bool by_name;			/* asked only if the hints or FI_PROVIDER name it */
 	struct fab_provider *next;
 };
@@ -35,18 +38,19 @@ void fab_registry_init(void);
 /* Clean up all providers, last registered first, and unload their DSOs. Only when nobody can call any more. */
 void fab_registry_fini(void);
 
-/* The first provider; the rest by next. Providers that layer themselves over others come last. */
+/* The first provider; `next` leads to the others. Utility providers come last. */
 const struct fab_provider *fab_registry_first(void);
 
-/* The provider that opens what this name means: of a layered one the utility provider ("tcp;ofi_rxm": ofi_rxm),
- * wherever it stands. NULL if there is none. */
+/* The provider that opens fabrics of this name: for a layered name the utility provider ("tcp;ofi_rxm": ofi_rxm), in
+ * any order of the layers. NULL if there is none. */
 struct fi_provider *fab_registry_find(const char *name);
 
-/* FI_PROVIDER's value, NULL if it is not set; and who it left out, separated by ", ", "" for nobody. */
+/* The value of FI_PROVIDER; NULL if it is not set. */
 const char *fab_registry_filter(void);
+/* The names of the providers that FI_PROVIDER left out, separated by ", "; "" if there are none. */
 const char *fab_registry_left_out(void);
 
-/* Where entries of a provider of this name stand in the answer of fi_getinfo(): smaller is earlier. */
+/* The rank of entries of a provider of this name in the answer of fi_getinfo(): lower ranks come first. */
 unsigned fab_registry_rank(const char *name);
 
 /* Register a provider by hand: for tests, before the first fi_getinfo() or from one thread. dso is NULL or a handle

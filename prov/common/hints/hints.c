@@ -75,8 +75,8 @@ static int hint_mr_mode(const struct fab_hint_match *match)
 	return match->hints->domain_attr ? match->hints->domain_attr->mr_mode : 0;
 }
 
-/* Is the answer about memory that others reach? Who asks for nothing asks for everything, but for what it is not
- * willing to register memory for. */
+/* True if the answer includes remote access to memory. Hints without caps ask for all capabilities, but for remote
+ * access only if their mr_mode has the bits that the offer needs for it. */
 static bool has_remote_access(const struct fab_hint_match *match)
 {
 	uint64_t caps = match->hints->caps, need = match->offer->mr_mode_need & MR_BASIC_BITS;
@@ -90,7 +90,7 @@ static bool has_remote_access(const struct fab_hint_match *match)
 	return !(need & ~(mode == FI_MR_SCALABLE ? 0 : (uint64_t) mode));
 }
 
-/* What registration must be like. Whoever lets nobody reach its memory has no part in keys and addresses of it. */
+/* The mr_mode bits that the hints must have. Without remote access, those of keys and addresses are not needed. */
 static uint64_t needed_mr_mode(const struct fab_hint_match *match)
 {
 	uint64_t need = match->offer->mr_mode_need;
@@ -318,7 +318,7 @@ static void check_names(struct fab_hint_match *match)
 	}
 }
 
-/* What of this is open already: the one that was asked for, or the oldest. */
+/* Fill in the open fabric and domain of these names: those in the hints, or the oldest that are open. */
 static void answer_handles(const struct fab_hint_match *match, struct fi_info *info)
 {
 	const struct fi_info *hints = match->hints;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The machine's network interfaces, best first, and what node, service and flags of fi_getinfo(3) mean on them. For IP
+ * The machine's network interfaces, best first, and the resolution of node, service and flags of fi_getinfo(3). For IP
  * providers. doc/design.md, 7.7.
  *
- * Only interfaces that are up count, and of IPv6 only addresses that can be used. Better is, in this order: not
- * loopback; running; an address that is not link-local; hardware, or the way of a default route, before other software
- * interfaces, those before docker, bridges, veth and tun; of a default route; faster; an IPv6 address that is neither
- * temporary nor deprecated; IPv4; as the kernel lists them.
+ * Interfaces that are down are left out, and so are IPv6 addresses that cannot be used. Of two entries that one is
+ * better which differs first in this list: not loopback; running; not a link-local address; an interface with hardware
+ * or with a default route before other software interfaces, and those before docker, bridges, veth and tun; a default
+ * route; faster; not a temporary or deprecated IPv6 address; IPv4; the order of the kernel.
  */
 #ifndef FAB_NETIF_H
 #define FAB_NETIF_H
@@ -33,14 +33,15 @@ struct fab_netif {
 };
 
 /*
- * One entry per interface and address, ranked. filter is the value of FI_TCP_IFACE, or NULL: a comma list of names,
- * globs ("eth*"), addresses and ranges ("10.0.0.0/8"). '^' or '!' before an item leaves out what it names; if there are
- * items without, only what one of them names is taken, and their order is that of the result. *list is allocated
- * (free()). 0; -FI_ENODATA: none left (a log line says what there was); -FI_ENOMEM, -errno of asking the system.
+ * List the interfaces, one entry for each address, best first. filter is the value of FI_TCP_IFACE, or NULL: a comma list
+ * of names, globs ("eth*"), addresses and ranges ("10.0.0.0/8"). An item with '^' or '!' in front leaves out the entries
+ * that it matches. If there are items without, only entries that match one of them are taken, in the order of the items.
+ * The caller frees *list by free(). 0; -FI_ENODATA: the filter leaves none (logged, with the interfaces that there are);
+ * -FI_ENOMEM; or -errno of the system.
  */
 int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt);
 
-/* Where fab_netif_list() gets its facts. A test may put another in its place. */
+/* The sources of fab_netif_list(). A test may replace them. */
 struct fab_netif_source {
 	const char *proc_net;		/* "/proc/net": route, ipv6_route, if_inet6 */
 	const char *sys_net;		/* "/sys/class/net" */

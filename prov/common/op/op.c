@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Facts about operations, by code. Constant data.
+ * The table of operation codes: names, completion flags, counters. Constant data.
  */
 #include "common/op/op.h"
 

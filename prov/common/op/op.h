@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One data operation and its completion, as every provider passes them around (doc/design.md, section 6).
+ * A data operation and its completion, in the form that all providers use (doc/design.md, section 6).
  *
- * libfabric has some sixty data calls; each fills a struct fab_op on its stack and hands it to one submit function.
- * Whatever outlives the call keeps a struct fab_comp: all that a CQ entry or a counter will need.
+ * libfabric has some sixty data calls. Each fills a struct fab_op on its stack and passes it to one submit function of
+ * the provider. When the operation completes, a struct fab_comp has all that a CQ entry or a counter needs.
  */
 #ifndef FAB_OP_H
 #define FAB_OP_H
@@ -18,15 +18,15 @@
 enum fab_op_code {
 	FAB_OP_SEND,
 	FAB_OP_TSEND,
-	FAB_OP_CSEND,			/* a message within a collective, tagged, hooked */
+	FAB_OP_CSEND,			/* a message of a collective: tagged and hooked */
 	FAB_OP_WRITE,
 	FAB_OP_ATOMIC,
-	FAB_OP_READ,			/* from here to RECV: data comes back */
-	FAB_OP_FETCH_ATOMIC,		/* fetching and comparing ones */
+	FAB_OP_READ,			/* from here to before RECV: data comes back */
+	FAB_OP_FETCH_ATOMIC,		/* fi_fetch_atomic() and fi_compare_atomic() */
 	FAB_OP_COLLECTIVE,		/* of an application; appears in completions only */
 	FAB_OP_RECV,
 	FAB_OP_TRECV,
-	FAB_OP_CRECV,			/* likewise; addr is its source whatever the endpoint's capabilities */
+	FAB_OP_CRECV,			/* receives a FAB_OP_CSEND; addr is its source, whatever the endpoint's caps */
 	FAB_OP_REMOTE_WRITE,		/* at the target; appears in completions only */
 	FAB_OP_REMOTE_READ,		/* likewise */
 	FAB_OP_REMOTE_ATOMIC,		/* likewise */
@@ -54,8 +54,10 @@ struct fab_op_desc {
 extern const struct fab_op_desc fab_op_desc[FAB_OP_MAX];
 
 /*
- * What an atomic has beside. Operands of fetching and comparing ones are here, since struct fab_op.iov is where the
- * result goes; of the others they are there. Each has the same bytes in all, or none where the operation does not look.
+ * The fields of an atomic that struct fab_op lacks. The operands of fi_atomic() are in fab_op.iov. Those of
+ * fi_fetch_atomic() and fi_compare_atomic() are here, since fab_op.iov then is the buffer for the result. operand,
+ * compare and result have the same number of bytes in all; operand or compare has none if the operation does not use
+ * it.
  */
 struct fab_amo {
 	enum fab_atomic_kind kind;
@@ -67,15 +69,15 @@ struct fab_amo {
 };
 
 /*
- * A call's arguments in one form. Everything that it points to belongs to the caller and is gone when submit returns.
- * flags are final: the entry point has merged the endpoint's op_flags for the calls that use them (fi_endpoint(3)),
- * and fi_inject*() come as FI_INJECT with no_comp set.
+ * The arguments of a data call. Everything that it points to belongs to the caller, and is valid only until submit
+ * returns. flags are final: the entry point has added the endpoint's op_flags for calls that use them (fi_endpoint(3)).
+ * fi_inject*() have FI_INJECT and no_comp set.
  */
 struct fab_op {
 	enum fab_op_code code;
 	bool no_comp;			/* fi_inject*(): success writes no CQ entry (counters still count) */
-	bool hooked;			/* context is a struct fab_hook, which hears of the end; nobody else does */
-	bool accepted;			/* taken from the application before: the size of the queue does not bound it */
+	bool hooked;			/* context is a struct fab_hook: it is called instead of writing to the CQ */
+	bool accepted;			/* accepted from the application earlier: not refused for a full queue */
 	uint32_t iov_cnt;
 	uint32_t rma_cnt;
 	const struct iovec *iov;
@@ -93,15 +95,15 @@ struct fab_op {
 struct fab_comp;
 struct fab_cq_fail;
 
-/* Who is told how an operation has ended, in place of queue and counters: deferred work, collectives. Engine lock held,
- * in the middle of sending or parsing: nothing is submitted from in here. fail is NULL after a success. The hook is the
- * operation's until then. */
+/* Called when an operation has ended, in place of completion queue and counters: for deferred work and collectives.
+ * done() runs with the engine's lock held, inside of sending or parsing, so it must not submit operations. fail is NULL
+ * after success. The hook must live until then. */
 struct fab_hook {
 	void (*done)(struct fab_hook *hook, enum fab_op_code code, const struct fab_comp *comp,
 		     const struct fab_cq_fail *fail);
 };
 
-/* Bytes that iov[0..cnt) describe. */
+/* The total length of iov[0..cnt) in bytes. */
 static inline size_t fab_iov_len(const struct iovec *iov, size_t cnt)
 {
 	size_t len = 0;
@@ -111,14 +113,14 @@ static inline size_t fab_iov_len(const struct iovec *iov, size_t cnt)
 	return len;
 }
 
-/* Copy cnt entries; from may be NULL where there are none, as Open MPI has it. */
+/* Copy cnt entries. from may be NULL if cnt is 0; Open MPI passes that. */
 static inline void fab_iov_copy(struct iovec *to, const struct iovec *from, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++)
 		to[i] = from[i];
 }
 
-/* What a completion says, whatever the format of the CQ. */
+/* The values of a completion, for any format of the CQ. */
 struct fab_comp {
 	void *context;
 	uint64_t flags;			/* FI_* of fi_cq(3) */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The "not supported" entry of every slot of every ops table. Each table is one list of its slots, from which come both
- * the functions and the code that puts them where a provider left a slot empty: a slot cannot have one without the
- * other.
+ * The "not supported" function of every entry of every operation table. Each table is one macro list of its entries.
+ * The list expands both to the functions and to the code that fills empty entries with them, so neither can lack an
+ * entry.
  *
- * The tables filled are static ones of providers. fill_lock makes it safe to fill one again from another thread:
- * whoever comes second finds no empty slot.
+ * The tables that are filled are static tables of providers. fill_lock makes it safe to fill a table again from another
+ * thread: the second call finds no empty entry.
  */
 #include "common/ops/ops.h"
 

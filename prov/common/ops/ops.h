@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Typed "not supported" entries for every ops table of the interface, so that a caller never meets a NULL and each
- * answers -FI_ENOSYS (doc/design.md, section 5).
+ * Typed "not supported" functions for every operation table of the interface, so that no table has a NULL entry
+ * (doc/design.md, section 5). They return -FI_ENOSYS, with these exceptions: a function that returns a pointer returns
+ * NULL, one that returns a count returns 0, and getopt and setopt of an endpoint return -FI_ENOPROTOOPT, as for an
+ * unknown option.
  *
- * FAB_OPS_FILL(table) sets slots that are NULL, and size if it is 0, to the -FI_ENOSYS entries (a function that returns
- * a pointer gives NULL, a count 0; options of an endpoint are -FI_ENOPROTOOPT, as those are that it does not know).
- * Providers call it on each static table when they are initialised; the fab_*_init() calls that take tables do it as
- * well. Any thread, any number of times. In the fab_no_* tables every entry is of that kind.
+ * FAB_OPS_FILL(table) fills the entries of a table that are NULL, and sets size if it is 0. Providers call it for each
+ * static table when they are loaded; the fab_*_init() functions that take tables call it, too. Any thread, any number
+ * of times. In the fab_no_* tables all entries are "not supported".
  */
 #ifndef FAB_OPS_H
 #define FAB_OPS_H
@@ -21,6 +22,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+/* FAB_OPS_FILL() for each type of table; callers use that. */
 void fab_ops_fill_fid(struct fi_ops *ops);
 void fab_ops_fill_fabric(struct fi_ops_fabric *ops);
 void fab_ops_fill_domain(struct fi_ops_domain *ops);
@@ -62,9 +64,9 @@ extern struct fi_ops_collective fab_no_collective;
 	struct fi_ops_collective *: fab_ops_fill_collective)(ops)
 
 /*
- * The calls of an endpoint that sends only or receives only: the tables of its provider, in which the calls of the
- * direction that its capabilities leave out answer -FI_ENOSYS. Chosen when the endpoint is opened, so that no call
- * asks.
+ * Operation tables of an endpoint that only sends or only receives: those of its provider, with the calls of the other
+ * direction replaced by ones that return -FI_ENOSYS. They are chosen when the endpoint is opened, so that no call has
+ * to check capabilities.
  */
 struct fab_ops_part {
 	struct fi_ops_msg msg;
@@ -72,11 +74,12 @@ struct fab_ops_part {
 	struct fi_ops_rma rma;
 };
 
-/* *part becomes *all with what caps (FI_SEND, FI_RECV) has of it. */
+/* Make *part a copy of *all, without the calls of directions (FI_SEND, FI_RECV) that are not in caps. */
 void fab_ops_part_msg(struct fi_ops_msg *part, const struct fi_ops_msg *all, uint64_t caps);
+/* The same for tagged messages. */
 void fab_ops_part_tagged(struct fi_ops_tagged *part, const struct fi_ops_tagged *all, uint64_t caps);
-/* Replace the tables of ep, which are its provider's, by such for caps, all modifiers spelled out. *part is what
- * they are in, which the caller frees after the endpoint; NULL if nothing had to be left out. 0 or -FI_ENOMEM. */
+/* Replace the provider's tables in ep by ones for caps (with all modifiers, see fab_caps_full()). 0: *part holds the
+ * tables, and the caller frees it after the endpoint; NULL: ep has all directions and keeps its tables. -FI_ENOMEM. */
 int fab_ops_part_take(struct fid_ep *ep, uint64_t caps, struct fab_ops_part **part);
 
 #endif

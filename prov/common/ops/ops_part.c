@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tables of operations with one direction left out. No lock: an endpoint being opened is its caller's alone. */
+/* Operation tables with one direction left out. No lock: while an endpoint is opened, only its opener can reach it. */
 #include "common/ops/ops.h"
 
 #include <stdbool.h>
