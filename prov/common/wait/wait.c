@@ -130,8 +130,8 @@ static void signal_tell(struct fab_signal *signal)
 	fab_wait_signal(fab_container(signal, struct fab_wait, signal));
 }
 
-/* Look whether fab_wait_wake() was called. All who are asleep now shall leave; if there is none, the next call takes
- * it. True if it was. */
+/* True if fab_wait_wake() was called since the last look. All threads that sleep now are then to return; if none
+ * sleeps, the next call that would sleep returns instead. */
 static bool note_wakes(struct fab_wait *wait)
 {
 	uint32_t wakes = atomic_load(&wait->wakes);
@@ -146,7 +146,7 @@ static bool note_wakes(struct fab_wait *wait)
 	return true;
 }
 
-/* Who tells of this queue: its own teller or that of its set, or NULL. */
+/* The teller of this queue: its own, or that of its set, or NULL. */
 static struct fab_teller *waits_teller(const struct fab_wait *wait)
 {
 	return wait->set ? wait->set->teller : wait->teller;
