@@ -41,7 +41,7 @@ void fab_explain_init(void)
 }
 
 /* The calling thread's latest object; NULL if it has none. explains_lock held. */
-static struct explain *find(void)
+static struct explain *explain_find(void)
 {
 	struct fab_list *link;
 
@@ -63,7 +63,7 @@ bool fab_explain_wanted(void)
 	if (!atomic_load_explicit(&explain_cnt, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&explains_lock);
-	found = find();
+	found = explain_find();
 	pthread_mutex_unlock(&explains_lock);
 	return found;
 }
@@ -115,7 +115,7 @@ void fab_explain_tell(struct fab_reasons *reasons, uint32_t version, const char 
 		tell_stderr(call, reasons);
 
 	pthread_mutex_lock(&explains_lock);
-	explain = find();
+	explain = explain_find();
 	if (explain) {
 		memcpy(explain->call, call, sizeof(call));
 		fab_reasons_fini(&explain->reasons);

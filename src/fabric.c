@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static void start(void)
+static void fabric_start(void)
 {
 	fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE);	/* defines the parameters of logging */
 	fab_param_report();
@@ -33,7 +33,7 @@ void fab_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, start);
+	pthread_once(&once, fabric_start);
 }
 
 static _Atomic int open_cnt;		/* fabrics */

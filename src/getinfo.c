@@ -103,7 +103,7 @@ static bool is_new_enough(const struct fi_provider *prov, const char *attr, uint
 
 /* True if a provider of this name can have an entry that the list lets through. The entries of a core provider have its
  * own name; those of a utility have the name of the utility over a core provider. */
-static bool is_meant(const struct query *query, const char *list, const char *name)
+static bool getinfo_is_meant(const struct query *query, const char *list, const char *name)
 {
 	if (fab_filter_is_util(name))
 		return query->names_core && fab_filter_needs(list, name);
@@ -120,11 +120,11 @@ static bool may_ask(struct query *query, const struct fi_provider *prov)
 {
 	if (!fab_filter_is_util(prov->name) && fab_filter_needs(query->prov_name, prov->name))
 		query->names_core = true;
-	if (!is_meant(query, query->prov_name, prov->name)) {
+	if (!getinfo_is_meant(query, query->prov_name, prov->name)) {
 		fab_reasons_add_skipped(prov, "fabric_attr->prov_name", query->prov_name, "is another name");
 		return false;
 	}
-	if (!is_meant(query, query->user_list, prov->name)) {
+	if (!getinfo_is_meant(query, query->user_list, prov->name)) {
 		fab_reasons_add_skipped(prov, "FI_PROVIDER", query->user_list, "wants it under another one only");
 		return false;
 	}
@@ -239,7 +239,7 @@ static bool is_aside(const struct query *query, const struct fi_provider *prov)
 }
 
 /* Ask one provider. -FI_ENODATA is normal. Other failures are logged, since the answer then lacks its entries. */
-static void ask(struct query *query, const struct fab_provider *entry)
+static void getinfo_ask(struct query *query, const struct fab_provider *entry)
 {
 	struct fi_provider *prov = entry->prov;
 	struct fi_info *list = NULL;
@@ -311,7 +311,7 @@ static void collect(struct query *query)
 		if (query->flags & FI_PROV_ATTR_ONLY)
 			list_provider(query, entry->prov);
 		else
-			ask(query, entry);
+			getinfo_ask(query, entry);
 	}
 	if (!query->head)
 		blame_filter();
@@ -329,7 +329,7 @@ static int finish(struct query *query)
 	return query->head ? 0 : -FI_ENODATA;
 }
 
-static int run(struct query *query, struct fab_reasons *reasons)
+static int getinfo_run(struct query *query, struct fab_reasons *reasons)
 {
 	struct fab_reasons *before = fab_reasons_listen(reasons);
 
@@ -356,9 +356,9 @@ int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	fab_reasons_init(&reasons);
 	explain = !inner && fab_explain_wanted();
 	query_init(&query, version, node, service, flags, hints);
-	ret = run(&query, explain ? &reasons : NULL);
+	ret = getinfo_run(&query, explain ? &reasons : NULL);
 	if (ret == -FI_ENODATA && !inner && !explain && fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE))
-		ret = run(&query, &reasons);
+		ret = getinfo_run(&query, &reasons);
 
 	fab_reasons_sort(&reasons);
 	if (ret == -FI_ENODATA && !inner)

@@ -165,7 +165,7 @@ static bool name_valid(const char *name)
 
 /* Open the file; -1 if there is none, or it is /dev/null, which stands for none; or with file.error or file.fault set.
  * Nobody is waited for: a FIFO would be opened at once, and is no file to read parameters from. */
-static int open_file(void)
+static int param_open_file(void)
 {
 	int fd = open(fab_param_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -204,7 +204,7 @@ static ssize_t read_up_to(int fd, char *text, size_t size)
  * none, or with file.error or file.fault set. */
 static char *read_text(void)
 {
-	int fd = open_file();
+	int fd = param_open_file();
 	char *text = NULL;
 	ssize_t len = -1;
 
@@ -276,7 +276,7 @@ static void read_file(void)
 	file.last_number = number - 1;
 }
 
-static void report(void)
+static void param_report(void)
 {
 	size_t i;
 
@@ -295,7 +295,7 @@ static void report(void)
 void fab_param_report(void)
 {
 	pthread_once(&file_once, read_file);
-	pthread_once(&report_once, report);
+	pthread_once(&report_once, param_report);
 }
 
 /* Later lines win. */
@@ -309,7 +309,7 @@ static const char *file_value(const char *name)
 	return NULL;
 }
 
-static const char *look_up(const char *env_name)
+static const char *param_look_up(const char *env_name)
 {
 	const char *env = secure_getenv(env_name), *conf = file_value(env_name);
 
@@ -335,7 +335,7 @@ static int make_env_name(const struct fi_provider *provider, const char *name, c
 }
 
 /* params_lock held. */
-static struct param *find(const char *env_name)
+static struct param *param_find(const char *env_name)
 {
 	struct fab_list *link;
 
@@ -359,7 +359,7 @@ static void param_free(struct param *param)
 /* help is taken over, also on failure (NULL). */
 static struct param *param_alloc(const char *env_name, enum fi_param_type type, char *help, size_t why_at)
 {
-	const char *value = look_up(env_name);
+	const char *value = param_look_up(env_name);
 	struct param *param = calloc(1, sizeof(*param));
 
 	if (!param) {
@@ -408,7 +408,7 @@ static int define(const struct fi_provider *provider, const char *name, enum fi_
 	}
 	pthread_once(&file_once, read_file);
 	pthread_mutex_lock(&params_lock);
-	if (find(env_name)) {
+	if (param_find(env_name)) {
 		free(help);
 	} else {
 		param = param_alloc(env_name, type, help, why_at);
@@ -485,7 +485,7 @@ FAB_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 		return -FI_EINVAL;
 
 	pthread_mutex_lock(&params_lock);
-	param = find(env_name);
+	param = param_find(env_name);
 	if (!param)
 		ret = -FI_ENOENT;
 	else if (!param->value)
@@ -580,7 +580,7 @@ static bool unknown(const char *name, size_t len, char *buf)
 	memcpy(buf, name, len);
 	buf[len] = 0;
 	pthread_mutex_lock(&params_lock);
-	defined = find(buf);
+	defined = param_find(buf);
 	pthread_mutex_unlock(&params_lock);
 	return !defined && strcmp(buf, "FI_PREFER_SYSCONFIG");
 }

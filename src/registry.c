@@ -132,7 +132,7 @@ static bool is_by_name(const char *name)
 	return false;
 }
 
-static int add(struct fab_provider **place, struct fi_provider *prov, void *dso, bool preferred)
+static int registry_add(struct fab_provider **place, struct fi_provider *prov, void *dso, bool preferred)
 {
 	struct fab_provider *entry = *place, old;
 
@@ -184,7 +184,7 @@ int fab_registry_add(struct fi_provider *prov, void *dso, const char *source, bo
 		dismiss(prov, dso);
 		return -FI_EALREADY;
 	}
-	ret = add(place, prov, dso, preferred);
+	ret = registry_add(place, prov, dso, preferred);
 	if (ret) {
 		FAB_WARN("provider %s of %s is not used: %s", prov->name, source, fi_strerror(-ret));
 		dismiss(prov, dso);

@@ -38,7 +38,7 @@ static void key(struct out *out, const char *name)
 
 /* Begin a structure: write "name:"; its fields follow one level deeper. For NULL write "name: (null)", and return
  * false. */
-static bool begin(struct out *out, const char *name, const void *structure)
+static bool tostr_begin(struct out *out, const char *name, const void *structure)
 {
 	fab_strbuf_printf(&out->sb, "%*s%s:%s\n", (int) out->depth * 4, "", name, structure ? "" : " (null)");
 	if (structure)
@@ -164,7 +164,7 @@ static void put_context(struct out *out, uint64_t caps, uint64_t mode, uint64_t 
 
 static void put_tx_attr(struct out *out, const struct fi_tx_attr *attr)
 {
-	if (!begin(out, "fi_tx_attr", attr))
+	if (!tostr_begin(out, "fi_tx_attr", attr))
 		return;
 	put_context(out, attr->caps, attr->mode, attr->op_flags, attr->msg_order, attr->comp_order);
 	put_number(out, "inject_size", attr->inject_size);
@@ -177,7 +177,7 @@ static void put_tx_attr(struct out *out, const struct fi_tx_attr *attr)
 
 static void put_rx_attr(struct out *out, const struct fi_rx_attr *attr)
 {
-	if (!begin(out, "fi_rx_attr", attr))
+	if (!tostr_begin(out, "fi_rx_attr", attr))
 		return;
 	put_context(out, attr->caps, attr->mode, attr->op_flags, attr->msg_order, attr->comp_order);
 	put_number(out, "total_buffered_recv", attr->total_buffered_recv);
@@ -188,7 +188,7 @@ static void put_rx_attr(struct out *out, const struct fi_rx_attr *attr)
 
 static void put_ep_attr(struct out *out, const struct fi_ep_attr *attr)
 {
-	if (!begin(out, "fi_ep_attr", attr))
+	if (!tostr_begin(out, "fi_ep_attr", attr))
 		return;
 	put_enum(out, "type", FI_TYPE_EP_TYPE, attr->type);
 	put_enum(out, "protocol", FI_TYPE_PROTOCOL, attr->protocol);
@@ -208,7 +208,7 @@ static void put_ep_attr(struct out *out, const struct fi_ep_attr *attr)
 
 static void put_domain_attr(struct out *out, const struct fi_domain_attr *attr)
 {
-	if (!begin(out, "fi_domain_attr", attr))
+	if (!tostr_begin(out, "fi_domain_attr", attr))
 		return;
 	put_hex(out, "domain", (uintptr_t) attr->domain);
 	put_string(out, "name", attr->name);
@@ -245,7 +245,7 @@ static void put_domain_attr(struct out *out, const struct fi_domain_attr *attr)
 
 static void put_fabric_attr(struct out *out, const struct fi_fabric_attr *attr)
 {
-	if (!begin(out, "fi_fabric_attr", attr))
+	if (!tostr_begin(out, "fi_fabric_attr", attr))
 		return;
 	put_string(out, "name", attr->name);
 	put_string(out, "prov_name", attr->prov_name);
@@ -256,7 +256,7 @@ static void put_fabric_attr(struct out *out, const struct fi_fabric_attr *attr)
 
 static void put_device_attr(struct out *out, const struct fi_device_attr *attr)
 {
-	if (!begin(out, "fi_device_attr", attr))
+	if (!tostr_begin(out, "fi_device_attr", attr))
 		return;
 	put_string(out, "name", attr->name);
 	put_string(out, "device_id", attr->device_id);
@@ -269,11 +269,11 @@ static void put_device_attr(struct out *out, const struct fi_device_attr *attr)
 
 static void put_bus_attr(struct out *out, const struct fi_bus_attr *attr)
 {
-	if (!begin(out, "fi_bus_attr", attr))
+	if (!tostr_begin(out, "fi_bus_attr", attr))
 		return;
 	put_enum(out, "bus_type", FAB_TYPE_BUS, attr->bus_type);
 	if (attr->bus_type == FI_BUS_PCI) {
-		begin(out, "fi_pci_attr", &attr->attr.pci);
+		tostr_begin(out, "fi_pci_attr", &attr->attr.pci);
 		put_number(out, "domain_id", attr->attr.pci.domain_id);
 		put_number(out, "bus_id", attr->attr.pci.bus_id);
 		put_number(out, "device_id", attr->attr.pci.device_id);
@@ -285,7 +285,7 @@ static void put_bus_attr(struct out *out, const struct fi_bus_attr *attr)
 
 static void put_link_attr(struct out *out, const struct fi_link_attr *attr)
 {
-	if (!begin(out, "fi_link_attr", attr))
+	if (!tostr_begin(out, "fi_link_attr", attr))
 		return;
 	put_string(out, "address", attr->address);
 	put_number(out, "mtu", attr->mtu);
@@ -301,7 +301,7 @@ static void put_nic(struct out *out, const struct fid_nic *nic)
 		put_pointer(out, "nic", NULL);
 		return;
 	}
-	begin(out, "nic", nic);
+	tostr_begin(out, "nic", nic);
 	put_device_attr(out, nic->device_attr);
 	put_bus_attr(out, nic->bus_attr);
 	put_link_attr(out, nic->link_attr);
@@ -312,7 +312,7 @@ static void put_info(struct out *out, const void *data)
 {
 	const struct fi_info *info = data;
 
-	begin(out, "fi_info", info);
+	tostr_begin(out, "fi_info", info);
 	put_flags(out, "caps", FI_TYPE_CAPS, info->caps);
 	put_flags(out, "mode", FI_TYPE_MODE, info->mode);
 	put_enum(out, "addr_format", FI_TYPE_ADDR_FORMAT, info->addr_format);
@@ -349,7 +349,7 @@ static void put_av_attr(struct out *out, const void *data)
 {
 	const struct fi_av_attr *attr = data;
 
-	begin(out, "fi_av_attr", attr);
+	tostr_begin(out, "fi_av_attr", attr);
 	put_enum(out, "type", FI_TYPE_AV_TYPE, attr->type);
 	put_number(out, "rx_ctx_bits", (uint64_t) attr->rx_ctx_bits);
 	put_number(out, "count", attr->count);
@@ -364,7 +364,7 @@ static void put_cq_attr(struct out *out, const void *data)
 {
 	const struct fi_cq_attr *attr = data;
 
-	begin(out, "fi_cq_attr", attr);
+	tostr_begin(out, "fi_cq_attr", attr);
 	put_number(out, "size", attr->size);
 	put_hex(out, "flags", attr->flags);
 	put_enum(out, "format", FI_TYPE_CQ_FORMAT, attr->format);
@@ -381,7 +381,7 @@ static void put_mr_attr(struct out *out, const void *data)
 {
 	const struct fi_mr_attr *attr = data;
 
-	begin(out, "fi_mr_attr", attr);
+	tostr_begin(out, "fi_mr_attr", attr);
 	put_pointer(out, "mr_iov", attr->mr_iov);
 	put_number(out, "iov_count", attr->iov_count);
 	put_flags(out, "access", FI_TYPE_CAPS, attr->access);
@@ -398,7 +398,7 @@ static void put_cq_err_entry(struct out *out, const void *data)
 {
 	const struct fi_cq_err_entry *entry = data;
 
-	begin(out, "fi_cq_err_entry", entry);
+	tostr_begin(out, "fi_cq_err_entry", entry);
 	put_pointer(out, "op_context", entry->op_context);
 	put_flags(out, "flags", FI_TYPE_CQ_EVENT_FLAGS, entry->flags);
 	put_number(out, "len", entry->len);
@@ -418,7 +418,7 @@ static void put_cntr_attr(struct out *out, const void *data)
 {
 	const struct fi_cntr_attr *attr = data;
 
-	begin(out, "fi_cntr_attr", attr);
+	tostr_begin(out, "fi_cntr_attr", attr);
 	put_string(out, "events", attr->events == FI_CNTR_EVENTS_COMP ? "FI_CNTR_EVENTS_COMP" :
 		   attr->events == FI_CNTR_EVENTS_BYTES ? "FI_CNTR_EVENTS_BYTES" : "Unknown");
 	put_enum(out, "wait_obj", FI_TYPE_WAIT_OBJ, attr->wait_obj);

@@ -85,7 +85,7 @@ static struct fab_reason *new_reason(struct fab_reasons *reasons)
 	return &reasons->list[reasons->cnt];
 }
 
-static char *copy(const char *string)
+static char *why_copy(const char *string)
 {
 	return strdup(string ? string : "-");
 }
@@ -103,9 +103,9 @@ static void record(const struct fi_provider *prov, const struct fab_why *why, bo
 			.kind = why->kind,
 			.skipped = skipped,
 			.entry = why->entry ? strdup(why->entry) : NULL,
-			.attr = copy(why->attr),
-			.asked = copy(why->asked),
-			.offered = copy(why->offered),
+			.attr = why_copy(why->attr),
+			.asked = why_copy(why->asked),
+			.offered = why_copy(why->offered),
 			.order = (unsigned) listener->cnt,
 		};
 		if ((reason->entry || !why->entry) && reason->attr && reason->asked && reason->offered) {
@@ -130,7 +130,8 @@ const struct fab_core_ops fab_reasons_ops = {
 	.count_fabric = fab_count_fabric,
 };
 
-static void add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered, bool skipped)
+static void why_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered,
+		    bool skipped)
 {
 	record(prov, &(struct fab_why) { .kind = FAB_WHY_CALL, .attr = attr, .asked = asked, .offered = offered },
 	       skipped);
@@ -138,12 +139,12 @@ static void add(const struct fi_provider *prov, const char *attr, const char *as
 
 void fab_reasons_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
 {
-	add(prov, attr, asked, offered, false);
+	why_add(prov, attr, asked, offered, false);
 }
 
 void fab_reasons_add_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered)
 {
-	add(prov, attr, asked, offered, true);
+	why_add(prov, attr, asked, offered, true);
 }
 
 static bool same_provider(const struct fab_reason *a, const struct fab_reason *b)
@@ -214,7 +215,7 @@ static void rank_providers(struct fab_reasons *reasons)
 	}
 }
 
-static int compare(const void *left, const void *right)
+static int why_compare(const void *left, const void *right)
 {
 	const struct fab_reason *a = left, *b = right;
 
@@ -232,7 +233,7 @@ void fab_reasons_sort(struct fab_reasons *reasons)
 	rank_entries(reasons);
 	rank_providers(reasons);
 	if (reasons->cnt)
-		qsort(reasons->list, reasons->cnt, sizeof(*reasons->list), compare);
+		qsort(reasons->list, reasons->cnt, sizeof(*reasons->list), why_compare);
 }
 
 static void put_reason(struct fab_strbuf *sb, const struct fab_reason *reason)

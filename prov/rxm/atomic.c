@@ -135,7 +135,7 @@ static uint64_t access_of(const struct request *req)
 }
 
 /* Do it, what was there before into result, unless that is NULL. 0, or the FI_E* for which it is refused. */
-static int run(struct rxm_ep *ep, const struct request *req, uint8_t *result)
+static int atomic_run(struct rxm_ep *ep, const struct request *req, uint8_t *result)
 {
 	struct iovec iov[RXM_IOV_MAX * FAB_MR_IOV_LIMIT];
 	struct fab_domain *domain = ep->base.domain;
@@ -189,7 +189,7 @@ void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 		return;
 	}
 	if (!err)
-		err = run(ep, &req, fetches ? tx->buf->pkt.data + sizeof(rsp) : NULL);
+		err = atomic_run(ep, &req, fetches ? tx->buf->pkt.data + sizeof(rsp) : NULL);
 	result_len = !err && fetches ? req.len : 0;
 	rsp = (struct rxm_amo_rsp) { .status = htonl((uint32_t) err), .len = htonl((uint32_t) result_len) };
 	memcpy(tx->buf->pkt.data, &rsp, sizeof(rsp));

@@ -103,7 +103,7 @@ static bool worth_retry(const struct rxm_conn *conn, int err)
 		(err == FI_ECONNRESET || (err == FI_ETIMEDOUT && !conn->ep->domain->patient)));
 }
 
-static void fail(struct rxm_conn *conn, int err, const char *why, bool for_good)
+static void conn_fail(struct rxm_conn *conn, int err, const char *why, bool for_good)
 {
 	struct rxm_peer *peer = conn->peer;
 	char text[FAB_ADDR_STRLEN];
@@ -125,7 +125,7 @@ static void fail(struct rxm_conn *conn, int err, const char *why, bool for_good)
 
 void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why)
 {
-	fail(conn, err, why, false);
+	conn_fail(conn, err, why, false);
 }
 
 void rxm_conn_broken(struct rxm_conn *conn, const char *what)
@@ -289,7 +289,7 @@ int rxm_conn_start(struct rxm_peer *peer)
 
 /* ---- connections that peers make ---- */
 
-static void refuse(struct rxm_ep *ep, const struct fi_info *info, enum rxm_cm_reason reason)
+static void conn_refuse(struct rxm_ep *ep, const struct fi_info *info, enum rxm_cm_reason reason)
 {
 	const struct rxm_cm_rej rej = { .version = RXM_CM_VERSION, .reason = (uint8_t) reason };
 
@@ -314,7 +314,7 @@ enum verdict {
 	REFUSE,
 };
 
-static enum verdict decide(struct rxm_peer *peer, const union fab_sockaddr *own, const struct rxm_cm_req *req)
+static enum verdict conn_decide(struct rxm_peer *peer, const union fab_sockaddr *own, const struct rxm_cm_req *req)
 {
 	struct rxm_conn *conn = peer->conn;
 	int order = compare_addr(&peer->addr, own);
@@ -391,7 +391,7 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 
 	conn = conn_new(peer, info, &ret);
 	if (!conn) {
-		refuse(peer->ep, info, RXM_REJECT_UNSPEC);
+		conn_refuse(peer->ep, info, RXM_REJECT_UNSPEC);
 		return ret;
 	}
 	conn->state = RXM_CONN_ACCEPTING;
@@ -416,7 +416,7 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 	int ret = 0;
 
 	if (ep->closing || !read_req(ep, info, data, len, &req, &from)) {
-		refuse(ep, info, RXM_REJECT_REFUSED);
+		conn_refuse(ep, info, RXM_REJECT_REFUSED);
 		return;
 	}
 	/* by which of our addresses the peer knows us */
@@ -425,15 +425,15 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 		fab_addr_set_port(&own.sa, fab_addr_port(&ep->addr.sa));
 	}
 	peer = rxm_peer_of(ep, &from);
-	verdict = peer ? decide(peer, &own, &req) : REFUSE;
+	verdict = peer ? conn_decide(peer, &own, &req) : REFUSE;
 	/* with its former life, one that nobody knows has been forgotten */
 	peer = peer ? rxm_peer_of(ep, &from) : NULL;
 	if (!peer) {
-		refuse(ep, info, RXM_REJECT_UNSPEC);
+		conn_refuse(ep, info, RXM_REJECT_UNSPEC);
 		return;
 	}
 	if (verdict == REFUSE)
-		refuse(ep, info, RXM_REJECT_ALREADY);
+		conn_refuse(ep, info, RXM_REJECT_ALREADY);
 	else
 		ret = accept_from(peer, info, &req, verdict);
 	/* our own attempt may have ended for its sake */
@@ -500,7 +500,7 @@ bool rxm_conn_ended(struct rxm_poller *poller)
 	return true;
 }
 
-static void failed(struct rxm_poller *poller)
+static void conn_failed(struct rxm_poller *poller)
 {
 	uint8_t data[256];
 	char said[RXM_WHY - 40], why[RXM_WHY];
@@ -548,7 +548,7 @@ bool rxm_conn_event(struct rxm_poller *poller)
 		return false;
 	ret = fi_eq_read(poller->eq, &event, &entry, sizeof(entry), 0);
 	if (ret == -FI_EAVAIL) {
-		failed(poller);
+		conn_failed(poller);
 		return true;
 	}
 	if (ret < (ssize_t) sizeof(entry.cm))
@@ -588,7 +588,7 @@ static void check_deadlines(struct fab_timer *timer)
 		if (conn->state == RXM_CONN_UP)
 			continue;
 		if (now >= conn->deadline_ns) {
-			fail(conn, FI_ETIMEDOUT,
+			conn_fail(conn, FI_ETIMEDOUT,
 			     "the connection was not made in time (FI_OFI_RXM_CONNECT_TIMEOUT)", true);
 			next = ep->conns.next;
 			continue;

@@ -87,7 +87,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_
 	}, flags, mr);
 }
 
-static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t key,
+static int rxm_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t key,
 		  uint64_t flags, struct fid_mr **mr, void *context)
 {
 	return mr_regv(fid, &(struct iovec) { (void *) buf, len }, 1, access, offset, key, flags, mr, context);
@@ -95,7 +95,7 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 
 static struct fi_ops_mr mr_ops = {
 	.size = sizeof(struct fi_ops_mr),
-	.reg = mr_reg,
+	.reg = rxm_mr_reg,
 	.regv = mr_regv,
 	.regattr = mr_regattr,
 };

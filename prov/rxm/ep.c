@@ -214,7 +214,7 @@ static void flush(struct rxm_ep *ep)
 		rxm_poller_wait(ep->poller, 10);
 }
 
-static void stop(struct rxm_ep *ep)
+static void rxm_ep_stop(struct rxm_ep *ep)
 {
 	fab_av_unwatch(ep->base.av, &ep->watch);
 	fab_engine_lock(ep->base.engine);
@@ -251,7 +251,7 @@ static int ep_close(struct fid *fid)
 	fab_engine_unlock(ep->base.engine);
 	fab_trigger_close(&ep->base);
 	if (ep->base.enabled)
-		stop(ep);
+		rxm_ep_stop(ep);
 	fab_engine_lock(ep->base.engine);
 	flush_receives(ep, FI_ECANCELED);
 	fab_coll_fini(&ep->base);
@@ -293,7 +293,7 @@ static struct fi_ops_cm ep_cm_ops = {
 	.join = fab_coll_join,
 };
 
-static int check_open(const struct rxm_domain *domain, const struct fi_info *info)
+static int rxm_ep_check_open(const struct rxm_domain *domain, const struct fi_info *info)
 {
 	const struct rxm_fabric *fabric = fab_container(domain->base.fabric, struct rxm_fabric, base);
 	struct fab_offer offer = rxm_offer_over(fabric->below_name);
@@ -365,7 +365,7 @@ int rxm_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 	struct rxm_ep *ep;
 	int ret;
 
-	ret = check_open(domain, info);
+	ret = rxm_ep_check_open(domain, info);
 	if (ret)
 		return ret;
 	ep = calloc(1, sizeof(*ep));

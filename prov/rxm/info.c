@@ -145,7 +145,7 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 /* Is an entry of the provider below one to stand on, behind those in `before`? Not another layer or another type; and,
  * where no domain is asked for by name, only the protocol that comes first on its fabric: who spreads its processes
  * over the entries of an answer, as Open MPI does, would give some RC and some XRC, which do not reach each other. */
-static bool suits(const struct fi_info *info, const char *below, const struct fi_info *hints,
+static bool info_suits(const struct fi_info *info, const char *below, const struct fi_info *hints,
 		  const struct fi_info *before)
 {
 	if (strcmp(info->fabric_attr->prov_name, below) || info->ep_attr->type != FI_EP_MSG)
@@ -177,7 +177,7 @@ static void sift(struct fi_info **list, const char *below, const struct fi_info 
 	while ((info = rest)) {
 		rest = info->next;
 		info->next = NULL;
-		if (suits(info, below, hints, choose ? *list : NULL)) {
+		if (info_suits(info, below, hints, choose ? *list : NULL)) {
 			*end = info;
 			end = &info->next;
 		} else {

@@ -13,20 +13,20 @@
 #define SEND_FLAGS	(ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA)
 #define RECV_FLAGS	(ANY_FLAGS | FI_MULTI_RECV)
 
-static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
+static ssize_t rxm_ops_submit(struct fab_ep *ep, const struct fab_op *op)
 {
 	return rxm_submit(fab_container(ep, struct rxm_ep, base), op);
 }
 
-static ssize_t post_recv(struct fab_ep *ep, const struct fab_op *op)
+static ssize_t rxm_ops_post_recv(struct fab_ep *ep, const struct fab_op *op)
 {
 	return rxm_post_recv(fab_container(ep, struct rxm_ep, base), op);
 }
 
 static const struct fab_calls calls = {
 	.prov = &rxm_prov,
-	.submit = submit,
-	.post_recv = post_recv,
+	.submit = rxm_ops_submit,
+	.post_recv = rxm_ops_post_recv,
 	.send_flags = SEND_FLAGS,
 	.read_flags = ANY_FLAGS,
 	.recv_flags = RECV_FLAGS,

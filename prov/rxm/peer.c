@@ -19,7 +19,7 @@
 #define AGAIN_MAX_MS	200
 #define AGAIN_LIMIT_MS	60000		/* from the first failure on, unless FI_OFI_RXM_CONNECT_TIMEOUT is less */
 
-static struct rxm_peer *find(struct rxm_ep *ep, const union fab_sockaddr *addr)
+static struct rxm_peer *rxm_peer_find(struct rxm_ep *ep, const union fab_sockaddr *addr)
 {
 	struct fab_list *link;
 
@@ -49,7 +49,7 @@ static void hold_off(struct rxm_peer *peer, int err)
 	peer->untold = peer->asked;
 }
 
-static void give_up(struct rxm_peer *peer, int err, const char *why)
+static void peer_give_up(struct rxm_peer *peer, int err, const char *why)
 {
 	char text[RXM_WHY];
 
@@ -69,13 +69,13 @@ static bool ops_want(const struct rxm_peer *peer)
 }
 
 /* Is there something to connect for? */
-static bool is_wanted(const struct rxm_peer *peer)
+static bool peer_is_wanted(const struct rxm_peer *peer)
 {
 	return ops_want(peer) || rxm_coll_waits(peer);
 }
 
 /* Its turn has come. 0, or -FI_E*: it fails, and is held off. */
-static int start(struct rxm_peer *peer)
+static int rxm_peer_start(struct rxm_peer *peer)
 {
 	int ret = rxm_conn_start(peer);
 
@@ -92,15 +92,15 @@ static void turn_begin(struct fab_turn *turn)
 	char why[RXM_WHY];
 	int ret;
 
-	if (peer->conn || !is_wanted(peer)) {
+	if (peer->conn || !peer_is_wanted(peer)) {
 		fab_pace_leave(&peer->ep->pace, turn);
 		return;
 	}
-	ret = start(peer);
+	ret = rxm_peer_start(peer);
 	if (!ret)
 		return;
 	snprintf(why, sizeof(why), "it cannot be connected to: %s", fi_strerror(-ret));
-	give_up(peer, -ret, why);
+	peer_give_up(peer, -ret, why);
 }
 
 static uint32_t young_max(void)
@@ -112,7 +112,7 @@ static void retry_fire(struct fab_timer *timer)
 {
 	struct rxm_peer *peer = fab_container(timer, struct rxm_peer, retry);
 
-	if (peer->conn || !is_wanted(peer))
+	if (peer->conn || !peer_is_wanted(peer))
 		return;
 	if (!fab_pace_has(&peer->turn) && fab_pace_enter(&peer->ep->pace, &peer->turn))
 		turn_begin(&peer->turn);
@@ -124,7 +124,7 @@ void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 	/* two that refuse each other must not go on in step */
 	uint64_t now = fab_now_ns(), when_ns = now + ms * MS + fab_random64() % (ms * MS);
 
-	if (peer->conn || !is_wanted(peer)) {
+	if (peer->conn || !peer_is_wanted(peer)) {
 		peer->tries = 0;
 		rxm_peer_put(peer);
 		return;
@@ -133,7 +133,7 @@ void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 		peer->deadline_ns = now + (uint64_t) fab_min(rxm_params.connect_timeout_ms, AGAIN_LIMIT_MS) * MS;
 	if (when_ns > peer->deadline_ns) {
 		hold_off(peer, err);
-		give_up(peer, err, why);
+		peer_give_up(peer, err, why);
 		rxm_peer_put(peer);
 		return;
 	}
@@ -144,7 +144,7 @@ void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
 {
 	if (ops_want(peer) && !peer->conn) {
 		hold_off(peer, err);
-		give_up(peer, err, why);
+		peer_give_up(peer, err, why);
 	}
 	rxm_coll_lost(peer, err);
 	rxm_peer_put(peer);
@@ -161,14 +161,14 @@ int rxm_peer_connect(struct rxm_peer *peer)
 		}
 		peer->holdoff_ns = 0;
 	}
-	return fab_pace_enter(&peer->ep->pace, &peer->turn) ? start(peer) : 0;
+	return fab_pace_enter(&peer->ep->pace, &peer->turn) ? rxm_peer_start(peer) : 0;
 }
 
 /* ---- the table ---- */
 
 struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
 {
-	struct rxm_peer *peer = find(ep, addr);
+	struct rxm_peer *peer = rxm_peer_find(ep, addr);
 
 	if (peer)
 		return peer;
@@ -222,7 +222,7 @@ static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const uni
 	struct rxm_peer *peer;
 
 	fab_engine_lock(ep->base.engine);
-	peer = find(ep, addr);
+	peer = rxm_peer_find(ep, addr);
 	if (peer)
 		peer->fi_addr = fi_addr;
 	rxm_rx_name(ep, peer, addr, fi_addr);
@@ -235,7 +235,7 @@ static void av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 	struct rxm_peer *peer;
 
 	fab_engine_lock(ep->base.engine);
-	peer = find(ep, addr);
+	peer = rxm_peer_find(ep, addr);
 	if (fi_addr < ep->by_addr_cnt)
 		ep->by_addr[fi_addr] = NULL;
 	rxm_rx_name(ep, peer, addr, FI_ADDR_NOTAVAIL);
@@ -271,7 +271,7 @@ static bool lose_peer(struct fab_entry *entry, void *err)
 		rxm_conn_fail(peer->conn, *(const int *) err, why);
 	if (peer->inbound)
 		rxm_conn_fail(peer->inbound, *(const int *) err, why);
-	give_up(peer, *(const int *) err, why);
+	peer_give_up(peer, *(const int *) err, why);
 	peer->fi_addr = fi_addr;
 	return false;
 }
@@ -290,7 +290,7 @@ static void close_peer(struct fab_entry *entry)
 		rxm_conn_end(peer->conn, FI_ECANCELED, "the endpoint is closed");
 	if (peer->inbound)
 		rxm_conn_end(peer->inbound, FI_ECANCELED, "the endpoint is closed");
-	give_up(peer, FI_ECANCELED, "the endpoint is closed");
+	peer_give_up(peer, FI_ECANCELED, "the endpoint is closed");
 	peer->fi_addr = FI_ADDR_NOTAVAIL;
 	rxm_peer_put(peer);
 }

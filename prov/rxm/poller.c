@@ -330,7 +330,7 @@ static int open_queues(struct rxm_domain *domain, struct rxm_poller *poller)
 	return ret;
 }
 
-static void start(struct rxm_poller *poller, bool over_device)
+static void rxm_poller_start(struct rxm_poller *poller, bool over_device)
 {
 	poller->cq_src.ready = cq_ready;
 	poller->eq_src.ready = eq_ready;
@@ -361,7 +361,7 @@ static int poller_open(struct rxm_domain *domain, struct fab_engine *engine, str
 		free(poller);
 		return ret;
 	}
-	start(poller, domain->mr_local);
+	rxm_poller_start(poller, domain->mr_local);
 	fab_list_add_tail(&domain->pollers, &poller->link);
 	*out = poller;
 	return 0;

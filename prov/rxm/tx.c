@@ -287,7 +287,7 @@ struct which {
 	uint64_t tag;			/* out */
 };
 
-static bool is_meant(const struct rxm_tx *tx, const struct which *which)
+static bool tx_is_meant(const struct rxm_tx *tx, const struct which *which)
 {
 	return tx->app && tx->hooked == which->hooked && tx->context == which->context;
 }
@@ -300,7 +300,7 @@ static bool cancel_in(struct fab_list *list, const struct which *which)
 	fab_list_for_each(list, link) {
 		struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
 
-		if (!is_meant(tx, which) || (tx->buf && tx->buf->pkt.ctrl.type == RXM_SEG))
+		if (!tx_is_meant(tx, which) || (tx->buf && tx->buf->pkt.ctrl.type == RXM_SEG))
 			continue;
 		fab_list_remove(link);
 		finish(tx, FI_ECANCELED, NULL);
@@ -330,7 +330,7 @@ static bool announced_in(const struct fab_list *list, struct which *which)
 	fab_list_for_each(list, link) {
 		const struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
 
-		if (!is_meant(tx, which) || !tx->wants_answer)
+		if (!tx_is_meant(tx, which) || !tx->wants_answer)
 			continue;
 		which->tag = tx->tag;
 		return true;
@@ -370,7 +370,7 @@ void rxm_tx_fail_coll(struct fab_list *list, int err, const char *text)
 
 /* ---- to the provider below ---- */
 
-static bool slot_take(struct rxm_tx *tx)
+static bool tx_slot_take(struct rxm_tx *tx)
 {
 	struct rxm_conn *conn = tx->conn;
 
@@ -508,7 +508,7 @@ static void decide_data(struct rxm_tx *tx)
 }
 
 /* What depends on a peer that is not one of ours, and was left open until there is a connection. 0 or -FI_E*. */
-static int decide(struct rxm_conn *conn, struct rxm_tx *tx)
+static int tx_decide(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	if (tx->what != RXM_TX_PACKET)
 		decide_data(tx);
@@ -530,14 +530,14 @@ INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	int ret = 0;
 
-	if (tx->wants_answer && !tx->answered && !slot_take(tx)) {
+	if (tx->wants_answer && !tx->answered && !tx_slot_take(tx)) {
 		enqueue(conn, tx, true);
 		return false;
 	}
 	fab_list_add_tail(&conn->flying, &tx->link);
 	tx->flying = true;
 	if (!conn->ext)
-		ret = decide(conn, tx);
+		ret = tx_decide(conn, tx);
 	if (!ret)
 		ret = tx->what == RXM_TX_PACKET ? post_packet(conn, tx) : post_rma(conn, tx);
 	if (__builtin_expect(!ret, 1))
@@ -640,7 +640,7 @@ static void told_write_done(struct rxm_tx *tx, int err, const char *text)
 }
 
 /* Does the provider below take so many more? What it has is in conn->flying. */
-static bool has_room(const struct rxm_conn *conn, size_t cnt)
+static bool tx_has_room(const struct rxm_conn *conn, size_t cnt)
 {
 	const struct fab_list *link;
 
@@ -659,7 +659,7 @@ static bool post_told_write(struct rxm_conn *conn, struct rxm_tx *tx)
 
 	then->conn = conn;
 	then->wants_answer = true;
-	if (!conn->credit[RXM_ASKS].left || !has_room(conn, 2) || !slot_take(then))
+	if (!conn->credit[RXM_ASKS].left || !tx_has_room(conn, 2) || !tx_slot_take(then))
 		return false;
 	/* where a refused write does not end the connection, and is answered */
 	if (conn->ep->domain->has_dc) {

@@ -143,7 +143,7 @@ static struct fi_ops_cm multicast_cm_ops = {
 
 /* ---- open ---- */
 
-static int check_open(const struct fab_domain *domain, const struct fi_info *info)
+static int udp_ep_check_open(const struct fab_domain *domain, const struct fi_info *info)
 {
 	if (info->ep_attr->type != FI_EP_DGRAM) {
 		UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; udp has FI_EP_DGRAM\n",
@@ -173,7 +173,7 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	};
 	int ret;
 
-	ret = check_open(domain, info);
+	ret = udp_ep_check_open(domain, info);
 	if (ret)
 		return ret;
 	ret = fab_ep_init(&ep->base, domain, info, &ops, context);

@@ -69,28 +69,28 @@ static bool is_multicast(const union fab_sockaddr *addr)
 	return IN6_IS_ADDR_MULTICAST(&addr->sin6.sin6_addr);
 }
 
-static int refuse(const char *why, int err)
+static int group_refuse(const char *why, int err)
 {
 	UDP_WARN(FI_LOG_EP_CTRL, "fi_join: %s\n", why);
 	return -err;
 }
 
 /* *flags: in as the caller gave them, out those that are meant. */
-static int check_join(const struct udp_ep *ep, const void *addr, uint64_t *flags)
+static int group_check_join(const struct udp_ep *ep, const void *addr, uint64_t *flags)
 {
 	uint64_t can = ep->base.caps & (FI_SEND | FI_RECV);
 
 	if (*flags & ~(FI_SEND | FI_RECV))
-		return refuse("flags other than FI_SEND and FI_RECV", FI_EBADFLAGS);
+		return group_refuse("flags other than FI_SEND and FI_RECV", FI_EBADFLAGS);
 	if (*flags & ~can)
-		return refuse("the endpoint was opened without the direction of FI_SEND or FI_RECV that is asked for",
-			      FI_EINVAL);
+		return group_refuse("the endpoint was opened without the direction of FI_SEND or FI_RECV that is asked "
+				    "for", FI_EINVAL);
 	if (!ep->base.eq)
-		return refuse("bind an event queue to the endpoint first", FI_ENOEQ);
+		return group_refuse("bind an event queue to the endpoint first", FI_ENOEQ);
 	if (!ep->base.enabled || ep->closing)
-		return refuse("the endpoint is not enabled", FI_EOPBADSTATE);
+		return group_refuse("the endpoint is not enabled", FI_EOPBADSTATE);
 	if (!addr)
-		return refuse("addr is NULL; it is the socket address of a group", FI_EINVAL);
+		return group_refuse("addr is NULL; it is the socket address of a group", FI_EINVAL);
 	if (!*flags)
 		*flags = can;
 	return 0;
@@ -100,7 +100,8 @@ static int check_addr(const union fab_sockaddr *addr)
 {
 	if (is_multicast(addr) && fab_addr_port(&addr->sa))
 		return 0;
-	return refuse("the address is not that of a multicast group (224.0.0.0/4, ff00::/8) with a port", FI_EINVAL);
+	return group_refuse("the address is not that of a multicast group (224.0.0.0/4, ff00::/8) with a port",
+			    FI_EINVAL);
 }
 
 static unsigned iface_of(const struct udp_group *group)
@@ -136,7 +137,7 @@ static int group_start(struct udp_group *group, bool receives)
 	while (i < UDP_GROUP_MAX && ep->groups[i])
 		i++;
 	if (i == UDP_GROUP_MAX)
-		return refuse("the endpoint has joined as many groups as it can", FI_ENOSPC);
+		return group_refuse("the endpoint has joined as many groups as it can", FI_ENOSPC);
 	if (receives)
 		ret = udp_port_open(&group->port, ep, &group->addr, true);
 	if (receives && !ret) {
@@ -157,7 +158,7 @@ int udp_join(struct fid_ep *ep_fid, const void *addr, uint64_t flags, struct fid
 	struct udp_group *group;
 	int ret;
 
-	ret = check_join(ep, addr, &flags);
+	ret = group_check_join(ep, addr, &flags);
 	if (ret)
 		return ret;
 	group = calloc(1, sizeof(*group));

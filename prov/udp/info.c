@@ -63,7 +63,7 @@ static size_t payload_max(const struct fab_netif *netif)
 	return fab_min(mtu - headers, (size_t) DATAGRAM_MAX);
 }
 
-static void fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+static void info_fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
 		      enum fi_ep_type type)
 {
 	size_t max = payload_max(netif);
@@ -90,7 +90,7 @@ static struct fab_ip ip_now(void)
 		.iface = udp_params.iface,
 		.types = types,
 		.type_cnt = fab_countof(types),
-		.fill = fill_attr,
+		.fill = info_fill_attr,
 		.nic = fab_nic_open,
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,

@@ -9,20 +9,20 @@
 /* What programs add that says nothing new about a call. */
 #define ANY_FLAGS	(FI_MSG | FI_SEND | FI_RECV | FI_COMPLETION | FI_MORE)
 
-static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
+static ssize_t udp_ops_submit(struct fab_ep *ep, const struct fab_op *op)
 {
 	return udp_submit(fab_container(ep, struct udp_ep, base), op);
 }
 
-static ssize_t post_recv(struct fab_ep *ep, const struct fab_op *op)
+static ssize_t udp_ops_post_recv(struct fab_ep *ep, const struct fab_op *op)
 {
 	return udp_post_recv(fab_container(ep, struct udp_ep, base), op);
 }
 
 static const struct fab_calls calls = {
 	.prov = &udp_prov,
-	.submit = submit,
-	.post_recv = post_recv,
+	.submit = udp_ops_submit,
+	.post_recv = udp_ops_post_recv,
 	.send_flags = ANY_FLAGS | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MULTICAST,
 	.recv_flags = ANY_FLAGS,
 	.iov_limit = UDP_IOV_LIMIT,

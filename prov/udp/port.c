@@ -32,7 +32,7 @@ static const struct sock_extended_err *find_error(struct msghdr *msg)
 	return NULL;
 }
 
-static void tell(struct udp_ep *ep, int err, const union fab_sockaddr *dest)
+static void port_tell(struct udp_ep *ep, int err, const union fab_sockaddr *dest)
 {
 	enum fi_log_level level = ep->complained ? FI_LOG_INFO : FI_LOG_WARN;
 	struct fab_eq *eq = ep->base.eq;
@@ -67,7 +67,7 @@ static bool read_error(struct udp_port *port)
 		return false;
 	error = find_error(&msg);
 	if (error && error->ee_errno && fab_addr_len(&dest.sa))
-		tell(port->ep, (int) error->ee_errno, &dest);
+		port_tell(port->ep, (int) error->ee_errno, &dest);
 	return true;
 }
 

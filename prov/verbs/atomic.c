@@ -51,7 +51,7 @@ void vrb_atomic_wr(const struct fab_amo *amo, uint64_t addr, uint32_t rkey, stru
 	}
 }
 
-static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
+static ssize_t vrb_atomic_submit(struct fab_ep *ep, const struct fab_op *op)
 {
 	if (valid(op->amo->kind, op->amo->datatype, op->amo->op, NULL))
 		return -FI_EOPNOTSUPP;
@@ -62,7 +62,7 @@ static ssize_t submit(struct fab_ep *ep, const struct fab_op *op)
 
 static const struct fab_calls calls = {
 	.prov = &vrb_prov,
-	.submit = submit,
+	.submit = vrb_atomic_submit,
 	.atomic_flags = FLAGS,
 	.iov_limit = 1,
 	.rma_limit = 1,

@@ -232,7 +232,7 @@ void vrb_cm_ready(struct fab_source *src, uint32_t events)
 
 /* ---- calls ---- */
 
-static int begin(struct vrb_ep *ep, const void *param, size_t paramlen)
+static int cm_begin(struct vrb_ep *ep, const void *param, size_t paramlen)
 {
 	int ret = vrb_cm_pack(ep->cm_data, param, paramlen);
 
@@ -257,7 +257,7 @@ static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	}
 	ret = fab_any_name_take(&vrb_prov, &dest, ep->base.info, addr, fab_any_addr_len(addr));
 	if (!ret)
-		ret = begin(ep, param, paramlen);
+		ret = cm_begin(ep, param, paramlen);
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);
@@ -279,7 +279,7 @@ static int cm_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 		VRB_WARN(FI_LOG_EP_CTRL, "fi_accept: the endpoint was not opened with the info of an FI_CONNREQ\n");
 		return -FI_EINVAL;
 	}
-	ret = begin(ep, param, paramlen);
+	ret = cm_begin(ep, param, paramlen);
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);

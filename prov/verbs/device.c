@@ -57,7 +57,7 @@ bool vrb_device_atomics(const struct vrb_device *dev)
 	return dev->attr.atomic_cap != IBV_ATOMIC_NONE;
 }
 
-static struct vrb_device *find(struct vrb_device *list, const struct ibv_context *verbs, uint8_t port_num)
+static struct vrb_device *vrb_device_find(struct vrb_device *list, const struct ibv_context *verbs, uint8_t port_num)
 {
 	while (list && (list->verbs != verbs || list->port_num != port_num))
 		list = list->next;
@@ -210,7 +210,7 @@ static bool is_up(struct vrb_device *dev)
 
 /* Look at a device for the first time. It is in one of the lists then, except where NULL says that there is no memory,
  * or that it has no GID yet: the next look will be the first. */
-static struct vrb_device *add(struct ibv_context *verbs, uint8_t port_num)
+static struct vrb_device *device_add(struct ibv_context *verbs, uint8_t port_num)
 {
 	struct vrb_device *dev = calloc(1, sizeof(*dev)), **list = &devices;
 	const char *call;
@@ -250,9 +250,9 @@ const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_n
 	struct vrb_device *dev;
 
 	pthread_mutex_lock(&lock);
-	dev = find(devices, verbs, port_num);
-	if (!dev && !find(broken, verbs, port_num) && has_port(verbs, port_num))
-		dev = add(verbs, port_num);
+	dev = vrb_device_find(devices, verbs, port_num);
+	if (!dev && !vrb_device_find(broken, verbs, port_num) && has_port(verbs, port_num))
+		dev = device_add(verbs, port_num);
 	if (dev && !is_up(dev))
 		dev = NULL;
 	pthread_mutex_unlock(&lock);
@@ -264,7 +264,7 @@ struct search {
 	bool found;
 };
 
-static bool compare(const struct vrb_gid *gid, void *arg)
+static bool device_compare(const struct vrb_gid *gid, void *arg)
 {
 	struct search *search = arg;
 
@@ -281,7 +281,7 @@ static bool owns_loopback(struct rdma_cm_id *id, const union fab_any_addr *addr)
 		memcpy(search.want.raw, &addr->sin6.sin6_addr, 16);
 	else
 		memcpy(search.want.raw + 12, &addr->sin.sin_addr, 4);
-	vrb_gids_see(id->verbs, id->port_num, compare, &search);
+	vrb_gids_see(id->verbs, id->port_num, device_compare, &search);
 	return search.found;
 }
 
@@ -348,7 +348,7 @@ bool vrb_device_has(const struct vrb_device *dev, const struct fi_info *info)
 		return false;
 	search.want = ((const struct vrb_ud_name *) info->src_addr)->gid;
 	search.found = false;
-	vrb_gids_see(dev->verbs, dev->port_num, compare, &search);
+	vrb_gids_see(dev->verbs, dev->port_num, device_compare, &search);
 	return search.found;
 }
 

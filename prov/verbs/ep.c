@@ -163,7 +163,7 @@ int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 }
 
 /* Nothing is outstanding any more, and nothing names the endpoint but its queue pair. Lock held. */
-static void stop(struct vrb_ep *ep)
+static void vrb_ep_stop(struct vrb_ep *ep)
 {
 	fab_source_del(&ep->cm_src);
 	ep->local_end = true;
@@ -212,7 +212,7 @@ static int ep_close(struct fid *fid)
 		return ret;
 	fab_engine_lock(ep->base.engine);
 	unanswered = ep->asked && ep->state == VRB_EP_CONNECTING && vrb_device_iwarp(vrb_domain_of(ep)->dev);
-	stop(ep);
+	vrb_ep_stop(ep);
 	if (!unanswered)
 		destroy_qp(ep);
 	fab_engine_unlock(ep->base.engine);
@@ -264,7 +264,7 @@ void vrb_ep_fill_ops(void)
 
 /* ---- open ---- */
 
-static int check_open(const struct vrb_domain *domain, const struct fi_info *info)
+static int vrb_ep_check_open(const struct vrb_domain *domain, const struct fi_info *info)
 {
 	if (info->ep_attr->type != domain->kind->ep_type) {
 		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; domain %s has those of type %d\n",
@@ -305,7 +305,7 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	};
 	int ret;
 
-	ret = check_open(fab_container(domain, const struct vrb_domain, base), info);
+	ret = vrb_ep_check_open(fab_container(domain, const struct vrb_domain, base), info);
 	if (ret)
 		return ret;
 	ep->kind = fab_container(domain, const struct vrb_domain, base)->kind;

@@ -40,7 +40,7 @@ static bool take_hint(const void *data, size_t len, bool *has, union fab_any_add
 	return addr->sa.sa_family == FAB_AF_IB;
 }
 
-static int make_wish(const struct vrb_query *query, struct wish *wish)
+static int ib_info_make_wish(const struct vrb_query *query, struct wish *wish)
 {
 	bool source = query->flags & FI_SOURCE, named = query->node || query->service;
 	const struct fi_info *hints = query->hints;
@@ -110,7 +110,7 @@ static bool add_gid(const struct vrb_gid *gid, void *arg)
 	return !search->ret;
 }
 
-static int add_port(const struct vrb_device *dev, void *arg)
+static int ib_info_add_port(const struct vrb_device *dev, void *arg)
 {
 	struct search *search = arg;
 
@@ -131,10 +131,10 @@ int vrb_ib_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, s
 	if ((!search.named && format != FI_FORMAT_UNSPEC && format != FI_SOCKADDR) ||
 	    (!search.named && vrb_params.iface))
 		return -FI_ENODATA;
-	ret = make_wish(query, &wish);
+	ret = ib_info_make_wish(query, &wish);
 	if (ret)
 		return ret;
-	ret = vrb_ports_see(kind, add_port, &search);
+	ret = vrb_ports_see(kind, ib_info_add_port, &search);
 	if (!ret && !search.offers.cnt)
 		ret = -FI_ENODATA;
 	return vrb_offers_answer(&search.offers, ret, query, info);

@@ -175,8 +175,9 @@ static const struct vrb_kind *kind_of(const struct fab_ip *ip)
 	return fab_container(ip, const struct vrb_ip, ip)->kind;
 }
 
-/* place() has found a device before this is called. */
-static void fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+/* info_place() has found a device before this is called. */
+static void vrb_info_fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+			  enum fi_ep_type type)
 {
 	const struct vrb_device *dev = vrb_device_of(&netif->addr.sa);
 
@@ -185,7 +186,7 @@ static void fill(const struct fab_ip *ip, struct fi_info *info, const struct fab
 		fill_from(kind_of(ip), info, dev);
 }
 
-static bool place(const struct fab_ip *ip, const struct fab_netif *netif, char *domain, char *fabric)
+static bool info_place(const struct fab_ip *ip, const struct fab_netif *netif, char *domain, char *fabric)
 {
 	const struct vrb_device *dev = vrb_device_of(&netif->addr.sa);
 
@@ -212,7 +213,7 @@ static int ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query
 	struct vrb_ip ip = {
 		.ip = {
 			.prov = &vrb_prov, .iface = vrb_params.iface, .types = &kind->ep_type, .type_cnt = 1,
-			.place = place, .fill = fill, .nic = nic, .offer = vrb_offer(),
+			.place = info_place, .fill = vrb_info_fill, .nic = nic, .offer = vrb_offer(),
 		},
 		.kind = kind,
 	};
@@ -248,7 +249,7 @@ static const struct vrb_kind *kind_in_turn(size_t i)
 	return vrb_kinds[vrb_params.prefer_xrc && i < 2 ? 1 - i : i];
 }
 
-static int answer(const struct vrb_query *query, struct fi_info **info)
+static int vrb_info_answer(const struct vrb_query *query, struct fi_info **info)
 {
 	struct fi_info **end = info;
 	int ret = -FI_ENODATA;
@@ -299,7 +300,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	if (vrb_lib_ready())
 		list = ibv_get_device_list(&cnt);
 	if (cnt)
-		ret = answer(&query, info);
+		ret = vrb_info_answer(&query, info);
 	else if (fab_why_wanted(&vrb_prov))
 		fab_why_report(&vrb_prov, FAB_WHY_WHICH, "verbs", "RDMA device", "one", "none on this machine");
 	if (ret == -FI_ENODATA && !vrb_devices_known())

@@ -62,7 +62,7 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *attr)
+static int mr_get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *attr)
 {
 	uint64_t key = htobe64(mr->mr_fid.key);
 	bool fits;
@@ -85,7 +85,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 	case FI_ENABLE:
 		return 0;		/* it is from the start */
 	case FI_GET_RAW_MR:
-		return arg ? get_raw(mr, arg) : -FI_EINVAL;
+		return arg ? mr_get_raw(mr, arg) : -FI_EINVAL;
 	default:
 		return -FI_ENOSYS;
 	}
@@ -214,7 +214,7 @@ static int region_open(struct fid *fid, const struct region *region, struct fid_
 }
 
 /* The key is the device's choice (FI_MR_PROV_KEY). */
-static int regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
 		uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
 	struct region region = {
@@ -230,7 +230,7 @@ static int regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t a
 }
 
 /* Only fields that every generation of the struct has are read. */
-static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
 	struct region region = {
 		.cnt = attr->dmabuf ? attr->iov_count : 0, .dmabuf = attr->dmabuf, .access = attr->access,
@@ -242,8 +242,8 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flag
 	if (ret)
 		return ret;
 	if (!(flags & FI_MR_DMABUF))
-		return regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key, flags,
-			    mr, attr->context);
+		return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key,
+			       flags, mr, attr->context);
 	if (region.dmabuf) {
 		region.buf = (uint8_t *) region.dmabuf->base_addr + region.dmabuf->offset;
 		region.len = region.dmabuf->len;
@@ -251,19 +251,19 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flag
 	return region_open(fid, &region, mr);
 }
 
-static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t requested_key,
-	       uint64_t flags, struct fid_mr **mr, void *context)
+static int vrb_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		      uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
 	struct iovec iov = { .iov_base = (void *) buf, .iov_len = len };
 
-	return regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
 }
 
 struct fi_ops_mr vrb_mr_ops = {
 	.size = sizeof(struct fi_ops_mr),
-	.reg = reg,
-	.regv = regv,
-	.regattr = regattr,
+	.reg = vrb_mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
 };
 
 void vrb_mr_fill_ops(void)

@@ -45,7 +45,7 @@ static struct {
 
 /* ---- answers: lock held ---- */
 
-static void answer(uint8_t code, const struct vrb_names_msg *question, const struct vrb_ud_name *name,
+static void names_answer(uint8_t code, const struct vrb_names_msg *question, const struct vrb_ud_name *name,
 		   const union fab_sockaddr *asker)
 {
 	struct vrb_names_msg msg;
@@ -87,7 +87,7 @@ static void take_question(void)
 	hdr = (struct msghdr) { .msg_name = &un, .msg_iov = &iov, .msg_iovlen = 1 };
 	hdr.msg_namelen = service_name(&un, be16toh(relay.question.service));
 	if (fab_sock->sendmsg(any->fd, &hdr, MSG_DONTWAIT) < 0 && errno == ECONNREFUSED)
-		answer(VRB_NAMES_NONE, &relay.question, NULL, &relay.asker);
+		names_answer(VRB_NAMES_NONE, &relay.question, NULL, &relay.asker);
 }
 
 /* Was it sent by a process of this user, or of root? */
@@ -120,7 +120,7 @@ static void take_relay(const struct vrb_named *named)
 	if (len == sizeof(relay) && is_ours(&hdr) &&
 	    vrb_names_valid(&relay.question, sizeof(relay.question), VRB_NAMES_ASK) &&
 	    be16toh(relay.question.service) == named->name.service)
-		answer(VRB_NAMES_FOUND, &relay.question, &named->name, &relay.asker);
+		names_answer(VRB_NAMES_FOUND, &relay.question, &named->name, &relay.asker);
 }
 
 /* Which may have been closed meanwhile, or be another's by now: then there is nothing to read. */
@@ -138,7 +138,7 @@ static void take_from(int fd)
 	}
 }
 
-static void *thread_main(void *arg)
+static void *names_thread_main(void *arg)
 {
 	struct epoll_event event;
 	bool ends = false;
@@ -201,7 +201,7 @@ static void close_all(void)
 	fab_sock_close(&here.udp);
 }
 
-static void stop(void)
+static void names_stop(void)
 {
 	if (!here.pid)
 		return;
@@ -217,13 +217,13 @@ static void stop(void)
 }
 
 /* 0 or -errno with what failed. */
-static int start(const char **what)
+static int names_start(const char **what)
 {
 	int ret;
 
 	if (here.pid == getpid())
 		return 0;
-	stop();
+	names_stop();
 	*what = "the port";
 	here.udp = udp_open();
 	if (here.udp < 0)
@@ -236,7 +236,7 @@ static int start(const char **what)
 	if (!ret)
 		ret = listen_to(here.bell);
 	if (!ret)
-		ret = fab_thread_start(&here.thread, thread_main, NULL, "fi-names");
+		ret = fab_thread_start(&here.thread, names_thread_main, NULL, "fi-names");
 	if (!ret) {
 		here.pid = getpid();
 		return 0;
@@ -264,7 +264,7 @@ static int service_open(uint16_t service)
 	return ret;
 }
 
-static int join(struct vrb_named *named, const char **what)
+static int names_join(struct vrb_named *named, const char **what)
 {
 	int ret;
 
@@ -272,7 +272,7 @@ static int join(struct vrb_named *named, const char **what)
 	named->fd = service_open(named->name.service);
 	if (named->fd < 0)
 		return named->fd;
-	ret = start(what);
+	ret = names_start(what);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&lock);
@@ -281,7 +281,7 @@ static int join(struct vrb_named *named, const char **what)
 		fab_list_add_tail(&here.named, &named->link);
 	pthread_mutex_unlock(&lock);
 	if (ret && fab_list_empty(&here.named))
-		stop();
+		names_stop();
 	return ret;
 }
 
@@ -304,7 +304,7 @@ struct vrb_named *vrb_named_open(const struct vrb_ud_name *name)
 		named->name = *name;
 		fab_list_init(&named->link);
 		pthread_mutex_lock(&life);
-		ret = join(named, &what);
+		ret = names_join(named, &what);
 		pthread_mutex_unlock(&life);
 	}
 	if (!ret)
@@ -330,7 +330,7 @@ void vrb_named_close(struct vrb_named *named)
 	fab_sock_close(&named->fd);
 	pthread_mutex_unlock(&lock);
 	if (fab_list_empty(&here.named))
-		stop();
+		names_stop();
 	pthread_mutex_unlock(&life);
 	free(named);
 }
@@ -338,6 +338,6 @@ void vrb_named_close(struct vrb_named *named)
 void vrb_names_fini(void)
 {
 	pthread_mutex_lock(&life);
-	stop();
+	names_stop();
 	pthread_mutex_unlock(&life);
 }

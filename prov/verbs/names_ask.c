@@ -73,7 +73,7 @@ static void send_all(struct ask *ask)
 }
 
 /* True: *name is the answer. */
-static bool take(struct ask *ask, size_t n, struct vrb_ud_name *name)
+static bool names_ask_take(struct ask *ask, size_t n, struct vrb_ud_name *name)
 {
 	struct vrb_names_msg msg;
 	ssize_t len = fab_sock->recv(ask->fds[n].fd, &msg, sizeof(msg), MSG_DONTWAIT | MSG_TRUNC);
@@ -120,7 +120,7 @@ static bool converse(struct ask *ask, struct vrb_ud_name *name)
 		next = sends < SENDS ? send_ms[sends] : END_MS;
 		fab_sock->poll(ask->fds, ask->fd_cnt, (int) (next > now ? next - now : 0));
 		for (size_t n = 0; n < ask->fd_cnt; n++) {
-			if (ask->fds[n].revents && take(ask, n, name))
+			if (ask->fds[n].revents && names_ask_take(ask, n, name))
 				return true;
 		}
 		now = fab_now_ms() - begin;

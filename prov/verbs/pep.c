@@ -68,7 +68,7 @@ static int pep_describe(const struct fab_connreq *base, struct fi_info *info)
 	return info->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 
-static void refuse(struct rdma_cm_id *id)
+static void vrb_pep_refuse(struct rdma_cm_id *id)
 {
 	rdma_reject(id, NULL, 0);
 	rdma_destroy_id(id);
@@ -78,7 +78,7 @@ static void pep_drop(struct fab_connreq *base)
 {
 	struct vrb_connreq *req = connreq_of(base);
 
-	refuse(req->id);
+	vrb_pep_refuse(req->id);
 	free(req);
 }
 
@@ -106,7 +106,7 @@ static void on_request(struct vrb_pep *pep, struct rdma_cm_id *id, const struct 
 
 	if (!req) {
 		VRB_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: refused\n");
-		refuse(id);
+		vrb_pep_refuse(id);
 		return;
 	}
 	req->id = id;

@@ -52,7 +52,7 @@ int vrb_ports_see(const struct vrb_kind *kind, int (*see)(const struct vrb_devic
 	return ret;
 }
 
-static int copy(void **to, size_t *to_len, const void *from, size_t len)
+static int ports_copy(void **to, size_t *to_len, const void *from, size_t len)
 {
 	*to = from ? malloc(len) : NULL;
 	if (!*to)
@@ -70,8 +70,8 @@ struct fi_info *vrb_port_entry(const struct vrb_kind *kind, const struct vrb_dev
 
 	vrb_fabric_of_gid(fabric, sizeof(fabric), dev, gid);
 	info = vrb_info_of(kind, dev, fabric);
-	if (info && !vrb_nic_open(dev, &info->nic) && !copy(&info->src_addr, &info->src_addrlen, src, len) &&
-	    !copy(&info->dest_addr, &info->dest_addrlen, dest, len))
+	if (info && !vrb_nic_open(dev, &info->nic) && !ports_copy(&info->src_addr, &info->src_addrlen, src, len) &&
+	    !ports_copy(&info->dest_addr, &info->dest_addrlen, dest, len))
 		return info;
 	fi_freeinfo(info);
 	return NULL;

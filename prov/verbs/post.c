@@ -50,7 +50,7 @@ static const struct {
 	[IBV_WC_TM_RNDV_INCOMPLETE] = { FI_EIO, "the device's rendezvous, which nobody uses here, was not completed" },
 };
 
-static void fail(struct vrb_ep *ep, enum fab_op_code code, const struct fab_comp *comp, int err, int status,
+static void post_fail(struct vrb_ep *ep, enum fab_op_code code, const struct fab_comp *comp, int err, int status,
 		 const char *what)
 {
 	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
@@ -68,12 +68,12 @@ static void fail_wc(struct vrb_ep *ep, enum fab_op_code code, const struct fab_c
 	size_t status = wc->status;
 
 	if (status == IBV_WC_WR_FLUSH_ERR)
-		fail(ep, code, comp, ep->local_end ? FI_ECANCELED : FI_ECONNRESET, status,
+		post_fail(ep, code, comp, ep->local_end ? FI_ECANCELED : FI_ECONNRESET, status,
 		     ep->local_end ? "shut down or closed before it was done" : "the connection has ended");
 	else if (status < fab_countof(failures) && failures[status].what)
-		fail(ep, code, comp, failures[status].err, status, failures[status].what);
+		post_fail(ep, code, comp, failures[status].err, status, failures[status].what);
 	else
-		fail(ep, code, comp, FI_EIO, status, ibv_wc_status_str(wc->status));
+		post_fail(ep, code, comp, FI_EIO, status, ibv_wc_status_str(wc->status));
 }
 
 static struct fab_comp make_comp(enum fab_op_code code, void *context, uint64_t len)
@@ -166,7 +166,7 @@ static void rx_lost(void *object, void *arg)
 
 	if (!rx->ep)
 		return;
-	fail(loss->ep, FAB_OP_RECV, &comp, loss->err, loss->err, loss->why);
+	post_fail(loss->ep, FAB_OP_RECV, &comp, loss->err, loss->err, loss->why);
 }
 
 /* Receives are known to the device alone, but that an object of theirs is not in the pool: those that are are taken
@@ -192,7 +192,7 @@ void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
 		if (tx->code == FAB_OP_MAX)
 			continue;
 		comp = make_comp(tx->code, tx->context, tx->len);
-		fail(ep, tx->code, &comp, err, err, why);
+		post_fail(ep, tx->code, &comp, err, err, why);
 	}
 	if (ep->rx_cnt)
 		lose_receives(&loss);

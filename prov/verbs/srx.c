@@ -207,7 +207,7 @@ static const struct vrb_kind srx_kind = {
 };
 
 /* What the application asks for, the rest as the device has it. NULL: no memory. */
-static struct fi_info *make_info(const struct vrb_device *dev, const struct fi_rx_attr *attr)
+static struct fi_info *srx_make_info(const struct vrb_device *dev, const struct fi_rx_attr *attr)
 {
 	struct fi_info *info = vrb_info_of(&srx_kind, dev, dev->fabric);
 
@@ -272,7 +272,7 @@ static int srx_init(struct vrb_srx *srx, struct fab_domain *domain, const struct
 int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid, void *context)
 {
 	struct vrb_domain *domain = fab_container(domain_fid, struct vrb_domain, base.domain_fid);
-	struct fi_info *info = make_info(domain->dev, attr);
+	struct fi_info *info = srx_make_info(domain->dev, attr);
 	struct vrb_srx *srx = calloc(1, sizeof(*srx));
 	int ret = info && srx ? srx_init(srx, &domain->base, info, context) : -FI_ENOMEM;
 

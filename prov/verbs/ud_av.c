@@ -95,7 +95,7 @@ static uint64_t hash_of(const struct vrb_ud_name *name)
 	return fab_mix64(name->gid.global.interface_id ^ fab_mix64(name->gid.global.subnet_prefix ^ name->qpn));
 }
 
-static struct vrb_ud_peer *find(const struct vrb_ud_av *av, const struct vrb_ud_name *name, uint64_t hash)
+static struct vrb_ud_peer *ud_av_find(const struct vrb_ud_av *av, const struct vrb_ud_name *name, uint64_t hash)
 {
 	struct fab_list *link;
 
@@ -114,7 +114,7 @@ static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_a
 {
 	const struct vrb_domain *domain = fab_container(av->base.domain, const struct vrb_domain, base);
 	uint64_t index, hash = hash_of(name);
-	struct vrb_ud_peer *peer = find(av, name, hash);
+	struct vrb_ud_peer *peer = ud_av_find(av, name, hash);
 	struct ibv_ah *ah;
 
 	if (peer) {

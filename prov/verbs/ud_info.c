@@ -138,8 +138,8 @@ static void say_no_gid(const struct vrb_device *dev)
 }
 
 /* And *own, the name that the port is known by. */
-static bool is_wanted(const struct vrb_device *dev, const struct vrb_device *only, const struct vrb_query *query,
-		      struct vrb_ud_name *own)
+static bool ud_info_is_wanted(const struct vrb_device *dev, const struct vrb_device *only,
+			      const struct vrb_query *query, struct vrb_ud_name *own)
 {
 	const struct vrb_ud_name *src = hint_src(query);
 	static const union ibv_gid any;
@@ -166,12 +166,12 @@ struct search {
 	struct vrb_offers offers;
 };
 
-static int add_port(const struct vrb_device *dev, void *arg)
+static int ud_info_add_port(const struct vrb_device *dev, void *arg)
 {
 	struct search *search = arg;
 	struct vrb_ud_name own;
 
-	if (!is_wanted(dev, search->only, search->query, &own))
+	if (!ud_info_is_wanted(dev, search->only, search->query, &own))
 		return 0;
 	own.service = search->service;
 	return vrb_offers_add(&search->offers, vrb_port_entry(search->kind, dev, &own.gid, &own,
@@ -223,7 +223,7 @@ static void missed_keep(const char *node, const char why[VRB_NAMES_WHY])
 }
 
 /* As vrb_names_ask(), which it calls; the reason is told. */
-static int ask(const struct vrb_query *query, uint16_t service, struct vrb_ud_name *dest)
+static int ud_info_ask(const struct vrb_query *query, uint16_t service, struct vrb_ud_name *dest)
 {
 	bool told = fab_why_wanted(&vrb_prov);
 	char why[VRB_NAMES_WHY] = "";
@@ -247,7 +247,7 @@ static int add_dest(const struct vrb_query *query, struct fi_info *info)
 	ret = vrb_names_service(query->service, &service, &why);
 	if (ret)
 		return say_not(ret, "service", query->service, why);
-	ret = ask(query, service, &dest);
+	ret = ud_info_ask(query, service, &dest);
 	if (ret)
 		return ret;
 	for (; info; info = info->next) {
@@ -266,7 +266,7 @@ int vrb_ud_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, s
 	int ret = wanted(query, &search.only, &search.service);
 
 	if (!ret)
-		ret = vrb_ports_see(kind, add_port, &search);
+		ret = vrb_ports_see(kind, ud_info_add_port, &search);
 	ret = vrb_offers_answer(&search.offers, ret, query, info);
 	if (ret || !is_worth_asking(query))
 		return ret;

@@ -51,7 +51,7 @@ static void answered(struct fab_source *src, uint32_t events)
 	destroy(req);
 }
 
-static struct unanswered *take(struct vrb_domain *domain, bool all)
+static struct unanswered *unanswered_take(struct vrb_domain *domain, bool all)
 {
 	struct unanswered *found = NULL;
 	struct fab_list *link;
@@ -74,7 +74,7 @@ void vrb_unanswered_end(struct vrb_domain *domain, bool all)
 {
 	struct unanswered *req;
 
-	while ((req = take(domain, all))) {
+	while ((req = unanswered_take(domain, all))) {
 		fab_engine_lock(req->engine);	/* and the pass that made it `over` has ended */
 		fab_source_del(&req->src);
 		fab_engine_unlock(req->engine);

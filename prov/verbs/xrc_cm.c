@@ -24,7 +24,7 @@ _Static_assert(VRB_XRC_AT + sizeof(struct vrb_xrc_wire) == VRB_CM_DATA_MAX + 1, 
 
 /* ---- the other end's words and ours ---- */
 
-static bool take(const void *data, size_t len, struct vrb_xrc_wire *wire)
+static bool xrc_cm_take(const void *data, size_t len, struct vrb_xrc_wire *wire)
 {
 	if (!data || len < VRB_XRC_AT + sizeof(*wire))
 		return false;
@@ -36,7 +36,7 @@ static bool take(const void *data, size_t len, struct vrb_xrc_wire *wire)
 	return ntohs(wire->magic) == VRB_XRC_MAGIC && wire->version == VRB_XRC_VERSION;
 }
 
-static void give(uint8_t *data, struct vrb_xrc_wire wire)
+static void xrc_cm_give(uint8_t *data, struct vrb_xrc_wire wire)
 {
 	wire.magic = htons(VRB_XRC_MAGIC);
 	wire.version = VRB_XRC_VERSION;
@@ -54,7 +54,7 @@ static struct rdma_conn_param speak(struct vrb_ep *ep)
 	bool shared = x->ini->state == VRB_INI_READY;
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
-	give(ep->cm_data, (struct vrb_xrc_wire) {
+	xrc_cm_give(ep->cm_data, (struct vrb_xrc_wire) {
 		.flags = shared ? VRB_XRC_SHARED : 0, .srqn = x->srqn, .tgt = x->tgt->qp->qp_num,
 		.pair = shared ? x->ini->tgt : x->ini->qp->qp_num, .tag = vrb_xrc_of(ep)->tag,
 	});
@@ -83,7 +83,7 @@ static bool makes(const struct vrb_ep *ep)
 }
 
 /* An attempt has come to its end: nobody is to wait for it. */
-static void give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
+static void xrc_cm_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
 {
 	if (makes(ep))
 		vrb_ini_settle(ep->xrc->ini, VRB_INI_OLD);
@@ -94,7 +94,7 @@ static void give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
  * Find or make one. tag: that of the peer, if it asks us. 0; -FI_EINPROGRESS: the timer will go on with this; or
  * -errno.
  */
-static int pick(struct vrb_ep *ep, const uint32_t *tag, bool may_wait)
+static int xrc_cm_pick(struct vrb_ep *ep, const uint32_t *tag, bool may_wait)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
 	struct vrb_ini *ini = x->again ? NULL : vrb_ini_find(ep, tag);
@@ -125,10 +125,10 @@ int vrb_xrc_connect(struct vrb_ep *ep)
 	return ret ? ret : vrb_id_connect(ep);
 }
 
-static void ask(struct vrb_ep *ep, bool may_wait)
+static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 {
 	struct rdma_conn_param param;
-	int ret = pick(ep, NULL, may_wait);
+	int ret = xrc_cm_pick(ep, NULL, may_wait);
 
 	if (ret == -FI_EINPROGRESS)
 		return;
@@ -137,12 +137,12 @@ static void ask(struct vrb_ep *ep, bool may_wait)
 		ret = ep->xrc->tgt ? 0 : -errno;
 	}
 	if (ret) {
-		give_up(ep, -ret, NULL, "XRC queue pairs");
+		xrc_cm_give_up(ep, -ret, NULL, "XRC queue pairs");
 		return;
 	}
 	param = speak(ep);
 	if (vrb_cm_ask(ep, &param))
-		give_up(ep, errno, NULL, "rdma_connect");
+		xrc_cm_give_up(ep, errno, NULL, "rdma_connect");
 }
 
 /* Our target is the one that the peer's initiator has, or the new one. */
@@ -166,9 +166,9 @@ static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
 
 	if (ep->state != VRB_EP_CONNECTING)
 		return;
-	if (!take(event->param.conn.private_data, event->param.conn.private_data_len, &rep)) {
+	if (!xrc_cm_take(event->param.conn.private_data, event->param.conn.private_data_len, &rep)) {
 		rdma_reject(ep->id, NULL, 0);
-		give_up(ep, FI_ECONNREFUSED, event, "the peer's endpoint is not one of this provider over XRC");
+		xrc_cm_give_up(ep, FI_ECONNREFUSED, event, "the peer's endpoint is not one of this provider over XRC");
 		return;
 	}
 	x->peer_srqn = rep.srqn;
@@ -182,7 +182,7 @@ static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		ret = -errno;
 	if (ret) {
 		rdma_reject(ep->id, NULL, 0);
-		give_up(ep, -ret, event, "XRC queue pairs");
+		xrc_cm_give_up(ep, -ret, event, "XRC queue pairs");
 		return;
 	}
 	if (made)
@@ -198,7 +198,7 @@ static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *eve
 	struct vrb_xrc_wire rej;
 
 	if (ep->state != VRB_EP_CONNECTING || x->again ||
-	    !take(event->param.conn.private_data, event->param.conn.private_data_len, &rej) ||
+	    !xrc_cm_take(event->param.conn.private_data, event->param.conn.private_data_len, &rej) ||
 	    !(rej.flags & VRB_XRC_FRESH))
 		return false;
 	if (makes(ep))
@@ -219,13 +219,13 @@ static void ask_again(struct vrb_ep *ep)
 	memcpy(&from, rdma_get_local_addr(ep->id), fab_any_addr_len(rdma_get_local_addr(ep->id)));
 	fab_addr_set_port(&from.sa, 0);
 	if (rdma_create_id(ep->channel, &id, ep, vrb_port_space(&ep->peer.sa))) {
-		give_up(ep, errno, NULL, "rdma_create_id");
+		xrc_cm_give_up(ep, errno, NULL, "rdma_create_id");
 		return;
 	}
 	rdma_destroy_id(ep->id);
 	ep->id = id;
 	if (rdma_resolve_addr(ep->id, &from.sa, &ep->peer.sa, VRB_RESOLVE_MS))
-		give_up(ep, errno, NULL, "rdma_resolve_addr");
+		xrc_cm_give_up(ep, errno, NULL, "rdma_resolve_addr");
 }
 
 /* ---- the passive side ---- */
@@ -234,7 +234,7 @@ static void refuse_target(struct vrb_ep *ep)
 {
 	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
 
-	give(data, (struct vrb_xrc_wire) { .flags = VRB_XRC_FRESH });
+	xrc_cm_give(data, (struct vrb_xrc_wire) { .flags = VRB_XRC_FRESH });
 	rdma_reject(ep->id, data, sizeof(data));
 	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the peer's initiator has a target in another XRC "
 		"domain than this process (FI_VERBS_XRCD_FILENAME), or one that has just gone; it will ask again with "
@@ -242,15 +242,15 @@ static void refuse_target(struct vrb_ep *ep)
 }
 
 /* 0, -FI_EINPROGRESS, -errno. */
-static int answer(struct vrb_ep *ep, bool may_wait)
+static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
 	struct rdma_conn_param param;
 	struct vrb_xrc_wire req;
 	int ret;
 
-	take(ep->cm_data, sizeof(ep->cm_data), &req);
-	ret = pick(ep, &req.tag, may_wait);
+	xrc_cm_take(ep->cm_data, sizeof(ep->cm_data), &req);
+	ret = xrc_cm_pick(ep, &req.tag, may_wait);
 	if (ret)
 		return ret;
 	if (makes(ep))
@@ -270,7 +270,7 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 
 	if (ret)
 		return ret;
-	if (!take(ep->cm_data, sizeof(ep->cm_data), &req)) {
+	if (!xrc_cm_take(ep->cm_data, sizeof(ep->cm_data), &req)) {
 		VRB_WARN(FI_LOG_EP_CTRL,
 			 "fi_accept over XRC: the peer's endpoint is not one of this provider over XRC\n");
 		rdma_reject(ep->id, NULL, 0);
@@ -283,7 +283,7 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 	}
 	ret = !x->tgt ? -errno : req.flags & VRB_XRC_SHARED ? 0 : vrb_tgt_connect(ep, x->tgt, req.pair);
 	if (!ret)
-		ret = answer(ep, true);
+		ret = xrc_cm_answer(ep, true);
 	if (!ret || ret == -FI_EINPROGRESS)
 		return 0;
 	rdma_reject(ep->id, NULL, 0);
@@ -309,12 +309,12 @@ void vrb_xrc_timer(struct fab_timer *timer)
 		x->renew = false;
 		ask_again(ep);
 	} else if (!ep->base.info->handle) {
-		ask(ep, told);
+		xrc_cm_ask(ep, told);
 	} else {
-		ret = answer(ep, told);
+		ret = xrc_cm_answer(ep, told);
 		if (ret && ret != -FI_EINPROGRESS) {
 			rdma_reject(ep->id, NULL, 0);
-			give_up(ep, -ret, NULL, "accepting");
+			xrc_cm_give_up(ep, -ret, NULL, "accepting");
 		}
 	}
 }
@@ -324,7 +324,7 @@ void vrb_xrc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	switch (event->event) {
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		if (ep->state == VRB_EP_CONNECTING)
-			ask(ep, true);
+			xrc_cm_ask(ep, true);
 		return;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		on_response(ep, event);

@@ -91,7 +91,7 @@ void vrb_xrc_put(struct vrb_domain *domain)
 
 /* ---- queue pairs ---- */
 
-static int failed(const struct vrb_ep *ep, const char *call, int err)
+static int xrc_share_failed(const struct vrb_ep *ep, const char *call, int err)
 {
 	VRB_WARN(FI_LOG_EP_CTRL, "XRC queue pair on %s: %s: %s\n", vrb_domain_of(ep)->dev->name, call, strerror(err));
 	errno = err;
@@ -105,13 +105,13 @@ static int qp_step(const struct vrb_ep *ep, struct ibv_qp *qp, enum ibv_qp_state
 	int mask, ret;
 
 	if (rdma_init_qp_attr(ep->id, &attr, &mask))
-		return failed(ep, "rdma_init_qp_attr", errno);
+		return xrc_share_failed(ep, "rdma_init_qp_attr", errno);
 	attr.qp_access_flags = ACCESS;
 	attr.dest_qp_num = dest;
 	attr.rnr_retry = RNR_FOR_EVER;	/* the CM's is that of one message of its handshake */
 	attr.min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer;
 	ret = ibv_modify_qp(qp, &attr, mask & ~not_mask);
-	return ret ? failed(ep, "ibv_modify_qp", ret) : 0;
+	return ret ? xrc_share_failed(ep, "ibv_modify_qp", ret) : 0;
 }
 
 /* ---- initiators ---- */
@@ -126,7 +126,7 @@ static bool works(const struct vrb_ini *ini)
 	       (!ibv_query_qp(ini->qp, &attr, IBV_QP_STATE, &init) && attr.qp_state == IBV_QPS_RTS);
 }
 
-static bool suits(const struct vrb_ini *ini, const struct vrb_ep *ep, const uint32_t *tag)
+static bool xrc_share_suits(const struct vrb_ini *ini, const struct vrb_ep *ep, const uint32_t *tag)
 {
 	return ini->state != VRB_INI_OLD && ini->size >= ep->sq_size &&
 	       fab_addr_equal_host(&ini->node.sa, &ep->peer.sa) &&
@@ -142,7 +142,8 @@ struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag)
 	fab_list_for_each(&vrb_xrc_of(ep)->inis, link) {
 		struct vrb_ini *ini = fab_container(link, struct vrb_ini, link);
 
-		if (ini->engine == ep->base.engine && suits(ini, ep, tag) && (!best || ini->state > best->state))
+		if (ini->engine == ep->base.engine && xrc_share_suits(ini, ep, tag) &&
+		    (!best || ini->state > best->state))
 			best = ini;
 	}
 	pthread_mutex_unlock(&lock);
@@ -277,7 +278,7 @@ struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep)
 	struct vrb_tgt *tgt;
 
 	if (!qp) {
-		failed(ep, "ibv_create_qp_ex of a target", errno);
+		xrc_share_failed(ep, "ibv_create_qp_ex of a target", errno);
 		return NULL;
 	}
 	if (qp_step(ep, qp, IBV_QPS_INIT, 0, 0)) {

@@ -80,7 +80,7 @@ void fab_addr_ib_to_str(const struct fab_sockaddr_ib *sib, struct fab_strbuf *sb
 
 /* Parse the prefix and a number up to max at *str, and move *str behind it. An empty *str leaves *value as it is.
  * False: the text is something else. */
-static bool take(const char **str, const char *prefix, int base, uint64_t max, uint64_t *value)
+static bool addr_ib_take(const char **str, const char *prefix, int base, uint64_t max, uint64_t *value)
 {
 	size_t len = strlen(prefix);
 	unsigned long long number;
@@ -117,9 +117,9 @@ int fab_addr_ib_from_str(const char *str, struct fab_sockaddr_ib *sib)
 	memcpy(gid, str, len);
 	gid[len] = '\0';
 	str = end + 1;
-	if (inet_pton(AF_INET6, gid, &bytes) != 1 || !take(&str, ":0x", 16, UINT16_MAX, &pkey) ||
-	    !take(&str, ":0x", 16, UINT16_MAX, &space) || !take(&str, ":0x", 16, UINT64_MAX, &scope) ||
-	    !take(&str, ":", 10, UINT16_MAX, &port) || *str || space != SPACE_IB)
+	if (inet_pton(AF_INET6, gid, &bytes) != 1 || !addr_ib_take(&str, ":0x", 16, UINT16_MAX, &pkey) ||
+	    !addr_ib_take(&str, ":0x", 16, UINT16_MAX, &space) || !addr_ib_take(&str, ":0x", 16, UINT64_MAX, &scope) ||
+	    !addr_ib_take(&str, ":", 10, UINT16_MAX, &port) || *str || space != SPACE_IB)
 		return -EINVAL;
 	fab_addr_ib_set(sib, &bytes, (uint16_t) pkey, (uint16_t) port);
 	sib->sib_scope_id = scope;

@@ -45,7 +45,7 @@ void fab_pool_fini(struct fab_pool *pool)
 	*pool = (struct fab_pool) { .max_cnt = 0 };
 }
 
-static bool grow(struct fab_pool *pool)
+static bool pool_grow(struct fab_pool *pool)
 {
 	size_t cnt = fab_min(pool->next_cnt, pool->max_cnt - pool->made_cnt);
 	size_t head = fab_align(sizeof(struct fab_pool_chunk), pool->align);
@@ -74,7 +74,7 @@ void *fab_pool_get_fresh(struct fab_pool *pool)
 {
 	void *object;
 
-	if (pool->fresh == pool->fresh_end && !grow(pool))
+	if (pool->fresh == pool->fresh_end && !pool_grow(pool))
 		return NULL;
 	object = pool->fresh;
 	pool->fresh += pool->stride;
