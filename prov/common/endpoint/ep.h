@@ -188,10 +188,13 @@ void fab_ep_complete_to(struct fab_ep *ep, enum fab_op_code code, const struct f
 	if (cntr)
 		fab_cntr_inc(cntr, comp->len);
 }
+/* The same for a completion that no reader takes at once. */
 static inline void fab_ep_complete(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, bool want_cq)
 {
 	fab_ep_complete_to(ep, code, comp, want_cq, NULL);
 }
+/* The operation failed: an error entry in its completion queue, wanted or not, and the error counters bound for it.
+ * fail is borrowed for the call. Lock held. */
 void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct fab_cq_fail *fail);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "common/lent/lent.h"
 
+/* The exported form of each class. *exp->fid is the caller's. No lock held. 0 or -FI_E* as fab_lend(). */
 int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp);
 int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp);
 int fab_export_av(struct fab_av *av, struct fi_fid_export *exp);

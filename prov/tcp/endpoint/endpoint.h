@@ -9,6 +9,8 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
+/* The domain's slots: fi_endpoint(3), fi_scalable_ep(3), fi_srx_context(3), fi_stx_context(3). The program owns what is
+ * opened and closes it with fi_close(). 0 or -FI_E*, logged. */
 int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 int tcp_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
 int tcp_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);

@@ -17,6 +17,7 @@ struct tcp_idmap {
 	uint32_t cnt;
 };
 
+/* init takes no memory; fini frees the table, whose slots are the callers'. The engine's lock is held for all calls. */
 void tcp_idmap_init(struct tcp_idmap *map);
 void tcp_idmap_fini(struct tcp_idmap *map);
 /* *id for ptr (aligned to 2 at least). 0, -FI_ENOMEM, -FI_EAGAIN at the maximum. */

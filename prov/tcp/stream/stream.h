@@ -115,8 +115,10 @@ void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
  * themselves, with the next flush once conn->owed.credit_due.) */
 void tcp_tx_ack(struct tcp_conn *conn, uint32_t err);
 
+/* A transmit context, embedded in an endpoint or a shared context: init with the limits of attr, fini once every
+ * operation has completed. */
 void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr);
-void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);	/* every operation has completed */
+void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);
 
 /* ---- rx.c: frames ---- */
 
