@@ -51,7 +51,7 @@ static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64
 	return user_ids && !av->user_ids ? -FI_ENOSYS : -FI_EINVAL;
 }
 
-/* Check the arguments of an insertion. 0: look up the names, then call batch_start(). -FI_E*: nothing to end. */
+/* Check the arguments of an insertion. 0: look up the names, then call av_insert_start(). -FI_E*: nothing to end. */
 static int batch_prepare(struct batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	const struct fi_provider *prov = av->domain->fabric->prov;
@@ -76,13 +76,13 @@ static int batch_prepare(struct batch *batch, struct fab_av *av, fi_addr_t *fi_a
 }
 
 /* Begin to change the vector: nothing may block from here to batch_end(). 0 or -FI_E* with nothing to end. */
-static int batch_start(struct batch *batch)
+static int av_insert_start(struct batch *batch)
 {
 	return fab_av_change_begin(batch->results.av);
 }
 
 /* The next address of the call: insert it, unless ret says that there is none. */
-static void batch_add(struct batch *batch, const union fab_sockaddr *addr, int ret)
+static void av_batch_add(struct batch *batch, const union fab_sockaddr *addr, int ret)
 {
 	struct fab_av_batch *results = &batch->results;
 	struct fab_av *av = results->av;
@@ -130,7 +130,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	}
 	ret = batch_prepare(&batch, av, fi_addr, flags, context);
 	if (!ret)
-		ret = batch_start(&batch);
+		ret = av_insert_start(&batch);
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < count; i++, next += av->addrlen) {
@@ -140,7 +140,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		memset(&full, 0, sizeof(full));
 		memcpy(&full, next, av->addrlen);
 		fab_addr_condense(&full, &one);
-		batch_add(&batch, &one, one.sa.sa_family == av->family ? 0 : -FI_EINVAL);
+		av_batch_add(&batch, &one, one.sa.sa_family == av->family ? 0 : -FI_EINVAL);
 	}
 	return batch_end(&batch);
 }
@@ -174,10 +174,10 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	found = resolve(av, node, service, &addr, &why);
 	if (found)
 		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insertsvc: %s\n", why);
-	ret = batch_start(&batch);
+	ret = av_insert_start(&batch);
 	if (ret)
 		return ret;
-	batch_add(&batch, &addr, found);
+	av_batch_add(&batch, &addr, found);
 	return batch_end(&batch);
 }
 
@@ -211,7 +211,7 @@ static void batch_add_node(struct batch *batch, const struct node *node, uint64_
 
 		if (!node->ret)
 			fab_addr_set_port(&addr.sa, port);
-		batch_add(batch, &addr, node->ret ? node->ret : port <= UINT16_MAX ? 0 : -FI_EINVAL);
+		av_batch_add(batch, &addr, node->ret ? node->ret : port <= UINT16_MAX ? 0 : -FI_EINVAL);
 	}
 }
 
@@ -247,7 +247,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	nodes = resolve_nodes(av, node, nodecnt);
 	if (!nodes)
 		return -FI_ENOMEM;
-	ret = batch_start(&batch);
+	ret = av_insert_start(&batch);
 	if (ret)
 		goto free_nodes;
 	for (size_t i = 0; i < nodecnt; i++)
@@ -420,7 +420,7 @@ static bool has_user_ids(const struct fab_domain *domain, const struct fi_av_att
 	return (domain->caps & FI_AV_USER_ID) || (attr->flags & FI_PEER);
 }
 
-static int check_attr(const struct fab_domain *domain, const struct fi_av_attr *attr)
+static int av_check_attr(const struct fab_domain *domain, const struct fi_av_attr *attr)
 {
 	const struct fi_provider *prov = domain->fabric->prov;
 	const char *why = !attr ? "is NULL" : attr->type > FI_AV_TABLE ? "has an unknown type" :
@@ -467,7 +467,7 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 	struct fab_av *av;
 	int ret;
 
-	ret = check_attr(domain, attr);
+	ret = av_check_attr(domain, attr);
 	if (!ret && (attr->flags & FI_PEER))
 		ret = ask_owner(domain, attr, context, &owner);
 	if (ret)

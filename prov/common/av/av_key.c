@@ -12,12 +12,12 @@
 #include "base/bits.h"
 #include "common/domain/domain.h"
 
-static struct fab_av *av_of(struct fid_av *fid)
+static struct fab_av *av_key_av(struct fid_av *fid)
 {
 	return fab_container(fid, struct fab_av, av_fid);
 }
 
-static const struct fi_provider *prov_of(const struct fab_av *av)
+static const struct fi_provider *av_key_prov(const struct fab_av *av)
 {
 	return av->domain->fabric->prov;
 }
@@ -92,11 +92,11 @@ static int add_key(struct fab_av *av, const void *bytes, size_t len, fi_addr_t *
 	int ret;
 
 	if (cnt == FAB_AUTH_EP_MAX) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_insert_auth_key: there are %u keys, and that is "
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: there are %u keys, and that is "
 			"domain_attr->max_ep_auth_key\n", cnt);
 		return -FI_ENOSPC;
 	}
-	ret = fab_auth_get(prov_of(av), "fi_av_insert_auth_key", bytes, len, &keys->key[cnt]);
+	ret = fab_auth_get(av_key_prov(av), "fi_av_insert_auth_key", bytes, len, &keys->key[cnt]);
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < cnt; i++) {
@@ -115,16 +115,16 @@ static int add_key(struct fab_av *av, const void *bytes, size_t len, fi_addr_t *
 int fab_av_insert_auth_key(struct fid_av *fid, const void *auth_key, size_t auth_key_size, fi_addr_t *fi_addr,
 			   uint64_t flags)
 {
-	struct fab_av *av = av_of(fid);
+	struct fab_av *av = av_key_av(fid);
 	int ret;
 
 	if (flags || !fi_addr) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_insert_auth_key: flags %#" PRIx64 " must be 0, fi_addr %p "
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: flags %#" PRIx64 " must be 0, fi_addr %p "
 			"not NULL\n", flags, (void *) fi_addr);
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	if (!av->keys) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_insert_auth_key: domain %s was not opened with "
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: domain %s was not opened with "
 			"domain_attr->auth_key_size FI_AV_AUTH_KEY\n", av->domain->name);
 		return -FI_EINVAL;
 	}
@@ -137,7 +137,7 @@ int fab_av_insert_auth_key(struct fid_av *fid, const void *auth_key, size_t auth
 /* fi_addr is an entry's, or else a key's: the call has no flags to tell (fi_av(3)). Entries come first. */
 int fab_av_lookup_auth_key(struct fid_av *fid, fi_addr_t fi_addr, void *auth_key, size_t *auth_key_size)
 {
-	struct fab_av *av = av_of(fid);
+	struct fab_av *av = av_key_av(fid);
 	struct fab_auth_key *key = fab_av_addr(av, fi_addr) ? fab_av_key(av, fi_addr) : fab_av_key_at(av, fi_addr);
 
 	if (!key)
@@ -150,20 +150,21 @@ int fab_av_lookup_auth_key(struct fid_av *fid, fi_addr_t fi_addr, void *auth_key
 
 int fab_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
 {
-	struct fab_av *av = av_of(fid);
+	struct fab_av *av = av_key_av(fid);
 	struct fab_av_extra *extra = fab_av_extra(av, fi_addr);
 
 	if (flags & ~FI_AUTH_KEY) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_set_user_id: flags %#" PRIx64 "; FI_AUTH_KEY is known\n", flags);
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: flags %#" PRIx64 "; FI_AUTH_KEY is known\n",
+			flags);
 		return -FI_EBADFLAGS;
 	}
 	if (!av->user_ids) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_set_user_id: domain %s was opened without FI_AV_USER_ID\n",
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: domain %s was opened without FI_AV_USER_ID\n",
 			av->domain->name);
 		return -FI_ENOSYS;
 	}
 	if (flags ? !fab_av_key_at(av, fi_addr) : !fab_av_addr(av, fi_addr)) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_set_user_id: no %s is at fi_addr %" PRIu64 "\n",
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: no %s is at fi_addr %" PRIu64 "\n",
 			flags ? "key" : "address", fi_addr);
 		return -FI_EINVAL;
 	}

@@ -17,12 +17,12 @@
 #define KINDS (FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET | FI_ALLGATHER_SET | \
 	       FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET | FI_GATHER_SET)
 
-static struct fab_av_set *set_of(struct fid_av_set *fid)
+static struct fab_av_set *av_set_of(struct fid_av_set *fid)
 {
 	return fab_container(fid, struct fab_av_set, set_fid);
 }
 
-static const struct fi_provider *prov_of(const struct fab_av *av)
+static const struct fi_provider *av_set_prov(const struct fab_av *av)
 {
 	return av->domain->fabric->prov;
 }
@@ -73,7 +73,7 @@ static void set_filter(struct fab_av_set *set, const struct fab_av_set *other, b
 static int pair_lock(struct fab_av_set *dst, const struct fab_av_set *src, const char *call)
 {
 	if (dst->av != src->av) {
-		FI_WARN(prov_of(dst->av), FI_LOG_AV, "%s: the two sets are of different address vectors\n", call);
+		FI_WARN(av_set_prov(dst->av), FI_LOG_AV, "%s: the two sets are of different address vectors\n", call);
 		return -FI_EINVAL;
 	}
 	pthread_mutex_lock(&dst->av->change_lock);
@@ -82,7 +82,7 @@ static int pair_lock(struct fab_av_set *dst, const struct fab_av_set *src, const
 
 static int set_union(struct fid_av_set *dst_fid, const struct fid_av_set *src_fid)
 {
-	struct fab_av_set *dst = set_of(dst_fid), *src = set_of((struct fid_av_set *) src_fid);
+	struct fab_av_set *dst = av_set_of(dst_fid), *src = av_set_of((struct fid_av_set *) src_fid);
 	int ret = pair_lock(dst, src, "fi_av_set_union");
 	size_t before;
 
@@ -103,7 +103,7 @@ static int set_union(struct fid_av_set *dst_fid, const struct fid_av_set *src_fi
 
 static int filter_by(struct fid_av_set *dst_fid, const struct fid_av_set *src_fid, bool keep, const char *call)
 {
-	struct fab_av_set *dst = set_of(dst_fid), *src = set_of((struct fid_av_set *) src_fid);
+	struct fab_av_set *dst = av_set_of(dst_fid), *src = av_set_of((struct fid_av_set *) src_fid);
 	int ret = pair_lock(dst, src, call);
 
 	if (ret)
@@ -125,7 +125,7 @@ static int set_diff(struct fid_av_set *dst, const struct fid_av_set *src)
 
 static int set_insert(struct fid_av_set *fid, fi_addr_t addr)
 {
-	struct fab_av_set *set = set_of(fid);
+	struct fab_av_set *set = av_set_of(fid);
 	const char *why = NULL;
 	int ret = -FI_EINVAL;
 
@@ -138,13 +138,13 @@ static int set_insert(struct fid_av_set *fid, fi_addr_t addr)
 		ret = set_append(set, addr);
 	pthread_mutex_unlock(&set->av->change_lock);
 	if (why)
-		FI_WARN(prov_of(set->av), FI_LOG_AV, "fi_av_set_insert: fi_addr %" PRIu64 " %s\n", addr, why);
+		FI_WARN(av_set_prov(set->av), FI_LOG_AV, "fi_av_set_insert: fi_addr %" PRIu64 " %s\n", addr, why);
 	return ret;
 }
 
 static int set_remove(struct fid_av_set *fid, fi_addr_t addr)
 {
-	struct fab_av_set *set = set_of(fid);
+	struct fab_av_set *set = av_set_of(fid);
 	bool has;
 
 	pthread_mutex_lock(&set->av->change_lock);
@@ -164,7 +164,7 @@ static int set_remove(struct fid_av_set *fid, fi_addr_t addr)
 
 static int set_addr(struct fid_av_set *fid, fi_addr_t *coll_addr)
 {
-	*coll_addr = (uintptr_t) set_of(fid);
+	*coll_addr = (uintptr_t) av_set_of(fid);
 	return 0;
 }
 
@@ -175,12 +175,12 @@ static void set_free(struct fab_av_set *set)
 	free(set);
 }
 
-static int set_close(struct fid *fid)
+static int av_set_close(struct fid *fid)
 {
 	struct fab_av_set *set = fab_container(fid, struct fab_av_set, set_fid.fid);
 
 	if (atomic_load(&set->ref)) {
-		FI_WARN(prov_of(set->av), FI_LOG_AV,
+		FI_WARN(av_set_prov(set->av), FI_LOG_AV,
 			"fi_close of a set of addresses that is exported; close that first\n");
 		return -FI_EBUSY;
 	}
@@ -189,7 +189,7 @@ static int set_close(struct fid *fid)
 	return 0;
 }
 
-static int set_control(struct fid *fid, int command, void *arg)
+static int av_set_control(struct fid *fid, int command, void *arg)
 {
 	if (command != FI_EXPORT_FID)
 		return -FI_ENOSYS;
@@ -198,8 +198,8 @@ static int set_control(struct fid *fid, int command, void *arg)
 
 static struct fi_ops set_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = set_close,
-	.control = set_control,
+	.close = av_set_close,
+	.control = av_set_control,
 };
 
 static struct fi_ops_av_set set_ops = {
@@ -220,7 +220,7 @@ static bool has_range(const struct fi_av_set_attr *attr)
 }
 
 /* What is wrong with the attributes, or NULL. */
-static const char *bad_attr(const struct fab_av *av, const struct fi_av_set_attr *attr)
+static const char *av_set_bad_attr(const struct fab_av *av, const struct fi_av_set_attr *attr)
 {
 	uint64_t cnt = atomic_load(&av->cnt);
 
@@ -237,21 +237,23 @@ static const char *bad_attr(const struct fab_av *av, const struct fi_av_set_attr
 	return NULL;
 }
 
-static int check_attr(const struct fab_av *av, const struct fi_av_set_attr *attr)
+static int av_set_check_attr(const struct fab_av *av, const struct fi_av_set_attr *attr)
 {
-	const char *why = bad_attr(av, attr);
+	const char *why = av_set_bad_attr(av, attr);
 
 	if (why) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_set: %s\n", why);
+		FI_WARN(av_set_prov(av), FI_LOG_AV, "fi_av_set: %s\n", why);
 		return -FI_EINVAL;
 	}
 	if (attr->flags & ~(FI_UNIVERSE | KINDS)) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_set: flags %#" PRIx64 "; FI_UNIVERSE and FI_*_SET are known\n",
+		FI_WARN(av_set_prov(av), FI_LOG_AV,
+			"fi_av_set: flags %#" PRIx64 "; FI_UNIVERSE and FI_*_SET are known\n",
 			attr->flags);
 		return -FI_EBADFLAGS;
 	}
 	if (attr->comm_key_size) {
-		FI_WARN(prov_of(av), FI_LOG_AV, "fi_av_set: a communication key of %zu bytes: no group is set up by "
+		FI_WARN(av_set_prov(av), FI_LOG_AV,
+			"fi_av_set: a communication key of %zu bytes: no group is set up by "
 			"the fabric here, name the members\n", attr->comm_key_size);
 		return -FI_ENOSYS;
 	}
@@ -285,7 +287,7 @@ int fab_av_set_open(struct fid_av *av_fid, struct fi_av_set_attr *attr, struct f
 	struct fab_av_set *set;
 	int ret;
 
-	ret = check_attr(av, attr);
+	ret = av_set_check_attr(av, attr);
 	if (ret)
 		return ret;
 	set = calloc(1, sizeof(*set));

@@ -238,8 +238,8 @@ static void tell_removed(struct fab_av *av, fi_addr_t fi_addr, const union fab_s
 }
 
 /* Write a new entry and publish it. av->lock held, slot is the empty one for addr. */
-static int place(struct fab_av *av, uint64_t index, const union fab_sockaddr *addr, struct fab_auth_key *key,
-		 uint32_t slot)
+static int av_table_place(struct fab_av *av, uint64_t index, const union fab_sockaddr *addr, struct fab_auth_key *key,
+			  uint32_t slot)
 {
 	struct fab_av_entry *entry;
 	struct fab_av_extra *extra;
@@ -295,7 +295,7 @@ static int publish(struct fab_av *av, const union fab_sockaddr *addr, struct fab
 	int ret = av->shared ? share_ref(av, index, addr, 1, &ref) : 0;
 
 	if (!ret)
-		ret = place(av, index, addr, key, slot);
+		ret = av_table_place(av, index, addr, key, slot);
 	if (ret)
 		return ret;
 	set_used(av, index);
@@ -409,7 +409,7 @@ static void import_new(struct fab_av *av)
 		ret = reserve_slot(av);
 		slot = find_slot(av, &records[i].addr, NULL);
 		if (!ret && !av->slots[slot])	/* else it is there twice: no content of ours */
-			ret = place(av, i, &records[i].addr, NULL, slot);
+			ret = av_table_place(av, i, &records[i].addr, NULL, slot);
 	}
 	if (!ret)
 		av->import_gen = gen;

@@ -24,7 +24,7 @@ struct fab_group *fab_group_of(const struct fab_coll *coll, fi_addr_t addr)
 }
 
 /* 0 or -FI_ENOMEM. */
-static int slot_take(struct fab_coll *coll, struct fab_group *group)
+static int group_slot_take(struct fab_coll *coll, struct fab_group *group)
 {
 	size_t slot = 0;
 
@@ -114,7 +114,7 @@ static struct fab_group *group_make(struct fab_ep *ep, const struct fab_av_set *
 	return group;
 }
 
-static int check_join(const struct fab_ep *ep, const struct fi_collective_addr *addr, uint64_t flags)
+static int coll_check_join(const struct fab_ep *ep, const struct fi_collective_addr *addr, uint64_t flags)
 {
 	const struct fab_av_set *set;
 
@@ -147,7 +147,7 @@ static int group_join(struct fab_coll *coll, struct fab_group *group, void *cont
 {
 	struct fab_coll_op *op = calloc(1, sizeof(*op));
 
-	if (!op || slot_take(coll, group)) {
+	if (!op || group_slot_take(coll, group)) {
 		free(op);
 		free(group);
 		return -FI_ENOMEM;
@@ -179,7 +179,7 @@ int fab_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct f
 
 	if (!ep->coll)
 		return -FI_ENOSYS;
-	ret = check_join(ep, coll_addr, flags);
+	ret = coll_check_join(ep, coll_addr, flags);
 	if (ret)
 		return ret;
 	group = group_make(ep, fab_container(coll_addr->set, const struct fab_av_set, set_fid));

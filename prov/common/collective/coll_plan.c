@@ -36,7 +36,7 @@ struct maker {
 	size_t block;			/* bytes */
 };
 
-static void add(struct maker *m, struct fab_coll_step step)
+static void plan_add(struct maker *m, struct fab_coll_step step)
 {
 	struct fab_coll_plan *plan = m->plan;
 
@@ -50,19 +50,20 @@ static void add(struct maker *m, struct fab_coll_step step)
 static void add_copy(struct maker *m, void *dst, const void *src, size_t len)
 {
 	if (len && dst != src)
-		add(m, (struct fab_coll_step) { .to = FAB_COLL_NOBODY, .from = FAB_COLL_NOBODY, .then = FAB_COLL_COPY,
+		plan_add(m, (struct fab_coll_step) { .to = FAB_COLL_NOBODY, .from = FAB_COLL_NOBODY,
+			 .then = FAB_COLL_COPY,
 						.dst = dst, .src = src, .len = len });
 }
 
 static void add_send(struct maker *m, uint32_t to, unsigned round, const void *out, size_t len)
 {
-	add(m, (struct fab_coll_step) { .to = to, .from = FAB_COLL_NOBODY, .round = (uint8_t) round, .out = out,
+	plan_add(m, (struct fab_coll_step) { .to = to, .from = FAB_COLL_NOBODY, .round = (uint8_t) round, .out = out,
 					.out_len = len });
 }
 
 static void add_recv(struct maker *m, uint32_t from, unsigned round, void *in, size_t len)
 {
-	add(m, (struct fab_coll_step) { .to = FAB_COLL_NOBODY, .from = from, .round = (uint8_t) round, .in = in,
+	plan_add(m, (struct fab_coll_step) { .to = FAB_COLL_NOBODY, .from = from, .round = (uint8_t) round, .in = in,
 					.in_len = len });
 }
 
@@ -112,7 +113,8 @@ static void plan_barrier(struct maker *m)
 	unsigned round = 0;
 
 	for (uint64_t by = 1; by < m->n; by *= 2)
-		add(m, (struct fab_coll_step) { .to = right_of(m, (uint32_t) by), .from = left_of(m, (uint32_t) by),
+		plan_add(m, (struct fab_coll_step) { .to = right_of(m, (uint32_t) by), .from = left_of(m,
+												       (uint32_t) by),
 						.round = (uint8_t) round++ });
 }
 
@@ -324,7 +326,7 @@ static void ring_step(struct maker *m, struct ring *ring, uint32_t out, uint32_t
 {
 	size_t out_at = part_at(m, ring->count, ring->size, out), in_at = part_at(m, ring->count, ring->size, in);
 
-	add(m, (struct fab_coll_step) {
+	plan_add(m, (struct fab_coll_step) {
 		.to = right_of(m, 1), .from = left_of(m, 1), .round = (uint8_t) (ring->round++ % ROUND_FOLD),
 		.out = ring->vec + out_at, .out_len = part_at(m, ring->count, ring->size, out + 1) - out_at,
 		.in = room ? room : ring->vec + in_at,
@@ -358,7 +360,7 @@ static void exchange(struct maker *m, uint32_t with, unsigned round, uint8_t **m
 {
 	uint8_t *theirs = *other;
 
-	add(m, (struct fab_coll_step) { .to = with, .from = with, .round = (uint8_t) round, .out = *mine,
+	plan_add(m, (struct fab_coll_step) { .to = with, .from = with, .round = (uint8_t) round, .out = *mine,
 					.out_len = len, .in = theirs, .in_len = len });
 	if (m->r < with) {
 		then_reduce(m, *mine, theirs, len);
@@ -459,7 +461,8 @@ static void allgather_doubling(struct maker *m, uint8_t *result)
 	for (uint64_t by = 1; by < m->n; by *= 2) {
 		size_t len = fab_min(by, m->n - by) * m->block;
 
-		add(m, (struct fab_coll_step) { .to = left_of(m, (uint32_t) by), .from = right_of(m, (uint32_t) by),
+		plan_add(m, (struct fab_coll_step) { .to = left_of(m, (uint32_t) by), .from = right_of(m,
+												       (uint32_t) by),
 						.round = (uint8_t) round++, .out = all, .out_len = len,
 						.in = all + by * m->block, .in_len = len });
 	}
@@ -495,7 +498,7 @@ static void plan_alltoall(struct maker *m)
 	for (uint32_t s = 1; s < m->n; s++) {
 		uint32_t to = right_of(m, s), from = left_of(m, s);
 
-		add(m, (struct fab_coll_step) { .to = to, .from = from, .round = (uint8_t) (s % ROUND_FOLD),
+		plan_add(m, (struct fab_coll_step) { .to = to, .from = from, .round = (uint8_t) (s % ROUND_FOLD),
 						.out = buf + to * m->block, .out_len = m->block,
 						.in = result + from * m->block, .in_len = m->block });
 	}

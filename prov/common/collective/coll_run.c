@@ -50,7 +50,7 @@ static void join_done(struct fab_coll_op *op)
 		fab_engine_flush_later(coll->ep->engine, &fab_container(link, struct fab_group, link)->flush);
 }
 
-static void report(struct fab_coll_op *op)
+static void coll_op_report(struct fab_coll_op *op)
 {
 	struct fab_ep *ep = op->group->coll->ep;
 	const struct fab_comp comp = {
@@ -78,7 +78,7 @@ static void op_end(struct fab_coll_op *op)
 	if (is_join(op))
 		join_done(op);
 	else
-		report(op);
+		coll_op_report(op);
 	fab_coll_plan_fini(&op->plan);
 	free(op);
 }
@@ -333,7 +333,7 @@ bool fab_coll_waits_for(const struct fab_coll *coll, fi_addr_t peer)
 
 /* Is this group meant? While one member is still joining, another may be through: so the join's tag means the latest
  * group of these members. */
-static bool is_meant(const struct fab_group *group, uint64_t tag)
+static bool coll_is_meant(const struct fab_group *group, uint64_t tag)
 {
 	return tag == group->id || (group->state != FAB_GROUP_FAILED && tag == group->hash);
 }
@@ -345,7 +345,7 @@ void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int e
 	for (link = coll->groups.prev; link != &coll->groups; link = link->prev) {
 		struct fab_group *group = fab_container(link, struct fab_group, link);
 
-		if (!is_meant(group, fab_group_bits(tag)) || !is_member(group, peer))
+		if (!coll_is_meant(group, fab_group_bits(tag)) || !is_member(group, peer))
 			continue;
 		if (group->state != FAB_GROUP_FAILED && !group->aborted) {
 			group->aborted = err;

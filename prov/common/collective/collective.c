@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The application's calls: each puts its arguments into a struct request, and submit() hands it to the group.
+ * The application's calls: each puts its arguments into a struct request, and coll_submit_call() hands it to the group.
  */
 #include "common/collective/coll_group.h"
 
@@ -95,7 +95,7 @@ static int submit_locked(struct fab_ep *ep, struct request *request)
 	return fab_group_queue(group, op);
 }
 
-static ssize_t submit(struct fid_ep *fid, struct request request)
+static ssize_t coll_submit_call(struct fid_ep *fid, struct request request)
 {
 	struct fab_ep *ep = fab_ep_of(&fid->fid);
 	int ret;
@@ -115,7 +115,7 @@ static ssize_t submit(struct fid_ep *fid, struct request request)
 
 static ssize_t coll_barrier2(struct fid_ep *ep, fi_addr_t addr, uint64_t flags, void *context)
 {
-	return submit(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_BARRIER } });
+	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_BARRIER } });
 }
 
 static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t addr, void *context)
@@ -129,8 +129,9 @@ static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *
 			      enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	(void) desc;
-	return submit(ep, (struct request) { addr, root, flags, context, { .kind = FI_BROADCAST, .datatype = datatype,
-		      .count = count, .result = buf } });
+	return coll_submit_call(ep, (struct request) { addr, root, flags, context, { .kind = FI_BROADCAST,
+				.datatype = datatype,
+				.count = count, .result = buf } });
 }
 
 static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
@@ -138,8 +139,8 @@ static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, v
 			     void *context)
 {
 	(void) desc, (void) result_desc;
-	return submit(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLTOALL,
-		      .datatype = datatype, .count = count, .buf = buf, .result = result } });
+	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLTOALL,
+				.datatype = datatype, .count = count, .buf = buf, .result = result } });
 }
 
 static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
@@ -147,8 +148,8 @@ static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, 
 			      uint64_t flags, void *context)
 {
 	(void) desc, (void) result_desc;
-	return submit(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLREDUCE,
-		      .datatype = datatype, .op = op, .count = count, .buf = buf, .result = result } });
+	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLREDUCE,
+				.datatype = datatype, .op = op, .count = count, .buf = buf, .result = result } });
 }
 
 static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
@@ -156,8 +157,8 @@ static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, 
 			      void *context)
 {
 	(void) desc, (void) result_desc;
-	return submit(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLGATHER,
-		      .datatype = datatype, .count = count, .buf = buf, .result = result } });
+	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLGATHER,
+				.datatype = datatype, .count = count, .buf = buf, .result = result } });
 }
 
 static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
@@ -165,8 +166,9 @@ static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t co
 				   uint64_t flags, void *context)
 {
 	(void) desc, (void) result_desc;
-	return submit(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_REDUCE_SCATTER,
-		      .datatype = datatype, .op = op, .count = count, .buf = buf, .result = result } });
+	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context,
+				{ .kind = FI_REDUCE_SCATTER,
+				.datatype = datatype, .op = op, .count = count, .buf = buf, .result = result } });
 }
 
 static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
@@ -174,8 +176,9 @@ static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, voi
 			   uint64_t flags, void *context)
 {
 	(void) desc, (void) result_desc;
-	return submit(ep, (struct request) { addr, root, flags, context, { .kind = FI_REDUCE, .datatype = datatype,
-		      .op = op, .count = count, .buf = buf, .result = result } });
+	return coll_submit_call(ep, (struct request) { addr, root, flags, context, { .kind = FI_REDUCE,
+				.datatype = datatype,
+				.op = op, .count = count, .buf = buf, .result = result } });
 }
 
 static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
@@ -183,8 +186,9 @@ static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, vo
 			    uint64_t flags, void *context)
 {
 	(void) desc, (void) result_desc;
-	return submit(ep, (struct request) { addr, root, flags, context, { .kind = FI_SCATTER, .datatype = datatype,
-		      .count = count, .buf = buf, .result = result } });
+	return coll_submit_call(ep, (struct request) { addr, root, flags, context, { .kind = FI_SCATTER,
+				.datatype = datatype,
+				.count = count, .buf = buf, .result = result } });
 }
 
 static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
@@ -192,8 +196,9 @@ static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, voi
 			   void *context)
 {
 	(void) desc, (void) result_desc;
-	return submit(ep, (struct request) { addr, root, flags, context, { .kind = FI_GATHER, .datatype = datatype,
-		      .count = count, .buf = buf, .result = result } });
+	return coll_submit_call(ep, (struct request) { addr, root, flags, context, { .kind = FI_GATHER,
+				.datatype = datatype,
+				.count = count, .buf = buf, .result = result } });
 }
 
 struct fi_ops_collective fab_coll_ops = {

@@ -14,7 +14,7 @@
 static pthread_mutex_t keys_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_list keys = FAB_LIST_INIT(keys);
 
-static struct fab_auth_key *find(const void *bytes, size_t len)
+static struct fab_auth_key *auth_key_find(const void *bytes, size_t len)
 {
 	struct fab_list *link;
 
@@ -56,7 +56,7 @@ int fab_auth_get(const struct fi_provider *prov, const char *what, const void *b
 		return -FI_ENOSYS;
 	}
 	pthread_mutex_lock(&keys_lock);
-	*key = find(bytes, len);
+	*key = auth_key_find(bytes, len);
 	if (!*key)
 		*key = key_new(bytes, len);
 	if (*key)

@@ -36,7 +36,7 @@ static int check_enum(const struct fi_provider *prov, const char *name, unsigned
 	return -FI_EINVAL;
 }
 
-static int check_mr_mode(const struct fi_provider *prov, int mr_mode)
+static int domain_check_mr_mode(const struct fi_provider *prov, int mr_mode)
 {
 	const int known = FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
 			  FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE;
@@ -48,7 +48,7 @@ static int check_mr_mode(const struct fi_provider *prov, int mr_mode)
 	return -FI_EINVAL;
 }
 
-static int check_attr(const struct fab_fabric *fabric, const struct fi_info *info)
+static int domain_check_attr(const struct fab_fabric *fabric, const struct fi_info *info)
 {
 	const struct fi_domain_attr *attr = info->domain_attr;
 	const struct fi_provider *prov = fabric->prov;
@@ -64,7 +64,7 @@ static int check_attr(const struct fab_fabric *fabric, const struct fi_info *inf
 	    check_enum(prov, "resource_mgmt", attr->resource_mgmt, FI_RM_ENABLED) ||
 	    check_enum(prov, "av_type", attr->av_type, FI_AV_TABLE))
 		return -FI_EINVAL;
-	return check_mr_mode(prov, attr->mr_mode);
+	return domain_check_mr_mode(prov, attr->mr_mode);
 }
 
 static int mr_mode_bits(int mr_mode)
@@ -95,7 +95,7 @@ static void choose_engines(struct fab_domain *domain, struct fab_engine_attr *at
 	attr->name = "fi-progress";
 }
 
-static void fill_attr(struct fab_domain *domain, const struct fi_info *info)
+static void domain_fill_attr(struct fab_domain *domain, const struct fi_info *info)
 {
 	const struct fi_domain_attr *attr = info->domain_attr;
 
@@ -146,7 +146,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	struct fab_engine_attr progress_attr;
 	int ret;
 
-	ret = check_attr(fabric, info);
+	ret = domain_check_attr(fabric, info);
 	if (ret)
 		return ret;
 	domain->name = strdup(info->domain_attr->name);
@@ -164,7 +164,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	domain->lend = ops->lend;
 	domain->fabric = fabric;
 	atomic_init(&domain->ref, 0);
-	fill_attr(domain, info);
+	domain_fill_attr(domain, info);
 	ret = init_auth_key(domain, info);
 	if (ret)
 		goto free_name;

@@ -53,7 +53,7 @@ static int check_info(const struct fab_domain *domain, const struct fi_info *inf
 }
 
 /* The endpoint's authorization key: its own, or the domain's; none with FI_AV_AUTH_KEY. */
-static int get_auth_key(const struct fab_domain *domain, const struct fi_info *info, struct fab_auth_key **key)
+static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info *info, struct fab_auth_key **key)
 {
 	const struct fi_provider *prov = domain->fabric->prov;
 	const struct fi_ep_attr *attr = info->ep_attr;
@@ -82,7 +82,7 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 
 	ret = check_info(domain, info);
 	if (!ret)
-		ret = get_auth_key(domain, info, &auth_key);
+		ret = ep_get_auth_key(domain, info, &auth_key);
 	if (ret)
 		return ret;
 	*ep = (struct fab_ep) {

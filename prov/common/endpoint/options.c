@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "common/op/op.h"
 
-static const struct fi_provider *prov_of(const struct fab_ep *ep)
+static const struct fi_provider *option_prov(const struct fab_ep *ep)
 {
 	return ep->domain->fabric->prov;
 }
@@ -38,7 +38,8 @@ static int set_op_flags(struct fab_ep_fid *held, const char *what, uint64_t flag
 	return 0;
 
 wrong:
-	FI_WARN(prov_of(held->ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are those of fi_endpoint(3), "
+	FI_WARN(option_prov(held->ep), FI_LOG_EP_CTRL,
+		"%s with flags %#" PRIx64 "; allowed are those of fi_endpoint(3), "
 		"section OPERATION FLAGS\n", what, flags);
 	return -FI_EBADFLAGS;
 }
@@ -49,7 +50,7 @@ static int one_direction(const struct fab_ep *ep, uint64_t flags)
 
 	if (direction == FI_TRANSMIT || direction == FI_RECV)
 		return 0;
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "an endpoint's operation flags are those of one direction: say "
+	FI_WARN(option_prov(ep), FI_LOG_EP_CTRL, "an endpoint's operation flags are those of one direction: say "
 		"FI_TRANSMIT or FI_RECV, and not both\n");
 	return -FI_EINVAL;
 }
@@ -147,7 +148,7 @@ int fab_srx_control(struct fid *fid, int command, void *arg)
 
 /* ---- options ---- */
 
-static int give(const void *value, size_t len, void *optval, size_t *optlen)
+static int option_give(const void *value, size_t len, void *optval, size_t *optlen)
 {
 	if (!optlen || (*optlen && !optval))
 		return -FI_EINVAL;
@@ -162,12 +163,12 @@ static int give(const void *value, size_t len, void *optval, size_t *optlen)
 
 int fab_getopt_size(size_t value, void *optval, size_t *optlen)
 {
-	return give(&value, sizeof(value), optval, optlen);
+	return option_give(&value, sizeof(value), optval, optlen);
 }
 
 int fab_getopt_bool(bool value, void *optval, size_t *optlen)
 {
-	return give(&value, sizeof(value), optval, optlen);
+	return option_give(&value, sizeof(value), optval, optlen);
 }
 
 int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen)
@@ -186,7 +187,8 @@ int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t 
 	const struct fab_ep *ep = fab_ep_of(fid);
 
 	(void) optval, (void) optlen;
-	FI_INFO(prov_of(ep), FI_LOG_EP_CTRL, "fi_setopt: option %d of level %d cannot be set here\n", optname, level);
+	FI_INFO(option_prov(ep), FI_LOG_EP_CTRL, "fi_setopt: option %d of level %d cannot be set here\n", optname,
+		level);
 	return -FI_ENOPROTOOPT;
 }
 

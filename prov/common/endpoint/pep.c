@@ -57,7 +57,7 @@ static struct fab_connreq *request_remove(struct fab_fabric *fabric, struct fab_
 
 /* Take the request with this handle out of the fabric, or, with handle NULL, the first one of the passive endpoint.
  * NULL if there is none. */
-static struct fab_connreq *take(struct fab_fabric *fabric, fid_t fid, const struct fab_pep *pep)
+static struct fab_connreq *pep_take_request(struct fab_fabric *fabric, fid_t fid, const struct fab_pep *pep)
 {
 	struct fab_connreq *req = NULL;
 	struct fab_list *link;
@@ -77,7 +77,7 @@ static struct fab_connreq *take(struct fab_fabric *fabric, fid_t fid, const stru
 
 struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle)
 {
-	return handle ? take(fabric, handle, NULL) : NULL;
+	return handle ? pep_take_request(fabric, handle, NULL) : NULL;
 }
 
 /* What the application opens its endpoint with. */
@@ -99,7 +99,7 @@ static struct fi_info *request_info(const struct fab_connreq *req)
 }
 
 /* Nothing touches the request after the event is written: another thread may have it already. */
-static int report(struct fab_connreq *req, const void *data, size_t len)
+static int pep_report(struct fab_connreq *req, const void *data, size_t len)
 {
 	struct fab_pep *pep = req->pep;
 	struct fi_info *info = request_info(req);
@@ -117,7 +117,7 @@ void fab_pep_request(struct fab_pep *pep, struct fab_connreq *req, const void *d
 {
 	req->pep = pep;
 	if (!request_add(req)) {
-		if (!report(req, data, len))
+		if (!pep_report(req, data, len))
 			return;
 		fab_connreq_take(pep->fabric, &req->handle->fid);
 	}
@@ -289,7 +289,7 @@ static void drop_requests(struct fab_pep *pep)
 {
 	struct fab_connreq *req;
 
-	while ((req = take(pep->fabric, NULL, pep)))
+	while ((req = pep_take_request(pep->fabric, NULL, pep)))
 		pep->ops->drop(req);
 }
 

@@ -472,7 +472,7 @@ static void thread_keep_away(struct fab_engine *engine)
 	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
 }
 
-static void *thread_main(void *arg)
+static void *engine_thread_main(void *arg)
 {
 	struct fab_engine *engine = arg;
 
@@ -556,7 +556,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	fab_lock_init(&engine->lock, lock_kind(attr));
 	if (attr->auto_progress) {
 		engine->thread_run = true;
-		ret = fab_thread_start(&engine->thread, thread_main, engine, attr->name);
+		ret = fab_thread_start(&engine->thread, engine_thread_main, engine, attr->name);
 		if (ret)
 			goto fini_lock;
 	}

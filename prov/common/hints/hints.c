@@ -243,7 +243,7 @@ static void answer_prefix(const struct fab_hint_match *match, struct fi_info *in
 
 /* ---- memory registration ---- */
 
-static void check_mr_mode(struct fab_hint_match *match)
+static void hints_check_mr_mode(struct fab_hint_match *match)
 {
 	static const char attr[] = "domain_attr->mr_mode";
 	int mode = asked_mr_mode(match), want = needed_mr_mode(match);
@@ -435,7 +435,7 @@ static void check_tclasses(struct fab_hint_match *match)
 
 /* What picks among entries comes first: most offers end there. */
 static void (*const checks[])(struct fab_hint_match *match) = {
-	check_addr_format, check_names, fab_hints_check_rules, check_caps, check_modes, check_mr_mode, check_ep,
+	check_addr_format, check_names, fab_hints_check_rules, check_caps, check_modes, hints_check_mr_mode, check_ep,
 	check_auth_key, check_tclasses,
 };
 

@@ -146,7 +146,7 @@ static uint64_t bits_below(uint64_t value)
 	return value ? UINT64_MAX >> __builtin_clzll(value) : 0;
 }
 
-static bool fits(const struct rule *rule, uint64_t asked, uint64_t offered)
+static bool hints_rule_fits(const struct rule *rule, uint64_t asked, uint64_t offered)
 {
 	switch (rule->compare) {
 	case AT_MOST:
@@ -170,7 +170,7 @@ void fab_hints_check_rules(struct fab_hint_match *match)
 		uint64_t asked = get_value(match->hints, &rules[i]);
 		uint64_t offered = get_value(match->offer->info, &rules[i]);
 
-		if (asked && !fits(&rules[i], asked, offered))
+		if (asked && !hints_rule_fits(&rules[i], asked, offered))
 			fab_hints_miss(match, rules[i].kind, rules[i].name,
 				   rules[i].compare == SUBSET ? asked & ~offered : asked, offered, rules[i].size,
 				   rules[i].text);

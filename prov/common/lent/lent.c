@@ -101,7 +101,7 @@ static void knock(struct inbox *inbox)
 }
 
 /* Engine's and inbox's lock held: all of it will be taken out. */
-static void answer(struct inbox *inbox)
+static void lent_answer(struct inbox *inbox)
 {
 	uint64_t cnt;
 
@@ -135,7 +135,7 @@ static void cq_empty(struct cq_export *x)
 	const struct fab_comp nobody = { .src = FI_ADDR_NOTAVAIL };
 
 	pthread_mutex_lock(&x->inbox.lock);
-	answer(&x->inbox);
+	lent_answer(&x->inbox);
 	for (size_t i = 0; i < x->cnt; i++) {
 		if (!x->item[i].fail.err)
 			fab_cq_write(x->cq, &x->item[i].comp);
@@ -150,7 +150,7 @@ static void cq_empty(struct cq_export *x)
 	pthread_mutex_unlock(&x->inbox.lock);
 }
 
-static void cq_ready(struct fab_source *src, uint32_t events)
+static void lent_cq_ready(struct fab_source *src, uint32_t events)
 {
 	(void) events;
 	cq_empty(cq_export_of(fab_container(src, struct inbox, source)));
@@ -263,7 +263,7 @@ int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp)
 	x->cq = cq;
 	x->peer = (struct fid_peer_cq) { { FI_CLASS_PEER_CQ, exp->context, &cq_export_ops }, &cq_owner_ops };
 	pthread_mutex_lock(&cq->domain->join_lock);
-	ret = inbox_open(&x->inbox, cq->engine, cq_ready);
+	ret = inbox_open(&x->inbox, cq->engine, lent_cq_ready);
 	pthread_mutex_unlock(&cq->domain->join_lock);
 	if (ret) {
 		free(x->item);
@@ -294,7 +294,7 @@ static void cntr_empty(struct cntr_export *x)
 	uint64_t incs, errs;
 
 	pthread_mutex_lock(&x->inbox.lock);
-	answer(&x->inbox);
+	lent_answer(&x->inbox);
 	incs = x->incs;
 	errs = x->errs;
 	x->incs = x->errs = 0;

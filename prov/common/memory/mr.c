@@ -93,7 +93,7 @@ static int keep_cntr(struct fab_cntr *cntr)
 }
 
 /* The counter is added to from any endpoint's engine: it must not be on that of another one. */
-static int bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
+static int mr_bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
 {
 	struct fab_domain *domain = mr->domain;
 	const struct fi_provider *prov = domain->fabric->prov;
@@ -131,7 +131,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	switch (bfid->fclass) {
 	case FI_CLASS_CNTR:
-		return bind_cntr(mr, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
+		return mr_bind_cntr(mr, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
 	case FI_CLASS_EP:
 	case FI_CLASS_SEP:
 	case FI_CLASS_RX_CTX:
@@ -144,7 +144,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
-static int get_raw(const struct fab_mr *mr, const struct fi_mr_raw_attr *attr)
+static int mr_get_raw(const struct fab_mr *mr, const struct fi_mr_raw_attr *attr)
 {
 	uint64_t key = htobe64(mr->mr_fid.key);
 	bool fits;
@@ -193,7 +193,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 	case FI_ENABLE:
 		return 0;	/* it has been since its registration: no mr_mode here wants that it waits */
 	case FI_GET_RAW_MR:
-		return arg ? get_raw(mr, arg) : -FI_EINVAL;
+		return arg ? mr_get_raw(mr, arg) : -FI_EINVAL;
 	case FI_REFRESH:
 		return arg ? refresh(mr, arg) : -FI_EINVAL;
 	default:
@@ -238,7 +238,7 @@ void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *
 }
 
 /* Why an attribute cannot be had, or NULL. */
-static const char *bad_attr(const struct fi_mr_attr *attr)
+static const char *mr_bad_attr(const struct fi_mr_attr *attr)
 {
 	const uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
 				FI_COLLECTIVE;
@@ -282,7 +282,7 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 			"capability, or its provider does not have it\n", domain->name);
 		return -FI_EBADFLAGS;
 	}
-	why = bad_attr(attr);
+	why = mr_bad_attr(attr);
 	if (why) {
 		FI_WARN(prov, FI_LOG_MR, "memory registration refused: %s (%zu buffers, access %#" PRIx64 ")\n",
 			why, attr->iov_count, attr->access);
@@ -326,8 +326,8 @@ int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *
 }
 
 /* What a peer must have proved to reach the region. 0 or -FI_E*, logged. */
-static int get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
-			struct fab_auth_key **key)
+static int mr_get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
+			   struct fab_auth_key **key)
 {
 	const struct fi_provider *prov = domain->fabric->prov;
 	int ret = 0;
@@ -383,7 +383,7 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 	mr = mr_alloc(domain, attr, flags);
 	if (!mr)
 		return -FI_ENOMEM;
-	ret = get_auth_key(domain, attr, flags, &mr->auth_key);
+	ret = mr_get_auth_key(domain, attr, flags, &mr->auth_key);
 	if (ret) {
 		free(mr);
 		return ret;
@@ -407,7 +407,7 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 	return ret;
 }
 
-static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+static int mr_reg_attr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
 	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
 	struct fi_mr_attr full;
@@ -416,25 +416,26 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flag
 	return mr_reg(domain, &full, flags, mr);
 }
 
-static int regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
-		uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+static int mr_reg_vec(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
+		      uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
 	return mr_reg(fab_container(fid, struct fab_domain, domain_fid.fid), &(struct fi_mr_attr) {
 		      .mr_iov = iov, .iov_count = cnt, .access = access, .offset = offset,
 		      .requested_key = requested_key, .context = context }, flags, mr);
 }
 
-static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t requested_key,
-	       uint64_t flags, struct fid_mr **mr, void *context)
+static int mr_reg_buf(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		      uint64_t requested_key,
+		      uint64_t flags, struct fid_mr **mr, void *context)
 {
 	struct iovec iov = { .iov_base = (void *) buf, .iov_len = len };
 
-	return regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+	return mr_reg_vec(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
 }
 
 struct fi_ops_mr fab_mr_ops = {
 	.size = sizeof(struct fi_ops_mr),
-	.reg = reg,
-	.regv = regv,
-	.regattr = regattr,
+	.reg = mr_reg_buf,
+	.regv = mr_reg_vec,
+	.regattr = mr_reg_attr,
 };

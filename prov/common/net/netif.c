@@ -65,7 +65,7 @@ struct item {
 };
 
 /* Does addr lie in net/prefix_len? */
-static bool in_range(const union fab_sockaddr *addr, const union fab_sockaddr *net, unsigned prefix_len)
+static bool netif_in_range(const union fab_sockaddr *addr, const union fab_sockaddr *net, unsigned prefix_len)
 {
 	const uint8_t *a, *b;
 
@@ -121,12 +121,12 @@ static bool next_item(const char **filter, struct item *item)
 
 static bool item_fits(const struct item *item, const struct fab_netif *netif)
 {
-	return item->is_range ? in_range(&netif->addr, &item->net, item->prefix_len) :
+	return item->is_range ? netif_in_range(&netif->addr, &item->net, item->prefix_len) :
 				!fnmatch(item->text, netif->name, 0);
 }
 
 /* Is it to be taken, and as which item of the list? */
-static bool pick(const char *filter, const struct fab_netif *netif, uint64_t *place)
+static bool netif_pick(const char *filter, const struct fab_netif *netif, uint64_t *place)
 {
 	bool choosy = false, found = false;
 	struct item item;
@@ -147,7 +147,7 @@ static bool pick(const char *filter, const struct fab_netif *netif, uint64_t *pl
 
 /* ---- facts about an interface ---- */
 
-static FILE *open_file(const char *dir, const char *name, const char *file)
+static FILE *netif_open_file(const char *dir, const char *name, const char *file)
 {
 	char path[128];
 
@@ -158,7 +158,7 @@ static FILE *open_file(const char *dir, const char *name, const char *file)
 /* A number in /sys/class/net/NAME/FILE; 0 if there is none, or it is negative (unknown). */
 static uint64_t sys_number(const char *name, const char *file)
 {
-	FILE *f = open_file(fab_netif_source->sys_net, name, file);
+	FILE *f = netif_open_file(fab_netif_source->sys_net, name, file);
 	long long value;
 
 	if (!f)
@@ -278,7 +278,7 @@ static int take_addr6(struct facts *facts, const char *line)
 /* A file that cannot be read says nothing. */
 static int read_lines(struct facts *facts, const char *name, int (*take)(struct facts *facts, const char *line))
 {
-	FILE *f = open_file(fab_netif_source->proc_net, name, NULL);
+	FILE *f = netif_open_file(fab_netif_source->proc_net, name, NULL);
 	char line[256];
 	int ret = 0;
 
@@ -330,7 +330,7 @@ static unsigned ipv6_flags(const struct facts *facts, const union fab_sockaddr *
 	return found ? found->flags : 0;
 }
 
-static enum class class_of(const char *name, bool hardware, bool default_route)
+static enum class netif_class_of(const char *name, bool hardware, bool default_route)
 {
 	static const char *const prefixes[] = { "docker", "br-", "virbr", "veth", "tun", "tap" };
 
@@ -391,7 +391,7 @@ static void set_rank(struct candidate *candidate, const struct facts *facts, uns
 	candidate->rank[RANK_LOOPBACK] = netif->loopback;
 	candidate->rank[RANK_NOT_RUNNING] = !netif->running;
 	candidate->rank[RANK_LINK_LOCAL] = fab_addr_is_link_local(&netif->addr.sa);
-	candidate->rank[RANK_CLASS] = class_of(netif->name, netif->hardware, default_route);
+	candidate->rank[RANK_CLASS] = netif_class_of(netif->name, netif->hardware, default_route);
 	candidate->rank[RANK_NO_DEFAULT_ROUTE] = !default_route;
 	candidate->rank[RANK_SLOWNESS] = UINT64_MAX - netif->speed;
 	candidate->rank[RANK_FLEETING] = !!(addr_flags & IPV6_FLEETING);
@@ -493,7 +493,7 @@ int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fa
 		struct candidate *candidate = &candidates[found];
 
 		if (!candidate_make(candidate, &facts, ifa, before) ||
-		    !pick(filter, &candidate->netif, &candidate->rank[RANK_PICK]))
+		    !netif_pick(filter, &candidate->netif, &candidate->rank[RANK_PICK]))
 			continue;
 		candidate->rank[RANK_ORDER] = found++;
 		before = &candidate->netif;

@@ -18,15 +18,15 @@
 #define NODE_MAX	1024	/* bytes of a host name or address text */
 #define SERVICE_MAX	255
 
-static int fail(const char **why, const char *text, int err)
+static int resolve_fail(const char **why, const char *text, int err)
 {
 	*why = text;
 	return -err;
 }
 
 /* getaddrinfo() of one family, of which the first address is taken. */
-static int look_up(const char *node, const char *service, int flags, int family, union fab_sockaddr *addr,
-		   const char **why)
+static int resolve_look_up(const char *node, const char *service, int flags, int family, union fab_sockaddr *addr,
+			   const char **why)
 {
 	struct addrinfo hints = { .ai_flags = flags, .ai_family = family, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list, *one;
@@ -37,14 +37,14 @@ static int look_up(const char *node, const char *service, int flags, int family,
 	case 0:
 		break;
 	case EAI_MEMORY:
-		return fail(why, "no memory for a name lookup", FI_ENOMEM);
+		return resolve_fail(why, "no memory for a name lookup", FI_ENOMEM);
 	case EAI_SERVICE:
-		return fail(why, "neither a port number nor a service in /etc/services", FI_EINVAL);
+		return resolve_fail(why, "neither a port number nor a service in /etc/services", FI_EINVAL);
 	case EAI_AGAIN:
-		return fail(why, "no name server answers", FI_ENODATA);
+		return resolve_fail(why, "no name server answers", FI_ENODATA);
 	default:
-		return fail(why, flags & AI_NUMERICHOST ? "not a numeric address of this family" :
-			    "no such host, or none with an address of this family", FI_ENODATA);
+		return resolve_fail(why, flags & AI_NUMERICHOST ? "not a numeric address of this family" :
+				    "no such host, or none with an address of this family", FI_ENODATA);
 	}
 	for (one = list; one && !fab_addr_len(one->ai_addr); one = one->ai_next)
 		;
@@ -53,7 +53,7 @@ static int look_up(const char *node, const char *service, int flags, int family,
 		memcpy(addr, one->ai_addr, fab_addr_len(one->ai_addr));
 	}
 	freeaddrinfo(list);
-	return one ? 0 : fail(why, "no such host, or none with an IP address", FI_ENODATA);
+	return one ? 0 : resolve_fail(why, "no such host, or none with an IP address", FI_ENODATA);
 }
 
 static int parse_port(const char *service, uint16_t *port, const char **why)
@@ -67,15 +67,15 @@ static int parse_port(const char *service, uint16_t *port, const char **why)
 	if (!service)
 		return 0;
 	if (!*service || strnlen(service, SERVICE_MAX + 1) > SERVICE_MAX)
-		return fail(why, "neither a port number nor a service in /etc/services", FI_EINVAL);
+		return resolve_fail(why, "neither a port number nor a service in /etc/services", FI_EINVAL);
 	if (isdigit((unsigned char) *service)) {
 		value = strtoul(service, &end, 10);
 		if (*end || value > UINT16_MAX)
-			return fail(why, "a port is a number from 0 to 65535", FI_EINVAL);
+			return resolve_fail(why, "a port is a number from 0 to 65535", FI_EINVAL);
 		*port = value;
 		return 0;
 	}
-	ret = look_up(NULL, service, 0, AF_INET, &addr, why);
+	ret = resolve_look_up(NULL, service, 0, AF_INET, &addr, why);
 	if (!ret)
 		*port = fab_addr_port(&addr.sa);
 	return ret;
@@ -100,11 +100,11 @@ static int parse_str(const char *str, int family, union fab_sockaddr *addr, cons
 	if (ret)
 		ret = fab_addr_from_str(str, addr);
 	if (ret)
-		return fail(why, "not an address text such as fi_sockaddr_in://1.2.3.4:5 or "
-			    "fi_sockaddr_in6://[fe80::1%eth0]:5",
-			    FI_EINVAL);
+		return resolve_fail(why, "not an address text such as fi_sockaddr_in://1.2.3.4:5 or "
+				    "fi_sockaddr_in6://[fe80::1%eth0]:5",
+				    FI_EINVAL);
 	if (family != AF_UNSPEC && addr->sa.sa_family != family)
-		return fail(why, "an address of another family", FI_ENODATA);
+		return resolve_fail(why, "an address of another family", FI_ENODATA);
 	return 0;
 }
 
@@ -122,13 +122,14 @@ int fab_resolve_name(const char *node, const char *service, uint64_t flags, int 
 	int ret;
 
 	if (node && strnlen(node, NODE_MAX + 1) > NODE_MAX)
-		return fail(why, "longer than a host name can be", FI_EINVAL);
+		return resolve_fail(why, "longer than a host name can be", FI_EINVAL);
 	if (node && is_addr_text(node)) {
 		if (service)
-			return fail(why, "an address text names its port itself: service must be NULL", FI_EINVAL);
+			return resolve_fail(why, "an address text names its port itself: service must be NULL",
+					    FI_EINVAL);
 		ret = parse_str(node, family, addr, why);
 		if (!ret && !(flags & FI_SOURCE) && fab_addr_is_any(&addr->sa) && !fab_addr_port(&addr->sa))
-			return fail(why, "an address text with neither host nor port", FI_EINVAL);
+			return resolve_fail(why, "an address text with neither host nor port", FI_EINVAL);
 		return ret;
 	}
 	ret = parse_port(service, &port, why);
@@ -136,7 +137,7 @@ int fab_resolve_name(const char *node, const char *service, uint64_t flags, int 
 		return ret;
 	if (!node && family == AF_UNSPEC)
 		family = AF_INET;
-	ret = look_up(node, node ? NULL : "0", gai_flags, family, addr, why);
+	ret = resolve_look_up(node, node ? NULL : "0", gai_flags, family, addr, why);
 	if (!ret)
 		fab_addr_set_port(&addr->sa, port);
 	return ret;
@@ -240,24 +241,25 @@ static int read_hint(const struct fi_info *hints, const void *data, size_t len, 
 	case FI_SOCKADDR_IN6:
 		break;
 	default:
-		return fail(why, "not an IP address (addr_format)", FI_ENODATA);
+		return resolve_fail(why, "not an IP address (addr_format)", FI_ENODATA);
 	}
 	if (len < sizeof(there))
-		return fail(why, "shorter than an address", FI_EINVAL);
+		return resolve_fail(why, "shorter than an address", FI_EINVAL);
 	memcpy(&there, data, sizeof(there));
 	if (!fab_addr_family_len(there))
-		return fail(why, "neither IPv4 nor IPv6 (sa_family)", FI_ENODATA);
+		return resolve_fail(why, "neither IPv4 nor IPv6 (sa_family)", FI_ENODATA);
 	if (len < fab_addr_family_len(there))
-		return fail(why, "shorter than an address of its family", FI_EINVAL);
+		return resolve_fail(why, "shorter than an address of its family", FI_EINVAL);
 	if (family != AF_UNSPEC && there != family)
-		return fail(why, "an address of another family", FI_ENODATA);
+		return resolve_fail(why, "an address of another family", FI_ENODATA);
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr, data, fab_addr_family_len(there));
 	return 0;
 }
 
 /* Say why, if anyone listens. asked may be of any length. */
-static void tell(const struct fi_provider *prov, int family, const char *what, const char *asked, const char *why)
+static void resolve_tell(const struct fi_provider *prov, int family, const char *what, const char *asked,
+			 const char *why)
 {
 	char text[128], reason[192];
 
@@ -278,14 +280,15 @@ int fab_resolve(const struct fi_provider *prov, const char *node, const char *se
 
 	memset(out, 0, sizeof(*out));
 	if (source && !named) {
-		tell(prov, family, "flags", "FI_SOURCE", "it says what node and service mean, and neither is given");
+		resolve_tell(prov, family, "flags", "FI_SOURCE",
+			     "it says what node and service mean, and neither is given");
 		return -FI_EINVAL;
 	}
 	if (named) {
 		ret = fab_resolve_name(node, service, flags, family, source ? &out->src : &out->dest, &why);
 		if (ret) {
 			what = !node || (ret == -FI_EINVAL && service && !is_addr_text(node)) ? "service" : "node";
-			tell(prov, family, what, *what == 's' ? service : node, why);
+			resolve_tell(prov, family, what, *what == 's' ? service : node, why);
 			return ret;
 		}
 		*(source ? &out->has_src : &out->has_dest) = true;
@@ -293,7 +296,7 @@ int fab_resolve(const struct fi_provider *prov, const char *node, const char *se
 	if (hints && hints->src_addr && !source) {
 		ret = read_hint(hints, hints->src_addr, hints->src_addrlen, family, &out->src, &why);
 		if (ret) {
-			tell(prov, family, "src_addr", "an address", why);
+			resolve_tell(prov, family, "src_addr", "an address", why);
 			return ret;
 		}
 		out->has_src = true;
@@ -301,7 +304,7 @@ int fab_resolve(const struct fi_provider *prov, const char *node, const char *se
 	if (hints && hints->dest_addr && (!named || source)) {
 		ret = read_hint(hints, hints->dest_addr, hints->dest_addrlen, family, &out->dest, &why);
 		if (ret) {
-			tell(prov, family, "dest_addr", "an address", why);
+			resolve_tell(prov, family, "dest_addr", "an address", why);
 			return ret;
 		}
 		out->has_dest = true;

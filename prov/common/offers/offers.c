@@ -27,7 +27,8 @@ struct offers {
 
 /* ---- entries ---- */
 
-static void fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif, enum fi_ep_type type)
+static void offers_fill_all(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
+			    enum fi_ep_type type)
 {
 	ip->fill(ip, info, netif, type);
 	info->ep_attr->type = type;
@@ -38,13 +39,13 @@ static void fill(const struct fab_ip *ip, struct fi_info *info, const struct fab
 	info->addr_format = netif->addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 }
 
-static struct fi_info *make_info(const struct fab_ip *ip, const struct place *place, enum fi_ep_type type)
+static struct fi_info *offers_make_info(const struct fab_ip *ip, const struct place *place, enum fi_ep_type type)
 {
 	struct fi_info *info = fi_allocinfo();
 
 	if (!info)
 		return NULL;
-	fill(ip, info, place->netif, type);
+	offers_fill_all(ip, info, place->netif, type);
 	info->domain_attr->name = strdup(place->domain);
 	info->fabric_attr->name = strdup(place->fabric);
 	if (ip->nic(place->netif, &info->nic) || !info->domain_attr->name || !info->fabric_attr->name ||
@@ -94,7 +95,7 @@ static bool has_addr(const struct fab_netif *list, size_t cnt, const union fab_s
 	return false;
 }
 
-static void make_wish(struct wish *wish, const struct fab_netif *list, size_t cnt)
+static void offers_make_wish(struct wish *wish, const struct fab_netif *list, size_t cnt)
 {
 	const struct fab_addr_hint *hint = &wish->hint;
 
@@ -107,8 +108,8 @@ static void make_wish(struct wish *wish, const struct fab_netif *list, size_t cn
 }
 
 /* Tell why the interface is not one of the answer's. */
-static void refuse(const struct fab_ip *ip, const struct wish *wish, const struct fab_netif *netif,
-		   enum fi_ep_type type)
+static void offers_refuse(const struct fab_ip *ip, const struct wish *wish, const struct fab_netif *netif,
+			  enum fi_ep_type type)
 {
 	char entry[FI_NAME_MAX], kind[32], asked[FAB_ADDR_STRLEN], offered[FAB_ADDR_STRLEN];
 
@@ -131,7 +132,7 @@ static bool place_make(const struct fab_ip *ip, struct place *place, const struc
 	if (netif->addr.sa.sa_family != wish->family)
 		return false;
 	if (wish->by_src && !fab_addr_equal_host(&netif->addr.sa, &wish->src.sa)) {
-		refuse(ip, wish, netif, type);
+		offers_refuse(ip, wish, netif, type);
 		return false;
 	}
 	*place = (struct place) { .netif = netif, .src = netif->addr };
@@ -150,7 +151,7 @@ static bool place_make(const struct fab_ip *ip, struct place *place, const struc
 
 static int offers_add(const struct fab_ip *ip, struct offers *offers, const struct place *place, enum fi_ep_type type)
 {
-	struct fi_info *info = make_info(ip, place, type);
+	struct fi_info *info = offers_make_info(ip, place, type);
 
 	if (!info)
 		return -FI_ENOMEM;
@@ -259,7 +260,7 @@ int fab_ip_getinfo(const struct fab_ip *ip, uint32_t version, const char *node, 
 	if (ret)
 		return ret;
 	for (size_t w = 0; w < wish_cnt; w++)
-		make_wish(&wishes[w], list, cnt);
+		offers_make_wish(&wishes[w], list, cnt);
 	ret = -FI_ENOMEM;
 	offers.offer = calloc(cnt * ip->type_cnt, sizeof(*offers.offer));
 	if (!offers.offer)
@@ -286,7 +287,7 @@ int fab_ip_check(const struct fab_ip *ip, const struct fi_info *info, uint32_t v
 
 	if (!most)
 		return -FI_ENOMEM;
-	fill(ip, most, &netif, info->ep_attr->type);
+	offers_fill_all(ip, most, &netif, info->ep_attr->type);
 	offer.info = most;
 	ret = fab_hints_check(ip->prov, version, info, &offer, 1);
 	fi_freeinfo(most);

@@ -8,7 +8,7 @@
 #define YOUNG_NS	(1000 * MS)
 #define LOOK_NS		(20 * MS)	/* how often the line is looked at, if nothing else moves it */
 
-static bool has_room(const struct fab_pace *pace)
+static bool pace_has_room(const struct fab_pace *pace)
 {
 	return pace->young_cnt < pace->young_max();
 }
@@ -35,7 +35,7 @@ static void grow_old(struct fab_pace *pace, struct fab_turn *turn)
 
 bool fab_pace_enter(struct fab_pace *pace, struct fab_turn *turn)
 {
-	if (fab_list_empty(&pace->line) && has_room(pace)) {
+	if (fab_list_empty(&pace->line) && pace_has_room(pace)) {
 		become_young(pace, turn);
 		return true;
 	}
@@ -70,7 +70,7 @@ static void pace_fire(struct fab_timer *timer)
 	while ((turn = fab_list_first(&pace->young, struct fab_turn, link)) && now - turn->young_ns >= YOUNG_NS)
 		grow_old(pace, turn);
 	/* those whose attempt fails at once do not come back to the line before this is over */
-	while ((turn = fab_list_first(&pace->line, struct fab_turn, link)) && has_room(pace)) {
+	while ((turn = fab_list_first(&pace->line, struct fab_turn, link)) && pace_has_room(pace)) {
 		fab_list_remove(&turn->link);
 		become_young(pace, turn);
 		pace->begin(turn);

@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "base/core_ops.h"
 
-static bool in_range(const struct fi_provider *prov, const struct fab_param *param, long long value)
+static bool param_in_range(const struct fi_provider *prov, const struct fab_param *param, long long value)
 {
 	if (value >= (long long) param->min && (unsigned long long) value <= param->max)
 		return true;
@@ -32,7 +32,7 @@ static void get_int(struct fi_provider *prov, const struct fab_param *param)
 {
 	int value;
 
-	if (!fi_param_get_int(prov, param->name, &value) && in_range(prov, param, value))
+	if (!fi_param_get_int(prov, param->name, &value) && param_in_range(prov, param, value))
 		*(int *) param->value = value;
 }
 
@@ -49,7 +49,7 @@ static void get_size(struct fi_provider *prov, const struct fab_param *param)
 	size_t value;
 
 	if (!fi_param_get_size_t(prov, param->name, &value) &&
-	    in_range(prov, param, fab_min(value, (size_t) INT64_MAX)))
+	    param_in_range(prov, param, fab_min(value, (size_t) INT64_MAX)))
 		*(size_t *) param->value = value;
 }
 

@@ -23,7 +23,7 @@ static uint64_t now(_Atomic uint64_t *value)
 }
 
 /* Sleepers want their threshold or an error; who sleeps outside, any change. */
-static bool has_event(struct fab_wait *wait)
+static bool cntr_has_event(struct fab_wait *wait)
 {
 	struct fab_cntr *cntr = fab_container(wait, struct fab_cntr, wait);
 
@@ -59,7 +59,7 @@ void fab_cntr_changed(struct fab_cntr *cntr)
 }
 
 /* What FI_PEER's context brings, or NULL, logged. */
-static struct fid_peer_cntr *peer_of(const struct fab_domain *domain, const struct fi_peer_cntr_context *context)
+static struct fid_peer_cntr *cntr_peer_of(const struct fab_domain *domain, const struct fi_peer_cntr_context *context)
 {
 	const struct fi_ops_cntr_owner *ops;
 
@@ -77,7 +77,7 @@ static struct fid_peer_cntr *peer_of(const struct fab_domain *domain, const stru
 /* ---- reading ---- */
 
 /* The application looks at *value, and remembers it in *seen. */
-static uint64_t look(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t *seen)
+static uint64_t cntr_look(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t *seen)
 {
 	uint64_t ret;
 
@@ -97,14 +97,14 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 {
 	struct fab_cntr *cntr = cntr_of(fid);
 
-	return look(cntr, &cntr->value, &cntr->value_seen);
+	return cntr_look(cntr, &cntr->value, &cntr->value_seen);
 }
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
 	struct fab_cntr *cntr = cntr_of(fid);
 
-	return look(cntr, &cntr->err, &cntr->err_seen);
+	return cntr_look(cntr, &cntr->err, &cntr->err_seen);
 }
 
 /* ---- changing ---- */
@@ -119,7 +119,7 @@ static void change_locked(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64
 		fab_engine_flush(cntr->engine);
 }
 
-static int change(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
+static int cntr_change(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
 {
 	fab_engine_lock(cntr->engine);
 	change_locked(cntr, value, by);
@@ -129,12 +129,12 @@ static int change(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
 
 static int cntr_add(struct fid_cntr *fid, uint64_t by)
 {
-	return change(cntr_of(fid), &cntr_of(fid)->value, by);
+	return cntr_change(cntr_of(fid), &cntr_of(fid)->value, by);
 }
 
 static int cntr_adderr(struct fid_cntr *fid, uint64_t by)
 {
-	return change(cntr_of(fid), &cntr_of(fid)->err, by);
+	return cntr_change(cntr_of(fid), &cntr_of(fid)->err, by);
 }
 
 /* Setting is adding the difference, modulo 2^64. */
@@ -238,7 +238,7 @@ static struct fi_ops cntr_fid_ops = {
 };
 
 /* The owner makes progress; it has the values. */
-static uint64_t peer_read(struct fid_cntr *fid)
+static uint64_t cntr_peer_read(struct fid_cntr *fid)
 {
 	struct fab_cntr *cntr = cntr_of(fid);
 
@@ -253,7 +253,7 @@ static uint64_t peer_read(struct fid_cntr *fid)
 
 static struct fi_ops_cntr peer_ops = {
 	.size = sizeof(struct fi_ops_cntr),
-	.read = peer_read,
+	.read = cntr_peer_read,
 };
 
 static struct fi_ops_cntr cntr_ops = {
@@ -267,7 +267,7 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = cntr_seterr,
 };
 
-static int check_attr(const struct fab_domain *domain, const struct fi_cntr_attr *attr)
+static int cntr_check_attr(const struct fab_domain *domain, const struct fi_cntr_attr *attr)
 {
 	if ((unsigned) attr->events <= FI_CNTR_EVENTS_BYTES && fab_wait_exists(attr->wait_obj, attr->wait_set) &&
 	    !(attr->flags & ~FI_PEER) && !((attr->flags & FI_PEER) && attr->events != FI_CNTR_EVENTS_COMP))
@@ -289,11 +289,11 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 
 	if (!attr)
 		attr = &defaults;
-	ret = check_attr(domain, attr);
+	ret = cntr_check_attr(domain, attr);
 	if (ret)
 		return ret;
 	if (attr->flags & FI_PEER) {
-		peer = peer_of(domain, context);
+		peer = cntr_peer_of(domain, context);
 		if (!peer)
 			return -FI_EINVAL;
 	}
@@ -311,7 +311,7 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 	cntr->cntr_fid.fid = (struct fid) { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops };
 	cntr->cntr_fid.ops = cntr->peer ? &peer_ops : &cntr_ops;
 	ret = fab_queue_init(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine, &cntr->wait },
-			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
+			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = cntr_has_event });
 	if (ret) {
 		free(cntr);
 		return ret;

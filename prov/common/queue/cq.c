@@ -77,7 +77,7 @@ static void (*const copy_by_format[])(const struct fab_comp *ring, uint32_t mask
 
 /* ---- the ring ---- */
 
-static bool grow(struct fab_cq *cq)
+static bool cq_grow(struct fab_cq *cq)
 {
 	uint32_t mask = cq->mask * 2 + 1;
 	struct fab_comp *ring = malloc(((size_t) mask + 1) * sizeof(*ring));
@@ -106,7 +106,7 @@ static bool enough(const struct fab_cq *cq, uint32_t cnt)
 	return cq->tail - cq->head >= cnt || !fab_list_empty(&cq->errs);
 }
 
-static bool has_event(struct fab_wait *wait)
+static bool cq_has_event(struct fab_wait *wait)
 {
 	const struct fab_cq *cq = fab_container(wait, struct fab_cq, wait);
 
@@ -117,7 +117,7 @@ bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp)
 {
 	if (cq->peer)
 		fab_cq_owner_write(cq, comp);
-	else if (grow(cq))
+	else if (cq_grow(cq))
 		return false;
 	else
 		fab_cq_set_overrun(cq, comp);
@@ -127,7 +127,7 @@ bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp)
 /* ---- reading ---- */
 
 /* Take up to count entries. The number, -FI_EAVAIL if an error stands first, -FI_EAGAIN if there is nothing. */
-static ssize_t take(struct fab_cq *cq, void *buf, size_t count, fi_addr_t *src)
+static ssize_t cq_take(struct fab_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	uint32_t cnt = readable(cq);
 
@@ -160,7 +160,7 @@ ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
 		ret = -FI_EAGAIN;
 		fab_wait_drained(&cq->wait);
 	} else {
-		ret = take(cq, buf, count, src);
+		ret = cq_take(cq, buf, count, src);
 	}
 	fab_engine_unlock(cq->engine);
 	return ret;
@@ -208,7 +208,7 @@ static ssize_t ahead_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_ad
 	fab_engine_enter(cq->engine);
 	if (fab_cq_ring_empty(cq) || !count)
 		fab_engine_run(cq->engine);
-	ret = take(cq, buf, count, src);
+	ret = cq_take(cq, buf, count, src);
 	if (ret > 0)
 		read_ahead(cq);
 	fab_engine_unlock(cq->engine);
@@ -231,7 +231,7 @@ static struct fi_ops_cq ahead_ops = {
 /* ---- sleeping ---- */
 
 /* Sleep until there are cnt entries, or an error, or the sleep ends. 0, or why it ended. */
-static int wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
+static int cq_wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
 {
 	struct fab_sleep sleep;
 	int ret;
@@ -263,8 +263,8 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 	if (!buf && count)
 		return -FI_EINVAL;
 	fab_engine_enter(cq->engine);
-	ret = wait_for(cq, (uint32_t) fab_max(cnt, (size_t) 1), timeout_ms);
-	taken = take(cq, buf, count, src);
+	ret = cq_wait_for(cq, (uint32_t) fab_max(cnt, (size_t) 1), timeout_ms);
+	taken = cq_take(cq, buf, count, src);
 	fab_engine_unlock(cq->engine);
 
 	return taken == -FI_EAGAIN ? fab_wait_read_error(ret) : taken;
@@ -341,7 +341,7 @@ struct fi_ops_cq fab_cq_ops = {
 };
 
 /* The owner makes progress. */
-static ssize_t peer_read(struct fid_cq *fid, void *buf, size_t count)
+static ssize_t cq_peer_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct fab_cq *cq = cq_of(fid);
 
@@ -357,12 +357,12 @@ static ssize_t peer_read(struct fid_cq *fid, void *buf, size_t count)
 
 static struct fi_ops_cq peer_ops = {
 	.size = sizeof(struct fi_ops_cq),
-	.read = peer_read,
+	.read = cq_peer_read,
 	.strerror = fab_cq_strerror,
 };
 
 /* What FI_PEER's context brings, or NULL, logged. */
-static struct fid_peer_cq *peer_of(const struct fab_domain *domain, const struct fi_peer_cq_context *context)
+static struct fid_peer_cq *cq_peer_of(const struct fab_domain *domain, const struct fi_peer_cq_context *context)
 {
 	const struct fi_ops_cq_owner *ops;
 
@@ -378,7 +378,7 @@ static struct fid_peer_cq *peer_of(const struct fab_domain *domain, const struct
 }
 
 /* -FI_EINVAL for what no CQ can be, with a line that says which attribute. */
-static int check_attr(const struct fab_domain *domain, const struct fi_cq_attr *attr)
+static int cq_check_attr(const struct fab_domain *domain, const struct fi_cq_attr *attr)
 {
 	const char *what = NULL;
 	unsigned long long value = 0;
@@ -443,11 +443,11 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 
 	if (!attr)
 		attr = &defaults;
-	ret = check_attr(domain, attr);
+	ret = cq_check_attr(domain, attr);
 	if (ret)
 		return ret;
 	if (attr->flags & FI_PEER) {
-		peer = peer_of(domain, context);
+		peer = cq_peer_of(domain, context);
 		if (!peer)
 			return -FI_EINVAL;
 	}
@@ -473,7 +473,7 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
 	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops : &fab_cq_ops;
 	ret = fab_queue_init(domain, &(struct fab_engine_user) { &cq->engine, &cq->own_engine, &cq->wait },
-			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = has_event });
+			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = cq_has_event });
 	if (ret) {
 		cq_free(cq);
 		return ret;

@@ -17,12 +17,12 @@
 
 #define TEXT_MAX		319	/* bytes, without the end */
 
-static struct fab_cq *cq_of(struct fid_cq *fid)
+static struct fab_cq *cq_err_cq(struct fid_cq *fid)
 {
 	return fab_container(fid, struct fab_cq, cq_fid);
 }
 
-static const struct fi_provider *prov_of(const struct fab_cq *cq)
+static const struct fi_provider *cq_err_prov(const struct fab_cq *cq)
 {
 	return cq->domain->fabric->prov;
 }
@@ -61,16 +61,16 @@ static void err_queue(struct fab_cq *cq, struct fab_cq_err *err)
 	fab_wait_event(&cq->wait, &cq->engine->signals);
 }
 
-static bool overrun(const struct fab_cq *cq)
+static bool cq_overrun(const struct fab_cq *cq)
 {
 	return !fab_list_empty(&cq->overrun->link);
 }
 
 void fab_cq_set_overrun(struct fab_cq *cq, const struct fab_comp *comp)
 {
-	if (overrun(cq))
+	if (cq_overrun(cq))
 		return;
-	FI_WARN(prov_of(cq), FI_LOG_CQ, "no memory to queue a completion (context %p) behind %u others; the CQ is "
+	FI_WARN(cq_err_prov(cq), FI_LOG_CQ, "no memory to queue a completion (context %p) behind %u others; the CQ is "
 		"overrun, and of no use once these are read\n", comp->context, cq->tail - cq->head);
 	cq->overrun->comp = (struct fab_comp) { .src = FI_ADDR_NOTAVAIL };
 	err_queue(cq, cq->overrun);
@@ -81,7 +81,7 @@ void fab_cq_set_overrun(struct fab_cq *cq, const struct fab_comp *comp)
 static void check_owner(const struct fab_cq *cq, ssize_t ret)
 {
 	if (ret < 0)
-		FI_WARN(prov_of(cq), FI_LOG_CQ, "the owner of a peer CQ does not take a completion: %s\n",
+		FI_WARN(cq_err_prov(cq), FI_LOG_CQ, "the owner of a peer CQ does not take a completion: %s\n",
 			fi_strerror((int) -ret));
 }
 
@@ -148,7 +148,7 @@ static size_t err_entry_len(uint32_t api_version)
 }
 
 /* Since 1.5 an application may bring its own buffer for err_data; otherwise it is shown ours. */
-static void give_err(struct fab_cq *cq, struct fab_cq_err *err, struct fi_cq_err_entry *out)
+static void cq_give_err(struct fab_cq *cq, struct fab_cq_err *err, struct fi_cq_err_entry *out)
 {
 	size_t len = err_entry_len(cq->domain->fabric->fabric_fid.api_version);
 	struct fi_cq_err_entry entry = {
@@ -177,7 +177,7 @@ static void give_err(struct fab_cq *cq, struct fab_cq_err *err, struct fi_cq_err
 
 ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
-	struct fab_cq *cq = cq_of(fid);
+	struct fab_cq *cq = cq_err_cq(fid);
 	struct fab_cq_err *err;
 
 	if (!buf || flags)
@@ -188,7 +188,7 @@ ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t
 		fab_engine_unlock(cq->engine);
 		return -FI_EAGAIN;
 	}
-	give_err(cq, err, buf);
+	cq_give_err(cq, err, buf);
 	if (err != cq->overrun)
 		fab_list_remove(&err->link);
 	if (cq->last_err)
@@ -208,7 +208,7 @@ static const char *err_text(const struct fab_cq *cq, int prov_errno)
 
 const char *fab_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
 {
-	struct fab_cq *cq = cq_of(fid);
+	struct fab_cq *cq = cq_err_cq(fid);
 	struct fab_strbuf sb;
 	const char *text;
 

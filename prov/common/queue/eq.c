@@ -35,7 +35,7 @@ static struct fab_eq *eq_of(struct fid_eq *fid)
 	return fab_container(fid, struct fab_eq, eq_fid);
 }
 
-static bool has_event(struct fab_wait *wait)
+static bool eq_has_event(struct fab_wait *wait)
 {
 	return !fab_list_empty(&fab_container(wait, struct fab_eq, wait)->events);
 }
@@ -67,7 +67,7 @@ static void event_free(struct fab_eq *eq, struct fab_eq_event *event)
 		free(event);
 }
 
-static bool overrun(const struct fab_eq *eq)
+static bool eq_overrun(const struct fab_eq *eq)
 {
 	return !fab_list_empty(&eq->overrun->link);
 }
@@ -77,7 +77,7 @@ static int queue_locked(struct fab_eq *eq, struct fab_eq_event *event)
 {
 	int ret = event ? 0 : -FI_ENOMEM;
 
-	if (overrun(eq)) {
+	if (eq_overrun(eq)) {
 		free(event);
 		return -FI_EOVERRUN;
 	}
@@ -195,7 +195,7 @@ static size_t least_len(const struct fab_eq_event *event)
 
 /* Take the first event, or only look at it (FI_PEEK). Its bytes, -FI_EAVAIL, -FI_ETOOSMALL, -FI_EAGAIN. eq->lock
  * held. */
-static ssize_t take(struct fab_eq *eq, uint32_t *event_code, void *buf, size_t len, uint64_t flags)
+static ssize_t eq_take(struct fab_eq *eq, uint32_t *event_code, void *buf, size_t len, uint64_t flags)
 {
 	struct fab_eq_event *event = fab_list_first(&eq->events, struct fab_eq_event, link);
 
@@ -226,14 +226,14 @@ static int check_read(const uint32_t *event, const void *buf, size_t len, uint64
 /* Take an event; when there is none make progress and try again. eq->lock held on entry and exit, not meanwhile. */
 static ssize_t look_and_take(struct fab_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
-	ssize_t ret = take(eq, event, buf, len, flags);
+	ssize_t ret = eq_take(eq, event, buf, len, flags);
 
 	if (ret != -FI_EAGAIN)
 		return ret;
 	pthread_mutex_unlock(&eq->lock);
 	fab_eq_run(eq);
 	pthread_mutex_lock(&eq->lock);
-	return take(eq, event, buf, len, flags);
+	return eq_take(eq, event, buf, len, flags);
 }
 
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)
@@ -275,7 +275,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 }
 
 /* The application's buffer for err_data counts from API 1.5 on; otherwise it is shown ours. */
-static void give_err(struct fab_eq *eq, struct fab_eq_event *event, struct fi_eq_err_entry *out)
+static void eq_give_err(struct fab_eq *eq, struct fab_eq_event *event, struct fi_eq_err_entry *out)
 {
 	struct fi_eq_err_entry entry = event->entry;
 
@@ -305,7 +305,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint6
 		pthread_mutex_unlock(&eq->lock);
 		return -FI_EAGAIN;
 	}
-	give_err(eq, event, buf);
+	eq_give_err(eq, event, buf);
 	if (!(flags & FI_PEEK) && event != eq->overrun) {
 		fab_list_remove(&event->link);
 		free(eq->last_err);
@@ -408,7 +408,7 @@ static struct fi_ops_eq eq_ops = {
 	.strerror = eq_strerror,
 };
 
-static int check_attr(const struct fab_fabric *fabric, const struct fi_eq_attr *attr)
+static int eq_check_attr(const struct fab_fabric *fabric, const struct fi_eq_attr *attr)
 {
 	if (attr->size <= SIZE_MAX_ASKED && !(attr->flags & ~(FI_WRITE | FI_AFFINITY)) &&
 	    fab_wait_exists(attr->wait_obj, attr->wait_set))
@@ -452,7 +452,7 @@ int fab_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct f
 
 	if (!attr)
 		attr = &defaults;
-	ret = check_attr(fabric, attr);
+	ret = eq_check_attr(fabric, attr);
 	if (ret)
 		return ret;
 	eq = eq_alloc(fabric, attr);
@@ -465,7 +465,7 @@ int fab_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct f
 	if (ret)
 		goto free_eq;
 	ret = fab_wait_init(&eq->wait, &(struct fab_wait_attr) { .obj = attr->wait_obj, .set = attr->wait_set,
-			    .engine = &eq->engine, .has_event = has_event, .guard = &fab_eq_guard });
+			    .engine = &eq->engine, .has_event = eq_has_event, .guard = &fab_eq_guard });
 	if (ret)
 		goto fini_progress;
 	atomic_fetch_add(&fabric->ref, 1);

@@ -22,7 +22,7 @@ static struct fab_eq *eq_of_wait(struct fab_wait *wait)
 	return fab_container(wait, struct fab_eq, wait);
 }
 
-static void look(struct fab_engine *engine)
+static void eq_engines_look(struct fab_engine *engine)
 {
 	fab_engine_lock(engine);
 	engine->ask_epoll = true;
@@ -69,7 +69,7 @@ static void for_each_engine(struct fab_eq *eq, void (*fn)(struct fab_engine *eng
 
 void fab_eq_run(struct fab_eq *eq)
 {
-	for_each_engine(eq, look);
+	for_each_engine(eq, eq_engines_look);
 }
 
 /* ---- those of endpoints ---- */

@@ -30,7 +30,7 @@ struct fab_poll {
 };
 
 /* A queue's engine and reference count; NULL for what is no CQ or counter. */
-static struct fab_engine *queue_of(struct fid *fid, _Atomic uint32_t **ref)
+static struct fab_engine *poll_queue_of(struct fid *fid, _Atomic uint32_t **ref)
 {
 	struct fab_cntr *cntr;
 	struct fab_cq *cq;
@@ -75,10 +75,10 @@ static bool has_news(struct entry *entry)
 
 /* Look after a queue, and with tell after its news, too: those count as told. last is the engine that has just been
  * looked after, so that queues of one domain cost one pass. */
-static bool look(struct entry *entry, struct fab_engine **last, bool tell)
+static bool poll_look(struct entry *entry, struct fab_engine **last, bool tell)
 {
 	_Atomic uint32_t *ref;
-	struct fab_engine *engine = queue_of(entry->fid, &ref);
+	struct fab_engine *engine = poll_queue_of(entry->fid, &ref);
 	bool news;
 
 	fab_engine_enter(engine);
@@ -103,14 +103,14 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 	for (size_t i = 0; i < set->cnt && (found < count || !count); i++) {
 		entry = &set->entries[set->next];
 		set->next = (set->next + 1) % set->cnt;
-		if (look(entry, &last, count))
+		if (poll_look(entry, &last, count))
 			context[found++] = entry->fid->context;
 	}
 	pthread_mutex_unlock(&set->lock);
 	return found;
 }
 
-static size_t find(const struct fab_poll *set, const struct fid *fid)
+static size_t poll_find(const struct fab_poll *set, const struct fid *fid)
 {
 	size_t i = 0;
 
@@ -123,7 +123,7 @@ static int add_locked(struct fab_poll *set, struct fid *fid, _Atomic uint32_t *r
 {
 	struct entry *entries;
 
-	if (find(set, fid) < set->cnt)
+	if (poll_find(set, fid) < set->cnt)
 		return -FI_EINVAL;
 	entries = realloc(set->entries, (set->cnt + 1) * sizeof(*entries));
 	if (!entries)
@@ -136,7 +136,7 @@ static int add_locked(struct fab_poll *set, struct fid *fid, _Atomic uint32_t *r
 
 static int del_locked(struct fab_poll *set, struct fid *fid, _Atomic uint32_t *ref)
 {
-	size_t at = find(set, fid);
+	size_t at = poll_find(set, fid);
 
 	if (at == set->cnt)
 		return -FI_EINVAL;
@@ -147,14 +147,14 @@ static int del_locked(struct fab_poll *set, struct fid *fid, _Atomic uint32_t *r
 	return 0;
 }
 
-static int change(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags, const char *call,
-		  int (*fn)(struct fab_poll *set, struct fid *fid, _Atomic uint32_t *ref))
+static int poll_change(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags, const char *call,
+		       int (*fn)(struct fab_poll *set, struct fid *fid, _Atomic uint32_t *ref))
 {
 	struct fab_poll *set = fab_container(poll_fid, struct fab_poll, poll_fid);
 	_Atomic uint32_t *ref;
 	int ret = -FI_EINVAL;
 
-	if (!flags && queue_of(fid, &ref)) {
+	if (!flags && poll_queue_of(fid, &ref)) {
 		pthread_mutex_lock(&set->lock);
 		ret = fn(set, fid, ref);
 		pthread_mutex_unlock(&set->lock);
@@ -168,12 +168,12 @@ static int change(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags, co
 
 static int poll_add(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 {
-	return change(poll_fid, fid, flags, "fi_poll_add", add_locked);
+	return poll_change(poll_fid, fid, flags, "fi_poll_add", add_locked);
 }
 
 static int poll_del(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 {
-	return change(poll_fid, fid, flags, "fi_poll_del", del_locked);
+	return poll_change(poll_fid, fid, flags, "fi_poll_del", del_locked);
 }
 
 /* What is still in the set leaves it. */
@@ -183,7 +183,7 @@ static int poll_close(struct fid *fid)
 	_Atomic uint32_t *ref;
 
 	for (size_t i = 0; i < set->cnt; i++) {
-		queue_of(set->entries[i].fid, &ref);
+		poll_queue_of(set->entries[i].fid, &ref);
 		atomic_fetch_sub(ref, 1);
 	}
 	free(set->entries);

@@ -21,14 +21,14 @@ struct draft {
 };
 static __thread struct draft *drafting __attribute__((tls_model("initial-exec")));	/* as in src/why.c */
 
-static const struct fi_provider *prov_of(const struct fab_domain *domain)
+static const struct fi_provider *trigger_prov(const struct fab_domain *domain)
 {
 	return domain->fabric->prov;
 }
 
 /* ---- triggered operations ---- */
 
-static struct fab_cntr *cntr_of(const struct fab_domain *domain, struct fid_cntr *fid, const char *what)
+static struct fab_cntr *trigger_cntr(const struct fab_domain *domain, struct fid_cntr *fid, const char *what)
 {
 	struct fab_cntr *cntr;
 
@@ -37,7 +37,7 @@ static struct fab_cntr *cntr_of(const struct fab_domain *domain, struct fid_cntr
 		if (cntr->domain == domain)
 			return cntr;
 	}
-	FI_WARN(prov_of(domain), FI_LOG_EP_DATA, "%s is %s\n", what, fid ? "no counter of this domain" : "NULL");
+	FI_WARN(trigger_prov(domain), FI_LOG_EP_DATA, "%s is %s\n", what, fid ? "no counter of this domain" : "NULL");
 	return NULL;
 }
 
@@ -45,7 +45,7 @@ static struct fab_cntr *cntr_of(const struct fab_domain *domain, struct fid_cntr
 static int condition_of(struct fab_ep *ep, const struct fi_triggered_context *context, struct fab_cntr **cntr,
 			uint64_t *threshold)
 {
-	const struct fi_provider *prov = prov_of(ep->domain);
+	const struct fi_provider *prov = trigger_prov(ep->domain);
 
 	if (!(ep->caps & FI_TRIGGER)) {
 		FI_WARN(prov, FI_LOG_EP_DATA, "FI_TRIGGER: the endpoint was opened without that capability\n");
@@ -60,7 +60,7 @@ static int condition_of(struct fab_ep *ep, const struct fi_triggered_context *co
 			      "event_type is unknown");
 		return xpu ? -FI_ENOSYS : -FI_EINVAL;
 	}
-	*cntr = cntr_of(ep->domain, context->trigger.threshold.cntr, "FI_TRIGGER: trigger.threshold.cntr");
+	*cntr = trigger_cntr(ep->domain, context->trigger.threshold.cntr, "FI_TRIGGER: trigger.threshold.cntr");
 	*threshold = context->trigger.threshold.threshold;
 	return *cntr ? 0 : -FI_EINVAL;
 }
@@ -71,7 +71,7 @@ static int condition_of(struct fab_ep *ep, const struct fi_triggered_context *co
 static int condition_of_draft(struct fab_ep *ep, const struct draft *draft, const struct fab_op *op,
 			      struct fab_cntr **cntr, uint64_t *threshold)
 {
-	const struct fi_provider *prov = prov_of(ep->domain);
+	const struct fi_provider *prov = trigger_prov(ep->domain);
 
 	if (ep->domain != draft->domain) {
 		FI_WARN(prov, FI_LOG_EP_DATA, "FI_QUEUE_WORK: the endpoint belongs to another domain\n");
@@ -82,7 +82,7 @@ static int condition_of_draft(struct fab_ep *ep, const struct draft *draft, cons
 			"FI_DISCARD cannot be deferred\n", op->flags);
 		return -FI_ENOSYS;
 	}
-	*cntr = cntr_of(ep->domain, draft->deferred->triggering_cntr, "FI_QUEUE_WORK: triggering_cntr");
+	*cntr = trigger_cntr(ep->domain, draft->deferred->triggering_cntr, "FI_QUEUE_WORK: triggering_cntr");
 	*threshold = draft->deferred->threshold;
 	return *cntr ? 0 : -FI_EINVAL;
 }
@@ -250,12 +250,12 @@ static int queue_cntr_op(struct fab_domain *domain, struct fi_deferred_work *def
 	struct fab_work *work;
 
 	if (deferred->completion_cntr) {
-		FI_WARN(prov_of(domain), FI_LOG_DOMAIN, "FI_QUEUE_WORK: completion_cntr must be NULL with "
+		FI_WARN(trigger_prov(domain), FI_LOG_DOMAIN, "FI_QUEUE_WORK: completion_cntr must be NULL with "
 			"FI_OP_CNTR_SET and FI_OP_CNTR_ADD\n");
 		return -FI_EINVAL;
 	}
-	cntr = cntr_of(domain, deferred->triggering_cntr, "FI_QUEUE_WORK: triggering_cntr");
-	target = cntr_of(domain, op->cntr, "FI_QUEUE_WORK: op.cntr->cntr");
+	cntr = trigger_cntr(domain, deferred->triggering_cntr, "FI_QUEUE_WORK: triggering_cntr");
+	target = trigger_cntr(domain, op->cntr, "FI_QUEUE_WORK: op.cntr->cntr");
 	if (!cntr || !target)
 		return -FI_EINVAL;
 	work = calloc(1, sizeof(*work));
@@ -356,13 +356,14 @@ static int work_queue(struct fab_domain *domain, struct fi_deferred_work *deferr
 	int ret;
 
 	if (!deferred || !deferred->op.msg) {
-		FI_WARN(prov_of(domain), FI_LOG_DOMAIN, "FI_QUEUE_WORK: %s is NULL\n", deferred ? "op" : "the work");
+		FI_WARN(trigger_prov(domain), FI_LOG_DOMAIN, "FI_QUEUE_WORK: %s is NULL\n",
+			deferred ? "op" : "the work");
 		return -FI_EINVAL;
 	}
 	if (is_cntr_op(deferred))
 		return queue_cntr_op(domain, deferred);
 	if (deferred->completion_cntr &&
-	    !cntr_of(domain, deferred->completion_cntr, "FI_QUEUE_WORK: completion_cntr"))
+	    !trigger_cntr(domain, deferred->completion_cntr, "FI_QUEUE_WORK: completion_cntr"))
 		return -FI_EINVAL;
 	drafting = &draft;
 	ret = (int) call(&draft);
@@ -389,7 +390,7 @@ static int work_flush(struct fab_domain *domain, struct fid_cntr *fid)
 	struct fab_work *work;
 
 	if (fid) {
-		fit.cntr = cntr_of(domain, fid, "FI_FLUSH_WORK: the counter");
+		fit.cntr = trigger_cntr(domain, fid, "FI_FLUSH_WORK: the counter");
 		if (!fit.cntr)
 			return -FI_EINVAL;
 	}

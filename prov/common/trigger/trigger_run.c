@@ -296,7 +296,7 @@ static void cntr_reached(struct fab_cntr *cntr)
 }
 
 /* Behind those with the same threshold. */
-static void wait_for(struct fab_work *work)
+static void work_wait_for(struct fab_work *work)
 {
 	struct fab_list *place;
 
@@ -329,7 +329,7 @@ int fab_work_arm(struct fab_work *work)
 	fab_engine_lock(cntr->engine);
 	pthread_mutex_lock(&domain->work_lock);
 	fab_list_add_tail(&domain->works, &work->all);
-	wait_for(work);
+	work_wait_for(work);
 	pthread_mutex_unlock(&domain->work_lock);
 	cntr->reached = cntr_reached;
 	cntr_reached(cntr);
@@ -341,7 +341,7 @@ int fab_work_arm(struct fab_work *work)
 	return 0;
 }
 
-static bool fits(const struct fab_work *work, const struct fab_work_fit *fit)
+static bool work_fits(const struct fab_work *work, const struct fab_work_fit *fit)
 {
 	return (!fit->ep || work->ep == fit->ep) && (!fit->context || work->context == fit->context) &&
 	       (!fit->deferred || work->deferred == fit->deferred) && (!fit->cntr || work->cntr == fit->cntr) &&
@@ -357,7 +357,7 @@ struct fab_work *fab_work_take_back(struct fab_domain *domain, const struct fab_
 	fab_list_for_each(&domain->works, link) {
 		struct fab_work *work = fab_container(link, struct fab_work, all);
 
-		if (!fits(work, fit))
+		if (!work_fits(work, fit))
 			continue;
 		found = work;
 		fab_list_remove(&work->link);

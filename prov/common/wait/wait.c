@@ -333,7 +333,7 @@ int fab_wait_give_fd(enum fi_wait_obj obj, int fd, void *arg)
 	return 0;
 }
 
-static int give_mutex_cond(struct fab_wait *wait, struct fi_mutex_cond *out)
+static int wait_give_mutex_cond(struct fab_wait *wait, struct fi_mutex_cond *out)
 {
 	int fd, ret = 0;
 
@@ -365,7 +365,7 @@ static int wait_give(struct fab_wait *wait, void *arg)
 		fd = give_fd(wait);
 		return fd < 0 ? fd : fab_wait_give_fd(wait->obj, fd, arg);
 	case FI_WAIT_MUTEX_COND:
-		return give_mutex_cond(wait, arg);
+		return wait_give_mutex_cond(wait, arg);
 	case FI_WAIT_SET:
 		return fab_wait_set_give(wait->set, arg);
 	default:

@@ -16,7 +16,7 @@
 #include "common/ops/ops.h"
 #include "common/wait/wait.h"
 
-static struct fab_wait_set *set_of(struct fid *fid)
+static struct fab_wait_set *wait_set_of(struct fid *fid)
 {
 	return fab_container(fid, struct fab_wait_set, wait_fid.fid);
 }
@@ -64,7 +64,7 @@ static int set_try(void *arg)
 
 static int set_wait(struct fid_wait *fid, int timeout_ms)
 {
-	struct fab_wait_set *set = set_of(&fid->fid);
+	struct fab_wait_set *set = wait_set_of(&fid->fid);
 	struct pollfd pollfd = { .fd = set->epfd, .events = POLLIN };
 	struct fab_sleep sleep = { .timeout_ms = timeout_ms };
 	int left_ms;
@@ -82,7 +82,7 @@ static int set_wait(struct fid_wait *fid, int timeout_ms)
 	}
 }
 
-static int give_mutex_cond(struct fab_wait_set *set, struct fi_mutex_cond *out)
+static int wait_set_give_mutex_cond(struct fab_wait_set *set, struct fi_mutex_cond *out)
 {
 	struct fab_teller *teller;
 	int ret = 0;
@@ -105,15 +105,15 @@ int fab_wait_set_give(struct fab_wait_set *set, void *arg)
 	case FI_WAIT_YIELD:
 		return -FI_ENODATA;
 	case FI_WAIT_MUTEX_COND:
-		return give_mutex_cond(set, arg);
+		return wait_set_give_mutex_cond(set, arg);
 	default:
 		return fab_wait_give_fd(set->obj, set->epfd, arg);
 	}
 }
 
-static int set_control(struct fid *fid, int command, void *arg)
+static int wait_set_control(struct fid *fid, int command, void *arg)
 {
-	struct fab_wait_set *set = set_of(fid);
+	struct fab_wait_set *set = wait_set_of(fid);
 
 	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
@@ -122,9 +122,9 @@ static int set_control(struct fid *fid, int command, void *arg)
 	return command == FI_GETWAIT ? fab_wait_set_give(set, arg) : fab_wait_give_obj(set->obj, arg);
 }
 
-static int set_close(struct fid *fid)
+static int wait_set_close(struct fid *fid)
 {
-	struct fab_wait_set *set = set_of(fid);
+	struct fab_wait_set *set = wait_set_of(fid);
 	bool busy;
 
 	pthread_mutex_lock(&set->lock);
@@ -145,8 +145,8 @@ static int set_close(struct fid *fid)
 
 static struct fi_ops set_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = set_close,
-	.control = set_control,
+	.close = wait_set_close,
+	.control = wait_set_control,
 };
 
 static struct fi_ops_wait set_ops = {
@@ -197,5 +197,5 @@ int fab_wait_open(struct fid_fabric *fabric_fid, struct fi_wait_attr *attr, stru
 
 int fab_wait_set_try(struct fid *fid)
 {
-	return set_try(set_of(fid));
+	return set_try(wait_set_of(fid));
 }
