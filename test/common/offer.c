@@ -36,7 +36,14 @@ static void why(const struct fi_provider *prov, const struct fab_why *why)
 	snprintf(heard.offered, sizeof(heard.offered), "%s", why->offered);
 }
 
-static const struct fab_core_ops core_ops = { .size = sizeof(core_ops), .why_wanted = why_wanted, .why = why };
+static void count_fabric(int change)
+{
+	(void) change;
+}
+
+static const struct fab_core_ops core_ops = {
+	.size = sizeof(core_ops), .why_wanted = why_wanted, .why = why, .count_fabric = count_fabric,
+};
 
 struct fi_provider test_prov = {
 	.name = "test",
