@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls of fi_atomic(3), written once. All are one with different arguments missing: each fills a struct
- * fab_call_atomic, in elements, of which fab_call_atomic() makes a struct fab_op, in bytes, and hands it to
- * calls.submit. For the file of a provider that defines `calls` (calls.h), whose rules hold here too.
+ * The data calls of fi_atomic(3), written once. Each fills a struct fab_call_atomic, whose vectors count elements;
+ * fab_call_atomic() converts that into a struct fab_op, whose vectors count bytes, and hands it to calls.submit. The
+ * file of a provider that defines `calls` (calls_message.h) includes this; the rules of calls_message.h for flags,
+ * threads and results hold here too.
  */
 #ifndef FAB_CALLS_ATOMIC_H
 #define FAB_CALLS_ATOMIC_H
@@ -11,21 +12,21 @@
 
 #define FAB_CALLS_IOV_MAX	8	/* entries of a vector, local or remote, of any provider's atomics */
 
-/* Elements in memory here. */
+/* Local memory, as a vector of elements. */
 struct fab_ioc_vec {
 	const struct fi_ioc *ioc;
 	size_t cnt;
 	void **desc;			/* one per entry, or NULL */
 };
 
-/* An atomic as programs say it. What it points to is the caller's. */
+/* The arguments of an atomic call. All that it points to is the caller's. */
 struct fab_call_atomic {
 	enum fab_atomic_kind kind;
 	bool no_comp;			/* fi_inject_atomic() */
 	enum fi_datatype datatype;
 	enum fi_op op;
 	struct fab_ioc_vec operand;
-	struct fab_ioc_vec compare, result;	/* of the kinds that have them */
+	struct fab_ioc_vec compare, result;	/* only of kinds that compare or fetch */
 	const struct fi_rma_ioc *rma;
 	size_t rma_cnt;
 	fi_addr_t addr;
@@ -33,31 +34,33 @@ struct fab_call_atomic {
 	void *context;
 };
 
-/* Check it, and let calls->submit carry it out: what that returns, or -FI_EOPNOTSUPP (no such operation on this
- * datatype), -FI_EINVAL (vectors that are none, beyond the limit, or of different lengths), -FI_EMSGSIZE (beyond
- * calls->atomic_max). */
+/* Check call, and let calls->submit carry it out. No lock held. The result of submit, or before it -FI_EOPNOTSUPP (no
+ * such operation on this datatype), -FI_EINVAL (a vector is NULL, beyond the limit, or of another length than the
+ * others) or -FI_EMSGSIZE (more than calls->atomic_max bytes). */
 ssize_t fab_call_atomic(struct fid_ep *fid, const struct fab_calls *calls, const struct fab_call_atomic *call);
-/* The same with what a message says added to call, which has its kind, and where it compares or fetches, with what.
- * Also -FI_EBADFLAGS. */
+/* The same for a call with a message. The caller has filled in the kind of call, and its compare and result vectors;
+ * the rest comes from msg. Also -FI_EBADFLAGS (logged). */
 ssize_t fab_call_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,
 			    uint64_t flags, struct fab_call_atomic *call);
 
-/* Elements that a vector of a call describes. */
+/* The sum of the elements of the first FAB_CALLS_IOV_MAX entries of ioc[0..cnt); 0 if ioc is NULL. */
 size_t fab_ioc_count(const struct fi_ioc *ioc, size_t cnt);
 
-/* fi_atomicvalid() and its kin, of a provider whose atomics carry max bytes: 0 with *count, unless NULL, the number of
- * elements, or -FI_EOPNOTSUPP. */
+/* fi_atomicvalid(), fi_fetch_atomicvalid() and fi_compare_atomicvalid(), by kind, of a provider whose atomics have at
+ * most max bytes. 0: *count (count may be NULL) is the most elements a call may have. -FI_EOPNOTSUPP: no such
+ * operation. No lock. */
 int fab_call_atomic_valid(size_t max, enum fab_atomic_kind kind, enum fi_datatype datatype, enum fi_op op,
 			  size_t *count);
-/* fi_query_atomic(3), likewise: also -FI_EINVAL, -FI_EBADFLAGS. */
+/* fi_query_atomic(3), likewise: fills in *attr. 0, -FI_EOPNOTSUPP, -FI_EINVAL (attr is NULL, or flags both fetch and
+ * compare), -FI_EBADFLAGS. */
 int fab_query_atomic(size_t max, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags);
 
-/* One place of cnt elements, as a vector and as a target. */
+/* One buffer of cnt elements: as a struct fab_ioc_vec, and as the remote vector of a call. */
 #define CALL_ONE(buf, cnt, dsc)	{ &(struct fi_ioc) { (void *) (buf), cnt }, 1, &(void *) { dsc } }
 #define CALL_TARGET(cnt, at, akey) \
 	.rma = &(struct fi_rma_ioc) { .addr = at, .count = cnt, .key = akey }, .rma_cnt = 1
 
-/* ---- operation alone ---- */
+/* ---- calls that neither fetch nor compare; one for each slot of struct fi_ops_atomic, as all below ---- */
 
 static inline ssize_t call_atomic(struct fid_ep *fid, const void *buf, size_t count, void *desc, fi_addr_t dest,
 				  uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
@@ -94,7 +97,7 @@ static inline ssize_t call_inject_atomic(struct fid_ep *fid, const void *buf, si
 	});
 }
 
-/* ---- fetching: without an operand, FI_ATOMIC_READ takes its number of elements from the result ---- */
+/* ---- fetching calls. FI_ATOMIC_READ has no operand, so the number of elements is that of the result ---- */
 
 static inline ssize_t call_fetch_atomic(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
 					void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
@@ -128,7 +131,7 @@ static inline ssize_t call_fetch_atomicmsg(struct fid_ep *fid, const struct fi_m
 	});
 }
 
-/* ---- comparing ---- */
+/* ---- comparing calls ---- */
 
 static inline ssize_t call_compare_atomic(struct fid_ep *fid, const void *buf, size_t count, void *desc,
 					  const void *compare, void *compare_desc, void *result, void *result_desc,
@@ -167,7 +170,7 @@ static inline ssize_t call_compare_atomicmsg(struct fid_ep *fid, const struct fi
 	});
 }
 
-/* ---- what there is ---- */
+/* ---- queries: fab_call_atomic_valid() for each kind ---- */
 
 static inline int call_atomicvalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {

@@ -3,17 +3,18 @@
  * The data calls of fi_msg(3), fi_tagged(3) and fi_rma(3), written once: each puts its arguments into a struct fab_op,
  * and the provider acts on that. (Those of fi_atomic(3): calls_atomic.h.)
  *
- * One file of a provider includes this, defines `calls` below, and names in its tables of operations those that it has,
- * or all with FAB_CALLS_MSG and its kin. As the compiler sees what is in `calls`, nothing of it is left in the calls:
- * each ends in a direct jump into the provider.
+ * One file of a provider includes this header and defines `calls` below. Its operation tables name the calls that the
+ * provider supports, or all of a table with FAB_CALLS_MSG, FAB_CALLS_TAGGED and FAB_CALLS_RMA. `calls` is a constant
+ * that the compiler sees, so each call ends in a direct jump into the provider, not in a call through a pointer.
  *
- * Flags (fi_endpoint(3), fi_msg(3)): calls without a flags argument take the default flags of what the application
- * holds, the endpoint or an alias; fi_*msg take what they are given, and FI_COMPLETION from the endpoint if it is not
- * bound for selective completion; fi_inject* take the endpoint's completion level, which counters go by, and never
- * write a CQ entry.
+ * Flags (fi_endpoint(3), fi_msg(3)). A call without a flags argument takes the default flags of the fid it is called
+ * on, an endpoint or an alias. fi_*msg() take the flags given, and FI_COMPLETION too unless the endpoint is bound with
+ * FI_SELECTIVE_COMPLETION. fi_inject*() take the endpoint's completion level, which counters depend on, and never write
+ * a CQ entry.
  *
- * Runs on the thread of the application, without a lock. What all calls may return before the provider sees them:
- * -FI_EINVAL (no message, no vector where there is to be one, or more entries than the limit), -FI_EBADFLAGS (logged).
+ * The calls run on the application's thread and take no lock. Each returns the result of submit or post_recv, or one of
+ * these before the provider sees the call: -FI_EINVAL (msg is NULL, a vector is NULL, or it has more entries than the
+ * limit), -FI_EBADFLAGS (logged).
  */
 #ifndef FAB_CALLS_H
 #define FAB_CALLS_H
@@ -21,89 +22,99 @@
 #include <rdma/fi_errno.h>
 #include "common/endpoint/endpoint.h"
 
-/* What a provider does with calls. */
+/* A provider's part of the calls. */
 struct fab_calls {
 	const struct fi_provider *prov;
-	/* Carry out a send, write, read or atomic, and post a receive: no lock held, op and all behind it are the
-	 * caller's. What they return is what the call returns. */
+	/* submit carries out a send, write, read or atomic; post_recv posts a receive. No lock is held. op and all that
+	 * it points to are the caller's, and valid only during the call. The call returns their result: 0 or -FI_E*. */
 	ssize_t (*submit)(struct fab_ep *ep, const struct fab_op *op);
 	ssize_t (*post_recv)(struct fab_ep *ep, const struct fab_op *op);
-	/* Flags that the calls with a message may have. */
+	/* The flags that the calls with a struct fi_msg* allow. */
 	uint64_t send_flags;		/* fi_sendmsg, fi_tsendmsg, fi_writemsg */
-	uint64_t write_flags;		/* fi_writemsg, beyond send_flags */
+	uint64_t write_flags;		/* fi_writemsg: these and send_flags */
 	uint64_t read_flags;		/* fi_readmsg */
 	uint64_t recv_flags;		/* fi_recvmsg */
 	uint64_t trecv_flags;		/* fi_trecvmsg */
 	uint64_t atomic_flags;		/* fi_*atomicmsg */
-	uint32_t iov_limit;		/* local vectors, at most FAB_CALLS_IOV_MAX entries with atomics */
-	uint32_t rma_limit;		/* remote ones, likewise */
-	size_t atomic_max;		/* bytes of all elements of an atomic */
+	uint32_t iov_limit;		/* entries of a local vector; with atomics at most FAB_CALLS_IOV_MAX */
+	uint32_t rma_limit;		/* entries of a remote vector, likewise */
+	size_t atomic_max;		/* bytes of an atomic, all elements together, at most */
 };
 
-/* The error of a call that fab_calls_check() does not pass, said in the log. */
+/* Log why fab_calls_check() refuses a call, and return its error: -FI_EINVAL or -FI_EBADFLAGS. No lock needed. */
 ssize_t fab_calls_refuse(const struct fi_provider *prov, const void *msg, uint64_t flags, uint64_t allowed);
 
-/* 0 if a call with a message can be carried out as far as its form goes. */
+/* Check msg and flags of a fi_*msg() call. 0; -FI_EINVAL: msg is NULL; -FI_EBADFLAGS: a flag is not in allowed. The
+ * errors are logged. */
 static inline ssize_t fab_calls_check(const struct fi_provider *prov, const void *msg, uint64_t flags, uint64_t allowed)
 {
 	return __builtin_expect(msg && !(flags & ~allowed), 1) ? 0 : fab_calls_refuse(prov, msg, flags, allowed);
 }
 
-/* A vector that is none, or beyond the limit (fi_tx_attr, fi_rx_attr). */
+/* True if a vector of cnt entries is NULL or has more entries than limit (iov_limit of fi_tx_attr, fi_rx_attr). The
+ * caller returns -FI_EINVAL. */
 static inline bool fab_calls_bad_vec(const void *vec, size_t cnt, size_t limit)
 {
 	return __builtin_expect(cnt > limit || (cnt && !vec), 0);
 }
 
-/* What the application holds: the endpoint or an alias, each with default flags of its own. */
+/* The struct behind a fid of the application: that of an endpoint or an alias, each with default flags of its own. */
 static inline struct fab_ep_fid *fab_calls_held(struct fid_ep *fid)
 {
 	return fab_container(fid, struct fab_ep_fid, ep_fid);
 }
 
+/* The flags of a transmit call that has no flags argument. */
 static inline uint64_t fab_calls_tx_flags(struct fid_ep *fid)
 {
 	return fab_calls_held(fid)->tx_op_flags;
 }
 
+/* The flags of a fi_inject*() call. */
 static inline uint64_t fab_calls_inject_flags(struct fid_ep *fid)
 {
 	return (fab_calls_tx_flags(fid) & ~FI_COMPLETION) | FI_INJECT;
 }
 
+/* The flags of a transmit call with a message: those given, and FI_COMPLETION without selective completion. */
 static inline uint64_t fab_calls_tx_msg_flags(struct fid_ep *fid, uint64_t flags)
 {
 	return flags | fab_calls_held(fid)->ep->tx_msg_flags;
 }
 
-/* The including file's; a tentative definition, which its own completes. */
+/* A tentative definition. The including file completes it with its own. */
 static const struct fab_calls calls;
 
 /*
- * ---- builders: op has all but its buffers ----
+ * ---- builders: fill in the buffers of op, which has all else, and hand it to act (calls.submit or calls.post_recv).
+ * Each returns act's result; those with a vector may return -FI_EINVAL before. ----
  */
 
 #define CALL_INLINE	static inline __attribute__((always_inline))
 #define CALL_OP(...)	(&(struct fab_op) { __VA_ARGS__ })
 
-/* What is done with a finished op: calls.submit or calls.post_recv. */
+/* The type of calls.submit and calls.post_recv. */
 typedef ssize_t call_act_fn(struct fab_ep *ep, const struct fab_op *op);
 
+/* The flags of a receive call without a flags argument; of one for tagged messages; of one with a message. */
 CALL_INLINE uint64_t call_rx_flags(struct fid_ep *fid)
 {
 	return fab_calls_held(fid)->rx_op_flags;
 }
 
+/* FI_MULTI_RECV is no flag of tagged receives. */
 CALL_INLINE uint64_t call_trecv_flags(struct fid_ep *fid)
 {
 	return call_rx_flags(fid) & ~FI_MULTI_RECV;
 }
 
+/* Those given, and FI_COMPLETION without selective completion. */
 CALL_INLINE uint64_t call_rx_msg_flags(struct fid_ep *fid, uint64_t flags)
 {
 	return flags | fab_calls_held(fid)->ep->rx_msg_flags;
 }
 
+/* One local buffer. */
 CALL_INLINE ssize_t call_buf(struct fid_ep *fid, const void *buf, size_t len, void *desc, call_act_fn *act,
 			     struct fab_op *op)
 {
@@ -115,6 +126,7 @@ CALL_INLINE ssize_t call_buf(struct fid_ep *fid, const void *buf, size_t len, vo
 	return act(fab_calls_held(fid)->ep, op);
 }
 
+/* A local vector. */
 CALL_INLINE ssize_t call_vec(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, call_act_fn *act,
 			     struct fab_op *op)
 {
@@ -126,7 +138,7 @@ CALL_INLINE ssize_t call_vec(struct fid_ep *fid, const struct iovec *iov, void *
 	return act(fab_calls_held(fid)->ep, op);
 }
 
-/* One remote buffer, as long as the local one. */
+/* One local buffer, and one remote buffer of the same length. */
 CALL_INLINE ssize_t call_rma_buf(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t remote,
 				 uint64_t key, struct fab_op *op)
 {
@@ -137,6 +149,7 @@ CALL_INLINE ssize_t call_rma_buf(struct fid_ep *fid, const void *buf, size_t len
 	return call_buf(fid, buf, len, desc, calls.submit, op);
 }
 
+/* A local vector, and one remote buffer of its length. */
 CALL_INLINE ssize_t call_rma_vec(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, uint64_t remote,
 				 uint64_t key, struct fab_op *op)
 {
@@ -150,12 +163,12 @@ CALL_INLINE ssize_t call_rma_vec(struct fid_ep *fid, const struct iovec *iov, vo
 	return call_vec(fid, iov, desc, cnt, calls.submit, op);
 }
 
-/* What struct fi_msg, fi_msg_tagged and fi_msg_rma have in common, for one that is not NULL. */
+/* call_vec() with the members that struct fi_msg, fi_msg_tagged and fi_msg_rma share. msg is not NULL. */
 #define CALL_MSG(fid, msg, act, ...) \
 	call_vec(fid, (msg)->msg_iov, (msg)->desc, (msg)->iov_count, act, &(struct fab_op) { \
 		 .addr = (msg)->addr, .context = (msg)->context, __VA_ARGS__ })
 
-/* ---- messages ---- */
+/* ---- messages: the calls of fi_msg(3), one for each slot of struct fi_ops_msg ---- */
 
 static inline ssize_t call_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
 {
@@ -225,7 +238,7 @@ static inline ssize_t call_injectdata(struct fid_ep *fid, const void *buf, size_
 	.senddata = call_senddata, .injectdata = call_injectdata, \
 }
 
-/* ---- tagged messages ---- */
+/* ---- tagged messages: the calls of fi_tagged(3), one for each slot of struct fi_ops_tagged ---- */
 
 static inline ssize_t call_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
 				 uint64_t ignore, void *context)
@@ -297,7 +310,8 @@ static inline ssize_t call_tinjectdata(struct fid_ep *fid, const void *buf, size
 	.senddata = call_tsenddata, .injectdata = call_tinjectdata, \
 }
 
-/* ---- RMA: one remote buffer, except in the calls with a message ---- */
+/* ---- RMA: the calls of fi_rma(3), one for each slot of struct fi_ops_rma. Only those with a message may have several
+ * remote buffers. ---- */
 
 static inline ssize_t call_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t remote,
 				uint64_t key, void *context)
@@ -313,6 +327,7 @@ static inline ssize_t call_readv(struct fid_ep *fid, const struct iovec *iov, vo
 			    .flags = fab_calls_tx_flags(fid), .context = context));
 }
 
+/* A call with a message that allows these flags. Also -FI_EINVAL: no remote buffer. */
 CALL_INLINE ssize_t call_rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags, uint64_t allowed,
 				 enum fab_op_code code)
 {

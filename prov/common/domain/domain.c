@@ -276,7 +276,7 @@ int fab_domain_control(struct fid *fid, int command, void *arg)
 	case FI_MAP_RAW_MR:
 		return arg ? fab_mr_map_raw(arg) : -FI_EINVAL;
 	case FI_UNMAP_KEY:
-		return arg ? 0 : -FI_EINVAL;	/* mapping a key took nothing */
+		return arg ? 0 : -FI_EINVAL;	/* FI_MAP_RAW_MR allocates nothing */
 	default:
 		return -FI_ENOSYS;
 	}

@@ -69,9 +69,9 @@ struct fab_defer {
 	void (*free)(struct fab_defer *defer);
 };
 
-/* A function called on every pass for a provider whose hardware is polled (verbs); true if it found anything. Also
- * called once more before anyone sleeps: while there are watchers, it is obliged to make epfd readable when there is
- * something again; finding nothing does, if the hardware is looked at in passes alone. */
+/* A function of a provider that polls hardware (verbs), called on every pass; true if it found anything. It is called
+ * once more before a thread sleeps. While there are watchers, a call that finds nothing must leave the hardware armed, so
+ * that the next event makes epfd readable. Lock held. */
 struct fab_poll_fn {
 	struct fab_list link;
 	bool (*poll)(struct fab_poll_fn *fn);
@@ -174,7 +174,8 @@ void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush);
 void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
 void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer);
 
-/* There is such a place, or no longer (NULL). Lock held. */
+/* Set engine->direct to the hardware queue that CQs on this engine may read themselves, or NULL: none. They may read it
+ * from the next pass on. Lock held. */
 void fab_engine_set_direct(struct fab_engine *engine, void *direct);
 
 /* The engine's staging buffers, allocated on first use. NULL: no memory. Lock held, valid until the caller returns to

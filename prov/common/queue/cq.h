@@ -3,8 +3,9 @@
  * Completion queues: a ring of struct fab_comp that grows, converted to the application's format when read, and a
  * list of errors, each with its place in the ring's order. fi_cq(3).
  *
- * A peer CQ (FI_PEER, fi_peer(3)) has nothing to read: what is written to it goes to its owner, another provider, at
- * once and with the engine's lock held. Its ring is full for ever, so that only the way for full rings asks about it.
+ * A peer CQ (FI_PEER, fi_peer(3)) has nothing to read: each completion written to it goes to its owner, another
+ * provider, at once and with the engine's lock held. Its ring is always full, so that writing an entry takes the path
+ * for full rings (fab_cq_full()), and only that path tests for a peer CQ.
  *
  * Everything below wants cq->progress's lock, except fab_cq_open() and what struct fab_cq_ahead says. Reading
  * entries that are queued makes no system call and no progress; a read that finds nothing runs one pass, or does what

@@ -18,14 +18,15 @@ struct fab_ready {
 	struct fab_attached attached;	/* to the engine */
 	struct fab_list works;		/* by work.link, in the order in which they are to begin; under work_lock */
 	struct fab_flush flush;
-	struct fab_source source;	/* an eventfd for other engines to knock at; fd -1: there are none */
+	struct fab_source source;	/* an eventfd that other engines write to; fd -1: there are none */
 	struct fab_domain *domain;
 };
 
 /* ---- references ---- */
 
-/* Keep a counter, and it on its engine: that of the work, unless something else keeps it elsewhere, since nobody may
- * make progress for a counter by itself. */
+/* Take a reference to a counter, and one to its place on its engine (user_cnt). A counter that nothing else uses moves
+ * to the work's engine first: an application may never read a counter, and then only the engine of an endpoint makes
+ * progress for it. */
 static void cntr_get(struct fab_cntr *cntr, struct fab_engine *engine)
 {
 	struct fab_domain *domain = cntr->domain;
@@ -68,7 +69,7 @@ static void ready_push(struct fab_work *work)
 	fab_list_add_tail(&ready_of(work->engine)->works, &work->link);
 }
 
-/* The engine of a work that has become ready is to look: `from` is the one whose lock the caller holds. */
+/* Make the engine `to` run its ready list. The caller holds the lock of the engine `from`. */
 static void ready_knock(struct fab_engine *to, struct fab_engine *from)
 {
 	const uint64_t one = 1;
@@ -252,7 +253,7 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engin
 	return ret;
 }
 
-/* Let things become ready on an engine. 0 or -FI_E*. No lock held. */
+/* Give an engine a ready list, if it has none. 0 or -FI_E*. No lock held. */
 static int ready_open(struct fab_domain *domain, struct fab_engine *engine)
 {
 	int ret;
@@ -265,14 +266,15 @@ static int ready_open(struct fab_domain *domain, struct fab_engine *engine)
 
 /* ---- waiting ---- */
 
-/* Has the counter got there? Deferred work counts failures too, since it is what cleans up after them. */
+/* True if the counter has reached the threshold. For deferred work failures count too: it may be the clean-up after
+ * them. */
 static bool reached(const struct fab_work *work, uint64_t ok, uint64_t err)
 {
 	return (work->deferred ? ok + err : ok) >= work->threshold;
 }
 
-/* struct fab_cntr.reached: what waits for the counter, and has waited long enough, becomes ready. Its engine's lock is
- * held. */
+/* struct fab_cntr.reached: works whose threshold the counter has reached become ready. The lock of the counter's engine
+ * is held. */
 static void cntr_reached(struct fab_cntr *cntr)
 {
 	uint64_t ok = atomic_load_explicit(&cntr->value, memory_order_relaxed);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of triggers, for its two files: trigger_run.c (waiting, becoming ready, beginning, ending) and trigger.c (what
- * the application hands over and takes back). "Work" is one triggered operation or piece of deferred work.
+ * Private to this room: trigger_run.c (waiting, becoming ready, beginning, ending) and trigger.c (the application's
+ * calls). A "work" is one triggered operation or one piece of deferred work.
  *
- * Who may still hold a pointer to a work: the lists below domain->work_lock while it has not begun; afterwards, if
- * it is deferred work, the operation through its hook; then, if its completion counter is another engine's, that
- * engine's ready list. Each hands it on, and the last frees it.
+ * One holder at a time owns a work. Until it has begun these are the lists below domain->work_lock. A begun triggered
+ * operation is freed once it is submitted. Begun deferred work belongs to its operation, through the hook. When that
+ * has ended and the completion counter is on another engine, the work goes to that engine's ready list, and is freed
+ * when the counter has been changed.
  */
 #ifndef FAB_TRIGGER_WORK_H
 #define FAB_TRIGGER_WORK_H
@@ -14,42 +15,44 @@
 #include "common/trigger/trigger.h"
 
 struct fab_work {
-	struct fab_list link;		/* on cntr->waiting or ready->works; under work_lock, as the next */
+	struct fab_list link;		/* in cntr->waiting or ready->works; work_lock guards it and `all` */
 	struct fab_list all;		/* in domain->works until it has begun */
 	struct fab_domain *domain;
-	struct fab_cntr *cntr;		/* that it waits for; with a reference, as all of these */
+	struct fab_cntr *cntr;		/* the counter it waits for; a reference, as are all counters here */
 	uint64_t threshold;
-	struct fab_engine *engine;	/* where it runs */
+	struct fab_engine *engine;	/* runs it; borrowed */
 
-	struct fi_deferred_work *deferred;	/* of the application; only compared. NULL: a triggered operation */
-	struct fab_cntr *completion;	/* counts the end of deferred work, or NULL */
+	struct fi_deferred_work *deferred;	/* the application's, only compared; NULL: triggered operation */
+	struct fab_cntr *completion;	/* incremented when deferred work ends; or NULL */
 	bool failed;
-	bool report;			/* deferred work with FI_COMPLETION: the endpoint hears of its end too */
-	bool ended;			/* only to be counted yet */
+	bool report;			/* deferred work with FI_COMPLETION: its end is reported to the endpoint too */
+	bool ended;			/* ended; only `completion` is left to increment */
 
 	struct fab_cntr *target;	/* FI_OP_CNTR_SET, FI_OP_CNTR_ADD; else NULL */
 	bool set;
 	uint64_t value;
 
-	struct fab_ep *ep;		/* borrowed: closing it takes the work back; NULL for a counter's */
+	struct fab_ep *ep;		/* borrowed: closing it takes the work back; NULL if target is set */
 	fab_trigger_submit *submit;
-	void *context;			/* of the application */
+	void *context;			/* the application's */
 	struct fab_hook hook;
-	struct fab_op op;		/* points behind the work */
+	struct fab_op op;		/* its pointers lead to the memory behind this struct */
 };
 
-/* Hand a work, complete but for its references, to its counter. 0; -FI_E*: it is gone. No lock held. */
+/* Take the references of an otherwise complete work, and put it into the list of its counter. The work is the room's
+ * from here on. No lock held. 0; -FI_E*: the work is freed. */
 int fab_work_arm(struct fab_work *work);
-/* It cannot be submitted, or shall not be: its end is an error, a positive FI_E*. On no list; the lock of its engine is
- * held. */
+/* End a work that cannot be submitted, or is cancelled, with the error err (a positive FI_E*), and free it. text goes
+ * to the CQ entry. The work is in no list; the lock of its engine is held. */
 void fab_work_fail(struct fab_work *work, int err, const char *text);
-/* struct fab_hook.done of deferred work. */
+/* struct fab_hook.done of deferred work: report its end, increment its completion counter, free it. The lock of its
+ * engine is held. */
 void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fab_comp *comp,
 		   const struct fab_cq_fail *fail);
-/* On no list. */
+/* Give back the references of a work that is in no list, and free it. Any lock may be held. */
 void fab_work_free(struct fab_work *work);
 
-/* Which work is meant: endpoint, context, deferred work, counter; NULL is any. */
+/* Selects works. A NULL member fits any work. */
 struct fab_work_fit {
 	struct fab_ep *ep;
 	void *context;
@@ -57,7 +60,8 @@ struct fab_work_fit {
 	struct fab_cntr *cntr;
 	bool only_deferred, only_triggered;
 };
-/* The oldest that fits and has not begun, off its lists. NULL: there is none. */
+/* Take the oldest work that fits and has not begun out of its lists. The caller owns it. NULL: there is none. Takes
+ * work_lock. */
 struct fab_work *fab_work_take_back(struct fab_domain *domain, const struct fab_work_fit *fit);
 
 #endif
