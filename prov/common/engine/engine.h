@@ -70,8 +70,8 @@ struct fab_defer {
 };
 
 /* A function of a provider that polls hardware (verbs), called on every pass; true if it found anything. It is called
- * once more before a thread sleeps. While there are watchers, a call that finds nothing must leave the hardware armed, so
- * that the next event makes epfd readable. Lock held. */
+ * once more before a thread sleeps. While there are watchers, a call that finds nothing must leave the hardware armed:
+ * the next event must make epfd readable. Lock held. */
 struct fab_poll_fn {
 	struct fab_list link;
 	bool (*poll)(struct fab_poll_fn *fn);
