@@ -45,15 +45,6 @@ static void open_ep(struct fab_ep *ep, struct world *world, uint64_t caps)
 	fi_freeinfo(info);
 }
 
-static struct fid_av *open_av(struct world *world)
-{
-	struct fi_av_attr attr = { .type = FI_AV_TABLE };
-	struct fid_av *av;
-
-	assert_int_equal(fi_av_open(&world->domain.domain_fid, &attr, &av, NULL), 0);
-	return av;
-}
-
 static struct fab_engine *engine_of(struct fid_cq *cq)
 {
 	return fab_container(cq, struct fab_cq, cq_fid)->engine;
@@ -206,7 +197,7 @@ static void after_enable_only_counters_are_bound(void **state)
 	(void) state;
 	world_open(&world, &(struct world_attr) { 0 });
 	open_ep(&ep, &world, 0);
-	av = open_av(&world);
+	av = open_av_table(&world);
 	cq = open_cq(&world);
 	eq = open_eq(&world);
 	ep.enabled = true;
@@ -236,7 +227,7 @@ static void a_connected_endpoint_takes_no_address_vector(void **state)
 	(void) state;
 	world_open(&world, &(struct world_attr) { .type = FI_EP_MSG });
 	open_ep(&ep, &world, 0);
-	av = open_av(&world);
+	av = open_av_table(&world);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &av->fid, 0), -FI_EINVAL);
 	fab_ep_fini(&ep);
 	fi_close(&av->fid);
@@ -244,6 +235,21 @@ static void a_connected_endpoint_takes_no_address_vector(void **state)
 }
 
 /* ---- engines: with FI_THREAD_COMPLETION each queue has its own ---- */
+
+/* With an address vector, which goes with the endpoint. */
+static void enable(struct fab_ep *ep, struct world *world, int want)
+{
+	assert_int_equal(fi_ep_bind(&ep->ep_fid, &open_av_table(world)->fid, 0), 0);
+	assert_int_equal(fi_enable(&ep->ep_fid), want);
+}
+
+static void close_enabled(struct fab_ep *ep)
+{
+	struct fid_av *av = &ep->av->av_fid;
+
+	fab_ep_fini(ep);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
 
 static void queues_of_one_endpoint_come_together(void **state)
 {
@@ -258,14 +264,15 @@ static void queues_of_one_endpoint_come_together(void **state)
 	tx = open_cq(&world);
 	rx = open_cq(&world);
 	cntr = open_cntr(&world);
-	assert_ptr_not_equal(engine_of(tx), engine_of(rx));
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &tx->fid, FI_TRANSMIT), 0);
-	assert_ptr_equal(ep.engine, engine_of(tx));
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &rx->fid, FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_SEND), 0);
+	assert_ptr_not_equal(engine_of(tx), engine_of(rx));
+	enable(&ep, &world, 0);
+	assert_ptr_equal(ep.engine, engine_of(tx));
 	assert_ptr_equal(engine_of(rx), ep.engine);
 	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->engine, ep.engine);
-	fab_ep_fini(&ep);
+	close_enabled(&ep);
 	/* in any order: the engine goes with the last of them */
 	fi_close(&tx->fid);
 	assert_int_equal(fi_cq_read(rx, NULL, 0), -FI_EAGAIN);
@@ -275,7 +282,7 @@ static void queues_of_one_endpoint_come_together(void **state)
 	world_close(&world);
 }
 
-static void the_side_with_no_other_endpoint_moves(void **state)
+static void the_queue_that_no_endpoint_uses_moves(void **state)
 {
 	struct fid_cq *shared, *fresh;
 	struct world world;
@@ -290,12 +297,14 @@ static void the_side_with_no_other_endpoint_moves(void **state)
 	assert_int_equal(fi_ep_bind(&a.ep_fid, &shared->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&b.ep_fid, &fresh->fid, FI_TRANSMIT), 0);
 	assert_int_equal(fi_ep_bind(&b.ep_fid, &shared->fid, FI_RECV), 0);
+	enable(&a, &world, 0);
+	enable(&b, &world, 0);
 	assert_ptr_equal(engine_of(fresh), engine_of(shared));
 	assert_ptr_equal(b.engine, a.engine);
 	assert_int_equal(a.engine->user_cnt, 2);
-	fab_ep_fini(&a);
+	close_enabled(&a);
 	assert_int_equal(b.engine->user_cnt, 1);
-	fab_ep_fini(&b);
+	close_enabled(&b);
 	fi_close(&shared->fid);
 	fi_close(&fresh->fid);
 	world_close(&world);
@@ -317,11 +326,14 @@ static void two_busy_engines_are_not_joined(void **state)
 	assert_int_equal(fi_ep_bind(&a.ep_fid, &one->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&b.ep_fid, &two->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&c.ep_fid, &one->fid, FI_TRANSMIT), 0);
-	assert_int_equal(fi_ep_bind(&c.ep_fid, &two->fid, FI_RECV), -FI_EINVAL);
-	assert_ptr_equal(c.engine, engine_of(one));
-	fab_ep_fini(&c);
-	fab_ep_fini(&b);
-	fab_ep_fini(&a);
+	assert_int_equal(fi_ep_bind(&c.ep_fid, &two->fid, FI_RECV), 0);
+	enable(&a, &world, 0);
+	enable(&b, &world, 0);
+	enable(&c, &world, -FI_EINVAL);
+	assert_ptr_not_equal(engine_of(one), engine_of(two));
+	close_enabled(&c);
+	close_enabled(&b);
+	close_enabled(&a);
 	fi_close(&one->fid);
 	fi_close(&two->fid);
 	world_close(&world);
@@ -346,9 +358,10 @@ static void a_counter_of_regions_draws_the_endpoint_to_it(void **state)
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cntr->fid, FI_REMOTE_WRITE), 0);
+	enable(&ep, &world, 0);
 	assert_ptr_equal(ep.engine, &world.domain.engine);
 	assert_ptr_equal(engine_of(cq), &world.domain.engine);
-	fab_ep_fini(&ep);
+	close_enabled(&ep);
 	fi_close(&mr->fid);
 	fi_close(&cntr->fid);
 	fi_close(&cq->fid);
@@ -366,7 +379,7 @@ static void enabling_wants_what_the_endpoint_needs(void **state)
 
 	(void) state;
 	world_open(&world, &(struct world_attr) { 0 });
-	av = open_av(&world);
+	av = open_av_table(&world);
 	cq = open_cq(&world);
 	open_ep(&ep, &world, FI_MSG);
 	assert_int_equal(fi_enable(&ep.ep_fid), -FI_ENOCQ);
@@ -506,7 +519,7 @@ int main(void)
 		cmocka_unit_test(after_enable_only_counters_are_bound),
 		cmocka_unit_test(a_connected_endpoint_takes_no_address_vector),
 		cmocka_unit_test(queues_of_one_endpoint_come_together),
-		cmocka_unit_test(the_side_with_no_other_endpoint_moves),
+		cmocka_unit_test(the_queue_that_no_endpoint_uses_moves),
 		cmocka_unit_test(two_busy_engines_are_not_joined),
 		cmocka_unit_test(a_counter_of_regions_draws_the_endpoint_to_it),
 		cmocka_unit_test(enabling_wants_what_the_endpoint_needs),

@@ -58,6 +58,7 @@ static const struct fab_ep_ops ops = { .fid = &fid_ops, .ep = &ep_ops, .msg = &m
 struct two {
 	struct world world;
 	struct fab_ep ep[2];
+	struct fid_av *av[2];
 	struct fid_cq *cq[2];
 	struct fid_cntr *cntr[2];
 };
@@ -71,10 +72,14 @@ static void two_open(struct two *two)
 	info->caps |= FI_TRIGGER;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(fab_ep_init(&two->ep[i], &two->world.domain, info, &ops, NULL), 0);
+		two->av[i] = open_av_table(&two->world);
 		two->cq[i] = open_cq(&two->world);
 		two->cntr[i] = open_cntr(&two->world);
 		assert_int_equal(fi_ep_bind(&two->ep[i].ep_fid, &two->cq[i]->fid, FI_TRANSMIT | FI_RECV), 0);
 		assert_int_equal(fi_ep_bind(&two->ep[i].ep_fid, &two->cntr[i]->fid, FI_SEND), 0);
+		assert_int_equal(fi_ep_bind(&two->ep[i].ep_fid, &two->av[i]->fid, 0), 0);
+		assert_int_equal(fab_ep_check_enable(&two->ep[i]), 0);
+		two->ep[i].enabled = true;
 	}
 	fi_freeinfo(info);
 	begun_cnt = 0;
@@ -89,6 +94,7 @@ static void two_close(struct two *two)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(fi_close(&two->cntr[i]->fid), 0);
 		assert_int_equal(fi_close(&two->cq[i]->fid), 0);
+		assert_int_equal(fi_close(&two->av[i]->fid), 0);
 	}
 	world_close(&two->world);
 }

@@ -63,6 +63,15 @@ struct fid_cq *open_cq(struct world *world)
 	return cq;
 }
 
+struct fid_av *open_av_table(struct world *world)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	struct fid_av *av;
+
+	assert_int_equal(fi_av_open(&world->domain.domain_fid, &attr, &av, NULL), 0);
+	return av;
+}
+
 struct fid_cntr *open_cntr(struct world *world)
 {
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };

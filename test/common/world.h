@@ -33,6 +33,7 @@ void world_open(struct world *world, const struct world_attr *attr);
 void world_close(struct world *world);
 
 struct fid_cq *open_cq(struct world *world);
+struct fid_av *open_av_table(struct world *world);
 struct fid_cntr *open_cntr(struct world *world);
 struct fid_eq *open_eq(struct world *world);
 

@@ -11,7 +11,7 @@
 
 #define TX_MODIFIERS (FI_SEND | FI_READ | FI_WRITE)
 
-static const struct fi_provider *ep_prov(const struct fab_ep *ep)
+static const struct fi_provider *prov_of(const struct fab_ep *ep)
 {
 	return ep->domain->fabric->prov;
 }
@@ -46,90 +46,108 @@ static struct fab_engine_user user_of_cntr(struct fab_cntr *cntr)
 	return (struct fab_engine_user) { &cntr->engine, &cntr->own_engine, &cntr->wait };
 }
 
-/* Move what is bound to the endpoint so far to another engine, all of it or, after an error, nothing. */
-static int move_queues(struct fab_ep *ep, struct fab_engine *to)
+/* What is bound to the endpoint and has an engine: how many, and which. */
+static unsigned list_bound(const struct fab_ep *ep, struct fab_engine_user bound[2 + FAB_CNTR_MAX])
 {
-	struct fab_engine_user users[2 + FAB_CNTR_MAX];
-	struct fab_engine *from = ep->engine;
-	unsigned cnt = 0, moved;
-	int ret = 0;
+	unsigned cnt = 0;
 
 	if (ep->tx_cq)
-		users[cnt++] = user_of_cq(ep->tx_cq);
+		bound[cnt++] = user_of_cq(ep->tx_cq);
 	if (ep->rx_cq)
-		users[cnt++] = user_of_cq(ep->rx_cq);
+		bound[cnt++] = user_of_cq(ep->rx_cq);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if (ep->cntr[i])
-			users[cnt++] = user_of_cntr(ep->cntr[i]);
+			bound[cnt++] = user_of_cntr(ep->cntr[i]);
 	}
-	for (moved = 0; moved < cnt && !ret; moved++) {
-		/* one queue may be bound twice */
-		if (*users[moved].engine != to)
-			ret = fab_engine_join(ep->domain, &users[moved], to);
-	}
-	/* what has not moved keeps the old engine alive */
-	for (unsigned i = 0; ret && i < moved; i++) {
-		if (*users[i].engine != from)
-			fab_engine_join(ep->domain, &users[i], from);
-	}
-	return ret;
+	return cnt;
 }
 
-/* The endpoint's first engine. */
+/* The endpoint runs on this engine from now on. */
 static void adopt(struct fab_ep *ep, struct fab_engine *engine)
 {
-	ep->has_queue = true;
+	ep->has_engine = true;
 	ep->engine = engine;
 	count_user(engine, 1);
 	fab_domain_check_serial(ep->domain, engine);
 }
 
-/* The endpoint and its queues go to another engine, unless others depend on where they are. */
-static int move(struct fab_ep *ep, struct fab_engine *to)
+/* Must the queues of an engine stay there? On the domain's, where others have their own, are counters of memory
+ * regions (fab_mr_count). */
+static bool stays(const struct fab_ep *ep, struct fab_engine *engine)
 {
-	struct fab_engine *from = ep->engine;
-	int ret;
-
-	if (from == &ep->domain->engine || user_cnt(from) > 1 || ep->enabled) {
-		FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind: with FI_THREAD_COMPLETION all queues, counters and "
-			"shared contexts of an endpoint are progressed together, but both this one and those bound "
-			"before serve other endpoints already; bind the shared one first, or use FI_THREAD_SAFE\n");
-		return -FI_EINVAL;
-	}
-	count_user(from, -1);	/* it may be gone when its last queue has moved */
-	ret = move_queues(ep, to);
-	if (ret) {
-		count_user(from, 1);
-		return ret;
-	}
-	count_user(to, 1);
-	fab_domain_check_serial(ep->domain, to);
-	ep->engine = to;
-	return 0;
+	return engine == &ep->domain->engine || user_cnt(engine);
 }
 
-/* Bring a queue that is about to be bound, and the endpoint, to one engine; join_lock held. What is on the domain's
- * engine, though others have their own, must stay there: a counter of memory regions (fab_mr_count). */
-static int join(struct fab_ep *ep, const struct fab_engine_user *queue)
+static int refuse_engines(const struct fab_ep *ep)
 {
-	struct fab_engine *theirs = *queue->engine, *ours = ep->engine, *fixed = &ep->domain->engine;
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "endpoint: with FI_THREAD_COMPLETION all queues, counters and shared "
+		"contexts of an endpoint are progressed together, but two of these serve different endpoints already; "
+		"enable the endpoint that has both first, or use FI_THREAD_SAFE\n");
+	return -FI_EINVAL;
+}
 
-	if (theirs == ours && ep->has_queue)
-		return 0;
-	if (!ep->has_queue) {
-		adopt(ep, theirs);
-		return 0;
+/* The engine for an endpoint with these queues: its own if it has one, that of a queue in use, that of the first.
+ * NULL: there are two that cannot be joined. join_lock held. */
+static struct fab_engine *engine_for(const struct fab_ep *ep, const struct fab_engine_user *queues, unsigned cnt)
+{
+	struct fab_engine *to = ep->has_engine ? ep->engine : NULL;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		struct fab_engine *theirs = *queues[i].engine;
+
+		if (theirs == to || !stays(ep, theirs))
+			continue;
+		if (to)
+			return NULL;
+		to = theirs;
 	}
-	if (theirs != fixed && !user_cnt(theirs))
-		return fab_engine_join(ep->domain, queue, ours);
-	return move(ep, theirs);
+	if (!to)
+		to = cnt ? *queues[0].engine : ep->engine;
+	return to;
+}
+
+/* Bring an endpoint and queues of it to one engine; join_lock held. After an error some of the queues that no endpoint
+ * uses yet may share one. */
+static int come_together(struct fab_ep *ep, const struct fab_engine_user *queues, unsigned cnt)
+{
+	struct fab_engine *to = engine_for(ep, queues, cnt);
+	int ret = 0;
+
+	if (!to)
+		return refuse_engines(ep);
+	for (unsigned i = 0; i < cnt && !ret; i++) {
+		/* one queue may be bound twice */
+		if (*queues[i].engine != to)
+			ret = fab_engine_join(ep->domain, &queues[i], to);
+	}
+	if (!ret && !ep->has_engine)
+		adopt(ep, to);
+	return ret;
+}
+
+static int choose_engine_locked(struct fab_ep *ep)
+{
+	struct fab_engine_user bound[2 + FAB_CNTR_MAX];
+
+	return come_together(ep, bound, list_bound(ep, bound));
+}
+
+/* The engine for all that is bound to an endpoint. */
+static int choose_engine(struct fab_ep *ep)
+{
+	int ret;
+
+	pthread_mutex_lock(&ep->domain->join_lock);
+	ret = choose_engine_locked(ep);
+	pthread_mutex_unlock(&ep->domain->join_lock);
+	return ret;
 }
 
 static int fix_engine_locked(struct fab_ep *ctx)
 {
 	int ret = 0;
 
-	if (!ctx->domain->engine_per_queue || ctx->has_queue)
+	if (!ctx->domain->engine_per_queue || ctx->has_engine)
 		return 0;
 	ret = fab_domain_get_engine(ctx->domain, &ctx->engine, &ctx->own_engine);
 	if (!ret)
@@ -149,20 +167,23 @@ int fab_ep_fix_engine(struct fab_ep *ctx)
 
 static int share_engine_locked(struct fab_ep *ep, struct fab_ep *ctx)
 {
-	struct fab_domain *domain = ep->domain;
-	int ret;
+	bool queues = ep->tx_cq || ep->rx_cq || ep->counted;
+	int ret = 0;
 
-	if (!ctx->has_queue && ep->has_queue) {
-		ctx->engine = ep->engine;
-		fab_domain_hold_engine(domain, ctx->engine, &ctx->own_engine);
-		adopt(ctx, ctx->engine);
+	if (!ctx->has_engine && !ep->has_engine && queues)
+		ret = choose_engine_locked(ep);
+	if (ret)
+		return ret;
+	if (!ctx->has_engine && ep->has_engine) {
+		fab_domain_hold_engine(ep->domain, ep->engine, &ctx->own_engine);
+		adopt(ctx, ep->engine);
 	}
 	ret = fix_engine_locked(ctx);
 	if (ret)
 		return ret;
-	if (!ep->has_queue)
+	if (!ep->has_engine)
 		adopt(ep, ctx->engine);
-	return ep->engine == ctx->engine ? 0 : move(ep, ctx->engine);
+	return ep->engine == ctx->engine ? 0 : refuse_engines(ep);
 }
 
 int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
@@ -181,14 +202,14 @@ int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
 
 static int wrong_flags(const struct fab_ep *ep, const char *what, uint64_t flags, const char *allowed)
 {
-	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are %s\n", what,
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are %s\n", what,
 		flags, allowed);
 	return -FI_EBADFLAGS;
 }
 
-static int ep_refuse(const struct fab_ep *ep, const char *what, const char *why, int err)
+static int refuse(const struct fab_ep *ep, const char *what, const char *why, int err)
 {
-	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind of %s: %s\n", what, why);
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind of %s: %s\n", what, why);
 	return -err;
 }
 
@@ -198,12 +219,12 @@ static int check_cq(const struct fab_ep *ep, const struct fab_cq *cq, uint64_t f
 		return wrong_flags(ep, "fi_ep_bind of a completion queue", flags,
 				   "FI_TRANSMIT or FI_RECV or both, with or without FI_SELECTIVE_COMPLETION");
 	if (cq->domain != ep->domain)
-		return ep_refuse(ep, "a completion queue", "it belongs to another domain", FI_EDOMAIN);
+		return refuse(ep, "a completion queue", "it belongs to another domain", FI_EDOMAIN);
 	if (ep->enabled)
-		return ep_refuse(ep, "a completion queue", "the endpoint is enabled; bind before fi_enable()",
-				 FI_EOPBADSTATE);
+		return refuse(ep, "a completion queue", "the endpoint is enabled; bind before fi_enable()",
+			      FI_EOPBADSTATE);
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
-		return ep_refuse(ep, "a completion queue", "the endpoint has one for these completions", FI_EINVAL);
+		return refuse(ep, "a completion queue", "the endpoint has one for these completions", FI_EINVAL);
 	return 0;
 }
 
@@ -229,18 +250,14 @@ static void take_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 
 static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 {
-	struct fab_engine_user user = user_of_cq(cq);
-	int ret;
+	int ret = check_cq(ep, cq, flags);
 
-	ret = check_cq(ep, cq, flags);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ep->domain->join_lock);
-	ret = join(ep, &user);
-	if (!ret)
-		take_cq(ep, cq, flags);
+	take_cq(ep, cq, flags);
 	pthread_mutex_unlock(&ep->domain->join_lock);
-	return ret;
+	return 0;
 }
 
 static const uint64_t cntr_flag[FAB_CNTR_MAX] = {
@@ -260,13 +277,13 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 		return wrong_flags(ep, "fi_ep_bind of a counter", flags,
 				   "FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE, one or more");
 	if (cntr->domain != ep->domain)
-		return ep_refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
+		return refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
 	if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) && !(ep->caps & FI_RMA_EVENT))
-		return ep_refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
-				 "FI_RMA_EVENT", FI_EINVAL);
+		return refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
+			      "FI_RMA_EVENT", FI_EINVAL);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if ((flags & cntr_flag[i]) && ep->cntr[i])
-			return ep_refuse(ep, "a counter", "the endpoint has one for these operations", FI_EINVAL);
+			return refuse(ep, "a counter", "the endpoint has one for these operations", FI_EINVAL);
 	}
 	return 0;
 }
@@ -285,7 +302,7 @@ static void take_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 	fab_engine_unlock(ep->engine);
 }
 
-static int ep_bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
+static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 {
 	struct fab_engine_user user = user_of_cntr(cntr);
 	int ret;
@@ -294,7 +311,8 @@ static int ep_bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ep->domain->join_lock);
-	ret = join(ep, &user);
+	if (ep->enabled)
+		ret = come_together(ep, &user, 1);
 	if (!ret)
 		take_cntr(ep, cntr, flags);
 	pthread_mutex_unlock(&ep->domain->join_lock);
@@ -304,14 +322,14 @@ static int ep_bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags
 static int bind_av(struct fab_ep *ep, struct fab_av *av)
 {
 	if (ep->type == FI_EP_MSG)
-		return ep_refuse(ep, "an address vector", "a connected endpoint (FI_EP_MSG) uses none", FI_EINVAL);
+		return refuse(ep, "an address vector", "a connected endpoint (FI_EP_MSG) uses none", FI_EINVAL);
 	if (av->domain != ep->domain)
-		return ep_refuse(ep, "an address vector", "it belongs to another domain", FI_EDOMAIN);
+		return refuse(ep, "an address vector", "it belongs to another domain", FI_EDOMAIN);
 	if (ep->enabled)
-		return ep_refuse(ep, "an address vector", "the endpoint is enabled; bind before fi_enable()",
-				 FI_EOPBADSTATE);
+		return refuse(ep, "an address vector", "the endpoint is enabled; bind before fi_enable()",
+			      FI_EOPBADSTATE);
 	if (ep->av)
-		return ep_refuse(ep, "an address vector", "the endpoint has one", FI_EINVAL);
+		return refuse(ep, "an address vector", "the endpoint has one", FI_EINVAL);
 	fab_av_get(av);
 	ep->av = av;
 	return 0;
@@ -320,12 +338,11 @@ static int bind_av(struct fab_ep *ep, struct fab_av *av)
 static int bind_eq(struct fab_ep *ep, struct fab_eq *eq)
 {
 	if (eq->fabric != ep->domain->fabric)
-		return ep_refuse(ep, "an event queue", "it belongs to another fabric", FI_EDOMAIN);
+		return refuse(ep, "an event queue", "it belongs to another fabric", FI_EDOMAIN);
 	if (ep->enabled)
-		return ep_refuse(ep, "an event queue", "the endpoint is enabled; bind before fi_enable()",
-				 FI_EOPBADSTATE);
+		return refuse(ep, "an event queue", "the endpoint is enabled; bind before fi_enable()", FI_EOPBADSTATE);
 	if (ep->eq)
-		return ep_refuse(ep, "an event queue", "the endpoint has one", FI_EINVAL);
+		return refuse(ep, "an event queue", "the endpoint has one", FI_EINVAL);
 	fab_eq_get(eq);
 	ep->eq = eq;
 	return 0;
@@ -339,13 +356,13 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CQ:
 		return bind_cq(ep, fab_container(bfid, struct fab_cq, cq_fid.fid), flags);
 	case FI_CLASS_CNTR:
-		return ep_bind_cntr(ep, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
+		return bind_cntr(ep, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
 	case FI_CLASS_AV:
 		return bind_av(ep, fab_container(bfid, struct fab_av, av_fid.fid));
 	case FI_CLASS_EQ:
 		return bind_eq(ep, fab_container(bfid, struct fab_eq, eq_fid.fid));
 	default:
-		FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind: object of class %zu; completion queues, counters, "
+		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: object of class %zu; completion queues, counters, "
 			"address vectors and event queues can be bound\n", bfid->fclass);
 		return -FI_EINVAL;
 	}
@@ -354,7 +371,7 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /* A shared context's queues and counters are those of the endpoints that use it. */
 int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	FI_WARN(ep_prov(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, "
+	FI_WARN(prov_of(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, "
 		"flags %#" PRIx64 "; bind queues and counters to the endpoints that use it\n", bfid->fclass, flags);
 	return -FI_EINVAL;
 }
@@ -373,7 +390,7 @@ void fab_ep_unbind(struct fab_ep *ep)
 	if (ep->eq_driven)
 		fab_eq_del_engine(ep->eq, ep->engine);
 	pthread_mutex_lock(&ep->domain->join_lock);
-	if (ep->has_queue)
+	if (ep->has_engine)
 		count_user(ep->engine, -1);
 	fab_domain_put_engine(ep->domain, ep->engine, ep->own_engine);
 	put_cq(ep->tx_cq);
@@ -432,7 +449,7 @@ static int check_bound(const struct fab_ep *ep)
 	} else {
 		return 0;
 	}
-	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_enable of an endpoint: %s\n", what);
+	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_enable of an endpoint: %s\n", what);
 	return -err;
 }
 
@@ -441,6 +458,8 @@ int fab_ep_check_enable(struct fab_ep *ep)
 	int ret;
 
 	ret = check_bound(ep);
+	if (!ret)
+		ret = choose_engine(ep);
 	if (ret)
 		return ret;
 	if (!ep->eq && ep->domain->events.eq) {
