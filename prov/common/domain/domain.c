@@ -13,7 +13,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "common/ops/ops.h"
-#include "common/wait/wait.h"
 
 /* For fab_domain_lock_atomics(). */
 static pthread_mutex_t atomics_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -338,24 +337,12 @@ void fab_domain_put_engine(struct fab_domain *domain, struct fab_engine *engine,
 	}
 }
 
-int fab_engine_join(struct fab_domain *domain, const struct fab_engine_user *user, struct fab_engine *to)
+void fab_domain_count_queue(struct fab_domain *domain, struct fab_engine *engine)
 {
-	struct fab_engine *from = *user->engine;
-	int ret;
-
-	ret = fab_wait_move(user->wait, to);
-	if (ret)
-		return ret;
-	fab_domain_put_engine(domain, from, *user->own);
-	*user->engine = to;
-	fab_domain_hold_engine(domain, to, user->own);
-	if (*user->own) {
-		pthread_mutex_lock(&domain->engine_lock);
-		((struct queue_engine *) to)->queue_cnt++;
-		pthread_mutex_unlock(&domain->engine_lock);
-		fab_domain_check_serial(domain, to);
-	}
-	return 0;
+	pthread_mutex_lock(&domain->engine_lock);
+	((struct queue_engine *) engine)->queue_cnt++;
+	pthread_mutex_unlock(&domain->engine_lock);
+	fab_domain_check_serial(domain, engine);
 }
 
 void fab_domain_check_serial(struct fab_domain *domain, struct fab_engine *engine)

@@ -161,15 +161,9 @@ void fab_domain_hold_engine(struct fab_domain *domain, struct fab_engine *engine
 /* Gives it back; an own engine goes when the last CQ or counter that was joined to it does. */
 void fab_domain_put_engine(struct fab_domain *domain, struct fab_engine *engine, bool own);
 
-/* What a CQ or counter has of an engine: pointers to its fields. */
-struct fab_engine_user {
-	struct fab_engine **engine;
-	bool *own;
-	struct fab_wait *wait;
-};
-/* Let a CQ or counter, whose engine no endpoint uses yet, use `to` instead: both queues of one endpoint must be
- * progressed together. join_lock held. 0 or -FI_E* with nothing changed. */
-int fab_engine_join(struct fab_domain *domain, const struct fab_engine_user *user, struct fab_engine *to);
+/* One more completion queue or counter uses an engine that is not the domain's (fab_domain_hold_engine). join_lock is
+ * held, no engine's lock. */
+void fab_domain_count_queue(struct fab_domain *domain, struct fab_engine *engine);
 /* An endpoint or a queue has come to an engine. Where several of both are on it, two of them may have nothing in
  * common, so that FI_THREAD_COMPLETION does not serialise calls on them: its lock becomes a mutex. Engine lock not
  * held. */

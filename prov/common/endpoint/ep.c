@@ -11,7 +11,7 @@
 
 #define TX_MODIFIERS (FI_SEND | FI_READ | FI_WRITE)
 
-static const struct fi_provider *prov_of(const struct fab_ep *ep)
+static const struct fi_provider *ep_prov(const struct fab_ep *ep)
 {
 	return ep->domain->fabric->prov;
 }
@@ -80,7 +80,7 @@ static bool stays(const struct fab_ep *ep, struct fab_engine *engine)
 
 static int refuse_engines(const struct fab_ep *ep)
 {
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "endpoint: with FI_THREAD_COMPLETION all queues, counters and shared "
+	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "endpoint: with FI_THREAD_COMPLETION all queues, counters and shared "
 		"contexts of an endpoint are progressed together, but two of these serve different endpoints already; "
 		"enable the endpoint that has both first, or use FI_THREAD_SAFE\n");
 	return -FI_EINVAL;
@@ -202,14 +202,14 @@ int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
 
 static int wrong_flags(const struct fab_ep *ep, const char *what, uint64_t flags, const char *allowed)
 {
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are %s\n", what,
+	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "%s with flags %#" PRIx64 "; allowed are %s\n", what,
 		flags, allowed);
 	return -FI_EBADFLAGS;
 }
 
-static int refuse(const struct fab_ep *ep, const char *what, const char *why, int err)
+static int ep_refuse(const struct fab_ep *ep, const char *what, const char *why, int err)
 {
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind of %s: %s\n", what, why);
+	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind of %s: %s\n", what, why);
 	return -err;
 }
 
@@ -219,12 +219,12 @@ static int check_cq(const struct fab_ep *ep, const struct fab_cq *cq, uint64_t f
 		return wrong_flags(ep, "fi_ep_bind of a completion queue", flags,
 				   "FI_TRANSMIT or FI_RECV or both, with or without FI_SELECTIVE_COMPLETION");
 	if (cq->domain != ep->domain)
-		return refuse(ep, "a completion queue", "it belongs to another domain", FI_EDOMAIN);
+		return ep_refuse(ep, "a completion queue", "it belongs to another domain", FI_EDOMAIN);
 	if (ep->enabled)
-		return refuse(ep, "a completion queue", "the endpoint is enabled; bind before fi_enable()",
-			      FI_EOPBADSTATE);
+		return ep_refuse(ep, "a completion queue", "the endpoint is enabled; bind before fi_enable()",
+				 FI_EOPBADSTATE);
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
-		return refuse(ep, "a completion queue", "the endpoint has one for these completions", FI_EINVAL);
+		return ep_refuse(ep, "a completion queue", "the endpoint has one for these completions", FI_EINVAL);
 	return 0;
 }
 
@@ -277,13 +277,13 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 		return wrong_flags(ep, "fi_ep_bind of a counter", flags,
 				   "FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE, one or more");
 	if (cntr->domain != ep->domain)
-		return refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
+		return ep_refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
 	if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) && !(ep->caps & FI_RMA_EVENT))
-		return refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
-			      "FI_RMA_EVENT", FI_EINVAL);
+		return ep_refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
+				 "FI_RMA_EVENT", FI_EINVAL);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if ((flags & cntr_flag[i]) && ep->cntr[i])
-			return refuse(ep, "a counter", "the endpoint has one for these operations", FI_EINVAL);
+			return ep_refuse(ep, "a counter", "the endpoint has one for these operations", FI_EINVAL);
 	}
 	return 0;
 }
@@ -302,7 +302,7 @@ static void take_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 	fab_engine_unlock(ep->engine);
 }
 
-static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
+static int ep_bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 {
 	struct fab_engine_user user = user_of_cntr(cntr);
 	int ret;
@@ -322,14 +322,14 @@ static int bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 static int bind_av(struct fab_ep *ep, struct fab_av *av)
 {
 	if (ep->type == FI_EP_MSG)
-		return refuse(ep, "an address vector", "a connected endpoint (FI_EP_MSG) uses none", FI_EINVAL);
+		return ep_refuse(ep, "an address vector", "a connected endpoint (FI_EP_MSG) uses none", FI_EINVAL);
 	if (av->domain != ep->domain)
-		return refuse(ep, "an address vector", "it belongs to another domain", FI_EDOMAIN);
+		return ep_refuse(ep, "an address vector", "it belongs to another domain", FI_EDOMAIN);
 	if (ep->enabled)
-		return refuse(ep, "an address vector", "the endpoint is enabled; bind before fi_enable()",
-			      FI_EOPBADSTATE);
+		return ep_refuse(ep, "an address vector", "the endpoint is enabled; bind before fi_enable()",
+				 FI_EOPBADSTATE);
 	if (ep->av)
-		return refuse(ep, "an address vector", "the endpoint has one", FI_EINVAL);
+		return ep_refuse(ep, "an address vector", "the endpoint has one", FI_EINVAL);
 	fab_av_get(av);
 	ep->av = av;
 	return 0;
@@ -338,11 +338,12 @@ static int bind_av(struct fab_ep *ep, struct fab_av *av)
 static int bind_eq(struct fab_ep *ep, struct fab_eq *eq)
 {
 	if (eq->fabric != ep->domain->fabric)
-		return refuse(ep, "an event queue", "it belongs to another fabric", FI_EDOMAIN);
+		return ep_refuse(ep, "an event queue", "it belongs to another fabric", FI_EDOMAIN);
 	if (ep->enabled)
-		return refuse(ep, "an event queue", "the endpoint is enabled; bind before fi_enable()", FI_EOPBADSTATE);
+		return ep_refuse(ep, "an event queue", "the endpoint is enabled; bind before fi_enable()",
+				 FI_EOPBADSTATE);
 	if (ep->eq)
-		return refuse(ep, "an event queue", "the endpoint has one", FI_EINVAL);
+		return ep_refuse(ep, "an event queue", "the endpoint has one", FI_EINVAL);
 	fab_eq_get(eq);
 	ep->eq = eq;
 	return 0;
@@ -356,13 +357,13 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CQ:
 		return bind_cq(ep, fab_container(bfid, struct fab_cq, cq_fid.fid), flags);
 	case FI_CLASS_CNTR:
-		return bind_cntr(ep, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
+		return ep_bind_cntr(ep, fab_container(bfid, struct fab_cntr, cntr_fid.fid), flags);
 	case FI_CLASS_AV:
 		return bind_av(ep, fab_container(bfid, struct fab_av, av_fid.fid));
 	case FI_CLASS_EQ:
 		return bind_eq(ep, fab_container(bfid, struct fab_eq, eq_fid.fid));
 	default:
-		FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_ep_bind: object of class %zu; completion queues, counters, "
+		FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind: object of class %zu; completion queues, counters, "
 			"address vectors and event queues can be bound\n", bfid->fclass);
 		return -FI_EINVAL;
 	}
@@ -371,7 +372,7 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /* A shared context's queues and counters are those of the endpoints that use it. */
 int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	FI_WARN(prov_of(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, "
+	FI_WARN(ep_prov(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, "
 		"flags %#" PRIx64 "; bind queues and counters to the endpoints that use it\n", bfid->fclass, flags);
 	return -FI_EINVAL;
 }
@@ -449,7 +450,7 @@ static int check_bound(const struct fab_ep *ep)
 	} else {
 		return 0;
 	}
-	FI_WARN(prov_of(ep), FI_LOG_EP_CTRL, "fi_enable of an endpoint: %s\n", what);
+	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_enable of an endpoint: %s\n", what);
 	return -err;
 }
 

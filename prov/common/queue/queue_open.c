@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See queue.h.
+ * See queue_open.h.
  */
 #include "common/queue/queue_open.h"
 
@@ -37,5 +37,21 @@ int fab_queue_close(struct fab_domain *domain, const struct fab_engine_user *que
 	fab_wait_fini(queue->wait);
 	fab_domain_put_engine(domain, *queue->engine, *queue->own);
 	atomic_fetch_sub(&domain->ref, 1);
+	return 0;
+}
+
+int fab_engine_join(struct fab_domain *domain, const struct fab_engine_user *user, struct fab_engine *to)
+{
+	struct fab_engine *from = *user->engine;
+	int ret;
+
+	ret = fab_wait_move(user->wait, to);
+	if (ret)
+		return ret;
+	fab_domain_put_engine(domain, from, *user->own);
+	*user->engine = to;
+	fab_domain_hold_engine(domain, to, user->own);
+	if (*user->own)
+		fab_domain_count_queue(domain, to);
 	return 0;
 }
