@@ -48,7 +48,7 @@ static void conf(char *text, size_t len)
 	fab_list_splice_tail(&defined, &params);
 	memset(&file, 0, sizeof(file));
 	read_file();
-	report();
+	param_report();
 	for (unsigned i = 0; i < fab_countof(names); i++) {
 		FUZZ_MUST(!fi_param_define(&prov, names[i], (enum fi_param_type) (i % 4), "help"));
 		fi_param_get(&prov, names[i], &value);

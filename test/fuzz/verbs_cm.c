@@ -26,8 +26,8 @@ static void again(struct vrb_xrc_wire wire)
 	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
 	struct vrb_xrc_wire same;
 
-	give(data, wire);
-	FUZZ_MUST(take(data, sizeof(data), &same));
+	xrc_cm_give(data, wire);
+	FUZZ_MUST(xrc_cm_take(data, sizeof(data), &same));
 	FUZZ_MUST(same.srqn == wire.srqn && same.pair == wire.pair && same.tgt == wire.tgt && same.tag == wire.tag);
 	FUZZ_MUST(same.flags == wire.flags);
 }
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	len = len < UINT8_MAX ? len : UINT8_MAX;
 	application(any ? data : NULL, any ? (uint8_t) len : 0);
-	if (take(any ? data : NULL, any ? len : 0, &wire)) {
+	if (xrc_cm_take(any ? data : NULL, any ? len : 0, &wire)) {
 		FUZZ_MUST(len >= VRB_XRC_AT + sizeof(wire));
 		again(wire);
 	}

@@ -117,7 +117,7 @@ static void to_asker(void)
 	struct vrb_names_msg again;
 
 	vrb_names_pack(&ask.msg, VRB_NAMES_ASK, SERVICE, NONCE, NULL);
-	if (!take(&ask, 0, &name))
+	if (!names_ask_take(&ask, 0, &name))
 		return;
 	FUZZ_MUST(input_len == sizeof(again) && name.service == SERVICE && name.qpn > 1 && name.qpn <= 0xffffff);
 	vrb_names_pack(&again, VRB_NAMES_FOUND, name.service, NONCE, &name);
