@@ -34,6 +34,7 @@ struct net_attr {
 	uint32_t api_version;		/* 0: 2.6 */
 	enum fi_threading threading;	/* 0: FI_THREAD_SAFE */
 	enum fi_progress engine;	/* 0: manual */
+	enum fi_progress control;	/* of domain_attr->control_progress; 0: unspecified */
 	enum fi_ep_type type;		/* 0: FI_EP_RDM */
 };
 
@@ -48,6 +49,7 @@ static inline void net_open(struct net *net, struct net_attr attr)
 		.name = (char *) "net",
 		.threading = attr.threading ? attr.threading : FI_THREAD_SAFE,
 		.data_progress = attr.engine ? attr.engine : FI_PROGRESS_MANUAL,
+		.control_progress = attr.control,
 	};
 	struct fi_ep_attr ep_attr = { .type = attr.type ? attr.type : FI_EP_RDM };
 	const struct fab_domain_ops tables = { .fid = &fid_ops, .domain = &domain_ops, .mr = &fab_mr_ops };

@@ -12,7 +12,7 @@
 static int setup_domain(void **state)
 {
 	(void) state;
-	return net_begin((struct net_attr) { .threading = FI_THREAD_DOMAIN });
+	return net_begin((struct net_attr) { .threading = FI_THREAD_DOMAIN, .control = FI_PROGRESS_CONTROL_UNIFIED });
 }
 
 struct sleeper {
