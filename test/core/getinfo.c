@@ -202,7 +202,7 @@ static void entries_come_in_order(void **state)
 	run(quiet, check_order);
 }
 
-static unsigned ranked;
+static _Atomic unsigned ranked;
 
 unsigned __real_fab_registry_rank(const char *name);
 unsigned __wrap_fab_registry_rank(const char *name);
