@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of fi_av(3). Insertions go through struct batch, that knows where results are wanted. Setup tier.
+ * The calls of fi_av(3). Insertions go through struct batch, which records where to put results. Not on the data path.
  */
 #include "common/av/vector.h"
 
@@ -22,20 +22,20 @@
 #include "common/net/net.h"
 #include "common/ops/ops.h"
 
-/* What map_addr becomes: indices are the same for everybody, so that any value does. */
+/* The value that map_addr gets. Indices are the same in all processes, so any value will do. */
 #define SHARED_MAP_ADDR ((void *) (uintptr_t) 1)
 
 /* ---- the insert calls ---- */
 
-/* With what of each address fi_addr has before it has its result. */
+/* One insert call: its results, and the meaning of the values that fi_addr has on entry. */
 struct batch {
 	struct fab_av_batch results;
-	bool user_ids;			/* the program's numbers of the entries */
-	bool auth_keys;			/* the handles of their keys */
-	bool firewalled;		/* these peers connect to us */
+	bool user_ids;			/* fi_addr has user ids */
+	bool auth_keys;			/* fi_addr has handles of keys */
+	bool firewalled;		/* FI_FIREWALL_ADDR: these peers connect to us */
 };
 
-/* What each entry of an insertion is to have beside its address: fi_addr says, so it can be one thing only. */
+/* Check flags that give fi_addr a meaning on entry. It can have one meaning only. 0 or -FI_E*, logged. */
 static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64_t flags)
 {
 	bool user_ids = flags & FI_AV_USER_ID, auth_keys = flags & FI_AUTH_KEY;
@@ -51,7 +51,8 @@ static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64
 	return user_ids && !av->user_ids ? -FI_ENOSYS : -FI_EINVAL;
 }
 
-/* Check the arguments of an insertion. 0: look up the names, then call av_insert_start(). -FI_E*: nothing to end. */
+/* Check the arguments of an insertion. 0: the caller resolves names, then calls av_insert_start(). -FI_E*: nothing to
+ * end. */
 static int batch_prepare(struct batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	const struct fi_provider *prov = av->domain->fabric->prov;
@@ -75,13 +76,13 @@ static int batch_prepare(struct batch *batch, struct fab_av *av, fi_addr_t *fi_a
 	return 0;
 }
 
-/* Begin to change the vector: nothing may block from here to batch_end(). 0 or -FI_E* with nothing to end. */
+/* Begin to change the vector; nothing may block until batch_end(). 0; -FI_E*: there is nothing to end. */
 static int av_insert_start(struct batch *batch)
 {
 	return fab_av_change_begin(batch->results.av);
 }
 
-/* The next address of the call: insert it, unless ret says that there is none. */
+/* Insert the next address of the call and record the result. If ret is an error, only record that. */
 static void av_batch_add(struct batch *batch, const union fab_sockaddr *addr, int ret)
 {
 	struct fab_av_batch *results = &batch->results;
@@ -104,7 +105,7 @@ static void av_batch_add(struct batch *batch, const union fab_sockaddr *addr, in
 	fab_av_batch_next(results, fi_addr, ret);
 }
 
-/* What the call returns. */
+/* End the changes. Returns the result of the call. */
 static int batch_end(struct batch *batch)
 {
 	fab_av_change_end(batch->results.av);
@@ -183,11 +184,11 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 
 /* A node of fi_av_insertsym(). */
 struct node {
-	union fab_sockaddr addr;	/* if ret is 0 */
+	union fab_sockaddr addr;	/* valid if ret is 0 */
 	int ret;
 };
 
-/* Look up cnt nodes, one after the other. The caller frees them; NULL: no memory. */
+/* Resolve cnt nodes, one after the other. The caller frees the array; NULL: no memory. */
 static struct node *resolve_nodes(const struct fab_av *av, const char *name, size_t cnt)
 {
 	struct node *nodes = calloc(cnt ? cnt : 1, sizeof(*nodes));
@@ -201,7 +202,7 @@ static struct node *resolve_nodes(const struct fab_av *av, const char *name, siz
 	return nodes;
 }
 
-/* Insert one node with svccnt ports in a row. */
+/* Insert the addresses of one node with svccnt consecutive ports. */
 static void batch_add_node(struct batch *batch, const struct node *node, uint64_t first_port, size_t svccnt)
 {
 	union fab_sockaddr addr = node->addr;
@@ -296,7 +297,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 	if (!there)
 		return -FI_EINVAL;
 	fab_addr_expand(there, &full);
-	if (*addrlen)		/* else addr may be NULL: the caller asks for the length */
+	if (*addrlen)		/* with 0 the caller asks for the length only, and addr may be NULL */
 		memcpy(addr, &full, fab_min(*addrlen, av->addrlen));
 	*addrlen = av->addrlen;
 	return 0;
@@ -357,7 +358,7 @@ static int av_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	if (av->eq) {
-		fab_eq_purge(av->eq, fid, NULL);	/* nobody may read of it now */
+		fab_eq_purge(av->eq, fid, NULL);	/* no event may refer to this vector any more */
 		fab_eq_put(av->eq);
 	}
 	av_free(av);
@@ -393,7 +394,8 @@ static struct fi_ops_av av_ops = {
 	.set_user_id = fab_av_set_user_id,
 };
 
-/* A peer's vector (FI_PEER, fi_peer(3)): *owner is what the owner's is. 0; -FI_EINVAL, logged; what query answers. */
+/* Query the owner of a vector that is opened with FI_PEER (fi_peer(3)): *owner gets the attributes of the owner's
+ * vector. 0; -FI_EINVAL; or the error of the owner's query. Errors are logged. */
 static int ask_owner(const struct fab_domain *domain, const struct fi_av_attr *attr,
 		     const struct fi_peer_av_context *context, struct fi_av_attr *owner)
 {
@@ -414,7 +416,7 @@ static int ask_owner(const struct fab_domain *domain, const struct fi_av_attr *a
 	return ret;
 }
 
-/* A peer's entries have the owner's numbers, if it gives them. */
+/* True if entries may have user ids. Those of a peer's vector are the owner's, if it sets them. */
 static bool has_user_ids(const struct fab_domain *domain, const struct fi_av_attr *attr)
 {
 	return (domain->caps & FI_AV_USER_ID) || (attr->flags & FI_PEER);

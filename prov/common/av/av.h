@@ -2,7 +2,7 @@
 /*
  * Address vectors, fi_av(3).
  *
- *   vector    the vector: addresses in and out
+ *   vector    address vectors
  *   av_batch  results of one insertion
  *   av_key    authorization keys of addresses
  *   av_set    sets of addresses, fi_av_set(3)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Setup tier. */
+/* Not on the data path. */
 #include "common/av/av_batch.h"
 
 #include <rdma/fi_errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One call of fi_av_insert(3), fi_av_insertsvc(3) or fi_av_insertsym(3): where the result of each address goes, in
- * every kind of vector. The caller's, on its stack; one thread. No lock is taken: what guards the vector is its own.
+ * Returns the results of one call of fi_av_insert(3), fi_av_insertsvc(3) or fi_av_insertsym(3), for every kind of
+ * vector: into the caller's arrays, or to the event queue. A batch is on the stack of its caller; one thread uses it.
+ * Takes no lock; the caller holds the lock that guards its vector.
  */
 #ifndef FAB_AV_BATCH_H
 #define FAB_AV_BATCH_H
@@ -9,22 +10,24 @@
 #include "common/av/vector.h"
 
 struct fab_av_batch {
-	struct fab_av *av;		/* borrowed; of it av_fid, domain, async and eq are looked at */
-	fi_addr_t *fi_addr;		/* the application's: NULL, or one for each address */
-	int *errs;			/* FI_SYNC_ERR: likewise */
+	struct fab_av *av;		/* borrowed; of its members only av_fid, domain, async and eq are used */
+	fi_addr_t *fi_addr;		/* the application's array, one element per address; or NULL */
+	int *errs;			/* with FI_SYNC_ERR: the application's array, one element per address; else
+					 * NULL */
 	void *context;
-	size_t index;			/* of the next address */
+	size_t index;			/* of the next address, from 0 */
 	size_t ok_cnt;
 };
 
-/* Begin; flags are those of the call that this vector knows. 0; -FI_EINVAL: FI_SYNC_ERR cannot be had; -FI_ENOEQ: the
- * vector has FI_EVENT and no event queue. Logged, and then there is nothing to end. */
+/* Begin. flags are the flags of the call; the caller has refused those that its vector does not support. 0. -FI_EINVAL:
+ * FI_SYNC_ERR is not possible. -FI_ENOEQ: the vector has FI_EVENT but no event queue. Errors are logged; the batch then
+ * must not be used. */
 int fab_av_batch_start(struct fab_av_batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags,
 		       void *context);
-/* The next address has been inserted at fi_addr, or, if err (-FI_E*) is not 0, has not. */
+/* Record the result of the next address: it was inserted at fi_addr (err is 0), or failed with err (-FI_E*). */
 void fab_av_batch_next(struct fab_av_batch *batch, fi_addr_t fi_addr, int err);
-/* What the call returns: how many were inserted, or for FI_EVENT what telling that to the event queue gives (0 or
- * -FI_E*). */
+/* The return value of the call: the number of addresses inserted. With FI_EVENT: 0 if the event was written, or
+ * -FI_E*. */
 int fab_av_batch_end(const struct fab_av_batch *batch);
 
 #endif

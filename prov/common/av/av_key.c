@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See av_key.h.
+ * Keys and user ids of address vectors. See av_key.h.
  */
 #include "common/av/av_key.h"
 
@@ -36,7 +36,7 @@ void fab_av_keys_fini(struct fab_av *av)
 	av->keys = NULL;
 }
 
-/* ---- asking ---- */
+/* ---- lookups ---- */
 
 static uint32_t key_cnt(const struct fab_av *av)
 {
@@ -83,7 +83,7 @@ fi_addr_t fab_av_key_name(const struct fab_av *av, const struct fab_auth_key *ke
 	return atomic_load_explicit(&av->keys->user_id[handle], memory_order_relaxed);
 }
 
-/* ---- calls ---- */
+/* ---- slots of struct fi_ops_av ---- */
 
 static int add_key(struct fab_av *av, const void *bytes, size_t len, fi_addr_t *fi_addr)
 {
@@ -100,7 +100,7 @@ static int add_key(struct fab_av *av, const void *bytes, size_t len, fi_addr_t *
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < cnt; i++) {
-		if (keys->key[i] == keys->key[cnt]) {	/* there already: its handle again */
+		if (keys->key[i] == keys->key[cnt]) {	/* added before: the same handle again */
 			fab_auth_put(keys->key[cnt]);
 			*fi_addr = i;
 			return 0;
@@ -134,7 +134,8 @@ int fab_av_insert_auth_key(struct fid_av *fid, const void *auth_key, size_t auth
 	return ret;
 }
 
-/* fi_addr is an entry's, or else a key's: the call has no flags to tell (fi_av(3)). Entries come first. */
+/* fi_addr is the index of an entry or the handle of a key. The call has no flag that tells which (fi_av(3)), so an
+ * entry with this index is preferred. */
 int fab_av_lookup_auth_key(struct fid_av *fid, fi_addr_t fi_addr, void *auth_key, size_t *auth_key_size)
 {
 	struct fab_av *av = av_key_av(fid);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See av_set.h. The members are an array, for their order, and a bit each, so that asking for one costs nothing.
+ * See av_set.h. The members are an array, which keeps their order, and a bitmap, which makes the test for a member
+ * cheap.
  */
 #include "common/av/av_set.h"
 
@@ -29,7 +30,7 @@ static const struct fi_provider *av_set_prov(const struct fab_av *av)
 
 /* ---- members; change_lock held ---- */
 
-/* Room for one more, which is addr. 0 or -FI_ENOMEM. */
+/* Make room for another member, addr. 0 or -FI_ENOMEM. */
 static int make_room(struct fab_av_set *set, fi_addr_t addr)
 {
 	int ret = fab_grow(&set->addr, &set->room, set->cnt, sizeof(*set->addr));
@@ -37,7 +38,7 @@ static int make_room(struct fab_av_set *set, fi_addr_t addr)
 	return ret ? ret : fab_grow(&set->has, &set->has_words, addr / 64, sizeof(*set->has));
 }
 
-/* Append addr, which is no member. 0 or -FI_ENOMEM. */
+/* Append addr, which is not a member yet. 0 or -FI_ENOMEM. */
 static int set_append(struct fab_av_set *set, fi_addr_t addr)
 {
 	int ret = make_room(set, addr);
@@ -49,7 +50,7 @@ static int set_append(struct fab_av_set *set, fi_addr_t addr)
 	return 0;
 }
 
-/* Keep those that are members of other (or those that are not), in their order. */
+/* Keep only the members that are also members of other (keep is true) or are not (false). The order stays. */
 static void set_filter(struct fab_av_set *set, const struct fab_av_set *other, bool keep)
 {
 	size_t kept = 0;
@@ -69,7 +70,7 @@ static void set_filter(struct fab_av_set *set, const struct fab_av_set *other, b
 
 /* ---- the calls ---- */
 
-/* Lock two sets that work together, or refuse. */
+/* Lock both sets of a call, or return an error. */
 static int pair_lock(struct fab_av_set *dst, const struct fab_av_set *src, const char *call)
 {
 	if (dst->av != src->av) {
@@ -219,7 +220,7 @@ static bool has_range(const struct fi_av_set_attr *attr)
 	return attr->start_addr != FI_ADDR_NOTAVAIL || attr->end_addr != FI_ADDR_NOTAVAIL;
 }
 
-/* What is wrong with the attributes, or NULL. */
+/* The reason why the attributes are invalid, or NULL if they are valid. */
 static const char *av_set_bad_attr(const struct fab_av *av, const struct fi_av_set_attr *attr)
 {
 	uint64_t cnt = atomic_load(&av->cnt);
@@ -260,7 +261,7 @@ static int av_set_check_attr(const struct fab_av *av, const struct fi_av_set_att
 	return 0;
 }
 
-/* The first members. change_lock held. */
+/* Add the first members, as the attributes say. change_lock held. */
 static int set_fill(struct fab_av_set *set, const struct fi_av_set_attr *attr)
 {
 	uint64_t cnt = atomic_load(&set->av->cnt), stride = attr->stride;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See av_shared.h. The file: struct header, then at FIRST struct fab_av_record for each index, in the byte order of the
- * machine. Locks are fcntl(2)'s of open file descriptions: of byte CHANGE for one who changes or many who read, and
- * of byte ALIVE, shared, for everybody who has the file open.
+ * See av_shared.h. The file contains a struct header, and from offset FIRST on a struct fab_av_record for each index,
+ * in the byte order of the machine. Locks are open file description locks of fcntl(2). Byte CHANGE has a write lock for
+ * changes and read locks for reading. On byte ALIVE each process that has the file open holds a read lock.
  */
 #include "common/av/av_shared.h"
 
@@ -25,20 +25,20 @@
 
 #define DIR_NAME	"/dev/shm"
 #define MAGIC		UINT64_C(0x3156412074666577)	/* "weft AV1" */
-#define FIRST		64		/* bytes before the records */
+#define FIRST		64		/* offset of the first record */
 #define CAPACITY_MIN	65536		/* records; the file is sparse */
 #define WAIT_MS		1000
-#define TRIES		100		/* a file may come and go under us so often */
+#define TRIES		100		/* to open or create, while other processes remove and create the file */
 
-enum { CHANGE, ALIVE };			/* bytes that are locked */
+enum { CHANGE, ALIVE };			/* offsets of the bytes that are locked */
 
 struct header {
 	uint64_t magic;
 	uint32_t family;
 	uint32_t record_size;
-	uint64_t capacity;		/* records that may be */
-	uint64_t cnt;			/* records that ever were */
-	uint64_t gen;			/* changes */
+	uint64_t capacity;		/* most records that fit */
+	uint64_t cnt;			/* records used so far */
+	uint64_t gen;			/* generation: counts changes */
 };
 
 struct fab_av_shared {
@@ -47,8 +47,8 @@ struct fab_av_shared {
 	int fd;				/* owned */
 	bool read_only;
 	int family;
-	uint64_t capacity;		/* as checked at open */
-	struct header header;		/* as the change that is under way leaves it */
+	uint64_t capacity;		/* as checked when it was opened */
+	struct header header;		/* with the changes since fab_av_shared_lock() */
 };
 
 /* ---- locks and bytes ---- */
@@ -60,7 +60,7 @@ static int lock_byte(int fd, int byte, short type)
 	return fcntl(fd, F_OFD_SETLK, &lock) ? -errno : 0;
 }
 
-/* The same, waiting for others a while. -FI_EBUSY: they are still there. */
+/* The same, but waits up to a second for other processes. -FI_EBUSY: they still hold the lock. */
 static int await_byte(int fd, int byte, short type)
 {
 	uint64_t end_ms = fab_now_ms() + WAIT_MS;
@@ -90,7 +90,8 @@ static int write_at(int fd, const void *buf, size_t len, uint64_t offset)
 
 /* ---- the name ---- */
 
-/* /dev/shm/weft-av.USER.DOMAIN.NAME, what is no letter or digit as %XX. False: too long. */
+/* Make /dev/shm/weft-av.USER.DOMAIN.NAME. Characters that are not letters or digits become %XX. False: the name is too
+ * long. */
 static bool make_path(struct fab_av_shared *shared, const char *domain, const char *name)
 {
 	const char *const parts[] = { domain, name };
@@ -109,7 +110,8 @@ static bool make_path(struct fab_av_shared *shared, const char *domain, const ch
 	return true;
 }
 
-/* Nobody has fd's file open but us, which is locked: take its name away, unless that has passed to another file. */
+/* Remove the name of fd's file, which only we have open and have locked, unless the name belongs to another file by
+ * now. */
 static void remove_name(const char *path, int fd)
 {
 	struct stat ours, named;
@@ -120,7 +122,7 @@ static void remove_name(const char *path, int fd)
 
 /* ---- open ---- */
 
-/* What is wrong with a file of that name, or NULL. */
+/* The reason why the file cannot be used (then *ret is the error), or NULL. */
 static const char *check_file(const struct fab_av_shared *shared, int fd, struct header *header, int *ret)
 {
 	struct stat st;
@@ -139,7 +141,8 @@ static const char *check_file(const struct fab_av_shared *shared, int fd, struct
 	return NULL;
 }
 
-/* An existing file. 0; -FI_ENOENT: there is none (any more); -FI_EAGAIN: look again; else it cannot be had (logged). */
+/* Open an existing file. 0; -FI_ENOENT: there is none; -FI_EAGAIN: try again; another error: it cannot be used
+ * (logged). */
 static int attach(struct fab_av_shared *shared)
 {
 	struct header header;
@@ -150,7 +153,7 @@ static int attach(struct fab_av_shared *shared)
 	fd = open(shared->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (!lock_byte(fd, ALIVE, F_WRLCK)) {		/* nobody is left who has it open */
+	if (!lock_byte(fd, ALIVE, F_WRLCK)) {		/* no other process has it open */
 		remove_name(shared->path, fd);
 		close(fd);
 		return -FI_EAGAIN;
@@ -170,7 +173,7 @@ static int attach(struct fab_av_shared *shared)
 	return 0;
 }
 
-/* A new file, which gets its name when it is complete. 0; -FI_EAGAIN: somebody else was first; -errno. */
+/* Create a file, and give it its name when it is complete. 0; -FI_EAGAIN: another process was faster; -errno. */
 static int create(struct fab_av_shared *shared, size_t count)
 {
 	uint64_t capacity = fab_max(fab_pow2_up(count), (uint64_t) CAPACITY_MIN);
@@ -225,7 +228,7 @@ int fab_av_shared_open(const struct fab_av *av, const struct fi_av_attr *attr, s
 	if (*attr->name && make_path(shared, av->domain->name, attr->name))
 		ret = open_any(shared, attr);
 	if (ret) {
-		/* Whoever asks to read first and makes it otherwise does nothing wrong. */
+		/* Programs may try FI_READ first and create the vector if that fails, so -FI_ENOENT is no warning. */
 		FI_LOG(prov, ret == -FI_ENOENT ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_AV,
 		       "fi_av_open: the shared address vector \"%.64s\" cannot be opened%s: %s\n",
 		       attr->name, shared->read_only ? " to be read" : "", fi_strerror(-ret));
@@ -261,7 +264,7 @@ static uint64_t offset_of(uint64_t index)
 	return FIRST + index * sizeof(struct fab_av_record);
 }
 
-/* What is not in order is nothing. */
+/* Mark an invalid record as free. */
 static void check_record(const struct fab_av_shared *shared, struct fab_av_record *record)
 {
 	if (record->ref && record->addr.sa.sa_family != shared->family)
@@ -292,7 +295,7 @@ static int load_locked(const struct fab_av_shared *shared, struct fab_av_record 
 
 int fab_av_shared_load(struct fab_av_shared *shared, struct fab_av_record **records, uint64_t *cnt)
 {
-	bool changing = shared->header.magic;	/* it is us */
+	bool changing = shared->header.magic;	/* this process holds the lock for changes */
 	int ret = changing ? 0 : await_byte(shared->fd, CHANGE, F_RDLCK);
 
 	if (ret)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The table of an address vector: entries by index, the reverse table, and, where it is shared (av_shared.h), what
- * other processes make of it. Of a shared one this is a copy: what was added elsewhere is taken over when somebody
- * looks for it and it is not here, also on the data path; what was removed elsewhere goes, and watchers hear of
- * either, with the next control call.
+ * The table of an address vector: entries by index, and the reverse table. The table of a shared vector (av_shared.h)
+ * is a copy. An entry that another process has added is copied when a lookup, also on the data path, does not find it
+ * here. Entries that other processes have removed are removed by the next control call, which also calls the watchers
+ * for additions and removals.
  */
 #include "common/av/av_table.h"
 
@@ -39,7 +39,7 @@ static struct fab_av_entry *entry_at(const struct fab_av *av, uint64_t index)
 
 static void import_new(struct fab_av *av);
 
-/* Others may have added what is not known here. */
+/* Copy entries that other processes have added. */
 static void import(struct fab_av *av)
 {
 	pthread_mutex_lock(&av->lock);
@@ -91,7 +91,7 @@ fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr)
 	return extra ? atomic_load_explicit(&extra->user_id, memory_order_relaxed) : fi_addr;
 }
 
-/* Make a chunk, and the bits of its indices. */
+/* Allocate chunk k, and the bits of its indices. 0 or -FI_ENOMEM. */
 static int reserve_chunk(struct fab_av *av, unsigned k)
 {
 	uint64_t index = chunk_size(k) - FAB_AV_FIRST;
@@ -119,7 +119,7 @@ static int reserve_chunk(struct fab_av *av, unsigned k)
 	return 0;
 }
 
-/* Make index usable, and those before it. */
+/* Allocate the chunks up to the one of index. 0, -FI_ENOMEM or -FI_ENOSPC. */
 static int reserve(struct fab_av *av, uint64_t index)
 {
 	int ret = index < FAB_AV_MAX ? 0 : -FI_ENOSPC;
@@ -134,7 +134,7 @@ static bool is_used(const struct fab_av *av, uint64_t index)
 	return av->used[index / WORD_BITS] >> index % WORD_BITS & 1;
 }
 
-/* The lowest index that is free, which may be one that was never used. */
+/* The lowest free index; it may be the first one that was never used. */
 static uint64_t lowest_free(const struct fab_av *av)
 {
 	uint64_t cnt = atomic_load_explicit(&av->cnt, memory_order_relaxed);
@@ -147,14 +147,14 @@ static uint64_t lowest_free(const struct fab_av *av)
 
 /* ---- reverse table: address -> index; av->lock held ---- */
 
-/* Is this what the entry is? */
+/* True if the entry has this address and key. */
 static bool entry_is(const struct fab_av *av, uint64_t index, const union fab_sockaddr *addr,
 		     const struct fab_auth_key *key)
 {
 	return fab_addr_equal(&entry_at(av, index)->addr.sa, &addr->sa) && (!av->keys || fab_av_key(av, index) == key);
 }
 
-/* The slot of an address (and key), or the empty one where it would go. */
+/* The slot of an address and key, or the empty slot where it would be inserted. */
 static uint32_t find_slot(const struct fab_av *av, const union fab_sockaddr *addr, const struct fab_auth_key *key)
 {
 	uint32_t i = fab_addr_hash(&addr->sa) & av->slot_mask;
@@ -181,7 +181,7 @@ static int grow_slots(struct fab_av *av, uint32_t slot_cnt)
 	return 0;
 }
 
-/* Empty slot i, and move up what was pushed past it, so that no search meets a hole. */
+/* Empty slot i, and move later entries of the probe sequence up, so that no search ends early at an empty slot. */
 static void clear_slot(struct fab_av *av, uint32_t i)
 {
 	uint32_t mask = av->slot_mask, k = i, home;
@@ -213,7 +213,7 @@ fi_addr_t fab_av_find_under(struct fab_av *av, const union fab_sockaddr *addr, c
 	return index ? index - 1 : FI_ADDR_NOTAVAIL;
 }
 
-/* ---- one address in, one out; change_lock held ---- */
+/* ---- inserting and removing one address; change_lock held ---- */
 
 static void tell_inserted(struct fab_av *av, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
@@ -237,7 +237,7 @@ static void tell_removed(struct fab_av *av, fi_addr_t fi_addr, const union fab_s
 	}
 }
 
-/* Write a new entry and publish it. av->lock held, slot is the empty one for addr. */
+/* Write a new entry and publish it. av->lock held; slot is the empty slot for addr. */
 static int av_table_place(struct fab_av *av, uint64_t index, const union fab_sockaddr *addr, struct fab_auth_key *key,
 			  uint32_t slot)
 {
@@ -269,7 +269,7 @@ static void set_used(struct fab_av *av, uint64_t index)
 	av->used[index / WORD_BITS] |= FAB_BIT(index % WORD_BITS);
 }
 
-/* Add to the references that all processes together have to a place of a shared vector; *ref is what there is then. */
+/* Add `by` to the reference count that an index has in all processes together; *ref is the new count. 0 or -FI_E*. */
 static int share_ref(struct fab_av *av, uint64_t index, const union fab_sockaddr *addr, int by, uint32_t *ref)
 {
 	struct fab_av_record record = { .ref = 0 };
@@ -286,7 +286,7 @@ static int share_ref(struct fab_av *av, uint64_t index, const union fab_sockaddr
 	return fab_av_shared_put(av->shared, index, &record);
 }
 
-/* A new address, to the lowest index that is free. av->lock held. */
+/* Insert a new address at the lowest free index. av->lock held. 0 or -FI_E*. */
 static int publish(struct fab_av *av, const union fab_sockaddr *addr, struct fab_auth_key *key, uint32_t slot,
 		   fi_addr_t *fi_addr)
 {
@@ -304,7 +304,7 @@ static int publish(struct fab_av *av, const union fab_sockaddr *addr, struct fab
 	return 0;
 }
 
-/* Room in the reverse table for one more. av->lock held. */
+/* Make room for another address in the reverse table. av->lock held. 0 or -FI_ENOMEM. */
 static int reserve_slot(struct fab_av *av)
 {
 	if ((av->addr_cnt + 1) * UINT64_C(4) > (av->slot_mask + UINT64_C(1)) * 3)
@@ -346,7 +346,8 @@ void fab_av_table_firewall(struct fab_av *av, fi_addr_t fi_addr)
 	atomic_fetch_or_explicit(&entry_at(av, fi_addr)->ref, FAB_AV_FIREWALLED, memory_order_relaxed);
 }
 
-/* Take out an entry whose ref is 0 now. av->lock held. True: the watchers are to hear of it. */
+/* Remove an entry whose ref is 0 now from the reverse table. av->lock held. True: the watchers know the entry, and the
+ * caller tells them. */
 static bool take_out(struct fab_av *av, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
 	bool told = is_used(av, fi_addr);
@@ -386,14 +387,14 @@ int fab_av_table_remove(struct fab_av *av, fi_addr_t fi_addr)
 	return ret;
 }
 
-/* ---- what other processes have changed ---- */
+/* ---- changes by other processes ---- */
 
 static bool is_here(const struct fab_av *av, uint64_t index)
 {
 	return index < atomic_load(&av->cnt) && atomic_load(&entry_at(av, index)->ref);
 }
 
-/* Take over what is new; av->lock held. What went, and who is told, waits for sync(). */
+/* Copy new entries; av->lock held. sync() handles removals and calls the watchers. */
 static void import_new(struct fab_av *av)
 {
 	uint64_t gen = fab_av_shared_gen(av->shared), cnt;
@@ -408,7 +409,7 @@ static void import_new(struct fab_av *av)
 			continue;
 		ret = reserve_slot(av);
 		slot = find_slot(av, &records[i].addr, NULL);
-		if (!ret && !av->slots[slot])	/* else it is there twice: no content of ours */
+		if (!ret && !av->slots[slot])	/* else the file has this address twice: another process is at fault */
 			ret = av_table_place(av, i, &records[i].addr, NULL, slot);
 	}
 	if (!ret)
@@ -416,7 +417,7 @@ static void import_new(struct fab_av *av)
 	free(records);
 }
 
-/* An entry that others have removed, or put something else in the place of. change_lock held. */
+/* Drop an entry that other processes have removed or replaced. change_lock held. */
 static void drop_stale(struct fab_av *av, uint64_t index, const struct fab_av_record *record)
 {
 	union fab_sockaddr addr = entry_at(av, index)->addr;
@@ -432,7 +433,7 @@ static void drop_stale(struct fab_av *av, uint64_t index, const struct fab_av_re
 		tell_removed(av, index, &addr);
 }
 
-/* Make the vector what others have made of it, and tell the watchers. change_lock held. 0 or -FI_E*. */
+/* Bring the copy up to date with the file, and call the watchers. change_lock held. 0 or -FI_E*. */
 static int sync(struct fab_av *av)
 {
 	uint64_t gen = fab_av_shared_gen(av->shared), cnt;
@@ -459,7 +460,7 @@ static int sync(struct fab_av *av)
 	for (uint64_t i = 0; i < atomic_load(&av->cnt); i++) {
 		bool untold;
 
-		/* the bits may move meanwhile, when somebody imports */
+		/* the bits may move while the lock is not held: another thread's import may grow them */
 		pthread_mutex_lock(&av->lock);
 		untold = is_here(av, i) && !is_used(av, i);
 		if (untold)
@@ -506,7 +507,8 @@ void fab_av_change_end(struct fab_av *av)
 {
 	if (av->shared) {
 		pthread_mutex_lock(&av->lock);
-		/* what is ours is here, and has been told; unless something of others was missed before */
+		/* our own changes are in the copy and the watchers know them; but changes of others may be missing
+		 * still */
 		if (av->told_gen == fab_av_shared_gen(av->shared))
 			av->told_gen = av->import_gen = fab_av_shared_unlock(av->shared);
 		else
