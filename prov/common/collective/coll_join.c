@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How groups come and go. A group that is closed while messages of an aborted operation are still under way stays until
- * those have ended.
+ * Making, joining and freeing groups. A group that is closed while messages of an aborted operation are under way is
+ * freed when these have ended.
  */
 #include "common/collective/coll_group.h"
 
@@ -23,7 +23,7 @@ struct fab_group *fab_group_of(const struct fab_coll *coll, fi_addr_t addr)
 	return (addr & FAB_GROUP_ADDR) && slot < coll->slot_cnt ? coll->slot[slot] : NULL;
 }
 
-/* 0 or -FI_ENOMEM. */
+/* Put a group into a free slot, which gives it its fi_mc_addr(). 0 or -FI_ENOMEM. */
 static int group_slot_take(struct fab_coll *coll, struct fab_group *group)
 {
 	size_t slot = 0;
@@ -80,7 +80,7 @@ static int refuse_join(const struct fab_ep *ep, const char *why)
 	return -FI_EINVAL;
 }
 
-/* A copy of the set's members, with what all of them have in common: the hash. NULL: no memory. */
+/* Make a group with a copy of the set's members. Its hash is the same on all members. NULL: no memory. */
 static struct fab_group *group_make(struct fab_ep *ep, const struct fab_av_set *set)
 {
 	struct fab_group *group;
@@ -118,7 +118,7 @@ static int coll_check_join(const struct fab_ep *ep, const struct fi_collective_a
 {
 	const struct fab_av_set *set;
 
-	if (!(flags & FI_COLLECTIVE)) {		/* then addr is a multicast group's, not a struct fi_collective_addr */
+	if (!(flags & FI_COLLECTIVE)) {		/* addr is then a multicast group's, not a struct fi_collective_addr */
 		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_CTRL, "fi_join: no multicast here (FI_MULTICAST is not offered); "
 			"a group of a collective is joined by fi_join_collective()\n");
 		return -FI_ENOSYS;
@@ -142,7 +142,7 @@ static int coll_check_join(const struct fab_ep *ep, const struct fi_collective_a
 	return 0;
 }
 
-/* Lock held. 0; -FI_E*: the group is gone. */
+/* Begin the join. Lock held. 0; -FI_E*: the group was freed. */
 static int group_join(struct fab_coll *coll, struct fab_group *group, void *context)
 {
 	struct fab_coll_op *op = calloc(1, sizeof(*op));
@@ -190,7 +190,7 @@ int fab_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct f
 		return refuse_join(ep, "the endpoint's own address is not in the set");
 	}
 	if (!ep->eq_driven) {
-		fab_engine_share(ep->engine);	/* with who reads the queue */
+		fab_engine_share(ep->engine);	/* with threads that read the queue */
 		ret = fab_eq_add_engine(ep->eq, ep->engine);
 		if (ret) {
 			free(group);
@@ -207,7 +207,7 @@ int fab_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct f
 	return ret;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 int fab_coll_open(struct fab_ep *ep, const struct fab_coll_net *net)
 {

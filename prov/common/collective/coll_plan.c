@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See coll_plan.h. n members, this one is r, a block is one member's share.
+ * See coll_plan.h. Below, n is the number of members and r this member's rank; a block is one member's share of a
+ * vector. The number of rounds is behind the colon.
  *
- *   barrier          dissemination: log n rounds
+ *   barrier          dissemination: log n
  *   broadcast        binomial tree: log n
  *   reduce           binomial tree: log n
- *   allreduce        recursive doubling: log n; long: a ring that reduces and a ring that gathers, each byte sent twice
- *   allgather        doubling, each member a little further on (Bruck): log n; long: a ring
- *   reduce_scatter   as allreduce, of which each keeps its block; long: a ring
+ *   allreduce        recursive doubling: log n; long vectors: a ring that reduces, then a ring that gathers; each byte
+ *                    is sent twice
+ *   allgather        doubling, each member a little further on (Bruck): log n; long vectors: a ring
+ *   reduce_scatter   as allreduce, of which each member keeps its block; long vectors: a ring
  *   gather, scatter  binomial tree, of blocks relative to the root: log n
  *   alltoall         one partner a round: n
  *
- * A reduction gives every member the same bits: two operands always meet in the order of their members, and what a ring
- * has reduced is passed on as it is.
+ * A reduction gives every member the same bits. Two operands are always combined in the order of their members, and a
+ * ring passes its reduced parts on unchanged.
  */
 #include "common/collective/coll_plan.h"
 
@@ -23,9 +25,10 @@
 #include "base/bits.h"
 #include "base/table.h"
 
-#define LONG_LEN	(32 * 1024)	/* bytes of the whole vector from which on rings are taken */
+#define LONG_LEN	(32 * 1024)	/* vectors of at least so many bytes use rings */
 
-/* Rounds beside those that count from 0: members beyond the largest power of two join in and get the result. */
+/* Rounds of recursive doubling beside those that count from 0: members beyond the largest power of two contribute
+ * before them and receive the result after them. */
 #define ROUND_FOLD	254
 #define ROUND_UNFOLD	255
 
@@ -67,7 +70,7 @@ static void add_recv(struct maker *m, uint32_t from, unsigned round, void *in, s
 					.in_len = len });
 }
 
-/* Let the step added last also reduce: dst = dst op src. */
+/* Make the step added last also reduce: dst = dst op src. */
 static void then_reduce(struct maker *m, void *dst, const void *src, size_t len)
 {
 	struct fab_coll_step *step;
@@ -81,7 +84,8 @@ static void then_reduce(struct maker *m, void *dst, const void *src, size_t len)
 	step->len = len;
 }
 
-/* Memory of the plan. NULL, and plan->no_memory: the plan need not be finished. */
+/* Allocate memory that is freed with the plan. NULL: no memory; plan->no_memory is set, and the plan need not be
+ * finished. */
 static uint8_t *take_temp(struct maker *m, size_t len)
 {
 	struct fab_coll_plan *plan = m->plan;
@@ -119,12 +123,12 @@ static void plan_barrier(struct maker *m)
 }
 
 /*
- * Trees count members from the root on: v is this one. Its parent is v without its lowest bit, and its children are
- * v + 1, v + 2, v + 4 ... below that bit; the child at v + bit has the members up to v + 2 * bit below it.
+ * Trees count members from the root; v is the number of this one. Its parent is v without its lowest bit, and its
+ * children are v + 1, v + 2, v + 4 ... below that bit; the subtree of child v + bit has the members below v + 2 * bit.
  */
 struct tree {
 	uint32_t v;
-	uint64_t top;			/* lowest bit of v; of the root, the first power of two that is not below n */
+	uint64_t top;			/* lowest bit of v; for the root, the first power of two that is not below n */
 };
 
 static struct tree tree_of(const struct maker *m)
@@ -146,7 +150,7 @@ static unsigned round_of(uint64_t bit)
 	return (unsigned) __builtin_ctzll(bit);
 }
 
-/* Members in the subtree at v, whose lowest bit is bit. */
+/* The number of members in the subtree at v, whose lowest bit is bit. */
 static size_t tree_size(const struct maker *m, uint64_t v, uint64_t bit)
 {
 	return fab_min(bit, m->n - v);
@@ -202,11 +206,11 @@ static void plan_reduce(struct maker *m)
 		tree_send_up(m, &tree, sum, m->block);
 }
 
-/* The blocks of a subtree of the root, in the whole vector. The block of member `first` is the first one. They go on at
- * the beginning of the vector where there are more of them than from there to its end. */
+/* The blocks of a subtree, as parts of the whole vector. `first` is the member of the first block. Blocks past the end
+ * of the vector continue at its beginning. */
 struct range {
 	uint32_t first;
-	size_t cnt, head;		/* all blocks, and those before the end of the vector */
+	size_t cnt, head;		/* all blocks; those before the end of the vector */
 };
 
 static struct range tree_range(const struct maker *m, uint64_t bit)
@@ -309,19 +313,19 @@ static void plan_scatter(struct maker *m)
 
 /* ---- rings ---- */
 
-/* The elements of the vector in n parts, nearly equal: where part i begins, in bytes. */
+/* The offset in bytes of part i, when the vector is divided into n nearly equal parts. */
 static size_t part_at(const struct maker *m, size_t count, size_t size, uint32_t i)
 {
 	return (size_t) ((unsigned __int128) count * i / m->n) * size;
 }
 
 struct ring {
-	size_t count, size;		/* elements of the vector, bytes of one */
+	size_t count, size;		/* elements of the vector; bytes of an element */
 	uint8_t *vec;
 	unsigned round;
 };
 
-/* To the right goes part `out`, from the left comes part `in`. */
+/* Send part `out` to the right neighbour and receive part `in` from the left one. */
 static void ring_step(struct maker *m, struct ring *ring, uint32_t out, uint32_t in, uint8_t *room)
 {
 	size_t out_at = part_at(m, ring->count, ring->size, out), in_at = part_at(m, ring->count, ring->size, in);
@@ -334,7 +338,7 @@ static void ring_step(struct maker *m, struct ring *ring, uint32_t out, uint32_t
 	});
 }
 
-/* Afterwards member i has the reduction of part i. */
+/* Reduce around the ring. Afterwards member i has the reduced part i. */
 static void ring_reduce(struct maker *m, struct ring *ring, uint8_t *room)
 {
 	for (uint32_t s = 1; s < m->n; s++) {
@@ -346,7 +350,7 @@ static void ring_reduce(struct maker *m, struct ring *ring, uint8_t *room)
 	}
 }
 
-/* Member i has part i; afterwards all have all. */
+/* Gather around the ring. Member i begins with part i; afterwards all members have all parts. */
 static void ring_gather(struct maker *m, struct ring *ring)
 {
 	for (uint32_t s = 0; s + 1 < m->n; s++)
@@ -355,7 +359,7 @@ static void ring_gather(struct maker *m, struct ring *ring)
 
 /* ---- allreduce ---- */
 
-/* Exchange what we have with a partner, then reduce in the order of members. */
+/* Exchange vectors with a partner, then reduce in the order of members. */
 static void exchange(struct maker *m, uint32_t with, unsigned round, uint8_t **mine, uint8_t **other, size_t len)
 {
 	uint8_t *theirs = *other;
@@ -371,7 +375,7 @@ static void exchange(struct maker *m, uint32_t with, unsigned round, uint8_t **m
 	}
 }
 
-/* The first 2 * rest members go together in pairs, whose second one acts for both. */
+/* Recursive doubling. The first 2 * rest members form pairs, of which the second member acts for both. */
 static void doubling(struct maker *m, uint8_t *vec, uint8_t *room, size_t len)
 {
 	uint32_t pow2 = 1u << (31 - __builtin_clz(m->n)), rest = m->n - pow2;
@@ -448,7 +452,7 @@ static void plan_reduce_scatter(struct maker *m)
 
 /* ---- the others ---- */
 
-/* What begins with our own block becomes longer from round to round, and is put in its order in the end. */
+/* Each round lengthens a run of blocks that begins with our own. At the end the blocks are put in order. */
 static void allgather_doubling(struct maker *m, uint8_t *result)
 {
 	uint8_t *all = take_temp(m, m->n * m->block);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What one member of a group has to do for a collective operation, as a list of steps: one message out and one in at
- * the same time, then something local. Pure computation: no group, no network (collective.c has those).
+ * The steps of one group member in a collective operation. A step sends one message and receives one at the same time,
+ * then does a local computation. Plans are computed without a group or a network; coll_run.c carries them out.
  *
- * A step begins when the one before it is finished. Two members agree on the `round` of a message between them; rounds
- * wrap, and messages of the same round from one member come in order.
+ * A step begins when the one before it has finished. The two members that exchange a message use the same `round` for
+ * it. Rounds wrap. Messages of the same round from one member arrive in order.
  */
 #ifndef FAB_COLL_PLAN_H
 #define FAB_COLL_PLAN_H
@@ -14,18 +14,18 @@
 
 #define FAB_COLL_NOBODY UINT32_MAX
 
-/* A call's arguments. buf is read, result written, as fi_collective(3) says; where a member has no use for one of the
- * two it may be NULL. They may be the same memory. */
+/* The arguments of a call. buf is read and result is written, as fi_collective(3) says. Each may be NULL on a member
+ * that does not use it. They may be the same memory. */
 struct fab_coll_call {
 	enum fi_collective_op kind;
-	uint32_t rank;			/* of this member */
-	uint32_t cnt;			/* members */
+	uint32_t rank;			/* of this member in the group */
+	uint32_t cnt;			/* members of the group */
 	uint32_t root;
 	enum fi_datatype datatype;
 	enum fi_op op;
-	size_t count;			/* elements of one block: see fab_coll_plan() */
+	size_t count;			/* elements of one block; see fab_coll_plan() */
 	const void *buf;
-	void *result;			/* of a broadcast: the buffer */
+	void *result;			/* of FI_BROADCAST: the buffer */
 };
 
 enum fab_coll_then {
@@ -35,11 +35,11 @@ enum fab_coll_then {
 };
 
 struct fab_coll_step {
-	uint32_t to, from;		/* FAB_COLL_NOBODY: no message that way */
+	uint32_t to, from;		/* FAB_COLL_NOBODY: the step does not send, or does not receive */
 	const uint8_t *out;
 	size_t out_len;			/* bytes */
 	uint8_t *in;
-	size_t in_len;			/* bytes, exactly */
+	size_t in_len;			/* bytes; the message must have exactly this length */
 	enum fab_coll_then then;
 	uint8_t round;
 	uint8_t *dst;
@@ -51,21 +51,22 @@ struct fab_coll_plan {
 	struct fab_coll_step *step;	/* owned */
 	uint32_t cnt;
 	size_t room;
-	uint8_t *temp[2];		/* owned; as many as this member needs */
+	uint8_t *temp[2];		/* owned; used if this member needs them */
 	unsigned temp_cnt;
-	bool no_memory;			/* while it is being made */
+	bool no_memory;			/* an allocation failed while the plan was made */
 };
 
 /*
- * Make the plan, which fab_coll_plan_fini() frees. count elements are what a member contributes to FI_BROADCAST,
- * FI_ALLREDUCE, FI_REDUCE, FI_ALLGATHER and FI_GATHER, and what it gets from FI_SCATTER and FI_REDUCE_SCATTER; to and
- * from each other member in FI_ALLTOALL. The other side of these has cnt * count elements. 0, -FI_ENOMEM, -FI_EMSGSIZE
- * (more bytes than memory has).
+ * Make the plan. The caller frees it with fab_coll_plan_fini(). call->count is the number of elements that each member
+ * contributes to FI_BROADCAST, FI_ALLREDUCE, FI_REDUCE, FI_ALLGATHER and FI_GATHER, that each member receives from
+ * FI_SCATTER and FI_REDUCE_SCATTER, and that each pair of members exchanges in FI_ALLTOALL. The other vector of
+ * gathering and scattering operations has cnt * count elements. 0. -FI_EMSGSIZE: the byte count overflows. -FI_ENOMEM.
+ * After an error there is nothing to free.
  */
 int fab_coll_plan(struct fab_coll_plan *plan, const struct fab_coll_call *call);
 void fab_coll_plan_fini(struct fab_coll_plan *plan);
 
-/* The messages of a step have gone and come: do what is left of it. */
+/* Do the computation of a step whose messages have been sent and received. */
 void fab_coll_step_finish(const struct fab_coll_call *call, const struct fab_coll_step *step);
 
 #endif

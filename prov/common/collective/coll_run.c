@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations on groups. One goes through its plan step by step; a hook that is called in the middle of sending or
- * parsing only notes the end of a message, and the group's flush goes on from there in the next pass.
+ * Runs operations on groups, step by step through their plans. Hooks are called in the middle of sending or parsing.
+ * They only record the end of a message; the group's flush continues the operation in the next pass.
  */
 #include "common/collective/coll_group.h"
 
@@ -32,7 +32,7 @@ static void report_join(struct fab_group *group)
 		fab_eq_write_err(eq, &group->mc.fid, context, 0, group->err, group->err, NULL, 0);
 }
 
-/* The members have agreed on the largest number that one of them had free. */
+/* The members have agreed on a group number: the largest of the numbers that each had free. */
 static void join_done(struct fab_coll_op *op)
 {
 	struct fab_group *group = op->group;
@@ -45,7 +45,7 @@ static void join_done(struct fab_coll_op *op)
 		coll->next_id = fab_max(coll->next_id, (uint32_t) op->join[1] + 1);
 	}
 	report_join(group);
-	/* those who wait for a join of the same members */
+	/* joins of groups with the same members have waited for this one */
 	fab_list_for_each(&coll->groups, link)
 		fab_engine_flush_later(coll->ep->engine, &fab_container(link, struct fab_group, link)->flush);
 }
@@ -70,7 +70,7 @@ static bool is_join(const struct fab_coll_op *op)
 	return op->call.buf == &op->join[0];
 }
 
-/* Neither of its messages is under way. */
+/* End an operation. Neither of its messages is under way. */
 static void op_end(struct fab_coll_op *op)
 {
 	fab_list_remove(&op->link);
@@ -105,7 +105,7 @@ static void op_fail(struct fab_coll_op *op, int err)
 	message_cancel(op->group, &op->out, step->to);
 }
 
-/* Once: what is running fails, and the neighbours hear of it. */
+/* Fail the group once; see coll_group.h. */
 void fab_group_fail(struct fab_group *group, int err)
 {
 	struct fab_coll_op *op = fab_list_first(&group->ops, struct fab_coll_op, link);
@@ -184,7 +184,7 @@ static int step_send(struct fab_coll_op *op)
 			     step->out_len);
 }
 
-/* One step further. False: not now. */
+/* Go one step further. False: the operation has to wait. */
 static bool op_step(struct fab_coll_op *op)
 {
 	int ret;
@@ -214,7 +214,7 @@ static bool op_step(struct fab_coll_op *op)
 	return true;
 }
 
-/* As far as it goes. True: it has ended. */
+/* Run until the operation has to wait. True: it has ended. */
 static bool op_run(struct fab_coll_op *op)
 {
 	for (;;) {
@@ -231,7 +231,7 @@ static bool op_run(struct fab_coll_op *op)
 	}
 }
 
-/* A join waits for an earlier one of the same members, since their messages look the same. */
+/* True if a join has to wait for an earlier one with the same members: their messages have the same tags. */
 static bool join_waits(const struct fab_group *group)
 {
 	struct fab_list *link;
@@ -247,7 +247,7 @@ static bool join_waits(const struct fab_group *group)
 	return false;
 }
 
-/* May free the group. */
+/* See coll_group.h. May free the group. */
 void fab_group_run(struct fab_group *group)
 {
 	struct fab_coll_op *op;
@@ -267,7 +267,7 @@ void fab_group_flush(struct fab_flush *flush)
 	fab_group_run(fab_container(flush, struct fab_group, flush));
 }
 
-/* Hand an operation with its call filled in to the group; begins it if it is the first. 0; -FI_E*: it is gone. */
+/* See coll_group.h. */
 int fab_group_queue(struct fab_group *group, struct fab_coll_op *op)
 {
 	int ret;
@@ -331,8 +331,8 @@ bool fab_coll_waits_for(const struct fab_coll *coll, fi_addr_t peer)
 	return false;
 }
 
-/* Is this group meant? While one member is still joining, another may be through: so the join's tag means the latest
- * group of these members. */
+/* True if the tag is of this group. A member may have finished the join while another is still in it, so the join's tag
+ * refers to the latest group with these members. */
 static bool coll_is_meant(const struct fab_group *group, uint64_t tag)
 {
 	return tag == group->id || (group->state != FAB_GROUP_FAILED && tag == group->hash);
@@ -355,7 +355,7 @@ void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int e
 	}
 }
 
-/* The error of a failed group, 0 if it has not. */
+/* The error of the failed group with this tag; 0 if it has not failed. */
 static int error_of(const struct fab_coll *coll, uint64_t tag)
 {
 	struct fab_list *link;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The application's calls: each puts its arguments into a struct request, and coll_submit_call() hands it to the group.
+ * The application's calls. Each puts its arguments into a struct request, and coll_submit_call() passes that to the
+ * group.
  */
 #include "common/collective/coll_group.h"
 
@@ -24,7 +25,7 @@ static bool has_root(enum fi_collective_op kind)
 	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
 }
 
-/* Those whose result does not depend on who comes first. */
+/* True for operations whose result does not depend on the order of the operands. */
 static bool can_reduce(enum fi_datatype datatype, enum fi_op op)
 {
 	return (unsigned) op <= FI_BXOR && fab_atomic_valid(FAB_ATOMIC_BASE, datatype, op);
@@ -37,7 +38,7 @@ static bool can_do(enum fi_collective_op kind, enum fi_datatype datatype, enum f
 	return reduces(kind) ? can_reduce(datatype, op) : fab_atomic_size(datatype) != 0;
 }
 
-/* A call, as its entry point has it. */
+/* The arguments of a call. */
 struct request {
 	fi_addr_t group, root;
 	uint64_t flags;
