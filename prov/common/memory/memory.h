@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions as programs see them: registration, what is bound to them, and their end. fi_mr(3). Keys and remote
- * access are those of common/regions.
+ * Memory regions as applications see them, fi_mr(3): registration, binding, closing. common/regions has the map of keys
+ * and the check of remote access.
  */
 #ifndef FAB_MEMORY_H
 #define FAB_MEMORY_H
@@ -11,21 +11,22 @@
 
 struct fab_engine;
 
-/* The domain's fi_mr_reg, fi_mr_regv, fi_mr_regattr slots. fi_mr_attr is read only as far as the fabric's API version
- * says. */
+/* The domain's fi_mr_reg, fi_mr_regv and fi_mr_regattr slots. They read only the members of fi_mr_attr that exist in
+ * the API version of the fabric. */
 extern struct fi_ops_mr fab_mr_ops;
-/* fi_mr_attr as the caller's API version has it; what came later reads as zero. */
+/* Copy attr to *full: the members that exist in the API version of the fabric. Later members are 0. */
 void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full);
 
-/* Of a provider that proves no authorization keys: does a region ask for one? 0, or -FI_EINVAL, logged. */
+/* Check the attributes of a registration in a provider without authorization keys. 0; -FI_EINVAL: attr has a key
+ * (logged). */
 int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr);
 
-/* A peer's write or atomic of len bytes has reached the region: count it, if a counter is bound. The lock of
- * `engine`, the engine that carried it, is held; that of the domain's engine may be taken on top of it. */
+/* Count a peer's write or atomic of len bytes that has reached the region, if a counter is bound. The lock of `engine`,
+ * which carried the operation, is held; the lock of the domain's engine may be taken in addition. */
 void fab_mr_count(struct fab_mr *mr, struct fab_engine *engine, size_t len);
 
-/* Have the pages of these places, in mr, on what they are a mapping of: FI_COMMIT_COMPLETE. Waits for the device. 0, or
- * -FI_E* as msync(2) says, logged: then nothing is promised. */
+/* FI_COMMIT_COMPLETE: write the pages of iov[0..cnt), all in mr, to the device or file that they map. Blocks until the
+ * device has them. 0; or -FI_E* of msync(2), logged: the data may not be persistent. */
 int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt);
 
 #endif

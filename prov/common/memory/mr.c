@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions: registration, what is bound to them, and their end. common/regions finds them by their keys.
+ * Memory regions: registration, binding, closing. common/regions finds them by their keys.
  */
 #include "common/memory/memory.h"
 
@@ -65,13 +65,13 @@ static int mr_close(struct fid *fid)
 		atomic_fetch_sub(&cntr->ref, 1);
 	fab_auth_put(mr->auth_key);
 	if (domain->events.of_regions)
-		fab_eq_purge(domain->events.eq, fid, NULL);	/* nobody may read of it now */
+		fab_eq_purge(domain->events.eq, fid, NULL);	/* no event may refer to this region any more */
 	free(mr);
 	atomic_fetch_sub(&domain->ref, 1);
 	return 0;
 }
 
-/* Keep a counter, on the domain's engine. 0 or -FI_E*. */
+/* Take a reference to a counter, and put it on the domain's engine. 0 or -FI_E*, logged. */
 static int keep_cntr(struct fab_cntr *cntr)
 {
 	struct fab_domain *domain = cntr->domain;
@@ -92,7 +92,7 @@ static int keep_cntr(struct fab_cntr *cntr)
 	return ret;
 }
 
-/* The counter is added to from any endpoint's engine: it must not be on that of another one. */
+/* Any endpoint's engine may add to the counter, so it must be on the domain's engine and not on an endpoint's. */
 static int mr_bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
 {
 	struct fab_domain *domain = mr->domain;
@@ -135,7 +135,8 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_EP:
 	case FI_CLASS_SEP:
 	case FI_CLASS_RX_CTX:
-		/* A region serves all endpoints of its domain; a program may say so anyway, as for FI_MR_ENDPOINT. */
+		/* A region serves all endpoints of its domain. Programs may bind it all the same, as FI_MR_ENDPOINT
+		 * requires. */
 		return 0;
 	default:
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: object of class %zu; a counter or an endpoint can be bound\n",
@@ -160,7 +161,7 @@ static int mr_get_raw(const struct fab_mr *mr, const struct fi_mr_raw_attr *attr
 	return 0;
 }
 
-/* Nothing is cached about pages, so there is nothing to refresh: only the range is looked at. */
+/* Nothing about pages is cached, so there is nothing to refresh. Only the ranges are checked. */
 static int refresh(const struct fab_mr *mr, const struct fi_mr_modify *modify)
 {
 	uintptr_t start, first, part;
@@ -191,7 +192,8 @@ static int mr_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return 0;	/* it has been since its registration: no mr_mode here wants that it waits */
+		return 0;	/* the region is enabled since its registration: no mr_mode here asks for a later
+				 * enable */
 	case FI_GET_RAW_MR:
 		return arg ? mr_get_raw(mr, arg) : -FI_EINVAL;
 	case FI_REFRESH:
@@ -210,7 +212,7 @@ static struct fi_ops mr_fid_ops = {
 
 /* ---- registration ---- */
 
-/* The generations are those of test/abi/abi-generations.tsv. */
+/* test/abi/abi-generations.tsv lists the versions in which the members were added. */
 void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full)
 {
 	static const struct {
@@ -237,7 +239,7 @@ void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *
 	}
 }
 
-/* Why an attribute cannot be had, or NULL. */
+/* The reason why an attribute is not supported, or NULL. */
 static const char *mr_bad_attr(const struct fi_mr_attr *attr)
 {
 	const uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
@@ -295,7 +297,8 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 	return 0;
 }
 
-/* The key that attr->auth_key, a struct fi_mr_auth_key, names in an address vector. NULL: every key will do. */
+/* Find the key that attr->auth_key (a struct fi_mr_auth_key) refers to in an address vector. *key is a new reference;
+ * NULL: peers need no other key than for the endpoint. 0 or -FI_EINVAL. */
 static int av_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 		       struct fab_auth_key **key)
 {
@@ -325,7 +328,8 @@ int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *
 	return -FI_EINVAL;
 }
 
-/* What a peer must have proved to reach the region. 0 or -FI_E*, logged. */
+/* Find the authorization key that a peer needs for access to the region. *key is a new reference, or NULL. 0 or -FI_E*,
+ * logged. */
 static int mr_get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 			   struct fab_auth_key **key)
 {
@@ -371,7 +375,7 @@ static struct fab_mr *mr_alloc(struct fab_domain *domain, const struct fi_mr_att
 	return mr;
 }
 
-/* attr is complete. */
+/* Register. attr is complete (fab_mr_read_attr()). */
 static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr_fid)
 {
 	struct fab_mr *mr;
@@ -398,7 +402,8 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 		return ret;
 	}
 	atomic_fetch_add(&domain->ref, 1);
-	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
+	*mr_fid = &mr->mr_fid;		/* set before the event is written, since a reader of the event may use the
+					 * region at once */
 	if (domain->events.of_regions) {
 		ret = fab_eq_write_done(domain->events.eq, FI_MR_COMPLETE, &mr->mr_fid.fid, attr->context, 0);
 		if (ret)
