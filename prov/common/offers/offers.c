@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See ip_info.h. All is read from the system at each call, so FI_RESCAN finds nothing newer. No state.
+ * See offers.h. Interfaces and routes are read from the system in each call, so FI_RESCAN has no effect. No state.
  */
 #include "common/offers/offers.h"
 
@@ -12,7 +12,7 @@
 #include "base/sock.h"
 #include "common/net/net.h"
 
-/* An interface, and the names and addresses that its entries are to carry. */
+/* An interface, with the names and addresses of its entries. */
 struct place {
 	const struct fab_netif *netif;
 	char domain[FI_NAME_MAX], fabric[FI_NAME_MAX];
@@ -21,7 +21,7 @@ struct place {
 
 struct offers {
 	struct fab_offer *offer;	/* owned */
-	struct fi_info *list;		/* owned: the infos of offers, in a list only to be freed together */
+	struct fi_info *list;		/* owned: the infos of all offers, linked so that they can be freed together */
 	size_t cnt;
 };
 
@@ -57,9 +57,9 @@ static struct fi_info *offers_make_info(const struct fab_ip *ip, const struct pl
 	return info;
 }
 
-/* ---- which interfaces ---- */
+/* ---- selection of interfaces ---- */
 
-/* The address that the system would send from to reach dest. False: there is no route. */
+/* The source address that the kernel chooses for dest. False: there is no route. */
 static bool route_source(const union fab_sockaddr *dest, union fab_sockaddr *src)
 {
 	union fab_sockaddr to = *dest;
@@ -71,18 +71,18 @@ static bool route_source(const union fab_sockaddr *dest, union fab_sockaddr *src
 	if (fd < 0)
 		return false;
 	if (!fab_addr_port(&to.sa))
-		fab_addr_set_port(&to.sa, 9);	/* connect wants one; nothing is sent */
+		fab_addr_set_port(&to.sa, 9);	/* connect() needs a port; nothing is sent */
 	memset(src, 0, sizeof(*src));
 	found = !fab_sock->connect(fd, &to.sa, fab_addr_len(&to.sa)) && !fab_sock->getsockname(fd, &src->sa, &len);
 	fab_sock_close(&fd);
 	return found;
 }
 
-/* What one family of addresses asks of interfaces. */
+/* The interfaces and addresses that a call of fi_getinfo() selects in one address family. */
 struct wish {
 	int family;
 	struct fab_addr_hint hint;
-	bool by_src;			/* only the interface with this address */
+	bool by_src;			/* only the interface with address src */
 	union fab_sockaddr src;
 };
 
@@ -104,10 +104,11 @@ static void offers_make_wish(struct wish *wish, const struct fab_netif *list, si
 		wish->src = hint->src;
 	else if (hint->has_dest && route_source(&hint->dest, &wish->src))
 		wish->by_src = has_addr(list, cnt, &wish->src);
-	/* else the way to it is not one of ours (FI_TCP_IFACE), or there is none: every interface may be tried */
+	/* else there is no route, or it leads through an interface that FI_TCP_IFACE leaves out: allow every
+	 * interface */
 }
 
-/* Tell why the interface is not one of the answer's. */
+/* Report why the interface is not in the answer. */
 static void offers_refuse(const struct fab_ip *ip, const struct wish *wish, const struct fab_netif *netif,
 			  enum fi_ep_type type)
 {
@@ -169,7 +170,7 @@ static void offers_free(struct offers *offers)
 	free(offers->offer);
 }
 
-/* All entries of one type, in the order of the interfaces. */
+/* Make all entries of one type, in the order of the interfaces. */
 static int offers_fill(const struct fab_ip *ip, struct offers *offers, enum fi_ep_type type, const struct wish *wishes,
 		       size_t wish_cnt, const struct fab_netif *list, size_t cnt)
 {
@@ -200,7 +201,7 @@ static bool is_addr_of(const void *addr, size_t len, int family)
 	return sa && len >= fab_addr_family_len(family) && sa->sa_family == family;
 }
 
-/* The one family that the call is about, if the address format or an address in it says so; 0: both may be. */
+/* The only family that the call allows, if the address format or an address says so; 0: both are allowed. */
 static int stated_family(const char *node, const struct fi_info *hints)
 {
 	union fab_sockaddr addr;
@@ -222,7 +223,8 @@ static int stated_family(const char *node, const struct fi_info *hints)
 	return 0;
 }
 
-/* Resolve what was asked, in each family that may be meant; returns how many are. *ret is the last failure. */
+/* Resolve node, service and hints in each family that is allowed. Returns the number of families with a result; *ret is
+ * the last failure. */
 static size_t make_wishes(const struct fab_ip *ip, struct wish *wishes, const char *node, const char *service,
 			  uint64_t flags, const struct fi_info *hints, int *ret)
 {
