@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The map from key to region, and the check of remote accesses. See regions.h for who reads and who writes the map.
+ * The map from keys to regions, and the check of remote accesses. regions.h describes readers and writers of the map.
  *
- * A slot of the table is NULL (a search ends there), GONE (a region was there: a search goes on), or a region. The
- * table is at most three quarters full, GONE included.
+ * A slot of the table is NULL (a search ends), GONE (its region was removed; a search continues), or a region. At most
+ * three quarters of the slots are not NULL.
  */
 #include "common/regions/regions.h"
 
@@ -18,7 +18,7 @@
 
 struct fab_mr_table {
 	uint64_t mask;			/* slots less one */
-	uint64_t used;			/* slots that are not NULL; writers' own */
+	uint64_t used;			/* slots that are not NULL; used by writers only */
 	_Atomic(struct fab_mr *) slot[];
 };
 
@@ -92,8 +92,8 @@ struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key)
 	}
 }
 
-/* Make room for one more. The old table is returned for the caller to free after map->quiesce(), or NULL.
- * map->lock held. -FI_ENOMEM only if there is no room at all. */
+/* Make room for another region. *old is the old table, which the caller frees after map->quiesce(), or NULL. map->lock
+ * held. 0; -FI_ENOMEM, only if there is no room at all. */
 static int map_reserve(struct fab_mr_map *map, struct fab_mr_table **old)
 {
 	struct fab_mr_table *table = atomic_load_explicit(&map->table, memory_order_relaxed), *bigger;
@@ -115,7 +115,7 @@ static int map_reserve(struct fab_mr_map *map, struct fab_mr_table **old)
 	return 0;
 }
 
-/* Keys of ours cannot be guessed from others: on the network a key is what gives access. */
+/* Choose a random key: a peer that knows a key has access to the region, so keys must not be predictable. */
 static uint64_t choose_key(struct fab_mr_map *map)
 {
 	uint64_t key;
@@ -163,7 +163,7 @@ void fab_mr_map_remove(struct fab_mr_map *map, struct fab_mr *mr)
 
 /* ---- remote access ---- */
 
-/* Where offset, len of the region is. */
+/* Describe len bytes at offset of the region in iov. 0 or -FI_ETOOSMALL. */
 static int find_pieces(const struct fab_mr *mr, size_t offset, size_t len, struct iovec *iov, uint32_t *iov_cnt)
 {
 	uint32_t cnt = 0;

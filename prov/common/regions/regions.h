@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory regions of a domain by their keys, and the check that every remote access passes. fi_mr(3).
+ * The memory regions of a domain by key, and the check that every remote access passes. fi_mr(3).
  *
- * The data path reads the map without a lock of its own: an open-addressed table of pointers, grown by building a new
- * one and publishing it. Readers hold the lock of their engine. Writers (registration, fi_close) serialise on a mutex,
- * and free what they took out of the map only after map->quiesce(). So a region that fab_mr_lookup() found stays valid
- * until the reader lets go of its engine's lock. A transfer that goes on later is verified again if map->gen has moved.
+ * The data path reads the map without a lock of its own: an open-addressed table of pointers. To grow it, a larger
+ * table is built and published. Readers hold the lock of their engine. Writers (registration, fi_close) hold a mutex,
+ * and free regions and tables that they took out of the map only after map->quiesce(). So a region that fab_mr_lookup()
+ * returned stays valid until the reader releases its engine's lock. A transfer that continues later verifies the region
+ * again if map->gen has changed.
  */
 #ifndef FAB_REGIONS_H
 #define FAB_REGIONS_H
@@ -21,58 +22,61 @@ struct fab_cntr;
 struct fab_domain;
 struct fab_mr_table;
 
-#define FAB_MR_IOV_LIMIT	8		/* domain_attr->mr_iov_limit of providers that use this */
-#define FAB_MR_KEY_SIZE		8		/* domain_attr->mr_key_size, and bytes of a raw key */
+#define FAB_MR_IOV_LIMIT	8		/* domain_attr->mr_iov_limit of providers with this map */
+#define FAB_MR_KEY_SIZE		8		/* domain_attr->mr_key_size, and the length of a raw key in bytes */
 
 struct fab_mr {
-	struct fid_mr mr_fid;		/* .key: what the peer uses; .mem_desc: itself */
+	struct fid_mr mr_fid;		/* .key: for peers; .mem_desc: the struct fab_mr itself */
 	struct fab_domain *domain;	/* borrowed: registration took a reference */
 	uint64_t access;		/* FI_SEND ... FI_REMOTE_WRITE */
-	uint64_t flags;			/* as registered */
-	uint64_t base;			/* what the peer's address is relative to: 0, or our virtual address */
-	size_t len;			/* all iov together */
-	/* a reference: what a peer must have proved; NULL: whatever its endpoint wants */
+	uint64_t flags;			/* of the registration */
+	uint64_t base;			/* the peer's address is relative to this: 0, or our virtual address */
+	size_t len;			/* bytes of all iov together */
+	/* the key that a peer must have proved, a reference; NULL: no more than its endpoint requires */
 	struct fab_auth_key *auth_key;
-	bool in_map;			/* has a key of its own in the map */
+	bool in_map;			/* has a key of its own, and is in the map */
 	uint32_t iov_cnt;
-	_Atomic(struct fab_cntr *) cntr;	/* fab_mr_count() adds to it; borrowed with a reference, or NULL */
+	_Atomic(struct fab_cntr *) cntr;	/* counts remote writes (fab_mr_count()); has a reference; or NULL */
 	struct iovec iov[];
 };
 
 struct fab_mr_map {
-	pthread_mutex_t lock;		/* writers */
+	pthread_mutex_t lock;		/* held by writers */
 	_Atomic(struct fab_mr_table *) table;	/* owned */
 	uint32_t cnt;			/* regions in the table */
-	_Atomic uint32_t gen;		/* counts regions closed */
-	void (*quiesce)(struct fab_mr_map *map);	/* returns when nobody reads what was taken out; fixed */
+	_Atomic uint32_t gen;		/* counts regions that were closed */
+	void (*quiesce)(struct fab_mr_map *map);	/* returns when no reader can see removed regions and tables any
+							 * more; constant */
 	bool prov_key, virt_addr;
-	bool keys_matter;		/* opened with FI_RMA or FI_ATOMIC: a requested key in use is -FI_ENOKEY */
+	bool keys_matter;		/* opened with FI_RMA or FI_ATOMIC: registering a key that is in use is
+					 * -FI_ENOKEY */
 };
 
-/* caps decide keys_matter; mr_mode is that of struct fab_domain. quiesce is called after a region or an old table was
- * taken out of the map: it returns when every reader has let go of its lock. 0 or -FI_ENOMEM. */
+/* Initialise an empty map. caps determine keys_matter; mr_mode has the format of struct fab_domain. quiesce is called
+ * after a region or an old table was taken out of the map. It returns when every reader that may have seen it has
+ * released its lock. 0 or -FI_ENOMEM. */
 int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps, void (*quiesce)(struct fab_mr_map *map));
-void fab_mr_map_fini(struct fab_mr_map *map);	/* every region is closed */
-/* Give the region its key, and publish it. A requested key that is in use is an error only where regions are looked up
- * by it. 0, -FI_ENOKEY, -FI_ENOMEM; calls map->quiesce where the table has grown. */
+void fab_mr_map_fini(struct fab_mr_map *map);	/* after all regions were closed */
+/* Choose the key of the region, and publish the region. A requested key that is in use is an error only if keys_matter.
+ * May call map->quiesce. 0, -FI_ENOKEY, -FI_ENOMEM. */
 int fab_mr_map_add(struct fab_mr_map *map, struct fab_mr *mr, uint64_t requested_key);
-/* Take it out, if it is there; when this returns nobody who found it before is still looking at it. */
+/* Remove the region, if it is in the map. When this returns, no reader that found it before is using it. */
 void fab_mr_map_remove(struct fab_mr_map *map, struct fab_mr *mr);
 
-/* The region of a key: NULL if unknown. Data path: engine lock held. */
+/* The region with this key, or NULL. Data path: engine lock held. */
 struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
 
 /*
- * May a peer do `access` (FI_REMOTE_READ or FI_REMOTE_WRITE) on addr, len under key? 0, and iov (of *iov_cnt slots on
- * entry, how many were used on return) says where that is in our memory; -FI_ENOKEY, -FI_EACCES (not that access, or
- * the region has an authorization key that is not `proven`, the one that the peer has proved, if any), -FI_EINVAL (out
- * of bounds) or -FI_ETOOSMALL (more pieces than slots). len 0 is checked too, and uses no slot. Engine lock held. On
- * success *mr is the region.
+ * Check a peer's access to len bytes at addr under a key. `access` is FI_REMOTE_READ or FI_REMOTE_WRITE; `proven` is
+ * the authorization key that the peer has proved, or NULL. *iov_cnt is the length of iov on entry and the number of
+ * entries used on return. 0: *mr is the region, and iov describes the bytes in our memory. -FI_ENOKEY: no such region.
+ * -FI_EACCES: the region does not allow this access, or requires another authorization key. -FI_EINVAL: out of bounds.
+ * -FI_ETOOSMALL: iov is too short. An access with len 0 is checked, too, and uses no entry. Engine lock held.
  */
 int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *proven, uint64_t key, uint64_t addr, size_t len,
 		  uint64_t access, struct iovec *iov, uint32_t *iov_cnt, struct fab_mr **mr);
 
-/* fi_mr_map_raw(3): a raw key is the key in network byte order. 0 or -FI_EINVAL (wrong size, no buffers). */
+/* fi_mr_map_raw(3). A raw key is the key in network byte order. 0 or -FI_EINVAL (wrong size, or a NULL pointer). */
 int fab_mr_map_raw(const struct fi_mr_map_raw *map_raw);
 
 #endif
