@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The matcher: all checks of an offer, the answer that is made of it, and who is told what does not match. Attributes
- * that stand alone are match_rules.c's. Those that depend on each other (capabilities, modes, names and handles,
- * memory registration, contexts) have a function each here.
+ * The matcher: all checks of an offer, the answer to hints that match, and the reports of mismatches. hints_rules.c
+ * checks independent attributes. Attributes that depend on each other (capabilities, modes, names and handles, memory
+ * registration, contexts) have a function each in this file.
  */
 #include "common/hints/hints_rules.h"
 
@@ -55,21 +55,21 @@ void fab_hints_miss(struct fab_hint_match *match, enum fab_why_kind kind, const 
 		match->miss_cnt++;
 }
 
-/* NULL hints: every entry, and the application is taken to be willing to do whatever it is told. */
+/* Used in place of NULL hints: every entry matches, and all modes are allowed. */
 static const struct fi_info no_hints = { .mode = UINT64_MAX };
 
-/* Bits asked that are not offered. */
+/* Report the bits of asked that are not offered. */
 static void check_bits(struct fab_hint_match *match, const char *attr, uint64_t asked, uint64_t offered, int type)
 {
 	if (asked & ~offered)
 		fab_hints_miss(match, FAB_WHY_WHAT, attr, asked & ~offered, offered, sizeof(asked), type);
 }
 
-/* ---- what memory registration must be like ---- */
+/* ---- modes of memory registration ---- */
 
 #define MR_BASIC_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* The hint as it is; 0 where there is none. */
+/* mr_mode of the hints; 0 if they have none. */
 static int hint_mr_mode(const struct fab_hint_match *match)
 {
 	return match->hints->domain_attr ? match->hints->domain_attr->mr_mode : 0;
@@ -98,7 +98,7 @@ static uint64_t needed_mr_mode(const struct fab_hint_match *match)
 	return has_remote_access(match) ? need : need & ~(uint64_t) MR_BASIC_BITS;
 }
 
-/* The hint, with the older names told apart: below API 1.5 there are only those, and 0 stands for either. */
+/* mr_mode of the hints. Below API 1.5 the only values are FI_MR_BASIC and FI_MR_SCALABLE, and 0 allows both. */
 static int asked_mr_mode(const struct fab_hint_match *match)
 {
 	int mode = hint_mr_mode(match);
@@ -113,7 +113,8 @@ static bool is_old_mr_mode(int mode)
 	return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
 }
 
-/* FI_MR_LOCAL goes by the mode bit FI_LOCAL_MR where the older names are in use. */
+/* The bits that stand for FI_MR_BASIC or FI_MR_SCALABLE. With these, the mode bit FI_LOCAL_MR stands for
+ * FI_MR_LOCAL. */
 static uint64_t old_mr_bits(const struct fab_hint_match *match, int mode)
 {
 	return (mode == FI_MR_BASIC ? MR_BASIC_BITS : 0) | (match->hints->mode & FI_LOCAL_MR ? FI_MR_LOCAL : 0);
@@ -142,14 +143,14 @@ uint64_t fab_caps_full(uint64_t caps)
 #define REMOTE_CAPS										\
 	(FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_RMA_PMEM)
 
-/* For who asks for none: all that it can have, but for FI_SOURCE_ERR, without which messages of strangers are no
- * errors. */
+/* The capabilities for hints without caps: all that the offer can have, except FI_SOURCE_ERR, with which messages from
+ * unknown senders would become errors. */
 static uint64_t unasked_caps(const struct fab_hint_match *match)
 {
 	return match->offer->info->caps & ~FI_SOURCE_ERR & ~(has_remote_access(match) ? 0 : REMOTE_CAPS);
 }
 
-/* Those of the offer that the answer has: what was asked, and what comes with it. */
+/* The capabilities of the answer: those that the hints ask for, and the secondary ones that belong to them. */
 static uint64_t answer_caps(const struct fab_hint_match *match)
 {
 	const struct fab_offer *offer = match->offer;
@@ -157,7 +158,7 @@ static uint64_t answer_caps(const struct fab_hint_match *match)
 
 	if (!match->hints->caps)
 		return unasked_caps(match);
-	/* without what it is about, a secondary capability says nothing */
+	/* drop secondary capabilities whose primary capability is missing */
 	if (!(caps & (FI_RMA | FI_ATOMIC)))
 		extra &= ~FI_RMA_EVENT;
 	if (!(caps & FI_RMA))
@@ -169,8 +170,9 @@ static uint64_t answer_caps(const struct fab_hint_match *match)
 	return caps | (extra & offer->info->caps);
 }
 
-/* Of one direction: those of the info that have a use there, restricted to the hint's own where it has some. What a
- * hint names beyond that (programs hand all their capabilities down) is in the answer as well. */
+/* The capabilities of one direction (mask): those of the info that have a use in this direction. If the hints have
+ * capabilities for the direction, the answer is restricted to these. It also has the bits of `hint` that have no use
+ * there, since many programs copy all their capabilities to both directions. */
 static uint64_t answer_part_caps(const struct fab_hint_match *match, uint64_t hint, uint64_t mask)
 {
 	uint64_t whole = answer_caps(match), caps = whole & mask;
@@ -198,7 +200,7 @@ static void check_caps(struct fab_hint_match *match)
 		check_bits(match, "rx_attr->caps", hints->rx_attr->caps, limit, FI_TYPE_CAPS);
 }
 
-/* ---- modes: what the application must be willing to do ---- */
+/* ---- modes: requirements on the application ---- */
 
 static void check_mode(struct fab_hint_match *match, const char *attr, uint64_t willing, uint64_t wanted)
 {
@@ -218,7 +220,7 @@ static void check_modes(struct fab_hint_match *match)
 		   info->domain_attr->mode);
 }
 
-/* What a receiver is told of, if it is willing: nobody has to be. */
+/* Set the mode bits of offer->mode_told that the hints have for receives. They are never required. */
 static void answer_told(const struct fab_hint_match *match, struct fi_info *info)
 {
 	const struct fi_info *hints = match->hints;
@@ -228,8 +230,8 @@ static void answer_told(const struct fab_hint_match *match, struct fi_info *info
 	info->rx_attr->mode |= rx & match->offer->mode_told;
 }
 
-/* Who says so for one direction, and not just "if need be" for the whole, gets FI_MSG_PREFIX: room of msg_prefix_size
- * bytes, here 0, in front of each message. */
+/* FI_MSG_PREFIX is answered for a direction only if the hints of that direction have it; hints->mode alone does not
+ * count. Each message then has a prefix of msg_prefix_size bytes, which is 0 here. */
 static void answer_prefix(const struct fab_hint_match *match, struct fi_info *info)
 {
 	const struct fi_info *hints = match->hints;
@@ -318,7 +320,7 @@ static void check_names(struct fab_hint_match *match)
 	}
 }
 
-/* Fill in the open fabric and domain of these names: those in the hints, or the oldest that are open. */
+/* Fill in the open fabric and domain with these names: those given in the hints, or else the oldest ones. */
 static void answer_handles(const struct fab_hint_match *match, struct fi_info *info)
 {
 	const struct fi_info *hints = match->hints;
@@ -333,7 +335,7 @@ static void answer_handles(const struct fab_hint_match *match, struct fi_info *i
 
 /* ---- the rest ---- */
 
-/* An endpoint's contexts: so many, or shared ones. */
+/* Check the number of contexts of an endpoint, or FI_SHARED_CONTEXT. */
 static void check_ctx_cnt(struct fab_hint_match *match, const char *attr, size_t asked, size_t max, size_t shared_max)
 {
 	if (asked == FI_SHARED_CONTEXT) {
@@ -355,7 +357,8 @@ static void check_ep(struct fab_hint_match *match)
 	check_ctx_cnt(match, "ep_attr->rx_ctx_cnt", ep->rx_ctx_cnt, max->max_ep_rx_ctx, max->max_ep_srx_ctx);
 }
 
-/* A key's length; FI_AV_AUTH_KEY stands for keys in the address vector, where `in_av` allows that. */
+/* Check the length of an authorization key. FI_AV_AUTH_KEY means that the keys are in the address vector; it is allowed
+ * if in_av. */
 static void check_key_size(struct fab_hint_match *match, const char *attr, size_t size, bool in_av)
 {
 	if (size == FI_AV_AUTH_KEY ? !in_av : size > match->offer->auth_key_max)
@@ -363,7 +366,7 @@ static void check_key_size(struct fab_hint_match *match, const char *attr, size_
 			       FAB_AS_NUMBER);
 }
 
-/* Authorization keys came with API 1.5; before, the fields are not the caller's. */
+/* API 1.5 added authorization keys. The structures of older callers lack the fields. */
 static bool has_auth_keys(const struct fab_hint_match *match)
 {
 	return !FI_VERSION_LT(match->version, FI_VERSION(1, 5));
@@ -384,7 +387,7 @@ static void check_auth_key(struct fab_hint_match *match)
 			       domain && domain->auth_key_size == FI_AV_AUTH_KEY);
 }
 
-/* Echo a key of the hints. False: no memory. */
+/* Copy a key of the hints to the answer. False: no memory. */
 static bool answer_key(uint8_t **to, size_t *to_size, const uint8_t *key, size_t size)
 {
 	if (size == FI_AV_AUTH_KEY) {
@@ -412,7 +415,7 @@ static bool answer_keys(const struct fab_hint_match *match, struct fi_info *info
 				  ep->auth_key_size));
 }
 
-/* FI_TC_BEST_EFFORT is what there is without any doing. */
+/* Every provider has FI_TC_BEST_EFFORT. */
 static void check_tclass(struct fab_hint_match *match, const char *attr, uint32_t asked, uint32_t offered)
 {
 	if (asked != FI_TC_UNSPEC && asked != FI_TC_BEST_EFFORT && asked != offered &&
@@ -431,9 +434,9 @@ static void check_tclasses(struct fab_hint_match *match)
 		check_tclass(match, "tx_attr->tclass", hints->tx_attr->tclass, info->tx_attr->tclass);
 }
 
-/* ---- all of it ---- */
+/* ---- entry points of the matcher ---- */
 
-/* What picks among entries comes first: most offers end there. */
+/* The checks that reject most offers come first. */
 static void (*const checks[])(struct fab_hint_match *match) = {
 	check_addr_format, check_names, fab_hints_check_rules, check_caps, check_modes, hints_check_mr_mode, check_ep,
 	check_auth_key, check_tclasses,
@@ -446,7 +449,7 @@ static bool is_match(struct fab_hint_match *match)
 	return !match->miss_cnt;
 }
 
-/* The entry that is returned for an offer that matches. NULL: no memory. */
+/* Make the answer for an offer that matches. NULL: no memory. */
 static struct fi_info *make_answer(const struct fab_hint_match *match)
 {
 	const struct fi_info *hints = match->hints;
@@ -481,7 +484,7 @@ static struct fi_info *make_answer(const struct fab_hint_match *match)
 	return NULL;
 }
 
-/* "eth0 FI_EP_RDM FI_SOCKADDR_IN", which tells an entry from the provider's others. */
+/* Text that identifies an entry of the provider: "eth0 FI_EP_RDM FI_SOCKADDR_IN". */
 static const char *entry_text(char text[TEXT_MAX], const struct fi_info *info)
 {
 	char type[TEXT_MAX], format[TEXT_MAX];
@@ -524,7 +527,7 @@ int fab_hints_match(const struct fi_provider *prov, uint32_t version, const stru
 	return list ? 0 : -FI_ENODATA;
 }
 
-/* ---- an info that comes back ---- */
+/* ---- infos that applications pass back ---- */
 
 static void count_only(const struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, const char *asked,
 		       const char *offered)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The matcher's table: a row for each attribute that stands alone, how a hint compares with the offer, and whose value
- * the answer has. Constant; any thread.
+ * The matcher's table of independent attributes. A row says how a hint is compared with the offer, and which value the
+ * answer has. Constant; any thread.
  */
 #include "common/hints/hints_rules.h"
 
@@ -12,33 +12,33 @@
 
 enum part { TX, RX, EP, DOMAIN };
 
-/* A non-zero hint ... */
+/* The condition on a hint that is not 0. */
 enum compare {
-	AT_MOST,	/* may not be more than the offer */
-	SUBSET,		/* may have no bit that the offer lacks */
-	EQUAL,		/* must be what is offered */
-	EQUAL_OR_OPEN,	/* likewise, unless the offer leaves it open by 0 */
-	KNOWN,		/* must be a value that exists, up to `max`: every one can be had */
-	TAG_BITS,	/* may not use bits above the highest of the offer */
+	AT_MOST,	/* it is at most the offer */
+	SUBSET,		/* it has only bits that the offer has */
+	EQUAL,		/* it is equal to the offer */
+	EQUAL_OR_OPEN,	/* likewise, or the offer is 0, which allows any value */
+	KNOWN,		/* it is a value that exists, up to `max`; all of these are supported */
+	TAG_BITS,	/* it has no bit above the highest bit of the offer */
 };
 
-/* What the answer has. */
+/* The value in the answer. */
 enum answer {
 	OFFER,
-	HINT,		/* the hint, or the offer where it is 0 */
-	HINT_ONLY,	/* the hint, be it 0: the offer says what could be asked for */
-	ORDER,		/* the offer, without those of offer->order_costs that the hint has not */
+	HINT,		/* the hint; the offer if the hint is 0 */
+	HINT_ONLY,	/* the hint, also if it is 0: the offer is only the limit */
+	ORDER,		/* the offer, without bits of offer->order_costs that the hint lacks */
 };
 
 struct rule {
 	const char *name;
 	enum part part;
-	size_t offset, size;		/* in the part, in bytes */
+	size_t offset, size;		/* of the attribute in its structure, in bytes */
 	enum compare compare;
 	enum answer answer;
 	enum fab_why_kind kind;
 	int text;			/* enum fi_type, or FAB_AS_* */
-	uint32_t max;			/* of KNOWN and EQUAL_OR_OPEN */
+	uint32_t max;			/* for KNOWN and EQUAL_OR_OPEN */
 };
 
 #define FIELD(part, member, type) .name = #part "->" #member, .offset = offsetof(struct fi_##type, member),	\
@@ -115,7 +115,7 @@ static void *part_of(const struct fi_info *info, enum part part)
 	}
 }
 
-/* The value of a row in an info; 0 if it has no such part. */
+/* The value of a row in an info; 0 if the info lacks the structure. */
 static uint64_t get_value(const struct fi_info *info, const struct rule *rule)
 {
 	const uint8_t *part = part_of(info, rule->part);
@@ -140,7 +140,7 @@ static void set_value(struct fi_info *info, const struct rule *rule, uint64_t va
 	memcpy(part + rule->offset, rule->size == sizeof(small) ? (void *) &small : (void *) &value, rule->size);
 }
 
-/* All bits up to the highest one that is set. */
+/* A mask of all bits up to the highest bit of value. */
 static uint64_t bits_below(uint64_t value)
 {
 	return value ? UINT64_MAX >> __builtin_clzll(value) : 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of the matcher, for its two files: match_rules.c (attributes that stand alone, by a table) and match_info.c
- * (those that depend on each other, the answer, the texts). See match_info.h. Any thread; a match is its caller's
- * alone.
+ * Private to this room, for its two files: hints_rules.c (independent attributes, from a table) and hints.c (attributes
+ * that depend on each other, the answer, values as text). See hints.h. Any thread; a match belongs to one call.
  */
 #ifndef FAB_HINTS_RULES_H
 #define FAB_HINTS_RULES_H
@@ -34,12 +33,12 @@ static inline bool fab_hints_done(const struct fab_hint_match *match)
 /* How a value is written as text: as an enum fi_type, or in one of these ways. */
 enum { FAB_AS_NUMBER = -1, FAB_AS_HEX = -2 };
 
-/* Count a mismatch and report it, with both values as text. `size` is that of the attribute in bytes, 4 or 8; `type` is
- * as above. */
+/* Count a mismatch and report it, with both values as text. `size` is the size of the attribute in bytes, 4 or 8;
+ * `type` is an enum fi_type or FAB_AS_*. */
 void fab_hints_miss(struct fab_hint_match *match, enum fab_why_kind kind, const char *attr, uint64_t asked,
 		    uint64_t offered, size_t size, int type);
 
-/* ---- match_rules.c ---- */
+/* ---- hints_rules.c ---- */
 
 /* Compare each attribute of the table; count and report mismatches. */
 void fab_hints_check_rules(struct fab_hint_match *match);
