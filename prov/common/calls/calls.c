@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data calls that are refused for their form.
+ * Data calls with invalid arguments.
  */
 #include "common/calls/calls_message.h"
 

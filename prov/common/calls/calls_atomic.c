@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the calls of fi_atomic(3) have in common: from elements, as programs count, to bytes, as providers do; and which
- * operations there are. No state, no locks.
+ * The common part of the calls of fi_atomic(3): conversion from elements, which applications count, to bytes, which
+ * providers count, and queries. No state, no locks.
  */
 #include "common/calls/calls_atomic.h"
 
-/* vec, whose elements have size bytes, as bytes in iov[FAB_CALLS_IOV_MAX]: *cnt of them. False if it is not what a call
- * may have, or is not of `len` bytes in all. */
+/* Convert vec, whose elements have size bytes, to iov[FAB_CALLS_IOV_MAX] and *cnt, in bytes. False if the vector is
+ * invalid, or its length is not `len` bytes. */
 static bool vec_convert(const struct fab_calls *calls, const struct fab_ioc_vec *vec, size_t size, uint64_t len,
 			struct iovec *iov, uint32_t *cnt)
 {
@@ -24,7 +24,7 @@ static bool vec_convert(const struct fab_calls *calls, const struct fab_ioc_vec 
 	return sum == len;
 }
 
-/* Targets as bytes, *len of them in all. 0, -FI_EINVAL, -FI_EMSGSIZE. */
+/* Convert the remote vector to bytes; *len is their sum. 0, -FI_EINVAL, -FI_EMSGSIZE. */
 static int rma_convert(const struct fab_calls *calls, const struct fab_call_atomic *call, size_t size,
 		       struct fi_rma_iov *rma, uint64_t *len)
 {
@@ -107,7 +107,7 @@ size_t fab_ioc_count(const struct fi_ioc *ioc, size_t cnt)
 	return count;
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 int fab_call_atomic_valid(size_t max, enum fab_atomic_kind kind, enum fi_datatype datatype, enum fi_op op,
 			  size_t *count)

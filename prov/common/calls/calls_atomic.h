@@ -97,7 +97,7 @@ static inline ssize_t call_inject_atomic(struct fid_ep *fid, const void *buf, si
 	});
 }
 
-/* ---- fetching calls. FI_ATOMIC_READ has no operand, so the number of elements is that of the result ---- */
+/* ---- fetching calls. FI_ATOMIC_READ has no operand: the result has the number of elements ---- */
 
 static inline ssize_t call_fetch_atomic(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
 					void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,

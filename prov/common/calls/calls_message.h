@@ -58,7 +58,7 @@ static inline bool fab_calls_bad_vec(const void *vec, size_t cnt, size_t limit)
 	return __builtin_expect(cnt > limit || (cnt && !vec), 0);
 }
 
-/* The struct behind a fid of the application: that of an endpoint or an alias, each with default flags of its own. */
+/* The struct behind a fid of the application. The fid is an endpoint or an alias; each has default flags of its own. */
 static inline struct fab_ep_fid *fab_calls_held(struct fid_ep *fid)
 {
 	return fab_container(fid, struct fab_ep_fid, ep_fid);
