@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The way from a provider to the core (base/core_ops.h): reasons, inside of provider->getinfo() only, questions of
- * those that stand on others, and how many fabrics are open.
+ * Calls from a provider to the core through its table (base/core_ops.h): reasons (inside of provider->getinfo() only),
+ * fi_getinfo() for layered providers, and the number of open fabrics.
  */
 #include "common/explain/explain.h"
 
@@ -22,7 +22,7 @@ void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, cons
 			  .offered = offered });
 }
 
-/* Has the core that filled this table got the member? An older one may lack the last ones. */
+/* True if the table of the core has the member. An older core may lack the last members. */
 #define CORE_HAS(core, member) \
 	((core) && (core)->size >= offsetof(struct fab_core_ops, member) + sizeof((core)->member))
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Network interfaces: asked of the kernel, filtered, ranked. Setup tier, no state: each call looks anew.
+ * Reads network interfaces from the kernel, filters and ranks them. Not on the data path; no state: each call reads
+ * them again.
  */
 #include "common/net/netif.h"
 
@@ -27,9 +28,9 @@ static const struct fab_netif_source system_source = {
 
 const struct fab_netif_source *fab_netif_source = &system_source;
 
-/* What the rank depends on. Smaller is better, from the first member to the last. */
+/* The criteria of the rank, most important first. Smaller values are better. */
 enum rank {
-	RANK_PICK,		/* place in the filter's list */
+	RANK_PICK,		/* position in the filter's list */
 	RANK_LOOPBACK,
 	RANK_NOT_RUNNING,
 	RANK_LINK_LOCAL,
@@ -38,14 +39,14 @@ enum rank {
 	RANK_SLOWNESS,		/* UINT64_MAX less the speed */
 	RANK_FLEETING,		/* IPv6: temporary or deprecated */
 	RANK_FAMILY,
-	RANK_ORDER,		/* as the kernel lists them */
+	RANK_ORDER,		/* order in the kernel's list */
 	RANK_MAX
 };
 
 enum class {
-	CLASS_HARDWARE,		/* or what a default route leads through */
-	CLASS_SOFTWARE,		/* bond, vlan, what a container has ... */
-	CLASS_LOCAL,		/* docker, bridge, veth, tun: rarely leads to another machine */
+	CLASS_HARDWARE,		/* also any interface with a default route */
+	CLASS_SOFTWARE,		/* bond, vlan, interfaces of containers ... */
+	CLASS_LOCAL,		/* docker, bridge, veth, tun: they rarely lead to another host */
 };
 
 struct candidate {
@@ -64,7 +65,7 @@ struct item {
 	unsigned prefix_len;
 };
 
-/* Does addr lie in net/prefix_len? */
+/* True if addr is in net/prefix_len. */
 static bool netif_in_range(const union fab_sockaddr *addr, const union fab_sockaddr *net, unsigned prefix_len)
 {
 	const uint8_t *a, *b;
@@ -78,7 +79,7 @@ static bool netif_in_range(const union fab_sockaddr *addr, const union fab_socka
 	return !(prefix_len % 8) || !((a[prefix_len / 8] ^ b[prefix_len / 8]) & (0xff00 >> prefix_len % 8 & 0xff));
 }
 
-/* "10.0.0.0/8" or an address alone. False: it is neither, so it is a name. */
+/* Parse "10.0.0.0/8" or an address. False: the item is neither, so it is a name. */
 static bool parse_range(struct item *item)
 {
 	char text[ITEM_MAX], *slash, *end;
@@ -102,7 +103,7 @@ static bool parse_range(struct item *item)
 	return !slash || (slash[1] && !*end && item->prefix_len <= max);
 }
 
-/* The next item of a comma list; false at its end. *filter moves on. */
+/* Get the next item of a comma list, and advance *filter. False: no more items. */
 static bool next_item(const char **filter, struct item *item)
 {
 	size_t len;
@@ -125,7 +126,7 @@ static bool item_fits(const struct item *item, const struct fab_netif *netif)
 				!fnmatch(item->text, netif->name, 0);
 }
 
-/* Is it to be taken, and as which item of the list? */
+/* True if the filter takes the interface; *place is the position of the item that matches. */
 static bool netif_pick(const char *filter, const struct fab_netif *netif, uint64_t *place)
 {
 	bool choosy = false, found = false;
@@ -155,7 +156,7 @@ static FILE *netif_open_file(const char *dir, const char *name, const char *file
 	return fopen(path, "re");
 }
 
-/* A number in /sys/class/net/NAME/FILE; 0 if there is none, or it is negative (unknown). */
+/* The number in /sys/class/net/NAME/FILE. 0: the file does not exist, or the number is negative (unknown). */
 static uint64_t sys_number(const char *name, const char *file)
 {
 	FILE *f = netif_open_file(fab_netif_source->sys_net, name, file);
@@ -177,7 +178,7 @@ static bool sys_has(const char *name, const char *file)
 	return !access(path, F_OK);
 }
 
-/* ---- what /proc/net says, read once for all addresses ---- */
+/* ---- facts from /proc/net, read once for all addresses ---- */
 
 /* An interface with a default route of a family. */
 struct way_out {
@@ -185,14 +186,14 @@ struct way_out {
 	int family;
 };
 
-/* An IPv6 address that is not as others are. */
+/* An IPv6 address with flags that matter here. */
 struct odd_addr {
 	uint8_t addr[16];
 	char name[IF_NAMESIZE];
 	unsigned flags;			/* the kernel's */
 };
 
-/* Both sorted, once read. */
+/* Sorted after reading. */
 struct facts {
 	struct way_out *ways;		/* owned, as is addrs */
 	size_t way_cnt, way_room;
@@ -201,7 +202,7 @@ struct facts {
 };
 
 #define IPV6_FLEETING	(0x01 | 0x20)	/* temporary, deprecated */
-#define IPV6_UNUSABLE	(0x08 | 0x40)	/* its duplicate was found, or is still looked for */
+#define IPV6_UNUSABLE	(0x08 | 0x40)	/* duplicate detected; duplicate detection is still running */
 
 static int compare_ways(const void *a, const void *b)
 {
@@ -230,7 +231,7 @@ static int add_way(struct facts *facts, int family, const char *name)
 	return 0;
 }
 
-/* What a line of /proc/net/route tells, if anything; 0 or -FI_ENOMEM, as of the other files. */
+/* Take the default route, if any, from a line of /proc/net/route. 0 or -FI_ENOMEM, as for the other files. */
 static int take_route(struct facts *facts, const char *line)
 {
 	unsigned dest, mask, flags;
@@ -243,7 +244,7 @@ static int take_route(struct facts *facts, const char *line)
 	return 0;
 }
 
-/* Of /proc/net/ipv6_route. */
+/* The same for a line of /proc/net/ipv6_route. */
 static int take_route6(struct facts *facts, const char *line)
 {
 	char name[IF_NAMESIZE];
@@ -256,7 +257,7 @@ static int take_route6(struct facts *facts, const char *line)
 	return 0;
 }
 
-/* Of /proc/net/if_inet6. */
+/* Take the address from a line of /proc/net/if_inet6, if its flags matter. */
 static int take_addr6(struct facts *facts, const char *line)
 {
 	struct odd_addr *odd;
@@ -275,7 +276,7 @@ static int take_addr6(struct facts *facts, const char *line)
 	return 0;
 }
 
-/* A file that cannot be read says nothing. */
+/* Call take for each line of a file. A file that cannot be read counts as empty. */
 static int read_lines(struct facts *facts, const char *name, int (*take)(struct facts *facts, const char *line))
 {
 	FILE *f = netif_open_file(fab_netif_source->proc_net, name, NULL);
@@ -295,7 +296,7 @@ static void facts_free(struct facts *facts)
 	free(facts->addrs);
 }
 
-/* 0 or -FI_ENOMEM; facts_free() either way. */
+/* Read all files. 0 or -FI_ENOMEM; the caller calls facts_free() in either case. */
 static int facts_read(struct facts *facts)
 {
 	memset(facts, 0, sizeof(*facts));
@@ -317,7 +318,7 @@ static bool has_default_route(const struct facts *facts, int family, const char 
 	return facts->way_cnt && bsearch(&key, facts->ways, facts->way_cnt, sizeof(key), compare_ways);
 }
 
-/* The kernel's flags of an IPv6 address, 0 if there is nothing about it to know. */
+/* The kernel's flags of an IPv6 address; 0 if it has none that matter. */
 static unsigned ipv6_flags(const struct facts *facts, const union fab_sockaddr *addr, const char *name)
 {
 	const struct odd_addr *found = NULL;
@@ -360,7 +361,7 @@ static unsigned mask_len(const uint8_t *mask, unsigned size)
 	return len;
 }
 
-/* net, prefix_len and network from addr and the netmask (NULL: a host alone). */
+/* Set net, prefix_len and network from addr and the netmask (NULL: the address alone). */
 static void set_network(struct fab_netif *netif, const struct sockaddr *netmask)
 {
 	bool v4 = netif->addr.sa.sa_family == AF_INET;
@@ -398,7 +399,8 @@ static void set_rank(struct candidate *candidate, const struct facts *facts, uns
 	candidate->rank[RANK_FAMILY] = family != AF_INET;
 }
 
-/* What /sys says of the interface: asked, unless it is that of before, another address (NULL: there is none). */
+/* Fill in the facts from /sys about an interface. They are copied if `before`, the previous address (or NULL), is of
+ * the same interface. */
 static void set_link(struct fab_netif *netif, const struct fab_netif *before)
 {
 	if (before && !strcmp(before->name, netif->name)) {
@@ -412,7 +414,7 @@ static void set_link(struct fab_netif *netif, const struct fab_netif *before)
 	netif->hardware = sys_has(netif->name, "device");
 }
 
-/* False: it is no address for us. before: the address that was made last, or NULL. */
+/* Make an entry of the list. False: the address cannot be used. before: the previous entry, or NULL. */
 static bool candidate_make(struct candidate *candidate, const struct facts *facts, const struct ifaddrs *ifa,
 			   const struct fab_netif *before)
 {
@@ -448,7 +450,7 @@ static int compare_candidates(const void *a, const void *b)
 	return 0;
 }
 
-/* Say what there was, of which the filter left nothing. */
+/* Log the interfaces that exist, when the filter has left none. */
 static void log_none(const struct fi_provider *prov, const char *filter, const struct ifaddrs *ifas)
 {
 	char text[512];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The object is the core's: fi_dupinfo() copies a nic whose provider does not, and the copy has operations of the core.
- * This file collects what the nic is made of. The text of what is not known is empty, and the pointer to it NULL.
+ * Makes fid_nic objects. The core owns their operations: fi_dupinfo() copies a nic whose provider cannot, and the copy
+ * has operations of the core. An attribute that is not known is an empty text here, and a NULL pointer in the nic.
  */
 #include "common/net/nic.h"
 
@@ -12,9 +12,9 @@
 #include <rdma/fi_errno.h>
 #include "common/ops/ops.h"
 
-/* ---- what /sys says ---- */
+/* ---- facts from /sys ---- */
 
-/* The first line of a file, without its end; empty if there is none. */
+/* Read the first line of a file without its newline; text is empty if there is no such file. */
 static void sys_text(const char *folder, const char *file, char *text, size_t size)
 {
 	char path[PATH_MAX];
@@ -39,7 +39,8 @@ static bool sys_target(const char *folder, const char *file, char target[PATH_MA
 	return realpath(path, target);
 }
 
-/* A device may hang on another (virtio on PCI): the last part of the path that is an address on the PCI bus. */
+/* Find the PCI address of a device: the last part of its path that is one. The device may be below another (virtio on
+ * PCI). */
 static void find_bus(char path[PATH_MAX], struct fi_bus_attr *bus)
 {
 	unsigned domain, id, device, function;
@@ -74,7 +75,7 @@ bool fab_nic_find(const char *folder, struct fab_nic *nic)
 
 /* ---- the object ---- */
 
-/* It cannot be copied but by the core. */
+/* No ops of its own: only the core can copy it. */
 static struct fi_ops plain_ops = { .size = sizeof(struct fi_ops) };
 
 static char *text_or_null(char *text)
@@ -120,7 +121,7 @@ int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic)
 	return 0;
 }
 
-/* ---- of an interface ---- */
+/* ---- the nic of an interface ---- */
 
 static enum fi_link_state find_state(const char *folder)
 {
@@ -132,7 +133,7 @@ static enum fi_link_state find_state(const char *folder)
 	return !*text || !strcmp(text, "unknown") ? FI_LINK_UNKNOWN : FI_LINK_DOWN;
 }
 
-/* By the kernel's number of link layers, ARPHRD_*. */
+/* The link type, from the kernel's ARPHRD_* number. */
 static const char *find_type(const char *folder)
 {
 	char text[16];

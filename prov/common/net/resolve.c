@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Node, service and hints of fi_getinfo(3) into socket addresses. No state; may block in a name lookup.
+ * Resolves node, service and hints of fi_getinfo(3) to socket addresses. No state; may block in name lookups.
  */
 #include "common/net/netif.h"
 
@@ -24,7 +24,7 @@ static int resolve_fail(const char **why, const char *text, int err)
 	return -err;
 }
 
-/* getaddrinfo() of one family, of which the first address is taken. */
+/* Call getaddrinfo() for one family, and take the first address. */
 static int resolve_look_up(const char *node, const char *service, int flags, int family, union fab_sockaddr *addr,
 			   const char **why)
 {
@@ -81,7 +81,7 @@ static int parse_port(const char *service, uint16_t *port, const char **why)
 	return ret;
 }
 
-/* An FI_ADDR_STR text; those that leave the family open are tried in both. */
+/* Parse an FI_ADDR_STR text. A text that leaves the family open is tried in both families. */
 static int parse_str(const char *str, int family, union fab_sockaddr *addr, const char **why)
 {
 	static const char *const open[] = { "fi_sockaddr://", "fi_sockaddr_ip://" };
@@ -108,7 +108,7 @@ static int parse_str(const char *str, int family, union fab_sockaddr *addr, cons
 	return 0;
 }
 
-/* Is the node an FI_ADDR_STR text, of today's form or the older one? */
+/* True if the node is an FI_ADDR_STR text, in the current or the older form. */
 static bool is_addr_text(const char *node)
 {
 	return strstr(node, "://") || !strncmp(node, "AF_INET;", 8) || !strncmp(node, "AF_INET6;", 9);
@@ -157,7 +157,7 @@ int fab_resolve_gid(const char *node, const char *service, uint64_t flags, struc
 	return ret;
 }
 
-/* ---- nodes in a row ---- */
+/* ---- consecutive nodes ---- */
 
 /* Split "host09" into "host" and 9, with 2 digits. */
 struct name_series {
@@ -213,7 +213,8 @@ int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, un
 		*why = "the range of nodes goes beyond the last address";
 		return addr_advance(addr, n) ? 0 : -FI_EINVAL;
 	}
-	/* the digits of an address of the other family are no number to count up: 192.0.2.256 would be a name */
+	/* a numeric address of the other family is not a host name that ends in a number: 192.0.2.256 would be a
+	 * name */
 	if ((flags & FI_NUMERICHOST) || !fab_resolve_name(node, NULL, FI_NUMERICHOST, AF_UNSPEC, addr, &other))
 		return ret;
 	if (!n)
@@ -227,7 +228,7 @@ int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, un
 
 /* ---- hints ---- */
 
-/* An address of hints: len bytes in the hints' format. */
+/* Take an address from hints: len bytes in the format of the hints. */
 static int read_hint(const struct fi_info *hints, const void *data, size_t len, int family, union fab_sockaddr *addr,
 		     const char **why)
 {
@@ -257,7 +258,7 @@ static int read_hint(const struct fi_info *hints, const void *data, size_t len, 
 	return 0;
 }
 
-/* Say why, if anyone listens. asked may be of any length. */
+/* Report the reason, if reasons are wanted. asked may have any length. */
 static void resolve_tell(const struct fi_provider *prov, int family, const char *what, const char *asked,
 			 const char *why)
 {

@@ -35,7 +35,7 @@ void fab_tclass_mark(const struct fi_provider *prov, const struct fi_info *info,
 	if (!fab_tclass_exists(tclass))
 		return;
 	dscp = tclass & FI_TC_DSCP ? fi_tc_dscp_get(tclass) : dscp_of[tclass - FI_TC_LABEL];
-	/* the low two bits are those of congestion notification, the kernel's */
+	/* the low two bits are for congestion notification and belong to the kernel */
 	ret = fab_sock_set_int(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, dscp << 2);
 	if (ret)
 		FI_WARN(prov, FI_LOG_EP_CTRL, "packets cannot be marked with traffic class %#x "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A function for each pair of datatype and operation, and the table of them. A datatype TYPE is TYPE_get() and
- * TYPE_put(), which load and store one element; below are what it takes for each (1), what operations do with them (2),
- * and which datatype has which (3).
+ * A function for each pair of datatype and operation, and the table of these functions. TYPE_get() and TYPE_put() load
+ * and store one element of datatype TYPE. Part 1 has these functions for each datatype, part 2 the operations, part 3
+ * the table.
  */
 #include "atomic.h"
 
@@ -13,7 +13,7 @@
 #define DATATYPE_CNT	(FI_FLOAT8_E5M2 + 1)
 #define OP_CNT		(FI_DIFF + 1)
 
-/* Do an operation to the elements in len bytes of t: with those of b, and of c where it compares. */
+/* Apply an operation to the elements in the len bytes at t, with operands from b and comparands, if any, from c. */
 typedef void atomic_fn(char *t, const char *b, const char *c, size_t len);
 
 /*
@@ -29,7 +29,7 @@ typedef void atomic_fn(char *t, const char *b, const char *c, size_t len);
 		return v; \
 	}
 
-/* What the compiler has, and no byte of which is unused. */
+/* A type of the compiler without padding bytes. */
 #define ELEMENT(type, value) \
 	ELEMENT_GET(type, value) \
 	static inline void type##_put(char *p, value v) \
@@ -54,7 +54,7 @@ ELEMENT(f64, double)
 ELEMENT(c32, float _Complex)
 ELEMENT(c64, double _Complex)
 
-/* Bytes of a long double that hold the number; the others would be whatever was on the stack. */
+/* The bytes of a long double that hold the number. The padding bytes after them are not written. */
 #define LONG_DOUBLE_LEN (LDBL_MANT_DIG == 64 ? 10 : sizeof(long double))
 
 ELEMENT_GET(fx, long double)
@@ -74,9 +74,9 @@ static inline void cx_put(char *p, long double _Complex v)
 /* A float of 16 or 8 bits: from the top, sign, exponent, mantissa. */
 struct narrow {
 	unsigned exp_bits, man_bits;
-	unsigned top;		/* the largest number, without its sign */
-	unsigned over;		/* what stands for larger ones: infinity, or NaN where there is none */
-	unsigned nan;		/* the one that computing gives */
+	unsigned top;		/* the largest finite number, without its sign */
+	unsigned over;		/* the result if a number is larger: infinity, or NaN in a format without infinity */
+	unsigned nan;		/* the NaN that computations return */
 };
 
 static const struct narrow f16 = { 5, 10, 0x7bff, 0x7c00, 0x7e00 };
@@ -99,7 +99,7 @@ static inline double pow2(int exp)
 	return v;
 }
 
-/* Always exact: a double has more bits of each sort. */
+/* Convert to double. The result is exact, since a double has more bits of exponent and of mantissa. */
 static double narrow_widen(const struct narrow *fmt, unsigned bits)
 {
 	const unsigned sign = bits >> (fmt->exp_bits + fmt->man_bits), one = 1u << fmt->man_bits;
@@ -116,8 +116,8 @@ static double narrow_widen(const struct narrow *fmt, unsigned bits)
 	return sign ? -v : v;
 }
 
-/* Round v to nearest, ties to even. v is the sum or product of two such numbers as a double, which has more than twice
- * their bits: what the double already rounded changes nothing here. */
+/* Round v to nearest, ties to even. v is the sum or product of two such numbers, computed as a double. A double has
+ * more than twice their bits, so its own rounding does not change the result. */
 static unsigned narrow_round(const struct narrow *fmt, double v)
 {
 	const int exp_min = 1 - narrow_bias(fmt), man_bits = fmt->man_bits;
@@ -140,7 +140,7 @@ static unsigned narrow_round(const struct narrow *fmt, double v)
 	abs = (unsigned) scaled;
 	if (scaled - abs > 0.5 || (scaled - abs == 0.5 && (abs & 1)))
 		abs++;
-	/* The bit before the mantissa, or a carry out of it, counts the exponent up. */
+	/* The bit before the mantissa, or a carry out of it, increments the exponent. */
 	abs += (unsigned) (exp - exp_min) << man_bits;
 	return sign | (abs > fmt->top ? fmt->over : abs);
 }
@@ -164,7 +164,7 @@ ELEMENT_NARROW(e5m2, u8)
  * 2. Operations
  */
 
-/* Of all datatypes. */
+/* Operations of all datatypes. */
 static void keep(char *t, const char *b, const char *c, size_t len)
 {
 	(void) t, (void) b, (void) c, (void) len;
@@ -176,7 +176,7 @@ static void replace(char *t, const char *b, const char *c, size_t len)
 	memcpy(t, b, len);
 }
 
-/* Elements of size bytes become those of b where those of x (b or c) compare so with what is there. */
+/* Copy each element of b, of size bytes, to the target if the element of x (b or c) compares so with the target. */
 #define MOVE_IF(type, size, op, x, compares) \
 	static void type##_##op(char *t, const char *b, const char *c, size_t len) \
 	{ \
@@ -187,7 +187,7 @@ static void replace(char *t, const char *b, const char *c, size_t len)
 		} \
 	}
 
-/* Elements of size bytes become the value, which is computed of T and B as wide. */
+/* Set each element, of size bytes, to `value`, which is computed from T and B in type wide. */
 #define SET(type, size, wide, op, value) \
 	static void type##_##op(char *t, const char *b, const char *c, size_t len) \
 	{ \
@@ -225,7 +225,7 @@ static void replace(char *t, const char *b, const char *c, size_t len)
 
 #define COMPLEX(type, value)		NUMBER_OPS(type, sizeof(value), value)
 #define REAL(type, size, wide)		NUMBER_OPS(type, size, wide) ORDER_OPS(type, size)
-/* wide is unsigned and no narrower than int, so that nothing overflows. */
+/* wide is unsigned and at least as wide as int, so that no overflow is undefined. */
 #define INTEGER(type, value, wide)	REAL(type, sizeof(value), wide) BIT_OPS(type, sizeof(value), wide)
 
 INTEGER(i8, int8_t, uint64_t)
@@ -252,7 +252,7 @@ COMPLEX(c64, double _Complex)
 COMPLEX(cx, long double _Complex)
 
 /*
- * 3. Who has what
+ * 3. The table
  */
 
 #define COMPLEX_ROW(type) \
@@ -336,20 +336,20 @@ void fab_atomic_do(enum fi_datatype datatype, enum fi_op op, void *target, const
 	datatypes[datatype].fn[op](target, operand, compare, len);
 }
 
-/* ---- pieces ---- */
+/* ---- targets of several pieces ---- */
 
 #define ELEMENT_MAX	32		/* bytes: two long doubles */
 
-/* What is left to do, as far as the elements have come: pointers that are not looked at stay NULL. */
+/* The rest of an operation. Pointers that are not used stay NULL. */
 struct job {
 	enum fi_datatype datatype;
 	enum fi_op op;
-	size_t size;			/* of an element */
+	size_t size;			/* of an element, in bytes */
 	const uint8_t *operand, *compare;
 	uint8_t *result;
 };
 
-/* The next cnt elements, which are at target. */
+/* Do the next cnt elements, which are at target. */
 static void job_step(struct job *job, void *target, size_t cnt)
 {
 	size_t len = cnt * job->size;
@@ -360,7 +360,7 @@ static void job_step(struct job *job, void *target, size_t cnt)
 	job->result = job->result ? job->result + len : NULL;
 }
 
-/* Move bytes between pieces, from offset at of the first one, and elem; len of them. */
+/* Copy len bytes between elem and the pieces, from offset at of the first piece on. */
 static void copy_across(const struct iovec *iov, size_t at, uint8_t *elem, size_t len, bool out)
 {
 	for (; len; iov++, at = 0) {
@@ -380,7 +380,7 @@ void fab_atomic_pieces(enum fi_datatype datatype, enum fi_op op, const struct io
 		.datatype = datatype, .op = op, .size = fab_atomic_size(datatype), .operand = operand,
 		.compare = compare, .result = result,
 	};
-	size_t at = 0;			/* in *iov */
+	size_t at = 0;			/* offset in *iov */
 
 	for (const struct iovec *end = iov + cnt; iov < end; ) {
 		size_t whole = (iov->iov_len - at) / job.size;

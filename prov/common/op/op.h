@@ -26,7 +26,8 @@ enum fab_op_code {
 	FAB_OP_COLLECTIVE,		/* of an application; appears in completions only */
 	FAB_OP_RECV,
 	FAB_OP_TRECV,
-	FAB_OP_CRECV,			/* receives a FAB_OP_CSEND; addr is its source, whatever the endpoint's caps */
+	FAB_OP_CRECV,			/* receives a FAB_OP_CSEND; addr is its source, independent of the endpoint's
+					 * caps */
 	FAB_OP_REMOTE_WRITE,		/* at the target; appears in completions only */
 	FAB_OP_REMOTE_READ,		/* likewise */
 	FAB_OP_REMOTE_ATOMIC,		/* likewise */

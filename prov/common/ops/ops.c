@@ -267,7 +267,7 @@ static pthread_mutex_t fill_lock = PTHREAD_MUTEX_INITIALIZER;
 		pthread_mutex_unlock(&fill_lock);	\
 	}
 
-/* The same, and a table with nothing in it. */
+/* The initialisers, and a table in which all entries are "not supported". */
 #define INIT(table, type, result, slot, ...) .slot = table##_##slot,
 #define TABLE_AND_NONE(table, ops_type, SLOTS)						\
 	TABLE(table, ops_type, SLOTS)							\

@@ -6,7 +6,7 @@
 
 #define MS		1000000ULL	/* ns */
 #define YOUNG_NS	(1000 * MS)
-#define LOOK_NS		(20 * MS)	/* how often the line is looked at, if nothing else moves it */
+#define LOOK_NS		(20 * MS)	/* how often the timer looks whether attempts in line may begin */
 
 static bool pace_has_room(const struct fab_pace *pace)
 {
@@ -69,7 +69,7 @@ static void pace_fire(struct fab_timer *timer)
 
 	while ((turn = fab_list_first(&pace->young, struct fab_turn, link)) && now - turn->young_ns >= YOUNG_NS)
 		grow_old(pace, turn);
-	/* those whose attempt fails at once do not come back to the line before this is over */
+	/* an attempt that fails at once is not put in line again before this loop ends */
 	while ((turn = fab_list_first(&pace->line, struct fab_turn, link)) && pace_has_room(pace)) {
 		fab_list_remove(&turn->link);
 		become_young(pace, turn);
