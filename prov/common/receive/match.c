@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Matching, see match.h. The first part knows groups of nodes; what a node belongs to, a posted receive or an
- * unexpected message, it learns from a constant struct kind, so that the compiler makes one copy for each.
+ * See match.h. Groups link nodes, which are embedded in posted receives and in unexpected messages. The functions for
+ * groups get a constant struct kind, which describes the entry around a node, so that the compiler makes one copy of
+ * them for each kind.
  */
 #include "common/receive/match.h"
 
@@ -9,16 +10,16 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 
-/* A test counts the steps of searches here: buckets and entries looked at. */
+/* Called for each bucket and entry that a search visits. A test defines it to count these steps. */
 #ifndef FAB_MATCH_STEP
 #define FAB_MATCH_STEP() ((void) 0)
 #endif
 
 #define BUCKETS_MIN	16		/* of a new group */
-#define SEARCH_SHORT	16		/* steps in unexp_order that a search may take for nothing */
-#define SEARCH_FREE	256		/* steps beyond it, in all, that are never worth an index */
+#define SEARCH_SHORT	16		/* steps that do not count towards `searched`, per search in unexp_order */
+#define SEARCH_FREE	256		/* no index is built before `searched` exceeds this */
 
-/* Where a node's entry has what, relative to the node, in bytes. */
+/* The offsets of members of an entry, in bytes from its node. */
 struct kind {
 	ptrdiff_t seq, tag, src;
 };
@@ -65,7 +66,7 @@ INLINE struct fab_list *bucket_of(const struct fab_match_group *group, struct ke
 	return &group->buckets[fab_mix64(key.tag + key.src * UINT64_C(0x9e3779b97f4a7c15)) & group->mask];
 }
 
-/* The oldest node of a key, NULL if there is none. */
+/* The oldest node with this key, or NULL. */
 INLINE struct fab_match_node *group_find(const struct fab_match_group *group, struct key key, const struct kind *kind)
 {
 	const struct fab_list *head = bucket_of(group, key);
@@ -92,7 +93,7 @@ static struct fab_list *alloc_buckets(uint32_t cnt)
 	return buckets;
 }
 
-/* Twice the buckets, if there is memory. */
+/* Double the number of buckets, if there is memory. */
 static void group_grow(struct fab_match_group *group, const struct kind *kind)
 {
 	uint32_t old_cnt = group->mask + 1;
@@ -113,7 +114,8 @@ static void group_grow(struct fab_match_group *group, const struct kind *kind)
 	free(old);
 }
 
-/* Nearly always it is the newest; a message whose sender became known late goes to where it belongs. */
+/* Add a node at its place in the order. Nearly always it is the youngest. A message whose sender became known later may
+ * be older than others. */
 INLINE void group_add(struct fab_match_group *group, struct fab_match_node *node, const struct kind *kind)
 {
 	struct key key = node_key(group, node, kind);
@@ -146,7 +148,7 @@ INLINE void group_del(struct fab_match_group *group, struct fab_match_node *node
 {
 	group->cnt--;
 	if (!fab_list_empty(&node->bucket)) {
-		/* it was the oldest: the next one takes its place */
+		/* the oldest node leaves: the next one takes its place in the bucket */
 		if (fab_list_empty(&node->same))
 			group->key_cnt--;
 		else
@@ -157,7 +159,7 @@ INLINE void group_del(struct fab_match_group *group, struct fab_match_node *node
 	fab_list_remove(&node->same);
 }
 
-/* Give an empty group a new pair. -FI_ENOMEM if it never had buckets, and there is no memory for them. */
+/* Assign a pair to an empty group. -FI_ENOMEM: the group has no buckets yet, and there is no memory for them. */
 static int group_start(struct fab_match_group *group, uint64_t ignore, uint64_t any)
 {
 	if (!group->buckets) {
@@ -173,13 +175,13 @@ static int group_start(struct fab_match_group *group, uint64_t ignore, uint64_t 
 
 /* ---- sources ---- */
 
-/* The bits of a source that are its address; a receive of any source has them all set. */
+/* The bits of a source that are the address. A receive for any source has all of them set. */
 INLINE uint64_t addr_bits(const struct fab_match *match)
 {
 	return match->grouped ? UINT32_MAX : UINT64_MAX;
 }
 
-/* What does not count of the source of a message, where a receive is for src. */
+/* The bits of a message's source that a receive for src ignores. */
 INLINE uint64_t any_bits(const struct fab_match *match, fi_addr_t src)
 {
 	uint64_t bits = addr_bits(match);
@@ -206,7 +208,7 @@ void fab_match_fini(struct fab_match *match)
 		free(match->indexes[i].buckets);
 }
 
-/* The group of a pair, made if need be. 0 with *group NULL: too many pairs are in use. */
+/* The group of a pair, which is made if necessary. 0 with *group NULL: too many pairs are in use. */
 static int posted_group(struct fab_match *match, uint64_t ignore, uint64_t any, struct fab_match_group **found)
 {
 	struct fab_match_group *group, *idle = NULL;
@@ -259,7 +261,7 @@ void fab_match_unpost(struct fab_match *match, struct fab_posted *posted)
 	match->posted_cnt--;
 }
 
-/* Of the receives in no group, the oldest that fits and is older than best. */
+/* The oldest matching receive without a group if it is older than best, otherwise best. */
 static struct fab_posted *find_rest(const struct fab_match *match, uint64_t tag, fi_addr_t src, struct fab_posted *best)
 {
 	const fi_addr_t any = src | addr_bits(match);
@@ -326,7 +328,8 @@ void fab_match_set_unexp_src(struct fab_match *match, struct fab_unexp *unexp, f
 		group_add(&match->indexes[i], &unexp->node[i], &unexp_kind[i]);
 }
 
-/* Index what is there by this pair, in place of the pair that was not looked for for longest. */
+/* Build an index of the unexpected messages for this pair. It replaces the index that was not used for the longest
+ * time. */
 static void make_index(struct fab_match *match, uint64_t ignore, uint64_t any)
 {
 	struct fab_match_group *index = match->indexes;

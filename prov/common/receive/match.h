@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Posted receives and unexpected messages of one receive context, and which goes with which. fi_tagged(3), fi_msg(3);
- * doc/design.md, 7.6.
+ * Matches the posted receives and unexpected messages of one receive context. fi_tagged(3), fi_msg(3); doc/design.md,
+ * 7.6.
  *
- * Order is what the interface promises: a message takes the oldest posted receive that fits it, a receive the oldest
- * unexpected message. Cost does not grow with what is outstanding:
+ * Order is as the interface promises: a message matches the oldest posted receive that fits it, and a receive matches
+ * the oldest unexpected message that fits it. The cost does not grow with the number outstanding:
  *
- *   Posted receives are grouped by their (ignore mask, any source?) pair, of which programs use few. A group is a hash
- *   of keys (tag without ignored bits, source); behind each key are its receives in order. The oldest hit of all groups
- *   wins by sequence number. Pairs beyond FAB_MATCH_GROUPS in use at once share a list that is searched in order.
+ *   Posted receives are grouped by the pair (ignore mask, any source or a given one). Programs use few such pairs. A
+ *   group is a hash table of keys (tag without ignored bits, source); each key has its receives in order. The oldest
+ *   receive found in any group matches. Groups beyond FAB_MATCH_GROUPS share a list that is searched in order.
  *
- *   Unexpected messages are one list in order of arrival, which is searched as long as that is cheap. When searches for
- *   one (ignore mask, any source?) pair have become long, an index of the same kind is made for it, FAB_MATCH_INDEXES
- *   at most.
+ *   Unexpected messages are a list in order of arrival, which is searched as long as that is cheap. When searches for
+ *   one pair have become long, an index with the same structure as a group is built for this pair. There are at most
+ *   FAB_MATCH_INDEXES indexes.
  *
- * Untagged messages are a queue of their own, with tag 0 and no ignored bits.
+ * Untagged messages have a queue of their own, in which all tags and ignore masks are 0.
  *
- * Peer groups (fi_group_addr(3)) are part of the source, where .grouped is set: its upper 32 bits are the group, the
- * lower ones the address, all set for any source (of the group) and for a sender that is in no AV.
+ * If .grouped is set, a source includes the peer group (fi_group_addr(3)): the upper 32 bits are the group and the
+ * lower 32 bits the address. The lower bits are all set in a receive for any source (of the group), and in a message
+ * whose sender is not in the address vector.
  *
- * All calls want the engine lock of the receive context. Entries are the caller's (embedded); nothing is allocated per
- * message, hash tables grow with the largest number of keys ever outstanding, and when one cannot grow it gets slower
- * only.
+ * All functions require the engine lock of the receive context. Entries are embedded in structs of the caller. No
+ * memory is allocated per message. Hash tables grow with the largest number of keys ever outstanding; a table that
+ * cannot grow becomes slower but keeps working.
  */
 #ifndef FAB_MATCH_H
 #define FAB_MATCH_H
@@ -34,77 +35,82 @@
 #define FAB_MATCH_GROUPS	16
 #define FAB_MATCH_INDEXES	3
 
-/* An entry's place in a group or index: the oldest of its key is in a bucket, the others hang on it. match.c's own. */
+/* The links of an entry in a group or index. The oldest entry of a key is in a bucket, and the younger ones are in its
+ * list `same`. Private to match.c. */
 struct fab_match_node {
 	struct fab_list bucket;
 	struct fab_list same;
 };
 
-/* Head of a posted receive. tag, ignore and src are set before it is posted and stay until it is unposted. */
+/* Embedded in a posted receive. The caller sets tag, ignore and src before it posts the receive, and does not change
+ * them until it is unposted. */
 struct fab_posted {
 	struct fab_list order;		/* in fab_match.posted_order, oldest first */
 	uint64_t seq;
 	uint64_t tag;			/* ignored bits are zero */
 	uint64_t ignore;
-	fi_addr_t src;			/* FI_ADDR_UNSPEC: any source; with .grouped, any of the group */
+	fi_addr_t src;			/* FI_ADDR_UNSPEC: any source; with .grouped, the lower 32 bits set: any source
+					 * of the group */
 	struct fab_match_node node;
-	struct fab_match_group *group;	/* NULL: among the rest */
+	struct fab_match_group *group;	/* NULL: in fab_match.rest */
 };
 
-/* Head of an unexpected message, kept by the provider until a receive takes it. tag and src are set before it is added;
- * src changes by fab_match_set_unexp_src() only. */
+/* Embedded in an unexpected message, which the provider keeps until a receive takes it. The caller sets tag and src
+ * before it adds the message. Only fab_match_set_unexp_src() changes src afterwards. */
 struct fab_unexp {
 	struct fab_list order;		/* in fab_match.unexp_order, oldest first */
 	uint64_t seq;
 	uint64_t tag;
-	fi_addr_t src;			/* FI_ADDR_NOTAVAIL while the sender is in no AV */
+	fi_addr_t src;			/* FI_ADDR_NOTAVAIL while the sender is not in the address vector */
 	struct fab_match_node node[FAB_MATCH_INDEXES];
 };
 
-/* Entries of one (ignore, any) pair. match.c's own. */
+/* A group or index: the entries of one pair (ignore, any). Private to match.c. */
 struct fab_match_group {
 	uint64_t ignore;
-	uint64_t any;			/* bits of the source that do not count: 0, or those of an address */
+	uint64_t any;			/* the bits of the source that match any source: 0, or the address bits */
 	uint32_t key_cnt;
 	uint32_t cnt;			/* entries */
 	uint32_t mask;			/* buckets less one */
-	uint32_t used;			/* fab_match.use when it was last looked into */
-	struct fab_list *buckets;	/* owned; NULL: not in use yet */
+	uint32_t used;			/* fab_match.use when it was last searched */
+	struct fab_list *buckets;	/* owned; NULL: never used */
 };
 
 struct fab_match {
 	struct fab_list posted_order;	/* fab_posted.order; the caller may walk it */
 	struct fab_list unexp_order;	/* fab_unexp.order; likewise */
 	uint32_t posted_cnt, unexp_cnt;
-	uint16_t group_cnt;		/* of groups[] that were ever used */
-	uint16_t index_cnt;		/* likewise */
-	bool grouped;			/* sources have a peer group; the caller sets it between init and first use */
+	uint16_t group_cnt;		/* groups[] that were ever used */
+	uint16_t index_cnt;		/* indexes[] that were ever used */
+	bool grouped;			/* sources include a peer group; set by the caller between init and first use */
 	uint64_t next_seq;
-	uint32_t use;			/* wraps: then once the wrong index goes */
-	uint64_t searched;		/* steps of searches in unexp_order since an index was made */
-	struct fab_match_group groups[FAB_MATCH_GROUPS];	/* of posted receives */
-	struct fab_match_group indexes[FAB_MATCH_INDEXES];	/* of unexpected messages */
-	struct fab_list rest;		/* posted receives in no group, by fab_match_node.same */
+	uint32_t use;			/* counts searches; after a wrap an index may be replaced that is not the least
+					 * used */
+	uint64_t searched;		/* steps of long searches in unexp_order since the last index was built */
+	struct fab_match_group groups[FAB_MATCH_GROUPS];	/* for posted receives */
+	struct fab_match_group indexes[FAB_MATCH_INDEXES];	/* for unexpected messages */
+	struct fab_list rest;		/* posted receives without a group, linked by fab_match_node.same */
 };
 
-int fab_match_init(struct fab_match *match);	/* 0; no memory is taken yet */
-void fab_match_fini(struct fab_match *match);	/* both sides are empty */
+int fab_match_init(struct fab_match *match);	/* always 0; allocates nothing */
+void fab_match_fini(struct fab_match *match);	/* call it when both sides are empty */
 
-/* Post a receive that no unexpected message fits (ask fab_match_find_unexp first). 0; -FI_ENOMEM if there was no memory
- * for the first receive of its kind: not posted. */
+/* Post a receive that matches no unexpected message (call fab_match_find_unexp() before). 0. -FI_ENOMEM: it is not
+ * posted; possible only for the first receive of a pair. fab_match_unpost() takes a posted receive out. */
 int fab_match_post(struct fab_match *match, struct fab_posted *posted);
 void fab_match_unpost(struct fab_match *match, struct fab_posted *posted);
-/* The oldest posted receive that takes a message (tag, src); it stays posted (multi-receive): the caller unposts. NULL:
- * none. */
+/* The oldest posted receive that matches a message with this tag and source, or NULL. It stays posted, since it may be
+ * a multi-receive; the caller unposts it. */
 struct fab_posted *fab_match_find_posted(struct fab_match *match, uint64_t tag, fi_addr_t src);
 
-/* Keep a message for which no receive is posted; take it out again. */
+/* Add an unexpected message; take one out. */
 void fab_match_add_unexp(struct fab_match *match, struct fab_unexp *unexp);
 void fab_match_del_unexp(struct fab_match *match, struct fab_unexp *unexp);
-/* The oldest unexpected message for (tag, ignore, src), src as of a posted receive. It stays; the caller takes it out.
- * NULL: none. */
+/* The oldest unexpected message that matches a receive with this tag, ignore mask and source, or NULL. It stays in the
+ * list; the caller takes it out. */
 struct fab_unexp *fab_match_find_unexp(struct fab_match *match, uint64_t tag, uint64_t ignore, fi_addr_t src);
-/* The sender of a message became known (inserted into the AV), or unknown. The message keeps its place in the order. */
+/* Change the source of a message, when its sender was inserted into the address vector or removed from it. The message
+ * keeps its place in the order. */
 void fab_match_set_unexp_src(struct fab_match *match, struct fab_unexp *unexp, fi_addr_t src);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Posted receives and the messages that meet them.
+ * Posted receives and unexpected messages.
  *
- *   match      posted receives and unexpected messages, found by tag and source
- *   recv       on top of it, for all that match messages themselves: multi-receive, peek, claim, discard, cancel, flush
- *   recv_path  what every message passes of that, inlined with the provider's operations
+ *   match      finds posted receives and unexpected messages by tag and source
+ *   recv       the receives of providers that match messages themselves: multi-receive, peek, claim, discard, cancel
+ *   recv_path  the part of recv that every message runs through, compiled inline with the provider's operations
  */
 #ifndef FAB_RECEIVE_ROOM_H
 #define FAB_RECEIVE_ROOM_H

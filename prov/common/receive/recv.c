@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Posted receives, and messages that wait for one: what happens seldom, and what is no shorter for knowing its
- * provider. recv_path.h has the rest. Engine lock held, but for the option.
+ * The rare cases of receiving, and the functions that do not gain from constant operations. recv_path.h has the others.
+ * Engine lock held, except in fab_recv_setopt().
  */
 #include "common/receive/recv.h"
 
@@ -10,7 +10,7 @@
 #include "base/bits.h"
 #include "common/receive/recv_path.h"
 
-#define MIN_MULTI_RECV	64		/* bytes; what FI_OPT_MIN_MULTI_RECV is at first */
+#define MIN_MULTI_RECV	64		/* bytes; the default of FI_OPT_MIN_MULTI_RECV */
 
 /* ---- posted receives ---- */
 
@@ -27,7 +27,7 @@ bool fab_rx_claim(struct fab_recv *recv, struct fab_rx *rx, uint64_t len, struct
 	into->take = len < rx->len ? len : rx->len;
 	rx->busy++;
 	if (rx->flags & FI_MULTI_RECV) {
-		/* one buffer, filled from the front */
+		/* a multi-receive has one buffer, which messages fill from the front */
 		rx->iov[0].iov_base = into->start + into->take;
 		rx->iov[0].iov_len -= into->take;
 		rx->len -= into->take;
@@ -91,7 +91,7 @@ void fab_rx_finish(struct fab_recv *recv, struct fab_ep *ep, const struct fab_in
 	fab_rx_finish_with(recv, ep, into, msg, fail, recv->ops);
 }
 
-/* Complete a receive that no message has taken. */
+/* Complete a posted receive that no message has claimed with an error. */
 static void rx_fail_posted(struct fab_recv *recv, struct fab_rx *rx, int err)
 {
 	const struct fab_msg msg = { .src = FI_ADDR_NOTAVAIL };
@@ -155,7 +155,7 @@ void fab_rx_free(struct fab_recv *recv, struct fab_rx *rx)
 	fab_rx_free_with(recv, rx, recv->ops);
 }
 
-/* ---- messages that wait ---- */
+/* ---- kept messages ---- */
 
 struct fab_msg fab_kept_msg(const struct fab_recv *recv, const struct fab_kept *kept)
 {
@@ -206,7 +206,7 @@ void fab_recv_drop_all(struct fab_recv *recv)
 	fab_recv_each_kept(recv, recv_drop_one, NULL);
 }
 
-/* ---- life, options ---- */
+/* ---- init, fini, options ---- */
 
 int fab_recv_setopt(struct fab_recv *recv, const void *optval, size_t optlen)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What each message passes of the receiving half (recv.h), written once: posting a receive, finding one, keeping a
- * message, the end. A provider compiles it with `ops`, a static const, so that its operations are called directly and
- * nothing is left of those that it does not have. recv.c has the same for what happens seldom, by recv->ops.
+ * The part of the receiving half (recv.h) that every message runs through: posting and finding a receive, keeping a
+ * message, finishing. A provider compiles it with `ops`, a static const, so that its operations are called directly and
+ * the tests for missing operations disappear. recv.c has the same functions with recv->ops, for rare cases.
  *
  * Engine lock held.
  */
@@ -22,19 +22,20 @@ static inline struct fab_match *fab_rx_queue(struct fab_recv *recv, enum fab_op_
 	return &recv->queue[code - FAB_OP_RECV];
 }
 
-/* Descriptors of its buffers, as the call had them; some may be NULL. Only with ops->keeps_desc. */
+/* The descriptors of a receive's buffers, as the call passed them; some may be NULL. Only with ops->keeps_desc. */
 static inline void **fab_rx_desc(const struct fab_recv_ops *ops, struct fab_rx *rx)
 {
 	return (void **) (rx->own + ops->iov_own);
 }
 
-/* The tag by which a message is matched. */
+/* The tag for matching. */
 static inline uint64_t fab_msg_match_tag(const struct fab_msg *msg)
 {
 	return __builtin_expect(msg->flags & FI_TAGGED, 0) ? 0 : msg->tag;
 }
 
-/* The oldest posted receive for a message, or NULL: keep it. src as matching has it. */
+/* The oldest posted receive for a message. NULL: there is none, and the provider keeps the message. src is a source of
+ * matching. */
 FAB_RECV_PATH struct fab_rx *fab_recv_find(struct fab_recv *recv, enum fab_msg_class class, uint64_t tag, fi_addr_t src)
 {
 	struct fab_posted *posted = fab_match_find_posted(&recv->queue[class], tag, src);
@@ -42,9 +43,9 @@ FAB_RECV_PATH struct fab_rx *fab_recv_find(struct fab_recv *recv, enum fab_msg_c
 	return posted ? fab_container(posted, struct fab_rx, posted) : NULL;
 }
 
-/* ---- the end ---- */
+/* ---- finishing ---- */
 
-/* Nothing more can come to a receive, which is not posted: it goes. */
+/* fab_rx_free() with constant operations. */
 FAB_RECV_PATH void fab_rx_free_with(struct fab_recv *recv, struct fab_rx *rx, const struct fab_recv_ops *ops)
 {
 	if (ops->iov_own < ops->iov_max && rx->iov != rx->own)
@@ -52,11 +53,11 @@ FAB_RECV_PATH void fab_rx_free_with(struct fab_recv *recv, struct fab_rx *rx, co
 	fab_pool_put(rx->code == FAB_OP_CRECV ? &recv->coll_pool : &recv->pool, rx);
 }
 
-/* recv.c's: a receive has a hook, has failed (fail), was too short, or has the message of a stranger. */
+/* In recv.c: finish a receive that has a hook, has failed, is too short, or has a message from an unknown sender. */
 void fab_rx_finish_rare(struct fab_recv *recv, struct fab_ep *ep, const struct fab_into *into, struct fab_comp *comp,
 			const struct fab_msg *msg, const struct fab_cq_fail *fail);
 
-/* fab_rx_finish() */
+/* fab_rx_finish() with constant operations. */
 FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, const struct fab_into *into,
 				      const struct fab_msg *msg, const struct fab_cq_fail *fail,
 				      const struct fab_recv_ops *ops)
@@ -79,10 +80,10 @@ FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, 
 		fab_rx_free_with(recv, rx, ops);
 }
 
-/* ---- messages that wait ---- */
+/* ---- kept messages ---- */
 
-/* Keep a message until a receive takes it; what kept is embedded in is the provider's to fill in. src as matching has
- * it. */
+/* Keep a message until a receive takes it. The provider fills in the struct around *kept. src is a source of
+ * matching. */
 FAB_RECV_PATH void fab_recv_keep(struct fab_recv *recv, struct fab_kept *kept, const struct fab_msg *msg, fi_addr_t src)
 {
 	kept->into.rx = NULL;
@@ -97,7 +98,7 @@ FAB_RECV_PATH void fab_recv_keep(struct fab_recv *recv, struct fab_kept *kept, c
 	fab_match_add_unexp(&recv->queue[msg->class], &kept->match);
 }
 
-/* A receive takes a message. True: it is still posted, for more (multi-receive). */
+/* Let a receive take a kept message. True: the receive is a multi-receive and still posted. */
 FAB_RECV_PATH bool fab_kept_take_with(struct fab_recv *recv, struct fab_kept *kept, struct fab_rx *rx,
 				      const struct fab_recv_ops *ops)
 {
@@ -111,7 +112,7 @@ FAB_RECV_PATH bool fab_kept_take_with(struct fab_recv *recv, struct fab_kept *ke
 
 /* ---- posting ---- */
 
-/* fab_rx_new(), from this pool */
+/* fab_rx_new() with constant operations, from the given pool. */
 FAB_RECV_PATH int fab_rx_new_with(struct fab_recv *recv, struct fab_pool *pool, const struct fab_op *op, fi_addr_t src,
 				  const struct fab_recv_ops *ops, struct fab_rx **new_rx)
 {
@@ -150,7 +151,7 @@ FAB_RECV_PATH int fab_rx_new_with(struct fab_recv *recv, struct fab_pool *pool, 
 	return 0;
 }
 
-/* The oldest message that waits for such a receive, or NULL. */
+/* Finds the oldest kept message for a receive, or NULL. */
 typedef struct fab_kept *fab_recv_find_kept_fn(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src);
 FAB_RECV_PATH struct fab_kept *fab_recv_find_kept(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
 {
@@ -161,9 +162,9 @@ FAB_RECV_PATH struct fab_kept *fab_recv_find_kept(struct fab_recv *recv, const s
 }
 
 /*
- * Post a receive without FI_PEEK, FI_CLAIM and FI_DISCARD (fab_recv_peek()), for messages of src as
- * matching has it, which `find` finds where they wait; its room is in the pool. 0: one completion will follow, or has;
- * -FI_EAGAIN: the pool has no more; -FI_EINVAL, -FI_ENOMEM: nothing was done.
+ * Post a receive without FI_PEEK, FI_CLAIM and FI_DISCARD (these: fab_recv_peek()). src is a source of matching; `find`
+ * finds kept messages. The receive is allocated from pool. 0: one completion will follow, or has been written.
+ * -FI_EAGAIN: the pool is used up; -FI_EINVAL, -FI_ENOMEM: nothing was done.
  */
 FAB_RECV_PATH int fab_recv_post_with(struct fab_recv *recv, struct fab_pool *pool, const struct fab_op *op,
 				     fi_addr_t src, fab_recv_find_kept_fn *find, const struct fab_recv_ops *ops)
@@ -184,7 +185,7 @@ FAB_RECV_PATH int fab_recv_post_with(struct fab_recv *recv, struct fab_pool *poo
 			return ret;
 		}
 	}
-	/* a multi-receive may take several, and still be posted for more */
+	/* a multi-receive may take several messages, and stay posted */
 	while (kept && fab_kept_take_with(recv, kept, rx, ops))
 		kept = find(recv, op, src);
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Looking for a tagged message before receiving it, fi_tagged(3). Engine lock held.
+ * Peek, claim and discard of tagged messages, fi_tagged(3). Engine lock held.
  *
- *   FI_PEEK               is there one? Its length, tag, data and source, or FI_ENOMSG
- *   FI_PEEK | FI_CLAIM    and keep it for the receive that names the same context
- *   FI_CLAIM              receive what was claimed with this context, whatever address or tag the call gives
+ *   FI_PEEK               report length, tag, data and source of a message that has arrived, or FI_ENOMSG
+ *   FI_PEEK | FI_CLAIM    and reserve it for the receive with the same context
+ *   FI_CLAIM              receive the message claimed with this context; address and tag of the call are ignored
  *   ... | FI_DISCARD      and drop it
  */
 #include "common/receive/recv.h"
@@ -19,7 +19,7 @@ static void peek_found(struct fab_recv *recv, const struct fab_op *op, const str
 		.len = msg.len, .data = msg.data, .tag = msg.tag, .src = fab_ep_src(ep, msg.src),
 	};
 
-	/* the answer is the completion: there is one whatever was selected */
+	/* the completion is the result of a peek, so it is written even with selective completion */
 	fab_ep_complete(ep, op->code, &comp, ep->rx_cq);
 }
 
@@ -51,7 +51,7 @@ static void peek_look(struct fab_recv *recv, const struct fab_op *op, fi_addr_t 
 {
 	struct fab_kept *kept = fab_recv_find_kept(recv, op, src);
 
-	/* A program that only peeks finds its answer in each fi_cq_read, which then makes no progress. */
+	/* A program that only peeks gets a completion from every fi_cq_read(), which then makes no progress. */
 	if (!kept && fab_engine_run(recv->ep->engine))
 		kept = fab_recv_find_kept(recv, op, src);
 	if (!kept) {
@@ -76,7 +76,7 @@ static int peek_claim(struct fab_recv *recv, const struct fab_op *op, fi_addr_t 
 	int ret;
 
 	if (!kept) {
-		/* never claimed, or its sender went before all of it had come */
+		/* never claimed, or its sender failed before the message was complete */
 		peek_nothing(recv, op);
 		return 0;
 	}
