@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Exported queues and counters. An inbox has its own lock, the last that anybody takes; a knock at its descriptor,
- * one for all that comes until it is emptied, wakes the engine of the object, which empties it in a pass. The engine
- * stays the object's: an exported object counts as an endpoint would.
+ * Exported completion queues and counters. The lock of an inbox is taken after any other lock. The first item in an
+ * empty inbox writes its eventfd; this wakes the engine of the object, which empties the inbox in a pass. The object
+ * stays on its engine, since an exported form counts as a user of the engine.
  */
 #include "common/lent/lent_own.h"
 
@@ -18,37 +18,37 @@
 #include "common/domain/domain.h"
 #include "common/ops/ops.h"
 
-#define ROOM_FIRST 16			/* items that an inbox takes without asking for memory */
+#define ROOM_FIRST 16			/* items for which an inbox has room at first */
 
-/* What a peer has reported. */
+/* A completion that a peer has reported. */
 struct item {
 	struct fab_comp comp;
-	struct fab_cq_fail fail;	/* err 0: a success; err_data is owned */
+	struct fab_cq_fail fail;	/* err is 0: success; err_data is owned */
 };
 
 struct inbox {
-	struct fab_source source;	/* an eventfd on progress */
+	struct fab_source source;	/* an eventfd, added to engine */
 	struct fab_defer defer;
-	struct fab_engine *engine;	/* borrowed: of the object, final while this is open */
-	pthread_mutex_t lock;		/* guards what follows */
-	bool knocked;			/* the eventfd is written, or is about to be */
+	struct fab_engine *engine;	/* borrowed: the object's; constant while the inbox is open */
+	pthread_mutex_t lock;		/* guards the members below, and those of the struct around the inbox */
+	bool knocked;			/* the eventfd was written, and not read yet */
 };
 
 struct cq_export {
 	struct fid_peer_cq peer;
 	struct inbox inbox;
 	struct fab_list link;		/* in cq->exports; engine's lock */
-	struct fab_cq *cq;		/* borrowed: has a reference; likewise below */
+	struct fab_cq *cq;		/* borrowed: has a reference; the same below */
 	struct item *item;		/* owned, in order */
 	size_t cnt, room;
-	bool lost;			/* no memory for an item: the queue is to say so */
+	bool lost;			/* an item was lost for lack of memory: report it in the queue */
 };
 
 struct cntr_export {
 	struct fid_peer_cntr peer;
 	struct inbox inbox;
 	struct fab_cntr *cntr;
-	uint64_t incs, errs;		/* to be counted */
+	uint64_t incs, errs;		/* not added to the counter yet */
 };
 
 int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export *exp, bool is_peer)
@@ -62,7 +62,7 @@ int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export 
 
 /* ---- the inbox ---- */
 
-/* 0 or -FI_E*. ready runs with the engine's lock held. */
+/* 0 or -FI_E*. ready will be called with the engine's lock held. */
 static int inbox_open(struct inbox *inbox, struct fab_engine *engine,
 		      void (*ready)(struct fab_source *src, uint32_t events))
 {
@@ -89,7 +89,7 @@ destroy:
 	return ret;
 }
 
-/* Lock of the inbox held: something is in it. */
+/* Wake the engine: there is an item. Lock of the inbox held. */
 static void knock(struct inbox *inbox)
 {
 	const uint64_t one = 1;
@@ -100,7 +100,7 @@ static void knock(struct inbox *inbox)
 	(void) !fab_sock->write(inbox->source.fd, &one, sizeof(one));
 }
 
-/* Engine's and inbox's lock held: all of it will be taken out. */
+/* Read the eventfd; the caller then takes out all items. Locks of engine and inbox held. */
 static void lent_answer(struct inbox *inbox)
 {
 	uint64_t cnt;
@@ -110,7 +110,7 @@ static void lent_answer(struct inbox *inbox)
 	inbox->knocked = false;
 }
 
-/* Engine's lock held. defer frees the export, when nobody can be in its middle. */
+/* Engine's lock held. free_it frees the exported form, after the current pass. */
 static void inbox_close(struct inbox *inbox, void (*free_it)(struct fab_defer *defer))
 {
 	fab_source_del(&inbox->source);
@@ -127,7 +127,7 @@ static struct cq_export *cq_export_of(struct inbox *inbox)
 	return fab_container(inbox, struct cq_export, inbox);
 }
 
-/* Engine's lock held. */
+/* Move all items to the queue. Engine's lock held. */
 static void cq_empty(struct cq_export *x)
 {
 	const struct fab_cq_fail lost = { .err = FI_EOVERRUN, .prov_errno = FI_ENOMEM,
@@ -288,7 +288,8 @@ void fab_export_settle(struct fab_cq *cq)
 
 /* ---- counters ---- */
 
-/* Engine's lock held. What counts may trigger work that ends at a peer: not under the inbox's lock. */
+/* Add to the counter. Engine's lock held. The inbox's lock is not held meanwhile, since the counter may trigger work
+ * that ends in a call of a peer. */
 static void cntr_empty(struct cntr_export *x)
 {
 	uint64_t incs, errs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Exported address vectors and sets of addresses: peers ask, nothing is kept for them. */
+/* Exported address vectors and sets of addresses. Peers only read them, so they need no inbox. */
 #include "common/lent/lent_own.h"
 
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of the room: fab_lend() by class of object. Each returns what fab_lend() says.
+ * Private to this room: fab_lend() for each class of object, with the results of fab_lend().
  */
 #ifndef FAB_LENT_OWN_H
 #define FAB_LENT_OWN_H
 
 #include "common/lent/lent.h"
 
-/* The exported form of each class. *exp->fid is the caller's. No lock held. 0 or -FI_E* as fab_lend(). */
+/* Make the exported form. *exp->fid belongs to the caller. No lock held. 0 or -FI_E* as fab_lend(). */
 int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp);
 int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp);
 int fab_export_av(struct fab_av *av, struct fi_fid_export *exp);
