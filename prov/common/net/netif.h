@@ -51,35 +51,37 @@ struct fab_netif_source {
 extern const struct fab_netif_source *fab_netif_source;
 
 /*
- * One address from a node and a service, as fi_getinfo(3) and fi_av_insertsvc(3) name them. node: a host name, a
- * numeric address (the only thing with FI_NUMERICHOST), or an FI_ADDR_STR text ("fi_sockaddr_in://1.2.3.4:5", then
- * service is NULL); NULL is the wildcard address with FI_SOURCE, else the loopback address. service: a port number or a
- * name of /etc/services; NULL is port 0. family: AF_INET, AF_INET6, or AF_UNSPEC for whatever comes first. May ask name
- * servers, and wait for them. 0 with *addr, -FI_ENODATA (no such name, or none in this family), -FI_EINVAL (a service
- * that is none, a text that cannot be read), -FI_ENOMEM; then *why is a sentence for people, constant text.
+ * Resolve a node and a service of fi_getinfo(3) or fi_av_insertsvc(3) to one address. node: a host name, a numeric
+ * address (no other with FI_NUMERICHOST), or an FI_ADDR_STR text ("fi_sockaddr_in://1.2.3.4:5"; service is then NULL).
+ * A NULL node is the wildcard address with FI_SOURCE, and the loopback address without. service: a port number or a
+ * name from /etc/services; NULL is port 0. family: AF_INET, AF_INET6, or AF_UNSPEC for the first address found. May
+ * block on name servers. 0: *addr is set. -FI_ENODATA (no such name, or no address in this family), -FI_EINVAL (no such
+ * service, or an invalid text), -FI_ENOMEM: *why is the reason, a constant English text.
  */
 int fab_resolve_name(const char *node, const char *service, uint64_t flags, int family, union fab_sockaddr *addr,
 		     const char **why);
 
-/* The same of an address of InfiniBand, where a node is a GID, as IPv6 addresses are written, or an address text
- * (fi_sockaddr_ib://[GID]..., then service is NULL), and a service is a port of InfiniBand's own port space; names are
- * not looked up. On failure *sib is unchanged. */
+/* The same for an InfiniBand address. A node is a GID, written as an IPv6 address, or an address text
+ * (fi_sockaddr_ib://[GID]...; service is then NULL). A service is a port of InfiniBand's port space. Names are not
+ * resolved. On failure *sib is unchanged. */
 int fab_resolve_gid(const char *node, const char *service, uint64_t flags, struct fab_sockaddr_ib *sib,
 		    const char **why);
 
-/* The node that comes n places behind the named one; port 0, or that of an address text: an address is counted up, or
- * the number that a name ends with (node09, node10). flags: FI_NUMERICHOST, or 0. Answers as fab_resolve_name(). */
+/* Resolve the node n places after the given one. n is added to an address, or to the number at the end of a name
+ * (node09, node10). The port is 0, or the one in an address text. flags: FI_NUMERICHOST, or 0. Results as of
+ * fab_resolve_name(). */
 int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, union fab_sockaddr *addr,
 		    const char **why);
 
-/* The source and destination that a getinfo call means, from node/service/flags and hints' addresses. */
+/* The source and destination of a fi_getinfo() call, from its node, service and flags and from the addresses in its
+ * hints. */
 struct fab_addr_hint {
 	bool has_src, has_dest;
 	union fab_sockaddr src, dest;
 };
-/* Resolve all of it, in one family (AF_INET, AF_INET6) or whatever comes first (AF_UNSPEC): a provider with offers in
- * both asks once for each. An address of the hints that is of the other family is -FI_ENODATA. 0, -FI_ENODATA (no such
- * name), -FI_EINVAL (a service that is none, wrong address length ...): each told to the core under `prov`. */
+/* Resolve them for one family (AF_INET, AF_INET6) or for any (AF_UNSPEC: the first address found). A provider that
+ * offers both families calls it once for each. -FI_ENODATA: no such name, or the address in the hints is of the other
+ * family. -FI_EINVAL: invalid service, wrong address length ... Errors are reported to the core under `prov`. */
 int fab_resolve(const struct fi_provider *prov, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, int family, struct fab_addr_hint *out);
 
