@@ -1,67 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a provider is: everything that prov/common calls in a provider, in the order of a provider's life. Each struct
- * is declared in the room that calls it, named beside it; this page has all of them, and test/layering checks that no
- * slot is missing. The smallest provider, in one file to copy from: test/provider/loop.c. Steps: HACKING.md, "Add a
- * provider".
+ * The interface between prov/common and a provider: everything that prov/common calls in a provider, in the order of a
+ * provider's life. Each struct is declared in the header named beside it. test/layering checks that this page has all
+ * structs with all slots. test/provider/loop.c is a complete small provider in one file, to copy from. HACKING.md, "Add
+ * a provider", lists the steps.
  *
- * Words used below:
+ * Contexts in which functions are called:
  *
- *   control      on the thread of the application, no lock of ours held; may block, allocate and log
- *   data call    on the thread of the application, no lock held; takes the engine's lock itself (fab_engine_enter());
- *                does not block, and does not allocate for a small message
- *   pass         the engine's lock is held; the thread is one that reads or waits on a queue, or the engine's own
+ *   control      on the application's thread, with none of our locks held. May block, allocate and log
+ *   data call    on the application's thread, with no lock held; takes the engine's lock itself (fab_engine_enter()).
+ *                Does not block, and allocates nothing for a small message
+ *   pass         with the engine's lock held, on a thread that reads or waits on a queue, or on the engine's own thread
  *                (FI_PROGRESS_AUTO). Does not block, takes no other engine's lock, closes no object of an application
- *   under lock   the engine's lock is held, on any of those threads; otherwise as in a pass
+ *   under lock   with the engine's lock held, on any of these threads. The rules of a pass hold, too
  *
- * Locks are taken in this order: domain->join_lock, av->change_lock, an engine's lock, fabric->lock, and locks of the
- * provider last. Two engines' locks are never held at once.
+ * Order of locks: domain->join_lock, av->change_lock, an engine's lock, fabric->lock, locks of the provider. No thread
+ * holds the locks of two engines.
  *
  *
  * 1. Load, and fi_getinfo(3)
  *
- * struct fi_provider (<rdma/providers/fi_prov.h>): what the entry of a provider returns. Control.
+ * struct fi_provider (<rdma/providers/fi_prov.h>): the return value of a provider's entry function. Control.
  *
- *   getinfo          Any thread, several at once. Makes offers, hands them to fab_hints_match(), or to fab_ip_getinfo()
- *                    where addresses are IP. The caller owns the list
+ *   getinfo          Any thread, several at once. Makes offers and passes them to fab_hints_match(), or to
+ *                    fab_ip_getinfo() if addresses are IP. The caller owns the list
  *   fabric           fi_fabric(3): fab_fabric_open() with the tables of the fabric
- *   cleanup          Once, at the end of the process, with no fabric open: free what the entry allocated
+ *   cleanup          Called once, at the end of the process, when no fabric is open: free the memory of the entry
+ *                    function
  *
- * struct fab_offer (common/hints/hints.h): one entry that can be served, and what matching must know beside. Data, read
- * during the call only. Every provider's getinfo fills it; with struct fab_ip all but `info`.
+ * struct fab_offer (common/hints/hints.h): an entry that the provider offers, and rules for matching it. Data, read
+ * during the call only. getinfo fills it; with struct fab_ip all members but `info`.
  *
- *   info             The entry, complete, each attribute the most that can be had. Borrowed; the answer is a copy
- *   secondary_caps   Capabilities that are answered though nobody asked
- *   mode_told        Mode bits about what the provider does to programs that take them; never demanded
+ *   info             The entry, complete, each attribute with the most that the provider can do. Borrowed; the answer
+ *                    is a copy
+ *   secondary_caps   Capabilities in the answer although hints do not ask for them
+ *   mode_told        Mode bits that are answered if hints have them, and never required
  *   mr_mode_need     Memory registration modes that hints must allow
- *   mr_mode_can      Those that are honoured when hints have them
+ *   mr_mode_can      Memory registration modes that are answered if hints have them
  *   order_costs      Message orders that are answered on request only
- *   tclasses         Whether traffic classes mean anything
- *   auth_key_max     Longest authorization key in bytes; 0: there are none
- *   tx_size rx_size  What hints that leave the size open get
+ *   tclasses         True if packets are marked with traffic classes
+ *   auth_key_max     Longest authorization key in bytes; 0: keys are not supported
+ *   tx_size rx_size  Queue sizes for hints that leave them open
  *
- * struct fab_ip (common/offers/offers.h): getinfo of a provider with IP addresses. Control: called within fi_getinfo(),
- * and `fill` also within fi_endpoint() (fab_ip_check). Any thread, so its functions keep no state.
+ * struct fab_ip (common/offers/offers.h): getinfo of a provider with IP addresses. Control: called within fi_getinfo();
+ * `fill` is called within fi_endpoint(), too (fab_ip_check()). Any thread, so its functions keep no state.
  *
  *   prov             Borrowed, for the log
  *   iface            Filter of interfaces, or NULL. Borrowed for the call
  *   types type_cnt   Endpoint types, in the order of the answer. Borrowed for the call
- *   place            Is there something of the provider's on this interface? May rename domain and fabric. May block.
- *                    NULL: on all
- *   fill             All attributes of an entry but caps, names, addresses and versions. The info is the caller's;
- *                    memory that it gets a pointer to is freed with it (fi_freeinfo)
- *   nic              A new fid_nic, which the entry then owns; fab_nic_open() for what the kernel knows. May block
- *   offer            The rest of a struct fab_offer
+ *   place            True if the provider has a device for this interface. May change the names of domain and fabric.
+ *                    May block. NULL: true for all interfaces
+ *   fill             Set all attributes of an entry but caps, names, addresses and versions. The info belongs to the
+ *                    caller; fi_freeinfo() frees the memory to which it points
+ *   nic              Make the fid_nic that the entry will own; fab_nic_open() makes one from the kernel's data. May
+ *                    block
+ *   offer            The other members of the struct fab_offer
  *
  *
  * 2. Fabric, domain
  *
- * A fabric has two tables of libfabric's own, struct fi_ops and struct fi_ops_fabric. prov/common has a function for
- * each slot but `domain`; that calls fab_domain_open(), or fab_domain_init() where the provider's domain embeds a
- * struct fab_domain.
+ * A fabric has two tables of libfabric, struct fi_ops and struct fi_ops_fabric. prov/common has a function for each
+ * slot but `domain`. The provider's `domain` function calls fab_domain_open(), or fab_domain_init() if the provider's
+ * domain embeds a struct fab_domain.
  *
- * struct fab_domain_ops (common/domain/domain.h): tables of a domain. They are static, shared by all domains, and are
- * filled up with -FI_ENOSYS. All control.
+ * struct fab_domain_ops (common/domain/domain.h): tables of a domain. They are static, all domains share them, and
+ * empty slots are filled with -FI_ENOSYS. All control.
  *
  *   fid              close (fab_domain_close), bind (fab_domain_bind), control (fab_domain_control, or
  *                    fab_domain_work_control with FI_TRIGGER), ops_set (fab_domain_set_ops)
@@ -69,148 +72,155 @@
  *                    (fab_poll_open), endpoint2 (fab_endpoint2), query_collective (fab_coll_query); endpoint is the
  *                    provider's: fab_ep_open() with an init function
  *   mr               fab_mr_ops
- *   lend             fab_lend, or NULL: no object can be exported (fi_peer(3)). Called by fi_export_fid()
+ *   lend             fab_lend, or NULL: objects cannot be exported (fi_peer(3)). Called by fi_export_fid()
  *
  *
  * 3. Endpoint: open, bind, enable
  *
  * fab_ep_init_fn (common/endpoint/ep.h): the provider's part of opening. Control. Gets zeroed memory that begins with a
- * struct fab_ep; calls fab_ep_init() with the tables below; returns 0, or an error with nothing left to undo. The
- * memory is the provider's from then on, until its close slot frees it.
+ * struct fab_ep, and calls fab_ep_init() with the tables below. Returns 0, or an error after undoing everything. From
+ * then on the provider owns the memory, until its close slot frees it.
  *
  * struct fab_ep_ops (common/endpoint/ep.h): tables of an endpoint, static as those of the domain. All slots of the
- * first three are control, except `cancel`.
+ * first three tables are control, except `cancel`.
  *
- *   fid              close (see 6), bind (fab_ep_bind), control: FI_ENABLE is the provider's, which calls
- *                    fab_ep_check_enable(), takes the engine's lock, starts what it has (fab_source_add() ...) and sets
- *                    base.enabled; the rest goes to fab_ep_control(). base.engine is final when fab_ep_check_enable()
- *                    has returned 0. ops_open: fab_ep_ops_open, with a profiler
+ *   fid              close (see 6), bind (fab_ep_bind), control. The provider's control function handles FI_ENABLE: it
+ *                    calls fab_ep_check_enable(), takes the engine's lock, starts its sources (fab_source_add() ...)
+ *                    and sets base.enabled. It passes other commands to fab_ep_control(). base.engine is final when
+ *                    fab_ep_check_enable() has returned 0. ops_open: fab_ep_ops_open, with a profiler
  *   ep               cancel: a data call; completes one operation with FI_ECANCELED, or does nothing. getopt, setopt:
- *                    fab_ep_getopt and fab_ep_setopt, or called for options that the provider does not know
+ *                    fab_ep_getopt and fab_ep_setopt, which the provider's own may call for options it does not know
  *   cm               setname, getname, connect ...; join: fab_coll_join with FI_COLLECTIVE. NULL: none
  *   msg tagged rma atomic
- *                    The data calls, by capability: FAB_CALLS_MSG and its kin. NULL: no such capability
+ *                    The data calls, by capability: FAB_CALLS_MSG, FAB_CALLS_TAGGED, FAB_CALLS_RMA, FAB_CALLS_ATOMIC.
+ *                    NULL: the provider lacks the capability
  *   collective       fab_coll_ops, or NULL
  *   profiler         struct fab_profiler, or NULL
  *
- * struct fab_profiler (common/endpoint/profile.h): numbers about an endpoint, fi_profile(3). Called under lock, on the
- * thread of the application.
+ * struct fab_profiler (common/endpoint/profile.h): statistics of an endpoint, fi_profile(3). Called under lock, on the
+ * application's thread.
  *
- *   vars             Which FI_VAR_* there are
- *   events           Whether the provider calls fab_profile_event()
- *   read             The value of a number
- *   queue            Copies messages that wait into the caller's array, as many as it has room for; returns their
- *                    number in all
+ *   vars             The FI_VAR_* that the provider has
+ *   events           True if the provider calls fab_profile_event()
+ *   read             Returns the value of a variable
+ *   queue            Copies unexpected messages into the caller's array, as many as it has room for; returns the
+ *                    number of all
  *
- * struct fab_pep_ops (common/endpoint/pep.h): passive endpoints, of providers with FI_EP_MSG. Control, but for what is
- * said.
+ * struct fab_pep_ops (common/endpoint/pep.h): passive endpoints, of providers with FI_EP_MSG. Control, unless a slot
+ * says otherwise.
  *
- *   cm_data_max      Bytes of private data, at most
- *   bind             fi_listen() and fi_getname(): have an address, in pep->addr. May be bound already
- *   unbind           fi_setname(): give it back
- *   listen           From here on requests may come: fab_pep_request(), under lock of the EQ's engine. May take that
- *                    lock
- *   stop             fi_close(), first: when it returns, no request comes and nothing of the provider's runs
- *   fini             fi_close(), last: free what the provider keeps behind pep; pep itself is freed by the caller
- *   reject           fi_reject(): answer the request and free it. It is the provider's from here on
- *   drop             A request that nobody wants: free it, no answer is due. May block. May be called under lock of an
- *                    engine; fabric->lock is not held
- *   describe         Adds to the info of a request; the info is the caller's. May be called under lock. NULL: nothing
- *   advertise        Changes the name that fi_getname() gives. NULL: it is the address bound
+ *   cm_data_max      Most bytes of private data
+ *   bind             For fi_listen() and fi_getname(): bind to an address, and set pep->addr. May be bound already
+ *   unbind           For fi_setname(): release the address
+ *   listen           Accept connection requests from now on: fab_pep_request(), under the lock of the EQ's engine. May
+ *                    take that lock
+ *   stop             First step of fi_close(): when it returns, no request comes and no function of the provider runs
+ *   fini             Last step of fi_close(): free the provider's memory behind pep; the caller frees pep itself
+ *   reject           fi_reject(): answer the request and free it. The provider owns it from here on
+ *   drop             Free a request without an answer. May block. May be called under the lock of an engine;
+ *                    fabric->lock is not held
+ *   describe         Complete the info of a request; the info belongs to the caller. May be called under lock. NULL:
+ *                    nothing to add
+ *   advertise        Change the name that fi_getname() returns. NULL: it is the address bound
  *
  *
  * 4. Data calls
  *
- * struct fab_calls (common/calls/calls_message.h): what the data calls end in. A static const of one file of the
- * provider, which alone includes "common/calls/calls.h".
+ * struct fab_calls (common/calls/calls_message.h): the functions and limits behind the data calls. A static const in
+ * one file of the provider. Only this file includes "common/calls/calls.h".
  *
  *   prov             For the log
- *   submit           A data call: sends, writes, reads, atomics. 0: one completion follows, if one is due, by
- *                    fab_ep_complete() or fab_ep_fail(). -FI_EAGAIN: a queue is full, nothing was done. Another error:
- *                    nothing was done. op, and the vectors behind it, are the caller's and gone when it returns; the
- *                    buffers are the provider's until the completion, with FI_INJECT only until it returns
+ *   submit           A data call: sends, writes, reads, atomics. 0: one completion will be reported by
+ *                    fab_ep_complete() or fab_ep_fail(), if the operation has one. -FI_EAGAIN: a queue is full, and
+ *                    nothing was done. Another error: nothing was done. op and its vectors belong to the caller, and
+ *                    are valid only during the call. The provider owns the buffers until the completion; with
+ *                    FI_INJECT only until it returns
  *   post_recv        A data call: receives. The same
  *   send_flags write_flags read_flags recv_flags trecv_flags atomic_flags
- *                    Flags that the calls with a message may have; others are refused before submit sees them
+ *                    Flags that calls with a message may have; other flags are refused before submit is called
  *   iov_limit rma_limit
- *                    Entries of a local and of a remote vector; longer ones are refused as well
- *   atomic_max       Bytes of an atomic's elements
+ *                    Most entries of a local and of a remote vector; longer vectors are refused, too
+ *   atomic_max       Most bytes of an atomic, all elements together
  *
- * struct fab_hook (common/op/op.h): an operation with op->hooked ends in a function in place of a completion.
- * fab_recv_*() see to it; a provider that ends operations by itself asks for it.
+ * struct fab_hook (common/op/op.h): for an operation with op->hooked set, a function that is called instead of writing
+ * a completion. fab_recv_*() do this for receives; a provider does it for operations that it completes itself.
  *
- *   done             Under lock, in the middle of sending or receiving: submits nothing. The hook is its owner's again
+ *   done             Under lock, in the middle of sending or receiving: must not submit operations. The provider does
+ *                    not use the hook after this
  *
- * struct fab_recv_ops (common/receive/recv.h): a provider that matches messages with receives (struct fab_recv). A
- * constant that the compiler sees. Functions: under lock, within fab_recv_post() or a pass.
+ * struct fab_recv_ops (common/receive/recv.h): of a provider that matches messages with receives (struct fab_recv). A
+ * constant that the compiler sees. Functions are called under lock, when a receive is posted or in a pass.
  *
- *   iov_max          Entries of a receive, at most
- *   iov_own          Those that it has room for in itself
- *   keeps_desc       Whether descriptors of local memory are kept with a receive
- *   take             A receive has taken a message that was kept: put its bytes there and finish, now or later. The
- *                    message is in no queue any more, and is the provider's to free. False: its endpoint receives
- *                    nothing any more
- *   drop             Nobody is to have it. Likewise the provider's to free
- *   reporter         The endpoint on whose queue it ends, of receives that several share. NULL: recv->ep
- *   unknown          FI_SOURCE_ERR: write the error of a message from a sender that is in no vector. NULL: not offered
+ *   iov_max          Most entries of a receive's vector
+ *   iov_own          Entries with room in struct fab_rx itself
+ *   keeps_desc       True if descriptors of local memory are kept with a receive
+ *   take             A receive has taken a kept message: copy the bytes to it and finish it, now or later. The message
+ *                    is in no queue any more, and the provider frees it. False: its endpoint does not receive any more
+ *   drop             A kept message is discarded. The provider frees it
+ *   reporter         The endpoint whose completion queue reports a receive that several endpoints share. NULL: recv->ep
+ *   unknown          With FI_SOURCE_ERR: write the error entry of a message whose sender is not in the address vector.
+ *                    NULL: FI_SOURCE_ERR is not offered
  *
- * struct fab_coll_net (common/collective/collective.h): what collectives are made of. Under lock, never from within a
- * completion; none blocks.
+ * struct fab_coll_net (common/collective/collective.h): messages and connections for collectives. Called under lock,
+ * never from within a completion; none blocks.
  *
- *   submit           A message to or from a member (FAB_OP_CSEND, FAB_OP_CRECV), which ends in its hook
- *   cancel           Take one back: its hook is called, now or later
- *   watch            Be connected to a member, and call fab_coll_lost() if that ends
+ *   submit           Send a message to a member (FAB_OP_CSEND) or receive one (FAB_OP_CRECV). Ends by calling its hook
+ *   cancel           Cancel a message: its hook is called, now or later
+ *   watch            Connect to a member, and call fab_coll_lost() if the connection ends
  *   abort            Tell a member that the group has failed. May be called while a message is parsed
- *   is_self          Is that our own address? A question, no more
+ *   is_self          True if the address is this endpoint's own. Changes nothing
  *
  *
  * 5. Progress
  *
- * A provider is called in a pass because it has left one of these with the engine (common/engine/engine.h). All are
- * embedded in something of the provider's, which has to stay until it has been taken out again.
+ * An engine calls a provider in its passes if the provider has registered one of these structs with it
+ * (common/engine/engine.h). The provider embeds them in structs of its own, which must live until they are taken out
+ * again.
  *
  * struct fab_source: a file descriptor, from fab_source_add() to fab_source_del().
  *
- *   ready            The descriptor is as was asked (level triggered). Pass
- *   poll             One non-blocking read without being told; true if it gave anything. NULL: only `ready`. Pass
+ *   ready            The descriptor has the events asked for (level triggered). Pass
+ *   poll             Try one non-blocking read without an event; true if it read anything. NULL: only `ready`. Pass
  *
  * struct fab_timer: from fab_timer_start() until it has fired or fab_timer_stop().
  *
- *   fire             Once. The timer may be started again in here. Pass
+ *   fire             Called once. May start the timer again. Pass
  *
  * struct fab_flush: from fab_engine_flush_later() until it is called or fab_flush_cancel().
  *
- *   flush            At the start of the next pass, and before a thread sleeps: send what was held back. Pass
+ *   flush            Called at the start of the next pass, and before a thread sleeps: send what was held back. Pass
  *
- * struct fab_poll_fn: in engine->polls as long as there is hardware to look at.
+ * struct fab_poll_fn: in engine->polls as long as there is hardware to poll.
  *
- *   poll             Every pass; true if it found anything. With watchers, finding nothing obliges it to make
- *                    engine->epfd readable when there is something. Pass
+ *   poll             Called in every pass; true if it found anything. If the engine has watchers and it found nothing,
+ *                    it must make engine->epfd readable as soon as there is something. Pass
  *
- * struct fab_defer: memory that sources of this pass may still point to, handed to fab_engine_defer().
+ * struct fab_defer: memory to which sources of this pass may still point, handed to fab_engine_defer().
  *
- *   free             The pass is over: free it. Under lock
+ *   free             Free it: the pass is over. Under lock
  *
- * struct fab_av_watch (common/av/vector.h): an endpoint that keeps something by fi_addr, from fab_av_watch() to
- * fab_av_unwatch(). On the thread that changes the vector, av->change_lock held, no engine's lock: it may take one, and
- * changes no vector.
+ * struct fab_av_watch (common/av/vector.h): of an endpoint that keeps data by fi_addr_t, from fab_av_watch() to
+ * fab_av_unwatch(). Called on the thread that changes the vector, with av->change_lock held and no engine's lock. May
+ * take an engine's lock; must not change a vector.
  *
- *   inserted         An address has this fi_addr now
- *   removed          It has none any more; the number may be used again as soon as this returns
+ *   inserted         An address was inserted at this fi_addr_t
+ *   removed          It was removed; the fi_addr_t may be used again as soon as this returns
  *
- * struct fab_pace (common/pace/pace.h): connects in turn, so that a listener is not flooded. Under lock.
+ * struct fab_pace (common/pace/pace.h): bounds the attempts to connect under way, so that no listener is flooded. Under
+ * lock.
  *
- *   young_max        How many attempts may be under way at once
- *   begin            An attempt that was in line may begin
+ *   young_max        The most attempts that may be young at a time
+ *   begin            An attempt that waited in line may begin
  *
  *
  * 6. Close
  *
- * The close slot of an endpoint, control, in this order: fab_ep_check_close() and fab_coll_check_close(), which may
- * refuse (-FI_EBUSY); refuse new work; fab_trigger_close(), with triggered operations; under lock, take out every
- * source, timer and flush, and complete what is outstanding with FI_ECANCELED; fab_av_unwatch() without the lock;
- * fab_eq_purge(), if there is an EQ; fab_ep_fini(), which gives back CQs, counters, vectors and the domain; free the
- * memory. Domain and fabric answer -FI_EBUSY by themselves while something of theirs is open.
+ * The close slot of an endpoint (control) does this, in this order: call fab_ep_check_close() and
+ * fab_coll_check_close(), which may refuse (-FI_EBUSY); refuse new operations; call fab_trigger_close(), if it has
+ * triggered operations; under lock, take out every source, timer and flush, and complete outstanding operations with
+ * FI_ECANCELED; call fab_av_unwatch() without the lock; call fab_eq_purge(), if there is an EQ; call fab_ep_fini(),
+ * which drops the references to CQs, counters, vectors and the domain; free the memory. Domain and fabric return
+ * -FI_EBUSY by themselves while objects of theirs are open.
  */
 #ifndef FAB_PROVIDER_H
 #define FAB_PROVIDER_H
