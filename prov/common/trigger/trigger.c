@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See trigger.h: what the application hands over and takes back.
+ * See trigger.h: copying, queueing and cancelling triggered operations and deferred work.
  */
 #include "common/trigger/trigger_work.h"
 
@@ -11,8 +11,8 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 
-/* Deferred work of this thread on its way through the data call that makes a struct fab_op of it: the call's
- * context. */
+/* Deferred work of this thread, while it passes through the data call that makes a struct fab_op of it. The context of
+ * that call points to it. */
 struct draft {
 	struct fab_domain *domain;
 	struct fi_deferred_work *deferred;
@@ -41,7 +41,7 @@ static struct fab_cntr *trigger_cntr(const struct fab_domain *domain, struct fid
 	return NULL;
 }
 
-/* What an operation with FI_TRIGGER waits for. 0 or -FI_E*. */
+/* Find the counter and threshold of an operation with FI_TRIGGER. 0 or -FI_E*. */
 static int condition_of(struct fab_ep *ep, const struct fi_triggered_context *context, struct fab_cntr **cntr,
 			uint64_t *threshold)
 {
@@ -65,7 +65,7 @@ static int condition_of(struct fab_ep *ep, const struct fi_triggered_context *co
 	return *cntr ? 0 : -FI_EINVAL;
 }
 
-/* What can be deferred but not hooked: more than one completion, or none of its own. */
+/* Flags of operations that cannot be deferred, since they have no completion of their own, or several. */
 #define NOT_DEFERRED (FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
 static int condition_of_draft(struct fab_ep *ep, const struct draft *draft, const struct fab_op *op,
@@ -87,7 +87,7 @@ static int condition_of_draft(struct fab_ep *ep, const struct draft *draft, cons
 	return *cntr ? 0 : -FI_EINVAL;
 }
 
-/* Where what an operation points to goes: from here on. */
+/* Copy len bytes to *pos, and advance *pos. Returns the copy. */
 static void *put(uint8_t **pos, const void *from, size_t len)
 {
 	void *to = *pos;
@@ -103,7 +103,7 @@ static size_t vec_len(uint32_t cnt)
 	return cnt * sizeof(struct iovec);
 }
 
-/* A vector and, if data, what it points to. */
+/* Copy a vector; if data is not NULL, also copy its buffers, to *data. */
 static const struct iovec *put_vec(uint8_t **pos, uint8_t **data, const struct iovec *from, uint32_t cnt)
 {
 	struct iovec *iov = put(pos, from, vec_len(cnt));
@@ -113,7 +113,7 @@ static const struct iovec *put_vec(uint8_t **pos, uint8_t **data, const struct i
 	return iov;
 }
 
-/* Bytes of the buffers that FI_INJECT gives back at once: those that are not results. */
+/* The length of the buffers that FI_INJECT returns to the application at once: all but those for results. */
 static size_t inject_len(const struct fab_op *op)
 {
 	size_t len = op->code < FAB_OP_READ ? fab_iov_len(op->iov, op->iov_cnt) : 0;
@@ -272,8 +272,9 @@ static int queue_cntr_op(struct fab_domain *domain, struct fi_deferred_work *def
 	return fab_work_arm(work);
 }
 
-/* Each kind of operation: through the data call that it is, which makes a struct fab_op of it and comes back in
- * fab_trigger_op(). The structs of atomic operations begin with what an fi_op_atomic is. */
+/* Pass deferred work through its data call. The call makes a struct fab_op of it and passes that to fab_trigger_op(),
+ * which recognises it by its context. The structs of all atomic operations begin with the members of struct
+ * fi_op_atomic. */
 #define DRAFT(what)								\
 	({									\
 		__typeof__((what)->msg) msg_ = (what)->msg;			\

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See trigger_work.h: waiting, ready, begun.
+ * See trigger_work.h: works while they wait, become ready, begin and end.
  */
 #include "common/trigger/trigger_work.h"
 
@@ -13,12 +13,12 @@
 #include "base/bits.h"
 #include "base/sock.h"
 
-/* Guarded by the engine's lock, but for what says otherwise. */
+/* The ready list of an engine. Guarded by the engine's lock, except where a member says otherwise. */
 struct fab_ready {
 	struct fab_attached attached;	/* to the engine */
-	struct fab_list works;		/* by work.link, in the order in which they are to begin; under work_lock */
+	struct fab_list works;		/* linked by work.link, in the order in which they will begin; work_lock */
 	struct fab_flush flush;
-	struct fab_source source;	/* an eventfd that other engines write to; fd -1: there are none */
+	struct fab_source source;	/* an eventfd for other engines; fd -1: there is only one engine */
 	struct fab_domain *domain;
 };
 
@@ -56,9 +56,9 @@ void fab_work_free(struct fab_work *work)
 	free(work);
 }
 
-/* ---- running what is ready ---- */
+/* ---- running ready works ---- */
 
-/* What is ready on an engine, once ready_open() has succeeded there. */
+/* The ready list of an engine, after ready_open(). */
 static struct fab_ready *ready_of(const struct fab_engine *engine)
 {
 	return fab_container(engine->attached, struct fab_ready, attached);
@@ -80,7 +80,7 @@ static void ready_knock(struct fab_engine *to, struct fab_engine *from)
 		(void) !fab_sock->write(ready_of(to)->source.fd, &one, sizeof(one));
 }
 
-/* Deferred work has ended: the lock of the completion counter's engine is held. */
+/* Increment the completion counter of ended deferred work. The lock of the counter's engine is held. */
 static void work_count(struct fab_work *work)
 {
 	struct fab_cntr *cntr = work->completion;
@@ -149,7 +149,7 @@ static void work_change_cntr(struct fab_work *work)
 
 static void work_submit(struct fab_work *work)
 {
-	bool hooked = work->op.hooked;		/* then it may be gone when submit returns */
+	bool hooked = work->op.hooked;		/* a hooked work may have been freed when submit returns */
 	int ret = work->submit(work->ep, &work->op);
 
 	if (ret)
@@ -182,7 +182,8 @@ static struct fab_work *ready_pop(struct fab_ready *ready)
 	return work;
 }
 
-/* Also what becomes ready meanwhile: each begins once, so that this ends. Lock held. */
+/* Run all ready works, including those that become ready meanwhile. Each work begins once, so the loop ends. Lock
+ * held. */
 static void ready_run(struct fab_ready *ready)
 {
 	struct fab_work *work;
@@ -253,7 +254,7 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engin
 	return ret;
 }
 
-/* Give an engine a ready list, if it has none. 0 or -FI_E*. No lock held. */
+/* Make the ready list of an engine, if it has none. 0 or -FI_E*. No lock held. */
 static int ready_open(struct fab_domain *domain, struct fab_engine *engine)
 {
 	int ret;
@@ -297,7 +298,7 @@ static void cntr_reached(struct fab_cntr *cntr)
 	pthread_mutex_unlock(&cntr->domain->work_lock);
 }
 
-/* Behind those with the same threshold. */
+/* Insert it into the counter's list, behind works with the same threshold. */
 static void work_wait_for(struct fab_work *work)
 {
 	struct fab_list *place;
