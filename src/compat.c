@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Bytes of each structure. That of fi_fabric_attr was the same in 1.0, but its last member lies in what was padding. */
+/* Bytes of each structure. fi_fabric_attr had the same size in 1.0: its last member lies in former padding. */
 static const struct {
 	uint32_t since;		/* first API version with this layout */
 	uint8_t info, tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr;

@@ -36,16 +36,16 @@ void fab_init(void)
 	pthread_once(&once, fabric_start);
 }
 
-static _Atomic int open_cnt;		/* fabrics */
+static _Atomic int open_cnt;		/* fabrics open */
 
 void fab_count_fabric(int change)
 {
 	atomic_fetch_add(&open_cnt, change);
 }
 
-/* At the end of the process, or when the library is unloaded. A program that ends with fabrics open has perhaps
- * progress threads, and threads of its own, that are still inside of calls, which log and read parameters until the
- * last moment: then all is left as it is, and the kernel frees it. */
+/* Called at the end of the process, or when the library is unloaded. If fabrics are still open, progress threads or the
+ * program's own threads may be inside of calls, which log and read parameters. Everything is then left as it is, and
+ * the kernel frees it. */
 static void __attribute__((destructor)) stop(void)
 {
 	if (atomic_load(&open_cnt) > 0)
@@ -80,7 +80,7 @@ FAB_EXPORT int fab_fabric_1_1(struct fi_fabric_attr *attr, struct fid_fabric **f
 	ret = prov->fabric(attr, fabric, context);
 	if (ret)
 		return ret;
-	/* a provider from before 1.5 has no such member in its object */
+	/* the object of a provider from before 1.5 lacks this member */
 	if (FI_VERSION_GE(prov->fi_version, FI_VERSION(1, 5)))
 		(*fabric)->api_version = attr->api_version;
 	FAB_INFO("opened fabric %s of provider %s for API %u.%u", attr->name ? attr->name : "(null)", attr->prov_name,
@@ -111,7 +111,8 @@ FAB_EXPORT int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint
 	return fab_fabric_1_1(info ? info->fabric_attr : NULL, fabric, context);
 }
 
-/* What fi_open() can open. There is no memory registration cache ("mr_cache"): registering is free of charge here. */
+/* The names that fi_open() knows. There is no memory registration cache ("mr_cache"), since registration is cheap
+ * here. */
 static const struct {
 	const char *name;
 	int (*open)(struct fid **fid, void *context);

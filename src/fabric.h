@@ -10,7 +10,8 @@
  * not call this: it would wait for itself. */
 void fab_init(void);
 
-/* One more fabric is open (change 1), or one less (-1): fab_core_ops.count_fabric. Any thread. */
+/* Count the open fabrics: change is 1 when one was opened, -1 when one is about to be freed. See
+ * fab_core_ops.count_fabric. Any thread. */
 void fab_count_fabric(int change);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo(): check the call, ask each provider whose name may match, merge the answers, and say why if there are
- * none. The providers interpret node, service, hints and addresses (prov/common/hints/hints.c). The core handles
+ * fi_getinfo(): check the call, ask each provider whose name may match, merge the answers, and log why if nothing
+ * matches. The providers interpret node, service, hints and addresses (prov/common/hints/hints.c). The core handles
  * provider names, versions, flags and the order of entries.
  *
  * A call that succeeds does not pay for reasons: they are collected in a second round of calls, only when the first

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parameters: definitions with their values, the environment and the configuration file behind them.
- * State: one list of parameters under one mutex, and the file's lines, read once. Nothing logs with the mutex held, or
- * while the file is read, because the logger's own settings are parameters.
+ * Parameters: their definitions and values, and the sources of values: the environment and the configuration file.
+ * State: a list of parameters under one mutex, and the lines of the file, which is read once. Nothing is logged with
+ * the mutex held or while the file is read, because the logger's own settings are parameters.
  */
 #include "param.h"
 
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum {
-	MAX_FILE_LEN = 1 << 20,	/* of the configuration file; the line that passes it, and what follows, are not read */
+	MAX_FILE_LEN = 1 << 20,	/* of the configuration file; the line that passes it, and later lines, are not read */
 	MAX_NAME_LEN = 128,	/* of FI_PROV_NAME with its NUL */
 };
 
@@ -38,12 +38,14 @@ struct param {
 	struct fab_list link;
 	char *env_name;			/* owned, as is value; value NULL: not set */
 	char *help;
-	size_t why_at;			/* of one without effect: where in help the reason is; else 0 */
+	size_t why_at;			/* offset in help of the reason why the parameter has no effect; 0: it has
+					 * one */
 	char *value;
 	enum fi_param_type type;
 };
 
-/* "NAME = value" of the file, or a line that is not (name NULL, value the line). Both point into file.text. */
+/* A line "NAME = value" of the file, or an invalid line (name is NULL, value is the line). Both point into
+ * file.text. */
 struct file_line {
 	const char *name;
 	const char *value;
@@ -55,10 +57,10 @@ static struct {
 	struct file_line *lines;
 	size_t line_cnt;
 	int error;			/* errno of reading the file */
-	const char *fault;		/* what else is wrong with it, constant text */
-	bool cut;			/* it is longer than MAX_FILE_LEN: its last lines are missing */
+	const char *fault;		/* another reason why the file is not used, constant text */
+	bool cut;			/* longer than MAX_FILE_LEN: the last lines are missing */
 	unsigned last_number;		/* of the last line that was read */
-	bool preferred;			/* over the environment */
+	bool preferred;			/* FI_PREFER_SYSCONFIG: the file is preferred over the environment */
 } file;
 
 const char *fab_param_path = FAB_SYSCONF_DIR "/libfabric.conf";
@@ -68,7 +70,7 @@ static pthread_mutex_t params_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t file_once = PTHREAD_ONCE_INIT;
 static pthread_once_t report_once = PTHREAD_ONCE_INIT;
 
-/* 0 or -FI_EINVAL. */
+/* Parse a boolean. 0 or -FI_EINVAL. */
 static int parse_bool(const char *str, int *value)
 {
 	static const char *const words[][2] = {
@@ -88,8 +90,8 @@ static int parse_bool(const char *str, int *value)
 	return -FI_EINVAL;
 }
 
-/* The factor of a number, from the text behind its digits: blanks, then k, m or g in either case, perhaps with "i", "B"
- * or "iB" behind it, or "B" alone, which are bytes. 0: the text is something else. */
+/* The factor of a number, from the text behind its digits: blanks, then k, m or g in either case, optionally followed
+ * by "i", "B" or "iB"; or "B" alone (bytes). 0: the text is not a unit. */
 static long long unit_of(const char *text)
 {
 	static const char units[] = "kmg";
@@ -152,7 +154,7 @@ static char *trim(char *str)
 	return str;
 }
 
-/* A name of capitals, digits and underscores that begins with FI_. */
+/* True if the name consists of capitals, digits and underscores, and begins with FI_. */
 static bool name_valid(const char *name)
 {
 	if (strncmp(name, "FI_", 3) || !name[3])
@@ -163,8 +165,8 @@ static bool name_valid(const char *name)
 	return true;
 }
 
-/* Open the file; -1 if there is none, or it is /dev/null, which stands for none; or with file.error or file.fault set.
- * Nobody is waited for: a FIFO would be opened at once, and is no file to read parameters from. */
+/* Open the file. -1: it does not exist, or is /dev/null, which counts as not existing; or file.error or file.fault is
+ * set. Does not block: a FIFO is opened without waiting, and then refused. */
 static int param_open_file(void)
 {
 	int fd = open(fab_param_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -184,7 +186,7 @@ static int param_open_file(void)
 	return -1;
 }
 
-/* Read up to size bytes. How many there were, or -1 with file.error set. */
+/* Read up to size bytes. Returns the number of bytes read, or -1 with file.error set. */
 static ssize_t read_up_to(int fd, char *text, size_t size)
 {
 	size_t len = 0;
@@ -200,8 +202,8 @@ static ssize_t read_up_to(int fd, char *text, size_t size)
 	return got < 0 ? -1 : (ssize_t) len;
 }
 
-/* Read the whole file as one string, or of one that is too long the lines that end within the bound. NULL if there is
- * none, or with file.error or file.fault set. */
+/* Read the whole file as one string; of a file that is too long, the lines that end within the bound. NULL: the file
+ * does not exist, or file.error or file.fault is set. */
 static char *read_text(void)
 {
 	int fd = param_open_file();
@@ -298,7 +300,7 @@ void fab_param_report(void)
 	pthread_once(&report_once, param_report);
 }
 
-/* Later lines win. */
+/* If a name is set twice, the later line counts. */
 static const char *file_value(const char *name)
 {
 	size_t i;
@@ -316,7 +318,7 @@ static const char *param_look_up(const char *env_name)
 	return conf && (file.preferred || !env) ? conf : env;
 }
 
-/* FI_PROV_NAME in buf. 0, or -FI_EINVAL if it does not fit. */
+/* Write FI_PROV_NAME to buf. 0, or -FI_EINVAL if it does not fit. */
 static int make_env_name(const struct fi_provider *provider, const char *name, char *buf)
 {
 	struct fab_strbuf sb;
@@ -356,7 +358,7 @@ static void param_free(struct param *param)
 	free(param);
 }
 
-/* help is taken over, also on failure (NULL). */
+/* Owns help from here on, also on failure (NULL). */
 static struct param *param_alloc(const char *env_name, enum fi_param_type type, char *help, size_t why_at)
 {
 	const char *value = param_look_up(env_name);
@@ -555,13 +557,13 @@ FAB_EXPORT void fi_freeparams(struct fi_param *array)
 	free(array);
 }
 
-/* ---- settings as a whole ---- */
+/* ---- all settings ---- */
 
 void fab_param_each(void (*each)(const char *env_name, const char *why, const char *value))
 {
 	struct fab_list *link;
 
-	/* not locked: parameters are added at the end, and none goes before fab_param_fini() */
+	/* Without the mutex: parameters are only appended, and freed only by fab_param_fini(). */
 	fab_list_for_each(&params, link) {
 		struct param *param = fab_container(link, struct param, link);
 
@@ -569,7 +571,8 @@ void fab_param_each(void (*each)(const char *env_name, const char *why, const ch
 	}
 }
 
-/* Is name[0..len) a name like those of parameters, and of none that is defined? Then it is in buf. */
+/* True if name[0..len) is a valid name of a parameter, and no parameter of this name is defined. The name is then in
+ * buf. */
 static bool unknown(const char *name, size_t len, char *buf)
 {
 	bool defined;
@@ -598,7 +601,8 @@ void fab_param_each_unknown(void (*each)(const char *env_name))
 	for (i = 0; i < file.line_cnt; i++) {
 		const char *line = file.lines[i].name;
 
-		/* what is last counts (file_value), and what the environment says too has been told */
+		/* pass a name once: not for an earlier line of it, and not if the environment, which was walked before,
+		 * has it, too */
 		if (line && unknown(line, strlen(line), name) && file.lines[i].value == file_value(name) &&
 		    !secure_getenv(name))
 			each(name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Finding, judging and keeping providers. Whatever is wrong with one costs one line of log, never the others.
- * Runs inside fab_init(), on one thread, and is constant afterwards.
+ * Finds, checks and keeps providers. A provider that cannot be used costs one line in the log, and does not affect
+ * others. Runs inside fab_init(), on one thread; the list is constant afterwards.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -34,7 +34,7 @@ struct fi_provider *fab_rxm_prov_ini(void);
 struct fi_provider *fab_udp_prov_ini(void);
 #endif
 
-/* The providers in the library: the only list of them. */
+/* The list of providers that are built in. */
 static const struct {
 	const char *name;
 	struct fi_provider *(*ini)(void);
@@ -52,15 +52,15 @@ static const struct {
 	{ NULL, NULL },
 };
 
-/* Providers that make do with what every machine has come after all others, in this order. */
+/* Providers that work on every machine come after all others, in this order. */
 static const char *const software[] = { "shm", "tcp", "udp", "sockets" };
 
-/* Second names of what is there anyway: for those who ask for them. */
+/* Aliases of other providers, which are used only if they are named. */
 static const char *const by_name[] = { "sockets" };
 
 static struct fab_provider *providers;
 static char *filter;			/* value of FI_PROVIDER, owned by param.c */
-static bool first_wins;			/* '@' */
+static bool first_wins;			/* FI_PROVIDER_PATH begins with '@' */
 static char left_out_text[512];
 static struct fab_strbuf left_out = { .text = left_out_text, .size = sizeof(left_out_text) };
 
@@ -70,7 +70,7 @@ static void leave_out(const char *name)
 	FAB_INFO("provider %s is left out: FI_PROVIDER=%s", name, filter);
 }
 
-/* What is wrong with a provider, as text; true if something is. */
+/* Append the reason why a provider cannot be used. True if there is one. */
 static bool find_fault(const struct fi_provider *prov, struct fab_strbuf *fault)
 {
 	if (!prov)
@@ -87,8 +87,8 @@ static bool find_fault(const struct fi_provider *prov, struct fab_strbuf *fault)
 	return fault->len;
 }
 
-/* Let a provider go that is not (or no longer) in the list. The same one may have been found twice, by two names of one
- * file: then only the handle goes. */
+/* Clean up a provider that is not, or no longer, in the list. If the same provider is in the list because its file has
+ * two names, only the handle is closed. */
 static void dismiss(struct fi_provider *prov, void *dso)
 {
 	const struct fab_provider *entry;
@@ -101,7 +101,8 @@ static void dismiss(struct fi_provider *prov, void *dso)
 		dlclose(dso);
 }
 
-/* Place of the provider of this name in the list; the end, or where utilities begin, if there is none. */
+/* The position of the provider with this name in the list. If the list has no such provider, the position for inserting
+ * it: the end, or for a core provider before the first utility. */
 static struct fab_provider **find_place(const char *name)
 {
 	struct fab_provider **place;
@@ -116,7 +117,8 @@ static struct fab_provider **find_place(const char *name)
 	return place;
 }
 
-/* Is the new one to take the place of the old one of the same name? Found first counts if nothing else decides. */
+/* True if a new provider replaces the old one of the same name. If nothing else decides, the provider found first
+ * stays. */
 static bool wins(const struct fi_provider *prov, bool preferred, const struct fab_provider *old)
 {
 	if (preferred != old->preferred)
@@ -195,7 +197,7 @@ int fab_registry_add(struct fi_provider *prov, void *dso, const char *source, bo
 	return 0;
 }
 
-/* Files of ours, lib<file>-fi.so, and the provider in each. */
+/* Our own files lib<file>-fi.so, with the provider in each. */
 static const struct {
 	const char *file;
 	const char *prov;
@@ -206,8 +208,8 @@ static const struct {
 #define DSO_PREFIX "lib"
 #define DSO_SUFFIX "-" FI_LIB_SUFFIX
 
-/* The provider that a file of this name has in it, if we know before it is loaded; otherwise NULL: a provider of
- * somebody else's may be called other than its file, and says so only when it is asked. */
+/* The name of the provider in a file of our own; NULL for any other file. The name of another vendor's provider may
+ * differ from its file name, so the file must be loaded to find out. */
 static const char *prov_of_file(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -223,7 +225,7 @@ static const char *prov_of_file(const char *path)
 	return NULL;
 }
 
-/* quiet: a file that is not there is nothing to talk about. */
+/* Load a file and register its provider. quiet: do not log if the file does not exist. */
 static void load_dso(const char *path, bool preferred, bool quiet)
 {
 	struct fi_provider *(*ini)(void);
@@ -250,8 +252,8 @@ static int is_dso(const struct dirent *entry)
 	return len > strlen(DSO_SUFFIX) && !strcmp(entry->d_name + len - strlen(DSO_SUFFIX), DSO_SUFFIX);
 }
 
-/* Load a file of a folder, unless FI_PROVIDER leaves it out by its name: loading runs code of the file and of the
- * libraries that it needs. A "+FILE" is always loaded: its user may have put anything there. */
+/* Load a file of a folder, unless FI_PROVIDER leaves out its provider: loading runs code of the file and of its
+ * libraries. A file given as "+FILE" is always loaded. */
 static void load_found(const char *path)
 {
 	const char *name = prov_of_file(path);
@@ -262,7 +264,7 @@ static void load_found(const char *path)
 		load_dso(path, false, false);
 }
 
-/* All DSOs of one folder, by name, so that the order does not depend on the file system. */
+/* Load all DSOs of a folder, sorted by name, so that the order does not depend on the file system. */
 static void load_folder(const char *path)
 {
 	struct dirent **entries;
@@ -284,7 +286,7 @@ static void load_folder(const char *path)
 	free(entries);
 }
 
-/* The preferred files of a path, or its folders. */
+/* Load the "+FILE" items of a path (preferred), or the folders. */
 static void load_path(const char *path, bool preferred)
 {
 	char *copy = strdup(path), *rest = copy, *part;
@@ -298,7 +300,7 @@ static void load_path(const char *path, bool preferred)
 	free(copy);
 }
 
-/* FI_PROVIDER names somebody whom nobody has registered: perhaps the dynamic linker finds the DSO. */
+/* Try to load a provider that FI_PROVIDER names and that is not registered: the dynamic linker may find it. */
 static bool load_by_name(const char *item, int len, const void *arg)
 {
 	char name[FI_NAME_MAX], file[FI_NAME_MAX + 16];

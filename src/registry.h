@@ -41,21 +41,20 @@ void fab_registry_fini(void);
 /* The first provider; `next` leads to the others. Utility providers come last. */
 const struct fab_provider *fab_registry_first(void);
 
-/* The provider that opens fabrics of this name: for a layered name the utility provider ("tcp;ofi_rxm": ofi_rxm), in
- * any order of the layers. NULL if there is none. */
+/* The provider that opens fabrics of this name, or NULL. For a layered name it is the utility provider ("tcp;ofi_rxm":
+ * ofi_rxm), in any order of the layers. */
 struct fi_provider *fab_registry_find(const char *name);
 
 /* The value of FI_PROVIDER; NULL if it is not set. */
 const char *fab_registry_filter(void);
-/* The names of the providers that FI_PROVIDER left out, separated by ", "; "" if there are none. */
+/* The names of the providers that FI_PROVIDER left out, separated by ", "; possibly "". */
 const char *fab_registry_left_out(void);
 
 /* The rank of entries of a provider of this name in the answer of fi_getinfo(): lower ranks come first. */
 unsigned fab_registry_rank(const char *name);
 
-/* Register a provider by hand: for tests, before the first fi_getinfo() or from one thread. dso is NULL or a handle
- * that the registry closes in the end, also when it refuses. 0, or a negative errno after saying in the log what is
- * wrong. */
+/* Register a provider: for tests, before the first fi_getinfo() or from one thread. dso is NULL or a handle, which the
+ * registry closes at the end, also if it refuses the provider. 0, or a negative errno with the reason logged. */
 int fab_registry_add(struct fi_provider *prov, void *dso, const char *source, bool preferred);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Settings without effect: the table of those of upstream's core, and the report. No state.
+ * Settings without effect: the table of upstream's core parameters, and the report. No state.
  */
 #include "settings.h"
 
@@ -71,7 +71,7 @@ void fab_settings_define(void)
 				core[i].why);
 }
 
-/* ---- what is set ---- */
+/* ---- report ---- */
 
 static void report_defined(const char *env_name, const char *why, const char *value)
 {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-	MAX_REASONS = 4096,	/* of one call; a machine with more interfaces than that has one reason less to read */
+	MAX_REASONS = 4096,	/* of one call; further reasons are dropped and counted */
 	LOG_REASONS = 3,	/* of one entry in a line of log */
 	LOG_LEN = 1024,
 	RANK_CALL = 500,	/* between the two: half of a FAB_WHY_WHICH */
@@ -68,7 +68,7 @@ static bool why_wanted(void)
 	return listener;
 }
 
-/* A slot at the end of the list; NULL if there is none. */
+/* Append a slot to the list. NULL: the list is full, or there is no memory. */
 static struct fab_reason *new_reason(struct fab_reasons *reasons)
 {
 	struct fab_reason *list;

@@ -56,9 +56,9 @@ void fab_reasons_add(const struct fi_provider *prov, const char *attr, const cha
 /* The same; the core did not ask this provider, because of attr. */
 void fab_reasons_add_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
 
-/* Sort a list, nearest miss first. Providers that were asked come before those that were skipped, and are ordered by
- * their nearest entry. An entry is nearer the fewer reasons it has of FAB_WHY_WHERE, then of
- * FAB_WHY_WHICH, then of FAB_WHY_WHAT. */
+/* Sort a list, nearest miss first. Providers that were asked come before providers that were skipped, in the order of
+ * their nearest entries. An entry is nearer the fewer reasons it has of FAB_WHY_WHERE, then of FAB_WHY_WHICH, then of
+ * FAB_WHY_WHAT. */
 void fab_reasons_sort(struct fab_reasons *reasons);
 
 /* Append all reasons of a sorted list as text for people. */

@@ -23,7 +23,7 @@ static uint64_t system_now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Where the kernel has no random bytes yet, or refuses the call, the number is mixed from time, address and pid. */
+/* If the kernel has no random bytes yet, or refuses the call, the number is mixed from time, address and pid. */
 static uint64_t system_random64(void)
 {
 	static uint64_t call_cnt;

@@ -59,8 +59,8 @@ struct fab_core_ops {
 	bool (*why_wanted)(void);
 	/* Report one reason; nothing happens if none are wanted. Any thread, inside of provider->getinfo() only. */
 	void (*why)(const struct fi_provider *prov, const struct fab_why *why);
-	/* fi_getinfo() for a provider that is layered over others: it asks all providers, also those that FI_PROVIDER
-	 * leaves out, and logs nothing when nothing matches. Inside of provider->getinfo() a call of fi_getinfo() does
+	/* fi_getinfo() for a provider that is layered over others: it asks all providers, including those left out by
+	 * FI_PROVIDER, and logs nothing when nothing matches. Inside of provider->getinfo() a call of fi_getinfo() does
 	 * the same. Any thread. */
 	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info **info);

@@ -13,8 +13,8 @@
 
 #define FAB_MAC_LEN 32			/* bytes of a hash */
 
-/* NULL if this process can compute HMACs; every later call then returns NULL as well. Otherwise a text for users that
- * says what is missing, in static memory; a later call looks again. */
+/* NULL if this process can compute HMACs; every later call then returns NULL, too. Otherwise the reason why it cannot,
+ * in static memory, for users; a later call tries again. */
 const char *fab_hmac_missing(void);
 
 /* Compute the HMAC of data[len] with the key (1 to INT_MAX bytes) into mac. Only after fab_hmac_missing() returned

@@ -89,7 +89,7 @@ static inline void fab_list_splice_tail(struct fab_list *to, struct fab_list *fr
 	fab_list_init(from);
 }
 
-/* First object of a list, NULL if there is none. */
+/* First object of a list, or NULL. */
 #define fab_list_first(head, type, member) \
 	(fab_list_empty(head) ? NULL : fab_container((head)->next, type, member))
 
@@ -180,7 +180,7 @@ static inline void fab_fifo_splice(struct fab_fifo *to, struct fab_fifo *from)
 	fab_fifo_init(from);
 }
 
-/* First object of a queue, NULL if there is none. */
+/* First object of a queue, or NULL. */
 #define fab_fifo_first(fifo, type, member) \
 	((fifo)->head ? fab_container((fifo)->head, type, member) : NULL)
 

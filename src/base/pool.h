@@ -32,7 +32,7 @@
 
 struct fab_pool_attr {
 	size_t size;		/* bytes of an object, at least 1 */
-	size_t align;		/* power of two; 0: that of malloc() */
+	size_t align;		/* power of two; 0: as malloc() aligns */
 	size_t max_cnt;		/* most objects that may be handed out at a time; 0: no bound */
 	size_t chunk_cnt;	/* objects in the first chunk; 0: a default */
 };
@@ -45,7 +45,7 @@ struct fab_pool_chunk;
 
 struct fab_pool {
 	struct fab_pool_link *free;	/* objects put back, latest first */
-	char *fresh;			/* the next object that was never handed out; fresh_end: there is none */
+	char *fresh;			/* the next object that was never handed out; fresh_end: no such object */
 	char *fresh_end;
 	size_t stride;			/* bytes from one object to the next */
 	size_t out_cnt;			/* objects handed out now */

@@ -47,7 +47,8 @@ struct fab_sock_ops {
 	int (*set_nonblock)(int fd, bool on);
 };
 
-/* The table in use: that of libc, unless a test replaced it. A test does so before it starts a thread that reads it. */
+/* The table in use: fab_sock_libc, unless a test replaced it. A test does so before it starts a thread that reads
+ * it. */
 extern const struct fab_sock_ops *fab_sock;
 /* The table of libc, for a test to call or to put back. */
 extern const struct fab_sock_ops fab_sock_libc;
@@ -58,8 +59,8 @@ int fab_sock_open(int family, int type);
 /* Set a socket option whose value is an int. 0 or -errno. */
 int fab_sock_set_int(int fd, int level, int name, int value);
 
-/* Fetch and clear the pending error of a socket (SO_ERROR). 0 or a positive errno, which may be that of
- * getsockopt(). */
+/* Fetch and clear the pending error of a socket (SO_ERROR). 0 or a positive errno; an error of getsockopt() itself is
+ * returned the same way. */
 int fab_sock_error(int fd);
 
 /* Close *fd and set it to -1; nothing happens if it is -1 already. errno is left as it was. */

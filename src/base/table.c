@@ -12,7 +12,7 @@
 #define BUCKETS_MIN	16
 #define ROOM_MIN	8
 
-/* cnt buckets instead of those that are there. 0 or -ENOMEM. */
+/* Replace the buckets by cnt new ones. 0 or -ENOMEM. */
 static int table_resize(struct fab_table *table, uint64_t cnt)
 {
 	struct fab_list *bucket = malloc(cnt * sizeof(*bucket)), *link;
@@ -50,7 +50,8 @@ void fab_table_fini(struct fab_table *table)
 void fab_table_add(struct fab_table *table, struct fab_entry *entry, uint64_t hash)
 {
 	if (table->cnt > table->mask)
-		table_resize(table, (table->mask + 1) * 2);	/* too full a table works as well */
+		table_resize(table, (table->mask + 1) * 2);	/* on failure the table is too full and slower, but
+								 * works */
 	entry->hash = hash;
 	fab_list_add_tail(fab_table_bucket(table, hash), &entry->link);
 	table->cnt++;
