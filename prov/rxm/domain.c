@@ -117,11 +117,16 @@ static int domain_close(struct fid *fid)
 	return 0;
 }
 
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	return fab_domain_work_control(fid, rxm_calls, command, arg);
+}
+
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = fab_domain_bind,
-	.control = fab_domain_work_control,
+	.control = domain_control,
 	.ops_set = fab_domain_set_ops,
 };
 

@@ -37,6 +37,8 @@ static const struct fab_calls calls = {
 	.atomic_max = RXM_AMO_MAX,
 };
 
+const struct fab_calls *const rxm_calls = &calls;
+
 struct fi_ops_msg rxm_msg_ops = FAB_CALLS_MSG;
 struct fi_ops_tagged rxm_tagged_ops = FAB_CALLS_TAGGED;
 struct fi_ops_rma rxm_rma_ops = FAB_CALLS_RMA;

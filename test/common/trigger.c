@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <rdma/fi_errno.h>
+#include "common/calls/calls.h"
 #include "common/ops/ops.h"
 #include "common/trigger/trigger.h"
 #include "world.h"
@@ -32,17 +33,20 @@ static int submit(struct fab_ep *ep, const struct fab_op *op)
 	return 0;
 }
 
-static ssize_t sendmsg_(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+static ssize_t trigger(struct fab_ep *ep, const struct fab_op *op)
 {
-	struct fab_ep *ep = fab_container(fid, struct fab_ep, ep_fid);
 	ssize_t ret;
 
 	fab_engine_lock(ep->engine);
-	ret = fab_trigger_op(ep, &(struct fab_op) { .code = FAB_OP_SEND, .iov = msg->msg_iov,
-			     .iov_cnt = (uint32_t) msg->iov_count, .flags = flags, .context = msg->context }, submit);
+	ret = fab_trigger_op(ep, op, submit);
 	fab_engine_unlock(ep->engine);
 	return ret;
 }
+
+static const struct fi_provider prov = { .name = "test" };
+static const struct fab_calls calls = {
+	.prov = &prov, .submit = trigger, .post_recv = trigger, .send_flags = FI_TRIGGER | FI_INJECT, .iov_limit = 1,
+};
 
 static int bind_ep(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
@@ -51,7 +55,7 @@ static int bind_ep(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 static struct fi_ops fid_ops = { .bind = bind_ep };
 static struct fi_ops_ep ep_ops;
-static struct fi_ops_msg msg_ops = { .size = sizeof(struct fi_ops_msg), .sendmsg = sendmsg_ };
+static struct fi_ops_msg msg_ops = { .size = sizeof(struct fi_ops_msg), .sendmsg = call_sendmsg };
 static const struct fab_ep_ops ops = { .fid = &fid_ops, .ep = &ep_ops, .msg = &msg_ops };
 
 /* Two endpoints, each with a CQ and a counter and so an engine of its own. */
@@ -145,12 +149,44 @@ static void completion_is_counted_where_its_counter_is(void **state)
 	op.ep = &two.ep[1].ep_fid;
 	work.triggering_cntr = two.cntr[1];
 	work.completion_cntr = two.cntr[0];
-	assert_int_equal(fab_work_control(&two.world.domain, FI_QUEUE_WORK, &work), 0);
+	assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_QUEUE_WORK, &work), 0);
 	assert_int_equal(fi_cntr_add(two.cntr[1], 1), 0);
 	assert_int_equal(begun_cnt, 1);
 	assert_int_equal(fi_cntr_read(two.cntr[0]), 1);
 	assert_int_equal(fi_cq_read(two.cq[1], NULL, 0), -FI_EAGAIN);
 	two_close(&two);
+}
+
+/* Deferred work is refused for what its call would be refused for; nothing waits afterwards. */
+static void work_is_refused_like_its_call(void **state)
+{
+	struct iovec iov[2] = { 0 };
+	struct fi_op_msg op = { .msg = { .msg_iov = iov } };
+	struct fi_deferred_work work = { .threshold = 1, .op_type = FI_OP_SEND, .op.msg = &op };
+	struct world other;
+	struct two two;
+
+	(void) state;
+	two_open(&two);
+	world_open(&other, &(struct world_attr) { 0 });
+	op.ep = &two.ep[1].ep_fid;
+	work.triggering_cntr = two.cntr[1];
+	assert_int_equal(fab_work_control(&other.domain, &calls, FI_QUEUE_WORK, &work), -FI_EINVAL);
+	op.flags = FI_FENCE;
+	assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_QUEUE_WORK, &work), -FI_EBADFLAGS);
+	op.flags = FI_INJECT;
+	op.msg.iov_count = 2;
+	assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_QUEUE_WORK, &work), -FI_EINVAL);
+	op.msg.iov_count = 1;
+	work.op_type = FI_OP_RECV;
+	assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_QUEUE_WORK, &work), -FI_ENOSYS);
+	assert_int_equal(fi_cntr_add(two.cntr[1], 1), 0);
+	assert_int_equal(begun_cnt, 0);
+	work.op_type = FI_OP_SEND;
+	assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_QUEUE_WORK, &work), 0);
+	assert_int_equal(begun_cnt, 1);
+	two_close(&two);
+	world_close(&other);
 }
 
 /* A counter of which nobody would make progress moves to who uses it. */
@@ -240,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_on_the_engine_of_its_endpoint),
 		cmocka_unit_test(completion_is_counted_where_its_counter_is),
+		cmocka_unit_test(work_is_refused_like_its_call),
 		cmocka_unit_test(free_counter_joins),
 		cmocka_unit_test(threads_lose_nothing),
 		cmocka_unit_test(no_memory_is_refused),

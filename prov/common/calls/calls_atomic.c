@@ -7,8 +7,8 @@
 
 /* Convert vec, whose elements have size bytes, to iov[FAB_CALLS_IOV_MAX] and *cnt, in bytes. False if the vector is
  * invalid, or its length is not `len` bytes. */
-static bool vec_convert(const struct fab_calls *calls, const struct fab_ioc_vec *vec, size_t size, uint64_t len,
-			struct iovec *iov, uint32_t *cnt)
+CALL_INLINE bool vec_convert(const struct fab_calls *calls, const struct fab_ioc_vec *vec, size_t size, uint64_t len,
+			     struct iovec *iov, uint32_t *cnt)
 {
 	uint64_t sum = 0;
 
@@ -25,8 +25,8 @@ static bool vec_convert(const struct fab_calls *calls, const struct fab_ioc_vec 
 }
 
 /* Convert the remote vector to bytes; *len is their sum. 0, -FI_EINVAL, -FI_EMSGSIZE. */
-static int rma_convert(const struct fab_calls *calls, const struct fab_call_atomic *call, size_t size,
-		       struct fi_rma_iov *rma, uint64_t *len)
+CALL_INLINE int rma_convert(const struct fab_calls *calls, const struct fab_call_atomic *call, size_t size,
+			    struct fi_rma_iov *rma, uint64_t *len)
 {
 	if (!call->rma_cnt || fab_calls_bad_vec(call->rma, call->rma_cnt, calls->rma_limit))
 		return -FI_EINVAL;
@@ -40,50 +40,47 @@ static int rma_convert(const struct fab_calls *calls, const struct fab_call_atom
 	return *len > calls->atomic_max ? -FI_EMSGSIZE : 0;
 }
 
-ssize_t fab_call_atomic(struct fid_ep *fid, const struct fab_calls *calls, const struct fab_call_atomic *call)
+/* Check call, and fill in *made. 0, -FI_EOPNOTSUPP, -FI_EINVAL, -FI_EMSGSIZE. */
+CALL_INLINE int op_of_atomic(const struct fab_calls *calls, const struct fab_call_atomic *call,
+			     struct fab_atomic_op *made)
 {
-	struct iovec operand[FAB_CALLS_IOV_MAX], compare[FAB_CALLS_IOV_MAX], result[FAB_CALLS_IOV_MAX];
 	const bool fetches = call->kind != FAB_ATOMIC_BASE;
-	const size_t size = fab_atomic_size(call->datatype);
-	struct fi_rma_iov rma[FAB_CALLS_IOV_MAX];
-	struct fab_amo amo = { .kind = call->kind, .datatype = call->datatype, .op = call->op };
-	struct fab_op op = {
-		.code = fetches ? FAB_OP_FETCH_ATOMIC : FAB_OP_ATOMIC, .no_comp = call->no_comp, .rma = rma,
-		.rma_cnt = call->rma_cnt, .amo = &amo, .addr = call->addr, .flags = call->flags,
-		.context = call->context,
-	};
+	uint32_t operand_cnt = 0, compare_cnt = 0, result_cnt = 0;
 	uint64_t len;
+	size_t size;
 	int ret;
 
 	if (!fab_atomic_valid(call->kind, call->datatype, call->op))
 		return -FI_EOPNOTSUPP;
-	ret = rma_convert(calls, call, size, rma, &len);
+	size = fab_atomic_size(call->datatype);
+	ret = rma_convert(calls, call, size, made->rma, &len);
 	if (ret)
 		return ret;
-	if (call->op != FI_ATOMIC_READ && !vec_convert(calls, &call->operand, size, len, operand, &amo.operand_cnt))
+	if (call->op != FI_ATOMIC_READ && !vec_convert(calls, &call->operand, size, len, made->operand, &operand_cnt))
 		return -FI_EINVAL;
 	if (call->kind == FAB_ATOMIC_COMPARE &&
-	    !vec_convert(calls, &call->compare, size, len, compare, &amo.compare_cnt))
+	    !vec_convert(calls, &call->compare, size, len, made->compare, &compare_cnt))
 		return -FI_EINVAL;
-	if (fetches && !vec_convert(calls, &call->result, size, len, result, &op.iov_cnt))
+	if (fetches && !vec_convert(calls, &call->result, size, len, made->result, &result_cnt))
 		return -FI_EINVAL;
-	amo.operand = operand;
-	amo.compare = compare;
-	op.iov = result;
-	op.desc = call->result.desc;
-	if (!fetches) {
-		op.iov = operand;
-		op.desc = call->operand.desc;
-		op.iov_cnt = amo.operand_cnt;
-		amo.operand_cnt = 0;
-	}
-	return calls->submit(fab_calls_held(fid)->ep, &op);
+	made->amo = (struct fab_amo) {
+		.kind = call->kind, .datatype = call->datatype, .op = call->op, .operand = made->operand,
+		.operand_cnt = fetches ? operand_cnt : 0, .compare = made->compare, .compare_cnt = compare_cnt,
+	};
+	made->op = (struct fab_op) {
+		.code = fetches ? FAB_OP_FETCH_ATOMIC : FAB_OP_ATOMIC, .no_comp = call->no_comp,
+		.iov = fetches ? made->result : made->operand, .iov_cnt = fetches ? result_cnt : operand_cnt,
+		.desc = fetches ? call->result.desc : call->operand.desc, .rma = made->rma, .rma_cnt = call->rma_cnt,
+		.amo = &made->amo, .addr = call->addr, .flags = call->flags, .context = call->context,
+	};
+	return 0;
 }
 
-ssize_t fab_call_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,
-			    uint64_t flags, struct fab_call_atomic *call)
+/* Check msg and flags, and fill in *call from them. */
+static int call_of_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,
+		       uint64_t flags, struct fab_call_atomic *call)
 {
-	ssize_t ret = fab_calls_check(calls->prov, msg, flags, calls->atomic_flags);
+	int ret = (int) fab_calls_check(calls->prov, msg, flags, calls->atomic_flags);
 
 	if (ret)
 		return ret;
@@ -95,7 +92,31 @@ ssize_t fab_call_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, c
 	call->addr = msg->addr;
 	call->flags = fab_calls_tx_msg_flags(fid, flags);
 	call->context = msg->context;
-	return fab_call_atomic(fid, calls, call);
+	return 0;
+}
+
+int fab_op_of_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,
+			 uint64_t flags, struct fab_call_atomic *call, struct fab_atomic_op *made)
+{
+	int ret = call_of_msg(fid, calls, msg, flags, call);
+
+	return ret ? ret : op_of_atomic(calls, call, made);
+}
+
+ssize_t fab_call_atomic(struct fid_ep *fid, const struct fab_calls *calls, const struct fab_call_atomic *call)
+{
+	struct fab_atomic_op made;
+	int ret = op_of_atomic(calls, call, &made);
+
+	return ret ? ret : calls->submit(fab_calls_held(fid)->ep, &made.op);
+}
+
+ssize_t fab_call_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,
+			    uint64_t flags, struct fab_call_atomic *call)
+{
+	int ret = call_of_msg(fid, calls, msg, flags, call);
+
+	return ret ? ret : fab_call_atomic(fid, calls, call);
 }
 
 size_t fab_ioc_count(const struct fi_ioc *ioc, size_t cnt)

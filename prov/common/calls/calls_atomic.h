@@ -34,6 +34,14 @@ struct fab_call_atomic {
 	void *context;
 };
 
+/* An atomic as an operation. The pointers in it point into it: it is not moved or copied. */
+struct fab_atomic_op {
+	struct fab_op op;		/* points to the members below */
+	struct fab_amo amo;
+	struct iovec operand[FAB_CALLS_IOV_MAX], compare[FAB_CALLS_IOV_MAX], result[FAB_CALLS_IOV_MAX];
+	struct fi_rma_iov rma[FAB_CALLS_IOV_MAX];
+};
+
 /* Check call, and let calls->submit carry it out. No lock held. The result of submit, or before it -FI_EOPNOTSUPP (no
  * such operation on this datatype), -FI_EINVAL (a vector is NULL, beyond the limit, or of another length than the
  * others) or -FI_EMSGSIZE (more than calls->atomic_max bytes). */
@@ -42,6 +50,10 @@ ssize_t fab_call_atomic(struct fid_ep *fid, const struct fab_calls *calls, const
  * the rest comes from msg. Also -FI_EBADFLAGS (logged). */
 ssize_t fab_call_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,
 			    uint64_t flags, struct fab_call_atomic *call);
+/* Check such a call as fab_call_atomic_msg() does, with the same errors, but fill in *made instead of submitting. The
+ * pointers in *made lead into it, and to what msg and call point to. No lock needed. 0: made->op is the operation. */
+int fab_op_of_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,
+			 uint64_t flags, struct fab_call_atomic *call, struct fab_atomic_op *made);
 
 /* The sum of the elements of the first FAB_CALLS_IOV_MAX entries of ioc[0..cnt); 0 if ioc is NULL. */
 size_t fab_ioc_count(const struct fi_ioc *ioc, size_t cnt);

@@ -163,10 +163,70 @@ CALL_INLINE ssize_t call_rma_vec(struct fid_ep *fid, const struct iovec *iov, vo
 	return call_vec(fid, iov, desc, cnt, calls.submit, op);
 }
 
-/* call_vec() with the members that struct fi_msg, fi_msg_tagged and fi_msg_rma share. msg is not NULL. */
-#define CALL_MSG(fid, msg, act, ...) \
-	call_vec(fid, (msg)->msg_iov, (msg)->desc, (msg)->iov_count, act, &(struct fab_op) { \
-		 .addr = (msg)->addr, .context = (msg)->context, __VA_ARGS__ })
+/*
+ * ---- operations of calls with a message: for the calls below, and for deferred work (calls_deferred.h) ----
+ *
+ * Each checks msg and flags against the limits of `by`, the calls of fid's provider, and fills in *op. The pointers in
+ * op are those in msg. 0; -FI_EINVAL (msg or a vector is NULL, or a vector is too long; RMA without a remote buffer) or
+ * -FI_EBADFLAGS (logged): *op is undefined.
+ */
+
+/* Fill in *op with the members that struct fi_msg, fi_msg_tagged and fi_msg_rma share, and those named behind. msg is
+ * not NULL. */
+#define CALL_MSG(by, msg, op, ...) \
+	(fab_calls_bad_vec((msg)->msg_iov, (msg)->iov_count, (by)->iov_limit) ? -FI_EINVAL : \
+	 (*(op) = (struct fab_op) { .iov = (msg)->msg_iov, .desc = (msg)->desc, .iov_cnt = (msg)->iov_count, \
+				    .addr = (msg)->addr, .context = (msg)->context, __VA_ARGS__ }, 0))
+
+CALL_INLINE ssize_t fab_op_of_recv(struct fid_ep *fid, const struct fab_calls *by, const struct fi_msg *msg,
+				   uint64_t flags, struct fab_op *op)
+{
+	ssize_t ret = fab_calls_check(by->prov, msg, flags, by->recv_flags);
+
+	return ret ? ret : CALL_MSG(by, msg, op, .code = FAB_OP_RECV, .flags = call_rx_msg_flags(fid, flags));
+}
+
+CALL_INLINE ssize_t fab_op_of_send(struct fid_ep *fid, const struct fab_calls *by, const struct fi_msg *msg,
+				   uint64_t flags, struct fab_op *op)
+{
+	ssize_t ret = fab_calls_check(by->prov, msg, flags, by->send_flags);
+
+	return ret ? ret : CALL_MSG(by, msg, op, .code = FAB_OP_SEND, .data = msg->data,
+				    .flags = fab_calls_tx_msg_flags(fid, flags));
+}
+
+CALL_INLINE ssize_t fab_op_of_trecv(struct fid_ep *fid, const struct fab_calls *by, const struct fi_msg_tagged *msg,
+				    uint64_t flags, struct fab_op *op)
+{
+	ssize_t ret = fab_calls_check(by->prov, msg, flags, by->trecv_flags);
+
+	return ret ? ret : CALL_MSG(by, msg, op, .code = FAB_OP_TRECV, .tag = msg->tag, .ignore = msg->ignore,
+				    .flags = call_rx_msg_flags(fid, flags));
+}
+
+CALL_INLINE ssize_t fab_op_of_tsend(struct fid_ep *fid, const struct fab_calls *by, const struct fi_msg_tagged *msg,
+				    uint64_t flags, struct fab_op *op)
+{
+	ssize_t ret = fab_calls_check(by->prov, msg, flags, by->send_flags);
+
+	return ret ? ret : CALL_MSG(by, msg, op, .code = FAB_OP_TSEND, .tag = msg->tag, .data = msg->data,
+				    .flags = fab_calls_tx_msg_flags(fid, flags));
+}
+
+/* code: FAB_OP_READ or FAB_OP_WRITE. */
+CALL_INLINE ssize_t fab_op_of_rma(struct fid_ep *fid, const struct fab_calls *by, const struct fi_msg_rma *msg,
+				  uint64_t flags, enum fab_op_code code, struct fab_op *op)
+{
+	ssize_t ret = fab_calls_check(by->prov, msg, flags, code == FAB_OP_READ ? by->read_flags :
+				      by->send_flags | by->write_flags);
+
+	if (ret)
+		return ret;
+	if (!msg->rma_iov_count || fab_calls_bad_vec(msg->rma_iov, msg->rma_iov_count, by->rma_limit))
+		return -FI_EINVAL;
+	return CALL_MSG(by, msg, op, .code = code, .rma = msg->rma_iov, .rma_cnt = msg->rma_iov_count,
+			.data = msg->data, .flags = fab_calls_tx_msg_flags(fid, flags));
+}
 
 /* ---- messages: the calls of fi_msg(3), one for each slot of struct fi_ops_msg ---- */
 
@@ -185,10 +245,10 @@ static inline ssize_t call_recvv(struct fid_ep *fid, const struct iovec *iov, vo
 
 static inline ssize_t call_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	ssize_t ret = fab_calls_check(calls.prov, msg, flags, calls.recv_flags);
+	struct fab_op op;
+	ssize_t ret = fab_op_of_recv(fid, &calls, msg, flags, &op);
 
-	return ret ? ret : CALL_MSG(fid, msg, calls.post_recv, .code = FAB_OP_RECV,
-				    .flags = call_rx_msg_flags(fid, flags));
+	return ret ? ret : calls.post_recv(fab_calls_held(fid)->ep, &op);
 }
 
 static inline ssize_t call_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
@@ -207,10 +267,10 @@ static inline ssize_t call_sendv(struct fid_ep *fid, const struct iovec *iov, vo
 
 static inline ssize_t call_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	ssize_t ret = fab_calls_check(calls.prov, msg, flags, calls.send_flags);
+	struct fab_op op;
+	ssize_t ret = fab_op_of_send(fid, &calls, msg, flags, &op);
 
-	return ret ? ret : CALL_MSG(fid, msg, calls.submit, .code = FAB_OP_SEND, .data = msg->data,
-				    .flags = fab_calls_tx_msg_flags(fid, flags));
+	return ret ? ret : calls.submit(fab_calls_held(fid)->ep, &op);
 }
 
 static inline ssize_t call_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
@@ -256,10 +316,10 @@ static inline ssize_t call_trecvv(struct fid_ep *fid, const struct iovec *iov, v
 
 static inline ssize_t call_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	ssize_t ret = fab_calls_check(calls.prov, msg, flags, calls.trecv_flags);
+	struct fab_op op;
+	ssize_t ret = fab_op_of_trecv(fid, &calls, msg, flags, &op);
 
-	return ret ? ret : CALL_MSG(fid, msg, calls.post_recv, .code = FAB_OP_TRECV, .tag = msg->tag,
-				    .ignore = msg->ignore, .flags = call_rx_msg_flags(fid, flags));
+	return ret ? ret : calls.post_recv(fab_calls_held(fid)->ep, &op);
 }
 
 static inline ssize_t call_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
@@ -278,10 +338,10 @@ static inline ssize_t call_tsendv(struct fid_ep *fid, const struct iovec *iov, v
 
 static inline ssize_t call_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	ssize_t ret = fab_calls_check(calls.prov, msg, flags, calls.send_flags);
+	struct fab_op op;
+	ssize_t ret = fab_op_of_tsend(fid, &calls, msg, flags, &op);
 
-	return ret ? ret : CALL_MSG(fid, msg, calls.submit, .code = FAB_OP_TSEND, .tag = msg->tag, .data = msg->data,
-				    .flags = fab_calls_tx_msg_flags(fid, flags));
+	return ret ? ret : calls.submit(fab_calls_held(fid)->ep, &op);
 }
 
 static inline ssize_t call_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr, uint64_t tag)
@@ -327,23 +387,19 @@ static inline ssize_t call_readv(struct fid_ep *fid, const struct iovec *iov, vo
 			    .flags = fab_calls_tx_flags(fid), .context = context));
 }
 
-/* A call with a message that allows these flags. Also -FI_EINVAL: no remote buffer. */
-CALL_INLINE ssize_t call_rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags, uint64_t allowed,
+/* code: FAB_OP_READ or FAB_OP_WRITE. */
+CALL_INLINE ssize_t call_rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
 				 enum fab_op_code code)
 {
-	ssize_t ret = fab_calls_check(calls.prov, msg, flags, allowed);
+	struct fab_op op;
+	ssize_t ret = fab_op_of_rma(fid, &calls, msg, flags, code, &op);
 
-	if (ret)
-		return ret;
-	if (!msg->rma_iov_count || fab_calls_bad_vec(msg->rma_iov, msg->rma_iov_count, calls.rma_limit))
-		return -FI_EINVAL;
-	return CALL_MSG(fid, msg, calls.submit, .code = code, .rma = msg->rma_iov, .rma_cnt = msg->rma_iov_count,
-			.data = msg->data, .flags = fab_calls_tx_msg_flags(fid, flags));
+	return ret ? ret : calls.submit(fab_calls_held(fid)->ep, &op);
 }
 
 static inline ssize_t call_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	return call_rma_msg(fid, msg, flags, calls.read_flags, FAB_OP_READ);
+	return call_rma_msg(fid, msg, flags, FAB_OP_READ);
 }
 
 static inline ssize_t call_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
@@ -362,7 +418,7 @@ static inline ssize_t call_writev(struct fid_ep *fid, const struct iovec *iov, v
 
 static inline ssize_t call_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	return call_rma_msg(fid, msg, flags, calls.send_flags | calls.write_flags, FAB_OP_WRITE);
+	return call_rma_msg(fid, msg, flags, FAB_OP_WRITE);
 }
 
 static inline ssize_t call_inject_write(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,

@@ -66,8 +66,9 @@
  * struct fab_domain_ops (common/domain/domain.h): tables of a domain. They are static, all domains share them, and
  * empty slots are filled with -FI_ENOSYS. All control.
  *
- *   fid              close (fab_domain_close), bind (fab_domain_bind), control (fab_domain_control, or
- *                    fab_domain_work_control with FI_TRIGGER), ops_set (fab_domain_set_ops)
+ *   fid              close (fab_domain_close), bind (fab_domain_bind), control (fab_domain_control; with
+ *                    FI_TRIGGER the provider's own, which hands its struct fab_calls to fab_domain_work_control),
+ *                    ops_set (fab_domain_set_ops)
  *   domain           av_open (fab_av_open), cq_open (fab_cq_open), cntr_open (fab_cntr_open), poll_open
  *                    (fab_poll_open), endpoint2 (fab_endpoint2), query_collective (fab_coll_query); endpoint is the
  *                    provider's: fab_ep_open() with an init function

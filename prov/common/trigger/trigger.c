@@ -10,16 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
-
-/* Deferred work of this thread, while it passes through the data call that makes a struct fab_op of it. The context of
- * that call points to it. */
-struct draft {
-	struct fab_domain *domain;
-	struct fi_deferred_work *deferred;
-	uint64_t flags;
-	void *context;
-};
-static __thread struct draft *drafting __attribute__((tls_model("initial-exec")));	/* as in src/why.c */
+#include "common/calls/calls.h"
 
 static const struct fi_provider *trigger_prov(const struct fab_domain *domain)
 {
@@ -65,28 +56,6 @@ static int condition_of(struct fab_ep *ep, const struct fi_triggered_context *co
 	return *cntr ? 0 : -FI_EINVAL;
 }
 
-/* Flags of operations that cannot be deferred, since they have no completion of their own, or several. */
-#define NOT_DEFERRED (FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
-
-static int condition_of_draft(struct fab_ep *ep, const struct draft *draft, const struct fab_op *op,
-			      struct fab_cntr **cntr, uint64_t *threshold)
-{
-	const struct fi_provider *prov = trigger_prov(ep->domain);
-
-	if (ep->domain != draft->domain) {
-		FI_WARN(prov, FI_LOG_EP_DATA, "FI_QUEUE_WORK: the endpoint belongs to another domain\n");
-		return -FI_EINVAL;
-	}
-	if (op->flags & NOT_DEFERRED) {
-		FI_WARN(prov, FI_LOG_EP_DATA, "FI_QUEUE_WORK: flags %#" PRIx64 "; FI_MULTI_RECV, FI_PEEK, FI_CLAIM and "
-			"FI_DISCARD cannot be deferred\n", op->flags);
-		return -FI_ENOSYS;
-	}
-	*cntr = trigger_cntr(ep->domain, draft->deferred->triggering_cntr, "FI_QUEUE_WORK: triggering_cntr");
-	*threshold = draft->deferred->threshold;
-	return *cntr ? 0 : -FI_EINVAL;
-}
-
 /* Copy len bytes to *pos, and advance *pos. Returns the copy. */
 static void *put(uint8_t **pos, const void *from, size_t len)
 {
@@ -124,8 +93,8 @@ static size_t inject_len(const struct fab_op *op)
 	return len;
 }
 
-/* Copy an operation with all that it points to. NULL: no memory. */
-static struct fab_work *work_copy(const struct fab_op *op)
+/* A new work: a copy of draft, with a copy of op and all that it points to. NULL: no memory. */
+static struct fab_work *work_copy(const struct fab_work *draft, const struct fab_op *op)
 {
 	const struct fab_amo none = { 0 }, *amo = op->amo ? op->amo : &none;
 	size_t rma_len = op->rma_cnt * sizeof(*op->rma);
@@ -140,7 +109,10 @@ static struct fab_work *work_copy(const struct fab_op *op)
 		return NULL;
 	pos = (uint8_t *) (work + 1);
 	data = (uint8_t *) work + len;
+	*work = *draft;
 	work->op = *op;
+	if (op->hooked)
+		work->op.context = &work->hook;
 	work->op.desc = NULL;
 	work->op.flags &= ~FI_TRIGGER;
 	work->op.accepted = true;
@@ -152,11 +124,6 @@ static struct fab_work *work_copy(const struct fab_op *op)
 	if (op->amo)
 		work->op.amo = copy;
 	return work;
-}
-
-bool fab_trigger_is_deferred(const struct fab_op *op)
-{
-	return drafting && op->context == drafting;
 }
 
 bool fab_trigger_defers_recv(const struct fab_ep *ep)
@@ -176,36 +143,22 @@ bool fab_trigger_defers_recv(const struct fab_ep *ep)
 
 int fab_trigger_op(struct fab_ep *ep, const struct fab_op *op, fab_trigger_submit *submit)
 {
-	const struct draft *draft = fab_trigger_is_deferred(op) ? drafting : NULL;
-	struct fab_cntr *cntr;
-	uint64_t threshold;
+	struct fab_work draft = { .domain = ep->domain, .context = op->context };
 	struct fab_work *work;
-	int ret;
+	int ret = 0;
 
-	ret = draft ? condition_of_draft(ep, draft, op, &cntr, &threshold) :
-		      condition_of(ep, op->context, &cntr, &threshold);
+	if (op->hooked)
+		draft = *fab_container(op->context, struct fab_work, hook);
+	else
+		ret = condition_of(ep, op->context, &draft.cntr, &draft.threshold);
 	if (ret)
 		return ret;
-	work = work_copy(op);
+	draft.engine = ep->engine;
+	draft.ep = ep;
+	draft.submit = submit;
+	work = work_copy(&draft, op);
 	if (!work)
 		return -FI_ENOMEM;
-	work->domain = ep->domain;
-	work->cntr = cntr;
-	work->threshold = threshold;
-	work->engine = ep->engine;
-	work->ep = ep;
-	work->submit = submit;
-	work->context = op->context;
-	if (draft) {
-		work->deferred = draft->deferred;
-		if (draft->deferred->completion_cntr)
-			work->completion = fab_container(draft->deferred->completion_cntr, struct fab_cntr, cntr_fid);
-		work->report = draft->flags & FI_COMPLETION;
-		work->context = draft->context;
-		work->hook.done = fab_work_done;
-		work->op.hooked = true;
-		work->op.context = &work->hook;
-	}
 	fab_engine_unlock(ep->engine);
 	ret = fab_work_arm(work);
 	fab_engine_lock(ep->engine);
@@ -272,88 +225,46 @@ static int queue_cntr_op(struct fab_domain *domain, struct fi_deferred_work *def
 	return fab_work_arm(work);
 }
 
-/* Pass deferred work through its data call. The call makes a struct fab_op of it and passes that to fab_trigger_op(),
- * which recognises it by its context. The structs of all atomic operations begin with the members of struct
- * fi_op_atomic. */
-#define DRAFT(what)								\
-	({									\
-		__typeof__((what)->msg) msg_ = (what)->msg;			\
-										\
-		draft->flags = (what)->flags;					\
-		draft->context = msg_.context;					\
-		msg_.context = draft;						\
-		msg_;								\
-	})
-
-static ssize_t call(struct draft *draft)
-{
-	const struct fi_deferred_work *work = draft->deferred;
-	const uint64_t trigger = FI_TRIGGER;
-
-	switch (work->op_type) {
-	case FI_OP_RECV: {
-		struct fi_msg msg = DRAFT(work->op.msg);
-
-		return fi_recvmsg(work->op.msg->ep, &msg, work->op.msg->flags | trigger);
-	}
-	case FI_OP_SEND: {
-		struct fi_msg msg = DRAFT(work->op.msg);
-
-		return fi_sendmsg(work->op.msg->ep, &msg, work->op.msg->flags | trigger);
-	}
-	case FI_OP_TRECV: {
-		struct fi_msg_tagged msg = DRAFT(work->op.tagged);
-
-		return fi_trecvmsg(work->op.tagged->ep, &msg, work->op.tagged->flags | trigger);
-	}
-	case FI_OP_TSEND: {
-		struct fi_msg_tagged msg = DRAFT(work->op.tagged);
-
-		return fi_tsendmsg(work->op.tagged->ep, &msg, work->op.tagged->flags | trigger);
-	}
-	case FI_OP_READ: {
-		struct fi_msg_rma msg = DRAFT(work->op.rma);
-
-		return fi_readmsg(work->op.rma->ep, &msg, work->op.rma->flags | trigger);
-	}
-	case FI_OP_WRITE: {
-		struct fi_msg_rma msg = DRAFT(work->op.rma);
-
-		return fi_writemsg(work->op.rma->ep, &msg, work->op.rma->flags | trigger);
-	}
-	case FI_OP_ATOMIC: {
-		struct fi_msg_atomic msg = DRAFT(work->op.atomic);
-
-		return fi_atomicmsg(work->op.atomic->ep, &msg, work->op.atomic->flags | trigger);
-	}
-	case FI_OP_FETCH_ATOMIC: {
-		struct fi_op_fetch_atomic *op = work->op.fetch_atomic;
-		struct fi_msg_atomic msg = DRAFT(op);
-
-		return fi_fetch_atomicmsg(op->ep, &msg, op->fetch.msg_iov, op->fetch.desc, op->fetch.iov_count,
-					  op->flags | trigger);
-	}
-	case FI_OP_COMPARE_ATOMIC: {
-		struct fi_op_compare_atomic *op = work->op.compare_atomic;
-		struct fi_msg_atomic msg = DRAFT(op);
-
-		return fi_compare_atomicmsg(op->ep, &msg, op->compare.msg_iov, op->compare.desc, op->compare.iov_count,
-					    op->fetch.msg_iov, op->fetch.desc, op->fetch.iov_count,
-					    op->flags | trigger);
-	}
-	default:
-		return -FI_ENOSYS;
-	}
-}
-
 static bool is_cntr_op(const struct fi_deferred_work *deferred)
 {
 	return deferred->op_type == FI_OP_CNTR_SET || deferred->op_type == FI_OP_CNTR_ADD;
 }
 
-static int work_queue(struct fab_domain *domain, struct fi_deferred_work *deferred)
+/* Flags of operations that cannot be deferred, since they have no completion of their own, or several. */
+#define NOT_DEFERRED (FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
+
+/* Fill in the rest of draft, and submit the operation with the draft's hook as its context. The provider checks the
+ * operation and calls fab_trigger_op(), which copies the draft. */
+static int queue_op(struct fab_work *draft, const struct fab_calls *calls, struct fab_deferred_op *made)
 {
-	struct draft draft = { .domain = domain, .deferred = deferred };
+	const struct fi_provider *prov = trigger_prov(draft->domain);
+	struct fab_op *op = &made->op;
+
+	if (made->ep->domain != draft->domain) {
+		FI_WARN(prov, FI_LOG_EP_DATA, "FI_QUEUE_WORK: the endpoint belongs to another domain\n");
+		return -FI_EINVAL;
+	}
+	if (op->flags & NOT_DEFERRED) {
+		FI_WARN(prov, FI_LOG_EP_DATA, "FI_QUEUE_WORK: flags %#" PRIx64 "; FI_MULTI_RECV, FI_PEEK, FI_CLAIM and "
+			"FI_DISCARD cannot be deferred\n", op->flags);
+		return -FI_ENOSYS;
+	}
+	draft->cntr = trigger_cntr(draft->domain, draft->deferred->triggering_cntr, "FI_QUEUE_WORK: triggering_cntr");
+	if (!draft->cntr)
+		return -FI_EINVAL;
+	draft->threshold = draft->deferred->threshold;
+	draft->report = made->flags & FI_COMPLETION;
+	draft->context = op->context;
+	draft->hook.done = fab_work_done;
+	op->context = &draft->hook;
+	op->hooked = true;
+	return (int) (op->code >= FAB_OP_RECV ? calls->post_recv : calls->submit)(made->ep, op);
+}
+
+static int work_queue(struct fab_domain *domain, const struct fab_calls *calls, struct fi_deferred_work *deferred)
+{
+	struct fab_work draft = { .domain = domain, .deferred = deferred };
+	struct fab_deferred_op made;
 	int ret;
 
 	if (!deferred || !deferred->op.msg) {
@@ -363,13 +274,13 @@ static int work_queue(struct fab_domain *domain, struct fi_deferred_work *deferr
 	}
 	if (is_cntr_op(deferred))
 		return queue_cntr_op(domain, deferred);
-	if (deferred->completion_cntr &&
-	    !trigger_cntr(domain, deferred->completion_cntr, "FI_QUEUE_WORK: completion_cntr"))
-		return -FI_EINVAL;
-	drafting = &draft;
-	ret = (int) call(&draft);
-	drafting = NULL;
-	return ret;
+	if (deferred->completion_cntr) {
+		draft.completion = trigger_cntr(domain, deferred->completion_cntr, "FI_QUEUE_WORK: completion_cntr");
+		if (!draft.completion)
+			return -FI_EINVAL;
+	}
+	ret = fab_op_of_deferred(calls, deferred, &made);
+	return ret ? ret : queue_op(&draft, calls, &made);
 }
 
 static int work_cancel(struct fab_domain *domain, struct fi_deferred_work *deferred)
@@ -400,11 +311,11 @@ static int work_flush(struct fab_domain *domain, struct fid_cntr *fid)
 	return 0;
 }
 
-int fab_work_control(struct fab_domain *domain, int command, void *arg)
+int fab_work_control(struct fab_domain *domain, const struct fab_calls *calls, int command, void *arg)
 {
 	switch (command) {
 	case FI_QUEUE_WORK:
-		return work_queue(domain, arg);
+		return work_queue(domain, calls, arg);
 	case FI_CANCEL_WORK:
 		return work_cancel(domain, arg);
 	case FI_FLUSH_WORK:
@@ -414,9 +325,9 @@ int fab_work_control(struct fab_domain *domain, int command, void *arg)
 	}
 }
 
-int fab_domain_work_control(struct fid *fid, int command, void *arg)
+int fab_domain_work_control(struct fid *fid, const struct fab_calls *calls, int command, void *arg)
 {
-	int ret = fab_work_control(fab_container(fid, struct fab_domain, domain_fid.fid), command, arg);
+	int ret = fab_work_control(fab_container(fid, struct fab_domain, domain_fid.fid), calls, command, arg);
 
 	return ret == -FI_ENOSYS ? fab_domain_control(fid, command, arg) : ret;
 }

@@ -22,6 +22,7 @@
 #include <rdma/fi_trigger.h>
 #include "common/op/op.h"
 
+struct fab_calls;
 struct fab_cntr;
 struct fab_domain;
 struct fab_ep;
@@ -33,13 +34,12 @@ typedef int fab_trigger_submit(struct fab_ep *ep, const struct fab_op *op);
 
 /*
  * Keep a copy of an operation with FI_TRIGGER in its flags, and submit the copy, without the flag, when its counter
- * reaches the threshold. The provider has made all other checks of op. The lock of ep's engine is held on entry and on
- * return, and dropped in between. 0: the operation waits or has begun. An error has begun nothing: -FI_EINVAL,
- * -FI_ENOSYS (FI_TRIGGER_XPU) or -FI_EBADFLAGS (ep lacks FI_TRIGGER), each logged; -FI_ENOMEM, -FI_EMFILE.
+ * reaches the threshold. The provider has made all other checks of op. If op->hooked is set, op is deferred work that
+ * fab_work_control() has submitted. The lock of ep's engine is held on entry and on return, and dropped in between. 0:
+ * the operation waits or has begun. An error has begun nothing: -FI_EINVAL, -FI_ENOSYS (FI_TRIGGER_XPU) or
+ * -FI_EBADFLAGS (ep lacks FI_TRIGGER), each logged; -FI_ENOMEM, -FI_EMFILE.
  */
 int fab_trigger_op(struct fab_ep *ep, const struct fab_op *op, fab_trigger_submit *submit);
-/* True if op, which is about to go to fab_trigger_op(), is deferred work. Call it on the thread of the data call. */
-bool fab_trigger_is_deferred(const struct fab_op *op);
 /* True if deferred work that has not begun will post a receive of ep. Lock of ep's engine held. */
 bool fab_trigger_defers_recv(const struct fab_ep *ep);
 /* fi_cancel(): the oldest triggered operation of ep with this context that has not begun completes with FI_ECANCELED.
@@ -49,13 +49,19 @@ bool fab_trigger_cancel(struct fab_ep *ep, void *context);
  * not begun complete with FI_ECANCELED; deferred work is dropped without a completion. No lock held. */
 void fab_trigger_close(struct fab_ep *ep);
 
-/* fi_control() of a domain with FI_QUEUE_WORK, FI_CANCEL_WORK or FI_FLUSH_WORK, fi_trigger(3). The arg of FI_FLUSH_WORK
+/*
+ * fi_control() of a domain with FI_QUEUE_WORK, FI_CANCEL_WORK or FI_FLUSH_WORK, fi_trigger(3). The arg of FI_FLUSH_WORK
  * is a counter, or NULL for the work of all counters. No lock held. 0 or -FI_E*; -FI_ENOENT: the work has begun, or was
- * never queued. */
-int fab_work_control(struct fab_domain *domain, int command, void *arg);
+ * never queued.
+ *
+ * calls are those of the domain's provider. FI_QUEUE_WORK hands the work to their submit or post_recv at once, as an
+ * operation with FI_TRIGGER and a hook. The provider checks it as any other operation, and passes it on to
+ * fab_trigger_op().
+ */
+int fab_work_control(struct fab_domain *domain, const struct fab_calls *calls, int command, void *arg);
 
-/* The control slot (struct fi_ops) of a domain whose endpoints have FI_TRIGGER: fab_work_control() for its commands,
- * fab_domain_control() for the others, with their results. No lock held. */
-int fab_domain_work_control(struct fid *domain, int command, void *arg);
+/* For the control slot (struct fi_ops) of a domain whose endpoints have FI_TRIGGER: fab_work_control() for its
+ * commands, fab_domain_control() for the others, with their results. No lock held. */
+int fab_domain_work_control(struct fid *domain, const struct fab_calls *calls, int command, void *arg);
 
 #endif

@@ -7,10 +7,13 @@
 
 #include "tcp/stream/stream.h"
 
+struct fab_calls;
+
 extern struct fi_ops_msg tcp_msg_ops;
 extern struct fi_ops_tagged tcp_tagged_ops;
 extern struct fi_ops_rma tcp_rma_ops;
 extern struct fi_ops_atomic tcp_atomic_ops;
+extern const struct fab_calls *const tcp_calls;	/* those that the tables end in; for deferred work */
 /* Fill their empty slots; once, at initialisation. */
 void tcp_data_fill_ops(void);
 /* fi_query_atomic(3): 0, -FI_EOPNOTSUPP, -FI_EINVAL, -FI_EBADFLAGS. */

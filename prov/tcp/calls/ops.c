@@ -42,6 +42,8 @@ static const struct fab_calls calls = {
 _Static_assert(TCP_IOV_LIMIT <= FAB_CALLS_IOV_MAX && TCP_RMA_IOV_MAX <= FAB_CALLS_IOV_MAX,
 	       "fab_call_atomic() has room");
 
+const struct fab_calls *const tcp_calls = &calls;
+
 struct fi_ops_msg tcp_msg_ops = FAB_CALLS_MSG;
 struct fi_ops_tagged tcp_tagged_ops = FAB_CALLS_TAGGED;
 struct fi_ops_rma tcp_rma_ops = FAB_CALLS_RMA;

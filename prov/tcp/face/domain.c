@@ -19,11 +19,16 @@
 
 /* ---- domain ---- */
 
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	return fab_domain_work_control(fid, tcp_calls, command, arg);
+}
+
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = fab_domain_close,
 	.bind = fab_domain_bind,
-	.control = fab_domain_work_control,
+	.control = domain_control,
 	.ops_set = fab_domain_set_ops,
 };
 

@@ -72,7 +72,7 @@ void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_a
 /* What is no plain receive. */
 static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 {
-	if ((op->flags & FI_TRIGGER) && ep->rx->export_cnt && fab_trigger_is_deferred(op)) {
+	if ((op->flags & FI_TRIGGER) && ep->rx->export_cnt && op->hooked) {
 		TCP_WARN(FI_LOG_EP_DATA, "FI_QUEUE_WORK: a receive of a context that is exported (fi_export_fid): "
 			 "another provider may report its end, which the work would not hear of\n");
 		return -FI_EOPNOTSUPP;
