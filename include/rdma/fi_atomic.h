@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Computing on a peer's memory - fi_atomic(3). As RMA (fi_rma.h), with elements of an enum fi_datatype instead of bytes
- * and an enum fi_op done to each; one element is changed as a whole, an array is not. Atomic among all that come
- * through the same domain of the target; not with its CPU. For the calls in general, see fi_endpoint.h.
+ * Atomic operations on a peer's memory - fi_atomic(3). They are similar to RMA (fi_rma.h), but apply an enum fi_op to
+ * elements of an enum fi_datatype. Each element is changed atomically; an array as a whole is not. Operations are
+ * atomic among all that come through the same domain of the target, but not with respect to its CPU. fi_endpoint.h
+ * describes the calls in general.
  *
- *   atomic		the operation alone
- *   fetch_atomic	and what was there before goes to result
- *   compare_atomic	the same for FI_CSWAP to FI_MSWAP, with what to compare with
+ *   atomic		the operation only
+ *   fetch_atomic	also returns the previous values in result
+ *   compare_atomic	the same for FI_CSWAP to FI_MSWAP, with values to compare with
  *
- * count is in elements; of one call at most what fi_atomicvalid() and its like say. addr and key name the target as in
- * fi_rma.h. Buffers (operand, compare, result) are the provider's until the completion, vectors, desc and messages the
- * caller's again when the call returns. Any thread, as far as domain_attr::threading goes. 0: one completion follows
- * (none of fi_inject_atomic()); -FI_EAGAIN: call again after reading completions; -FI_EOPNOTSUPP: not this operation on
- * this datatype; -FI_EMSGSIZE: too many elements; another -FI_E*: nothing was done, see fi_atomic(3).
+ * count is a number of elements, at most the one that fi_atomicvalid(), fi_fetch_atomicvalid() or
+ * fi_compare_atomicvalid() returns. addr and key identify the target as in fi_rma.h. The provider owns the buffers
+ * (operand, compare, result) until the completion; vectors, desc and messages are borrowed for the call. Any thread,
+ * within domain_attr::threading. 0: one completion follows (none of fi_inject_atomic()). -FI_EAGAIN: call again after
+ * reading completions. -FI_EOPNOTSUPP: the datatype does not support this operation. -FI_EMSGSIZE: too many elements.
+ * Another -FI_E*: nothing was done, see fi_atomic(3).
  */
 #ifndef FI_ATOMIC_H
 #define FI_ATOMIC_H
@@ -25,18 +27,18 @@
 extern "C" {
 #endif
 
-/* Flags of fi_query_atomic(): which kind; neither is the first of above. With FI_TAGGED: on the buffers of tagged
- * receives, addr then being an offset into one and key its tag. */
+/* Flags of fi_query_atomic() for the kind; without either, the first kind above. With FI_TAGGED: operations on buffers
+ * of tagged receives, where addr is the offset in a buffer and key its tag. */
 #define FI_FETCH_ATOMIC (1ULL << 58)
 #define FI_COMPARE_ATOMIC (1ULL << 59)
 
 struct fi_atomic_attr {
-	size_t count;			/* elements of one call, at most */
+	size_t count;			/* most elements of one call */
 	size_t size;			/* bytes of an element */
 };
 
-/* The operand and the target, for the calls with flags; both have the same number of elements in all. All is the
- * caller's. */
+/* The operand and the target, for the calls with flags. Both have the same number of elements in all. The caller owns
+ * everything. */
 struct fi_msg_atomic {
 	const struct fi_ioc *msg_iov;	/* the operand */
 	void **desc;			/* fi_mr_desc() of each entry, with FI_MR_LOCAL; else NULL */
@@ -47,10 +49,10 @@ struct fi_msg_atomic {
 	enum fi_datatype datatype;
 	enum fi_op op;
 	void *context;
-	uint64_t data;			/* with FI_REMOTE_CQ_DATA, of providers that carry it here */
+	uint64_t data;			/* with FI_REMOTE_CQ_DATA, if the provider supports it for atomics */
 };
 
-/* Result, and what to compare with, for deferred work (fi_trigger.h). */
+/* A result or compare buffer, for deferred work (fi_trigger.h). */
 struct fi_msg_fetch {
 	struct fi_ioc *msg_iov;
 	void **desc;
@@ -63,9 +65,10 @@ struct fi_msg_compare {
 	size_t iov_count;
 };
 
-/* The provider's table: write is fi_atomic() and its kin, readwrite fetching, compwrite comparing. */
+/* The provider's table: write for fi_atomic*(), readwrite for fi_fetch_atomic*(), compwrite for
+ * fi_compare_atomic*(). */
 struct fi_ops_atomic {
-	size_t size;			/* bytes of the table that the provider has */
+	size_t size;			/* bytes of the table, in the version that the provider has */
 	ssize_t (*write)(struct fid_ep *ep, const void *buf, size_t count, void *desc, fi_addr_t dest_addr,
 			 uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context);
 	ssize_t (*writev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count, fi_addr_t dest_addr,
@@ -99,14 +102,14 @@ struct fi_ops_atomic {
 	int (*compwritevalid)(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count);
 };
 
-/* Operation alone: FI_MIN to FI_BXOR, FI_ATOMIC_WRITE, FI_DIFF. */
+/* FI_MIN to FI_BXOR, FI_ATOMIC_WRITE, FI_DIFF. */
 static inline ssize_t fi_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc, fi_addr_t dest_addr,
 				uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	return ep->atomic->write(ep, buf, count, desc, dest_addr, addr, key, datatype, op, context);
 }
 
-/* The same with an operand in count pieces; the target is one. */
+/* The same with an operand in count pieces. The target is one piece. */
 static inline ssize_t fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
 				 fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 				 enum fi_op op, void *context)
@@ -114,22 +117,23 @@ static inline ssize_t fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, vo
 	return ep->atomic->writev(ep, iov, desc, count, dest_addr, addr, key, datatype, op, context);
 }
 
-/* The same with flags in place of the endpoint's, and targets in pieces: FI_COMPLETION, FI_MORE, FI_INJECT,
+/* The same with flags in place of the endpoint's, and a target in pieces. flags: FI_COMPLETION, FI_MORE, FI_INJECT,
  * FI_*_COMPLETE, FI_FENCE, FI_TAGGED, FI_TRIGGER. */
 static inline ssize_t fi_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
 {
 	return ep->atomic->writemsg(ep, msg, flags);
 }
 
-/* The operand may change as soon as the call returns, and there is no completion. count elements: at most
- * tx_attr::inject_size bytes, or -FI_EMSGSIZE. */
+/* The program may change the operand when the call returns; there is no completion. count elements have at most
+ * tx_attr::inject_size bytes, otherwise -FI_EMSGSIZE. */
 static inline ssize_t fi_inject_atomic(struct fid_ep *ep, const void *buf, size_t count, fi_addr_t dest_addr,
 				       uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
 	return ep->atomic->inject(ep, buf, count, dest_addr, addr, key, datatype, op);
 }
 
-/* Fetching: those of above and FI_ATOMIC_READ, whose buf may be NULL. result: count elements, there at completion. */
+/* The same operations, and FI_ATOMIC_READ, whose buf may be NULL. result has count elements, which are valid at the
+ * completion. */
 static inline ssize_t fi_fetch_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 				      void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
 				      enum fi_datatype datatype, enum fi_op op, void *context)
@@ -138,7 +142,7 @@ static inline ssize_t fi_fetch_atomic(struct fid_ep *ep, const void *buf, size_t
 				     context);
 }
 
-/* The same with an operand in count pieces and a result in result_count; the target is one. */
+/* The same with an operand in count pieces and a result in result_count pieces. The target is one piece. */
 static inline ssize_t fi_fetch_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
 				       struct fi_ioc *resultv, void **result_desc, size_t result_count,
 				       fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
@@ -155,7 +159,7 @@ static inline ssize_t fi_fetch_atomicmsg(struct fid_ep *ep, const struct fi_msg_
 	return ep->atomic->readwritemsg(ep, msg, resultv, result_desc, result_count, flags);
 }
 
-/* Comparing: FI_CSWAP to FI_MSWAP. compare: count elements. */
+/* FI_CSWAP to FI_MSWAP. compare has count elements. */
 static inline ssize_t fi_compare_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 					const void *compare, void *compare_desc, void *result, void *result_desc,
 					fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
@@ -165,7 +169,7 @@ static inline ssize_t fi_compare_atomic(struct fid_ep *ep, const void *buf, size
 				     key, datatype, op, context);
 }
 
-/* The same with each of them in pieces; the target is one. */
+/* The same with operand, compare and result in pieces. The target is one piece. */
 static inline ssize_t fi_compare_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
 					 const struct fi_ioc *comparev, void **compare_desc, size_t compare_count,
 					 struct fi_ioc *resultv, void **result_desc, size_t result_count,
@@ -186,8 +190,8 @@ static inline ssize_t fi_compare_atomicmsg(struct fid_ep *ep, const struct fi_ms
 					result_count, flags);
 }
 
-/* Does an endpoint have this operation on this datatype? 0: yes, *count elements in a call at most (count may be NULL);
- * -FI_EOPNOTSUPP: no. The next two ask the same of the other kinds. */
+/* Query whether an endpoint supports an operation on a datatype. 0: it does, and *count is the most elements of a call
+ * (count may be NULL). -FI_EOPNOTSUPP: it does not. The next two functions query the other kinds. */
 static inline int fi_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
 	return ep->atomic->writevalid(ep, datatype, op, count);
@@ -203,8 +207,8 @@ static inline int fi_compare_atomicvalid(struct fid_ep *ep, enum fi_datatype dat
 	return ep->atomic->compwritevalid(ep, datatype, op, count);
 }
 
-/* The same of a domain, before there is an endpoint; flags name the kind. 0: *attr is filled;
- * -FI_EOPNOTSUPP: no; -FI_EBADFLAGS, -FI_EINVAL, -FI_ENOSYS (the provider has no such call). Since 1.5. */
+/* The same for a domain, before there is an endpoint; flags have the kind. 0: *attr is set. -FI_EOPNOTSUPP: not
+ * supported. -FI_EBADFLAGS, -FI_EINVAL, -FI_ENOSYS (the provider lacks the call). Since 1.5. */
 static inline int fi_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 				  struct fi_atomic_attr *attr, uint64_t flags)
 {

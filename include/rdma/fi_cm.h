@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections, addresses of endpoints, and multicast groups - fi_cm(3). All calls are control calls: any thread, and
- * what they start ends in an event of the endpoint's event queue (fi_eq.h).
+ * Connections, addresses of endpoints, and multicast groups - fi_cm(3). All calls are control calls, and may be made
+ * from any thread. Operations that they start end with an event in the endpoint's event queue (fi_eq.h).
  *
  *   active side			passive side
  *   					fi_passive_ep, fi_pep_bind, fi_listen
@@ -11,8 +11,8 @@
  *   FI_CONNECTED with param	<-	FI_CONNECTED				both can send now
  *   fi_shutdown		->	FI_SHUTDOWN				or the other way round
  *
- * Data of the program that goes along (param) has up to FI_OPT_CM_DATA_SIZE bytes and is copied; more is -FI_EINVAL, or
- * cut short by providers that do not tell.
+ * param is data of the program that is sent along. It has at most FI_OPT_CM_DATA_SIZE bytes, and is copied. For more
+ * bytes a call returns -FI_EINVAL; some providers cut the data off instead.
  */
 #ifndef FI_CM_H
 #define FI_CM_H
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* A group that an endpoint has joined; closing it leaves the group. */
+/* A group that an endpoint has joined. Closing it leaves the group. */
 struct fid_mc {
 	struct fid fid;
 	fi_addr_t fi_addr;		/* fi_mc_addr() */
@@ -43,60 +43,64 @@ struct fi_ops_cm {
 		    void *context);
 };
 
-/* Give an endpoint, active or passive, its address, before it is enabled or listens. In the format of its fi_info. */
+/* Set the address of an endpoint, active or passive, before it is enabled or listens. The address has the format of its
+ * fi_info. */
 static inline int fi_setname(fid_t fid, void *addr, size_t addrlen)
 {
 	return ((struct fid_ep *) fid)->cm->setname(fid, addr, addrlen);
 }
 
-/* The address of an endpoint, active or passive, once it is enabled or listens; to be told to peers. *addrlen: in the
- * room, out the full length. -FI_ETOOSMALL: cut to the room; so a call with *addrlen 0 asks for the length. */
+/* Get the address of an endpoint, active or passive, that is enabled or listens. Programs send it to peers. *addrlen:
+ * in the room, out the full length. -FI_ETOOSMALL: the address was cut off at the room, so a call with *addrlen 0
+ * returns the length. */
 static inline int fi_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	return ((struct fid_ep *) fid)->cm->getname(fid, addr, addrlen);
 }
 
-/* The same of the peer, once connected. -FI_ENOTCONN. */
+/* Get the peer's address of a connected endpoint. Otherwise the same; -FI_ENOTCONN. */
 static inline int fi_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 {
 	return ep->cm->getpeer(ep, addr, addrlen);
 }
 
-/* Take connection requests from now on; FI_BACKLOG of fi_control() says how many can wait. -FI_ENOEQ: bind one
- * first. */
+/* Accept connection requests from now on. FI_BACKLOG of fi_control() sets how many may wait. -FI_ENOEQ: no event queue
+ * is bound. */
 static inline int fi_listen(struct fid_pep *pep)
 {
 	return pep->cm->listen(pep);
 }
 
-/* Ask the peer at addr for a connection; once in an endpoint's life. Enables it. 0: asked; the answer is FI_CONNECTED,
- * or an error event, FI_ECONNREFUSED with the param of fi_reject() as err_data. */
+/* Request a connection to the peer at addr; once in the life of an endpoint. Enables the endpoint. 0: the request was
+ * started. FI_CONNECTED follows, or an error event; if that is FI_ECONNREFUSED, err_data has the param of
+ * fi_reject(). */
 static inline int fi_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
 {
 	return ep->cm->connect(ep, addr, param, paramlen);
 }
 
-/* Accept the request for which ep was opened. Enables it. 0: accepted; FI_CONNECTED follows, or an error event. */
+/* Accept the request for which ep was opened. Enables the endpoint. 0: FI_CONNECTED follows, or an error event. */
 static inline int fi_accept(struct fid_ep *ep, const void *param, size_t paramlen)
 {
 	return ep->cm->accept(ep, param, paramlen);
 }
 
-/* Refuse a request: fi_info::handle of the FI_CONNREQ, which is gone then. */
+/* Refuse a request. handle is fi_info::handle of the FI_CONNREQ; it is invalid afterwards. */
 static inline int fi_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
 {
 	return pep->cm->reject(pep, handle, param, paramlen);
 }
 
-/* End a connection. Operations that have not completed are cancelled or dropped, completions before it can still be
- * read. The peer gets FI_SHUTDOWN. flags: 0. */
+/* End a connection. Outstanding operations are cancelled or dropped; completions written before can still be read. The
+ * peer gets FI_SHUTDOWN. flags: 0. */
 static inline int fi_shutdown(struct fid_ep *ep, uint64_t flags)
 {
 	return ep->cm->shutdown(ep, flags);
 }
 
-/* Join a multicast group, to send (FI_SEND), to receive (FI_RECV) or by default both. 0: asked; transfers can begin
- * with FI_JOIN_COMPLETE. For collectives: fi_join_collective(). -FI_ENOEQ: bind one first. */
+/* Join a multicast group, for sending (FI_SEND), receiving (FI_RECV), or by default both. 0: the join was started;
+ * transfers are allowed after FI_JOIN_COMPLETE. For collectives: fi_join_collective(). -FI_ENOEQ: no event queue is
+ * bound. */
 static inline int fi_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
 {
 	if (!FI_CHECK_OP(ep->cm, struct fi_ops_cm, join))
@@ -104,7 +108,7 @@ static inline int fi_join(struct fid_ep *ep, const void *addr, uint64_t flags, s
 	return ep->cm->join(ep, addr, flags, mc, context);
 }
 
-/* What transfers to the group name it by, with FI_MULTICAST; collectives without. Once the join is complete. */
+/* The address of the group for transfers with FI_MULTICAST and for collectives, once the join is complete. */
 static inline fi_addr_t fi_mc_addr(struct fid_mc *mc)
 {
 	return mc->fi_addr;

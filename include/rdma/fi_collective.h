@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations of a whole group - fi_collective(3), fi_av_set(3). Every member makes a set of the same addresses in the
- * same order (fi_av_set), joins (fi_join_collective), and then calls the same operations in the same order; none
- * completes for a member before all that it depends on have called. For the calls in general, see fi_endpoint.h; count
- * is in elements of an enum fi_datatype. Since 1.9.
+ * Collective operations of a group - fi_collective(3), fi_av_set(3). Every member makes a set of the same addresses in
+ * the same order (fi_av_set), joins the group (fi_join_collective), and then calls the same operations in the same
+ * order. An operation completes for a member only after all members on which its result depends have called it.
+ * fi_endpoint.h describes the calls in general; count is a number of elements of an enum fi_datatype. Since 1.9.
  */
 #ifndef FI_COLLECTIVE_H
 #define FI_COLLECTIVE_H
@@ -31,28 +31,28 @@ struct fid_av_set {
 	struct fi_ops_av_set *ops;
 };
 
-/* What can be done: fi_query_collective(). */
+/* Capabilities and limits of a collective, for fi_query_collective(). */
 struct fi_collective_attr {
-	enum fi_op op;			/* in: of a reduction; FI_NOOP where none is done */
+	enum fi_op op;			/* in: the operation of a reduction, otherwise FI_NOOP */
 	enum fi_datatype datatype;	/* in: FI_VOID for a barrier */
-	struct fi_atomic_attr datatype_attr;	/* out: elements of one call, and their size */
+	struct fi_atomic_attr datatype_attr;	/* out: most elements of one call, and their size */
 	size_t max_members;		/* out */
 	uint64_t mode;			/* 0 */
 };
 
-/* fi_join()'s address, with FI_COLLECTIVE. */
+/* The address for fi_join() with FI_COLLECTIVE. */
 struct fi_collective_addr {
 	const struct fid_av_set *set;
 	fi_addr_t coll_addr;
 };
 
-/* An operation, for deferred work and providers that pass it on. */
+/* An operation, for deferred work and for providers that forward it. */
 struct fi_msg_collective {
 	const struct fi_ioc *msg_iov;
 	void **desc;
 	size_t iov_count;
 	fi_addr_t coll_addr;		/* the group */
-	fi_addr_t root_addr;		/* the member that gives or gets alone */
+	fi_addr_t root_addr;		/* the root member */
 	enum fi_collective_op coll;
 	enum fi_datatype datatype;
 	enum fi_op op;
@@ -85,7 +85,7 @@ struct fi_ops_collective {
 	ssize_t (*gather)(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result, void *result_desc,
 			  fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
 			  void *context);
-	/* Any of them; msg has the operation. */
+	/* Any of the operations; msg has the kind. */
 	ssize_t (*msg)(struct fid_ep *ep, const struct fi_msg_collective *msg, struct fi_ioc *resultv,
 		       void **result_desc, size_t result_count, uint64_t flags);
 	ssize_t (*barrier2)(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags, void *context);	/* since 1.17 */
@@ -93,10 +93,11 @@ struct fi_ops_collective {
 
 
 /*
- * Sets of addresses. Nothing goes over the network. A set is not changed while fi_av_set_addr()'s result is being used.
+ * Sets of addresses. These calls do not communicate. A set must not change while the result of fi_av_set_addr() is in
+ * use.
  */
 
-/* Make a set of addresses of an address vector, which is closed after it. */
+/* Make a set of addresses of an address vector. The set is closed before the vector. */
 static inline int fi_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set, void *context)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, av_set))
@@ -104,8 +105,8 @@ static inline int fi_av_set(struct fid_av *av, struct fi_av_set_attr *attr, stru
 	return av->ops->av_set(av, attr, set, context);
 }
 
-/* Add to dst what src has; keep in dst only what src has; take from dst what src has. Those that stay keep their order,
- * those that come go to the end. */
+/* Union: add the members of src to dst. Intersection: keep only members that are also in src. Difference: remove
+ * members that are in src. Members that stay keep their order; new members are appended. */
 static inline int fi_av_set_union(struct fid_av_set *dst, const struct fid_av_set *src)
 {
 	return dst->ops->set_union(dst, src);
@@ -121,7 +122,7 @@ static inline int fi_av_set_diff(struct fid_av_set *dst, const struct fid_av_set
 	return dst->ops->diff(dst, src);
 }
 
-/* Put one address to the end, or take one out. */
+/* Append one address; remove one. */
 static inline int fi_av_set_insert(struct fid_av_set *set, fi_addr_t addr)
 {
 	return set->ops->insert(set, addr);
@@ -132,7 +133,7 @@ static inline int fi_av_set_remove(struct fid_av_set *set, fi_addr_t addr)
 	return set->ops->remove(set, addr);
 }
 
-/* What fi_join_collective() names the members by. */
+/* The address of the set for fi_join_collective(). */
 static inline int fi_av_set_addr(struct fid_av_set *set, fi_addr_t *coll_addr)
 {
 	return set->ops->addr(set, coll_addr);
@@ -144,9 +145,10 @@ static inline int fi_av_set_addr(struct fid_av_set *set, fi_addr_t *coll_addr)
  */
 
 /*
- * Join a group. All members call it, with coll_addr of fi_av_set_addr() or of a group (fi_mc_addr) that this one is a
- * part of; FI_ADDR_NOTAVAIL if the members have been agreed on already. 0: asked; FI_JOIN_COMPLETE follows, then
- * fi_mc_addr(*mc) is the group. -FI_ENOEQ: bind one first. Closing *mc leaves the group.
+ * Join a group. All members call it. coll_addr is the result of fi_av_set_addr(), or of fi_mc_addr() for a group that
+ * contains the new one; FI_ADDR_NOTAVAIL if the members are agreed on already. 0: the join was started;
+ * FI_JOIN_COMPLETE follows, and then fi_mc_addr(*mc) is the group. -FI_ENOEQ: no event queue is bound. Closing *mc
+ * leaves the group.
  */
 static inline int fi_join_collective(struct fid_ep *ep, fi_addr_t coll_addr, const struct fid_av_set *set,
 				     uint64_t flags, struct fid_mc **mc, void *context)
@@ -174,7 +176,7 @@ static inline ssize_t fi_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64
 	return ep->collective->barrier2(ep, coll_addr, flags, context);
 }
 
-/* The root's buf goes to everyone's. */
+/* Copy the root's buf to the buf of every member. */
 static inline ssize_t fi_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc, fi_addr_t coll_addr,
 				   fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context)
 {
@@ -189,7 +191,7 @@ static inline ssize_t fi_alltoall(struct fid_ep *ep, const void *buf, size_t cou
 	return ep->collective->alltoall(ep, buf, count, desc, result, result_desc, coll_addr, datatype, flags, context);
 }
 
-/* Everyone gets op over all bufs, element by element. */
+/* Apply op to the bufs of all members, element by element; every member gets the result. */
 static inline ssize_t fi_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 				   void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, enum fi_op op,
 				   uint64_t flags, void *context)
@@ -198,7 +200,7 @@ static inline ssize_t fi_allreduce(struct fid_ep *ep, const void *buf, size_t co
 					 context);
 }
 
-/* Everyone gets all bufs, one behind the other in the order of members. */
+/* Every member gets the bufs of all members, one after the other in the order of members. */
 static inline ssize_t fi_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 				   void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype, uint64_t flags,
 				   void *context)
@@ -216,7 +218,7 @@ static inline ssize_t fi_reduce_scatter(struct fid_ep *ep, const void *buf, size
 					      context);
 }
 
-/* As fi_allreduce(), but only the root gets it. */
+/* As fi_allreduce(), but only the root gets the result. */
 static inline ssize_t fi_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 				void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
 				enum fi_op op, uint64_t flags, void *context)
@@ -225,7 +227,7 @@ static inline ssize_t fi_reduce(struct fid_ep *ep, const void *buf, size_t count
 				      flags, context);
 }
 
-/* Part i of the root's buf goes to member i's result. */
+/* Part i of the root's buf is copied to the result of member i. */
 static inline ssize_t fi_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 				 void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
 				 uint64_t flags, void *context)
@@ -234,7 +236,7 @@ static inline ssize_t fi_scatter(struct fid_ep *ep, const void *buf, size_t coun
 				       context);
 }
 
-/* The root gets all bufs, one behind the other in the order of members. */
+/* The root gets the bufs of all members, one after the other in the order of members. */
 static inline ssize_t fi_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 				void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
 				uint64_t flags, void *context)
@@ -243,8 +245,8 @@ static inline ssize_t fi_gather(struct fid_ep *ep, const void *buf, size_t count
 				      context);
 }
 
-/* Does a domain have this collective, with attr's op and datatype? 0: yes, attr has the limits. flags: 0, or FI_SCATTER
- * for a reduction that is scattered. */
+/* Query whether a domain supports a collective, with attr's op and datatype. 0: it does, and attr has the limits.
+ * flags: 0, or FI_SCATTER for FI_REDUCE with a scattered result. */
 static inline int fi_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
 				      struct fi_collective_attr *attr, uint64_t flags)
 {

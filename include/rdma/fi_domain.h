@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Domains, and what is opened in them besides endpoints - fi_domain(3), fi_mr(3), fi_av(3), fi_av_set(3): memory
- * regions, address vectors, completion queues, counters; and the vocabulary of atomics and collectives. All calls here
- * are control calls: any thread.
+ * Domains, and the objects that are opened in them except endpoints - fi_domain(3), fi_mr(3), fi_av(3), fi_av_set(3):
+ * memory regions, address vectors, completion queues, counters. Also the datatypes and operations of atomics and
+ * collectives. All calls here are control calls, and may be made from any thread.
  */
 #ifndef FI_DOMAIN_H
 #define FI_DOMAIN_H
@@ -18,28 +18,29 @@ extern "C" {
 /*
  * Address vectors - fi_av(3)
  *
- * A list of peers. Each address that is inserted gets an fi_addr_t, by which transfers name the peer. Connectionless
- * endpoints are bound to one. An address is in a vector once; inserting it again gives whatever the provider makes of
- * it.
+ * A list of peers. Each address that is inserted gets an fi_addr_t, by which transfers identify the peer.
+ * Connectionless endpoints are bound to an address vector. A vector contains an address once; the result of inserting
+ * it again depends on the provider.
  */
 
 /* Flags of fi_av_open(). */
 #define FI_SYMMETRIC (1ULL << 59)	/* every node has the same number of endpoints, at consecutive addresses */
 
-/* Flags of insertions; FI_MORE, FI_AV_USER_ID, FI_AUTH_KEY and FI_FIREWALL_ADDR of fabric.h are others. */
-#define FI_SYNC_ERR (1ULL << 58)	/* context points to an int for each address: 0, or FI_E*, positive */
+/* Flags of insertions, in addition to FI_MORE, FI_AV_USER_ID, FI_AUTH_KEY and FI_FIREWALL_ADDR of fabric.h. */
+#define FI_SYNC_ERR (1ULL << 58)	/* context points to an int for each address, which is set to 0 or a positive
+					 * FI_E* */
 
 struct fi_av_attr {
-	enum fi_av_type type;		/* out: the kind that it is, where it was FI_AV_UNSPEC */
+	enum fi_av_type type;		/* in: the type; out: the actual type, if it was FI_AV_UNSPEC */
 	int rx_ctx_bits;		/* bits of an fi_addr_t for fi_rx_addr() */
 	size_t count;			/* addresses to expect; 0: unknown */
 	size_t ep_per_node;		/* endpoints to expect on a node; 0: unknown */
 	const char *name;		/* of a vector that processes of one node share (FI_SHARED_AV), or NULL */
-	void *map_addr;			/* in and out, with name: who gives the same value can exchange handles */
-	uint64_t flags;			/* FI_READ: a named one, only to look. FI_EVENT, FI_SYMMETRIC */
+	void *map_addr;			/* in and out, with name: processes with the same value can exchange handles */
+	uint64_t flags;			/* FI_READ: open a vector with a name for reading. FI_EVENT, FI_SYMMETRIC */
 };
 
-/* The calls are inline functions below; av_set is that of fi_collective.h. */
+/* The calls are inline functions below; av_set is in fi_collective.h. */
 struct fi_ops_av {
 	size_t size;
 	int (*insert)(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags,
@@ -70,7 +71,8 @@ struct fid_av {
  * Sets of addresses, the members of a collective group - fi_av_set(3); the calls are in fi_collective.h.
  */
 
-/* Flags of fi_av_set(): start with the whole vector; or, if only some collectives will be used, which. */
+/* Flags of fi_av_set(). FI_UNIVERSE: start with all addresses of the vector. The others: the collectives that will be
+ * used; without any, all of them. */
 #define FI_UNIVERSE (1ULL << 57)
 #define FI_BARRIER_SET (1ULL << 40)
 #define FI_BROADCAST_SET (1ULL << 41)
@@ -84,12 +86,12 @@ struct fid_av {
 
 struct fi_av_set_attr {
 	size_t count;			/* members to expect; 0: unknown */
-	/* First members, of an FI_AV_TABLE: start_addr, start_addr + stride... up to end_addr. Both FI_ADDR_NOTAVAIL,
-	 * and stride 0, for none. */
+	/* First members, for FI_AV_TABLE: start_addr, start_addr + stride... up to end_addr. For no members both
+	 * addresses are FI_ADDR_NOTAVAIL, and stride is 0. */
 	fi_addr_t start_addr;
 	fi_addr_t end_addr;
 	uint64_t stride;
-	size_t comm_key_size;		/* of a group that the fabric's management set up, or 0 */
+	size_t comm_key_size;		/* for a group that was set up by the fabric's management; otherwise 0 */
 	uint8_t *comm_key;
 	uint64_t flags;
 };
@@ -98,10 +100,10 @@ struct fi_av_set_attr {
 /*
  * Memory regions - fi_mr(3)
  *
- * Memory that a peer, or the hardware here, may touch. The peer names it by a key, calls here by a descriptor (desc).
- * Which registrations are needed, and what is addressed how, is domain_attr::mr_mode. The memory stays the program's,
- * and has to outlive the region. Closing the region ends access: operations that are under way fail or read garbage,
- * here; the peer gets an error.
+ * Memory that a peer, or the local hardware, may access. A peer identifies it by a key, and local calls by a descriptor
+ * (desc). domain_attr::mr_mode tells which memory must be registered, and how it is addressed. The program owns the
+ * memory, which must outlive the region. Closing the region ends access: outstanding local operations fail or transfer
+ * undefined data, and the peer gets an error.
  */
 struct fid_mr {
 	struct fid fid;
@@ -109,9 +111,9 @@ struct fid_mr {
 	uint64_t key;			/* fi_mr_key() */
 };
 
-/* Who allocated the memory, with FI_HMEM. */
+/* The interface that allocated the memory, with FI_HMEM. */
 enum fi_hmem_iface {
-	FI_HMEM_SYSTEM,			/* malloc(3), mmap(2) and the like */
+	FI_HMEM_SYSTEM,			/* malloc(3), mmap(2) ... */
 	FI_HMEM_CUDA,			/* NVIDIA */
 	FI_HMEM_ROCR,			/* AMD */
 	FI_HMEM_ZE,			/* oneAPI Level Zero */
@@ -119,38 +121,39 @@ enum fi_hmem_iface {
 	FI_HMEM_SYNAPSEAI,		/* Habana Gaudi */
 };
 
-/* fi_mr_attr::device.ze of a device of a driver, both counted as Level Zero lists them. */
+/* fi_mr_attr::device.ze for a driver and a device, both numbered in the order in which Level Zero lists them. */
 static inline int fi_hmem_ze_device(int driver_index, int device_index)
 {
 	return driver_index << 16 | device_index;
 }
 
 /*
- * Flags of registrations; FI_RMA_EVENT (a counter will be bound), FI_RMA_PMEM (persistent memory) and FI_COLLECTIVE are
- * others. fabric.h defines some of them:
+ * Flags of registrations, in addition to FI_RMA_EVENT (a counter will be bound), FI_RMA_PMEM (persistent memory) and
+ * FI_COLLECTIVE. fabric.h defines some of them:
+ *
  *   FI_MR_DMABUF		the memory is fi_mr_attr::dmabuf, not mr_iov
- *   FI_HMEM_DEVICE_ONLY	only the device can reach it
- *   FI_HMEM_HOST_ALLOC		it is the host's, allocated through the device's interface
+ *   FI_HMEM_DEVICE_ONLY	only the device can access it
+ *   FI_HMEM_HOST_ALLOC		host memory that was allocated through the device's interface
  */
-#define FI_MR_SINGLE_USE (1ULL << 41)	/* the key is good for one operation of a peer */
+#define FI_MR_SINGLE_USE (1ULL << 41)	/* the key is valid for one operation of a peer */
 
-/* Memory of a Linux dma-buf: len bytes of fd from offset on. */
+/* Memory of a Linux dma-buf: len bytes of fd, from offset on. */
 struct fi_mr_dmabuf {
 	int fd;				/* borrowed */
 	uint64_t offset;
 	size_t len;
-	void *base_addr;		/* where the buffer, not the region, is or would be in virtual memory */
+	void *base_addr;		/* the virtual address of the buffer (not of the region), actual or intended */
 };
 
-/* fi_mr_attr::auth_key of a domain with FI_AV_AUTH_KEY: the key of an entry of av, with auth_key_size the length of
- * this. */
+/* fi_mr_attr::auth_key of a domain with FI_AV_AUTH_KEY: the key of an entry of av. auth_key_size is the size of this
+ * struct. */
 struct fi_mr_auth_key {
 	struct fid_av *av;
 	fi_addr_t src_addr;
 };
 
 /*
- * What to register. How much of it a program has depends on its version: all up to context since 1.0, the authorization
+ * The arguments of a registration. A program has the members of its version: up to context since 1.0, the authorization
  * key since 1.5, iface and device since 1.9, hmem_data since 1.19, page_size since 1.22, the rest since 2.0.
  */
 struct fi_mr_attr {
@@ -166,7 +169,7 @@ struct fi_mr_attr {
 	void *context;			/* fid::context */
 	size_t auth_key_size;		/* 0: the domain's key */
 	uint8_t *auth_key;
-	enum fi_hmem_iface iface;	/* looked at with FI_HMEM only, as the next two */
+	enum fi_hmem_iface iface;	/* used only with FI_HMEM, as the next two members */
 	union {
 		uint64_t reserved;
 		int cuda;		/* CUdevice */
@@ -175,19 +178,20 @@ struct fi_mr_attr {
 		int synapseai;
 		int rocr;
 	} device;
-	void *hmem_data;		/* the interface's own, or NULL */
-	size_t page_size;		/* to map the memory with, or 0 */
-	const struct fid_mr *base_mr;	/* a region, borrowed, whose resources this part of it shares, or NULL */
+	void *hmem_data;		/* data of the interface, or NULL */
+	size_t page_size;		/* page size for mapping the memory; 0: default */
+	const struct fid_mr *base_mr;	/* borrowed: the region of which this is a part, and whose resources it shares;
+					 * or NULL */
 	size_t sub_mr_cnt;		/* parts to expect of this region */
 };
 
-/* FI_REFRESH's argument: fi_mr_refresh() fills it. */
+/* The argument of FI_REFRESH; fi_mr_refresh() fills it in. */
 struct fi_mr_modify {
 	uint64_t flags;
 	struct fi_mr_attr attr;
 };
 
-/* The calls are the inline functions of these names; fid is a domain. */
+/* The calls are inline functions of these names; fid is a domain. */
 struct fi_ops_mr {
 	size_t size;
 	int (*reg)(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
@@ -197,9 +201,9 @@ struct fi_ops_mr {
 	int (*regattr)(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr);
 };
 
-/* fi_set_ops() of a domain by this name: functions of the program that copy from and to device memory, for all kinds
- * that it uses. Each returns how many bytes it copied, or a negative error. Set before anything is opened in the
- * domain. */
+/* Name for fi_set_ops() of a domain: functions of the program that copy from and to device memory, for all interfaces
+ * that the program uses. Each returns the number of bytes copied, or a negative error. Set them before anything is
+ * opened in the domain. */
 #define FI_SET_OPS_HMEM_OVERRIDE "hmem_override_ops"
 
 struct fi_hmem_override_ops {
@@ -212,11 +216,11 @@ struct fi_hmem_override_ops {
 
 
 /*
- * Vocabulary of atomics and collectives - fi_atomic(3), fi_collective(3)
+ * Datatypes and operations of atomics and collectives - fi_atomic(3), fi_collective(3)
  */
-#define FI_COLLECTIVE_OFFSET 256	/* from here on, what only collectives have */
+#define FI_COLLECTIVE_OFFSET 256	/* values from here on are for collectives only */
 
-/* Elements, in the byte order of their machine. */
+/* Types of elements, in the byte order of the machine. */
 enum fi_datatype {
 	FI_INT8,
 	FI_UINT8,
@@ -236,13 +240,13 @@ enum fi_datatype {
 	FI_UINT128,
 	FI_FLOAT16,			/* IEEE 754 binary16 */
 	FI_BFLOAT16,			/* upper half of a float */
-	FI_FLOAT8_E4M3,			/* OCP 8-bit floating point, 4 bits of exponent */
-	FI_FLOAT8_E5M2,			/* the same, 5 bits */
+	FI_FLOAT8_E4M3,			/* OCP 8-bit floating point with 4 bits of exponent */
+	FI_FLOAT8_E5M2,			/* the same with 5 bits of exponent */
 	FI_VOID = FI_COLLECTIVE_OFFSET,	/* none: a barrier */
 };
 
-/* What is done to each element t of the target, with b of the buffer and c of what to compare with. Those before
- * FI_ATOMIC_READ and FI_DIFF can be fetching or not, FI_CSWAP to FI_MSWAP are compare operations. */
+/* Operations on each element t of the target, with b from the buffer and c from the compare buffer. Operations before
+ * FI_ATOMIC_READ, and FI_DIFF, may be fetching or not. FI_CSWAP to FI_MSWAP are compare operations. */
 enum fi_op {
 	FI_MIN,
 	FI_MAX,
@@ -254,7 +258,7 @@ enum fi_op {
 	FI_BAND,
 	FI_LXOR,			/* t = !t != !b */
 	FI_BXOR,
-	FI_ATOMIC_READ,			/* fetch alone; b is not looked at */
+	FI_ATOMIC_READ,			/* fetch only; b is not read */
 	FI_ATOMIC_WRITE,		/* t = b, fetching or not */
 	FI_CSWAP,			/* t = b if c == t */
 	FI_CSWAP_NE,			/* t = b if c != t */
@@ -287,7 +291,7 @@ struct fi_collective_attr;
  * Domains - fi_domain(3)
  */
 
-/* The calls are inline functions of the same names, here and in the header of what is opened. */
+/* The calls are inline functions of the same names, here and in the headers of the objects that they open. */
 struct fi_ops_domain {
 	size_t size;
 	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
@@ -315,7 +319,7 @@ struct fid_domain {
 	struct fi_ops_mr *mr;
 };
 
-/* Flag of fi_domain_bind(): registrations are asynchronous, each ends in FI_MR_COMPLETE; deprecated. */
+/* Flag of fi_domain_bind(): registrations are asynchronous and end with FI_MR_COMPLETE; deprecated. */
 #define FI_REG_MR (1ULL << 59)
 
 /* Open the domain of an entry of fi_getinfo(). */
@@ -335,13 +339,15 @@ static inline int fi_domain2(struct fid_fabric *fabric, struct fi_info *info, st
 	return fabric->ops->domain2(fabric, info, domain, flags, context);
 }
 
-/* Bind an event queue, for events of all in the domain that has none of its own. flags: 0 or FI_REG_MR. */
+/* Bind an event queue for the events of all objects in the domain that have no event queue of their own. flags: 0 or
+ * FI_REG_MR. */
 static inline int fi_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
 {
 	return domain->fid.ops->bind(&domain->fid, fid, flags);
 }
 
-/* Open a completion queue or a counter: fi_eq.h. attr: NULL for all defaults. -FI_ENOSYS: not with this wait object. */
+/* Open a completion queue or a counter: fi_eq.h. attr: NULL for defaults. -FI_ENOSYS: the wait object is not
+ * supported. */
 static inline int fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
 {
 	return domain->ops->cq_open(domain, attr, cq, context);
@@ -368,9 +374,10 @@ FI_DEPRECATED_FUNC static inline int fi_poll_open(struct fid_domain *domain, str
 
 
 /*
- * Register memory. acs and the others: fi_mr_attr's members; offset: 0. The region can be used at once, except with
- * FI_MR_ENDPOINT or FI_RMA_EVENT (then bind and enable it), or on a domain with FI_REG_MR (then when the event is
- * there). -FI_ENOKEY: the key is taken. -FI_EKEYREJECTED: it is longer than mr_key_size.
+ * Register memory. acs is fi_mr_attr::access, and the other arguments are the members with their names; offset: 0. The
+ * region can be used at once, with these exceptions. With FI_MR_ENDPOINT or FI_RMA_EVENT it must be bound and enabled
+ * first. In a domain with FI_REG_MR it can be used after the event. -FI_ENOKEY: the key is in use. -FI_EKEYREJECTED:
+ * the key is longer than mr_key_size.
  */
 static inline int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t acs, uint64_t offset,
 			    uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
@@ -378,7 +385,7 @@ static inline int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t l
 	return domain->mr->reg(&domain->fid, buf, len, acs, offset, requested_key, flags, mr, context);
 }
 
-/* Several stretches as one region: peers see them one behind the other. */
+/* Register several pieces as one region. For peers they follow one another. */
 static inline int fi_mr_regv(struct fid_domain *domain, const struct iovec *iov, size_t count, uint64_t acs,
 			     uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
@@ -391,20 +398,21 @@ static inline int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_at
 	return domain->mr->regattr(&domain->fid, attr, flags, mr);
 }
 
-/* What a transfer that uses the memory here takes as desc; the region's, while it is open. */
+/* The descriptor for desc arguments of local transfers. Valid while the region is open. */
 static inline void *fi_mr_desc(struct fid_mr *mr)
 {
 	return mr->mem_desc;
 }
 
-/* What a peer names the region by. FI_KEY_NOTAVAIL: not registered yet, or the key is longer (FI_MR_RAW). */
+/* The key by which a peer identifies the region. FI_KEY_NOTAVAIL: the region is not registered yet, or the key is
+ * longer than 64 bits (FI_MR_RAW). */
 static inline uint64_t fi_mr_key(struct fid_mr *mr)
 {
 	return mr->key;
 }
 
-/* The key as bytes for the peer, and the address of the region's start there. key_size: in the room of raw_key, out the
- * length; -FI_ETOOSMALL: that length. flags: 0. */
+/* Get the key as bytes, and the address of the region's start, to be sent to the peer. key_size: in the room of
+ * raw_key, out the length. -FI_ETOOSMALL: *key_size is the length needed. flags: 0. */
 static inline int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr, uint8_t *raw_key, size_t *key_size,
 				 uint64_t flags)
 {
@@ -417,8 +425,8 @@ static inline int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr, uint8_t
 	return mr->fid.ops->control(&mr->fid, FI_GET_RAW_MR, &attr);
 }
 
-/* At the peer: make a key for transfers of those bytes. The caller gives it back with fi_mr_unmap_key() before it
- * closes the domain. flags: 0. */
+/* At the peer: make a key for transfers from these bytes. The caller returns it with fi_mr_unmap_key() before it closes
+ * the domain. flags: 0. */
 static inline int fi_mr_map_raw(struct fid_domain *domain, uint64_t base_addr, uint8_t *raw_key, size_t key_size,
 				uint64_t *key, uint64_t flags)
 {
@@ -437,15 +445,15 @@ static inline int fi_mr_unmap_key(struct fid_domain *domain, uint64_t key)
 	return domain->fid.ops->control(&domain->fid, FI_UNMAP_KEY, &key);
 }
 
-/* Bind a counter, with FI_REMOTE_WRITE or FI_REMOTE_READ for what it counts, or an endpoint (FI_MR_ENDPOINT), with
- * 0. */
+/* Bind a counter, with FI_REMOTE_WRITE or FI_REMOTE_READ for the operations to count, or an endpoint (FI_MR_ENDPOINT),
+ * with flags 0. */
 static inline int fi_mr_bind(struct fid_mr *mr, struct fid *bfid, uint64_t flags)
 {
 	return mr->fid.ops->bind(&mr->fid, bfid, flags);
 }
 
-/* Tell the provider that the pages below a region have changed, all of it or with iov those stretches; no operation may
- * be using them. flags: 0. */
+/* Tell the provider that the pages of a region, or of the pieces in iov, have changed. No operation may be using them.
+ * flags: 0. */
 static inline int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size_t count, uint64_t flags)
 {
 	struct fi_mr_modify modify;
@@ -457,15 +465,15 @@ static inline int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size
 	return mr->fid.ops->control(&mr->fid, FI_REFRESH, &modify);
 }
 
-/* Let a region be used, after all has been bound to it. */
+/* Allow the use of a region, after everything was bound to it. */
 static inline int fi_mr_enable(struct fid_mr *mr)
 {
 	return mr->fid.ops->control(&mr->fid, FI_ENABLE, NULL);
 }
 
 
-/* Open an address vector. -FI_EINVAL: a named one was asked for without FI_SHARED_AV. Closing it is -FI_EBUSY while
- * endpoints are bound. */
+/* Open an address vector. -FI_EINVAL: attr has a name and the domain lacks FI_SHARED_AV. Closing it returns -FI_EBUSY
+ * while endpoints are bound. */
 static inline int fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context)
 {
 	return domain->ops->av_open(domain, attr, av, context);
@@ -478,12 +486,13 @@ FI_DEPRECATED_FUNC static inline int fi_av_bind(struct fid_av *av, struct fid *f
 }
 
 /*
- * Insert count addresses, one behind the other in the domain's format (for FI_ADDR_STR: an array of pointers to
- * strings). fi_addr: out, count handles, FI_ADDR_NOTAVAIL where it failed; may be NULL for FI_AV_TABLE, which takes the
- * lowest free indices in order. With FI_AV_USER_ID in: the numbers by which completions shall name them.
+ * Insert count addresses, which follow one another in the domain's format (for FI_ADDR_STR: an array of pointers to
+ * strings). fi_addr: out, count handles, FI_ADDR_NOTAVAIL for an address that failed. It may be NULL for FI_AV_TABLE,
+ * which uses the lowest free indices in order. With FI_AV_USER_ID, in: the numbers of the addresses in completions.
  *
- * How many were inserted. With FI_EVENT: 0, and later an error event for each that failed and then FI_AV_COMPLETE with
- * that count, all with context; fi_addr has to stay until then. -FI_ENOEQ: no event queue is bound.
+ * Returns the number of addresses inserted. With FI_EVENT it returns 0; an error event for each address that failed
+ * follows, then FI_AV_COMPLETE with that number, all with context. fi_addr must stay valid until then. -FI_ENOEQ: no
+ * event queue is bound.
  */
 static inline int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags,
 			       void *context)
@@ -491,41 +500,42 @@ static inline int fi_av_insert(struct fid_av *av, const void *addr, size_t count
 	return av->ops->insert(av, addr, count, fi_addr, flags, context);
 }
 
-/* The same for one peer by name and port, as in fi_getinfo(). */
+/* The same for one peer, by name and port as in fi_getinfo(). */
 static inline int fi_av_insertsvc(struct fid_av *av, const char *node, const char *service, fi_addr_t *fi_addr,
 				  uint64_t flags, void *context)
 {
 	return av->ops->insertsvc(av, node, service, fi_addr, flags, context);
 }
 
-/* The same for nodecnt nodes (10.1.1.1, 10.1.1.2; or host10, host11) with svccnt consecutive ports each, node by
- * node. */
+/* The same for nodecnt nodes (10.1.1.1, 10.1.1.2; or host10, host11), each with svccnt consecutive ports, in the order
+ * of nodes. */
 static inline int fi_av_insertsym(struct fid_av *av, const char *node, size_t nodecnt, const char *service,
 				  size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	return av->ops->insertsym(av, node, nodecnt, service, svccnt, fi_addr, flags, context);
 }
 
-/* Take addresses out; no operation may be using them. Their handles may be given to others later. flags: 0. */
+/* Remove addresses. No operation may be using them. Later insertions may use the handles again. flags: 0. */
 static inline int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	return av->ops->remove(av, fi_addr, count, flags);
 }
 
-/* The address behind a handle, cut to *addrlen bytes; *addrlen is then its full length. -FI_EINVAL: no such handle. */
+/* Get the address of a handle, cut off at *addrlen bytes; *addrlen is then its full length. -FI_EINVAL: no such
+ * handle. */
 static inline int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	return av->ops->lookup(av, fi_addr, addr, addrlen);
 }
 
-/* An address, of the vector's format but not necessarily in it, as text in buf, which is returned; cut to *len bytes
- * with its end. *len is then what it takes. */
+/* Write an address in the vector's format as text into buf, cut off at *len bytes including the NUL; *len is then the
+ * length needed. The address need not be in the vector. Returns buf. */
 static inline const char *fi_av_straddr(struct fid_av *av, const void *addr, char *buf, size_t *len)
 {
 	return av->ops->straddr(av, addr, buf, len);
 }
 
-/* In a domain with FI_AV_AUTH_KEY: a handle of an authorization key, for insertions and receives with FI_AUTH_KEY.
+/* In a domain with FI_AV_AUTH_KEY: get a handle for an authorization key, for insertions and receives with FI_AUTH_KEY.
  * flags: 0. Since 1.20. */
 static inline int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key, size_t auth_key_size,
 					fi_addr_t *fi_addr, uint64_t flags)
@@ -535,7 +545,8 @@ static inline int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key,
 	return av->ops->insert_auth_key(av, auth_key, auth_key_size, fi_addr, flags);
 }
 
-/* The key behind a handle, of a key or of a peer: as fi_av_lookup(). Since 1.20. */
+/* Get the authorization key of a handle, which belongs to a key or to a peer; otherwise as fi_av_lookup(). Since
+ * 1.20. */
 static inline int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void *auth_key, size_t *auth_key_size)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, lookup_auth_key))
@@ -543,7 +554,7 @@ static inline int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void 
 	return av->ops->lookup_auth_key(av, addr, auth_key, auth_key_size);
 }
 
-/* Change the number by which completions name a peer that was inserted with FI_AV_USER_ID. flags: 0. Since 1.20. */
+/* Change the number that a peer inserted with FI_AV_USER_ID has in completions. flags: 0. Since 1.20. */
 static inline int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
 {
 	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, set_user_id))
@@ -551,13 +562,15 @@ static inline int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_add
 	return av->ops->set_user_id(av, fi_addr, user_id, flags);
 }
 
-/* A receive context of a peer (FI_NAMED_RX_CTX): rx_index, in the rx_ctx_bits of the vector, which are not 0. */
+/* The address of a receive context of a peer (FI_NAMED_RX_CTX): rx_index is stored in the rx_ctx_bits of the vector,
+ * which must not be 0. */
 static inline fi_addr_t fi_rx_addr(fi_addr_t fi_addr, int rx_index, int rx_ctx_bits)
 {
 	return (fi_addr_t) rx_index << (64 - rx_ctx_bits) | fi_addr;
 }
 
-/* A peer in a group: messages meet only receives of the same group, up to domain_attr::max_group_id. Since 2.0. */
+/* The address of a peer in a group. Messages match only receives of the same group, at most domain_attr::max_group_id.
+ * Since 2.0. */
 static inline fi_addr_t fi_group_addr(fi_addr_t fi_addr, uint32_t group_id)
 {
 	return (fi_addr_t) group_id << 32 | fi_addr;

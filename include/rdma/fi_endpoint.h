@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints, and plain messages between them - fi_endpoint(3), fi_msg(3).
+ * Endpoints, and untagged messages between them - fi_endpoint(3), fi_msg(3).
  *
- * From an entry of fi_getinfo() to a message: fi_endpoint(), fi_ep_bind() of a completion queue and, without
- * connection, of an address vector, fi_enable() (or fi_connect() and fi_accept() of fi_cm.h), then receives and sends.
- * Calls that open, bind and set options are control calls: any thread. Transfers, here and in fi_tagged.h, fi_rma.h,
- * fi_atomic.h and fi_collective.h: as the domain's enum fi_threading says.
+ * A program opens an endpoint for an entry of fi_getinfo() with fi_endpoint(), binds a completion queue and, if the
+ * endpoint is connectionless, an address vector with fi_ep_bind(), enables it with fi_enable() (or connects it with
+ * fi_connect() or fi_accept() of fi_cm.h), and then posts receives and sends. Calls that open, bind and set options are
+ * control calls, and may be made from any thread. For transfers, here and in fi_tagged.h, fi_rma.h, fi_atomic.h and
+ * fi_collective.h, the domain's enum fi_threading says which calls the program serialises.
  *
- * What holds for every transfer:
- *   - 0: it has been started, and ends in exactly one completion: an entry of the completion queue where one was asked
- *     for or it failed, a step of the counters. Until then its buffers belong to the provider; with FI_INJECT those
- *     that are only read are the caller's again at once. iovec, desc and message structs may go at once (but see
- *     FI_ASYNC_IOV).
- *   - -FI_EAGAIN: not started, the queue is full or a connection is being made. Read the completion queue, then call
- *     again. -FI_EOPBADSTATE: not enabled. -FI_EMSGSIZE: too long, or too many elements. Other errors: not started
- *     either.
- *   - context comes back as the completion's op_context, and tells fi_cancel() which operation is meant; it points to a
- *     struct fi_context where the mode says so.
- *   - desc is fi_mr_desc() of the buffer, one for each element of an iovec; NULL where mr_mode asks for no
+ * Rules for all transfers:
+ *
+ *   - 0: the operation was started, and ends with exactly one completion. That is an entry in the completion queue, if
+ *     one was asked for or the operation failed, and an increment of the counters. The provider owns the buffers until
+ *     then. With FI_INJECT it owns buffers that it only reads until the call returns. iovec, desc and message structs
+ *     are borrowed for the call (but see FI_ASYNC_IOV).
+ *   - -FI_EAGAIN: not started, because a queue is full or a connection is being made. Read the completion queue and
+ *     call again. -FI_EOPBADSTATE: the endpoint is not enabled. -FI_EMSGSIZE: too many bytes or elements. After any
+ *     other error, the operation was not started either.
+ *   - context is op_context in the completion, and identifies the operation in fi_cancel(). It points to a struct
+ *     fi_context if the mode requires that.
+ *   - desc is fi_mr_desc() of the buffer, one for each element of an iovec. It may be NULL if mr_mode requires no
  *     registration.
- *   - Peers are fi_addr_t of the endpoint's address vector; a connected endpoint does not look at them.
- *   - Calls without flags use op_flags of the endpoint; flags of a call replace them.
- *   - The calls with inject never report success to a completion queue, and do not need the buffer after they return.
+ *   - A peer is an fi_addr_t of the endpoint's address vector. A connected endpoint ignores it.
+ *   - Calls without a flags argument use op_flags of the endpoint. A flags argument replaces op_flags.
+ *   - The inject calls never report success to a completion queue, and do not use the buffer after they return.
  */
 #ifndef FI_ENDPOINT_H
 #define FI_ENDPOINT_H
@@ -44,13 +46,16 @@ enum {
 	FI_OPT_ENDPOINT,
 };
 
-/* Options of that level, and their type. Set them before fi_enable(). Those with MAX and INJECT, in 2.0 and later,
- * narrow what an endpoint has to be able to do below its attributes, kind by kind. */
+/* Options of level FI_OPT_ENDPOINT, with their types. Set them before fi_enable(). Since 2.0, options with MAX and
+ * INJECT restrict the sizes that an endpoint has to support to less than its attributes, separately for each kind of
+ * operation. */
 enum {
-	FI_OPT_MIN_MULTI_RECV,		/* size_t: an FI_MULTI_RECV buffer with less room left is used up */
-	FI_OPT_CM_DATA_SIZE,		/* size_t, to read: bytes that fi_connect(), fi_accept(), fi_reject() carry */
-	FI_OPT_BUFFERED_MIN,		/* size_t, 1.x: of FI_BUFFERED_RECV, bytes that come with the news of one */
-	FI_OPT_BUFFERED_LIMIT,		/* size_t, 1.x: of FI_BUFFERED_RECV, longest message that comes whole */
+	FI_OPT_MIN_MULTI_RECV,		/* size_t: an FI_MULTI_RECV buffer with less room than this is used up */
+	FI_OPT_CM_DATA_SIZE,		/* size_t, read-only: most bytes of param in fi_connect(), fi_accept(),
+					 * fi_reject() */
+	FI_OPT_BUFFERED_MIN,		/* size_t, 1.x: of FI_BUFFERED_RECV, bytes that are delivered with the
+					 * notification */
+	FI_OPT_BUFFERED_LIMIT,		/* size_t, 1.x: of FI_BUFFERED_RECV, longest message that is delivered whole */
 	FI_OPT_SEND_BUF_SIZE,		/* size_t: bytes the provider buffers */
 	FI_OPT_RECV_BUF_SIZE,
 	FI_OPT_TX_SIZE,			/* size_t: tx_attr::size, rx_attr::size */
@@ -67,14 +72,14 @@ enum {
 	FI_OPT_INJECT_TAGGED_SIZE,
 	FI_OPT_INJECT_RMA_SIZE,
 	FI_OPT_INJECT_ATOMIC_SIZE,
-	FI_OPT_FIREWALL_ADDR,		/* bool: nobody can connect to this endpoint, it connects to others */
+	FI_OPT_FIREWALL_ADDR,		/* bool: the endpoint accepts no connections, it connects to its peers */
 };
 
-/* May the network reach device memory without a detour through the host's? */
+/* Whether the network accesses device memory directly, without a copy in host memory. */
 enum {
-	FI_HMEM_P2P_ENABLED,		/* where the provider likes */
-	FI_HMEM_P2P_REQUIRED,		/* always, what cannot be done so fails */
-	FI_HMEM_P2P_PREFERRED,		/* where it can be done */
+	FI_HMEM_P2P_ENABLED,		/* the provider chooses */
+	FI_HMEM_P2P_REQUIRED,		/* always; operations for which it is impossible fail */
+	FI_HMEM_P2P_PREFERRED,		/* if possible */
 	FI_HMEM_P2P_DISABLED,		/* never */
 };
 
@@ -83,13 +88,14 @@ struct fi_msg {
 	const struct iovec *msg_iov;
 	void **desc;
 	size_t iov_count;
-	fi_addr_t addr;			/* the peer; of a receive, with FI_DIRECTED_RECV, or FI_ADDR_UNSPEC for any */
+	fi_addr_t addr;			/* the peer; of a receive, with FI_DIRECTED_RECV, its source, or FI_ADDR_UNSPEC
+					 * for any */
 	void *context;
-	uint64_t data;			/* with FI_REMOTE_CQ_DATA, of which domain_attr::cq_data_size bytes arrive */
+	uint64_t data;			/* with FI_REMOTE_CQ_DATA; domain_attr::cq_data_size bytes of it are sent */
 };
 
-/* What an endpoint can do besides transfers; the inline functions of the same names. rx_size_left and tx_size_left are
- * deprecated. */
+/* The operations of an endpoint other than transfers; use the inline functions of the same names. rx_size_left and
+ * tx_size_left are deprecated. */
 struct fi_ops_ep {
 	size_t size;
 	ssize_t (*cancel)(fid_t fid, void *context);
@@ -118,8 +124,8 @@ struct fi_ops_msg {
 };
 
 /*
- * An endpoint; also a scalable one, a context of it, and a receive context that others share. What it cannot do is a
- * table of functions that say -FI_ENOSYS; of a provider before 1.9, collective is not there at all.
+ * An endpoint; also a scalable endpoint, a context of one, or a shared receive context. For operations that it does not
+ * support, the table has functions that return -FI_ENOSYS. A provider from before 1.9 lacks the member collective.
  */
 struct fid_ep {
 	struct fid fid;
@@ -132,7 +138,7 @@ struct fid_ep {
 	struct fi_ops_collective *collective;
 };
 
-/* A passive endpoint: listens, or holds an address for an endpoint to come. */
+/* A passive endpoint: it listens, or reserves an address for an endpoint that will be opened. */
 struct fid_pep {
 	struct fid fid;
 	struct fi_ops_ep *ops;
@@ -156,8 +162,9 @@ static inline int fi_passive_ep(struct fid_fabric *fabric, struct fi_info *info,
 	return fabric->ops->passive_ep(fabric, info, pep, context);
 }
 
-/* Open an endpoint, not enabled, for an entry of fi_getinfo() that may have been lowered; with handle a connection
- * request, to accept it; with handle a passive endpoint, to take over its address, and then only close that one. */
+/* Open an endpoint, which is not enabled yet, for an entry of fi_getinfo(), whose values the program may have lowered.
+ * If handle is a connection request, the endpoint is for accepting it. If handle is a passive endpoint, the new
+ * endpoint takes over its address, and the passive endpoint can only be closed afterwards. */
 static inline int fi_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
 {
 	return domain->ops->endpoint(domain, info, ep, context);
@@ -174,21 +181,24 @@ static inline int fi_endpoint2(struct fid_domain *domain, struct fi_info *info, 
 	return domain->ops->endpoint2(domain, info, ep, flags, context);
 }
 
-/* Open a scalable endpoint: one address, no transfers of its own, with contexts of fi_tx_context() and fi_rx_context(),
- * as many as ep_attr says. It is closed after them. */
+/* Open a scalable endpoint. It has one address and no transfers of its own. Its contexts, as many as ep_attr says, are
+ * opened with fi_tx_context() and fi_rx_context(), and closed before it. */
 static inline int fi_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context)
 {
 	return domain->ops->scalable_ep(domain, info, sep, context);
 }
 
 /*
- * Bind what an endpoint needs, before it is enabled; the endpoint borrows it until it is closed.
- *   completion queue	FI_TRANSMIT and FI_RECV for what it reports, with FI_SELECTIVE_COMPLETION where success is to be
- *			reported for operations with FI_COMPLETION only. One queue for each of the two at most
+ * Bind an object to an endpoint before it is enabled. The endpoint borrows the object until it is closed. Objects and
+ * flags:
+ *
+ *   completion queue	FI_TRANSMIT and FI_RECV for the operations that it reports, at most one queue for each. With
+ *			FI_SELECTIVE_COMPLETION the success of operations without FI_COMPLETION is not reported
  *   counter		FI_SEND, FI_RECV, FI_READ, FI_WRITE, and with FI_RMA_EVENT FI_REMOTE_READ and FI_REMOTE_WRITE,
- *			for what it counts. One counter for each at most
+ *			for the operations that it counts; at most one counter for each
  *   event queue, address vector, shared context	0
- * -FI_EDOMAIN: it belongs to another domain. -FI_EBADFLAGS. -FI_EOPBADSTATE: too late.
+ *
+ * -FI_EDOMAIN: the object belongs to another domain. -FI_EBADFLAGS. -FI_EOPBADSTATE: the endpoint is enabled already.
  */
 static inline int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
 {
@@ -207,23 +217,25 @@ static inline int fi_scalable_ep_bind(struct fid_ep *sep, struct fid *bfid, uint
 	return sep->fid.ops->bind(&sep->fid, bfid, flags);
 }
 
-/* From here on it takes part in transfers. -FI_ENOCQ, -FI_ENOEQ, -FI_ENOAV: bind that first. */
+/* Allow transfers from now on. -FI_ENOCQ, -FI_ENOEQ, -FI_ENOAV: this object must be bound first. */
 static inline int fi_enable(struct fid_ep *ep)
 {
 	return ep->fid.ops->control(&ep->fid, FI_ENABLE, NULL);
 }
 
 /*
- * Ask for the end of one operation, of an endpoint or a context, that was started with this context. It ends within a
- * bounded time: with FI_ECANCELED, or as it would have. 0: asked, or it has ended already. -FI_ENOENT: there is none.
+ * Ask the provider to cancel an operation of an endpoint or a context, identified by its context. The operation ends
+ * within a bounded time, with FI_ECANCELED or as it would have ended otherwise. 0: the request was accepted, or the
+ * operation has ended. -FI_ENOENT: no such operation.
  */
 static inline ssize_t fi_cancel(fid_t fid, void *context)
 {
 	return ((struct fid_ep *) fid)->ops->cancel(fid, context);
 }
 
-/* Set, or read, an option of an endpoint, active or passive, or of a context. optlen: the length of its type; of
- * fi_getopt() in the room, out the length. -FI_ENOPROTOOPT: not an option here. -FI_ETOOSMALL: the room. */
+/* Set or read an option of an endpoint, active or passive, or of a context. optlen is the size of its type; in
+ * fi_getopt() in the room, out the size. -FI_ENOPROTOOPT: not an option of this endpoint. -FI_ETOOSMALL: the room is
+ * too small. */
 static inline int fi_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
 	return ((struct fid_ep *) fid)->ops->setopt(fid, level, optname, optval, optlen);
@@ -234,8 +246,8 @@ static inline int fi_getopt(fid_t fid, int level, int optname, void *optval, siz
 	return ((struct fid_ep *) fid)->ops->getopt(fid, level, optname, optval, optlen);
 }
 
-/* A second handle of an endpoint with other op_flags: flags has FI_TRANSMIT or FI_RECV, and the new ones. Close
- * both. */
+/* Open a second handle of an endpoint with other op_flags. flags has FI_TRANSMIT or FI_RECV, and the new op_flags.
+ * Close both handles. */
 static inline int fi_ep_alias(struct fid_ep *ep, struct fid_ep **alias_ep, uint64_t flags)
 {
 	struct fid *fid;
@@ -246,8 +258,8 @@ static inline int fi_ep_alias(struct fid_ep *ep, struct fid_ep **alias_ep, uint6
 	return ret;
 }
 
-/* Open context number idx of a scalable endpoint, which is then bound and enabled like an endpoint. attr: in what it
- * shall have, out what it has; NULL takes the endpoint's. No order holds between contexts. */
+/* Open the context with index idx of a scalable endpoint. It is then bound and enabled like an endpoint. attr: in the
+ * attributes wanted, out the actual ones; NULL: the endpoint's. There is no order between contexts. */
 static inline int fi_tx_context(struct fid_ep *ep, int idx, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
 				void *context)
 {
@@ -260,7 +272,7 @@ static inline int fi_rx_context(struct fid_ep *ep, int idx, struct fi_rx_attr *a
 	return ep->ops->rx_ctx(ep, idx, attr, rx_ep, context);
 }
 
-/* How many operations can be posted at least before -FI_EAGAIN. */
+/* The number of operations that can at least be posted before -FI_EAGAIN. */
 FI_DEPRECATED_FUNC static inline ssize_t fi_rx_size_left(struct fid_ep *ep)
 {
 	return ep->ops->rx_size_left(ep);
@@ -271,9 +283,9 @@ FI_DEPRECATED_FUNC static inline ssize_t fi_tx_size_left(struct fid_ep *ep)
 	return ep->ops->tx_size_left(ep);
 }
 
-/* Open a context that several endpoints use, with ep_attr::tx_ctx_cnt or rx_ctx_cnt FI_SHARED_CONTEXT, once it is
- * bound to them. Sends are posted to the endpoints, receives to the shared context; completions go to the endpoints'
- * queues. */
+/* Open a context that several endpoints share. Their ep_attr::tx_ctx_cnt or rx_ctx_cnt is FI_SHARED_CONTEXT, and the
+ * context is bound to them. Sends are posted to the endpoints, receives to the shared context. Completions go to the
+ * queues of the endpoints. */
 static inline int fi_stx_context(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
 				 void *context)
 {
@@ -291,8 +303,8 @@ static inline int fi_srx_context(struct fid_domain *domain, struct fi_rx_attr *a
  * Messages - fi_msg(3)
  */
 
-/* Post a buffer for a message. Buffers are used in the order in which they were posted; src_addr is looked at with
- * FI_DIRECTED_RECV. A longer message completes with FI_ETRUNC. */
+/* Post a buffer for a message. Buffers are used in the order of posting. src_addr is used only with FI_DIRECTED_RECV. A
+ * message longer than the buffer completes with FI_ETRUNC. */
 static inline ssize_t fi_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, void *context)
 {
 	return ep->msg->recv(ep, buf, len, desc, src_addr, context);
@@ -304,8 +316,8 @@ static inline ssize_t fi_recvv(struct fid_ep *ep, const struct iovec *iov, void 
 	return ep->msg->recvv(ep, iov, desc, count, src_addr, context);
 }
 
-/* flags: FI_COMPLETION, FI_MORE, FI_MULTI_RECV, FI_AUTH_KEY; FI_TRANSMIT_COMPLETE: device memory need not be
- * flushed. */
+/* flags: FI_COMPLETION, FI_MORE, FI_MULTI_RECV, FI_AUTH_KEY; FI_TRANSMIT_COMPLETE: the provider need not flush device
+ * memory. */
 static inline ssize_t fi_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	return ep->msg->recvmsg(ep, msg, flags);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a program learns what has happened - fi_eq(3), fi_cq(3), fi_cntr(3), fi_poll(3):
+ * Queues, counters and waiting - fi_eq(3), fi_cq(3), fi_cntr(3), fi_poll(3):
  *
- *   event queue		of a fabric: connections, and control operations that were started asynchronously
- *   completion queue (CQ)	of a domain: one entry for each transfer that has ended and asked for one
- *   counter			of a domain: how many transfers have ended, without telling which
- *   wait object		what can be blocked on until one of the others has something
+ *   event queue		of a fabric: events of connections and of asynchronous control operations
+ *   completion queue (CQ)	of a domain: an entry for each transfer that has completed and asked for one
+ *   counter			of a domain: counts completed transfers without identifying them
+ *   wait object		blocks a thread until one of the others has something
  *
- * Reading drives progress where that is manual. A failure is kept apart: read then returns -FI_EAVAIL until readerr has
- * taken it. Event queues may be used by any thread; the other objects as the domain's enum fi_threading says.
+ * Reading drives progress, if progress is manual. Failures are kept apart: a read returns -FI_EAVAIL until readerr has
+ * taken the failure. Event queues may be used from any thread. For the other objects, the domain's enum fi_threading
+ * says which calls the program serialises.
  */
 #ifndef FI_EQ_H
 #define FI_EQ_H
@@ -25,36 +26,39 @@ extern "C" {
 /*
  * Wait objects
  *
- * The kind is chosen when a queue or counter is opened. FD, POLLFD and MUTEX_COND can be had with FI_GETWAIT and be
- * waited on together with other things: call fi_trywait() each time, and block only if it returns 0.
+ * The kind is chosen when a queue or counter is opened. Objects of kind FD, POLLFD and MUTEX_COND can be obtained with
+ * FI_GETWAIT, for waiting on them together with others. Call fi_trywait() every time before, and block only if it
+ * returns 0.
  */
 enum fi_wait_obj {
-	FI_WAIT_NONE,			/* nobody blocks: sread and wait fail */
-	FI_WAIT_UNSPEC,			/* only calls of this API block; how is the provider's choice */
+	FI_WAIT_NONE,			/* no blocking: sread and wait fail */
+	FI_WAIT_UNSPEC,			/* only calls of this API block; the provider chooses how */
 	FI_WAIT_SET,			/* the wait set in the attributes; deprecated */
 	FI_WAIT_FD,			/* a file descriptor, for poll(2) and epoll(7) */
 	FI_WAIT_MUTEX_COND,		/* struct fi_mutex_cond; deprecated */
-	FI_WAIT_YIELD,			/* nothing to block on: sread and wait poll, and yield the CPU in between */
+	FI_WAIT_YIELD,			/* no object: sread and wait poll, and yield the CPU in between */
 	FI_WAIT_POLLFD,			/* several file descriptors: struct fi_wait_pollfd */
 };
 
-/* FI_GETWAIT's argument for FI_WAIT_MUTEX_COND. Both belong to the provider, which signals under the mutex. */
+/* The argument of FI_GETWAIT for FI_WAIT_MUTEX_COND. Mutex and condition belong to the provider, which signals with the
+ * mutex held. */
 struct fi_mutex_cond {
 	pthread_mutex_t *mutex;
 	pthread_cond_t *cond;
 };
 
-/* FI_GETWAIT's argument for FI_WAIT_POLLFD. -FI_ETOOSMALL: nfds is what it takes, fd was not filled; so a call with
- * nfds 0 asks whether change_index has moved. */
+/* The argument of FI_GETWAIT for FI_WAIT_POLLFD. -FI_ETOOSMALL: nfds is the number of entries needed, and fd was not
+ * filled in. So a call with nfds 0 shows whether change_index has changed. */
 struct fi_wait_pollfd {
-	uint64_t change_index;		/* out: goes up whenever the list changes; read it before blocking */
-	size_t nfds;			/* in: entries of room; out: entries there are */
+	uint64_t change_index;		/* out: grows whenever the list changes; read it before blocking */
+	size_t nfds;			/* in: entries for which fd has room; out: entries */
 	struct pollfd *fd;		/* out, the caller's room */
 };
 
 /*
- * May the caller block on the wait objects of these queues, counters or wait sets, all of one kind? 0: yes, whatever
- * comes will wake it. -FI_EAGAIN: no, something is there already or needs progress: read them all, then ask again.
+ * Check whether the caller may block on the wait objects of these queues, counters or wait sets, which must all be of
+ * one kind. 0: yes; any new entry will wake it. -FI_EAGAIN: no; an object has an entry or needs progress. Read them
+ * all, and check again.
  */
 static inline int fi_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
@@ -77,7 +81,7 @@ struct fid_wait {
 	struct fi_ops_wait *ops;
 };
 
-/* Block until one of the set has something, or for timeout ms: 0 or -FI_ETIMEDOUT. */
+/* Block until an object of the set has something, or for timeout ms. 0 or -FI_ETIMEDOUT. */
 FI_DEPRECATED_FUNC static inline int fi_wait(struct fid_wait *waitset, int timeout)
 {
 	return waitset->ops->wait(waitset, timeout);
@@ -100,14 +104,14 @@ struct fid_poll {
 	struct fi_ops_poll *ops;
 };
 
-/* Drive all of the set. How many may have something, with their fid::context in context, at most count; a queue that
- * has nothing may be among them, one that has is never left out. */
+/* Drive the progress of all members. Returns how many may have something, at most count, and stores their fid::context
+ * in context. It may include a queue that has nothing, but never omits one that has something. */
 FI_DEPRECATED_FUNC static inline int fi_poll(struct fid_poll *pollset, void **context, int count)
 {
 	return pollset->ops->poll(pollset, context, count);
 }
 
-/* Put a completion queue or counter into the set, which borrows it; take it out. flags: 0. */
+/* Add a completion queue or counter to the set, which borrows it; remove one. flags: 0. */
 FI_DEPRECATED_FUNC static inline int fi_poll_add(struct fid_poll *pollset, struct fid *event_fid, uint64_t flags)
 {
 	return pollset->ops->poll_add(pollset, event_fid, flags);
@@ -126,28 +130,28 @@ struct fi_eq_attr {
 	size_t size;			/* events, at least; 0: the provider's choice */
 	uint64_t flags;			/* FI_WRITE: fi_eq_write() will be used. FI_AFFINITY: signaling_vector is set */
 	enum fi_wait_obj wait_obj;
-	int signaling_vector;		/* CPU for interrupts; a wish */
+	int signaling_vector;		/* CPU for interrupts; a hint */
 	struct fid_wait *wait_set;	/* with FI_WAIT_SET; borrowed */
 };
 
-/* Events, and what fi_eq_read() stores for them. */
+/* Events, with the contents that fi_eq_read() stores. */
 enum {
-	FI_NOTIFY,			/* what fi_eq_write() was given */
+	FI_NOTIFY,			/* the data passed to fi_eq_write() */
 	FI_CONNREQ,			/* fi_eq_cm_entry: a peer wants to connect to fid, a passive endpoint */
 	FI_CONNECTED,			/* fi_eq_cm_entry: fid, an endpoint, can send */
-	FI_SHUTDOWN,			/* fi_eq_cm_entry: the peer of fid has gone */
+	FI_SHUTDOWN,			/* fi_eq_cm_entry: the peer of fid has disconnected */
 	FI_MR_COMPLETE,			/* fi_eq_entry: the memory region is registered */
-	FI_AV_COMPLETE,			/* fi_eq_entry: an insertion has ended; data: how many are in */
+	FI_AV_COMPLETE,			/* fi_eq_entry: an insertion has ended; data: number of addresses inserted */
 	FI_JOIN_COMPLETE,		/* fi_eq_entry: fid, a struct fid_mc, has joined */
 };
 
 struct fi_eq_entry {
-	fid_t fid;			/* the object it is about */
-	void *context;			/* of the operation; of the object if that had none */
+	fid_t fid;			/* the object of the event */
+	void *context;			/* of the operation; if it had none, of the object */
 	uint64_t data;
 };
 
-/* A failure, in place of any of the events. */
+/* A failure, in place of any event. */
 struct fi_eq_err_entry {
 	fid_t fid;
 	void *context;
@@ -155,8 +159,8 @@ struct fi_eq_err_entry {
 	int err;			/* positive: FI_E* */
 	int prov_errno;			/* the provider's own, for fi_eq_strerror() */
 	/*
-	 * More about it, for a connection that was refused what the peer gave to fi_reject(). In: the caller's room,
-	 * which is filled. With err_data_size 0, or a fabric opened for a version below 1.5: out, the provider's, valid
+	 * Further data; for a refused connection the param of fi_reject(). In: a buffer of the caller, which is filled
+	 * in. With err_data_size 0, or in a fabric opened for a version below 1.5, out: a buffer of the provider, valid
 	 * until the next read of the queue.
 	 */
 	void *err_data;
@@ -165,10 +169,10 @@ struct fi_eq_err_entry {
 
 struct fi_eq_cm_entry {
 	fid_t fid;
-	struct fi_info *info;		/* of FI_CONNREQ: to open an endpoint with for fi_accept(), or its handle for
-					 * fi_reject(); the caller frees it. Otherwise NULL */
-	__extension__ uint8_t data[];	/* what the peer gave to fi_connect() or fi_accept(): the rest of the length
-					 * that fi_eq_read() returned, possibly padded */
+	struct fi_info *info;		/* of FI_CONNREQ: for opening an endpoint for fi_accept(); its handle is for
+					 * fi_reject(). The caller frees it. Otherwise NULL */
+	__extension__ uint8_t data[];	/* param of the peer's fi_connect() or fi_accept(): the rest of the length that
+					 * fi_eq_read() returned, possibly padded */
 };
 
 struct fi_ops_eq {
@@ -185,36 +189,38 @@ struct fid_eq {
 	struct fi_ops_eq *ops;
 };
 
-/* Open an event queue. Closing it is -FI_EBUSY while anything is bound to it; events that were not read are lost. */
+/* Open an event queue. Closing it returns -FI_EBUSY while an object is bound to it. Events that were not read are
+ * lost. */
 static inline int fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
 {
 	return fabric->ops->eq_open(fabric, attr, eq, context);
 }
 
 /*
- * Take one event. flags: FI_PEEK leaves it there. The length stored in buf, with the kind in *event. -FI_EAGAIN: none.
- * -FI_EAVAIL: a failure comes first, call fi_eq_readerr(). -FI_ETOOSMALL: it is longer than len, and stays.
- * An error entry with err FI_EOVERRUN, or that as the answer: events were lost, the queue is of no more use.
+ * Take an event. flags: FI_PEEK leaves it in the queue. Returns the length stored in buf; *event is the kind.
+ * -FI_EAGAIN: the queue is empty. -FI_EAVAIL: a failure comes first, call fi_eq_readerr(). -FI_ETOOSMALL: the event is
+ * longer than len, and stays. If the call returns -FI_EOVERRUN, or an error entry has err FI_EOVERRUN, events were lost
+ * and the queue cannot be used any more.
  */
 static inline ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
 	return eq->ops->read(eq, event, buf, len, flags);
 }
 
-/* Take one failure: the length of the entry, or -FI_EAGAIN. flags: FI_PEEK leaves it there. */
+/* Take a failure. Returns the length of the entry, or -FI_EAGAIN. flags: FI_PEEK leaves it in the queue. */
 static inline ssize_t fi_eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
 {
 	return eq->ops->readerr(eq, buf, flags);
 }
 
-/* Put an event of the program into the queue, len bytes that are copied: len. -FI_EAGAIN: it is full; -FI_ENOMEM.
+/* Write an event of the program: len bytes, which are copied. Returns len. -FI_EAGAIN: the queue is full; -FI_ENOMEM.
  * flags: 0. */
 static inline ssize_t fi_eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t len, uint64_t flags)
 {
 	return eq->ops->write(eq, event, buf, len, flags);
 }
 
-/* fi_eq_read() that waits for timeout ms; -FI_EAGAIN when they are over, or sooner on a signal. Not with
+/* fi_eq_read() that waits up to timeout ms. -FI_EAGAIN: the time is over, or a signal arrived. Not with
  * FI_WAIT_NONE. */
 static inline ssize_t fi_eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,
 				  uint64_t flags)
@@ -222,8 +228,8 @@ static inline ssize_t fi_eq_sread(struct fid_eq *eq, uint32_t *event, void *buf,
 	return eq->ops->sread(eq, event, buf, len, timeout, flags);
 }
 
-/* What an error entry's prov_errno and err_data mean, in words: in buf, cut to len with its end, or with buf NULL in
- * the provider's memory. */
+/* Describe prov_errno and err_data of an error entry as text: in buf, cut off at len bytes including the NUL, or with
+ * buf NULL in memory of the provider. */
 static inline const char *fi_eq_strerror(struct fid_eq *eq, int prov_errno, const void *err_data, char *buf,
 					 size_t len)
 {
@@ -235,7 +241,7 @@ static inline const char *fi_eq_strerror(struct fid_eq *eq, int prov_errno, cons
  * Completion queues - fi_cq(3)
  */
 
-/* How much an entry tells; each starts with all of the one before it. */
+/* Contents of an entry. Each format begins with all members of the one before. */
 enum fi_cq_format {
 	FI_CQ_FORMAT_UNSPEC,		/* the provider's choice */
 	FI_CQ_FORMAT_CONTEXT,		/* struct fi_cq_entry */
@@ -244,10 +250,11 @@ enum fi_cq_format {
 	FI_CQ_FORMAT_TAGGED,		/* struct fi_cq_tagged_entry */
 };
 
-/* What the argument cond of fi_cq_sread() is. */
+/* The meaning of the argument cond of fi_cq_sread(). */
 enum fi_cq_wait_cond {
-	FI_CQ_COND_NONE,		/* not looked at: any entry will do */
-	FI_CQ_COND_THRESHOLD,		/* a size_t, not a pointer: entries worth waking up for. A wish: fewer may do */
+	FI_CQ_COND_NONE,		/* cond is ignored: wake up for any entry */
+	FI_CQ_COND_THRESHOLD,		/* cond is a size_t, not a pointer: wake up for so many entries. A hint: it may
+					 * wake up for fewer */
 };
 
 struct fi_cq_attr {
@@ -260,24 +267,24 @@ struct fi_cq_attr {
 	struct fid_wait *wait_set;	/* with FI_WAIT_SET; borrowed */
 };
 
-/* The entries. A member means the same in all of them; the flags say which are set. */
+/* The entries. A member has the same meaning in all of them. The flags tell which members are set. */
 struct fi_cq_entry {
-	void *op_context;		/* the operation's; NULL if none was posted: the target of an RMA write */
+	void *op_context;		/* of the operation; NULL if there was none, as at the target of an RMA write */
 };
 
 struct fi_cq_msg_entry {
 	void *op_context;
-	uint64_t flags;			/* kind (FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC...) and what was done (FI_SEND,
+	uint64_t flags;			/* kind (FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC...) and operation (FI_SEND,
 					 * FI_RECV, FI_READ, FI_REMOTE_WRITE...); FI_REMOTE_CQ_DATA, FI_MULTI_RECV */
-	size_t len;			/* received bytes, any prefix of FI_MSG_PREFIX with them */
+	size_t len;			/* bytes received, including the prefix of FI_MSG_PREFIX */
 };
 
 struct fi_cq_data_entry {
 	void *op_context;
 	uint64_t flags;
 	size_t len;
-	void *buf;			/* of FI_MULTI_RECV buffers: where in it this message starts */
-	uint64_t data;			/* with FI_REMOTE_CQ_DATA: what the peer gave, in this machine's byte order */
+	void *buf;			/* for FI_MULTI_RECV buffers: the start of this message in the buffer */
+	uint64_t data;			/* with FI_REMOTE_CQ_DATA: the peer's data, in this machine's byte order */
 };
 
 struct fi_cq_tagged_entry {
@@ -290,8 +297,8 @@ struct fi_cq_tagged_entry {
 };
 
 /*
- * An operation that failed; also one that was not to be reported. What a program has of it depends on its version: all
- * up to err_data since 1.0, err_data_size since 1.5, src_addr since 1.20.
+ * A failed operation, including one whose success would not have been reported. A program has the members of its
+ * version: up to err_data since 1.0, err_data_size since 1.5, src_addr since 1.20.
  */
 struct fi_cq_err_entry {
 	void *op_context;
@@ -300,13 +307,13 @@ struct fi_cq_err_entry {
 	void *buf;
 	uint64_t data;
 	uint64_t tag;
-	size_t olen;			/* of FI_ETRUNC: bytes that had no room and are lost */
+	size_t olen;			/* of FI_ETRUNC: bytes that did not fit and are lost */
 	int err;			/* positive: FI_E* */
 	int prov_errno;			/* the provider's own, for fi_cq_strerror() */
 	/*
-	 * More about it; of FI_EADDRNOTAVAIL the peer's address, ready for fi_av_insert(). In: the caller's room, which
-	 * is filled. With err_data_size 0, or a fabric opened for a version below 1.5: out, the provider's, valid until
-	 * the next read of the queue.
+	 * Further data; for FI_EADDRNOTAVAIL the peer's address, as fi_av_insert() takes it. In: a buffer of the
+	 * caller, which is filled in. With err_data_size 0, or in a fabric opened for a version below 1.5, out: a
+	 * buffer of the provider, valid until the next read of the queue.
 	 */
 	void *err_data;
 	size_t err_data_size;
@@ -331,24 +338,24 @@ struct fid_cq {
 };
 
 /*
- * Take up to count entries of the queue's format; with count 0, only drive progress. How many. -FI_EAGAIN: none.
- * -FI_EAVAIL: a failure comes first, call fi_cq_readerr(). An error entry with err FI_EOVERRUN, or that as the
- * answer: entries were lost, the queue is of no more use.
+ * Take up to count entries in the queue's format; count 0 only drives progress. Returns the number of entries.
+ * -FI_EAGAIN: the queue is empty. -FI_EAVAIL: a failure comes first, call fi_cq_readerr(). If the call returns
+ * -FI_EOVERRUN, or an error entry has err FI_EOVERRUN, entries were lost and the queue cannot be used any more.
  */
 static inline ssize_t fi_cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
 	return cq->ops->read(cq, buf, count);
 }
 
-/* The same with the peers of receives, count of them: FI_ADDR_NOTAVAIL where the endpoint lacks FI_SOURCE, or the peer
- * is in no address vector. */
+/* The same, with the source of each receive. It is FI_ADDR_NOTAVAIL if the endpoint lacks FI_SOURCE, or the peer is not
+ * in the address vector. */
 static inline ssize_t fi_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 {
 	return cq->ops->readfrom(cq, buf, count, src_addr);
 }
 
-/* Take one failure: 1, or -FI_EAGAIN. Set err_data_size before. flags: 0. src_addr is preset here because a provider
- * leaves it alone for programs older than it. */
+/* Take a failure. Returns 1 or -FI_EAGAIN. Set err_data_size before the call. flags: 0. This function presets src_addr,
+ * because a provider does not write it for programs of older versions. */
 static inline ssize_t fi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	if (buf)
@@ -356,8 +363,8 @@ static inline ssize_t fi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *b
 	return cq->ops->readerr(cq, buf, flags);
 }
 
-/* fi_cq_read() that waits for timeout ms, or as the queue's wait_cond takes cond; -FI_EAGAIN when they are over, or
- * sooner on a signal or fi_cq_signal(). Not with FI_WAIT_NONE and FI_WAIT_SET. */
+/* fi_cq_read() that waits up to timeout ms, or until cond is met (wait_cond of the queue). -FI_EAGAIN: the time is
+ * over, or a signal or fi_cq_signal() came. Not with FI_WAIT_NONE and FI_WAIT_SET. */
 static inline ssize_t fi_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
 {
 	return cq->ops->sread(cq, buf, count, cond, timeout);
@@ -369,7 +376,7 @@ static inline ssize_t fi_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count
 	return cq->ops->sreadfrom(cq, buf, count, src_addr, cond, timeout);
 }
 
-/* Wake whoever waits in fi_cq_sread() or fi_cq_sreadfrom(). Any thread. */
+/* Wake all threads that wait in fi_cq_sread() or fi_cq_sreadfrom(). Any thread. */
 static inline int fi_cq_signal(struct fid_cq *cq)
 {
 	return cq->ops->signal(cq);
@@ -386,8 +393,9 @@ static inline const char *fi_cq_strerror(struct fid_cq *cq, int prov_errno, cons
 /*
  * Counters - fi_cntr(3)
  *
- * Two values: successes, and failures. What is counted depends on what the counter is bound to, and with which flags.
- * Both wrap after domain_attr::max_cntr_value and max_err_cntr_value.
+ * A counter has two values, for successes and for failures. The objects to which it is bound, and the flags of these
+ * bindings, determine the operations that it counts. The values wrap after domain_attr::max_cntr_value and
+ * max_err_cntr_value.
  */
 enum fi_cntr_events {
 	FI_CNTR_EVENTS_COMP,		/* operations */
@@ -417,7 +425,7 @@ struct fid_cntr {
 	struct fi_ops_cntr *ops;
 };
 
-/* The successes so far, or the failures. A change by one of the calls below may take a moment to show. */
+/* The number of successes, or of failures. A change by one of the calls below may become visible with a delay. */
 static inline uint64_t fi_cntr_read(struct fid_cntr *cntr)
 {
 	return cntr->ops->read(cntr);
@@ -428,7 +436,7 @@ static inline uint64_t fi_cntr_readerr(struct fid_cntr *cntr)
 	return cntr->ops->readerr(cntr);
 }
 
-/* Add to a value, or replace it; the latter only while nothing else changes it, or that change may be lost. */
+/* Add to a value, or replace it. Replace it only while no operation changes it, since that change may be lost. */
 static inline int fi_cntr_add(struct fid_cntr *cntr, uint64_t value)
 {
 	return cntr->ops->add(cntr, value);
@@ -453,8 +461,8 @@ static inline int fi_cntr_seterr(struct fid_cntr *cntr, uint64_t value)
 	return cntr->ops->seterr(cntr, value);
 }
 
-/* Wait until the successes are at least threshold: 0. -FI_ETIMEDOUT: timeout ms are over. -FI_EAVAIL: a failure was
- * counted meanwhile. Not with FI_WAIT_NONE and FI_WAIT_SET. */
+/* Wait until the number of successes is at least threshold. 0. -FI_ETIMEDOUT: timeout ms have passed. -FI_EAVAIL: a
+ * failure was counted meanwhile. Not with FI_WAIT_NONE and FI_WAIT_SET. */
 static inline int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout)
 {
 	return cntr->ops->wait(cntr, threshold, timeout);

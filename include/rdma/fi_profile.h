@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Numbers about what a provider is doing - fi_profile(3): variables that can be read, and events that call back. Since
- * 2.0, for endpoints and domains of providers that have it. One thread at a time for each struct fid_profile.
+ * Statistics of a provider - fi_profile(3): variables that can be read, and events with callbacks. Since 2.0, for
+ * endpoints and domains of providers that support it. Each struct fid_profile is used by one thread at a time.
  */
 #ifndef FI_PROFILE_H
 #define FI_PROFILE_H
@@ -18,14 +18,14 @@ extern "C" {
 
 struct fid_profile;
 
-/* Variables that are the same for all providers; a provider may have more, and lack these. All uint64_t but the
+/* Variables common to all providers. A provider may have others, and lack some of these. All are uint64_t except the
  * queue. */
 enum {
-	FI_VAR_UNEXP_MSG_CNT,		/* messages that wait for a receive */
+	FI_VAR_UNEXP_MSG_CNT,		/* unexpected messages */
 	FI_VAR_UNEXP_MSG_QUEUE,		/* those messages: an array of struct fi_cq_tagged_entry */
-	FI_VAR_MSG_QUEUE_CNT,		/* receives that wait for a message */
-	FI_VAR_CONNECTION_CNT,		/* connections now */
-	FI_VAR_CONN_REQUEST,		/* connections asked for so far, accepted, refused */
+	FI_VAR_MSG_QUEUE_CNT,		/* receives posted */
+	FI_VAR_CONNECTION_CNT,		/* connections open */
+	FI_VAR_CONN_REQUEST,		/* connection requests received; accepted; refused */
 	FI_VAR_CONN_ACCEPT,
 	FI_VAR_CONN_REJECT,
 	FI_VAR_OFI_MEM,			/* bytes of memory of the provider */
@@ -33,8 +33,8 @@ enum {
 
 /* Events that are the same for all providers. */
 enum {
-	FI_EVENT_UNEXP_MSG_RECVD,	/* a message came that nobody had posted a receive for; data as of the queue */
-	FI_EVENT_UNEXP_MSG_MATCHED,	/* and one has been posted */
+	FI_EVENT_UNEXP_MSG_RECVD,	/* an unexpected message has arrived; data as in the queue */
+	FI_EVENT_UNEXP_MSG_MATCHED,	/* a receive was posted that matches it */
 };
 
 /* Which member of fi_profile_desc::datatype is set. */
@@ -57,10 +57,10 @@ struct fi_profile_desc {
 	const char *desc;		/* a sentence for people */
 };
 
-/* The provider's table, one entry for each call below; read_var stores at most *size bytes of a variable, lets *size be
- * how many it has, and returns how many it stored, or -FI_E*. */
+/* The provider's table, one entry for each call below. read_var stores at most *size bytes of a variable, sets *size to
+ * its length, and returns the number of bytes stored, or -FI_E*. */
 struct fi_profile_ops {
-	size_t size;			/* bytes of the table that the provider has */
+	size_t size;			/* bytes of the table, in the version that the provider has */
 	void (*reset)(struct fid_profile *prof_fid, uint64_t flags);
 	ssize_t (*query_vars)(struct fid_profile *prof_fid, struct fi_profile_desc *varlist, size_t *count);
 	ssize_t (*query_events)(struct fid_profile *prof_fid, struct fi_profile_desc *eventlist, size_t *count);
@@ -73,35 +73,34 @@ struct fi_profile_ops {
 	void (*end_reads)(struct fid_profile *prof_fid, uint64_t flags);
 };
 
-/* The numbers of one object: opened by fi_profile_open(), the caller's until fi_profile_close(). */
+/* The statistics of one object. Opened by fi_profile_open(); the caller owns it until fi_profile_close(). */
 struct fid_profile {
 	struct fid fid;
 	struct fi_profile_ops *ops;
 };
 
-/* Start all variables that add up from 0 again. flags: 0. */
+/* Reset all variables that accumulate to 0. flags: 0. */
 static inline void fi_profile_reset(struct fid_profile *prof_fid, uint64_t flags)
 {
 	prof_fid->ops->reset(prof_fid, flags);
 }
 
-/* Which variables, or events, there are: how many were stored. *count: in the room of the list, out how many there are,
- * also with list NULL. */
+/* List the variables, or the events. *count: in the room of the list, out the number of all; list may be NULL. Returns
+ * the number stored. */
 static inline ssize_t fi_profile_query_vars(struct fid_profile *prof_fid, struct fi_profile_desc *varlist,
 					    size_t *count)
 {
 	return prof_fid->ops->query_vars(prof_fid, varlist, count);
 }
 
-/* The same of events. */
+/* The same for events. */
 static inline ssize_t fi_profile_query_events(struct fid_profile *prof_fid, struct fi_profile_desc *eventlist,
 					      size_t *count)
 {
 	return prof_fid->ops->query_events(prof_fid, eventlist, count);
 }
 
-/* The value of a variable that is a uint64_t: 0. Others are read with the table's read_var, which returns the
- * length. */
+/* Read a variable of type uint64_t: 0. Others are read with read_var of the table, which returns the length. */
 static inline ssize_t fi_profile_read_u64(struct fid_profile *prof_fid, uint32_t var_id, uint64_t *data)
 {
 	size_t size = sizeof(*data);
@@ -111,8 +110,8 @@ static inline ssize_t fi_profile_read_u64(struct fid_profile *prof_fid, uint32_t
 	return ret > 0 ? 0 : ret;
 }
 
-/* Have an event call back, from inside a call that drives progress: quickly, and without calling the provider. data is
- * gone when callback returns, which is with 0. callback NULL: no more. */
+/* Call callback for an event, from inside of a call that drives progress. The callback must be quick, must not call the
+ * provider, and returns 0. data is valid until it returns. callback NULL: stop calling. */
 static inline int fi_profile_register_callback(struct fid_profile *prof_fid, uint32_t event_id,
 					       int (*callback)(struct fid_profile *prof_fid,
 							       struct fi_profile_desc *event, void *data, size_t size,
@@ -122,19 +121,20 @@ static inline int fi_profile_register_callback(struct fid_profile *prof_fid, uin
 	return prof_fid->ops->reg_callback(prof_fid, event_id, callback, context);
 }
 
-/* Between the two, what is read of several variables is of one moment. flags: 0. */
+/* Begin and end (fi_profile_end_reads()) reading several variables that belong to the same moment. flags: 0. */
 static inline void fi_profile_start_reads(struct fid_profile *prof_fid, uint64_t flags)
 {
 	prof_fid->ops->start_reads(prof_fid, flags);
 }
 
-/* The end of that. */
+/* See fi_profile_start_reads(). */
 static inline void fi_profile_end_reads(struct fid_profile *prof_fid, uint64_t flags)
 {
 	prof_fid->ops->end_reads(prof_fid, flags);
 }
 
-/* Open the numbers of a domain or an endpoint, which is closed after them. -FI_ENOSYS or -FI_EINVAL: it has none. */
+/* Open the statistics of a domain or an endpoint. They are closed before the object. -FI_ENOSYS or -FI_EINVAL: it has
+ * no statistics. */
 static inline int fi_profile_open(struct fid *fid, uint64_t flags, struct fid_profile **prof_fid, void *context)
 {
 	void *ops;
@@ -146,7 +146,7 @@ static inline int fi_profile_open(struct fid *fid, uint64_t flags, struct fid_pr
 	return ret;
 }
 
-/* Close them: callbacks come no more. 0. */
+/* Close the statistics; no callback comes afterwards. Returns 0. */
 static inline int fi_profile_close(struct fid_profile *prof_fid)
 {
 	return fi_close(&prof_fid->fid);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading and writing a peer's memory - fi_rma(3). The peer has registered it with FI_REMOTE_READ or FI_REMOTE_WRITE
- * and told the key; addr is an offset into the region, or with FI_MR_VIRT_ADDR its virtual address there. The peer
- * takes no part and is not told, except by remote CQ data, FI_RMA_EVENT or an ordered message. For the calls in
- * general, see fi_endpoint.h. Outside the region, or without the right: a completion with FI_EACCES, FI_ENOKEY or
- * another error.
+ * Reading and writing a peer's memory - fi_rma(3). The peer has registered the memory with FI_REMOTE_READ or
+ * FI_REMOTE_WRITE, and has sent the key. addr is the offset in the region, or with FI_MR_VIRT_ADDR the virtual address
+ * at the peer. The peer does not take part and is not notified, except by remote CQ data, FI_RMA_EVENT or an ordered
+ * message. Access outside of the region, or without permission, completes with FI_EACCES, FI_ENOKEY or another error.
+ * fi_endpoint.h describes the calls in general.
  */
 #ifndef FI_RMA_H
 #define FI_RMA_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* One stretch of remote memory. */
+/* One piece of remote memory. */
 struct fi_rma_iov {
 	uint64_t addr;
 	size_t len;
@@ -30,7 +30,7 @@ struct fi_rma_ioc {
 	uint64_t key;
 };
 
-/* An operation, for the calls with flags. The local and the remote side have the same length in all. */
+/* An operation, for the calls with flags. The local and the remote pieces have the same length in all. */
 struct fi_msg_rma {
 	const struct iovec *msg_iov;
 	void **desc;
@@ -62,7 +62,7 @@ struct fi_ops_rma {
 			      uint64_t addr, uint64_t key);
 };
 
-/* Read from the peer into the buffer. Completes when the data is there. */
+/* Read from the peer into the buffer. Completes when the data is in the buffer. */
 static inline ssize_t fi_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t addr,
 			      uint64_t key, void *context)
 {
@@ -107,7 +107,8 @@ static inline ssize_t fi_inject_write(struct fid_ep *ep, const void *buf, size_t
 	return ep->rma->inject(ep, buf, len, dest_addr, addr, key);
 }
 
-/* The same two with remote CQ data: the peer's queue gets an entry with FI_REMOTE_WRITE when all has been written. */
+/* The same two with remote CQ data: the peer's completion queue gets an entry with FI_REMOTE_WRITE when all data was
+ * written. */
 static inline ssize_t fi_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
 				   fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {

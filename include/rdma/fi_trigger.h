@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations that start by themselves when a counter gets there - fi_trigger(3). Two ways:
+ * Operations that start when a counter reaches a threshold - fi_trigger(3). There are two forms:
  *
  *   triggered operation	a transfer with flag FI_TRIGGER, on an endpoint with that capability; its context is a
- *				struct fi_triggered_context (fi_triggered_context2 where the mode asks for FI_CONTEXT2)
- *   deferred work		a struct fi_deferred_work that is handed to a domain: FI_QUEUE_WORK of fi_control()
+ *				struct fi_triggered_context (fi_triggered_context2 if the mode has FI_CONTEXT2)
+ *   deferred work		a struct fi_deferred_work that is passed to a domain: FI_QUEUE_WORK of fi_control()
  *
- * Either struct, and what it points to, belongs to the provider from the call until the operation has completed or has
- * been cancelled. Those that wait for the same counter start in the order of their thresholds, then of their calls. A
- * counter that never gets there is the program's to notice: cancel what waits.
+ * The provider owns either struct, and all that it points to, from the call until the operation has completed or was
+ * cancelled. Operations that wait for the same counter start in the order of their thresholds, then of their calls. If
+ * a counter never reaches the threshold, the program must cancel the operations that wait.
  */
 #ifndef FI_TRIGGER_H
 #define FI_TRIGGER_H
@@ -33,11 +33,11 @@ enum fi_trigger_event {
 
 struct fi_trigger_threshold {
 	struct fid_cntr *cntr;		/* the caller's; open until the operation has started or has been cancelled */
-	size_t threshold;		/* of its successes and failures together */
+	size_t threshold;		/* of cntr's successes */
 };
 
-/* What a device writes to start it, out: count elements of datatype to addr, one of them in val8 to val64, more in data
- * (the caller's room). 1.x only, as the next. */
+/* Out: the values that a device writes to start the operation. These are count elements of datatype at addr; one
+ * element is in val8 to val64, several are in data, a buffer of the caller. 1.x only, as the next struct. */
 struct fi_trigger_var {
 	enum fi_datatype datatype;
 	int count;
@@ -52,7 +52,7 @@ struct fi_trigger_var {
 };
 
 struct fi_trigger_xpu {
-	int count;			/* in: room of var; out: how many there are, to be written in order */
+	int count;			/* in: room of var; out: number of values, to be written in order */
 	enum fi_hmem_iface iface;	/* the device, as in struct fi_mr_attr */
 	union {
 		uint64_t reserved;
@@ -62,7 +62,7 @@ struct fi_trigger_xpu {
 	struct fi_trigger_var *var;
 };
 
-/* What the context of an operation with FI_TRIGGER points to; internal is the provider's room. */
+/* The context of an operation with FI_TRIGGER; internal belongs to the provider. */
 struct fi_triggered_context {
 	enum fi_trigger_event event_type;
 	union {
@@ -72,7 +72,7 @@ struct fi_triggered_context {
 	} trigger;
 };
 
-/* The same where mode FI_CONTEXT2 asks for more of it. */
+/* The same with more room, for mode FI_CONTEXT2. */
 struct fi_triggered_context2 {
 	enum fi_trigger_event event_type;
 	union {
@@ -100,9 +100,9 @@ enum fi_op_type {
 	FI_OP_CNTR_ADD,
 };
 
-/* The arguments of the call with flags of that operation, which says what they mean: fi_sendmsg() and fi_recvmsg()
- * here, below fi_tsendmsg() and fi_trecvmsg(), fi_readmsg() and fi_writemsg(), fi_atomicmsg(), fi_fetch_atomicmsg(),
- * fi_compare_atomicmsg(). */
+/* The arguments of the call with flags for each kind of operation: fi_sendmsg() and fi_recvmsg() here, below
+ * fi_tsendmsg() and fi_trecvmsg(), fi_readmsg() and fi_writemsg(), fi_atomicmsg(), fi_fetch_atomicmsg(),
+ * fi_compare_atomicmsg(). The calls describe the members. */
 struct fi_op_msg {
 	struct fid_ep *ep;
 	struct fi_msg msg;
@@ -149,16 +149,17 @@ struct fi_op_cntr {
 };
 
 /*
- * Do op when triggering_cntr, successes and failures together, is at least threshold; then add one to completion_cntr.
- * The endpoint's own queue and counters hear of it only with FI_COMPLETION. FI_CANCEL_WORK takes one back,
- * FI_FLUSH_WORK all of the domain. -FI_ENOSYS from FI_QUEUE_WORK: not this operation.
+ * Start op when the sum of successes and failures of triggering_cntr is at least threshold; when op has ended, add 1 to
+ * the successes or failures of completion_cntr. The endpoint's own queue and counters report the operation only with
+ * FI_COMPLETION. FI_CANCEL_WORK cancels one, FI_FLUSH_WORK all of the domain or of a counter. -FI_ENOSYS from
+ * FI_QUEUE_WORK: this operation cannot be deferred.
  */
 struct fi_deferred_work {
 	struct fi_context2 context;	/* the provider's */
 	uint64_t threshold;
 	struct fid_cntr *triggering_cntr;
 	struct fid_cntr *completion_cntr;	/* NULL with FI_OP_CNTR_SET and FI_OP_CNTR_ADD */
-	enum fi_op_type op_type;	/* which member of op */
+	enum fi_op_type op_type;	/* tells which member of op is used */
 	union {
 		struct fi_op_msg *msg;
 		struct fi_op_tagged *tagged;

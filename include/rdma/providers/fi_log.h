@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages for people, on stderr or to the program's own logger (fi_import_log) - fi_provider(3). FI_LOG_LEVEL,
- * FI_LOG_PROV, FI_LOG_SUBSYS and FI_LOG_INTERVAL of the environment choose. Any thread. The macros evaluate their
- * arguments only if the message is wanted, and leave errno alone; a newline at the end is optional.
+ * Log messages, on stderr or to the program's own logger (fi_import_log) - fi_provider(3). The environment variables
+ * FI_LOG_LEVEL, FI_LOG_PROV, FI_LOG_SUBSYS and FI_LOG_INTERVAL select the messages. Any thread. The macros evaluate
+ * their arguments only if the message is selected, and do not change errno. A newline at the end is optional.
  */
 #ifndef FI_LOG_H
 #define FI_LOG_H
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* What it is about. */
+/* The subject of a message. */
 enum fi_log_subsys {
 	FI_LOG_CORE,
 	FI_LOG_FABRIC,
@@ -28,27 +28,27 @@ enum fi_log_subsys {
 	FI_LOG_CNTR,
 };
 
-/* How much is wanted: each level and those before it. */
+/* Levels. A level includes those before it. */
 enum fi_log_level {
 	FI_LOG_WARN,			/* something does not work */
-	FI_LOG_TRACE,			/* who calls what */
-	FI_LOG_INFO,			/* what was chosen, and why */
+	FI_LOG_TRACE,			/* calls */
+	FI_LOG_INFO,			/* decisions and their reasons */
 	FI_LOG_DEBUG,			/* everything */
 };
 
-/* One more than the last of either; 1.x names, macros here so that they are no value of the enum. */
+/* The last value of each enum plus 1. Names of 1.x, macros here so that they are not enumerators. */
 #define FI_LOG_SUBSYS_MAX 10
 #define FI_LOG_MAX 4
 
-/* Is such a message wanted? Not 0: yes. */
+/* Not 0 if messages of this kind are selected. */
 int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys);
 
-/* The same of a message that would come too often: not 0 again after FI_LOG_INTERVAL ms at the earliest. *showtime: the
- * caller's memory of it, 0 at first. Since 1.14. */
+/* The same for a message that may come often: not 0 at most once in FI_LOG_INTERVAL ms. The caller keeps *showtime,
+ * which is 0 at first. Since 1.14. */
 int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		 uint64_t *showtime);
 
-/* Write one, wanted or not. The macros below ask first. */
+/* Write a message, selected or not. The macros below check first. */
 void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys, const char *func,
 	    int line, const char *fmt, ...) FI_FORMAT_PRINTF(6, 7);
 
@@ -61,7 +61,7 @@ void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log
 		errno = fi_log_errno_;								\
 	} while (0)
 
-/* Not more often than FI_LOG_INTERVAL, for each place in the source. */
+/* At most once in FI_LOG_INTERVAL, for each place in the source. */
 #define FI_LOG_SPARSE(prov, level, subsystem, ...)						\
 	do {											\
 		static uint64_t fi_log_showtime_;						\
@@ -88,7 +88,7 @@ void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log
 #define FI_TRACE(prov, subsystem, ...) FI_LOG(prov, FI_LOG_TRACE, subsystem, __VA_ARGS__)
 #define FI_INFO(prov, subsystem, ...) FI_LOG(prov, FI_LOG_INFO, subsystem, __VA_ARGS__)
 
-/* Only in a source that was compiled with ENABLE_DEBUG, as a number that is not 0. */
+/* Only in a source that is compiled with ENABLE_DEBUG defined as a number that is not 0. */
 #if defined(ENABLE_DEBUG) && ENABLE_DEBUG
 #define FI_DBG(prov_name, subsystem, ...) FI_LOG(prov_name, FI_LOG_DEBUG, subsystem, __VA_ARGS__)
 #define FI_DBG_TRACE(prov, subsystem, ...) FI_LOG(prov, FI_LOG_TRACE, subsystem, __VA_ARGS__)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Providers that work as one - fi_peer(3): one (the owner) has the program's objects, another (the peer) puts its
- * results into them, so that a program reads one queue although messages come through shared memory and a network.
+ * Providers that share objects - fi_peer(3). One provider (the owner) has the program's objects, and another (the peer)
+ * puts its results into them. So a program reads one queue although messages come through, for instance, shared memory
+ * and a network.
  *
- * For each kind of object the owner makes a struct fid_peer_*, whose fid refers to its own object and whose owner_ops
- * the peer calls, and opens the peer's object with flag FI_PEER and, in place of the context, a struct
- * fi_peer_*_context that points to it. A peer that does not know the kind says -FI_EINVAL. The owner keeps the struct
+ * For each kind of object the owner makes a struct fid_peer_*. Its fid refers to the owner's object, and the peer calls
+ * its owner_ops. The owner opens the peer's object with flag FI_PEER, and passes a struct fi_peer_*_context that points
+ * to it in place of the context. A peer that does not support the kind returns -FI_EINVAL. The owner keeps the struct
  * until the peer's object is closed.
  *
- * Owner and peer are of the same release: nothing here is kept compatible, and the sizes in the structs only prove it.
+ * Owner and peer must be of the same release: nothing here is kept compatible, and the sizes in the structs are only
+ * for checking that.
  */
 #ifndef FI_PEER_H
 #define FI_PEER_H
@@ -35,9 +37,9 @@ struct fid_peer_srx;
  */
 struct fi_ops_av_owner {
 	size_t size;
-	/* Fill attr with what the vector is now. */
+	/* Set attr to the current attributes of the vector. */
 	int (*query)(struct fid_peer_av *av, struct fi_av_attr *attr);
-	/* The handle of a local endpoint; FI_ADDR_NOTAVAIL if its address is not in the vector. */
+	/* The fi_addr_t of a local endpoint; FI_ADDR_NOTAVAIL if its address is not in the vector. */
 	fi_addr_t (*ep_addr)(struct fid_peer_av *av, struct fid_ep *ep);
 };
 
@@ -57,7 +59,8 @@ struct fi_peer_av_context {
  */
 struct fi_ops_av_set_owner {
 	size_t size;
-	/* The members. *count: in the room of addr, out how many; -FI_ETOOSMALL: that many. */
+	/* Get the members. *count: in the room of addr, out the number of members; -FI_ETOOSMALL: there are more than
+	 * room. */
 	int (*members)(struct fid_peer_av_set *av, fi_addr_t *addr, size_t *count);
 };
 
@@ -68,18 +71,18 @@ struct fid_peer_av_set {
 
 struct fi_peer_av_set_context {
 	size_t size;
-	struct fi_peer_av_set *av_set;	/* a struct fid_peer_av_set, by a name that has no declaration */
+	struct fi_peer_av_set *av_set;	/* a struct fid_peer_av_set, under a name without a declaration */
 };
 
 
 /*
- * Completion queues: fi_cq_open(). The owner drives a peer with manual progress by fi_cq_read() of its queue with a
- * count of 0; that queue has nothing to read. Locking, waking and a full queue are the owner's business. Addresses are
- * those of the peer's address vector.
+ * Completion queues: fi_cq_open(). The owner drives the progress of a peer with manual progress by calling fi_cq_read()
+ * of the peer's queue with a count of 0; that queue never has entries. The owner does locking and waking, and handles a
+ * full queue. Addresses are those of the peer's address vector.
  */
 struct fi_ops_cq_owner {
 	size_t size;
-	/* Report a success; what the queue's format does not have is not looked at. */
+	/* Report a success. Values that the format of the queue lacks are ignored. */
 	ssize_t (*write)(struct fid_peer_cq *cq, void *context, uint64_t flags, size_t len, void *buf, uint64_t data,
 			 uint64_t tag, fi_addr_t src);
 	/* Report a failure; the entry is copied. */
@@ -119,8 +122,8 @@ struct fi_peer_cntr_context {
 
 
 /*
- * Domains: fi_domain2(); event queues: fi_eq_open(). The peer uses the owner's object itself, to register memory or to
- * report events.
+ * Domains: fi_domain2(); event queues: fi_eq_open(). The peer uses the owner's object itself, for registering memory or
+ * reporting events.
  */
 struct fi_peer_domain_context {
 	size_t size;
@@ -135,17 +138,18 @@ struct fi_peer_eq_context {
 
 /*
  * Receives: fi_srx_context(). The owner has the posted buffers and does the matching, so that a program's receives are
- * used in order whichever provider a message comes through.
+ * used in order, whichever provider a message comes through.
  *
  *   message arrives at the peer -> get_msg or get_tag
- *	FI_SUCCESS: a receive was there -> the peer puts the message into the entry's iov, reports it, free_entry
- *	-FI_ENOENT: none -> the peer keeps the message, notes it in peer_context, queue_msg or queue_tag
- *	    a receive is posted -> the owner fills the entry and calls start_msg or start_tag; as above from there
+ *	FI_SUCCESS: a receive matches -> the peer puts the message into the entry's iov, reports it, free_entry
+ *	-FI_ENOENT: none matches -> the peer keeps the message, notes it in peer_context, queue_msg or queue_tag
+ *	    a receive is posted -> the owner fills in the entry and calls start_msg or start_tag; then as above
  *	    the program drops it -> discard_msg or discard_tag; nothing is reported
- * get and queue of one message are not interrupted by those of another; ep_fid has the lock of the receiver.
+ *
+ * Between get and queue of one message there is no such call for another; ep_fid has the lock of the receiver.
  */
 
-/* A message and its receive. The owner's, lent to the peer from get, or from start, until free_entry. */
+/* A message and its receive. The owner lends the entry to the peer from get, or from start, until free_entry. */
 struct fi_peer_rx_entry {
 	struct fid_peer_srx *srx;
 	fi_addr_t addr;			/* the sender, or FI_ADDR_NOTAVAIL */
@@ -161,7 +165,7 @@ struct fi_peer_rx_entry {
 	struct iovec *iov;
 };
 
-/* What a message is matched by. */
+/* The values for matching a message. */
 struct fi_peer_match_attr {
 	fi_addr_t addr;
 	size_t msg_size;
@@ -170,20 +174,21 @@ struct fi_peer_match_attr {
 
 struct fi_ops_srx_owner {
 	size_t size;
-	/* Find the receive of a message. FI_SUCCESS: the entry has it. -FI_ENOENT: an entry to queue. */
+	/* Find the receive of a message. FI_SUCCESS: the entry has the receive. -FI_ENOENT: no receive matches, and the
+	 * entry is for queue_*(). */
 	int (*get_msg)(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry);
 	int (*get_tag)(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **entry);
-	/* Have a message wait for a receive. */
+	/* Queue a message until a receive matches. */
 	int (*queue_msg)(struct fi_peer_rx_entry *entry);
 	int (*queue_tag)(struct fi_peer_rx_entry *entry);
-	/* An address has been inserted: get_addr tells the sender of each message that waits without one, or
-	 * FI_ADDR_UNSPEC if it is still not known. */
+	/* An address was inserted. The owner calls get_addr for each queued message without a sender; it returns the
+	 * sender, or FI_ADDR_UNSPEC if it is still unknown. */
 	void (*foreach_unspec_addr)(struct fid_peer_srx *srx, fi_addr_t (*get_addr)(struct fi_peer_rx_entry *entry));
-	/* Give an entry back. */
+	/* Return an entry to the owner. */
 	void (*free_entry)(struct fi_peer_rx_entry *entry);
 };
 
-/* What the owner calls; the peer sets them before fi_srx_context() returns. */
+/* Functions that the owner calls. The peer sets them before fi_srx_context() returns. */
 struct fi_ops_srx_peer {
 	size_t size;
 	int (*start_msg)(struct fi_peer_rx_entry *entry);
@@ -205,11 +210,11 @@ struct fi_peer_srx_context {
 
 
 /*
- * Transfers of the peer through the owner: fi_endpoint2() with FI_PEER_TRANSFER. The owner reports how they end.
+ * Transfers of the peer through the owner: fi_endpoint2() with FI_PEER_TRANSFER. The owner reports their results.
  */
 
-/* The peer's; set before fi_endpoint2() returns. They may start further transfers, and are not called from inside one
- * another. */
+/* Functions of the peer, set before fi_endpoint2() returns. They may start further transfers, and are not called
+ * recursively. */
 struct fi_ops_transfer_peer {
 	size_t size;
 	ssize_t (*complete)(struct fid_ep *ep, struct fi_cq_tagged_entry *buf, fi_addr_t src_addr);
@@ -218,7 +223,7 @@ struct fi_ops_transfer_peer {
 
 struct fi_peer_transfer_context {
 	size_t size;
-	struct fi_info *info;		/* what the owner's endpoint can do, or NULL */
+	struct fi_info *info;		/* the capabilities of the owner's endpoint, or NULL */
 	struct fid_ep *ep;		/* the owner's */
 	struct fi_ops_transfer_peer *peer_ops;
 };
