@@ -15,7 +15,7 @@
 
 #define MAX_OPTS 64
 #define TOSTR_LEN 16384
-/* Bits of a flag word; and no enumeration that a command line names has more values. */
+/* The number of bits of a flag word; also enough for the values of all enumerations in options. */
 #define CANDIDATES 64
 
 static const char *program = "?";
@@ -25,12 +25,12 @@ void util_init(const char *argv0)
 	const char *slash = strrchr(argv0, '/');
 
 	program = slash ? slash + 1 : argv0;
-	/* The wrapper that libtool puts in front of a program of the build tree. */
+	/* libtool puts a wrapper with this prefix in front of programs in the build tree. */
 	if (!strncmp(program, "lt-", 3))
 		program += 3;
 }
 
-/* What getopt_long(3) calls it: the numbers are also how many colons a letter gets. */
+/* The has_arg value of getopt_long(3). It is also the number of colons behind the letter. */
 static int has_arg(const struct util_opt *opt)
 {
 	_Static_assert(required_argument == 1 && optional_argument == 2, "numbers of colons");
@@ -130,7 +130,7 @@ void util_err(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* The factor of a suffix, 1 without one, 0 when it is none that we know. */
+/* The factor of a suffix; 1 if it is empty, 0 if it is unknown. */
 static uint64_t suffix_factor(const char *suffix)
 {
 	static const char letters[] = "kmg";
@@ -183,7 +183,7 @@ const char *util_flag_name(uint64_t bit, enum fi_type type)
 	return strncmp(name, "FI_", 3) ? NULL : name;
 }
 
-/* The name of candidate i: bit i of a flag word, or value i of an enumeration. NULL when libfabric has none. */
+/* The name of candidate i: bit i of a flag word, or value i of an enumeration. NULL if libfabric has no name for it. */
 static const char *candidate_name(int i, bool flags, enum fi_type type)
 {
 	const char *name;
@@ -195,7 +195,7 @@ static const char *candidate_name(int i, bool flags, enum fi_type type)
 	return strncmp(name, "FI_", 3) ? NULL : name;
 }
 
-/* Whether a person who typed `text` means `name`: in full, without FI_, or without `prefix`; in either case. */
+/* True if `text` is `name`, in full, without FI_, or without `prefix`; in upper or lower case. */
 static bool name_matches(const char *name, const char *text, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -204,7 +204,8 @@ static bool name_matches(const char *name, const char *text, const char *prefix)
 	       (!strncmp(name, prefix, len) && !strcasecmp(name + len, text));
 }
 
-/* Index of the candidate that `text` names; -1 after having said that there is none, and which there are. */
+/* The index of the candidate with name `text`. -1: there is no such candidate; this was printed, with the names that
+ * exist. */
 static int find_candidate(const char *what, const char *text, bool flags, enum fi_type type, const char *prefix)
 {
 	const char *name;

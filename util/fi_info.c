@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_info: what libfabric offers on this machine, and to what it was asked for; why something is not offered;
- * providers; parameters. Sees the public interface only.
+ * fi_info: prints the entries that libfabric offers on this machine, all or for given hints, the reasons for missing
+ * entries, providers, and parameters. Uses the public interface only.
  */
 #include "common.h"
 #include "info_json.h"
@@ -16,7 +16,7 @@
 
 #include <rdma/fi_errno.h>
 
-/* Lines of help of a parameter are folded here. */
+/* The help of a parameter is folded at this column. */
 #define HELP_COLUMNS 100
 
 enum {
@@ -54,7 +54,7 @@ static const struct util_opt options[] = {
 	{ 0, NULL, NULL, NULL },
 };
 
-/* What the command line asked for. Strings are borrowed from argv. */
+/* The options. Strings are borrowed from argv. */
 struct request {
 	struct fi_info *hints;          /* owned */
 	const char *node, *src, *port;
@@ -62,7 +62,7 @@ struct request {
 	const char *info_substr;        /* only entries with this text; NULL for all */
 	int (*show)(struct request *request);
 	bool verbose, json, why;
-	int argc;                       /* to tell how to ask again */
+	int argc;                       /* for suggesting another call */
 	char **argv;
 };
 
@@ -82,14 +82,14 @@ static void print_short(const struct fi_info *info)
 	print_attr("protocol", util_tostr(&info->ep_attr->protocol, FI_TYPE_PROTOCOL));
 }
 
-/* One filter in the account of what was asked: ` name=value`, nothing without a value. */
+/* Print one filter of the request as ` name=value`; nothing without a value. */
 static void print_asked(const char *name, const char *value)
 {
 	if (value && *value)
 		fprintf(stderr, " %s=%s", name, value);
 }
 
-/* One argument as a shell wants it. */
+/* Print an argument, quoted for a shell. */
 static void print_quoted(const char *arg)
 {
 	bool plain = *arg && !arg[strcspn(arg, " \t\n|&;<>()$`\\\"'*?[#~^!{}")];
@@ -102,7 +102,7 @@ static void print_quoted(const char *arg)
 	fputc('\'', stderr);
 }
 
-/* Say what was asked and what came of it, and how to learn more. Returns the exit code. */
+/* Print the request, its result, and how to learn more. Returns the exit code. */
 static int report_failure(const struct request *request, int ret)
 {
 	const struct fi_info *hints = request->hints;
@@ -135,7 +135,7 @@ static int report_failure(const struct request *request, int ret)
 	return -ret;
 }
 
-/* Put the address of `node` into the hints as destination, when `src` takes the place in the call. 0 or -FI_*. */
+/* Put the address of `node` into the hints as destination, if `src` is the node of the call. 0 or -FI_*. */
 static int resolve_dest(struct request *request)
 {
 	struct addrinfo *res;
@@ -244,7 +244,7 @@ static const char *param_type(enum fi_param_type type)
 	return (size_t) type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "Unknown";
 }
 
-/* Print text as comment lines that are folded between words; its own line ends stay. */
+/* Print text as comment lines, folded between words; its own line ends stay. */
 static void print_folded(const char *text)
 {
 	size_t column = 0, len;
@@ -333,7 +333,7 @@ static int replace_string(char **string, const char *value)
 	return *string ? 0 : -FI_ENOMEM;
 }
 
-/* Take one option into the request. 0 or -FI_*; what is wrong has been said, except for lack of memory. */
+/* Add an option to the request. 0 or -FI_*; errors were printed, except lack of memory. */
 static int take_option(struct request *request, int key, const char *arg)
 {
 	struct fi_info *hints = request->hints;
@@ -391,7 +391,7 @@ static int take_option(struct request *request, int key, const char *arg)
 	return 0;
 }
 
-/* Parse the command line and show what it asks for. Returns the exit code. */
+/* Parse the command line and print the result. Returns the exit code. */
 static int run(struct request *request, int argc, char **argv)
 {
 	int key, ret;
@@ -432,7 +432,7 @@ int main(int argc, char **argv)
 		util_err("fi_allocinfo: no memory");
 		return FI_ENOMEM;
 	}
-	/* A mode is a demand of the provider on its user. Whoever only looks agrees to all of them. */
+	/* A mode is a requirement of the provider on the program. fi_info only looks, so it accepts all modes. */
 	request.hints->mode = ~0ULL;
 	request.hints->domain_attr->mode = ~0ULL;
 	request.hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_pingpong: two processes pass messages back and forth, and tell how long it took. Either end may be upstream's
- * program. Here: the command line. What the parts are is in pp.h.
+ * fi_pingpong: two processes pass messages back and forth, and print the time. Either end may be upstream's program.
+ * This file has the command line; pp.h describes the other parts.
  */
 #include "pp.h"
 
@@ -57,7 +57,7 @@ static int parse_mode(const char *text, bool *tagged)
 	return -FI_EINVAL;
 }
 
-/* Take one option. 0 or -FI_EINVAL, with a message. */
+/* Handle one option. 0 or -FI_EINVAL, with a message. */
 static int take_option(struct pp_opts *opts, int key, const char *arg)
 {
 	switch (key) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_strerror: the text, and the name, of libfabric's error codes. */
+/* fi_strerror: prints the text and the name of libfabric's error codes. */
 #include "common.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void print_all(void)
 		printf("%-22s %4d  %s\n", codes[i].name, codes[i].value, fi_strerror(codes[i].value));
 }
 
-/* The code that `text` stands for, as number of either sign or as name with or without FI_. Returns 0 or -FI_EINVAL. */
+/* Parse an error code: a number of either sign, or a name with or without FI_. Returns 0 or -FI_EINVAL. */
 static int parse_code(const char *text, int *code)
 {
 	const char *end_of_sign = text + (*text == '-' || *text == '+');
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	int i, code;
 
 	util_init(argv[0]);
-	/* No getopt(): -11 is a code here. */
+	/* Without getopt(), since -11 is a code here. */
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
 		util_help(stdout, usage, about, options);
 		return 0;

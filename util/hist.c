@@ -11,13 +11,13 @@ void hist_clear(struct hist *hist)
 	memset(hist, 0, sizeof(*hist));
 }
 
-/* How far a value is shifted right so that it falls into SUB_CNT .. 2 * SUB_CNT - 1; 0 for smaller ones. */
+/* The number of bits by which a value is shifted right to be in SUB_CNT .. 2 * SUB_CNT - 1; 0 for smaller values. */
 static unsigned value_shift(uint64_t value)
 {
 	return value < SUB_CNT ? 0 : 63 - (unsigned) __builtin_clzll(value) - HIST_SUB_BITS;
 }
 
-/* The index grows with the value: each shift has SUB_CNT buckets, behind the SUB_CNT of values that are exact. */
+/* The index grows with the value. The first SUB_CNT buckets have exact values; then each shift has SUB_CNT buckets. */
 static unsigned bucket_index(uint64_t value)
 {
 	unsigned shift = value_shift(value);
@@ -25,7 +25,7 @@ static unsigned bucket_index(uint64_t value)
 	return (shift << HIST_SUB_BITS) + (unsigned) (value >> shift);
 }
 
-/* The largest value that falls into a bucket. */
+/* The largest value of a bucket. */
 static uint64_t bucket_last(unsigned index)
 {
 	unsigned shift = index < 2 * SUB_CNT ? 0 : (index >> HIST_SUB_BITS) - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A histogram of durations: fixed memory, constant time per sample, percentiles that are right to better than one
- * percent. Values below 256 have a bucket each; above, each power of two is cut into 128 buckets.
+ * A histogram of durations, with fixed memory, constant time per sample, and percentiles with an error below one
+ * percent. Values below 256 have a bucket each; above, each power of two is divided into 128 buckets.
  */
 #ifndef UTIL_HIST_H
 #define UTIL_HIST_H
@@ -22,7 +22,8 @@ void hist_add(struct hist *hist, uint64_t value);
 /* Add all samples of another histogram. */
 void hist_merge(struct hist *hist, const struct hist *more);
 
-/* The value that `share` (0 to 1) of the samples do not exceed; 0 without samples. */
+/* The smallest value that at least `share` (0 to 1) of the samples do not exceed, within the error; 0 without
+ * samples. */
 uint64_t hist_percentile(const struct hist *hist, double share);
 
 #endif /* UTIL_HIST_H */

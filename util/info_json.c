@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * struct fi_info as JSON. One table per structure says which fields there are and how each is shown; one function walks
- * any of the tables.
+ * struct fi_info as JSON. A table for each structure lists its fields and their formats; one function walks any of the
+ * tables.
  */
 #include "info_json.h"
 
@@ -11,14 +11,14 @@
 #include "common.h"
 
 enum field_kind {
-	FIELD_SIZE,             /* size_t, in bytes where its name says size, else a count */
+	FIELD_SIZE,             /* size_t, in bytes if its name has "size", otherwise a count */
 	FIELD_U32,
 	FIELD_U64,
 	FIELD_HEX64,
 	FIELD_FLAGS32,          /* a flag word: names of its bits from libfabric */
 	FIELD_FLAGS64,
 	FIELD_ENUM,             /* 32 bits, name from libfabric */
-	FIELD_NAMED,            /* 32 bits, name from our own list, as libfabric has none */
+	FIELD_NAMED,            /* 32 bits, name from our own list, since libfabric has none */
 	FIELD_STRING,
 	FIELD_VERSION,          /* major and minor in 32 bits */
 };
@@ -182,7 +182,7 @@ static void add_flags(struct json *json, const char *key, uint64_t flags, enum f
 	json_close(json, ']');
 }
 
-/* The name of `value` in a list that ends with NULL; NULL when the list is too short. */
+/* The name of `value` in a list that ends with NULL; NULL if the list has no such name. */
 static const char *name_at(const char *const *names, uint32_t value)
 {
 	while (*names && value--)
@@ -251,7 +251,7 @@ static void add_address(struct json *json, const char *key, uint32_t format, con
 	json_string(json, key, addr ? util_addr_text(format, addr, len) : NULL);
 }
 
-/* A bus with the address of the device on it, as lspci(8) writes it. */
+/* Add a bus with the device's address on it, in the form of lspci(8). */
 static void add_bus(struct json *json, const struct fi_bus_attr *bus)
 {
 	char address[32];

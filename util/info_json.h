@@ -7,8 +7,8 @@
 
 #include <rdma/fabric.h>
 
-/* Add `info` (not those behind it) as an object to the array that is open. Flag words become arrays of names,
- * enumerations a name, addresses text, sizes numbers, an attribute structure that is not there null. */
+/* Add `info` (without its successors) as an object to the open array. Flag words become arrays of names, enumerations a
+ * name, addresses text, sizes numbers, a missing attribute structure null. */
 void info_json(struct json *json, const struct fi_info *info);
 
 /* "117.0": major and minor of a version, in a static buffer that the next call overwrites. */

@@ -11,10 +11,10 @@ void json_init(struct json *json, FILE *out)
 	*json = (struct json) { .out = out };
 }
 
-/* Length of the UTF-8 sequence at `text`, 0 when it is none (overlong, surrogate, above U+10FFFF, cut off). */
+/* The length of the UTF-8 sequence at `text`; 0 if it is invalid (overlong, surrogate, above U+10FFFF, cut off). */
 static size_t utf8_len(const unsigned char *text)
 {
-	/* Bounds of the second byte keep out overlong forms, surrogates and what lies above U+10FFFF. */
+	/* The bounds of the second byte exclude overlong forms, surrogates, and values above U+10FFFF. */
 	static const struct {
 		unsigned char first, last, len, low, high;
 	} forms[] = {
@@ -58,7 +58,7 @@ static void put_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-/* What stands in front of a value: comma, new line, indent, key. */
+/* Write the text before a value: comma, newline, indentation, key. */
 static void begin_value(struct json *json, const char *key)
 {
 	if (json->filled[json->depth])

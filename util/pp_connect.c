@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names and connections: what one end tells the other over the control channel, and the events of pp->eq. Every wait is
- * bounded, and ends when the peer does.
+ * Names and connections, over the control channel and the events of pp->eq. Every wait is bounded, and ends when the
+ * peer ends.
  *
  *   server  pp_listen -> pp_wait_request -> an endpoint -> pp_accept
  *   client  pp_get_info_to_server -> an endpoint -> pp_connect
@@ -17,7 +17,7 @@
 
 #include "common.h"
 
-/* A wait on an event queue returns this often to see whether the peer is still there. */
+/* A wait on an event queue returns after this time to check whether the peer has ended. */
 #define EQ_SLICE_MS 50
 
 int pp_get_info_to_server(struct pp *pp)
@@ -84,7 +84,7 @@ int pp_swap_names(struct pp *pp, struct fid *fid, struct fid_av *av, fi_addr_t *
 	return ret ? ret : pp_recv_peer(pp, av, addr);
 }
 
-/* Explain the error event behind -FI_EAVAIL. */
+/* Print the error event after -FI_EAVAIL. */
 static int eq_error(struct pp *pp, const char *what)
 {
 	struct fi_eq_err_entry entry = { .err_data_size = 0 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The control channel of fi_pingpong: a TCP connection beside the fabric, unless the program has another carrier for
- * the bytes. Every wait is bounded, and lets the provider make progress. What goes over it is what upstream's
- * fi_pingpong sends, as seen on its sockets:
+ * the bytes. Every wait is bounded, and lets the provider make progress. The protocol is that of upstream's
+ * fi_pingpong, as observed on its sockets:
  *
  *   address    length, 32 bits, network order; address format, 32 bits, sender's order; `length` bytes
  *   in step    client "q\0", then server "a\0"
  *   count      client ten bytes, decimal digits filled up with \0; then server "cnt ok\0"
  *
- * Server and client send their addresses in this order, the client only on connectionless endpoints. Both come in step
+ * Server and client send their addresses in this order; the client only on connectionless endpoints. They synchronise
  * before each message size, and exchange a count after it.
  */
 #include "pp.h"
@@ -30,7 +30,7 @@
 
 #include "common.h"
 
-/* No fabric address is longer. */
+/* Longer than any fabric address. */
 #define NAME_MAX_LEN 4096
 #define COUNT_LEN 10
 
@@ -84,7 +84,8 @@ static void set_peer(struct pp *pp, const struct sockaddr_storage *addr, socklen
 		 util_addr_text(addr->ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN, addr, len));
 }
 
-/* Addresses of `host` and `port` in *res, to be freed with freeaddrinfo(). Without a host, those to listen on. */
+/* Resolve `host` and `port` to *res, which the caller frees with freeaddrinfo(). Without a host: addresses for
+ * listening. */
 static int resolve(const char *host, uint16_t port, int family, struct addrinfo **res)
 {
 	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = host ? 0 : AI_PASSIVE };
@@ -168,7 +169,7 @@ static int open_server(struct pp *pp)
 	return ret;
 }
 
-/* Bind the client's end where the command line names an address or a port. 0 or -errno. */
+/* Bind the client's socket, if the options have a source address or port. 0 or -errno. */
 static int bind_source(const struct pp *pp, int fd, int family)
 {
 	struct addrinfo *res;
@@ -263,14 +264,14 @@ static bool tcp_is_closed(const struct pp *pp, int wait_ms)
 
 	if (wait_ms)
 		wait_socket(pp->ctrl, POLLIN, wait_ms);
-	/* What a peer wrote before it reset the connection could be read for ever. */
+	/* After a reset, data that the peer wrote before it could be read again and again. */
 	if (poll(&reset, 1, 0) > 0)
 		return true;
 	ret = recv(pp->ctrl, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/* What a call on the socket gave; when it has to wait, that is done a little here. */
+/* The result of a call on the socket. If it would block, wait a little first. */
 static ssize_t moved(const struct pp *pp, ssize_t ret, short events)
 {
 	if (ret > 0)
@@ -326,7 +327,7 @@ bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms)
 	return !pp->opts->alone && carrier(pp)->is_closed(pp, wait_ms);
 }
 
-/* Move len bytes one way or the other; `what` names them. */
+/* Send or receive len bytes; `what` names them in messages. */
 static int transfer(struct pp *pp, void *buf, size_t len, bool out, const char *what)
 {
 	struct pp_wait wait = { .start = util_now_ns() };
@@ -364,7 +365,7 @@ int pp_ctrl_recv(struct pp *pp, void *buf, size_t len, const char *what)
 	return transfer(pp, buf, len, false, what);
 }
 
-/* Receive a fixed text; anything else comes from a program that is no fi_pingpong. */
+/* Receive a fixed text. Any other text means that the peer is not fi_pingpong. */
 static int ctrl_expect(struct pp *pp, const char *text, size_t len, const char *what)
 {
 	char buf[16];

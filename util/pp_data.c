@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages: one out, one in. There is a ring of operations for each direction: a window of receives is posted at any
- * time, at most a window of sends is under way. How completions get into the rings is in pp_wait.c.
+ * Messages. There is a ring of operations for each direction. All receives of the window are always posted; at most a
+ * window of sends is outstanding. pp_wait.c notes completions in the rings.
  */
 #include "pp.h"
 
@@ -14,26 +14,26 @@
 
 #include "common.h"
 
-/* The tag of every tagged message, and the last message, as upstream's program has them. */
+/* The tag of all tagged messages, and the last message, as in upstream's program. */
 #define PP_TAG 1234
 static const char goodbye[] = "fin";
 
-/* With -c, message n starts at letter 7 * n of this alphabet and goes round it: upstream's pattern. */
+/* With -c, message n starts at letter 7 * n of this alphabet and wraps around: upstream's pattern. */
 static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 #define ALPHABET_LEN (sizeof(alphabet) - 1)
 #define PATTERN_STEP 7
 
-/* How long a peer that has closed its endpoint may take to close the control channel. */
+/* The time that a peer may take from closing its endpoint to closing the control channel. */
 #define LEAVE_MS 2000
 
-/* The calls that differ between plain and tagged messages. */
+/* The calls that differ between untagged and tagged messages. */
 struct pp_xfer {
 	ssize_t (*recv)(struct pp *pp);
 	pp_call_fn *send, *inject;
-	pp_call_fn *send_last;             /* complete when it has left for good */
+	pp_call_fn *send_last;             /* completes when the message has been transmitted */
 };
 
-/* The buffer of a turn in a ring. */
+/* The buffer of an index in a ring. */
 static char *slot(const struct pp *pp, char *buf, uint32_t turn)
 {
 	return buf + (pp->slots > 1 ? turn * pp->buf_len : 0);
@@ -134,7 +134,7 @@ const struct pp_xfer pp_tagged_xfer = {
 	.send_last = tagged_send_last,
 };
 
-/* Post the next receive of the ring; its turn stays the same. */
+/* Post the next receive of the ring, without advancing the index. */
 static int post_recv(struct pp *pp)
 {
 	struct pp_wait wait = { .polls = 0 };
@@ -148,7 +148,7 @@ static int post_recv(struct pp *pp)
 	return ret;
 }
 
-/* What follows `turn` in a ring. */
+/* The index after `turn` in a ring. */
 static uint32_t next_turn(const struct pp *pp, uint32_t turn)
 {
 	return turn + 1 < pp->opts->window ? turn + 1 : 0;
@@ -166,7 +166,7 @@ int pp_post_recvs(struct pp *pp)
 	return ret;
 }
 
-/* Make the call in its turn: with an operation that will complete, or without one. */
+/* Post the next transmit operation: one that will complete, or one without a completion. */
 static int post_tx(struct pp *pp, pp_call_fn *call, size_t len, bool completes)
 {
 	struct pp_wait wait = { .polls = 0 };
@@ -180,7 +180,7 @@ static int post_tx(struct pp *pp, pp_call_fn *call, size_t len, bool completes)
 	return ret;
 }
 
-/* Until the next operation of the transmit ring is free. */
+/* Wait until the next operation of the transmit ring is free. */
 static int wait_tx(struct pp *pp)
 {
 	return pp_wait_op(pp, &pp->tx[pp->tx_next], "a transmit operation to complete");
@@ -193,7 +193,7 @@ int pp_post(struct pp *pp, pp_call_fn *call, size_t len)
 	return ret ? ret : post_tx(pp, call, len, true);
 }
 
-/* Where in the alphabet message number seq starts. */
+/* The index in the alphabet at which message number seq starts. */
 static size_t pattern_start(uint64_t seq)
 {
 	return seq * PATTERN_STEP % ALPHABET_LEN;
@@ -233,7 +233,7 @@ static int pattern_error(struct pp *pp, const char *buf, size_t len, uint64_t se
 	return pp_fail(pp, -FI_EIO, "data check (both sides must be told to)");
 }
 
-/* The head must be the pattern, and the rest repeat it. */
+/* Check that the head is the pattern and the rest repeats it. */
 static bool pattern_matches(const char *buf, size_t len, uint64_t seq)
 {
 	char head[ALPHABET_LEN];
@@ -260,7 +260,7 @@ int pp_flush(struct pp *pp)
 
 int pp_send(struct pp *pp, size_t len)
 {
-	/* What is counted has to complete. */
+	/* Operations that are counted must complete, so inject cannot be used. */
 	bool inject = !pp->tx_cntr && pp->tx_prefix + len <= pp->info->tx_attr->inject_size;
 	int ret;
 
@@ -320,6 +320,7 @@ int pp_finish(struct pp *pp)
 		ret = pp_wait_op(pp, &pp->rx[pp->rx_next], "the peer's last message");
 	if (!ret || ret == -FI_ETIMEDOUT)
 		return ret;
-	/* The peer may close as soon as it has what it waits for, and upstream's does before it has sent all. */
+	/* The peer may close as soon as it has all it waits for; upstream's program does so before it has sent
+	 * everything. */
 	return pp_ctrl_is_closed(pp, LEAVE_MS) ? 0 : pp_fail(pp, ret, "say goodbye");
 }

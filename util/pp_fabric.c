@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The libfabric objects of fi_pingpong: opened in the order that its peer expects, connected, closed in reverse. Runs
- * before the first message and after the last one.
+ * The libfabric objects of fi_pingpong: opened in the order that its peer expects, connected, closed in reverse order.
+ * Runs before the first message and after the last one.
  */
 #include "pp.h"
 
@@ -20,7 +20,7 @@
 /* The data check and the goodbye need buffers of at least this many bytes. */
 #define MIN_BUF_LEN 64
 
-/* A copy of `text`, NULL for NULL, in *to; whether there was memory for it. */
+/* Copy `text`, or NULL, to *to. False: no memory. */
 static bool copy_text(char **to, const char *text)
 {
 	*to = text ? strdup(text) : NULL;
@@ -43,7 +43,7 @@ int pp_fill_hints(struct pp *pp)
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress = opts->progress;
 	hints->domain_attr->av_type = opts->av_type;
 	hints->tx_attr->op_flags = opts->op_flags | (opts->delivered ? FI_DELIVERY_COMPLETE : 0);
-	/* A receive of the ring has the message of its turn. */
+	/* Order matters: each receive of the ring must get the message with its index. */
 	if (opts->window > 1)
 		hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->domain_attr->mr_mode = (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
@@ -111,7 +111,7 @@ int pp_open_fabric(struct pp *pp)
 	return ret ? pp_fail(pp, ret, "fi_eq_open") : 0;
 }
 
-/* The largest message that will be exchanged. */
+/* Set the size of the largest message. */
 static int set_max_size(struct pp *pp)
 {
 	const struct pp_opts *opts = pp->opts;
@@ -136,7 +136,7 @@ static int alloc_buffers(struct pp *pp)
 	size_t part, total;
 	int ret;
 
-	/* Debian's verbs wants it of receives alone, so each side is asked for itself */
+	/* Debian's verbs requires it for receives only, so each direction is checked separately */
 	if (pp->info->tx_attr->mode & FI_MSG_PREFIX)
 		pp->tx_prefix = pp->info->ep_attr->msg_prefix_size;
 	if (pp->info->rx_attr->mode & FI_MSG_PREFIX)
@@ -174,7 +174,7 @@ static int open_av(struct pp *pp)
 	return ret ? pp_fail(pp, ret, "fi_av_open") : 0;
 }
 
-/* The object to wait in, for this way of waiting. */
+/* The wait object for this way of waiting. */
 static enum fi_wait_obj wait_obj(const struct pp_opts *opts)
 {
 	if (opts->look == PP_LOOK_FD)
@@ -182,7 +182,7 @@ static enum fi_wait_obj wait_obj(const struct pp_opts *opts)
 	return opts->look == PP_LOOK_SREAD ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
 }
 
-/* With PP_LOOK_FD: the descriptor of an object. */
+/* With PP_LOOK_FD: get the descriptor of an object. */
 static int get_fd(const struct pp *pp, struct fid *fid, int *fd)
 {
 	int ret = pp->opts->look == PP_LOOK_FD ? fi_control(fid, FI_GETWAIT, fd) : 0;
@@ -201,7 +201,7 @@ static int open_cntr(struct pp *pp, struct fid_cntr **cntr, int *fd)
 	return ret ? pp_fail(pp, ret, "fi_cntr_open") : get_fd(pp, &(*cntr)->fid, fd);
 }
 
-/* The queue, and the counters where they are what is looked at. */
+/* Open the queue and, if used, the counters. */
 static int open_completions(struct pp *pp)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE };
@@ -236,7 +236,7 @@ int pp_open_domain(struct pp *pp)
 	return ret ? ret : open_av(pp);
 }
 
-/* Bind all that there is to an endpoint, and enable it. */
+/* Bind all open objects to an endpoint, and enable it. */
 static int bind_all(struct pp *pp, struct fid_ep *ep)
 {
 	uint64_t selective = pp->opts->counters ? FI_SELECTIVE_COMPLETION : 0;
@@ -382,7 +382,7 @@ int pp_close(const struct pp *pp, struct fid *fid, const char *what)
 
 int pp_fabric_close(struct pp *pp)
 {
-	/* Each before what it was opened from. */
+	/* In this order: each object before the one from which it was opened. */
 	const struct {
 		struct fid *fid;
 		const char *what;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The arguments of options, and the way along a command line, for programs made of the parts in pp.h. */
+/* Parses the options and their arguments, for programs that use pp.h. */
 #include "pp.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ void pp_sizes_default(struct pp_opts *opts)
 	opts->size_cnt = sizeof(few) / sizeof(few[0]);
 }
 
-/* 0 and 1, each power of two, and what is halfway to the next: both ends must come to the same list. */
+/* 0 and 1, each power of two, and the size halfway to the next. Both ends must have the same list. */
 static void sizes_all(struct pp_opts *opts)
 {
 	unsigned power;

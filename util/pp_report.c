@@ -10,7 +10,8 @@
 #include "hist.h"
 #include "json.h"
 
-/* 1536 as "1.5k", as upstream's program does; in a static buffer of a few, so that a line can hold more than one. */
+/* Format 1536 as "1.5k", like upstream's program. The text is in one of several static buffers, so that a line can have
+ * more than one. */
 static const char *short_number(uint64_t value)
 {
 	static const char units[] = "kmgt";
@@ -32,7 +33,7 @@ static const char *short_number(uint64_t value)
 	return buf;
 }
 
-/* What both forms of output are made of. MB is 10^6 bytes; a transfer is one message in one direction. */
+/* The values of both forms of output. MB is 10^6 bytes; a transfer is one message in one direction. */
 static uint64_t result_total(const struct pp_result *result)
 {
 	return result->size * result->sent * result->transfers;
@@ -153,7 +154,7 @@ void pp_report(const struct pp *pp, struct json *json, const struct pp_test *tes
 		print_row(pp, result);
 }
 
-/* An incomplete list says so. */
+/* An incomplete list is marked. */
 void pp_report_end(const struct pp *pp, struct json *json, int ret)
 {
 	if (!pp->opts->json)

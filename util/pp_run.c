@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Between the command line and the exit code; and the measurement: every size, with warm-up and clock. */
+/* Runs a program from the command line to the exit code, and measures: every size, with warm-up and clock. */
 #include "pp.h"
 
 #include <signal.h>
@@ -65,8 +65,8 @@ const struct pp_test pp_pingpong = {
 	.end = flush,
 };
 
-/* Some iterations, until they are complete at both ends. The time of one message goes to `spread`, unless that is NULL:
- * that of each iteration where it means something, else the mean over each window. */
+/* Run cnt iterations, and wait until they are complete at both ends. Unless `spread` is NULL, the time of one message
+ * is added to it: for each iteration if test->latency is set, otherwise the mean over each window. */
 static int iterate(struct pp *pp, const struct pp_test *test, size_t size, uint32_t cnt, struct hist *spread)
 {
 	uint32_t i, stride = test->latency ? 1 : pp->opts->window, left = stride;
@@ -87,7 +87,7 @@ static int iterate(struct pp *pp, const struct pp_test *test, size_t size, uint3
 	return test->end(pp, size);
 }
 
-/* Processor time of this process so far, all threads. */
+/* The processor time of all threads of this process so far. */
 static uint64_t cpu_ns(void)
 {
 	struct timespec ts;
@@ -96,7 +96,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t) ts.tv_sec * 1000000000 + (uint64_t) ts.tv_nsec;
 }
 
-/* All iterations of one size, those before the clock starts and those after. */
+/* Run all iterations of one size: warm-up first, then measured. */
 static int run_size(struct pp *pp, const struct pp_test *test, struct pp_result *result)
 {
 	const struct pp_opts *opts = pp->opts;
@@ -123,7 +123,7 @@ static int run_size(struct pp *pp, const struct pp_test *test, struct pp_result 
 	return ret ? ret : pp_ctrl_exchange_count(pp, &result->acked);
 }
 
-/* Run every size that the endpoint allows, and show its result. */
+/* Run every size that the endpoint allows, and print its result. */
 static int run_sizes(struct pp *pp, const struct pp_test *test, struct json *json)
 {
 	const struct pp_opts *opts = pp->opts;
@@ -143,7 +143,7 @@ static int run_sizes(struct pp *pp, const struct pp_test *test, struct json *jso
 	return 0;
 }
 
-/* The test, on what is open. */
+/* Run the test on the open objects. */
 static int measure(struct pp *pp, const struct pp_test *test)
 {
 	struct json json;
@@ -159,7 +159,7 @@ static int measure(struct pp *pp, const struct pp_test *test)
 	return ret;
 }
 
-/* What the run came to, for a process that does not come to its end. */
+/* The exit code, if closing does not return. */
 static volatile sig_atomic_t closing_code;
 
 static void give_up(int number)
@@ -180,7 +180,7 @@ void pp_closing(const struct pp *pp, int ret)
 	alarm((unsigned) pp->opts->wait_ms / 1000 + 1);
 }
 
-/* Open as much as is wanted, do what is asked for, close. Either test or body is NULL. */
+/* Open everything that is needed, run test or body (the other one is NULL), and close. */
 static int run(const struct pp_opts *opts, bool whole, const struct pp_test *test, int (*body)(struct pp *pp))
 {
 	struct pp pp = { .opts = opts, .ctrl = -1 };
@@ -200,7 +200,7 @@ static int run(const struct pp_opts *opts, bool whole, const struct pp_test *tes
 	return ret ? ret : close_ret;
 }
 
-/* The exit code for what a run came to, once its output is out. */
+/* The exit code for the result of a run, after flushing the output. */
 static int exit_code(int ret)
 {
 	if (fflush(stdout) || ferror(stdout)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completions, and the ways to wait for them. There is one completion queue for both directions; completions are noted
- * in their struct pp_op wherever the queue is read, and waits look at the notes. With counters the queue has only the
- * errors: what the counters say is noted in the order of the rings, which is the order of posting.
+ * Completions, and the ways to wait for them. Both directions have one completion queue. Completions are noted in their
+ * struct pp_op wherever the queue is read, and waits check these notes. With counters the queue has only errors; the
+ * counters' values are noted in the order of the rings, which is the order of posting.
  */
 #include "pp.h"
 
@@ -16,12 +16,12 @@
 
 #include "common.h"
 
-/* How many completions one look takes. */
+/* The most completions of one read. */
 #define CQ_BATCH 16
-/* A wait that sleeps returns this often to see whether the peer is still there. */
+/* A wait that sleeps returns after this time to check whether the peer has ended. */
 #define SLEEP_SLICE_MS 50
 
-/* Whether a look for completions sleeps until there may be some. */
+/* True if waiting for completions sleeps. */
 static bool sleeps(const struct pp *pp)
 {
 	return pp->opts->look == PP_LOOK_SREAD || pp->opts->look == PP_LOOK_FD;
@@ -66,7 +66,7 @@ int pp_cq_error(struct pp *pp, struct fid_cq *cq)
 		       detail ? detail : "no text");
 }
 
-/* Note what a read of the queue gave. */
+/* Note the result of reading the queue. */
 static int note_entries(struct pp *pp, const struct fi_cq_msg_entry *entries, ssize_t cnt)
 {
 	struct pp_op *op;
@@ -92,7 +92,7 @@ static int note_entries(struct pp *pp, const struct fi_cq_msg_entry *entries, ss
 	return 0;
 }
 
-/* Note what a counter has come to: so many operations of its ring are complete, the first first. */
+/* Note the value of a counter: so many operations of its ring are complete, in order. */
 static void note_count(struct pp *pp, struct fid_cntr *cntr, struct pp_op *ring, uint64_t *done)
 {
 	uint64_t now = fi_cntr_read(cntr);
@@ -116,7 +116,7 @@ int pp_progress(struct pp *pp)
 	return note_entries(pp, entries, fi_cq_read(pp->cq, entries, CQ_BATCH));
 }
 
-/* Sleep until `fid`, with its descriptor, may have something. */
+/* Sleep until `fid`, with descriptor fd, may have something. */
 static int wait_fd(struct pp *pp, struct fid *fid, int fd)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -130,7 +130,7 @@ static int wait_fd(struct pp *pp, struct fid *fid, int fd)
 	return 0;
 }
 
-/* Wait in a counter until it has one completion more than were noted. */
+/* Wait until a counter has one completion more than were noted. */
 static int sleep_cntr(struct pp *pp, struct fid_cntr *cntr, uint64_t done)
 {
 	int ret = fi_cntr_wait(cntr, done + 1, SLEEP_SLICE_MS);
@@ -140,7 +140,7 @@ static int sleep_cntr(struct pp *pp, struct fid_cntr *cntr, uint64_t done)
 	return pp_fail(pp, ret, "fi_cntr_wait");
 }
 
-/* Sleep, in the way that the options want, until something may have happened to an operation; then note it. */
+/* Sleep in the way that the options select until an operation may have completed; then note it. */
 static int sleep_op(struct pp *pp, const struct pp_op *op)
 {
 	struct fi_cq_msg_entry entries[CQ_BATCH];
