@@ -2,9 +2,9 @@
 /*
  * Endpoints, fi_endpoint(3).
  *
- *   ep       what every endpoint shares, and the way from an operation to its completion
- *   pep      passive endpoints and requests, fi_cm(3)
- *   profile  counters of an endpoint, fi_profile(3)
+ *   ep       the common part of all endpoints, and the completion of operations
+ *   pep      passive endpoints and connection requests, fi_cm(3)
+ *   profile  statistics of an endpoint, fi_profile(3)
  *   shared   contexts that endpoints share
  */
 #ifndef FAB_ENDPOINT_ROOM_H

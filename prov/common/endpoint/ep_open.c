@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints come and go: what a struct fi_info makes of one, and the ways to open it.
+ * Opening and closing endpoints: initialisation from a struct fi_info, and the calls that open.
  */
 #include "common/endpoint/ep.h"
 
@@ -14,8 +14,8 @@
 #define TX_MODIFIERS (FI_SEND | FI_READ | FI_WRITE)
 #define RX_MODIFIERS (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-/* What is left of the endpoint's capabilities after those of its transmit and receive attributes, 0 meaning no
- * restriction. */
+/* The endpoint's capabilities, restricted to those of its transmit and receive attributes, of which 0 does not
+ * restrict. */
 static uint64_t effective_caps(const struct fi_info *info)
 {
 	uint64_t caps = fab_caps_full(info->caps);
@@ -52,7 +52,8 @@ static int check_info(const struct fab_domain *domain, const struct fi_info *inf
 	}
 }
 
-/* The endpoint's authorization key: its own, or the domain's; none with FI_AV_AUTH_KEY. */
+/* Get the endpoint's authorization key: its own, or the domain's; NULL with FI_AV_AUTH_KEY. *key is a new reference. 0
+ * or -FI_E*. */
 static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info *info, struct fab_auth_key **key)
 {
 	const struct fi_provider *prov = domain->fabric->prov;
@@ -71,7 +72,7 @@ static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info
 	return 0;
 }
 
-/* The table for a family of calls that the endpoint has, or the one in which nothing is supported. */
+/* The endpoint's table for a family of calls, or the table in which all are "not supported". */
 #define TABLE(ops, none) ({ if (ops) FAB_OPS_FILL(ops); (ops) ? (ops) : &(none); })
 
 int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
@@ -163,7 +164,7 @@ void fab_ep_fini(struct fab_ep *ep)
 	atomic_fetch_sub(&ep->domain->ref, 1);
 }
 
-/* ---- ways to open ---- */
+/* ---- calls that open ---- */
 
 int fab_ep_check_parts(const struct fab_domain *domain, const struct fi_info *info)
 {

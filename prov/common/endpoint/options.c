@@ -19,7 +19,7 @@ static const struct fi_provider *option_prov(const struct fab_ep *ep)
 
 /* ---- default flags ---- */
 
-/* Check flags for one direction and make them the defaults of what the application holds. */
+/* Check op_flags for one direction, and store them in an endpoint or alias. */
 static int set_op_flags(struct fab_ep_fid *held, const char *what, uint64_t flags)
 {
 	const uint64_t trigger = held->ep->caps & FI_TRIGGER;
@@ -57,7 +57,7 @@ static int one_direction(const struct fab_ep *ep, uint64_t flags)
 
 /* ---- aliases ---- */
 
-/* Another handle on the endpoint; all but its flags and its end is the endpoint's. */
+/* An alias: another handle of the endpoint, with flags and a close function of its own. */
 struct alias {
 	struct fab_ep_fid held;
 	struct fi_ops ops;
@@ -82,7 +82,7 @@ static int alias_open(const struct fab_ep_fid *held, const struct fi_alias *arg)
 	struct alias *alias;
 	int ret;
 
-	/* no flags at all: those of the parent */
+	/* without flags the alias keeps those of its parent */
 	ret = flags ? one_direction(held->ep, flags) : 0;
 	if (ret)
 		return ret;
@@ -192,13 +192,14 @@ int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t 
 	return -FI_ENOPROTOOPT;
 }
 
-/* Bytes of the largest atomic that an endpoint has, as fi_atomicvalid() and its kin tell it; 0: it has none. */
+/* The most bytes of an atomic that the endpoint supports, as fi_atomicvalid() and the functions for other kinds return
+ * it; 0: no atomics. */
 static size_t max_atomic_size(struct fid_ep *fid)
 {
 	int (*const valid[])(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count) = {
 		fid->atomic->writevalid, fid->atomic->readwritevalid, fid->atomic->compwritevalid,
 	};
-	const unsigned numbers = 32;	/* datatypes and operations are below that; those that are none are not valid */
+	const unsigned numbers = 32;	/* above all datatypes and operations; unused numbers are not valid */
 	size_t max = 0, count;
 
 	for (unsigned i = 0; i < fab_countof(valid) * numbers * numbers; i++) {
@@ -210,10 +211,10 @@ static size_t max_atomic_size(struct fid_ep *fid)
 	return max;
 }
 
-/* Kinds of operations that limits are told of, in the order of FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. */
+/* The kinds of operations with limits, in the order of FI_OPT_MAX_*_SIZE and FI_OPT_INJECT_*_SIZE. */
 static const uint64_t limited[] = { FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC };
 
-/* An option's answer: max bytes, of which an atomic may carry less. */
+/* Return the limit of an option: max bytes, or for atomics less if an atomic has a lower limit. */
 static int get_limit(struct fid_ep *fid, uint64_t kind, size_t max, void *optval, size_t *optlen)
 {
 	return fab_getopt_size(kind == FI_ATOMIC ? fab_min(max, max_atomic_size(fid)) : max, optval, optlen);

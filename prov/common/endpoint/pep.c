@@ -2,8 +2,8 @@
 /*
  * Passive endpoints. A listening one runs on the engine of its EQ.
  *
- * Who may still reach a pep when it closes: the provider's listener, stopped under the engine's lock; its requests, in
- * fabric->connreqs; unread events, purged.
+ * These may still refer to a pep when it closes: the provider's listener, which is stopped under the engine's lock; its
+ * requests in fabric->connreqs, which are dropped; and unread events, which are purged.
  */
 #include "common/endpoint/pep.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- requests ---- */
 
-/* Enter a request into its fabric. 0 or -FI_ENOMEM. */
+/* Add a request to its fabric. 0 or -FI_ENOMEM. */
 static int request_add(struct fab_connreq *req)
 {
 	struct fab_fabric *fabric = req->pep->fabric;
@@ -37,7 +37,7 @@ static int request_add(struct fab_connreq *req)
 	return 0;
 }
 
-/* The caller has the request now; its handle stays for a while. fabric->lock held. */
+/* Give the request to the caller. Its handle stays in old_connreqs for a while. fabric->lock held. */
 static struct fab_connreq *request_remove(struct fab_fabric *fabric, struct fab_connreq_handle *handle)
 {
 	struct fab_connreq *req = handle->req;
@@ -55,8 +55,8 @@ static struct fab_connreq *request_remove(struct fab_fabric *fabric, struct fab_
 	return req;
 }
 
-/* Take the request with this handle out of the fabric, or, with handle NULL, the first one of the passive endpoint.
- * NULL if there is none. */
+/* Take the request with this handle out of the fabric; with handle NULL, the first request of the passive endpoint.
+ * NULL: no such request. */
 static struct fab_connreq *pep_take_request(struct fab_fabric *fabric, fid_t fid, const struct fab_pep *pep)
 {
 	struct fab_connreq *req = NULL;
@@ -80,7 +80,7 @@ struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle)
 	return handle ? pep_take_request(fabric, handle, NULL) : NULL;
 }
 
-/* What the application opens its endpoint with. */
+/* Make the info with which the application opens its endpoint. NULL: no memory. */
 static struct fi_info *request_info(const struct fab_connreq *req)
 {
 	const struct fab_pep *pep = req->pep;
@@ -98,7 +98,8 @@ static struct fi_info *request_info(const struct fab_connreq *req)
 	return info;
 }
 
-/* Nothing touches the request after the event is written: another thread may have it already. */
+/* Write the event. Another thread may have taken the request as soon as it is written, so nothing uses the request
+ * afterwards. */
 static int pep_report(struct fab_connreq *req, const void *data, size_t len)
 {
 	struct fab_pep *pep = req->pep;
@@ -284,7 +285,7 @@ static void drop_event(uint32_t event, void *data, size_t len)
 		fi_freeinfo(entry->info);
 }
 
-/* Let go of those that nobody has taken. */
+/* Drop the requests that were not taken. */
 static void drop_requests(struct fab_pep *pep)
 {
 	struct fab_connreq *req;

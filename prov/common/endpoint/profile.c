@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See profile.h. A view reads the endpoint under the engine's lock, or, between start_reads and end_reads, what was
- * copied at its start: a program must be able to go on calling meanwhile, so no lock is held in between.
+ * See profile.h. A view reads the endpoint's variables under the engine's lock. Between start_reads and end_reads it
+ * returns a copy made at the start: the application may make other calls in between, so the lock is not held.
  */
 #include "common/endpoint/profile.h"
 
@@ -17,18 +17,18 @@
 
 typedef int event_fn(struct fid_profile *fid, struct fi_profile_desc *event, void *data, size_t size, void *context);
 
-/* What one fi_profile_open() gave. One thread at a time; callbacks and the link are guarded by the engine's lock. */
+/* A view, opened by fi_profile_open(). One thread at a time uses it; the engine's lock guards callbacks and link. */
 struct profile {
 	struct fid_profile fid;
-	struct fab_ep *ep;		/* borrowed: it cannot be closed before */
+	struct fab_ep *ep;		/* borrowed: views are closed before it */
 	struct fab_list link;		/* in ep->profiles */
-	uint64_t reset[VAR_CNT];	/* what those that add up were at the last fi_profile_reset() */
-	bool frozen;			/* between start_reads and end_reads: then these are read */
+	uint64_t reset[VAR_CNT];	/* values of accumulating variables at the last fi_profile_reset() */
+	bool frozen;			/* between start_reads and end_reads: return the copies below */
 	uint64_t value[VAR_CNT];
-	struct fi_cq_tagged_entry *queue;	/* owned; NULL: empty, or there was no memory */
+	struct fi_cq_tagged_entry *queue;	/* owned; NULL: empty, or no memory */
 	size_t queue_cnt;
 	struct {
-		event_fn *fn;		/* NULL: nobody asked */
+		event_fn *fn;		/* NULL: not registered */
 		void *context;
 	} callback[EVENT_CNT];
 };
@@ -163,7 +163,7 @@ static void reset(struct fid_profile *fid, uint64_t flags)
 	fab_engine_unlock(ep->engine);
 }
 
-/* ---- of one moment ---- */
+/* ---- start_reads and end_reads ---- */
 
 static void end_reads(struct fid_profile *fid, uint64_t flags)
 {
@@ -237,7 +237,7 @@ void fab_profile_event(struct fab_ep *ep, uint32_t event_id, const struct fi_cq_
 	}
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static int profile_close(struct fid *fid)
 {
@@ -290,6 +290,6 @@ int fab_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **op
 	fab_engine_lock(ep->engine);
 	fab_list_add_tail(&ep->profiles, &profile->link);
 	fab_engine_unlock(ep->engine);
-	*ops = &profile->fid.ops;	/* from where fi_profile_open() finds the object */
+	*ops = &profile->fid.ops;	/* fi_profile_open() finds the view from the address of this member */
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared contexts: the rules that do not depend on who provides them. */
+/* The rules of shared contexts that are the same for all providers. */
 #include "common/endpoint/shared.h"
 
 #include <rdma/fi_errno.h>

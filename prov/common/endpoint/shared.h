@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared contexts, fi_endpoint(3): what providers ask of one that is opened, or bound to an endpoint. Control: no
+ * Shared contexts, fi_endpoint(3): their attributes, and checks when they are bound, enabled and closed. Control: no
  * engine lock held.
  */
 #ifndef FAB_SHARED_H
@@ -8,18 +8,18 @@
 
 #include "common/endpoint/ep.h"
 
-/* A field that the application leaves at 0 stays as it was. */
+/* Take over an attribute, unless the application left it at 0. */
 #define FAB_TAKE(to, from, field) ((to)->field = (from)->field ? (from)->field : (to)->field)
 
-/* What fi_srx_context(3) or fi_rx_context(3) asks of a context, into info, which says the rest. */
+/* Store the attributes of fi_srx_context(3) or fi_rx_context(3) in info; other members of info stay. */
 void fab_rx_attr_take(struct fi_info *info, const struct fi_rx_attr *attr);
-/* May ctx become one half of the endpoint, which has another for it already or not? kinds: what must be in the caps of
- * both. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE, logged. */
+/* Check whether ctx may be bound to the endpoint. has_one: the endpoint has such a context already. kinds: capabilities
+ * that both must have. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE, logged. */
 int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, uint64_t kinds,
 			  uint64_t flags);
-/* fi_close of a context that endpoints use: -FI_EBUSY, logged. what: "receive" or "transmit". */
+/* fi_close() of a context that endpoints use: returns -FI_EBUSY, logged. what: "receive" or "transmit". */
 int fab_shared_busy(const struct fab_ep *ctx, const char *what);
-/* fi_enable of an endpoint that was opened with FI_SHARED_CONTEXT and has none: -FI_EOPBADSTATE, logged. */
+/* fi_enable() of an endpoint with FI_SHARED_CONTEXT that has no context bound: returns -FI_EOPBADSTATE, logged. */
 int fab_shared_missing(const struct fab_ep *ep);
 
 #endif
