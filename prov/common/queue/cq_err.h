@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of completion queues, for cq.c and cq_err.c. The lock of cq->progress is held, but for what takes it.
+ * Private to completion queues: errors, for cq.c and cq_err.c. The lock of the queue's engine is held, except for
+ * functions that take it.
  */
 #ifndef FAB_CQ_ERR_H
 #define FAB_CQ_ERR_H
@@ -9,7 +10,7 @@
 
 struct fab_cq_err {
 	struct fab_list link;
-	uint32_t pos;			/* stands before this ring position */
+	uint32_t pos;			/* the ring position before which it is read */
 	struct fab_comp comp;
 	int err;
 	int prov_errno;
@@ -19,22 +20,23 @@ struct fab_cq_err {
 	uint8_t err_data[];
 };
 
-/* The error that stands first, or NULL. */
+/* The first error, or NULL. */
 static inline struct fab_cq_err *fab_cq_first_err(const struct fab_cq *cq)
 {
 	return fab_list_first(&cq->errs, struct fab_cq_err, link);
 }
 
-/* Room for an entry; data may be NULL. NULL: no memory. */
+/* Allocate an entry; data may be NULL. NULL: no memory. */
 struct fab_cq_err *fab_cq_err_alloc(const void *data, size_t data_len, const char *text);
-/* Give it back, whichever it is: the reserved ones stay. */
+/* Free an entry, unless it is one of the reserved ones, which belong to the queue. */
 void fab_cq_err_free(struct fab_cq *cq, struct fab_cq_err *err);
-/* comp is lost, and so is all that comes after: what is queued can be read, then comes FI_EOVERRUN. Idempotent. */
+/* Overrun the queue, because comp is lost. Queued entries can still be read; after them every read returns FI_EOVERRUN.
+ * Idempotent. */
 void fab_cq_set_overrun(struct fab_cq *cq, const struct fab_comp *comp);
-/* A success of a peer CQ. */
+/* Write a success of a peer CQ to its owner. */
 void fab_cq_owner_write(struct fab_cq *cq, const struct fab_comp *comp);
 
-/* Slots of struct fi_ops_cq; both take the lock. */
+/* Slots of struct fi_ops_cq. Both take the lock. */
 ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags);
 const char *fab_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_eq(3): events, reading and sleeping, open and close. What makes progress meanwhile is in eq_engines.c.
+ * fi_eq(3): writing and reading events, sleeping, open and close. eq_engines.c makes progress meanwhile.
  */
 #include "common/queue/eq.h"
 
@@ -15,17 +15,18 @@
 #include "common/domain/domain.h"
 #include "common/ops/ops.h"
 
-#define SIZE_MAX_ASKED		(1U << 24)	/* events; more is taken for a mistake */
-#define USER_EVENT_MAX		65536		/* bytes of an event that fi_eq_write takes */
+#define SIZE_MAX_ASKED		(1U << 24)	/* events; a larger size is refused as a mistake */
+#define USER_EVENT_MAX		65536		/* most bytes of an event of fi_eq_write() */
 
-/* An event: data is what the reader gets. An error: entry is, and data its err_data. */
+/* An event, with data for the reader; or an error, with its entry and data for err_data. */
 struct fab_eq_event {
 	struct fab_list link;
 	struct fid *owner;
 	uint32_t event;
 	bool is_err;
 	struct fi_eq_err_entry entry;
-	const char *text;		/* in data, behind len: what fi_eq_strerror says of it; NULL: as its errno */
+	const char *text;		/* in data, behind len: text for fi_eq_strerror(); NULL: the text of its
+					 * errno */
 	size_t len;
 	uint8_t data[];
 };
@@ -42,7 +43,7 @@ static bool eq_has_event(struct fab_wait *wait)
 
 /* ---- writing ---- */
 
-/* An event about owner of what is in data, and behind it in more. */
+/* Make an event of owner, with the bytes of data followed by those of more. NULL: no memory. */
 static struct fab_eq_event *event_alloc(uint32_t event, struct fid *owner, const void *data, size_t len,
 					const void *more, size_t more_len)
 {
@@ -72,7 +73,7 @@ static bool eq_overrun(const struct fab_eq *eq)
 	return !fab_list_empty(&eq->overrun->link);
 }
 
-/* Append event, NULL if there was no memory for it. eq->lock held. */
+/* Append event. NULL: there was no memory for it, and the EQ is overrun. eq->lock held. */
 static int queue_locked(struct fab_eq *eq, struct fab_eq_event *event)
 {
 	int ret = event ? 0 : -FI_ENOMEM;
@@ -179,8 +180,8 @@ void fab_eq_purge(struct fab_eq *eq, struct fid *owner, void (*drop)(uint32_t ev
 
 /* ---- reading ---- */
 
-/* Bytes without which an event is of no use; what a peer sent may follow, and is cut to the room there is (fi_eq(3)).
- */
+/* The number of bytes for which the reader must have room. Data of a peer may follow, and is cut off if there is no
+ * room for it (fi_eq(3)). */
 static size_t least_len(const struct fab_eq_event *event)
 {
 	switch (event->event) {
@@ -193,7 +194,7 @@ static size_t least_len(const struct fab_eq_event *event)
 	}
 }
 
-/* Take the first event, or only look at it (FI_PEEK). Its bytes, -FI_EAVAIL, -FI_ETOOSMALL, -FI_EAGAIN. eq->lock
+/* Take the first event, or copy it (FI_PEEK). Returns its length, -FI_EAVAIL, -FI_ETOOSMALL or -FI_EAGAIN. eq->lock
  * held. */
 static ssize_t eq_take(struct fab_eq *eq, uint32_t *event_code, void *buf, size_t len, uint64_t flags)
 {
@@ -223,7 +224,8 @@ static int check_read(const uint32_t *event, const void *buf, size_t len, uint64
 	return !event || (!buf && len) ? -FI_EINVAL : 0;
 }
 
-/* Take an event; when there is none make progress and try again. eq->lock held on entry and exit, not meanwhile. */
+/* Take an event; if the queue is empty, make progress and try again. eq->lock is held on entry and return, and dropped
+ * in between. */
 static ssize_t look_and_take(struct fab_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
 	ssize_t ret = eq_take(eq, event, buf, len, flags);
@@ -274,7 +276,8 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	return ret == -FI_EAGAIN ? fab_wait_read_error(slept) : ret;
 }
 
-/* The application's buffer for err_data counts from API 1.5 on; otherwise it is shown ours. */
+/* Copy err_data into the application's buffer, if its API is 1.5 or later and it has one; otherwise return a pointer to
+ * our buffer. */
 static void eq_give_err(struct fab_eq *eq, struct fab_eq_event *event, struct fi_eq_err_entry *out)
 {
 	struct fi_eq_err_entry entry = event->entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engines that an EQ drives: its own, and those of the endpoints bound to it. And the guard of its wait object,
- * which makes sleepers on the EQ watchers of all of them.
+ * The engines that an EQ drives: its own, and those of the endpoints bound to it. Also the guard of its wait object,
+ * which makes a sleeper on the EQ a watcher of all these engines.
  */
 #include "common/queue/eq_engines.h"
 
@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 
-/* Lives from the first fab_eq_add_engine() to the last fab_eq_del_engine(), and as long as somebody drives it. */
+/* An engine that an EQ drives. It lives from the first fab_eq_add_engine() to the last fab_eq_del_engine(), and as long
+ * as a thread drives it. */
 struct fab_eq_driven {
 	struct fab_list link;
 	struct fab_engine *engine;	/* borrowed from the domain of the endpoints bound */
-	uint32_t cnt;			/* of these endpoints; 0: goes away */
-	uint32_t busy;			/* threads that drive it */
+	uint32_t cnt;			/* endpoints on it that are bound here; 0: being removed */
+	uint32_t busy;			/* threads that drive it now */
 };
 
 static struct fab_eq *eq_of_wait(struct fab_wait *wait)
@@ -44,8 +45,8 @@ static void prepare_sleep(struct fab_engine *engine)
 	fab_engine_unlock(engine);
 }
 
-/* Call fn for every engine that needs us. No lock held: eq->lock comes after theirs, so each is held in place by
- * `busy`. */
+/* Call fn for every engine that has no thread. No lock held: an engine's lock is taken before eq->lock, so that `busy`
+ * keeps each engine in place instead. */
 static void for_each_engine(struct fab_eq *eq, void (*fn)(struct fab_engine *engine))
 {
 	struct fab_eq_driven *driven;
@@ -72,7 +73,7 @@ void fab_eq_run(struct fab_eq *eq)
 	for_each_engine(eq, eq_engines_look);
 }
 
-/* ---- those of endpoints ---- */
+/* ---- engines of endpoints ---- */
 
 static struct fab_eq_driven *find_engine(struct fab_eq *eq, const struct fab_engine *engine)
 {
@@ -87,7 +88,7 @@ static struct fab_eq_driven *find_engine(struct fab_eq *eq, const struct fab_eng
 	return NULL;
 }
 
-/* Let those who sleep on the EQ wake for the engine, too. */
+/* Let threads that sleep on the EQ wake up for the engine, too. */
 static int nest_engine(struct fab_eq *eq, struct fab_engine *engine)
 {
 	if (eq->wait.epfd < 0 || engine->thread_run)
@@ -134,7 +135,7 @@ int fab_eq_add_engine(struct fab_eq *eq, struct fab_engine *engine)
 	watched = eq->wait.armed;
 	pthread_mutex_unlock(&eq->lock);
 	if (!ret && watched)
-		prepare_sleep(engine);	/* for those who sleep already */
+		prepare_sleep(engine);	/* for threads that sleep already */
 	return ret;
 }
 

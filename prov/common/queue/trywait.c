@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_trywait(3): get several objects ready to be slept on. No state of its own.
+ * fi_trywait(3): prepare several objects for sleeping. No state.
  */
 #include "common/queue/sets.h"
 
@@ -12,7 +12,7 @@
 #include "common/queue/eq.h"
 #include "common/wait/wait.h"
 
-/* The wait object of a queue; NULL for what is no queue. */
+/* The wait object of a queue or counter; NULL for any other object. */
 static struct fab_wait *trywait_object(struct fid *fid)
 {
 	switch (fid->fclass) {
