@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The pass, its sources, timers and flushes, the alarm, and the thread of FI_PROGRESS_AUTO. All state is the engine's.
+ * The pass, with its sources, timers and flushes; the alarm; and the thread of FI_PROGRESS_AUTO. All state is in struct
+ * fab_engine.
  *
- * Costs in mind: a busy connection costs one recv a pass and no epoll; a pass that finds nothing costs one call (a recv
- * while something is hot, else epoll); the clock is read only when there are timers.
+ * Costs: a busy connection costs one recv() per pass, and no epoll_wait(). A pass that finds nothing costs one system
+ * call: recv() while a source is hot, otherwise epoll_wait(). The clock is read only if there are timers.
  */
 #include "common/engine/engine.h"
 
@@ -19,24 +20,25 @@
 #include "base/clock.h"
 #include "base/sock.h"
 
-#define HOT_MAX			4	/* sources tried before epoll */
-#define HOT_QUIET_MAX		512	/* passes without data after which a source is no longer hot ... */
-#define HOT_QUIET_SHARED	8	/* ... while others are: one epoll is cheaper than two recv for nothing */
-#define EPOLL_QUIET_PASSES	4	/* ask epoll at the latest after this many passes if hot sources are quiet */
-#define EPOLL_PASSES		16	/* ... if they are not */
-#define CLOCK_PASSES		16	/* look at timers at the latest after this many passes, if they find data */
+#define HOT_MAX			4	/* sources that are read before epoll is asked */
+#define HOT_QUIET_MAX		512	/* passes without data after which a source is not hot any more ... */
+#define HOT_QUIET_SHARED	8	/* ... if other sources are hot: one epoll_wait() is cheaper than two recv()
+					 * without data */
+#define EPOLL_QUIET_PASSES	4	/* ask epoll after at most so many passes if hot sources have no data */
+#define EPOLL_PASSES		16	/* ... if they have */
+#define CLOCK_PASSES		16	/* check timers after at most so many passes that find data */
 #define EPOLL_EVENTS		64
-#define DIRECT_LOOKS		128	/* a pass at the latest after so many looks that made none */
-#define SPINS_AWAY		32	/* looks of the application without a sleep: the thread keeps away */
-#define AWAY_NS			250000	/* for so long, then sees whether that goes on */
+#define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one */
+#define SPINS_AWAY		32	/* passes by the application, without sleeping, after which the thread pauses */
+#define AWAY_NS			250000	/* length of a pause, after which the thread checks again */
 
-/* An alarm that is due now; no timer is that early. */
+/* An alarm that is due now. Timers are always later. */
 #define ALARM_NOW		1
 
 /* ---- the alarm ---- */
 
-/* Set the alarm to a time of the fab_now_ns() clock, ALARM_NOW, or 0 for off. Also takes back an alarm that went off.
- */
+/* Set the alarm to a time of the fab_now_ns() clock, to ALARM_NOW, or off (0). Also clears an alarm that has
+ * expired. */
 static void alarm_set(struct fab_engine *engine, uint64_t when_ns)
 {
 	struct itimerspec spec = { 0 };
@@ -88,14 +90,14 @@ static bool run_polls(struct fab_engine *engine)
 void fab_engine_prepare_sleep(struct fab_engine *engine)
 {
 	fab_engine_flush(engine);
-	run_polls(engine);		/* hardware is to wake whoever has begun to watch since it was asked last */
+	run_polls(engine);		/* arm the hardware for watchers that came after the last poll */
 	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
 	alarm_set(engine, fab_list_empty(&engine->flush) ? first_timer_ns(engine) : ALARM_NOW);
 }
 
 /* ---- sources ---- */
 
-/* Make epoll know src as it says, or forget it. */
+/* Change the entry of src in epoll. */
 static int source_ctl(struct fab_engine *engine, int op, struct fab_source *src)
 {
 	struct epoll_event event = { .events = src->events, .data.ptr = src };
@@ -161,7 +163,7 @@ void fab_source_del(struct fab_source *src)
 	src->engine = NULL;
 }
 
-/* The hot source that has been quiet longest. */
+/* The hot source that has been quiet for the longest time. */
 static struct fab_source *coolest(struct fab_engine *engine)
 {
 	struct fab_source *best = NULL, *src;
@@ -186,7 +188,7 @@ void fab_source_hot(struct fab_source *src)
 	if (engine->hot_cnt == HOT_MAX) {
 		victim = coolest(engine);
 		if (victim->quiet < 2)
-			return;		/* all are busy: epoll serves the others */
+			return;		/* all hot sources are busy: epoll serves this one */
 		cool(victim);
 	}
 	fab_list_add_tail(&engine->hot, &src->hot);
@@ -267,7 +269,7 @@ void fab_flush_cancel(struct fab_flush *flush)
 	fab_list_remove(&flush->link);
 }
 
-/* What is queued meanwhile stays for the next time, so that this ends. */
+/* Flushes that are queued meanwhile wait for the next call, so that this ends. */
 void fab_engine_flush(struct fab_engine *engine)
 {
 	struct fab_list todo = FAB_LIST_INIT(todo);
@@ -316,7 +318,8 @@ uint8_t *fab_engine_tx_staging(struct fab_engine *engine)
 
 /* ---- the pass ---- */
 
-/* Always the first of the list, which then goes to its end: a callback may take any of them out. */
+/* Poll each hot source. A callback may take any of them out of the list, so the first one is always taken and moved to
+ * the end. */
 static bool poll_hot(struct fab_engine *engine)
 {
 	bool found = false;
@@ -354,7 +357,7 @@ static bool ask_epoll(struct fab_engine *engine)
 	return engine->asked_cnt > 0;
 }
 
-/* Is it time to ask epoll, after the hot sources gave something or not? */
+/* True if it is time to ask epoll. found: hot sources had data. */
 static bool epoll_wanted(const struct fab_engine *engine, bool found)
 {
 	bool nothing_hot = !engine->hot_cnt && fab_list_empty(&engine->polls);
@@ -366,7 +369,7 @@ static bool epoll_wanted(const struct fab_engine *engine, bool found)
 	return nothing_hot || engine->ask_epoll || engine->out_cnt || engine->since_epoll >= EPOLL_QUIET_PASSES;
 }
 
-/* Is it time to look at timers? */
+/* True if it is time to check timers. */
 static bool clock_wanted(const struct fab_engine *engine, bool found)
 {
 	if (engine->alarm_due)
@@ -435,7 +438,7 @@ void fab_engine_signal(struct fab_engine *engine)
 
 /* ---- the thread ---- */
 
-/* Sleep until something arrives, is queued to leave, or is due. Lock held on entry and exit. */
+/* Sleep until a source is ready, something is queued to be sent, or a timer is due. Lock held on entry and return. */
 static void thread_sleep(struct fab_engine *engine)
 {
 	struct pollfd pollfd = { .fd = engine->epfd, .events = POLLIN };
@@ -448,7 +451,7 @@ static void thread_sleep(struct fab_engine *engine)
 	fab_engine_unwatch(engine);
 }
 
-/* Between two passes. */
+/* Let waiting threads take the lock, between two passes. */
 static void thread_let_others_in(struct fab_engine *engine)
 {
 	if (!fab_list_empty(&engine->signals))
@@ -456,7 +459,7 @@ static void thread_let_others_in(struct fab_engine *engine)
 	fab_lock_yield(&engine->lock);
 }
 
-/* The application polls: leave the work to it as long as it does. Lock held on entry and exit. */
+/* Pause while the application polls, and leave the work to it. Lock held on entry and return. */
 static void thread_keep_away(struct fab_engine *engine)
 {
 	const struct timespec away = { .tv_nsec = AWAY_NS };
@@ -516,7 +519,7 @@ static void thread_join(struct fab_engine *engine)
 	engine->thread_run = false;
 }
 
-/* ---- life ---- */
+/* ---- init and fini ---- */
 
 static enum fab_lock_kind lock_kind(const struct fab_engine_attr *attr)
 {
@@ -551,7 +554,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	ret = fab_source_add(engine, &engine->alarm, EPOLLIN);
 	if (ret)
 		goto close_alarm;
-	engine->source_cnt = 0;	/* of others */
+	engine->source_cnt = 0;	/* does not count the alarm */
 
 	fab_lock_init(&engine->lock, lock_kind(attr));
 	if (attr->auto_progress) {
