@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See auth.h. A list of all keys under one lock: there are few, and opening an object is when it is looked at.
+ * See auth.h. A list of all keys under one lock; there are few, and the list is searched only when objects are opened.
  */
 #include "common/domain/auth.h"
 

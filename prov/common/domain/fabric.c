@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fabrics, and the list of those that are open, through which fi_getinfo finds the objects that a name stands for.
+ * Fabrics, and the list of open fabrics, in which fi_getinfo() finds open objects by name.
  *
- * open_lock guards that list, and is taken before a fabric's own lock.
+ * open_lock guards the list, and is taken before a fabric's own lock.
  */
 #include "common/domain/domain.h"
 
