@@ -171,7 +171,7 @@ static int find_below(const char *below, const struct rxm_domain *domain, const 
 	hints->domain_attr->name = strdup(domain->base.name);
 	hints->fabric_attr->name = strdup(domain->base.fabric->name);
 	hints->domain_attr->threading = threading_below(info->domain_attr);
-	hints->domain_attr->mr_mode |= domain->base.mr_mode;
+	hints->domain_attr->mr_mode |= domain->base.attr.mr_mode;
 	hints->tx_attr->size = TX_BELOW;
 	hints->rx_attr->size = rxm_params.conn_rx;
 	ret = hints->domain_attr->name && hints->fabric_attr->name ?

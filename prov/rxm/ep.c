@@ -72,7 +72,7 @@ close_pep:
 	if (ep->pep)
 		fi_close(&ep->pep->fid);
 	if (ep->peers.bucket)
-		fab_av_unwatch(ep->base.av, &ep->watch);
+		fab_av_unwatch(ep->base.bound.av, &ep->watch);
 	rxm_peers_close(ep);
 	rxm_poller_put(ep->domain, ep->poller);
 	ep->pep = NULL;
@@ -216,7 +216,7 @@ static void flush(struct rxm_ep *ep)
 
 static void rxm_ep_stop(struct rxm_ep *ep)
 {
-	fab_av_unwatch(ep->base.av, &ep->watch);
+	fab_av_unwatch(ep->base.bound.av, &ep->watch);
 	fab_engine_lock(ep->base.engine);
 	flush(ep);
 	fi_close(&ep->pep->fid);
@@ -261,8 +261,8 @@ static int ep_close(struct fid *fid)
 	rxm_bufs_fini(&ep->small);
 	rxm_bufs_fini(&ep->big);
 	fab_pool_fini(&ep->tx_pool);
-	if (ep->base.eq)
-		fab_eq_purge(ep->base.eq, fid, NULL);
+	if (ep->base.bound.eq)
+		fab_eq_purge(ep->base.bound.eq, fid, NULL);
 	fab_ep_fini(&ep->base);
 	free(ep);
 	return 0;

@@ -177,7 +177,7 @@ struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
 		return NULL;
 	peer->ep = ep;
 	peer->addr = *addr;
-	peer->fi_addr = fab_av_find(ep->base.av, addr);
+	peer->fi_addr = fab_av_find(ep->base.bound.av, addr);
 	fab_list_init(&peer->txq);
 	fab_turn_init(&peer->turn);
 	fab_timer_init(&peer->retry, retry_fire);
@@ -200,7 +200,7 @@ int rxm_peer_add(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
 	const union fab_sockaddr *addr;
 	struct rxm_peer *peer;
 
-	addr = fi_addr < FAB_AV_MAX ? fab_av_addr(ep->base.av, fi_addr) : NULL;
+	addr = fi_addr < FAB_AV_MAX ? fab_av_addr(ep->base.bound.av, fi_addr) : NULL;
 	if (!addr) {
 		RXM_WARN(FI_LOG_EP_DATA, "there is no address %#lx in the address vector\n", (unsigned long) fi_addr);
 		return -FI_EINVAL;
@@ -256,7 +256,7 @@ int rxm_peers_open(struct rxm_ep *ep)
 		return ret;
 	ep->watch.inserted = av_inserted;
 	ep->watch.removed = av_removed;
-	fab_av_watch(ep->base.av, &ep->watch);
+	fab_av_watch(ep->base.bound.av, &ep->watch);
 	return 0;
 }
 

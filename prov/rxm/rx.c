@@ -240,7 +240,7 @@ void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len)
 		.src = FI_ADDR_NOTAVAIL,
 	};
 
-	fab_ep_complete(&ep->base, FAB_OP_REMOTE_WRITE, &comp, ep->base.rx_cq);
+	fab_ep_complete(&ep->base, FAB_OP_REMOTE_WRITE, &comp, ep->base.bound.rx_cq);
 }
 
 /* What has come, in order, as long as the connection is in this state. */
@@ -297,7 +297,7 @@ static struct rxm_ep *any_target(const struct rxm_poller *poller)
 	fab_list_for_each(&poller->eps, link) {
 		struct rxm_ep *ep = fab_container(link, struct rxm_ep, poller_link);
 
-		if (found && ep->base.rx_cq != found->base.rx_cq)
+		if (found && ep->base.bound.rx_cq != found->base.bound.rx_cq)
 			return NULL;
 		found = ep;
 	}

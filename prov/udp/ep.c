@@ -32,7 +32,7 @@ static int ep_enable(struct udp_ep *ep)
 	}
 	fab_engine_unlock(ep->base.engine);
 	if (!ret && ep->want_src)
-		fab_av_watch(ep->base.av, &ep->watch);
+		fab_av_watch(ep->base.bound.av, &ep->watch);
 	return ret;
 }
 
@@ -98,15 +98,15 @@ static int ep_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	if (ep->base.enabled && ep->want_src)
-		fab_av_unwatch(ep->base.av, &ep->watch);
+		fab_av_unwatch(ep->base.bound.av, &ep->watch);
 	fab_engine_lock(ep->base.engine);
 	udp_tx_cancel_all(ep);
 	udp_rx_cancel_all(ep);
 	udp_tx_fini(ep);
 	udp_rx_fini(ep);
 	fab_engine_unlock(ep->base.engine);
-	if (ep->base.eq)
-		fab_eq_purge(ep->base.eq, fid, NULL);
+	if (ep->base.bound.eq)
+		fab_eq_purge(ep->base.bound.eq, fid, NULL);
 	fab_ep_fini(&ep->base);
 	free(ep);
 	return 0;
@@ -156,7 +156,7 @@ static int udp_ep_check_open(const struct fab_domain *domain, const struct fi_in
 /* A datagram proves nothing: rather no endpoint than one whose key is not asked for. */
 static int check_key(const struct fab_ep *ep)
 {
-	if (!ep->auth_key && !ep->domain->av_auth_key)
+	if (!ep->auth_key && !ep->domain->auth.per_av)
 		return 0;
 	UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: there is an authorization key, and datagrams do not carry any\n");
 	return -FI_EINVAL;

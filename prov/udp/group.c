@@ -50,7 +50,7 @@ static int group_close(struct fid *fid)
 	udp_port_close(&group->port);
 	ep->groups[group->mc_fid.fi_addr] = NULL;
 	fab_engine_unlock(ep->base.engine);
-	fab_eq_purge(ep->base.eq, fid, NULL);
+	fab_eq_purge(ep->base.bound.eq, fid, NULL);
 	free(group);
 	return 0;
 }
@@ -85,7 +85,7 @@ static int group_check_join(const struct udp_ep *ep, const void *addr, uint64_t 
 	if (*flags & ~can)
 		return group_refuse("the endpoint was opened without the direction of FI_SEND or FI_RECV that is asked "
 				    "for", FI_EINVAL);
-	if (!ep->base.eq)
+	if (!ep->base.bound.eq)
 		return group_refuse("bind an event queue to the endpoint first", FI_ENOEQ);
 	if (!ep->base.enabled || ep->closing)
 		return group_refuse("the endpoint is not enabled", FI_EOPBADSTATE);
@@ -182,7 +182,7 @@ int udp_join(struct fid_ep *ep_fid, const void *addr, uint64_t flags, struct fid
 	fab_engine_unlock(ep->base.engine);
 	if (ret)
 		goto free_group;
-	ret = fab_eq_write_done(ep->base.eq, FI_JOIN_COMPLETE, &group->mc_fid.fid, context, 0);
+	ret = fab_eq_write_done(ep->base.bound.eq, FI_JOIN_COMPLETE, &group->mc_fid.fid, context, 0);
 	if (ret) {
 		group_close(&group->mc_fid.fid);
 		return ret;

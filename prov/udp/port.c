@@ -35,7 +35,7 @@ static const struct sock_extended_err *find_error(struct msghdr *msg)
 static void port_tell(struct udp_ep *ep, int err, const union fab_sockaddr *dest)
 {
 	enum fi_log_level level = ep->complained ? FI_LOG_INFO : FI_LOG_WARN;
-	struct fab_eq *eq = ep->base.eq;
+	struct fab_eq *eq = ep->base.bound.eq;
 	struct fid *fid = &ep->base.ep_fid.fid;
 	char text[FAB_ADDR_STRLEN];
 
@@ -139,7 +139,7 @@ static int set_options(int fd, const struct udp_ep *ep, bool shared)
 		ret = fab_sock_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (!ret && shared)
 		ret = fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	fab_tclass_mark(&udp_prov, ep->base.info, ep->base.domain->tclass, fd);
+	fab_tclass_mark(&udp_prov, ep->base.info, ep->base.domain->attr.tclass, fd);
 	if (!ret && (ep->base.caps & FI_MULTICAST))
 		ret = set_multicast(fd, family, ep->base.domain->name);
 	return ret;

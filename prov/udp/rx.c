@@ -39,7 +39,7 @@ static fi_addr_t source_of(struct udp_ep *ep, const union fab_sockaddr *from)
 	if (!ep->want_src)
 		return FI_ADDR_NOTAVAIL;
 	if (ep->last_fi_addr == FI_ADDR_NOTAVAIL || !fab_addr_equal(&from->sa, &ep->last_src.sa)) {
-		ep->last_fi_addr = fab_av_find(ep->base.av, from);
+		ep->last_fi_addr = fab_av_find(ep->base.bound.av, from);
 		ep->last_src = *from;
 	}
 	return ep->last_fi_addr;

@@ -115,7 +115,7 @@ static bool tx_hold(const struct udp_ep *ep, const struct fab_op *op, const stru
 
 	if (op->flags & (FI_INJECT | FI_MORE))
 		return !(op->flags & FI_INJECT);
-	return ep->sent_pass == engine->pass_cnt && (tx->want_cq || ep->base.cntr[FAB_CNTR_SEND]) &&
+	return ep->sent_pass == engine->pass_cnt && (tx->want_cq || ep->base.bound.cntr[FAB_CNTR_SEND]) &&
 	       fab_engine_may_hold(engine);
 }
 
@@ -161,7 +161,7 @@ static int tx_make(struct udp_ep *ep, const struct fab_op *op, struct udp_tx *tx
 
 	if (!ep->base.enabled || ep->closing)
 		return -FI_EOPBADSTATE;
-	dest = to_group ? udp_group_addr(ep, op->addr) : fab_av_addr(ep->base.av, op->addr);
+	dest = to_group ? udp_group_addr(ep, op->addr) : fab_av_addr(ep->base.bound.av, op->addr);
 	if (!dest)
 		return -FI_EINVAL;
 	tx->dest = *dest;

@@ -112,7 +112,7 @@ void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
 		 ep->base.info->handle ? "from" : "to", peer, step, fi_strerror(err));
 	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s (%d)\n", text, event ? event->status : 0);
 	ep->state = VRB_EP_DOWN;
-	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, err, event ? event->status : err, data, len, text);
+	fab_eq_write_cm_err(ep->base.bound.eq, &ep->base.ep_fid.fid, err, event ? event->status : err, data, len, text);
 }
 
 void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
@@ -124,7 +124,7 @@ void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	ep->last.due = true;
 	if (event)
 		data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
-	fab_eq_write_cm(ep->base.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
+	fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 }
 
 /* The connection is over: once. The queue pair goes into error, which flushes what is outstanding. */
@@ -133,10 +133,10 @@ static void ended(struct vrb_ep *ep)
 	if (ep->state == VRB_EP_CONNECTED && ep->kind->disconnect)
 		ep->kind->disconnect(ep);
 	ep->state = VRB_EP_DOWN;
-	if (ep->shutdown_told || !ep->base.eq)
+	if (ep->shutdown_told || !ep->base.bound.eq)
 		return;
 	ep->shutdown_told = true;
-	fab_eq_write_cm(ep->base.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
+	fab_eq_write_cm(ep->base.bound.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
 }
 
 void vrb_cm_lost(struct vrb_ep *ep, int err, const char *why)

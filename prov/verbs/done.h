@@ -37,8 +37,8 @@ VRB_DONE bool vrb_tx_take(const struct vrb_tx *tx, struct fab_cq_taker *taker, s
 {
 	struct vrb_ep *ep = tx->ep;
 
-	if (__builtin_expect(ep->tx_head != tx->pos || !tx->want_cq || ep->base.tx_cq != taker->cq ||
-			     ep->base.counted, 0))
+	if (__builtin_expect(ep->tx_head != tx->pos || !tx->want_cq || ep->base.bound.tx_cq != taker->cq ||
+			     ep->base.report.counted, 0))
 		return false;
 	ep->tx_head++;
 	vrb_take(taker, size, tx->context, fab_op_desc[tx->code].cq_flags, tx->len, 0);
@@ -52,8 +52,8 @@ VRB_DONE bool vrb_rx_take(struct vrb_rx *rx, const struct ibv_wc *wc, struct fab
 	struct vrb_ep *ep = rx->ep;
 	void *context = rx->context;
 
-	if (__builtin_expect(ep->base.rx_cq != taker->cq || ep->srx || ep->base.rx_selective || ep->base.counted ||
-			     wc->opcode != IBV_WC_RECV, 0))
+	if (__builtin_expect(ep->base.bound.rx_cq != taker->cq || ep->srx || ep->base.report.rx_selective ||
+			     ep->base.report.counted || wc->opcode != IBV_WC_RECV, 0))
 		return false;
 	fab_pool_put(&ep->rx_pool, rx);
 	ep->rx_cnt--;

@@ -223,8 +223,8 @@ static int ep_close(struct fid *fid)
 		vrb_srx_unbind(ep);
 	if (ep->hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
-	if (ep->base.eq)
-		fab_eq_purge(ep->base.eq, &ep->base.ep_fid.fid, NULL);
+	if (ep->base.bound.eq)
+		fab_eq_purge(ep->base.bound.eq, &ep->base.ep_fid.fid, NULL);
 	vrb_unanswered_end(vrb_domain_of(ep), false);
 	fab_pool_fini(&ep->rx_pool);
 	free(ep->tx);

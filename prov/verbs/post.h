@@ -65,7 +65,7 @@ VRB_POST bool vrb_bad_post(const struct vrb_ep *ep, const struct fab_op *op, uin
 /* IBV_SEND_SIGNALED if the hardware is to report the request that is about to be posted, else 0. */
 VRB_POST unsigned vrb_report(struct vrb_ep *ep, enum fab_op_code code, bool want_cq)
 {
-	if (want_cq || ep->base.cntr[fab_op_desc[code].cntr] || ep->tx_quiet >= ep->tx_quiet_max) {
+	if (want_cq || ep->base.bound.cntr[fab_op_desc[code].cntr] || ep->tx_quiet >= ep->tx_quiet_max) {
 		ep->tx_quiet = 0;
 		return IBV_SEND_SIGNALED;
 	}
@@ -110,7 +110,7 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 	tx->pos = ep->tx_tail;
 	tx->code = (uint8_t) op->code;
 	wr.send_flags = in_wr ? IBV_SEND_INLINE : 0;
-	if (__builtin_expect(!op->no_comp && ep->base.tx_each, 1)) {
+	if (__builtin_expect(!op->no_comp && ep->base.report.tx_each, 1)) {
 		tx->want_cq = true;
 		wr.send_flags |= vrb_report(ep, op->code, true);
 	} else {

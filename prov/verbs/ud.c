@@ -156,7 +156,7 @@ static struct fi_ops_cm ud_cm_ops = {
 
 static ssize_t ud_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 {
-	const struct vrb_ud_peer *peer = vrb_ud_peer(ep->base.av, addr);
+	const struct vrb_ud_peer *peer = vrb_ud_peer(ep->base.bound.av, addr);
 	struct vrb_tx *tx = (struct vrb_tx *) (uintptr_t) wr->wr_id;
 
 	if (!peer || !wr->num_sge || wr->sg_list->length < VRB_UD_PREFIX)

@@ -377,7 +377,7 @@ int vrb_ud_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 	vrb_gids_find(fab_container(domain, struct vrb_domain, base)->dev, &av->gids);
 	pthread_mutex_init(&av->base.change_lock, NULL);
 	if (attr->type == FI_AV_UNSPEC)
-		attr->type = domain->av_type;
+		attr->type = domain->attr.av_type;
 	atomic_fetch_add(&domain->ref, 1);
 	*av_fid = &av->base.av_fid;
 	return 0;

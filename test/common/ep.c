@@ -141,10 +141,10 @@ static void queues_are_bound_by_direction_once(void **state)
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), 0);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
 	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq->fid, FI_RECV), 0);
-	assert_true(ep.tx_selective);
-	assert_false(ep.rx_selective);
-	assert_int_equal(ep.tx_msg_flags, 0);
-	assert_int_equal(ep.rx_msg_flags, FI_COMPLETION);
+	assert_true(ep.report.tx_selective);
+	assert_false(ep.report.rx_selective);
+	assert_int_equal(ep.report.tx_msg_flags, 0);
+	assert_int_equal(ep.report.rx_msg_flags, FI_COMPLETION);
 	assert_int_equal(fi_close(&cq->fid), -FI_EBUSY);
 	fab_ep_fini(&ep);
 	assert_int_equal(fi_close(&cq->fid), 0);
@@ -245,7 +245,7 @@ static void enable(struct fab_ep *ep, struct world *world, int want)
 
 static void close_enabled(struct fab_ep *ep)
 {
-	struct fid_av *av = &ep->av->av_fid;
+	struct fid_av *av = &ep->bound.av->av_fid;
 
 	fab_ep_fini(ep);
 	assert_int_equal(fi_close(&av->fid), 0);
@@ -425,7 +425,7 @@ static void a_connected_endpoint_wants_an_event_queue_or_its_domains(void **stat
 	assert_int_equal(fi_enable(&ep.ep_fid), -FI_ENOEQ);
 	assert_int_equal(fi_domain_bind(&world.domain.domain_fid, &eq->fid, 0), 0);
 	assert_int_equal(fi_enable(&ep.ep_fid), 0);
-	assert_ptr_equal(&ep.eq->eq_fid, eq);
+	assert_ptr_equal(&ep.bound.eq->eq_fid, eq);
 	fab_ep_fini(&ep);
 	fi_close(&cq->fid);
 	assert_int_equal(fab_domain_fini(&world.domain), 0);

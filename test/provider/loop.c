@@ -81,7 +81,7 @@ static void receive_end(struct loop_ep *ep, struct receive *rx, const struct mes
 	if (msg) {
 		comp.flags |= msg->cq_flags;
 		comp.data = msg->data;
-		comp.src = ep->base.caps & FI_SOURCE ? fab_av_find(ep->base.av, &msg->from) : FI_ADDR_NOTAVAIL;
+		comp.src = ep->base.caps & FI_SOURCE ? fab_av_find(ep->base.bound.av, &msg->from) : FI_ADDR_NOTAVAIL;
 		trunc.olen = msg->len - comp.len;
 		fail = trunc.olen ? &trunc : fail;
 	}
@@ -210,7 +210,7 @@ static int submit_locked(struct loop_ep *ep, const struct fab_op *op)
 
 	if (!ep->base.enabled)
 		return -FI_EOPBADSTATE;
-	dest = fab_av_addr(ep->base.av, op->addr);
+	dest = fab_av_addr(ep->base.bound.av, op->addr);
 	if (!dest)
 		return -FI_EINVAL;
 	if (len > (op->flags & FI_INJECT ? ep->base.info->tx_attr->inject_size : ep->base.info->ep_attr->max_msg_size))
@@ -317,8 +317,8 @@ static int ep_close(struct fid *fid)
 		close(ep->bell.fd);
 	while ((link = fab_list_pop_front(&ep->inbox)))
 		free(fab_container(link, struct message, link));
-	if (ep->base.eq)
-		fab_eq_purge(ep->base.eq, fid, NULL);
+	if (ep->base.bound.eq)
+		fab_eq_purge(ep->base.bound.eq, fid, NULL);
 	fab_pool_fini(&ep->receives);
 	fab_ep_fini(&ep->base);
 	free(ep);

@@ -419,7 +419,7 @@ static int ask_owner(const struct fab_domain *domain, const struct fi_av_attr *a
 /* True if entries may have user ids. Those of a peer's vector are the owner's, if it sets them. */
 static bool has_user_ids(const struct fab_domain *domain, const struct fi_av_attr *attr)
 {
-	return (domain->caps & FI_AV_USER_ID) || (attr->flags & FI_PEER);
+	return (domain->attr.caps & FI_AV_USER_ID) || (attr->flags & FI_PEER);
 }
 
 static int av_check_attr(const struct fab_domain *domain, const struct fi_av_attr *attr)
@@ -432,7 +432,7 @@ static int av_check_attr(const struct fab_domain *domain, const struct fi_av_att
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: attr %s\n", why);
 		return -FI_EINVAL;
 	}
-	if (attr->name && domain->av_auth_key) {
+	if (attr->name && domain->auth.per_av) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: name \"%.64s\": authorization keys of an address vector "
 			"(FI_AV_AUTH_KEY) are not shared\n", attr->name);
 		return -FI_ENOSYS;
@@ -452,11 +452,11 @@ static int av_check_attr(const struct fab_domain *domain, const struct fi_av_att
 			FAB_AV_MAX);
 		return -FI_EINVAL;
 	}
-	if (domain->addr_format != FI_SOCKADDR_IN && domain->addr_format != FI_SOCKADDR_IN6 &&
-	    domain->addr_format != FI_SOCKADDR_IB) {
+	if (domain->attr.addr_format != FI_SOCKADDR_IN && domain->attr.addr_format != FI_SOCKADDR_IN6 &&
+	    domain->attr.addr_format != FI_SOCKADDR_IB) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with addr_format %u; FI_SOCKADDR_IN, "
 			"FI_SOCKADDR_IN6 or FI_SOCKADDR_IB, as fi_getinfo() gives, is needed\n", domain->name,
-			domain->addr_format);
+			domain->attr.addr_format);
 		return -FI_EINVAL;
 	}
 	return 0;
@@ -484,14 +484,14 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 		.ops = &av_ops,
 	};
 	av->domain = domain;
-	av->family = domain->addr_format == FI_SOCKADDR_IN ? AF_INET :
-		     domain->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : FAB_AF_GID;
+	av->family = domain->attr.addr_format == FI_SOCKADDR_IN ? AF_INET :
+		     domain->attr.addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : FAB_AF_GID;
 	av->addrlen = av->family == FAB_AF_GID ? sizeof(struct fab_sockaddr_ib) : fab_addr_family_len(av->family);
 	av->async = attr->flags & FI_EVENT;
 	av->rx_ctx_bits = attr->rx_ctx_bits ? attr->rx_ctx_bits : owner.rx_ctx_bits;
 	av->user_ids = has_user_ids(domain, attr);
 	ret = fab_av_table_init(av, fab_min(fab_max(attr->count, owner.count), (size_t) FAB_AV_MAX));
-	if (!ret && domain->av_auth_key)
+	if (!ret && domain->auth.per_av)
 		ret = fab_av_keys_init(av);
 	if (!ret && attr->name)
 		ret = fab_av_shared_open(av, attr, &av->shared);
@@ -503,7 +503,7 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 	if (attr->name && !attr->map_addr)
 		attr->map_addr = SHARED_MAP_ADDR;
 	if (attr->type == FI_AV_UNSPEC)
-		attr->type = owner.type ? owner.type : domain->av_type;
+		attr->type = owner.type ? owner.type : domain->attr.av_type;
 	atomic_fetch_add(&domain->ref, 1);
 	*av_fid = &av->av_fid;
 	return 0;

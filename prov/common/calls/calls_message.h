@@ -79,7 +79,7 @@ static inline uint64_t fab_calls_inject_flags(struct fid_ep *fid)
 /* The flags of a transmit call with a message: those given, and FI_COMPLETION without selective completion. */
 static inline uint64_t fab_calls_tx_msg_flags(struct fid_ep *fid, uint64_t flags)
 {
-	return flags | fab_calls_held(fid)->ep->tx_msg_flags;
+	return flags | fab_calls_held(fid)->ep->report.tx_msg_flags;
 }
 
 /* A tentative definition. The including file completes it with its own. */
@@ -111,7 +111,7 @@ CALL_INLINE uint64_t call_trecv_flags(struct fid_ep *fid)
 /* Those given, and FI_COMPLETION without selective completion. */
 CALL_INLINE uint64_t call_rx_msg_flags(struct fid_ep *fid, uint64_t flags)
 {
-	return flags | fab_calls_held(fid)->ep->rx_msg_flags;
+	return flags | fab_calls_held(fid)->ep->report.rx_msg_flags;
 }
 
 /* One local buffer. */

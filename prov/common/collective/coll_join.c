@@ -63,7 +63,7 @@ static int mc_close(struct fid *fid)
 	if (group->state == FAB_GROUP_FAILED)
 		dead_add(coll, group);
 	group->closed = true;
-	fab_eq_purge(coll->ep->eq, fid, NULL);
+	fab_eq_purge(coll->ep->bound.eq, fid, NULL);
 	fab_group_run(group);
 	fab_engine_unlock(engine);
 	return 0;
@@ -99,7 +99,7 @@ static struct fab_group *group_make(struct fab_ep *ep, const struct fab_av_set *
 	hash = group->cnt;
 	group->rank = FAB_COLL_NOBODY;
 	for (uint32_t i = 0; i < group->cnt; i++) {
-		const union fab_sockaddr *addr = fab_av_addr(ep->av, group->member[i]);
+		const union fab_sockaddr *addr = fab_av_addr(ep->bound.av, group->member[i]);
 		union fab_any_addr full = { .sa.sa_family = AF_UNSPEC };
 		const uint8_t *byte = (const uint8_t *) &full;
 
@@ -127,7 +127,7 @@ static int coll_check_join(const struct fab_ep *ep, const struct fi_collective_a
 		return refuse_join(ep, "no address set is given");
 	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV))
 		return refuse_join(ep, "flags other than FI_SEND and FI_RECV");
-	if (!ep->eq) {
+	if (!ep->bound.eq) {
 		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_CTRL, "fi_join_collective: bind an event queue to the "
 			"endpoint, for FI_JOIN_COMPLETE\n");
 		return -FI_ENOEQ;
@@ -135,7 +135,7 @@ static int coll_check_join(const struct fab_ep *ep, const struct fi_collective_a
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	set = fab_container(addr->set, const struct fab_av_set, set_fid);
-	if (set->av != ep->av)
+	if (set->av != ep->bound.av)
 		return refuse_join(ep, "the set is of another address vector than the endpoint's");
 	if (!set->cnt || set->cnt > FAB_GROUP_MEMBERS_MAX)
 		return refuse_join(ep, "the set is empty, or has more than 2^24 members");
@@ -191,7 +191,7 @@ int fab_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct f
 	}
 	if (!ep->eq_driven) {
 		fab_engine_share(ep->engine);	/* with threads that read the queue */
-		ret = fab_eq_add_engine(ep->eq, ep->engine);
+		ret = fab_eq_add_engine(ep->bound.eq, ep->engine);
 		if (ret) {
 			free(group);
 			return ret;

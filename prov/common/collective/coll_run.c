@@ -22,7 +22,7 @@ void fab_group_free(struct fab_group *group)
 static void report_join(struct fab_group *group)
 {
 	void *context = group->mc.fid.context;
-	struct fab_eq *eq = group->coll->ep->eq;
+	struct fab_eq *eq = group->coll->ep->bound.eq;
 
 	if (group->closed)
 		return;

@@ -92,7 +92,7 @@ static int submit_locked(struct fab_ep *ep, struct request *request)
 	op->call.rank = group->rank;
 	op->call.cnt = group->cnt;
 	op->context = request->context;
-	op->want_cq = ep->tx_cq && (!ep->tx_selective || (request->flags & FI_COMPLETION));
+	op->want_cq = ep->bound.tx_cq && (!ep->report.tx_selective || (request->flags & FI_COMPLETION));
 	return fab_group_queue(group, op);
 }
 

@@ -81,16 +81,16 @@ static int mr_mode_bits(int mr_mode)
 /* The table at the head of fabric.h. */
 static void choose_engines(struct fab_domain *domain, struct fab_engine_attr *attr)
 {
-	bool automatic = domain->data_progress == FI_PROGRESS_AUTO;
-	bool unified = domain->control_progress == FI_PROGRESS_CONTROL_UNIFIED;
+	bool automatic = domain->attr.data_progress == FI_PROGRESS_AUTO;
+	bool unified = domain->attr.control_progress == FI_PROGRESS_CONTROL_UNIFIED;
 
-	domain->engine_per_queue = domain->threading == FI_THREAD_COMPLETION && !automatic;
-	domain->engines_shared = !unified ||
-				 (domain->threading != FI_THREAD_COMPLETION && domain->threading != FI_THREAD_DOMAIN);
+	domain->engine_per_queue = domain->attr.threading == FI_THREAD_COMPLETION && !automatic;
+	domain->engines_shared = !unified || (domain->attr.threading != FI_THREAD_COMPLETION &&
+					      domain->attr.threading != FI_THREAD_DOMAIN);
 	attr->auto_progress = automatic;
 	attr->shared = domain->engines_shared;
-	attr->data_serial = domain->threading == FI_THREAD_DOMAIN;
-	attr->data_owned = domain->threading == FI_THREAD_ENDPOINT;
+	attr->data_serial = domain->attr.threading == FI_THREAD_DOMAIN;
+	attr->data_owned = domain->attr.threading == FI_THREAD_ENDPOINT;
 	attr->name = "fi-progress";
 }
 
@@ -98,16 +98,16 @@ static void domain_fill_attr(struct fab_domain *domain, const struct fi_info *in
 {
 	const struct fi_domain_attr *attr = info->domain_attr;
 
-	domain->threading = attr->threading == FI_THREAD_UNSPEC ? FI_THREAD_SAFE : attr->threading;
-	domain->control_progress = attr->control_progress;
-	domain->data_progress = attr->data_progress == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
-	domain->tclass = attr->tclass;
-	domain->av_type = attr->av_type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->av_type;
-	domain->resource_mgmt = attr->resource_mgmt;
-	domain->mr_mode = mr_mode_bits(attr->mr_mode);
-	domain->caps = info->caps;
-	domain->addr_format = info->addr_format;
-	domain->max_group_id = FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(2, 0)) ?
+	domain->attr.threading = attr->threading == FI_THREAD_UNSPEC ? FI_THREAD_SAFE : attr->threading;
+	domain->attr.control_progress = attr->control_progress;
+	domain->attr.data_progress = attr->data_progress == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+	domain->attr.tclass = attr->tclass;
+	domain->attr.av_type = attr->av_type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->av_type;
+	domain->attr.resource_mgmt = attr->resource_mgmt;
+	domain->attr.mr_mode = mr_mode_bits(attr->mr_mode);
+	domain->attr.caps = info->caps;
+	domain->attr.addr_format = info->addr_format;
+	domain->attr.max_group_id = FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(2, 0)) ?
 			       attr->max_group_id : 0;
 	domain->events = (struct fab_domain_events) { 0 };
 }
@@ -117,19 +117,19 @@ static int init_auth_key(struct fab_domain *domain, const struct fi_info *info)
 {
 	const struct fi_domain_attr *attr = info->domain_attr;
 
-	domain->auth_key = NULL;
-	domain->av_auth_key = false;
+	domain->auth.key = NULL;
+	domain->auth.per_av = false;
 	if (FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) || !attr->auth_key_size)
 		return 0;
 	if (attr->auth_key_size != FI_AV_AUTH_KEY)
 		return fab_auth_get(domain->fabric->prov, "fi_domain", attr->auth_key, attr->auth_key_size,
-				    &domain->auth_key);
+				    &domain->auth.key);
 	if (attr->auth_key) {
 		FI_WARN(domain->fabric->prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->auth_key_size is FI_AV_AUTH_KEY, "
 			"and auth_key is not NULL\n");
 		return -FI_EINVAL;
 	}
-	domain->av_auth_key = true;
+	domain->auth.per_av = true;
 	return 0;
 }
 
@@ -167,7 +167,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	ret = init_auth_key(domain, info);
 	if (ret)
 		goto free_name;
-	ret = fab_mr_map_init(&domain->mr_map, domain->mr_mode, domain->caps, map_quiesce);
+	ret = fab_mr_map_init(&domain->mr_map, domain->attr.mr_mode, domain->attr.caps, map_quiesce);
 	if (ret)
 		goto put_key;
 	choose_engines(domain, &progress_attr);
@@ -177,8 +177,8 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	pthread_mutex_init(&domain->join_lock, NULL);
 	pthread_mutex_init(&domain->engine_lock, NULL);
 	fab_list_init(&domain->engines);
-	pthread_mutex_init(&domain->work_lock, NULL);
-	fab_list_init(&domain->works);
+	pthread_mutex_init(&domain->works.lock, NULL);
+	fab_list_init(&domain->works.list);
 
 	atomic_fetch_add(&domain_cnt, 1);
 	atomic_fetch_add(&fabric->ref, 1);
@@ -190,7 +190,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 fini_mr_map:
 	fab_mr_map_fini(&domain->mr_map);
 put_key:
-	fab_auth_put(domain->auth_key);
+	fab_auth_put(domain->auth.key);
 free_name:
 	free(domain->name);
 	return ret;
@@ -215,10 +215,10 @@ int fab_domain_fini(struct fab_domain *domain)
 	fab_mr_map_fini(&domain->mr_map);
 	pthread_mutex_destroy(&domain->join_lock);
 	pthread_mutex_destroy(&domain->engine_lock);
-	pthread_mutex_destroy(&domain->work_lock);
+	pthread_mutex_destroy(&domain->works.lock);
 	if (domain->events.eq)
 		domain->events.put(domain->events.eq);
-	fab_auth_put(domain->auth_key);
+	fab_auth_put(domain->auth.key);
 	free(domain->name);
 	atomic_fetch_sub(&domain_cnt, 1);
 	atomic_fetch_sub(&fabric->ref, 1);

@@ -85,11 +85,38 @@ struct fid_fabric *fab_fabric_find(const struct fi_provider *prov, const struct 
 struct fid_domain *fab_domain_find(const struct fi_provider *prov, const struct fid_domain *handle,
 				   const char *fabric_name, const char *name);
 
+/* What the domain was opened with: info's attributes as they were agreed on. Fixed. */
+struct fab_domain_attr {
+	enum fi_threading threading;
+	enum fi_progress control_progress;
+	enum fi_progress data_progress;	/* FI_PROGRESS_AUTO or FI_PROGRESS_MANUAL */
+	uint32_t tclass;		/* of endpoints without one of their own; FI_TC_UNSPEC: none */
+	enum fi_av_type av_type;	/* FI_AV_MAP or FI_AV_TABLE: replaces FI_AV_UNSPEC */
+	enum fi_resource_mgmt resource_mgmt;
+	int mr_mode;			/* FI_MR_BASIC and FI_MR_SCALABLE as the bits that they mean */
+	uint64_t caps;			/* info->caps */
+	uint32_t addr_format;		/* info->addr_format */
+	uint32_t max_group_id;		/* of peer groups; 0: there are none */
+};
+
+/* The authorization keys of a domain. */
+struct fab_domain_auth {
+	struct fab_auth_key *key;	/* a reference: for endpoints and regions without one of their own; or NULL */
+	bool per_av;			/* FI_AV_AUTH_KEY: the keys are those of address vectors */
+	bool proven;			/* the provider makes peers prove keys: it sets this once the domain is open */
+};
+
 /* What fi_domain_bind() brings; the room of queues fills it (fab_domain_bind). */
 struct fab_domain_events {
 	struct fab_eq *eq;		/* borrowed with a reference; NULL: none */
 	void (*put)(struct fab_eq *eq);	/* gives the reference back when the domain is closed */
 	bool of_regions;		/* FI_REG_MR: registrations end in an event on eq */
+};
+
+/* Triggered operations and deferred work that have not begun; the room of triggers keeps them. */
+struct fab_domain_works {
+	pthread_mutex_t lock;		/* guards list; an engine's lock may be held */
+	struct fab_list list;
 };
 
 struct fab_domain {
@@ -98,16 +125,7 @@ struct fab_domain {
 	char *name;			/* owned */
 	struct fab_list link;		/* in fabric->domains */
 	_Atomic uint32_t ref;
-	enum fi_threading threading;
-	enum fi_progress control_progress;
-	enum fi_progress data_progress;	/* FI_PROGRESS_AUTO or FI_PROGRESS_MANUAL */
-	uint32_t tclass;		/* of endpoints without one of their own; FI_TC_UNSPEC: none */
-	enum fi_av_type av_type;	/* FI_AV_MAP or FI_AV_TABLE: what FI_AV_UNSPEC becomes */
-	enum fi_resource_mgmt resource_mgmt;
-	int mr_mode;			/* as agreed in fi_getinfo; FI_MR_BASIC, FI_MR_SCALABLE as the bits they mean */
-	uint64_t caps;			/* info->caps at open */
-	uint32_t addr_format;		/* info->addr_format at open */
-	uint32_t max_group_id;		/* of peer groups; 0: there are none */
+	struct fab_domain_attr attr;
 	bool engine_per_queue;		/* an engine per CQ or counter */
 	bool engines_shared;		/* what further engines get as their `shared` */
 	struct fab_engine engine;	/* the domain's engine */
@@ -116,15 +134,12 @@ struct fab_domain {
 	pthread_mutex_t join_lock;
 	pthread_mutex_t engine_lock;	/* guards engines */
 	struct fab_list engines;	/* those of CQs and counters */
-	pthread_mutex_t work_lock;	/* guards what trigger.h keeps; an engine's lock may be held */
-	struct fab_list works;		/* triggered operations and deferred work that have not begun */
+	struct fab_domain_works works;
 	struct fab_mr_map mr_map;
 	struct fab_domain_events events;
 	int (*lend)(struct fid *fid, struct fi_fid_export *exp);	/* as fab_domain_ops.lend; fixed */
-	struct fab_auth_key *auth_key;	/* a reference: of endpoints and regions without one of their own; or NULL */
+	struct fab_domain_auth auth;
 	bool av_firewall;		/* FI_FIREWALL_ADDR is known: its provider sets it, once the domain is open */
-	bool av_auth_key;		/* FI_AV_AUTH_KEY: keys are those of address vectors */
-	bool has_auth_keys;		/* the provider proves keys: it says so when it has opened the domain */
 };
 
 /* A provider's tables for its domains; empty slots are filled with typed -FI_ENOSYS. */

@@ -51,13 +51,13 @@ static unsigned list_bound(const struct fab_ep *ep, struct fab_engine_user bound
 {
 	unsigned cnt = 0;
 
-	if (ep->tx_cq)
-		bound[cnt++] = user_of_cq(ep->tx_cq);
-	if (ep->rx_cq)
-		bound[cnt++] = user_of_cq(ep->rx_cq);
+	if (ep->bound.tx_cq)
+		bound[cnt++] = user_of_cq(ep->bound.tx_cq);
+	if (ep->bound.rx_cq)
+		bound[cnt++] = user_of_cq(ep->bound.rx_cq);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
-		if (ep->cntr[i])
-			bound[cnt++] = user_of_cntr(ep->cntr[i]);
+		if (ep->bound.cntr[i])
+			bound[cnt++] = user_of_cntr(ep->bound.cntr[i]);
 	}
 	return cnt;
 }
@@ -167,7 +167,7 @@ int fab_ep_fix_engine(struct fab_ep *ctx)
 
 static int share_engine_locked(struct fab_ep *ep, struct fab_ep *ctx)
 {
-	bool queues = ep->tx_cq || ep->rx_cq || ep->counted;
+	bool queues = ep->bound.tx_cq || ep->bound.rx_cq || ep->report.counted;
 	int ret = 0;
 
 	if (!ctx->has_engine && !ep->has_engine && queues)
@@ -223,7 +223,7 @@ static int check_cq(const struct fab_ep *ep, const struct fab_cq *cq, uint64_t f
 	if (ep->enabled)
 		return ep_refuse(ep, "a completion queue", "the endpoint is enabled; bind before fi_enable()",
 				 FI_EOPBADSTATE);
-	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
+	if (((flags & FI_TRANSMIT) && ep->bound.tx_cq) || ((flags & FI_RECV) && ep->bound.rx_cq))
 		return ep_refuse(ep, "a completion queue", "the endpoint has one for these completions", FI_EINVAL);
 	return 0;
 }
@@ -233,17 +233,17 @@ static void take_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 	fab_engine_lock(cq->engine);
 	if (flags & FI_TRANSMIT) {
 		cq->ref++;
-		ep->tx_cq = cq;
-		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
-		ep->tx_each = !ep->tx_selective;
-		ep->tx_msg_flags = ep->tx_selective ? 0 : FI_COMPLETION;
+		ep->bound.tx_cq = cq;
+		ep->report.tx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ep->report.tx_each = !ep->report.tx_selective;
+		ep->report.tx_msg_flags = ep->report.tx_selective ? 0 : FI_COMPLETION;
 	}
 	if (flags & FI_RECV) {
 		cq->ref++;
 		cq->want_src |= !!(ep->caps & FI_SOURCE);
-		ep->rx_cq = cq;
-		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
-		ep->rx_msg_flags = ep->rx_selective ? 0 : FI_COMPLETION;
+		ep->bound.rx_cq = cq;
+		ep->report.rx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ep->report.rx_msg_flags = ep->report.rx_selective ? 0 : FI_COMPLETION;
 	}
 	fab_engine_unlock(cq->engine);
 }
@@ -282,7 +282,7 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 		return ep_refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
 				 "FI_RMA_EVENT", FI_EINVAL);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
-		if ((flags & cntr_flag[i]) && ep->cntr[i])
+		if ((flags & cntr_flag[i]) && ep->bound.cntr[i])
 			return ep_refuse(ep, "a counter", "the endpoint has one for these operations", FI_EINVAL);
 	}
 	return 0;
@@ -295,8 +295,8 @@ static void take_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if (flags & cntr_flag[i]) {
 			atomic_fetch_add(&cntr->ref, 1);
-			ep->cntr[i] = cntr;
-			ep->counted = true;
+			ep->bound.cntr[i] = cntr;
+			ep->report.counted = true;
 		}
 	}
 	fab_engine_unlock(ep->engine);
@@ -328,10 +328,10 @@ static int bind_av(struct fab_ep *ep, struct fab_av *av)
 	if (ep->enabled)
 		return ep_refuse(ep, "an address vector", "the endpoint is enabled; bind before fi_enable()",
 				 FI_EOPBADSTATE);
-	if (ep->av)
+	if (ep->bound.av)
 		return ep_refuse(ep, "an address vector", "the endpoint has one", FI_EINVAL);
 	fab_av_get(av);
-	ep->av = av;
+	ep->bound.av = av;
 	return 0;
 }
 
@@ -342,10 +342,10 @@ static int bind_eq(struct fab_ep *ep, struct fab_eq *eq)
 	if (ep->enabled)
 		return ep_refuse(ep, "an event queue", "the endpoint is enabled; bind before fi_enable()",
 				 FI_EOPBADSTATE);
-	if (ep->eq)
+	if (ep->bound.eq)
 		return ep_refuse(ep, "an event queue", "the endpoint has one", FI_EINVAL);
 	fab_eq_get(eq);
-	ep->eq = eq;
+	ep->bound.eq = eq;
 	return 0;
 }
 
@@ -389,22 +389,22 @@ static void put_cq(struct fab_cq *cq)
 void fab_ep_unbind(struct fab_ep *ep)
 {
 	if (ep->eq_driven)
-		fab_eq_del_engine(ep->eq, ep->engine);
+		fab_eq_del_engine(ep->bound.eq, ep->engine);
 	pthread_mutex_lock(&ep->domain->join_lock);
 	if (ep->has_engine)
 		count_user(ep->engine, -1);
 	fab_domain_put_engine(ep->domain, ep->engine, ep->own_engine);
-	put_cq(ep->tx_cq);
-	put_cq(ep->rx_cq);
+	put_cq(ep->bound.tx_cq);
+	put_cq(ep->bound.rx_cq);
 	pthread_mutex_unlock(&ep->domain->join_lock);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
-		if (ep->cntr[i])
-			atomic_fetch_sub(&ep->cntr[i]->ref, 1);
+		if (ep->bound.cntr[i])
+			atomic_fetch_sub(&ep->bound.cntr[i]->ref, 1);
 	}
-	if (ep->eq)
-		fab_eq_put(ep->eq);
-	if (ep->av)
-		fab_av_put(ep->av);
+	if (ep->bound.eq)
+		fab_eq_put(ep->bound.eq);
+	if (ep->bound.av)
+		fab_av_put(ep->bound.av);
 }
 
 /* ---- enable ---- */
@@ -412,7 +412,7 @@ void fab_ep_unbind(struct fab_ep *ep)
 static bool has_cntr(const struct fab_ep *ep)
 {
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
-		if (ep->cntr[i])
+		if (ep->bound.cntr[i])
 			return true;
 	}
 	return false;
@@ -422,12 +422,12 @@ static bool has_cntr(const struct fab_ep *ep)
  * receive context that is only a target has its endpoint's transmit contexts beside it.) */
 static bool lacks_queue(const struct fab_ep *ep)
 {
-	if ((ep->caps & TX_MODIFIERS) && !ep->tx_cq)
+	if ((ep->caps & TX_MODIFIERS) && !ep->bound.tx_cq)
 		return true;
-	if ((ep->caps & FI_RECV) && !ep->rx_cq)
+	if ((ep->caps & FI_RECV) && !ep->bound.rx_cq)
 		return true;
-	return !ep->tx_cq && !ep->rx_cq && !has_cntr(ep) && ep->domain->data_progress != FI_PROGRESS_AUTO &&
-	       ep->ep_fid.fid.fclass != FI_CLASS_RX_CTX;
+	return !ep->bound.tx_cq && !ep->bound.rx_cq && !has_cntr(ep) &&
+	       ep->domain->attr.data_progress != FI_PROGRESS_AUTO && ep->ep_fid.fid.fclass != FI_CLASS_RX_CTX;
 }
 
 static int check_bound(const struct fab_ep *ep)
@@ -441,10 +441,10 @@ static int check_bound(const struct fab_ep *ep)
 	} else if (lacks_queue(ep)) {
 		err = FI_ENOCQ;
 		what = "bind a completion queue for each direction that it has (FI_TRANSMIT, FI_RECV)";
-	} else if (ep->type != FI_EP_MSG && !ep->av) {
+	} else if (ep->type != FI_EP_MSG && !ep->bound.av) {
 		err = FI_ENOAV;
 		what = "bind an address vector";
-	} else if (ep->type == FI_EP_MSG && !ep->eq && !ep->domain->events.eq) {
+	} else if (ep->type == FI_EP_MSG && !ep->bound.eq && !ep->domain->events.eq) {
 		err = FI_ENOEQ;
 		what = "bind an event queue";
 	} else {
@@ -463,12 +463,12 @@ int fab_ep_check_enable(struct fab_ep *ep)
 		ret = choose_engine(ep);
 	if (ret)
 		return ret;
-	if (!ep->eq && ep->domain->events.eq) {
+	if (!ep->bound.eq && ep->domain->events.eq) {
 		fab_eq_get(ep->domain->events.eq);
-		ep->eq = ep->domain->events.eq;
+		ep->bound.eq = ep->domain->events.eq;
 	}
 	if (ep->type == FI_EP_MSG && !ep->eq_driven) {
-		ret = fab_eq_add_engine(ep->eq, ep->engine);
+		ret = fab_eq_add_engine(ep->bound.eq, ep->engine);
 		ep->eq_driven = !ret;
 	}
 	return ret;
@@ -476,8 +476,8 @@ int fab_ep_check_enable(struct fab_ep *ep)
 
 void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, const struct fab_cq_fail *fail)
 {
-	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq;
-	struct fab_cntr *cntr = ep->cntr[fab_op_desc[code].cntr];
+	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->bound.rx_cq : ep->bound.tx_cq;
+	struct fab_cntr *cntr = ep->bound.cntr[fab_op_desc[code].cntr];
 
 	if (cq)
 		fab_cq_write_err(cq, comp, fail);

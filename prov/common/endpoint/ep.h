@@ -32,6 +32,32 @@ struct fab_ep_fid {
 	uint64_t tx_op_flags, rx_op_flags;	/* defaults for calls without a flags argument */
 };
 
+/* What fi_ep_bind() brought: borrowed, each with a reference. */
+struct fab_ep_bound {
+	struct fab_cq *tx_cq, *rx_cq;
+	struct fab_cntr *cntr[FAB_CNTR_MAX];
+	struct fab_eq *eq;
+	struct fab_av *av;
+};
+
+/* Which completions the endpoint reports, and what they contain. Fixed once the endpoint is enabled, except `counted`: a
+ * counter may be bound later. */
+struct fab_ep_report {
+	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
+	bool tx_each;			/* each success writes an entry: there is a tx_cq, not bound with that flag */
+	bool counted;			/* there is one in bound.cntr */
+	bool want_src;			/* FI_SOURCE: completions of receives name the sender */
+	bool src_err;			/* and with FI_SOURCE_ERR, a sender in no address vector is an error */
+	uint64_t tx_msg_flags, rx_msg_flags;	/* inherited by the fi_*msg calls: FI_COMPLETION, or 0 */
+};
+
+/* The objects that show a part of the endpoint: while there are any, fi_close of it is -FI_EBUSY. Engine's lock. */
+struct fab_ep_views {
+	struct fab_list aliases;
+	struct fab_list profiles;	/* opened by fi_profile_open() */
+	const struct fab_profiler *profiler;	/* the provider's data for them (profile.h); NULL: there are none */
+};
+
 struct fab_ep {
 	union {
 		struct fab_ep_fid own;
@@ -44,26 +70,16 @@ struct fab_ep {
 	bool has_engine;		/* it has been chosen: counted in engine->user_cnt */
 	bool own_engine;		/* a shared context: it keeps its engine alive by itself */
 	bool eq_driven;			/* eq runs our engine (fab_eq_add_engine) */
-	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
-	bool tx_each;			/* every success is to write an entry: there is a tx_cq, not bound with that */
-	bool counted;			/* there is one in cntr */
-	bool want_src;			/* FI_SOURCE: completions of receives have the sender */
-	bool src_err;			/* and with FI_SOURCE_ERR, one that is in no address vector is an error */
 	uint64_t caps;			/* effective: of info and its tx/rx attributes, modifiers spelled out */
-	uint64_t tx_msg_flags, rx_msg_flags;	/* what the fi_*msg calls inherit: FI_COMPLETION, or nothing */
-	struct fab_cq *tx_cq, *rx_cq;	/* borrowed: bind took references */
-	struct fab_cntr *cntr[FAB_CNTR_MAX];	/* likewise */
-	struct fab_eq *eq;		/* likewise */
-	struct fab_av *av;		/* likewise */
+	struct fab_ep_report report;
+	struct fab_ep_bound bound;
 	/* a reference: its authorization key, or the domain's; NULL: none, or those of its address vector */
 	struct fab_auth_key *auth_key;
 	/* owned: groups (collective.h), or NULL without FI_COLLECTIVE; of a receive context borrowed, or NULL */
 	struct fab_coll *coll;
 	struct fi_info *info;		/* owned copy of what it was opened with */
 	struct fab_ops_part *part;	/* owned: tables for fewer directions than its provider has, or NULL */
-	struct fab_list aliases;	/* while there are any fi_close is -FI_EBUSY. Engine's lock */
-	const struct fab_profiler *profiler;	/* what its provider tells of it (profile.h); NULL: nothing */
-	struct fab_list profiles;	/* views of that which programs have open: then, too. Engine's lock */
+	struct fab_ep_views views;
 };
 
 /* The endpoint behind what the application holds. */
@@ -159,17 +175,17 @@ int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optle
 /* Does a success of this operation write a CQ entry? For the submit path; flags are the operation's. */
 static inline bool fab_ep_tx_wants_comp(const struct fab_ep *ep, const struct fab_op *op)
 {
-	return !op->no_comp && (ep->tx_each || (ep->tx_cq && (op->flags & FI_COMPLETION)));
+	return !op->no_comp && (ep->report.tx_each || (ep->bound.tx_cq && (op->flags & FI_COMPLETION)));
 }
 static inline bool fab_ep_rx_wants_comp(const struct fab_ep *ep, uint64_t flags)
 {
-	return ep->rx_cq && (!ep->rx_selective || (flags & FI_COMPLETION));
+	return ep->bound.rx_cq && (!ep->report.rx_selective || (flags & FI_COMPLETION));
 }
 
 /* What a completion has as the source of what came from fi_addr. */
 static inline fi_addr_t fab_ep_src(const struct fab_ep *ep, fi_addr_t fi_addr)
 {
-	return !ep->want_src ? FI_ADDR_NOTAVAIL : ep->av ? fab_av_user_id(ep->av, fi_addr) : fi_addr;
+	return !ep->report.want_src ? FI_ADDR_NOTAVAIL : ep->bound.av ? fab_av_user_id(ep->bound.av, fi_addr) : fi_addr;
 }
 
 /*
@@ -182,10 +198,10 @@ static inline __attribute__((always_inline))
 void fab_ep_complete_to(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp *comp, bool want_cq,
 			struct fab_cq_taker *taker)
 {
-	struct fab_cntr *cntr = ep->cntr[fab_op_desc[code].cntr];
+	struct fab_cntr *cntr = ep->bound.cntr[fab_op_desc[code].cntr];
 
 	if (want_cq)
-		fab_cq_give(code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq, comp, taker);
+		fab_cq_give(code >= FAB_OP_RECV ? ep->bound.rx_cq : ep->bound.tx_cq, comp, taker);
 	if (cntr)
 		fab_cntr_inc(cntr, comp->len);
 }

@@ -41,10 +41,10 @@ static int check_info(const struct fab_domain *domain, const struct fi_info *inf
 		return 0;
 	case FI_EP_RDM:
 	case FI_EP_DGRAM:
-		if (info->addr_format == domain->addr_format)
+		if (info->addr_format == domain->attr.addr_format)
 			return 0;
 		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info->addr_format is %u, that of domain %s, and so of its "
-			"address vectors, is %u\n", info->addr_format, domain->name, domain->addr_format);
+			"address vectors, is %u\n", info->addr_format, domain->name, domain->attr.addr_format);
 		return -FI_EINVAL;
 	default:
 		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d\n", info->ep_attr->type);
@@ -61,14 +61,14 @@ static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info
 	size_t len = FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) ? 0 : attr->auth_key_size;
 
 	*key = NULL;
-	if (domain->av_auth_key && (attr->type == FI_EP_MSG || (len && len != FI_AV_AUTH_KEY))) {
+	if (domain->auth.per_av && (attr->type == FI_EP_MSG || (len && len != FI_AV_AUTH_KEY))) {
 		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: domain %s has its authorization keys in address vectors "
 			"(FI_AV_AUTH_KEY): an endpoint has none of its own, and is not FI_EP_MSG\n", domain->name);
 		return -FI_EINVAL;
 	}
-	if (len && !domain->av_auth_key)
+	if (len && !domain->auth.per_av)
 		return fab_auth_get(prov, "fi_endpoint", attr->auth_key, len, key);
-	*key = fab_auth_share(domain->auth_key);
+	*key = fab_auth_share(domain->auth.key);
 	return 0;
 }
 
@@ -91,16 +91,16 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.engine = &domain->engine,
 		.type = info->ep_attr->type,
 		.caps = effective_caps(info),
-		.tx_msg_flags = FI_COMPLETION,
-		.rx_msg_flags = FI_COMPLETION,
+		.report.tx_msg_flags = FI_COMPLETION,
+		.report.rx_msg_flags = FI_COMPLETION,
 		.auth_key = auth_key,
 		.info = fi_dupinfo(info),
-		.profiler = ops->profiler,
+		.views.profiler = ops->profiler,
 	};
-	ep->want_src = ep->caps & FI_SOURCE;
-	ep->src_err = ep->want_src && (ep->caps & FI_SOURCE_ERR);
-	fab_list_init(&ep->profiles);
-	fab_list_init(&ep->aliases);
+	ep->report.want_src = ep->caps & FI_SOURCE;
+	ep->report.src_err = ep->report.want_src && (ep->caps & FI_SOURCE_ERR);
+	fab_list_init(&ep->views.profiles);
+	fab_list_init(&ep->views.aliases);
 	if (!ep->info) {
 		ret = -FI_ENOMEM;
 		goto put_key;
@@ -140,8 +140,8 @@ int fab_ep_check_close(const struct fab_ep *ep)
 	bool viewed, aliased;
 
 	fab_engine_lock(ep->engine);
-	viewed = !fab_list_empty(&ep->profiles);
-	aliased = !fab_list_empty(&ep->aliases);
+	viewed = !fab_list_empty(&ep->views.profiles);
+	aliased = !fab_list_empty(&ep->views.aliases);
 	fab_engine_unlock(ep->engine);
 	if (viewed) {
 		FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_close of an endpoint whose fi_profile_open() has "

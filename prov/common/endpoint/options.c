@@ -61,7 +61,7 @@ static int one_direction(const struct fab_ep *ep, uint64_t flags)
 struct alias {
 	struct fab_ep_fid held;
 	struct fi_ops ops;
-	struct fab_list link;		/* in held.ep->aliases */
+	struct fab_list link;		/* in held.ep->views.aliases */
 };
 
 static int alias_close(struct fid *fid)
@@ -99,7 +99,7 @@ static int alias_open(const struct fab_ep_fid *held, const struct fi_alias *arg)
 		return ret;
 	}
 	fab_engine_lock(held->ep->engine);
-	fab_list_add_tail(&held->ep->aliases, &alias->link);
+	fab_list_add_tail(&held->ep->views.aliases, &alias->link);
 	fab_engine_unlock(held->ep->engine);
 	*arg->fid = &alias->held.ep_fid.fid;
 	return 0;
@@ -117,7 +117,7 @@ void fab_ep_set_receives(struct fab_ep *ep, struct fi_ops_msg *msg, struct fi_op
 
 	fab_engine_lock(ep->engine);
 	set_receives(&ep->ep_fid, msg, tagged);
-	fab_list_for_each(&ep->aliases, link)
+	fab_list_for_each(&ep->views.aliases, link)
 		set_receives(&fab_container(link, struct alias, link)->held.ep_fid, msg, tagged);
 	fab_engine_unlock(ep->engine);
 }

@@ -21,7 +21,7 @@ typedef int event_fn(struct fid_profile *fid, struct fi_profile_desc *event, voi
 struct profile {
 	struct fid_profile fid;
 	struct fab_ep *ep;		/* borrowed: views are closed before it */
-	struct fab_list link;		/* in ep->profiles */
+	struct fab_list link;		/* in ep->views.profiles */
 	uint64_t reset[VAR_CNT];	/* values of accumulating variables at the last fi_profile_reset() */
 	bool frozen;			/* between start_reads and end_reads: return the copies below */
 	uint64_t value[VAR_CNT];
@@ -64,7 +64,7 @@ static struct profile *profile_of(struct fid_profile *fid)
 
 static bool has_var(const struct profile *profile, uint32_t id)
 {
-	return id < VAR_CNT && (profile->ep->profiler->vars & FAB_PROFILE_BIT(id));
+	return id < VAR_CNT && (profile->ep->views.profiler->vars & FAB_PROFILE_BIT(id));
 }
 
 /* ---- variables ---- */
@@ -83,12 +83,12 @@ static ssize_t list(struct fi_profile_desc *to, size_t *count, const struct fi_p
 
 static ssize_t query_vars(struct fid_profile *fid, struct fi_profile_desc *varlist, size_t *count)
 {
-	return count ? list(varlist, count, var_desc, profile_of(fid)->ep->profiler->vars) : -FI_EINVAL;
+	return count ? list(varlist, count, var_desc, profile_of(fid)->ep->views.profiler->vars) : -FI_EINVAL;
 }
 
 static ssize_t query_events(struct fid_profile *fid, struct fi_profile_desc *eventlist, size_t *count)
 {
-	uint32_t all = profile_of(fid)->ep->profiler->events ? (1u << EVENT_CNT) - 1 : 0;
+	uint32_t all = profile_of(fid)->ep->views.profiler->events ? (1u << EVENT_CNT) - 1 : 0;
 
 	return count ? list(eventlist, count, event_desc, all) : -FI_EINVAL;
 }
@@ -96,7 +96,7 @@ static ssize_t query_events(struct fid_profile *fid, struct fi_profile_desc *eve
 /* Lock held. */
 static uint64_t value_now(const struct profile *profile, uint32_t id)
 {
-	return profile->ep->profiler->read(profile->ep, id) - profile->reset[id];
+	return profile->ep->views.profiler->read(profile->ep, id) - profile->reset[id];
 }
 
 static uint64_t read_number(struct profile *profile, uint32_t id)
@@ -119,7 +119,7 @@ static ssize_t read_queue(struct profile *profile, struct fi_cq_tagged_entry *en
 		return -FI_ENOMEM;
 	if (!profile->frozen) {
 		fab_engine_lock(profile->ep->engine);
-		cnt = profile->ep->profiler->queue(profile->ep, entry, room);
+		cnt = profile->ep->views.profiler->queue(profile->ep, entry, room);
 		fab_engine_unlock(profile->ep->engine);
 	} else if (fab_min(cnt, room)) {
 		memcpy(entry, profile->queue, fab_min(cnt, room) * sizeof(*entry));
@@ -151,14 +151,14 @@ static void reset(struct fid_profile *fid, uint64_t flags)
 {
 	struct profile *profile = profile_of(fid);
 	struct fab_ep *ep = profile->ep;
-	uint32_t mask = ep->profiler->vars & FAB_PROFILE_REQUESTS;
+	uint32_t mask = ep->views.profiler->vars & FAB_PROFILE_REQUESTS;
 
 	(void) flags;
 	fab_engine_lock(ep->engine);
 	for (; mask; mask &= mask - 1) {
 		uint32_t id = (uint32_t) __builtin_ctz(mask);
 
-		profile->reset[id] = ep->profiler->read(ep, id);
+		profile->reset[id] = ep->views.profiler->read(ep, id);
 	}
 	fab_engine_unlock(ep->engine);
 }
@@ -180,19 +180,19 @@ static void end_reads(struct fid_profile *fid, uint64_t flags)
 static void copy_queue(struct profile *profile)
 {
 	struct fab_ep *ep = profile->ep;
-	size_t cnt = ep->profiler->queue(ep, NULL, 0);
+	size_t cnt = ep->views.profiler->queue(ep, NULL, 0);
 
 	profile->queue_cnt = cnt;
 	profile->queue = cnt ? malloc(cnt * sizeof(*profile->queue)) : NULL;
 	if (profile->queue)
-		ep->profiler->queue(ep, profile->queue, cnt);
+		ep->views.profiler->queue(ep, profile->queue, cnt);
 }
 
 static void start_reads(struct fid_profile *fid, uint64_t flags)
 {
 	struct profile *profile = profile_of(fid);
 	struct fab_ep *ep = profile->ep;
-	uint32_t mask = ep->profiler->vars & ~FAB_PROFILE_BIT(FI_VAR_UNEXP_MSG_QUEUE);
+	uint32_t mask = ep->views.profiler->vars & ~FAB_PROFILE_BIT(FI_VAR_UNEXP_MSG_QUEUE);
 
 	end_reads(fid, flags);
 	fab_engine_lock(ep->engine);
@@ -213,7 +213,7 @@ static int reg_callback(struct fid_profile *fid, uint32_t event_id, event_fn *fn
 {
 	struct profile *profile = profile_of(fid);
 
-	if (event_id >= EVENT_CNT || !profile->ep->profiler->events)
+	if (event_id >= EVENT_CNT || !profile->ep->views.profiler->events)
 		return -FI_EINVAL;
 	fab_engine_lock(profile->ep->engine);
 	profile->callback[event_id].fn = fn;
@@ -226,7 +226,7 @@ void fab_profile_event(struct fab_ep *ep, uint32_t event_id, const struct fi_cq_
 {
 	struct fab_list *link;
 
-	fab_list_for_each(&ep->profiles, link) {
+	fab_list_for_each(&ep->views.profiles, link) {
 		struct profile *profile = fab_container(link, struct profile, link);
 		struct fi_profile_desc desc = event_desc[event_id];
 		struct fi_cq_tagged_entry copy = *msg;
@@ -272,7 +272,7 @@ int fab_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **op
 	struct fab_ep *ep = fab_ep_of(fid);
 	struct profile *profile;
 
-	if (!name || strcmp(name, "fi_profile_ops") || !ep->profiler) {
+	if (!name || strcmp(name, "fi_profile_ops") || !ep->views.profiler) {
 		FI_INFO(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_open_ops: this endpoint has no \"%s\"\n",
 			name ? name : "");
 		return -FI_ENOSYS;
@@ -288,7 +288,7 @@ int fab_ep_ops_open(struct fid *fid, const char *name, uint64_t flags, void **op
 	};
 	profile->ep = ep;
 	fab_engine_lock(ep->engine);
-	fab_list_add_tail(&ep->profiles, &profile->link);
+	fab_list_add_tail(&ep->views.profiles, &profile->link);
 	fab_engine_unlock(ep->engine);
 	*ops = &profile->fid.ops;	/* fi_profile_open() finds the view from the address of this member */
 	return 0;

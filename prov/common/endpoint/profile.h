@@ -41,7 +41,7 @@ void fab_profile_event(struct fab_ep *ep, uint32_t event_id, const struct fi_cq_
 /* True if any view is open. */
 static inline bool fab_profile_listens(const struct fab_ep *ep)
 {
-	return __builtin_expect(!fab_list_empty(&ep->profiles), 0);
+	return __builtin_expect(!fab_list_empty(&ep->views.profiles), 0);
 }
 
 #endif

@@ -29,7 +29,7 @@ static int av_query(struct fid_peer_av *peer, struct fi_av_attr *attr)
 	if (!attr)
 		return -FI_EINVAL;
 	*attr = (struct fi_av_attr) {
-		.type = av->domain->av_type ? av->domain->av_type : FI_AV_TABLE,
+		.type = av->domain->attr.av_type ? av->domain->attr.av_type : FI_AV_TABLE,
 		.rx_ctx_bits = av->rx_ctx_bits,
 		.flags = (av->async ? FI_EVENT : 0) | (av->user_ids ? FI_AV_USER_ID : 0),
 	};

@@ -105,7 +105,7 @@ static int mr_bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags
 			"counted\n", flags);
 		return -FI_EBADFLAGS;
 	}
-	if (!(domain->caps & FI_RMA_EVENT)) {
+	if (!(domain->attr.caps & FI_RMA_EVENT)) {
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: domain %s was opened without FI_RMA_EVENT\n", domain->name);
 		return -FI_ENOSYS;
 	}
@@ -232,7 +232,7 @@ void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *
 		i++;
 	memset(full, 0, sizeof(*full));
 	memcpy(full, attr, generation[i].size);
-	if (!(domain->caps & FI_HMEM)) {
+	if (!(domain->attr.caps & FI_HMEM)) {
 		full->iface = FI_HMEM_SYSTEM;
 		full->device.reserved = 0;
 		full->hmem_data = NULL;
@@ -279,7 +279,7 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 			"FI_AUTH_KEY are known\n", flags);
 		return -FI_EBADFLAGS;
 	}
-	if ((flags & FI_RMA_PMEM) && !(domain->caps & FI_RMA_PMEM)) {
+	if ((flags & FI_RMA_PMEM) && !(domain->attr.caps & FI_RMA_PMEM)) {
 		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_RMA_PMEM: domain %s was opened without that "
 			"capability, or its provider does not have it\n", domain->name);
 		return -FI_EBADFLAGS;
@@ -337,7 +337,7 @@ static int mr_get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *a
 	int ret = 0;
 
 	*key = NULL;
-	if (domain->av_auth_key) {
+	if (domain->auth.per_av) {
 		if (attr->auth_key_size)
 			ret = av_auth_key(domain, attr, flags, key);
 		if (ret)
@@ -346,11 +346,11 @@ static int mr_get_auth_key(struct fab_domain *domain, const struct fi_mr_attr *a
 				"FI_ADDR_UNSPEC\n", domain->name);
 		return ret;
 	}
-	if (!domain->has_auth_keys)
+	if (!domain->auth.proven)
 		return fab_mr_refuse_key(domain, attr);
 	if (attr->auth_key_size)
 		return fab_auth_get(prov, "memory registration", attr->auth_key, attr->auth_key_size, key);
-	*key = fab_auth_share(domain->auth_key);
+	*key = fab_auth_share(domain->auth.key);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ struct fab_cntr {
 	bool armed;			/* something may hang on `waiting`, or peer is set */
 	struct fid_peer_cntr *peer;	/* borrowed from the owner of a peer counter; NULL: an ordinary one */
 	uint64_t told, told_err;	/* of it, how much the owner has been told */
-	struct fab_list waiting;	/* what a value triggers, by threshold; under domain->work_lock */
+	struct fab_list waiting;	/* what a value triggers, by threshold; under domain->works.lock */
 	/* the room of triggers, once something has waited here; called with the lock held after a change; or NULL */
 	void (*reached)(struct fab_cntr *cntr);
 	_Atomic uint32_t ref;		/* endpoints, memory regions and poll sets bound here, and work that names it */

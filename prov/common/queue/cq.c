@@ -404,8 +404,8 @@ static int cq_check_attr(const struct fab_domain *domain, const struct fi_cq_att
 /* Are readers one at a time, the completions ours, and nobody asleep who is to be told of what is left? */
 static bool reads_ahead(const struct fab_domain *domain, const struct fi_cq_attr *attr)
 {
-	return (domain->threading == FI_THREAD_FID || domain->threading == FI_THREAD_ENDPOINT) &&
-	       domain->data_progress == FI_PROGRESS_MANUAL && attr->wait_obj == FI_WAIT_NONE;
+	return (domain->attr.threading == FI_THREAD_FID || domain->attr.threading == FI_THREAD_ENDPOINT) &&
+	       domain->attr.data_progress == FI_PROGRESS_MANUAL && attr->wait_obj == FI_WAIT_NONE;
 }
 
 static struct fab_cq *cq_alloc(const struct fi_cq_attr *attr)

@@ -20,7 +20,7 @@ static void peek_found(struct fab_recv *recv, const struct fab_op *op, const str
 	};
 
 	/* the completion is the result of a peek, so it is written even with selective completion */
-	fab_ep_complete(ep, op->code, &comp, ep->rx_cq);
+	fab_ep_complete(ep, op->code, &comp, ep->bound.rx_cq);
 }
 
 static void peek_nothing(struct fab_recv *recv, const struct fab_op *op)

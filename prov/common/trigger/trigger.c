@@ -131,13 +131,13 @@ bool fab_trigger_defers_recv(const struct fab_ep *ep)
 	struct fab_list *link;
 	bool found = false;
 
-	pthread_mutex_lock(&ep->domain->work_lock);
-	fab_list_for_each(&ep->domain->works, link) {
+	pthread_mutex_lock(&ep->domain->works.lock);
+	fab_list_for_each(&ep->domain->works.list, link) {
 		const struct fab_work *work = fab_container(link, struct fab_work, all);
 
 		found |= work->ep == ep && work->deferred && work->op.code >= FAB_OP_RECV;
 	}
-	pthread_mutex_unlock(&ep->domain->work_lock);
+	pthread_mutex_unlock(&ep->domain->works.lock);
 	return found;
 }
 

@@ -13,7 +13,7 @@
  * several engines only with FI_THREAD_COMPLETION. A counter that is bound to an endpoint stays on its engine then; any
  * other counter moves to the engine of the operation that names it.
  *
- * domain->work_lock guards all lists and is the last lock taken. A waiting operation holds references to its counters,
+ * domain->works.lock guards all lists and is the last lock taken. A waiting operation holds references to its counters,
  * so that fi_close() of such a counter is -FI_EBUSY. Closing an endpoint cancels the operations that wait for it.
  */
 #ifndef FAB_TRIGGER_H

@@ -16,7 +16,7 @@
 /* The ready list of an engine. Guarded by the engine's lock, except where a member says otherwise. */
 struct fab_ready {
 	struct fab_attached attached;	/* to the engine */
-	struct fab_list works;		/* linked by work.link, in the order in which they will begin; work_lock */
+	struct fab_list works;		/* linked by work.link, in the order in which they will begin; works.lock */
 	struct fab_flush flush;
 	struct fab_source source;	/* an eventfd for other engines; fd -1: there is only one engine */
 	struct fab_domain *domain;
@@ -94,7 +94,7 @@ void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fa
 {
 	struct fab_work *work = fab_container(hook, struct fab_work, hook);
 	struct fab_ep *ep = work->ep;
-	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->rx_cq : ep->tx_cq;
+	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->bound.rx_cq : ep->bound.tx_cq;
 	struct fab_engine *here = ep->engine;
 	struct fab_comp mine = *comp;
 
@@ -114,10 +114,10 @@ void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fa
 	} else {
 		work->ended = true;
 		work->engine = work->completion->engine;
-		pthread_mutex_lock(&work->domain->work_lock);
+		pthread_mutex_lock(&work->domain->works.lock);
 		ready_push(work);
 		ready_knock(work->engine, here);
-		pthread_mutex_unlock(&work->domain->work_lock);
+		pthread_mutex_unlock(&work->domain->works.lock);
 	}
 }
 
@@ -172,13 +172,13 @@ static struct fab_work *ready_pop(struct fab_ready *ready)
 {
 	struct fab_work *work;
 
-	pthread_mutex_lock(&ready->domain->work_lock);
+	pthread_mutex_lock(&ready->domain->works.lock);
 	work = fab_list_first(&ready->works, struct fab_work, link);
 	if (work) {
 		fab_list_remove(&work->link);
 		fab_list_remove(&work->all);
 	}
-	pthread_mutex_unlock(&ready->domain->work_lock);
+	pthread_mutex_unlock(&ready->domain->works.lock);
 	return work;
 }
 
@@ -282,7 +282,7 @@ static void cntr_reached(struct fab_cntr *cntr)
 	uint64_t err = atomic_load_explicit(&cntr->err, memory_order_relaxed);
 	struct fab_list *link, *next;
 
-	pthread_mutex_lock(&cntr->domain->work_lock);
+	pthread_mutex_lock(&cntr->domain->works.lock);
 	fab_list_for_each_safe(&cntr->waiting, link, next) {
 		struct fab_work *work = fab_container(link, struct fab_work, link);
 
@@ -295,7 +295,7 @@ static void cntr_reached(struct fab_cntr *cntr)
 		ready_knock(work->engine, cntr->engine);
 	}
 	cntr->armed = cntr->peer || !fab_list_empty(&cntr->waiting);
-	pthread_mutex_unlock(&cntr->domain->work_lock);
+	pthread_mutex_unlock(&cntr->domain->works.lock);
 }
 
 /* Insert it into the counter's list, behind works with the same threshold. */
@@ -330,10 +330,10 @@ int fab_work_arm(struct fab_work *work)
 		return ret;
 	}
 	fab_engine_lock(cntr->engine);
-	pthread_mutex_lock(&domain->work_lock);
-	fab_list_add_tail(&domain->works, &work->all);
+	pthread_mutex_lock(&domain->works.lock);
+	fab_list_add_tail(&domain->works.list, &work->all);
 	work_wait_for(work);
-	pthread_mutex_unlock(&domain->work_lock);
+	pthread_mutex_unlock(&domain->works.lock);
 	cntr->reached = cntr_reached;
 	cntr_reached(cntr);
 	fab_engine_unlock(cntr->engine);
@@ -356,8 +356,8 @@ struct fab_work *fab_work_take_back(struct fab_domain *domain, const struct fab_
 	struct fab_work *found = NULL;
 	struct fab_list *link;
 
-	pthread_mutex_lock(&domain->work_lock);
-	fab_list_for_each(&domain->works, link) {
+	pthread_mutex_lock(&domain->works.lock);
+	fab_list_for_each(&domain->works.list, link) {
 		struct fab_work *work = fab_container(link, struct fab_work, all);
 
 		if (!work_fits(work, fit))
@@ -367,6 +367,6 @@ struct fab_work *fab_work_take_back(struct fab_domain *domain, const struct fab_
 		fab_list_remove(&work->all);
 		break;
 	}
-	pthread_mutex_unlock(&domain->work_lock);
+	pthread_mutex_unlock(&domain->works.lock);
 	return found;
 }

@@ -3,7 +3,7 @@
  * Private to this room: trigger_run.c (waiting, becoming ready, beginning, ending) and trigger.c (the application's
  * calls). A "work" is one triggered operation or one piece of deferred work.
  *
- * One holder at a time owns a work. Until it has begun these are the lists below domain->work_lock. A begun triggered
+ * One holder at a time owns a work. Until it has begun these are the lists below domain->works.lock. A begun triggered
  * operation is freed once it is submitted. Begun deferred work belongs to its operation, through the hook. When that
  * has ended and the completion counter is on another engine, the work goes to that engine's ready list, and is freed
  * when the counter has been changed.
@@ -15,8 +15,8 @@
 #include "common/trigger/trigger.h"
 
 struct fab_work {
-	struct fab_list link;		/* in cntr->waiting or ready->works; work_lock guards it and `all` */
-	struct fab_list all;		/* in domain->works until it has begun */
+	struct fab_list link;		/* in cntr->waiting or ready->works; works.lock guards it and `all` */
+	struct fab_list all;		/* in domain->works.list until it has begun */
 	struct fab_domain *domain;
 	struct fab_cntr *cntr;		/* the counter it waits for; a reference, as are all counters here */
 	uint64_t threshold;
@@ -61,7 +61,7 @@ struct fab_work_fit {
 	bool only_deferred, only_triggered;
 };
 /* Take the oldest work that fits and has not begun out of its lists. The caller owns it. NULL: there is none. Takes
- * work_lock. */
+ * works.lock. */
 struct fab_work *fab_work_take_back(struct fab_domain *domain, const struct fab_work_fit *fit);
 
 #endif

@@ -94,7 +94,7 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 /* Must the caller come back for this one's completion, so that it may wait for the next pass? */
 static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_op *op)
 {
-	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.cntr[fab_op_desc[op->code].cntr];
+	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.bound.cntr[fab_op_desc[op->code].cntr];
 }
 
 /* Hold an operation, which has put a frame of len bytes into the queue, back for the next pass? In a burst, that is

@@ -30,7 +30,7 @@ static void msg_down(struct tcp_conn *conn, int err)
 
 	fab_recv_flush(&ep->own_rx.recv, err ? err : FI_ECANCELED);
 	if (ep->connect.connected && !ep->closing)
-		fab_eq_write_cm(ep->base.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
+		fab_eq_write_cm(ep->base.bound.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
 }
 
 const struct tcp_conn_owner tcp_msg_conn_owner = { .down = msg_down };
@@ -39,7 +39,7 @@ const struct tcp_conn_owner tcp_msg_conn_owner = { .down = msg_down };
 static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, const void *data, size_t len)
 {
 	/* proved: the active side could not get here without, the passive side has compared */
-	int ret = fab_eq_write_cm(ep->base.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
+	int ret = fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 
 	ep->connect.connected = !ret;
 	ep->conn->auth_key = ep->base.auth_key;
@@ -64,7 +64,7 @@ static void msg_connect_fail(struct tcp_cm *cm, int err)
 
 	tcp_cm_text(cm, err, text, sizeof(text));
 	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
-	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, err, err, NULL, 0, text);
+	fab_eq_write_cm_err(ep->base.bound.eq, &ep->base.ep_fid.fid, err, err, NULL, 0, text);
 	tcp_conn_down(ep->conn, err, err, text);
 	ep->connect.cm = NULL;
 	tcp_cm_free(cm);
@@ -78,8 +78,8 @@ static void msg_connect_refused(struct tcp_cm *cm)
 	cm->why = "the peer rejected it";
 	tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
 	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s, with %u bytes of data\n", text, cm->data_len);
-	fab_eq_write_cm_err(ep->base.eq, &ep->base.ep_fid.fid, FI_ECONNREFUSED, FI_ECONNREFUSED, cm->data, cm->data_len,
-			    text);
+	fab_eq_write_cm_err(ep->base.bound.eq, &ep->base.ep_fid.fid, FI_ECONNREFUSED, FI_ECONNREFUSED, cm->data,
+			    cm->data_len, text);
 	tcp_conn_down(ep->conn, FI_ECONNREFUSED, FI_ECONNREFUSED, text);
 }
 

@@ -202,8 +202,8 @@ static void ep_msg_fini(struct tcp_ep *ep)
 	ep->conn->defer.free = ep_conn_release;
 	fab_engine_defer(engine, &ep->conn->defer);
 	fab_engine_unlock(engine);
-	if (ep->base.eq)
-		fab_eq_purge(ep->base.eq, &ep->base.ep_fid.fid, NULL);
+	if (ep->base.bound.eq)
+		fab_eq_purge(ep->base.bound.eq, &ep->base.ep_fid.fid, NULL);
 }
 
 static int ep_close(struct fid *fid)

@@ -220,7 +220,7 @@ static int sep_enable(struct tcp_sep *sep)
 
 	if (sep->ep.base.enabled)
 		return -FI_EOPBADSTATE;
-	if (!sep->ep.base.av) {
+	if (!sep->ep.base.bound.av) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable of a scalable endpoint: bind an address vector\n");
 		return -FI_ENOAV;
 	}

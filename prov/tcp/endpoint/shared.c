@@ -123,8 +123,8 @@ static struct fi_info *half_info(const struct fab_domain *domain)
 
 	if (!info)
 		return NULL;
-	info->caps = domain->caps;
-	info->addr_format = domain->addr_format;
+	info->caps = domain->attr.caps;
+	info->addr_format = domain->attr.addr_format;
 	info->ep_attr->type = FI_EP_RDM;
 	info->tx_attr->size = tcp_params.tx_size;
 	info->rx_attr->size = tcp_params.rx_size;
@@ -302,7 +302,7 @@ int tcp_shared_check(const struct tcp_ep *ep)
 	if ((attr->tx_ctx_cnt == FI_SHARED_CONTEXT && !stx && (ep->base.caps & (FI_SEND | FI_READ | FI_WRITE))) ||
 	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !srx && (ep->base.caps & FI_RECV)))
 		return fab_shared_missing(&ep->base);
-	if (first->base.av != ep->base.av) {
+	if (first->base.bound.av != ep->base.bound.av) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context share the address vector "
 			 "too (fi_endpoint(3)), for its sources\n");
 		return -FI_EINVAL;

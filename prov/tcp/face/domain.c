@@ -75,7 +75,7 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 	if (ret)
 		return ret;
 	opened = fab_container(*domain, struct fab_domain, domain_fid);
-	opened->has_auth_keys = true;
+	opened->auth.proven = true;
 	/* datagrams, of "sockets", know no connections */
 	opened->av_firewall = !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
 	return 0;

@@ -164,12 +164,12 @@ static void entry_put_rx(struct tcp_ep *srx, struct fab_rx *rx)
 	struct fab_ep *reporter = fab_recv_reporter(&srx->own_rx.recv, NULL);
 	bool multi = rx->flags & FI_MULTI_RECV;
 
-	if (multi && reporter->rx_cq)
-		fab_export_settle(reporter->rx_cq);
+	if (multi && reporter->bound.rx_cq)
+		fab_export_settle(reporter->bound.rx_cq);
 	if (--rx->busy || !rx->unposted)
 		return;
 	if (multi && fab_ep_rx_wants_comp(reporter, rx->flags))
-		fab_cq_write(reporter->rx_cq, &(struct fab_comp) {
+		fab_cq_write(reporter->bound.rx_cq, &(struct fab_comp) {
 			.context = rx->context, .flags = fab_op_desc[rx->code].cq_flags | FI_MULTI_RECV,
 			.src = FI_ADDR_NOTAVAIL,
 		});

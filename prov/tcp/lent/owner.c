@@ -107,8 +107,8 @@ static void owned_fail(struct tcp_owned *owned, int err)
  * address vector the group still counts. */
 static fi_addr_t owner_src(const struct tcp_ep *ep, fi_addr_t src, uint32_t group)
 {
-	if (src != FI_ADDR_NOTAVAIL && ep->base.av)
-		src = fab_av_user_id(ep->base.av, src);
+	if (src != FI_ADDR_NOTAVAIL && ep->base.bound.av)
+		src = fab_av_user_id(ep->base.bound.av, src);
 	return fi_group_addr(group && src == FI_ADDR_NOTAVAIL ? UINT32_MAX : src, group);
 }
 

@@ -19,10 +19,10 @@ bool tcp_group_valid(const struct tcp_ep *ep, fi_addr_t fi_addr)
 {
 	uint64_t group = tcp_group_of(ep, fi_addr);
 
-	if (group <= ep->base.domain->max_group_id)
+	if (group <= ep->base.domain->attr.max_group_id)
 		return true;
 	TCP_WARN(FI_LOG_EP_DATA, "an address with group %llu: the domain was opened with max_group_id %u\n",
-		 (unsigned long long) group, ep->base.domain->max_group_id);
+		 (unsigned long long) group, ep->base.domain->attr.max_group_id);
 	return false;
 }
 
@@ -33,5 +33,5 @@ fi_addr_t tcp_group_recv_src(const struct tcp_ep *ep, fi_addr_t fi_addr)
 
 void tcp_group_init(struct tcp_rx_ctx *ctx, const struct fab_domain *domain)
 {
-	fab_recv_set_grouped(&ctx->recv, domain->max_group_id);
+	fab_recv_set_grouped(&ctx->recv, domain->attr.max_group_id);
 }

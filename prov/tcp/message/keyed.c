@@ -19,7 +19,7 @@ static fi_addr_t keyed_src(fi_addr_t handle)
 
 struct fab_rx *tcp_keyed_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, struct fab_rx *other)
 {
-	const struct fab_av *av = conn->ep->base.av;
+	const struct fab_av *av = conn->ep->base.bound.av;
 	fi_addr_t handle = av ? fab_av_key_handle(av, conn->auth_key) : FI_ADDR_NOTAVAIL;
 	struct fab_rx *rx;
 
@@ -32,7 +32,7 @@ struct fab_rx *tcp_keyed_find(struct tcp_conn *conn, enum fab_msg_class class, u
 /* The oldest message that is kept for it; NULL: none. Those of connections that have ended have no key any more. */
 static struct fab_kept *keyed_find_kept(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
 {
-	const struct fab_auth_key *key = fab_av_key_at(recv->ep->av, op->addr);
+	const struct fab_auth_key *key = fab_av_key_at(recv->ep->bound.av, op->addr);
 	struct fab_list *link;
 
 	(void) src;
@@ -48,7 +48,7 @@ static struct fab_kept *keyed_find_kept(struct fab_recv *recv, const struct fab_
 
 int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op)
 {
-	struct fab_auth_key *key = ep->base.av ? fab_av_key_at(ep->base.av, op->addr) : NULL;
+	struct fab_auth_key *key = ep->base.bound.av ? fab_av_key_at(ep->base.bound.av, op->addr) : NULL;
 
 	if (!key || !ep->directed_recv || (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
 		TCP_WARN(FI_LOG_EP_DATA, "a receive with FI_AUTH_KEY %s\n",

@@ -23,8 +23,8 @@ void tcp_fail_unknown(struct tcp_ep *ep, enum fab_op_code code, struct fab_comp 
 {
 	const union fab_sockaddr *addr = conn ? &conn->addr : NULL;
 
-	if (conn && ep->base.av->keys)
-		comp->src = fab_av_key_name(ep->base.av, conn->auth_key);
+	if (conn && ep->base.bound.av->keys)
+		comp->src = fab_av_key_name(ep->base.bound.av, conn->auth_key);
 	fab_ep_fail(&ep->base, code, comp, &(struct fab_cq_fail) {
 		    .err = FI_EADDRNOTAVAIL, .prov_errno = FI_EADDRNOTAVAIL, .err_data = addr,
 		    .err_data_len = addr ? fab_addr_len(&addr->sa) : 0,

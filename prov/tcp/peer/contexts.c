@@ -39,13 +39,13 @@ int tcp_sep_join(struct tcp_ep *ctx)
 	struct tcp_sep *sep = ctx->context.sep;
 	int ret;
 
-	if (!ctx->base.av && sep->ep.base.av) {
-		fab_av_get(sep->ep.base.av);
-		ctx->base.av = sep->ep.base.av;
+	if (!ctx->base.bound.av && sep->ep.base.bound.av) {
+		fab_av_get(sep->ep.base.bound.av);
+		ctx->base.bound.av = sep->ep.base.bound.av;
 	}
-	if (!ctx->base.eq && sep->ep.base.eq) {
-		fab_eq_get(sep->ep.base.eq);
-		ctx->base.eq = sep->ep.base.eq;
+	if (!ctx->base.bound.eq && sep->ep.base.bound.eq) {
+		fab_eq_get(sep->ep.base.bound.eq);
+		ctx->base.bound.eq = sep->ep.base.bound.eq;
 	}
 	ret = tcp_sep_bind(sep);
 	ctx->addr = sep->ep.addr;

@@ -164,7 +164,7 @@ static void peer_turn(struct tcp_peer *peer)
 /* Is it not for us to connect? */
 static bool peer_comes_to_us(const struct tcp_peer *peer)
 {
-	return fab_av_is_firewalled(peer->table->ep->base.av, peer->life->conn.fi_addr);
+	return fab_av_is_firewalled(peer->table->ep->base.bound.av, peer->life->conn.fi_addr);
 }
 
 /* Its operations wait for its request, until there is no more time to. 0 or -FI_E*. */

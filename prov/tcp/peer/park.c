@@ -24,7 +24,7 @@ bool tcp_conn_idle(const struct tcp_conn *conn)
 	const struct tcp_rx_state *rx = &conn->rx;
 
 	if ((conn->msg.unexp_len && !conn->owner->resumes) || conn->park.stays ||
-	    fab_av_is_firewalled(conn->ep->base.av, conn->fi_addr))
+	    fab_av_is_firewalled(conn->ep->base.bound.av, conn->fi_addr))
 		return false;
 	return tcp_tx_all_done(conn) && fab_list_empty(&conn->tx.held) && !conn->msg.rndv.cnt &&
 	       !conn->msg.announced_cnt && !conn->remote.rsp_cnt && !conn->owed.ack_cnt && !rx->paused &&

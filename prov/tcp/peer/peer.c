@@ -216,7 +216,7 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 		return NULL;
 	tcp_conn_init(&life->conn, table->ep, &life_owner);
 	life->conn.addr = peer->addr;
-	life->conn.fi_addr = fab_av_find_under(table->ep->base.av, &peer->addr, peer->key);
+	life->conn.fi_addr = fab_av_find_under(table->ep->base.bound.av, &peer->addr, peer->key);
 	table->stranger_cnt += life->conn.fi_addr == FI_ADDR_NOTAVAIL;
 	life->table = table;
 	life->peer = peer;
@@ -248,18 +248,18 @@ static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr);
 
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 {
-	uint64_t rx_ctx = fab_av_rx_ctx(ep->base.av, fi_addr);
+	uint64_t rx_ctx = fab_av_rx_ctx(ep->base.bound.av, fi_addr);
 	const union fab_sockaddr *addr;
 	struct tcp_peer *peer;
 	int ret = 0;
 
 	if (fi_addr & ep->rdm.group_bits)
 		return tcp_group_valid(ep, fi_addr) ? tcp_ep_conn(ep, fi_addr & ~ep->rdm.group_bits, conn) : -FI_EINVAL;
-	fi_addr = fab_av_no_ctx(ep->base.av, fi_addr);
-	addr = fab_av_addr(ep->base.av, fi_addr);
+	fi_addr = fab_av_no_ctx(ep->base.bound.av, fi_addr);
+	addr = fab_av_addr(ep->base.bound.av, fi_addr);
 	if (!addr || rx_ctx >= TCP_CTX_MAX)
 		return -FI_EINVAL;
-	peer = tcp_peer_get(ep->rdm.peers, addr, fab_av_key(ep->base.av, fi_addr), rx_ctx);
+	peer = tcp_peer_get(ep->rdm.peers, addr, fab_av_key(ep->base.bound.av, fi_addr), rx_ctx);
 	if (!peer)
 		return -FI_ENOMEM;
 	if (!peer->life || peer->life->dormant)
@@ -339,7 +339,7 @@ static void peers_av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, con
 {
 	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
 
-	peers_av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, fi_addr, peer_inserted);
+	peers_av_changed(table, fab_av_key(table->ep->base.bound.av, fi_addr), addr, fi_addr, peer_inserted);
 }
 
 /* One more step of leaving: send, then say that no more will come; the peer's close ends it, or the clock. */
@@ -391,7 +391,7 @@ static void peers_av_removed(struct fab_av_watch *watch, fi_addr_t fi_addr, cons
 {
 	struct tcp_peer_table *table = fab_container(watch, struct tcp_peer_table, watch);
 
-	peers_av_changed(table, fab_av_key(table->ep->base.av, fi_addr), addr, FI_ADDR_NOTAVAIL, peer_removed);
+	peers_av_changed(table, fab_av_key(table->ep->base.bound.av, fi_addr), addr, FI_ADDR_NOTAVAIL, peer_removed);
 }
 
 /* ---- open and close ---- */
@@ -425,7 +425,7 @@ static struct tcp_peer_table *peers_new(struct tcp_ep *ep)
 	fab_timer_init(&table->reap, tcp_reap_fire);
 	tcp_pace_init(&table->pace, ep);
 	table->listener.keyring.key = ep->base.auth_key;
-	table->listener.keyring.av = ep->base.av->keys ? ep->base.av : NULL;
+	table->listener.keyring.av = ep->base.bound.av->keys ? ep->base.bound.av : NULL;
 	table->watch.inserted = peers_av_inserted;
 	table->watch.removed = peers_av_removed;
 	return table;
@@ -451,11 +451,11 @@ int tcp_peers_open(struct tcp_ep *ep)
 	if (ret < 0)
 		goto free_table;
 	ep->rdm.peers = table;
-	ep->rdm.rx_ctx_bits = ep->base.av->rx_ctx_bits;
-	if (ep->base.domain->max_group_id)
+	ep->rdm.rx_ctx_bits = ep->base.bound.av->rx_ctx_bits;
+	if (ep->base.domain->attr.max_group_id)
 		ep->rdm.group_bits = (UINT64_MAX >> ep->rdm.rx_ctx_bits) & ~(uint64_t) UINT32_MAX;
 	/* before the first peer can come, so that none is missed whose address another thread inserts just then */
-	fab_av_watch(ep->base.av, &table->watch);
+	fab_av_watch(ep->base.bound.av, &table->watch);
 	if (!listens)
 		return 0;
 	fab_engine_lock(engine);
@@ -466,7 +466,7 @@ int tcp_peers_open(struct tcp_ep *ep)
 	return 0;
 
 unwatch:
-	fab_av_unwatch(ep->base.av, &table->watch);
+	fab_av_unwatch(ep->base.bound.av, &table->watch);
 	ep->rdm.peers = NULL;
 	fab_sock_close(&fd);
 free_table:
@@ -503,7 +503,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 
 	if (!table)
 		return;
-	fab_av_unwatch(ep->base.av, &table->watch);
+	fab_av_unwatch(ep->base.bound.av, &table->watch);
 	fab_engine_lock(engine);
 	tcp_ep_drain(ep, peers_drained);
 	tcp_listener_stop(&table->listener);

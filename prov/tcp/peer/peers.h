@@ -124,7 +124,7 @@ struct tcp_rdm_data {
 static inline uint16_t tcp_rdm_ext(const struct tcp_ep *ep)
 {
 	return TCP_EXT_PARK | (tcp_ep_has_coll(ep) ? TCP_EXT_COLL : 0) |
-	       (ep->base.domain->max_group_id ? TCP_EXT_GROUP : 0);
+	       (ep->base.domain->attr.max_group_id ? TCP_EXT_GROUP : 0);
 }
 /* What we say of ourselves in it; returns its length. And what the other end says: the process that it is, 0 unknown;
  * that nobody can connect to it. */

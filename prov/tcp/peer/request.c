@@ -285,7 +285,7 @@ static bool request_is_turned_away(struct tcp_peer_table *table, const union fab
 {
 	const struct tcp_peer *peer;
 
-	if (!tcp_strangers_full(table) || fab_av_find_under(table->ep->base.av, addr, key) != FI_ADDR_NOTAVAIL)
+	if (!tcp_strangers_full(table) || fab_av_find_under(table->ep->base.bound.av, addr, key) != FI_ADDR_NOTAVAIL)
 		return false;
 	peer = tcp_peer_find(table, addr, key, 0);
 	if (peer && peer->life)
@@ -302,7 +302,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 {
 	const union fab_sockaddr *addr = &req->addr;
 	union fab_sockaddr own = cm->local;
-	struct fab_auth_key *key = table->ep->base.av->keys ? cm->proven : NULL;
+	struct fab_auth_key *key = table->ep->base.bound.av->keys ? cm->proven : NULL;
 	struct tcp_peer *peer;
 	int cmp;
 

@@ -143,11 +143,11 @@ static void rma_write_done(struct tcp_conn *conn)
 		tcp_rma_refuse(conn, conn->rx.refuse);
 		return;
 	}
-	if (__builtin_expect(has_data && conn->ep->base.src_err && conn->fi_addr == FI_ADDR_NOTAVAIL, 0) &&
-	    conn->ep->base.rx_cq)
+	if (__builtin_expect(has_data && conn->ep->base.report.src_err && conn->fi_addr == FI_ADDR_NOTAVAIL, 0) &&
+	    conn->ep->base.bound.rx_cq)
 		tcp_fail_unknown(conn->ep, FAB_OP_REMOTE_WRITE, &comp, conn);
 	else
-		fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.rx_cq);
+		fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.bound.rx_cq);
 	tcp_rma_count(conn);
 	tcp_rx_delivered(conn);
 }
