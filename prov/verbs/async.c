@@ -13,8 +13,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 #include "base/bits.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,8 +35,7 @@ static void ring(struct ibv_context *verbs, const void *element)
 			alarm->bad[alarm->bad_cnt++] = element;
 		else
 			alarm->dead = true;
-		if (write(alarm->bell.fd, &(uint64_t) { 1 }, sizeof(uint64_t)) < 0)
-			VRB_WARN(FI_LOG_DOMAIN, "eventfd: %s\n", strerror(errno));
+		fab_bell_ring(&alarm->bell);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -124,17 +121,13 @@ static void events_ready(struct fab_source *src, uint32_t events)
 	}
 }
 
-static void bell_ready(struct fab_source *src, uint32_t events)
+static void alarm_rung(struct fab_bell *bell)
 {
-	struct vrb_alarm *alarm = fab_container(src, struct vrb_alarm, bell);
+	struct vrb_alarm *alarm = fab_container(bell, struct vrb_alarm, bell);
 	const void *bad[VRB_BAD_MAX];
-	uint64_t cnt;
 	int bad_cnt;
 	bool dead;
 
-	(void) events;
-	if (read(src->fd, &cnt, sizeof(cnt)) < 0)
-		return;
 	pthread_mutex_lock(&lock);
 	dead = alarm->dead;
 	bad_cnt = alarm->bad_cnt;
@@ -155,15 +148,11 @@ int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struc
 		return -errno;
 	alarm->dev = dev;
 	alarm->events = (struct fab_source) { .fd = fd, .ready = events_ready };
-	alarm->bell = (struct fab_source) { .fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .ready = bell_ready };
-	if (alarm->bell.fd < 0)
-		return -errno;
 	ret = fab_source_add(engine, &alarm->events, EPOLLIN);
 	if (!ret)
-		ret = fab_source_add(engine, &alarm->bell, EPOLLIN);
+		ret = fab_bell_open(&alarm->bell, engine, alarm_rung);
 	if (ret) {
 		fab_source_del(&alarm->events);
-		close(alarm->bell.fd);
 		return ret;
 	}
 	pthread_mutex_lock(&lock);
@@ -178,6 +167,5 @@ void vrb_alarm_stop(struct vrb_alarm *alarm)
 	fab_list_remove(&alarm->link);
 	pthread_mutex_unlock(&lock);
 	fab_source_del(&alarm->events);
-	fab_source_del(&alarm->bell);
-	close(alarm->bell.fd);
+	fab_bell_close(&alarm->bell);
 }

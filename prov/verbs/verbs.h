@@ -194,7 +194,7 @@ struct vrb_alarm {
 	struct fab_list link;
 	const struct vrb_device *dev;
 	struct fab_source events;	/* the device's descriptor; the first engine that wakes reads the events */
-	struct fab_source bell;		/* an eventfd, owned: wakes this engine to look at the next fields */
+	struct fab_bell bell;		/* wakes this engine to look at the next fields */
 	bool dead;			/* the whole device has failed */
 	const void *bad[VRB_BAD_MAX];	/* queues and queue pairs that have failed, not only those of this engine */
 	int bad_cnt;

@@ -454,11 +454,65 @@ static void init_undoes_what_it_did(void **state)
 	assert_int_equal(spy_open_fds(), fds);
 }
 
+/* ---- bells ---- */
+
+struct door {
+	struct fab_bell bell;
+	unsigned rung_cnt;
+	bool again;
+};
+
+static void door_rung(struct fab_bell *bell)
+{
+	struct door *door = fab_container(bell, struct door, bell);
+
+	if (!door->rung_cnt++ && door->again)
+		fab_bell_ring(bell);
+}
+
+static void bell_is_heard_once_for_all_rings_before(void **state)
+{
+	struct door door = { 0 };
+
+	(void) state;
+	assert_int_equal(fab_bell_open(&door.bell, &engine, door_rung), 0);
+	assert_true(fab_bell_is_open(&door.bell));
+	assert_false(fab_engine_run(&engine));
+	fab_bell_ring(&door.bell);
+	fab_bell_ring(&door.bell);
+	fab_engine_last_look(&engine);
+	fab_engine_last_look(&engine);
+	assert_int_equal(door.rung_cnt, 1);
+	fab_bell_close(&door.bell);
+	fab_bell_close(&door.bell);
+	assert_false(fab_bell_is_open(&door.bell));
+}
+
+static void bell_rung_while_it_is_heard_is_heard_again(void **state)
+{
+	struct door door = { .again = true };
+
+	(void) state;
+	assert_int_equal(fab_bell_open(&door.bell, &engine, door_rung), 0);
+	fab_bell_ring(&door.bell);
+	fab_engine_last_look(&engine);
+	fab_engine_last_look(&engine);
+	assert_int_equal(door.rung_cnt, 2);
+	fab_bell_ring(&door.bell);
+	fab_bell_close(&door.bell);
+	assert_int_equal(fab_bell_open(&door.bell, &engine, door_rung), 0);
+	fab_engine_last_look(&engine);
+	assert_int_equal(door.rung_cnt, 2);
+	fab_bell_close(&door.bell);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(bell_is_heard_once_for_all_rings_before),
+		TEST(bell_rung_while_it_is_heard_is_heard_again),
 		TEST(busy_source_costs_one_recv_a_pass),
 		TEST(idle_spin_costs_about_one_recv_a_pass),
 		TEST(source_quiet_for_long_is_no_longer_hot),

@@ -50,6 +50,16 @@ struct fab_source {
 	bool (*poll)(struct fab_source *src);
 };
 
+/*
+ * A bell wakes an engine from any thread: one who has left something for the engine rings the bell, and a pass of the
+ * engine calls the bell's function. It is an eventfd. Embedded, and zeroed before it is opened for the first time.
+ */
+struct fab_bell {
+	struct fab_source source;	/* owns its descriptor while the bell is open */
+	/* The bell was rung, once or several times. Lock held. */
+	void (*rung)(struct fab_bell *bell);
+};
+
 /* Runs `fire` once when `when_ns` (fab_now_ns clock) has come; precision is that of the passes. */
 struct fab_timer {
 	struct fab_list link;
@@ -162,6 +172,18 @@ void fab_source_mod(struct fab_source *src, uint32_t events);
 void fab_source_del(struct fab_source *src);		/* idempotent; does not close the fd */
 /* This source just gave data: keep it among the busy few. Lock held. */
 void fab_source_hot(struct fab_source *src);
+
+/* From now on a ring makes engine call rung. Lock held. 0: the bell is open until fab_bell_close(); or -errno. */
+int fab_bell_open(struct fab_bell *bell, struct fab_engine *engine, void (*rung)(struct fab_bell *bell));
+/* rung is not called any more; idempotent. Lock held. */
+void fab_bell_close(struct fab_bell *bell);
+/* rung will be called after this. Any thread; any lock may be held, and one must keep the bell open meanwhile. */
+void fab_bell_ring(struct fab_bell *bell);
+/* True between fab_bell_open() and fab_bell_close(). */
+static inline bool fab_bell_is_open(const struct fab_bell *bell)
+{
+	return bell->source.engine;
+}
 
 /* Lock held. Starting a started timer moves it; stopping is idempotent. */
 void fab_timer_init(struct fab_timer *timer, void (*fire)(struct fab_timer *timer));

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Exported completion queues and counters. The lock of an inbox is taken after any other lock. The first item in an
- * empty inbox writes its eventfd; this wakes the engine of the object, which empties the inbox in a pass. The object
+ * empty inbox rings its bell; this wakes the engine of the object, which empties the inbox in a pass. The object
  * stays on its engine, since an exported form counts as a user of the engine.
  */
 #include "common/lent/lent_own.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_peer.h>
-#include "base/sock.h"
 #include "base/table.h"
 #include "common/domain/domain.h"
 #include "common/ops/ops.h"
@@ -27,11 +24,11 @@ struct item {
 };
 
 struct inbox {
-	struct fab_source source;	/* an eventfd, added to engine */
+	struct fab_bell bell;
 	struct fab_defer defer;
 	struct fab_engine *engine;	/* borrowed: the object's; constant while the inbox is open */
 	pthread_mutex_t lock;		/* guards the members below, and those of the struct around the inbox */
-	bool knocked;			/* the eventfd was written, and not read yet */
+	bool rung;			/* the bell was rung, and nobody has looked into the inbox since */
 };
 
 struct cq_export {
@@ -62,59 +59,35 @@ int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export 
 
 /* ---- the inbox ---- */
 
-/* 0 or -FI_E*. ready will be called with the engine's lock held. */
-static int inbox_open(struct inbox *inbox, struct fab_engine *engine,
-		      void (*ready)(struct fab_source *src, uint32_t events))
+/* 0 or -FI_E*. rung will be called with the engine's lock held. */
+static int inbox_open(struct inbox *inbox, struct fab_engine *engine, void (*rung)(struct fab_bell *bell))
 {
 	int ret;
 
 	pthread_mutex_init(&inbox->lock, NULL);
 	inbox->engine = engine;
-	inbox->source.ready = ready;
-	inbox->source.fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (inbox->source.fd < 0) {
-		ret = -errno;
-		goto destroy;
-	}
 	fab_engine_lock(engine);
-	ret = fab_source_add(engine, &inbox->source, EPOLLIN);
+	ret = fab_bell_open(&inbox->bell, engine, rung);
 	if (!ret)
 		atomic_fetch_add(&engine->user_cnt, 1);
 	fab_engine_unlock(engine);
-	if (!ret)
-		return 0;
-	fab_sock_close(&inbox->source.fd);
-destroy:
-	pthread_mutex_destroy(&inbox->lock);
+	if (ret)
+		pthread_mutex_destroy(&inbox->lock);
 	return ret;
 }
 
 /* Wake the engine: there is an item. Lock of the inbox held. */
 static void knock(struct inbox *inbox)
 {
-	const uint64_t one = 1;
-
-	if (inbox->knocked)
-		return;
-	inbox->knocked = true;
-	(void) !fab_sock->write(inbox->source.fd, &one, sizeof(one));
-}
-
-/* Read the eventfd; the caller then takes out all items. Locks of engine and inbox held. */
-static void lent_answer(struct inbox *inbox)
-{
-	uint64_t cnt;
-
-	if (inbox->knocked)
-		(void) !fab_sock->read(inbox->source.fd, &cnt, sizeof(cnt));
-	inbox->knocked = false;
+	if (!inbox->rung)
+		fab_bell_ring(&inbox->bell);
+	inbox->rung = true;
 }
 
 /* Engine's lock held. free_it frees the exported form, after the current pass. */
 static void inbox_close(struct inbox *inbox, void (*free_it)(struct fab_defer *defer))
 {
-	fab_source_del(&inbox->source);
-	fab_sock_close(&inbox->source.fd);
+	fab_bell_close(&inbox->bell);
 	atomic_fetch_sub(&inbox->engine->user_cnt, 1);
 	inbox->defer.free = free_it;
 	fab_engine_defer(inbox->engine, &inbox->defer);
@@ -135,7 +108,7 @@ static void cq_empty(struct cq_export *x)
 	const struct fab_comp nobody = { .src = FI_ADDR_NOTAVAIL };
 
 	pthread_mutex_lock(&x->inbox.lock);
-	lent_answer(&x->inbox);
+	x->inbox.rung = false;
 	for (size_t i = 0; i < x->cnt; i++) {
 		if (!x->item[i].fail.err)
 			fab_cq_write(x->cq, &x->item[i].comp);
@@ -150,10 +123,9 @@ static void cq_empty(struct cq_export *x)
 	pthread_mutex_unlock(&x->inbox.lock);
 }
 
-static void lent_cq_ready(struct fab_source *src, uint32_t events)
+static void cq_rung(struct fab_bell *bell)
 {
-	(void) events;
-	cq_empty(cq_export_of(fab_container(src, struct inbox, source)));
+	cq_empty(cq_export_of(fab_container(bell, struct inbox, bell)));
 }
 
 /* Lock of the inbox held. NULL: no memory. */
@@ -263,7 +235,7 @@ int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp)
 	x->cq = cq;
 	x->peer = (struct fid_peer_cq) { { FI_CLASS_PEER_CQ, exp->context, &cq_export_ops }, &cq_owner_ops };
 	pthread_mutex_lock(&cq->domain->join_lock);
-	ret = inbox_open(&x->inbox, cq->engine, lent_cq_ready);
+	ret = inbox_open(&x->inbox, cq->engine, cq_rung);
 	pthread_mutex_unlock(&cq->domain->join_lock);
 	if (ret) {
 		free(x->item);
@@ -295,7 +267,7 @@ static void cntr_empty(struct cntr_export *x)
 	uint64_t incs, errs;
 
 	pthread_mutex_lock(&x->inbox.lock);
-	lent_answer(&x->inbox);
+	x->inbox.rung = false;
 	incs = x->incs;
 	errs = x->errs;
 	x->incs = x->errs = 0;
@@ -306,10 +278,9 @@ static void cntr_empty(struct cntr_export *x)
 		fab_cntr_bump(x->cntr, &x->cntr->err, errs);
 }
 
-static void cntr_ready(struct fab_source *src, uint32_t events)
+static void cntr_rung(struct fab_bell *bell)
 {
-	(void) events;
-	cntr_empty(fab_container(src, struct cntr_export, inbox.source));
+	cntr_empty(fab_container(bell, struct cntr_export, inbox.bell));
 }
 
 static void count(struct cntr_export *x, uint64_t *what)
@@ -382,7 +353,7 @@ int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp)
 	x->cntr = cntr;
 	x->peer = (struct fid_peer_cntr) { { FI_CLASS_PEER_CNTR, exp->context, &cntr_export_ops }, &cntr_owner_ops };
 	pthread_mutex_lock(&cntr->domain->join_lock);
-	ret = inbox_open(&x->inbox, cntr->engine, cntr_ready);
+	ret = inbox_open(&x->inbox, cntr->engine, cntr_rung);
 	pthread_mutex_unlock(&cntr->domain->join_lock);
 	if (ret) {
 		free(x);

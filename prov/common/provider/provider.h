@@ -183,6 +183,10 @@
  *   ready            The descriptor has the events asked for (level triggered). Pass
  *   poll             Try one non-blocking read without an event; true if it read anything. NULL: only `ready`. Pass
  *
+ * struct fab_bell: from fab_bell_open() to fab_bell_close(). Any thread rings it (fab_bell_ring()).
+ *
+ *   rung             The bell was rung, once or several times. Pass
+ *
  * struct fab_timer: from fab_timer_start() until it has fired or fab_timer_stop().
  *
  *   fire             Called once. May start the timer again. Pass

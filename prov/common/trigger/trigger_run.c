@@ -4,21 +4,16 @@
  */
 #include "common/trigger/trigger_work.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
-#include "base/sock.h"
 
 /* The ready list of an engine. Guarded by the engine's lock, except where a member says otherwise. */
 struct fab_ready {
 	struct fab_attached attached;	/* to the engine */
 	struct fab_list works;		/* linked by work.link, in the order in which they will begin; works.lock */
 	struct fab_flush flush;
-	struct fab_source source;	/* an eventfd for other engines; fd -1: there is only one engine */
+	struct fab_bell bell;		/* for other engines; closed if there is only one */
 	struct fab_domain *domain;
 };
 
@@ -72,12 +67,10 @@ static void ready_push(struct fab_work *work)
 /* Make the engine `to` run its ready list. The caller holds the lock of the engine `from`. */
 static void ready_knock(struct fab_engine *to, struct fab_engine *from)
 {
-	const uint64_t one = 1;
-
 	if (to == from)
 		fab_engine_flush_later(to, &ready_of(to)->flush);
 	else
-		(void) !fab_sock->write(ready_of(to)->source.fd, &one, sizeof(one));
+		fab_bell_ring(&ready_of(to)->bell);
 }
 
 /* Increment the completion counter of ended deferred work. The lock of the counter's engine is held. */
@@ -197,27 +190,9 @@ static void ready_flush(struct fab_flush *flush)
 	ready_run(fab_container(flush, struct fab_ready, flush));
 }
 
-static void ready_source(struct fab_source *source, uint32_t events)
+static void ready_rung(struct fab_bell *bell)
 {
-	uint64_t cnt;
-
-	(void) events;
-	(void) !fab_sock->read(source->fd, &cnt, sizeof(cnt));
-	ready_run(fab_container(source, struct fab_ready, source));
-}
-
-static int ready_open_source(struct fab_engine *engine, struct fab_ready *ready)
-{
-	int ret;
-
-	ready->source.fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (ready->source.fd < 0)
-		return -errno;
-	ready->source.ready = ready_source;
-	ret = fab_source_add(engine, &ready->source, EPOLLIN);
-	if (ret)
-		fab_sock_close(&ready->source.fd);
-	return ret;
+	ready_run(fab_container(bell, struct fab_ready, bell));
 }
 
 static void ready_free(struct fab_attached *attached)
@@ -225,8 +200,7 @@ static void ready_free(struct fab_attached *attached)
 	struct fab_ready *ready = fab_container(attached, struct fab_ready, attached);
 
 	fab_flush_cancel(&ready->flush);
-	fab_source_del(&ready->source);
-	fab_sock_close(&ready->source.fd);
+	fab_bell_close(&ready->bell);
 	free(ready);
 }
 
@@ -242,11 +216,10 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engin
 		return -FI_ENOMEM;
 	ready->attached.free = ready_free;
 	ready->domain = domain;
-	ready->source.fd = -1;
 	fab_list_init(&ready->works);
 	fab_flush_init(&ready->flush, ready_flush);
 	if (domain->engine_per_queue)
-		ret = ready_open_source(engine, ready);
+		ret = fab_bell_open(&ready->bell, engine, ready_rung);
 	if (ret)
 		free(ready);
 	else

@@ -301,10 +301,8 @@ static struct tcp_sep_slot *sep_slots_new(uint32_t cnt)
 {
 	struct tcp_sep_slot *slots = calloc(cnt, sizeof(*slots));
 
-	for (uint32_t i = 0; slots && i < cnt; i++) {
+	for (uint32_t i = 0; slots && i < cnt; i++)
 		fab_list_init(&slots[i].inbox);
-		slots[i].wake.fd = -1;
-	}
 	return slots;
 }
 

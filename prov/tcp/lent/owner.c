@@ -9,13 +9,9 @@
  */
 #include "tcp/lent/owner.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include "base/bits.h"
-#include "base/sock.h"
 #include "tcp/lent/exported.h"
 #include "tcp/params/params.h"
 
@@ -25,7 +21,7 @@ struct owner {
 	struct fid_peer_srx *srx;	/* borrowed */
 	struct fab_pool pool;		/* struct tcp_owned */
 	struct fab_list all;		/* struct tcp_owned.all */
-	struct fab_source source;	/* an eventfd, -1 until something waits */
+	struct fab_bell bell;		/* rung by the owner; opened when something waits */
 	pthread_mutex_t lock;		/* guards told, and what is noted in its entries; taken last */
 	struct fab_list told;		/* struct tcp_owned.told: the owner has called */
 };
@@ -190,14 +186,11 @@ static struct tcp_owned *owner_next_told(struct owner *owner)
 	return link ? fab_container(link, struct tcp_owned, told) : NULL;
 }
 
-static void owner_told_ready(struct fab_source *source, uint32_t events)
+static void owner_rung(struct fab_bell *bell)
 {
-	struct owner *owner = fab_container(source, struct owner, source);
+	struct owner *owner = fab_container(bell, struct owner, bell);
 	struct tcp_owned *owned;
-	uint64_t cnt;
 
-	(void) events;
-	(void) !fab_sock->read(source->fd, &cnt, sizeof(cnt));
 	while ((owned = owner_next_told(owner))) {
 		if (owned->discard)
 			owned_drop(owned);
@@ -211,7 +204,6 @@ static int owner_tell(struct fi_peer_rx_entry *entry, bool discard)
 {
 	struct tcp_owned *owned = entry->peer_context;
 	struct owner *owner = owned->owner;
-	const uint64_t one = 1;
 	bool gone;
 
 	pthread_mutex_lock(&owner->lock);
@@ -219,7 +211,7 @@ static int owner_tell(struct fi_peer_rx_entry *entry, bool discard)
 	if (!gone) {
 		owned->discard = discard;
 		fab_list_add_tail(&owner->told, &owned->told);
-		(void) !fab_sock->write(owner->source.fd, &one, sizeof(one));
+		fab_bell_ring(&owner->bell);
 	}
 	pthread_mutex_unlock(&owner->lock);
 	return gone && !discard ? -FI_ECONNRESET : 0;
@@ -247,20 +239,9 @@ static int owner_discard(struct fi_peer_rx_entry *entry)
 }
 
 /* From when on the owner may have to wake us. 0 or -FI_E*. */
-static int owner_open_source(struct owner *owner, struct fab_engine *engine)
+static int owner_open_bell(struct owner *owner, struct fab_engine *engine)
 {
-	int ret;
-
-	if (owner->source.fd >= 0)
-		return 0;
-	owner->source.fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (owner->source.fd < 0)
-		return -errno;
-	owner->source.ready = owner_told_ready;
-	ret = fab_source_add(engine, &owner->source, EPOLLIN);
-	if (ret)
-		fab_sock_close(&owner->source.fd);
-	return ret;
+	return fab_bell_is_open(&owner->bell) ? 0 : fab_bell_open(&owner->bell, engine, owner_rung);
 }
 
 static void owner_queue(struct tcp_owner *base, struct tcp_unexp *unexp, struct fi_peer_rx_entry *entry)
@@ -269,7 +250,7 @@ static void owner_queue(struct tcp_owner *base, struct tcp_unexp *unexp, struct 
 	struct fi_ops_srx_owner *ops = owner->srx->owner_ops;
 	struct tcp_owned *owned = NULL;
 
-	if (unexp && !owner_open_source(owner, unexp->ep->base.engine))
+	if (unexp && !owner_open_bell(owner, unexp->ep->base.engine))
 		owned = owned_new(owner, unexp->ep, entry, unexp->base.class);
 	if (!owned) {
 		ops->free_entry(entry);
@@ -373,7 +354,6 @@ int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context
 		return -FI_ENOMEM;
 	owner->base.ops = &owner_ops;
 	owner->srx = context->srx;
-	owner->source.fd = -1;
 	fab_pool_init(&owner->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_owned), .chunk_cnt = 16 });
 	fab_list_init(&owner->all);
 	fab_list_init(&owner->told);
@@ -390,8 +370,7 @@ void tcp_owner_close(struct tcp_owner *base)
 
 	if (!owner)
 		return;
-	fab_source_del(&owner->source);
-	fab_sock_close(&owner->source.fd);
+	fab_bell_close(&owner->bell);
 	pthread_mutex_destroy(&owner->lock);
 	fab_pool_fini(&owner->pool);
 	free(owner);

@@ -8,9 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include "base/sock.h"
 #include "tcp/peer/peers.h"
 #include "tcp/sock/sock.h"
 
@@ -71,15 +68,12 @@ static struct tcp_cm *sep_inbox_pop(struct tcp_sep *sep, struct tcp_sep_slot *sl
 	return link ? fab_container(link, struct tcp_cm, link) : NULL;
 }
 
-static void sep_wake_ready(struct fab_source *src, uint32_t events)
+static void sep_woken(struct fab_bell *wake)
 {
-	struct tcp_sep_slot *slot = fab_container(src, struct tcp_sep_slot, wake);
+	struct tcp_sep_slot *slot = fab_container(wake, struct tcp_sep_slot, wake);
 	struct tcp_ep *ctx = slot->open;
 	struct tcp_cm *cm;
-	uint64_t cnt;
 
-	(void) events;
-	fab_sock->read(src->fd, &cnt, sizeof(cnt));
 	while ((cm = sep_inbox_pop(ctx->context.sep, slot))) {
 		tcp_peer_requested(ctx->rdm.peers, cm);
 		tcp_cm_free(cm);
@@ -90,12 +84,11 @@ static void sep_wake_ready(struct fab_source *src, uint32_t events)
 static bool sep_pass_on(struct tcp_sep_slot *slot, struct tcp_cm *cm)
 {
 	struct tcp_cm *passed = tcp_cm_pass(cm, slot->live->base.engine);
-	const uint64_t one = 1;
 
 	if (!passed)
 		return false;
 	fab_list_add_tail(&slot->inbox, &passed->link);
-	fab_sock->write(slot->wake.fd, &one, sizeof(one));
+	fab_bell_ring(&slot->wake);
 	return true;
 }
 
@@ -132,19 +125,12 @@ int tcp_sep_live(struct tcp_ep *ctx)
 	if (tcp_ep_is_tx_ctx(ctx))
 		return 0;
 	if (ctx->base.domain->engine_per_queue) {
-		slot->wake = (struct fab_source) { .ready = sep_wake_ready,
-						   .fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
-		fab_list_init(&slot->wake.hot);
-		if (slot->wake.fd < 0)
-			return -errno;
 		fab_engine_lock(engine);
-		ret = fab_source_add(engine, &slot->wake, EPOLLIN);
+		ret = fab_bell_open(&slot->wake, engine, sep_woken);
 		fab_engine_unlock(engine);
 	}
-	if (ret) {
-		fab_sock_close(&slot->wake.fd);
+	if (ret)
 		return ret;
-	}
 	pthread_mutex_lock(&ctx->context.sep->lock);
 	slot->live = ctx;
 	pthread_mutex_unlock(&ctx->context.sep->lock);
@@ -163,10 +149,8 @@ void tcp_sep_leave(struct tcp_ep *ctx)
 	fab_engine_lock(engine);
 	while ((cm = sep_inbox_pop(ctx->context.sep, slot)))
 		tcp_cm_free(cm);
-	if (slot->wake.fd >= 0)
-		fab_source_del(&slot->wake);
+	fab_bell_close(&slot->wake);
 	fab_engine_unlock(engine);
-	fab_sock_close(&slot->wake.fd);
 }
 
 struct tcp_ep *tcp_sep_mate(const struct tcp_ep *ctx)

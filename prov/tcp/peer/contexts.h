@@ -21,7 +21,7 @@ struct tcp_sep_slot {
 	struct tcp_ep *open;		/* borrowed: from its opening to its close, or NULL */
 	struct tcp_ep *live;		/* receive context: requests may go to it; or NULL */
 	struct fab_list inbox;		/* struct tcp_cm.link: requests that came in on another engine; owned */
-	struct fab_source wake;		/* eventfd that tells live's engine of them; fd -1: all are on one engine */
+	struct fab_bell wake;		/* tells live's engine of them; closed: all are on one engine */
 };
 
 struct tcp_sep {
