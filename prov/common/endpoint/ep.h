@@ -40,8 +40,8 @@ struct fab_ep_bound {
 	struct fab_av *av;
 };
 
-/* Which completions the endpoint reports, and what they contain. Fixed once the endpoint is enabled, except `counted`: a
- * counter may be bound later. */
+/* Which completions the endpoint reports, and what they contain. Constant once the endpoint is enabled, except
+ * `counted`: a counter may be bound later. */
 struct fab_ep_report {
 	bool tx_selective, rx_selective;	/* bound with FI_SELECTIVE_COMPLETION */
 	bool tx_each;			/* each success writes an entry: there is a tx_cq, not bound with that flag */

@@ -9,7 +9,7 @@
  *
  * A counter may change in the middle of sending or parsing, and on another engine than the operation's. An operation
  * therefore never begins at the change itself; it becomes ready first. If the counter and the operation have the same
- * engine, a flush of that engine runs the ready list; otherwise an eventfd wakes the operation's engine. There are
+ * engine, a flush of that engine runs the ready list; otherwise a bell wakes the operation's engine. There are
  * several engines only with FI_THREAD_COMPLETION. A counter that is bound to an endpoint stays on its engine then; any
  * other counter moves to the engine of the operation that names it.
  *
