@@ -36,7 +36,7 @@ static int on_stderr;			/* FI_EXPLAIN; constant after fab_explain_init() */
 void fab_explain_init(void)
 {
 	fi_param_define(NULL, "explain", FI_PARAM_BOOL,
-			"Write to stderr, for each fi_getinfo(), why entries of providers do not fit (default: no)");
+			"Write to stderr, for each fi_getinfo(), why entries of providers do not match (default: no)");
 	fi_param_get_bool(NULL, "explain", &on_stderr);
 }
 
@@ -74,7 +74,7 @@ static void put_call(struct fab_strbuf *sb, uint32_t version, const char *node, 
 	fab_strbuf_printf(sb, "fi_getinfo(%u.%u, node %s, service %s, flags [ ", FI_MAJOR(version), FI_MINOR(version),
 			  node ? node : "(null)", service ? service : "(null)");
 	fab_names_put(sb, FAB_TYPE_GETINFO_FLAGS, flags);
-	fab_strbuf_printf(sb, " ]): %s", ret ? fi_strerror(-ret) : "found something; these do not fit");
+	fab_strbuf_printf(sb, " ]): %s", ret ? fi_strerror(-ret) : "found entries; these do not match");
 }
 
 /* Append the call and its reasons. */

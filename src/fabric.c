@@ -74,7 +74,7 @@ FAB_EXPORT int fab_fabric_1_1(struct fi_fabric_attr *attr, struct fid_fabric **f
 	prov = fab_registry_find(attr->prov_name);
 	if (!prov) {
 		FAB_ERROR("fi_fabric: there is no provider %s%s%s", attr->prov_name,
-			  *fab_registry_left_out() ? "; FI_PROVIDER leaves out " : "", fab_registry_left_out());
+			  *fab_registry_left_out() ? "; FI_PROVIDER excludes " : "", fab_registry_left_out());
 		return -FI_ENODEV;
 	}
 	ret = prov->fabric(attr, fabric, context);
@@ -127,7 +127,8 @@ FAB_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t at
 	size_t i;
 
 	if (!name || !fid || attr || attr_len) {
-		FAB_ERROR("fi_open: name and fid must be there, attr and attr_len not: no object has attributes");
+		FAB_ERROR("fi_open: name and fid must be given; attr must be NULL and attr_len 0, because no object "
+			  "has attributes");
 		return -FI_EINVAL;
 	}
 	if (FI_VERSION_LT(fi_version(), version))

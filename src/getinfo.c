@@ -52,13 +52,13 @@ static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 static int check_call(uint32_t version, uint64_t flags, struct fi_info **info)
 {
 	if (!info) {
-		FAB_ERROR("fi_getinfo: info is NULL: there is no place for the answer");
+		FAB_ERROR("fi_getinfo: info is NULL; pass a pointer for the result");
 		return -FI_EINVAL;
 	}
 	*info = NULL;
 	if (FI_VERSION_LT(fi_version(), version)) {
-		FAB_ERROR("fi_getinfo: the caller asks for API %u.%u, this library has %u.%u", FI_MAJOR(version),
-			  FI_MINOR(version), FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+		FAB_ERROR("fi_getinfo: the caller asks for API %u.%u; this library supports up to %u.%u",
+			  FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 		return -FI_ENOSYS;
 	}
 	if (flags & ~KNOWN_FLAGS) {
@@ -125,7 +125,7 @@ static bool may_ask(struct query *query, const struct fi_provider *prov)
 		return false;
 	}
 	if (!getinfo_is_meant(query, query->user_list, prov->name)) {
-		fab_reasons_add_skipped(prov, "FI_PROVIDER", query->user_list, "wants it under another one only");
+		fab_reasons_add_skipped(prov, "FI_PROVIDER", query->user_list, "needs another name");
 		return false;
 	}
 	return is_new_enough(prov, "version", query->version, "API", prov->fi_version) &&

@@ -85,14 +85,16 @@ static int parse_level(const char *word, int *level)
 static void define_params(void)
 {
 	fi_param_define(NULL, "log_interval", FI_PARAM_INT,
-			"Least time in ms between two lines of one rate-limited message (default: %d)",
+			"Shortest time between two lines of one rate-limited message, milliseconds (default: %d)",
 			DEFAULT_INTERVAL_MS);
 	fi_param_define(NULL, "log_level", FI_PARAM_STRING,
-			"How much is logged: silent, error, warn, trace, info or debug (default: warn)");
+			"Log level: silent, error, warn, trace, info or debug (default: warn)");
 	fi_param_define(NULL, "log_prov", FI_PARAM_STRING,
-			"Providers that may log, separated by commas; ^ in front: all but these (default: all)");
+			"Providers that may log, separated by commas; with ^ in front, all providers except these "
+			"(default: all)");
 	fi_param_define(NULL, "log_subsys", FI_PARAM_STRING,
-			"Subsystems that may log, separated by commas; ^ in front: all but these (default: all)");
+			"Subsystems that may log, separated by commas; with ^ in front, all subsystems except these "
+			"(default: all)");
 }
 
 /* Called once. */
@@ -112,7 +114,7 @@ static void read_settings(void)
 	own.interval_ms = (uint64_t) fab_max(interval_ms, 0);
 	atomic_store_explicit(&settings, &own, memory_order_release);
 	if (ret)
-		FAB_WARN("FI_LOG_LEVEL=%.40s is no level, warn is used: it is to be one of silent, error, warn, trace, "
+		FAB_WARN("FI_LOG_LEVEL=%.40s is unknown, warn is used; the levels are silent, error, warn, trace, "
 			 "info, debug", level);
 }
 

@@ -181,7 +181,7 @@ static int param_open_file(void)
 	if (S_ISDIR(st.st_mode))
 		file.error = EISDIR;
 	else if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3))
-		file.fault = "it is no regular file";
+		file.fault = "it is not a regular file";
 	close(fd);
 	return -1;
 }
@@ -286,12 +286,12 @@ static void param_report(void)
 		FAB_WARN("configuration file %s is not used: %s", fab_param_path,
 			 file.fault ? file.fault : fi_strerror(file.error));
 	if (file.cut)
-		FAB_WARN("configuration file %s is longer than %d bytes: nothing behind line %u is used",
+		FAB_WARN("configuration file %s is longer than %d bytes: the lines after line %u are ignored",
 			 fab_param_path, MAX_FILE_LEN, file.last_number);
 	for (i = 0; i < file.line_cnt; i++)
 		if (!file.lines[i].name)
-			FAB_WARN("%s:%u: \"%.60s\" is ignored: a line is to be FI_NAME = value", fab_param_path,
-				 file.lines[i].number, file.lines[i].value);
+			FAB_WARN("%s:%u: \"%.60s\" is ignored: a line must have the form FI_NAME = value",
+				 fab_param_path, file.lines[i].number, file.lines[i].value);
 }
 
 void fab_param_report(void)
@@ -452,9 +452,9 @@ static const char *type_words(enum fi_param_type type)
 {
 	switch (type) {
 	case FI_PARAM_INT:
-		return "a whole number, with k, m or g behind it for so many KiB, MiB or GiB";
+		return "a whole number, with k, m or g behind it for KiB, MiB or GiB";
 	case FI_PARAM_SIZE_T:
-		return "a whole number from 0, with k, m or g behind it for so many KiB, MiB or GiB";
+		return "a whole number from 0, with k, m or g behind it for KiB, MiB or GiB";
 	case FI_PARAM_BOOL:
 		return "0/1, on/off, true/false or yes/no";
 	default:
@@ -498,7 +498,7 @@ FAB_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 
 	/* a parameter, once defined, lives as long as the library */
 	if (ret == -FI_EINVAL)
-		FAB_WARN("%s=%s is not used: it is to be %s", env_name, param->value, type_words(param->type));
+		FAB_WARN("%s=%s is not used: the value must be %s", env_name, param->value, type_words(param->type));
 	return ret;
 }
 

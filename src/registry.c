@@ -74,14 +74,14 @@ static void leave_out(const char *name)
 static bool find_fault(const struct fi_provider *prov, struct fab_strbuf *fault)
 {
 	if (!prov)
-		fab_strbuf_puts(fault, "it has nothing to offer (its entry point returned NULL)");
+		fab_strbuf_puts(fault, "its entry point returned NULL");
 	else if (!prov->name || !*prov->name)
 		fab_strbuf_puts(fault, "it has no name");
 	else if (!prov->getinfo || !prov->fabric)
 		fab_strbuf_puts(fault, "it lacks getinfo() or fabric()");
 	else if (prov->fi_version < FI_VERSION(1, 0) ||
 		 FI_VERSION_LT(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), prov->fi_version))
-		fab_strbuf_printf(fault, "it was written for API %u.%u, this library has 1.0 to %d.%d",
+		fab_strbuf_printf(fault, "it was written for API %u.%u; this library supports 1.0 to %d.%d",
 				  FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version), FI_MAJOR_VERSION,
 				  FI_MINOR_VERSION);
 	return fault->len;
@@ -180,7 +180,7 @@ int fab_registry_add(struct fi_provider *prov, void *dso, const char *source, bo
 	}
 	place = find_place(prov->name);
 	if (*place && !strcasecmp((*place)->prov->name, prov->name) && !wins(prov, preferred, *place)) {
-		FAB_INFO("provider %s of %s, version %u.%u, is not used: there is another, version %u.%u", prov->name,
+		FAB_INFO("provider %s of %s, version %u.%u, is not used: another one has version %u.%u", prov->name,
 			 source, FI_MAJOR(prov->version), FI_MINOR(prov->version),
 			 FI_MAJOR((*place)->prov->version), FI_MINOR((*place)->prov->version));
 		dismiss(prov, dso);
@@ -349,11 +349,12 @@ void fab_registry_init(void)
 	char *path = NULL;
 
 	fi_param_define(NULL, "provider", FI_PARAM_STRING,
-			"Providers to use, separated by commas; ^ in front: all but these (default: all)");
+			"Providers to use, separated by commas; with ^ in front, all providers except these (default: "
+			"all)");
 	fi_param_define(NULL, "provider_path", FI_PARAM_STRING,
-			"Folders to load providers (*-" FI_LIB_SUFFIX ") from, separated by colons. @ in front: of two "
-			"providers with one name the first found is taken, not the one of higher version. +FILE for a "
-			"folder: this provider is taken in any case (default: %s)", FAB_PROVIDER_DIR);
+			"Folders to load providers (*-" FI_LIB_SUFFIX ") from, separated by colons. With @ in front, "
+			"the first of two providers with the same name is used, not the one with the higher version. "
+			"+FILE in place of a folder: this provider is always used (default: %s)", FAB_PROVIDER_DIR);
 	fi_param_get_str(NULL, "provider", &filter);
 	fi_param_get_str(NULL, "provider_path", &path);
 	load_dsos();

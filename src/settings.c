@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NO_DEVICE_MEMORY	"memory of devices (FI_HMEM) is not offered"
-#define NO_CACHE		"there is no cache of registrations"
+#define NO_DEVICE_MEMORY	"device memory (FI_HMEM) is not supported"
+#define NO_CACHE		"there is no registration cache"
 
 /* Parameters of upstream's core, without the "FI_" of their variables. */
 static const struct {
@@ -23,8 +23,8 @@ static const struct {
 	enum fi_param_type type;
 	const char *why;
 } core[] = {
-	{ "av_remove_cleanup", FI_PARAM_BOOL, "fi_av_remove() always lets the connection go" },
-	{ "fork_unsafe", FI_PARAM_BOOL, "no provider asks for more than what the kernel does when a process forks" },
+	{ "av_remove_cleanup", FI_PARAM_BOOL, "fi_av_remove() always closes the connection" },
+	{ "fork_unsafe", FI_PARAM_BOOL, "no provider needs more at a fork than the kernel does" },
 	{ "hmem", FI_PARAM_STRING, NO_DEVICE_MEMORY },
 	{ "hmem_cuda_enable_xfer", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hmem_cuda_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
@@ -34,7 +34,7 @@ static const struct {
 	{ "hmem_rocr_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hmem_synapseai_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hmem_ze_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hook", FI_PARAM_STRING, "there are no providers that hook into others" },
+	{ "hook", FI_PARAM_STRING, "there are no hook providers" },
 	{ "log_location", FI_PARAM_BOOL, "each line of log names its function and line" },
 	{ "log_location_mode", FI_PARAM_STRING, "each line of log names its function and line" },
 	{ "mr_cache_max_count", FI_PARAM_SIZE_T, NO_CACHE },
@@ -43,8 +43,8 @@ static const struct {
 	{ "mr_cuda_cache_monitor_enabled", FI_PARAM_BOOL, NO_CACHE },
 	{ "mr_rocr_cache_monitor_enabled", FI_PARAM_BOOL, NO_CACHE },
 	{ "mr_ze_cache_monitor_enabled", FI_PARAM_BOOL, NO_CACHE },
-	{ "offload_coll_provider", FI_PARAM_STRING, "an endpoint's own provider carries out its collectives" },
-	{ "perf_cntr", FI_PARAM_STRING, "there is no hook that counts" },
+	{ "offload_coll_provider", FI_PARAM_STRING, "the endpoint's own provider executes its collectives" },
+	{ "perf_cntr", FI_PARAM_STRING, "there is no hook provider that counts" },
 	{ "universe_size", FI_PARAM_SIZE_T, "tables of peers grow as needed" },
 };
 
@@ -53,15 +53,15 @@ static const struct {
 	const char *prefix;
 	const char *why;
 } families[] = {
-	{ "FI_NET_", "upstream's net is tcp here: FI_TCP_" },
-	{ "FI_OFI_RXM_", "fi_rxm(7) has those of ofi_rxm" },
-	{ "FI_OFI_RXD_", "datagrams made reliable are those of tcp" },
-	{ "FI_OFI_MRAIL_", "there is no provider of several rails" },
-	{ "FI_SHM_", "peers on one host are reached by tcp" },
-	{ "FI_TCP_", "fi_tcp(7) has those of tcp" },
-	{ "FI_UDP_", "fi_udp(7) has those of udp" },
-	{ "FI_SOCKETS_", "fi_sockets(7) has those of sockets" },
-	{ "FI_VERBS_", "fi_verbs(7) has those of verbs, if that is in use" },
+	{ "FI_NET_", "upstream's provider net is called tcp here: use FI_TCP_" },
+	{ "FI_OFI_RXM_", "fi_rxm(7) lists the parameters of ofi_rxm" },
+	{ "FI_OFI_RXD_", "there is no provider rxd; use tcp" },
+	{ "FI_OFI_MRAIL_", "there is no provider mrail" },
+	{ "FI_SHM_", "there is no provider shm; tcp connects processes of one host" },
+	{ "FI_TCP_", "fi_tcp(7) lists the parameters of tcp" },
+	{ "FI_UDP_", "fi_udp(7) lists the parameters of udp" },
+	{ "FI_SOCKETS_", "fi_sockets(7) lists the parameters of sockets" },
+	{ "FI_VERBS_", "fi_verbs(7) lists the parameters of verbs, if that provider is loaded" },
 };
 
 void fab_settings_define(void)
@@ -83,11 +83,11 @@ static void report_unknown(const char *env_name)
 {
 	for (size_t i = 0; i < fab_countof(families); i++) {
 		if (!strncmp(env_name, families[i].prefix, strlen(families[i].prefix))) {
-			FAB_INFO("%s is set, and nobody reads it: %s", env_name, families[i].why);
+			FAB_INFO("%s is set, but no provider reads it: %s", env_name, families[i].why);
 			return;
 		}
 	}
-	FAB_INFO("%s is set, and nobody reads it; fi_info -e lists what is read", env_name);
+	FAB_INFO("%s is set, but no provider reads it; fi_info -e lists all parameters", env_name);
 }
 
 void fab_settings_report(void)

@@ -260,7 +260,7 @@ void fab_reasons_put(const struct fab_reasons *reasons, struct fab_strbuf *sb)
 		fab_strbuf_putc(sb, '\n');
 	}
 	if (reasons->lost)
-		fab_strbuf_printf(sb, "  and %zu more, for which there was no room\n", reasons->lost);
+		fab_strbuf_printf(sb, "  and %zu more, which did not fit\n", reasons->lost);
 }
 
 /* Log one provider, whose reasons are those from start to end: its nearest entry, and how many more it has. */
@@ -284,7 +284,7 @@ static void log_provider(const struct fab_reasons *reasons, size_t start, size_t
 	for (i = entry_end; i < end; i = run_end(reasons, i, same_entry))
 		other_cnt++;
 	if (other_cnt)
-		fab_strbuf_printf(&sb, " (of %zu other entries none is nearer; FI_EXPLAIN=1 lists all)", other_cnt);
+		fab_strbuf_printf(&sb, " (%zu other entries are not nearer; FI_EXPLAIN=1 lists all)", other_cnt);
 	FAB_WARN("%s", line);
 }
 
@@ -301,7 +301,8 @@ static void log_skipped(const struct fab_reasons *reasons)
 		put_reason(&sb, &reasons->list[i]);
 		fab_strbuf_putc(&sb, ')');
 	}
-	FAB_WARN("fi_getinfo: no provider was asked; left out: %s", reasons->cnt ? line : "none, since there is none");
+	FAB_WARN("fi_getinfo: no provider was asked; left out: %s", reasons->cnt ? line : "none, because no provider "
+		 "is loaded");
 }
 
 void fab_reasons_log(const struct fab_reasons *reasons)

@@ -65,7 +65,7 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 	size_t want;
 
 	if (!tx || tx->what != RXM_TX_PACKET || tx->buf->pkt.ctrl.type != RXM_ATOMIC || len < sizeof(rsp)) {
-		rxm_conn_broken(conn, "the result of an atomic that was not asked for");
+		rxm_conn_broken(conn, "the result of an atomic that was not requested");
 		return;
 	}
 	memcpy(&rsp, pkt->data, sizeof(rsp));

@@ -100,7 +100,7 @@ void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt)
 	int err = rxm_wire_err(pkt->ctrl.ctrl_data);
 
 	if (!conn->coll) {
-		rxm_conn_broken(conn, "word of a collective, though it was told that there are none");
+		rxm_conn_broken(conn, "a message of a collective, although this endpoint has none");
 		return;
 	}
 	fab_coll_aborted(coll, conn->peer->fi_addr, pkt->op.tag, err ? err : FI_ECONNABORTED);

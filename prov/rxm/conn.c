@@ -331,7 +331,7 @@ static enum verdict conn_decide(struct rxm_peer *peer, const union fab_sockaddr 
 	}
 	/* another life of the peer: whoever was there before is gone */
 	if (conn->peer_id != req->conn_id) {
-		rxm_conn_fail(conn, FI_ECONNRESET, "the peer has started anew");
+		rxm_conn_fail(conn, FI_ECONNRESET, "the peer has restarted");
 		return ACCEPT;
 	}
 	return REFUSE;
@@ -350,22 +350,22 @@ static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *
 		fab_addr_to_str(&full.sa, text, sizeof(text));
 	fab_addr_condense(&full, from);
 	if (from->sa.sa_family != ep->addr.sa.sa_family || len < sizeof(*req)) {
-		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with %zu bytes is none of " RXM_LAYER "; it is refused\n",
-			 text, len);
+		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with %zu bytes is not one of " RXM_LAYER
+			 "; it is refused\n", text, len);
 		return false;
 	}
 	memcpy(req, data, sizeof(*req));
 	fab_addr_set_port(&from->sa, req->port);
 	if (req->version != RXM_CM_VERSION || req->endian != RXM_ENDIAN || req->ctrl_version != RXM_CTRL_VERSION ||
 	    !req->port) {
-		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s has version %u.%u and byte order %u, this end %u.%u and "
-			 "%u; it is refused\n", text, req->version, req->ctrl_version, req->endian, RXM_CM_VERSION,
+		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s has version %u.%u and byte order %u, this end has %u.%u "
+			 "and %u; it is refused\n", text, req->version, req->ctrl_version, req->endian, RXM_CM_VERSION,
 			 RXM_CTRL_VERSION, RXM_ENDIAN);
 		return false;
 	}
 	if (req->eager_limit != rxm_params.buffer_size) {
-		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with packets of %u bytes, here they have %zu: let "
-			 "FI_OFI_RXM_BUFFER_SIZE be the same at both ends; it is refused\n", text, req->eager_limit,
+		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s has packets of %u bytes, this end %zu: it is refused; set "
+			 "FI_OFI_RXM_BUFFER_SIZE to the same value at both ends\n", text, req->eager_limit,
 			 rxm_params.buffer_size);
 		return false;
 	}
@@ -468,7 +468,7 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
 		set_window(conn, rsp.ext, rsp.rx_size);
 	}
 	if (over_already(conn))
-		rxm_conn_fail(conn, FI_ECONNRESET, "it ended as soon as it was made");
+		rxm_conn_fail(conn, FI_ECONNRESET, "it ended as soon as it was established");
 	if (conn->state != RXM_CONN_DOWN && conn->state != RXM_CONN_UP)
 		conn_up(conn);
 }
@@ -477,8 +477,8 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
  * being made end by their deadline. */
 static void lose_events(struct rxm_poller *poller)
 {
-	RXM_WARN(FI_LOG_EP_CTRL, "no memory for an event of a connection below: endpoints make no more connections; "
-		 "close them and open others\n");
+	RXM_WARN(FI_LOG_EP_CTRL, "no memory for an event of a connection below: endpoints open no more connections; "
+		 "close them and open new ones\n");
 	poller->eq_lost = true;
 	fab_source_mod(&poller->eq_src, 0);
 }
@@ -522,7 +522,7 @@ static void conn_failed(struct rxm_poller *poller)
 	if (conn->state == RXM_CONN_CONNECTING && entry.err == FI_ECONNREFUSED && entry.err_data_size >= sizeof(*rej) &&
 	    rej->version == RXM_CM_VERSION && rej->reason == RXM_REJECT_ALREADY) {
 		rxm_conn_end(conn, FI_EAGAIN, "the peer connects, or has not seen the end of an older connection yet");
-		rxm_peer_again(peer, FI_ETIMEDOUT, "it refuses to connect since it believes to be connected");
+		rxm_peer_again(peer, FI_ETIMEDOUT, "it refuses, because it believes that it is connected");
 		return;
 	}
 	snprintf(why, sizeof(why),
@@ -589,7 +589,7 @@ static void check_deadlines(struct fab_timer *timer)
 			continue;
 		if (now >= conn->deadline_ns) {
 			conn_fail(conn, FI_ETIMEDOUT,
-			     "the connection was not made in time (FI_OFI_RXM_CONNECT_TIMEOUT)", true);
+			     "the connection was not established in time (FI_OFI_RXM_CONNECT_TIMEOUT)", true);
 			next = ep->conns.next;
 			continue;
 		}

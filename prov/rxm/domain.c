@@ -300,8 +300,8 @@ int rxm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid,
 	if (!fabric)
 		return -FI_ENOMEM;
 	if (!attr->prov_name || !take_below_name(attr->prov_name, fabric->below_name)) {
-		RXM_WARN(FI_LOG_FABRIC, "fi_fabric: prov_name is %s: it names no provider to be over, as tcp;" RXM_LAYER
-			 " does; pass an info of fi_getinfo()\n", attr->prov_name ? attr->prov_name : "NULL");
+		RXM_WARN(FI_LOG_FABRIC, "fi_fabric: prov_name is %s: it lacks the provider below, as in tcp;" RXM_LAYER
+			 "; pass an info of fi_getinfo()\n", attr->prov_name ? attr->prov_name : "NULL");
 		goto free_fabric;
 	}
 	low.prov_name = fabric->below_name;

@@ -179,7 +179,7 @@ static struct rxm_part *part_new(struct rxm_in *in)
 	struct fab_rx *rx;
 
 	if (conn->part_cnt == RXM_PARTS_MAX) {
-		rxm_conn_broken(conn, "more messages in segments at once than anybody sends");
+		rxm_conn_broken(conn, "too many messages in segments at once");
 		return NULL;
 	}
 	part = calloc(1, sizeof(*part));

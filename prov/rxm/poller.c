@@ -83,8 +83,9 @@ static void lose(struct rxm_poller *poller, int err)
 {
 	struct fab_list *link;
 
-	RXM_WARN(FI_LOG_CQ, "the completion queue below has failed: %s; what is outstanding on endpoints of this queue "
-		 "ends with that, and they take no more: close them and open others\n", fi_strerror(err));
+	RXM_WARN(FI_LOG_CQ, "the completion queue below has failed: %s; all outstanding operations on endpoints of "
+		 "this queue end with that error, and the endpoints accept no more: close them and open new ones\n",
+		 fi_strerror(err));
 	poller->lost = err;
 	fab_source_mod(&poller->cq_src, 0);
 	fab_list_for_each(&poller->eps, link)
@@ -240,8 +241,8 @@ static void wake_sleepers(struct rxm_poller *poller)
 		ret = add_source(poller, &poller->eq->fid, &poller->eq_src, !poller->eq_lost);
 	poller->wakes = !ret;
 	if (ret && !poller->look.when_ns)
-		RXM_WARN(FI_LOG_CQ, "the descriptors of queues below cannot be waited for: %s; who sleeps looks every "
-			 "%d ms\n", fi_strerror(-ret), LOOK_MS);
+		RXM_WARN(FI_LOG_CQ, "the descriptors of the queues below cannot be polled: %s; sleeping threads look "
+			 "every %d ms\n", fi_strerror(-ret), LOOK_MS);
 	if (ret)
 		fab_timer_start(poller->engine, &poller->look, fab_now_ns() + LOOK_MS * 1000000ULL);
 }

@@ -32,43 +32,44 @@ struct fi_provider rxm_prov = {
 
 static const struct fab_param params[] = {
 	{ "buffer_size", FI_PARAM_SIZE_T, &rxm_params.buffer_size, 1024, 1 << 20,
-	  "Largest message that goes in one packet, bytes; both ends have to agree (default: 16384)" },
+	  "Largest message that is sent in one packet, bytes; both ends need the same value (default: 16384)" },
 	{ "sar_limit", FI_PARAM_SIZE_T, &rxm_params.sar_limit, 0, 1 << 24,
-	  "Largest message that goes in several packets, bytes; longer ones stay with the sender until they are "
-	  "received (default: 131072)" },
+	  "Largest message that is sent in several packets, bytes; longer ones are announced and stay with the sender "
+	  "until a receive takes them (default: 131072)" },
 	{ "tx_size", FI_PARAM_SIZE_T, &rxm_params.tx_size, 1, RXM_SIZE_MAX,
-	  "Operations that may be outstanding on an endpoint that does not ask for another number; beyond them "
+	  "Default of tx_attr->size, the number of operations that may be outstanding on an endpoint; further ones get "
 	  "-FI_EAGAIN (default: 1024)" },
 	{ "rx_size", FI_PARAM_SIZE_T, &rxm_params.rx_size, 1, RXM_SIZE_MAX,
-	  "Receives that may be posted to an endpoint that does not ask for another number; beyond them -FI_EAGAIN "
-	  "(default: 4096)" },
+	  "Default of rx_attr->size, the number of receives that may be posted to an endpoint; further ones get "
+	  "-FI_EAGAIN (default: 4096)" },
 	{ "msg_rx_size", FI_PARAM_SIZE_T, &rxm_params.conn_rx, 16, 4096,
-	  "Packets that a peer may have under way to this end (default: 64)" },
+	  "Receives that each connection posts, and so the packets that a peer may send before they are processed "
+	  "(default: 64)" },
 	{ "use_rndv_write", FI_PARAM_BOOL, &rxm_params.rndv_write, 0, 1,
-	  "Let the sender write long messages into the receive buffer, in place of reading them from the sender; where "
-	  "the peer runs this library too (default: off)" },
+	  "The sender writes long messages into the receive buffer, instead of the receiver reading them; only with "
+	  "peers that run this library too (default: off)" },
 	{ "connect_timeout", FI_PARAM_INT, &rxm_params.connect_timeout_ms, 1, 3600000,
-	  "Longest wait for a peer to accept a connection, who may be busy with other things, milliseconds; the "
-	  "provider below knows earlier of one that is not there (default: 600000)" },
+	  "Longest wait for a busy peer to accept a connection, milliseconds; the provider below reports a peer that "
+	  "does not exist earlier (default: 600000)" },
 	{ "holdoff", FI_PARAM_INT, &rxm_params.holdoff_ms, 0, 3600000,
-	  "After a failed connect, further operations to that peer fail at once for so long, milliseconds (default: "
-	  "1000)" },
+	  "Time after a failed connect during which operations to that peer fail at once, milliseconds "
+	  "(default: 1000)" },
 
 	{ "msg_tx_size", FI_PARAM_SIZE_T, NULL, 0, 0,
-	  "the provider below says how many operations it takes" },
-	{ "comp_per_progress", FI_PARAM_INT, NULL, 0, 0, "a pass takes all completions that there are" },
-	{ "use_srx", FI_PARAM_BOOL, NULL, 0, 0, "each connection has receives of its own" },
+	  "the provider below sets the number of its operations" },
+	{ "comp_per_progress", FI_PARAM_INT, NULL, 0, 0, "a progress pass reads all completions" },
+	{ "use_srx", FI_PARAM_BOOL, NULL, 0, 0, "each connection posts its own receives" },
 	{ "cm_progress_interval", FI_PARAM_INT, NULL, 0, 0,
 	  "connections are looked after when something comes" },
 	{ "cq_eq_fairness", FI_PARAM_INT, NULL, 0, 0, "connections are looked after when something comes" },
 	{ "data_auto_progress", FI_PARAM_BOOL, NULL, 0, 0, "ask for FI_PROGRESS_AUTO" },
 	{ "def_wait_obj", FI_PARAM_STRING, NULL, 0, 0, "the wait object below is a descriptor" },
 	{ "def_tcp_wait_obj", FI_PARAM_STRING, NULL, 0, 0, "the wait object below is a descriptor" },
-	{ "enable_direct_send", FI_PARAM_BOOL, NULL, 0, 0, "memory that need not be registered is sent from "
-	  "where it is" },
-	{ "enable_passthru", FI_PARAM_BOOL, NULL, 0, 0, "every message has a packet" },
+	{ "enable_direct_send", FI_PARAM_BOOL, NULL, 0, 0, "memory that need not be registered is always sent without "
+	  "a copy" },
+	{ "enable_passthru", FI_PARAM_BOOL, NULL, 0, 0, "every message has a packet header" },
 	{ "detect_hmem_iface", FI_PARAM_BOOL, NULL, 0, 0, "there is no device memory" },
-	{ "rescan", FI_PARAM_BOOL, NULL, 0, 0, "interfaces are looked up at each call" },
+	{ "rescan", FI_PARAM_BOOL, NULL, 0, 0, "each call of fi_getinfo looks up the interfaces" },
 };
 
 /* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */

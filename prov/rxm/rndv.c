@@ -98,7 +98,8 @@ void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id, int 
 
 	if (err && !conn->ext) {
 		/* its answers have no room for that: what it waits for ends with the connection */
-		rxm_conn_fail(conn, err, "a transfer of the peer's failed here, which it can be told in no other way");
+		rxm_conn_fail(conn, err, "a transfer of the peer failed here, and its library has no other way to "
+			      "report that");
 		return;
 	}
 	tx = rxm_tx_new(conn->ep, RXM_TX_PACKET);
@@ -158,7 +159,7 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 
 	if (!send || !send->user_cnt || send->writing || len < sizeof(rndv) || !pkt->op.size ||
 	    pkt->op.size > send->len) {
-		rxm_conn_broken(conn, "asks for a message to be written that was not announced");
+		rxm_conn_broken(conn, "asks for a message that was not announced");
 		return;
 	}
 	memcpy(&rndv, pkt->data, sizeof(rndv));
@@ -169,7 +170,7 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 	}
 	if (rndv.count > RXM_IOV_MAX || !read_rndv(tx, &rndv, pkt->op.size)) {
 		rxm_tx_free(conn->ep, tx);
-		rxm_conn_broken(conn, "has less room for a message than it says");
+		rxm_conn_broken(conn, "has less room for a message than it announced");
 		return;
 	}
 	tx->msg_id = pkt->ctrl.msg_id;

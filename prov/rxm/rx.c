@@ -100,7 +100,7 @@ static void take_answer(struct rxm_in *in, uint64_t bit)
 	int err = in->conn->ext ? rxm_wire_err(in->pkt->ctrl.ctrl_data) : 0;
 
 	if (!tx || tx->what != RXM_TX_PACKET || !(bit & 1ULL << tx->buf->pkt.ctrl.type) || tx->writing)
-		rxm_conn_broken(in->conn, "an answer to what was not asked");
+		rxm_conn_broken(in->conn, "an answer without a request");
 	else
 		rxm_tx_told(tx, err);
 }
@@ -125,7 +125,7 @@ static bool spends(struct rxm_conn *conn, enum rxm_load load)
 {
 	if (!conn->ext || load == RXM_FREE || ++conn->credit[load].unpaid <= RXM_WINDOW(conn->rx_cnt))
 		return true;
-	rxm_conn_broken(conn, "more packets than it was given credit for");
+	rxm_conn_broken(conn, "more packets than its credit");
 	return false;
 }
 
@@ -160,7 +160,7 @@ static enum rxm_load dispatch(struct rxm_in *in)
 		return RXM_ASKS;
 	case RXM_WRITTEN:
 		if (!in->conn->ext)
-			rxm_conn_broken(in->conn, "word of a remote write, of which it knows nothing");
+			rxm_conn_broken(in->conn, "a notice of a remote write, although it does not support those");
 		else if ((pkt->op.flags & RXM_FLAG_CQ_DATA) && was_written(in->conn->ep, pkt))
 			rxm_rx_written(in->conn->ep, pkt->op.data, pkt->op.size);
 		rxm_msg_acknowledge(in->conn, in->conn->ext && (pkt->op.flags & RXM_FLAG_ACK), pkt->ctrl.msg_id);

@@ -83,14 +83,14 @@ static int group_check_join(const struct udp_ep *ep, const void *addr, uint64_t 
 	if (*flags & ~(FI_SEND | FI_RECV))
 		return group_refuse("flags other than FI_SEND and FI_RECV", FI_EBADFLAGS);
 	if (*flags & ~can)
-		return group_refuse("the endpoint was opened without the direction of FI_SEND or FI_RECV that is asked "
-				    "for", FI_EINVAL);
+		return group_refuse("the endpoint was opened without the requested direction (FI_SEND or FI_RECV)",
+				    FI_EINVAL);
 	if (!ep->base.bound.eq)
 		return group_refuse("bind an event queue to the endpoint first", FI_ENOEQ);
 	if (!ep->base.enabled || ep->closing)
 		return group_refuse("the endpoint is not enabled", FI_EOPBADSTATE);
 	if (!addr)
-		return group_refuse("addr is NULL; it is the socket address of a group", FI_EINVAL);
+		return group_refuse("addr is NULL; pass the socket address of a group", FI_EINVAL);
 	if (!*flags)
 		*flags = can;
 	return 0;
@@ -100,7 +100,7 @@ static int check_addr(const union fab_sockaddr *addr)
 {
 	if (is_multicast(addr) && fab_addr_port(&addr->sa))
 		return 0;
-	return group_refuse("the address is not that of a multicast group (224.0.0.0/4, ff00::/8) with a port",
+	return group_refuse("the address is not one of a multicast group (224.0.0.0/4, ff00::/8) with a port",
 			    FI_EINVAL);
 }
 

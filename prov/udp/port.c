@@ -40,7 +40,7 @@ static void port_tell(struct udp_ep *ep, int err, const union fab_sockaddr *dest
 	char text[FAB_ADDR_STRLEN];
 
 	fab_addr_to_str(&dest->sa, text, sizeof(text));
-	FI_LOG(&udp_prov, level, FI_LOG_EP_DATA, "a datagram to %s did not arrive: %s (the network says so, ICMP)%s\n",
+	FI_LOG(&udp_prov, level, FI_LOG_EP_DATA, "a datagram to %s did not arrive: %s (ICMP error of the network)%s\n",
 	       text, strerror(err), ep->complained ? "" : "; further ones of this endpoint are logged at level info");
 	ep->complained = true;
 	if (!eq)

@@ -32,17 +32,17 @@ struct fi_provider udp_prov = {
 
 static const struct fab_param params[] = {
 	{ "iface", FI_PARAM_STRING, &udp_params.iface, 0, 0,
-	  "Interfaces to use: a comma-separated list of names, globs (eth*), networks (10.1.0.0/16); each with ^ or"
-	  " ! in front to leave it out" },
+	  "Interfaces to use: a comma-separated list of names, globs (eth*), networks (10.1.0.0/16); ^ or ! in front "
+	  "of an item excludes it (default: all)" },
 	{ "tx_size", FI_PARAM_SIZE_T, &udp_params.tx_size, 1, UDP_TX_SIZE_MAX,
-	  "Sends that may be outstanding on an endpoint that does not ask for another number; beyond them -FI_EAGAIN "
-	  "(default: 1024)" },
+	  "Default of tx_attr->size, the number of sends that may be outstanding on an endpoint; further ones get "
+	  "-FI_EAGAIN (default: 1024)" },
 	{ "rx_size", FI_PARAM_SIZE_T, &udp_params.rx_size, 1, UDP_RX_SIZE_MAX,
-	  "Receives that may be posted to an endpoint that does not ask for another number; beyond them -FI_EAGAIN "
-	  "(default: 1024)" },
+	  "Default of rx_attr->size, the number of receives that may be posted to an endpoint; further ones get "
+	  "-FI_EAGAIN (default: 1024)" },
 	{ "multicast_ttl", FI_PARAM_INT, &udp_params.multicast_ttl, 0, 255,
-	  "How far datagrams to a multicast group go: 0 not beyond this machine, 1 its network, more as many networks "
-	  "(default: 1)" },
+	  "Time to live of datagrams to a multicast group: 0 stays on this machine, 1 in its network, n crosses n - 1 "
+	  "routers (default: 1)" },
 };
 
 /* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */

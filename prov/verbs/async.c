@@ -76,7 +76,7 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 
 	switch (event->event_type) {
 	case IBV_EVENT_DEVICE_FATAL:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s has failed: all that is open on it ends\n", device);
+		VRB_WARN(FI_LOG_DOMAIN, "device %s has failed: all its endpoints end\n", device);
 		ring(verbs, NULL);
 		break;
 	case IBV_EVENT_CQ_ERR:
@@ -95,8 +95,8 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 		break;
 	case IBV_EVENT_PORT_ERR:
 		VRB_WARN(FI_LOG_DOMAIN,
-			 "device %s, port %d is down: what is under way there ends when its retries are over\n", device,
-			 event->element.port_num);
+			 "device %s, port %d is down: outstanding operations fail when their retries are over\n",
+			 device, event->element.port_num);
 		break;
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		on_last(event->element.qp);

@@ -87,9 +87,9 @@ static const char *reason(const struct rdma_cm_event *event)
 	case 8:
 		return "nobody listens there";
 	case 10:
-		return "the peer has the end of an older connection in the way";
+		return "the peer still has the end of an older connection";
 	case 28:
-		return "rejected by the program there";
+		return "the peer's program rejected it";
 	default:
 		return "rejected";
 	}
@@ -183,7 +183,7 @@ static void on_established(struct vrb_ep *ep, const struct rdma_cm_event *event)
 static void on_disconnected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	if (ep->state == VRB_EP_CONNECTING && !ep->base.info->handle) {
-		vrb_cm_refused(ep, FI_ECONNABORTED, event, "the peer ended the connection before it was there");
+		vrb_cm_refused(ep, FI_ECONNABORTED, event, "the peer ended the connection before it was established");
 		return;
 	}
 	if (ep->state == VRB_EP_CONNECTING)
@@ -239,7 +239,7 @@ static int cm_begin(struct vrb_ep *ep, const void *param, size_t paramlen)
 	if (!ret)
 		ret = vrb_ep_enable(ep);
 	if (!ret && ep->state != VRB_EP_IDLE) {
-		VRB_WARN(FI_LOG_EP_CTRL, "an endpoint connects or accepts once; open another one\n");
+		VRB_WARN(FI_LOG_EP_CTRL, "the endpoint has already connected or accepted; open a new one\n");
 		ret = ep->state == VRB_EP_CONNECTED ? -FI_EISCONN : -FI_EOPBADSTATE;
 	}
 	return ret;

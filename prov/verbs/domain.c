@@ -108,7 +108,7 @@ int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 		return -FI_ENOMEM;
 	domain->dev = vrb_device_meant(info);
 	if (!domain->dev) {
-		VRB_WARN(FI_LOG_DOMAIN, "fi_domain: there is no device %s; fi_getinfo() finds those that there are\n",
+		VRB_WARN(FI_LOG_DOMAIN, "fi_domain: there is no device %s; fi_getinfo() lists the devices\n",
 			 name);
 		free(domain);
 		return -FI_ENODEV;

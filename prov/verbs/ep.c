@@ -142,7 +142,8 @@ static void drain(struct vrb_ep *ep)
 	while ((ep->tx_head != ep->tx_tail || ep->rx_cnt) && fab_now_ns() < end)
 		fab_engine_run(ep->base.engine);
 	if (ep->tx_head != ep->tx_tail || ep->rx_cnt)
-		VRB_WARN(FI_LOG_EP_CTRL, "device %s does not flush: %u sends and %u receives are lost\n",
+		VRB_WARN(FI_LOG_EP_CTRL, "device %s did not flush its queues: the completions of %u sends and %u "
+			 "receives are lost\n",
 			 vrb_domain_of(ep)->dev->name, ep->tx_tail - ep->tx_head, ep->rx_cnt);
 }
 
@@ -267,7 +268,7 @@ void vrb_ep_fill_ops(void)
 static int vrb_ep_check_open(const struct vrb_domain *domain, const struct fi_info *info)
 {
 	if (info->ep_attr->type != domain->kind->ep_type) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; domain %s has those of type %d\n",
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; domain %s has endpoints of type %d\n",
 			 info->ep_attr->type, domain->base.name, domain->kind->ep_type);
 		return -FI_EINVAL;
 	}

@@ -323,7 +323,7 @@ int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint
 	}
 	dev = vrb_device_meant(info);
 	if (!dev) {
-		VRB_WARN(FI_LOG_EP_CTRL, "domain %s: there is no such device\n", info->domain_attr->name);
+		VRB_WARN(FI_LOG_EP_CTRL, "domain %s: the device does not exist\n", info->domain_attr->name);
 		return -FI_ENODEV;
 	}
 	/* the fabric is the address's */

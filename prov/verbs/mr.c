@@ -39,8 +39,8 @@ bool vrb_mr_odp(const struct vrb_device *dev, const struct vrb_kind *kind)
 		return false;
 	if (kind->odp && !ibv_query_device_ex(dev->verbs, NULL, &attr) && kind->odp(&attr))
 		return true;
-	VRB_WARN(FI_LOG_MR, "FI_VERBS_USE_ODP has no effect: %s%s cannot page on demand all that its operations use; "
-		 "registered memory is pinned\n", dev->name, kind->suffix);
+	VRB_WARN(FI_LOG_MR, "FI_VERBS_USE_ODP has no effect: %s%s does not support on-demand paging for all "
+		 "operations; registered memory is pinned\n", dev->name, kind->suffix);
 	return false;
 }
 
@@ -122,14 +122,14 @@ struct region {
 	void *context;
 };
 
-static const char flags_unknown[] = "FI_MR_DMABUF is the only flag, of fi_mr_regattr";
+static const char flags_unknown[] = "the only flag is FI_MR_DMABUF, with fi_mr_regattr";
 
 static const char *bad_region(const struct region *region)
 {
 	const uint64_t known = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 	if (region->cnt != 1)
-		return "one buffer is registered at a time (domain_attr->mr_iov_limit)";
+		return "a region has one buffer (domain_attr->mr_iov_limit)";
 	if (region->access & ~known)
 		return "access bits beyond FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE";
 	if (region->offset)

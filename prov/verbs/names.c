@@ -147,7 +147,8 @@ static void *names_thread_main(void *arg)
 	while (!ends) {
 		cnt = fab_sock->epoll_wait(here.epfd, &event, 1, -1);
 		if (cnt < 0 && errno != EINTR) {
-			VRB_WARN(FI_LOG_EP_CTRL, "datagram endpoints cannot be found any more: epoll_wait: %s\n",
+			VRB_WARN(FI_LOG_EP_CTRL, "datagram endpoints can no longer be found by service: epoll_wait: "
+				 "%s\n",
 				 strerror(errno));
 			break;
 		}
@@ -309,8 +310,8 @@ struct vrb_named *vrb_named_open(const struct vrb_ud_name *name)
 	}
 	if (!ret)
 		return named;
-	VRB_WARN(FI_LOG_EP_CTRL, "nobody will find the datagram endpoint of queue pair %u by service %u at UDP port "
-		 "%d: %s: %s%s\n", name->qpn, name->service, vrb_params.name_server_port, what, strerror(-ret),
+	VRB_WARN(FI_LOG_EP_CTRL, "the datagram endpoint of queue pair %u cannot be found by service %u at UDP port %d: "
+		 "%s: %s%s\n", name->qpn, name->service, vrb_params.name_server_port, what, strerror(-ret),
 		 advice(what, -ret));
 	if (named)
 		fab_sock_close(&named->fd);

@@ -159,7 +159,7 @@ int vrb_names_ask(const char *node, uint64_t n, uint64_t flags, uint16_t service
 		service = fab_addr_port(&ask.host[0].sa);
 	if (!ret && !service) {
 		ret = -FI_ENODATA;
-		reason = "a datagram endpoint is found by node and service; name the service";
+		reason = "the service is missing; a datagram endpoint is found by node and service";
 	}
 	if (ret) {
 		snprintf(why, VRB_NAMES_WHY, "%s", reason);
@@ -174,7 +174,7 @@ int vrb_names_ask(const char *node, uint64_t n, uint64_t flags, uint16_t service
 	if (found)
 		return 0;
 	fab_addr_to_str(&ask.host[0].sa, host, sizeof(host));
-	snprintf(why, VRB_NAMES_WHY, "UDP, %s, asked for service %u: %s; the endpoint has to be enabled, and its "
-		 "service asked for with FI_SOURCE (fi_verbs(7), Datagrams by name)", host, service, ask.over[0]);
+	snprintf(why, VRB_NAMES_WHY, "UDP, %s, asked for service %u: %s; the endpoint must be enabled and must have "
+		 "asked for its service with FI_SOURCE (fi_verbs(7), Datagrams by name)", host, service, ask.over[0]);
 	return -FI_ENODATA;
 }

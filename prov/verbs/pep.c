@@ -89,7 +89,8 @@ static void pep_reject(struct fab_connreq *base, const void *param, size_t len)
 
 	vrb_cm_pack(data, param, len);
 	if (rdma_reject(req->id, data, data[0] + 1))
-		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_reject: the peer has gone meanwhile: %s\n", strerror(errno));
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_reject: the peer has closed the connection: %s\n",
+			strerror(errno));
 	rdma_destroy_id(req->id);
 	free(req);
 }

@@ -328,8 +328,8 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 	int ret;
 
 	if (cnt > most) {
-		VRB_WARN(FI_LOG_EP_CTRL, "an endpoint with %u operations and receives outstanding: a completion queue "
-			 "of %s holds %u; ask for smaller tx_attr->size and rx_attr->size\n",
+		VRB_WARN(FI_LOG_EP_CTRL, "the endpoint may have %u operations and receives outstanding, but a "
+			 "completion queue of %s holds %u; ask for a smaller tx_attr->size and rx_attr->size\n",
 			 cnt, domain->dev->name, most);
 		return -FI_EINVAL;
 	}

@@ -22,13 +22,13 @@ static const struct {
 	int err;
 	const char *what;
 } failures[] = {
-	[IBV_WC_LOC_LEN_ERR] = { FI_ETRUNC, "the message is longer than the receive that it met" },
-	[IBV_WC_LOC_EEC_OP_ERR] = { FI_EIO, "an error of reliable datagrams, which nobody uses here" },
+	[IBV_WC_LOC_LEN_ERR] = { FI_ETRUNC, "the message is longer than the receive buffer" },
+	[IBV_WC_LOC_EEC_OP_ERR] = { FI_EIO, "an error of reliable datagrams, which this provider does not use" },
 	[IBV_WC_LOC_QP_OP_ERR] = { FI_EINVAL, "the device could not carry out the request" },
-	[IBV_WC_LOC_PROT_ERR] = { FI_EACCES, "a local buffer is not registered, or not for this" },
+	[IBV_WC_LOC_PROT_ERR] = { FI_EACCES, "a local buffer is not registered, or not for this access" },
 	[IBV_WC_MW_BIND_ERR] = { FI_EACCES, "a memory window could not be bound" },
-	[IBV_WC_BAD_RESP_ERR] = { FI_EPROTO, "the peer's device answered something else than what was asked" },
-	[IBV_WC_LOC_ACCESS_ERR] = { FI_EACCES, "the peer's write met a region that does not allow it" },
+	[IBV_WC_BAD_RESP_ERR] = { FI_EPROTO, "the peer's device gave a wrong answer" },
+	[IBV_WC_LOC_ACCESS_ERR] = { FI_EACCES, "the peer wrote to a region that does not allow it" },
 	[IBV_WC_REM_INV_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused: a message longer than its receive, or "
 				     "an operation that it does not allow" },
 	[IBV_WC_REM_ACCESS_ERR] = { FI_EACCES, "the peer's memory region has another key, other bounds or other "
@@ -36,18 +36,20 @@ static const struct {
 	[IBV_WC_REM_OP_ERR] = { FI_EREMOTEIO, "the peer's device could not carry out the request" },
 	[IBV_WC_RETRY_EXC_ERR] = { FI_EHOSTUNREACH, "the peer's device does not answer" },
 	[IBV_WC_RNR_RETRY_EXC_ERR] = { FI_ENORX, "the peer has posted no receive" },
-	[IBV_WC_LOC_RDD_VIOL_ERR] = { FI_EIO, "the reliable datagram domains differ, which nobody uses here" },
-	[IBV_WC_REM_INV_RD_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused a reliable datagram, which nobody "
-					"uses here" },
+	[IBV_WC_LOC_RDD_VIOL_ERR] = { FI_EIO, "the reliable datagram domains differ; this provider does not use them" },
+	[IBV_WC_REM_INV_RD_REQ_ERR] = { FI_EREMOTEIO, "the peer's device refused a reliable datagram; this provider "
+					"does not use them" },
 	[IBV_WC_REM_ABORT_ERR] = { FI_ECONNABORTED, "the peer gave up the request" },
-	[IBV_WC_INV_EECN_ERR] = { FI_EIO, "there is no such context of reliable datagrams, which nobody uses here" },
-	[IBV_WC_INV_EEC_STATE_ERR] = { FI_EIO, "a context of reliable datagrams, which nobody uses here, is in the "
-				       "wrong state" },
+	[IBV_WC_INV_EECN_ERR] = { FI_EIO, "there is no such context of reliable datagrams; this provider does not use "
+		"them" },
+	[IBV_WC_INV_EEC_STATE_ERR] = { FI_EIO, "a context of reliable datagrams is in the wrong state; this provider "
+				       "does not use them" },
 	[IBV_WC_FATAL_ERR] = { FI_EIO, "the device has failed" },
 	[IBV_WC_RESP_TIMEOUT_ERR] = { FI_ETIMEDOUT, "the peer's device did not answer in time" },
-	[IBV_WC_GENERAL_ERR] = { FI_EIO, "the device reports an error without saying which; its driver's log may" },
-	[IBV_WC_TM_ERR] = { FI_EIO, "the device's tag matching, which nobody uses here, failed" },
-	[IBV_WC_TM_RNDV_INCOMPLETE] = { FI_EIO, "the device's rendezvous, which nobody uses here, was not completed" },
+	[IBV_WC_GENERAL_ERR] = { FI_EIO, "the device reports an error without a cause; see the log of its driver" },
+	[IBV_WC_TM_ERR] = { FI_EIO, "the device's tag matching failed; this provider does not use it" },
+	[IBV_WC_TM_RNDV_INCOMPLETE] = { FI_EIO, "the device's rendezvous was not completed; this provider does not use "
+		"it" },
 };
 
 static void post_fail(struct vrb_ep *ep, enum fab_op_code code, const struct fab_comp *comp, int err, int status,
@@ -69,7 +71,8 @@ static void fail_wc(struct vrb_ep *ep, enum fab_op_code code, const struct fab_c
 
 	if (status == IBV_WC_WR_FLUSH_ERR)
 		post_fail(ep, code, comp, ep->local_end ? FI_ECANCELED : FI_ECONNRESET, status,
-		     ep->local_end ? "shut down or closed before it was done" : "the connection has ended");
+		     ep->local_end ?
+		     "the endpoint was shut down or closed before the operation ended" : "the connection has ended");
 	else if (status < fab_countof(failures) && failures[status].what)
 		post_fail(ep, code, comp, failures[status].err, status, failures[status].what);
 	else
@@ -120,7 +123,8 @@ static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc
 	fab_pool_put(&owner->rx_pool, rx);
 	owner->rx_cnt--;
 	if (!ep) {
-		VRB_WARN(FI_LOG_EP_DATA, "%s: queue pair %u has taken a shared receive after its end, which is lost\n",
+		VRB_WARN(FI_LOG_EP_DATA, "%s: queue pair %u has taken a shared receive after it was destroyed; that "
+			 "receive is lost\n",
 			 vrb_domain_of(owner)->dev->name, wc->qp_num);
 		return;
 	}
@@ -202,15 +206,15 @@ void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
 
 ssize_t vrb_no_desc(enum fab_op_code code)
 {
-	VRB_WARN(FI_LOG_EP_DATA, "%s without a descriptor: buffers are to be registered, and fi_mr_desc() of them "
-		 "passed (FI_MR_LOCAL)\n", fab_op_desc[code].name);
+	VRB_WARN(FI_LOG_EP_DATA, "%s without a descriptor: register the buffers and pass fi_mr_desc() of their regions "
+		 "(FI_MR_LOCAL)\n", fab_op_desc[code].name);
 	return -FI_EINVAL;
 }
 
 ssize_t vrb_no_copy(enum fab_op_code code)
 {
-	VRB_WARN(FI_LOG_EP_DATA, "%s with FI_INJECT of memory of a dma-buf, which the processor may not read: it would "
-		 "have to be copied\n", fab_op_desc[code].name);
+	VRB_WARN(FI_LOG_EP_DATA, "%s with FI_INJECT of memory of a dma-buf: the processor cannot copy such memory; "
+		 "send it without FI_INJECT\n", fab_op_desc[code].name);
 	return -FI_EINVAL;
 }
 

@@ -47,40 +47,41 @@ struct fi_provider vrb_prov = {
 static const struct fab_param params[] = {
 	{ "iface", FI_PARAM_STRING, &vrb_params.iface, 0, 0,
 	  "Interfaces whose addresses are used: a comma-separated list of names, globs (ib*), networks (10.1.0.0/16); "
-	  "each with ^ or ! in front to leave it out" },
+	  "^ or ! in front of an item excludes it (default: all)" },
 	{ "device_name", FI_PARAM_STRING, &vrb_params.device_name, 0, 0,
 	  "Devices to use: a comma-separated list of names, or beginnings of names (default: all)" },
 	{ "tx_size", FI_PARAM_SIZE_T, &vrb_params.tx_size, 1, 1 << 16,
-	  "Operations that may be outstanding on an endpoint that does not ask for another number (default: 384)" },
+	  "Default of tx_attr->size, the number of operations that may be outstanding on an endpoint (default: 384)" },
 	{ "rx_size", FI_PARAM_SIZE_T, &vrb_params.rx_size, 1, 1 << 16,
-	  "Receives that may be posted to an endpoint that does not ask for another number (default: 384)" },
+	  "Default of rx_attr->size, the number of receives that may be posted to an endpoint (default: 384)" },
 	{ "tx_iov_limit", FI_PARAM_SIZE_T, &vrb_params.tx_iov_limit, 1, VRB_IOV_LIMIT,
-	  "Buffers of one send, write or read at most (default: 8, or what the device has)" },
+	  "Most buffers of one send, write or read (default: 8, or the device's limit if that is lower)" },
 	{ "rx_iov_limit", FI_PARAM_SIZE_T, &vrb_params.rx_iov_limit, 1, VRB_IOV_LIMIT,
-	  "Buffers of one receive at most (default: 8, or what the device has)" },
+	  "Most buffers of one receive (default: 8, or the device's limit if that is lower)" },
 	{ "inline_size", FI_PARAM_SIZE_T, &vrb_params.inline_size, 0, 4096,
-	  "Bytes that travel in the work request, and so the largest fi_inject; less where a device has less (default: "
-	  "256)" },
+	  "Most bytes that are sent inside a work request, and so the limit of fi_inject; less if the device's limit "
+	  "is lower (default: 256)" },
 	{ "prefer_xrc", FI_PARAM_BOOL, &vrb_params.prefer_xrc, 0, 0,
-	  "fi_getinfo lists the domains of XRC, DEVICE-xrc, before those of reliable connections (default: off)" },
+	  "fi_getinfo lists XRC domains (DEVICE-xrc) before the domains of reliable connections (default: off)" },
 	{ "xrcd_filename", FI_PARAM_STRING, &vrb_params.xrcd_filename, 0, 0,
-	  "The file that XRC domains hang on: processes of a node that are given the same share queue pairs (default: "
+	  "File that identifies the XRC domain: processes of a node with the same file share queue pairs (default: "
 	  "/tmp/verbs_xrcd.UID)" },
 	{ "use_odp", FI_PARAM_BOOL, &vrb_params.use_odp, 0, 0,
-	  "Registered memory is paged in on demand and not pinned, where the device can (default: off)" },
+	  "Page registered memory on demand instead of pinning it, if the device supports that (default: off)" },
 	{ "use_dmabuf", FI_PARAM_BOOL, &vrb_params.use_dmabuf, 0, 0,
-	  "Memory of a dma-buf can be registered (FI_MR_DMABUF), where the device can (default: on)" },
-	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, "work completions are taken 32 at a time" },
+	  "Allow the registration of dma-bufs (FI_MR_DMABUF), if the device supports it (default: on)" },
+	{ "cqread_bunch_size", FI_PARAM_INT, NULL, 0, 0, "work completions are always read 32 at a time" },
 	{ "min_rnr_timer", FI_PARAM_INT, &vrb_params.min_rnr_timer, 0, 31,
-	  "How long a peer waits that met no posted receive, as InfiniBand numbers times: 1 is 10 us, 31 is 492 ms, 0 "
-	  "is 655 ms (default: 12, 0.64 ms)" },
+	  "Time that a peer waits before it repeats a message that found no posted receive, in InfiniBand's code: 1 is "
+	  "10 us, 31 is 492 ms, 0 is 655 ms (default: 12, 0.64 ms)" },
 	{ "gid_idx", FI_PARAM_INT, &vrb_params.gid_idx, 0, 255,
-	  "GID of a port, by its index, that datagrams come from (default: the first that can be routed)" },
+	  "Index of the port's GID that datagram endpoints use (default: the first routable GID)" },
 	{ "dgram_use_name_server", FI_PARAM_BOOL, &vrb_params.use_name_server, 0, 0,
-	  "Datagram endpoints whose service was asked for (FI_SOURCE) tell their address to whoever asks this node for "
-	  "that service (default: on)" },
+	  "Datagram endpoints that were opened with a service (FI_SOURCE) answer questions for the address of that "
+	  "service on this node (default: on)" },
 	{ "dgram_name_server_port", FI_PARAM_INT, &vrb_params.name_server_port, 1, 65535,
-	  "The UDP port at which they do, and at which other nodes are asked (default: 5678)" },
+	  "UDP port for the questions and answers of FI_VERBS_DGRAM_USE_NAME_SERVER, the same on all nodes (default: "
+	  "5678)" },
 	{ "nic_affinity_policy", FI_PARAM_STRING, NULL, 0, 0, "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
 	{ "nic_affinity_config", FI_PARAM_STRING, NULL, 0, 0, "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
 	{ "affinity_device", FI_PARAM_STRING, NULL, 0, 0, "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },

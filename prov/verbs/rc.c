@@ -60,7 +60,8 @@ static int id_of_handle(struct vrb_ep *ep, fid_t handle)
 		return id_of_request(ep, handle);
 	if (ret == -FI_EOPBADSTATE)
 		VRB_WARN(FI_LOG_EP_CTRL,
-			 "fi_endpoint: info->handle is a passive endpoint that listens: its address is taken\n");
+			 "fi_endpoint: info->handle is a passive endpoint that already listens; use one that does not "
+			 "listen\n");
 	if (ret)
 		return ret;
 	ep->base.info->handle = NULL;	/* there is nothing to accept */
@@ -91,7 +92,7 @@ static int same_device(const struct vrb_ep *ep)
 
 	if (ep->id->verbs == dev->verbs)
 		return 0;
-	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the %s is not one of device %s\n",
+	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the %s does not belong to device %s\n",
 		 ep->id->verbs ? "address" : "wildcard address", dev->name);
 	return -FI_EINVAL;
 }

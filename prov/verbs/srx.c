@@ -67,8 +67,8 @@ void vrb_srx_settle(struct vrb_ep *ep)
 	if (atomic_load(&ep->last.reached))
 		atomic_store(&domain->last_told, true);
 	else if (ep->last.due && atomic_fetch_add(&domain->last_missed, 1) < MISSES_MAX)
-		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "device %s does not tell of the last shared receive of queue pair "
-			"%u: if it has taken one, that is lost\n", domain->dev->name, ep->qpn);
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "device %s has not reported the last shared receive of queue pair "
+			"%u: if it has taken one, that receive is lost\n", domain->dev->name, ep->qpn);
 	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
 	vrb_last_unwatch(&ep->last);
 }

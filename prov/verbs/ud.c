@@ -26,8 +26,8 @@ static int ud_open(struct vrb_ep *ep, const struct fi_info *info)
 
 	if (meant == dev || !vrb_device_has(meant, info))
 		return 0;
-	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the source address is one of %s, port %u, and the domain was opened for "
-		 "port %u; open one with this info\n", dev->name, meant->port_num, dev->port_num);
+	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the source address belongs to %s, port %u, but the domain was opened "
+		 "for port %u; open a domain with this info\n", dev->name, meant->port_num, dev->port_num);
 	return -FI_EINVAL;
 }
 

@@ -175,7 +175,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	if (ret)
 		return ret;
 	if (!addr && count) {
-		VRB_WARN(FI_LOG_AV, "fi_av_insert of %zu addresses: they are NULL\n", count);
+		VRB_WARN(FI_LOG_AV, "fi_av_insert of %zu addresses: addr is NULL\n", count);
 		return -FI_EINVAL;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -206,7 +206,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	struct fab_av_batch batch;
-	const char *reason = "the node must be given, and no more of both than there are";
+	const char *reason = "name the node, and no more nodes and services than exist";
 	size_t first, last;
 	uint16_t number;
 	int ret;
@@ -294,7 +294,8 @@ static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (flags || bfid->fclass != FI_CLASS_EQ || !av->async || av->eq) {
 		VRB_WARN(FI_LOG_AV,
-			 "fi_av_bind: one event queue, to a vector that was opened with FI_EVENT, without flags\n");
+			 "fi_av_bind: one event queue can be bound, without flags, to a vector that was opened with "
+			 "FI_EVENT\n");
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	av->eq = fab_container(bfid, struct fab_eq, eq_fid.fid);
@@ -357,8 +358,8 @@ int vrb_ud_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 
 	if (!attr || attr->type > FI_AV_TABLE || attr->name || attr->rx_ctx_bits ||
 	    (attr->flags & ~(FI_EVENT | FI_SYMMETRIC))) {
-		VRB_WARN(FI_LOG_AV, "fi_av_open: vectors of datagram endpoints have no name, no bits of receive "
-			 "contexts and no flags but FI_EVENT and FI_SYMMETRIC\n");
+		VRB_WARN(FI_LOG_AV, "fi_av_open: vectors of datagram endpoints have no name and no rx_ctx_bits; the "
+			 "only flags are FI_EVENT and FI_SYMMETRIC\n");
 		return attr && attr->name ? -FI_ENOSYS : attr && (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_PEER)) ?
 		       -FI_EBADFLAGS : -FI_EINVAL;
 	}

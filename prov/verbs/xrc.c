@@ -210,8 +210,8 @@ static void xrc_halt(struct vrb_ep *ep)
 	if (ep->tx_head == ep->tx_tail)
 		return;
 	if (x->ini->user_cnt > 1)
-		VRB_WARN(FI_LOG_EP_CTRL, "%s: %u requests of a closed XRC endpoint do not end, and hold up what %u "
-			 "others send to that node: all of them end\n", vrb_domain_of(ep)->dev->name,
+		VRB_WARN(FI_LOG_EP_CTRL, "%s: %u requests of a closed XRC endpoint do not end and delay %u other "
+			 "endpoints that send to that node: all of these fail\n", vrb_domain_of(ep)->dev->name,
 			 ep->tx_tail - ep->tx_head, x->ini->user_cnt - 1);
 	end_initiator(x->ini);
 }

@@ -168,7 +168,7 @@ static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		return;
 	if (!xrc_cm_take(event->param.conn.private_data, event->param.conn.private_data_len, &rep)) {
 		rdma_reject(ep->id, NULL, 0);
-		xrc_cm_give_up(ep, FI_ECONNREFUSED, event, "the peer's endpoint is not one of this provider over XRC");
+		xrc_cm_give_up(ep, FI_ECONNREFUSED, event, "the peer is not an XRC endpoint of this provider");
 		return;
 	}
 	x->peer_srqn = rep.srqn;
@@ -236,9 +236,9 @@ static void refuse_target(struct vrb_ep *ep)
 
 	xrc_cm_give(data, (struct vrb_xrc_wire) { .flags = VRB_XRC_FRESH });
 	rdma_reject(ep->id, data, sizeof(data));
-	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the peer's initiator has a target in another XRC "
-		"domain than this process (FI_VERBS_XRCD_FILENAME), or one that has just gone; it will ask again with "
-		"a new one\n");
+	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the target of the peer's initiator is in another XRC "
+		"domain than this process (FI_VERBS_XRCD_FILENAME), or was just destroyed; the peer will ask again "
+		"with a new initiator\n");
 }
 
 /* 0, -FI_EINPROGRESS, -errno. */
@@ -272,7 +272,7 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 		return ret;
 	if (!xrc_cm_take(ep->cm_data, sizeof(ep->cm_data), &req)) {
 		VRB_WARN(FI_LOG_EP_CTRL,
-			 "fi_accept over XRC: the peer's endpoint is not one of this provider over XRC\n");
+			 "fi_accept over XRC: the peer is not an XRC endpoint of this provider\n");
 		rdma_reject(ep->id, NULL, 0);
 		return -FI_EPROTO;
 	}

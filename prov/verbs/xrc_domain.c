@@ -57,9 +57,9 @@ static const char *text_of(int err)
 	case EOPNOTSUPP:
 		return "the device has no XRC";
 	case ENOENT:
-		return "there is no domain of this file, and it was not asked to create one";
+		return "this file has no domain, and O_CREAT is not set";
 	case EEXIST:
-		return "there is a domain of this file, which was to be new";
+		return "this file already has a domain, and O_EXCL is set";
 	default:
 		return strerror(err);
 	}

@@ -93,7 +93,7 @@ static void a_word_that_is_no_level_is_named(void **state)
 	char *text = child_run(env, speak);
 
 	(void) state;
-	assert_int_equal(count_lines(text, "FI_LOG_LEVEL=loud is no level"), 1);
+	assert_int_equal(count_lines(text, "FI_LOG_LEVEL=loud is unknown"), 1);
 	assert_int_equal(count_lines(text, "tcp warn"), 1);
 	assert_int_equal(count_lines(text, "tcp trace"), 0);
 	free(text);

@@ -343,7 +343,7 @@ static void of_a_file_too_long_no_part_of_a_line_is_used(void **state)
 	memcpy(conf + len, rest, sizeof(rest));
 	conf_write(conf, len + sizeof(rest) - 1);
 	text = child_run(NULL, check_long_file);
-	assert_int_equal(count_lines(text, "is longer than 1048576 bytes: nothing behind line 2 is used"), 1);
+	assert_int_equal(count_lines(text, "is longer than 1048576 bytes: the lines after line 2 are ignored"), 1);
 	free(text);
 	free(conf);
 }
@@ -383,7 +383,7 @@ static void a_fifo_is_named_and_not_waited_for(void **state)
 	assert_return_code(mkfifo(fifo, 0600), errno);
 	fab_param_path = fifo;
 	text = child_run(NULL, check_no_file);
-	assert_int_equal(count_lines(text, "is not used: it is no regular file"), 1);
+	assert_int_equal(count_lines(text, "is not used: it is not a regular file"), 1);
 	free(text);
 	unlink(fifo);
 	fab_param_path = "/dev/null";

@@ -179,7 +179,7 @@ static void an_ill_file_costs_one_line(void **state)
 		if (count_lines(text, file) != 1)
 			fail_msg("%s is not named once in:\n%s", file, text);
 	}
-	assert_non_null(strstr(text, "it was written for API 2.7, this library has 1.0 to 2.6\n"));
+	assert_non_null(strstr(text, "it was written for API 2.7; this library supports 1.0 to 2.6\n"));
 	assert_null(strstr(text, "README"));
 	free(text);
 }

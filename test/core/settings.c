@@ -65,11 +65,11 @@ static void what_is_set_without_effect_is_said_once(void **state)
 	assert_int_equal(count_lines(text, "FI_HOOK is set without effect"), 1);
 	assert_int_equal(count_lines(text, "FI_UNIVERSE_SIZE is set without effect"), 1);
 	assert_int_equal(count_lines(text, "FI_PERF_CNTR is set without effect"), 1);
-	assert_int_equal(count_lines(text, "FI_OFI_RXD_RETRY is set, and nobody reads it"), 1);
-	assert_int_equal(count_lines(text, "FI_TPC_IFACE is set, and nobody reads it"), 1);
-	assert_int_equal(count_lines(text, "FI_FROM_FILE is set, and nobody reads it"), 1);
+	assert_int_equal(count_lines(text, "FI_OFI_RXD_RETRY is set, but no provider reads it"), 1);
+	assert_int_equal(count_lines(text, "FI_TPC_IFACE is set, but no provider reads it"), 1);
+	assert_int_equal(count_lines(text, "FI_FROM_FILE is set, but no provider reads it"), 1);
 	assert_int_equal(count_lines(text, "is set without effect:"), 3);
-	assert_int_equal(count_lines(text, "nobody reads it"), 3);
+	assert_int_equal(count_lines(text, "no provider reads it"), 3);
 	free(text);
 }
 
@@ -91,7 +91,7 @@ static void what_has_no_effect_is_known_by_a_flag(void **state)
 	text = child_run(env, define_and_list);
 	assert_int_equal(count_lines(text, "FI_TCP_IO_URING is set without effect: io_uring is not used"), 1);
 	assert_int_equal(count_lines(text, "FI_TCP_IO_URING: tcp: Accepted without effect: io_uring is not used"), 1);
-	assert_int_equal(count_lines(text, "FI_HOOK: Accepted without effect: there are no providers that hook"), 1);
+	assert_int_equal(count_lines(text, "FI_HOOK: Accepted without effect: there are no hook providers"), 1);
 	assert_int_equal(count_lines(text, "is set without effect:"), 1);
 	free(text);
 }
@@ -103,7 +103,7 @@ static void nothing_is_said_where_nobody_asked(void **state)
 
 	(void) state;
 	assert_int_equal(count_lines(text, "is set without effect:"), 0);
-	assert_int_equal(count_lines(text, "nobody reads it"), 0);
+	assert_int_equal(count_lines(text, "no provider reads it"), 0);
 	free(text);
 }
 

@@ -459,8 +459,8 @@ static const struct vcase cases[] = {
 	{ "the peer stops receiving", NULL, peer_stops_receiving, "said: soft0, port 1" },
 	{ "a wrong key", NULL, wrong_key, "said: soft0, port 1" },
 	{ "the peer rejects", NULL, peer_rejects,
-	  "event said: soft0, port 1: no connection to fi_sockaddr_in://127.0.0.1:[0-9]+: rejected by the program "
-	  "there" },
+	  "event said: soft0, port 1: no connection to fi_sockaddr_in://127.0.0.1:[0-9]+: the peer's program "
+	  "rejected it" },
 	{ "private data too long", NULL, data_is_too_long, "56 bytes of connection data: at most 55" },
 	{ "rdma_resolve_route fails", "SOFTVERBS_FAIL=rdma_resolve_route:1=ENODEV", call_fails, NULL },
 	{ "rdma_connect fails", "SOFTVERBS_FAIL=rdma_connect:1=ENODEV", call_fails, NULL },
@@ -474,7 +474,7 @@ static const struct vcase cases[] = {
 	  "file of the XRC domain on device soft0, /: Is a directory" },
 	{ "an info that names no domain", NULL, no_domain_named, "the info names no domain" },
 	{ "an info of another device", NULL, endpoint_of_another_device,
-	  "fi_endpoint: the address is not one of device soft0" },
+	  "fi_endpoint: the address does not belong to device soft0" },
 };
 
 int main(void)

@@ -143,13 +143,13 @@ static const struct vcase cases[] = {
 	{ "a device without", "SOFTVERBS_LIMITS=dmabuf=0", dmabuf_refused,
 	  "ibv_reg_dmabuf_mr of 4096 bytes on soft0: .*the device" },
 	{ "FI_VERBS_USE_DMABUF=0", "FI_VERBS_USE_DMABUF=0", dmabuf_refused, "soft0: .*FI_VERBS_USE_DMABUF is off" },
-	{ "a dma-buf has no other flag", NULL, flag_unknown, "FI_MR_DMABUF is the only flag" },
+	{ "a dma-buf has no other flag", NULL, flag_unknown, "the only flag is FI_MR_DMABUF" },
 	{ "FI_VERBS_USE_ODP=1: nothing is pinned", "FI_VERBS_USE_ODP=1 SOFTVERBS_LIMITS=odp=63,max_pinned=16384",
 	  odp_pins_nothing, NULL },
 	{ "without, all of it is", "SOFTVERBS_LIMITS=odp=63,max_pinned=16384", large_is_not_pinned,
 	  "ibv_reg_mr of 1048576 bytes on soft0: .*ulimit -l" },
 	{ "a device that pages for sends alone pins", "FI_VERBS_USE_ODP=1 SOFTVERBS_LIMITS=odp=1,max_pinned=16384",
-	  large_is_not_pinned, "FI_VERBS_USE_ODP has no effect: soft0 cannot page on demand" },
+	  large_is_not_pinned, "FI_VERBS_USE_ODP has no effect: soft0 does not support on-demand paging" },
 };
 
 int main(void)

@@ -61,7 +61,7 @@ static void connection(void)
 static const struct vcase cases[] = {
 	{ "datagrams of two ports", PORTS, datagrams, NULL },
 	{ "an endpoint in the domain of the other port", PORTS, not_the_others,
-	  "the source address is one of soft0, port [12], " },
+	  "the source address belongs to soft0, port [12], " },
 	{ "a connection names its port", PORTS, connection, "soft0, port 2: no connection to" },
 };
 

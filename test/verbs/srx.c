@@ -146,7 +146,7 @@ static const struct vcase cases[] = {
 	{ "a peer closes: what the device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", peer_closed_first, NULL },
 	{ "the context's queue fails", NULL, queue_fails, "device soft0: a shared receive queue has failed" },
 	{ "a device that never tells is not waited for", "SOFTVERBS_LIMITS=no_last_wqe=1", never_told,
-	  "device soft0 does not tell of the last shared receive" },
+	  "device soft0 has not reported the last shared receive" },
 };
 
 int main(void)

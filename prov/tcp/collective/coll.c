@@ -32,7 +32,7 @@ void tcp_coll_start(struct tcp_conn *conn)
 
 	memcpy(&frame, tcp_rx_extra(conn), sizeof(frame));
 	if (!tcp_ep_has_coll(conn->ep))
-		tcp_rx_broken(conn, "message of a collective, though we have none");
+		tcp_rx_broken(conn, "message of a collective, although this endpoint has none");
 	else if (hdr->op_data == TCP_COLL_MSG)
 		tcp_msg_start(conn);
 	else if (hdr->op_data != TCP_COLL_ABORT || !empty)

@@ -51,7 +51,7 @@ static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, cons
 		return;
 	}
 	fab_sock_close(&fd);
-	tcp_conn_down(ep->conn, -ret, -ret, "the new connection found no memory or descriptor");
+	tcp_conn_down(ep->conn, -ret, -ret, "there was no memory or descriptor for the new connection");
 }
 
 /* ---- active side ---- */
@@ -124,7 +124,7 @@ static int msg_check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
 
 	if (addr && addr->sa_family == want && fab_addr_port(addr))
 		return 0;
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_connect to %s: the endpoint wants an %s address with a port\n",
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_connect to %s: the endpoint needs an %s address with a port\n",
 		 addr ? "an address of another family or without a port" : "NULL", want == AF_INET6 ? "IPv6" : "IPv4");
 	return -FI_EINVAL;
 }
@@ -181,15 +181,15 @@ static int msg_answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 	if (!req)
 		return msg_check_fresh(ep) ? msg_check_fresh(ep) : -FI_EOPBADSTATE;
 	if (req->auth_key != ep->base.auth_key) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the endpoint has %s authorization key than its passive endpoint, "
-			 "which the peer has proved; open both with the same\n",
-			 ep->base.auth_key ? "another" : "no such");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the peer has proved the authorization key of the passive "
+			 "endpoint, and the endpoint has %s; open both with the same key\n",
+			 ep->base.auth_key ? "another one" : "none");
 		return -FI_EACCES;
 	}
 	ret = tcp_cm_send(req->fd, &msg);
 	if (ret) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the peer has gone meanwhile: %s\n", strerror(-ret));
-		tcp_conn_down(ep->conn, -ret, -ret, "the peer has gone before it was accepted");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the peer has closed the connection: %s\n", strerror(-ret));
+		tcp_conn_down(ep->conn, -ret, -ret, "the peer closed the connection before it was accepted");
 	} else {
 		fd = req->fd;
 		req->fd = -1;

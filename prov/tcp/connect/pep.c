@@ -59,7 +59,8 @@ static void pep_reject(struct fab_connreq *base, const void *data, size_t len)
 
 	ret = tcp_cm_send(req->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .data = data, .data_len = len });
 	if (ret)
-		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_reject: the peer has gone meanwhile: %s\n", strerror(-ret));
+		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_reject: the peer has closed the connection: %s\n",
+			strerror(-ret));
 	tcp_connreq_free(req);
 }
 
@@ -70,7 +71,7 @@ static void pep_request(struct tcp_listener *listener, struct tcp_cm *cm)
 	struct tcp_connreq *req = calloc(1, sizeof(*req));
 
 	if (!req) {
-		TCP_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: dropped\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: it is dropped\n");
 		return;
 	}
 	req->fd = tcp_cm_take_fd(cm);

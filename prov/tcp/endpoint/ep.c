@@ -332,8 +332,8 @@ static int ep_msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struc
 		return 0;
 	}
 	TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle %s\n", fd == -FI_EOPBADSTATE ?
-		 "is a passive endpoint that listens: only one that does not can give its address away" :
-		 "is no connection request that waits for an answer, and no passive endpoint");
+		 "is a passive endpoint that already listens; use one that does not listen" :
+		 "is neither a passive endpoint nor a connection request that waits for an answer");
 	tcp_conn_fini(ep->conn);
 	free(ep->conn);
 	return fd;

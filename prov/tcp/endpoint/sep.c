@@ -81,7 +81,8 @@ static int sep_ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi
 	int ret;
 
 	if (info->caps & ~sep->ep.base.info->caps) {
-		TCP_WARN(FI_LOG_EP_CTRL, "a context of a scalable endpoint wants capabilities %#llx that this lacks\n",
+		TCP_WARN(FI_LOG_EP_CTRL, "a context of a scalable endpoint asks for capabilities %#llx, which the "
+			 "scalable endpoint lacks\n",
 			 (unsigned long long) (info->caps & ~sep->ep.base.info->caps));
 		return -FI_EINVAL;
 	}
@@ -209,8 +210,8 @@ static int sep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	if (bfid->fclass == FI_CLASS_AV || bfid->fclass == FI_CLASS_EQ)
 		return fab_ep_bind(fid, bfid, flags);
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep_bind: object of class %zu; an address vector belongs here, queues, "
-		 "counters and shared contexts are bound to the endpoint's contexts\n", bfid->fclass);
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep_bind: object of class %zu; only an address vector can be bound here; "
+		 "bind queues, counters and shared contexts to the endpoint's contexts\n", bfid->fclass);
 	return -FI_EINVAL;
 }
 
@@ -291,8 +292,8 @@ static int sep_check_open(const struct fab_domain *domain, const struct fi_info 
 	if (info->ep_attr->type == FI_EP_RDM && info->ep_attr->tx_ctx_cnt != FI_SHARED_CONTEXT &&
 	    info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
 		return 0;
-	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep: ep_attr->type is %d, tx_ctx_cnt %zu, rx_ctx_cnt %zu; FI_EP_RDM with "
-		 "so many contexts of each kind can be scalable, and shared contexts are bound to those\n",
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_scalable_ep: ep_attr->type is %d, tx_ctx_cnt %zu, rx_ctx_cnt %zu; a scalable "
+		 "endpoint needs FI_EP_RDM, and shared contexts are bound to its contexts\n",
 		 info->ep_attr->type, info->ep_attr->tx_ctx_cnt, info->ep_attr->rx_ctx_cnt);
 	return -FI_EINVAL;
 }

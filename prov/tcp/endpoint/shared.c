@@ -303,8 +303,8 @@ int tcp_shared_check(const struct tcp_ep *ep)
 	    (attr->rx_ctx_cnt == FI_SHARED_CONTEXT && !srx && (ep->base.caps & FI_RECV)))
 		return fab_shared_missing(&ep->base);
 	if (first->base.bound.av != ep->base.bound.av) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context share the address vector "
-			 "too (fi_endpoint(3)), for its sources\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable: endpoints that share a receive context must also share the "
+			 "address vector (fi_endpoint(3)); bind the same one\n");
 		return -FI_EINVAL;
 	}
 	return 0;

@@ -21,16 +21,16 @@ static void sockets_cleanup(void)
 }
 
 #define GROWS	"it grows as needed"
-#define SILENCE	"a peer that has fallen silent is found as FI_TCP_USER_TIMEOUT says"
+#define SILENCE	"FI_TCP_USER_TIMEOUT sets the time after which a silent peer is given up"
 
 /* What upstream's provider knows, since users' scripts are full of it. */
 static const struct fab_param params[] = {
 	{ "iface", FI_PARAM_STRING, &tcp_params.sockets_iface, 0, 0,
-	  "Interfaces to use for entries of this name, as FI_TCP_IFACE" },
+	  "Interfaces to use for this provider, in the form of FI_TCP_IFACE" },
 	{ "conn_timeout", FI_PARAM_INT, &tcp_params.connect_timeout_ms, 1, 3600000,
-	  "The same as FI_TCP_CONNECT_TIMEOUT, and goes before it, milliseconds (default: 30000)" },
+	  "The same as FI_TCP_CONNECT_TIMEOUT, and overrides it, milliseconds (default: 30000)" },
 	{ "pe_waittime", FI_PARAM_INT, NULL, 0, 0, "the progress thread sleeps until something happens" },
-	{ "pe_affinity", FI_PARAM_STRING, NULL, 0, 0, "the progress thread runs where its process may" },
+	{ "pe_affinity", FI_PARAM_STRING, NULL, 0, 0, "the progress thread has the CPU affinity of the process" },
 	{ "max_conn_retry", FI_PARAM_INT, NULL, 0, 0, "see FI_TCP_CONNECT_TIMEOUT and FI_TCP_HOLDOFF" },
 	{ "def_conn_map_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },
 	{ "def_av_sz", FI_PARAM_INT, NULL, 0, 0, GROWS },

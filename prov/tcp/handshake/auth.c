@@ -229,7 +229,7 @@ static int auth_take_admit(struct tcp_cm *cm)
 	if (!auth || auth->stage != PROVED || cm->data_len != sizeof(struct tcp_admit))
 		return auth_fail(cm, -FI_EPROTO, "its proof was not asked for, or has a wrong length");
 	if (auth_make_mac(cm, accepting_role, cm->keyring.key, mac) || !fab_mac_equal(mac, cm->data))
-		return auth_fail(cm, -FI_EACCES, "it does not prove this end's authorization key itself");
+		return auth_fail(cm, -FI_EACCES, "it does not prove that it has this end's authorization key");
 	auth->stage = ADMITTED;
 	cm->proven = cm->keyring.key;
 	return 1;
@@ -253,7 +253,7 @@ static int auth_take_nack(struct tcp_cm *cm)
 		[TCP_REFUSE_NO_KEY] = { FI_EACCES, "this end has an authorization key, and it has none" },
 		[TCP_REFUSE_WRONG_KEY] = { FI_EACCES, "it has another authorization key than this end" },
 		[TCP_REFUSE_NO_CTX] = { FI_ENORX, "it has no receive context of this number (fi_rx_addr)" },
-		[TCP_REFUSE_NO_EXT] = { FI_EOPNOTSUPP, "it is a scalable endpoint: its peers want this library" },
+		[TCP_REFUSE_NO_EXT] = { FI_EOPNOTSUPP, "it is a scalable endpoint: its peers need this library" },
 	};
 
 	if (!cm->refusal)

@@ -120,9 +120,9 @@ static const char *cm_check(const struct tcp_cm *cm)
 	if (hdr->version != TCP_CM_VERSION)
 		return "its first byte is not this protocol's version, 3: is it libfabric's tcp at all?";
 	if (hdr->type > TCP_CM_ADMIT || !(cm_types[cm->state] & FAB_BIT(hdr->type)))
-		return cm->state == TCP_CM_REPLY ? "it answered with something else than yes or no" :
-		       cm->state == TCP_CM_REQUEST ? "it began with something else than a request" :
-		       "it answered a challenge with something else than a proof";
+		return cm->state == TCP_CM_REPLY ? "its answer is neither an acceptance nor a rejection" :
+		       cm->state == TCP_CM_REQUEST ? "its first message is not a request" :
+		       "its answer to a challenge is not a proof";
 	if (be16toh(hdr->seg_size) > TCP_CM_DATA_MAX)
 		return "it announced more than 256 bytes of private data";
 	/* upstream leaves it out of a refusal */
@@ -283,9 +283,9 @@ static bool cm_wait_more(struct tcp_cm *cm)
 		return false;
 	if (!cm->nagged) {
 		fab_addr_to_str(&cm->remote.sa, to, sizeof(to));
-		TCP_WARN(FI_LOG_EP_CTRL, "%s took the connection %" PRIu64 " ms ago and has not answered: does it make "
-			 "progress (read its CQ or EQ)? Waiting, FI_TCP_REPLY_TIMEOUT is %" PRIu64 " ms\n", to,
-			 waited_ms, limit_ms);
+		TCP_WARN(FI_LOG_EP_CTRL, "%s accepted the connection %" PRIu64 " ms ago and has not answered: does the "
+			 "peer make progress (read its CQ or EQ)? The connect goes on; FI_TCP_REPLY_TIMEOUT is %" PRIu64
+			 " ms\n", to, waited_ms, limit_ms);
 	}
 	cm->nagged = true;
 	if (limit_ms)
@@ -427,12 +427,12 @@ static const char *cm_advice(int err)
 {
 	switch (err) {
 	case ECONNREFUSED:
-		return "; nobody listens there: is the peer running, and is this its address of today?";
+		return "; no process listens there: is the peer running, and is this its current address?";
 	case ETIMEDOUT:
 		return "; is the address reachable from here (firewall, wrong interface: FI_TCP_IFACE)?";
 	case EHOSTUNREACH:
 	case ENETUNREACH:
-		return "; nobody has that address, or no route leads there: is it the right interface?";
+		return "; no machine has that address, or there is no route to it: is it the right interface?";
 	case EADDRNOTAVAIL:
 		return "; no such local address, or no free port (net.ipv4.ip_local_port_range)";
 	default:

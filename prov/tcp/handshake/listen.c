@@ -88,7 +88,7 @@ static void listener_again(struct fab_timer *timer)
 /* accept failed for want of something that may come back. */
 static void listener_starve(struct tcp_listener *listener, int err)
 {
-	tcp_sock_shortage("cannot accept connections, they wait", err);
+	tcp_sock_shortage("cannot accept connections; they wait", err);
 	if (listener->starved)
 		listener->starved(listener);
 	listener_pause(listener, STARVED_PAUSE_NS);

@@ -68,8 +68,8 @@ static int exported_call_peer(struct tcp_exported *x, int (*fn)(struct fi_peer_r
 	ret = fn(entry);
 	atomic_store_explicit(&x->caller, before, memory_order_relaxed);
 	if (ret)
-		TCP_WARN(FI_LOG_EP_DATA, "the peer of an exported receive context answers %d; its entry is out until "
-			 "it gives it back\n", ret);
+		TCP_WARN(FI_LOG_EP_DATA, "the peer of an exported receive context returned %d; its entry stays in use "
+			 "until the peer frees it\n", ret);
 	return ret;
 }
 
@@ -186,7 +186,7 @@ static void entry_fail_rx(struct tcp_unexp *unexp, int err)
 	unexp->base.into.rx = NULL;
 	fab_rx_finish(recv, fab_recv_reporter(recv, NULL), &into, &msg, &(struct fab_cq_fail) {
 		      .err = err, .prov_errno = err,
-		      .text = "the provider that has the message did not put it into the receive" });
+		      .text = "the provider that has the message did not write it into the receive buffer" });
 }
 
 static void foreign_start(struct tcp_unexp *unexp)
@@ -345,8 +345,8 @@ static int exported_close(struct fid *fid)
 		x->srx->own_rx.export_cnt--;
 	fab_engine_unlock(engine);
 	if (entry_cnt) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_close of an exported receive context: its peer has %u entries; close the "
-			 "peer's objects first\n", entry_cnt);
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_close of an exported receive context: its peer still has %u entries; "
+			 "close the peer's objects first\n", entry_cnt);
 		return -FI_EBUSY;
 	}
 	free(x);
@@ -430,8 +430,8 @@ int tcp_srx_export(struct tcp_ep *srx, struct fi_fid_export *exp)
 		srx->own_rx.export_cnt++;
 	fab_engine_unlock(engine);
 	if (ret) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_export_fid of a shared receive context that deferred work receives from "
-			 "(FI_QUEUE_WORK); export it before, and post its receives otherwise\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_export_fid of a shared receive context with deferred receives "
+			 "(FI_QUEUE_WORK); export it before any work is queued, and post its receives directly\n");
 		free(x);
 		return ret;
 	}

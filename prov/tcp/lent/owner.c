@@ -96,7 +96,7 @@ static void owned_fail(struct tcp_owned *owned, int err)
 	const struct fab_comp comp = { .flags = fab_op_desc[owned->code].cq_flags, .src = FI_ADDR_NOTAVAIL };
 
 	owned_done(&owned->hook, owned->code, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = err,
-		   .text = "the message had been announced; its connection has ended since" });
+		   .text = "the message was announced, but its connection has ended" });
 }
 
 /* A source as the owner has it: by its own numbers, where it gave them (FI_AV_USER_ID). Of a sender that is in no
@@ -139,7 +139,7 @@ static struct fab_rx *owner_find(struct tcp_conn *conn, const struct tcp_msg *ms
 	*entry = NULL;
 	if (rx)
 		return rx;
-	tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a receive of the owner's");
+	tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a receive of the owner");
 	return NULL;
 }
 
@@ -255,7 +255,7 @@ static void owner_queue(struct tcp_owner *base, struct tcp_unexp *unexp, struct 
 	if (!owned) {
 		ops->free_entry(entry);
 		if (unexp)
-			tcp_conn_fail(unexp->conn, FI_ENOMEM, ENOMEM, "no memory to let a message wait at the owner");
+			tcp_conn_fail(unexp->conn, FI_ENOMEM, ENOMEM, "no memory to queue a message at the owner");
 		return;
 	}
 	owned->unexp = unexp;
@@ -340,13 +340,13 @@ int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context
 	struct owner *owner;
 
 	if (!context || context->size < sizeof(*context) || !context->srx || !owner_is_complete(context->srx)) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: the context is to be a struct "
-			 "fi_peer_srx_context, with an srx that has all its owner_ops, and room for peer_ops\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: the context must be a struct "
+			 "fi_peer_srx_context whose srx has all owner_ops and a place for peer_ops\n");
 		return -FI_EINVAL;
 	}
 	if (tcp_exported_by(context->srx, srx->base.domain)) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_srx_context with FI_PEER: its owner is a context of the same domain; bind "
-			 "endpoints to that\n");
+			 "endpoints to the owner\n");
 		return -FI_EINVAL;
 	}
 	owner = calloc(1, sizeof(*owner));

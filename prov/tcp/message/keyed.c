@@ -52,7 +52,7 @@ int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op)
 
 	if (!key || !ep->directed_recv || (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
 		TCP_WARN(FI_LOG_EP_DATA, "a receive with FI_AUTH_KEY %s\n",
-			 key ? "wants FI_DIRECTED_RECV, and is no peek or claim" :
+			 key ? "needs FI_DIRECTED_RECV, and cannot be a peek or claim" :
 			 "names no key of the endpoint's address vector");
 		return -FI_EINVAL;
 	}

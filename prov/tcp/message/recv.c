@@ -28,7 +28,8 @@ void tcp_fail_unknown(struct tcp_ep *ep, enum fab_op_code code, struct fab_comp 
 	fab_ep_fail(&ep->base, code, comp, &(struct fab_cq_fail) {
 		    .err = FI_EADDRNOTAVAIL, .prov_errno = FI_EADDRNOTAVAIL, .err_data = addr,
 		    .err_data_len = addr ? fab_addr_len(&addr->sa) : 0,
-		    .text = "the data is here; its sender is not in the address vector, err_data has its address" });
+		    .text = "the data has arrived, but its sender is not in the address vector; err_data has the "
+		    	"sender's address" });
 }
 
 void tcp_recv_unknown(struct fab_ep *ep, enum fab_op_code code, struct fab_comp *comp, const struct fab_msg *msg)
@@ -73,8 +74,8 @@ void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_a
 static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 {
 	if ((op->flags & FI_TRIGGER) && ep->rx->export_cnt && op->hooked) {
-		TCP_WARN(FI_LOG_EP_DATA, "FI_QUEUE_WORK: a receive of a context that is exported (fi_export_fid): "
-			 "another provider may report its end, which the work would not hear of\n");
+		TCP_WARN(FI_LOG_EP_DATA, "FI_QUEUE_WORK: deferred receives are not possible on an exported context "
+			 "(fi_export_fid), because another provider may report the completion\n");
 		return -FI_EOPNOTSUPP;
 	}
 	if (op->flags & FI_TRIGGER)

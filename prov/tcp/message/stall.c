@@ -72,8 +72,8 @@ void tcp_stall_gone(struct tcp_conn *conn)
 	struct tcp_unexp *unexp = conn->rx.unexp;
 
 	if (!fab_list_empty(&conn->msg.stranger)) {
-		tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET, "a peer that is in no address vector gave up before its "
-			      "messages could be read");
+		tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET, "a peer that is in no address vector closed the "
+			      "connection before its messages could be read");
 		return;
 	}
 	if (conn->rx.phase == TCP_RX_STALLED) {

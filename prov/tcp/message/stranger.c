@@ -43,8 +43,8 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 	struct tcp_rx_ctx *ctx = conn->ep->rx;
 
 	if (!ctx->stranger_warned)
-		TCP_WARN(FI_LOG_EP_DATA, "peers that are in no address vector have left messages without a receive, "
-			 "%llu bytes of memory; no more is read from them until receives are posted "
+		TCP_WARN(FI_LOG_EP_DATA, "peers that are in no address vector have sent messages without a matching "
+			 "receive, %llu bytes of memory; their connections are not read until receives are posted "
 			 "(FI_TCP_STRANGER_MAX, %zu)\n", (unsigned long long) ctx->stranger_len,
 			 tcp_params.stranger_max);
 	ctx->stranger_warned = true;

@@ -64,9 +64,10 @@ static void alive_tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
 
 	conn->alive.told = true;
 	tcp_conn_text(conn, ends);
-	TCP_WARN(FI_LOG_EP_DATA, "%s: the peer has read and answered nothing for %" PRIu64 " ms, though its machine is "
-		 "well, and operations wait: does it make progress (read its CQ)? FI_TCP_STALL_TIMEOUT (%d ms, 0 is "
-		 "never) ends such waits with FI_ETIMEDOUT\n", ends, stuck_ms, tcp_params.stall_timeout_ms);
+	TCP_WARN(FI_LOG_EP_DATA, "%s: the peer has read and answered nothing for %" PRIu64 " ms while operations wait "
+		 "for it, although its machine answers: does the peer make progress (read its CQ)? "
+		 "FI_TCP_STALL_TIMEOUT (%d ms, 0 is never) ends such waits with FI_ETIMEDOUT\n", ends, stuck_ms,
+		 tcp_params.stall_timeout_ms);
 }
 
 static bool alive_look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
@@ -81,7 +82,7 @@ static bool alive_look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg
 	stuck_ms = alive_stuck_ms(conn, &info);
 	if (alive_is_silent(&info))
 		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
-			      "the peer's machine has been silent for too long (FI_TCP_USER_TIMEOUT)");
+			      "the peer's machine has not answered for too long (FI_TCP_USER_TIMEOUT)");
 	else if (tcp_params.stall_timeout_ms && stuck_ms >= (uint64_t) tcp_params.stall_timeout_ms)
 		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
 			      "the peer has read and answered nothing for too long (FI_TCP_STALL_TIMEOUT)");

@@ -171,8 +171,8 @@ static bool peer_comes_to_us(const struct tcp_peer *peer)
 static int peer_await(struct tcp_peer *peer)
 {
 	if (peer_names_ctx(peer)) {
-		TCP_WARN(FI_LOG_EP_CTRL, "an address with FI_FIREWALL_ADDR: connections of scalable endpoints go one "
-			 "way, so that who cannot be connected to cannot be sent to\n");
+		TCP_WARN(FI_LOG_EP_CTRL, "an address with FI_FIREWALL_ADDR cannot be used with a scalable endpoint: "
+			 "its transmit contexts open their own connections, which the firewall blocks\n");
 		return -FI_EOPNOTSUPP;
 	}
 	peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
@@ -190,8 +190,8 @@ static void peer_missed(struct tcp_peer *peer)
 	tcp_addr_fill(&own, &ep->base);
 	fab_addr_to_str(&peer->addr.sa, from, sizeof(from));
 	fab_addr_to_str(&own.sa, to, sizeof(to));
-	snprintf(text, sizeof(text), "%s is behind a firewall (FI_FIREWALL_ADDR), and has not connected to us, %s, "
-		 "within FI_TCP_CONNECT_TIMEOUT, %d ms", from, to, tcp_params.connect_timeout_ms);
+	snprintf(text, sizeof(text), "%s is behind a firewall (FI_FIREWALL_ADDR) and has not connected to this "
+		 "endpoint, %s, within FI_TCP_CONNECT_TIMEOUT, %d ms", from, to, tcp_params.connect_timeout_ms);
 	peer_fail(peer, FI_EFIREWALLADDR, text);
 }
 
@@ -232,11 +232,11 @@ static void peer_connect_done(struct tcp_cm *cm)
 	peer->cm = NULL;
 	fab_pace_leave(&peer->table->pace, &peer->turn);
 	if (cm->type == TCP_CM_NACK) {
-		cm->why = "the peer rejects it: it takes itself for connected, or for connecting";
+		cm->why = "the peer rejects it, because it believes that it is connected or connecting";
 		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
 		peer_retry(peer, FI_ECONNREFUSED, text);
 	} else if (peer_names_ctx(peer) && !(cm->peer.features & TCP_EXT_CTX)) {
-		cm->why = "scalable endpoints and their contexts want this library at both ends";
+		cm->why = "scalable endpoints and their contexts need this library at both ends";
 		tcp_cm_text(cm, FI_EOPNOTSUPP, text, sizeof(text));
 		peer_fail(peer, FI_EOPNOTSUPP, text);
 	} else {
@@ -283,7 +283,8 @@ int tcp_peer_try(struct tcp_peer *peer)
 	ret = peer_connect(peer);
 	if (!dial_is_shortage(ret) || !tcp_reap_shortage(peer->table))
 		return ret;
-	peer_retry(peer, -ret, "no descriptor for a connection, and none is given back (ulimit -n)");
+	peer_retry(peer, -ret, "no descriptor for a connection, and no connection can be closed to get one; raise the "
+		   "limit on open files (ulimit -n)");
 	return 0;
 }
 

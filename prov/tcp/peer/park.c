@@ -74,7 +74,7 @@ static void park_agreed(struct tcp_conn *conn)
 void tcp_park_answered(struct tcp_conn *conn)
 {
 	if (!conn->park.asked) {
-		tcp_rx_broken(conn, "an answer to what was not asked");
+		tcp_rx_broken(conn, "an answer without a question");
 		return;
 	}
 	conn->park.asked = false;

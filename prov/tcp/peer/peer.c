@@ -185,7 +185,7 @@ static void life_parked(struct tcp_conn *conn)
 	if (!life->dormant)
 		ret = tcp_peer_try(life->peer);
 	if (ret)
-		tcp_conn_down(conn, -ret, -ret, "no descriptor or memory to open an idle connection again");
+		tcp_conn_down(conn, -ret, -ret, "no descriptor or memory to reopen an idle connection");
 }
 
 static const struct tcp_conn_owner life_owner = { .down = life_down, .parked = life_parked, .resumes = true };
@@ -241,7 +241,7 @@ void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm)
 		return;
 	}
 	fab_sock_close(&fd);
-	tcp_conn_down(&life->conn, -ret, -ret, "the new connection found no memory or descriptor");
+	tcp_conn_down(&life->conn, -ret, -ret, "there was no memory or descriptor for the new connection");
 }
 
 static void peer_inserted(struct tcp_peer *peer, fi_addr_t fi_addr);

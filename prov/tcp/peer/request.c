@@ -169,7 +169,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	ret = request_answer(ep, cm, TCP_CM_CONNRESP, tcp_rdm_ext(ep) | (cm->peer.features & TCP_EXT_CTX) |
 			     (tcp_conn_resumes(&life->conn, &cm->peer) ? TCP_EXT_RESUME : 0));
 	if (ret) {
-		tcp_conn_down(&life->conn, -ret, -ret, "the peer went away while it was being accepted");
+		tcp_conn_down(&life->conn, -ret, -ret, "the peer closed the connection while it was being accepted");
 		return;
 	}
 	if (life == peer->life && life->conn.fi_addr != FI_ADDR_NOTAVAIL)
@@ -292,8 +292,8 @@ static bool request_is_turned_away(struct tcp_peer_table *table, const union fab
 		return false;
 	tcp_reap_start(table);
 	if (!table->stranger_warned)
-		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; more have to wait "
-			 "until some of those are idle (FI_TCP_STRANGER_CONN)\n", table->stranger_cnt);
+		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; further ones have to "
+			 "wait until some of these are idle (FI_TCP_STRANGER_CONN)\n", table->stranger_cnt);
 	table->stranger_warned = true;
 	return true;
 }
@@ -359,8 +359,8 @@ void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 
 	if (!request_read_ctx(cm, &req) || !request_read_addr(table->ep, cm, &req)) {
 		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
-		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: it does not say where it listens (a FI_EP_MSG "
-			 "endpoint?)\n", from);
+		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: its request names no listening port; is the "
+			 "peer an FI_EP_MSG endpoint?\n", from);
 		request_answer(table->ep, cm, TCP_CM_NACK, 0);
 		return;
 	}

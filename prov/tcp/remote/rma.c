@@ -92,8 +92,8 @@ int tcp_rma_may_commit(struct tcp_conn *conn, bool tagged)
 	for (uint32_t i = 0; i < conn->rx.hdr.rma_iov_cnt; i++) {
 		if (!tagged && (mr[i]->flags & FI_RMA_PMEM))
 			continue;
-		TCP_WARN(FI_LOG_EP_DATA, "refused a peer's access with FI_COMMIT_COMPLETE: its target is not a region "
-			 "that was registered with FI_RMA_PMEM\n");
+		TCP_WARN(FI_LOG_EP_DATA, "refused a peer's access with FI_COMMIT_COMPLETE: the target region was not "
+			 "registered with FI_RMA_PMEM\n");
 		return -FI_EOPNOTSUPP;
 	}
 	return 0;
@@ -342,11 +342,11 @@ static const char *rma_refusal(int err)
 	case FI_ENOKEY:
 		return "it has no region with this key";
 	case FI_EACCES:
-		return "the region is not for this access, or is for another authorization key";
+		return "the region does not allow this access, or needs another authorization key";
 	case FI_EINVAL:
 		return "the access goes beyond the region, whose addresses count from 0 without FI_MR_VIRT_ADDR";
 	case FI_ETOOSMALL:
-		return "it touches more than 8 pieces of memory there, in regions that were registered as several";
+		return "it touches more than 8 pieces of memory there, in regions of several buffers";
 	default:
 		return fi_strerror(err);
 	}

@@ -17,8 +17,8 @@ static void advert_add(const char *item, int len)
 
 	snprintf(text, sizeof(text), "fi_sockaddr://%.*s", len, item);
 	if (fab_addr_from_str(text, &addr) || fab_addr_is_any(&addr.sa))
-		TCP_WARN(FI_LOG_CORE, "FI_TCP_ADVERTISE: \"%.*s\" is no address; one is 192.0.2.1, 192.0.2.1:5000, "
-			 "[2001:db8::1] or [2001:db8::1]:5000\n", len, item);
+		TCP_WARN(FI_LOG_CORE, "FI_TCP_ADVERTISE: \"%.*s\" is not an address; examples are 192.0.2.1, "
+			 "192.0.2.1:5000, [2001:db8::1] or [2001:db8::1]:5000\n", len, item);
 	else if (addr.sa.sa_family == AF_INET)
 		advertised4 = addr;
 	else

@@ -117,8 +117,8 @@ void tcp_sock_shortage(const char *what, int err)
 	if (now < until || !atomic_compare_exchange_strong(&silent_until_ns, &until, now + SHORTAGE_SILENCE_NS))
 		return;
 	getrlimit(RLIMIT_NOFILE, &lim);
-	TCP_WARN(FI_LOG_EP_CTRL, "%s: %s. The limit on open files is %llu (ulimit -n): raise it. No more of this for "
-		 "10 seconds\n", what, strerror(err), (unsigned long long) lim.rlim_cur);
+	TCP_WARN(FI_LOG_EP_CTRL, "%s: %s. The limit on open files is %llu (ulimit -n): raise it. This message is "
+		 "repeated after 10 seconds at the earliest\n", what, strerror(err), (unsigned long long) lim.rlim_cur);
 }
 
 int tcp_sock_open_from(int family, const union fab_sockaddr *addr)

@@ -32,12 +32,12 @@ static const char *rx_flags_check(const struct tcp_conn *conn, const struct tcp_
 {
 	if (hdr->flags & TCP_FLAG_CQ_DATA) {
 		if (!kind->cq_data)
-			return "CQ data where there is none";
+			return "CQ data in a frame that cannot have it";
 		*len += sizeof(uint64_t);
 	}
 	if (hdr->flags & TCP_FLAG_GROUP) {
 		if (!kind->group || !(conn->peer.features & TCP_EXT_GROUP))
-			return "a peer group where there is none";
+			return "a peer group in a frame that cannot have one";
 		*len += sizeof(struct tcp_group);
 	}
 	if ((hdr->flags & TCP_FLAG_LAYER_TAG) && hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
@@ -322,7 +322,7 @@ static bool rx_mid_frame(const struct tcp_rx_state *rx)
 static void rx_end(struct tcp_conn *conn, int err)
 {
 	if (err)
-		tcp_conn_fail(conn, err, err, "receive failed: the peer has gone or the network has");
+		tcp_conn_fail(conn, err, err, "receive failed: the peer or the network is down");
 	else if (rx_mid_frame(&conn->rx))
 		tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET, "the peer closed in the middle of a message");
 	else
@@ -472,7 +472,7 @@ void tcp_rx_ack(struct tcp_conn *conn)
 		return;
 	}
 	if (!tcp_tx_acked(conn, ack.cnt, tcp_rx_errno(ack.err)))
-		tcp_rx_broken(conn, "acknowledgement of what was not sent");
+		tcp_rx_broken(conn, "acknowledgement of an operation that was not sent");
 }
 
 void tcp_rx_credit(struct tcp_conn *conn)
@@ -481,7 +481,7 @@ void tcp_rx_credit(struct tcp_conn *conn)
 
 	memcpy(&credit, tcp_rx_extra(conn), sizeof(credit));
 	if (credit.len > conn->peer.credit || conn->tx.credit + credit.len > conn->peer.credit) {
-		tcp_rx_broken(conn, "more credit than it promised");
+		tcp_rx_broken(conn, "credit beyond the announced limit");
 		return;
 	}
 	conn->tx.credit += credit.len;

@@ -201,20 +201,20 @@ static int tx_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 /* It was taken from the application, and tx_enter() has failed: complete it. */
 static void tx_refuse(struct tcp_tx *tx, int err)
 {
-	const char *text = "no memory for it to wait until the peer asks for it";
+	const char *text = "no memory to keep it until the peer asks for it";
 
 	if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_GROUP))
-		text = "the peer has no peer groups: its domain was opened without max_group_id, or it is another "
-		       "libfabric's";
+		text = "the peer has no peer groups: its domain was opened without max_group_id, or it runs another "
+		       "libfabric";
 	else if (err == FI_EOPNOTSUPP && (tx->hdr.flags & TCP_FLAG_COMMIT))
-		text = "the peer makes nothing durable (FI_COMMIT_COMPLETE): it runs another libfabric, or an older "
-		       "one";
+		text = "the peer does not support FI_COMMIT_COMPLETE: it runs another libfabric, or an older one";
 	else if (err == FI_EOPNOTSUPP && tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE)
-		text = "the peer takes 4 remote buffers in one operation at most: it runs another libfabric, or an "
+		text = "the peer supports at most 4 remote buffers per operation: it runs another libfabric, or an "
 		       "older one";
 	else if (err == FI_EOPNOTSUPP)
-		text = tx->amo ? "the peer has none of these: it runs another libfabric, or is of another byte order" :
-				 "the peer is another libfabric's, which does not tell of matches";
+		text = tx->amo ? "the peer does not support this operation: it runs another libfabric, or has another "
+			"byte order" :
+				 "the peer runs another libfabric, which does not report matches";
 	tcp_tx_done(tx, err, err, text);
 }
 
@@ -524,7 +524,8 @@ struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const 
 	struct tcp_tx *tx;
 
 	if (conn->tx.control_cnt >= CONTROL_MAX) {
-		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer asks for ever more and reads none of the answers");
+		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer sends more and more requests and reads none of the "
+			      "answers");
 		return NULL;
 	}
 	tx = fab_pool_get(&conn->ep->tx->pool);
