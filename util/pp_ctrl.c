@@ -450,6 +450,6 @@ int pp_ctrl_exchange_count(struct pp *pp, uint32_t *cnt)
 		return ret;
 	*cnt = (uint32_t) strtoul(digits, &end, 10);
 	if (end == digits || *end)
-		return pp_fail(pp, -EPROTO, "receive %s: '%s' is no number", what, digits);
+		return pp_fail(pp, -EPROTO, "receive %s: '%s' is not a number", what, digits);
 	return pp_ctrl_send(pp, count_ok, sizeof(count_ok), what);
 }

@@ -406,7 +406,7 @@ static int ask_owner(const struct fab_domain *domain, const struct fi_av_attr *a
 	if (!whole || attr->name) {
 		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: %s\n",
 			attr->name ? "a vector with a name has no owner" :
-			"the context is to be a struct fi_peer_av_context, with an av whose owner_ops have query");
+			"the context must be a struct fi_peer_av_context, with an av whose owner_ops have query");
 		return -FI_EINVAL;
 	}
 	ret = context->av->owner_ops->query(context->av, owner);

@@ -13,7 +13,7 @@ int fab_av_batch_start(struct fab_av_batch *batch, struct fab_av *av, fi_addr_t 
 	const struct fi_provider *prov = av->domain->fabric->prov;
 
 	if ((flags & FI_SYNC_ERR) && (av->async || !context)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: FI_SYNC_ERR wants %s\n", av->async ?
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: FI_SYNC_ERR requires %s\n", av->async ?
 			"an address vector without FI_EVENT" : "context to be an array of int");
 		return -FI_EINVAL;
 	}

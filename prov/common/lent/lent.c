@@ -53,7 +53,7 @@ int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export 
 	if (exp && exp->fid && !exp->flags && !is_peer)
 		return 0;
 	FI_WARN(prov, FI_LOG_CORE, "fi_export_fid: %s\n", is_peer ? "a peer's object has an owner already" :
-		"flags are to be 0, and there must be room for the result");
+		"flags must be 0, and fid must not be NULL");
 	return -FI_EINVAL;
 }
 

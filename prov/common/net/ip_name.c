@@ -42,7 +42,7 @@ int fab_name_take(const struct fi_provider *prov, union fab_sockaddr *to, const 
 	if (!addr)
 		return 0;
 	if (addrlen < fab_addr_family_len(family) || sa->sa_family != family) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants an %s address "
+		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format requires an %s address "
 			"of %u bytes\n", addrlen, family == AF_INET6 ? "IPv6" : "IPv4",
 			(unsigned) fab_addr_family_len(family));
 		return -FI_EINVAL;
@@ -60,7 +60,7 @@ static int take_ib(const struct fi_provider *prov, struct fab_sockaddr_ib *to, c
 		return 0;
 	}
 	if (addrlen < sizeof(*to) || sa->sa_family != FAB_AF_IB) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format wants a struct "
+		FI_WARN(prov, FI_LOG_EP_CTRL, "address of %zu bytes; the endpoint's addr_format requires a struct "
 			"sockaddr_ib of %zu bytes\n", addrlen, sizeof(*to));
 		return -FI_EINVAL;
 	}

@@ -69,7 +69,7 @@ static struct fid_peer_cntr *cntr_peer_of(const struct fab_domain *domain, const
 		    FI_CHECK_OP(ops, struct fi_ops_cntr_owner, incerr))
 			return context->cntr;
 	}
-	FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_cntr_open with FI_PEER: the context is to be a struct "
+	FI_WARN(domain->fabric->prov, FI_LOG_CNTR, "fi_cntr_open with FI_PEER: the context must be a struct "
 		"fi_peer_cntr_context, with a cntr whose owner_ops have inc and incerr\n");
 	return NULL;
 }

@@ -372,7 +372,7 @@ static struct fid_peer_cq *cq_peer_of(const struct fab_domain *domain, const str
 		    FI_CHECK_OP(ops, struct fi_ops_cq_owner, writeerr))
 			return context->cq;
 	}
-	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open with FI_PEER: the context is to be a struct "
+	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open with FI_PEER: the context must be a struct "
 		"fi_peer_cq_context, with a cq whose owner_ops have write and writeerr\n");
 	return NULL;
 }

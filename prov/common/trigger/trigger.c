@@ -47,7 +47,7 @@ static int condition_of(struct fab_ep *ep, const struct fi_triggered_context *co
 
 		FI_WARN(prov, FI_LOG_EP_DATA, "FI_TRIGGER: %s; the context is a struct fi_triggered_context with "
 			"event_type FI_TRIGGER_THRESHOLD\n", !context ? "context is NULL" :
-			xpu ? "FI_TRIGGER_XPU wants a device, and only system memory is supported" :
+			xpu ? "FI_TRIGGER_XPU requires a device, but only system memory is supported" :
 			      "event_type is unknown");
 		return xpu ? -FI_ENOSYS : -FI_EINVAL;
 	}
