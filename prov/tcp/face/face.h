@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider as the core, and the objects as their parents see it: what the files of this room have among themselves.
+ * Private to this room: the provider's entry functions, fabrics and domains.
  */
 #ifndef TCP_FACE_H
 #define TCP_FACE_H
@@ -8,13 +8,14 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_prov.h>
 
-/* Built in, the registry calls these; as a DSO, fi_prov_ini() is found by name. Each once a process. */
+/* Entry functions. The registry calls them if the provider is built in; in a DSO fi_prov_ini() does. Each is called
+ * once in a process. */
 struct fi_provider *fab_tcp_prov_ini(void);
 struct fi_provider *fab_sockets_prov_ini(void);
-/* Tables and parameters, for whichever of the two comes first. */
+/* Initialise tables and parameters; called by each entry function, effective once. */
 void tcp_init(void);
 
-/* Fill the empty slots of fabrics' and domains' tables; once, at initialisation. */
+/* Fill the empty entries of the tables of fabrics and domains. Called once, when the provider is loaded. */
 void tcp_domain_fill_ops(void);
 /* Slots of the provider's table. 0 or -FI_E*. */
 int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Proof of authorization keys in a handshake (wire.h has the messages, doc/decisions/tcp-auth.md the reasons). Both
- * sides prove that they have the same key before either goes on; a side without a key and a side with one do not
- * meet.
+ * Proof of authorization keys in a handshake (tcp/wire/wire.h has the messages, doc/decisions/tcp-auth.md the reasons).
+ * Each side proves that it has the same key before the other continues. A side with a key does not connect to a side
+ * without one.
  *
  *   connecting side        REQUEST(keyed) ->            -> PROOF            -> ...
  *   accepting side                        <- CHALLENGE          <- ADMIT        <- RESPONSE
  *
- * Runs inside an exchange (cm.h), engine lock held. An exchange without keys costs a test of two pointers.
+ * Runs inside an exchange (cm.h), engine lock held. An exchange without keys only costs the test of two pointers.
  */
 #ifndef TCP_AUTH_H
 #define TCP_AUTH_H
@@ -19,24 +19,24 @@ struct fab_av;
 struct tcp_cm;
 struct tcp_auth;
 
-/* What one end may prove: one key, or (accepting, FI_AV_AUTH_KEY) any of those of an address vector. Both borrowed
- * for as long as the exchange lasts; both NULL: this end has no key. */
+/* The keys of one end: one key, or, for an accepting end with FI_AV_AUTH_KEY, the keys of an address vector. Both are
+ * borrowed during the exchange. Both NULL: no key. */
 struct tcp_keyring {
 	struct fab_auth_key *key;
 	struct fab_av *av;
 };
 
-/* The exchange is about to send its request, which is complete in cm->buf. 0 or -FI_ENOMEM. */
+/* Prepare the exchange before its request, which is complete in cm->buf, is sent. 0 or -FI_ENOMEM. */
 int tcp_auth_begin(struct tcp_cm *cm);
 
 /*
- * The peer's message is in cm, whole. 0: it is the owner's, and what it says of keys is in order (cm->proven is the key
- * that both have, NULL without keys). 1: it was about keys, and answered; the next message is to come. -FI_E*: the
- * handshake has failed, cm->why says why, and the peer has been told.
+ * Handle the peer's message, which is complete in cm. 0: the message is for the owner, and its statement about keys is
+ * valid (cm->proven is the common key, or NULL without keys). 1: it was about keys and was answered; another message
+ * will follow. -FI_E*: the handshake has failed; cm->why is the reason, and the peer was told.
  */
 int tcp_auth_receive(struct tcp_cm *cm);
 
-/* Forget nonces and transcript. NULL is allowed. */
+/* Free and wipe nonces and transcript. NULL is allowed. */
 void tcp_auth_free(struct tcp_auth *auth);
 
 #endif

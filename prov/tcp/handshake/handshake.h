@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From a socket to a stream: exchanges (cm.h), the proof of authorization keys in them (auth.h), and listeners
- * (listen.h).
+ * From a socket to a stream: exchanges (cm.h), proof of authorization keys (auth.h), and listeners (listen.h).
  */
 #ifndef TCP_HANDSHAKE_H
 #define TCP_HANDSHAKE_H

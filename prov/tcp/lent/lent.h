@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receives that this provider and others lend each other (fi_peer(3)): ours to others, exported.h; theirs to us,
- * owner.h.
+ * Receives shared with other providers (fi_peer(3)): ours used by others (exported.h), and others' used by us
+ * (owner.h).
  */
 #ifndef TCP_LENT_H
 #define TCP_LENT_H

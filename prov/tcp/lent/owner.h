@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A shared receive context whose receives another provider has (FI_PEER, fi_peer(3)): the owner. Each message asks it
- * for a receive; where there is none, the message is kept here as all others are, the owner keeps an entry for it, and
- * says later what is to become of it.
+ * A shared receive context whose receives belong to another provider (FI_PEER, fi_peer(3)), the owner. For each message
+ * we ask the owner for a receive. If there is none, we keep the message like any other unexpected message; the owner
+ * keeps an entry for it, and later starts or discards it.
  *
- * The owner is called with the engine's lock held. It may hold a lock of its own when it calls back, so that only notes
- * what it wants, and an eventfd brings the engine to do it.
+ * We call the owner with the engine's lock held. The owner may hold a lock of its own when it calls us, so its call
+ * only records the request, and wakes the engine with a bell to carry it out.
  */
 #ifndef TCP_OWNER_H
 #define TCP_OWNER_H
@@ -13,13 +13,14 @@
 #include <rdma/providers/fi_peer.h>
 #include "tcp/message/message.h"
 
-/* For fi_srx_context with FI_PEER: check the owner's part of context, fill in ours. 0; -FI_EINVAL, logged;
+/* For fi_srx_context() with FI_PEER: check the owner's part of context, and fill in ours. 0; -FI_EINVAL, logged;
  * -FI_ENOMEM. */
 int tcp_owner_open(struct tcp_ep *srx, const struct fi_peer_srx_context *context);
-/* The context closes, and no endpoint uses it: all entries have gone back to the owner. Lock held. NULL is allowed. */
+/* Free the data of a context that closes. No endpoint uses it any more, and all entries were returned to the owner.
+ * Lock held. NULL is allowed. */
 void tcp_owner_close(struct tcp_owner *owner);
-/* An endpoint that used the context is going, and its messages have been dropped: what the owner has told of one ends
- * in error. Lock held. */
+/* An endpoint that used the context is closing, and its messages were dropped: messages that the owner has started end
+ * with an error. Lock held. */
 void tcp_owner_forget(struct tcp_owner *owner, struct tcp_ep *ep);
 
 #endif

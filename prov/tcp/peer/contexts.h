@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Scalable endpoints: one address, many transmit and receive contexts, each a struct tcp_ep with one direction. A
- * connection goes from one transmit context to one receive context (wire.h, struct tcp_rdm_ctx), so that contexts
- * share nothing in their data path and may run on engines of their own. What they share is here: the socket that is
- * listened at, and who is to have a request that names a receive context.
+ * Scalable endpoints: one address, and several transmit and receive contexts, each a struct tcp_ep with one direction.
+ * A connection goes from one transmit context to one receive context (struct tcp_rdm_ctx of tcp/wire/wire.h). So
+ * contexts share nothing on their data path, and may be on different engines. The shared part is here: the listening
+ * socket, and passing requests to the receive context that they name.
  *
- * struct tcp_sep.lock guards what is shared; an engine's lock may be held when it is taken, and none is taken under it.
+ * struct tcp_sep.lock guards the shared part. It may be taken with an engine's lock held; no engine's lock is taken
+ * while it is held.
  */
 #ifndef TCP_CONTEXTS_H
 #define TCP_CONTEXTS_H
@@ -18,40 +19,41 @@ struct tcp_peer_table;
 
 /* A context. */
 struct tcp_sep_slot {
-	struct tcp_ep *open;		/* borrowed: from its opening to its close, or NULL */
-	struct tcp_ep *live;		/* receive context: requests may go to it; or NULL */
-	struct fab_list inbox;		/* struct tcp_cm.link: requests that came in on another engine; owned */
-	struct fab_bell wake;		/* tells live's engine of them; closed: all are on one engine */
+	struct tcp_ep *open;		/* borrowed: from opening to closing the context, or NULL */
+	struct tcp_ep *live;		/* receive context that accepts requests, or NULL */
+	struct fab_list inbox;		/* owned; struct tcp_cm.link: requests that arrived on another engine */
+	struct fab_bell wake;		/* wakes live's engine for the inbox; closed if all contexts are on one
+					 * engine */
 };
 
 struct tcp_sep {
-	struct tcp_ep ep;		/* address, identity, AV; it transfers nothing itself */
-	pthread_mutex_t lock;		/* guards what follows */
-	int fd;				/* owned: bound to ep.addr; -1 until something is enabled */
-	uint32_t tx_cnt, rx_cnt;	/* fixed */
+	struct tcp_ep ep;		/* address, identity, address vector; it transfers nothing itself */
+	pthread_mutex_t lock;		/* guards the members below */
+	int fd;				/* owned: bound to ep.addr; -1 until a context is enabled */
+	uint32_t tx_cnt, rx_cnt;	/* constant */
 	struct tcp_sep_slot *tx, *rx;	/* owned */
 };
 
-/* Take the address, which stays the same from here on. 0 or -FI_E*. No lock held. */
+/* Bind to the address, which then stays the same. 0 or -FI_E*. No lock held. */
 int tcp_sep_bind(struct tcp_sep *sep);
-/* A context is being enabled: give it the address, which is bound now if need be, the address vector and the event
- * queue. 0 or -FI_E* (bind). No lock held. */
+/* For enabling a context: give it the address, which is bound if it was not, the address vector and the event queue. 0
+ * or -FI_E* (bind). No lock held. */
 int tcp_sep_join(struct tcp_ep *ctx);
-/* A descriptor for a receive context to listen at, the caller's; or -errno. */
+/* A new descriptor on which a receive context listens. The caller owns it; or -errno. */
 int tcp_sep_fd(const struct tcp_ep *ctx);
-/* A receive context is ready for requests. 0 or -errno. No lock held. */
+/* Let a receive context accept requests. 0 or -errno. No lock held. */
 int tcp_sep_live(struct tcp_ep *ctx);
-/* The context closes: it gets no more requests. No lock held; idempotent. */
+/* Stop passing requests to a context that closes. No lock held; idempotent. */
 void tcp_sep_leave(struct tcp_ep *ctx);
-/* The receive context of the same number as a transmit context, or NULL if that is not enabled. */
+/* The receive context with the number of this transmit context; NULL if it is not enabled. */
 struct tcp_ep *tcp_sep_mate(const struct tcp_ep *ctx);
-/* It has closed: its number is free. */
+/* A context was closed: its number may be used again. */
 void tcp_sep_closed(struct tcp_ep *ctx);
 
 /*
- * A request for receive context rx_ctx, whose exchange is DONE, has come in on ctx, a live one. Who is to go on with
- * it: the peers of that context, where it is on the same engine. NULL: it was passed on to another engine, or refused.
- * The lock of ctx's engine is held.
+ * Route a request for receive context rx_ctx, which arrived on ctx, a live context. Its exchange is DONE. Returns the
+ * peer table of that receive context if it is on the same engine. NULL: the request was passed to another engine, or
+ * refused. The lock of ctx's engine is held.
  */
 struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint16_t rx_ctx);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peers of an RDM endpoint: who listens where, and the connection that is used for each (peer.c). And what keeps
- * connections of all kinds of endpoints in order: alive.c, drain.c.
+ * The peers of an RDM endpoint: their listening addresses, and the connection to each (peer.c). Also the supervision of
+ * connections of all endpoints: alive.c, drain.c.
  */
 #ifndef TCP_PEER_H
 #define TCP_PEER_H
@@ -10,31 +10,31 @@
 #include "tcp/stream/stream.h"
 
 /*
- * Listen at ep->addr (whose port becomes the one that it got), watch ep's address vector. 0 or -FI_E*: nothing is
- * left behind. No lock held; the endpoint is bound and not yet enabled.
+ * Listen at ep->addr, whose port is set to the actual one, and watch ep's address vector. 0; -FI_E*: everything was
+ * undone. No lock held; the endpoint is bound and not enabled yet.
  */
 int tcp_peers_open(struct tcp_ep *ep);
-/* Let what is queued leave (tcp_ep_drain), end every connection, free the table. Operations that are still there
- * complete with FI_ECANCELED. ep->closing is set. No lock held; idempotent. */
+/* Send what is queued (tcp_ep_drain()), end every connection, free the table. Operations that are left complete with
+ * FI_ECANCELED. ep->closing is set. No lock held; idempotent. */
 void tcp_peers_close(struct tcp_ep *ep);
-/* Call fn for every connection until it returns true; true if one did. fn may end the one that it is called for.
- * Lock held. */
+/* Call fn for connections until it returns true. True if it did. fn may end the connection for which it is called. Lock
+ * held. */
 bool tcp_peers_any(struct tcp_ep *ep, bool (*fn)(struct tcp_ep *ep, struct tcp_conn *conn, void *arg), void *arg);
 
-/* May what comes by this connection, or its end, be about the groups of its endpoint? Not if it came from a transmit
- * context of another number. Lock held. */
+/* True if frames of this connection, and its end, may concern groups of its endpoint. Not if it comes from a transmit
+ * context with another number. Lock held. */
 bool tcp_peer_same_ctx(const struct tcp_conn *conn);
 
-/* Order of two addresses of one family, as both ends of a connection see it: host, then port. < 0, 0, > 0. */
+/* Compare two addresses of one family by host, then port: < 0, 0, > 0. Both ends of a connection get the same order. */
 int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b);
 
-/* The connection for fi_addr, which may be one in a group, opened now if need be (it may still be IDLE: operations
- * queue). 0; -FI_EINVAL no such address; -FI_ECONNREFUSED, -FI_EHOSTUNREACH, -FI_ETIMEDOUT: it failed a moment ago
- * (hold-off); -FI_ENOMEM, -FI_EMFILE. Lock held. */
+/* Get the connection for fi_addr, which may include a peer group; it is made if there is none. It may still be IDLE;
+ * operations are then queued. 0; -FI_EINVAL: no such address; -FI_ECONNREFUSED, -FI_EHOSTUNREACH, -FI_ETIMEDOUT: it
+ * failed recently (hold-off); -FI_ENOMEM, -FI_EMFILE. Lock held. */
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn);
 
-/* What tcp_submit asks of an endpoint: the connection of an address, without a branch on the type beyond this. Lock
- * held. */
+/* Get the connection for an address, for tcp_submit(): the fast path of tcp_peer_conn(), with one branch for all types
+ * of endpoints. Lock held. */
 static inline int tcp_ep_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 {
 	uint64_t slot = fi_addr << ep->rdm.rx_ctx_bits | fi_addr >> (-ep->rdm.rx_ctx_bits & 63);
@@ -52,7 +52,7 @@ static inline int tcp_ep_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_c
 
 /* ---- park.c ---- */
 
-/* Frames (struct tcp_frame.start): the peer asks, answers, goes on. */
+/* tcp_frame.start of the PARK frames: the peer asks, answers, or continues. */
 void tcp_park_asked(struct tcp_conn *conn);
 void tcp_park_answered(struct tcp_conn *conn);
 void tcp_park_stay(struct tcp_conn *conn);
@@ -60,25 +60,26 @@ void tcp_park_stay(struct tcp_conn *conn);
 /* ---- drain.c ---- */
 
 /*
- * Let what is queued on connections leave: until drained(ep) says so with the lock held, or for TCP_FLUSH_MS while
- * the engine makes progress. Lock held on entry and return, not in between. For fi_close and fi_shutdown.
+ * Send what is queued on connections, until drained(ep), called with the lock held, returns true, or for TCP_FLUSH_MS.
+ * The engine makes progress meanwhile. The lock is held on entry and return, and released in between. For fi_close()
+ * and fi_shutdown().
  */
 void tcp_ep_drain(struct tcp_ep *ep, bool (*drained)(struct tcp_ep *ep));
-/* Has everything of this connection arrived at the peer's kernel, or can it not any more? Sends what can be sent.
+/* True if the peer's kernel has received everything sent on this connection, or never will. Sends what can be sent.
  * Lock held. */
 bool tcp_conn_drained(struct tcp_conn *conn);
 
 /* ---- alive.c ---- */
 
-/* Look after the endpoint's connections from now on: those whose peer's kernel has gone silent are ended,
+/* Supervise the endpoint's connections from now on: a connection whose peer's kernel is silent is ended with
  * FI_ETIMEDOUT. Idempotent. Lock held. */
 void tcp_alive_start(struct tcp_ep *ep);
 void tcp_alive_stop(struct tcp_ep *ep);
 
-/* ---- for programs that look: profile.c ---- */
+/* ---- statistics: profile.c ---- */
 
-/* Connections that are up, of any endpoint; requests of peers so far, and those of them that became a connection (0 of
- * what has no peers). Lock held. */
+/* Connections that are up, of any endpoint; requests of peers so far, and those that became a connection (0 for an
+ * endpoint without peers). Lock held. */
 struct tcp_peer_counts {
 	uint64_t up, asked, accepted;
 };

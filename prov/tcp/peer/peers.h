@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inside of the peer table, for its files: peer.c (peers, lives, the address vector), dial.c (our own connects),
- * budget.c (how many at a time), request.c (those who connect to us). All of it is guarded by the engine's lock.
+ * Private to this room, the peer table: peer.c (peers, lives, the address vector), dial.c (our own connects), budget.c
+ * (the number of connections), request.c (incoming requests). The engine's lock guards everything.
  */
 #ifndef TCP_PEERS_H
 #define TCP_PEERS_H
@@ -19,39 +19,39 @@ struct tcp_life {
 	struct tcp_conn conn;
 	struct fab_list link;		/* in table->lives */
 	struct tcp_peer_table *table;
-	struct tcp_peer *peer;		/* NULL: detached, no operation is added any more */
-	/* It came from the peer and is used for nothing of ours: from a context of a scalable endpoint, to one, or from
-	 * ourselves. In peer->inbound; peer->life otherwise */
+	struct tcp_peer *peer;		/* NULL: detached; no operation is added any more */
+	/* Made by the peer, and not used for our own operations: it comes from or goes to a context of a scalable
+	 * endpoint, or is a connection to ourselves. It is in peer->inbound; otherwise it is peer->life */
 	bool inbound;
-	bool knocked;			/* inbound: the peer has asked for another in its place */
-	uint16_t from;			/* inbound: the transmit context, or TCP_CTX_NONE */
+	bool knocked;			/* inbound: the peer has requested another connection in its place */
+	uint16_t from;			/* inbound: the peer's transmit context, or TCP_CTX_NONE */
 	struct fab_list in_link;
-	uint32_t pid;			/* as it said; 0 unknown */
-	bool dormant;			/* parked, and nobody tries to bring it back: the next operation does */
-	bool drained;			/* while closing: nothing left to send */
-	/* when it was first seen not to have been used since quiet_pass, or was asked to park; budget.c */
+	uint32_t pid;			/* as the peer announced; 0: unknown */
+	bool dormant;			/* parked, and not being restarted: the next operation restarts it */
+	bool drained;			/* while closing: everything was sent */
+	/* when it was first seen unused since quiet_pass, or was asked to park; budget.c */
 	uint64_t quiet_ns;
 	uint32_t quiet_pass;
-	uint64_t leave_ns;		/* detached and leaving: closed at this time; 0 not leaving */
+	uint64_t leave_ns;		/* detached and leaving: close it at this time; 0: not leaving */
 	struct fab_defer defer;
 };
 
 struct tcp_peer {
 	struct fab_entry entry;		/* in table->peers, by addr */
 	struct tcp_peer_table *table;
-	union fab_sockaddr addr;	/* that it listens at */
-	/* FI_AV_AUTH_KEY: it is reached under; borrowed from the AV. NULL: the endpoint's */
+	union fab_sockaddr addr;	/* its listening address */
+	/* with FI_AV_AUTH_KEY: the key for it, borrowed from the AV; NULL: the endpoint's key */
 	struct fab_auth_key *key;
-	uint16_t rx_ctx;		/* which receive context of it this is about; who connects to us is about 0 */
-	bool self;			/* it is ourselves */
-	struct tcp_life *life;		/* owned; NULL if there is none */
+	uint16_t rx_ctx;		/* its receive context; 0 for a peer that connected to us */
+	bool self;			/* it is this endpoint itself */
+	struct tcp_life *life;		/* owned; or NULL */
 	struct fab_list inbound;	/* struct tcp_life.in_link: owned; one for each `from` */
 	struct tcp_cm *cm;		/* owned: our connect, or NULL */
 	struct fab_turn turn;		/* in table->pace */
 	struct fab_timer retry;
-	int retry_ms;			/* the next wait */
+	int retry_ms;			/* delay until the next retry */
 	uint64_t give_up_ns;		/* no retry after this; 0 until the first attempt */
-	uint64_t knock_ns;		/* when a request came though we are connected; 0: none did */
+	uint64_t knock_ns;		/* when a request arrived although we are connected; 0: none */
 	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
 	int holdoff_err;
 };
@@ -61,14 +61,14 @@ struct tcp_peer_table {
 	struct fab_table peers;		/* struct tcp_peer: owned */
 	struct fab_list lives;
 	uint32_t life_cnt;
-	uint32_t stranger_cnt;		/* of them, those whose peer is in no address vector */
+	uint32_t stranger_cnt;		/* peers that are in no address vector */
 	bool stranger_warned;
-	uint64_t asked, accepted;	/* requests of peers so far, and those of them that became a life */
+	uint64_t asked, accepted;	/* requests of peers so far, and those that became a life */
 	struct tcp_listener listener;
 	struct fab_timer leave;		/* runs while a life leaves */
 	struct fab_timer reap;		/* runs while there are too many connections */
-	uint64_t reap_ns;		/* the next wait; 0: it does not run */
-	struct fab_pace pace;		/* whose turn it is to connect */
+	uint64_t reap_ns;		/* delay until reap fires next; 0: not running */
+	struct fab_pace pace;		/* paces our connects */
 	uint32_t shortage;		/* connections to close although the budget has room */
 	struct fab_av_watch watch;
 	struct fab_defer defer;
@@ -76,94 +76,95 @@ struct tcp_peer_table {
 
 /* ---- peer.c ---- */
 
-/* The peer at addr under key (FI_AV_AUTH_KEY, else NULL), by its receive context (0 where it is not scalable), or
- * NULL. */
+/* Find the peer at addr with this key (FI_AV_AUTH_KEY, else NULL) and receive context (0 if it is not scalable). NULL:
+ * none. */
 struct tcp_peer *tcp_peer_find(const struct tcp_peer_table *table, const union fab_sockaddr *addr,
 			       const struct fab_auth_key *key, uint16_t rx_ctx);
-/* The same, made if it is new. NULL: no memory. */
+/* The same; makes it if there is none. NULL: no memory. */
 struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sockaddr *addr, struct fab_auth_key *key,
 			      uint16_t rx_ctx);
-/* Forget a peer of which there is nothing to know. */
+/* Free a peer about which nothing must be remembered. */
 void tcp_peer_put(struct tcp_peer *peer);
-/* Make conn the one to use for the peer, whose fi_addr is this. False: no memory for the index. */
+/* Make conn the connection for operations to the peer with this fi_addr. False: no memory for the index. */
 bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *conn);
 
-/* It needs no connect of its own any more: end that. */
+/* Stop our own connect to the peer, which is not needed any more. */
 void tcp_peer_stop(struct tcp_peer *peer);
 
-/* A life for the peer, with its connection IDLE; it ends, whatever happens, in tcp_conn_down() of that. NULL: no
- * memory. */
+/* Make a life for the peer, with an IDLE connection. It always ends in tcp_conn_down(). NULL: no memory. */
 struct tcp_life *tcp_life_new(struct tcp_peer *peer);
-/* In place of the owner that tcp_life_new() gives: of an inbound life. */
+/* The owner of the connection of an inbound life, in place of the one set by tcp_life_new(). */
 extern const struct tcp_conn_owner tcp_inbound_owner;
-/* The handshake of cm is over: the stream may begin. Its descriptor is the life's from here on. */
+/* The handshake of cm is done: start the stream. The life owns the descriptor from here on. */
 void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm);
 
-/* Is it parked, a stranger's, without a message, and are there many such? Then it had better go. */
+/* True if the life should be ended: it is parked, its peer is in no address vector, it has no message, and there are
+ * many such lives. */
 bool tcp_life_is_forgettable(const struct tcp_life *life);
-/* Nobody needs it any more: send what it has, say so, read until the peer closes too. */
+/* End a life that is not needed any more: send what is queued, shut down, and read until the peer closes, too. */
 void tcp_life_leave(struct tcp_life *life);
 
 /* ---- dial.c ---- */
 
-/* Begin a life from our side, or bring back a dormant one. 0 or -FI_E*. */
+/* Make a life from our side, or restart a dormant one. 0 or -FI_E*. */
 int tcp_peer_begin(struct tcp_peer *peer);
-/* Connect the life that the peer has, when its turn comes. 0, or -FI_E*: nothing was begun. */
+/* Connect the peer's life, when its turn comes. 0; -FI_E*: nothing was begun. */
 int tcp_peer_try(struct tcp_peer *peer);
-/* Pace the connects of a table: fewer at a time while there are more connections than there should be (budget.c). */
+/* Pace the connects of a table: fewer at a time while there are too many connections (budget.c). */
 void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep);
-/* What peer->retry fires. */
+/* fab_timer.fire of peer->retry. */
 void tcp_peer_retry_fire(struct fab_timer *timer);
 
-/* The private data of a handshake between RDM endpoints. */
+/* Private data in the handshake of RDM endpoints. */
 struct tcp_rdm_data {
 	struct tcp_rdm_cm cm;
 	struct tcp_rdm_name name;
 };
-/* TCP_EXT_* that an RDM endpoint announces beside TCP_EXT_BASE. */
+/* TCP_EXT_* that an RDM endpoint announces in addition to TCP_EXT_BASE. */
 static inline uint16_t tcp_rdm_ext(const struct tcp_ep *ep)
 {
 	return TCP_EXT_PARK | (tcp_ep_has_coll(ep) ? TCP_EXT_COLL : 0) |
 	       (ep->base.domain->attr.max_group_id ? TCP_EXT_GROUP : 0);
 }
-/* What we say of ourselves in it; returns its length. And what the other end says: the process that it is, 0 unknown;
- * that nobody can connect to it. */
+/* Write our private data; returns its length. Read from the peer's: its process id, 0 if unknown; whether peers cannot
+ * connect to it. */
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
 bool tcp_rdm_firewalled(const struct tcp_cm *cm);
 
 /* ---- park.c ---- */
 
-/* Nothing is under way in either direction, as far as this end knows, and either end can connect again, so that the
- * stream might as well end. Of an RDM endpoint. */
+/* True if an RDM endpoint's connection is idle: as far as this end knows, nothing is outstanding in either direction,
+ * and either end can connect again. The stream may then be ended. */
 bool tcp_conn_idle(const struct tcp_conn *conn);
-/* Offer the peer, which has TCP_EXT_PARK, to end the stream of an idle connection. Not again before the answer has
- * come (conn->park.asked). */
+/* Ask the peer, which has TCP_EXT_PARK, to end the stream of an idle connection. Not again until its answer
+ * (conn->park.asked). */
 void tcp_park_ask(struct tcp_conn *conn);
 
 /* ---- budget.c ---- */
 
-/* Are there so many lives of strangers that no new one may come (now they are being closed), or nearly so many that
- * what is left of one whose connection was idle is to go? */
+/* True if there are so many lives of peers in no address vector that no new one is accepted (some are now being
+ * closed); nearly so many that the rest of an idle one should be freed. */
 bool tcp_strangers_full(const struct tcp_peer_table *table);
 bool tcp_strangers_many(const struct tcp_peer_table *table);
-/* How many connections there are too many, and some more, so that the next new ones find room. Any thread. */
+/* The number of connections above the limit, plus some, so that new ones find room. Any thread. */
 uint64_t tcp_budget_excess(void);
 
-/* There is a new connection: close idle ones, now and later, as long as there are too many. */
+/* Start closing idle connections, now and later, as long as there are too many. Called when there is a new
+ * connection. */
 void tcp_reap_start(struct tcp_peer_table *table);
-/* A call failed for want of descriptors: close some idle connections. False: there is none that could be. */
+/* Close some idle connections, after a call failed for lack of descriptors. False: there are none. */
 bool tcp_reap_shortage(struct tcp_peer_table *table);
-/* What table->reap fires. */
+/* fab_timer.fire of table->reap. */
 void tcp_reap_fire(struct fab_timer *timer);
 
 /* ---- request.c ---- */
 
-/* Somebody connects: the table's listener's request slot. */
+/* The request function of the table's listener. */
 void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm);
-/* The same, of a request that another context's listener has got. */
+/* The same for a request that arrived at another context's listener. */
 void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm);
-/* Refuse a request for good: TCP_REFUSE_*; 0: for now. */
+/* Refuse a request permanently (TCP_REFUSE_*) or for now (0). */
 void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refusal);
 
 #endif

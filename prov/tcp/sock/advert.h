@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The address that peers are told in place of the one that we listen at: behind a NAT, or a port that is forwarded.
+ * The address announced to peers in place of our own: the address of a NAT, or a forwarded port.
  */
 #ifndef TCP_ADVERT_H
 #define TCP_ADVERT_H
@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include "base/addr.h"
 
-/* Read FI_TCP_ADVERTISE (tcp_params.advertise). What is no address is a warning, and left out. One thread. */
+/* Read FI_TCP_ADVERTISE (tcp_params.advertise). An invalid address is logged as a warning, and ignored. One thread. */
 void tcp_advert_init(void);
-/* Put what is advertised in place of an own address; its port stays where none is. False: nothing is, for that family.
- * Any thread. */
+/* Replace an own address by the advertised one; the port stays if none is advertised. False: none is advertised for
+ * this family. Any thread. */
 bool tcp_advertise(union fab_sockaddr *addr);
 
 #endif
