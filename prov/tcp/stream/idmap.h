@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small numbers for pointers that a peer will name: slots with a free list, grown by doubling, at most
- * TCP_IDMAP_MAX. Owned by one connection, guarded by its engine lock.
+ * Maps small numbers to pointers, for ids that a peer sends back: slots with a free list, doubled when full, at most
+ * TCP_IDMAP_MAX. Owned by one connection; its engine lock guards it.
  */
 #ifndef TCP_IDMAP_H
 #define TCP_IDMAP_H
@@ -17,14 +17,14 @@ struct tcp_idmap {
 	uint32_t cnt;
 };
 
-/* init takes no memory; fini frees the table, whose slots are the callers'. The engine's lock is held for all calls. */
+/* init allocates nothing; fini frees the table, but not the objects. The engine's lock is held for all functions. */
 void tcp_idmap_init(struct tcp_idmap *map);
 void tcp_idmap_fini(struct tcp_idmap *map);
-/* *id for ptr (aligned to 2 at least). 0, -FI_ENOMEM, -FI_EAGAIN at the maximum. */
+/* Assign *id to ptr (aligned to 2 bytes at least). 0, -FI_ENOMEM; -FI_EAGAIN: the maximum is reached. */
 int tcp_idmap_add(struct tcp_idmap *map, void *ptr, uint32_t *id);
-/* What id stands for, NULL if nothing: ids come from peers. */
+/* The pointer of id, or NULL; ids come from peers and may be invalid. */
 void *tcp_idmap_get(const struct tcp_idmap *map, uint32_t id);
-/* Take it out; NULL if there was nothing. */
+/* Remove and return it, or NULL. */
 void *tcp_idmap_del(struct tcp_idmap *map, uint32_t id);
 
 #endif
