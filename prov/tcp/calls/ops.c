@@ -9,7 +9,7 @@
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"
 
-/* What programs add that says nothing new about a call. */
+/* Flags that programs may pass although they add nothing to a call. */
 #define ANY_FLAGS	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COMPLETION | \
 			 FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
 			 FI_MATCH_COMPLETE | FI_TRIGGER)
@@ -53,7 +53,7 @@ int tcp_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum 
 		     uint64_t flags)
 {
 	(void) domain;
-	/* what there is, there is tagged too */
+	/* every atomic that is supported is supported on tagged receives, too */
 	return fab_query_atomic(calls.atomic_max, datatype, op, attr, flags & ~FI_TAGGED);
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From a data call to the send queue. tcp_submit() takes the engine lock; the rest wants it held.
+ * From a data call to the send queue. tcp_submit() takes the engine lock; the other functions require it.
  *
- * The first send after a pass goes out at once. Those behind it that are not long, within the same pass and with a
- * completion for which the caller has to come back, wait for the next pass (or until they are many) and then share one
- * system call.
- * What has no completion never waits, unless FI_MORE says that more will follow.
+ * The first send after a pass is sent at once. Later sends in the same pass that are short, and have a completion for
+ * which the caller must come back, wait for the next pass, or until there are many of them, and then share a system
+ * call. An operation without a completion never waits, unless FI_MORE announces further calls.
  *
- * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
+ * Frames are made in upstream's format; stream/tx.c changes what depends on the peer when the stream is up.
  */
 #include "tcp/calls/calls.h"
 #include <string.h>
@@ -17,8 +16,8 @@
 #include "tcp/peer/peer.h"
 #include "tcp/remote/remote.h"
 
-#define TX_HOLD_MAX	(128 * 1024)	/* bytes held back for the next pass; past it they go */
-/* A longer frame, a message of more than 64 KiB that is, does not gain by sharing a call. */
+#define TX_HOLD_MAX	(128 * 1024)	/* bytes held back for the next pass; above this they are sent */
+/* A longer frame, with more than 64 KiB, gains nothing from sharing a call. */
 #define TX_HOLD_LEN	(64 * 1024 + TCP_HDR_MAX)
 
 static const uint8_t wire_op[] = {
@@ -31,24 +30,24 @@ static const uint8_t wire_op[] = {
 	[FAB_OP_FETCH_ATOMIC] = TCP_WIRE_AMO_REQ,
 };
 
-/* Completion levels that the peer has to confirm (fi_endpoint(3)). */
+/* Completion levels that the peer must confirm (fi_endpoint(3)). */
 #define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
 
-/* Does what the operation transfers come back? Then it is answered, and needs no acknowledgement. */
+/* True if the operation returns data. The answer then replaces the acknowledgement. */
 static inline bool op_fetches(const struct fab_op *op)
 {
 	return op->code >= FAB_OP_READ;
 }
 
-/* Bytes behind the header of one that fetches. */
+/* Bytes after the header of a fetching operation. */
 static inline uint64_t op_fetch_payload(const struct fab_op *op)
 {
 	return op->amo ? fab_iov_len(op->amo->operand, op->amo->operand_cnt) +
 			 fab_iov_len(op->amo->compare, op->amo->compare_cnt) : 0;
 }
 
-/* What to ask the peer to confirm, of an operation with one of TX_CONFIRM. Only remote memory can be durable; what
- * fetches is answered anyway. */
+/* The flag that asks the peer for a confirmation, for an operation with one of TX_CONFIRM. Only remote memory can be
+ * durable; fetching operations are answered anyway. */
 static inline uint16_t op_confirm_flag(const struct fab_op *op)
 {
 	if ((op->flags & FI_COMMIT_COMPLETE) && (op->code == FAB_OP_WRITE || op->amo))
@@ -56,7 +55,7 @@ static inline uint16_t op_confirm_flag(const struct fab_op *op)
 	return op_fetches(op) ? 0 : TCP_FLAG_DELIVERY;
 }
 
-/* Write the header of an operation on len bytes to buf, all but the frame id. Returns its length. */
+/* Write the header of an operation on len bytes to buf, except the frame id. Returns its length. */
 static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
 {
 	struct tcp_hdr *hdr = buf;
@@ -91,14 +90,15 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 	return hdr->hdr_size;
 }
 
-/* Must the caller come back for this one's completion, so that it may wait for the next pass? */
+/* True if the caller must come back for the completion of this operation, so that it may wait for the next pass. */
 static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_op *op)
 {
 	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.bound.cntr[fab_op_desc[op->code].cntr];
 }
 
-/* Hold an operation, which has put a frame of len bytes into the queue, back for the next pass? In a burst, that is
- * when something went out since the last one. Announcements and requests to read are short, whatever they are for. */
+/* True if an operation, whose queued frame has len bytes, should be held back for the next pass: in a burst, when
+ * something was already sent since the last pass. Announcements and read requests are short frames, whatever the length
+ * of the operation. */
 static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	const struct tcp_ep *ep = conn->ep;
@@ -111,9 +111,9 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 	       fab_engine_may_hold(ep->base.engine);
 }
 
-#define TX_WAITS	1	/* tx_check: in order, but a counter is to trigger it */
+#define TX_WAITS	1	/* result of tx_check: the arguments are valid, but a counter triggers the operation */
 
-/* Arguments that no peer could carry out. 0, TX_WAITS, -FI_E*. */
+/* Check for arguments that are invalid for any peer. 0, TX_WAITS, -FI_E*. */
 static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len)
 {
 	if (op->iov_cnt > TCP_IOV_LIMIT || op->rma_cnt > TCP_RMA_IOV_MAX)
@@ -137,7 +137,7 @@ static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t l
 	return 0;
 }
 
-/* What is sent to a peer in a group says so; remote accesses have none. */
+/* Add the peer group to a message for a peer in a group; remote accesses have none. */
 static void tx_add_group(struct tcp_tx *tx, const struct tcp_ep *ep, fi_addr_t fi_addr)
 {
 	struct tcp_group group = { .id = tcp_group_of(ep, fi_addr) };
@@ -247,7 +247,7 @@ ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
-/* The operation in a list with this context of which nothing has been sent, or NULL. */
+/* The operation with this context in the list of which nothing was sent yet, or NULL. */
 static struct tcp_tx *tx_find_unsent(struct fab_list *list, const void *context, bool hooked)
 {
 	struct fab_list *link;
@@ -262,7 +262,7 @@ static struct tcp_tx *tx_find_unsent(struct fab_list *list, const void *context,
 	return NULL;
 }
 
-/* Out of tx.queue, as if it had never been there. */
+/* Remove an operation from tx.queue as if it had never been there. */
 static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	conn->tx.len -= tx->size;
@@ -290,7 +290,7 @@ static bool tx_cancel_queued(struct tcp_conn *conn, const void *context, bool ho
 	return true;
 }
 
-/* Announced, and no receive has taken it as far as we know: ask for it back. */
+/* Ask the peer to forget an announced message with this context. False: there is none, or a receive has taken it. */
 static bool tx_cancel_announced(struct tcp_conn *conn, const void *context, bool hooked)
 {
 	for (uint32_t id = 0; id < conn->tx.rts.cap; id++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What collectives (prov/common/collective/collective.h) need of tcp: messages of a class of their own, which are sent,
- * matched and kept as all others are, and word of members that have gone or of groups that have failed. Engine lock
- * held.
+ * The messages and connections of collectives (prov/common/collective/collective.h) over tcp. Their messages have a
+ * class of their own; they are sent, matched and kept like others. Members that disconnect and groups that fail are
+ * reported. Engine lock held.
  *
- * A transmit context of a scalable endpoint is a member too: it sends to the members' receive contexts of its own
- * number, and what they send comes to its mate, the receive context of that number beside it. The two are on one engine
- * and share the groups, which are the transmit context's; the mate is found at the first join.
+ * A transmit context of a scalable endpoint may be a member, too. It sends to the receive contexts with its own number
+ * of the other members, and their messages arrive at its mate, the receive context with the same number beside it. Both
+ * are on one engine and share the groups, which belong to the transmit context. The mate is found at the first join.
  */
 #include "tcp/collective/collective.h"
 
@@ -18,10 +18,10 @@
 #include "tcp/params/params.h"
 #include "tcp/peer/peer.h"
 
-#define ERR_SHIFT	8		/* TCP_COLL_ABORT: the error is in the tag from this bit on ... */
+#define ERR_SHIFT	8		/* TCP_COLL_ABORT: first bit of the error in the tag ... */
 #define ERR_MASK	0xffffu		/* ... with 16 bits */
 
-/* ---- what arrives ---- */
+/* ---- events of the network ---- */
 
 void tcp_coll_start(struct tcp_conn *conn)
 {
@@ -48,7 +48,7 @@ void tcp_coll_lost(struct tcp_conn *conn, int err)
 
 	if (!coll || conn->fi_addr == FI_ADDR_NOTAVAIL || !tcp_peer_same_ctx(conn))
 		return;
-	/* one that goes the other way only, and was parked: the peer comes with a new one */
+	/* a parked connection for one direction only: the peer connects again when it needs one */
 	if (conn->park.parked && !conn->owner->resumes)
 		return;
 	fab_coll_lost(coll, conn->fi_addr, err ? err : FI_ECONNRESET);
@@ -69,15 +69,15 @@ void tcp_coll_purge(struct tcp_conn *conn)
 	tcp_coll_lost(conn, FI_EOPNOTSUPP);
 }
 
-/* ---- what collectives ask of us ---- */
+/* ---- struct fab_coll_net ---- */
 
-/* What a member is sent to by: a context's groups are with the receive contexts of the same number. */
+/* The address for sending to a member: for a context, the member's receive context with the same number. */
 static fi_addr_t coll_dest(const struct tcp_ep *ep, fi_addr_t member)
 {
 	return ep->context.number ? fi_rx_addr(member, ep->context.number, ep->rdm.rx_ctx_bits) : member;
 }
 
-/* The connection to a member, if that has collectives as far as is known. */
+/* Get the connection to a member, unless the member is known not to support collectives. 0 or -FI_E*. */
 static int coll_conn(struct fab_ep *base, fi_addr_t member, struct tcp_conn **conn)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
@@ -88,7 +88,8 @@ static int coll_conn(struct fab_ep *base, fi_addr_t member, struct tcp_conn **co
 	return ret;
 }
 
-/* Where messages of its groups come to. NULL: its receive context has closed, and no group of it has gone on. */
+/* The endpoint at which messages of its groups arrive. NULL: its receive context was closed, and all groups have
+ * failed. */
 static struct tcp_ep *coll_receiver(struct tcp_ep *ep)
 {
 	return ep->context.sep ? ep->context.mate : ep;
@@ -104,7 +105,8 @@ static int coll_submit(struct fab_ep *base, const struct fab_op *op)
 	if (op->code == FAB_OP_CRECV)
 		return receiver ? tcp_post_recv_locked(&receiver->base, op) : -FI_EOPBADSTATE;
 	send.addr = coll_dest(ep, op->addr);
-	/* the connection goes one way: what is lost with it the member would not miss, so that we must */
+	/* the connection is used in one direction only: the member would not notice if a message was lost with it, so
+	 * this end must */
 	if (ep->context.sep)
 		send.flags |= FI_DELIVERY_COMPLETE;
 	ret = coll_conn(base, op->addr, &conn);
@@ -166,7 +168,7 @@ static int coll_refuse(const struct tcp_ep *ctx, int err, const char *why)
 	return -err;
 }
 
-/* Let what comes to the receive context of this number be about the transmit context's groups. */
+/* Attach the receive context with the same number to the groups of a transmit context. */
 static int coll_ctx_pair(struct tcp_ep *ctx)
 {
 	struct tcp_ep *mate = tcp_sep_mate(ctx);
@@ -204,7 +206,7 @@ int tcp_coll_ctx_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 	return ret ? ret : fab_coll_join(fid, addr, flags, mc, context);
 }
 
-/* A connection by which something may still come that an aborted operation had waited for. */
+/* End a connection on which a message may arrive that an aborted operation waits for. */
 static bool coll_end_lingering(struct tcp_ep *receiver, struct tcp_conn *conn, void *coll)
 {
 	(void) receiver;

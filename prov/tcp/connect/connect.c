@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See connect.h. The state of a MSG endpoint is that of its parts:
+ * See connect.h. The state of a MSG endpoint consists of the states of its parts:
  *
- *   conn IDLE   new; with cm: fi_connect, until the peer answers; with req: opened with a request, until fi_accept
+ *   conn IDLE   new; with cm: fi_connect(), until the peer answers; with req: opened for a request, until fi_accept()
  *   conn UP     connected
- *   conn DOWN   over, whether it ever was up or not
+ *   conn DOWN   ended, whether or not it was up before
  *
- * Events: FI_CONNECTED once, before any of the connection's end; FI_SHUTDOWN once, at both ends, whoever began (as
- * upstream does); or one error event in place of both. None after fi_close has begun.
+ * Events: FI_CONNECTED once, before any event about the connection's end; then FI_SHUTDOWN once, at both ends (as in
+ * upstream). Or one error event in place of both. No events after fi_close() has begun.
  */
 #include "tcp/connect/connect.h"
 
@@ -22,7 +22,7 @@
 #include "tcp/params/params.h"
 #include "tcp/peer/peer.h"
 
-/* ---- the connection's end ---- */
+/* ---- the end of the connection ---- */
 
 static void msg_down(struct tcp_conn *conn, int err)
 {
@@ -35,10 +35,10 @@ static void msg_down(struct tcp_conn *conn, int err)
 
 const struct tcp_conn_owner tcp_msg_conn_owner = { .down = msg_down };
 
-/* The handshake is over: say so, then let the stream begin. fd is the connection's from here on. */
+/* The handshake is done: write FI_CONNECTED, then start the stream. conn owns fd from here on. */
 static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, const void *data, size_t len)
 {
-	/* proved: the active side could not get here without, the passive side has compared */
+	/* the key is proved: the active side could not get here without, and the passive side has compared it */
 	int ret = fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 
 	ep->connect.connected = !ret;
@@ -56,7 +56,7 @@ static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, cons
 
 /* ---- active side ---- */
 
-/* There will be no connection: one error event, and what was queued gets the same error. */
+/* The connect has failed: write one error event, and complete queued operations with the error. */
 static void msg_connect_fail(struct tcp_cm *cm, int err)
 {
 	struct tcp_ep *ep = cm->ctx;
@@ -97,7 +97,7 @@ static void msg_connect_done(struct tcp_cm *cm)
 
 static const struct tcp_cm_owner connect_owner = { .done = msg_connect_done, .fail = msg_connect_fail };
 
-/* May this endpoint begin a connection now? */
+/* Check whether the endpoint may begin a connection. 0 or -FI_E*. */
 static int msg_check_fresh(const struct tcp_ep *ep)
 {
 	if (ep->conn->state == TCP_CONN_UP)
@@ -109,12 +109,12 @@ static int msg_check_fresh(const struct tcp_ep *ep)
 	return 0;
 }
 
-/* What fi_connect and fi_accept begin with. */
+/* The common part of fi_connect() and fi_accept(). */
 static int msg_prepare(struct tcp_ep *ep, const void *param, size_t paramlen)
 {
 	int ret = fab_cm_check_data(&tcp_prov, TCP_CM_DATA_MAX, param, paramlen);
 
-	/* as the program does */
+	/* as the application would */
 	return ret || ep->base.enabled ? ret : fi_enable(&ep->base.ep_fid);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is behind passive endpoints (common/endpoint/pep.h): a socket, and a listener whose connections each owe a
- * request. It runs on the engine of the bound EQ, whose lock guards it.
+ * tcp's part of passive endpoints (common/endpoint/pep.h): a socket, and a listener with the connections that wait for
+ * their request. It runs on the engine of the EQ bound, whose lock guards it.
  */
 #include "tcp/connect/connect.h"
 
@@ -16,7 +16,7 @@
 struct tcp_pep {
 	struct fab_pep base;
 	int fd;				/* owned: bound and not listening, or -1 */
-	struct fab_auth_key *auth_key;	/* a reference, or NULL: what clients have to prove */
+	struct fab_auth_key *auth_key;	/* has a reference: the key that clients must prove; or NULL */
 	struct tcp_listener listener;
 };
 _Static_assert(TCP_CM_DATA_MAX <= FAB_CM_DATA_MAX, "events of the CM have room");
@@ -64,7 +64,7 @@ static void pep_reject(struct fab_connreq *base, const void *data, size_t len)
 	tcp_connreq_free(req);
 }
 
-/* What the exchange brought becomes a request, and the application is to decide. */
+/* Make a request from a finished exchange, and report it to the application. */
 static void pep_request(struct tcp_listener *listener, struct tcp_cm *cm)
 {
 	struct tcp_pep *pep = fab_container(listener, struct tcp_pep, listener);
@@ -163,7 +163,7 @@ static const struct fab_pep_ops pep_ops = {
 	.advertise = tcp_advertise,
 };
 
-/* The authorization key of the endpoints that will come from here: info's own, or that of its domain. */
+/* Get the authorization key of endpoints that will be opened for its requests: info's own, or that of info's domain. */
 static int pep_get_key(const struct fab_fabric *fabric, const struct fi_info *info, struct fab_auth_key **key)
 {
 	const struct fi_domain_attr *domain = info ? info->domain_attr : NULL;

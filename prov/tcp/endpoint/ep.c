@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints, MSG and RDM: open, enable, options, close. What differs between the two is chosen here, once, by tables.
+ * MSG and RDM endpoints: open, enable, options, close. Their differences are selected by tables when they are opened.
  *
- * Close: first no operation is taken any more (ep->closing), then what was sent already gets TCP_FLUSH_MS to leave,
- * then all connections end, which completes what is left in error, then the engine lets go of memory that events may
- * point to. From there on nobody can reach the endpoint.
+ * Closing: operations are refused (ep->closing); queued data gets TCP_FLUSH_MS to be sent; all connections end, which
+ * completes the remaining operations with errors; the engine frees the memory to which events may point. From then on
+ * the endpoint cannot be reached.
  */
 #include "tcp/endpoint/ep.h"
 
@@ -78,7 +78,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		/* programs that ask for this name enable once more after binding a counter late */
+		/* programs that use this name call fi_enable() again after binding a counter late */
 		return ep->base.domain->fabric->prov == &sockets_prov && ep->base.enabled ? 0 : ep_activate(ep);
 	case FI_GET_FD:
 		return ep_get_fd(ep, arg);
@@ -112,7 +112,7 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 	return fab_recv_setopt(&tcp_ep_of(fid)->rx->recv, optval, optlen);
 }
 
-/* How many operations more can be posted (1.x); a shared context's are everybody's. */
+/* The number of operations that can still be posted (1.x); a shared context counts those of all its endpoints. */
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
@@ -135,7 +135,7 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	return left;
 }
 
-/* What is not found has completed, and its completion says how. */
+/* An operation that is not found has completed, and its completion shows its result. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
@@ -230,7 +230,7 @@ static int ep_close(struct fid *fid)
 
 	fab_engine_lock(engine);
 	fab_recv_flush(&ep->own_rx.recv, FI_ECANCELED);
-	fab_engine_run(engine);	/* frees the connections, whose memory knows this endpoint */
+	fab_engine_run(engine);	/* frees the connections, which refer to this endpoint */
 	tcp_coll_part(ep);
 	fab_coll_fini(&ep->base);
 	tcp_rx_drop_unexp(ep);
@@ -312,7 +312,7 @@ int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *inf
 	return tcp_info_check(info, domain);
 }
 
-/* A MSG endpoint: its connection, and what info->handle brings. */
+/* Initialise a MSG endpoint: its connection, and the socket or request of info->handle. */
 static int ep_msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct fi_info *info)
 {
 	int fd;
@@ -361,8 +361,9 @@ static struct fab_ep_ops ep_ops_for(const struct fi_info *info)
 	};
 }
 
-/* What each kind of operation waits for, so that the orders that were asked for are kept: those that the stream does
- * not keep by itself. A fetching atomic reads and writes; collectives are in no order with others. */
+/* Set the conditions under which each kind of operation starts, so that the requested order is kept as far as the
+ * stream does not keep it by itself. A fetching atomic reads and writes; collectives have no order with other
+ * operations. */
 static void ep_choose_waits(struct tcp_ep *ep, uint64_t order)
 {
 	uint8_t rma = order & (FI_ORDER_RAS | FI_ORDER_WAS) ? TCP_TX_BEHIND_SENDS : TCP_TX_AT_ONCE;
@@ -384,7 +385,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	if (ret)
 		return ret;
 	ep->connect.bound_fd = -1;
-	ep->incarnation = fab_random64() | 1;	/* 0 means that there is none */
+	ep->incarnation = fab_random64() | 1;	/* 0 means unknown */
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep_choose_waits(ep, info->tx_attr->msg_order);
 	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What programs are told of an endpoint: fi_profile(3), common/endpoint/profile.h. With a shared receive context its
- * receives and messages are everybody's. Engine lock held.
+ * The statistics of endpoints: fi_profile(3), common/endpoint/profile.h. With a shared receive context, receives and
+ * messages of all its endpoints are counted. Engine lock held.
  */
 #include "tcp/endpoint/ep.h"
 
@@ -46,7 +46,7 @@ const struct fab_profiler tcp_rdm_profiler = {
 	.queue = profile_queue,
 };
 
-/* Requests for these come to a passive endpoint. */
+/* The requests for MSG endpoints arrive at a passive endpoint. */
 const struct fab_profiler tcp_msg_profiler = {
 	.vars = FAB_PROFILE_RECV | FAB_PROFILE_BIT(FI_VAR_CONNECTION_CNT),
 	.events = true,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Scalable endpoints, and their contexts, as programs open them; what the contexts share is in peer/contexts.h.
+ * Scalable endpoints and their contexts: open, bind, enable, close. peer/contexts.h has the part that the contexts
+ * share.
  */
 #include "tcp/endpoint/ep.h"
 
@@ -49,7 +50,7 @@ static struct fab_ep_ops sep_ctx_ops(const struct fi_info *info, bool tx)
 	};
 }
 
-/* Reserve the number for a new context. NULL, with *ret: it cannot be had. */
+/* Reserve the index for a new context. NULL: not possible, *ret is the error. */
 static struct tcp_sep_slot *sep_slot_take(struct tcp_sep *sep, bool tx, int index, struct tcp_ep *ctx, int *ret)
 {
 	struct tcp_sep_slot *slot = NULL;
@@ -71,7 +72,7 @@ static struct tcp_sep_slot *sep_slot_take(struct tcp_sep *sep, bool tx, int inde
 	return *ret ? NULL : slot;
 }
 
-/* info is the scalable endpoint's, with the attributes of the context in it. */
+/* Initialise a context. info is the scalable endpoint's, with the attributes of the context. */
 static int sep_ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi_info *info, bool tx, int index,
 			void *context)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared contexts: a struct tcp_ep of which only one half is in use, and which other endpoints point to for that half.
- * What is received or sent through it completes on the queues of the endpoint that it came or went by; the context has
- * none. It outlives the endpoints bound to it (fi_close is -FI_EBUSY), and all are on one engine
- * (fab_ep_share_engine), whose lock guards the list of users.
+ * Shared contexts: a struct tcp_ep of which only one half is used, and to which other endpoints point for this half.
+ * Operations through it complete on the queues of the endpoint through which the message was sent or received; the
+ * context has no queues. It outlives the endpoints bound to it (fi_close() returns -FI_EBUSY). All of them are on one
+ * engine (fab_ep_share_engine()), whose lock guards the list of users.
  */
 #include "tcp/endpoint/ep.h"
 
@@ -96,7 +96,7 @@ static struct fi_ops_ep stx_ep_ops = {
 	.setopt = fab_ep_setopt,
 };
 
-/* The tables for both directions, cut in two. */
+/* Split the tables into one for each direction. */
 static void shared_split_tables(void)
 {
 	fab_ops_part_msg(&tcp_rx_half.msg, &tcp_msg_ops, FI_RECV);
@@ -116,7 +116,7 @@ void tcp_shared_fill_ops(void)
 
 /* ---- open ---- */
 
-/* An info for a context of the domain, whose attributes the caller fills in. NULL: no memory. */
+/* Make an info for a context of the domain; the caller fills in the attributes. NULL: no memory. */
 static struct fi_info *half_info(const struct fab_domain *domain)
 {
 	struct fi_info *info = fi_allocinfo();
@@ -131,7 +131,7 @@ static struct fi_info *half_info(const struct fab_domain *domain)
 	return info;
 }
 
-/* What a context has of an endpoint, as info says; ops are those that it offers. */
+/* Initialise the part of a context that it has in common with endpoints, for info; ops are its operations. */
 static int half_open(struct fab_domain *domain, struct fi_info *info, const struct fab_ep_ops *ops, size_t fclass,
 		     void *context, struct tcp_ep **ctx)
 {
@@ -155,7 +155,7 @@ static int half_open(struct fab_domain *domain, struct fi_info *info, const stru
 	return 0;
 }
 
-/* fi_tx_attr has grown (test/abi/abi-generations.tsv). */
+/* True if the caller's fi_tx_attr has tclass (test/abi/abi-generations.tsv). */
 static bool half_has_tclass(const struct fab_domain *domain)
 {
 	return FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 9));
@@ -199,7 +199,7 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		fab_rx_attr_take(info, attr);
 	peer = info->rx_attr->op_flags & FI_PEER;
 	info->rx_attr->op_flags &= ~FI_PEER;
-	/* a peer's receives are posted with the owner */
+	/* the application posts receives of a peer's context to the owner */
 	if ((info->caps & FI_MSG) && !peer)
 		ops.msg = &tcp_rx_half.msg;
 	if ((info->caps & FI_TAGGED) && !peer)

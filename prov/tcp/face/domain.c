@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fabrics and domains of tcp: what prov/common has, and which calls exist.
+ * Fabrics and domains of tcp: the tables of their operations, most of which are in prov/common.
  */
 #include "tcp/face/face.h"
 
@@ -54,7 +54,7 @@ static const struct fab_domain_ops domain_tables = {
 	.lend = fab_lend,
 };
 
-/* Open as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS takes the thread away from who asked for one. */
+/* Open a domain as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS disables the progress thread. */
 int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, void *context)
 {
 	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
@@ -76,7 +76,7 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 		return ret;
 	opened = fab_container(*domain, struct fab_domain, domain_fid);
 	opened->auth.proven = true;
-	/* datagrams, of "sockets", know no connections */
+	/* datagram endpoints (of "sockets") have no connections */
 	opened->av_firewall = !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
 	return 0;
 }

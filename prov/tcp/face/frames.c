@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What each type of frame is, and which room's functions take it up; and which are told of a whole connection: the two
- * tables of stream.h. The stream knows no room above it, and only this file knows them all.
+ * The two tables of stream/stream.h: the format of each type of frame and the functions that handle it, and the
+ * functions that handle events of a whole connection. The stream does not know the rooms above it; only this file knows
+ * all of them.
  */
 #include "tcp/collective/collective.h"
 #include "tcp/message/message.h"

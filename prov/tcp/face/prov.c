@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider's beginning: its tables, its parameters, and its name as the core has it.
+ * The entry of the provider: its tables and parameters, and its struct fi_provider.
  */
 #include "config.h"
 #include "tcp/face/face.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The name "sockets", for programs and scripts that ask for it: a second provider of the same code, with what its users
- * look for (automatic progress unless they say otherwise, FI_PROTO_SOCK_TCP everywhere, datagram endpoints, which
- * here lose nothing). Its wire is that of tcp, not that of upstream's provider of this name. The core lists it only
- * where it is asked for by name.
+ * The name "sockets", for programs and scripts that ask for it: a second provider with the same code, and with the
+ * properties that its users expect (automatic progress by default, FI_PROTO_SOCK_TCP everywhere, datagram endpoints,
+ * which lose nothing here). Its protocol is tcp's, not the one of upstream's provider with this name. The core lists it
+ * only if it is named.
  */
 #include "tcp/face/face.h"
 
@@ -23,7 +23,7 @@ static void sockets_cleanup(void)
 #define GROWS	"it grows as needed"
 #define SILENCE	"FI_TCP_USER_TIMEOUT sets the time after which a silent peer is given up"
 
-/* What upstream's provider knows, since users' scripts are full of it. */
+/* The parameters of upstream's provider, since users' scripts set them. */
 static const struct fab_param params[] = {
 	{ "iface", FI_PARAM_STRING, &tcp_params.sockets_iface, 0, 0,
 	  "Interfaces to use for this provider, in the form of FI_TCP_IFACE" },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See auth.h. What is hashed is what the two have said so far: the request, header and private data; the challenge; the
- * nonce of the proof; and where the connection leads from and to. The first word tells the two sides apart, so that no
- * proof can be sent back to its maker; both nonces are in it, so that none can be used again.
+ * See auth.h. The hash covers what both sides have sent so far: the request, header and private data; the challenge;
+ * the nonce of the proof; and both addresses of the connection. Its first word differs between the sides, so that a
+ * proof cannot be sent back to its sender. It contains both nonces, so that a proof cannot be replayed.
  */
 #include "tcp/handshake/auth.h"
 
@@ -19,12 +19,12 @@
 #define HDR_LEN		sizeof(struct tcp_cm_hdr)
 #define ROLE_LEN	16
 
-/* Where an exchange with keys stands; each side goes through its own. */
+/* The state of an exchange with keys; each side has its own states. */
 enum stage {
-	ASKED,				/* connecting: request sent, challenge to come */
-	PROVED,				/* connecting: proof sent, the other's to come */
-	CHALLENGED,			/* accepting: challenge sent, proof to come */
-	ADMITTED,			/* both have proved */
+	ASKED,				/* connecting: request sent, waiting for the challenge */
+	PROVED,				/* connecting: proof sent, waiting for the peer's proof */
+	CHALLENGED,			/* accepting: challenge sent, waiting for the proof */
+	ADMITTED,			/* both sides have proved their key */
 };
 
 struct tcp_auth {
@@ -63,7 +63,7 @@ static size_t auth_put(uint8_t *buf, size_t at, const void *data, size_t len)
 	return at + len;
 }
 
-/* An end of the connection: host, in 16 bytes, and port. */
+/* Append an address of the connection: the host in 16 bytes, and the port. */
 static size_t auth_put_addr(uint8_t *buf, size_t at, const union fab_sockaddr *addr)
 {
 	uint16_t port = htobe16(fab_addr_port(&addr->sa));
@@ -76,7 +76,7 @@ static size_t auth_put_addr(uint8_t *buf, size_t at, const union fab_sockaddr *a
 	return auth_put(buf, auth_put(buf, at, host, sizeof(host)), &port, sizeof(port));
 }
 
-/* The proof that a side with this role and this key gives. 0 or -errno. */
+/* Compute the proof of a side with this role and this key. 0 or -errno. */
 static int auth_make_mac(const struct tcp_cm *cm, const char role[ROLE_LEN], const struct fab_auth_key *key,
 			 uint8_t mac[FAB_MAC_LEN])
 {
@@ -95,14 +95,14 @@ static int auth_make_mac(const struct tcp_cm *cm, const char role[ROLE_LEN], con
 	return fab_hmac(key->bytes, key->len, buf, len, mac);
 }
 
-/* ---- messages out ---- */
+/* ---- sending messages ---- */
 
 static int auth_send_msg(const struct tcp_cm *cm, uint8_t type, const void *data, size_t len)
 {
 	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .data = data, .data_len = len });
 }
 
-/* Tell the peer that it is refused. Whether it hears it is its own affair: ours ends with err. */
+/* Tell the peer that it is refused, and fail with err. The peer may or may not receive that. */
 static int auth_refuse(struct tcp_cm *cm, uint8_t refusal, int err, const char *why)
 {
 	tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .refusal = refusal });
@@ -125,13 +125,13 @@ static int auth_send_challenge(struct tcp_cm *cm)
 
 	if (ret)
 		return ret;
-	/* as tcp_cm_send() makes it of this */
+	/* the same bytes as tcp_cm_send() sends */
 	tcp_cm_encode(&(struct tcp_cm_msg) { .type = TCP_CM_CHALLENGE, .data = &challenge,
 					     .data_len = sizeof(challenge) }, cm->auth->challenge);
 	return auth_send_msg(cm, TCP_CM_CHALLENGE, &challenge, sizeof(challenge));
 }
 
-/* A request has come. */
+/* Handle a request. */
 static int auth_take_request(struct tcp_cm *cm)
 {
 	if (!auth_has_keys(cm) && !cm->keyed)
@@ -148,7 +148,7 @@ static int auth_take_request(struct tcp_cm *cm)
 	return auth_send_challenge(cm) ? auth_fail(cm, -FI_EIO, "the challenge could not be made or sent") : 1;
 }
 
-/* Is this what a peer with the key would say? ctx is the exchange. */
+/* True if the peer's proof was made with this key. ctx is the exchange. */
 static bool auth_proves(struct fab_auth_key *key, void *ctx)
 {
 	const struct tcp_cm *cm = ctx;
@@ -166,7 +166,7 @@ static struct fab_auth_key *auth_proven_key(struct tcp_cm *cm)
 	return auth_proves(cm->keyring.key, cm) ? cm->keyring.key : NULL;
 }
 
-/* The request takes the place of what came after it. */
+/* Put the request back in place of the messages after it. */
 static void auth_restore_request(struct tcp_cm *cm)
 {
 	memcpy(cm->buf, cm->auth->request, cm->auth->request_len);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See cm.h. Reads exactly one CM message at a time and not a byte more, since data frames may follow at once; takes it
- * in any pieces. Sends each in one call, as upstream cannot put pieces together.
+ * See cm.h. Reads exactly one CM message at a time and no byte more, since data frames may follow at once. It accepts a
+ * message in any number of pieces. It sends each message in one call, as upstream cannot put pieces together.
  *
- * Deadlines: connecting, and a request that an accepted connection owes, have tcp_params.connect_timeout_ms. An
- * answer may take as long as the peer is busy with other things: reply_timeout_ms, with a word in the log when it is
- * late; a peer that dies meanwhile is found by keepalive or its kernel's reset.
+ * Deadlines: connecting, and the request on an accepted connection, have tcp_params.connect_timeout_ms. An answer may
+ * take longer, as the peer may be busy: reply_timeout_ms, with a log message when it is late. If the peer dies
+ * meanwhile, keepalive or a reset by its kernel ends the exchange.
  */
 #include "tcp/handshake/cm.h"
 
@@ -27,7 +27,7 @@
 #define HDR_LEN		sizeof(struct tcp_cm_hdr)
 #define MS		1000000ULL	/* ns */
 
-/* Read by an assertion alone. */
+/* Used by an assertion only. */
 __attribute__((unused)) static const uint64_t cm_next[TCP_CM_STATE_MAX] = {
 	[TCP_CM_IDLE]       = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_REQUEST) | FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_CONNECTING] = FAB_BIT(TCP_CM_REPLY) | FAB_BIT(TCP_CM_DONE),
@@ -45,7 +45,7 @@ static const char *const cm_state_name[TCP_CM_STATE_MAX] = {
 	[TCP_CM_DONE] = "done",
 };
 
-/* The only writer of cm->state. */
+/* All changes of cm->state are made here. */
 static void cm_move(struct tcp_cm *cm, enum tcp_cm_state state)
 {
 	assert(cm_next[cm->state] & FAB_BIT(state));
@@ -60,7 +60,7 @@ static void cm_arm(struct tcp_cm *cm, int timeout_ms)
 	fab_timer_start(cm->engine, &cm->timer, cm->since_ns + timeout_ms * MS);
 }
 
-/* Off the engine; the descriptor stays open. */
+/* Take it off the engine; the descriptor stays open. */
 static void cm_finish(struct tcp_cm *cm)
 {
 	cm_move(cm, TCP_CM_DONE);
@@ -104,7 +104,7 @@ size_t tcp_cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
 	return HDR_LEN + msg->data_len;
 }
 
-/* What may come in a state; which of those that are about keys may come now is auth.c's. */
+/* The messages allowed in each state. auth.c checks the order of those about keys. */
 static const uint64_t cm_types[TCP_CM_STATE_MAX] = {
 	[TCP_CM_REPLY] = FAB_BIT(TCP_CM_CONNRESP) | FAB_BIT(TCP_CM_NACK) | FAB_BIT(TCP_CM_CHALLENGE) |
 			 FAB_BIT(TCP_CM_ADMIT),
@@ -112,7 +112,7 @@ static const uint64_t cm_types[TCP_CM_STATE_MAX] = {
 	[TCP_CM_PROOFS] = FAB_BIT(TCP_CM_PROOF),
 };
 
-/* What is wrong with the header that arrived in this state, or NULL. */
+/* The reason why the header is invalid in this state, or NULL. */
 static const char *cm_check(const struct tcp_cm *cm)
 {
 	const struct tcp_cm_hdr *hdr = &cm->hdr;
@@ -125,7 +125,7 @@ static const char *cm_check(const struct tcp_cm *cm)
 		       "its answer to a challenge is not a proof";
 	if (be16toh(hdr->seg_size) > TCP_CM_DATA_MAX)
 		return "it announced more than 256 bytes of private data";
-	/* upstream leaves it out of a refusal */
+	/* upstream does not set it in a refusal */
 	if (hdr->type != TCP_CM_NACK && hdr->conn_data != TCP_CM_CONN_DATA &&
 	    hdr->conn_data != bswap_64(TCP_CM_CONN_DATA))
 		return "its byte order is neither little nor big endian";
@@ -153,7 +153,7 @@ void tcp_cm_decode(struct tcp_cm *cm)
 	cm->refusal = cm->keyed && hdr->type == TCP_CM_NACK ? be32toh(hdr->eager_max) : 0;
 }
 
-/* Read up to a total of len bytes. True when they are all here; false: not yet, or failed. */
+/* Read until len bytes are there. True: they are; false: not yet, or failed. */
 static bool cm_read(struct tcp_cm *cm, size_t len)
 {
 	ssize_t ret;
@@ -174,7 +174,7 @@ static bool cm_read(struct tcp_cm *cm, size_t len)
 	return true;
 }
 
-/* One message. True: it is here, and in order; false: not yet, or failed. */
+/* Read a message. True: it is complete and valid; false: not yet, or failed. */
 static bool cm_read_msg(struct tcp_cm *cm)
 {
 	const char *wrong;
@@ -201,7 +201,7 @@ static void cm_receive(struct tcp_cm *cm)
 		if (ret > 0) {
 			cm->buf_len = 0;
 			if (cm->state == TCP_CM_REQUEST)
-				cm_move(cm, TCP_CM_PROOFS);	/* within the deadline of the request */
+				cm_move(cm, TCP_CM_PROOFS);	/* within the deadline for the request */
 		}
 	}
 	if (ret < 0) {
@@ -212,7 +212,7 @@ static void cm_receive(struct tcp_cm *cm)
 	}
 }
 
-/* len bytes, which a fresh stream takes at once. 0 or -errno. */
+/* Send len bytes, which a new stream accepts at once. 0 or -errno. */
 static int cm_send_all(int fd, const uint8_t *buf, size_t len)
 {
 	ssize_t ret;
@@ -272,7 +272,7 @@ static void cm_ready(struct fab_source *src, uint32_t events)
 		cm_connected(cm);
 }
 
-/* The answer is late, but the peer's kernel is there. True: go on waiting. */
+/* The answer is late, but the peer's kernel is alive. True: continue to wait. */
 static bool cm_wait_more(struct tcp_cm *cm)
 {
 	char to[FAB_ADDR_STRLEN];
@@ -322,7 +322,7 @@ struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *
 	return cm;
 }
 
-/* Put the descriptor on the engine and enter the first state. 0, or -errno and the descriptor stays the caller's. */
+/* Add the descriptor to the engine and enter the first state. 0; -errno: the descriptor still belongs to the caller. */
 static int cm_begin(struct tcp_cm *cm, enum tcp_cm_state state, int fd, uint32_t events)
 {
 	int ret;
@@ -360,7 +360,7 @@ int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, c
 		fab_sock_close(&own_fd);
 		return ret;
 	}
-	/* What failed at once is told from the engine too: callers need not expect it in two places. */
+	/* A failure of connect() is reported by the engine, too, so that callers handle failures in one place. */
 	cm_arm(cm, cm->err ? 0 : tcp_params.connect_timeout_ms);
 	return 0;
 }
@@ -422,7 +422,7 @@ void tcp_cm_free(struct tcp_cm *cm)
 	fab_engine_defer(cm->engine, &cm->defer);
 }
 
-/* What to look at, by error. */
+/* Advice for an error. */
 static const char *cm_advice(int err)
 {
 	switch (err) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See listen.h. Accepting takes at most ACCEPT_BATCH connections a pass, so that a storm of them does not starve
- * those that are up. When descriptors run out it pauses: the kernel keeps the rest, one message says what to do.
+ * See listen.h. At most ACCEPT_BATCH connections are accepted per pass, so that many at a time do not delay the others.
+ * When there are no more descriptors, accepting is paused: the kernel keeps further connections, and one log message
+ * gives advice.
  */
 #include "tcp/handshake/listen.h"
 
@@ -15,7 +16,7 @@
 #define ACCEPT_BATCH	64
 #define ACCEPT_PAUSE_NS	(10 * 1000000ULL)
 #define STARVED_PAUSE_NS	(100 * 1000000ULL)
-#define AWAITED_MAX	1024		/* connections that may owe their request */
+#define AWAITED_MAX	1024		/* most connections that wait for their request */
 
 /* ---- requests ---- */
 
@@ -39,7 +40,7 @@ static void listener_request_failed(struct tcp_cm *cm, int err)
 	char text[256];
 
 	tcp_cm_text(cm, err, text, sizeof(text));
-	/* who closes again has changed its mind: both sides connected at once */
+	/* the peer has closed again by itself: both sides had connected at once */
 	TCP_LOG(err == FI_ECONNRESET ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_EP_CTRL, "incoming %s\n", text);
 	listener_free_awaited(cm->ctx, cm);
 }
@@ -85,7 +86,7 @@ static void listener_again(struct fab_timer *timer)
 	fab_source_mod(&listener->src, EPOLLIN);
 }
 
-/* accept failed for want of something that may come back. */
+/* accept() has failed for lack of a resource that may be available later. */
 static void listener_starve(struct tcp_listener *listener, int err)
 {
 	tcp_sock_shortage("cannot accept connections; they wait", err);
@@ -94,7 +95,7 @@ static void listener_starve(struct tcp_listener *listener, int err)
 	listener_pause(listener, STARVED_PAUSE_NS);
 }
 
-/* One connection. False: no more now. */
+/* Accept a connection. False: no more now. */
 static bool listener_accept(struct tcp_listener *listener)
 {
 	union fab_sockaddr remote = { 0 };
@@ -113,7 +114,7 @@ static bool listener_accept(struct tcp_listener *listener)
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 		listener_starve(listener, errno);
-	/* Everything but "none left" concerns a connection that died in the queue. */
+	/* All other errors concern a connection that has died in the queue. */
 	return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
 }
 

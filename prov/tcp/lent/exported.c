@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See exported.h. A message of another provider's, from get until its entry comes back (free_entry), by
- * tcp_unexp.place:
+ * See exported.h. The states (tcp_unexp.place) of another provider's message, from get until its entry is returned
+ * (free_entry):
  *
  *   get: a receive fits -> TAKEN, the entry has it
- *        none -> ASKED -- queue --> QUEUED -> a receive takes it, by way of a claim or not -> TAKEN, start_*
+ *        none -> ASKED -- queue --> QUEUED -> a receive takes it, possibly after a claim -> TAKEN, start_*
  *                           \                \-> dropped -> DROPPED, discard_*
- *                            \-> a receive has come meanwhile -> TAKEN, start_* before queue returns
+ *                            \-> a receive was posted meanwhile -> TAKEN, start_* before queue returns
  *
- * The entry comes back from wherever it is. It keeps a claim on the receive (rx->busy) until then. All runs under the
- * lock of the context's engine.
+ * An entry may be returned in any state. It keeps a claim on the receive (rx->busy) until then. Everything runs under
+ * the lock of the context's engine.
  */
 #include "tcp/lent/exported.h"
 
@@ -24,15 +24,15 @@
 
 _Static_assert(sizeof(struct tcp_foreign) <= TCP_UNEXP_SMALL, "it costs no more than a small message of ours");
 
-/* One for each peer. Guarded by the engine's lock, but for what says otherwise. */
+/* One for each peer. Guarded by the engine's lock, except where a member says otherwise. */
 struct tcp_exported {
 	struct fid_peer_srx peer;
-	struct fi_ops_srx_peer peer_ops;	/* the peer's, set as it opens its context */
-	struct tcp_ep *srx;		/* borrowed: counts us in export_cnt */
-	/* who calls the peer, so has the lock, and may come back with it; 0: nobody. Any thread reads it */
+	struct fi_ops_srx_peer peer_ops;	/* of the peer, which sets them when it opens its context */
+	struct tcp_ep *srx;		/* borrowed: counted in its export_cnt */
+	/* the thread that calls the peer with the lock held, and may come back; 0: none. Any thread reads it */
 	_Atomic pthread_t caller;
-	uint32_t entry_cnt;		/* that the peer has */
-	struct fab_list unnamed;	/* struct tcp_unexp.link: wait, and their sender is not known */
+	uint32_t entry_cnt;		/* entries that the peer has */
+	struct fab_list unnamed;	/* struct tcp_unexp.link: messages that wait and whose sender is unknown */
 };
 
 /* ---- the lock ---- */
@@ -42,7 +42,7 @@ static struct tcp_exported *exported_of(struct fid_peer_srx *peer)
 	return fab_container(peer, struct tcp_exported, peer);
 }
 
-/* False: the peer has been called with the lock, by this thread. */
+/* Take the lock. False: this thread has it, since it has called the peer. */
 static bool exported_enter(struct tcp_exported *x)
 {
 	if (atomic_load_explicit(&x->caller, memory_order_relaxed) == pthread_self())
@@ -57,7 +57,7 @@ static void exported_leave(struct tcp_exported *x, bool entered)
 		fab_engine_unlock(x->srx->base.engine);
 }
 
-/* Lock held; the entry may have come back after it. What the peer says. */
+/* Call a function of the peer with the lock held, and return its result. The entry may have been returned meanwhile. */
 static int exported_call_peer(struct tcp_exported *x, int (*fn)(struct fi_peer_rx_entry *entry),
 			      struct fi_peer_rx_entry *entry)
 {
@@ -80,7 +80,7 @@ static struct tcp_unexp *exported_unexp_of(struct fi_peer_rx_entry *entry)
 	return fab_container(entry, struct tcp_unexp, theirs.entry);
 }
 
-/* A source as the peer gives it, as matching has it. */
+/* Convert a source from the peer to a source of matching. */
 static fi_addr_t exported_src_of(const struct tcp_ep *srx, fi_addr_t addr)
 {
 	return addr == FI_ADDR_NOTAVAIL ? tcp_match_src(srx, FI_ADDR_NOTAVAIL, 0) : addr;
@@ -93,7 +93,7 @@ static bool entry_is_named(const struct tcp_unexp *unexp)
 
 static const struct tcp_foreign_ops foreign_ops;
 
-/* NULL: no memory. */
+/* Make an entry. NULL: no memory. */
 static struct tcp_unexp *entry_new(struct tcp_exported *x, enum fab_msg_class class,
 				   const struct fi_peer_match_attr *attr)
 {
@@ -117,7 +117,7 @@ static struct tcp_unexp *entry_new(struct tcp_exported *x, enum fab_msg_class cl
 	return unexp;
 }
 
-/* Out of the queue. */
+/* Free an entry that is in no queue. */
 static void entry_free(struct tcp_unexp *unexp)
 {
 	unexp->theirs.exported->entry_cnt--;
@@ -129,7 +129,7 @@ static struct fab_rx *entry_find_rx(const struct tcp_unexp *unexp)
 	return fab_recv_find(&unexp->ep->rx->recv, unexp->base.class, unexp->base.match.tag, unexp->base.match.src);
 }
 
-/* The entry gets the receive that has been claimed for it. */
+/* Give the entry the receive that was claimed for it. */
 static void entry_give_rx(struct tcp_unexp *unexp)
 {
 	static void *no_desc[TCP_IOV_LIMIT];
@@ -149,7 +149,7 @@ static void entry_give_rx(struct tcp_unexp *unexp)
 	}
 }
 
-/* A posted receive takes a message that is in no queue. */
+/* Let a posted receive take a message that is in no queue. */
 static void entry_take_posted(struct tcp_unexp *unexp, struct fab_rx *rx)
 {
 	unexp->base.place = FAB_KEPT_TAKEN;
@@ -157,8 +157,9 @@ static void entry_take_posted(struct tcp_unexp *unexp, struct fab_rx *rx)
 	entry_give_rx(unexp);
 }
 
-/* A message of a peer's has ended, which has been told. The program hears of a multi-receive's end behind all that is
- * in it: peers' reports may still be on their way, and it may be that none of ours is left to say so. */
+/* Release the claim of a peer's message, whose end the peer has reported. The end of a multi-receive is reported after
+ * all messages in it: reports of peers may still be on their way, and none of our own messages may be left to report
+ * it. */
 static void entry_put_rx(struct tcp_ep *srx, struct fab_rx *rx)
 {
 	struct fab_ep *reporter = fab_recv_reporter(&srx->own_rx.recv, NULL);
@@ -176,7 +177,7 @@ static void entry_put_rx(struct tcp_ep *srx, struct fab_rx *rx)
 	fab_rx_free(&srx->own_rx.recv, rx);
 }
 
-/* The peer will not fill a receive that it has: its end is an error, which we report. */
+/* The peer will not fill the receive that it has: complete it with an error. */
 static void entry_fail_rx(struct tcp_unexp *unexp, int err)
 {
 	const struct fab_msg msg = { .len = unexp->base.into.take, .tag = unexp->base.tag, .src = FI_ADDR_NOTAVAIL };
@@ -213,7 +214,7 @@ static void foreign_discard(struct tcp_unexp *unexp)
 
 static const struct tcp_foreign_ops foreign_ops = { .start = foreign_start, .discard = foreign_discard };
 
-/* ---- what the peer calls ---- */
+/* ---- functions that the peer calls ---- */
 
 static int entry_get(struct fid_peer_srx *peer, enum fab_msg_class class, const struct fi_peer_match_attr *attr,
 		     struct fi_peer_rx_entry **entry)
@@ -248,7 +249,7 @@ static int entry_get_tag(struct fid_peer_srx *peer, struct fi_peer_match_attr *a
 	return entry_get(peer, FAB_CLASS_TAGGED, attr, entry);
 }
 
-/* Have it wait, unless a receive has come since it was asked for. */
+/* Queue a message, unless a receive was posted since get. */
 static void entry_wait_or_start(struct tcp_exported *x, struct tcp_unexp *unexp)
 {
 	struct fab_rx *rx = entry_find_rx(unexp);
@@ -298,7 +299,7 @@ static void exported_each_unspec(struct fid_peer_srx *peer, fi_addr_t (*get_addr
 		fab_list_remove(link);
 		fab_list_add_tail(&known, link);
 	}
-	/* a receive for just that source may have been posted before */
+	/* a receive for this source may have been posted before */
 	while ((unexp = fab_list_first(&known, struct tcp_unexp, link))) {
 		fab_list_remove(&unexp->link);
 		rx = unexp->base.place == FAB_KEPT_QUEUED ? entry_find_rx(unexp) : NULL;
@@ -331,7 +332,7 @@ static struct fi_ops_srx_owner owner_ops = {
 	.free_entry = entry_give_back,
 };
 
-/* ---- life ---- */
+/* ---- export and close ---- */
 
 static int exported_close(struct fid *fid)
 {
@@ -381,7 +382,8 @@ bool tcp_exported_by(const struct fid_peer_srx *peer, const struct fab_domain *d
 	       fab_container(peer, struct tcp_exported, peer)->srx->base.domain == domain;
 }
 
-/* Who reports the end of a message that has come by another provider does not know of hooks. Lock held. */
+/* True if deferred work receives in the context: a peer that reports the end of a message does not know hooks. Lock
+ * held. */
 static bool exported_has_deferred(const struct tcp_ep *srx)
 {
 	const struct fab_match *queue = srx->own_rx.recv.queue;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See owner.h. A message that the owner knows of, from its arrival until its entry goes back:
+ * See owner.h. A message known to the owner, from its arrival until its entry is returned:
  *
- *   receive found  -> TAKEN -> its hook reports, and gives the entry back
- *   none           -> QUEUED -> start or discard notes what to do -> TAKEN, or dropped
- *                        \-- its connection or endpoint goes: the entry is given back; where start has come before,
- *                            it ends in error
+ *   receive found  -> TAKEN -> its hook reports, and returns the entry
+ *   none           -> QUEUED -> start or discard is recorded -> TAKEN, or dropped
+ *                        \-- its connection or endpoint ends: the entry is returned; if start was called before, it
+ *                            ends with an error
  */
 #include "tcp/lent/owner.h"
 
@@ -15,15 +15,15 @@
 #include "tcp/lent/exported.h"
 #include "tcp/params/params.h"
 
-/* Guarded by the engine's lock, but for what says otherwise. */
+/* Guarded by the engine's lock, except where a member says otherwise. */
 struct owner {
 	struct tcp_owner base;
 	struct fid_peer_srx *srx;	/* borrowed */
 	struct fab_pool pool;		/* struct tcp_owned */
 	struct fab_list all;		/* struct tcp_owned.all */
-	struct fab_bell bell;		/* rung by the owner; opened when something waits */
-	pthread_mutex_t lock;		/* guards told, and what is noted in its entries; taken last */
-	struct fab_list told;		/* struct tcp_owned.told: the owner has called */
+	struct fab_bell bell;		/* rung by the owner's calls; opened when the first message waits */
+	pthread_mutex_t lock;		/* guards told, and records in its entries; taken last */
+	struct fab_list told;		/* struct tcp_owned.told: calls of the owner that were recorded */
 };
 
 struct tcp_owned {
@@ -31,10 +31,10 @@ struct tcp_owned {
 	struct fab_list all, told;
 	struct owner *owner;
 	struct fi_peer_rx_entry *entry;	/* the owner's */
-	struct tcp_ep *ep;		/* borrowed: gives back what is left before it goes */
-	struct tcp_unexp *unexp;	/* QUEUED; NULL: it has gone */
+	struct tcp_ep *ep;		/* borrowed: returns its entries before it closes */
+	struct tcp_unexp *unexp;	/* QUEUED; NULL: freed */
 	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV */
-	bool discard, gone;		/* noted under owner->lock; gone: the owner comes too late */
+	bool discard, gone;		/* recorded under owner->lock; gone: a call of the owner comes too late */
 };
 
 static struct tcp_owned *owned_new(struct owner *owner, struct tcp_ep *ep, struct fi_peer_rx_entry *entry,
@@ -78,7 +78,7 @@ static void owned_done(struct fab_hook *hook, enum fab_op_code code, const struc
 	owned_free(owned);
 }
 
-/* A receive of ours with what the owner's entry has. NULL: no memory. */
+/* Make a receive of ours for the owner's entry. NULL: no memory. */
 static struct fab_rx *owned_rx(struct tcp_owned *owned)
 {
 	const struct fi_peer_rx_entry *entry = owned->entry;
@@ -99,8 +99,8 @@ static void owned_fail(struct tcp_owned *owned, int err)
 		   .text = "the message was announced, but its connection has ended" });
 }
 
-/* A source as the owner has it: by its own numbers, where it gave them (FI_AV_USER_ID). Of a sender that is in no
- * address vector the group still counts. */
+/* The source for the owner: the user id, if the owner has set one (FI_AV_USER_ID). A sender in no address vector still
+ * has its group. */
 static fi_addr_t owner_src(const struct tcp_ep *ep, fi_addr_t src, uint32_t group)
 {
 	if (src != FI_ADDR_NOTAVAIL && ep->base.bound.av)
@@ -199,7 +199,7 @@ static void owner_rung(struct fab_bell *bell)
 	}
 }
 
-/* The owner calls, with no lock of ours and perhaps with one of its own. */
+/* Record a call of the owner, who holds none of our locks and perhaps one of its own. */
 static int owner_tell(struct fi_peer_rx_entry *entry, bool discard)
 {
 	struct tcp_owned *owned = entry->peer_context;
@@ -217,7 +217,7 @@ static int owner_tell(struct fi_peer_rx_entry *entry, bool discard)
 	return gone && !discard ? -FI_ECONNRESET : 0;
 }
 
-/* Nothing is to come of it any more, unless the owner has called: false. */
+/* Withdraw a message from the owner. False: the owner has called before. */
 static bool owned_withdraw(struct tcp_owned *owned)
 {
 	struct owner *owner = owned->owner;
@@ -238,7 +238,7 @@ static int owner_discard(struct fi_peer_rx_entry *entry)
 	return owner_tell(entry, true);
 }
 
-/* From when on the owner may have to wake us. 0 or -FI_E*. */
+/* Open the bell when the first message waits. 0 or -FI_E*. */
 static int owner_open_bell(struct owner *owner, struct fab_engine *engine)
 {
 	return fab_bell_is_open(&owner->bell) ? 0 : fab_bell_open(&owner->bell, engine, owner_rung);
@@ -282,7 +282,7 @@ void tcp_owner_forget(struct tcp_owner *base, struct tcp_ep *ep)
 	struct tcp_owned *owned;
 	struct fab_list *link, *next;
 
-	/* with its messages went all of which the owner had not told */
+	/* messages that the owner had not called about were returned when the endpoint's messages were dropped */
 	fab_list_for_each_safe(&owner->all, link, next) {
 		owned = fab_container(link, struct tcp_owned, all);
 		if (owned->ep != ep)
@@ -324,7 +324,7 @@ static const struct tcp_owner_ops owner_ops = {
 	.named = owner_named,
 };
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static bool owner_is_complete(const struct fid_peer_srx *srx)
 {

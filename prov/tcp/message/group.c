@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peer groups: fi_group_addr(3) names a peer within a group, and such a message meets receives of that group only. They
- * are there where the domain was opened with a max_group_id. The group is in the upper half of an fi_addr_t, but for
- * the bits of fi_rx_addr(3); in a message it ends the header (tcp_group); in matching it is a part of the source, so
- * that order, claims, cancellation and cost are those of any receive. doc/decisions/peer-groups.md. Engine lock held.
+ * Peer groups: fi_group_addr(3) addresses a peer within a group, and such a message matches receives of this group
+ * only. They exist if the domain was opened with a max_group_id. The group is the upper half of an fi_addr_t, except
+ * the bits of fi_rx_addr(3). In a message it is at the end of the header (struct tcp_group). In matching it is part of
+ * the source, so order, claims, cancellation and cost are as for any receive. doc/decisions/peer-groups.md. Engine lock
+ * held.
  */
 #include "tcp/message/msg.h"
 

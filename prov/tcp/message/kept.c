@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What programs are told of messages that are kept: events, and a list of them (fi_profile(3)). Engine lock held.
+ * Statistics of kept messages: events, and a list of the messages (fi_profile(3)). Engine lock held.
  */
 #include "tcp/message/msg.h"
 
@@ -16,7 +16,7 @@ static struct fi_cq_tagged_entry unexp_entry(const struct tcp_unexp *unexp)
 	};
 }
 
-/* Where cnt entries are stored already; returns how many there are then. */
+/* List the messages of a queue behind cnt entries; returns the new number of all. */
 static size_t unexp_list_queue(const struct fab_match *match, struct fi_cq_tagged_entry *entry, size_t cnt, size_t room)
 {
 	struct fab_list *link;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receives for whoever has a certain authorization key: fi_recvmsg and fi_trecvmsg with FI_AUTH_KEY, where the keys are
- * those of the address vector (FI_AV_AUTH_KEY). Such a receive is queued under a source that no peer has and that
- * stands for the key; what comes by a connection is looked for under its own source and under that of its key, and
- * the older receive of the two takes it; not what comes in a peer group. Rare: whoever never posts one pays for the
- * test of a flag. Engine lock held.
+ * Receives for any peer with a certain authorization key: fi_recvmsg() and fi_trecvmsg() with FI_AUTH_KEY, when the
+ * keys are in the address vector (FI_AV_AUTH_KEY). Such a receive is queued with a source that stands for the key, and
+ * that no peer has. A message is searched under its own source and under the source of its key, and the older receive
+ * takes it. Messages of a peer group do not match such receives. They are rare; without them the cost is the test of a
+ * flag. Engine lock held.
  */
 #include "tcp/message/msg.h"
 #include "common/av/av.h"
 #include "tcp/params/params.h"
 
-#define KEY_SRC	(1ULL << 62)		/* with the handle of the key below it */
+#define KEY_SRC	(1ULL << 62)		/* the source for a key; the key's handle is in the lower bits */
 
 static fi_addr_t keyed_src(fi_addr_t handle)
 {
@@ -29,7 +29,7 @@ struct fab_rx *tcp_keyed_find(struct tcp_conn *conn, enum fab_msg_class class, u
 	return !rx || (other && other->posted.seq < rx->posted.seq) ? other : rx;
 }
 
-/* The oldest message that is kept for it; NULL: none. Those of connections that have ended have no key any more. */
+/* The oldest kept message for the receive, or NULL. Messages whose connection has ended have no key any more. */
 static struct fab_kept *keyed_find_kept(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
 {
 	const struct fab_auth_key *key = fab_av_key_at(recv->ep->bound.av, op->addr);
@@ -56,7 +56,7 @@ int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op)
 			 "names no key of the endpoint's address vector");
 		return -FI_EINVAL;
 	}
-	/* whether it stays posted or not */
+	/* whether or not it stays posted */
 	ep->rx->keyed = true;
 	return fab_recv_post_with(&ep->rx->recv, &ep->rx->recv.pool, op, keyed_src(op->addr), keyed_find_kept,
 				  &tcp_recv_ops);

@@ -61,7 +61,7 @@ no_memory:
 	return NULL;
 }
 
-/* len bytes of eager messages have been consumed. */
+/* Grant credit to the peer: len bytes of eager messages were consumed. */
 static void rx_give_credit(struct tcp_conn *conn, uint64_t len)
 {
 	if (conn->peer.ext)
@@ -125,7 +125,7 @@ void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct fab_into *into)
 		tcp_rx_aim(rx, into->rx->iov, into->rx->iov_cnt, into->take);
 }
 
-/* All of it is here and a receive has taken it. */
+/* Copy a complete message into the receive that has taken it, and finish. */
 static void unexp_deliver(struct tcp_unexp *unexp)
 {
 	struct tcp_msg msg = tcp_unexp_msg(unexp);
@@ -183,10 +183,11 @@ bool tcp_unexp_taken(struct fab_recv *recv, struct fab_kept *kept)
 	else if (unexp->foreign)
 		unexp->theirs.ops->start(unexp);
 	else
-		tcp_rx_pause(conn, false);	/* the rest of it is wanted now */
+		tcp_rx_pause(conn, false);	/* its rest can be read now */
 	if (conn)
 		tcp_rx_tell(conn);
-	/* where the connection failed meanwhile and was the endpoint's only one, its own receives have ended with it */
+	/* if this was the endpoint's only connection and it has failed meanwhile, the endpoint's own receives have
+	 * ended, too */
 	return ep->shared.srx || !ep->conn || ep->conn->state != TCP_CONN_DOWN;
 }
 
@@ -202,7 +203,7 @@ static const uint8_t class_of_frame[TCP_WIRE_OP_END] = {
 	[TCP_WIRE_COLL] = FAB_CLASS_COLL,
 };
 
-/* The rest of one whose header has more than most. */
+/* Read the rest of a header with additional parts. */
 static void rx_msg_rare(const struct tcp_conn *conn, struct tcp_msg *msg)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
@@ -213,13 +214,13 @@ static void rx_msg_rare(const struct tcp_conn *conn, struct tcp_msg *msg)
 	msg->base.flags = has_data ? FI_REMOTE_CQ_DATA : 0;
 	if (hdr->flags & TCP_FLAG_GROUP)
 		msg->group = tcp_rx_group(conn);
-	/* the length of the header has been checked: of such a peer it is longer by nothing else */
+	/* the length of the header was checked: with such a peer, no other part makes it longer */
 	if (hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
 	    hdr->hdr_size >= sizeof(*hdr) + sizeof(uint64_t) + has_data * sizeof(uint64_t))
 		msg->base.flags |= FI_TAGGED;
 }
 
-/* Small messages pass here twice: without a call, and what few of them have costs one branch. */
+/* Small messages pass here twice, so it is inlined, and additional parts of a header cost one branch. */
 static inline __attribute__((always_inline)) struct tcp_msg rx_msg(const struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
@@ -263,7 +264,7 @@ static void unexp_done(struct tcp_conn *conn)
 		tcp_rx_pause(conn, true);
 }
 
-/* A receive has taken rx.into. */
+/* Read the payload into the receive that has taken rx.into. */
 static inline void flow_into_posted(struct tcp_conn *conn, uint64_t len)
 {
 	tcp_rx_aim_into(&conn->rx, &conn->rx.into);
@@ -295,7 +296,7 @@ bool tcp_msg_coll_refuses(struct tcp_conn *conn, uint64_t tag)
 	return conn->ep->base.coll && fab_coll_refuses(conn->ep->base.coll, conn->fi_addr, tag);
 }
 
-/* Of a group that has failed. */
+/* The end of a message of a group that has failed. */
 static void refused_done(struct tcp_conn *conn)
 {
 	rx_give_credit(conn, conn->rx.hdr.size - conn->rx.hdr.hdr_size + TCP_CREDIT_OVERHEAD);
@@ -345,7 +346,7 @@ void tcp_msg_start(struct tcp_conn *conn)
 		tcp_msg_keep(conn);
 }
 
-/* ---- the end ---- */
+/* ---- the end of a connection ---- */
 
 void tcp_rx_disown(struct tcp_conn *conn)
 {
@@ -375,7 +376,7 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
 		if (unexp->complete) {
-			/* its receive may still come */
+			/* a receive may still take it */
 			fab_list_remove(link);
 			fab_list_add_tail(&ep->rx->orphans, link);
 			unexp->from = conn->addr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What tcp adds to the common half of receives (common/receive/recv.h): which endpoint they are of and which reports,
- * sources with peer groups and keys, receives for work and for other providers. Engine lock held by all but
+ * tcp's part of receives, on the common half (common/receive/recv.h): the endpoint that reports, sources with peer
+ * groups and keys, receives of deferred work and of other providers. The engine lock is held in all functions except
  * tcp_post_recv(), which takes it.
  */
 #include "tcp/message/msg.h"
@@ -45,7 +45,7 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct fab_into *into, const struct 
 	fab_rx_finish_with(tcp_recv_of(ep, msg->base.class), &ep->base, into, &msg->base, fail, &tcp_recv_ops);
 }
 
-/* A shared context has no queue of its own, so the endpoint bound first reports what concerns no message of ours. */
+/* A shared context has no queue, so the endpoint bound first reports receives without a message. */
 struct fab_ep *tcp_recv_reporter(const struct fab_recv *recv, const struct fab_kept *kept)
 {
 	const struct tcp_unexp *unexp = kept ? fab_container(kept, const struct tcp_unexp, base) : NULL;
@@ -70,7 +70,7 @@ void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_a
 
 /* ---- posting ---- */
 
-/* What is no plain receive. */
+/* Post a receive with a flag for a rare case. */
 static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 {
 	if ((op->flags & FI_TRIGGER) && ep->rx->export_cnt && op->hooked) {
@@ -114,7 +114,7 @@ ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
-/* ---- life ---- */
+/* ---- init and fini ---- */
 
 int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, struct tcp_ep *ep, const struct fi_rx_attr *attr)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that ask first: long ones, and those for which the peer has given no credit. Both sides, engine lock held.
+ * Rendezvous: long messages, and messages for which the peer has granted no credit, are announced first. Both sides;
+ * engine lock held.
  *
  *   sender                         receiver
- *   announce --XRTS(tag, len, id)--> match, or keep the announcement (its place in the order) until a receive takes it
- *            <--XCTS(id, rx_id, n)-- take: n bytes at most fit
- *   data     --XDATA(rx_id), n bytes--> straight into the receive
+ *   announce --XRTS(tag, len, id)--> match, or keep the announcement, at its place in the order
+ *            <--XCTS(id, rx_id, n)-- take: at most n bytes fit
+ *   data     --XDATA(rx_id), n bytes--> directly into the receive
  *
- * n == 0: no data follows, both sides are done. A send may be asked back (XCANCEL) as long as no receive has taken it.
+ * n == 0: no data follows, and both sides are done. A send may be cancelled (XCANCEL) as long as no receive has taken
+ * it.
  */
 #include "tcp/message/msg.h"
 #include <string.h>
@@ -33,7 +35,7 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	conn->ep->tx->cnt--;
 	rts.id = tx->id;
 	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)
-		pos += sizeof(uint64_t);	/* stays where it is */
+		pos += sizeof(uint64_t);	/* stays in place */
 	memcpy(&group, tx->hdr_buf + tx->hdr_len - sizeof(group), sizeof(group));	/* if it has one */
 	memcpy(pos, &rts, sizeof(rts));
 	pos += sizeof(rts);
@@ -171,7 +173,7 @@ void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	tcp_tx_queue(conn, tx);
 }
 
-/* Answer without taking anything. */
+/* Answer that no data is needed. */
 static void rndv_answer_none(struct tcp_conn *conn, const struct tcp_unexp *unexp, uint32_t rx_id)
 {
 	struct tcp_cts cts = { .id = unexp->rts_id, .rx_id = rx_id };
@@ -186,8 +188,8 @@ void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp)
 	rndv_answer_none(conn, unexp, 0);
 }
 
-/* If it is not among the announcements, a receive has taken it: the go-ahead is under way, and the send completes as
- * usual. */
+/* If the message is not among the announcements, a receive has taken it: the go-ahead was sent, and the send completes
+ * as usual. */
 void tcp_rndv_xcancel(struct tcp_conn *conn)
 {
 	struct tcp_xcancel cancel;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Unexpected messages that are too long to be kept, from a peer that knows no announcements: longer than
- * FI_TCP_UNEXP_MAX. Such a message has its place among the others, but its payload stays in the socket, which is not
- * read until a receive takes it. Engine lock held.
+ * Unexpected messages that are too long to be kept (longer than FI_TCP_UNEXP_MAX), from a peer without announcements.
+ * Such a message has its place in the order, but its payload stays in the socket, which is not read until a receive
+ * takes the message. Engine lock held.
  *
- *   header -> STALLED --a receive takes it--> payload into that
- *                   \---dropped------------> payload nowhere
- *                    \--the peer closes----> the kernel has all that will come: the rest into memory, or the end
+ *   header -> STALLED --a receive takes it--> payload into the receive
+ *                   \---dropped------------> payload is dropped
+ *                    \--the peer closes----> the kernel has all data: read the rest into memory, or end the connection
  */
 #include "tcp/message/msg.h"
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "base/sock.h"
 #include "tcp/params/params.h"
 
-/* Keep it after all: room behind what is here. */
+/* Keep the message after all: allocate memory for the rest. */
 static void stall_keep(struct tcp_conn *conn, struct tcp_unexp *unexp)
 {
 	uint8_t *buf = realloc(unexp->buf, unexp->base.len);
@@ -58,10 +58,10 @@ void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	tcp_rx_pause(conn, false);
 }
 
-/* Does the kernel have the next len bytes of the stream? */
+/* True if the kernel has the next len bytes of the stream. */
 static bool stall_has_bytes(const struct tcp_conn *conn, uint64_t len)
 {
-	/* nothing is copied, nothing taken: they are counted */
+	/* the call counts the bytes without copying or removing them */
 	ssize_t n = fab_sock->recv(conn->src.fd, NULL, len, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 
 	return n > 0 && (uint64_t) n >= len;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers whose address is not in the address vector: what all of them together leave in memory without a receive is
- * bounded (FI_TCP_STRANGER_MAX), beside the bound that each has, since anybody may be many. At the limit their sockets
- * are not read, between two frames, until receives have taken half of it. Engine lock held.
+ * Peers whose address is not in the address vector ("strangers"). The memory for their messages without a receive has a
+ * common limit (FI_TCP_STRANGER_MAX) in addition to the limit of each peer, since anybody may connect many times. At
+ * the limit their sockets are not read, between two frames, until receives have taken half of it. Engine lock held.
  *
- * A message counts from its first header until it is taken or its sender becomes known, also when the sender has gone.
+ * A message counts from its header until a receive has taken it or its sender is inserted into the address vector, also
+ * after the sender has disconnected.
  */
 #include "tcp/message/msg.h"
 #include <sys/epoll.h>
@@ -49,7 +50,7 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 			 tcp_params.stranger_max);
 	ctx->stranger_warned = true;
 	conn->rx.paused = true;
-	/* not even its end: what the kernel has of it would have to be kept then */
+	/* not even for its end: the kernel's data would have to be kept then */
 	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) (EPOLLIN | EPOLLRDHUP));
 	if (fab_list_empty(&conn->msg.stranger))
 		fab_list_add_tail(&ctx->strangers, &conn->msg.stranger);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What tcp offers: an entry for each endpoint type, network interface and address, RDM first.
+ * The offers of tcp: an entry for each endpoint type, network interface and address, RDM first.
  */
 #include "tcp/offer/offer.h"
 
@@ -11,9 +11,9 @@
 #include "tcp/params/params.h"
 #include "tcp/wire/wire.h"
 
-/* Remote accesses wait for the receive of an announced message that was posted before them; fetching atomics, and what
- * would change memory or be seen too early, for the answers to reads, which are taken from memory when the socket takes
- * them (those to atomics at once). */
+/* Orders that cost speed. Remote accesses wait until an earlier announced message has its receive. Fetching atomics,
+ * and operations that would change memory or be visible too early, wait for earlier reads: the answers to reads are
+ * taken from memory when the socket takes them (those to atomics at once). */
 #define MSG_ORDER_COSTS	(FI_ORDER_RAS | FI_ORDER_WAS | FI_ORDER_RAR | FI_ORDER_WAR | FI_ORDER_SAR | FI_ORDER_RMA_WAR)
 #define MSG_ORDER	(MSG_ORDER_COSTS | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS | \
 			 FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
@@ -28,7 +28,7 @@
 #define MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define OBJECT_CNT	32768
 
-/* What the attributes of every entry say; names and addresses come with the interface. */
+/* Attributes that are the same in all entries; names and addresses depend on the interface. */
 static const struct fi_tx_attr tx_attr = {
 	.caps = TX_CAPS,
 	.msg_order = MSG_ORDER,
@@ -94,7 +94,7 @@ static void offer_fill(const struct fab_ip *ip, struct fi_info *info, const stru
 	*info->rx_attr = rx_attr;
 	info->rx_attr->caps = type != FI_EP_MSG ? RX_RDM_CAPS : RX_CAPS;
 	*info->ep_attr = ep_attr;
-	/* the names that upstream gives the same wire (facts of its fi_info) */
+	/* the protocols that upstream uses for the same wire format (taken from its fi_info) */
 	info->ep_attr->protocol = type != FI_EP_MSG ? FI_PROTO_XNET : FI_PROTO_SOCK_TCP;
 	*info->domain_attr = domain_attr;
 	if (type != FI_EP_MSG) {
@@ -108,7 +108,7 @@ static void offer_fill(const struct fab_ip *ip, struct fi_info *info, const stru
 	}
 }
 
-/* The other name, see sockets.c. */
+/* Fill in an entry of the provider "sockets", see face/sockets.c. */
 static void offer_fill_sockets(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
 			       enum fi_ep_type type)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider's names, and its parameters with their defaults.
+ * The provider's parameters with their defaults, and its names.
  */
 #include "tcp/params/params.h"
 
@@ -121,7 +121,7 @@ static const struct fab_param params[] = {
 	{ "io_uring", FI_PARAM_BOOL, NULL, 0, 0, "io_uring is not used" },
 };
 
-/* A range of ports has two ends, or it is none. */
+/* Check a range of ports: both ends must be set, or none. */
 static void params_check_range(const char *which, int *low, int *high)
 {
 	if (!*low == !*high && *low <= *high)
@@ -136,7 +136,7 @@ void tcp_params_read(void)
 	fab_params_read(&tcp_prov, params, fab_countof(params));
 	params_check_range("", &tcp_params.port_low, &tcp_params.port_high);
 	params_check_range("OUT_", &tcp_params.out_port_low, &tcp_params.out_port_high);
-	/* What the wire carries in 32 bits; and a message that is sent unasked must fit into the credit. */
+	/* lengths have 32 bits on the wire; an unannounced message must fit into the credit */
 	tcp_params.eager_max = fab_min(tcp_params.eager_max, tcp_params.credit / 2);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers that are gone without a word: a host that lost power, a network that was cut. Keepalive finds them on an idle
- * connection; here is what it does not see, a connection with something to send. And peers whose machine is well, but
- * whose process has stopped: that is said once, and the end of the connection if FI_TCP_STALL_TIMEOUT is set.
+ * Detects peers that are gone without a word: a host that lost power, a network that was cut. Keepalive detects this on
+ * an idle connection; this file does it for a connection with data to send. It also detects peers whose kernel is alive
+ * but whose process has stopped. That is logged once, and ends the connection if FI_TCP_STALL_TIMEOUT is set.
  *
- * The kernel's own answer, TCP_USER_TIMEOUT, is no good: it also ends connections whose peer is well, but has not
- * read for that long since it computes. So we ask the kernel (TCP_INFO) whether anything at all was heard lately,
- * which is so as long as the peer's kernel lives.
+ * TCP_USER_TIMEOUT of the kernel is not suitable: it also ends connections to a healthy peer that computes and has not
+ * read for so long. So the kernel is asked (TCP_INFO) whether it has received anything lately, which is the case as
+ * long as the peer's kernel is alive.
  *
- * A timer on the endpoint's engine, engine lock held.
+ * Runs in a timer on the endpoint's engine, engine lock held.
  */
 #include <linux/tcp.h>
 #include <errno.h>
@@ -22,8 +22,8 @@
 #include "tcp/sock/sock.h"
 
 #define MS		1000000ULL	/* ns */
-#define CHECKS		4		/* a timeout; a peer is found dead that much late at most */
-#define UNANSWERED	3		/* packets, before silence means anything */
+#define CHECKS		4		/* per timeout; so a dead peer is found late by at most one of these */
+#define UNANSWERED	3		/* packets without an answer, before silence counts */
 
 static bool alive_is_silent(const struct tcp_info *info)
 {
@@ -34,17 +34,17 @@ static bool alive_is_silent(const struct tcp_info *info)
 	       info->tcpi_last_ack_recv >= (uint32_t) tcp_params.user_timeout_ms;
 }
 
-/* Does something wait for what the peer's process has to do, to read or to answer? Not an announced message: that waits
- * for a receive, and may. */
+/* True if an operation waits for the peer's process to read or to answer. An announced message does not count: it waits
+ * for a receive, for any time. */
 static bool alive_waits(const struct tcp_conn *conn, const struct tcp_info *info)
 {
 	return (conn->tx.blocked && (info->tcpi_unacked || info->tcpi_notsent_bytes)) ||
 	       !fab_list_empty(&conn->tx.ack_wait) || !fab_list_empty(&conn->tx.read_wait);
 }
 
-/* For how long has the peer's process been seen to do nothing though something waits for it? What its kernel takes is a
- * sign of it only where that is full; and what has come and is not read yet, since it was we who made no progress, may
- * be what is waited for. */
+/* The time for which the peer's process has done nothing although an operation waits for it. Data accepted by its
+ * kernel shows that the process is alive only if the kernel's buffer is full. If data has arrived that we have not
+ * read, because we made no progress, the answer may be in it. */
 static uint64_t alive_stuck_ms(struct tcp_conn *conn, const struct tcp_info *info)
 {
 	uint64_t mark = info->tcpi_bytes_received + (conn->tx.blocked ? info->tcpi_bytes_acked : 0);
@@ -91,7 +91,7 @@ static bool alive_look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg
 	return false;
 }
 
-/* The shorter of both timeouts; 0: there is none. */
+/* The shorter of both timeouts; 0: none is set. */
 static int alive_timeout_ms(void)
 {
 	if (!tcp_params.user_timeout_ms || !tcp_params.stall_timeout_ms)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many connections the process may have, and which of them go when there are more: those idle for longest, by
- * agreement with their peers (park.c). Peers that know no parking (upstream) keep theirs until they have been quiet
- * for a while; then ours says that no more will come, and reads until they close too.
+ * The limit on the connections of the process, and the choice of connections to close above it: those idle for longest,
+ * by agreement with their peers (park.c). Connections to peers without parking (upstream) stay until they have been
+ * quiet for a while; then this end shuts down sending, and reads until the peer closes, too.
  *
- * So do those of strangers, peers that are in no address vector, where there are too many at an endpoint; and of all
- * connections that may go, theirs go first. What is left of one is forgotten then, so that a new one may come. A
- * stranger that does not answer is left in the end: it holds a descriptor for nothing.
+ * The same is done if an endpoint has too many connections of peers that are in no address vector ("strangers"). These
+ * are closed before all others. Their peers are then forgotten, so that new ones may connect. A stranger that does not
+ * answer is disconnected in the end, since it holds a descriptor for nothing.
  *
- * The count is the process's, atomic; each RDM endpoint closes of its own, under its engine's lock, from a timer that
- * runs while there are too many. Looking for them walks all lives: it is done for many at a time.
+ * The count is an atomic of the process. Each RDM endpoint closes its own connections, under its engine's lock, from a
+ * timer that runs while there are too many. The search visits all lives, so each search closes many.
  */
 #include "tcp/peer/peers.h"
 
@@ -21,11 +21,12 @@
 
 #define MS		1000000ULL	/* ns */
 #define REAP_MIN_NS	MS
-#define REAP_LIFE_NS	500		/* and for each life: looking is to take a small part of the time only */
-#define REAP_MAX_NS	(500 * MS)	/* between two looks that found nothing */
-#define QUIET_NS	(1000 * MS)	/* for peers that cannot agree */
+#define REAP_LIFE_NS	500		/* and for each life: a search must take only a small part of the time */
+#define REAP_MAX_NS	(500 * MS)	/* between two searches that found nothing */
+#define QUIET_NS	(1000 * MS)	/* for peers that do not support parking */
 #define BUDGET_MIN	8
-#define SHORTAGE_CNT	64		/* connections to close when descriptors ran out before the budget did */
+#define SHORTAGE_CNT	64		/* connections to close when the descriptors were used up before the limit was
+					 * reached */
 
 /* A quarter of the descriptors is left to the application. */
 static uint64_t budget_max(void)
@@ -58,7 +59,7 @@ bool tcp_strangers_many(const struct tcp_peer_table *table)
 	return max && table->stranger_cnt >= max - max / 8;
 }
 
-/* How many of them are to go, so that some more find room. */
+/* The number of strangers' lives to close, including some more to make room. */
 static uint64_t stranger_excess(const struct tcp_peer_table *table)
 {
 	uint32_t max = tcp_params.stranger_conn;
@@ -66,7 +67,7 @@ static uint64_t stranger_excess(const struct tcp_peer_table *table)
 	return tcp_strangers_full(table) ? table->stranger_cnt - max + 1 + max / 16 : 0;
 }
 
-/* ---- which ---- */
+/* ---- selection ---- */
 
 struct candidate {
 	bool stranger;
@@ -90,7 +91,7 @@ static uint32_t life_age(const struct tcp_life *life)
 	return fab_min(now - life->conn.used.sent_pass, now - life->conn.used.recv_pass);
 }
 
-/* For a while, as far as we have looked? */
+/* True if the connection was quiet for a while, as far as the checks show. */
 static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns)
 {
 	uint32_t used = life->table->ep->base.engine->pass_cnt - life_age(life);
@@ -102,8 +103,8 @@ static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns)
 	return false;
 }
 
-/* Has it been asked so long ago that no answer is to be expected? Who has sent something is a program that may be away
- * from its progress for long, as while it is being connected to; who has sent nothing has nothing to lose. */
+/* True if it was asked to park so long ago that no answer will come. A peer that has sent something may be a program
+ * that makes no progress for long, as while it connects; one that has sent nothing loses nothing. */
 static bool life_is_overdue(const struct tcp_life *life, uint64_t now_ns)
 {
 	int wait_ms = life->conn.used.recv_pass ? tcp_params.reply_timeout_ms : tcp_params.connect_timeout_ms;
@@ -140,8 +141,8 @@ static bool life_is_overdue_stranger(const struct tcp_life *life, uint64_t now_n
 	return life_is_stranger(life) && life->peer && life_is_overdue(life, now_ns);
 }
 
-/* All that may go, or all strangers that may; those that have been asked already count towards *want, as long as they
- * may yet answer. NULL: none. The caller frees. */
+/* The connections that may be closed: all, or those of strangers. Those that were asked already count towards *want, as
+ * long as they may still answer. NULL: none. The caller frees it. */
 static struct candidate *reap_candidates(struct tcp_peer_table *table, bool strangers, size_t *cnt, uint64_t *want)
 {
 	uint64_t now_ns = fab_now_ns();
@@ -169,7 +170,7 @@ static struct candidate *reap_candidates(struct tcp_peer_table *table, bool stra
 	return found;
 }
 
-/* Let up to want connections go; true if there were any that may. */
+/* Close up to want connections; true if any could be closed. */
 static bool reap(struct tcp_peer_table *table, bool strangers, uint64_t want)
 {
 	size_t cnt;
@@ -183,7 +184,7 @@ static bool reap(struct tcp_peer_table *table, bool strangers, uint64_t want)
 	return cnt;
 }
 
-/* Those that are parked go at once, as many as are needed; then those that are idle. */
+/* Parked ones are freed at once, as many as needed; then idle ones are closed. */
 static bool reap_strangers(struct tcp_peer_table *table, uint64_t want)
 {
 	struct fab_list *link, *next;
@@ -199,7 +200,7 @@ static bool reap_strangers(struct tcp_peer_table *table, uint64_t want)
 	return !want || reap(table, true, want);
 }
 
-/* ---- when ---- */
+/* ---- the timer ---- */
 
 static uint64_t reap_min_ns(const struct tcp_peer_table *table)
 {
@@ -227,7 +228,7 @@ void tcp_reap_fire(struct fab_timer *timer)
 	if (want)
 		some |= reap(table, false, want);
 	table->reap_ns = some ? reap_min_ns(table) : fab_min(table->reap_ns * 2, REAP_MAX_NS);
-	/* spread, so that two ends which are both short do not go on asking at the same time */
+	/* random, so that two ends that are both short of connections do not ask at the same times */
 	reap_again(table, table->reap_ns + fab_random64() % table->reap_ns);
 }
 

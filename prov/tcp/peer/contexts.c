@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See contexts.h. Every live receive context listens on its own engine, at a duplicate of the one socket: whichever is
- * driven takes a connection in and reads its request. The context that this names gets it at once, or through its inbox
- * where it is on another engine (FI_THREAD_COMPLETION).
+ * See contexts.h. Every live receive context listens on its own engine, on a duplicate of the one socket. The context
+ * whose engine runs first accepts a connection and reads its request. The context named in the request gets it at once,
+ * or through its inbox if it is on another engine (FI_THREAD_COMPLETION).
  */
 #include "tcp/peer/contexts.h"
 
@@ -80,7 +80,7 @@ static void sep_woken(struct fab_bell *wake)
 	}
 }
 
-/* sep->lock held. False: no memory, or its inbox cannot be told. */
+/* Pass a request to another engine. sep->lock held. False: no memory, or the engine cannot be woken. */
 static bool sep_pass_on(struct tcp_sep_slot *slot, struct tcp_cm *cm)
 {
 	struct tcp_cm *passed = tcp_cm_pass(cm, slot->live->base.engine);
@@ -110,7 +110,7 @@ struct tcp_peer_table *tcp_sep_route(struct tcp_ep *ctx, struct tcp_cm *cm, uint
 	else if (slot->live)
 		taken = sep_pass_on(slot, cm);
 	pthread_mutex_unlock(&sep->lock);
-	/* not there yet, or no more: later, perhaps */
+	/* not enabled yet, or closed: the peer may try again later */
 	if (!table && !taken)
 		tcp_request_refuse(ctx, cm, 0);
 	return table;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The connects of an RDM endpoint: what its requests say, when an attempt is made again, and when it is given up.
- * Engine lock held.
+ * The connects of an RDM endpoint: the contents of its requests, retries, and giving up. Engine lock held.
  *
  *   tcp_peer_begin -> tcp_peer_try -> (in line, common/pace/pace.h) -> peer_turn -> answer: the life starts
  *                    \                              ^-- retry, after a while --/ \-> peer_fail: a hold-off
@@ -22,7 +21,7 @@
 
 #define MS		1000000ULL	/* ns */
 #define YOUNG_MAX	256		/* attempts to connect */
-#define YOUNG_TIGHT	8		/* while connections are to be closed for new ones */
+#define YOUNG_TIGHT	8		/* while connections are being closed to make room for new ones */
 #define RETRY_MIN_MS	1
 #define RETRY_MAX_MS	500
 
@@ -43,7 +42,7 @@ size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
 	return sizeof(*data);
 }
 
-/* Where to connect to reach it: what others know us by need not lead here from the inside. */
+/* The address to connect to. Our own advertised address need not be reachable from here. */
 static const union fab_sockaddr *peer_target(const struct tcp_peer *peer)
 {
 	const struct tcp_ep *ep = peer->table->ep;
@@ -70,7 +69,7 @@ bool tcp_rdm_firewalled(const struct tcp_cm *cm)
 	return rdm_read(cm).features & TCP_RDM_FIREWALL;
 }
 
-/* It cannot be reached: tell every operation, and those of the next moments. */
+/* The peer cannot be reached: fail all its operations, and new ones for a while (hold-off). */
 static void peer_fail(struct tcp_peer *peer, int err, const char *text)
 {
 	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
@@ -81,13 +80,13 @@ static void peer_fail(struct tcp_peer *peer, int err, const char *text)
 
 static const struct tcp_cm_owner connect_owner;
 
-/* Is the connection one between contexts? */
+/* True if the connection is between contexts. */
 static bool peer_names_ctx(const struct tcp_peer *peer)
 {
 	return peer->rx_ctx || peer->table->ep->context.sep;
 }
 
-/* End the private data of a request with which contexts it is about. */
+/* Append the contexts to the private data of a request. */
 static void peer_add_ctx(struct tcp_cm_msg *msg, const struct tcp_peer *peer, uint8_t *data)
 {
 	const struct tcp_ep *ep = peer->table->ep;
@@ -99,7 +98,7 @@ static void peer_add_ctx(struct tcp_cm_msg *msg, const struct tcp_peer *peer, ui
 	msg->ext |= TCP_EXT_CTX;
 }
 
-/* 0, or -FI_E*: no attempt is under way. */
+/* Begin to connect. 0; -FI_E*: no attempt is being made. */
 static int peer_connect(struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = peer->table->ep;
@@ -133,8 +132,7 @@ static bool dial_is_shortage(int ret)
 	return ret == -EMFILE || ret == -ENFILE;
 }
 
-/* Once more after a while, spread so that many who were rejected together do not come back together; or give up with
- * err. */
+/* Retry after a random delay, so that many peers rejected together do not return together; or give up with err. */
 static void peer_retry(struct tcp_peer *peer, int err, const char *text)
 {
 	uint64_t wait_ns = peer->retry_ms * MS;
@@ -159,15 +157,15 @@ static void peer_turn(struct tcp_peer *peer)
 	peer_retry(peer, -ret, "no memory or descriptor for a connection");
 }
 
-/* ---- peers that come to us ---- */
+/* ---- peers that connect to us ---- */
 
-/* Is it not for us to connect? */
+/* True if the peer must connect to us. */
 static bool peer_comes_to_us(const struct tcp_peer *peer)
 {
 	return fab_av_is_firewalled(peer->table->ep->base.bound.av, peer->life->conn.fi_addr);
 }
 
-/* Its operations wait for its request, until there is no more time to. 0 or -FI_E*. */
+/* Let its operations wait for its request, until a deadline. 0 or -FI_E*. */
 static int peer_await(struct tcp_peer *peer)
 {
 	if (peer_names_ctx(peer)) {
@@ -180,7 +178,7 @@ static int peer_await(struct tcp_peer *peer)
 	return 0;
 }
 
-/* It has not come. */
+/* The request has not come before the deadline. */
 static void peer_missed(struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = peer->table->ep;
@@ -245,7 +243,7 @@ static void peer_connect_done(struct tcp_cm *cm)
 	tcp_cm_free(cm);
 }
 
-/* May the next attempt fare better? The peer is there, or we were short of something. */
+/* True if another attempt may succeed: the peer is alive, or resources were short on this side. */
 static bool dial_worth_retry(int err)
 {
 	return err == FI_ECONNRESET || err == EPIPE || err == FI_EADDRNOTAVAIL || err == FI_ENOBUFS;

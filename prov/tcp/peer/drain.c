@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Letting what was sent arrive, before a connection is closed. Engine lock held.
+ * Waiting until sent data has arrived, before a connection is closed. Engine lock held.
  */
 #include <linux/tcp.h>
 #include <errno.h>
@@ -22,9 +22,9 @@ static bool drain_on_this_host(int fd)
 	return fab_addr_len(&local.sa) && fab_addr_equal_host(&local.sa, &remote.sa);
 }
 
-/* Has what was sent arrived at the peer's kernel? That may be slow to say so, while the peer does not read (some
- * 40 ms). On one host there is no wire to lose it on: it is there once it was sent, unless the peer's buffer was full.
- * Bytes of the peer's that nobody has read would make close() a reset. */
+/* True if the peer's kernel has all data that was sent. It may acknowledge that late (some 40 ms) while the peer does
+ * not read. Within one host data cannot be lost: it has arrived when it was sent, unless the peer's buffer was full.
+ * Unread data of the peer would turn close() into a reset. */
 static bool drain_has_arrived(int fd)
 {
 	struct tcp_info info = { 0 };

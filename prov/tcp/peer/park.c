@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parking: an idle connection is closed and opened again unseen, so that an endpoint may have more peers than
- * descriptors. The connection object stays, with what is kept of the peer's messages and what is left of the credits;
- * only the stream goes. Who asks, and when, is budget.c's business. Engine lock held.
+ * Parking: an idle connection is closed and later opened again, unnoticed by the application, so that an endpoint may
+ * have more peers than descriptors. The connection object stays, with the peer's kept messages and the remaining
+ * credits; only the stream ends. budget.c decides when to ask. Engine lock held.
  *
- *   who asks                               the other
+ *   asking side                            other side
  *   idle --PARK-->                         busy, or asks itself: --PARK_NO-->
  *                                          idle: --PARK_YES-->, then PARKING: it sends nothing, operations wait
  *   has sent nothing since PARK: closes    the stream ends: parked
- *   has sent something: it goes on         a frame comes: UP again, what waited leaves
+ *   has sent something: continues          a frame comes: UP again, waiting operations are sent
  *
- * So neither end closes before it has all that the other sent, and nothing is sent into a stream that will be closed.
- * There is one answer to each PARK, and at most one PARK without its answer. If a frame that was to be sent after PARK
- * was cancelled, PARK_STAY comes in its place.
+ * So neither end closes before it has everything that the other end has sent, and nothing is sent into a stream that
+ * will be closed. Each PARK has one answer, and at most one PARK is unanswered. If a frame that should be sent after
+ * PARK was cancelled, PARK_STAY is sent in its place.
  */
 #include "tcp/peer/peers.h"
 
@@ -39,7 +39,7 @@ static void park_send(struct tcp_conn *conn, enum tcp_wire_op op)
 	if (!tx)
 		return;
 	tcp_tx_queue(conn, tx);
-	tcp_tx_flush(conn);	/* not when the read is over: in PARKING nothing is sent */
+	tcp_tx_flush(conn);	/* before the read ends: in PARKING nothing is sent */
 }
 
 void tcp_park_ask(struct tcp_conn *conn)
@@ -60,7 +60,7 @@ void tcp_park_asked(struct tcp_conn *conn)
 		conn->state = TCP_CONN_PARKING;
 }
 
-/* The peer will send nothing more, as long as it gets nothing. */
+/* The peer has agreed: it sends nothing more unless it receives something. */
 static void park_agreed(struct tcp_conn *conn)
 {
 	if (conn->tx.cnt != conn->park.cnt)
@@ -84,5 +84,5 @@ void tcp_park_answered(struct tcp_conn *conn)
 
 void tcp_park_stay(struct tcp_conn *conn)
 {
-	(void) conn;		/* that it came has said all */
+	(void) conn;		/* its arrival is all the information */
 }

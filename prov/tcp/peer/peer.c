@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers of an RDM endpoint. A peer is an address that somebody listens at. It has a *life* while there is a
- * connection, or one in the making: a new connection is a new life, so that nothing of a restarted peer's past can
- * reach its present.
+ * Peers of an RDM endpoint. A peer is a listening address. It has a *life* while there is a connection, or one being
+ * made. A new connection is a new life, so that nothing of the connection before a restart can affect the one after it.
  *
  *   no life --first operation--> connecting (conn IDLE, operations wait) --answer--> UP --any end--> no life
  *      \-----------------------request from the peer, accepted-------------------------^
  *   UP --parked, by agreement with the peer--> dormant --operation, or request--> connecting: the same life
  *   connecting --refused, timed out--> no life, and a hold-off: operations fail at once with the same error
- *   no life --operation to who has to come to us (FI_FIREWALL_ADDR)--> waiting (conn IDLE) --request--> UP
- *      \<--it does not come, and a hold-off--/
- *   connecting --rejected by the peer (NACK)--> tried again, until the deadline: it may be connecting to us, or has
- *   not noticed yet that our connection of before is gone
+ *   no life --operation to a peer that must connect to us (FI_FIREWALL_ADDR)--> waiting (conn IDLE) --request--> UP
+ *      \<--no request comes; then a hold-off--/
+ *   connecting --rejected by the peer (NACK)--> retried until the deadline: the peer may be connecting to us, or may
+ *   not have noticed yet that our previous connection has ended
  *
- * Our own connects: dial.c. Which request wins: see request_decide() in request.c. A life that nobody needs any more,
- * since its address was removed, leaves: it sends what it has, says so (shutdown), and reads until the peer closes too.
+ * Our own connects: dial.c. The choice between two requests: request_decide() in request.c. A life that is not needed
+ * any more, because its address was removed, leaves: it sends what is queued, shuts down, and reads until the peer
+ * closes, too.
  *
- * All under the engine's lock. Who may hold a peer: its life, its exchange (cm), its timer; each forgets it when it
- * goes. Lives and the table are freed by the engine once no event can reach them.
+ * Everything runs under the engine's lock. A peer is referred to by its life, its exchange (cm) and its timer; each
+ * drops the reference when it ends. The engine frees lives and the table when no event can reach them any more.
  */
 #include "tcp/peer/peers.h"
 
@@ -73,7 +73,7 @@ struct tcp_peer *tcp_peer_get(struct tcp_peer_table *table, const union fab_sock
 	return peer;
 }
 
-/* Forget a peer of which there is nothing to know. */
+/* Free a peer about which nothing must be remembered. */
 void tcp_peer_put(struct tcp_peer *peer)
 {
 	if (peer->life || !fab_list_empty(&peer->inbound) || peer->holdoff_ns > fab_now_ns())
@@ -83,13 +83,14 @@ void tcp_peer_put(struct tcp_peer *peer)
 	free(peer);
 }
 
-/* Where a peer's connection is in the index. */
+/* The index of a peer's connection. */
 static uint64_t peer_slot(const struct tcp_peer *peer, fi_addr_t fi_addr)
 {
 	return fi_addr << peer->table->ep->rdm.rx_ctx_bits | peer->rx_ctx;
 }
 
-/* More bits than contexts need would make the index one of holes, so most is found without it then, in the table. */
+/* If addresses have more bits for contexts than needed, the index would be sparse; then most connections are only found
+ * in the table. */
 bool tcp_peer_index(struct tcp_peer *peer, fi_addr_t fi_addr, struct tcp_conn *conn)
 {
 	struct tcp_ep *ep = peer->table->ep;
@@ -130,7 +131,7 @@ static void life_release(struct fab_defer *defer)
 	free(life);
 }
 
-/* Take the peer away from a life: it will be told nothing more of it. */
+/* Detach a life from its peer. */
 static void life_detach(struct tcp_life *life)
 {
 	struct tcp_peer *peer = life->peer;
@@ -148,7 +149,7 @@ static void life_detach(struct tcp_life *life)
 	tcp_peer_put(peer);
 }
 
-/* The connection has ended, whoever ended it. */
+/* The connection has ended, from either side. */
 static void life_down(struct tcp_conn *conn, int err)
 {
 	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
@@ -170,7 +171,7 @@ bool tcp_life_is_forgettable(const struct tcp_life *life)
 	       tcp_strangers_many(life->table) && fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->msg.unexp);
 }
 
-/* It may have operations by now: then it is to come back at once. */
+/* Restart at once if it has operations by now. */
 static void life_parked(struct tcp_conn *conn)
 {
 	struct tcp_life *life = fab_container(conn, struct tcp_life, conn);
@@ -190,7 +191,7 @@ static void life_parked(struct tcp_conn *conn)
 
 static const struct tcp_conn_owner life_owner = { .down = life_down, .parked = life_parked, .resumes = true };
 
-/* The peer comes with a new one when it has something. */
+/* The peer connects again when it has something to send. */
 static void inbound_parked(struct tcp_conn *conn)
 {
 	tcp_conn_down(conn, 0, 0, "the connection was idle");
@@ -268,7 +269,7 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 		return ret;
 	if (!tcp_peer_index(peer, fi_addr, &peer->life->conn))
 		return -FI_ENOMEM;
-	/* of a shared vector, to which another process has added it: nobody has told us */
+	/* of a shared vector: another process has inserted it, and no watcher was called */
 	if (peer->life->conn.fi_addr == FI_ADDR_NOTAVAIL)
 		peer_inserted(peer, fi_addr);
 	*conn = &peer->life->conn;
@@ -277,7 +278,7 @@ int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
 
 /* ---- the address vector changes ---- */
 
-/* Its peer is known as fi_addr from now on, or as nobody. */
+/* The peer of a life was inserted as fi_addr, or removed (FI_ADDR_NOTAVAIL). */
 static void life_name(struct tcp_life *life, fi_addr_t fi_addr)
 {
 	life->table->stranger_cnt -= life->conn.fi_addr == FI_ADDR_NOTAVAIL;
@@ -285,7 +286,7 @@ static void life_name(struct tcp_life *life, fi_addr_t fi_addr)
 	tcp_msg_name_sender(&life->conn, fi_addr);
 }
 
-/* Who connected from the peer is known as fi_addr. */
+/* Set the fi_addr of a peer's inbound connections. */
 static void peer_name_inbound(struct tcp_peer *peer, fi_addr_t fi_addr)
 {
 	struct fab_list *link;
@@ -316,7 +317,7 @@ static void peer_removed(struct tcp_peer *peer, fi_addr_t none)
 	tcp_life_leave(life);
 }
 
-/* Tell the peers at addr, one for each receive context that was used, what it is known as from now on. */
+/* Tell the peers at addr, one for each receive context used, their new fi_addr. */
 static void peers_av_changed(struct tcp_peer_table *table, const struct fab_auth_key *key,
 			     const union fab_sockaddr *addr, fi_addr_t name,
 			     void (*changed)(struct tcp_peer *peer, fi_addr_t name))
@@ -342,7 +343,7 @@ static void peers_av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, con
 	peers_av_changed(table, fab_av_key(table->ep->base.bound.av, fi_addr), addr, fi_addr, peer_inserted);
 }
 
-/* One more step of leaving: send, then say that no more will come; the peer's close ends it, or the clock. */
+/* Continue leaving: send, then shut down; the peer's close ends it, or the deadline. */
 static void life_leave_step(struct tcp_life *life)
 {
 	struct tcp_conn *conn = &life->conn;
@@ -431,7 +432,7 @@ static struct tcp_peer_table *peers_new(struct tcp_ep *ep)
 	return table;
 }
 
-/* The socket that others reach the endpoint at, or -errno. */
+/* The socket on which the endpoint listens, or -errno. */
 static int peers_listening_fd(struct tcp_ep *ep)
 {
 	return ep->context.sep ? tcp_sep_fd(ep) : tcp_sock_bind(&ep->addr, &ep->addr);
@@ -454,7 +455,7 @@ int tcp_peers_open(struct tcp_ep *ep)
 	ep->rdm.rx_ctx_bits = ep->base.bound.av->rx_ctx_bits;
 	if (ep->base.domain->attr.max_group_id)
 		ep->rdm.group_bits = (UINT64_MAX >> ep->rdm.rx_ctx_bits) & ~(uint64_t) UINT32_MAX;
-	/* before the first peer can come, so that none is missed whose address another thread inserts just then */
+	/* before the first peer can connect, so that no address is missed that another thread inserts meanwhile */
 	fab_av_watch(ep->base.bound.av, &table->watch);
 	if (!listens)
 		return 0;
@@ -539,7 +540,7 @@ struct tcp_peer_counts tcp_peer_count(const struct tcp_ep *ep)
 	struct tcp_peer_counts counts = { .up = ep->conn && ep->conn->state == TCP_CONN_UP };
 	struct fab_list *link;
 
-	if (!ep->rdm.peers)		/* not before it is enabled */
+	if (!ep->rdm.peers)		/* NULL before the endpoint is enabled */
 		return counts;
 	counts.asked = ep->rdm.peers->asked;
 	counts.accepted = ep->rdm.peers->accepted;

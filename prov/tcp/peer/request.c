@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who connects to an RDM endpoint: finds out who it is, decides, answers. Engine lock held.
+ * Incoming requests of an RDM endpoint: identify the peer, decide, answer. Engine lock held.
  */
 #include "tcp/peer/peers.h"
 
@@ -14,9 +14,9 @@
 #include "tcp/sock/sock.h"
 
 #define MS		1000000ULL	/* ns */
-#define SLOW_SYN_NS	(1000 * MS)	/* our connect is not getting through: rather take theirs */
+#define SLOW_SYN_NS	(1000 * MS)	/* our connect takes too long: prefer the peer's */
 #define KNOCK_NS	(30000 * MS)
-#define SETTLE_READS	256		/* of what an old connection may still have */
+#define SETTLE_READS	256		/* most reads of remaining data on an old connection */
 
 int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
 {
@@ -30,13 +30,13 @@ int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
 }
 
 enum verdict {
-	REJECT,			/* tell it no */
+	REJECT,			/* send a NACK */
 	ACCEPT,			/* it becomes the peer's life, with the operations that wait */
-	REPLACE,		/* the old life is over, this is the new one */
-	INBOUND,		/* beside the peer's life, for what it has to say only */
+	REPLACE,		/* the old life has ended, and this is the new one */
+	INBOUND,		/* a further connection beside the peer's life, only for receiving */
 };
 
-/* Is this the same run of the peer's program as the one that we are connected to? */
+/* True if this is the same run of the peer's program as the one we are connected to. */
 static bool request_same_run(const struct tcp_life *life, const struct tcp_cm *cm)
 {
 	const struct tcp_hello *old = &life->conn.peer, *new = &cm->peer;
@@ -47,13 +47,14 @@ static bool request_same_run(const struct tcp_life *life, const struct tcp_cm *c
 }
 
 /*
- * The peer asks for a connection; cmp is how its address compares with ours, as it sees it. Both sides must come to the
- * same result, upstream's included:
- * - Both ask at the same time: the request of the larger address wins. Unless ours does not get through, or cannot:
- *   then that of the one to whom nobody can connect.
+ * The peer requests a connection; cmp compares its address with ours, as the peer sees it. Both sides must reach the
+ * same decision, also with upstream on the other side:
+ *
+ * - Both sides request at the same time: the request of the larger address wins. Exception: if our connect does not
+ *   succeed, or cannot, the request of the side to which nobody can connect wins.
  * - Another run of the peer: it has restarted.
- * - The same run: a leftover of a simultaneous connect, which comes once; or it lost its end, then it will ask again,
- *   and is believed once all that came by the old connection has been read.
+ * - The same run: a leftover of simultaneous connects, which comes once; or the peer has lost its end of the
+ *   connection. Then it requests again, and is accepted when everything received on the old connection was read.
  */
 static enum verdict request_decide(struct tcp_peer *peer, const struct tcp_cm *cm, int cmp)
 {
@@ -66,7 +67,7 @@ static enum verdict request_decide(struct tcp_peer *peer, const struct tcp_cm *c
 	if (!life)
 		return ACCEPT;
 	if (life->conn.state == TCP_CONN_PARKING && request_same_run(life, cm))
-		return REJECT;		/* the end of the old stream must come first */
+		return REJECT;		/* the end of the old stream must be read first */
 	if (life->conn.state == TCP_CONN_IDLE) {
 		if (!peer->cm || (only_ours == only_theirs ? cmp > 0 : only_theirs))
 			return ACCEPT;
@@ -80,7 +81,7 @@ static enum verdict request_decide(struct tcp_peer *peer, const struct tcp_cm *c
 	return REJECT;
 }
 
-/* The address that it says it is at, if it is one of ours by its family, and we are to believe it. */
+/* Take the address that the peer announces, if it has our family and may be trusted. */
 static bool request_named_addr(const struct tcp_rdm_name *name, union fab_sockaddr *addr)
 {
 	int family = addr->sa.sa_family == AF_INET6 ? 6 : 4;
@@ -95,14 +96,14 @@ static bool request_named_addr(const struct tcp_rdm_name *name, union fab_sockad
 	return true;
 }
 
-/* What a request says. */
+/* The contents of a request. */
 struct request {
-	union fab_sockaddr addr;	/* who asks */
-	uint16_t rx_ctx, tx_ctx;	/* between which contexts */
-	uint16_t data_len;		/* of the private data, without those */
+	union fab_sockaddr addr;	/* the peer */
+	uint16_t rx_ctx, tx_ctx;	/* the contexts to be connected */
+	uint16_t data_len;		/* length of the private data without the contexts */
 };
 
-/* False: not as it has to be. */
+/* Read the contexts. False: invalid. */
 static bool request_read_ctx(const struct tcp_cm *cm, struct request *req)
 {
 	struct tcp_rdm_ctx ctx;
@@ -119,8 +120,8 @@ static bool request_read_ctx(const struct tcp_cm *cm, struct request *req)
 	return req->tx_ctx < TCP_CTX_MAX || req->tx_ctx == TCP_CTX_NONE;
 }
 
-/* Who asks: the address of the connection with the port that it says it listens at; one that it says it is known by; or
- * what we are known by ourselves. False: it does not say. */
+/* Identify the peer: by the address of the connection with the listening port that it announces; by the address that it
+ * advertises; or, for ourselves, by our own advertised address. False: not possible. */
 static bool request_read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, struct request *req)
 {
 	struct tcp_rdm_data data = { 0 };
@@ -154,7 +155,7 @@ void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refu
 						   .refusal = refusal });
 }
 
-/* Let the request become this life. */
+/* Make the request the stream of this life. */
 static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 {
 	struct tcp_ep *ep = life->table->ep;
@@ -178,8 +179,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	tcp_life_start(life, cm);
 }
 
-/* Read what has come on a connection that another is to take the place of. False: more may be here, as its peer keeps
- * sending. */
+/* Read the rest of a connection that will be replaced. False: the peer keeps sending, so there may be more. */
 static bool request_read_rest(struct tcp_conn *conn)
 {
 	for (int i = 0; i < SETTLE_READS; i++) {
@@ -189,8 +189,8 @@ static bool request_read_rest(struct tcp_conn *conn)
 	return false;
 }
 
-/* Read what has come on connections to this address that are leaving: it was sent before what a new one brings. False:
- * more may be here. */
+/* Read the rest of connections to this address that are leaving: it was sent before the data of a new connection.
+ * False: there may be more. */
 static bool request_settle_leaving(struct tcp_peer_table *table, const union fab_sockaddr *addr)
 {
 	struct fab_list *link = table->lives.next;
@@ -201,14 +201,14 @@ static bool request_settle_leaving(struct tcp_peer_table *table, const union fab
 
 		if (leaves && !request_read_rest(&life->conn))
 			return false;
-		/* one whose end was read has left the list */
+		/* a life whose end was read has left the list */
 		link = life->conn.state == TCP_CONN_DOWN ? table->lives.next : link->next;
 	}
 	return true;
 }
 
-/* Who agreed that the stream between us may end, and now asks for another, has closed it: so its end is here, or on
- * its way. False: so much is on its way that it has to ask again. */
+/* The peer agreed to end the stream, and now requests a new one, so it has closed the old one: read to its end. False:
+ * there is so much data that the peer must request again. */
 static bool request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr, const struct fab_auth_key *key)
 {
 	struct tcp_peer *peer;
@@ -221,7 +221,7 @@ static bool request_settle(struct tcp_peer_table *table, const union fab_sockadd
 	return true;
 }
 
-/* ---- what goes one way ---- */
+/* ---- connections for one direction ---- */
 
 static struct tcp_life *inbound_find(const struct tcp_peer *peer, uint16_t tx_ctx)
 {
@@ -236,8 +236,8 @@ static struct tcp_life *inbound_find(const struct tcp_peer *peer, uint16_t tx_ct
 	return NULL;
 }
 
-/* The context that asks has had a connection: what that still brings comes before anything of the new one. False: it
- * has not come to its end, and may yet. */
+/* Read the rest of the previous connection of the peer's context, which precedes all data of the new one. False: its
+ * end was not reached, and may still come. */
 static bool inbound_settle(struct tcp_life *old, const struct tcp_cm *cm)
 {
 	struct tcp_conn *conn = &old->conn;
@@ -277,9 +277,9 @@ static void inbound_accept(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	request_accept(life, cm);
 }
 
-/* ---- what goes both ways ---- */
+/* ---- connections for both directions ---- */
 
-/* One more stranger, where there are too many? It asks again, and meanwhile idle ones go. */
+/* True if a new stranger is refused because there are too many. It requests again; meanwhile idle ones are closed. */
 static bool request_is_turned_away(struct tcp_peer_table *table, const union fab_sockaddr *addr,
 				   const struct fab_auth_key *key)
 {
@@ -326,7 +326,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 		inbound_accept(table, cm, req, key);
 		return;
 	case REPLACE:
-		/* the peer may go with its life; and its operations with the life that they were meant for */
+		/* this may free the peer; its operations end with the life for which they were posted */
 		tcp_conn_down(&peer->life->conn, FI_ECONNRESET, FI_ECONNRESET,
 			      "the peer has restarted, or lost the connection");
 		peer = tcp_peer_get(table, addr, key, 0);
@@ -344,7 +344,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 		tcp_peer_put(peer);
 }
 
-/* Has the peer closed meanwhile? It does when another connection between the two of us has won. */
+/* True if the peer has closed meanwhile, as it does when another connection between the two has won. */
 static bool request_is_dead(int fd)
 {
 	ssize_t ret = tcp_sock_peek(fd);

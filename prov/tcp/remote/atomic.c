@@ -3,14 +3,14 @@
  * Atomics at both ends. Engine lock held.
  *
  *   initiator                                     target
- *   request --AMO_REQ(regions, operands)-->       all operands are here: verify, do, and
+ *   request --AMO_REQ(regions, operands)-->       all operands have arrived: verify, execute, and
  *           <--ACK-- (base)                       acknowledge after the read
  *           <--AMO_RSP(result)-- (fetch, compare) or answer
  *
- * Operands stay at the target in what an unfinished frame has (struct tcp_rx_state) or, if they are long, in memory of
- * their own: one request per connection. Results are taken when the operation is done, so that what comes behind it
- * cannot be seen in them, and wait in the send queue. The initiator sees to it that no more than TCP_AMO_WINDOW of them
- * can; a peer that does not is cut off.
+ * The target stores operands in the state of an unfinished frame (struct tcp_rx_state) or, if they are long, in
+ * allocated memory: one request per connection. Results are taken when the operation is executed, so that later
+ * operations are not visible in them, and wait in the send queue. The initiator limits the outstanding results to
+ * TCP_AMO_WINDOW; a peer that does not is disconnected.
  */
 #include "tcp/remote/rma.h"
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static uint32_t amo_result_cost(uint64_t len)
 	return len + TCP_AMO_OVERHEAD;
 }
 
-/* Let tx have a payload of len bytes in memory of its own, if it is longer than room, which is len_max bytes. False: no
+/* Give tx memory for a payload of len bytes: room, if its room_len bytes suffice, otherwise allocated. False: no
  * memory. */
 static bool amo_take_flat(struct tcp_tx *tx, uint8_t *room, size_t room_len, size_t len)
 {
@@ -110,19 +110,19 @@ void tcp_amo_rsp(struct tcp_conn *conn)
 
 /* ---- target: the request ---- */
 
-/* One request, as checked as can be without looking at memory. */
+/* A request, checked as far as possible without access to memory. */
 struct request {
 	enum fab_atomic_kind kind;
 	enum fi_datatype datatype;
 	enum fi_op op;
-	uint64_t len;			/* bytes of the elements */
-	uint64_t operand_len;		/* behind the header, of each sort */
-	bool tagged;			/* rma is about tagged receives: offset, length, tag */
+	uint64_t len;			/* of the elements, in bytes */
+	uint64_t operand_len;		/* after the header, for each kind of operand */
+	bool tagged;			/* rma describes tagged receives: offset, length, tag */
 	uint32_t rma_cnt;
 	struct tcp_rma_iov rma[TCP_RMA_IOV_MAX];
 };
 
-/* What the current header asks for. 0; the FI_E* to refuse it with; -1: no request may look like this. */
+/* Decode the current header. 0; the FI_E* for a refusal; -1: the peer violates the protocol. */
 static int amo_request_decode(struct tcp_conn *conn, struct request *req)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
@@ -140,7 +140,7 @@ static int amo_request_decode(struct tcp_conn *conn, struct request *req)
 	req->datatype = amo.datatype;
 	req->op = amo.op;
 	if (!fab_atomic_valid(req->kind, req->datatype, req->op))
-		return FI_EOPNOTSUPP;		/* it may be one that a later version has */
+		return FI_EOPNOTSUPP;		/* a later version may have this operation */
 	req->operand_len = req->op == FI_ATOMIC_READ ? 0 : req->len;
 	if (payload != (req->kind == FAB_ATOMIC_COMPARE ? 2 : 1) * req->operand_len)
 		return -1;
@@ -185,7 +185,7 @@ void tcp_amo_fail_all(struct tcp_conn *conn)
 	conn->rx.operands = NULL;
 }
 
-/* ---- target: doing it ---- */
+/* ---- target: execution ---- */
 
 static uint64_t amo_request_access(const struct request *req)
 {
@@ -194,7 +194,7 @@ static uint64_t amo_request_access(const struct request *req)
 	return req->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-/* Bytes [at, at + len) of a posted receive, behind what is in iov already. False: more pieces than there may be. */
+/* Append bytes [at, at + len) of a posted receive to iov. False: too many pieces. */
 static bool amo_receive_pieces(const struct fab_rx *rx, uint64_t at, uint64_t len, struct iovec *iov, uint32_t *cnt)
 {
 	for (const struct iovec *piece = rx->iov; len; piece++) {
@@ -212,8 +212,8 @@ static bool amo_receive_pieces(const struct fab_rx *rx, uint64_t at, uint64_t le
 	return true;
 }
 
-/* The targets of an atomic on tagged receives: those that a message with the tag would go to now. They stay posted.
- * 0 or -FI_E*. */
+/* Find the targets of an atomic on tagged receives: the receives that messages with these tags would match now. They
+ * stay posted. 0 or -FI_E*. */
 static int amo_tagged_targets(struct tcp_conn *conn, const struct request *req, struct iovec *iov, uint32_t *cnt)
 {
 	const uint64_t access = amo_request_access(req);
@@ -234,7 +234,7 @@ static int amo_tagged_targets(struct tcp_conn *conn, const struct request *req, 
 	return 0;
 }
 
-/* Do it, the result into result unless that is NULL. 0 or the FI_E* for which it is refused. */
+/* Execute the request, and store the result in result unless that is NULL. 0 or the FI_E* for a refusal. */
 static int amo_request_run(struct tcp_conn *conn, const struct request *req, uint8_t *result)
 {
 	const uint8_t *operands = conn->rx.operands;
@@ -258,7 +258,7 @@ static int amo_request_run(struct tcp_conn *conn, const struct request *req, uin
 	return writes ? -tcp_rma_commit(conn) : 0;
 }
 
-/* Tell those of our side who count what peers do. */
+/* Count the access in counters for accesses of peers. */
 static void amo_request_count(struct tcp_conn *conn, const struct request *req)
 {
 	enum fab_op_code code = req->kind == FAB_ATOMIC_BASE ? FAB_OP_REMOTE_ATOMIC : FAB_OP_REMOTE_FETCH_ATOMIC;
@@ -269,8 +269,8 @@ static void amo_request_count(struct tcp_conn *conn, const struct request *req)
 		tcp_rma_count(conn);
 }
 
-/* The answer that carries a result of len bytes, which is yet to be written to tx->flat; or none. NULL: the connection
- * has been ended. */
+/* Make the answer with a result of len bytes, which the caller writes to tx->flat; or an acknowledgement. NULL: the
+ * connection was ended. */
 static struct tcp_tx *amo_answer_new(struct tcp_conn *conn, uint64_t len)
 {
 	struct tcp_amo_rsp rsp = { 0 };
@@ -326,7 +326,7 @@ static void amo_base_done(struct tcp_conn *conn, const struct request *req, uint
 	tcp_rx_delivered(conn);
 }
 
-/* The operands are here, or have been dropped. */
+/* All operands have arrived, or were dropped. */
 static void amo_done(struct tcp_conn *conn)
 {
 	struct request req;

@@ -2,9 +2,9 @@
 /*
  * Remote memory access at the target, and its answers at the initiator. Engine lock held.
  *
- * A peer names keys and addresses; fab_mr_verify() decides. A refused access is one error completion at an initiator
- * that speaks our extension (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR) and the stream goes on; upstream has no
- * such frame and its connection ends, as it would with upstream as the target.
+ * The peer sends keys and addresses; fab_mr_verify() checks them. If access is refused, an initiator with our extension
+ * gets an error completion (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR), and the stream continues. Upstream has no
+ * such frame: its connection is ended, as it would be with upstream as the target.
  */
 #include "tcp/remote/rma.h"
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "tcp/params/params.h"
 #include "common/memory/memory.h"
 
-#define RSP_MAX		TCP_IDMAP_MAX	/* read responses queued for one peer: more is an attack */
+#define RSP_MAX		TCP_IDMAP_MAX	/* most read responses queued for one peer; more are an attack */
 
 static const char *rma_access_name(uint64_t access)
 {
@@ -190,7 +190,7 @@ void tcp_rma_write(struct tcp_conn *conn)
 
 /* ---- target of reads ---- */
 
-/* The regions that a response reads from stay behind its header, which ends before them, for rma_rsp_valid(). */
+/* The regions of a response are stored behind its header, for rma_rsp_valid(); they are not sent. */
 static struct tcp_rma_iov *rma_rsp_regions(struct tcp_tx *tx)
 {
 	return (struct tcp_rma_iov *) (tx->hdr_buf + sizeof(struct tcp_hdr));
@@ -215,7 +215,8 @@ static bool rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
 	return tx->mr_gen == conn->ep->base.domain->mr_map.gen || !rma_rsp_verify(conn, tx);
 }
 
-/* Turn it into a refusal, where it stands in the queue. False: too late, or the peer knows no refusals. */
+/* Turn a response into a refusal, at its place in the queue. False: part of it was sent, or the peer does not support
+ * refusals. */
 static bool rma_rsp_refuse(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	const struct tcp_read_err answer = { .err = FI_EACCES };
@@ -335,7 +336,7 @@ void tcp_rma_read_rsp(struct tcp_conn *conn)
 	tcp_rma_take(conn, tx);
 }
 
-/* What a target means that refuses an access. */
+/* The meaning of an error with which a target refuses an access. */
 static const char *rma_refusal(int err)
 {
 	switch (err) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See advert.h. Written once, at initialisation.
+ * See advert.h. Written once, when the provider is loaded.
  */
 #include "tcp/sock/advert.h"
 

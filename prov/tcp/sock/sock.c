@@ -18,7 +18,7 @@
 #include "tcp/params/params.h"
 
 #define SHORTAGE_SILENCE_NS	10000000000ULL
-#define KEEPALIVE_IDLE_S	10	/* at most; for a short FI_TCP_USER_TIMEOUT less */
+#define KEEPALIVE_IDLE_S	10	/* at most; less for a short FI_TCP_USER_TIMEOUT */
 #define KEEPALIVE_INTERVAL_S	5
 
 static int sock_set_options(int fd, const union fab_sockaddr *addr)
@@ -39,7 +39,7 @@ static int sock_bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
 	return fab_sock->bind(fd, &at.sa, fab_addr_len(&at.sa)) ? -errno : 0;
 }
 
-/* One of the ports allowed, starting anywhere, so that many processes that start together seldom collide. */
+/* Bind to one of the allowed ports, from a random one on, so that many processes that start together seldom collide. */
 static int sock_bind_range(int fd, const union fab_sockaddr *addr, int low, int high)
 {
 	unsigned cnt = high - low + 1;
@@ -64,18 +64,18 @@ static int sock_bind_listening(int fd, const union fab_sockaddr *addr)
 	return ret;
 }
 
-/* A port of its own if there is one; else one that is used for other destinations, or was until a moment ago. */
+/* Bind to an unused port if there is one; otherwise to one that is or was used for other destinations. */
 static int sock_bind_out(int fd, const union fab_sockaddr *addr)
 {
 	int low = tcp_params.out_port_low, high = tcp_params.out_port_high, ret;
 
 	if (!low) {
-		/* The port is chosen by connect, which then may reuse one that goes to another destination. */
+		/* connect() then chooses the port, and may use one that is in use for another destination. */
 		fab_sock_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 		return sock_bind_port(fd, addr, 0);
 	}
 	ret = sock_bind_range(fd, addr, low, high);
-	/* both sockets must allow it, so those that have a port to themselves do, from now on */
+	/* both sockets must allow it, so sockets with a port of their own do so from now on, too */
 	fab_sock_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (ret == -EADDRINUSE)
 		ret = sock_bind_range(fd, addr, low, high);

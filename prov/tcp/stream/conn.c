@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Life and death of a connection. Engine lock held; nothing blocks.
+ * Start and end of a connection. Engine lock held; nothing blocks.
  *
- * Who may still hold a pointer once tcp_conn_down() has run: epoll events of this pass (hence the owner frees through
- * fab_engine_defer), complete unexpected messages (they forget the connection here), nobody else - every operation
- * has been completed.
+ * After tcp_conn_down(), only epoll events of this pass refer to the connection (so the owner frees it with
+ * fab_engine_defer()). Complete unexpected messages drop their reference here, and every operation has completed.
  */
 #include "tcp/stream/stream.h"
 #include <errno.h>
@@ -17,7 +16,7 @@
 #include "common/net/net.h"
 #include "tcp/params/params.h"
 
-static atomic_uint conn_cnt;		/* streams of the process */
+static atomic_uint conn_cnt;		/* streams in the process */
 
 uint32_t tcp_conn_cnt(void)
 {
@@ -29,7 +28,7 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 	const uint32_t gone = EPOLLHUP | EPOLLERR | EPOLLRDHUP;
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
 
-	/* no more will come than the kernel has: what waits for an answer is to learn of it */
+	/* the kernel has all data that will come: waiting operations must get it */
 	if (conn->rx.paused && (events & gone))
 		tcp_above.gone(conn);
 	if (tcp_conn_has_stream(conn) && (events & (EPOLLIN | gone)))
@@ -116,7 +115,7 @@ void tcp_conn_park(struct tcp_conn *conn)
 	struct tcp_tx *tx = fab_list_first(&conn->tx.queue, struct tcp_tx, link);
 
 	conn_unplug(conn);
-	/* the peer has gone before all of our yes was with the kernel */
+	/* the peer has closed before the kernel has sent all of PARK_YES */
 	if (tx && tx->code == FAB_OP_MAX) {
 		fab_list_remove(&tx->link);
 		tcp_tx_done(tx, 0, 0, NULL);
@@ -155,7 +154,7 @@ void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 
 	if (!fab_sock->getsockname(conn->src.fd, &local.sa, &llen))
 		fab_addr_to_str(&local.sa, ltext, sizeof(ltext));
-	/* of a stream that was reset the kernel does not know the peer any more */
+	/* after a reset the kernel does not know the peer's address any more */
 	if (fab_sock->getpeername(conn->src.fd, &remote.sa, &rlen))
 		remote = conn->addr;
 	if (remote.sa.sa_family)
@@ -163,7 +162,7 @@ void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s", ltext, rtext);
 }
 
-/* Is an operation or a message under way? */
+/* True if an operation or a message is outstanding. */
 static bool conn_is_busy(const struct tcp_conn *conn)
 {
 	return !tcp_tx_all_done(conn) || !fab_list_empty(&conn->tx.held) || conn->msg.rndv.cnt || conn->rx.into.rx;
@@ -183,7 +182,7 @@ void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *w
 bool tcp_conn_flush(struct tcp_conn *conn)
 {
 	if (conn->state == TCP_CONN_UP && conn->owed.ack_cnt)
-		tcp_tx_ack(conn, 0);	/* one that waits for the next read, of which there may be none */
+		tcp_tx_ack(conn, 0);	/* one may wait for the next read, which may not come */
 	if (conn->state == TCP_CONN_UP && !conn->tx.blocked)
 		tcp_tx_flush(conn);
 	return fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->tx.held);

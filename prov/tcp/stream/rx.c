@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What arrives on a connection, up to the point where its meaning matters: frames, their headers, their payload.
- * Engine lock held.
+ * Receiving: frames, their headers and their payload, without their meaning. Engine lock held.
  *
  *   socket -> staging (of the engine) -> parse: header, check, start by type -> payload -> done
- *         \-> straight into the posted buffer, when a payload is larger than what is staged
+ *         \-> directly into the posted buffer, if a payload is larger than the staged part
  *
- * Everything in a header is hostile until rx_hdr_check() has passed it; the start functions check what only they can
- * know (keys, ids, lengths agreed before). A frame that breaks a rule ends this connection with one log line.
+ * A header is not trusted until rx_hdr_check() has accepted it. The start functions check what only they know (keys,
+ * ids, agreed lengths). A frame that violates the protocol ends the connection with one line in the log.
  */
 #include "tcp/stream/stream.h"
 #include <byteswap.h>
@@ -18,15 +17,15 @@
 #include "base/bits.h"
 #include "tcp/params/params.h"
 
-#define RX_BULK_LEN	(32 * 1024)	/* bytes of payload from which on copying it once more is felt ... */
-/* ... so that, where such come one behind the other, no more than this is staged */
+#define RX_BULK_LEN	(32 * 1024)	/* bytes of payload from which on another copy costs noticeable time ... */
+/* ... so if such payloads follow one another, no more than this is staged */
 #define RX_BULK_STAGE	4096
 
 /* ---- frame headers ---- */
 
 static const struct tcp_frame rx_unknown;
 
-/* By what flags make the header longer. NULL: they are in order, and *len counts it; otherwise what is wrong. */
+/* Check the flags that make the header longer, and add their bytes to *len. NULL: valid; otherwise the fault. */
 static const char *rx_flags_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr, const struct tcp_frame *kind,
 				  uint32_t *len)
 {
@@ -46,7 +45,7 @@ static const char *rx_flags_check(const struct tcp_conn *conn, const struct tcp_
 	return NULL;
 }
 
-/* The base header is here. NULL: it is in order; otherwise what is wrong with it. */
+/* Check the base header. NULL: valid; otherwise the fault. */
 static const char *rx_hdr_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr)
 {
 	const struct tcp_frame *kind = hdr->op < TCP_WIRE_OP_END ? &tcp_frames[hdr->op] : &rx_unknown;
@@ -71,7 +70,8 @@ static const char *rx_hdr_check(const struct tcp_conn *conn, const struct tcp_hd
 	return NULL;
 }
 
-/* The peer's byte order is not ours. Behind the base header are 64-bit words, and in ours pairs of 32 bits. */
+/* Swap the base header of a peer with the other byte order. The parts after it are 64-bit words, and in our frames
+ * pairs of 32 bits. */
 static void rx_hdr_swap_base(struct tcp_hdr *hdr)
 {
 	hdr->flags = bswap_16(hdr->flags);
@@ -152,7 +152,7 @@ void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*d
 	conn->rx.bulk = left >= RX_BULK_LEN;
 }
 
-/* n bytes have gone to where rx.iov points. */
+/* n bytes were stored where rx.iov points. */
 static void rx_advance(struct tcp_rx_state *rx, size_t n)
 {
 	rx->left -= n;
@@ -189,8 +189,8 @@ size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len)
 	return used;
 }
 
-/* Add to the header what it lacks. Returns how much was used; the frame has been started when phase is PAYLOAD or
- * the connection down. */
+/* Complete the header. Returns the number of bytes used. The frame was started if the phase is PAYLOAD or the
+ * connection is down. */
 static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	struct tcp_rx_state *rx = &conn->rx;
@@ -220,7 +220,7 @@ static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	return used;
 }
 
-/* Is what is left of a read still this stream's? */
+/* True if the rest of a read still belongs to this stream. */
 static bool rx_goes_on(struct tcp_conn *conn, size_t len)
 {
 	if (conn->state != TCP_CONN_PARKING || !len)
@@ -229,7 +229,7 @@ static bool rx_goes_on(struct tcp_conn *conn, size_t len)
 	return conn->state == TCP_CONN_UP;
 }
 
-/* Frame by frame. */
+/* Handle the frames in buf. */
 static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	struct tcp_rx_state *rx = &conn->rx;
@@ -262,8 +262,8 @@ static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	}
 }
 
-/* Regions were closed while a write is on its way. Where its own are still there it goes on; else the rest goes
- * nowhere. */
+/* Regions were closed while a write is arriving. If its own regions still exist, it continues; otherwise its rest is
+ * dropped. */
 static void rx_recheck_region(struct tcp_conn *conn)
 {
 	struct tcp_rx_state *rx = &conn->rx;
@@ -281,8 +281,8 @@ static void rx_recheck_region(struct tcp_conn *conn)
 	rx_advance(rx, len - left);
 }
 
-/* One call: the rest of a payload to its place, what follows it to staging. Bytes, or -errno; *staged says how many
- * are in staging. */
+/* Read once: the rest of a payload to its place, and the bytes after it to staging. Returns the number of bytes, or
+ * -errno; *staged is the number of bytes in staging. */
 static ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
 {
 	struct tcp_rx_state *rx = &conn->rx;
@@ -318,7 +318,7 @@ static bool rx_mid_frame(const struct tcp_rx_state *rx)
 	return rx->phase != TCP_RX_HDR || rx->hdr_have;
 }
 
-/* The stream has ended, or the socket says why not. */
+/* The stream has ended, properly or with an error. */
 static void rx_end(struct tcp_conn *conn, int err)
 {
 	if (err)
@@ -329,15 +329,15 @@ static void rx_end(struct tcp_conn *conn, int err)
 		tcp_conn_fail(conn, 0, FI_ECONNRESET, "the peer closed it");
 }
 
-/* May acknowledgements wait for the next read, which will bring more? Long frames are read one by one, and those of a
- * staging buffer's length share an answer all the same. */
+/* True if acknowledgements may wait for the next read, which will bring more. Long frames are read one by one; frames
+ * up to the length of a staging buffer share an acknowledgement. */
 static bool rx_ack_waits(const struct tcp_conn *conn)
 {
 	return conn->rx.more && conn->owed.ack_len < FAB_STAGING_LEN && !conn->rx.paused &&
 	       fab_engine_may_hold(conn->ep->base.engine);
 }
 
-/* Acknowledge; or leave it to the next read, or to conn->tx.flush if somebody sleeps before that. */
+/* Send acknowledgements, or leave them to the next read, or to conn->tx.flush if a thread sleeps before that. */
 static void rx_tell_acks(struct tcp_conn *conn, bool next_read)
 {
 	if (conn->state != TCP_CONN_UP || !conn->owed.ack_cnt)
@@ -369,7 +369,7 @@ void tcp_rx_tell(struct tcp_conn *conn)
 		return;
 	rx_tell_acks(conn, true);
 	if (conn->state == TCP_CONN_UP && conn->owed.credit >= tcp_params.credit / 2 && !conn->owed.credit_due) {
-		/* by the next pass, or with what the application sends until then */
+		/* sent by the next pass, or with the application's next send */
 		conn->owed.credit_due = true;
 		fab_engine_flush_later(conn->ep->base.engine, &conn->tx.flush);
 	}
@@ -379,7 +379,7 @@ void tcp_rx_tell(struct tcp_conn *conn)
 	}
 }
 
-/* All that one read brought, and what it causes. */
+/* Handle everything from one read, and send the answers. */
 static void rx_take(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	conn->owed.in_read = true;
@@ -388,7 +388,7 @@ static void rx_take(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	tcp_rx_tell(conn);
 }
 
-/* A read while PARKING: the end is what was agreed upon; anything else means that the peer has gone on. True if either
+/* Read in state PARKING. The end of the stream is expected; data means that the peer has continued. True if either
  * came. */
 static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
 {
@@ -406,7 +406,7 @@ static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
 	return true;
 }
 
-/* Is the next frame of this peer not to be read, as there is too much of those that are in no address vector? */
+/* True if the next frame of this peer must not be read, because too much is kept for peers in no address vector. */
 static inline bool rx_stranger_waits(const struct tcp_conn *conn)
 {
 	return conn->fi_addr == FI_ADDR_NOTAVAIL && conn->ep->rx->stranger_len >= tcp_params.stranger_max &&
@@ -453,7 +453,7 @@ bool tcp_rx_poll(struct fab_source *src)
 	return true;
 }
 
-/* ---- what frames of the connection's own say ---- */
+/* ---- control frames ---- */
 
 void tcp_rx_delivered(struct tcp_conn *conn)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What leaves a connection: its send queue, from there to the socket, and the operations that wait for an answer.
- * Engine lock held.
+ * Sending: the send queue of a connection, writing to the socket, and the operations that wait for an answer. Engine
+ * lock held.
  *
- *   submit.c -> held -> queue -flush-> socket -> done
- *   control frames ---/                    \-> ack_wait, read_wait, rts -> done
+ *   calls/submit.c -> held -> queue -flush-> socket -> done
+ *   control frames ---------/                    \-> ack_wait, read_wait, rts -> done
  *
- * An operation is held while it may not start: it is fenced and others are outstanding, or a remote access that is not
- * to overtake messages, or a fetching atomic that is not to overtake reads, or results of as many as may be are to
- * come; or it is behind such a one. Frames of the provider's own pass by, since peers wait for them.
+ * An operation is held while it may not start: it has FI_FENCE and earlier operations are outstanding; it is a remote
+ * access that may not overtake messages; it is a fetching atomic that may not overtake reads, or the limit of
+ * outstanding results is reached; or an operation before it is held. Control frames are not held, since peers wait for
+ * them.
  *
- * A flush takes many queued frames in one call: small ones copied together, large ones from where they are.
+ * A flush sends many queued frames in one call: small ones are copied together, large ones are sent from their buffers.
  */
 #include "tcp/stream/stream.h"
 #include <errno.h>
@@ -19,13 +20,14 @@
 #include "tcp/params/params.h"
 
 #define TX_IOV_MAX	64	/* iov entries in one call */
-/* Bytes in one call, of frames that are long: past it, what was copied first has left the processor's cache before the
- * peer, which reads along, comes to it (measured: up to 1.5x slower). */
+/* Bytes of long frames in one call. With more, the data copied first has left the processor's cache before the peer,
+ * which reads at the same time, gets to it (measured: up to 1.5x slower). */
 #define TX_CALL_LEN	(256 * 1024)
 #define TX_LONG_LEN	(32 * 1024)
-/* Control frames queued for one peer. It has that many operations outstanding at most, and some are answered twice. */
+/* Control frames queued for one peer. The peer has at most so many operations outstanding, and some need two
+ * answers. */
 #define CONTROL_MAX	(4 * TCP_IDMAP_MAX)
-#define ANSWERS_MAX	256	/* of them, that wait for the end of a read */
+#define ANSWERS_MAX	256	/* control frames that wait for the end of a read */
 
 /* ---- completion ---- */
 
@@ -42,7 +44,7 @@ void tcp_tx_free(struct tcp_tx *tx)
 	fab_pool_put(&ctx->pool, tx);
 }
 
-/* A failure, if fail->err is not 0, or what somebody else than the endpoint is to hear of. */
+/* Complete an operation that has failed (fail->err is not 0), or that has a hook. */
 static void tx_done_rare(struct tcp_tx *tx, const struct fab_comp *comp, const struct fab_cq_fail *fail)
 {
 	struct fab_hook *hook = tx->context;
@@ -84,7 +86,7 @@ void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 {
 	struct fab_list *link, *next;
 
-	/* an announcement that has not left is in queue and in rts: once is enough */
+	/* an announcement that was not sent is in queue and in rts: complete it once */
 	fab_list_for_each_safe(&conn->tx.queue, link, next) {
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
@@ -105,7 +107,7 @@ void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 	conn->remote.read_cnt = 0;
 }
 
-/* The oldest frame is refused. False: it is none that may be. */
+/* The peer refuses the oldest frame. False: it cannot be refused. */
 static bool tx_refused(struct tcp_conn *conn, uint32_t err)
 {
 	struct tcp_tx *tx = fab_list_first(&conn->tx.ack_wait, struct tcp_tx, link);
@@ -130,7 +132,7 @@ bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
 	return !err || tx_refused(conn, err);
 }
 
-/* All of a frame is with the kernel. */
+/* The kernel has all of a frame. */
 static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	conn->tx.len -= tx->size;
@@ -145,8 +147,8 @@ static void tx_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 
 /* ---- from the application to the queue ---- */
 
-/* Does the peer know what this takes: to tell of a message's match, a group, to make something durable, many pieces of
- * memory? */
+/* True if the peer supports what the operation needs: confirming a match, a group, durable writes, many pieces of
+ * memory. */
 static bool tx_peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx, bool message)
 {
 	if (message && tx->match && !conn->peer.ext)
@@ -158,9 +160,9 @@ static bool tx_peer_knows(const struct tcp_conn *conn, const struct tcp_tx *tx, 
 	return !(tx->hdr.flags & TCP_FLAG_GROUP) || (conn->peer.features & TCP_EXT_GROUP);
 }
 
-/* The stream is up and tx takes its place in it: settle what depends on the peer. Credits are spent in the order of
- * the queue. 0; -FI_EAGAIN, -FI_ENOMEM: it would have to be announced, and cannot be; -FI_EOPNOTSUPP: the peer does not
- * know what it takes. */
+/* The stream is up, and tx is queued: set what depends on the peer. Credit is used in the order of the queue. 0;
+ * -FI_EAGAIN, -FI_ENOMEM: it needs an announcement, which is not possible; -FI_EOPNOTSUPP: the peer does not support
+ * it. */
 static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	const struct tcp_frame *frame = &tcp_frames[tx->hdr.op];
@@ -198,7 +200,7 @@ static int tx_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 	return 0;
 }
 
-/* It was taken from the application, and tx_enter() has failed: complete it. */
+/* An accepted operation cannot be sent, since tx_enter() has failed: complete it. */
 static void tx_refuse(struct tcp_tx *tx, int err)
 {
 	const char *text = "no memory to keep it until the peer asks for it";
@@ -248,7 +250,7 @@ int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)
 	return 0;
 }
 
-/* Let those go that may start now. True if the queue has anything. */
+/* Move the operations that may start now to the queue. True if the queue has any. */
 static bool tx_release(struct tcp_conn *conn)
 {
 	struct tcp_tx *tx;
@@ -267,13 +269,13 @@ static bool tx_release(struct tcp_conn *conn)
 	return !fab_list_empty(&conn->tx.queue);
 }
 
-/* ---- sending what is queued ---- */
+/* ---- sending the queue ---- */
 
-/* Where to send from, being put together for one call. */
+/* The iov of one call, while it is being filled. */
 struct tx_batch {
 	struct iovec iov[TX_IOV_MAX];
 	uint32_t iov_cnt;
-	uint32_t copied;		/* bytes of tx_staging used */
+	uint32_t copied;		/* bytes used of tx_staging */
 	uint64_t len;
 	uint8_t *staging;
 };
@@ -284,7 +286,7 @@ static void batch_add(struct tx_batch *batch, void *base, size_t len)
 	batch->len += len;
 }
 
-/* Room at the end of what was copied so far, as part of the last iov if that ends there. */
+/* Get room for a copy after the previous copies; it extends the last iov entry if that ends there. */
 static uint8_t *batch_copy_room(struct tx_batch *batch, size_t len)
 {
 	uint8_t *pos = batch->staging + batch->copied;
@@ -300,7 +302,7 @@ static uint8_t *batch_copy_room(struct tx_batch *batch, size_t len)
 	return pos;
 }
 
-/* The parts of a frame from offset `sent` on: calls batch_add for each. */
+/* Add the parts of a frame from offset `sent` on. */
 static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
 {
 	uint64_t skip = tx->sent, left = tx->size - tx->sent;
@@ -326,8 +328,8 @@ static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
 	}
 }
 
-/* Take as many queued frames as one call should carry. Stops at a response whose region was closed while it waited, and
- * for which no refusal can go. */
+/* Add queued frames for one call. Stops at a response whose region was closed while it waited, if no refusal can be
+ * sent. */
 static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 {
 	uint8_t id = conn->tx.cnt;
@@ -358,7 +360,7 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 	}
 }
 
-/* n bytes of the queue's front have left. */
+/* The first n bytes of the queue were sent. */
 static void tx_advance(struct tcp_conn *conn, uint64_t n)
 {
 	while (n) {
@@ -404,8 +406,8 @@ void tcp_tx_unblock_one(struct tcp_conn *conn)
 }
 
 /*
- * What a failed send means for the stream. Where the peer has gone, what it sent before is still to be read: stop
- * sending, and let the receive side come to the end by itself (the socket stays readable until it does).
+ * Handle a failed send. If the peer has closed, the data that it sent before must still be read: stop sending, and let
+ * the receiving side reach the end (the socket stays readable until then).
  */
 static void tx_error(struct tcp_conn *conn, int err)
 {
@@ -416,7 +418,7 @@ static void tx_error(struct tcp_conn *conn, int err)
 	tcp_conn_fail(conn, err, err, "send failed");
 }
 
-/* What is owed goes too. */
+/* Add credit that is due, too. */
 static void tx_add_credit(struct tcp_conn *conn)
 {
 	struct tcp_credit credit = { .len = conn->owed.credit };
@@ -563,12 +565,13 @@ void tcp_tx_ack(struct tcp_conn *conn, uint32_t err)
 	}
 }
 
-/* ---- life ---- */
+/* ---- init and fini ---- */
 
 void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr)
 {
 	ctx->size = attr->size;
-	/* control frames come from here too, hence no bound: size bounds operations, peers' limits the rest */
+	/* control frames are from this pool, too, so it has no limit: `size` limits operations, and limits for peers
+	 * the rest */
 	fab_pool_init(&ctx->pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_tx), .chunk_cnt = 16 });
 }
 
