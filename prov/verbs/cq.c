@@ -31,11 +31,11 @@ typedef ssize_t found_fn(struct fab_cq *cq, void *buf, size_t count, int cnt);
 VRB_DONE ssize_t give(struct fab_cq *cq, void *buf, size_t count, int cnt, size_t size)
 {
 	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = size };
-	const struct vrb_hw_cq *hw = cq->engine->direct;
+	const struct vrb_hw_cq *hw = cq->wait.engine->direct;
 
 	for (int i = 0; i < cnt; i++)
 		vrb_done(&hw->wc[i], &taker, size);
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 	return __builtin_expect(taker.cnt > 0, 1) ? taker.cnt : fab_cq_readfrom(&cq->cq_fid, buf, count, NULL);
 }
 
@@ -45,13 +45,13 @@ static __attribute__((noinline)) ssize_t ordinary(struct fab_cq *cq, void *buf, 
 	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = entry_len[cq->format] };
 	int found = -1;
 
-	if (fab_cq_ring_empty(cq) && count && !cq->engine->direct)
-		found = vrb_poller_look(cq->engine, &taker, count);
+	if (fab_cq_ring_empty(cq) && count && !cq->wait.engine->direct)
+		found = vrb_poller_look(cq->wait.engine, &taker, count);
 	if (!found) {
-		fab_engine_attend(cq->engine);
+		fab_engine_attend(cq->wait.engine);
 		fab_wait_drained(&cq->wait);
 	}
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 	if (taker.cnt)
 		return taker.cnt;
 	return found ? fab_cq_readfrom(&cq->cq_fid, buf, count, NULL) : -FI_EAGAIN;
@@ -60,23 +60,24 @@ static __attribute__((noinline)) ssize_t ordinary(struct fab_cq *cq, void *buf, 
 VRB_DONE ssize_t look(struct fid_cq *fid, void *buf, size_t count, found_fn *found, bool shared)
 {
 	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid);
+	struct fab_engine *engine;
 	struct vrb_hw_cq *hw;
 	int cnt;
 
 	if (__builtin_expect(!buf, 0))
 		return fab_cq_readfrom(fid, buf, count, NULL);
-	fab_engine_enter(cq->engine);
-	if (__builtin_expect(!fab_cq_ring_empty(cq) || !count || --cq->engine->looks_left < 0, 0))
+	engine = fab_engine_enter_of(&cq->wait.engine);
+	if (__builtin_expect(!fab_cq_ring_empty(cq) || !count || --engine->looks_left < 0, 0))
 		return ordinary(cq, buf, count);
-	hw = cq->engine->direct;
+	hw = engine->direct;
 	cnt = ibv_poll_cq(hw->cq, (int) fab_min(count, (size_t) VRB_BATCH), hw->wc);
 	if (__builtin_expect(cnt, 0))
 		return found(cq, buf, count, cnt);
 	if (shared) {
-		fab_engine_attend(cq->engine);
+		fab_engine_attend(engine);
 		fab_wait_drained(&cq->wait);
 	}
-	fab_engine_leave(cq->engine);
+	fab_engine_leave(engine);
 	return -FI_EAGAIN;
 }
 
@@ -145,6 +146,6 @@ int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 		return ret;
 	cq = fab_container(*fid, struct fab_cq, cq_fid);
 	if (cq->cq_fid.ops == &fab_cq_ops)
-		cq->cq_fid.ops = &direct[cq->format][cq->wait.obj != FI_WAIT_NONE || cq->engine->thread_run];
+		cq->cq_fid.ops = &direct[cq->format][cq->wait.obj != FI_WAIT_NONE || cq->wait.engine->thread_run];
 	return 0;
 }

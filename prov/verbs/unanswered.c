@@ -19,7 +19,6 @@ struct unanswered {
 	struct fab_list link;
 	struct fab_source src;		/* of channel */
 	struct fab_engine *engine;
-	bool own_engine;
 	struct rdma_cm_id *id;		/* owned, with its queue pair and its channel */
 	struct rdma_event_channel *channel;
 	struct vrb_hw_cq *hw_cq;
@@ -81,7 +80,7 @@ void vrb_unanswered_end(struct vrb_domain *domain, bool all)
 		if (!atomic_load(&req->over))
 			destroy(req);
 		vrb_hw_cq_put(domain, req->hw_cq, req->reserved);
-		fab_domain_put_engine(&domain->base, req->engine, req->own_engine);
+		fab_domain_put_engine(&domain->base, req->engine);
 		free(req);
 	}
 }
@@ -100,7 +99,7 @@ bool vrb_unanswered_keep(struct vrb_ep *ep)
 	req->hw_cq = ep->hw_cq;
 	req->reserved = ep->reserved;
 	req->src = (struct fab_source) { .fd = ep->channel->fd, .ready = answered };
-	fab_domain_hold_engine(&domain->base, req->engine, &req->own_engine);
+	fab_domain_hold_engine(&domain->base, req->engine);
 	pthread_mutex_lock(&domain->lock);
 	fab_list_add_tail(&domain->unanswered, &req->link);
 	fab_engine_lock(req->engine);
@@ -110,7 +109,7 @@ bool vrb_unanswered_keep(struct vrb_ep *ep)
 		fab_list_remove(&req->link);
 	pthread_mutex_unlock(&domain->lock);
 	if (ret) {
-		fab_domain_put_engine(&domain->base, req->engine, req->own_engine);
+		fab_domain_put_engine(&domain->base, req->engine);
 		free(req);
 		return false;
 	}

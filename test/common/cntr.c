@@ -7,12 +7,12 @@
 /* An operation of len bytes ends, well or not. */
 static void count(struct fab_cntr *cntr, size_t len, bool failed)
 {
-	fab_engine_lock(cntr->engine);
+	fab_engine_lock(cntr->wait.engine);
 	if (failed)
 		fab_cntr_err(cntr);
 	else
 		fab_cntr_inc(cntr, len);
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(cntr->wait.engine);
 }
 
 static void counts_operations_or_bytes_and_errors_apart(void **state)
@@ -61,7 +61,7 @@ static void reading_makes_progress(void **state)
 	struct feed feed = { .cntr = cntr };
 
 	(void) state;
-	feed_open(&feed, cntr->engine);
+	feed_open(&feed, cntr->wait.engine);
 	feed_write(&feed);
 	assert_int_equal(fi_cntr_read(&cntr->cntr_fid), 1);
 	count(cntr, 1, false);
@@ -88,7 +88,7 @@ static void wait_ends_at_the_threshold_an_error_or_the_deadline(void **state)
 		struct feed feed = { .cntr = cntr };
 		uint64_t start = fab_now_ns();
 
-		feed_open(&feed, cntr->engine);
+		feed_open(&feed, cntr->wait.engine);
 		assert_int_equal(fi_cntr_wait(fid, 0, -1), 0);
 		assert_int_equal(fi_cntr_wait(fid, 1, 0), -FI_ETIMEDOUT);
 		assert_int_equal(fi_cntr_wait(fid, 1, 20), -FI_ETIMEDOUT);

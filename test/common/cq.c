@@ -89,7 +89,7 @@ static void entries_that_are_queued_cost_no_system_call(void **state)
 	struct fi_cq_entry entry;
 
 	(void) state;
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	for (int i = 0; i < 10; i++)
 		net_comp(cq, 1);
 	spy_reset();
@@ -109,7 +109,7 @@ static void empty_read_makes_one_pass_and_gives_what_it_found(void **state)
 	struct fi_cq_entry entry;
 
 	(void) state;
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	feed_write(&feed);
 	assert_int_equal(fi_cq_read(&cq->cq_fid, &entry, 1), 1);
 	assert_ptr_equal(entry.op_context, &feed);
@@ -294,7 +294,7 @@ static void sread_makes_the_progress_it_waits_for(void **state)
 	struct fi_cq_entry entry;
 
 	(void) state;
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	for (int i = 0; i < 100; i++) {
 		feed_write(&feed);
 		assert_int_equal(fi_cq_sread(&cq->cq_fid, &entry, 1, NULL, -1), 1);
@@ -310,7 +310,7 @@ static void idle_sread_sleeps(void **state)
 	struct fi_cq_entry entry;
 
 	(void) state;
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	spy_reset();
 	assert_int_equal(fi_cq_sread(&cq->cq_fid, &entry, 1, NULL, 50), -FI_EAGAIN);
 	assert_in_range(spy.all, 1, 10);

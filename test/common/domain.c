@@ -110,8 +110,8 @@ static const struct {
 	enum fi_threading threading;
 	enum fi_progress control, data;
 	enum fi_ep_type type;
-	bool per_cq;
-	enum fab_lock_kind lock;
+	bool per_cq;			/* a queue that settles leaves the domain's engine */
+	enum fab_lock_kind lock;	/* of the engine that it settles on */
 } engines[] = {
 	{ FI_THREAD_SAFE, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, FAB_LOCK_MUTEX },
 	{ FI_THREAD_FID, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL, FI_EP_RDM, false, FAB_LOCK_MUTEX },
@@ -140,14 +140,17 @@ static void engines_and_locks_follow_threading_and_progress(void **state)
 			   .data_progress = engines[i].data, .type = engines[i].type });
 		a = open_cq(&world);
 		b = open_cq(&world);
-		engine = fab_container(a, struct fab_cq, cq_fid)->engine;
-		assert_int_equal(engine != fab_container(b, struct fab_cq, cq_fid)->engine, engines[i].per_cq);
+		assert_ptr_equal(fab_container(a, struct fab_cq, cq_fid)->wait.engine, &world.domain.engine);
+		engine = settle_cq(&world, a);
+		assert_int_equal(engine != settle_cq(&world, b), engines[i].per_cq);
 		assert_int_equal(engine != &world.domain.engine, engines[i].per_cq);
 		assert_ptr_equal(engine->lock.ops, fab_lock_kinds[engines[i].lock]);
+		if (engines[i].per_cq)
+			assert_ptr_equal(world.domain.engine.lock.ops, fab_lock_kinds[FAB_LOCK_MUTEX]);
 		fab_domain_quiesce(&world.domain);
 		fi_close(&a->fid);
 		fi_close(&b->fid);
-		assert_true(fab_list_empty(&world.domain.engines));
+		assert_true(fab_list_empty(&world.domain.engines.list));
 		world_close(&world);
 	}
 }

@@ -281,11 +281,11 @@ static void a_counter_of_regions_is_reached_from_every_engine(void **state)
 	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
 	cntr = open_cntr(&world);
 	cq = open_cq(&world);
-	engine = fab_container(cq, struct fab_cq, cq_fid)->engine;
+	engine = settle_cq(&world, cq);
 	assert_ptr_not_equal(engine, &world.domain.engine);
 	assert_int_equal(reg(&world, memory, 64, RMA, 1, &mr), 0);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
-	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->engine, &world.domain.engine);
+	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->wait.engine, &world.domain.engine);
 	fab_engine_lock(engine);
 	fab_mr_count(fab_mr_lookup(&world.domain.mr_map, 1), engine, 64);
 	fab_engine_unlock(engine);

@@ -142,18 +142,18 @@ static inline void net_comp(struct fab_cq *cq, uintptr_t context)
 				 .buf = (void *) (context + 2), .data = context + 3, .tag = context + 4,
 				 .src = context + 5 };
 
-	fab_engine_lock(cq->engine);
+	fab_engine_lock(cq->wait.engine);
 	fab_cq_write(cq, &comp);
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 }
 
 static inline void net_comp_err(struct fab_cq *cq, uintptr_t context, struct fab_cq_fail fail)
 {
 	struct fab_comp comp = { .context = (void *) context, .flags = FI_SEND | FI_MSG, .len = 7, .src = 9 };
 
-	fab_engine_lock(cq->engine);
+	fab_engine_lock(cq->wait.engine);
 	fab_cq_write_err(cq, &comp, &fail);
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include "net.h"
+#include "common/queue/queue.h"
 
 #define ROUNDS		2000
 
@@ -38,9 +39,9 @@ static uint32_t sleeping(struct fab_cq *cq)
 {
 	uint32_t cnt;
 
-	fab_engine_lock(cq->engine);
+	fab_engine_lock(cq->wait.engine);
 	cnt = cq->wait.sleepers;
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 	return cnt;
 }
 
@@ -174,7 +175,7 @@ static void mutex_cond_works_in_a_serialised_domain(void **state)
 
 	(void) state;
 	assert_int_equal(fi_control(&cq->cq_fid.fid, FI_GETWAIT, &mc), 0);
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	for (int i = 0; i < 200; i++) {
 		pthread_mutex_lock(mc.mutex);
 		feed_write(&feed);
@@ -196,9 +197,9 @@ static void *add_many(void *arg)
 	struct fab_cntr *cntr = arg;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		fab_engine_lock(cntr->engine);
+		fab_engine_lock(cntr->wait.engine);
 		fab_cntr_inc(cntr, 1);
-		fab_engine_unlock(cntr->engine);
+		fab_engine_unlock(cntr->wait.engine);
 		fi_cntr_add(&cntr->cntr_fid, 1);
 	}
 	return NULL;
@@ -355,11 +356,46 @@ static void engine_goes_away_under_readers(void **state)
 
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, net_teardown)
 
+/* Threads are asleep on a queue when it settles on an engine: they wake for what comes there. */
+static void sleepers_follow_their_queue_to_its_engine(void **state)
+{
+	static const enum fi_wait_obj objs[] = { FI_WAIT_FD, FI_WAIT_UNSPEC };
+	struct net own;
+
+	(void) state;
+	net_open(&own, (struct net_attr) { .threading = FI_THREAD_COMPLETION });
+	for (size_t i = 0; i < fab_countof(objs); i++) {
+		struct fab_cq *cq = net_cq(&own, (struct fi_cq_attr) { .wait_obj = objs[i] });
+		struct sleeper sleeper = { .cq = cq };
+		struct feed feed = { .cq = cq };
+		pthread_t thread = thread_start(sleep_until_told, &sleeper);
+
+		await_sleepers(cq, 1);
+		pthread_mutex_lock(&own.domain.engines.join_lock);
+		assert_int_equal(fab_queue_settle_alone(&own.domain, &cq->wait), 0);
+		pthread_mutex_unlock(&own.domain.engines.join_lock);
+		assert_ptr_not_equal(cq->wait.engine, &own.domain.engine);
+		await_sleepers(cq, 1);
+		assert_int_equal(atomic_load(&own.domain.engine.watchers), 0);
+		feed_open(&feed, cq->wait.engine);
+		feed_write(&feed);
+		while (!atomic_load(&sleeper.got))
+			sched_yield();
+		assert_int_equal(fi_cq_signal(&cq->cq_fid), 0);
+		pthread_join(thread, NULL);
+		assert_int_equal(atomic_load(&cq->wait.engine->watchers), 0);
+		feed_close(&feed);
+		net_shut(&cq->cq_fid.fid);
+	}
+	net_close(&own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(signal_ends_every_sread, net_setup),
 		TEST(sleepers_share_completions, net_setup),
+		cmocka_unit_test(sleepers_follow_their_queue_to_its_engine),
 		TEST(sleeper_that_comes_too_late_sleeps_on, net_setup),
 		TEST(no_signal_is_lost, net_setup),
 		TEST(no_signal_is_lost_without_a_lock, setup_domain),

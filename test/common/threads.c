@@ -138,7 +138,7 @@ static void play(struct fi_cq_attr attr, void (*consume)(struct game *game), enu
 	else if (consume == consume_by_fd || consume == consume_by_fd_alone)
 		assert_int_equal(fi_control(fid, FI_GETWAIT, &game.fd), 0);
 	if (source != DIRECT) {
-		feed_open(&feed, game.cq->engine);
+		feed_open(&feed, game.cq->wait.engine);
 		game.feed = &feed;
 	}
 	if (source == DATA_AND_OTHER_READER)
@@ -220,7 +220,7 @@ static void progress_thread_needs_no_application(void **state)
 	struct feed feed = { .cntr = cntr };
 
 	(void) state;
-	feed_open(&feed, cntr->engine);
+	feed_open(&feed, cntr->wait.engine);
 	for (uint64_t n = 1; n <= 200; n++) {
 		feed_write(&feed);
 		while (atomic_load(&cntr->value) < n)		/* not a call: nobody else makes progress */
@@ -284,7 +284,7 @@ static void idle_progress_thread_sleeps(void **state)
 	struct fi_cq_entry entry;
 
 	(void) state;
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	feed_write(&feed);
 	assert_int_equal(fi_cq_sread(&cq->cq_fid, &entry, 1, NULL, -1), 1);
 	spy_reset();
@@ -313,7 +313,7 @@ static void progress_thread_keeps_away_from_a_polling_application(void **state)
 	long best = LONG_MAX, before;
 
 	(void) state;
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	for (int try = 0; try < 20 && best > 100; try++) {
 		for (int i = 0; i < 1000; i++)
 			fi_cq_read(&cq->cq_fid, &entry, 1);

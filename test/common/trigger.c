@@ -201,7 +201,7 @@ static void free_counter_joins(void **state)
 	cntr = open_cntr(&two.world);
 	context = at(cntr, 1);
 	assert_int_equal(send_at(&two.ep[0], &context), 0);
-	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->engine, two.ep[0].engine);
+	assert_ptr_equal(fab_container(cntr, struct fab_cntr, cntr_fid)->wait.engine, two.ep[0].engine);
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
 	assert_int_equal(fi_cntr_add(cntr, 1), 0);
 	assert_int_equal(begun_cnt, 1);

@@ -34,7 +34,7 @@ static void check_cq_fd(enum fi_wait_obj obj)
 	struct fi_cq_entry entry;
 	int fd;
 
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	fd = getwait_fd(fid);
 	assert_false(readable(fd));
 	assert_int_equal(trywait(fid), 0);
@@ -104,7 +104,7 @@ static void signals_cost_nothing_where_nobody_sleeps(void **state)
 	struct fi_cq_entry entry;
 
 	(void) state;
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	spy_reset();
 	net_comp(cq, 1);
 	assert_int_equal(spy.write, 0);
@@ -152,9 +152,9 @@ static void fd_becomes_readable_for_a_flush(void **state)
 	(void) state;
 	fab_flush_init(&flush, flush_later);
 	assert_int_equal(trywait(&cq->cq_fid.fid), 0);
-	fab_engine_lock(cq->engine);
-	fab_engine_flush_later(cq->engine, &flush);
-	fab_engine_unlock(cq->engine);
+	fab_engine_lock(cq->wait.engine);
+	fab_engine_flush_later(cq->wait.engine, &flush);
+	fab_engine_unlock(cq->wait.engine);
 	assert_int_equal(poll(&pollfd, 1, 10000), 1);
 	assert_int_equal(fi_cq_read(&cq->cq_fid, &entry, 1), -FI_EAGAIN);
 	assert_false(readable(fd));
@@ -176,9 +176,9 @@ static void fd_becomes_readable_for_a_timer(void **state)
 
 	(void) state;
 	fab_timer_init(&timer, timer_fired);
-	fab_engine_lock(cq->engine);
-	fab_timer_start(cq->engine, &timer, fab_now_ns() + 20000000);
-	fab_engine_unlock(cq->engine);
+	fab_engine_lock(cq->wait.engine);
+	fab_timer_start(cq->wait.engine, &timer, fab_now_ns() + 20000000);
+	fab_engine_unlock(cq->wait.engine);
 	assert_int_equal(trywait(&cq->cq_fid.fid), 0);
 	assert_false(readable(fd));
 	assert_int_equal(poll(&pollfd, 1, 10000), 1);
@@ -256,7 +256,7 @@ static void getwait_fails_cleanly(void **state)
 
 /* ---- engines that change ---- */
 
-/* With FI_THREAD_COMPLETION two queues of one endpoint come to one engine after their descriptors were given out. */
+/* With FI_THREAD_COMPLETION a queue settles on an engine after its descriptor was given out. */
 static void descriptor_follows_its_queue_to_another_engine(void **state)
 {
 	static const enum fi_wait_obj objs[] = { FI_WAIT_FD, FI_WAIT_UNSPEC };
@@ -271,12 +271,13 @@ static void descriptor_follows_its_queue_to_another_engine(void **state)
 		struct fi_cq_entry entry;
 		int fd = getwait_fd(&b->cq_fid.fid);
 
-		assert_ptr_not_equal(a->engine, b->engine);
-		assert_int_equal(fab_engine_join(&own.domain, &(struct fab_engine_user) { &b->engine,
-				 &b->own_engine, &b->wait }, a->engine), 0);
-		assert_ptr_equal(a->engine, b->engine);
-		assert_ptr_equal(b->wait.engine, b->engine);
-		feed_open(&feed, a->engine);
+		pthread_mutex_lock(&own.domain.engines.join_lock);
+		assert_int_equal(fab_queue_settle_alone(&own.domain, &a->wait), 0);
+		assert_ptr_not_equal(a->wait.engine, b->wait.engine);
+		assert_int_equal(fab_queue_settle(&own.domain, &b->wait, a->wait.engine), 0);
+		pthread_mutex_unlock(&own.domain.engines.join_lock);
+		assert_ptr_equal(a->wait.engine, b->wait.engine);
+		feed_open(&feed, a->wait.engine);
 		assert_false(readable(fd));
 		feed_write(&feed);
 		assert_true(readable(fd));
@@ -284,7 +285,7 @@ static void descriptor_follows_its_queue_to_another_engine(void **state)
 		assert_false(readable(fd));
 		net_comp(b, 1);
 		assert_true(readable(fd));
-		assert_int_equal(atomic_load(&a->engine->watchers), 1);
+		assert_int_equal(atomic_load(&a->wait.engine->watchers), 1);
 		feed_close(&feed);
 		net_shut(&a->cq_fid.fid);
 		net_shut(&b->cq_fid.fid);
@@ -364,7 +365,7 @@ static void set_tells_of_every_member(void **state)
 		assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
 		assert_int_equal(trywait(&set->fid), 0);
 
-		feed_open(&feed, cq->engine);
+		feed_open(&feed, cq->wait.engine);
 		feed_write(&feed);
 		assert_int_equal(fi_wait(set, -1), 0);
 		assert_int_equal(trywait(&set->fid), -FI_EAGAIN);
@@ -485,16 +486,16 @@ static void poll_set_makes_progress_and_names_who_has_news(void **state)
 	assert_int_equal(fi_poll_add(set, &cq->cq_fid.fid, 0), 0);
 	assert_int_equal(fi_poll_add(set, &cntr->cntr_fid.fid, 0), 0);
 	assert_int_equal(fi_poll(set, contexts, 4), 0);
-	feed_open(&feed, cq->engine);
+	feed_open(&feed, cq->wait.engine);
 	feed_write(&feed);
 	assert_int_equal(fi_poll(set, contexts, 4), 1);
 	assert_ptr_equal(contexts[0], cq);
 	assert_int_equal(fi_poll(set, contexts, 4), 1);		/* as long as it is not read */
 	assert_int_equal(fi_cq_read(&cq->cq_fid, &entry, 1), 1);
 	assert_int_equal(fi_poll(set, contexts, 4), 0);
-	fab_engine_lock(cntr->engine);
+	fab_engine_lock(cntr->wait.engine);
 	fab_cntr_inc(cntr, 1);
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(cntr->wait.engine);
 	assert_int_equal(fi_poll(set, contexts, 4), 1);
 	assert_ptr_equal(contexts[0], cntr);
 	assert_int_equal(fi_poll(set, contexts, 4), 0);		/* once a change */

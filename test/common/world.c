@@ -72,6 +72,16 @@ struct fid_av *open_av_table(struct world *world)
 	return av;
 }
 
+struct fab_engine *settle_cq(struct world *world, struct fid_cq *cq)
+{
+	struct fab_wait *wait = &fab_container(cq, struct fab_cq, cq_fid)->wait;
+
+	pthread_mutex_lock(&world->domain.engines.join_lock);
+	assert_int_equal(fab_queue_settle_alone(&world->domain, wait), 0);
+	pthread_mutex_unlock(&world->domain.engines.join_lock);
+	return wait->engine;
+}
+
 struct fid_cntr *open_cntr(struct world *world)
 {
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };

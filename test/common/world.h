@@ -33,6 +33,8 @@ void world_open(struct world *world, const struct world_attr *attr);
 void world_close(struct world *world);
 
 struct fid_cq *open_cq(struct world *world);
+/* The engine that a completion queue has settled on: one of its own, if it had not settled. */
+struct fab_engine *settle_cq(struct world *world, struct fid_cq *cq);
 struct fid_av *open_av_table(struct world *world);
 struct fid_cntr *open_cntr(struct world *world);
 struct fid_eq *open_eq(struct world *world);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Control calls by several threads, and while others transfer: always safe. Source: fi_domain(3). */
+#include <poll.h>
+
 #include "mt_worker.h"
 
 static void *open_and_close(void *arg)
@@ -146,6 +148,77 @@ TEST_TABLE(regions_change_while_written, level_rows, FI_MSG | FI_RMA, RELIABLE)
 	worker_finish(&w[0]);
 	worker_finish(&w[1]);
 	CHECK_MEM(r.buf, "8 bytes.", 8);
+}
+
+/* ---- a queue that no endpoint uses yet, read while its first endpoint comes ---- */
+
+enum reading { READ_AGAIN, SLEEP, POLL, READING_CNT };
+
+struct reading_of {
+	enum reading how;
+	_Atomic bool stop;
+};
+
+/* fi_trywait(3), which takes back a signal that came before, and a sleep outside of the library until there may be
+ * something to read. */
+static int sleep_outside(struct side *s, struct reading_of *of)
+{
+	struct fid *fids[] = { &s->rx_cq->fid };
+	struct pollfd pollfd = { .events = POLLIN };
+	int ret;
+
+	ret = fi_control(fids[0], FI_GETWAIT, &pollfd.fd);
+	if (ret)
+		return ret;
+	ret = fi_trywait(s->fabric, fids, 1);
+	if (!ret && !of->stop)
+		poll(&pollfd, 1, -1);
+	return ret == -FI_EAGAIN ? 0 : ret;
+}
+
+static void *read_until_told(void *arg)
+{
+	struct worker *w = arg;
+	struct reading_of *of = w->arg;
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	while (!of->stop && !w->wrong[0]) {
+		if (of->how == POLL && sleep_outside(w->s, of))
+			WRONG(w, "fi_trywait");
+		if (of->how == SLEEP)
+			ret = fi_cq_sread(w->s->rx_cq, &entry, 1, NULL, -1);
+		else
+			ret = fi_cq_read(w->s->rx_cq, &entry, 1);
+		if (ret != -FI_EAGAIN)
+			WRONG(w, "a read returned %zd", ret);
+		w->done++;
+	}
+	return NULL;
+}
+
+/* fi_enable() is control: another thread may read one of the endpoint's two queues, or sleep on it. */
+TEST_TABLE(queue_is_read_while_its_first_endpoint_comes, level_rows, FI_MSG, UNCONNECTED)
+{
+	const struct level_row *row = ROW(level_rows);
+	struct side *base = domain_side(t, .hints = row->hints);
+
+	for (unsigned int i = 0; i < 10 * READING_CNT; i++) {
+		struct reading_of of = { .how = i % READING_CNT };
+		struct side *s = side_open(t, .hints = row->hints, .domain_of = base, .unenabled = true,
+					   .cq_wait = of.how == READ_AGAIN ? FI_WAIT_NONE : FI_WAIT_FD);
+		struct worker w = { .t = t, .s = s, .fn = read_until_told, .arg = &of };
+
+		worker_start(&w);
+		side_enable(s);
+		of.stop = true;
+		if (of.how != READ_AGAIN)
+			MUST(fi_cq_signal(s->rx_cq));
+		worker_finish(&w);
+		s->peer = side_insert(s, s);
+		check_link(s, s);
+		side_close(s);
+	}
 }
 
 /* A domain, and what its threads bind their endpoints to. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Domains, and the engines of their completion queues and counters.
- *
- * engine_lock guards the list of engines and their reference counts. It is taken before an engine's own lock; an
- * engine's lock before that of the domain's engine (fab_mr_count). atomics_lock is taken last.
+ * Domains. Their engines: engines.c. atomics_lock is taken last.
  */
 #include "common/domain/domain.h"
 
@@ -17,14 +14,6 @@
 /* For fab_domain_lock_atomics(). */
 static pthread_mutex_t atomics_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic unsigned domain_cnt;	/* open in this process */
-
-/* An engine beside the domain's own. It lives as long as a CQ or counter uses it. */
-struct queue_engine {
-	struct fab_engine engine;	/* first: a struct fab_engine * of an own engine points here */
-	struct fab_list link;		/* in domain->engines */
-	uint32_t ref;
-	uint32_t queue_cnt;		/* CQs and counters that came here */
-};
 
 /* An enum of fi_domain_attr: what it is called and how far its values go. */
 static int check_enum(const struct fi_provider *prov, const char *name, unsigned value, unsigned max)
@@ -78,22 +67,6 @@ static int mr_mode_bits(int mr_mode)
 	}
 }
 
-/* The table at the head of fabric.h. */
-static void choose_engines(struct fab_domain *domain, struct fab_engine_attr *attr)
-{
-	bool automatic = domain->attr.data_progress == FI_PROGRESS_AUTO;
-	bool unified = domain->attr.control_progress == FI_PROGRESS_CONTROL_UNIFIED;
-
-	domain->engine_per_queue = domain->attr.threading == FI_THREAD_COMPLETION && !automatic;
-	domain->engines_shared = !unified || (domain->attr.threading != FI_THREAD_COMPLETION &&
-					      domain->attr.threading != FI_THREAD_DOMAIN);
-	attr->auto_progress = automatic;
-	attr->shared = domain->engines_shared;
-	attr->data_serial = domain->attr.threading == FI_THREAD_DOMAIN;
-	attr->data_owned = domain->attr.threading == FI_THREAD_ENDPOINT;
-	attr->name = "fi-progress";
-}
-
 static void domain_fill_attr(struct fab_domain *domain, const struct fi_info *info)
 {
 	const struct fi_domain_attr *attr = info->domain_attr;
@@ -142,7 +115,6 @@ static void map_quiesce(struct fab_mr_map *map)
 int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
 		    const struct fab_domain_ops *ops, void *context)
 {
-	struct fab_engine_attr progress_attr;
 	int ret;
 
 	ret = domain_check_attr(fabric, info);
@@ -170,13 +142,9 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	ret = fab_mr_map_init(&domain->mr_map, domain->attr.mr_mode, domain->attr.caps, map_quiesce);
 	if (ret)
 		goto put_key;
-	choose_engines(domain, &progress_attr);
-	ret = fab_engine_init(&domain->engine, &progress_attr);
+	ret = fab_domain_engines_init(domain);
 	if (ret)
 		goto fini_mr_map;
-	pthread_mutex_init(&domain->join_lock, NULL);
-	pthread_mutex_init(&domain->engine_lock, NULL);
-	fab_list_init(&domain->engines);
 	pthread_mutex_init(&domain->works.lock, NULL);
 	fab_list_init(&domain->works.list);
 
@@ -211,10 +179,8 @@ int fab_domain_fini(struct fab_domain *domain)
 	fab_list_remove(&domain->link);
 	pthread_mutex_unlock(&fabric->lock);
 
-	fab_engine_fini(&domain->engine);
+	fab_domain_engines_fini(domain);
 	fab_mr_map_fini(&domain->mr_map);
-	pthread_mutex_destroy(&domain->join_lock);
-	pthread_mutex_destroy(&domain->engine_lock);
 	pthread_mutex_destroy(&domain->works.lock);
 	if (domain->events.eq)
 		domain->events.put(domain->events.eq);
@@ -281,86 +247,9 @@ int fab_domain_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-int fab_domain_get_engine(struct fab_domain *domain, struct fab_engine **engine, bool *own)
-{
-	struct queue_engine *queued;
-	int ret;
-
-	if (!domain->engine_per_queue) {
-		*engine = &domain->engine;
-		*own = false;
-		return 0;
-	}
-	queued = calloc(1, sizeof(*queued));
-	if (!queued)
-		return -FI_ENOMEM;
-	ret = fab_engine_init(&queued->engine, &(struct fab_engine_attr) { .shared = domain->engines_shared,
-				.data_serial = true });
-	if (ret) {
-		free(queued);
-		return ret;
-	}
-	queued->ref = queued->queue_cnt = 1;
-	pthread_mutex_lock(&domain->engine_lock);
-	fab_list_add_tail(&domain->engines, &queued->link);
-	pthread_mutex_unlock(&domain->engine_lock);
-	*engine = &queued->engine;
-	*own = true;
-	return 0;
-}
-
-void fab_domain_hold_engine(struct fab_domain *domain, struct fab_engine *engine, bool *own)
-{
-	*own = engine != &domain->engine;
-	if (!*own)
-		return;
-	pthread_mutex_lock(&domain->engine_lock);
-	((struct queue_engine *) engine)->ref++;
-	pthread_mutex_unlock(&domain->engine_lock);
-}
-
-void fab_domain_put_engine(struct fab_domain *domain, struct fab_engine *engine, bool own)
-{
-	struct queue_engine *queued = (struct queue_engine *) engine;
-	bool last;
-
-	if (!own)
-		return;
-	pthread_mutex_lock(&domain->engine_lock);
-	last = !--queued->ref;
-	if (last)
-		fab_list_remove(&queued->link);
-	pthread_mutex_unlock(&domain->engine_lock);
-	if (last) {
-		fab_engine_fini(&queued->engine);
-		free(queued);
-	}
-}
-
-void fab_domain_count_queue(struct fab_domain *domain, struct fab_engine *engine)
-{
-	pthread_mutex_lock(&domain->engine_lock);
-	((struct queue_engine *) engine)->queue_cnt++;
-	pthread_mutex_unlock(&domain->engine_lock);
-	fab_domain_check_serial(domain, engine);
-}
-
-void fab_domain_check_serial(struct fab_domain *domain, struct fab_engine *engine)
-{
-	uint32_t queue_cnt;
-
-	if (engine == &domain->engine)
-		return;
-	pthread_mutex_lock(&domain->engine_lock);
-	queue_cnt = ((struct queue_engine *) engine)->queue_cnt;
-	pthread_mutex_unlock(&domain->engine_lock);
-	if (queue_cnt > 1 && atomic_load(&engine->user_cnt) > 1)
-		fab_lock_inflate(&engine->lock);
-}
-
 bool fab_domain_lock_atomics(struct fab_domain *domain)
 {
-	bool needed = domain->engine_per_queue || atomic_load_explicit(&domain_cnt, memory_order_relaxed) > 1;
+	bool needed = domain->engines.per_queue || atomic_load_explicit(&domain_cnt, memory_order_relaxed) > 1;
 
 	if (needed)
 		pthread_mutex_lock(&atomics_lock);
@@ -370,20 +259,4 @@ bool fab_domain_lock_atomics(struct fab_domain *domain)
 void fab_domain_unlock_atomics(void)
 {
 	pthread_mutex_unlock(&atomics_lock);
-}
-
-void fab_domain_quiesce(struct fab_domain *domain)
-{
-	struct fab_list *link;
-
-	fab_engine_lock(&domain->engine);
-	fab_engine_unlock(&domain->engine);
-	pthread_mutex_lock(&domain->engine_lock);
-	fab_list_for_each(&domain->engines, link) {
-		struct queue_engine *queued = fab_container(link, struct queue_engine, link);
-
-		fab_engine_lock(&queued->engine);
-		fab_engine_unlock(&queued->engine);
-	}
-	pthread_mutex_unlock(&domain->engine_lock);
 }

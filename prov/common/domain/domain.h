@@ -8,13 +8,14 @@
  *
  * Which engine and which lock (fi_domain(3), threading and progress):
  *   FI_PROGRESS_AUTO              one engine with a thread, mutex
- *   FI_THREAD_COMPLETION          an engine for each CQ or counter, biased lock: the application serialises data calls
- *                                 on what an endpoint brings together, but control calls (closing a memory region,
- *                                 reading an EQ) may come from any thread. A mutex where two endpoints with
- *                                 different queues are brought together by a third thing. The domain's own engine:
- *                                 mutex
+ *   FI_THREAD_COMPLETION          an engine for each group of endpoints and the queues that they use, biased lock: the
+ *                                 application serialises data calls on what an endpoint brings together, but control
+ *                                 calls (closing a memory region, reading an EQ) may come from any thread. A mutex
+ *                                 where two endpoints with different queues are brought together by a third thing.
+ *                                 The domain's own engine, for queues that no endpoint uses yet and for counters of
+ *                                 memory regions: mutex
  *   FI_THREAD_DOMAIN              one engine, biased lock, for the same reason
- *   one of these, control unified the same engines, no lock
+ *   one of these, control unified the same engines, no lock but that mutex
  *   FI_THREAD_ENDPOINT            one engine, owned lock: an endpoint is mostly one thread's, and often there is one
  *   anything else                 one engine, mutex
  */
@@ -31,6 +32,7 @@
 #include <rdma/providers/fi_prov.h>
 #include "base/list.h"
 #include "common/domain/auth.h"
+#include "common/domain/engines.h"
 #include "common/regions/regions.h"
 #include "common/engine/engine.h"
 
@@ -126,14 +128,8 @@ struct fab_domain {
 	struct fab_list link;		/* in fabric->domains */
 	_Atomic uint32_t ref;
 	struct fab_domain_attr attr;
-	bool engine_per_queue;		/* an engine per CQ or counter */
-	bool engines_shared;		/* what further engines get as their `shared` */
-	struct fab_engine engine;	/* the domain's engine */
-	/* Held while a queue, counter, endpoint or shared context comes to an engine or leaves it; outside of all other
-	 * locks of the domain and its engines. */
-	pthread_mutex_t join_lock;
-	pthread_mutex_t engine_lock;	/* guards engines */
-	struct fab_list engines;	/* those of CQs and counters */
+	struct fab_engine engine;	/* the domain's own engine */
+	struct fab_domain_engines engines;
 	struct fab_domain_works works;
 	struct fab_mr_map mr_map;
 	struct fab_domain_events events;
@@ -169,30 +165,11 @@ int fab_domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *
  * turn. */
 int fab_domain_control(struct fid *fid, int command, void *arg);
 
-/* The engine for a new CQ or counter: the domain's, or a new one when engine_per_queue (*own = true). 0 or -FI_E*. */
-int fab_domain_get_engine(struct fab_domain *domain, struct fab_engine **engine, bool *own);
-/* The same engine for one more; *own as above. */
-void fab_domain_hold_engine(struct fab_domain *domain, struct fab_engine *engine, bool *own);
-/* Gives it back; an own engine goes when the last CQ or counter that was joined to it does. */
-void fab_domain_put_engine(struct fab_domain *domain, struct fab_engine *engine, bool own);
-
-/* One more completion queue or counter uses an engine that is not the domain's (fab_domain_hold_engine). join_lock is
- * held, no engine's lock. */
-void fab_domain_count_queue(struct fab_domain *domain, struct fab_engine *engine);
-/* An endpoint or a queue has come to an engine. Where several of both are on it, two of them may have nothing in
- * common, so that FI_THREAD_COMPLETION does not serialise calls on them: its lock becomes a mutex. Engine lock not
- * held. */
-void fab_domain_check_serial(struct fab_domain *domain, struct fab_engine *engine);
-
 /* FI_EXPORT_FID of an object of the domain, for its control slot. 0 or -FI_E*; -FI_ENOSYS: the provider lends none. */
 static inline int fab_domain_lend(const struct fab_domain *domain, struct fid *fid, struct fi_fid_export *exp)
 {
 	return domain->lend ? domain->lend(fid, exp) : -FI_ENOSYS;
 }
-
-/* Return once every engine of the domain has been outside its lock: whatever was taken out of a structure that engines
- * read without a lock of its own has no reader left. */
-void fab_domain_quiesce(struct fab_domain *domain);
 
 /*
  * Around what an atomic does to memory that peers reach through this domain, the engine's lock held: nobody else does

@@ -18,46 +18,18 @@ static const struct fi_provider *ep_prov(const struct fab_ep *ep)
 
 /* ---- engines ---- */
 
-/* Count endpoints of an engine up (1) or down (-1). */
-static void count_user(struct fab_engine *engine, int by)
-{
-	fab_engine_lock(engine);
-	engine->user_cnt += by;
-	fab_engine_unlock(engine);
-}
-
-static unsigned user_cnt(struct fab_engine *engine)
-{
-	unsigned cnt;
-
-	fab_engine_lock(engine);
-	cnt = engine->user_cnt;
-	fab_engine_unlock(engine);
-	return cnt;
-}
-
-static struct fab_engine_user user_of_cq(struct fab_cq *cq)
-{
-	return (struct fab_engine_user) { &cq->engine, &cq->own_engine, &cq->wait };
-}
-
-static struct fab_engine_user user_of_cntr(struct fab_cntr *cntr)
-{
-	return (struct fab_engine_user) { &cntr->engine, &cntr->own_engine, &cntr->wait };
-}
-
-/* What is bound to the endpoint and has an engine: how many, and which. */
-static unsigned list_bound(const struct fab_ep *ep, struct fab_engine_user bound[2 + FAB_CNTR_MAX])
+/* The wait objects of what is bound to the endpoint and has an engine. How many there are. */
+static unsigned list_bound(const struct fab_ep *ep, struct fab_wait *bound[2 + FAB_CNTR_MAX])
 {
 	unsigned cnt = 0;
 
 	if (ep->bound.tx_cq)
-		bound[cnt++] = user_of_cq(ep->bound.tx_cq);
+		bound[cnt++] = &ep->bound.tx_cq->wait;
 	if (ep->bound.rx_cq)
-		bound[cnt++] = user_of_cq(ep->bound.rx_cq);
+		bound[cnt++] = &ep->bound.rx_cq->wait;
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if (ep->bound.cntr[i])
-			bound[cnt++] = user_of_cntr(ep->bound.cntr[i]);
+			bound[cnt++] = &ep->bound.cntr[i]->wait;
 	}
 	return cnt;
 }
@@ -67,15 +39,7 @@ static void adopt(struct fab_ep *ep, struct fab_engine *engine)
 {
 	ep->has_engine = true;
 	ep->engine = engine;
-	count_user(engine, 1);
-	fab_domain_check_serial(ep->domain, engine);
-}
-
-/* Must the queues of an engine stay there? On the domain's, where others have their own, are counters of memory
- * regions (fab_mr_count). */
-static bool stays(const struct fab_ep *ep, struct fab_engine *engine)
-{
-	return engine == &ep->domain->engine || user_cnt(engine);
+	fab_domain_add_ep(ep->domain, engine);
 }
 
 static int refuse_engines(const struct fab_ep *ep)
@@ -86,50 +50,63 @@ static int refuse_engines(const struct fab_ep *ep)
 	return -FI_EINVAL;
 }
 
-/* The engine for an endpoint with these queues: its own if it has one, that of a queue in use, that of the first.
- * NULL: there are two that cannot be joined. join_lock held. */
-static struct fab_engine *engine_for(const struct fab_ep *ep, const struct fab_engine_user *queues, unsigned cnt)
+/* The engine for an endpoint with these queues, with a reference to it: its own if it has one, that of a queue that has
+ * settled, a new one for its queues; the domain's if it has none. join_lock held. 0 or -FI_E*; -FI_EINVAL, logged:
+ * there are two of the former. */
+static int find_engine(const struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt, struct fab_engine **to)
 {
-	struct fab_engine *to = ep->has_engine ? ep->engine : NULL;
+	struct fab_engine *engine = ep->has_engine ? ep->engine : NULL;
 
 	for (unsigned i = 0; i < cnt; i++) {
-		struct fab_engine *theirs = *queues[i].engine;
-
-		if (theirs == to || !stays(ep, theirs))
+		if (!bound[i]->settled || bound[i]->engine == engine)
 			continue;
-		if (to)
-			return NULL;
-		to = theirs;
+		if (engine)
+			return refuse_engines(ep);
+		engine = bound[i]->engine;
 	}
-	if (!to)
-		to = cnt ? *queues[0].engine : ep->engine;
-	return to;
+	if (!engine && cnt)
+		return fab_domain_get_engine(ep->domain, to);
+	*to = engine ? engine : ep->engine;
+	fab_domain_hold_engine(ep->domain, *to);
+	return 0;
 }
 
-/* Bring an endpoint and queues of it to one engine; join_lock held. After an error some of the queues that no endpoint
- * uses yet may share one. */
-static int come_together(struct fab_ep *ep, const struct fab_engine_user *queues, unsigned cnt)
+/* Bring an endpoint and queues of it to one engine; join_lock held. After an error some of the queues may have one
+ * already, to which a second try brings the others. */
+static int come_together(struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt)
 {
-	struct fab_engine *to = engine_for(ep, queues, cnt);
-	int ret = 0;
+	struct fab_engine *to;
+	int ret;
 
-	if (!to)
-		return refuse_engines(ep);
+	ret = find_engine(ep, bound, cnt, &to);
+	if (ret)
+		return ret;
 	for (unsigned i = 0; i < cnt && !ret; i++) {
 		/* one queue may be bound twice */
-		if (*queues[i].engine != to)
-			ret = fab_engine_join(ep->domain, &queues[i], to);
+		if (!bound[i]->settled)
+			ret = fab_queue_settle(ep->domain, bound[i], to);
 	}
 	if (!ret && !ep->has_engine)
 		adopt(ep, to);
+	fab_domain_put_engine(ep->domain, to);
 	return ret;
 }
 
 static int choose_engine_locked(struct fab_ep *ep)
 {
-	struct fab_engine_user bound[2 + FAB_CNTR_MAX];
+	struct fab_wait *bound[2 + FAB_CNTR_MAX];
 
 	return come_together(ep, bound, list_bound(ep, bound));
+}
+
+static void lock_joins(const struct fab_ep *ep)
+{
+	pthread_mutex_lock(&ep->domain->engines.join_lock);
+}
+
+static void unlock_joins(const struct fab_ep *ep)
+{
+	pthread_mutex_unlock(&ep->domain->engines.join_lock);
 }
 
 /* The engine for all that is bound to an endpoint. */
@@ -137,31 +114,34 @@ static int choose_engine(struct fab_ep *ep)
 {
 	int ret;
 
-	pthread_mutex_lock(&ep->domain->join_lock);
+	lock_joins(ep);
 	ret = choose_engine_locked(ep);
-	pthread_mutex_unlock(&ep->domain->join_lock);
+	unlock_joins(ep);
 	return ret;
 }
 
 static int fix_engine_locked(struct fab_ep *ctx)
 {
-	int ret = 0;
+	struct fab_engine *engine;
+	int ret;
 
-	if (!ctx->domain->engine_per_queue || ctx->has_engine)
+	if (!ctx->domain->engines.per_queue || ctx->has_engine)
 		return 0;
-	ret = fab_domain_get_engine(ctx->domain, &ctx->engine, &ctx->own_engine);
-	if (!ret)
-		adopt(ctx, ctx->engine);
-	return ret;
+	ret = fab_domain_get_engine(ctx->domain, &engine);
+	if (ret)
+		return ret;
+	adopt(ctx, engine);
+	fab_domain_put_engine(ctx->domain, engine);
+	return 0;
 }
 
 int fab_ep_fix_engine(struct fab_ep *ctx)
 {
 	int ret;
 
-	pthread_mutex_lock(&ctx->domain->join_lock);
+	lock_joins(ctx);
 	ret = fix_engine_locked(ctx);
-	pthread_mutex_unlock(&ctx->domain->join_lock);
+	unlock_joins(ctx);
 	return ret;
 }
 
@@ -174,10 +154,8 @@ static int share_engine_locked(struct fab_ep *ep, struct fab_ep *ctx)
 		ret = choose_engine_locked(ep);
 	if (ret)
 		return ret;
-	if (!ctx->has_engine && ep->has_engine) {
-		fab_domain_hold_engine(ep->domain, ep->engine, &ctx->own_engine);
+	if (!ctx->has_engine && ep->has_engine)
 		adopt(ctx, ep->engine);
-	}
 	ret = fix_engine_locked(ctx);
 	if (ret)
 		return ret;
@@ -190,11 +168,11 @@ int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)
 {
 	int ret;
 
-	if (!ep->domain->engine_per_queue)
+	if (!ep->domain->engines.per_queue)
 		return 0;
-	pthread_mutex_lock(&ep->domain->join_lock);
+	lock_joins(ep);
 	ret = share_engine_locked(ep, ctx);
-	pthread_mutex_unlock(&ep->domain->join_lock);
+	unlock_joins(ep);
 	return ret;
 }
 
@@ -230,7 +208,7 @@ static int check_cq(const struct fab_ep *ep, const struct fab_cq *cq, uint64_t f
 
 static void take_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 {
-	fab_engine_lock(cq->engine);
+	fab_engine_lock(cq->wait.engine);
 	if (flags & FI_TRANSMIT) {
 		cq->ref++;
 		ep->bound.tx_cq = cq;
@@ -245,7 +223,7 @@ static void take_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 		ep->report.rx_selective = flags & FI_SELECTIVE_COMPLETION;
 		ep->report.rx_msg_flags = ep->report.rx_selective ? 0 : FI_COMPLETION;
 	}
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 }
 
 static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
@@ -254,9 +232,9 @@ static int bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&ep->domain->join_lock);
+	lock_joins(ep);
 	take_cq(ep, cq, flags);
-	pthread_mutex_unlock(&ep->domain->join_lock);
+	unlock_joins(ep);
 	return 0;
 }
 
@@ -304,18 +282,18 @@ static void take_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 
 static int ep_bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 {
-	struct fab_engine_user user = user_of_cntr(cntr);
+	struct fab_wait *wait = &cntr->wait;
 	int ret;
 
 	ret = check_cntr(ep, cntr, flags);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&ep->domain->join_lock);
+	lock_joins(ep);
 	if (ep->enabled)
-		ret = come_together(ep, &user, 1);
+		ret = come_together(ep, &wait, 1);
 	if (!ret)
 		take_cntr(ep, cntr, flags);
-	pthread_mutex_unlock(&ep->domain->join_lock);
+	unlock_joins(ep);
 	return ret;
 }
 
@@ -381,22 +359,21 @@ static void put_cq(struct fab_cq *cq)
 {
 	if (!cq)
 		return;
-	fab_engine_lock(cq->engine);
+	fab_engine_lock(cq->wait.engine);
 	cq->ref--;
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 }
 
 void fab_ep_unbind(struct fab_ep *ep)
 {
 	if (ep->eq_driven)
 		fab_eq_del_engine(ep->bound.eq, ep->engine);
-	pthread_mutex_lock(&ep->domain->join_lock);
+	lock_joins(ep);
 	if (ep->has_engine)
-		count_user(ep->engine, -1);
-	fab_domain_put_engine(ep->domain, ep->engine, ep->own_engine);
+		fab_domain_del_ep(ep->domain, ep->engine);
 	put_cq(ep->bound.tx_cq);
 	put_cq(ep->bound.rx_cq);
-	pthread_mutex_unlock(&ep->domain->join_lock);
+	unlock_joins(ep);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if (ep->bound.cntr[i])
 			atomic_fetch_sub(&ep->bound.cntr[i]->ref, 1);

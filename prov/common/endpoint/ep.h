@@ -3,10 +3,10 @@
  * What every endpoint shares: what it is bound to, which operation reports where, its state as fi_endpoint(3) has it. A
  * provider embeds this first. And the one way from an operation to its completion (doc/design.md, section 6).
  *
- * Binding only records. fi_enable() chooses the engine; until then it is the domain's. With FI_THREAD_COMPLETION CQs
- * and counters have engines of their own, and all that is bound to one endpoint must share one: queues that no enabled
- * endpoint uses come to the engine of those that one does use; two that are in use on different engines make
- * fi_enable() fail. The calls here are control: no engine lock held, except where it says so.
+ * Binding only records. fi_enable() chooses the engine; until then it is the domain's. With FI_THREAD_COMPLETION all
+ * that is bound to one endpoint must share one: queues that no endpoint has used yet come to the engine of one that has
+ * been used, or to a new one (fab_queue_settle); two that have been used on different engines make fi_enable() fail.
+ * The calls here are control: no engine lock held, except where it says so.
  */
 #ifndef FAB_EP_H
 #define FAB_EP_H
@@ -64,11 +64,10 @@ struct fab_ep {
 		struct fid_ep ep_fid;	/* own.ep_fid */
 	};
 	struct fab_domain *domain;	/* borrowed: init took a reference */
-	struct fab_engine *engine;	/* borrowed: see above; final once enabled */
+	struct fab_engine *engine;	/* see above; final once enabled */
 	enum fi_ep_type type;
 	bool enabled;			/* the provider sets it when fi_enable is done */
-	bool has_engine;		/* it has been chosen: counted in engine->user_cnt */
-	bool own_engine;		/* a shared context: it keeps its engine alive by itself */
+	bool has_engine;		/* it has been chosen, and has a reference (fab_domain_add_ep) */
 	bool eq_driven;			/* eq runs our engine (fab_eq_add_engine) */
 	uint64_t caps;			/* effective: of info and its tx/rx attributes, modifiers spelled out */
 	struct fab_ep_report report;
@@ -134,20 +133,20 @@ void fab_ep_unbind(struct fab_ep *ep);
  * it for what it does not know. Counters may be bound after enable. Each error is logged with what was asked:
  * -FI_EINVAL (wrong class of object, slot taken, a counter for remote operations without FI_RMA_EVENT, a late counter
  * that other endpoints use on another engine), -FI_EBADFLAGS, -FI_EDOMAIN (the object belongs to another domain or
- * fabric), -FI_EOPBADSTATE (enabled already), -FI_E* of moving a late counter.
+ * fabric), -FI_EOPBADSTATE (enabled already), -FI_E* of settling a late counter.
  */
 int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* The bind slot of shared receive contexts: -FI_EINVAL, logged. */
 int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* Bring an endpoint, and a context that it is to share with others, to one engine; each may have one already. 0;
- * -FI_EINVAL, logged: both are in use on different ones; -FI_E* of making an engine or moving a queue. */
+ * -FI_EINVAL, logged: both are in use on different ones; -FI_E* of making an engine or settling a queue. */
 int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx);
 /* A shared context gets the engine that it is to have, if it has none yet. 0 or -FI_E*. */
 int fab_ep_fix_engine(struct fab_ep *ctx);
 /* What fi_enable(3) demands: -FI_ENOCQ, -FI_ENOAV, -FI_ENOEQ, -FI_EOPBADSTATE (already enabled) or 0. Chooses the
- * engine: -FI_EINVAL, logged, if two of the things bound are in use on different ones; -FI_E* of moving a queue. Takes
- * over the domain's EQ if the endpoint has none, and lets a connected endpoint's EQ drive its engine. The provider goes
- * on from there, and looks at the engine no earlier. */
+ * engine: -FI_EINVAL, logged, if two of the things bound are in use on different ones; -FI_E* of making an engine or
+ * settling a queue. Takes over the domain's EQ if the endpoint has none, and lets a connected endpoint's EQ drive its
+ * engine. The provider goes on from there, and looks at the engine no earlier. */
 int fab_ep_check_enable(struct fab_ep *ep);
 /* fi_control: GETOPSFLAG, SETOPSFLAG, ALIAS. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_ENOMEM; -FI_ENOSYS: not for us, the
  * provider's turn. */

@@ -591,6 +591,19 @@ void fab_engine_fini(struct fab_engine *engine)
 	fab_sock_close(&engine->epfd);
 }
 
+struct fab_engine *fab_engine_lock_of(struct fab_engine *const *of)
+{
+	struct fab_engine *engine;
+
+	for (;;) {
+		engine = __atomic_load_n(of, __ATOMIC_ACQUIRE);
+		fab_engine_lock(engine);
+		if (engine == __atomic_load_n(of, __ATOMIC_RELAXED))
+			return engine;
+		fab_lock_release(&engine->lock);
+	}
+}
+
 void fab_engine_share(struct fab_engine *engine)
 {
 	fab_lock_inflate(&engine->lock);

@@ -3,8 +3,8 @@
  * The progress engine: one epoll set, one staging buffer, timers, and the one lock that guards every object which
  * makes progress here (endpoints, their connections, CQs, counters). doc/design.md, section 7.3.
  *
- * A domain has one engine. With FI_THREAD_COMPLETION and manual progress every CQ or counter has its own, and an
- * endpoint uses that of what it is bound to (fab_engine_join). Each EQ has one for listening.
+ * A domain has one engine. With FI_THREAD_COMPLETION and manual progress endpoints that have no queue in common have
+ * different ones (common/domain/engines.h). Each EQ has one for listening.
  *
  * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the
  * engine's own thread, which sleeps in epoll, and keeps away while the application itself polls. "Lock held" below
@@ -122,9 +122,6 @@ struct fab_engine {
 	int looks_left;
 	_Atomic uint32_t spins;		/* looks of the application since it prepared to sleep; written with the lock */
 	_Atomic uint32_t watchers;	/* who may sleep on epfd; raised before the last look that precedes a sleep */
-	/* endpoints here, and triggered work that is to run here: a CQ with none may still be joined to another
-	 * engine */
-	_Atomic unsigned user_cnt;
 	struct fab_list hot;
 	struct fab_list flush;
 	struct fab_list polls;
@@ -229,6 +226,23 @@ static inline void fab_engine_lock(struct fab_engine *engine)
 static inline void fab_engine_enter(struct fab_engine *engine)
 {
 	fab_lock_enter(&engine->lock);
+}
+
+/*
+ * Both for an object whose engine may be chosen while others use it: *of is written once, with the lock held of the
+ * engine that it leaves, and that one outlives the object. Returns the engine, whose lock is held; *of stays the same
+ * while it is.
+ */
+struct fab_engine *fab_engine_lock_of(struct fab_engine *const *of);
+static inline struct fab_engine *fab_engine_enter_of(struct fab_engine *const *of)
+{
+	struct fab_engine *engine = __atomic_load_n(of, __ATOMIC_ACQUIRE);
+
+	fab_engine_enter(engine);
+	if (__builtin_expect(engine == __atomic_load_n(of, __ATOMIC_RELAXED), 1))
+		return engine;
+	fab_lock_release(&engine->lock);
+	return fab_engine_lock_of(of);
 }
 
 void fab_engine_signal(struct fab_engine *engine);	/* slow half of unlock: writes to wait objects */

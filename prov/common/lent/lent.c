@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Exported completion queues and counters. The lock of an inbox is taken after any other lock. The first item in an
- * empty inbox rings its bell; this wakes the engine of the object, which empties the inbox in a pass. The object
- * stays on its engine, since an exported form counts as a user of the engine.
+ * empty inbox rings its bell; this wakes the engine of the object, which empties the inbox in a pass. A queue gets the
+ * engine on which it stays when it is exported.
  */
 #include "common/lent/lent_own.h"
 
@@ -57,6 +57,17 @@ int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export 
 	return -FI_EINVAL;
 }
 
+/* The engine of what is exported is final. 0 or -FI_E*. */
+static int settle(struct fab_domain *domain, struct fab_wait *wait)
+{
+	int ret;
+
+	pthread_mutex_lock(&domain->engines.join_lock);
+	ret = fab_queue_settle_alone(domain, wait);
+	pthread_mutex_unlock(&domain->engines.join_lock);
+	return ret;
+}
+
 /* ---- the inbox ---- */
 
 /* 0 or -FI_E*. rung will be called with the engine's lock held. */
@@ -68,8 +79,6 @@ static int inbox_open(struct inbox *inbox, struct fab_engine *engine, void (*run
 	inbox->engine = engine;
 	fab_engine_lock(engine);
 	ret = fab_bell_open(&inbox->bell, engine, rung);
-	if (!ret)
-		atomic_fetch_add(&engine->user_cnt, 1);
 	fab_engine_unlock(engine);
 	if (ret)
 		pthread_mutex_destroy(&inbox->lock);
@@ -88,7 +97,6 @@ static void knock(struct inbox *inbox)
 static void inbox_close(struct inbox *inbox, void (*free_it)(struct fab_defer *defer))
 {
 	fab_bell_close(&inbox->bell);
-	atomic_fetch_sub(&inbox->engine->user_cnt, 1);
 	inbox->defer.free = free_it;
 	fab_engine_defer(inbox->engine, &inbox->defer);
 }
@@ -234,17 +242,17 @@ int fab_export_cq(struct fab_cq *cq, struct fi_fid_export *exp)
 	FAB_OPS_FILL(&cq_export_ops);
 	x->cq = cq;
 	x->peer = (struct fid_peer_cq) { { FI_CLASS_PEER_CQ, exp->context, &cq_export_ops }, &cq_owner_ops };
-	pthread_mutex_lock(&cq->domain->join_lock);
-	ret = inbox_open(&x->inbox, cq->engine, cq_rung);
-	pthread_mutex_unlock(&cq->domain->join_lock);
+	ret = settle(cq->domain, &cq->wait);
+	if (!ret)
+		ret = inbox_open(&x->inbox, cq->wait.engine, cq_rung);
 	if (ret) {
 		free(x->item);
 		free(x);
 		return ret;
 	}
-	fab_engine_lock(cq->engine);
+	fab_engine_lock(cq->wait.engine);
 	fab_list_add_tail(&cq->exports, &x->link);
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 	atomic_fetch_add(&cq->ref, 1);
 	*exp->fid = &x->peer.fid;
 	return 0;
@@ -352,9 +360,9 @@ int fab_export_cntr(struct fab_cntr *cntr, struct fi_fid_export *exp)
 	FAB_OPS_FILL(&cntr_export_ops);
 	x->cntr = cntr;
 	x->peer = (struct fid_peer_cntr) { { FI_CLASS_PEER_CNTR, exp->context, &cntr_export_ops }, &cntr_owner_ops };
-	pthread_mutex_lock(&cntr->domain->join_lock);
-	ret = inbox_open(&x->inbox, cntr->engine, cntr_rung);
-	pthread_mutex_unlock(&cntr->domain->join_lock);
+	ret = settle(cntr->domain, &cntr->wait);
+	if (!ret)
+		ret = inbox_open(&x->inbox, cntr->wait.engine, cntr_rung);
 	if (ret) {
 		free(x);
 		return ret;

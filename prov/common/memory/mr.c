@@ -25,13 +25,13 @@ void fab_mr_count(struct fab_mr *mr, struct fab_engine *engine, size_t len)
 
 	if (!cntr)
 		return;
-	if (cntr->engine == engine) {
+	if (cntr->wait.engine == engine) {
 		fab_cntr_inc(cntr, len);
 		return;
 	}
-	fab_engine_lock(cntr->engine);
+	fab_engine_lock(cntr->wait.engine);
 	fab_cntr_inc(cntr, len);
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(cntr->wait.engine);
 }
 
 int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt)
@@ -77,18 +77,17 @@ static int keep_cntr(struct fab_cntr *cntr)
 	struct fab_domain *domain = cntr->domain;
 	int ret = 0;
 
-	pthread_mutex_lock(&domain->join_lock);
-	if (cntr->engine != &domain->engine && cntr->engine->user_cnt) {
+	pthread_mutex_lock(&domain->engines.join_lock);
+	if (cntr->wait.engine != &domain->engine) {
 		FI_WARN(domain->fabric->prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with "
 			"FI_THREAD_COMPLETION a memory region wants a counter of its own\n");
 		ret = -FI_EINVAL;
-	} else if (cntr->engine != &domain->engine) {
-		ret = fab_engine_join(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
-					&cntr->wait }, &domain->engine);
+	} else if (!cntr->wait.settled) {
+		ret = fab_queue_settle(domain, &cntr->wait, &domain->engine);
 	}
 	if (!ret)
 		atomic_fetch_add(&cntr->ref, 1);
-	pthread_mutex_unlock(&domain->join_lock);
+	pthread_mutex_unlock(&domain->engines.join_lock);
 	return ret;
 }
 

@@ -79,17 +79,17 @@ static struct fid_peer_cntr *cntr_peer_of(const struct fab_domain *domain, const
 /* The application looks at *value, and remembers it in *seen. */
 static uint64_t cntr_look(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t *seen)
 {
+	struct fab_engine *engine = fab_engine_enter_of(&cntr->wait.engine);
 	uint64_t ret;
 
-	fab_engine_enter(cntr->engine);
 	if (now(value) == *seen)
-		fab_engine_run(cntr->engine);
+		fab_engine_run(engine);
 	else
-		fab_engine_attend(cntr->engine);
+		fab_engine_attend(engine);
 	ret = *seen = now(value);
 	if (unchanged(cntr))
 		fab_wait_drained(&cntr->wait);
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(engine);
 	return ret;
 }
 
@@ -116,14 +116,15 @@ static void change_locked(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64
 
 	fab_cntr_bump(cntr, value, by);
 	if (armed)
-		fab_engine_flush(cntr->engine);
+		fab_engine_flush(cntr->wait.engine);
 }
 
 static int cntr_change(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
 {
-	fab_engine_lock(cntr->engine);
+	struct fab_engine *engine = fab_engine_lock_of(&cntr->wait.engine);
+
 	change_locked(cntr, value, by);
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(engine);
 	return 0;
 }
 
@@ -140,9 +141,10 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t by)
 /* Setting is adding the difference, modulo 2^64. */
 static int set(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t to)
 {
-	fab_engine_lock(cntr->engine);
+	struct fab_engine *engine = fab_engine_lock_of(&cntr->wait.engine);
+
 	change_locked(cntr, value, to - now(value));
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(engine);
 	return 0;
 }
 
@@ -180,12 +182,12 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 
 	if (!fab_wait_can_sleep(&cntr->wait))
 		return -FI_ENOSYS;
-	fab_engine_enter(cntr->engine);
+	fab_engine_enter_of(&cntr->wait.engine);
 	fab_wait_begin(&cntr->wait, &sleep, timeout_ms);
 	for (;;) {
 		ret = verdict(cntr, threshold);
 		if (ret == 1) {
-			fab_engine_run(cntr->engine);
+			fab_engine_run(cntr->wait.engine);
 			ret = verdict(cntr, threshold);
 		}
 		if (ret != 1 || slept)
@@ -193,7 +195,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 		cntr->wake_value = cntr->wait.sleepers ? fab_min(cntr->wake_value, threshold) : threshold;
 		slept = fab_wait_sleep(&cntr->wait, &sleep);
 	}
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(cntr->wait.engine);
 	return ret == 1 ? slept : ret;
 }
 
@@ -224,8 +226,7 @@ static int cntr_close(struct fid *fid)
 	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
 	int ret;
 
-	ret = fab_queue_close(cntr->domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
-			      &cntr->wait }, &cntr->ref, "a counter");
+	ret = fab_queue_close(cntr->domain, &cntr->wait, &cntr->ref, "a counter");
 	if (!ret)
 		free(cntr);
 	return ret;
@@ -241,13 +242,13 @@ static struct fi_ops cntr_fid_ops = {
 static uint64_t cntr_peer_read(struct fid_cntr *fid)
 {
 	struct fab_cntr *cntr = cntr_of(fid);
+	struct fab_engine *engine = fab_engine_lock_of(&cntr->wait.engine);
 
-	fab_engine_lock(cntr->engine);
-	fab_engine_run(cntr->engine);
+	fab_engine_run(engine);
 	cntr->value_seen = now(&cntr->value);
 	cntr->err_seen = now(&cntr->err);
 	fab_wait_drained(&cntr->wait);
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(engine);
 	return 0;
 }
 
@@ -310,7 +311,7 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 	fab_list_init(&cntr->waiting);
 	cntr->cntr_fid.fid = (struct fid) { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops };
 	cntr->cntr_fid.ops = cntr->peer ? &peer_ops : &cntr_ops;
-	ret = fab_queue_init(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine, &cntr->wait },
+	ret = fab_queue_init(domain, &cntr->wait,
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = cntr_has_event });
 	if (ret) {
 		free(cntr);

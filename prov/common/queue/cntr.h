@@ -26,8 +26,6 @@ struct fid_peer_cntr;
 struct fab_cntr {
 	struct fid_cntr cntr_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
-	struct fab_engine *engine;	/* guards all below but ref */
-	bool own_engine;
 	bool bytes;			/* FI_CNTR_EVENTS_BYTES */
 	_Atomic uint64_t value;		/* read without the lock by who need not be exact */
 	_Atomic uint64_t err;
@@ -42,7 +40,7 @@ struct fab_cntr {
 	/* the room of triggers, once something has waited here; called with the lock held after a change; or NULL */
 	void (*reached)(struct fab_cntr *cntr);
 	_Atomic uint32_t ref;		/* endpoints, memory regions and poll sets bound here, and work that names it */
-	struct fab_wait wait;
+	struct fab_wait wait;		/* .engine guards all above but what is fixed at open, or atomic */
 };
 
 /* fi_cntr_open: 0 or -FI_E*; the domain's slot. */
@@ -57,7 +55,7 @@ static inline void fab_cntr_bump(struct fab_cntr *cntr, _Atomic uint64_t *value,
 	atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + by, memory_order_release);
 	if (__builtin_expect(cntr->armed, 0))
 		fab_cntr_changed(cntr);
-	fab_wait_event(&cntr->wait, &cntr->engine->signals);
+	fab_wait_event(&cntr->wait);
 }
 
 /* One operation of len bytes succeeded. Lock held. */

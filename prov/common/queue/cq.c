@@ -147,22 +147,23 @@ static ssize_t cq_take(struct fab_cq *cq, void *buf, size_t count, fi_addr_t *sr
 ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 {
 	struct fab_cq *cq = cq_of(fid);
+	struct fab_engine *engine;
 	ssize_t ret;
 
 	if (!buf && count)
 		return -FI_EINVAL;
-	fab_engine_enter(cq->engine);
+	engine = fab_engine_enter_of(&cq->wait.engine);
 	if (fab_cq_ring_empty(cq) || !count)
-		fab_engine_run(cq->engine);
+		fab_engine_run(engine);
 	else
-		fab_engine_attend(cq->engine);
+		fab_engine_attend(engine);
 	if (fab_cq_ring_empty(cq)) {
 		ret = -FI_EAGAIN;
 		fab_wait_drained(&cq->wait);
 	} else {
 		ret = cq_take(cq, buf, count, src);
 	}
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(engine);
 	return ret;
 }
 
@@ -205,13 +206,13 @@ static ssize_t ahead_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_ad
 	}
 	if (!buf && count)
 		return -FI_EINVAL;
-	fab_engine_enter(cq->engine);
+	fab_engine_enter(cq->wait.engine);
 	if (fab_cq_ring_empty(cq) || !count)
-		fab_engine_run(cq->engine);
+		fab_engine_run(cq->wait.engine);
 	ret = cq_take(cq, buf, count, src);
 	if (ret > 0)
 		read_ahead(cq);
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 	return ret;
 }
 
@@ -238,7 +239,7 @@ static int cq_wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
 
 	fab_wait_begin(&cq->wait, &sleep, timeout_ms);
 	while (!enough(cq, cnt)) {
-		fab_engine_run(cq->engine);
+		fab_engine_run(cq->wait.engine);
 		if (enough(cq, cnt))
 			break;
 		cq->wake_cnt = cq->wait.sleepers ? fab_min(cq->wake_cnt, cnt) : cnt;
@@ -262,10 +263,10 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 		return -FI_ENOSYS;
 	if (!buf && count)
 		return -FI_EINVAL;
-	fab_engine_enter(cq->engine);
+	fab_engine_enter_of(&cq->wait.engine);
 	ret = cq_wait_for(cq, (uint32_t) fab_max(cnt, (size_t) 1), timeout_ms);
 	taken = cq_take(cq, buf, count, src);
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(cq->wait.engine);
 
 	return taken == -FI_EAGAIN ? fab_wait_read_error(ret) : taken;
 }
@@ -316,8 +317,7 @@ static int cq_close(struct fid *fid)
 	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid.fid);
 	int ret;
 
-	ret = fab_queue_close(cq->domain, &(struct fab_engine_user) { &cq->engine, &cq->own_engine, &cq->wait },
-			      &cq->ref, "a CQ");
+	ret = fab_queue_close(cq->domain, &cq->wait, &cq->ref, "a CQ");
 	if (!ret)
 		cq_free(cq);
 	return ret;
@@ -344,14 +344,15 @@ struct fi_ops_cq fab_cq_ops = {
 static ssize_t cq_peer_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct fab_cq *cq = cq_of(fid);
+	struct fab_engine *engine;
 
 	(void) buf;
 	if (count)
 		return -FI_ENOSYS;
-	fab_engine_lock(cq->engine);
-	fab_engine_run(cq->engine);
+	engine = fab_engine_lock_of(&cq->wait.engine);
+	fab_engine_run(engine);
 	fab_wait_drained(&cq->wait);
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(engine);
 	return -FI_EAGAIN;
 }
 
@@ -472,7 +473,7 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	cq->domain = domain;
 	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
 	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops : &fab_cq_ops;
-	ret = fab_queue_init(domain, &(struct fab_engine_user) { &cq->engine, &cq->own_engine, &cq->wait },
+	ret = fab_queue_init(domain, &cq->wait,
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = cq_has_event });
 	if (ret) {
 		cq_free(cq);

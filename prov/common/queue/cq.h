@@ -7,9 +7,9 @@
  * provider, at once and with the engine's lock held. Its ring is always full, so that writing an entry takes the path
  * for full rings (fab_cq_full()), and only that path tests for a peer CQ.
  *
- * Everything below wants cq->progress's lock, except fab_cq_open() and what struct fab_cq_ahead says. Reading
- * entries that are queued makes no system call and no progress; a read that finds nothing runs one pass, or does what
- * a provider has in its place.
+ * Everything below wants the lock of its engine (cq->wait.engine), except fab_cq_open() and what struct fab_cq_ahead
+ * says. Reading entries that are queued makes no system call and no progress; a read that finds nothing runs one pass,
+ * or does what a provider has in its place.
  */
 #ifndef FAB_CQ_H
 #define FAB_CQ_H
@@ -40,8 +40,6 @@ struct fab_cq_ahead {
 struct fab_cq {
 	struct fid_cq cq_fid;
 	struct fab_domain *domain;	/* borrowed: open took a reference */
-	struct fab_engine *engine;	/* guards all below */
-	bool own_engine;		/* FI_THREAD_COMPLETION: not the domain's; given back at close */
 	enum fi_cq_format format;
 	bool threshold;			/* FI_CQ_COND_THRESHOLD */
 	bool want_src;			/* FI_SOURCE was asked of an endpoint bound here */
@@ -59,7 +57,7 @@ struct fab_cq {
 	struct fab_cq_err *overrun;	/* owned: stands last, for ever, once something was lost; in errs then */
 	struct fab_cq_err *last_err;	/* owned: read last; its text and err_data stay valid until the next */
 	_Atomic uint32_t ref;		/* endpoints and poll sets that use it; any thread */
-	struct fab_wait wait;
+	struct fab_wait wait;		/* .engine guards all above but what is fixed at open, or atomic */
 };
 
 /* What went wrong, for an error entry. err is a positive FI_E*; the text is what fi_cq_strerror gives. */
@@ -104,7 +102,7 @@ static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
 	if (__builtin_expect(cq->tail - cq->head > cq->mask, 0) && fab_cq_full(cq, comp))
 		return;
 	cq->ring[cq->tail++ & cq->mask] = *comp;
-	fab_wait_event(&cq->wait, &cq->engine->signals);
+	fab_wait_event(&cq->wait);
 }
 
 /* The same, unless it is for this taker. NULL: there is none. */

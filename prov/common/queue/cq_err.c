@@ -58,7 +58,7 @@ static void err_queue(struct fab_cq *cq, struct fab_cq_err *err)
 {
 	err->pos = cq->tail;
 	fab_list_add_tail(&cq->errs, &err->link);
-	fab_wait_event(&cq->wait, &cq->engine->signals);
+	fab_wait_event(&cq->wait);
 }
 
 static bool cq_overrun(const struct fab_cq *cq)
@@ -178,14 +178,15 @@ static void cq_give_err(struct fab_cq *cq, struct fab_cq_err *err, struct fi_cq_
 ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	struct fab_cq *cq = cq_err_cq(fid);
+	struct fab_engine *engine;
 	struct fab_cq_err *err;
 
 	if (!buf || flags)
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
-	fab_engine_enter(cq->engine);
+	engine = fab_engine_enter_of(&cq->wait.engine);
 	err = fab_cq_first_err(cq);
 	if (!err || err->pos != cq->head || (cq->ahead && atomic_load(&cq->ahead->cnt))) {
-		fab_engine_unlock(cq->engine);
+		fab_engine_unlock(engine);
 		return -FI_EAGAIN;
 	}
 	cq_give_err(cq, err, buf);
@@ -194,7 +195,7 @@ ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t
 	if (cq->last_err)
 		fab_cq_err_free(cq, cq->last_err);
 	cq->last_err = err;
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(engine);
 	return 1;
 }
 
@@ -209,17 +210,18 @@ static const char *err_text(const struct fab_cq *cq, int prov_errno)
 const char *fab_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
 {
 	struct fab_cq *cq = cq_err_cq(fid);
+	struct fab_engine *engine;
 	struct fab_strbuf sb;
 	const char *text;
 
 	(void) err_data;
-	fab_engine_lock(cq->engine);
+	engine = fab_engine_lock_of(&cq->wait.engine);
 	text = err_text(cq, prov_errno);
 	if (buf && len) {
 		fab_strbuf_init(&sb, buf, len);
 		fab_strbuf_puts(&sb, text);
 		text = buf;
 	}
-	fab_engine_unlock(cq->engine);
+	fab_engine_unlock(engine);
 	return text;
 }

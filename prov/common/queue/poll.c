@@ -29,8 +29,8 @@ struct fab_poll {
 	size_t next;			/* where the next fi_poll starts, so that a short array is shared fairly */
 };
 
-/* A queue's engine and reference count; NULL for what is no CQ or counter. */
-static struct fab_engine *poll_queue_of(struct fid *fid, _Atomic uint32_t **ref)
+/* A queue's wait object and reference count; NULL for what is no CQ or counter. */
+static struct fab_wait *poll_queue_of(struct fid *fid, _Atomic uint32_t **ref)
 {
 	struct fab_cntr *cntr;
 	struct fab_cq *cq;
@@ -39,11 +39,11 @@ static struct fab_engine *poll_queue_of(struct fid *fid, _Atomic uint32_t **ref)
 	case FI_CLASS_CQ:
 		cq = fab_container(fid, struct fab_cq, cq_fid.fid);
 		*ref = &cq->ref;
-		return cq->engine;
+		return &cq->wait;
 	case FI_CLASS_CNTR:
 		cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
 		*ref = &cntr->ref;
-		return cntr->engine;
+		return &cntr->wait;
 	default:
 		return NULL;
 	}
@@ -78,10 +78,9 @@ static bool has_news(struct entry *entry)
 static bool poll_look(struct entry *entry, struct fab_engine **last, bool tell)
 {
 	_Atomic uint32_t *ref;
-	struct fab_engine *engine = poll_queue_of(entry->fid, &ref);
+	struct fab_engine *engine = fab_engine_enter_of(&poll_queue_of(entry->fid, &ref)->engine);
 	bool news;
 
-	fab_engine_enter(engine);
 	if (engine != *last)
 		fab_engine_run(engine);
 	*last = engine;

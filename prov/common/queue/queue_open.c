@@ -7,25 +7,19 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
-int fab_queue_init(struct fab_domain *domain, const struct fab_engine_user *queue, struct fab_wait_attr *attr)
+int fab_queue_init(struct fab_domain *domain, struct fab_wait *wait, struct fab_wait_attr *attr)
 {
 	int ret;
 
-	ret = fab_domain_get_engine(domain, queue->engine, queue->own);
-	if (ret)
-		return ret;
-	attr->engine = *queue->engine;
-	ret = fab_wait_init(queue->wait, attr);
-	if (ret) {
-		fab_domain_put_engine(domain, *queue->engine, *queue->own);
-		return ret;
-	}
-	atomic_fetch_add(&domain->ref, 1);
-	return 0;
+	attr->engine = &domain->engine;
+	attr->settled = !domain->engines.per_queue;
+	ret = fab_wait_init(wait, attr);
+	if (!ret)
+		atomic_fetch_add(&domain->ref, 1);
+	return ret;
 }
 
-int fab_queue_close(struct fab_domain *domain, const struct fab_engine_user *queue, const _Atomic uint32_t *ref,
-		    const char *what)
+int fab_queue_close(struct fab_domain *domain, struct fab_wait *wait, const _Atomic uint32_t *ref, const char *what)
 {
 	uint32_t users = atomic_load(ref);
 
@@ -34,24 +28,48 @@ int fab_queue_close(struct fab_domain *domain, const struct fab_engine_user *que
 			"sets or triggered operations use; close or cancel them first\n", what, users);
 		return -FI_EBUSY;
 	}
-	fab_wait_fini(queue->wait);
-	fab_domain_put_engine(domain, *queue->engine, *queue->own);
+	fab_wait_fini(wait);
+	fab_domain_put_engine(domain, wait->engine);
 	atomic_fetch_sub(&domain->ref, 1);
 	return 0;
 }
 
-int fab_engine_join(struct fab_domain *domain, const struct fab_engine_user *user, struct fab_engine *to)
+int fab_queue_settle(struct fab_domain *domain, struct fab_wait *wait, struct fab_engine *to)
 {
-	struct fab_engine *from = *user->engine;
+	bool watched;
 	int ret;
 
-	ret = fab_wait_move(user->wait, to);
+	fab_domain_add_queue(domain, to);
+	if (fab_wait_has_thread(wait))
+		fab_engine_share(to);
+	fab_engine_lock(&domain->engine);
+	ret = fab_wait_settle(wait, to);
+	watched = wait->armed;
+	fab_engine_unlock(&domain->engine);
+	if (ret) {
+		fab_domain_put_engine(domain, to);
+		return ret;
+	}
+	if (watched) {
+		/* for those who have the descriptor: `to` may know of timers already */
+		fab_engine_lock(to);
+		fab_engine_prepare_sleep(to);
+		fab_engine_unlock(to);
+	}
+	return 0;
+}
+
+int fab_queue_settle_alone(struct fab_domain *domain, struct fab_wait *wait)
+{
+	struct fab_engine *engine;
+	int ret;
+
+	if (wait->settled)
+		return 0;
+	ret = fab_domain_get_engine(domain, &engine);
 	if (ret)
 		return ret;
-	fab_domain_put_engine(domain, from, *user->own);
-	*user->engine = to;
-	fab_domain_hold_engine(domain, to, user->own);
-	if (*user->own)
-		fab_domain_count_queue(domain, to);
-	return 0;
+	ret = fab_queue_settle(domain, wait, engine);
+	fab_domain_put_engine(domain, engine);
+	return ret;
 }

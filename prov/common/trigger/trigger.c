@@ -217,7 +217,6 @@ static int queue_cntr_op(struct fab_domain *domain, struct fi_deferred_work *def
 	work->domain = domain;
 	work->cntr = cntr;
 	work->threshold = deferred->threshold;
-	work->engine = target->engine;
 	work->deferred = deferred;
 	work->target = target;
 	work->set = deferred->op_type == FI_OP_CNTR_SET;

@@ -19,28 +19,28 @@ struct fab_ready {
 
 /* ---- references ---- */
 
-/* Take a reference to a counter, and one to its place on its engine (user_cnt). A counter that nothing else uses moves
- * to the work's engine first: an application may never read a counter, and then only the engine of an endpoint makes
- * progress for it. */
-static void cntr_get(struct fab_cntr *cntr, struct fab_engine *engine)
+/* Take a reference to a counter. One that has not settled settles on the work's engine: an application may never read a
+ * counter, and then only the engine of an endpoint makes progress for it. Engine NULL: on one of its own. 0 or -FI_E*
+ * of settling; the reference is there either way, for fab_work_free(). */
+static int cntr_get(struct fab_cntr *cntr, struct fab_engine *engine)
 {
 	struct fab_domain *domain = cntr->domain;
+	int ret;
 
-	pthread_mutex_lock(&domain->join_lock);
-	if (cntr->engine != engine && cntr->own_engine && !cntr->engine->user_cnt)
-		fab_engine_join(domain, &(struct fab_engine_user) { &cntr->engine, &cntr->own_engine,
-				  &cntr->wait }, engine);
 	atomic_fetch_add(&cntr->ref, 1);
-	atomic_fetch_add(&cntr->engine->user_cnt, 1);
-	pthread_mutex_unlock(&domain->join_lock);
+	pthread_mutex_lock(&domain->engines.join_lock);
+	if (engine && !cntr->wait.settled)
+		ret = fab_queue_settle(domain, &cntr->wait, engine);
+	else
+		ret = fab_queue_settle_alone(domain, &cntr->wait);
+	pthread_mutex_unlock(&domain->engines.join_lock);
+	return ret;
 }
 
 static void cntr_put(struct fab_cntr *cntr)
 {
-	if (!cntr)
-		return;
-	atomic_fetch_sub(&cntr->engine->user_cnt, 1);
-	atomic_fetch_sub(&cntr->ref, 1);
+	if (cntr)
+		atomic_fetch_sub(&cntr->ref, 1);
 }
 
 void fab_work_free(struct fab_work *work)
@@ -102,11 +102,11 @@ void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fa
 
 	if (!work->completion) {
 		fab_work_free(work);
-	} else if (work->completion->engine == here) {
+	} else if (work->completion->wait.engine == here) {
 		work_count(work);
 	} else {
 		work->ended = true;
-		work->engine = work->completion->engine;
+		work->engine = work->completion->wait.engine;
 		pthread_mutex_lock(&work->domain->works.lock);
 		ready_push(work);
 		ready_knock(work->engine, here);
@@ -218,7 +218,7 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engin
 	ready->domain = domain;
 	fab_list_init(&ready->works);
 	fab_flush_init(&ready->flush, ready_flush);
-	if (domain->engine_per_queue)
+	if (domain->engines.per_queue)
 		ret = fab_bell_open(&ready->bell, engine, ready_rung);
 	if (ret)
 		free(ready);
@@ -265,7 +265,7 @@ static void cntr_reached(struct fab_cntr *cntr)
 			continue;
 		fab_list_remove(link);
 		ready_push(work);
-		ready_knock(work->engine, cntr->engine);
+		ready_knock(work->engine, cntr->wait.engine);
 	}
 	cntr->armed = cntr->peer || !fab_list_empty(&cntr->waiting);
 	pthread_mutex_unlock(&cntr->domain->works.lock);
@@ -283,33 +283,48 @@ static void work_wait_for(struct fab_work *work)
 	fab_list_add_after(place, &work->link);
 }
 
+/* Take references to all counters of a work, and choose its engine if that is its target's. 0; -FI_E*: they have been
+ * taken, and not all have settled. */
+static int take_counters(struct fab_work *work)
+{
+	int ret = 0, others = 0;
+
+	if (work->target) {
+		ret = cntr_get(work->target, NULL);
+		work->engine = work->target->wait.engine;
+	}
+	if (work->completion)
+		others = cntr_get(work->completion, work->engine);
+	ret = ret ? ret : others;
+	others = cntr_get(work->cntr, work->engine);
+	return ret ? ret : others;
+}
+
 int fab_work_arm(struct fab_work *work)
 {
 	struct fab_domain *domain = work->domain;
-	struct fab_engine *engine = work->engine;
 	struct fab_cntr *cntr = work->cntr;
+	struct fab_engine *engine;
 	int ret;
 
-	if (work->target)
-		cntr_get(work->target, engine);
-	if (work->completion)
-		cntr_get(work->completion, engine);
-	cntr_get(cntr, engine);
-	ret = ready_open(domain, engine);
+	ret = take_counters(work);
+	engine = work->engine;
+	if (!ret)
+		ret = ready_open(domain, engine);
 	if (!ret && work->completion)
-		ret = ready_open(domain, work->completion->engine);
+		ret = ready_open(domain, work->completion->wait.engine);
 	if (ret) {
 		fab_work_free(work);
 		return ret;
 	}
-	fab_engine_lock(cntr->engine);
+	fab_engine_lock(cntr->wait.engine);
 	pthread_mutex_lock(&domain->works.lock);
 	fab_list_add_tail(&domain->works.list, &work->all);
 	work_wait_for(work);
 	pthread_mutex_unlock(&domain->works.lock);
 	cntr->reached = cntr_reached;
 	cntr_reached(cntr);
-	fab_engine_unlock(cntr->engine);
+	fab_engine_unlock(cntr->wait.engine);
 
 	fab_engine_lock(engine);
 	ready_run(ready_of(engine));

@@ -23,7 +23,6 @@
 struct fab_teller {
 	pthread_mutex_t mutex;		/* the application's, with cond */
 	pthread_cond_t cond;
-	pthread_mutex_t gate;		/* held while it touches the queue */
 	int fd;
 	int nudge_fd;			/* eventfd: drained, or stop */
 	_Atomic bool told;		/* waits to be nudged */
@@ -49,18 +48,6 @@ void fab_teller_drained(struct fab_teller *teller)
 		nudge(teller);
 }
 
-void fab_teller_hold(struct fab_teller *teller)
-{
-	if (teller)
-		pthread_mutex_lock(&teller->gate);
-}
-
-void fab_teller_let_go(struct fab_teller *teller)
-{
-	if (teller)
-		pthread_mutex_unlock(&teller->gate);
-}
-
 void fab_teller_give(struct fab_teller *teller, struct fi_mutex_cond *out)
 {
 	out->mutex = &teller->mutex;
@@ -81,16 +68,6 @@ static bool lock_theirs(struct fab_teller *teller)
 			return true;
 	} while (!teller->stop);
 	return false;
-}
-
-static int try(struct fab_teller *teller)
-{
-	int ret;
-
-	fab_teller_hold(teller);
-	ret = teller->try(teller->arg);
-	fab_teller_let_go(teller);
-	return ret;
 }
 
 /* Wait for a nudge; with fd also for that. */
@@ -114,7 +91,7 @@ static void *teller_main(void *arg)
 
 	while (!teller->stop) {
 		drains = teller->drains;
-		if (!try(teller)) {
+		if (!teller->try(teller->arg)) {
 			wait(teller, true);
 			continue;
 		}
@@ -142,7 +119,6 @@ int fab_teller_start(struct fab_teller **out, int fd, int (*try)(void *arg), voi
 	teller->arg = arg;
 	pthread_mutex_init(&teller->mutex, NULL);
 	pthread_cond_init(&teller->cond, NULL);
-	pthread_mutex_init(&teller->gate, NULL);
 	teller->nudge_fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (teller->nudge_fd < 0) {
 		ret = -errno;
@@ -169,7 +145,6 @@ void fab_teller_stop(struct fab_teller *teller)
 	nudge(teller);
 	pthread_join(teller->thread, NULL);
 	fab_sock_close(&teller->nudge_fd);
-	pthread_mutex_destroy(&teller->gate);
 	pthread_cond_destroy(&teller->cond);
 	/* not the application's mutex, which it may hold: it owns nothing beyond its memory */
 	free(teller);

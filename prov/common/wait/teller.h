@@ -21,9 +21,6 @@ int fab_teller_start(struct fab_teller **teller, int fd, int (*try)(void *arg), 
 void fab_teller_stop(struct fab_teller *teller);
 /* A read found nothing: what comes next must be told. Any lock may be held. */
 void fab_teller_drained(struct fab_teller *teller);
-/* Keep it from calling try meanwhile. NULL is allowed. */
-void fab_teller_hold(struct fab_teller *teller);
-void fab_teller_let_go(struct fab_teller *teller);
 /* What FI_GETWAIT gives. */
 void fab_teller_give(struct fab_teller *teller, struct fi_mutex_cond *out);
 

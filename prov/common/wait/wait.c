@@ -2,7 +2,7 @@
 /*
  * Wait objects. See wait.h for who signals whom.
  *
- * Locks, outermost first: a teller's gate, a set's mutex, the guard of a queue.
+ * Locks, outermost first: a set's mutex, the guard of a queue.
  */
 #include "common/wait/wait.h"
 
@@ -61,12 +61,12 @@ int fab_sleep_left_ms(struct fab_sleep *sleep)
 
 static void engine_lock(struct fab_wait *wait)
 {
-	fab_engine_lock(wait->engine);
+	fab_engine_lock_of(&wait->engine);
 }
 
 static void engine_enter(struct fab_wait *wait)
 {
-	fab_engine_enter(wait->engine);
+	fab_engine_enter_of(&wait->engine);
 }
 
 static void engine_unlock(struct fab_wait *wait)
@@ -76,9 +76,10 @@ static void engine_unlock(struct fab_wait *wait)
 
 static void engine_run(struct fab_wait *wait)
 {
-	fab_engine_enter(wait->engine);
-	fab_engine_last_look(wait->engine);
-	fab_engine_unlock(wait->engine);
+	struct fab_engine *engine = fab_engine_enter_of(&wait->engine);
+
+	fab_engine_last_look(engine);
+	fab_engine_unlock(engine);
 }
 
 static void engine_watch(struct fab_wait *wait, bool on)
@@ -195,21 +196,23 @@ void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_
 	*sleep = (struct fab_sleep) { .timeout_ms = timeout_ms, .wakes = wait->wakes_taken };
 }
 
-/* The descriptors of a sleeper: the epoll set if there is one, else its parts. */
-static int sleep_poll(struct fab_wait *wait, int left_ms)
-{
-	struct pollfd fds[2] = {
-		{ .fd = wait->epfd >= 0 ? wait->epfd : wait->evfd, .events = POLLIN },
-		{ .fd = wait->engine->epfd, .events = POLLIN },
-	};
-	bool alone = wait->epfd >= 0 || wait->engine->thread_run;
+#define SLEEP_FDS	2
 
-	return fab_sock->poll(fds, alone ? 1 : 2, left_ms) < 0 ? -errno : 0;
+/* The descriptors of a sleeper: the epoll set if there is one, else its parts. Guard held. How many there are. */
+static unsigned sleep_fds(const struct fab_wait *wait, struct pollfd fds[SLEEP_FDS])
+{
+	bool alone = wait->epfd >= 0 || wait->engine->thread_run || !wait->settled;
+
+	fds[0] = (struct pollfd) { .fd = wait->epfd >= 0 ? wait->epfd : wait->evfd, .events = POLLIN };
+	fds[1] = (struct pollfd) { .fd = wait->engine->epfd, .events = POLLIN };
+	return alone ? 1 : 2;
 }
 
 int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 {
+	struct pollfd fds[SLEEP_FDS];
 	int left_ms, ret;
+	unsigned cnt;
 
 	fab_wait_drained(wait);
 	if (sleep->wakes != wait->wakes_seen) {
@@ -228,8 +231,9 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 
 	wait->sleepers++;
 	update_armed(wait);
+	cnt = sleep_fds(wait, fds);
 	wait->guard->pause(wait);
-	ret = sleep_poll(wait, left_ms);
+	ret = fab_sock->poll(fds, cnt, left_ms) < 0 ? -errno : 0;
 	wait->guard->enter(wait);
 
 	note_wakes(wait);
@@ -263,7 +267,8 @@ static int wait_try(void *arg)
 
 /* ---- what is given away ---- */
 
-/* Make the epoll set that also wakes for what the engine would find. */
+/* Make the epoll set that also wakes for what the engine would find. There is nothing of the queue's on an engine that
+ * it has not settled on; and the kernel limits in how many epoll sets one descriptor may be, by way of others. */
 static int nest_open(struct fab_wait *wait)
 {
 	int epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
@@ -272,7 +277,7 @@ static int nest_open(struct fab_wait *wait)
 	if (epfd < 0)
 		return -errno;
 	ret = fab_wait_nest(epfd, wait->evfd);
-	if (!ret)
+	if (!ret && wait->settled)
 		ret = fab_wait_nest(epfd, wait->engine->epfd);
 	if (ret) {
 		fab_sock_close(&epfd);
@@ -417,6 +422,7 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 		.guard = attr->guard ? attr->guard : &engine_guard,
 		.has_event = attr->has_event,
 		.engine = attr->engine,
+		.settled = attr->settled,
 		.evfd = -1,
 		.epfd = -1,
 		.set = attr->obj == FI_WAIT_SET ? fab_container(attr->set, struct fab_wait_set, wait_fid) : NULL,
@@ -458,22 +464,17 @@ void fab_wait_fini(struct fab_wait *wait)
 	close_fds(wait);
 }
 
-static void move_to(struct fab_wait *wait, struct fab_engine *to)
+/* Threads that sleep are to look again: the descriptors that they sleep on are those of another engine. */
+static void wake_sleepers(struct fab_wait *wait)
 {
-	fab_engine_lock(wait->engine);
-	fab_list_remove(&wait->signal.link);
-	if (wait->armed)
-		wait->guard->watch(wait, false);
-	fab_engine_unlock(wait->engine);
-	wait->engine = to;
-	if (wait->armed)
-		wait->guard->watch(wait, true);
+	if (!wait->sleepers || wait->signalled)
+		return;
+	wait->signalled = true;
+	evfd_write(wait->evfd);
 }
 
-int fab_wait_move(struct fab_wait *wait, struct fab_engine *to)
+int fab_wait_settle(struct fab_wait *wait, struct fab_engine *to)
 {
-	struct fab_teller *teller = waits_teller(wait);
-	struct fab_engine *from = wait->engine;
 	int ret;
 
 	if (wait->epfd >= 0) {
@@ -481,13 +482,12 @@ int fab_wait_move(struct fab_wait *wait, struct fab_engine *to)
 		if (ret)
 			return ret;
 	}
-	if (fab_wait_has_thread(wait))
-		fab_engine_share(to);
-	fab_teller_hold(teller);
-	move_to(wait, to);
-	fab_teller_let_go(teller);
-	if (wait->epfd >= 0)
-		fab_wait_unnest(wait->epfd, from->epfd);
+	if (wait->armed) {
+		wait->guard->watch(wait, false);
+		fab_engine_watch(to);
+	}
+	__atomic_store_n(&wait->engine, to, __ATOMIC_RELEASE);
+	wait->settled = true;
+	wake_sleepers(wait);
 	return 0;
 }
-

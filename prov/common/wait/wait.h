@@ -66,7 +66,9 @@ struct fab_wait {
 	int evfd;			/* eventfd, -1 if obj needs none; fixed */
 	int epfd;			/* epoll set of evfd and the engine's; -1 if there is none (yet) */
 	struct fab_signal signal;	/* in engine->signals while an event is to be told */
-	struct fab_engine *engine;	/* borrowed: outlives the queue */
+	/* Borrowed: outlives the queue. Of a queue that has not settled, read with fab_engine_enter_of() */
+	struct fab_engine *engine;
+	bool settled;			/* engine is final (queue_open.h); written with the domain's join_lock, too */
 	struct fab_wait_set *set;	/* borrowed: FI_WAIT_SET, holds a reference */
 	struct fab_list set_link;	/* guarded by the set's mutex */
 	struct fab_teller *teller;	/* owned: FI_WAIT_MUTEX_COND */
@@ -77,6 +79,7 @@ struct fab_wait_attr {
 	enum fi_wait_obj obj;
 	struct fid_wait *set;		/* FI_WAIT_SET only */
 	struct fab_engine *engine;
+	bool settled;			/* engine is final; else fab_wait_settle() follows */
 	bool (*has_event)(struct fab_wait *wait);
 	/* NULL: the lock of `engine`, which alone makes progress for this queue. Otherwise there is an epoll set
 	 * for sleepers from the start, to which the owner adds its further engines. */
@@ -91,20 +94,22 @@ bool fab_wait_exists(enum fi_wait_obj obj, const struct fid_wait *set);
 int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr);
 /* Guard not held; nobody sleeps any more. */
 void fab_wait_fini(struct fab_wait *wait);
-/* The queue goes over to another engine (fab_engine_join): what was given to sleepers, a descriptor or a set, must
- * wake for the new one. No lock held; nobody sleeps, as no endpoint uses the queue yet. 0 or -FI_E* with nothing
- * changed. */
-int fab_wait_move(struct fab_wait *wait, struct fab_engine *to);
+/* The queue gets the engine that it stays on (fab_queue_settle), for which a descriptor or set that was given out is to
+ * wake from now on; threads that sleep on the queue look again. The guard is held; the lock of `to`, if that is another
+ * engine, is not.
+ * 0 or -errno with nothing changed. While the object is armed, the caller is to have `to` prepare for sleep next
+ * (fab_engine_prepare_sleep). */
+int fab_wait_settle(struct fab_wait *wait, struct fab_engine *to);
 
 /* True if a thread of ours drives the engines of this queue, or will (FI_WAIT_MUTEX_COND): so they need a lock. */
 bool fab_wait_has_thread(const struct fab_wait *wait);
 
-/* Something was queued. Guard held; O(1), no system call here: it happens at unlock, if it is still there to be read.
- */
-static inline void fab_wait_event(struct fab_wait *wait, struct fab_list *signals)
+/* Something was queued. The engine's lock held; O(1), no system call here: it happens at unlock, if it is still there
+ * to be read. */
+static inline void fab_wait_event(struct fab_wait *wait)
 {
 	if (wait->armed && !wait->signalled && fab_list_empty(&wait->signal.link))
-		fab_list_add_tail(signals, &wait->signal.link);
+		fab_list_add_tail(&wait->engine->signals, &wait->signal.link);
 }
 /* Signal now, if anybody may sleep and there is something to read. Guard held. */
 void fab_wait_signal(struct fab_wait *wait);

@@ -124,7 +124,7 @@ int tcp_sep_live(struct tcp_ep *ctx)
 
 	if (tcp_ep_is_tx_ctx(ctx))
 		return 0;
-	if (ctx->base.domain->engine_per_queue) {
+	if (ctx->base.domain->engines.per_queue) {
 		fab_engine_lock(engine);
 		ret = fab_bell_open(&slot->wake, engine, sep_woken);
 		fab_engine_unlock(engine);
