@@ -83,19 +83,19 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 
 /* ---- target ---- */
 
-/* A request whose form has been checked. */
+/* A decoded request. Its format has been checked. */
 struct request {
 	enum fab_atomic_kind kind;
 	enum fi_datatype datatype;
 	enum fi_op op;
-	size_t size;			/* of an element */
-	size_t len;			/* bytes of all */
+	size_t size;			/* of one element */
+	size_t len;			/* of all elements, bytes */
 	uint32_t ioc_cnt;
 	struct rxm_ioc ioc[RXM_IOV_MAX];
-	const uint8_t *operand, *compare;	/* NULL: there are none */
+	const uint8_t *operand, *compare;	/* NULL if the request has none */
 };
 
-/* 0; an FI_E* to refuse it with; -1: no request may look like this. */
+/* Decode a request. 0; an FI_E* with which the request is refused; -1: the packet is malformed. */
 static int decode(struct request *req, const struct rxm_pkt *pkt, size_t len)
 {
 	size_t operand_len, have;
@@ -134,7 +134,8 @@ static uint64_t access_of(const struct request *req)
 	return req->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-/* Do it, what was there before into result, unless that is NULL. 0, or the FI_E* for which it is refused. */
+/* Carry the request out, and write the previous values to result, unless that is NULL. 0, or the FI_E* with which the
+ * request is refused. */
 static int atomic_run(struct rxm_ep *ep, const struct request *req, uint8_t *result)
 {
 	struct iovec iov[RXM_IOV_MAX * FAB_MR_IOV_LIMIT];

@@ -23,7 +23,7 @@ struct rxm_chunk *rxm_chunk_alloc(struct fid_domain *below, size_t size, size_t 
 		return NULL;
 	chunk->next = NULL;
 	chunk->mr = NULL;
-	/* a provider that needs local memory registered chooses keys itself, so this one is not used */
+	/* a provider that requires local registration chooses the keys itself, so the key passed here is not used */
 	if (below && fi_mr_reg(below, chunk->mem, size * cnt, access, 0, 0, 0, &chunk->mr, NULL)) {
 		free(chunk);
 		return NULL;

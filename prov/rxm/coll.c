@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collectives (prov/common/collective/collective.h) over rxm. Their messages have an op of their own (RXM_OP_COLL).
- * They are sent like all others, and matched among themselves (FAB_CLASS_COLL). Collectives are told of peers
- * that are lost, and tell members that a group has failed. Only between ends that both said in the handshake that they
- * have collectives. Engine lock held.
+ * Collectives (prov/common/collective/collective.h) over rxm. Their messages have their own op, RXM_OP_COLL. They are
+ * sent like other messages, and matched among themselves (FAB_CLASS_COLL). The common code is told when a connection to
+ * a member is lost; it tells members when a group has failed. Collectives work only between ends that both announced
+ * them in the handshake. Engine lock held.
  */
 #include "rxm/rx.h"
 
 #include "common/collective/collective.h"
 #include "common/offers/offers.h"
 
-/* The way to a member, which is connected to if it is not. 0, or -FI_E* why there is none. */
+/* Get the peer of a member, and start a connection if there is none. 0 or -FI_E*. */
 static int coll_peer(struct rxm_ep *ep, fi_addr_t member, struct rxm_peer **peer)
 {
 	int ret;
@@ -66,8 +66,9 @@ static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int 
 	rxm_tx_submit(peer, tx);
 }
 
-/* What is on its way to a receive, or has been announced, ends when the member says so, or goes: it is told not to wait
- * for its receive with that. */
+/* Cancel a receive that no message has matched, or a send that has not left. A receive whose message is arriving, and a
+ * send that was announced, end when the member completes them or is lost. After an announced send the member is told
+ * not to wait for it. */
 static void coll_cancel(struct fab_ep *base, fi_addr_t member, struct fab_hook *hook)
 {
 	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
@@ -92,7 +93,7 @@ const struct fab_coll_net rxm_coll_net = {
 	.is_self = coll_is_self,
 };
 
-/* ---- what arrives ---- */
+/* ---- events of connections ---- */
 
 void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt)
 {

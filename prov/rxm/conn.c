@@ -25,7 +25,7 @@
 #define MS		1000000ULL	/* ns */
 #define CANNOT_ACCEPT	"it cannot be accepted"
 
-/* ---- life ---- */
+/* ---- open and end ---- */
 
 static void conn_free(struct rxm_conn *conn)
 {
@@ -92,8 +92,8 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	conn->peer = NULL;
 }
 
-/* An attempt has failed with err. True if another may succeed: the peer is busy or has been restarted, or we were about
- * to accept, and can connect instead. */
+/* True if another attempt may succeed after one has failed with err: the peer is busy or was restarted, or this end was
+ * accepting, and can connect instead. */
 static bool worth_retry(const struct rxm_conn *conn, int err)
 {
 	if (err == FI_EPROTO || err == FI_ENOMEM)
@@ -109,7 +109,7 @@ static void conn_fail(struct rxm_conn *conn, int err, const char *why, bool for_
 	char text[FAB_ADDR_STRLEN];
 	bool again;
 
-	/* they may end it */
+	/* these may end the connection */
 	rxm_rx_last_words(conn);
 	if (conn->state == RXM_CONN_DOWN)
 		return;
@@ -139,8 +139,8 @@ void rxm_conn_broken(struct rxm_conn *conn, const char *what)
 	rxm_conn_fail(conn, FI_EPROTO, "the peer broke the protocol");
 }
 
-/* Make a connection with an enabled endpoint below (of info) and posted buffers. NULL, logged, with the error in
- * *err. */
+/* Make a connection: an enabled endpoint below, opened with info, and posted buffers. NULL on failure, which is logged;
+ * the error is in *err. */
 static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, int *err)
 {
 	struct rxm_ep *ep = peer->ep;
@@ -193,7 +193,7 @@ close_below:
 	fi_close(&conn->below->fid);
 free_conn:
 	RXM_WARN(FI_LOG_EP_CTRL, "%s of an endpoint below for a connection: %s\n", step, fi_strerror(-*err));
-	/* what it had posted may have completed already */
+	/* requests posted on the endpoint below may have completed already */
 	if (conn->below) {
 		conn->state = RXM_CONN_DOWN;
 		fab_list_add_tail(&ep->poller->gone, &conn->link);
@@ -235,9 +235,9 @@ static bool is_ext(uint8_t ext)
 	return (ext & ~RXM_EXT_COLL) == RXM_EXT;
 }
 
-/* ---- connections that we make ---- */
+/* ---- active side ---- */
 
-/* An info for an endpoint below, from our address to dest. NULL: no memory. */
+/* Make the info of an endpoint below, from this endpoint's address to dest. NULL: no memory. */
 static struct fi_info *info_below(const struct rxm_ep *ep, const union fab_any_addr *dest)
 {
 	struct fi_info *info = fi_dupinfo(ep->domain->below_info);
@@ -287,7 +287,7 @@ int rxm_conn_start(struct rxm_peer *peer)
 	return ret;
 }
 
-/* ---- connections that peers make ---- */
+/* ---- passive side ---- */
 
 static void conn_refuse(struct rxm_ep *ep, const struct fi_info *info, enum rxm_cm_reason reason)
 {
@@ -310,7 +310,7 @@ static int compare_addr(const union fab_sockaddr *a, const union fab_sockaddr *b
 /* The answer to a connection request. */
 enum verdict {
 	ACCEPT,
-	ACCEPT_INBOUND,			/* it is from ourselves */
+	ACCEPT_INBOUND,			/* the request came from this endpoint itself */
 	REFUSE,
 };
 
@@ -329,7 +329,7 @@ static enum verdict conn_decide(struct rxm_peer *peer, const union fab_sockaddr 
 		rxm_conn_end(conn, FI_ECONNABORTED, "the peer connects");
 		return ACCEPT;
 	}
-	/* another life of the peer: whoever was there before is gone */
+	/* the peer was restarted: the connection with its previous process is dead */
 	if (conn->peer_id != req->conn_id) {
 		rxm_conn_fail(conn, FI_ECONNRESET, "the peer has restarted");
 		return ACCEPT;
@@ -379,7 +379,7 @@ static void set_window(struct rxm_conn *conn, uint8_t ext, uint32_t rx_size)
 	conn->window = conn->ext ? RXM_WINDOW(fab_min(rx_size, UINT32_C(65536))) : 0;
 }
 
-/* 0; -FI_E*: the request has been refused, or is gone. */
+/* Accept a request. 0, or -FI_E* if the request was refused or has ended. */
 static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct rxm_cm_req *req, enum verdict verdict)
 {
 	const struct rxm_cm_rsp rsp = {
@@ -419,14 +419,14 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 		conn_refuse(ep, info, RXM_REJECT_REFUSED);
 		return;
 	}
-	/* by which of our addresses the peer knows us */
+	/* the local address to which the peer connected */
 	if (fab_addr_is_any(&own.sa) && info->src_addr && info->src_addrlen == fab_addr_len(&own.sa)) {
 		memcpy(&own, info->src_addr, info->src_addrlen);
 		fab_addr_set_port(&own.sa, fab_addr_port(&ep->addr.sa));
 	}
 	peer = rxm_peer_of(ep, &from);
 	verdict = peer ? conn_decide(peer, &own, &req) : REFUSE;
-	/* with its former life, one that nobody knows has been forgotten */
+	/* a peer in no address vector was freed together with the connection of its previous process */
 	peer = peer ? rxm_peer_of(ep, &from) : NULL;
 	if (!peer) {
 		conn_refuse(ep, info, RXM_REJECT_UNSPEC);
@@ -436,7 +436,7 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 		conn_refuse(ep, info, RXM_REJECT_ALREADY);
 	else
 		ret = accept_from(peer, info, &req, verdict);
-	/* our own attempt may have ended for its sake */
+	/* this end's own attempt may have been dropped in favour of the request */
 	if (ret)
 		rxm_peer_again(peer, -ret, CANNOT_ACCEPT);
 	else
@@ -445,7 +445,7 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 
 /* ---- events ---- */
 
-/* True if a connection that we accepted has ended before its FI_CONNECTED was read: the peer had given up. */
+/* True if an accepted connection ended before its FI_CONNECTED was read, because the peer had given up. */
 static bool over_already(const struct rxm_conn *conn)
 {
 	union fab_sockaddr addr;
@@ -473,8 +473,8 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
 		conn_up(conn);
 }
 
-/* No events can be read any more. Connections that are UP still end by errors of their posted receives. Those that are
- * being made end by their deadline. */
+/* Events can no longer be read. Connections that are UP still end, by errors of their posted receives. Connections that
+ * are being made end at their deadline. */
 static void lose_events(struct rxm_poller *poller)
 {
 	RXM_WARN(FI_LOG_EP_CTRL, "no memory for an event of a connection below: endpoints open no more connections; "
@@ -511,7 +511,7 @@ static void conn_failed(struct rxm_poller *poller)
 
 	if (fi_eq_readerr(poller->eq, &entry, 0) < 0)
 		return;
-	/* it stays in the queue: nothing can be read behind it */
+	/* this entry stays in the queue and blocks all entries after it */
 	if (entry.err == FI_EOVERRUN)
 		lose_events(poller);
 	if (!entry.fid || entry.fid->fclass != FI_CLASS_EP)

@@ -16,10 +16,10 @@
 #include "common/ops/ops.h"
 #include "common/trigger/trigger.h"
 
-#define TX_BELOW	256		/* operations below that a connection can have outstanding */
+#define TX_BELOW	256		/* operations that a connection can have outstanding below */
 #define KEY_TRIES	8
 
-/* ---- memory regions: what an application holds has the region below as its descriptor ---- */
+/* ---- memory regions: the application's descriptor is the region below ---- */
 
 static int mr_close(struct fid *fid)
 {
@@ -36,7 +36,7 @@ int rxm_reg(struct rxm_domain *domain, const void *buf, size_t len, uint64_t acc
 {
 	int ret = -FI_ENOKEY;
 
-	/* where keys are the application's to choose, ours must only not be one of those */
+	/* if applications choose keys, a key made here must only differ from all of theirs */
 	for (int i = 0; i < KEY_TRIES && ret == -FI_ENOKEY; i++)
 		ret = fi_mr_reg(domain->below, buf, len, access, 0, fab_random64() | 1ULL << 63, 0, mr, NULL);
 	return ret;
@@ -148,8 +148,8 @@ static const struct fab_domain_ops domain_tables = {
 	.lend = fab_lend,
 };
 
-/* Where one thread at a time has to do with the domain, so it is below: no lock of a thread of ours, of several
- * engines, or of registrations beside them. */
+/* The threading model for the domain below. If only one thread at a time uses this domain, this also holds below: there
+ * is no engine thread here, no second engine, and no lock for registrations. */
 static enum fi_threading threading_below(const struct fi_domain_attr *attr)
 {
 	bool alone = attr->threading == FI_THREAD_DOMAIN && attr->data_progress != FI_PROGRESS_AUTO &&
@@ -158,7 +158,7 @@ static enum fi_threading threading_below(const struct fi_domain_attr *attr)
 	return alone ? FI_THREAD_DOMAIN : FI_THREAD_SAFE;
 }
 
-/* Ask the provider below for what the domain is to stand on. */
+/* Find the info of the provider below with which the domain below is opened. */
 static int find_below(const char *below, const struct rxm_domain *domain, const struct fi_info *info,
 		      struct fi_info **found)
 {
@@ -203,7 +203,7 @@ static int domain_init(struct rxm_fabric *fabric, struct rxm_domain *domain, con
 	domain->mr_virt = domain->below_info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 	domain->has_dc = domain->patient = !strcmp(fabric->below_name, "tcp");
 	domain->own_keys = !(info->caps & (FI_RMA | FI_ATOMIC));
-	domain->base.mr_map.prov_key = false;	/* keys come from below */
+	domain->base.mr_map.prov_key = false;	/* the provider below chooses the keys */
 	domain->base.mr_map.virt_addr = domain->mr_virt;
 	pthread_mutex_init(&domain->lock, NULL);
 	fab_list_init(&domain->pollers);
@@ -272,7 +272,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain2 = domain2,
 };
 
-/* "tcp" of "tcp;ofi_rxm", in any order. False: there is no other layer, or more than one. */
+/* Get "tcp" from "tcp;ofi_rxm" (in any order). False: there is no other layer, or more than one. */
 static bool take_below_name(const char *name, char below[RXM_BELOW_NAME_MAX])
 {
 	const char *part = name;

@@ -101,7 +101,7 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 	return fab_recv_setopt(&rxm_ep_of(fid)->recv, optval, optlen);
 }
 
-/* What is not found has completed, or is beyond recall; its completion says how. */
+/* An operation that is not found has completed or can no longer be cancelled; its completion reports the result. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct rxm_ep *ep = rxm_ep_of(fid);
@@ -113,7 +113,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	return 0;
 }
 
-/* How many operations more can be posted (1.x). */
+/* The number of operations that can still be posted (API 1.x). */
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
 	struct rxm_ep *ep = rxm_ep_of(&fid->fid);
@@ -136,8 +136,8 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	return left;
 }
 
-/* Where it is to listen; NULL: anywhere. A GID that is left open is that of the domain's port, as nobody can connect to
- * none. 0 or -FI_EINVAL, logged. */
+/* Set the address to listen on; addr NULL: any. If the GID is unspecified, use the GID of the domain's port, since
+ * peers cannot connect to an unspecified GID. 0 or -FI_EINVAL, logged. */
 static int take_name(struct rxm_ep *ep, const struct fi_info *info, const void *addr, size_t addrlen)
 {
 	const struct fi_info *below = ep->domain->below_info;
@@ -205,7 +205,7 @@ void rxm_ep_lost(struct rxm_ep *ep, int err)
 	flush_receives(ep, err);
 }
 
-/* Let what has been taken leave, for a while. */
+/* Give queued operations limited time to complete. */
 static void flush(struct rxm_ep *ep)
 {
 	uint64_t deadline_ns = fab_now_ns() + FLUSH_MS * 1000000ULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo(): an FI_EP_RDM entry for each FI_EP_MSG entry of the providers that rxm supports below. It finds those by
- * an inner fi_getinfo(), for which the core logs nothing.
+ * fi_getinfo(): an FI_EP_RDM entry for each FI_EP_MSG entry of the supported providers below. An inner fi_getinfo()
+ * finds these entries; the core logs nothing for it.
  */
 #include "rxm/rxm.h"
 
@@ -15,8 +15,8 @@
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_TRIGGER | FI_COLLECTIVE)
 #define SECONDARY_CAPS	(FI_MULTI_RECV | FI_SOURCE | FI_TRIGGER | FI_LOCAL_COMM | FI_REMOTE_COMM)
-/* Messages and atomics are dealt with in order at the target. A remote access by the provider below may be over
- * before an atomic that was issued earlier, so each keeps order among its own kind. */
+/* The target processes messages and atomics in order. A remote access by the provider below may complete before an
+ * atomic that was issued earlier. So order is kept within each of these two groups only. */
 #define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | \
 			 FI_ORDER_ATOMIC_WAW)
 #define BELOW_ORDER	(FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_SAW)
@@ -24,7 +24,8 @@
 			 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE)
 #define MR_BASIC_BITS	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* Providers to be over, in the order of the answer, and the FI_MR_* that an application must live with there. */
+/* The supported providers below, in the order of the result, and the FI_MR_* bits that an application must accept with
+ * each. */
 static const struct {
 	const char *name;
 	uint64_t mr_mode;
@@ -142,9 +143,10 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 	return NULL;
 }
 
-/* Is an entry of the provider below one to stand on, behind those in `before`? Not another layer or another type; and,
- * where no domain is asked for by name, only the protocol that comes first on its fabric: who spreads its processes
- * over the entries of an answer, as Open MPI does, would give some RC and some XRC, which do not reach each other. */
+/* True if an entry of the provider below can be used, given the entries in `before`. Not if it is another layer or
+ * another endpoint type. Without a domain name in the hints, only the first protocol of each fabric is used: a program
+ * that spreads its processes over all entries, as Open MPI does, would otherwise use RC in some and XRC in others,
+ * which cannot connect to each other. */
 static bool info_suits(const struct fi_info *info, const char *below, const struct fi_info *hints,
 		  const struct fi_info *before)
 {
@@ -157,7 +159,7 @@ static bool info_suits(const struct fi_info *info, const char *below, const stru
 	return !before || before->ep_attr->protocol == info->ep_attr->protocol;
 }
 
-/* Have the entries more than one protocol? */
+/* True if the entries have more than one protocol. */
 static bool has_protocols(const struct fi_info *list)
 {
 	const struct fi_info *info = list;
@@ -167,7 +169,7 @@ static bool has_protocols(const struct fi_info *list)
 	return info;
 }
 
-/* Take out those that do not suit. */
+/* Remove the entries that cannot be used. */
 static void sift(struct fi_info **list, const char *below, const struct fi_info *hints)
 {
 	struct fi_info *rest = *list, **end = list, *info;
@@ -186,7 +188,7 @@ static void sift(struct fi_info **list, const char *below, const struct fi_info 
 	}
 }
 
-/* The entries of the provider below, as ours, added to the end of a list. 0, also if there are none; -FI_ENOMEM. */
+/* Append entries made from those of the provider below to a list. 0, also if there are none; or -FI_ENOMEM. */
 static int add_over(const char *below, const char *node, const char *service, uint64_t flags,
 		    const struct fi_info *hints, struct fi_info ***end, size_t *cnt)
 {
@@ -238,7 +240,7 @@ static int match(uint32_t version, const struct fi_info *hints, const struct fi_
 	return ret;
 }
 
-/* May something over this provider be meant? The core has the last word about names: this only saves asking. */
+/* True if the hints may ask for rxm over this provider. The core checks names in the end; this only saves calls. */
 static bool may_be_meant(const struct fi_info *hints, const char *below)
 {
 	const char *name = hints && hints->fabric_attr ? hints->fabric_attr->prov_name : NULL;
@@ -256,7 +258,7 @@ static int refuse_type(uint32_t type)
 	return -FI_ENODATA;
 }
 
-/* None of those that were meant has anything to stand on. */
+/* Report that no requested provider below has an entry that can be used. */
 static int refuse_below(const struct fi_info *hints)
 {
 	for (size_t i = 0; i < fab_countof(cores); i++) {

@@ -50,7 +50,7 @@ void rxm_kept_free(struct rxm_kept *kept)
 		rxm_credit_give(conn, RXM_ASKS);
 }
 
-/* A receive has taken the message, or the application has discarded it: free it and tell the sender. */
+/* The message was taken by a receive or discarded by the application: free it, and tell the sender. */
 static void kept_end(struct rxm_kept *kept)
 {
 	struct rxm_conn *conn = kept->conn;
@@ -71,7 +71,7 @@ bool rxm_kept_take(struct fab_recv *recv, struct fab_kept *base)
 	struct rxm_rndv rndv;
 
 	if (kept->part) {
-		/* its rest goes there at once */
+		/* later segments go directly to the receive */
 		fab_into_copy(into, 0, kept->data, kept->have);
 		kept->part->into = *into;
 		kept->part->kept = NULL;
@@ -159,7 +159,7 @@ void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)
 		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
 
 		if (kept->rndv) {
-			/* what it announces went with its sender */
+			/* the announced bytes were lost with the sender */
 			fab_kept_unlink(&ep->recv, &kept->base);
 			rxm_kept_free(kept);
 			continue;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- in one packet ---- */
+/* ---- messages in one packet ---- */
 
 static struct fab_msg msg_of(const struct rxm_in *in)
 {
@@ -45,7 +45,7 @@ void rxm_rx_finish(struct rxm_ep *ep, const struct fab_into *into, const struct 
 	fab_rx_finish_with(&ep->recv, &ep->base, into, msg, fail, &rxm_recv_ops);
 }
 
-/* A whole message: to its receive, or kept. False: no memory. */
+/* Deliver a complete message to its receive, or keep it. False: no memory. */
 static inline __attribute__((always_inline))
 bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
 {
@@ -146,7 +146,7 @@ void rxm_msg_rndv(struct rxm_in *in)
 	memcpy(in->kept->data, &rndv, sizeof(rndv));
 }
 
-/* ---- segments ---- */
+/* ---- messages in segments ---- */
 
 void rxm_part_free(struct rxm_part *part)
 {

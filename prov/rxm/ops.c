@@ -6,7 +6,7 @@
 #include "common/ops/ops.h"
 #include "rxm/rxm.h"
 
-/* What programs add that says nothing new about a call; levels of completion are the endpoint's business. */
+/* Flags that programs may pass although they add nothing to a call. The endpoint handles completion levels. */
 #define ANY_FLAGS	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_MORE | \
 			 FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
 			 FI_MATCH_COMPLETE | FI_TRIGGER)

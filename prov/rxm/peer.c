@@ -14,10 +14,10 @@
 #include "base/clock.h"
 
 #define MS		1000000ULL	/* ns */
-#define YOUNG_MAX	64		/* attempts to connect */
-#define AGAIN_MS	5		/* first pause before another try; the next are longer */
+#define YOUNG_MAX	64		/* connections being made at the same time */
+#define AGAIN_MS	5		/* first delay before a retry; later delays are longer */
 #define AGAIN_MAX_MS	200
-#define AGAIN_LIMIT_MS	60000		/* from the first failure on, unless FI_OFI_RXM_CONNECT_TIMEOUT is less */
+#define AGAIN_LIMIT_MS	60000		/* total time for retries, unless FI_OFI_RXM_CONNECT_TIMEOUT is less */
 
 static struct rxm_peer *rxm_peer_find(struct rxm_ep *ep, const union fab_sockaddr *addr)
 {
@@ -62,19 +62,19 @@ static void peer_give_up(struct rxm_peer *peer, int err, const char *why)
 	rxm_coll_lost(peer, err);
 }
 
-/* Does an operation want a connection? */
+/* True if an operation needs a connection. */
 static bool ops_want(const struct rxm_peer *peer)
 {
 	return !fab_list_empty(&peer->txq) || peer->asked;
 }
 
-/* Is there something to connect for? */
+/* True if an operation or a collective needs a connection. */
 static bool peer_is_wanted(const struct rxm_peer *peer)
 {
 	return ops_want(peer) || rxm_coll_waits(peer);
 }
 
-/* Its turn has come. 0, or -FI_E*: it fails, and is held off. */
+/* Start connecting to a peer. On failure, returns -FI_E* and starts the hold-off. */
 static int rxm_peer_start(struct rxm_peer *peer)
 {
 	int ret = rxm_conn_start(peer);
@@ -121,7 +121,7 @@ static void retry_fire(struct fab_timer *timer)
 void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 {
 	unsigned ms = fab_min((unsigned) AGAIN_MS << fab_min(peer->tries, 8u), (unsigned) AGAIN_MAX_MS);
-	/* two that refuse each other must not go on in step */
+	/* random, so that two peers that refuse each other do not retry at the same times */
 	uint64_t now = fab_now_ns(), when_ns = now + ms * MS + fab_random64() % (ms * MS);
 
 	if (peer->conn || !peer_is_wanted(peer)) {
@@ -214,7 +214,7 @@ int rxm_peer_add(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
 	return 0;
 }
 
-/* ---- calls of the address vector ---- */
+/* ---- callbacks of the address vector ---- */
 
 static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
@@ -266,7 +266,7 @@ static bool lose_peer(struct fab_entry *entry, void *err)
 	const char *why = "the completion queue below has failed";
 	fi_addr_t fi_addr = peer->fi_addr;
 
-	peer->fi_addr = 0;	/* it stays until we are done with it */
+	peer->fi_addr = 0;	/* keep the peer until this function is done with it */
 	if (peer->conn)
 		rxm_conn_fail(peer->conn, *(const int *) err, why);
 	if (peer->inbound)
@@ -285,7 +285,7 @@ static void close_peer(struct fab_entry *entry)
 {
 	struct rxm_peer *peer = fab_container(entry, struct rxm_peer, entry);
 
-	peer->fi_addr = 0;	/* it stays until we are done with it */
+	peer->fi_addr = 0;	/* keep the peer until this function is done with it */
 	if (peer->conn)
 		rxm_conn_end(peer->conn, FI_ECANCELED, "the endpoint is closed");
 	if (peer->inbound)

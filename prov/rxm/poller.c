@@ -27,16 +27,16 @@
 #include "base/clock.h"
 
 #define BATCH		16
-#define PASS_MAX	64		/* batches of completions that one pass reads at most */
-#define EVENTS_MAX	16		/* events that one pass reads at most: requests must not delay completions */
-#define CLOCK_EVERY	4		/* passes between two readings of the clock, to see whether ... */
-#define EVENTS_NS	1000000		/* ... this time has passed since events were read last */
-#define LOOK_MS		10		/* between polls for threads that sleep, where there are no descriptors */
+#define PASS_MAX	64		/* limit of completion batches per pass */
+#define EVENTS_MAX	16		/* limit of events per pass: requests must not delay completions */
+#define CLOCK_EVERY	4		/* passes between clock readings, which check whether ... */
+#define EVENTS_NS	1000000		/* ... this time has passed since the event queue was read */
+#define LOOK_MS		10		/* poll interval for sleeping threads without descriptors */
 
 static bool read_cq(struct rxm_poller *poller);
 
-/* Read up to `most` events. A connection that ends stops this until the completion queue has been read: here, or by the
- * read_cq() that this was called from. */
+/* Read up to `most` events. If a connection ends, stop until the completion queue has been read, here or by the
+ * read_cq() that called this. */
 static bool take_events(struct rxm_poller *poller, int most)
 {
 	int cnt = 0;
@@ -60,7 +60,7 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged
 	struct rxm_ctx *ctx = entry->op_context;
 	struct rxm_rx *rx;
 
-	/* of a write of a peer that puts its data into our queue below */
+	/* a remote write whose CQ data the provider below reports in its completion queue */
 	if (entry->flags & FI_REMOTE_WRITE) {
 		rxm_rx_remote_write(poller, ctx, entry->data, entry->len);
 		return;
@@ -70,7 +70,7 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged
 		return;
 	}
 	rx = fab_container(ctx, struct rxm_rx, ctx);
-	/* its end of the handshake may not have been looked at, or, on a network, come behind what it announces */
+	/* the event that ends the handshake may be unread or, on a network, arrive after this message */
 	if (being_made(rx->conn))
 		take_events(poller, INT_MAX);
 	if (entry->flags & FI_TAGGED)
@@ -96,7 +96,7 @@ static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err,
 {
 	char text[RXM_WHY];
 
-	/* the device of a peer that has closed does not answer either: if it has said so, all ends with that */
+	/* this error also occurs if the peer has closed; if its event has arrived, it is the reason to report */
 	if (err == FI_EHOSTUNREACH)
 		take_events(poller, INT_MAX);
 	if (!tx->gone && tx->conn && tx->conn == poller->ending) {
@@ -117,7 +117,7 @@ static void take_error(struct rxm_poller *poller)
 	struct rxm_ctx *ctx;
 	struct rxm_conn *conn;
 
-	/* an entry that cannot be read, or stays in the queue as this one does: nothing can be read behind it */
+	/* if the entry cannot be read, or stays in the queue as an overrun does, it blocks all entries after it */
 	if (fi_cq_readerr(poller->cq, &entry, 0) != 1 || entry.err == FI_EOVERRUN) {
 		lose(poller, FI_EOVERRUN);
 		return;
@@ -136,15 +136,15 @@ static void take_error(struct rxm_poller *poller)
 	if (entry.err == FI_ETRUNC)
 		rxm_conn_broken(conn, "a packet longer than its buffer");
 	else
-		take_events(poller, INT_MAX);	/* which says why, or will */
+		take_events(poller, INT_MAX);	/* an event has the reason now or later */
 	if (conn->state == RXM_CONN_DOWN || conn == poller->ending)
 		return;
 	snprintf(why, sizeof(why), "the connection was lost: %s", said);
 	rxm_conn_fail(conn, entry.err == FI_ECANCELED ? FI_ECONNRESET : entry.err, why);
 }
 
-/* True if a read of cnt entries has emptied the queue, and nothing needs another read that finds it empty: neither a
- * connection that ends, nor a thread that sleeps, whose descriptor is readable until then. */
+/* True if a read of cnt entries has emptied the queue, and no read that finds it empty is needed. Such a read is needed
+ * while a connection ends, and while a thread sleeps, whose descriptor stays readable until then. */
 static bool is_all(const struct rxm_poller *poller, ssize_t cnt)
 {
 	return cnt >= 0 && cnt < BATCH && !poller->ending && !poller->wakes && fab_list_empty(&poller->gone);
@@ -220,7 +220,7 @@ static void eq_ready(struct fab_source *src, uint32_t events)
 	take_events(fab_container(src, struct rxm_poller, eq_src), EVENTS_MAX);
 }
 
-/* ---- sleepers ---- */
+/* ---- sleeping threads ---- */
 
 /* Add the descriptor of a queue to the engine. A queue that has failed is not read any more, so its descriptor is added
  * without EPOLLIN: it stays readable, and must wake nobody. */
@@ -252,8 +252,8 @@ static void look_fire(struct fab_timer *timer)
 	rxm_poller_run(fab_container(timer, struct rxm_poller, look));
 }
 
-/* A pass while a thread sleeps, or is about to: process what there is, and make sure that the provider below signals
- * its descriptors from now on. True if there was anything. */
+/* A pass while a thread sleeps or is about to: process all completions and events, and make sure that the provider
+ * below signals its descriptors from now on. True if there was any. */
 static bool poll_for_sleepers(struct rxm_poller *poller)
 {
 	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
@@ -314,7 +314,7 @@ void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms)
 	run_stuck(poller);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static int open_queues(struct rxm_domain *domain, struct rxm_poller *poller)
 {
@@ -341,7 +341,7 @@ static void rxm_poller_start(struct rxm_poller *poller, bool over_device)
 	fab_list_add_tail(&poller->engine->polls, &poller->fn.link);
 	if (!over_device)
 		wake_sleepers(poller);
-	poll_below(&poller->fn);	/* somebody, such as the engine's thread, may be asleep already */
+	poll_below(&poller->fn);	/* a thread, such as the engine's own, may be asleep already */
 	fab_engine_unlock(poller->engine);
 }
 

@@ -72,7 +72,7 @@ static const struct fab_param params[] = {
 	{ "rescan", FI_PARAM_BOOL, NULL, 0, 0, "each call of fi_getinfo looks up the interfaces" },
 };
 
-/* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */
+/* Called once in a process: by the registry if built in; a DSO exports it as fi_prov_ini(). */
 struct fi_provider *fab_rxm_prov_ini(void);
 
 struct fi_provider *fab_rxm_prov_ini(void)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Let the local side of it be where the provider below can use it after the call. */
+/* Prepare the local buffers so that the provider below can use them after the call. */
 static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 {
 	if (!(op->flags & FI_INJECT))
@@ -26,7 +26,7 @@ static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 	return 0;
 }
 
-/* The packet behind a write, with which the operation ends. */
+/* Make the packet after a write, which completes the operation. */
 static int make_written(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 {
 	struct rxm_tx *then;

@@ -18,13 +18,13 @@
 
 /* ---- sender ---- */
 
-/* Where the provider below is to find what is at base. */
+/* The remote address of base for the provider below. */
 static uint64_t remote_addr(const struct rxm_domain *domain, const void *base)
 {
 	return domain->mr_virt ? (uintptr_t) base : 0;
 }
 
-/* Register what iov describes for access by the peer, and say so in rndv. */
+/* Register the buffers in iov for access by the peer, and describe them in rndv. */
 static int offer(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, uint32_t cnt, uint64_t access,
 		 struct rxm_rndv *rndv)
 {
@@ -97,7 +97,7 @@ void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id, int 
 	struct rxm_tx *tx;
 
 	if (err && !conn->ext) {
-		/* its answers have no room for that: what it waits for ends with the connection */
+		/* the answer has no field for an error: end the connection, which completes the peer's operation */
 		rxm_conn_fail(conn, err, "a transfer of the peer failed here, and its library has no other way to "
 			      "report that");
 		return;
@@ -130,7 +130,7 @@ static void written(struct rxm_tx *tx, int err, const char *text)
 		rxm_answer(conn, RXM_RNDV_WDONE, theirs, err);
 }
 
-/* Take over what a packet says of memory there; false: nonsense. */
+/* Copy the description of the peer's memory from a packet. False: it is invalid. */
 static bool read_rndv(struct rxm_tx *tx, const struct rxm_rndv *rndv, uint64_t len)
 {
 	tx->rma_cnt = 0;
@@ -204,7 +204,7 @@ static void received(struct rxm_tx *tx, int err, const char *text)
 		rxm_answer(conn, RXM_RNDV_DONE, msg_id, err);
 }
 
-/* The room that was taken, as a vector. */
+/* Make an iov of the buffers of a matched receive. */
 static uint32_t into_iov(const struct fab_into *into, struct iovec *iov, void **desc)
 {
 	size_t left = into->take;

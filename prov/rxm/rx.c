@@ -31,14 +31,14 @@ void rxm_rx_repost(struct rxm_rx *rx)
 	if (conn->state == RXM_CONN_DOWN)
 		return;
 	ret = post(rx);
-	/* it has ended below, which its event says when all that came before has been taken */
+	/* the connection below has ended; its event is handled after all earlier messages */
 	if (ret == -FI_ENOTCONN || ret == -FI_EOPBADSTATE)
 		return;
 	if (ret)
 		rxm_conn_fail(conn, -ret, "a packet buffer cannot be posted again");
 }
 
-/* Not while too many answers wait: the next request would add one. */
+/* Post a buffer again, unless too many answers are queued: the next request would add another. */
 static inline void repost_or_hold(struct rxm_rx *rx)
 {
 	if (!rx->conn->ext && rx->conn->ctl_cnt >= RXM_CTL_MAX)
@@ -86,9 +86,9 @@ void rxm_credit_give(struct rxm_conn *conn, enum rxm_load load)
 		rxm_answer(conn, RXM_CREDIT, 0, 0);
 }
 
-/* ---- answers and notes ---- */
+/* ---- answers and control packets ---- */
 
-/* An errno of the peer; none that we know is another one. */
+/* Convert an error number of the peer. Invalid numbers become FI_EIO. */
 int rxm_wire_err(uint64_t status)
 {
 	return status > 0 && status < 4096 ? (int) status : status ? FI_EIO : 0;
@@ -105,7 +105,7 @@ static void take_answer(struct rxm_in *in, uint64_t bit)
 		rxm_tx_told(tx, err);
 }
 
-/* The peer has been told that there are as many buffers. */
+/* Add credit that the peer has returned. False: it is more than was spent. */
 static bool take_credit(struct rxm_conn *conn, uint64_t said)
 {
 	const uint32_t cnt[RXM_LOADS] = { [RXM_ASKS] = (uint32_t) said, [RXM_ANSWERS] = (uint32_t) (said >> 32) };
@@ -120,7 +120,7 @@ static bool take_credit(struct rxm_conn *conn, uint64_t said)
 	return true;
 }
 
-/* The peer has spent credit on a packet. False: which it did not have. */
+/* Count a packet against the peer's credit. False: the peer had no credit left. */
 static bool spends(struct rxm_conn *conn, enum rxm_load load)
 {
 	if (!conn->ext || load == RXM_FREE || ++conn->credit[load].unpaid <= RXM_WINDOW(conn->rx_cnt))
@@ -129,7 +129,7 @@ static bool spends(struct rxm_conn *conn, enum rxm_load load)
 	return false;
 }
 
-/* Has the write of which a packet tells been carried out? Where the packet cannot know: if it was in order. */
+/* True if the write before a packet was carried out. If the packet cannot tell, check whether the write was valid. */
 static bool was_written(const struct rxm_ep *ep, const struct rxm_pkt *pkt)
 {
 	struct iovec iov[FAB_MR_IOV_LIMIT];
@@ -191,7 +191,7 @@ static enum rxm_load dispatch(struct rxm_in *in)
 	}
 }
 
-/* Is it one? Takes the credit that comes with it. */
+/* Check that a packet is valid, and take the credit in it. */
 static bool check_packet(struct rxm_conn *conn, const struct rxm_rx *rx)
 {
 	bool is_short = rx->len < sizeof(*rx->pkt);
@@ -219,7 +219,7 @@ static void take_packet(struct rxm_rx *rx)
 	if (conn->state == RXM_CONN_DOWN || !spends(conn, load))
 		return;
 	too_much = in.kept && (conn->kept_len > RXM_KEEP_MAX || conn->kept_cnt > RXM_KEEP_CNT);
-	/* one message is enough to answer for: that of several segments for its last */
+	/* a message holds back the credit of one packet; of several segments, that of the last */
 	if (too_much && conn->ext && !in.kept->no_credit) {
 		in.kept->no_credit = true;
 		load = RXM_FREE;
@@ -243,7 +243,7 @@ void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len)
 	fab_ep_complete(&ep->base, FAB_OP_REMOTE_WRITE, &comp, ep->base.bound.rx_cq);
 }
 
-/* What has come, in order, as long as the connection is in this state. */
+/* Process the packets that have arrived, in order, while the connection is in this state. */
 static void take_arrived(struct rxm_conn *conn, enum rxm_conn_state state)
 {
 	struct rxm_rx *rx;
@@ -288,7 +288,8 @@ void rxm_rx_bare(struct rxm_rx *rx, const struct fi_cq_tagged_entry *entry)
 	rxm_rx_packet(rx, entry->len);
 }
 
-/* Whose completion queue a write goes to that may have been to any endpoint; NULL: theirs are different ones. */
+/* Get the endpoint whose completion queue gets the data of a write, when the write does not name the endpoint. NULL:
+ * the endpoints use different completion queues. */
 static struct rxm_ep *any_target(const struct rxm_poller *poller)
 {
 	struct rxm_ep *found = NULL;
@@ -309,7 +310,7 @@ void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_
 	struct rxm_ep *ep;
 	struct rxm_rx *rx;
 
-	/* of some providers the data takes a receive, which says whose it is; of others nobody does */
+	/* with some providers the data consumes a receive, which names the endpoint; with others nothing does */
 	if (!ctx || ctx->kind != RXM_CTX_RX) {
 		ep = any_target(poller);
 		if (ep)

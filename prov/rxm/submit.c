@@ -13,7 +13,7 @@
 #include <string.h>
 #include "common/trigger/trigger.h"
 
-#define INLINE static inline __attribute__((always_inline))	/* parts of rxm_submit(), which every message takes */
+#define INLINE static inline __attribute__((always_inline))	/* parts of rxm_submit() on the path of every message */
 
 INLINE void app_fill(struct rxm_tx *tx, const struct fab_op *op, size_t len)
 {
@@ -61,7 +61,7 @@ enum rxm_op rxm_op_of(const struct fab_op *op)
 	return op->code == FAB_OP_SEND ? RXM_OP_MSG : op->code == FAB_OP_TSEND ? RXM_OP_TAGGED : RXM_OP_COLL;
 }
 
-/* Bytes [at, at + len) of iov. */
+/* Copy bytes [at, at + len) of iov. */
 void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len)
 {
 	for (; len; iov++) {
@@ -79,7 +79,7 @@ void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len)
 	}
 }
 
-/* All of iov, which most of the time is one piece. */
+/* Copy all of iov, which usually has one entry. */
 INLINE void gather_all(uint8_t *to, const struct iovec *iov, uint32_t cnt, size_t len)
 {
 	if (__builtin_expect(cnt == 1 && len, 1))
@@ -108,7 +108,8 @@ INLINE int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 	return 0;
 }
 
-/* A message in segments: all entries at once, since they have to follow each other. The last is the operation. */
+/* Queue a message in segments. All entries are queued at once, since they must be consecutive. The last entry completes
+ * the operation. */
 static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_peer *peer)
 {
 	size_t most = fab_min(rxm_params.buffer_size, (size_t) UINT16_MAX), at;
@@ -159,9 +160,9 @@ INLINE int make_send(struct rxm_ep *ep, const struct fab_op *op, size_t len, str
 	return ret;
 }
 
-/* check: in order, but ... */
-#define TX_WAITS	1	/* a counter is to trigger it */
-#define TX_NOW		2	/* it may not be queued: it is injected, and nobody has to call again to hear of it */
+/* results of check(): the arguments are valid, but ... */
+#define TX_WAITS	1	/* a counter triggers the operation */
+#define TX_NOW		2	/* it must not be queued: it is injected, and has no completion */
 
 INLINE int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
@@ -172,7 +173,7 @@ INLINE int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t le
 	return -FI_EMSGSIZE;
 }
 
-/* 0, TX_WAITS, TX_NOW, -FI_E*. */
+/* Check an operation. 0, TX_WAITS, TX_NOW, -FI_E*. */
 INLINE int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
 	int ret;
@@ -198,13 +199,14 @@ INLINE int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 	return op->accepted || fab_ep_tx_wants_comp(&ep->base, op) ? 0 : TX_NOW;
 }
 
-/* Upstream over tcp announces what is longer than a packet, and so do we until we know that the peer is one of ours. */
+/* True if the peer accepts segments. Over tcp, upstream announces all messages longer than a packet; this end does the
+ * same until the peer is known to be of this library. */
 static bool takes_segments(const struct rxm_peer *peer)
 {
 	return peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext;
 }
 
-/* An operation in one entry. */
+/* Make the entry of an operation. */
 INLINE int make(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **tx)
 {
 	switch (op->code) {
@@ -227,14 +229,14 @@ INLINE int find_peer(struct rxm_ep *ep, const struct fab_op *op, struct rxm_peer
 	return ret ? ret : rxm_peer_want(*peer);
 }
 
-/* Whoever only sends would not see that there is credit again. */
+/* Read returned credit: an application that only sends would not see it otherwise. */
 INLINE void look_for_credit(struct rxm_ep *ep, const struct rxm_peer *peer)
 {
 	if (peer->conn && peer->conn->state == RXM_CONN_UP && peer->conn->ext && !peer->conn->credit[RXM_ASKS].left)
 		rxm_poller_run(ep->poller);
 }
 
-/* One that leaves now, or is refused. */
+/* Submit an operation that must be sent now or be refused. */
 static __attribute__((noinline))
 int submit_now(struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
@@ -295,7 +297,7 @@ ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 
 	fab_engine_enter(engine);
 	ret = submit_locked(ep, op);
-	/* whoever only sends makes progress otherwise never: room comes with completions */
+	/* an application that only sends never makes progress otherwise, and completions free room */
 	if (ret == -FI_EAGAIN) {
 		fab_engine_run(engine);
 		ret = rxm_submit_locked(&ep->base, op);

@@ -17,9 +17,9 @@
 
 #include <string.h>
 
-/* Parts of rxm_tx_submit(), which every message takes. */
+/* Parts of rxm_tx_submit() on the path of every message. */
 #define INLINE static inline __attribute__((always_inline))
-#define SLOT_BITS	16		/* of a number for requests; the rest counts the uses of the slot */
+#define SLOT_BITS	16		/* slot bits of a request number; the other bits count the uses of the slot */
 
 /* ---- entries ---- */
 
@@ -91,7 +91,7 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 	return 0;
 }
 
-/* ---- the end ---- */
+/* ---- completion ---- */
 
 static uint64_t slot_id(const struct rxm_tx *tx)
 {
@@ -110,7 +110,7 @@ static void slot_free(struct rxm_tx *tx)
 	conn->asked_free = tx->slot + 1;
 }
 
-/* It is over; nobody else has it. What was to follow does not. */
+/* Complete an entry that is in no queue. Entries that were to follow it are not sent. */
 INLINE void tell(struct rxm_tx *tx, int err, const char *text)
 {
 	for (; tx; tx = tx->then) {
@@ -130,7 +130,7 @@ INLINE void finish(struct rxm_tx *tx, int err, const char *text)
 	rxm_tx_free(ep, tx);
 }
 
-/* To the hook, or as an error. */
+/* Complete an entry that has a hook or has failed. */
 static __attribute__((noinline))
 void tell_rare(struct rxm_tx *tx, const struct fab_comp *comp, const struct fab_cq_fail *fail)
 {
@@ -174,7 +174,7 @@ static void enqueue(struct rxm_conn *conn, struct rxm_tx *tx, bool first)
 		fab_list_add_tail(queue, &tx->link);
 }
 
-/* What the peer has said of it, as a text; NULL: that it is done. */
+/* A text for the peer's error, or NULL if the peer reported success. */
 static const char *refusal(const struct rxm_tx *tx, int err, char text[RXM_WHY])
 {
 	if (!err)
@@ -183,7 +183,7 @@ static const char *refusal(const struct rxm_tx *tx, int err, char text[RXM_WHY])
 	return text;
 }
 
-/* The provider below is done with it, and it has ended well there. */
+/* The provider below has completed an entry without error. */
 static void below_succeeded(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	struct rxm_tx *then = tx->then;
@@ -267,7 +267,7 @@ void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text)
 {
 	struct fab_list *link, *next;
 
-	/* completions of these may be in the queue below: their memory stays until that has been read */
+	/* the queue below may hold completions of these: keep their memory until it has been read */
 	fab_list_for_each_safe(&conn->flying, link, next) {
 		struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
 
@@ -280,11 +280,11 @@ void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text)
 	rxm_tx_fail_list(&conn->txq, err, text);
 }
 
-/* Which operation is meant: context and hooked. */
+/* Identifies an operation by context and hooked. */
 struct which {
 	void *context;
 	bool hooked;
-	uint64_t tag;			/* out */
+	uint64_t tag;			/* set if the operation was found */
 };
 
 static bool tx_is_meant(const struct rxm_tx *tx, const struct which *which)
@@ -292,7 +292,7 @@ static bool tx_is_meant(const struct rxm_tx *tx, const struct which *which)
 	return tx->app && tx->hooked == which->hooked && tx->context == which->context;
 }
 
-/* Segments stay: those before the last may have left. */
+/* Cancel an operation in a list. Segments are not cancelled: those before the last may have been sent. */
 static bool cancel_in(struct fab_list *list, const struct which *which)
 {
 	struct fab_list *link;
@@ -390,7 +390,7 @@ static bool tx_slot_take(struct rxm_tx *tx)
 	return true;
 }
 
-/* A packet and what follows it where it is. */
+/* Post a packet together with data in the application's buffers. */
 static int post_gathered(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	struct iovec iov[1 + RXM_IOV_LIMIT] = { { &tx->buf->pkt, tx->pkt_len } };
@@ -404,7 +404,7 @@ static int post_gathered(struct rxm_conn *conn, struct rxm_tx *tx)
 	return (int) fi_sendmsg(conn->below, &msg, FI_COMPLETION);
 }
 
-/* The peer learns with this packet what has been taken of its own. */
+/* The credit that this packet returns to the peer. */
 static uint64_t say_credit(const struct rxm_conn *conn)
 {
 	return (uint64_t) conn->credit[RXM_ANSWERS].owed << 32 | conn->credit[RXM_ASKS].owed;
@@ -426,7 +426,7 @@ INLINE int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
 	if (tx->has_slot) {
 		uint64_t id = slot_id(tx);
 
-		/* the answer to a request that has a number of its own says ours beside that */
+		/* this packet answers a request, whose number it has already; its own number is in another field */
 		if (pkt->ctrl.type == RXM_RNDV_WR)
 			pkt->ctrl.ctrl_data = id;
 		else
@@ -441,7 +441,7 @@ INLINE int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
 	return ret;
 }
 
-/* Cut [at, at + len) out of vec. */
+/* Get bytes [at, at + len) of the entry's iov. */
 static uint32_t slice(struct iovec *iov, void **desc, const struct rxm_tx *tx, size_t at, size_t len)
 {
 	uint32_t cnt = 0;
@@ -462,7 +462,7 @@ static uint32_t slice(struct iovec *iov, void **desc, const struct rxm_tx *tx, s
 	return cnt;
 }
 
-/* All of it, or with parts the next one. */
+/* Post an RMA operation; if it has several parts, post the next part. */
 static int post_rma(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	struct iovec iov[RXM_IOV_LIMIT];
@@ -486,8 +486,8 @@ static int post_rma(struct rxm_conn *conn, struct rxm_tx *tx)
 		      fi_writemsg(conn->below, &msg, FI_COMPLETION | tx->below_flags));
 }
 
-/* The data of a remote write goes in a packet of its own behind it; to an end that does not know that, with the
- * write. */
+/* Decide how the CQ data of a remote write is sent: in a packet of its own after the write, or with the write if the
+ * peer does not know such packets. */
 static void decide_data(struct rxm_tx *tx)
 {
 	struct rxm_tx *then = tx->then;
@@ -507,7 +507,7 @@ static void decide_data(struct rxm_tx *tx)
 	rxm_tx_free(tx->ep, then);
 }
 
-/* What depends on a peer that is not one of ours, and was left open until there is a connection. 0 or -FI_E*. */
+/* Decide what depends on whether the peer is of this library, which was unknown before the connection. 0 or -FI_E*. */
 static int tx_decide(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	if (tx->what != RXM_TX_PACKET)
@@ -517,7 +517,7 @@ static int tx_decide(struct rxm_conn *conn, struct rxm_tx *tx)
 	return 0;
 }
 
-/* The provider below takes no more: it goes first when that has room again. */
+/* The provider below has no room: put the entry first in its queue. */
 static void wait_below(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	enqueue(conn, tx, true);
@@ -525,7 +525,8 @@ static void wait_below(struct rxm_conn *conn, struct rxm_tx *tx)
 	fab_list_add_tail(&conn->ep->poller->stuck, &conn->stuck);
 }
 
-/* Post what is in no queue. True: it has left, or has ended. False: not now, and it is first in its queue. */
+/* Post an entry that is in no queue. True: it was posted, or has completed. False: it cannot be posted now, and is
+ * first in its queue. */
 INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	int ret = 0;
@@ -557,7 +558,7 @@ INLINE bool pays(const struct rxm_conn *conn, const struct rxm_tx *tx, enum rxm_
 	return conn->ext && load != RXM_FREE && tx->what == RXM_TX_PACKET;
 }
 
-/* The same of what may cost credit of the peer's, of which there is enough. */
+/* Like post(), for an entry that may need credit. The caller has checked that there is enough. */
 INLINE bool pay_and_post(struct rxm_conn *conn, struct rxm_tx *tx, enum rxm_load load)
 {
 	if (!pays(conn, tx, load))
@@ -569,7 +570,7 @@ INLINE bool pay_and_post(struct rxm_conn *conn, struct rxm_tx *tx, enum rxm_load
 	return false;
 }
 
-/* Post what can go of a queue, whose packets have this load. */
+/* Post as many entries of a queue as possible; its packets have this load. */
 static void run_queue(struct rxm_conn *conn, struct fab_list *queue, enum rxm_load load)
 {
 	struct rxm_tx *tx;
@@ -605,7 +606,7 @@ void rxm_tx_start(struct rxm_conn *conn, struct rxm_tx *tx)
 	rxm_tx_run(conn);
 }
 
-/* May an operation leave at once, since nothing waits before it? */
+/* True if an operation may be posted at once, because nothing is queued before it. */
 static bool is_clear(const struct rxm_conn *conn, const struct rxm_tx *tx)
 {
 	return !conn->running && fab_list_empty(&conn->stuck) && !rxm_tx_waits(conn) &&
@@ -630,7 +631,8 @@ void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
 	conn->running = false;
 }
 
-/* A write that the packet behind it did not wait for is over: so is that, if it was sent, and nothing else ends it. */
+/* A write has completed whose packet did not wait for it. This completes the packet, too, if it was sent and waits for
+ * nothing else. */
 static void told_write_done(struct rxm_tx *tx, int err, const char *text)
 {
 	struct rxm_tx *then = tx->conn->state == RXM_CONN_DOWN ? NULL : rxm_tx_asked(tx->conn, tx->msg_id);
@@ -639,7 +641,7 @@ static void told_write_done(struct rxm_tx *tx, int err, const char *text)
 		rxm_tx_answered(then, err, text);
 }
 
-/* Does the provider below take so many more? What it has is in conn->flying. */
+/* True if the provider below has room for cnt more operations; those that it has are in conn->flying. */
 static bool tx_has_room(const struct rxm_conn *conn, size_t cnt)
 {
 	const struct fab_list *link;
@@ -649,8 +651,8 @@ static bool tx_has_room(const struct rxm_conn *conn, size_t cnt)
 	return cnt <= conn->ep->domain->below_info->tx_attr->size;
 }
 
-/* A write, and right behind it the packet that tells the target of it: the connection below keeps their order. False:
- * neither has left. */
+/* Post a write and directly after it the packet that reports it; the connection below keeps their order. False: neither
+ * was posted. */
 static bool post_told_write(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	struct rxm_tx *then = tx->then;
@@ -661,7 +663,7 @@ static bool post_told_write(struct rxm_conn *conn, struct rxm_tx *tx)
 	then->wants_answer = true;
 	if (!conn->credit[RXM_ASKS].left || !tx_has_room(conn, 2) || !tx_slot_take(then))
 		return false;
-	/* where a refused write does not end the connection, and is answered */
+	/* on such a device a refused write does not end the connection, and the target answers */
 	if (conn->ep->domain->has_dc) {
 		pkt->op.flags = (pkt->op.flags & ~RXM_FLAG_ACK) | RXM_FLAG_UNSURE;
 		pkt->op.tag = tx->rma[0].key;

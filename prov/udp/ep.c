@@ -43,7 +43,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	return command == FI_ENABLE ? ep_enable(ep) : fab_ep_control(fid, command, arg);
 }
 
-/* What is not found has completed, and its completion says how. */
+/* An operation that is not found has completed; its completion reports the result. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct udp_ep *ep = udp_ep_of(fid);
@@ -153,7 +153,7 @@ static int udp_ep_check_open(const struct fab_domain *domain, const struct fi_in
 	return udp_info_check(info, domain->fabric->fabric_fid.api_version);
 }
 
-/* A datagram proves nothing: rather no endpoint than one whose key is not asked for. */
+/* A datagram cannot prove an authorization key, so refuse an endpoint with a key rather than ignore it. */
 static int check_key(const struct fab_ep *ep)
 {
 	if (!ep->auth_key && !ep->domain->auth.per_av)

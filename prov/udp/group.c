@@ -17,8 +17,8 @@
 
 struct udp_group {
 	struct fid_mc mc_fid;
-	struct udp_ep *ep;		/* borrowed: does not close before its groups */
-	struct udp_port port;		/* fd -1: joined to send only */
+	struct udp_ep *ep;		/* borrowed; an endpoint cannot be closed before its groups */
+	struct udp_port port;		/* fd is -1 if joined only to send */
 	union fab_sockaddr addr;
 	bool sends;
 };
@@ -75,7 +75,7 @@ static int group_refuse(const char *why, int err)
 	return -err;
 }
 
-/* *flags: in as the caller gave them, out those that are meant. */
+/* Check the arguments of a join. *flags: in, those of the caller; out, FI_SEND and FI_RECV as they apply. */
 static int group_check_join(const struct udp_ep *ep, const void *addr, uint64_t *flags)
 {
 	uint64_t can = ep->base.caps & (FI_SEND | FI_RECV);
@@ -109,7 +109,7 @@ static unsigned iface_of(const struct udp_group *group)
 	return if_nametoindex(group->ep->base.domain->name);
 }
 
-/* Let the kernel deliver what is sent to the group on the domain's interface. */
+/* Tell the kernel to deliver datagrams for the group on the domain's interface. */
 static int subscribe(struct udp_group *group)
 {
 	struct group_req req = { .gr_interface = iface_of(group) };
@@ -127,7 +127,7 @@ static int subscribe(struct udp_group *group)
 	return -err;
 }
 
-/* Sockets, and a number. Lock held. */
+/* Open the sockets of a group and give it an address number. Lock held. */
 static int group_start(struct udp_group *group, bool receives)
 {
 	struct udp_ep *ep = group->ep;
@@ -176,7 +176,7 @@ int udp_join(struct fid_ep *ep_fid, const void *addr, uint64_t flags, struct fid
 	if (ret)
 		goto free_group;
 	if (group->addr.sa.sa_family == AF_INET6 && !group->addr.sin6.sin6_scope_id)
-		group->addr.sin6.sin6_scope_id = iface_of(group);	/* ff01::, ff02:: mean nothing without */
+		group->addr.sin6.sin6_scope_id = iface_of(group);	/* ff01:: and ff02:: addresses need a scope */
 	fab_engine_lock(ep->base.engine);
 	ret = group_start(group, flags & FI_RECV);
 	fab_engine_unlock(ep->base.engine);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo(): an entry for each address of each network interface. max_msg_size is what fits into one frame of the
- * interface: a longer datagram would be lost if any of its fragments is.
+ * fi_getinfo(): an entry for each address of each network interface. max_msg_size is the payload of one frame of the
+ * interface: a longer datagram is lost if any of its fragments is.
  */
 #include "base/bits.h"
 #include "common/offers/offers.h"
@@ -13,7 +13,7 @@
 #define SECONDARY_CAPS	(FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define OBJECT_CNT	32768
 
-#define MTU_UNKNOWN	1500		/* bytes: what it is nearly everywhere */
+#define MTU_UNKNOWN	1500		/* bytes; the usual value */
 #define DATAGRAM_MAX	65507		/* payload of the longest datagram that IPv4 can carry, bytes */
 
 static const struct fi_tx_attr tx_attr = {
@@ -54,7 +54,7 @@ static const struct fi_domain_attr domain_attr = {
 	.max_err_cntr_value = UINT64_MAX,
 };
 
-/* Bytes that fit behind the headers of IP and UDP. */
+/* Payload in bytes after the IP and UDP headers. */
 static size_t payload_max(const struct fab_netif *netif)
 {
 	size_t headers = netif->addr.sa.sa_family == AF_INET6 ? 40 + 8 : 20 + 8;

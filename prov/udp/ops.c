@@ -6,7 +6,7 @@
 #include "common/calls/calls.h"
 #include "udp/udp.h"
 
-/* What programs add that says nothing new about a call. */
+/* Flags that programs may pass although they add nothing to a call. */
 #define ANY_FLAGS	(FI_MSG | FI_SEND | FI_RECV | FI_COMPLETION | FI_MORE)
 
 static ssize_t udp_ops_submit(struct fab_ep *ep, const struct fab_op *op)

@@ -8,19 +8,19 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
-#include <linux/errqueue.h>	/* wants struct timespec */
+#include <linux/errqueue.h>	/* requires struct timespec */
 #include <rdma/fi_errno.h>
 #include "base/sock.h"
 #include "common/net/net.h"
 #include "udp/udp.h"
 
 #ifndef IPV6_MULTICAST_ALL
-#define IPV6_MULTICAST_ALL	29	/* linux/in6.h, which does not go with netinet/in.h */
+#define IPV6_MULTICAST_ALL	29	/* from linux/in6.h, which conflicts with netinet/in.h */
 #endif
 
-#define ERRORS_MAX	16		/* read from the kernel in one go */
+#define ERRORS_MAX	16		/* errors read from the kernel in one call */
 
-/* ---- errors that come back ---- */
+/* ---- errors reported by ICMP ---- */
 
 static const struct sock_extended_err *find_error(struct msghdr *msg)
 {
@@ -49,7 +49,7 @@ static void port_tell(struct udp_ep *ep, int err, const union fab_sockaddr *dest
 	fab_eq_write_err(eq, fid, fid->context, 0, err, err, dest, fab_addr_len(&dest->sa));
 }
 
-/* One of them. False: there is none. */
+/* Read one error from the socket's error queue. False: it is empty. */
 static bool read_error(struct udp_port *port)
 {
 	union {
@@ -77,7 +77,7 @@ bool udp_port_errors(struct udp_port *port)
 
 	while (cnt < ERRORS_MAX && read_error(port))
 		cnt++;
-	/* what is left is without a text: cleared, so that nobody is woken for it again */
+	/* a remaining error has no details: clear it, so that it wakes no thread again */
 	return cnt || fab_sock_error(port->src.fd);
 }
 
@@ -110,7 +110,7 @@ static void port_ready(struct fab_source *src, uint32_t events)
 
 /* ---- sockets ---- */
 
-/* Multicast leaves through the interface of the domain, and comes in by the sockets of groups only. */
+/* Send multicast through the domain's interface, and receive it only on the sockets of groups. */
 static int set_multicast(int fd, int family, const char *iface)
 {
 	struct ip_mreqn at = { .imr_ifindex = (int) if_nametoindex(iface) };
@@ -123,7 +123,7 @@ static int set_multicast(int fd, int family, const char *iface)
 		ret = fab_sock_set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, at.imr_ifindex);
 	else if (!ret && fab_sock->setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &at, sizeof(at)))
 		ret = -errno;
-	/* kernels that do not know it for IPv6 deliver more than was joined, to endpoints bound to :: alone */
+	/* kernels without this option for IPv6 deliver other groups as well, but only to endpoints bound to :: */
 	fab_sock_set_int(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MULTICAST_ALL : IP_MULTICAST_ALL, 0);
 	return ret;
 }

@@ -45,7 +45,7 @@ static const struct fab_param params[] = {
 	  "routers (default: 1)" },
 };
 
-/* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */
+/* Called once in a process: by the registry if built in; a DSO exports it as fi_prov_ini(). */
 struct fi_provider *fab_udp_prov_ini(void);
 
 struct fi_provider *fab_udp_prov_ini(void)

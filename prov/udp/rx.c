@@ -15,13 +15,13 @@
 struct udp_rx {
 	struct fab_list link;		/* in ep->posted */
 	void *context;
-	uint64_t flags;			/* of the call: FI_COMPLETION */
-	size_t len;			/* bytes of room in iov */
+	uint64_t flags;			/* flags of the call: FI_COMPLETION */
+	size_t len;			/* length of iov, bytes */
 	uint32_t iov_cnt;
 	struct iovec iov[UDP_IOV_LIMIT];
 };
 
-/* ---- whose datagram is it ---- */
+/* ---- senders of datagrams ---- */
 
 static void forget_src(struct fab_av_watch *watch, fi_addr_t fi_addr, const union fab_sockaddr *addr)
 {
@@ -87,7 +87,7 @@ static void rx_arrived(struct udp_port *port, struct udp_rx *rx, size_t len, con
 
 /* ---- the socket ---- */
 
-/* Where the next datagrams go: into the oldest receives. Returns for how many there is one. */
+/* Set up msgs with the buffers of the oldest receives. Returns the number of entries. */
 static unsigned aim(struct udp_ep *ep, struct mmsghdr *msgs, union fab_sockaddr *from)
 {
 	struct fab_list *link;
@@ -107,7 +107,7 @@ static unsigned aim(struct udp_ep *ep, struct mmsghdr *msgs, union fab_sockaddr 
 	return cnt;
 }
 
-/* How many to ask for next time. */
+/* The number of datagrams to ask for in the next call. */
 static unsigned next_batch(unsigned batch, unsigned got)
 {
 	if (got == batch)
@@ -126,7 +126,7 @@ bool udp_rx_run(struct udp_port *port)
 	cnt = aim(ep, msgs, from);
 	if (!cnt)
 		return false;
-	/* MSG_TRUNC: tell the length of the datagram, not of what fitted */
+	/* MSG_TRUNC: return the full length of a datagram that did not fit */
 	got = fab_sock->recvmmsg(port->src.fd, msgs, cnt, MSG_DONTWAIT | MSG_TRUNC, NULL);
 	if (got < 0) {
 		ep->batch = next_batch(ep->batch, 0);
@@ -140,7 +140,7 @@ bool udp_rx_run(struct udp_port *port)
 
 /* ---- posting ---- */
 
-/* Datagrams came while nothing was posted: now they are of interest again. */
+/* Poll sockets again that were ignored while no receive was posted. */
 static void listen_again(struct udp_ep *ep)
 {
 	struct fab_list *link;
@@ -213,7 +213,7 @@ void udp_rx_cancel_all(struct udp_ep *ep)
 		rx_cancel(ep, fab_list_first(&ep->posted, struct udp_rx, link));
 }
 
-/* ---- life ---- */
+/* ---- init and fini ---- */
 
 void udp_rx_init(struct udp_ep *ep, const struct fi_rx_attr *attr)
 {

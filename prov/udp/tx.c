@@ -15,9 +15,9 @@
 #include "base/sock.h"
 #include "udp/udp.h"
 
-#define SEND_TRIES	4	/* while ICMP has news of earlier datagrams */
+#define SEND_TRIES	4	/* attempts while ICMP reports errors of earlier datagrams */
 
-/* A send that waits. */
+/* A queued send. */
 struct udp_tx {
 	struct fab_list link;		/* in ep->txq */
 	void *context;
@@ -48,7 +48,7 @@ static void tx_done(struct udp_ep *ep, struct udp_tx *tx, int err)
 	fab_pool_put(&ep->tx_pool, tx);
 }
 
-/* Has the socket merely no room at the moment? */
+/* True if the socket has no room at the moment. */
 static bool is_full(int err)
 {
 	return err == EAGAIN || err == EINTR || err == ENOBUFS;
@@ -64,7 +64,7 @@ static struct msghdr header(struct udp_tx *tx)
 
 /* ---- the queue ---- */
 
-/* Give the kernel as many as it takes in one call. How many, or -1 with errno about the first. */
+/* Send as many datagrams as the kernel takes in one call. Returns the number, or -1 with the errno of the first. */
 static int send_batch(struct udp_ep *ep)
 {
 	struct mmsghdr msgs[UDP_BATCH];
@@ -89,7 +89,7 @@ void udp_tx_flush(struct udp_ep *ep)
 		err = sent < 0 ? errno : 0;
 		if (err && is_full(err))
 			break;
-		/* it may be what ICMP says about an earlier one, see send_now() */
+		/* it may be an ICMP error of an earlier datagram, see send_now() */
 		if (err && (++tries == SEND_TRIES || !udp_port_errors(&ep->port)))
 			tx_done(ep, fab_list_first(&ep->txq, struct udp_tx, link), err);
 		for (int i = 0; i < sent; i++)
@@ -107,8 +107,8 @@ static void flush_due(struct fab_flush *flush)
 
 /* ---- submit ---- */
 
-/* May it wait for the next pass? Only where the caller comes back for its completion, and nobody sleeps on the
- * engine who would have to be woken. */
+/* True if a send may wait for the next pass: the caller must come back for its completion, and no thread sleeps on the
+ * engine that would have to be woken. */
 static bool tx_hold(const struct udp_ep *ep, const struct fab_op *op, const struct udp_tx *tx)
 {
 	const struct fab_engine *engine = ep->base.engine;
@@ -119,7 +119,7 @@ static bool tx_hold(const struct udp_ep *ep, const struct fab_op *op, const stru
 	       fab_engine_may_hold(engine);
 }
 
-/* Send one datagram now. 0 or -errno. An error may be what ICMP says about an earlier one: then once more. */
+/* Send one datagram now. 0 or -errno. An error may be an ICMP error of an earlier datagram; then try again. */
 static int send_now(struct udp_ep *ep, struct udp_tx *tx)
 {
 	struct msghdr msg = header(tx);
@@ -152,7 +152,7 @@ static int tx_queue(struct udp_ep *ep, const struct udp_tx *tx, bool hold)
 	return 0;
 }
 
-/* Take the call's arguments over, checked. */
+/* Check the call's arguments, and copy them. */
 static int tx_make(struct udp_ep *ep, const struct fab_op *op, struct udp_tx *tx)
 {
 	const struct fi_info *info = ep->base.info;
@@ -198,7 +198,7 @@ static int tx_submit(struct udp_ep *ep, const struct fab_op *op)
 			return ret;
 	}
 	if (op->flags & FI_INJECT)
-		return -FI_EAGAIN;	/* room in the socket comes without our doing */
+		return -FI_EAGAIN;	/* the socket gets room without progress here */
 	return tx_queue(ep, &tx, hold);
 }
 
@@ -212,7 +212,7 @@ ssize_t udp_submit(struct udp_ep *ep, const struct fab_op *op)
 	return ret;
 }
 
-/* ---- cancel, life ---- */
+/* ---- cancel, init, fini ---- */
 
 bool udp_tx_cancel(struct udp_ep *ep, const void *context)
 {
