@@ -13,9 +13,9 @@
 
 /* For fab_domain_lock_atomics(). */
 static pthread_mutex_t atomics_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic unsigned domain_cnt;	/* open in this process */
+static _Atomic unsigned domain_cnt;	/* domains open in this process */
 
-/* An enum of fi_domain_attr: what it is called and how far its values go. */
+/* Check an enum of fi_domain_attr: it is at most max. Logs its name if not. */
 static int check_enum(const struct fi_provider *prov, const char *name, unsigned value, unsigned max)
 {
 	if (value <= max)
@@ -85,7 +85,7 @@ static void domain_fill_attr(struct fab_domain *domain, const struct fi_info *in
 	domain->events = (struct fab_domain_events) { 0 };
 }
 
-/* Authorization keys came with API 1.5; before, the fields are not the caller's. */
+/* API 1.5 added authorization keys. The structures of older callers lack the fields. */
 static int init_auth_key(struct fab_domain *domain, const struct fi_info *info)
 {
 	const struct fi_domain_attr *attr = info->domain_attr;

@@ -13,11 +13,11 @@ struct queue_engine {
 	struct fab_engine engine;	/* first: a struct fab_engine * of such an engine points here */
 	struct fab_list link;		/* in engines.list */
 	uint32_t ref;
-	uint32_t queue_cnt;		/* CQs and counters that came here */
-	uint32_t ep_cnt;		/* endpoints that are here */
+	uint32_t queue_cnt;		/* CQs and counters added so far */
+	uint32_t ep_cnt;		/* endpoints on it now */
 };
 
-/* The table at the head of domain.h. */
+/* Implements the table at the head of domain.h. */
 static void choose_engines(struct fab_domain *domain, struct fab_engine_attr *attr)
 {
 	bool automatic = domain->attr.data_progress == FI_PROGRESS_AUTO;
@@ -28,7 +28,7 @@ static void choose_engines(struct fab_domain *domain, struct fab_engine_attr *at
 					      domain->attr.threading != FI_THREAD_DOMAIN);
 	*attr = (struct fab_engine_attr) {
 		.auto_progress = automatic,
-		/* queues of several threads are on the domain's own engine until an endpoint uses them */
+		/* the domain's own engine has queues of several threads, until endpoints use them */
 		.shared = domain->engines.shared || domain->engines.per_queue,
 		.data_serial = domain->attr.threading == FI_THREAD_DOMAIN,
 		.data_owned = domain->attr.threading == FI_THREAD_ENDPOINT,
@@ -84,7 +84,8 @@ int fab_domain_get_engine(struct fab_domain *domain, struct fab_engine **engine)
 	return 0;
 }
 
-/* Count references, queues and endpoints up, or endpoints down. Inflates the lock where it has to be a mutex. */
+/* Add to the counts of references, queues and endpoints of an engine, or subtract endpoints. Inflates the engine's lock
+ * if it must become a mutex. */
 static void engine_count(struct fab_domain *domain, struct fab_engine *engine, int refs, int queues, int eps)
 {
 	struct queue_engine *queued = (struct queue_engine *) engine;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every endpoint shares while it lives: what is bound to it and which engine that makes it run on, the checks
- * before it is enabled, and failed operations.
+ * The common part of all endpoints: binding, the choice of the engine, the checks before an endpoint is enabled, and
+ * failed operations.
  */
 #include "common/endpoint/ep.h"
 
@@ -18,7 +18,7 @@ static const struct fi_provider *ep_prov(const struct fab_ep *ep)
 
 /* ---- engines ---- */
 
-/* The wait objects of what is bound to the endpoint and has an engine. How many there are. */
+/* List the wait objects of all queues and counters bound to the endpoint. Returns their number. */
 static unsigned list_bound(const struct fab_ep *ep, struct fab_wait *bound[2 + FAB_CNTR_MAX])
 {
 	unsigned cnt = 0;
@@ -34,7 +34,7 @@ static unsigned list_bound(const struct fab_ep *ep, struct fab_wait *bound[2 + F
 	return cnt;
 }
 
-/* The endpoint runs on this engine from now on. */
+/* Put the endpoint on this engine. */
 static void adopt(struct fab_ep *ep, struct fab_engine *engine)
 {
 	ep->has_engine = true;
@@ -50,9 +50,9 @@ static int refuse_engines(const struct fab_ep *ep)
 	return -FI_EINVAL;
 }
 
-/* The engine for an endpoint with these queues, with a reference to it: its own if it has one, that of a queue that has
- * settled, a new one for its queues; the domain's if it has none. join_lock held. 0 or -FI_E*; -FI_EINVAL, logged:
- * there are two of the former. */
+/* Find the engine for an endpoint with these queues, with a reference: its own if it has one; the engine of a queue
+ * that has settled; a new one if it has queues; otherwise the domain's. join_lock held. 0 or -FI_E*; -FI_EINVAL,
+ * logged: there are two engines of the first kinds. */
 static int find_engine(const struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt, struct fab_engine **to)
 {
 	struct fab_engine *engine = ep->has_engine ? ep->engine : NULL;
@@ -71,8 +71,8 @@ static int find_engine(const struct fab_ep *ep, struct fab_wait *const *bound, u
 	return 0;
 }
 
-/* Bring an endpoint and queues of it to one engine; join_lock held. After an error some of the queues may have one
- * already, to which a second try brings the others. */
+/* Put an endpoint and its queues on one engine; join_lock held. After an error some of the queues may be on it already,
+ * and a second call adds the others. */
 static int come_together(struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt)
 {
 	struct fab_engine *to;
@@ -82,7 +82,7 @@ static int come_together(struct fab_ep *ep, struct fab_wait *const *bound, unsig
 	if (ret)
 		return ret;
 	for (unsigned i = 0; i < cnt && !ret; i++) {
-		/* one queue may be bound twice */
+		/* the same queue may be bound twice */
 		if (!bound[i]->settled)
 			ret = fab_queue_settle(ep->domain, bound[i], to);
 	}
@@ -266,7 +266,7 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 	return 0;
 }
 
-/* Operations may be under way: a counter can be bound late. */
+/* With the lock held, since operations may be outstanding: a counter may be bound after enable. */
 static void take_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 {
 	fab_engine_lock(ep->engine);
@@ -347,7 +347,7 @@ int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
-/* A shared context's queues and counters are those of the endpoints that use it. */
+/* A shared receive context uses the queues and counters of its endpoints. */
 int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	FI_WARN(ep_prov(fab_ep_of(fid)), FI_LOG_EP_CTRL, "fi_ep_bind to a shared receive context: object of class %zu, "
@@ -395,7 +395,7 @@ static bool has_cntr(const struct fab_ep *ep)
 	return false;
 }
 
-/* Nobody would make progress for an endpoint that is only a target, if the application has nothing of it to read. (A
+/* True if the application has no queue that it could read to make progress for the endpoint, which is only a target. (A
  * receive context that is only a target has its endpoint's transmit contexts beside it.) */
 static bool lacks_queue(const struct fab_ep *ep)
 {

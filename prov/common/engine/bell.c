@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bells, see engine.h. The eventfd is read before rung is called, so that a ring meanwhile leads to another call.
+ * Bells, see engine.h. The eventfd is read before rung is called, so that a ring during the call leads to another call.
  */
 #include "common/engine/engine.h"
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The progress engine: one epoll set, one staging buffer, timers, and the one lock that guards every object which
- * makes progress here (endpoints, their connections, CQs, counters). doc/design.md, section 7.3.
+ * The progress engine: an epoll set, a staging buffer, timers, and one lock, which guards every object that makes
+ * progress here (endpoints, their connections, CQs, counters). doc/design.md, section 7.3.
  *
- * A domain has one engine. With FI_THREAD_COMPLETION and manual progress endpoints that have no queue in common have
- * different ones (common/domain/engines.h). Each EQ has one for listening.
+ * A domain has one engine. With FI_THREAD_COMPLETION and manual progress, endpoints without a common queue have
+ * different engines (common/domain/engines.h). Each EQ has an engine for listening.
  *
- * Who calls: with manual progress whoever reads or waits on a CQ, counter or EQ; with FI_PROGRESS_AUTO also the
- * engine's own thread, which sleeps in epoll, and keeps away while the application itself polls. "Lock held" below
- * means engine->lock; its kind is chosen at init from the threading level (none where the application serialises all,
- * a biased one where it serialises data calls, an owned one where it mostly makes them in one thread), so no caller
- * ever asks.
+ * With manual progress, threads of the application run an engine when they read or wait on a CQ, counter or EQ. With
+ * FI_PROGRESS_AUTO the engine has a thread, too, which sleeps in epoll, and pauses while the application itself polls.
+ * "Lock held" below means engine->lock. Its kind is chosen at init from the threading level: none if the application
+ * serialises everything, biased if it serialises data calls, owned if it makes them mostly from one thread, otherwise a
+ * mutex. Callers do not test for the kind.
  *
- * A pass: flush what is queued to leave, read the sources that were busy lately, ask epoll when they are quiet and
- * from time to time anyway, run timers that are due, free what was closed. Wait objects are signalled at unlock.
+ * A pass runs queued flushes, reads sources that had data lately, asks epoll when these have none, and from time to
+ * time anyway, runs timers that are due, and frees deferred memory. Wait objects are notified at unlock.
  *
- * Whoever may sleep on epfd without being seen by us (a thread in fab_wait_sleep, the engine's thread, the owner of a
- * descriptor that was given out) is a watcher. While there is one, the alarm, a timerfd in epfd, makes epfd readable
- * when somebody must come back: at the first timer, or at once because something was queued to leave.
+ * A watcher is a thread that may sleep on epfd without the engine knowing: a thread in fab_wait_sleep(), the engine's
+ * own thread, or the application with a descriptor that it got. While there is a watcher, the alarm (a timerfd in epfd)
+ * makes epfd readable when a pass must run: for the first timer, or at once when something was queued to be sent.
  */
 #ifndef FAB_ENGINE_H
 #define FAB_ENGINE_H
@@ -34,147 +34,154 @@ struct epoll_event;
 struct fab_engine;
 
 /*
- * Something with a file descriptor. Embedded in a connection, a listener ... Zeroed before it is added for the first
- * time. All callbacks run with the lock held, and may close this or any other source (fab_source_del), whose memory
- * they hand to fab_engine_defer().
+ * A file descriptor that an engine watches. Embedded in a connection, a listener ... Zeroed before it is added for the
+ * first time. All callbacks run with the lock held. They may remove this or any other source (fab_source_del), whose
+ * memory they then pass to fab_engine_defer().
  */
 struct fab_source {
-	int fd;				/* the embedder's, set before fab_source_add and closed after fab_source_del */
-	uint32_t events;		/* EPOLLIN, EPOLLOUT as armed (level triggered) */
-	uint32_t quiet;			/* passes since it last gave something; engine's own */
-	struct fab_list hot;		/* in engine->hot while it is one of the busy few; engine's own */
-	struct fab_engine *engine;	/* the engine that it is added to, or NULL */
-	/* epoll says `events`. */
+	int fd;				/* the embedder's: set before fab_source_add, closed after fab_source_del */
+	uint32_t events;		/* EPOLLIN, EPOLLOUT: the events watched (level triggered) */
+	uint32_t quiet;			/* passes since it last had data; private to the engine */
+	struct fab_list hot;		/* in engine->hot while it is hot; private to the engine */
+	struct fab_engine *engine;	/* NULL: not added */
+	/* epoll has reported `events`. */
 	void (*ready)(struct fab_source *src, uint32_t events);
-	/* Try to read without being told to: one non-blocking call. True if it gave anything. NULL: never hot. */
+	/* Try one non-blocking read, without an event. True if it had data. NULL: the source is never hot. */
 	bool (*poll)(struct fab_source *src);
 };
 
 /*
- * A bell wakes an engine from any thread: one who has left something for the engine rings the bell, and a pass of the
- * engine calls the bell's function. It is an eventfd. Embedded, and zeroed before it is opened for the first time.
+ * A bell wakes an engine from any thread. A thread that has left something for the engine rings the bell, and a pass of
+ * the engine then calls the bell's function. It is an eventfd. Embedded; zeroed before it is opened for the first time.
  */
 struct fab_bell {
 	struct fab_source source;	/* owns its descriptor while the bell is open */
-	/* The bell was rung, once or several times. Lock held. */
+	/* Called after the bell was rung, once or several times. Lock held. */
 	void (*rung)(struct fab_bell *bell);
 };
 
-/* Runs `fire` once when `when_ns` (fab_now_ns clock) has come; precision is that of the passes. */
+/* Calls `fire` once at or after when_ns (fab_now_ns clock). Passes check timers, so the delay depends on them. */
 struct fab_timer {
 	struct fab_list link;
 	uint64_t when_ns;
 	void (*fire)(struct fab_timer *timer);
 };
 
-/* Called at the start of the next pass, and before anyone sleeps. Linked at most once; unlinked before the call. */
+/* Called once, at the start of the next pass, or before a thread sleeps. It is unlinked before the call. */
 struct fab_flush {
-	struct fab_list link;		/* self-linked (fab_list_init) while idle */
+	struct fab_list link;		/* empty (fab_list_init) while not queued */
 	void (*flush)(struct fab_flush *flush);
 };
 
-/* Memory to free once the pass is over, since sources of this pass may still point to it. */
+/* Memory that is freed after the pass, since sources of this pass may still point to it. */
 struct fab_defer {
 	struct fab_list link;
 	void (*free)(struct fab_defer *defer);
 };
 
-/* A function of a provider that polls hardware (verbs), called on every pass; true if it found anything. It is called
- * once more before a thread sleeps. While there are watchers, a call that finds nothing must leave the hardware armed:
- * the next event must make epfd readable. Lock held. */
+/* A function of a provider that polls hardware (verbs), called in every pass; true if it found anything. It is called
+ * once more before a thread sleeps. While there are watchers, a call that finds nothing must leave the hardware armed,
+ * so that the next event makes epfd readable. Lock held. */
 struct fab_poll_fn {
 	struct fab_list link;
 	bool (*poll)(struct fab_poll_fn *fn);
 };
 
-/* Something to tell outside of the pass, at unlock: embedded in a wait object. */
+/* A notification that is delivered at unlock, after the pass. Embedded in a wait object. */
 struct fab_signal {
-	struct fab_list link;		/* in engine->signals; self-linked while there is nothing to tell */
+	struct fab_list link;		/* in engine->signals; empty while nothing is to be notified */
 	void (*tell)(struct fab_signal *signal);	/* lock held; unlinked before the call */
 };
 
-/* What an upper room keeps with an engine, embedded in a struct of its own. */
+/* Data that a higher room attaches to an engine, embedded in a struct of its own. */
 struct fab_attached {
-	/* The engine goes away: free it. No lock held; nobody else uses the engine. */
+	/* Called when the engine ends: free the data. No lock held; no other thread uses the engine. */
 	void (*free)(struct fab_attached *attached);
 };
 
-#define FAB_STAGING_LEN		(64 * 1024)	/* bytes; one recv takes up to this much */
+#define FAB_STAGING_LEN		(64 * 1024)	/* bytes; the most that one recv() reads */
 
-/* Guarded by lock, but for what says otherwise. */
+/* Guarded by lock, except where a member says otherwise. */
 struct fab_engine {
 	struct fab_lock lock;
-	int epfd;			/* readable when any source is; nests in wait objects. Fixed */
-	bool thread_run;		/* FI_PROGRESS_AUTO: the thread exists. Fixed while it does */
+	int epfd;			/* readable when any source is ready; part of the epoll sets of wait objects.
+					 * Constant */
+	bool thread_run;		/* FI_PROGRESS_AUTO: the thread exists. Constant while it does */
 	bool thread_stop;
 	bool in_pass;
-	bool ask_epoll;			/* the next pass does not leave it at quiet hot sources */
-	bool alarm_due;			/* epoll has shown the alarm */
-	uint32_t pass_cnt;		/* of passes so far */
+	bool ask_epoll;			/* the next pass must ask epoll, even if hot sources have no data */
+	bool alarm_due;			/* epoll has reported the alarm */
+	uint32_t pass_cnt;		/* passes so far */
 	unsigned hot_cnt;
-	unsigned since_epoll;		/* passes since epoll was asked */
-	unsigned since_clock;		/* passes since timers were looked at */
-	unsigned source_cnt;		/* without the alarm */
-	unsigned out_cnt;		/* sources that wait to write */
-	/* A provider's whose CQs read hardware themselves: where all arrives that does here, or NULL; and how often
-	 * they may look there before the next pass: none if there is no such place, or something waits to leave */
+	unsigned since_epoll;		/* passes since the last epoll_wait() */
+	unsigned since_clock;		/* passes since timers were checked */
+	unsigned source_cnt;		/* sources, except the alarm */
+	unsigned out_cnt;		/* sources that watch for EPOLLOUT */
+	/* For a provider whose CQs read the hardware themselves. direct is the hardware queue with all completions of
+	 * this engine, or NULL. looks_left is how often a CQ may read it before the next pass; 0 without direct, or if
+	 * something is queued to be sent */
 	void *direct;
 	int looks_left;
-	_Atomic uint32_t spins;		/* looks of the application since it prepared to sleep; written with the lock */
-	_Atomic uint32_t watchers;	/* who may sleep on epfd; raised before the last look that precedes a sleep */
+	_Atomic uint32_t spins;		/* passes by the application since it last prepared to sleep; written with the
+					 * lock */
+	_Atomic uint32_t watchers;	/* threads that may sleep on epfd; incremented before the last look that
+					 * precedes a sleep */
 	struct fab_list hot;
 	struct fab_list flush;
 	struct fab_list polls;
-	struct fab_list timers;		/* by when_ns, soonest first */
+	struct fab_list timers;		/* by when_ns, earliest first */
 	struct fab_list deferred;
-	struct fab_list signals;	/* struct fab_signal.link: wait objects with something to tell */
-	struct epoll_event *asked;	/* what epoll told in this pass; from asked_next on yet to be served */
+	struct fab_list signals;	/* struct fab_signal.link: wait objects to notify */
+	struct epoll_event *asked;	/* events of this pass's epoll_wait(); those from asked_next on are not handled
+					 * yet */
 	int asked_next, asked_cnt;
-	uint64_t alarm_ns;		/* what the alarm is set to; 0: off */
+	uint64_t alarm_ns;		/* time of the alarm; 0: off */
 	struct fab_source alarm;
-	struct fab_attached *attached;	/* owned: what an upper room keeps here (triggered work); NULL: nothing */
-	uint8_t *staging;		/* see fab_engine_staging(): borrowed by one source for one call */
+	struct fab_attached *attached;	/* owned; of triggered work; or NULL */
+	uint8_t *staging;		/* see fab_engine_staging(); a source uses it during one call */
 	uint8_t *tx_staging;		/* for gathering small frames; likewise */
 	pthread_t thread;
 };
 
-/* What an engine is for; decides its lock (base/lock.h): none if it is neither `shared` nor has `auto_progress`; if it
- * is shared and has none, a biased one if data calls are serialised, an owned one if they mostly are one thread's; else
- * a mutex. */
+/* The use of an engine, which determines its kind of lock (base/lock.h): none if neither `shared` nor `auto_progress`
+ * is set; if only `shared` is set, biased with data_serial and owned with data_owned; otherwise a mutex. */
 struct fab_engine_attr {
-	bool shared;			/* more than one thread may come at a time */
-	bool data_serial;		/* but not for data calls (fab_engine_enter) */
-	bool data_owned;		/* seldom for data calls */
+	bool shared;			/* several threads may use it at a time */
+	bool data_serial;		/* but only one at a time makes data calls (fab_engine_enter) */
+	bool data_owned;		/* most data calls come from one thread */
 	bool auto_progress;
 	const char *name;		/* of the thread, at most 15 bytes */
 };
 
-/* 0, -FI_EMFILE/-FI_ENOMEM ... (as the kernel said). On success the caller owns it until fini. */
+/* Initialise, and start the thread with auto_progress. 0: the caller calls fab_engine_fini() at the end. -FI_EMFILE,
+ * -FI_ENOMEM or another -errno. */
 int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *attr);
 
-/* Stops the thread, runs what is deferred, frees. No source may be left; the caller must not hold the lock. */
+/* Stop the thread, free all memory, including deferred memory. No source is left; the lock is not held. */
 void fab_engine_fini(struct fab_engine *engine);
 
-/* Start a thread of ours: named (at most 15 bytes, or NULL), and without signals, which are the application's. 0 or
- * -errno. */
+/* Start a thread, with a name of at most 15 bytes, or NULL. It blocks all signals, which are for the application's
+ * threads. 0 or -errno. */
 int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const char *name);
 
-/* From now on threads of ours come too: gives an engine without a lock a mutex (then nobody may be inside), and makes a
- * biased or owned lock one. */
+/* Allow other threads from now on: an engine without a lock gets a mutex (no thread may be inside meanwhile), and a
+ * biased or owned lock becomes a mutex. */
 void fab_engine_share(struct fab_engine *engine);
 
-/* Add, change, remove a descriptor. Lock held. add: 0 or -errno; mod and del cannot fail for an added source. */
+/* Add, change or remove a source. Lock held. add: 0 or -errno; mod and del of an added source cannot fail. */
 int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events);
 void fab_source_mod(struct fab_source *src, uint32_t events);
 void fab_source_del(struct fab_source *src);		/* idempotent; does not close the fd */
-/* This source just gave data: keep it among the busy few. Lock held. */
+/* The source has just had data: make it hot, so that passes read it before they ask epoll. Lock held. */
 void fab_source_hot(struct fab_source *src);
 
-/* From now on a ring makes engine call rung. Lock held. 0: the bell is open until fab_bell_close(); or -errno. */
+/* Open a bell: a ring makes engine call rung from now on. Lock held. 0: the bell is open until fab_bell_close().
+ * -errno. */
 int fab_bell_open(struct fab_bell *bell, struct fab_engine *engine, void (*rung)(struct fab_bell *bell));
-/* rung is not called any more; idempotent. Lock held. */
+/* Close a bell: rung is not called any more. Idempotent. Lock held. */
 void fab_bell_close(struct fab_bell *bell);
-/* rung will be called after this. Any thread; any lock may be held, and one must keep the bell open meanwhile. */
+/* Ring a bell: rung will be called. Any thread; any lock may be held, and one of them must keep the bell open
+ * meanwhile. */
 void fab_bell_ring(struct fab_bell *bell);
 /* True between fab_bell_open() and fab_bell_close(). */
 static inline bool fab_bell_is_open(const struct fab_bell *bell)
@@ -182,18 +189,19 @@ static inline bool fab_bell_is_open(const struct fab_bell *bell)
 	return bell->source.engine;
 }
 
-/* Lock held. Starting a started timer moves it; stopping is idempotent. */
+/* Initialise, start and stop a timer. Lock held. Starting a timer that is started changes its time; stopping is
+ * idempotent. */
 void fab_timer_init(struct fab_timer *timer, void (*fire)(struct fab_timer *timer));
 void fab_timer_start(struct fab_engine *engine, struct fab_timer *timer, uint64_t when_ns);
 void fab_timer_stop(struct fab_timer *timer);
 
-/* Lock held. */
+/* Initialise, queue and cancel a flush; defer freeing memory to the end of the pass. Lock held. */
 void fab_flush_init(struct fab_flush *flush, void (*fn)(struct fab_flush *flush));
 void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush);	/* idempotent */
 void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
 void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer);
 
-/* Set engine->direct to the hardware queue that CQs on this engine may read themselves, or NULL: none. They may read it
+/* Set engine->direct to the hardware queue that CQs of this engine may read themselves, or to NULL. They may read it
  * from the next pass on. Lock held. */
 void fab_engine_set_direct(struct fab_engine *engine, void *direct);
 
@@ -202,7 +210,7 @@ void fab_engine_set_direct(struct fab_engine *engine, void *direct);
 uint8_t *fab_engine_staging(struct fab_engine *engine);
 uint8_t *fab_engine_tx_staging(struct fab_engine *engine);
 
-/* The application looks after this engine itself: its thread may keep away. Lock held. */
+/* The application drives the engine itself, so the engine's thread may pause. Lock held. */
 static inline void fab_engine_attend(struct fab_engine *engine)
 {
 	uint32_t spins = atomic_load_explicit(&engine->spins, memory_order_relaxed);
@@ -210,10 +218,10 @@ static inline void fab_engine_attend(struct fab_engine *engine)
 	atomic_store_explicit(&engine->spins, spins + 1, memory_order_relaxed);
 }
 
-/* One pass; lock held (kept throughout). True if it found anything. Does not signal wait objects: fab_engine_unlock()
- * does. Called from within a pass it does nothing. */
+/* Run one pass. The lock is held, and not released in between. True if it found anything. Within a pass this does
+ * nothing. Wait objects are notified by fab_engine_unlock(). */
 bool fab_engine_run(struct fab_engine *engine);
-/* Send what is queued to leave, nothing else. Lock held. */
+/* Run the queued flushes only. Lock held. */
 void fab_engine_flush(struct fab_engine *engine);
 
 static inline void fab_engine_lock(struct fab_engine *engine)
@@ -221,17 +229,17 @@ static inline void fab_engine_lock(struct fab_engine *engine)
 	fab_lock_acquire(&engine->lock);
 }
 
-/* The same for a data call, which the application serialises with others where the threading level says so: post,
- * read a queue. Not for those that fi_domain(3) lets any thread make at any time. */
+/* The same for a data call: posting an operation or reading a queue, which the application serialises as the threading
+ * level says. Not for control calls, which fi_domain(3) allows from any thread at any time. */
 static inline void fab_engine_enter(struct fab_engine *engine)
 {
 	fab_lock_enter(&engine->lock);
 }
 
 /*
- * Both for an object whose engine may be chosen while others use it: *of is written once, with the lock held of the
- * engine that it leaves, and that one outlives the object. Returns the engine, whose lock is held; *of stays the same
- * while it is.
+ * Both for an object whose engine may be chosen while other threads use it. *of is written once, with the lock of the
+ * old engine held; the old engine outlives the object. Returns the engine with its lock held; *of does not change while
+ * it is held.
  */
 struct fab_engine *fab_engine_lock_of(struct fab_engine *const *of);
 static inline struct fab_engine *fab_engine_enter_of(struct fab_engine *const *of)
@@ -245,10 +253,10 @@ static inline struct fab_engine *fab_engine_enter_of(struct fab_engine *const *o
 	return fab_engine_lock_of(of);
 }
 
-void fab_engine_signal(struct fab_engine *engine);	/* slow half of unlock: writes to wait objects */
+void fab_engine_signal(struct fab_engine *engine);	/* part of unlock: notifies wait objects */
 
-/* Signal wait objects that still have something to tell (so an entry that was read in the same call costs nothing),
- * unlock. */
+/* Notify wait objects that still have something to read, and unlock. An entry that was read in the same call causes no
+ * notification. */
 static inline void fab_engine_unlock(struct fab_engine *engine)
 {
 	if (!fab_list_empty(&engine->signals))
@@ -256,14 +264,14 @@ static inline void fab_engine_unlock(struct fab_engine *engine)
 	fab_lock_release(&engine->lock);
 }
 
-/* The same for who has queued nothing and told nobody anything. */
+/* Unlock, for a caller that has queued no event. */
 static inline void fab_engine_leave(struct fab_engine *engine)
 {
 	fab_lock_release(&engine->lock);
 }
 
-/* A watcher comes or goes; any thread, no lock needed. After it came, and before it sleeps:
- * fab_engine_prepare_sleep(). */
+/* Add or remove a watcher. Any thread, no lock needed. A watcher calls fab_engine_prepare_sleep() after it was added
+ * and before it sleeps. */
 static inline void fab_engine_watch(struct fab_engine *engine)
 {
 	atomic_fetch_add(&engine->watchers, 1);
@@ -272,15 +280,17 @@ static inline void fab_engine_unwatch(struct fab_engine *engine)
 {
 	atomic_fetch_sub(&engine->watchers, 1);
 }
-/* May what is to leave wait for the next pass? Not while there is a watcher, who would have to be woken for it. (A
- * progress thread that keeps away while the application polls is none: it comes back when that stops.) Lock held. */
+/* True if data to be sent may wait for the next pass. With a watcher it may not, since the watcher would have to be
+ * woken for it. A progress thread that has paused is not a watcher: it continues when the application stops polling.
+ * Lock held. */
 static inline bool fab_engine_may_hold(const struct fab_engine *engine)
 {
 	return !atomic_load_explicit(&engine->watchers, memory_order_relaxed);
 }
-/* Flush, and set the alarm to the first timer: then epfd alone will tell a watcher to come back. Lock held. */
+/* Run flushes, and set the alarm to the first timer, so that epfd becomes readable when a watcher must run a pass. Lock
+ * held. */
 void fab_engine_prepare_sleep(struct fab_engine *engine);
-/* The last look of somebody who is going to sleep: a pass that asks epoll too, then the above. Lock held. */
+/* The last check before a thread sleeps: run a pass that asks epoll, then fab_engine_prepare_sleep(). Lock held. */
 void fab_engine_last_look(struct fab_engine *engine);
 
 #endif

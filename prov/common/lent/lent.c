@@ -28,7 +28,7 @@ struct inbox {
 	struct fab_defer defer;
 	struct fab_engine *engine;	/* borrowed: the object's; constant while the inbox is open */
 	pthread_mutex_t lock;		/* guards the members below, and those of the struct around the inbox */
-	bool rung;			/* the bell was rung, and nobody has looked into the inbox since */
+	bool rung;			/* the bell was rung, and the inbox was not emptied since */
 };
 
 struct cq_export {
@@ -57,7 +57,7 @@ int fab_export_check(const struct fi_provider *prov, const struct fi_fid_export 
 	return -FI_EINVAL;
 }
 
-/* The engine of what is exported is final. 0 or -FI_E*. */
+/* Give an object that will be exported its final engine. 0 or -FI_E*. */
 static int settle(struct fab_domain *domain, struct fab_wait *wait)
 {
 	int ret;

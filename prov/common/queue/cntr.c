@@ -22,7 +22,8 @@ static uint64_t now(_Atomic uint64_t *value)
 	return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-/* Sleepers want their threshold or an error; who sleeps outside, any change. */
+/* True if there is an event for a sleeper: its threshold is reached, or there was an error. For a thread that sleeps on
+ * the descriptor any change is an event. */
 static bool cntr_has_event(struct fab_wait *wait)
 {
 	struct fab_cntr *cntr = fab_container(wait, struct fab_cntr, wait);
@@ -39,7 +40,7 @@ static bool unchanged(struct fab_cntr *cntr)
 
 /* ---- peer counters ---- */
 
-/* The owner counts operations: one call each. */
+/* Report changes to the owner, by one call for each operation. */
 static void tell_owner(struct fab_cntr *cntr)
 {
 	const struct fi_ops_cntr_owner *ops = cntr->peer->owner_ops;
@@ -58,7 +59,7 @@ void fab_cntr_changed(struct fab_cntr *cntr)
 		cntr->reached(cntr);
 }
 
-/* What FI_PEER's context brings, or NULL, logged. */
+/* The owner's counter in the context of FI_PEER; NULL: invalid, logged. */
 static struct fid_peer_cntr *cntr_peer_of(const struct fab_domain *domain, const struct fi_peer_cntr_context *context)
 {
 	const struct fi_ops_cntr_owner *ops;
@@ -76,7 +77,7 @@ static struct fid_peer_cntr *cntr_peer_of(const struct fab_domain *domain, const
 
 /* ---- reading ---- */
 
-/* The application looks at *value, and remembers it in *seen. */
+/* Read *value for the application, and store it in *seen. */
 static uint64_t cntr_look(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t *seen)
 {
 	struct fab_engine *engine = fab_engine_enter_of(&cntr->wait.engine);
@@ -109,7 +110,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 
 /* ---- changing ---- */
 
-/* By the application: what that triggers begins now. */
+/* A change by the application. Works that it triggers begin now. */
 static void change_locked(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t by)
 {
 	bool armed = cntr->armed;
@@ -138,7 +139,7 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t by)
 	return cntr_change(cntr_of(fid), &cntr_of(fid)->err, by);
 }
 
-/* Setting is adding the difference, modulo 2^64. */
+/* Set a value by adding the difference, modulo 2^64. */
 static int set(struct fab_cntr *cntr, _Atomic uint64_t *value, uint64_t to)
 {
 	struct fab_engine *engine = fab_engine_lock_of(&cntr->wait.engine);
@@ -160,8 +161,8 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t to)
 
 /* ---- waiting ---- */
 
-/* Is the wait over? 1: not yet; 0: the threshold is reached; -FI_EAVAIL: an operation failed since the application
- * looked. */
+/* Check a wait. 1: it continues; 0: the threshold is reached; -FI_EAVAIL: an operation has failed since the application
+ * read the counter. */
 static int verdict(struct fab_cntr *cntr, uint64_t threshold)
 {
 	uint64_t err = now(&cntr->err);
@@ -238,7 +239,7 @@ static struct fi_ops cntr_fid_ops = {
 	.control = cntr_control,
 };
 
-/* The owner makes progress; it has the values. */
+/* The owner calls it to make progress. The owner has the values. */
 static uint64_t cntr_peer_read(struct fid_cntr *fid)
 {
 	struct fab_cntr *cntr = cntr_of(fid);

@@ -16,14 +16,14 @@
 #include "common/queue/queue_open.h"
 
 #define RING_START		64	/* entries */
-#define SIZE_MAX_ASKED		(1U << 28)	/* entries; more is taken for a mistake */
+#define SIZE_MAX_ASKED		(1U << 28)	/* entries; a larger size is refused as a mistake */
 
 static struct fab_cq *cq_of(struct fid_cq *fid)
 {
 	return fab_container(fid, struct fab_cq, cq_fid);
 }
 
-/* ---- formats: each is the beginning of struct fab_comp, of a certain length ---- */
+/* ---- formats: each is the first part of struct fab_comp ---- */
 
 #define SAME_PLACE(member, field)										\
 	_Static_assert(offsetof(struct fi_cq_tagged_entry, member) == offsetof(struct fab_comp, field),		\
@@ -65,7 +65,7 @@ static void copy_tagged(const struct fab_comp *ring, uint32_t mask, uint32_t pos
 	copy_entries(ring, mask, pos, cnt, buf, sizeof(struct fi_cq_tagged_entry));
 }
 
-/* Who leaves the format to us cannot know how long an entry is: so it is the shortest. */
+/* FI_CQ_FORMAT_UNSPEC is the shortest format, since the application does not know the length of an entry. */
 static void (*const copy_by_format[])(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt,
 				      void *buf) = {
 	[FI_CQ_FORMAT_UNSPEC] = copy_context,
@@ -92,7 +92,7 @@ static bool cq_grow(struct fab_cq *cq)
 	return true;
 }
 
-/* Successes that can be read before the first error. */
+/* The number of successes before the first error. */
 static uint32_t readable(const struct fab_cq *cq)
 {
 	const struct fab_cq_err *err = fab_cq_first_err(cq);
@@ -100,7 +100,7 @@ static uint32_t readable(const struct fab_cq *cq)
 	return (err ? err->pos : cq->tail) - cq->head;
 }
 
-/* Is there what a sleeper of cnt entries waits for? Errors always are. */
+/* True if there is enough for a sleeper that waits for cnt entries. An error always is. */
 static bool enough(const struct fab_cq *cq, uint32_t cnt)
 {
 	return cq->tail - cq->head >= cnt || !fab_list_empty(&cq->errs);
@@ -126,7 +126,8 @@ bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp)
 
 /* ---- reading ---- */
 
-/* Take up to count entries. The number, -FI_EAVAIL if an error stands first, -FI_EAGAIN if there is nothing. */
+/* Take up to count entries. Returns their number, -FI_EAVAIL if an error comes first, -FI_EAGAIN if the queue is
+ * empty. */
 static ssize_t cq_take(struct fab_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	uint32_t cnt = readable(cq);
@@ -174,7 +175,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 
 /* ---- reading ahead: see struct fab_cq_ahead ---- */
 
-/* What can be read next, as far as there is room for it. Lock held; what was read ahead before has been read. */
+/* Take out the next entries, as many as there is room for. Lock held; all entries read ahead before have been
+ * returned. */
 static void read_ahead(struct fab_cq *cq)
 {
 	struct fab_cq_ahead *ahead = cq->ahead;
@@ -231,7 +233,7 @@ static struct fi_ops_cq ahead_ops = {
 
 /* ---- sleeping ---- */
 
-/* Sleep until there are cnt entries, or an error, or the sleep ends. 0, or why it ended. */
+/* Sleep until there are cnt entries or an error, or the sleep ends. 0, or the reason why the sleep ended. */
 static int cq_wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
 {
 	struct fab_sleep sleep;
@@ -250,7 +252,7 @@ static int cq_wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
 	return 0;
 }
 
-/* cond is the threshold itself. More than count would keep the caller from reading what it has room for. */
+/* cond is the threshold itself. It is limited to count: the caller has no room for more, and would not read them. */
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src, const void *cond,
 			    int timeout_ms)
 {
@@ -340,7 +342,7 @@ struct fi_ops_cq fab_cq_ops = {
 	.strerror = fab_cq_strerror,
 };
 
-/* The owner makes progress. */
+/* The owner calls it with count 0 to make progress. */
 static ssize_t cq_peer_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct fab_cq *cq = cq_of(fid);
@@ -362,7 +364,7 @@ static struct fi_ops_cq peer_ops = {
 	.strerror = fab_cq_strerror,
 };
 
-/* What FI_PEER's context brings, or NULL, logged. */
+/* The owner's queue in the context of FI_PEER; NULL: invalid, logged. */
 static struct fid_peer_cq *cq_peer_of(const struct fab_domain *domain, const struct fi_peer_cq_context *context)
 {
 	const struct fi_ops_cq_owner *ops;
@@ -378,7 +380,7 @@ static struct fid_peer_cq *cq_peer_of(const struct fab_domain *domain, const str
 	return NULL;
 }
 
-/* -FI_EINVAL for what no CQ can be, with a line that says which attribute. */
+/* Check the attributes. 0 or -FI_EINVAL; the log names the attribute. */
 static int cq_check_attr(const struct fab_domain *domain, const struct fi_cq_attr *attr)
 {
 	const char *what = NULL;
@@ -402,7 +404,8 @@ static int cq_check_attr(const struct fab_domain *domain, const struct fi_cq_att
 	return -FI_EINVAL;
 }
 
-/* Are readers one at a time, the completions ours, and nobody asleep who is to be told of what is left? */
+/* True if the queue may read ahead: the application reads from one thread at a time, completions stay in this queue,
+ * and no sleeper has to be told of entries that are left. */
 static bool reads_ahead(const struct fab_domain *domain, const struct fi_cq_attr *attr)
 {
 	return (domain->attr.threading == FI_THREAD_FID || domain->attr.threading == FI_THREAD_ENDPOINT) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Errors of completion queues and their texts, fi_cq_readerr() and fi_cq_strerror(); and what goes to the owner of a
- * peer CQ.
+ * Errors of completion queues and their texts, fi_cq_readerr() and fi_cq_strerror(); and writing to the owner of a peer
+ * CQ.
  */
 #include "common/queue/cq_err.h"
 
@@ -15,7 +15,7 @@
 #include "base/strbuf.h"
 #include "common/domain/domain.h"
 
-#define TEXT_MAX		319	/* bytes, without the end */
+#define TEXT_MAX		319	/* bytes, without NUL */
 
 static struct fab_cq *cq_err_cq(struct fid_cq *fid)
 {
@@ -137,7 +137,7 @@ void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const stru
 	err_queue(cq, err);
 }
 
-/* Bytes of struct fi_cq_err_entry that an application of this API version has. */
+/* The length of struct fi_cq_err_entry in an application of this API version. */
 static size_t err_entry_len(uint32_t api_version)
 {
 	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5)))
@@ -147,7 +147,8 @@ static size_t err_entry_len(uint32_t api_version)
 	return sizeof(struct fi_cq_err_entry);
 }
 
-/* Since 1.5 an application may bring its own buffer for err_data; otherwise it is shown ours. */
+/* Copy an error entry. Since API 1.5 the application may pass a buffer for err_data; otherwise it gets a pointer to
+ * ours. */
 static void cq_give_err(struct fab_cq *cq, struct fab_cq_err *err, struct fi_cq_err_entry *out)
 {
 	size_t len = err_entry_len(cq->domain->fabric->fabric_fid.api_version);
@@ -199,7 +200,7 @@ ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t
 	return 1;
 }
 
-/* The text of the error read last, if that is the one asked about. */
+/* The text of the error read last, if it has this prov_errno; otherwise NULL. */
 static const char *err_text(const struct fab_cq *cq, int prov_errno)
 {
 	const struct fab_cq_err *err = cq->last_err;

@@ -30,7 +30,7 @@ static inline struct fab_cq_err *fab_cq_first_err(const struct fab_cq *cq)
 struct fab_cq_err *fab_cq_err_alloc(const void *data, size_t data_len, const char *text);
 /* Free an entry, unless it is one of the reserved ones, which belong to the queue. */
 void fab_cq_err_free(struct fab_cq *cq, struct fab_cq_err *err);
-/* Overrun the queue, because comp is lost. Queued entries can still be read; after them every read returns FI_EOVERRUN.
+/* Overrun the queue, because comp is lost. Queued entries can still be read, and FI_EOVERRUN follows them.
  * Idempotent. */
 void fab_cq_set_overrun(struct fab_cq *cq, const struct fab_comp *comp);
 /* Write a success of a peer CQ to its owner. */

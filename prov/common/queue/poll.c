@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Poll sets, fi_poll(3): look after several CQs and counters, and tell which have something. A set has a mutex of its
- * own, the outermost lock.
+ * Poll sets, fi_poll(3): make progress for several CQs and counters, and report those that have something to read. A
+ * set has a mutex of its own, which is taken before all other locks.
  */
 #include "common/queue/sets.h"
 
@@ -14,7 +14,7 @@
 #include "common/domain/domain.h"
 #include "common/ops/ops.h"
 
-/* One queue of a set. A counter is reported when it differs from what the set saw last. */
+/* A queue of a set. A counter is reported if it differs from the value that the set saw last. */
 struct entry {
 	struct fid *fid;
 	uint64_t value, err;
@@ -26,10 +26,11 @@ struct fab_poll {
 	pthread_mutex_t lock;
 	struct entry *entries;		/* owned; a reference to each queue */
 	size_t cnt;
-	size_t next;			/* where the next fi_poll starts, so that a short array is shared fairly */
+	size_t next;			/* where the next fi_poll() starts, so that all queues are reported if the array
+					 * is short */
 };
 
-/* A queue's wait object and reference count; NULL for what is no CQ or counter. */
+/* The wait object and reference count of a queue. NULL: the object is neither a CQ nor a counter. */
 static struct fab_wait *poll_queue_of(struct fid *fid, _Atomic uint32_t **ref)
 {
 	struct fab_cntr *cntr;
@@ -49,13 +50,13 @@ static struct fab_wait *poll_queue_of(struct fid *fid, _Atomic uint32_t **ref)
 	}
 }
 
-/* There is nothing to read in a peer's queue, ever. */
+/* True if a CQ has something to read. A peer CQ never has. */
 static bool cq_has_news(const struct fab_cq *cq)
 {
 	return !cq->peer && !fab_cq_empty(cq);
 }
 
-/* Engine lock held. The set has seen them then. */
+/* True if there is something new to read; the set has then seen it. Engine lock held. */
 static bool has_news(struct entry *entry)
 {
 	struct fab_cntr *cntr;
@@ -73,8 +74,8 @@ static bool has_news(struct entry *entry)
 	return news;
 }
 
-/* Look after a queue, and with tell after its news, too: those count as told. last is the engine that has just been
- * looked after, so that queues of one domain cost one pass. */
+/* Make progress for a queue. With tell, also return true if it has something new to read. last is the engine that was
+ * driven last, so that several queues on one engine cost one pass. */
 static bool poll_look(struct entry *entry, struct fab_engine **last, bool tell)
 {
 	_Atomic uint32_t *ref;
@@ -175,7 +176,7 @@ static int poll_del(struct fid_poll *poll_fid, struct fid *fid, uint64_t flags)
 	return poll_change(poll_fid, fid, flags, "fi_poll_del", del_locked);
 }
 
-/* What is still in the set leaves it. */
+/* Queues that are still in the set are removed. */
 static int poll_close(struct fid *fid)
 {
 	struct fab_poll *set = fab_container(fid, struct fab_poll, poll_fid.fid);

@@ -51,7 +51,7 @@ int fab_queue_settle(struct fab_domain *domain, struct fab_wait *wait, struct fa
 		return ret;
 	}
 	if (watched) {
-		/* for those who have the descriptor: `to` may know of timers already */
+		/* for threads that sleep on the descriptor: `to` may have timers already */
 		fab_engine_lock(to);
 		fab_engine_prepare_sleep(to);
 		fab_engine_unlock(to);

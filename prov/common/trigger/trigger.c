@@ -93,7 +93,7 @@ static size_t inject_len(const struct fab_op *op)
 	return len;
 }
 
-/* A new work: a copy of draft, with a copy of op and all that it points to. NULL: no memory. */
+/* Make a work: a copy of draft, with a copy of op and all that it points to. NULL: no memory. */
 static struct fab_work *work_copy(const struct fab_work *draft, const struct fab_op *op)
 {
 	const struct fab_amo none = { 0 }, *amo = op->amo ? op->amo : &none;
@@ -232,8 +232,8 @@ static bool is_cntr_op(const struct fi_deferred_work *deferred)
 /* Flags of operations that cannot be deferred, since they have no completion of their own, or several. */
 #define NOT_DEFERRED (FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
-/* Fill in the rest of draft, and submit the operation with the draft's hook as its context. The provider checks the
- * operation and calls fab_trigger_op(), which copies the draft. */
+/* Complete draft, and submit its operation with the draft's hook as the context. The provider checks the operation and
+ * calls fab_trigger_op(), which copies the draft. */
 static int queue_op(struct fab_work *draft, const struct fab_calls *calls, struct fab_deferred_op *made)
 {
 	const struct fi_provider *prov = trigger_prov(draft->domain);

@@ -19,9 +19,9 @@ struct fab_ready {
 
 /* ---- references ---- */
 
-/* Take a reference to a counter. One that has not settled settles on the work's engine: an application may never read a
- * counter, and then only the engine of an endpoint makes progress for it. Engine NULL: on one of its own. 0 or -FI_E*
- * of settling; the reference is there either way, for fab_work_free(). */
+/* Take a reference to a counter. A counter that has not settled settles on the work's engine: an application may never
+ * read a counter, and then only the engine of an endpoint makes progress for it. engine NULL: it settles on an engine
+ * of its own. 0 or -FI_E* of settling; the reference is taken in either case, for fab_work_free(). */
 static int cntr_get(struct fab_cntr *cntr, struct fab_engine *engine)
 {
 	struct fab_domain *domain = cntr->domain;
@@ -283,8 +283,8 @@ static void work_wait_for(struct fab_work *work)
 	fab_list_add_after(place, &work->link);
 }
 
-/* Take references to all counters of a work, and choose its engine if that is its target's. 0; -FI_E*: they have been
- * taken, and not all have settled. */
+/* Take references to all counters of a work, and choose the work's engine if that is its target's. 0; -FI_E*: the
+ * references were taken, but not all counters have settled. */
 static int take_counters(struct fab_work *work)
 {
 	int ret = 0, others = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The thread of teller.h: waits for the descriptor, looks, tells, and having told waits until somebody read the queue
- * empty, so that it does not spin while the application takes its time.
+ * The thread of teller.h. It waits for the descriptor, checks the queue and signals the condition. Then it waits until
+ * a read has found the queue empty, so that it does not signal again and again while the application has not read yet.
  */
 #include "common/wait/teller.h"
 
@@ -18,14 +18,14 @@
 #include "base/sock.h"
 #include "common/engine/engine.h"
 
-#define LOCK_TRY_NS	10000000	/* wait for the application's mutex so long before looking whether to stop */
+#define LOCK_TRY_NS	10000000	/* wait for the application's mutex so long, then check whether to stop */
 
 struct fab_teller {
 	pthread_mutex_t mutex;		/* the application's, with cond */
 	pthread_cond_t cond;
 	int fd;
-	int nudge_fd;			/* eventfd: drained, or stop */
-	_Atomic bool told;		/* waits to be nudged */
+	int nudge_fd;			/* eventfd: wakes the thread after a drain or a stop */
+	_Atomic bool told;		/* the thread has signalled, and waits for a drain */
 	_Atomic bool stop;
 	_Atomic uint32_t drains;	/* calls of fab_teller_drained() */
 	int (*try)(void *arg);
@@ -42,7 +42,7 @@ static void nudge(struct fab_teller *teller)
 
 void fab_teller_drained(struct fab_teller *teller)
 {
-	/* in this order: main looks the other way round */
+	/* in this order; teller_main() reads them in the opposite order */
 	atomic_fetch_add(&teller->drains, 1);
 	if (atomic_exchange(&teller->told, false))
 		nudge(teller);
@@ -54,7 +54,7 @@ void fab_teller_give(struct fab_teller *teller, struct fi_mutex_cond *out)
 	out->cond = &teller->cond;
 }
 
-/* Lock the application's mutex, unless told to stop meanwhile: it may be held by who closes the queue. */
+/* Lock the application's mutex. False: the teller must stop; the thread that closes the queue may hold the mutex. */
 static bool lock_theirs(struct fab_teller *teller)
 {
 	struct timespec until;
@@ -70,7 +70,7 @@ static bool lock_theirs(struct fab_teller *teller)
 	return false;
 }
 
-/* Wait for a nudge; with fd also for that. */
+/* Wait for nudge_fd; if fd is true, also for the queue's descriptor. */
 static void wait(struct fab_teller *teller, bool fd)
 {
 	struct pollfd fds[] = {
@@ -146,6 +146,6 @@ void fab_teller_stop(struct fab_teller *teller)
 	pthread_join(teller->thread, NULL);
 	fab_sock_close(&teller->nudge_fd);
 	pthread_cond_destroy(&teller->cond);
-	/* not the application's mutex, which it may hold: it owns nothing beyond its memory */
+	/* the mutex is not destroyed, since the application may hold it; it has no memory of its own */
 	free(teller);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wait objects. See wait.h for who signals whom.
+ * Wait objects. wait.h describes their signals.
  *
  * Locks, outermost first: a set's mutex, the guard of a queue.
  */
@@ -131,7 +131,7 @@ static void signal_tell(struct fab_signal *signal)
 	fab_wait_signal(fab_container(signal, struct fab_wait, signal));
 }
 
-/* True if fab_wait_wake() was called since the last look. All threads that sleep now are then to return; if none
+/* True if fab_wait_wake() was called since the last check. All threads that sleep now must then return; if no thread
  * sleeps, the next call that would sleep returns instead. */
 static bool note_wakes(struct fab_wait *wait)
 {
@@ -147,16 +147,16 @@ static bool note_wakes(struct fab_wait *wait)
 	return true;
 }
 
-/* The teller of this queue: its own, or that of its set, or NULL. */
+/* The teller of this queue, or of its set; or NULL. */
 static struct fab_teller *waits_teller(const struct fab_wait *wait)
 {
 	return wait->set ? wait->set->teller : wait->teller;
 }
 
 /*
- * Take back what has been written. fab_wait_wake() holds no lock, and may be anywhere: if it has counted and not yet
- * written, there will be something to take back again; if it had not even counted when we looked, and has written
- * now, its write is gone, and must be made good, as others may be asleep.
+ * Clear evfd. fab_wait_wake() holds no lock, and may run at the same time. If it has incremented wakes but not written
+ * evfd yet, evfd must be cleared again later (woken stays true). If it incremented wakes after the check and has
+ * written evfd, that write was cleared here; evfd is then written again, as threads may be asleep.
  */
 static void clear(struct fab_wait *wait)
 {
@@ -167,7 +167,7 @@ static void clear(struct fab_wait *wait)
 		evfd_write(wait->evfd);
 }
 
-/* While some have yet to leave, the signal stays: poll() would let them sleep on without. */
+/* While sleepers have not left yet, evfd stays readable: without it their poll() would continue to sleep. */
 void fab_wait_take_back(struct fab_wait *wait)
 {
 	struct fab_teller *teller = waits_teller(wait);
@@ -179,7 +179,7 @@ void fab_wait_take_back(struct fab_wait *wait)
 		fab_teller_drained(teller);
 }
 
-/* Counted before it is written: a sleeper that the write wakes finds the count. */
+/* wakes is incremented before the write, so that a sleeper that wakes up finds the new value. */
 void fab_wait_wake(struct fab_wait *wait)
 {
 	atomic_fetch_add(&wait->wakes, 1);
@@ -198,7 +198,7 @@ void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_
 
 #define SLEEP_FDS	2
 
-/* The descriptors of a sleeper: the epoll set if there is one, else its parts. Guard held. How many there are. */
+/* The descriptors of a sleeper: the epoll set, or without one its parts. Returns their number. */
 static unsigned sleep_fds(const struct fab_wait *wait, struct pollfd fds[SLEEP_FDS])
 {
 	bool alone = wait->epfd >= 0 || wait->engine->thread_run || !wait->settled;
@@ -265,10 +265,9 @@ static int wait_try(void *arg)
 	return fab_wait_try(arg);
 }
 
-/* ---- what is given away ---- */
+/* ---- descriptors for the application ---- */
 
-/* Make the epoll set that also wakes for what the engine would find. There is nothing of the queue's on an engine that
- * it has not settled on; and the kernel limits in how many epoll sets one descriptor may be, by way of others. */
+/* Make the epoll set, which also wakes up for sources and timers of the engine. */
 static int nest_open(struct fab_wait *wait)
 {
 	int epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
@@ -292,7 +291,7 @@ static int given_fd(const struct fab_wait *wait)
 	return wait->epfd >= 0 ? wait->epfd : wait->evfd;
 }
 
-/* The descriptor to sleep on outside: from now on events always signal. Guard held. The descriptor or -errno. */
+/* The descriptor for the application. From now on every event signals. Guard held. Returns the descriptor or -errno. */
 static int give_fd_locked(struct fab_wait *wait)
 {
 	int ret;
@@ -330,7 +329,7 @@ int fab_wait_give_fd(enum fi_wait_obj obj, int fd, void *arg)
 		return 0;
 	}
 	room = out->nfds;
-	out->change_index = 1;		/* this list never changes: engines come and go inside of the descriptor */
+	out->change_index = 1;		/* the list never changes: engines are added inside of the descriptor */
 	out->nfds = 1;
 	if (room < 1)
 		return -FI_ETOOSMALL;
@@ -387,7 +386,7 @@ int fab_wait_control(struct fab_wait *wait, int command, void *arg)
 	return command == FI_GETWAIT ? wait_give(wait, arg) : fab_wait_give_obj(wait->obj, arg);
 }
 
-/* ---- life ---- */
+/* ---- init and fini ---- */
 
 static int join_set(struct fab_wait *wait)
 {
@@ -464,7 +463,7 @@ void fab_wait_fini(struct fab_wait *wait)
 	close_fds(wait);
 }
 
-/* Threads that sleep are to look again: the descriptors that they sleep on are those of another engine. */
+/* Wake the threads that sleep, since their descriptors belong to another engine now. */
 static void wake_sleepers(struct fab_wait *wait)
 {
 	if (!wait->sleepers || wait->signalled)

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a thread sleeps until a CQ, counter or EQ has something: the wait objects of fi_cq(3) and fi_poll(3).
+ * Wait objects of fi_cq(3) and fi_poll(3): threads sleep in them until a CQ, counter or EQ has something to read.
  *
- * One eventcount a queue. Nothing is signalled while nobody may be asleep: a sleeper arms the object, and so does for
- * good whoever is given its descriptor; the next event writes it once; a read that finds nothing takes the signal
- * back (a read that finds something makes no system call). With manual progress the descriptor given to the
- * application is an epoll set of the event descriptor and the engine's own, so that arriving data wakes the sleeper,
- * whose read then makes the progress. So: readable if and only if reading would find something or do something.
+ * Each queue has an eventfd. It is written only while a thread may be asleep. A sleeper arms the object for the time of
+ * its sleep; giving the descriptor to the application arms it for good. The next event then writes the eventfd once. A
+ * read that finds nothing clears it; a read that finds something makes no system call. With manual progress the
+ * application's descriptor is an epoll set of the eventfd and of the engine's own epoll set. So arriving data wakes the
+ * sleeper, whose read then makes progress. The descriptor is readable if and only if a read would find something or
+ * make progress.
  *
- *   FI_WAIT_NONE         nothing; cannot sleep
- *   FI_WAIT_UNSPEC, FD   the above; the epoll set of an UNSPEC object is made when its descriptor is asked for
- *   FI_WAIT_POLLFD       the same descriptor as a list of one
- *   FI_WAIT_YIELD        no descriptor; sleeping is giving the processor away
- *   FI_WAIT_MUTEX_COND   a thread of the object's own uses it as an application would use FI_WAIT_FD, and tells the
- *                        condition; it needs no word with the application while that holds the mutex
+ *   FI_WAIT_NONE         no object; threads cannot sleep
+ *   FI_WAIT_UNSPEC, FD   as above; the epoll set of an UNSPEC object is made when its descriptor is asked for
+ *   FI_WAIT_POLLFD       the same descriptor, in a list of one
+ *   FI_WAIT_YIELD        no descriptor; sleeping yields the processor
+ *   FI_WAIT_MUTEX_COND   a thread of the object watches the descriptor of FI_WAIT_FD, and signals the condition. The
+ *                        application may hold the mutex during any call
  *   FI_WAIT_SET          as FI_WAIT_FD; the set is an epoll set of its members' descriptors
  *
- * "Guard" below is the lock of the queue: the engine's for CQ and counter, its own for an EQ.
+ * "Guard" below is the lock of the queue: the engine's for a CQ or counter, its own for an EQ.
  */
 #ifndef FAB_WAIT_H
 #define FAB_WAIT_H
@@ -34,86 +35,87 @@ struct fab_teller;
 struct fab_wait;
 struct fab_wait_set;
 
-/* The guard of a queue and what makes progress for it. */
+/* The guard of a queue, and the engines that make progress for it. */
 struct fab_wait_guard {
 	void (*lock)(struct fab_wait *wait);
 	void (*enter)(struct fab_wait *wait);	/* the same in a data call (fab_engine_enter) */
 	void (*unlock)(struct fab_wait *wait);
-	/* A pass that leaves nothing undone, then get ready to sleep (fab_engine_prepare_sleep). A data call;
-	 * guard not held. */
+	/* Run passes until there is nothing left to do, then prepare for sleep (fab_engine_prepare_sleep()). A data
+	 * call; guard not held. */
 	void (*run)(struct fab_wait *wait);
-	/* A watcher comes or goes (fab_engine_watch) on every engine of the queue. Guard held. */
+	/* Add or remove a watcher (fab_engine_watch()) on every engine of the queue. Guard held. */
 	void (*watch)(struct fab_wait *wait, bool on);
-	/* Get ready to sleep. Guard held on entry, not on return; lock() ends the sleep. */
+	/* Prepare for sleep. The guard is held on entry and released on return; lock() follows the sleep. */
 	void (*pause)(struct fab_wait *wait);
 };
 
-/* Guarded by the guard, but for what says otherwise. */
+/* Guarded by the guard, except where a member says otherwise. */
 struct fab_wait {
-	enum fi_wait_obj obj;		/* as opened; fixed */
-	const struct fab_wait_guard *guard;	/* fixed */
-	bool (*has_event)(struct fab_wait *wait);	/* is there something to read? Guard held; fixed */
-	bool armed;			/* someone may sleep: events must signal. Equals sleepers || outside */
-	bool outside;			/* the descriptor was given away */
-	bool signalled;			/* evfd has been written and not yet taken back */
-	bool woken;			/* likewise, by fab_wait_wake() */
-	uint32_t sleepers;		/* threads in fab_wait_sleep */
-	uint32_t leaving;		/* those of them that the last wake has yet to get out */
+	enum fi_wait_obj obj;		/* as opened; constant */
+	const struct fab_wait_guard *guard;	/* constant */
+	bool (*has_event)(struct fab_wait *wait);	/* true if there is something to read. Guard held; constant */
+	bool armed;			/* a thread may be asleep, so events must signal: sleepers || outside */
+	bool outside;			/* the application has the descriptor */
+	bool signalled;			/* evfd was written by an event, and not cleared yet */
+	bool woken;			/* evfd was written by fab_wait_wake(), and not cleared yet */
+	uint32_t sleepers;		/* threads in fab_wait_sleep() */
+	uint32_t leaving;		/* sleepers that the last wake has not reached yet */
 	_Atomic uint32_t wakes;		/* calls of fab_wait_wake() that have begun; any thread */
-	_Atomic uint32_t wakes_written;	/* ... and have written evfd */
-	uint32_t wakes_seen;		/* as far as we looked */
-	uint32_t wakes_taken;		/* as far as they have ended somebody's sleep */
-	int evfd;			/* eventfd, -1 if obj needs none; fixed */
-	int epfd;			/* epoll set of evfd and the engine's; -1 if there is none (yet) */
-	struct fab_signal signal;	/* in engine->signals while an event is to be told */
-	/* Borrowed: outlives the queue. Of a queue that has not settled, read with fab_engine_enter_of() */
+	_Atomic uint32_t wakes_written;	/* ... and that have written evfd */
+	uint32_t wakes_seen;		/* value of wakes at the last check */
+	uint32_t wakes_taken;		/* wakes that have ended a sleep */
+	int evfd;			/* eventfd; -1 if obj needs none; constant */
+	int epfd;			/* epoll set of evfd and the engine's epoll set; -1: none (yet) */
+	struct fab_signal signal;	/* in engine->signals while an event must be signalled */
+	/* Borrowed: outlives the queue. While the queue has not settled, use fab_engine_enter_of() to read it */
 	struct fab_engine *engine;
 	bool settled;			/* engine is final (queue_open.h); written with the domain's join_lock, too */
-	struct fab_wait_set *set;	/* borrowed: FI_WAIT_SET, holds a reference */
+	struct fab_wait_set *set;	/* FI_WAIT_SET: has a reference; else NULL */
 	struct fab_list set_link;	/* guarded by the set's mutex */
-	struct fab_teller *teller;	/* owned: FI_WAIT_MUTEX_COND */
+	struct fab_teller *teller;	/* owned; FI_WAIT_MUTEX_COND; else NULL */
 };
 
-/* What a queue is opened with. */
+/* The attributes of a wait object. */
 struct fab_wait_attr {
 	enum fi_wait_obj obj;
 	struct fid_wait *set;		/* FI_WAIT_SET only */
 	struct fab_engine *engine;
-	bool settled;			/* engine is final; else fab_wait_settle() follows */
+	bool settled;			/* engine is final; otherwise fab_wait_settle() will be called */
 	bool (*has_event)(struct fab_wait *wait);
-	/* NULL: the lock of `engine`, which alone makes progress for this queue. Otherwise there is an epoll set
-	 * for sleepers from the start, to which the owner adds its further engines. */
+	/* NULL: the lock of `engine`, the only engine of this queue. Otherwise the epoll set for sleepers exists from
+	 * the start, and the owner adds its further engines to it. */
 	const struct fab_wait_guard *guard;
 };
 
-/* For the check of a queue's attributes: is there such an object, and with FI_WAIT_SET a set? */
+/* Check attributes of a queue: true if the wait object is supported, and with FI_WAIT_SET there is a set. */
 bool fab_wait_exists(enum fi_wait_obj obj, const struct fid_wait *set);
-/* attr has passed fab_wait_exists(). 0 or -errno. Last step of an open:
- * the queue's guard and engine must work, as FI_WAIT_MUTEX_COND starts to use them. That one also gives the engine a
- * lock. */
+/* Initialise; attr has passed fab_wait_exists(). This is the last step of opening a queue: guard and engine must work
+ * already, since FI_WAIT_MUTEX_COND starts a thread that uses them. That object also makes the engine's lock a mutex. 0
+ * or -errno. */
 int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr);
-/* Guard not held; nobody sleeps any more. */
+/* Free everything. Guard not held; no thread sleeps any more. */
 void fab_wait_fini(struct fab_wait *wait);
-/* The queue gets the engine that it stays on (fab_queue_settle), for which a descriptor or set that was given out is to
- * wake from now on; threads that sleep on the queue look again. The guard is held; the lock of `to`, if that is another
- * engine, is not.
- * 0 or -errno with nothing changed. While the object is armed, the caller is to have `to` prepare for sleep next
- * (fab_engine_prepare_sleep). */
+/* Move the queue to its final engine (fab_queue_settle()). The application's descriptor, or the set, will wake up for
+ * that engine from now on; threads that sleep on the queue check it again. The guard is held; the lock of `to`, if that
+ * is another engine, is not. 0; -errno: nothing was changed. If the object is armed, the caller then calls
+ * fab_engine_prepare_sleep() for `to`. */
 int fab_wait_settle(struct fab_wait *wait, struct fab_engine *to);
 
-/* True if a thread of ours drives the engines of this queue, or will (FI_WAIT_MUTEX_COND): so they need a lock. */
+/* True if a thread of the object drives the engines of this queue, or will (FI_WAIT_MUTEX_COND). They then need a
+ * lock. */
 bool fab_wait_has_thread(const struct fab_wait *wait);
 
-/* Something was queued. The engine's lock held; O(1), no system call here: it happens at unlock, if it is still there
- * to be read. */
+/* Called when an entry was queued. The engine's lock is held. O(1), without a system call: the object is notified at
+ * unlock, if there is still something to read. */
 static inline void fab_wait_event(struct fab_wait *wait)
 {
 	if (wait->armed && !wait->signalled && fab_list_empty(&wait->signal.link))
 		fab_list_add_tail(&wait->engine->signals, &wait->signal.link);
 }
-/* Signal now, if anybody may sleep and there is something to read. Guard held. */
+/* Signal now, if a thread may be asleep and there is something to read. Guard held. */
 void fab_wait_signal(struct fab_wait *wait);
-/* A read found nothing. Guard held. Takes a signal back; most have none to take back. */
+/* Called by a read that found nothing: clears evfd if it was written. Guard held. (fab_wait_drained() tests first
+ * whether there may be anything to clear.) */
 void fab_wait_take_back(struct fab_wait *wait);
 static inline void fab_wait_drained(struct fab_wait *wait)
 {
@@ -121,58 +123,58 @@ static inline void fab_wait_drained(struct fab_wait *wait)
 	    wait->set || wait->teller)
 		fab_wait_take_back(wait);
 }
-/* For FI_GETWAIT and FI_GETWAITOBJ of fi_control(3). Guard not held. 0, -FI_ENODATA (no such object), -FI_ETOOSMALL
- * (pollfd), -errno, or -FI_ENOSYS for another command. */
+/* FI_GETWAIT and FI_GETWAITOBJ of fi_control(3). Guard not held. 0, -FI_ENODATA (the object has no such form),
+ * -FI_ETOOSMALL (pollfd), -errno, or -FI_ENOSYS for another command. */
 int fab_wait_control(struct fab_wait *wait, int command, void *arg);
 
-/* The part of that which sets do, too: what FI_GETWAIT gives for fd (an int, or fi_wait_pollfd: -FI_ETOOSMALL) and
- * FI_GETWAITOBJ. */
+/* Store the answer to FI_GETWAIT for descriptor fd: an int, or struct fi_wait_pollfd (-FI_ETOOSMALL: no room). And the
+ * answer to FI_GETWAITOBJ. Wait sets use them, too. */
 int fab_wait_give_fd(enum fi_wait_obj obj, int fd, void *arg);
 int fab_wait_give_obj(enum fi_wait_obj obj, void *arg);
-/* Let the epoll set epfd be readable when fd is, or no longer. 0 or -errno. */
+/* Add fd to the epoll set epfd, or remove it. 0 or -errno. */
 int fab_wait_nest(int epfd, int fd);
 void fab_wait_unnest(int epfd, int fd);
 
-/* One blocking call of the application: its deadline, and the fab_wait_wake() calls that came before it. */
+/* A blocking call of the application: its deadline, and the fab_wait_wake() calls before it. */
 struct fab_sleep {
 	int timeout_ms;
-	uint64_t deadline_ns;		/* 0: not needed yet */
+	uint64_t deadline_ns;		/* 0: not computed yet */
 	uint32_t wakes;
 };
 
-/* Milliseconds left, rounded up: 0 none, -1 no end. Reads the clock; the first call sets the deadline. */
+/* The milliseconds left, rounded up; -1: no timeout. Reads the clock; the first call sets the deadline. */
 int fab_sleep_left_ms(struct fab_sleep *sleep);
 
-/* True if a thread may sleep here, in a call of ours: not for NONE and SET. */
+/* True if a thread may sleep in a blocking call on this object: not with NONE and SET. */
 static inline bool fab_wait_can_sleep(const struct fab_wait *wait)
 {
 	return wait->obj != FI_WAIT_NONE && wait->obj != FI_WAIT_SET;
 }
-/* Begin a blocking call; timeout_ms below 0: no end. Guard held. */
+/* Begin a blocking call. A negative timeout_ms means no timeout. Guard held. */
 void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_ms);
 /*
- * Sleep until an event, a fab_wait_wake() or the deadline. The caller has just looked, and found nothing. Guard held
- * on entry and exit, not while asleep. Returns 0: look again (also spurious), -FI_ETIMEDOUT, -FI_EINTR, -FI_EAGAIN:
- * fab_wait_wake() was called. With manual progress also wakes for the engine's sources and timers. FI_WAIT_YIELD
- * yields the processor instead.
+ * Sleep until an event, a fab_wait_wake() or the deadline. The caller has just checked and found nothing. The guard is
+ * held on entry and return, and not while asleep. 0: check again (possibly without reason). -FI_ETIMEDOUT; -FI_EINTR;
+ * -FI_EAGAIN: fab_wait_wake() was called. With manual progress, sources and timers of the engine wake it, too.
+ * FI_WAIT_YIELD yields the processor instead of sleeping.
  */
 int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep);
-/* What a blocking read that found nothing returns: time is up, or a signal came, are -FI_EAGAIN there. */
+/* The result of a blocking read that found nothing: a timeout and a signal are -FI_EAGAIN. */
 static inline int fab_wait_read_error(int slept)
 {
 	return !slept || slept == -FI_ETIMEDOUT || slept == -FI_EINTR ? -FI_EAGAIN : slept;
 }
-/* fi_cq_signal(3): end every blocking call on this object, or the next one if there is none. Any thread, guard not
+/* fi_cq_signal(3): end every blocking call on this object; if there is none, end the next one. Any thread, guard not
  * needed. */
 void fab_wait_wake(struct fab_wait *wait);
-/* fi_trywait(3) for one queue: makes progress; 0: armed and nothing there; -FI_EAGAIN: something to read. Guard not
- * held. */
+/* fi_trywait(3) for one queue: makes progress. 0: nothing to read, and the object is armed. -FI_EAGAIN: something to
+ * read. Guard not held. */
 int fab_wait_try(struct fab_wait *wait);
 
-/* fi_wait_open(3): the fabric's slot. 0 or -FI_E*. */
+/* The fabric's fi_wait_open(3) slot. 0 or -FI_E*. */
 int fab_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);
-/* fi_trywait(3) for a wait set: makes progress for its members. 0: nothing to read, the set's descriptor will tell;
- * -FI_EAGAIN: a member has something to read. No lock held. */
+/* fi_trywait(3) for a wait set: makes progress for its members. 0: nothing to read, and the set's descriptor will
+ * become readable. -FI_EAGAIN: a member has something to read. No lock held. */
 int fab_wait_set_try(struct fid *set);
 
 #endif
