@@ -19,8 +19,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_list alarms = { &alarms, &alarms };
 static struct fab_list lasts = { &lasts, &lasts };	/* struct vrb_last; `lock` */
 
-/* Tell each engine of the device that this queue or queue pair has failed; NULL: the device has. The engines find out
- * whether it is theirs: through librdmacm others in the process may use the device, too. */
+/* Tell each engine of the device that this queue or queue pair has failed; NULL: the device has failed. Each engine
+ * checks whether it owns the element, because other code in the process may use the device through librdmacm, too. */
 static void ring(struct ibv_context *verbs, const void *element)
 {
 	struct fab_list *link;

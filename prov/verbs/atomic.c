@@ -23,7 +23,7 @@ static int valid(enum fab_atomic_kind kind, enum fi_datatype datatype, enum fi_o
 	return has ? 0 : -FI_EOPNOTSUPP;
 }
 
-/* The element that a vector of an atomic has. */
+/* The one element in the iov of an atomic. */
 static uint64_t element(const struct iovec *iov, uint32_t cnt)
 {
 	uint64_t value = 0;

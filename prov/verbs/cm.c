@@ -74,9 +74,9 @@ int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param)
 	return rdma_connect(ep->id, param);
 }
 
-/* ---- what the application is told ---- */
+/* ---- events for the application ---- */
 
-/* Why a request was rejected, by InfiniBand's numbers; iWARP has errnos. */
+/* The reason for which a request was rejected. status is an InfiniBand reason code; for iWARP it is an errno. */
 static const char *reason(const struct rdma_cm_event *event)
 {
 	switch (event->status) {
@@ -95,7 +95,7 @@ static const char *reason(const struct rdma_cm_event *event)
 	}
 }
 
-/* The end of an attempt: no connection. */
+/* An attempt to connect has failed. */
 void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
 {
 	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
@@ -127,7 +127,8 @@ void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 }
 
-/* The connection is over: once. The queue pair goes into error, which flushes what is outstanding. */
+/* Handle the end of a connection, once. The queue pair goes into the error state, which flushes outstanding
+ * requests. */
 static void ended(struct vrb_ep *ep)
 {
 	if (ep->state == VRB_EP_CONNECTED && ep->kind->disconnect)
@@ -164,7 +165,7 @@ static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		vrb_cm_refused(ep, errno, event, "rdma_connect");
 }
 
-/* Errors come as a negative errno, or as a reason of the CM's own; iWARP's refusals as ECONNRESET. */
+/* An error is a negative errno or a reason code of the CM; iWARP reports a refusal as ECONNRESET. */
 static void on_error(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	int err = event->event == RDMA_CM_EVENT_REJECTED ? FI_ECONNREFUSED : event->status < 0 ? -event->status :
@@ -187,7 +188,7 @@ static void on_disconnected(struct vrb_ep *ep, const struct rdma_cm_event *event
 		return;
 	}
 	if (ep->state == VRB_EP_CONNECTING)
-		vrb_cm_connected(ep, NULL);	/* it was, for the peer, whose word of that has been lost */
+		vrb_cm_connected(ep, NULL);	/* it was established, but that message was lost */
 	if (ep->state == VRB_EP_CONNECTED || ep->local_end)
 		ended(ep);
 }

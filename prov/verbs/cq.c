@@ -27,7 +27,7 @@ static const size_t entry_len[] = {
 
 typedef ssize_t found_fn(struct fab_cq *cq, void *buf, size_t count, int cnt);
 
-/* A look has found cnt work completions, or an error. Lock held, dropped here. */
+/* Return cnt work completions, or an error, that a poll has found. Lock held, dropped here. */
 VRB_DONE ssize_t give(struct fab_cq *cq, void *buf, size_t count, int cnt, size_t size)
 {
 	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = size };
@@ -39,7 +39,7 @@ VRB_DONE ssize_t give(struct fab_cq *cq, void *buf, size_t count, int cnt, size_
 	return __builtin_expect(taker.cnt > 0, 1) ? taker.cnt : fab_cq_readfrom(&cq->cq_fid, buf, count, NULL);
 }
 
-/* What is queued, what several hardware queues have, or a pass. Lock held, dropped here. */
+/* Read from the ring, from several hardware queues, or after a pass. Lock held, dropped here. */
 static __attribute__((noinline)) ssize_t ordinary(struct fab_cq *cq, void *buf, size_t count)
 {
 	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = entry_len[cq->format] };
@@ -105,7 +105,7 @@ READS(msg, struct fi_cq_msg_entry)
 READS(data, struct fi_cq_data_entry)
 READS(tagged, struct fi_cq_tagged_entry)
 
-/* Nobody knows whom a message came from. */
+/* The sources of messages are unknown: report FI_ADDR_NOTAVAIL. */
 static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 {
 	ssize_t cnt = fid->ops->read(fid, buf, count);
@@ -124,7 +124,7 @@ static ssize_t (*const reads[][2])(struct fid_cq *cq, void *buf, size_t count) =
 	[FI_CQ_FORMAT_DATA] = READ(data),
 	[FI_CQ_FORMAT_TAGGED] = READ(tagged),
 };
-static struct fi_ops_cq direct[fab_countof(reads)][2];	/* the rest as fab_cq_ops has it */
+static struct fi_ops_cq direct[fab_countof(reads)][2];	/* other members are those of fab_cq_ops */
 
 void vrb_cq_fill_ops(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Devices: which port has an address, and its attributes. librdmacm finds the port (rdma_bind_addr(3)), since an
- * address may be that of IPoIB, RoCE or iWARP. The attributes of a port are read once and kept: librdmacm keeps the
- * device open, too.
+ * Devices: the port of an address, and its attributes. librdmacm finds the port (rdma_bind_addr(3)), since an address
+ * may belong to IPoIB, RoCE or iWARP. The attributes of a port are read once and kept; librdmacm keeps the device open,
+ * too.
  */
 #include "verbs/kind.h"
 #include "verbs/ud.h"
@@ -15,11 +15,11 @@
 #include <string.h>
 #include "base/bits.h"
 
-#define NO_GID	(-1)		/* the port's table is empty, for now */
+#define NO_GID	(-1)		/* the port's GID table is still empty */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vrb_device *devices;	/* those that work */
-static struct vrb_device *broken;	/* those that do not: named once in the log */
+static struct vrb_device *devices;	/* usable devices */
+static struct vrb_device *broken;	/* unusable devices, each logged once */
 
 static void free_all(struct vrb_device **list)
 {
@@ -64,7 +64,7 @@ static struct vrb_device *vrb_device_find(struct vrb_device *list, const struct 
 	return list;
 }
 
-/* The largest of some sizes that a queue pair takes as inline data: only trying tells. */
+/* The largest of some sizes that a queue pair accepts for inline data. The only way to know is to try. */
 static uint32_t try_inline(struct ibv_pd *pd, struct ibv_cq *cq)
 {
 	uint32_t size;
@@ -120,7 +120,7 @@ static int name_fabric(struct vrb_device *dev)
 	return 0;
 }
 
-/* 0, NO_GID, or the errno of the call that failed, which *call names. */
+/* Read the attributes of the device and port. 0, NO_GID, or the errno of the failed call, whose name is in *call. */
 static int query(struct vrb_device *dev, const char **call)
 {
 	int ret;
@@ -137,8 +137,8 @@ static int query(struct vrb_device *dev, const char **call)
 	return name_fabric(dev);
 }
 
-/* What the least of endpoints takes: a request and the provider's own (vrb_post_marker), a receive, and a completion of
- * each. True if the device has less of something, which is said. */
+/* The smallest endpoint needs a request and the provider's own request (vrb_post_marker), a receive, and a completion
+ * for each. True, and logged, if the device has less of something. */
 static bool is_too_small(const struct vrb_device *dev)
 {
 	const struct {
@@ -175,7 +175,7 @@ static bool is_left_out(const char *name)
 	return vrb_params.device_name;
 }
 
-/* False: it has not as many; or it does not answer, which is to be logged. */
+/* True if the device has a port with this number. False also if the device does not answer, which is logged. */
 static bool has_port(struct ibv_context *verbs, uint8_t port_num)
 {
 	struct ibv_device_attr attr;
@@ -193,8 +193,8 @@ void vrb_say_lacks(const struct vrb_device *dev, const char *what, const char *w
 	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, what, wanted, found);
 }
 
-/* Is the port up now? One that comes up later than it was first looked at may have got its addresses since; before,
- * nobody has it. */
+/* True if the port is up now. If it was down when its attributes were first read, they are replaced, since it may have
+ * got its addresses since. Nobody uses the attributes of a port before it is up. */
 static bool is_up(struct vrb_device *dev)
 {
 	struct ibv_port_attr port;
@@ -208,8 +208,8 @@ static bool is_up(struct vrb_device *dev)
 	return true;
 }
 
-/* Look at a device for the first time. It is in one of the lists then, except where NULL says that there is no memory,
- * or that it has no GID yet: the next look will be the first. */
+/* Add a device to `devices`, and return it; or add it to `broken`, and return NULL. NULL without an entry: no memory,
+ * or the device has no GID yet, and is tried again at the next call. */
 static struct vrb_device *device_add(struct ibv_context *verbs, uint8_t port_num)
 {
 	struct vrb_device *dev = calloc(1, sizeof(*dev)), **list = &devices;
@@ -272,7 +272,8 @@ static bool device_compare(const struct vrb_gid *gid, void *arg)
 	return !search->found;
 }
 
-/* librdmacm gives the loopback address to whatever device comes first: only one that has it as a GID means it. */
+/* librdmacm assigns the loopback address to the first device. It counts only for a device with this address as a
+ * GID. */
 static bool owns_loopback(struct rdma_cm_id *id, const union fab_any_addr *addr)
 {
 	struct search search = { .want = { .raw = { [10] = 0xff, 0xff } } };
@@ -285,7 +286,7 @@ static bool owns_loopback(struct rdma_cm_id *id, const union fab_any_addr *addr)
 	return search.found;
 }
 
-/* The kernel's part of librdmacm is missing: one line. */
+/* Log once that the kernel module of librdmacm is missing. */
 static void no_cm(int err)
 {
 	static atomic_bool told;
@@ -314,7 +315,8 @@ const struct vrb_device *vrb_device_of(const struct sockaddr *addr)
 	return dev;
 }
 
-/* The list grows in front and is not changed behind: this one stays. */
+/* Get the head of the list. New devices are added before it, and the rest does not change, so the caller needs no lock
+ * to walk the list. */
 static const struct vrb_device *first(void)
 {
 	const struct vrb_device *dev;

@@ -107,7 +107,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 	return fab_getopt_size(vrb_ep_of(fid)->kind->cm_data_max, optval, optlen);
 }
 
-/* How many operations more can be posted, as programs of 1.x ask. */
+/* The number of operations that can still be posted (API 1.x). */
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
@@ -119,7 +119,7 @@ static ssize_t ep_tx_size_left(struct fid_ep *fid)
 	return left;
 }
 
-/* And how many receives, be they shared. */
+/* The number of receives that can still be posted, also to a shared receive context. */
 ssize_t vrb_ep_rx_size_left(struct fid_ep *fid)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
@@ -134,7 +134,7 @@ ssize_t vrb_ep_rx_size_left(struct fid_ep *fid)
 
 /* ---- close ---- */
 
-/* Until the hardware has reported all that is outstanding. Lock held. */
+/* Run the engine until the hardware has reported all outstanding requests. Lock held. */
 static void drain(struct vrb_ep *ep)
 {
 	uint64_t end = fab_now_ns() + FLUSH_NS;
@@ -151,7 +151,7 @@ void vrb_qp_halt(struct vrb_ep *ep)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	/* in any other state the marker would be a message */
+	/* in any other state the marker would be sent as a message */
 	if (!ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE) && (ep->tx_head != ep->tx_tail || ep->srx))
 		vrb_post_marker(ep);
 }
@@ -163,7 +163,7 @@ int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 	return ibv_post_recv(ep->qp, wr, &bad);
 }
 
-/* Nothing is outstanding any more, and nothing names the endpoint but its queue pair. Lock held. */
+/* Remove the endpoint from everything except its queue pair; nothing is outstanding. Lock held. */
 static void vrb_ep_stop(struct vrb_ep *ep)
 {
 	fab_source_del(&ep->cm_src);
@@ -190,7 +190,7 @@ static void destroy_qp(struct vrb_ep *ep)
 		vrb_srx_leave(ep);
 }
 
-/* Destroying it would wait for the peer. */
+/* Hand the queue pair over to unanswered.c if possible, since destroying it would wait for the peer. */
 static void leave_qp(struct vrb_ep *ep)
 {
 	bool left = vrb_unanswered_keep(ep);

@@ -24,7 +24,8 @@ void vrb_fabric_of_network(char *name, size_t size, const char *network)
 	snprintf(name, size, "RoCE-%s", network);
 }
 
-/* The interface whose address the GID is made of: its network. False: there is none here. */
+/* Get the network of the interface with the address from which the GID is made. False: this machine has no such
+ * interface. */
 static bool network_of(const union ibv_gid *gid, char *network, size_t size)
 {
 	union fab_any_addr addr = { .sin6.sin6_family = AF_INET6 };

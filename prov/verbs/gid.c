@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * GIDs of a port: which one endpoints send from, and which one their names have. On InfiniBand the first is used. On
+ * GIDs of a port: the one that endpoints send from, and the one in their names. On InfiniBand the first is used. On
  * Ethernet the table has link-local GIDs and GIDs made from IP addresses; those that can be routed (RoCE v2) are
- * preferred. A datagram leaves from a GID of the same sort as its destination. Called at setup only; no state.
+ * preferred. A datagram is sent from a GID of the same sort as its destination. Called at setup only; no state.
  */
 #include "verbs/verbs.h"
 
@@ -52,7 +52,7 @@ static struct ibv_gid_entry *read_table(struct ibv_context *verbs, size_t room, 
 	return table;
 }
 
-/* One call each. */
+/* Read the GIDs with one call for each. */
 static void ask_each(struct ibv_context *verbs, uint8_t port_num, int cnt, vrb_gid_fn *see, void *arg)
 {
 	struct vrb_gid gid;

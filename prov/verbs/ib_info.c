@@ -23,14 +23,14 @@ struct search {
 	const struct vrb_query *query;
 	const struct wish *wish;
 	bool named;			/* the hints name this format: ports with IP addresses, too */
-	const struct vrb_device *dev;	/* whose GIDs are being looked at */
+	const struct vrb_device *dev;	/* the device whose GIDs are being compared */
 	struct vrb_offers offers;
 	int ret;
 };
 
-/* ---- what is asked for ---- */
+/* ---- the query ---- */
 
-/* An address of the hints: false if it is none of ours. */
+/* Take an address from the hints. False: it is not an InfiniBand address. */
 static bool take_hint(const void *data, size_t len, bool *has, union fab_any_addr *addr)
 {
 	*has = true;
@@ -68,9 +68,9 @@ static int ib_info_make_wish(const struct vrb_query *query, struct wish *wish)
 	return 0;
 }
 
-/* ---- what is there ---- */
+/* ---- ports ---- */
 
-/* Has the port an IP address, by which it is offered already? */
+/* True if the port has an IP address, with which it has an entry already. */
 static bool has_ip(const struct vrb_device *dev)
 {
 	struct fab_netif *list;

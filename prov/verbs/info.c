@@ -15,12 +15,12 @@
 
 #define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
 #define RX_CAPS		(FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
-/* A connection executes requests in order, but for reads, which later requests do not wait for. */
+/* A connection executes requests in order, except that requests do not wait for earlier reads. */
 #define MSG_ORDER	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
 			 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
 /* A responder executes atomics in the order in which they come. */
 #define ATOMIC_ORDER	(FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
-/* Buffers must be registered, keys are the device's, addresses are virtual ones. */
+/* Buffers must be registered, the device chooses the keys, and addresses are virtual. */
 #define MR_MODES	(FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 uint32_t vrb_read_iov_limit(const struct vrb_device *dev)
@@ -35,7 +35,7 @@ uint32_t vrb_requests(const struct vrb_device *dev, uint32_t iov_limit)
 	return iov_limit > most ? (iov_limit + most - 1) / most : 1;
 }
 
-/* The largest queues of an endpoint, so that all that it has outstanding can complete to one queue of the device. */
+/* Limits of an endpoint's queues, such that all its outstanding requests can complete to one queue of the device. */
 static size_t rq_max(const struct vrb_device *dev)
 {
 	return (size_t) fab_min(dev->attr.max_qp_wr, dev->attr.max_cqe / 2);
@@ -48,7 +48,7 @@ static size_t sq_max(const struct vrb_device *dev)
 
 static void fill_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
-	size_t requests = sq_max(dev) - 1;	/* one is the provider's (vrb_post_marker) */
+	size_t requests = sq_max(dev) - 1;	/* one is used by the provider (vrb_post_marker) */
 
 	tx->caps = TX_CAPS | (vrb_device_atomics(dev) ? FI_ATOMIC : 0);
 	tx->msg_order = MSG_ORDER | (vrb_device_atomics(dev) ? ATOMIC_ORDER : 0);
@@ -76,7 +76,7 @@ static void fill_ep(struct fi_ep_attr *ep, const struct vrb_device *dev)
 	ep->protocol_version = 1;
 	ep->max_msg_size = dev->port.max_msg_sz;
 	ep->max_order_raw_size = dev->port.max_msg_sz;
-	ep->max_order_war_size = vrb_device_atomics(dev) ? VRB_ATOMIC_LEN : 0;	/* of atomics alone */
+	ep->max_order_war_size = vrb_device_atomics(dev) ? VRB_ATOMIC_LEN : 0;	/* for atomics only */
 	ep->max_order_waw_size = dev->port.max_msg_sz;
 	ep->tx_ctx_cnt = 1;
 	ep->rx_ctx_cnt = 1;
@@ -98,7 +98,7 @@ static void fill_domain(struct fi_domain_attr *domain, const struct vrb_device *
 	domain->rx_ctx_cnt = dev->attr.max_qp;
 	domain->max_ep_tx_ctx = 1;
 	domain->max_ep_rx_ctx = 1;
-	domain->cntr_cnt = dev->attr.max_cq;	/* they are counted here, so this is only a number as good as others */
+	domain->cntr_cnt = dev->attr.max_cq;	/* counters are software objects: there is no real limit */
 	domain->mr_iov_limit = 1;
 	domain->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 	domain->max_err_data = VRB_CM_DATA_MAX;
@@ -175,7 +175,7 @@ static const struct vrb_kind *kind_of(const struct fab_ip *ip)
 	return fab_container(ip, const struct vrb_ip, ip)->kind;
 }
 
-/* info_place() has found a device before this is called. */
+/* Fill an entry. info_place() has found the device before. */
 static void vrb_info_fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
 			  enum fi_ep_type type)
 {
@@ -221,7 +221,7 @@ static int ip_getinfo(const struct vrb_kind *kind, const struct vrb_query *query
 	return fab_ip_getinfo(&ip.ip, query->version, query->node, query->service, query->flags, query->hints, info);
 }
 
-/* An entry of an IP address goes before those of GIDs. */
+/* Entries of IP addresses are before those of GIDs. */
 int vrb_msg_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, struct fi_info **info)
 {
 	struct fi_info **end = info;
@@ -241,9 +241,9 @@ int vrb_msg_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, 
 	return *info ? 0 : more == -FI_ENOMEM ? more : ret;
 }
 
-/* ---- the answer: that of each kind behind that of the one before ---- */
+/* ---- the result: the entries of each kind in turn ---- */
 
-/* The first two change places if the one whose domains have a suffix is preferred (FI_VERBS_PREFER_XRC). */
+/* The i-th kind. FI_VERBS_PREFER_XRC exchanges the first two. */
 static const struct vrb_kind *kind_in_turn(size_t i)
 {
 	return vrb_kinds[vrb_params.prefer_xrc && i < 2 ? 1 - i : i];
@@ -271,7 +271,7 @@ static int vrb_info_answer(const struct vrb_query *query, struct fi_info **info)
 	return ret;
 }
 
-/* Nothing was found, which a device that does not even open does not say by itself: once, a line for each. */
+/* No entry was found. Log once, a line for each, the devices that cannot be opened, since nothing else reports them. */
 static void say_closed(struct ibv_device **list, int cnt)
 {
 	static atomic_bool told;
@@ -296,7 +296,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	struct ibv_device **list = NULL;
 	int cnt = 0, ret = -FI_ENODATA;
 
-	/* without a device nothing of librdmacm is woken */
+	/* do not load librdmacm if there is no device */
 	if (vrb_lib_ready())
 		list = ibv_get_device_list(&cnt);
 	if (cnt)
@@ -326,7 +326,7 @@ int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint
 		VRB_WARN(FI_LOG_EP_CTRL, "domain %s: the device does not exist\n", info->domain_attr->name);
 		return -FI_ENODEV;
 	}
-	/* the fabric is the address's */
+	/* the address determines the fabric */
 	most = vrb_info_of(kind, dev, info->fabric_attr->name ? info->fabric_attr->name : dev->fabric);
 	if (!most)
 		return -FI_ENOMEM;

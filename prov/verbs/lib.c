@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libibverbs and librdmacm are loaded only if there may be a device: a machine without one pays for reading a
- * directory. For each of their functions there is a function of the same name here that calls it, so that the rest of
- * the provider and the inline functions of their headers call them as if linked. None may be called before
- * vrb_lib_ready() has returned true; fi_getinfo() and fi_fabric() check that.
+ * libibverbs and librdmacm are loaded only if there may be a device: a machine without one only reads a directory. Each
+ * of their functions has a function of the same name here that calls it, so that the rest of the provider and the
+ * inline functions of the libraries' headers call them as if linked. None may be called before vrb_lib_ready() has
+ * returned true; fi_getinfo() and fi_fabric() check that.
  *
- * A device may be there if the kernel has one. SYSFS_PATH, a variable of libibverbs, says where the kernel's folder is:
- * the tests, which have a stand-in for the libraries, have another for that folder.
+ * A device may be present if the kernel has one. SYSFS_PATH, a variable of libibverbs, names the kernel's folder.
+ * Tests, which have a stand-in for the libraries, set it to a folder of their own.
  */
 #include "verbs/verbs.h"
 
@@ -126,7 +126,7 @@ static const struct {
 	void **to;
 } calls[] = { CALLS(ENTRY) };
 
-/* Calls that older libraries lack; nobody calls them there, or where the device does not offer what they are for. */
+/* Functions that older libraries lack. They are not called there, nor on devices without the feature. */
 static bool is_young(const char *name)
 {
 	return !strcmp(name, "ibv_reg_mr_iova2") || !strcmp(name, "ibv_reg_dmabuf_mr") ||
@@ -145,7 +145,7 @@ bool vrb_lib_gid_table(void)
 
 static bool kernel_has_one(void)
 {
-	const char *sys = getenv("SYSFS_PATH");		/* as libibverbs has it */
+	const char *sys = getenv("SYSFS_PATH");		/* as in libibverbs */
 	char path[300];
 	struct dirent *entry = NULL;
 	DIR *dir;
@@ -161,7 +161,7 @@ static bool kernel_has_one(void)
 	return entry;
 }
 
-/* What is missing, or NULL. */
+/* Load the libraries. Returns NULL, or the name of a missing library or function. */
 static const char *load(void)
 {
 	void *lib[LIB_CNT];

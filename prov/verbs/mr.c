@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions, fi_mr(3): those of the device. A descriptor is the struct ibv_mr, and a key is its rkey. Remote
+ * Memory regions, fi_mr(3): regions of the device. A descriptor is the struct ibv_mr, and a key is its rkey. Remote
  * addresses are virtual addresses.
  */
 #include "verbs/kind.h"
@@ -18,7 +18,7 @@ struct vrb_mr {
 	struct vrb_domain *domain;	/* borrowed: registration took a reference */
 	struct ibv_mr *mr;		/* owned */
 	uint64_t base;			/* virtual address of the first byte */
-	struct ibv_mr foreign;		/* of a dma-buf: the descriptor (vrb_desc_foreign()) */
+	struct ibv_mr foreign;		/* descriptor of a dma-buf region */
 };
 
 /* ---- on-demand paging ---- */
@@ -83,7 +83,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return 0;		/* it is from the start */
+		return 0;		/* a region is enabled when it is registered */
 	case FI_GET_RAW_MR:
 		return arg ? mr_get_raw(mr, arg) : -FI_EINVAL;
 	default:
@@ -97,7 +97,8 @@ static struct fi_ops mr_fid_ops = {
 	.control = mr_control,
 };
 
-/* What the device is to allow. The sink of an iWARP read is written by the peer's device, so it says. */
+/* The IBV_ACCESS_* flags of a region. The destination of an iWARP read is written by the peer's device, so it needs
+ * remote write access. */
 static int access_of(const struct vrb_domain *domain, uint64_t access)
 {
 	int ibv = 0;
@@ -113,10 +114,11 @@ static int access_of(const struct vrb_domain *domain, uint64_t access)
 	return ibv;
 }
 
-/* What to register: a buffer, or with `dmabuf` a part of that, whose first byte is `buf` to operations. */
+/* The memory to register: a buffer, or a part of `dmabuf`. For a dma-buf, `buf` is the address of its first byte in
+ * operations. */
 struct region {
 	void *buf;
-	size_t len, cnt;		/* cnt: as many buffers were given */
+	size_t len, cnt;		/* cnt: number of buffers that were given */
 	const struct fi_mr_dmabuf *dmabuf;
 	uint64_t access, offset, flags;
 	void *context;
@@ -159,7 +161,7 @@ static void say_why(const struct vrb_domain *domain, const struct region *region
 		 region->len, domain->dev->name, strerror(err), hint);
 }
 
-/* The device's part. 0 or -FI_E*, logged. */
+/* Register a region with the device. 0 or -FI_E*, logged. */
 static int mr_init(struct vrb_mr *mr, struct vrb_domain *domain, const struct region *region)
 {
 	int access = access_of(domain, region->access), err;
@@ -213,7 +215,7 @@ static int region_open(struct fid *fid, const struct region *region, struct fid_
 	return ret;
 }
 
-/* The key is the device's choice (FI_MR_PROV_KEY). */
+/* The device chooses the key (FI_MR_PROV_KEY), so requested_key is ignored. */
 static int mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset,
 		uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
@@ -229,7 +231,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_
 	return region_open(fid, &region, mr);
 }
 
-/* Only fields that every generation of the struct has are read. */
+/* Only fields are read that the struct has in all API versions. */
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
 	struct region region = {

@@ -24,7 +24,7 @@
 #include "base/sock.h"
 #include "common/engine/engine.h"
 
-/* What the process that a question came to passes on; both ends are this file. */
+/* A question that the receiving process passes on to the process that has the service; both run this code. */
 struct relay {
 	struct vrb_names_msg question;
 	union fab_sockaddr asker;
@@ -37,7 +37,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
 	struct fab_list named;		/* struct vrb_named.link */
-	pid_t pid;			/* whose the thread is; 0: there is none, and nothing is open */
+	pid_t pid;			/* process that owns the thread; 0: there is no thread, and nothing is open */
 	pthread_t thread;
 	bool ends;
 	int udp, epfd, bell;		/* owned */
@@ -56,7 +56,7 @@ static void names_answer(uint8_t code, const struct vrb_names_msg *question, con
 
 	vrb_names_pack(&msg, code, be16toh(question->service), question->nonce, name);
 	if (hdr.msg_namelen)
-		fab_sock->sendmsg(here.udp, &hdr, MSG_DONTWAIT);	/* else it is asked again */
+		fab_sock->sendmsg(here.udp, &hdr, MSG_DONTWAIT);	/* on failure the asker asks again */
 }
 
 static socklen_t service_name(struct sockaddr_un *un, uint16_t service)
@@ -69,7 +69,8 @@ static socklen_t service_name(struct sockaddr_un *un, uint16_t service)
 	return (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + len);
 }
 
-/* From the network: to whoever has the service, or else nobody has. */
+/* Read a question from the network, and pass it to the process that has the service. If no process has it, answer
+ * so. */
 static void take_question(void)
 {
 	struct relay relay = { .asker.sa.sa_family = AF_UNSPEC };
@@ -90,7 +91,7 @@ static void take_question(void)
 		names_answer(VRB_NAMES_NONE, &relay.question, NULL, &relay.asker);
 }
 
-/* Was it sent by a process of this user, or of root? */
+/* True if a message was sent by a process of this user or of root. */
 static bool is_ours(struct msghdr *hdr)
 {
 	const struct cmsghdr *cmsg = CMSG_FIRSTHDR(hdr);
@@ -103,7 +104,7 @@ static bool is_ours(struct msghdr *hdr)
 	return cred.uid == getuid() || !cred.uid;
 }
 
-/* From a process of this node, which need not be one of ours. */
+/* Read a relayed question. The sender is a process of this node, which need not use this library. */
 static void take_relay(const struct vrb_named *named)
 {
 	union {
@@ -123,7 +124,8 @@ static void take_relay(const struct vrb_named *named)
 		names_answer(VRB_NAMES_FOUND, &relay.question, &named->name, &relay.asker);
 }
 
-/* Which may have been closed meanwhile, or be another's by now: then there is nothing to read. */
+/* Read from a descriptor. It may have been closed meanwhile, or be another socket by now; then there is nothing to
+ * read. */
 static void take_from(int fd)
 {
 	struct fab_list *link;
@@ -170,7 +172,7 @@ static int listen_to(int fd)
 	return fab_sock->epoll_ctl(here.epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* For questions by IPv4 and IPv6, where the machine has that. The descriptor, or -errno. */
+/* Open the socket for questions by IPv4 and, if the machine has it, IPv6. Returns the descriptor, or -errno. */
 static int udp_open(void)
 {
 	union fab_sockaddr any = { .sin6.sin6_family = AF_INET6 };
@@ -217,7 +219,7 @@ static void names_stop(void)
 	close_all();
 }
 
-/* 0 or -errno with what failed. */
+/* Open the port and start the thread. 0, or -errno with the name of the failed part in *what. */
 static int names_start(const char **what)
 {
 	int ret;

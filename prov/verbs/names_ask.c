@@ -28,10 +28,10 @@ static const unsigned send_ms[] = { 0, 100, 300, 700, 1300 };
 struct ask {
 	struct vrb_names_msg msg;
 	union fab_sockaddr host[HOSTS];
-	const char *over[HOSTS];	/* why nothing is to be had from it; NULL: there may be */
+	const char *over[HOSTS];	/* the reason why this host cannot answer; NULL: it may still answer */
 	size_t host_cnt;
 	struct pollfd fds[SENDS * HOSTS];	/* owned descriptors */
-	size_t of[SENDS * HOSTS];	/* likewise: index of the host that was asked by it */
+	size_t of[SENDS * HOSTS];	/* for each of fds: index of the host that was asked */
 	size_t fd_cnt;
 };
 
@@ -44,7 +44,7 @@ int vrb_names_service(const char *text, uint16_t *service, const char **why)
 	return ret;
 }
 
-/* 0 or -errno. The descriptor stays open for the answer. */
+/* Send the question to a host. 0 or -errno. The descriptor stays open for the answer. */
 static int send_to(struct ask *ask, size_t i)
 {
 	struct sockaddr *to = &ask->host[i].sa;
@@ -56,7 +56,7 @@ static int send_to(struct ask *ask, size_t i)
 		return fd;
 	ask->of[ask->fd_cnt] = i;
 	ask->fds[ask->fd_cnt++] = (struct pollfd) { .fd = fd, .events = POLLIN };
-	/* hear of a port that nobody has, though not connected: the answer may come from another address of the node */
+	/* get errors for a closed port; not connected, since the answer may come from another address of the node */
 	ret = to->sa_family == AF_INET6 ? fab_sock_set_int(fd, IPPROTO_IPV6, IPV6_RECVERR, 1) :
 					  fab_sock_set_int(fd, IPPROTO_IP, IP_RECVERR, 1);
 	return ret ? ret : fab_sock->sendmsg(fd, &hdr, MSG_DONTWAIT) < 0 ? -errno : 0;
@@ -72,7 +72,7 @@ static void send_all(struct ask *ask)
 	}
 }
 
-/* True: *name is the answer. */
+/* Read from a descriptor. True: *name is the answer. */
 static bool names_ask_take(struct ask *ask, size_t n, struct vrb_ud_name *name)
 {
 	struct vrb_names_msg msg;
@@ -104,7 +104,7 @@ static bool all_over(const struct ask *ask)
 	return i == ask->host_cnt;
 }
 
-/* Until there is an answer (true), none can come, or the time is over. */
+/* Ask until there is an answer (true), no answer is possible, or the time is over. */
 static bool converse(struct ask *ask, struct vrb_ud_name *name)
 {
 	uint64_t begin = fab_now_ms(), now = 0, next;
@@ -132,7 +132,7 @@ static bool converse(struct ask *ask, struct vrb_ud_name *name)
 	return false;
 }
 
-/* The node's addresses. 0, if there is one, or -FI_E* with why. */
+/* Resolve the node's addresses. 0 if there is at least one, or -FI_E* with the reason in *why. */
 static int find_hosts(struct ask *ask, const char *node, uint64_t n, uint64_t flags, const char **why)
 {
 	static const int families[HOSTS] = { AF_INET, AF_INET6 };

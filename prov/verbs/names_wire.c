@@ -7,12 +7,12 @@
 #include <endian.h>
 #include <string.h>
 
-#define QPN_MIN		2		/* those below are the management's */
+#define QPN_MIN		2		/* lower numbers are reserved for management */
 #define QPN_MAX		0xffffff
 #define SL_MAX		15
-#define GID_MULTICAST	0xff		/* the first byte of one */
+#define GID_MULTICAST	0xff		/* first byte of a multicast GID */
 
-/* Is there nothing from p up to the end of the message? */
+/* True if all bytes from p to the end of the message are zero. */
 static bool rest_is_zero(const struct vrb_names_msg *msg, const void *p)
 {
 	for (const uint8_t *byte = p; byte < (const uint8_t *) (msg + 1); byte++) {

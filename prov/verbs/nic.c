@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hardware of an entry, fi_nic(3): device and port from libibverbs, the bus from the kernel (sysfs). Fields that
- * neither knows stay unset. Called at setup only; no state.
+ * The hardware of an entry, fi_nic(3): device and port from libibverbs, the bus from the kernel (sysfs). Fields unknown
+ * to both stay unset. Called at setup only; no state.
  */
 #include "verbs/verbs.h"
 
@@ -12,7 +12,7 @@
 
 #define MBIT	1000000ULL
 
-/* ibv_query_port(3) codes both as a bit each. */
+/* The speed of a port. ibv_query_port(3) encodes width and lane speed as one bit each. */
 static size_t speed_of(const struct ibv_port_attr *port)
 {
 	static const unsigned lane_mbit[] = { 2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000 };
@@ -34,7 +34,7 @@ static void fill_link(struct fab_nic *nic, const struct vrb_device *dev)
 	const struct ibv_port_attr *port = &dev->port;
 	union ibv_gid gid;
 
-	/* the first GID is made of the port's number, or the interface's */
+	/* the first GID is made from the port's GUID or the interface's address */
 	if (!ibv_query_gid(dev->verbs, dev->port_num, 0, &gid))
 		inet_ntop(AF_INET6, &gid, nic->text.address, sizeof(nic->text.address));
 	if (port->link_layer < fab_countof(layers) && layers[port->link_layer])
@@ -52,7 +52,7 @@ int vrb_nic_open(const struct vrb_device *dev, struct fid_nic **nic_fid)
 	struct fab_nic_text *text = &nic.text;
 
 	fab_nic_find(dev->verbs->device->ibdev_path, &nic);
-	/* what the device says of itself goes before what its bus has in registers: some are functions of another */
+	/* values from libibverbs replace those from the bus, since a device may be a function of another one */
 	snprintf(text->name, sizeof(text->name), "%s", dev->name);
 	snprintf(text->vendor_id, sizeof(text->vendor_id), "0x%04x", attr->vendor_id);
 	snprintf(text->device_id, sizeof(text->device_id), "0x%04x", attr->vendor_part_id);

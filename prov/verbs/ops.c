@@ -7,7 +7,7 @@
 #include "common/ops/ops.h"
 #include "verbs/post.h"
 
-/* What programs add that says nothing new about a call. */
+/* Flags that programs may pass although they add nothing to a call. */
 #define ANY_FLAGS	(FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COMPLETION | FI_MORE)
 #define TX_FLAGS	(ANY_FLAGS | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_FENCE)
 

@@ -18,7 +18,7 @@
 
 struct vrb_pep {
 	struct fab_pep base;
-	struct fab_pep_ops ops;		/* with what the kind has room for */
+	struct fab_pep_ops ops;		/* with the limit for private data of the kind */
 	struct rdma_event_channel *channel;	/* owned */
 	struct rdma_cm_id *id;		/* owned; NULL until it is bound */
 	struct fab_source src;
@@ -44,7 +44,7 @@ struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle)
 	return base ? connreq_of(base) : NULL;
 }
 
-/* NULL: the info names no domain of ours. */
+/* The kind of an info. NULL: its domain name is not of this provider. */
 static const struct vrb_kind *kind_of(const struct fi_info *info)
 {
 	const char *domain = info && info->domain_attr ? info->domain_attr->name : NULL;
@@ -53,7 +53,7 @@ static const struct vrb_kind *kind_of(const struct fi_info *info)
 	return dev ? vrb_kind_of(domain, dev->name) : NULL;
 }
 
-/* A listener at the wildcard address has them on any device. */
+/* A listener at the wildcard address gets requests from any device. */
 static int pep_describe(const struct fab_connreq *base, struct fi_info *info)
 {
 	const struct vrb_device *dev = vrb_device_of(&base->local.sa);
@@ -95,7 +95,8 @@ static void pep_reject(struct fab_connreq *base, const void *param, size_t len)
 	free(req);
 }
 
-/* The event has been acknowledged: the id may be moved or destroyed by whoever hears of the request. */
+/* Handle a connection request. The event has been acknowledged, since a handler of the request may move or destroy the
+ * id. */
 static void on_request(struct vrb_pep *pep, struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
 	bool ib = rdma_get_local_addr(id)->sa_family == FAB_AF_IB;

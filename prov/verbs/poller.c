@@ -21,8 +21,8 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 
-#define SEVERAL_LOOKS	32		/* a pass at the latest after so many looks past it at several queues */
-#define HW_CQ_SIZE	4096		/* entries, or what one endpoint needs if that is more */
+#define SEVERAL_LOOKS	32		/* limit of reads of several queues without a pass of the engine */
+#define HW_CQ_SIZE	4096		/* entries, unless one endpoint needs more */
 
 struct vrb_poller {
 	struct fab_list link;		/* in domain->pollers */
@@ -32,11 +32,12 @@ struct vrb_poller {
 	struct fab_poll_fn fn;
 	struct vrb_alarm alarm;
 	struct fab_list cqs;		/* struct vrb_hw_cq; changed under both locks */
-	unsigned looks;			/* at several, since the last pass */
-	struct fab_list *first;		/* the one of cqs that is asked first the next time, or NULL; engine's lock */
+	unsigned looks;			/* reads of several queues since the last pass */
+	struct fab_list *first;		/* the entry of cqs to poll first next time, or NULL; engine's lock */
 };
 
-/* Readers go straight to the one queue that there is, if it works. Lock held, or nobody can be inside. */
+/* Let readers poll the hardware queue directly if there is only one, and it works. Lock held, or no reader is
+ * possible. */
 static void choose_direct(struct vrb_poller *poller)
 {
 	struct vrb_hw_cq *hw = fab_list_first(&poller->cqs, struct vrb_hw_cq, link);
@@ -68,14 +69,15 @@ static void all_lost(struct vrb_poller *poller, int err, const char *why)
 		queue_lost(fab_container(link, struct vrb_hw_cq, link), err, why);
 }
 
-/* An endpoint's completions may come by several of them: by those of a shared context, of an initiator. */
+/* One hardware queue has failed, so all of the poller are lost: completions of an endpoint may come through several,
+ * those of a shared context or an initiator. */
 void vrb_hw_cq_lost(struct vrb_hw_cq *hw, int err, const char *why)
 {
 	all_lost(hw->poller, err, why);
 }
 
-/* Its queue pair or receive queue is of no use any more. The queue pair goes into error, and what is outstanding is
- * reported as ever. */
+/* The queue pair or receive queue of an endpoint has failed. The queue pair goes into the error state, and outstanding
+ * requests are reported as usual. */
 static void endpoint_lost(struct vrb_ep *ep)
 {
 	vrb_cm_lost(ep, FI_EIO, "the device's queue pair or receive queue has failed");
@@ -143,7 +145,7 @@ static bool take_all(struct vrb_poller *poller)
 	return found;
 }
 
-/* The next queue, the first behind the last. */
+/* The next queue; after the last, the first. */
 static struct fab_list *next_of(const struct vrb_poller *poller, const struct fab_list *link)
 {
 	return link->next == &poller->cqs ? poller->cqs.next : link->next;
@@ -177,12 +179,12 @@ int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_
 		found += cnt;
 		link = next_of(poller, link);
 	} while (link != first);
-	/* so that none is left out for long */
+	/* start with another queue next time, so that each is polled in turn */
 	poller->first = next_of(poller, first);
 	return found;
 }
 
-/* Let the channel tell of the next completion. True if some was not armed before. */
+/* Arm all queues, so that the channel signals the next completion. True if any was not armed before. */
 static bool arm_all(struct vrb_poller *poller)
 {
 	struct fab_list *link;
@@ -211,7 +213,7 @@ static bool poll_hw(struct fab_poll_fn *fn)
 	return found;
 }
 
-/* A queue that was armed has something. Whoever sleeps next wants it armed again. */
+/* An armed queue has a completion. poll_hw() arms it again if a thread may sleep. */
 static void channel_ready(struct fab_source *src, uint32_t events)
 {
 	struct vrb_poller *poller = fab_container(src, struct vrb_poller, src);
@@ -350,7 +352,7 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 	fab_engine_lock(poller->engine);
 	fab_list_add_tail(&poller->cqs, &hw->link);
 	choose_direct(poller);
-	poll_hw(&poller->fn);		/* armed, if somebody is asleep */
+	poll_hw(&poller->fn);		/* arms the queue if a thread is asleep */
 	fab_engine_unlock(poller->engine);
 	*out = hw;
 	return 0;

@@ -9,7 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "base/table.h"
 
-#define PORTS_MAX	16		/* of a device */
+#define PORTS_MAX	16		/* ports of a device */
 
 int vrb_offers_add(struct vrb_offers *offers, struct fi_info *info)
 {

@@ -86,7 +86,7 @@ static struct fab_comp make_comp(enum fab_op_code code, void *context, uint64_t 
 	};
 }
 
-/* Those posted before `end` are done. */
+/* Complete the requests that were posted before `end`. */
 static void tx_done(struct vrb_ep *ep, uint32_t end, struct fab_cq_taker *taker)
 {
 	while (ep->tx_head != end) {
@@ -101,7 +101,7 @@ static void tx_failed(struct vrb_ep *ep, const struct vrb_tx *tx, const struct i
 {
 	struct fab_comp comp;
 
-	/* a part of a read that has ended with another */
+	/* part of a read that has ended already with the error of another part */
 	if (tx->pos - ep->tx_head >= ep->tx_tail - ep->tx_head)
 		return;
 	tx_done(ep, tx->pos, NULL);
@@ -173,8 +173,8 @@ static void rx_lost(void *object, void *arg)
 	post_fail(loss->ep, FAB_OP_RECV, &comp, loss->err, loss->err, loss->why);
 }
 
-/* Receives are known to the device alone, but that an object of theirs is not in the pool: those that are are taken
- * out and told apart by their endpoint. */
+/* End all receives. There is no list of them: an object that is not free in the pool is a posted receive. So all free
+ * objects are taken out and marked by ep NULL; the others are the receives. */
 static void lose_receives(struct loss *loss)
 {
 	struct vrb_ep *ep = loss->ep;

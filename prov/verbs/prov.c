@@ -87,7 +87,7 @@ static const struct fab_param params[] = {
 	{ "affinity_device", FI_PARAM_STRING, NULL, 0, 0, "see FI_VERBS_DEVICE_NAME and FI_VERBS_IFACE" },
 };
 
-/* Built in, the registry calls this; as a DSO, fi_prov_ini() is found by name. Once a process. */
+/* Called once in a process: by the registry if built in; a DSO exports it as fi_prov_ini(). */
 struct fi_provider *fab_verbs_prov_ini(void);
 
 struct fi_provider *fab_verbs_prov_ini(void)

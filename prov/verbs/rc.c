@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * MSG endpoints over reliable connected queue pairs, which librdmacm connects (cm.c). Each has a CM id of its own,
- * bound to its device from fi_endpoint() on: by its source address (info->src_addr), or because it is that of a
- * connection request or a passive endpoint.
+ * which is bound to its device from fi_endpoint() on: by the source address (info->src_addr), or because the id comes
+ * from a connection request or a passive endpoint.
  */
 #include "verbs/kind.h"
 
@@ -14,7 +14,7 @@
 #include "common/net/net.h"
 #include "verbs/srx.h"
 
-#define IWARP_ACCEPT_NS	20000000ULL	/* a kernel that is busy has read an answer by then */
+#define IWARP_ACCEPT_NS	20000000ULL	/* enough for a busy kernel to read an answer */
 
 static bool rc_offered(const struct vrb_device *dev)
 {
@@ -51,7 +51,7 @@ static int id_of_request(struct vrb_ep *ep, fid_t handle)
 	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
 }
 
-/* A handle is a passive endpoint, whose address the endpoint gets, or a request. */
+/* Take the id of a handle: of a passive endpoint, whose address the endpoint gets, or of a connection request. */
 static int id_of_handle(struct vrb_ep *ep, fid_t handle)
 {
 	int ret = vrb_pep_take_id(ep->base.domain->fabric, handle, &ep->id);
@@ -64,7 +64,7 @@ static int id_of_handle(struct vrb_ep *ep, fid_t handle)
 			 "listen\n");
 	if (ret)
 		return ret;
-	ep->base.info->handle = NULL;	/* there is nothing to accept */
+	ep->base.info->handle = NULL;	/* no request to accept */
 	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
 }
 
@@ -97,7 +97,7 @@ static int same_device(const struct vrb_ep *ep)
 	return -FI_EINVAL;
 }
 
-/* rc_event() */
+/* The delay of rc_event() is over. */
 static void accepted_fire(struct fab_timer *timer)
 {
 	struct vrb_ep *ep = fab_container(timer, struct vrb_ep, accepted);
@@ -144,9 +144,10 @@ int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 
 /* ---- the queue pair ---- */
 
-/* Requests are taken to complete in order (post.c). Soft-iWARP says of a message that it is done although a read before
- * it is not: what is posted while a read is outstanding waits for that. A read itself comes behind all that was posted
- * before it (RFC 5040, section 5.5), and Soft-iWARP ends a queue pair that is asked for a fence there. */
+/* post.c expects requests to complete in order. Soft-iWARP may report a message as complete while a read before it is
+ * outstanding. So a request that is posted while a read is outstanding gets a fence. A read is executed after all
+ * requests before it anyway (RFC 5040, section 5.5), and gets no fence: Soft-iWARP ends the queue pair if it has
+ * one. */
 static ssize_t aim_behind_reads(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 {
 	(void) addr;
@@ -183,8 +184,9 @@ static void rc_destroy(struct vrb_ep *ep)
 
 /* ---- connections ---- */
 
-/* How long a peer waits that met no receive here, once librdmacm has made the queue pair ready; its own choice is 0,
- * which stands for 655 ms. iWARP sends nothing again. The connection may be over already, which an event tells. */
+/* Set the time after which a peer sends again to a queue pair without a posted receive. This is done once librdmacm has
+ * made the queue pair ready; librdmacm sets 0, which means 655 ms. iWARP does not send again. Errors are ignored: if
+ * the connection has ended already, an event reports it. */
 static void set_rnr_timer(const struct vrb_ep *ep)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer };
@@ -221,9 +223,9 @@ static int rc_accept(struct vrb_ep *ep)
 }
 
 /*
- * Over iWARP whoever accepts may not send before the other end has (RFC 5044, section 7.1.2). Hardware sees to that;
- * Soft-iWARP gives a connection up whose first message comes with the answer to its request. The other end need not
- * send anything, so an accepted connection is told of a little later.
+ * Over iWARP the accepting end may not send before the other end has sent (RFC 5044, section 7.1.2). Hardware ensures
+ * that. Soft-iWARP ends a connection whose first message arrives together with the answer to its request. The other end
+ * need not send anything, so FI_CONNECTED of an accepted connection is delayed a little.
  */
 static void rc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {

@@ -7,7 +7,7 @@
  */
 #include "verbs/post.h"
 
-/* The requests, chained; *cnt of them. 0 or -FI_E*. */
+/* Make the chain of requests, *cnt of them. 0 or -FI_E*. */
 static ssize_t make_requests(struct vrb_ep *ep, const struct fab_op *op, struct ibv_sge *sge, struct ibv_send_wr *wr,
 			     uint32_t *cnt)
 {
@@ -26,7 +26,7 @@ static ssize_t make_requests(struct vrb_ep *ep, const struct fab_op *op, struct 
 		};
 		if (ep->aim)
 			ret = ep->aim(ep, op->addr, &wr[*cnt]);
-		wr[*cnt].send_flags &= ~(unsigned) IBV_SEND_SIGNALED;	/* a report of a part would be one of all */
+		wr[*cnt].send_flags &= ~(unsigned) IBV_SEND_SIGNALED;	/* only the last part may complete it */
 		addr += fab_iov_len(op->iov + at, n);
 		at += n;
 	}

@@ -16,13 +16,13 @@
 #include "common/endpoint/endpoint.h"
 #include "verbs/kind.h"
 
-#define LAST_NS		1000000000ULL	/* for a device that tells of last receives to do so, */
-#define FIRST_LAST_NS	250000000ULL	/* and for one of which that is not known, */
-#define MISSES_MAX	3		/* so often */
+#define LAST_NS		1000000000ULL	/* wait for the last receive if the device is known to report it, ... */
+#define FIRST_LAST_NS	250000000ULL	/* ... and if that is unknown; after ... */
+#define MISSES_MAX	3		/* ... so many failed waits, do not wait */
 
-static struct fi_ops_msg recv_ops, send_ops;	/* vrb_msg_ops cut in two: of contexts, of endpoints that use one */
+static struct fi_ops_msg recv_ops, send_ops;	/* vrb_msg_ops of contexts, and of endpoints with one */
 
-/* ---- who takes what ---- */
+/* ---- receives and endpoints ---- */
 
 static struct fab_list *bucket(const struct vrb_srx *srx, uint32_t qpn)
 {
@@ -50,7 +50,7 @@ void vrb_srx_join(struct vrb_ep *ep)
 	vrb_last_watch(&ep->last, ep->qp);
 }
 
-/* How long to wait for a device to tell, which some may never do. */
+/* How long to wait for a device to report the last receive; some devices may never do. */
 static uint64_t patience_ns(const struct vrb_domain *domain)
 {
 	return atomic_load(&domain->last_told) ? LAST_NS :
@@ -153,7 +153,7 @@ static int srx_close(struct fid *fid)
 		VRB_WARN(FI_LOG_EP_CTRL, "ibv_destroy_srq on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(ret));
 	if (ep->hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
-	/* what no message has taken has no queue to be reported to */
+	/* receives that no message has taken are not reported: no completion queue belongs to them */
 	fab_pool_fini(&ep->rx_pool);
 	fab_ep_fini(&ep->base);
 	free(srx);
@@ -198,7 +198,7 @@ static int srx_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 	return ibv_post_srq_recv(ep->srx->srq, wr, &bad);
 }
 
-/* What a context is as an endpoint: limits, and where receives go. */
+/* A shared receive context as a kind of endpoint: its limits, and where receives go. */
 static const struct vrb_kind srx_kind = {
 	.ep_type = FI_EP_MSG,
 	.suffix = "",
@@ -206,7 +206,8 @@ static const struct vrb_kind srx_kind = {
 	.post_recv = srx_post_recv,
 };
 
-/* What the application asks for, the rest as the device has it. NULL: no memory. */
+/* Make the info of a context: the attributes that the application requests, and otherwise those of the device. NULL: no
+ * memory. */
 static struct fi_info *srx_make_info(const struct vrb_device *dev, const struct fi_rx_attr *attr)
 {
 	struct fi_info *info = vrb_info_of(&srx_kind, dev, dev->fabric);

@@ -19,7 +19,7 @@
 
 /* ---- endpoints ---- */
 
-/* The queue pair is going to be on the domain's port. */
+/* The queue pair will use the domain's port, so the info must name the same. */
 static int ud_open(struct vrb_ep *ep, const struct fi_info *info)
 {
 	const struct vrb_device *dev = vrb_domain_of(ep)->dev, *meant = vrb_device_meant(info);
@@ -36,7 +36,7 @@ static void ud_close(struct vrb_ep *ep)
 	(void) ep;
 }
 
-/* Reset to ready: a queue pair of datagrams needs no other end for it. */
+/* Move a queue pair from reset to ready. A datagram queue pair needs no peer for this. */
 static int make_ready(struct ibv_qp *qp, const struct vrb_device *dev)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = dev->port_num, .qkey = VRB_UD_QKEY };
@@ -65,7 +65,7 @@ static int make_own_ah(struct vrb_ep *ep)
 	return errno ? -errno : -FI_EIO;
 }
 
-/* What others know it by, once it is enabled. False: the port's GID cannot be read; errno. */
+/* The name of an enabled endpoint. False: the port's GID cannot be read; errno is set. */
 static bool ep_name(const struct vrb_ep *ep, struct vrb_ud_name *name)
 {
 	const struct fi_info *info = ep->base.info;

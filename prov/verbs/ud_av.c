@@ -30,7 +30,7 @@ struct vrb_ud_av {
 	struct fab_av base;		/* av_fid, domain, ref, async, eq, change_lock, lowest, cnt */
 	struct vrb_ud_peer *chunk[CHUNKS];	/* owned */
 	struct fab_table by_name;	/* struct vrb_ud_peer.by_name: an address is here once */
-	struct vrb_gids gids;		/* of the port, as they were at open */
+	struct vrb_gids gids;		/* of the port at the time of fi_av_open() */
 };
 
 static struct vrb_ud_av *av_of(const struct fid_av *fid)
@@ -58,7 +58,7 @@ const struct vrb_ud_peer *vrb_ud_peer(const struct fab_av *base, fi_addr_t fi_ad
 
 /* ---- insert ---- */
 
-/* The GID to send from must be of the peer's sort, and the device says which there are. */
+/* Make an address handle. It needs the index of a GID of the same sort as the peer's. */
 struct ibv_ah *vrb_ud_ah(const struct vrb_domain *domain, const struct vrb_gids *gids, const struct vrb_ud_name *name)
 {
 	const struct vrb_device *dev = domain->dev;
@@ -70,7 +70,8 @@ struct ibv_ah *vrb_ud_ah(const struct vrb_domain *domain, const struct vrb_gids 
 	return ibv_create_ah(domain->pd, &attr);
 }
 
-/* A free entry, with lock held: the lowest, which may be one that was never used. NULL: no memory, or no more. */
+/* Get the lowest free entry, which may be one that was never used. Lock held. NULL: no memory, or the vector is
+ * full. */
 static struct vrb_ud_peer *free_entry(struct vrb_ud_av *av, uint64_t *index)
 {
 	uint64_t cnt = atomic_load_explicit(&av->base.cnt, memory_order_relaxed);
@@ -89,7 +90,7 @@ static struct vrb_ud_peer *free_entry(struct vrb_ud_av *av, uint64_t *index)
 	return av->chunk[k] ? entry(av, cnt) : NULL;
 }
 
-/* Of what says where a datagram goes. */
+/* Hash of the fields of a name that determine the destination. */
 static uint64_t hash_of(const struct vrb_ud_name *name)
 {
 	return fab_mix64(name->gid.global.interface_id ^ fab_mix64(name->gid.global.subnet_prefix ^ name->qpn));
@@ -109,7 +110,7 @@ static struct vrb_ud_peer *ud_av_find(const struct vrb_ud_av *av, const struct v
 	return NULL;
 }
 
-/* Lock held. 0 or -errno. */
+/* Insert a name. Lock held. 0 or -errno. */
 static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_addr_t *fi_addr)
 {
 	const struct vrb_domain *domain = fab_container(av->base.domain, const struct vrb_domain, base);
@@ -152,7 +153,7 @@ static int batch_start(struct fab_av_batch *batch, struct fid_av *fid, fi_addr_t
 	return -FI_EBADFLAGS;
 }
 
-/* The next one; ret: it cannot be, for that reason. */
+/* Insert the next name of a batch, or with ret not 0, report that it cannot be inserted. */
 static void batch_add(struct fab_av_batch *batch, const struct vrb_ud_name *name, int ret)
 {
 	fi_addr_t index = FI_ADDR_NOTAVAIL;
@@ -185,9 +186,9 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	return fab_av_batch_end(&batch);
 }
 
-/* ---- by name: the node is asked (names.h), while no lock is held ---- */
+/* ---- insert by name: asks the node (names.h), with no lock held ---- */
 
-/* The n-th node's. A text of an address names the service itself, which is 0 then. */
+/* Insert the endpoint of the n-th node. If the node is an address text, it contains the service, and `service` is 0. */
 static void insert_named(struct fab_av_batch *batch, const char *node, uint64_t n, size_t service)
 {
 	char why[VRB_NAMES_WHY] = "services are numbers up to 65535";
@@ -270,7 +271,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 
 	if (!peer)
 		return -FI_EINVAL;
-	if (*addrlen)		/* else addr may be NULL: the caller asks for the length */
+	if (*addrlen)		/* with length 0, addr may be NULL: the caller queries the length */
 		memcpy(addr, &peer->name, fab_min(*addrlen, sizeof(peer->name)));
 	*addrlen = sizeof(peer->name);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_getinfo() of datagram endpoints: an entry for each port that is up. The source address is the name of the port.
- * The destination is the endpoint of the service at the node, which the node is asked for (names.h). Called at setup
- * only; no lock.
+ * The destination is the endpoint of the service at the node; the node is asked for it (names.h). Called at setup only;
+ * no lock.
  */
 #include "verbs/ud.h"
 #include "verbs/names.h"
@@ -61,15 +61,15 @@ const struct vrb_ud_name *vrb_ud_name_in(const struct fi_info *hints, const void
 	       (!hints->addr_format || hints->addr_format == FI_ADDR_IB_UD) ? addr : NULL;
 }
 
-/* ---- what is asked for ---- */
+/* ---- the query ---- */
 
-/* Node and service, if there are any, are the peer's. */
+/* True if node and service, if given, name the peer. */
 static bool asks_for_dest(const struct vrb_query *query)
 {
 	return !(query->flags & FI_SOURCE);
 }
 
-/* The hints' addresses, where node and service do not take their places; or NULL. */
+/* The source address in the hints, unless node and service replace it; or NULL. */
 static const struct vrb_ud_name *hint_src(const struct vrb_query *query)
 {
 	const struct fi_info *hints = query->hints;
@@ -85,7 +85,7 @@ static const struct vrb_ud_name *hint_dest(const struct vrb_query *query)
 	       vrb_ud_name_in(hints, hints->dest_addr, hints->dest_addrlen) : NULL;
 }
 
-/* ret, with the reason for those who ask. */
+/* Report the reason if explanations are wanted. Returns ret. */
 static int say_not(int ret, const char *attr, const char *asked, const char *why)
 {
 	if (fab_why_wanted(&vrb_prov))
@@ -93,8 +93,8 @@ static int say_not(int ret, const char *attr, const char *asked, const char *why
 	return ret;
 }
 
-/* A source may be named by IP address, and is then the port that has it; NULL: any port will do. And by service, by
- * which others are to find it (names.h); 0: none. */
+/* Get the source from the query. *only: the port with the given IP address; NULL: any port will do. *service: the
+ * service number by which peers find the endpoint (names.h); 0: none. */
 static int wanted(const struct vrb_query *query, const struct vrb_device **only, uint16_t *service)
 {
 	const struct vrb_ud_name *src = hint_src(query);
@@ -116,7 +116,7 @@ static int wanted(const struct vrb_query *query, const struct vrb_device **only,
 			*only = vrb_device_of(&addr.sa);
 	}
 	if (*only) {
-		*service = fab_addr_port(&addr.sa);	/* or that of an address text */
+		*service = fab_addr_port(&addr.sa);	/* or the service in an address text */
 		return 0;
 	}
 	if (fab_why_wanted(&vrb_prov))
@@ -137,7 +137,7 @@ static void say_no_gid(const struct vrb_device *dev)
 	fab_why_report(&vrb_prov, FAB_WHY_WHICH, entry, "FI_VERBS_GID_IDX", asked, have);
 }
 
-/* And *own, the name that the port is known by. */
+/* True if the port is wanted. Sets *own, the name of the port. */
 static bool ud_info_is_wanted(const struct vrb_device *dev, const struct vrb_device *only,
 			      const struct vrb_query *query, struct vrb_ud_name *own)
 {
@@ -178,25 +178,26 @@ static int ud_info_add_port(const struct vrb_device *dev, void *arg)
 							      hint_dest(search->query), sizeof(own)));
 }
 
-/* Datagrams are what is wanted, so that it is worth asking the node. */
+/* True if the hints ask for datagram endpoints, so that asking the node is useful. */
 static bool is_worth_asking(const struct vrb_query *query)
 {
 	return query->node && asks_for_dest(query) && query->hints && query->hints->ep_attr &&
 	       query->hints->ep_attr->type == FI_EP_DGRAM;
 }
 
-/* What was not found just now, and why: the core calls a second time for reasons, and nobody is asked twice. Where
- * threads call at the same time, only the last one's is kept. (A thread-local variable would need __tls_get_addr() of
- * the dynamic linker, or 272 bytes of the little static TLS that there is for libraries opened later.) */
+/* The last question without an answer, and the reason. The core calls fi_getinfo() a second time to get reasons, and
+ * the node should not be asked twice. If several threads call at the same time, only the last result is kept. (A
+ * thread-local variable would need __tls_get_addr() of the dynamic linker, or 272 bytes of the small static TLS for
+ * libraries that are loaded later.) */
 static struct {
 	pthread_mutex_t lock;
-	pthread_t thread;		/* whose call it was */
-	const char *node;		/* of the first call; NULL: there is none */
-	uint64_t ms;			/* when */
+	pthread_t thread;		/* thread of the first call */
+	const char *node;		/* node of the first call; NULL: none is kept */
+	uint64_t ms;			/* time of the first call */
 	char why[VRB_NAMES_WHY];
 } missed = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Has this thread missed the node a moment ago? Then why[] is the reason of then. What was missed is forgotten. */
+/* True if this thread asked the node in vain a moment ago; why[] is set to the reason. The result is then forgotten. */
 static bool missed_recall(const char *node, char why[VRB_NAMES_WHY])
 {
 	bool just_now;
@@ -211,7 +212,7 @@ static bool missed_recall(const char *node, char why[VRB_NAMES_WHY])
 	return just_now;
 }
 
-/* node NULL: nothing was missed. */
+/* Keep the result of a question. node NULL: it was answered. */
 static void missed_keep(const char *node, const char why[VRB_NAMES_WHY])
 {
 	pthread_mutex_lock(&missed.lock);
@@ -222,7 +223,7 @@ static void missed_keep(const char *node, const char why[VRB_NAMES_WHY])
 	pthread_mutex_unlock(&missed.lock);
 }
 
-/* As vrb_names_ask(), which it calls; the reason is told. */
+/* Like vrb_names_ask(), which it calls, but reports the reason. */
 static int ud_info_ask(const struct vrb_query *query, uint16_t service, struct vrb_ud_name *dest)
 {
 	bool told = fab_why_wanted(&vrb_prov);
@@ -236,7 +237,7 @@ static int ud_info_ask(const struct vrb_query *query, uint16_t service, struct v
 	return ret ? say_not(ret, "node", query->node, why) : 0;
 }
 
-/* To all entries, which have none yet. 0, -FI_ENODATA, -FI_EINVAL, -FI_ENOMEM. */
+/* Add the destination to all entries. They have none yet. 0, -FI_ENODATA, -FI_EINVAL, -FI_ENOMEM. */
 static int add_dest(const struct vrb_query *query, struct fi_info *info)
 {
 	struct vrb_ud_name dest;

@@ -23,10 +23,11 @@ struct unanswered {
 	struct rdma_event_channel *channel;
 	struct vrb_hw_cq *hw_cq;
 	uint32_t reserved;		/* of hw_cq */
-	_Atomic bool over;		/* id and channel are gone, and src */
+	_Atomic bool over;		/* id, channel and src are gone */
 };
 
-/* Sleeps in the kernel if there is no answer yet. Engine's lock held, or src is none of the engine's. */
+/* Destroy the id. This blocks in the kernel if there is no answer yet. Engine's lock held, or src is not in the
+ * engine. */
 static void destroy(struct unanswered *req)
 {
 	fab_source_del(&req->src);
@@ -36,7 +37,7 @@ static void destroy(struct unanswered *req)
 	atomic_store(&req->over, true);
 }
 
-/* Whatever comes after rdma_connect is the answer. */
+/* The answer has come: any event after rdma_connect() is one. */
 static void answered(struct fab_source *src, uint32_t events)
 {
 	struct unanswered *req = fab_container(src, struct unanswered, src);
@@ -74,7 +75,7 @@ void vrb_unanswered_end(struct vrb_domain *domain, bool all)
 	struct unanswered *req;
 
 	while ((req = unanswered_take(domain, all))) {
-		fab_engine_lock(req->engine);	/* and the pass that made it `over` has ended */
+		fab_engine_lock(req->engine);	/* waits for the end of the pass that has set `over` */
 		fab_source_del(&req->src);
 		fab_engine_unlock(req->engine);
 		if (!atomic_load(&req->over))

@@ -19,9 +19,9 @@
 #include "common/av/av.h"
 #include "verbs/xrc_domain.h"
 
-#define LEAVE_NS	1000000000ULL	/* for requests on a shared initiator to end, before it is ended */
+#define LEAVE_NS	1000000000ULL	/* time for requests on a shared initiator to end */
 
-/* An endpoint has a receive queue, an initiator and a target. */
+/* True if the device has enough resources for an endpoint: a receive queue, an initiator and a target. */
 static bool xrc_offered(const struct vrb_device *dev)
 {
 	const struct ibv_device_attr *attr = &dev->attr;
@@ -157,10 +157,10 @@ static int xrc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 	return ret;
 }
 
-/* ---- the end ---- */
+/* ---- end and close ---- */
 
-/* Nothing arrives any more: what has is delivered, the other receives end. One peer's messages take them in order, so
- * these are the last that were posted. */
+/* Destroy the SRQ, so that nothing more arrives. Messages that have arrived are delivered; the other receives end as
+ * flushed. Messages take receives in order, so these are the last that were posted. */
 static void end_receives(struct vrb_ep *ep)
 {
 	struct vrb_xrc_ep *x = ep->xrc;

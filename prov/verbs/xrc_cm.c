@@ -22,7 +22,7 @@
 
 _Static_assert(VRB_XRC_AT + sizeof(struct vrb_xrc_wire) == VRB_CM_DATA_MAX + 1, "as long as a request has room for");
 
-/* ---- the other end's words and ours ---- */
+/* ---- private data ---- */
 
 static bool xrc_cm_take(const void *data, size_t len, struct vrb_xrc_wire *wire)
 {
@@ -47,7 +47,7 @@ static void xrc_cm_give(uint8_t *data, struct vrb_xrc_wire wire)
 	memcpy(data + VRB_XRC_AT, &wire, sizeof(wire));
 }
 
-/* Our part of a REQ or REP, behind the application's data. */
+/* Make the provider's part of a REQ or REP; it is after the application's data. */
 static struct rdma_conn_param speak(struct vrb_ep *ep)
 {
 	const struct vrb_xrc_ep *x = ep->xrc;
@@ -73,7 +73,7 @@ static int data_fits(const struct vrb_ep *ep)
 	return -FI_EINVAL;
 }
 
-/* ---- an initiator ---- */
+/* ---- initiators ---- */
 
 static bool makes(const struct vrb_ep *ep)
 {
@@ -82,7 +82,7 @@ static bool makes(const struct vrb_ep *ep)
 	return ini && ini->maker == ep && ini->state < VRB_INI_READY;
 }
 
-/* An attempt has come to its end: nobody is to wait for it. */
+/* An attempt has failed: endpoints that wait for its initiator must wait no longer. */
 static void xrc_cm_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
 {
 	if (makes(ep))
@@ -91,7 +91,7 @@ static void xrc_cm_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_even
 }
 
 /*
- * Find or make one. tag: that of the peer, if it asks us. 0; -FI_EINPROGRESS: the timer will go on with this; or
+ * Find or make an initiator. tag: the peer's, if this answers a REQ. 0; -FI_EINPROGRESS: the timer will continue; or
  * -errno.
  */
 static int xrc_cm_pick(struct vrb_ep *ep, const uint32_t *tag, bool may_wait)
@@ -145,7 +145,7 @@ static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 		xrc_cm_give_up(ep, errno, NULL, "rdma_connect");
 }
 
-/* Our target is the one that the peer's initiator has, or the new one. */
+/* Keep the target that this end needs: the one to which the peer's initiator is connected already, or the new one. */
 static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
@@ -190,8 +190,8 @@ static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	vrb_cm_connected(ep, event);
 }
 
-/* The peer's process cannot open the target that our initiator leads to: once more, with one of its own. This event
- * keeps the id, so that happens a little later. */
+/* True if the peer cannot open the target to which the initiator is connected, and asks for a new attempt with a new
+ * initiator. The id is in use by this event, so the attempt is made a little later. */
 static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
@@ -241,7 +241,7 @@ static void refuse_target(struct vrb_ep *ep)
 		"with a new initiator\n");
 }
 
-/* 0, -FI_EINPROGRESS, -errno. */
+/* Answer a REQ. 0, -FI_EINPROGRESS, -errno. */
 static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
@@ -292,12 +292,12 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 	return ret;
 }
 
-/* ---- events, and time ---- */
+/* ---- events and timer ---- */
 
 void vrb_xrc_timer(struct fab_timer *timer)
 {
 	struct vrb_xrc_ep *x = fab_container(timer, struct vrb_xrc_ep, timer);
-	bool told = fab_list_empty(&x->wait);	/* else: has waited long enough */
+	bool told = fab_list_empty(&x->wait);	/* false: the endpoint is still waiting, and its time is over */
 	struct vrb_ep *ep = x->ep;
 	int ret;
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "verbs/verbs.h"
 
-#define PATH_ROOM	256		/* of a path, in a line of log */
+#define PATH_ROOM	256		/* of a path in a log message */
 
 bool vrb_has_xrc(const struct ibv_device_attr *attr)
 {
@@ -39,7 +39,8 @@ static int check(struct ibv_context *context, int fd, int oflag)
 	return vrb_has_xrc(&attr) ? 0 : EOPNOTSUPP;
 }
 
-/* The kernel has numbers of its own for a domain that is not there, and for one that should not be. */
+/* Convert the errno of the kernel, which has unusual ones for a domain that does not exist, and for one that exists but
+ * should not. */
 static int cause_of(int fd, int oflag, int err)
 {
 	if (fd == -1)
@@ -65,7 +66,7 @@ static const char *text_of(int err)
 	}
 }
 
-/* What the system knows the file by now. */
+/* The current path of an open file. */
 static void path_of(int fd, char *path, size_t size)
 {
 	char link[40];

@@ -24,7 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the domain ---- */
 
-/* One file a user, unless told otherwise: another's could be opened by nobody else. */
+/* The file of the XRC domain. By default each user has one, since a user cannot open the file of another. */
 static const char *file_name(char *room, size_t size)
 {
 	if (vrb_params.xrcd_filename)
@@ -98,7 +98,8 @@ static int xrc_share_failed(const struct vrb_ep *ep, const char *call, int err)
 	return -err;
 }
 
-/* One step up, with what the CM knows of the way; the other end's number is not that of the CM's own messages. */
+/* Move a queue pair to the next state, with the path from the CM. The CM's attributes have the queue pair number of the
+ * CM messages; dest replaces it. */
 static int qp_step(const struct vrb_ep *ep, struct ibv_qp *qp, enum ibv_qp_state state, uint32_t dest, int not_mask)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
@@ -108,7 +109,7 @@ static int qp_step(const struct vrb_ep *ep, struct ibv_qp *qp, enum ibv_qp_state
 		return xrc_share_failed(ep, "rdma_init_qp_attr", errno);
 	attr.qp_access_flags = ACCESS;
 	attr.dest_qp_num = dest;
-	attr.rnr_retry = RNR_FOR_EVER;	/* the CM's is that of one message of its handshake */
+	attr.rnr_retry = RNR_FOR_EVER;	/* the CM's value is meant for its own messages */
 	attr.min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer;
 	ret = ibv_modify_qp(qp, &attr, mask & ~not_mask);
 	return ret ? xrc_share_failed(ep, "ibv_modify_qp", ret) : 0;
@@ -116,7 +117,7 @@ static int qp_step(const struct vrb_ep *ep, struct ibv_qp *qp, enum ibv_qp_state
 
 /* ---- initiators ---- */
 
-/* Has a request on it failed? Then all of them will. */
+/* False if a request on an initiator has failed; then all later ones fail, too. */
 static bool works(const struct vrb_ini *ini)
 {
 	struct ibv_qp_init_attr init;
@@ -163,7 +164,7 @@ struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state)
 	if (!ini)
 		return NULL;
 	attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
-	attr.cap.max_inline_data = domain->dev->inline_max;	/* whoever comes later may want more than ep */
+	attr.cap.max_inline_data = domain->dev->inline_max;	/* later endpoints may need more than ep */
 	attr.cap.max_send_sge = fab_min((uint32_t) domain->dev->attr.max_sge, (uint32_t) VRB_IOV_LIMIT);
 	errno = 0;
 	ini->qp = ibv_create_qp_ex(domain->dev->verbs, &attr);
@@ -235,7 +236,7 @@ void vrb_ini_leave(struct vrb_ep *ep)
 	if (--ini->user_cnt) {
 		if (ini->maker != ep)
 			return;
-		/* it completes where it did: the entries stay reserved */
+		/* the initiator completes to the same hardware queue: keep its entries reserved */
 		ini->maker = NULL;
 		ini->hw_cq = ep->hw_cq;
 		ini->reserved = ep->reserved;
