@@ -42,8 +42,8 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, stru
 			.key = op->rma[i].key,
 		};
 	}
-	rxm_gather(req->data, operand, 0, operand_len);
-	rxm_gather(req->data + operand_len, amo->compare, 0, compare_len);
+	fab_iov_gather(req->data, operand, 0, operand_len);
+	fab_iov_gather(req->data + operand_len, amo->compare, 0, compare_len);
 	pkt->op.size = sizeof(*req) + operand_len + compare_len;
 	pkt->op.amo.datatype = amo->datatype;
 	pkt->op.amo.op = amo->op;

@@ -9,11 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
-#include "common/collective/collective.h"
 #include "common/lent/lent.h"
-#include "common/hints/hints.h"
-#include "common/memory/memory.h"
-#include "common/ops/ops.h"
+#include "common/provider/provider.h"
 #include "common/trigger/trigger.h"
 
 #define TX_BELOW	256		/* operations that a connection can have outstanding below */
@@ -122,21 +119,13 @@ static int domain_control(struct fid *fid, int command, void *arg)
 	return fab_domain_work_control(fid, rxm_calls, command, arg);
 }
 
-static struct fi_ops domain_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = domain_close,
-	.bind = fab_domain_bind,
-	.control = domain_control,
-	.ops_set = fab_domain_set_ops,
-};
+static struct fi_ops domain_fid_ops = FAB_DOMAIN_FID(domain_close, domain_control);
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
+	FAB_DOMAIN_SLOTS,
 	.av_open = fab_av_open,
 	.cq_open = fab_cq_open,
-	.endpoint = rxm_ep_open,
-	.cntr_open = fab_cntr_open,
-	.poll_open = fab_poll_open,
 	.query_collective = fab_coll_query,
 	.query_atomic = rxm_query_atomic,
 };
@@ -146,6 +135,8 @@ static const struct fab_domain_ops domain_tables = {
 	.domain = &domain_ops,
 	.mr = &mr_ops,
 	.lend = fab_lend,
+	.ep_init = rxm_ep_init,
+	.ep_size = sizeof(struct rxm_ep),
 };
 
 /* The threading model for the domain below. If only one thread at a time uses this domain, this also holds below: there
@@ -238,12 +229,6 @@ free_domain:
 	return ret;
 }
 
-static int domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags,
-		   void *context)
-{
-	return flags ? -FI_EBADFLAGS : domain_open(fabric, info, domain, context);
-}
-
 /* ---- fabric ---- */
 
 static int fabric_close(struct fid *fid)
@@ -265,11 +250,8 @@ static struct fi_ops fabric_fid_ops = {
 
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
+	FAB_FABRIC_SLOTS,
 	.domain = domain_open,
-	.eq_open = fab_eq_open,
-	.wait_open = fab_wait_open,
-	.trywait = fab_trywait,
-	.domain2 = domain2,
 };
 
 /* Get "tcp" from "tcp;ofi_rxm" (in any order). False: there is no other layer, or more than one. */

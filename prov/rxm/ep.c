@@ -49,8 +49,9 @@ static int listen_below(struct rxm_ep *ep)
 	return ret;
 }
 
-static int ep_enable(struct rxm_ep *ep)
+static int ep_enable(struct fab_ep *base)
 {
+	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
 	int ret = fab_ep_check_enable(&ep->base);
 
 	if (!ret)
@@ -81,11 +82,6 @@ close_pep:
 }
 
 /* ---- control, options, cancel, names ---- */
-
-static int ep_control(struct fid *fid, int command, void *arg)
-{
-	return command == FI_ENABLE ? ep_enable(rxm_ep_of(fid)) : fab_ep_control(fid, command, arg);
-}
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
@@ -261,8 +257,6 @@ static int ep_close(struct fid *fid)
 	rxm_bufs_fini(&ep->small);
 	rxm_bufs_fini(&ep->big);
 	fab_pool_fini(&ep->tx_pool);
-	if (ep->base.bound.eq)
-		fab_eq_purge(ep->base.bound.eq, fid, NULL);
 	fab_ep_fini(&ep->base);
 	free(ep);
 	return 0;
@@ -274,7 +268,7 @@ static struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
 	.bind = fab_ep_bind,
-	.control = ep_control,
+	.control = fab_ep_control,
 };
 
 static struct fi_ops_ep ep_ep_ops = {
@@ -298,11 +292,6 @@ static int rxm_ep_check_open(const struct rxm_domain *domain, const struct fi_in
 	const struct rxm_fabric *fabric = fab_container(domain->base.fabric, struct rxm_fabric, base);
 	struct fab_offer offer = rxm_offer_over(fabric->below_name);
 
-	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr) {
-		RXM_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info %s; pass an info of fi_getinfo()\n",
-			 info ? "lacks ep_attr, tx_attr or rx_attr" : "is NULL");
-		return -FI_EINVAL;
-	}
 	if (info->ep_attr->type != FI_EP_RDM) {
 		RXM_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; " RXM_LAYER " has FI_EP_RDM\n",
 			 info->ep_attr->type);
@@ -312,21 +301,26 @@ static int rxm_ep_check_open(const struct rxm_domain *domain, const struct fi_in
 	return fab_hints_check(&rxm_prov, domain->base.fabric->fabric_fid.api_version, info, &offer, 1);
 }
 
-static int ep_init(struct rxm_ep *ep, struct rxm_domain *domain, const struct fi_info *info, void *context)
+int rxm_ep_init(struct fab_ep *base, struct fab_domain *base_domain, const struct fi_info *info, void *context)
 {
+	struct rxm_domain *domain = fab_container(base_domain, struct rxm_domain, base);
+	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
 	struct fab_ep_ops ops = {
 		.fid = &ep_fid_ops, .ep = &ep_ep_ops, .cm = &ep_cm_ops,
-		.msg = info->caps & FI_MSG ? &rxm_msg_ops : NULL,
-		.tagged = info->caps & FI_TAGGED ? &rxm_tagged_ops : NULL,
-		.rma = info->caps & FI_RMA ? &rxm_rma_ops : NULL,
-		.atomic = info->caps & FI_ATOMIC ? &rxm_atomic_ops : NULL,
-		.collective = info->caps & FI_COLLECTIVE ? &fab_coll_ops : NULL,
+		.msg = &rxm_msg_ops,
+		.tagged = &rxm_tagged_ops,
+		.rma = &rxm_rma_ops,
+		.atomic = &rxm_atomic_ops,
+		.collective = &fab_coll_ops,
+		.enable = ep_enable,
 	};
 	struct fid_domain *reg = domain->mr_local ? domain->below : NULL;
 	size_t most = fab_max(rxm_params.buffer_size, (size_t) RXM_BIG_MIN);
 	int ret;
 
-	ret = fab_ep_init(&ep->base, &domain->base, info, &ops, context);
+	ret = rxm_ep_check_open(domain, info);
+	if (!ret)
+		ret = fab_ep_init(&ep->base, &domain->base, info, &ops, context);
 	if (ret)
 		return ret;
 	ep->domain = domain;
@@ -357,27 +351,6 @@ fini_recv:
 fini_base:
 	fab_ep_fini(&ep->base);
 	return ret;
-}
-
-int rxm_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
-{
-	struct rxm_domain *domain = fab_container(domain_fid, struct rxm_domain, base.domain_fid);
-	struct rxm_ep *ep;
-	int ret;
-
-	ret = rxm_ep_check_open(domain, info);
-	if (ret)
-		return ret;
-	ep = calloc(1, sizeof(*ep));
-	if (!ep)
-		return -FI_ENOMEM;
-	ret = ep_init(ep, domain, info, context);
-	if (ret) {
-		free(ep);
-		return ret;
-	}
-	*ep_fid = &ep->base.ep_fid;
-	return 0;
 }
 
 void rxm_ep_fill_ops(void)

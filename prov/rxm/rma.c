@@ -19,7 +19,7 @@ static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 	tx->hold = rxm_buf_get(tx->hold_bufs);
 	if (!tx->hold)
 		return -FI_ENOMEM;
-	rxm_gather(tx->hold->pkt.data, op->iov, 0, tx->len);
+	fab_iov_gather(tx->hold->pkt.data, op->iov, 0, tx->len);
 	tx->iov[0] = (struct iovec) { tx->hold->pkt.data, tx->len };
 	tx->desc[0] = tx->hold->desc;
 	tx->iov_cnt = 1;

@@ -39,8 +39,8 @@ struct fab_offer rxm_offer_over(const char *below);
 struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints);
 /* fi_fabric(3). 0; or -FI_E* with nothing left to undo, logged unless it is -FI_ENOMEM. */
 int rxm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
-/* fi_endpoint(3). Returns as rxm_fabric_open(). */
-int rxm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+/* fi_endpoint(3): the domain's ep_init. */
+fab_ep_init_fn rxm_ep_init;
 /* Fill the empty slots of the operation tables of fabric and domain. Called once, at load. */
 void rxm_fill_ops(void);
 /* The same for the tables of endpoints. */
@@ -234,8 +234,6 @@ void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text);
 void rxm_tx_fail_list(struct fab_list *list, int err, const char *text);
 /* Move the entries of a list that waited for this connection into its queue, and send as much as possible. */
 void rxm_tx_adopt(struct rxm_conn *conn, struct fab_list *list);
-/* Copy bytes [at, at + len) of iov to to. */
-void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len);
 /* Complete the operation of this context (or of this hook, if hooked) with FI_ECANCELED, if no part of it has left.
  * False: there is no such operation, or it has begun. */
 bool rxm_tx_cancel(struct rxm_ep *ep, void *context, bool hooked);

@@ -61,31 +61,13 @@ enum rxm_op rxm_op_of(const struct fab_op *op)
 	return op->code == FAB_OP_SEND ? RXM_OP_MSG : op->code == FAB_OP_TSEND ? RXM_OP_TAGGED : RXM_OP_COLL;
 }
 
-/* Copy bytes [at, at + len) of iov. */
-void rxm_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len)
-{
-	for (; len; iov++) {
-		size_t part;
-
-		if (at >= iov->iov_len) {
-			at -= iov->iov_len;
-			continue;
-		}
-		part = fab_min(iov->iov_len - at, len);
-		memcpy(to, (const uint8_t *) iov->iov_base + at, part);
-		to += part;
-		len -= part;
-		at = 0;
-	}
-}
-
 /* Copy all of iov, which usually has one entry. */
 INLINE void gather_all(uint8_t *to, const struct iovec *iov, uint32_t cnt, size_t len)
 {
 	if (__builtin_expect(cnt == 1 && len, 1))
 		memcpy(to, iov->iov_base, len);
 	else
-		rxm_gather(to, iov, 0, len);
+		fab_iov_gather(to, iov, 0, len);
 }
 
 INLINE int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
@@ -132,7 +114,7 @@ static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, size_t le
 		tx->buf->pkt.ctrl.msg_id = msg_id;
 		tx->buf->pkt.ctrl.seg_no = no++;
 		tx->buf->pkt.ctrl.seg_size = (uint16_t) part;
-		rxm_gather(tx->buf->pkt.data, op->iov, at, part);
+		fab_iov_gather(tx->buf->pkt.data, op->iov, at, part);
 		if (at + part == len)
 			app_fill(tx, op, len);
 		fab_list_add_tail(&list, &tx->link);

@@ -16,17 +16,18 @@
 
 /* ---- enable, cancel ---- */
 
-static int ep_enable(struct udp_ep *ep)
+static int ep_enable(struct fab_ep *base)
 {
+	struct udp_ep *ep = fab_container(base, struct udp_ep, base);
 	int ret;
 
 	ret = fab_ep_check_enable(&ep->base);
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);
-	ret = udp_port_open(&ep->port, ep, &ep->addr, false);
+	ret = udp_port_open(&ep->port, ep, &ep->base.name, false);
 	if (!ret) {
-		fab_name_local(ep->port.src.fd, &ep->addr);
+		fab_name_local(ep->port.src.fd, &ep->base.name);
 		ep->sent_pass = ep->base.engine->pass_cnt - 1;
 		ep->base.enabled = true;
 	}
@@ -34,13 +35,6 @@ static int ep_enable(struct udp_ep *ep)
 	if (!ret && ep->want_src)
 		fab_av_watch(ep->base.bound.av, &ep->watch);
 	return ret;
-}
-
-static int ep_control(struct fid *fid, int command, void *arg)
-{
-	struct udp_ep *ep = udp_ep_of(fid);
-
-	return command == FI_ENABLE ? ep_enable(ep) : fab_ep_control(fid, command, arg);
 }
 
 /* An operation that is not found has completed; its completion reports the result. */
@@ -57,17 +51,10 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 
 /* ---- names ---- */
 
-static int ep_setname(fid_t fid, void *addr, size_t addrlen)
-{
-	struct udp_ep *ep = udp_ep_of(fid);
-
-	return fab_ep_take_name(&ep->base, &ep->addr, addr, addrlen);
-}
-
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct udp_ep *ep = udp_ep_of(fid);
-	union fab_sockaddr name = ep->addr;
+	union fab_sockaddr name = ep->base.name;
 
 	fab_ip_fill_addr(&udp_prov, udp_params.iface, &name, ep->base.info);
 	return fab_name_give(&name, addr, addrlen);
@@ -105,8 +92,6 @@ static int ep_close(struct fid *fid)
 	udp_tx_fini(ep);
 	udp_rx_fini(ep);
 	fab_engine_unlock(ep->base.engine);
-	if (ep->base.bound.eq)
-		fab_eq_purge(ep->base.bound.eq, fid, NULL);
 	fab_ep_fini(&ep->base);
 	free(ep);
 	return 0;
@@ -118,7 +103,7 @@ static struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
 	.bind = fab_ep_bind,
-	.control = ep_control,
+	.control = fab_ep_control,
 };
 
 static struct fi_ops_ep ep_ep_ops = {
@@ -130,28 +115,18 @@ static struct fi_ops_ep ep_ep_ops = {
 
 static struct fi_ops_cm unicast_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
-	.setname = ep_setname,
+	.setname = fab_ep_setname,
 	.getname = ep_getname,
 };
 
 static struct fi_ops_cm multicast_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
-	.setname = ep_setname,
+	.setname = fab_ep_setname,
 	.getname = ep_getname,
 	.join = udp_join,
 };
 
 /* ---- open ---- */
-
-static int udp_ep_check_open(const struct fab_domain *domain, const struct fi_info *info)
-{
-	if (info->ep_attr->type != FI_EP_DGRAM) {
-		UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; udp has FI_EP_DGRAM\n",
-			 info->ep_attr->type);
-		return -FI_EINVAL;
-	}
-	return udp_info_check(info, domain->fabric->fabric_fid.api_version);
-}
 
 /* A datagram cannot prove an authorization key, so refuse an endpoint with a key rather than ignore it. */
 static int check_key(const struct fab_ep *ep)
@@ -162,26 +137,25 @@ static int check_key(const struct fab_ep *ep)
 	return -FI_EINVAL;
 }
 
-static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
+int udp_ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
 {
 	struct udp_ep *ep = fab_container(base, struct udp_ep, base);
 	struct fab_ep_ops ops = {
 		.fid = &ep_fid_ops,
 		.ep = &ep_ep_ops,
 		.cm = info->caps & FI_MULTICAST ? &multicast_cm_ops : &unicast_cm_ops,
-		.msg = info->caps & FI_MSG ? &udp_msg_ops : NULL,
+		.msg = &udp_msg_ops,
+		.enable = ep_enable,
 	};
 	int ret;
 
-	ret = udp_ep_check_open(domain, info);
+	ret = udp_info_check(info, domain->fabric->fabric_fid.api_version);
 	if (ret)
 		return ret;
 	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
 	if (ret)
 		return ret;
 	ret = check_key(&ep->base);
-	if (!ret)
-		ret = fab_name_take(&udp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret) {
 		fab_ep_fini(&ep->base);
 		return ret;
@@ -193,9 +167,4 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	udp_tx_init(ep, info->tx_attr);
 	udp_rx_init(ep, info->rx_attr);
 	return 0;
-}
-
-int udp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
-{
-	return fab_ep_open(domain, info, sizeof(struct udp_ep), ep_init, ep, context);
 }

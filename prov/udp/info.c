@@ -16,42 +16,31 @@
 #define MTU_UNKNOWN	1500		/* bytes; the usual value */
 #define DATAGRAM_MAX	65507		/* payload of the longest datagram that IPv4 can carry, bytes */
 
-static const struct fi_tx_attr tx_attr = {
-	.caps = TX_CAPS,
-	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE | FI_MULTICAST,
-	.comp_order = FI_ORDER_STRICT,
-	.size = UDP_TX_SIZE_MAX,
-	.iov_limit = UDP_IOV_LIMIT,
-};
-
-static const struct fi_rx_attr rx_attr = {
-	.caps = RX_CAPS,
-	.op_flags = FI_COMPLETION | FI_MORE,
-	.comp_order = FI_ORDER_STRICT,
-	.size = UDP_RX_SIZE_MAX,
-	.iov_limit = UDP_IOV_LIMIT,
-};
-
-static const struct fi_domain_attr domain_attr = {
-	.threading = FI_THREAD_SAFE,
-	.control_progress = FI_PROGRESS_AUTO,
-	.data_progress = FI_PROGRESS_AUTO,
-	.resource_mgmt = FI_RM_ENABLED,
-	.av_type = FI_AV_UNSPEC,
-	.mr_key_size = FAB_MR_KEY_SIZE,
-	.cq_cnt = OBJECT_CNT,
-	.ep_cnt = OBJECT_CNT,
-	.tx_ctx_cnt = OBJECT_CNT,
-	.rx_ctx_cnt = OBJECT_CNT,
-	.max_ep_tx_ctx = 1,
-	.max_ep_rx_ctx = 1,
-	.cntr_cnt = OBJECT_CNT,
-	.mr_iov_limit = FAB_MR_IOV_LIMIT,
-	.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
-	.max_err_data = sizeof(union fab_sockaddr),
-	.mr_cnt = OBJECT_CNT,
-	.max_cntr_value = UINT64_MAX,
-	.max_err_cntr_value = UINT64_MAX,
+/* max_msg_size and inject_size are those of the interface. */
+static const struct fi_info most = {
+	.tx_attr = &(struct fi_tx_attr) {
+		.caps = TX_CAPS,
+		.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE |
+			    FI_MULTICAST,
+		.comp_order = FI_ORDER_STRICT,
+		.size = UDP_TX_SIZE_MAX,
+		.iov_limit = UDP_IOV_LIMIT,
+	},
+	.rx_attr = &(struct fi_rx_attr) {
+		.caps = RX_CAPS,
+		.op_flags = FI_COMPLETION | FI_MORE,
+		.comp_order = FI_ORDER_STRICT,
+		.size = UDP_RX_SIZE_MAX,
+		.iov_limit = UDP_IOV_LIMIT,
+	},
+	.ep_attr = &(struct fi_ep_attr) { .protocol = FI_PROTO_UDP, .tx_ctx_cnt = 1, .rx_ctx_cnt = 1 },
+	.domain_attr = &(struct fi_domain_attr) {
+		FAB_DOMAIN_LIMITS(OBJECT_CNT),
+		.control_progress = FI_PROGRESS_AUTO,
+		.data_progress = FI_PROGRESS_AUTO,
+		.caps = FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.max_err_data = sizeof(union fab_sockaddr),
+	},
 };
 
 /* Payload in bytes after the IP and UDP headers. */
@@ -66,19 +55,8 @@ static size_t payload_max(const struct fab_netif *netif)
 static void info_fill_attr(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
 		      enum fi_ep_type type)
 {
-	size_t max = payload_max(netif);
-
 	(void) ip, (void) type;
-	*info->tx_attr = tx_attr;
-	info->tx_attr->inject_size = max;
-	*info->rx_attr = rx_attr;
-	*info->ep_attr = (struct fi_ep_attr) {
-		.protocol = FI_PROTO_UDP,
-		.max_msg_size = max,
-		.tx_ctx_cnt = 1,
-		.rx_ctx_cnt = 1,
-	};
-	*info->domain_attr = domain_attr;
+	info->ep_attr->max_msg_size = info->tx_attr->inject_size = payload_max(netif);
 }
 
 static struct fab_ip ip_now(void)
@@ -90,6 +68,7 @@ static struct fab_ip ip_now(void)
 		.iface = udp_params.iface,
 		.types = types,
 		.type_cnt = fab_countof(types),
+		.most = &most,
 		.fill = info_fill_attr,
 		.nic = fab_nic_open,
 		.offer = {

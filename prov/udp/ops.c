@@ -9,15 +9,8 @@
 /* Flags that programs may pass although they add nothing to a call. */
 #define ANY_FLAGS	(FI_MSG | FI_SEND | FI_RECV | FI_COMPLETION | FI_MORE)
 
-static ssize_t udp_ops_submit(struct fab_ep *ep, const struct fab_op *op)
-{
-	return udp_submit(fab_container(ep, struct udp_ep, base), op);
-}
-
-static ssize_t udp_ops_post_recv(struct fab_ep *ep, const struct fab_op *op)
-{
-	return udp_post_recv(fab_container(ep, struct udp_ep, base), op);
-}
+FAB_CALLS_LOCKED(udp_ops_submit, udp_submit)
+FAB_CALLS_LOCKED(udp_ops_post_recv, udp_post_recv)
 
 static const struct fab_calls calls = {
 	.prov = &udp_prov,

@@ -153,8 +153,9 @@ static void listen_again(struct udp_ep *ep)
 	}
 }
 
-static int rx_post(struct udp_ep *ep, const struct fab_op *op)
+int udp_post_recv(struct fab_ep *base, const struct fab_op *op)
 {
+	struct udp_ep *ep = fab_container(base, struct udp_ep, base);
 	struct udp_rx *rx;
 
 	if (!ep->base.enabled || ep->closing)
@@ -171,16 +172,6 @@ static int rx_post(struct udp_ep *ep, const struct fab_op *op)
 	if (ep->deaf)
 		listen_again(ep);
 	return 0;
-}
-
-ssize_t udp_post_recv(struct udp_ep *ep, const struct fab_op *op)
-{
-	int ret;
-
-	fab_engine_enter(ep->base.engine);
-	ret = rx_post(ep, op);
-	fab_engine_unlock(ep->base.engine);
-	return ret;
 }
 
 static void rx_cancel(struct udp_ep *ep, struct udp_rx *rx)

@@ -178,8 +178,9 @@ static int tx_make(struct udp_ep *ep, const struct fab_op *op, struct udp_tx *tx
 	return 0;
 }
 
-static int tx_submit(struct udp_ep *ep, const struct fab_op *op)
+int udp_submit(struct fab_ep *base, const struct fab_op *op)
 {
+	struct udp_ep *ep = fab_container(base, struct udp_ep, base);
 	struct udp_tx tx;
 	bool hold;
 	int ret;
@@ -200,16 +201,6 @@ static int tx_submit(struct udp_ep *ep, const struct fab_op *op)
 	if (op->flags & FI_INJECT)
 		return -FI_EAGAIN;	/* the socket gets room without progress here */
 	return tx_queue(ep, &tx, hold);
-}
-
-ssize_t udp_submit(struct udp_ep *ep, const struct fab_op *op)
-{
-	int ret;
-
-	fab_engine_enter(ep->base.engine);
-	ret = tx_submit(ep, op);
-	fab_engine_unlock(ep->base.engine);
-	return ret;
 }
 
 /* ---- cancel, init, fini ---- */

@@ -51,7 +51,6 @@ struct udp_ep {
 	struct fab_ep base;
 	struct udp_port port;		/* its own socket: for all sends, and for unicast receives */
 	struct fab_list ports;		/* struct udp_port.link: port, and those of groups */
-	union fab_sockaddr addr;	/* the address of its socket, once enabled; before, the address asked for */
 	bool closing;			/* fi_close has begun: new operations are refused */
 	bool complained;		/* a warning about an unreachable destination has been logged */
 
@@ -83,21 +82,20 @@ int udp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		struct fi_info **info);
 /* fi_fabric(3). 0 or -FI_E*. */
 int udp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
-/* fi_endpoint(3). 0 or -FI_E*. */
-int udp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
-/* Check that an info, whose type is FI_EP_DGRAM, asks for nothing that udp does not offer. 0; -FI_EINVAL, logged;
- * -FI_ENOMEM. */
+/* fi_endpoint(3): the domain's ep_init. */
+fab_ep_init_fn udp_ep_init;
+/* Check that an info asks for nothing that udp does not offer. 0; -FI_EINVAL, logged; -FI_ENOMEM. */
 int udp_info_check(const struct fi_info *info, uint32_t version);
 
 /* ---- tx.c ---- */
 
 /*
- * Send a datagram; all sends come here (op->code is FAB_OP_SEND). Takes and drops the lock. 0: the kernel has the
+ * Send a datagram; all sends come here (op->code is FAB_OP_SEND). Lock held. 0: the kernel has the
  * datagram or will get it, and a completion follows if one was asked for. -FI_EAGAIN: queue or socket are full; the
  * caller tries again after reading completions. -FI_EINVAL, -FI_EMSGSIZE, -FI_EOPBADSTATE, -FI_ENOMEM, or the error of
  * the kernel (-FI_ENETUNREACH ...): nothing was done.
  */
-ssize_t udp_submit(struct udp_ep *ep, const struct fab_op *op);
+int udp_submit(struct fab_ep *ep, const struct fab_op *op);
 /* Send queued datagrams, as many as the socket takes. Lock held. */
 void udp_tx_flush(struct udp_ep *ep);
 /* Complete the oldest queued send with this context with FI_ECANCELED. False: there is none. Lock held. */
@@ -111,9 +109,9 @@ void udp_tx_fini(struct udp_ep *ep);
 
 /* ---- rx.c ---- */
 
-/* Post a receive; all receives come here (op->code is FAB_OP_RECV). Takes and drops the lock. 0: exactly one completion
+/* Post a receive; all receives come here (op->code is FAB_OP_RECV). Lock held. 0: exactly one completion
  * will follow. -FI_EAGAIN, -FI_EOPBADSTATE, -FI_ENOMEM: nothing was done. */
-ssize_t udp_post_recv(struct udp_ep *ep, const struct fab_op *op);
+int udp_post_recv(struct fab_ep *ep, const struct fab_op *op);
 /* Complete the oldest posted receive with this context with FI_ECANCELED. False: there is none. Lock held. */
 bool udp_rx_cancel(struct udp_ep *ep, const void *context);
 /* Complete all posted receives with FI_ECANCELED. Lock held. */

@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "common/av/av.h"
 #include "common/lent/lent.h"
-#include "common/queue/queue.h"
-#include "common/ops/ops.h"
+#include "common/provider/provider.h"
 
 static int domain_close(struct fid *fid)
 {
@@ -32,13 +30,7 @@ static int domain_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops domain_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = domain_close,
-	.bind = fab_domain_bind,
-	.control = fab_domain_control,
-	.ops_set = fab_domain_set_ops,
-};
+static struct fi_ops domain_fid_ops = FAB_DOMAIN_FID(domain_close, fab_domain_control);
 
 static int domain_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av **av, void *context)
 {
@@ -54,14 +46,11 @@ static int domain_srx_ctx(struct fid_domain *fid, struct fi_rx_attr *attr, struc
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
+	FAB_DOMAIN_SLOTS,
 	.av_open = domain_av_open,
 	.query_atomic = vrb_query_atomic,
 	.cq_open = vrb_cq_open,
-	.endpoint = vrb_ep_open,
 	.srx_ctx = domain_srx_ctx,
-	.cntr_open = fab_cntr_open,
-	.poll_open = fab_poll_open,
-	.endpoint2 = fab_endpoint2,
 };
 
 static const struct fab_domain_ops domain_tables = {
@@ -69,6 +58,8 @@ static const struct fab_domain_ops domain_tables = {
 	.domain = &domain_ops,
 	.mr = &vrb_mr_ops,
 	.lend = fab_lend,
+	.ep_init = vrb_ep_init,
+	.ep_size = sizeof(struct vrb_ep),
 };
 
 static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, const struct fi_info *info, void *context)
@@ -123,19 +114,11 @@ int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	return 0;
 }
 
-static struct fi_ops fabric_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = fab_fabric_close,
-};
-
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
+	FAB_FABRIC_SLOTS,
 	.domain = vrb_domain_open,
 	.passive_ep = vrb_pep_open,
-	.eq_open = fab_eq_open,
-	.wait_open = fab_wait_open,
-	.trywait = fab_trywait,
-	.domain2 = fab_domain2,
 };
 
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
@@ -144,13 +127,12 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, voi
 		VRB_WARN(FI_LOG_FABRIC, "fi_fabric: there is no RDMA device on this machine\n");
 		return -FI_ENODEV;
 	}
-	return fab_fabric_open(&vrb_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
+	return fab_fabric_open(&vrb_prov, attr, &fabric_ops, NULL, fabric, context);
 }
 
 void vrb_domain_fill_ops(void)
 {
 	FAB_OPS_FILL(&domain_fid_ops);
 	FAB_OPS_FILL(&domain_ops);
-	FAB_OPS_FILL(&fabric_fid_ops);
 	FAB_OPS_FILL(&fabric_ops);
 }

@@ -49,8 +49,9 @@ int vrb_qp_refused(const struct vrb_ep *ep, const char *call)
 	return -err;
 }
 
-static int ep_activate(struct vrb_ep *ep)
+static int ep_activate(struct fab_ep *base)
 {
+	struct vrb_ep *ep = fab_container(base, struct vrb_ep, base);
 	struct vrb_domain *domain = vrb_domain_of(ep);
 	int ret;
 
@@ -90,15 +91,10 @@ put_hw_cq:
 
 int vrb_ep_enable(struct vrb_ep *ep)
 {
-	return ep->base.enabled ? 0 : ep_activate(ep);
+	return ep->base.enabled ? 0 : ep_activate(&ep->base);
 }
 
 /* ---- control, options, names ---- */
-
-static int ep_control(struct fid *fid, int command, void *arg)
-{
-	return command == FI_ENABLE ? ep_activate(vrb_ep_of(fid)) : fab_ep_control(fid, command, arg);
-}
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
@@ -224,8 +220,6 @@ static int ep_close(struct fid *fid)
 		vrb_srx_unbind(ep);
 	if (ep->hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
-	if (ep->base.bound.eq)
-		fab_eq_purge(ep->base.bound.eq, &ep->base.ep_fid.fid, NULL);
 	vrb_unanswered_end(vrb_domain_of(ep), false);
 	fab_pool_fini(&ep->rx_pool);
 	free(ep->tx);
@@ -246,7 +240,7 @@ static struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
 	.bind = ep_bind,
-	.control = ep_control,
+	.control = fab_ep_control,
 };
 
 static struct fi_ops_ep ep_ops = {
@@ -296,13 +290,13 @@ static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
 	return ep->tx ? 0 : -FI_ENOMEM;
 }
 
-static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
+int vrb_ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
 {
 	struct vrb_ep *ep = fab_container(base, struct vrb_ep, base);
 	struct fab_ep_ops ops = {
 		.fid = &ep_fid_ops, .ep = &ep_ops,
-		.msg = info->caps & FI_MSG ? &vrb_msg_ops : NULL, .rma = info->caps & FI_RMA ? &vrb_rma_ops : NULL,
-		.atomic = info->caps & FI_ATOMIC ? &vrb_atomic_ops : NULL,
+		.msg = &vrb_msg_ops, .rma = &vrb_rma_ops,
+		.atomic = &vrb_atomic_ops, .enable = ep_activate,
 	};
 	int ret;
 
@@ -323,9 +317,4 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	free(ep->tx);
 	fab_ep_fini(&ep->base);
 	return ret;
-}
-
-int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
-{
-	return fab_ep_open(domain, info, sizeof(struct vrb_ep), ep_init, ep, context);
 }

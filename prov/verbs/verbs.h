@@ -462,8 +462,8 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, voi
 int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 /* fi_passive_ep(3). */
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
-/* fi_endpoint(3). */
-int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+/* fi_endpoint(3): the domain's ep_init. */
+fab_ep_init_fn vrb_ep_init;
 
 /* Each fills the empty slots of its file's operation tables; vrb_data_fill_ops() those of ops.c. Called once, at
  * load. */

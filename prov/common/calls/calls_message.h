@@ -82,6 +82,19 @@ static inline uint64_t fab_calls_tx_msg_flags(struct fid_ep *fid, uint64_t flags
 	return flags | fab_calls_held(fid)->ep->report.tx_msg_flags;
 }
 
+/* Define name(), a function for `submit` or `post_recv`: it calls fn(), which has the same arguments, with the lock of
+ * the endpoint's engine held. */
+#define FAB_CALLS_LOCKED(name, fn)						\
+	static ssize_t name(struct fab_ep *ep, const struct fab_op *op)	\
+	{									\
+		ssize_t ret;							\
+										\
+		fab_engine_enter(ep->engine);					\
+		ret = fn(ep, op);						\
+		fab_engine_unlock(ep->engine);					\
+		return ret;							\
+	}
+
 /* A tentative definition. The including file completes it with its own. */
 static const struct fab_calls calls;
 

@@ -132,7 +132,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 		.ops = ops->domain,
 		.mr = ops->mr,
 	};
-	domain->lend = ops->lend;
+	domain->ops = ops;
 	domain->fabric = fabric;
 	atomic_init(&domain->ref, 0);
 	domain_fill_attr(domain, info);
@@ -191,9 +191,9 @@ int fab_domain_fini(struct fab_domain *domain)
 	return 0;
 }
 
-int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, const struct fab_domain_ops *ops,
-		    struct fid_domain **domain_fid, void *context)
+int fab_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain_fid, void *context)
 {
+	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
 	struct fab_domain *domain;
 	int ret;
 
@@ -202,7 +202,7 @@ int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, const
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	ret = fab_domain_init(domain, fabric, info, ops, context);
+	ret = fab_domain_init(domain, fabric, info, fabric->domain_ops, context);
 	if (ret)
 		free(domain);
 	else

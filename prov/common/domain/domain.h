@@ -38,6 +38,9 @@
 #include "common/engine/engine.h"
 
 struct fab_connreq;
+struct fab_domain;
+struct fab_domain_ops;
+struct fab_ep;
 struct fab_eq;
 struct fab_wait;
 
@@ -53,6 +56,7 @@ struct fab_connreq_handle {
 struct fab_fabric {
 	struct fid_fabric fabric_fid;	/* .api_version: the application's */
 	const struct fi_provider *prov;
+	const struct fab_domain_ops *domain_ops;	/* of fab_domain_open(), by fab_fabric_open() */
 	char *name;			/* owned */
 	_Atomic uint32_t ref;
 	struct fab_list link;		/* in the list of open fabrics, for fi_getinfo */
@@ -73,11 +77,10 @@ int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, c
  * nothing was done. */
 int fab_fabric_fini(struct fab_fabric *fabric);
 
-/* The same for a provider whose fabric is a plain struct fab_fabric. open is the provider's fabric function with tables
- * added; close is the close slot of fid_ops. */
-int fab_fabric_open(const struct fi_provider *prov, const struct fi_fabric_attr *attr, struct fi_ops *fid_ops,
-		    struct fi_ops_fabric *ops, struct fid_fabric **fabric, void *context);
-int fab_fabric_close(struct fid *fid);
+/* fi_fabric(3) of a provider whose fabric is a plain struct fab_fabric: the provider's fabric function with tables
+ * added. domain_ops is for fab_domain_open(). 0 or -FI_ENOMEM. */
+int fab_fabric_open(const struct fi_provider *prov, const struct fi_fabric_attr *attr, struct fi_ops_fabric *ops,
+		    const struct fab_domain_ops *domain_ops, struct fid_fabric **fabric, void *context);
 /* The slot of every fabric for fi_domain2(3): calls the domain slot if there are no flags. -FI_EBADFLAGS; -FI_EINVAL
  * for FI_PEER, which no provider supports (fi_peer(3)); logged. */
 int fab_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags,
@@ -90,6 +93,14 @@ int fab_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 struct fid_fabric *fab_fabric_find(const struct fi_provider *prov, const struct fid_fabric *handle, const char *name);
 struct fid_domain *fab_domain_find(const struct fi_provider *prov, const struct fid_domain *handle,
 				   const char *fabric_name, const char *name);
+
+/* Attributes that all domains of ours have in common, for the domain_attr of an offer. cnt: how many objects of each
+ * kind a domain may have. */
+#define FAB_DOMAIN_LIMITS(cnt)										\
+	.threading = FI_THREAD_SAFE, .resource_mgmt = FI_RM_ENABLED, .av_type = FI_AV_UNSPEC,		\
+	.mr_key_size = FAB_MR_KEY_SIZE, .mr_iov_limit = FAB_MR_IOV_LIMIT, .mr_cnt = cnt, .cq_cnt = cnt,	\
+	.cntr_cnt = cnt, .ep_cnt = cnt, .tx_ctx_cnt = cnt, .rx_ctx_cnt = cnt, .max_ep_tx_ctx = 1,	\
+	.max_ep_rx_ctx = 1, .max_cntr_value = UINT64_MAX, .max_err_cntr_value = UINT64_MAX
 
 /* The attributes of the domain, as agreed when it was opened. Constant. */
 struct fab_domain_attr {
@@ -139,11 +150,16 @@ struct fab_domain {
 	struct fab_domain_works works;
 	struct fab_mr_map mr_map;
 	struct fab_domain_events events;
-	int (*lend)(struct fid *fid, struct fi_fid_export *exp);	/* as fab_domain_ops.lend; constant */
+	const struct fab_domain_ops *ops;	/* borrowed; the tables it was opened with */
 	struct fab_domain_auth auth;
 	bool av_firewall;		/* FI_FIREWALL_ADDR is supported; set by the provider after it opened the
 					 * domain */
 };
+
+/* The provider's part of opening an endpoint (fab_ep_open()). ep is zeroed memory that begins with a struct fab_ep, and
+ * info has all attribute structures. Checks info, its type included, and calls fab_ep_init(). 0; -FI_E*: all is
+ * undone. */
+typedef int fab_ep_init_fn(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context);
 
 /* A provider's operation tables for domains; empty entries are filled with -FI_ENOSYS functions. */
 struct fab_domain_ops {
@@ -152,6 +168,8 @@ struct fab_domain_ops {
 	struct fi_ops_mr *mr;
 	/* FI_EXPORT_FID for objects of the domain: fab_lend(); NULL: -FI_ENOSYS */
 	int (*lend)(struct fid *fid, struct fi_fid_export *exp);
+	fab_ep_init_fn *ep_init;	/* for fab_ep_open() */
+	size_t ep_size;			/* likewise: bytes of the provider's struct of an endpoint */
 };
 /* Initialise the embedded part, with its engine, and check that this library supports info's attributes. 0 or -FI_E*
  * (-FI_EINVAL is logged). */
@@ -160,10 +178,10 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 /* Stop the engine and free the memory of fab_domain_init(). 0; -FI_EBUSY (logged with their number): objects of the
  * domain are open, and nothing was done. */
 int fab_domain_fini(struct fab_domain *domain);
-/* The same for a provider whose domain is a plain struct fab_domain. info may be NULL (-FI_EINVAL). close is the close
- * slot of fid_ops. */
-int fab_domain_open(struct fab_fabric *fabric, const struct fi_info *info, const struct fab_domain_ops *ops,
-		    struct fid_domain **domain, void *context);
+/* fi_domain(3) of a provider whose domain is a plain struct fab_domain: the domain slot of a fabric that
+ * fab_fabric_open() opened. info may be NULL (-FI_EINVAL). Otherwise returns as fab_domain_init(). */
+int fab_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+/* The close slot of such a domain. */
 int fab_domain_close(struct fid *fid);
 /* The domain's fi_set_ops(3) slot: FI_SET_OPS_HMEM_OVERRIDE. Its functions copy from and to device memory. Domains
  * without FI_HMEM make no such copies, so they are never called. 0; -FI_EINVAL: ops is NULL; -FI_EBADFLAGS; -FI_ENOSYS:
@@ -177,7 +195,7 @@ int fab_domain_control(struct fid *fid, int command, void *arg);
  * does not export objects. */
 static inline int fab_domain_lend(const struct fab_domain *domain, struct fid *fid, struct fi_fid_export *exp)
 {
-	return domain->lend ? domain->lend(fid, exp) : -FI_ENOSYS;
+	return domain->ops->lend ? domain->ops->lend(fid, exp) : -FI_ENOSYS;
 }
 
 /*

@@ -66,29 +66,32 @@ int fab_fabric_fini(struct fab_fabric *fabric)
 	return 0;
 }
 
-int fab_fabric_open(const struct fi_provider *prov, const struct fi_fabric_attr *attr, struct fi_ops *fid_ops,
-		    struct fi_ops_fabric *ops, struct fid_fabric **fabric_fid, void *context)
-{
-	struct fab_fabric *fabric = calloc(1, sizeof(*fabric));
-	int ret;
-
-	if (!fabric)
-		return -FI_ENOMEM;
-	ret = fab_fabric_init(fabric, prov, attr, fid_ops, ops, context);
-	if (ret)
-		free(fabric);
-	else
-		*fabric_fid = &fabric->fabric_fid;
-	return ret;
-}
-
-int fab_fabric_close(struct fid *fid)
+static int fabric_close(struct fid *fid)
 {
 	struct fab_fabric *fabric = fab_container(fid, struct fab_fabric, fabric_fid.fid);
 	int ret = fab_fabric_fini(fabric);
 
 	if (!ret)
 		free(fabric);
+	return ret;
+}
+
+static struct fi_ops fabric_fid_ops = { .size = sizeof(struct fi_ops), .close = fabric_close };
+
+int fab_fabric_open(const struct fi_provider *prov, const struct fi_fabric_attr *attr, struct fi_ops_fabric *ops,
+		    const struct fab_domain_ops *domain_ops, struct fid_fabric **fabric_fid, void *context)
+{
+	struct fab_fabric *fabric = calloc(1, sizeof(*fabric));
+	int ret;
+
+	if (!fabric)
+		return -FI_ENOMEM;
+	fabric->domain_ops = domain_ops;
+	ret = fab_fabric_init(fabric, prov, attr, &fabric_fid_ops, ops, context);
+	if (ret)
+		free(fabric);
+	else
+		*fabric_fid = &fabric->fabric_fid;
 	return ret;
 }
 

@@ -378,8 +378,10 @@ void fab_ep_unbind(struct fab_ep *ep)
 		if (ep->bound.cntr[i])
 			atomic_fetch_sub(&ep->bound.cntr[i]->ref, 1);
 	}
-	if (ep->bound.eq)
+	if (ep->bound.eq) {
+		fab_eq_purge(ep->bound.eq, &ep->ep_fid.fid, NULL);
 		fab_eq_put(ep->bound.eq);
+	}
 	if (ep->bound.av)
 		fab_av_put(ep->bound.av);
 }

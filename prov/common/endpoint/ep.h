@@ -53,6 +53,10 @@ struct fab_ep_report {
 	uint64_t tx_msg_flags, rx_msg_flags;	/* added to the flags of fi_*msg() calls: FI_COMPLETION or 0 */
 };
 
+/* fi_enable(3): calls fab_ep_check_enable(), starts what the endpoint has, and sets ep->enabled. No lock held. 0 or
+ * -FI_E*. */
+typedef int fab_ep_enable_fn(struct fab_ep *ep);
+
 /* Objects through which the application sees a part of the endpoint. fi_close() of the endpoint returns -FI_EBUSY while
  * there are any. Engine's lock. */
 struct fab_ep_views {
@@ -82,8 +86,12 @@ struct fab_ep {
 	/* collective groups (collective.h): owned; of a receive context borrowed; NULL without FI_COLLECTIVE */
 	struct fab_coll *coll;
 	struct fi_info *info;		/* owned: a copy of the info for opening it */
+	fab_ep_enable_fn *enable;	/* as fab_ep_ops.enable */
 	struct fab_ops_part *part;	/* owned: operation tables for one direction only (ops.h); or NULL */
 	struct fab_ep_views views;
+	/* With addresses of IP: the address asked for, by info or fab_ep_setname(). The provider may change it to the
+	 * address in use. */
+	union fab_sockaddr name;
 };
 
 /* The endpoint of a fid. */
@@ -98,11 +106,12 @@ struct fab_ep_ops {
 	struct fi_ops_ep *ep;
 	struct fi_ops_cm *cm;
 	struct fi_ops_msg *msg;
-	struct fi_ops_tagged *tagged;	/* NULL without the capability: all calls return -FI_ENOSYS; likewise below */
+	struct fi_ops_tagged *tagged;	/* NULL, or no such capability: calls return -FI_ENOSYS; likewise below */
 	struct fi_ops_rma *rma;
 	struct fi_ops_atomic *atomic;
 	struct fi_ops_collective *collective;
 	const struct fab_profiler *profiler;	/* NULL: fi_profile_open() returns -FI_ENOSYS */
+	fab_ep_enable_fn *enable;	/* NULL: fi_enable() returns -FI_ENOSYS */
 };
 /* Initialise the embedded part. The endpoint keeps a copy of info. 0 or -FI_E*. -FI_EINVAL, logged: info lacks an
  * attribute structure, or does not fit the domain. The provider checks whether info asks for more than it offers
@@ -111,26 +120,23 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		void *context);
 /* Check that info has all attribute structures. 0 or -FI_EINVAL, logged. */
 int fab_ep_check_parts(const struct fab_domain *domain, const struct fi_info *info);
-/*
- * fab_ep_open() is the domain's endpoint slot, with size and init added. It allocates `size` zeroed bytes, which begin
- * with a struct fab_ep, and passes them to init with an info that has all attribute structures. init checks the type
- * and the other attributes and calls fab_ep_init(). It returns 0, or -FI_E* with nothing left to undo.
- */
-typedef int fab_ep_init_fn(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, void *context);
-int fab_ep_open(struct fid_domain *domain, const struct fi_info *info, size_t size, fab_ep_init_fn *init,
-		struct fid_ep **ep, void *context);
+/* The slot of every domain for fi_endpoint(3): allocates ep_size bytes and calls ep_init, both of the domain's struct
+ * fab_domain_ops. 0; -FI_EINVAL, logged: info lacks an attribute structure; -FI_ENOMEM; or the error of ep_init. */
+int fab_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 /* The slot of every domain for fi_endpoint2(3): calls the endpoint slot if there are no flags; otherwise -FI_EBADFLAGS,
  * logged. */
 int fab_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags, void *context);
-/* fi_setname() of an endpoint: stores the address in *name. 0, -FI_EOPBADSTATE (it is enabled), -FI_EINVAL; logged. */
-int fab_ep_take_name(const struct fab_ep *ep, union fab_sockaddr *name, const void *addr, size_t addrlen);
+/* The setname slot of an IP endpoint: sets ep->name. 0; -FI_EOPBADSTATE (it is enabled), -FI_EINVAL; logged. */
+int fab_ep_setname(fid_t fid, void *addr, size_t addrlen);
+/* The getname slot of an IP endpoint: returns ep->name as it is. 0 or -FI_ETOOSMALL. */
+int fab_ep_getname(fid_t fid, void *addr, size_t *addrlen);
 /* Check for fi_close(): 0, or -FI_EBUSY (logged) while there are aliases or views. Takes the lock. */
 int fab_ep_check_close(const struct fab_ep *ep);
 /* Replace the message calls of the endpoint and of its aliases. A table that is NULL stays as it is. Before the
  * endpoint is enabled; takes the lock. */
 void fab_ep_set_receives(struct fab_ep *ep, struct fi_ops_msg *msg, struct fi_ops_tagged *tagged);
-/* Drop all references and free the embedded part. The provider has closed everything that could still reach the
- * endpoint. */
+/* Drop all references, and events of the endpoint that were not read, and free the embedded part. The provider has
+ * closed everything that could still reach the endpoint. */
 void fab_ep_fini(struct fab_ep *ep);
 /* The part of fab_ep_fini() that drops bound objects. */
 void fab_ep_unbind(struct fab_ep *ep);
@@ -156,8 +162,9 @@ int fab_ep_fix_engine(struct fab_ep *ctx);
  * or settling a queue. Binds the domain's EQ if the endpoint has none, and lets the EQ of a connected endpoint drive
  * its engine. The provider then continues with enabling; it must not use the engine before. */
 int fab_ep_check_enable(struct fab_ep *ep);
-/* fi_control() with FI_GETOPSFLAG, FI_SETOPSFLAG, FI_ALIAS. 0, -FI_EINVAL, -FI_EBADFLAGS, -FI_ENOMEM; -FI_ENOSYS for
- * other commands, which the provider may handle. */
+/* fi_control() with FI_ENABLE, FI_GETOPSFLAG, FI_SETOPSFLAG, FI_ALIAS. The control slot of endpoints, or called by it
+ * for commands that it does not handle itself. 0, the error of enable, -FI_EINVAL, -FI_EBADFLAGS, -FI_ENOMEM;
+ * -FI_ENOSYS for other commands. */
 int fab_ep_control(struct fid *fid, int command, void *arg);
 /* The same for a shared receive context. It can be used as soon as it is opened, so FI_ENABLE returns 0. */
 int fab_srx_control(struct fid *fid, int command, void *arg);

@@ -72,8 +72,18 @@ static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info
 	return 0;
 }
 
+/* Set the name of an endpoint whose addresses are those of IP. 0 or -FI_EINVAL, logged. */
+static int name_take(struct fab_ep *ep, const void *addr, size_t addrlen)
+{
+	if (ep->info->addr_format != FI_SOCKADDR_IN && ep->info->addr_format != FI_SOCKADDR_IN6)
+		return 0;
+	return fab_name_take(ep->domain->fabric->prov, &ep->name, ep->info, addr, addrlen);
+}
+
 /* The endpoint's table for a family of calls, or the table in which all are "not supported". */
 #define TABLE(ops, none) ({ if (ops) FAB_OPS_FILL(ops); (ops) ? (ops) : &(none); })
+/* The same for calls that need a capability. */
+#define TABLE_FOR(cap, ops, none) (info->caps & (cap) ? TABLE(ops, none) : &(none))
 
 int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,
 		void *context)
@@ -95,6 +105,7 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.report.rx_msg_flags = FI_COMPLETION,
 		.auth_key = auth_key,
 		.info = fi_dupinfo(info),
+		.enable = ops->enable,
 		.views.profiler = ops->profiler,
 	};
 	ep->report.want_src = ep->caps & FI_SOURCE;
@@ -112,17 +123,19 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 			.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ops->fid },
 			.ops = ops->ep,
 			.cm = TABLE(ops->cm, fab_no_cm),
-			.msg = TABLE(ops->msg, fab_no_msg),
-			.tagged = TABLE(ops->tagged, fab_no_tagged),
-			.rma = TABLE(ops->rma, fab_no_rma),
-			.atomic = TABLE(ops->atomic, fab_no_atomic),
-			.collective = TABLE(ops->collective, fab_no_collective),
+			.msg = TABLE_FOR(FI_MSG, ops->msg, fab_no_msg),
+			.tagged = TABLE_FOR(FI_TAGGED, ops->tagged, fab_no_tagged),
+			.rma = TABLE_FOR(FI_RMA, ops->rma, fab_no_rma),
+			.atomic = TABLE_FOR(FI_ATOMIC, ops->atomic, fab_no_atomic),
+			.collective = TABLE_FOR(FI_COLLECTIVE, ops->collective, fab_no_collective),
 		},
 		.ep = ep,
 		.tx_op_flags = info->tx_attr ? info->tx_attr->op_flags : 0,
 		.rx_op_flags = info->rx_attr ? info->rx_attr->op_flags : 0,
 	};
-	ret = fab_ops_part_take(&ep->ep_fid, ep->caps, &ep->part);
+	ret = name_take(ep, info->src_addr, info->src_addrlen);
+	if (!ret)
+		ret = fab_ops_part_take(&ep->ep_fid, ep->caps, &ep->part);
 	if (ret)
 		goto free_info;
 	atomic_fetch_add(&domain->ref, 1);
@@ -175,8 +188,7 @@ int fab_ep_check_parts(const struct fab_domain *domain, const struct fi_info *in
 	return -FI_EINVAL;
 }
 
-int fab_ep_open(struct fid_domain *domain_fid, const struct fi_info *info, size_t size, fab_ep_init_fn *init,
-		struct fid_ep **ep_fid, void *context)
+int fab_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
 {
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
 	struct fab_ep *ep;
@@ -185,10 +197,10 @@ int fab_ep_open(struct fid_domain *domain_fid, const struct fi_info *info, size_
 	ret = fab_ep_check_parts(domain, info);
 	if (ret)
 		return ret;
-	ep = calloc(1, size);
+	ep = calloc(1, domain->ops->ep_size);
 	if (!ep)
 		return -FI_ENOMEM;
-	ret = init(ep, domain, info, context);
+	ret = domain->ops->ep_init(ep, domain, info, context);
 	if (ret)
 		free(ep);
 	else
@@ -208,10 +220,19 @@ int fab_endpoint2(struct fid_domain *domain_fid, struct fi_info *info, struct fi
 	return -FI_EBADFLAGS;
 }
 
-int fab_ep_take_name(const struct fab_ep *ep, union fab_sockaddr *name, const void *addr, size_t addrlen)
+/* ---- names ---- */
+
+int fab_ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
+	return fab_name_give(&fab_ep_of(fid)->name, addr, addrlen);
+}
+
+int fab_ep_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct fab_ep *ep = fab_ep_of(fid);
+
 	if (!ep->enabled)
-		return fab_name_take(ep->domain->fabric->prov, name, ep->info, addr, addrlen);
+		return name_take(ep, addr, addrlen);
 	FI_WARN(ep->domain->fabric->prov, FI_LOG_EP_CTRL, "fi_setname: the endpoint is enabled already\n");
 	return -FI_EOPBADSTATE;
 }

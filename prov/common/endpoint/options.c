@@ -128,6 +128,8 @@ int fab_ep_control(struct fid *fid, int command, void *arg)
 	uint64_t *flags = arg;
 	int ret;
 
+	if (command == FI_ENABLE)
+		return held->ep->enable ? held->ep->enable(held->ep) : -FI_ENOSYS;
 	if (command == FI_ALIAS)
 		return arg ? alias_open(held, arg) : -FI_EINVAL;
 	if (command != FI_GETOPSFLAG && command != FI_SETOPSFLAG)

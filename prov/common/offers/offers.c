@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "base/sock.h"
 #include "common/net/net.h"
@@ -30,7 +31,14 @@ struct offers {
 static void offers_fill_all(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
 			    enum fi_ep_type type)
 {
-	ip->fill(ip, info, netif, type);
+	if (ip->most) {
+		*info->tx_attr = *ip->most->tx_attr;
+		*info->rx_attr = *ip->most->rx_attr;
+		*info->ep_attr = *ip->most->ep_attr;
+		*info->domain_attr = *ip->most->domain_attr;
+	}
+	if (ip->fill)
+		ip->fill(ip, info, netif, type);
 	info->ep_attr->type = type;
 	if (netif->loopback)
 		info->domain_attr->caps &= ~FI_REMOTE_COMM;
@@ -278,15 +286,31 @@ free_list:
 	return ret;
 }
 
+static bool offers_have_type(const struct fab_ip *ip, enum fi_ep_type type)
+{
+	char name[32];
+
+	for (size_t i = 0; i < ip->type_cnt; i++) {
+		if (ip->types[i] == type)
+			return true;
+	}
+	FI_WARN(ip->prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %s, which %s does not have\n",
+		fi_tostr_r(name, sizeof(name), &type, FI_TYPE_EP_TYPE), ip->prov->name);
+	return false;
+}
+
 int fab_ip_check(const struct fab_ip *ip, const struct fi_info *info, uint32_t version)
 {
 	struct fab_netif netif = {
 		.addr.sa.sa_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET, .mtu = UINT32_MAX,
 	};
 	struct fab_offer offer = ip->offer;
-	struct fi_info *most = fi_allocinfo();
+	struct fi_info *most;
 	int ret;
 
+	if (!offers_have_type(ip, info->ep_attr->type))
+		return -FI_EINVAL;
+	most = fi_allocinfo();
 	if (!most)
 		return -FI_ENOMEM;
 	offers_fill_all(ip, most, &netif, info->ep_attr->type);

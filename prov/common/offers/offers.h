@@ -20,12 +20,14 @@ struct fab_ip {
 	const enum fi_ep_type *types;	/* endpoint types; the entries are in this order, those of one type in the order
 					 * of the interfaces */
 	size_t type_cnt;
+	const struct fi_info *most;	/* borrowed: every entry gets a copy of its tx_attr, rx_attr, ep_attr and
+					 * domain_attr; NULL: fill sets them */
 	/* NULL, or: true if the provider has a device for the interface. It may then change the names of domain and
 	 * fabric, which are those of interface and network otherwise (FI_NAME_MAX bytes each). */
 	bool (*place)(const struct fab_ip *ip, const struct fab_netif *netif, char *domain, char *fabric);
 	/* Fill in the attributes of an entry, each with the most that the provider can do, except info->caps, names,
 	 * addresses and versions. On a loopback interface FI_REMOTE_COMM is removed afterwards. The info has all
-	 * attribute structures. */
+	 * attribute structures. NULL: the attributes of `most` are final. */
 	void (*fill)(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
 		     enum fi_ep_type type);
 	/* Make the fid_nic of an interface: fab_nic_open(), or one with more details. 0, -FI_ENOMEM. */
@@ -39,8 +41,8 @@ struct fab_ip {
 int fab_ip_getinfo(const struct fab_ip *ip, uint32_t version, const char *node, const char *service, uint64_t flags,
 		   const struct fi_info *hints, struct fi_info **info);
 
-/* Check the info with which an application opens an endpoint against what the provider offers. Its ep_attr->type is one
- * of ip->types. 0; -FI_EINVAL, logged; -FI_ENOMEM. */
+/* Check the info with which an application opens an endpoint, its type included, against what the provider offers. 0;
+ * -FI_EINVAL, logged; -FI_ENOMEM. */
 int fab_ip_check(const struct fab_ip *ip, const struct fi_info *info, uint32_t version);
 
 /* For fi_getname(3): replace a wildcard address in *addr by an interface's address. The interface is the one of info's

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The table of operation codes: names, completion flags, counters. Constant data.
+ * The table of operation codes: names, completion flags, counters. Constant data. And what vectors are made of.
  */
 #include "common/op/op.h"
+
+#include <string.h>
+#include "base/bits.h"
 
 const struct fab_op_desc fab_op_desc[FAB_OP_MAX] = {
 	[FAB_OP_SEND]         = { "send", FI_MSG | FI_SEND, FAB_CNTR_SEND },
@@ -21,3 +24,20 @@ const struct fab_op_desc fab_op_desc[FAB_OP_MAX] = {
 	[FAB_OP_REMOTE_ATOMIC] = { "remote atomic", FI_ATOMIC | FI_REMOTE_WRITE, FAB_CNTR_REMOTE_WRITE },
 	[FAB_OP_REMOTE_FETCH_ATOMIC] = { "remote fetching atomic", FI_ATOMIC | FI_REMOTE_READ, FAB_CNTR_REMOTE_READ },
 };
+
+void fab_iov_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len)
+{
+	for (; len; iov++) {
+		size_t part;
+
+		if (at >= iov->iov_len) {
+			at -= iov->iov_len;
+			continue;
+		}
+		part = fab_min(iov->iov_len - at, len);
+		memcpy(to, (const uint8_t *) iov->iov_base + at, part);
+		to += part;
+		len -= part;
+		at = 0;
+	}
+}

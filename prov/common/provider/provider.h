@@ -50,8 +50,10 @@
  *   types type_cnt   Endpoint types, in the order of the answer. Borrowed for the call
  *   place            True if the provider has a device for this interface. May change the names of domain and fabric.
  *                    May block. NULL: true for all interfaces
- *   fill             Set all attributes of an entry but caps, names, addresses and versions. The info belongs to the
- *                    caller; fi_freeinfo() frees the memory to which it points
+ *   most             The attributes of every entry, at their most. Borrowed. NULL: `fill` sets them
+ *   fill             Set or change attributes of an entry, except caps, names, addresses and versions. The info
+ *                    belongs to the caller; fi_freeinfo() frees the memory to which it points. NULL: those of `most`
+ *                    stay
  *   nic              Make the fid_nic that the entry will own; fab_nic_open() makes one from the kernel's data. May
  *                    block
  *   offer            The other members of the struct fab_offer
@@ -60,43 +62,44 @@
  * 2. Fabric, domain
  *
  * A fabric has two tables of libfabric, struct fi_ops and struct fi_ops_fabric. prov/common has a function for each
- * slot but `domain`. The provider's `domain` function calls fab_domain_open(), or fab_domain_init() if the provider's
- * domain embeds a struct fab_domain.
+ * slot: fab_fabric_open() has the first table, FAB_FABRIC_SLOTS and fab_domain_open() fill the second. A provider that
+ * embeds a struct fab_fabric or fab_domain in its own calls fab_fabric_init() or fab_domain_init() itself.
  *
  * struct fab_domain_ops (common/domain/domain.h): tables of a domain. They are static, all domains share them, and
  * empty slots are filled with -FI_ENOSYS. All control.
  *
- *   fid              close (fab_domain_close), bind (fab_domain_bind), control (fab_domain_control; with
- *                    FI_TRIGGER the provider's own, which hands its struct fab_calls to fab_domain_work_control),
- *                    ops_set (fab_domain_set_ops)
- *   domain           av_open (fab_av_open), cq_open (fab_cq_open), cntr_open (fab_cntr_open), poll_open
- *                    (fab_poll_open), endpoint2 (fab_endpoint2), query_collective (fab_coll_query); endpoint is the
- *                    provider's: fab_ep_open() with an init function
+ *   fid              FAB_DOMAIN_FID: close (fab_domain_close), control (fab_domain_control; with FI_TRIGGER the
+ *                    provider's own, which hands its struct fab_calls to fab_domain_work_control())
+ *   domain           FAB_DOMAIN_SLOTS; av_open (fab_av_open), cq_open (fab_cq_open), query_collective
+ *                    (fab_coll_query)
  *   mr               fab_mr_ops
  *   lend             fab_lend, or NULL: objects cannot be exported (fi_peer(3)). Called by fi_export_fid()
+ *   ep_init ep_size  See 3; bytes of the provider's struct of an endpoint
  *
  *
  * 3. Endpoint: open, bind, enable
  *
- * fab_ep_init_fn (common/endpoint/ep.h): the provider's part of opening. Control. Gets zeroed memory that begins with a
- * struct fab_ep, and calls fab_ep_init() with the tables below. Returns 0, or an error after undoing everything. From
- * then on the provider owns the memory, until its close slot frees it.
+ * fab_ep_init_fn (common/domain/domain.h): the provider's part of opening, called by fab_ep_open(). Control. Gets
+ * zeroed memory that begins with a struct fab_ep, and calls fab_ep_init() with the tables below. Returns 0, or an error
+ * after undoing everything. From then on the provider owns the memory, until its close slot frees it.
  *
  * struct fab_ep_ops (common/endpoint/ep.h): tables of an endpoint, static as those of the domain. All slots of the
  * first three tables are control, except `cancel`.
  *
- *   fid              close (see 6), bind (fab_ep_bind), control. The provider's control function handles FI_ENABLE: it
- *                    calls fab_ep_check_enable(), takes the engine's lock, starts its sources (fab_source_add() ...)
- *                    and sets base.enabled. It passes other commands to fab_ep_control(). base.engine is final when
- *                    fab_ep_check_enable() has returned 0. ops_open: fab_ep_ops_open, with a profiler
+ *   fid              close (see 6), bind (fab_ep_bind), control (fab_ep_control). ops_open: fab_ep_ops_open, with a
+ *                    profiler
  *   ep               cancel: a data call; completes one operation with FI_ECANCELED, or does nothing. getopt, setopt:
  *                    fab_ep_getopt and fab_ep_setopt, which the provider's own may call for options it does not know
- *   cm               setname, getname, connect ...; join: fab_coll_join with FI_COLLECTIVE. NULL: none
+ *   cm               setname (fab_ep_setname, of IP endpoints), getname (fab_ep_getname likewise), connect ...; join:
+ *                    fab_coll_join with FI_COLLECTIVE. NULL: none
  *   msg tagged rma atomic
- *                    The data calls, by capability: FAB_CALLS_MSG, FAB_CALLS_TAGGED, FAB_CALLS_RMA, FAB_CALLS_ATOMIC.
- *                    NULL: the provider lacks the capability
- *   collective       fab_coll_ops, or NULL
+ *                    The data calls: FAB_CALLS_MSG, FAB_CALLS_TAGGED, FAB_CALLS_RMA, FAB_CALLS_ATOMIC. An endpoint
+ *                    without the capability gets none of them. NULL: the provider lacks the capability
+ *   collective       fab_coll_ops, or NULL. Likewise
  *   profiler         struct fab_profiler, or NULL
+ *   enable           fi_enable(3): calls fab_ep_check_enable(), takes the engine's lock, starts its sources
+ *                    (fab_source_add() ...) and sets base.enabled. base.engine is final when fab_ep_check_enable() has
+ *                    returned 0. Control
  *
  * struct fab_profiler (common/endpoint/profile.h): statistics of an endpoint, fi_profile(3). Called under lock, on the
  * application's thread.
@@ -223,8 +226,8 @@
  * The close slot of an endpoint (control) does this, in this order: call fab_ep_check_close() and
  * fab_coll_check_close(), which may refuse (-FI_EBUSY); refuse new operations; call fab_trigger_close(), if it has
  * triggered operations; under lock, take out every source, timer and flush, and complete outstanding operations with
- * FI_ECANCELED; call fab_av_unwatch() without the lock; call fab_eq_purge(), if there is an EQ; call fab_ep_fini(),
- * which drops the references to CQs, counters, vectors and the domain; free the memory. Domain and fabric return
+ * FI_ECANCELED; call fab_av_unwatch() without the lock; call fab_ep_fini(), which drops the references to CQs,
+ * counters, vectors and the domain, and events that nobody has read; free the memory. Domain and fabric return
  * -FI_EBUSY by themselves while objects of theirs are open.
  */
 #ifndef FAB_PROVIDER_H
@@ -242,5 +245,16 @@
 #include "common/ops/ops.h"
 #include "common/queue/queue.h"
 #include "common/receive/receive.h"
+
+/* The slots of fabrics and domains that prov/common has for every provider. A table names its other slots beside. */
+#define FAB_FABRIC_SLOTS \
+	.eq_open = fab_eq_open, .wait_open = fab_wait_open, .trywait = fab_trywait, .domain2 = fab_domain2
+#define FAB_DOMAIN_SLOTS \
+	.endpoint = fab_ep_open, .cntr_open = fab_cntr_open, .poll_open = fab_poll_open, .endpoint2 = fab_endpoint2
+/* A domain's struct fi_ops; the provider may have a close and a control function of its own. */
+#define FAB_DOMAIN_FID(close_fn, control_fn) { \
+	.size = sizeof(struct fi_ops), .close = close_fn, .bind = fab_domain_bind, .control = control_fn, \
+	.ops_set = fab_domain_set_ops, \
+}
 
 #endif

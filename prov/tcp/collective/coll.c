@@ -148,7 +148,7 @@ static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int 
 
 static bool coll_is_self(struct fab_ep *base, const union fab_sockaddr *addr)
 {
-	return fab_ip_is_own(&tcp_prov, &fab_container(base, struct tcp_ep, base)->addr, addr);
+	return fab_ip_is_own(&tcp_prov, &base->name, addr);
 }
 
 const struct fab_coll_net tcp_coll_net = {

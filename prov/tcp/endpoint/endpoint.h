@@ -6,12 +6,12 @@
 #ifndef TCP_ENDPOINT_H
 #define TCP_ENDPOINT_H
 
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
+#include "common/domain/domain.h"
 
-/* The domain's slots for fi_endpoint(3), fi_scalable_ep(3), fi_srx_context(3), fi_stx_context(3). The application owns
- * the new object and closes it with fi_close(). 0 or -FI_E*, logged. */
-int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+/* fi_endpoint(3): the domain's ep_init (fab_ep_open()), of MSG and RDM endpoints. */
+fab_ep_init_fn tcp_ep_start;
+/* The domain's slots for fi_scalable_ep(3), fi_srx_context(3), fi_stx_context(3). The application owns the new object
+ * and closes it with fi_close(). 0 or -FI_E*, logged. */
 int tcp_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep, void *context);
 int tcp_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
 int tcp_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context);

@@ -26,10 +26,14 @@
 
 /* ---- enable ---- */
 
-static int ep_activate(struct tcp_ep *ep)
+int tcp_ep_enable(struct fab_ep *base)
 {
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	int ret;
 
+	/* programs that use this name call fi_enable() again after binding a counter late */
+	if (base->enabled && base->domain->fabric->prov == &sockets_prov)
+		return 0;
 	ret = ep->context.sep ? tcp_sep_join(ep) : 0;
 	if (!ret)
 		ret = tcp_shared_check(ep);
@@ -74,17 +78,7 @@ static int ep_get_fd(struct tcp_ep *ep, int *fd)
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
-	struct tcp_ep *ep = tcp_ep_of(fid);
-
-	switch (command) {
-	case FI_ENABLE:
-		/* programs that use this name call fi_enable() again after binding a counter late */
-		return ep->base.domain->fabric->prov == &sockets_prov && ep->base.enabled ? 0 : ep_activate(ep);
-	case FI_GET_FD:
-		return ep_get_fd(ep, arg);
-	default:
-		return fab_ep_control(fid, command, arg);
-	}
+	return command == FI_GET_FD ? ep_get_fd(tcp_ep_of(fid), arg) : fab_ep_control(fid, command, arg);
 }
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
@@ -153,17 +147,10 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 
 /* ---- names ---- */
 
-static int ep_setname(fid_t fid, void *addr, size_t addrlen)
-{
-	struct tcp_ep *ep = tcp_ep_of(fid);
-
-	return fab_ep_take_name(&ep->base, &ep->addr, addr, addrlen);
-}
-
 int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
-	union fab_sockaddr name = ep->addr;
+	union fab_sockaddr name = ep->base.name;
 
 	tcp_addr_fill(&name, &ep->base);
 	tcp_advertise(&name);
@@ -173,13 +160,13 @@ int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 static int ep_msg_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
-	union fab_sockaddr name = ep->addr;
+	union fab_sockaddr name = ep->base.name;
 
 	fab_engine_lock(ep->base.engine);
 	if (ep->conn->state == TCP_CONN_UP)
 		fab_name_local(ep->conn->src.fd, &name);
 	fab_engine_unlock(ep->base.engine);
-	return fab_name_give(fab_addr_len(&name.sa) ? &name : &ep->addr, addr, addrlen);
+	return fab_name_give(fab_addr_len(&name.sa) ? &name : &ep->base.name, addr, addrlen);
 }
 
 /* ---- close ---- */
@@ -202,8 +189,6 @@ static void ep_msg_fini(struct tcp_ep *ep)
 	ep->conn->defer.free = ep_conn_release;
 	fab_engine_defer(engine, &ep->conn->defer);
 	fab_engine_unlock(engine);
-	if (ep->base.bound.eq)
-		fab_eq_purge(ep->base.bound.eq, &ep->base.ep_fid.fid, NULL);
 }
 
 static int ep_close(struct fid *fid)
@@ -276,7 +261,7 @@ struct fi_ops_ep tcp_ep_ops = {
 
 static struct fi_ops_cm msg_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
-	.setname = ep_setname,
+	.setname = fab_ep_setname,
 	.getname = ep_msg_getname,
 	.getpeer = tcp_msg_getpeer,
 	.connect = tcp_msg_connect,
@@ -286,7 +271,7 @@ static struct fi_ops_cm msg_cm_ops = {
 
 static struct fi_ops_cm rdm_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
-	.setname = ep_setname,
+	.setname = fab_ep_setname,
 	.getname = tcp_rdm_getname,
 	.join = fab_coll_join,
 };
@@ -300,17 +285,6 @@ void tcp_ep_fill_ops(void)
 }
 
 /* ---- open ---- */
-
-int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *info)
-{
-	if (info->ep_attr->type == FI_EP_DGRAM ? domain->fabric->prov != &sockets_prov :
-	    info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_RDM) {
-		TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d; tcp has FI_EP_MSG and FI_EP_RDM\n",
-			 info->ep_attr->type);
-		return -FI_EINVAL;
-	}
-	return tcp_info_check(info, domain);
-}
 
 /* Initialise a MSG endpoint: its connection, and the socket or request of info->handle. */
 static int ep_msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct fi_info *info)
@@ -346,18 +320,17 @@ static bool ep_has_collectives(const struct fi_info *info)
 
 static struct fab_ep_ops ep_ops_for(const struct fi_info *info)
 {
-	uint64_t caps = info->caps;
-
 	return (struct fab_ep_ops) {
 		.fid = &tcp_ep_fid_ops,
 		.ep = &tcp_ep_ops,
 		.cm = info->ep_attr->type == FI_EP_MSG ? &msg_cm_ops : &rdm_cm_ops,
-		.msg = caps & FI_MSG ? &tcp_msg_ops : NULL,
-		.tagged = caps & FI_TAGGED ? &tcp_tagged_ops : NULL,
-		.rma = caps & FI_RMA ? &tcp_rma_ops : NULL,
-		.atomic = caps & FI_ATOMIC ? &tcp_atomic_ops : NULL,
+		.msg = &tcp_msg_ops,
+		.tagged = &tcp_tagged_ops,
+		.rma = &tcp_rma_ops,
+		.atomic = &tcp_atomic_ops,
 		.collective = ep_has_collectives(info) ? &fab_coll_ops : NULL,
 		.profiler = info->ep_attr->type == FI_EP_MSG ? &tcp_msg_profiler : &tcp_rdm_profiler,
+		.enable = tcp_ep_enable,
 	};
 }
 
@@ -388,22 +361,17 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	ep->incarnation = fab_random64() | 1;	/* 0 means unknown */
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep_choose_waits(ep, info->tx_attr->msg_order);
-	ret = fab_name_take(&tcp_prov, &ep->addr, info, info->src_addr, info->src_addrlen);
-	if (ret)
-		goto fini_base;
 	ret = tcp_rx_ctx_init(&ep->own_rx, ep, info->rx_attr);
-	if (ret)
-		goto fini_base;
+	if (ret) {
+		fab_ep_fini(&ep->base);
+		return ret;
+	}
 	tcp_tx_ctx_init(&ep->own_tx, info->tx_attr);
 	if (info->ep_attr->type != FI_EP_MSG)
 		tcp_group_init(&ep->own_rx, domain);
 	ep->rx = &ep->own_rx;
 	ep->tx = &ep->own_tx;
 	return 0;
-
-fini_base:
-	fab_ep_fini(&ep->base);
-	return ret;
 }
 
 void tcp_ep_fini(struct tcp_ep *ep)
@@ -413,13 +381,13 @@ void tcp_ep_fini(struct tcp_ep *ep)
 	fab_ep_fini(&ep->base);
 }
 
-static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
+int tcp_ep_start(struct fab_ep *base, struct fab_domain *domain, const struct fi_info *info, void *context)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	struct fab_ep_ops ops = ep_ops_for(info);
 	int ret;
 
-	ret = tcp_ep_check_info(domain, info);
+	ret = tcp_info_check(info, domain);
 	if (ret)
 		return ret;
 	ret = tcp_ep_init(ep, domain, info, &ops, context);
@@ -432,9 +400,4 @@ static int ep_init(struct fab_ep *base, struct fab_domain *domain, const struct 
 	if (ret)
 		tcp_ep_fini(ep);
 	return ret;
-}
-
-int tcp_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
-{
-	return fab_ep_open(domain, info, sizeof(struct tcp_ep), ep_init, ep, context);
 }

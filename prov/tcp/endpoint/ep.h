@@ -11,8 +11,8 @@
 
 /* ---- ep.c ---- */
 
-/* Check the info for opening an endpoint, RDM or MSG. 0, -FI_EINVAL (logged), -FI_ENOMEM. */
-int tcp_ep_check_info(const struct fab_domain *domain, const struct fi_info *info);
+/* fab_ep_ops.enable of endpoints and contexts. */
+fab_ep_enable_fn tcp_ep_enable;
 /* Initialise a zeroed *ep, except the connection of a MSG endpoint. 0 or -FI_E*; fini frees everything, and so does
  * fi_close(). */
 int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,

@@ -13,6 +13,7 @@
 #include "common/ops/ops.h"
 #include "tcp/calls/calls.h"
 #include "tcp/collective/collective.h"
+#include "tcp/offer/offer.h"
 #include "tcp/params/params.h"
 #include "tcp/peer/peer.h"
 
@@ -42,11 +43,12 @@ static struct fab_ep_ops sep_ctx_ops(const struct fi_info *info, bool tx)
 		.fid = &tcp_ep_fid_ops,
 		.ep = &tcp_ep_ops,
 		.cm = tx ? &tx_cm_ops : &rx_cm_ops,
-		.msg = info->caps & FI_MSG ? &half->msg : NULL,
-		.tagged = info->caps & FI_TAGGED ? &half->tagged : NULL,
-		.rma = tx && (info->caps & FI_RMA) ? &tcp_rma_ops : NULL,
-		.atomic = tx && (info->caps & FI_ATOMIC) ? &tcp_atomic_ops : NULL,
+		.msg = &half->msg,
+		.tagged = &half->tagged,
+		.rma = tx ? &tcp_rma_ops : NULL,
+		.atomic = tx ? &tcp_atomic_ops : NULL,
 		.collective = tx && (info->caps & FI_COLLECTIVE) ? &fab_coll_ops : NULL,
+		.enable = tcp_ep_enable,
 	};
 }
 
@@ -87,7 +89,7 @@ static int sep_ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi
 			 (unsigned long long) (info->caps & ~sep->ep.base.info->caps));
 		return -FI_EINVAL;
 	}
-	ret = tcp_ep_check_info(domain, info);
+	ret = tcp_info_check(info, domain);
 	if (!ret)
 		ret = tcp_ep_init(ctx, domain, info, &ops, context);
 	if (ret)
@@ -101,7 +103,7 @@ static int sep_ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi
 	ctx->base.ep_fid.fid.fclass = tx ? FI_CLASS_TX_CTX : FI_CLASS_RX_CTX;
 	ctx->base.caps &= ~(tx ? not_tx : not_rx);
 	ctx->incarnation = sep->ep.incarnation;
-	ctx->addr = sep->ep.addr;
+	ctx->base.name = sep->ep.base.name;
 	ctx->context.sep = sep;
 	ctx->context.number = index;
 	return 0;
@@ -216,8 +218,9 @@ static int sep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return -FI_EINVAL;
 }
 
-static int sep_enable(struct tcp_sep *sep)
+static int sep_enable(struct fab_ep *base)
 {
+	struct tcp_sep *sep = fab_container(base, struct tcp_sep, ep.base);
 	int ret;
 
 	if (sep->ep.base.enabled)
@@ -231,11 +234,6 @@ static int sep_enable(struct tcp_sep *sep)
 	return ret;
 }
 
-static int sep_control(struct fid *fid, int command, void *arg)
-{
-	return command == FI_ENABLE ? sep_enable(sep_of(fid)) : fab_ep_control(fid, command, arg);
-}
-
 static int sep_setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct tcp_sep *sep = sep_of(fid);
@@ -243,7 +241,7 @@ static int sep_setname(fid_t fid, void *addr, size_t addrlen)
 
 	pthread_mutex_lock(&sep->lock);
 	if (sep->fd < 0)
-		ret = fab_name_take(&tcp_prov, &sep->ep.addr, sep->ep.base.info, addr, addrlen);
+		ret = fab_name_take(&tcp_prov, &sep->ep.base.name, sep->ep.base.info, addr, addrlen);
 	else
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_setname: the endpoint or one of its contexts is enabled already\n");
 	pthread_mutex_unlock(&sep->lock);
@@ -254,7 +252,7 @@ static struct fi_ops sep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = sep_close,
 	.bind = sep_bind,
-	.control = sep_control,
+	.control = fab_ep_control,
 };
 
 static struct fi_ops_ep sep_ep_ops = {
@@ -287,7 +285,7 @@ static int sep_check_open(const struct fab_domain *domain, const struct fi_info 
 	int ret = fab_ep_check_parts(domain, info);
 
 	if (!ret)
-		ret = tcp_ep_check_info(domain, info);
+		ret = tcp_info_check(info, domain);
 	if (ret)
 		return ret;
 	if (info->ep_attr->type == FI_EP_RDM && info->ep_attr->tx_ctx_cnt != FI_SHARED_CONTEXT &&
@@ -328,7 +326,9 @@ static struct tcp_sep *sep_new(const struct fi_info *info)
 
 int tcp_sep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **sep_fid, void *context)
 {
-	const struct fab_ep_ops ops = { .fid = &sep_fid_ops, .ep = &sep_ep_ops, .cm = &sep_cm_ops };
+	const struct fab_ep_ops ops = {
+		.fid = &sep_fid_ops, .ep = &sep_ep_ops, .cm = &sep_cm_ops, .enable = sep_enable,
+	};
 	struct fab_domain *domain = fab_container(domain_fid, struct fab_domain, domain_fid);
 	struct tcp_sep *sep;
 	int ret;

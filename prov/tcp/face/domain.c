@@ -4,13 +4,8 @@
  */
 #include "tcp/face/face.h"
 
-#include "common/av/av.h"
 #include "common/lent/lent.h"
-#include "common/memory/memory.h"
-#include "common/queue/queue.h"
-#include "common/collective/collective.h"
-#include "common/endpoint/endpoint.h"
-#include "common/ops/ops.h"
+#include "common/provider/provider.h"
 #include "common/trigger/trigger.h"
 #include "tcp/calls/calls.h"
 #include "tcp/connect/connect.h"
@@ -24,27 +19,18 @@ static int domain_control(struct fid *fid, int command, void *arg)
 	return fab_domain_work_control(fid, tcp_calls, command, arg);
 }
 
-static struct fi_ops domain_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = fab_domain_close,
-	.bind = fab_domain_bind,
-	.control = domain_control,
-	.ops_set = fab_domain_set_ops,
-};
+static struct fi_ops domain_fid_ops = FAB_DOMAIN_FID(fab_domain_close, domain_control);
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
+	FAB_DOMAIN_SLOTS,
 	.av_open = fab_av_open,
 	.cq_open = fab_cq_open,
-	.endpoint = tcp_ep_open,
-	.cntr_open = fab_cntr_open,
 	.scalable_ep = tcp_sep_open,
 	.stx_ctx = tcp_stx_open,
 	.srx_ctx = tcp_srx_open,
-	.poll_open = fab_poll_open,
 	.query_collective = fab_coll_query,
 	.query_atomic = tcp_query_atomic,
-	.endpoint2 = fab_endpoint2,
 };
 
 static const struct fab_domain_ops domain_tables = {
@@ -52,12 +38,13 @@ static const struct fab_domain_ops domain_tables = {
 	.domain = &domain_ops,
 	.mr = &fab_mr_ops,
 	.lend = fab_lend,
+	.ep_init = tcp_ep_start,
+	.ep_size = sizeof(struct tcp_ep),
 };
 
 /* Open a domain as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS disables the progress thread. */
-int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain, void *context)
+int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 {
-	struct fab_fabric *fabric = fab_container(fabric_fid, struct fab_fabric, fabric_fid);
 	struct fi_domain_attr attr;
 	struct fab_domain *opened;
 	struct fi_info copy;
@@ -71,7 +58,7 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 		copy.domain_attr = &attr;
 		info = &copy;
 	}
-	ret = fab_domain_open(fabric, info, &domain_tables, domain, context);
+	ret = fab_domain_open(fabric, info, domain, context);
 	if (ret)
 		return ret;
 	opened = fab_container(*domain, struct fab_domain, domain_fid);
@@ -83,35 +70,26 @@ int tcp_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct 
 
 /* ---- fabric ---- */
 
-static struct fi_ops fabric_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = fab_fabric_close,
-};
-
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
+	FAB_FABRIC_SLOTS,
 	.domain = tcp_domain_open,
 	.passive_ep = tcp_pep_open,
-	.eq_open = fab_eq_open,
-	.wait_open = fab_wait_open,
-	.trywait = fab_trywait,
-	.domain2 = fab_domain2,
 };
 
 int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	return fab_fabric_open(&tcp_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
+	return fab_fabric_open(&tcp_prov, attr, &fabric_ops, &domain_tables, fabric, context);
 }
 
 int sockets_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	return fab_fabric_open(&sockets_prov, attr, &fabric_fid_ops, &fabric_ops, fabric, context);
+	return fab_fabric_open(&sockets_prov, attr, &fabric_ops, &domain_tables, fabric, context);
 }
 
 void tcp_domain_fill_ops(void)
 {
 	FAB_OPS_FILL(&domain_fid_ops);
 	FAB_OPS_FILL(&domain_ops);
-	FAB_OPS_FILL(&fabric_fid_ops);
 	FAB_OPS_FILL(&fabric_ops);
 }

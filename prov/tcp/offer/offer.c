@@ -29,74 +29,55 @@
 #define OBJECT_CNT	32768
 
 /* Attributes that are the same in all entries; names and addresses depend on the interface. */
-static const struct fi_tx_attr tx_attr = {
-	.caps = TX_CAPS,
-	.msg_order = MSG_ORDER,
-	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE |
-		    FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MORE,
-	.comp_order = FI_ORDER_NONE,
-	.size = TCP_TX_SIZE_MAX,
-	.iov_limit = TCP_IOV_LIMIT,
-	.rma_iov_limit = TCP_RMA_IOV_MAX,
-};
-
-static const struct fi_rx_attr rx_attr = {
-	.op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE,
-	.size = TCP_RX_SIZE_MAX,
-	.msg_order = MSG_ORDER,
-	.comp_order = FI_ORDER_NONE,
-	.iov_limit = TCP_IOV_LIMIT,
-};
-
-static const struct fi_ep_attr ep_attr = {
-	.max_msg_size = TCP_MAX_MSG_SIZE,
-	.max_order_raw_size = SIZE_MAX,
-	.max_order_war_size = SIZE_MAX,
-	.max_order_waw_size = SIZE_MAX,
-	.mem_tag_format = 0xaaaaaaaaaaaaaaaaULL,	/* 64 bits, no fields */
-	.tx_ctx_cnt = 1,
-	.rx_ctx_cnt = 1,
-};
-
-static const struct fi_domain_attr domain_attr = {
-	.threading = FI_THREAD_SAFE,
-	.control_progress = FI_PROGRESS_MANUAL,
-	.data_progress = FI_PROGRESS_MANUAL,
-	.resource_mgmt = FI_RM_ENABLED,
-	.av_type = FI_AV_UNSPEC,
-	.mr_key_size = FAB_MR_KEY_SIZE,
-	.cq_data_size = sizeof(uint64_t),
-	.cq_cnt = OBJECT_CNT,
-	.ep_cnt = OBJECT_CNT,
-	.tx_ctx_cnt = OBJECT_CNT,
-	.rx_ctx_cnt = OBJECT_CNT,
-	.max_ep_tx_ctx = 1,
-	.max_ep_rx_ctx = 1,
-	.max_ep_stx_ctx = OBJECT_CNT,
-	.max_ep_srx_ctx = OBJECT_CNT,
-	.cntr_cnt = OBJECT_CNT,
-	.mr_iov_limit = FAB_MR_IOV_LIMIT,
-	.caps = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_PEER,
-	.max_err_data = TCP_CM_DATA_MAX,
-	.mr_cnt = OBJECT_CNT,
-	.max_cntr_value = UINT64_MAX,
-	.max_err_cntr_value = UINT64_MAX,
+static const struct fi_info most = {
+	.tx_attr = &(struct fi_tx_attr) {
+		.caps = TX_CAPS,
+		.msg_order = MSG_ORDER,
+		.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
+			    FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MORE,
+		.comp_order = FI_ORDER_NONE,
+		.size = TCP_TX_SIZE_MAX,
+		.iov_limit = TCP_IOV_LIMIT,
+		.rma_iov_limit = TCP_RMA_IOV_MAX,
+	},
+	.rx_attr = &(struct fi_rx_attr) {
+		.op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_MORE,
+		.size = TCP_RX_SIZE_MAX,
+		.msg_order = MSG_ORDER,
+		.comp_order = FI_ORDER_NONE,
+		.iov_limit = TCP_IOV_LIMIT,
+	},
+	.ep_attr = &(struct fi_ep_attr) {
+		.max_msg_size = TCP_MAX_MSG_SIZE,
+		.max_order_raw_size = SIZE_MAX,
+		.max_order_war_size = SIZE_MAX,
+		.max_order_waw_size = SIZE_MAX,
+		.mem_tag_format = 0xaaaaaaaaaaaaaaaaULL,	/* 64 bits, no fields */
+		.tx_ctx_cnt = 1,
+		.rx_ctx_cnt = 1,
+	},
+	.domain_attr = &(struct fi_domain_attr) {
+		FAB_DOMAIN_LIMITS(OBJECT_CNT),
+		.control_progress = FI_PROGRESS_MANUAL,
+		.data_progress = FI_PROGRESS_MANUAL,
+		.cq_data_size = sizeof(uint64_t),
+		.max_ep_stx_ctx = OBJECT_CNT,
+		.max_ep_srx_ctx = OBJECT_CNT,
+		.caps = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_PEER,
+		.max_err_data = TCP_CM_DATA_MAX,
+	},
 };
 
 static void offer_fill(const struct fab_ip *ip, struct fi_info *info, const struct fab_netif *netif,
 		       enum fi_ep_type type)
 {
 	(void) ip, (void) netif;
-	*info->tx_attr = tx_attr;
 	info->tx_attr->inject_size = tcp_params.max_inject;
 	if (type != FI_EP_MSG)
 		info->tx_attr->caps |= FI_COLLECTIVE;
-	*info->rx_attr = rx_attr;
 	info->rx_attr->caps = type != FI_EP_MSG ? RX_RDM_CAPS : RX_CAPS;
-	*info->ep_attr = ep_attr;
 	/* the protocols that upstream uses for the same wire format (taken from its fi_info) */
 	info->ep_attr->protocol = type != FI_EP_MSG ? FI_PROTO_XNET : FI_PROTO_SOCK_TCP;
-	*info->domain_attr = domain_attr;
 	if (type != FI_EP_MSG) {
 		if (type == FI_EP_RDM) {	/* datagram endpoints are not scalable */
 			info->tx_attr->caps |= FI_NAMED_RX_CTX;
@@ -128,6 +109,7 @@ static struct fab_ip offer_ip(const struct fi_provider *prov)
 		.iface = sockets ? tcp_params.sockets_iface : tcp_params.iface,
 		.types = types,
 		.type_cnt = fab_countof(types) - !sockets,
+		.most = &most,
 		.fill = sockets ? offer_fill_sockets : offer_fill,
 		.nic = fab_nic_open,
 		.offer = {

@@ -26,7 +26,7 @@ int tcp_sep_bind(struct tcp_sep *sep)
 
 	pthread_mutex_lock(&sep->lock);
 	if (sep->fd < 0)
-		sep->fd = ret = tcp_sock_bind(&sep->ep.addr, &sep->ep.addr);
+		sep->fd = ret = tcp_sock_bind(&sep->ep.base.name, &sep->ep.base.name);
 	pthread_mutex_unlock(&sep->lock);
 	return ret < 0 ? ret : 0;
 }
@@ -45,7 +45,7 @@ int tcp_sep_join(struct tcp_ep *ctx)
 		ctx->base.bound.eq = sep->ep.base.bound.eq;
 	}
 	ret = tcp_sep_bind(sep);
-	ctx->addr = sep->ep.addr;
+	ctx->base.name = sep->ep.base.name;
 	return ret;
 }
 

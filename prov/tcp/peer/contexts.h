@@ -29,7 +29,7 @@ struct tcp_sep_slot {
 struct tcp_sep {
 	struct tcp_ep ep;		/* address, identity, address vector; it transfers nothing itself */
 	pthread_mutex_t lock;		/* guards the members below */
-	int fd;				/* owned: bound to ep.addr; -1 until a context is enabled */
+	int fd;				/* owned: bound to ep.base.name; -1 until a context is enabled */
 	uint32_t tx_cnt, rx_cnt;	/* constant */
 	struct tcp_sep_slot *tx, *rx;	/* owned */
 };

@@ -27,7 +27,7 @@
 
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
 {
-	union fab_sockaddr name = ep->addr;
+	union fab_sockaddr name = ep->base.name;
 	bool told = tcp_advertise(&name), v6 = name.sa.sa_family == AF_INET6;
 
 	data->cm = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&name.sa)), .pid = htobe32(getpid()),
@@ -46,9 +46,9 @@ size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
 static const union fab_sockaddr *peer_target(const struct tcp_peer *peer)
 {
 	const struct tcp_ep *ep = peer->table->ep;
-	union fab_sockaddr name = ep->addr;
+	union fab_sockaddr name = ep->base.name;
 
-	return tcp_advertise(&name) && fab_addr_equal(&name.sa, &peer->addr.sa) ? &ep->addr : &peer->addr;
+	return tcp_advertise(&name) && fab_addr_equal(&name.sa, &peer->addr.sa) ? &ep->base.name : &peer->addr;
 }
 
 static struct tcp_rdm_cm rdm_read(const struct tcp_cm *cm)
@@ -121,7 +121,7 @@ static int peer_connect(struct tcp_peer *peer)
 	if (peer->cm)
 		peer->cm->keyring.key = key;
 	msg.ext |= key ? TCP_EXT_AUTH : 0;
-	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->addr, peer_target(peer), &msg) : -FI_ENOMEM;
+	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->base.name, peer_target(peer), &msg) : -FI_ENOMEM;
 	if (ret)
 		tcp_peer_stop(peer);
 	return ret;
@@ -182,7 +182,7 @@ static int peer_await(struct tcp_peer *peer)
 static void peer_missed(struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = peer->table->ep;
-	union fab_sockaddr own = ep->addr;
+	union fab_sockaddr own = ep->base.name;
 	char from[FAB_ADDR_STRLEN], to[FAB_ADDR_STRLEN], text[320];
 
 	tcp_addr_fill(&own, &ep->base);

@@ -435,7 +435,7 @@ static struct tcp_peer_table *peers_new(struct tcp_ep *ep)
 /* The socket on which the endpoint listens, or -errno. */
 static int peers_listening_fd(struct tcp_ep *ep)
 {
-	return ep->context.sep ? tcp_sep_fd(ep) : tcp_sock_bind(&ep->addr, &ep->addr);
+	return ep->context.sep ? tcp_sep_fd(ep) : tcp_sock_bind(&ep->base.name, &ep->base.name);
 }
 
 int tcp_peers_open(struct tcp_ep *ep)

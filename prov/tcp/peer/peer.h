@@ -10,8 +10,8 @@
 #include "tcp/stream/stream.h"
 
 /*
- * Listen at ep->addr, whose port is set to the actual one, and watch ep's address vector. 0; -FI_E*: everything was
- * undone. No lock held; the endpoint is bound and not enabled yet.
+ * Listen at ep->base.name, whose port is set to the actual one, and watch ep's address vector. 0; -FI_E*: everything
+ * was undone. No lock held; the endpoint is bound and not enabled yet.
  */
 int tcp_peers_open(struct tcp_ep *ep);
 /* Send what is queued (tcp_ep_drain()), end every connection, free the table. Operations that are left complete with

@@ -134,7 +134,7 @@ static bool request_read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, 
 	if (!named)
 		fab_addr_set_port(&addr->sa, be16toh(data.cm.port));
 	if (cm->peer.ext && cm->peer.incarnation == ep->incarnation) {
-		fab_addr_set_port(&addr->sa, fab_addr_port(&ep->addr.sa));
+		fab_addr_set_port(&addr->sa, fab_addr_port(&ep->base.name.sa));
 		tcp_advertise(addr);
 	}
 	return named || data.cm.port;
@@ -314,7 +314,7 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	peer = tcp_peer_get(table, addr, key, 0);
 	if (!peer)
 		return;
-	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->addr.sa));
+	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->base.name.sa));
 	tcp_advertise(&own);
 	cmp = tcp_peer_cmp(addr, &own);
 	peer->self = !cmp;
