@@ -12,7 +12,7 @@ int fab_queue_init(struct fab_domain *domain, struct fab_wait *wait, struct fab_
 	int ret;
 
 	attr->engine = &domain->engine;
-	attr->settled = !domain->engines.per_queue;
+	attr->settles_later = domain->engines.per_queue;
 	ret = fab_wait_init(wait, attr);
 	if (!ret)
 		atomic_fetch_add(&domain->ref, 1);

@@ -421,7 +421,7 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 		.guard = attr->guard ? attr->guard : &engine_guard,
 		.has_event = attr->has_event,
 		.engine = attr->engine,
-		.settled = attr->settled,
+		.settled = !attr->settles_later,
 		.evfd = -1,
 		.epfd = -1,
 		.set = attr->obj == FI_WAIT_SET ? fab_container(attr->set, struct fab_wait_set, wait_fid) : NULL,

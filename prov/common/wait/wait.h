@@ -80,7 +80,7 @@ struct fab_wait_attr {
 	enum fi_wait_obj obj;
 	struct fid_wait *set;		/* FI_WAIT_SET only */
 	struct fab_engine *engine;
-	bool settled;			/* engine is final; otherwise fab_wait_settle() will be called */
+	bool settles_later;		/* fab_wait_settle() will be called: it gives another engine, or this one for good */
 	bool (*has_event)(struct fab_wait *wait);
 	/* NULL: the lock of `engine`, the only engine of this queue. Otherwise the epoll set for sleepers exists from
 	 * the start, and the owner adds its further engines to it. */
