@@ -16,7 +16,7 @@ struct fid;
 /* Define and read FI_EXPLAIN. Called once, by fab_init(). */
 void fab_explain_init(void);
 
-/* True if the calling thread's next fi_getinfo() is to be explained. */
+/* True if the calling thread's next fi_getinfo() will be explained. */
 bool fab_explain_wanted(void);
 
 /* Explain a fi_getinfo() that returned ret: the call, its result, and the sorted reasons. An explain object of the

@@ -115,7 +115,7 @@ static bool is_named(const struct query *query, const char *name)
 	return fab_filter_names(query->prov_name, name) || fab_filter_names(query->user_list, name);
 }
 
-/* True if this provider is to be asked. Otherwise records the reason. Utilities come after all others. */
+/* True if this provider must be called. Otherwise records the reason. Utilities come after all others. */
 static bool may_ask(struct query *query, const struct fi_provider *prov)
 {
 	if (!fab_filter_is_util(prov->name) && fab_filter_needs(query->prov_name, prov->name))

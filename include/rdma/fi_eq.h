@@ -253,8 +253,8 @@ enum fi_cq_format {
 /* The meaning of the argument cond of fi_cq_sread(). */
 enum fi_cq_wait_cond {
 	FI_CQ_COND_NONE,		/* cond is ignored: wake up for any entry */
-	FI_CQ_COND_THRESHOLD,		/* cond is a size_t, not a pointer: wake up for so many entries. A hint: it may
-					 * wake up for fewer */
+	FI_CQ_COND_THRESHOLD,		/* cond is a size_t, not a pointer: wake up for this number of entries. A hint:
+					 * it may wake up for fewer */
 };
 
 struct fi_cq_attr {

@@ -114,9 +114,9 @@ static void barrier_init(void)
 			!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-/* Does a call of mprotect(2) that makes a page read-only interrupt every CPU that runs a thread of this process? On x86
- * the kernel flushes their TLBs by interrupts, and an interrupt is a full barrier. Not so on CPUs that flush the TLBs
- * of others by an instruction (AMD's INVLPGB), nor on other architectures. */
+/* True if mprotect(2), when it makes a page read-only, interrupts every CPU that runs a thread of this process. On x86
+ * the kernel flushes TLBs of other CPUs by interrupts, and an interrupt is a full barrier. CPUs that flush the TLBs of
+ * others by an instruction (AMD's INVLPGB), and other architectures, get no interrupts. */
 static bool is_page_a_barrier(void)
 {
 #ifdef __x86_64__

@@ -228,7 +228,7 @@
  * triggered operations; under lock, take out every source, timer and flush, and complete outstanding operations with
  * FI_ECANCELED; call fab_av_unwatch() without the lock; call fab_ep_fini(), which drops the references to CQs,
  * counters, vectors and the domain, and events that nobody has read; free the memory. Domain and fabric return
- * -FI_EBUSY by themselves while objects of theirs are open.
+ * -FI_EBUSY by themselves while objects opened from them exist.
  */
 #ifndef FAB_PROVIDER_H
 #define FAB_PROVIDER_H
