@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fabrics and domains: those of prov/common, and a protection domain of the device.
+ * Fabrics and domains: the common ones, plus a protection domain of the device.
  */
 #include "verbs/kind.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Entries of MSG endpoints without IP addresses: InfiniBand's CM connects by GID and service id (FI_SOCKADDR_IB), so a
- * port needs no IPoIB. There are none for RoCE and iWARP, whose CM needs IP addresses.
+ * port needs no IPoIB. RoCE and iWARP have no such entries, because their CM needs IP addresses.
  *
  * fab_resolve_gid() parses node and service. Ports are of the port space RDMA_PS_IB, as in upstream's provider.
  */
@@ -22,7 +22,7 @@ struct search {
 	const struct vrb_kind *kind;
 	const struct vrb_query *query;
 	const struct wish *wish;
-	bool named;			/* the hints name this format: ports with IP addresses, too */
+	bool named;			/* the hints name this format: list also ports with IP addresses */
 	const struct vrb_device *dev;	/* the device whose GIDs are being compared */
 	struct vrb_offers offers;
 	int ret;

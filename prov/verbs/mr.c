@@ -206,7 +206,7 @@ static int region_open(struct fid *fid, const struct region *region, struct fid_
 		return ret;
 	}
 	atomic_fetch_add(&domain->base.ref, 1);
-	*mr_fid = &mr->mr_fid;		/* before the event: its reader may use it at once */
+	*mr_fid = &mr->mr_fid;		/* before the event, whose reader may use the region at once */
 	if (!domain->base.events.of_regions)
 		return 0;
 	ret = fab_eq_write_done(domain->base.events.eq, FI_MR_COMPLETE, &mr->mr_fid.fid, region->context, 0);

@@ -26,7 +26,7 @@
 
 struct vrb_poller {
 	struct fab_list link;		/* in domain->pollers */
-	struct fab_engine *engine;	/* borrowed: its endpoints keep it */
+	struct fab_engine *engine;	/* borrowed: the endpoints hold a reference */
 	struct ibv_comp_channel *channel;
 	struct fab_source src;		/* the channel's descriptor */
 	struct fab_poll_fn fn;

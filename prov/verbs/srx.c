@@ -115,7 +115,7 @@ int vrb_srx_bind(struct vrb_ep *ep, struct fid *fid, uint64_t flags)
 	fab_engine_lock(ctx->base.engine);
 	ctx->srx->user_cnt++;
 	fab_engine_unlock(ctx->base.engine);
-	/* its receives are posted to the context */
+	/* the program posts receives to the context */
 	if (ep->base.caps & FI_MSG)
 		fab_ep_set_receives(&ep->base, ep->base.caps & FI_SEND ? &send_ops : &fab_no_msg, NULL);
 	return 0;

@@ -49,7 +49,8 @@ static int make_ready(struct ibv_qp *qp, const struct vrb_device *dev)
 	return ret ? ret : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-/* A device reads the address handle of a request when it is posted, also of one that is only to be flushed. */
+/* An address handle for vrb_post_marker(): a device reads the address handle of every posted request, also of one that
+ * is flushed. */
 static int make_own_ah(struct vrb_ep *ep)
 {
 	const struct vrb_domain *domain = vrb_domain_of(ep);

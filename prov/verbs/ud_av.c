@@ -29,7 +29,7 @@
 struct vrb_ud_av {
 	struct fab_av base;		/* av_fid, domain, ref, async, eq, change_lock, lowest, cnt */
 	struct vrb_ud_peer *chunk[CHUNKS];	/* owned */
-	struct fab_table by_name;	/* struct vrb_ud_peer.by_name: an address is here once */
+	struct fab_table by_name;	/* struct vrb_ud_peer.by_name: each address once */
 	struct vrb_gids gids;		/* of the port at the time of fi_av_open() */
 };
 
