@@ -103,7 +103,7 @@ struct rxm_domain {
 	/* Guards the next three fields (the last two until they are set). An engine's lock is taken inside of it. */
 	pthread_mutex_t lock;
 	struct fab_list pollers;	/* struct rxm_poller.link */
-	struct fi_ops mr_fid_ops;	/* of regions: those of prov/common, with our close */
+	struct fi_ops mr_fid_ops;	/* of regions: the common ones, with our close */
 	int (*mr_close_base)(struct fid *fid);	/* close of prov/common */
 };
 
@@ -143,8 +143,8 @@ enum rxm_tx_what {
 	RXM_TX_WRITE,			/* an RMA write from iov to rma */
 };
 
-/* One operation below, and what is done when it ends. A field that is not zeroed is valid only where another field says
- * so: buf, app, hold, has_slot, answered, the count of a vector, or a done() that reads it. */
+/* An operation of the provider below, and the action at its end. A field that is not zeroed is valid only where another
+ * field says so: buf, app, hold, has_slot, answered, the count of a vector, or a done() that reads it. */
 struct rxm_tx {
 	struct rxm_ctx ctx;
 	struct fab_list link;		/* in conn's txq, ctlq, answerq, flying or waiting */

@@ -32,7 +32,7 @@ int rxm_getinfo(uint32_t version, const char *node, const char *service, uint64_
 /* Turn an entry of the provider below into one of ours, in place. 0; or -FI_ENOMEM: the entry is then only good for
  * fi_freeinfo(), which the caller calls. */
 int rxm_info_raise(struct fi_info *info);
-/* What the matcher (common/hints) needs to know about entries over the provider of this name. */
+/* The description of entries over the provider of this name, for the matcher (common/hints). */
 struct fab_offer rxm_offer_over(const char *below);
 /* Make the hints that ask the provider below for MSG endpoints which serve an RDM endpoint of these hints (NULL: any).
  * The caller frees them. NULL: no memory. */
@@ -52,7 +52,7 @@ void rxm_ep_lost(struct rxm_ep *ep, int err);
 int rxm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
 		     uint64_t flags);
 
-/* The endpoint of a fid, which may be that of an alias. Any thread. */
+/* The endpoint of a fid, which may be an alias. Any thread. */
 static inline struct rxm_ep *rxm_ep_of(const struct fid *fid)
 {
 	return fab_container(fab_ep_of(fid), struct rxm_ep, base);
@@ -253,8 +253,8 @@ void rxm_app_done(struct rxm_tx *tx, int err, const char *text);
  * -FI_ENOMEM. */
 int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_tx_what what, struct rxm_tx **tx);
 /* Set the entry's local buffers: at most RXM_IOV_LIMIT, with our descriptors in desc, or NULL. Each gets a descriptor
- * of the provider below where that needs one: the caller's, or that of a new registration for access, which the entry
- * owns. 0, or -FI_E*: the caller frees the entry. */
+ * of the provider below where that needs one: the caller's descriptor, or the descriptor of a new registration for
+ * access, which the entry owns. 0, or -FI_E*: the caller frees the entry. */
 int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt,
 		 uint64_t access);
 
@@ -305,7 +305,7 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
 void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_t data, size_t len);
 /* Complete a remote write of len bytes with data, at its target. */
 void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
-/* What common/receive calls for unexpected messages: kept.c. */
+/* The slots of struct fab_recv_ops for unexpected messages, called by common/receive: kept.c. */
 bool rxm_kept_take(struct fab_recv *recv, struct fab_kept *kept);
 void rxm_kept_drop(struct fab_recv *recv, struct fab_kept *kept);
 static const struct fab_recv_ops rxm_recv_ops = {

@@ -137,7 +137,7 @@ struct rxm_amo_rsp {
 	uint8_t data[];
 };
 
-/* Private data of a connection request. rxm_cm_rsp is that of its acceptance, rxm_cm_rej that of its rejection. */
+/* Private data of a connection request. rxm_cm_rsp is the private data of an acceptance, rxm_cm_rej of a rejection. */
 struct rxm_cm_req {
 	uint8_t version;
 	uint8_t endian;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fabrics and domains: those of prov/common, with udp's operation tables.
+ * Fabrics and domains: the common ones, with udp's operation tables.
  */
 #include "common/lent/lent.h"
 #include "common/provider/provider.h"

@@ -71,7 +71,7 @@ struct udp_ep {
 	struct udp_group *groups[UDP_GROUP_MAX];	/* by fi_mc_addr(); borrowed, NULL where there is none */
 };
 
-/* The endpoint of a fid, which may be that of an alias. Any thread. */
+/* The endpoint of a fid, which may be an alias. Any thread. */
 static inline struct udp_ep *udp_ep_of(const struct fid *fid)
 {
 	return fab_container(fab_ep_of(fid), struct udp_ep, base);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo(): an entry for each address of each port that is up. Limits are those of the device.
+ * fi_getinfo(): an entry for each address of each port that is up. Limits are the device's.
  */
 #include "verbs/ports.h"
 

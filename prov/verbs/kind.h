@@ -90,7 +90,7 @@ int vrb_msg_getinfo(const struct vrb_kind *kind, const struct vrb_query *query, 
 /* Make an entry of this kind and port in this fabric (copied), complete except for addresses. The caller frees it.
  * NULL: no memory. Any thread. */
 struct fi_info *vrb_info_of(const struct vrb_kind *kind, const struct vrb_device *dev, const char *fabric);
-/* What the matcher (common/hints) needs to know about entries of verbs. Any thread. */
+/* The description of verbs entries for the matcher (common/hints). Any thread. */
 struct fab_offer vrb_offer(void);
 /* For vrb_kind.odp (mr.c): true if the capabilities of a transport (IBV_ODP_SUPPORT_*) include `more` and those that
  * connected queue pairs need. */

@@ -71,7 +71,8 @@ struct vrb_device {
 	struct ibv_port_attr port;
 	uint32_t inline_max;		/* bytes that a queue pair takes inline */
 	char name[IBV_SYSFS_NAME_MAX];	/* the domain's name */
-	char fabric[FI_NAME_MAX];	/* the fabric of GID 0; an entry of fi_getinfo() has that of its address */
+	char fabric[FI_NAME_MAX];	/* the fabric of GID 0; an entry of fi_getinfo() has the fabric of its
+					 * address */
 };
 
 /* The port space of a CM id with this address. InfiniBand addresses have a port space of their own. */
@@ -86,8 +87,8 @@ const struct vrb_device *vrb_device_of(const struct sockaddr *addr);
 /* The lowest port of a known device, by the name of a domain: the name of the device and the suffix of a kind. NULL:
  * there is none. */
 const struct vrb_device *vrb_device_named(const char *domain);
-/* The port that an entry of fi_getinfo() is for: that of its domain which has its source address, else the lowest port
- * of its domain. NULL: there is none. */
+/* The port that an entry of fi_getinfo() is for: the port of its domain that has its source address, else the lowest
+ * port of its domain. NULL: there is none. */
 const struct vrb_device *vrb_device_meant(const struct fi_info *info);
 /* True if this port has the source address of an entry, in any format. */
 bool vrb_device_has(const struct vrb_device *dev, const struct fi_info *info);
@@ -302,7 +303,7 @@ struct vrb_ep {
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_any_addr peer;
 	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
-	 * Before: that of the request which the endpoint was opened with. */
+	 * Before: the peer of the request with which the endpoint was opened. */
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
 	struct fab_timer accepted;	/* rc.c, iWARP: delays FI_CONNECTED of an accepted connection */
 	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
@@ -333,7 +334,7 @@ struct vrb_ep {
 	uint32_t qpn;
 };
 
-/* The endpoint of a fid, which may be that of an alias. Any thread. */
+/* The endpoint of a fid, which may be an alias. Any thread. */
 static inline struct vrb_ep *vrb_ep_of(const struct fid *fid)
 {
 	return fab_container(fab_ep_of(fid), struct vrb_ep, base);
@@ -437,15 +438,14 @@ struct vrb_connreq {
 	uint8_t data[VRB_CM_DATA_MAX + 1];	/* the private data of the request, as it came */
 };
 
-/* Take a request out of the list of its handle. The caller frees it, and owns id. NULL: the handle is not that of a
- * request. */
+/* Take a request out of the list of its handle. The caller frees it, and owns id. NULL: the handle is not a request. */
 struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle);
 
 /* Open a non-blocking channel of CM events, which the caller destroys. 0 or -errno, logged. */
 int vrb_channel_open(struct rdma_event_channel **channel);
 
 /* Take the bound id of the passive endpoint of this handle, for an endpoint that then has its address. The caller owns
- * the id; its channel is still that of the passive endpoint. 0; -FI_ENOENT: the handle is not a passive endpoint;
+ * the id; its channel still belongs to the passive endpoint. 0; -FI_ENOENT: the handle is not a passive endpoint;
  * -FI_EOPBADSTATE: it listens; or the error of binding it, logged. No engine lock held. */
 int vrb_pep_take_id(struct fab_fabric *fabric, fid_t handle, struct rdma_cm_id **id);
 

@@ -88,8 +88,8 @@ void vrb_xrc_put(struct vrb_domain *domain);
 
 /* From here on: engine's lock held. */
 
-/* The initiator to ep->peer in the most advanced state that ep can use, or can wait for. tag: that of the peer's XRC
- * domain, which the initiator's must equal; NULL: any. NULL: there is none. */
+/* The initiator to ep->peer in the most advanced state that ep can use, or can wait for. tag: the tag of the peer's XRC
+ * domain, which the initiator's tag must equal; NULL: any. NULL: there is none. */
 struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag);
 /* Make an initiator in this state, whose queue pair is in INIT; ep is its maker and first user. NULL: logged, except
  * for lack of memory. */
