@@ -94,8 +94,8 @@ struct fid_fabric *fab_fabric_find(const struct fi_provider *prov, const struct 
 struct fid_domain *fab_domain_find(const struct fi_provider *prov, const struct fid_domain *handle,
 				   const char *fabric_name, const char *name);
 
-/* Attributes that all domains of ours have in common, for the domain_attr of an offer. cnt: how many objects of each
- * kind a domain may have. */
+/* Domain attributes that the domains of all our providers have in common, for the domain_attr of an offer. cnt: limit
+ * of objects of each kind in a domain. */
 #define FAB_DOMAIN_LIMITS(cnt)										\
 	.threading = FI_THREAD_SAFE, .resource_mgmt = FI_RM_ENABLED, .av_type = FI_AV_UNSPEC,		\
 	.mr_key_size = FAB_MR_KEY_SIZE, .mr_iov_limit = FAB_MR_IOV_LIMIT, .mr_cnt = cnt, .cq_cnt = cnt,	\

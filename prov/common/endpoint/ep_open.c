@@ -82,7 +82,7 @@ static int name_take(struct fab_ep *ep, const void *addr, size_t addrlen)
 
 /* The endpoint's table for a family of calls, or the table in which all are "not supported". */
 #define TABLE(ops, none) ({ if (ops) FAB_OPS_FILL(ops); (ops) ? (ops) : &(none); })
-/* The same for calls that need a capability. */
+/* Like TABLE, for calls that need a capability. Without it, all calls are "not supported". */
 #define TABLE_FOR(cap, ops, none) (info->caps & (cap) ? TABLE(ops, none) : &(none))
 
 int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,

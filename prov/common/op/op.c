@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The table of operation codes: names, completion flags, counters. Constant data. And what vectors are made of.
+ * The constant table of operation codes: names, completion flags, counters. Also copies bytes out of an iov.
  */
 #include "common/op/op.h"
 

@@ -121,7 +121,7 @@ static inline void fab_iov_copy(struct iovec *to, const struct iovec *from, size
 		to[i] = from[i];
 }
 
-/* Copy bytes [at, at + len) of iov, which has as many, to *to. */
+/* Copy bytes [at, at + len) of iov to *to. iov has at least at + len bytes. */
 void fab_iov_gather(uint8_t *to, const struct iovec *iov, size_t at, size_t len);
 
 /* The values of a completion, for any format of the CQ. */

@@ -50,7 +50,7 @@
  *   types type_cnt   Endpoint types, in the order of the answer. Borrowed for the call
  *   place            True if the provider has a device for this interface. May change the names of domain and fabric.
  *                    May block. NULL: true for all interfaces
- *   most             The attributes of every entry, at their most. Borrowed. NULL: `fill` sets them
+ *   most             The largest attributes that entries can have. Borrowed. NULL: `fill` sets them
  *   fill             Set or change attributes of an entry, except caps, names, addresses and versions. The info
  *                    belongs to the caller; fi_freeinfo() frees the memory to which it points. NULL: those of `most`
  *                    stay
@@ -246,7 +246,7 @@
 #include "common/queue/queue.h"
 #include "common/receive/receive.h"
 
-/* The slots of fabrics and domains that prov/common has for every provider. A table names its other slots beside. */
+/* The slots of fabrics and domains that prov/common has for every provider. A table sets its other slots itself. */
 #define FAB_FABRIC_SLOTS \
 	.eq_open = fab_eq_open, .wait_open = fab_wait_open, .trywait = fab_trywait, .domain2 = fab_domain2
 #define FAB_DOMAIN_SLOTS \

@@ -80,7 +80,8 @@ struct fab_wait_attr {
 	enum fi_wait_obj obj;
 	struct fid_wait *set;		/* FI_WAIT_SET only */
 	struct fab_engine *engine;
-	bool settles_later;		/* fab_wait_settle() will be called: it gives another engine, or this one for good */
+	bool settles_later;		/* the caller calls fab_wait_settle() later, with another engine or with this
+					 * one; false: engine is final */
 	bool (*has_event)(struct fab_wait *wait);
 	/* NULL: the lock of `engine`, the only engine of this queue. Otherwise the epoll set for sleepers exists from
 	 * the start, and the owner adds its further engines to it. */
