@@ -61,7 +61,7 @@ struct rxm_params {
 extern struct rxm_params rxm_params;
 
 extern struct fi_provider rxm_prov;
-extern const struct fab_calls *const rxm_calls;	/* those that the next tables end in; for deferred work */
+extern const struct fab_calls *const rxm_calls;	/* the functions that the tables below call; for deferred work */
 extern struct fi_ops_msg rxm_msg_ops;
 extern struct fi_ops_tagged rxm_tagged_ops;
 extern struct fi_ops_rma rxm_rma_ops;

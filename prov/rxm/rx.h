@@ -21,7 +21,7 @@ struct rxm_in {
 
 /* Post the buffer of a packet that has been processed again, unless the connection is DOWN. May end the connection. */
 void rxm_rx_repost(struct rxm_rx *rx);
-/* A packet of the peer, of this load, has been processed: the peer may send one more. May end the connection. */
+/* A packet of the peer, of this load, has been processed: give the peer credit for another. May end the connection. */
 void rxm_credit_give(struct rxm_conn *conn, enum rxm_load load);
 
 /* ---- msg.c: each may end the connection ---- */

@@ -35,7 +35,7 @@ struct vrb_named *vrb_named_open(const struct vrb_ud_name *name);
 /* The endpoint is not found any more when this returns. The last one ends the thread, and waits for that. NULL is
  * allowed. */
 void vrb_named_close(struct vrb_named *named);
-/* The provider is unloaded: end the thread, whatever is still open. Called once. */
+/* The provider is unloaded: end the thread, even if endpoints are still open. Called once. */
 void vrb_names_fini(void);
 
 /* ---- names_ask.c: asks questions ---- */

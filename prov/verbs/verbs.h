@@ -385,8 +385,8 @@ ssize_t vrb_no_copy(enum fab_op_code code);
 ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags);
 /* A receive cannot be posted, now or at all: the reason as -FI_E*. */
 ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
-/* The queue pair is in the error state: post one more request, the marker. Its completion tells that all requests
- * before it have ended, including unsignaled ones. Lock held. */
+/* The queue pair is in the error state: post the marker, a last request. Its completion tells that all requests before
+ * it have ended, including unsignaled ones. Lock held. */
 void vrb_post_marker(struct vrb_ep *ep);
 /* The hardware will report no more completions: end all outstanding operations with err and why. The caller has set a
  * state in which no receive can be posted. Lock held. */
