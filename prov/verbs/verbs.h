@@ -303,7 +303,7 @@ struct vrb_ep {
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_any_addr peer;
 	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
-	 * Before: the peer of the request with which the endpoint was opened. */
+	 * Before that call, the private data of the request with which the endpoint was opened. */
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
 	struct fab_timer accepted;	/* rc.c, iWARP: delays FI_CONNECTED of an accepted connection */
 	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
