@@ -176,21 +176,15 @@ static int pep_bind(struct fab_pep *base)
 	return ret;
 }
 
+static void pep_take_id(struct fab_pep *base, void *id)
+{
+	*(struct rdma_cm_id **) id = pep_of(base)->id;
+	pep_of(base)->id = NULL;
+}
+
 int vrb_pep_take_id(struct fab_fabric *fabric, fid_t handle, struct rdma_cm_id **id)
 {
-	struct fab_pep *base;
-	int ret = -FI_ENOENT;
-
-	pthread_mutex_lock(&fabric->lock);
-	base = fab_pep_find_locked(fabric, handle);
-	if (base)
-		ret = base->listening ? -FI_EOPBADSTATE : pep_bind(base);
-	if (!ret) {
-		*id = pep_of(base)->id;
-		pep_of(base)->id = NULL;
-	}
-	pthread_mutex_unlock(&fabric->lock);
-	return ret;
+	return fab_pep_take(fabric, handle, pep_take_id, id);
 }
 
 static int pep_listen(struct fab_pep *base)

@@ -162,6 +162,28 @@ static void a_request_without_memory_is_dropped(void **state)
 	assert_int_equal(fi_close(&pep->pep_fid.fid), 0);
 }
 
+static void note_pep(struct fab_pep *it, void *to)
+{
+	*(struct fab_pep **) to = it;
+	assert_int_not_equal(pthread_mutex_trylock(&world.fabric.lock), 0);
+}
+
+/* An endpoint can have the address of a passive endpoint that does not listen. */
+static void only_a_bound_address_can_be_taken(void **state)
+{
+	struct fab_pep *idle = calloc(1, sizeof(*idle)), *taken = NULL;
+
+	(void) state;
+	assert_int_equal(fab_pep_take(&world.fabric, &pep->pep_fid.fid, note_pep, &taken), -FI_EOPBADSTATE);
+	assert_int_equal(fab_pep_take(&world.fabric, &eq->fid, note_pep, &taken), -FI_ENOENT);
+	assert_null(taken);
+	assert_int_equal(fab_pep_init(idle, &world.fabric, world.info, &ops, NULL), 0);
+	assert_int_equal(fab_pep_take(&world.fabric, &idle->pep_fid.fid, note_pep, &taken), 0);
+	assert_ptr_equal(taken, idle);
+	assert_int_equal(fi_close(&idle->pep_fid.fid), 0);
+	assert_int_equal(fi_close(&pep->pep_fid.fid), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pep, close_eq)
 
 int main(void)
@@ -171,6 +193,7 @@ int main(void)
 		TEST(handles_of_answered_requests_are_kept_within_a_bound),
 		TEST(requests_that_nobody_took_are_dropped_without_the_fabrics_lock),
 		TEST(a_request_without_memory_is_dropped),
+		TEST(only_a_bound_address_can_be_taken),
 	};
 
 	fab_pep_fill_ops();

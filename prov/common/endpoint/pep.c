@@ -136,7 +136,8 @@ bool fab_pep_room(const struct fab_pep *pep, uint32_t more)
 	return cnt < (uint32_t) pep->backlog;
 }
 
-struct fab_pep *fab_pep_find_locked(struct fab_fabric *fabric, fid_t handle)
+/* The passive endpoint with this handle, or NULL. fabric->lock held. */
+static struct fab_pep *pep_find(struct fab_fabric *fabric, fid_t handle)
 {
 	struct fab_list *link;
 
@@ -147,6 +148,21 @@ struct fab_pep *fab_pep_find_locked(struct fab_fabric *fabric, fid_t handle)
 			return pep;
 	}
 	return NULL;
+}
+
+int fab_pep_take(struct fab_fabric *fabric, fid_t handle, void (*take)(struct fab_pep *pep, void *to), void *to)
+{
+	struct fab_pep *pep;
+	int ret = -FI_ENOENT;
+
+	pthread_mutex_lock(&fabric->lock);
+	pep = pep_find(fabric, handle);
+	if (pep)
+		ret = pep->listening ? -FI_EOPBADSTATE : pep->ops->bind(pep);
+	if (!ret)
+		take(pep, to);
+	pthread_mutex_unlock(&fabric->lock);
+	return ret;
 }
 
 int fab_cm_check_data(const struct fi_provider *prov, size_t max, const void *data, size_t len)

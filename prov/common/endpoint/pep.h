@@ -91,8 +91,11 @@ bool fab_pep_room(const struct fab_pep *pep, uint32_t more);
 /* Take the request with this handle out of the fabric. The caller owns it. NULL: no such request, or it was taken
  * before. */
 struct fab_connreq *fab_connreq_take(struct fab_fabric *fabric, fid_t handle);
-/* The passive endpoint with this handle, or NULL. fabric->lock held. */
-struct fab_pep *fab_pep_find_locked(struct fab_fabric *fabric, fid_t handle);
+/* Bind the passive endpoint with this handle, if it is not bound yet, and call take() with fabric->lock held. take()
+ * moves the bound object from the provider's struct to *to, for an endpoint that inherits the address. 0; -FI_ENOENT:
+ * the handle is not a passive endpoint of the fabric; -FI_EOPBADSTATE: it listens; or the error of ops->bind. No lock
+ * held. */
+int fab_pep_take(struct fab_fabric *fabric, fid_t handle, void (*take)(struct fab_pep *pep, void *to), void *to);
 
 /* Check private data, of at most max bytes. 0 or -FI_EINVAL (logged). */
 int fab_cm_check_data(const struct fi_provider *prov, size_t max, const void *data, size_t len);

@@ -121,21 +121,17 @@ static int pep_listen(struct fab_pep *base)
 	return ret;
 }
 
+static void pep_take_fd(struct fab_pep *base, void *fd)
+{
+	*(int *) fd = pep_of(base)->fd;
+	pep_of(base)->fd = -1;
+}
+
 int tcp_pep_take_fd(struct fab_fabric *fabric, fid_t handle)
 {
-	struct fab_pep *base;
-	int fd = -FI_EINVAL;
+	int fd, ret = fab_pep_take(fabric, handle, pep_take_fd, &fd);
 
-	pthread_mutex_lock(&fabric->lock);
-	base = fab_pep_find_locked(fabric, handle);
-	if (base)
-		fd = base->listening ? -FI_EOPBADSTATE : pep_bind(base);
-	if (!fd) {
-		fd = pep_of(base)->fd;
-		pep_of(base)->fd = -1;
-	}
-	pthread_mutex_unlock(&fabric->lock);
-	return fd;
+	return !ret ? fd : ret == -FI_ENOENT ? -FI_EINVAL : ret;
 }
 
 static void pep_stop(struct fab_pep *base)
