@@ -153,7 +153,7 @@ static struct fab_list *next_of(const struct vrb_poller *poller, const struct fa
 
 int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_t count)
 {
-	struct vrb_poller *poller = fab_list_empty(&engine->polls) ? NULL :
+	struct vrb_poller *poller = fab_list_empty(&engine->polls) || engine->lead ? NULL :
 				    fab_container(engine->polls.next, struct vrb_poller, fn.link);
 	struct fab_list *first, *link;
 	int found = 0;

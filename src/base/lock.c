@@ -196,6 +196,8 @@ static void biased_lock(struct fab_lock *lock)
 		lock->inflated = !atomic_load_explicit(&barrier_there, memory_order_relaxed);
 	}
 	lock->by_mutex = true;
+	if (lock->lead)
+		fab_lock_acquire(lock->lead);
 }
 
 static void biased_enter(struct fab_lock *lock)
@@ -206,6 +208,8 @@ static void biased_enter(struct fab_lock *lock)
 
 static void biased_unlock(struct fab_lock *lock)
 {
+	if (lock->lead)
+		fab_lock_release(lock->lead);
 	lock->by_mutex = false;
 	if (!lock->inflated)
 		atomic_store_explicit(&lock->barred, false, memory_order_release);
@@ -214,7 +218,8 @@ static void biased_unlock(struct fab_lock *lock)
 
 static bool biased_held(const struct fab_lock *lock)
 {
-	return atomic_load_explicit(&lock->inside, memory_order_relaxed) || mutex_held(lock);
+	return atomic_load_explicit(&lock->inside, memory_order_relaxed) || mutex_held(lock) ||
+	       (lock->lead && fab_lock_held(lock->lead));
 }
 
 static void biased_yield(struct fab_lock *lock)
@@ -398,22 +403,37 @@ static void set_kind(struct fab_lock *lock, enum fab_lock_kind kind)
 	atomic_init(&lock->barred, lock->by_mutex);
 }
 
+/* Make it a biased lock that data calls never enter: as good as a mutex, and it can have a lead. */
+static void set_inflated(struct fab_lock *lock)
+{
+	set_kind(lock, FAB_LOCK_BIASED);
+	lock->inflated = true;
+	atomic_init(&lock->barred, true);
+}
+
 void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	bool can_bar = true;
+
 	if (kind == FAB_LOCK_BIASED || kind == FAB_LOCK_OWNED) {
 		pthread_once(&once, barrier_init);
-		if (!atomic_load(&barrier_there))
-			kind = FAB_LOCK_MUTEX;
+		can_bar = atomic_load(&barrier_there);
 	}
 	pthread_mutex_init(&lock->mutex, NULL);
 	set_owner(lock, 0);
 	lock->waiter_cnt = 0;
 	atomic_init(&lock->inside, false);
 	lock->inflated = false;
+	lock->lead = NULL;
 	memset(&lock->owners, 0, sizeof(lock->owners));
-	set_kind(lock, kind);
+	if (can_bar)
+		set_kind(lock, kind);
+	else if (kind == FAB_LOCK_OWNED)
+		set_kind(lock, FAB_LOCK_MUTEX);
+	else
+		set_inflated(lock);
 }
 
 void fab_lock_inflate(struct fab_lock *lock)
@@ -430,6 +450,17 @@ void fab_lock_inflate(struct fab_lock *lock)
 		lock->inflated = true;
 		biased_unlock(lock);
 	}
+}
+
+void fab_lock_lead(struct fab_lock *lock, struct fab_lock *lead)
+{
+	if (lock->ops == &biased_ops)
+		fab_lock_inflate(lock);
+	else
+		set_inflated(lock);
+	mutex_lock(lock);
+	lock->lead = lead;
+	mutex_unlock(lock);
 }
 
 void fab_lock_fini(struct fab_lock *lock)

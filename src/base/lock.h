@@ -37,7 +37,7 @@
 enum fab_lock_kind {
 	FAB_LOCK_NONE,
 	FAB_LOCK_MUTEX,
-	FAB_LOCK_BIASED,	/* becomes FAB_LOCK_MUTEX where the kernel has no membarrier(2) */
+	FAB_LOCK_BIASED,	/* a mutex from the start where the kernel has no membarrier(2) */
 	FAB_LOCK_OWNED,		/* likewise */
 };
 
@@ -83,6 +83,7 @@ struct fab_lock {
 	_Atomic bool barred;	/* no data call may enter; written with the mutex held; mutex and owned: always true */
 	bool by_mutex;		/* the holder acquired the lock; the holder's; mutex and owned: always true */
 	bool inflated;		/* `barred` stays true for good; guarded by the mutex; biased only */
+	struct fab_lock *lead;	/* held with this one (fab_lock_lead()), or NULL; guarded by the mutex; biased */
 	struct fab_lock_owners owners;	/* owned only */
 };
 
@@ -111,6 +112,12 @@ static inline void fab_lock_enter(struct fab_lock *lock)
  * thread that does not hold the lock. If another thread holds a biased or owned lock, the call waits until it releases
  * it. A FAB_LOCK_NONE must not be held by anybody. */
 void fab_lock_inflate(struct fab_lock *lock);
+
+/* From now on whoever takes `lock` takes `lead` after it, for good, so that a thread that has `lead` alone has what
+ * both guard to itself; it must not take `lock` then. `lock` is a FAB_LOCK_BIASED, or was opened as a FAB_LOCK_NONE
+ * and nobody holds it or waits for it. It becomes a mutex. `lead` is a FAB_LOCK_MUTEX, which outlives it. The calling
+ * thread holds neither. */
+void fab_lock_lead(struct fab_lock *lock, struct fab_lock *lead);
 
 /* Release a lock that the calling thread entered or acquired. */
 static inline void fab_lock_release(struct fab_lock *lock)

@@ -67,6 +67,45 @@ static void mutex_knows_its_owner(void **state)
 	fab_lock_fini(&shared);
 }
 
+/* One data call at a time, of the lock at arg, which counts under the protection of `shared`. */
+static void *enter_led(void *arg)
+{
+	for (int i = 0; i < 10000; i++) {
+		fab_lock_enter(arg);
+		counter++;
+		fab_lock_release(arg);
+	}
+	return NULL;
+}
+
+/* Holders of locks with one lead, and of the lead itself, exclude each other. */
+static void locks_with_one_lead_exclude(void **state)
+{
+	static const enum fab_lock_kind kinds[] = { FAB_LOCK_BIASED, FAB_LOCK_BIASED, FAB_LOCK_NONE };
+	struct fab_lock led[3];
+	pthread_t threads[4];
+
+	(void) state;
+	counter = 0;
+	fab_lock_init(&shared, FAB_LOCK_MUTEX);
+	for (int i = 0; i < 3; i++) {
+		fab_lock_init(&led[i], kinds[i]);
+		fab_lock_lead(&led[i], &shared);
+	}
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, enter_led, &led[i]), 0);
+	assert_int_equal(pthread_create(&threads[3], NULL, add_up, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(counter, 40000);
+	fab_lock_acquire(&shared);
+	assert_true(fab_lock_held(&led[0]));
+	fab_lock_release(&shared);
+	for (int i = 0; i < 3; i++)
+		fab_lock_fini(&led[i]);
+	fab_lock_fini(&shared);
+}
+
 static void *take_once(void *arg)
 {
 	fab_lock_acquire(&shared);
@@ -254,6 +293,7 @@ int main(void)
 		cmocka_unit_test_prestate(yield_lets_waiters_in, &kinds[1]),
 		cmocka_unit_test(biased_excludes),
 		cmocka_unit_test(inflated_excludes),
+		cmocka_unit_test(locks_with_one_lead_exclude),
 		cmocka_unit_test(entering_takes_no_mutex),
 		cmocka_unit_test(mutexes_can_be_counted),
 		cmocka_unit_test(clock_can_be_replaced),

@@ -475,7 +475,7 @@ static const char *use_in_sandbox(size_t row)
 	if (!(sandboxes[row].kind == FAB_LOCK_BIASED ? lock.inflated : owner_now() == FAB_LOCK_OWNERS + 1))
 		return "it is no mutex in the end";
 	fab_lock_init(&lock, sandboxes[row].kind);
-	return lock.ops == fab_lock_kinds[FAB_LOCK_MUTEX] ? NULL : "a new one is no mutex";
+	return lock.inflated || lock.ops == fab_lock_kinds[FAB_LOCK_MUTEX] ? NULL : "a new one is no mutex";
 }
 
 /* Whatever it answers: who acquires comes in, and excludes those who enter. */

@@ -311,7 +311,7 @@ static void a_fresh_queue_comes_to_the_engine_of_one_in_use(void **state)
 	world_close(&world);
 }
 
-static void two_busy_engines_are_not_joined(void **state)
+static void an_endpoint_of_two_busy_engines_is_on_the_domains_which_they_follow(void **state)
 {
 	struct fid_cq *one, *two;
 	struct world world;
@@ -330,13 +330,111 @@ static void two_busy_engines_are_not_joined(void **state)
 	assert_int_equal(fi_ep_bind(&c.ep_fid, &two->fid, FI_RECV), 0);
 	enable(&a, &world, 0);
 	enable(&b, &world, 0);
-	enable(&c, &world, -FI_EINVAL);
+	assert_null(a.engine->lead);
+	enable(&c, &world, 0);
 	assert_ptr_not_equal(engine_of(one), engine_of(two));
+	assert_ptr_equal(c.engine, &world.domain.engine);
+	assert_ptr_equal(a.engine, engine_of(one));
+	assert_ptr_equal(a.engine->lead, c.engine);
+	assert_ptr_equal(b.engine->lead, c.engine);
 	close_enabled(&c);
 	close_enabled(&b);
 	close_enabled(&a);
 	fi_close(&one->fid);
 	fi_close(&two->fid);
+	world_close(&world);
+}
+
+/* Two queues, each with the engine of an endpoint that has gone since. */
+static void queues_of_endpoints_that_have_gone_serve_another(void **state)
+{
+	struct fid_cq *cq[2];
+	struct world world;
+	struct fab_ep ep;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	for (int i = 0; i < 2; i++) {
+		cq[i] = open_cq(&world);
+		open_ep(&ep, &world, 0);
+		assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq[i]->fid, FI_TRANSMIT | FI_RECV), 0);
+		enable(&ep, &world, 0);
+		close_enabled(&ep);
+	}
+	open_ep(&ep, &world, 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq[0]->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_bind(&ep.ep_fid, &cq[1]->fid, FI_RECV), 0);
+	enable(&ep, &world, 0);
+	assert_ptr_equal(ep.engine, &world.domain.engine);
+	close_enabled(&ep);
+	fi_close(&cq[0]->fid);
+	fi_close(&cq[1]->fid);
+	assert_true(fab_list_empty(&world.domain.engines.list));
+	assert_int_equal(atomic_load(&world.domain.engine.watchers), 0);
+	world_close(&world);
+}
+
+/* Two contexts on different engines, shared by one endpoint. */
+static void an_endpoint_of_two_contexts_is_on_the_domains_engine(void **state)
+{
+	struct fab_ep ctx[2], user[2], both;
+	struct fid_cq *cq[2];
+	struct world world;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	for (int i = 0; i < 2; i++) {
+		cq[i] = open_cq(&world);
+		open_ep(&ctx[i], &world, 0);
+		open_ep(&user[i], &world, 0);
+		assert_int_equal(fi_ep_bind(&user[i].ep_fid, &cq[i]->fid, FI_TRANSMIT | FI_RECV), 0);
+		assert_int_equal(fab_ep_share_engine(&user[i], &ctx[i]), 0);
+		enable(&user[i], &world, 0);
+		assert_ptr_equal(ctx[i].engine, engine_of(cq[i]));
+	}
+	open_ep(&both, &world, 0);
+	assert_int_equal(fab_ep_share_engine(&both, &ctx[0]), 0);
+	assert_ptr_equal(both.engine, ctx[0].engine);
+	assert_int_equal(fab_ep_share_engine(&both, &ctx[1]), 0);
+	assert_ptr_equal(both.engine, &world.domain.engine);
+	assert_ptr_equal(ctx[0].engine->lead, both.engine);
+	assert_ptr_equal(ctx[1].engine->lead, both.engine);
+	fab_ep_fini(&both);
+	for (int i = 0; i < 2; i++) {
+		close_enabled(&user[i]);
+		fab_ep_fini(&ctx[i]);
+		fi_close(&cq[i]->fid);
+	}
+	assert_true(fab_list_empty(&world.domain.engines.list));
+	world_close(&world);
+}
+
+/* An enabled endpoint stays where it is. */
+static void a_late_counter_of_another_engine_is_refused(void **state)
+{
+	struct fid_cntr *cntr[2];
+	struct fid_cq *cq[2];
+	struct fab_ep ep[2];
+	struct world world;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	for (int i = 0; i < 2; i++) {
+		cq[i] = open_cq(&world);
+		cntr[i] = open_cntr(&world);
+		open_ep(&ep[i], &world, 0);
+		assert_int_equal(fi_ep_bind(&ep[i].ep_fid, &cq[i]->fid, FI_TRANSMIT | FI_RECV), 0);
+		enable(&ep[i], &world, 0);
+	}
+	assert_int_equal(fi_ep_bind(&ep[0].ep_fid, &cntr[0]->fid, FI_SEND), 0);
+	assert_ptr_equal(fab_container(cntr[0], struct fab_cntr, cntr_fid)->wait.engine, ep[0].engine);
+	assert_int_equal(fi_ep_bind(&ep[1].ep_fid, &cntr[0]->fid, FI_SEND), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(&ep[1].ep_fid, &cntr[1]->fid, FI_SEND), 0);
+	for (int i = 0; i < 2; i++) {
+		close_enabled(&ep[i]);
+		fi_close(&cntr[i]->fid);
+		fi_close(&cq[i]->fid);
+	}
 	world_close(&world);
 }
 
@@ -521,7 +619,10 @@ int main(void)
 		cmocka_unit_test(a_connected_endpoint_takes_no_address_vector),
 		cmocka_unit_test(queues_of_one_endpoint_come_together),
 		cmocka_unit_test(a_fresh_queue_comes_to_the_engine_of_one_in_use),
-		cmocka_unit_test(two_busy_engines_are_not_joined),
+		cmocka_unit_test(an_endpoint_of_two_busy_engines_is_on_the_domains_which_they_follow),
+		cmocka_unit_test(queues_of_endpoints_that_have_gone_serve_another),
+		cmocka_unit_test(an_endpoint_of_two_contexts_is_on_the_domains_engine),
+		cmocka_unit_test(a_late_counter_of_another_engine_is_refused),
 		cmocka_unit_test(a_counter_of_regions_draws_the_endpoint_to_it),
 		cmocka_unit_test(enabling_wants_what_the_endpoint_needs),
 		cmocka_unit_test(a_connected_endpoint_wants_an_event_queue_or_its_domains),

@@ -296,6 +296,42 @@ static void a_counter_of_regions_is_reached_from_every_engine(void **state)
 	world_close(&world);
 }
 
+/* A counter that has another engine already. */
+static void a_counter_in_use_becomes_one_of_regions(void **state)
+{
+	struct world world;
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+	struct fid_mr *mr;
+	struct fab_cntr *base;
+	struct fab_engine *engines[3];
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_COMPLETION });
+	cntr = open_cntr(&world);
+	cq = open_cq(&world);
+	base = fab_container(cntr, struct fab_cntr, cntr_fid);
+	pthread_mutex_lock(&world.domain.engines.join_lock);
+	assert_int_equal(fab_queue_settle_alone(&world.domain, &base->wait), 0);
+	pthread_mutex_unlock(&world.domain.engines.join_lock);
+	assert_int_equal(reg(&world, memory, 64, RMA, 1, &mr), 0);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
+	assert_ptr_equal(base->wait.engine->lead, &world.domain.engine);
+	engines[0] = base->wait.engine;
+	engines[1] = settle_cq(&world, cq);
+	engines[2] = &world.domain.engine;
+	for (unsigned i = 0; i < 3; i++) {
+		fab_engine_lock(engines[i]);
+		fab_mr_count(fab_mr_lookup(&world.domain.mr_map, 1), engines[i], 64);
+		fab_engine_unlock(engines[i]);
+		assert_int_equal(fi_cntr_read(cntr), i + 1);
+	}
+	fi_close(&mr->fid);
+	fi_close(&cntr->fid);
+	fi_close(&cq->fid);
+	world_close(&world);
+}
+
 static void without_rma_event_nothing_is_counted(void **state)
 {
 	struct world world;
@@ -491,6 +527,7 @@ int main(void)
 		cmocka_unit_test(a_region_waits_for_no_enable),
 		cmocka_unit_test(remote_writes_are_counted),
 		cmocka_unit_test(a_counter_of_regions_is_reached_from_every_engine),
+		cmocka_unit_test(a_counter_in_use_becomes_one_of_regions),
 		cmocka_unit_test(without_rma_event_nothing_is_counted),
 		cmocka_unit_test(refresh_wants_ranges_inside),
 		cmocka_unit_test(what_cannot_be_had_is_refused),

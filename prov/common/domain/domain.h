@@ -13,8 +13,8 @@
  *                                 application serialises data calls on objects with a common endpoint, but control
  *                                 calls (closing a memory region, reading an EQ) may come from any thread. A mutex if
  *                                 two endpoints with different queues are joined by a third object. The domain's own
- *                                 engine, for queues that no endpoint uses yet and for counters of memory regions:
- *                                 mutex
+ *                                 engine, for queues that no endpoint uses yet, endpoints with queues of several
+ *                                 engines, and counters of memory regions: mutex, taken with those of these engines
  *   FI_THREAD_DOMAIN              one engine, biased lock, for the same reason
  *   one of these, control unified the same engines, no lock except that mutex
  *   FI_THREAD_ENDPOINT            one engine, owned lock: mostly one thread uses an endpoint, and often there is one

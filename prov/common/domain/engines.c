@@ -15,6 +15,7 @@ struct queue_engine {
 	uint32_t ref;
 	uint32_t queue_cnt;		/* CQs and counters added so far */
 	uint32_t ep_cnt;		/* endpoints on it now */
+	struct fab_follow follow;	/* if it follows the domain's own engine (fab_domain_lead()); join_lock */
 };
 
 /* Implements the table at the head of domain.h. */
@@ -131,6 +132,7 @@ void fab_domain_put_engine(struct fab_domain *domain, struct fab_engine *engine)
 		fab_list_remove(&queued->link);
 	pthread_mutex_unlock(&domain->engines.lock);
 	if (last) {
+		fab_engine_unfollow(&queued->follow);
 		fab_engine_fini(&queued->engine);
 		free(queued);
 	}
@@ -140,6 +142,15 @@ void fab_domain_del_ep(struct fab_domain *domain, struct fab_engine *engine)
 {
 	engine_count(domain, engine, 0, 0, -1);
 	fab_domain_put_engine(domain, engine);
+}
+
+int fab_domain_lead(struct fab_domain *domain, struct fab_engine *engine)
+{
+	struct queue_engine *queued = (struct queue_engine *) engine;
+
+	if (engine == &domain->engine || queued->follow.lead)
+		return 0;
+	return fab_engine_follow(&queued->follow, engine, &domain->engine);
 }
 
 void fab_domain_quiesce(struct fab_domain *domain)

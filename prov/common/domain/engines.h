@@ -50,6 +50,10 @@ void fab_domain_add_ep(struct fab_domain *domain, struct fab_engine *engine);
 /* Remove an endpoint from an engine, and drop its reference. For a queue, fab_domain_put_engine() is enough. */
 void fab_domain_del_ep(struct fab_domain *domain, struct fab_engine *engine);
 
+/* Make an engine follow the domain's own one from now on (fab_engine_follow()), so that endpoints there may use queues
+ * and shared contexts that are here. join_lock held, no engine's lock. 0 or -errno. */
+int fab_domain_lead(struct fab_domain *domain, struct fab_engine *engine);
+
 /* Wait until every engine of the domain has released its lock once. Afterwards no engine can still be reading memory
  * that was removed before from a structure that engines read under their own lock only. */
 void fab_domain_quiesce(struct fab_domain *domain);

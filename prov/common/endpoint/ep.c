@@ -42,27 +42,71 @@ static void adopt(struct fab_ep *ep, struct fab_engine *engine)
 	fab_domain_add_ep(ep->domain, engine);
 }
 
-static int refuse_engines(const struct fab_ep *ep)
+/* The engine that an endpoint and these queues have, if any: *engine, NULL for none. False: they have several. */
+static bool one_engine(const struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt, struct fab_engine **engine)
 {
-	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "endpoint: with FI_THREAD_COMPLETION all queues, counters and shared "
-		"contexts of an endpoint are progressed together, but two of these serve different endpoints already; "
-		"enable the endpoint that has both first, or use FI_THREAD_SAFE\n");
-	return -FI_EINVAL;
-}
-
-/* Find the engine for an endpoint with these queues, with a reference: its own if it has one; the engine of a queue
- * that has settled; a new one if it has queues; otherwise the domain's. join_lock held. 0 or -FI_E*; -FI_EINVAL,
- * logged: there are two engines of the first kinds. */
-static int find_engine(const struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt, struct fab_engine **to)
-{
-	struct fab_engine *engine = ep->has_engine ? ep->engine : NULL;
+	struct fab_engine *one = ep->has_engine ? ep->engine : NULL;
 
 	for (unsigned i = 0; i < cnt; i++) {
-		if (!bound[i]->settled || bound[i]->engine == engine)
+		if (!bound[i]->settled || bound[i]->engine == one)
 			continue;
-		if (engine)
-			return refuse_engines(ep);
-		engine = bound[i]->engine;
+		if (one)
+			return false;
+		one = bound[i]->engine;
+	}
+	*engine = one;
+	return true;
+}
+
+/* The endpoint leaves the engine that it has for the domain's, which that one follows from now on. It is not enabled.
+ * 0 or -FI_E*. */
+static int move_to_domain(struct fab_ep *ep)
+{
+	int ret;
+
+	if (!ep->has_engine)
+		return 0;
+	ret = fab_domain_lead(ep->domain, ep->engine);
+	if (ret)
+		return ret;
+	fab_domain_del_ep(ep->domain, ep->engine);
+	adopt(ep, &ep->domain->engine);
+	return 0;
+}
+
+/* An endpoint whose queues are on several engines runs on the domain's, which these follow from now on; *to is that
+ * one. 0 or -FI_E*; -FI_EINVAL, logged: it is enabled, and stays where it is. */
+static int split_engines(struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt, struct fab_engine **to)
+{
+	int ret;
+
+	if (ep->enabled) {
+		FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind of a counter to an enabled endpoint: with "
+			"FI_THREAD_COMPLETION it must not be in use by endpoints with other queues; bind it before "
+			"fi_enable(), or use FI_THREAD_SAFE\n");
+		return -FI_EINVAL;
+	}
+	ret = move_to_domain(ep);
+	for (unsigned i = 0; i < cnt && !ret; i++) {
+		if (bound[i]->settled)
+			ret = fab_domain_lead(ep->domain, bound[i]->engine);
+	}
+	*to = &ep->domain->engine;
+	return ret;
+}
+
+/* The engine for an endpoint with these queues, with a reference to it: the one that it or a queue has, the domain's if
+ * they have several, a new one for queues that have none; the domain's if there are no queues. join_lock held. 0 or
+ * -FI_E*. */
+static int find_engine(struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt, struct fab_engine **to)
+{
+	struct fab_engine *engine = NULL;
+	int ret;
+
+	if (!one_engine(ep, bound, cnt, &engine)) {
+		ret = split_engines(ep, bound, cnt, &engine);
+		if (ret)
+			return ret;
 	}
 	if (!engine && cnt)
 		return fab_domain_get_engine(ep->domain, to);
@@ -161,7 +205,10 @@ static int share_engine_locked(struct fab_ep *ep, struct fab_ep *ctx)
 		return ret;
 	if (!ep->has_engine)
 		adopt(ep, ctx->engine);
-	return ep->engine == ctx->engine ? 0 : refuse_engines(ep);
+	if (ep->engine == ctx->engine)
+		return 0;
+	ret = fab_domain_lead(ep->domain, ctx->engine);
+	return ret ? ret : move_to_domain(ep);
 }
 
 int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx)

@@ -4,10 +4,10 @@
  * provider embeds struct fab_ep first. All operations complete here (doc/design.md, section 6).
  *
  * Binding only records the objects. fi_enable() chooses the engine; until then it is the domain's. With
- * FI_THREAD_COMPLETION all objects bound to an endpoint must be on one engine. Queues that no endpoint has used yet
- * move to the engine of the queue that is in use, or to a new one (fab_queue_settle()). If two queues are in use on
- * different engines, fi_enable() fails. The functions here are control: no engine lock held, except where a comment
- * says otherwise.
+ * FI_THREAD_COMPLETION all objects bound to an endpoint are on one engine. Queues that no endpoint has used yet move to
+ * the engine of the queue that is in use, or to a new one (fab_queue_settle()). If two queues are in use on different
+ * engines, the endpoint is on the domain's engine, and these engines follow it (fab_domain_lead()). The functions here
+ * are control: no engine lock held, except where a comment says otherwise.
  */
 #ifndef FAB_EP_H
 #define FAB_EP_H
@@ -152,15 +152,16 @@ void fab_ep_unbind(struct fab_ep *ep);
 int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* The bind slot of shared receive contexts: returns -FI_EINVAL, logged. */
 int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-/* Put an endpoint, and a context that it will share with others, on one engine; each may have an engine already. 0.
- * -FI_EINVAL, logged: both are in use on different engines. -FI_E* of making an engine or settling a queue. */
+/* Put an endpoint that is not enabled, and a context that it will share with others, on one engine. If each has one
+ * already, the endpoint moves to the domain's, which both engines follow from then on. 0, or -FI_E* of making an
+ * engine, settling a queue or following. */
 int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx);
 /* Choose the engine of a shared context, if it has none yet. 0 or -FI_E*. */
 int fab_ep_fix_engine(struct fab_ep *ctx);
 /* Check the conditions of fi_enable(3), and choose the engine. 0. -FI_ENOCQ, -FI_ENOAV, -FI_ENOEQ, -FI_EOPBADSTATE
- * (already enabled). -FI_EINVAL, logged: two objects bound are in use on different engines. -FI_E* of making an engine
- * or settling a queue. Binds the domain's EQ if the endpoint has none, and lets the EQ of a connected endpoint drive
- * its engine. The provider then continues with enabling; it must not use the engine before. */
+ * (already enabled). -FI_E* of making an engine, settling a queue or following. Binds the domain's EQ if the endpoint
+ * has none, and lets the EQ of a connected endpoint drive its engine. The provider then continues with enabling; it
+ * must not use the engine before. */
 int fab_ep_check_enable(struct fab_ep *ep);
 /* fi_control() with FI_ENABLE, FI_GETOPSFLAG, FI_SETOPSFLAG, FI_ALIAS. The control slot of endpoints, or called by it
  * for commands that it does not handle itself. 0, the error of enable, -FI_EINVAL, -FI_EBADFLAGS, -FI_ENOMEM;

@@ -260,7 +260,7 @@ void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush)
 
 void fab_engine_set_direct(struct fab_engine *engine, void *direct)
 {
-	engine->direct = direct;
+	engine->direct = engine->lead ? NULL : direct;
 	engine->looks_left = 0;
 }
 

@@ -93,6 +93,13 @@ struct fab_signal {
 	void (*tell)(struct fab_signal *signal);	/* lock held; unlinked before the call */
 };
 
+/* Makes one engine follow another (fab_engine_follow()). Embedded; zeroed before. */
+struct fab_follow {
+	struct fab_poll_fn fn;		/* in engine->polls: runs a pass of lead */
+	struct fab_source source;	/* lead->epfd, so that a thread that sleeps on engine->epfd wakes for it */
+	struct fab_engine *engine, *lead;	/* borrowed; lead is NULL while not in use */
+};
+
 /* Data that a higher room attaches to an engine, embedded in a struct of its own. */
 struct fab_attached {
 	/* Called when the engine ends: free the data. No lock held; no other thread uses the engine. */
@@ -126,6 +133,10 @@ struct fab_engine {
 					 * lock */
 	_Atomic uint32_t watchers;	/* threads that may sleep on epfd; incremented before the last look that
 					 * precedes a sleep */
+	struct fab_engine *lead;	/* the engine that this one follows, or NULL: its lock is held with ours, and
+					 * each of our passes runs one of its */
+	bool tell_at_once;		/* it follows or is followed. A thread that releases the lock of the other
+					 * engine does not look at our signals, so wait objects are notified at once */
 	struct fab_list hot;
 	struct fab_list flush;
 	struct fab_list polls;
@@ -163,6 +174,14 @@ void fab_engine_fini(struct fab_engine *engine);
 /* Start a thread, with a name of at most 15 bytes, or NULL. It blocks all signals, which are for the application's
  * threads. 0 or -errno. */
 int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const char *name);
+
+/* Make an engine follow `lead` for good: a thread that takes its lock takes that of lead, too (fab_lock_lead()), each
+ * of its passes runs one of lead, and threads that sleep on it wake for what lead finds. An operation on lead may
+ * then change objects of engine, such as a completion queue. lead has a mutex, follows none, and outlives engine. No
+ * lock held. 0; -errno: only the lock was changed. */
+int fab_engine_follow(struct fab_follow *follow, struct fab_engine *engine, struct fab_engine *lead);
+/* Undo it, but for the lock, before fab_engine_fini() of the engine; idempotent. No lock held. */
+void fab_engine_unfollow(struct fab_follow *follow);
 
 /* Allow other threads from now on: an engine without a lock gets a mutex (no thread may be inside meanwhile), and a
  * biased or owned lock becomes a mutex. */

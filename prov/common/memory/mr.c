@@ -22,16 +22,19 @@
 void fab_mr_count(struct fab_mr *mr, struct fab_engine *engine, size_t len)
 {
 	struct fab_cntr *cntr = atomic_load_explicit(&mr->cntr, memory_order_acquire);
+	struct fab_engine *domains;
 
 	if (!cntr)
 		return;
-	if (cntr->wait.engine == engine) {
+	/* the counter's engine is the domain's own, or follows it; so may this one */
+	domains = &mr->domain->engine;
+	if (engine == domains || engine->lead == domains) {
 		fab_cntr_inc(cntr, len);
 		return;
 	}
-	fab_engine_lock(cntr->wait.engine);
+	fab_engine_lock(domains);
 	fab_cntr_inc(cntr, len);
-	fab_engine_unlock(cntr->wait.engine);
+	fab_engine_unlock(domains);
 }
 
 int fab_mr_commit(const struct fab_mr *mr, const struct iovec *iov, uint32_t cnt)
@@ -71,27 +74,24 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-/* Take a reference to a counter, and put it on the domain's engine. 0 or -FI_E*, logged. */
+/* Take a reference to a counter. It is on the domain's engine, or its engine follows that. 0 or -FI_E*. */
 static int keep_cntr(struct fab_cntr *cntr)
 {
 	struct fab_domain *domain = cntr->domain;
 	int ret = 0;
 
 	pthread_mutex_lock(&domain->engines.join_lock);
-	if (cntr->wait.engine != &domain->engine) {
-		FI_WARN(domain->fabric->prov, FI_LOG_MR, "fi_mr_bind: the counter is bound to an endpoint; with "
-			"FI_THREAD_COMPLETION a memory region wants a counter of its own\n");
-		ret = -FI_EINVAL;
-	} else if (!cntr->wait.settled) {
+	if (cntr->wait.settled)
+		ret = fab_domain_lead(domain, cntr->wait.engine);
+	else
 		ret = fab_queue_settle(domain, &cntr->wait, &domain->engine);
-	}
 	if (!ret)
 		atomic_fetch_add(&cntr->ref, 1);
 	pthread_mutex_unlock(&domain->engines.join_lock);
 	return ret;
 }
 
-/* Any endpoint's engine may add to the counter, so it must be on the domain's engine and not on an endpoint's. */
+/* Any endpoint's engine may add to the counter: with the lock of the domain's engine held. */
 static int mr_bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags)
 {
 	struct fab_domain *domain = mr->domain;

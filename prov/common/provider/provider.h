@@ -14,8 +14,9 @@
  *                (FI_PROGRESS_AUTO). Does not block, takes no other engine's lock, closes no object of an application
  *   under lock   with the engine's lock held, on any of these threads. The rules of a pass hold, too
  *
- * Order of locks: domain->engines.join_lock, av->change_lock, an engine's lock, fabric->lock, locks of the provider. No
- * thread holds the locks of two engines.
+ * Order of locks: domain->engines.join_lock, av->change_lock, an engine's lock, fabric->lock, locks of the provider.
+ * The only lock of an engine that is taken while another engine's is held is that of the domain's own engine, with
+ * FI_THREAD_COMPLETION.
  *
  *
  * 1. Load, and fi_getinfo(3)

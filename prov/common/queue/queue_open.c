@@ -43,8 +43,8 @@ int fab_queue_settle(struct fab_domain *domain, struct fab_wait *wait, struct fa
 	if (fab_wait_has_thread(wait))
 		fab_engine_share(to);
 	fab_engine_lock(&domain->engine);
-	ret = fab_wait_settle(wait, to);
 	watched = wait->armed;
+	ret = fab_wait_settle(wait, to);
 	fab_engine_unlock(&domain->engine);
 	if (ret) {
 		fab_domain_put_engine(domain, to);

@@ -485,8 +485,9 @@ int fab_wait_settle(struct fab_wait *wait, struct fab_engine *to)
 		wait->guard->watch(wait, false);
 		fab_engine_watch(to);
 	}
-	__atomic_store_n(&wait->engine, to, __ATOMIC_RELEASE);
 	wait->settled = true;
 	wake_sleepers(wait);
+	/* last: from now on threads come in with the lock of `to` */
+	__atomic_store_n(&wait->engine, to, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -106,15 +106,19 @@ int fab_wait_settle(struct fab_wait *wait, struct fab_engine *to);
  * lock. */
 bool fab_wait_has_thread(const struct fab_wait *wait);
 
-/* Called when an entry was queued. The engine's lock is held. O(1), without a system call: the object is notified at
- * unlock, if there is still something to read. */
-static inline void fab_wait_event(struct fab_wait *wait)
-{
-	if (wait->armed && !wait->signalled && fab_list_empty(&wait->signal.link))
-		fab_list_add_tail(&wait->engine->signals, &wait->signal.link);
-}
 /* Signal now, if a thread may be asleep and there is something to read. Guard held. */
 void fab_wait_signal(struct fab_wait *wait);
+/* Called when an entry was queued. The engine's lock is held. O(1), without a system call: the object is notified at
+ * unlock, if there is still something to read. If the engine follows another, or is followed, it is notified here. */
+static inline void fab_wait_event(struct fab_wait *wait)
+{
+	if (!wait->armed || wait->signalled || !fab_list_empty(&wait->signal.link))
+		return;
+	if (wait->engine->tell_at_once)
+		fab_wait_signal(wait);
+	else
+		fab_list_add_tail(&wait->engine->signals, &wait->signal.link);
+}
 /* Called by a read that found nothing: clears evfd if it was written. Guard held. (fab_wait_drained() tests first
  * whether there may be anything to clear.) */
 void fab_wait_take_back(struct fab_wait *wait);
