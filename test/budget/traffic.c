@@ -182,6 +182,14 @@ TEST_PROV(ping_pong_plain, FI_MSG)
 	ping_pong(&p, PLAIN, 8, traffic_cnt(100) / 2);
 }
 
+/* A completion level that nobody can observe costs no answer. */
+TEST_PROV(ping_pong_inject_delivery, FI_MSG)
+{
+	struct pair p = traffic_pair(t, .tx_op_flags = FI_DELIVERY_COMPLETE);
+
+	ping_pong(&p, INJECTED, 8, traffic_cnt(100) / 2);
+}
+
 TEST_PROV(stream_plain, FI_MSG)
 {
 	struct pair p = traffic_pair(t);

@@ -332,18 +332,47 @@ static void close_cancels_what_waits(void **state)
 	close(peer.listener);
 }
 
-/* What was injected before the close arrives, though its connection was only being made. */
+/* While its connection is being made, an injected message is refused. What was accepted arrives, though the endpoint is
+ * closed at once. */
 static void close_lets_injected_bytes_leave(void **state)
 {
 	struct node *node = *state;
 	struct peer peer = peer_open(node);
 	int fd;
 
-	assert_int_equal(fi_inject(node->ep, "hello", 5, peer.fi_addr), 0);
+	assert_int_equal(fi_inject(node->ep, "never", 5, peer.fi_addr), -FI_EAGAIN);
 	fd = peer_up(node, &peer);
+	while (fi_inject(node->ep, "hello", 5, peer.fi_addr) == -FI_EAGAIN)
+		drive(node);
 	assert_int_equal(fi_close(&node->ep->fid), 0);
 	expect_hello(node, fd);
 	node_open_ep(node);
+	peer_close(&peer, fd);
+}
+
+static ssize_t send_nothing(int fd, const void *buf, size_t len, int flags)
+{
+	(void) fd, (void) buf, (void) len, (void) flags;
+	errno = EAGAIN;
+	return -1;
+}
+
+/* Where the socket takes no more, an injected message is refused, and nothing of it stays. */
+static void inject_that_cannot_leave_is_refused(void **state)
+{
+	struct fab_sock_ops table = *fab_sock;
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+
+	table.send = send_nothing;
+	fab_sock = &table;
+	assert_int_equal(fi_inject(node->ep, "never", 5, peer.fi_addr), -FI_EAGAIN);
+	assert_int_equal(fi_inject(node->ep, "never", 5, peer.fi_addr), -FI_EAGAIN);
+	fab_sock = &fab_sock_libc;
+	while (fi_inject(node->ep, "hello", 5, peer.fi_addr) == -FI_EAGAIN)
+		drive(node);
+	expect_hello(node, fd);
 	peer_close(&peer, fd);
 }
 
@@ -483,6 +512,7 @@ int main(void)
 		TEST(unknown_address_is_refused),
 		TEST(close_cancels_what_waits),
 		TEST(close_lets_injected_bytes_leave),
+		TEST(inject_that_cannot_leave_is_refused),
 		TEST(close_does_not_wait_for_a_late_acknowledgement),
 		TEST(late_message_is_not_taken_for_another_peers),
 		TEST(idle_peer_is_small),

@@ -6,7 +6,11 @@
  * which the caller must come back, wait for the next pass, or until there are many of them, and then share a system
  * call. An operation without a completion never waits, unless FI_MORE announces further calls.
  *
- * Frames are made in upstream's format; stream/tx.c changes what depends on the peer when the stream is up.
+ * An injected operation without a completion obliges its caller to no further call. So it leaves within the call, or is
+ * refused with -FI_EAGAIN: while the connection is being made, where the socket takes no more, beyond the peer's
+ * credit, and behind operations that wait (decisions/tcp-small-sends.md).
+ *
+ * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
  */
 #include "tcp/calls/calls.h"
 #include <string.h>
@@ -55,14 +59,29 @@ static inline uint16_t op_confirm_flag(const struct fab_op *op)
 	return op_fetches(op) ? 0 : TCP_FLAG_DELIVERY;
 }
 
+/* Does anything tell the application that the operation has succeeded: a completion, a hook or a counter? */
+static inline bool tx_is_observed(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	return fab_ep_tx_wants_comp(&ep->base, op) || op->hooked || ep->base.bound.cntr[fab_op_desc[op->code].cntr];
+}
+
+/* The operation's flags, without the completion levels that nobody can observe. Writes and atomics keep theirs: the
+ * answer says, too, whether the peer has refused them. */
+static inline uint64_t tx_flags(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	if (__builtin_expect(op->flags & TX_CONFIRM, 0) && op->code < FAB_OP_WRITE && !tx_is_observed(ep, op))
+		return op->flags & ~TX_CONFIRM;
+	return op->flags;
+}
+
 /* Write the header of an operation on len bytes to buf, except the frame id. Returns its length. */
-static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf)
+static inline uint8_t tx_encode(const struct fab_op *op, uint64_t flags, uint64_t len, void *buf)
 {
 	struct tcp_hdr *hdr = buf;
 	uint8_t *pos = (uint8_t *) (hdr + 1);
 
 	*hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = wire_op[op->code] };
-	if (op->flags & FI_REMOTE_CQ_DATA) {
+	if (flags & FI_REMOTE_CQ_DATA) {
 		hdr->flags = TCP_FLAG_CQ_DATA;
 		memcpy(pos, &op->data, sizeof(op->data));
 		pos += sizeof(op->data);
@@ -81,9 +100,9 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 		       sizeof(struct tcp_amo));
 		pos += sizeof(struct tcp_amo);
 		hdr->op_data = op->amo->kind;
-		hdr->flags |= op->flags & FI_TAGGED ? TCP_FLAG_TAGGED : 0;
+		hdr->flags |= flags & FI_TAGGED ? TCP_FLAG_TAGGED : 0;
 	}
-	if (op->flags & TX_CONFIRM)
+	if (flags & TX_CONFIRM)
 		hdr->flags |= op_confirm_flag(op);
 	hdr->hdr_size = pos - (uint8_t *) buf;
 	hdr->size = hdr->hdr_size + (op_fetches(op) ? op_fetch_payload(op) : len);
@@ -93,7 +112,9 @@ static inline uint8_t tx_encode(const struct fab_op *op, uint64_t len, void *buf
 /* True if the caller must come back for the completion of this operation, so that it may wait for the next pass. */
 static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_op *op)
 {
-	return fab_ep_tx_wants_comp(&ep->base, op) || ep->base.bound.cntr[fab_op_desc[op->code].cntr];
+	if (fab_ep_tx_wants_comp(&ep->base, op))
+		return true;
+	return !(op->flags & FI_INJECT) && ep->base.bound.cntr[fab_op_desc[op->code].cntr];
 }
 
 /* True if an operation, whose queued frame has len bytes, should be held back for the next pass: in a burst, when
@@ -109,6 +130,23 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 		return true;
 	return conn->used.sent_pass == ep->base.engine->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
 	       fab_engine_may_hold(ep->base.engine);
+}
+
+/* Must the operation leave within the call, since its caller need not make another? Not if a thread of ours makes
+ * progress, nor if it was accepted earlier. */
+static inline bool tx_must_leave(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	return (op->flags & FI_INJECT) && !fab_ep_tx_wants_comp(&ep->base, op) && !op->hooked && !op->accepted &&
+	       !ep->base.engine->thread_run;
+}
+
+/* Can a frame on len bytes leave now, as far as is known before it is made? */
+static bool tx_can_leave(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	if (conn->state != TCP_CONN_UP || conn->tx.blocked || !fab_list_empty(&conn->tx.held))
+		return false;
+	return !tcp_frames[wire_op[op->code]].credit || !conn->peer.ext ||
+	       (len <= conn->peer.eager_max && len + TCP_CREDIT_OVERHEAD <= conn->tx.credit);
 }
 
 #define TX_WAITS	1	/* result of tx_check: the arguments are valid, but a counter triggers the operation */
@@ -155,6 +193,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 {
 	struct tcp_ep *ep = conn->ep;
 	struct tcp_tx *tx = fab_pool_get(&ep->tx->pool);
+	uint64_t flags = tx_flags(ep, op);
 
 	if (!tx)
 		return NULL;
@@ -168,11 +207,11 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->code = op->code;
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
-	tx->match = op->flags & FI_MATCH_COMPLETE;
+	tx->match = flags & FI_MATCH_COMPLETE;
 	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : ep->waits[op->code];
 	tx->rndv = TCP_TX_UNASKED;
 	tx->hooked = op->hooked;
-	tx->hdr_len = tx_encode(op, len, &tx->hdr);
+	tx->hdr_len = tx_encode(op, flags, len, &tx->hdr);
 	if (__builtin_expect(op->addr & ep->rdm.group_bits, 0))
 		tx_add_group(tx, ep, op->addr);
 	tx->size = tx->hdr.size;
@@ -193,11 +232,38 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	return tx;
 }
 
+/* Remove an operation from tx.queue as if it had never been there. */
+static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	conn->tx.len -= tx->size;
+	if (tx->hdr.op == TCP_WIRE_XRTS)
+		tcp_idmap_del(&conn->tx.rts, tx->id);
+	else if (conn->state == TCP_CONN_UP && tx->hdr.op == TCP_WIRE_READ_REQ)
+		conn->remote.read_cnt--;
+	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_CSEND)
+		conn->tx.credit += tx->len + TCP_CREDIT_OVERHEAD;
+}
+
+/* The last operation has not left and must not stay: take it back. False: it has left, or a part of it has. */
+static bool tx_take_back(struct tcp_conn *conn, const struct fab_op *op, struct fab_list *list)
+{
+	struct tcp_tx *tx = fab_container(list->prev, struct tcp_tx, link);
+
+	if (fab_list_empty(list) || tx->code != op->code || tx->context != op->context || tx->sent)
+		return false;
+	if (list == &conn->tx.queue)
+		tx_unqueue(conn, tx);
+	fab_list_remove(&tx->link);
+	tcp_tx_free(tx);
+	return true;
+}
+
 int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	struct fab_engine *engine = ep->base.engine;
 	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
+	bool must_leave = tx_must_leave(ep, op);
 	struct tcp_conn *conn;
 	struct tcp_tx *tx;
 	uint64_t queued;
@@ -215,6 +281,8 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 		return -FI_ENOTCONN;
 	if (ep->tx->cnt >= ep->tx->size && !op->accepted)
 		return -FI_EAGAIN;
+	if (must_leave && !tx_can_leave(conn, op, len))
+		return -FI_EAGAIN;
 	tx = tx_alloc(conn, op, len);
 	if (!tx)
 		return -FI_ENOMEM;
@@ -227,11 +295,15 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	}
 	if (conn->state != TCP_CONN_UP)
 		return 0;
+	if (must_leave && tx_take_back(conn, op, &conn->tx.held))
+		return -FI_EAGAIN;
 	if (tx_hold(conn, op, conn->tx.len - queued)) {
 		fab_engine_flush_later(engine, &conn->tx.flush);
 	} else {
 		conn->used.sent_pass = engine->pass_cnt;
 		tcp_tx_flush(conn);
+		if (must_leave && conn->tx.blocked && tx_take_back(conn, op, &conn->tx.queue))
+			return -FI_EAGAIN;
 	}
 	return 0;
 }
@@ -243,6 +315,9 @@ ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 
 	fab_engine_enter(engine);
 	ret = tcp_submit_locked(&ep->base, op);
+	/* the caller of an injected operation may do nothing but try again */
+	if (__builtin_expect(ret == -FI_EAGAIN, 0) && (op->flags & FI_INJECT))
+		fab_engine_run(engine);
 	fab_engine_unlock(engine);
 	return ret;
 }
@@ -260,18 +335,6 @@ static struct tcp_tx *tx_find_unsent(struct fab_list *list, const void *context,
 			return tx;
 	}
 	return NULL;
-}
-
-/* Remove an operation from tx.queue as if it had never been there. */
-static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
-{
-	conn->tx.len -= tx->size;
-	if (tx->hdr.op == TCP_WIRE_XRTS)
-		tcp_idmap_del(&conn->tx.rts, tx->id);
-	else if (conn->state == TCP_CONN_UP && tx->hdr.op == TCP_WIRE_READ_REQ)
-		conn->remote.read_cnt--;
-	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_CSEND)
-		conn->tx.credit += tx->len + TCP_CREDIT_OVERHEAD;
 }
 
 static bool tx_cancel_queued(struct tcp_conn *conn, const void *context, bool hooked)
