@@ -40,9 +40,14 @@ static fi_addr_t exchange(struct node *from, fi_addr_t to, struct node *at)
 	struct fi_cq_data_entry entry;
 	fi_addr_t src = 0;
 	char buf[8];
+	int ret;
 
 	assert_int_equal(fi_recv(at->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, NULL), 0);
-	assert_int_equal(fi_inject(from->ep, "hello", 5, to), 0);
+	while ((ret = (int) fi_inject(from->ep, "hello", 5, to)) == -FI_EAGAIN) {
+		assert_true(fab_now_ms() < end_ms);
+		fi_cq_read(at->cq, NULL, 0);
+	}
+	assert_int_equal(ret, 0);
 	while (fi_cq_readfrom(at->cq, &entry, 1, &src) != 1) {
 		assert_true(fab_now_ms() < end_ms);
 		fi_cq_read(from->cq, NULL, 0);

@@ -319,6 +319,61 @@ static void without_announcement_nothing_goes_past_the_credit(void **state)
 	close(peer.listener);
 }
 
+/* An injected message goes beyond the credit where the peer supports that, down to the debt; else it is refused. */
+static void injects_go_into_debt(void **state)
+{
+	static const uint16_t features[] = { 0, TCP_EXT_SHORT };
+	struct node *node = *state;
+
+	for (int i = 0; i < 2; i++) {
+		const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .features = features[i] };
+		struct peer peer = peer_open(node);
+		int fd = connected_ext(node, &peer, &hello);
+		struct tcp_conn *conn = node_conn(node, peer.fi_addr);
+
+		assert_int_equal(fi_inject(node->ep, "hello", 5, peer.fi_addr), features[i] ? 0 : -FI_EAGAIN);
+		if (features[i]) {
+			expect_hello(node, fd);
+			assert_int_equal(conn->tx.credit, -5 - TCP_CREDIT_OVERHEAD);
+			conn->tx.credit = 69 - (int64_t) TCP_SHORT_DEBT;
+			assert_int_equal(fi_inject(node->ep, "hello", 5, peer.fi_addr), 0);
+			assert_int_equal(fi_inject(node->ep, "hello", 5, peer.fi_addr), -FI_EAGAIN);
+			expect_hello(node, fd);
+		}
+		peer_close(&peer, fd);
+	}
+}
+
+/* So many messages that nobody receives may come from one peer: one more ends the connection. */
+static void unexpected_messages_have_a_limit(void **state)
+{
+	struct {
+		struct tcp_hdr hdr;
+		uint8_t payload[64];
+	} frame = { .hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(struct tcp_hdr),
+			     .size = sizeof(frame) } };
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .credit = 4096 };
+	const size_t credit = tcp_params.credit;
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	size_t cnt;
+
+	tcp_params.credit = 4096;
+	cnt = (2 * tcp_params.credit + TCP_SHORT_DEBT) / (sizeof(frame.payload) + TCP_CREDIT_OVERHEAD);
+	for (size_t i = 0; i < cnt; i++) {
+		pump(node, fd, &frame, sizeof(frame));
+		frame.hdr.id++;
+	}
+	settle(node);
+	assert_int_equal(node_conn(node, peer.fi_addr)->state, TCP_CONN_UP);
+	pump(node, fd, &frame, sizeof(frame));
+	assert_true(raw_recv_end(fd, drive, node));
+	tcp_params.credit = credit;
+	close(fd);
+	close(peer.listener);
+}
+
 /* Debug builds of upstream insist that frames count up, past where the number wraps; release builds send rubbish there,
  * and are understood. */
 static void frames_are_numbered(void **state)
@@ -388,6 +443,8 @@ int main(void)
 		LONG(long_message_read_at_once_is_kept),
 		TEST(region_closed_under_a_waiting_response),
 		TEST(without_announcement_nothing_goes_past_the_credit),
+		TEST(injects_go_into_debt),
+		TEST(unexpected_messages_have_a_limit),
 		TEST(frames_are_numbered),
 		TEST(acknowledgement_waits_for_nothing_that_is_not_there),
 	};

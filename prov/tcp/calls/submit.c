@@ -145,8 +145,7 @@ static bool tx_can_leave(const struct tcp_conn *conn, const struct fab_op *op, u
 {
 	if (conn->state != TCP_CONN_UP || conn->tx.blocked || !fab_list_empty(&conn->tx.held))
 		return false;
-	return !tcp_frames[wire_op[op->code]].credit || !conn->peer.ext ||
-	       (len <= conn->peer.eager_max && len + TCP_CREDIT_OVERHEAD <= conn->tx.credit);
+	return !tcp_frames[wire_op[op->code]].credit || !conn->peer.ext || tcp_conn_has_credit(conn, len, true);
 }
 
 #define TX_WAITS	1	/* result of tx_check: the arguments are valid, but a counter triggers the operation */

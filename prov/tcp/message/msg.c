@@ -21,7 +21,8 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 {
 	struct tcp_ep *ep = conn->ep;
 	bool too_many = announced ? conn->msg.announced_cnt >= TCP_IDMAP_MAX :
-				    conn->peer.ext && conn->msg.unexp_len + msg->base.len > 2 * tcp_params.credit;
+				    conn->peer.ext && conn->msg.unexp_len + msg->base.len >
+						      2 * tcp_params.credit + TCP_SHORT_DEBT;
 	struct tcp_unexp *unexp;
 
 	if (too_many) {

@@ -85,7 +85,7 @@ int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
 	atomic_fetch_add_explicit(&conn_cnt, 1, memory_order_relaxed);
 	fab_tclass_mark(&tcp_prov, conn->ep->base.info, conn->ep->base.domain->attr.tclass, fd);
 	resumed = tcp_conn_resumes(conn, peer);
-	conn->tx.credit = resumed ? fab_min(conn->tx.credit, (uint64_t) peer->credit) : peer->credit;
+	conn->tx.credit = resumed ? fab_min(conn->tx.credit, (int64_t) peer->credit) : peer->credit;
 	conn->peer = *peer;
 	conn->park.parked = false;
 	conn->state = TCP_CONN_UP;

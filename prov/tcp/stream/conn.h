@@ -115,7 +115,7 @@ struct tcp_conn_tx {
 	struct fab_list read_wait;	/* struct tcp_tx: read requests sent, waiting for the response, in order */
 	struct tcp_idmap rts;		/* struct tcp_tx: announced, waiting for the go-ahead */
 	struct fab_flush flush;		/* linked: frames wait for the next pass (FI_MORE, a burst, an answer) */
-	uint64_t credit;		/* bytes that may be sent without announcement (peer.ext) */
+	int64_t credit;			/* bytes that may be sent without announcement (peer.ext); negative: a debt */
 	uint64_t len;			/* bytes in queue */
 	uint32_t cnt;			/* frames begun so far; tcp_hdr.id of the next one */
 	uint32_t control_cnt;		/* control frames in queue */
@@ -218,6 +218,17 @@ void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *w
 void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT]);
 /* True if a stream to the peer with these announcements resumes the parked one. */
 bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer);
+/* May a message of len bytes be sent without announcement: is it within the peer's limit and credit? An injected one
+ * that is short may go into debt if the peer supports that. For a stream that is up, with peer.ext. */
+static inline bool tcp_conn_has_credit(const struct tcp_conn *conn, uint64_t len, bool injected)
+{
+	int64_t left = conn->tx.credit - (int64_t) (len + TCP_CREDIT_OVERHEAD);
+
+	if (__builtin_expect(left >= 0 && len <= conn->peer.eager_max, 1))
+		return true;
+	return injected && len <= TCP_SHORT_LEN && left >= -(int64_t) TCP_SHORT_DEBT &&
+	       (conn->peer.features & TCP_EXT_SHORT);
+}
 /* True if the connection has a stream. */
 static inline bool tcp_conn_has_stream(const struct tcp_conn *conn)
 {

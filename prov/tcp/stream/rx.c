@@ -480,7 +480,8 @@ void tcp_rx_credit(struct tcp_conn *conn)
 	struct tcp_credit credit;
 
 	memcpy(&credit, tcp_rx_extra(conn), sizeof(credit));
-	if (credit.len > conn->peer.credit || conn->tx.credit + credit.len > conn->peer.credit) {
+	if (credit.len > (uint64_t) conn->peer.credit + TCP_SHORT_DEBT ||
+	    conn->tx.credit + (int64_t) credit.len > (int64_t) conn->peer.credit) {
 		tcp_rx_broken(conn, "credit beyond the announced limit");
 		return;
 	}

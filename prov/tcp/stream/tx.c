@@ -172,12 +172,10 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 	    !tx_peer_knows(conn, tx, frame->credit))
 		return -FI_EOPNOTSUPP;
 	if (frame->credit) {
-		uint64_t cost = tx->len + TCP_CREDIT_OVERHEAD;
-
 		if (conn->peer.ext) {
-			if (tx->match || tx->len > conn->peer.eager_max || cost > conn->tx.credit)
+			if (tx->match || !tcp_conn_has_credit(conn, tx->len, tx->flat))
 				return frame->enter(conn, tx);
-			conn->tx.credit -= cost;
+			conn->tx.credit -= tx->len + TCP_CREDIT_OVERHEAD;
 		}
 	} else if (frame->enter) {
 		int ret = frame->enter(conn, tx);

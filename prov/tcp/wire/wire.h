@@ -223,6 +223,12 @@ struct tcp_rma_iov {
 
 #define TCP_CREDIT_OVERHEAD	64		/* cost of an eager message in addition to its payload */
 
+/* Messages of at most TCP_SHORT_LEN bytes may exceed the credit, until TCP_SHORT_DEBT is owed: they take no more memory
+ * at the receiver than their announcements would, and are as many. */
+#define TCP_EXT_SHORT		0x0800u
+#define TCP_SHORT_LEN		128
+#define TCP_SHORT_DEBT		(65536 * TCP_CREDIT_OVERHEAD)
+
 struct tcp_group {
 	uint64_t id;			/* 1..TCP_GROUP_MAX; a message without a struct tcp_group has no group */
 };
