@@ -139,8 +139,8 @@ void rxm_conn_broken(struct rxm_conn *conn, const char *what)
 	rxm_conn_fail(conn, FI_EPROTO, "the peer broke the protocol");
 }
 
-/* Make a connection: an enabled endpoint below, opened with info, and posted buffers. NULL on failure, which is logged;
- * the error is in *err. */
+/* Make a connection: an enabled endpoint below, opened with info and the traffic class of the peer's endpoint, and
+ * posted buffers. NULL on failure, which is logged; the error is in *err. */
 static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, int *err)
 {
 	struct rxm_ep *ep = peer->ep;
@@ -165,6 +165,9 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	fab_list_init(&conn->posted);
 	fab_list_init(&conn->held);
 	conn->deadline_ns = fab_now_ns() + (uint64_t) rxm_params.connect_timeout_ms * MS;
+	info->tx_attr->tclass = ep->base.info->tx_attr->tclass;
+	if (info->tx_attr->tclass == FI_TC_UNSPEC)
+		info->tx_attr->tclass = ep->base.domain->attr.tclass;
 	step = "fi_endpoint";
 	*err = fi_endpoint(ep->domain->below, info, &conn->below, conn);
 	if (*err)

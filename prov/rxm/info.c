@@ -29,9 +29,10 @@
 static const struct {
 	const char *name;
 	uint64_t mr_mode;
+	bool tclasses;			/* marks packets with traffic classes */
 } cores[] = {
-	{ "verbs", MR_BASIC_BITS },
-	{ "tcp", 0 },
+	{ "verbs", MR_BASIC_BITS, false },
+	{ "tcp", 0, true },
 };
 
 static uint64_t mr_mode_of(const char *below)
@@ -43,12 +44,22 @@ static uint64_t mr_mode_of(const char *below)
 	return MR_BASIC_BITS;
 }
 
+static bool has_tclasses(const char *below)
+{
+	for (size_t i = 0; i < fab_countof(cores); i++) {
+		if (!strcmp(cores[i].name, below))
+			return cores[i].tclasses;
+	}
+	return false;
+}
+
 struct fab_offer rxm_offer_over(const char *below)
 {
 	return (struct fab_offer) {
 		.secondary_caps = SECONDARY_CAPS,
 		.mr_mode_need = mr_mode_of(below),
 		.mr_mode_can = MR_BASIC_BITS,
+		.tclasses = has_tclasses(below),
 		.tx_size = rxm_params.tx_size,
 		.rx_size = rxm_params.rx_size,
 	};

@@ -415,23 +415,13 @@ static bool answer_keys(const struct fab_hint_match *match, struct fi_info *info
 				  ep->auth_key_size));
 }
 
-/* Every provider has FI_TC_BEST_EFFORT. */
-static void check_tclass(struct fab_hint_match *match, const char *attr, uint32_t asked, uint32_t offered)
+/* The traffic class of the answer. A class never refuses an entry: without a class that the provider can mark, the
+ * answer is FI_TC_UNSPEC. Every provider has FI_TC_BEST_EFFORT. */
+static uint32_t answer_tclass(const struct fab_hint_match *match, uint32_t asked)
 {
-	if (asked != FI_TC_UNSPEC && asked != FI_TC_BEST_EFFORT && asked != offered &&
-	    !(match->offer->tclasses && fab_tclass_exists(asked)))
-		fab_hints_miss(match, FAB_WHY_WHAT, attr, asked, offered ? offered : FI_TC_BEST_EFFORT, sizeof(asked),
-			   FAB_AS_HEX);
-}
-
-static void check_tclasses(struct fab_hint_match *match)
-{
-	const struct fi_info *hints = match->hints, *info = match->offer->info;
-
-	if (hints->domain_attr)
-		check_tclass(match, "domain_attr->tclass", hints->domain_attr->tclass, info->domain_attr->tclass);
-	if (hints->tx_attr)
-		check_tclass(match, "tx_attr->tclass", hints->tx_attr->tclass, info->tx_attr->tclass);
+	if (asked == FI_TC_BEST_EFFORT || (match->offer->tclasses && fab_tclass_exists(asked)))
+		return asked;
+	return FI_TC_UNSPEC;
 }
 
 /* ---- entry points of the matcher ---- */
@@ -439,7 +429,7 @@ static void check_tclasses(struct fab_hint_match *match)
 /* The checks that reject most offers come first. */
 static void (*const checks[])(struct fab_hint_match *match) = {
 	check_addr_format, check_names, fab_hints_check_rules, check_caps, check_modes, hints_check_mr_mode, check_ep,
-	check_auth_key, check_tclasses,
+	check_auth_key,
 };
 
 static bool is_match(struct fab_hint_match *match)
@@ -473,10 +463,8 @@ static struct fi_info *make_answer(const struct fab_hint_match *match)
 		info->ep_attr->tx_ctx_cnt = hints->ep_attr->tx_ctx_cnt;
 	if (hints->ep_attr && hints->ep_attr->rx_ctx_cnt)
 		info->ep_attr->rx_ctx_cnt = hints->ep_attr->rx_ctx_cnt;
-	if (hints->domain_attr && hints->domain_attr->tclass)
-		info->domain_attr->tclass = hints->domain_attr->tclass;
-	if (hints->tx_attr && hints->tx_attr->tclass)
-		info->tx_attr->tclass = hints->tx_attr->tclass;
+	info->domain_attr->tclass = answer_tclass(match, hints->domain_attr ? hints->domain_attr->tclass : 0);
+	info->tx_attr->tclass = answer_tclass(match, hints->tx_attr ? hints->tx_attr->tclass : 0);
 	answer_handles(match, info);
 	if (answer_keys(match, info))
 		return info;
