@@ -376,6 +376,36 @@ static void inject_that_cannot_leave_is_refused(void **state)
 	peer_close(&peer, fd);
 }
 
+/* Nobody listens: a caller that only repeats an injected message gets the reason, whether there is no hold-off or it
+ * comes back after the hold-off; then there is another attempt. */
+static void inject_to_nobody_gets_the_reason(void **state)
+{
+	const struct {
+		int holdoff_ms;
+		uint64_t away_ns;
+	} rows[] = { { 0, 0 }, { 1000, 5000 * MS } };
+	int holdoff_ms = tcp_params.holdoff_ms;
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	ssize_t ret;
+
+	close(peer.listener);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		tcp_params.holdoff_ms = rows[i].holdoff_ms;
+		test_added_ns += 2 * rows[i].away_ns;
+		assert_int_equal(fi_inject(node->ep, "never", 5, peer.fi_addr), -FI_EAGAIN);
+		for (int tries = 0; tries < 100; tries++) {
+			drive(node);
+			test_added_ns += rows[i].away_ns;
+			ret = fi_inject(node->ep, "never", 5, peer.fi_addr);
+			if (ret != -FI_EAGAIN)
+				break;
+		}
+		assert_int_equal(ret, -FI_ECONNREFUSED);
+	}
+	tcp_params.holdoff_ms = holdoff_ms;
+}
+
 static int polls;
 
 static int count_poll(struct pollfd *fds, nfds_t cnt, int timeout_ms)
@@ -513,6 +543,7 @@ int main(void)
 		TEST(close_cancels_what_waits),
 		TEST(close_lets_injected_bytes_leave),
 		TEST(inject_that_cannot_leave_is_refused),
+		TEST(inject_to_nobody_gets_the_reason),
 		TEST(close_does_not_wait_for_a_late_acknowledgement),
 		TEST(late_message_is_not_taken_for_another_peers),
 		TEST(idle_peer_is_small),

@@ -24,6 +24,7 @@
 #define YOUNG_TIGHT	8		/* while connections are being closed to make room for new ones */
 #define RETRY_MIN_MS	1
 #define RETRY_MAX_MS	500
+#define UNTOLD_NS	(60000 * MS)	/* a failure that no operation has reported is kept so long */
 
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
 {
@@ -69,12 +70,24 @@ bool tcp_rdm_firewalled(const struct tcp_cm *cm)
 	return rdm_read(cm).features & TCP_RDM_FIREWALL;
 }
 
+/* Begin the hold-off. If no operation waits that will report the failure, since injected ones were refused while the
+ * connection was being made, the hold-off lasts until the next operation reports it. */
+static void peer_hold_off(struct tcp_peer *peer, int err)
+{
+	const struct tcp_conn *conn = &peer->life->conn;
+	bool told = !tcp_tx_all_done(conn) || !fab_list_empty(&conn->tx.held);
+	uint64_t now = fab_now_ns(), end = now + tcp_params.holdoff_ms * MS;
+
+	peer->holdoff_err = err;
+	peer->holdoff_ns = told ? end : fab_max(end, now + UNTOLD_NS);
+	peer->untold_ns = told ? 0 : end;
+}
+
 /* The peer cannot be reached: fail all its operations, and new ones for a while (hold-off). */
 static void peer_fail(struct tcp_peer *peer, int err, const char *text)
 {
 	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
-	peer->holdoff_err = err;
-	peer->holdoff_ns = fab_now_ns() + tcp_params.holdoff_ms * MS;
+	peer_hold_off(peer, err);
 	tcp_conn_down(&peer->life->conn, err, err, text);
 }
 
@@ -290,8 +303,12 @@ int tcp_peer_begin(struct tcp_peer *peer)
 {
 	int ret;
 
-	if (peer->holdoff_ns > fab_now_ns())
+	if (peer->holdoff_ns > fab_now_ns()) {
+		if (peer->untold_ns)
+			peer->holdoff_ns = peer->untold_ns;
+		peer->untold_ns = 0;
 		return -peer->holdoff_err;
+	}
 	if (!peer->life)
 		peer->life = tcp_life_new(peer);
 	if (!peer->life)

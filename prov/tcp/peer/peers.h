@@ -53,6 +53,7 @@ struct tcp_peer {
 	uint64_t give_up_ns;		/* no retry after this; 0 until the first attempt */
 	uint64_t knock_ns;		/* when a request arrived although we are connected; 0: none */
 	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
+	uint64_t untold_ns;		/* end of the hold-off after an operation has reported its reason; 0: one has */
 	int holdoff_err;
 };
 
