@@ -49,6 +49,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	if (!attr || !mr)
 		return -FI_EINVAL;
 	fab_mr_read_attr(&domain->base, attr, &full);
+	full.access = fab_mr_access(&domain->base, full.access);
 	low = (struct fi_mr_attr) {
 		.mr_iov = full.mr_iov, .iov_count = full.iov_count, .access = full.access, .offset = full.offset,
 		.requested_key = domain->own_keys ? fab_random64() | 1ULL << 63 : full.requested_key,

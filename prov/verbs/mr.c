@@ -128,12 +128,8 @@ static const char flags_unknown[] = "the only flag is FI_MR_DMABUF, with fi_mr_r
 
 static const char *bad_region(const struct region *region)
 {
-	const uint64_t known = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-
 	if (region->cnt != 1)
 		return "a region has one buffer (domain_attr->mr_iov_limit)";
-	if (region->access & ~known)
-		return "access bits beyond FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE";
 	if (region->offset)
 		return "offset must be 0";
 	return region->flags ? flags_unknown : NULL;
@@ -164,7 +160,7 @@ static void say_why(const struct vrb_domain *domain, const struct region *region
 /* Register a region with the device. 0 or -FI_E*, logged. */
 static int mr_init(struct vrb_mr *mr, struct vrb_domain *domain, const struct region *region)
 {
-	int access = access_of(domain, region->access), err;
+	int access = access_of(domain, fab_mr_access(&domain->base, region->access)), err;
 
 	mr->domain = domain;
 	mr->base = (uintptr_t) region->buf;

@@ -380,9 +380,6 @@ static void what_cannot_be_had_is_refused(void **state)
 	world_open(&world, &(struct world_attr) { .caps = FI_MSG | FI_RMA | FI_HMEM });
 	domain = &world.domain.domain_fid;
 	attr = good;
-	attr.access = FI_MULTI_RECV;
-	assert_int_equal(fi_mr_regattr(domain, &attr, 0, &mr), -FI_EINVAL);
-	attr = good;
 	attr.offset = 1;
 	assert_int_equal(fi_mr_regattr(domain, &attr, 0, &mr), -FI_EINVAL);
 	attr = good;

@@ -17,6 +17,10 @@ extern struct fi_ops_mr fab_mr_ops;
 /* Copy attr to *full: the members that exist in the API version of the fabric. Later members are 0. */
 void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *attr, struct fi_mr_attr *full);
 
+/* The bits of `access` that mean a use of a region. Others, such as FI_RMA, permit nothing and are ignored, with a line
+ * at level info. */
+uint64_t fab_mr_access(const struct fab_domain *domain, uint64_t access);
+
 /* Check the attributes of a registration in a provider without authorization keys. 0; -FI_EINVAL: attr has a key
  * (logged). */
 int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr);

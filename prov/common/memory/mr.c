@@ -238,18 +238,24 @@ void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *
 	}
 }
 
+uint64_t fab_mr_access(const struct fab_domain *domain, uint64_t access)
+{
+	const uint64_t uses = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
+			      FI_COLLECTIVE;
+
+	if (access & ~uses)
+		FI_INFO(domain->fabric->prov, FI_LOG_MR, "memory registration: access bits %#" PRIx64 " mean nothing "
+			"for a region and are ignored\n", access & ~uses);
+	return access & uses;
+}
+
 /* The reason why an attribute is not supported, or NULL. */
 static const char *mr_bad_attr(const struct fi_mr_attr *attr)
 {
-	const uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
-				FI_COLLECTIVE;
-
 	if (!attr->mr_iov || !attr->iov_count)
 		return "no buffer";
 	if (attr->iov_count > FAB_MR_IOV_LIMIT)
 		return "more buffers than domain_attr->mr_iov_limit";
-	if (attr->access & ~access)
-		return "access bits beyond FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE";
 	if (attr->offset)
 		return "offset must be 0";
 	if (attr->iface != FI_HMEM_SYSTEM)
@@ -363,7 +369,7 @@ static struct fab_mr *mr_alloc(struct fab_domain *domain, const struct fi_mr_att
 	mr->mr_fid.fid = (struct fid) { .fclass = FI_CLASS_MR, .context = attr->context, .ops = &mr_fid_ops };
 	mr->mr_fid.mem_desc = mr;
 	mr->domain = domain;
-	mr->access = attr->access;
+	mr->access = fab_mr_access(domain, attr->access);
 	mr->flags = flags;
 	mr->base = map->virt_addr ? (uintptr_t) attr->mr_iov[0].iov_base : 0;
 	mr->iov_cnt = attr->iov_count;
