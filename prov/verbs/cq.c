@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_cq_read(3) directly from the hardware into the caller's entries. It is used while the ring of the CQ is empty and
- * its engine has one working hardware queue (engine->direct). The read polls as many work completions as the caller has
- * room for. Those of its own CQ are written to the caller's entries; others are queued in their CQ, as by a pass of the
- * engine. After an error, it and all completions behind it are queued in order. Completions for which the caller has no
- * room stay in the hardware.
+ * its engine has one working hardware queue (engine->direct.queue). The read polls as many work completions as the
+ * caller has room for. Those of its own CQ are written to the caller's entries; others are queued in their CQ, as by a
+ * pass of the engine. After an error, it and all completions behind it are queued in order. Completions for which the
+ * caller has no room stay in the hardware.
  *
  * If the engine has several hardware queues, each is polled, more slowly (vrb_poller_look()). Everything else is the
  * ordinary read of prov/common: when the ring is not empty, when operations are queued for sending, and every so many
@@ -31,7 +31,7 @@ typedef ssize_t found_fn(struct fab_cq *cq, void *buf, size_t count, int cnt);
 VRB_DONE ssize_t give(struct fab_cq *cq, void *buf, size_t count, int cnt, size_t size)
 {
 	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = size };
-	const struct vrb_hw_cq *hw = cq->wait.engine->direct;
+	const struct vrb_hw_cq *hw = cq->wait.engine->direct.queue;
 
 	for (int i = 0; i < cnt; i++)
 		vrb_done(&hw->wc[i], &taker, size);
@@ -45,7 +45,7 @@ static __attribute__((noinline)) ssize_t ordinary(struct fab_cq *cq, void *buf, 
 	struct fab_cq_taker taker = { .cq = cq, .to = buf, .size = entry_len[cq->format] };
 	int found = -1;
 
-	if (fab_cq_ring_empty(cq) && count && !cq->wait.engine->direct)
+	if (fab_cq_ring_empty(cq) && count && !cq->wait.engine->direct.queue)
 		found = vrb_poller_look(cq->wait.engine, &taker, count);
 	if (!found) {
 		fab_engine_attend(cq->wait.engine);
@@ -57,31 +57,47 @@ static __attribute__((noinline)) ssize_t ordinary(struct fab_cq *cq, void *buf, 
 	return found ? fab_cq_readfrom(&cq->cq_fid, buf, count, NULL) : -FI_EAGAIN;
 }
 
-VRB_DONE ssize_t look(struct fid_cq *fid, void *buf, size_t count, found_fn *found, bool shared)
+/* How a queue is read. */
+enum way {
+	ALONE,				/* its engine is final; no wait object, no thread of the engine */
+	SETTLING,			/* its engine may be chosen while it is read (queue_open.h) */
+	SHARED,				/* the same, and threads may sleep on it */
+	WAY_CNT
+};
+
+VRB_DONE ssize_t look(struct fid_cq *fid, void *buf, size_t count, found_fn *found, enum way way)
 {
 	struct fab_cq *cq = fab_container(fid, struct fab_cq, cq_fid);
-	struct fab_engine *engine;
 	struct vrb_hw_cq *hw;
 	int cnt;
 
 	if (__builtin_expect(!buf, 0))
 		return fab_cq_readfrom(fid, buf, count, NULL);
-	engine = fab_engine_enter_of(&cq->wait.engine);
-	if (__builtin_expect(!fab_cq_ring_empty(cq) || !count || --engine->looks_left < 0, 0))
+	if (way == ALONE)
+		fab_engine_enter(cq->wait.engine);
+	else
+		fab_engine_enter_of(&cq->wait.engine);
+	if (__builtin_expect(!fab_cq_ring_empty(cq) || !count || --cq->wait.engine->direct.looks_left < 0, 0))
 		return ordinary(cq, buf, count);
-	hw = engine->direct;
+	hw = cq->wait.engine->direct.queue;
 	cnt = ibv_poll_cq(hw->cq, (int) fab_min(count, (size_t) VRB_BATCH), hw->wc);
 	if (__builtin_expect(cnt, 0))
 		return found(cq, buf, count, cnt);
-	if (shared) {
-		fab_engine_attend(engine);
+	if (way == SHARED) {
+		fab_engine_attend(cq->wait.engine);
 		fab_wait_drained(&cq->wait);
 	}
-	fab_engine_leave(engine);
+	fab_engine_leave(cq->wait.engine);
 	return -FI_EAGAIN;
 }
 
-/* ---- two tables for each format: without a wait object and a thread of the engine, and with one of them ---- */
+/* ---- a table for each format and way ---- */
+
+#define READ(name, suffix, way)									\
+static ssize_t read_##name##suffix(struct fid_cq *fid, void *buf, size_t count)			\
+{												\
+	return look(fid, buf, count, found_##name, way);					\
+}
 
 #define READS(name, entry)									\
 static __attribute__((noinline))								\
@@ -89,16 +105,9 @@ ssize_t found_##name(struct fab_cq *cq, void *buf, size_t count, int cnt)			\
 {												\
 	return give(cq, buf, count, cnt, sizeof(entry));					\
 }												\
-												\
-static ssize_t read_##name(struct fid_cq *fid, void *buf, size_t count)				\
-{												\
-	return look(fid, buf, count, found_##name, false);					\
-}												\
-												\
-static ssize_t read_shared_##name(struct fid_cq *fid, void *buf, size_t count)			\
-{												\
-	return look(fid, buf, count, found_##name, true);					\
-}
+READ(name, , ALONE)										\
+READ(name, _settling, SETTLING)									\
+READ(name, _shared, SHARED)
 
 READS(context, struct fi_cq_entry)
 READS(msg, struct fi_cq_msg_entry)
@@ -115,26 +124,33 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
 	return cnt;
 }
 
-#define READ(name)	{ read_##name, read_shared_##name }
+#define WAYS(name)	{ read_##name, read_##name##_settling, read_##name##_shared }
 
-static ssize_t (*const reads[][2])(struct fid_cq *cq, void *buf, size_t count) = {
-	[FI_CQ_FORMAT_UNSPEC] = READ(context),
-	[FI_CQ_FORMAT_CONTEXT] = READ(context),
-	[FI_CQ_FORMAT_MSG] = READ(msg),
-	[FI_CQ_FORMAT_DATA] = READ(data),
-	[FI_CQ_FORMAT_TAGGED] = READ(tagged),
+static ssize_t (*const reads[][WAY_CNT])(struct fid_cq *cq, void *buf, size_t count) = {
+	[FI_CQ_FORMAT_UNSPEC] = WAYS(context),
+	[FI_CQ_FORMAT_CONTEXT] = WAYS(context),
+	[FI_CQ_FORMAT_MSG] = WAYS(msg),
+	[FI_CQ_FORMAT_DATA] = WAYS(data),
+	[FI_CQ_FORMAT_TAGGED] = WAYS(tagged),
 };
-static struct fi_ops_cq direct[fab_countof(reads)][2];	/* other members are those of fab_cq_ops */
+static struct fi_ops_cq direct[fab_countof(reads)][WAY_CNT];	/* other members are those of fab_cq_ops */
 
 void vrb_cq_fill_ops(void)
 {
-	for (size_t i = 0; i < 2 * fab_countof(reads); i++) {
-		struct fi_ops_cq *ops = &direct[i / 2][i % 2];
+	for (size_t i = 0; i < WAY_CNT * fab_countof(reads); i++) {
+		struct fi_ops_cq *ops = &direct[i / WAY_CNT][i % WAY_CNT];
 
 		*ops = fab_cq_ops;
-		ops->read = reads[i / 2][i % 2];
+		ops->read = reads[i / WAY_CNT][i % WAY_CNT];
 		ops->readfrom = readfrom;
 	}
+}
+
+static enum way way_of(const struct fab_cq *cq)
+{
+	if (cq->wait.obj != FI_WAIT_NONE || cq->wait.engine->thread.run)
+		return SHARED;
+	return cq->wait.settled ? ALONE : SETTLING;
 }
 
 int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
@@ -146,6 +162,6 @@ int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 		return ret;
 	cq = fab_container(*fid, struct fab_cq, cq_fid);
 	if (cq->cq_fid.ops == &fab_cq_ops)
-		cq->cq_fid.ops = &direct[cq->format][cq->wait.obj != FI_WAIT_NONE || cq->wait.engine->thread_run];
+		cq->cq_fid.ops = &direct[cq->format][way_of(cq)];
 	return 0;
 }

@@ -249,8 +249,9 @@ int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_engine *engine, uint32_t
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
 /* Process all work completions that the queue holds now. True if there were any. Engine's lock held. */
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
-/* For a read where the engine has several hardware queues (engine->direct is NULL): poll all of them for up to count
- * entries. Returns the number of work completions; -1: the caller makes a pass of the engine instead. Lock held. */
+/* For a read where the engine has several hardware queues (engine->direct.queue is NULL): poll all of them for up to
+ * count entries. Returns the number of work completions; -1: the caller makes a pass of the engine instead. Lock
+ * held. */
 int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_t count);
 /* The queue has failed: end all endpoints of its poller, and complete all their outstanding operations with err and
  * why. Idempotent. Lock held. */

@@ -165,7 +165,7 @@ static void source_quiet_for_long_is_no_longer_hot(void **state)
 	for (i = 0; i < 2000 && !fab_list_empty(&pipe.src.hot); i++)
 		fab_engine_run(&engine);
 	assert_in_range(i, 100, 1000);
-	assert_int_equal(engine.hot_cnt, 0);
+	assert_int_equal(engine.sources.hot_cnt, 0);
 	spy_reset();
 	fab_engine_run(&engine);
 	assert_int_equal(spy.all, 1);
@@ -186,11 +186,11 @@ static void idle_spin_costs_no_more_with_several_sources(void **state)
 		pipe_open(&engine, &pipes[i]);
 	for (int i = 0; i < 4; i++)
 		make_hot(&pipes[i]);
-	assert_int_equal(engine.hot_cnt, 4);
+	assert_int_equal(engine.sources.hot_cnt, 4);
 	spy_reset();
 	for (int i = 0; i < 400; i++)
 		assert_false(fab_engine_run(&engine));
-	assert_int_equal(engine.hot_cnt, 1);
+	assert_int_equal(engine.sources.hot_cnt, 1);
 	assert_in_range(spy.all, 500, 540);
 	for (int i = 0; i < 4; i++)
 		pipe_close(&pipes[i]);
@@ -246,7 +246,7 @@ static void more_busy_sources_than_can_be_hot(void **state)
 			pipe_write(&pipes[i]);
 		for (int i = 0; i < 3; i++)
 			fab_engine_run(&engine);
-		assert_in_range(engine.hot_cnt, 1, 4);
+		assert_in_range(engine.sources.hot_cnt, 1, 4);
 	}
 	for (int i = 0; i < 40; i++)
 		fab_engine_run(&engine);
@@ -254,7 +254,7 @@ static void more_busy_sources_than_can_be_hot(void **state)
 		assert_int_equal(pipes[i].got, 100);
 		pipe_close(&pipes[i]);
 	}
-	assert_int_equal(engine.hot_cnt, 0);
+	assert_int_equal(engine.sources.hot_cnt, 0);
 }
 
 /* Who sleeps next asks epoll even though a hot source was quiet. */
@@ -287,7 +287,7 @@ static void writer_does_not_wait_for_readers(void **state)
 	fab_engine_run(&engine);
 	assert_int_equal(writer.ready_cnt, 1);
 	fab_source_mod(&writer.src, EPOLLIN);
-	assert_int_equal(engine.out_cnt, 0);
+	assert_int_equal(engine.sources.out_cnt, 0);
 	spy_reset();
 	fab_source_mod(&writer.src, EPOLLIN);
 	assert_int_equal(spy.all, 0);
@@ -366,7 +366,7 @@ static void source_may_remove_itself(void **state)
 	assert_true(a.freed);
 	assert_int_equal(a.poll_cnt, 1);
 	assert_int_equal(b.poll_cnt, 1);
-	assert_int_equal(engine.hot_cnt, 1);
+	assert_int_equal(engine.sources.hot_cnt, 1);
 	pipe_close(&a);
 	pipe_close(&b);
 }

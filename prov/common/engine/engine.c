@@ -44,7 +44,7 @@ static void alarm_set(struct fab_engine *engine, uint64_t when_ns)
 	struct itimerspec spec = { 0 };
 	uint64_t now, left;
 
-	if (when_ns == engine->alarm_ns)
+	if (when_ns == engine->alarm.when_ns)
 		return;
 	if (when_ns) {
 		now = when_ns > ALARM_NOW ? fab_now_ns() : 0;
@@ -52,8 +52,8 @@ static void alarm_set(struct fab_engine *engine, uint64_t when_ns)
 		spec.it_value.tv_sec = (time_t) (left / 1000000000);
 		spec.it_value.tv_nsec = (long) (left % 1000000000);
 	}
-	fab_sock->timerfd_settime(engine->alarm.fd, 0, &spec, NULL);
-	engine->alarm_ns = when_ns;
+	fab_sock->timerfd_settime(engine->alarm.source.fd, 0, &spec, NULL);
+	engine->alarm.when_ns = when_ns;
 }
 
 static uint64_t first_timer_ns(const struct fab_engine *engine)
@@ -71,7 +71,7 @@ static bool watched(struct fab_engine *engine)
 static void alarm_ready(struct fab_source *src, uint32_t events)
 {
 	(void) events;
-	src->engine->alarm_due = true;
+	src->engine->alarm.due = true;
 }
 
 static bool run_polls(struct fab_engine *engine)
@@ -122,8 +122,8 @@ int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t e
 	src->engine = engine;
 	src->quiet = 0;
 	fab_list_init(&src->hot);
-	engine->source_cnt++;
-	engine->out_cnt += waits_to_write(events);
+	engine->sources.cnt++;
+	engine->sources.out_cnt += waits_to_write(events);
 	return 0;
 }
 
@@ -133,7 +133,7 @@ void fab_source_mod(struct fab_source *src, uint32_t events)
 
 	if (src->events == events)
 		return;
-	engine->out_cnt += waits_to_write(events) - waits_to_write(src->events);
+	engine->sources.out_cnt += waits_to_write(events) - waits_to_write(src->events);
 	src->events = events;
 	source_ctl(engine, EPOLL_CTL_MOD, src);
 }
@@ -143,7 +143,7 @@ static void cool(struct fab_source *src)
 	if (fab_list_empty(&src->hot))
 		return;
 	fab_list_remove(&src->hot);
-	src->engine->hot_cnt--;
+	src->engine->sources.hot_cnt--;
 }
 
 void fab_source_del(struct fab_source *src)
@@ -154,12 +154,12 @@ void fab_source_del(struct fab_source *src)
 		return;
 	cool(src);
 	source_ctl(engine, EPOLL_CTL_DEL, src);
-	for (int i = engine->asked_next; i < engine->asked_cnt; i++) {
-		if (engine->asked[i].data.ptr == src)
-			engine->asked[i].data.ptr = NULL;
+	for (int i = engine->epoll.next; i < engine->epoll.cnt; i++) {
+		if (engine->epoll.events[i].data.ptr == src)
+			engine->epoll.events[i].data.ptr = NULL;
 	}
-	engine->source_cnt--;
-	engine->out_cnt -= waits_to_write(src->events);
+	engine->sources.cnt--;
+	engine->sources.out_cnt -= waits_to_write(src->events);
 	src->engine = NULL;
 }
 
@@ -169,7 +169,7 @@ static struct fab_source *coolest(struct fab_engine *engine)
 	struct fab_source *best = NULL, *src;
 	struct fab_list *link;
 
-	fab_list_for_each(&engine->hot, link) {
+	fab_list_for_each(&engine->sources.hot, link) {
 		src = fab_container(link, struct fab_source, hot);
 		if (!best || src->quiet > best->quiet)
 			best = src;
@@ -185,14 +185,14 @@ void fab_source_hot(struct fab_source *src)
 	src->quiet = 0;
 	if (!engine || !src->poll || !fab_list_empty(&src->hot))
 		return;
-	if (engine->hot_cnt == HOT_MAX) {
+	if (engine->sources.hot_cnt == HOT_MAX) {
 		victim = coolest(engine);
 		if (victim->quiet < 2)
 			return;		/* all hot sources are busy: epoll serves this one */
 		cool(victim);
 	}
-	fab_list_add_tail(&engine->hot, &src->hot);
-	engine->hot_cnt++;
+	fab_list_add_tail(&engine->sources.hot, &src->hot);
+	engine->sources.hot_cnt++;
 }
 
 /* ---- timers, flushes, memory ---- */
@@ -215,7 +215,7 @@ void fab_timer_start(struct fab_engine *engine, struct fab_timer *timer, uint64_
 			break;
 	}
 	fab_list_add_after(place, &timer->link);
-	if (place == &engine->timers && watched(engine) && engine->alarm_ns != ALARM_NOW)
+	if (place == &engine->timers && watched(engine) && engine->alarm.when_ns != ALARM_NOW)
 		alarm_set(engine, timer->when_ns);
 }
 
@@ -236,9 +236,9 @@ static bool run_timers(struct fab_engine *engine)
 		timer->fire(timer);
 		found = true;
 	}
-	if (engine->alarm_due || (engine->alarm_ns > ALARM_NOW && engine->alarm_ns <= now))
+	if (engine->alarm.due || (engine->alarm.when_ns > ALARM_NOW && engine->alarm.when_ns <= now))
 		alarm_set(engine, watched(engine) ? first_timer_ns(engine) : 0);
-	engine->alarm_due = false;
+	engine->alarm.due = false;
 	return found;
 }
 
@@ -253,15 +253,15 @@ void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush)
 	if (!fab_list_empty(&flush->link))
 		return;
 	fab_list_add_tail(&engine->flush, &flush->link);
-	engine->looks_left = 0;
+	engine->direct.looks_left = 0;
 	if (!engine->in_pass && watched(engine))
 		alarm_set(engine, ALARM_NOW);
 }
 
 void fab_engine_set_direct(struct fab_engine *engine, void *direct)
 {
-	engine->direct = engine->lead ? NULL : direct;
-	engine->looks_left = 0;
+	engine->direct.queue = engine->lead ? NULL : direct;
+	engine->direct.looks_left = 0;
 }
 
 void fab_flush_cancel(struct fab_flush *flush)
@@ -318,21 +318,27 @@ uint8_t *fab_engine_tx_staging(struct fab_engine *engine)
 
 /* ---- the pass ---- */
 
+/* The number of polls without data after which a source is no longer hot. */
+static unsigned hot_quiet_max(const struct fab_engine *engine)
+{
+	return engine->sources.hot_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
+}
+
 /* Poll each hot source. A callback may take any of them out of the list, so the first one is always taken and moved to
  * the end. */
 static bool poll_hot(struct fab_engine *engine)
 {
 	bool found = false;
 
-	for (unsigned cnt = engine->hot_cnt; cnt && !fab_list_empty(&engine->hot); cnt--) {
-		struct fab_source *src = fab_list_first(&engine->hot, struct fab_source, hot);
+	for (unsigned cnt = engine->sources.hot_cnt; cnt && !fab_list_empty(&engine->sources.hot); cnt--) {
+		struct fab_source *src = fab_list_first(&engine->sources.hot, struct fab_source, hot);
 
 		fab_list_remove(&src->hot);
-		fab_list_add_tail(&engine->hot, &src->hot);
+		fab_list_add_tail(&engine->sources.hot, &src->hot);
 		if (src->poll(src)) {
 			src->quiet = 0;
 			found = true;
-		} else if (++src->quiet > (engine->hot_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX) && src->engine) {
+		} else if (++src->quiet > hot_quiet_max(engine) && src->engine) {
 			cool(src);
 		}
 	}
@@ -343,36 +349,36 @@ static bool ask_epoll(struct fab_engine *engine)
 {
 	struct epoll_event events[EPOLL_EVENTS];
 
-	engine->since_epoll = 0;
-	engine->asked_cnt = fab_sock->epoll_wait(engine->epfd, events, EPOLL_EVENTS, 0);
-	engine->asked = events;
-	for (engine->asked_next = 0; engine->asked_next < engine->asked_cnt;) {
-		struct epoll_event *event = &events[engine->asked_next++];
+	engine->epoll.since = 0;
+	engine->epoll.cnt = fab_sock->epoll_wait(engine->epfd, events, EPOLL_EVENTS, 0);
+	engine->epoll.events = events;
+	for (engine->epoll.next = 0; engine->epoll.next < engine->epoll.cnt;) {
+		struct epoll_event *event = &events[engine->epoll.next++];
 		struct fab_source *src = event->data.ptr;
 
 		if (src)
 			src->ready(src, event->events);
 	}
-	engine->asked = NULL;
-	return engine->asked_cnt > 0;
+	engine->epoll.events = NULL;
+	return engine->epoll.cnt > 0;
 }
 
 /* True if it is time to ask epoll. found: hot sources had data. */
 static bool epoll_wanted(const struct fab_engine *engine, bool found)
 {
-	bool nothing_hot = !engine->hot_cnt && fab_list_empty(&engine->polls);
+	bool nothing_hot = !engine->sources.hot_cnt && fab_list_empty(&engine->polls);
 
-	if (!engine->source_cnt && !engine->alarm_ns)
+	if (!engine->sources.cnt && !engine->alarm.when_ns)
 		return false;
 	if (found)
-		return engine->since_epoll >= (engine->out_cnt ? EPOLL_QUIET_PASSES : EPOLL_PASSES);
-	return nothing_hot || engine->ask_epoll || engine->out_cnt || engine->since_epoll >= EPOLL_QUIET_PASSES;
+		return engine->epoll.since >= (engine->sources.out_cnt ? EPOLL_QUIET_PASSES : EPOLL_PASSES);
+	return nothing_hot || engine->epoll.ask || engine->sources.out_cnt || engine->epoll.since >= EPOLL_QUIET_PASSES;
 }
 
 /* True if it is time to check timers. */
 static bool clock_wanted(const struct fab_engine *engine, bool found)
 {
-	if (engine->alarm_due)
+	if (engine->alarm.due)
 		return true;
 	return !fab_list_empty(&engine->timers) && (!found || engine->since_clock >= CLOCK_PASSES);
 }
@@ -385,22 +391,22 @@ static bool pass(struct fab_engine *engine)
 		return false;
 	engine->in_pass = true;
 	engine->pass_cnt++;
-	if (engine->looks_left < 0)
-		engine->since_epoll = EPOLL_PASSES;
-	engine->looks_left = engine->direct ? DIRECT_LOOKS : 0;
+	if (engine->direct.looks_left < 0)
+		engine->epoll.since = EPOLL_PASSES;
+	engine->direct.looks_left = engine->direct.queue ? DIRECT_LOOKS : 0;
 
 	if (!fab_list_empty(&engine->flush))
 		fab_engine_flush(engine);
-	if (engine->alarm_ns == ALARM_NOW)
+	if (engine->alarm.when_ns == ALARM_NOW)
 		alarm_set(engine, first_timer_ns(engine));
 
 	found = poll_hot(engine);
 	if (!fab_list_empty(&engine->polls))
 		found |= run_polls(engine);
-	engine->since_epoll++;
+	engine->epoll.since++;
 	if (epoll_wanted(engine, found))
 		found |= ask_epoll(engine);
-	engine->ask_epoll = false;
+	engine->epoll.ask = false;
 
 	engine->since_clock++;
 	if (clock_wanted(engine, found))
@@ -420,7 +426,7 @@ bool fab_engine_run(struct fab_engine *engine)
 
 void fab_engine_last_look(struct fab_engine *engine)
 {
-	engine->ask_epoll = true;
+	engine->epoll.ask = true;
 	pass(engine);
 	fab_engine_prepare_sleep(engine);
 }
@@ -480,8 +486,8 @@ static void *engine_thread_main(void *arg)
 	struct fab_engine *engine = arg;
 
 	fab_engine_lock(engine);
-	while (!engine->thread_stop) {
-		engine->ask_epoll = true;
+	while (!engine->thread.stop) {
+		engine->epoll.ask = true;
 		if (pass(engine))
 			thread_let_others_in(engine);
 		else
@@ -512,11 +518,11 @@ int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const
 static void thread_join(struct fab_engine *engine)
 {
 	fab_engine_lock(engine);
-	engine->thread_stop = true;
+	engine->thread.stop = true;
 	alarm_set(engine, ALARM_NOW);
 	fab_engine_unlock(engine);
-	pthread_join(engine->thread, NULL);
-	engine->thread_run = false;
+	pthread_join(engine->thread.id, NULL);
+	engine->thread.run = false;
 }
 
 /* ---- init and fini ---- */
@@ -535,31 +541,31 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	int ret;
 
 	memset(engine, 0, sizeof(*engine));
-	fab_list_init(&engine->hot);
+	fab_list_init(&engine->sources.hot);
 	fab_list_init(&engine->flush);
 	fab_list_init(&engine->polls);
 	fab_list_init(&engine->timers);
 	fab_list_init(&engine->deferred);
 	fab_list_init(&engine->signals);
-	engine->alarm.ready = alarm_ready;
+	engine->alarm.source.ready = alarm_ready;
 
 	engine->epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
 	if (engine->epfd < 0)
 		return -errno;
-	engine->alarm.fd = fab_sock->timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (engine->alarm.fd < 0) {
+	engine->alarm.source.fd = fab_sock->timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (engine->alarm.source.fd < 0) {
 		ret = -errno;
 		goto close_epfd;
 	}
-	ret = fab_source_add(engine, &engine->alarm, EPOLLIN);
+	ret = fab_source_add(engine, &engine->alarm.source, EPOLLIN);
 	if (ret)
 		goto close_alarm;
-	engine->source_cnt = 0;	/* does not count the alarm */
+	engine->sources.cnt = 0;	/* does not count the alarm */
 
 	fab_lock_init(&engine->lock, lock_kind(attr));
 	if (attr->auto_progress) {
-		engine->thread_run = true;
-		ret = fab_thread_start(&engine->thread, engine_thread_main, engine, attr->name);
+		engine->thread.run = true;
+		ret = fab_thread_start(&engine->thread.id, engine_thread_main, engine, attr->name);
 		if (ret)
 			goto fini_lock;
 	}
@@ -568,7 +574,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 fini_lock:
 	fab_lock_fini(&engine->lock);
 close_alarm:
-	fab_sock_close(&engine->alarm.fd);
+	fab_sock_close(&engine->alarm.source.fd);
 close_epfd:
 	fab_sock_close(&engine->epfd);
 	return ret;
@@ -576,18 +582,18 @@ close_epfd:
 
 void fab_engine_fini(struct fab_engine *engine)
 {
-	if (engine->thread_run)
+	if (engine->thread.run)
 		thread_join(engine);
 	if (engine->attached)
 		engine->attached->free(engine->attached);
 	engine->attached = NULL;
 	free_deferred(engine);
-	assert(!engine->source_cnt);
+	assert(!engine->sources.cnt);
 	assert(fab_list_empty(&engine->signals));
 	free(engine->staging);
 	free(engine->tx_staging);
 	fab_lock_fini(&engine->lock);
-	fab_sock_close(&engine->alarm.fd);
+	fab_sock_close(&engine->alarm.source.fd);
 	fab_sock_close(&engine->epfd);
 }
 

@@ -42,7 +42,7 @@ struct fab_source {
 	int fd;				/* the embedder's: set before fab_source_add, closed after fab_source_del */
 	uint32_t events;		/* EPOLLIN, EPOLLOUT: the events watched (level triggered) */
 	uint32_t quiet;			/* passes since it last had data; private to the engine */
-	struct fab_list hot;		/* in engine->hot while it is hot; private to the engine */
+	struct fab_list hot;		/* in engine->sources.hot while it is hot; private to the engine */
 	struct fab_engine *engine;	/* NULL: not added */
 	/* epoll has reported `events`. */
 	void (*ready)(struct fab_source *src, uint32_t events);
@@ -108,50 +108,72 @@ struct fab_attached {
 
 #define FAB_STAGING_LEN		(64 * 1024)	/* bytes; the most that one recv() reads */
 
+/* What epoll_wait() reported, and when to call it again. */
+struct fab_engine_epoll {
+	struct epoll_event *events;	/* of this pass; those from next on are not handled yet */
+	int next, cnt;
+	bool ask;			/* the next pass must ask epoll, even if hot sources have no data */
+	unsigned since;			/* passes since the last epoll_wait() */
+};
+
+/* The sources of an engine. */
+struct fab_engine_sources {
+	struct fab_list hot;		/* struct fab_source.hot */
+	unsigned hot_cnt;
+	unsigned cnt;			/* all, except the alarm */
+	unsigned out_cnt;		/* those that watch for EPOLLOUT */
+};
+
+/* The timerfd in epfd that makes it readable when a sleeper must return. */
+struct fab_engine_alarm {
+	struct fab_source source;
+	uint64_t when_ns;		/* 0: off */
+	bool due;			/* epoll has reported it */
+};
+
+/* FI_PROGRESS_AUTO: the engine's own thread. */
+struct fab_engine_thread {
+	pthread_t id;
+	bool run;			/* it exists. Constant while it does */
+	bool stop;			/* it must end */
+};
+
+/* For a provider whose CQs read the hardware themselves. */
+struct fab_engine_direct {
+	void *queue;			/* the hardware queue with all completions of this engine, or NULL */
+	/* how often a CQ may read it before the next pass; 0 without a queue, or if something is queued to be sent */
+	int looks_left;
+};
+
 /* Guarded by lock, except where a member says otherwise. */
 struct fab_engine {
 	struct fab_lock lock;
 	int epfd;			/* readable when any source is ready; part of the epoll sets of wait objects.
 					 * Constant */
-	bool thread_run;		/* FI_PROGRESS_AUTO: the thread exists. Constant while it does */
-	bool thread_stop;
 	bool in_pass;
-	bool ask_epoll;			/* the next pass must ask epoll, even if hot sources have no data */
-	bool alarm_due;			/* epoll has reported the alarm */
 	uint32_t pass_cnt;		/* passes so far */
-	unsigned hot_cnt;
-	unsigned since_epoll;		/* passes since the last epoll_wait() */
 	unsigned since_clock;		/* passes since timers were checked */
-	unsigned source_cnt;		/* sources, except the alarm */
-	unsigned out_cnt;		/* sources that watch for EPOLLOUT */
-	/* For a provider whose CQs read the hardware themselves. direct is the hardware queue with all completions of
-	 * this engine, or NULL. looks_left is how often a CQ may read it before the next pass; 0 without direct, or if
-	 * something is queued to be sent */
-	void *direct;
-	int looks_left;
 	_Atomic uint32_t spins;		/* passes by the application since it last prepared to sleep; written with the
 					 * lock */
 	_Atomic uint32_t watchers;	/* threads that may sleep on epfd; incremented before the last look that
 					 * precedes a sleep */
+	struct fab_engine_direct direct;
+	struct fab_engine_epoll epoll;
+	struct fab_engine_sources sources;
 	struct fab_engine *lead;	/* the engine that this one follows, or NULL: its lock is held with ours, and
 					 * each of our passes runs one of its */
 	bool tell_at_once;		/* it follows or is followed. A thread that releases the lock of the other
 					 * engine does not look at our signals, so wait objects are notified at once */
-	struct fab_list hot;
 	struct fab_list flush;
 	struct fab_list polls;
 	struct fab_list timers;		/* by when_ns, earliest first */
 	struct fab_list deferred;
 	struct fab_list signals;	/* struct fab_signal.link: wait objects to notify */
-	struct epoll_event *asked;	/* events of this pass's epoll_wait(); those from asked_next on are not handled
-					 * yet */
-	int asked_next, asked_cnt;
-	uint64_t alarm_ns;		/* time of the alarm; 0: off */
-	struct fab_source alarm;
+	struct fab_engine_alarm alarm;
+	struct fab_engine_thread thread;
 	struct fab_attached *attached;	/* owned; of triggered work; or NULL */
 	uint8_t *staging;		/* see fab_engine_staging(); a source uses it during one call */
 	uint8_t *tx_staging;		/* for gathering small frames; likewise */
-	pthread_t thread;
 };
 
 /* The use of an engine, which determines its kind of lock (base/lock.h): none if neither `shared` nor `auto_progress`
@@ -220,8 +242,8 @@ void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush);
 void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
 void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer);
 
-/* Set engine->direct to the hardware queue that CQs of this engine may read themselves, or to NULL. They may read it
- * from the next pass on. Lock held. */
+/* Set engine->direct.queue to the hardware queue that CQs of this engine may read themselves, or to NULL. They may read
+ * it from the next pass on. Lock held. */
 void fab_engine_set_direct(struct fab_engine *engine, void *direct);
 
 /* The engine's staging buffers, allocated on first use. NULL: no memory. Lock held, valid until the caller returns to
@@ -263,13 +285,15 @@ static inline void fab_engine_enter(struct fab_engine *engine)
 struct fab_engine *fab_engine_lock_of(struct fab_engine *const *of);
 static inline struct fab_engine *fab_engine_enter_of(struct fab_engine *const *of)
 {
-	struct fab_engine *engine = __atomic_load_n(of, __ATOMIC_ACQUIRE);
+	struct fab_engine *engine;
 
-	fab_engine_enter(engine);
-	if (__builtin_expect(engine == __atomic_load_n(of, __ATOMIC_RELAXED), 1))
-		return engine;
-	fab_lock_release(&engine->lock);
-	return fab_engine_lock_of(of);
+	for (;;) {
+		engine = __atomic_load_n(of, __ATOMIC_ACQUIRE);
+		fab_engine_enter(engine);
+		if (__builtin_expect(engine == __atomic_load_n(of, __ATOMIC_RELAXED), 1))
+			return engine;
+		fab_lock_release(&engine->lock);
+	}
 }
 
 void fab_engine_signal(struct fab_engine *engine);	/* part of unlock: notifies wait objects */

@@ -13,7 +13,7 @@ static bool follow_poll(struct fab_poll_fn *fn)
 	struct fab_engine *lead = follow->lead;
 	bool found;
 
-	lead->ask_epoll |= follow->engine->ask_epoll;
+	lead->epoll.ask |= follow->engine->epoll.ask;
 	found = fab_engine_run(lead);
 	fab_engine_prepare_sleep(lead);
 	return found;
@@ -25,7 +25,7 @@ static void follow_ready(struct fab_source *source, uint32_t events)
 	struct fab_follow *follow = fab_container(source, struct fab_follow, source);
 
 	(void) events;
-	follow->lead->ask_epoll = true;
+	follow->lead->epoll.ask = true;
 }
 
 int fab_engine_follow(struct fab_follow *follow, struct fab_engine *engine, struct fab_engine *lead)

@@ -26,7 +26,7 @@ static struct fab_eq *eq_of_wait(struct fab_wait *wait)
 static void eq_engines_look(struct fab_engine *engine)
 {
 	fab_engine_lock(engine);
-	engine->ask_epoll = true;
+	engine->epoll.ask = true;
 	fab_engine_run(engine);
 	fab_engine_unlock(engine);
 }
@@ -56,7 +56,7 @@ static void for_each_engine(struct fab_eq *eq, void (*fn)(struct fab_engine *eng
 	pthread_mutex_lock(&eq->lock);
 	fab_list_for_each(&eq->engines, link) {
 		driven = fab_container(link, struct fab_eq_driven, link);
-		if (!driven->cnt || driven->engine->thread_run)
+		if (!driven->cnt || driven->engine->thread.run)
 			continue;
 		driven->busy++;
 		pthread_mutex_unlock(&eq->lock);
@@ -91,7 +91,7 @@ static struct fab_eq_driven *find_engine(struct fab_eq *eq, const struct fab_eng
 /* Let threads that sleep on the EQ wake up for the engine, too. */
 static int nest_engine(struct fab_eq *eq, struct fab_engine *engine)
 {
-	if (eq->wait.epfd < 0 || engine->thread_run)
+	if (eq->wait.epfd < 0 || engine->thread.run)
 		return 0;
 	return fab_wait_nest(eq->wait.epfd, engine->epfd);
 }
@@ -152,7 +152,7 @@ void fab_eq_del_engine(struct fab_eq *eq, struct fab_engine *engine)
 		pthread_mutex_unlock(&eq->lock);
 		return;
 	}
-	if (eq->wait.epfd >= 0 && !engine->thread_run)
+	if (eq->wait.epfd >= 0 && !engine->thread.run)
 		fab_wait_unnest(eq->wait.epfd, engine->epfd);
 	if (eq->wait.armed)
 		fab_engine_unwatch(engine);

@@ -93,7 +93,7 @@ static void engine_watch(struct fab_wait *wait, bool on)
 static void engine_pause(struct fab_wait *wait)
 {
 	fab_engine_prepare_sleep(wait->engine);
-	wait->engine->ask_epoll = true;
+	wait->engine->epoll.ask = true;
 	fab_engine_unlock(wait->engine);
 }
 
@@ -201,7 +201,7 @@ void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_
 /* The descriptors of a sleeper: the epoll set, or without one its parts. Returns their number. */
 static unsigned sleep_fds(const struct fab_wait *wait, struct pollfd fds[SLEEP_FDS])
 {
-	bool alone = wait->epfd >= 0 || wait->engine->thread_run || !wait->settled;
+	bool alone = wait->epfd >= 0 || wait->engine->thread.run || !wait->settled;
 
 	fds[0] = (struct pollfd) { .fd = wait->epfd >= 0 ? wait->epfd : wait->evfd, .events = POLLIN };
 	fds[1] = (struct pollfd) { .fd = wait->engine->epfd, .events = POLLIN };
@@ -296,7 +296,7 @@ static int give_fd_locked(struct fab_wait *wait)
 {
 	int ret;
 
-	if (wait->epfd < 0 && !wait->engine->thread_run) {
+	if (wait->epfd < 0 && !wait->engine->thread.run) {
 		ret = nest_open(wait);
 		if (ret)
 			return ret;
@@ -436,7 +436,7 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 	if (wait->evfd < 0)
 		return -errno;
 	if (attr->guard || attr->obj == FI_WAIT_FD || attr->obj == FI_WAIT_POLLFD)
-		ret = attr->engine->thread_run ? 0 : nest_open(wait);
+		ret = attr->engine->thread.run ? 0 : nest_open(wait);
 	if (fab_wait_has_thread(wait))
 		fab_engine_share(attr->engine);
 	if (!ret && wait->set)

@@ -137,7 +137,7 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 static inline bool tx_must_leave(const struct tcp_ep *ep, const struct fab_op *op)
 {
 	return (op->flags & FI_INJECT) && !fab_ep_tx_wants_comp(&ep->base, op) && !op->hooked && !op->accepted &&
-	       !ep->base.engine->thread_run;
+	       !ep->base.engine->thread.run;
 }
 
 /* Can a frame on len bytes leave now, as far as is known before it is made? */
