@@ -157,6 +157,34 @@ static void completion_is_counted_where_its_counter_is(void **state)
 	two_close(&two);
 }
 
+/* Flushing works, or closing the endpoint, counts what has ended and lets go of its counters, though nobody reads the
+ * completion counter, which is on another engine. */
+static void ended_work_lets_go_of_its_counters(void **state)
+{
+	struct fi_op_msg op = { 0 };
+	struct fi_deferred_work work = { .threshold = 1, .op_type = FI_OP_SEND, .op.msg = &op };
+	struct two two;
+
+	(void) state;
+	two_open(&two);
+	op.ep = &two.ep[1].ep_fid;
+	work.completion_cntr = two.cntr[0];
+	for (unsigned i = 0; i < 2; i++) {
+		work.triggering_cntr = open_cntr(&two.world);
+		assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_QUEUE_WORK, &work), 0);
+		assert_int_equal(fi_cntr_add(work.triggering_cntr, 1), 0);
+		assert_int_equal(begun_cnt, i + 1);
+		assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_CANCEL_WORK, &work), -FI_ENOENT);
+		if (i)
+			fab_trigger_close(&two.ep[1]);
+		else
+			assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_FLUSH_WORK, NULL), 0);
+		assert_int_equal(fi_close(&work.triggering_cntr->fid), 0);
+		assert_int_equal(fi_cntr_read(two.cntr[0]), i + 1);
+	}
+	two_close(&two);
+}
+
 /* Deferred work is refused for what its call would be refused for; nothing waits afterwards. */
 static void work_is_refused_like_its_call(void **state)
 {
@@ -276,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_on_the_engine_of_its_endpoint),
 		cmocka_unit_test(completion_is_counted_where_its_counter_is),
+		cmocka_unit_test(ended_work_lets_go_of_its_counters),
 		cmocka_unit_test(work_is_refused_like_its_call),
 		cmocka_unit_test(free_counter_joins),
 		cmocka_unit_test(threads_lose_nothing),

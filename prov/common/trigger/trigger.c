@@ -135,7 +135,7 @@ bool fab_trigger_defers_recv(const struct fab_ep *ep)
 	fab_list_for_each(&ep->domain->works.list, link) {
 		const struct fab_work *work = fab_container(link, struct fab_work, all);
 
-		found |= work->ep == ep && work->deferred && work->op.code >= FAB_OP_RECV;
+		found |= work->ep == ep && work->deferred && !work->ended && work->op.code >= FAB_OP_RECV;
 	}
 	pthread_mutex_unlock(&ep->domain->works.lock);
 	return found;
@@ -185,7 +185,7 @@ void fab_trigger_close(struct fab_ep *ep)
 
 	while ((work = fab_work_take_back(ep->domain, &fit))) {
 		if (work->deferred) {
-			fab_work_free(work);
+			fab_work_drop(work);
 			continue;
 		}
 		fab_engine_lock(ep->engine);
@@ -306,7 +306,7 @@ static int work_flush(struct fab_domain *domain, struct fid_cntr *fid)
 			return -FI_EINVAL;
 	}
 	while ((work = fab_work_take_back(domain, &fit)))
-		fab_work_free(work);
+		fab_work_drop(work);
 	return 0;
 }
 

@@ -108,6 +108,7 @@ void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fa
 		work->ended = true;
 		work->engine = work->completion->wait.engine;
 		pthread_mutex_lock(&work->domain->works.lock);
+		fab_list_add_tail(&work->domain->works.list, &work->all);
 		ready_push(work);
 		ready_knock(work->engine, here);
 		pthread_mutex_unlock(&work->domain->works.lock);
@@ -332,8 +333,23 @@ int fab_work_arm(struct fab_work *work)
 	return 0;
 }
 
+void fab_work_drop(struct fab_work *work)
+{
+	struct fab_engine *engine = work->engine;
+
+	if (!work->ended) {
+		fab_work_free(work);
+		return;
+	}
+	fab_engine_lock(engine);
+	work_count(work);
+	fab_engine_unlock(engine);
+}
+
 static bool work_fits(const struct fab_work *work, const struct fab_work_fit *fit)
 {
+	if (work->ended && fit->deferred)
+		return false;
 	return (!fit->ep || work->ep == fit->ep) && (!fit->context || work->context == fit->context) &&
 	       (!fit->deferred || work->deferred == fit->deferred) && (!fit->cntr || work->cntr == fit->cntr) &&
 	       !(fit->only_deferred && !work->deferred) && !(fit->only_triggered && work->deferred);

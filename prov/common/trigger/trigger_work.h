@@ -6,7 +6,7 @@
  * One holder at a time owns a work. Until it has begun these are the lists below domain->works.lock. A begun triggered
  * operation is freed once it is submitted. Begun deferred work belongs to its operation, through the hook. When that
  * has ended and the completion counter is on another engine, the work goes to that engine's ready list, and is freed
- * when the counter has been changed.
+ * when the counter has been changed: by a pass of that engine, or by a call that takes the work back.
  */
 #ifndef FAB_TRIGGER_WORK_H
 #define FAB_TRIGGER_WORK_H
@@ -16,7 +16,7 @@
 
 struct fab_work {
 	struct fab_list link;		/* in cntr->waiting or ready->works; works.lock guards it and `all` */
-	struct fab_list all;		/* in domain->works.list until it has begun */
+	struct fab_list all;		/* in domain->works.list until it has begun, and again while `ended` */
 	struct fab_domain *domain;
 	struct fab_cntr *cntr;		/* the counter it waits for; a reference, as are all counters here */
 	uint64_t threshold;
@@ -32,7 +32,8 @@ struct fab_work {
 	bool set;
 	uint64_t value;
 
-	struct fab_ep *ep;		/* borrowed: closing it takes the work back; NULL if target is set */
+	/* borrowed: closing it takes the work back; NULL if target is set; only compared after `ended` */
+	struct fab_ep *ep;
 	fab_trigger_submit *submit;
 	void *context;			/* the application's */
 	struct fab_hook hook;
@@ -51,6 +52,8 @@ void fab_work_done(struct fab_hook *hook, enum fab_op_code code, const struct fa
 		   const struct fab_cq_fail *fail);
 /* Give back the references of a work that is in no list, and free it. Any lock may be held. */
 void fab_work_free(struct fab_work *work);
+/* Free deferred work that was taken back. If it has ended, its completion counter counts it. No lock held. */
+void fab_work_drop(struct fab_work *work);
 
 /* Selects works. A NULL member fits any work. */
 struct fab_work_fit {
@@ -60,8 +63,8 @@ struct fab_work_fit {
 	struct fab_cntr *cntr;
 	bool only_deferred, only_triggered;
 };
-/* Take the oldest work that fits and has not begun out of its lists. The caller owns it. NULL: there is none. Takes
- * works.lock. */
+/* Take the oldest work that fits and has not begun, or has ended, out of its lists; with fit->deferred only one that
+ * has not begun. The caller owns it. NULL: there is none. Takes works.lock. */
 struct fab_work *fab_work_take_back(struct fab_domain *domain, const struct fab_work_fit *fit);
 
 #endif
