@@ -163,12 +163,13 @@ static int find_below(const char *below, const struct rxm_domain *domain, const 
 	hints->domain_attr->name = strdup(domain->base.name);
 	hints->fabric_attr->name = strdup(domain->base.fabric->name);
 	hints->domain_attr->threading = threading_below(info->domain_attr);
-	hints->domain_attr->mr_mode |= domain->base.attr.mr_mode;
 	hints->tx_attr->size = TX_BELOW;
 	hints->rx_attr->size = rxm_params.conn_rx;
 	ret = hints->domain_attr->name && hints->fabric_attr->name ?
 		fab_getinfo_below(&rxm_prov, hints, found) : -FI_ENOMEM;
-	if (ret)
+	if (!ret)	/* keys and addresses as this domain has them, where the answer would have fewer bits */
+		(*found)->domain_attr->mr_mode |= (int) (domain->base.attr.mr_mode & MR_BASIC_BITS);
+	else
 		RXM_WARN(FI_LOG_DOMAIN, "fi_domain: %s has no FI_EP_MSG endpoints in domain %s of fabric %s: %s\n",
 			 below, domain->base.name, domain->base.fabric->name, fi_strerror(-ret));
 	fi_freeinfo(hints);

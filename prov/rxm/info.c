@@ -22,7 +22,6 @@
 #define BELOW_ORDER	(FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | FI_ORDER_SAW)
 #define OP_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 			 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE)
-#define MR_BASIC_BITS	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /* The supported providers below, in the order of the result, and the FI_MR_* bits that an application must accept with
  * each. */
@@ -58,7 +57,7 @@ struct fab_offer rxm_offer_over(const char *below)
 	return (struct fab_offer) {
 		.secondary_caps = SECONDARY_CAPS,
 		.mr_mode_need = mr_mode_of(below),
-		.mr_mode_can = MR_BASIC_BITS,
+		.mr_basic = true,
 		.tclasses = has_tclasses(below),
 		.tx_size = rxm_params.tx_size,
 		.rx_size = rxm_params.rx_size,

@@ -13,6 +13,7 @@
 #ifndef RXM_RXM_H
 #define RXM_RXM_H
 
+#include <rdma/fi_domain.h>
 #include "rxm/objects.h"
 
 /*
@@ -25,6 +26,8 @@
 
 /* ---- info.c, domain.c, ep.c: no lock held, unless they say so ---- */
 
+/* The FI_MR_* bits of keys and addresses. */
+#define MR_BASIC_BITS	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 /* fi_getinfo(3) of the provider. 0 with a list that the caller frees; -FI_ENODATA, with reasons reported if they are
  * wanted; -FI_ENOMEM. */
 int rxm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,

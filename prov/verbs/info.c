@@ -138,7 +138,6 @@ struct fab_offer vrb_offer(void)
 		.secondary_caps = FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM,
 		.mode_told = FI_RX_CQ_DATA,
 		.mr_mode_need = MR_MODES,
-		.mr_mode_can = MR_MODES,
 		.tx_size = vrb_params.tx_size,
 		.rx_size = vrb_params.rx_size,
 	};

@@ -129,8 +129,8 @@ static const struct {
 	/* software, today */
 	{ API, 0, 0, 0, MATCHES, 0 },
 	{ API, 0, FI_MR_LOCAL | FI_MR_ENDPOINT | FI_MR_HMEM, 0, MATCHES, 0 },
-	{ API, 0, FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_LOCAL, 0, MATCHES, FI_MR_VIRT_ADDR | FI_MR_PROV_KEY },
-	{ API, 0, FI_MR_RMA_EVENT, 0, MATCHES, FI_MR_RMA_EVENT },
+	{ API, 0, FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_LOCAL, 0, MATCHES, 0 },
+	{ API, 0, FI_MR_RMA_EVENT, 0, MATCHES, 0 },
 	{ API, 0, FI_MR_BASIC, 0, MATCHES, FI_MR_BASIC },
 	{ API, 0, FI_MR_SCALABLE, 0, MATCHES, FI_MR_SCALABLE },
 	{ API, 0, FI_MR_BASIC | FI_MR_VIRT_ADDR, 0, REFUSED, 0 },
@@ -146,7 +146,7 @@ static const struct {
 	{ FI_VERSION(1, 4), 0, 0, 0, MATCHES, FI_MR_SCALABLE },
 	{ FI_VERSION(1, 4), 0, FI_MR_BASIC, 0, MATCHES, FI_MR_BASIC },
 	{ FI_VERSION(1, 4), 0, FI_MR_SCALABLE, 0, MATCHES, FI_MR_SCALABLE },
-	{ FI_VERSION(1, 4), 0, FI_MR_VIRT_ADDR, 0, MATCHES, FI_MR_VIRT_ADDR },
+	{ FI_VERSION(1, 4), 0, FI_MR_VIRT_ADDR, 0, MATCHES, 0 },
 	{ FI_VERSION(1, 4), FI_MR_VIRT_ADDR, 0, 0, MATCHES, FI_MR_BASIC },
 	{ FI_VERSION(1, 4), FI_MR_VIRT_ADDR, FI_MR_SCALABLE, 0, REFUSED, 0 },
 	{ FI_VERSION(1, 4), FI_MR_LOCAL, 0, 0, REFUSED, 0 },
@@ -223,7 +223,7 @@ static void basic_is_refused_where_keys_are_the_applications(void **state)
 
 	(void) state;
 	offers_make(&offers);
-	offers.offer[0].mr_mode_can = 0;
+	offers.offer[0].mr_basic = false;
 	hints->domain_attr->mr_mode = FI_MR_BASIC;
 	assert_int_equal(fab_hints_match(&test_prov, API, hints, offers.offer, 1, &info), -FI_ENODATA);
 	fi_freeinfo(hints);

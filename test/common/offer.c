@@ -119,7 +119,7 @@ void offers_make(struct offers *offers)
 		offers->offer[i] = (struct fab_offer) {
 			.info = offers->info[i],
 			.secondary_caps = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_MULTI_RECV | FI_RMA_EVENT,
-			.mr_mode_can = OFFER_MR_BITS,
+			.mr_basic = true,
 			.order_costs = FI_ORDER_RAS,
 			.tx_size = 1024,
 			.rx_size = 2048,

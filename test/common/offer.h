@@ -11,7 +11,6 @@
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |	\
 	 FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_RMA_EVENT |		\
 	 FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define OFFER_MR_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
 
 /* What the core heard: attributes in order, separated by blanks; the last texts. */
 struct heard {

@@ -474,18 +474,21 @@ static struct fid_av *named_open(struct side *s, uint64_t flags, void **map_addr
 	return av;
 }
 
-/* Who opens a named vector at the same map_addr uses the fi_addr_t of the others, for looking up and for sending. */
+/* Who opens a named vector uses the fi_addr_t of the others, for looking up and for sending, and reads them at
+ * map_addr, in the order of insertion. */
 TEST_PROV(named_vector_is_shared, FI_MSG | FI_SOURCE | FI_SHARED_AV, RDM_ONLY)
 {
 	struct side *owner = domain_side(t), *reader = domain_side(t), *target = side_open(t);
 	fi_addr_t addrs[3] = { 0 };
-	void *map_addr = NULL;
+	void *map_addr = NULL, *map;
 	struct fid_av *av = named_open(owner, 0, &map_addr);
 	uint8_t found[128];
 	size_t len = sizeof(found);
 	char in[4];
 
 	CHECK(map_addr != NULL);
+	map = map_addr;
+	map_addr = NULL;
 	reader->av = named_open(reader, FI_READ, &map_addr);
 	side_open_cqs(reader);
 	side_open_ep(reader);
@@ -498,6 +501,8 @@ TEST_PROV(named_vector_is_shared, FI_MSG | FI_SOURCE | FI_SHARED_AV, RDM_ONLY)
 
 	CHECK_RET(fi_av_insert(av, reader->name, 1, &addrs[0], 0, NULL), 1);
 	CHECK_RET(fi_av_insert(av, target->name, 1, &addrs[1], 0, NULL), 1);
+	CHECK_MEM(map, addrs, 2 * sizeof(*addrs));
+	CHECK_MEM(map_addr, addrs, 2 * sizeof(*addrs));
 	post_recv(target, in, 4);
 	post(reader, SEND, .buf = "here", .len = 4, .addr = &addrs[1]);
 	expect_recv(target, "here", 4);

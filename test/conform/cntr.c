@@ -55,10 +55,8 @@ TEST_TABLE(wait, wait_rows, FI_MSG)
 	struct fid_cntr *cntr = cntr_open(domain_side(t), ROW(wait_rows)->obj);
 	double start;
 
-	if (ROW(wait_rows)->obj == FI_WAIT_NONE) {
-		CHECK(fi_cntr_wait(cntr, 1, 0) < 0);
-		return;
-	}
+	if (ROW(wait_rows)->obj == FI_WAIT_NONE && !run.ours)
+		SKIP("1.17 does not wait without a wait object");
 	start = now_ms();
 	CHECK_RET(fi_cntr_wait(cntr, 1, 60), -FI_ETIMEDOUT);
 	check_waited(start, 60);

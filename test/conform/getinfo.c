@@ -332,6 +332,34 @@ TEST_PROV(mr_bits_are_for_targets, FI_MSG)
 	CHECK_EQ(info->domain_attr->mr_mode & ~(FI_MR_LOCAL | FI_MR_ALLOCATED), 0);
 }
 
+static const struct fewest_row {
+	const char *name;
+	uint64_t caps;
+} fewest_rows[] = { { "no_caps", 0 }, { "messages", FI_MSG }, { "remote_access", FI_MSG | FI_RMA } };
+
+/* Who allows every bit of mr_mode gets none but those without which there is no entry. */
+TEST_TABLE(mr_mode_is_the_fewest, fewest_rows, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t), *info;
+	int needed, bit;
+
+	hints->caps = ROW(fewest_rows)->caps;
+	hints->mode = run.mode;
+	hints->domain_attr->mr_mode = ~(MR_BASIC | MR_SCALABLE);
+	info = info_find(t, hints, NULL, NULL, 0);
+	if (!info)
+		SKIP("not offered");
+	needed = info->domain_attr->mr_mode;
+	hints->caps = info->caps;
+	for (bit = FI_MR_LOCAL; bit <= FI_MR_COLLECTIVE; bit <<= 1) {
+		if (!(needed & bit))
+			continue;
+		note("mr_mode %#x without %#x", (unsigned int) needed, (unsigned int) bit);
+		hints->domain_attr->mr_mode = needed & ~bit;
+		CHECK(!info_find(t, hints, NULL, NULL, 0));
+	}
+}
+
 /* ---- attributes: one value after the other, and what is answered is never less than what was asked */
 
 enum part { TX, RX, EP, DOMAIN };
@@ -406,6 +434,10 @@ BOTH(thread_safe, h->domain_attr->threading = FI_THREAD_SAFE, i->domain_attr->th
 BOTH(thread_unspec, h->domain_attr->threading = FI_THREAD_UNSPEC, i->domain_attr->threading != FI_THREAD_UNSPEC)
 BOTH(progress_auto, h->domain_attr->control_progress = h->domain_attr->data_progress = FI_PROGRESS_AUTO,
      i->domain_attr->control_progress == FI_PROGRESS_AUTO && i->domain_attr->data_progress == FI_PROGRESS_AUTO)
+BOTH(control_auto_data_manual, h->domain_attr->control_progress = FI_PROGRESS_AUTO;
+     h->domain_attr->data_progress = FI_PROGRESS_MANUAL, i->domain_attr->control_progress == FI_PROGRESS_AUTO)
+BOTH(control_auto, h->domain_attr->control_progress = FI_PROGRESS_AUTO,
+     i->domain_attr->control_progress == FI_PROGRESS_AUTO)
 BOTH(data_manual, h->domain_attr->data_progress = FI_PROGRESS_MANUAL,
      i->domain_attr->data_progress == FI_PROGRESS_MANUAL || i->domain_attr->data_progress == FI_PROGRESS_AUTO)
 BOTH(rm_enabled, h->domain_attr->resource_mgmt = FI_RM_ENABLED, i->domain_attr->resource_mgmt == FI_RM_ENABLED)
@@ -456,8 +488,8 @@ SET(long_fabric, h->fabric_attr->name = long_name())
 
 static const struct set_row set_rows[] = {
 	ROW_OK(thread_domain), ROW_OK(thread_completion), ROW_OK(thread_safe), ROW_OK(thread_unspec),
-	ROW_OK(progress_auto), ROW_OK(data_manual), ROW_OK(rm_enabled), ROW_OK(rm_disabled), ROW_OK(av_table),
-	ROW_RELIABLE(order_sas), ROW_OK(mr_none),
+	ROW_OK(progress_auto), ROW_OK(control_auto_data_manual), ROW_OK(control_auto), ROW_OK(data_manual),
+	ROW_OK(rm_enabled), ROW_OK(rm_disabled), ROW_OK(av_table), ROW_RELIABLE(order_sas), ROW_OK(mr_none),
 	ROW_OK(mr_basic_bits), ROW_OK(mr_all_bits), ROW_RELIABLE(op_flags_delivery), ROW_OK(total_buffered_recv),
 	ROW_OK(version_in_hints),
 	ROW_NONE(no_provider), ROW_NONE(no_domain), ROW_NONE(no_fabric), ROW_NONE(no_protocol), ROW_NONE(no_ep_type),

@@ -66,16 +66,17 @@ TEST_TABLE(register_call, how_rows, FI_RMA)
 	check_write(p.a, own_keys(p.b) ? 8 : (uintptr_t) buf + 8, fi_mr_key(mr), buf + 8);
 }
 
-/* Offsets count from the start of the region with mr_mode 0, addresses with FI_MR_VIRT_ADDR. */
+/* Offsets count from the start of the region with mr_mode 0, addresses with FI_MR_VIRT_ADDR and FI_MR_BASIC. */
 TEST_PROV(offset_or_address, FI_RMA)
 {
-	static const int modes[] = { 0, MR_BASIC_BITS };
+	static const int modes[] = { 0, MR_BASIC_BITS, MR_BASIC };
 	size_t i;
 
 	for (i = 0; i < COUNT(modes); i++) {
 		struct fi_info *hints = hints_new(t, &(struct opts) { .mr_none = !modes[i], .mr_mode = modes[i] });
 		struct region r;
 		struct pair p;
+		bool virt;
 
 		note("mr_mode 0x%x", (unsigned int) modes[i]);
 		if (!info_find(t, hints, NULL, NULL, 0))
@@ -83,7 +84,8 @@ TEST_PROV(offset_or_address, FI_RMA)
 		p = pair_open(t, .mr_none = !modes[i], .mr_mode = modes[i]);
 		r = region_open(p.b, NULL, 64, REMOTE);
 		check_write(p.a, r.addr + 16, r.key, r.buf + 16);
-		CHECK(p.b->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? r.addr == (uintptr_t) r.buf : r.addr == 0);
+		virt = p.b->info->domain_attr->mr_mode & (FI_MR_VIRT_ADDR | MR_BASIC);
+		CHECK(r.addr == (virt ? (uintptr_t) r.buf : 0));
 	}
 }
 
@@ -119,9 +121,9 @@ TEST_PROV(provider_keys, FI_RMA)
 	struct side *s;
 	unsigned int i, j;
 
-	if (!info_find(t, hints_new(t, &(struct opts) { .mr_mode = MR_BASIC_BITS }), NULL, NULL, 0))
+	if (!info_find(t, hints_new(t, &(struct opts) { .mr_mode = MR_BASIC }), NULL, NULL, 0))
 		SKIP("not offered");
-	s = side_open(t, .mr_mode = MR_BASIC_BITS);
+	s = side_open(t, .mr_mode = MR_BASIC);
 	if (own_keys(s))
 		SKIP("%s needs no keys of its own", run.prov);
 	for (i = 0; i < N; i++)

@@ -22,9 +22,6 @@
 #include "common/net/net.h"
 #include "common/ops/ops.h"
 
-/* The value that map_addr gets. Indices are the same in all processes, so any value will do. */
-#define SHARED_MAP_ADDR ((void *) (uintptr_t) 1)
-
 /* ---- the insert calls ---- */
 
 /* One insert call: its results, and the meaning of the values that fi_addr has on entry. */
@@ -500,8 +497,8 @@ int fab_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct f
 		return ret;
 	}
 	fab_av_sync(av);
-	if (attr->name && !attr->map_addr)
-		attr->map_addr = SHARED_MAP_ADDR;
+	if (attr->name)
+		attr->map_addr = fab_av_shared_map(av->shared);
 	if (attr->type == FI_AV_UNSPEC)
 		attr->type = owner.type ? owner.type : domain->attr.av_type;
 	atomic_fetch_add(&domain->ref, 1);

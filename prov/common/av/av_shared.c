@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -49,6 +50,7 @@ struct fab_av_shared {
 	int family;
 	uint64_t capacity;		/* as checked when it was opened */
 	struct header header;		/* with the changes since fab_av_shared_lock() */
+	fi_addr_t *map;			/* owned: a mapping, one element for each record */
 };
 
 /* ---- locks and bytes ---- */
@@ -214,6 +216,33 @@ static int open_any(struct fab_av_shared *shared, const struct fi_av_attr *attr)
 	return ret == -FI_EAGAIN ? -FI_EBUSY : ret == -ELOOP ? -FI_EACCES : ret;
 }
 
+/* Make the array for map_addr. An fi_addr_t is an index, so every process fills in its own. */
+static int make_map(struct fab_av_shared *shared, void *wish)
+{
+	size_t len = shared->capacity * sizeof(*shared->map);
+	fi_addr_t *map = mmap(wish, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return -FI_ENOMEM;
+	for (uint64_t i = 0; i < shared->capacity; i++)
+		map[i] = i;
+	mprotect(map, len, PROT_READ);
+	shared->map = map;
+	return 0;
+}
+
+void *fab_av_shared_map(const struct fab_av_shared *shared)
+{
+	return shared->map;
+}
+
+static void close_file(struct fab_av_shared *shared)
+{
+	if (!lock_byte(shared->fd, ALIVE, F_WRLCK))
+		remove_name(shared->path, shared->fd);
+	close(shared->fd);
+}
+
 int fab_av_shared_open(const struct fab_av *av, const struct fi_av_attr *attr, struct fab_av_shared **shared_out)
 {
 	const struct fi_provider *prov = av->domain->fabric->prov;
@@ -227,6 +256,11 @@ int fab_av_shared_open(const struct fab_av *av, const struct fi_av_attr *attr, s
 	shared->read_only = attr->flags & FI_READ;
 	if (*attr->name && make_path(shared, av->domain->name, attr->name))
 		ret = open_any(shared, attr);
+	if (!ret) {
+		ret = make_map(shared, attr->map_addr);
+		if (ret)
+			close_file(shared);
+	}
 	if (ret) {
 		/* Programs may try FI_READ first and create the vector if that fails, so -FI_ENOENT is no warning. */
 		FI_LOG(prov, ret == -FI_ENOENT ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_AV,
@@ -243,9 +277,8 @@ void fab_av_shared_close(struct fab_av_shared *shared)
 {
 	if (!shared)
 		return;
-	if (!lock_byte(shared->fd, ALIVE, F_WRLCK))
-		remove_name(shared->path, shared->fd);
-	close(shared->fd);
+	munmap(shared->map, shared->capacity * sizeof(*shared->map));
+	close_file(shared);
 	free(shared);
 }
 

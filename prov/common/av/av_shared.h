@@ -29,6 +29,9 @@ struct fab_av_record {
  * others may write to it); -FI_EINVAL (the file is not a shared vector or has another address family; the name is empty
  * or too long); -FI_EBUSY; or another -errno. Errors are logged. The caller closes *shared. */
 int fab_av_shared_open(const struct fab_av *av, const struct fi_av_attr *attr, struct fab_av_shared **shared);
+/* The array of all fi_addr_t of the vector in their order, to read: map_addr of fi_av(3). It is at attr->map_addr of
+ * the open, if that memory was free. Valid until close. */
+void *fab_av_shared_map(const struct fab_av_shared *shared);
 /* Close it, and remove the file if no other process has it open. NULL is allowed. */
 void fab_av_shared_close(struct fab_av_shared *shared);
 

@@ -82,6 +82,8 @@ static bool has_remote_access(const struct fab_hint_match *match)
 	uint64_t caps = match->hints->caps, need = match->offer->mr_mode_need & MR_BASIC_BITS;
 	int mode = hint_mr_mode(match);
 
+	if (!(match->offer->info->caps & (FI_RMA | FI_ATOMIC)))
+		return false;
 	if (caps)
 		return caps & (FI_RMA | FI_ATOMIC);
 	if (match->hints == &no_hints || mode == FI_MR_BASIC ||
@@ -255,7 +257,8 @@ static void hints_check_mr_mode(struct fab_hint_match *match)
 		return;
 	if (!is_old_mr_mode(mode) && (mode & (FI_MR_BASIC | FI_MR_SCALABLE)))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC or FI_MR_SCALABLE with other bits", "each stands alone");
-	else if (mode == FI_MR_BASIC && MR_BASIC_BITS & ~(match->offer->mr_mode_can | match->offer->mr_mode_need))
+	else if (mode == FI_MR_BASIC && !match->offer->mr_basic && MR_BASIC_BITS & ~match->offer->mr_mode_need &&
+		 match->offer->info->caps & (FI_RMA | FI_ATOMIC))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC", "scalable registration only (FI_MR_SCALABLE, or 0)");
 	else if (want & ~willing)
 		fab_hints_miss(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
@@ -266,7 +269,7 @@ static void answer_mr_mode(const struct fab_hint_match *match, struct fi_info *i
 	int mode = asked_mr_mode(match);
 
 	if (!is_old_mr_mode(mode))
-		mode = needed_mr_mode(match) | (mode & match->offer->mr_mode_can);
+		mode = needed_mr_mode(match);
 	else if (match->offer->mr_mode_need & FI_MR_LOCAL)
 		info->mode |= FI_LOCAL_MR;
 	info->domain_attr->mr_mode = mode;

@@ -37,7 +37,7 @@
  *   secondary_caps   Capabilities in the answer although hints do not ask for them
  *   mode_told        Mode bits that are answered if hints have them, and never required
  *   mr_mode_need     Memory registration modes that hints must allow
- *   mr_mode_can      Memory registration modes that are answered if hints have them
+ *   mr_basic         True if hints with FI_MR_BASIC match
  *   order_costs      Message orders that are answered on request only
  *   tclasses         True if packets are marked with traffic classes
  *   auth_key_max     Longest authorization key in bytes; 0: keys are not supported

@@ -181,7 +181,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 	struct fab_sleep sleep;
 	int ret, slept = 0;
 
-	if (!fab_wait_can_sleep(&cntr->wait))
+	if (cntr->wait.obj == FI_WAIT_SET)
 		return -FI_ENOSYS;
 	fab_engine_enter_of(&cntr->wait.engine);
 	fab_wait_begin(&cntr->wait, &sleep, timeout_ms);

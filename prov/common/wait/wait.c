@@ -222,7 +222,7 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	left_ms = fab_sleep_left_ms(sleep);
 	if (!left_ms)
 		return -FI_ETIMEDOUT;
-	if (wait->obj == FI_WAIT_YIELD) {
+	if (wait->obj == FI_WAIT_YIELD || wait->obj == FI_WAIT_NONE) {
 		wait->guard->unlock(wait);
 		sched_yield();
 		wait->guard->enter(wait);

@@ -9,7 +9,7 @@
  * sleeper, whose read then makes progress. The descriptor is readable if and only if a read would find something or
  * make progress.
  *
- *   FI_WAIT_NONE         no object; threads cannot sleep
+ *   FI_WAIT_NONE         no object; queues refuse to sleep, counters as with FI_WAIT_YIELD
  *   FI_WAIT_UNSPEC, FD   as above; the epoll set of an UNSPEC object is made when its descriptor is asked for
  *   FI_WAIT_POLLFD       the same descriptor, in a list of one
  *   FI_WAIT_YIELD        no descriptor; sleeping yields the processor
@@ -150,7 +150,7 @@ struct fab_sleep {
 /* The milliseconds left, rounded up; -1: no timeout. Reads the clock; the first call sets the deadline. */
 int fab_sleep_left_ms(struct fab_sleep *sleep);
 
-/* True if a thread may sleep in a blocking call on this object: not with NONE and SET. */
+/* True if a blocking read of a CQ or EQ with this object may sleep: not with NONE and SET. */
 static inline bool fab_wait_can_sleep(const struct fab_wait *wait)
 {
 	return wait->obj != FI_WAIT_NONE && wait->obj != FI_WAIT_SET;
@@ -161,7 +161,7 @@ void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_
  * Sleep until an event, a fab_wait_wake() or the deadline. The caller has just checked and found nothing. The guard is
  * held on entry and return, and not while asleep. 0: check again (possibly without reason). -FI_ETIMEDOUT; -FI_EINTR;
  * -FI_EAGAIN: fab_wait_wake() was called. With manual progress, sources and timers of the engine wake it, too.
- * FI_WAIT_YIELD yields the processor instead of sleeping.
+ * FI_WAIT_YIELD and FI_WAIT_NONE yield the processor instead of sleeping.
  */
 int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep);
 /* The result of a blocking read that found nothing: a timeout and a signal are -FI_EAGAIN. */

@@ -25,7 +25,6 @@
 #define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_COLLECTIVE)
 #define SECONDARY_CAPS	(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_RMA_PMEM | FI_SOURCE | FI_TRIGGER | \
 			 FI_FENCE | FI_SHARED_AV | FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define OBJECT_CNT	32768
 
 /* Attributes that are the same in all entries; names and addresses depend on the interface. */
@@ -115,7 +114,7 @@ static struct fab_ip offer_ip(const struct fi_provider *prov)
 		.offer = {
 			.secondary_caps = SECONDARY_CAPS,
 			.tclasses = true,
-			.mr_mode_can = MR_MODES,
+			.mr_basic = true,
 			.order_costs = MSG_ORDER_COSTS,
 			.auth_key_max = FAB_AUTH_KEY_MAX,
 			.tx_size = tcp_params.tx_size,
