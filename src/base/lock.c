@@ -438,8 +438,10 @@ void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 
 void fab_lock_inflate(struct fab_lock *lock)
 {
-	if (lock->ops == &none_ops)
-		set_kind(lock, FAB_LOCK_MUTEX);
+	if (lock->ops == &none_ops) {
+		set_inflated(lock);
+		return;
+	}
 	if (lock->ops == &owned_ops) {
 		take_owned(lock);
 		nobody_owns(lock);
@@ -454,10 +456,7 @@ void fab_lock_inflate(struct fab_lock *lock)
 
 void fab_lock_lead(struct fab_lock *lock, struct fab_lock *lead)
 {
-	if (lock->ops == &biased_ops)
-		fab_lock_inflate(lock);
-	else
-		set_inflated(lock);
+	fab_lock_inflate(lock);
 	mutex_lock(lock);
 	lock->lead = lead;
 	mutex_unlock(lock);

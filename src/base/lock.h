@@ -114,9 +114,9 @@ static inline void fab_lock_enter(struct fab_lock *lock)
 void fab_lock_inflate(struct fab_lock *lock);
 
 /* From now on whoever takes `lock` takes `lead` after it, for good, so that a thread that has `lead` alone has what
- * both guard to itself; it must not take `lock` then. `lock` is a FAB_LOCK_BIASED, or was opened as a FAB_LOCK_NONE
- * and nobody holds it or waits for it. It becomes a mutex. `lead` is a FAB_LOCK_MUTEX, which outlives it. The calling
- * thread holds neither. */
+ * both guard to itself; it must not take `lock` then. `lock` is a FAB_LOCK_BIASED or a FAB_LOCK_NONE, inflated or not.
+ * It becomes a mutex, as fab_lock_inflate() says. `lead` is a FAB_LOCK_MUTEX, which outlives it. The calling thread
+ * holds neither. */
 void fab_lock_lead(struct fab_lock *lock, struct fab_lock *lead);
 
 /* Release a lock that the calling thread entered or acquired. */

@@ -106,6 +106,38 @@ static void locks_with_one_lead_exclude(void **state)
 	fab_lock_fini(&shared);
 }
 
+static void *lead_by_shared(void *arg)
+{
+	fab_lock_lead(arg, &shared);
+	return NULL;
+}
+
+/* A lock that was inflated may get a lead while another thread holds it, and is free afterwards. */
+static void inflated_lock_gets_a_lead_while_held(void **state)
+{
+	static const enum fab_lock_kind kinds[] = { FAB_LOCK_BIASED, FAB_LOCK_NONE };
+	struct fab_lock led;
+	pthread_t other;
+
+	(void) state;
+	fab_lock_init(&shared, FAB_LOCK_MUTEX);
+	for (int i = 0; i < 2; i++) {
+		fab_lock_init(&led, kinds[i]);
+		fab_lock_inflate(&led);
+		fab_lock_acquire(&led);
+		assert_int_equal(pthread_create(&other, NULL, lead_by_shared, &led), 0);
+		while (!__atomic_load_n(&led.waiter_cnt, __ATOMIC_RELAXED))
+			sched_yield();
+		fab_lock_release(&led);
+		pthread_join(other, NULL);
+		fab_lock_acquire(&led);
+		assert_true(fab_lock_held(&shared));
+		fab_lock_release(&led);
+		fab_lock_fini(&led);
+	}
+	fab_lock_fini(&shared);
+}
+
 static void *take_once(void *arg)
 {
 	fab_lock_acquire(&shared);
@@ -294,6 +326,7 @@ int main(void)
 		cmocka_unit_test(biased_excludes),
 		cmocka_unit_test(inflated_excludes),
 		cmocka_unit_test(locks_with_one_lead_exclude),
+		cmocka_unit_test(inflated_lock_gets_a_lead_while_held),
 		cmocka_unit_test(entering_takes_no_mutex),
 		cmocka_unit_test(mutexes_can_be_counted),
 		cmocka_unit_test(clock_can_be_replaced),
