@@ -106,7 +106,7 @@ int vrb_srx_bind(struct vrb_ep *ep, struct fid *fid, uint64_t flags)
 	struct vrb_ep *ctx = vrb_ep_of(fid);
 	int ret;
 
-	ret = fab_shared_check_bind(&ep->base, &ctx->base, ep->srx, FI_MSG, flags);
+	ret = fab_shared_check_bind(&ep->base, &ctx->base, ep->srx, false, FI_MSG, flags);
 	if (!ret)
 		ret = fab_ep_share_engine(&ep->base, &ctx->base);
 	if (ret)

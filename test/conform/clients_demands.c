@@ -74,6 +74,7 @@ static const struct demand demands[] = {
 	{ "sos_counters_bound_late", { "clients_shared/sos_sequence_shared_contexts", "cntr/bound_late",
 				       "cntr/bound_late_counts_remote_writes" } },
 	{ "sos_shared_transmit_contexts", { "clients_shared/sos_sequence_shared_contexts", "contexts/sos_stx_pool" } },
+	{ "sos_one_endpoint", { "clients_shared/sos_sequence_one_endpoint", "contexts/stx_bound_late" } },
 	{ "sos_reduced_caps", { "clients/sos_reduced_caps" } },
 	{ "sos_keys_of_its_own", { "mr/requested_keys", "clients_pgas/sos_sequence_scalable" } },
 	{ "sos_counts_at_a_region", { "mr/region_counter" } },

@@ -230,16 +230,19 @@ static void pe_open_ctx(struct pe *pe, struct fi_info *info, int i)
 }
 
 /* The target is enabled and named before anybody counts at it. */
-static void pe_count_target(struct pe *pe)
+static void count_target(struct side *s, struct fid_cntr *at_target)
 {
-	struct side *s = pe->target;
-
-	pe->at_target = client_counter(s, FI_WAIT_UNSPEC);
-	MUST(fi_ep_bind(s->ep, &pe->at_target->fid, FI_REMOTE_WRITE | FI_REMOTE_READ));
+	MUST(fi_ep_bind(s->ep, &at_target->fid, FI_REMOTE_WRITE | FI_REMOTE_READ));
 	disown(s->t, &s->ep->fid);
 	own_fid(s->t, &s->ep->fid);
 	if (!strcmp(s->info->fabric_attr->prov_name, "sockets"))
 		MUST(fi_enable(s->ep));
+}
+
+static void pe_count_target(struct pe *pe)
+{
+	pe->at_target = client_counter(pe->target, FI_WAIT_UNSPEC);
+	count_target(pe->target, pe->at_target);
 }
 
 static struct pe pe_open(struct test *t, struct fi_info *info)
@@ -316,6 +319,45 @@ static void check_adds(struct pe *a, struct pe *b)
 	for (i = 0; i < CTXS; i++)
 		client_counted(a->ctx[i], a->put[i], 3 + (uint64_t) i);
 	CHECK_EQ(*word, CTXS);
+}
+
+/* The default build of SOS: one enabled endpoint, source and target at once, gets a transmit context and counters. */
+TEST_PROV(sos_sequence_one_endpoint, FI_RMA | FI_ATOMIC | FI_RMA_EVENT, RDM_ONLY)
+{
+	struct fi_info *info = fi_dupinfo(client_info(t, "sos_shared_contexts"));
+	struct fid_cntr *put, *get, *at_target;
+	uint64_t word = 5, back = 0;
+	struct fid_stx *stx;
+	struct region heap;
+	struct side *a, *b;
+
+	own_info(t, info);
+	info->ep_attr->tx_ctx_cnt = 0;
+	a = side_open(t, .info = info);
+	b = side_open(t, .info = info);
+	MUST(fi_stx_context(a->domain, NULL, &stx, NULL));
+	own_fid(t, &stx->fid);
+	put = client_counter(a, FI_WAIT_UNSPEC);
+	get = client_counter(a, FI_WAIT_UNSPEC);
+	at_target = client_counter(b, FI_WAIT_UNSPEC);
+	MUST(fi_ep_bind(a->ep, &stx->fid, 0));
+	MUST(fi_ep_bind(a->ep, &put->fid, FI_WRITE));
+	MUST(fi_ep_bind(a->ep, &get->fid, FI_READ));
+	disown(t, &a->ep->fid);
+	own_fid(t, &a->ep->fid);
+	count_target(b, at_target);
+	if (!strcmp(a->info->fabric_attr->prov_name, "sockets"))
+		MUST(fi_enable(a->ep));
+	heap = region_open(b, NULL, 64, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	a->peer = side_insert(a, b);
+	post(a, INJECT_WRITE, .buf = &word, .len = 8, .raddr = heap.addr, .key = heap.key);
+	MUST((int) fi_inject_atomic(a->ep, &word, 1, a->peer, heap.addr, heap.key, FI_UINT64, FI_SUM));
+	client_counted(a, put, 2);
+	client_counted(b, at_target, 2);
+	post(a, READ, .buf = &back, .len = 8, .raddr = heap.addr, .key = heap.key);
+	client_counted(a, get, 1);
+	CHECK_EQ(back, 10);
+	CHECK_RET(fi_close(&stx->fid), -FI_EBUSY);
 }
 
 TEST_PROV(sos_sequence_shared_contexts, FI_RMA | FI_ATOMIC | FI_RMA_EVENT, RDM_ONLY)

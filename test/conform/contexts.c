@@ -547,6 +547,47 @@ TEST_PROV(stx_is_one_queue, FI_MSG, RDM_ONLY)
 	close_now(t, &sh.stx->fid);
 }
 
+struct late_row {
+	const char *name;
+	bool linked;			/* after messages, in both directions */
+	int before;			/* sends under way, of 4 */
+};
+
+static const struct late_row late_rows[] = {
+	{ "at_once", false, 0 }, { "after_messages", true, 0 }, { "amid_messages", false, 2 },
+};
+
+/* An endpoint that has a transmit queue of its own and is enabled may get a shared one: its operations count there. */
+TEST_TABLE(stx_bound_late, late_rows, FI_MSG, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	const struct late_row *row = ROW(late_rows);
+	struct fid_stx *stx = stx_open(p.a, 4);
+	char in[4][4];
+	int i;
+
+	if (row->linked) {
+		check_link(p.a, p.b);
+		check_link(p.b, p.a);
+	}
+	for (i = 0; i < 4; i++)
+		post_recv(p.b, in[i], 4);
+	for (i = 0; i < row->before; i++)
+		MUST((int) try_op(p.a, SEND, .buf = "late", .len = 4));
+	MUST(fi_ep_bind(p.a->ep, &stx->fid, 0));
+	for (; i < 4; i++)
+		MUST((int) try_op(p.a, SEND, .buf = "late", .len = 4));
+	if (run.ours && run.progress != FI_PROGRESS_AUTO && !row->linked && !row->before)
+		CHECK(try_op(p.a, SEND, .buf = "five", .len = 4) == -FI_EAGAIN);
+	expect_tx_cnt(p.a, 4);
+	for (i = 0; i < 4; i++)
+		expect_recv(p.b, "late", 4);
+	check_link(p.b, p.a);
+	CHECK_RET(fi_close(&stx->fid), -FI_EBUSY);
+	side_close_ep(p.a);
+	close_now(t, &stx->fid);
+}
+
 /* SOS: contexts without attributes, endpoints with reduced capabilities and FI_SHARED_CONTEXT, one CQ each. */
 TEST_PROV(sos_stx_pool, FI_RMA, RDM_ONLY)
 {

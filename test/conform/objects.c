@@ -369,6 +369,26 @@ TEST_PROV(bind_after_enable, FI_MSG)
 	check_link(p.a, p.b);
 }
 
+/* An event queue, which an endpoint without connections can do without, may be bound late. */
+TEST_PROV(event_queue_bound_late, FI_MSG, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+	struct fid_eq *eq, *second;
+
+	MUST(fi_eq_open(p.a->fabric, &attr, &eq, NULL));
+	own_fid(t, &eq->fid);
+	MUST(fi_eq_open(p.a->fabric, &attr, &second, NULL));
+	own_fid(t, &second->fid);
+	MUST(fi_ep_bind(p.a->ep, &eq->fid, 0));
+	if (run.ours) {
+		CHECK_RET(fi_ep_bind(p.a->ep, &second->fid, 0), -FI_EINVAL);
+		CHECK_RET(fi_close(&eq->fid), -FI_EBUSY);
+	}
+	check_link(p.a, p.b);
+	side_close_ep(p.a);
+}
+
 /* ---- attributes that cannot be */
 
 TEST_PROV(bad_cq_attributes, FI_MSG)

@@ -74,6 +74,21 @@ TEST_PROV(sos_enables_again, FI_MSG)
 	side_close_ep(p.a);
 }
 
+/* The same of a scalable endpoint. */
+TEST_PROV(scalable_enables_again, FI_MSG, RDM_ONLY)
+{
+	struct side *s = domain_side(t);
+	struct fid_ep *sep;
+
+	need_sockets();
+	side_open_av(s);
+	MUST(fi_scalable_ep(s->domain, s->info, &sep, NULL));
+	own_fid(t, &sep->fid);
+	MUST(fi_scalable_ep_bind(sep, &s->av->fid, 0));
+	MUST(fi_enable(sep));
+	MUST(fi_enable(sep));
+}
+
 /* All entries have the name, and no other name has them. */
 TEST_PROV(name_of_entries, 0)
 {

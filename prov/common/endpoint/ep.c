@@ -74,18 +74,23 @@ static int move_to_domain(struct fab_ep *ep)
 	return 0;
 }
 
+/* An enabled endpoint stays on its engine, and `what` is on another. */
+static int cannot_follow(const struct fab_ep *ep, const char *what)
+{
+	FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind of %s to an enabled endpoint: with FI_THREAD_COMPLETION it "
+		"must not be in use by endpoints with other queues; bind it before fi_enable(), or use "
+		"FI_THREAD_SAFE\n", what);
+	return -FI_EINVAL;
+}
+
 /* An endpoint whose queues are on several engines runs on the domain's, which these follow from now on; *to is that
  * one. 0 or -FI_E*; -FI_EINVAL, logged: it is enabled, and stays where it is. */
 static int split_engines(struct fab_ep *ep, struct fab_wait *const *bound, unsigned cnt, struct fab_engine **to)
 {
 	int ret;
 
-	if (ep->enabled) {
-		FI_WARN(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind of a counter to an enabled endpoint: with "
-			"FI_THREAD_COMPLETION it must not be in use by endpoints with other queues; bind it before "
-			"fi_enable(), or use FI_THREAD_SAFE\n");
-		return -FI_EINVAL;
-	}
+	if (ep->enabled)
+		return cannot_follow(ep, "a counter");
 	ret = move_to_domain(ep);
 	for (unsigned i = 0; i < cnt && !ret; i++) {
 		if (bound[i]->settled)
@@ -207,6 +212,8 @@ static int share_engine_locked(struct fab_ep *ep, struct fab_ep *ctx)
 		adopt(ep, ctx->engine);
 	if (ep->engine == ctx->engine)
 		return 0;
+	if (ep->enabled)
+		return cannot_follow(ep, "a shared context");
 	ret = fab_domain_lead(ep->domain, ctx->engine);
 	return ret ? ret : move_to_domain(ep);
 }
@@ -364,13 +371,12 @@ static int bind_eq(struct fab_ep *ep, struct fab_eq *eq)
 {
 	if (eq->fabric != ep->domain->fabric)
 		return ep_refuse(ep, "an event queue", "it belongs to another fabric", FI_EDOMAIN);
-	if (ep->enabled)
-		return ep_refuse(ep, "an event queue", "the endpoint is enabled; bind before fi_enable()",
-				 FI_EOPBADSTATE);
 	if (ep->bound.eq)
 		return ep_refuse(ep, "an event queue", "the endpoint has one", FI_EINVAL);
 	fab_eq_get(eq);
+	fab_engine_lock(ep->engine);
 	ep->bound.eq = eq;
+	fab_engine_unlock(ep->engine);
 	return 0;
 }
 

@@ -143,18 +143,18 @@ void fab_ep_unbind(struct fab_ep *ep);
 
 /*
  * fi_ep_bind(3) of a CQ, counter, AV or EQ, with the rules for flags of the man page. The bind slot of a provider, or
- * called by it for objects that it does not handle itself. Counters may be bound after enable. Each error is logged
- * with the call's arguments. -FI_EINVAL: wrong class of object; an object of this kind is bound already; a counter for
- * remote operations without FI_RMA_EVENT; a counter bound after enable that other endpoints use on another engine.
- * -FI_EBADFLAGS. -FI_EDOMAIN: the object belongs to another domain or fabric. -FI_EOPBADSTATE: the endpoint is enabled.
- * -FI_E* of settling a counter bound after enable.
+ * called by it for objects that it does not handle itself. Counters may be bound after enable, and an event queue if
+ * the endpoint has none. Each error is logged with the call's arguments. -FI_EINVAL: wrong class of object; an object
+ * of this kind is bound already; a counter for remote operations without FI_RMA_EVENT; a counter bound after enable
+ * that other endpoints use on another engine. -FI_EBADFLAGS. -FI_EDOMAIN: the object belongs to another domain or fabric.
+ * -FI_EOPBADSTATE: the endpoint is enabled. -FI_E* of settling a counter bound after enable.
  */
 int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* The bind slot of shared receive contexts: returns -FI_EINVAL, logged. */
 int fab_srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-/* Put an endpoint that is not enabled, and a context that it will share with others, on one engine. If each has one
- * already, the endpoint moves to the domain's, which both engines follow from then on. 0, or -FI_E* of making an
- * engine, settling a queue or following. */
+/* Put an endpoint, and a context that it will share with others, on one engine. If each has one already, the endpoint
+ * moves to the domain's, which both engines follow from then on. 0, or -FI_E* of making an engine, settling a queue or
+ * following. -FI_EINVAL, logged: an enabled endpoint cannot move. */
 int fab_ep_share_engine(struct fab_ep *ep, struct fab_ep *ctx);
 /* Choose the engine of a shared context, if it has none yet. 0 or -FI_E*. */
 int fab_ep_fix_engine(struct fab_ep *ctx);

@@ -19,8 +19,8 @@ void fab_rx_attr_take(struct fi_info *info, const struct fi_rx_attr *attr)
 	FAB_TAKE(info, attr, caps);
 }
 
-int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, uint64_t kinds,
-			  uint64_t flags)
+int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, bool late,
+			  uint64_t kinds, uint64_t flags)
 {
 	const char *why = NULL;
 	int ret = -FI_EINVAL;
@@ -30,7 +30,7 @@ int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, boo
 	} else if (ctx->domain != ep->domain) {
 		why = "it belongs to another domain";
 		ret = -FI_EDOMAIN;
-	} else if (ep->enabled) {
+	} else if (ep->enabled && !late) {
 		why = "the endpoint is enabled; bind before fi_enable()";
 		ret = -FI_EOPBADSTATE;
 	} else if (has_one) {

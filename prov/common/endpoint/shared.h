@@ -13,10 +13,11 @@
 
 /* Store the attributes of fi_srx_context(3) or fi_rx_context(3) in info; other members of info stay. */
 void fab_rx_attr_take(struct fi_info *info, const struct fi_rx_attr *attr);
-/* Check whether ctx may be bound to the endpoint. has_one: the endpoint has such a context already. kinds: capabilities
- * that both must have. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE, logged. */
-int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, uint64_t kinds,
-			  uint64_t flags);
+/* Check whether ctx may be bound to the endpoint. has_one: the endpoint has such a context already. late: an enabled
+ * endpoint may get one. kinds: capabilities that both must have. 0; -FI_EINVAL, -FI_EDOMAIN, -FI_EOPBADSTATE,
+ * logged. */
+int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, bool has_one, bool late,
+			  uint64_t kinds, uint64_t flags);
 /* fi_close() of a context that endpoints use: returns -FI_EBUSY, logged. what: "receive" or "transmit". */
 int fab_shared_busy(const struct fab_ep *ctx, const char *what);
 /* fi_enable() of an endpoint with FI_SHARED_CONTEXT that has no context bound: returns -FI_EOPBADSTATE, logged. */

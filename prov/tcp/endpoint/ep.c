@@ -26,14 +26,22 @@
 
 /* ---- enable ---- */
 
+int tcp_enabled_again(const struct fab_ep *ep)
+{
+	/* programs that use this name call fi_enable() again after binding a counter late */
+	if (ep->domain->fabric->prov == &sockets_prov)
+		return 0;
+	TCP_WARN(FI_LOG_EP_CTRL, "fi_enable of an endpoint: it is enabled already\n");
+	return -FI_EOPBADSTATE;
+}
+
 int tcp_ep_enable(struct fab_ep *base)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
 	int ret;
 
-	/* programs that use this name call fi_enable() again after binding a counter late */
-	if (base->enabled && base->domain->fabric->prov == &sockets_prov)
-		return 0;
+	if (base->enabled)
+		return tcp_enabled_again(base);
 	ret = ep->context.sep ? tcp_sep_join(ep) : 0;
 	if (!ret)
 		ret = tcp_shared_check(ep);

@@ -13,6 +13,8 @@
 
 /* fab_ep_ops.enable of endpoints and contexts. */
 fab_ep_enable_fn tcp_ep_enable;
+/* The answer of fi_enable() of an enabled endpoint: 0 by the name sockets, otherwise -FI_EOPBADSTATE, logged. */
+int tcp_enabled_again(const struct fab_ep *ep);
 /* Initialise a zeroed *ep, except the connection of a MSG endpoint. 0 or -FI_E*; fini frees everything, and so does
  * fi_close(). */
 int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_info *info, const struct fab_ep_ops *ops,

@@ -224,7 +224,7 @@ static int sep_enable(struct fab_ep *base)
 	int ret;
 
 	if (sep->ep.base.enabled)
-		return -FI_EOPBADSTATE;
+		return tcp_enabled_again(base);
 	if (!sep->ep.base.bound.av) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_enable of a scalable endpoint: bind an address vector\n");
 		return -FI_ENOAV;

@@ -258,8 +258,8 @@ int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 	struct tcp_ep *srx = tcp_ep_of(fid);
 	int ret;
 
-	ret = fab_shared_check_bind(&ep->base, &srx->base, ep->shared.srx, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV,
-				    flags);
+	ret = fab_shared_check_bind(&ep->base, &srx->base, ep->shared.srx, false,
+				    FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, flags);
 	if (!ret)
 		ret = fab_ep_share_engine(&ep->base, &srx->base);
 	if (ret)
@@ -276,19 +276,25 @@ int tcp_srx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 
 int tcp_stx_bind(struct tcp_ep *ep, struct fid *fid, uint64_t flags)
 {
+	bool own = ep->base.info->ep_attr->tx_ctx_cnt != FI_SHARED_CONTEXT;
 	struct tcp_ep *stx = tcp_ep_of(fid);
 	int ret;
 
-	ret = fab_shared_check_bind(&ep->base, &stx->base, ep->shared.stx, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC,
-				    flags);
+	ret = fab_shared_check_bind(&ep->base, &stx->base, ep->shared.stx, own,
+				    FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, flags);
 	if (!ret)
 		ret = fab_ep_share_engine(&ep->base, &stx->base);
 	if (ret)
 		return ret;
 	fab_engine_lock(stx->base.engine);
 	ep->shared.stx = stx;
-	ep->tx = &stx->own_tx;
 	stx->own_tx.user_cnt++;
+	/* frames return to the queue that they are from: while some are out, an enabled endpoint keeps its own */
+	if (!ep->own_tx.pool.out_cnt)
+		ep->tx = &stx->own_tx;
+	else
+		FI_INFO(&tcp_prov, FI_LOG_EP_CTRL, "fi_ep_bind of a shared transmit context to an endpoint with "
+			"operations under way; it keeps its own limit of them\n");
 	fab_engine_unlock(stx->base.engine);
 	return 0;
 }
