@@ -218,6 +218,58 @@ TEST_TABLE(counts_remote, remote_rows, FI_RMA | FI_RMA_EVENT)
 	CHECK_EQ(fi_cntr_readerr(b.cntr), 0);
 }
 
+struct unasked_row {
+	const char *name;
+	uint64_t flags;
+	bool late;
+};
+
+static const struct unasked_row unasked_rows[] = {
+	{ "both", FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE, false },
+	{ "both_late", FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE, true },
+	{ "write", FI_RECV | FI_REMOTE_WRITE, false },
+	{ "read", FI_RECV | FI_REMOTE_READ, false },
+};
+
+/* One counter for receives and remote operations counts the receives alone, without FI_RMA_EVENT. */
+TEST_TABLE(remote_operations_beside_receives, unasked_rows, FI_MSG | FI_RMA, RDM_ONLY)
+{
+	const struct unasked_row *row = ROW(unasked_rows);
+	struct side *a = side_open(t), *b = domain_side(t);
+	struct fid_cntr *cntr, *other;
+	struct region r;
+	char in[4];
+
+	b->info->caps &= ~FI_RMA_EVENT;
+	b->info->rx_attr->caps &= ~FI_RMA_EVENT;
+	b->o.unenabled = true;
+	cntr = cntr_open(b, FI_WAIT_NONE);
+	other = cntr_open(b, FI_WAIT_NONE);
+	side_open_rest(b);
+	if (row->late)
+		side_enable(b);
+	MUST(fi_ep_bind(b->ep, &cntr->fid, row->flags));
+	if (run.ours) {
+		CHECK_RET(fi_ep_bind(b->ep, &other->fid, FI_RECV), -FI_EINVAL);
+		CHECK_RET(fi_ep_bind(b->ep, &other->fid, FI_REMOTE_WRITE), -FI_EINVAL);
+	}
+	if (!row->late)
+		side_enable(b);
+	a->peer = side_insert(a, b);
+	r = region_open(b, NULL, 64, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	post(a, WRITE, .buf = "abcd", .len = 4, .raddr = r.addr, .key = r.key);
+	expect_tx(a);
+	post(a, READ, .buf = in, .len = 4, .raddr = r.addr, .key = r.key);
+	expect_tx(a);
+	post_recv(b, in, 4);
+	send_bytes(a, "abcd", 4);
+	wait_value(t, cntr, 1);
+	expect_recv(b, "abcd", 4);
+	CHECK_EQ(fi_cntr_read(cntr), 1);
+	disown(t, &b->ep->fid);
+	own_fid(t, &b->ep->fid);
+}
+
 /* SOS binds after fi_enable(), and counts from then on. */
 TEST_PROV(bound_late, FI_MSG)
 {

@@ -301,6 +301,12 @@ static const uint64_t cntr_flag[FAB_CNTR_MAX] = {
 	[FAB_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
 };
 
+/* The operations that the endpoint can count, of those in `flags`: peers' operations only with FI_RMA_EVENT. */
+static uint64_t countable(const struct fab_ep *ep, uint64_t flags)
+{
+	return ep->caps & FI_RMA_EVENT ? flags : flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
 static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint64_t flags)
 {
 	const uint64_t all = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -310,11 +316,11 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 				   "FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE, one or more");
 	if (cntr->domain != ep->domain)
 		return ep_refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
-	if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) && !(ep->caps & FI_RMA_EVENT))
+	if (!countable(ep, flags))
 		return ep_refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
 				 "FI_RMA_EVENT", FI_EINVAL);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
-		if ((flags & cntr_flag[i]) && ep->bound.cntr[i])
+		if ((countable(ep, flags) & cntr_flag[i]) && ep->bound.cntr[i])
 			return ep_refuse(ep, "a counter", "the endpoint has one for these operations", FI_EINVAL);
 	}
 	return 0;
@@ -323,6 +329,10 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 /* With the lock held, since operations may be outstanding: a counter may be bound after enable. */
 static void take_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 {
+	if (countable(ep, flags) != flags)
+		FI_INFO(ep_prov(ep), FI_LOG_EP_CTRL, "fi_ep_bind of a counter with flags %#" PRIx64 ": the endpoint "
+			"was opened without FI_RMA_EVENT; peers' operations are not counted\n", flags);
+	flags = countable(ep, flags);
 	fab_engine_lock(ep->engine);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if (flags & cntr_flag[i]) {

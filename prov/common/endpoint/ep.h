@@ -145,9 +145,9 @@ void fab_ep_unbind(struct fab_ep *ep);
  * fi_ep_bind(3) of a CQ, counter, AV or EQ, with the rules for flags of the man page. The bind slot of a provider, or
  * called by it for objects that it does not handle itself. Counters may be bound after enable, and an event queue if
  * the endpoint has none. Each error is logged with the call's arguments. -FI_EINVAL: wrong class of object; an object
- * of this kind is bound already; a counter for remote operations without FI_RMA_EVENT; a counter bound after enable
- * that other endpoints use on another engine. -FI_EBADFLAGS. -FI_EDOMAIN: the object belongs to another domain or fabric.
- * -FI_EOPBADSTATE: the endpoint is enabled. -FI_E* of settling a counter bound after enable.
+ * of this kind is bound already; a counter only for remote operations without FI_RMA_EVENT; a counter bound after
+ * enable that other endpoints use on another engine. -FI_EBADFLAGS. -FI_EDOMAIN: the object belongs to another domain
+ * or fabric. -FI_EOPBADSTATE: the endpoint is enabled. -FI_E* of settling a counter bound after enable.
  */
 int fab_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /* The bind slot of shared receive contexts: returns -FI_EINVAL, logged. */
