@@ -430,8 +430,8 @@ TEST_PROV(setname, FI_MSG, CONNECTED)
 	CHECK(name.sin6_port != 0);
 }
 
-/* A passive endpoint as info->handle gives its address to the endpoint that connects, fi_endpoint(3); one that
- * listens does not. */
+/* A passive endpoint as info->handle gives its address to the endpoint, fi_endpoint(3), which says so before it
+ * connects; one that listens does not. */
 TEST_PROV(passive_endpoint_as_handle, FI_MSG, CONNECTED)
 {
 	struct side *l = listener_open(t), *first = connector_open(t, l, &(struct opts) { .unenabled = true }), *a, *b;
@@ -449,6 +449,10 @@ TEST_PROV(passive_endpoint_as_handle, FI_MSG, CONNECTED)
 	info->handle = &pep->fid;
 	a = side_open(t, .info = info, .domain_of = first);
 	CHECK(fi_accept(a->ep, NULL, 0) < 0);
+	MUST(fi_getname(&a->ep->fid, name, &len));
+	CHECK_EQ(len, bound_len);
+	CHECK_MEM(name, bound, len);
+	len = sizeof(name);
 	a->o = (struct opts) { 0 };	/* the other end has its own */
 	b = side_connect(a, l);
 	MUST(fi_getpeer(b->ep, name, &len));

@@ -297,6 +297,7 @@ void tcp_ep_fill_ops(void)
 /* Initialise a MSG endpoint: its connection, and the socket or request of info->handle. */
 static int ep_msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struct fi_info *info)
 {
+	union fab_sockaddr name;
 	int fd;
 
 	ep->conn = calloc(1, sizeof(*ep->conn));
@@ -311,6 +312,9 @@ static int ep_msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struc
 	fd = tcp_pep_take_fd(fabric, info->handle);
 	if (fd >= 0) {
 		ep->connect.bound_fd = fd;
+		fab_name_local(fd, &name);
+		if (fab_addr_len(&name.sa))
+			ep->base.name = name;
 		return 0;
 	}
 	TCP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: info->handle %s\n", fd == -FI_EOPBADSTATE ?
