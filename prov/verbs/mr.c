@@ -126,13 +126,13 @@ struct region {
 
 static const char flags_unknown[] = "the only flag is FI_MR_DMABUF, with fi_mr_regattr";
 
-static const char *bad_region(const struct region *region)
+static const char *bad_region(const struct vrb_domain *domain, const struct region *region)
 {
 	if (region->cnt != 1)
 		return "a region has one buffer (domain_attr->mr_iov_limit)";
 	if (region->offset)
 		return "offset must be 0";
-	return region->flags ? flags_unknown : NULL;
+	return fab_mr_flags(&domain->base, region->flags) ? flags_unknown : NULL;
 }
 
 static struct ibv_mr *reg_dmabuf(const struct vrb_domain *domain, const struct region *region, int access)
@@ -184,7 +184,7 @@ static int mr_init(struct vrb_mr *mr, struct vrb_domain *domain, const struct re
 static int region_open(struct fid *fid, const struct region *region, struct fid_mr **mr_fid)
 {
 	struct vrb_domain *domain = fab_container(fid, struct vrb_domain, base.domain_fid.fid);
-	const char *why = bad_region(region);
+	const char *why = bad_region(domain, region);
 	struct vrb_mr *mr;
 	int ret;
 

@@ -332,6 +332,26 @@ TEST_TABLE(access_without_meaning_is_taken, more_access_rows, FI_MSG)
 	MUST(fi_close(&mr->fid));
 }
 
+struct idle_flag_row {
+	const char *name;
+	uint64_t flags;
+};
+
+static const struct idle_flag_row idle_flag_rows[] = {
+	{ "device_only", FI_HMEM_DEVICE_ONLY }, { "host_alloc", FI_HMEM_HOST_ALLOC }, { "collective", FI_COLLECTIVE },
+};
+
+/* Flags for memory of devices, and for buffers of collectives, are ignored for plain memory. */
+TEST_TABLE(flags_without_meaning_are_taken, idle_flag_rows, FI_MSG)
+{
+	struct side *s = side_open(t, .caps = FI_MSG);
+	uint8_t *buf = mem(t, 64);
+	struct fid_mr *mr;
+
+	MUST(fi_mr_reg(s->domain, buf, 64, FI_SEND | FI_RECV, 0, 1, ROW(idle_flag_rows)->flags, &mr, NULL));
+	MUST(fi_close(&mr->fid));
+}
+
 /* A region of several pieces, where the provider has such. */
 TEST_PROV(region_of_pieces, FI_RMA)
 {

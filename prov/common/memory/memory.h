@@ -21,6 +21,10 @@ void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *
  * at level info. */
 uint64_t fab_mr_access(const struct fab_domain *domain, uint64_t access);
 
+/* The flags of a registration without those that mean nothing here: how memory of a device was allocated, and that the
+ * buffers are for collectives. They are ignored, with a line at level info. */
+uint64_t fab_mr_flags(const struct fab_domain *domain, uint64_t flags);
+
 /* Check the attributes of a registration in a provider without authorization keys. 0; -FI_EINVAL: attr has a key
  * (logged). */
 int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr);

@@ -249,6 +249,16 @@ uint64_t fab_mr_access(const struct fab_domain *domain, uint64_t access)
 	return access & uses;
 }
 
+uint64_t fab_mr_flags(const struct fab_domain *domain, uint64_t flags)
+{
+	const uint64_t idle = FI_HMEM_DEVICE_ONLY | FI_HMEM_HOST_ALLOC | FI_COLLECTIVE;
+
+	if (flags & idle)
+		FI_INFO(domain->fabric->prov, FI_LOG_MR, "memory registration: flags %#" PRIx64 " mean nothing here "
+			"and are ignored\n", flags & idle);
+	return flags & ~idle;
+}
+
 /* The reason why an attribute is not supported, or NULL. */
 static const char *mr_bad_attr(const struct fi_mr_attr *attr)
 {
@@ -386,6 +396,7 @@ static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint
 	struct fab_mr *mr;
 	int ret;
 
+	flags = fab_mr_flags(domain, flags);
 	ret = check_registration(domain, attr, flags);
 	if (ret)
 		return ret;
