@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "explain.h"
 #include "export.h"
+#include "getinfo.h"
 #include "log.h"
 #include "param.h"
 #include "registry.h"
@@ -24,6 +25,7 @@ static void fabric_start(void)
 	fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE);	/* defines the parameters of logging */
 	fab_param_report();
 	fab_explain_init();
+	fab_getinfo_init();
 	fab_settings_define();
 	fab_registry_init();
 	fab_settings_report();

@@ -12,6 +12,7 @@
  */
 #include "getinfo.h"
 
+#include "base/bits.h"
 #include "base/list.h"
 #include "base/strbuf.h"
 #include "explain.h"
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define KNOWN_FLAGS (FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY | FI_RESCAN)
 
@@ -47,7 +49,33 @@ struct query {
 	int ret;			/* -FI_ENOMEM if any provider had none, otherwise 0 */
 };
 
+/* FI_ADDR_FORMAT: the only format of entries that is shown; FI_FORMAT_UNSPEC: any. And its text. Constant after
+ * fab_getinfo_init(). */
+static uint32_t only_format;
+static char *only_format_text;
+
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+
+void fab_getinfo_init(void)
+{
+	static const uint32_t formats[] = {
+		FI_SOCKADDR, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_SOCKADDR_IB, FI_ADDR_IB_UD, FI_ADDR_EFA, FI_ADDR_PSMX3,
+		FI_ADDR_OPX, FI_ADDR_CXI, FI_ADDR_STR,
+	};
+
+	fi_param_define(NULL, "addr_format", FI_PARAM_STRING,
+			"Show only entries of fi_getinfo() with this address format, FI_SOCKADDR_IN for example; "
+			"FI_SOCKADDR does not include others (default: all)");
+	if (fi_param_get_str(NULL, "addr_format", &only_format_text))
+		return;
+	for (size_t i = 0; i < fab_countof(formats); i++) {
+		if (!strcasecmp(only_format_text, fab_names_find(FI_TYPE_ADDR_FORMAT, formats[i])))
+			only_format = formats[i];
+	}
+	if (only_format == FI_FORMAT_UNSPEC)
+		FAB_WARN("FI_ADDR_FORMAT=%.40s is unknown and not used; a format is FI_SOCKADDR_IN, FI_SOCKADDR_IN6, "
+			 "FI_SOCKADDR_IB, FI_ADDR_IB_UD or another of fi_getinfo(3)", only_format_text);
+}
 
 static int check_call(uint32_t version, uint64_t flags, struct fi_info **info)
 {
@@ -169,9 +197,11 @@ static int complete(const struct query *query, const struct fi_provider *prov, s
 	return 0;
 }
 
-/* True if the hints and FI_PROVIDER let an entry of this name through. Otherwise records the reason. */
-static bool may_show(const struct query *query, const struct fi_provider *prov, const char *name)
+/* True if the hints, FI_PROVIDER and FI_ADDR_FORMAT let an entry through. Otherwise records the reason. */
+static bool may_show(const struct query *query, const struct fi_provider *prov, const struct fi_info *info)
 {
+	const char *name = info->fabric_attr->prov_name;
+
 	if (!fab_filter_allows(query->prov_name, name)) {
 		fab_reasons_add(prov, "fabric_attr->prov_name", query->prov_name,
 				"is not among the layers of its entries");
@@ -179,6 +209,10 @@ static bool may_show(const struct query *query, const struct fi_provider *prov, 
 	}
 	if (!fab_filter_allows(query->user_list, name)) {
 		fab_reasons_add(prov, "FI_PROVIDER", query->user_list, "leaves out its entries");
+		return false;
+	}
+	if (only_format && info->addr_format != only_format && !(query->flags & FI_PROV_ATTR_ONLY)) {
+		fab_reasons_add(prov, "FI_ADDR_FORMAT", only_format_text, "leaves out its entries");
 		return false;
 	}
 	return true;
@@ -222,7 +256,7 @@ static void take_entries(struct query *query, const struct fi_provider *prov, st
 		if (complete(query, prov, info)) {
 			query->ret = -FI_ENOMEM;
 			fab_info_free(info, FAB_INFO_ALL);
-		} else if (!may_show(query, prov, info->fabric_attr->prov_name)) {
+		} else if (!may_show(query, prov, info)) {
 			fab_info_free(info, FAB_INFO_ALL);
 		} else {
 			insert(query, info);

@@ -7,6 +7,9 @@
 
 #include <rdma/fabric.h>
 
+/* Define FI_ADDR_FORMAT and read it. Called once, by fab_init(). */
+void fab_getinfo_init(void);
+
 /* As fi_getinfo(3). Any thread. On success *info is a list that the caller frees with fi_freeinfo(); otherwise it is
  * NULL. Returns 0, or
  *	-FI_ENODATA	nothing matches; the log or an explain object says why

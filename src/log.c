@@ -14,12 +14,15 @@
 #include "names.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +31,7 @@ enum {
 	LEVEL_SILENT = -2,	/* below FAB_LOG_ERROR */
 	LINE_LEN = 2048,	/* longer lines go through malloc() */
 	DEFAULT_INTERVAL_MS = 2000,
+	DEFAULT_FILE_MODE = 0600,
 };
 
 struct fi_provider fab_core_prov = {
@@ -55,11 +59,15 @@ struct settings {
 	const char *providers;		/* lists, owned by param.c */
 	const char *subsystems;
 	uint64_t interval_ms;
+	FILE *stream;			/* stdout, or NULL: stderr */
+	int fd;				/* of FI_LOG_LOCATION, owned; -1: lines go to stream */
 };
 
 /* Used until the real settings are read, for lines that are logged while they are read. */
-static const struct settings default_settings = { .level = FI_LOG_WARN, .interval_ms = DEFAULT_INTERVAL_MS };
+static const struct settings default_settings = { .level = FI_LOG_WARN, .interval_ms = DEFAULT_INTERVAL_MS,
+						 .fd = -1 };
 static const struct settings *_Atomic settings = &default_settings;
+static struct settings own;		/* the real ones; constant once they are in `settings` */
 static atomic_flag settings_taken = ATOMIC_FLAG_INIT;
 static struct fid_logging *_Atomic imported;
 static atomic_flag logger_open = ATOMIC_FLAG_INIT;
@@ -89,6 +97,11 @@ static void define_params(void)
 			DEFAULT_INTERVAL_MS);
 	fi_param_define(NULL, "log_level", FI_PARAM_STRING,
 			"Log level: silent, error, warn, trace, info or debug (default: warn)");
+	fi_param_define(NULL, "log_location", FI_PARAM_STRING,
+			"Where the log goes: stderr, stdout, a file, which must not exist yet, or a folder, for a file "
+			"ofi_PID.log in it (default: stderr)");
+	fi_param_define(NULL, "log_location_mode", FI_PARAM_INT,
+			"Mode of the file of FI_LOG_LOCATION, less the umask (default: 0%o)", DEFAULT_FILE_MODE);
 	fi_param_define(NULL, "log_prov", FI_PARAM_STRING,
 			"Providers that may log, separated by commas; with ^ in front, all providers except these "
 			"(default: all)");
@@ -97,12 +110,33 @@ static void define_params(void)
 			"(default: all)");
 }
 
+/* Open FI_LOG_LOCATION. A file that exists is never written to. 0 or -errno: the log then goes to stderr. */
+static int open_location(struct settings *own, const char *location)
+{
+	int mode = DEFAULT_FILE_MODE;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!strcmp(location, "stderr"))
+		return 0;
+	if (!strcmp(location, "stdout")) {
+		own->stream = stdout;
+		return 0;
+	}
+	fi_param_get_int(NULL, "log_location_mode", &mode);
+	if (stat(location, &st) || !S_ISDIR(st.st_mode))
+		snprintf(path, sizeof(path), "%s", location);
+	else
+		snprintf(path, sizeof(path), "%s/ofi_%d.log", location, (int) getpid());
+	own->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t) mode & ALLPERMS);
+	return own->fd < 0 ? -errno : 0;
+}
+
 /* Called once. */
 static void read_settings(void)
 {
-	static struct settings own;
-	int interval_ms = DEFAULT_INTERVAL_MS, ret = 0;
-	char *level = NULL;
+	int interval_ms = DEFAULT_INTERVAL_MS, ret = 0, opened = 0;
+	char *level = NULL, *location = NULL;
 
 	own = default_settings;
 	define_params();
@@ -112,10 +146,15 @@ static void read_settings(void)
 	fi_param_get_str(NULL, "log_subsys", (char **) &own.subsystems);
 	fi_param_get_int(NULL, "log_interval", &interval_ms);
 	own.interval_ms = (uint64_t) fab_max(interval_ms, 0);
+	if (!fi_param_get_str(NULL, "log_location", &location))
+		opened = open_location(&own, location);
 	atomic_store_explicit(&settings, &own, memory_order_release);
 	if (ret)
 		FAB_WARN("FI_LOG_LEVEL=%.40s is unknown, warn is used; the levels are silent, error, warn, trace, "
 			 "info, debug", level);
+	if (opened)
+		FAB_WARN("FI_LOG_LOCATION=%.200s: no file can be created there: %s; the log goes to stderr", location,
+			 strerror(-opened));
 }
 
 static const struct settings *get_settings(void)
@@ -217,6 +256,15 @@ static char *put_line(char *stack, size_t size, const char *head, const char *fm
 	return line;
 }
 
+static void write_line(const char *text)
+{
+	const struct settings *now = get_settings();
+	size_t len = strlen(text);
+
+	if (now->fd < 0 || write(now->fd, text, len) != (ssize_t) len)
+		fwrite(text, 1, len, now->stream ? now->stream : stderr);
+}
+
 /* The line is written by one call, so that lines of several threads and processes do not mix. */
 FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		       const char *func, int line, const char *fmt, ...)
@@ -236,7 +284,7 @@ FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, 
 	if (logger)
 		logger->ops->log(prov, public_level(level), subsys, func, line, text);
 	else
-		fwrite(text, 1, strlen(text), stderr);
+		write_line(text);
 	if (text != stack)
 		free(text);
 }
@@ -285,4 +333,8 @@ int fab_log_open(struct fid **fid, void *context)
 void fab_log_fini(void)
 {
 	atomic_store(&imported, NULL);
+	if (get_settings() == &own && own.fd >= 0) {
+		close(own.fd);
+		own.fd = -1;
+	}
 }

@@ -3,8 +3,9 @@
  * Logging inside of the core, over the public fi_log*(). All calls from any thread.
  *
  * Settings are read by the first call of an fi_log*(): FI_LOG_LEVEL (silent, error, warn, trace,
- * info, debug; default warn), FI_LOG_PROV and FI_LOG_SUBSYS (lists as in filter.h), FI_LOG_INTERVAL (ms). Each line is
- * written to stderr by one fwrite(), as
+ * info, debug; default warn), FI_LOG_PROV and FI_LOG_SUBSYS (lists as in filter.h), FI_LOG_INTERVAL (ms),
+ * FI_LOG_LOCATION (stderr, stdout, a new file, or a folder for a new ofi_PID.log), FI_LOG_LOCATION_MODE (of the file).
+ * Each line is written by one fwrite() or write(), as
  *
  *	libfabric:PID:TIME::PROVIDER:SUBSYSTEM:FUNCTION():LINE<LEVEL> text
  *
@@ -33,7 +34,8 @@ extern struct fi_provider fab_core_prov;
  * open. */
 int fab_log_open(struct fid **fid, void *context);
 
-/* Stop using an imported logger. Called at unload, when the logger's code may have been unloaded. */
+/* Stop using an imported logger, and close the file of FI_LOG_LOCATION. Called at unload, when the logger's code may
+ * have been unloaded. */
 void fab_log_fini(void);
 
 #endif

@@ -35,8 +35,6 @@ static const struct {
 	{ "hmem_synapseai_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hmem_ze_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hook", FI_PARAM_STRING, "there are no hook providers" },
-	{ "log_location", FI_PARAM_BOOL, "each line of log names its function and line" },
-	{ "log_location_mode", FI_PARAM_STRING, "each line of log names its function and line" },
 	{ "mr_cache_max_count", FI_PARAM_SIZE_T, NO_CACHE },
 	{ "mr_cache_max_size", FI_PARAM_SIZE_T, NO_CACHE },
 	{ "mr_cache_monitor", FI_PARAM_STRING, NO_CACHE },

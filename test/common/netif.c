@@ -156,6 +156,21 @@ static void the_way_out_comes_first_and_loopback_last(void **state)
 			    "lo/4");
 }
 
+/* Whoever is behind a point-to-point interface is one host, also with a default route; hardware stays hardware. */
+static void point_to_point_comes_last(void **state)
+{
+	(void) state;
+	add("lo", "127.0.0.1/8", UP | IFF_LOOPBACK, NULL, "");
+	add("wg0", "10.9.0.2/24", UP | IFF_POINTOPOINT | IFF_NOARP, NULL, "");
+	add("ppp0", "10.9.1.2/32", UP | IFF_POINTOPOINT | IFF_NOARP, NULL, "");
+	add("docker0", "172.17.0.1/16", UP, "10000", "bridge");
+	add("wwan0", "192.0.2.9/24", UP | IFF_POINTOPOINT, "10", "device");
+	add("eth0", "192.0.2.2/24", UP, "1000", "device");
+	default_route("ppp0");
+	assert_string_equal(names(NULL), "eth0/4 wwan0/4 docker0/4 ppp0/4 wg0/4 lo/4");
+	assert_string_equal(names("wg0,eth0"), "wg0/4 eth0/4");
+}
+
 static void a_container_is_served_by_its_veth(void **state)
 {
 	(void) state;
@@ -372,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_way_out_comes_first_and_loopback_last),
+		TEST(point_to_point_comes_last),
 		TEST(a_container_is_served_by_its_veth),
 		TEST(a_bridge_with_the_default_route_is_the_way_out),
 		TEST(ipv6_addresses_that_do_not_last_come_later),

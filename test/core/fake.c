@@ -61,6 +61,7 @@ static int getinfo(struct fake *fake, struct fi_info **info)
 		}
 		*tail = entry;
 		tail = &entry->next;
+		entry->addr_format = fake->addr_format;
 		if (*fake->names[i])
 			entry->fabric_attr->prov_name = strdup(fake->names[i]);
 	}

@@ -15,6 +15,7 @@ enum { FAKE_MAX = 8 };
 struct fake {
 	struct fi_provider prov;
 	const char *names[FAKE_MAX];	/* prov_name of each entry; "" to leave it NULL; ends with NULL */
+	uint32_t addr_format;		/* of all entries */
 	int ret;			/* what getinfo returns if it is not 0 */
 	unsigned misses;		/* reasons to report, of as many attributes of one entry, before -FI_ENODATA */
 	bool wrong_type;		/* the first of them is that the endpoint type is another */

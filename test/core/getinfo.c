@@ -394,6 +394,43 @@ static void a_call_that_finds_something_pays_nothing_for_reasons(void **state)
 	free(text);
 }
 
+static void find_one_format(void)
+{
+	struct fi_info *info;
+
+	fakes_register();
+	fake_a.addr_format = FI_SOCKADDR_IN6;
+	fake_b.addr_format = fake_util.addr_format = FI_SOCKADDR_IN;
+	check_names("qa,qb,ofi_q", "qa");
+	check_names("qb", "");
+	child_check(!ask("qa,qb", FI_PROV_ATTR_ONLY, &info));
+	child_check(!strcmp(fake_names(info), "qa qb"));
+	fi_freeinfo(info);
+}
+
+static void find_any_format(void)
+{
+	fakes_register();
+	fake_a.addr_format = FI_SOCKADDR_IN6;
+	fake_b.addr_format = fake_util.addr_format = FI_SOCKADDR_IN;
+	check_names(NULL, "qa qb qa;ofi_q qb;ofi_q");
+}
+
+/* FI_ADDR_FORMAT: entries of other formats are left out, and the log says so. */
+static void one_address_format_alone_is_shown(void **state)
+{
+	static const char *const in6[] = { "FI_ADDR_FORMAT=fi_sockaddr_in6", NULL };
+	static const char *const any_ip[] = { "FI_ADDR_FORMAT=FI_SOCKADDR_IP", NULL };
+	char *text = child_run(in6, find_one_format);
+
+	(void) state;
+	assert_true(count_lines(text, "FI_ADDR_FORMAT fi_sockaddr_in6: leaves out its entries") > 0);
+	free(text);
+	text = child_run(any_ip, find_any_format);
+	assert_int_equal(count_lines(text, "FI_ADDR_FORMAT=FI_SOCKADDR_IP is unknown and not used"), 1);
+	free(text);
+}
+
 static void find_nobody(void)
 {
 	struct fi_info *info;
@@ -579,6 +616,7 @@ int main(void)
 		cmocka_unit_test(an_old_provider_is_brought_up_to_date),
 		cmocka_unit_test(the_log_says_why_nothing_was_found),
 		cmocka_unit_test(a_call_that_finds_something_pays_nothing_for_reasons),
+		cmocka_unit_test(one_address_format_alone_is_shown),
 		cmocka_unit_test(the_log_says_who_was_left_out),
 		cmocka_unit_test(a_call_inside_a_call_tells_nothing),
 		cmocka_unit_test(a_program_can_ask_why),

@@ -10,10 +10,13 @@
 
 #include <rdma/fi_ext.h>
 
+#include <glob.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct fi_provider tcp = { .name = "tcp" }, udp = { .name = "udp" };
@@ -134,6 +137,90 @@ static void a_line_says_who_where_and_how_bad(void **state)
 	assert_int_equal(sscanf(strstr(text, "pid "), "pid %d", &pid), 1);
 	snprintf(want, sizeof(want), "libfabric:%d/%d:", pid, pid);
 	assert_int_equal(strncmp(text, want, strlen(want)), 0);
+	free(text);
+}
+
+/* Run speak() with the log in a folder of its own, at FI_LOG_LOCATION=<the folder>/<place>, and mode 0640. The result
+ * is the text of stdout and stderr; *file the text of the file "name", or NULL. Both are the caller's. */
+static char *speak_to(const char *place, const char *name, bool there, char **file)
+{
+	char dir[] = "/tmp/log-test-XXXXXX", env[128], path[160], *text;
+	const char *const set[] = { env, "FI_LOG_LOCATION_MODE=0640", NULL };
+	struct stat st;
+	glob_t found;
+	FILE *f;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(env, sizeof(env), "FI_LOG_LOCATION=%s/%s", dir, place);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (there) {
+		f = fopen(path, "w");
+		fputs("mine", f);
+		fclose(f);
+	}
+	umask(0);
+	text = child_run(set, speak);
+	*file = NULL;
+	if (!glob(path, 0, NULL, &found)) {
+		assert_int_equal(found.gl_pathc, 1);
+		assert_int_equal(stat(found.gl_pathv[0], &st), 0);
+		assert_true(there || (st.st_mode & 07777) == 0640);
+		*file = calloc(1, (size_t) st.st_size + 1);
+		f = fopen(found.gl_pathv[0], "r");
+		assert_int_equal(fread(*file, 1, (size_t) st.st_size, f), st.st_size);
+		fclose(f);
+		unlink(found.gl_pathv[0]);
+		globfree(&found);
+	}
+	assert_int_equal(rmdir(dir), 0);
+	return text;
+}
+
+static void the_log_goes_to_its_location(void **state)
+{
+	char *file, *text = speak_to("a.log", "a.log", false, &file);
+
+	(void) state;
+	assert_string_equal(text, "");
+	assert_non_null(file);
+	assert_int_equal(count_lines(file, "tcp warn"), 1);
+	assert_int_equal(count_lines(file, "\n"), 4);
+	free(file);
+	free(text);
+
+	text = speak_to("", "ofi_[0-9]*.log", false, &file);
+	assert_string_equal(text, "");
+	assert_non_null(file);
+	assert_int_equal(count_lines(file, "\n"), 4);
+	free(file);
+	free(text);
+}
+
+static void a_location_that_exists_is_not_overwritten(void **state)
+{
+	char *file, *text = speak_to("a.log", "a.log", true, &file);
+
+	(void) state;
+	assert_string_equal(file, "mine");
+	assert_int_equal(count_lines(text, "no file can be created there: File exists; the log goes to stderr"), 1);
+	assert_int_equal(count_lines(text, "tcp warn"), 1);
+	free(file);
+	free(text);
+}
+
+static void speak_to_stdout(void)
+{
+	fclose(stderr);
+	speak();
+}
+
+static void the_location_may_be_stdout(void **state)
+{
+	static const char *const env[] = { "FI_LOG_LOCATION=stdout", NULL };
+	char *text = child_run(env, speak_to_stdout);
+
+	(void) state;
+	assert_int_equal(count_lines(text, "\n"), 4);
 	free(text);
 }
 
@@ -326,6 +413,9 @@ int main(void)
 		cmocka_unit_test(a_word_that_is_no_level_is_named),
 		cmocka_unit_test(a_bad_interval_is_named),
 		cmocka_unit_test(a_line_says_who_where_and_how_bad),
+		cmocka_unit_test(the_log_goes_to_its_location),
+		cmocka_unit_test(a_location_that_exists_is_not_overwritten),
+		cmocka_unit_test(the_location_may_be_stdout),
 		cmocka_unit_test(long_lines_stay_whole),
 		cmocka_unit_test(rate_is_limited),
 		cmocka_unit_test(an_application_can_bring_its_logger),

@@ -47,6 +47,7 @@ enum class {
 	CLASS_HARDWARE,		/* also any interface with a default route */
 	CLASS_SOFTWARE,		/* bond, vlan, interfaces of containers ... */
 	CLASS_LOCAL,		/* docker, bridge, veth, tun: they rarely lead to another host */
+	CLASS_POINT_TO_POINT,	/* software with one peer: wg, ppp, most tun */
 };
 
 struct candidate {
@@ -331,20 +332,22 @@ static unsigned ipv6_flags(const struct facts *facts, const union fab_sockaddr *
 	return found ? found->flags : 0;
 }
 
-static enum class netif_class_of(const char *name, bool hardware, bool default_route)
+static enum class netif_class_of(const struct fab_netif *netif, bool default_route)
 {
 	static const char *const prefixes[] = { "docker", "br-", "virbr", "veth", "tun", "tap" };
 
-	if (hardware)
+	if (netif->hardware)
 		return CLASS_HARDWARE;
-	if (sys_has(name, "tun_flags"))
+	if (netif->point_to_point)
+		return CLASS_POINT_TO_POINT;
+	if (sys_has(netif->name, "tun_flags"))
 		return CLASS_LOCAL;
 	if (default_route)
 		return CLASS_HARDWARE;
-	if (sys_has(name, "bridge"))
+	if (sys_has(netif->name, "bridge"))
 		return CLASS_LOCAL;
 	for (size_t i = 0; i < fab_countof(prefixes); i++) {
-		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+		if (!strncmp(netif->name, prefixes[i], strlen(prefixes[i])))
 			return CLASS_LOCAL;
 	}
 	return CLASS_SOFTWARE;
@@ -392,7 +395,7 @@ static void set_rank(struct candidate *candidate, const struct facts *facts, uns
 	candidate->rank[RANK_LOOPBACK] = netif->loopback;
 	candidate->rank[RANK_NOT_RUNNING] = !netif->running;
 	candidate->rank[RANK_LINK_LOCAL] = fab_addr_is_link_local(&netif->addr.sa);
-	candidate->rank[RANK_CLASS] = netif_class_of(netif->name, netif->hardware, default_route);
+	candidate->rank[RANK_CLASS] = netif_class_of(netif, default_route);
 	candidate->rank[RANK_NO_DEFAULT_ROUTE] = !default_route;
 	candidate->rank[RANK_SLOWNESS] = UINT64_MAX - netif->speed;
 	candidate->rank[RANK_FLEETING] = !!(addr_flags & IPV6_FLEETING);
@@ -429,6 +432,7 @@ static bool candidate_make(struct candidate *candidate, const struct facts *fact
 	snprintf(netif->name, sizeof(netif->name), "%.*s", (int) strcspn(ifa->ifa_name, ":"), ifa->ifa_name);
 	netif->loopback = ifa->ifa_flags & IFF_LOOPBACK;
 	netif->running = ifa->ifa_flags & IFF_RUNNING;
+	netif->point_to_point = ifa->ifa_flags & IFF_POINTOPOINT;
 	if (netif->addr.sa.sa_family == AF_INET6)
 		addr_flags = ipv6_flags(facts, &netif->addr, netif->name);
 	if (addr_flags & IPV6_UNUSABLE)

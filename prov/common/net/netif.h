@@ -5,8 +5,9 @@
  *
  * Interfaces that are down are left out, and so are IPv6 addresses that cannot be used. Of two entries that one is
  * better which differs first in this list: not loopback; running; not a link-local address; an interface with hardware
- * or with a default route before other software interfaces, and those before docker, bridges, veth and tun; a default
- * route; faster; not a temporary or deprecated IPv6 address; IPv4; the order of the kernel.
+ * or with a default route before other software interfaces, those before docker, bridges, veth and tun, and these
+ * before point-to-point interfaces (wg, ppp); a default route; faster; not a temporary or deprecated IPv6 address;
+ * IPv4; the order of the kernel.
  */
 #ifndef FAB_NETIF_H
 #define FAB_NETIF_H
@@ -26,6 +27,7 @@ struct fab_netif {
 	union fab_sockaddr net;		/* addr & netmask */
 	uint8_t prefix_len;
 	bool loopback, running;
+	bool point_to_point;		/* it has one peer */
 	bool hardware;			/* there is a device behind it */
 	uint32_t mtu;			/* bytes, 0 unknown */
 	uint64_t speed;			/* bit/s, 0 unknown */
