@@ -332,6 +332,30 @@ TEST_PROV(mr_bits_are_for_targets, FI_MSG)
 	CHECK_EQ(info->domain_attr->mr_mode & ~(FI_MR_LOCAL | FI_MR_ALLOCATED), 0);
 }
 
+/* Capabilities of API 2.0 and later are not in the answer to callers of an older API, nor to hints that do not name
+ * them. */
+TEST_PROV(young_caps_are_for_those_who_ask, FI_MSG)
+{
+	const uint64_t young = FI_TAGGED_MULTI_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV;
+	static const uint64_t caps[] = { 0, FI_MSG, FI_TAGGED, FI_MSG | FI_TAGGED };
+	static const uint32_t versions[] = { FI_VERSION(1, 9), FI_VERSION(1, 17), FI_VERSION(2, 0) };
+	struct fi_info *hints = hints_new(t, &(struct opts) { 0 }), *list;
+	size_t i;
+
+	for (i = 0; i < COUNT(caps) * COUNT(versions); i++) {
+		uint32_t version = versions[i / COUNT(caps)];
+
+		hints->caps = caps[i % COUNT(caps)];
+		if (FI_VERSION_LT(fi_version(), version) || (!hints->caps && version == FI_VERSION(2, 0)) ||
+		    getinfo(t, version, NULL, NULL, 0, hints, &list))
+			continue;
+		for (; list; list = list->next) {
+			CHECK_EQ(list->caps & young, 0);
+			CHECK_EQ(list->rx_attr->caps & young, 0);
+		}
+	}
+}
+
 static const struct fewest_row {
 	const char *name;
 	uint64_t caps;

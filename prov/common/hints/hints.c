@@ -145,18 +145,24 @@ uint64_t fab_caps_full(uint64_t caps)
 #define REMOTE_CAPS										\
 	(FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_RMA_PMEM)
 
+/* Capabilities that API 2.0 or a later one added. Older callers get them only if they ask, since they compare
+ * capabilities for equality. */
+#define YOUNG_CAPS (FI_TAGGED_MULTI_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV)
+
 /* The capabilities for hints without caps: all that the offer can have, except FI_SOURCE_ERR, with which messages from
  * unknown senders would become errors. */
 static uint64_t unasked_caps(const struct fab_hint_match *match)
 {
-	return match->offer->info->caps & ~FI_SOURCE_ERR & ~(has_remote_access(match) ? 0 : REMOTE_CAPS);
+	uint64_t young = FI_VERSION_LT(match->version, FI_VERSION(2, 0)) ? YOUNG_CAPS : 0;
+
+	return match->offer->info->caps & ~FI_SOURCE_ERR & ~young & ~(has_remote_access(match) ? 0 : REMOTE_CAPS);
 }
 
 /* The capabilities of the answer: those that the hints ask for, and the secondary ones that belong to them. */
 static uint64_t answer_caps(const struct fab_hint_match *match)
 {
 	const struct fab_offer *offer = match->offer;
-	uint64_t caps = fab_caps_full(match->hints->caps), extra = offer->secondary_caps;
+	uint64_t caps = fab_caps_full(match->hints->caps), extra = offer->secondary_caps & ~YOUNG_CAPS;
 
 	if (!match->hints->caps)
 		return unasked_caps(match);
@@ -166,9 +172,7 @@ static uint64_t answer_caps(const struct fab_hint_match *match)
 	if (!(caps & FI_RMA))
 		extra &= ~FI_RMA_PMEM;
 	if (!(caps & FI_RECV))
-		extra &= ~(FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR);
-	if (!(caps & FI_TAGGED))
-		extra &= ~FI_TAGGED_MULTI_RECV;
+		extra &= ~(FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR);
 	return caps | (extra & offer->info->caps);
 }
 
