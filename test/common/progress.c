@@ -429,8 +429,13 @@ static void lock_is_what_was_asked_for(void **state)
 	fab_engine_unlock(&other);
 	fab_engine_fini(&other);
 
+	/* a lock that does nothing says that it is held; a mutex that nobody has does not */
+	assert_true(fab_lock_held(&engine.lock));
 	fab_engine_share(&engine);
-	assert_ptr_equal(engine.lock.ops, fab_lock_kinds[FAB_LOCK_MUTEX]);
+	assert_false(fab_lock_held(&engine.lock));
+	fab_engine_lock(&engine);
+	assert_true(fab_lock_held(&engine.lock));
+	fab_engine_unlock(&engine);
 }
 
 /* Whichever call of init fails: its errno, and nothing stays open. */

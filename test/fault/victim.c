@@ -52,7 +52,7 @@ void victim_open_as(struct victim *v, bool scalable)
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_NAMED_RX_CTX;
 	hints->fabric_attr->prov_name = strdup("tcp");
 	hints->domain_attr->max_group_id = 100;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode = FI_MR_BASIC;
 	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &v->info));
 	fi_freeinfo(hints);
 	OK(fi_fabric(v->info->fabric_attr, &v->fabric, NULL));
