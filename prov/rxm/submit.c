@@ -178,7 +178,7 @@ INLINE int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 		return ret;
 	if (op->flags & FI_TRIGGER)
 		return TX_WAITS;
-	return op->accepted || fab_ep_tx_wants_comp(&ep->base, op) ? 0 : TX_NOW;
+	return fab_ep_tx_leaves(&ep->base, op) ? TX_NOW : 0;
 }
 
 /* True if the peer accepts segments. Over tcp, upstream announces all messages longer than a packet; this end does the

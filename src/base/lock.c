@@ -414,7 +414,6 @@ static void set_inflated(struct fab_lock *lock)
 void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 	bool can_bar = true;
 
 	if (kind == FAB_LOCK_BIASED || kind == FAB_LOCK_OWNED) {

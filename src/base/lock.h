@@ -113,10 +113,10 @@ static inline void fab_lock_enter(struct fab_lock *lock)
  * it. A FAB_LOCK_NONE must not be held by anybody. */
 void fab_lock_inflate(struct fab_lock *lock);
 
-/* From now on whoever takes `lock` takes `lead` after it, for good, so that a thread that has `lead` alone has what
- * both guard to itself; it must not take `lock` then. `lock` is a FAB_LOCK_BIASED or a FAB_LOCK_NONE, inflated or not.
- * It becomes a mutex, as fab_lock_inflate() says. `lead` is a FAB_LOCK_MUTEX, which outlives it. The calling thread
- * holds neither. */
+/* From now on a thread that takes `lock` takes `lead` after it. A thread that holds `lead` alone therefore has all that
+ * both locks guard to itself; it must not take `lock` then. `lock` is a FAB_LOCK_BIASED or a FAB_LOCK_NONE, inflated or
+ * not. It becomes a mutex, as fab_lock_inflate() says. `lead` is a FAB_LOCK_MUTEX, which outlives it. The calling
+ * thread holds neither. */
 void fab_lock_lead(struct fab_lock *lock, struct fab_lock *lead);
 
 /* Release a lock that the calling thread entered or acquired. */

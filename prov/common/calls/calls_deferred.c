@@ -54,10 +54,10 @@ static ssize_t of_rma(const struct fab_calls *calls, const struct fi_op_rma *fro
 	({												\
 		struct fab_call_atomic call_ = { __VA_ARGS__ };						\
 													\
-		begin(made, (from)->ep, (from)->flags);							\
 		LACKS(from, atomic, slot) ? -FI_ENOSYS :						\
-			fab_op_of_atomic_msg((from)->ep, calls, &(from)->msg, (from)->flags | FI_TRIGGER,	\
-					     &call_, &(made)->atomic);					\
+			(begin(made, (from)->ep, (from)->flags),					\
+			 fab_op_of_atomic_msg((from)->ep, calls, &(from)->msg, (from)->flags | FI_TRIGGER,	\
+					      &call_, &(made)->atomic));				\
 	})
 #define VEC(from)	{ (from).msg_iov, (from).iov_count, (from).desc }
 

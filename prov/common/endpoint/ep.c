@@ -58,8 +58,8 @@ static bool one_engine(const struct fab_ep *ep, struct fab_wait *const *bound, u
 	return true;
 }
 
-/* The endpoint leaves the engine that it has for the domain's, which that one follows from now on. It is not enabled.
- * 0 or -FI_E*. */
+/* The endpoint moves to the domain's engine, and the engine that it has follows the domain's from now on. The endpoint
+ * is not enabled. 0 or -FI_E*. */
 static int move_to_domain(struct fab_ep *ep)
 {
 	int ret;
@@ -317,7 +317,7 @@ static int check_cntr(const struct fab_ep *ep, const struct fab_cntr *cntr, uint
 	if (cntr->domain != ep->domain)
 		return ep_refuse(ep, "a counter", "it belongs to another domain", FI_EDOMAIN);
 	if (!countable(ep, flags))
-		return ep_refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE want an endpoint opened with "
+		return ep_refuse(ep, "a counter", "FI_REMOTE_READ and FI_REMOTE_WRITE require an endpoint opened with "
 				 "FI_RMA_EVENT", FI_EINVAL);
 	for (int i = 0; i < FAB_CNTR_MAX; i++) {
 		if ((countable(ep, flags) & cntr_flag[i]) && ep->bound.cntr[i])

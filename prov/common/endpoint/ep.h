@@ -193,6 +193,12 @@ static inline bool fab_ep_tx_wants_comp(const struct fab_ep *ep, const struct fa
 {
 	return !op->no_comp && (ep->report.tx_each || (ep->bound.tx_cq && (op->flags & FI_COMPLETION)));
 }
+/* True if the operation must leave within the call or be refused: it is injected, and no completion obliges its caller
+ * to a further call. Operations that were accepted earlier, and those of collectives and deferred work, may wait. */
+static inline bool fab_ep_tx_leaves(const struct fab_ep *ep, const struct fab_op *op)
+{
+	return (op->flags & FI_INJECT) && !op->accepted && !op->hooked && !fab_ep_tx_wants_comp(ep, op);
+}
 static inline bool fab_ep_rx_wants_comp(const struct fab_ep *ep, uint64_t flags)
 {
 	return ep->bound.rx_cq && (!ep->report.rx_selective || (flags & FI_COMPLETION));

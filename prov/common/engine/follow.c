@@ -6,7 +6,7 @@
 
 #include <sys/epoll.h>
 
-/* Whoever passes engine may be the one who sleeps on it next, and does not know of lead: so lead is prepared, too. */
+/* A thread that runs a pass of engine may sleep on it next without a look at lead. So lead is prepared, too. */
 static bool follow_poll(struct fab_poll_fn *fn)
 {
 	struct fab_follow *follow = fab_container(fn, struct fab_follow, fn);
@@ -47,7 +47,7 @@ int fab_engine_follow(struct fab_follow *follow, struct fab_engine *engine, stru
 		fab_engine_watch(lead);
 		fab_list_add_tail(&engine->polls, &follow->fn.link);
 		if (atomic_load(&engine->watchers))
-			fab_engine_prepare_sleep(engine);	/* for those who sleep already */
+			fab_engine_prepare_sleep(engine);	/* threads sleep already */
 	}
 	fab_engine_unlock(engine);
 	return ret;

@@ -7,8 +7,8 @@
  * call. An operation without a completion never waits, unless FI_MORE announces further calls.
  *
  * An injected operation without a completion obliges its caller to no further call. So it leaves within the call, or is
- * refused with -FI_EAGAIN: while the connection is being made, where the socket takes no more, beyond the peer's
- * credit, and behind operations that wait (decisions/tcp-small-sends.md).
+ * refused with -FI_EAGAIN: while the connection is being made, where the socket takes no more, beyond the peer's credit
+ * and the debt that the peer allows, and behind operations that wait (decisions/tcp-small-sends.md).
  *
  * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
  */
@@ -59,7 +59,7 @@ static inline uint16_t op_confirm_flag(const struct fab_op *op)
 	return op_fetches(op) ? 0 : TCP_FLAG_DELIVERY;
 }
 
-/* Does anything tell the application that the operation has succeeded: a completion, a hook or a counter? */
+/* True if a completion, a hook or a counter tells the application that the operation has succeeded. */
 static inline bool tx_is_observed(const struct tcp_ep *ep, const struct fab_op *op)
 {
 	return fab_ep_tx_wants_comp(&ep->base, op) || op->hooked || ep->base.bound.cntr[fab_op_desc[op->code].cntr];
@@ -132,15 +132,14 @@ static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op,
 	       fab_engine_may_hold(ep->base.engine);
 }
 
-/* Must the operation leave within the call, since its caller need not make another? Not if a thread of ours makes
- * progress, nor if it was accepted earlier. */
+/* True if the operation must leave within the call, since the caller may make no further one. If a thread of ours makes
+ * progress, or if the operation was accepted earlier, it may be queued. */
 static inline bool tx_must_leave(const struct tcp_ep *ep, const struct fab_op *op)
 {
-	return (op->flags & FI_INJECT) && !fab_ep_tx_wants_comp(&ep->base, op) && !op->hooked && !op->accepted &&
-	       !ep->base.engine->thread.run;
+	return fab_ep_tx_leaves(&ep->base, op) && !ep->base.engine->thread.run;
 }
 
-/* Can a frame on len bytes leave now, as far as is known before it is made? */
+/* True unless it is known already, before the frame is made, that an operation on len bytes cannot leave now. */
 static bool tx_can_leave(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	if (conn->state != TCP_CONN_UP || conn->tx.blocked || !fab_list_empty(&conn->tx.held))
@@ -243,7 +242,7 @@ static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
 		conn->tx.credit += tx->len + TCP_CREDIT_OVERHEAD;
 }
 
-/* The last operation has not left and must not stay: take it back. False: it has left, or a part of it has. */
+/* Remove op, which was just added, from the end of list. False: it is not there, or a part of it has left. */
 static bool tx_take_back(struct tcp_conn *conn, const struct fab_op *op, struct fab_list *list)
 {
 	struct tcp_tx *tx = fab_container(list->prev, struct tcp_tx, link);

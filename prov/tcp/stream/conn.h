@@ -218,8 +218,8 @@ void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *w
 void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT]);
 /* True if a stream to the peer with these announcements resumes the parked one. */
 bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer);
-/* May a message of len bytes be sent without announcement: is it within the peer's limit and credit? An injected one
- * that is short may go into debt if the peer supports that. For a stream that is up, with peer.ext. */
+/* True if a message of len bytes is within the peer's limit and credit, so that it needs no announcement. A short
+ * injected message may go into debt if the peer supports that. For a stream that is up, with peer.ext. */
 static inline bool tcp_conn_has_credit(const struct tcp_conn *conn, uint64_t len, bool injected)
 {
 	int64_t left = conn->tx.credit - (int64_t) (len + TCP_CREDIT_OVERHEAD);

@@ -211,10 +211,10 @@ static void tx_refuse(struct tcp_tx *tx, int err)
 	else if (err == FI_EOPNOTSUPP && tx->hdr.rma_iov_cnt > TCP_RMA_IOV_BASE)
 		text = "the peer supports at most 4 remote buffers per operation: it runs another libfabric, or an "
 		       "older one";
+	else if (err == FI_EOPNOTSUPP && tx->amo)
+		text = "the peer does not support this operation: it runs another libfabric, or has another byte order";
 	else if (err == FI_EOPNOTSUPP)
-		text = tx->amo ? "the peer does not support this operation: it runs another libfabric, or has another "
-			"byte order" :
-				 "the peer runs another libfabric, which does not report matches";
+		text = "the peer runs another libfabric, which does not report matches";
 	tcp_tx_done(tx, err, err, text);
 }
 
