@@ -313,10 +313,7 @@ static int av_close(struct fid *fid)
 		VRB_WARN(FI_LOG_AV, "fi_close of an address vector: endpoints use it; close them first\n");
 		return -FI_EBUSY;
 	}
-	if (av->base.eq) {
-		fab_eq_purge(av->base.eq, fid, NULL);
-		fab_eq_put(av->base.eq);
-	}
+	fab_av_drop_events(&av->base);
 	while (cnt--) {
 		if (entry(av, cnt)->ah)
 			ibv_destroy_ah(entry(av, cnt)->ah);

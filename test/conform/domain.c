@@ -51,6 +51,63 @@ TEST_PROV(events_go_to_the_domains_queue, FI_MSG, CONNECTED)
 	CHECK(e.fid == &a->ep->fid);
 }
 
+/* An endpoint with a queue of its own tells that one, and not the domain's. */
+TEST_PROV(own_queue_goes_before_the_domains, FI_MSG, CONNECTED)
+{
+	struct side *l = listener_open(t), *a;
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+	struct fi_eq_cm_entry entry;
+	struct opts o = { 0 };
+	struct fid_eq *domains;
+	struct event e;
+	uint32_t event;
+	int ret;
+
+	a = bound_side(t, 0, &ret);
+	MUST(ret);
+	domains = a->eq;
+	MUST(fi_eq_open(a->fabric, &attr, &a->eq, a));
+	own_fid(t, &a->eq->fid);
+	a->info->dest_addr = malloc(l->name_len);
+	memcpy(a->info->dest_addr, l->name, l->name_len);
+	a->info->dest_addrlen = l->name_len;
+	side_open_rest(a);
+	MUST(fi_connect(a->ep, l->name, NULL, 0));
+	e = expect_event(l, FI_CONNREQ);
+	MUST(fi_accept(acceptor_open(l, e.info, &o)->ep, NULL, 0));
+	CHECK(expect_event(a, FI_CONNECTED).fid == &a->ep->fid);
+	CHECK_RET(fi_eq_read(domains, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+}
+
+/* An address vector with FI_EVENT tells its insertions to the queue of the domain, if it has none of its own. */
+TEST_PROV(insertions_are_told, FI_MSG, UNCONNECTED)
+{
+	struct side *peer = side_open(t), *s;
+	struct fi_av_attr attr = { .type = FI_AV_TABLE, .flags = FI_EVENT };
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+	struct event e;
+	int ret;
+
+	s = bound_side(t, 0, &ret);
+	if (!ret)
+		ret = fi_av_open(s->domain, &attr, &s->av, s);
+	if (ret)
+		SKIP("%s has no events of domains and vectors: %s", run.prov, fi_strerror(-ret));
+	own_fid(t, &s->av->fid);
+	ret = fi_av_insert(s->av, peer->name, 1, &addr, 0, NULL);
+	if (ret == -FI_ENOEQ && !run.ours)
+		SKIP("%s wants a queue bound to the vector", run.prov);
+	MUST(ret);
+	e = expect_event(s, FI_AV_COMPLETE);
+	CHECK(e.fid == &s->av->fid);
+	CHECK_EQ(addr, 0);
+	/* what nobody has read goes with the vector */
+	MUST(fi_av_insert(s->av, peer->name, 1, &addr, 0, NULL));
+	close_now(t, &s->av->fid);
+	s->av = NULL;
+	expect_no_event(s);
+}
+
 /* With FI_REG_MR a registration is told by the queue of the domain when it is done, and usable then. */
 TEST_PROV(registrations_are_told, FI_MSG | FI_RMA, RDM_ONLY)
 {

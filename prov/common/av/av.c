@@ -354,10 +354,7 @@ static int av_close(struct fid *fid)
 			"close them first\n", ref);
 		return -FI_EBUSY;
 	}
-	if (av->eq) {
-		fab_eq_purge(av->eq, fid, NULL);	/* no event may refer to this vector any more */
-		fab_eq_put(av->eq);
-	}
+	fab_av_drop_events(av);
 	av_free(av);
 	atomic_fetch_sub(&domain->ref, 1);
 	return 0;

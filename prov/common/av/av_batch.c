@@ -7,6 +7,12 @@
 #include "common/queue/queue.h"
 #include "common/domain/domain.h"
 
+/* The event queue for the results: the vector's own, or that of its domain, which has the reference. NULL: none. */
+static struct fab_eq *events_of(const struct fab_av *av)
+{
+	return av->eq ? av->eq : av->domain->events.eq;
+}
+
 int fab_av_batch_start(struct fab_av_batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags,
 		       void *context)
 {
@@ -17,8 +23,9 @@ int fab_av_batch_start(struct fab_av_batch *batch, struct fab_av *av, fi_addr_t 
 			"an address vector without FI_EVENT" : "context to be an array of int");
 		return -FI_EINVAL;
 	}
-	if (av->async && !av->eq) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: the address vector has FI_EVENT; bind an event queue first\n");
+	if (av->async && !events_of(av)) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: the address vector has FI_EVENT; bind an event queue to it "
+			"or to its domain first\n");
 		return -FI_ENOEQ;
 	}
 	*batch = (struct fab_av_batch) { .av = av, .fi_addr = fi_addr, .context = context,
@@ -35,7 +42,8 @@ void fab_av_batch_next(struct fab_av_batch *batch, fi_addr_t fi_addr, int err)
 	if (batch->errs)
 		batch->errs[batch->index] = -err;
 	if (err && av->async)
-		fab_eq_write_err(av->eq, &av->av_fid.fid, batch->context, batch->index, -err, -err, NULL, 0);
+		fab_eq_write_err(events_of(av), &av->av_fid.fid, batch->context, batch->index, -err, -err, NULL,
+				 0);
 	batch->ok_cnt += !err;
 	batch->index++;
 }
@@ -46,5 +54,17 @@ int fab_av_batch_end(const struct fab_av_batch *batch)
 
 	if (!av->async)
 		return (int) batch->ok_cnt;
-	return fab_eq_write_done(av->eq, FI_AV_COMPLETE, &av->av_fid.fid, batch->context, batch->ok_cnt);
+	return fab_eq_write_done(events_of(av), FI_AV_COMPLETE, &av->av_fid.fid, batch->context, batch->ok_cnt);
+}
+
+void fab_av_drop_events(struct fab_av *av)
+{
+	struct fab_eq *domains = av->domain->events.eq;
+
+	if (av->async && domains)
+		fab_eq_purge(domains, &av->av_fid.fid, NULL);
+	if (!av->eq)
+		return;
+	fab_eq_purge(av->eq, &av->av_fid.fid, NULL);
+	fab_eq_put(av->eq);
 }

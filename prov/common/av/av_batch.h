@@ -20,8 +20,8 @@ struct fab_av_batch {
 };
 
 /* Begin. flags are the flags of the call; the caller has refused those that its vector does not support. 0. -FI_EINVAL:
- * FI_SYNC_ERR is not possible. -FI_ENOEQ: the vector has FI_EVENT but no event queue. Errors are logged; the batch then
- * must not be used. */
+ * FI_SYNC_ERR is not possible. -FI_ENOEQ: the vector has FI_EVENT, but neither it nor its domain has an event queue.
+ * Errors are logged; the batch then must not be used. */
 int fab_av_batch_start(struct fab_av_batch *batch, struct fab_av *av, fi_addr_t *fi_addr, uint64_t flags,
 		       void *context);
 /* Record the result of the next address: it was inserted at fi_addr (err is 0), or failed with err (-FI_E*). */
@@ -29,5 +29,7 @@ void fab_av_batch_next(struct fab_av_batch *batch, fi_addr_t fi_addr, int err);
 /* The return value of the call: the number of addresses inserted. With FI_EVENT: 0 if the event was written, or
  * -FI_E*. */
 int fab_av_batch_end(const struct fab_av_batch *batch);
+/* For the fi_close() of a vector: drop its unread events, and the reference to its event queue. */
+void fab_av_drop_events(struct fab_av *av);
 
 #endif

@@ -60,7 +60,7 @@ struct fab_av {
 	int rx_ctx_bits;		/* the topmost bits of an fi_addr_t that are the receive context
 					 * (fi_rx_addr(3)) */
 	size_t addrlen;
-	bool async;			/* FI_EVENT: results of an insert are written to eq */
+	bool async;			/* FI_EVENT: results of an insert are written to eq, or to the domain's */
 	/* opened with FI_AV_USER_ID: completions contain the application's user ids in place of indices */
 	bool user_ids;
 	struct fab_av_shared *shared;	/* owned: of a vector with a name, see av_shared.h; else NULL */
