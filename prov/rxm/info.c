@@ -113,11 +113,12 @@ static char *copy_name(const char *name)
 	return name ? strdup(name) : NULL;
 }
 
+/* Copy an address of hints as it is: the provider below refuses one whose length is 0. */
 static int copy_addr(void **to, size_t *to_len, const void *from, size_t len)
 {
-	if (!from || !len)
+	if (!from)
 		return 0;
-	*to = malloc(len);
+	*to = malloc(fab_max(len, (size_t) 1));
 	if (!*to)
 		return -FI_ENOMEM;
 	memcpy(*to, from, len);

@@ -110,19 +110,32 @@ TEST_PROV(node_by_name, 0)
 	check_addr(list->dest_addr, list->dest_addrlen, "127.0.0.1", 1);
 }
 
-/* FI_ADDR_STR addresses as node. */
+/* FI_ADDR_STR addresses as node, in the form of today and in that of the first releases. */
 TEST_PROV(node_as_string, 0)
 {
-	const char *form = run.family == AF_INET6 ? "fi_sockaddr_in6://[%s]:12345" : "fi_sockaddr_in://%s:12345";
+	static const char *const forms[2][2] = {
+		{ "fi_sockaddr_in://%s:12345", "AF_INET;%s;12345" },
+		{ "fi_sockaddr_in6://[%s]:12345", "AF_INET6;%s;12345" },
+	};
 	struct fi_info *list;
 	char node[128];
+	int i;
 
 	need_sockaddr();
-	snprintf(node, sizeof(node), form, loopback());
-	MUST(getinfo(t, run.version, node, NULL, 0, hints_plain(t), &list));
-	check_addr(list->dest_addr, list->dest_addrlen, loopback(), 12345);
-	MUST(getinfo(t, run.version, node, NULL, FI_SOURCE, hints_plain(t), &list));
-	check_addr(list->src_addr, list->src_addrlen, loopback(), 12345);
+	for (i = 0; i < (run.ours ? 2 : 1); i++) {
+		snprintf(node, sizeof(node), forms[run.family == AF_INET6][i], loopback());
+		note("%s", node);
+		MUST(getinfo(t, run.version, node, NULL, 0, hints_plain(t), &list));
+		check_addr(list->dest_addr, list->dest_addrlen, loopback(), 12345);
+		MUST(getinfo(t, run.version, node, NULL, FI_SOURCE, hints_plain(t), &list));
+		check_addr(list->src_addr, list->src_addrlen, loopback(), 12345);
+	}
+	if (!run.ours)
+		return;
+	note("no host");
+	MUST(getinfo(t, run.version, "AF_INET;;7471", NULL, FI_SOURCE, hints_plain(t), &list));
+	for (; list; list = list->next)
+		CHECK_EQ(port_of(list->src_addr), 7471);
 }
 
 struct bad_node_row {
@@ -218,6 +231,51 @@ TEST_PROV(node_before_hints, 0)
 	MUST(getinfo(t, run.version, ip4_here(), "1234", FI_SOURCE, hints, &list));
 	check_addr(list->src_addr, list->src_addrlen, ip4_here(), 1234);
 	check_addr(list->dest_addr, list->dest_addrlen, "127.0.0.9", 4321);
+}
+
+/* An address with the length 0 in hints. */
+static struct fi_info *hints_without_length(struct test *t, bool source)
+{
+	struct fi_info *hints = hints_plain(t);
+
+	hints->addr_format = FI_SOCKADDR_IN;
+	*(source ? &hints->src_addr : &hints->dest_addr) = sin_new("127.0.0.9", 4321);
+	return hints;
+}
+
+/* An address has a length; a length without an address is ignored. */
+TEST_PROV(length_belongs_to_address, 0)
+{
+	struct fi_info *hints = hints_plain(t), *list;
+
+	need_sockaddr();
+	if (!run.ours)
+		SKIP("upstream does not look at lengths");
+	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints_without_length(t, true), &list), -FI_ENODATA);
+	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints_without_length(t, false), &list), -FI_ENODATA);
+	hints->src_addrlen = 3;
+	hints->dest_addrlen = 5;
+	MUST(getinfo(t, run.version, NULL, NULL, 0, hints, &list));
+}
+
+/* FI_SOURCE: address and length of the source in hints are ignored. Otherwise those of the destination are, beside a
+ * node or a service. Such hints would find nothing if they were read. */
+TEST_PROV(addresses_that_are_ignored, 0)
+{
+	struct fi_info *hints = hints_without_length(t, true), *list;
+
+	need_sockaddr();
+	if (run.family == AF_INET6)
+		SKIP("the same for IPv4");
+	MUST(getinfo(t, run.version, ip4_here(), "1234", FI_SOURCE, hints, &list));
+	check_addr(list->src_addr, list->src_addrlen, ip4_here(), 1234);
+	MUST(getinfo(t, run.version, NULL, "1234", FI_SOURCE, hints, &list));
+	CHECK_EQ(port_of(list->src_addr), 1234);
+	hints = hints_without_length(t, false);
+	MUST(getinfo(t, run.version, ip4_here(), "1234", 0, hints, &list));
+	check_addr(list->dest_addr, list->dest_addrlen, ip4_here(), 1234);
+	MUST(getinfo(t, run.version, NULL, "1234", 0, hints, &list));
+	CHECK_EQ(port_of(list->dest_addr), 1234);
 }
 
 /* Addresses of the wrong length, family, or of nobody. */
