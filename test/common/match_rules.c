@@ -71,7 +71,8 @@ static const struct row rows[] = {
 	{ ATTR(tx_attr, size), 4097, REFUSED, 0 },
 	{ ATTR(rx_attr, size), 0, MATCHES, 2048 },
 	{ ATTR(rx_attr, size), 65537, REFUSED, 0 },
-	{ ATTR(rx_attr, total_buffered_recv), SIZE_MAX, MATCHES, 0 },
+	{ ATTR(rx_attr, total_buffered_recv), 0, MATCHES, 0 },
+	{ ATTR(rx_attr, total_buffered_recv), SIZE_MAX, MATCHES, SIZE_MAX },
 	/* bits */
 	{ ATTR(tx_attr, op_flags), 0, MATCHES, 0 },
 	{ ATTR(tx_attr, op_flags), FI_DELIVERY_COMPLETE | FI_COMPLETION, MATCHES,

@@ -557,6 +557,40 @@ TEST_PROV(user_ids_are_reported, FI_MSG | FI_SOURCE | FI_AV_USER_ID, RDM_ONLY)
 	check_link(p.b, c);
 }
 
+static void ids_of_the_domain(struct fi_info *hints)
+{
+	hints->domain_attr->caps = FI_AV_USER_ID;
+}
+
+static int open_for_ids(struct side *s)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE, .flags = FI_AV_USER_ID };
+	struct fid_av *av = NULL;
+	int ret = fi_av_open(s->domain, &attr, &av, NULL);
+
+	CHECK((av != NULL) == (ret == 0));
+	if (av)
+		MUST(fi_close(&av->fid));
+	return ret;
+}
+
+/* A domain whose capabilities have FI_AV_USER_ID opens vectors with that flag; another one does not. The capability is
+ * told to those who ask for it, for the whole or for the domain. */
+TEST_PROV(user_ids_are_of_the_domain, FI_MSG | FI_AV_USER_ID, RDM_ONLY)
+{
+	struct side *whole = domain_side(t), *plain = domain_side(t, .caps = FI_MSG);
+	struct side *own = domain_side(t, .caps = FI_MSG, .hints = ids_of_the_domain);
+
+	CHECK(whole->info->domain_attr->caps & FI_AV_USER_ID);
+	CHECK(own->info->domain_attr->caps & FI_AV_USER_ID);
+	MUST(open_for_ids(whole));
+	MUST(open_for_ids(own));
+	if (!run.ours)
+		return;
+	CHECK_EQ(plain->info->domain_attr->caps & (FI_AV_USER_ID | FI_DIRECTED_RECV), 0);
+	CHECK_RET(open_for_ids(plain), -FI_EINVAL);
+}
+
 /* Without the capability there are no such numbers. */
 TEST_PROV(user_ids_want_the_capability, FI_MSG, RDM_ONLY)
 {

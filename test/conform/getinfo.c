@@ -401,13 +401,13 @@ struct size_attr {
 
 static const struct size_attr size_attrs[] = {
 	TX_ATTR(inject_size), TX_ATTR(size), TX_ATTR(iov_limit), TX_ATTR(rma_iov_limit),
-	RX_ATTR(size), RX_ATTR(iov_limit),
+	RX_ATTR(size), RX_ATTR(iov_limit), RX_ATTR(total_buffered_recv),
 	EP_ATTR(max_msg_size), EP_ATTR(max_order_raw_size), EP_ATTR(max_order_war_size), EP_ATTR(max_order_waw_size),
 	EP_ATTR(tx_ctx_cnt), EP_ATTR(rx_ctx_cnt),
 	DOMAIN_ATTR(mr_key_size), DOMAIN_ATTR(cq_data_size), DOMAIN_ATTR(cq_cnt), DOMAIN_ATTR(ep_cnt),
 	DOMAIN_ATTR(tx_ctx_cnt), DOMAIN_ATTR(rx_ctx_cnt), DOMAIN_ATTR(max_ep_tx_ctx), DOMAIN_ATTR(max_ep_rx_ctx),
 	DOMAIN_ATTR(max_ep_stx_ctx), DOMAIN_ATTR(max_ep_srx_ctx), DOMAIN_ATTR(cntr_cnt), DOMAIN_ATTR(mr_iov_limit),
-	DOMAIN_ATTR(mr_cnt), DOMAIN_ATTR(max_err_data),
+	DOMAIN_ATTR(mr_cnt), DOMAIN_ATTR(max_err_data), DOMAIN_ATTR(max_ep_auth_key),
 };
 
 static size_t *attr_of(struct fi_info *info, const struct size_attr *a)
@@ -455,7 +455,8 @@ BOTH(thread_domain, h->domain_attr->threading = FI_THREAD_DOMAIN, i->domain_attr
 BOTH(thread_completion, h->domain_attr->threading = FI_THREAD_COMPLETION,
      i->domain_attr->threading == FI_THREAD_COMPLETION)
 BOTH(thread_safe, h->domain_attr->threading = FI_THREAD_SAFE, i->domain_attr->threading == FI_THREAD_SAFE)
-BOTH(thread_unspec, h->domain_attr->threading = FI_THREAD_UNSPEC, i->domain_attr->threading != FI_THREAD_UNSPEC)
+BOTH(thread_unspec, h->domain_attr->threading = FI_THREAD_UNSPEC,
+     run.ours ? i->domain_attr->threading == FI_THREAD_SAFE : i->domain_attr->threading != FI_THREAD_UNSPEC)
 BOTH(progress_auto, h->domain_attr->control_progress = h->domain_attr->data_progress = FI_PROGRESS_AUTO,
      i->domain_attr->control_progress == FI_PROGRESS_AUTO && i->domain_attr->data_progress == FI_PROGRESS_AUTO)
 BOTH(control_auto_data_manual, h->domain_attr->control_progress = FI_PROGRESS_AUTO;
@@ -475,7 +476,8 @@ BOTH(mr_all_bits, h->domain_attr->mr_mode = MR_BASIC_BITS | FI_MR_LOCAL | FI_MR_
      FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM, !(i->domain_attr->mr_mode & (MR_BASIC | MR_SCALABLE)))
 BOTH(op_flags_delivery, h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION,
      (i->tx_attr->op_flags & FI_DELIVERY_COMPLETE) != 0)
-BOTH(total_buffered_recv, h->rx_attr->total_buffered_recv = 1 << 20, true)
+BOTH(total_buffered_recv, h->rx_attr->total_buffered_recv = 1 << 20,
+     i->rx_attr->total_buffered_recv >= 1 << 20)
 BOTH(version_in_hints, h->fabric_attr->prov_version = FI_VERSION(1, 0), true)
 
 SET(no_provider, free(h->fabric_attr->prov_name); h->fabric_attr->prov_name = strdup("no-such-provider"))

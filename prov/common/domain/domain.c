@@ -78,7 +78,7 @@ static void domain_fill_attr(struct fab_domain *domain, const struct fi_info *in
 	domain->attr.av_type = attr->av_type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->av_type;
 	domain->attr.resource_mgmt = attr->resource_mgmt;
 	domain->attr.mr_mode = mr_mode_bits(attr->mr_mode);
-	domain->attr.caps = info->caps;
+	domain->attr.caps = info->caps | (attr->caps & FI_AV_USER_ID);
 	domain->attr.addr_format = info->addr_format;
 	domain->attr.max_group_id = FI_VERSION_GE(domain->fabric->fabric_fid.api_version, FI_VERSION(2, 0)) ?
 			       attr->max_group_id : 0;

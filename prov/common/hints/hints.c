@@ -192,6 +192,18 @@ static uint64_t answer_part_caps(const struct fab_hint_match *match, uint64_t hi
 	return caps | (whole & hint);
 }
 
+/* Domain capabilities that are primary. */
+#define DOMAIN_PRIMARY (FI_DIRECTED_RECV | FI_AV_USER_ID)
+
+/* The capabilities of the domain: primary ones if the hints ask for them, for the whole or for the domain. */
+static uint64_t answer_domain_caps(const struct fab_hint_match *match)
+{
+	const struct fi_domain_attr *domain = match->hints->domain_attr;
+	uint64_t asked = answer_caps(match) | (domain ? domain->caps : 0);
+
+	return match->offer->info->domain_attr->caps & (asked | ~DOMAIN_PRIMARY);
+}
+
 static void check_caps(struct fab_hint_match *match)
 {
 	const struct fi_info *hints = match->hints;
@@ -461,6 +473,7 @@ static struct fi_info *make_answer(const struct fab_hint_match *match)
 		info->rx_attr->size = fab_min(offer->rx_size, info->rx_attr->size);
 	fab_hints_answer_rules(match, info);
 	info->caps = answer_caps(match);
+	info->domain_attr->caps = answer_domain_caps(match);
 	info->tx_attr->caps = answer_part_caps(match, hints->tx_attr ? hints->tx_attr->caps : 0, TX_CAPS);
 	info->rx_attr->caps = answer_part_caps(match, hints->rx_attr ? hints->rx_attr->caps : 0, RX_CAPS);
 	answer_prefix(match, info);

@@ -20,6 +20,7 @@ enum compare {
 	EQUAL_OR_OPEN,	/* likewise, or the offer is 0, which allows any value */
 	KNOWN,		/* it is a value that exists, up to `max`; all of these are supported */
 	TAG_BITS,	/* it has no bit above the highest bit of the offer */
+	ANY,		/* none: the attribute is only a hint */
 };
 
 /* The value in the answer. */
@@ -73,6 +74,7 @@ static const struct rule rules[] = {
 	{ RX_FIELD(comp_order), SUBSET, OFFER, FAB_WHY_WHAT, FI_TYPE_MSG_ORDER },
 	{ RX_FIELD(size), AT_MOST, HINT, FAB_WHY_WHAT, FAB_AS_NUMBER },
 	{ RX_FIELD(iov_limit), LIMIT },
+	{ RX_FIELD(total_buffered_recv), ANY, HINT_ONLY, FAB_WHY_WHAT, FAB_AS_NUMBER },
 
 	{ DOMAIN_FIELD(threading), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_THREADING, .max = FI_THREAD_ENDPOINT },
 	{ DOMAIN_FIELD(control_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS,
@@ -159,6 +161,8 @@ static bool hints_rule_fits(const struct rule *rule, uint64_t asked, uint64_t of
 		return offered ? asked == offered : asked <= rule->max;
 	case KNOWN:
 		return asked <= rule->max;
+	case ANY:
+		return true;
 	default:
 		return !(asked & ~bits_below(offered));
 	}

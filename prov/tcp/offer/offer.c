@@ -82,7 +82,7 @@ static void offer_fill(const struct fab_ip *ip, struct fi_info *info, const stru
 			info->tx_attr->caps |= FI_NAMED_RX_CTX;
 			info->domain_attr->max_ep_tx_ctx = info->domain_attr->max_ep_rx_ctx = TCP_CTX_MAX;
 		}
-		info->domain_attr->caps |= FI_AV_USER_ID | FI_SHARED_AV;
+		info->domain_attr->caps |= FI_AV_USER_ID | FI_DIRECTED_RECV | FI_SHARED_AV;
 		info->domain_attr->max_ep_auth_key = FAB_AUTH_EP_MAX;
 		info->domain_attr->max_group_id = TCP_GROUP_MAX;
 	}
