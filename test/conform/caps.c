@@ -126,6 +126,20 @@ TEST_PROV(send_alone, FI_MSG | FI_SEND | FI_RECV)
 	expect_not_there(try_op(p.b, SEND, .buf = in, .len = 8));
 }
 
+/* The same of tagged messages. */
+TEST_PROV(tagged_send_alone, FI_TAGGED | FI_SEND | FI_RECV)
+{
+	struct pair p = complement_open(t, FI_TAGGED | FI_SEND, FI_TAGGED | FI_RECV);
+	char in[8];
+
+	post_trecv(p.b, in, 8, 7, 0);
+	tsend_bytes(p.a, "one way.", 8, 7);
+	expect_recv(p.b, "one way.", 8);
+	expect_tx(p.a);
+	expect_not_there(try_op(p.a, TRECV, .buf = in, .len = 8, .tag = 7));
+	expect_not_there(try_op(p.b, TSEND, .buf = in, .len = 8, .tag = 7));
+}
+
 static void rma_alone(struct test *t, uint64_t mine, uint64_t its, enum call can, enum call cannot)
 {
 	struct pair p = complement_open(t, FI_RMA | mine, FI_RMA | its);

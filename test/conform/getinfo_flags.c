@@ -100,16 +100,25 @@ TEST_PROV(old_mr_mode_unspec, FI_MSG | FI_RMA)
 
 /* ---- flags */
 
-/* FI_PROV_ATTR_ONLY: each provider once, with name and version. */
+/* FI_PROV_ATTR_ONLY: each provider once, with name and version, and blank apart from that. */
 TEST_PROV(provider_list, 0, .alone = true)
 {
-	struct fi_info *list, *info, *other;
+	struct fi_info *list, *info, *other, *blank = fi_allocinfo();
 
 	MUST(getinfo(t, run.version, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list));
 	for (info = list; info; info = info->next) {
 		CHECK(info->fabric_attr && info->fabric_attr->prov_name && info->fabric_attr->prov_version);
 		for (other = info->next; other; other = other->next)
 			CHECK(strcmp(info->fabric_attr->prov_name, other->fabric_attr->prov_name));
+	}
+	own_info(t, blank);
+	for (info = list; info && run.ours; info = info->next) {
+		struct fi_info *rest = fi_dupinfo(info);
+
+		own_info(t, rest);
+		free(rest->fabric_attr->prov_name);
+		memset(rest->fabric_attr, 0, sizeof(*rest->fabric_attr));
+		CHECK(!strcmp(text_of(t, rest), text_of(t, blank)));
 	}
 }
 

@@ -571,6 +571,28 @@ TEST_PROV(rx_size_receives_fit, FI_MSG)
 	CHECK_MEM(&in[0], "abcd", 4);
 }
 
+/* Beyond that it is taken, or refused with -FI_EAGAIN; what was taken is filled, in order. */
+TEST_PROV(rx_full_says_eagain, FI_MSG, RELIABLE)
+{
+	enum { MOST = 1000 };
+	struct pair p = pair_open(t, .rx_size = 16);
+	size_t size = p.b->info->rx_attr->size, n, i;
+	uint32_t *in = mem(t, MOST * sizeof(*in)), out;
+	ssize_t ret = 0;
+
+	if (size > MOST / 2)
+		SKIP("rx size is %zu", size);
+	for (n = 0; n < MOST && !ret; n += !ret)
+		ret = try_op(p.b, RECV, .buf = &in[n], .len = sizeof(in[0]));
+	CHECK(!ret || ret == -FI_EAGAIN);
+	CHECK(n >= size);
+	for (i = 0; i < n; i++) {
+		out = (uint32_t) i + 1;
+		send_bytes(p.a, &out, sizeof(out));
+		expect_recv(p.b, &out, sizeof(out));
+	}
+}
+
 /* An endpoint may send to itself. */
 TEST_PROV(self_send, FI_MSG, UNCONNECTED)
 {

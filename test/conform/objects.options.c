@@ -131,7 +131,7 @@ TEST_PROV(hmem_override, FI_MSG)
 {
 	struct fi_hmem_override_ops ops = {
 		.size = sizeof(ops), .copy_from_hmem_iov = no_copy_from, .copy_to_hmem_iov = no_copy_to,
-	};
+	}, part;
 	struct pair p = pair_open(t);
 
 	if (!run.ours)
@@ -140,5 +140,17 @@ TEST_PROV(hmem_override, FI_MSG)
 	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 1, &ops, NULL), -FI_EBADFLAGS);
 	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, NULL, NULL), -FI_EINVAL);
 	CHECK_RET(fi_set_ops(&p.a->domain->fid, "no such ops", 0, &ops, NULL), -FI_ENOSYS);
+	note("members that are missing");
+	part = ops;
+	part.copy_from_hmem_iov = NULL;
+	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, &part, NULL), -FI_EINVAL);
+	part = ops;
+	part.copy_to_hmem_iov = NULL;
+	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, &part, NULL), -FI_EINVAL);
+	part = ops;
+	part.size = sizeof(part) - 1;
+	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, &part, NULL), -FI_EINVAL);
+	part.size = sizeof(part) + 8;		/* of a later release */
+	MUST(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, &part, NULL));
 	check_link(p.a, p.b);
 }
