@@ -3,6 +3,7 @@
  * Authorization keys mean something: who does not have the key of an endpoint, a domain or a region does not get in.
  * fi_domain(3), fi_endpoint(3), fi_mr(3), fi_av(3).
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -331,6 +332,26 @@ TEST_PROV(av_keys_are_looked_up, FI_MSG, RDM_ONLY)
 	CHECK_RET(fi_av_lookup_auth_key(s->av, none, found, &len), -FI_EINVAL);
 	CHECK_RET(fi_av_insert(s->av, peer->name, 1, &none, FI_AUTH_KEY, NULL), 0);
 	CHECK_RET(fi_av_insert_auth_key(s->av, KEY_A, 0, &none, 0), -FI_EINVAL);
+}
+
+/* A vector takes as many keys as max_ep_auth_key says, and each of them again; one more is -FI_ENOSPC. */
+TEST_PROV(keys_are_counted, FI_MSG, RDM_ONLY)
+{
+	fi_addr_t first, handle;
+	struct side *s;
+	size_t i, max;
+	char key[32];
+
+	want_keys(t, av_keys);
+	s = open_with(t, av_keys);
+	max = s->info->domain_attr->max_ep_auth_key;
+	first = add_key(s, "key 0");
+	for (i = 1; i < max; i++) {
+		snprintf(key, sizeof(key), "key %zu", i);
+		add_key(s, key);
+	}
+	CHECK_EQ(add_key(s, "key 0"), first);
+	CHECK_RET(fi_av_insert_auth_key(s->av, "one more", 8, &handle, 0), -FI_ENOSPC);
 }
 
 /* A region can be limited to one key of the vector. */

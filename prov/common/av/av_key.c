@@ -89,23 +89,26 @@ static int add_key(struct fab_av *av, const void *bytes, size_t len, fi_addr_t *
 {
 	struct fab_av_keys *keys = av->keys;
 	uint32_t cnt = atomic_load(&keys->cnt);
+	struct fab_auth_key *key;
 	int ret;
 
-	if (cnt == FAB_AUTH_EP_MAX) {
-		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: there are %u keys, and that is "
-			"domain_attr->max_ep_auth_key\n", cnt);
-		return -FI_ENOSPC;
-	}
-	ret = fab_auth_get(av_key_prov(av), "fi_av_insert_auth_key", bytes, len, &keys->key[cnt]);
+	ret = fab_auth_get(av_key_prov(av), "fi_av_insert_auth_key", bytes, len, &key);
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < cnt; i++) {
-		if (keys->key[i] == keys->key[cnt]) {	/* added before: the same handle again */
-			fab_auth_put(keys->key[cnt]);
+		if (keys->key[i] == key) {	/* added before: the same handle again */
+			fab_auth_put(key);
 			*fi_addr = i;
 			return 0;
 		}
 	}
+	if (cnt == FAB_AUTH_EP_MAX) {
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: there are %u keys, and that is "
+			"domain_attr->max_ep_auth_key\n", cnt);
+		fab_auth_put(key);
+		return -FI_ENOSPC;
+	}
+	keys->key[cnt] = key;
 	atomic_store(&keys->user_id[cnt], cnt);
 	atomic_store_explicit(&keys->cnt, cnt + 1, memory_order_release);
 	*fi_addr = cnt;
