@@ -120,6 +120,7 @@ TEST_TABLE(reject_with_data, data_rows, FI_MSG, CONNECTED)
 	e = expect_event_err(p.a, FI_ECONNREFUSED);
 	CHECK(e.fid == &p.a->ep->fid);
 	CHECK(e.len >= len);
+	CHECK(!run.ours || e.len <= p.a->info->domain_attr->max_err_data);
 	CHECK_MEM(e.data, why, len);
 	expect_no_event(p.a);
 	expect_no_event(p.listener);

@@ -348,6 +348,25 @@ TEST_PROV(affinity_is_a_hint, FI_MSG)
 	MUST(fi_close(&cq->fid));
 }
 
+/* One queue for endpoints of different capabilities. */
+TEST_PROV(one_queue_for_different_capabilities, FI_MSG | FI_TAGGED, RDM_ONLY)
+{
+	struct side *a = side_open(t, .caps = FI_MSG), *c = side_open(t);
+	struct fi_info *tagged = info_find(t, hints_new(t, &(struct opts) { .caps = FI_TAGGED }), NULL, NULL, 0);
+	struct side *b = side_open(t, .info = tagged, .domain_of = a, .av_of = a, .cq_of = a);
+	fi_addr_t a_addr = side_insert(c, a), b_addr = side_insert(c, b);
+	char in[2][4];
+
+	post(a, RECV, .buf = in[0], .len = 4, .ctx = in[0]);
+	post(c, SEND, .buf = "1111", .len = 4, .addr = &a_addr);
+	CHECK(expect_rx(a).ctx == in[0]);
+	post(b, TRECV, .buf = in[1], .len = 4, .tag = 7, .ctx = in[1]);
+	post(c, TSEND, .buf = "2222", .len = 4, .tag = 7, .addr = &b_addr);
+	CHECK(expect_rx(a).ctx == in[1]);
+	expect_tx_cnt(c, 2);
+	side_close_ep(b);
+}
+
 /* One queue for both directions, and for several endpoints. */
 TEST_PROV(one_queue_for_all, FI_MSG)
 {

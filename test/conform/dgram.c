@@ -242,6 +242,7 @@ TEST_PROV(unreachable_is_told, FI_MSG, DATAGRAM)
 	CHECK_EQ(err.err, FI_ECONNREFUSED);
 	CHECK(err.fid == &p.a->ep->fid);
 	CHECK_EQ(err.err_data_size, p.a->name_len);
+	CHECK(err.err_data_size <= p.a->info->domain_attr->max_err_data);
 	CHECK_MEM(dest, &name, p.a->name_len);
 	check_link(p.a, p.b);
 }

@@ -271,6 +271,35 @@ TEST_PROV(modes_only_on_offer, 0)
 	}
 }
 
+/* Modes that none of our providers needs are cleared. FI_LOCAL_MR is ignored beside FI_MR_LOCAL. */
+TEST_PROV(modes_without_need_are_cleared, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t);
+
+	if (!run.ours)
+		SKIP("upstream may need them");
+	hints->caps = FI_MSG;
+	hints->mode = run.mode | LOCAL_MR | FI_CONTEXT | FI_CONTEXT2 | FI_ASYNC_IOV | FI_NOTIFY_FLAGS_ONLY |
+		      FI_RESTRICTED_COMP;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL;
+	CHECK_EQ(first_of_run(t, hints)->mode & ~run.mode, 0);
+}
+
+/* The source of a message is told by unconnected endpoints only. FI_SOURCE_ERR comes together with it. */
+TEST_PROV(source_is_of_the_unconnected, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t), *list;
+
+	if (!run.ours)
+		SKIP("upstream's sockets offers it for connections");
+	hints->caps = FI_MSG | FI_SOURCE;
+	if (run.type == FI_EP_MSG)
+		CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
+	hints->caps = FI_MSG | FI_SOURCE_ERR;
+	for (getinfo(t, run.version, NULL, NULL, 0, hints, &list); list; list = list->next)
+		CHECK_EQ(list->caps & (FI_SOURCE | FI_SOURCE_ERR), FI_SOURCE | FI_SOURCE_ERR);
+}
+
 /* Data of a write may take a receive: those who are willing hear of it where it is so, for the whole and for receiving;
  * who does not say so gets an entry all the same. */
 TEST_PROV(rx_cq_data_is_told, FI_MSG)
@@ -303,6 +332,17 @@ TEST_PROV(prefix_forced, FI_MSG)
 	CHECK_EQ(info->ep_attr->msg_prefix_size, 0);
 	hints->tx_attr->mode = hints->rx_attr->mode = 0;
 	CHECK_EQ(first_of_run(t, hints)->mode, 0);
+}
+
+/* The space in front of messages is a multiple of 8 bytes. */
+TEST_PROV(prefix_is_a_multiple_of_8, FI_MSG)
+{
+	struct fi_info *hints = hints_plain(t), *list;
+
+	hints->caps = FI_MSG;
+	hints->mode = hints->tx_attr->mode = hints->rx_attr->mode = FI_MSG_PREFIX;
+	for (getinfo(t, run.version, NULL, NULL, 0, hints, &list); list; list = list->next)
+		CHECK_EQ(list->ep_attr->msg_prefix_size % 8, 0);
 }
 
 /* Device memory is what nobody here can reach: refused, with or without it in the registration mode. */

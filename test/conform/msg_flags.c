@@ -318,6 +318,7 @@ static fi_addr_t insert_stranger(struct side *s, struct fi_cq_err_entry *err)
 	CHECK_RET(fi_cq_readerr(s->rx_cq, err, 0), 1);
 	CHECK_EQ(err->err, FI_EADDRNOTAVAIL);
 	CHECK_EQ(err->len, 4);
+	CHECK(!run.ours || err->err_data_size <= s->info->domain_attr->max_err_data);
 	CHECK_RET(fi_av_insert(s->av, err->err_data, 1, &added, 0, NULL), 1);
 	return added;
 }

@@ -316,6 +316,20 @@ TEST_PROV(many_sources_one_tag, FI_TAGGED | FI_SOURCE, RDM_ONLY)
 	}
 }
 
+/* Without FI_DIRECTED_RECV a tagged receive takes any source, whatever address it is posted with. */
+TEST_PROV(undirected_trecv_ignores_source, FI_TAGGED, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	struct side *c = side_open(t);
+	fi_addr_t c_addr = side_insert(p.b, c);
+	char in[4];
+
+	CHECK_EQ(p.b->info->caps & FI_DIRECTED_RECV, 0);
+	post(p.b, TRECV, .buf = in, .len = 4, .tag = 1, .addr = &c_addr);
+	tsend_bytes(p.a, "ofA1", 4, 1);
+	expect_recv(p.b, "ofA1", 4);
+}
+
 /* A directed tagged receive wants both, source and tag; posted, and with messages waiting. */
 TEST_PROV(directed_trecv, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
 {

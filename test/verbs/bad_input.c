@@ -323,11 +323,16 @@ static void peer_stops_receiving(void)
 static void wrong_key(void)
 {
 	struct link link = { 0 };
+	struct fi_cq_err_entry error;
 
 	link_open(&link);
+	MUST(fi_recv(link.b.ep, link.b.room, 64, fi_mr_desc(link.b.mr), 0, NULL));
 	MUST(fi_write(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, (uintptr_t) link.b.room,
 		      fi_mr_key(link.b.mr) + 1, &link));
 	expect_failed(&link, &link.a, FI_EACCES, &link, "has another key");
+	/* the device has put the queue pair into its error state: nothing is sent any more */
+	MUST_BE(fi_send(link.a.ep, link.a.room, 64, fi_mr_desc(link.a.mr), 0, NULL) ||
+		await_comp(&link, &link.a, &error) > 0);
 	link_close(&link);
 }
 
