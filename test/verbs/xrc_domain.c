@@ -160,7 +160,7 @@ static int errno_of_open(struct ibv_context *context, int oflag)
 	return vrb_open_xrc_domain(context, file, oflag) ? 0 : errno;
 }
 
-/* ---- "open an XRC domain ... or return a reference to an opened one" ---- */
+/* ---- open: a new domain, or a reference (the numbers X1 to X18 of doc/requirements.md) ---- */
 
 static void opens_a_domain(void **state)
 {
