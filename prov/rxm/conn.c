@@ -233,9 +233,25 @@ static uint8_t own_ext(const struct rxm_ep *ep)
 	return RXM_EXT | (ep->has_coll ? RXM_EXT_COLL : 0);
 }
 
-static bool is_ext(uint8_t ext)
+static bool is_ext(uint32_t ext)
 {
-	return (ext & ~RXM_EXT_COLL) == RXM_EXT;
+	return (ext & ~(uint32_t) RXM_EXT_COLL) == RXM_EXT;
+}
+
+/* The mark of additions in a request. 0: the peer is upstream's. Older builds of ours have it in slot. */
+static uint8_t req_ext(const struct rxm_cm_req *req)
+{
+	return (uint8_t) (req->slot ? req->slot : req->rx_size >> RXM_EXT_SHIFT);
+}
+
+/* True if the request is for a further connection with an upstream peer, and not for one with an older build of
+ * ours. */
+static bool is_further(const struct rxm_peer *peer, const struct rxm_cm_req *req)
+{
+	const struct rxm_conn *conn = peer->conn;
+	bool upstream = conn && conn->state != RXM_CONN_CONNECTING && !conn->ext && conn->peer_id == req->conn_id;
+
+	return req->slot && (upstream || !is_ext(req->slot));
 }
 
 /* ---- active side ---- */
@@ -267,8 +283,8 @@ int rxm_conn_start(struct rxm_peer *peer)
 	struct rxm_cm_req req = {
 		.version = RXM_CM_VERSION, .endian = RXM_ENDIAN, .ctrl_version = RXM_CTRL_VERSION,
 		.op_version = RXM_CM_OP_VERSION, .port = fab_addr_port(&ep->addr.sa), .flow_ctrl = 2,
-		.ext = own_ext(ep),
-		.eager_limit = (uint32_t) rxm_params.buffer_size, .rx_size = (uint32_t) rxm_params.conn_rx,
+		.eager_limit = (uint32_t) rxm_params.buffer_size,
+		.rx_size = (uint32_t) rxm_params.conn_rx | (uint32_t) own_ext(ep) << RXM_EXT_SHIFT,
 		.conn_id = ep->incarnation,
 	};
 	union fab_any_addr to;
@@ -387,7 +403,7 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 {
 	const struct rxm_cm_rsp rsp = {
 		.conn_id = peer->ep->incarnation, .rx_size = (uint32_t) rxm_params.conn_rx, .flow_ctrl = 2,
-		.ext = is_ext(req->ext) ? own_ext(peer->ep) : 0,
+		.ext = is_ext(req_ext(req)) ? own_ext(peer->ep) : 0,
 	};
 	struct rxm_conn *conn;
 	int ret;
@@ -399,7 +415,7 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 	}
 	conn->state = RXM_CONN_ACCEPTING;
 	conn->peer_id = req->conn_id;
-	set_window(conn, req->ext, req->rx_size);
+	set_window(conn, req_ext(req), req->rx_size & ((1u << RXM_EXT_SHIFT) - 1));
 	if (verdict == ACCEPT_INBOUND)
 		peer->inbound = conn;
 	else
@@ -428,6 +444,11 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 		fab_addr_set_port(&own.sa, fab_addr_port(&ep->addr.sa));
 	}
 	peer = rxm_peer_of(ep, &from);
+	if (peer && is_further(peer, &req)) {
+		conn_refuse(ep, info, RXM_REJECT_REFUSED);
+		rxm_peer_put(peer);
+		return;
+	}
 	verdict = peer ? conn_decide(peer, &own, &req) : REFUSE;
 	/* a peer in no address vector was freed together with the connection of its previous process */
 	peer = peer ? rxm_peer_of(ep, &from) : NULL;

@@ -401,7 +401,7 @@ static int post_gathered(struct rxm_conn *conn, struct rxm_tx *tx)
 		iov[1 + i] = tx->iov[i];
 		desc[1 + i] = tx->desc[i];
 	}
-	return (int) fi_sendmsg(conn->below, &msg, FI_COMPLETION);
+	return (int) fi_sendmsg(conn->below, &msg, FI_COMPLETION | tx->below_flags);
 }
 
 /* The credit that this packet returns to the peer. */
@@ -507,13 +507,30 @@ static void decide_data(struct rxm_tx *tx)
 	rxm_tx_free(tx->ep, then);
 }
 
+/* Upstream never answers the announcement of an empty message, because there is nothing to read. So an empty message
+ * stays a packet, and completes when the provider below has delivered it. Nothing tells that a receive has taken it. 0;
+ * -FI_EOPNOTSUPP: the operation asks for that (FI_MATCH_COMPLETE). */
+static int decide_empty(const struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	if (tx->buf->pkt.op.flags & RXM_FLAG_MATCH)
+		return -FI_EOPNOTSUPP;
+	tx->buf->pkt.op.flags &= ~RXM_FLAG_ACK;
+	tx->wants_answer = false;
+	slot_free(tx);
+	tx->iov[0] = (struct iovec) { .iov_base = tx->buf->pkt.data };
+	tx->desc[0] = tx->buf->desc;
+	tx->iov_cnt = 1;
+	tx->below_flags = conn->ep->domain->has_dc ? FI_DELIVERY_COMPLETE : 0;
+	return 0;
+}
+
 /* Decide what depends on whether the peer is of this library, which was unknown before the connection. 0 or -FI_E*. */
 static int tx_decide(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	if (tx->what != RXM_TX_PACKET)
 		decide_data(tx);
 	else if (tx->buf->pkt.ctrl.type == RXM_EAGER && (tx->buf->pkt.op.flags & RXM_FLAG_ACK))
-		return rxm_rndv_convert(conn->ep, tx);
+		return tx->buf->pkt.op.size ? rxm_rndv_convert(conn->ep, tx) : decide_empty(conn, tx);
 	return 0;
 }
 
@@ -549,7 +566,8 @@ INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 		wait_below(conn, tx);
 		return false;
 	}
-	finish(tx, -ret, "refused by the provider below");
+	finish(tx, -ret, ret == -FI_EOPNOTSUPP ? "the peer cannot tell when a receive takes an empty message" :
+	       "refused by the provider below");
 	return true;
 }
 

@@ -36,8 +36,9 @@
 #define RXM_CTRL_VERSION	4
 #define RXM_CM_OP_VERSION	3	/* in the handshake */
 #define RXM_OP_VERSION		2	/* in each packet */
-#define RXM_EXT			0x57	/* in rxm_cm_req.ext, rxm_cm_rsp.ext: the sender knows our additions ... */
+#define RXM_EXT			0x57	/* mark in the handshake: the sender knows our additions ... */
 #define RXM_EXT_COLL		0x80	/* ... and its endpoint has collectives */
+#define RXM_EXT_SHIFT		24	/* of the mark in rxm_cm_req.rx_size */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define RXM_ENDIAN		2
@@ -137,7 +138,11 @@ struct rxm_amo_rsp {
 	uint8_t data[];
 };
 
-/* Private data of a connection request. rxm_cm_rsp is the private data of an acceptance, rxm_cm_rej of a rejection. */
+/* Private data of a connection request. rxm_cm_rsp is the private data of an acceptance, rxm_cm_rej of a rejection.
+ *
+ * With upstream 2.7, a pair of endpoints may have several connections, and `slot` is the index of the one requested.
+ * Slot 0 carries all messages until the others are up, so an end that refuses the others misses nothing. Upstream up to
+ * 2.6 sends 0 there, and reads it not at all. Our builds until November 2026 had their mark there. */
 struct rxm_cm_req {
 	uint8_t version;
 	uint8_t endian;
@@ -145,9 +150,10 @@ struct rxm_cm_req {
 	uint8_t op_version;
 	uint16_t port;			/* the sender listens here; in its own byte order, as everything is */
 	uint8_t flow_ctrl;
-	uint8_t ext;			/* RXM_EXT */
+	uint8_t slot;			/* 0 */
 	uint32_t eager_limit;		/* bytes behind the headers of a packet that the sender can receive */
-	uint32_t rx_size;		/* packet buffers that it posts for the connection */
+	uint32_t rx_size;		/* packet buffers that it posts for the connection, in 24 bits; ours: above them
+					 * RXM_EXT. Upstream does not read it */
 	uint64_t conn_id;
 };
 _Static_assert(sizeof(struct rxm_cm_req) == 24, "wire format");
@@ -156,7 +162,7 @@ struct rxm_cm_rsp {
 	uint64_t conn_id;
 	uint32_t rx_size;
 	uint8_t flow_ctrl;
-	uint8_t ext;
+	uint8_t ext;			/* ours: RXM_EXT */
 	uint16_t eager_kb;		/* ours: eager_limit in KiB */
 };
 _Static_assert(sizeof(struct rxm_cm_rsp) == 16, "wire format");

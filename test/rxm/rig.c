@@ -44,13 +44,37 @@ static void post(struct rig *rig, struct rig_buf *buf)
 	OK(fi_recv(rig->raw, buf->bytes, RIG_BUF_LEN, NULL, 0, buf));
 }
 
+static void drive_events(struct rig *rig)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		uint8_t room[512];
+	} entry;
+	struct fi_eq_err_entry err = { 0 };
+	uint32_t event;
+	ssize_t ret = fi_eq_read(rig->raw_eq, &event, &entry, sizeof(entry), 0);
+
+	if (ret == -FI_EAVAIL) {
+		fi_eq_readerr(rig->raw_eq, &err, 0);
+		if (err.fid == &rig->raw->fid) {
+			rig->down = true;
+		} else if (err.err_data_size >= sizeof(rig->refusal)) {
+			memcpy(&rig->refusal, err.err_data, sizeof(rig->refusal));
+			rig->refusals++;
+		}
+	} else if (ret > 0 && entry.cm.fid == &rig->raw->fid) {
+		rig->up |= event == FI_CONNECTED;
+		rig->down |= event == FI_SHUTDOWN;
+		if (event == FI_CONNECTED && (size_t) ret >= sizeof(entry.cm) + sizeof(rig->answer))
+			memcpy(&rig->answer, entry.cm.data, sizeof(rig->answer));
+	}
+}
+
 /* Only receives have a context. */
 static void drive_raw(struct rig *rig)
 {
 	struct fi_cq_tagged_entry entry;
 	struct fi_cq_err_entry err = { 0 };
-	uint8_t room[512];
-	uint32_t event;
 	ssize_t ret;
 
 	while ((ret = fi_cq_read(rig->raw_cq, &entry, 1)) == 1) {
@@ -64,16 +88,7 @@ static void drive_raw(struct rig *rig)
 	}
 	if (ret == -FI_EAVAIL)
 		fi_cq_readerr(rig->raw_cq, &err, 0);
-	ret = fi_eq_read(rig->raw_eq, &event, room, sizeof(room), 0);
-	if (ret == -FI_EAVAIL) {
-		struct fi_eq_err_entry eq_err = { 0 };
-
-		fi_eq_readerr(rig->raw_eq, &eq_err, 0);
-		rig->down = true;
-	} else if (ret > 0) {
-		rig->up |= event == FI_CONNECTED;
-		rig->down |= event == FI_SHUTDOWN;
-	}
+	drive_events(rig);
 }
 
 void rig_drive(struct rig *rig)
@@ -211,6 +226,17 @@ static void open_ep(struct rig *rig)
 	OK(fi_enable(rig->ep));
 }
 
+struct fid_ep *rig_raw(struct rig *rig)
+{
+	struct fid_ep *raw;
+
+	OK(fi_endpoint(rig->raw_domain, rig->raw_info, &raw, NULL));
+	OK(fi_ep_bind(raw, &rig->raw_eq->fid, 0));
+	OK(fi_ep_bind(raw, &rig->raw_cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(raw));
+	return raw;
+}
+
 static void open_raw(struct rig *rig)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
@@ -221,22 +247,25 @@ static void open_raw(struct rig *rig)
 	OK(fi_domain(rig->raw_fabric, rig->raw_info, &rig->raw_domain, NULL));
 	OK(fi_eq_open(rig->raw_fabric, &eq_attr, &rig->raw_eq, NULL));
 	OK(fi_cq_open(rig->raw_domain, &cq_attr, &rig->raw_cq, NULL));
-	OK(fi_endpoint(rig->raw_domain, rig->raw_info, &rig->raw, NULL));
-	OK(fi_ep_bind(rig->raw, &rig->raw_eq->fid, 0));
-	OK(fi_ep_bind(rig->raw, &rig->raw_cq->fid, FI_TRANSMIT | FI_RECV));
-	OK(fi_enable(rig->raw));
+	rig->raw = rig_raw(rig);
 }
 
-void rig_open(struct rig *rig, bool ext, bool with_receives)
+void rig_request(struct rig *rig, struct fid_ep *raw, uint8_t slot, uint32_t rx_size)
 {
-	struct rxm_cm_req req = {
+	const struct rxm_cm_req req = {
 		.version = RXM_CM_VERSION, .endian = RXM_ENDIAN, .ctrl_version = RXM_CTRL_VERSION,
-		.op_version = RXM_CM_OP_VERSION, .flow_ctrl = 2, .ext = ext ? RXM_EXT : 0, .eager_limit = 16384,
-		.rx_size = RIG_BUFS, .conn_id = 4711,
+		.op_version = RXM_CM_OP_VERSION, .port = rig->port, .flow_ctrl = 2, .slot = slot,
+		.eager_limit = 16384, .rx_size = rx_size, .conn_id = 4711,
 	};
 	struct sockaddr_in addr;
 	size_t len = sizeof(addr);
 
+	OK(fi_getname(&rig->ep->fid, &addr, &len));
+	OK(fi_connect(raw, &addr, &req, sizeof(req)));
+}
+
+void rig_open_as(struct rig *rig, uint8_t slot, uint32_t rx_size, bool with_receives)
+{
 	memset(rig, 0, sizeof(*rig));
 	rig->bufs = calloc(RIG_BUFS, sizeof(*rig->bufs));
 	assert_non_null(rig->bufs);
@@ -245,10 +274,13 @@ void rig_open(struct rig *rig, bool ext, bool with_receives)
 	take_port(rig);
 	if (with_receives)
 		rig_post(rig);
-	OK(fi_getname(&rig->ep->fid, &addr, &len));
-	req.port = rig->port;
-	OK(fi_connect(rig->raw, &addr, &req, sizeof(req)));
+	rig_request(rig, rig->raw, slot, rx_size);
 	rig_until(rig, rig->up);
+}
+
+void rig_open(struct rig *rig, bool ext, bool with_receives)
+{
+	rig_open_as(rig, 0, RIG_BUFS | (ext ? RXM_EXT << RXM_EXT_SHIFT : 0), with_receives);
 }
 
 void rig_close(struct rig *rig)

@@ -59,6 +59,9 @@ struct rig {
 	int name_fd;			/* a bound socket that does not listen: keeps the port it says it listens at */
 	uint16_t port;
 	bool up, down;			/* it has been connected; its connection has ended */
+	struct rxm_cm_rsp answer;	/* to its request */
+	int refusals;			/* requests of other endpoints of the peer (rig_raw) that were refused ... */
+	struct rxm_cm_rej refusal;	/* ... and the last answer to one */
 	struct rig_buf *bufs;
 	struct rig_buf *arrived[RIG_BUFS];	/* in order, from `taken` to `arrived_cnt`, which wrap */
 	unsigned taken, arrived_cnt;
@@ -69,8 +72,15 @@ struct rig {
 
 /* The two, connected; the peer knows our additions or not, and has receives or not (rig_post). */
 void rig_open(struct rig *rig, bool ext, bool post);
+/* The same; the peer's request has these values. */
+void rig_open_as(struct rig *rig, uint8_t slot, uint32_t rx_size, bool post);
 /* Everything closes. */
 void rig_close(struct rig *rig);
+
+/* A further endpoint of the peer, which the caller closes before the rig. */
+struct fid_ep *rig_raw(struct rig *rig);
+/* Let an endpoint of the peer request a connection with the rig's. */
+void rig_request(struct rig *rig, struct fid_ep *raw, uint8_t slot, uint32_t rx_size);
 
 /* One pass over everything. */
 void rig_drive(struct rig *rig);

@@ -290,8 +290,8 @@ static void call(struct caller *caller, uint16_t port, uint64_t life, const stru
 	/* by the port that it says it listens at each is another peer */
 	const struct rxm_cm_req req = {
 		.version = RXM_CM_VERSION, .endian = RXM_ENDIAN, .ctrl_version = RXM_CTRL_VERSION,
-		.op_version = RXM_CM_OP_VERSION, .flow_ctrl = 2, .ext = RXM_EXT, .eager_limit = RXM_EAGER_MAX,
-		.rx_size = 16, .conn_id = life, .port = port,
+		.op_version = RXM_CM_OP_VERSION, .flow_ctrl = 2, .eager_limit = RXM_EAGER_MAX,
+		.rx_size = 16 | RXM_EXT << RXM_EXT_SHIFT, .conn_id = life, .port = port,
 	};
 
 	caller->up = false;
