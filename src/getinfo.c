@@ -391,12 +391,14 @@ int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	explain = !inner && fab_explain_wanted();
 	query_init(&query, version, node, service, flags, hints);
 	ret = getinfo_run(&query, explain ? &reasons : NULL);
-	if (ret == -FI_ENODATA && !inner && !explain && fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE))
+	if (ret == -FI_ENODATA && !inner && !explain && fab_log_keeps())
 		ret = getinfo_run(&query, &reasons);
 
 	fab_reasons_sort(&reasons);
-	if (ret == -FI_ENODATA && !inner)
+	if (ret == -FI_ENODATA && !inner && fab_log_keeps())
 		fab_reasons_log(&reasons);
+	else if (!ret && !inner && hints)
+		fab_log_keep_none();	/* the program has what it asked for */
 	if (explain)
 		fab_explain_tell(&reasons, version, node, service, flags, ret);
 	fab_reasons_fini(&reasons);

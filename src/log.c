@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Logging: which lines are written, their format, and the imported logger.
- * State: the settings, written once; and the imported logger, an atomic pointer to the application's object.
+ * State: the settings, written once; the imported logger, an atomic pointer to the application's object; and the text
+ * that is kept for the end of the process, under its lock.
  */
 #include "log.h"
 
@@ -11,11 +12,13 @@
 #include "export.h"
 #include "fid.h"
 #include "filter.h"
+#include "log_repeat.h"
 #include "names.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -265,6 +268,23 @@ static void write_line(const char *text)
 		fwrite(text, 1, len, now->stream ? now->stream : stderr);
 }
 
+/* Write a warning unless it repeats another (log_repeat.h). @text begins with @head. */
+static void write_warning(const char *func, int line, const char *head, const char *text)
+{
+	enum fab_repeat repeat = fab_log_repeat(func, line, text + strlen(head));
+	char more[384];
+	struct fab_strbuf sb;
+
+	if (repeat != FAB_REPEAT_OLD)
+		write_line(text);
+	if (repeat != FAB_REPEAT_LAST)
+		return;
+	fab_strbuf_init(&sb, more, sizeof(more));
+	fab_strbuf_printf(&sb, "%sfurther lines like the last one are left out for %d minutes; FI_LOG_LEVEL=info shows "
+			  "all\n", head, FAB_PLACE_MS / 60000);
+	write_line(more);
+}
+
 /* The line is written by one call, so that lines of several threads and processes do not mix. */
 FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		       const char *func, int line, const char *fmt, ...)
@@ -283,6 +303,8 @@ FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, 
 	va_end(args);
 	if (logger)
 		logger->ops->log(prov, public_level(level), subsys, func, line, text);
+	else if (get_settings()->level <= (int) FI_LOG_WARN)
+		write_warning(func, line, head, text);
 	else
 		write_line(text);
 	if (text != stack)
@@ -330,9 +352,68 @@ int fab_log_open(struct fid **fid, void *context)
 	return 0;
 }
 
+/* ---- warnings that are kept until the end ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	char *text;		/* owned; lines, each with its newline */
+	pid_t pid;		/* of the process that has kept it: a forked one does not tell it again */
+	_Atomic bool moot;
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool log_is_told_at_once(void)
+{
+	return atomic_load(&imported) || get_settings()->level > (int) FI_LOG_WARN;
+}
+
+bool fab_log_keeps(void)
+{
+	return fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE) && (log_is_told_at_once() || !kept.moot);
+}
+
+static void log_lines(char *text)
+{
+	char *line, *rest = text;
+
+	while ((line = strsep(&rest, "\n"))) {
+		if (*line)
+			FAB_WARN("%s", line);
+	}
+}
+
+void fab_log_keep(char *text)
+{
+	char *old = text;
+
+	if (log_is_told_at_once()) {
+		log_lines(text);
+	} else if (!kept.moot) {
+		pthread_mutex_lock(&kept.lock);
+		old = kept.text;
+		kept.text = text;
+		kept.pid = getpid();
+		pthread_mutex_unlock(&kept.lock);
+	}
+	free(old);
+}
+
+void fab_log_keep_none(void)
+{
+	kept.moot = true;
+}
+
+static void kept_fini(void)
+{
+	if (kept.text && !kept.moot && kept.pid == getpid())
+		log_lines(kept.text);
+	free(kept.text);
+	kept.text = NULL;
+}
+
 void fab_log_fini(void)
 {
 	atomic_store(&imported, NULL);
+	kept_fini();
 	if (get_settings() == &own && own.fd >= 0) {
 		close(own.fd);
 		own.fd = -1;

@@ -5,6 +5,7 @@
  * Settings are read by the first call of an fi_log*(): FI_LOG_LEVEL (silent, error, warn, trace,
  * info, debug; default warn), FI_LOG_PROV and FI_LOG_SUBSYS (lists as in filter.h), FI_LOG_INTERVAL (ms),
  * FI_LOG_LOCATION (stderr, stdout, a new file, or a folder for a new ofi_PID.log), FI_LOG_LOCATION_MODE (of the file).
+ * While the level is warn or less, no line is written twice, and a place in the source writes few lines (log_repeat.h).
  * Each line is written by one fwrite() or write(), as
  *
  *	libfabric:PID:TIME::PROVIDER:SUBSYSTEM:FUNCTION():LINE<LEVEL> text
@@ -15,6 +16,7 @@
 #ifndef FAB_LOG_H
 #define FAB_LOG_H
 
+#include <stdbool.h>
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_log.h>
 
@@ -34,8 +36,18 @@ extern struct fi_provider fab_core_prov;
  * open. */
 int fab_log_open(struct fid **fid, void *context);
 
-/* Stop using an imported logger, and close the file of FI_LOG_LOCATION. Called at unload, when the logger's code may
- * have been unloaded. */
+/* Warnings that matter only if nothing better comes: lines about a fi_getinfo() that has found nothing, which a program
+ * may do on purpose until it finds something. Log them at the end of the process, or at once for an imported logger and
+ * at level info. @text is allocated, belongs to the log from here on, and replaces the text kept before. NULL means
+ * that there was no memory; nothing is kept. */
+void fab_log_keep(char *text);
+/* False if fab_log_keep() would have no effect. */
+bool fab_log_keeps(void);
+/* Keep nothing from now on, and drop the text that is kept. */
+void fab_log_keep_none(void);
+
+/* Log the text that is kept, stop using an imported logger, and close the file of FI_LOG_LOCATION. Called at unload,
+ * when the logger's code may have been unloaded. */
 void fab_log_fini(void);
 
 #endif

@@ -11,6 +11,7 @@
 #include "getinfo.h"
 #include "log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,8 +264,9 @@ void fab_reasons_put(const struct fab_reasons *reasons, struct fab_strbuf *sb)
 		fab_strbuf_printf(sb, "  and %zu more, which did not fit\n", reasons->lost);
 }
 
-/* Log one provider, whose reasons are those from start to end: its nearest entry, and how many more it has. */
-static void log_provider(const struct fab_reasons *reasons, size_t start, size_t end)
+/* Put the line of one provider, whose reasons are those from start to end: its nearest entry, and how many more it
+ * has. */
+static void put_provider(FILE *text, const struct fab_reasons *reasons, size_t start, size_t end)
 {
 	size_t entry_end = run_end(reasons, start, same_entry), other_cnt = 0, i;
 	const struct fab_reason *nearest = &reasons->list[start];
@@ -285,11 +287,11 @@ static void log_provider(const struct fab_reasons *reasons, size_t start, size_t
 		other_cnt++;
 	if (other_cnt)
 		fab_strbuf_printf(&sb, " (%zu other entries are not nearer; FI_EXPLAIN=1 lists all)", other_cnt);
-	FAB_WARN("%s", line);
+	fprintf(text, "%s\n", line);
 }
 
-/* No provider was asked: log that in one line for all of them. */
-static void log_skipped(const struct fab_reasons *reasons)
+/* No provider was asked: put that in one line for all of them. */
+static void put_skipped(FILE *text, const struct fab_reasons *reasons)
 {
 	char line[LOG_LEN];
 	struct fab_strbuf sb;
@@ -301,20 +303,33 @@ static void log_skipped(const struct fab_reasons *reasons)
 		put_reason(&sb, &reasons->list[i]);
 		fab_strbuf_putc(&sb, ')');
 	}
-	FAB_WARN("fi_getinfo: no provider was asked; left out: %s", reasons->cnt ? line : "none, because no provider "
-		 "is loaded");
+	fprintf(text, "fi_getinfo: no provider was asked; left out: %s\n", reasons->cnt ? line : "none, because no "
+		"provider is loaded");
 }
 
-void fab_reasons_log(const struct fab_reasons *reasons)
+static void put_log(FILE *text, const struct fab_reasons *reasons)
 {
 	size_t start, end;
 
 	if (!reasons->cnt || reasons->list[0].skipped) {
-		log_skipped(reasons);
+		put_skipped(text, reasons);
 		return;
 	}
 	for (start = 0; start < reasons->cnt && !reasons->list[start].skipped; start = end) {
 		end = run_end(reasons, start, same_provider);
-		log_provider(reasons, start, end);
+		put_provider(text, reasons, start, end);
 	}
+}
+
+void fab_reasons_log(const struct fab_reasons *reasons)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *file = open_memstream(&text, &len);
+
+	if (!file)
+		return;
+	put_log(file, reasons);
+	fclose(file);
+	fab_log_keep(text);
 }

@@ -64,8 +64,8 @@ void fab_reasons_sort(struct fab_reasons *reasons);
 /* Append all reasons of a sorted list as text for people. */
 void fab_reasons_put(const struct fab_reasons *reasons, struct fab_strbuf *sb);
 
-/* Log a sorted list: one warning for each provider that was asked. If none was asked, one warning says which providers
- * were left out, and why. */
+/* Log a sorted list (fab_log_keep()): one warning for each provider that was asked. If none was asked, one warning says
+ * which providers were left out, and why. */
 void fab_reasons_log(const struct fab_reasons *reasons);
 
 #endif

@@ -62,6 +62,17 @@ static void peer_give_up(struct rxm_peer *peer, int err, const char *why)
 	rxm_coll_lost(peer, err);
 }
 
+/* The peer cannot be reached: fail all its operations, and new ones for a while. */
+static void peer_unreachable(struct rxm_peer *peer, int err, const char *why)
+{
+	char text[RXM_WHY];
+
+	rxm_peer_why(peer, why, NULL, text);
+	RXM_WARN(FI_LOG_EP_CTRL, "no connection: %s: %s\n", text, fi_strerror(err));
+	hold_off(peer, err);
+	peer_give_up(peer, err, why);
+}
+
 /* True if an operation needs a connection. */
 static bool ops_want(const struct rxm_peer *peer)
 {
@@ -132,8 +143,7 @@ void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 	if (!peer->tries++)
 		peer->deadline_ns = now + (uint64_t) fab_min(rxm_params.connect_timeout_ms, AGAIN_LIMIT_MS) * MS;
 	if (when_ns > peer->deadline_ns) {
-		hold_off(peer, err);
-		peer_give_up(peer, err, why);
+		peer_unreachable(peer, err, why);
 		rxm_peer_put(peer);
 		return;
 	}
@@ -143,8 +153,7 @@ void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 void rxm_peer_lost(struct rxm_peer *peer, int err, const char *why)
 {
 	if (ops_want(peer) && !peer->conn) {
-		hold_off(peer, err);
-		peer_give_up(peer, err, why);
+		peer_unreachable(peer, err, why);
 	}
 	rxm_coll_lost(peer, err);
 	rxm_peer_put(peer);

@@ -34,14 +34,17 @@ static const struct sock_extended_err *find_error(struct msghdr *msg)
 
 static void port_tell(struct udp_ep *ep, int err, const union fab_sockaddr *dest)
 {
-	enum fi_log_level level = ep->complained ? FI_LOG_INFO : FI_LOG_WARN;
+	/* a peer that has answered may have ended since, which datagrams do not tell */
+	bool quiet = ep->complained || ep->heard;
 	struct fab_eq *eq = ep->base.bound.eq;
 	struct fid *fid = &ep->base.ep_fid.fid;
 	char text[FAB_ADDR_STRLEN];
 
 	fab_addr_to_str(&dest->sa, text, sizeof(text));
-	FI_LOG(&udp_prov, level, FI_LOG_EP_DATA, "a datagram to %s did not arrive: %s (ICMP error of the network)%s\n",
-	       text, strerror(err), ep->complained ? "" : "; further ones of this endpoint are logged at level info");
+	FI_LOG(&udp_prov, quiet ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_EP_DATA,
+	       "a datagram to %s did not arrive: %s (ICMP error of the network)%s\n", text, strerror(err),
+	       quiet ? "" : "; is the peer running, and is this its address? Further ones of this endpoint are logged "
+	       "at level info");
 	ep->complained = true;
 	if (!eq)
 		return;

@@ -133,6 +133,7 @@ bool udp_rx_run(struct udp_port *port)
 		return errno != EAGAIN && errno != EINTR && udp_port_errors(port);
 	}
 	ep->batch = next_batch(ep->batch, (unsigned) got);
+	ep->heard = true;
 	for (int i = 0; i < got; i++)
 		rx_arrived(port, fab_list_first(&ep->posted, struct udp_rx, link), msgs[i].msg_len, &from[i]);
 	return got > 0;

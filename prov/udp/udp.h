@@ -53,6 +53,7 @@ struct udp_ep {
 	struct fab_list ports;		/* struct udp_port.link: port, and those of groups */
 	bool closing;			/* fi_close has begun: new operations are refused */
 	bool complained;		/* a warning about an unreachable destination has been logged */
+	bool heard;			/* datagrams have arrived */
 
 	struct fab_pool rx_pool;	/* struct udp_rx; at most rx_attr->size */
 	struct fab_list posted;		/* struct udp_rx, oldest first */
@@ -130,7 +131,8 @@ void udp_rx_fini(struct udp_ep *ep);
 int udp_port_open(struct udp_port *port, struct udp_ep *ep, const union fab_sockaddr *addr, bool shared);
 /* Close the socket. Idempotent. Lock held. */
 void udp_port_close(struct udp_port *port);
-/* Read the socket's error queue: ICMP errors for datagrams that were sent and did not arrive. Each is logged. If the
+/* Read the socket's error queue: ICMP errors for datagrams that were sent and did not arrive. Each is logged: as a
+ * warning the first one of an endpoint that has received nothing so far, and perhaps has wrong addresses. If the
  * endpoint has an EQ, each is also written there as an error event, in place of an earlier one that is still unread.
  * True if there were any. Lock held. */
 bool udp_port_errors(struct udp_port *port);

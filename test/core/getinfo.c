@@ -8,6 +8,7 @@
 #include "core/child.h"
 #include "core/fake.h"
 #include "core/heap.h"
+#include "log.h"
 #include "registry.h"
 
 #include <rdma/fi_ext.h>
@@ -175,7 +176,8 @@ static void check_versions(void)
 /* prov_version in hints is the least that will do. */
 static void hints_choose_providers_by_version(void **state)
 {
-	char *text = child_run(NULL, check_versions);
+	static const char *const told[] = { "FI_LOG_LEVEL=info", NULL };
+	char *text = child_run(told, check_versions);
 
 	(void) state;
 	assert_non_null(strstr(text, "qa (fabric_attr->prov_version 3.4: is newer than its version 3.1)"));
@@ -343,6 +345,7 @@ static void find_nothing(void)
 	fake_util.wrong_type = true;
 	child_check(ask("qa,qb,ofi_q", 0, &info) == -FI_ENODATA && !info);
 	printf("told %u %u %u, calls %u\n", fake_a.told, fake_b.told, fake_util.told, fake_a.calls);
+	fab_log_fini();
 }
 
 /* One line a provider, the nearest miss first, and enough in it to know what to change. */
@@ -363,6 +366,42 @@ static void the_log_says_why_nothing_was_found(void **state)
 
 	text = child_run(quiet, find_nothing);
 	assert_string_equal(text, "told 0 0 0, calls 1\n");
+	free(text);
+}
+
+/* Ask for more than there is, twice, and then for less. */
+static void find_less(void)
+{
+	struct fi_info *info;
+
+	fakes_register();
+	fake_a.names[0] = fake_util.names[0] = NULL;
+	fake_a.misses = 2;
+	child_check(ask("qa", 0, &info) == -FI_ENODATA);
+	child_check(ask("nobody", 0, &info) == -FI_ENODATA);
+	if (getenv("FI_LESS"))
+		child_check(!ask("qb", 0, &info));
+	fi_freeinfo(info);
+	fab_log_fini();
+}
+
+/* A program may ask for what it likes best until it gets something: only the end is news, and at its end. */
+static void the_log_is_silent_of_what_was_found_later(void **state)
+{
+	static const char *const less[] = { "FI_LESS=1", NULL };
+	static const char *const info[] = { "FI_LESS=1", "FI_LOG_LEVEL=info", NULL };
+	char *text = child_run(less, find_less);
+
+	(void) state;
+	assert_string_equal(text, "");
+	free(text);
+	text = child_run(NULL, find_less);
+	assert_int_equal(count_lines(text, "fi_getinfo: "), 1);
+	assert_int_equal(count_lines(text, "no provider was asked; left out: "), 1);
+	free(text);
+	text = child_run(info, find_less);
+	assert_int_equal(count_lines(text, "fi_getinfo: qa has no match"), 1);
+	assert_int_equal(count_lines(text, "fi_getinfo: no provider was asked"), 1);
 	free(text);
 }
 
@@ -419,7 +458,7 @@ static void find_any_format(void)
 /* FI_ADDR_FORMAT: entries of other formats are left out, and the log says so. */
 static void one_address_format_alone_is_shown(void **state)
 {
-	static const char *const in6[] = { "FI_ADDR_FORMAT=fi_sockaddr_in6", NULL };
+	static const char *const in6[] = { "FI_ADDR_FORMAT=fi_sockaddr_in6", "FI_LOG_LEVEL=info", NULL };
 	static const char *const any_ip[] = { "FI_ADDR_FORMAT=FI_SOCKADDR_IP", NULL };
 	char *text = child_run(in6, find_one_format);
 
@@ -437,6 +476,7 @@ static void find_nobody(void)
 
 	fakes_register();
 	child_check(ask("nobody", 0, &info) == -FI_ENODATA);
+	fab_log_fini();
 }
 
 static void find_only_left_out(void)
@@ -445,6 +485,7 @@ static void find_only_left_out(void)
 
 	fakes_register();
 	child_check(ask("qa", 0, &info) == -FI_ENODATA);
+	fab_log_fini();
 }
 
 /* Whoever was not even asked is named with the reason for that, in one line. */
@@ -474,6 +515,7 @@ static void ask_inside(void)
 	fake_util.asks_others = true;
 	child_check(ask("qa,qb,ofi_q", 0, &info) == -FI_ENODATA);
 	printf("told %u, calls %u\n", fake_a.told, fake_a.calls);
+	fab_log_fini();
 }
 
 /* A provider that asks for others: what those lack is its business, and told neither twice nor as somebody else's. */
@@ -517,6 +559,7 @@ static void explain_to_program(void)
 	child_check(fi_control(fid, 0, NULL) == -FI_ENOSYS && fi_import_fid(fid, fid, 0) == -FI_ENOSYS);
 	child_check(!fi_close(fid));
 	child_check(ask("nobody", 0, &info) == -FI_ENODATA);
+	fab_log_fini();
 }
 
 static void a_program_can_ask_why(void **state)
@@ -615,6 +658,7 @@ int main(void)
 		cmocka_unit_test(a_provider_that_fails_does_not_take_the_others_along),
 		cmocka_unit_test(an_old_provider_is_brought_up_to_date),
 		cmocka_unit_test(the_log_says_why_nothing_was_found),
+		cmocka_unit_test(the_log_is_silent_of_what_was_found_later),
 		cmocka_unit_test(a_call_that_finds_something_pays_nothing_for_reasons),
 		cmocka_unit_test(one_address_format_alone_is_shown),
 		cmocka_unit_test(the_log_says_who_was_left_out),

@@ -283,6 +283,45 @@ static void rate_is_limited(void **state)
 	free(text);
 }
 
+static void speak_again_and_again(void)
+{
+	static const struct fab_clock_ops fake = { .now_ns = fake_now };
+	int i, j;
+
+	fab_clock = &fake;
+	for (i = 0; i < 100; i++) {
+		FI_WARN(&tcp, FI_LOG_CQ, "said before\n");
+		for (j = 0; j < 2; j++)
+			FI_WARN(&tcp, FI_LOG_CQ, j ? "from another place\n" : "from one place\n");
+	}
+	for (i = 0; i < 100; i++) {
+		fake_ns = i < 50 ? 0 : 3600 * 1000000000ULL;
+		FI_WARN(&tcp, FI_LOG_CQ, "peer %d\n", i);
+	}
+	FI_WARN(&udp, FI_LOG_CQ, "not a peer\n");
+}
+
+/* A line is written once, and a place in the source has ten of them in ten minutes. Level info has them all. */
+static void warnings_are_not_repeated(void **state)
+{
+	static const char *const info[] = { "FI_LOG_LEVEL=info", NULL };
+	char *text = child_run(NULL, speak_again_and_again);
+
+	(void) state;
+	assert_int_equal(count_lines(text, "said before"), 1);
+	assert_int_equal(count_lines(text, "from one place"), 1);
+	assert_int_equal(count_lines(text, "from another place"), 1);
+	assert_int_equal(count_lines(text, "<warn> peer "), 20);
+	assert_int_equal(count_lines(text, "further lines like the last one are left out for 10 minutes"), 2);
+	assert_int_equal(count_lines(text, "not a peer"), 1);
+	free(text);
+	text = child_run(info, speak_again_and_again);
+	assert_int_equal(count_lines(text, "said before"), 100);
+	assert_int_equal(count_lines(text, "<warn> peer "), 100);
+	assert_int_equal(count_lines(text, "further lines"), 0);
+	free(text);
+}
+
 /* The application's logger: writes what it is asked and given. */
 static int app_enabled(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		       uint64_t flags)
@@ -393,7 +432,8 @@ static void speak_from_threads(void)
 /* Threads that begin together all speak with the real settings in the end, and never into each other's lines. */
 static void lines_of_threads_do_not_mix(void **state)
 {
-	char *text = child_run(NULL, speak_from_threads), *line = text;
+	static const char *const all[] = { "FI_LOG_LEVEL=info", NULL };
+	char *text = child_run(all, speak_from_threads), *line = text;
 	int cnt = 0;
 
 	(void) state;
@@ -418,6 +458,7 @@ int main(void)
 		cmocka_unit_test(the_location_may_be_stdout),
 		cmocka_unit_test(long_lines_stay_whole),
 		cmocka_unit_test(rate_is_limited),
+		cmocka_unit_test(warnings_are_not_repeated),
 		cmocka_unit_test(an_application_can_bring_its_logger),
 		cmocka_unit_test(bad_loggers_are_refused),
 		cmocka_unit_test(lines_of_threads_do_not_mix),

@@ -263,7 +263,8 @@ static void open_fabrics(void)
 
 static void fabrics_are_opened_by_the_provider_named(void **state)
 {
-	char *text = child_run(NULL, open_fabrics);
+	static const char *const all[] = { "FI_LOG_LEVEL=info", NULL };
+	char *text = child_run(all, open_fabrics);
 
 	(void) state;
 	assert_int_equal(count_lines(text, "fi_fabric: there is no provider nobody"), 1);

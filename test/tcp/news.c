@@ -110,6 +110,24 @@ static void peer_that_closes_is_no_news(void **state)
 	assert_int_equal(warnings, 0);
 }
 
+/* A program that ends when it has what it wants leaves messages behind, whose completions say so. */
+static void message_that_a_peer_does_not_take_is_no_news(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	struct iovec iov = { .iov_base = &peer, .iov_len = 8 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = peer.fi_addr, .context = &msg };
+	uint8_t frame[sizeof(struct tcp_hdr) + 8];
+	int fd;
+
+	assert_int_equal(fi_sendmsg(node->ep, &msg, FI_DELIVERY_COMPLETE), 0);
+	fd = peer_up_ext(node, &peer, TCP_EXT_MAGIC | TCP_EXT_BASE);
+	raw_recv(fd, frame, sizeof(frame), drive, node);
+	peer_close(&peer, fd);
+	expect_error(node, &msg, FI_ECONNRESET, NULL);
+	assert_int_equal(warnings, 0);
+}
+
 static void what_is_cut_off_is_news(void **state)
 {
 	struct node *node = *state;
@@ -195,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(peer_that_closes_is_no_news, setup, node_teardown),
+		cmocka_unit_test_setup_teardown(message_that_a_peer_does_not_take_is_no_news, setup, node_teardown),
 		cmocka_unit_test_setup_teardown(what_is_cut_off_is_news, setup, node_teardown),
 		cmocka_unit_test_setup_teardown(connect_that_fails_is_news, setup, node_teardown),
 		cmocka_unit_test_setup_teardown(peer_that_is_stuck_is_news_once, setup, node_teardown),

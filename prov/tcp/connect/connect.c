@@ -63,7 +63,8 @@ static void msg_connect_fail(struct tcp_cm *cm, int err)
 	char text[256];
 
 	tcp_cm_text(cm, err, text, sizeof(text));
-	TCP_WARN(FI_LOG_EP_CTRL, "%s\n", text);
+	/* a program may try until the peer listens; the event tells it why it is refused */
+	TCP_LOG(err == FI_ECONNREFUSED ? FI_LOG_INFO : FI_LOG_WARN, FI_LOG_EP_CTRL, "%s\n", text);
 	fab_eq_write_cm_err(ep->base.bound.eq, &ep->base.ep_fid.fid, err, err, NULL, 0, text);
 	tcp_conn_down(ep->conn, err, err, text);
 	ep->connect.cm = NULL;

@@ -170,7 +170,8 @@ static bool conn_is_busy(const struct tcp_conn *conn)
 
 void tcp_conn_fail(struct tcp_conn *conn, int err, int prov_errno, const char *what)
 {
-	bool quiet = (!err || err == FI_ECONNRESET) && !conn_is_busy(conn);
+	/* a peer may close when it has all that it wants; messages that it does not take say so in their completions */
+	bool quiet = !err ? fab_list_empty(&conn->tx.read_wait) : err == FI_ECONNRESET && !conn_is_busy(conn);
 	char ends[TCP_CONN_TEXT], text[TCP_CONN_TEXT + 128];
 
 	tcp_conn_text(conn, ends);
