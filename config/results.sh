@@ -28,7 +28,7 @@ once_more() {
 	shift
 	[ -z "${no_second_run:-}" ] || return
 	for trs in $(failed_trs "$dir"); do
-		grep -qE '(ERROR|WARNING): [A-Za-z]+Sanitizer|runtime error:|ended by SIG|Assertion .* failed' "${trs%.trs}.log" && return
+		grep -qE '(ERROR|WARNING): [A-Za-z]+Sanitizer|runtime error:|ended by (SIG|signal)|Assertion .* failed' "${trs%.trs}.log" && return
 		name=${trs#"$dir"/}
 		names+=("${name%.trs}")
 	done

@@ -21,7 +21,7 @@ static struct fid_av *av_open(struct test *t)
 	struct fid_av *av;
 
 	if (!has_sockaddr())
-		SKIP("the provider has no socket addresses");
+		ABSENT("the provider has no socket addresses");
 	for (unsigned int i = 0; i < ADDRS; i++) {
 		in[i].sin_family = AF_INET;
 		in[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK + i);
@@ -41,7 +41,7 @@ static struct fid_av_set *set_new(struct test *t, struct fid_av *av, struct fi_a
 	int ret = fi_av_set(av, attr, &set, NULL);
 
 	if (ret == -FI_ENOSYS)
-		SKIP("the provider has no sets of addresses");
+		ABSENT("the provider has no sets of addresses");
 	MUST(ret);
 	own_fid(t, &set->fid);
 	return set;
@@ -176,6 +176,6 @@ TEST_TABLE(av_set_refuses, refusals, FI_MSG, RDM_ONLY)
 	struct fid_av_set *set;
 
 	if (!run.ours)
-		SKIP("what upstream refuses is its own");
+		ABSENT("what upstream refuses is its own");
 	CHECK_RET(fi_av_set(av, &attr, &set, NULL), ROW(refusals)->ret);
 }

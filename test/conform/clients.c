@@ -247,11 +247,11 @@ static void check_opens(struct test *t, struct fi_info *info)
 static void need_client(const struct client *c)
 {
 	if (c->type != run.type)
-		SKIP("asks for %s", fi_tostr(&c->type, FI_TYPE_EP_TYPE));
+		ABSENT("asks for %s", fi_tostr(&c->type, FI_TYPE_EP_TYPE));
 	if (c->addr_format && !has_sockaddr())
-		SKIP("%s has no socket addresses", run.prov);
+		ABSENT("%s has no socket addresses", run.prov);
 	if (FI_VERSION_LT(fi_version(), c->version))
-		SKIP("library too old for the client");
+		ABSENT("library too old for the client");
 	offer_check(c->caps);
 }
 
@@ -362,7 +362,7 @@ static struct fi_info *entries(struct test *t)
 static void need_tcp(void)
 {
 	if (!run.ours || strcmp(run.prov, "tcp"))
-		SKIP("a rule for tcp of this library");
+		ABSENT("a rule for tcp of this library");
 }
 
 /* Capabilities that tcp must offer so that nobody goes elsewhere. */
@@ -379,7 +379,7 @@ TEST_TABLE(tcp_offers, tcp_caps, 0, RELIABLE)
 
 	need_tcp();
 	if (run.type == FI_EP_MSG && (caps & (FI_SOURCE | FI_DIRECTED_RECV)))
-		SKIP("for connectionless endpoints");
+		ABSENT("for connectionless endpoints");
 	MUST(fi_getinfo(run.version, NULL, NULL, 0, hints_new(t, &(struct opts) { .caps = caps }), &list));
 	own_info(t, list);
 }
@@ -409,7 +409,7 @@ TEST_PROV(entry_per_interface, 0)
 	struct fi_info *list = entries(t), *info, *other;
 
 	if (!has_sockaddr())
-		SKIP("%s has no socket addresses", run.prov);
+		ABSENT("%s has no socket addresses", run.prov);
 	for (info = list; info; info = info->next) {
 		CHECK(if_nametoindex(info->domain_attr->name) != 0);
 		CHECK(info->src_addr != NULL);
@@ -484,7 +484,7 @@ TEST_PROV(nccl_options, FI_MSG | FI_TAGGED)
 		CHECK(ret == 0 || ret == -FI_EOPNOTSUPP || ret == -FI_ENOPROTOOPT);
 	}
 #else
-	SKIP("headers without these options");
+	ABSENT("headers without these options");
 #endif
 }
 
@@ -511,7 +511,7 @@ TEST_PROV(mpich_alters_progress, FI_MSG, UNCONNECTED)
 	struct fi_info *info = info_find(t, hints_new(t, &(struct opts) { .hints = set_auto }), NULL, NULL, 0);
 
 	if (!info)
-		SKIP("no automatic progress");
+		ABSENT("no automatic progress");
 	info->domain_attr->control_progress = info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	check_opens(t, info);
 }

@@ -6,7 +6,7 @@
 #include "ops.h"
 
 /* The entry that the client with this name in the table of clients.c takes: the first of the run's provider. Belongs to
- * the test, which is skipped where the client asks for what is not offered, or for another endpoint type. */
+ * the test, which is absent where the client asks for what is not offered, or for another endpoint type. */
 struct fi_info *client_info(struct test *t, const char *name);
 /* The same for clients with connected endpoints, whose entry depends on the destination: how to open sides that ask as
  * this client does. Until it is asked for another. */

@@ -38,7 +38,7 @@ TEST_PROV(rxm_name_and_protocol, 0, RDM_ONLY)
 	unsigned int found = 0;
 
 	if (!is_rxm())
-		SKIP("about RDM endpoints over connected ones");
+		ABSENT("about RDM endpoints over connected ones");
 	hints->ep_attr->protocol = FI_PROTO_RXM;
 	for (info = ask(t, hints, 0); info; info = info->next) {
 		CHECK(!strcmp(info->fabric_attr->prov_name, run.prov));
@@ -56,7 +56,7 @@ TEST_PROV(mercury_protocol_of_another, 0, RDM_ONLY)
 	int ret;
 
 	if (!run.ours || (strcmp(run.prov, "tcp") && !is_rxm()))
-		SKIP("about tcp, and RDM endpoints over connected ones");
+		ABSENT("about tcp, and RDM endpoints over connected ones");
 	hints->ep_attr->protocol = is_rxm() ? FI_PROTO_XNET : FI_PROTO_RXM;
 	ret = fi_getinfo(run.version, NULL, NULL, 0, hints, &list);
 	own_info(t, list);
@@ -69,7 +69,7 @@ TEST_PROV(mercury_protocol_of_another, 0, RDM_ONLY)
 TEST_PROV(mercury_version_of_tcp, 0, .alone = true)
 {
 	if (!run.ours)
-		SKIP("Debian's is older");
+		ABSENT("Debian's is older");
 	CHECK(FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)));
 }
 
@@ -85,7 +85,7 @@ TEST_PROV(nccl_rails_are_alike, FI_MSG | FI_TAGGED, RDM_ONLY)
 	struct fi_info *info = client_info(t, "nccl_sendrecv"), *first = NULL;
 
 	if (!has_sockaddr())
-		SKIP("%s has no socket addresses", run.prov);
+		ABSENT("%s has no socket addresses", run.prov);
 	for (; info; info = info->next) {
 		if (!is_nccl_entry(info))
 			continue;
@@ -107,7 +107,7 @@ TEST_PROV(nccl_falls_back_to_sendrecv, FI_MSG | FI_TAGGED, RDM_ONLY)
 	struct fi_info *hints = plain_hints(t);
 
 	if (!run.ours)
-		SKIP("upstream may have device memory");
+		ABSENT("upstream may have device memory");
 	hints->caps = FI_MSG | FI_RMA | FI_HMEM | FI_LOCAL_COMM | FI_REMOTE_COMM;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_HMEM | MR_BASIC_BITS;
@@ -127,7 +127,7 @@ TEST_PROV(mpich_asks_again_with_the_entrys_own, FI_MSG | FI_TAGGED | FI_RMA, RDM
 	while (entry && !info_is_run(entry))
 		entry = entry->next;
 	if (!entry)
-		SKIP("%s answers who asks for it by name", run.prov);
+		ABSENT("%s answers who asks for it by name", run.prov);
 	hints->caps = entry->caps;
 	hints->mode = FI_CONTEXT | FI_ASYNC_IOV | FI_RX_CQ_DATA | FI_CONTEXT2;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
@@ -173,7 +173,7 @@ TEST_PROV(chapel_understands_emfile, FI_MSG | FI_RMA, RDM_ONLY)
 	int ret;
 
 	if (!run.ours || !has_sockaddr())
-		SKIP("about sockets of this library");
+		ABSENT("about sockets of this library");
 	MUST(fi_fabric(info->fabric_attr, &fabric, NULL));
 	own_fid(t, &fabric->fid);
 	MUST(getrlimit(RLIMIT_NOFILE, &limit));

@@ -168,7 +168,7 @@ TEST_PROV(event_buffer_is_small, FI_MSG, CONNECTED)
 	ssize_t ret;
 
 	if (!run.ours)
-		SKIP("fi_eq(3) does not say what too small is");
+		ABSENT("fi_eq(3) does not say what too small is");
 	MUST(fi_connect(a->ep, l->name, data, 16));
 	while ((ret = fi_eq_read(l->eq, &event, buf, 8, 0)) == -FI_EAGAIN)
 		wait_more(t, &w, "the request");
@@ -230,7 +230,7 @@ TEST_PROV(wrong_state, FI_MSG, CONNECTED)
 	ssize_t ret;
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	note("send before connect");
 	ret = try_op(p.a, SEND, .buf = buf, .len = 4);
 	if (ret != -FI_ENOTCONN && ret != -FI_EOPBADSTATE)
@@ -270,7 +270,7 @@ TEST_PROV(bad_address, FI_MSG, CONNECTED)
 	struct sockaddr_in6 addr = { .sin6_family = 99 };
 
 	if (!run.ours || !has_sockaddr())
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	CHECK(fi_connect(p.a->ep, &addr, NULL, 0) < 0);
 	addr.sin6_family = run.family == AF_INET ? AF_INET6 : AF_INET;
 	addr.sin6_port = 1;
@@ -378,7 +378,7 @@ TEST_PROV(shutdown_flags, FI_MSG, CONNECTED)
 	struct pair p = pair_open(t);
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	CHECK(fi_shutdown(p.a->ep, 1) < 0);
 	check_link(p.a, p.b);
 }
@@ -419,7 +419,7 @@ TEST_PROV(setname, FI_MSG, CONNECTED)
 	struct fid_pep *pep;
 
 	if (!has_sockaddr())
-		SKIP("%s has no socket addresses", run.prov);
+		ABSENT("%s has no socket addresses", run.prov);
 	MUST(fi_passive_ep(s->fabric, s->info, &pep, NULL));
 	own_fid(t, &pep->fid);
 	MUST(fi_pep_bind(pep, &s->eq->fid, 0));
@@ -480,7 +480,7 @@ TEST_PROV(get_fd, FI_MSG, CONNECTED)
 	CHECK_MEM(&peer, p.listener->name, p.listener->name_len);
 	check_link(p.a, p.b);
 #else
-	SKIP("headers without FI_GET_FD");
+	ABSENT("headers without FI_GET_FD");
 #endif
 }
 
@@ -526,7 +526,7 @@ TEST_PROV(backlog, FI_MSG, CONNECTED)
 	MUST(fi_pep_bind(pep, &s->eq->fid, 0));
 	ret = fi_control(&pep->fid, FI_BACKLOG, &backlog);
 	if (ret == -FI_ENOSYS)
-		SKIP("%s has no FI_BACKLOG", run.prov);
+		ABSENT("%s has no FI_BACKLOG", run.prov);
 	MUST(ret);
 	MUST(fi_listen(pep));
 }

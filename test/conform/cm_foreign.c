@@ -2,6 +2,7 @@
 /* Connections with what speaks something else than the provider does. fi_cm(3). */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -88,8 +89,8 @@ TEST_TABLE(rubbish_from_the_listener, rubbish_rows, FI_MSG, CONNECTED)
 	int lfd, fd = -1;
 
 	need_tcp_wire();
-	if (row->wait && row->len < 32)
-		SKIP("silence: the deadline of a connection is longer than a test");
+	if (row->wait && row->len < 32 && !getenv("FI_TCP_CONNECT_TIMEOUT"))
+		ABSENT("silence: the deadline of a connection is longer than a test");
 	lfd = raw_listen(t, l->name, l->name_len, &name);
 	MUST(fi_connect(a->ep, &name, NULL, 0));
 	while ((fd = accept(lfd, NULL, NULL)) < 0)

@@ -74,8 +74,8 @@ static const char usage[] =
 	"  -m, --mr-mode MODE        basic (virtual addresses, provider's keys), local (registered buffers) or none\n"
 	"  -V, --api MAJOR.MINOR     version given to fi_getinfo()\n"
 	"  -s, --slow N              stretch all deadlines N times\n"
-	"  -f, --fork                each test in a process of its own\n"
-	"  -x, --except FILE         skip the tests that it names: lines of a glob and a reason\n"
+	"  -f, --fork                each test in a process of its own; else they share one until a test ends it\n"
+	"  -x, --except FILE         leave out the tests that it names: lines of a glob and a reason\n"
 	"  -l, --list                list the tests\n"
 	"A PATTERN is a part of GROUP/NAME, or a glob for all of it.\n";
 
@@ -173,7 +173,7 @@ struct cmdline cmdline_read(int argc, char **argv)
 			run.slow *= (unsigned int) atoi(optarg) ? : 1;
 			break;
 		case 'f':
-			cmdline.isolate = true;
+			cmdline.fork_each = true;
 			break;
 		case 'x':
 			read_excepts(optarg);

@@ -118,7 +118,7 @@ TEST_PROV(messages_on_the_same_contexts, CAPS, RDM_ONLY)
 	char in[8];
 
 	if (one_cq(&all.s[0]))
-		SKIP("the contexts' completions come to one queue");
+		ABSENT("the contexts' completions come to one queue");
 	coll_join_all(&all.group[1]);
 	post_recv(all.s[1].rx[1], in, 8);
 	check_all(&all.group[1]);
@@ -137,7 +137,7 @@ TEST_PROV(other_contexts_come_and_go, CAPS, RDM_ONLY)
 	char in[8];
 
 	if (one_cq(&all.s[0]))
-		SKIP("the contexts' completions come to one queue");
+		ABSENT("the contexts' completions come to one queue");
 	coll_join_all(&all.group[0]);
 	coll_barrier(&all.group[0]);
 	/* member 0 waits for member 2, whose other context speaks to it and closes */

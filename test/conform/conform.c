@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The runner: chooses tests by pattern, runs each with a watchdog, closes what it left open, and prints TAP. The checks
- * are here, for they leave a test; what a test owns is in owned.c, the command line in cmdline.c.
+ * are here, for they leave a test; isolate.c has the processes that tests run in, owned.c what a test owns, cmdline.c
+ * the command line.
  *
  * A test is named GROUP/NAME or GROUP/NAME/ROW, the group being its file, up to the first dot: GROUP.c, or GROUP.PART.c
- * where one file would be too long. It ends in one of three ways: return, test_fail() or test_skip(), the latter two by
- * longjmp to run_one(). After a test that passed, everything closed must have returned 0 and no file descriptor or
- * thread may be left over.
+ * where one file would be too long. It ends in one of four ways: return, or by longjmp to run_one() from test_fail(),
+ * test_skip() or test_absent(). After a test that passed, everything closed must have returned 0 and no file descriptor
+ * or thread may be left over. A test that cannot apply to this provider and endpoint type is absent: it has no result,
+ * a comment says why. So the plan comes last.
  */
 #include "runner.h"
 
@@ -14,12 +16,10 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,19 +34,17 @@ struct run run = {
 /* Only a failure waits so long: the machine may do much else meanwhile. */
 enum { WAIT_S = 30, TEST_S = 90 };
 
-enum outcome { PASSED = 1, FAILED, SKIPPED };	/* longjmp values: never 0 */
+enum outcome { PASSED = 1, FAILED, SKIPPED, ABSENT };	/* longjmp values: never 0 */
 
 static struct test_case *cases, **cases_end = &cases;
 static jmp_buf leave;
-static char reason[1024];		/* of the failure or skip */
-static char noted[256];
+static char reason[1024];		/* of the failure, the skip or the absence */
 static struct {
 	const char *file;
 	int line;
 } called_at;
-static char running[256];		/* name of the test, for the signal handlers */
-static unsigned int number, failed;
 static struct cmdline cmdline;
+static bool in_child;			/* this process runs tests, and its parent prints the plan */
 
 void test_add(struct test_case *c)
 {
@@ -94,8 +92,8 @@ void test_fail(const char *file, int line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	snprintf(reason, sizeof(reason), "%s%s:%d: %s%s%s", from, base_name(file), line, noted, noted[0] ? ": " : "",
-		 text);
+	snprintf(reason, sizeof(reason), "%s%s:%d: %s%s%s", from, base_name(file), line, tally->noted,
+		 tally->noted[0] ? ": " : "", text);
 	longjmp(leave, FAILED);
 }
 
@@ -109,15 +107,25 @@ void test_skip(const char *fmt, ...)
 	longjmp(leave, SKIPPED);
 }
 
+void test_absent(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, ap);
+	va_end(ap);
+	longjmp(leave, ABSENT);
+}
+
 void note(const char *fmt, ...)
 {
 	va_list ap;
 
-	noted[0] = 0;
+	tally->noted[0] = 0;
 	if (!fmt)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(noted, sizeof(noted), fmt, ap);
+	vsnprintf(tally->noted, sizeof(tally->noted), fmt, ap);
 	va_end(ap);
 }
 
@@ -174,7 +182,7 @@ void wait_more(struct test *t, struct wait *w, const char *what)
 
 /* ---- running */
 
-static void print_result(enum outcome result)
+static void print_result(const char *name, enum outcome result)
 {
 	char *c;
 
@@ -182,23 +190,23 @@ static void print_result(enum outcome result)
 		if (*c == '\n' || *c == '#')
 			*c = ' ';
 	}
-	number++;
-	if (result == SKIPPED)
-		printf("ok %u - %s # SKIP %s\n", number, running, reason);
+	tally->number += result != ABSENT;
+	if (result == ABSENT)
+		printf("# %s: not here: %s\n", name, reason);
+	else if (result == SKIPPED)
+		printf("ok %u - %s # SKIP %s\n", tally->number, name, reason);
 	else if (result == PASSED)
-		printf("ok %u - %s\n", number, running);
+		printf("ok %u - %s\n", tally->number, name);
 	else
-		printf("not ok %u - %s: %s\n", number, running, reason);
+		printf("not ok %u - %s: %s\n", tally->number, name, reason);
 	fflush(stdout);
-	failed += result == FAILED;
+	tally->failed += result == FAILED;
 }
 
 static void body(struct test *t)
 {
 	const struct test_case *c = t->c;
 
-	if (c->types && !(c->types & BIT(run.type)))
-		SKIP("not for %s", fi_tostr(&run.type, FI_TYPE_EP_TYPE));
 	if (!c->alone)
 		offer_check(c->caps);
 	c->fn(t);
@@ -224,7 +232,7 @@ static enum outcome run_one(const struct test_case *c, const void *row)
 	enum outcome result;
 	char why[256];
 
-	reason[0] = noted[0] = 0;
+	reason[0] = tally->noted[0] = 0;
 	called_at.file = NULL;
 	alarm(TEST_S * run.slow);
 	result = setjmp(leave);
@@ -242,25 +250,6 @@ static enum outcome run_one(const struct test_case *c, const void *row)
 		result = FAILED;
 	alarm(0);
 	return result;
-}
-
-/* In a process of its own, so that a crash costs one test. */
-static void run_isolated(const struct test_case *c, const void *row)
-{
-	int status = 0;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		print_result(run_one(c, row));
-		_exit(failed ? 1 : 0);
-	}
-	waitpid(pid, &status, 0);
-	number++;
-	if (WIFSIGNALED(status))
-		printf("not ok %u - %s: ended by signal %d\n", number, running, WTERMSIG(status));
-	failed += status != 0;
 }
 
 static bool wanted(const char *name, char **patterns)
@@ -303,63 +292,49 @@ static const void *case_row(const struct test_case *c, size_t i)
 	return c->rows ? (const char *) c->rows + i * c->row_size : NULL;
 }
 
-/* Call @fn for every wanted test, with its name in running[]. */
-static void each_case(char **patterns, void (*fn)(const struct test_case *c, const void *row))
+/* Call @fn for every wanted test. */
+static void each_case(char **patterns, void (*fn)(const struct test_case *c, const void *row, const char *name))
 {
 	const struct test_case *c;
+	char name[sizeof(tally->running)];
 	size_t i, n;
 
 	for (c = cases; c; c = c->next) {
 		n = c->rows ? c->row_cnt : 1;
 		for (i = 0; i < n; i++) {
-			case_name(c, case_row(c, i), running, sizeof(running));
-			if (wanted(running, patterns))
-				fn(c, case_row(c, i));
+			case_name(c, case_row(c, i), name, sizeof(name));
+			if (wanted(name, patterns))
+				fn(c, case_row(c, i), name);
 		}
 	}
 }
 
-static unsigned int planned;
+static unsigned int found;
 
-static void case_count(__attribute__((unused)) const struct test_case *c, __attribute__((unused)) const void *row)
+static void case_count(__attribute__((unused)) const struct test_case *c, __attribute__((unused)) const void *row,
+		       __attribute__((unused)) const char *name)
 {
-	planned++;
+	found++;
 }
 
-static void case_list(__attribute__((unused)) const struct test_case *c, __attribute__((unused)) const void *row)
+static void case_list(__attribute__((unused)) const struct test_case *c, __attribute__((unused)) const void *row,
+		      const char *name)
 {
-	puts(running);
+	puts(name);
 }
 
-static void case_run(const struct test_case *c, const void *row)
+/* Is there a reason, found without running it, why the test has no place in this run? */
+static bool is_absent(const struct test_case *c, const char *name)
 {
-	const char *why = excepted(running);
+	const char *why = excepted(name);
 
-	if (why) {
+	if (why)
 		snprintf(reason, sizeof(reason), "%s", why);
-		print_result(SKIPPED);
-		return;
-	}
-	if (cmdline.isolate)
-		run_isolated(c, row);
+	else if (c->types && !(c->types & BIT(run.type)))
+		snprintf(reason, sizeof(reason), "not for %s", fi_tostr(&run.type, FI_TYPE_EP_TYPE));
 	else
-		print_result(run_one(c, row));
-}
-
-/* The watchdog's and the crash's last words. */
-static void on_signal(int sig)
-{
-	char text[512];
-	int len;
-
-	len = snprintf(text, sizeof(text), "not ok %u - %s: %s%s%s\n", number + 1, running,
-		       sig == SIGALRM ? "hangs" : "crashed", noted[0] ? ", at: " : "", noted);
-	if (write(STDOUT_FILENO, text, (size_t) len) < 0)
-		_exit(3);
-	if (cmdline.isolate)
-		_exit(1);
-	signal(sig, SIG_DFL);
-	raise(sig);
+		return false;
+	return true;
 }
 
 static void *nothing(void *arg)
@@ -380,9 +355,34 @@ static void warm_up(void)
 
 	if (!pthread_create(&thread, NULL, nothing, NULL))
 		pthread_join(thread, NULL);
-	snprintf(running, sizeof(running), "warm_up");
 	if (run_one(&warm, NULL) == FAILED)
 		printf("# warm up: %s\n", reason);
+}
+
+/* Run the test in a child of the runner, which goes on with the tests that follow unless each has its own process. */
+static void case_run(const struct test_case *c, const void *row, const char *name)
+{
+	static unsigned int reached;
+
+	if (reached++ < tally->done)
+		return;		/* by a child */
+	if (is_absent(c, name)) {
+		print_result(name, ABSENT);
+		tally->done++;
+		return;
+	}
+	snprintf(tally->running, sizeof(tally->running), "%s", name);
+	if (!in_child) {
+		in_child = isolate();
+		if (!in_child)
+			return;
+		warm_up();
+	}
+	print_result(name, run_one(c, row));
+	tally->running[0] = 0;
+	tally->done++;
+	if (cmdline.fork_each)
+		exit(0);
 }
 
 /* The other process of a test: killed, or done when its input ends. */
@@ -408,33 +408,45 @@ static bool ipv6_here(void)
 	return here;
 }
 
+/* A pattern that matches no test is a mistake of the caller's. */
+static void check_patterns(char **patterns)
+{
+	unsigned int before;
+
+	for (; *patterns; patterns++) {
+		before = found;
+		each_case((char *[]) { *patterns, NULL }, case_count);
+		if (found > before)
+			continue;
+		fprintf(stderr, "conform: no test is named '%s'\n", *patterns);
+		exit(2);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	/* SIGPIPE too: a library must not raise it. A sanitizer reports the others better itself. */
-	static const int crashes[] = { SIGALRM, SIGPIPE, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
-	const size_t crash_cnt = SANITIZED ? 2 : COUNT(crashes);
-	size_t i;
-
 	cmdline = cmdline_read(argc, argv);
 	if (getenv("CONFORM_SLOW") && atoi(getenv("CONFORM_SLOW")) > 0)
 		run.slow *= (unsigned int) atoi(getenv("CONFORM_SLOW"));
 	run.ours = FI_MAJOR(fi_version()) >= 2;
+	tally_init();
 	if (cmdline.be_peer)
 		return peer_main();
+	check_patterns(cmdline.patterns);
 	if (cmdline.list) {
 		each_case(cmdline.patterns, case_list);
 		return 0;
 	}
-	for (i = 0; i < crash_cnt; i++)
-		signal(crashes[i], on_signal);
 	if (run.family == AF_INET6 && !ipv6_here()) {
 		puts("1..0 # SKIP no IPv6 here");
 		return 0;
 	}
-	each_case(cmdline.patterns, case_count);
-	printf("1..%u\n# %s, %s\n", planned, run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
+	printf("# %s, %s\n", run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
 	fflush(stdout);
-	warm_up();
 	each_case(cmdline.patterns, case_run);
-	return failed ? 1 : 0;
+	if (in_child)
+		return 0;
+	printf("1..%u%s\n", tally->number,
+	       tally->number ? "" : " # SKIP none of these tests is for this provider and endpoint type");
+	return tally->failed ? 1 : 0;
 }

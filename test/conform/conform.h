@@ -3,7 +3,7 @@
  * The conformance suite: one behaviour a test, against the public API only, on any provider and endpoint type.
  *
  * A test is a function declared with TEST_PROV(). It runs if the provider named on the command line offers the
- * capabilities that it needs with the endpoint type of the run, and is skipped with a reason otherwise. Whatever it
+ * capabilities that it needs with the endpoint type of the run; otherwise a comment says why not. Whatever it
  * opens through this header belongs to the test and is closed when it ends, in reverse order, each close checked. A
  * check that fails leaves the test at once (longjmp), so helpers return nothing but good results.
  *
@@ -116,8 +116,12 @@ const struct test_case *test_named(const char *name);
 
 __attribute__((noreturn, format(printf, 3, 4)))
 void test_fail(const char *file, int line, const char *fmt, ...);
+/* This machine cannot run the test. */
 __attribute__((noreturn, format(printf, 1, 2)))
 void test_skip(const char *fmt, ...);
+/* The test cannot apply to this provider, endpoint type or library. */
+__attribute__((noreturn, format(printf, 1, 2)))
+void test_absent(const char *fmt, ...);
 void check_ret(const char *file, int line, const char *what, long long got, long long want);
 void check_eq(const char *file, int line, const char *what, unsigned long long got, unsigned long long want);
 void check_mem(const char *file, int line, const char *what, const void *got, const void *want, size_t len);
@@ -129,6 +133,7 @@ void test_at(const char *file, int line);
 
 #define FAIL(...) test_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define SKIP(...) test_skip(__VA_ARGS__)
+#define ABSENT(...) test_absent(__VA_ARGS__)
 #define CHECK(cond) do { if (!(cond)) FAIL("%s does not hold", #cond); } while (0)
 /* Return codes are shown with their names. */
 #define CHECK_RET(call, want) check_ret(__FILE__, __LINE__, #call, call, want)

@@ -14,7 +14,7 @@ static struct fid_ep *alias_open(struct side *s, uint64_t flags)
 
 	ret = fi_ep_alias(s->ep, &alias, flags);
 	if (ret && !run.ours)
-		SKIP("%s has no fi_ep_alias()", run.prov);
+		ABSENT("%s has no fi_ep_alias()", run.prov);
 	MUST(ret);
 	own_fid(s->t, &alias->fid);
 	return alias;
@@ -88,7 +88,7 @@ TEST_PROV(alias_of_what, FI_MSG, RELIABLE)
 	struct fid_ep *alias = NULL;
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	CHECK_RET(fi_ep_alias(p.a->ep, &alias, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
 	CHECK_RET(fi_ep_alias(p.a->ep, &alias, FI_COMPLETION), -FI_EINVAL);
 	CHECK_RET(fi_ep_alias(p.a->ep, &alias, FI_TRANSMIT | FI_MULTI_RECV), -FI_EBADFLAGS);
@@ -130,11 +130,11 @@ static struct fid_ep *srx_open(struct side *s, size_t size)
 	int ret;
 
 	if (run.ours && !s->info->domain_attr->max_ep_srx_ctx)
-		SKIP("%s has no shared receive contexts here: max_ep_srx_ctx is 0", run.prov);
+		ABSENT("%s has no shared receive contexts here: max_ep_srx_ctx is 0", run.prov);
 	attr.size = size;
 	ret = fi_srx_context(s->domain, &attr, &srx, s);
 	if (ret && !run.ours)
-		SKIP("%s has no shared receive contexts", run.prov);
+		ABSENT("%s has no shared receive contexts", run.prov);
 	MUST(ret);
 	CHECK_EQ(srx->fid.fclass, FI_CLASS_SRX_CTX);
 	CHECK(srx->fid.context == s);
@@ -157,7 +157,7 @@ static struct fid_stx *stx_open(struct side *s, size_t size)
 	attr.size = size;
 	ret = fi_stx_context(s->domain, &attr, &stx, s);
 	if (ret && !run.ours)
-		SKIP("%s has no shared transmit contexts", run.prov);
+		ABSENT("%s has no shared transmit contexts", run.prov);
 	MUST(ret);
 	CHECK_EQ(stx->fid.fclass, FI_CLASS_STX_CTX);
 	own_fid(s->t, &stx->fid);
@@ -309,7 +309,7 @@ TEST_PROV(srx_takes_receives_of_aliases, FI_MSG, RELIABLE)
 	char in[4];
 
 	if (!run.ours)
-		SKIP("what %s answers is not laid down", run.prov);
+		ABSENT("what %s answers is not laid down", run.prov);
 	CHECK_RET((int) fi_recv(s->ep, in, 4, NULL, FI_ADDR_UNSPEC, in), -FI_ENOSYS);
 	CHECK_RET((int) fi_recv(alias, in, 4, NULL, FI_ADDR_UNSPEC, in), -FI_ENOSYS);
 }
@@ -326,7 +326,7 @@ TEST_PROV(srx_takes_deferred_receives_of_aliases, FI_MSG | FI_TRIGGER, RELIABLE)
 	struct fi_deferred_work work = { .op_type = FI_OP_RECV, .op.msg = &op };
 
 	if (!run.ours)
-		SKIP("what %s answers is not laid down", run.prov);
+		ABSENT("what %s answers is not laid down", run.prov);
 	MUST(fi_cntr_open(s->domain, &attr, &work.triggering_cntr, NULL));
 	own_fid(t, &work.triggering_cntr->fid);
 	CHECK_RET(fi_control(&s->domain->fid, FI_QUEUE_WORK, &work), -FI_ENOSYS);
@@ -438,7 +438,7 @@ TEST_PROV(srx_rules, FI_MSG, RELIABLE)
 	char buf[4];
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	sh = share_open(t, &(struct opts) { .rx_size = 8 });
 	s = sh.server[1];
 	note("its calls");
@@ -486,7 +486,7 @@ TEST_PROV(shared_bind_rules, FI_MSG, RDM_ONLY)
 	struct fid_stx *stx;
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	s = domain_side(t);
 	other = domain_side(t);
 	s->info->ep_attr->tx_ctx_cnt = s->info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
@@ -598,7 +598,7 @@ TEST_PROV(sos_stx_pool, FI_RMA, RDM_ONLY)
 
 	ret = fi_stx_context(s->domain, NULL, &stx, NULL);
 	if (ret && !run.ours)
-		SKIP("%s has no shared transmit contexts", run.prov);
+		ABSENT("%s has no shared transmit contexts", run.prov);
 	MUST(ret);
 	own_fid(t, &stx->fid);
 	CHECK(s->info->domain_attr->max_ep_stx_ctx > 1);

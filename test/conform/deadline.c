@@ -15,7 +15,7 @@ static void need_short_waits(void)
 {
 	need_tcp_wire();
 	if (!getenv("FI_TCP_REPLY_TIMEOUT") || !getenv("FI_TCP_CONNECT_TIMEOUT"))
-		SKIP("FI_TCP_REPLY_TIMEOUT and FI_TCP_CONNECT_TIMEOUT are not set");
+		ABSENT("FI_TCP_REPLY_TIMEOUT and FI_TCP_CONNECT_TIMEOUT are not set");
 }
 
 /* An operation to a peer that takes the connection and never answers ends with FI_ETIMEDOUT, and the next one at

@@ -5,6 +5,7 @@
  */
 #define CONFORM_INSIDE
 #include "ops.h"
+#include "runner.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -122,12 +123,22 @@ const char *loopback(void)
 	return node ? node : run.family == AF_INET6 ? "::1" : "127.0.0.1";
 }
 
+bool offered(uint64_t caps)
+{
+	struct fi_info *info = ask_caps(caps);
+
+	fi_freeinfo(info);
+	return info != NULL;
+}
+
 /* Name the first bit of @caps that alone makes the answer empty. */
 static void skip_lacking(uint64_t caps)
 {
 	struct fi_info *info;
 	uint64_t bit;
 
+	if (caps & FI_REMOTE_COMM && !offered(FI_REMOTE_COMM))
+		SKIP("no interface to other hosts");
 	info = ask_caps(0);
 	if (!info)
 		SKIP("no provider %s with %s", run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
@@ -139,17 +150,9 @@ static void skip_lacking(uint64_t caps)
 		info = ask_caps(bit | (caps & (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC) & (bit - 1)));
 		fi_freeinfo(info);
 		if (!info)
-			SKIP("%s does not offer %s here", run.prov, fi_tostr(&bit, FI_TYPE_CAPS));
+			ABSENT("%s does not offer %s here", run.prov, fi_tostr(&bit, FI_TYPE_CAPS));
 	}
-	SKIP("%s does not offer %s together", run.prov, fi_tostr(&caps, FI_TYPE_CAPS));
-}
-
-bool offered(uint64_t caps)
-{
-	struct fi_info *info = ask_caps(caps);
-
-	fi_freeinfo(info);
-	return info != NULL;
+	ABSENT("%s does not offer %s together", run.prov, fi_tostr(&caps, FI_TYPE_CAPS));
 }
 
 void offer_check(uint64_t caps)
@@ -223,7 +226,7 @@ static struct fi_info *info_for(struct test *t, const struct opts *o, const stru
 	}
 	info = info_find(t, hints, NULL, NULL, 0);
 	if (!info)
-		SKIP("%s has no entry with what the test asks beyond capabilities", run.prov);
+		ABSENT("%s has no entry with what the test asks beyond capabilities", run.prov);
 	return info;
 }
 
@@ -261,7 +264,7 @@ static struct fid_cq *open_cq(struct side *s)
 		ret = fi_cq_open(s->domain, &attr, &cq, s);
 	}
 	if (ret && s->o.cq_wait)
-		SKIP("%s has no CQ with wait object %d: %s", run.prov, s->o.cq_wait, fi_strerror(-ret));
+		ABSENT("%s has no CQ with wait object %d: %s", run.prov, s->o.cq_wait, fi_strerror(-ret));
 	MUST(ret);
 	s->o.format = attr.format;
 	own_fid(s->t, &cq->fid);
@@ -522,7 +525,7 @@ void fixture_warm_up(struct test *t)
 	fi_freeinfo(info);
 	if (!info) {
 		printf("Bail out! no provider %s with %s\n", run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
-		exit(1);
+		isolate_bail_out();
 	}
 	pair_open(t, .caps = FI_MSG);
 }

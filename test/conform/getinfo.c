@@ -322,7 +322,7 @@ TEST_PROV(prefix_forced, FI_MSG)
 	struct fi_info *hints = hints_plain(t), *info;
 
 	if (!run.ours)
-		SKIP("upstream refuses what it does not need");
+		ABSENT("upstream refuses what it does not need");
 	hints->caps = FI_MSG;
 	hints->mode = hints->tx_attr->mode = hints->rx_attr->mode = FI_MSG_PREFIX;
 	info = first_of_run(t, hints);
@@ -351,7 +351,7 @@ TEST_PROV(no_device_memory, FI_MSG)
 	struct fi_info *hints = hints_plain(t), *list;
 
 	if (!run.ours)
-		SKIP("upstream may have it");
+		ABSENT("upstream may have it");
 	hints->caps = FI_MSG | FI_HMEM;
 	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
 	hints->caps = FI_MSG;
@@ -412,7 +412,7 @@ TEST_TABLE(mr_mode_is_the_fewest, fewest_rows, FI_MSG)
 	hints->domain_attr->mr_mode = ~(MR_BASIC | MR_SCALABLE);
 	info = info_find(t, hints, NULL, NULL, 0);
 	if (!info)
-		SKIP("not offered");
+		ABSENT("not offered");
 	needed = info->domain_attr->mr_mode;
 	hints->caps = info->caps;
 	for (bit = FI_MR_LOCAL; bit <= FI_MR_COLLECTIVE; bit <<= 1) {
@@ -572,7 +572,7 @@ TEST_TABLE(one_wish, set_rows, 0)
 	int ret;
 
 	if (row->reliable && run.type == FI_EP_DGRAM)
-		SKIP("reliable endpoints only");
+		ABSENT("reliable endpoints only");
 	row->set(hints);
 	ret = getinfo(t, run.version, NULL, NULL, 0, hints, &list);
 	if (!row->ok) {
@@ -580,7 +580,7 @@ TEST_TABLE(one_wish, set_rows, 0)
 		return;
 	}
 	if (ret == -FI_ENODATA && !run.ours)
-		SKIP("%s does not offer it", run.prov);
+		ABSENT("%s does not offer it", run.prov);
 	MUST(ret);
 	for (info = list; info; info = info->next)
 		CHECK(row->ok(info));

@@ -31,7 +31,7 @@ static void check_addr(const void *addr, size_t len, const char *node, unsigned 
 static void need_sockaddr(void)
 {
 	if (!has_sockaddr())
-		SKIP("%s has no socket addresses", run.prov);
+		ABSENT("%s has no socket addresses", run.prov);
 }
 
 struct node_row {
@@ -104,7 +104,7 @@ TEST_PROV(node_by_name, 0)
 	if (run.family == AF_INET6)
 		SKIP("localhost need not have an IPv6 address");
 	if (strcmp(ip4_here(), "127.0.0.1"))
-		SKIP("localhost is not on the network that this run is for");
+		ABSENT("localhost is not on the network that this run is for");
 	hints->addr_format = FI_SOCKADDR_IN;
 	MUST(getinfo(t, run.version, "localhost", "1", 0, hints, &list));
 	check_addr(list->dest_addr, list->dest_addrlen, "127.0.0.1", 1);
@@ -222,7 +222,7 @@ TEST_PROV(node_before_hints, 0)
 
 	need_sockaddr();
 	if (run.family == AF_INET6)
-		SKIP("the same for IPv4");
+		ABSENT("the same for IPv4");
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->dest_addr = sin_new("127.0.0.9", 4321);
 	hints->dest_addrlen = sizeof(struct sockaddr_in);
@@ -250,7 +250,7 @@ TEST_PROV(length_belongs_to_address, 0)
 
 	need_sockaddr();
 	if (!run.ours)
-		SKIP("upstream does not look at lengths");
+		ABSENT("upstream does not look at lengths");
 	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints_without_length(t, true), &list), -FI_ENODATA);
 	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints_without_length(t, false), &list), -FI_ENODATA);
 	hints->src_addrlen = 3;
@@ -266,7 +266,7 @@ TEST_PROV(addresses_that_are_ignored, 0)
 
 	need_sockaddr();
 	if (run.family == AF_INET6)
-		SKIP("the same for IPv4");
+		ABSENT("the same for IPv4");
 	MUST(getinfo(t, run.version, ip4_here(), "1234", FI_SOURCE, hints, &list));
 	check_addr(list->src_addr, list->src_addrlen, ip4_here(), 1234);
 	MUST(getinfo(t, run.version, NULL, "1234", FI_SOURCE, hints, &list));
@@ -292,7 +292,7 @@ TEST_PROV(bad_addresses_in_hints, 0)
 	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
 
 	if (!run.ours)
-		SKIP("upstream does not look at lengths");
+		ABSENT("upstream does not look at lengths");
 	hints = hints_plain(t);
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->src_addr = sin_new(ip4_here(), 0);

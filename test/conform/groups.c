@@ -12,7 +12,7 @@
 static struct pair groups_open(struct test *t)
 {
 	if (!info_find(t, hints_new(t, &(struct opts) { .hints = ask_for_groups }), NULL, NULL, 0))
-		SKIP("%s has no peer groups", run.prov);
+		ABSENT("%s has no peer groups", run.prov);
 	return pair_open(t, .hints = ask_for_groups);
 }
 
@@ -63,7 +63,7 @@ TEST_PROV(max_group_id_is_for_those_who_ask, 0)
 	ask_for_groups(hints);
 	info = info_find(t, hints, NULL, NULL, 0);
 	if (!info)
-		SKIP("%s has no peer groups", run.prov);
+		ABSENT("%s has no peer groups", run.prov);
 	CHECK(info->domain_attr->max_group_id >= GROUPS);
 	hints->domain_attr->max_group_id = UINT32_MAX;
 	CHECK(!info_find(t, hints, NULL, NULL, 0));
@@ -284,7 +284,7 @@ TEST_PROV(shared_context_has_groups, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
 	int i;
 
 	if (!info_find(t, hints_new(t, &o), NULL, NULL, 0))
-		SKIP("%s has no peer groups", run.prov);
+		ABSENT("%s has no peer groups", run.prov);
 	from = side_open_opts(t, &o);
 	to[0] = domain_side_opts(t, &o);
 	MUST(fi_srx_context(to[0]->domain, to[0]->info->rx_attr, &srx, NULL));

@@ -46,7 +46,7 @@ static struct scene scene_open(struct test *t)
 	struct scene scene;
 
 	if (!offered(FI_MSG | way->caps))
-		SKIP("%s does not have this call", run.prov);
+		ABSENT("%s does not have this call", run.prov);
 	scene.proc = process_new(t);
 	scene.s = side_to(t, scene.proc, .caps = FI_MSG | way->caps, .tx_bind = FI_SELECTIVE_COMPLETION);
 	if (way->caps & (FI_RMA | FI_ATOMIC)) {

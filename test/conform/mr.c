@@ -122,10 +122,10 @@ TEST_PROV(provider_keys, FI_RMA)
 	unsigned int i, j;
 
 	if (!info_find(t, hints_new(t, &(struct opts) { .mr_mode = MR_BASIC }), NULL, NULL, 0))
-		SKIP("not offered");
+		ABSENT("not offered");
 	s = side_open(t, .mr_mode = MR_BASIC);
 	if (own_keys(s))
-		SKIP("%s needs no keys of its own", run.prov);
+		ABSENT("%s needs no keys of its own", run.prov);
 	for (i = 0; i < N; i++)
 		MUST(fi_mr_reg(s->domain, mem(t, 8), 8, REMOTE, 0, 0, 0, &mr[i], NULL));
 	for (i = 0; i < N; i++) {
@@ -161,7 +161,7 @@ TEST_PROV(bind_to_endpoint_is_accepted, FI_RMA)
 	own_fid(t, &mr->fid);
 	ret = fi_mr_bind(mr, &p.b->ep->fid, 0);
 	if (ret == -FI_ENOSYS && !run.ours)
-		SKIP("%s has no fi_mr_bind()", run.prov);
+		ABSENT("%s has no fi_mr_bind()", run.prov);
 	MUST(ret);
 	MUST(fi_mr_enable(mr));
 	check_write(p.a, own_keys(p.b) ? 0 : (uintptr_t) buf, fi_mr_key(mr), buf);
@@ -191,7 +191,7 @@ TEST_PROV(region_counter, FI_RMA | FI_RMA_EVENT, RELIABLE)
 		own_fid(t, &mr->fid);
 		ret = fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE);
 		if (ret && !run.ours)
-			SKIP("%s has no counters of regions", run.prov);
+			ABSENT("%s has no counters of regions", run.prov);
 		MUST(ret);
 		if (run.ours)
 			MUST(fi_mr_enable(mr));
@@ -224,7 +224,7 @@ TEST_PROV(raw_key, FI_RMA)
 	size_t len = 0;
 
 	if (!run.ours)
-		SKIP("upstream's answers differ by provider");
+		ABSENT("upstream's answers differ by provider");
 	CHECK_RET(fi_mr_raw_attr(r.mr, &base, raw, &len, 0), -FI_ETOOSMALL);
 	CHECK(len && len <= sizeof(raw));
 	MUST(fi_mr_raw_attr(r.mr, &base, raw, &len, 0));
@@ -245,7 +245,7 @@ TEST_PROV(whole_address_space, FI_RMA)
 
 	ret = fi_mr_reg(p.b->domain, NULL, UINT64_MAX, REMOTE, 0, 3, 0, &mr, NULL);
 	if (ret && !run.ours)
-		SKIP("%s does not register all", run.prov);
+		ABSENT("%s does not register all", run.prov);
 	MUST(ret);
 	own_fid(t, &mr->fid);
 	check_write(p.a, (uintptr_t) buf + 8, 3, buf + 8);
@@ -363,7 +363,7 @@ TEST_PROV(region_of_pieces, FI_RMA)
 	if (p.b->info->domain_attr->mr_iov_limit < 2) {
 		if (run.ours)
 			CHECK_RET(fi_mr_regv(p.b->domain, iov, 2, REMOTE, 0, 3, 0, &mr, NULL), -FI_EINVAL);
-		SKIP("mr_iov_limit is 1");
+		ABSENT("mr_iov_limit is 1");
 	}
 	MUST(fi_mr_regv(p.b->domain, iov, 2, REMOTE, 0, 3, 0, &mr, NULL));
 	own_fid(t, &mr->fid);
@@ -381,7 +381,7 @@ TEST_PROV(bad_registrations, FI_RMA)
 	struct fid_mr *mr = NULL;
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	note("unknown flags");
 	CHECK_RET(fi_mr_reg(s->domain, buf, 64, REMOTE, 0, 1, 1ULL << 3, &mr, NULL), -FI_EBADFLAGS);
 	note("offset");

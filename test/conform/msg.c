@@ -31,7 +31,7 @@ TEST_TABLE(send_call, send_rows, 0)
 	offer_check(info->caps);
 	p = pair_open(t, .caps = info->caps);
 	if (info->data && !p.a->info->domain_attr->cq_data_size)
-		SKIP("no remote CQ data");
+		ABSENT("no remote CQ data");
 	post(p.b, tagged ? TRECV : RECV, .buf = in, .len = sizeof(in), .tag = TAG);
 	ctx = post(p.a, ROW(send_rows)->call, .buf = "sixteen bytes ok", .len = 16, .tag = TAG, .data = 0x01020304);
 	rx = expect_recv(p.b, "sixteen bytes ok", 16);
@@ -91,7 +91,7 @@ static void check_size(struct test *t, enum call send, enum call recv)
 	unsigned int round;
 
 	if (len > p.a->info->ep_attr->max_msg_size)
-		SKIP("longest message is %zu", p.a->info->ep_attr->max_msg_size);
+		ABSENT("longest message is %zu", p.a->info->ep_attr->max_msg_size);
 	for (round = 0; round < 2; round++) {
 		note("%s", round ? "unexpected" : "expected");
 		out = mem_pattern(t, len, 3 + round);
@@ -130,9 +130,9 @@ TEST_TABLE(size_iov, size_rows, FI_MSG)
 	struct iovec to[2] = { { in, len - len / 4 }, { in + len - len / 4, len / 4 } };
 
 	if (len > p.a->info->ep_attr->max_msg_size)
-		SKIP("longest message is %zu", p.a->info->ep_attr->max_msg_size);
+		ABSENT("longest message is %zu", p.a->info->ep_attr->max_msg_size);
 	if (p.a->info->tx_attr->iov_limit < 2 || p.b->info->rx_attr->iov_limit < 2)
-		SKIP("iov_limit is 1");
+		ABSENT("iov_limit is 1");
 	post(p.b, RECVV, .iov = to, .iov_cnt = 2);
 	post(p.a, SENDV, .iov = from, .iov_cnt = 2);
 	CHECK_EQ(expect_rx(p.b).len, len);
@@ -243,7 +243,7 @@ TEST_PROV(inject_over_limit, FI_MSG)
 	ssize_t ret;
 
 	if (!run.ours)
-		SKIP("upstream asserts or does as it likes: fi_msg(3) names no error");
+		ABSENT("upstream asserts or does as it likes: fi_msg(3) names no error");
 	check_link(p.a, p.b);
 	ret = post_ret(p.a, INJECT, .buf = out, .len = len);
 	CHECK_RET(ret, -FI_EMSGSIZE);
@@ -264,7 +264,7 @@ TEST_PROV(iov_limit, FI_MSG)
 	fill(out, sizeof(out), 9);
 	CHECK(tx >= 1 && rx >= 1);
 	if (tx > 64 || rx > 64)
-		SKIP("limits of %zu and %zu", tx, rx);
+		ABSENT("limits of %zu and %zu", tx, rx);
 	for (i = 0; i < COUNT(from); i++) {
 		from[i] = (struct iovec) { .iov_base = &out[i % 64], .iov_len = 1 };
 		to[i] = (struct iovec) { .iov_base = &in[i % 64], .iov_len = 1 };
@@ -294,7 +294,7 @@ TEST_PROV(cq_data_width, FI_MSG)
 	struct comp c;
 
 	if (!width)
-		SKIP("no remote CQ data");
+		ABSENT("no remote CQ data");
 	CHECK(width >= 4);
 	if (width < 8)
 		data &= (1ULL << (8 * width)) - 1;
@@ -512,11 +512,11 @@ TEST_PROV(tx_full_says_eagain, FI_MSG, RELIABLE)
 	ssize_t ret = 0;
 
 	if (!run.ours)
-		SKIP("the size is a guide only: fi_endpoint(3)");
+		ABSENT("the size is a guide only: fi_endpoint(3)");
 	if (size > 512)
-		SKIP("tx size is %zu", size);
+		ABSENT("tx size is %zu", size);
 	if (run.progress == FI_PROGRESS_AUTO)
-		SKIP("a peer that makes progress by itself keeps what has no receive, and acknowledges it");
+		ABSENT("a peer that makes progress by itself keeps what has no receive, and acknowledges it");
 	check_link(p.a, p.b);
 	for (n = 0; n <= size; n++) {
 		ret = try_op(p.a, SEND, .buf = out, .len = LEN);
@@ -581,7 +581,7 @@ TEST_PROV(rx_full_says_eagain, FI_MSG, RELIABLE)
 	ssize_t ret = 0;
 
 	if (size > MOST / 2)
-		SKIP("rx size is %zu", size);
+		ABSENT("rx size is %zu", size);
 	for (n = 0; n < MOST && !ret; n += !ret)
 		ret = try_op(p.b, RECV, .buf = &in[n], .len = sizeof(in[0]));
 	CHECK(!ret || ret == -FI_EAGAIN);

@@ -20,7 +20,7 @@ static void split_open(struct test *t, struct split *split, enum fi_wait_obj wai
 	const struct opts one = { .hints = set_completion, .one_cq = true, .raw_cq = true };
 
 	if (!info_find(t, hints_new(t, &one), NULL, NULL, 0))
-		SKIP("%s has no FI_THREAD_COMPLETION", run.prov);
+		ABSENT("%s has no FI_THREAD_COMPLETION", run.prov);
 	split->a = side_open_opts(t, &one);
 	split->b = side_open(t, .hints = set_completion, .one_cq = true, .raw_cq = true, .cq_wait = wait,
 			     .domain_of = split->a);
@@ -141,7 +141,7 @@ TEST_PROV(threads_of_two_busy_queues, FI_MSG, UNCONNECTED)
 
 	split_open(t, &split, FI_WAIT_FD);
 	if (split.a->info->domain_attr->mr_mode & FI_MR_LOCAL)
-		SKIP("threads send without a descriptor");
+		ABSENT("threads send without a descriptor");
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		struct worker sender = { .t = t, .fn = send_and_read_a, .arg = &split };
 		struct worker reader = { .t = t, .id = i % 2, .fn = read_b, .arg = &split };

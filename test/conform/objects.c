@@ -66,7 +66,7 @@ static const struct child_row child_rows[] = {
 static void need_child(const struct child_row *row)
 {
 	if (row->open == open_av && run.type == FI_EP_MSG)
-		SKIP("MSG endpoints have no address vector");
+		ABSENT("MSG endpoints have no address vector");
 	offer_check(row->caps);
 }
 
@@ -202,7 +202,7 @@ TEST_PROV(close_unbound_endpoints, FI_MSG)
 	unsigned int i;
 
 	if (!run.ours)
-		SKIP("upstream crashes");
+		ABSENT("upstream crashes");
 	for (i = 0; i < COUNT(fid); i++)
 		fid[i] = open_ep(s);
 	for (i = 0; i < COUNT(fid); i++)
@@ -231,7 +231,7 @@ TEST_TABLE(enable_without, lack_rows, FI_MSG)
 	struct side *s = domain_side(t);
 
 	if (row->lack == (run.type == FI_EP_MSG ? NO_AV : NO_EQ))
-		SKIP("not needed by this endpoint type");
+		ABSENT("not needed by this endpoint type");
 	side_open_cqs(s);
 	if (run.type != FI_EP_MSG)
 		side_open_av(s);
@@ -267,7 +267,7 @@ TEST_PROV(send_only_needs_tx_cq_only, FI_MSG | FI_SEND, RDM_ONLY)
 	struct side *s = domain_side(t);
 
 	if (s->info->caps & FI_RECV)
-		SKIP("%s cannot be restricted", run.prov);
+		ABSENT("%s cannot be restricted", run.prov);
 	side_open_cqs(s);
 	side_open_av(s);
 	side_open_ep(s);
@@ -306,7 +306,7 @@ TEST_PROV(calls_before_enable, FI_MSG | FI_TAGGED | FI_RMA, RELIABLE)
 	char buf[8];
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	s = unenabled(t);
 	s->peer = 0;
 	for (i = 0; i < CALL_CNT; i++) {
@@ -327,7 +327,7 @@ TEST_PROV(bad_bindings, FI_MSG)
 	int ret;
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	cq = open_cq(s);
 	own_fid(t, cq);
 	cq2 = open_cq(s);
@@ -361,7 +361,7 @@ TEST_PROV(bind_after_enable, FI_MSG)
 	int ret;
 
 	if (!run.ours)
-		SKIP("upstream does not look");
+		ABSENT("upstream does not look");
 	cq = open_cq(p.a);
 	ret = fi_ep_bind(p.a->ep, cq, FI_TRANSMIT);
 	CHECK(ret == -FI_EOPBADSTATE || ret == -FI_EBUSY || ret == -FI_EINVAL);
@@ -402,7 +402,7 @@ TEST_PROV(bad_cq_attributes, FI_MSG)
 	CHECK(fi_cq_open(s->domain, &attr, &cq, NULL) < 0);
 	CHECK(cq == NULL);
 	if (!run.ours)
-		SKIP("upstream takes any size");
+		ABSENT("upstream takes any size");
 	attr = (struct fi_cq_attr) { .format = FI_CQ_FORMAT_CONTEXT, .size = SIZE_MAX };
 	CHECK(fi_cq_open(s->domain, &attr, &cq, NULL) < 0);
 	attr = (struct fi_cq_attr) { .format = FI_CQ_FORMAT_CONTEXT, .flags = 1ULL << 62 };
@@ -432,7 +432,7 @@ TEST_PROV(bad_cntr_attributes, FI_MSG)
 	attr = (struct fi_cntr_attr) { .events = FI_CNTR_EVENTS_COMP, .wait_obj = (enum fi_wait_obj) 99 };
 	CHECK(fi_cntr_open(s->domain, &attr, &cntr, NULL) < 0);
 	if (!run.ours)
-		SKIP("upstream ignores flags");
+		ABSENT("upstream ignores flags");
 	attr = (struct fi_cntr_attr) { .events = FI_CNTR_EVENTS_COMP, .flags = 1ULL << 62 };
 	CHECK(fi_cntr_open(s->domain, &attr, &cntr, NULL) < 0);
 	CHECK(cntr == NULL);
@@ -463,7 +463,7 @@ TEST_PROV(what_is_not_there, FI_MSG)
 	int ret;
 
 	if (!run.ours)
-		SKIP("upstream returns what it likes");
+		ABSENT("upstream returns what it likes");
 	CHECK_RET(fi_open_ops(&p.a->domain->fid, "no-such-ops", 0, &ops, NULL), -FI_ENOSYS);
 	ret = fi_control(&p.a->ep->fid, 7777, NULL);
 	CHECK(ret == -FI_ENOSYS || ret == -FI_EINVAL);
@@ -495,7 +495,7 @@ TEST_PROV(passive_endpoint_of_rdm, FI_MSG, UNCONNECTED)
 	struct fid_pep *pep = NULL;
 
 	if (!run.ours)
-		SKIP("upstream opens one");
+		ABSENT("upstream opens one");
 	CHECK(fi_passive_ep(s->fabric, s->info, &pep, NULL) < 0);
 	CHECK(pep == NULL);
 }

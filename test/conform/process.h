@@ -23,7 +23,7 @@
 struct process;
 
 struct process *process_start(struct test *t);
-/* The same, where providers have addresses that another process can use; else the test is skipped. */
+/* The same, where providers have addresses that another process can use; else the test is absent. */
 struct process *process_new(struct test *t);
 /* A side that can reach the process, and which it knows; MSG: connected. */
 #define side_to(t, proc, ...) side_to_opts(t, proc, &(struct opts) { __VA_ARGS__ })

@@ -53,5 +53,5 @@ int raw_listen(struct test *t, const void *like, size_t len, struct sockaddr_sto
 void need_tcp_wire(void)
 {
 	if (!has_sockaddr() || (strcmp(run.prov, "tcp") && strcmp(run.prov, "net")))
-		SKIP("for the wire of tcp");
+		ABSENT("for the wire of tcp");
 }

@@ -147,9 +147,9 @@ TEST_PROV(data_takes_receive_where_told, FI_MSG | FI_RMA, RELIABLE)
 
 	CHECK_EQ(p.a->info->rx_attr->mode & FI_RX_CQ_DATA, p.a->info->mode & FI_RX_CQ_DATA);
 	if (!(p.b->info->mode & FI_RX_CQ_DATA))
-		SKIP("no receive is needed here");
+		ABSENT("no receive is needed here");
 	if (p.b->info->domain_attr->cq_data_size < 4)
-		SKIP("data of %zu bytes", p.b->info->domain_attr->cq_data_size);
+		ABSENT("data of %zu bytes", p.b->info->domain_attr->cq_data_size);
 	post(p.a, WRITEDATA, .buf = "12345678", .len = 8, .raddr = r.addr, .key = r.key, .data = 42);
 	post_recv(p.b, in[0], 4);
 	post_recv(p.b, in[1], 4);
@@ -177,7 +177,7 @@ TEST_PROV(iov_to_rma_iov, FI_RMA)
 	struct fi_rma_iov rma[3] = { { r.addr + 5, 40, r.key }, { q.addr, 25, q.key }, { r.addr + 60, 25, r.key } };
 
 	if (p.a->info->tx_attr->rma_iov_limit < 3 || p.a->info->tx_attr->iov_limit < 3)
-		SKIP("rma_iov_limit is %zu", p.a->info->tx_attr->rma_iov_limit);
+		ABSENT("rma_iov_limit is %zu", p.a->info->tx_attr->rma_iov_limit);
 	post(p.a, WRITEMSG, .iov = from, .iov_cnt = 3, .rma_iov = rma, .rma_cnt = 3);
 	expect_tx(p.a);
 	post(p.a, READMSG, .iov = to, .iov_cnt = 2, .rma_iov = rma, .rma_cnt = 3);
@@ -199,7 +199,7 @@ TEST_PROV(read_scatters, FI_RMA)
 	struct iovec iov[LEN];
 
 	if (cnt < 2 || cnt > GAP)
-		SKIP("iov_limit is %zu", cnt);
+		ABSENT("iov_limit is %zu", cnt);
 	rest = LEN - (cnt - 1) * 10 - (cnt - 1) * (cnt - 2) / 2;
 	memcpy(r.buf, out, N * LEN);
 	for (n = 0; n < N; n++) {
@@ -237,7 +237,7 @@ TEST_PROV(read_that_scatters_fails_once, FI_RMA, RELIABLE)
 	void *ctx;
 
 	if (p.a->info->tx_attr->iov_limit < 2)
-		SKIP("iov_limit is 1");
+		ABSENT("iov_limit is 1");
 	ctx = post(p.a, READV, .iov = iov, .iov_cnt = 2, .raddr = r.addr, .key = r.key ^ 0x5a);
 	CHECK(expect_tx_failed(p.a).ctx == ctx);
 	expect_no_completion(p.a);
@@ -255,7 +255,7 @@ TEST_PROV(rma_iov_limits, FI_RMA)
 
 	CHECK(max >= 1);
 	if (max >= COUNT(rma) || local >= COUNT(iov))
-		SKIP("limits of %zu and %zu", max, local);
+		ABSENT("limits of %zu and %zu", max, local);
 	fill(out, sizeof(out), 3);
 	for (i = 0; i < COUNT(rma); i++) {
 		rma[i] = (struct fi_rma_iov) { .addr = r.addr + 2 * i, .len = 1, .key = r.key };
@@ -450,7 +450,7 @@ TEST_PROV(write_survives_close_of_another_region, FI_RMA)
 	uint8_t *out = mem_pattern(t, LEN, 4);
 
 	if (p.a->info->ep_attr->max_msg_size < LEN)
-		SKIP("a write has at most %zu bytes here", p.a->info->ep_attr->max_msg_size);
+		ABSENT("a write has at most %zu bytes here", p.a->info->ep_attr->max_msg_size);
 	out[0] = 1;
 	out[LEN - 1] = 1;
 	post(p.a, WRITE, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key);
@@ -468,7 +468,7 @@ TEST_PROV(access_fault_errno, FI_RMA, RDM_ONLY)
 	uint8_t buf[16] = { 0 };
 
 	if (!run.ours)
-		SKIP("fi_rma(3) names no errors");
+		ABSENT("fi_rma(3) names no errors");
 	post(p.a, WRITE, .buf = buf, .len = 16, .raddr = r.addr, .key = r.key ^ 0x5a5a5a);
 	expect_tx_err(p.a, FI_ENOKEY);
 	post(p.a, WRITE, .buf = buf, .len = 16, .raddr = r.addr, .key = r.key);
@@ -488,9 +488,9 @@ TEST_PROV(bad_piece_writes_nothing, FI_RMA, RELIABLE)
 	struct fi_rma_iov rma[2] = { { r.addr, 16, r.key }, { r.addr + 56, 16, r.key } };
 
 	if (p.a->info->tx_attr->rma_iov_limit < 2)
-		SKIP("rma_iov_limit is 1");
+		ABSENT("rma_iov_limit is 1");
 	if (!run.ours)
-		SKIP("fi_rma(3) does not say how much of it happens");
+		ABSENT("fi_rma(3) does not say how much of it happens");
 	post(p.a, WRITEMSG, .buf = out, .len = 32, .rma_iov = rma, .rma_cnt = 2, .flags = FI_DELIVERY_COMPLETE);
 	expect_tx_failed(p.a);
 	CHECK_MEM(r.buf, zero, 64);
@@ -508,7 +508,7 @@ TEST_PROV(send_after_write, FI_RMA | FI_MSG)
 	size_t i;
 
 	if (!(p.a->info->tx_attr->msg_order & FI_ORDER_SAW))
-		SKIP("no FI_ORDER_SAW");
+		ABSENT("no FI_ORDER_SAW");
 	for (i = 0; i < 12; i++) {
 		uint8_t *out = mem_pattern(t, lens[i % 4], 20 + (unsigned int) i);
 
@@ -531,9 +531,9 @@ TEST_PROV(read_after_writes, FI_RMA)
 	unsigned int i;
 
 	if ((p.a->info->tx_attr->msg_order & (FI_ORDER_RAW | FI_ORDER_WAW)) != (FI_ORDER_RAW | FI_ORDER_WAW))
-		SKIP("no FI_ORDER_RAW and WAW");
+		ABSENT("no FI_ORDER_RAW and WAW");
 	if (p.a->info->ep_attr->max_order_raw_size < LEN || p.a->info->ep_attr->max_order_waw_size < LEN)
-		SKIP("data order of %zu bytes", p.a->info->ep_attr->max_order_raw_size);
+		ABSENT("data order of %zu bytes", p.a->info->ep_attr->max_order_raw_size);
 	for (i = 0; i < COUNT(out); i++) {
 		out[i] = mem_pattern(t, LEN, i);
 		post(p.a, WRITE, .buf = out[i], .len = LEN, .raddr = r.addr, .key = r.key);

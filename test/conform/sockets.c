@@ -8,7 +8,7 @@
 static void need_sockets(void)
 {
 	if (!run.ours || strcmp(run.prov, "sockets"))
-		SKIP("for the name sockets of this library");
+		ABSENT("for the name sockets of this library");
 }
 
 static struct fi_info *found(struct test *t, struct fi_info *hints)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# For the runs over the stand-in for a device; sourced. Each test is a process of its own there, so that a crash costs one.
-# A sanitizer does not follow a fork of a process with threads, as the stand-in has one: under AddressSanitizer all tests are
-# one process, and those that take long, which wait rather than do, are left out.
+# For the runs over the stand-in for a device; sourced. Each test is a process of its own there. Under AddressSanitizer they
+# share one, and those that take long, which wait rather than do, are left out.
 
 # soft_conform NAMES ARGS...: run conform so; under AddressSanitizer the tests of these names, where the arguments have none.
 soft_conform() {

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tests run in children of the runner, so that a crash or a hang costs one test: that one fails, and the next child
+ * goes on after it. The runner itself opens nothing and has no thread, so a child begins like a new program. A child
+ * runs tests until one ends it. With --fork each test has a child of its own, which doubles the CPU time of all.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runner.h"
+
+enum { BAIL_OUT = 3 };	/* exit status of a child that has no provider */
+
+struct tally *tally;
+
+void tally_init(void)
+{
+	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tally == MAP_FAILED) {
+		perror("conform: mmap");
+		exit(2);
+	}
+}
+
+void isolate_bail_out(void)
+{
+	fflush(stdout);
+	_exit(BAIL_OUT);
+}
+
+/* What became of the process: `./check` looks for "ended by signal". */
+static void print_end(int status)
+{
+	if (WIFSIGNALED(status))
+		printf("%sended by signal %d (%s)", WTERMSIG(status) == SIGALRM ? "hangs: " : "", WTERMSIG(status),
+		       strsignal(WTERMSIG(status)));
+	else
+		printf("ended with status %d", WEXITSTATUS(status));
+}
+
+static void child_ended(int status)
+{
+	if (tally->running[0]) {
+		printf("not ok %u - %s: ", ++tally->number, tally->running);
+		print_end(status);
+		printf("%s%s\n", tally->noted[0] ? ", at: " : "", tally->noted);
+		tally->running[0] = 0;
+		tally->done++;
+		tally->failed++;
+	} else if (status) {
+		printf("# after test %u the process ", tally->number);
+		print_end(status);
+		printf("\n");
+		tally->failed++;
+	}
+	fflush(stdout);
+}
+
+bool isolate(void)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		return true;
+	if (pid < 0) {
+		printf("Bail out! fork: %s\n", strerror(errno));
+		exit(1);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == BAIL_OUT)
+		exit(1);
+	child_ended(status);
+	return false;
+}
