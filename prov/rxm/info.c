@@ -14,7 +14,7 @@
 			 FI_COLLECTIVE)
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_TRIGGER | FI_COLLECTIVE)
-#define SECONDARY_CAPS	(FI_MULTI_RECV | FI_SOURCE | FI_TRIGGER | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define SECONDARY_CAPS	FI_MULTI_RECV
 /* The target processes messages and atomics in order. A remote access by the provider below may complete before an
  * atomic that was issued earlier. So order is kept within each of these two groups only. */
 #define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | \

@@ -135,7 +135,7 @@ const struct vrb_kind *vrb_kind_of(const char *domain, const char *device)
 struct fab_offer vrb_offer(void)
 {
 	return (struct fab_offer) {
-		.secondary_caps = FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM,
+		.secondary_caps = FI_FENCE,
 		.mode_told = FI_RX_CQ_DATA,
 		.mr_mode_need = MR_MODES,
 		.tx_size = vrb_params.tx_size,

@@ -143,14 +143,14 @@ static const struct {
 	{ API, FI_MR_LOCAL, FI_MR_BASIC, 0, REFUSED, 0 },
 	{ API, FI_MR_LOCAL, FI_MR_BASIC, FI_LOCAL_MR, MATCHES, FI_MR_BASIC },
 	/* before 1.5 */
-	{ FI_VERSION(1, 4), 0, 0, 0, MATCHES, FI_MR_SCALABLE },
+	{ FI_VERSION(1, 4), 0, 0, 0, MATCHES, FI_MR_BASIC },
 	{ FI_VERSION(1, 4), 0, FI_MR_BASIC, 0, MATCHES, FI_MR_BASIC },
 	{ FI_VERSION(1, 4), 0, FI_MR_SCALABLE, 0, MATCHES, FI_MR_SCALABLE },
 	{ FI_VERSION(1, 4), 0, FI_MR_VIRT_ADDR, 0, MATCHES, 0 },
 	{ FI_VERSION(1, 4), FI_MR_VIRT_ADDR, 0, 0, MATCHES, FI_MR_BASIC },
 	{ FI_VERSION(1, 4), FI_MR_VIRT_ADDR, FI_MR_SCALABLE, 0, REFUSED, 0 },
 	{ FI_VERSION(1, 4), FI_MR_LOCAL, 0, 0, REFUSED, 0 },
-	{ FI_VERSION(1, 4), FI_MR_LOCAL, 0, FI_LOCAL_MR, MATCHES, FI_MR_SCALABLE },
+	{ FI_VERSION(1, 4), FI_MR_LOCAL, 0, FI_LOCAL_MR, MATCHES, FI_MR_BASIC },
 };
 
 /* Keys and addresses of regions are nothing to clients whose memory nobody is to reach: Open MPI asks so. Who asks for

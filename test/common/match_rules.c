@@ -100,7 +100,7 @@ static const struct row rows[] = {
 	{ ATTR(domain_attr, data_progress), 0, MATCHES, FI_PROGRESS_MANUAL },
 	{ ATTR(domain_attr, data_progress), FI_PROGRESS_AUTO, MATCHES, FI_PROGRESS_AUTO },
 	{ ATTR(domain_attr, data_progress), 77, REFUSED, 0 },
-	{ ATTR(domain_attr, resource_mgmt), FI_RM_DISABLED, MATCHES, FI_RM_DISABLED },
+	{ ATTR(domain_attr, resource_mgmt), FI_RM_DISABLED, MATCHES, FI_RM_ENABLED },
 	{ ATTR(domain_attr, resource_mgmt), FI_RM_ENABLED, MATCHES, FI_RM_ENABLED },
 	{ ATTR(domain_attr, av_type), 0, MATCHES, FI_AV_UNSPEC },
 	{ ATTR(domain_attr, av_type), FI_AV_MAP, MATCHES, FI_AV_MAP },

@@ -93,6 +93,35 @@ TEST_PROV(first_contact_by_itself, FI_MSG, RDM_ONLY)
 	expect_recv(b, "\1\2\3\4", 4);
 }
 
+static void set_control(struct fi_info *hints)
+{
+	hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+}
+
+/* With automatic progress of control alone the first message makes its connection, though the target does nothing. */
+TEST_PROV(first_contact_with_control_alone, FI_MSG, RDM_ONLY)
+{
+	struct side *a, *b;
+	uint8_t in[4] = { 0 };
+	struct wait w = wait_begin();
+
+	if (!info_find(t, hints_new(t, &(struct opts) { .hints = set_control }), NULL, NULL, 0))
+		SKIP("%s has no automatic progress of control", run.prov);
+	a = side_open(t);
+	b = side_open(t, .hints = set_control);
+	a->peer = side_insert(a, b);
+	post_recv(b, in, 4);
+	while (try_op(a, SEND, .buf = "\1\2\3\4", .len = 4) == -FI_EAGAIN)
+		CHECK(now_ms() < w.until);
+	while (tx_waiting(a) < 1) {
+		side_progress(a);
+		CHECK(now_ms() < w.until);
+	}
+	expect_tx_cnt(a, 1);
+	expect_recv(b, "\1\2\3\4", 4);
+}
+
 /* ---- threads */
 
 /* Of the threads of this process: how many are the library's, which are named fi-, and how many of those take

@@ -73,7 +73,8 @@ static void domain_fill_attr(struct fab_domain *domain, const struct fi_info *in
 
 	domain->attr.threading = attr->threading == FI_THREAD_UNSPEC ? FI_THREAD_SAFE : attr->threading;
 	domain->attr.control_progress = attr->control_progress;
-	domain->attr.data_progress = attr->data_progress == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+	domain->attr.data_progress = attr->data_progress == FI_PROGRESS_AUTO ||
+				     attr->control_progress == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 	domain->attr.tclass = attr->tclass;
 	domain->attr.av_type = attr->av_type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->av_type;
 	domain->attr.resource_mgmt = attr->resource_mgmt;

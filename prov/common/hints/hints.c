@@ -100,13 +100,21 @@ static uint64_t needed_mr_mode(const struct fab_hint_match *match)
 	return has_remote_access(match) ? need : need & ~(uint64_t) MR_BASIC_BITS;
 }
 
-/* mr_mode of the hints. Below API 1.5 the only values are FI_MR_BASIC and FI_MR_SCALABLE, and 0 allows both. */
+/* True if hints with FI_MR_BASIC match the offer. */
+static bool allows_basic(const struct fab_offer *offer)
+{
+	return offer->mr_basic || !(MR_BASIC_BITS & ~offer->mr_mode_need) ||
+	       !(offer->info->caps & (FI_RMA | FI_ATOMIC));
+}
+
+/* mr_mode of the hints. Below API 1.5 the only values are FI_MR_BASIC and FI_MR_SCALABLE, and 0 allows both: the answer
+ * is then FI_MR_BASIC, as upstream's, where the offer allows it. */
 static int asked_mr_mode(const struct fab_hint_match *match)
 {
 	int mode = hint_mr_mode(match);
 
 	if (!mode && FI_VERSION_LT(match->version, FI_VERSION(1, 5)))
-		return needed_mr_mode(match) & ~FI_MR_LOCAL ? FI_MR_BASIC : FI_MR_SCALABLE;
+		return allows_basic(match->offer) ? FI_MR_BASIC : FI_MR_SCALABLE;
 	return mode;
 }
 
@@ -273,8 +281,7 @@ static void hints_check_mr_mode(struct fab_hint_match *match)
 		return;
 	if (!is_old_mr_mode(mode) && (mode & (FI_MR_BASIC | FI_MR_SCALABLE)))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC or FI_MR_SCALABLE with other bits", "each stands alone");
-	else if (mode == FI_MR_BASIC && !match->offer->mr_basic && MR_BASIC_BITS & ~match->offer->mr_mode_need &&
-		 match->offer->info->caps & (FI_RMA | FI_ATOMIC))
+	else if (mode == FI_MR_BASIC && !allows_basic(match->offer))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC", "scalable registration only (FI_MR_SCALABLE, or 0)");
 	else if (want & ~willing)
 		fab_hints_miss(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
@@ -353,6 +360,15 @@ static void answer_handles(const struct fab_hint_match *match, struct fi_info *i
 }
 
 /* ---- the rest ---- */
+
+/* Hints for manual progress of data that leave control open get manual control, too, and so no thread. */
+static void answer_progress(const struct fab_hint_match *match, struct fi_info *info)
+{
+	const struct fi_domain_attr *hints = match->hints->domain_attr;
+
+	if (hints && hints->data_progress == FI_PROGRESS_MANUAL && hints->control_progress == FI_PROGRESS_UNSPEC)
+		info->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+}
 
 /* Check the number of contexts of an endpoint, or FI_SHARED_CONTEXT. */
 static void check_ctx_cnt(struct fab_hint_match *match, const char *attr, size_t asked, size_t max, size_t shared_max)
@@ -479,6 +495,7 @@ static struct fi_info *make_answer(const struct fab_hint_match *match)
 	answer_prefix(match, info);
 	answer_told(match, info);
 	answer_mr_mode(match, info);
+	answer_progress(match, info);
 	if (hints->ep_attr && hints->ep_attr->tx_ctx_cnt)
 		info->ep_attr->tx_ctx_cnt = hints->ep_attr->tx_ctx_cnt;
 	if (hints->ep_attr && hints->ep_attr->rx_ctx_cnt)

@@ -19,7 +19,7 @@ enum compare {
 	EQUAL,		/* it is equal to the offer */
 	EQUAL_OR_OPEN,	/* likewise, or the offer is 0, which allows any value */
 	KNOWN,		/* it is a value that exists, up to `max`; all of these are supported */
-	TAG_BITS,	/* it has no bit above the highest bit of the offer */
+	TAG_BITS,	/* it has no bit above the highest bit of the offer, or the offer is 0 */
 	ANY,		/* none: the attribute is only a hint */
 };
 
@@ -80,7 +80,7 @@ static const struct rule rules[] = {
 	{ DOMAIN_FIELD(control_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS,
 	  .max = FI_PROGRESS_CONTROL_UNIFIED },
 	{ DOMAIN_FIELD(data_progress), KNOWN, HINT, FAB_WHY_WHAT, FI_TYPE_PROGRESS, .max = FI_PROGRESS_MANUAL },
-	{ DOMAIN_FIELD(resource_mgmt), AT_MOST, HINT, FAB_WHY_WHAT, FAB_AS_NUMBER },
+	{ DOMAIN_FIELD(resource_mgmt), AT_MOST, OFFER, FAB_WHY_WHAT, FAB_AS_NUMBER },
 	{ DOMAIN_FIELD(av_type), EQUAL_OR_OPEN, HINT, FAB_WHY_WHAT, FI_TYPE_AV_TYPE, .max = FI_AV_TABLE },
 	{ DOMAIN_FIELD(mr_key_size), LIMIT },
 	{ DOMAIN_FIELD(cq_data_size), LIMIT },
@@ -164,7 +164,7 @@ static bool hints_rule_fits(const struct rule *rule, uint64_t asked, uint64_t of
 	case ANY:
 		return true;
 	default:
-		return !(asked & ~bits_below(offered));
+		return !offered || !(asked & ~bits_below(offered));
 	}
 }
 

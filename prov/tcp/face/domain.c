@@ -50,10 +50,11 @@ int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	struct fi_info copy;
 	int ret;
 
-	if (tcp_params.auto_progress_off && info && info->domain_attr &&
-	    info->domain_attr->data_progress == FI_PROGRESS_AUTO) {
+	if (tcp_params.auto_progress_off && info && info->domain_attr) {
 		attr = *info->domain_attr;
 		attr.data_progress = FI_PROGRESS_MANUAL;
+		if (attr.control_progress == FI_PROGRESS_AUTO)
+			attr.control_progress = FI_PROGRESS_MANUAL;
 		copy = *info;
 		copy.domain_attr = &attr;
 		info = &copy;

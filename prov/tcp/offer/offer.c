@@ -23,8 +23,9 @@
 #define RX_CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 			 FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | FI_RMA_EVENT | FI_TRIGGER | FI_RMA_PMEM)
 #define RX_RDM_CAPS	(RX_CAPS | FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_COLLECTIVE)
-#define SECONDARY_CAPS	(FI_MULTI_RECV | FI_RMA_EVENT | FI_RMA_PMEM | FI_SOURCE | FI_TRIGGER | FI_FENCE | \
-			 FI_SHARED_AV | FI_LOCAL_COMM | FI_REMOTE_COMM)
+/* As upstream's providers of these names answer them unasked. */
+#define SECONDARY_CAPS	(FI_MULTI_RECV | FI_RMA_EVENT | FI_RMA_PMEM | FI_SOURCE)
+#define SOCKETS_SECONDARY_CAPS	(SECONDARY_CAPS | FI_TRIGGER | FI_FENCE | FI_SHARED_AV)
 #define OBJECT_CNT	32768
 
 /* Attributes that are the same in all entries; names and addresses depend on the interface. */
@@ -112,7 +113,7 @@ static struct fab_ip offer_ip(const struct fi_provider *prov)
 		.fill = sockets ? offer_fill_sockets : offer_fill,
 		.nic = fab_nic_open,
 		.offer = {
-			.secondary_caps = SECONDARY_CAPS,
+			.secondary_caps = sockets ? SOCKETS_SECONDARY_CAPS : SECONDARY_CAPS,
 			.tclasses = true,
 			.mr_basic = true,
 			.order_costs = MSG_ORDER_COSTS,
