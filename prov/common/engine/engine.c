@@ -4,7 +4,9 @@
  * fab_engine.
  *
  * Costs: a busy connection costs one recv() per pass, and no epoll_wait(). A pass that finds nothing costs one system
- * call: recv() while a source is hot, otherwise epoll_wait(). The clock is read only if there are timers.
+ * call: recv() if the engine has one connection, which is hot, otherwise epoll_wait(). With several connections it asks
+ * epoll in any case: a program that gives way after a pass without an event would wait a time slice for each pass that
+ * does not look everywhere. The clock is read only if there are timers.
  */
 #include "common/engine/engine.h"
 
@@ -22,10 +24,11 @@
 
 #define HOT_MAX			4	/* sources that are read before epoll is asked */
 #define HOT_QUIET_MAX		512	/* passes without data after which a source is not hot any more ... */
-#define HOT_QUIET_SHARED	8	/* ... if other sources are hot: one epoll_wait() is cheaper than two recv()
-					 * without data */
-#define EPOLL_QUIET_PASSES	4	/* ask epoll after at most so many passes if hot sources have no data */
-#define EPOLL_PASSES		16	/* ... if they have */
+#define HOT_QUIET_SHARED	2	/* ... if there are other sources: epoll is asked then anyway, and is cheaper
+					 * than a recv() without data */
+#define EPOLL_QUIET_PASSES	4	/* ask epoll after at most so many passes if the hot sources have no data, and
+					 * are all there are; or if they have, and are not all */
+#define EPOLL_PASSES		16	/* ... if they have, and are all there are */
 #define CLOCK_PASSES		16	/* check timers after at most so many passes that find data */
 #define EPOLL_EVENTS		64
 #define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one */
@@ -123,6 +126,7 @@ int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t e
 	src->quiet = 0;
 	fab_list_init(&src->hot);
 	engine->sources.cnt++;
+	engine->sources.poll_cnt += src->poll != NULL;
 	engine->sources.out_cnt += waits_to_write(events);
 	return 0;
 }
@@ -159,6 +163,7 @@ void fab_source_del(struct fab_source *src)
 			engine->epoll.events[i].data.ptr = NULL;
 	}
 	engine->sources.cnt--;
+	engine->sources.poll_cnt -= src->poll != NULL;
 	engine->sources.out_cnt -= waits_to_write(src->events);
 	src->engine = NULL;
 }
@@ -321,7 +326,7 @@ uint8_t *fab_engine_tx_staging(struct fab_engine *engine)
 /* The number of polls without data after which a source is no longer hot. */
 static unsigned hot_quiet_max(const struct fab_engine *engine)
 {
-	return engine->sources.hot_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
+	return engine->sources.poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
 }
 
 /* Poll each hot source. A callback may take any of them out of the list, so the first one is always taken and moved to
@@ -367,12 +372,13 @@ static bool ask_epoll(struct fab_engine *engine)
 static bool epoll_wanted(const struct fab_engine *engine, bool found)
 {
 	bool nothing_hot = !engine->sources.hot_cnt && fab_list_empty(&engine->polls);
+	bool elsewhere = engine->sources.out_cnt || engine->sources.poll_cnt > engine->sources.hot_cnt;
 
 	if (!engine->sources.cnt && !engine->alarm.when_ns)
 		return false;
 	if (found)
-		return engine->epoll.since >= (engine->sources.out_cnt ? EPOLL_QUIET_PASSES : EPOLL_PASSES);
-	return nothing_hot || engine->epoll.ask || engine->sources.out_cnt || engine->epoll.since >= EPOLL_QUIET_PASSES;
+		return engine->epoll.since >= (elsewhere ? EPOLL_QUIET_PASSES : EPOLL_PASSES);
+	return nothing_hot || elsewhere || engine->epoll.ask || engine->epoll.since >= EPOLL_QUIET_PASSES;
 }
 
 /* True if it is time to check timers. */

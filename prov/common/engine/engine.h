@@ -121,6 +121,7 @@ struct fab_engine_sources {
 	struct fab_list hot;		/* struct fab_source.hot */
 	unsigned hot_cnt;
 	unsigned cnt;			/* all, except the alarm */
+	unsigned poll_cnt;		/* those that may be hot */
 	unsigned out_cnt;		/* those that watch for EPOLLOUT */
 };
 
