@@ -370,7 +370,7 @@ static bool read_req(struct rxm_ep *ep, const struct fi_info *info, const void *
 	fab_addr_condense(&full, from);
 	if (from->sa.sa_family != ep->addr.sa.sa_family || len < sizeof(*req)) {
 		RXM_WARN(FI_LOG_EP_CTRL, "a request from %s with %zu bytes is not one of " RXM_LAYER
-			 "; it is refused\n", text, len);
+			 "; it is refused: open the same provider at both ends\n", text, len);
 		return false;
 	}
 	memcpy(req, data, sizeof(*req));
@@ -480,11 +480,16 @@ static bool over_already(const struct rxm_conn *conn)
 
 static void connected(struct rxm_conn *conn, const void *data, size_t len)
 {
+	static const char other_kind[] = "it answers as another kind of endpoint than one of " RXM_LAYER ": open the "
+					 "same provider at both ends";
+	char text[RXM_WHY];
 	struct rxm_cm_rsp rsp;
 
 	if (conn->state == RXM_CONN_CONNECTING) {
 		if (len < sizeof(rsp)) {
-			rxm_conn_broken(conn, "an answer to our request that is too short");
+			rxm_peer_why(conn->peer, other_kind, NULL, text);
+			RXM_WARN(FI_LOG_EP_CTRL, "no connection: %s\n", text);
+			rxm_conn_fail(conn, FI_EOPNOTSUPP, other_kind);
 			return;
 		}
 		memcpy(&rsp, data, sizeof(rsp));

@@ -68,7 +68,9 @@ static void peer_unreachable(struct rxm_peer *peer, int err, const char *why)
 	char text[RXM_WHY];
 
 	rxm_peer_why(peer, why, NULL, text);
-	RXM_WARN(FI_LOG_EP_CTRL, "no connection: %s: %s\n", text, fi_strerror(err));
+	/* the provider below logs all failures but refusals, which its programs may expect */
+	FI_LOG(&rxm_prov, err == FI_ECONNREFUSED ? FI_LOG_WARN : FI_LOG_INFO, FI_LOG_EP_CTRL, "no connection: %s\n",
+	       text);
 	hold_off(peer, err);
 	peer_give_up(peer, err, why);
 }

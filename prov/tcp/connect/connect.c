@@ -133,7 +133,8 @@ static int msg_check_addr(const struct tcp_ep *ep, const struct sockaddr *addr)
 static int msg_start_connect(struct tcp_ep *ep, const struct sockaddr *addr, const void *param, size_t paramlen)
 {
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation,
-				  .data = param, .data_len = paramlen, .ext = ep->base.auth_key ? TCP_EXT_AUTH : 0 };
+				  .data = param, .data_len = paramlen,
+				  .ext = TCP_EXT_MSG | (ep->base.auth_key ? TCP_EXT_AUTH : 0) };
 	union fab_sockaddr remote = { 0 };
 	int ret = msg_check_fresh(ep);
 
@@ -174,7 +175,7 @@ int tcp_msg_connect(struct fid_ep *fid, const void *addr, const void *param, siz
 
 static int msg_answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 {
-	struct tcp_cm_msg msg = { .type = TCP_CM_CONNRESP, .incarnation = ep->incarnation,
+	struct tcp_cm_msg msg = { .type = TCP_CM_CONNRESP, .incarnation = ep->incarnation, .ext = TCP_EXT_MSG,
 				  .data = param, .data_len = paramlen };
 	struct tcp_connreq *req = ep->connect.req;
 	int fd, ret;

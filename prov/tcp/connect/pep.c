@@ -68,8 +68,13 @@ static void pep_reject(struct fab_connreq *base, const void *data, size_t len)
 static void pep_request(struct tcp_listener *listener, struct tcp_cm *cm)
 {
 	struct tcp_pep *pep = fab_container(listener, struct tcp_pep, listener);
-	struct tcp_connreq *req = calloc(1, sizeof(*req));
+	struct tcp_connreq *req;
 
+	if (tcp_cm_kind(cm) == TCP_KIND_RDM) {
+		tcp_cm_refuse_kind(cm, TCP_KIND_MSG);
+		return;
+	}
+	req = calloc(1, sizeof(*req));
 	if (!req) {
 		TCP_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: it is dropped\n");
 		return;

@@ -14,6 +14,7 @@
 #include "base/hmac.h"
 #include "common/av/av.h"
 #include "tcp/handshake/cm.h"
+#include "tcp/handshake/kind.h"
 #include "tcp/params/params.h"
 
 #define HDR_LEN		sizeof(struct tcp_cm_hdr)
@@ -254,6 +255,8 @@ static int auth_take_nack(struct tcp_cm *cm)
 		[TCP_REFUSE_WRONG_KEY] = { FI_EACCES, "it has another authorization key than this end" },
 		[TCP_REFUSE_NO_CTX] = { FI_ENORX, "it has no receive context of this number (fi_rx_addr)" },
 		[TCP_REFUSE_NO_EXT] = { FI_EOPNOTSUPP, "it is a scalable endpoint: its peers need this library" },
+		[TCP_REFUSE_RDM_HERE] = { FI_EOPNOTSUPP, tcp_kind_rdm_here },
+		[TCP_REFUSE_MSG_HERE] = { FI_EOPNOTSUPP, tcp_kind_msg_here },
 	};
 
 	if (!cm->refusal)

@@ -235,6 +235,16 @@ void tcp_peer_retry_fire(struct fab_timer *timer)
 
 /* ---- answers ---- */
 
+/* True if the answer shows that no RDM endpoint listens there. Upstream's sends its private data with each answer, but
+ * not with a refusal. */
+static bool answer_is_of_another_kind(const struct tcp_cm *cm)
+{
+	enum tcp_kind kind = tcp_cm_kind(cm);
+
+	return kind == TCP_KIND_MSG || (kind == TCP_KIND_RXM && cm->type == TCP_CM_NACK) ||
+	       (cm->type != TCP_CM_NACK && cm->data_len < sizeof(struct tcp_rdm_cm));
+}
+
 static void peer_connect_done(struct tcp_cm *cm)
 {
 	struct tcp_peer *peer = cm->ctx;
@@ -242,7 +252,11 @@ static void peer_connect_done(struct tcp_cm *cm)
 
 	peer->cm = NULL;
 	fab_pace_leave(&peer->table->pace, &peer->turn);
-	if (cm->type == TCP_CM_NACK) {
+	if (answer_is_of_another_kind(cm)) {
+		cm->why = tcp_kind_msg_here;
+		tcp_cm_text(cm, FI_EOPNOTSUPP, text, sizeof(text));
+		peer_fail(peer, FI_EOPNOTSUPP, text);
+	} else if (cm->type == TCP_CM_NACK) {
 		cm->why = "the peer rejects it, because it believes that it is connected or connecting";
 		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
 		peer_retry(peer, FI_ECONNREFUSED, text);

@@ -354,9 +354,14 @@ static bool request_is_dead(int fd)
 
 void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 {
+	enum tcp_kind kind = tcp_cm_kind(cm);
 	struct request req;
 	char from[FAB_ADDR_STRLEN];
 
+	if (kind == TCP_KIND_MSG || kind == TCP_KIND_RXM) {
+		tcp_cm_refuse_kind(cm, TCP_KIND_RDM);
+		return;
+	}
 	if (!request_read_ctx(cm, &req) || !request_read_addr(table->ep, cm, &req)) {
 		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
 		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: its request names no listening port; is the "

@@ -113,6 +113,8 @@ enum {
 	TCP_REFUSE_WRONG_KEY = 3,	/* the proof is wrong */
 	TCP_REFUSE_NO_CTX = 4,		/* no such receive context, now or later */
 	TCP_REFUSE_NO_EXT = 5,		/* the endpoint is scalable, and the request does not announce this extension */
+	TCP_REFUSE_RDM_HERE = 6,	/* an RDM endpoint listens, and the request is not one of an RDM endpoint */
+	TCP_REFUSE_MSG_HERE = 7,	/* a passive endpoint listens, and the request is one of an RDM endpoint */
 };
 
 /* ---- data frames of upstream ---- */
@@ -204,7 +206,7 @@ struct tcp_rma_iov {
 #define TCP_EXT_CTX		0x0008u		/* CONNREQ: struct tcp_rdm_ctx; CONNRESP: supported */
 #define TCP_EXT_COLL		0x0010u		/* frame 41, and announcements of its messages; set with
 						 * FI_COLLECTIVE */
-#define TCP_EXT_PARK		0x0020u		/* frames 48 to 51 */
+#define TCP_EXT_PARK		0x0020u		/* frames 48 to 51; every RDM endpoint sets it */
 /* The connection resumes a parked one, with its credit. Only if both ends set it. */
 #define TCP_EXT_RESUME		0x0040u
 
@@ -220,6 +222,9 @@ struct tcp_rma_iov {
 
 /* Frames may have up to TCP_RMA_IOV_MAX rma_iov. */
 #define TCP_EXT_RIOV		0x0400u
+
+/* The sender is a MSG endpoint. Those of our builds before December 2026 do not set it. */
+#define TCP_EXT_MSG		0x1000u
 
 #define TCP_CREDIT_OVERHEAD	64		/* cost of an eager message in addition to its payload */
 
