@@ -29,7 +29,8 @@ static bool rc_odp(const struct ibv_device_attr_ex *attr)
 
 static void rc_fill(struct fi_info *info, const struct vrb_device *dev)
 {
-	info->domain_attr->max_ep_srx_ctx = dev->attr.max_srq;
+	/* how many endpoints can share one, not how many of them there can be */
+	info->domain_attr->max_ep_srx_ctx = dev->attr.max_srq > 0 ? info->domain_attr->ep_cnt : 0;
 	info->ep_attr->protocol = vrb_device_iwarp(dev) ? FI_PROTO_IWARP : FI_PROTO_RDMA_CM_IB_RC;
 }
 

@@ -135,6 +135,17 @@ static void one_queue(void)
 	end_close(&first);
 }
 
+/* All endpoints of the device can share one receive context. */
+static void sharers(void)
+{
+	struct fi_info *hints = hints_new(), *info;
+
+	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	MUST_BE(info->domain_attr->ep_cnt == 5 && info->domain_attr->max_ep_srx_ctx == 5);
+	fi_freeinfo(info);
+}
+
 static void datagrams(void)
 {
 	struct fi_info *hints = dgram_hints_new(), *info;
@@ -188,6 +199,7 @@ static const struct vcase cases[] = {
 	{ "max_qp 1, XRC", "FI_EXPLAIN=1 SOFTVERBS_LIMITS=max_qp=1", no_xrc,
 	  "max_qp, for XRC: asked 1, 1, 1, 2, offered .*, 1" },
 	{ "max_qp 2", "SOFTVERBS_LIMITS=max_qp=2", works, NULL },
+	{ "max_qp 5, of a shared receive context", "SOFTVERBS_LIMITS=max_qp=5", sharers, NULL },
 	{ "max_cq 1", "SOFTVERBS_LIMITS=max_cq=1", one_queue, "ibv_create_cq of .* on soft0" },
 	{ "max_cq 2", "SOFTVERBS_LIMITS=max_cq=2", works, NULL },
 	{ "max_mr 1", "SOFTVERBS_LIMITS=max_mr=1", one, "ibv_reg_mr of 64 bytes on soft0" },
