@@ -4,7 +4,10 @@
  * client that needs a capability which the provider does not offer is skipped with that capability's name. Then the
  * rules that several of them enforce, named after the clients.
  */
+#include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "clients.h"
@@ -403,7 +406,25 @@ TEST_PROV(tcp_name_and_protocol, 0, RDM_ONLY)
 	}
 }
 
-/* Mercury and NCCL choose by interface: the domain is named after it, and each has one entry a family. */
+/* Has the interface this address? Ports do not count. */
+static bool has_address(const char *iface, const struct sockaddr *addr)
+{
+	size_t from = addr->sa_family == AF_INET6 ? offsetof(struct sockaddr_in6, sin6_addr) :
+						    offsetof(struct sockaddr_in, sin_addr);
+	size_t len = addr->sa_family == AF_INET6 ? sizeof(struct in6_addr) : sizeof(struct in_addr);
+	struct ifaddrs *list, *one;
+	bool found = false;
+
+	CHECK(!getifaddrs(&list));
+	for (one = list; one && !found; one = one->ifa_next)
+		found = one->ifa_addr && one->ifa_addr->sa_family == addr->sa_family && !strcmp(one->ifa_name, iface) &&
+			!memcmp((char *) one->ifa_addr + from, (const char *) addr + from, len);
+	freeifaddrs(list);
+	return found;
+}
+
+/* Mercury and NCCL choose by interface: the domain is named after it, its address is the source, and each has one
+ * entry a family. */
 TEST_PROV(entry_per_interface, 0)
 {
 	struct fi_info *list = entries(t), *info, *other;
@@ -413,6 +434,7 @@ TEST_PROV(entry_per_interface, 0)
 	for (info = list; info; info = info->next) {
 		CHECK(if_nametoindex(info->domain_attr->name) != 0);
 		CHECK(info->src_addr != NULL);
+		CHECK(has_address(info->domain_attr->name, info->src_addr));
 		for (other = info->next; other; other = other->next)
 			CHECK(!info_is_run(other) || !info_is_run(info) || info->src_addrlen != other->src_addrlen ||
 			      memcmp(info->src_addr, other->src_addr, info->src_addrlen));
