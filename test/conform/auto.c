@@ -122,6 +122,28 @@ TEST_PROV(first_contact_with_control_alone, FI_MSG, RDM_ONLY)
 	expect_recv(b, "\1\2\3\4", 4);
 }
 
+/* So does a connection: the side that asks for it does nothing after fi_connect(). */
+TEST_PROV(connection_with_control_alone, FI_MSG, CONNECTED)
+{
+	struct side *l = listener_open(t), *a, *b;
+	struct opts o = { .hints = set_control };
+	struct wait w = wait_begin();
+
+	if (!info_find(t, hints_new(t, &o), NULL, NULL, 0))
+		SKIP("%s has no automatic progress of control", run.prov);
+	a = connector_open(t, l, &o);
+	MUST(fi_connect(a->ep, l->name, NULL, 0));
+	for (; !l->event_cnt; side_progress(l))
+		CHECK(now_ms() < w.until);
+	b = acceptor_open(l, expect_event(l, FI_CONNREQ).info, &(struct opts) { 0 });
+	MUST(fi_accept(b->ep, NULL, 0));
+	for (; !b->event_cnt; side_progress(b))
+		CHECK(now_ms() < w.until);
+	expect_event(b, FI_CONNECTED);
+	expect_event(a, FI_CONNECTED);
+	check_link(a, b);
+}
+
 /* ---- threads */
 
 /* Of the threads of this process: how many are the library's, which are named fi-, and how many of those take
