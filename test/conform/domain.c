@@ -164,6 +164,33 @@ static void key_of_domain(struct fi_info *info)
 	info->domain_attr->auth_key_size = 5;
 }
 
+static void unmanaged(struct fi_info *hints)
+{
+	hints->domain_attr->resource_mgmt = FI_RM_DISABLED;
+}
+
+/* Without resource management nothing is lost either: messages wait for receives, and completions for their reader. */
+TEST_PROV(protected_without_management, FI_MSG, RELIABLE)
+{
+	enum { N = 64, LATE = 8 };	/* receives that are posted late: fewer than sends fit */
+	struct pair p = pair_open(t, .cq_size = 8, .tx_size = 16, .hints = unmanaged);
+	uint32_t in[N], out[N], i;
+
+	if (!run.ours)
+		SKIP("upstream need not");
+	for (i = 0; i < N; i++) {
+		out[i] = i;
+		if (i < N - LATE)
+			post_recv(p.b, &in[i], sizeof(in[0]));
+		post(p.a, SEND, .buf = &out[i], .len = sizeof(out[0]));
+	}
+	for (i = N - LATE; i < N; i++)
+		post_recv(p.b, &in[i], sizeof(in[0]));
+	expect_rx_cnt(p.b, N);
+	expect_tx_cnt(p.a, N);
+	CHECK_MEM(in, out, sizeof(in));
+}
+
 /* The authorization key of a domain is ignored by a fabric that was opened for an API before 1.5. */
 TEST_PROV(key_is_ignored_before_1_5, FI_MSG, RDM_ONLY)
 {
