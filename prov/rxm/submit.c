@@ -7,6 +7,8 @@
  *   longer                     rendezvous: announced, then the receiver reads it, or asks for it to be written
  *   FI_DELIVERY_COMPLETE       eager with an acknowledgement, or rendezvous, which ends with one anyway
  *   FI_MATCH_COMPLETE          the same, but acknowledged when a receive has taken the message
+ *
+ * If nothing tells the application of the success, both levels are dropped (decisions/rxm.md).
  */
 #include "rxm/rxm.h"
 
@@ -241,6 +243,16 @@ int submit_now(struct rxm_ep *ep, const struct fab_op *op, size_t len)
 	return 0;
 }
 
+/* Submit an operation without its completion level, which nobody can observe. */
+static __attribute__((noinline))
+int submit_unobserved(struct rxm_ep *ep, const struct fab_op *op)
+{
+	struct fab_op plain = *op;
+
+	plain.flags &= ~RXM_DELIVERED;
+	return rxm_submit_locked(&ep->base, &plain);
+}
+
 INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 {
 	size_t len = fab_iov_len(op->iov, op->iov_cnt);
@@ -248,6 +260,8 @@ INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 	struct rxm_tx *tx;
 	int ret;
 
+	if (__builtin_expect(op->flags & RXM_DELIVERED, 0) && !fab_ep_tx_is_observed(&ep->base, op))
+		return submit_unobserved(ep, op);
 	ret = check(ep, op, len);
 	if (__builtin_expect(ret > 0, 0))
 		return ret == TX_NOW ? submit_now(ep, op, len) : fab_trigger_op(&ep->base, op, rxm_submit_locked);

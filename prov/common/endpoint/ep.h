@@ -193,6 +193,13 @@ static inline bool fab_ep_tx_wants_comp(const struct fab_ep *ep, const struct fa
 {
 	return !op->no_comp && (ep->report.tx_each || (ep->bound.tx_cq && (op->flags & FI_COMPLETION)));
 }
+
+/* True if the application can learn that the operation has succeeded: by a completion, a hook or a counter. Otherwise
+ * its completion level makes no difference, and need not be paid for. */
+static inline bool fab_ep_tx_is_observed(const struct fab_ep *ep, const struct fab_op *op)
+{
+	return fab_ep_tx_wants_comp(ep, op) || op->hooked || ep->bound.cntr[fab_op_desc[op->code].cntr];
+}
 /* True if the operation must leave within the call or be refused: it is injected, and no completion obliges its caller
  * to a further call. Operations that were accepted earlier, and those of collectives and deferred work, may wait. */
 static inline bool fab_ep_tx_leaves(const struct fab_ep *ep, const struct fab_op *op)

@@ -69,7 +69,8 @@ static inline bool tx_is_observed(const struct tcp_ep *ep, const struct fab_op *
  * answer says, too, whether the peer has refused them. */
 static inline uint64_t tx_flags(const struct tcp_ep *ep, const struct fab_op *op)
 {
-	if (__builtin_expect(op->flags & TX_CONFIRM, 0) && op->code < FAB_OP_WRITE && !tx_is_observed(ep, op))
+	if (__builtin_expect(op->flags & TX_CONFIRM, 0) && op->code < FAB_OP_WRITE &&
+	    !fab_ep_tx_is_observed(&ep->base, op))
 		return op->flags & ~TX_CONFIRM;
 	return op->flags;
 }
