@@ -531,6 +531,32 @@ TEST_PROV(backlog, FI_MSG, CONNECTED)
 	MUST(fi_listen(pep));
 }
 
+/* No more requests are reported than the backlog says, until one of them is answered; then the next comes. */
+TEST_PROV(backlog_limits_requests, FI_MSG, CONNECTED)
+{
+	enum { N = 4, BACKLOG = 2 };
+	struct side *l = listener_open(t), *a[N];
+	int backlog = BACKLOG, i;
+	struct event e[N];
+
+	if (!run.ours || !strcmp(run.prov, "verbs"))
+		SKIP("the kernel, or upstream, has a backlog of its own");
+	MUST(fi_control(&l->pep->fid, FI_BACKLOG, &backlog));
+	for (i = 0; i < N; i++) {
+		a[i] = connector_open(t, l, &(struct opts) { 0 });
+		MUST(fi_connect(a[i]->ep, l->name, NULL, 0));
+	}
+	for (i = 0; i < BACKLOG; i++)
+		e[i] = expect_event(l, FI_CONNREQ);
+	expect_no_event(l);
+	for (i = 0; i < N; i++) {
+		MUST(fi_reject(l->pep, e[i].info->handle, NULL, 0));
+		if (i + BACKLOG < N)
+			e[i + BACKLOG] = expect_event(l, FI_CONNREQ);
+		expect_no_event(l);
+	}
+}
+
 /* Receives posted before the connection are there for it. */
 TEST_PROV(receives_before_connect, FI_MSG, CONNECTED)
 {

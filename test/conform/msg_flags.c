@@ -508,6 +508,25 @@ TEST_PROV(multi_recv, FI_MSG | FI_MULTI_RECV, RELIABLE)
 	expect_no_completion(p.b);
 }
 
+/* The buffer is kept while exactly the minimum is left, and given back when one byte less is. */
+TEST_PROV(multi_recv_minimum, FI_MSG | FI_MULTI_RECV, RELIABLE)
+{
+	struct pair p = pair_open(t);
+	uint8_t *in = mem(t, 128);
+	struct comp c;
+
+	set_min_multi_recv(p.b, 64);
+	post(p.b, RECVMSG, .buf = in, .len = 128, .flags = FI_MULTI_RECV);
+	send_bytes(p.a, mem_pattern(t, 64, 1), 64);
+	CHECK(!(expect_rx(p.b).flags & FI_MULTI_RECV));
+	expect_no_completion(p.b);
+	send_bytes(p.a, "x", 1);
+	c = expect_rx(p.b);
+	CHECK(c.buf == in + 64);
+	if (!(c.flags & FI_MULTI_RECV))
+		CHECK_EQ(expect_rx(p.b).flags & (FI_MULTI_RECV | FI_RECV), FI_MULTI_RECV);
+}
+
 /* The same for tagged messages: one buffer takes those that fit its tag, each with its own, also some that came
  * before. */
 TEST_PROV(tagged_multi_recv, FI_TAGGED | FI_TAGGED_MULTI_RECV, RELIABLE)
