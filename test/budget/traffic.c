@@ -228,6 +228,14 @@ TEST_PROV(burst_64k, FI_MSG)
 	bursts(&p, PLAIN, 64 << 10, 16, traffic_cnt(64));
 }
 
+/* Long messages are announced; announcements and go-aheads of several share calls. */
+TEST_PROV(stream_1m, FI_MSG | FI_TAGGED)
+{
+	struct pair p = traffic_pair(t);
+
+	stream(&p, TAGGED, 1 << 20, 16, traffic_cnt(64));
+}
+
 /* Requests to read are short, whatever they are for. */
 TEST_PROV(burst_reads_64k, FI_MSG | FI_RMA)
 {
