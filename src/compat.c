@@ -6,6 +6,7 @@
  * not know, and would not free, are removed first. A program that was linked against an older version node may pass
  * structures that it allocated itself, so nothing here reads beyond the sizes of that node.
  */
+#include "config.h"
 #include "compat.h"
 
 #include "base/bits.h"
@@ -29,11 +30,12 @@ static const struct {
 	[FAB_LAYOUT_1_7] = { FI_VERSION(1, 20), 120, 80, 64, 96, 200, 32, FAB_INFO_ALL },
 	[FAB_LAYOUT_1_8] = { FI_VERSION(2, 0), 120, 80, 64, 96, 208, 32, FAB_INFO_ALL },
 	[FAB_LAYOUT_1_9] = { FI_VERSION(2, 5), 120, 80, 64, 96, 224, 32, FAB_INFO_ALL },
+	[FAB_LAYOUT_1_10] = { FI_VERSION(2, 7), 120, 80, 64, 104, 232, 32, FAB_INFO_ALL },
 };
 
 /* A new member of one of these structures needs a row in the table above and a node in libfabric.map. */
 _Static_assert(sizeof(struct fi_info) == 120 && sizeof(struct fi_tx_attr) == 80 && sizeof(struct fi_rx_attr) == 64 &&
-	       sizeof(struct fi_ep_attr) == 96 && sizeof(struct fi_domain_attr) == 224 &&
+	       sizeof(struct fi_ep_attr) == 104 && sizeof(struct fi_domain_attr) == 232 &&
 	       sizeof(struct fi_fabric_attr) == 32, "the newest row is not the current layout");
 
 enum fab_layout fab_layout_of(uint32_t api_version)
@@ -93,6 +95,11 @@ static struct fi_info *dupinfo(enum fab_layout layout, const struct fi_info *inf
 	return fab_info_dup(fab_widen(&wide, info, layout));
 }
 
+struct fi_info *fab_dupinfo_of(uint32_t api_version, const struct fi_info *info)
+{
+	return dupinfo(fab_layout_of(api_version), info);
+}
+
 /* The three functions of one layout, as its version node has them. */
 #define LAYOUT(suffix, tie, node) \
 	FAB_EXPORT int fab_getinfo_##suffix(uint32_t version, const char *to_node, const char *service, \
@@ -119,5 +126,16 @@ LAYOUT(1_2, FAB_COMPAT, "FABRIC_1.2");
 LAYOUT(1_3, FAB_COMPAT, "FABRIC_1.3");
 LAYOUT(1_7, FAB_COMPAT, "FABRIC_1.7");
 LAYOUT(1_8, FAB_COMPAT, "FABRIC_1.8");
+#ifdef API_2_7
+LAYOUT(1_9, FAB_COMPAT, "FABRIC_1.9");
+#else
+LAYOUT(1_10, FAB_COMPAT, "FABRIC_1.10");
 #endif
+#endif
+
+/* Programs are linked to the node of the headers that are installed, since their structs are as long as those say. */
+#ifdef API_2_7
+LAYOUT(1_10, FAB_DEFAULT, "FABRIC_1.10");
+#else
 LAYOUT(1_9, FAB_DEFAULT, "FABRIC_1.9");
+#endif

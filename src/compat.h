@@ -17,7 +17,8 @@ enum fab_layout {
 	FAB_LAYOUT_1_7,
 	FAB_LAYOUT_1_8,
 	FAB_LAYOUT_1_9,
-	FAB_LAYOUT_NEWEST = FAB_LAYOUT_1_9,
+	FAB_LAYOUT_1_10,
+	FAB_LAYOUT_NEWEST = FAB_LAYOUT_1_10,
 };
 
 /* One entry in the newest layout, made from an old one. Its attribute structures are copies. Everything else that it
@@ -37,6 +38,9 @@ struct fi_info *fab_widen(struct fab_wide_info *wide, const struct fi_info *old,
 
 /* The layout of struct fi_info that code written for this API version uses. */
 enum fab_layout fab_layout_of(uint32_t api_version);
+
+/* fi_dupinfo() of an entry that such code made. NULL: no memory. */
+struct fi_info *fab_dupinfo_of(uint32_t api_version, const struct fi_info *info);
 
 /* The later members that entries of a layout have, as FAB_INFO_* of info.h. */
 unsigned fab_layout_parts(enum fab_layout layout);

@@ -153,7 +153,9 @@ static int registry_add(struct fab_provider **place, struct fi_provider *prov, v
 	entry->dso = dso;
 	entry->preferred = preferred;
 	entry->by_name = !dso && is_by_name(prov->name);
-	entry->layout = fab_layout_of(prov->fi_version);
+	/* what is compiled with the core has its structs, whatever version the public headers have */
+	entry->layout = !dso && FI_VERSION_GE(prov->fi_version, fi_version()) ? FAB_LAYOUT_NEWEST :
+			fab_layout_of(prov->fi_version);
 	memset(&prov->context, 0, sizeof(prov->context));
 	prov->context.internal[0] = (void *) &fab_reasons_ops;
 	prov->context.internal[1] = FAB_CORE_MAGIC;

@@ -206,6 +206,8 @@ static void put_ep_attr(struct out *out, const struct fi_ep_attr *attr)
 	end(out);
 }
 
+/* The members of 2.7 are written only where FI_XPU says that they are there. The version of the caller's structure is
+ * not known here, and older callers have shorter ones. In ep_attr nothing says so, and xpu_ctx is not written. */
 static void put_domain_attr(struct out *out, const struct fi_domain_attr *attr)
 {
 	if (!tostr_begin(out, "fi_domain_attr", attr))
@@ -240,6 +242,8 @@ static void put_domain_attr(struct out *out, const struct fi_domain_attr *attr)
 	put_number(out, "max_group_id", attr->max_group_id);
 	put_number(out, "max_cntr_value", attr->max_cntr_value);
 	put_number(out, "max_err_cntr_value", attr->max_err_cntr_value);
+	if (attr->caps & FI_XPU)
+		put_number(out, "max_xpu_ctx_cnt", attr->max_xpu_ctx_cnt);
 	end(out);
 }
 
@@ -372,6 +376,8 @@ static void put_cq_attr(struct out *out, const void *data)
 	put_number(out, "signaling_vector", (uint64_t) attr->signaling_vector);
 	put_enum(out, "wait_cond", FI_TYPE_CQ_WAIT_COND, attr->wait_cond);
 	put_pointer(out, "wait_set", attr->wait_set);
+	if (attr->flags & FI_XPU)
+		put_pointer(out, "xpu_ctx", attr->xpu_ctx);
 	end(out);
 }
 
@@ -424,6 +430,8 @@ static void put_cntr_attr(struct out *out, const void *data)
 	put_enum(out, "wait_obj", FI_TYPE_WAIT_OBJ, attr->wait_obj);
 	put_pointer(out, "wait_set", attr->wait_set);
 	put_hex(out, "flags", attr->flags);
+	if (attr->flags & FI_XPU)
+		put_pointer(out, "xpu_ctx", attr->xpu_ctx);
 	end(out);
 }
 

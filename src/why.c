@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "base/strbuf.h"
+#include "compat.h"
 #include "fabric.h"
 #include "getinfo.h"
 #include "log.h"
@@ -129,6 +130,7 @@ const struct fab_core_ops fab_reasons_ops = {
 	.why = provider_why,
 	.getinfo = fab_getinfo_inner,
 	.count_fabric = fab_count_fabric,
+	.dupinfo = fab_dupinfo_of,
 };
 
 static void why_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered,

@@ -110,6 +110,12 @@ struct fid_stx;
 struct fid_mr;
 struct fid_mc;
 struct fid_nic;
+#ifdef WEFT_API_2_7
+struct fid_xpu_ctx;
+struct fid_xpu_ep;
+struct fid_xpu_cq;
+struct fid_xpu_cntr;
+#endif /* WEFT_API_2_7 */
 
 typedef struct fid *fid_t;
 
@@ -147,6 +153,9 @@ enum {
 	FI_CLASS_PEER_AV_SET,
 	FI_CLASS_PEER_CNTR,
 	FI_CLASS_PROFILE,
+#ifdef WEFT_API_2_7
+	FI_CLASS_XPU_CTX,		/* a device that communicates by itself, fi_xpu.h */
+#endif /* WEFT_API_2_7 */
 };
 
 /* The operations of every object. The provider fills in all of them; programs use the inline functions in this
@@ -274,6 +283,10 @@ typedef uint64_t fi_addr_t;
 #define FI_AV_USER_ID (1ULL << 41)	/* primary. Completions contain a number that the program chose for the peer:
 					 * fi_domain.h */
 #define FI_PEER (1ULL << 43)		/* primary, of a domain: can work with another provider's queues, fi_peer.h */
+#ifdef WEFT_API_2_7
+#define FI_XPU (1ULL << 44)		/* primary. A device (GPU) starts operations and reads completions: fi_xpu.h. As
+					 * a flag: the endpoint, CQ or counter is for the device in xpu_ctx */
+#endif /* WEFT_API_2_7 */
 #define FI_TAGGED_DIRECTED_RECV (1ULL << 45)	/* primary. FI_DIRECTED_RECV for tagged messages only */
 #define FI_TAGGED_MULTI_RECV (1ULL << 46)	/* secondary. FI_MULTI_RECV for tagged messages */
 #define FI_HMEM (1ULL << 47)		/* primary. Buffers may be memory of a device (GPU): fi_mr(3) */
@@ -426,6 +439,9 @@ enum fi_mr_mode {
 #define FI_MR_ENDPOINT (1 << 9)		/* regions belong to an endpoint: all need fi_mr_bind(), then fi_mr_enable() */
 #define FI_MR_HMEM (1 << 10)		/* register device memory before use, and pass its desc */
 #define FI_MR_COLLECTIVE (1 << 11)	/* register buffers of collectives, with flag FI_COLLECTIVE */
+#ifdef WEFT_API_2_7
+#define FI_MR_XPU_DESC (1 << 12)	/* operations of a device need fi_mr_get_xpu_desc() of their buffers */
+#endif /* WEFT_API_2_7 */
 
 /* The modes before 1.5; no other bit of mr_mode is then set. Basic is FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
  * FI_MR_PROV_KEY, scalable is no bit, and unspec allows either. Deprecated. The enum above is for old sources; the
@@ -623,6 +639,10 @@ struct fi_ep_attr {
 	 * the key; in a result the fi_info owns it. */
 	size_t auth_key_size;
 	uint8_t *auth_key;
+#ifdef WEFT_API_2_7
+	/* Since 2.7. With flag FI_XPU of fi_endpoint2(), the device of the endpoint; borrowed. Otherwise NULL. */
+	struct fid_xpu_ctx *xpu_ctx;
+#endif /* WEFT_API_2_7 */
 };
 
 /* Attributes of a domain, which usually is one port of a NIC or one interface - fi_domain(3). Members with max are
@@ -666,6 +686,9 @@ struct fi_domain_attr {
 	/* Since 2.5. The values after which counters wrap; 0: not known. */
 	uint64_t max_cntr_value;
 	uint64_t max_err_cntr_value;
+#ifdef WEFT_API_2_7
+	size_t max_xpu_ctx_cnt;		/* since 2.7, output. Device contexts that the domain can have */
+#endif /* WEFT_API_2_7 */
 };
 
 /* Attributes of a fabric: all endpoints that can reach one another through one provider - fi_fabric(3). */
@@ -866,7 +889,20 @@ enum {
 	FI_SET_VAL,			/* struct fi_fid_var */
 	FI_EXPORT_FID,			/* struct fi_fid_export of fi_ext.h */
 	FI_GET_FD,			/* int: the socket of a connected endpoint */
+#ifdef WEFT_API_2_7
+	FI_GET_MR_XPU_DESC,		/* struct fi_mr_xpu_desc */
+#endif /* WEFT_API_2_7 */
 };
+#ifdef WEFT_API_2_7
+
+/* Argument of FI_GET_MR_XPU_DESC; fi_mr_get_xpu_desc() fills it in. */
+struct fi_mr_xpu_desc {
+	void *buf;
+	size_t *len;			/* in: the room in buf; out: the length of the descriptor */
+	uint64_t flags;			/* FI_XPU */
+	struct fid_xpu_ctx *ctx;
+};
+#endif /* WEFT_API_2_7 */
 
 /* Run one of these commands. On an endpoint, no other call may be running. -FI_ENOSYS: the object does not support the
  * command. */

@@ -59,6 +59,11 @@ struct fi_ops_av {
 			       uint64_t flags);
 	int (*lookup_auth_key)(struct fid_av *av, fi_addr_t addr, void *auth_key, size_t *auth_key_size);
 	int (*set_user_id)(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags);
+#ifdef WEFT_API_2_7
+	/* Since 2.7. */
+	int (*lookup2)(struct fid_av *av, fi_addr_t fi_addr, void *buf, size_t *len, uint64_t flags,
+		       struct fid_xpu_ctx *ctx);
+#endif /* WEFT_API_2_7 */
 };
 
 struct fid_av {
@@ -285,6 +290,9 @@ enum fi_collective_op {
 
 struct fi_atomic_attr;
 struct fi_collective_attr;
+#ifdef WEFT_API_2_7
+struct fi_xpu_attr;
+#endif /* WEFT_API_2_7 */
 
 
 /*
@@ -311,6 +319,10 @@ struct fi_ops_domain {
 	/* Since 1.17. */
 	int (*endpoint2)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
 			 void *context);
+#ifdef WEFT_API_2_7
+	/* Since 2.7. */
+	int (*xpu_ctx)(struct fid_domain *domain, struct fi_xpu_attr *attr, struct fid_xpu_ctx **ctx, void *context);
+#endif /* WEFT_API_2_7 */
 };
 
 struct fid_domain {
@@ -470,6 +482,21 @@ static inline int fi_mr_enable(struct fid_mr *mr)
 {
 	return mr->fid.ops->control(&mr->fid, FI_ENABLE, NULL);
 }
+#ifdef WEFT_API_2_7
+
+/* Get the descriptor of a region for operations of the device of a context; flags: FI_XPU. *len as in fi_av_lookup2().
+ * Since 2.7. */
+static inline int fi_mr_get_xpu_desc(struct fid_mr *mr, void *buf, size_t *len, uint64_t flags, struct fid_xpu_ctx *ctx)
+{
+	struct fi_mr_xpu_desc desc;
+
+	desc.buf = buf;
+	desc.len = len;
+	desc.flags = flags;
+	desc.ctx = ctx;
+	return mr->fid.ops->control(&mr->fid, FI_GET_MR_XPU_DESC, &desc);
+}
+#endif /* WEFT_API_2_7 */
 
 
 /* Open an address vector. -FI_EINVAL: attr has a name and the domain lacks FI_SHARED_AV. Closing it returns -FI_EBUSY
@@ -527,6 +554,19 @@ static inline int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr,
 {
 	return av->ops->lookup(av, fi_addr, addr, addrlen);
 }
+#ifdef WEFT_API_2_7
+
+/* With flag FI_XPU, get what identifies a handle to the device of a context. *len is the room in buf; afterwards the
+ * length. -FI_ETOOSMALL: *len is the length needed, and buf unchanged. Without a flag, fi_av_lookup(), which does not
+ * look at ctx. Since 2.7. */
+static inline int fi_av_lookup2(struct fid_av *av, fi_addr_t fi_addr, void *buf, size_t *len, uint64_t flags,
+				struct fid_xpu_ctx *ctx)
+{
+	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, lookup2))
+		return -FI_ENOSYS;
+	return av->ops->lookup2(av, fi_addr, buf, len, flags, ctx);
+}
+#endif /* WEFT_API_2_7 */
 
 /* Write an address in the vector's format as text into buf, cut off at *len bytes including the NUL; *len is then the
  * length needed. The address need not be in the vector. Returns buf. */

@@ -105,6 +105,9 @@ struct fi_ops_ep {
 	int (*rx_ctx)(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context);
 	ssize_t (*rx_size_left)(struct fid_ep *ep);
 	ssize_t (*tx_size_left)(struct fid_ep *ep);
+#ifdef WEFT_API_2_7
+	int (*export_xpu)(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_ep);	/* since 2.7 */
+#endif /* WEFT_API_2_7 */
 };
 
 struct fi_ops_msg {
@@ -297,6 +300,15 @@ static inline int fi_srx_context(struct fid_domain *domain, struct fi_rx_attr *a
 {
 	return domain->ops->srx_ctx(domain, attr, rx_ep, context);
 }
+#ifdef WEFT_API_2_7
+
+/* Fill in a handle by which the device of an endpoint that was opened with FI_XPU starts operations; otherwise as
+ * fi_cq_export_xpu(). -FI_EINVAL also before fi_enable(). Since 2.7. */
+static inline int fi_ep_export_xpu(struct fid_ep *ep, uint64_t flags, struct fid_xpu_ep *xpu_ep)
+{
+	return ep->ops->export_xpu(ep, flags, xpu_ep);
+}
+#endif /* WEFT_API_2_7 */
 
 
 /*

@@ -265,6 +265,9 @@ struct fi_cq_attr {
 	int signaling_vector;		/* CPU for interrupts; a wish */
 	enum fi_cq_wait_cond wait_cond;
 	struct fid_wait *wait_set;	/* with FI_WAIT_SET; borrowed */
+#ifdef WEFT_API_2_7
+	struct fid_xpu_ctx *xpu_ctx;	/* since 2.7. With FI_XPU in flags: the device that reads the queue; borrowed */
+#endif /* WEFT_API_2_7 */
 };
 
 /* The entries. A member has the same meaning in all of them. The flags tell which members are set. */
@@ -330,6 +333,9 @@ struct fi_ops_cq {
 			     int timeout);
 	int (*signal)(struct fid_cq *cq);
 	const char *(*strerror)(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf, size_t len);
+#ifdef WEFT_API_2_7
+	int (*export_xpu)(struct fid_cq *cq, uint64_t flags, struct fid_xpu_cq *xpu_cq);	/* since 2.7 */
+#endif /* WEFT_API_2_7 */
 };
 
 struct fid_cq {
@@ -407,6 +413,9 @@ struct fi_cntr_attr {
 	enum fi_wait_obj wait_obj;
 	struct fid_wait *wait_set;	/* with FI_WAIT_SET; borrowed */
 	uint64_t flags;			/* 0 */
+#ifdef WEFT_API_2_7
+	struct fid_xpu_ctx *xpu_ctx;	/* since 2.7. With FI_XPU in flags: the device that reads it; borrowed */
+#endif /* WEFT_API_2_7 */
 };
 
 struct fi_ops_cntr {
@@ -418,6 +427,9 @@ struct fi_ops_cntr {
 	int (*wait)(struct fid_cntr *cntr, uint64_t threshold, int timeout);
 	int (*adderr)(struct fid_cntr *cntr, uint64_t value);		/* since 1.5, as seterr */
 	int (*seterr)(struct fid_cntr *cntr, uint64_t value);
+#ifdef WEFT_API_2_7
+	int (*export_xpu)(struct fid_cntr *cntr, uint64_t flags, struct fid_xpu_cntr *xpu_cntr);	/* since 2.7 */
+#endif /* WEFT_API_2_7 */
 };
 
 struct fid_cntr {
@@ -467,6 +479,21 @@ static inline int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int ti
 {
 	return cntr->ops->wait(cntr, threshold, timeout);
 }
+#ifdef WEFT_API_2_7
+
+/* Fill in a handle by which the device of a queue or counter that was opened with FI_XPU reads it: fi_xpu.h. The caller
+ * owns the handle, and may copy it to the device. flags: 0. -FI_EINVAL: opened without FI_XPU. Since 2.7; an older
+ * library has no such function, and the call must not be made there. */
+static inline int fi_cq_export_xpu(struct fid_cq *cq, uint64_t flags, struct fid_xpu_cq *xpu_cq)
+{
+	return cq->ops->export_xpu(cq, flags, xpu_cq);
+}
+
+static inline int fi_cntr_export_xpu(struct fid_cntr *cntr, uint64_t flags, struct fid_xpu_cntr *xpu_cntr)
+{
+	return cntr->ops->export_xpu(cntr, flags, xpu_cntr);
+}
+#endif /* WEFT_API_2_7 */
 
 #ifdef __cplusplus
 }

@@ -137,6 +137,7 @@ static struct fi_ops_cq direct[fab_countof(reads)][WAY_CNT];	/* other members ar
 
 void vrb_cq_fill_ops(void)
 {
+	FAB_OPS_FILL(&fab_cq_ops);
 	for (size_t i = 0; i < WAY_CNT * fab_countof(reads); i++) {
 		struct fi_ops_cq *ops = &direct[i / WAY_CNT][i % WAY_CNT];
 

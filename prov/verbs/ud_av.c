@@ -341,6 +341,7 @@ static struct fi_ops_av av_ops = {
 	.remove = av_remove,
 	.lookup = av_lookup,
 	.straddr = av_straddr,
+	.lookup2 = fab_av_lookup2,
 };
 
 void vrb_ud_av_fill_ops(void)

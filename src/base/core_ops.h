@@ -67,6 +67,9 @@ struct fab_core_ops {
 	/* A fabric was opened (change 1) or is about to be freed (-1). While there is one, threads may be inside of the
 	 * provider and of the core, and neither is taken down at the end of the process. Any thread. */
 	void (*count_fabric)(int change);
+	/* fi_dupinfo() of an info that an application passed. Of its structs no more is read than the application's API
+	 * version has; the copies are those of the core. Any thread. */
+	struct fi_info *(*dupinfo)(uint32_t api_version, const struct fi_info *info);
 };
 
 /* Our core's table, or NULL if another core loaded the provider. internal is provider->context.internal. */

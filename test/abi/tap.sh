@@ -40,6 +40,25 @@ tap_done() {
 # have TOOL...: are all of them installed?
 have() { command -v "$@" >/dev/null && [ "$(command -v "$@" | wc -l)" -eq $# ]; }
 
+# public_headers API DIR: put the headers as they are installed for that API (2.6 or 2.7) into DIR/rdma.
+public_headers() {
+	local header
+
+	for header in $(cd "$top/include" && find rdma -name '*.h'); do
+		[ "$1" = 2.6 ] && [[ $header = rdma/fi_xpu* ]] && continue
+		mkdir -p "$2/$(dirname "$header")"
+		"$top/include/pick" "$1" "$top/include/$header" >"$2/$header" || return 1
+	done
+}
+
+# linked_api: the API whose headers the build installs, and to whose symbols it links new programs.
+linked_api() {
+	if grep -qs '^#define API_2_7' "${builddir:-.}/config.h"; then echo 2.7; else echo 2.6; fi
+}
+
+# table_of API: the name that the tables have for it.
+table_of() { if [ "$1" = 2.7 ]; then echo 2.7.0a1; else echo 2.6.0; fi; }
+
 # our_library: the libfabric.so.1 under test, in $so; without one the script ends.
 our_library() {
 	so=${LIBFABRIC_SO:-${builddir:-.}/.libs/libfabric.so.1}

@@ -187,6 +187,7 @@ static void old_layouts_are_widened(void **state)
 		{ FAB_LAYOUT_1_7, FI_VERSION(1, 22), 120, 80, 64, 96, 200, 32 },
 		{ FAB_LAYOUT_1_8, FI_VERSION(2, 4), 120, 80, 64, 96, 208, 32 },
 		{ FAB_LAYOUT_1_9, FI_VERSION(2, 6), 120, 80, 64, 96, 224, 32 },
+		{ FAB_LAYOUT_1_10, FI_VERSION(2, 7), 120, 80, 64, 104, 232, 32 },
 	};
 	size_t i;
 

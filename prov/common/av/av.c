@@ -300,6 +300,13 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 	return 0;
 }
 
+int fab_av_lookup2(struct fid_av *fid, fi_addr_t fi_addr, void *buf, size_t *len, uint64_t flags,
+		   struct fid_xpu_ctx *ctx)
+{
+	(void) ctx;
+	return flags ? -FI_ENOSYS : fid->ops->lookup(fid, fi_addr, buf, len);
+}
+
 static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
 	const struct fab_av *av = av_of(fid);
@@ -386,6 +393,7 @@ static struct fi_ops_av av_ops = {
 	.insert_auth_key = fab_av_insert_auth_key,
 	.lookup_auth_key = fab_av_lookup_auth_key,
 	.set_user_id = fab_av_set_user_id,
+	.lookup2 = fab_av_lookup2,
 };
 
 /* Query the owner of a vector that is opened with FI_PEER (fi_peer(3)): *owner gets the attributes of the owner's

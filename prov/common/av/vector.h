@@ -89,6 +89,10 @@ struct fab_av {
  * fi_close(); or -FI_E*, logged. */
 int fab_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 
+/* fi_av_lookup2() of every vector: without a flag fi_av_lookup(), with one -FI_ENOSYS. */
+int fab_av_lookup2(struct fid_av *av, fi_addr_t fi_addr, void *buf, size_t *len, uint64_t flags,
+		   struct fid_xpu_ctx *ctx);
+
 /* Take and drop a reference, for an endpoint that is bound or a set that is open. fi_close() of the vector returns
  * -FI_EBUSY while there are any. No lock needed. */
 static inline void fab_av_get(struct fab_av *av)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "common/explain/explain.h"
 #include "common/ops/ops.h"
 
 /* For fab_domain_lock_atomics(). */
@@ -113,8 +114,9 @@ static void map_quiesce(struct fab_mr_map *map)
 	fab_domain_quiesce(fab_container(map, struct fab_domain, mr_map));
 }
 
-int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
-		    const struct fab_domain_ops *ops, void *context)
+/* fab_domain_init() with an info that has all members. */
+static int domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
+		       const struct fab_domain_ops *ops, void *context)
 {
 	int ret;
 
@@ -162,6 +164,23 @@ put_key:
 	fab_auth_put(domain->auth.key);
 free_name:
 	free(domain->name);
+	return ret;
+}
+
+int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
+		    const struct fab_domain_ops *ops, void *context)
+{
+	struct fi_info *whole;
+	int ret;
+
+	/* no later member is read */
+	if (FI_VERSION_GE(fabric->fabric_fid.api_version, FI_VERSION(2, 0)))
+		return domain_init(domain, fabric, info, ops, context);
+	whole = fab_info_copy(fabric->prov, fabric->fabric_fid.api_version, info);
+	if (!whole)
+		return -FI_ENOMEM;
+	ret = domain_init(domain, fabric, whole, ops, context);
+	fi_freeinfo(whole);
 	return ret;
 }
 

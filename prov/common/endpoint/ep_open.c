@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "common/explain/explain.h"
 #include "common/hints/hints.h"
 #include "common/net/net.h"
 #include "common/ops/ops.h"
@@ -104,7 +105,7 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.report.tx_msg_flags = FI_COMPLETION,
 		.report.rx_msg_flags = FI_COMPLETION,
 		.auth_key = auth_key,
-		.info = fi_dupinfo(info),
+		.info = fab_info_copy(domain->fabric->prov, domain->fabric->fabric_fid.api_version, info),
 		.enable = ops->enable,
 		.views.profiler = ops->profiler,
 	};
@@ -217,7 +218,7 @@ int fab_endpoint2(struct fid_domain *domain_fid, struct fi_info *info, struct fi
 		return domain_fid->ops->endpoint(domain_fid, info, ep, context);
 	FI_WARN(domain->fabric->prov, FI_LOG_EP_CTRL, "fi_endpoint2: flags %#llx; none are supported\n",
 		(unsigned long long) flags);
-	return -FI_EBADFLAGS;
+	return flags & FI_XPU ? -FI_ENOSYS : -FI_EBADFLAGS;
 }
 
 /* ---- names ---- */

@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "common/endpoint/ep.h"
+#include "common/explain/explain.h"
 #include "common/net/net.h"
 #include "common/ops/ops.h"
 
@@ -387,7 +388,7 @@ int fab_pep_init(struct fab_pep *pep, struct fab_fabric *fabric, const struct fi
 	ret = fab_any_name_take(fabric->prov, &pep->addr, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		return ret;
-	pep->info = fi_dupinfo(info);
+	pep->info = fab_info_copy(fabric->prov, fabric->fabric_fid.api_version, info);
 	if (!pep->info)
 		return -FI_ENOMEM;
 	pep->pep_fid = (struct fid_pep) {

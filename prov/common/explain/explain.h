@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Calls from a provider to the core (base/core_ops.h): reasons why fi_getinfo() leaves an entry out, fi_getinfo() for
- * layered providers, and the number of open fabrics. They do nothing, or the plain call, where another core loaded the
- * provider.
+ * layered providers, copies of infos, and the number of open fabrics. They do nothing, or the plain call, where another
+ * core loaded the provider.
  */
 #ifndef FAB_EXPLAIN_H
 #define FAB_EXPLAIN_H
@@ -23,6 +23,10 @@ void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, cons
 /* fi_getinfo() for a provider that is layered over others. FI_PROVIDER leaves out none of them, since it is about what
  * applications get. 0 with a list that the caller frees, or -FI_E*; nothing is logged. */
 int fab_getinfo_below(const struct fi_provider *prov, const struct fi_info *hints, struct fi_info **info);
+
+/* Copy an info that an application passed. Of its structs no more is read than the application's API version has. The
+ * caller frees the copy with fi_freeinfo(). NULL: no memory. */
+struct fi_info *fab_info_copy(const struct fi_provider *prov, uint32_t api_version, const struct fi_info *info);
 
 /* Tell the core that a fabric of the provider was opened (change is 1), or is about to be freed (-1). While any is
  * open, provider and core are not cleaned up at the end of the process. Any thread. */

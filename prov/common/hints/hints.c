@@ -568,8 +568,9 @@ static void tell_log(const struct fab_hint_match *match, enum fab_why_kind kind,
 		"ask it for this\n", attr, asked, match->prov->name, offered);
 }
 
-int fab_hints_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
-		    const struct fab_offer *offers, size_t cnt)
+/* fab_hints_check() with an info that has all members. */
+static int check_whole(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
+		       const struct fab_offer *offers, size_t cnt)
 {
 	struct fab_hint_match match = { .prov = prov, .version = version, .hints = info, .opening = true };
 	unsigned fewest = UINT32_MAX;
@@ -593,4 +594,21 @@ int fab_hints_check(const struct fi_provider *prov, uint32_t version, const stru
 		is_match(&match);
 	}
 	return -FI_EINVAL;
+}
+
+int fab_hints_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
+		    const struct fab_offer *offers, size_t cnt)
+{
+	struct fi_info *whole;
+	int ret;
+
+	/* no member later than those of 2.5 is read */
+	if (FI_VERSION_GE(version, FI_VERSION(2, 5)))
+		return check_whole(prov, version, info, offers, cnt);
+	whole = fab_info_copy(prov, version, info);
+	if (!whole)
+		return -FI_ENOMEM;
+	ret = check_whole(prov, version, whole, offers, cnt);
+	fi_freeinfo(whole);
+	return ret;
 }

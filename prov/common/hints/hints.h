@@ -42,9 +42,10 @@ struct fab_offer {
 int fab_hints_match(const struct fi_provider *prov, uint32_t version, const struct fi_info *hints,
 		   const struct fab_offer *offers, size_t cnt, struct fi_info **info);
 
-/* Check that the info with which an application opens an endpoint or domain is within one of the offers. 0, or
- * -FI_EINVAL. The log then names an attribute of the nearest offer, the value asked for, and the value offered. Names,
- * handles and addresses are not compared: they belong to objects that are open already. */
+/* Check that the info with which an application opens an endpoint or domain is within one of the offers. Of its structs
+ * no more is read than that API version has. 0, -FI_ENOMEM or -FI_EINVAL. The log then names an attribute of the
+ * nearest offer, the value asked for, and the value offered. Names, handles and addresses are not compared: they belong
+ * to objects that are open already. */
 int fab_hints_check(const struct fi_provider *prov, uint32_t version, const struct fi_info *info,
 		    const struct fab_offer *offers, size_t cnt);
 

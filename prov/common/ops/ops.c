@@ -82,7 +82,9 @@ static pthread_mutex_t fill_lock = PTHREAD_MUTEX_INITIALIZER;
 	SLOT(domain, int, -FI_ENOSYS, query_collective, struct fid_domain *, enum fi_collective_op,		\
 	     struct fi_collective_attr *, uint64_t)								\
 	SLOT(domain, int, -FI_ENOSYS, endpoint2, struct fid_domain *, struct fi_info *, struct fid_ep **,	\
-	     uint64_t, void *)
+	     uint64_t, void *)											\
+	SLOT(domain, int, -FI_ENOSYS, xpu_ctx, struct fid_domain *, struct fi_xpu_attr *,			\
+	     struct fid_xpu_ctx **, void *)
 
 #define MR_SLOTS(SLOT)												\
 	SLOT(mr, int, -FI_ENOSYS, reg, struct fid *, const void *, size_t, uint64_t, uint64_t, uint64_t,	\
@@ -107,7 +109,9 @@ static pthread_mutex_t fill_lock = PTHREAD_MUTEX_INITIALIZER;
 	SLOT(av, int, -FI_ENOSYS, insert_auth_key, struct fid_av *, const void *, size_t, fi_addr_t *,		\
 	     uint64_t)												\
 	SLOT(av, int, -FI_ENOSYS, lookup_auth_key, struct fid_av *, fi_addr_t, void *, size_t *)		\
-	SLOT(av, int, -FI_ENOSYS, set_user_id, struct fid_av *, fi_addr_t, fi_addr_t, uint64_t)
+	SLOT(av, int, -FI_ENOSYS, set_user_id, struct fid_av *, fi_addr_t, fi_addr_t, uint64_t)			\
+	SLOT(av, int, -FI_ENOSYS, lookup2, struct fid_av *, fi_addr_t, void *, size_t *, uint64_t,		\
+	     struct fid_xpu_ctx *)
 
 #define CQ_SLOTS(SLOT)												\
 	SLOT(cq, ssize_t, -FI_ENOSYS, read, struct fid_cq *, void *, size_t)					\
@@ -117,7 +121,8 @@ static pthread_mutex_t fill_lock = PTHREAD_MUTEX_INITIALIZER;
 	SLOT(cq, ssize_t, -FI_ENOSYS, sreadfrom, struct fid_cq *, void *, size_t, fi_addr_t *, const void *,	\
 	     int)												\
 	SLOT(cq, int, -FI_ENOSYS, signal, struct fid_cq *)							\
-	SLOT(cq, const char *, NULL, strerror, struct fid_cq *, int, const void *, char *, size_t)
+	SLOT(cq, const char *, NULL, strerror, struct fid_cq *, int, const void *, char *, size_t)		\
+	SLOT(cq, int, -FI_ENOSYS, export_xpu, struct fid_cq *, uint64_t, struct fid_xpu_cq *)
 
 #define CNTR_SLOTS(SLOT)											\
 	SLOT(cntr, uint64_t, 0, read, struct fid_cntr *)							\
@@ -126,7 +131,8 @@ static pthread_mutex_t fill_lock = PTHREAD_MUTEX_INITIALIZER;
 	SLOT(cntr, int, -FI_ENOSYS, set, struct fid_cntr *, uint64_t)						\
 	SLOT(cntr, int, -FI_ENOSYS, wait, struct fid_cntr *, uint64_t, int)					\
 	SLOT(cntr, int, -FI_ENOSYS, adderr, struct fid_cntr *, uint64_t)					\
-	SLOT(cntr, int, -FI_ENOSYS, seterr, struct fid_cntr *, uint64_t)
+	SLOT(cntr, int, -FI_ENOSYS, seterr, struct fid_cntr *, uint64_t)					\
+	SLOT(cntr, int, -FI_ENOSYS, export_xpu, struct fid_cntr *, uint64_t, struct fid_xpu_cntr *)
 
 #define EQ_SLOTS(SLOT)												\
 	SLOT(eq, ssize_t, -FI_ENOSYS, read, struct fid_eq *, uint32_t *, void *, size_t, uint64_t)		\
@@ -142,7 +148,8 @@ static pthread_mutex_t fill_lock = PTHREAD_MUTEX_INITIALIZER;
 	SLOT(ep, int, -FI_ENOSYS, tx_ctx, struct fid_ep *, int, struct fi_tx_attr *, struct fid_ep **, void *)	\
 	SLOT(ep, int, -FI_ENOSYS, rx_ctx, struct fid_ep *, int, struct fi_rx_attr *, struct fid_ep **, void *)	\
 	SLOT(ep, ssize_t, -FI_ENOSYS, rx_size_left, struct fid_ep *)						\
-	SLOT(ep, ssize_t, -FI_ENOSYS, tx_size_left, struct fid_ep *)
+	SLOT(ep, ssize_t, -FI_ENOSYS, tx_size_left, struct fid_ep *)						\
+	SLOT(ep, int, -FI_ENOSYS, export_xpu, struct fid_ep *, uint64_t, struct fid_xpu_ep *)
 
 #define CM_SLOTS(SLOT)												\
 	SLOT(cm, int, -FI_ENOSYS, setname, fid_t, void *, size_t)						\

@@ -278,7 +278,7 @@ static int cntr_check_attr(const struct fab_domain *domain, const struct fi_cntr
 		"allowed are the events and wait objects of fi_cntr(3), FI_WAIT_SET with a wait_set, no flags or, "
 		"with FI_CNTR_EVENTS_COMP, FI_PEER\n",
 		attr->events, attr->wait_obj, (void *) attr->wait_set, (unsigned long long) attr->flags);
-	return -FI_EINVAL;
+	return attr->flags == FI_XPU ? -FI_ENOSYS : -FI_EINVAL;	/* a counter that a device reads */
 }
 
 int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, struct fid_cntr **cntr_fid, void *context)
@@ -303,6 +303,7 @@ int fab_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, stru
 	if (!cntr)
 		return -FI_ENOMEM;
 	FAB_OPS_FILL(&cntr_fid_ops);
+	FAB_OPS_FILL(&cntr_ops);
 	FAB_OPS_FILL(&peer_ops);
 	cntr->peer = peer;
 	cntr->armed = peer;

@@ -380,7 +380,7 @@ static struct fid_peer_cq *cq_peer_of(const struct fab_domain *domain, const str
 	return NULL;
 }
 
-/* Check the attributes. 0 or -FI_EINVAL; the log names the attribute. */
+/* Check the attributes. 0, -FI_ENOSYS for a queue that a device reads, or -FI_EINVAL; the log names the attribute. */
 static int cq_check_attr(const struct fab_domain *domain, const struct fi_cq_attr *attr)
 {
 	const char *what = NULL;
@@ -401,7 +401,7 @@ static int cq_check_attr(const struct fab_domain *domain, const struct fi_cq_att
 	FI_WARN(domain->fabric->prov, FI_LOG_CQ, "fi_cq_open: %s is 0x%llx; allowed are a size up to %u, the flag "
 		"FI_AFFINITY or FI_PEER, the formats, wait objects and conditions of fi_cq(3), FI_WAIT_SET with a "
 		"wait_set\n", what, value, SIZE_MAX_ASKED);
-	return -FI_EINVAL;
+	return (attr->flags & ~(FI_AFFINITY | FI_PEER)) == FI_XPU ? -FI_ENOSYS : -FI_EINVAL;
 }
 
 /* True if the queue may read ahead: the application reads from one thread at a time, completions stay in this queue,
@@ -471,6 +471,7 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 		cq->tail = 1;
 	}
 	FAB_OPS_FILL(&cq_fid_ops);
+	FAB_OPS_FILL(&fab_cq_ops);
 	FAB_OPS_FILL(&peer_ops);
 	FAB_OPS_FILL(&ahead_ops);
 	cq->domain = domain;

@@ -4,6 +4,7 @@
  */
 #include "tcp/face/face.h"
 
+#include "common/explain/explain.h"
 #include "common/lent/lent.h"
 #include "common/provider/provider.h"
 #include "common/trigger/trigger.h"
@@ -45,28 +46,31 @@ static const struct fab_domain_ops domain_tables = {
 /* Open a domain as info says, except that FI_TCP_DISABLE_AUTO_PROGRESS disables the progress thread. */
 int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 {
-	struct fi_domain_attr attr;
+	const struct fab_fabric *owner = fab_container(fabric, struct fab_fabric, fabric_fid);
+	struct fi_info *copy = NULL;
 	struct fab_domain *opened;
-	struct fi_info copy;
 	int ret;
 
 	if (tcp_params.auto_progress_off && info && info->domain_attr) {
-		attr = *info->domain_attr;
-		attr.data_progress = FI_PROGRESS_MANUAL;
-		if (attr.control_progress == FI_PROGRESS_AUTO)
-			attr.control_progress = FI_PROGRESS_MANUAL;
-		copy = *info;
-		copy.domain_attr = &attr;
-		info = &copy;
+		copy = fab_info_copy(owner->prov, fabric->api_version, info);
+		if (!copy)
+			return -FI_ENOMEM;
+		copy->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+		if (copy->domain_attr->control_progress == FI_PROGRESS_AUTO)
+			copy->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+		info = copy;
 	}
 	ret = fab_domain_open(fabric, info, domain, context);
 	if (ret)
-		return ret;
+		goto free_copy;
 	opened = fab_container(*domain, struct fab_domain, domain_fid);
 	opened->auth.proven = true;
 	/* datagram endpoints (of "sockets") have no connections */
 	opened->av_firewall = !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
-	return 0;
+
+free_copy:
+	fi_freeinfo(copy);
+	return ret;
 }
 
 /* ---- fabric ---- */

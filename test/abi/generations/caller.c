@@ -24,12 +24,14 @@ struct fi_info *old_dupinfo(const struct fi_info *info);
 void old_freeinfo(struct fi_info *info);
 int old_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 uint32_t old_version(void);
+char *old_tostr(const void *data, enum fi_type datatype);
 
 __asm__(".symver old_getinfo, fi_getinfo@" NODE);
 __asm__(".symver old_dupinfo, fi_dupinfo@" NODE);
 __asm__(".symver old_freeinfo, fi_freeinfo@" NODE);
 __asm__(".symver old_fabric, fi_fabric@" FABRIC_NODE);
 __asm__(".symver old_version, fi_version@FABRIC_1.0");
+__asm__(".symver old_tostr, fi_tostr@FABRIC_1.0");
 
 #define SINCE(major, minor) (RELEASE_VERSION >= ((major) << 16 | (minor)))
 #define PATTERN 0x5a
@@ -111,8 +113,8 @@ static void check_info(const struct fi_info *info)
 	require(info->domain_attr->threading <= FI_THREAD_ENDPOINT && info->domain_attr->av_type <= FI_AV_TABLE,
 		"threading %d, av_type %d", (int) info->domain_attr->threading, (int) info->domain_attr->av_type);
 #if SINCE(1, 5)
-	require(info->fabric_attr->api_version == RELEASE_VERSION, "api_version %#x, asked for %#x",
-		info->fabric_attr->api_version, RELEASE_VERSION);
+	require(info->fabric_attr->api_version == API_VERSION, "api_version %#x, asked for %#x",
+		info->fabric_attr->api_version, API_VERSION);
 #else
 	require(info->domain_attr->mr_mode == FI_MR_BASIC || info->domain_attr->mr_mode == FI_MR_SCALABLE,
 		"mr_mode %#x, before 1.5 it is FI_MR_BASIC or FI_MR_SCALABLE", info->domain_attr->mr_mode);
@@ -126,12 +128,28 @@ static void check_info(const struct fi_info *info)
 static struct fi_info *find(const struct fi_info *hints, int *cnt)
 {
 	struct fi_info *info = NULL, *entry;
-	int ret = old_getinfo(RELEASE_VERSION, NULL, NULL, 0, hints, &info);
+	int ret = old_getinfo(API_VERSION, NULL, NULL, 0, hints, &info);
 
 	require(!ret && info, "fi_getinfo returned %d", ret);
 	for (entry = info, *cnt = 0; entry; entry = entry->next, ++*cnt)
 		check_info(entry);
 	return info;
+}
+
+/* The same entry in structs of this program's own, without its addresses. */
+static struct fi_info *own_copy(const struct fi_info *info)
+{
+	struct fi_info *copy = own_hints();
+
+	*copy->tx_attr = *info->tx_attr;
+	*copy->rx_attr = *info->rx_attr;
+	*copy->ep_attr = *info->ep_attr;
+	*copy->domain_attr = *info->domain_attr;
+	*copy->fabric_attr = *info->fabric_attr;
+	copy->caps = info->caps;
+	copy->mode = info->mode;
+	copy->addr_format = info->addr_format;
+	return copy;
 }
 
 static void null_hints(void)
@@ -176,7 +194,7 @@ static void refused(void)
 	int ret;
 
 	hints->fabric_attr->prov_name = "no_such_provider";
-	ret = old_getinfo(RELEASE_VERSION, NULL, NULL, 0, hints, &info);
+	ret = old_getinfo(API_VERSION, NULL, NULL, 0, hints, &info);
 	require(ret == -FI_ENODATA && !info, "fi_getinfo for an unknown provider returned %d", ret);
 	ret = old_getinfo(99 << 16, NULL, NULL, 0, NULL, &info);
 	require(ret == -FI_ENOSYS && !info, "fi_getinfo for version 99.0 returned %d", ret);
@@ -189,14 +207,7 @@ static void result_as_hints(void)
 	int cnt;
 
 	info = find(rdm_hints(), &cnt);
-	*hints->tx_attr = *info->tx_attr;
-	*hints->rx_attr = *info->rx_attr;
-	*hints->ep_attr = *info->ep_attr;
-	*hints->domain_attr = *info->domain_attr;
-	*hints->fabric_attr = *info->fabric_attr;
-	hints->caps = info->caps;
-	hints->mode = info->mode;
-	hints->addr_format = info->addr_format;
+	hints = own_copy(info);
 	again = find(hints, &cnt);
 	require(!strcmp(again->fabric_attr->prov_name, info->fabric_attr->prov_name) &&
 		!strcmp(again->domain_attr->name, info->domain_attr->name) && again->caps == info->caps,
@@ -235,7 +246,7 @@ static void duplicate(void)
 	info->ep_attr->auth_key = key;
 	info->ep_attr->auth_key_size = sizeof(key);
 	info->domain_attr->mr_cnt = 6;
-	info->fabric_attr->api_version = RELEASE_VERSION;
+	info->fabric_attr->api_version = API_VERSION;
 #endif
 #if SINCE(1, 9)
 	info->tx_attr->tclass = FI_TC_BULK_DATA;
@@ -257,7 +268,7 @@ static void duplicate(void)
 	require(copy->domain_attr->max_ep_srx_ctx == 5 && copy->ep_attr->type == FI_EP_RDM, "domain_attr or ep_attr");
 #if SINCE(1, 5)
 	require(copy->ep_attr->auth_key != key && !memcmp(copy->ep_attr->auth_key, key, sizeof(key)), "auth_key");
-	require(copy->domain_attr->mr_cnt == 6 && copy->fabric_attr->api_version == RELEASE_VERSION, "of release 1.5");
+	require(copy->domain_attr->mr_cnt == 6 && copy->fabric_attr->api_version == API_VERSION, "of release 1.5");
 #else
 	(void) key;
 #endif
@@ -319,7 +330,7 @@ static void close_fabric(struct objects *o)
 /* The fabric remembers which release it serves. Its member for that, at 32, came with release 1.5. */
 static void fabric_version(void)
 {
-	uint32_t want = SINCE(1, 5) ? RELEASE_VERSION : 1 << 16, have;
+	uint32_t want = SINCE(1, 5) ? API_VERSION : 1 << 16, have;
 	struct objects o;
 
 	open_fabric(&o);
@@ -431,6 +442,88 @@ static void mr_attributes(void)
 	close_domain(&o);
 }
 
+/* An info need not be of fi_getinfo(): no more of its structs is read than the release has. */
+static void own_infos(void)
+{
+	struct fi_info *own;
+	struct objects o;
+	int ret;
+
+	open_fabric(&o);
+	own = own_copy(o.info);
+	ret = o.fabric->ops->domain(o.fabric, own, &o.domain, NULL);
+	require(!ret, "fi_domain returned %d", ret);
+	ret = o.domain->ops->endpoint(o.domain, own, &o.ep, NULL);
+	require(!ret, "fi_endpoint returned %d", ret);
+	close_fid(&o.ep->fid);
+	close_domain(&o);
+}
+
+/* Nor is more read of the attributes of queues and counters, whose callers nothing tells apart. */
+static void queue_attributes(void)
+{
+	struct fi_cntr_attr *cntr_attr = guarded_zero(sizeof(*cntr_attr));
+	struct fi_cq_attr *cq_attr = guarded_zero(sizeof(*cq_attr));
+	struct fid_cntr *cntr;
+	struct objects o;
+	int ret;
+
+	require(old_tostr(cq_attr, FI_TYPE_CQ_ATTR) && old_tostr(cntr_attr, FI_TYPE_CNTR_ATTR), "fi_tostr");
+	open_domain(&o);
+	ret = o.domain->ops->cq_open(o.domain, cq_attr, &o.cq, NULL);
+	require(!ret, "fi_cq_open returned %d", ret);
+	ret = o.domain->ops->cntr_open(o.domain, cntr_attr, &cntr, NULL);
+	require(!ret, "fi_cntr_open returned %d", ret);
+#if SINCE(2, 7)
+	require(cntr->ops->size >= sizeof(*cntr->ops) && o.cq->ops->size >= sizeof(*o.cq->ops), "size of the tables");
+	require(cntr->ops->export_xpu(cntr, 0, NULL) == -FI_ENOSYS, "fi_cntr_export_xpu");
+	require(o.cq->ops->export_xpu(o.cq, 0, NULL) == -FI_ENOSYS, "fi_cq_export_xpu");
+#endif
+	close_fid(&cntr->fid);
+	close_fid(&o.cq->fid);
+	close_domain(&o);
+}
+
+#if SINCE(2, 7)
+/* What devices do is not implemented, and says so; the other look-up of addresses is. */
+static void devices(void)
+{
+	struct fi_cq_attr *cq_attr = guarded_zero(sizeof(*cq_attr));
+	struct fi_cntr_attr *cntr_attr = guarded_zero(sizeof(*cntr_attr));
+	struct fi_mr_xpu_desc mr_desc = { .flags = FI_XPU };
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	struct fid_mr *mr;
+	struct objects o;
+	struct { uint16_t family, port; uint32_t ip; uint64_t zero; } addr = { 2, 0x3930, 0x0100007f, 0 }, got;
+	size_t len = sizeof(got);
+	fi_addr_t fi_addr;
+	int ret;
+
+	open_ep(&o);
+	require(!o.info->domain_attr->max_xpu_ctx_cnt && !o.info->ep_attr->xpu_ctx, "members of 2.7 are not 0");
+	require(!(o.info->caps & FI_XPU), "FI_XPU was offered unasked");
+	require(o.domain->ops->xpu_ctx(o.domain, NULL, NULL, NULL) == -FI_ENOSYS, "fi_xpu_ctx");
+	require(o.ep->ops->export_xpu(o.ep, 0, NULL) == -FI_ENOSYS, "fi_ep_export_xpu");
+	cq_attr->flags = cntr_attr->flags = FI_XPU;
+	require(o.domain->ops->cq_open(o.domain, cq_attr, &cq, NULL) == -FI_ENOSYS, "fi_cq_open with FI_XPU");
+	require(o.domain->ops->cntr_open(o.domain, cntr_attr, &cntr, NULL) == -FI_ENOSYS, "fi_cntr_open with FI_XPU");
+	require(o.av->ops->insert(o.av, &addr, 1, &fi_addr, 0, NULL) == 1, "fi_av_insert");
+	require(!o.av->ops->lookup2(o.av, fi_addr, &got, &len, 0, NULL) && len == sizeof(got) &&
+		got.port == addr.port && got.ip == addr.ip, "fi_av_lookup2 of an address");
+	require(o.av->ops->lookup2(o.av, fi_addr, &got, &len, FI_XPU, NULL) == -FI_ENOSYS, "fi_av_lookup2 with FI_XPU");
+	mr_desc.len = &len;
+	ret = o.domain->mr->reg(&o.domain->fid, &got, sizeof(got), FI_SEND, 0, 1, 0, &mr, NULL);
+	require(!ret, "fi_mr_reg returned %d", ret);
+	require(mr->fid.ops->control(&mr->fid, FI_GET_MR_XPU_DESC, &mr_desc) == -FI_ENOSYS, "fi_mr_get_xpu_desc");
+	close_fid(&mr->fid);
+	ret = o.domain->ops->endpoint2(o.domain, o.info, &ep, FI_XPU, NULL);
+	require(ret == -FI_ENOSYS, "fi_endpoint2 with FI_XPU returned %d", ret);
+	close_ep(&o);
+}
+#endif
+
 static const struct test_case {
 	const char *name;
 	void (*run)(void);
@@ -447,6 +540,11 @@ static const struct test_case {
 	{ "fi_fabric keeps the release", fabric_version, 1 },
 	{ "fi_cq_readerr writes no more than the caller has", cq_error, 1 },
 	{ "fi_mr_regattr reads no more than the caller has", mr_attributes, 1 },
+	{ "fi_domain and fi_endpoint read no more than the caller has", own_infos, 1 },
+	{ "fi_cq_open and fi_cntr_open read no more than the caller has", queue_attributes, 1 },
+#if SINCE(2, 7)
+	{ "operations of 2.7 return -FI_ENOSYS, fi_av_lookup2 works", devices, 1 },
+#endif
 };
 
 static void run(const struct test_case *test)
@@ -477,7 +575,7 @@ int main(void)
 {
 	size_t i;
 
-	if (old_version() < RELEASE_VERSION)
+	if (old_version() < API_VERSION)
 		return 77;
 	if (getenv("CALLER_PROV"))
 		provider = getenv("CALLER_PROV");
