@@ -18,11 +18,11 @@ static char out[8], in[8];
 struct listener {
 	struct fid_pep *pep;
 	struct fid_eq *eq;
+	ssize_t len;			/* of entry, as read */
 	union {
 		struct fi_eq_cm_entry cm;
 		uint8_t room[256];
 	} entry;
-	ssize_t len;			/* of entry, as read */
 };
 
 /* Listen at a port above that of the rig's endpoint. */

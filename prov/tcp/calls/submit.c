@@ -59,12 +59,6 @@ static inline uint16_t op_confirm_flag(const struct fab_op *op)
 	return op_fetches(op) ? 0 : TCP_FLAG_DELIVERY;
 }
 
-/* True if a completion, a hook or a counter tells the application that the operation has succeeded. */
-static inline bool tx_is_observed(const struct tcp_ep *ep, const struct fab_op *op)
-{
-	return fab_ep_tx_wants_comp(&ep->base, op) || op->hooked || ep->base.bound.cntr[fab_op_desc[op->code].cntr];
-}
-
 /* The operation's flags, without the completion levels that nobody can observe. Writes and atomics keep theirs: the
  * answer says, too, whether the peer has refused them. */
 static inline uint64_t tx_flags(const struct tcp_ep *ep, const struct fab_op *op)
