@@ -76,6 +76,7 @@ static const char usage[] =
 	"  -s, --slow N              stretch all deadlines N times\n"
 	"  -f, --fork                each test in a process of its own; else they share one until a test ends it\n"
 	"  -x, --except FILE         leave out the tests that it names: lines of a glob and a reason\n"
+	"      --excepted            run only these, each of which must fail\n"
 	"  -l, --list                list the tests\n"
 	"A PATTERN is a part of GROUP/NAME, or a glob for all of it.\n";
 
@@ -91,6 +92,7 @@ static const struct option options[] = {
 	{ "slow", required_argument, NULL, 's' },
 	{ "fork", no_argument, NULL, 'f' },
 	{ "except", required_argument, NULL, 'x' },
+	{ "excepted", no_argument, NULL, 'X' },
 	{ "list", no_argument, NULL, 'l' },
 	{ "peer", no_argument, NULL, 'r' },		/* used by process.c */
 	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo_flags.c */
@@ -177,6 +179,9 @@ struct cmdline cmdline_read(int argc, char **argv)
 			break;
 		case 'x':
 			read_excepts(optarg);
+			break;
+		case 'X':
+			cmdline.excepted = true;
 			break;
 		case 'l':
 			cmdline.list = true;

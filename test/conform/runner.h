@@ -15,6 +15,7 @@
 struct cmdline {
 	bool list;			/* tests are only to be listed */
 	bool fork_each;			/* each test in a process of its own */
+	bool excepted;			/* only the tests of --except, which must fail */
 	bool be_peer;			/* this is the other process of a test (process.c) */
 	char **patterns;		/* of names, up to a NULL; none: all. In argv */
 };
