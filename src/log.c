@@ -285,6 +285,13 @@ static void write_warning(const char *func, int line, const char *head, const ch
 	write_line(more);
 }
 
+/* True if repeated lines are left out: at warn and below. Not while another thread reads the settings, as the level is
+ * unknown then. */
+static bool drops_repeats(const struct settings *now)
+{
+	return now != &default_settings && now->level <= (int) FI_LOG_WARN;
+}
+
 /* The line is written by one call, so that lines of several threads and processes do not mix. */
 FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		       const char *func, int line, const char *fmt, ...)
@@ -303,7 +310,7 @@ FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, 
 	va_end(args);
 	if (logger)
 		logger->ops->log(prov, public_level(level), subsys, func, line, text);
-	else if (get_settings()->level <= (int) FI_LOG_WARN)
+	else if (drops_repeats(get_settings()))
 		write_warning(func, line, head, text);
 	else
 		write_line(text);

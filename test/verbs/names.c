@@ -511,7 +511,8 @@ static void strange_answers(void)
 static const struct vcase cases[] = {
 	{ "by node and service", NULL, by_node_and_service, "no endpoint of that node has the service" },
 	{ "with addresses in the hints", "SOFTVERBS_DEVICES=soft0=127.0.0.1;127.0.0.2", with_addresses_in_hints, NULL },
-	{ "processes come and go", "FI_LOG_LEVEL=info", processes_come_and_go, "no process of that node has an endpoint" },
+	{ "processes come and go", "FI_LOG_LEVEL=info", processes_come_and_go,
+	  "no process of that node has an endpoint" },
 	{ "a service that is taken", NULL, service_is_taken, "another endpoint of this node has it" },
 	{ "a port that is taken, and nobody who answers", NULL, port_is_taken, "set FI_VERBS_DGRAM_NAME_SERVER_PORT" },
 	{ "an endpoint without a service", NULL, nobody_asked, NULL },
