@@ -73,6 +73,15 @@ TEST_PROV(target_serves_by_itself, FI_MSG | FI_RMA)
 	CHECK_MEM(buf, r.buf, LEN);
 }
 
+/* Send the first message from one side to the other, which has posted a receive and does nothing from then on. */
+static void send_first(struct side *from, struct side *to, uint8_t in[4], const struct wait *w)
+{
+	from->peer = side_insert(from, to);
+	post_recv(to, in, 4);
+	while (try_op(from, SEND, .buf = "\1\2\3\4", .len = 4) == -FI_EAGAIN)
+		CHECK(now_ms() < w->until);
+}
+
 /* Even the first message, for which a connection is made. */
 TEST_PROV(first_contact_by_itself, FI_MSG, RDM_ONLY)
 {
@@ -84,11 +93,7 @@ TEST_PROV(first_contact_by_itself, FI_MSG, RDM_ONLY)
 		ABSENT("%s has no automatic progress", run.prov);
 	a = side_open(t, .hints = set_auto);
 	b = side_open(t, .hints = set_auto);
-	a->peer = side_insert(a, b);
-	post_recv(b, in, 4);
-	/* Until it is taken; b does nothing. */
-	while (try_op(a, SEND, .buf = "\1\2\3\4", .len = 4) == -FI_EAGAIN)
-		CHECK(now_ms() < w.until);
+	send_first(a, b, in, &w);
 	watch(&in[3], 4, "the message of a first contact");
 	expect_recv(b, "\1\2\3\4", 4);
 }
@@ -110,10 +115,7 @@ TEST_PROV(first_contact_with_control_alone, FI_MSG, RDM_ONLY)
 		ABSENT("%s has no automatic progress of control", run.prov);
 	a = side_open(t);
 	b = side_open(t, .hints = set_control);
-	a->peer = side_insert(a, b);
-	post_recv(b, in, 4);
-	while (try_op(a, SEND, .buf = "\1\2\3\4", .len = 4) == -FI_EAGAIN)
-		CHECK(now_ms() < w.until);
+	send_first(a, b, in, &w);
 	while (tx_waiting(a) < 1) {
 		side_progress(a);
 		CHECK(now_ms() < w.until);

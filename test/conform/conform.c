@@ -170,7 +170,7 @@ double now_ms(void)
 
 struct wait wait_begin(void)
 {
-	/* who has to fail need not be waited for */
+	/* an excepted test has to fail, so it need not wait long */
 	return (struct wait) { .until = now_ms() + 1000.0 * (cmdline.excepted ? 1 : WAIT_S) * run.slow };
 }
 

@@ -68,7 +68,7 @@ static void end_with_all_closed(void)
 	exit(0);
 }
 
-/* What the program below leaves open: LeakSanitizer is to see that it is known still. */
+/* The objects that the program below leaves open. They stay reachable, so that LeakSanitizer does not report them. */
 static struct left {
 	struct fi_info *info;
 	struct fid_fabric *fabric;

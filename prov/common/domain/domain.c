@@ -173,7 +173,7 @@ int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const 
 	struct fi_info *whole;
 	int ret;
 
-	/* no later member is read */
+	/* From API 2.0 on, an application's info has every member that is read here. */
 	if (FI_VERSION_GE(fabric->fabric_fid.api_version, FI_VERSION(2, 0)))
 		return domain_init(domain, fabric, info, ops, context);
 	whole = fab_info_copy(fabric->prov, fabric->fabric_fid.api_version, info);

@@ -106,8 +106,8 @@ struct fid_domain *fab_domain_find(const struct fi_provider *prov, const struct 
 struct fab_domain_attr {
 	enum fi_threading threading;
 	enum fi_progress control_progress;
-	enum fi_progress data_progress;	/* FI_PROGRESS_MANUAL; or FI_PROGRESS_AUTO, also if only control is to be: one
-					 * thread makes both kinds of progress */
+	enum fi_progress data_progress;	/* FI_PROGRESS_AUTO if data or control asks for it, as one thread makes both
+					 * kinds of progress; otherwise FI_PROGRESS_MANUAL */
 	uint32_t tclass;		/* for endpoints without a class of their own; FI_TC_UNSPEC: none */
 	enum fi_av_type av_type;	/* FI_AV_MAP or FI_AV_TABLE: replaces FI_AV_UNSPEC */
 	enum fi_resource_mgmt resource_mgmt;
