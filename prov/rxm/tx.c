@@ -524,14 +524,23 @@ static int decide_empty(const struct rxm_conn *conn, struct rxm_tx *tx)
 	return 0;
 }
 
-/* Decide what depends on whether the peer is of this library, which was unknown before the connection. 0 or -FI_E*. */
-static int tx_decide(struct rxm_conn *conn, struct rxm_tx *tx)
+/* Decide what depends on whether the peer is of this library, which was unknown before the connection. False: the peer
+ * cannot have the operation, which has completed with an error. */
+static bool tx_decide(struct rxm_conn *conn, struct rxm_tx *tx)
 {
-	if (tx->what != RXM_TX_PACKET)
+	const char *text = "the message could not be announced";
+	int ret = 0;
+
+	if (tx->what != RXM_TX_PACKET) {
 		decide_data(tx);
-	else if (tx->buf->pkt.ctrl.type == RXM_EAGER && (tx->buf->pkt.op.flags & RXM_FLAG_ACK))
-		return tx->buf->pkt.op.size ? rxm_rndv_convert(conn->ep, tx) : decide_empty(conn, tx);
-	return 0;
+	} else if (tx->buf->pkt.ctrl.type == RXM_EAGER && (tx->buf->pkt.op.flags & RXM_FLAG_ACK)) {
+		if (!tx->buf->pkt.op.size)
+			text = "the peer cannot tell when a receive takes an empty message";
+		ret = tx->buf->pkt.op.size ? rxm_rndv_convert(conn->ep, tx) : decide_empty(conn, tx);
+	}
+	if (ret)
+		finish(tx, -ret, text);
+	return !ret;
 }
 
 /* The provider below has no room: put the entry first in its queue. */
@@ -546,18 +555,17 @@ static void wait_below(struct rxm_conn *conn, struct rxm_tx *tx)
  * first in its queue. */
 INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 {
-	int ret = 0;
+	int ret;
 
 	if (tx->wants_answer && !tx->answered && !tx_slot_take(tx)) {
 		enqueue(conn, tx, true);
 		return false;
 	}
+	if (!conn->ext && !tx_decide(conn, tx))
+		return true;
 	fab_list_add_tail(&conn->flying, &tx->link);
 	tx->flying = true;
-	if (!conn->ext)
-		ret = tx_decide(conn, tx);
-	if (!ret)
-		ret = tx->what == RXM_TX_PACKET ? post_packet(conn, tx) : post_rma(conn, tx);
+	ret = tx->what == RXM_TX_PACKET ? post_packet(conn, tx) : post_rma(conn, tx);
 	if (__builtin_expect(!ret, 1))
 		return true;
 	tx->flying = false;
@@ -566,8 +574,7 @@ INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 		wait_below(conn, tx);
 		return false;
 	}
-	finish(tx, -ret, ret == -FI_EOPNOTSUPP ? "the peer cannot tell when a receive takes an empty message" :
-	       "refused by the provider below");
+	finish(tx, -ret, "refused by the provider below");
 	return true;
 }
 
