@@ -377,7 +377,7 @@ static int getinfo_run(struct query *query, struct fab_reasons *reasons)
 int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info)
 {
-	bool inner = depth > 0, explain;
+	bool inner = depth > 0, explain, keep;
 	struct fab_reasons reasons;
 	struct query query;
 	int ret;
@@ -391,11 +391,12 @@ int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	explain = !inner && fab_explain_wanted();
 	query_init(&query, version, node, service, flags, hints);
 	ret = getinfo_run(&query, explain ? &reasons : NULL);
-	if (ret == -FI_ENODATA && !inner && !explain && fab_log_keeps())
+	keep = ret == -FI_ENODATA && !inner && fab_log_keeps();
+	if (keep && !explain)
 		ret = getinfo_run(&query, &reasons);
 
 	fab_reasons_sort(&reasons);
-	if (ret == -FI_ENODATA && !inner && fab_log_keeps())
+	if (keep && ret)
 		fab_reasons_log(&reasons);
 	else if (!ret && !inner && hints)
 		fab_log_keep_none();	/* the program has what it asked for */
