@@ -78,7 +78,7 @@ static void barrier(int calls)
 static const struct kind {
 	const char *name;
 	void (*run)(int cnt);
-	int halves;			/* of its time that one of cnt takes */
+	int halves;			/* the halves that one of cnt consists of */
 } kinds[] = {
 	{ "pingpong", pingpong, 2 }, { "stream", stream, 1 }, { "allreduce", allreduce, 1 },
 	{ "alltoall", alltoall, 1 }, { "bcast", bcast, 1 }, { "barrier", barrier, 1 },
@@ -119,7 +119,8 @@ int main(int argc, char **argv)
 	window = argc > 4 ? atoi(argv[4]) : 0;
 	while (kind < end && (argc < 2 || strcmp(kind->name, argv[1])))
 		kind++;
-	if (kind == end || cnt < 1 || len < 0 || window < 0 || window > MAX_WINDOW || !window != (kind->run != stream)) {
+	if (kind == end || cnt < 1 || len < 0 || window < 0 || window > MAX_WINDOW ||
+	    !window != (kind->run != stream)) {
 		fprintf(stderr, "usage: speed pingpong|allreduce|alltoall|bcast|barrier BYTES CALLS\n"
 			"       speed stream BYTES MESSAGES WINDOW (at most %d)\n", MAX_WINDOW);
 		return 2;
