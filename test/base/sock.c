@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 static struct fab_sock_ops failing;
 
@@ -160,6 +161,31 @@ static void failures_come_back_as_errno(void **state)
 	assert_int_equal(fab_sock_error(-1), EBADF);
 }
 
+static int interrupted_close(int fd)
+{
+	close(fd);
+	errno = EINTR;
+	return -1;
+}
+
+/* Errors are handled by closing and returning -errno, of the call that failed before. */
+static void closing_keeps_errno(void **state)
+{
+	int fd = fab_sock_open(AF_INET, SOCK_STREAM);
+
+	(void) state;
+	failing = fab_sock_libc;
+	failing.close = interrupted_close;
+	fab_sock = &failing;
+	errno = EADDRINUSE;
+	fab_sock_close(&fd);
+	assert_int_equal(errno, EADDRINUSE);
+	assert_int_equal(fd, -1);
+	fab_sock_close(&fd);
+	assert_int_equal(errno, EADDRINUSE);
+	fab_sock = &fab_sock_libc;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +194,7 @@ int main(void)
 		cmocka_unit_test(epoll_sees_an_eventfd),
 		cmocka_unit_test(nonblock_changes_one_flag),
 		cmocka_unit_test(failures_come_back_as_errno),
+		cmocka_unit_test(closing_keeps_errno),
 	};
 
 	return cmocka_run_group_tests_name("base/sock", tests, NULL, NULL);
