@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a threading level saves of a call itself: instructions, counted by stepping through it one at a time (the trap
- * flag of x86, SIGTRAP). Only calls that do no input or output, so that the count is the same each time.
+ * The instructions of a call, counted by stepping through it one at a time (the trap flag of x86, SIGTRAP); a system
+ * call is one of them. What a short message costs, and a look at a queue that finds nothing; what a threading level
+ * saves.
  */
 #include "traffic.h"
 
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static enum fi_threading wanted;
 
@@ -18,6 +21,22 @@ static void ask_for_level(struct fi_info *hints)
 }
 
 enum { CALLS = 4 };
+
+/* The calls of a message of 8 bytes. */
+enum call_of_message {
+	POST,				/* fi_trecv() */
+	SUBMIT,				/* fi_tsend() */
+	READ_SENT,			/* fi_cq_read() of its completion */
+	READ_RECEIVED,			/* fi_cq_read() that receives it */
+	MESSAGE_CALLS,
+	LOOK = MESSAGE_CALLS,		/* fi_cq_read() that finds nothing */
+	COSTS
+};
+
+enum {
+	MESSAGES = 7,
+	LOOKS = 5,			/* after each message */
+};
 
 #if defined(__x86_64__) && !SANITIZED
 static volatile unsigned long steps;
@@ -34,6 +53,9 @@ static void on_step(int sig)
 			 : : : "memory", "cc")
 #define STEPPING	TRAP_FLAG("orq $0x100")
 #define STEPPED		TRAP_FLAG("andq $~0x100")
+
+/* Evaluate `expr`, a call; the number of its instructions. */
+#define STEPS_OF(ret, expr) (steps = 0, ({ STEPPING; ret = (expr); STEPPED; }), steps)
 
 /* Post CALLS receives and read what completes them. Instructions of both, where the first read finds all; those that
  * find nothing, or make a pass, are not stepped through. 0: they came in more than one pass; once more, please. */
@@ -80,6 +102,69 @@ static unsigned long count_steps(struct test *t)
 	sigaction(SIGTRAP, &before, NULL);
 	return cnt;
 }
+
+static int by_size(const void *a, const void *b)
+{
+	const unsigned long *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* One message, and looks behind it. False: the first read did not find it. */
+static bool step_through_message(struct pair *p, unsigned long cost[MESSAGE_CALLS], unsigned long looks[LOOKS])
+{
+	struct fi_cq_tagged_entry entry;
+	static char in[8];
+	ssize_t ret;
+
+	cost[POST] = STEPS_OF(ret, fi_trecv(p->b->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
+	MUST(ret);
+	cost[SUBMIT] = STEPS_OF(ret, fi_tsend(p->a->ep, "message", 8, NULL, p->a->peer, 1, NULL));
+	MUST(ret);
+	cost[READ_SENT] = STEPS_OF(ret, fi_cq_read(p->a->tx_cq, &entry, 1));
+	CHECK_EQ(ret, 1);
+	cost[READ_RECEIVED] = STEPS_OF(ret, fi_cq_read(p->b->tx_cq, &entry, 1));
+	if (ret != 1) {
+		while ((ret = fi_cq_read(p->b->tx_cq, &entry, 1)) == -FI_EAGAIN)
+			;
+		CHECK_EQ(ret, 1);
+		return false;
+	}
+	for (int i = 0; i < LOOKS; i++) {
+		looks[i] = STEPS_OF(ret, fi_cq_read(p->b->tx_cq, &entry, 1));
+		CHECK_EQ(ret, -FI_EAGAIN);
+	}
+	fi_cq_read(p->a->tx_cq, NULL, 0);	/* the next send is the first since a pass */
+	return true;
+}
+
+/* The medians of many messages and of the looks behind them. */
+static void count_message(struct test *t, unsigned long cost[COSTS])
+{
+	struct sigaction trap = { .sa_handler = on_step }, before;
+	const uint64_t more = run.type == FI_EP_MSG ? 0 : FI_DIRECTED_RECV | FI_SOURCE;
+	struct pair p = traffic_pair(t, .hints = ask_for_level, .caps = FI_MSG | FI_TAGGED | FI_RMA | more);
+	unsigned long looks[MESSAGES * LOOKS], each[COSTS][MESSAGES], one[MESSAGE_CALLS];
+
+	stream(&p, TAGGED, 8, CALLS, 2 * CALLS);		/* what happens once */
+	while (fi_cq_read(p.a->tx_cq, NULL, 0) == 0 || fi_cq_read(p.b->tx_cq, NULL, 0) == 0)
+		;
+	sigaction(SIGTRAP, &trap, &before);
+	for (int i = 0; i < MESSAGES;) {
+		if (!step_through_message(&p, one, &looks[i * LOOKS]))
+			continue;
+		for (int call = 0; call < MESSAGE_CALLS; call++)
+			each[call][i] = one[call];
+		i++;
+	}
+	sigaction(SIGTRAP, &before, NULL);
+	for (int call = 0; call < MESSAGE_CALLS; call++) {
+		qsort(each[call], MESSAGES, sizeof(*each[call]), by_size);
+		cost[call] = each[call][MESSAGES / 2];
+	}
+	qsort(looks, COUNT(looks), sizeof(*looks), by_size);
+	cost[LOOK] = looks[COUNT(looks) / 2];
+}
 #else
 static unsigned long count_steps(struct test *t)
 {
@@ -88,7 +173,54 @@ static unsigned long count_steps(struct test *t)
 	SKIP("wants an x86, and no sanitizer");
 	return 0;
 }
+
+static void count_message(struct test *t, unsigned long cost[COSTS])
+{
+	(void) cost;
+	count_steps(t);
+}
 #endif
+
+/* Budgets of a release build with gcc. */
+struct message_row {
+	const char *name;
+	enum fi_threading threading;
+	unsigned long message;		/* the four calls together */
+	unsigned long look;
+};
+
+static const struct message_row message_rows[] = {
+	{ "safe", FI_THREAD_SAFE, 2840, 430 },
+	{ "fid", FI_THREAD_FID, 2890, 450 },
+	{ "endpoint", FI_THREAD_ENDPOINT, 2640, 390 },
+	{ "completion", FI_THREAD_COMPLETION, 2430, 320 },
+	{ "domain", FI_THREAD_DOMAIN, 2430, 320 },
+};
+
+/* A tagged message of 8 bytes to a posted receive: the four calls that it takes, and a look that finds nothing. */
+TEST_TABLE(of_a_message, message_rows, FI_MSG | FI_TAGGED, RELIABLE)
+{
+	const struct message_row *row = ROW(message_rows);
+	const char *kind = getenv("BUILD_KIND");
+	unsigned long cost[COSTS], message = 0;
+
+	wanted = row->threading;
+	count_message(t, cost);
+	for (int call = 0; call < MESSAGE_CALLS; call++)
+		message += cost[call];
+	printf("# %s: %lu for a message (fi_trecv %lu, fi_tsend %lu, fi_cq_read %lu, and %lu where it receives), "
+	       "%lu for a look\n", row->name, message, cost[POST], cost[SUBMIT], cost[READ_SENT], cost[READ_RECEIVED],
+	       cost[LOOK]);
+#ifdef __clang__
+	SKIP("the budgets are those of gcc");
+#endif
+	if (kind && strcmp(kind, "release"))
+		SKIP("the budgets are those of a release build");
+	if (message > row->message)
+		FAIL("%lu instructions for a message, budget %lu", message, row->message);
+	if (cost[LOOK] > row->look)
+		FAIL("%lu instructions for a look that finds nothing, budget %lu", cost[LOOK], row->look);
+}
 
 /* A receive posted and its completion read, where that is there: each level takes fewer instructions than the one
  * above. The last two are alike there (but see locks/of_atomics_and_regions). */

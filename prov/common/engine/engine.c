@@ -6,7 +6,7 @@
  * Costs: a busy connection costs one recv() per pass, and no epoll_wait(). A pass that finds nothing costs one system
  * call: recv() if the engine has one connection, which is hot, otherwise epoll_wait(). With several connections it asks
  * epoll in any case: a program that gives way after a pass without an event would wait a time slice for each pass that
- * does not look everywhere. The clock is read only if there are timers.
+ * does not look everywhere. The clock is read only if there are timers, and in passes that ask epoll.
  */
 #include "common/engine/engine.h"
 
@@ -26,9 +26,11 @@
 #define HOT_QUIET_MAX		512	/* passes without data after which a source is not hot any more ... */
 #define HOT_QUIET_SHARED	2	/* ... if there are other sources: epoll is asked then anyway, and is cheaper
 					 * than a recv() without data */
-#define EPOLL_QUIET_PASSES	4	/* ask epoll after at most so many passes if the hot sources have no data, and
-					 * are all there are; or if they have, and are not all */
-#define EPOLL_PASSES		16	/* ... if they have, and are all there are */
+#define EPOLL_SOON		4U	/* ask epoll after at most so many passes if the hot sources have data, and are
+					 * not all there are; or if they have none, are all, and epoll had found
+					 * something */
+#define EPOLL_PASSES		16U	/* ... at most, with each time that epoll finds nothing; and if they have data,
+					 * and are all there are */
 #define CLOCK_PASSES		16	/* check timers after at most so many passes that find data */
 #define EPOLL_EVENTS		64
 #define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one */
@@ -338,8 +340,10 @@ static bool poll_hot(struct fab_engine *engine)
 	for (unsigned cnt = engine->sources.hot_cnt; cnt && !fab_list_empty(&engine->sources.hot); cnt--) {
 		struct fab_source *src = fab_list_first(&engine->sources.hot, struct fab_source, hot);
 
-		fab_list_remove(&src->hot);
-		fab_list_add_tail(&engine->sources.hot, &src->hot);
+		if (engine->sources.hot_cnt > 1) {
+			fab_list_remove(&src->hot);
+			fab_list_add_tail(&engine->sources.hot, &src->hot);
+		}
 		if (src->poll(src)) {
 			src->quiet = 0;
 			found = true;
@@ -365,28 +369,31 @@ static bool ask_epoll(struct fab_engine *engine)
 			src->ready(src, event->events);
 	}
 	engine->epoll.events = NULL;
+	engine->epoll.gap = engine->epoll.cnt > 0 ? EPOLL_SOON : fab_min(2 * engine->epoll.gap, EPOLL_PASSES);
 	return engine->epoll.cnt > 0;
 }
 
-/* True if it is time to ask epoll. found: hot sources had data. */
-static bool epoll_wanted(const struct fab_engine *engine, bool found)
+/* True if it is time to look further than at the hot sources. found: these had data. */
+static inline bool looks_further(const struct fab_engine *engine, bool found)
 {
 	bool nothing_hot = !engine->sources.hot_cnt && fab_list_empty(&engine->polls);
 	bool elsewhere = engine->sources.out_cnt || engine->sources.poll_cnt > engine->sources.hot_cnt;
 
-	if (!engine->sources.cnt && !engine->alarm.when_ns)
-		return false;
 	if (found)
-		return engine->epoll.since >= (elsewhere ? EPOLL_QUIET_PASSES : EPOLL_PASSES);
-	return nothing_hot || elsewhere || engine->epoll.ask || engine->epoll.since >= EPOLL_QUIET_PASSES;
+		return engine->epoll.since >= (elsewhere ? EPOLL_SOON : EPOLL_PASSES);
+	return nothing_hot || elsewhere || engine->epoll.ask || engine->epoll.since >= engine->epoll.gap;
 }
 
-/* True if it is time to check timers. */
-static bool clock_wanted(const struct fab_engine *engine, bool found)
+/* Ask epoll, unless there is nothing to ask for, and check timers if that found nothing, either. found: hot sources had
+ * data. Returns true if anything was found. */
+static __attribute__((noinline)) bool look_further(struct fab_engine *engine, bool found)
 {
-	if (engine->alarm.due)
-		return true;
-	return !fab_list_empty(&engine->timers) && (!found || engine->since_clock >= CLOCK_PASSES);
+	if (engine->sources.cnt || engine->alarm.when_ns)
+		found |= ask_epoll(engine);
+	engine->epoll.ask = false;
+	if (!found && !fab_list_empty(&engine->timers))
+		found = run_timers(engine);
+	return found;
 }
 
 static bool pass(struct fab_engine *engine)
@@ -410,12 +417,10 @@ static bool pass(struct fab_engine *engine)
 	if (!fab_list_empty(&engine->polls))
 		found |= run_polls(engine);
 	engine->epoll.since++;
-	if (epoll_wanted(engine, found))
-		found |= ask_epoll(engine);
-	engine->epoll.ask = false;
-
 	engine->since_clock++;
-	if (clock_wanted(engine, found))
+	if (looks_further(engine, found))
+		found = look_further(engine, found);
+	if (engine->alarm.due || (engine->since_clock >= CLOCK_PASSES && !fab_list_empty(&engine->timers)))
 		found |= run_timers(engine);
 
 	engine->in_pass = false;
@@ -547,6 +552,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	int ret;
 
 	memset(engine, 0, sizeof(*engine));
+	engine->epoll.gap = EPOLL_SOON;
 	fab_list_init(&engine->sources.hot);
 	fab_list_init(&engine->flush);
 	fab_list_init(&engine->polls);

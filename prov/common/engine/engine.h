@@ -114,6 +114,7 @@ struct fab_engine_epoll {
 	int next, cnt;
 	bool ask;			/* the next pass must ask epoll, even if hot sources have no data */
 	unsigned since;			/* passes since the last epoll_wait() */
+	unsigned gap;			/* passes after which it is called again if hot sources have no data */
 };
 
 /* The sources of an engine. */
