@@ -272,7 +272,6 @@ static void take_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 	}
 	if (flags & FI_RECV) {
 		cq->ref++;
-		cq->want_src |= !!(ep->caps & FI_SOURCE);
 		ep->bound.rx_cq = cq;
 		ep->report.rx_selective = flags & FI_SELECTIVE_COMPLETION;
 		ep->report.rx_msg_flags = ep->report.rx_selective ? 0 : FI_COMPLETION;

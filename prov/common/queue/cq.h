@@ -42,7 +42,6 @@ struct fab_cq {
 	struct fab_domain *domain;	/* borrowed: open took a reference */
 	enum fi_cq_format format;
 	bool threshold;			/* FI_CQ_COND_THRESHOLD */
-	bool want_src;			/* an endpoint bound here has FI_SOURCE */
 	/* Copy cnt entries from position pos of the ring to buf, in the queue's format. */
 	void (*copy)(const struct fab_comp *ring, uint32_t mask, uint32_t pos, uint32_t cnt, void *buf);
 	uint32_t head, tail, mask;	/* positions are not reduced to the ring's size; mask + 1 slots */
