@@ -26,6 +26,8 @@ static void lists_let_names_through(void **state)
 		{ "tcp;ofi_rxm", "tcp;ofi_rxm ofi_rxm;tcp", "tcp udp;ofi_rxm" },
 		{ "ofi_rxm;tcp", "tcp;ofi_rxm", "tcp ofi_rxm" },
 		{ "ofi_rxm", "tcp;ofi_rxm verbs;ofi_rxm", "tcp udp;ofi_rxd" },
+		{ "tcpx", "tcpx", "tcp xtcpx tcp;ofi_rxm" },
+		{ "tcp;ofi_rxm2", "tcp;ofi_rxm2", "tcp;ofi_rxm" },
 		{ "udp,tcp", "udp tcp udp;ofi_rxd", "verbs" },
 		{ " udp , tcp\n", "udp tcp", "verbs" },
 		{ "^tcp", "udp sockets", "tcp tcp;ofi_rxm" },

@@ -5,11 +5,13 @@
  */
 #include "base/unit.h"
 
+#include "base/bits.h"
 #include "core/child.h"
 #include "core/fake.h"
 #include "core/heap.h"
 #include "log.h"
 #include "registry.h"
+#include "why.h"
 
 #include <rdma/fi_ext.h>
 
@@ -369,6 +371,30 @@ static void the_log_says_why_nothing_was_found(void **state)
 	free(text);
 }
 
+/* The entries of one provider, each with as many misses as its name says: those of the nearest come first. */
+static void the_nearest_entry_comes_first(void **state)
+{
+	static const char *const entries[] = { "3", "1", "2" };
+	const struct fi_provider prov = { .name = "qa" };
+	struct fab_reasons reasons, *before;
+
+	(void) state;
+	fab_reasons_init(&reasons);
+	before = fab_reasons_listen(&reasons);
+	for (size_t i = 0; i < fab_countof(entries); i++) {
+		for (int k = atoi(entries[i]); k; k--)
+			fab_reasons_ops.why(&prov, &(struct fab_why) {
+					    .kind = FAB_WHY_WHAT, .entry = entries[i], .attr = "a", .asked = "b", .offered = "c" });
+	}
+	fab_reasons_listen(before);
+	fab_reasons_sort(&reasons);
+	assert_int_equal(reasons.cnt, 6);
+	assert_string_equal(reasons.list[0].entry, "1");
+	assert_string_equal(reasons.list[1].entry, "2");
+	assert_string_equal(reasons.list[5].entry, "3");
+	fab_reasons_fini(&reasons);
+}
+
 /* Ask for more than there is, twice, and then for less. */
 static void find_less(void)
 {
@@ -658,6 +684,7 @@ int main(void)
 		cmocka_unit_test(a_provider_that_fails_does_not_take_the_others_along),
 		cmocka_unit_test(an_old_provider_is_brought_up_to_date),
 		cmocka_unit_test(the_log_says_why_nothing_was_found),
+		cmocka_unit_test(the_nearest_entry_comes_first),
 		cmocka_unit_test(the_log_is_silent_of_what_was_found_later),
 		cmocka_unit_test(a_call_that_finds_something_pays_nothing_for_reasons),
 		cmocka_unit_test(one_address_format_alone_is_shown),

@@ -87,6 +87,18 @@ static void a_copy_is_whole_and_deep(void **state)
 }
 
 /* What the core made, it can also copy: through the operations of the nic, as a provider's own would be. */
+/* Callers free a list entry by entry. */
+static void a_copy_of_a_list_entry_is_alone(void **state)
+{
+	struct fi_info *copy = fab_info_dup(&full);
+
+	(void) state;
+	assert_non_null(copy);
+	assert_ptr_equal(full.next, &next);
+	assert_null(copy->next);
+	fab_info_free(copy, FAB_INFO_ALL);
+}
+
 static void a_copy_of_a_copy_is_the_same(void **state)
 {
 	struct fi_info *copy = fi_dupinfo(&full), *again = fi_dupinfo(copy);
@@ -250,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copy_is_whole_and_deep),
+		cmocka_unit_test(a_copy_of_a_list_entry_is_alone),
 		cmocka_unit_test(a_copy_of_a_copy_is_the_same),
 		cmocka_unit_test(a_copy_of_nothing_is_blank),
 		cmocka_unit_test(a_sparse_entry_stays_sparse),

@@ -48,6 +48,12 @@ static void small_values_are_exact(void **state)
 	assert_int_equal(hist_percentile(&hist, 0.5), 50);
 	assert_int_equal(hist_percentile(&hist, 0.99), 99);
 	assert_int_equal(hist_percentile(&hist, 1), 100);
+	/* half of three is two of them: the share is rounded up to whole samples */
+	hist_clear(&hist);
+	for (i = 1; i <= 3; i++)
+		hist_add(&hist, i);
+	assert_int_equal(hist_percentile(&hist, 0.5), 2);
+	assert_int_equal(hist_percentile(&hist, 0.34), 2);
 }
 
 static void every_magnitude_is_right_to_one_percent(void **state)
