@@ -187,6 +187,38 @@ static void mr_mode_of_messages_alone(void **state)
 	offers_free(&offers);
 }
 
+/* Hints for manual progress of data alone get no thread for control, either, where it would be there unasked. */
+static void control_follows_data_where_hints_leave_it_open(void **state)
+{
+	static const struct {
+		enum fi_progress data, control, answer;
+	} rows[] = {
+		{ FI_PROGRESS_UNSPEC, FI_PROGRESS_UNSPEC, FI_PROGRESS_AUTO },
+		{ FI_PROGRESS_MANUAL, FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL },
+		{ FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO },
+		{ FI_PROGRESS_AUTO, FI_PROGRESS_UNSPEC, FI_PROGRESS_AUTO },
+	};
+	struct fi_info *hints, *info;
+	struct offers offers;
+
+	(void) state;
+	offers_make(&offers);
+	offers.info[0]->domain_attr->control_progress = FI_PROGRESS_AUTO;
+	offers.info[0]->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	for (size_t i = 0; i < fab_countof(rows); i++) {
+		hints = fi_allocinfo();
+		hints->domain_attr->data_progress = rows[i].data;
+		hints->domain_attr->control_progress = rows[i].control;
+		hints->caps = FI_MSG;
+		hear_nothing(true);
+		assert_int_equal(fab_hints_match(&test_prov, API, hints, offers.offer, 1, &info), 0);
+		assert_int_equal(info->domain_attr->control_progress, rows[i].answer);
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+	offers_free(&offers);
+}
+
 static void mr_mode_by_version_need_and_hint(void **state)
 {
 	struct fi_info *hints, *info;
@@ -512,6 +544,7 @@ int main(void)
 		cmocka_unit_test(caps_that_are_not_there_are_named),
 		cmocka_unit_test(tx_and_rx_caps_are_part_of_the_whole),
 		cmocka_unit_test(mr_mode_of_messages_alone),
+		cmocka_unit_test(control_follows_data_where_hints_leave_it_open),
 		cmocka_unit_test(mr_mode_by_version_need_and_hint),
 		cmocka_unit_test(basic_is_refused_where_keys_are_the_applications),
 		cmocka_unit_test(a_mode_that_is_wanted_must_be_allowed),
