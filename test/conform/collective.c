@@ -268,6 +268,20 @@ TEST_PROV(member_leaves, CAPS, RDM_ONLY)
 	}
 }
 
+/* A member that asks for more than the others give gets an error, and not a result of which a part is old memory. */
+TEST_PROV(members_disagree, CAPS, RDM_ONLY)
+{
+	struct coll_group g = group_open(t, 2);
+	int64_t data[2] = { 0 };
+	struct coll_call c = { .kind = FI_BROADCAST, .datatype = FI_INT64, .count = 1, .result = data };
+
+	coll_call(g.side[0], g.mc[0], &c);
+	coll_expect_done(g.side[0], NULL);
+	c.count = 2;
+	coll_call(g.side[1], g.mc[1], &c);
+	expect_tx_err(g.side[1], FI_EIO);
+}
+
 /* One is gone altogether: every member's operation ends in error, also of those who never spoke with it. */
 TEST_PROV(member_gone, CAPS, RDM_ONLY)
 {

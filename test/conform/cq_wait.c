@@ -347,6 +347,28 @@ TEST_PROV(poll_set_is_progress, FI_MSG)
 	MUST(fi_poll_del(set, &p.b->rx_cq->fid, 0));
 }
 
+/* A poll set goes on behind the queue that it named last; when that place is gone, it begins again. */
+TEST_PROV(poll_set_begins_again, FI_MSG)
+{
+	struct pair p = pair_open(t);
+	struct fid_poll *set = poll_open(p.b);
+	struct wait w = wait_begin();
+	void *ctx[1];
+	char in[4];
+
+	MUST(fi_poll_add(set, &p.b->rx_cq->fid, 0));
+	MUST(fi_poll_add(set, &p.b->tx_cq->fid, 0));
+	send_and_leave(&p, in);
+	while (!fi_poll(set, ctx, 1))
+		CHECK(now_ms() < w.until);
+	MUST(fi_poll_del(set, &p.b->tx_cq->fid, 0));
+	ctx[0] = NULL;
+	CHECK_RET(fi_poll(set, ctx, 1), 1);
+	CHECK(ctx[0] == p.b);
+	expect_recv(p.b, "abcd", 4);
+	MUST(fi_poll_del(set, &p.b->rx_cq->fid, 0));
+}
+
 /* Asked for none, a poll set makes progress and names nobody; what a counter has counted is told when there is room. */
 TEST_PROV(poll_of_none_keeps_the_news, FI_MSG)
 {

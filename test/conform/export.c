@@ -209,6 +209,10 @@ TEST_PROV(one_counter_for_two, CAPS, RDM_ONLY)
 	while (!fi_cntr_readerr(cntr))
 		wait_more(t, &w, "the failure");
 	CHECK_EQ(fi_cntr_readerr(cntr), 1);
+	/* each is counted once, also where another follows later */
+	peer->owner_ops->inc(peer);
+	MUST(fi_cntr_wait(cntr, 106, 30000));
+	CHECK_EQ(fi_cntr_readerr(cntr), 1);
 	CHECK_RET(fi_close(&cntr->fid), -FI_EBUSY);
 }
 
