@@ -123,8 +123,8 @@ static void answers(void **state)
 	expect_answer(RXM_EXT | RXM_EXT_COLL, 64, RXM_EXT);
 }
 
-/* A further request of a peer that has a connection is refused, and that connection stays. */
-static void expect_refusal(struct rig *rig, uint8_t slot)
+/* A further endpoint of the peer requests a connection, and is refused. The caller closes it. */
+static struct fid_ep *refused(struct rig *rig, uint8_t slot)
 {
 	struct fid_ep *raw = rig_raw(rig);
 	int before = rig->refusals;
@@ -133,6 +133,14 @@ static void expect_refusal(struct rig *rig, uint8_t slot)
 	rig_until(rig, rig->refusals > before);
 	assert_int_equal(rig->refusal.version, RXM_CM_VERSION);
 	assert_int_equal(rig->refusal.reason, RXM_REJECT_REFUSED);
+	return raw;
+}
+
+/* A further request of a peer that has a connection is refused, and that connection stays. */
+static void expect_refusal(struct rig *rig, uint8_t slot)
+{
+	struct fid_ep *raw = refused(rig, slot);
+
 	OK((int) fi_recv(rig->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, NULL));
 	OK((int) fi_send(rig->ep, out, 4, NULL, rig->peer, NULL));
 	assert_int_equal(rig_packet(rig)->ctrl.type, RXM_EAGER);
@@ -151,6 +159,24 @@ static void further_connections(void **state)
 	expect_refusal(&rig, 255);
 	expect_refusal(&rig, RXM_EXT);
 	expect_refusal(&rig, RXM_EXT | RXM_EXT_COLL);
+	rig_close(&rig);
+}
+
+/* Packets are as long at both ends: a peer that sends longer ones than this end has room for is refused, though it has no
+ * connection. */
+static void other_packet_length(void **state)
+{
+	const size_t size = rxm_params.buffer_size;
+	struct fid_ep *raw;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, false, true);
+	OK(fi_shutdown(rig.raw, 0));
+	rxm_params.buffer_size = size / 2;
+	raw = refused(&rig, 0);
+	rxm_params.buffer_size = size;
+	OK(fi_close(&raw->fid));
 	rig_close(&rig);
 }
 
@@ -203,6 +229,7 @@ int main(void)
 		cmocka_unit_test(request_bytes),
 		cmocka_unit_test(answers),
 		cmocka_unit_test(further_connections),
+		cmocka_unit_test(other_packet_length),
 		cmocka_unit_test(further_while_connecting),
 		cmocka_unit_test(empty_delivered),
 	};

@@ -200,9 +200,12 @@ static void peer_that_is_stuck_is_given_up_where_asked_for(void **state)
 	struct peer peer = peer_open(node);
 	uint64_t buf;
 	int fd = read_waits(node, &peer, &buf);
+	struct fi_cq_tagged_entry entry;
 	char text[256];
 
+	assert_true(tcp_params.user_timeout_ms > 20 * tcp_params.stall_timeout_ms);
 	time_passes(node, 4 * tcp_params.stall_timeout_ms);
+	assert_int_equal(fi_cq_read(node->cq, &entry, 1), -FI_EAVAIL);	/* by now */
 	expect_error(node, &buf, FI_ETIMEDOUT, text);
 	assert_non_null(strstr(text, "FI_TCP_STALL_TIMEOUT"));
 	expect_warning(&peer, "FI_TCP_STALL_TIMEOUT");
