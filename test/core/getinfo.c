@@ -384,7 +384,8 @@ static void the_nearest_entry_comes_first(void **state)
 	for (size_t i = 0; i < fab_countof(entries); i++) {
 		for (int k = atoi(entries[i]); k; k--)
 			fab_reasons_ops.why(&prov, &(struct fab_why) {
-					    .kind = FAB_WHY_WHAT, .entry = entries[i], .attr = "a", .asked = "b", .offered = "c" });
+					    .kind = FAB_WHY_WHAT, .entry = entries[i], .attr = "a", .asked = "b",
+					    .offered = "c" });
 	}
 	fab_reasons_listen(before);
 	fab_reasons_sort(&reasons);

@@ -225,8 +225,9 @@ static void other_structures_are_told(void **state)
 	struct fi_cntr_attr cntr = { .events = FI_CNTR_EVENTS_BYTES };
 	struct fi_mr_attr mr = { .access = FI_READ, .requested_key = 0xab };
 	struct fi_cq_err_entry entry = {
-		.op_context = (void *) 0x11, .flags = FI_RECV, .len = 12, .buf = (void *) 0x13, .data = 0x14, .tag = 0x15,
-		.olen = 16, .err = FI_ETRUNC, .prov_errno = 17, .err_data = (void *) 0x18, .err_data_size = 19,
+		.op_context = (void *) 0x11, .flags = FI_RECV, .len = 12, .buf = (void *) 0x13, .data = 0x14,
+		.tag = 0x15, .olen = 16, .err = FI_ETRUNC, .prov_errno = 17,
+		.err_data = (void *) 0x18, .err_data_size = 19,
 	};
 	static const char *const in_entry[] = {
 		" op_context: 0x11\n", " len: 12\n", " buf: 0x13\n", " data: 0x14\n", " tag: 0x15\n", " olen: 16\n",

@@ -162,8 +162,7 @@ static void further_connections(void **state)
 	rig_close(&rig);
 }
 
-/* Packets are as long at both ends: a peer that sends longer ones than this end has room for is refused, though it has no
- * connection. */
+/* Packets are as long at both ends: a peer that may send longer ones than this end has room for is refused. */
 static void other_packet_length(void **state)
 {
 	const size_t size = rxm_params.buffer_size;
