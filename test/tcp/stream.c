@@ -6,6 +6,7 @@
  */
 #include <endian.h>
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "remote.h"
 #include "tcp/params/params.h"
+#include "tcp/stream/stream.h"
 
 /* Send all, while the node makes progress. */
 static void pump(struct node *node, int fd, const void *buf, size_t len)
@@ -398,6 +400,129 @@ static void frames_are_numbered(void **state)
 	peer_close(&peer, fd);
 }
 
+/* ---- sends that the stream takes only a part of ---- */
+
+/* What the next sends to the stream answer, special_cnt of them: -errno, or they take at most so many bytes. */
+static ssize_t special;
+static unsigned special_cnt;
+
+static ssize_t limited_send(struct tcp_conn *conn, const void *buf, size_t len)
+{
+	if (!special_cnt)
+		return tcp_io_sock.send(conn, buf, len);
+	special_cnt--;
+	return special < 0 ? special : tcp_io_sock.send(conn, buf, (size_t) special < len ? (size_t) special : len);
+}
+
+static ssize_t limited_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
+{
+	if (!special_cnt)
+		return tcp_io_sock.sendv(conn, iov, cnt);
+	return limited_send(conn, iov[0].iov_base, iov[0].iov_len);
+}
+
+static struct tcp_io limited_io;
+
+static void limit_sends(struct node *node, const struct peer *peer)
+{
+	limited_io = tcp_io_sock;
+	limited_io.send = limited_send;
+	limited_io.sendv = limited_sendv;
+	node_conn(node, peer->fi_addr)->io = &limited_io;
+}
+
+static void next_sends(unsigned cnt, ssize_t answer)
+{
+	special_cnt = cnt;
+	special = answer;
+}
+
+/* The tagged message of len bytes of `room` comes out of fd, as the n-th frame. */
+static void expect_tagged(struct node *node, int fd, size_t len, uint8_t n)
+{
+	static struct frame in;
+
+	raw_recv(fd, &in, offsetof(struct frame, payload) + len, drive, node);
+	assert_int_equal(in.hdr.op, TCP_WIRE_TAG);
+	assert_int_equal(in.hdr.id, n);
+	assert_int_equal(in.hdr.size, offsetof(struct frame, payload) + len);
+	assert_int_equal(in.tag, 7);
+	assert_memory_equal(in.payload, room, len);
+}
+
+/* A full socket takes a frame in pieces, wherever it is cut, and other messages follow it in order. Each completes
+ * once, when the last byte has left. */
+static void frame_may_be_cut_anywhere(void **state)
+{
+	static const size_t lens[] = { 8, TCP_TX_COPY_MAX + 1 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	struct fi_cq_data_entry entry;
+	uint8_t n = 0;
+
+	limit_sends(node, &peer);
+	for (size_t i = 0; i < sizeof(room); i++)
+		room[i] = i * 31;
+	for (size_t l = 0; l < 2; l++) {
+		/* above TCP_TX_COPY_MAX what is taken at once ends with the header */
+		size_t end = lens[l] == 8 ? offsetof(struct frame, payload) + 8 : offsetof(struct frame, payload) + 1;
+
+		for (size_t cut = 0; cut < end; cut++) {
+			next_sends(1, cut ? (ssize_t) cut : -EAGAIN);
+			assert_int_equal(fi_tsend(node->ep, room, lens[l], NULL, peer.fi_addr, 7, &special), 0);
+			assert_int_equal(special_cnt, 0);
+			assert_int_equal(fi_tsend(node->ep, room, 9, NULL, peer.fi_addr, 7, &frame), 0);
+			expect_tagged(node, fd, lens[l], n++);
+			expect_tagged(node, fd, 9, n++);
+			assert_ptr_equal(completion(node, NULL), &special);
+			assert_ptr_equal(completion(node, NULL), &frame);
+			assert_int_equal(fi_cq_read(node->cq, &entry, 1), -FI_EAGAIN);
+		}
+	}
+	peer_close(&peer, fd);
+}
+
+/* An injected message of which the socket takes nothing is refused and leaves no trace; of which it takes a part, that
+ * goes on. */
+static void inject_leaves_or_is_refused(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+
+	limit_sends(node, &peer);
+	memset(room, 'i', 8);
+	next_sends(2, -EAGAIN);
+	assert_int_equal(fi_tinject(node->ep, room, 8, peer.fi_addr, 7), -FI_EAGAIN);
+	assert_int_equal(special_cnt, 0);
+	next_sends(1, 5);
+	assert_int_equal(fi_tinject(node->ep, room, 8, peer.fi_addr, 7), 0);
+	assert_int_equal(fi_tinject(node->ep, room, 8, peer.fi_addr, 7), -FI_EAGAIN);
+	expect_tagged(node, fd, 8, 0);
+	assert_int_equal(fi_tinject(node->ep, room, 8, peer.fi_addr, 7), 0);
+	expect_tagged(node, fd, 8, 1);
+	peer_close(&peer, fd);
+}
+
+/* The stream fails in a send: the message completes once, with the error, which the stream does not repeat. */
+static void send_that_fails_says_why(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	struct fi_cq_data_entry entry;
+	char text[256];
+
+	limit_sends(node, &peer);
+	next_sends(1, -ETIMEDOUT);
+	assert_int_equal(fi_tsend(node->ep, room, 8, NULL, peer.fi_addr, 7, &frame), 0);
+	expect_error(node, &frame, FI_ETIMEDOUT, text);
+	assert_non_null(strstr(text, "send failed"));
+	assert_int_equal(fi_cq_read(node->cq, &entry, 1), -FI_EAGAIN);
+	peer_close(&peer, fd);
+}
+
 /* ---- acknowledgements ---- */
 
 #define STAGED_LEN	4096	/* bytes that are read ahead of a long message's end */
@@ -446,6 +571,9 @@ int main(void)
 		TEST(injects_go_into_debt),
 		TEST(unexpected_messages_have_a_limit),
 		TEST(frames_are_numbered),
+		TEST(frame_may_be_cut_anywhere),
+		TEST(inject_leaves_or_is_refused),
+		TEST(send_that_fails_says_why),
 		TEST(acknowledgement_waits_for_nothing_that_is_not_there),
 	};
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From a data call to the send queue. tcp_submit() takes the engine lock; the other functions require it.
+ * From a data call to the send queue, or straight to the stream. tcp_submit() takes the engine lock; the other
+ * functions require it.
+ *
+ *   message -> tx_goes_at_once() -> stream -> completion
+ *                    \-> no, or the stream takes only a part -> struct tcp_tx -> send queue (stream/tx.c)
  *
  * The first send after a pass is sent at once. Later sends in the same pass that are short, and have a completion for
  * which the caller must come back, wait for the next pass, or until there are many of them, and then share a system
@@ -13,6 +17,7 @@
  * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
  */
 #include "tcp/calls/calls.h"
+#include <errno.h>
 #include <string.h>
 #include "common/trigger/trigger.h"
 #include "tcp/message/message.h"
@@ -182,6 +187,12 @@ static void tx_add_group(struct tcp_tx *tx, const struct tcp_ep *ep, fi_addr_t f
 	tx->hdr.size += sizeof(group);
 }
 
+/* What an operation waits for: enum tcp_tx_waits. */
+static inline uint8_t tx_waits(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	return op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : ep->waits[op->code];
+}
+
 static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	struct tcp_ep *ep = conn->ep;
@@ -201,7 +212,7 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
 	tx->want_ack = false;
 	tx->match = flags & FI_MATCH_COMPLETE;
-	tx->waits = op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : ep->waits[op->code];
+	tx->waits = tx_waits(ep, op);
 	tx->rndv = TCP_TX_UNASKED;
 	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, flags, len, &tx->hdr);
@@ -251,6 +262,94 @@ static bool tx_take_back(struct tcp_conn *conn, const struct fab_op *op, struct 
 	return true;
 }
 
+/* ---- messages that leave at once ---- */
+
+/* True if a message can leave within the call and complete then: nothing goes before it or with it, the peer need not
+ * be asked or answer, and it would not be held back. It needs no entry in the queue. */
+static inline bool tx_goes_at_once(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	const struct tcp_ep *ep = conn->ep;
+
+	return op->code <= FAB_OP_TSEND && !op->hooked && !(op->flags & TX_CONFIRM) &&
+	       !(op->addr & ep->rdm.group_bits) && tcp_tx_is_clear(conn) &&
+	       !tcp_tx_is_behind(conn, tx_waits(ep, op)) &&
+	       (!conn->peer.ext || tcp_conn_has_credit(conn, len, op->flags & FI_INJECT)) &&
+	       !tx_hold(conn, op, sizeof(struct tcp_hdr) + len);
+}
+
+/* Write the frame of such a message to the stream. *size is the length of the frame; the result is that of conn->io. */
+static ssize_t tx_write_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len, uint8_t *staging,
+			    uint64_t *size)
+{
+	struct tcp_hdr *hdr = (struct tcp_hdr *) staging;
+	uint8_t hdr_len = tx_encode(op, op->flags, len, hdr);
+	struct iovec iov[1 + TCP_IOV_LIMIT];
+
+	hdr->id = conn->tx.cnt;
+	*size = hdr_len + len;
+	if (*size <= TCP_TX_COPY_MAX) {
+		tcp_tx_copy(staging + hdr_len, op->iov, len);
+		return conn->io->send(conn, staging, *size);
+	}
+	iov[0] = (struct iovec) { staging, hdr_len };
+	fab_iov_copy(iov + 1, op->iov, op->iov_cnt);
+	return conn->io->sendv(conn, iov, 1 + op->iov_cnt);
+}
+
+/* The stream has all of a message: complete it. */
+static void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	struct fab_ep *ep = &conn->ep->base;
+	const struct fab_comp comp = {
+		.context = op->context, .flags = fab_op_desc[op->code].cq_flags, .len = len, .data = op->data,
+		.tag = op->tag, .src = FI_ADDR_NOTAVAIL,
+	};
+
+	conn->tx.cnt++;
+	if (conn->peer.ext)
+		conn->tx.credit -= len + TCP_CREDIT_OVERHEAD;
+	fab_ep_complete(ep, op->code, &comp, fab_ep_tx_wants_comp(ep, op));
+}
+
+/* The stream has taken n bytes of a message, but not all, or has failed (n < 0): queue the message, as its rest or its
+ * end. 0; -FI_ENOMEM: the connection has ended. */
+static __attribute__((noinline, cold)) int tx_queue_rest(struct tcp_conn *conn, const struct fab_op *op, uint64_t len,
+							 ssize_t n)
+{
+	struct tcp_tx *tx = tx_alloc(conn, op, len);
+
+	if (!tx || tcp_tx_add(conn, tx)) {
+		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for the rest of a message");
+		return -FI_ENOMEM;
+	}
+	tcp_tx_resume(conn, n);
+	return 0;
+}
+
+#define TX_NOT_NOW	1	/* result of tx_send_now: nothing was done */
+
+/* Send a message for which tx_goes_at_once(). 0, TX_NOT_NOW, -FI_ENOMEM. */
+static inline int tx_send_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	struct fab_engine *engine = conn->ep->base.engine;
+	uint8_t *staging = fab_engine_tx_staging(engine);
+	uint64_t size;
+	ssize_t n;
+
+	if (__builtin_expect(!staging, 0))
+		return TX_NOT_NOW;
+	n = tx_write_now(conn, op, len, staging, &size);
+	if (__builtin_expect(n < 0, 0) && (n == -EAGAIN || n == -EINTR || n == -EPIPE || n == -ECONNRESET))
+		return TX_NOT_NOW;	/* the next call answers the same */
+	conn->used.sent_pass = engine->pass_cnt;
+	if (__builtin_expect(n < 0 || (uint64_t) n < size, 0))
+		return tx_queue_rest(conn, op, len, n);
+	tx_complete_now(conn, op, len);
+	return 0;
+}
+
+/* ---- submission ---- */
+
 int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
@@ -274,6 +373,11 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 		return -FI_ENOTCONN;
 	if (ep->tx->cnt >= ep->tx->size && !op->accepted)
 		return -FI_EAGAIN;
+	if (tx_goes_at_once(conn, op, len)) {
+		ret = tx_send_now(conn, op, len);
+		if (ret != TX_NOT_NOW)
+			return ret;
+	}
 	if (must_leave && !tx_can_leave(conn, op, len))
 		return -FI_EAGAIN;
 	tx = tx_alloc(conn, op, len);

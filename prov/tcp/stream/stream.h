@@ -110,6 +110,22 @@ void tcp_tx_unblock_one(struct tcp_conn *conn);
 bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err);
 /* True if all operations and frames have completed, except those in tx.held. */
 bool tcp_tx_all_done(const struct tcp_conn *conn);
+/* True if an operation with these bits of enum tcp_tx_waits may not start yet. */
+static inline bool tcp_tx_is_behind(const struct tcp_conn *conn, uint8_t waits)
+{
+	return __builtin_expect(waits, 0) && (((waits & TCP_TX_BEHIND_SENDS) && conn->tx.rts.cnt) ||
+					      ((waits & TCP_TX_BEHIND_READS) && conn->remote.read_cnt) ||
+					      ((waits & TCP_TX_BEHIND_ALL) && !tcp_tx_all_done(conn)));
+}
+/* True if a frame may be written to the stream now: it is up and not full, and no frame must go before. */
+static inline bool tcp_tx_is_clear(const struct tcp_conn *conn)
+{
+	return conn->state == TCP_CONN_UP && !conn->tx.blocked && !conn->owed.credit_due &&
+	       fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->tx.held);
+}
+/* The first frame of the queue was written past it, while tcp_tx_is_clear(): n is the result of conn->io's send for all
+ * of its bytes. Continue with its rest, or handle the error. */
+void tcp_tx_resume(struct tcp_conn *conn, ssize_t n);
 /* Complete an operation that is in no list, and free it. err is a positive FI_E* or 0. */
 void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text);
 /* Free an operation that is in no list, without a completion. */

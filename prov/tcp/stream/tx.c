@@ -6,6 +6,8 @@
  *   calls/submit.c -> held -> queue -flush-> socket -> done
  *   control frames ---------/                    \-> ack_wait, read_wait, rts -> done
  *
+ * A message that nothing precedes and nobody must answer is no entry of the queue: calls/submit.c writes it.
+ *
  * An operation is held while it may not start: it has FI_FENCE and earlier operations are outstanding; it is a remote
  * access that may not overtake messages; it is a fetching atomic that may not overtake reads, or the limit of
  * outstanding results is reached; or an operation before it is held. Control frames are not held, since peers wait for
@@ -226,11 +228,7 @@ bool tcp_tx_all_done(const struct tcp_conn *conn)
 
 static bool tx_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx)
 {
-	if (((tx->waits & TCP_TX_BEHIND_SENDS) && conn->tx.rts.cnt) ||
-	    ((tx->waits & TCP_TX_BEHIND_READS) && conn->remote.read_cnt) ||
-	    ((tx->waits & TCP_TX_BEHIND_ALL) && !tcp_tx_all_done(conn)))
-		return true;
-	return tx->amo && tcp_frames[tx->hdr.op].must_wait(conn, tx);
+	return tcp_tx_is_behind(conn, tx->waits) || (tx->amo && tcp_frames[tx->hdr.op].must_wait(conn, tx));
 }
 
 int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx)
@@ -433,6 +431,31 @@ static void tx_add_credit(struct tcp_conn *conn)
 	fab_list_add_tail(&conn->tx.queue, &tx->link);
 }
 
+/* The stream was given the first len bytes of the queue, and n is its answer. True: it may take more. */
+static bool tx_written(struct tcp_conn *conn, ssize_t n, uint64_t len)
+{
+	if (n == -EINTR)
+		return true;
+	if (n < 0 && n != -EAGAIN) {
+		tx_error(conn, -n);
+		return false;
+	}
+	if (n > 0)
+		tx_advance(conn, n);
+	if (n == -EAGAIN || (uint64_t) n < len)
+		tx_block(conn);
+	return true;
+}
+
+void tcp_tx_resume(struct tcp_conn *conn, ssize_t n)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->tx.queue, struct tcp_tx, link);
+
+	tx->hdr.id = conn->tx.cnt;
+	if (tx_written(conn, n, tx->size))
+		tcp_tx_flush(conn);
+}
+
 void tcp_tx_flush(struct tcp_conn *conn)
 {
 	struct fab_engine *engine = conn->ep->base.engine;
@@ -459,19 +482,8 @@ void tcp_tx_flush(struct tcp_conn *conn)
 		}
 		n = batch.iov_cnt == 1 ? conn->io->send(conn, batch.iov[0].iov_base, batch.len) :
 					 conn->io->sendv(conn, batch.iov, batch.iov_cnt);
-		if (n == -EAGAIN) {
-			tx_block(conn);
+		if (!tx_written(conn, n, batch.len))
 			return;
-		}
-		if (n == -EINTR)
-			continue;
-		if (n < 0) {
-			tx_error(conn, -n);
-			return;
-		}
-		tx_advance(conn, n);
-		if ((uint64_t) n < batch.len)
-			tx_block(conn);
 	}
 }
 
