@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# For the runs over the stand-in for a device; sourced. Each test is a process of its own there. Under AddressSanitizer they
-# share one, and those that take long, which wait rather than do, are left out.
+# For the runs over the stand-in for a device; sourced. Under AddressSanitizer tests that take long, which wait rather than do,
+# are left out.
 
 # soft_conform NAMES ARGS...: run conform so; under AddressSanitizer the tests of these names, where the arguments have none.
 soft_conform() {
-	names=$1 fork=--fork
+	names=$1
 	shift
 	case $BUILD_KIND in
 	tsan)
-		echo "1..0 # SKIP each test is a process forked from one with threads, which ThreadSanitizer does not follow (verbs-mt is for it)"
+		echo "1..0 # SKIP tests run in a process forked from one with threads, which ThreadSanitizer does not follow (verbs-mt is for it)"
 		exit 0 ;;
 	asan)
-		fork=
 		for arg; do case $arg in /* | -*) ;; */*) names= ;; esac; done
 		set -f
 		set -- "$@" $names ;;
 	esac
-	soft_exec conform $fork --except "$srcdir/test/conform/softverbs.except" "$@"
+	soft_exec conform --except "$srcdir/test/conform/softverbs.except" "$@"
 }
 
 # soft_mt ARGS...: run conform-mt so. All tests are one process, so that ThreadSanitizer can follow.
