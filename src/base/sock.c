@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -45,6 +47,11 @@ static int libc_set_nonblock(int fd, bool on)
 	return fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
 }
 
+static int libc_unread(int fd, int *len)
+{
+	return ioctl(fd, SIOCOUTQ, len);
+}
+
 const struct fab_sock_ops fab_sock_libc = {
 	.socket = socket,
 	.bind = libc_bind,
@@ -72,6 +79,7 @@ const struct fab_sock_ops fab_sock_libc = {
 	.read = read,
 	.write = write,
 	.poll = poll,
+	.unread = libc_unread,
 	.set_nonblock = libc_set_nonblock,
 };
 
@@ -82,6 +90,13 @@ int fab_sock_open(int family, int type)
 	int fd = fab_sock->socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	return fd < 0 ? -errno : fd;
+}
+
+unsigned fab_sock_unread(int fd)
+{
+	int len;
+
+	return fab_sock->unread(fd, &len) ? 0 : len;
 }
 
 int fab_sock_set_int(int fd, int level, int name, int value)

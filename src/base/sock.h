@@ -43,6 +43,7 @@ struct fab_sock_ops {
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	ssize_t (*write)(int fd, const void *buf, size_t len);
 	int (*poll)(struct pollfd *fds, nfds_t cnt, int timeout_ms);
+	int (*unread)(int fd, int *len);	/* ioctl(SIOCOUTQ) */
 	/* Set or clear O_NONBLOCK, of a descriptor that we did not open ourselves. Returns as fcntl(2). */
 	int (*set_nonblock)(int fd, bool on);
 };
@@ -62,6 +63,9 @@ int fab_sock_set_int(int fd, int level, int name, int value);
 /* Fetch and clear the pending error of a socket (SO_ERROR). 0 or a positive errno; an error of getsockopt() itself is
  * returned the same way. */
 int fab_sock_error(int fd);
+
+/* Bytes, with overhead, that the process at the other end of a Unix socket has not read. 0 if that is not known. */
+unsigned fab_sock_unread(int fd);
 
 /* Close *fd and set it to -1; nothing happens if it is -1 already. errno is left as it was. */
 void fab_sock_close(int *fd);

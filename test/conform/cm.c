@@ -475,6 +475,7 @@ TEST_PROV(get_fd, FI_MSG, CONNECTED)
 	int fd = -1;
 
 	need_tcp_wire();
+	need_tcp_sockets();
 	MUST(fi_control(&p.a->ep->fid, FI_GET_FD, &fd));
 	CHECK(!getpeername(fd, (struct sockaddr *) &peer, &len));
 	CHECK_MEM(&peer, p.listener->name, p.listener->name_len);

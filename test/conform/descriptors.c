@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "ops.h"
+#include "rawsock.h"
 
 enum { FD_MAX = 4096 };
 
@@ -71,6 +72,7 @@ TEST_PROV(tcp_connections_send_at_once_and_probe, FI_MSG, RELIABLE)
 
 	if (!run.ours || strncmp(run.prov, "tcp", 3))
 		ABSENT("for the connections of tcp");
+	need_tcp_sockets();
 	list_fds(before);
 	p = pair_open(t);
 	check_link(p.a, p.b);

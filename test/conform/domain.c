@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops.h"
+#include "rawsock.h"
 
 /* Open the domain of @s anew: the objects that were opened first are closed after it. */
 static void reopen(struct side *s)
@@ -292,6 +293,8 @@ TEST_TABLE(packets_are_marked, class_rows, FI_MSG)
 	CHECK(info);
 	if (!run.ours || !strncmp(run.prov, "verbs", 5) || !strcmp(run.prov, "loop"))
 		ABSENT("%s does not mark packets", run.prov);
+	if (strcmp(run.prov, "udp"))
+		need_tcp_sockets();
 	CHECK_EQ(info->domain_attr->tclass, row->domain);
 	CHECK_EQ(info->tx_attr->tclass, row->tx);
 	CHECK_EQ(marked(row->dscp), 0);

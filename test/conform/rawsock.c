@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,4 +55,12 @@ void need_tcp_wire(void)
 {
 	if (!has_sockaddr() || (strcmp(run.prov, "tcp") && strcmp(run.prov, "net")))
 		ABSENT("for the wire of tcp");
+}
+
+void need_tcp_sockets(void)
+{
+	const char *local = getenv("FI_TCP_LOCAL");
+
+	if (run.ours && (!local || strcmp(local, "0")))
+		ABSENT("for connections over TCP (FI_TCP_LOCAL=0)");
 }

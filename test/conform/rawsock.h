@@ -16,5 +16,7 @@ int raw_connect(struct test *t, const void *name, size_t len);
 int raw_listen(struct test *t, const void *like, size_t len, struct sockaddr_storage *name);
 /* Skip the test unless the provider is tcp with socket addresses, whose wire it is about. */
 void need_tcp_wire(void);
+/* The test is about TCP sockets, which tcp uses between endpoints of one host only if FI_TCP_LOCAL is 0. */
+void need_tcp_sockets(void);
 
 #endif

@@ -134,7 +134,7 @@ static void run_request(const struct row *row, size_t step)
 	exchange_finish(&x);
 	check_outcome(&x, row);
 	if (!row->err) {
-		raw_recv(x.cm->fd, &next, 1, exchange_drive, &x);
+		raw_recv(x.cm->sock.fd, &next, 1, exchange_drive, &x);
 		assert_int_equal(next, '!');
 	}
 	exchange_close(&x);

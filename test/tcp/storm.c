@@ -48,6 +48,7 @@ static int setup(void **state)
 	fab_sock = &ops;
 	node_open(&node, FI_MSG, FI_THREAD_UNSPEC);
 	connects = sockets = 0;
+	tcp_params.local = false;
 	return 0;
 }
 
@@ -55,6 +56,7 @@ static int teardown(void **state)
 {
 	(void) state;
 	sockets_refused = 0;
+	tcp_params.local = true;
 	node_close(&node);
 	fab_sock = &fab_sock_libc;
 	return 0;

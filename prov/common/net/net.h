@@ -13,6 +13,7 @@
 #include "common/net/ip_name.h"
 #include "common/net/netif.h"
 #include "common/net/nic.h"
+#include "common/net/own.h"
 #include "common/net/tclass.h"
 
 #endif

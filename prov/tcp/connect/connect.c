@@ -35,22 +35,23 @@ static void msg_down(struct tcp_conn *conn, int err)
 
 const struct tcp_conn_owner tcp_msg_conn_owner = { .down = msg_down };
 
-/* The handshake is done: write FI_CONNECTED, then start the stream. conn owns fd from here on. */
-static void msg_up(struct tcp_ep *ep, int fd, const struct tcp_hello *peer, const void *data, size_t len)
+/* The handshake is done: write FI_CONNECTED, then start the stream. conn owns the socket from here on. */
+static void msg_up(struct tcp_ep *ep, struct tcp_link link, const struct tcp_hello *peer, const void *data, size_t len)
 {
 	/* the key is proved: the active side could not get here without, and the passive side has compared it */
+	union fab_sockaddr ours;
 	int ret = fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 
 	ep->connect.connected = !ret;
 	ep->conn->auth_key = ep->base.auth_key;
-	fab_name_remote(fd, &ep->conn->addr);
+	tcp_link_names(&link, &ours, &ep->conn->addr);
 	if (!ret)
-		ret = tcp_conn_start(ep->conn, fd, peer);
+		ret = tcp_conn_start(ep->conn, &link, peer);
 	if (!ret) {
 		tcp_alive_start(ep);
 		return;
 	}
-	fab_sock_close(&fd);
+	tcp_link_close(&link);
 	tcp_conn_down(ep->conn, -ret, -ret, "there was no memory or descriptor for the new connection");
 }
 
@@ -92,7 +93,7 @@ static void msg_connect_done(struct tcp_cm *cm)
 	if (cm->type == TCP_CM_NACK)
 		msg_connect_refused(cm);
 	else
-		msg_up(ep, tcp_cm_take_fd(cm), &cm->peer, cm->data, cm->data_len);
+		msg_up(ep, tcp_cm_take_sock(cm), &cm->peer, cm->data, cm->data_len);
 	tcp_cm_free(cm);
 }
 
@@ -178,7 +179,8 @@ static int msg_answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNRESP, .incarnation = ep->incarnation, .ext = TCP_EXT_MSG,
 				  .data = param, .data_len = paramlen };
 	struct tcp_connreq *req = ep->connect.req;
-	int fd, ret;
+	struct tcp_link link;
+	int ret;
 
 	if (!req)
 		return msg_check_fresh(ep) ? msg_check_fresh(ep) : -FI_EOPBADSTATE;
@@ -188,14 +190,14 @@ static int msg_answer(struct tcp_ep *ep, const void *param, size_t paramlen)
 			 ep->base.auth_key ? "another one" : "none");
 		return -FI_EACCES;
 	}
-	ret = tcp_cm_send(req->fd, &msg);
+	ret = tcp_cm_send(req->sock.fd, &msg);
 	if (ret) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_accept: the peer has closed the connection: %s\n", strerror(-ret));
 		tcp_conn_down(ep->conn, -ret, -ret, "the peer closed the connection before it was accepted");
 	} else {
-		fd = req->fd;
-		req->fd = -1;
-		msg_up(ep, fd, &req->peer, NULL, 0);
+		link = req->sock;
+		req->sock = (struct tcp_link) { -1, NULL };
+		msg_up(ep, link, &req->peer, NULL, 0);
 	}
 	ep->connect.req = NULL;
 	tcp_connreq_free(req);
@@ -244,11 +246,11 @@ int tcp_msg_shutdown(struct fid_ep *fid, uint64_t flags)
 int tcp_msg_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 {
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
-	union fab_sockaddr remote = { 0 };
+	union fab_sockaddr ours, remote = { 0 };
 
 	fab_engine_lock(ep->base.engine);
 	if (ep->conn->state == TCP_CONN_UP)
-		fab_name_remote(ep->conn->src.fd, &remote);
+		tcp_conn_names(ep->conn, &ours, &remote);
 	fab_engine_unlock(ep->base.engine);
 	if (!fab_addr_len(&remote.sa))
 		return -FI_ENOTCONN;

@@ -12,7 +12,7 @@
  * engine; the peer waits. */
 struct tcp_connreq {
 	struct fab_connreq base;
-	int fd;				/* owned */
+	struct tcp_link sock;		/* owned */
 	struct tcp_hello peer;
 	struct fab_auth_key *auth_key;	/* has a reference: the key that the peer has proved, or NULL */
 };
@@ -25,7 +25,7 @@ int tcp_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 /* Take the request with this handle out of the fabric. The caller owns it. NULL: no such request, or it was taken
  * before. No lock held. */
 struct tcp_connreq *tcp_connreq_take(struct fab_fabric *fabric, fid_t handle);
-/* Close the descriptor, unless it was taken, and free the request. */
+/* Close the socket, unless it was taken, and free the request. */
 void tcp_connreq_free(struct tcp_connreq *req);
 /* Take the bound socket out of the passive endpoint with this handle, for an endpoint that inherits its address.
  * Returns the descriptor; -FI_EINVAL: handle is not a passive endpoint of this fabric; -FI_EOPBADSTATE: it listens. No

@@ -30,7 +30,7 @@ static struct tcp_pep *pep_of(struct fab_pep *base)
 
 void tcp_connreq_free(struct tcp_connreq *req)
 {
-	fab_sock_close(&req->fd);
+	tcp_link_close(&req->sock);
 	fab_auth_put(req->auth_key);
 	free(req);
 }
@@ -57,7 +57,7 @@ static void pep_reject(struct fab_connreq *base, const void *data, size_t len)
 	struct tcp_connreq *req = connreq_of(base);
 	int ret;
 
-	ret = tcp_cm_send(req->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .data = data, .data_len = len });
+	ret = tcp_cm_send(req->sock.fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .data = data, .data_len = len });
 	if (ret)
 		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_reject: the peer has closed the connection: %s\n",
 			strerror(-ret));
@@ -79,7 +79,7 @@ static void pep_request(struct tcp_listener *listener, struct tcp_cm *cm)
 		TCP_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: it is dropped\n");
 		return;
 	}
-	req->fd = tcp_cm_take_fd(cm);
+	req->sock = tcp_cm_take_sock(cm);
 	req->peer = cm->peer;
 	req->auth_key = fab_auth_share(cm->proven);
 	req->base.local.ip = cm->local;

@@ -168,11 +168,11 @@ int tcp_rdm_getname(fid_t fid, void *addr, size_t *addrlen)
 static int ep_msg_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
-	union fab_sockaddr name = ep->base.name;
+	union fab_sockaddr name = ep->base.name, theirs;
 
 	fab_engine_lock(ep->base.engine);
 	if (ep->conn->state == TCP_CONN_UP)
-		fab_name_local(ep->conn->src.fd, &name);
+		tcp_conn_names(ep->conn, &name, &theirs);
 	fab_engine_unlock(ep->base.engine);
 	return fab_name_give(fab_addr_len(&name.sa) ? &name : &ep->base.name, addr, addrlen);
 }

@@ -100,13 +100,13 @@ static int auth_make_mac(const struct tcp_cm *cm, const char role[ROLE_LEN], con
 
 static int auth_send_msg(const struct tcp_cm *cm, uint8_t type, const void *data, size_t len)
 {
-	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .data = data, .data_len = len });
+	return tcp_cm_send(cm->sock.fd, &(struct tcp_cm_msg) { .type = type, .data = data, .data_len = len });
 }
 
 /* Tell the peer that it is refused, and fail with err. The peer may or may not receive that. */
 static int auth_refuse(struct tcp_cm *cm, uint8_t refusal, int err, const char *why)
 {
-	tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .refusal = refusal });
+	tcp_cm_send(cm->sock.fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .refusal = refusal });
 	cm->why = why;
 	return err;
 }

@@ -29,9 +29,10 @@
 
 /* Used by an assertion only. */
 __attribute__((unused)) static const uint64_t cm_next[TCP_CM_STATE_MAX] = {
-	[TCP_CM_IDLE]       = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_REQUEST) | FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_IDLE]       = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_REPLY) | FAB_BIT(TCP_CM_REQUEST) |
+			      FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_CONNECTING] = FAB_BIT(TCP_CM_REPLY) | FAB_BIT(TCP_CM_DONE),
-	[TCP_CM_REPLY]      = FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_REPLY]      = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_REQUEST]    = FAB_BIT(TCP_CM_PROOFS) | FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_PROOFS]     = FAB_BIT(TCP_CM_DONE),
 };
@@ -60,7 +61,7 @@ static void cm_arm(struct tcp_cm *cm, int timeout_ms)
 	fab_timer_start(cm->engine, &cm->timer, cm->since_ns + timeout_ms * MS);
 }
 
-/* Take it off the engine; the descriptor stays open. */
+/* Take it off the engine; the socket stays open. */
 static void cm_finish(struct tcp_cm *cm)
 {
 	cm_move(cm, TCP_CM_DONE);
@@ -159,7 +160,7 @@ static bool cm_read(struct tcp_cm *cm, size_t len)
 	ssize_t ret;
 
 	while (cm->buf_len < len) {
-		ret = fab_sock->recv(cm->fd, cm->buf + cm->buf_len, len - cm->buf_len, 0);
+		ret = fab_sock->recv(cm->sock.fd, cm->buf + cm->buf_len, len - cm->buf_len, 0);
 		if (ret < 0 && errno == EINTR)
 			continue;
 		if (ret < 0 && errno == EAGAIN)
@@ -192,26 +193,6 @@ static bool cm_read_msg(struct tcp_cm *cm)
 	return true;
 }
 
-static void cm_receive(struct tcp_cm *cm)
-{
-	int ret = 1;
-
-	while (ret > 0 && cm_read_msg(cm)) {
-		ret = tcp_auth_receive(cm);
-		if (ret > 0) {
-			cm->buf_len = 0;
-			if (cm->state == TCP_CM_REQUEST)
-				cm_move(cm, TCP_CM_PROOFS);	/* within the deadline for the request */
-		}
-	}
-	if (ret < 0) {
-		cm_fail(cm, -ret, cm->why);
-	} else if (!ret) {
-		cm_finish(cm);
-		cm->owner->done(cm);
-	}
-}
-
 /* Send len bytes, which a new stream accepts at once. 0 or -errno. */
 static int cm_send_all(int fd, const uint8_t *buf, size_t len)
 {
@@ -242,9 +223,9 @@ static void cm_connected(struct tcp_cm *cm)
 {
 	int ret;
 
-	tcp_sock_tune(cm->fd);
-	fab_name_local(cm->fd, &cm->local);
-	ret = cm_send_all(cm->fd, cm->buf, cm->buf_len);
+	tcp_sock_tune(cm->sock.fd);
+	fab_name_local(cm->sock.fd, &cm->local);
+	ret = cm_send_all(cm->sock.fd, cm->buf, cm->buf_len);
 	if (ret) {
 		cm_fail(cm, -ret, "the request could not be sent");
 		return;
@@ -253,6 +234,128 @@ static void cm_connected(struct tcp_cm *cm)
 	cm_move(cm, TCP_CM_REPLY);
 	fab_source_mod(&cm->src, EPOLLIN);
 	cm_arm(cm, tcp_params.connect_timeout_ms);
+}
+
+/* Add the descriptor to the engine and enter the first state. 0; -errno: the descriptor still belongs to the caller. */
+static int cm_begin(struct tcp_cm *cm, enum tcp_cm_state state, int fd, uint32_t events)
+{
+	int ret;
+
+	cm->src.fd = fd;
+	ret = fab_source_add(cm->engine, &cm->src, events);
+	if (ret)
+		return ret;
+	cm->sock.fd = fd;
+	cm_move(cm, state);
+	return 0;
+}
+
+/* Connect with TCP. 0; -errno: nothing was begun, and fd still belongs to the caller. */
+static int cm_begin_tcp(struct tcp_cm *cm, int fd)
+{
+	int own_fd = -1, ret;
+
+	if (fd < 0) {
+		fd = own_fd = tcp_sock_open_from(cm->remote.sa.sa_family, &cm->local);
+		if (fd < 0)
+			return fd;
+	}
+	if (fab_sock->connect(fd, &cm->remote.sa, fab_addr_len(&cm->remote.sa)) && errno != EINPROGRESS)
+		cm->err = errno;
+	ret = cm_begin(cm, TCP_CM_CONNECTING, fd, cm->err ? 0 : EPOLLOUT);
+	if (ret) {
+		fab_sock_close(&own_fd);
+		return ret;
+	}
+	/* A failure of connect() is reported by the engine, too, so that callers handle failures in one place. */
+	cm_arm(cm, cm->err ? 0 : tcp_params.connect_timeout_ms);
+	return 0;
+}
+
+/* ---- peers of this host ---- */
+
+/* Connect over a Unix socket, and send the request. False: use TCP. */
+static bool cm_begin_local(struct tcp_cm *cm, int fd)
+{
+	struct tcp_link link;
+
+	if (!tcp_local_is_near(&cm->remote) ||
+	    tcp_local_dial(&cm->local, &cm->remote, fd, cm->buf, cm->buf_len, &link))
+		return false;
+	if (cm_begin(cm, TCP_CM_REPLY, link.fd, EPOLLIN)) {
+		if (link.local->port_fd == fd)
+			link.local->port_fd = -1;
+		tcp_link_close(&link);
+		return false;
+	}
+	cm->sock = link;
+	cm->local = link.local->ours;
+	cm_arm(cm, tcp_params.connect_timeout_ms);
+	return true;
+}
+
+/* The peer does not answer our greeting properly: use TCP. */
+static void cm_turn_to_tcp(struct tcp_cm *cm)
+{
+	int fd = cm->sock.local->port_fd, ret;
+
+	cm->sock.local->port_fd = -1;
+	fab_source_del(&cm->src);
+	tcp_link_close(&cm->sock);
+	ret = cm_begin_tcp(cm, fd);
+	if (!ret)
+		return;
+	fab_sock_close(&fd);
+	cm_fail(cm, -ret, NULL);
+}
+
+/* Read the greeting of a peer of this host. True: it is done, or the stream has none. False: it has not come, or the
+ * exchange has changed its state. */
+static bool cm_greet(struct tcp_cm *cm)
+{
+	bool asks = cm->state == TCP_CM_REPLY;
+	int ret;
+
+	if (!cm->sock.local || tcp_local_is_greeted(cm->sock.local))
+		return true;
+	ret = tcp_local_greet(&cm->sock, asks ? NULL : &cm->local);
+	if (!ret) {
+		cm->local = cm->sock.local->ours;
+		cm->remote = cm->sock.local->theirs;
+		cm->buf_len = 0;
+		return true;
+	}
+	if (ret == -EAGAIN)
+		return false;
+	if (asks)
+		cm_turn_to_tcp(cm);
+	else
+		cm_fail(cm, -ret, ret == -EPROTO ? "its greeting over the Unix socket is not valid" : NULL);
+	return false;
+}
+
+/* ---- events ---- */
+
+static void cm_receive(struct tcp_cm *cm)
+{
+	int ret = 1;
+
+	if (!cm_greet(cm))
+		return;
+	while (ret > 0 && cm_read_msg(cm)) {
+		ret = tcp_auth_receive(cm);
+		if (ret > 0) {
+			cm->buf_len = 0;
+			if (cm->state == TCP_CM_REQUEST)
+				cm_move(cm, TCP_CM_PROOFS);	/* within the deadline for the request */
+		}
+	}
+	if (ret < 0) {
+		cm_fail(cm, -ret, cm->why);
+	} else if (!ret) {
+		cm_finish(cm);
+		cm->owner->done(cm);
+	}
 }
 
 static void cm_ready(struct fab_source *src, uint32_t events)
@@ -265,7 +368,7 @@ static void cm_ready(struct fab_source *src, uint32_t events)
 		cm_receive(cm);
 		return;
 	}
-	err = cm->err ? cm->err : fab_sock_error(cm->fd);
+	err = cm->err ? cm->err : fab_sock_error(cm->sock.fd);
 	if (err)
 		cm_fail(cm, err, NULL);
 	else
@@ -317,29 +420,15 @@ struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *
 	cm->engine = engine;
 	cm->owner = owner;
 	cm->ctx = ctx;
-	cm->fd = -1;
+	cm->sock.fd = -1;
 	cm->since_ns = fab_now_ns();
 	return cm;
-}
-
-/* Add the descriptor to the engine and enter the first state. 0; -errno: the descriptor still belongs to the caller. */
-static int cm_begin(struct tcp_cm *cm, enum tcp_cm_state state, int fd, uint32_t events)
-{
-	int ret;
-
-	cm->src.fd = fd;
-	ret = fab_source_add(cm->engine, &cm->src, events);
-	if (ret)
-		return ret;
-	cm->fd = fd;
-	cm_move(cm, state);
-	return 0;
 }
 
 int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, const union fab_sockaddr *remote,
 		   const struct tcp_cm_msg *msg)
 {
-	int own_fd = -1, ret;
+	int ret;
 
 	cm->remote = *remote;
 	if (local)
@@ -348,21 +437,7 @@ int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, c
 	ret = tcp_auth_begin(cm);
 	if (ret)
 		return ret;
-	if (fd < 0) {
-		fd = own_fd = tcp_sock_open_from(remote->sa.sa_family, local);
-		if (fd < 0)
-			return fd;
-	}
-	if (fab_sock->connect(fd, &remote->sa, fab_addr_len(&remote->sa)) && errno != EINPROGRESS)
-		cm->err = errno;
-	ret = cm_begin(cm, TCP_CM_CONNECTING, fd, cm->err ? 0 : EPOLLOUT);
-	if (ret) {
-		fab_sock_close(&own_fd);
-		return ret;
-	}
-	/* A failure of connect() is reported by the engine, too, so that callers handle failures in one place. */
-	cm_arm(cm, cm->err ? 0 : tcp_params.connect_timeout_ms);
-	return 0;
+	return cm_begin_local(cm, fd) ? 0 : cm_begin_tcp(cm, fd);
 }
 
 int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote)
@@ -377,13 +452,26 @@ int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote)
 	return ret;
 }
 
-int tcp_cm_take_fd(struct tcp_cm *cm)
+int tcp_cm_await_local(struct tcp_cm *cm, const struct tcp_link *link, const union fab_sockaddr *at)
 {
-	int fd = cm->fd;
+	int ret;
+
+	cm->local = *at;
+	ret = cm_begin(cm, TCP_CM_REQUEST, link->fd, EPOLLIN);
+	if (ret)
+		return ret;
+	cm->sock = *link;
+	cm_arm(cm, tcp_params.connect_timeout_ms);
+	return 0;
+}
+
+struct tcp_link tcp_cm_take_sock(struct tcp_cm *cm)
+{
+	struct tcp_link link = cm->sock;
 
 	assert(cm->state == TCP_CM_DONE);
-	cm->fd = -1;
-	return fd;
+	cm->sock = (struct tcp_link) { -1, NULL };
+	return link;
 }
 
 static void cm_release(struct fab_defer *defer)
@@ -405,7 +493,7 @@ struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_engine *to)
 	passed->type = cm->type;
 	passed->data_len = cm->data_len;
 	memcpy(passed->buf, cm->buf, sizeof(cm->buf));
-	passed->fd = tcp_cm_take_fd(cm);
+	passed->sock = tcp_cm_take_sock(cm);
 	return passed;
 }
 
@@ -415,7 +503,7 @@ void tcp_cm_free(struct tcp_cm *cm)
 		return;
 	if (cm->state != TCP_CM_DONE)
 		cm_finish(cm);
-	fab_sock_close(&cm->fd);
+	tcp_link_close(&cm->sock);
 	tcp_auth_free(cm->auth);
 	cm->auth = NULL;
 	cm->defer.free = cm_release;

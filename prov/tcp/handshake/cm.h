@@ -8,6 +8,9 @@
  *   active:  IDLE -> CONNECTING -> REPLY -> DONE         passive:  IDLE -> REQUEST -> DONE         any error: -> DONE
  *                                                        with an authorization key:    \-> PROOF -> DONE
  *
+ * A peer of this host is tried over a Unix socket first (tcp/local/local.h): IDLE -> REPLY. If it does not answer the
+ * greeting properly, TCP follows: REPLY -> CONNECTING.
+ *
  * All functions require the lock of the exchange's engine.
  */
 #ifndef TCP_CM_H
@@ -15,6 +18,7 @@
 
 #include "common/engine/engine.h"
 #include "tcp/handshake/auth.h"
+#include "tcp/local/local.h"
 #include "tcp/stream/stream.h"
 #include "tcp/wire/wire.h"
 
@@ -31,10 +35,10 @@ enum tcp_cm_state {
 struct tcp_cm;
 
 /* Callbacks for the end of an exchange, of which one is called once. The exchange is DONE; the owner takes its
- * descriptor or closes it. */
+ * socket or closes it. */
 struct tcp_cm_owner {
 	/* The peer's message is complete and well-formed: cm->type (CONNREQ on the passive side, CONNRESP or NACK on
-	 * the active side), cm->peer, cm->data. cm still owns the descriptor. */
+	 * the active side), cm->peer, cm->data. cm still owns the socket. */
 	void (*done)(struct tcp_cm *cm);
 	/* The exchange has failed with err (a positive FI_E*); tcp_cm_text() describes the failure. The owner logs it
 	 * if it wants to. */
@@ -50,7 +54,7 @@ struct tcp_cm {
 	struct fab_list link;		/* for the owner's lists; empty while in none */
 	enum tcp_cm_state state;
 	bool nagged;			/* the late answer was logged */
-	int fd;				/* owned */
+	struct tcp_link sock;		/* owned */
 	int err;			/* connect() failed at once with this; the engine reports it */
 	const char *why;		/* the reason beyond errno, or NULL */
 	union fab_sockaddr local, remote;
@@ -92,20 +96,22 @@ struct tcp_cm_msg {
 /* Make an exchange; ctx is for the owner's callbacks. NULL: no memory. The caller frees it with tcp_cm_free(). */
 struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *owner, void *ctx);
 /*
- * Connect to remote, from local unless that is NULL or the wildcard; send msg; wait for the answer. fd is a bound
+ * Connect to remote, from local unless that is NULL or the wildcard; send msg; wait for the answer. fd is a bound TCP
  * socket to use, which cm owns on success, or -1. 0: owner->done or owner->fail will be called later by the engine.
  * -FI_EMFILE, -FI_ENOMEM, -FI_EADDRNOTAVAIL ...: nothing was begun.
  */
 int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, const union fab_sockaddr *remote,
 		   const struct tcp_cm_msg *msg);
-/* Wait for the request on a descriptor that was accepted from remote. On success cm owns it. 0 or -errno. */
+/* Wait for the request on a TCP socket that was accepted from remote. On success cm owns it. 0 or -errno. */
 int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote);
-/* Take the descriptor out of an exchange that is DONE. The caller owns it. */
-int tcp_cm_take_fd(struct tcp_cm *cm);
-/* Move the result of an exchange that is DONE to a new exchange on another engine: descriptor, peer's message, proven
+/* The same over a Unix socket that was accepted by a listener at `at`; the peer's greeting comes first. */
+int tcp_cm_await_local(struct tcp_cm *cm, const struct tcp_link *link, const union fab_sockaddr *at);
+/* Take the socket out of an exchange that is DONE. The caller owns it. */
+struct tcp_link tcp_cm_take_sock(struct tcp_cm *cm);
+/* Move the result of an exchange that is DONE to a new exchange on another engine: socket, peer's message, proven
  * key. The lock of the other engine need not be held. NULL: no memory. */
 struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_engine *to);
-/* End an exchange in any state: no callback comes any more, and the descriptor is closed. The memory is freed when the
+/* End an exchange in any state: no callback comes any more, and the socket is closed. The memory is freed when the
  * engine cannot reach it any more. NULL is allowed. */
 void tcp_cm_free(struct tcp_cm *cm);
 /* Describe the failure of an exchange in a sentence: both addresses, the error, and advice. */

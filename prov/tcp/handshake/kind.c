@@ -65,5 +65,5 @@ void tcp_cm_refuse_kind(struct tcp_cm *cm, enum tcp_kind here)
 		 "at both ends: prov_name or FI_PROVIDER \"tcp;ofi_rxm\", or \"tcp\" (RDM endpoints of libfabric up to "
 		 "1.17: \"net\")\n", from, name[there], here == TCP_KIND_RDM ? name[TCP_KIND_RDM] :
 		 "a passive endpoint, for MSG endpoints or tcp;ofi_rxm");
-	tcp_cm_send(cm->fd, &msg);
+	tcp_cm_send(cm->sock.fd, &msg);
 }

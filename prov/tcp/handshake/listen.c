@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/sock.h"
+#include "common/net/net.h"
 #include "tcp/sock/sock.h"
 #include "tcp/params/params.h"
 
@@ -47,18 +48,19 @@ static void listener_request_failed(struct tcp_cm *cm, int err)
 
 static const struct tcp_cm_owner awaited_owner = { .done = listener_request_done, .fail = listener_request_failed };
 
-static void listener_await(struct tcp_listener *listener, int fd, const union fab_sockaddr *remote)
+/* Wait for the request of a connection from remote; over a Unix socket remote is NULL. */
+static void listener_await(struct tcp_listener *listener, struct tcp_link *link, const union fab_sockaddr *remote)
 {
 	struct tcp_cm *cm = tcp_cm_new(listener->engine, &awaited_owner, listener);
 	int ret = -FI_ENOMEM;
 
 	if (cm) {
 		cm->keyring = listener->keyring;
-		ret = tcp_cm_await(cm, fd, remote);
+		ret = remote ? tcp_cm_await(cm, link->fd, remote) : tcp_cm_await_local(cm, link, &listener->addr);
 	}
 	if (ret) {
 		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: %s\n", strerror(-ret));
-		fab_sock_close(&fd);
+		tcp_link_close(link);
 		tcp_cm_free(cm);
 		return;
 	}
@@ -76,6 +78,8 @@ static bool listener_has_room(struct tcp_listener *listener)
 static void listener_pause(struct tcp_listener *listener, uint64_t pause_ns)
 {
 	fab_source_mod(&listener->src, 0);
+	if (listener->near.engine)
+		fab_source_mod(&listener->near, 0);
 	fab_timer_start(listener->engine, &listener->again, fab_now_ns() + pause_ns);
 }
 
@@ -84,6 +88,8 @@ static void listener_again(struct fab_timer *timer)
 	struct tcp_listener *listener = fab_container(timer, struct tcp_listener, again);
 
 	fab_source_mod(&listener->src, EPOLLIN);
+	if (listener->near.engine)
+		fab_source_mod(&listener->near, EPOLLIN);
 }
 
 /* accept() has failed for lack of a resource that may be available later. */
@@ -95,38 +101,80 @@ static void listener_starve(struct tcp_listener *listener, int err)
 	listener_pause(listener, STARVED_PAUSE_NS);
 }
 
-/* Accept a connection. False: no more now. */
-static bool listener_accept(struct tcp_listener *listener)
+/* accept() has failed. True: it may be called again at once. */
+static bool listener_accept_failed(struct tcp_listener *listener, int err)
+{
+	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS)
+		listener_starve(listener, err);
+	/* All other errors concern a connection that has died in the queue, or is not wanted. */
+	return err == ECONNABORTED || err == EINTR || err == EPROTO || err == EACCES;
+}
+
+/* Accept a connection over TCP. False: no more now. */
+static bool listener_accept_tcp(struct tcp_listener *listener)
 {
 	union fab_sockaddr remote = { 0 };
+	struct tcp_link link = { .local = NULL };
 	socklen_t len = sizeof(remote);
-	int fd;
 
-	if (!listener_has_room(listener)) {
-		listener_pause(listener, ACCEPT_PAUSE_NS);
-		return false;
+	link.fd = fab_sock->accept4(listener->src.fd, &remote.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (link.fd < 0)
+		return listener_accept_failed(listener, errno);
+	tcp_sock_tune(link.fd);
+	listener_await(listener, &link, &remote);
+	return true;
+}
+
+/* The same over the Unix socket. */
+static bool listener_accept_near(struct tcp_listener *listener)
+{
+	struct tcp_link link;
+	int ret = tcp_local_accept(listener->near.fd, &link);
+
+	if (ret)
+		return listener_accept_failed(listener, -ret);
+	listener_await(listener, &link, NULL);
+	return true;
+}
+
+/* Accept connections from a source of the listener. */
+static void listener_accept(struct tcp_listener *listener, const struct fab_source *src)
+{
+	for (int i = 0; i < ACCEPT_BATCH && src->fd >= 0; i++) {
+		if (!listener_has_room(listener)) {
+			listener_pause(listener, ACCEPT_PAUSE_NS);
+			return;
+		}
+		if (!(src == &listener->src ? listener_accept_tcp(listener) : listener_accept_near(listener)))
+			return;
 	}
-	fd = fab_sock->accept4(listener->src.fd, &remote.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd >= 0) {
-		tcp_sock_tune(fd);
-		listener_await(listener, fd, &remote);
-		return true;
-	}
-	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-		listener_starve(listener, errno);
-	/* All other errors concern a connection that has died in the queue. */
-	return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
 }
 
 static void listener_ready(struct fab_source *src, uint32_t events)
 {
-	struct tcp_listener *listener = fab_container(src, struct tcp_listener, src);
-
 	(void) events;
-	for (int i = 0; i < ACCEPT_BATCH && src->fd >= 0; i++) {
-		if (!listener_accept(listener))
-			break;
-	}
+	listener_accept(fab_container(src, struct tcp_listener, src), src);
+}
+
+static void listener_near_ready(struct fab_source *src, uint32_t events)
+{
+	(void) events;
+	listener_accept(fab_container(src, struct tcp_listener, near), src);
+}
+
+/* Listen for peers of this host, too. Without success they use TCP. */
+static void listener_start_near(struct tcp_listener *listener, int backlog)
+{
+	struct fab_source *near = &listener->near;
+	int fd = tcp_local_listen(&listener->addr, backlog);
+
+	*near = (struct fab_source) { .fd = fd, .ready = listener_near_ready };
+	fab_list_init(&near->hot);
+	if (fd >= 0 && fab_source_add(listener->engine, near, EPOLLIN))
+		fab_sock_close(&near->fd);
+	if (near->fd < 0 && fd != -ENOSYS)
+		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "peers of this host will use TCP: no Unix socket to listen on: "
+			"%s\n", strerror(fd < 0 ? -fd : ENOMEM));
 }
 
 int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine, int fd, int backlog)
@@ -144,9 +192,13 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine,
 	listener->src = (struct fab_source) { .fd = fd, .ready = listener_ready };
 	fab_list_init(&listener->src.hot);
 	ret = fab_source_add(engine, &listener->src, EPOLLIN);
-	if (ret)
+	if (ret) {
 		listener->engine = NULL;
-	return ret;
+		return ret;
+	}
+	fab_name_local(fd, &listener->addr);
+	listener_start_near(listener, backlog);
+	return 0;
 }
 
 void tcp_listener_stop(struct tcp_listener *listener)
@@ -160,6 +212,8 @@ void tcp_listener_stop(struct tcp_listener *listener)
 	fab_source_del(&listener->src);
 	fab_sock_close(&fd);
 	listener->src.fd = -1;
+	fab_source_del(&listener->near);
+	fab_sock_close(&listener->near.fd);
 	fab_list_for_each_safe(&listener->awaited, link, next)
 		listener_free_awaited(listener, fab_container(link, struct tcp_cm, link));
 	listener->engine = NULL;

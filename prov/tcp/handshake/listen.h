@@ -11,6 +11,8 @@
 
 struct tcp_listener {
 	struct fab_source src;
+	struct fab_source near;		/* a Unix socket for peers of this host; fd -1: none */
+	union fab_sockaddr addr;	/* of both */
 	struct fab_timer again;		/* runs while accepting is paused */
 	struct fab_engine *engine;	/* borrowed; its lock guards all members. NULL: not started, or stopped */
 	struct tcp_keyring keyring;	/* the keys that connecting peers must prove */

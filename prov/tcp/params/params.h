@@ -50,6 +50,7 @@ struct tcp_params {
 	size_t stranger_max;		/* for all peers together that are in no address vector (message/stranger.c) */
 	int stranger_conn;		/* connections of such peers to an endpoint (peer/budget.c); 0: no limit */
 	bool nodelay;
+	bool local;			/* Unix sockets and shared memory between processes of one host */
 	bool auto_progress_off;		/* FI_TCP_DISABLE_AUTO_PROGRESS */
 	int connect_timeout_ms;		/* until the peer's kernel has answered; until an incoming request has
 					 * arrived */

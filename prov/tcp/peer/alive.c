@@ -25,6 +25,13 @@
 #define CHECKS		4		/* per timeout; so a dead peer is found late by at most one of these */
 #define UNANSWERED	3		/* packets without an answer, before silence counts */
 
+/* What is known of the other end of a stream. */
+struct alive_facts {
+	uint64_t mark;			/* changes when the peer's process reads or sends */
+	bool unread;			/* the peer's process has not read all that was sent */
+	bool silent;			/* the peer's kernel has not answered for too long */
+};
+
 static bool alive_is_silent(const struct tcp_info *info)
 {
 	bool unanswered = (info->tcpi_unacked && info->tcpi_retransmits >= UNANSWERED) ||
@@ -34,26 +41,48 @@ static bool alive_is_silent(const struct tcp_info *info)
 	       info->tcpi_last_ack_recv >= (uint32_t) tcp_params.user_timeout_ms;
 }
 
-/* True if an operation waits for the peer's process to read or to answer. An announced message does not count: it waits
- * for a receive, for any time. */
-static bool alive_waits(const struct tcp_conn *conn, const struct tcp_info *info)
+/* Data accepted by the peer's kernel shows that its process is alive only if the kernel's buffer is full. False: not
+ * known. */
+static bool alive_ask_tcp(const struct tcp_conn *conn, struct alive_facts *facts)
 {
-	return (conn->tx.blocked && (info->tcpi_unacked || info->tcpi_notsent_bytes)) ||
-	       !fab_list_empty(&conn->tx.ack_wait) || !fab_list_empty(&conn->tx.read_wait);
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (fab_sock->getsockopt(conn->src.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	facts->mark = info.tcpi_bytes_received + (conn->tx.blocked ? info.tcpi_bytes_acked : 0);
+	facts->unread = info.tcpi_unacked || info.tcpi_notsent_bytes;
+	facts->silent = alive_is_silent(&info);
+	return true;
 }
 
-/* The time for which the peer's process has done nothing although an operation waits for it. Data accepted by its
- * kernel shows that the process is alive only if the kernel's buffer is full. If data has arrived that we have not
- * read, because we made no progress, the answer may be in it. */
-static uint64_t alive_stuck_ms(struct tcp_conn *conn, const struct tcp_info *info)
+/* The same for a peer of this host. Its kernel is ours. */
+static bool alive_ask_local(const struct tcp_conn *conn, struct alive_facts *facts)
 {
-	uint64_t mark = info->tcpi_bytes_received + (conn->tx.blocked ? info->tcpi_bytes_acked : 0);
-	bool works = mark != conn->alive.mark || tcp_sock_peek(conn->src.fd) != -EAGAIN;
+	uint64_t unread = conn->io->unread(conn);
 
-	conn->alive.mark = mark;
-	if (!works && conn->alive.stuck_ns && alive_waits(conn, info))
+	*facts = (struct alive_facts) { .mark = ((uint64_t) conn->used.recv_pass << 32) + unread, .unread = unread };
+	return true;
+}
+
+/* True if an operation waits for the peer's process to read or to answer. An announced message does not count: it waits
+ * for a receive, for any time. */
+static bool alive_waits(const struct tcp_conn *conn, const struct alive_facts *facts)
+{
+	return (conn->tx.blocked && facts->unread) || !fab_list_empty(&conn->tx.ack_wait) ||
+	       !fab_list_empty(&conn->tx.read_wait);
+}
+
+/* The time for which the peer's process has done nothing although an operation waits for it. If data has arrived that
+ * we have not read, because we made no progress, the answer may be in it. */
+static uint64_t alive_stuck_ms(struct tcp_conn *conn, const struct alive_facts *facts)
+{
+	bool works = facts->mark != conn->alive.mark || tcp_sock_peek(conn->src.fd) != -EAGAIN;
+
+	conn->alive.mark = facts->mark;
+	if (!works && conn->alive.stuck_ns && alive_waits(conn, facts))
 		return (fab_now_ns() - conn->alive.stuck_ns) / MS;
-	conn->alive.stuck_ns = alive_waits(conn, info) ? fab_now_ns() : 0;
+	conn->alive.stuck_ns = alive_waits(conn, facts) ? fab_now_ns() : 0;
 	conn->alive.told = false;
 	return 0;
 }
@@ -72,15 +101,15 @@ static void alive_tell_stuck(struct tcp_conn *conn, uint64_t stuck_ms)
 
 static bool alive_look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 {
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
+	struct alive_facts facts;
 	uint64_t stuck_ms;
 
 	(void) ep, (void) arg;
-	if (!tcp_conn_has_stream(conn) || fab_sock->getsockopt(conn->src.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+	if (!tcp_conn_has_stream(conn) ||
+	    !(conn->local ? alive_ask_local(conn, &facts) : alive_ask_tcp(conn, &facts)))
 		return false;
-	stuck_ms = alive_stuck_ms(conn, &info);
-	if (alive_is_silent(&info))
+	stuck_ms = alive_stuck_ms(conn, &facts);
+	if (facts.silent)
 		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
 			      "the peer's machine has not answered for too long (FI_TCP_USER_TIMEOUT)");
 	else if (tcp_params.stall_timeout_ms && stuck_ms >= (uint64_t) tcp_params.stall_timeout_ms)

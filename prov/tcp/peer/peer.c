@@ -229,19 +229,20 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm)
 {
 	struct tcp_ep *ep = life->table->ep;
-	int fd = tcp_cm_take_fd(cm), ret;
+	struct tcp_link link = tcp_cm_take_sock(cm);
+	int ret;
 
 	life->pid = tcp_rdm_pid(cm);
 	life->conn.auth_key = cm->proven;
 	life->conn.park.stays = tcp_params.firewall_addr || tcp_rdm_firewalled(cm);
 	life->dormant = false;
-	ret = tcp_conn_start(&life->conn, fd, &cm->peer);
+	ret = tcp_conn_start(&life->conn, &link, &cm->peer);
 	if (!ret) {
 		tcp_alive_start(ep);
 		tcp_reap_start(life->table);
 		return;
 	}
-	fab_sock_close(&fd);
+	tcp_link_close(&link);
 	tcp_conn_down(&life->conn, -ret, -ret, "there was no memory or descriptor for the new connection");
 }
 

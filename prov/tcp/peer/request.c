@@ -145,13 +145,13 @@ static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint
 	struct tcp_rdm_data data;
 	size_t len = tcp_rdm_data(ep, &data);
 
-	return tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .ext = ext,
+	return tcp_cm_send(cm->sock.fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .ext = ext,
 			   .data = &data, .data_len = len });
 }
 
 void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refusal)
 {
-	tcp_cm_send(cm->fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .incarnation = ep->incarnation,
+	tcp_cm_send(cm->sock.fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .incarnation = ep->incarnation,
 						   .refusal = refusal });
 }
 
@@ -373,7 +373,7 @@ void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 		table = tcp_sep_route(table->ep, cm, req.rx_ctx);
 	else if (req.rx_ctx)
 		tcp_request_refuse(table->ep, cm, TCP_REFUSE_NO_CTX);
-	if (table && (table->ep->context.sep || !req.rx_ctx) && !request_is_dead(cm->fd))
+	if (table && (table->ep->context.sep || !req.rx_ctx) && !request_is_dead(cm->sock.fd))
 		request_handle(table, cm, &req);
 }
 

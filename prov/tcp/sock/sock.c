@@ -146,6 +146,21 @@ int tcp_sock_open_from(int family, const union fab_sockaddr *addr)
 	return fd;
 }
 
+int tcp_sock_reserve(const union fab_sockaddr *addr, union fab_sockaddr *bound)
+{
+	int fd = fab_sock_open(addr->sa.sa_family, SOCK_STREAM), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = tcp_params.out_port_low ? sock_bind_out(fd, addr) : sock_bind_port(fd, addr, 0);
+	if (ret) {
+		fab_sock_close(&fd);
+		return ret;
+	}
+	fab_name_local(fd, bound);
+	return fd;
+}
+
 ssize_t tcp_sock_peek(int fd)
 {
 	char byte;

@@ -71,19 +71,21 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	fab_flush_init(&conn->tx.flush, conn_flush);
 }
 
-int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer)
+int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer)
 {
 	bool resumed;
 	int ret;
 
-	conn->src.fd = fd;
+	conn->src.fd = link->fd;
 	ret = fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
 	if (ret) {
 		conn->src.fd = -1;
 		return ret;
 	}
 	atomic_fetch_add_explicit(&conn_cnt, 1, memory_order_relaxed);
-	fab_tclass_mark(&tcp_prov, conn->ep->base.info, conn->ep->base.domain->attr.tclass, fd);
+	conn->local = link->local;
+	if (!conn->local)
+		fab_tclass_mark(&tcp_prov, conn->ep->base.info, conn->ep->base.domain->attr.tclass, link->fd);
 	resumed = tcp_conn_resumes(conn, peer);
 	conn->tx.credit = resumed ? fab_min(conn->tx.credit, (int64_t) peer->credit) : peer->credit;
 	conn->peer = *peer;
@@ -105,7 +107,9 @@ static void conn_unplug(struct tcp_conn *conn)
 	fab_list_remove(&conn->msg.stranger);
 	if (conn->src.fd >= 0) {
 		fab_source_del(&conn->src);
-		conn->io->close(conn);
+		tcp_link_close(&(struct tcp_link) { conn->src.fd, conn->local });
+		conn->src.fd = -1;
+		conn->local = NULL;
 		atomic_fetch_sub_explicit(&conn_cnt, 1, memory_order_relaxed);
 	}
 }
@@ -146,20 +150,26 @@ void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *t
 	conn->owner->down(conn, err);
 }
 
+void tcp_conn_names(const struct tcp_conn *conn, union fab_sockaddr *ours, union fab_sockaddr *theirs)
+{
+	tcp_link_names(&(struct tcp_link) { conn->src.fd, conn->local }, ours, theirs);
+}
+
 void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 {
-	union fab_sockaddr local = { 0 }, remote = { 0 };
-	socklen_t llen = sizeof(local), rlen = sizeof(remote);
-	char ltext[FAB_ADDR_STRLEN] = "?", rtext[FAB_ADDR_STRLEN] = "?";
+	union fab_sockaddr ours = { 0 }, theirs = { 0 };
+	char ours_text[FAB_ADDR_STRLEN] = "?", theirs_text[FAB_ADDR_STRLEN] = "?";
 
-	if (!fab_sock->getsockname(conn->src.fd, &local.sa, &llen))
-		fab_addr_to_str(&local.sa, ltext, sizeof(ltext));
+	tcp_conn_names(conn, &ours, &theirs);
+	if (ours.sa.sa_family)
+		fab_addr_to_str(&ours.sa, ours_text, sizeof(ours_text));
 	/* after a reset the kernel does not know the peer's address any more */
-	if (fab_sock->getpeername(conn->src.fd, &remote.sa, &rlen))
-		remote = conn->addr;
-	if (remote.sa.sa_family)
-		fab_addr_to_str(&remote.sa, rtext, sizeof(rtext));
-	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s", ltext, rtext);
+	if (!theirs.sa.sa_family)
+		theirs = conn->addr;
+	if (theirs.sa.sa_family)
+		fab_addr_to_str(&theirs.sa, theirs_text, sizeof(theirs_text));
+	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s%s", ours_text, theirs_text,
+		 conn->local ? " (Unix socket)" : "");
 }
 
 /* True if an operation or a message is outstanding. */

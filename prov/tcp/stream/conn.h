@@ -16,6 +16,7 @@
 #include "common/endpoint/endpoint.h"
 #include "common/engine/engine.h"
 #include "common/receive/receive.h"
+#include "tcp/local/local.h"
 #include "tcp/params/params.h"
 #include "tcp/stream/idmap.h"
 #include "tcp/wire/wire.h"
@@ -61,7 +62,8 @@ struct tcp_io {
 	ssize_t (*sendv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
 	ssize_t (*recv)(struct tcp_conn *conn, void *buf, size_t len);
 	ssize_t (*recvv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
-	void (*close)(struct tcp_conn *conn);
+	/* Bytes, with overhead, that were sent to a peer of this host and that its process has not read. */
+	uint64_t (*unread)(const struct tcp_conn *conn);
 };
 extern const struct tcp_io tcp_io_sock;
 
@@ -175,6 +177,7 @@ struct tcp_conn {
 	struct tcp_ep *ep;		/* borrowed: the endpoint outlives its connections */
 	const struct tcp_conn_owner *owner;
 	const struct tcp_io *io;
+	struct tcp_local *local;	/* owned: src.fd is a Unix socket; or NULL */
 	fi_addr_t fi_addr;		/* the peer in ep's AV, or FI_ADDR_NOTAVAIL; the owner keeps it up to date */
 	union fab_sockaddr addr;	/* RDM: the peer's listening address, as in an AV; MSG: the peer's address, once
 					 * UP */
@@ -198,11 +201,13 @@ struct tcp_conn {
  * starts. */
 void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner);
 /*
- * Start the stream after the handshake, with the non-blocking socket fd and the peer's announcements. Adds the socket
+ * Start the stream after the handshake, with its non-blocking socket and the peer's announcements. Adds the socket
  * to the engine and sends what is queued. A parked connection is resumed with its state if the peer has TCP_EXT_RESUME,
- * too; otherwise it begins anew. 0; -errno: the engine cannot add the socket, and fd still belongs to the caller.
+ * too; otherwise it begins anew. 0; -errno: the engine cannot add the socket, which still belongs to the caller.
  */
-int tcp_conn_start(struct tcp_conn *conn, int fd, const struct tcp_hello *peer);
+int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer);
+/* The addresses of both ends of a stream. The family is 0 where it is not known. */
+void tcp_conn_names(const struct tcp_conn *conn, union fab_sockaddr *ours, union fab_sockaddr *theirs);
 /*
  * End the connection: close the socket, and complete every operation with an error. err is a positive FI_E*, prov_errno
  * the cause, text has both addresses or is NULL. Receives being filled get the error, announcements are dropped, then

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connection's bytes over a TCP socket. Every call is non-blocking; none raises SIGPIPE.
+ * A connection's bytes over a TCP or Unix socket. Every call is non-blocking; none raises SIGPIPE.
  */
 #include <errno.h>
 #include "base/sock.h"
@@ -36,9 +36,9 @@ static ssize_t io_sock_recvv(struct tcp_conn *conn, const struct iovec *iov, siz
 	return n < 0 ? -errno : n;
 }
 
-static void io_sock_close(struct tcp_conn *conn)
+static uint64_t io_sock_unread(const struct tcp_conn *conn)
 {
-	fab_sock_close(&conn->src.fd);
+	return fab_sock_unread(conn->src.fd);
 }
 
 const struct tcp_io tcp_io_sock = {
@@ -46,5 +46,5 @@ const struct tcp_io tcp_io_sock = {
 	.sendv = io_sock_sendv,
 	.recv = io_sock_recv,
 	.recvv = io_sock_recvv,
-	.close = io_sock_close,
+	.unread = io_sock_unread,
 };

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See greet.h.
+ */
+#include "tcp/local/local.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "base/sock.h"
+#include "common/net/net.h"
+#include "tcp/params/params.h"
+#include "tcp/sock/sock.h"
+
+#define GREETING_MAGIC	0x77656674u	/* "weft" */
+#define GREETING_VERSION	1
+#define OVERFLOW_UID	65534		/* of all users that the user namespace does not know */
+
+/* ---- addresses ---- */
+
+static void greeting_set_addr(struct tcp_greeting_addr *to, const union fab_sockaddr *addr)
+{
+	*to = (struct tcp_greeting_addr) { .port = fab_addr_port(&addr->sa) };
+	if (addr->sa.sa_family == AF_INET6) {
+		to->family = 6;
+		to->scope = addr->sin6.sin6_scope_id;
+		memcpy(to->host, &addr->sin6.sin6_addr, sizeof(addr->sin6.sin6_addr));
+	} else {
+		to->family = 4;
+		memcpy(to->host, &addr->sin.sin_addr, sizeof(addr->sin.sin_addr));
+	}
+}
+
+/* False: not an address. */
+static bool greeting_get_addr(const struct tcp_greeting_addr *from, union fab_sockaddr *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	if (from->family == 6) {
+		addr->sin6.sin6_family = AF_INET6;
+		addr->sin6.sin6_scope_id = from->scope;
+		memcpy(&addr->sin6.sin6_addr, from->host, sizeof(addr->sin6.sin6_addr));
+	} else {
+		addr->sin.sin_family = AF_INET;
+		memcpy(&addr->sin.sin_addr, from->host, sizeof(addr->sin.sin_addr));
+	}
+	fab_addr_set_port(&addr->sa, from->port);
+	return from->family == 4 || from->family == 6;
+}
+
+/* The abstract name of a listener. Returns the length of *un. */
+static socklen_t local_name(const union fab_sockaddr *addr, struct sockaddr_un *un)
+{
+	char text[FAB_ADDR_STRLEN];
+	int len;
+
+	fab_addr_to_str(&addr->sa, text, sizeof(text));
+	*un = (struct sockaddr_un) { .sun_family = AF_UNIX };
+	len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "libfabric-tcp/%s", text);
+	return offsetof(struct sockaddr_un, sun_path) + 1 + len;
+}
+
+/* A listener of any address has the wildcard in its name. */
+static union fab_sockaddr local_any(const union fab_sockaddr *addr)
+{
+	union fab_sockaddr any = { .sa.sa_family = addr->sa.sa_family };
+
+	fab_addr_set_port(&any.sa, fab_addr_port(&addr->sa));
+	return any;
+}
+
+bool tcp_local_is_near(const union fab_sockaddr *addr)
+{
+	return tcp_params.local && fab_net_is_own(addr);
+}
+
+/* ---- sockets ---- */
+
+void tcp_link_close(struct tcp_link *link)
+{
+	if (link->local) {
+		fab_sock_close(&link->local->port_fd);
+		free(link->local);
+	}
+	fab_sock_close(&link->fd);
+	link->local = NULL;
+}
+
+void tcp_link_names(const struct tcp_link *link, union fab_sockaddr *ours, union fab_sockaddr *theirs)
+{
+	if (link->local) {
+		*ours = link->local->ours;
+		*theirs = link->local->theirs;
+	} else {
+		fab_name_local(link->fd, ours);
+		fab_name_remote(link->fd, theirs);
+	}
+}
+
+/* Check that the peer of a connected socket is of the same user, and note its process. 0, -EACCES or another -errno. */
+static int local_check_user(struct tcp_link *link)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	if (fab_sock->getsockopt(link->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -errno;
+	link->local->pid = cred.pid;
+	return cred.uid == geteuid() && cred.uid != OVERFLOW_UID ? 0 : -EACCES;
+}
+
+/* Make the struct of a connected socket. 0: link owns fd. -errno: fd still belongs to the caller. */
+static int local_open(int fd, struct tcp_link *link)
+{
+	struct tcp_local *local = calloc(1, sizeof(*local));
+	int ret;
+
+	if (!local)
+		return -ENOMEM;
+	local->port_fd = -1;
+	*link = (struct tcp_link) { fd, local };
+	ret = local_check_user(link);
+	if (!ret)
+		return 0;
+	free(local);
+	*link = (struct tcp_link) { -1, NULL };
+	return ret;
+}
+
+int tcp_local_listen(const union fab_sockaddr *addr, int backlog)
+{
+	struct sockaddr_un un;
+	socklen_t len = local_name(addr, &un);
+	int fd, ret;
+
+	if (!tcp_params.local)
+		return -ENOSYS;
+	fd = fab_sock_open(AF_UNIX, SOCK_STREAM);
+	if (fd < 0)
+		return fd;
+	if (!fab_sock->bind(fd, (struct sockaddr *) &un, len) && !fab_sock->listen(fd, backlog))
+		return fd;
+	ret = -errno;
+	fab_sock_close(&fd);
+	return ret;
+}
+
+int tcp_local_accept(int listen_fd, struct tcp_link *link)
+{
+	int fd = fab_sock->accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = local_open(fd, link);
+	if (ret)
+		fab_sock_close(&fd);
+	return ret;
+}
+
+/* ---- connecting ---- */
+
+/* Connect to the name of addr. 0: *link is the caller's; -errno. */
+static int local_connect(const union fab_sockaddr *addr, struct tcp_link *link)
+{
+	struct sockaddr_un un;
+	socklen_t len = local_name(addr, &un);
+	int fd = fab_sock_open(AF_UNIX, SOCK_STREAM), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = fab_sock->connect(fd, (struct sockaddr *) &un, len) ? -errno : local_open(fd, link);
+	if (ret)
+		fab_sock_close(&fd);
+	return ret;
+}
+
+/* Choose the own address as TCP would, and reserve a port unless there is one. 0 or -errno. */
+static int local_choose_name(struct tcp_local *local, const union fab_sockaddr *from, int port_fd)
+{
+	const union fab_sockaddr *to = &local->theirs;
+	union fab_sockaddr loopback4 = { .sin = { .sin_family = AF_INET,
+						  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	uint16_t port = from ? fab_addr_port(&from->sa) : 0;
+
+	if (from && from->sa.sa_family == to->sa.sa_family && !fab_addr_is_any(&from->sa))
+		local->ours = *from;
+	else if (to->sa.sa_family == AF_INET && fab_addr_is_loopback(&to->sa))
+		local->ours = loopback4;
+	else
+		local->ours = *to;
+	fab_addr_set_port(&local->ours.sa, 0);
+	if (port_fd < 0 && !port) {
+		local->port_fd = port_fd = tcp_sock_reserve(&local->ours, &local->ours);
+		return port_fd < 0 ? port_fd : 0;
+	}
+	if (port_fd >= 0)
+		fab_name_local(port_fd, &local->ours);
+	else
+		fab_addr_set_port(&local->ours.sa, port);
+	return 0;
+}
+
+/* Send a greeting, with len bytes behind it, over a socket that has not been used. 0 or -errno. */
+static int local_send_greeting(const struct tcp_link *link, const union fab_sockaddr *from,
+			       const union fab_sockaddr *to, const void *request, size_t len)
+{
+	struct tcp_greeting greeting = { .magic = GREETING_MAGIC, .version = GREETING_VERSION };
+	struct iovec iov[2] = { { &greeting, sizeof(greeting) }, { (void *) request, len } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
+	ssize_t n;
+
+	greeting_set_addr(&greeting.from, from);
+	greeting_set_addr(&greeting.to, to);
+	n = fab_sock->sendmsg(link->fd, &msg, MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EPIPE ? -ECONNRESET : -errno;
+	return (size_t) n == sizeof(greeting) + len ? 0 : -ENOBUFS;
+}
+
+int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to, int port_fd, const void *request,
+		   size_t len, struct tcp_link *link)
+{
+	const union fab_sockaddr any = local_any(to);
+	int ret = local_connect(to, link);
+
+	if (ret == -ECONNREFUSED)
+		ret = local_connect(&any, link);
+	if (ret)
+		return ret;
+	link->local->theirs = *to;
+	ret = local_choose_name(link->local, from, port_fd);
+	if (!ret)
+		ret = local_send_greeting(link, &link->local->ours, to, request, len);
+	if (ret)
+		tcp_link_close(link);
+	else if (port_fd >= 0)
+		link->local->port_fd = port_fd;
+	return ret;
+}
+
+/* ---- greetings ---- */
+
+/* Take over the addresses in the greeting of a peer that connects to `at`. False: they are not valid. */
+static bool local_take_names(struct tcp_local *local, const struct tcp_greeting *greeting, const union fab_sockaddr *at)
+{
+	if (!greeting_get_addr(&greeting->from, &local->theirs) || !greeting_get_addr(&greeting->to, &local->ours))
+		return false;
+	return local->theirs.sa.sa_family == at->sa.sa_family && local->ours.sa.sa_family == at->sa.sa_family &&
+	       fab_addr_port(&local->ours.sa) == fab_addr_port(&at->sa) &&
+	       (fab_addr_is_any(&at->sa) || fab_addr_equal_host(&local->ours.sa, &at->sa)) &&
+	       fab_net_is_own(&local->theirs);
+}
+
+/* Read the rest of the greeting. 0; -EAGAIN: there is more to come; or another -errno. */
+static int local_read_greeting(struct tcp_link *link)
+{
+	struct tcp_local *local = link->local;
+	uint8_t *to = (uint8_t *) &local->greeting;
+
+	while (!tcp_local_is_greeted(local)) {
+		struct iovec iov = { to + local->greeting_len, sizeof(local->greeting) - local->greeting_len };
+		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+		ssize_t n = fab_sock->recvmsg(link->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (!n)
+			return -ECONNRESET;
+		if (n > 0)
+			local->greeting_len += n;
+	}
+	return 0;
+}
+
+int tcp_local_greet(struct tcp_link *link, const union fab_sockaddr *at)
+{
+	struct tcp_local *local = link->local;
+	int ret = local_read_greeting(link);
+
+	if (ret)
+		return ret;
+	if (local->greeting.magic != GREETING_MAGIC || local->greeting.version != GREETING_VERSION)
+		return -EPROTO;
+	if (!at)
+		return 0;
+	if (!local_take_names(local, &local->greeting, at))
+		return -EPROTO;
+	ret = local_send_greeting(link, &local->theirs, &local->ours, NULL, 0);
+	return ret == -EAGAIN ? -ENOBUFS : ret;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Streams between processes of one host.
+ */
+#ifndef TCP_LOCAL_ROOM_H
+#define TCP_LOCAL_ROOM_H
+
+#include "tcp/local/greet.h"
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two endpoints of one host: which kind of socket they use, and when they use TCP after all.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "base/sock.h"
+#include "node.h"
+#include "tcp/params/params.h"
+
+static struct fab_sock_ops ops;
+static struct node a, b;
+static unsigned tcp_accepts, unix_accepts;
+
+static int count_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	int ret = fab_sock_libc.accept4(fd, addr, len, flags);
+
+	if (ret >= 0)
+		*(addr ? &tcp_accepts : &unix_accepts) += 1;
+	return ret;
+}
+
+/* Everybody else is of another user. */
+static int foreign_user(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int ret = fab_sock_libc.getsockopt(fd, level, name, value, len);
+
+	if (level == SOL_SOCKET && name == SO_PEERCRED)
+		((struct ucred *) value)->uid++;
+	return ret;
+}
+
+static int setup(void **state)
+{
+	(void) state;
+	ops = fab_sock_libc;
+	ops.accept4 = count_accept4;
+	fab_sock = &ops;
+	tcp_accepts = unix_accepts = 0;
+	node_open(&a, FI_MSG, FI_THREAD_UNSPEC);
+	node_open(&b, FI_MSG, FI_THREAD_UNSPEC);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	node_close(&a);
+	node_close(&b);
+	fab_sock = &fab_sock_libc;
+	tcp_params.local = true;
+	return 0;
+}
+
+/* One message from a to b, and one back. */
+static void exchange(void)
+{
+	struct fi_cq_data_entry entry;
+	char in = 0, back = 0;
+	int done = 0;
+
+	assert_int_equal(fi_recv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in), 0);
+	assert_int_equal(fi_recv(a.ep, &back, 1, NULL, FI_ADDR_UNSPEC, &back), 0);
+	assert_int_equal(fi_send(a.ep, "x", 1, NULL, node_insert(&a, &b.addr), NULL), 0);
+	while (done < 2) {
+		if (fi_cq_read(b.cq, &entry, 1) == 1) {
+			done++;
+			assert_int_equal(fi_inject(b.ep, "y", 1, node_insert(&b, &a.addr)), 0);
+		}
+		done += fi_cq_read(a.cq, &entry, 1) == 1;
+	}
+	assert_int_equal(in, 'x');
+	assert_int_equal(back, 'y');
+}
+
+static void peers_of_one_host_use_a_unix_socket(void **state)
+{
+	(void) state;
+	exchange();
+	assert_int_equal(unix_accepts, 1);
+	assert_int_equal(tcp_accepts, 0);
+}
+
+static void another_user_gets_tcp(void **state)
+{
+	(void) state;
+	ops.getsockopt = foreign_user;
+	exchange();
+	assert_int_equal(tcp_accepts, 1);
+}
+
+static void the_parameter_turns_it_off(void **state)
+{
+	(void) state;
+	tcp_params.local = false;
+	exchange();
+	assert_int_equal(tcp_accepts, 1);
+	assert_int_equal(unix_accepts, 0);
+}
+
+/* The name of the Unix socket that belongs to b. Returns its length. */
+static socklen_t name_of_b(struct sockaddr_un *un)
+{
+	int len;
+
+	*un = (struct sockaddr_un) { .sun_family = AF_UNIX };
+	len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "libfabric-tcp/fi_sockaddr_in://127.0.0.1:%u",
+		       ntohs(b.addr.sin_port));
+	return offsetof(struct sockaddr_un, sun_path) + 1 + len;
+}
+
+static void rubbish_at_the_unix_socket_ends_only_itself(void **state)
+{
+	struct sockaddr_un un;
+	socklen_t len = name_of_b(&un);
+	char rubbish[200] = "no greeting", byte;
+	struct fi_cq_data_entry entry;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	(void) state;
+	assert_int_equal(connect(fd, (struct sockaddr *) &un, len), 0);
+	assert_int_equal(send(fd, rubbish, sizeof(rubbish), 0), sizeof(rubbish));
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		fi_cq_read(b.cq, &entry, 1);
+	close(fd);
+	exchange();
+	assert_int_equal(unix_accepts, 2);
+}
+
+static void who_takes_the_name_and_does_not_answer_is_left(void **state)
+{
+	struct sockaddr_un un;
+	socklen_t len;
+	struct fi_cq_data_entry entry;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), taken;
+	char in = 0;
+
+	(void) state;
+	tcp_params.local = false;
+	node_close(&b);
+	node_open(&b, FI_MSG, FI_THREAD_UNSPEC);
+	tcp_params.local = true;
+	len = name_of_b(&un);
+	assert_int_equal(bind(fd, (struct sockaddr *) &un, len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(fi_recv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in), 0);
+	assert_int_equal(fi_send(a.ep, "x", 1, NULL, node_insert(&a, &b.addr), NULL), 0);
+	taken = accept(fd, NULL, NULL);
+	assert_true(taken >= 0);
+	close(taken);
+	while (fi_cq_read(b.cq, &entry, 1) != 1)
+		fi_cq_read(a.cq, &entry, 1);
+	assert_int_equal(tcp_accepts, 1);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(peers_of_one_host_use_a_unix_socket, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_user_gets_tcp, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_parameter_turns_it_off, setup, teardown),
+		cmocka_unit_test_setup_teardown(rubbish_at_the_unix_socket_ends_only_itself, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_takes_the_name_and_does_not_answer_is_left, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
