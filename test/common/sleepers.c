@@ -222,6 +222,57 @@ static void counter_wakes_each_who_waits_for_less(void **state)
 	net_shut(&cntr->cntr_fid.fid);
 }
 
+/* ---- counters ---- */
+
+struct waiter {
+	struct fab_cntr *cntr;
+	uint64_t threshold;
+	_Atomic uint32_t ended;
+	int ret;
+};
+
+static void *wait_for_threshold(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->ret = fi_cntr_wait(&waiter->cntr->cntr_fid, waiter->threshold, 30000);
+	atomic_fetch_add(&waiter->ended, 1);
+	return NULL;
+}
+
+/* Each is woken at its own threshold, also the one that has slept for longer and waits for less. */
+static void waiters_of_a_counter_have_thresholds_of_their_own(void **state)
+{
+	struct fab_cntr *cntr = net_cntr(&net, (struct fi_cntr_attr) { .wait_obj = FI_WAIT_UNSPEC });
+	struct waiter waiters[] = { { cntr, .threshold = 2 }, { cntr, .threshold = 100 }, { cntr, .threshold = 3 } };
+	pthread_t threads[fab_countof(waiters)];
+	uint32_t sleepers;
+
+	(void) state;
+	for (size_t i = 0; i < fab_countof(waiters); i++) {
+		threads[i] = thread_start(wait_for_threshold, &waiters[i]);
+		do {
+			sched_yield();
+			fab_engine_lock(cntr->wait.engine);
+			sleepers = cntr->wait.sleepers;
+			fab_engine_unlock(cntr->wait.engine);
+		} while (sleepers <= i);
+	}
+	assert_int_equal(fi_cntr_add(&cntr->cntr_fid, 2), 0);
+	thread_await(&waiters[0].ended, 1);
+	assert_int_equal(waiters[0].ret, 0);
+	assert_int_equal(fi_cntr_add(&cntr->cntr_fid, 1), 0);
+	thread_await(&waiters[2].ended, 1);
+	assert_int_equal(waiters[2].ret, 0);
+	if (waiters[1].ended)
+		fail_msg("it ended with %d", waiters[1].ret);
+	assert_int_equal(fi_cntr_add(&cntr->cntr_fid, 97), 0);
+	for (size_t i = 0; i < fab_countof(waiters); i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(waiters[1].ret, 0);
+	net_shut(&cntr->cntr_fid.fid);
+}
+
 /* ---- event queues ---- */
 
 struct events {
@@ -401,6 +452,7 @@ int main(void)
 		TEST(no_signal_is_lost_without_a_lock, setup_domain),
 		TEST(mutex_cond_works_in_a_serialised_domain, setup_domain),
 		TEST(counter_wakes_each_who_waits_for_less, net_setup),
+		TEST(waiters_of_a_counter_have_thresholds_of_their_own, net_setup),
 		TEST(eq_sread_misses_nothing, net_setup),
 		TEST(engine_added_meanwhile_wakes_a_sleeper, net_setup),
 		TEST(engine_goes_away_under_readers, net_setup),

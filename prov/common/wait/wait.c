@@ -118,12 +118,20 @@ static void update_armed(struct fab_wait *wait)
 	wait->guard->watch(wait, armed);
 }
 
+/* Make evfd readable. It is cleared when all threads that sleep now have looked: each knows only of itself whether its
+ * time has come. */
+static void rouse(struct fab_wait *wait)
+{
+	wait->signalled = true;
+	wait->signals++;
+	wait->roused = wait->sleepers;
+	evfd_write(wait->evfd);
+}
+
 void fab_wait_signal(struct fab_wait *wait)
 {
-	if (!wait->armed || wait->signalled || !wait->has_event(wait))
-		return;
-	wait->signalled = true;
-	evfd_write(wait->evfd);
+	if (wait->armed && !wait->signalled && wait->has_event(wait))
+		rouse(wait);
 }
 
 static void signal_tell(struct fab_signal *signal)
@@ -173,7 +181,7 @@ void fab_wait_take_back(struct fab_wait *wait)
 	struct fab_teller *teller = waits_teller(wait);
 
 	note_wakes(wait);
-	if ((wait->signalled || wait->woken) && !wait->leaving && wait->evfd >= 0)
+	if ((wait->signalled || wait->woken) && !wait->roused && !wait->leaving && wait->evfd >= 0)
 		clear(wait);
 	if (teller)
 		fab_teller_drained(teller);
@@ -211,6 +219,7 @@ static unsigned sleep_fds(const struct fab_wait *wait, struct pollfd fds[SLEEP_F
 int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 {
 	struct pollfd fds[SLEEP_FDS];
+	uint32_t signals;
 	int left_ms, ret;
 	unsigned cnt;
 
@@ -222,7 +231,8 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	left_ms = fab_sleep_left_ms(sleep);
 	if (!left_ms)
 		return -FI_ETIMEDOUT;
-	if (wait->obj == FI_WAIT_YIELD || wait->obj == FI_WAIT_NONE) {
+	/* without a wait object; or sleepers have not looked yet, and poll() would not sleep */
+	if (wait->obj == FI_WAIT_YIELD || wait->obj == FI_WAIT_NONE || wait->roused) {
 		wait->guard->unlock(wait);
 		sched_yield();
 		wait->guard->enter(wait);
@@ -230,6 +240,7 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	}
 
 	wait->sleepers++;
+	signals = wait->signals;
 	update_armed(wait);
 	cnt = sleep_fds(wait, fds);
 	wait->guard->pause(wait);
@@ -237,6 +248,7 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	wait->guard->enter(wait);
 
 	note_wakes(wait);
+	wait->roused -= signals != wait->signals;
 	wait->sleepers--;
 	update_armed(wait);
 	if (sleep->wakes != wait->wakes_seen) {
@@ -466,10 +478,8 @@ void fab_wait_fini(struct fab_wait *wait)
 /* Wake the threads that sleep, since their descriptors belong to another engine now. */
 static void wake_sleepers(struct fab_wait *wait)
 {
-	if (!wait->sleepers || wait->signalled)
-		return;
-	wait->signalled = true;
-	evfd_write(wait->evfd);
+	if (wait->sleepers && !wait->signalled)
+		rouse(wait);
 }
 
 int fab_wait_settle(struct fab_wait *wait, struct fab_engine *to)

@@ -60,6 +60,8 @@ struct fab_wait {
 	bool woken;			/* evfd was written by fab_wait_wake(), and not cleared yet */
 	uint32_t sleepers;		/* threads in fab_wait_sleep() */
 	uint32_t leaving;		/* sleepers that the last wake has not reached yet */
+	uint32_t roused;		/* sleepers that the last event has not reached yet */
+	uint32_t signals;		/* events that have written evfd */
 	_Atomic uint32_t wakes;		/* calls of fab_wait_wake() that have begun; any thread */
 	_Atomic uint32_t wakes_written;	/* ... and that have written evfd */
 	uint32_t wakes_seen;		/* value of wakes at the last check */
