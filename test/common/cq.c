@@ -57,6 +57,37 @@ static void readfrom_gives_sources(void **state)
 	net_shut(&cq->cq_fid.fid);
 }
 
+static int setup_fid(void **state)
+{
+	(void) state;
+	return net_begin((struct net_attr) { .threading = FI_THREAD_FID });
+}
+
+/* What is read ahead keeps its sources, in whatever portions it is taken. */
+static void reading_ahead_keeps_sources(void **state)
+{
+	struct fab_cq *cq = net_cq(&net, (struct fi_cq_attr) { 0 });
+	struct fi_cq_entry entries[2];
+	uintptr_t next = 10;
+	fi_addr_t src[2];
+	ssize_t ret;
+
+	(void) state;
+	assert_non_null(cq->ahead);
+	for (uintptr_t i = 1; i <= 7; i++)
+		net_comp(cq, 10 * i);
+	for (int n = 0; next <= 70; n++) {
+		ret = fi_cq_readfrom(&cq->cq_fid, entries, 1 + (size_t) n % 2, src);
+		assert_true(ret > 0);
+		for (ssize_t i = 0; i < ret; i++, next += 10) {
+			assert_ptr_equal(entries[i].op_context, (void *) next);
+			assert_int_equal(src[i], next + 5);
+		}
+	}
+	assert_int_equal(fi_cq_readfrom(&cq->cq_fid, entries, 2, src), -FI_EAGAIN);
+	net_shut(&cq->cq_fid.fid);
+}
+
 /* Far more than the ring holds at first, read in odd portions: nothing is lost, doubled or out of order. */
 static void ring_grows_and_keeps_order(void **state)
 {
@@ -505,6 +536,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_format_gives_its_members_and_no_more),
 		TEST(readfrom_gives_sources),
+		cmocka_unit_test_setup_teardown(reading_ahead_keeps_sources, setup_fid, net_teardown),
 		TEST(ring_grows_and_keeps_order),
 		TEST(entries_that_are_queued_cost_no_system_call),
 		TEST(empty_read_makes_one_pass_and_gives_what_it_found),

@@ -542,6 +542,8 @@ TEST_PROV(user_ids_are_reported, FI_MSG | FI_SOURCE | FI_AV_USER_ID, RDM_ONLY)
 	CHECK_EQ(expect_recv(p.b, "none", 4).src, p.b->peer);
 
 	c->peer = side_insert(c, p.b);
+	if (run.ours)		/* there are no ids, and upstream reads them */
+		CHECK_RET(fi_av_insert(p.b->av, c->name, 1, NULL, FI_AV_USER_ID, NULL), -FI_EINVAL);
 	CHECK_RET(fi_av_insert(p.b->av, c->name, 1, &id, FI_AV_USER_ID, NULL), 1);
 	CHECK(id != 0x1234567890);
 	post_recv(p.b, in, 4);

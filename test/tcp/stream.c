@@ -346,6 +346,71 @@ static void injects_go_into_debt(void **state)
 	}
 }
 
+/* What is not injected can wait: beyond the credit it is announced, however short it is. */
+static void sends_do_not_go_into_debt(void **state)
+{
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .features = TCP_EXT_SHORT };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_rts rts;
+	} announced;
+	char op;
+
+	send_hello(node, peer.fi_addr, &op);
+	raw_recv(fd, &announced, sizeof(announced), drive, node);
+	assert_int_equal(announced.hdr.op, TCP_WIRE_XRTS);
+	assert_int_equal(announced.rts.len, 5);
+	assert_int_equal(node_conn(node, peer.fi_addr)->tx.credit, 0);
+	close(fd);
+	expect_error(node, &op, FI_ECONNRESET, NULL);
+	close(peer.listener);
+}
+
+/* A peer takes an announcement back just as a receive takes it: the go-ahead is sent, so the data still comes. */
+static void announcement_that_a_receive_has_taken_stays(void **state)
+{
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_rts rts;
+	} rts = { { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_XRTS, .hdr_size = sizeof(rts), .size = sizeof(rts) },
+		  { .id = 3, .len = 5 } };
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_xcancel cancel;
+	} cancel = { { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_XCANCEL, .hdr_size = sizeof(cancel),
+		       .size = sizeof(cancel) }, { .id = 3 } };
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_xdata xdata;
+		char text[8];
+	} data = { { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_XDATA, .hdr_size = offsetof(typeof(data), text),
+		     .size = offsetof(typeof(data), text) + 5 }, .text = "hello" };
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_cts cts;
+	} cts;
+	char in[5];
+
+	assert_int_equal(fi_recv(node->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in), 0);
+	raw_send(fd, &rts, sizeof(rts));
+	raw_recv(fd, &cts, sizeof(cts), drive, node);
+	assert_int_equal(cts.hdr.op, TCP_WIRE_XCTS);
+	assert_int_equal(cts.cts.len, 5);
+	data.xdata.rx_id = cts.cts.rx_id;
+	raw_send(fd, &cancel, sizeof(cancel));
+	raw_send(fd, &data, data.hdr.size);
+	assert_ptr_equal(completion(node, NULL), in);
+	assert_memory_equal(in, "hello", 5);
+	peer_close(&peer, fd);
+}
+
 /* So many messages that nobody receives may come from one peer: one more ends the connection. */
 static void unexpected_messages_have_a_limit(void **state)
 {
@@ -569,6 +634,8 @@ int main(void)
 		TEST(region_closed_under_a_waiting_response),
 		TEST(without_announcement_nothing_goes_past_the_credit),
 		TEST(injects_go_into_debt),
+		TEST(sends_do_not_go_into_debt),
+		TEST(announcement_that_a_receive_has_taken_stays),
 		TEST(unexpected_messages_have_a_limit),
 		TEST(frames_are_numbered),
 		TEST(frame_may_be_cut_anywhere),
