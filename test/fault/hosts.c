@@ -24,6 +24,7 @@
 #include <rdma/fi_rma.h>
 #include "base/clock.h"
 #include "common/net/netif.h"
+#include "common/net/own.h"
 #include "tcp/sock/advert.h"
 #include "tcp/stream/ep.h"
 #include "tcp/node.h"
@@ -258,6 +259,25 @@ static void a_host_that_is_not_there(void **state)
 	assert_non_null(strstr(text, "10.77.0.1:"));
 }
 
+/* A machine that may take over addresses of others (keepalived, haproxy) lets programs bind to any. An address is its
+ * own only while an interface has it; peers elsewhere are not looked for here. */
+static void an_address_that_may_be_bound_is_not_an_own_one(void **state)
+{
+	union fab_sockaddr addr[HOSTS];
+
+	(void) state;
+	assert_true(run(0, "(echo 1 > /proc/sys/net/ipv4/ip_nonlocal_bind)"));
+	enter(0);
+	for (int n = 0; n < HOSTS; n++) {
+		addr[n] = (union fab_sockaddr) { .sin.sin_family = AF_INET };
+		addr[n].sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		assert_true(fab_net_is_own(&addr[n]));
+		addr[n].sin.sin_addr.s_addr = inet_addr(n ? "10.77.0.2" : "10.77.0.1");
+	}
+	assert_true(fab_net_is_own(&addr[0]));
+	assert_false(fab_net_is_own(&addr[1]));
+}
+
 /* "dead TCP peer unnoticed" - #11058: the cable is pulled while a read is under way. */
 static void a_pulled_cable_is_noticed(void **state)
 {
@@ -372,6 +392,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(twenty_interfaces_and_none_named),
 		TEST(a_host_that_is_not_there),
+		TEST(an_address_that_may_be_bound_is_not_an_own_one),
 		TEST(a_pulled_cable_is_noticed),
 		TEST(a_pulled_cable_is_noticed_when_idle),
 		TEST(behind_nat),

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include "base/addr.h"
 
-/* True if an interface of this host has the address; the port does not count. False for a wildcard. Any thread. */
+/* True if an interface of this host has the address; the port does not count. False for a wildcard, and for an IPv4
+ * address that is written as an IPv6 address. Any thread. */
 bool fab_net_is_own(const union fab_sockaddr *addr);
 
 #endif
