@@ -23,6 +23,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include "base/clock.h"
 
@@ -110,6 +111,29 @@ static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err,
 	rxm_tx_below_done(tx, err, said);
 }
 
+/* The provider below has completed a write, and now its target refuses it. */
+static void take_late_error(const struct fi_cq_err_entry *entry, const char *said)
+{
+	struct fab_comp comp = { .flags = fab_op_desc[FAB_OP_WRITE].cq_flags, .len = entry->len,
+				 .src = FI_ADDR_NOTAVAIL };
+	const struct rxm_conn *conn;
+	struct fab_cq_late late;
+	char text[RXM_WHY];
+
+	if (!(entry->flags & FI_RMA) || entry->err_data_size != sizeof(late))
+		return;
+	memcpy(&late, entry->err_data, sizeof(late));
+	conn = (const struct rxm_conn *) (uintptr_t) late.peer;
+	late.peer = conn->peer ? conn->peer->fi_addr : FI_ADDR_NOTAVAIL;
+	if (conn->peer)
+		rxm_peer_why(conn->peer, said, NULL, text);
+	else
+		snprintf(text, sizeof(text), "%s", said);
+	fab_ep_fail(&conn->ep->base, FAB_OP_WRITE, &comp, &(struct fab_cq_fail) {
+		    .err = entry->err, .prov_errno = entry->err, .text = text, .err_data = &late,
+		    .err_data_len = sizeof(late) });
+}
+
 static void take_error(struct rxm_poller *poller)
 {
 	struct fi_cq_err_entry entry = { 0 };
@@ -122,10 +146,12 @@ static void take_error(struct rxm_poller *poller)
 		lose(poller, FI_EOVERRUN);
 		return;
 	}
-	if (!entry.op_context)
-		return;
-	ctx = entry.op_context;
 	snprintf(said, sizeof(said), "%s", fi_cq_strerror(poller->cq, entry.prov_errno, entry.err_data, NULL, 0));
+	ctx = entry.op_context;
+	if (!ctx) {
+		take_late_error(&entry, said);
+		return;
+	}
 	if (ctx->kind == RXM_CTX_TX) {
 		take_tx_error(poller, fab_container(ctx, struct rxm_tx, ctx), entry.err, said);
 		return;

@@ -44,11 +44,30 @@ static int make_written(struct rxm_ep *ep, const struct fab_op *op, struct rxm_t
 		then->buf->pkt.op.data = op->data;
 		then->buf->pkt.op.flags = RXM_FLAG_CQ_DATA;
 	}
-	if (op->flags & RXM_DELIVERED) {
+	if (ep->domain->has_dc && tx->rma_cnt == 1) {
+		/* a refused write does not end the connection there, so the target checks it before it reports data */
+		then->below_flags = tx->below_flags;
+		then->buf->pkt.op.flags |= RXM_FLAG_UNSURE;
+		then->buf->pkt.op.tag = tx->rma[0].key;
+		then->buf->pkt.ctrl.ctrl_data = tx->rma[0].addr;
+	} else if (ep->domain->has_dc) {
+		tx->below_flags = FI_DELIVERY_COMPLETE;	/* too much to check; the packet waits for it */
+	} else if (op->flags & RXM_DELIVERED) {
 		then->wants_answer = true;
 		then->buf->pkt.op.flags |= RXM_FLAG_ACK;
 	}
 	return 0;
+}
+
+/* The completion level of a write for the provider below, which supports all of them. If nobody can observe the level,
+ * the lowest. Deferred work has one that reports a refusal, since its counter can learn of none afterwards. */
+static uint64_t level_below(const struct rxm_ep *ep, const struct fab_op *op)
+{
+	if (!fab_ep_tx_is_observed(&ep->base, op))
+		return FI_INJECT_COMPLETE;
+	if (op->hooked || (op->flags & RXM_DELIVERED))
+		return FI_DELIVERY_COMPLETE;
+	return op->flags & (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE);
 }
 
 int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_tx **out)
@@ -71,8 +90,8 @@ int rxm_rma_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct 
 	tx->rma_cnt = op->rma_cnt;
 	tx->parts = 1;
 	delivered = op->code == FAB_OP_WRITE && (op->flags & RXM_DELIVERED);
-	if (delivered && ep->domain->has_dc)
-		tx->below_flags = FI_DELIVERY_COMPLETE;
+	if (op->code == FAB_OP_WRITE && ep->domain->has_dc)
+		tx->below_flags = level_below(ep, op);
 	if (!ret && ((op->flags & FI_REMOTE_CQ_DATA) || (delivered && !ep->domain->has_dc)))
 		ret = make_written(ep, op, tx);
 	if (ret) {

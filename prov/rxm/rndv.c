@@ -185,6 +185,8 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 	}
 	tx->done = written;
 	tx->control = true;
+	if (conn->ep->domain->has_dc)
+		tx->below_flags = FI_DELIVERY_COMPLETE;	/* if it is refused, the message has failed */
 	send->writing = true;
 	set_parts(conn->ep, tx);
 	rxm_tx_start(conn, tx);

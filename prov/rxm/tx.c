@@ -434,7 +434,7 @@ INLINE int post_packet(struct rxm_conn *conn, struct rxm_tx *tx)
 	}
 	if (conn->ext)
 		pkt->ctrl.conn_id = say_credit(conn);
-	ret = tx->iov_cnt ? post_gathered(conn, tx) :
+	ret = tx->iov_cnt || tx->below_flags ? post_gathered(conn, tx) :
 	      (int) fi_send(conn->below, pkt, tx->pkt_len, tx->buf->desc, FI_ADDR_UNSPEC, &tx->ctx);
 	if (!ret && conn->ext && pkt->ctrl.conn_id)
 		credit_said(conn);
@@ -638,24 +638,6 @@ static bool is_clear(const struct rxm_conn *conn, const struct rxm_tx *tx)
 	       (conn->credit[RXM_ASKS].left || !pays(conn, tx, RXM_ASKS));
 }
 
-void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
-{
-	struct rxm_conn *conn = peer->conn;
-
-	if (__builtin_expect(!conn || conn->state != RXM_CONN_UP, 0)) {
-		fab_list_add_tail(&peer->txq, &tx->link);
-		return;
-	}
-	if (!is_clear(conn, tx)) {
-		rxm_tx_start(conn, tx);
-		return;
-	}
-	tx->conn = conn;
-	conn->running = true;
-	pay_and_post(conn, tx, RXM_ASKS);
-	conn->running = false;
-}
-
 /* A write has completed whose packet did not wait for it. This completes the packet, too, if it was sent and waits for
  * nothing else. */
 static void told_write_done(struct rxm_tx *tx, int err, const char *text)
@@ -676,35 +658,65 @@ static bool tx_has_room(const struct rxm_conn *conn, size_t cnt)
 	return cnt <= conn->ep->domain->below_info->tx_attr->size;
 }
 
-/* Post a write and directly after it the packet that reports it; the connection below keeps their order. False: neither
- * was posted. */
+/* True if a write and the packet that reports it can be posted one after the other. */
+static bool may_tell_write(struct rxm_conn *conn, struct rxm_tx *tx)
+{
+	tx->then->conn = conn;
+	return conn->credit[RXM_ASKS].left && tx_has_room(conn, 2) && tx_slot_take(tx->then);
+}
+
+/* Post a write and directly after it the packet that reports it, after may_tell_write(); the connection below keeps
+ * their order. False: neither was posted. The write is first in its queue; the packet will follow its completion. */
 static bool post_told_write(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	struct rxm_tx *then = tx->then;
-	struct rxm_pkt *pkt = &then->buf->pkt;
+	bool asks = then->wants_answer;
 	uint64_t id;
 
-	then->conn = conn;
 	then->wants_answer = true;
-	if (!conn->credit[RXM_ASKS].left || !tx_has_room(conn, 2) || !tx_slot_take(then))
-		return false;
-	/* on such a device a refused write does not end the connection, and the target answers */
-	if (conn->ep->domain->has_dc) {
-		pkt->op.flags = (pkt->op.flags & ~RXM_FLAG_ACK) | RXM_FLAG_UNSURE;
-		pkt->op.tag = tx->rma[0].key;
-		pkt->ctrl.ctrl_data = tx->rma[0].addr;
-	}
+	if (conn->ep->domain->has_dc)
+		tx->below_flags |= FI_MORE;	/* both leave in one system call */
 	tx->then = NULL;
 	tx->done = told_write_done;
 	tx->msg_id = id = slot_id(then);
 	if (!post(conn, tx)) {
 		slot_free(then);
+		then->wants_answer = asks;
+		tx->below_flags &= ~FI_MORE;
+		tx->done = NULL;
 		tx->then = then;
 		return false;
 	}
 	if (rxm_tx_asked(conn, id) == then)
 		pay_and_post(conn, then, RXM_ASKS);
 	return true;
+}
+
+/* True if the packet after a write need not wait for the write to complete: the target checks the write itself. */
+static bool tells_at_once(const struct rxm_conn *conn, const struct rxm_tx *tx)
+{
+	return conn->ext && (tx->then->buf->pkt.op.flags & RXM_FLAG_UNSURE);
+}
+
+void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
+{
+	struct rxm_conn *conn = peer->conn;
+
+	if (__builtin_expect(!conn || conn->state != RXM_CONN_UP, 0)) {
+		fab_list_add_tail(&peer->txq, &tx->link);
+		return;
+	}
+	if (!is_clear(conn, tx)) {
+		rxm_tx_start(conn, tx);
+		return;
+	}
+	tx->conn = conn;
+	conn->running = true;
+	if (__builtin_expect(tx->then && tells_at_once(conn, tx) && may_tell_write(conn, tx), 0))
+		post_told_write(conn, tx);
+	else
+		pay_and_post(conn, tx, RXM_ASKS);
+	conn->running = false;
 }
 
 bool rxm_tx_submit_now(struct rxm_peer *peer, struct rxm_tx *tx)
@@ -720,7 +732,10 @@ bool rxm_tx_submit_now(struct rxm_peer *peer, struct rxm_tx *tx)
 		return false;
 	tx->conn = conn;
 	conn->running = true;
-	left = tx->then && conn->ext ? post_told_write(conn, tx) : pay_and_post(conn, tx, RXM_ASKS);
+	if (tx->then && conn->ext)
+		left = may_tell_write(conn, tx) && post_told_write(conn, tx);
+	else
+		left = pay_and_post(conn, tx, RXM_ASKS);
 	conn->running = false;
 	if (left)
 		return true;

@@ -53,6 +53,10 @@ static ssize_t send_one(struct side *s, enum kind kind, size_t len)
 		return fi_inject(s->ep, out, len, s->peer);
 	case WRITES:
 		return fi_write(s->ep, out, len, NULL, s->peer, target.addr, target.key, NULL);
+	case DATA_WRITES:
+		return fi_writedata(s->ep, out, len, NULL, 1, s->peer, target.addr, target.key, NULL);
+	case DATA_INJECTED:
+		return fi_inject_writedata(s->ep, out, len, 1, s->peer, target.addr, target.key);
 	case READS:
 		return fi_read(s->ep, in, len, NULL, s->peer, target.addr, target.key, NULL);
 	case ATOMICS:
@@ -85,7 +89,7 @@ static void read_queue(struct side *s, size_t *sent, size_t *received)
 		return;
 	CHECK(ret > 0);
 	for (i = 0; i < ret; i++) {
-		if (entry[i].flags & FI_RECV)
+		if (entry[i].flags & (FI_RECV | FI_REMOTE_WRITE))
 			++*received;
 		else
 			++*sent;
@@ -95,10 +99,10 @@ static void read_queue(struct side *s, size_t *sent, size_t *received)
 /* One message from @from to @to, until it is received and, if it has one, its own completion is read. */
 static void one_way(struct side *from, struct side *to, enum kind kind, size_t len)
 {
-	size_t sent = kind == INJECTED, received = 0, none = 0;
+	size_t sent = kind == INJECTED || kind == DATA_INJECTED, received = 0, none = 0;
 	ssize_t ret;
 
-	if (kind != UNEXPECTED)
+	if (kind != UNEXPECTED && kind < WRITES)
 		recv_one(to, kind, len);
 	while ((ret = send_one(from, kind, len)) == -FI_EAGAIN)
 		read_queue(from, &sent, &none);
@@ -195,6 +199,31 @@ TEST_PROV(stream_plain, FI_MSG)
 	struct pair p = traffic_pair(t);
 
 	stream(&p, PLAIN, 8, WINDOW_MAX, traffic_cnt(1000));
+}
+
+/* Writes one at a time, which the target is told of: one frame each, and no answer. */
+static void writes(struct test *t, enum kind kind, uint64_t level)
+{
+	struct pair p = traffic_pair(t, .tx_op_flags = level);
+
+	for (size_t cnt = traffic_cnt(100); cnt--; )
+		one_way(p.a, p.b, kind, 8);
+}
+
+TEST_PROV(write_data_plain, FI_MSG | FI_RMA)
+{
+	writes(t, DATA_WRITES, 0);
+}
+
+TEST_PROV(write_data_inject, FI_MSG | FI_RMA)
+{
+	writes(t, DATA_INJECTED, FI_DELIVERY_COMPLETE);
+}
+
+/* Here there is an answer. */
+TEST_PROV(write_data_delivery, FI_MSG | FI_RMA)
+{
+	writes(t, DATA_WRITES, FI_DELIVERY_COMPLETE);
 }
 
 /* Long, but not announced: credits ride with messages. */

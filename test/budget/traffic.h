@@ -15,7 +15,8 @@
 struct pair traffic_pair_opts(struct test *t, const struct opts *o);
 void traffic_manual(struct fi_info *hints);
 
-enum kind { PLAIN, TAGGED, INJECTED, UNEXPECTED, WRITES, READS, ATOMICS, FETCHES };
+enum kind { PLAIN, TAGGED, INJECTED, UNEXPECTED, WRITES, READS, ATOMICS, FETCHES,
+	    DATA_WRITES, DATA_INJECTED };
 
 /* @cnt messages of @len bytes there and the same back, one at a time. Each costs a send and a receive. */
 void ping_pong(struct pair *p, enum kind kind, size_t len, size_t cnt);

@@ -69,7 +69,8 @@ TEST_TABLE(inject, kind_rows, FI_ATOMIC, RELIABLE)
 		one = swap ? i + 1 : 1;
 		cmp = i;
 		amo_u64(p.a, ROW(kind_rows)->kind, MSG, .op = ROW(kind_rows)->op, .buf = &one, .compare = &cmp,
-			.result = &result[i], .raddr = r.addr + 1, .key = r.key, .flags = FI_INJECT | FI_COMPLETION);
+			.result = &result[i], .raddr = r.addr + 1, .key = r.key,
+			.flags = FI_INJECT | FI_COMPLETION | level_delivered());
 		one = cmp = 1000;
 	}
 	expect_tx_cnt(p.a, N);

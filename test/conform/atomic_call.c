@@ -95,7 +95,7 @@ ssize_t amo_ret(struct side *s, const struct amo *a)
 
 struct pair amo_pair(struct test *t)
 {
-	struct pair p = pair_open(t);
+	struct pair p = pair_open(t, .tx_op_flags = level_delivered());
 
 	CHECK(p.a->info->caps & FI_ATOMIC);
 	return p;

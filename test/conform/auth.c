@@ -191,7 +191,8 @@ static void check_access(struct side *s, fi_addr_t peer, const struct region *r,
 	char buf[8] = "written";
 
 	memset(r->buf, 0, r->len);
-	post(s, WRITE, .buf = buf, .len = 8, .addr = &peer, .raddr = r->addr, .key = r->key);
+	post(s, WRITEMSG, .buf = buf, .len = 8, .addr = &peer, .raddr = r->addr, .key = r->key,
+	     .flags = FI_COMPLETION | level_delivered());
 	if (allowed)
 		expect_tx(s);
 	else

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* FI_FENCE: an operation starts when all before it to the same peer have completed. Source: fi_msg(3), fi_rma(3). */
-#include <string.h>
-
 #include "ops.h"
 
 #define ALL_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -15,11 +13,10 @@ TEST_PROV(write_behind_read, FI_RMA | FI_FENCE, RELIABLE)
 	struct pair p = pair_open(t);
 	struct region r = region_open(p.b, mem_pattern(t, LEN, 1), LEN, ALL_REMOTE);
 	uint8_t *in = mem(t, LEN), *out = mem_pattern(t, LEN, 2);
-	uint64_t delivery = !strcmp(run.prov, "verbs") ? FI_TRANSMIT_COMPLETE : FI_DELIVERY_COMPLETE;
 
 	post(p.a, READ, .buf = in, .len = LEN, .raddr = r.addr, .key = r.key);
 	post(p.a, WRITEMSG, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key,
-	     .flags = FI_FENCE | FI_COMPLETION | delivery);
+	     .flags = FI_FENCE | FI_COMPLETION | level_delivered());
 	expect_tx_cnt(p.a, 2);
 	check_fill(in, LEN, 1);
 	check_fill(r.buf, LEN, 2);

@@ -57,6 +57,8 @@ struct comp {
 	fi_addr_t src;
 	int err, prov_errno;
 	size_t olen;
+	uint64_t err_data[4];		/* the first bytes of it */
+	size_t err_data_len;
 };
 
 /* An event, or an error event if err is not 0. */
@@ -195,6 +197,8 @@ void expect_rx_cnt(struct side *s, size_t cnt);
 struct comp expect_tx_err(struct side *s, int err);
 /* Or any error. */
 struct comp expect_tx_failed(struct side *s);
+/* The next transmit completion, success or error. */
+struct comp expect_tx_any(struct side *s);
 /* The next receive completion is this error; members given in @... must be equal. */
 #define expect_rx_err(s, err, ...) AT(expect_rx_err_with(s, err, &(struct comp) { __VA_ARGS__ }))
 struct comp expect_rx_err_with(struct side *s, int err, const struct comp *want);
@@ -221,6 +225,7 @@ void fixture_warm_up(struct test *t);
 #define expect_rx_cnt(s, cnt) AT(expect_rx_cnt(s, cnt))
 #define expect_tx_err(s, err) AT(expect_tx_err(s, err))
 #define expect_tx_failed(s) AT(expect_tx_failed(s))
+#define expect_tx_any(s) AT(expect_tx_any(s))
 #define expect_no_completion(s) AT(expect_no_completion(s))
 #define idle(t) AT(idle(t))
 #endif

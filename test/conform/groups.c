@@ -369,7 +369,8 @@ TEST_PROV(remote_access_in_a_group, FI_MSG | FI_RMA, RDM_ONLY)
 	const fi_addr_t addr = in_group(p.a, 3);
 	char back[8];
 
-	post(p.a, WRITE, .buf = "written", .len = 8, .raddr = r.addr, .key = r.key, .addr = &addr);
+	post(p.a, WRITEMSG, .buf = "written", .len = 8, .raddr = r.addr, .key = r.key, .addr = &addr,
+	     .flags = FI_COMPLETION | level_delivered());
 	expect_tx(p.a);
 	CHECK_MEM(r.buf, "written", 8);
 	post(p.a, READ, .buf = back, .len = 8, .raddr = r.addr, .key = r.key, .addr = &addr);

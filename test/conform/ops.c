@@ -470,3 +470,16 @@ void check_listener(struct side *listener)
 	side_close(a);
 	side_close(b);
 }
+
+uint64_t level_delivered(void)
+{
+	return !strcmp(run.prov, "verbs") ? FI_TRANSMIT_COMPLETE : FI_DELIVERY_COMPLETE;
+}
+
+void wait_byte(struct test *t, const volatile uint8_t *at, uint8_t want)
+{
+	struct wait w = wait_begin();
+
+	while (*at != want)
+		wait_more(t, &w, "the write to arrive");
+}

@@ -106,4 +106,9 @@ void *desc_for(struct side *s, const void *buf, size_t len);
 #define region_open(s, buf, len, access) AT(region_open(s, buf, len, access))
 #endif
 
+/* Drive all until the byte at @at is @want: the target of a write that may have completed. */
+void wait_byte(struct test *t, const volatile uint8_t *at, uint8_t want);
+/* The completion level at which the success of a write means that it is in the target's memory. */
+uint64_t level_delivered(void);
+
 #endif

@@ -85,7 +85,8 @@ TEST_TABLE(after_read, after_read_rows, FI_MSG | FI_RMA, RELIABLE)
 	if (row->message)
 		send_bytes(p.a, out, LEN);
 	else
-		post(p.a, WRITE, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key);
+		post(p.a, WRITEMSG, .buf = out, .len = LEN, .raddr = r.addr, .key = r.key,
+		     .flags = FI_COMPLETION | level_delivered());
 	expect_tx_cnt(p.a, 2);
 	if (row->message)
 		expect_rx(p.b);
@@ -104,7 +105,8 @@ TEST_PROV(nobody_else_waits, FI_MSG | FI_RMA, RELIABLE)
 		ABSENT("upstream may wait");
 	check_link(p.a, p.b);
 	send_bytes(p.a, out, LEN);
-	post(p.a, WRITE, .buf = "written", .len = 8, .raddr = r.addr, .key = r.key);
+	post(p.a, WRITEMSG, .buf = "written", .len = 8, .raddr = r.addr, .key = r.key,
+	     .flags = FI_COMPLETION | level_delivered());
 	expect_tx(p.a);
 	CHECK_MEM(r.buf, "written", 8);
 	post_recv(p.b, in, LEN);

@@ -62,9 +62,13 @@ static struct comp comp_of(enum fi_cq_format format, const void *entry, fi_addr_
 
 static struct comp comp_of_err(const struct fi_cq_err_entry *e)
 {
-	return (struct comp) { .ctx = e->op_context, .flags = e->flags, .len = e->len, .buf = e->buf, .data = e->data,
-			       .tag = e->tag, .err = e->err, .prov_errno = e->prov_errno, .olen = e->olen,
-			       .src = FI_ADDR_NOTAVAIL };
+	struct comp c = { .ctx = e->op_context, .flags = e->flags, .len = e->len, .buf = e->buf, .data = e->data,
+			  .tag = e->tag, .err = e->err, .prov_errno = e->prov_errno, .olen = e->olen,
+			  .src = FI_ADDR_NOTAVAIL, .err_data_len = e->err_data_size };
+
+	if (e->err_data_size)
+		memcpy(c.err_data, e->err_data, MIN(e->err_data_size, sizeof(c.err_data)));
+	return c;
 }
 
 /* One entry or error entry of @cq. */
@@ -320,6 +324,11 @@ void expect_rx_cnt(struct side *s, size_t cnt)
 struct comp expect_tx_err(struct side *s, int err)
 {
 	return take_err(s, &s->tx, "a transmit completion", err);
+}
+
+struct comp expect_tx_any(struct side *s)
+{
+	return take(s, &s->tx, "a completion");
 }
 
 struct comp expect_tx_failed(struct side *s)

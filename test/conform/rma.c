@@ -16,15 +16,6 @@ static const struct call_row read_rows[] = {
 	{ "read", READ }, { "readv", READV }, { "readmsg", READMSG },
 };
 
-/* Drive all until the byte at @at is @want: the target of a write without completion. */
-static void wait_byte(struct test *t, const volatile uint8_t *at, uint8_t want)
-{
-	struct wait w = wait_begin();
-
-	while (*at != want)
-		wait_more(t, &w, "the write to arrive");
-}
-
 /* The completion that a write with CQ data makes at the target. */
 static void check_target(const struct comp *c, uint64_t data, size_t len)
 {

@@ -30,7 +30,7 @@ static void tatomic(struct side *s, uint64_t tag, uint64_t at, enum fi_op op, ui
 	if (result)
 		MUST(fi_fetch_atomicmsg(s->ep, &m, &out, NULL, 1, FI_TAGGED | FI_COMPLETION));
 	else
-		MUST(fi_atomicmsg(s->ep, &m, FI_TAGGED | FI_COMPLETION));
+		MUST(fi_atomicmsg(s->ep, &m, FI_TAGGED | FI_COMPLETION | level_delivered()));
 	s->tx_posted++;
 }
 

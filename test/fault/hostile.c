@@ -71,6 +71,13 @@ static const struct bad_frame {
 	  .len = 48 },
 	{ "answer to no read", false, HDR(.op = TCP_WIRE_READ_RSP, .hdr_size = 16, .size = 24), .len = 24 },
 	{ "refusal of no read", true, HDR(.op = TCP_WIRE_READ_ERR, .hdr_size = 24, .size = 24), { 13 }, .len = 24 },
+	{ "refusal of no write", true, HDR(.op = TCP_WIRE_REFUSED, .op_data = TCP_WIRE_WRITE, .hdr_size = 56,
+	  .size = 56), { 1, 13 }, .len = 56 },
+	{ "refusal of a write before the first", true, HDR(.op = TCP_WIRE_REFUSED, .op_data = TCP_WIRE_WRITE,
+	  .hdr_size = 56, .size = 56), { 0, 13 }, .len = 56 },
+	{ "refusal with a payload", true, HDR(.op = TCP_WIRE_REFUSED, .op_data = TCP_WIRE_WRITE, .hdr_size = 56,
+	  .size = 64), { 1, 13 }, .len = 64 },
+	{ "refusal not announced", false, HDR(.op = TCP_WIRE_REFUSED, .hdr_size = 56, .size = 56), .len = 56 },
 	{ "four billion acknowledgements", true, HDR(.op = TCP_WIRE_ACK, .hdr_size = 24, .size = 24), { UINT32_MAX },
 	  .len = 24 },
 	{ "CQ data in front of an acknowledgement", true,
@@ -417,7 +424,7 @@ static uint8_t random_hdr_size(uint32_t *seed, const struct tcp_hdr *hdr)
 	static const uint8_t fixed[TCP_WIRE_OP_END] = {
 		[TCP_WIRE_TAG] = 8, [TCP_WIRE_ACK] = 8, [TCP_WIRE_CREDIT] = 8, [TCP_WIRE_XRTS] = 24,
 		[TCP_WIRE_XCTS] = 16, [TCP_WIRE_XDATA] = 8, [TCP_WIRE_READ_ERR] = 8, [TCP_WIRE_COLL] = 8,
-		[TCP_WIRE_AMO_REQ] = 8, [TCP_WIRE_AMO_RSP] = 8,
+		[TCP_WIRE_AMO_REQ] = 8, [TCP_WIRE_AMO_RSP] = 8, [TCP_WIRE_REFUSED] = 40,
 	};
 	bool rma = hdr->op == TCP_WIRE_WRITE || hdr->op == TCP_WIRE_READ_REQ || hdr->op == TCP_WIRE_AMO_REQ;
 	bool cq_data = hdr->op <= TCP_WIRE_TAG || hdr->op == TCP_WIRE_WRITE || hdr->op == TCP_WIRE_XRTS;

@@ -75,6 +75,8 @@ void victim_close(struct victim *v)
 	OK(fi_close(&v->ep->fid));
 	if (v->sep)
 		OK(fi_close(&v->sep->fid));
+	if (v->cntr)
+		OK(fi_close(&v->cntr->fid));
 	OK(fi_close(&v->av->fid));
 	OK(fi_close(&v->cq->fid));
 	OK(fi_close(&v->domain->fid));
@@ -153,7 +155,7 @@ struct hello hello_make(bool ext)
 
 	if (ext) {
 		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_COLL | TCP_EXT_PARK |
-				      TCP_EXT_GROUP);
+				      TCP_EXT_GROUP | TCP_EXT_NAK);
 		hello.hdr.incarnation = 0x0123456789abcdef;
 		hello.hdr.eager_max = htonl(4096);
 		hello.hdr.credit = htonl(65536);

@@ -39,6 +39,7 @@ struct victim {
 	struct fid_ep *ep;
 	struct fid_ep *sep;		/* scalable: ep is its receive context 0 of 2; or NULL */
 	struct fid_mr *mr;
+	struct fid_cntr *cntr;		/* of a test, closed with the rest; or NULL */
 	struct sockaddr_in addr;
 	uint8_t memory[4096];
 };

@@ -270,6 +270,8 @@ static void round_run(void)
 		post(first, slot->out[0], slot->in[0], offset(slot->x));
 		post(second, slot->out[1], slot->in[1], offset(share_x() ? slot->x : slot->y));
 	}
+	/* a write may have completed before it arrives; the answer to a read comes behind it */
+	post(READ, NULL, noise_in, 0);
 	while (done < posted || received < expected) {
 		drive(jitter_dice(2) ? &ini : &target);
 		if (fab_now_ms() > end_ms)

@@ -49,6 +49,7 @@ struct fab_cq {
 	struct fab_cq_ahead *ahead;	/* owned; NULL: no reading ahead */
 	struct fid_peer_cq *peer;	/* borrowed: the owner of a peer CQ; NULL: not a peer CQ */
 	struct fab_list errs;		/* struct fab_cq_err, each with the ring position before which it is read */
+	uint32_t err_cnt;		/* of errs */
 	struct fab_list exports;	/* exported forms; private to common/lent */
 	uint32_t wake_cnt;		/* the smallest number of entries for which a sleeper waits */
 	bool spare_used;
@@ -68,6 +69,13 @@ struct fab_cq_fail {
 	const char *text;		/* NULL, or a sentence with both addresses; copied, at most 319 bytes */
 	const void *err_data;		/* NULL or err_data_len bytes; copied */
 	size_t err_data_len;
+};
+
+/* The err_data of an error entry without a context, for an operation that its target has refused after it completed
+ * (fi_tcp(7)). */
+struct fab_cq_late {
+	uint64_t addr, len, key;	/* the first of its remote buffers */
+	uint64_t peer;			/* the target's fi_addr; of a MSG endpoint, the endpoint's context */
 };
 
 /* The domain's fi_cq_open slot. 0 or -FI_E*. */

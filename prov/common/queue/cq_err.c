@@ -57,6 +57,7 @@ void fab_cq_err_free(struct fab_cq *cq, struct fab_cq_err *err)
 static void err_queue(struct fab_cq *cq, struct fab_cq_err *err)
 {
 	err->pos = cq->tail;
+	cq->err_cnt++;
 	fab_list_add_tail(&cq->errs, &err->link);
 	fab_wait_event(&cq->wait);
 }
@@ -191,8 +192,10 @@ ssize_t fab_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t
 		return -FI_EAGAIN;
 	}
 	cq_give_err(cq, err, buf);
-	if (err != cq->overrun)
+	if (err != cq->overrun) {
 		fab_list_remove(&err->link);
+		cq->err_cnt--;
+	}
 	if (cq->last_err)
 		fab_cq_err_free(cq, cq->last_err);
 	cq->last_err = err;

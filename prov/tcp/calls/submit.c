@@ -29,6 +29,8 @@
 /* A longer frame, with more than 64 KiB, gains nothing from sharing a call. */
 #define TX_HOLD_LEN	(64 * 1024 + TCP_HDR_MAX)
 
+#define TX_ERRORS_MAX	1024	/* unread errors in the completion queue with which further writes are refused */
+
 static const uint8_t wire_op[] = {
 	[FAB_OP_SEND] = TCP_WIRE_MSG,
 	[FAB_OP_TSEND] = TCP_WIRE_TAG,
@@ -64,14 +66,32 @@ static inline uint16_t op_confirm_flag(const struct fab_op *op)
 	return op_fetches(op) ? 0 : TCP_FLAG_DELIVERY;
 }
 
-/* The operation's flags, without the completion levels that nobody can observe. Writes and atomics keep theirs: the
- * answer says, too, whether the peer has refused them. */
+/* The flags of a write or base atomic without a completion level, with the level that it gets. Deferred work has one
+ * that reports a refusal, since its counter can learn of none afterwards. */
+static inline uint64_t tx_write_flags(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	bool delivered = tcp_params.write_delivered && !(op->flags & FI_INJECT_COMPLETE);
+
+	if (!op->hooked && !(delivered && fab_ep_tx_is_observed(&ep->base, op)))
+		return op->flags;
+	return op->flags | FI_DELIVERY_COMPLETE;
+}
+
+/* The flags of an operation with a completion level, without a level that nobody can observe. FI_COMMIT_COMPLETE of
+ * remote memory has an effect that lasts. */
+static inline uint64_t tx_observed_flags(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	uint64_t lasts = op->code < FAB_OP_WRITE ? 0 : FI_COMMIT_COMPLETE;
+
+	return fab_ep_tx_is_observed(&ep->base, op) ? op->flags : op->flags & ~(TX_CONFIRM & ~lasts);
+}
+
+/* The operation's flags, with its completion level. */
 static inline uint64_t tx_flags(const struct tcp_ep *ep, const struct fab_op *op)
 {
-	if (__builtin_expect(op->flags & TX_CONFIRM, 0) && op->code < FAB_OP_WRITE &&
-	    !fab_ep_tx_is_observed(&ep->base, op))
-		return op->flags & ~TX_CONFIRM;
-	return op->flags;
+	if (__builtin_expect(op->flags & TX_CONFIRM, 0))
+		return tx_observed_flags(ep, op);
+	return op->code == FAB_OP_WRITE || op->code == FAB_OP_ATOMIC ? tx_write_flags(ep, op) : op->flags;
 }
 
 /* Write the header of an operation on len bytes to buf, except the frame id. Returns its length. */
@@ -145,6 +165,17 @@ static bool tx_can_leave(const struct tcp_conn *conn, const struct fab_op *op, u
 	if (conn->state != TCP_CONN_UP || conn->tx.blocked || !fab_list_empty(&conn->tx.held))
 		return false;
 	return !tcp_frames[wire_op[op->code]].credit || !conn->peer.ext || tcp_conn_has_credit(conn, len, true);
+}
+
+/* True if the endpoint takes another operation. A write that has completed may be refused and become an error entry, so
+ * writes and base atomics wait until the application has read earlier errors. */
+static inline bool tx_has_room(const struct tcp_ep *ep, const struct fab_op *op)
+{
+	const struct fab_cq *cq = ep->base.bound.tx_cq;
+
+	if (ep->tx->cnt >= ep->tx->size)
+		return false;
+	return !(op->code == FAB_OP_WRITE || op->code == FAB_OP_ATOMIC) || !cq || cq->err_cnt < TX_ERRORS_MAX;
 }
 
 #define TX_WAITS	1	/* result of tx_check: the arguments are valid, but a counter triggers the operation */
@@ -371,7 +402,7 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 		return ret;
 	if (conn->state == TCP_CONN_DOWN || (ep->conn && conn->state == TCP_CONN_IDLE))
 		return -FI_ENOTCONN;
-	if (ep->tx->cnt >= ep->tx->size && !op->accepted)
+	if (!tx_has_room(ep, op) && !op->accepted)
 		return -FI_EAGAIN;
 	if (tx_goes_at_once(conn, op, len)) {
 		ret = tx_send_now(conn, op, len);

@@ -17,8 +17,10 @@ const struct tcp_frame tcp_frames[TCP_WIRE_OP_END] = {
 			   .payload = true, .group = true, .credit = true },
 	[TCP_WIRE_READ_REQ] = { tcp_rma_read_req, .enter = tcp_rma_read_enter, .sent = tcp_rma_asked, .rma = true },
 	[TCP_WIRE_READ_RSP] = { tcp_rma_read_rsp, .sent = tcp_rma_served, .payload = true },
-	[TCP_WIRE_WRITE] = { tcp_rma_write, .enter = tcp_rma_write_enter, .refused = tcp_rma_refused, .cq_data = true,
-			     .rma = true, .payload = true },
+	[TCP_WIRE_WRITE] = { tcp_rma_write, .enter = tcp_rma_write_enter, .sent = tcp_quiet_sent,
+			     .refused = tcp_rma_refused, .cq_data = true, .rma = true, .payload = true },
+	[TCP_WIRE_REFUSED] = { tcp_quiet_refused, .fixed = sizeof(struct tcp_refused), .ext = TCP_EXT_NAK,
+			       .pairs = 1 << 1 },
 	[TCP_WIRE_ACK] = { tcp_rx_ack, .fixed = sizeof(struct tcp_ack), .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
 	[TCP_WIRE_CREDIT] = { tcp_rx_credit, .fixed = sizeof(struct tcp_credit), .ext = TCP_EXT_BASE },
 	[TCP_WIRE_XRTS] = { tcp_rndv_rts, .sent = tcp_rndv_sent, .fixed = sizeof(struct tcp_rts), .cq_data = true,
@@ -29,7 +31,7 @@ const struct tcp_frame tcp_frames[TCP_WIRE_OP_END] = {
 	[TCP_WIRE_XCANCEL] = { tcp_rndv_xcancel, .fixed = sizeof(struct tcp_xcancel), .ext = TCP_EXT_BASE,
 			       .pairs = 1 << 0 },
 	[TCP_WIRE_AMO_REQ] = { tcp_amo_req, .enter = tcp_amo_prepare, .must_wait = tcp_amo_must_wait,
-			       .release = tcp_amo_free, .sent = tcp_rma_asked, .refused = tcp_rma_refused,
+			       .release = tcp_amo_free, .sent = tcp_amo_sent, .refused = tcp_rma_refused,
 			       .fixed = sizeof(struct tcp_amo), .rma = true, .payload = true, .ext = TCP_EXT_AMO },
 	[TCP_WIRE_AMO_RSP] = { tcp_amo_rsp, .release = tcp_amo_free, .fixed = sizeof(struct tcp_amo_rsp),
 			       .payload = true, .ext = TCP_EXT_AMO },
@@ -45,6 +47,7 @@ const struct tcp_frame tcp_frames[TCP_WIRE_OP_END] = {
 
 static void conn_started(struct tcp_conn *conn, bool resumed)
 {
+	tcp_quiet_started(conn);
 	if (!resumed)
 		tcp_rx_disown(conn);
 	if (tcp_ep_has_coll(conn->ep) && !tcp_conn_has_coll(conn))

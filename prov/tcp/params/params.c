@@ -5,6 +5,7 @@
 #include "tcp/params/params.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "base/bits.h"
 #include "common/params/params.h"
 
@@ -111,6 +112,11 @@ static const struct fab_param params[] = {
 	  "Bind the proof of an authorization key to the addresses of both ends, so that nobody can forward it. Set it "
 	  "to off if there is address translation between the peers; both ends need the same value (default: on)" },
 
+	{ "write_complete", FI_PARAM_STRING, &tcp_params.write_complete, 0, 0,
+	  "Completion of writes and of atomics without a result, if the program asks for no completion level: inject "
+	  "(when the buffer may be used again; if the target refuses the access, an error without a context follows) "
+	  "or delivered (when the target has carried out the access or refused it) (default: inject)" },
+
 	{ "prov_name", FI_PARAM_STRING, NULL, 0, 0, "the provider is always called tcp" },
 	{ "max_saved", FI_PARAM_INT, NULL, 0, 0,
 	  "FI_TCP_CREDIT limits the bytes of unexpected messages, not their number" },
@@ -134,11 +140,22 @@ static void params_check_range(const char *which, int *low, int *high)
 	*low = *high = 0;
 }
 
+static void params_check_write(void)
+{
+	const char *level = tcp_params.write_complete;
+
+	tcp_params.write_delivered = level && !strcmp(level, "delivered");
+	if (level && !tcp_params.write_delivered && strcmp(level, "inject"))
+		TCP_WARN(FI_LOG_CORE, "FI_TCP_WRITE_COMPLETE is \"%s\": set it to inject or delivered; until then it "
+			 "is inject\n", level);
+}
+
 void tcp_params_read(void)
 {
 	fab_params_read(&tcp_prov, params, fab_countof(params));
 	params_check_range("", &tcp_params.port_low, &tcp_params.port_high);
 	params_check_range("OUT_", &tcp_params.out_port_low, &tcp_params.out_port_high);
+	params_check_write();
 	/* lengths have 32 bits on the wire; an unannounced message must fit into the credit */
 	tcp_params.eager_max = fab_min(tcp_params.eager_max, tcp_params.credit / 2);
 }
@@ -147,5 +164,6 @@ void tcp_params_free(void)
 {
 	free(tcp_params.iface);
 	free(tcp_params.advertise);
-	tcp_params.iface = tcp_params.advertise = NULL;
+	free(tcp_params.write_complete);
+	tcp_params.iface = tcp_params.advertise = tcp_params.write_complete = NULL;
 }

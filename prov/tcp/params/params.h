@@ -51,6 +51,8 @@ struct tcp_params {
 	int stranger_conn;		/* connections of such peers to an endpoint (peer/budget.c); 0: no limit */
 	bool nodelay;
 	bool local;			/* Unix sockets and shared memory between processes of one host */
+	char *write_complete;		/* FI_TCP_WRITE_COMPLETE, or NULL */
+	bool write_delivered;		/* it is "delivered" */
 	bool auto_progress_off;		/* FI_TCP_DISABLE_AUTO_PROGRESS */
 	int connect_timeout_ms;		/* until the peer's kernel has answered; until an incoming request has
 					 * arrived */

@@ -4,7 +4,7 @@
  *
  *   initiator                                     target
  *   request --AMO_REQ(regions, operands)-->       all operands have arrived: verify, execute, and
- *           <--ACK-- (base)                       acknowledge after the read
+ *           <--ACK-- (base, if asked)             acknowledge after the read
  *           <--AMO_RSP(result)-- (fetch, compare) or answer
  *
  * The target stores operands in the state of an unfinished frame (struct tcp_rx_state) or, if they are long, in
@@ -80,13 +80,19 @@ int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 
 	if (!(conn->peer.features & ext))
 		return -FI_EOPNOTSUPP;
-	if (tx->code == FAB_OP_ATOMIC) {
-		tx->hdr.flags |= TCP_FLAG_DELIVERY;
-		return 0;
-	}
+	if (tx->code == FAB_OP_ATOMIC)
+		return tcp_rma_write_enter(conn, tx);
 	tx->id = amo_result_cost(tx->len);
 	conn->remote.amo_asked += tx->id;
 	return 0;
+}
+
+void tcp_amo_sent(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	if (tx->code == FAB_OP_ATOMIC)
+		tcp_quiet_sent(conn, tx);
+	else
+		tcp_rma_asked(conn, tx);
 }
 
 void tcp_amo_rsp(struct tcp_conn *conn)
@@ -323,6 +329,7 @@ static void amo_base_done(struct tcp_conn *conn, const struct request *req, uint
 		return;
 	}
 	amo_request_count(conn, req);
+	tcp_quiet_taken(conn);
 	tcp_rx_delivered(conn);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Remote memory: reads and writes (rma.c) and atomics (atomic.c), at both ends. The functions here are for the tables
- * of the stream (struct tcp_frame, struct tcp_above) and for the data calls. Engine lock held.
+ * Remote memory: reads and writes (rma.c), atomics (atomic.c) and late refusals (quiet.c), at both ends. The functions
+ * here are for the tables of the stream (struct tcp_frame, struct tcp_above) and for the data calls. Engine lock held.
  */
 #ifndef TCP_REMOTE_H
 #define TCP_REMOTE_H
@@ -31,6 +31,15 @@ uint32_t tcp_rma_write_aim(struct tcp_conn *conn);
  * part of it was sent already, or the peer does not support refusals. */
 bool tcp_rma_rsp_may_leave(struct tcp_conn *conn, struct tcp_tx *tx);
 
+/* ---- quiet.c ---- */
+
+/* started: a stream begins, or is resumed: no quiet frame was sent or has arrived. */
+void tcp_quiet_started(struct tcp_conn *conn);
+/* sent, for writes and base atomics: complete the operation, whose frame is quiet. */
+void tcp_quiet_sent(struct tcp_conn *conn, struct tcp_tx *tx);
+/* start: the peer refuses a quiet frame. */
+void tcp_quiet_refused(struct tcp_conn *conn);
+
 /* ---- atomic.c ---- */
 
 /* Initiator: copy the operands of a fetching atomic from op to tx. 0 or -FI_ENOMEM. */
@@ -42,6 +51,8 @@ void tcp_amo_rsp(struct tcp_conn *conn);
 int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx);
 /* must_wait: true if its result would exceed the bytes that may be requested at a time. */
 bool tcp_amo_must_wait(const struct tcp_conn *conn, const struct tcp_tx *tx);
+/* sent: a fetching atomic waits for its result; others, which are quiet, complete. */
+void tcp_amo_sent(struct tcp_conn *conn, struct tcp_tx *tx);
 /* release */
 void tcp_amo_free(struct tcp_tx *tx);
 /* Free operands that were arriving, when the connection ends. */

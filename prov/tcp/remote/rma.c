@@ -3,8 +3,8 @@
  * Remote memory access at the target, and its answers at the initiator. Engine lock held.
  *
  * The peer sends keys and addresses; fab_mr_verify() checks them. If access is refused, an initiator with our extension
- * gets an error completion (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR), and the stream continues. Upstream has no
- * such frame: its connection is ended, as it would be with upstream as the target.
+ * gets an error completion (TCP_WIRE_ACK with an error, TCP_WIRE_READ_ERR, TCP_WIRE_REFUSED), and the stream continues.
+ * Upstream has no such frame: its connection is ended, as it would be with upstream as the target.
  */
 #include "tcp/remote/rma.h"
 #include <errno.h>
@@ -121,8 +121,11 @@ int tcp_rma_commit(struct tcp_conn *conn)
 
 void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err)
 {
+	tcp_quiet_taken(conn);
 	if (conn->peer.ext && (conn->rx.hdr.flags & TCP_FLAG_WANT_ACK))
 		tcp_tx_ack(conn, err);
+	else if ((conn->peer.features & TCP_EXT_NAK) && !(conn->rx.hdr.flags & TCP_FLAG_WANT_ACK))
+		tcp_quiet_refuse(conn, err);
 	else
 		tcp_conn_fail(conn, FI_EACCES, err, "a remote write that is not allowed");
 }
@@ -149,6 +152,7 @@ static void rma_write_done(struct tcp_conn *conn)
 	else
 		fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.bound.rx_cq);
 	tcp_rma_count(conn);
+	tcp_quiet_taken(conn);
 	tcp_rx_delivered(conn);
 }
 
@@ -292,7 +296,8 @@ void tcp_rma_served(struct tcp_conn *conn, struct tcp_tx *tx)
 
 int tcp_rma_write_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	if (conn->peer.ext)
+	/* a peer without TCP_EXT_NAK cannot refuse a quiet frame */
+	if (conn->peer.ext && !(conn->peer.features & TCP_EXT_NAK))
 		tx->hdr.flags |= TCP_FLAG_DELIVERY;
 	return 0;
 }
@@ -336,8 +341,7 @@ void tcp_rma_read_rsp(struct tcp_conn *conn)
 	tcp_rma_take(conn, tx);
 }
 
-/* The meaning of an error with which a target refuses an access. */
-static const char *rma_refusal(int err)
+const char *tcp_rma_why(int err)
 {
 	switch (err) {
 	case FI_ENOKEY:
@@ -359,7 +363,7 @@ void tcp_rma_refused(struct tcp_tx *tx, int err)
 
 	tcp_conn_text(tx->conn, ends);
 	snprintf(text, sizeof(text), "%s: the target refuses %" PRIu64 " bytes: %s", ends, (uint64_t) tx->len,
-		 rma_refusal(err));
+		 tcp_rma_why(err));
 	tcp_tx_done(tx, err, err, text);
 }
 

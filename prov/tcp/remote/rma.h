@@ -22,9 +22,19 @@ int tcp_rma_may_commit(struct tcp_conn *conn, bool tagged);
 /* With TCP_FLAG_COMMIT: make the data of the current frame durable before it is acknowledged or reported. Blocks on the
  * device. 0; -FI_E*, logged: the caller refuses the frame. */
 int tcp_rma_commit(struct tcp_conn *conn);
-/* Refuse the current frame with an FI_E*. If the peer does not support refusals, the connection ends. */
+/* Refuse the current frame, a write or base atomic, with an FI_E*. If the peer does not support refusals, the
+ * connection ends. */
 void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err);
+/* The meaning of an error with which a target refuses an access, as a text that is never freed. */
+const char *tcp_rma_why(int err);
 /* Read the payload of the current frame into the buffers of tx, the first of read_wait, and then complete it. */
 void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx);
+
+/* ---- quiet.c ---- */
+
+/* Target: the current frame, a write or base atomic, was carried out or is refused: count it if it is quiet. */
+void tcp_quiet_taken(struct tcp_conn *conn);
+/* Target: refuse the current frame, which is quiet and counted, with an FI_E*. The peer has TCP_EXT_NAK. */
+void tcp_quiet_refuse(struct tcp_conn *conn, uint32_t err);
 
 #endif

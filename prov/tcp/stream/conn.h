@@ -154,6 +154,9 @@ struct tcp_conn_remote {
 	uint32_t amo_owed;		/* results of atomics in tx.queue, TCP_AMO_WINDOW at most */
 	uint32_t read_cnt;		/* reads in tx.queue and tx.read_wait, once the stream is up */
 	uint32_t rsp_cnt;		/* read responses in tx.queue */
+	/* quiet frames (TCP_EXT_NAK) of this stream that were sent; the last of them that the peer has refused; and
+	 * those that have arrived */
+	uint64_t quiet_sent, quiet_refused, quiet_taken;
 };
 
 /* peer/park.c */

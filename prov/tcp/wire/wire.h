@@ -142,12 +142,13 @@ enum tcp_wire_op {
 	TCP_WIRE_READ_ERR = 37,		/* struct tcp_read_err, in place of a READ_RSP */
 	TCP_WIRE_XCANCEL = 38,		/* struct tcp_xcancel: forget the announcement, if no receive has taken it */
 	/* TCP_EXT_AMO; op_data is enum tcp_amo_kind: rma_iov[rma_iov_cnt], struct tcp_amo, operands. Fetching atomics
-	 * are answered; others ask for an acknowledgement, like writes. */
+	 * are answered; others may ask for an acknowledgement, like writes. */
 	TCP_WIRE_AMO_REQ = 39,
 	/* struct tcp_amo_rsp, result; in the order of the requests, together with READ_RSP and READ_ERR */
 	TCP_WIRE_AMO_RSP = 40,
 	TCP_WIRE_COLL = 41,		/* TCP_EXT_COLL; struct tcp_coll, payload: a message of a collective, see
 					 * op_data */
+	TCP_WIRE_REFUSED = 42,		/* TCP_EXT_NAK; struct tcp_refused; op_data is the type of the refused frame */
 	/* TCP_EXT_PARK; header only. peer/park.c describes the exchange */
 	TCP_WIRE_PARK = 48,		/* the connection is idle here: ask the peer to end it */
 	TCP_WIRE_PARK_YES = 49,		/* agree: end it, unless the asking side has sent something since */
@@ -222,6 +223,13 @@ struct tcp_rma_iov {
 
 /* Frames may have up to TCP_RMA_IOV_MAX rma_iov. */
 #define TCP_EXT_RIOV		0x0400u
+
+/*
+ * Writes and atomics of kind TCP_AMO_BASE need not ask for an acknowledgement. Such a frame is called quiet. If it is
+ * refused, the answer is a TCP_WIRE_REFUSED, which is sent before the answers to all frames behind the quiet one. An
+ * end without this gets no quiet frames from us, as it would end the connection in place of refusing them.
+ */
+#define TCP_EXT_NAK		0x2000u
 
 /* The sender is a MSG endpoint. Those of our builds before December 2026 do not set it. */
 #define TCP_EXT_MSG		0x1000u
@@ -298,6 +306,13 @@ struct tcp_xdata {
 struct tcp_read_err {
 	uint32_t err;			/* positive FI_E* */
 	uint32_t pad;
+};
+
+struct tcp_refused {
+	uint64_t number;		/* of the frame among the quiet ones of this stream and direction, from 1 */
+	uint32_t err;			/* positive FI_E* */
+	uint32_t pad;
+	struct tcp_rma_iov target;	/* the first of its targets */
 };
 
 enum tcp_amo_kind {
