@@ -190,11 +190,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, 2500, 430 },
-	{ "fid", FI_THREAD_FID, 2550, 450 },
-	{ "endpoint", FI_THREAD_ENDPOINT, 2300, 390 },
-	{ "completion", FI_THREAD_COMPLETION, 2080, 320 },
-	{ "domain", FI_THREAD_DOMAIN, 2080, 320 },
+	{ "safe", FI_THREAD_SAFE, 2080, 405 },
+	{ "fid", FI_THREAD_FID, 2145, 415 },
+	{ "endpoint", FI_THREAD_ENDPOINT, 1895, 355 },
+	{ "completion", FI_THREAD_COMPLETION, 1660, 302 },
+	{ "domain", FI_THREAD_DOMAIN, 1660, 302 },
 };
 
 /* A tagged message of 8 bytes to a posted receive: the four calls that it takes, and a look that finds nothing. */

@@ -31,7 +31,6 @@
 					 * something */
 #define EPOLL_PASSES		16U	/* ... at most, with each time that epoll finds nothing; and if they have data,
 					 * and are all there are */
-#define CLOCK_PASSES		16	/* check timers after at most so many passes that find data */
 #define EPOLL_EVENTS		64
 #define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one */
 #define SPINS_AWAY		32	/* passes by the application, without sleeping, after which the thread pauses */
@@ -184,13 +183,12 @@ static struct fab_source *coolest(struct fab_engine *engine)
 	return best;
 }
 
-void fab_source_hot(struct fab_source *src)
+void fab_source_heat(struct fab_source *src)
 {
 	struct fab_engine *engine = src->engine;
 	struct fab_source *victim;
 
-	src->quiet = 0;
-	if (!engine || !src->poll || !fab_list_empty(&src->hot))
+	if (!engine || !src->poll)
 		return;
 	if (engine->sources.hot_cnt == HOT_MAX) {
 		victim = coolest(engine);
@@ -237,7 +235,6 @@ static bool run_timers(struct fab_engine *engine)
 	struct fab_timer *timer;
 	bool found = false;
 
-	engine->since_clock = 0;
 	while ((timer = fab_list_first(&engine->timers, struct fab_timer, link)) && timer->when_ns <= now) {
 		fab_list_remove(&timer->link);
 		timer->fire(timer);
@@ -306,21 +303,10 @@ static void free_deferred(struct fab_engine *engine)
 	}
 }
 
-static uint8_t *staging_get(uint8_t **staging)
+uint8_t *fab_staging_make(uint8_t **staging)
 {
-	if (!*staging)
-		*staging = malloc(FAB_STAGING_LEN);
+	*staging = malloc(FAB_STAGING_LEN);
 	return *staging;
-}
-
-uint8_t *fab_engine_staging(struct fab_engine *engine)
-{
-	return staging_get(&engine->staging);
-}
-
-uint8_t *fab_engine_tx_staging(struct fab_engine *engine)
-{
-	return staging_get(&engine->tx_staging);
 }
 
 /* ---- the pass ---- */
@@ -358,7 +344,6 @@ static bool ask_epoll(struct fab_engine *engine)
 {
 	struct epoll_event events[EPOLL_EVENTS];
 
-	engine->epoll.since = 0;
 	engine->epoll.cnt = fab_sock->epoll_wait(engine->epfd, events, EPOLL_EVENTS, 0);
 	engine->epoll.events = events;
 	for (engine->epoll.next = 0; engine->epoll.next < engine->epoll.cnt;) {
@@ -384,16 +369,26 @@ static inline bool looks_further(const struct fab_engine *engine, bool found)
 	return nothing_hot || elsewhere || engine->epoll.ask || engine->epoll.since >= engine->epoll.gap;
 }
 
-/* Ask epoll, unless there is nothing to ask for, and check timers if that found nothing, either. found: hot sources had
- * data. Returns true if anything was found. */
-static __attribute__((noinline)) bool look_further(struct fab_engine *engine, bool found)
+/* Ask epoll, unless there is nothing to ask for, and check timers. True if anything was found. */
+static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 {
+	bool found = false;
+
+	engine->epoll.since = 0;
 	if (engine->sources.cnt || engine->alarm.when_ns)
-		found |= ask_epoll(engine);
+		found = ask_epoll(engine);
 	engine->epoll.ask = false;
-	if (!found && !fab_list_empty(&engine->timers))
-		found = run_timers(engine);
+	if (engine->alarm.due || !fab_list_empty(&engine->timers))
+		found |= run_timers(engine);
 	return found;
+}
+
+/* A pass begins, and CQs may read the hardware queue themselves again. */
+static __attribute__((noinline)) void renew_direct(struct fab_engine *engine)
+{
+	if (engine->direct.looks_left < 0)
+		engine->epoll.since = EPOLL_PASSES;
+	engine->direct.looks_left = engine->direct.queue ? DIRECT_LOOKS : 0;
 }
 
 static bool pass(struct fab_engine *engine)
@@ -404,10 +399,8 @@ static bool pass(struct fab_engine *engine)
 		return false;
 	engine->in_pass = true;
 	engine->pass_cnt++;
-	if (engine->direct.looks_left < 0)
-		engine->epoll.since = EPOLL_PASSES;
-	engine->direct.looks_left = engine->direct.queue ? DIRECT_LOOKS : 0;
-
+	if (engine->direct.queue || engine->direct.looks_left)
+		renew_direct(engine);
 	if (!fab_list_empty(&engine->flush))
 		fab_engine_flush(engine);
 	if (engine->alarm.when_ns == ALARM_NOW)
@@ -417,11 +410,8 @@ static bool pass(struct fab_engine *engine)
 	if (!fab_list_empty(&engine->polls))
 		found |= run_polls(engine);
 	engine->epoll.since++;
-	engine->since_clock++;
 	if (looks_further(engine, found))
-		found = look_further(engine, found);
-	if (engine->alarm.due || (engine->since_clock >= CLOCK_PASSES && !fab_list_empty(&engine->timers)))
-		found |= run_timers(engine);
+		found |= look_further(engine);
 
 	engine->in_pass = false;
 	if (!fab_list_empty(&engine->deferred))

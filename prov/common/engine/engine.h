@@ -154,7 +154,6 @@ struct fab_engine {
 					 * Constant */
 	bool in_pass;
 	uint32_t pass_cnt;		/* passes so far */
-	unsigned since_clock;		/* passes since timers were checked */
 	_Atomic uint32_t spins;		/* passes by the application since it last prepared to sleep; written with the
 					 * lock */
 	_Atomic uint32_t watchers;	/* threads that may sleep on epfd; incremented before the last look that
@@ -216,7 +215,13 @@ int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t e
 void fab_source_mod(struct fab_source *src, uint32_t events);
 void fab_source_del(struct fab_source *src);		/* idempotent; does not close the fd */
 /* The source has just had data: make it hot, so that passes read it before they ask epoll. Lock held. */
-void fab_source_hot(struct fab_source *src);
+void fab_source_heat(struct fab_source *src);	/* the part of it for a source that is not hot yet */
+static inline void fab_source_hot(struct fab_source *src)
+{
+	src->quiet = 0;
+	if (__builtin_expect(fab_list_empty(&src->hot), 0))
+		fab_source_heat(src);
+}
 
 /* Open a bell: a ring makes engine call rung from now on. Lock held. 0: the bell is open until fab_bell_close().
  * -errno. */
@@ -248,10 +253,20 @@ void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer);
  * it from the next pass on. Lock held. */
 void fab_engine_set_direct(struct fab_engine *engine, void *direct);
 
+/* Allocate a staging buffer, FAB_STAGING_LEN bytes, and store it in *staging. NULL: no memory. For the two functions
+ * below. */
+uint8_t *fab_staging_make(uint8_t **staging);
 /* The engine's staging buffers, allocated on first use. NULL: no memory. Lock held, valid until the caller returns to
  * the engine. */
-uint8_t *fab_engine_staging(struct fab_engine *engine);
-uint8_t *fab_engine_tx_staging(struct fab_engine *engine);
+static inline uint8_t *fab_engine_staging(struct fab_engine *engine)
+{
+	return __builtin_expect(engine->staging != NULL, 1) ? engine->staging : fab_staging_make(&engine->staging);
+}
+static inline uint8_t *fab_engine_tx_staging(struct fab_engine *engine)
+{
+	return __builtin_expect(engine->tx_staging != NULL, 1) ? engine->tx_staging :
+								  fab_staging_make(&engine->tx_staging);
+}
 
 /* The application drives the engine itself, so the engine's thread may pause. Lock held. */
 static inline void fab_engine_attend(struct fab_engine *engine)

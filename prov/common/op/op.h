@@ -109,6 +109,8 @@ static inline size_t fab_iov_len(const struct iovec *iov, size_t cnt)
 {
 	size_t len = 0;
 
+	if (__builtin_expect(cnt == 1, 1))
+		return iov->iov_len;
 	for (size_t i = 0; i < cnt; i++)
 		len += iov[i].iov_len;
 	return len;

@@ -14,29 +14,13 @@
 
 /* ---- posted receives ---- */
 
-static void rx_unpost(struct fab_recv *recv, struct fab_rx *rx)
+/* A multi-receive has one buffer, which messages fill from the front. */
+bool fab_rx_claim_part(struct fab_recv *recv, struct fab_rx *rx, const struct fab_into *into)
 {
-	fab_match_unpost(fab_rx_queue(recv, rx->code), &rx->posted);
-	rx->unposted = true;
-}
-
-bool fab_rx_claim(struct fab_recv *recv, struct fab_rx *rx, uint64_t len, struct fab_into *into)
-{
-	into->rx = rx;
-	into->start = rx->iov_cnt ? rx->iov[0].iov_base : NULL;
-	into->take = len < rx->len ? len : rx->len;
-	rx->busy++;
-	if (rx->flags & FI_MULTI_RECV) {
-		/* a multi-receive has one buffer, which messages fill from the front */
-		rx->iov[0].iov_base = into->start + into->take;
-		rx->iov[0].iov_len -= into->take;
-		rx->len -= into->take;
-		if (rx->len && rx->len >= recv->min_multi_recv)
-			return true;
-	}
-	if (!rx->unposted)
-		rx_unpost(recv, rx);
-	return false;
+	rx->iov[0].iov_base = into->start + into->take;
+	rx->iov[0].iov_len -= into->take;
+	rx->len -= into->take;
+	return rx->len && rx->len >= recv->min_multi_recv;
 }
 
 void fab_into_copy(const struct fab_into *into, uint64_t offset, const void *buf, uint64_t len)
@@ -97,7 +81,7 @@ static void rx_fail_posted(struct fab_recv *recv, struct fab_rx *rx, int err)
 	const struct fab_msg msg = { .src = FI_ADDR_NOTAVAIL };
 	const struct fab_into into = { .rx = rx };
 
-	rx_unpost(recv, rx);
+	fab_rx_unpost(recv, rx);
 	rx->busy++;
 	fab_rx_finish(recv, fab_recv_reporter(recv, NULL), &into, &msg,
 		      &(struct fab_cq_fail) { .err = err, .prov_errno = err });

@@ -152,10 +152,8 @@ int fab_recv_post_coll(struct fab_recv *recv, const struct fab_op *op, fi_addr_t
 int fab_rx_new(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src, struct fab_rx **rx);
 /* Free a receive that is not posted and gets no more messages. */
 void fab_rx_free(struct fab_recv *recv, struct fab_rx *rx);
-/* Claim room for a message of len bytes: the whole receive, or the next part of a multi-receive. *into is the room.
- * True: a multi-receive that stays posted. False: the receive is used up and was unposted. The caller must finish the
- * claim in either case. */
-bool fab_rx_claim(struct fab_recv *recv, struct fab_rx *rx, uint64_t len, struct fab_into *into);
+/* The part of fab_rx_claim() for a multi-receive. True: it stays posted. */
+bool fab_rx_claim_part(struct fab_recv *recv, struct fab_rx *rx, const struct fab_into *into);
 /* Finish a claim: the message is complete, or has failed (fail is not NULL, and its err is reported). The completion is
  * written for endpoint ep. A message longer than its room is reported as FI_ETRUNC. Frees the receive if it gets no
  * more messages. (fab_rx_finish_with() does the same with constant operations.) */

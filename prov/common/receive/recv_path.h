@@ -9,6 +9,7 @@
 #ifndef FAB_RECV_PATH_H
 #define FAB_RECV_PATH_H
 
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include "common/receive/recv.h"
 
@@ -41,6 +42,39 @@ FAB_RECV_PATH struct fab_rx *fab_recv_find(struct fab_recv *recv, enum fab_msg_c
 	struct fab_posted *posted = fab_match_find_posted(&recv->queue[class], tag, src);
 
 	return posted ? fab_container(posted, struct fab_rx, posted) : NULL;
+}
+
+/* ---- claiming ---- */
+
+static inline void fab_rx_unpost(struct fab_recv *recv, struct fab_rx *rx)
+{
+	fab_match_unpost(fab_rx_queue(recv, rx->code), &rx->posted);
+	rx->unposted = true;
+}
+
+/* Claim room for a message of len bytes: the whole receive, or the next part of a multi-receive. *into is the room.
+ * True: a multi-receive that stays posted. False: the receive is used up and was unposted. The caller must finish the
+ * claim in either case. */
+static inline bool fab_rx_claim(struct fab_recv *recv, struct fab_rx *rx, uint64_t len, struct fab_into *into)
+{
+	into->rx = rx;
+	into->start = rx->iov_cnt ? rx->iov[0].iov_base : NULL;
+	into->take = len < rx->len ? len : rx->len;
+	rx->busy++;
+	if (__builtin_expect(rx->flags & FI_MULTI_RECV, 0) && fab_rx_claim_part(recv, rx, into))
+		return true;
+	if (!rx->unposted)
+		fab_rx_unpost(recv, rx);
+	return false;
+}
+
+/* Fill the room with the first bytes of a message, all of which is at buf. */
+static inline void fab_into_fill(const struct fab_into *into, const void *buf)
+{
+	if (__builtin_expect(into->rx->iov_cnt == 1, 1))
+		memcpy(into->start, buf, into->take);
+	else
+		fab_into_copy(into, 0, buf, into->take);
 }
 
 /* ---- finishing ---- */

@@ -25,6 +25,9 @@
 #include "tcp/peer/peer.h"
 #include "tcp/remote/remote.h"
 
+/* The way of a message that leaves at once is one function for the compiler. */
+#define TX_INLINE	static inline __attribute__((always_inline))
+
 #define TX_HOLD_MAX	(128 * 1024)	/* bytes held back for the next pass; above this they are sent */
 /* A longer frame, with more than 64 KiB, gains nothing from sharing a call. */
 #define TX_HOLD_LEN	(64 * 1024 + TCP_HDR_MAX)
@@ -95,7 +98,7 @@ static inline uint64_t tx_flags(const struct tcp_ep *ep, const struct fab_op *op
 }
 
 /* Write the header of an operation on len bytes to buf, except the frame id. Returns its length. */
-static inline uint8_t tx_encode(const struct fab_op *op, uint64_t flags, uint64_t len, void *buf)
+TX_INLINE uint8_t tx_encode(const struct fab_op *op, uint64_t flags, uint64_t len, void *buf)
 {
 	struct tcp_hdr *hdr = buf;
 	uint8_t *pos = (uint8_t *) (hdr + 1);
@@ -181,7 +184,7 @@ static inline bool tx_has_room(const struct tcp_ep *ep, const struct fab_op *op)
 #define TX_WAITS	1	/* result of tx_check: the arguments are valid, but a counter triggers the operation */
 
 /* Check for arguments that are invalid for any peer. 0, TX_WAITS, -FI_E*. */
-static int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len)
+TX_INLINE int tx_check(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len)
 {
 	if (op->iov_cnt > TCP_IOV_LIMIT || op->rma_cnt > TCP_RMA_IOV_MAX)
 		return -FI_EINVAL;
@@ -297,7 +300,7 @@ static bool tx_take_back(struct tcp_conn *conn, const struct fab_op *op, struct 
 
 /* True if a message can leave within the call and complete then: nothing goes before it or with it, the peer need not
  * be asked or answer, and it would not be held back. It needs no entry in the queue. */
-static inline bool tx_goes_at_once(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+TX_INLINE bool tx_goes_at_once(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	const struct tcp_ep *ep = conn->ep;
 
@@ -308,13 +311,23 @@ static inline bool tx_goes_at_once(const struct tcp_conn *conn, const struct fab
 	       !tx_hold(conn, op, sizeof(struct tcp_hdr) + len);
 }
 
+/* Write the header at hdr, and the payload from the application's buffers. */
+static __attribute__((noinline)) ssize_t tx_write_long(struct tcp_conn *conn, const struct fab_op *op, void *hdr,
+						       size_t hdr_len)
+{
+	struct iovec iov[1 + TCP_IOV_LIMIT];
+
+	iov[0] = (struct iovec) { hdr, hdr_len };
+	fab_iov_copy(iov + 1, op->iov, op->iov_cnt);
+	return conn->io->sendv(conn, iov, 1 + op->iov_cnt);
+}
+
 /* Write the frame of such a message to the stream. *size is the length of the frame; the result is that of conn->io. */
-static ssize_t tx_write_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len, uint8_t *staging,
-			    uint64_t *size)
+TX_INLINE ssize_t tx_write_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len, uint8_t *staging,
+			       uint64_t *size)
 {
 	struct tcp_hdr *hdr = (struct tcp_hdr *) staging;
 	uint8_t hdr_len = tx_encode(op, op->flags, len, hdr);
-	struct iovec iov[1 + TCP_IOV_LIMIT];
 
 	hdr->id = conn->tx.cnt;
 	*size = hdr_len + len;
@@ -322,13 +335,11 @@ static ssize_t tx_write_now(struct tcp_conn *conn, const struct fab_op *op, uint
 		tcp_tx_copy(staging + hdr_len, op->iov, len);
 		return conn->io->send(conn, staging, *size);
 	}
-	iov[0] = (struct iovec) { staging, hdr_len };
-	fab_iov_copy(iov + 1, op->iov, op->iov_cnt);
-	return conn->io->sendv(conn, iov, 1 + op->iov_cnt);
+	return tx_write_long(conn, op, staging, hdr_len);
 }
 
 /* The stream has all of a message: complete it. */
-static void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+TX_INLINE void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	struct fab_ep *ep = &conn->ep->base;
 	const struct fab_comp comp = {
@@ -360,7 +371,7 @@ static __attribute__((noinline, cold)) int tx_queue_rest(struct tcp_conn *conn, 
 #define TX_NOT_NOW	1	/* result of tx_send_now: nothing was done */
 
 /* Send a message for which tx_goes_at_once(). 0, TX_NOT_NOW, -FI_ENOMEM. */
-static inline int tx_send_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+TX_INLINE int tx_send_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	struct fab_engine *engine = conn->ep->base.engine;
 	uint8_t *staging = fab_engine_tx_staging(engine);
@@ -381,34 +392,16 @@ static inline int tx_send_now(struct tcp_conn *conn, const struct fab_op *op, ui
 
 /* ---- submission ---- */
 
-int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
+/* Queue an operation on len bytes, and send it unless it is to wait. */
+static __attribute__((noinline)) int tx_enqueue(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
-	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
+	struct tcp_ep *ep = conn->ep;
 	struct fab_engine *engine = ep->base.engine;
-	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
 	bool must_leave = tx_must_leave(ep, op);
-	struct tcp_conn *conn;
 	struct tcp_tx *tx;
 	uint64_t queued;
 	int ret;
 
-	if (!ep->base.enabled || ep->closing)
-		return -FI_EOPBADSTATE;
-	ret = tx_check(ep, op, len);
-	if (ret)
-		return ret == TX_WAITS ? fab_trigger_op(base, op, tcp_submit_locked) : ret;
-	ret = tcp_ep_conn(ep, op->addr, &conn);
-	if (ret)
-		return ret;
-	if (conn->state == TCP_CONN_DOWN || (ep->conn && conn->state == TCP_CONN_IDLE))
-		return -FI_ENOTCONN;
-	if (!tx_has_room(ep, op) && !op->accepted)
-		return -FI_EAGAIN;
-	if (tx_goes_at_once(conn, op, len)) {
-		ret = tx_send_now(conn, op, len);
-		if (ret != TX_NOT_NOW)
-			return ret;
-	}
 	if (must_leave && !tx_can_leave(conn, op, len))
 		return -FI_EAGAIN;
 	tx = tx_alloc(conn, op, len);
@@ -436,13 +429,44 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	return 0;
 }
 
+TX_INLINE int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
+{
+	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
+	struct tcp_conn *conn;
+	int ret;
+
+	if (!ep->base.enabled || ep->closing)
+		return -FI_EOPBADSTATE;
+	ret = tx_check(ep, op, len);
+	if (ret)
+		return ret == TX_WAITS ? fab_trigger_op(&ep->base, op, tcp_submit_locked) : ret;
+	ret = tcp_ep_conn(ep, op->addr, &conn);
+	if (ret)
+		return ret;
+	if (conn->state == TCP_CONN_DOWN || (ep->conn && conn->state == TCP_CONN_IDLE))
+		return -FI_ENOTCONN;
+	if (!tx_has_room(ep, op) && !op->accepted)
+		return -FI_EAGAIN;
+	if (tx_goes_at_once(conn, op, len)) {
+		ret = tx_send_now(conn, op, len);
+		if (ret != TX_NOT_NOW)
+			return ret;
+	}
+	return tx_enqueue(conn, op, len);
+}
+
+int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
+{
+	return tx_submit(fab_container(base, struct tcp_ep, base), op);
+}
+
 ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 {
 	struct fab_engine *engine = ep->base.engine;
 	int ret;
 
 	fab_engine_enter(engine);
-	ret = tcp_submit_locked(&ep->base, op);
+	ret = tx_submit(ep, op);
 	/* the caller of an injected operation may do nothing but try again */
 	if (__builtin_expect(ret == -FI_EAGAIN, 0) && (op->flags & FI_INJECT))
 		fab_engine_run(engine);

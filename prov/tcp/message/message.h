@@ -140,8 +140,6 @@ void tcp_rx_finish(struct tcp_ep *ep, const struct fab_into *into, const struct 
 /* With FI_SOURCE_ERR: write the error entry of a complete message from a peer in no address vector, on conn (NULL: it
  * is down). err_data is the peer's address; with FI_AV_AUTH_KEY, src is the key's identifier. */
 void tcp_fail_unknown(struct tcp_ep *ep, enum fab_op_code code, struct fab_comp *comp, const struct tcp_conn *conn);
-/* The posted receive that matches a message from conn, or NULL. */
-struct fab_rx *tcp_rx_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, uint32_t group);
 /* Make an unexpected or announced message, and queue it. NULL: the connection was ended, because there was no memory,
  * or because the peer has sent more than its credit. */
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced);
@@ -200,6 +198,21 @@ static inline fi_addr_t tcp_ep_recv_src(const struct tcp_ep *ep, fi_addr_t fi_ad
 	if (!ep->directed_recv || fi_addr == FI_ADDR_UNSPEC)
 		return FI_ADDR_UNSPEC;
 	return fi_addr & (UINT64_MAX >> ep->rdm.rx_ctx_bits);
+}
+
+/* ---- finding a receive ---- */
+
+/* The posted receive for a message from conn: the older one of `other`, which matches by source or is NULL, and of the
+ * one that matches by key. For tcp_rx_find(). */
+struct fab_rx *tcp_keyed_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, struct fab_rx *other);
+
+/* The posted receive that matches a message from conn, or NULL. */
+static inline struct fab_rx *tcp_rx_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, uint32_t group)
+{
+	fi_addr_t src = tcp_match_src(conn->ep, conn->fi_addr, group);
+	struct fab_rx *rx = fab_recv_find(tcp_recv_of(conn->ep, class), class, tag, src);
+
+	return __builtin_expect(conn->ep->rx->keyed, 0) && !group ? tcp_keyed_find(conn, class, tag, rx) : rx;
 }
 
 /* ---- frames (struct tcp_frame) ---- */

@@ -239,15 +239,23 @@ static inline __attribute__((always_inline)) struct tcp_msg rx_msg(const struct 
 	return msg;
 }
 
+/* The current message is complete in the receive that it has claimed. Inlined, as most messages come here. */
+static inline __attribute__((always_inline))
+void posted_finish(struct tcp_conn *conn, const struct tcp_msg *msg, const struct fab_into *into)
+{
+	fab_rx_finish_with(tcp_recv_of(conn->ep, msg->base.class), &conn->ep->base, into, &msg->base, NULL,
+			   &tcp_recv_ops);
+	rx_give_credit(conn, msg->base.len + TCP_CREDIT_OVERHEAD);
+	tcp_rx_delivered(conn);
+}
+
 static void posted_done(struct tcp_conn *conn)
 {
 	struct tcp_msg msg = rx_msg(conn);
 	struct fab_into into = conn->rx.into;
 
 	conn->rx.into.rx = NULL;
-	tcp_rx_finish(conn->ep, &into, &msg, NULL);
-	rx_give_credit(conn, msg.base.len + TCP_CREDIT_OVERHEAD);
-	tcp_rx_delivered(conn);
+	posted_finish(conn, &msg, &into);
 }
 
 static void unexp_done(struct tcp_conn *conn)
@@ -270,6 +278,24 @@ static inline void flow_into_posted(struct tcp_conn *conn, uint64_t len)
 {
 	tcp_rx_aim_into(&conn->rx, &conn->rx.into);
 	tcp_rx_expect(conn, conn->rx.into.take, len - conn->rx.into.take, posted_done);
+}
+
+/* A receive takes the message. */
+static inline __attribute__((always_inline))
+void start_into_posted(struct tcp_conn *conn, struct fab_rx *rx, const struct tcp_msg *msg)
+{
+	const uint8_t *payload = tcp_rx_take(conn, msg->base.len);
+	struct fab_recv *recv = tcp_recv_of(conn->ep, msg->base.class);
+	struct fab_into into;
+
+	if (payload) {
+		fab_rx_claim(recv, rx, msg->base.len, &into);
+		fab_into_fill(&into, payload);
+		posted_finish(conn, msg, &into);
+	} else {
+		fab_rx_claim(recv, rx, msg->base.len, &conn->rx.into);
+		flow_into_posted(conn, msg->base.len);
+	}
 }
 
 void tcp_msg_resume(struct tcp_conn *conn, const uint8_t *buf, uint64_t len)
@@ -327,8 +353,7 @@ void tcp_msg_start(struct tcp_conn *conn)
 			return;
 	}
 	if (rx) {
-		fab_rx_claim(tcp_recv_of(conn->ep, msg.base.class), rx, msg.base.len, &conn->rx.into);
-		flow_into_posted(conn, msg.base.len);
+		start_into_posted(conn, rx, &msg);
 		return;
 	}
 	if (msg.base.class == FAB_CLASS_COLL && tcp_msg_coll_refuses(conn, msg.base.tag)) {

@@ -41,9 +41,6 @@ void tcp_stranger_release(struct tcp_conn *conn);
 
 /* ---- keyed.c ---- */
 
-/* The posted receive for a message from conn: the older one of `other`, which matches by source or is NULL, and of the
- * one that matches by key. For tcp_rx_find(). */
-struct fab_rx *tcp_keyed_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, struct fab_rx *other);
 /* Post a receive with FI_AUTH_KEY; op->addr is the handle of a key. 0; -FI_EINVAL (logged), -FI_EAGAIN, -FI_ENOMEM. */
 int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op);
 

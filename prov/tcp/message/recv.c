@@ -11,14 +11,6 @@
 #include "common/trigger/trigger.h"
 #include "tcp/params/params.h"
 
-struct fab_rx *tcp_rx_find(struct tcp_conn *conn, enum fab_msg_class class, uint64_t tag, uint32_t group)
-{
-	fi_addr_t src = tcp_match_src(conn->ep, conn->fi_addr, group);
-	struct fab_rx *rx = fab_recv_find(tcp_recv_of(conn->ep, class), class, tag, src);
-
-	return __builtin_expect(conn->ep->rx->keyed, 0) && !group ? tcp_keyed_find(conn, class, tag, rx) : rx;
-}
-
 void tcp_fail_unknown(struct tcp_ep *ep, enum fab_op_code code, struct fab_comp *comp, const struct tcp_conn *conn)
 {
 	const union fab_sockaddr *addr = conn ? &conn->addr : NULL;
@@ -71,7 +63,7 @@ void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_a
 /* ---- posting ---- */
 
 /* Post a receive with a flag for a rare case. */
-static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
+static __attribute__((noinline, cold)) int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 {
 	if ((op->flags & FI_TRIGGER) && ep->rx->export_cnt && op->hooked) {
 		TCP_WARN(FI_LOG_EP_DATA, "FI_QUEUE_WORK: deferred receives are not possible on an exported context "
@@ -87,10 +79,8 @@ static int rx_post_rare(struct tcp_ep *ep, const struct fab_op *op)
 	return fab_recv_peek(&ep->rx->recv, op, tcp_ep_recv_src(ep, op->addr));
 }
 
-int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
+static inline __attribute__((always_inline)) int rx_post(struct tcp_ep *ep, const struct fab_op *op)
 {
-	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
-
 	if (!ep->base.enabled || ep->closing || (ep->conn && ep->conn->state == TCP_CONN_DOWN))
 		return -FI_EOPBADSTATE;
 	if (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER | FI_AUTH_KEY))
@@ -103,13 +93,18 @@ int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 				  fab_recv_find_kept, &tcp_recv_ops);
 }
 
+int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
+{
+	return rx_post(fab_container(base, struct tcp_ep, base), op);
+}
+
 ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op)
 {
 	struct fab_engine *engine = ep->base.engine;
 	int ret;
 
 	fab_engine_enter(engine);
-	ret = tcp_post_recv_locked(&ep->base, op);
+	ret = rx_post(ep, op);
 	fab_engine_unlock(engine);
 	return ret;
 }

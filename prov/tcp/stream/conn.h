@@ -81,6 +81,9 @@ struct tcp_rx_state {
 	uint8_t iov_cnt, iov_cur;
 	uint64_t left, skip;
 	void (*done)(struct tcp_conn *conn);	/* payload is complete */
+	/* what was read behind the header, while a frame is started: tcp_rx_take() */
+	const uint8_t *next;
+	size_t next_len;
 	struct fab_into into;		/* the room for a message in a posted receive; otherwise rx is NULL */
 	struct tcp_unexp *unexp;	/* the message being kept, or whose announced payload is being read; or NULL */
 	bool bulk;			/* the last payload was long: read little more than headers into the staging

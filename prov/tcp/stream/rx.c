@@ -17,8 +17,7 @@
 #include "base/bits.h"
 #include "tcp/params/params.h"
 
-#define RX_BULK_LEN	(32 * 1024)	/* bytes of payload from which on another copy costs noticeable time ... */
-/* ... so if such payloads follow one another, no more than this is staged */
+/* If payloads of TCP_RX_BULK_LEN follow one another, no more than this is staged. */
 #define RX_BULK_STAGE	4096
 
 /* ---- frame headers ---- */
@@ -149,7 +148,7 @@ void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*d
 	conn->rx.skip = skip;
 	conn->rx.done = done;
 	conn->rx.phase = TCP_RX_PAYLOAD;
-	conn->rx.bulk = left >= RX_BULK_LEN;
+	conn->rx.bulk = left >= TCP_RX_BULK_LEN;
 }
 
 /* n bytes were stored where rx.iov points. */
@@ -189,21 +188,36 @@ size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len)
 	return used;
 }
 
-/* Complete the header. Returns the number of bytes used. The frame was started if the phase is PAYLOAD or the
- * connection is down. */
+/* Add bytes to the header, until it has `need` bytes. Returns how many were added. */
+static inline size_t rx_hdr_add(struct tcp_rx_state *rx, const uint8_t *buf, size_t len, size_t need)
+{
+	size_t n = need - rx->hdr_have < len ? need - rx->hdr_have : len;
+	uint8_t *to = rx->hdr_buf + rx->hdr_have;
+
+	/* the base header and the tag, where they are there at once: lengths that the compiler knows */
+	if (n == sizeof(struct tcp_hdr))
+		memcpy(to, buf, sizeof(struct tcp_hdr));
+	else if (n == sizeof(uint64_t))
+		memcpy(to, buf, sizeof(uint64_t));
+	else
+		memcpy(to, buf, n);
+	rx->hdr_have += n;
+	return n;
+}
+
+/* Complete the header, and start the frame. Returns the number of bytes used, of the header and of payload that the
+ * start has taken. */
 static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	struct tcp_rx_state *rx = &conn->rx;
-	size_t need = rx->hdr_have < sizeof(rx->hdr) ? sizeof(rx->hdr) : rx->hdr.hdr_size, used;
+	size_t used = 0;
 	const char *wrong;
 
-	used = need - rx->hdr_have < len ? need - rx->hdr_have : len;
-	memcpy(rx->hdr_buf + rx->hdr_have, buf, used);
-	rx->hdr_have += used;
-	if (rx->hdr_have < need)
-		return used;
-	if (need == sizeof(rx->hdr)) {
-		if (conn->peer.swap)
+	if (rx->hdr_have < sizeof(rx->hdr)) {
+		used = rx_hdr_add(rx, buf, len, sizeof(rx->hdr));
+		if (rx->hdr_have < sizeof(rx->hdr))
+			return used;
+		if (__builtin_expect(conn->peer.swap, 0))
 			rx_hdr_swap_base(&rx->hdr);
 		wrong = rx_hdr_check(conn, &rx->hdr);
 		if (wrong) {
@@ -212,12 +226,16 @@ static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 		}
 	}
 	if (rx->hdr_have < rx->hdr.hdr_size)
+		used += rx_hdr_add(rx, buf + used, len - used, rx->hdr.hdr_size);
+	if (rx->hdr_have < rx->hdr.hdr_size)
 		return used;
-	if (conn->peer.swap)
+	if (__builtin_expect(conn->peer.swap, 0))
 		rx_hdr_swap_rest(rx);
 	rx->hdr_have = 0;
+	rx->next = buf + used;
+	rx->next_len = len - used;
 	tcp_frames[rx->hdr.op].start(conn);
-	return used;
+	return rx->next - buf;
 }
 
 /* True if the rest of a read still belongs to this stream. */
@@ -454,12 +472,6 @@ bool tcp_rx_poll(struct fab_source *src)
 }
 
 /* ---- control frames ---- */
-
-void tcp_rx_delivered(struct tcp_conn *conn)
-{
-	if (conn->rx.hdr.flags & TCP_FLAG_WANT_ACK)
-		conn->owed.ack_cnt++;
-}
 
 void tcp_rx_ack(struct tcp_conn *conn)
 {

@@ -143,6 +143,8 @@ void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);
 
 /* ---- rx.c: frames ---- */
 
+#define TCP_RX_BULK_LEN	(32 * 1024)	/* bytes of payload from which on another copy costs noticeable time */
+
 /* Read once from the socket, and handle all frames. True if anything arrived, including the end of the stream, which
  * may end the connection. False: nothing arrived, there is no stream, or it may not be read now. */
 bool tcp_rx_poll(struct fab_source *src);
@@ -162,6 +164,18 @@ void tcp_rx_ack(struct tcp_conn *conn);
 /* Read the payload of the current frame into rx.iov (which is aimed at `left` bytes), drop the next `skip` bytes, then
  * call done. */
 void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*done)(struct tcp_conn *conn));
+/* For the start of a frame, in place of tcp_rx_expect(): its payload of len bytes, which was read with the header. It
+ * is valid until the function returns. NULL: not all of it was; nothing was done. */
+static inline const uint8_t *tcp_rx_take(struct tcp_conn *conn, uint64_t len)
+{
+	const uint8_t *payload = conn->rx.next;
+
+	if (len > conn->rx.next_len)
+		return NULL;
+	conn->rx.next += len;
+	conn->rx.bulk = len >= TCP_RX_BULK_LEN;
+	return payload;
+}
 /* Aim the parser's iov at the first len bytes of iov. */
 void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len);
 /* Copy staged payload to rx.iov; returns the number of bytes used. */
@@ -173,7 +187,11 @@ uint64_t tcp_rx_cq_data(const struct tcp_conn *conn);
 /* The peer group of the current frame; 0: none; above TCP_GROUP_MAX: invalid. */
 uint32_t tcp_rx_group(const struct tcp_conn *conn);
 /* The current frame was delivered: acknowledge it, after this read, if it asked for that. */
-void tcp_rx_delivered(struct tcp_conn *conn);
+static inline void tcp_rx_delivered(struct tcp_conn *conn)
+{
+	if (conn->rx.hdr.flags & TCP_FLAG_WANT_ACK)
+		conn->owed.ack_cnt++;
+}
 /* Convert an error from a peer (not 0) for the application: FI_EIO if it is invalid. */
 static inline int tcp_rx_errno(uint32_t err)
 {
