@@ -266,7 +266,51 @@ static void unfinished(void **state)
 	begin_segments(&rig, RXM_PARTS_MAX);
 	rig_until(&rig, rig.down);
 	assert_int_not_equal(rig_result(&rig, in), 0);
+	for (unsigned i = 0; i < rig.done_cnt; i++) {
+		if (rig.done[i].context == in)
+			assert_int_equal(rig.done[i].len, 4);	/* what has come of it */
+	}
 	rig_close(&rig);
+}
+
+/* A segment that is longer than the rest of its message ends the connection, and nothing of it is taken. */
+static void segment_beyond_the_message(void **state)
+{
+	struct rxm_pkt *pkt;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	memset(in, 0x5a, 32);
+	OK((int) fi_recv(rig.ep, in, 16, NULL, FI_ADDR_UNSPEC, in));
+	begin_segments(&rig, 3);
+	pkt = rig_make(&rig, RXM_SEG, RXM_OP_MSG, 8);
+	pkt->ctrl.msg_id = 3;
+	pkt->ctrl.seg_no = 1;
+	pkt->ctrl.seg_size = 8;
+	pkt->op.size = 8;
+	rig_send(&rig, pkt, 8);
+	rig_until(&rig, rig.down);
+	assert_int_not_equal(rig_result(&rig, in), 0);
+	assert_int_equal(in[8], 0x5a);
+	rig_close(&rig);
+}
+
+/* A peer cannot give back more credit than was spent. */
+static void credit_that_was_not_spent(void **state)
+{
+	struct rxm_pkt *pkt;
+	struct rig rig;
+
+	(void) state;
+	for (int load = 0; load < 2; load++) {
+		rig_open(&rig, true, true);
+		pkt = rig_make(&rig, RXM_CREDIT, RXM_OP_MSG, 0);
+		pkt->ctrl.conn_id = load ? 1000ULL << 32 : 1000;
+		rig_send(&rig, pkt, 0);
+		rig_until(&rig, rig.down);
+		rig_close(&rig);
+	}
 }
 
 #define ATOMICS	3000
@@ -418,6 +462,8 @@ int main(void)
 		cmocka_unit_test(levels),
 		cmocka_unit_test(no_collectives),
 		cmocka_unit_test(unfinished),
+		cmocka_unit_test(segment_beyond_the_message),
+		cmocka_unit_test(credit_that_was_not_spent),
 		cmocka_unit_test(answers_not_taken),
 		cmocka_unit_test(overrun),
 		cmocka_unit_test(error_that_stays),

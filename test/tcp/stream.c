@@ -282,6 +282,37 @@ static void region_closed_under_a_waiting_response(void **state)
 	peer_close(&peer, fd);
 }
 
+/* A write whose payload is not as long as its targets ends the connection, and writes nothing. */
+static void write_of_another_length(void **state)
+{
+	struct node *node = *state;
+	char target[8] = { 0 };
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_reg(node->domain, target, sizeof(target), FI_REMOTE_WRITE, 0, 77, 0, &mr, NULL), 0);
+	for (int more = -4; more <= 4; more += 8) {
+		struct peer peer = peer_open(node);
+		int fd = connected_ext(node, &peer, &(struct tcp_hello) { .incarnation = 1 });
+		struct {
+			struct tcp_hdr hdr;
+			struct tcp_rma_iov rma;
+			char payload[12];
+		} write = {
+			.hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_WRITE, .rma_iov_cnt = 1,
+				 .hdr_size = offsetof(typeof(write), payload),
+				 .size = offsetof(typeof(write), payload) + sizeof(target) + (size_t) more },
+			.rma = { .len = sizeof(target), .key = fi_mr_key(mr) }, .payload = "overwritten",
+		};
+
+		raw_send(fd, &write, write.hdr.size);
+		assert_true(raw_recv_end(fd, drive, node));
+		assert_int_equal(target[0], 0);
+		close(fd);
+		close(peer.listener);
+	}
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
 /* ---- announcements ---- */
 
 /* A message beyond the credit for which there is no announcement left is not sent at all; nor does taking one back give
@@ -632,6 +663,7 @@ int main(void)
 		LONG(long_message_without_its_end_is_none),
 		LONG(long_message_read_at_once_is_kept),
 		TEST(region_closed_under_a_waiting_response),
+		TEST(write_of_another_length),
 		TEST(without_announcement_nothing_goes_past_the_credit),
 		TEST(injects_go_into_debt),
 		TEST(sends_do_not_go_into_debt),

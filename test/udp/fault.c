@@ -11,6 +11,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include "base/bits.h"
 #include "base/sock.h"
 #include "base/unit.h"
 
@@ -198,10 +199,15 @@ static void expect(struct end *end, void *context, int err)
 /* No room: a send waits for it and completes, an inject is for the caller to try again. */
 static void no_room_is_waited_for(void **state)
 {
+	static const int errnos[] = { EAGAIN, EINTR, ENOBUFS };
 	char in[2][4], out[4] = "send", ctx[3];
 
 	(void) state;
-	send_errno = EAGAIN;
+	for (size_t i = 0; i < fab_countof(errnos); i++) {
+		send_errno = errnos[i];
+		send_cnt = 1;
+		assert_int_equal(fi_inject(net.a.ep, "away", 4, net.a.peer), -FI_EAGAIN);
+	}
 	fi_recv(net.b.ep, in[0], 4, NULL, FI_ADDR_UNSPEC, &ctx[0]);
 	fi_recv(net.b.ep, in[1], 4, NULL, FI_ADDR_UNSPEC, &ctx[1]);
 	send_cnt = 1;
