@@ -64,6 +64,56 @@ static void send_one(struct test *t, const struct pair *p, const char *kind, siz
 		wait_more(t, &w, "the other end");
 }
 
+/* A completion that comes between the last look at a queue and its arming makes no event; no reader sleeps for it. */
+TEST_PROV(completion_before_arming_is_seen, FI_MSG, CONNECTED)
+{
+	struct fi_cq_tagged_entry entry;
+	struct pair p;
+	double start;
+	char in[4];
+
+	if (!getenv("SOFTVERBS_STATUS"))
+		ABSENT("no stand-in for a device here whose completions come when they are wanted");
+	if (run.progress == FI_PROGRESS_AUTO)
+		ABSENT("a thread would read the environment while we write it");
+	p = pair_open(t, .raw_cq = true, .cq_wait = FI_WAIT_UNSPEC);
+	MUST((int) fi_recv(p.b->ep, in, 4, desc_for(p.b, in, 4), FI_ADDR_UNSPEC, in));
+	MUST((int) fi_send(p.a->ep, "four", 4, desc_for(p.a, "four", 4), p.a->peer, in));
+	MUST(setenv("SOFTVERBS_ARM_LATE", "1", 1));
+	start = now_ms();
+	CHECK_RET((int) fi_cq_sread(p.b->rx_cq, &entry, 1, NULL, 20000), 1);
+	MUST(unsetenv("SOFTVERBS_ARM_LATE"));
+	CHECK(now_ms() - start < 15000.0);
+	CHECK(entry.op_context == in);
+}
+
+/* The endpoint is closed while its queue is full of sends for which the peer has no receive: each is told, once. */
+TEST_PROV(close_with_a_full_queue, FI_MSG, CONNECTED)
+{
+	struct pair p = pair_open(t, .raw_cq = true, .tx_size = 4);
+	struct fi_cq_err_entry err;
+	struct wait w = wait_begin();
+	char out[64];
+	bool told[64] = { 0 };
+	size_t cnt = 0, i;
+
+	if (!getenv("SOFTVERBS_STATUS"))
+		ABSENT("no device here on which sends wait for a receive");
+	while (cnt < COUNT(out) && !fi_send(p.a->ep, out, 4, desc_for(p.a, out, 4), p.a->peer, &out[cnt]))
+		cnt++;
+	CHECK(cnt >= p.a->info->tx_attr->size);
+	side_close_ep(p.a);
+	for (i = 0; i < cnt; i++) {
+		memset(&err, 0, sizeof(err));
+		while (fi_cq_readerr(p.a->tx_cq, &err, 0) != 1)
+			wait_more(t, &w, "the error of each send");
+		CHECK_EQ(err.err, FI_ECANCELED);
+		CHECK((char *) err.op_context >= out && (char *) err.op_context < out + cnt);
+		CHECK(!told[(char *) err.op_context - out]);
+		told[(char *) err.op_context - out] = true;
+	}
+}
+
 /* Each status is an error completion of one operation, with an errno of its kind and a text that names device, port and
  * peer and tells it from all others; what follows is not touched. */
 TEST_PROV(each_status_is_explained, FI_MSG, CONNECTED)

@@ -100,6 +100,8 @@ TEST_PROV(size_options, FI_MSG)
 TEST_PROV(sizes_left, FI_MSG, RELIABLE)
 {
 	struct pair p = pair_open(t, .tx_size = 32, .rx_size = 64, .raw_cq = true);
+	struct fi_cq_tagged_entry entry;
+	struct wait w = wait_begin();
 	ssize_t left;
 	char in;
 
@@ -110,6 +112,11 @@ TEST_PROV(sizes_left, FI_MSG, RELIABLE)
 	CHECK(left > 0 && (size_t) left <= p.b->info->rx_attr->size);
 	post_recv(p.b, &in, 1);
 	CHECK_EQ(p.b->ep->ops->rx_size_left(p.b->ep), left - 1);
+	MUST((int) fi_inject(p.a->ep, "x", 1, p.a->peer));
+	while (p.b->ep->ops->rx_size_left(p.b->ep) != left) {
+		fi_cq_read(p.b->rx_cq, &entry, 1);
+		wait_more(t, &w, "the receive to have its place again");
+	}
 }
 
 static ssize_t no_copy_from(void *dest, size_t size, enum fi_hmem_iface iface, uint64_t device,

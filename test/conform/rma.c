@@ -179,6 +179,24 @@ TEST_PROV(iov_to_rma_iov, FI_RMA)
 	CHECK_MEM(r.buf + 60, out + 65, 25);
 }
 
+/* A region for reads alone is enough to read into. */
+TEST_PROV(read_into_a_region_for_reads, FI_MSG | FI_RMA)
+{
+	struct pair p = pair_open(t);
+	struct region r = region_open(p.b, NULL, 64, ALL_REMOTE);
+	uint8_t *in = mem(t, 64);
+	struct fid_mr *mr;
+
+	memcpy(r.buf, "sixteen bytes ok", 16);
+	MUST(fi_mr_reg(p.a->domain, in, 64, FI_READ, 0, 900, 0, &mr, NULL));
+	own_fid(t, &mr->fid);
+	check_link(p.a, p.b);
+	MUST((int) fi_read(p.a->ep, in, 16, fi_mr_desc(mr), p.a->peer, r.addr, r.key, in));
+	p.a->tx_posted++;
+	CHECK(expect_tx(p.a).ctx == in);
+	CHECK_MEM(in, "sixteen bytes ok", 16);
+}
+
 /* As many pieces as there may be are read into, each its own bytes, and many such reads may be outstanding. */
 TEST_PROV(read_scatters, FI_RMA)
 {

@@ -115,6 +115,8 @@ TEST_PROV(claim, FI_TAGGED, RELIABLE)
 	tsend_bytes(p.a, "second--", 8, 5);
 	c = peek_found(p.b, 5, 0, FI_CLAIM, &ctx);
 	CHECK_EQ(c.len, 8);
+	if (run.ours)		/* the entry tells a claim from a look */
+		CHECK(c.flags & FI_CLAIM);
 	post_trecv(p.b, in[0], 8, 5, 0);
 	expect_recv(p.b, "second--", 8);
 	post(p.b, TRECVMSG, .buf = in[1], .len = 8, .tag = 5, .flags = FI_CLAIM, .ctx = &ctx, .addr = &zero);
