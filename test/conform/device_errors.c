@@ -114,6 +114,34 @@ TEST_PROV(close_with_a_full_queue, FI_MSG, CONNECTED)
 	}
 }
 
+/* Receives that end with the connection leave their places, too. */
+TEST_PROV(flushed_receives_are_counted, FI_MSG, CONNECTED)
+{
+	struct pair p = pair_open(t, .raw_cq = true);
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_tagged_entry entry;
+	struct wait w = wait_begin();
+	char in[3][4];
+	ssize_t left;
+	size_t i;
+
+	if (!getenv("SOFTVERBS_STATUS") || p.b->info->rx_attr->size < COUNT(in))
+		ABSENT("no device here, or one of few receives");
+	left = p.b->ep->ops->rx_size_left(p.b->ep);
+	for (i = 0; i < COUNT(in); i++)
+		MUST((int) fi_recv(p.b->ep, in[i], 4, desc_for(p.b, in[i], 4), FI_ADDR_UNSPEC, in[i]));
+	CHECK_EQ(p.b->ep->ops->rx_size_left(p.b->ep), left - (ssize_t) COUNT(in));
+	MUST(fi_shutdown(p.b->ep, 0));
+	for (i = 0; i < COUNT(in); i++) {
+		while (fi_cq_readerr(p.b->rx_cq, &err, 0) != 1) {
+			fi_cq_read(p.b->rx_cq, &entry, 1);
+			wait_more(t, &w, "the end of each receive");
+		}
+		CHECK_EQ(err.err, FI_ECANCELED);
+	}
+	CHECK_EQ(p.b->ep->ops->rx_size_left(p.b->ep), left);
+}
+
 /* Each status is an error completion of one operation, with an errno of its kind and a text that names device, port and
  * peer and tells it from all others; what follows is not touched. */
 TEST_PROV(each_status_is_explained, FI_MSG, CONNECTED)

@@ -233,6 +233,25 @@ TEST_PROV(fd_follows_events, FI_MSG)
 	}
 }
 
+/* What was not read of an endpoint goes with it: it names an object that is not there. */
+TEST_PROV(events_of_a_closed_endpoint_are_gone, FI_MSG, CONNECTED)
+{
+	struct pair p = pair_open(t);
+	struct fi_eq_cm_entry entry;
+	struct wait w = wait_begin();
+	uint32_t event = 0;
+
+	if (!run.ours)
+		ABSENT("upstream keeps them");
+	p.b->o.raw_eq = true;
+	side_close_ep(p.a);
+	while (fi_eq_read(p.b->eq, &event, &entry, sizeof(entry), FI_PEEK) == -FI_EAGAIN)
+		wait_more(t, &w, "the end of the connection");
+	CHECK_EQ(event, FI_SHUTDOWN);
+	side_close_ep(p.b);
+	CHECK_RET((int) fi_eq_read(p.b->eq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+}
+
 /* By trywait and poll alone an application hears of a request, of the connection, and of its end. */
 TEST_PROV(fd_hears_of_connections, FI_MSG, CONNECTED)
 {
