@@ -115,6 +115,52 @@ static socklen_t name_of_b(struct sockaddr_un *un)
 	return offsetof(struct sockaddr_un, sun_path) + 1 + len;
 }
 
+/* Take the name of b. Returns a socket that has it, or -1. */
+static int take_name_of_b(void)
+{
+	struct sockaddr_un un;
+	socklen_t len = name_of_b(&un);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	if (!bind(fd, (struct sockaddr *) &un, len) && !listen(fd, 1))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static unsigned tcp_closes;
+
+/* Whoever closes a TCP listener has given the name free. */
+static int close_in_order(int fd)
+{
+	int listens = 0, family = 0, name;
+	socklen_t len = sizeof(int);
+
+	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	if (listens && family == AF_INET) {
+		name = take_name_of_b();
+		assert_true(name >= 0);
+		close(name);
+		tcp_closes++;
+	}
+	return fab_sock_libc.close(fd);
+}
+
+/* A process that begins to listen at the port as soon as it can must not find the name taken. */
+static void the_name_is_free_before_the_port(void **state)
+{
+	(void) state;
+	assert_int_equal(take_name_of_b(), -1);
+	tcp_closes = 0;
+	ops.close = close_in_order;
+	node_close(&b);
+	ops.close = fab_sock_libc.close;
+	assert_int_equal(tcp_closes, 1);
+	node_open(&b, FI_MSG, FI_THREAD_UNSPEC);
+}
+
 static void rubbish_at_the_unix_socket_ends_only_itself(void **state)
 {
 	struct sockaddr_un un;
@@ -135,10 +181,8 @@ static void rubbish_at_the_unix_socket_ends_only_itself(void **state)
 
 static void who_takes_the_name_and_does_not_answer_is_left(void **state)
 {
-	struct sockaddr_un un;
-	socklen_t len;
 	struct fi_cq_data_entry entry;
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0), taken;
+	int fd, taken;
 	char in = 0;
 
 	(void) state;
@@ -146,9 +190,8 @@ static void who_takes_the_name_and_does_not_answer_is_left(void **state)
 	node_close(&b);
 	node_open(&b, FI_MSG, FI_THREAD_UNSPEC);
 	tcp_params.local = true;
-	len = name_of_b(&un);
-	assert_int_equal(bind(fd, (struct sockaddr *) &un, len), 0);
-	assert_int_equal(listen(fd, 1), 0);
+	fd = take_name_of_b();
+	assert_true(fd >= 0);
 	assert_int_equal(fi_recv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in), 0);
 	assert_int_equal(fi_send(a.ep, "x", 1, NULL, node_insert(&a, &b.addr), NULL), 0);
 	taken = accept(fd, NULL, NULL);
@@ -166,6 +209,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(peers_of_one_host_use_a_unix_socket, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_user_gets_tcp, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_parameter_turns_it_off, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_name_is_free_before_the_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(rubbish_at_the_unix_socket_ends_only_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_takes_the_name_and_does_not_answer_is_left, setup, teardown),
 	};

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "raw.h"
+#include "tcp/connect/connect.h"
 #include "tcp/params/params.h"
 
 struct world {
@@ -218,6 +219,72 @@ static void a_listener_keeps_its_address(void **state)
 	w->info->handle = &w->pep->fid;
 	assert_int_equal(fi_endpoint(w->domain, w->info, &ep, NULL), -FI_EOPBADSTATE);
 	w->info->handle = NULL;
+}
+
+/* Connect to w->pep, which leaves the request unanswered. Returns the connecting end's port, as the request names it;
+ * *local: it came over the Unix socket. */
+static uint16_t port_of_request(struct world *w, struct fid_ep *ep, bool *local)
+{
+	struct sockaddr_in to, from;
+	size_t len = sizeof(to);
+	struct fab_connreq_handle *handle;
+	struct fi_info *info;
+
+	assert_int_equal(fi_getname(&w->pep->fid, &to, &len), 0);
+	assert_int_equal(fi_connect(ep, &to, NULL, 0), 0);
+	expect_event(w, FI_CONNREQ, &info, NULL);
+	memcpy(&from, info->dest_addr, sizeof(from));
+	assert_int_equal(from.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	handle = fab_container(info->handle, struct fab_connreq_handle, fid);
+	*local = fab_container(handle->req, struct tcp_connreq, base)->sock.local;
+	fi_freeinfo(info);
+	return from.sin_port;
+}
+
+/* Active endpoints of one source address, with a port: each has a port of its own nevertheless, as with TCP. */
+static void connections_from_one_address_differ_in_their_ports(void **state)
+{
+	struct world *w = *state;
+	struct sockaddr_in *source = w->info->src_addr;
+	struct fid_ep *ep[2];
+	uint16_t port[2];
+	bool local;
+
+	assert_int_equal(fi_listen(w->pep), 0);
+	assert_int_equal(fi_getname(&w->pep->fid, source, &w->info->src_addrlen), 0);
+	for (int i = 0; i < 2; i++) {
+		ep[i] = open_ep(w, w->info);
+		port[i] = port_of_request(w, ep[i], &local);
+		assert_true(local);
+	}
+	assert_int_not_equal(port[0], port[1]);
+	assert_int_not_equal(port[0], source->sin_port);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_close(&ep[i]->fid), 0);
+}
+
+/* The address that a passive endpoint gives away may be the wildcard: peers see the address that TCP would take. */
+static void a_wildcard_that_is_given_away_is_filled_in(void **state)
+{
+	struct world *w = *state;
+	struct sockaddr_in any = { .sin_family = AF_INET }, reserved;
+	size_t len = sizeof(reserved);
+	struct fid_pep *given;
+	struct fid_ep *ep;
+	bool local;
+
+	assert_int_equal(fi_listen(w->pep), 0);
+	assert_int_equal(fi_passive_ep(w->fabric, w->info, &given, NULL), 0);
+	assert_int_equal(fi_setname(&given->fid, &any, sizeof(any)), 0);
+	assert_int_equal(fi_pep_bind(given, &w->eq->fid, 0), 0);
+	assert_int_equal(fi_getname(&given->fid, &reserved, &len), 0);
+	w->info->handle = &given->fid;
+	ep = open_ep(w, w->info);
+	w->info->handle = NULL;
+	assert_int_equal(port_of_request(w, ep, &local), reserved.sin_port);
+	assert_true(local);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	assert_int_equal(fi_close(&given->fid), 0);
 }
 
 /* ---- a peer that goes ---- */
@@ -455,6 +522,8 @@ int main(void)
 		TEST(a_handle_that_is_nothing_is_refused),
 		TEST(a_passive_endpoint_gives_its_address_away),
 		TEST(a_listener_keeps_its_address),
+		TEST(connections_from_one_address_differ_in_their_ports),
+		TEST(a_wildcard_that_is_given_away_is_filled_in),
 		TEST(a_peer_may_go_before_it_is_accepted),
 		TEST(accepted_data_and_end),
 		TEST(connection_ends_while_a_multi_receive_takes_messages),

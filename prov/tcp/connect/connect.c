@@ -136,17 +136,19 @@ static int msg_start_connect(struct tcp_ep *ep, const struct sockaddr *addr, con
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation,
 				  .data = param, .data_len = paramlen,
 				  .ext = TCP_EXT_MSG | (ep->base.auth_key ? TCP_EXT_AUTH : 0) };
-	union fab_sockaddr remote = { 0 };
+	union fab_sockaddr remote = { 0 }, from = ep->base.name;
 	int ret = msg_check_fresh(ep);
 
 	if (ret)
 		return ret;
 	memcpy(&remote, addr, fab_addr_len(addr));
+	if (ep->connect.bound_fd < 0)
+		fab_addr_set_port(&from.sa, 0);	/* not its own: connections of one source address get a port each */
 	ep->connect.cm = tcp_cm_new(ep->base.engine, &connect_owner, ep);
 	if (!ep->connect.cm)
 		return -FI_ENOMEM;
 	ep->connect.cm->keyring.key = ep->base.auth_key;
-	ret = tcp_cm_connect(ep->connect.cm, ep->connect.bound_fd, &ep->base.name, &remote, &msg);
+	ret = tcp_cm_connect(ep->connect.cm, ep->connect.bound_fd, &from, &remote, &msg);
 	if (ret) {
 		tcp_cm_free(ep->connect.cm);
 		ep->connect.cm = NULL;

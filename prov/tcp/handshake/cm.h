@@ -96,8 +96,9 @@ struct tcp_cm_msg {
 /* Make an exchange; ctx is for the owner's callbacks. NULL: no memory. The caller frees it with tcp_cm_free(). */
 struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *owner, void *ctx);
 /*
- * Connect to remote, from local unless that is NULL or the wildcard; send msg; wait for the answer. fd is a bound TCP
- * socket to use, which cm owns on success, or -1. 0: owner->done or owner->fail will be called later by the engine.
+ * Connect to remote, from local unless that is NULL or the wildcard; send msg; wait for the answer. A port in local is
+ * that of the caller's listener, for a peer of this host; a TCP socket does not use it. fd is a bound TCP socket to
+ * use, which cm owns on success, or -1. 0: owner->done or owner->fail will be called later by the engine.
  * -FI_EMFILE, -FI_ENOMEM, -FI_EADDRNOTAVAIL ...: nothing was begun.
  */
 int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, const union fab_sockaddr *remote,

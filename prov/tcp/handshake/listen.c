@@ -209,11 +209,12 @@ void tcp_listener_stop(struct tcp_listener *listener)
 	if (!listener->engine)
 		return;
 	fab_timer_stop(&listener->again);
+	/* first the name, so that the next listener at this port finds it free */
+	fab_source_del(&listener->near);
+	fab_sock_close(&listener->near.fd);
 	fab_source_del(&listener->src);
 	fab_sock_close(&fd);
 	listener->src.fd = -1;
-	fab_source_del(&listener->near);
-	fab_sock_close(&listener->near.fd);
 	fab_list_for_each_safe(&listener->awaited, link, next)
 		listener_free_awaited(listener, fab_container(link, struct tcp_cm, link));
 	listener->engine = NULL;

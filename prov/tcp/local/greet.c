@@ -184,24 +184,26 @@ static int local_choose_name(struct tcp_local *local, const union fab_sockaddr *
 	const union fab_sockaddr *to = &local->theirs;
 	union fab_sockaddr loopback4 = { .sin = { .sin_family = AF_INET,
 						  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+	union fab_sockaddr bound = { 0 };
 	uint16_t port = from ? fab_addr_port(&from->sa) : 0;
 
+	if (port_fd >= 0) {
+		fab_name_local(port_fd, &bound);
+		port = fab_addr_port(&bound.sa);
+		if (!port)
+			return -EADDRNOTAVAIL;
+	}
 	if (from && from->sa.sa_family == to->sa.sa_family && !fab_addr_is_any(&from->sa))
 		local->ours = *from;
 	else if (to->sa.sa_family == AF_INET && fab_addr_is_loopback(&to->sa))
 		local->ours = loopback4;
 	else
 		local->ours = *to;
-	fab_addr_set_port(&local->ours.sa, 0);
-	if (port_fd < 0 && !port) {
-		local->port_fd = port_fd = tcp_sock_reserve(&local->ours, &local->ours);
-		return port_fd < 0 ? port_fd : 0;
-	}
-	if (port_fd >= 0)
-		fab_name_local(port_fd, &local->ours);
-	else
-		fab_addr_set_port(&local->ours.sa, port);
-	return 0;
+	fab_addr_set_port(&local->ours.sa, port);
+	if (port)
+		return 0;
+	local->port_fd = tcp_sock_reserve(&local->ours, &local->ours);
+	return local->port_fd < 0 ? local->port_fd : 0;
 }
 
 /* Send a greeting, with len bytes behind it, over a socket that has not been used. 0 or -errno. */

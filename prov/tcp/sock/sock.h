@@ -21,8 +21,9 @@ int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound);
  * descriptor or -errno (logged). */
 int tcp_sock_open_from(int family, const union fab_sockaddr *addr);
 
-/* Open a socket and bind it to addr with a free port, which is then nobody else's: from the range for connecting, if
- * there is one. *bound is the actual address. Returns the descriptor, which the caller owns, or -errno. */
+/* Open a socket and bind it to addr with a free port, which is then nobody else's. The port is from the range for
+ * connecting, if there is one; when that is used up, another connection may have it, too. *bound is the actual address.
+ * Returns the descriptor, which the caller owns, or -errno. */
 int tcp_sock_reserve(const union fab_sockaddr *addr, union fab_sockaddr *bound);
 
 /* Log that something failed with err for lack of descriptors or memory, with advice; at most once in ten seconds for
