@@ -439,6 +439,8 @@ static void announcement_that_a_receive_has_taken_stays(void **state)
 	raw_send(fd, &data, data.hdr.size);
 	assert_ptr_equal(completion(node, NULL), in);
 	assert_memory_equal(in, "hello", 5);
+	settle(node);
+	assert_int_equal(recv(fd, &cts, sizeof(cts), MSG_DONTWAIT), -1);	/* no answer */
 	peer_close(&peer, fd);
 }
 
