@@ -13,6 +13,8 @@
 #include "node.h"
 #include "tcp/params/params.h"
 
+#define OTHER_UID	4711
+
 static struct fab_sock_ops ops;
 static struct node a, b;
 static unsigned tcp_accepts, unix_accepts;
@@ -95,15 +97,6 @@ static void another_user_gets_tcp(void **state)
 	assert_int_equal(tcp_accepts, 1);
 }
 
-static void the_parameter_turns_it_off(void **state)
-{
-	(void) state;
-	tcp_params.local = false;
-	exchange();
-	assert_int_equal(tcp_accepts, 1);
-	assert_int_equal(unix_accepts, 0);
-}
-
 /* The name of the Unix socket that belongs to b. Returns its length. */
 static socklen_t name_of_b(struct sockaddr_un *un)
 {
@@ -113,6 +106,101 @@ static socklen_t name_of_b(struct sockaddr_un *un)
 	len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "libfabric-tcp/fi_sockaddr_in://127.0.0.1:%u",
 		       ntohs(b.addr.sin_port));
 	return offsetof(struct sockaddr_un, sun_path) + 1 + len;
+}
+
+/* A listener has the user that called listen(), and a connection the one that called connect(). */
+static void the_kernel_tells_users_apart(void **state)
+{
+	struct fi_cq_data_entry entry;
+	struct sockaddr_un un;
+	socklen_t len;
+	char byte;
+	int fd;
+
+	(void) state;
+	if (geteuid() || seteuid(OTHER_UID))
+		unit_skip("only root can be another user");
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	len = name_of_b(&un);
+	assert_int_equal(connect(fd, (struct sockaddr *) &un, len), 0);
+	assert_int_equal(seteuid(0), 0);
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		fi_cq_read(b.cq, &entry, 1);
+	close(fd);
+	node_close(&b);
+	assert_int_equal(seteuid(OTHER_UID), 0);
+	node_open(&b, FI_MSG, FI_THREAD_UNSPEC);
+	assert_int_equal(seteuid(0), 0);
+	exchange();
+	assert_int_equal(tcp_accepts, 1);
+}
+
+static void a_listener_without_a_unix_socket_gets_tcp(void **state)
+{
+	(void) state;
+	tcp_params.local = false;
+	node_close(&b);
+	node_open(&b, FI_MSG, FI_THREAD_UNSPEC);
+	tcp_params.local = true;
+	exchange();
+	assert_int_equal(tcp_accepts, 1);
+	assert_int_equal(unix_accepts, 0);
+}
+
+/* Each connects before it knows of the other's request, the first over TCP, the second over a Unix socket. Two messages
+ * from each arrive once, in order. */
+static void cross(struct node *over_tcp, struct node *over_unix)
+{
+	struct node *const node[2] = { over_tcp, over_unix };
+	char in[2][4] = { "", "" };
+	struct fi_cq_data_entry entry;
+	int done[2] = { 0, 0 };
+	fi_addr_t to;
+
+	for (int i = 0; i < 2; i++) {
+		for (int k = 0; k < 3; k++)
+			assert_int_equal(fi_recv(node[i]->ep, &in[i][k], 1, NULL, FI_ADDR_UNSPEC, in[i]), 0);
+		to = node_insert(node[i], &node[1 - i]->addr);
+		tcp_params.local = i == 1;
+		assert_int_equal(fi_send(node[i]->ep, "1", 1, NULL, to, NULL), 0);
+		assert_int_equal(fi_send(node[i]->ep, "2", 1, NULL, to, NULL), 0);
+	}
+	while (done[0] < 4 || done[1] < 4) {
+		for (int i = 0; i < 2; i++)
+			done[i] += fi_cq_read(node[i]->cq, &entry, 1) == 1;
+	}
+	for (int k = 0; k < 100; k++) {
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(fi_cq_read(node[i]->cq, &entry, 1), -FI_EAGAIN);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_memory_equal(in[i], "12\0", 4);
+}
+
+static struct node *larger(void)
+{
+	return ntohs(a.addr.sin_port) > ntohs(b.addr.sin_port) ? &a : &b;
+}
+
+/* The larger address decides which of the two connections stays, so each kind of socket stays once. */
+static void both_ends_connect_at_once_over_different_sockets(void **state)
+{
+	(void) state;
+	cross(larger(), larger() == &a ? &b : &a);
+	node_close(&a);
+	node_close(&b);
+	node_open(&a, FI_MSG, FI_THREAD_UNSPEC);
+	node_open(&b, FI_MSG, FI_THREAD_UNSPEC);
+	cross(larger() == &a ? &b : &a, larger());
+}
+
+static void the_parameter_turns_it_off(void **state)
+{
+	(void) state;
+	tcp_params.local = false;
+	exchange();
+	assert_int_equal(tcp_accepts, 1);
+	assert_int_equal(unix_accepts, 0);
 }
 
 /* Take the name of b. Returns a socket that has it, or -1. */
@@ -208,6 +296,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(peers_of_one_host_use_a_unix_socket, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_user_gets_tcp, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_kernel_tells_users_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_listener_without_a_unix_socket_gets_tcp, setup, teardown),
+		cmocka_unit_test_setup_teardown(both_ends_connect_at_once_over_different_sockets, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_parameter_turns_it_off, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_name_is_free_before_the_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(rubbish_at_the_unix_socket_ends_only_itself, setup, teardown),
