@@ -120,7 +120,6 @@ static bool listener_accept_tcp(struct tcp_listener *listener)
 	link.fd = fab_sock->accept4(listener->src.fd, &remote.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (link.fd < 0)
 		return listener_accept_failed(listener, errno);
-	tcp_sock_tune(link.fd);
 	listener_await(listener, &link, &remote);
 	return true;
 }
@@ -186,6 +185,7 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine,
 		TCP_WARN(FI_LOG_EP_CTRL, "cannot listen: %s\n", strerror(-ret));
 		return ret;
 	}
+	tcp_sock_tune(fd);	/* accepted sockets inherit the options, tcp(7) */
 	fab_timer_init(&listener->again, listener_again);
 	fab_list_init(&listener->awaited);
 	listener->engine = engine;

@@ -42,8 +42,11 @@ static uint64_t budget_max(void)
 
 uint64_t tcp_budget_excess(void)
 {
-	uint64_t cnt = tcp_conn_cnt(), max = budget_max();
+	uint64_t cnt = tcp_conn_cnt(), max;
 
+	if (cnt <= BUDGET_MIN && !tcp_params.max_conn)
+		return 0;	/* whatever the limit is; asking for it is a system call */
+	max = budget_max();
 	return cnt > max ? cnt - max + max / 16 : 0;
 }
 
