@@ -432,7 +432,7 @@ TEST_TABLE(atomics_of_many_engines, adder_rows, FI_ATOMIC, RDM_ONLY)
 		struct adder *a = mem(t, sizeof(*a));
 		struct region r;
 
-		s[i] = side_open(t, .one_cq = true, .hints = set_completion,
+		s[i] = side_open(t, .one_cq = true, .hints = set_completion, .tx_op_flags = level_delivered(),
 				 .domain_of = i && !ROW(adder_rows)->domain_each ? s[0] : NULL);
 		s[i]->peer = side_insert(s[i], s[i]);
 		r = region_open(s[i], words, WORDS * sizeof(*words), FI_REMOTE_READ | FI_REMOTE_WRITE);

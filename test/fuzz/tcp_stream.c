@@ -33,7 +33,8 @@ static struct hello make_hello(uint8_t how)
 
 	if (how & 1) {
 		hello.hdr.ext = htonl(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_TAMO | TCP_EXT_COLL |
-				      TCP_EXT_PARK | TCP_EXT_GROUP | TCP_EXT_COMMIT | TCP_EXT_RIOV);
+				      TCP_EXT_PARK | TCP_EXT_GROUP | TCP_EXT_COMMIT | TCP_EXT_RIOV |
+				      TCP_EXT_NAK);
 		hello.hdr.incarnation = 1;
 		hello.hdr.eager_max = htonl(256);
 		hello.hdr.credit = htonl(4096);

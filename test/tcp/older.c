@@ -30,6 +30,13 @@ static int setup(void **state)
 
 /* ---- what we want of them ---- */
 
+/* A write of 8 bytes. */
+struct write {
+	struct tcp_hdr hdr;
+	struct tcp_rma_iov rma;
+	uint64_t payload;
+};
+
 static uint64_t out;
 
 static int write_committed(struct node *node, fi_addr_t to)
@@ -102,20 +109,44 @@ static void what_a_peer_cannot_keep_is_refused(void **state)
 	}
 }
 
-/* ---- what they want of us ---- */
+/* A write without a level asks peers for an acknowledgement that can refuse it only so, and no others. */
+static void a_write_is_quiet_where_it_can_be_refused(void **state)
+{
+	static const struct {
+		uint32_t ext;
+		uint16_t flags;
+	} rows[] = { { 0, 0 }, { OLDER, TCP_FLAG_DELIVERY }, { OLDER | TCP_EXT_NAK, 0 } };
+	struct node *node = *state;
+	struct write frame;
 
-struct commit {
-	struct tcp_hdr hdr;
-	struct tcp_rma_iov rma;
-	uint64_t payload;
-};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct peer peer = peer_open(node);
+		int fd;
+
+		assert_int_equal(fi_write(node->ep, &out, sizeof(out), NULL, peer.fi_addr, 0, KEY, &out), 0);
+		fd = peer_up_ext(node, &peer, rows[i].ext);
+		raw_recv(fd, &frame, sizeof(frame), drive, node);
+		assert_int_equal(frame.hdr.op, TCP_WIRE_WRITE);
+		assert_int_equal(frame.hdr.flags, rows[i].flags);
+		if (rows[i].flags) {
+			close(fd);
+			expect_error(node, &out, FI_ECONNRESET, NULL);
+			close(peer.listener);
+		} else {
+			assert_ptr_equal(completion(node, NULL), &out);
+			peer_close(&peer, fd);
+		}
+	}
+}
+
+/* ---- what they want of us ---- */
 
 /* A write with the flag, from a peer that says this of itself: what the acknowledgement says. */
 static uint32_t committed_write(struct node *node, uint32_t ext, uint64_t addr)
 {
-	struct commit req = {
+	struct write req = {
 		.hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_WRITE, .flags = TCP_FLAG_COMMIT, .rma_iov_cnt = 1,
-			 .hdr_size = offsetof(struct commit, payload), .size = sizeof(req) },
+			 .hdr_size = offsetof(struct write, payload), .size = sizeof(req) },
 		.rma = { addr, sizeof(req.payload), KEY }, .payload = 4711,
 	};
 	struct tcp_hello hello = { .incarnation = ext, .features = (uint16_t) ext, .eager_max = 4096, .credit = 4096 };
@@ -164,6 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_a_peer_cannot_keep_is_refused, setup, node_teardown),
+		cmocka_unit_test_setup_teardown(a_write_is_quiet_where_it_can_be_refused, setup, node_teardown),
 		cmocka_unit_test_setup_teardown(a_peer_gets_what_it_means, setup, node_teardown),
 	};
 
