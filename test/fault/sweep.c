@@ -70,9 +70,17 @@ static ssize_t op_tagged(fi_addr_t to, void *context)
 	return fi_tsend(node.ep, local, sizeof(local), NULL, to, 1, context);
 }
 
+/* Without this level, writes and atomics complete when their buffer is free, as sends do. */
+#define ANSWERED	(FI_COMPLETION | FI_DELIVERY_COMPLETE)
+
 static ssize_t op_write(fi_addr_t to, void *context)
 {
-	return fi_write(node.ep, local, sizeof(local), NULL, to, 0, KEY, context);
+	struct iovec iov = { local, sizeof(local) };
+	struct fi_rma_iov rma_iov = { .len = sizeof(local), .key = KEY };
+	struct fi_msg_rma msg = { .msg_iov = &iov, .iov_count = 1, .addr = to, .rma_iov = &rma_iov, .rma_iov_count = 1,
+				  .context = context };
+
+	return fi_writemsg(node.ep, &msg, ANSWERED);
 }
 
 static ssize_t op_read(fi_addr_t to, void *context)
@@ -82,7 +90,12 @@ static ssize_t op_read(fi_addr_t to, void *context)
 
 static ssize_t op_atomic(fi_addr_t to, void *context)
 {
-	return fi_atomic(node.ep, local, 4, NULL, to, 0, KEY, FI_UINT64, FI_SUM, context);
+	struct fi_ioc ioc = { local, 4 };
+	struct fi_rma_ioc rma_ioc = { .count = 4, .key = KEY };
+	struct fi_msg_atomic msg = { .msg_iov = &ioc, .iov_count = 1, .addr = to, .rma_iov = &rma_ioc, .rma_iov_count = 1,
+				     .datatype = FI_UINT64, .op = FI_SUM, .context = context };
+
+	return fi_atomicmsg(node.ep, &msg, ANSWERED);
 }
 
 static ssize_t op_fetch(fi_addr_t to, void *context)
