@@ -9,6 +9,7 @@
 #include <linux/sockios.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -36,6 +37,16 @@ static int libc_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 static int libc_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	return getpeername(fd, addr, len);
+}
+
+static int libc_add_seals(int fd, int seals)
+{
+	return fcntl(fd, F_ADD_SEALS, seals);
+}
+
+static int libc_get_seals(int fd)
+{
+	return fcntl(fd, F_GET_SEALS);
 }
 
 static int libc_set_nonblock(int fd, bool on)
@@ -80,6 +91,12 @@ const struct fab_sock_ops fab_sock_libc = {
 	.write = write,
 	.poll = poll,
 	.unread = libc_unread,
+	.memfd_create = memfd_create,
+	.ftruncate = ftruncate,
+	.fstat = fstat,
+	.mmap = mmap,
+	.add_seals = libc_add_seals,
+	.get_seals = libc_get_seals,
 	.set_nonblock = libc_set_nonblock,
 };
 

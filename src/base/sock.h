@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -44,6 +45,12 @@ struct fab_sock_ops {
 	ssize_t (*write)(int fd, const void *buf, size_t len);
 	int (*poll)(struct pollfd *fds, nfds_t cnt, int timeout_ms);
 	int (*unread)(int fd, int *len);	/* ioctl(SIOCOUTQ) */
+	int (*memfd_create)(const char *name, unsigned int flags);
+	int (*ftruncate)(int fd, off_t len);
+	int (*fstat)(int fd, struct stat *st);
+	void *(*mmap)(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
+	int (*add_seals)(int fd, int seals);	/* fcntl(F_ADD_SEALS) */
+	int (*get_seals)(int fd);		/* fcntl(F_GET_SEALS) */
 	/* Set or clear O_NONBLOCK, of a descriptor that we did not open ourselves. Returns as fcntl(2). */
 	int (*set_nonblock)(int fd, bool on);
 };

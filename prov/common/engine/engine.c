@@ -309,6 +309,21 @@ uint8_t *fab_staging_make(uint8_t **staging)
 	return *staging;
 }
 
+void fab_engine_attach(struct fab_engine *engine, struct fab_attached *attached)
+{
+	attached->next = engine->attached;
+	engine->attached = attached;
+}
+
+struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const void *key)
+{
+	struct fab_attached *attached = engine->attached;
+
+	while (attached && attached->key != key)
+		attached = attached->next;
+	return attached;
+}
+
 /* ---- the pass ---- */
 
 /* The number of polls without data after which a source is no longer hot. */
@@ -586,9 +601,12 @@ void fab_engine_fini(struct fab_engine *engine)
 {
 	if (engine->thread.run)
 		thread_join(engine);
-	if (engine->attached)
-		engine->attached->free(engine->attached);
-	engine->attached = NULL;
+	while (engine->attached) {
+		struct fab_attached *attached = engine->attached;
+
+		engine->attached = attached->next;
+		attached->free(attached);
+	}
 	free_deferred(engine);
 	assert(!engine->sources.cnt);
 	assert(fab_list_empty(&engine->signals));

@@ -102,6 +102,8 @@ struct fab_follow {
 
 /* Data that a higher room attaches to an engine, embedded in a struct of its own. */
 struct fab_attached {
+	const void *key;		/* the address of a constant of the room */
+	struct fab_attached *next;	/* private to the engine */
 	/* Called when the engine ends: free the data. No lock held; no other thread uses the engine. */
 	void (*free)(struct fab_attached *attached);
 };
@@ -172,7 +174,7 @@ struct fab_engine {
 	struct fab_list signals;	/* struct fab_signal.link: wait objects to notify */
 	struct fab_engine_alarm alarm;
 	struct fab_engine_thread thread;
-	struct fab_attached *attached;	/* owned; of triggered work; or NULL */
+	struct fab_attached *attached;	/* owned */
 	uint8_t *staging;		/* see fab_engine_staging(); a source uses it during one call */
 	uint8_t *tx_staging;		/* for gathering small frames; likewise */
 };
@@ -275,6 +277,11 @@ static inline void fab_engine_attend(struct fab_engine *engine)
 
 	atomic_store_explicit(&engine->spins, spins + 1, memory_order_relaxed);
 }
+
+/* Attach data to an engine, which owns it from now on. Lock held. */
+void fab_engine_attach(struct fab_engine *engine, struct fab_attached *attached);
+/* The data with this key, or NULL. Lock held. */
+struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const void *key);
 
 /* Run one pass. The lock is held, and not released in between. True if it found anything. Within a pass this does
  * nothing. Wait objects are notified by fab_engine_unlock(). */

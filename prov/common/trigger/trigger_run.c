@@ -53,10 +53,12 @@ void fab_work_free(struct fab_work *work)
 
 /* ---- running ready works ---- */
 
+static const char ready_key;
+
 /* The ready list of an engine, after ready_open(). */
 static struct fab_ready *ready_of(const struct fab_engine *engine)
 {
-	return fab_container(engine->attached, struct fab_ready, attached);
+	return fab_container(fab_engine_attached(engine, &ready_key), struct fab_ready, attached);
 }
 
 static void ready_push(struct fab_work *work)
@@ -210,12 +212,12 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engin
 	struct fab_ready *ready;
 	int ret = 0;
 
-	if (engine->attached)
+	if (fab_engine_attached(engine, &ready_key))
 		return 0;
 	ready = calloc(1, sizeof(*ready));
 	if (!ready)
 		return -FI_ENOMEM;
-	ready->attached.free = ready_free;
+	ready->attached = (struct fab_attached) { .key = &ready_key, .free = ready_free };
 	ready->domain = domain;
 	fab_list_init(&ready->works);
 	fab_flush_init(&ready->flush, ready_flush);
@@ -224,7 +226,7 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engin
 	if (ret)
 		free(ready);
 	else
-		engine->attached = &ready->attached;
+		fab_engine_attach(engine, &ready->attached);
 	return ret;
 }
 

@@ -79,14 +79,47 @@ bool tcp_local_is_near(const union fab_sockaddr *addr)
 
 /* ---- sockets ---- */
 
+static void local_close_fds(struct tcp_local *local)
+{
+	fab_sock_close(&local->port_fd);
+	while (local->fd_cnt)
+		fab_sock_close(&local->fds[--local->fd_cnt]);
+}
+
 void tcp_link_close(struct tcp_link *link)
 {
-	if (link->local) {
-		fab_sock_close(&link->local->port_fd);
-		free(link->local);
-	}
+	struct tcp_local *local = link->local;
+
 	fab_sock_close(&link->fd);
 	link->local = NULL;
+	if (!local)
+		return;
+	local_close_fds(local);
+	tcp_pair_free(local->pair);
+	free(local);
+}
+
+static void local_release(struct fab_defer *defer)
+{
+	struct tcp_local *local = fab_container(defer, struct tcp_local, defer);
+
+	tcp_pair_free(local->pair);
+	free(local);
+}
+
+void tcp_link_retire(struct tcp_link *link, struct fab_engine *engine)
+{
+	struct tcp_local *local = link->local;
+
+	fab_sock_close(&link->fd);
+	link->local = NULL;
+	if (!local)
+		return;
+	local_close_fds(local);
+	if (local->pair)
+		tcp_pair_stop(local->pair);
+	local->defer.free = local_release;
+	fab_engine_defer(engine, &local->defer);
 }
 
 void tcp_link_names(const struct tcp_link *link, union fab_sockaddr *ours, union fab_sockaddr *theirs)
@@ -206,28 +239,34 @@ static int local_choose_name(struct tcp_local *local, const union fab_sockaddr *
 	return local->port_fd < 0 ? local->port_fd : 0;
 }
 
-/* Send a greeting, with len bytes behind it, over a socket that has not been used. 0 or -errno. */
+/* Send a greeting, with len bytes of a request behind it, over a socket that has not been used. pair_fd: of the pair
+ * that is offered, or -1. 0 or -errno. */
 static int local_send_greeting(const struct tcp_link *link, const union fab_sockaddr *from,
-			       const union fab_sockaddr *to, const void *request, size_t len)
+			       const union fab_sockaddr *to, int pair_fd, const void *request, size_t len)
 {
 	struct tcp_greeting greeting = { .magic = GREETING_MAGIC, .version = GREETING_VERSION };
 	struct iovec iov[2] = { { &greeting, sizeof(greeting) }, { (void *) request, len } };
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
+	int fds[2] = { pair_fd, -1 };
 	ssize_t n;
 
 	greeting_set_addr(&greeting.from, from);
 	greeting_set_addr(&greeting.to, to);
-	n = fab_sock->sendmsg(link->fd, &msg, MSG_NOSIGNAL);
+	if (pair_fd >= 0) {
+		greeting.has_pair = 1;
+		greeting.bit = link->local->pair->near.bit;
+		fds[1] = tcp_ready_fd(&link->local->pair->near);
+	}
+	n = tcp_pair_send(link->fd, iov, len ? 2 : 1, fds, pair_fd >= 0 ? 2 : 0);
 	if (n < 0)
-		return errno == EPIPE ? -ECONNRESET : -errno;
+		return n == -EPIPE ? -ECONNRESET : n;
 	return (size_t) n == sizeof(greeting) + len ? 0 : -ENOBUFS;
 }
 
-int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to, int port_fd, const void *request,
-		   size_t len, struct tcp_link *link)
+int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to, int port_fd,
+		   struct fab_engine *engine, const void *request, size_t len, struct tcp_link *link)
 {
 	const union fab_sockaddr any = local_any(to);
-	int ret = local_connect(to, link);
+	int ret = local_connect(to, link), pair_fd = -1;
 
 	if (ret == -ECONNREFUSED)
 		ret = local_connect(&any, link);
@@ -235,8 +274,11 @@ int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to,
 		return ret;
 	link->local->theirs = *to;
 	ret = local_choose_name(link->local, from, port_fd);
+	if (!ret && engine)
+		link->local->pair = tcp_pair_make(engine, &pair_fd);
 	if (!ret)
-		ret = local_send_greeting(link, &link->local->ours, to, request, len);
+		ret = local_send_greeting(link, &link->local->ours, to, pair_fd, request, len);
+	fab_sock_close(&pair_fd);
 	if (ret)
 		tcp_link_close(link);
 	else if (port_fd >= 0)
@@ -264,12 +306,11 @@ static int local_read_greeting(struct tcp_link *link)
 	uint8_t *to = (uint8_t *) &local->greeting;
 
 	while (!tcp_local_is_greeted(local)) {
-		struct iovec iov = { to + local->greeting_len, sizeof(local->greeting) - local->greeting_len };
-		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-		ssize_t n = fab_sock->recvmsg(link->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		ssize_t n = tcp_pair_recv(link->fd, to + local->greeting_len,
+					  sizeof(local->greeting) - local->greeting_len, local->fds, &local->fd_cnt);
 
-		if (n < 0 && errno != EINTR)
-			return -errno;
+		if (n < 0 && n != -EINTR)
+			return n;
 		if (!n)
 			return -ECONNRESET;
 		if (n > 0)
@@ -291,6 +332,11 @@ int tcp_local_greet(struct tcp_link *link, const union fab_sockaddr *at)
 		return 0;
 	if (!local_take_names(local, &local->greeting, at))
 		return -EPROTO;
-	ret = local_send_greeting(link, &local->theirs, &local->ours, NULL, 0);
+	local->owes_answer = local->greeting.has_pair;
+	if (local->owes_answer && local->fd_cnt == 2)
+		local->pair = tcp_pair_map(local->fds[0], local->fds[1], local->greeting.bit);
+	while (local->fd_cnt)
+		fab_sock_close(&local->fds[--local->fd_cnt]);
+	ret = local_send_greeting(link, &local->theirs, &local->ours, -1, NULL, 0);
 	return ret == -EAGAIN ? -ENOBUFS : ret;
 }

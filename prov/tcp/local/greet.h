@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include "base/addr.h"
+#include "common/engine/engine.h"
+#include "tcp/local/pair.h"
 
 struct tcp_greeting_addr {
 	uint16_t family;		/* 4, 6 */
@@ -25,7 +27,9 @@ struct tcp_greeting_addr {
 struct tcp_greeting {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t flags;			/* 0 */
+	uint16_t has_pair;		/* the connecting end offers rings (pair.h), with two descriptors: the memory,
+					 * the page of its engine */
+	uint32_t bit;			/* in that page */
 	struct tcp_greeting_addr from, to;	/* the connecting end; the listener as it knows it */
 };
 
@@ -36,6 +40,10 @@ struct tcp_local {
 	int port_fd;			/* owned: a TCP socket that keeps the port of `ours`, or -1 */
 	uint16_t greeting_len;		/* bytes of it that have arrived */
 	struct tcp_greeting greeting;	/* the peer's */
+	int fd_cnt, fds[2];		/* owned: descriptors that have come with it */
+	struct tcp_pair *pair;		/* owned: the rings, or NULL */
+	bool owes_answer;		/* accepting end: the peer has offered rings (tcp_pair_answer) */
+	struct fab_defer defer;
 };
 
 /* The socket of a stream. Whoever holds it closes it with tcp_link_close(). */
@@ -46,6 +54,8 @@ struct tcp_link {
 
 /* Close the socket, free what belongs to it, and make it {-1, NULL}. Idempotent. */
 void tcp_link_close(struct tcp_link *link);
+/* The same for a stream, whose rings may be read in this pass: the memory is freed after it. Engine lock held. */
+void tcp_link_retire(struct tcp_link *link, struct fab_engine *engine);
 /* The addresses of both ends. The family is 0 where it is not known. */
 void tcp_link_names(const struct tcp_link *link, union fab_sockaddr *ours, union fab_sockaddr *theirs);
 
@@ -62,11 +72,11 @@ int tcp_local_accept(int listen_fd, struct tcp_link *link);
 /*
  * Connect to the process that listens at `to`, and send a greeting with len bytes of request behind it. `from` is the
  * own address; if it is NULL or a wildcard, the one that TCP would take. port_fd is a TCP socket bound to its port, or
- * -1; without a port in `from` either, one is reserved. 0: *link is the caller's, and includes port_fd; the peer's
+ * -1; without a port in `from` either, one is reserved. With an engine, rings are offered. 0: *link is the caller's, and includes port_fd; the peer's
  * greeting will come. -errno: use TCP, and port_fd still belongs to the caller.
  */
-int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to, int port_fd, const void *request,
-		   size_t len, struct tcp_link *link);
+int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to, int port_fd,
+		   struct fab_engine *engine, const void *request, size_t len, struct tcp_link *link);
 
 /* True if the peer's greeting has arrived. */
 static inline bool tcp_local_is_greeted(const struct tcp_local *local)

@@ -6,5 +6,6 @@
 #define TCP_LOCAL_ROOM_H
 
 #include "tcp/local/greet.h"
+#include "tcp/local/pair.h"
 
 #endif

@@ -6,6 +6,7 @@
  * fab_engine_defer()). Complete unexpected messages drop their reference here, and every operation has completed.
  */
 #include "tcp/stream/stream.h"
+#include "tcp/stream/io_ring.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -77,6 +78,7 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 	int ret;
 
 	conn->src.fd = link->fd;
+	conn->src.poll = link->local && link->local->pair ? NULL : tcp_rx_poll;
 	ret = fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
 	if (ret) {
 		conn->src.fd = -1;
@@ -92,7 +94,11 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 	conn->park.parked = false;
 	conn->state = TCP_CONN_UP;
 	tcp_above.started(conn, resumed);
-	tcp_tx_start(conn);
+	ret = tcp_io_ring_start(conn);
+	if (ret)
+		tcp_conn_fail(conn, FI_ECONNRESET, -ret, "the peer closed it before it began");
+	else
+		tcp_tx_start(conn);
 	return 0;
 }
 
@@ -107,9 +113,10 @@ static void conn_unplug(struct tcp_conn *conn)
 	fab_list_remove(&conn->msg.stranger);
 	if (conn->src.fd >= 0) {
 		fab_source_del(&conn->src);
-		tcp_link_close(&(struct tcp_link) { conn->src.fd, conn->local });
+		tcp_link_retire(&(struct tcp_link) { conn->src.fd, conn->local }, conn->ep->base.engine);
 		conn->src.fd = -1;
 		conn->local = NULL;
+		conn->io = &tcp_io_sock;
 		atomic_fetch_sub_explicit(&conn_cnt, 1, memory_order_relaxed);
 	}
 }
@@ -169,7 +176,7 @@ void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 	if (theirs.sa.sa_family)
 		fab_addr_to_str(&theirs.sa, theirs_text, sizeof(theirs_text));
 	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s%s", ours_text, theirs_text,
-		 conn->local ? " (Unix socket)" : "");
+		 conn->io == &tcp_io_ring ? " (shared memory)" : conn->local ? " (Unix socket)" : "");
 }
 
 /* True if an operation or a message is outstanding. */

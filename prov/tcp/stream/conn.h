@@ -62,10 +62,15 @@ struct tcp_io {
 	ssize_t (*sendv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
 	ssize_t (*recv)(struct tcp_conn *conn, void *buf, size_t len);
 	ssize_t (*recvv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
+	/* Instead of recv and recvv: take what has arrived, and handle it. As tcp_rx_poll(). NULL: use these. */
+	bool (*pull)(struct tcp_conn *conn);
+	/* The stream is full: see to it that tcp_tx_unblock() is called when there is room. True: there is room already.
+	 * NULL: EPOLLOUT tells. */
+	bool (*want_room)(struct tcp_conn *conn);
 	/* Bytes, with overhead, that were sent to a peer of this host and that its process has not read. */
 	uint64_t (*unread)(const struct tcp_conn *conn);
 };
-extern const struct tcp_io tcp_io_sock;
+extern const struct tcp_io tcp_io_sock, tcp_io_ring;
 
 enum tcp_rx_phase {
 	TCP_RX_HDR,			/* between frames, or in a header of which hdr_have bytes were read */

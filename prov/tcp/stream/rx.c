@@ -336,9 +336,12 @@ static bool rx_mid_frame(const struct tcp_rx_state *rx)
 	return rx->phase != TCP_RX_HDR || rx->hdr_have;
 }
 
-/* The stream has ended, properly or with an error. */
-static void rx_end(struct tcp_conn *conn, int err)
+void tcp_rx_end(struct tcp_conn *conn, int err)
 {
+	if (conn->state == TCP_CONN_PARKING) {
+		tcp_conn_park(conn);
+		return;
+	}
 	if (err)
 		tcp_conn_fail(conn, err, err, "receive failed: the peer or the network is down");
 	else if (rx_mid_frame(&conn->rx))
@@ -378,6 +381,11 @@ void tcp_rx_pause(struct tcp_conn *conn, bool pause)
 	if (conn->rx.paused == pause || conn->state != TCP_CONN_UP)
 		return;
 	conn->rx.paused = pause;
+	if (conn->io == &tcp_io_ring) {
+		if (!pause)
+			tcp_ready_again(&conn->local->pair->near);
+		return;
+	}
 	fab_source_mod(&conn->src, (conn->src.events & ~off) | on);
 }
 
@@ -431,6 +439,37 @@ static inline bool rx_stranger_waits(const struct tcp_conn *conn)
 	       conn->rx.phase == TCP_RX_HDR && !conn->rx.hdr_have && conn->state == TCP_CONN_UP;
 }
 
+bool tcp_rx_must_wait(struct tcp_conn *conn)
+{
+	if (!tcp_conn_has_stream(conn) || conn->rx.paused)
+		return true;
+	if (__builtin_expect(!rx_stranger_waits(conn), 1))
+		return false;
+	tcp_above.hold(conn);
+	tcp_rx_tell(conn);
+	return true;
+}
+
+void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	if (conn->state == TCP_CONN_PARKING)
+		tcp_conn_wake(conn);
+	if (conn->state != TCP_CONN_UP)
+		return;
+	rx_recheck_region(conn);
+	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + len;
+	conn->used.recv_pass = conn->ep->base.engine->pass_cnt;
+	conn->owed.in_read = true;
+	rx_parse(conn, buf, len);
+}
+
+void tcp_rx_records_end(struct tcp_conn *conn)
+{
+	conn->owed.in_read = false;
+	conn->rx.more = false;
+	tcp_rx_tell(conn);
+}
+
 bool tcp_rx_poll(struct fab_source *src)
 {
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
@@ -438,17 +477,14 @@ bool tcp_rx_poll(struct fab_source *src)
 	size_t staged;
 	ssize_t n;
 
-	if (!tcp_conn_has_stream(conn) || conn->rx.paused)
+	if (conn->io->pull)
+		return conn->io->pull(conn);
+	if (tcp_rx_must_wait(conn))
 		return false;
 	staging = fab_engine_staging(src->engine);
 	if (!staging) {
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
 		return true;
-	}
-	if (__builtin_expect(rx_stranger_waits(conn), 0)) {
-		tcp_above.hold(conn);
-		tcp_rx_tell(conn);
-		return false;
 	}
 	if (conn->state == TCP_CONN_PARKING)
 		return rx_poll_parking(conn, staging);
@@ -460,7 +496,7 @@ bool tcp_rx_poll(struct fab_source *src)
 		return false;
 	}
 	if (n <= 0) {
-		rx_end(conn, -n);
+		tcp_rx_end(conn, -n);
 		return true;
 	}
 	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + n;

@@ -375,16 +375,24 @@ static void tx_advance(struct tcp_conn *conn, uint64_t n)
 	}
 }
 
+/* The stream is full: wait for room, unless there is some again. */
 static void tx_block(struct tcp_conn *conn)
 {
-	conn->tx.blocked = true;
-	fab_source_mod(&conn->src, conn->src.events | EPOLLOUT);
+	if (!conn->io->want_room)
+		fab_source_mod(&conn->src, conn->src.events | EPOLLOUT);
+	conn->tx.blocked = !conn->io->want_room || !conn->io->want_room(conn);
+}
+
+static void tx_wait_no_more(struct tcp_conn *conn)
+{
+	conn->tx.blocked = false;
+	if (!conn->io->want_room)
+		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
 }
 
 void tcp_tx_unblock(struct tcp_conn *conn)
 {
-	conn->tx.blocked = false;
-	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
+	tx_wait_no_more(conn);
 	tcp_tx_flush(conn);
 }
 
@@ -395,10 +403,8 @@ void tcp_tx_unblock_one(struct tcp_conn *conn)
 
 	if (n > 0)
 		tx_advance(conn, n);
-	if (fab_list_first(&conn->tx.queue, struct tcp_tx, link) != tx) {
-		conn->tx.blocked = false;
-		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
-	}
+	if (fab_list_first(&conn->tx.queue, struct tcp_tx, link) != tx)
+		tx_wait_no_more(conn);
 }
 
 /*

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See pair.h.
+ */
+#include "tcp/local/pair.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "base/sock.h"
+#include "tcp/local/share.h"
+
+#define PAIR_SIZE	(2 * TCP_RING_SIZE)
+#define ANSWER_MAGIC	0x72696e67u	/* "ring" */
+#define ANSWER_NONE	UINT32_MAX	/* bit: the accepting end does not want rings */
+
+/* ---- messages with descriptors ---- */
+
+union control {
+	struct cmsghdr hdr;
+	char room[CMSG_SPACE(2 * sizeof(int))];
+};
+
+ssize_t tcp_pair_send(int fd, const struct iovec *iov, size_t iov_cnt, const int *fds, int cnt)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *) iov, .msg_iovlen = iov_cnt };
+	union control control = { .hdr = { .cmsg_len = CMSG_LEN(cnt * sizeof(int)), .cmsg_level = SOL_SOCKET,
+					   .cmsg_type = SCM_RIGHTS } };
+	ssize_t n;
+
+	if (cnt) {
+		memcpy(CMSG_DATA(&control.hdr), fds, cnt * sizeof(int));
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(cnt * sizeof(int));
+	}
+	n = fab_sock->sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+static void pair_keep_fds(const struct cmsghdr *hdr, int fds[2], int *cnt)
+{
+	int came = (hdr->cmsg_len - CMSG_LEN(0)) / sizeof(int), fd;
+
+	for (int i = 0; i < came; i++) {
+		memcpy(&fd, CMSG_DATA(hdr) + i * sizeof(int), sizeof(fd));
+		if (*cnt < 2)
+			fds[(*cnt)++] = fd;
+		else
+			fab_sock_close(&fd);
+	}
+}
+
+ssize_t tcp_pair_recv(int fd, void *buf, size_t len, int fds[2], int *cnt)
+{
+	union control control;
+	struct iovec iov = { buf, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = fab_sock->recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return -errno;
+	for (struct cmsghdr *hdr = CMSG_FIRSTHDR(&msg); hdr; hdr = CMSG_NXTHDR(&msg, hdr)) {
+		if (hdr->cmsg_level == SOL_SOCKET && hdr->cmsg_type == SCM_RIGHTS)
+			pair_keep_fds(hdr, fds, cnt);
+	}
+	return n;
+}
+
+/* ---- pairs ---- */
+
+/* The look of a stream that has not begun. */
+static bool pair_no_look(struct tcp_near *near)
+{
+	(void) near;
+	return false;
+}
+
+/* Which ring is whose. */
+static void pair_assign(struct tcp_pair *pair, bool connects)
+{
+	pair->out.mem = &pair->mem[connects ? 0 : 1];
+	pair->in.mem = &pair->mem[connects ? 1 : 0];
+}
+
+struct tcp_pair *tcp_pair_make(struct fab_engine *engine, int *fd)
+{
+	struct tcp_pair *pair = calloc(1, sizeof(*pair));
+	void *mem;
+
+	if (!pair)
+		return NULL;
+	if (tcp_share_make(PAIR_SIZE, &mem, fd))
+		goto free_pair;
+	pair->mem = mem;
+	pair_assign(pair, true);
+	if (tcp_ready_add(engine, &pair->near, pair_no_look))
+		goto close_fd;
+	return pair;
+
+close_fd:
+	fab_sock_close(fd);
+free_pair:
+	tcp_pair_free(pair);
+	return NULL;
+}
+
+struct tcp_pair *tcp_pair_map(int pair_fd, int ready_fd, uint32_t bit)
+{
+	struct tcp_pair *pair = bit < TCP_READY_MAX ? calloc(1, sizeof(*pair)) : NULL;
+	void *mem;
+
+	if (!pair)
+		return NULL;
+	pair->peer_bit = bit;
+	if (tcp_share_map(pair_fd, PAIR_SIZE, &mem))
+		goto free_pair;
+	pair->mem = mem;
+	pair_assign(pair, false);
+	if (tcp_share_map(ready_fd, TCP_READY_SIZE, &mem))
+		goto free_pair;
+	pair->peer = mem;
+	return pair;
+
+free_pair:
+	tcp_pair_free(pair);
+	return NULL;
+}
+
+void tcp_pair_stop(struct tcp_pair *pair)
+{
+	tcp_ready_remove(&pair->near);
+}
+
+void tcp_pair_free(struct tcp_pair *pair)
+{
+	if (!pair)
+		return;
+	tcp_pair_stop(pair);
+	tcp_share_unmap(pair->mem, PAIR_SIZE);
+	tcp_share_unmap(pair->peer, TCP_READY_SIZE);
+	for (int i = 0; i < pair->page_cnt; i++)
+		fab_sock_close(&pair->page_fd[i]);
+	free(pair);
+}
+
+/* ---- the answer ---- */
+
+int tcp_pair_answer(struct tcp_pair *pair, int fd, struct fab_engine *engine)
+{
+	struct tcp_pair_answer answer = { .magic = ANSWER_MAGIC, .bit = ANSWER_NONE };
+	struct iovec iov = { &answer, sizeof(answer) };
+	bool can = pair && engine && !tcp_ready_add(engine, &pair->near, pair_no_look);
+	int page = -1;
+	ssize_t n;
+
+	if (can) {
+		answer.bit = pair->near.bit;
+		page = tcp_ready_fd(&pair->near);
+	}
+	n = tcp_pair_send(fd, &iov, 1, &page, can);
+	if (n == sizeof(answer))
+		return can ? 0 : -ENOTSUP;
+	return n < 0 ? n : -ENOBUFS;
+}
+
+/* Read the rest of the answer. 0; -EAGAIN: there is more to come; or another -errno. */
+static int pair_read_answer(struct tcp_pair *pair, int fd)
+{
+	while (pair->answer_len < sizeof(pair->answer)) {
+		ssize_t n = tcp_pair_recv(fd, (uint8_t *) &pair->answer + pair->answer_len,
+					  sizeof(pair->answer) - pair->answer_len, pair->page_fd, &pair->page_cnt);
+
+		if (n < 0 && n != -EINTR)
+			return n;
+		if (!n)
+			return -ECONNRESET;
+		if (n > 0)
+			pair->answer_len += n;
+	}
+	return 0;
+}
+
+int tcp_pair_take_answer(struct tcp_pair *pair, int fd)
+{
+	int ret = pair_read_answer(pair, fd);
+	void *mem;
+
+	if (ret)
+		return ret;
+	if (pair->answer.magic != ANSWER_MAGIC)
+		return -EPROTO;
+	if (pair->answer.bit == ANSWER_NONE)
+		return -ENOTSUP;
+	if (pair->page_cnt != 1 || pair->answer.bit >= TCP_READY_MAX)
+		return -EPROTO;
+	ret = tcp_share_map(pair->page_fd[0], TCP_READY_SIZE, &mem);
+	if (ret)
+		return ret;
+	pair->peer = mem;
+	pair->peer_bit = pair->answer.bit;
+	fab_sock_close(&pair->page_fd[0]);
+	return 0;
+}

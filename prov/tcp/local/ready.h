@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How an engine learns which of its rings to look at. A page in shared memory has a bit for each ring that somebody
+ * writes for this engine. A writer sets the bit of its ring unless it is set. The engine looks at rings whose bit is set,
+ * so a look costs the same however many idle rings there are. A few rings are hot: they are looked at in each pass, and
+ * keep their bit, so that their writers have nothing to set.
+ *
+ * The page also says whether a thread may be asleep. The writer that finds this set clears it, and wakes the engine with
+ * a byte on the Unix socket of its connection.
+ *
+ * No lost wake-up: a writer publishes its record, and then reads the bit and `asleep`; the engine clears the bit or sets
+ * `asleep`, and then looks at the ring; both with a full barrier in between.
+ *
+ * Anybody who has the page may set bits: that costs looks. All functions are called with the engine's lock held, except
+ * tcp_ready_tell().
+ */
+#ifndef TCP_READY_H
+#define TCP_READY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/list.h"
+#include "common/engine/engine.h"
+
+#define TCP_READY_WORDS	64
+#define TCP_READY_MAX	(64 * TCP_READY_WORDS)	/* rings of an engine; others use the Unix socket */
+#define TCP_READY_SIZE	4096			/* bytes of the page */
+
+/* Shared, zeroed at first. */
+struct tcp_ready_mem {
+	_Alignas(64) _Atomic uint32_t asleep;
+	_Alignas(64) _Atomic uint64_t words;	/* bit n: word[n] may have new bits */
+	_Alignas(64) _Atomic uint64_t word[TCP_READY_WORDS];
+};
+
+struct tcp_ready;
+
+/* A ring that the engine may have to look at. Embedded; zeroed before. */
+struct tcp_near {
+	struct tcp_ready *ready;	/* NULL: not added */
+	struct fab_list hot;
+	uint32_t bit;
+	uint32_t quiet;			/* looks since there was something */
+	/* Look at the ring. True if there was something. It may remove this or any other ring. */
+	bool (*look)(struct tcp_near *near);
+};
+
+/* Add a ring to the engine's page, which is made for the first one. 0: near->bit is its bit, and the caller removes it
+ * before the engine ends. -FI_EAGAIN: there are too many; -FI_ENOMEM or another -errno. */
+int tcp_ready_add(struct fab_engine *engine, struct tcp_near *near, bool (*look)(struct tcp_near *near));
+/* Idempotent. */
+void tcp_ready_remove(struct tcp_near *near);
+/* The descriptor of the page, to be sent to a peer. It belongs to the engine. */
+int tcp_ready_fd(const struct tcp_near *near);
+/* Look at the ring in the next pass. */
+void tcp_ready_again(struct tcp_near *near);
+
+/* Tell the engine of this page that there is something in the ring with this bit. True: it sleeps, and the caller must
+ * wake it. Any thread. */
+static inline bool tcp_ready_tell(struct tcp_ready_mem *mem, uint32_t bit)
+{
+	const uint64_t mask = (uint64_t) 1 << bit % 64;
+	_Atomic uint64_t *word = &mem->word[bit / 64];
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (__builtin_expect(!(atomic_load_explicit(word, memory_order_relaxed) & mask), 0)) {
+		atomic_fetch_or_explicit(word, mask, memory_order_relaxed);
+		atomic_fetch_or_explicit(&mem->words, (uint64_t) 1 << bit / 64, memory_order_seq_cst);
+	}
+	return __builtin_expect(atomic_load_explicit(&mem->asleep, memory_order_relaxed), 0) &&
+	       atomic_exchange_explicit(&mem->asleep, 0, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See ring.h. No lost wake-up: the writer sets wants_room and then reads `taken`; the reader writes `taken` and then
+ * reads wants_room; both with a full barrier in between. So one of them sees what the other has written. The reader
+ * publishes each quarter, so a writer that waits for room, behind at least three quarters of records, is told.
+ */
+#include "tcp/local/ring.h"
+
+#include <errno.h>
+#include "base/bits.h"
+
+#define SPLIT_MIN	512		/* a record shorter than that is not cut at the end of the ring, or to fit */
+
+_Static_assert(sizeof(struct tcp_ring_mem) == TCP_RING_SIZE, "a ring has no padding");
+_Static_assert(TCP_RING_ROOM % TCP_RING_WORD == 0, "a word is never cut");
+
+bool tcp_ring_tell(struct tcp_ring_reader *ring)
+{
+	ring->told = ring->taken;
+	atomic_store_explicit(&ring->mem->taken, ring->taken, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&ring->mem->wants_room, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&ring->mem->wants_room, 0, memory_order_relaxed);
+}
+
+/* The free bytes, of which the last word stays 0. UINT32_MAX: the reader has broken the ring. */
+static uint32_t ring_free(struct tcp_ring_writer *ring)
+{
+	uint32_t used;
+
+	ring->taken = atomic_load_explicit(&ring->mem->taken, memory_order_acquire);
+	used = ring->put - ring->taken;
+	return used <= TCP_RING_ROOM ? TCP_RING_ROOM - used : UINT32_MAX;
+}
+
+/* Publish what is at the current position, and `size` bytes long, by its word. */
+static void ring_publish(struct tcp_ring_writer *ring, uint32_t word, uint32_t size)
+{
+	uint32_t pos = ring->pos, next = pos + size == TCP_RING_ROOM ? 0 : pos + size;
+
+	atomic_store_explicit(tcp_ring_word(ring->mem, next), 0, memory_order_relaxed);
+	atomic_store_explicit(tcp_ring_word(ring->mem, pos), word, memory_order_release);
+	ring->put += size;
+	ring->pos = next;
+}
+
+/* The bytes, `want` at most, that a record at the current position may have when `room` bytes are free; 0: too few. */
+static uint32_t ring_fit(const struct tcp_ring_writer *ring, uint32_t room, uint32_t want)
+{
+	uint32_t tail = TCP_RING_ROOM - ring->pos, fit;
+
+	if (room < 3 * TCP_RING_WORD)
+		return 0;
+	fit = fab_min(fab_min(room - TCP_RING_WORD, tail) - TCP_RING_WORD, want);
+	return fit == want || fit >= SPLIT_MIN ? fit : 0;
+}
+
+/* Find room for a record of at most `want` bytes; it may go to the front. Returns its bytes; 0: the ring is full. */
+static uint32_t ring_reserve(struct tcp_ring_writer *ring, uint32_t room, uint32_t want)
+{
+	uint32_t tail = TCP_RING_ROOM - ring->pos;
+
+	if (tail - TCP_RING_WORD < fab_min(want, (uint32_t) SPLIT_MIN)) {
+		if (room < tail + TCP_RING_WORD)
+			return 0;
+		ring_publish(ring, TCP_RING_WRAP, tail);
+		room -= tail;
+	}
+	return ring_fit(ring, room, want);
+}
+
+static void ring_copy(uint8_t *to, const struct iovec *iov, size_t cnt, size_t skip, size_t len)
+{
+	for (size_t i = 0; i < cnt && len; i++) {
+		size_t n = iov[i].iov_len > skip ? iov[i].iov_len - skip : 0;
+
+		n = fab_min(n, len);
+		if (n)
+			memcpy(to, (const uint8_t *) iov[i].iov_base + skip, n);
+		skip = skip > iov[i].iov_len ? skip - iov[i].iov_len : 0;
+		to += n;
+		len -= n;
+	}
+}
+
+ssize_t tcp_ring_put(struct tcp_ring_writer *ring, const struct iovec *iov, size_t cnt, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		uint32_t want = fab_min(len - done, (size_t) TCP_RING_ROOM);
+		uint32_t room = TCP_RING_ROOM - (ring->put - ring->taken);
+		uint32_t fit = ring_reserve(ring, room, want);
+
+		if (fit < want) {
+			room = ring_free(ring);
+			if (room == UINT32_MAX)
+				return -EPROTO;
+			fit = ring_reserve(ring, room, want);
+		}
+		if (!fit)
+			break;
+		ring_copy(ring->mem->room + ring->pos + TCP_RING_WORD, iov, cnt, done, fit);
+		ring_publish(ring, fit, TCP_RING_WORD + ((fit + TCP_RING_WORD - 1) & ~(uint32_t) (TCP_RING_WORD - 1)));
+		done += fit;
+	}
+	return done || !len ? (ssize_t) done : -EAGAIN;
+}
+
+bool tcp_ring_want_room(struct tcp_ring_writer *ring)
+{
+	uint32_t room;
+
+	atomic_store_explicit(&ring->mem->wants_room, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	room = ring_free(ring);
+	return room >= TCP_RING_ROOM / 4;
+}

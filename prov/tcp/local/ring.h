@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One direction of a stream in shared memory: a ring of records with one writer and one reader. A record is a word, its
+ * length, and the bytes. The stream may be cut into records anywhere.
+ *
+ *   | len | bytes ... | len | bytes ... | 0 |          | WRAP |
+ *
+ * The word 0 ends the records; the writer sets the next word to 0 before it publishes a record by its length. So the
+ * reader looks at one word, in the cache line of the bytes. WRAP: the next record is at the front. The reader publishes
+ * how much it has taken once for each quarter of the ring.
+ *
+ * Either end may be hostile to the other. Each reads a word of the other once, and checks it. Bytes may change while
+ * they are read. Positions are kept in private memory.
+ */
+#ifndef TCP_RING_H
+#define TCP_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#define TCP_RING_SIZE	32768		/* bytes of a ring in shared memory */
+#define TCP_RING_ROOM	(TCP_RING_SIZE - 128)	/* of these for records */
+#define TCP_RING_WORD	8		/* bytes of a word with its padding; records are aligned to that */
+#define TCP_RING_WRAP	UINT32_MAX
+
+/* Shared, zeroed at first. The two words are in cache lines of their own. */
+struct tcp_ring_mem {
+	_Alignas(64) _Atomic uint32_t taken;	/* by the reader: bytes taken so far, modulo 2^32 */
+	_Alignas(64) _Atomic uint32_t wants_room;	/* by the writer: the ring was full; by the reader: 0 again */
+	_Alignas(64) uint8_t room[TCP_RING_ROOM];
+};
+
+struct tcp_ring_writer {
+	struct tcp_ring_mem *mem;
+	uint32_t pos;			/* of the next record */
+	uint32_t put;			/* bytes written so far, modulo 2^32 */
+	uint32_t taken;			/* mem->taken when it was read last */
+};
+
+struct tcp_ring_reader {
+	struct tcp_ring_mem *mem;
+	uint32_t pos;			/* of the next record */
+	uint32_t taken;			/* bytes taken so far, modulo 2^32 */
+	uint32_t told;			/* of these published */
+};
+
+static inline _Atomic uint32_t *tcp_ring_word(struct tcp_ring_mem *mem, uint32_t pos)
+{
+	return (_Atomic uint32_t *) (mem->room + pos);
+}
+
+/* ---- the reader ---- */
+
+/*
+ * The next record, which stays in the ring until tcp_ring_take(). NULL with *len 0: there is none. NULL with another
+ * *len: the writer has broken the ring.
+ */
+static inline const uint8_t *tcp_ring_peek(struct tcp_ring_reader *ring, uint32_t *len)
+{
+	uint32_t word = atomic_load_explicit(tcp_ring_word(ring->mem, ring->pos), memory_order_acquire);
+
+	if (__builtin_expect(word == TCP_RING_WRAP && ring->pos, 0)) {
+		ring->taken += TCP_RING_ROOM - ring->pos;
+		ring->pos = 0;
+		word = atomic_load_explicit(tcp_ring_word(ring->mem, 0), memory_order_acquire);
+	}
+	*len = word;
+	if (!word || __builtin_expect(word > TCP_RING_ROOM - ring->pos - TCP_RING_WORD, 0))
+		return NULL;
+	return ring->mem->room + ring->pos + TCP_RING_WORD;
+}
+
+/* Publish what was taken. True: the writer waits for room, and is to be told. */
+bool tcp_ring_tell(struct tcp_ring_reader *ring);
+
+/* Take the record of len bytes that tcp_ring_peek() has returned. True: as of tcp_ring_tell(). */
+static inline bool tcp_ring_take(struct tcp_ring_reader *ring, uint32_t len)
+{
+	uint32_t size = TCP_RING_WORD + ((len + TCP_RING_WORD - 1) & ~(uint32_t) (TCP_RING_WORD - 1));
+
+	ring->taken += size;
+	ring->pos += size;
+	if (ring->pos == TCP_RING_ROOM)
+		ring->pos = 0;
+	return ring->taken - ring->told >= TCP_RING_ROOM / 4 && tcp_ring_tell(ring);
+}
+
+/* ---- the writer ---- */
+
+/* Put len bytes of iov (cnt entries), or as many as there is room for, into the ring. Returns their number; -EAGAIN:
+ * the ring is full; -EPROTO: the reader has broken the ring. */
+ssize_t tcp_ring_put(struct tcp_ring_writer *ring, const struct iovec *iov, size_t cnt, size_t len);
+
+/* The ring is full: ask to be told when there is room. True: there is room already. */
+bool tcp_ring_want_room(struct tcp_ring_writer *ring);
+
+/* Bytes that the reader has not taken, as far as it has published. */
+static inline uint32_t tcp_ring_unread(const struct tcp_ring_writer *ring)
+{
+	return ring->put - atomic_load_explicit(&ring->mem->taken, memory_order_relaxed);
+}
+
+#endif

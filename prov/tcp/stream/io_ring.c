@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A connection's bytes over rings in shared memory (tcp/local/pair.h). The Unix socket carries the peer's answer about
+ * the rings first, then bytes that wake a sleeper, and the end of the stream. Engine lock held.
+ *
+ *   connecting end: socket -> io_ring_start() -> waits for the answer, sends nothing -> rings, or the socket
+ *   accepting end:  socket -> io_ring_start() -> answers -> rings, or the socket
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include "base/sock.h"
+#include "tcp/stream/io_ring.h"
+#include "tcp/stream/stream.h"
+
+#define RECORDS_MAX	64		/* records of one look */
+#define WAKE_LEN	64		/* bytes that are read from the socket at a time */
+
+static struct tcp_pair *ring_pair(const struct tcp_conn *conn)
+{
+	return conn->local->pair;
+}
+
+/* ---- writing ---- */
+
+/* There is something for the peer to look at. */
+static void ring_tell(struct tcp_conn *conn)
+{
+	struct tcp_pair *pair = ring_pair(conn);
+
+	/* if the socket is full, the peer has enough to wake for */
+	if (__builtin_expect(tcp_ready_tell(pair->peer, pair->peer_bit), 0))
+		fab_sock->send(conn->src.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static ssize_t ring_put(struct tcp_conn *conn, const struct iovec *iov, size_t cnt, size_t len)
+{
+	ssize_t n;
+
+	if (ring_pair(conn)->ended)
+		return -EPIPE;
+	n = tcp_ring_put(&ring_pair(conn)->out, iov, cnt, len);
+	if (n > 0)
+		ring_tell(conn);
+	return n;
+}
+
+static ssize_t ring_send(struct tcp_conn *conn, const void *buf, size_t len)
+{
+	const struct iovec iov = { (void *) buf, len };
+
+	return ring_put(conn, &iov, 1, len);
+}
+
+static ssize_t ring_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		len += iov[i].iov_len;
+	return ring_put(conn, iov, cnt, len);
+}
+
+static bool ring_want_room(struct tcp_conn *conn)
+{
+	return tcp_ring_want_room(&ring_pair(conn)->out);
+}
+
+static uint64_t ring_unread(const struct tcp_conn *conn)
+{
+	return tcp_ring_unread(&ring_pair(conn)->out);
+}
+
+/* ---- reading ---- */
+
+/* Handle what is in the ring. True if there was anything. */
+static bool ring_take_records(struct tcp_conn *conn)
+{
+	struct tcp_pair *pair = ring_pair(conn);
+	bool tell = false, found = false;
+	const uint8_t *buf;
+	uint32_t len = 0;
+
+	for (int i = 0; i < RECORDS_MAX && !tcp_rx_must_wait(conn); i++) {
+		buf = tcp_ring_peek(&pair->in, &len);
+		if (!buf)
+			break;
+		found = true;
+		tcp_rx_record(conn, buf, len);
+		if (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair)
+			return true;
+		tell |= tcp_ring_take(&pair->in, len);
+		len = 0;
+	}
+	if (found)
+		tcp_rx_records_end(conn);
+	if (tell && tcp_conn_has_stream(conn))
+		ring_tell(conn);
+	if (len && tcp_conn_has_stream(conn)) {
+		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer has broken the ring in shared memory");
+		found = true;
+	}
+	return found;
+}
+
+/* Continue to send after the ring was full. */
+static void ring_unblock(struct tcp_conn *conn)
+{
+	if (ring_pair(conn)->ended || !tcp_ring_want_room(&ring_pair(conn)->out))
+		return;
+	if (conn->state == TCP_CONN_UP)
+		tcp_tx_unblock(conn);
+	else if (conn->state == TCP_CONN_PARKING)
+		tcp_tx_unblock_one(conn);
+}
+
+/* Look at the rings. */
+static bool ring_look(struct tcp_conn *conn)
+{
+	bool found = ring_take_records(conn);
+
+	if (tcp_conn_has_stream(conn) && __builtin_expect(conn->tx.blocked, 0))
+		ring_unblock(conn);
+	if (!found && tcp_conn_has_stream(conn) && ring_pair(conn)->ended && !conn->rx.paused) {
+		tcp_rx_end(conn, ring_pair(conn)->err);
+		return true;
+	}
+	return found;
+}
+
+static bool ring_near_look(struct tcp_near *near)
+{
+	return ring_look(fab_container(near, struct tcp_pair, near)->conn);
+}
+
+/* Read the socket: bytes that have woken us, or the end. */
+static void ring_read_socket(struct tcp_conn *conn)
+{
+	struct tcp_pair *pair = ring_pair(conn);
+	char wake[WAKE_LEN];
+	ssize_t n = fab_sock->recv(conn->src.fd, wake, sizeof(wake), MSG_DONTWAIT);
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	pair->ended = true;
+	pair->err = n < 0 ? errno : 0;
+	fab_source_del(&conn->src);	/* it would be readable for good */
+	tcp_ready_again(&pair->near);
+}
+
+/* ---- the beginning ---- */
+
+static void ring_use(struct tcp_conn *conn)
+{
+	struct tcp_pair *pair = ring_pair(conn);
+
+	pair->conn = conn;
+	pair->near.look = ring_near_look;
+	conn->io = &tcp_io_ring;
+	tcp_ready_again(&pair->near);
+}
+
+/* 0 or -errno. */
+static int ring_use_socket(struct tcp_conn *conn)
+{
+	if (ring_pair(conn))
+		tcp_pair_stop(ring_pair(conn));
+	conn->io = &tcp_io_sock;
+	fab_source_del(&conn->src);
+	conn->src.poll = tcp_rx_poll;
+	return fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
+}
+
+/* Read the accepting end's answer. */
+static bool ring_await(struct tcp_conn *conn)
+{
+	int ret = tcp_pair_take_answer(ring_pair(conn), conn->src.fd);
+
+	if (ret == -EAGAIN)
+		return false;
+	if (!ret)
+		ring_use(conn);
+	else if (ret == -ENOTSUP)
+		ret = ring_use_socket(conn);
+	if (ret)
+		tcp_conn_fail(conn, FI_EIO, -ret, "the peer's answer about shared memory is not valid");
+	else if (conn->state == TCP_CONN_UP)
+		tcp_tx_unblock(conn);
+	return true;
+}
+
+static bool ring_pull(struct tcp_conn *conn)
+{
+	if (!ring_pair(conn)->peer)
+		return ring_await(conn);
+	if (!ring_pair(conn)->ended)
+		ring_read_socket(conn);
+	return ring_look(conn);
+}
+
+int tcp_io_ring_start(struct tcp_conn *conn)
+{
+	struct tcp_local *local = conn->local;
+	int ret = 0;
+
+	conn->io = &tcp_io_sock;
+	if (!local)
+		return 0;
+	if (local->owes_answer) {
+		ret = tcp_pair_answer(local->pair, conn->src.fd, conn->ep->base.engine);
+		if (!ret)
+			ring_use(conn);
+		else if (ret == -ENOTSUP)
+			ret = ring_use_socket(conn);
+	} else if (local->pair) {
+		conn->io = &tcp_io_ring;
+		conn->tx.blocked = true;
+	}
+	return ret;
+}
+
+static ssize_t ring_no_recv(struct tcp_conn *conn, void *buf, size_t len)
+{
+	(void) conn, (void) buf, (void) len;
+	return -EAGAIN;
+}
+
+static ssize_t ring_no_recvv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
+{
+	(void) conn, (void) iov, (void) cnt;
+	return -EAGAIN;
+}
+
+const struct tcp_io tcp_io_ring = {
+	.send = ring_send,
+	.sendv = ring_sendv,
+	.recv = ring_no_recv,
+	.recvv = ring_no_recvv,
+	.pull = ring_pull,
+	.want_room = ring_want_room,
+	.unread = ring_unread,
+};
