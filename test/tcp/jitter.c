@@ -68,6 +68,8 @@ static ssize_t jitter_sendmsg(int fd, const struct msghdr *msg, int flags)
 	struct iovec iov[IOV_MAX_HERE];
 	struct msghdr part = cut(msg, iov);
 
+	if (!(flags & MSG_DONTWAIT))
+		return fab_sock_libc.sendmsg(fd, msg, flags);
 	return not_now() ? -1 : fab_sock_libc.sendmsg(fd, &part, flags);
 }
 
@@ -80,8 +82,11 @@ static ssize_t jitter_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct iovec iov[IOV_MAX_HERE];
 	struct msghdr part = cut(msg, iov);
+	ssize_t n = not_now() ? -1 : fab_sock_libc.recvmsg(fd, &part, flags);
 
-	return not_now() ? -1 : fab_sock_libc.recvmsg(fd, &part, flags);
+	msg->msg_controllen = part.msg_controllen;
+	msg->msg_flags = part.msg_flags;
+	return n;
 }
 
 static int jitter_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)

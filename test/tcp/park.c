@@ -226,6 +226,13 @@ static bool all_arrived(void)
 				return false;
 		}
 	}
+	/* a write or an atomic without a level completes before the peer has it */
+	for (int i = 0; i < NODES; i++) {
+		for (int j = 0; j < NODES; j++) {
+			if (member[j].window[i][1] != member[i].added[j])
+				return false;
+		}
+	}
 	return ops_done == ops_posted;
 }
 

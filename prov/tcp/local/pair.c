@@ -34,7 +34,7 @@ ssize_t tcp_pair_send(int fd, const struct iovec *iov, size_t iov_cnt, const int
 		msg.msg_control = &control;
 		msg.msg_controllen = CMSG_SPACE(cnt * sizeof(int));
 	}
-	n = fab_sock->sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	n = fab_sock->sendmsg(fd, &msg, MSG_NOSIGNAL);
 	return n < 0 ? -errno : n;
 }
 
