@@ -100,7 +100,8 @@ static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err,
 	/* this error also occurs if the peer has closed; if its event has arrived, it is the reason to report */
 	if (err == FI_EHOSTUNREACH)
 		take_events(poller, INT_MAX);
-	if (!tx->gone && tx->conn && tx->conn == poller->ending) {
+	/* a timeout below is the reason itself; the end of the connection follows from it */
+	if (err != FI_ETIMEDOUT && !tx->gone && tx->conn && tx->conn == poller->ending) {
 		err = poller->ending_err;
 		said = poller->ending_why;
 	}

@@ -14,6 +14,7 @@ enum kind {
 	READABLE,				/* to be read */
 	READABLE_MSG,			/* of connected endpoints */
 	READABLE_TCP,			/* of tcp */
+	SET_TCP,			/* to be set, of tcp */
 	SET_MULTI_RECV,			/* to be set, of endpoints that offer FI_MULTI_RECV */
 };
 
@@ -37,7 +38,7 @@ static const struct option_row option_rows[] = {
 	{ "hmem_p2p", FI_OPT_FI_HMEM_P2P, NOWHERE, 0, sizeof(int) },
 	{ "xpu_trigger", FI_OPT_XPU_TRIGGER, NOWHERE, 0, sizeof(size_t) },
 	{ "cuda", FI_OPT_CUDA_API_PERMITTED, NOWHERE, 0, sizeof(bool) },
-	{ "shared_memory", FI_OPT_SHARED_MEMORY_PERMITTED, NOWHERE, 0, sizeof(bool) },
+	{ "shared_memory", FI_OPT_SHARED_MEMORY_PERMITTED, SET_TCP, 0, sizeof(bool) },
 	{ "max_msg", FI_OPT_MAX_MSG_SIZE, READABLE, FI_MSG, sizeof(size_t) },
 	{ "max_tagged", FI_OPT_MAX_TAGGED_SIZE, READABLE, FI_TAGGED, sizeof(size_t) },
 	{ "max_rma", FI_OPT_MAX_RMA_SIZE, READABLE, FI_RMA, sizeof(size_t) },
@@ -54,7 +55,7 @@ static bool has_option(const struct side *s, const struct option_row *row)
 	bool tcp = !strcmp(run.prov, "tcp") || !strcmp(run.prov, "sockets");
 
 	return row->kind != NOWHERE && (row->kind != READABLE_MSG || run.type == FI_EP_MSG) &&
-	       (row->kind != READABLE_TCP || tcp) && (row->kind != SET_MULTI_RECV || tcp) &&
+	       ((row->kind != READABLE_TCP && row->kind != SET_TCP) || tcp) && (row->kind != SET_MULTI_RECV || tcp) &&
 	       (s->info->caps & row->caps) == row->caps;
 }
 
@@ -85,17 +86,17 @@ TEST_TABLE(every_option, option_rows, FI_MSG)
 	CHECK_RET(fi_getopt(fid, FI_OPT_ENDPOINT, row->option, again, &len), -FI_ETOOSMALL);
 	CHECK_EQ(len, row->size);
 	CHECK_EQ(again[0], 0);
-	if (row->kind != SET_MULTI_RECV) {
+	if (row->kind != SET_MULTI_RECV && row->kind != SET_TCP) {
 		CHECK_RET(fi_setopt(fid, FI_OPT_ENDPOINT, row->option, value, row->size), -FI_ENOPROTOOPT);
 		return;
 	}
 	CHECK_RET(fi_setopt(fid, FI_OPT_ENDPOINT, row->option, value, row->size - 1), -FI_ETOOSMALL);
 	CHECK_RET(fi_setopt(fid, FI_OPT_ENDPOINT, row->option, value, row->size + 1), -FI_EINVAL);
 	CHECK_RET(fi_setopt(fid, FI_OPT_ENDPOINT, row->option, NULL, row->size), -FI_EINVAL);
-	value[0] = 4096;
+	value[0] = row->kind == SET_TCP ? 0 : 4096;
 	MUST(fi_setopt(fid, FI_OPT_ENDPOINT, row->option, value, row->size));
 	MUST(fi_getopt(fid, FI_OPT_ENDPOINT, row->option, again, &len));
-	CHECK_EQ(again[0], 4096);
+	CHECK_EQ(again[0], value[0]);
 }
 
 /* ---- fi_control */

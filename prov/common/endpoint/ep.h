@@ -178,6 +178,8 @@ int fab_getopt_bool(bool value, void *optval, size_t *optlen);
 /* fi_setopt() of an option of type size_t. 0: *value is the new value. -FI_ETOOSMALL (optlen is too short), -FI_EINVAL
  * (too long, or optval is NULL), logged. */
 int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen);
+/* The same for a bool. */
+int fab_setopt_bool(const struct fi_provider *prov, bool *value, const void *optval, size_t optlen);
 /* The setopt slot of endpoints without options that can be set; others call it for options that they do not know.
  * Returns -FI_ENOPROTOOPT. */
 int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen);

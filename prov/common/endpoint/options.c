@@ -173,15 +173,31 @@ int fab_getopt_bool(bool value, void *optval, size_t *optlen)
 	return option_give(&value, sizeof(value), optval, optlen);
 }
 
-int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen)
+/* Copy an option that has len bytes, of this type. 0 or -FI_E*. */
+static int setopt(const struct fi_provider *prov, void *value, size_t len, const char *type, const void *optval,
+		  size_t optlen)
 {
-	if (optval && optlen == sizeof(*value)) {
+	if (optval && optlen == len) {
 		memcpy(value, optval, optlen);
 		return 0;
 	}
-	FI_WARN(prov, FI_LOG_EP_CTRL, "fi_setopt of %zu bytes%s: this option is a size_t\n", optlen,
-		optval ? "" : " at NULL");
-	return optval && optlen < sizeof(*value) ? -FI_ETOOSMALL : -FI_EINVAL;
+	FI_WARN(prov, FI_LOG_EP_CTRL, "fi_setopt of %zu bytes%s: this option is a %s\n", optlen,
+		optval ? "" : " at NULL", type);
+	return optval && optlen < len ? -FI_ETOOSMALL : -FI_EINVAL;
+}
+
+int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen)
+{
+	return setopt(prov, value, sizeof(*value), "size_t", optval, optlen);
+}
+
+int fab_setopt_bool(const struct fi_provider *prov, bool *value, const void *optval, size_t optlen)
+{
+	uint8_t byte = *value;
+	int ret = setopt(prov, &byte, sizeof(byte), "bool", optval, optlen);
+
+	*value = byte;
+	return ret;
 }
 
 int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)

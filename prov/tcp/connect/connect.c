@@ -148,6 +148,7 @@ static int msg_start_connect(struct tcp_ep *ep, const struct sockaddr *addr, con
 	if (!ep->connect.cm)
 		return -FI_ENOMEM;
 	ep->connect.cm->keyring.key = ep->base.auth_key;
+	ep->connect.cm->shared_memory = ep->shared_memory;
 	ret = tcp_cm_connect(ep->connect.cm, ep->connect.bound_fd, &from, &remote, &msg);
 	if (ret) {
 		tcp_cm_free(ep->connect.cm);

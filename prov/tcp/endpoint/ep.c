@@ -100,6 +100,8 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 		return fab_getopt_size(ep->rx->recv.min_multi_recv, optval, optlen);
 	case FI_OPT_CM_DATA_SIZE:
 		return ep->conn ? fab_getopt_size(TCP_CM_DATA_MAX, optval, optlen) : -FI_ENOPROTOOPT;
+	case FI_OPT_SHARED_MEMORY_PERMITTED:
+		return fab_getopt_bool(ep->shared_memory, optval, optlen);
 	case FI_OPT_FIREWALL_ADDR:
 		return fab_getopt_bool(tcp_params.firewall_addr, optval, optlen);
 	default:
@@ -109,9 +111,13 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 
 static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
-	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
-		return fab_ep_setopt(fid, level, optname, optval, optlen);
-	return fab_recv_setopt(&tcp_ep_of(fid)->rx->recv, optval, optlen);
+	struct tcp_ep *ep = tcp_ep_of(fid);
+
+	if (level == FI_OPT_ENDPOINT && optname == FI_OPT_MIN_MULTI_RECV)
+		return fab_recv_setopt(&ep->rx->recv, optval, optlen);
+	if (level == FI_OPT_ENDPOINT && optname == FI_OPT_SHARED_MEMORY_PERMITTED)
+		return fab_setopt_bool(&tcp_prov, &ep->shared_memory, optval, optlen);
+	return fab_ep_setopt(fid, level, optname, optval, optlen);
 }
 
 /* The number of operations that can still be posted (1.x); a shared context counts those of all its endpoints. */
@@ -371,6 +377,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 		return ret;
 	ep->connect.bound_fd = -1;
 	ep->incarnation = fab_random64() | 1;	/* 0 means unknown */
+	ep->shared_memory = true;
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep_choose_waits(ep, info->tx_attr->msg_order);
 	ret = tcp_rx_ctx_init(&ep->own_rx, ep, info->rx_attr);

@@ -103,6 +103,7 @@ static int sep_ctx_init(struct tcp_ep *ctx, struct tcp_sep *sep, const struct fi
 	ctx->base.ep_fid.fid.fclass = tx ? FI_CLASS_TX_CTX : FI_CLASS_RX_CTX;
 	ctx->base.caps &= ~(tx ? not_tx : not_rx);
 	ctx->incarnation = sep->ep.incarnation;
+	ctx->shared_memory = sep->ep.shared_memory;
 	ctx->base.name = sep->ep.base.name;
 	ctx->context.sep = sep;
 	ctx->context.number = index;

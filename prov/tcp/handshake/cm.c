@@ -280,7 +280,7 @@ static bool cm_begin_local(struct tcp_cm *cm, int fd)
 	struct tcp_link link;
 
 	if (!tcp_local_is_near(&cm->remote) ||
-	    tcp_local_dial(&cm->local, &cm->remote, fd, cm->engine, cm->buf,
+	    tcp_local_dial(&cm->local, &cm->remote, fd, cm->shared_memory ? cm->engine : NULL, cm->buf,
 			   cm->buf_len, &link))
 		return false;
 	if (cm_begin(cm, TCP_CM_REPLY, link.fd, EPOLLIN)) {

@@ -54,6 +54,7 @@ struct tcp_cm {
 	struct fab_list link;		/* for the owner's lists; empty while in none */
 	enum tcp_cm_state state;
 	bool nagged;			/* the late answer was logged */
+	bool shared_memory;		/* active: offer it to a peer of this host; set by the owner */
 	struct tcp_link sock;		/* owned */
 	int err;			/* connect() failed at once with this; the engine reports it */
 	const char *why;		/* the reason beyond errno, or NULL */

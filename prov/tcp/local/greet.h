@@ -72,8 +72,8 @@ int tcp_local_accept(int listen_fd, struct tcp_link *link);
 /*
  * Connect to the process that listens at `to`, and send a greeting with len bytes of request behind it. `from` is the
  * own address; if it is NULL or a wildcard, the one that TCP would take. port_fd is a TCP socket bound to its port, or
- * -1; without a port in `from` either, one is reserved. With an engine, rings are offered. 0: *link is the caller's, and includes port_fd; the peer's
- * greeting will come. -errno: use TCP, and port_fd still belongs to the caller.
+ * -1; without a port in `from` either, one is reserved. With an engine, rings are offered. 0: *link is the caller's,
+ * and includes port_fd; the peer's greeting will come. -errno: use TCP, and port_fd still belongs to the caller.
  */
 int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to, int port_fd,
 		   struct fab_engine *engine, const void *request, size_t len, struct tcp_link *link);

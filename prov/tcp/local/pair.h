@@ -2,8 +2,9 @@
 /*
  * The two rings of a stream between processes of one host, in one piece of shared memory: the connecting end makes it,
  * and writes the first ring. Its greeting brings the memory and the page of its engine (ready.h). The accepting end
- * answers when its endpoint is known, with the page of that endpoint's engine or with a refusal, as the first bytes that
- * it sends after the handshake. The Unix socket then carries only bytes that wake a sleeper, and the end of the stream.
+ * answers when its endpoint is known, with the page of that endpoint's engine or with a refusal, as the first bytes
+ * that it sends after the handshake. The Unix socket then carries only bytes that wake a sleeper, and the end of the
+ * stream.
  *
  * The engine's lock is held, where there is an engine.
  */

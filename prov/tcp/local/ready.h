@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * How an engine learns which of its rings to look at. A page in shared memory has a bit for each ring that somebody
- * writes for this engine. A writer sets the bit of its ring unless it is set. The engine looks at rings whose bit is set,
- * so a look costs the same however many idle rings there are. A few rings are hot: they are looked at in each pass, and
- * keep their bit, so that their writers have nothing to set.
+ * writes for this engine. A writer sets the bit of its ring unless it is set. The engine looks at rings whose bit is
+ * set, so a look costs the same however many idle rings there are. A few rings are hot: they are looked at in each
+ * pass, and keep their bit, so that their writers have nothing to set.
  *
- * The page also says whether a thread may be asleep. The writer that finds this set clears it, and wakes the engine with
- * a byte on the Unix socket of its connection.
+ * The page also says whether a thread may be asleep. The writer that finds this set clears it, and wakes the engine
+ * with a byte on the Unix socket of its connection.
  *
- * No lost wake-up: a writer publishes its record, and then reads the bit and `asleep`; the engine clears the bit or sets
- * `asleep`, and then looks at the ring; both with a full barrier in between.
+ * No lost wake-up: a writer publishes its record, and then reads the bit and `asleep`; the engine clears the bit or
+ * sets `asleep`, and then looks at the ring; both with a full barrier in between.
  *
  * Anybody who has the page may set bits: that costs looks. All functions are called with the engine's lock held, except
  * tcp_ready_tell().

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Make `size` bytes of zeros, mapped at *mem. 0: the caller unmaps them, and closes *fd, which is for a peer. -errno. */
+/* Make `size` bytes of zeros, mapped at *mem. 0: the caller unmaps them, and closes *fd, which a peer gets. -errno. */
 int tcp_share_make(size_t size, void **mem, int *fd);
 /* Map memory of a peer. 0: the caller unmaps it. -EPROTO: it is not sealed, or has another size. Another -errno. fd
  * stays the caller's, who may close it. */

@@ -131,8 +131,10 @@ static int peer_connect(struct tcp_peer *peer)
 	if (!peer->give_up_ns)
 		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
 	peer->cm = tcp_cm_new(ep->base.engine, &connect_owner, peer);
-	if (peer->cm)
+	if (peer->cm) {
 		peer->cm->keyring.key = key;
+		peer->cm->shared_memory = ep->shared_memory;
+	}
 	msg.ext |= key ? TCP_EXT_AUTH : 0;
 	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->base.name, peer_target(peer), &msg) : -FI_ENOMEM;
 	if (ret)

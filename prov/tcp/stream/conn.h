@@ -64,7 +64,7 @@ struct tcp_io {
 	ssize_t (*recvv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
 	/* Instead of recv and recvv: take what has arrived, and handle it. As tcp_rx_poll(). NULL: use these. */
 	bool (*pull)(struct tcp_conn *conn);
-	/* The stream is full: see to it that tcp_tx_unblock() is called when there is room. True: there is room already.
+	/* The stream is full: have tcp_tx_unblock() called when there is room. True: there is room already.
 	 * NULL: EPOLLOUT tells. */
 	bool (*want_room)(struct tcp_conn *conn);
 	/* Bytes, with overhead, that were sent to a peer of this host and that its process has not read. */

@@ -96,6 +96,7 @@ struct tcp_ep {
 	bool directed_recv;		/* FI_DIRECTED_RECV: receives use their source address */
 	uint8_t waits[FAB_OP_COLLECTIVE];	/* by enum fab_op_code: enum tcp_tx_waits of an operation without
 						 * FI_FENCE */
+	bool shared_memory;		/* FI_OPT_SHARED_MEMORY_PERMITTED: new connections may use it */
 	bool closing;			/* fi_close() has begun: operations and connections are refused */
 	struct tcp_conn *conn;		/* owned, MSG; exists from opening, so that receives can be posted before it is
 					 * up */

@@ -206,7 +206,8 @@ int tcp_io_ring_start(struct tcp_conn *conn)
 	if (!local)
 		return 0;
 	if (local->owes_answer) {
-		ret = tcp_pair_answer(local->pair, conn->src.fd, conn->ep->base.engine);
+		ret = tcp_pair_answer(local->pair, conn->src.fd,
+				      conn->ep->shared_memory ? conn->ep->base.engine : NULL);
 		if (!ret)
 			ring_use(conn);
 		else if (ret == -ENOTSUP)
