@@ -92,8 +92,8 @@ static ssize_t op_atomic(fi_addr_t to, void *context)
 {
 	struct fi_ioc ioc = { local, 4 };
 	struct fi_rma_ioc rma_ioc = { .count = 4, .key = KEY };
-	struct fi_msg_atomic msg = { .msg_iov = &ioc, .iov_count = 1, .addr = to, .rma_iov = &rma_ioc, .rma_iov_count = 1,
-				     .datatype = FI_UINT64, .op = FI_SUM, .context = context };
+	struct fi_msg_atomic msg = { .msg_iov = &ioc, .iov_count = 1, .addr = to, .rma_iov = &rma_ioc,
+				     .rma_iov_count = 1, .datatype = FI_UINT64, .op = FI_SUM, .context = context };
 
 	return fi_atomicmsg(node.ep, &msg, ANSWERED);
 }
