@@ -190,11 +190,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, 2080, 405 },
-	{ "fid", FI_THREAD_FID, 2145, 415 },
-	{ "endpoint", FI_THREAD_ENDPOINT, 1895, 355 },
-	{ "completion", FI_THREAD_COMPLETION, 1660, 302 },
-	{ "domain", FI_THREAD_DOMAIN, 1660, 302 },
+	{ "safe", FI_THREAD_SAFE, 2095, 425 },
+	{ "fid", FI_THREAD_FID, 2160, 433 },
+	{ "endpoint", FI_THREAD_ENDPOINT, 1912, 371 },
+	{ "completion", FI_THREAD_COMPLETION, 1680, 322 },
+	{ "domain", FI_THREAD_DOMAIN, 1680, 322 },
 };
 
 /* A tagged message of 8 bytes to a posted receive: the four calls that it takes, and a look that finds nothing. */

@@ -425,10 +425,16 @@ static bool pass(struct fab_engine *engine)
 	if (!fab_list_empty(&engine->polls))
 		found |= run_polls(engine);
 	engine->epoll.since++;
-	if (looks_further(engine, found))
-		found |= look_further(engine);
+	if (looks_further(engine, found) && look_further(engine)) {
+		found = true;
+		/* this pass may have used up what the polls have armed for those who sleep */
+		if (watched(engine) && !fab_list_empty(&engine->polls))
+			run_polls(engine);
+	}
 
 	engine->in_pass = false;
+	if (__builtin_expect(!fab_list_empty(&engine->flush), 0) && watched(engine))
+		alarm_set(engine, ALARM_NOW);
 	if (!fab_list_empty(&engine->deferred))
 		free_deferred(engine);
 	return found;

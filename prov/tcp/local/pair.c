@@ -160,6 +160,13 @@ int tcp_pair_answer(struct tcp_pair *pair, int fd, struct fab_engine *engine)
 		page = tcp_ready_fd(&pair->near);
 	}
 	n = tcp_pair_send(fd, &iov, 1, &page, can);
+	if (n == -ETOOMANYREFS) {
+		/* the kernel lets descriptors in flight be no more than open ones */
+		tcp_pair_stop(pair);
+		can = false;
+		answer.bit = ANSWER_NONE;
+		n = tcp_pair_send(fd, &iov, 1, NULL, 0);
+	}
 	if (n == sizeof(answer))
 		return can ? 0 : -ENOTSUP;
 	return n < 0 ? n : -ENOBUFS;

@@ -22,6 +22,7 @@ struct tcp_ready {
 	struct tcp_ready_mem *mem;	/* owned, mapped; NULL: no ring */
 	int fd;				/* owned */
 	uint32_t cnt;			/* rings */
+	uint32_t sleep;			/* number of the last sleep, never 0: mem->asleep meanwhile */
 	uint32_t hot_cnt;
 	struct fab_list hot;		/* struct tcp_near.hot, the latest first */
 	struct tcp_near *near[TCP_READY_MAX];	/* by bit */
@@ -47,25 +48,33 @@ static void ready_unlist(struct tcp_near *near)
 	near->ready->hot_cnt--;
 }
 
-/* A ring is not hot any more: its writer sets the bit from now on. What it has written before is taken here. */
+/* A ring is not hot any more: its writer sets the bit from now on. What it has written before is taken here, and if a
+ * look may not have taken all, later. */
 static bool ready_cool(struct tcp_near *near)
 {
 	ready_unlist(near);
 	ready_clear_bit(near);
-	return near->look(near);
+	tcp_full_barrier();
+	if (!near->look(near))
+		return false;
+	if (near->ready)
+		tcp_ready_again(near);
+	return true;
 }
 
-/* Make a ring hot, whose bit is set; the one that was hot longest without anything makes room. */
-static void ready_heat(struct tcp_ready *ready, struct tcp_near *near)
+/* Make a ring hot, whose bit is set, and look at it; the one that was hot longest without anything makes room. */
+static bool ready_heat(struct tcp_ready *ready, struct tcp_near *near)
 {
-	near->quiet = 0;
-	ready_unlist(near);
+	bool found = false;
+
 	if (ready->hot_cnt == HOT_MAX)
-		ready_cool(fab_container(ready->hot.prev, struct tcp_near, hot));
+		found = ready_cool(fab_container(ready->hot.prev, struct tcp_near, hot));
 	if (!near->ready)
-		return;			/* the look has removed it */
+		return found;		/* that look has removed it */
+	near->quiet = 0;
 	fab_list_add_head(&ready->hot, &near->hot);
 	ready->hot_cnt++;
+	return near->look(near) || found;
 }
 
 static bool ready_look_hot(struct tcp_ready *ready)
@@ -101,9 +110,7 @@ static bool ready_look_word(struct tcp_ready *ready, uint32_t n)
 		if (!near) {
 			atomic_fetch_and_explicit(&ready->mem->word[n], ~(bits & -bits), memory_order_relaxed);
 		} else if (fab_list_empty(&near->hot)) {
-			ready_heat(ready, near);
-			if (near == ready->near[bit])
-				found |= near->look(near);
+			found |= ready_heat(ready, near);
 		}
 	}
 	return found;
@@ -122,21 +129,30 @@ static bool ready_look(struct tcp_ready *ready)
 	return found;
 }
 
+static void ready_arm(struct tcp_ready *ready)
+{
+	if (!++ready->sleep)
+		ready->sleep = 1;
+	atomic_store_explicit(&ready->mem->asleep, ready->sleep, memory_order_relaxed);
+}
+
 /* A thread may sleep after this. */
 static bool ready_look_and_arm(struct tcp_ready *ready)
 {
 	bool found = false;
 
-	for (int i = 0; i < ROUNDS_MAX; i++) {
-		atomic_store_explicit(&ready->mem->asleep, 1, memory_order_relaxed);
-		atomic_thread_fence(memory_order_seq_cst);
-		if (!ready_look(ready))
+	for (int i = 0; i < ROUNDS_MAX && ready->cnt; i++) {
+		bool more;
+
+		ready_arm(ready);
+		tcp_full_barrier();
+		more = ready_look(ready);
+		found |= more;
+		if (!more && (!ready->cnt || !atomic_load_explicit(&ready->mem->words, memory_order_relaxed)))
 			return found;
-		found = true;
-		if (!ready->cnt)
-			return true;
 	}
-	fab_engine_flush_later(ready->engine, &ready->again);
+	if (ready->cnt)
+		fab_engine_flush_later(ready->engine, &ready->again);
 	return true;
 }
 
@@ -193,6 +209,7 @@ static int ready_open(struct tcp_ready *ready)
 	if (ret)
 		return ret;
 	ready->mem = mem;
+	ready_arm(ready);		/* a thread may sleep already */
 	fab_list_add_tail(&ready->engine->polls, &ready->fn.link);
 	return 0;
 }
@@ -261,6 +278,8 @@ void tcp_ready_again(struct tcp_near *near)
 {
 	struct tcp_ready_mem *mem = near->ready->mem;
 
+	/* for a thread that sleeps */
+	fab_engine_flush_later(near->ready->engine, &near->ready->again);
 	if (!fab_list_empty(&near->hot))
 		return;
 	atomic_fetch_or_explicit(&mem->word[near->bit / 64], (uint64_t) 1 << near->bit % 64, memory_order_relaxed);

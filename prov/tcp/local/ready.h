@@ -5,14 +5,15 @@
  * set, so a look costs the same however many idle rings there are. A few rings are hot: they are looked at in each
  * pass, and keep their bit, so that their writers have nothing to set.
  *
- * The page also says whether a thread may be asleep. The writer that finds this set clears it, and wakes the engine
- * with a byte on the Unix socket of its connection.
+ * The page also says whether a thread may be asleep. The writer that finds this set wakes the engine with a byte on the
+ * Unix socket of its connection, and clears it then, unless the engine has gone to sleep anew. A writer whose byte cannot
+ * be sent leaves it for the next one.
  *
  * No lost wake-up: a writer publishes its record, and then reads the bit and `asleep`; the engine clears the bit or
  * sets `asleep`, and then looks at the ring; both with a full barrier in between.
  *
  * Anybody who has the page may set bits: that costs looks. All functions are called with the engine's lock held, except
- * tcp_ready_tell().
+ * tcp_ready_tell() and tcp_ready_woken().
  */
 #ifndef TCP_READY_H
 #define TCP_READY_H
@@ -22,6 +23,7 @@
 #include <stdint.h>
 #include "base/list.h"
 #include "common/engine/engine.h"
+#include "tcp/local/barrier.h"
 
 #define TCP_READY_WORDS	64
 #define TCP_READY_MAX	(64 * TCP_READY_WORDS)	/* rings of an engine; others use the Unix socket */
@@ -29,7 +31,7 @@
 
 /* Shared, zeroed at first. */
 struct tcp_ready_mem {
-	_Alignas(64) _Atomic uint32_t asleep;
+	_Alignas(64) _Atomic uint32_t asleep;	/* 0: nobody sleeps; otherwise the number of this sleep */
 	_Alignas(64) _Atomic uint64_t words;	/* bit n: word[n] may have new bits */
 	_Alignas(64) _Atomic uint64_t word[TCP_READY_WORDS];
 };
@@ -56,20 +58,26 @@ int tcp_ready_fd(const struct tcp_near *near);
 /* Look at the ring in the next pass. */
 void tcp_ready_again(struct tcp_near *near);
 
-/* Tell the engine of this page that there is something in the ring with this bit. True: it sleeps, and the caller must
- * wake it. Any thread. */
-static inline bool tcp_ready_tell(struct tcp_ready_mem *mem, uint32_t bit)
+/* Tell the engine of this page that there is something in the ring with this bit. Returns 0, or the number of its sleep:
+ * the caller must wake it, and then call tcp_ready_woken(). Any thread. */
+static inline uint32_t tcp_ready_tell(struct tcp_ready_mem *mem, uint32_t bit)
 {
 	const uint64_t mask = (uint64_t) 1 << bit % 64;
 	_Atomic uint64_t *word = &mem->word[bit / 64];
 
-	atomic_thread_fence(memory_order_seq_cst);
+	tcp_full_barrier();
 	if (__builtin_expect(!(atomic_load_explicit(word, memory_order_relaxed) & mask), 0)) {
 		atomic_fetch_or_explicit(word, mask, memory_order_relaxed);
 		atomic_fetch_or_explicit(&mem->words, (uint64_t) 1 << bit / 64, memory_order_seq_cst);
+		tcp_full_barrier();
 	}
-	return __builtin_expect(atomic_load_explicit(&mem->asleep, memory_order_relaxed), 0) &&
-	       atomic_exchange_explicit(&mem->asleep, 0, memory_order_relaxed);
+	return atomic_load_explicit(&mem->asleep, memory_order_relaxed);
+}
+
+/* The engine was woken from this sleep. Any thread. */
+static inline void tcp_ready_woken(struct tcp_ready_mem *mem, uint32_t sleep)
+{
+	atomic_compare_exchange_strong_explicit(&mem->asleep, &sleep, 0, memory_order_relaxed, memory_order_relaxed);
 }
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include "base/bits.h"
+#include "tcp/local/barrier.h"
 
 #define SPLIT_MIN	512		/* a record shorter than that is not cut at the end of the ring, or to fit */
 
@@ -18,7 +19,7 @@ bool tcp_ring_tell(struct tcp_ring_reader *ring)
 {
 	ring->told = ring->taken;
 	atomic_store_explicit(&ring->mem->taken, ring->taken, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
+	tcp_full_barrier();
 	return atomic_load_explicit(&ring->mem->wants_room, memory_order_relaxed) &&
 	       atomic_exchange_explicit(&ring->mem->wants_room, 0, memory_order_relaxed);
 }
@@ -26,11 +27,13 @@ bool tcp_ring_tell(struct tcp_ring_reader *ring)
 /* The free bytes, of which the last word stays 0. UINT32_MAX: the reader has broken the ring. */
 static uint32_t ring_free(struct tcp_ring_writer *ring)
 {
-	uint32_t used;
+	uint32_t taken = atomic_load_explicit(&ring->mem->taken, memory_order_acquire);
 
-	ring->taken = atomic_load_explicit(&ring->mem->taken, memory_order_acquire);
-	used = ring->put - ring->taken;
-	return used <= TCP_RING_ROOM ? TCP_RING_ROOM - used : UINT32_MAX;
+	/* it only grows, and not beyond what was put */
+	if (taken - ring->taken > ring->put - ring->taken)
+		return UINT32_MAX;
+	ring->taken = taken;
+	return TCP_RING_ROOM - (ring->put - taken);
 }
 
 /* Publish what is at the current position, and `size` bytes long, by its word. */
@@ -112,7 +115,7 @@ bool tcp_ring_want_room(struct tcp_ring_writer *ring)
 	uint32_t room;
 
 	atomic_store_explicit(&ring->mem->wants_room, 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst);
+	tcp_full_barrier();
 	room = ring_free(ring);
 	return room >= TCP_RING_ROOM / 4;
 }

@@ -50,8 +50,10 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 			 tcp_params.stranger_max);
 	ctx->stranger_warned = true;
 	conn->rx.paused = true;
-	/* not even for its end: the kernel's data would have to be kept then */
-	fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) (EPOLLIN | EPOLLRDHUP));
+	/* Not even for its end: the kernel's data would have to be kept then. The socket of a ring only wakes, and must go on
+	 * to do so. */
+	if (!conn->io->pull)
+		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) (EPOLLIN | EPOLLRDHUP));
 	if (fab_list_empty(&conn->msg.stranger))
 		fab_list_add_tail(&ctx->strangers, &conn->msg.stranger);
 }

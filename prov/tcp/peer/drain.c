@@ -50,10 +50,13 @@ void tcp_ep_drain(struct tcp_ep *ep, bool (*drained)(struct tcp_ep *ep))
 	uint64_t end_ms = fab_now_ms() + TCP_FLUSH_MS;
 	struct pollfd pfd = { .fd = engine->epfd, .events = POLLIN };
 
+	fab_engine_watch(engine);
 	while (!drained(ep) && fab_now_ms() < end_ms) {
+		fab_engine_prepare_sleep(engine);
 		fab_engine_unlock(engine);
 		fab_sock->poll(&pfd, 1, DRAIN_POLL_MS);
 		fab_engine_lock(engine);
 		fab_engine_run(engine);
 	}
+	fab_engine_unwatch(engine);
 }

@@ -75,7 +75,7 @@ static enum verdict request_decide(struct tcp_peer *peer, const struct tcp_cm *c
 	}
 	if (!request_same_run(life, cm))
 		return REPLACE;
-	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS && tcp_sock_peek(life->conn.src.fd) <= 0)
+	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS && !life->conn.io->has_input(&life->conn))
 		return REPLACE;
 	peer->knock_ns = now;
 	return REJECT;

@@ -55,7 +55,7 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	memset(conn, 0, sizeof(*conn));
 	conn->src.fd = -1;
 	conn->src.ready = conn_ready;
-	conn->src.poll = tcp_rx_poll;
+	conn->src.poll = tcp_rx_poll_socket;
 	fab_list_init(&conn->src.hot);
 	conn->ep = ep;
 	conn->owner = owner;
@@ -78,7 +78,7 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 	int ret;
 
 	conn->src.fd = link->fd;
-	conn->src.poll = link->local && link->local->pair ? NULL : tcp_rx_poll;
+	conn->src.poll = link->local && link->local->pair ? NULL : tcp_rx_poll_socket;
 	ret = fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
 	if (ret) {
 		conn->src.fd = -1;

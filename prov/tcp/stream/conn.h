@@ -67,6 +67,8 @@ struct tcp_io {
 	/* The stream is full: have tcp_tx_unblock() called when there is room. True: there is room already.
 	 * NULL: EPOLLOUT tells. */
 	bool (*want_room)(struct tcp_conn *conn);
+	/* True if there is something to read, which is left where it is. */
+	bool (*has_input)(const struct tcp_conn *conn);
 	/* Bytes, with overhead, that were sent to a peer of this host and that its process has not read. */
 	uint64_t (*unread)(const struct tcp_conn *conn);
 };

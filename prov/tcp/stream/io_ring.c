@@ -26,10 +26,13 @@ static struct tcp_pair *ring_pair(const struct tcp_conn *conn)
 static void ring_tell(struct tcp_conn *conn)
 {
 	struct tcp_pair *pair = ring_pair(conn);
+	uint32_t sleep = tcp_ready_tell(pair->peer, pair->peer_bit);
 
+	if (__builtin_expect(!sleep, 1))
+		return;
 	/* if the socket is full, the peer has enough to wake for */
-	if (__builtin_expect(tcp_ready_tell(pair->peer, pair->peer_bit), 0))
-		fab_sock->send(conn->src.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (fab_sock->send(conn->src.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 || errno == EAGAIN)
+		tcp_ready_woken(pair->peer, sleep);
 }
 
 static ssize_t ring_put(struct tcp_conn *conn, const struct iovec *iov, size_t cnt, size_t len)
@@ -65,6 +68,14 @@ static bool ring_want_room(struct tcp_conn *conn)
 	return tcp_ring_want_room(&ring_pair(conn)->out);
 }
 
+static bool ring_has_input(const struct tcp_conn *conn)
+{
+	struct tcp_ring_reader in = ring_pair(conn)->in;
+	uint32_t len;
+
+	return tcp_ring_peek(&in, &len) || len;
+}
+
 static uint64_t ring_unread(const struct tcp_conn *conn)
 {
 	return tcp_ring_unread(&ring_pair(conn)->out);
@@ -86,8 +97,10 @@ static bool ring_take_records(struct tcp_conn *conn)
 			break;
 		found = true;
 		tcp_rx_record(conn, buf, len);
-		if (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair)
+		if (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair) {
+			conn->owed.in_read = false;
 			return true;
+		}
 		tell |= tcp_ring_take(&pair->in, len);
 		len = 0;
 	}
@@ -142,7 +155,8 @@ static void ring_read_socket(struct tcp_conn *conn)
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	pair->ended = true;
-	pair->err = n < 0 ? errno : 0;
+	/* ECONNRESET: it has left bytes unread that were to wake it */
+	pair->err = n < 0 && errno != ECONNRESET ? errno : 0;
 	fab_source_del(&conn->src);	/* it would be readable for good */
 	tcp_ready_again(&pair->near);
 }
@@ -166,7 +180,7 @@ static int ring_use_socket(struct tcp_conn *conn)
 		tcp_pair_stop(ring_pair(conn));
 	conn->io = &tcp_io_sock;
 	fab_source_del(&conn->src);
-	conn->src.poll = tcp_rx_poll;
+	conn->src.poll = tcp_rx_poll_socket;
 	return fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
 }
 
@@ -238,5 +252,6 @@ const struct tcp_io tcp_io_ring = {
 	.recvv = ring_no_recvv,
 	.pull = ring_pull,
 	.want_room = ring_want_room,
+	.has_input = ring_has_input,
 	.unread = ring_unread,
 };

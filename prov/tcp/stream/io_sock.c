@@ -36,6 +36,13 @@ static ssize_t io_sock_recvv(struct tcp_conn *conn, const struct iovec *iov, siz
 	return n < 0 ? -errno : n;
 }
 
+static bool io_sock_has_input(const struct tcp_conn *conn)
+{
+	char byte;
+
+	return fab_sock->recv(conn->src.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 static uint64_t io_sock_unread(const struct tcp_conn *conn)
 {
 	return fab_sock_unread(conn->src.fd);
@@ -46,5 +53,6 @@ const struct tcp_io tcp_io_sock = {
 	.sendv = io_sock_sendv,
 	.recv = io_sock_recv,
 	.recvv = io_sock_recvv,
+	.has_input = io_sock_has_input,
 	.unread = io_sock_unread,
 };

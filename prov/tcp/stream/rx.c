@@ -336,7 +336,7 @@ static bool rx_mid_frame(const struct tcp_rx_state *rx)
 	return rx->phase != TCP_RX_HDR || rx->hdr_have;
 }
 
-void tcp_rx_end(struct tcp_conn *conn, int err)
+__attribute__((noinline, cold)) void tcp_rx_end(struct tcp_conn *conn, int err)
 {
 	if (conn->state == TCP_CONN_PARKING) {
 		tcp_conn_park(conn);
@@ -439,15 +439,25 @@ static inline bool rx_stranger_waits(const struct tcp_conn *conn)
 	       conn->rx.phase == TCP_RX_HDR && !conn->rx.hdr_have && conn->state == TCP_CONN_UP;
 }
 
-bool tcp_rx_must_wait(struct tcp_conn *conn)
+static __attribute__((noinline, cold)) void rx_hold(struct tcp_conn *conn)
+{
+	tcp_above.hold(conn);
+	tcp_rx_tell(conn);
+}
+
+static inline bool rx_must_wait(struct tcp_conn *conn)
 {
 	if (!tcp_conn_has_stream(conn) || conn->rx.paused)
 		return true;
 	if (__builtin_expect(!rx_stranger_waits(conn), 1))
 		return false;
-	tcp_above.hold(conn);
-	tcp_rx_tell(conn);
+	rx_hold(conn);
 	return true;
+}
+
+bool tcp_rx_must_wait(struct tcp_conn *conn)
+{
+	return rx_must_wait(conn);
 }
 
 void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
@@ -470,16 +480,14 @@ void tcp_rx_records_end(struct tcp_conn *conn)
 	tcp_rx_tell(conn);
 }
 
-bool tcp_rx_poll(struct fab_source *src)
+bool tcp_rx_poll_socket(struct fab_source *src)
 {
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
 	uint8_t *staging;
 	size_t staged;
 	ssize_t n;
 
-	if (conn->io->pull)
-		return conn->io->pull(conn);
-	if (tcp_rx_must_wait(conn))
+	if (rx_must_wait(conn))
 		return false;
 	staging = fab_engine_staging(src->engine);
 	if (!staging) {
@@ -505,6 +513,13 @@ bool tcp_rx_poll(struct fab_source *src)
 	if (conn->state == TCP_CONN_UP)
 		fab_source_hot(src);
 	return true;
+}
+
+bool tcp_rx_poll(struct fab_source *src)
+{
+	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
+
+	return conn->io->pull ? conn->io->pull(conn) : tcp_rx_poll_socket(src);
 }
 
 /* ---- control frames ---- */

@@ -148,6 +148,8 @@ void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);
 /* Read once from the socket, and handle all frames. True if anything arrived, including the end of the stream, which
  * may end the connection. False: nothing arrived, there is no stream, or it may not be read now. */
 bool tcp_rx_poll(struct fab_source *src);
+/* The same for a stream over a socket (fab_source.poll). */
+bool tcp_rx_poll_socket(struct fab_source *src);
 /* For io->pull. Handle a record of len bytes, which stay where they are; then the answers to all records. */
 void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len);
 void tcp_rx_records_end(struct tcp_conn *conn);
