@@ -6,8 +6,8 @@
  * pass, and keep their bit, so that their writers have nothing to set.
  *
  * The page also says whether a thread may be asleep. The writer that finds this set wakes the engine with a byte on the
- * Unix socket of its connection, and clears it then, unless the engine has gone to sleep anew. A writer whose byte cannot
- * be sent leaves it for the next one.
+ * Unix socket of its connection, and then clears it, unless the engine has gone to sleep anew. A writer that cannot
+ * send its byte leaves it for the next one.
  *
  * No lost wake-up: a writer publishes its record, and then reads the bit and `asleep`; the engine clears the bit or
  * sets `asleep`, and then looks at the ring; both with a full barrier in between.
@@ -58,8 +58,8 @@ int tcp_ready_fd(const struct tcp_near *near);
 /* Look at the ring in the next pass. */
 void tcp_ready_again(struct tcp_near *near);
 
-/* Tell the engine of this page that there is something in the ring with this bit. Returns 0, or the number of its sleep:
- * the caller must wake it, and then call tcp_ready_woken(). Any thread. */
+/* Tell the engine of this page that there is something in the ring with this bit. Returns 0, or the number of the
+ * engine's sleep: the caller must wake it, and then call tcp_ready_woken(). Any thread. */
 static inline uint32_t tcp_ready_tell(struct tcp_ready_mem *mem, uint32_t bit)
 {
 	const uint64_t mask = (uint64_t) 1 << bit % 64;

@@ -50,8 +50,8 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 			 tcp_params.stranger_max);
 	ctx->stranger_warned = true;
 	conn->rx.paused = true;
-	/* Not even for its end: the kernel's data would have to be kept then. The socket of a ring only wakes, and must go on
-	 * to do so. */
+	/* Not even for its end: the kernel's data would have to be kept then. The socket of a ring only wakes, and must
+	 * continue to. */
 	if (!conn->io->pull)
 		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) (EPOLLIN | EPOLLRDHUP));
 	if (fab_list_empty(&conn->msg.stranger))
