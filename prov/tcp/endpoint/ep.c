@@ -377,7 +377,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 		return ret;
 	ep->connect.bound_fd = -1;
 	ep->incarnation = fab_random64() | 1;	/* 0 means unknown */
-	ep->shared_memory = true;
+	ep->shared_memory = tcp_params.shared_memory;
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep_choose_waits(ep, info->tx_attr->msg_order);
 	ret = tcp_rx_ctx_init(&ep->own_rx, ep, info->rx_attr);

@@ -83,8 +83,10 @@ static const struct fab_param params[] = {
 	{ "nodelay", FI_PARAM_BOOL, &tcp_params.nodelay, 0, 1,
 	  "Send small segments at once, TCP_NODELAY (default: on)" },
 	{ "local", FI_PARAM_BOOL, &tcp_params.local, 0, 1,
-	  "Use Unix sockets and shared memory in place of TCP between processes of one host and one user "
-	  "(default: on)" },
+	  "Use Unix sockets in place of TCP between processes of one host and one user (default: on)" },
+	{ "shared_memory", FI_PARAM_BOOL, &tcp_params.shared_memory, 0, 1,
+	  "Use shared memory beside these Unix sockets; with progress by hand a first message may wait for a further "
+	  "call (default: off)" },
 	{ "disable_auto_progress", FI_PARAM_BOOL, &tcp_params.auto_progress_off, 0, 1,
 	  "Start no progress thread, not even for FI_PROGRESS_AUTO (default: off)" },
 	{ "connect_timeout", FI_PARAM_INT, &tcp_params.connect_timeout_ms, 1, 3600000,
