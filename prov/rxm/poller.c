@@ -237,8 +237,12 @@ void rxm_poller_settle(struct rxm_poller *poller)
 
 static void cq_ready(struct fab_source *src, uint32_t events)
 {
+	struct rxm_poller *poller = fab_container(src, struct rxm_poller, cq_src);
+
 	(void) events;
-	rxm_poller_run(fab_container(src, struct rxm_poller, cq_src));
+	/* events are left to eq_ready() and to poll_below(): one pass takes EVENTS_MAX of them from each */
+	if (read_cq(poller) && !fab_list_empty(&poller->stuck))
+		run_stuck(poller);
 }
 
 static void eq_ready(struct fab_source *src, uint32_t events)
