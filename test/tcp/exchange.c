@@ -45,7 +45,8 @@ void exchange_accept(struct exchange *x, int listener, const struct sockaddr_in 
 
 	assert_int_equal(fab_sock->set_nonblock(fd, true), 0);
 	fab_engine_lock(&x->engine);
-	assert_int_equal(tcp_cm_await(x->cm, fd, &(union fab_sockaddr) { .sin = *addr }), 0);
+	assert_int_equal(tcp_cm_await(x->cm, &(struct tcp_link) { fd, NULL }, NULL,
+				      &(union fab_sockaddr) { .sin = *addr }), 0);
 	fab_engine_unlock(&x->engine);
 }
 

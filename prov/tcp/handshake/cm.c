@@ -32,7 +32,8 @@ __attribute__((unused)) static const uint64_t cm_next[TCP_CM_STATE_MAX] = {
 	[TCP_CM_IDLE]       = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_REPLY) | FAB_BIT(TCP_CM_REQUEST) |
 			      FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_CONNECTING] = FAB_BIT(TCP_CM_REPLY) | FAB_BIT(TCP_CM_DONE),
-	[TCP_CM_REPLY]      = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_REPLY]      = FAB_BIT(TCP_CM_CONNECTING) | FAB_BIT(TCP_CM_RINGS) | FAB_BIT(TCP_CM_DONE),
+	[TCP_CM_RINGS]      = FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_REQUEST]    = FAB_BIT(TCP_CM_PROOFS) | FAB_BIT(TCP_CM_DONE),
 	[TCP_CM_PROOFS]     = FAB_BIT(TCP_CM_DONE),
 };
@@ -41,6 +42,7 @@ static const char *const cm_state_name[TCP_CM_STATE_MAX] = {
 	[TCP_CM_IDLE] = "idle",
 	[TCP_CM_CONNECTING] = "connecting",
 	[TCP_CM_REPLY] = "waiting for the answer",
+	[TCP_CM_RINGS] = "waiting for the answer about rings",
 	[TCP_CM_REQUEST] = "waiting for the request",
 	[TCP_CM_PROOFS] = "waiting for the proof of an authorization key",
 	[TCP_CM_DONE] = "done",
@@ -337,6 +339,23 @@ static bool cm_greet(struct tcp_cm *cm)
 
 /* ---- events ---- */
 
+static void cm_end(struct tcp_cm *cm)
+{
+	cm_finish(cm);
+	cm->owner->done(cm);
+}
+
+/* Read the peer's answer about rings. */
+static void cm_receive_rings(struct tcp_cm *cm)
+{
+	int ret = tcp_pair_take_answer(cm->sock.local->pair, cm->sock.fd);
+
+	if (!ret)
+		cm_end(cm);
+	else if (ret != -EAGAIN)
+		cm_fail(cm, -ret, ret == -EPROTO ? "its answer about shared memory is not valid" : NULL);
+}
+
 static void cm_receive(struct tcp_cm *cm)
 {
 	int ret = 1;
@@ -353,9 +372,11 @@ static void cm_receive(struct tcp_cm *cm)
 	}
 	if (ret < 0) {
 		cm_fail(cm, -ret, cm->why);
+	} else if (!ret && cm->type == TCP_CM_CONNRESP && cm->sock.local && cm->sock.local->pair) {
+		cm_move(cm, TCP_CM_RINGS);
+		cm_receive_rings(cm);
 	} else if (!ret) {
-		cm_finish(cm);
-		cm->owner->done(cm);
+		cm_end(cm);
 	}
 }
 
@@ -365,6 +386,10 @@ static void cm_ready(struct fab_source *src, uint32_t events)
 	int err;
 
 	(void) events;
+	if (cm->state == TCP_CM_RINGS) {
+		cm_receive_rings(cm);
+		return;
+	}
 	if (cm->state != TCP_CM_CONNECTING) {
 		cm_receive(cm);
 		return;
@@ -441,23 +466,17 @@ int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, c
 	return cm_begin_local(cm, fd) ? 0 : cm_begin_tcp(cm, fd);
 }
 
-int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote)
+int tcp_cm_await(struct tcp_cm *cm, const struct tcp_link *link, const union fab_sockaddr *at,
+		 const union fab_sockaddr *remote)
 {
 	int ret;
 
-	cm->remote = *remote;
-	fab_name_local(fd, &cm->local);
-	ret = cm_begin(cm, TCP_CM_REQUEST, fd, EPOLLIN);
-	if (!ret)
-		cm_arm(cm, tcp_params.connect_timeout_ms);
-	return ret;
-}
-
-int tcp_cm_await_local(struct tcp_cm *cm, const struct tcp_link *link, const union fab_sockaddr *at)
-{
-	int ret;
-
-	cm->local = *at;
+	if (remote) {
+		cm->remote = *remote;
+		fab_name_local(link->fd, &cm->local);
+	} else {
+		cm->local = *at;
+	}
 	ret = cm_begin(cm, TCP_CM_REQUEST, link->fd, EPOLLIN);
 	if (ret)
 		return ret;

@@ -9,7 +9,8 @@
  *                                                        with an authorization key:    \-> PROOF -> DONE
  *
  * A peer of this host is tried over a Unix socket first (tcp/local/local.h): IDLE -> REPLY. If it does not answer the
- * greeting properly, TCP follows: REPLY -> CONNECTING.
+ * greeting properly, TCP follows: REPLY -> CONNECTING. The peer's answer about rings, if they were offered, comes after
+ * its acceptance: REPLY -> RINGS -> DONE. So a stream that has begun can send.
  *
  * All functions require the lock of the exchange's engine.
  */
@@ -26,6 +27,7 @@ enum tcp_cm_state {
 	TCP_CM_IDLE,
 	TCP_CM_CONNECTING,		/* active: connect() has not finished */
 	TCP_CM_REPLY,			/* active: request sent, waiting for the answer */
+	TCP_CM_RINGS,			/* active: accepted, waiting for the answer about rings */
 	TCP_CM_REQUEST,			/* passive: waiting for the request */
 	TCP_CM_PROOFS,			/* passive: challenge sent, waiting for the proof of a key (auth.h) */
 	TCP_CM_DONE,			/* the owner was told, or has closed it */
@@ -104,10 +106,11 @@ struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *
  */
 int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, const union fab_sockaddr *remote,
 		   const struct tcp_cm_msg *msg);
-/* Wait for the request on a TCP socket that was accepted from remote. On success cm owns it. 0 or -errno. */
-int tcp_cm_await(struct tcp_cm *cm, int fd, const union fab_sockaddr *remote);
-/* The same over a Unix socket that was accepted by a listener at `at`; the peer's greeting comes first. */
-int tcp_cm_await_local(struct tcp_cm *cm, const struct tcp_link *link, const union fab_sockaddr *at);
+/* Wait for the request on a socket that was accepted: a TCP socket from remote (`at` is not used), or, without remote,
+ * a Unix socket of a listener at `at`, over which the peer's greeting comes first. On success cm owns it. 0 or
+ * -errno. */
+int tcp_cm_await(struct tcp_cm *cm, const struct tcp_link *link, const union fab_sockaddr *at,
+		 const union fab_sockaddr *remote);
 /* Take the socket out of an exchange that is DONE. The caller owns it. */
 struct tcp_link tcp_cm_take_sock(struct tcp_cm *cm);
 /* Move the result of an exchange that is DONE to a new exchange on another engine: socket, peer's message, proven

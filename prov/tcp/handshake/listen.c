@@ -56,7 +56,7 @@ static void listener_await(struct tcp_listener *listener, struct tcp_link *link,
 
 	if (cm) {
 		cm->keyring = listener->keyring;
-		ret = remote ? tcp_cm_await(cm, link->fd, remote) : tcp_cm_await_local(cm, link, &listener->addr);
+		ret = tcp_cm_await(cm, link, &listener->addr, remote);
 	}
 	if (ret) {
 		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: %s\n", strerror(-ret));

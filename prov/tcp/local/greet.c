@@ -22,35 +22,6 @@
 
 /* ---- addresses ---- */
 
-static void greeting_set_addr(struct tcp_greeting_addr *to, const union fab_sockaddr *addr)
-{
-	*to = (struct tcp_greeting_addr) { .port = fab_addr_port(&addr->sa) };
-	if (addr->sa.sa_family == AF_INET6) {
-		to->family = 6;
-		to->scope = addr->sin6.sin6_scope_id;
-		memcpy(to->host, &addr->sin6.sin6_addr, sizeof(addr->sin6.sin6_addr));
-	} else {
-		to->family = 4;
-		memcpy(to->host, &addr->sin.sin_addr, sizeof(addr->sin.sin_addr));
-	}
-}
-
-/* False: not an address. */
-static bool greeting_get_addr(const struct tcp_greeting_addr *from, union fab_sockaddr *addr)
-{
-	memset(addr, 0, sizeof(*addr));
-	if (from->family == 6) {
-		addr->sin6.sin6_family = AF_INET6;
-		addr->sin6.sin6_scope_id = from->scope;
-		memcpy(&addr->sin6.sin6_addr, from->host, sizeof(addr->sin6.sin6_addr));
-	} else {
-		addr->sin.sin_family = AF_INET;
-		memcpy(&addr->sin.sin_addr, from->host, sizeof(addr->sin.sin_addr));
-	}
-	fab_addr_set_port(&addr->sa, from->port);
-	return from->family == 4 || from->family == 6;
-}
-
 /* The abstract name of a listener. Returns the length of *un. */
 static socklen_t local_name(const union fab_sockaddr *addr, struct sockaddr_un *un)
 {
@@ -79,45 +50,47 @@ bool tcp_local_is_near(const union fab_sockaddr *addr)
 
 /* ---- sockets ---- */
 
-static void local_close_fds(struct tcp_local *local)
+static void local_free(struct tcp_local *local)
 {
-	fab_sock_close(&local->port_fd);
-	while (local->fd_cnt)
-		fab_sock_close(&local->fds[--local->fd_cnt]);
-}
-
-void tcp_link_close(struct tcp_link *link)
-{
-	struct tcp_local *local = link->local;
-
-	fab_sock_close(&link->fd);
-	link->local = NULL;
-	if (!local)
-		return;
-	local_close_fds(local);
 	tcp_pair_free(local->pair);
 	free(local);
 }
 
 static void local_release(struct fab_defer *defer)
 {
-	struct tcp_local *local = fab_container(defer, struct tcp_local, defer);
-
-	tcp_pair_free(local->pair);
-	free(local);
+	local_free(fab_container(defer, struct tcp_local, defer));
 }
 
-void tcp_link_retire(struct tcp_link *link, struct fab_engine *engine)
+/* Close all descriptors of a link, and make it {-1, NULL}. Returns the memory, which the caller frees; or NULL. */
+static struct tcp_local *link_unplug(struct tcp_link *link)
 {
 	struct tcp_local *local = link->local;
 
 	fab_sock_close(&link->fd);
 	link->local = NULL;
 	if (!local)
-		return;
-	local_close_fds(local);
+		return NULL;
+	fab_sock_close(&local->port_fd);
+	tcp_pair_close(&local->inbox);
 	if (local->pair)
 		tcp_pair_stop(local->pair);
+	return local;
+}
+
+void tcp_link_close(struct tcp_link *link)
+{
+	struct tcp_local *local = link_unplug(link);
+
+	if (local)
+		local_free(local);
+}
+
+void tcp_link_retire(struct tcp_link *link, struct fab_engine *engine)
+{
+	struct tcp_local *local = link_unplug(link);
+
+	if (!local)
+		return;
 	local->defer.free = local_release;
 	fab_engine_defer(engine, &local->defer);
 }
@@ -133,34 +106,31 @@ void tcp_link_names(const struct tcp_link *link, union fab_sockaddr *ours, union
 	}
 }
 
-/* Check that the peer of a connected socket is of the same user, and note its process. 0, -EACCES or another -errno. */
-static int local_check_user(struct tcp_link *link)
+/* Check that the peer of a connected socket is of the same user. 0, -EACCES or another -errno. */
+static int local_check_user(int fd)
 {
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
 
-	if (fab_sock->getsockopt(link->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+	if (fab_sock->getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -errno;
-	link->local->pid = cred.pid;
 	return cred.uid == geteuid() && cred.uid != OVERFLOW_UID ? 0 : -EACCES;
 }
 
 /* Make the struct of a connected socket. 0: link owns fd. -errno: fd still belongs to the caller. */
 static int local_open(int fd, struct tcp_link *link)
 {
-	struct tcp_local *local = calloc(1, sizeof(*local));
-	int ret;
+	int ret = local_check_user(fd);
+	struct tcp_local *local;
 
+	if (ret)
+		return ret;
+	local = calloc(1, sizeof(*local));
 	if (!local)
 		return -ENOMEM;
 	local->port_fd = -1;
 	*link = (struct tcp_link) { fd, local };
-	ret = local_check_user(link);
-	if (!ret)
-		return 0;
-	free(local);
-	*link = (struct tcp_link) { -1, NULL };
-	return ret;
+	return 0;
 }
 
 int tcp_local_listen(const union fab_sockaddr *addr, int backlog)
@@ -244,13 +214,12 @@ static int local_choose_name(struct tcp_local *local, const union fab_sockaddr *
 static int local_send_greeting(const struct tcp_link *link, const union fab_sockaddr *from,
 			       const union fab_sockaddr *to, int pair_fd, const void *request, size_t len)
 {
-	struct tcp_greeting greeting = { .magic = GREETING_MAGIC, .version = GREETING_VERSION };
+	struct tcp_greeting greeting = { .magic = GREETING_MAGIC, .version = GREETING_VERSION, .from = *from,
+					 .to = *to };
 	struct iovec iov[2] = { { &greeting, sizeof(greeting) }, { (void *) request, len } };
 	int fds[2] = { pair_fd, -1 };
 	ssize_t n;
 
-	greeting_set_addr(&greeting.from, from);
-	greeting_set_addr(&greeting.to, to);
 	if (pair_fd >= 0) {
 		greeting.has_pair = 1;
 		greeting.bit = link->local->pair->near.bit;
@@ -289,40 +258,20 @@ int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to,
 /* ---- greetings ---- */
 
 /* Take over the addresses in the greeting of a peer that connects to `at`. False: they are not valid. */
-static bool local_take_names(struct tcp_local *local, const struct tcp_greeting *greeting, const union fab_sockaddr *at)
+static bool local_take_names(struct tcp_local *local, const union fab_sockaddr *at)
 {
-	if (!greeting_get_addr(&greeting->from, &local->theirs) || !greeting_get_addr(&greeting->to, &local->ours))
-		return false;
+	local->theirs = local->greeting.from;
+	local->ours = local->greeting.to;
 	return local->theirs.sa.sa_family == at->sa.sa_family && local->ours.sa.sa_family == at->sa.sa_family &&
 	       fab_addr_port(&local->ours.sa) == fab_addr_port(&at->sa) &&
 	       (fab_addr_is_any(&at->sa) || fab_addr_equal_host(&local->ours.sa, &at->sa)) &&
 	       fab_net_is_own(&local->theirs);
 }
 
-/* Read the rest of the greeting. 0; -EAGAIN: there is more to come; or another -errno. */
-static int local_read_greeting(struct tcp_link *link)
-{
-	struct tcp_local *local = link->local;
-	uint8_t *to = (uint8_t *) &local->greeting;
-
-	while (!tcp_local_is_greeted(local)) {
-		ssize_t n = tcp_pair_recv(link->fd, to + local->greeting_len,
-					  sizeof(local->greeting) - local->greeting_len, local->fds, &local->fd_cnt);
-
-		if (n < 0 && n != -EINTR)
-			return n;
-		if (!n)
-			return -ECONNRESET;
-		if (n > 0)
-			local->greeting_len += n;
-	}
-	return 0;
-}
-
 int tcp_local_greet(struct tcp_link *link, const union fab_sockaddr *at)
 {
 	struct tcp_local *local = link->local;
-	int ret = local_read_greeting(link);
+	int ret = tcp_pair_recv(link->fd, &local->greeting, sizeof(local->greeting), &local->inbox);
 
 	if (ret)
 		return ret;
@@ -330,13 +279,12 @@ int tcp_local_greet(struct tcp_link *link, const union fab_sockaddr *at)
 		return -EPROTO;
 	if (!at)
 		return 0;
-	if (!local_take_names(local, &local->greeting, at))
+	if (!local_take_names(local, at))
 		return -EPROTO;
 	local->owes_answer = local->greeting.has_pair;
-	if (local->owes_answer && local->fd_cnt == 2)
-		local->pair = tcp_pair_map(local->fds[0], local->fds[1], local->greeting.bit);
-	while (local->fd_cnt)
-		fab_sock_close(&local->fds[--local->fd_cnt]);
+	if (local->owes_answer && local->inbox.cnt == 2)
+		local->pair = tcp_pair_map(local->inbox.fds[0], local->inbox.fds[1], local->greeting.bit);
+	tcp_pair_close(&local->inbox);
 	ret = local_send_greeting(link, &local->theirs, &local->ours, -1, NULL, 0);
 	return ret == -EAGAIN ? -ENOBUFS : ret;
 }

@@ -16,13 +16,6 @@
 #include "common/engine/engine.h"
 #include "tcp/local/pair.h"
 
-struct tcp_greeting_addr {
-	uint16_t family;		/* 4, 6 */
-	uint16_t port;
-	uint8_t host[16];		/* IPv4: the first 4 bytes, then zeros */
-	uint32_t scope;			/* IPv6: the interface of a link-local address */
-};
-
 /* In the byte order of the host, which both ends share. */
 struct tcp_greeting {
 	uint32_t magic;
@@ -30,17 +23,15 @@ struct tcp_greeting {
 	uint16_t has_pair;		/* the connecting end offers rings (pair.h), with two descriptors: the memory,
 					 * the page of its engine */
 	uint32_t bit;			/* in that page */
-	struct tcp_greeting_addr from, to;	/* the connecting end; the listener as it knows it */
+	union fab_sockaddr from, to;	/* the connecting end; the listener as it knows it */
 };
 
 /* A stream over a Unix socket: what a TCP socket would know by itself. */
 struct tcp_local {
 	union fab_sockaddr ours, theirs;	/* both ends, as they would be named with TCP */
-	pid_t pid;			/* the peer's process; 0: it is in another pid namespace */
 	int port_fd;			/* owned: a TCP socket that keeps the port of `ours`, or -1 */
-	uint16_t greeting_len;		/* bytes of it that have arrived */
-	struct tcp_greeting greeting;	/* the peer's */
-	int fd_cnt, fds[2];		/* owned: descriptors that have come with it */
+	struct tcp_greeting greeting;	/* the peer's, as far as it has come */
+	struct tcp_pair_inbox inbox;	/* of the greeting */
 	struct tcp_pair *pair;		/* owned: the rings, or NULL */
 	bool owes_answer;		/* accepting end: the peer has offered rings (tcp_pair_answer) */
 	struct fab_defer defer;
@@ -81,7 +72,7 @@ int tcp_local_dial(const union fab_sockaddr *from, const union fab_sockaddr *to,
 /* True if the peer's greeting has arrived. */
 static inline bool tcp_local_is_greeted(const struct tcp_local *local)
 {
-	return local->greeting_len == sizeof(local->greeting);
+	return local->inbox.len == sizeof(local->greeting);
 }
 
 /* Read the peer's greeting, if it is there. The accepting end, which listens at `at` (NULL: the connecting end), then

@@ -38,20 +38,21 @@ ssize_t tcp_pair_send(int fd, const struct iovec *iov, size_t iov_cnt, const int
 	return n < 0 ? -errno : n;
 }
 
-static void pair_keep_fds(const struct cmsghdr *hdr, int fds[2], int *cnt)
+static void inbox_keep(struct tcp_pair_inbox *inbox, const struct cmsghdr *hdr)
 {
 	int came = (hdr->cmsg_len - CMSG_LEN(0)) / sizeof(int), fd;
 
 	for (int i = 0; i < came; i++) {
 		memcpy(&fd, CMSG_DATA(hdr) + i * sizeof(int), sizeof(fd));
-		if (*cnt < 2)
-			fds[(*cnt)++] = fd;
+		if (inbox->cnt < 2)
+			inbox->fds[inbox->cnt++] = fd;
 		else
 			fab_sock_close(&fd);
 	}
 }
 
-ssize_t tcp_pair_recv(int fd, void *buf, size_t len, int fds[2], int *cnt)
+/* Returns as recvmsg(2), or -errno. */
+static ssize_t inbox_recv(struct tcp_pair_inbox *inbox, int fd, void *buf, size_t len)
 {
 	union control control;
 	struct iovec iov = { buf, len };
@@ -63,9 +64,30 @@ ssize_t tcp_pair_recv(int fd, void *buf, size_t len, int fds[2], int *cnt)
 		return -errno;
 	for (struct cmsghdr *hdr = CMSG_FIRSTHDR(&msg); hdr; hdr = CMSG_NXTHDR(&msg, hdr)) {
 		if (hdr->cmsg_level == SOL_SOCKET && hdr->cmsg_type == SCM_RIGHTS)
-			pair_keep_fds(hdr, fds, cnt);
+			inbox_keep(inbox, hdr);
 	}
 	return n;
+}
+
+int tcp_pair_recv(int fd, void *buf, size_t size, struct tcp_pair_inbox *inbox)
+{
+	while (inbox->len < size) {
+		ssize_t n = inbox_recv(inbox, fd, (uint8_t *) buf + inbox->len, size - inbox->len);
+
+		if (n < 0 && n != -EINTR)
+			return n;
+		if (!n)
+			return -ECONNRESET;
+		if (n > 0)
+			inbox->len += n;
+	}
+	return 0;
+}
+
+void tcp_pair_close(struct tcp_pair_inbox *inbox)
+{
+	while (inbox->cnt)
+		fab_sock_close(&inbox->fds[--inbox->cnt]);
 }
 
 /* ---- pairs ---- */
@@ -140,8 +162,7 @@ void tcp_pair_free(struct tcp_pair *pair)
 	tcp_pair_stop(pair);
 	tcp_share_unmap(pair->mem, PAIR_SIZE);
 	tcp_share_unmap(pair->peer, TCP_READY_SIZE);
-	for (int i = 0; i < pair->page_cnt; i++)
-		fab_sock_close(&pair->page_fd[i]);
+	tcp_pair_close(&pair->inbox);
 	free(pair);
 }
 
@@ -172,41 +193,26 @@ int tcp_pair_answer(struct tcp_pair *pair, int fd, struct fab_engine *engine)
 	return n < 0 ? n : -ENOBUFS;
 }
 
-/* Read the rest of the answer. 0; -EAGAIN: there is more to come; or another -errno. */
-static int pair_read_answer(struct tcp_pair *pair, int fd)
-{
-	while (pair->answer_len < sizeof(pair->answer)) {
-		ssize_t n = tcp_pair_recv(fd, (uint8_t *) &pair->answer + pair->answer_len,
-					  sizeof(pair->answer) - pair->answer_len, pair->page_fd, &pair->page_cnt);
-
-		if (n < 0 && n != -EINTR)
-			return n;
-		if (!n)
-			return -ECONNRESET;
-		if (n > 0)
-			pair->answer_len += n;
-	}
-	return 0;
-}
-
 int tcp_pair_take_answer(struct tcp_pair *pair, int fd)
 {
-	int ret = pair_read_answer(pair, fd);
+	int ret = tcp_pair_recv(fd, &pair->answer, sizeof(pair->answer), &pair->inbox);
 	void *mem;
 
 	if (ret)
 		return ret;
 	if (pair->answer.magic != ANSWER_MAGIC)
 		return -EPROTO;
-	if (pair->answer.bit == ANSWER_NONE)
-		return -ENOTSUP;
-	if (pair->page_cnt != 1 || pair->answer.bit >= TCP_READY_MAX)
+	if (pair->answer.bit == ANSWER_NONE) {
+		tcp_pair_stop(pair);
+		return 0;
+	}
+	if (pair->inbox.cnt != 1 || pair->answer.bit >= TCP_READY_MAX)
 		return -EPROTO;
-	ret = tcp_share_map(pair->page_fd[0], TCP_READY_SIZE, &mem);
+	ret = tcp_share_map(pair->inbox.fds[0], TCP_READY_SIZE, &mem);
 	if (ret)
 		return ret;
 	pair->peer = mem;
 	pair->peer_bit = pair->answer.bit;
-	fab_sock_close(&pair->page_fd[0]);
+	tcp_pair_close(&pair->inbox);
 	return 0;
 }

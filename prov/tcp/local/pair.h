@@ -3,8 +3,8 @@
  * The two rings of a stream between processes of one host, in one piece of shared memory: the connecting end makes it,
  * and writes the first ring. Its greeting brings the memory and the page of its engine (ready.h). The accepting end
  * answers when its endpoint is known, with the page of that endpoint's engine or with a refusal, as the first bytes
- * that it sends after the handshake. The Unix socket then carries only bytes that wake a sleeper, and the end of the
- * stream.
+ * that it sends after the handshake. The connecting end reads the answer before it begins its stream. The Unix socket
+ * then carries only bytes that wake a sleeper, and the end of the stream.
  *
  * The engine's lock is held, where there is an engine.
  */
@@ -13,6 +13,25 @@
 
 #include "tcp/local/ready.h"
 #include "tcp/local/ring.h"
+
+/* ---- messages with descriptors ---- */
+
+/* Send a message with descriptors (cnt, 2 at most). Returns as sendmsg(2), or -errno. */
+ssize_t tcp_pair_send(int fd, const struct iovec *iov, size_t iov_cnt, const int *fds, int cnt);
+
+/* A message of fixed length that may arrive in pieces, with descriptors. Zeroed before. */
+struct tcp_pair_inbox {
+	uint16_t len;			/* bytes that have arrived */
+	int cnt, fds[2];		/* owned: descriptors that have come with them; further ones were closed */
+};
+
+/* Receive what is missing of the size bytes of buf. 0; -EAGAIN: there is more to come; -ECONNRESET: the peer has
+ * closed; or another -errno. */
+int tcp_pair_recv(int fd, void *buf, size_t size, struct tcp_pair_inbox *inbox);
+/* Close the descriptors. */
+void tcp_pair_close(struct tcp_pair_inbox *inbox);
+
+/* ---- pairs ---- */
 
 struct tcp_pair_answer {
 	uint32_t magic;
@@ -26,12 +45,11 @@ struct tcp_pair {
 	struct tcp_conn *conn;		/* borrowed, of the room above: whose rings these are */
 	struct tcp_ring_writer out;
 	struct tcp_ring_reader in;
-	struct tcp_ready_mem *peer;	/* owned, mapped; NULL: its answer has not come */
+	struct tcp_ready_mem *peer;	/* owned, mapped; NULL: its answer has not come, or was a refusal */
 	uint32_t peer_bit;
 	struct tcp_ring_mem *mem;	/* owned, mapped: both rings */
-	struct tcp_pair_answer answer;	/* of the accepting end, as far as it has come: answer_len bytes */
-	uint8_t answer_len;
-	int page_cnt, page_fd[2];	/* owned: descriptors that have come with it */
+	struct tcp_pair_answer answer;	/* of the accepting end, as far as it has come */
+	struct tcp_pair_inbox inbox;	/* of the answer; owns the page's descriptor */
 	bool ended;			/* the peer has closed: nothing comes after what is in the ring */
 	int err;			/* with ended: the error of the socket, or 0 */
 };
@@ -50,14 +68,8 @@ void tcp_pair_free(struct tcp_pair *pair);
  * possible (without pair) or not wanted (without engine), and the peer was told so; the stream uses the socket. Another
  * -errno: the stream is broken. */
 int tcp_pair_answer(struct tcp_pair *pair, int fd, struct fab_engine *engine);
-/* Connecting end: read the answer. 0: the rings may be used. -EAGAIN: it has not come. -ENOTSUP: the peer refuses; the
- * stream uses the socket. Another -errno: the stream is broken. */
+/* Connecting end: read the answer. 0: done; the rings are to be used if pair->peer is there, otherwise the socket.
+ * -EAGAIN: it has not come. Another -errno: the stream is broken. */
 int tcp_pair_take_answer(struct tcp_pair *pair, int fd);
-
-/* Send a message with descriptors (cnt, 2 at most). Returns as sendmsg(2), or -errno. */
-ssize_t tcp_pair_send(int fd, const struct iovec *iov, size_t iov_cnt, const int *fds, int cnt);
-/* Receive bytes, and descriptors into fds[2] behind the *cnt that are there; further ones are closed. Returns as
- * recvmsg(2), or -errno. */
-ssize_t tcp_pair_recv(int fd, void *buf, size_t len, int fds[2], int *cnt);
 
 #endif

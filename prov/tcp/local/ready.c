@@ -107,11 +107,10 @@ static bool ready_look_word(struct tcp_ready *ready, uint32_t n)
 		uint32_t bit = 64 * n + __builtin_ctzll(bits);
 		struct tcp_near *near = ready->near[bit];
 
-		if (!near) {
+		if (!near)
 			atomic_fetch_and_explicit(&ready->mem->word[n], ~(bits & -bits), memory_order_relaxed);
-		} else if (fab_list_empty(&near->hot)) {
+		else if (fab_list_empty(&near->hot))
 			found |= ready_heat(ready, near);
-		}
 	}
 	return found;
 }

@@ -104,7 +104,7 @@ ssize_t tcp_ring_put(struct tcp_ring_writer *ring, const struct iovec *iov, size
 		if (!fit)
 			break;
 		ring_copy(ring->mem->room + ring->pos + TCP_RING_WORD, iov, cnt, done, fit);
-		ring_publish(ring, fit, TCP_RING_WORD + ((fit + TCP_RING_WORD - 1) & ~(uint32_t) (TCP_RING_WORD - 1)));
+		ring_publish(ring, fit, tcp_ring_size(fit));
 		done += fit;
 	}
 	return done || !len ? (ssize_t) done : -EAGAIN;

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include "base/bits.h"
 
 #define TCP_RING_SIZE	32768		/* bytes of a ring in shared memory */
 #define TCP_RING_ROOM	(TCP_RING_SIZE - 128)	/* of these for records */
@@ -48,6 +49,12 @@ struct tcp_ring_reader {
 	uint32_t taken;			/* bytes taken so far, modulo 2^32 */
 	uint32_t told;			/* of these published */
 };
+
+/* Bytes in the ring of a record with len bytes. */
+static inline uint32_t tcp_ring_size(uint32_t len)
+{
+	return TCP_RING_WORD + fab_align(len, TCP_RING_WORD);
+}
 
 static inline _Atomic uint32_t *tcp_ring_word(struct tcp_ring_mem *mem, uint32_t pos)
 {
@@ -81,7 +88,7 @@ bool tcp_ring_tell(struct tcp_ring_reader *ring);
 /* Take the record of len bytes that tcp_ring_peek() has returned. True: as of tcp_ring_tell(). */
 static inline bool tcp_ring_take(struct tcp_ring_reader *ring, uint32_t len)
 {
-	uint32_t size = TCP_RING_WORD + ((len + TCP_RING_WORD - 1) & ~(uint32_t) (TCP_RING_WORD - 1));
+	uint32_t size = tcp_ring_size(len);
 
 	ring->taken += size;
 	ring->pos += size;

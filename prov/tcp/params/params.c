@@ -25,6 +25,7 @@ struct tcp_params tcp_params = {
 	.tx_size = TCP_TX_SIZE,
 	.rx_size = TCP_RX_SIZE,
 	.max_inject = TCP_INJECT_SIZE,
+	.shared_memory = true,
 	.eager_max = TCP_EAGER_MAX,
 	.credit = TCP_CREDIT,
 	.unexp_max = TCP_UNEXP_MAX,
@@ -83,10 +84,10 @@ static const struct fab_param params[] = {
 	{ "nodelay", FI_PARAM_BOOL, &tcp_params.nodelay, 0, 1,
 	  "Send small segments at once, TCP_NODELAY (default: on)" },
 	{ "local", FI_PARAM_BOOL, &tcp_params.local, 0, 1,
-	  "Use Unix sockets in place of TCP between processes of one host and one user (default: on)" },
+	  "Use shared memory and Unix sockets in place of TCP between processes of one host and one user "
+	  "(default: on)" },
 	{ "shared_memory", FI_PARAM_BOOL, &tcp_params.shared_memory, 0, 1,
-	  "Use shared memory beside these Unix sockets; with progress by hand a first message may wait for a further "
-	  "call (default: off)" },
+	  "Use shared memory between these processes, and not the Unix sockets alone (default: on)" },
 	{ "disable_auto_progress", FI_PARAM_BOOL, &tcp_params.auto_progress_off, 0, 1,
 	  "Start no progress thread, not even for FI_PROGRESS_AUTO (default: off)" },
 	{ "connect_timeout", FI_PARAM_INT, &tcp_params.connect_timeout_ms, 1, 3600000,

@@ -50,8 +50,8 @@ struct tcp_params {
 	size_t stranger_max;		/* for all peers together that are in no address vector (message/stranger.c) */
 	int stranger_conn;		/* connections of such peers to an endpoint (peer/budget.c); 0: no limit */
 	bool nodelay;
-	bool shared_memory;		/* rings between such processes, which are not ready to be the default */
 	bool local;			/* Unix sockets and shared memory between processes of one host */
+	bool shared_memory;		/* false: Unix sockets only */
 	char *write_complete;		/* FI_TCP_WRITE_COMPLETE, or NULL */
 	bool write_delivered;		/* it is "delivered" */
 	bool auto_progress_off;		/* FI_TCP_DISABLE_AUTO_PROGRESS */

@@ -34,12 +34,8 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 		tcp_above.gone(conn);
 	if (tcp_conn_has_stream(conn) && (events & (EPOLLIN | gone)))
 		tcp_rx_poll(src);
-	if (!(events & EPOLLOUT))
-		return;
-	if (conn->state == TCP_CONN_UP)
+	if (events & EPOLLOUT)
 		tcp_tx_unblock(conn);
-	else if (conn->state == TCP_CONN_PARKING)
-		tcp_tx_unblock_one(conn);
 }
 
 static void conn_flush(struct fab_flush *flush)
@@ -74,18 +70,18 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 
 int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer)
 {
+	int broken = tcp_io_ring_choose(conn, link), ret;
 	bool resumed;
-	int ret;
 
 	conn->src.fd = link->fd;
-	conn->src.poll = link->local && link->local->pair ? NULL : tcp_rx_poll_socket;
 	ret = fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
 	if (ret) {
 		conn->src.fd = -1;
+		conn->local = NULL;
+		conn->io = &tcp_io_sock;
 		return ret;
 	}
 	atomic_fetch_add_explicit(&conn_cnt, 1, memory_order_relaxed);
-	conn->local = link->local;
 	if (!conn->local)
 		fab_tclass_mark(&tcp_prov, conn->ep->base.info, conn->ep->base.domain->attr.tclass, link->fd);
 	resumed = tcp_conn_resumes(conn, peer);
@@ -94,9 +90,8 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 	conn->park.parked = false;
 	conn->state = TCP_CONN_UP;
 	tcp_above.started(conn, resumed);
-	ret = tcp_io_ring_start(conn);
-	if (ret)
-		tcp_conn_fail(conn, FI_ECONNRESET, -ret, "the peer closed it before it began");
+	if (broken)
+		tcp_conn_fail(conn, FI_ECONNRESET, -broken, "the peer closed it before it began");
 	else
 		tcp_tx_start(conn);
 	return 0;

@@ -62,7 +62,7 @@ struct tcp_io {
 	ssize_t (*sendv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
 	ssize_t (*recv)(struct tcp_conn *conn, void *buf, size_t len);
 	ssize_t (*recvv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
-	/* Instead of recv and recvv: take what has arrived, and handle it. As tcp_rx_poll(). NULL: use these. */
+	/* In place of recv and recvv, which are NULL: take what has arrived, and handle it. As tcp_rx_poll(). */
 	bool (*pull)(struct tcp_conn *conn);
 	/* The stream is full: have tcp_tx_unblock() called when there is room. True: there is room already.
 	 * NULL: EPOLLOUT tells. */

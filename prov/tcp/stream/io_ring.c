@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connection's bytes over rings in shared memory (tcp/local/pair.h). The Unix socket carries the peer's answer about
- * the rings first, then bytes that wake a sleeper, and the end of the stream. Engine lock held.
- *
- *   connecting end: socket -> io_ring_start() -> waits for the answer, sends nothing -> rings, or the socket
- *   accepting end:  socket -> io_ring_start() -> answers -> rings, or the socket
+ * A connection's bytes over rings in shared memory (tcp/local/pair.h). The Unix socket carries bytes that wake a
+ * sleeper, and the end of the stream. Engine lock held.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -115,24 +112,14 @@ static bool ring_take_records(struct tcp_conn *conn)
 	return found;
 }
 
-/* Continue to send after the ring was full. */
-static void ring_unblock(struct tcp_conn *conn)
-{
-	if (ring_pair(conn)->ended || !tcp_ring_want_room(&ring_pair(conn)->out))
-		return;
-	if (conn->state == TCP_CONN_UP)
-		tcp_tx_unblock(conn);
-	else if (conn->state == TCP_CONN_PARKING)
-		tcp_tx_unblock_one(conn);
-}
-
 /* Look at the rings. */
 static bool ring_look(struct tcp_conn *conn)
 {
 	bool found = ring_take_records(conn);
 
-	if (tcp_conn_has_stream(conn) && __builtin_expect(conn->tx.blocked, 0))
-		ring_unblock(conn);
+	if (tcp_conn_has_stream(conn) && __builtin_expect(conn->tx.blocked, 0) && !ring_pair(conn)->ended &&
+	    ring_want_room(conn))
+		tcp_tx_unblock(conn);
 	if (!found && tcp_conn_has_stream(conn) && ring_pair(conn)->ended && !conn->rx.paused) {
 		tcp_rx_end(conn, ring_pair(conn)->err);
 		return true;
@@ -161,6 +148,22 @@ static void ring_read_socket(struct tcp_conn *conn)
 	tcp_ready_again(&pair->near);
 }
 
+static bool ring_pull(struct tcp_conn *conn)
+{
+	if (!ring_pair(conn)->ended)
+		ring_read_socket(conn);
+	return ring_look(conn);
+}
+
+const struct tcp_io tcp_io_ring = {
+	.send = ring_send,
+	.sendv = ring_sendv,
+	.pull = ring_pull,
+	.want_room = ring_want_room,
+	.has_input = ring_has_input,
+	.unread = ring_unread,
+};
+
 /* ---- the beginning ---- */
 
 static void ring_use(struct tcp_conn *conn)
@@ -170,88 +173,25 @@ static void ring_use(struct tcp_conn *conn)
 	pair->conn = conn;
 	pair->near.look = ring_near_look;
 	conn->io = &tcp_io_ring;
+	conn->src.poll = NULL;
 	tcp_ready_again(&pair->near);
 }
 
-/* 0 or -errno. */
-static int ring_use_socket(struct tcp_conn *conn)
+int tcp_io_ring_choose(struct tcp_conn *conn, const struct tcp_link *link)
 {
-	if (ring_pair(conn))
-		tcp_pair_stop(ring_pair(conn));
+	struct tcp_local *local = link->local;
+	int ret = -ENOTSUP;
+
+	conn->local = local;
 	conn->io = &tcp_io_sock;
-	fab_source_del(&conn->src);
 	conn->src.poll = tcp_rx_poll_socket;
-	return fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
-}
-
-/* Read the accepting end's answer. */
-static bool ring_await(struct tcp_conn *conn)
-{
-	int ret = tcp_pair_take_answer(ring_pair(conn), conn->src.fd);
-
-	if (ret == -EAGAIN)
-		return false;
-	if (!ret)
-		ring_use(conn);
-	else if (ret == -ENOTSUP)
-		ret = ring_use_socket(conn);
-	if (ret)
-		tcp_conn_fail(conn, FI_EIO, -ret, "the peer's answer about shared memory is not valid");
-	else if (conn->state == TCP_CONN_UP)
-		tcp_tx_unblock(conn);
-	return true;
-}
-
-static bool ring_pull(struct tcp_conn *conn)
-{
-	if (!ring_pair(conn)->peer)
-		return ring_await(conn);
-	if (!ring_pair(conn)->ended)
-		ring_read_socket(conn);
-	return ring_look(conn);
-}
-
-int tcp_io_ring_start(struct tcp_conn *conn)
-{
-	struct tcp_local *local = conn->local;
-	int ret = 0;
-
-	conn->io = &tcp_io_sock;
 	if (!local)
 		return 0;
-	if (local->owes_answer) {
-		ret = tcp_pair_answer(local->pair, conn->src.fd,
-				      conn->ep->shared_memory ? conn->ep->base.engine : NULL);
-		if (!ret)
-			ring_use(conn);
-		else if (ret == -ENOTSUP)
-			ret = ring_use_socket(conn);
-	} else if (local->pair) {
-		conn->io = &tcp_io_ring;
-		conn->tx.blocked = true;
-	}
-	return ret;
+	if (local->owes_answer)
+		ret = tcp_pair_answer(local->pair, link->fd, conn->ep->shared_memory ? conn->ep->base.engine : NULL);
+	else if (local->pair && local->pair->peer)
+		ret = 0;
+	if (!ret)
+		ring_use(conn);
+	return ret == -ENOTSUP ? 0 : ret;
 }
-
-static ssize_t ring_no_recv(struct tcp_conn *conn, void *buf, size_t len)
-{
-	(void) conn, (void) buf, (void) len;
-	return -EAGAIN;
-}
-
-static ssize_t ring_no_recvv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
-{
-	(void) conn, (void) iov, (void) cnt;
-	return -EAGAIN;
-}
-
-const struct tcp_io tcp_io_ring = {
-	.send = ring_send,
-	.sendv = ring_sendv,
-	.recv = ring_no_recv,
-	.recvv = ring_no_recvv,
-	.pull = ring_pull,
-	.want_room = ring_want_room,
-	.has_input = ring_has_input,
-	.unread = ring_unread,
-};

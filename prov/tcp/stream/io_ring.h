@@ -7,7 +7,8 @@
 
 #include "tcp/stream/conn.h"
 
-/* Choose conn->io. The socket is there, and the state is UP. 0; -errno: the stream is broken. */
-int tcp_io_ring_start(struct tcp_conn *conn);
+/* Choose the carrier of a stream that begins: conn->io, conn->local and conn->src.poll are set. The accepting end
+ * answers the peer's offer of rings. 0; -errno: the stream is broken, and conn->io is the socket. */
+int tcp_io_ring_choose(struct tcp_conn *conn, const struct tcp_link *link);
 
 #endif

@@ -100,11 +100,11 @@ void tcp_tx_control_fill(struct tcp_tx *tx, enum tcp_wire_op op, const void *ext
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx);
 /* The stream has started or was resumed: set what depends on the peer in operations that were queued, and send. */
 void tcp_tx_start(struct tcp_conn *conn);
-/* Send: the socket has room again (EPOLLOUT), or a pass begins. */
+/* Send: a pass begins. */
 void tcp_tx_flush(struct tcp_conn *conn);
+/* The stream has room again (EPOLLOUT, or a ring was read): send. A stream that is PARKING sends the frame that was
+ * begun, and no other. */
 void tcp_tx_unblock(struct tcp_conn *conn);
-/* The socket has room again, and the first frame in the queue is a control frame: send this frame only. */
-void tcp_tx_unblock_one(struct tcp_conn *conn);
 /* The peer acknowledges the oldest cnt frames; if err is not 0, it refuses the next one. False: there are not so
  * many. */
 bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err);

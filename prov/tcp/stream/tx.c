@@ -390,13 +390,8 @@ static void tx_wait_no_more(struct tcp_conn *conn)
 		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) EPOLLOUT);
 }
 
-void tcp_tx_unblock(struct tcp_conn *conn)
-{
-	tx_wait_no_more(conn);
-	tcp_tx_flush(conn);
-}
-
-void tcp_tx_unblock_one(struct tcp_conn *conn)
+/* Continue with the first frame in the queue, a control frame, and no other. */
+static void tx_unblock_one(struct tcp_conn *conn)
 {
 	struct tcp_tx *tx = fab_list_first(&conn->tx.queue, struct tcp_tx, link);
 	ssize_t n = conn->io->send(conn, tx->hdr_buf + tx->sent, tx->size - tx->sent);
@@ -405,6 +400,16 @@ void tcp_tx_unblock_one(struct tcp_conn *conn)
 		tx_advance(conn, n);
 	if (fab_list_first(&conn->tx.queue, struct tcp_tx, link) != tx)
 		tx_wait_no_more(conn);
+}
+
+void tcp_tx_unblock(struct tcp_conn *conn)
+{
+	if (conn->state == TCP_CONN_PARKING) {
+		tx_unblock_one(conn);
+	} else if (conn->state == TCP_CONN_UP) {
+		tx_wait_no_more(conn);
+		tcp_tx_flush(conn);
+	}
 }
 
 /*
