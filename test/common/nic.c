@@ -32,7 +32,17 @@ static void make_link(const char *path, const char *target)
 	assert_int_equal(symlink(to, full), 0);
 }
 
-/* eth0: virtio on PCI. ib0: on PCI itself. usb0: on a bus that is not PCI. veth0: no hardware. */
+/* A link with a target that is taken as it is. */
+static void make_relative_link(const char *path, const char *target)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s/%s", top, path);
+	assert_int_equal(symlink(target, full), 0);
+}
+
+/* eth0: virtio on PCI, with links as the kernel's. ib0: on PCI itself. usb0: on a bus that is not PCI. veth0: no
+ * hardware. */
 static int machine_new(void **state)
 {
 	(void) state;
@@ -45,11 +55,13 @@ static int machine_new(void **state)
 	make_dir("pci0000:00");
 	make_dir("pci0000:00/0000:00:03.0");
 	make_dir("pci0000:00/0000:00:03.0/virtio2");
-	make_link("pci0000:00/0000:00:03.0/virtio2/driver", "drivers/virtio_net");
+	make_dir("pci0000:00/0000:00:03.0/virtio2/net");
+	make_dir("pci0000:00/0000:00:03.0/virtio2/net/eth0");
+	make_relative_link("pci0000:00/0000:00:03.0/virtio2/net/eth0/device", "../../../virtio2");
+	make_relative_link("pci0000:00/0000:00:03.0/virtio2/driver", "../../../drivers/virtio_net");
 	folder_write(top, "pci0000:00/0000:00:03.0/virtio2/device", "0x0001\n");
 	folder_write(top, "pci0000:00/0000:00:03.0/virtio2/vendor", "0x1af4\n");
-	make_dir("net/eth0");
-	make_link("net/eth0/device", "pci0000:00/0000:00:03.0/virtio2");
+	make_relative_link("net/eth0", "../pci0000:00/0000:00:03.0/virtio2/net/eth0");
 	folder_write(top, "net/eth0/address", "02:fc:00:00:00:01\n");
 	folder_write(top, "net/eth0/operstate", "up\n");
 	folder_write(top, "net/eth0/type", "1\n");

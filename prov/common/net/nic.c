@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "common/ops/ops.h"
 
@@ -31,17 +32,21 @@ static void sys_text(const char *folder, const char *file, char *text, size_t si
 	fclose(f);
 }
 
-static bool sys_target(const char *folder, const char *file, char target[PATH_MAX])
+/* Read where a link points to. False: there is no such link. */
+static bool sys_link(const char *folder, const char *file, char target[PATH_MAX])
 {
 	char path[PATH_MAX];
+	ssize_t len;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, file);
-	return realpath(path, target);
+	snprintf(path, sizeof(path), "%s%s", folder, file);
+	len = readlink(path, target, PATH_MAX - 1);
+	target[len < 0 ? 0 : len] = '\0';
+	return len > 0;
 }
 
 /* Find the PCI address of a device: the last part of its path that is one. The device may be below another (virtio on
- * PCI). */
-static void find_bus(char path[PATH_MAX], struct fi_bus_attr *bus)
+ * PCI). False: the path has none. */
+static bool find_bus(char path[PATH_MAX], struct fi_bus_attr *bus)
 {
 	unsigned domain, id, device, function;
 	char *part;
@@ -51,22 +56,28 @@ static void find_bus(char path[PATH_MAX], struct fi_bus_attr *bus)
 		if (sscanf(part, "/%4x:%2x:%2x.%1x", &domain, &id, &device, &function) == 4) {
 			bus->bus_type = FI_BUS_PCI;
 			bus->attr.pci = (struct fi_pci_attr) { domain, id, device, function };
-			return;
+			return true;
 		}
 		*part = '\0';
 	}
+	return false;
 }
 
+/* The folder is a link into the folder of its device, to which the link `device` leads back ("../../../0000:00:03.0").
+ * realpath() of both would make 30 system calls. */
 bool fab_nic_find(const char *folder, struct fab_nic *nic)
 {
 	struct fab_nic_text *text = &nic->text;
-	char path[PATH_MAX];
+	char path[PATH_MAX], *slash;
 
-	if (sys_target(folder, "device/driver", path))
-		snprintf(text->driver, sizeof(text->driver), "%.31s", strrchr(path, '/') + 1);
-	if (!sys_target(folder, "device", path))
+	if (sys_link(folder, "/device/driver", path)) {
+		slash = strrchr(path, '/');
+		snprintf(text->driver, sizeof(text->driver), "%.31s", slash ? slash + 1 : path);
+	}
+	if (!sys_link(folder, "/device", path))
 		return false;
-	find_bus(path, &nic->bus);
+	if (!find_bus(path, &nic->bus) && sys_link(folder, "", path))
+		find_bus(path, &nic->bus);
 	sys_text(folder, "device/device", text->device_id, sizeof(text->device_id));
 	sys_text(folder, "device/revision", text->version, sizeof(text->version));
 	sys_text(folder, "device/vendor", text->vendor_id, sizeof(text->vendor_id));
