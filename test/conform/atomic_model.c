@@ -122,18 +122,20 @@ static float widen(const struct format *f, unsigned int bits)
 	return bits >> (f->exp_bits + f->man_bits) & 1 ? -v : v;
 }
 
-/* The bits of a value that the format has; both zeros are told apart. */
+/* The bits of a value that the format has; both zeros are told apart. Without its sign a greater number has greater
+ * bits. */
 static unsigned int narrow(const struct format *f, float v)
 {
-	unsigned int bits, top = 1u << (1 + f->exp_bits + f->man_bits);
+	unsigned int sign = 1u << (f->exp_bits + f->man_bits), low = 0, high = sign;
 
-	for (bits = 0; bits < top; bits++) {
-		bool minus = bits >> (f->exp_bits + f->man_bits);
+	while (high - low > 1) {
+		unsigned int middle = (low + high) / 2;
 
-		if (widen(f, bits) == v && (v != 0 || !signbit(v) == !minus))
-			return bits;
+		*(widen(f, middle) <= fabsf(v) ? &low : &high) = middle;
 	}
-	FAIL("%g is no number of this format: the test is wrong", v);
+	if (widen(f, low) != fabsf(v))
+		FAIL("%g is no number of this format: the test is wrong", v);
+	return low | (signbit(v) ? sign : 0);
 }
 
 static bool real_apply(enum fi_op op, float *t, float B, float C)
