@@ -388,17 +388,21 @@ static void a_posted_receive_is_small(void **state)
 
 static void no_memory_for_the_first_of_a_kind_is_an_error(void **state)
 {
-	struct fab_posted posted = { .tag = 1 };
+	struct fab_posted few[FAB_MATCH_FEW] = { 0 }, posted = { .tag = 1 };
 	struct fab_match match;
 
 	(void) state;
 	assert_int_equal(fab_match_init(&match), 0);
 	fail_alloc(0);
+	for (int i = 0; i < FAB_MATCH_FEW; i++)
+		assert_int_equal(fab_match_post(&match, &few[i]), 0);	/* no hash table yet */
 	assert_int_equal(fab_match_post(&match, &posted), -FI_ENOMEM);
 	fail_alloc(-1);
-	assert_int_equal(match.posted_cnt, 0);
+	assert_int_equal(match.posted_cnt, FAB_MATCH_FEW);
 	assert_int_equal(fab_match_post(&match, &posted), 0);
 	fab_match_unpost(&match, &posted);
+	for (int i = 0; i < FAB_MATCH_FEW; i++)
+		fab_match_unpost(&match, &few[i]);
 	fab_match_fini(&match);
 }
 

@@ -234,31 +234,25 @@ static int posted_group(struct fab_match *match, uint64_t ignore, uint64_t any, 
 	return 0;
 }
 
-int fab_match_post(struct fab_match *match, struct fab_posted *posted)
+int fab_match_post_grouped(struct fab_match *match, struct fab_posted *posted)
 {
 	int ret;
 
 	ret = posted_group(match, posted->ignore, any_bits(match, posted->src), &posted->group);
 	if (ret)
 		return ret;
-	posted->seq = match->next_seq++;
-	fab_list_add_tail(&match->posted_order, &posted->order);
-	match->posted_cnt++;
-	if (posted->group)
-		group_add(posted->group, &posted->node, &posted_kind);
-	else
-		fab_list_add_tail(&match->rest, &posted->node.same);
+	if (!posted->group) {
+		fab_match_post_rest(match, posted);
+		return 0;
+	}
+	fab_match_post_last(match, posted);
+	group_add(posted->group, &posted->node, &posted_kind);
 	return 0;
 }
 
-void fab_match_unpost(struct fab_match *match, struct fab_posted *posted)
+void fab_match_ungroup(struct fab_posted *posted)
 {
-	if (posted->group)
-		group_del(posted->group, &posted->node);
-	else
-		fab_list_remove(&posted->node.same);
-	fab_list_remove(&posted->order);
-	match->posted_cnt--;
+	group_del(posted->group, &posted->node);
 }
 
 /* The oldest matching receive without a group if it is older than best, otherwise best. */
@@ -279,7 +273,9 @@ static struct fab_posted *find_rest(const struct fab_match *match, uint64_t tag,
 	return best;
 }
 
-struct fab_posted *fab_match_find_posted(struct fab_match *match, uint64_t tag, fi_addr_t src)
+/* The oldest matching receive in a group, or NULL. */
+static __attribute__((noinline)) struct fab_posted *find_grouped(const struct fab_match *match, uint64_t tag,
+								 fi_addr_t src)
 {
 	struct fab_posted *best = NULL;
 
@@ -297,7 +293,16 @@ struct fab_posted *fab_match_find_posted(struct fab_match *match, uint64_t tag, 
 		if (!best || posted->seq < best->seq)
 			best = posted;
 	}
-	return fab_list_empty(&match->rest) ? best : find_rest(match, tag, src, best);
+	return best;
+}
+
+struct fab_posted *fab_match_find_posted(const struct fab_match *match, uint64_t tag, fi_addr_t src)
+{
+	struct fab_posted *best = NULL;
+
+	if (match->posted_cnt != match->rest_cnt)
+		best = find_grouped(match, tag, src);
+	return find_rest(match, tag, src, best);
 }
 
 /* ---- unexpected messages ---- */

@@ -8,7 +8,8 @@
  *
  *   Posted receives are grouped by the pair (ignore mask, any source or a given one). Programs use few such pairs. A
  *   group is a hash table of keys (tag without ignored bits, source); each key has its receives in order. The oldest
- *   receive found in any group matches. Groups beyond FAB_MATCH_GROUPS share a list that is searched in order.
+ *   receive found in any group matches. The first FAB_MATCH_FEW receives, and those of groups beyond
+ *   FAB_MATCH_GROUPS, are in a list that is searched in order: few receives need no hash table.
  *
  *   Unexpected messages are a list in order of arrival, which is searched as long as that is cheap. When searches for
  *   one pair have become long, an index with the same structure as a group is built for this pair. There are at most
@@ -32,6 +33,7 @@
 #include <rdma/fabric.h>
 #include "base/list.h"
 
+#define FAB_MATCH_FEW		2
 #define FAB_MATCH_GROUPS	16
 #define FAB_MATCH_INDEXES	3
 
@@ -80,6 +82,7 @@ struct fab_match {
 	struct fab_list posted_order;	/* fab_posted.order; the caller may walk it */
 	struct fab_list unexp_order;	/* fab_unexp.order; likewise */
 	uint32_t posted_cnt, unexp_cnt;
+	uint32_t rest_cnt;		/* posted receives in `rest` */
 	uint16_t group_cnt;		/* groups[] that were ever used */
 	uint16_t index_cnt;		/* indexes[] that were ever used */
 	bool grouped;			/* sources include a peer group; set by the caller between init and first use */
@@ -89,19 +92,54 @@ struct fab_match {
 	uint64_t searched;		/* steps of long searches in unexp_order since the last index was built */
 	struct fab_match_group groups[FAB_MATCH_GROUPS];	/* for posted receives */
 	struct fab_match_group indexes[FAB_MATCH_INDEXES];	/* for unexpected messages */
-	struct fab_list rest;		/* posted receives without a group, linked by fab_match_node.same */
+	struct fab_list rest;		/* posted receives without a group, in order, linked by fab_match_node.same */
 };
 
 int fab_match_init(struct fab_match *match);	/* always 0; allocates nothing */
 void fab_match_fini(struct fab_match *match);	/* call it when both sides are empty */
 
+/* Parts of fab_match_post() and fab_match_unpost(): post a receive in its group; take it out of the group; give it its
+ * place in the order; post it without a group. */
+int fab_match_post_grouped(struct fab_match *match, struct fab_posted *posted);
+void fab_match_ungroup(struct fab_posted *posted);
+static inline void fab_match_post_last(struct fab_match *match, struct fab_posted *posted)
+{
+	posted->seq = match->next_seq++;
+	fab_list_add_tail(&match->posted_order, &posted->order);
+	match->posted_cnt++;
+}
+static inline void fab_match_post_rest(struct fab_match *match, struct fab_posted *posted)
+{
+	posted->group = NULL;
+	fab_match_post_last(match, posted);
+	fab_list_add_tail(&match->rest, &posted->node.same);
+	match->rest_cnt++;
+}
+
 /* Post a receive that matches no unexpected message (call fab_match_find_unexp() before). 0. -FI_ENOMEM: it is not
  * posted; possible only for the first receive of a pair. fab_match_unpost() takes a posted receive out. */
-int fab_match_post(struct fab_match *match, struct fab_posted *posted);
-void fab_match_unpost(struct fab_match *match, struct fab_posted *posted);
+static inline int fab_match_post(struct fab_match *match, struct fab_posted *posted)
+{
+	if (match->rest_cnt >= FAB_MATCH_FEW)
+		return fab_match_post_grouped(match, posted);
+	fab_match_post_rest(match, posted);
+	return 0;
+}
+static inline void fab_match_unpost(struct fab_match *match, struct fab_posted *posted)
+{
+	if (posted->group) {
+		fab_match_ungroup(posted);
+	} else {
+		fab_list_remove(&posted->node.same);
+		match->rest_cnt--;
+	}
+	fab_list_remove(&posted->order);
+	match->posted_cnt--;
+}
+
 /* The oldest posted receive that matches a message with this tag and source, or NULL. It stays posted, since it may be
  * a multi-receive; the caller unposts it. */
-struct fab_posted *fab_match_find_posted(struct fab_match *match, uint64_t tag, fi_addr_t src);
+struct fab_posted *fab_match_find_posted(const struct fab_match *match, uint64_t tag, fi_addr_t src);
 
 /* Add an unexpected message; take one out. */
 void fab_match_add_unexp(struct fab_match *match, struct fab_unexp *unexp);
