@@ -369,7 +369,7 @@ static void rxm_poller_start(struct rxm_poller *poller, bool over_device)
 	poller->fn.poll = poll_below;
 	fab_timer_init(&poller->look, look_fire);
 	fab_engine_lock(poller->engine);
-	fab_list_add_tail(&poller->engine->polls, &poller->fn.link);
+	fab_poll_add(poller->engine, &poller->fn);
 	if (!over_device)
 		wake_sleepers(poller);
 	poll_below(&poller->fn);	/* a thread, such as the engine's own, may be asleep already */
@@ -405,7 +405,7 @@ static void poller_close(struct rxm_poller *poller)
 	fab_source_del(&poller->cq_src);
 	fab_source_del(&poller->eq_src);
 	fab_timer_stop(&poller->look);
-	fab_list_remove(&poller->fn.link);
+	fab_poll_del(poller->engine, &poller->fn);
 	rxm_poller_settle(poller);
 	fab_engine_unlock(poller->engine);
 	fab_list_remove(&poller->link);

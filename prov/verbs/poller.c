@@ -268,7 +268,7 @@ static int poller_open(struct vrb_domain *domain, struct fab_engine *engine, str
 	if (ret)
 		fab_source_del(&poller->src);
 	else
-		fab_list_add_tail(&engine->polls, &poller->fn.link);
+		fab_poll_add(engine, &poller->fn);
 	fab_engine_unlock(engine);
 	if (ret)
 		goto destroy_channel;
@@ -288,7 +288,7 @@ static void poller_close(struct vrb_poller *poller)
 	fab_engine_lock(poller->engine);
 	vrb_alarm_stop(&poller->alarm);
 	fab_source_del(&poller->src);
-	fab_list_remove(&poller->fn.link);
+	fab_poll_del(poller->engine, &poller->fn);
 	fab_engine_unlock(poller->engine);
 	fab_list_remove(&poller->link);
 	ibv_destroy_comp_channel(poller->channel);

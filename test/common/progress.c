@@ -418,12 +418,12 @@ static void poll_functions_run_in_every_pass_and_a_pass_does_not_nest(void **sta
 	struct hardware hardware = { .fn.poll = hardware_poll };
 
 	(void) state;
-	fab_list_add_tail(&engine.polls, &hardware.fn.link);
+	fab_poll_add(&engine, &hardware.fn);
 	assert_false(fab_engine_run(&engine));
 	assert_true(fab_engine_run(&engine));
 	assert_int_equal(hardware.cnt, 2);
 	assert_false(hardware.nested);
-	fab_list_remove(&hardware.fn.link);
+	fab_poll_del(&engine, &hardware.fn);
 }
 
 static void staging_is_made_once(void **state)

@@ -114,6 +114,18 @@ static unsigned waits_to_write(uint32_t events)
 	return (events & EPOLLOUT) != 0;
 }
 
+/* The sources have changed, or the gap: find out again what passes would otherwise have to think about. */
+static void sources_changed(struct fab_engine *engine)
+{
+	const struct fab_engine_sources *all = &engine->sources;
+	bool nothing_hot = !all->hot_cnt && fab_list_empty(&engine->polls);
+	bool elsewhere = all->out_cnt || all->poll_cnt > all->hot_cnt;
+
+	engine->epoll.limit[false] = nothing_hot || elsewhere ? 0 : engine->epoll.gap;
+	engine->epoll.limit[true] = elsewhere ? EPOLL_SOON : EPOLL_PASSES;
+	engine->sources.quiet_max = all->poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
+}
+
 int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events)
 {
 	int ret;
@@ -129,6 +141,7 @@ int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t e
 	engine->sources.cnt++;
 	engine->sources.poll_cnt += src->poll != NULL;
 	engine->sources.out_cnt += waits_to_write(events);
+	sources_changed(engine);
 	return 0;
 }
 
@@ -139,6 +152,7 @@ void fab_source_mod(struct fab_source *src, uint32_t events)
 	if (src->events == events)
 		return;
 	engine->sources.out_cnt += waits_to_write(events) - waits_to_write(src->events);
+	sources_changed(engine);
 	src->events = events;
 	source_ctl(engine, EPOLL_CTL_MOD, src);
 }
@@ -149,6 +163,7 @@ static void cool(struct fab_source *src)
 		return;
 	fab_list_remove(&src->hot);
 	src->engine->sources.hot_cnt--;
+	sources_changed(src->engine);
 }
 
 void fab_source_del(struct fab_source *src)
@@ -166,6 +181,7 @@ void fab_source_del(struct fab_source *src)
 	engine->sources.cnt--;
 	engine->sources.poll_cnt -= src->poll != NULL;
 	engine->sources.out_cnt -= waits_to_write(src->events);
+	sources_changed(engine);
 	src->engine = NULL;
 }
 
@@ -198,6 +214,19 @@ void fab_source_heat(struct fab_source *src)
 	}
 	fab_list_add_tail(&engine->sources.hot, &src->hot);
 	engine->sources.hot_cnt++;
+	sources_changed(engine);
+}
+
+void fab_poll_add(struct fab_engine *engine, struct fab_poll_fn *fn)
+{
+	fab_list_add_tail(&engine->polls, &fn->link);
+	sources_changed(engine);
+}
+
+void fab_poll_del(struct fab_engine *engine, struct fab_poll_fn *fn)
+{
+	fab_list_remove(&fn->link);
+	sources_changed(engine);
 }
 
 /* ---- timers, flushes, memory ---- */
@@ -326,12 +355,6 @@ struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const 
 
 /* ---- the pass ---- */
 
-/* The number of polls without data after which a source is no longer hot. */
-static unsigned hot_quiet_max(const struct fab_engine *engine)
-{
-	return engine->sources.poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
-}
-
 /* Poll each hot source. A callback may take any of them out of the list, so the first one is always taken and moved to
  * the end. */
 static bool poll_hot(struct fab_engine *engine)
@@ -348,7 +371,7 @@ static bool poll_hot(struct fab_engine *engine)
 		if (src->poll(src)) {
 			src->quiet = 0;
 			found = true;
-		} else if (++src->quiet > hot_quiet_max(engine) && src->engine) {
+		} else if (__builtin_expect(++src->quiet > engine->sources.quiet_max, 0) && src->engine) {
 			cool(src);
 		}
 	}
@@ -370,18 +393,14 @@ static bool ask_epoll(struct fab_engine *engine)
 	}
 	engine->epoll.events = NULL;
 	engine->epoll.gap = engine->epoll.cnt > 0 ? EPOLL_SOON : fab_min(2 * engine->epoll.gap, EPOLL_PASSES);
+	sources_changed(engine);
 	return engine->epoll.cnt > 0;
 }
 
 /* True if it is time to look further than at the hot sources. found: these had data. */
 static inline bool looks_further(const struct fab_engine *engine, bool found)
 {
-	bool nothing_hot = !engine->sources.hot_cnt && fab_list_empty(&engine->polls);
-	bool elsewhere = engine->sources.out_cnt || engine->sources.poll_cnt > engine->sources.hot_cnt;
-
-	if (found)
-		return engine->epoll.since >= (elsewhere ? EPOLL_SOON : EPOLL_PASSES);
-	return nothing_hot || elsewhere || engine->epoll.ask || engine->epoll.since >= engine->epoll.gap;
+	return engine->epoll.since >= engine->epoll.limit[found] || (engine->epoll.ask && !found);
 }
 
 /* Ask epoll, unless there is nothing to ask for, and check timers. True if anything was found. */

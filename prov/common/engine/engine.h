@@ -117,12 +117,16 @@ struct fab_engine_epoll {
 	bool ask;			/* the next pass must ask epoll, even if hot sources have no data */
 	unsigned since;			/* passes since the last epoll_wait() */
 	unsigned gap;			/* passes after which it is called again if hot sources have no data */
+	/* passes after which epoll is called again where hot sources have no data, and where they have: what follows
+	 * from gap and the sources */
+	unsigned limit[2];
 };
 
 /* The sources of an engine. */
 struct fab_engine_sources {
 	struct fab_list hot;		/* struct fab_source.hot */
 	unsigned hot_cnt;
+	unsigned quiet_max;		/* polls without data after which a source is no longer hot */
 	unsigned cnt;			/* all, except the alarm */
 	unsigned poll_cnt;		/* those that may be hot */
 	unsigned out_cnt;		/* those that watch for EPOLLOUT */
@@ -216,6 +220,9 @@ void fab_engine_share(struct fab_engine *engine);
 int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events);
 void fab_source_mod(struct fab_source *src, uint32_t events);
 void fab_source_del(struct fab_source *src);		/* idempotent; does not close the fd */
+/* Add a function to the passes of an engine, or remove it. Lock held. */
+void fab_poll_add(struct fab_engine *engine, struct fab_poll_fn *fn);
+void fab_poll_del(struct fab_engine *engine, struct fab_poll_fn *fn);
 /* The source has just had data: make it hot, so that passes read it before they ask epoll. Lock held. */
 void fab_source_heat(struct fab_source *src);	/* the part of it for a source that is not hot yet */
 static inline void fab_source_hot(struct fab_source *src)

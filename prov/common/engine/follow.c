@@ -45,7 +45,7 @@ int fab_engine_follow(struct fab_follow *follow, struct fab_engine *engine, stru
 	if (!ret) {
 		follow->lead = lead;
 		fab_engine_watch(lead);
-		fab_list_add_tail(&engine->polls, &follow->fn.link);
+		fab_poll_add(engine, &follow->fn);
 		if (atomic_load(&engine->watchers))
 			fab_engine_prepare_sleep(engine);	/* threads sleep already */
 	}
@@ -59,7 +59,7 @@ void fab_engine_unfollow(struct fab_follow *follow)
 		return;
 	fab_engine_lock(follow->engine);
 	fab_source_del(&follow->source);
-	fab_list_remove(&follow->fn.link);
+	fab_poll_del(follow->engine, &follow->fn);
 	fab_engine_unwatch(follow->lead);
 	fab_engine_unlock(follow->engine);
 	follow->lead = NULL;

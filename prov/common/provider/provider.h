@@ -199,7 +199,7 @@
  *
  *   flush            Called at the start of the next pass, and before a thread sleeps: send what was held back. Pass
  *
- * struct fab_poll_fn: in engine->polls as long as there is hardware to poll.
+ * struct fab_poll_fn: from fab_poll_add() to fab_poll_del(), as long as there is hardware to poll.
  *
  *   poll             Called in every pass; true if it found anything. If the engine has watchers and it found nothing,
  *                    it must make engine->epfd readable as soon as there is something. Pass

@@ -104,11 +104,16 @@ struct fab_cq_taker {
  * read, and FI_EOVERRUN follows them. */
 bool fab_cq_full(struct fab_cq *cq, const struct fab_comp *comp);
 
-/* Queue a success. Makes no system call, and allocates only if the ring is full. */
-static inline void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
+/* Queue a success. Makes no system call, and allocates only if the ring is full. What is rare gets a copy, so that the
+ * compiler can make the entry where it belongs, in the ring. */
+static inline __attribute__((always_inline)) void fab_cq_write(struct fab_cq *cq, const struct fab_comp *comp)
 {
-	if (__builtin_expect(cq->tail - cq->head > cq->mask, 0) && fab_cq_full(cq, comp))
-		return;
+	if (__builtin_expect(cq->tail - cq->head > cq->mask, 0)) {
+		const struct fab_comp copy = *comp;
+
+		if (fab_cq_full(cq, &copy))
+			return;
+	}
 	cq->ring[cq->tail++ & cq->mask] = *comp;
 	fab_wait_event(&cq->wait);
 }

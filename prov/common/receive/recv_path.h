@@ -108,10 +108,13 @@ FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, 
 	};
 
 	if (__builtin_expect(fail || rx->hooked || into->take < msg->len ||
-			     (ops->unknown && ep->report.src_err && msg->src == FI_ADDR_NOTAVAIL), 0))
-		fab_rx_finish_rare(recv, ep, into, &comp, msg, fail);
-	else
-		fab_ep_complete(ep, rx->code, &comp, fab_ep_rx_wants_comp(ep, rx->flags));
+			     (ops->unknown && ep->report.src_err && msg->src == FI_ADDR_NOTAVAIL), 0)) {
+		struct fab_comp copy = comp;	/* see fab_cq_write() */
+
+		fab_rx_finish_rare(recv, ep, into, &copy, msg, fail);
+	} else {
+		fab_ep_complete_to(ep, rx->code, &comp, fab_ep_rx_wants_comp(ep, rx->flags), NULL);
+	}
 	if (last)
 		fab_rx_free_with(recv, rx, ops);
 }

@@ -350,7 +350,7 @@ TX_INLINE void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, u
 	conn->tx.cnt++;
 	if (conn->peer.ext)
 		conn->tx.credit -= len + TCP_CREDIT_OVERHEAD;
-	fab_ep_complete(ep, op->code, &comp, fab_ep_tx_wants_comp(ep, op));
+	fab_ep_complete_to(ep, op->code, &comp, fab_ep_tx_wants_comp(ep, op), NULL);
 }
 
 /* The stream has taken n bytes of a message, but not all, or has failed (n < 0): queue the message, as its rest or its

@@ -209,13 +209,13 @@ static int ready_open(struct tcp_ready *ready)
 		return ret;
 	ready->mem = mem;
 	ready_arm(ready);		/* a thread may sleep already */
-	fab_list_add_tail(&ready->engine->polls, &ready->fn.link);
+	fab_poll_add(ready->engine, &ready->fn);
 	return 0;
 }
 
 static void ready_close(struct tcp_ready *ready)
 {
-	fab_list_remove(&ready->fn.link);
+	fab_poll_del(ready->engine, &ready->fn);
 	fab_flush_cancel(&ready->again);
 	tcp_share_unmap(ready->mem, TCP_READY_SIZE);
 	ready->mem = NULL;

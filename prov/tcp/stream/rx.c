@@ -49,22 +49,27 @@ static const char *rx_hdr_check(const struct tcp_conn *conn, const struct tcp_hd
 {
 	const struct tcp_frame *kind = hdr->op < TCP_WIRE_OP_END ? &tcp_frames[hdr->op] : &rx_unknown;
 	uint32_t len = sizeof(*hdr);
-	const char *why;
 
 	if (!kind->start || (kind->ext & ~conn->peer.features))
 		return "frame of unknown type";
-	if (kind->rma && (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX ||
-			  (hdr->rma_iov_cnt > TCP_RMA_IOV_BASE && !(conn->peer.features & TCP_EXT_RIOV))))
-		return "wrong number of RMA targets";
+	if (kind->rma) {
+		if (!hdr->rma_iov_cnt || hdr->rma_iov_cnt > TCP_RMA_IOV_MAX ||
+		    (hdr->rma_iov_cnt > TCP_RMA_IOV_BASE && !(conn->peer.features & TCP_EXT_RIOV)))
+			return "wrong number of RMA targets";
+		len += hdr->rma_iov_cnt * sizeof(struct tcp_rma_iov);
+	}
 	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0)) {
-		why = rx_flags_check(conn, hdr, kind, &len);
+		uint32_t more = 0;
+		const char *why = rx_flags_check(conn, hdr, kind, &more);
+
 		if (why)
 			return why;
+		len += more;
 	}
-	len += kind->fixed + (kind->rma ? hdr->rma_iov_cnt * sizeof(struct tcp_rma_iov) : 0);
+	len += kind->fixed;
 	if (hdr->hdr_size != len)
 		return "header of wrong length";
-	if (hdr->size < len || (hdr->size > len && !kind->payload) || hdr->size - len > TCP_MAX_MSG_SIZE)
+	if (hdr->size - len > (kind->payload ? TCP_MAX_MSG_SIZE : 0))	/* a shorter one wraps around */
 		return "frame of wrong length";
 	return NULL;
 }
@@ -299,25 +304,32 @@ static void rx_recheck_region(struct tcp_conn *conn)
 	rx_advance(rx, len - left);
 }
 
-/* Read once: the rest of a payload to its place, and the bytes after it to staging. Returns the number of bytes, or
+static inline size_t rx_stage_len(const struct tcp_rx_state *rx)
+{
+	return rx->bulk ? RX_BULK_STAGE : FAB_STAGING_LEN;
+}
+
+/* Read once, between frames: all of it to staging. Returns the number of bytes, or -errno. */
+static inline ssize_t rx_read_frames(struct tcp_conn *conn, uint8_t *staging)
+{
+	size_t stage = rx_stage_len(&conn->rx);
+	ssize_t n = conn->io->recv(conn, staging, stage);
+
+	conn->rx.more = n == (ssize_t) stage;
+	return n;
+}
+
+/* Read once, in a payload: its rest to its place, and the bytes after it to staging. Returns the number of bytes, or
  * -errno; *staged is the number of bytes in staging. */
-static ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
+static __attribute__((noinline)) ssize_t rx_read_payload(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
 {
 	struct tcp_rx_state *rx = &conn->rx;
-	size_t stage = rx->bulk ? RX_BULK_STAGE : FAB_STAGING_LEN;
+	size_t stage = rx_stage_len(rx);
 	struct iovec iov[TCP_IOV_LIMIT + 1];
-	uint32_t cnt;
+	uint32_t cnt = rx->iov_cnt - rx->iov_cur;
 	ssize_t n;
 
 	*staged = 0;
-	if (rx->phase != TCP_RX_PAYLOAD || !rx->left) {
-		n = conn->io->recv(conn, staging, stage);
-		if (n > 0)
-			*staged = n;
-		rx->more = n == (ssize_t) stage;
-		return n;
-	}
-	cnt = rx->iov_cnt - rx->iov_cur;
 	memcpy(iov, rx->iov + rx->iov_cur, cnt * sizeof(*iov));
 	iov[cnt] = (struct iovec) { staging, stage };
 	n = conn->io->recvv(conn, iov, cnt + 1);
@@ -329,6 +341,18 @@ static ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
 	}
 	rx->more = n > 0 && *staged == stage;
 	return n;
+}
+
+/* Read once. Results as of rx_read_payload(). */
+static inline ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
+{
+	if (__builtin_expect(conn->rx.phase == TCP_RX_PAYLOAD, 0)) {
+		rx_recheck_region(conn);
+		if (conn->rx.left)
+			return rx_read_payload(conn, staging, staged);
+	}
+	*staged = rx_read_frames(conn, staging);	/* where it is used, it is positive */
+	return (ssize_t) *staged;
 }
 
 static bool rx_mid_frame(const struct tcp_rx_state *rx)
@@ -466,7 +490,8 @@ void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 		tcp_conn_wake(conn);
 	if (conn->state != TCP_CONN_UP)
 		return;
-	rx_recheck_region(conn);
+	if (conn->rx.phase == TCP_RX_PAYLOAD)
+		rx_recheck_region(conn);
 	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + len;
 	conn->used.recv_pass = conn->ep->base.engine->pass_cnt;
 	conn->owed.in_read = true;
@@ -496,7 +521,6 @@ bool tcp_rx_poll_socket(struct fab_source *src)
 	}
 	if (conn->state == TCP_CONN_PARKING)
 		return rx_poll_parking(conn, staging);
-	rx_recheck_region(conn);
 	n = rx_read(conn, staging, &staged);
 	if (n == -EAGAIN || n == -EINTR) {
 		if (conn->owed.ack_cnt)
