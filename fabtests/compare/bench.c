@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "bench.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,11 @@
 static const char usage[] =
 	"usage: bench [OPTION]... WAY SIZE\n"
 	"       bench [OPTION]... receives|peers\n"
-	"WAY is tagged, msg, write, delivered (writes with FI_DELIVERY_COMPLETE), read (over libfabric), tcp or shm\n"
-	"(without). Prints the number of messages and seconds; for receives and peers bytes of each, and how many\n"
-	"were.\n"
-	"  -p PROVIDER  (default tcp)      -a ADDRESS  (default 127.0.0.1)   -e rdm|msg  endpoint type (default rdm)\n"
+	"WAY over libfabric: tagged, asleep (tagged, in fi_cq_sread), msg, write, delivered (writes with\n"
+	"FI_DELIVERY_COMPLETE), read; without: tcp, shm, copy (process_vm_readv). Prints the number of messages and\n"
+	"seconds; for receives and peers bytes of each, and how many were.\n"
+	"  -p PROVIDER  (default tcp)      -a ADDRESS  (default 127.0.0.1; empty: the provider's own)\n"
+	"  -e rdm|msg   endpoint type (default rdm)      -r  before all other processes (SCHED_FIFO)\n"
 	"  -w WINDOW    a stream with so many under way; without: a ping-pong, of which each direction is a message\n"
 	"  -m MS        about so long (default 100)    -n COUNT  just so many, instead\n";
 
@@ -60,6 +62,13 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double) ts.tv_sec + (double) ts.tv_nsec * 1e-9;
+}
+
+static void go_first(void)
+{
+	struct sched_param param = { .sched_priority = 1 };
+
+	bench_check(sched_setscheduler(0, SCHED_FIFO, &param) ? -errno : 0, "SCHED_FIFO");
 }
 
 /* Where there is but one core, so be it. */
@@ -135,8 +144,10 @@ static int parse(struct bench *b, int argc, char **argv, double *ms)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "p:a:e:w:m:n:")) != -1) {
-		if (opt == 'p')
+	while ((opt = getopt(argc, argv, "rp:a:e:w:m:n:")) != -1) {
+		if (opt == 'r')
+			go_first();
+		else if (opt == 'p')
 			b->provider = optarg;
 		else if (opt == 'a')
 			b->address = optarg;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What compare measures: two processes on this machine, one endpoint each, spinning. Public API only, so that the same
- * sources are built against any libfabric; the floors use no libfabric at all. Single-threaded. A failure ends the
- * process with a message and exit code 1, and the other one with it: their socket pair closes.
+ * What compare measures: two processes on this machine, one endpoint each, spinning unless the way says otherwise.
+ * Public API only, so that the same sources are built against any libfabric; the floors use no libfabric at all.
+ * Single-threaded. A failure ends the process with a message and exit code 1, and the other one with it: their socket
+ * pair closes.
  *
  *   bench.c         command line, two processes, how often, the clock
  *   bench_fabric.c  an endpoint and its peer's; messages and RMA
- *   bench_floor.c   a TCP connection and a ring in shared memory, without libfabric
+ *   bench_floor.c   a TCP connection, a ring in shared memory, process_vm_readv(), without libfabric
  *   bench_memory.c  what a posted receive and a connected peer take
  */
 #ifndef COMPARE_BENCH_H
@@ -30,6 +31,7 @@ struct bench {
 	size_t size;                    /* bytes of a message */
 	long window;                    /* messages of a stream under way; 0: ping-pong */
 	long count;                     /* how often, or how many at a time for memory */
+	bool sleeps;                    /* wait in fi_cq_sread() */
 };
 
 /* A way to move messages. run() moves `count` of them, from the parent, or there and back when window is 0; when it
@@ -42,10 +44,10 @@ struct way {
 	void (*close)(struct bench *b);
 };
 
-/* bench_fabric.c: tagged messages, messages, RMA writes and reads. */
-extern const struct way fabric_ways[5];
-/* bench_floor.c: tcp and shm. The shared memory is made before there are two processes. */
-extern const struct way floor_ways[2];
+/* bench_fabric.c: tagged messages, the same with sleeping ends, messages, RMA writes and reads. */
+extern const struct way fabric_ways[6];
+/* bench_floor.c: tcp, shm, and copy. The shared memory is made before there are two processes. */
+extern const struct way floor_ways[3];
 void floor_prepare(void);
 
 /* bench_memory.c: print bytes a receive, or a peer, and how many there were. Called in both processes. */
@@ -70,6 +72,7 @@ struct node {
 	struct fid_ep *ep;
 	fi_addr_t peer;
 	long sent, received;            /* completions so far */
+	bool sleeps;                    /* node_poll() waits in fi_cq_sread() */
 };
 
 /* Open all but the connection; caps is FI_TAGGED, FI_MSG or FI_RMA | FI_MSG. rx_size 0 is the provider's own. */

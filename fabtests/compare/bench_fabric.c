@@ -39,7 +39,8 @@ void node_poll(struct node *node)
 {
 	struct fi_cq_tagged_entry entry[64];
 	struct fi_cq_err_entry err = { .err_data_size = 0 };
-	ssize_t i, cnt = fi_cq_read(node->cq, entry, 64);
+	ssize_t i, cnt = node->sleeps ? fi_cq_sread(node->cq, entry, 64, NULL, WAIT_MS) :
+					fi_cq_read(node->cq, entry, 64);
 
 	if (cnt == -FI_EAGAIN)
 		return;
@@ -68,7 +69,8 @@ static struct fi_info *get_info(struct bench *b, uint64_t caps, size_t rx_size)
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->fabric_attr->prov_name = strdup(b->provider);
-	ret = fi_getinfo(FI_VERSION(1, 17), b->address, NULL, FI_SOURCE, hints, &info);
+	ret = fi_getinfo(FI_VERSION(1, 17), *b->address ? b->address : NULL, NULL, *b->address ? FI_SOURCE : 0, hints,
+			 &info);
 	fi_freeinfo(hints);
 	/* A size that the provider does not have is no reason to give up. */
 	if (ret && rx_size)
@@ -93,7 +95,8 @@ struct fid_ep *node_ep(struct node *node)
 
 static void open_domain(struct node *node)
 {
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .size = 4 * WINDOW_MAX };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .size = 4 * WINDOW_MAX,
+				      .wait_obj = node->sleeps ? FI_WAIT_UNSPEC : FI_WAIT_NONE };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 
 	bench_check(fi_domain(node->fabric, node->info, &node->domain, NULL), "fi_domain");
@@ -106,6 +109,7 @@ void node_open(struct bench *b, struct node *node, uint64_t caps, size_t rx_size
 {
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
 
+	node->sleeps = b->sleeps;
 	node->info = get_info(b, caps, rx_size);
 	bench_check(fi_fabric(node->info->fabric_attr, &node->fabric, NULL), "fi_fabric");
 	if (b->ep_type == FI_EP_MSG)
@@ -387,6 +391,12 @@ static void tagged_open(struct bench *b)
 	open_messages(b, FI_TAGGED);
 }
 
+static void asleep_open(struct bench *b)
+{
+	b->sleeps = true;
+	open_messages(b, FI_TAGGED);
+}
+
 static void msg_open(struct bench *b)
 {
 	open_messages(b, FI_MSG);
@@ -412,8 +422,9 @@ static void close_all(struct bench *b)
 	free(buf);
 }
 
-const struct way fabric_ways[5] = {
+const struct way fabric_ways[6] = {
 	{ "tagged", 2, tagged_open, tagged_run, close_all },
+	{ "asleep", 2, asleep_open, tagged_run, close_all },
 	{ "msg", 2, msg_open, msg_run, close_all },
 	{ "write", 2, rma_open, write_run, close_all },
 	{ "delivered", 2, rma_open, delivered_run, close_all },

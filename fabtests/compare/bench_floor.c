@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The floors: what a program gets that does without libfabric. Over TCP one send() a message, and a receiver that
- * spins; through shared memory a ring of bytes for each direction, copied into and out of. Neither has tags,
- * completions, or more than one peer.
+ * spins; through shared memory a ring of bytes for each direction, copied into and out of; or process_vm_readv() by the
+ * receiver, which is told by such a ring, and tells when it is done. None has tags, completions, or more than one peer.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <rdma/fi_errno.h>
@@ -177,7 +179,49 @@ static void shm_close(struct bench *b)
 	free(buf);
 }
 
-const struct way floor_ways[2] = {
+/* ---- process_vm_readv() ---- */
+
+static pid_t peer_pid;
+static void *peer_buf;
+
+static void copy_open(struct bench *b)
+{
+	struct { pid_t pid; void *buf; } mine, theirs;
+
+	open_buf(b);
+	memset(buf, 0, b->size);
+	memset(&mine, 0, sizeof(mine));
+	mine.pid = getpid();
+	mine.buf = buf;
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	bench_swap(b, &mine, &theirs, sizeof(mine));
+	peer_pid = theirs.pid;
+	peer_buf = theirs.buf;
+}
+
+/* A byte says that the message may be read, or that it was. */
+static void copy_give(struct bench *b, size_t len)
+{
+	(void) len;
+	move(&rings[b->parent], 1, true);
+}
+
+static void copy_take(struct bench *b, size_t len)
+{
+	struct iovec mine = { buf, len }, theirs = { peer_buf, len };
+
+	move(&rings[!b->parent], 1, false);
+	bench_check(process_vm_readv(peer_pid, &mine, 1, &theirs, 1, 0) == (ssize_t) len ? 0 : -errno,
+		    "process_vm_readv");
+}
+
+static void copy_run(struct bench *b, long count)
+{
+	turns(b, count, copy_give, copy_take);
+}
+
+const struct way floor_ways[3] = {
 	{ "tcp", 2, tcp_open, tcp_run, tcp_close },
 	{ "shm", 2, open_buf, shm_run, shm_close },
+	{ "copy", 2, copy_open, copy_run, shm_close },
 };

@@ -13,7 +13,8 @@ PICTURES = [
     ('bandwidth', 'Bandwidth, 64 messages under way', 'GB/s', 64, lambda rate, size: rate * size / 1e9),
     ('rate', 'Message rate, 64 under way', 'million messages/s', 64, lambda rate, size: rate / 1e6),
 ]
-COLOURS = {'ours': '#1f6fb4', 'peer': '#d1591b', 'tcp': '#777777', 'shm': '#bbbbbb'}
+COLOURS = {'ours': '#1f6fb4', 'ours over TCP': '#7fb3dd', 'peer': '#d1591b', 'peer over TCP': '#e9b08c',
+           'peer shm': '#d1591b', 'tcp': '#777777', 'shm': '#bbbbbb', 'copy': '#777777'}
 
 
 def series(points, convert):
@@ -23,17 +24,13 @@ def series(points, convert):
         yield f'{size} {statistics.median(values):.6g} {min(values):.6g} {max(values):.6g}'
 
 
-def blocks(rates, floors, way, ep, window):
+def blocks(titles, rates, way, ep, window):
     """What is drawn in one panel: (title, colour, {size: rates})."""
-    pairs = {k[3]: v for k, v in rates.items() if k[:3] == (way, ep, window) and v}
-    yield 'ours', COLOURS['ours'], {size: [p[0] for p in v] for size, v in pairs.items()}
-    yield 'peer', COLOURS['peer'], {size: [p[1] for p in v] for size, v in pairs.items()}
-    for floor, text in (('tcp', 'raw TCP'), ('shm', 'raw shared memory')):
-        yield text, COLOURS[floor], {k[2]: v for k,
-                                     v in floors.items() if k[:2] == (floor, window) and v and k[2] in pairs}
+    for name, title in titles.items():
+        yield title, COLOURS[name], {k[3]: v[name] for k, v in rates.items() if k[:3] == (way, ep, window) and v.get(name)}
 
 
-def script(rates, floors, picture):
+def script(titles, rates, picture):
     name, title, axis, window, convert = picture
     corner = {'latency': 'top left', 'bandwidth': 'bottom right', 'rate': 'bottom left'}[name]  # where no curve goes
     lines = [f'set multiplot layout 2,2 title "{title}"', 'set logscale xy', 'set grid', f'set key {corner}',
@@ -42,12 +39,12 @@ def script(rates, floors, picture):
     for number, (way, ep, text) in enumerate(KINDS):
         lines.append(f'set title "{text}"')
         plots = []
-        for line, (label, colour, points) in enumerate(blocks(rates, floors, way, ep, window)):
+        for line, (label, colour, points) in enumerate(blocks(titles, rates, way, ep, window)):
             rows = list(series(points, convert))
             if not rows:
                 continue
             lines += [f'$d{number}_{line} << END', *rows, 'END']
-            style = 'dashtype 2' if label.startswith('raw') else ''
+            style = 'dashtype 2' if label.startswith(('raw', 'process_vm')) else ''
             plots.append(f'$d{number}_{line} using 1:2 with linespoints pt 7 ps 0.5 lw 2 lc rgb "{colour}" {style} title "{label}", '
                          f'$d{number}_{line} using 1:2:3:4 with yerrorbars pt 7 ps 0 lc rgb "{colour}" notitle')
         if plots:
@@ -55,16 +52,16 @@ def script(rates, floors, picture):
     return '\n'.join([*lines, 'unset multiplot', ''])
 
 
-def draw(folder, rates, floors):
-    """Write each picture, and what gnuplot is given; gives lines that say which."""
+def draw(folder, prefix, titles, rates):
+    """Write each picture, and what gnuplot is given; gives lines that say which. titles: {name in rates: its title}."""
     for picture in PICTURES:
-        body = script(rates, floors, picture)
+        body = script(titles, rates, picture)
         if 'plot $' not in body:
             continue
         for kind, terminal in (('png', 'pngcairo size 1200,900'), ('svg', 'svg size 1200,900 background "white"')):
-            path = os.path.join(folder, f'{picture[0]}.{kind}')
+            path = os.path.join(folder, f'{prefix}{picture[0]}.{kind}')
             text = f'set terminal {terminal}\nset output "{path}"\n{body}'
-            with open(os.path.join(folder, f'{picture[0]}.{kind}.gp'), 'w', encoding='utf-8') as f:
+            with open(os.path.join(folder, f'{prefix}{picture[0]}.{kind}.gp'), 'w', encoding='utf-8') as f:
                 f.write(text)
             if not shutil.which('gnuplot'):
                 yield f'{path}: not drawn, gnuplot is not installed'
