@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rdma/fi_atomic.h>
 
@@ -170,6 +171,18 @@ TEST_PROV(ping_pong_tagged, FI_MSG | FI_TAGGED)
 	struct pair p = traffic_pair(t);
 
 	ping_pong(&p, TAGGED, 8, traffic_cnt(100) / 2);
+}
+
+/* The message for which an RDM endpoint connects. Two system calls that fail mark it, for those who trace this. */
+TEST_PROV(first_message, FI_MSG | FI_TAGGED)
+{
+	struct pair p = pair_open(t, .hints = traffic_manual, .one_cq = true);
+
+	fi_cq_read(p.a->tx_cq, NULL, 0);
+	fi_cq_read(p.b->tx_cq, NULL, 0);
+	CHECK_EQ(write(-1, "begin", 5), -1);
+	stream(&p, TAGGED, 8, 1, 1);
+	CHECK_EQ(write(-1, "end", 3), -1);
 }
 
 TEST_PROV(stream_tagged, FI_MSG | FI_TAGGED)

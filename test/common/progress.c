@@ -413,6 +413,32 @@ static bool hardware_poll(struct fab_poll_fn *fn)
 	return hardware->cnt == 2;
 }
 
+/* A descriptor changes hands with one system call; from then on only the new source is called. */
+static void source_takes_the_place_of_another(void **state)
+{
+	struct pipe old, new;
+
+	(void) state;
+	pipe_open(&engine, &old);
+	make_hot(&old);
+	new = old;
+	new.src.engine = NULL;
+	new.ready_cnt = old.ready_cnt = 0;
+	spy_reset();
+	fab_source_move(&old.src, &new.src, EPOLLIN);
+	assert_int_equal(spy.all, 1);
+	assert_null(old.src.engine);
+	assert_int_equal(engine.sources.cnt, 1);
+	assert_int_equal(engine.sources.hot_cnt, 0);
+	pipe_write(&new);
+	assert_true(fab_engine_run(&engine));
+	assert_int_equal(old.ready_cnt, 0);
+	assert_int_equal(new.ready_cnt, 1);
+	fab_source_del(&old.src);
+	pipe_close(&new);
+	assert_int_equal(engine.sources.cnt, 0);
+}
+
 static void poll_functions_run_in_every_pass_and_a_pass_does_not_nest(void **state)
 {
 	struct hardware hardware = { .fn.poll = hardware_poll };
@@ -556,6 +582,7 @@ int main(void)
 		TEST(source_removed_by_another_is_not_called),
 		TEST(source_may_remove_itself),
 		TEST(timer_fires_though_data_flows),
+		TEST(source_takes_the_place_of_another),
 		TEST(poll_functions_run_in_every_pass_and_a_pass_does_not_nest),
 		TEST(staging_is_made_once),
 		TEST(lock_is_what_was_asked_for),

@@ -118,7 +118,7 @@ static const struct row requests[] = {
 	{ "closed at once", TCP_CM_CONNREQ, 0, NOTHING, FI_ECONNRESET },
 };
 
-/* What follows the message must stay in the socket. */
+/* What comes after the message must stay in the socket. */
 static void run_request(const struct row *row, size_t step)
 {
 	struct sockaddr_in addr;
@@ -152,6 +152,27 @@ static void request_is_understood_or_refused(void **state)
 		run_request(&requests[i], 1);
 		run_request(&requests[i], 33);
 	}
+}
+
+/* A request is read in one call, as nothing may follow it before its answer. */
+static void what_follows_a_request_at_once_refuses_it(void **state)
+{
+	static const struct row more = { "more", TCP_CM_CONNREQ, 0, NONE, FI_EPROTO };
+	struct sockaddr_in addr;
+	struct exchange x;
+	struct cm_bytes msg;
+	int listener = raw_listen(&addr, 1), peer = raw_connect(&addr);
+	size_t len = make_bytes(&more, &msg);
+
+	(void) state;
+	exchange_open(&x);
+	exchange_accept(&x, listener, &addr);
+	raw_send(peer, &msg, len + 1);
+	exchange_finish(&x);
+	check_outcome(&x, &more);
+	exchange_close(&x);
+	close(peer);
+	close(listener);
 }
 
 /* ---- active: connect, and an answer is awaited ---- */
@@ -422,6 +443,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(request_is_understood_or_refused),
+		cmocka_unit_test(what_follows_a_request_at_once_refuses_it),
 		cmocka_unit_test(answer_is_understood_or_refused),
 		cmocka_unit_test(extension_is_announced_and_read),
 		cmocka_unit_test(refused_connect_is_told_later),

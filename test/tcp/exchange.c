@@ -45,7 +45,8 @@ void exchange_accept(struct exchange *x, int listener, const struct sockaddr_in 
 
 	assert_int_equal(fab_sock->set_nonblock(fd, true), 0);
 	fab_engine_lock(&x->engine);
-	assert_int_equal(tcp_cm_await(x->cm, &(struct tcp_link) { fd, NULL }, NULL,
+	assert_int_equal(tcp_cm_await(x->cm, &(struct tcp_link) { fd, NULL },
+				      &(union fab_sockaddr) { .sa.sa_family = AF_INET },
 				      &(union fab_sockaddr) { .sin = *addr }), 0);
 	fab_engine_unlock(&x->engine);
 }

@@ -126,6 +126,18 @@ static void sources_changed(struct fab_engine *engine)
 	engine->sources.quiet_max = all->poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
 }
 
+/* src is in epoll: count it. */
+static void source_enter(struct fab_engine *engine, struct fab_source *src)
+{
+	src->engine = engine;
+	src->quiet = 0;
+	fab_list_init(&src->hot);
+	engine->sources.cnt++;
+	engine->sources.poll_cnt += src->poll != NULL;
+	engine->sources.out_cnt += waits_to_write(src->events);
+	sources_changed(engine);
+}
+
 int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events)
 {
 	int ret;
@@ -133,16 +145,9 @@ int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t e
 	assert(!src->engine);
 	src->events = events;
 	ret = source_ctl(engine, EPOLL_CTL_ADD, src);
-	if (ret)
-		return ret;
-	src->engine = engine;
-	src->quiet = 0;
-	fab_list_init(&src->hot);
-	engine->sources.cnt++;
-	engine->sources.poll_cnt += src->poll != NULL;
-	engine->sources.out_cnt += waits_to_write(events);
-	sources_changed(engine);
-	return 0;
+	if (!ret)
+		source_enter(engine, src);
+	return ret;
 }
 
 void fab_source_mod(struct fab_source *src, uint32_t events)
@@ -166,14 +171,12 @@ static void cool(struct fab_source *src)
 	sources_changed(src->engine);
 }
 
-void fab_source_del(struct fab_source *src)
+/* Undo source_enter(). What epoll has reported of it is not handled any more. */
+static void source_leave(struct fab_source *src)
 {
 	struct fab_engine *engine = src->engine;
 
-	if (!engine)
-		return;
 	cool(src);
-	source_ctl(engine, EPOLL_CTL_DEL, src);
 	for (int i = engine->epoll.next; i < engine->epoll.cnt; i++) {
 		if (engine->epoll.events[i].data.ptr == src)
 			engine->epoll.events[i].data.ptr = NULL;
@@ -183,6 +186,25 @@ void fab_source_del(struct fab_source *src)
 	engine->sources.out_cnt -= waits_to_write(src->events);
 	sources_changed(engine);
 	src->engine = NULL;
+}
+
+void fab_source_del(struct fab_source *src)
+{
+	if (!src->engine)
+		return;
+	source_ctl(src->engine, EPOLL_CTL_DEL, src);
+	source_leave(src);
+}
+
+void fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t events)
+{
+	struct fab_engine *engine = from->engine;
+
+	assert(from->fd == to->fd && !to->engine);
+	source_leave(from);
+	to->events = events;
+	source_ctl(engine, EPOLL_CTL_MOD, to);
+	source_enter(engine, to);
 }
 
 /* The hot source that has been quiet for the longest time. */

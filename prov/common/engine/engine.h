@@ -220,6 +220,9 @@ void fab_engine_share(struct fab_engine *engine);
 int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events);
 void fab_source_mod(struct fab_source *src, uint32_t events);
 void fab_source_del(struct fab_source *src);		/* idempotent; does not close the fd */
+/* Replace `from`, which is added, by `to`, which is not: the same descriptor, with other callbacks. One system call.
+ * Lock held. */
+void fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t events);
 /* Add a function to the passes of an engine, or remove it. Lock held. */
 void fab_poll_add(struct fab_engine *engine, struct fab_poll_fn *fn);
 void fab_poll_del(struct fab_engine *engine, struct fab_poll_fn *fn);

@@ -46,7 +46,7 @@ static void msg_up(struct tcp_ep *ep, struct tcp_link link, const struct tcp_hel
 	ep->conn->auth_key = ep->base.auth_key;
 	tcp_link_names(&link, &ours, &ep->conn->addr);
 	if (!ret)
-		ret = tcp_conn_start(ep->conn, &link, peer);
+		ret = tcp_conn_start(ep->conn, &link, peer, NULL);
 	if (!ret) {
 		tcp_alive_start(ep);
 		return;

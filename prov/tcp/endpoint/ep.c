@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/clock.h"
 #include "base/sock.h"
 #include "common/net/net.h"
@@ -377,6 +378,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 		return ret;
 	ep->connect.bound_fd = -1;
 	ep->incarnation = fab_random64() | 1;	/* 0 means unknown */
+	ep->pid = getpid();
 	ep->shared_memory = tcp_params.shared_memory;
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep_choose_waits(ep, info->tx_attr->msg_order);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See cm.h. Reads exactly one CM message at a time and no byte more, since data frames may follow at once. It accepts a
- * message in any number of pieces. It sends each message in one call, as upstream cannot put pieces together.
+ * See cm.h. Reads exactly one CM message at a time and no byte more, since data frames may follow at once; but nothing
+ * follows a request before its answer, so this is read in one call. It accepts a message in any number of pieces. It
+ * sends each message in one call, as upstream cannot put pieces together.
  *
  * Deadlines: connecting, and the request on an accepted connection, have tcp_params.connect_timeout_ms. An answer may
  * take longer, as the peer may be busy: reply_timeout_ms, with a log message when it is late. If the peer dies
@@ -63,17 +64,17 @@ static void cm_arm(struct tcp_cm *cm, int timeout_ms)
 	fab_timer_start(cm->engine, &cm->timer, cm->since_ns + timeout_ms * MS);
 }
 
-/* Take it off the engine; the socket stays open. */
+/* Its last state. The socket stays open, and in the engine. */
 static void cm_finish(struct tcp_cm *cm)
 {
 	cm_move(cm, TCP_CM_DONE);
 	fab_timer_stop(&cm->timer);
-	fab_source_del(&cm->src);
 }
 
 static void cm_fail(struct tcp_cm *cm, int err, const char *why)
 {
 	cm_finish(cm);
+	fab_source_del(&cm->src);
 	cm->why = why;
 	cm->owner->fail(cm, err);
 }
@@ -156,13 +157,14 @@ void tcp_cm_decode(struct tcp_cm *cm)
 	cm->refusal = cm->keyed && hdr->type == TCP_CM_NACK ? be32toh(hdr->eager_max) : 0;
 }
 
-/* Read until len bytes are there. True: they are; false: not yet, or failed. */
+/* Read until len bytes are there, and of a request what there is. True: they are; false: not yet, or failed. */
 static bool cm_read(struct tcp_cm *cm, size_t len)
 {
+	size_t most = cm->state == TCP_CM_REQUEST ? sizeof(cm->buf) : len;
 	ssize_t ret;
 
 	while (cm->buf_len < len) {
-		ret = fab_sock->recv(cm->sock.fd, cm->buf + cm->buf_len, len - cm->buf_len, 0);
+		ret = fab_sock->recv(cm->sock.fd, cm->buf + cm->buf_len, most - cm->buf_len, 0);
 		if (ret < 0 && errno == EINTR)
 			continue;
 		if (ret < 0 && errno == EAGAIN)
@@ -181,15 +183,19 @@ static bool cm_read(struct tcp_cm *cm, size_t len)
 static bool cm_read_msg(struct tcp_cm *cm)
 {
 	const char *wrong;
+	size_t len;
 
 	if (!cm_read(cm, HDR_LEN))
 		return false;
+	len = HDR_LEN + be16toh(cm->hdr.seg_size);
 	wrong = cm_check(cm);
+	if (!wrong && cm->buf_len > len)
+		wrong = "it did not wait for the answer to its request";
 	if (wrong) {
 		cm_fail(cm, FI_EPROTO, wrong);
 		return false;
 	}
-	if (!cm_read(cm, HDR_LEN + be16toh(cm->hdr.seg_size)))
+	if (!cm_read(cm, len))
 		return false;
 	tcp_cm_decode(cm);
 	return true;
@@ -226,7 +232,8 @@ static void cm_connected(struct tcp_cm *cm)
 	int ret;
 
 	tcp_sock_tune(cm->sock.fd);
-	fab_name_local(cm->sock.fd, &cm->local);
+	if (cm->auth)
+		fab_name_local(cm->sock.fd, &cm->local);	/* part of the proof */
 	ret = cm_send_all(cm->sock.fd, cm->buf, cm->buf_len);
 	if (ret) {
 		cm_fail(cm, -ret, "the request could not be sent");
@@ -385,7 +392,6 @@ static void cm_ready(struct fab_source *src, uint32_t events)
 	struct tcp_cm *cm = fab_container(src, struct tcp_cm, src);
 	int err;
 
-	(void) events;
 	if (cm->state == TCP_CM_RINGS) {
 		cm_receive_rings(cm);
 		return;
@@ -394,7 +400,9 @@ static void cm_ready(struct fab_source *src, uint32_t events)
 		cm_receive(cm);
 		return;
 	}
-	err = cm->err ? cm->err : fab_sock_error(cm->sock.fd);
+	err = cm->err;
+	if (!err && (events & (EPOLLERR | EPOLLHUP)))
+		err = fab_sock_error(cm->sock.fd);
 	if (err)
 		cm_fail(cm, err, NULL);
 	else
@@ -471,11 +479,11 @@ int tcp_cm_await(struct tcp_cm *cm, const struct tcp_link *link, const union fab
 {
 	int ret;
 
+	cm->local = *at;
 	if (remote) {
 		cm->remote = *remote;
-		fab_name_local(link->fd, &cm->local);
-	} else {
-		cm->local = *at;
+		if (fab_addr_is_any(&at->sa))
+			fab_name_local(link->fd, &cm->local);
 	}
 	ret = cm_begin(cm, TCP_CM_REQUEST, link->fd, EPOLLIN);
 	if (ret)
@@ -485,13 +493,31 @@ int tcp_cm_await(struct tcp_cm *cm, const struct tcp_link *link, const union fab
 	return 0;
 }
 
-struct tcp_link tcp_cm_take_sock(struct tcp_cm *cm)
+static struct tcp_link cm_take_link(struct tcp_cm *cm)
 {
 	struct tcp_link link = cm->sock;
 
 	assert(cm->state == TCP_CM_DONE);
 	cm->sock = (struct tcp_link) { -1, NULL };
 	return link;
+}
+
+struct tcp_link tcp_cm_take_sock(struct tcp_cm *cm)
+{
+	fab_source_del(&cm->src);
+	return cm_take_link(cm);
+}
+
+int tcp_cm_start(struct tcp_cm *cm, struct tcp_conn *conn)
+{
+	struct tcp_link link = cm_take_link(cm);
+	int ret = tcp_conn_start(conn, &link, &cm->peer, &cm->src);
+
+	if (ret) {
+		fab_source_del(&cm->src);
+		tcp_link_close(&link);
+	}
+	return ret;
 }
 
 static void cm_release(struct fab_defer *defer)
@@ -523,6 +549,7 @@ void tcp_cm_free(struct tcp_cm *cm)
 		return;
 	if (cm->state != TCP_CM_DONE)
 		cm_finish(cm);
+	fab_source_del(&cm->src);
 	tcp_link_close(&cm->sock);
 	tcp_auth_free(cm->auth);
 	cm->auth = NULL;
@@ -551,10 +578,13 @@ static const char *cm_advice(int err)
 void tcp_cm_text(const struct tcp_cm *cm, int err, char *text, size_t size)
 {
 	char from[FAB_ADDR_STRLEN] = "anywhere", to[FAB_ADDR_STRLEN] = "?";
+	union fab_sockaddr local = cm->local;
 	struct fab_strbuf sb;
 
-	if (fab_addr_len(&cm->local.sa))
-		fab_addr_to_str(&cm->local.sa, from, sizeof(from));
+	if (cm->sock.fd >= 0 && !cm->sock.local)
+		fab_name_local(cm->sock.fd, &local);
+	if (fab_addr_len(&local.sa))
+		fab_addr_to_str(&local.sa, from, sizeof(from));
 	if (fab_addr_len(&cm->remote.sa))
 		fab_addr_to_str(&cm->remote.sa, to, sizeof(to));
 	fab_strbuf_init(&sb, text, size);

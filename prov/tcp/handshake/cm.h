@@ -106,13 +106,16 @@ struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *
  */
 int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, const union fab_sockaddr *remote,
 		   const struct tcp_cm_msg *msg);
-/* Wait for the request on a socket that was accepted: a TCP socket from remote (`at` is not used), or, without remote,
- * a Unix socket of a listener at `at`, over which the peer's greeting comes first. On success cm owns it. 0 or
+/* Wait for the request on a socket that was accepted by a listener at `at`: a TCP socket from remote, or, without
+ * remote, a Unix socket, over which the peer's greeting comes first. On success cm owns it. 0 or
  * -errno. */
 int tcp_cm_await(struct tcp_cm *cm, const struct tcp_link *link, const union fab_sockaddr *at,
 		 const union fab_sockaddr *remote);
 /* Take the socket out of an exchange that is DONE. The caller owns it. */
 struct tcp_link tcp_cm_take_sock(struct tcp_cm *cm);
+/* The same, and start conn's stream with it and the peer's announcements: tcp_conn_start(). 0; -errno: the socket was
+ * closed. */
+int tcp_cm_start(struct tcp_cm *cm, struct tcp_conn *conn);
 /* Move the result of an exchange that is DONE to a new exchange on another engine: socket, peer's message, proven
  * key. The lock of the other engine need not be held. NULL: no memory. */
 struct tcp_cm *tcp_cm_pass(struct tcp_cm *cm, struct fab_engine *to);

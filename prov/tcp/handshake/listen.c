@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * See listen.h. At most ACCEPT_BATCH connections are accepted per pass, so that many at a time do not delay the others.
+ * One that comes alone is accepted without asking for a second one.
  * When there are no more descriptors, accepting is paused: the kernel keeps further connections, and one log message
  * gives advice.
  */
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
 #include "common/net/net.h"
@@ -15,6 +17,7 @@
 #include "tcp/params/params.h"
 
 #define ACCEPT_BATCH	64
+#define BATCH_PASSES	8		/* passes between two connections that do not come alone */
 #define ACCEPT_PAUSE_NS	(10 * 1000000ULL)
 #define STARVED_PAUSE_NS	(100 * 1000000ULL)
 #define AWAITED_MAX	1024		/* most connections that wait for their request */
@@ -136,10 +139,23 @@ static bool listener_accept_near(struct tcp_listener *listener)
 	return true;
 }
 
+/* How many connections to accept now: one, and twice as many as before while they keep coming. */
+static uint32_t listener_next_batch(struct tcp_listener *listener)
+{
+	uint32_t pass = listener->engine->pass_cnt;
+	bool busy = listener->batch && pass - listener->batch_pass <= BATCH_PASSES;
+
+	listener->batch = busy ? fab_min(2 * listener->batch, (uint32_t) ACCEPT_BATCH) : 1;
+	listener->batch_pass = pass;
+	return listener->batch;
+}
+
 /* Accept connections from a source of the listener. */
 static void listener_accept(struct tcp_listener *listener, const struct fab_source *src)
 {
-	for (int i = 0; i < ACCEPT_BATCH && src->fd >= 0; i++) {
+	uint32_t batch = listener_next_batch(listener);
+
+	for (uint32_t i = 0; i < batch && src->fd >= 0; i++) {
 		if (!listener_has_room(listener)) {
 			listener_pause(listener, ACCEPT_PAUSE_NS);
 			return;

@@ -16,6 +16,8 @@ struct tcp_listener {
 	struct fab_timer again;		/* runs while accepting is paused */
 	struct fab_engine *engine;	/* borrowed; its lock guards all members. NULL: not started, or stopped */
 	struct tcp_keyring keyring;	/* the keys that connecting peers must prove */
+	uint32_t batch;			/* connections to accept at a time */
+	uint32_t batch_pass;		/* engine->pass_cnt when that was last used */
 	uint32_t awaited_cnt;
 	struct fab_list awaited;	/* struct tcp_cm.link: connections without a request yet */
 	/* True if another connection may be accepted now. False: it is called again soon. NULL: always true. */

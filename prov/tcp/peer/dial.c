@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/bits.h"
 #include "base/clock.h"
 #include "tcp/offer/offer.h"
@@ -31,7 +30,7 @@ size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
 	union fab_sockaddr name = ep->base.name;
 	bool told = tcp_advertise(&name), v6 = name.sa.sa_family == AF_INET6;
 
-	data->cm = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&name.sa)), .pid = htobe32(getpid()),
+	data->cm = (struct tcp_rdm_cm) { .port = htobe16(fab_addr_port(&name.sa)), .pid = htobe32(ep->pid),
 					 .features = tcp_params.firewall_addr ? TCP_RDM_FIREWALL : 0 };
 	if (!told)
 		return sizeof(data->cm);

@@ -229,20 +229,18 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm)
 {
 	struct tcp_ep *ep = life->table->ep;
-	struct tcp_link link = tcp_cm_take_sock(cm);
 	int ret;
 
 	life->pid = tcp_rdm_pid(cm);
 	life->conn.auth_key = cm->proven;
 	life->conn.park.stays = tcp_params.firewall_addr || tcp_rdm_firewalled(cm);
 	life->dormant = false;
-	ret = tcp_conn_start(&life->conn, &link, &cm->peer);
+	ret = tcp_cm_start(cm, &life->conn);
 	if (!ret) {
 		tcp_alive_start(ep);
 		tcp_reap_start(life->table);
 		return;
 	}
-	tcp_link_close(&link);
 	tcp_conn_down(&life->conn, -ret, -ret, "there was no memory or descriptor for the new connection");
 }
 

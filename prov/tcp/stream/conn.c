@@ -68,13 +68,17 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	fab_flush_init(&conn->tx.flush, conn_flush);
 }
 
-int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer)
+int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer,
+		   struct fab_source *from)
 {
-	int broken = tcp_io_ring_choose(conn, link), ret;
+	int broken = tcp_io_ring_choose(conn, link), ret = 0;
 	bool resumed;
 
 	conn->src.fd = link->fd;
-	ret = fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
+	if (from && from->engine == conn->ep->base.engine)
+		fab_source_move(from, &conn->src, EPOLLIN);
+	else
+		ret = fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
 	if (ret) {
 		conn->src.fd = -1;
 		conn->local = NULL;

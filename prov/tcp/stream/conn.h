@@ -215,10 +215,12 @@ struct tcp_conn {
 void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner);
 /*
  * Start the stream after the handshake, with its non-blocking socket and the peer's announcements. Adds the socket
- * to the engine and sends what is queued. A parked connection is resumed with its state if the peer has TCP_EXT_RESUME,
- * too; otherwise it begins anew. 0; -errno: the engine cannot add the socket, which still belongs to the caller.
+ * to the engine, in place of the source `from` unless that is NULL or not added, and sends what is queued. A parked
+ * connection is resumed with its state if the peer has TCP_EXT_RESUME, too; otherwise it begins anew. 0; -errno: the
+ * engine cannot add the socket, which still belongs to the caller.
  */
-int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer);
+int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer,
+		   struct fab_source *from);
 /* The addresses of both ends of a stream. The family is 0 where it is not known. */
 void tcp_conn_names(const struct tcp_conn *conn, union fab_sockaddr *ours, union fab_sockaddr *theirs);
 /*

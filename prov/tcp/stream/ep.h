@@ -93,6 +93,7 @@ struct tcp_ep {
 	struct tcp_rx_ctx own_rx;
 	struct tcp_tx_ctx own_tx;
 	uint64_t incarnation;		/* of this endpoint */
+	uint32_t pid;			/* of the process that has opened it */
 	bool directed_recv;		/* FI_DIRECTED_RECV: receives use their source address */
 	uint8_t waits[FAB_OP_COLLECTIVE];	/* by enum fab_op_code: enum tcp_tx_waits of an operation without
 						 * FI_FENCE */
