@@ -116,6 +116,7 @@ const struct fab_sock_ops fab_sock_libc = {
 	.mmap = mmap,
 	.add_seals = libc_add_seals,
 	.get_seals = libc_get_seals,
+	.process_vm_readv = process_vm_readv,
 	.set_nonblock = libc_set_nonblock,
 };
 

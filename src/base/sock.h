@@ -51,6 +51,9 @@ struct fab_sock_ops {
 	void *(*mmap)(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
 	int (*add_seals)(int fd, int seals);	/* fcntl(F_ADD_SEALS) */
 	int (*get_seals)(int fd);		/* fcntl(F_GET_SEALS) */
+	/* Bytes of the memory of another process. */
+	ssize_t (*process_vm_readv)(pid_t pid, const struct iovec *to, unsigned long to_cnt, const struct iovec *from,
+				    unsigned long from_cnt, unsigned long flags);
 	/* Set or clear O_NONBLOCK, of a descriptor that we did not open ourselves. Returns as fcntl(2). */
 	int (*set_nonblock)(int fd, bool on);
 };

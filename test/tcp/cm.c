@@ -209,7 +209,8 @@ static void check_request(const struct cm_bytes *msg)
 	assert_int_equal(msg->hdr.type, 0);
 	assert_int_equal(be16toh(msg->hdr.seg_size), 5);
 	assert_int_equal(be32toh(msg->hdr.ext), TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_TAMO |
-			 TCP_EXT_COMMIT | TCP_EXT_RIOV | TCP_EXT_SHORT | TCP_EXT_NAK);
+			 TCP_EXT_COMMIT | TCP_EXT_RIOV | TCP_EXT_SHORT | TCP_EXT_NAK |
+			 TCP_EXT_DIRECT);
 	assert_int_equal(be64toh(msg->hdr.incarnation), 0x1122334455667788);
 	assert_int_equal(be32toh(msg->hdr.eager_max), tcp_params.eager_max);
 	assert_int_equal(be32toh(msg->hdr.credit), tcp_params.credit);

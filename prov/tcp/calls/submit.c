@@ -277,7 +277,7 @@ static void tx_unqueue(struct tcp_conn *conn, struct tcp_tx *tx)
 	if (tx->hdr.op == TCP_WIRE_XRTS)
 		tcp_idmap_del(&conn->tx.rts, tx->id);
 	else if (conn->state == TCP_CONN_UP && tx->hdr.op == TCP_WIRE_READ_REQ)
-		conn->remote.read_cnt--;
+		tcp_read_ends(conn, tx);
 	else if (conn->state == TCP_CONN_UP && conn->peer.ext && tx->code <= FAB_OP_CSEND)
 		conn->tx.credit += tx->len + TCP_CREDIT_OVERHEAD;
 }
@@ -311,12 +311,15 @@ TX_INLINE bool tx_goes_at_once(const struct tcp_conn *conn, const struct fab_op 
 	       !tx_hold(conn, op, sizeof(struct tcp_hdr) + len);
 }
 
-/* Write the header at hdr, and the payload from the application's buffers. */
-static __attribute__((noinline)) ssize_t tx_write_long(struct tcp_conn *conn, const struct fab_op *op, void *hdr,
-						       size_t hdr_len)
+/* Write the header at hdr, and the payload of len bytes from the application's buffers. -EAGAIN also if it may be
+ * direct. */
+static __attribute__((noinline)) ssize_t tx_write_long(struct tcp_conn *conn, const struct fab_op *op, uint64_t len,
+						       void *hdr, size_t hdr_len)
 {
 	struct iovec iov[1 + TCP_IOV_LIMIT];
 
+	if (tcp_direct_wants(conn, len))
+		return -EAGAIN;
 	iov[0] = (struct iovec) { hdr, hdr_len };
 	fab_iov_copy(iov + 1, op->iov, op->iov_cnt);
 	return conn->io->sendv(conn, iov, 1 + op->iov_cnt);
@@ -335,7 +338,7 @@ TX_INLINE ssize_t tx_write_now(struct tcp_conn *conn, const struct fab_op *op, u
 		tcp_tx_copy(staging + hdr_len, op->iov, len);
 		return conn->io->send(conn, staging, *size);
 	}
-	return tx_write_long(conn, op, staging, hdr_len);
+	return tx_write_long(conn, op, len, staging, hdr_len);
 }
 
 /* The stream has all of a message: complete it. */

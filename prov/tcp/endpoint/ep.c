@@ -364,7 +364,8 @@ static void ep_choose_waits(struct tcp_ep *ep, uint64_t order)
 	ep->waits[FAB_OP_SEND] = ep->waits[FAB_OP_TSEND] = order & FI_ORDER_SAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE;
 	ep->waits[FAB_OP_WRITE] = rma | war | (order & FI_ORDER_RMA_WAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE);
 	ep->waits[FAB_OP_ATOMIC] = rma | war;
-	ep->waits[FAB_OP_READ] = rma;
+	ep->waits[FAB_OP_READ] = rma | (order & (FI_ORDER_RAR | FI_ORDER_RMA_RAR) ? TCP_TX_BEHIND_DIRECT :
+										       TCP_TX_AT_ONCE);
 	ep->waits[FAB_OP_FETCH_ATOMIC] = rma | war | (order & FI_ORDER_RAR ? TCP_TX_BEHIND_READS : TCP_TX_AT_ONCE);
 }
 

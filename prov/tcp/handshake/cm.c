@@ -92,7 +92,7 @@ size_t tcp_cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
 
 	if (msg->incarnation) {
 		hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_AMO | TCP_EXT_TAMO | TCP_EXT_COMMIT |
-				  TCP_EXT_RIOV | TCP_EXT_SHORT | TCP_EXT_NAK | msg->ext);
+				  TCP_EXT_RIOV | TCP_EXT_SHORT | TCP_EXT_NAK | TCP_EXT_DIRECT | msg->ext);
 		hdr.incarnation = htobe64(msg->incarnation);
 		hdr.eager_max = htobe32(tcp_params.eager_max);
 		hdr.credit = htobe32(tcp_params.credit);

@@ -5,6 +5,7 @@
 #ifndef TCP_LOCAL_ROOM_H
 #define TCP_LOCAL_ROOM_H
 
+#include "tcp/local/direct.h"
 #include "tcp/local/greet.h"
 #include "tcp/local/pair.h"
 

@@ -223,6 +223,9 @@ void tcp_rndv_rts(struct tcp_conn *conn);
 void tcp_rndv_cts(struct tcp_conn *conn);
 void tcp_rndv_data(struct tcp_conn *conn);
 void tcp_rndv_xcancel(struct tcp_conn *conn);
+/* refused, spoilt: messages. */
+void tcp_msg_refused(struct tcp_tx *tx, int err);
+void tcp_msg_spoilt(struct tcp_conn *conn, int err);
 /* sent, for an announcement: wait for the go-ahead. */
 void tcp_rndv_sent(struct tcp_conn *conn, struct tcp_tx *tx);
 /* enter: turn a queued send into an announcement. 0; -FI_EAGAIN (too many announcements), -FI_ENOMEM: nothing was

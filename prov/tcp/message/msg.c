@@ -372,7 +372,53 @@ void tcp_msg_start(struct tcp_conn *conn)
 		tcp_msg_keep(conn);
 }
 
-/* ---- the end of a connection ---- */
+/* ---- the end of a connection, or of a message ---- */
+
+/* The message that flows into a posted receive ends here. */
+static void posted_fail(struct tcp_conn *conn, const struct fab_cq_fail *fail)
+{
+	struct tcp_msg msg = rx_msg(conn);
+	struct fab_into into = conn->rx.into;
+
+	into.take -= conn->rx.left;
+	conn->rx.into.rx = NULL;
+	tcp_rx_finish(conn->ep, &into, &msg, fail);
+}
+
+/* A message that is not complete, and will not be. */
+static void unexp_fail(struct tcp_unexp *unexp, const struct fab_cq_fail *fail)
+{
+	tcp_unexp_unlink(unexp);
+	if (unexp->base.place == FAB_KEPT_TAKEN) {
+		struct tcp_msg msg = tcp_unexp_msg(unexp);
+
+		tcp_rx_finish(unexp->ep, &unexp->base.into, &msg, fail);
+	}
+	tcp_unexp_free(unexp);
+}
+
+void tcp_msg_spoilt(struct tcp_conn *conn, int err)
+{
+	const struct fab_cq_fail fail = {
+		.err = err, .prov_errno = err,
+		.text = "the buffer of the receive, or of the peer's send, is no valid memory",
+	};
+	struct tcp_unexp *unexp = conn->rx.unexp;
+
+	conn->rx.unexp = NULL;
+	if (conn->rx.into.rx) {
+		posted_fail(conn, &fail);
+		rx_give_credit(conn, conn->rx.hdr.size - conn->rx.hdr.hdr_size + TCP_CREDIT_OVERHEAD);
+	} else {
+		unexp_fail(unexp, &fail);
+	}
+	tcp_tx_ack(conn, err);
+}
+
+void tcp_msg_refused(struct tcp_tx *tx, int err)
+{
+	tcp_tx_done(tx, err, err, "the buffer of the send, or of the peer's receive, is no valid memory");
+}
 
 void tcp_rx_disown(struct tcp_conn *conn)
 {
@@ -390,14 +436,8 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 	struct tcp_ep *ep = conn->ep;
 	struct fab_list *link, *next;
 
-	if (conn->rx.into.rx) {
-		struct tcp_msg msg = rx_msg(conn);
-		struct fab_into into = conn->rx.into;
-
-		into.take -= conn->rx.left;
-		conn->rx.into.rx = NULL;
-		tcp_rx_finish(ep, &into, &msg, &fail);
-	}
+	if (conn->rx.into.rx)
+		posted_fail(conn, &fail);
 	fab_list_for_each_safe(&conn->msg.unexp, link, next) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
@@ -409,12 +449,6 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 			unexp->conn = NULL;
 			continue;
 		}
-		tcp_unexp_unlink(unexp);
-		if (unexp->base.place == FAB_KEPT_TAKEN) {
-			struct tcp_msg msg = tcp_unexp_msg(unexp);
-
-			tcp_rx_finish(ep, &unexp->base.into, &msg, &fail);
-		}
-		tcp_unexp_free(unexp);
+		unexp_fail(unexp, &fail);
 	}
 }

@@ -83,6 +83,7 @@ void tcp_rndv_cts(struct tcp_conn *conn)
 	tx->size = tx->hdr.size = tx->hdr_len + cts.len;
 	memcpy(tx->hdr_buf + sizeof(tx->hdr), &(struct tcp_xdata) { .rx_id = cts.rx_id }, sizeof(struct tcp_xdata));
 	tx->sent = 0;
+	tcp_direct_offer(conn, tx);
 	tcp_tx_queue(conn, tx);
 }
 

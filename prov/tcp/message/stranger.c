@@ -49,7 +49,7 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 			 "(FI_TCP_STRANGER_MAX, %zu)\n", (unsigned long long) ctx->stranger_len,
 			 tcp_params.stranger_max);
 	ctx->stranger_warned = true;
-	conn->rx.paused = true;
+	conn->rx.paused |= TCP_RX_PAUSED;
 	/* Not even for its end: the kernel's data would have to be kept then. The socket of a ring only wakes, and must
 	 * continue to. */
 	if (!conn->io->pull)

@@ -87,7 +87,8 @@ static const struct fab_param params[] = {
 	  "Use shared memory and Unix sockets in place of TCP between processes of one host and one user "
 	  "(default: on)" },
 	{ "shared_memory", FI_PARAM_BOOL, &tcp_params.shared_memory, 0, 1,
-	  "Use shared memory between these processes, and not the Unix sockets alone (default: on)" },
+	  "Use shared memory between these processes, and read long payloads from the memory of the sender; otherwise "
+	  "the Unix sockets alone (default: on)" },
 	{ "disable_auto_progress", FI_PARAM_BOOL, &tcp_params.auto_progress_off, 0, 1,
 	  "Start no progress thread, not even for FI_PROGRESS_AUTO (default: off)" },
 	{ "connect_timeout", FI_PARAM_INT, &tcp_params.connect_timeout_ms, 1, 3600000,

@@ -21,8 +21,12 @@ int tcp_rma_read_enter(struct tcp_conn *conn, struct tcp_tx *tx);
 /* sent: a request waits for its answer; an answer completes and is counted. */
 void tcp_rma_asked(struct tcp_conn *conn, struct tcp_tx *tx);
 void tcp_rma_served(struct tcp_conn *conn, struct tcp_tx *tx);
-/* refused */
+/* refused: a write; a direct response. */
 void tcp_rma_refused(struct tcp_tx *tx, int err);
+void tcp_rma_rsp_refused(struct tcp_tx *tx, int err);
+/* spoilt: a write; a response. */
+void tcp_rma_write_spoilt(struct tcp_conn *conn, int err);
+void tcp_rma_rsp_spoilt(struct tcp_conn *conn, int err);
 
 /* reaim: verify the write of the current header, which is well-formed, and aim at all its targets. Also called in its
  * middle, after regions were closed. 0, or the FI_E* with which it is refused. */

@@ -156,6 +156,11 @@ static void rma_write_done(struct tcp_conn *conn)
 	tcp_rx_delivered(conn);
 }
 
+void tcp_rma_write_spoilt(struct tcp_conn *conn, int err)
+{
+	tcp_rma_refuse(conn, err);
+}
+
 uint32_t tcp_rma_write_aim(struct tcp_conn *conn)
 {
 	struct tcp_rx_state *rx = &conn->rx;
@@ -216,7 +221,12 @@ static int rma_rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
 
 static bool rma_rsp_valid(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	return tx->mr_gen == conn->ep->base.domain->mr_map.gen || !rma_rsp_verify(conn, tx);
+	uint8_t iov_cnt = tx->iov_cnt;
+
+	if (tx->mr_gen == conn->ep->base.domain->mr_map.gen)
+		return true;
+	/* a direct response has as many pieces as its header says */
+	return !rma_rsp_verify(conn, tx) && (!tx->flat || tx->iov_cnt == iov_cnt);
 }
 
 /* Turn a response into a refusal, at its place in the queue. False: part of it was sent, or the peer does not support
@@ -280,13 +290,33 @@ void tcp_rma_read_req(struct tcp_conn *conn)
 	tx->size += len;
 	tx->hdr.size = tx->size;
 	conn->remote.rsp_cnt++;
+	tcp_direct_offer(conn, tx);
 	tcp_tx_queue(conn, tx);
+}
+
+static void rma_rsp_drop(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	tx->want_ack = false;
+	conn->remote.rsp_cnt--;
+	tcp_tx_done(tx, 0, 0, NULL);
+}
+
+void tcp_rma_rsp_refused(struct tcp_tx *tx, int err)
+{
+	(void) err;		/* the peer's read completes with it */
+	rma_rsp_drop(tx->conn, tx);
 }
 
 void tcp_rma_served(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	struct fab_comp comp = { .flags = fab_op_desc[FAB_OP_REMOTE_READ].cq_flags, .len = tx->len };
 
+	if (tx->want_ack && !rma_rsp_valid(conn, tx)) {
+		rma_rsp_drop(conn, tx);
+		tcp_conn_fail(conn, FI_EACCES, FI_EACCES, "a memory region was closed while the peer was reading it");
+		return;
+	}
+	tx->want_ack = false;
 	conn->remote.rsp_cnt--;
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_READ, &comp, false);
 	tcp_tx_done(tx, 0, 0, NULL);
@@ -305,8 +335,7 @@ int tcp_rma_write_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 /* Answers to reads come in the order of requests. */
 int tcp_rma_read_enter(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	(void) tx;
-	conn->remote.read_cnt++;
+	tcp_read_begins(conn, tx);
 	return 0;
 }
 
@@ -319,8 +348,20 @@ static void rma_read_done(struct tcp_conn *conn)
 {
 	struct tcp_tx *tx = fab_container(fab_list_pop_front(&conn->tx.read_wait), struct tcp_tx, link);
 
-	conn->remote.read_cnt -= tx->hdr.op == TCP_WIRE_READ_REQ;
+	if (tx->hdr.op == TCP_WIRE_READ_REQ)
+		tcp_read_ends(conn, tx);
 	tcp_tx_done(tx, 0, 0, NULL);
+	if (__builtin_expect(conn->rx.hdr.flags & TCP_FLAGS_PIECES, 0))
+		tcp_rx_delivered(conn);
+}
+
+void tcp_rma_rsp_spoilt(struct tcp_conn *conn, int err)
+{
+	struct tcp_tx *tx = fab_container(fab_list_pop_front(&conn->tx.read_wait), struct tcp_tx, link);
+
+	tcp_read_ends(conn, tx);
+	tcp_tx_done(tx, err, err, "the buffer of the read, or the region at the target, is no valid memory");
+	tcp_tx_ack(conn, err);
 }
 
 void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx)
@@ -378,6 +419,6 @@ void tcp_rma_read_err(struct tcp_conn *conn)
 		return;
 	}
 	fab_list_remove(&tx->link);
-	conn->remote.read_cnt--;
+	tcp_read_ends(conn, tx);
 	tcp_rma_refused(tx, tcp_rx_errno(answer.err));
 }

@@ -6,6 +6,7 @@
  * fab_engine_defer()). Complete unexpected messages drop their reference here, and every operation has completed.
  */
 #include "tcp/stream/stream.h"
+#include "tcp/stream/direct.h"
 #include "tcp/stream/io_ring.h"
 #include <errno.h>
 #include <stdatomic.h>
@@ -30,7 +31,7 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
 
 	/* the kernel has all data that will come: waiting operations must get it */
-	if (conn->rx.paused && (events & gone))
+	if ((conn->rx.paused & TCP_RX_PAUSED) && (events & gone))
 		tcp_above.gone(conn);
 	if (tcp_conn_has_stream(conn) && (events & (EPOLLIN | gone)))
 		tcp_rx_poll(src);
@@ -91,6 +92,8 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 	resumed = tcp_conn_resumes(conn, peer);
 	conn->tx.credit = resumed ? fab_min(conn->tx.credit, (int64_t) peer->credit) : peer->credit;
 	conn->peer = *peer;
+	conn->rx.special = peer->swap;
+	tcp_direct_begin(conn);
 	conn->park.parked = false;
 	conn->state = TCP_CONN_UP;
 	tcp_above.started(conn, resumed);
@@ -110,6 +113,7 @@ static void conn_unplug(struct tcp_conn *conn)
 {
 	fab_flush_cancel(&conn->tx.flush);
 	fab_list_remove(&conn->msg.stranger);
+	tcp_direct_end(conn);
 	if (conn->src.fd >= 0) {
 		fab_source_del(&conn->src);
 		tcp_link_retire(&(struct tcp_link) { conn->src.fd, conn->local }, conn->ep->base.engine);
@@ -202,7 +206,7 @@ bool tcp_conn_flush(struct tcp_conn *conn)
 		tcp_tx_ack(conn, 0);	/* one may wait for the next read, which may not come */
 	if (conn->state == TCP_CONN_UP && !conn->tx.blocked)
 		tcp_tx_flush(conn);
-	return fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->tx.held);
+	return fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->tx.held) && !tcp_direct_lends(conn);
 }
 
 void tcp_conn_fini(struct tcp_conn *conn)

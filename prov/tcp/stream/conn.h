@@ -77,8 +77,17 @@ extern const struct tcp_io tcp_io_sock, tcp_io_ring;
 enum tcp_rx_phase {
 	TCP_RX_HDR,			/* between frames, or in a header of which hdr_have bytes were read */
 	TCP_RX_PAYLOAD,			/* `left` bytes of payload go to iov, then `skip` bytes are dropped */
+	TCP_RX_PULL,			/* the same, but the payload is in the memory of the peer (direct.h) */
 	TCP_RX_STALLED,			/* the rest of rx.unexp stays in the socket until a receive takes it
 					 * (message/stall.c) */
+};
+
+/* Why the stream is not read now: bits of rx.paused. */
+enum tcp_rx_paused {
+	/* only for peers without extension: unexp_len is over the limit, or a message is stalled; also for peers in no
+	 * address vector (message/stranger.c) */
+	TCP_RX_PAUSED = 1,
+	TCP_RX_PULLING = 2,		/* phase TCP_RX_PULL, and the next pass continues */
 };
 
 /* The state of the parser for an unfinished frame. */
@@ -96,9 +105,8 @@ struct tcp_rx_state {
 	bool bulk;			/* the last payload was long: read little more than headers into the staging
 					 * buffer */
 	bool more;			/* the last read filled its buffer: there is more */
-	/* not read now; only for peers without extension: unexp_len is over the limit, or a message is stalled; also
-	 * for peers in no address vector (message/stranger.c) */
-	bool paused;
+	uint8_t paused;			/* enum tcp_rx_paused */
+	bool special;			/* the peer has the other byte order, or may send direct frames */
 	/* a remote write that was refused: the FI_E* for the answer; its payload is dropped */
 	uint32_t refuse;		/* the same for an atomic */
 	uint32_t mr_gen;		/* fab_mr_map.gen when a remote write was verified */
@@ -163,10 +171,25 @@ struct tcp_conn_remote {
 	uint32_t amo_asked;		/* results of atomics requested, TCP_AMO_WINDOW at most */
 	uint32_t amo_owed;		/* results of atomics in tx.queue, TCP_AMO_WINDOW at most */
 	uint32_t read_cnt;		/* reads in tx.queue and tx.read_wait, once the stream is up */
+	uint32_t long_read_cnt;		/* of these, with TCP_DIRECT_MIN bytes at least */
 	uint32_t rsp_cnt;		/* read responses in tx.queue */
 	/* quiet frames (TCP_EXT_NAK) of this stream that were sent; the last of them that the peer has refused; and
 	 * those that have arrived */
 	uint64_t quiet_sent, quiet_refused, quiet_taken;
+};
+
+/* Whether frames of this end may be direct: the peer reads our memory. */
+enum tcp_direct_lends {
+	TCP_DIRECT_OFF,			/* no, for the life of the stream */
+	TCP_DIRECT_UNASKED,
+	TCP_DIRECT_ASKED,
+	TCP_DIRECT_ON,
+};
+
+/* direct.c */
+struct tcp_conn_direct {
+	struct tcp_direct *state;	/* owned; NULL: neither end has asked */
+	uint8_t lends;			/* enum tcp_direct_lends */
 };
 
 /* peer/park.c */
@@ -205,6 +228,7 @@ struct tcp_conn {
 	struct tcp_conn_used used;
 	struct tcp_conn_msg msg;
 	struct tcp_conn_remote remote;
+	struct tcp_conn_direct direct;
 	struct tcp_conn_park park;
 	struct tcp_conn_alive alive;
 	struct fab_defer defer;		/* used by the owner to free it */
@@ -254,8 +278,8 @@ static inline bool tcp_conn_has_stream(const struct tcp_conn *conn)
 {
 	return conn->state == TCP_CONN_UP || conn->state == TCP_CONN_PARKING;
 }
-/* Send what can be sent without waiting. True if nothing is left to send (for the bounded flush of fi_close() and
- * fi_shutdown()). */
+/* Send what can be sent without waiting. True if nothing is left to send, or to be read by the peer in our memory (for
+ * the bounded flush of fi_close() and fi_shutdown()). */
 bool tcp_conn_flush(struct tcp_conn *conn);
 /* The number of streams in this process. Any thread. */
 uint32_t tcp_conn_cnt(void);

@@ -140,6 +140,9 @@ enum tcp_tx_waits {
 	TCP_TX_BEHIND_SENDS = 1,	/* the data of all earlier messages was sent (FI_ORDER_RAS, FI_ORDER_WAS) */
 	/* all earlier reads have completed (FI_ORDER_RAR, FI_ORDER_WAR, FI_ORDER_SAR, FI_ORDER_RMA_WAR) */
 	TCP_TX_BEHIND_READS = 2,
+	/* all earlier reads whose answers may be direct, and so be taken from memory later than others, have completed
+	 * (FI_ORDER_RAR, FI_ORDER_RMA_RAR, between reads) */
+	TCP_TX_BEHIND_DIRECT = 8,
 	TCP_TX_BEHIND_ALL = 4,		/* all earlier operations have completed (FI_FENCE) */
 };
 

@@ -4,11 +4,12 @@
  *
  *   socket -> staging (of the engine) -> parse: header, check, start by type -> payload -> done
  *         \-> directly into the posted buffer, if a payload is larger than the staged part
+ *   the payload of a direct frame comes from the memory of the peer (direct.c)
  *
  * A header is not trusted until rx_hdr_check() has accepted it. The start functions check what only they know (keys,
  * ids, agreed lengths). A frame that violates the protocol ends the connection with one line in the log.
  */
-#include "tcp/stream/stream.h"
+#include "tcp/stream/direct.h"
 #include <byteswap.h>
 #include <errno.h>
 #include <stdio.h>
@@ -37,6 +38,12 @@ static const char *rx_flags_check(const struct tcp_conn *conn, const struct tcp_
 		if (!kind->group || !(conn->peer.features & TCP_EXT_GROUP))
 			return "a peer group in a frame that cannot have one";
 		*len += sizeof(struct tcp_group);
+	}
+	if (hdr->flags & TCP_FLAGS_PIECES) {
+		const char *why = tcp_direct_check(conn, hdr);
+
+		if (why)
+			return why;
 	}
 	if ((hdr->flags & TCP_FLAG_LAYER_TAG) && hdr->op == TCP_WIRE_MSG && !conn->peer.ext &&
 	    conn->ep->base.info->ep_attr->type == FI_EP_MSG)
@@ -234,8 +241,12 @@ static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 		used += rx_hdr_add(rx, buf + used, len - used, rx->hdr.hdr_size);
 	if (rx->hdr_have < rx->hdr.hdr_size)
 		return used;
-	if (__builtin_expect(conn->peer.swap, 0))
-		rx_hdr_swap_rest(rx);
+	if (__builtin_expect(rx->special, 0)) {
+		if (rx->hdr.flags & TCP_FLAGS_PIECES)
+			return used + tcp_direct_start(conn, buf + used, len - used);
+		if (conn->peer.swap)
+			rx_hdr_swap_rest(rx);
+	}
 	rx->hdr_have = 0;
 	rx->next = buf + used;
 	rx->next_len = len - used;
@@ -267,9 +278,14 @@ static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 				return;
 			rx->phase = TCP_RX_HDR;
 			rx->done(conn);
-		} else if (rx->phase == TCP_RX_STALLED) {
-			tcp_above.stalled(conn, buf, len);
-			if (rx->phase == TCP_RX_STALLED)
+		} else if (__builtin_expect(rx->phase != TCP_RX_HDR, 0)) {
+			enum tcp_rx_phase phase = rx->phase;
+
+			if (phase == TCP_RX_PULL)
+				tcp_direct_keep(conn, buf, len);
+			else
+				tcp_above.stalled(conn, buf, len);
+			if (rx->phase == phase)
 				return;
 		} else {
 			size_t used;
@@ -402,9 +418,9 @@ void tcp_rx_pause(struct tcp_conn *conn, bool pause)
 {
 	const uint32_t off = pause ? EPOLLIN : EPOLLRDHUP, on = pause ? EPOLLRDHUP : EPOLLIN;
 
-	if (conn->rx.paused == pause || conn->state != TCP_CONN_UP)
+	if ((conn->rx.paused & TCP_RX_PAUSED) == (pause ? TCP_RX_PAUSED : 0) || conn->state != TCP_CONN_UP)
 		return;
-	conn->rx.paused = pause;
+	conn->rx.paused ^= TCP_RX_PAUSED;
 	if (conn->io == &tcp_io_ring) {
 		if (!pause)
 			tcp_ready_again(&conn->local->pair->near);
@@ -484,6 +500,21 @@ bool tcp_rx_must_wait(struct tcp_conn *conn)
 	return rx_must_wait(conn);
 }
 
+void tcp_rx_advance(struct tcp_rx_state *rx, size_t n)
+{
+	rx_advance(rx, n);
+}
+
+void tcp_rx_recheck_region(struct tcp_conn *conn)
+{
+	rx_recheck_region(conn);
+}
+
+void tcp_rx_handle(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	rx_take(conn, buf, len);
+}
+
 void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	if (conn->state == TCP_CONN_PARKING)
@@ -543,6 +574,10 @@ bool tcp_rx_poll(struct fab_source *src)
 {
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
 
+	if (conn->rx.paused & TCP_RX_PULLING) {
+		tcp_direct_go_on(conn);
+		return true;
+	}
 	return conn->io->pull ? conn->io->pull(conn) : tcp_rx_poll_socket(src);
 }
 

@@ -33,8 +33,11 @@ struct tcp_frame {
 	 * or complete it. NULL: it completes. */
 	void (*sent)(struct tcp_conn *conn, struct tcp_tx *tx);
 	/* The peer refuses the operation with err (a positive FI_E*): complete it; it is in no list. NULL: cannot be
-	 * refused. */
+	 * refused. Other frames than those with rma are refused if they are direct only. */
 	void (*refused)(struct tcp_tx *tx, int err);
+	/* The frame is direct, and its payload cannot be read: finish what it was for with err (a positive FI_E*), and
+	 * refuse the frame. NULL: such frames are not direct. */
+	void (*spoilt)(struct tcp_conn *conn, int err);
 	uint16_t ext;			/* ours: the TCP_EXT_* that the peer must have announced */
 	uint8_t fixed;			/* bytes after the base header and CQ data */
 	uint8_t pairs;			/* bit n: the n-th word of `fixed` is two 32-bit fields */
@@ -93,6 +96,8 @@ int tcp_tx_add(struct tcp_conn *conn, struct tcp_tx *tx);
 /* Make a control frame: a header without payload, with extra_len bytes of extra after the base header. The caller
  * completes it and passes it to tcp_tx_queue(). NULL: no memory, and the connection was ended. */
 struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len);
+/* The same, but the connection goes on without it. */
+struct tcp_tx *tcp_tx_try_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len);
 /* Replace header and extra of a control frame of which nothing was sent. */
 void tcp_tx_control_fill(struct tcp_tx *tx, enum tcp_wire_op op, const void *extra, size_t extra_len);
 /* Append to the send queue, and send what can be sent. While the frames of a read are handled, tcp_rx_tell() sends
@@ -115,6 +120,8 @@ static inline bool tcp_tx_is_behind(const struct tcp_conn *conn, uint8_t waits)
 {
 	return __builtin_expect(waits, 0) && (((waits & TCP_TX_BEHIND_SENDS) && conn->tx.rts.cnt) ||
 					      ((waits & TCP_TX_BEHIND_READS) && conn->remote.read_cnt) ||
+					      ((waits & TCP_TX_BEHIND_DIRECT) && conn->remote.long_read_cnt &&
+					       conn->rx.special) ||
 					      ((waits & TCP_TX_BEHIND_ALL) && !tcp_tx_all_done(conn)));
 }
 /* True if a frame may be written to the stream now: it is up and not full, and no frame must go before. */
@@ -140,6 +147,37 @@ void tcp_tx_ack(struct tcp_conn *conn, uint32_t err);
  * has completed. */
 void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr);
 void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);
+
+/* ---- direct.c: payload that stays in the memory of its sender until the receiver reads it there ---- */
+
+/* bytes of payload from which on that costs less than the stream (decisions/local-peers.md) */
+#define TCP_DIRECT_MIN	16384
+
+/* True if a message of len bytes is to be queued, so that tcp_direct_offer() sees it. */
+static inline bool tcp_direct_wants(const struct tcp_conn *conn, uint64_t len)
+{
+	return len >= TCP_DIRECT_MIN && (conn->direct.lends == TCP_DIRECT_UNASKED ||
+					 conn->direct.lends == TCP_DIRECT_ON);
+}
+/* A frame is about to be queued, with its payload in tx->iov: make it direct, if it is long and the peer reads our
+ * memory. tx->size, want_ack and the header's flags change. The peer is asked if it was not yet. */
+void tcp_direct_offer(struct tcp_conn *conn, struct tcp_tx *tx);
+/* A read of ours enters the queue, or has ended: count it. */
+static inline void tcp_read_begins(struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	conn->remote.read_cnt++;
+	conn->remote.long_read_cnt += tx->len >= TCP_DIRECT_MIN;
+}
+static inline void tcp_read_ends(struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	conn->remote.read_cnt--;
+	conn->remote.long_read_cnt -= tx->len >= TCP_DIRECT_MIN;
+}
+/* start: the peer asks, or answers. */
+void tcp_direct_asked(struct tcp_conn *conn);
+void tcp_direct_answered(struct tcp_conn *conn);
+/* Check a header with TCP_FLAGS_PIECES. NULL: valid; otherwise the fault. */
+const char *tcp_direct_check(const struct tcp_conn *conn, const struct tcp_hdr *hdr);
 
 /* ---- rx.c: frames ---- */
 
@@ -187,6 +225,13 @@ static inline const uint8_t *tcp_rx_take(struct tcp_conn *conn, uint64_t len)
 }
 /* Aim the parser's iov at the first len bytes of iov. */
 void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len);
+/* n bytes of payload were stored where rx.iov points. */
+void tcp_rx_advance(struct tcp_rx_state *rx, size_t n);
+/* Before more of a payload is stored: regions may have been closed while a write is arriving. If its own regions still
+ * exist, it continues; otherwise its rest is dropped. */
+void tcp_rx_recheck_region(struct tcp_conn *conn);
+/* Handle len bytes of the stream, all from one read, and send the answers. */
+void tcp_rx_handle(struct tcp_conn *conn, const uint8_t *buf, size_t len);
 /* Copy staged payload to rx.iov; returns the number of bytes used. */
 size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len);
 /* The part of the header after the base header and the CQ data, if any. */

@@ -72,6 +72,9 @@ void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text)
 				     .text = text });
 		else
 			fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
+	} else if (__builtin_expect(tx->want_ack, 0) && !err) {
+		tcp_frames[tx->hdr.op].sent(tx->conn, tx);	/* a direct answer, now that the peer has it */
+		return;
 	}
 	tcp_tx_free(tx);
 }
@@ -106,7 +109,7 @@ void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 	tx_fail_list(&conn->tx.queue, err, prov_errno, text);
 	tx_fail_list(&conn->tx.held, err, prov_errno, text);
 	conn->tx.len = 0;
-	conn->remote.read_cnt = 0;
+	conn->remote.read_cnt = conn->remote.long_read_cnt = 0;
 }
 
 /* The peer refuses the oldest frame. False: it cannot be refused. */
@@ -114,7 +117,8 @@ static bool tx_refused(struct tcp_conn *conn, uint32_t err)
 {
 	struct tcp_tx *tx = fab_list_first(&conn->tx.ack_wait, struct tcp_tx, link);
 
-	if (!tx || !tcp_frames[tx->hdr.op].refused)
+	if (!tx || !tcp_frames[tx->hdr.op].refused ||
+	    !(tcp_frames[tx->hdr.op].rma || (tx->hdr.flags & TCP_FLAGS_PIECES)))
 		return false;
 	fab_list_remove(&tx->link);
 	tcp_frames[tx->hdr.op].refused(tx, err);
@@ -128,7 +132,7 @@ bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
 	for (; cnt; cnt--) {
 		link = fab_list_pop_front(&conn->tx.ack_wait);
 		if (!link)
-			return false;
+			return conn->state == TCP_CONN_DOWN;
 		tcp_tx_done(fab_container(link, struct tcp_tx, link), 0, 0, NULL);
 	}
 	return !err || tx_refused(conn, err);
@@ -185,6 +189,8 @@ static int tx_prepare(struct tcp_conn *conn, struct tcp_tx *tx)
 		if (ret)
 			return ret;
 	}
+	if (__builtin_expect(tx->size >= TCP_DIRECT_MIN, 0))
+		tcp_direct_offer(conn, tx);
 	tx->want_ack = (tx->hdr.flags & TCP_FLAG_WANT_ACK) && tx->code != FAB_OP_FETCH_ATOMIC;
 	return 0;
 }
@@ -542,25 +548,31 @@ void tcp_tx_control_fill(struct tcp_tx *tx, enum tcp_wire_op op, const void *ext
 		memcpy(tx->hdr_buf + sizeof(tx->hdr), extra, extra_len);
 }
 
-struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len)
+struct tcp_tx *tcp_tx_try_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len)
 {
-	struct tcp_tx *tx;
+	struct tcp_tx *tx = conn->tx.control_cnt < CONTROL_MAX ? fab_pool_get(&conn->ep->tx->pool) : NULL;
 
-	if (conn->tx.control_cnt >= CONTROL_MAX) {
-		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer sends more and more requests and reads none of the "
-			      "answers");
+	if (!tx)
 		return NULL;
-	}
-	tx = fab_pool_get(&conn->ep->tx->pool);
-	if (!tx) {
-		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a control frame");
-		return NULL;
-	}
 	conn->tx.control_cnt++;
 	tx->conn = conn;
 	tx->code = FAB_OP_MAX;
 	tcp_tx_control_fill(tx, op, extra, extra_len);
 	return tx;
+}
+
+struct tcp_tx *tcp_tx_control(struct tcp_conn *conn, enum tcp_wire_op op, const void *extra, size_t extra_len)
+{
+	struct tcp_tx *tx = tcp_tx_try_control(conn, op, extra, extra_len);
+
+	if (tx)
+		return tx;
+	if (conn->tx.control_cnt >= CONTROL_MAX)
+		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer sends more and more requests and reads none of the "
+			      "answers");
+	else
+		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for a control frame");
+	return NULL;
 }
 
 void tcp_tx_ack(struct tcp_conn *conn, uint32_t err)

@@ -149,6 +149,9 @@ enum tcp_wire_op {
 	TCP_WIRE_COLL = 41,		/* TCP_EXT_COLL; struct tcp_coll, payload: a message of a collective, see
 					 * op_data */
 	TCP_WIRE_REFUSED = 42,		/* TCP_EXT_NAK; struct tcp_refused; op_data is the type of the refused frame */
+	TCP_WIRE_DIRECT = 43,		/* TCP_EXT_DIRECT; struct tcp_direct_ask: may frames be direct? Once a stream
+					 * and direction */
+	TCP_WIRE_DIRECT_ANSWER = 44,	/* struct tcp_direct_answer */
 	/* TCP_EXT_PARK; header only. peer/park.c describes the exchange */
 	TCP_WIRE_PARK = 48,		/* the connection is idle here: ask the peer to end it */
 	TCP_WIRE_PARK_YES = 49,		/* agree: end it, unless the asking side has sent something since */
@@ -166,8 +169,12 @@ enum tcp_wire_op {
 #define TCP_FLAG_GROUP		32	/* ours, TCP_EXT_GROUP, in MSG, TAG, XRTS: a struct tcp_group ends the header */
 /* Upstream's, in TCP_WIRE_MSG: a tag of a layer above follows (Debian's tcp;ofi_rxm). It is not used for matching. */
 #define TCP_FLAG_LAYER_TAG	128
-/* flags that make the header longer */
-#define TCP_FLAGS_LONGER	(TCP_FLAG_CQ_DATA | TCP_FLAG_GROUP | TCP_FLAG_LAYER_TAG)
+/* TCP_EXT_DIRECT: the number of pieces, 1..TCP_PIECES_MAX, of a direct frame; 0 in others. */
+#define TCP_FLAGS_PIECES	0xf000
+#define TCP_PIECES(cnt)		((cnt) << 12)
+#define TCP_PIECE_CNT(flags)	((flags) >> 12)
+/* flags that make the header longer, or are followed by something else */
+#define TCP_FLAGS_LONGER	(TCP_FLAG_CQ_DATA | TCP_FLAG_GROUP | TCP_FLAG_LAYER_TAG | TCP_FLAGS_PIECES)
 #define TCP_FLAG_WANT_ACK	(TCP_FLAG_DELIVERY | TCP_FLAG_COMMIT)
 
 #define TCP_RMA_IOV_BASE	4	/* the limit of upstream */
@@ -230,6 +237,16 @@ struct tcp_rma_iov {
  * end without this gets no quiet frames from us, as it would end the connection in place of refusing them.
  */
 #define TCP_EXT_NAK		0x2000u
+
+/*
+ * Frames with a payload may be direct, between processes of one host. The payload of a direct frame is not in the
+ * stream: TCP_PIECE_CNT pieces follow the header, which say where the payload lies in the memory of the sender, and the
+ * receiver reads it there. hdr_size and size are those of the same frame with its payload. It has one of
+ * TCP_FLAG_WANT_ACK, also if it is a READ_RSP, and the acknowledgement gives the memory back. A TCP_WIRE_ACK with an
+ * error says that the memory could not be read. A frame is direct only after a DIRECT_ANSWER without an error.
+ */
+#define TCP_EXT_DIRECT		0x4000u
+#define TCP_PIECES_MAX		8
 
 /* The sender is a MSG endpoint. Those of our builds before December 2026 do not set it. */
 #define TCP_EXT_MSG		0x1000u
@@ -313,6 +330,18 @@ struct tcp_refused {
 	uint32_t err;			/* positive FI_E* */
 	uint32_t pad;
 	struct tcp_rma_iov target;	/* the first of its targets */
+};
+
+/* A piece is a struct iovec of the host: both ends have the same. */
+struct tcp_direct_ask {
+	uint64_t addr;			/* of the sender's cookie in its memory (tcp/local/direct.h) */
+	uint64_t cookie[2];
+	uint64_t piece_size;		/* sizeof(struct iovec) */
+};
+
+struct tcp_direct_answer {
+	uint32_t err;			/* positive FI_E*: this end cannot read the other's memory; 0: it can */
+	uint32_t pad;
 };
 
 enum tcp_amo_kind {
