@@ -402,14 +402,18 @@ static void set_rank(struct candidate *candidate, const struct facts *facts, uns
 	candidate->rank[RANK_FAMILY] = family != AF_INET;
 }
 
-/* Fill in the facts from /sys about an interface. They are copied if `before`, the previous address (or NULL), is of
- * the same interface. */
-static void set_link(struct fab_netif *netif, const struct fab_netif *before)
+/* Fill in the facts from /sys about an interface. They are copied if one of the earlier candidates is of the same
+ * interface. */
+static void set_link(struct fab_netif *netif, const struct candidate *earlier, size_t cnt)
 {
-	if (before && !strcmp(before->name, netif->name)) {
-		netif->mtu = before->mtu;
-		netif->speed = before->speed;
-		netif->hardware = before->hardware;
+	for (size_t i = cnt; i-- > 0;) {
+		const struct fab_netif *same = &earlier[i].netif;
+
+		if (strcmp(same->name, netif->name))
+			continue;
+		netif->mtu = same->mtu;
+		netif->speed = same->speed;
+		netif->hardware = same->hardware;
 		return;
 	}
 	netif->mtu = sys_number(netif->name, "mtu");
@@ -417,10 +421,10 @@ static void set_link(struct fab_netif *netif, const struct fab_netif *before)
 	netif->hardware = sys_has(netif->name, "device");
 }
 
-/* Make an entry of the list. False: the address cannot be used. before: the previous entry, or NULL. */
-static bool candidate_make(struct candidate *candidate, const struct facts *facts, const struct ifaddrs *ifa,
-			   const struct fab_netif *before)
+/* Make entry number cnt of the list. False: the address cannot be used. */
+static bool candidate_make(struct candidate *list, size_t cnt, const struct facts *facts, const struct ifaddrs *ifa)
 {
+	struct candidate *candidate = &list[cnt];
 	struct fab_netif *netif = &candidate->netif;
 	unsigned addr_flags = 0;
 
@@ -437,7 +441,7 @@ static bool candidate_make(struct candidate *candidate, const struct facts *fact
 		addr_flags = ipv6_flags(facts, &netif->addr, netif->name);
 	if (addr_flags & IPV6_UNUSABLE)
 		return false;
-	set_link(netif, before);
+	set_link(netif, list, cnt);
 	set_network(netif, ifa->ifa_netmask);
 	set_rank(candidate, facts, addr_flags);
 	return true;
@@ -479,7 +483,6 @@ static void log_none(const struct fi_provider *prov, const char *filter, const s
 
 int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt)
 {
-	const struct fab_netif *before = NULL;
 	struct candidate *candidates;
 	struct fab_netif *ranked;
 	size_t max = 0, found = 0;
@@ -498,11 +501,10 @@ int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fa
 	for (const struct ifaddrs *ifa = ifas; ifa; ifa = ifa->ifa_next) {
 		struct candidate *candidate = &candidates[found];
 
-		if (!candidate_make(candidate, &facts, ifa, before) ||
+		if (!candidate_make(candidates, found, &facts, ifa) ||
 		    !netif_pick(filter, &candidate->netif, &candidate->rank[RANK_PICK]))
 			continue;
 		candidate->rank[RANK_ORDER] = found++;
-		before = &candidate->netif;
 	}
 	if (!found) {
 		log_none(prov, filter, ifas);

@@ -94,6 +94,19 @@ static char *text_or_null(char *text)
 	return *text ? text : NULL;
 }
 
+int fab_nic_copy(struct fid_nic *from, struct fid_nic **nic)
+{
+	struct fi_info *copy = fi_dupinfo(&(struct fi_info) { .nic = from });
+
+	*nic = NULL;
+	if (!copy)
+		return -FI_ENOMEM;
+	*nic = copy->nic;
+	copy->nic = NULL;
+	fi_freeinfo(copy);
+	return 0;
+}
+
 int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic)
 {
 	struct fab_nic_text text = from->text;
@@ -119,17 +132,9 @@ int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic)
 		.bus_attr = &bus,
 		.link_attr = &link,
 	};
-	struct fi_info *copy;
 
-	*nic = NULL;
 	FAB_OPS_FILL(&plain_ops);
-	copy = fi_dupinfo(&(struct fi_info) { .nic = &plain });
-	if (!copy)
-		return -FI_ENOMEM;
-	*nic = copy->nic;
-	copy->nic = NULL;
-	fi_freeinfo(copy);
-	return 0;
+	return fab_nic_copy(&plain, nic);
 }
 
 /* ---- the nic of an interface ---- */

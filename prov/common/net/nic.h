@@ -27,6 +27,9 @@ struct fab_nic {
  * hardware. */
 bool fab_nic_find(const char *folder, struct fab_nic *nic);
 
+/* Copy a fid_nic; the copy of NULL is NULL. The caller closes it, as that of fab_nic_make(). 0 or -FI_ENOMEM. */
+int fab_nic_copy(struct fid_nic *from, struct fid_nic **nic);
+
 /* Make a fid_nic. The caller closes it, or stores it in a struct fi_info, whose release closes it. 0 or -FI_ENOMEM. */
 int fab_nic_make(const struct fab_nic *from, struct fid_nic **nic);
 

@@ -21,7 +21,8 @@ struct place {
 };
 
 struct offers {
-	struct fab_offer *offer;	/* owned */
+	struct fab_offer *offer;	/* owned, as is of */
+	const struct fab_netif **of;	/* the interface of each */
 	struct fi_info *list;		/* owned: the infos of all offers, linked so that they can be freed together */
 	size_t cnt;
 };
@@ -47,7 +48,19 @@ static void offers_fill_all(const struct fab_ip *ip, struct fi_info *info, const
 	info->addr_format = netif->addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 }
 
-static struct fi_info *offers_make_info(const struct fab_ip *ip, const struct place *place, enum fi_ep_type type)
+/* Make the nic of one more entry. The first entry of an interface has read the facts; the others have copies. */
+static int offers_make_nic(const struct fab_ip *ip, const struct offers *offers, const struct fab_netif *netif,
+			   struct fid_nic **nic)
+{
+	for (size_t i = offers->cnt; i-- > 0;) {
+		if (!strcmp(offers->of[i]->name, netif->name))
+			return fab_nic_copy(offers->offer[i].info->nic, nic);
+	}
+	return ip->nic(netif, nic);
+}
+
+static struct fi_info *offers_make_info(const struct fab_ip *ip, const struct offers *offers, const struct place *place,
+					enum fi_ep_type type)
 {
 	struct fi_info *info = fi_allocinfo();
 
@@ -56,7 +69,7 @@ static struct fi_info *offers_make_info(const struct fab_ip *ip, const struct pl
 	offers_fill_all(ip, info, place->netif, type);
 	info->domain_attr->name = strdup(place->domain);
 	info->fabric_attr->name = strdup(place->fabric);
-	if (ip->nic(place->netif, &info->nic) || !info->domain_attr->name || !info->fabric_attr->name ||
+	if (offers_make_nic(ip, offers, place->netif, &info->nic) || !info->domain_attr->name || !info->fabric_attr->name ||
 	    fab_name_set(&info->src_addr, &info->src_addrlen, &place->src) ||
 	    (fab_addr_len(&place->dest.sa) && fab_name_set(&info->dest_addr, &info->dest_addrlen, &place->dest))) {
 		fi_freeinfo(info);
@@ -160,12 +173,13 @@ static bool place_make(const struct fab_ip *ip, struct place *place, const struc
 
 static int offers_add(const struct fab_ip *ip, struct offers *offers, const struct place *place, enum fi_ep_type type)
 {
-	struct fi_info *info = offers_make_info(ip, place, type);
+	struct fi_info *info = offers_make_info(ip, offers, place, type);
 
 	if (!info)
 		return -FI_ENOMEM;
 	info->next = offers->list;
 	offers->list = info;
+	offers->of[offers->cnt] = place->netif;
 	offers->offer[offers->cnt] = ip->offer;
 	offers->offer[offers->cnt].info = info;
 	offers->offer[offers->cnt++].secondary_caps &= info->caps;
@@ -175,6 +189,7 @@ static int offers_add(const struct fab_ip *ip, struct offers *offers, const stru
 static void offers_free(struct offers *offers)
 {
 	fi_freeinfo(offers->list);
+	free(offers->of);
 	free(offers->offer);
 }
 
@@ -273,15 +288,16 @@ int fab_ip_getinfo(const struct fab_ip *ip, uint32_t version, const char *node, 
 		offers_make_wish(&wishes[w], list, cnt);
 	ret = -FI_ENOMEM;
 	offers.offer = calloc(cnt * ip->type_cnt, sizeof(*offers.offer));
-	if (!offers.offer)
-		goto free_list;
+	offers.of = calloc(cnt * ip->type_cnt, sizeof(*offers.of));
+	if (!offers.offer || !offers.of)
+		goto free_offers;
 	ret = 0;
 	for (size_t i = 0; i < ip->type_cnt && !ret; i++)
 		ret = offers_fill(ip, &offers, ip->types[i], wishes, wish_cnt, list, cnt);
 	if (!ret)
 		ret = fab_hints_match(ip->prov, version, hints, offers.offer, offers.cnt, info);
+free_offers:
 	offers_free(&offers);
-free_list:
 	free(list);
 	return ret;
 }
