@@ -152,6 +152,8 @@ void check_mem(const char *file, int line, const char *what, const void *got, co
 	const unsigned char *g = got, *w = want;
 	size_t i;
 
+	if (!len || !memcmp(g, w, len))
+		return;
 	for (i = 0; i < len; i++) {
 		if (g[i] != w[i])
 			test_fail(file, line, "%s: byte %zu of %zu is 0x%02x, not 0x%02x", what, i, len, g[i], w[i]);
