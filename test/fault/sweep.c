@@ -654,8 +654,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(random_lives, setup, teardown),
 	};
 
-	/* a write is to wait for its target, and fail if that is gone */
-	setenv("FI_TCP_WRITE_COMPLETE", "delivered", 1);
 	if (argc > 1)
 		node_provider = argv[1];
 	rxm = !strcmp(node_provider, "tcp;ofi_rxm");

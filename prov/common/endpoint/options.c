@@ -174,8 +174,8 @@ int fab_getopt_bool(bool value, void *optval, size_t *optlen)
 }
 
 /* Copy an option that has len bytes, of this type. 0 or -FI_E*. */
-static int setopt(const struct fi_provider *prov, void *value, size_t len, const char *type, const void *optval,
-		  size_t optlen)
+static int option_take(const struct fi_provider *prov, void *value, size_t len, const char *type, const void *optval,
+		       size_t optlen)
 {
 	if (optval && optlen == len) {
 		memcpy(value, optval, optlen);
@@ -188,13 +188,13 @@ static int setopt(const struct fi_provider *prov, void *value, size_t len, const
 
 int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen)
 {
-	return setopt(prov, value, sizeof(*value), "size_t", optval, optlen);
+	return option_take(prov, value, sizeof(*value), "size_t", optval, optlen);
 }
 
 int fab_setopt_bool(const struct fi_provider *prov, bool *value, const void *optval, size_t optlen)
 {
 	uint8_t byte = *value;
-	int ret = setopt(prov, &byte, sizeof(byte), "bool", optval, optlen);
+	int ret = option_take(prov, &byte, sizeof(byte), "bool", optval, optlen);
 
 	*value = byte;
 	return ret;

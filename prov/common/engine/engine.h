@@ -226,8 +226,9 @@ void fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t ev
 /* Add a function to the passes of an engine, or remove it. Lock held. */
 void fab_poll_add(struct fab_engine *engine, struct fab_poll_fn *fn);
 void fab_poll_del(struct fab_engine *engine, struct fab_poll_fn *fn);
+/* Make a source hot that is not. For fab_source_hot(). Lock held. */
+void fab_source_heat(struct fab_source *src);
 /* The source has just had data: make it hot, so that passes read it before they ask epoll. Lock held. */
-void fab_source_heat(struct fab_source *src);	/* the part of it for a source that is not hot yet */
 static inline void fab_source_hot(struct fab_source *src)
 {
 	src->quiet = 0;
