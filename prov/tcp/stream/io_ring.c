@@ -80,6 +80,11 @@ static uint64_t ring_unread(const struct tcp_conn *conn)
 
 /* ---- reading ---- */
 
+static void ring_broken(struct tcp_conn *conn)
+{
+	tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer has broken the ring in shared memory");
+}
+
 /* Handle what is in the ring. True if there was anything. */
 static bool ring_take_records(struct tcp_conn *conn)
 {
@@ -106,7 +111,7 @@ static bool ring_take_records(struct tcp_conn *conn)
 	if (tell && tcp_conn_has_stream(conn))
 		ring_tell(conn);
 	if (len && tcp_conn_has_stream(conn)) {
-		tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer has broken the ring in shared memory");
+		ring_broken(conn);
 		found = true;
 	}
 	return found;
@@ -132,6 +137,19 @@ static bool ring_near_look(struct tcp_near *near)
 	return ring_look(fab_container(near, struct tcp_pair, near)->conn);
 }
 
+/* The same after the peer has closed, and cannot have left more than a ring has room for. What goes on after that are
+ * records that lead round the ring for ever. */
+static bool ring_near_look_last(struct tcp_near *near)
+{
+	struct tcp_pair *pair = fab_container(near, struct tcp_pair, near);
+	struct tcp_conn *conn = pair->conn;
+	bool found = ring_look(conn);
+
+	if (found && tcp_conn_has_stream(conn) && pair->in.taken - pair->taken_at_end > TCP_RING_ROOM)
+		ring_broken(conn);
+	return found;
+}
+
 /* Read the socket: bytes that have woken us, or the end. */
 static void ring_read_socket(struct tcp_conn *conn)
 {
@@ -142,6 +160,8 @@ static void ring_read_socket(struct tcp_conn *conn)
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	pair->ended = true;
+	pair->taken_at_end = pair->in.taken;
+	pair->near.look = ring_near_look_last;
 	/* ECONNRESET: it has left bytes unread that were to wake it */
 	pair->err = n < 0 && errno != ECONNRESET ? errno : 0;
 	fab_source_del(&conn->src);	/* it would be readable for good */
@@ -152,7 +172,7 @@ static bool ring_pull(struct tcp_conn *conn)
 {
 	if (!ring_pair(conn)->ended)
 		ring_read_socket(conn);
-	return ring_look(conn);
+	return ring_pair(conn)->near.look(&ring_pair(conn)->near);
 }
 
 const struct tcp_io tcp_io_ring = {
