@@ -151,7 +151,7 @@ void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);
 /* ---- direct.c: payload that stays in the memory of its sender until the receiver reads it there ---- */
 
 /* bytes of payload from which on that costs less than the stream (decisions/local-peers.md) */
-#define TCP_DIRECT_MIN	16384
+#define TCP_DIRECT_MIN	32768
 
 /* True if a message of len bytes is to be queued, so that tcp_direct_offer() sees it. */
 static inline bool tcp_direct_wants(const struct tcp_conn *conn, uint64_t len)
