@@ -58,6 +58,7 @@ static void alarm_set(struct fab_engine *engine, uint64_t when_ns)
 	}
 	fab_sock->timerfd_settime(engine->alarm.source.fd, 0, &spec, NULL);
 	engine->alarm.when_ns = when_ns;
+	engine->chores |= when_ns == ALARM_NOW;
 }
 
 static uint64_t first_timer_ns(const struct fab_engine *engine)
@@ -308,6 +309,7 @@ void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush)
 	if (!fab_list_empty(&flush->link))
 		return;
 	fab_list_add_tail(&engine->flush, &flush->link);
+	engine->chores = true;
 	engine->direct.looks_left = 0;
 	if (!engine->in_pass && watched(engine))
 		alarm_set(engine, ALARM_NOW);
@@ -317,6 +319,7 @@ void fab_engine_set_direct(struct fab_engine *engine, void *direct)
 {
 	engine->direct.queue = engine->lead ? NULL : direct;
 	engine->direct.looks_left = 0;
+	engine->chores = true;
 }
 
 void fab_flush_cancel(struct fab_flush *flush)
@@ -341,6 +344,7 @@ void fab_engine_flush(struct fab_engine *engine)
 void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer)
 {
 	fab_list_add_tail(&engine->deferred, &defer->link);
+	engine->chores = true;
 }
 
 static void free_deferred(struct fab_engine *engine)
@@ -447,6 +451,27 @@ static __attribute__((noinline)) void renew_direct(struct fab_engine *engine)
 	engine->direct.looks_left = engine->direct.queue ? DIRECT_LOOKS : 0;
 }
 
+/* What a pass does before it looks, and after it, if anything asks for it: each sets engine->chores. */
+static __attribute__((noinline)) void begin_chores(struct fab_engine *engine)
+{
+	if (engine->direct.queue || engine->direct.looks_left)
+		renew_direct(engine);
+	if (!fab_list_empty(&engine->flush))
+		fab_engine_flush(engine);
+	if (engine->alarm.when_ns == ALARM_NOW)
+		alarm_set(engine, first_timer_ns(engine));
+}
+
+static __attribute__((noinline)) void end_chores(struct fab_engine *engine)
+{
+	if (!fab_list_empty(&engine->flush) && watched(engine))
+		alarm_set(engine, ALARM_NOW);
+	if (!fab_list_empty(&engine->deferred))
+		free_deferred(engine);
+	engine->chores = engine->direct.queue || !fab_list_empty(&engine->flush) ||
+			 engine->alarm.when_ns == ALARM_NOW || !fab_list_empty(&engine->deferred);
+}
+
 static bool pass(struct fab_engine *engine)
 {
 	bool found;
@@ -455,13 +480,8 @@ static bool pass(struct fab_engine *engine)
 		return false;
 	engine->in_pass = true;
 	engine->pass_cnt++;
-	if (engine->direct.queue || engine->direct.looks_left)
-		renew_direct(engine);
-	if (!fab_list_empty(&engine->flush))
-		fab_engine_flush(engine);
-	if (engine->alarm.when_ns == ALARM_NOW)
-		alarm_set(engine, first_timer_ns(engine));
-
+	if (engine->chores)
+		begin_chores(engine);
 	found = poll_hot(engine);
 	if (!fab_list_empty(&engine->polls))
 		found |= run_polls(engine);
@@ -474,10 +494,8 @@ static bool pass(struct fab_engine *engine)
 	}
 
 	engine->in_pass = false;
-	if (__builtin_expect(!fab_list_empty(&engine->flush), 0) && watched(engine))
-		alarm_set(engine, ALARM_NOW);
-	if (!fab_list_empty(&engine->deferred))
-		free_deferred(engine);
+	if (engine->chores)
+		end_chores(engine);
 	return found;
 }
 

@@ -159,6 +159,7 @@ struct fab_engine {
 	int epfd;			/* readable when any source is ready; part of the epoll sets of wait objects.
 					 * Constant */
 	bool in_pass;
+	bool chores;			/* the pass may have to do more than look: engine.c, begin_chores() */
 	uint32_t pass_cnt;		/* passes so far */
 	_Atomic uint32_t spins;		/* passes by the application since it last prepared to sleep; written with the
 					 * lock */

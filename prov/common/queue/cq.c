@@ -95,9 +95,7 @@ static bool cq_grow(struct fab_cq *cq)
 /* The number of successes before the first error. */
 static uint32_t readable(const struct fab_cq *cq)
 {
-	const struct fab_cq_err *err = fab_cq_first_err(cq);
-
-	return (err ? err->pos : cq->tail) - cq->head;
+	return (__builtin_expect(cq->err_cnt, 0) ? fab_cq_first_err(cq)->pos : cq->tail) - cq->head;
 }
 
 /* True if there is enough for a sleeper that waits for cnt entries. An error always is. */
@@ -133,7 +131,7 @@ static inline __attribute__((always_inline)) ssize_t cq_take(struct fab_cq *cq, 
 	uint32_t cnt = readable(cq);
 
 	if (!cnt)
-		return fab_list_empty(&cq->errs) ? -FI_EAGAIN : -FI_EAVAIL;
+		return cq->err_cnt ? -FI_EAVAIL : -FI_EAGAIN;
 	if (cnt > count)
 		cnt = (uint32_t) count;
 	cq->copy(cq->ring, cq->mask, cq->head, cnt, buf);

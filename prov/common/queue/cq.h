@@ -138,7 +138,7 @@ void fab_cq_write_err(struct fab_cq *cq, const struct fab_comp *comp, const stru
 /* True if the ring has no entry, and there is no error. */
 static inline bool fab_cq_ring_empty(const struct fab_cq *cq)
 {
-	return cq->head == cq->tail && fab_list_empty(&cq->errs);
+	return cq->head == cq->tail && !cq->err_cnt;
 }
 
 /* True if nothing is queued, including errors and entries that were read ahead. */
