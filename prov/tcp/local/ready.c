@@ -12,6 +12,7 @@
 
 #define HOT_MAX		4
 #define QUIET_MAX	1024		/* looks at a hot ring without anything, before it is not hot any more */
+#define SILENCE_MAX	64		/* looks at the bells alone, before all hot rings are looked at */
 #define ROUNDS_MAX	16		/* looks before a thread sleeps, each of which finds something */
 
 struct tcp_ready {
@@ -24,6 +25,7 @@ struct tcp_ready {
 	uint32_t cnt;			/* rings */
 	uint32_t sleep;			/* number of the last sleep, never 0: mem->asleep meanwhile */
 	uint32_t hot_cnt;
+	uint32_t silence;		/* looks since all hot rings were looked at */
 	struct fab_list hot;		/* struct tcp_near.hot, the latest first */
 	struct tcp_near *near[TCP_READY_MAX];	/* by bit */
 };
@@ -77,10 +79,26 @@ static bool ready_heat(struct tcp_ready *ready, struct tcp_near *near)
 	return near->look(near) || found;
 }
 
+/* True if no hot ring has anything. */
+static inline bool ready_is_silent(const struct tcp_ready *ready)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&ready->hot, link) {
+		const struct tcp_near *near = fab_container(link, struct tcp_near, hot);
+
+		if (near->attend || atomic_load_explicit(near->bell, memory_order_relaxed))
+			return false;
+	}
+	return true;
+}
+
 static bool ready_look_hot(struct tcp_ready *ready)
 {
+	uint32_t looks = ready->silence;
 	bool found = false;
 
+	ready->silence = 0;
 	/* a look may remove rings, so the last one is always taken and moved to the front */
 	for (uint32_t cnt = ready->hot_cnt; cnt && ready->hot_cnt; cnt--) {
 		struct tcp_near *near = fab_container(ready->hot.prev, struct tcp_near, hot);
@@ -90,7 +108,7 @@ static bool ready_look_hot(struct tcp_ready *ready)
 		if (near->look(near)) {
 			near->quiet = 0;
 			found = true;
-		} else if (++near->quiet > QUIET_MAX && near->ready) {
+		} else if ((near->quiet += looks) > QUIET_MAX && near->ready) {
 			found |= ready_cool(near);
 		}
 	}
@@ -115,9 +133,10 @@ static bool ready_look_word(struct tcp_ready *ready, uint32_t n)
 	return found;
 }
 
-static bool ready_look(struct tcp_ready *ready)
+/* Look at all hot rings, and at those whose bits are new. */
+static __attribute__((noinline)) bool ready_look_all(struct tcp_ready *ready)
 {
-	bool found = ready->hot_cnt && ready_look_hot(ready);
+	bool found = ready_look_hot(ready);
 	uint64_t words;
 
 	if (!ready->cnt || __builtin_expect(!atomic_load_explicit(&ready->mem->words, memory_order_relaxed), 1))
@@ -128,6 +147,14 @@ static bool ready_look(struct tcp_ready *ready)
 	return found;
 }
 
+static inline bool ready_look(struct tcp_ready *ready)
+{
+	if (__builtin_expect(!atomic_load_explicit(&ready->mem->words, memory_order_relaxed), 1) &&
+	    ++ready->silence < SILENCE_MAX && ready_is_silent(ready))
+		return false;
+	return ready_look_all(ready);
+}
+
 static void ready_arm(struct tcp_ready *ready)
 {
 	if (!++ready->sleep)
@@ -136,7 +163,7 @@ static void ready_arm(struct tcp_ready *ready)
 }
 
 /* A thread may sleep after this. */
-static bool ready_look_and_arm(struct tcp_ready *ready)
+static __attribute__((noinline)) bool ready_look_and_arm(struct tcp_ready *ready)
 {
 	bool found = false;
 
@@ -250,6 +277,7 @@ int tcp_ready_add(struct fab_engine *engine, struct tcp_near *near, bool (*look)
 	near->ready = ready;
 	near->look = look;
 	near->quiet = 0;
+	near->attend = true;
 	fab_list_init(&near->hot);
 	return 0;
 }
@@ -277,6 +305,7 @@ void tcp_ready_again(struct tcp_near *near)
 {
 	struct tcp_ready_mem *mem = near->ready->mem;
 
+	near->attend = true;
 	/* for a thread that sleeps */
 	fab_engine_flush_later(near->ready->engine, &near->ready->again);
 	if (!fab_list_empty(&near->hot))

@@ -44,6 +44,10 @@ struct tcp_near {
 	struct fab_list hot;
 	uint32_t bit;
 	uint32_t quiet;			/* looks since there was something */
+	/* Set by a look, for the next ones: the word in the ring that is 0 until there is something. While it is, they
+	 * are left out, unless attend is set: there is something else to see to. */
+	const _Atomic uint32_t *bell;
+	bool attend;
 	/* Look at the ring. True if there was something. It may remove this or any other ring. */
 	bool (*look)(struct tcp_near *near);
 };

@@ -86,6 +86,20 @@ static void ring_copy(uint8_t *to, const struct iovec *iov, size_t cnt, size_t s
 	}
 }
 
+bool tcp_ring_put_whole(struct tcp_ring_writer *ring, const void *buf, size_t len)
+{
+	uint32_t room = TCP_RING_ROOM - (ring->put - ring->taken), size;
+
+	if (len > TCP_RING_ROOM / 2)
+		return false;
+	size = tcp_ring_size(len);
+	if (size > TCP_RING_ROOM - ring->pos || size + TCP_RING_WORD > room)
+		return false;
+	memcpy(ring->mem->room + ring->pos + TCP_RING_WORD, buf, len);
+	ring_publish(ring, len, size);
+	return true;
+}
+
 ssize_t tcp_ring_put(struct tcp_ring_writer *ring, const struct iovec *iov, size_t cnt, size_t len)
 {
 	size_t done = 0;

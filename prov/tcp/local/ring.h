@@ -99,6 +99,10 @@ static inline bool tcp_ring_take(struct tcp_ring_reader *ring, uint32_t len)
 
 /* ---- the writer ---- */
 
+/* Put len bytes into the ring, as one record where the last one ends. False: there is no room for that there, and
+ * tcp_ring_put() may do something else. */
+bool tcp_ring_put_whole(struct tcp_ring_writer *ring, const void *buf, size_t len);
+
 /* Put len bytes of iov (cnt entries), or as many as there is room for, into the ring. Returns their number; -EAGAIN:
  * the ring is full; -EPROTO: the reader has broken the ring. */
 ssize_t tcp_ring_put(struct tcp_ring_writer *ring, const struct iovec *iov, size_t cnt, size_t len);

@@ -48,7 +48,10 @@ static ssize_t ring_send(struct tcp_conn *conn, const void *buf, size_t len)
 {
 	const struct iovec iov = { (void *) buf, len };
 
-	return ring_put(conn, &iov, 1, len);
+	if (__builtin_expect(ring_pair(conn)->ended || !tcp_ring_put_whole(&ring_pair(conn)->out, buf, len), 0))
+		return ring_put(conn, &iov, 1, len);
+	ring_tell(conn);
+	return len;
 }
 
 static ssize_t ring_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
@@ -62,6 +65,7 @@ static ssize_t ring_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t
 
 static bool ring_want_room(struct tcp_conn *conn)
 {
+	ring_pair(conn)->near.attend = true;
 	return tcp_ring_want_room(&ring_pair(conn)->out);
 }
 
@@ -117,11 +121,22 @@ static bool ring_take_records(struct tcp_conn *conn)
 	return found;
 }
 
+/* The next looks may leave out this one until its next record comes. */
+static void ring_set_bell(struct tcp_conn *conn)
+{
+	struct tcp_pair *pair = ring_pair(conn);
+
+	pair->near.bell = tcp_ring_word(pair->in.mem, pair->in.pos);
+	pair->near.attend = conn->tx.blocked || pair->ended;
+}
+
 /* Look at the rings. */
 static bool ring_look(struct tcp_conn *conn)
 {
 	bool found = ring_take_records(conn);
 
+	if (tcp_conn_has_stream(conn))
+		ring_set_bell(conn);
 	if (tcp_conn_has_stream(conn) && __builtin_expect(conn->tx.blocked, 0) && !ring_pair(conn)->ended &&
 	    ring_want_room(conn))
 		tcp_tx_unblock(conn);
