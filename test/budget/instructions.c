@@ -192,11 +192,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, { 1842, 357 }, { 2118, 389 } },
-	{ "fid", FI_THREAD_FID, { 1907, 365 }, { 2183, 397 } },
-	{ "endpoint", FI_THREAD_ENDPOINT, { 1659, 303 }, { 1935, 335 } },
-	{ "completion", FI_THREAD_COMPLETION, { 1428, 254 }, { 1704, 286 } },
-	{ "domain", FI_THREAD_DOMAIN, { 1428, 254 }, { 1704, 286 } },
+	{ "safe", FI_THREAD_SAFE, { 1762, 341 }, { 1964, 267 } },
+	{ "fid", FI_THREAD_FID, { 1818, 348 }, { 2020, 274 } },
+	{ "endpoint", FI_THREAD_ENDPOINT, { 1570, 286 }, { 1772, 212 } },
+	{ "completion", FI_THREAD_COMPLETION, { 1348, 238 }, { 1550, 164 } },
+	{ "domain", FI_THREAD_DOMAIN, { 1348, 238 }, { 1550, 164 } },
 };
 
 /* A tagged message of 8 bytes to a posted receive: the four calls that it takes, and a look that finds nothing. */

@@ -84,9 +84,9 @@ struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr)
 	return extra ? extra + (fi_addr + FAB_AV_FIRST - chunk_size(k)) : NULL;
 }
 
-fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr)
+fi_addr_t fab_av_find_user_id(const struct fab_av *av, fi_addr_t fi_addr)
 {
-	const struct fab_av_extra *extra = av->user_ids ? fab_av_extra(av, fi_addr) : NULL;
+	const struct fab_av_extra *extra = fab_av_extra(av, fi_addr);
 
 	return extra ? atomic_load_explicit(&extra->user_id, memory_order_relaxed) : fi_addr;
 }

@@ -126,7 +126,11 @@ bool fab_av_is_firewalled(const struct fab_av *av, fi_addr_t fi_addr);
 struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr);
 /* The user id of an entry, for completions; fi_addr itself if the vector has no user ids or fi_addr is
  * FI_ADDR_NOTAVAIL. No lock. */
-fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr);
+fi_addr_t fab_av_find_user_id(const struct fab_av *av, fi_addr_t fi_addr);	/* part of it: the vector has some */
+static inline fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr)
+{
+	return __builtin_expect(av->user_ids, 0) ? fab_av_find_user_id(av, fi_addr) : fi_addr;
+}
 
 /* The receive context in an fi_addr_t made by fi_rx_addr(3), and the fi_addr_t without it. */
 static inline uint64_t fab_av_rx_ctx(const struct fab_av *av, fi_addr_t fi_addr)

@@ -55,28 +55,35 @@ static inline void fab_rx_unpost(struct fab_recv *recv, struct fab_rx *rx)
 /* Claim room for a message of len bytes: the whole receive, or the next part of a multi-receive. *into is the room.
  * True: a multi-receive that stays posted. False: the receive is used up and was unposted. The caller must finish the
  * claim in either case. */
-static inline bool fab_rx_claim(struct fab_recv *recv, struct fab_rx *rx, uint64_t len, struct fab_into *into)
+FAB_RECV_PATH bool fab_rx_claim(struct fab_recv *recv, struct fab_rx *rx, uint64_t len, struct fab_into *into)
 {
 	into->rx = rx;
 	into->start = rx->iov_cnt ? rx->iov[0].iov_base : NULL;
 	into->take = len < rx->len ? len : rx->len;
 	rx->busy++;
-	if (__builtin_expect(rx->flags & FI_MULTI_RECV, 0) && fab_rx_claim_part(recv, rx, into))
-		return true;
+	if (__builtin_expect(rx->flags & FI_MULTI_RECV, 0)) {
+		const struct fab_into copy = *into;	/* see fab_cq_write() */
+
+		if (fab_rx_claim_part(recv, rx, &copy))
+			return true;
+	}
 	if (!rx->unposted)
 		fab_rx_unpost(recv, rx);
 	return false;
 }
 
 /* Fill the room with the first bytes of a message, all of which is at buf. */
-static inline void fab_into_fill(const struct fab_into *into, const void *buf)
+FAB_RECV_PATH void fab_into_fill(const struct fab_into *into, const void *buf)
 {
 	if (__builtin_expect(!into->take, 0))
 		return;		/* the receive may have no buffer */
-	if (__builtin_expect(into->rx->iov_cnt == 1, 1))
+	if (__builtin_expect(into->rx->iov_cnt == 1, 1)) {
 		memcpy(into->start, buf, into->take);
-	else
-		fab_into_copy(into, 0, buf, into->take);
+	} else {
+		const struct fab_into copy = *into;
+
+		fab_into_copy(&copy, 0, buf, into->take);
+	}
 }
 
 /* ---- finishing ---- */
@@ -109,9 +116,10 @@ FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, 
 
 	if (__builtin_expect(fail || rx->hooked || into->take < msg->len ||
 			     (ops->unknown && ep->report.src_err && msg->src == FI_ADDR_NOTAVAIL), 0)) {
-		struct fab_comp copy = comp;	/* see fab_cq_write() */
+		const struct fab_into room = *into;
+		struct fab_comp copy = comp;
 
-		fab_rx_finish_rare(recv, ep, into, &copy, msg, fail);
+		fab_rx_finish_rare(recv, ep, &room, &copy, msg, fail);
 	} else {
 		fab_ep_complete_to(ep, rx->code, &comp, fab_ep_rx_wants_comp(ep, rx->flags), NULL);
 	}

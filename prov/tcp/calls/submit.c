@@ -335,7 +335,10 @@ TX_INLINE ssize_t tx_write_now(struct tcp_conn *conn, const struct fab_op *op, u
 	hdr->id = conn->tx.cnt;
 	*size = hdr_len + len;
 	if (*size <= TCP_TX_COPY_MAX) {
-		tcp_tx_copy(staging + hdr_len, op->iov, len);
+		if (__builtin_expect(op->iov_cnt == 1 && len, 1))
+			memcpy(staging + hdr_len, op->iov->iov_base, len);
+		else
+			tcp_tx_copy(staging + hdr_len, op->iov, len);
 		return conn->io->send(conn, staging, *size);
 	}
 	return tx_write_long(conn, op, len, staging, hdr_len);

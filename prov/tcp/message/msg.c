@@ -231,20 +231,22 @@ static inline __attribute__((always_inline)) struct tcp_msg rx_msg(const struct 
 		},
 		.conn = conn,
 	};
+	const void *tag = conn->rx.hdr_buf + sizeof(*hdr);
 
-	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0))
+	if (__builtin_expect(hdr->flags & TCP_FLAGS_LONGER, 0)) {
 		rx_msg_rare(conn, &msg);
+		tag = tcp_rx_extra(conn);
+	}
 	if (msg.base.class != FAB_CLASS_MSG || (msg.base.flags & FI_TAGGED))
-		memcpy(&msg.base.tag, tcp_rx_extra(conn), sizeof(msg.base.tag));
+		memcpy(&msg.base.tag, tag, sizeof(msg.base.tag));
 	return msg;
 }
 
 /* The current message is complete in the receive that it has claimed. Inlined, as most messages come here. */
 static inline __attribute__((always_inline))
-void posted_finish(struct tcp_conn *conn, const struct tcp_msg *msg, const struct fab_into *into)
+void posted_finish(struct tcp_conn *conn, struct fab_recv *recv, const struct tcp_msg *msg, const struct fab_into *into)
 {
-	fab_rx_finish_with(tcp_recv_of(conn->ep, msg->base.class), &conn->ep->base, into, &msg->base, NULL,
-			   &tcp_recv_ops);
+	fab_rx_finish_with(recv, &conn->ep->base, into, &msg->base, NULL, &tcp_recv_ops);
 	rx_give_credit(conn, msg->base.len + TCP_CREDIT_OVERHEAD);
 	tcp_rx_delivered(conn);
 }
@@ -255,7 +257,7 @@ static void posted_done(struct tcp_conn *conn)
 	struct fab_into into = conn->rx.into;
 
 	conn->rx.into.rx = NULL;
-	posted_finish(conn, &msg, &into);
+	posted_finish(conn, tcp_recv_of(conn->ep, msg.base.class), &msg, &into);
 }
 
 static void unexp_done(struct tcp_conn *conn)
@@ -291,7 +293,7 @@ void start_into_posted(struct tcp_conn *conn, struct fab_rx *rx, const struct tc
 	if (payload) {
 		fab_rx_claim(recv, rx, msg->base.len, &into);
 		fab_into_fill(&into, payload);
-		posted_finish(conn, msg, &into);
+		posted_finish(conn, recv, msg, &into);
 	} else {
 		fab_rx_claim(recv, rx, msg->base.len, &conn->rx.into);
 		flow_into_posted(conn, msg->base.len);

@@ -206,10 +206,8 @@ static inline size_t rx_hdr_add(struct tcp_rx_state *rx, const uint8_t *buf, siz
 	size_t n = need - rx->hdr_have < len ? need - rx->hdr_have : len;
 	uint8_t *to = rx->hdr_buf + rx->hdr_have;
 
-	/* the base header and the tag, where they are there at once: lengths that the compiler knows */
-	if (n == sizeof(struct tcp_hdr))
-		memcpy(to, buf, sizeof(struct tcp_hdr));
-	else if (n == sizeof(uint64_t))
+	/* the tag, where it is there at once: a length that the compiler knows */
+	if (n == sizeof(uint64_t))
 		memcpy(to, buf, sizeof(uint64_t));
 	else
 		memcpy(to, buf, n);
@@ -226,7 +224,12 @@ static size_t rx_header(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	const char *wrong;
 
 	if (rx->hdr_have < sizeof(rx->hdr)) {
-		used = rx_hdr_add(rx, buf, len, sizeof(rx->hdr));
+		if (__builtin_expect(!rx->hdr_have && len >= sizeof(rx->hdr), 1)) {
+			memcpy(&rx->hdr, buf, sizeof(rx->hdr));		/* mostly all of it is there */
+			used = rx->hdr_have = sizeof(rx->hdr);
+		} else {
+			used = rx_hdr_add(rx, buf, len, sizeof(rx->hdr));
+		}
 		if (rx->hdr_have < sizeof(rx->hdr))
 			return used;
 		if (__builtin_expect(conn->peer.swap, 0))
