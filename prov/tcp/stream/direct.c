@@ -361,6 +361,7 @@ static void direct_continue(struct tcp_conn *conn)
 	uint8_t *rest = direct->rest;
 	size_t len = direct->rest_len;
 
+	fab_flush_cancel(&direct->flush);	/* if the last part was read before the pass */
 	direct->rest = NULL;
 	direct->rest_len = 0;
 	conn->rx.paused &= ~TCP_RX_PULLING;
