@@ -70,7 +70,8 @@ static struct fi_info *offers_make_info(const struct fab_ip *ip, const struct of
 	info->domain_attr->name = strdup(place->domain);
 	info->fabric_attr->name = strdup(place->fabric);
 	if (offers_make_nic(ip, offers, place->netif, &info->nic) ||
-	    !info->domain_attr->name || !info->fabric_attr->name || fab_name_set(&info->src_addr, &info->src_addrlen, &place->src) ||
+	    !info->domain_attr->name || !info->fabric_attr->name ||
+	    fab_name_set(&info->src_addr, &info->src_addrlen, &place->src) ||
 	    (fab_addr_len(&place->dest.sa) && fab_name_set(&info->dest_addr, &info->dest_addrlen, &place->dest))) {
 		fi_freeinfo(info);
 		return NULL;
