@@ -103,8 +103,10 @@ static bool ready_look_hot(struct tcp_ready *ready)
 	for (uint32_t cnt = ready->hot_cnt; cnt && ready->hot_cnt; cnt--) {
 		struct tcp_near *near = fab_container(ready->hot.prev, struct tcp_near, hot);
 
-		fab_list_remove(&near->hot);
-		fab_list_add_head(&ready->hot, &near->hot);
+		if (ready->hot_cnt > 1) {
+			fab_list_remove(&near->hot);
+			fab_list_add_head(&ready->hot, &near->hot);
+		}
 		if (near->look(near)) {
 			near->quiet = 0;
 			found = true;

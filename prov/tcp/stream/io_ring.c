@@ -97,10 +97,14 @@ static bool ring_take_records(struct tcp_conn *conn)
 	const uint8_t *buf;
 	uint32_t len = 0;
 
-	for (int i = 0; i < RECORDS_MAX && !tcp_rx_must_wait(conn); i++) {
+	for (int i = 0; i < RECORDS_MAX; i++) {
 		buf = tcp_ring_peek(&pair->in, &len);
 		if (!buf)
 			break;
+		if (tcp_rx_must_wait(conn)) {
+			len = 0;
+			break;
+		}
 		found = true;
 		tcp_rx_record(conn, buf, len);
 		if (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair) {
