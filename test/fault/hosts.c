@@ -206,6 +206,14 @@ static int failure(int n, char *text)
 	return err.err;
 }
 
+/* Addresses of another network namespace are those of another host. */
+static bool uses_tcp(int n)
+{
+	const struct tcp_ep *ep = fab_container(host[n].node.ep, struct tcp_ep, base.ep_fid);
+
+	return !ep->rdm.by_addr[host[n].peer]->local;
+}
+
 /* How long an idle peer may be silent, as the kernel was told. */
 static int keepalive_s(int fd)
 {
@@ -241,6 +249,7 @@ static void twenty_interfaces_and_none_named(void **state)
 		assert_string_equal(host[n].node.info->domain_attr->name, "eth0");
 	assert_int_equal(exchange(0, host[0].peer), host[1].peer);
 	assert_int_equal(exchange(1, host[1].peer), host[0].peer);
+	assert_true(uses_tcp(0) && uses_tcp(1));
 }
 
 /* "-FI_EAGAIN for ever" - #3007, #7441: a host to which no route leads, and one that is not there. */

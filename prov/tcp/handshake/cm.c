@@ -283,15 +283,33 @@ static int cm_begin_tcp(struct tcp_cm *cm, int fd)
 
 /* ---- peers of this host ---- */
 
+/* Say why a peer of this host gets TCP. */
+static void cm_tell_tcp(const struct tcp_cm *cm, int err)
+{
+	char to[FAB_ADDR_STRLEN];
+
+	fab_addr_to_str(&cm->remote.sa, to, sizeof(to));
+	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s is on this host and is reached over TCP: %s\n", to,
+		err == ECONNREFUSED ? "it has no Unix socket here (FI_TCP_LOCAL, another libfabric, nobody listens)" :
+		err == EACCES ? "it is of another user" :
+		err == ECONNRESET || err == EPROTO ? "it does not take us for the same user, or is another libfabric" :
+		strerror(err));
+}
+
 /* Connect over a Unix socket, and send the request. False: use TCP. */
 static bool cm_begin_local(struct tcp_cm *cm, int fd)
 {
 	struct tcp_link link;
+	int ret;
 
-	if (!tcp_local_is_near(&cm->remote) ||
-	    tcp_local_dial(&cm->local, &cm->remote, fd, cm->shared_memory ? cm->engine : NULL, cm->buf,
-			   cm->buf_len, &link))
+	if (!tcp_local_is_near(&cm->remote))
 		return false;
+	ret = tcp_local_dial(&cm->local, &cm->remote, fd, cm->shared_memory ? cm->engine : NULL, cm->buf,
+			     cm->buf_len, &link);
+	if (ret) {
+		cm_tell_tcp(cm, -ret);
+		return false;
+	}
 	if (cm_begin(cm, TCP_CM_REPLY, link.fd, EPOLLIN)) {
 		if (link.local->port_fd == fd)
 			link.local->port_fd = -1;
@@ -305,10 +323,11 @@ static bool cm_begin_local(struct tcp_cm *cm, int fd)
 }
 
 /* The peer does not answer our greeting properly: use TCP. */
-static void cm_turn_to_tcp(struct tcp_cm *cm)
+static void cm_turn_to_tcp(struct tcp_cm *cm, int err)
 {
 	int fd = cm->sock.local->port_fd, ret;
 
+	cm_tell_tcp(cm, err);
 	cm->sock.local->port_fd = -1;
 	fab_source_del(&cm->src);
 	tcp_link_close(&cm->sock);
@@ -338,7 +357,7 @@ static bool cm_greet(struct tcp_cm *cm)
 	if (ret == -EAGAIN)
 		return false;
 	if (asks)
-		cm_turn_to_tcp(cm);
+		cm_turn_to_tcp(cm, -ret);
 	else
 		cm_fail(cm, -ret, ret == -EPROTO ? "its greeting over the Unix socket is not valid" : NULL);
 	return false;

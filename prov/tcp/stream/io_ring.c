@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include "base/sock.h"
+#include "tcp/params/params.h"
 #include "tcp/stream/io_ring.h"
 #include "tcp/stream/stream.h"
 
@@ -216,6 +217,20 @@ static void ring_use(struct tcp_conn *conn)
 	tcp_ready_again(&pair->near);
 }
 
+/* Say why frames go over the Unix socket. */
+static void ring_tell_socket(const struct tcp_conn *conn, const struct tcp_local *local)
+{
+	char to[FAB_ADDR_STRLEN];
+
+	fab_addr_to_str(&local->theirs.sa, to, sizeof(to));
+	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s is on this host and is reached over a Unix socket, without "
+		"shared memory: %s\n", to,
+		!conn->ep->shared_memory ? "FI_TCP_SHARED_MEMORY or FI_OPT_SHARED_MEMORY_PERMITTED is off here" :
+		local->owes_answer ? "this process cannot make or map it (memfd_create(2), mmap(2))" :
+		local->pair ? "the peer has refused it" :
+		"one of the two processes does not offer it, or cannot make it (memfd_create(2))");
+}
+
 int tcp_io_ring_choose(struct tcp_conn *conn, const struct tcp_link *link)
 {
 	struct tcp_local *local = link->local;
@@ -232,5 +247,7 @@ int tcp_io_ring_choose(struct tcp_conn *conn, const struct tcp_link *link)
 		ret = 0;
 	if (!ret)
 		ring_use(conn);
+	else if (ret == -ENOTSUP)
+		ring_tell_socket(conn, local);
 	return ret == -ENOTSUP ? 0 : ret;
 }
