@@ -645,10 +645,23 @@ static void questions_that_are_refused(void **state)
 	}
 }
 
+/* Connect to b, and be told that it reads our memory. */
+static int connect_and_ask(void)
+{
+	uint8_t ask[64];
+	int fd;
+
+	cookie = (struct tcp_cookie) { { 1, 2 } };
+	fd = connect_to_b();
+	raw_send(fd, ask, make_ask(ask));
+	assert_int_equal(answer_of_b(fd), 0);
+	return fd;
+}
+
 /* A header, its pieces, and what follows, in any number of parts. */
 static void frames_that_come_in_pieces(void **state)
 {
-	uint8_t bytes[1024], ask[64];
+	uint8_t bytes[1024];
 	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(hdr),
 			       .size = sizeof(hdr) + 1 };
 	uint32_t len;
@@ -656,10 +669,7 @@ static void frames_that_come_in_pieces(void **state)
 	int fd;
 
 	(void) state;
-	cookie = (struct tcp_cookie) { { 1, 2 } };
-	fd = connect_to_b();
-	raw_send(fd, ask, make_ask(ask));
-	assert_int_equal(answer_of_b(fd), 0);
+	fd = connect_and_ask();
 	len = make_message(bytes, TCP_WIRE_MSG, TCP_FLAG_DELIVERY, 5, from, 1 << 20, LONG);
 	memcpy(bytes + len, &hdr, sizeof(hdr));
 	bytes[len + sizeof(hdr)] = 'y';
@@ -676,6 +686,42 @@ static void frames_that_come_in_pieces(void **state)
 		for (int i = 0; i < 5; i++)
 			assert_memory_equal(to + (i << 20), from, 1 << 20);
 		assert_int_equal(in, 'y');
+	}
+	close(fd);
+}
+
+/* Each pass continues a payload at its beginning, and once more when epoll says that its stream has more. */
+static void more_comes_meanwhile(void **state)
+{
+	struct fab_engine *engine = tcp_ep_of(&b.ep->fid)->base.engine;
+	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(hdr),
+			       .size = sizeof(hdr) + 1 };
+	uint8_t bytes[512];
+	char in;
+	int fd;
+
+	(void) state;
+	fd = connect_and_ask();
+	for (uint32_t steps = 2; steps <= 5; steps++) {
+		reads = 0;
+		assert_int_equal(fi_recv(b.ep, to, LONG, NULL, FI_ADDR_UNSPEC, to), 0);
+		assert_int_equal(fi_recv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in), 0);
+		raw_send(fd, bytes, make_message(bytes, TCP_WIRE_MSG, TCP_FLAG_DELIVERY, steps, from, 1 << 20,
+						 (uint64_t) steps << 20));
+		while (!reads)
+			drive(&b);
+		raw_send(fd, &hdr, sizeof(hdr));
+		raw_send(fd, "z", 1);
+		for (uint32_t i = 0; i < 2 * steps; i++) {
+			fab_engine_lock(engine);
+			engine->epoll.ask = true;
+			fab_engine_run(engine);
+			fab_engine_unlock(engine);
+		}
+		expect(&b, to);
+		expect(&b, &in);
+		assert_int_equal(in, 'z');
+		assert_int_equal(reads, steps);
 	}
 	close(fd);
 }
@@ -700,6 +746,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(broken_rules_end_the_connection, setup, teardown),
 		cmocka_unit_test_setup_teardown(questions_that_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(frames_that_come_in_pieces, setup, teardown),
+		cmocka_unit_test_setup_teardown(more_comes_meanwhile, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
