@@ -2,9 +2,10 @@
 /*
  * Each message-ordering bit that is offered, as litmus tests: two operations, and what must never be seen if the second
  * comes after the first. Sockets take and give bytes in random portions; every pair of kinds of operations that a bit
- * speaks of is tried, several pairs under way at a time, behind other traffic. Source: fi_endpoint(3), message
- * ordering.
+ * speaks of is tried, several pairs under way at a time, behind other traffic; and all of it once more over rings in
+ * shared memory. Source: fi_endpoint(3), message ordering.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_atomic.h>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "jitter.h"
 #include "node.h"
+#include "tcp/params/params.h"
 
 #define LONG		(200 * 1024)	/* bytes: announced, and more than sockets take at once */
 #define AMO_LONG	(16 * 1024)	/* the most that one call may have */
@@ -331,12 +333,33 @@ static void order_is_kept(void **state)
 	jitter_close();
 }
 
+/* Sockets, of which the portions are random. */
+static int over_tcp(void **state)
+{
+	(void) state;
+	tcp_params.local = false;
+	return 0;
+}
+
+static int over_rings(void **state)
+{
+	(void) state;
+	tcp_params.local = true;
+	return 0;
+}
+
 int main(void)
 {
-	struct CMUnitTest tests[fab_countof(orders)] = { 0 };
+	struct CMUnitTest tests[2 * fab_countof(orders)] = { 0 };
+	char names[fab_countof(orders)][32];
 
-	for (size_t i = 0; i < fab_countof(orders); i++)
-		tests[i] = (struct CMUnitTest) { .name = orders[i].name, .test_func = order_is_kept,
-						 .initial_state = (void *) &orders[i] };
+	for (size_t i = 0; i < fab_countof(orders); i++) {
+		snprintf(names[i], sizeof(names[i]), "%s_over_rings", orders[i].name);
+		tests[2 * i] = (struct CMUnitTest) { .name = orders[i].name, .test_func = order_is_kept,
+						     .setup_func = over_tcp, .initial_state = (void *) &orders[i] };
+		tests[2 * i + 1] = tests[2 * i];
+		tests[2 * i + 1].name = names[i];
+		tests[2 * i + 1].setup_func = over_rings;
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
