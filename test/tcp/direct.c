@@ -402,6 +402,28 @@ static void others_have_their_turn(void **state)
 	node_close(&c);
 }
 
+/* The sender of a payload that is read for a long time hears from its reader (peer/alive.c). */
+static void the_sender_hears_of_each_step(void **state)
+{
+	const struct tcp_conn *conn;
+	uint32_t heard;
+
+	(void) state;
+	begin_long();
+	conn = node_conn(&a, a_to_b);
+	for (unsigned steps = 2; steps < 5; steps++) {
+		drive(&a);
+		heard = conn->used.recv_pass;
+		while (reads < steps)
+			drive(&b);
+		drive(&a);
+		assert_int_not_equal(conn->used.recv_pass, heard);
+	}
+	expect(&b, to);
+	expect(&a, from);
+	assert_memory_equal(from, to, LONG);
+}
+
 static void a_region_that_is_closed_meanwhile(void **state)
 {
 	struct fid_mr *mr = target(LONG);
@@ -739,6 +761,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(permission_that_is_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_memory_of_one_operation, setup, teardown),
 		cmocka_unit_test_setup_teardown(others_have_their_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_sender_hears_of_each_step, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_region_that_is_closed_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sender_closes_in_the_middle, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_receiver_closes_in_the_middle, setup, teardown),

@@ -389,8 +389,12 @@ void tcp_direct_go_on(struct tcp_conn *conn)
 	conn->owed.in_read = false;
 	if (conn->state != TCP_CONN_UP)
 		return;
-	if (conn->rx.phase == TCP_RX_PULL)
-		fab_engine_flush_later(engine, &direct->flush);
-	else
+	if (conn->rx.phase != TCP_RX_PULL) {
 		direct_continue(conn);
+		return;
+	}
+	fab_engine_flush_later(engine, &direct->flush);
+	/* of nothing: so the sender knows that it is being read (FI_TCP_STALL_TIMEOUT) */
+	if (tcp_tx_is_clear(conn))
+		tcp_tx_ack(conn, 0);
 }
