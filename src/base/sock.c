@@ -10,7 +10,6 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -64,24 +63,6 @@ static int libc_unread(int fd, int *len)
 	return ioctl(fd, SIOCOUTQ, len);
 }
 
-/* send() and recv() of libc are cancellation points. In a process with threads each call makes two atomic operations
- * and 40 instructions for that, and a thread that is cancelled there ends with our lock held. Sanitizers get libc's,
- * since they do not see a call by number. */
-#if defined(SYS_sendto) && defined(SYS_recvfrom) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-static ssize_t libc_send(int fd, const void *buf, size_t len, int flags)
-{
-	return syscall(SYS_sendto, fd, buf, len, flags, NULL, 0);
-}
-
-static ssize_t libc_recv(int fd, void *buf, size_t len, int flags)
-{
-	return syscall(SYS_recvfrom, fd, buf, len, flags, NULL, NULL);
-}
-#else
-#define libc_send	send
-#define libc_recv	recv
-#endif
-
 const struct fab_sock_ops fab_sock_libc = {
 	.socket = socket,
 	.bind = libc_bind,
@@ -92,9 +73,10 @@ const struct fab_sock_ops fab_sock_libc = {
 	.getpeername = libc_getpeername,
 	.setsockopt = setsockopt,
 	.getsockopt = getsockopt,
-	.send = libc_send,
+	/* by name: accelerators of sockets (librspreload, VMA, Onload) replace these */
+	.send = send,
 	.sendmsg = sendmsg,
-	.recv = libc_recv,
+	.recv = recv,
 	.recvmsg = recvmsg,
 	.sendmmsg = sendmmsg,
 	.recvmmsg = recvmmsg,

@@ -192,11 +192,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, { 1758, 341 }, { 1940, 267 } },
-	{ "fid", FI_THREAD_FID, { 1814, 348 }, { 1996, 274 } },
-	{ "endpoint", FI_THREAD_ENDPOINT, { 1566, 286 }, { 1748, 212 } },
-	{ "completion", FI_THREAD_COMPLETION, { 1344, 238 }, { 1526, 164 } },
-	{ "domain", FI_THREAD_DOMAIN, { 1344, 238 }, { 1526, 164 } },
+	{ "safe", FI_THREAD_SAFE, { 1818, 366 }, { 1940, 267 } },
+	{ "fid", FI_THREAD_FID, { 1874, 373 }, { 1996, 274 } },
+	{ "endpoint", FI_THREAD_ENDPOINT, { 1626, 311 }, { 1748, 212 } },
+	{ "completion", FI_THREAD_COMPLETION, { 1404, 263 }, { 1526, 164 } },
+	{ "domain", FI_THREAD_DOMAIN, { 1404, 263 }, { 1526, 164 } },
 };
 
 /* A tagged message of 8 bytes to a posted receive: the four calls that it takes, and a look that finds nothing. */
