@@ -344,6 +344,46 @@ static void late_answer_is_waited_for(void **state)
 	close(listener);
 }
 
+/* A peer of this host has a time of its own for its answer about rings, after its acceptance. */
+static void answer_about_rings_has_its_own_deadline(void **state)
+{
+	const struct tcp_cm_msg accept = { .type = TCP_CM_CONNRESP };
+	struct sockaddr_in addr;
+	struct cm_bytes request;
+	struct exchange x;
+	struct tcp_link link;
+	int tcp = raw_listen(&addr, 1), listener, ret;
+
+	(void) state;
+	listener = tcp_local_listen(&(union fab_sockaddr) { .sin = addr }, 1);
+	assert_true(listener >= 0);
+	exchange_open(&x);
+	x.cm->shared_memory = true;
+	start_connect(&x, &addr);
+	assert_int_equal(tcp_local_accept(listener, &link), 0);
+	while ((ret = tcp_local_greet(&link, &(union fab_sockaddr) { .sin = addr })) == -EAGAIN)
+		exchange_drive(&x);
+	assert_int_equal(ret, 0);
+	assert_non_null(link.local->pair);
+	raw_recv(link.fd, &request, sizeof(request.hdr) + 5, exchange_drive, &x);
+	test_added_ns += tcp_params.connect_timeout_ms * 900000ULL;
+	assert_int_equal(tcp_cm_send(link.fd, &accept), 0);
+	while (x.cm->state == TCP_CM_REPLY)
+		exchange_drive(&x);
+	assert_int_equal(x.cm->state, TCP_CM_RINGS);
+	test_added_ns += tcp_params.connect_timeout_ms * 900000ULL;
+	for (int i = 0; i < 100; i++)
+		exchange_drive(&x);
+	assert_false(x.over);
+	test_added_ns += tcp_params.connect_timeout_ms * 200000ULL;
+	exchange_finish(&x);
+	assert_int_equal(x.err, FI_ETIMEDOUT);
+	exchange_close(&x);
+	tcp_link_close(&link);
+	close(listener);
+	close(tcp);
+}
+
 /* A connection that never sends its request does not stay. */
 static void request_has_a_deadline(void **state)
 {
@@ -450,6 +490,7 @@ int main(void)
 		cmocka_unit_test(refused_connect_is_told_later),
 		cmocka_unit_test(unanswered_connect_ends_at_the_deadline),
 		cmocka_unit_test(late_answer_is_waited_for),
+		cmocka_unit_test(answer_about_rings_has_its_own_deadline),
 		cmocka_unit_test(request_has_a_deadline),
 		cmocka_unit_test(each_socket_call_may_fail),
 	};

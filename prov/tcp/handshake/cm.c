@@ -400,6 +400,7 @@ static void cm_receive(struct tcp_cm *cm)
 		cm_fail(cm, -ret, cm->why);
 	} else if (!ret && cm->type == TCP_CM_CONNRESP && cm->sock.local && cm->sock.local->pair) {
 		cm_move(cm, TCP_CM_RINGS);
+		cm_arm(cm, tcp_params.connect_timeout_ms);
 		cm_receive_rings(cm);
 	} else if (!ret) {
 		cm_end(cm);

@@ -17,7 +17,7 @@
 #include "tcp/sock/sock.h"
 
 #define GREETING_MAGIC	0x77656674u	/* "weft" */
-#define GREETING_VERSION	1
+#define GREETING_VERSION	2
 #define OVERFLOW_UID	65534		/* of all users that the user namespace does not know */
 
 /* ---- addresses ---- */

@@ -64,7 +64,7 @@ static bool ready_cool(struct tcp_near *near)
 	return true;
 }
 
-/* Make a ring hot, whose bit is set, and look at it; the one that was hot longest without anything makes room. */
+/* Make a ring hot, whose bit is set, and look at it; the one that was looked at longest ago makes room. */
 static bool ready_heat(struct tcp_ready *ready, struct tcp_near *near)
 {
 	bool found = false;
@@ -95,7 +95,7 @@ static inline bool ready_is_silent(const struct tcp_ready *ready)
 
 static bool ready_look_hot(struct tcp_ready *ready)
 {
-	uint32_t looks = ready->silence;
+	uint32_t looks = fab_max(ready->silence, 1u);
 	bool found = false;
 
 	ready->silence = 0;

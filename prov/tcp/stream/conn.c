@@ -84,6 +84,7 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 		conn->src.fd = -1;
 		conn->local = NULL;
 		conn->io = &tcp_io_sock;
+		conn->src.poll = tcp_rx_poll_socket;
 		return ret;
 	}
 	atomic_fetch_add_explicit(&conn_cnt, 1, memory_order_relaxed);

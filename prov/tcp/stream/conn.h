@@ -7,7 +7,7 @@
  * owner. An idle connection may also go back: UP -> (PARKING ->) IDLE, by agreement with the peer (peer/park.c).
  *
  * All functions require the engine lock of conn->ep. Files: conn.c (states and failure), tx.c (sending), rx.c
- * (receiving), io_sock.c (system calls).
+ * (receiving), io_sock.c (system calls), io_ring.c (shared memory), direct.c (payloads in the memory of their sender).
  */
 #ifndef TCP_CONN_H
 #define TCP_CONN_H

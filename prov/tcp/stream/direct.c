@@ -368,7 +368,7 @@ static void direct_continue(struct tcp_conn *conn)
 	conn->rx.more = false;
 	tcp_rx_handle(conn, rest, len);
 	free(rest);
-	if (conn->state != TCP_CONN_UP)
+	if (!tcp_conn_has_stream(conn))
 		return;
 	if (conn->io == &tcp_io_ring)
 		tcp_ready_again(&conn->local->pair->near);

@@ -163,8 +163,7 @@ void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*d
 	conn->rx.bulk = left >= TCP_RX_BULK_LEN;
 }
 
-/* n bytes were stored where rx.iov points. */
-static void rx_advance(struct tcp_rx_state *rx, size_t n)
+void tcp_rx_advance(struct tcp_rx_state *rx, size_t n)
 {
 	rx->left -= n;
 	while (n) {
@@ -188,7 +187,7 @@ size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len)
 		size_t n = iov->iov_len < len - used ? iov->iov_len : len - used;
 
 		memcpy(iov->iov_base, buf + used, n);
-		rx_advance(rx, n);
+		tcp_rx_advance(rx, n);
 		used += n;
 	}
 	if (!rx->left && rx->skip) {
@@ -304,9 +303,7 @@ static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	}
 }
 
-/* Regions were closed while a write is arriving. If its own regions still exist, it continues; otherwise its rest is
- * dropped. */
-static void rx_recheck_region(struct tcp_conn *conn)
+void tcp_rx_recheck_region(struct tcp_conn *conn)
 {
 	struct tcp_rx_state *rx = &conn->rx;
 	uint64_t left = rx->left, len = rx->hdr.size - rx->hdr.hdr_size;
@@ -320,7 +317,7 @@ static void rx_recheck_region(struct tcp_conn *conn)
 		return;
 	}
 	rx->left = len;
-	rx_advance(rx, len - left);
+	tcp_rx_advance(rx, len - left);
 }
 
 static inline size_t rx_stage_len(const struct tcp_rx_state *rx)
@@ -355,7 +352,7 @@ static __attribute__((noinline)) ssize_t rx_read_payload(struct tcp_conn *conn, 
 	if (n > 0) {
 		size_t direct = (uint64_t) n < rx->left ? (size_t) n : rx->left;
 
-		rx_advance(rx, direct);
+		tcp_rx_advance(rx, direct);
 		*staged = n - direct;
 	}
 	rx->more = n > 0 && *staged == stage;
@@ -366,7 +363,7 @@ static __attribute__((noinline)) ssize_t rx_read_payload(struct tcp_conn *conn, 
 static inline ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *staged)
 {
 	if (__builtin_expect(conn->rx.phase == TCP_RX_PAYLOAD, 0)) {
-		rx_recheck_region(conn);
+		tcp_rx_recheck_region(conn);
 		if (conn->rx.left)
 			return rx_read_payload(conn, staging, staged);
 	}
@@ -448,8 +445,7 @@ void tcp_rx_tell(struct tcp_conn *conn)
 	}
 }
 
-/* Handle everything from one read, and send the answers. */
-static void rx_take(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+void tcp_rx_handle(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	conn->owed.in_read = true;
 	rx_parse(conn, buf, len);
@@ -470,7 +466,7 @@ static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
 	} else {
 		tcp_conn_wake(conn);
 		if (conn->state == TCP_CONN_UP)
-			rx_take(conn, staging, n);
+			tcp_rx_handle(conn, staging, n);
 	}
 	return true;
 }
@@ -503,21 +499,6 @@ bool tcp_rx_must_wait(struct tcp_conn *conn)
 	return rx_must_wait(conn);
 }
 
-void tcp_rx_advance(struct tcp_rx_state *rx, size_t n)
-{
-	rx_advance(rx, n);
-}
-
-void tcp_rx_recheck_region(struct tcp_conn *conn)
-{
-	rx_recheck_region(conn);
-}
-
-void tcp_rx_handle(struct tcp_conn *conn, const uint8_t *buf, size_t len)
-{
-	rx_take(conn, buf, len);
-}
-
 void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	if (conn->state == TCP_CONN_PARKING)
@@ -525,7 +506,7 @@ void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	if (conn->state != TCP_CONN_UP)
 		return;
 	if (conn->rx.phase == TCP_RX_PAYLOAD)
-		rx_recheck_region(conn);
+		tcp_rx_recheck_region(conn);
 	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + len;
 	conn->used.recv_pass = conn->ep->base.engine->pass_cnt;
 	conn->owed.in_read = true;
@@ -567,7 +548,7 @@ bool tcp_rx_poll_socket(struct fab_source *src)
 	}
 	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + n;
 	conn->used.recv_pass = src->engine->pass_cnt;
-	rx_take(conn, staging, staged);
+	tcp_rx_handle(conn, staging, staged);
 	if (conn->state == TCP_CONN_UP)
 		fab_source_hot(src);
 	return true;

@@ -135,7 +135,7 @@ bool tcp_tx_acked(struct tcp_conn *conn, uint32_t cnt, uint32_t err)
 			return conn->state == TCP_CONN_DOWN;
 		tcp_tx_done(fab_container(link, struct tcp_tx, link), 0, 0, NULL);
 	}
-	return !err || tx_refused(conn, err);
+	return !err || conn->state == TCP_CONN_DOWN || tx_refused(conn, err);
 }
 
 /* The kernel has all of a frame. */
