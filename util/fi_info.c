@@ -161,6 +161,44 @@ static bool is_wanted(const struct request *request, const struct fi_info *info)
 	return !request->info_substr || strstr(util_tostr(info, FI_TYPE_INFO), request->info_substr);
 }
 
+/* True if a Boolean parameter is set, to false. */
+static bool param_is_off(const struct fi_param *params, int cnt, const char *name)
+{
+	static const char *const off[] = { "0", "off", "false", "no" };
+
+	for (int i = 0; i < cnt; i++) {
+		if (strcmp(params[i].name, name) || !params[i].value)
+			continue;
+		for (size_t n = 0; n < sizeof(off) / sizeof(off[0]); n++) {
+			if (!strcasecmp(params[i].value, off[n]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What an entry of the provider tcp uses between which peers: fi_tcp(7). */
+static void print_carriers(const struct fi_info *info)
+{
+	const char *name = info->fabric_attr->prov_name;
+	struct fi_param *params;
+	int cnt;
+
+	if ((strncmp(name, "tcp", 3) && strcmp(name, "sockets")) || fi_getparams(&params, &cnt))
+		return;
+	printf("    carriers:\n        processes of this host and user: %s\n        all other peers: TCP\n\n",
+	       param_is_off(params, cnt, "FI_TCP_LOCAL") ? "TCP (FI_TCP_LOCAL is off)" :
+	       param_is_off(params, cnt, "FI_TCP_SHARED_MEMORY") ? "Unix sockets (FI_TCP_SHARED_MEMORY is off)" :
+	       "shared memory, and process_vm_readv(2) for long payloads, where the kernel permits them");
+	fi_freeparams(params);
+}
+
+static void print_full(const struct fi_info *info)
+{
+	printf("---\n%s\n", util_tostr(info, FI_TYPE_INFO));
+	print_carriers(info);
+}
+
 static int show_infos(struct request *request)
 {
 	struct fi_info *list, *info;
@@ -187,7 +225,7 @@ static int show_infos(struct request *request)
 		if (request->json)
 			info_json(&json, info);
 		else if (request->verbose || request->info_substr)
-			printf("---\n%s\n", util_tostr(info, FI_TYPE_INFO));
+			print_full(info);
 		else
 			print_short(info);
 	}
