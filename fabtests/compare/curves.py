@@ -45,7 +45,7 @@ def script(titles, rates, picture):
                 continue
             lines += [f'$d{number}_{line} << END', *rows, 'END']
             style = 'dashtype 2' if label.startswith(('raw', 'process_vm')) else ''
-            plots.append(f'$d{number}_{line} using 1:2 with linespoints pt 7 ps 0.5 lw 2 lc rgb "{colour}" {style} title "{label}", '
+            plots.append(f'$d{number}_{line} using 1:2 with linespoints pt 7 ps 0.5 lw 2 lc rgb "{colour}" {style} title "{label}" noenhanced, '
                          f'$d{number}_{line} using 1:2:3:4 with yerrorbars pt 7 ps 0 lc rgb "{colour}" notitle')
         if plots:
             lines.append('plot ' + ', '.join(plots))
