@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 
@@ -163,22 +164,18 @@ TEST_PROV(fewer_than_the_level_above, FI_MSG | FI_TAGGED, RELIABLE)
 
 static _Atomic unsigned long stops;		/* barriers that all threads had to pass */
 
-/* syscall(2), with as many arguments as a system call may have. The compiler makes its end a jump, so it costs those
- * whose instructions are counted (instructions.c) very few. */
-typedef long syscall_fn(long nr, long a, long b, long c, long d, long e, long f);
-EXPORTED syscall_fn counted_syscall __asm__("syscall");
-static syscall_fn *real_syscall;
-
-long counted_syscall(long nr, long a, long b, long c, long d, long e, long f)
+/* The library's only calls by number have three arguments or fewer. */
+EXPORTED long syscall(long nr, ...)
 {
-	if (nr == SYS_membarrier)
-		stops++;
-	return real_syscall(nr, a, b, c, d, e, f);
-}
+	long arg[3];
+	va_list ap;
 
-static __attribute__((constructor)) void find_syscall(void)
-{
-	real_syscall = (syscall_fn *) dlsym(RTLD_NEXT, "syscall");
+	va_start(ap, nr);
+	for (size_t i = 0; i < COUNT(arg); i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	stops += nr == SYS_membarrier;
+	return REAL(syscall)(nr, arg[0], arg[1], arg[2]);
 }
 
 enum { ATOMICS_CNT = 100 };
