@@ -124,9 +124,10 @@ bool fab_av_is_firewalled(const struct fab_av *av, fi_addr_t fi_addr);
 
 /* The user id and key of an entry. NULL: the vector has neither, or this index was never used. No lock. */
 struct fab_av_extra *fab_av_extra(const struct fab_av *av, fi_addr_t fi_addr);
+/* The user id of an entry of a vector that has user ids. For fab_av_user_id(). No lock. */
+fi_addr_t fab_av_find_user_id(const struct fab_av *av, fi_addr_t fi_addr);
 /* The user id of an entry, for completions; fi_addr itself if the vector has no user ids or fi_addr is
  * FI_ADDR_NOTAVAIL. No lock. */
-fi_addr_t fab_av_find_user_id(const struct fab_av *av, fi_addr_t fi_addr);	/* part of it: the vector has some */
 static inline fi_addr_t fab_av_user_id(const struct fab_av *av, fi_addr_t fi_addr)
 {
 	return __builtin_expect(av->user_ids, 0) ? fab_av_find_user_id(av, fi_addr) : fi_addr;

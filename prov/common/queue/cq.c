@@ -101,7 +101,7 @@ static uint32_t readable(const struct fab_cq *cq)
 /* True if there is enough for a sleeper that waits for cnt entries. An error always is. */
 static bool enough(const struct fab_cq *cq, uint32_t cnt)
 {
-	return cq->tail - cq->head >= cnt || !fab_list_empty(&cq->errs);
+	return cq->tail - cq->head >= cnt || cq->err_cnt;
 }
 
 static bool cq_has_event(struct fab_wait *wait)

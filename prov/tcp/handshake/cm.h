@@ -107,8 +107,7 @@ struct tcp_cm *tcp_cm_new(struct fab_engine *engine, const struct tcp_cm_owner *
 int tcp_cm_connect(struct tcp_cm *cm, int fd, const union fab_sockaddr *local, const union fab_sockaddr *remote,
 		   const struct tcp_cm_msg *msg);
 /* Wait for the request on a socket that was accepted by a listener at `at`: a TCP socket from remote, or, without
- * remote, a Unix socket, over which the peer's greeting comes first. On success cm owns it. 0 or
- * -errno. */
+ * remote, a Unix socket, over which the peer's greeting comes first. On success cm owns it. 0 or -errno. */
 int tcp_cm_await(struct tcp_cm *cm, const struct tcp_link *link, const union fab_sockaddr *at,
 		 const union fab_sockaddr *remote);
 /* Take the socket out of an exchange that is DONE. The caller owns it. */
