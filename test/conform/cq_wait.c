@@ -196,6 +196,26 @@ TEST_PROV(trywait_sees_entries, FI_MSG)
 	CHECK_RET(fi_cq_read(p.b->rx_cq, &entry, 1), 1);
 }
 
+/* A program looks whether it shall stop, calls fi_trywait(), then poll(). fi_cq_signal() may come between any two of
+ * them, and is not lost: either fi_trywait() does not allow the sleep, or the descriptor ends it. Each signal does so
+ * once. */
+TEST_PROV(trywait_does_not_lose_a_signal, FI_MSG)
+{
+	struct pair p = pair_open(t, .cq_wait = FI_WAIT_FD, .raw_cq = true);
+	int fd = wait_fd(&p.b->rx_cq->fid);
+
+	idle(t);
+	check_quiet(p.b, fd);
+	MUST(fi_cq_signal(p.b->rx_cq));
+	CHECK_RET(trywait(p.b, &p.b->rx_cq->fid), -FI_EAGAIN);
+	check_quiet(p.b, fd);
+	CHECK_RET(trywait(p.b, &p.b->rx_cq->fid), 0);
+	MUST(fi_cq_signal(p.b->rx_cq));
+	CHECK(fd_readable(fd, 5000));
+	no_entry(p.b);
+	check_quiet(p.b, fd);
+}
+
 /* An error wakes like a message. */
 TEST_PROV(fd_wakes_for_an_error, FI_MSG)
 {

@@ -159,8 +159,7 @@ struct reading_of {
 	_Atomic bool stop;
 };
 
-/* fi_trywait(3), which takes back a signal that came before, and a sleep outside of the library until there may be
- * something to read. */
+/* fi_trywait(3), and a sleep outside of the library until there may be something to read. */
 static int sleep_outside(struct side *s, struct reading_of *of)
 {
 	struct fid *fids[] = { &s->rx_cq->fid };
@@ -171,7 +170,7 @@ static int sleep_outside(struct side *s, struct reading_of *of)
 	if (ret)
 		return ret;
 	ret = fi_trywait(s->fabric, fids, 1);
-	if (!ret && !of->stop)
+	if (!ret)
 		poll(&pollfd, 1, -1);
 	return ret == -FI_EAGAIN ? 0 : ret;
 }

@@ -259,13 +259,23 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	return ret;
 }
 
+/* True if fab_wait_wake() was called while no thread slept, and has ended no sleep since. This call is what it ends. */
+static bool take_wake(struct fab_wait *wait)
+{
+	note_wakes(wait);
+	if (wait->wakes_taken == wait->wakes_seen)
+		return false;
+	wait->wakes_taken = wait->wakes_seen;
+	return true;
+}
+
 int fab_wait_try(struct fab_wait *wait)
 {
 	bool event;
 
 	wait->guard->run(wait);
 	wait->guard->enter(wait);
-	event = wait->has_event(wait);
+	event = take_wake(wait) || wait->has_event(wait);
 	if (!event)
 		fab_wait_drained(wait);
 	wait->guard->unlock(wait);

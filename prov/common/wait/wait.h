@@ -175,7 +175,7 @@ static inline int fab_wait_read_error(int slept)
  * needed. */
 void fab_wait_wake(struct fab_wait *wait);
 /* fi_trywait(3) for one queue: makes progress. 0: nothing to read, and the object is armed. -FI_EAGAIN: something to
- * read. Guard not held. */
+ * read, or a fab_wait_wake() that has ended no call yet. Guard not held. */
 int fab_wait_try(struct fab_wait *wait);
 
 /* The fabric's fi_wait_open(3) slot. 0 or -FI_E*. */
