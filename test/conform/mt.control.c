@@ -160,7 +160,7 @@ struct reading_of {
 };
 
 /* fi_trywait(3), and a sleep outside of the library until there may be something to read. */
-static int sleep_outside(struct side *s, struct reading_of *of)
+static int sleep_outside(struct side *s)
 {
 	struct fid *fids[] = { &s->rx_cq->fid };
 	struct pollfd pollfd = { .events = POLLIN };
@@ -183,7 +183,7 @@ static void *read_until_told(void *arg)
 	ssize_t ret;
 
 	while (!of->stop && !w->wrong[0]) {
-		if (of->how == POLL && sleep_outside(w->s, of))
+		if (of->how == POLL && sleep_outside(w->s))
 			WRONG(w, "fi_trywait");
 		if (of->how == SLEEP)
 			ret = fi_cq_sread(w->s->rx_cq, &entry, 1, NULL, -1);
