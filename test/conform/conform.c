@@ -14,6 +14,7 @@
 
 #include <fnmatch.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,17 +171,30 @@ double now_ms(void)
 	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
 }
 
+void nap(void)
+{
+	poll(NULL, 0, 1);
+}
+
 struct wait wait_begin(void)
 {
+	double now = now_ms();
+
 	/* an excepted test has to fail, so it need not wait long */
-	return (struct wait) { .until = now_ms() + 1000.0 * (cmdline.excepted ? 1 : WAIT_S) * run.slow };
+	return (struct wait) { .begun = now, .until = now + 1000.0 * (cmdline.excepted ? 1 : WAIT_S) * run.slow };
 }
 
 void wait_more(struct test *t, struct wait *w, const char *what)
 {
+	double now;
+
 	sides_progress(t);
-	if (now_ms() > w->until)
+	now = now_ms();
+	if (now > w->until)
 		FAIL("waited %u s for %s", WAIT_S * run.slow, what);
+	/* What comes takes a few rounds, or, if it is long, many. */
+	if (now > w->begun + 5 && ++w->rounds % 16 == 0)
+		nap();
 }
 
 /* ---- running */

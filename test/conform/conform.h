@@ -148,11 +148,14 @@ __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 
 double now_ms(void);
 struct wait {
-	double until;
+	double begun, until;
+	unsigned int rounds;
 };
 struct wait wait_begin(void);
-/* Drive all sides once; fail with @what if the deadline has passed. */
+/* Drive all sides once; fail with @what if the deadline has passed. A wait that takes long leaves the processor to others. */
 void wait_more(struct test *t, struct wait *w, const char *what);
+/* Leave the processor to others for a millisecond, in a loop that waits for something to happen, or not to happen. */
+void nap(void);
 
 /* ---- ownership */
 

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runner.h"
 
@@ -87,20 +88,40 @@ void *mem(struct test *t, size_t len)
 	return p;
 }
 
-/* Byte i of the pattern is bits 13 to 20 of the i-th of these numbers. */
-static uint32_t pattern_first(unsigned int seed)
+/*
+ * A pattern is a ring of random bytes, from a place that the seed says. The length of the ring is a prime, so bytes that
+ * are a packet, a page or a buffer off differ.
+ */
+enum { RING = 65537 };
+
+static unsigned char ring[RING];
+
+__attribute__((constructor)) static void ring_init(void)
 {
-	return seed * 40503u;
+	uint32_t x = 1;
+
+	for (size_t i = 0; i < RING; i++, x = x * 1664525u + 1013904223u)
+		ring[i] = (unsigned char) (x >> 23);
 }
-#define PATTERN_STEP 2654435761u
+
+/* The pattern's bytes from its @i-th on. At most @len follow in one piece; @len becomes their number. */
+static const unsigned char *pattern_at(unsigned int seed, size_t i, size_t *len)
+{
+	size_t at = (seed * 40503u + i) % RING;
+
+	*len = MIN(*len, RING - at);
+	return ring + at;
+}
 
 void fill(void *buf, size_t len, unsigned int seed)
 {
-	uint32_t x = pattern_first(seed);
-	unsigned char *p = buf;
+	const unsigned char *piece;
 
-	for (size_t i = 0; i < len; i++, x += PATTERN_STEP)
-		p[i] = (unsigned char) (x >> 13);
+	for (size_t i = 0, n; i < len; i += n) {
+		n = len - i;
+		piece = pattern_at(seed, i, &n);
+		memcpy((char *) buf + i, piece, n);
+	}
 }
 
 void *mem_pattern(struct test *t, size_t len, unsigned int seed)
@@ -113,12 +134,16 @@ void *mem_pattern(struct test *t, size_t len, unsigned int seed)
 
 void check_fill(const void *buf, size_t len, unsigned int seed)
 {
-	uint32_t x = pattern_first(seed);
-	const unsigned char *p = buf;
+	const unsigned char *p = buf, *piece;
 
-	for (size_t i = 0; i < len; i++, x += PATTERN_STEP) {
-		if (p[i] != (unsigned char) (x >> 13))
-			FAIL("byte %zu of %zu is 0x%02x, not 0x%02x", i, len, p[i], (unsigned char) (x >> 13));
+	for (size_t i = 0, n; i < len; i += n) {
+		n = len - i;
+		piece = pattern_at(seed, i, &n);
+		if (!memcmp(p + i, piece, n))
+			continue;
+		for (; p[i] == *piece; i++, piece++)
+			;
+		FAIL("byte %zu of %zu is 0x%02x, not 0x%02x", i, len, p[i], *piece);
 	}
 }
 

@@ -191,7 +191,7 @@ void side_idle(struct side *s)
 {
 	double until = now_ms() + 50 * run.slow;
 
-	while (now_ms() < until)
+	for (; now_ms() < until; nap())
 		side_progress(s);
 }
 
@@ -209,8 +209,11 @@ void idle(struct test *t)
 	double until = now_ms() + 20 * run.slow;
 	int i;
 
-	for (i = 0; i < 50 || now_ms() < until; i++)
+	for (i = 0; i < 50 || now_ms() < until; i++) {
 		sides_progress(t);
+		if (i >= 50)
+			nap();
+	}
 }
 
 bool sides_tidy(struct test *t, char *why, size_t size)
