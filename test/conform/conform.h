@@ -152,7 +152,7 @@ struct wait {
 	unsigned int rounds;
 };
 struct wait wait_begin(void);
-/* Drive all sides once; fail with @what if the deadline has passed. A wait that takes long leaves the processor to others. */
+/* Drive all sides once; fail with @what if the deadline has passed. In a long wait others get the processor. */
 void wait_more(struct test *t, struct wait *w, const char *what);
 /* Leave the processor to others for a millisecond, in a loop that waits for something to happen, or not to happen. */
 void nap(void);

@@ -89,8 +89,8 @@ void *mem(struct test *t, size_t len)
 }
 
 /*
- * A pattern is a ring of random bytes, from a place that the seed says. The length of the ring is a prime, so bytes that
- * are a packet, a page or a buffer off differ.
+ * A pattern is a ring of random bytes, from a place that the seed says. The length of the ring is a prime, so bytes
+ * that are a packet, a page or a buffer off differ.
  */
 enum { RING = 65537 };
 
