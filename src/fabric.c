@@ -15,6 +15,8 @@
 #include "settings.h"
 #include "tostr.h"
 
+#include <rdma/providers/fi_prov.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -26,6 +28,10 @@ static void fabric_start(void)
 	fab_param_report();
 	fab_explain_init();
 	fab_getinfo_init();
+	/* read by the providers, prov/common/wait */
+	fi_param_define(NULL, "wait_spin", FI_PARAM_INT,
+			"Longest time, in microseconds, for which a blocking read looks again before it sleeps. It "
+			"does so only where recent waits were shorter than this time; 0 sleeps at once (default: 100)");
 	fab_settings_define();
 	fab_registry_init();
 	fab_settings_report();

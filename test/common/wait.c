@@ -555,6 +555,65 @@ static void poll_set_refuses_what_it_cannot_hold(void **state)
 	net_shut(&set->fid);
 }
 
+/* ---- short waits ---- */
+
+static uint64_t clock_ns, clock_step_ns;	/* each reading takes a step */
+
+static uint64_t stepping_now_ns(void)
+{
+	return clock_ns += clock_step_ns;
+}
+
+/* Sleep once. Returns how often the thread looked again before it slept. */
+static int looks_before_sleep(struct fab_cq *cq)
+{
+	struct fab_sleep sleep;
+	int looks = 0;
+
+	spy_reset();
+	fab_engine_lock(cq->wait.engine);
+	fab_wait_begin(&cq->wait, &sleep, -1);
+	while (!spy.poll) {
+		assert_int_equal(fab_wait_sleep(&cq->wait, &sleep), 0);
+		looks += !spy.poll;
+	}
+	fab_engine_unlock(cq->wait.engine);
+	return looks;
+}
+
+/* After short waits a thread looks again before it sleeps, for up to 100 us; after long ones it does not. */
+static void short_waits_are_spent_looking(void **state)
+{
+	struct fab_cq *cq = net_cq(&net, (struct fi_cq_attr) { .wait_obj = FI_WAIT_UNSPEC });
+	const struct fab_clock_ops *real = fab_clock;
+	const struct fab_clock_ops stepping = { .now_ns = stepping_now_ns, .random64 = real->random64 };
+	struct feed feed = { .cq = cq };
+
+	(void) state;
+	feed_open(&feed, cq->wait.engine);
+	feed_write(&feed);		/* wakes each sleep at once, as nobody reads it */
+	fab_clock = &stepping;
+	clock_step_ns = 1000;
+	assert_int_equal(looks_before_sleep(cq), 0);
+	assert_in_range(looks_before_sleep(cq), 5, 10);
+	assert_in_range(looks_before_sleep(cq), 15, 20);
+	for (int i = 0; i < 5; i++)
+		looks_before_sleep(cq);
+	assert_in_range(looks_before_sleep(cq), 90, 100);
+	clock_step_ns = 150000;
+	looks_before_sleep(cq);
+	clock_step_ns = 1000;
+	assert_in_range(looks_before_sleep(cq), 40, 50);
+	clock_step_ns = 150000;
+	for (int i = 0; i < 20; i++)
+		looks_before_sleep(cq);
+	clock_step_ns = 1000;
+	assert_int_equal(looks_before_sleep(cq), 0);
+	fab_clock = real;
+	feed_close(&feed);
+	net_shut(&cq->cq_fid.fid);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, net_setup, net_teardown)
 
 int main(void)
@@ -579,6 +638,7 @@ int main(void)
 		TEST(poll_set_makes_progress_and_names_who_has_news),
 		TEST(short_poll_array_is_shared_fairly),
 		TEST(poll_set_refuses_what_it_cannot_hold),
+		TEST(short_waits_are_spent_looking),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@ static const char *const upstream[] = {
 	"FI_MR_CACHE_MAX_SIZE", "FI_MR_CACHE_MONITOR",
 	"FI_MR_CUDA_CACHE_MONITOR_ENABLED", "FI_MR_ROCR_CACHE_MONITOR_ENABLED", "FI_MR_ZE_CACHE_MONITOR_ENABLED",
 	"FI_OFFLOAD_COLL_PROVIDER", "FI_PERF_CNTR", "FI_PROVIDER", "FI_PROVIDER_PATH", "FI_UNIVERSE_SIZE",
+	"FI_WAIT_SPIN",		/* our own */
 };
 
 static void every_setting_of_the_core_is_listed(void **state)

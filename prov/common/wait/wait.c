@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <rdma/providers/fi_prov.h>
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
 #include "common/engine/engine.h"
@@ -216,9 +218,50 @@ static unsigned sleep_fds(const struct fab_wait *wait, struct pollfd fds[SLEEP_F
 	return alone ? 1 : 2;
 }
 
+/*
+ * Waking a thread takes longer than most answers do. So a thread that waits where recent waits were short looks again
+ * for a while before it sleeps, and lets others have the processor between two looks.
+ */
+#define SPIN_FIRST_NS	10000U
+#define SPIN_MAX_NS	100000U		/* FI_WAIT_SPIN; default */
+#define SPIN_LIMIT_US	10000
+
+static uint32_t spin_max_ns = SPIN_MAX_NS;
+
+static void spin_read_param(void)
+{
+	int us;
+
+	if (!fi_param_get_int(NULL, "wait_spin", &us) && us >= 0)
+		spin_max_ns = (uint32_t) fab_min(us, SPIN_LIMIT_US) * 1000;
+}
+
+/* True if the caller looks again instead of sleeping. */
+static bool may_spin(const struct fab_wait *wait, struct fab_sleep *sleep)
+{
+	uint64_t now_ns;
+
+	if (!wait->spin_ns || wait->sleepers)
+		return false;
+	now_ns = fab_now_ns();
+	if (!sleep->spin_end_ns)
+		sleep->spin_end_ns = now_ns + wait->spin_ns;
+	return now_ns < sleep->spin_end_ns;
+}
+
+/* A thread has slept for so long. Where that was short, the next one looks again for a while. */
+static void adapt_spin(struct fab_wait *wait, uint64_t slept_ns)
+{
+	if (slept_ns < spin_max_ns)
+		wait->spin_ns = fab_min(fab_max(2 * wait->spin_ns, SPIN_FIRST_NS), spin_max_ns);
+	else
+		wait->spin_ns /= 2;
+}
+
 int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 {
 	struct pollfd fds[SLEEP_FDS];
+	uint64_t since_ns;
 	uint32_t signals;
 	int left_ms, ret;
 	unsigned cnt;
@@ -232,7 +275,7 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	if (!left_ms)
 		return -FI_ETIMEDOUT;
 	/* without a wait object; or sleepers have not looked yet, and poll() would not sleep */
-	if (wait->obj == FI_WAIT_YIELD || wait->obj == FI_WAIT_NONE || wait->roused) {
+	if (wait->obj == FI_WAIT_YIELD || wait->obj == FI_WAIT_NONE || wait->roused || may_spin(wait, sleep)) {
 		wait->guard->unlock(wait);
 		sched_yield();
 		wait->guard->enter(wait);
@@ -244,9 +287,12 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	update_armed(wait);
 	cnt = sleep_fds(wait, fds);
 	wait->guard->pause(wait);
+	since_ns = fab_now_ns();
 	ret = fab_sock->poll(fds, cnt, left_ms) < 0 ? -errno : 0;
 	wait->guard->enter(wait);
 
+	adapt_spin(wait, fab_now_ns() - since_ns);
+	sleep->spin_end_ns = 0;
 	note_wakes(wait);
 	wait->roused -= signals != wait->signals;
 	wait->sleepers--;
@@ -436,8 +482,10 @@ static void close_fds(struct fab_wait *wait)
 
 int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int ret = 0;
 
+	pthread_once(&once, spin_read_param);
 	*wait = (struct fab_wait) {
 		.obj = attr->obj,
 		.guard = attr->guard ? attr->guard : &engine_guard,

@@ -62,6 +62,7 @@ struct fab_wait {
 	uint32_t leaving;		/* sleepers that the last wake has not reached yet */
 	uint32_t roused;		/* sleepers that the last event has not reached yet */
 	uint32_t signals;		/* events that have written evfd */
+	uint32_t spin_ns;		/* for so long a thread looks again before it sleeps; 0: waits are long */
 	_Atomic uint32_t wakes;		/* calls of fab_wait_wake() that have begun; any thread */
 	_Atomic uint32_t wakes_written;	/* ... and that have written evfd */
 	uint32_t wakes_seen;		/* value of wakes at the last check */
@@ -146,6 +147,7 @@ void fab_wait_unnest(int epfd, int fd);
 struct fab_sleep {
 	int timeout_ms;
 	uint64_t deadline_ns;		/* 0: not computed yet */
+	uint64_t spin_end_ns;		/* until when the thread looks again instead of sleeping; 0: as deadline_ns */
 	uint32_t wakes;
 };
 
