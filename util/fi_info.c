@@ -189,7 +189,8 @@ static void print_carriers(const struct fi_info *info)
 	printf("    carriers:\n        processes of this host and user: %s\n        all other peers: TCP\n\n",
 	       param_is_off(params, cnt, "FI_TCP_LOCAL") ? "TCP (FI_TCP_LOCAL is off)" :
 	       param_is_off(params, cnt, "FI_TCP_SHARED_MEMORY") ? "Unix sockets (FI_TCP_SHARED_MEMORY is off)" :
-	       "shared memory, and process_vm_readv(2) for long payloads, where the kernel permits them");
+	       "shared memory, and process_vm_readv(2) for long payloads and remote accesses, where the kernel "
+	       "permits them");
 	fi_freeparams(params);
 }
 

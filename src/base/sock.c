@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -47,6 +48,11 @@ static int libc_add_seals(int fd, int seals)
 static int libc_get_seals(int fd)
 {
 	return fcntl(fd, F_GET_SEALS);
+}
+
+static int libc_pidfd_open(pid_t pid)
+{
+	return syscall(SYS_pidfd_open, pid, 0);
 }
 
 static int libc_set_nonblock(int fd, bool on)
@@ -99,6 +105,8 @@ const struct fab_sock_ops fab_sock_libc = {
 	.add_seals = libc_add_seals,
 	.get_seals = libc_get_seals,
 	.process_vm_readv = process_vm_readv,
+	.process_vm_writev = process_vm_writev,
+	.pidfd_open = libc_pidfd_open,
 	.set_nonblock = libc_set_nonblock,
 };
 

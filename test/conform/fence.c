@@ -3,7 +3,8 @@
 #include "ops.h"
 
 #define ALL_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define LEN (4 << 20)			/* more than a socket takes, so that a read is long on its way */
+/* More than a socket takes, and than a peer of the host copies in its call, so that a read is long on its way. */
+#define LEN (5 << 20)
 
 static const struct call_row send_rows[] = { { "sendmsg", SENDMSG }, { "tsendmsg", TSENDMSG } };
 

@@ -339,7 +339,7 @@ TEST_TABLE(writemsg_flag, flag_rows, FI_RMA)
 /* No delivery completion of a write while a target with manual progress does nothing. */
 TEST_PROV(write_delivery_waits_for_target, FI_RMA)
 {
-	enum { LEN = 4 << 20 };
+	enum { LEN = 5 << 20 };		/* more than a peer of the host copies in its call */
 	struct pair p = pair_open(t, .tx_op_flags = FI_DELIVERY_COMPLETE);
 	struct region r = region_open(p.b, NULL, LEN, ALL_REMOTE);
 	uint8_t *out = mem_pattern(t, LEN, 2);

@@ -6,7 +6,8 @@
  * once; we go on with a third peer; and no descriptor, mapping or file is left. A peer that was stopped goes on where
  * it was, and everything arrives.
  *
- * ring.c, ready.c and io_ring.c are compiled for this program with stores.h. The peer is this program, started anew.
+ * ring.c, ready.c, windows.c, reach.c and io_ring.c are compiled for this program with stores.h. The peer is this
+ * program, started anew.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -38,9 +39,11 @@
 
 #define COOL_LOOKS	1100		/* without anything: a ring is not hot any more */
 
+#define STRAIGHT_LEN	16384		/* of accesses that the initiator carries out in the memory of the target */
+
 /* The messages; the last one, which goes over rings that are not hot; and so on. */
-enum { LAST = MESSAGES, WRITE, READ, FETCH, POSTED, RECEIVE = POSTED, RECEIVE_LAST = RECEIVE + LAST, OPERATIONS,
-       THIRD = OPERATIONS };
+enum { LAST = MESSAGES, WRITE, READ, FETCH, WRITE_STRAIGHT, READ_STRAIGHT, POSTED, RECEIVE = POSTED,
+       RECEIVE_LAST = RECEIVE + LAST, OPERATIONS, THIRD = OPERATIONS };
 
 /* ---- the n-th store ---- */
 
@@ -65,13 +68,31 @@ static ssize_t point_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return fab_sock_libc.sendmsg(fd, msg, flags);
 }
 
+static unsigned long copies;		/* of memory of the peer */
+
+static ssize_t point_readv(pid_t pid, const struct iovec *to, unsigned long to_cnt, const struct iovec *from,
+			   unsigned long from_cnt, unsigned long flags)
+{
+	copies++;
+	stores_point();
+	return fab_sock_libc.process_vm_readv(pid, to, to_cnt, from, from_cnt, flags);
+}
+
+static ssize_t point_writev(pid_t pid, const struct iovec *from, unsigned long from_cnt, const struct iovec *to,
+			    unsigned long to_cnt, unsigned long flags)
+{
+	copies++;
+	stores_point();
+	return fab_sock_libc.process_vm_writev(pid, from, from_cnt, to, to_cnt, flags);
+}
+
 /* ---- an end ---- */
 
 static struct end {
 	struct node node;
 	struct fid_mr *mr;
 	fi_addr_t peer;
-	uint8_t region[MESSAGE_LEN], local[MESSAGE_LEN], got[MESSAGE_LEN];
+	uint8_t region[STRAIGHT_LEN], straight[2][STRAIGHT_LEN], local[MESSAGE_LEN], got[MESSAGE_LEN];
 	uint8_t out[LAST + 1][MESSAGE_LEN], in[LAST + 1][MESSAGE_LEN];
 	uint8_t posted[OPERATIONS + 1], done[OPERATIONS + 1], failed[OPERATIONS + 1];	/* each 0 or 1 */
 } end;
@@ -116,6 +137,19 @@ static void post_all(void)
 	count_posted(READ, fi_read(end.node.ep, end.got, MESSAGE_LEN, NULL, end.peer, 0, KEY, &end.done[READ]));
 	count_posted(FETCH, fi_fetch_atomic(end.node.ep, end.local, 1, NULL, end.local + 8, NULL, end.peer, 0, KEY,
 					    FI_UINT64, FI_SUM, &end.done[FETCH]));
+}
+
+/* Accesses that need nothing of the peer, if it has handled all that was sent. */
+static void post_straight(void)
+{
+	struct iovec iov = { end.straight[0], STRAIGHT_LEN };
+	struct fi_rma_iov rma_iov = { .len = STRAIGHT_LEN, .key = KEY };
+	struct fi_msg_rma write = { .msg_iov = &iov, .iov_count = 1, .addr = end.peer, .rma_iov = &rma_iov,
+				    .rma_iov_count = 1, .context = &end.done[WRITE_STRAIGHT] };
+
+	count_posted(WRITE_STRAIGHT, fi_writemsg(end.node.ep, &write, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	count_posted(READ_STRAIGHT, fi_read(end.node.ep, end.straight[1], STRAIGHT_LEN, NULL, end.peer, 0, KEY,
+					    &end.done[READ_STRAIGHT]));
 }
 
 /* Sleep until there is a completion, which is counted, for so long at most. */
@@ -185,6 +219,8 @@ static _Noreturn void peer_main(char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	ops.send = point_send;
 	ops.sendmsg = point_sendmsg;
+	ops.process_vm_readv = point_readv;
+	ops.process_vm_writev = point_writev;
 	fab_sock = &ops;
 	end_open();
 	end.peer = node_insert(&end.node, &addr);
@@ -199,12 +235,15 @@ static _Noreturn void peer_main(char **argv)
 	while (!most_is_done())
 		take(-1);
 	cool();
+	copies = 0;
+	post_straight();
 	while (!end.done[RECEIVE_LAST])
 		take(-1);
 	post_message(LAST);
 	while (!everything_is_done())
 		take(-1);
 	end_close();
+	assert_true(copies > 1 || strcmp(argv[2], "connects"));
 	assert_int_equal(write(STDOUT_FILENO, "d", 1), 1);
 	for (;;)
 		pause();
@@ -349,8 +388,13 @@ static struct left left_now(void)
 static void nothing_is_left(void)
 {
 	uint64_t end_ms = fab_now_ms() + BOUND_MS;
+	struct fid_mr *mr;
 	struct left now;
 
+	/* a look at streams that have ended while their peer was in the middle of an access */
+	assert_int_equal(fi_mr_reg(end.node.domain, end.straight, STRAIGHT_LEN, FI_REMOTE_WRITE, 0, KEY + 1, 0, &mr,
+				   NULL), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
 	do {
 		take(0);
 		now = left_now();
@@ -425,6 +469,7 @@ static void step(void)
 	if (end.posted[LAST] || !most_is_done())
 		return;
 	cool();
+	post_straight();
 	post_message(LAST);
 }
 

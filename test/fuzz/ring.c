@@ -23,11 +23,13 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include "base/clock.h"
+#include "base/sock.h"
 #include "fuzz/hello.h"
 #include "tcp/local/local.h"
 #include "tcp/stream/ep.h"
 
 #define LONG_LEN	20000
+#define STRAIGHT_LEN	40000
 #define SHORT_LEN	64
 #define PATIENCE_MS	20000
 #define HOSTILE_PORT	6000
@@ -52,10 +54,16 @@ enum step {
 	STEP_TELL,			/* that there is a record */
 	STEP_JUMP,			/* u16: the next record is written there */
 	STEP_HANG_UP,
+	STEP_HANDLED,			/* u32: what was handled of the other ring */
+	STEP_BUSY,			/* u32: the window that is accessed */
+	STEP_WINDOW,			/* access, u64 length, u64 address: a window for KEY that looks as it should */
+	STEP_PERMIT,			/* u64 generation, u64 address of the table; 0: one with the window */
+	STEP_ACCESS,			/* 1 write, 2 read: that the victim makes, long enough to need no frame */
 	STEPS,
 };
 
-enum { SEND, SEND_LONG, SEND_ACKED, READ, WRITE, FETCH, RECV, RECV_TAGGED, RECV_LONG, GOOD, OPS };
+enum { SEND, SEND_LONG, SEND_ACKED, READ, WRITE, FETCH, READ_STRAIGHT, WRITE_STRAIGHT, RECV, RECV_TAGGED, RECV_LONG,
+       GOOD, OPS };
 
 struct end {
 	struct fid_av *av;
@@ -68,7 +76,7 @@ struct end {
 static struct fi_info *info;
 static struct fid_domain *domain;
 static struct fid_mr *mr;
-static uint8_t memory[LONG_LEN], data[LONG_LEN];
+static uint8_t memory[LONG_LEN], data[STRAIGHT_LEN];
 
 static struct life {
 	struct end victim, good;
@@ -80,13 +88,29 @@ static struct life {
 	_Atomic bool changing;
 } life;
 
+/* The windows of the hostile peer. */
+static struct tcp_window_table windows;
+
+/* The hostile peer is this process, so nothing is written where it says. */
+static ssize_t no_writev(pid_t pid, const struct iovec *from, unsigned long from_cnt, const struct iovec *to,
+			 unsigned long to_cnt, unsigned long flags)
+{
+	(void) pid, (void) from, (void) from_cnt, (void) flags;
+	FUZZ_MUST(to_cnt == 1);
+	return to->iov_len;
+}
+
 /* ---- the two good ends ---- */
 
 static void world_open(void)
 {
+	static struct fab_sock_ops ops;
 	struct fi_info *hints = fi_allocinfo();
 	struct fid_fabric *fabric;
 
+	ops = *fab_sock;
+	ops.process_vm_writev = no_writev;
+	fab_sock = &ops;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
 	hints->fabric_attr->prov_name = strdup("tcp");
@@ -309,6 +333,47 @@ static void hostile_read(void)
 	tcp_ring_tell(&life.pair->in);
 }
 
+static void hostile_permit(enum step step, const uint8_t **bytes, size_t *len)
+{
+	struct tcp_permit *permit = &life.pair->in.mem->permit;
+	struct tcp_window *window = &windows.window[tcp_window_place(KEY)];
+	uint64_t gen;
+
+	switch (step) {
+	case STEP_HANDLED:
+		atomic_store(&life.pair->in.mem->handled, take_number(bytes, len, 4));
+		break;
+	case STEP_BUSY:
+		atomic_store(&life.pair->out.mem->busy, take_number(bytes, len, 4));
+		break;
+	case STEP_WINDOW:
+		*window = (struct tcp_window) { .number = 1, .key = KEY };
+		window->access = (uint64_t) fuzz_byte(bytes, len) << 8;
+		window->len = take_number(bytes, len, 8);
+		window->at = take_number(bytes, len, 8);
+		window->check = tcp_window_check(window);
+		break;
+	default:
+		gen = take_number(bytes, len, 8);
+		permit->table = take_number(bytes, len, 8);
+		permit->table = permit->table ? permit->table : (uintptr_t) &windows;
+		atomic_store(&permit->gen, gen);
+	}
+}
+
+static void victim_access(uint8_t how)
+{
+	struct fid_ep *ep = life.victim.ep;
+	uint8_t *done = life.done;
+
+	if (how & 1)
+		posted(WRITE_STRAIGHT, fi_write(ep, data, STRAIGHT_LEN, NULL, life.victim.hostile, 0, KEY,
+						&done[WRITE_STRAIGHT]));
+	if (how & 2)
+		posted(READ_STRAIGHT, fi_read(ep, data, STRAIGHT_LEN, NULL, life.victim.hostile, 0, KEY,
+					      &done[READ_STRAIGHT]));
+}
+
 static void hostile_step(const uint8_t **bytes, size_t *len)
 {
 	struct tcp_ready_mem *page = life.pair->peer;
@@ -348,6 +413,15 @@ static void hostile_step(const uint8_t **bytes, size_t *len)
 	case STEP_HANG_UP:
 		shutdown(life.link.fd, SHUT_RDWR);
 		break;
+	case STEP_HANDLED:
+	case STEP_BUSY:
+	case STEP_WINDOW:
+	case STEP_PERMIT:
+		hostile_permit(step, bytes, len);
+		break;
+	case STEP_ACCESS:
+		victim_access(fuzz_byte(bytes, len));
+		break;
 	default:
 		hostile_write(step, bytes, len);
 	}
@@ -362,6 +436,7 @@ static void hostile_end(void)
 	for (int n = 0; n < TCP_READY_WORDS; n++)
 		atomic_store(&life.pair->peer->word[n], UINT64_MAX);
 	atomic_store(&life.pair->peer->words, UINT64_MAX);
+	atomic_store(&life.pair->out.mem->busy, 0);
 	tcp_link_close(&life.link);
 	while (!done) {
 		FUZZ_MUST(fab_now_ms() < end_ms);

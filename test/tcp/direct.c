@@ -360,7 +360,7 @@ static void bad_memory_of_one_operation(void **state)
 	expect_err(&a, from, FI_EFAULT);
 	exchange(LEN, true);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(fi_read(a.ep, i ? hole : from, LEN, NULL, a_to_b, 0, KEY, from), 0);
+		assert_int_equal(fi_read(a.ep, i ? hole : from, i ? LEN : LONG, NULL, a_to_b, 0, KEY, from), 0);
 		if (i)
 			expect_err(&a, from, FI_EFAULT);
 		else

@@ -62,7 +62,10 @@ static int mr_close(struct fid *fid)
 	struct fab_mr *mr = fab_container(fid, struct fab_mr, mr_fid.fid);
 	struct fab_domain *domain = mr->domain;
 	struct fab_cntr *cntr = atomic_load(&mr->cntr);
+	int ret = fab_mr_map_withdraw(&domain->mr_map, mr);
 
+	if (ret)
+		return ret;
 	fab_mr_map_remove(&domain->mr_map, mr);
 	if (cntr)
 		atomic_fetch_sub(&cntr->ref, 1);
@@ -112,7 +115,9 @@ static int mr_bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter belongs to another domain than the region\n");
 		return -FI_EINVAL;
 	}
-	ret = keep_cntr(cntr);
+	ret = fab_mr_map_withdraw(&domain->mr_map, mr);
+	if (!ret)
+		ret = keep_cntr(cntr);
 	if (ret)
 		return ret;
 	if (!atomic_compare_exchange_strong(&mr->cntr, &none, cntr)) {

@@ -77,6 +77,13 @@
  *   lend             fab_lend, or NULL: objects cannot be exported (fi_peer(3)). Called by fi_export_fid()
  *   ep_init ep_size  See 3; bytes of the provider's struct of an endpoint
  *
+ * struct fab_mr_watch (common/regions/regions.h): of a provider whose peers may reach regions without fab_mr_verify().
+ * It sets mr_map.watch after it opened the domain. Control.
+ *
+ *   opened           A region that was registered is in the map
+ *   withdraw         Take such access back, and wait until nobody is in the middle of one. May block. 0; -FI_EBUSY
+ *   fini             The domain ends, after its engines: free what belongs to mr_map.watch_data
+ *
  *
  * 3. Endpoint: open, bind, enable
  *

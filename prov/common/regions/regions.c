@@ -76,6 +76,8 @@ int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps, void (*q
 
 void fab_mr_map_fini(struct fab_mr_map *map)
 {
+	if (map->watch)
+		map->watch->fini(map);
 	free(atomic_load(&map->table));
 	pthread_mutex_destroy(&map->lock);
 }
@@ -146,7 +148,14 @@ int fab_mr_map_add(struct fab_mr_map *map, struct fab_mr *mr, uint64_t requested
 		map->quiesce(map);
 	free(old);
 	pthread_mutex_unlock(&map->lock);
+	if (!ret && mr->in_map && map->watch)
+		map->watch->opened(map, mr);
 	return ret;
+}
+
+int fab_mr_map_withdraw(struct fab_mr_map *map, struct fab_mr *mr)
+{
+	return mr->in_map && map->watch ? map->watch->withdraw(map, mr) : 0;
 }
 
 void fab_mr_map_remove(struct fab_mr_map *map, struct fab_mr *mr)

@@ -16,14 +16,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <rdma/fi_domain.h>
+#include "base/list.h"
 
 struct fab_auth_key;
 struct fab_cntr;
 struct fab_domain;
+struct fab_mr;
+struct fab_mr_map;
 struct fab_mr_table;
 
 #define FAB_MR_IOV_LIMIT	8		/* domain_attr->mr_iov_limit of providers with this map */
 #define FAB_MR_KEY_SIZE		8		/* domain_attr->mr_key_size, and the length of a raw key in bytes */
+
+/*
+ * For a provider whose peers may reach a region without fab_mr_verify(), and without our making progress. Any thread,
+ * no lock held.
+ */
+struct fab_mr_watch {
+	/* A region that was registered is in the map. */
+	void (*opened)(struct fab_mr_map *map, struct fab_mr *mr);
+	/* Take such access to a region back for good, and wait until nobody is in the middle of one. 0. -FI_EBUSY,
+	 * logged: a peer still is, after a bounded time; the next call waits again. */
+	int (*withdraw)(struct fab_mr_map *map, struct fab_mr *mr);
+	/* The map ends; it has no region, and no engine runs any more. */
+	void (*fini)(struct fab_mr_map *map);
+};
+
+/* The watch's part of a region, guarded by its lock; zeroed at first. */
+struct fab_mr_watched {
+	struct fab_list link;
+	uint32_t slot;			/* 0: none */
+	bool listed, withdrawn;
+};
 
 struct fab_mr {
 	struct fid_mr mr_fid;		/* .key: for peers; .mem_desc: the struct fab_mr itself */
@@ -36,6 +60,7 @@ struct fab_mr {
 	struct fab_auth_key *auth_key;
 	bool in_map;			/* has a key of its own, and is in the map */
 	uint32_t iov_cnt;
+	struct fab_mr_watched watched;
 	_Atomic(struct fab_cntr *) cntr;	/* counts remote writes (fab_mr_count()); has a reference; or NULL */
 	struct iovec iov[];
 };
@@ -47,6 +72,8 @@ struct fab_mr_map {
 	_Atomic uint32_t gen;		/* counts regions that were closed */
 	void (*quiesce)(struct fab_mr_map *map);	/* returns when no reader can see removed regions and tables any
 							 * more; constant */
+	const struct fab_mr_watch *watch;	/* set before the first region; NULL: none */
+	void *watch_data;			/* its own */
 	bool prov_key, virt_addr;
 	bool keys_matter;		/* opened with FI_RMA or FI_ATOMIC: registering a key that is in use is
 					 * -FI_ENOKEY */
@@ -56,10 +83,12 @@ struct fab_mr_map {
  * after a region or an old table was taken out of the map. It returns when every reader that may have seen it has
  * released its lock. 0 or -FI_ENOMEM. */
 int fab_mr_map_init(struct fab_mr_map *map, int mr_mode, uint64_t caps, void (*quiesce)(struct fab_mr_map *map));
-void fab_mr_map_fini(struct fab_mr_map *map);	/* after all regions were closed */
+void fab_mr_map_fini(struct fab_mr_map *map);	/* after all regions were closed, and the engines have ended */
 /* Choose the key of the region, and publish the region. A requested key that is in use is an error only if keys_matter.
  * May call map->quiesce. 0, -FI_ENOKEY, -FI_ENOMEM. */
 int fab_mr_map_add(struct fab_mr_map *map, struct fab_mr *mr, uint64_t requested_key);
+/* Before a region is closed, or becomes one whose accesses must be noticed here: fab_mr_watch.withdraw. */
+int fab_mr_map_withdraw(struct fab_mr_map *map, struct fab_mr *mr);
 /* Remove the region, if it is in the map. When this returns, no reader that found it before is using it. */
 void fab_mr_map_remove(struct fab_mr_map *map, struct fab_mr *mr);
 

@@ -5,6 +5,8 @@
  *
  *   message -> tx_goes_at_once() -> stream -> completion
  *                    \-> no, or the stream takes only a part -> struct tcp_tx -> send queue (stream/tx.c)
+ *   read, write -> tcp_straight() -> memory of the peer -> completion
+ *           \-> no -> struct tcp_tx
  *
  * The first send after a pass is sent at once. Later sends in the same pass that are short, and have a completion for
  * which the caller must come back, wait for the next pass, or until there are many of them, and then share a system
@@ -344,19 +346,24 @@ TX_INLINE ssize_t tx_write_now(struct tcp_conn *conn, const struct fab_op *op, u
 	return tx_write_long(conn, op, len, staging, hdr_len);
 }
 
-/* The stream has all of a message: complete it. */
-TX_INLINE void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+/* Complete an operation on len bytes within its call. */
+TX_INLINE void tx_complete_op(struct fab_ep *ep, const struct fab_op *op, uint64_t len)
 {
-	struct fab_ep *ep = &conn->ep->base;
 	const struct fab_comp comp = {
 		.context = op->context, .flags = fab_op_desc[op->code].cq_flags, .len = len, .data = op->data,
 		.tag = op->tag, .src = FI_ADDR_NOTAVAIL,
 	};
 
+	fab_ep_complete_to(ep, op->code, &comp, fab_ep_tx_wants_comp(ep, op), NULL);
+}
+
+/* The stream has all of a message: complete it. */
+TX_INLINE void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
 	conn->tx.cnt++;
 	if (conn->peer.ext)
 		conn->tx.credit -= len + TCP_CREDIT_OVERHEAD;
-	fab_ep_complete_to(ep, op->code, &comp, fab_ep_tx_wants_comp(ep, op), NULL);
+	tx_complete_op(&conn->ep->base, op, len);
 }
 
 /* The stream has taken n bytes of a message, but not all, or has failed (n < 0): queue the message, as its rest or its
@@ -398,6 +405,20 @@ TX_INLINE int tx_send_now(struct tcp_conn *conn, const struct fab_op *op, uint64
 
 /* ---- submission ---- */
 
+/* Carry out a remote access within the call. A shorter write that need not wait for the peer costs less on the stream.
+ * False: it is to be queued. */
+static __attribute__((noinline)) bool tx_go_straight(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+{
+	bool waits = op->code == FAB_OP_READ ||
+		     (op->code == FAB_OP_WRITE && (tx_flags(conn->ep, op) & TX_CONFIRM));
+
+	if ((!waits && (op->code != FAB_OP_WRITE || len < TCP_DIRECT_MIN)) || len > TCP_STRAIGHT_MAX ||
+	    !tcp_straight(conn, op, len))
+		return false;
+	tx_complete_op(&conn->ep->base, op, len);
+	return true;
+}
+
 /* Queue an operation on len bytes, and send it unless it is to wait. */
 static __attribute__((noinline)) int tx_enqueue(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
@@ -408,6 +429,8 @@ static __attribute__((noinline)) int tx_enqueue(struct tcp_conn *conn, const str
 	uint64_t queued;
 	int ret;
 
+	if (__builtin_expect(len >= TCP_WINDOW_MIN, 0) && tx_go_straight(conn, op, len))
+		return 0;
 	if (must_leave && !tx_can_leave(conn, op, len))
 		return -FI_EAGAIN;
 	tx = tx_alloc(conn, op, len);

@@ -11,6 +11,7 @@
 #include "tcp/calls/calls.h"
 #include "tcp/connect/connect.h"
 #include "tcp/endpoint/endpoint.h"
+#include "tcp/local/local.h"
 #include "tcp/params/params.h"
 
 /* ---- domain ---- */
@@ -65,6 +66,7 @@ int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 		goto free_copy;
 	opened = fab_container(*domain, struct fab_domain, domain_fid);
 	opened->auth.proven = true;
+	tcp_windows_open(&opened->mr_map);
 	/* datagram endpoints (of "sockets") have no connections */
 	opened->av_firewall = !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
 

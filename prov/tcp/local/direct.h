@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading the memory of a peer of this host, process_vm_readv(2). A process only ever reads: nothing writes into the
- * memory of another one.
+ * Reading the memory of a peer of this host, process_vm_readv(2).
  *
  * The peer has random bytes, its cookie, in its memory, and has told where. Each read ends with the cookie, in the same
  * system call. If it is there, the bytes before it were read while the peer kept its promise to leave them: it clears

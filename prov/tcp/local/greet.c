@@ -106,28 +106,31 @@ void tcp_link_names(const struct tcp_link *link, union fab_sockaddr *ours, union
 	}
 }
 
-/* Check that the peer of a connected socket is of the same user. 0, -EACCES or another -errno. */
-static int local_check_user(int fd)
+/* Check that the peer of a connected socket is of the same user. 0: *pid is its process; -EACCES or another -errno. */
+static int local_check_user(int fd, pid_t *pid)
 {
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
 
 	if (fab_sock->getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -errno;
+	*pid = cred.pid;
 	return cred.uid == geteuid() && cred.uid != OVERFLOW_UID ? 0 : -EACCES;
 }
 
 /* Make the struct of a connected socket. 0: link owns fd. -errno: fd still belongs to the caller. */
 static int local_open(int fd, struct tcp_link *link)
 {
-	int ret = local_check_user(fd);
 	struct tcp_local *local;
+	pid_t pid = 0;
+	int ret = local_check_user(fd, &pid);
 
 	if (ret)
 		return ret;
 	local = calloc(1, sizeof(*local));
 	if (!local)
 		return -ENOMEM;
+	local->pid = pid;
 	local->port_fd = -1;
 	*link = (struct tcp_link) { fd, local };
 	return 0;

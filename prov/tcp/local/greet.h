@@ -29,6 +29,7 @@ struct tcp_greeting {
 /* A stream over a Unix socket: what a TCP socket would know by itself. */
 struct tcp_local {
 	union fab_sockaddr ours, theirs;	/* both ends, as they would be named with TCP */
+	pid_t pid;			/* the peer's process; 0: it is in another pid namespace */
 	int port_fd;			/* owned: a TCP socket that keeps the port of `ours`, or -1 */
 	struct tcp_greeting greeting;	/* the peer's, as far as it has come */
 	struct tcp_pair_inbox inbox;	/* of the greeting */

@@ -8,5 +8,6 @@
 #include "tcp/local/direct.h"
 #include "tcp/local/greet.h"
 #include "tcp/local/pair.h"
+#include "tcp/local/windows.h"
 
 #endif

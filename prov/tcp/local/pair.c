@@ -153,6 +153,16 @@ free_pair:
 void tcp_pair_stop(struct tcp_pair *pair)
 {
 	tcp_ready_remove(&pair->near);
+	tcp_windows_leave(&pair->visitor);
+}
+
+static void pair_free(struct tcp_pair *pair)
+{
+	tcp_reach_fini(&pair->reach);
+	tcp_share_unmap(pair->mem, PAIR_SIZE);
+	tcp_share_unmap(pair->peer, TCP_READY_SIZE);
+	tcp_pair_close(&pair->inbox);
+	free(pair);
 }
 
 void tcp_pair_free(struct tcp_pair *pair)
@@ -160,10 +170,23 @@ void tcp_pair_free(struct tcp_pair *pair)
 	if (!pair)
 		return;
 	tcp_pair_stop(pair);
-	tcp_share_unmap(pair->mem, PAIR_SIZE);
-	tcp_share_unmap(pair->peer, TCP_READY_SIZE);
-	tcp_pair_close(&pair->inbox);
-	free(pair);
+	if (tcp_windows_release(&pair->visitor))
+		pair_free(pair);
+}
+
+static void pair_free_late(struct tcp_visitor *visitor)
+{
+	pair_free(fab_container(visitor, struct tcp_pair, visitor));
+}
+
+void tcp_pair_begin_straight(struct tcp_pair *pair, struct fab_mr_map *map, pid_t pid)
+{
+	pair->visitor.free = pair_free_late;
+	if (map)
+		tcp_windows_join(map, &pair->visitor, &pair->in.mem->permit, &pair->in.mem->busy, pid);
+	if (pid)
+		pair->reach = (struct tcp_reach) { .permit = &pair->out.mem->permit, .busy = &pair->out.mem->busy,
+						   .pid = pid };
 }
 
 /* ---- the answer ---- */

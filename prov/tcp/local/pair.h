@@ -11,6 +11,7 @@
 #ifndef TCP_PAIR_H
 #define TCP_PAIR_H
 
+#include "tcp/local/reach.h"
 #include "tcp/local/ready.h"
 #include "tcp/local/ring.h"
 
@@ -48,6 +49,8 @@ struct tcp_pair {
 	struct tcp_ready_mem *peer;	/* owned, mapped; NULL: its answer has not come, or was a refusal */
 	uint32_t peer_bit;
 	struct tcp_ring_mem *mem;	/* owned, mapped: both rings */
+	struct tcp_visitor visitor;	/* the peer, as it reaches our regions */
+	struct tcp_reach reach;		/* the peer's regions, as we reach them */
 	struct tcp_pair_answer answer;	/* of the accepting end, as far as it has come */
 	struct tcp_pair_inbox inbox;	/* of the answer; owns the page's descriptor */
 	bool ended;			/* the peer has closed: nothing comes after what is in the ring */
@@ -60,9 +63,12 @@ struct tcp_pair *tcp_pair_make(struct fab_engine *engine, int *fd);
 /* Map the pair of a peer for the accepting end; both descriptors stay the caller's. NULL: they are not what they should
  * be, or there is no memory. */
 struct tcp_pair *tcp_pair_map(int pair_fd, int ready_fd, uint32_t bit);
-/* Take a pair off its engine: nothing looks at it any more. Idempotent. */
+/* The stream begins, with the peer of process pid (0: unknown). Its writes and reads may go straight to the regions of
+ * map (NULL: they may not), and ours to its regions. */
+void tcp_pair_begin_straight(struct tcp_pair *pair, struct fab_mr_map *map, pid_t pid);
+/* Take a pair off its engine: nothing looks at it any more, and no remote access goes past the rings. Idempotent. */
 void tcp_pair_stop(struct tcp_pair *pair);
-/* Stop and free. NULL is allowed. */
+/* Stop and free, or leave that to the time when the peer accesses our memory no more. NULL is allowed. */
 void tcp_pair_free(struct tcp_pair *pair);
 
 /* Accepting end: add the pair to the engine of the stream, and answer over the socket fd. 0; -ENOTSUP: it is not

@@ -23,16 +23,21 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include "base/bits.h"
+#include "tcp/local/windows.h"
 
 #define TCP_RING_SIZE	32768		/* bytes of a ring in shared memory */
 #define TCP_RING_ROOM	(TCP_RING_SIZE - 128)	/* of these for records */
 #define TCP_RING_WORD	8		/* bytes of a word with its padding; records are aligned to that */
 #define TCP_RING_WRAP	UINT32_MAX
 
-/* Shared, zeroed at first. The two words are in cache lines of their own. */
+/* Shared, zeroed at first. The words of each end are in a cache line of their own. */
 struct tcp_ring_mem {
 	_Alignas(64) _Atomic uint32_t taken;	/* by the reader: bytes taken so far, modulo 2^32 */
+	/* by the reader: of these, when it last had handled all of its records. Always told, unlike `taken` */
+	_Atomic uint32_t handled;
+	struct tcp_permit permit;		/* by the reader: for remote accesses of the writer */
 	_Alignas(64) _Atomic uint32_t wants_room;	/* by the writer: the ring was full; by the reader: 0 again */
+	_Atomic uint32_t busy;			/* by the writer: windows.h */
 	_Alignas(64) uint8_t room[TCP_RING_ROOM];
 };
 
@@ -97,7 +102,19 @@ static inline bool tcp_ring_take(struct tcp_ring_reader *ring, uint32_t len)
 	return ring->taken - ring->told >= TCP_RING_ROOM / 4 && tcp_ring_tell(ring);
 }
 
+/* All records that were taken have been handled, so what comes beside the ring does not overtake them. */
+static inline void tcp_ring_tell_handled(struct tcp_ring_reader *ring)
+{
+	atomic_store_explicit(&ring->mem->handled, ring->taken, memory_order_release);
+}
+
 /* ---- the writer ---- */
+
+/* True if the reader has handled all that was put. */
+static inline bool tcp_ring_is_handled(const struct tcp_ring_writer *ring)
+{
+	return atomic_load_explicit(&ring->mem->handled, memory_order_acquire) == ring->put;
+}
 
 /* Put len bytes into the ring, as one record where the last one ends. False: there is no room for that there, and
  * tcp_ring_put() may do something else. */

@@ -89,9 +89,10 @@ static int reap_older_first(const void *a, const void *b)
 
 static uint32_t life_age(const struct tcp_life *life)
 {
+	const struct tcp_conn_used *used = &life->conn.used;
 	uint32_t now = life->table->ep->base.engine->pass_cnt;
 
-	return fab_min(now - life->conn.used.sent_pass, now - life->conn.used.recv_pass);
+	return fab_min(fab_min(now - used->sent_pass, now - used->recv_pass), now - used->straight_pass);
 }
 
 /* True if the connection was quiet for a while, as far as the checks show. */

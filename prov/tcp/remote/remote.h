@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Remote memory: reads and writes (rma.c), atomics (atomic.c) and late refusals (quiet.c), at both ends. The functions
- * here are for the tables of the stream (struct tcp_frame, struct tcp_above) and for the data calls. Engine lock held.
+ * Remote memory: reads and writes (rma.c), those that need nothing of the peer (straight.c), atomics (atomic.c) and
+ * late refusals (quiet.c), at both ends. The functions here are for the tables of the stream (struct tcp_frame, struct
+ * tcp_above) and for the data calls. Engine lock held.
  */
 #ifndef TCP_REMOTE_H
 #define TCP_REMOTE_H
@@ -34,6 +35,15 @@ uint32_t tcp_rma_write_aim(struct tcp_conn *conn);
 /* may_leave: true if the regions of a waiting response are still open. Otherwise a refusal is sent in its place; false:
  * part of it was sent already, or the peer does not support refusals. */
 bool tcp_rma_rsp_may_leave(struct tcp_conn *conn, struct tcp_tx *tx);
+
+/* ---- straight.c ---- */
+
+/* bytes of the longest access that is straight, so that its caller holds the engine's lock for a bounded time */
+#define TCP_STRAIGHT_MAX	(4u << 20)
+
+/* Carry out a read or write of len bytes, TCP_STRAIGHT_MAX at most, in the memory of the peer. True: its bytes are
+ * where they belong, and the caller completes it. False: send a frame. */
+bool tcp_straight(struct tcp_conn *conn, const struct fab_op *op, uint64_t len);
 
 /* ---- quiet.c ---- */
 

@@ -152,9 +152,10 @@ struct tcp_conn_owed {
 	uint64_t credit;		/* bytes consumed and not yet reported to the peer */
 };
 
-/* engine.pass_cnt at the last send (further sends in it are a burst), and at the last receive. */
+/* engine.pass_cnt at the last send (further sends in it are a burst), at the last receive, and at the last remote
+ * access past the stream. */
 struct tcp_conn_used {
-	uint32_t sent_pass, recv_pass;
+	uint32_t sent_pass, recv_pass, straight_pass;
 };
 
 /* Messages arriving or kept: room message. */

@@ -115,8 +115,10 @@ static bool ring_take_records(struct tcp_conn *conn)
 		tell |= tcp_ring_take(&pair->in, len);
 		len = 0;
 	}
-	if (found)
+	if (found) {
+		tcp_ring_tell_handled(&pair->in);
 		tcp_rx_records_end(conn);
+	}
 	if (tell && tcp_conn_has_stream(conn))
 		ring_tell(conn);
 	if (len && tcp_conn_has_stream(conn)) {
@@ -206,11 +208,21 @@ const struct tcp_io tcp_io_ring = {
 
 /* ---- the beginning ---- */
 
+/* The regions that the peer may reach by itself: NULL, if remote accesses are counted here. */
+static struct fab_mr_map *ring_regions(const struct tcp_conn *conn)
+{
+	const struct fab_ep *ep = &conn->ep->base;
+
+	return ep->bound.cntr[FAB_CNTR_REMOTE_READ] || ep->bound.cntr[FAB_CNTR_REMOTE_WRITE] ? NULL :
+	       &ep->domain->mr_map;
+}
+
 static void ring_use(struct tcp_conn *conn)
 {
 	struct tcp_pair *pair = ring_pair(conn);
 
 	pair->conn = conn;
+	tcp_pair_begin_straight(pair, ring_regions(conn), conn->local->pid);
 	pair->near.look = ring_near_look;
 	conn->io = &tcp_io_ring;
 	conn->src.poll = NULL;

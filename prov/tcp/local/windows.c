@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See windows.h. The table is made when there are a region that may have a window and a peer that may use it.
+ *
+ *   region:  listed -> with a slot, if the table has room -> withdrawn
+ *   stream:  joined -> with a permit, once there is a table -> left -> released, or lingers while its peer is busy
+ */
+#include "tcp/local/windows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/hmac.h"
+#include "base/sock.h"
+#include "tcp/local/barrier.h"
+#include "tcp/params/params.h"
+
+#define LINGER_MAX	64		/* of a domain: streams that linger. With so many, others get no permit */
+#define WAIT_MS		1000		/* for a peer that is busy with a region that is to be closed */
+#define YIELD_CNT	100		/* looks at the beginning of a wait that only yield the processor ... */
+#define PAUSE_NS	50000		/* ... and the time between later ones */
+
+struct tcp_windows {
+	pthread_mutex_t lock;		/* guards all of it; the lock of an engine may be held */
+	struct fab_list regions;	/* struct fab_mr.watched.link: those that may have a window */
+	struct fab_list visitors;	/* struct tcp_visitor.link */
+	struct tcp_window_table *table;	/* owned; NULL: not made */
+	uint32_t lingering;		/* of them, those that linger */
+	uint64_t number;		/* of the last window */
+};
+
+uint32_t tcp_window_place(uint64_t key)
+{
+	return fab_mix64(key) % TCP_WINDOW_CNT;
+}
+
+uint64_t tcp_window_check(const struct tcp_window *window)
+{
+	uint64_t check = fab_mix64(window->number);
+
+	check = fab_mix64(check ^ window->key);
+	check = fab_mix64(check ^ window->base);
+	check = fab_mix64(check ^ window->len);
+	check = fab_mix64(check ^ window->at);
+	return fab_mix64(check ^ window->access);
+}
+
+/* ---- generations ---- */
+
+/* The table has changed: what a peer knows of it is not valid any more. */
+static void visitor_tell(struct tcp_visitor *visitor)
+{
+	if (visitor->gen && !visitor->left)
+		atomic_store_explicit(&visitor->permit->gen, ++visitor->gen, memory_order_release);
+}
+
+/* The same for all; they see it before we look whether they are busy. */
+static void windows_tell(struct tcp_windows *windows)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&windows->visitors, link)
+		visitor_tell(fab_container(link, struct tcp_visitor, link));
+	tcp_full_barrier();
+}
+
+static void visitor_permit(struct tcp_windows *windows, struct tcp_visitor *visitor)
+{
+	if (visitor->left)
+		return;
+	visitor->permit->table = (uintptr_t) windows->table;
+	visitor->permit->cookie = windows->table->cookie;
+	visitor->gen = 1;
+	atomic_store_explicit(&visitor->permit->gen, visitor->gen, memory_order_release);
+}
+
+/* ---- who is busy ---- */
+
+/* True if the process has ended: none of its threads is in a system call any more. */
+static bool process_has_ended(pid_t pid)
+{
+	struct pollfd poll = { .fd = fab_sock->pidfd_open(pid), .events = POLLIN };
+	bool ended;
+
+	if (poll.fd < 0)
+		return errno == ESRCH || (kill(pid, 0) && errno == ESRCH);
+	ended = fab_sock->poll(&poll, 1, 0) == 1;
+	fab_sock_close(&poll.fd);
+	return ended;
+}
+
+/* True if the peer accesses the window in this slot, or any if it is 0. ask: look whether its process has ended. */
+static bool visitor_is_busy(struct tcp_visitor *visitor, uint32_t slot, bool ask)
+{
+	uint32_t busy = atomic_load_explicit(visitor->busy, memory_order_acquire);
+
+	if (!busy || (slot && busy != slot))
+		return false;
+	if (!ask || !process_has_ended(visitor->pid))
+		return true;
+	atomic_store_explicit(visitor->busy, 0, memory_order_relaxed);
+	return false;
+}
+
+/* Free the streams that have ended, and whose peers are not busy any more. */
+static void windows_sweep(struct tcp_windows *windows)
+{
+	struct fab_list *link, *next;
+
+	if (!windows->lingering)
+		return;
+	fab_list_for_each_safe(&windows->visitors, link, next) {
+		struct tcp_visitor *visitor = fab_container(link, struct tcp_visitor, link);
+
+		if (!visitor->lingers || visitor_is_busy(visitor, 0, true))
+			continue;
+		fab_list_remove(link);
+		windows->lingering--;
+		visitor->free(visitor);
+	}
+}
+
+/* ---- windows ---- */
+
+/* Give a region a window, if there is a free one for its key. */
+static void window_open(struct tcp_windows *windows, struct fab_mr *mr)
+{
+	uint32_t place = tcp_window_place(mr->mr_fid.key), i = 0;
+	struct tcp_window *window = &windows->table->window[place];
+
+	while (i < TCP_WINDOW_PROBE && window[i].number)
+		i++;
+	if (i == TCP_WINDOW_PROBE)
+		return;
+	window[i] = (struct tcp_window) {
+		.number = ++windows->number, .key = mr->mr_fid.key, .base = mr->base, .len = mr->len,
+		.at = (uintptr_t) mr->iov[0].iov_base, .access = mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE),
+	};
+	window[i].check = tcp_window_check(&window[i]);
+	mr->watched.slot = place + i + 1;
+}
+
+/* Make the table, for the regions that are there. */
+static void windows_make_table(struct tcp_windows *windows)
+{
+	struct fab_list *link;
+
+	windows->table = calloc(1, sizeof(*windows->table));
+	if (!windows->table)
+		return;
+	if (fab_nonce(&windows->table->cookie, sizeof(windows->table->cookie))) {
+		free(windows->table);
+		windows->table = NULL;
+		return;
+	}
+	fab_list_for_each(&windows->regions, link)
+		window_open(windows, fab_container(link, struct fab_mr, watched.link));
+	fab_list_for_each(&windows->visitors, link)
+		visitor_permit(windows, fab_container(link, struct tcp_visitor, link));
+}
+
+/* True if an access to the region needs nothing of us. */
+static bool region_may_open(const struct fab_mr *mr)
+{
+	return mr->iov_cnt == 1 && mr->len >= TCP_WINDOW_MIN && !mr->auth_key &&
+	       (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)) && !(mr->flags & FI_RMA_EVENT);
+}
+
+static void windows_opened(struct fab_mr_map *map, struct fab_mr *mr)
+{
+	struct tcp_windows *windows = map->watch_data;
+
+	if (!region_may_open(mr))
+		return;
+	pthread_mutex_lock(&windows->lock);
+	windows_sweep(windows);
+	mr->watched.listed = true;
+	fab_list_add_tail(&windows->regions, &mr->watched.link);
+	if (windows->table) {
+		window_open(windows, mr);
+		windows_tell(windows);
+	} else if (!fab_list_empty(&windows->visitors)) {
+		windows_make_table(windows);
+	}
+	pthread_mutex_unlock(&windows->lock);
+}
+
+/* ---- closing ---- */
+
+/* The process of a peer that is busy with the window, or 0. */
+static pid_t windows_find_busy(struct tcp_windows *windows, uint32_t slot, bool ask)
+{
+	struct fab_list *link;
+	pid_t found = 0;
+
+	pthread_mutex_lock(&windows->lock);
+	fab_list_for_each(&windows->visitors, link) {
+		struct tcp_visitor *visitor = fab_container(link, struct tcp_visitor, link);
+
+		if (visitor_is_busy(visitor, slot, ask))
+			found = visitor->pid;
+	}
+	pthread_mutex_unlock(&windows->lock);
+	return found;
+}
+
+static void windows_pause(unsigned looks)
+{
+	if (looks < YIELD_CNT)
+		sched_yield();
+	else
+		nanosleep(&(struct timespec) { .tv_nsec = PAUSE_NS }, NULL);
+}
+
+/* Wait until no peer is busy with the window. 0 or -FI_EBUSY. */
+static int windows_wait(struct tcp_windows *windows, const struct fab_mr *mr)
+{
+	uint64_t end_ms = 0;
+	pid_t pid;
+
+	for (unsigned looks = 0; ; looks++) {
+		pid = windows_find_busy(windows, mr->watched.slot, looks >= YIELD_CNT);
+		if (!pid)
+			return 0;
+		if (!end_ms)
+			end_ms = fab_now_ms() + WAIT_MS;
+		if (fab_now_ms() > end_ms)
+			break;
+		windows_pause(looks);
+	}
+	TCP_WARN(FI_LOG_MR, "the memory region with key 0x%" PRIx64 " stays open: process %d of this host has been in "
+		 "the middle of a remote access to it for %d ms. Was it stopped?\n", mr->mr_fid.key, (int) pid,
+		 WAIT_MS);
+	return -FI_EBUSY;
+}
+
+static int windows_withdraw(struct fab_mr_map *map, struct fab_mr *mr)
+{
+	struct tcp_windows *windows = map->watch_data;
+	struct tcp_window *window;
+	int ret;
+
+	pthread_mutex_lock(&windows->lock);
+	if (mr->watched.listed && !mr->watched.withdrawn)
+		fab_list_remove(&mr->watched.link);
+	if (mr->watched.slot && !mr->watched.withdrawn) {
+		window = &windows->table->window[mr->watched.slot - 1];
+		window->access = 0;
+		window->check = ~tcp_window_check(window);
+		windows_tell(windows);
+	}
+	mr->watched.withdrawn = true;
+	pthread_mutex_unlock(&windows->lock);
+	if (!mr->watched.slot)
+		return 0;
+	ret = windows_wait(windows, mr);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&windows->lock);
+	windows->table->window[mr->watched.slot - 1].number = 0;
+	mr->watched.slot = 0;
+	windows_sweep(windows);
+	pthread_mutex_unlock(&windows->lock);
+	return 0;
+}
+
+/* ---- streams ---- */
+
+void tcp_windows_join(struct fab_mr_map *map, struct tcp_visitor *visitor, struct tcp_permit *permit,
+		      _Atomic uint32_t *busy, pid_t pid)
+{
+	struct tcp_windows *windows = map->watch_data;
+
+	if (!windows || !pid)
+		return;
+	visitor->permit = permit;
+	visitor->busy = busy;
+	visitor->pid = pid;
+	visitor->windows = windows;
+	pthread_mutex_lock(&windows->lock);
+	windows_sweep(windows);
+	fab_list_add_tail(&windows->visitors, &visitor->link);
+	visitor->left = windows->lingering >= LINGER_MAX;
+	if (windows->table)
+		visitor_permit(windows, visitor);
+	else if (!fab_list_empty(&windows->regions))
+		windows_make_table(windows);
+	pthread_mutex_unlock(&windows->lock);
+}
+
+void tcp_windows_leave(struct tcp_visitor *visitor)
+{
+	if (!visitor->windows || visitor->left)
+		return;
+	pthread_mutex_lock(&visitor->windows->lock);
+	visitor->left = true;
+	atomic_store_explicit(&visitor->permit->gen, 0, memory_order_relaxed);
+	tcp_full_barrier();
+	pthread_mutex_unlock(&visitor->windows->lock);
+}
+
+bool tcp_windows_release(struct tcp_visitor *visitor)
+{
+	struct tcp_windows *windows = visitor->windows;
+	bool lingers;
+
+	if (!windows)
+		return true;
+	pthread_mutex_lock(&windows->lock);
+	windows_sweep(windows);
+	visitor->lingers = visitor->gen && visitor_is_busy(visitor, 0, true);
+	if (visitor->lingers)
+		windows->lingering++;
+	else
+		fab_list_remove(&visitor->link);
+	lingers = visitor->lingers;
+	pthread_mutex_unlock(&windows->lock);
+	return !lingers;
+}
+
+/* ---- domains ---- */
+
+static void windows_fini(struct fab_mr_map *map)
+{
+	struct tcp_windows *windows = map->watch_data;
+	struct fab_list *link;
+
+	while ((link = fab_list_pop_front(&windows->visitors))) {
+		struct tcp_visitor *visitor = fab_container(link, struct tcp_visitor, link);
+
+		visitor->free(visitor);
+	}
+	if (windows->table)
+		windows->table->cookie = (struct tcp_cookie) { 0 };
+	tcp_full_barrier();
+	free(windows->table);
+	pthread_mutex_destroy(&windows->lock);
+	free(windows);
+}
+
+static const struct fab_mr_watch windows_watch = {
+	.opened = windows_opened,
+	.withdraw = windows_withdraw,
+	.fini = windows_fini,
+};
+
+void tcp_windows_open(struct fab_mr_map *map)
+{
+	struct tcp_windows *windows = tcp_params.local ? calloc(1, sizeof(*windows)) : NULL;
+
+	if (!windows)
+		return;
+	pthread_mutex_init(&windows->lock, NULL);
+	fab_list_init(&windows->regions);
+	fab_list_init(&windows->visitors);
+	map->watch_data = windows;
+	map->watch = &windows_watch;
+}
