@@ -14,6 +14,7 @@
 #include "base/list.h"
 
 #define FAB_AUTH_KEY_MAX	256	/* most bytes of a key */
+#define FAB_AUTH_FILE_MIN	16	/* fewest bytes of one that is in a file */
 #define FAB_AUTH_EP_MAX		32	/* domain_attr->max_ep_auth_key */
 
 struct fab_auth_key {
@@ -27,6 +28,10 @@ struct fab_auth_key {
  * (this machine has no keyed hash), both logged with `what`, the name of the object or call; -FI_ENOMEM. */
 int fab_auth_get(const struct fi_provider *prov, const char *what, const void *bytes, size_t len,
 		 struct fab_auth_key **key);
+/* Get the key in a file: all its bytes, except a newline at the end. The same; in addition -FI_EACCES: the file belongs
+ * to another user, or others than its owner have access to it; -FI_EINVAL: it is not a regular file, or the key has
+ * fewer than FAB_AUTH_FILE_MIN bytes; -FI_ENOENT ...: it cannot be read. All are logged with `what` and advice. */
+int fab_auth_read(const struct fi_provider *prov, const char *what, const char *path, struct fab_auth_key **key);
 /* Take another reference to a key; nothing for NULL. Returns key. */
 struct fab_auth_key *fab_auth_share(struct fab_auth_key *key);
 /* Drop a reference. The last one wipes the bytes. NULL is allowed. */

@@ -92,7 +92,7 @@ static int init_auth_key(struct fab_domain *domain, const struct fi_info *info)
 {
 	const struct fi_domain_attr *attr = info->domain_attr;
 
-	domain->auth.key = NULL;
+	domain->auth.key = domain->auth.spare = NULL;
 	domain->auth.per_av = false;
 	if (FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) || !attr->auth_key_size)
 		return 0;
@@ -205,6 +205,7 @@ int fab_domain_fini(struct fab_domain *domain)
 	if (domain->events.eq)
 		domain->events.put(domain->events.eq);
 	fab_auth_put(domain->auth.key);
+	fab_auth_put(domain->auth.spare);
 	free(domain->name);
 	atomic_fetch_sub(&domain_cnt, 1);
 	atomic_fetch_sub(&fabric->ref, 1);

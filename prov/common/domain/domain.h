@@ -122,6 +122,8 @@ struct fab_domain_attr {
 struct fab_domain_auth {
 	struct fab_auth_key *key;	/* has a reference; for endpoints and regions without a key of their own; or
 					 * NULL */
+	struct fab_auth_key *spare;	/* has a reference; for endpoints that would have no key, or NULL; set by the
+					 * provider after it opened the domain */
 	bool per_av;			/* FI_AV_AUTH_KEY: the keys are in address vectors */
 	bool proven;			/* the provider supports keys; set by the provider after it opened the domain */
 };

@@ -53,8 +53,8 @@ static int check_info(const struct fab_domain *domain, const struct fi_info *inf
 	}
 }
 
-/* Get the endpoint's authorization key: its own, or the domain's; NULL with FI_AV_AUTH_KEY. *key is a new reference. 0
- * or -FI_E*. */
+/* Get the endpoint's authorization key: its own, the domain's, or the provider's; NULL with FI_AV_AUTH_KEY. *key is a
+ * new reference. 0 or -FI_E*. */
 static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info *info, struct fab_auth_key **key)
 {
 	const struct fi_provider *prov = domain->fabric->prov;
@@ -69,7 +69,8 @@ static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info
 	}
 	if (len && !domain->auth.per_av)
 		return fab_auth_get(prov, "fi_endpoint", attr->auth_key, len, key);
-	*key = fab_auth_share(domain->auth.key);
+	if (!domain->auth.per_av)
+		*key = fab_auth_share(domain->auth.key ? domain->auth.key : domain->auth.spare);
 	return 0;
 }
 

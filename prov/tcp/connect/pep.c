@@ -164,7 +164,8 @@ static const struct fab_pep_ops pep_ops = {
 	.advertise = tcp_advertise,
 };
 
-/* Get the authorization key of endpoints that will be opened for its requests: info's own, or that of info's domain. */
+/* Get the authorization key of endpoints that will be opened for its requests: info's own, that of info's domain,
+ * or that of FI_TCP_AUTH_KEY_FILE. */
 static int pep_get_key(const struct fab_fabric *fabric, const struct fi_info *info, struct fab_auth_key **key)
 {
 	const struct fi_domain_attr *domain = info ? info->domain_attr : NULL;
@@ -172,12 +173,12 @@ static int pep_get_key(const struct fab_fabric *fabric, const struct fi_info *in
 
 	*key = NULL;
 	if (FI_VERSION_LT(fabric->fabric_fid.api_version, FI_VERSION(1, 5)))
-		return 0;
+		return tcp_auth_spare("fi_passive_ep", key);
 	if (ep && ep->auth_key_size)
 		return fab_auth_get(&tcp_prov, "fi_passive_ep", ep->auth_key, ep->auth_key_size, key);
 	if (domain && domain->auth_key_size)
 		return fab_auth_get(&tcp_prov, "fi_passive_ep", domain->auth_key, domain->auth_key_size, key);
-	return 0;
+	return tcp_auth_spare("fi_passive_ep", key);
 }
 
 int tcp_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_pep **pep_fid, void *context)

@@ -11,6 +11,7 @@
 #include "tcp/calls/calls.h"
 #include "tcp/connect/connect.h"
 #include "tcp/endpoint/endpoint.h"
+#include "tcp/handshake/handshake.h"
 #include "tcp/local/local.h"
 #include "tcp/params/params.h"
 
@@ -48,6 +49,9 @@ static const struct fab_domain_ops domain_tables = {
 int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 {
 	const struct fab_fabric *owner = fab_container(fabric, struct fab_fabric, fabric_fid);
+	/* datagram endpoints (of "sockets") have no connections */
+	bool connects = !info || !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
+	struct fab_auth_key *key = NULL;
 	struct fi_info *copy = NULL;
 	struct fab_domain *opened;
 	int ret;
@@ -61,14 +65,19 @@ int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 			copy->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 		info = copy;
 	}
-	ret = fab_domain_open(fabric, info, domain, context);
+	ret = connects ? tcp_auth_spare("fi_domain", &key) : 0;
 	if (ret)
 		goto free_copy;
+	ret = fab_domain_open(fabric, info, domain, context);
+	if (ret) {
+		fab_auth_put(key);
+		goto free_copy;
+	}
 	opened = fab_container(*domain, struct fab_domain, domain_fid);
 	opened->auth.proven = true;
 	tcp_windows_open(&opened->mr_map);
-	/* datagram endpoints (of "sockets") have no connections */
-	opened->av_firewall = !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
+	opened->auth.spare = key;
+	opened->av_firewall = connects;
 
 free_copy:
 	fi_freeinfo(copy);

@@ -288,3 +288,9 @@ void tcp_auth_free(struct tcp_auth *auth)
 {
 	free(auth);
 }
+
+int tcp_auth_spare(const char *what, struct fab_auth_key **key)
+{
+	*key = NULL;
+	return tcp_params.auth_key_file ? fab_auth_read(&tcp_prov, what, tcp_params.auth_key_file, key) : 0;
+}

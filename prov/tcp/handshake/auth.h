@@ -26,6 +26,11 @@ struct tcp_keyring {
 	struct fab_av *av;
 };
 
+/* Get the key of FI_TCP_AUTH_KEY_FILE for an object without a key of its own; `what` is for the log. 0: *key has a
+ * reference for the caller, or is NULL if the parameter is not set. -FI_E*: see fab_auth_read(); then the object must
+ * not be opened, since it would let everybody in. No lock needed. */
+int tcp_auth_spare(const char *what, struct fab_auth_key **key);
+
 /* Prepare the exchange before its request, which is complete in cm->buf, is sent. 0 or -FI_ENOMEM. */
 int tcp_auth_begin(struct tcp_cm *cm);
 

@@ -116,6 +116,10 @@ static const struct fab_param params[] = {
 	{ "auth_address", FI_PARAM_BOOL, &tcp_params.auth_address, 0, 1,
 	  "Bind the proof of an authorization key to the addresses of both ends, so that nobody can forward it. Set it "
 	  "to off if there is address translation between the peers; both ends need the same value (default: on)" },
+	{ "auth_key_file", FI_PARAM_STRING, &tcp_params.auth_key_file, 0, 0,
+	  "File with an authorization key for the endpoints to which the program gives none: they connect only to "
+	  "peers that have it, too. 16 to 256 bytes; the file belongs to the user of the process, and nobody else "
+	  "has access to it (default: none)" },
 
 	{ "write_complete", FI_PARAM_STRING, &tcp_params.write_complete, 0, 0,
 	  "Completion of writes and of atomics without a result, if the program asks for no completion level: inject "
@@ -170,5 +174,6 @@ void tcp_params_free(void)
 	free(tcp_params.iface);
 	free(tcp_params.advertise);
 	free(tcp_params.write_complete);
-	tcp_params.iface = tcp_params.advertise = tcp_params.write_complete = NULL;
+	free(tcp_params.auth_key_file);
+	tcp_params.iface = tcp_params.advertise = tcp_params.write_complete = tcp_params.auth_key_file = NULL;
 }

@@ -63,6 +63,7 @@ struct tcp_params {
 	int max_conn;			/* connections of this process; 0: by the limit on descriptors
 					 * (peer/budget.c) */
 	bool auth_address;		/* proofs of authorization keys are bound to addresses (handshake/auth.c) */
+	char *auth_key_file;		/* FI_TCP_AUTH_KEY_FILE, or NULL */
 	int holdoff_ms;			/* after a failed connect, sends fail at once for so long */
 };
 extern struct tcp_params tcp_params;
