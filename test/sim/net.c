@@ -1,0 +1,934 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See net.h. A file is a slot of a table; its descriptor is FD_BASE and the index of the slot.
+ */
+#include "sim/net.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <linux/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/sock.h"
+
+#define FD_BASE		(1 << 16)
+#define FILES		4096
+#define CONNECT_NS	127000000000ULL	/* the kernel's own limit for a connect without an answer */
+#define RETRY_NS	1000000000ULL	/* what a cut held back arrives so long after its end, at most */
+
+enum kind { FREE, SOCKET, EPOLL, EVENT, TIMER };
+enum state { FRESH, LISTENING, CONNECTING, UP, RESET };
+enum sent { DATA, FIN, RST, SYN, SYN_ACK, REFUSED };
+
+/* What is on its way to a socket. */
+struct segment {
+	struct segment *next;
+	uint64_t due_ns;
+	enum sent sent;
+	int from;			/* SYN: the socket that connects */
+	uint32_t len;
+	uint8_t data[];
+};
+
+struct file {
+	enum kind kind;
+	unsigned node;
+	bool dead;			/* of a process that was killed */
+	uint32_t life;			/* of the slot */
+	/* in an epoll set */
+	int set;			/* its index; -1: in none */
+	uint32_t events;
+	epoll_data_t data;
+	/* an eventfd's count; a timer's time, 0: not set */
+	uint64_t value;
+	/* a socket */
+	enum state state;
+	int error;
+	struct sockaddr_in local, remote;
+	int other;			/* -1: gone, or not there yet */
+	struct segment *flight, **flight_end;	/* on the way to here, in order */
+	uint64_t flight_ns;		/* when the last of them arrives */
+	uint32_t flight_len;
+	uint8_t *in;			/* arrived, not read: in_len bytes from in_off on; of 2 * attr.room */
+	uint32_t in_off, in_len;
+	bool in_fin;			/* the other end sends no more, once they are read */
+	bool out_fin;
+	uint64_t sent, acked, taken;	/* bytes */
+	uint64_t begin_ns;		/* of a connect */
+	int waiting[64];		/* a listener's queue */
+	uint32_t waiting_cnt;
+};
+
+static struct file files[FILES];
+static int file_cnt;			/* slots in use are below */
+static struct net_attr attr;
+static unsigned node;
+static uint64_t now_ns, hash, moved, chance, lib_chance;
+static uint16_t next_port;
+static uint32_t no_files;
+static bool cut[NET_NODES][NET_NODES];
+static uint64_t cut_ns;			/* when the last cut began */
+
+/* ---- chance and time ---- */
+
+static uint64_t step(uint64_t *state)
+{
+	return fab_mix64(*state += 0x9e3779b97f4a7c15);
+}
+
+uint32_t net_random(uint32_t n)
+{
+	return (uint32_t) (step(&chance) % n);
+}
+
+static bool one_in(uint32_t n)
+{
+	return n && !net_random(n);
+}
+
+static uint64_t sim_random64(void)
+{
+	return step(&lib_chance);
+}
+
+uint64_t net_now_ns(void)
+{
+	return now_ns;
+}
+
+static uint64_t sim_now_ns(void)
+{
+	return now_ns += 20;
+}
+
+uint64_t net_moved(void)
+{
+	return moved;
+}
+
+uint64_t net_hash(void)
+{
+	return hash;
+}
+
+void net_event(uint64_t what)
+{
+	hash = fab_mix64(hash ^ what) + now_ns;
+}
+
+static void event(enum sent sent, int fd, uint64_t len)
+{
+	net_event((uint64_t) sent << 56 ^ (uint64_t) fd << 40 ^ len);
+}
+
+/* ---- files ---- */
+
+static int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+static struct file *file_of(int fd, enum kind kind)
+{
+	struct file *file = fd >= FD_BASE && fd < FD_BASE + FILES ? &files[fd - FD_BASE] : NULL;
+
+	return file && file->kind == kind ? file : NULL;
+}
+
+static int index_of(const struct file *file)
+{
+	return (int) (file - files);
+}
+
+static int fd_of(const struct file *file)
+{
+	return FD_BASE + index_of(file);
+}
+
+static struct file *file_new(enum kind kind, unsigned owner)
+{
+	for (int i = 0; i < FILES; i++) {
+		struct file *file = &files[i];
+		uint32_t life = file->life + 1;
+
+		if (file->kind != FREE)
+			continue;
+		*file = (struct file) { .kind = kind, .node = owner, .life = life, .set = -1, .other = -1 };
+		file->flight_end = &file->flight;
+		if (i >= file_cnt)
+			file_cnt = i + 1;
+		return file;
+	}
+	fprintf(stderr, "sim: more than %d files\n", FILES);
+	abort();
+}
+
+static void file_drop_flight(struct file *file)
+{
+	struct segment *segment;
+
+	while ((segment = file->flight)) {
+		file->flight = segment->next;
+		free(segment);
+	}
+	file->flight_end = &file->flight;
+	file->flight_len = 0;
+}
+
+static void file_free(struct file *file)
+{
+	for (int i = 0; i < file_cnt; i++) {
+		if (files[i].kind != FREE && files[i].set == index_of(file))
+			files[i].set = -1;
+	}
+	file_drop_flight(file);
+	free(file->in);
+	file->in = NULL;
+	file->kind = FREE;
+	file->life++;
+	while (file_cnt && files[file_cnt - 1].kind == FREE)
+		file_cnt--;
+}
+
+/* ---- the wire ---- */
+
+static bool is_cut(const struct file *a, const struct file *b)
+{
+	return cut[a->node % NET_NODES][b->node % NET_NODES];
+}
+
+/* Send to this socket. */
+static void wire_send(struct file *to, enum sent sent, const void *data, uint32_t len, int from)
+{
+	struct segment *segment = malloc(sizeof(*segment) + len);
+	uint64_t due_ns = now_ns + 1 + (attr.delay_ns ? step(&chance) % attr.delay_ns : 0);
+
+	*segment = (struct segment) { .sent = sent, .len = len, .from = from };
+	if (len)
+		memcpy(segment->data, data, len);
+	to->flight_ns = segment->due_ns = fab_max(due_ns, to->flight_ns);
+	to->flight_len += len;
+	*to->flight_end = segment;
+	to->flight_end = &segment->next;
+}
+
+static void socket_fail(struct file *file, int error)
+{
+	file->state = RESET;
+	file->error = error;
+	file->other = -1;
+	file_drop_flight(file);
+}
+
+static struct file *other_of(const struct file *file)
+{
+	return file->other < 0 ? NULL : &files[file->other];
+}
+
+static struct file *listener_at(const struct sockaddr_in *addr)
+{
+	for (int i = 0; i < file_cnt; i++) {
+		if (files[i].kind == SOCKET && files[i].state == LISTENING && !files[i].dead &&
+		    files[i].local.sin_port == addr->sin_port)
+			return &files[i];
+	}
+	return NULL;
+}
+
+/* A connect has reached the host: there is a connection now, or a refusal goes back. */
+static void wire_syn(struct file *client, struct file *listener)
+{
+	struct file *server;
+
+	if (listener->waiting_cnt == fab_countof(listener->waiting)) {
+		wire_send(client, REFUSED, NULL, 0, -1);
+		return;
+	}
+	server = file_new(SOCKET, listener->node);
+	server->state = UP;
+	server->local = listener->local;
+	server->remote = client->local;
+	server->other = index_of(client);
+	client->other = index_of(server);
+	listener->waiting[listener->waiting_cnt++] = index_of(server);
+	wire_send(client, SYN_ACK, NULL, 0, -1);
+}
+
+static void socket_take(struct file *file, const struct segment *segment)
+{
+	struct file *other = other_of(file);
+
+	if (!file->in)
+		file->in = malloc(2 * (size_t) attr.room);
+	if (file->in_off + file->in_len + segment->len > 2 * attr.room) {
+		memmove(file->in, file->in + file->in_off, file->in_len);
+		file->in_off = 0;
+	}
+	memcpy(file->in + file->in_off + file->in_len, segment->data, segment->len);
+	file->in_len += segment->len;
+	moved += segment->len;
+	file->flight_len -= segment->len;
+	if (other)
+		other->acked += segment->len;
+}
+
+static void wire_arrive(struct file *file, const struct segment *segment)
+{
+	event(segment->sent, fd_of(file), segment->len);
+	switch (segment->sent) {
+	case DATA:
+		socket_take(file, segment);
+		break;
+	case FIN:
+		file->in_fin = true;
+		break;
+	case RST:
+		socket_fail(file, ECONNRESET);
+		break;
+	case SYN_ACK:
+		file->state = UP;
+		break;
+	case REFUSED:
+		socket_fail(file, ECONNREFUSED);
+		break;
+	case SYN:
+		break;
+	}
+}
+
+/* A connect that has no answer yet. */
+static void connect_arrive(struct file *client)
+{
+	struct file *listener = listener_at(&client->remote);
+
+	if (now_ns - client->begin_ns > CONNECT_NS)
+		socket_fail(client, ETIMEDOUT);
+	else if (listener && is_cut(client, listener))
+		client->value = now_ns + RETRY_NS;
+	else if (listener)
+		client->value = 0, wire_syn(client, listener);
+	else
+		client->value = 0, wire_send(client, REFUSED, NULL, 0, -1);
+}
+
+/* True if what is on its way to this socket does not arrive now. */
+static bool is_held(const struct file *file)
+{
+	const struct file *other = other_of(file);
+
+	return other && is_cut(file, other);
+}
+
+static void deliver(struct file *file)
+{
+	struct segment *segment;
+
+	if (file->state == CONNECTING && file->value && file->value <= now_ns)
+		connect_arrive(file);
+	while ((segment = file->flight) && segment->due_ns <= now_ns && !is_held(file)) {
+		file->flight = segment->next;
+		if (!file->flight)
+			file->flight_end = &file->flight;
+		wire_arrive(file, segment);
+		free(segment);
+	}
+}
+
+static void deliver_all(void)
+{
+	for (int i = 0; i < file_cnt; i++) {
+		if (files[i].kind == SOCKET)
+			deliver(&files[i]);
+	}
+}
+
+void net_pass_ns(uint64_t ns)
+{
+	now_ns += ns;
+	deliver_all();
+}
+
+uint64_t net_next_ns(void)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	for (int i = 0; i < file_cnt; i++) {
+		const struct file *file = &files[i];
+
+		if ((file->kind == TIMER || (file->kind == SOCKET && file->state == CONNECTING)) && file->value)
+			next_ns = fab_min(next_ns, file->value);
+		if (file->kind == SOCKET && file->flight && !is_held(file))
+			next_ns = fab_min(next_ns, file->flight->due_ns);
+	}
+	return next_ns;
+}
+
+/* ---- sockets ---- */
+
+static int sim_socket(int family, int type, int protocol)
+{
+	if (family == AF_UNIX)
+		return fail(EAFNOSUPPORT);
+	if ((type & 0xf) != SOCK_STREAM)
+		return fab_sock_libc.socket(family, type, protocol);
+	if (one_in(no_files))
+		return fail(EMFILE);
+	return fd_of(file_new(SOCKET, node));
+}
+
+static int sim_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct file *file = file_of(fd, SOCKET);
+
+	if (!file)
+		return fab_sock_libc.bind(fd, addr, len);
+	memcpy(&file->local, addr, sizeof(file->local));
+	if (!file->local.sin_port)
+		file->local.sin_port = htons(next_port++);
+	return 0;
+}
+
+static int sim_listen(int fd, int backlog)
+{
+	struct file *file = file_of(fd, SOCKET);
+
+	if (!file)
+		return fab_sock_libc.listen(fd, backlog);
+	if (listener_at(&file->local))
+		return fail(EADDRINUSE);
+	file->state = LISTENING;
+	return 0;
+}
+
+static int sim_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	struct file *file = file_of(fd, SOCKET);
+	int got;
+
+	if (!file)
+		return fab_sock_libc.accept4(fd, addr, len, flags);
+	if (file->dead)
+		return fail(EINVAL);
+	if (!file->waiting_cnt)
+		return fail(EAGAIN);
+	if (one_in(no_files))
+		return fail(EMFILE);
+	got = file->waiting[0];
+	memmove(file->waiting, file->waiting + 1, --file->waiting_cnt * sizeof(*file->waiting));
+	memcpy(addr, &files[got].remote, sizeof(struct sockaddr_in));
+	*len = sizeof(struct sockaddr_in);
+	return FD_BASE + got;
+}
+
+static int sim_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct file *file = file_of(fd, SOCKET);
+
+	if (!file)
+		return fab_sock_libc.connect(fd, addr, len);
+	memcpy(&file->remote, addr, sizeof(file->remote));
+	if (!file->local.sin_port)
+		file->local = (struct sockaddr_in) { .sin_family = AF_INET, .sin_port = htons(next_port++),
+						     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	file->state = CONNECTING;
+	file->begin_ns = now_ns;
+	file->value = now_ns + 1 + (attr.delay_ns ? step(&chance) % attr.delay_ns : 0);
+	event(SYN, fd, 0);
+	return fail(EINPROGRESS);
+}
+
+static int give_name(const struct sockaddr_in *name, struct sockaddr *addr, socklen_t *len)
+{
+	if (!name->sin_family)
+		return fail(ENOTCONN);
+	memcpy(addr, name, fab_min(*len, (socklen_t) sizeof(*name)));
+	*len = sizeof(*name);
+	return 0;
+}
+
+static int sim_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	struct file *file = file_of(fd, SOCKET);
+
+	return file ? give_name(&file->local, addr, len) : fab_sock_libc.getsockname(fd, addr, len);
+}
+
+static int sim_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	struct file *file = file_of(fd, SOCKET);
+
+	return file ? give_name(&file->remote, addr, len) : fab_sock_libc.getpeername(fd, addr, len);
+}
+
+static int sim_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	struct file *file = file_of(fd, SOCKET);
+
+	return file ? 0 : fab_sock_libc.setsockopt(fd, level, name, value, len);
+}
+
+/* Bytes that the other end has not taken from its socket yet. */
+static uint32_t unread(const struct file *file)
+{
+	const struct file *other = other_of(file);
+
+	return other ? other->flight_len + other->in_len : 0;
+}
+
+static int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	struct file *file = file_of(fd, SOCKET);
+	struct tcp_info info = { 0 };
+
+	if (!file)
+		return fab_sock_libc.getsockopt(fd, level, name, value, len);
+	if (level == SOL_SOCKET && name == SO_ERROR) {
+		memcpy(value, &file->error, sizeof(int));
+		file->error = 0;
+		return 0;
+	}
+	if (level != IPPROTO_TCP || name != TCP_INFO)
+		return fail(ENOPROTOOPT);
+	info.tcpi_bytes_received = file->taken + file->in_len;
+	info.tcpi_bytes_acked = file->acked;
+	info.tcpi_unacked = file->sent != file->acked;
+	if (is_held(file)) {
+		info.tcpi_last_ack_recv = (uint32_t) ((now_ns - cut_ns) / 1000000);
+		info.tcpi_retransmits = info.tcpi_unacked ? (uint8_t) fab_min(info.tcpi_last_ack_recv / 1000, 15U) : 0;
+		info.tcpi_probes = info.tcpi_unacked ? 0 : (uint8_t) fab_min(info.tcpi_last_ack_recv / 10000, 15U);
+	}
+	memcpy(value, &info, fab_min(*len, (socklen_t) sizeof(info)));
+	return 0;
+}
+
+static ssize_t sim_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct file *file = file_of(fd, SOCKET), *other;
+	size_t len = 0, room;
+	uint8_t *all, *at;
+
+	if (!file)
+		return fab_sock_libc.sendmsg(fd, msg, flags);
+	if (file->error)
+		return fail(file->error);
+	if (file->state == CONNECTING)
+		return fail(EAGAIN);
+	other = other_of(file);
+	if (file->state != UP || file->out_fin || !other || file->dead)
+		return fail(EPIPE);
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		len += msg->msg_iov[i].iov_len;
+	room = unread(file) >= attr.room ? 0 : attr.room - unread(file);
+	if (!room)
+		return fail(EAGAIN);
+	all = at = malloc(len + 1);
+	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+		memcpy(at, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+		at += msg->msg_iov[i].iov_len;
+	}
+	len = fab_min(len, room);
+	if (len > 1 && one_in(attr.short_io))
+		len = 1 + net_random((uint32_t) len - 1);
+	for (size_t done = 0; done < len;) {
+		uint32_t part = 1 + net_random((uint32_t) fab_min(len - done, (size_t) attr.segment));
+
+		wire_send(other, DATA, all + done, part, -1);
+		done += part;
+	}
+	free(all);
+	file->sent += len;
+	moved += len;
+	return (ssize_t) len;
+}
+
+static ssize_t sim_send(int fd, const void *buf, size_t len, int flags)
+{
+	struct iovec iov = { (void *) (uintptr_t) buf, len };
+	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return file_of(fd, SOCKET) ? sim_sendmsg(fd, &msg, flags) : fab_sock_libc.send(fd, buf, len, flags);
+}
+
+/* How many of len bytes a read gives; or -1 and errno. */
+static ssize_t can_read(struct file *file, size_t len)
+{
+	size_t n = fab_min(len, (size_t) file->in_len);
+
+	if (n > 1 && one_in(attr.short_io))
+		n = 1 + net_random((uint32_t) n - 1);
+	if (n || !len)
+		return (ssize_t) n;
+	if (file->error) {
+		errno = file->error;
+		file->error = 0;
+		return -1;
+	}
+	if (file->state == RESET || file->dead || file->in_fin)
+		return 0;
+	return fail(file->state == UP || file->state == CONNECTING ? EAGAIN : ENOTCONN);
+}
+
+static ssize_t sim_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct file *file = file_of(fd, SOCKET);
+	ssize_t n, left;
+	size_t len = 0;
+	uint32_t off;
+
+	if (!file)
+		return fab_sock_libc.recvmsg(fd, msg, flags);
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		len += msg->msg_iov[i].iov_len;
+	n = can_read(file, len);
+	if (n <= 0)
+		return n;
+	left = n;
+	off = file->in_off;
+	for (size_t i = 0; left; i++) {
+		size_t part = fab_min((size_t) left, msg->msg_iov[i].iov_len);
+
+		if (!(flags & MSG_TRUNC))
+			memcpy(msg->msg_iov[i].iov_base, file->in + off, part);
+		off += (uint32_t) part;
+		left -= (ssize_t) part;
+	}
+	if (flags & MSG_PEEK)
+		return n;
+	file->in_off += (uint32_t) n;
+	file->in_len -= (uint32_t) n;
+	file->taken += (uint64_t) n;
+	moved += (uint64_t) n;
+	return n;
+}
+
+static ssize_t sim_recv(int fd, void *buf, size_t len, int flags)
+{
+	struct iovec iov = { buf, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return file_of(fd, SOCKET) ? sim_recvmsg(fd, &msg, flags) : fab_sock_libc.recv(fd, buf, len, flags);
+}
+
+static void send_end(struct file *file, enum sent sent)
+{
+	struct file *other = other_of(file);
+
+	if (other && !file->out_fin)
+		wire_send(other, sent, NULL, 0, -1);
+	file->out_fin = true;
+}
+
+static int sim_shutdown(int fd, int how)
+{
+	struct file *file = file_of(fd, SOCKET);
+
+	if (!file)
+		return fab_sock_libc.shutdown(fd, how);
+	if (file->state != UP)
+		return fail(ENOTCONN);
+	if (how != SHUT_RD)
+		send_end(file, FIN);
+	return 0;
+}
+
+/* Unread data turns the end into a reset. */
+static void socket_leave(struct file *file)
+{
+	struct file *other = other_of(file);
+
+	for (uint32_t i = 0; i < file->waiting_cnt; i++) {
+		socket_leave(&files[file->waiting[i]]);
+		file_free(&files[file->waiting[i]]);
+	}
+	file->waiting_cnt = 0;
+	if (!other)
+		return;
+	if (file->in_len || file->flight_len) {
+		file->out_fin = false;
+		send_end(file, RST);
+	} else {
+		send_end(file, FIN);
+	}
+	other->other = -1;
+	file->other = -1;
+}
+
+static int sim_close(int fd)
+{
+	if (fd < FD_BASE)
+		return fab_sock_libc.close(fd);
+	if (files[fd - FD_BASE].kind == FREE) {
+		fprintf(stderr, "sim: descriptor %d is closed twice\n", fd);
+		abort();
+	}
+	if (files[fd - FD_BASE].kind == SOCKET)
+		socket_leave(&files[fd - FD_BASE]);
+	file_free(&files[fd - FD_BASE]);
+	return 0;
+}
+
+/* ---- epoll, eventfds, timers ---- */
+
+static int sim_epoll_create1(int flags)
+{
+	(void) flags;
+	return fd_of(file_new(EPOLL, node));
+}
+
+static int sim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	struct file *set = file_of(epfd, EPOLL);
+	struct file *file = fd >= FD_BASE && fd < FD_BASE + FILES ? &files[fd - FD_BASE] : NULL;
+
+	if (!set || !file || file->kind == FREE)
+		return fail(EBADF);
+	if (op != EPOLL_CTL_ADD && file->set != index_of(set))
+		return fail(ENOENT);
+	file->set = op == EPOLL_CTL_DEL ? -1 : index_of(set);
+	if (op != EPOLL_CTL_DEL) {
+		file->events = ev->events;
+		file->data = ev->data;
+	}
+	return 0;
+}
+
+static uint32_t readiness(const struct file *file)
+{
+	uint32_t events = 0;
+
+	switch (file->kind) {
+	case EVENT:
+		return file->value ? EPOLLIN : 0;
+	case TIMER:
+		return file->value && file->value <= now_ns ? EPOLLIN : 0;
+	case SOCKET:
+		break;
+	default:
+		return 0;
+	}
+	if (file->state == RESET)
+		return EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP;
+	if (file->in_len || file->in_fin || file->waiting_cnt)
+		events |= EPOLLIN;
+	if (file->in_fin)
+		events |= EPOLLRDHUP;
+	if (file->in_fin && file->out_fin)
+		events |= EPOLLHUP;
+	if (file->state == UP && unread(file) < attr.room)
+		events |= EPOLLOUT;
+	return events;
+}
+
+static int sim_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+{
+	struct file *set = file_of(epfd, EPOLL);
+	uint32_t start = file_cnt ? net_random((uint32_t) file_cnt) : 0;
+	int cnt = 0;
+
+	(void) timeout_ms;
+	if (!set)
+		return fail(EBADF);
+	deliver_all();
+	for (int i = 0; i < file_cnt && cnt < max; i++) {
+		const struct file *file = &files[((uint32_t) i + start) % (uint32_t) file_cnt];
+		uint32_t ready;
+
+		if (file->kind == FREE || file->set != index_of(set) || set->dead)
+			continue;
+		ready = readiness(file) & (file->events | EPOLLERR | EPOLLHUP);
+		if (ready)
+			events[cnt++] = (struct epoll_event) { .events = ready, .data = file->data };
+	}
+	return cnt;
+}
+
+static int sim_eventfd(unsigned int value, int flags)
+{
+	struct file *file = file_new(EVENT, node);
+
+	(void) flags;
+	file->value = value;
+	return fd_of(file);
+}
+
+static int sim_timerfd_create(int clock, int flags)
+{
+	(void) clock, (void) flags;
+	return fd_of(file_new(TIMER, node));
+}
+
+static int sim_timerfd_settime(int fd, int flags, const struct itimerspec *value, struct itimerspec *old)
+{
+	struct file *file = file_of(fd, TIMER);
+	uint64_t ns = (uint64_t) value->it_value.tv_sec * 1000000000 + (uint64_t) value->it_value.tv_nsec;
+
+	(void) old;
+	if (!file)
+		return fail(EBADF);
+	file->value = !ns || flags & TFD_TIMER_ABSTIME ? ns : now_ns + ns;
+	return 0;
+}
+
+static ssize_t sim_read(int fd, void *buf, size_t len)
+{
+	struct file *file = fd >= FD_BASE ? &files[fd - FD_BASE] : NULL;
+	uint64_t value;
+
+	if (!file)
+		return fab_sock_libc.read(fd, buf, len);
+	if (file->kind == SOCKET)
+		return sim_recv(fd, buf, len, 0);
+	value = file->kind == TIMER ? file->value && file->value <= now_ns : file->value;
+	if (!value)
+		return fail(EAGAIN);
+	memcpy(buf, &value, sizeof(value));
+	file->value = 0;
+	return sizeof(value);
+}
+
+static ssize_t sim_write(int fd, const void *buf, size_t len)
+{
+	struct file *file = file_of(fd, EVENT);
+	uint64_t value;
+
+	if (!file)
+		return fd >= FD_BASE ? sim_send(fd, buf, len, 0) : fab_sock_libc.write(fd, buf, len);
+	memcpy(&value, buf, sizeof(value));
+	file->value += value;
+	return sizeof(value);
+}
+
+/* Time passes until one of them is ready, or it is over. Other processes do not run meanwhile. */
+static int sim_poll(struct pollfd *fds, nfds_t cnt, int timeout_ms)
+{
+	(void) fds, (void) cnt;
+	net_pass_ns(timeout_ms > 0 ? (uint64_t) timeout_ms * 1000000 : 1000000);
+	return 0;
+}
+
+static int sim_unread(int fd, int *len)
+{
+	struct file *file = file_of(fd, SOCKET);
+
+	if (!file)
+		return fail(ENOTTY);
+	*len = (int) unread(file);
+	return 0;
+}
+
+/* ---- begin, end, faults ---- */
+
+static void install(void)
+{
+	static const struct fab_clock_ops clock = { .now_ns = sim_now_ns, .random64 = sim_random64 };
+	static struct fab_sock_ops ops;
+
+	ops = fab_sock_libc;
+	ops.socket = sim_socket;
+	ops.bind = sim_bind;
+	ops.listen = sim_listen;
+	ops.accept4 = sim_accept4;
+	ops.connect = sim_connect;
+	ops.getsockname = sim_getsockname;
+	ops.getpeername = sim_getpeername;
+	ops.setsockopt = sim_setsockopt;
+	ops.getsockopt = sim_getsockopt;
+	ops.send = sim_send;
+	ops.sendmsg = sim_sendmsg;
+	ops.recv = sim_recv;
+	ops.recvmsg = sim_recvmsg;
+	ops.shutdown = sim_shutdown;
+	ops.close = sim_close;
+	ops.epoll_create1 = sim_epoll_create1;
+	ops.epoll_ctl = sim_epoll_ctl;
+	ops.epoll_wait = sim_epoll_wait;
+	ops.eventfd = sim_eventfd;
+	ops.timerfd_create = sim_timerfd_create;
+	ops.timerfd_settime = sim_timerfd_settime;
+	ops.read = sim_read;
+	ops.write = sim_write;
+	ops.poll = sim_poll;
+	ops.unread = sim_unread;
+	fab_sock = &ops;
+	fab_clock = &clock;
+}
+
+void net_begin(uint64_t seed, const struct net_attr *how)
+{
+	install();
+	attr = *how;
+	now_ns = 1000000000000;
+	hash = 0;
+	chance = seed;
+	lib_chance = ~seed;
+	next_port = 40000;
+	net_heal();
+}
+
+unsigned net_end(void)
+{
+	unsigned cnt = 0;
+
+	while (file_cnt) {
+		cnt++;
+		sim_close(FD_BASE + file_cnt - 1);
+	}
+	return cnt;
+}
+
+void net_node(unsigned n)
+{
+	node = n;
+}
+
+void net_cut(unsigned a, unsigned b, bool on)
+{
+	cut[a][b] = cut[b][a] = on;
+	if (on)
+		cut_ns = now_ns;
+}
+
+bool net_reset(unsigned a, unsigned b)
+{
+	for (int i = 0; i < file_cnt; i++) {
+		struct file *file = &files[i], *other = file->kind == SOCKET ? other_of(file) : NULL;
+
+		if (!other || file->node != a || other->node != b || file->state != UP)
+			continue;
+		event(RST, fd_of(file), 0);
+		socket_fail(other, ECONNRESET);
+		socket_fail(file, ECONNRESET);
+		return true;
+	}
+	return false;
+}
+
+void net_kill(unsigned n)
+{
+	for (int i = 0; i < file_cnt; i++) {
+		if (files[i].kind == FREE || files[i].node != n || files[i].dead)
+			continue;
+		if (files[i].kind == SOCKET)
+			socket_leave(&files[i]);
+		files[i].dead = true;
+	}
+}
+
+void net_lack_files(uint32_t n)
+{
+	no_files = n;
+}
+
+void net_heal(void)
+{
+	no_files = 0;
+	memset(cut, 0, sizeof(cut));
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A simulated kernel: the TCP sockets, epoll sets, eventfds and timers of several processes, all in one thread, and one
+ * clock. It stands behind the tables fab_sock and fab_clock. All that happens follows from the seed: the same seed
+ * gives the same events.
+ *
+ * The processes are numbered nodes at ports of 127.0.0.1. The library does not know: between its calls, net_node()
+ * says whose they are. Datagrams are the real kernel's; Unix sockets are refused.
+ */
+#ifndef TEST_SIM_NET_H
+#define TEST_SIM_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NET_NODES	4
+
+/* How this network behaves. Bytes on a connection stay in order. */
+struct net_attr {
+	uint64_t delay_ns;		/* a segment takes up to so long */
+	uint32_t segment;		/* longest segment, bytes; at least 1 */
+	uint32_t room;			/* bytes that a connection holds for each direction: in flight, and not read */
+	uint32_t short_io;		/* one in so many calls of send and recv transfers only a part; 0: none */
+};
+
+/* Begin anew: no files, time 0, and the random numbers of this seed. The first call puts this kernel in the place of
+ * the real one. */
+void net_begin(uint64_t seed, const struct net_attr *attr);
+/* Close what is left. Returns the number of files that nobody had closed: a leak. */
+unsigned net_end(void);
+
+/* The calls that follow are those of this node. */
+void net_node(unsigned node);
+/* Let time pass, and deliver what arrives meanwhile. */
+void net_pass_ns(uint64_t ns);
+uint64_t net_now_ns(void);
+/* The time of the next arrival or timer; UINT64_MAX: nothing will happen by itself. */
+uint64_t net_next_ns(void);
+
+/* Random numbers of the seed, for the program that is played: below n, which is not 0. */
+uint32_t net_random(uint32_t n);
+/* Bytes that were sent, arrived and were read until now: more where something moves. */
+uint64_t net_moved(void);
+/* All events until now, as a number: equal for equal runs. net_event() adds one. */
+uint64_t net_hash(void);
+void net_event(uint64_t what);
+
+/* ---- faults ---- */
+
+/* From now on nothing gets from one of these nodes to the other; or again. */
+void net_cut(unsigned a, unsigned b, bool cut);
+/* Reset one of the connections between these nodes. False: there is none. */
+bool net_reset(unsigned a, unsigned b);
+/* The process of this node is killed: its connections end, its calls fail. What the library holds for it is closed
+ * afterwards, by fi_close(). */
+void net_kill(unsigned node);
+/* From now on one in n sockets cannot be had (EMFILE); 0: none. */
+void net_lack_files(uint32_t n);
+/* All cuts end, and the lack of files. */
+void net_heal(void);
+
+#endif
