@@ -392,7 +392,8 @@ static void act_send(const struct action *action)
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = node->addr[op->peer], .context = op };
 	struct fi_msg_tagged tmsg = { .msg_iov = &iov, .iov_count = 1, .addr = node->addr[op->peer],
 				      .tag = op->tag, .context = op };
-	bool tagged = op->kind == ACT_TSEND, inject = action->d == INJECT && op->len <= node->info->tx_attr->inject_size;
+	bool tagged = op->kind == ACT_TSEND;
+	bool inject = action->d == INJECT && op->len <= node->info->tx_attr->inject_size;
 
 	fill(op->buf, op_cnt, op->len);
 	op->way = action->d;

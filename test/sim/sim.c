@@ -105,7 +105,8 @@ static void shrink(uint64_t seed)
 
 static int report(int number, uint64_t seed)
 {
-	printf("not ok %d - seed %llu%s: %s\n", number, (unsigned long long) seed, faults ? " --faults" : "", said->why);
+	printf("not ok %d - seed %llu%s: %s\n", number, (unsigned long long) seed, faults ? " --faults" : "",
+	       said->why);
 	shrink(seed);
 	printf("# shortest: %s\n", said->why);
 	play_print(&program, stdout);
