@@ -2,11 +2,13 @@
 /*
  * Listeners: where they bind, and what they do when there is no room or no descriptor for another connection.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
@@ -278,6 +280,137 @@ static void silent_connection_is_dropped_at_the_end(void **state)
 	close(fd);
 }
 
+/* ---- connections that say nothing ---- */
+
+enum { PATIENCE_NS = 500 * 1000000 };	/* in which a peer that speaks is heard, whatever others do */
+
+static struct rlimit old_limit;
+
+/* The same as setup(), where so many files may be open. */
+static int setup_limited(void **state, rlim_t limit)
+{
+	struct rlimit lim;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+	lim = old_limit;
+	lim.rlim_cur = limit;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	return setup(state);
+}
+
+static int setup_few(void **state)
+{
+	return setup_limited(state, 256);
+}
+
+static int setup_many(void **state)
+{
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+	return setup_limited(state, old_limit.rlim_max);
+}
+
+static int teardown_limited(void **state)
+{
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
+	return teardown(state);
+}
+
+/* Connect from this host, and say nothing. */
+static int silent_from(struct fixture *f, const char *host)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(inet_pton(AF_INET, host, &from.sin_addr), 1);
+	assert_int_equal(bind(fd, (struct sockaddr *) &from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *) &f->addr, sizeof(f->addr)), 0);
+	/* the listener takes it, if it takes any */
+	drive(f, 2);
+	return fd;
+}
+
+/* Drive until so many requests have come, and count the time. */
+static uint64_t time_until(struct fixture *f, int request_cnt)
+{
+	uint64_t begin_ns = fab_now_ns();
+
+	while (f->request_cnt < request_cnt && fab_now_ns() - begin_ns < 10 * (uint64_t) PATIENCE_NS) {
+		drive(f, 1);
+		test_added_ns += 100000;
+	}
+	assert_int_equal(f->request_cnt, request_cnt);
+	return fab_now_ns() - begin_ns;
+}
+
+/* More silent ones than may wait: who speaks is heard at once, and few of the others are kept. */
+static void check_silent_ones_give_way(struct fixture *f, int cnt, uint32_t kept)
+{
+	int *fd = calloc(cnt, sizeof(*fd)), speaks;
+
+	for (int i = 0; i < cnt; i++) {
+		fd[i] = silent_from(f, "127.0.0.2");
+		test_added_ns += 1000000;
+	}
+	assert_true(f->listener.awaited_cnt <= kept);
+	speaks = client(f);
+	assert_true(time_until(f, 1) < PATIENCE_NS);
+	assert_true(f->listener.awaited_cnt <= kept);
+	for (int i = 0; i < cnt; i++)
+		close(fd[i]);
+	close(speaks);
+	free(fd);
+}
+
+static void silent_connections_give_way(void **state)
+{
+	if (old_limit.rlim_max < 16384)
+		unit_skip("two descriptors for each of more than 1024 connections");
+	check_silent_ones_give_way(*state, 1030, 1024);
+}
+
+static void silent_connections_leave_descriptors(void **state)
+{
+	check_silent_ones_give_way(*state, 100, 256 / 8);
+}
+
+enum { AT_ONCE = 40 };		/* 32 wait, and the kernel keeps the others */
+
+/* They come all at once, so that none is old: they do not wait long in the kernel's queue either. */
+static void silent_connections_that_come_at_once_give_way(void **state)
+{
+	struct fixture *f = *state;
+	int fd[AT_ONCE], speaks;
+
+	for (int i = 0; i < AT_ONCE; i++)
+		fd[i] = silent_from(f, "127.0.0.2");
+	speaks = client(f);
+	assert_true(time_until(f, 1) < PATIENCE_NS);
+	for (int i = 0; i < AT_ONCE; i++)
+		close(fd[i]);
+	close(speaks);
+}
+
+/* A peer that has to wait for its own program before it sends its request does not go for those of another host. */
+static void silent_connections_of_another_host_go_first(void **state)
+{
+	struct cm_bytes msg = raw_cm(TCP_CM_CONNREQ, "hi", 2);
+	struct fixture *f = *state;
+	int fd[60], slow = raw_connect(&f->addr);
+
+	drive(f, 2);
+	for (int i = 0; i < 60; i++) {
+		fd[i] = silent_from(f, "127.0.0.2");
+		test_added_ns += 10000000;
+	}
+	raw_send(slow, &msg, raw_len(&msg));
+	drive_until(f, 1);
+	for (int i = 0; i < 60; i++)
+		close(fd[i]);
+	close(slow);
+}
+
+#define TEST_FEW(fn) cmocka_unit_test_setup_teardown(fn, setup_few, teardown_limited)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -291,6 +424,10 @@ int main(void)
 		TEST(an_aborted_connection_is_skipped),
 		TEST(want_of_room_leaves_them_with_the_kernel),
 		TEST(silent_connection_is_dropped_at_the_end),
+		cmocka_unit_test_setup_teardown(silent_connections_give_way, setup_many, teardown_limited),
+		TEST_FEW(silent_connections_leave_descriptors),
+		TEST_FEW(silent_connections_that_come_at_once_give_way),
+		TEST_FEW(silent_connections_of_another_host_go_first),
 	};
 
 	test_clock_start();

@@ -54,6 +54,7 @@ struct tcp_cm {
 	const struct tcp_cm_owner *owner;
 	void *ctx;			/* the owner's */
 	struct fab_list link;		/* for the owner's lists; empty while in none */
+	uint8_t host;			/* the listener's (listen.c) */
 	enum tcp_cm_state state;
 	bool nagged;			/* the late answer was logged */
 	bool shared_memory;		/* active: offer it to a peer of this host; set by the owner */

@@ -2,13 +2,21 @@
 /*
  * See listen.h. At most ACCEPT_BATCH connections are accepted per pass, so that many at a time do not delay the others.
  * One that comes alone is accepted without asking for a second one.
+ *
+ * Connections that have sent no request are few: 1024 of a listener, and an eighth of the limit on open files for all
+ * listeners of the process. A further one takes the place of another, so that silent ones cannot delay peers that
+ * speak: of the host with the most of them, the oldest goes. It is at least YOUNG_NS old, in which a peer that has been
+ * waiting to be accepted sends its request. One of our own peers that was busy meanwhile connects again (peer/dial.c).
+ *
  * When there are no more descriptors, accepting is paused: the kernel keeps further connections, and one log message
  * gives advice.
  */
 #include "tcp/handshake/listen.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
@@ -20,7 +28,11 @@
 #define BATCH_PASSES	8		/* passes between two connections that do not come alone */
 #define ACCEPT_PAUSE_NS	(10 * 1000000ULL)
 #define STARVED_PAUSE_NS	(100 * 1000000ULL)
-#define AWAITED_MAX	1024		/* most connections that wait for their request */
+#define AWAITED_MAX	1024		/* most connections of a listener that wait for their request */
+#define AWAITED_MIN	8		/* so many in any case */
+#define YOUNG_NS	(20 * 1000000ULL)
+
+static _Atomic uint32_t awaited_all;	/* of all listeners of the process */
 
 /* ---- requests ---- */
 
@@ -28,6 +40,8 @@ static void listener_free_awaited(struct tcp_listener *listener, struct tcp_cm *
 {
 	fab_list_remove(&cm->link);
 	listener->awaited_cnt--;
+	listener->awaited_of[cm->host]--;
+	atomic_fetch_sub_explicit(&awaited_all, 1, memory_order_relaxed);
 	tcp_cm_free(cm);
 }
 
@@ -51,6 +65,17 @@ static void listener_request_failed(struct tcp_cm *cm, int err)
 
 static const struct tcp_cm_owner awaited_owner = { .done = listener_request_done, .fail = listener_request_failed };
 
+/* The host of a connection, as an index of awaited_of. */
+static uint8_t listener_host(const union fab_sockaddr *remote)
+{
+	union fab_sockaddr host = { 0 };
+
+	if (remote)
+		host = *remote;
+	fab_addr_set_port(&host.sa, 0);
+	return fab_addr_hash(&host.sa);
+}
+
 /* Wait for the request of a connection from remote; over a Unix socket remote is NULL. */
 static void listener_await(struct tcp_listener *listener, struct tcp_link *link, const union fab_sockaddr *remote)
 {
@@ -68,14 +93,48 @@ static void listener_await(struct tcp_listener *listener, struct tcp_link *link,
 		return;
 	}
 	fab_list_add_tail(&listener->awaited, &cm->link);
+	cm->host = listener_host(remote);
 	listener->awaited_cnt++;
+	listener->awaited_of[cm->host]++;
+	atomic_fetch_add_explicit(&awaited_all, 1, memory_order_relaxed);
 }
 
 /* ---- accepting ---- */
 
+/* True if no connection may wait for its request beside those that do. */
+static bool listener_is_full(const struct tcp_listener *listener)
+{
+	return listener->awaited_cnt >= AWAITED_MAX || (listener->awaited_cnt >= AWAITED_MIN &&
+	       atomic_load_explicit(&awaited_all, memory_order_relaxed) >= listener->awaited_max);
+}
+
+/* Drop the connection whose place another one takes. False: it is too young. */
+static bool listener_drop_silent(struct tcp_listener *listener)
+{
+	struct fab_list *link = listener->awaited.next;
+	unsigned host = 0;
+	struct tcp_cm *cm;
+
+	for (unsigned i = 1; i < fab_countof(listener->awaited_of); i++) {
+		if (listener->awaited_of[i] > listener->awaited_of[host])
+			host = i;
+	}
+	while (fab_container(link, struct tcp_cm, link)->host != host)
+		link = link->next;
+	cm = fab_container(link, struct tcp_cm, link);
+	if (fab_now_ns() - cm->since_ns < YOUNG_NS)
+		return false;
+	TCP_WARN(FI_LOG_EP_CTRL, "there are so many connections without a request that the oldest ones of the host "
+		 "with the most are closed for those that follow\n");
+	listener_free_awaited(listener, cm);
+	return true;
+}
+
 static bool listener_has_room(struct tcp_listener *listener)
 {
-	return listener->awaited_cnt < AWAITED_MAX && (!listener->room || listener->room(listener));
+	if (listener->room && !listener->room(listener))
+		return false;
+	return !listener_is_full(listener) || listener_drop_silent(listener);
 }
 
 static void listener_pause(struct tcp_listener *listener, uint64_t pause_ns)
@@ -192,6 +251,16 @@ static void listener_start_near(struct tcp_listener *listener, int backlog)
 			"%s\n", strerror(fd < 0 ? -fd : ENOMEM));
 }
 
+/* The most connections of all listeners that may wait for their request. */
+static uint32_t listener_awaited_max(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur / 8 > UINT32_MAX)
+		return UINT32_MAX;
+	return lim.rlim_cur / 8;
+}
+
 int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine, int fd, int backlog)
 {
 	int ret;
@@ -204,6 +273,7 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine,
 	tcp_sock_tune(fd);	/* accepted sockets inherit the options, tcp(7) */
 	fab_timer_init(&listener->again, listener_again);
 	fab_list_init(&listener->awaited);
+	listener->awaited_max = listener_awaited_max();
 	listener->engine = engine;
 	listener->src = (struct fab_source) { .fd = fd, .ready = listener_ready };
 	fab_list_init(&listener->src.hot);

@@ -19,7 +19,9 @@ struct tcp_listener {
 	uint32_t batch;			/* connections to accept at a time */
 	uint32_t batch_pass;		/* engine->pass_cnt when that was last used */
 	uint32_t awaited_cnt;
-	struct fab_list awaited;	/* struct tcp_cm.link: connections without a request yet */
+	uint32_t awaited_max;		/* of all listeners of the process */
+	uint16_t awaited_of[256];	/* how many of a host; hosts may share an entry */
+	struct fab_list awaited;	/* struct tcp_cm.link: connections without a request yet, oldest first */
 	/* True if another connection may be accepted now. False: it is called again soon. NULL: always true. */
 	bool (*room)(struct tcp_listener *listener);
 	/* There is no descriptor for the next connection: free some, if possible. NULL: not possible. */
