@@ -384,13 +384,30 @@ static void op_injected(struct op *op, ssize_t ret)
 	op->buf = NULL;
 }
 
+#define PIECES	3
+
+/* The buffer of an operation in pieces, where its number says so. Returns how many. */
+static size_t cut_buffer(const struct op *op, struct iovec iov[PIECES])
+{
+	size_t first = op->len / 3, second = op->len / 4;
+
+	iov[0] = (struct iovec) { op->buf, op->len };
+	if (op_cnt % 3 || op->len < LEN_MIN * PIECES)
+		return 1;
+	iov[0].iov_len = first;
+	iov[1] = (struct iovec) { op->buf + first, second };
+	iov[2] = (struct iovec) { op->buf + first + second, op->len - first - second };
+	return PIECES;
+}
+
 static void act_send(const struct action *action)
 {
 	const struct node *node = &nodes[action->a];
 	struct op *op = op_new(action);
-	struct iovec iov = { op->buf, op->len };
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = node->addr[op->peer], .context = op };
-	struct fi_msg_tagged tmsg = { .msg_iov = &iov, .iov_count = 1, .addr = node->addr[op->peer],
+	struct iovec iov[PIECES];
+	size_t cnt = cut_buffer(op, iov);
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = node->addr[op->peer], .context = op };
+	struct fi_msg_tagged tmsg = { .msg_iov = iov, .iov_count = cnt, .addr = node->addr[op->peer],
 				      .tag = op->tag, .context = op };
 	bool tagged = op->kind == ACT_TSEND;
 	bool inject = action->d == INJECT && op->len <= node->info->tx_attr->inject_size;
@@ -410,11 +427,13 @@ static void act_recv(const struct action *action)
 	const struct node *node = &nodes[action->a];
 	struct op *op = op_new(action);
 	fi_addr_t from = op->peer == op->node ? FI_ADDR_UNSPEC : node->addr[op->peer];
+	struct iovec iov[PIECES];
+	size_t cnt = cut_buffer(op, iov);
 
 	op->ignore = action->d;
 	op_called(op, op->kind == ACT_TRECV ?
-		  fi_trecv(node->ep, op->buf, op->len, NULL, from, op->tag, op->ignore, op) :
-		  fi_recv(node->ep, op->buf, op->len, NULL, from, op));
+		  fi_trecvv(node->ep, iov, NULL, cnt, from, op->tag, op->ignore, op) :
+		  fi_recvv(node->ep, iov, NULL, cnt, from, op));
 }
 
 static void act_cancel(const struct action *action)
@@ -438,7 +457,7 @@ static void act_rma(const struct action *action)
 	uint32_t slot = action->e % SLOTS;
 	struct slot *state = &slots[action->a][action->b][slot];
 	struct op *op;
-	struct iovec iov;
+	struct iovec iov[PIECES];
 	struct fi_rma_iov rma;
 	struct fi_msg_rma msg;
 
@@ -448,10 +467,9 @@ static void act_rma(const struct action *action)
 	op->slot = slot;
 	op->way = action->d;
 	op->len = fab_min(op->len, (uint32_t) SLOT_LEN);
-	iov = (struct iovec) { op->buf, op->len };
 	rma = (struct fi_rma_iov) { (op->node * SLOTS + slot) * SLOT_LEN, op->len, KEY };
-	msg = (struct fi_msg_rma) { .msg_iov = &iov, .iov_count = 1, .addr = node->addr[op->peer], .rma_iov = &rma,
-				    .rma_iov_count = 1, .context = op };
+	msg = (struct fi_msg_rma) { .msg_iov = iov, .iov_count = cut_buffer(op, iov), .addr = node->addr[op->peer],
+				    .rma_iov = &rma, .rma_iov_count = 1, .context = op };
 	fill(op->buf, op_cnt, op->len);
 	op_called(op, op->kind == ACT_READ ? fi_readmsg(node->ep, &msg, 0) :
 		  fi_writemsg(node->ep, &msg, op->way == DELIVERED ? FI_DELIVERY_COMPLETE : 0));
