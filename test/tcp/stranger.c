@@ -6,7 +6,9 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_tagged.h>
 #include "base/clock.h"
@@ -254,6 +256,61 @@ static void those_that_are_busy_stay(void **state)
 	peer_close(&late, late_fd);
 }
 
+/* ---- descriptors ---- */
+
+enum { FILES = 32, FILES_OF_STRANGERS = FILES / 8 * 5 };
+
+static rlim_t files;			/* the limit on open files, as the library sees it; 0: the real one */
+
+/* Stands before libc's. */
+int getrlimit(__rlimit_resource_t resource, struct rlimit *lim)
+{
+	if (syscall(SYS_prlimit64, 0, resource, NULL, lim))
+		return -1;
+	if (files && resource == RLIMIT_NOFILE)
+		lim->rlim_cur = files;
+	return 0;
+}
+
+static int teardown_files(void **state)
+{
+	files = 0;
+	return teardown(state);
+}
+
+/* Strangers that have each left half a message do not take all descriptors: the next one waits, and a peer that the
+ * application knows does not. They are not kept for long either. */
+static void descriptors_are_left(void **state)
+{
+	struct node *node = *state;
+	struct peer peer[FILES_OF_STRANGERS], late = stranger_open(), friend = stranger_open();
+	int fd[FILES_OF_STRANGERS], late_fd, friend_fd, waited_ms = 0;
+
+	files = FILES;
+	for (int i = 0; i < FILES_OF_STRANGERS; i++) {
+		peer[i] = stranger_open();
+		fd[i] = connected(node, &peer[i], i + 1);
+		raw_send(fd[i], &message, 100);
+	}
+	late_fd = peer_connect(node, &late, 99);
+	assert_int_equal(answer(node, late_fd), TCP_CM_NACK);
+	close(late_fd);
+	friend.fi_addr = node_insert(node, &friend.addr);
+	friend_fd = connected(node, &friend, 98);
+	for (; stranger_cnt(node) > FILES_OF_STRANGERS - 2; waited_ms += 20) {
+		drive(node);
+		test_added_ns += 20 * MS;
+		assert_true(waited_ms < 20000);
+	}
+	assert_true(waited_ms > 5000);
+	late_fd = connected(node, &late, 99);
+	assert_false(has_ended(friend_fd));
+	for (int i = 0; i < FILES_OF_STRANGERS; i++)
+		peer_close(&peer[i], fd[i]);
+	peer_close(&late, late_fd);
+	peer_close(&friend, friend_fd);
+}
+
 /* Connect as a stranger of ours, who knows parking. */
 static int connected_ours(struct node *node, const struct peer *peer)
 {
@@ -339,6 +396,7 @@ int main(void)
 		TEST(who_becomes_known_is_read),
 		TEST(their_number_is_bounded),
 		TEST(those_that_are_busy_stay),
+		cmocka_unit_test_setup_teardown(descriptors_are_left, setup, teardown_files),
 		TEST(parked_ones_are_forgotten),
 		TEST(those_that_do_not_answer_are_left),
 	};

@@ -109,7 +109,8 @@ static const struct fab_param params[] = {
 	  "(default: 0)" },
 	{ "stranger_conn", FI_PARAM_INT, &tcp_params.stranger_conn, 0, 1 << 20,
 	  "Limit of the connections of an FI_EP_RDM endpoint from peers that are in no address vector: at the limit "
-	  "idle ones are closed, and new ones have to wait; 0: only FI_TCP_MAX_CONN limits them (default: 16384)" },
+	  "idle ones are closed, and new ones have to wait, as they do while the connections of the process take five "
+	  "eighths of the limit on open files; 0: only that and FI_TCP_MAX_CONN limit them (default: 16384)" },
 	{ "holdoff", FI_PARAM_INT, &tcp_params.holdoff_ms, 0, 3600000,
 	  "Time after a failed connect during which operations to that peer fail at once, milliseconds "
 	  "(default: 1000)" },

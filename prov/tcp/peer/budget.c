@@ -8,6 +8,10 @@
  * are closed before all others. Their peers are then forgotten, so that new ones may connect. A stranger that does not
  * answer is disconnected in the end, since it holds a descriptor for nothing.
  *
+ * Strangers must not take the descriptors of the process. Connections get three quarters of the limit on open files at
+ * most; those that wait for their request an eighth (handshake/listen.c), and while the process has five eighths,
+ * requests of strangers are turned away, and strangers that do nothing are disconnected soon.
+ *
  * The count is an atomic of the process. Each RDM endpoint closes its own connections, under its engine's lock, from a
  * timer that runs while there are too many. The search visits all lives, so each search closes many.
  */
@@ -24,20 +28,36 @@
 #define REAP_LIFE_NS	500		/* and for each life: a search must take only a small part of the time */
 #define REAP_MAX_NS	(500 * MS)	/* between two searches that found nothing */
 #define QUIET_NS	(1000 * MS)	/* for peers that do not support parking */
+#define SHORT_NS	(10000 * MS)	/* for strangers, if there are few descriptors */
 #define BUDGET_MIN	8
 #define SHORTAGE_CNT	64		/* connections to close when the descriptors were used up before the limit was
 					 * reached */
 
-/* A quarter of the descriptors is left to the application. */
-static uint64_t budget_max(void)
+/* The limit on open files. */
+static uint64_t budget_files(void)
 {
 	struct rlimit lim;
 
+	return getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur == RLIM_INFINITY ? UINT64_MAX : lim.rlim_cur;
+}
+
+/* A quarter of the descriptors is left to the application. */
+static uint64_t budget_max(void)
+{
+	uint64_t files;
+
 	if (tcp_params.max_conn)
 		return tcp_params.max_conn;
-	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur == RLIM_INFINITY)
-		return UINT64_MAX;
-	return fab_max((uint64_t) (lim.rlim_cur - lim.rlim_cur / 4), (uint64_t) BUDGET_MIN);
+	files = budget_files();
+	return files == UINT64_MAX ? files : fab_max(files - files / 4, (uint64_t) BUDGET_MIN);
+}
+
+/* True if there are so many connections that strangers get no more descriptors. */
+static bool budget_is_short(void)
+{
+	uint64_t cnt = tcp_conn_cnt();
+
+	return cnt > BUDGET_MIN && cnt >= budget_files() / 8 * 5;
 }
 
 uint64_t tcp_budget_excess(void)
@@ -52,14 +72,16 @@ uint64_t tcp_budget_excess(void)
 
 bool tcp_strangers_full(const struct tcp_peer_table *table)
 {
-	return tcp_params.stranger_conn && table->stranger_cnt >= (uint32_t) tcp_params.stranger_conn;
+	uint32_t max = tcp_params.stranger_conn;
+
+	return (max && table->stranger_cnt >= max) || (table->stranger_cnt && budget_is_short());
 }
 
 bool tcp_strangers_many(const struct tcp_peer_table *table)
 {
 	uint32_t max = tcp_params.stranger_conn;
 
-	return max && table->stranger_cnt >= max - max / 8;
+	return (max && table->stranger_cnt >= max - max / 8) || budget_is_short();
 }
 
 /* The number of strangers' lives to close, including some more to make room. */
@@ -67,7 +89,11 @@ static uint64_t stranger_excess(const struct tcp_peer_table *table)
 {
 	uint32_t max = tcp_params.stranger_conn;
 
-	return tcp_strangers_full(table) ? table->stranger_cnt - max + 1 + max / 16 : 0;
+	if (!tcp_strangers_full(table))
+		return 0;
+	if (!max || table->stranger_cnt < max)
+		max = table->stranger_cnt;	/* descriptors are short */
+	return table->stranger_cnt - max + 1 + max / 16;
 }
 
 /* ---- selection ---- */
@@ -87,6 +113,11 @@ static int reap_older_first(const void *a, const void *b)
 	return left->age > right->age ? -1 : left->age < right->age;
 }
 
+static bool life_is_stranger(const struct tcp_life *life)
+{
+	return life->conn.fi_addr == FI_ADDR_NOTAVAIL;
+}
+
 static uint32_t life_age(const struct tcp_life *life)
 {
 	const struct tcp_conn_used *used = &life->conn.used;
@@ -95,39 +126,46 @@ static uint32_t life_age(const struct tcp_life *life)
 	return fab_min(fab_min(now - used->sent_pass, now - used->recv_pass), now - used->straight_pass);
 }
 
-/* True if the connection was quiet for a while, as far as the checks show. */
-static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns)
+/* True if the connection was quiet for so long, as far as the checks show. */
+static bool life_is_quiet(struct tcp_life *life, uint64_t now_ns, uint64_t quiet_ns)
 {
 	uint32_t used = life->table->ep->base.engine->pass_cnt - life_age(life);
 
 	if (life->quiet_ns && life->quiet_pass == used)
-		return now_ns - life->quiet_ns >= QUIET_NS;
+		return now_ns - life->quiet_ns >= quiet_ns;
 	life->quiet_pass = used;
 	life->quiet_ns = now_ns;
 	return false;
 }
 
 /* True if it was asked to park so long ago that no answer will come. A peer that has sent something may be a program
- * that makes no progress for long, as while it connects; one that has sent nothing loses nothing. */
-static bool life_is_overdue(const struct tcp_life *life, uint64_t now_ns)
+ * that makes no progress for long, as while it connects; one that has sent nothing loses nothing. is_short:
+ * descriptors are short. */
+static bool life_is_overdue(const struct tcp_life *life, uint64_t now_ns, bool is_short)
 {
 	int wait_ms = life->conn.used.recv_pass ? tcp_params.reply_timeout_ms : tcp_params.connect_timeout_ms;
 
+	if (is_short && life_is_stranger(life))
+		return now_ns - life->quiet_ns >= SHORT_NS;
 	return wait_ms && now_ns - life->quiet_ns >= wait_ms * MS;
 }
 
-static bool life_may_go(struct tcp_life *life, uint64_t now_ns)
+/* True if the connection may be closed. While descriptors are short, this includes a stranger that has left something
+ * unfinished, such as an announced message. */
+static bool life_may_go(struct tcp_life *life, uint64_t now_ns, bool is_short)
 {
 	const struct tcp_conn *conn = &life->conn;
 
-	if (conn->state != TCP_CONN_UP || !life->peer || life->peer->self || !tcp_conn_idle(conn))
+	if (conn->state != TCP_CONN_UP || !life->peer || life->peer->self)
 		return false;
-	return (conn->peer.features & TCP_EXT_PARK) || life_is_quiet(life, now_ns);
+	if (!tcp_conn_idle(conn))
+		return is_short && life_is_stranger(life) && life_is_quiet(life, now_ns, SHORT_NS);
+	return (conn->peer.features & TCP_EXT_PARK) || life_is_quiet(life, now_ns, QUIET_NS);
 }
 
 static void life_go(struct tcp_life *life)
 {
-	if (!(life->conn.peer.features & TCP_EXT_PARK) || life->conn.park.asked) {
+	if (!(life->conn.peer.features & TCP_EXT_PARK) || life->conn.park.asked || !tcp_conn_idle(&life->conn)) {
 		tcp_life_leave(life);
 		return;
 	}
@@ -135,14 +173,9 @@ static void life_go(struct tcp_life *life)
 	tcp_park_ask(&life->conn);
 }
 
-static bool life_is_stranger(const struct tcp_life *life)
+static bool life_is_overdue_stranger(const struct tcp_life *life, uint64_t now_ns, bool is_short)
 {
-	return life->conn.fi_addr == FI_ADDR_NOTAVAIL;
-}
-
-static bool life_is_overdue_stranger(const struct tcp_life *life, uint64_t now_ns)
-{
-	return life_is_stranger(life) && life->peer && life_is_overdue(life, now_ns);
+	return life_is_stranger(life) && life->peer && life_is_overdue(life, now_ns, is_short);
 }
 
 /* The connections that may be closed: all, or those of strangers. Those that were asked already count towards *want, as
@@ -151,6 +184,7 @@ static struct candidate *reap_candidates(struct tcp_peer_table *table, bool stra
 {
 	uint64_t now_ns = fab_now_ns();
 	struct candidate *found = NULL;
+	bool is_short = budget_is_short();
 	struct fab_list *link;
 
 	*cnt = 0;
@@ -159,9 +193,10 @@ static struct candidate *reap_candidates(struct tcp_peer_table *table, bool stra
 
 		if (strangers && !life_is_stranger(life))
 			continue;
-		if (life->conn.park.asked && !life_is_overdue(life, now_ns))
+		if (life->conn.park.asked && !life_is_overdue(life, now_ns, is_short))
 			*want -= !!*want;
-		if (life->conn.park.asked ? !life_is_overdue_stranger(life, now_ns) : !life_may_go(life, now_ns))
+		if (life->conn.park.asked ? !life_is_overdue_stranger(life, now_ns, is_short) :
+					    !life_may_go(life, now_ns, is_short))
 			continue;
 		if (!found)
 			found = calloc(table->life_cnt, sizeof(*found));

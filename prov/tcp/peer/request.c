@@ -293,7 +293,8 @@ static bool request_is_turned_away(struct tcp_peer_table *table, const union fab
 	tcp_reap_start(table);
 	if (!table->stranger_warned)
 		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; further ones have to "
-			 "wait until some of these are idle (FI_TCP_STRANGER_CONN)\n", table->stranger_cnt);
+			 "wait until some of these are idle (FI_TCP_STRANGER_CONN, or ulimit -n, of which strangers "
+			 "get five eighths)\n", table->stranger_cnt);
 	table->stranger_warned = true;
 	return true;
 }
