@@ -16,6 +16,12 @@
 #include "sim/play.h"
 
 #define BATCH		50		/* seeds of a child */
+/* Of make check; fewer where each takes long. */
+#ifdef __SANITIZE_ADDRESS__
+#define SEEDS		100
+#else
+#define SEEDS		400
+#endif
 #define PATIENCE_S	60		/* for one batch */
 
 /* What a child says. */
@@ -145,7 +151,7 @@ static int play_many(int number, uint64_t from, uint64_t cnt, time_t seconds)
 
 int main(int argc, char **argv)
 {
-	uint64_t from = 1, one = 0, cnt = 400;
+	uint64_t from = 1, one = 0, cnt = SEEDS;
 	time_t seconds = 0;
 	int ret;
 
