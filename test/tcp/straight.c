@@ -332,6 +332,29 @@ static void the_target_refuses(void **state)
 	assert_int_equal(next_of_a(), FI_ENOKEY);
 }
 
+/* A region for peers that have proved a key, which a has not, and one of several buffers. */
+static void regions_without_a_window(void **state)
+{
+	static uint8_t secret[] = "secret";
+	struct iovec iov[2] = { { to, LEN / 2 }, { to + LEN, LEN / 2 } };
+	struct fi_mr_attr keyed = { .mr_iov = iov, .iov_count = 1, .access = ACCESS, .requested_key = 6,
+				    .auth_key = secret, .auth_key_size = sizeof(secret) };
+	struct fi_mr_attr parts = { .mr_iov = iov, .iov_count = 2, .access = ACCESS, .requested_key = 7 };
+	struct fid_mr *opened[2];
+
+	(void) state;
+	assert_int_equal(fi_mr_regattr(b.domain, &keyed, 0, &opened[0]), 0);
+	assert_int_equal(fi_mr_regattr(b.domain, &parts, 0, &opened[1]), 0);
+	write_to_b(LEN / 2, 0, 6);
+	assert_int_equal(next_of_a(), FI_EACCES);
+	write_to_b(LEN, 0, 7);
+	assert_int_equal(next_of_a(), 0);
+	assert_memory_equal(to + LEN, from + LEN / 2, LEN / 2);
+	assert_int_equal(writes, 0);
+	assert_int_equal(fi_close(&opened[0]->fid), 0);
+	assert_int_equal(fi_close(&opened[1]->fid), 0);
+}
+
 /* A region that is opened under the key of another, and at other memory, is the one that is reached. */
 static void a_key_that_is_used_again(void **state)
 {
@@ -661,6 +684,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(counters_and_injected_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_system_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_target_refuses, setup, teardown),
+		cmocka_unit_test_setup_teardown(regions_without_a_window, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_key_that_is_used_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(earlier_messages_come_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_target_is_told_of_data, setup, teardown),

@@ -171,7 +171,7 @@ static void windows_make_table(struct tcp_windows *windows)
 static bool region_may_open(const struct fab_mr *mr)
 {
 	return mr->iov_cnt == 1 && mr->len >= TCP_WINDOW_MIN && !mr->auth_key &&
-	       (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)) && !(mr->flags & FI_RMA_EVENT);
+	       (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE));
 }
 
 static void windows_opened(struct fab_mr_map *map, struct fab_mr *mr)
