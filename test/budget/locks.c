@@ -50,6 +50,22 @@ COUNTED(pthread_spin_trylock, pthread_spinlock_t)
 COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t)
 COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t)
 
+static _Atomic unsigned long stops;		/* barriers that all threads had to pass */
+
+/* The library's only calls by number have three arguments or fewer. */
+EXPORTED long syscall(long nr, ...)
+{
+	long arg[3];
+	va_list ap;
+
+	va_start(ap, nr);
+	for (size_t i = 0; i < COUNT(arg); i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	stops += nr == SYS_membarrier;
+	return REAL(syscall)(nr, arg[0], arg[1], arg[2]);
+}
+
 struct level_row {
 	const char *name;
 	enum fi_threading threading;
@@ -103,19 +119,24 @@ static unsigned long count_datagram_locks(struct pair *p)
 static void check_level(struct test *t, const struct level_row *row, unsigned long (*count)(struct pair *p))
 {
 	struct pair p;
-	unsigned long cnt;
+	unsigned long cnt, barriers;
 
 	if (SANITIZED)
 		SKIP("a sanitizer stands before the calls itself");
 	wanted = row->threading;
 	p = traffic_pair(t, .hints = ask_for_level);
 	count(&p);			/* what happens once */
+	barriers = stops;
 	cnt = count(&p);
+	barriers = stops - barriers;
 	printf("# threading level %s: %.2f locks a message\n", row->name, (double) cnt / (2 * MSGS));
 	if (!row->lock_free && !cnt)
 		FAIL("%s: no lock was seen; counting does not work", row->name);
 	if (row->lock_free && cnt)
 		FAIL("%s: %lu locks for %d messages, none is needed", row->name, cnt, 2 * MSGS);
+	/* a data call that enters as a control call does, stops the thread whose lock it is */
+	if (barriers)
+		FAIL("%s: %lu times membarrier(2) for %d messages, none is needed", row->name, barriers, 2 * MSGS);
 }
 
 /* Where the application serialises its data calls, by domain or by completion, a message takes no lock; nor does it
@@ -161,22 +182,6 @@ TEST_PROV(fewer_than_the_level_above, FI_MSG | FI_TAGGED, RELIABLE)
 }
 
 /* ---- what is left between FI_THREAD_COMPLETION and FI_THREAD_DOMAIN ---- */
-
-static _Atomic unsigned long stops;		/* barriers that all threads had to pass */
-
-/* The library's only calls by number have three arguments or fewer. */
-EXPORTED long syscall(long nr, ...)
-{
-	long arg[3];
-	va_list ap;
-
-	va_start(ap, nr);
-	for (size_t i = 0; i < COUNT(arg); i++)
-		arg[i] = va_arg(ap, long);
-	va_end(ap);
-	stops += nr == SYS_membarrier;
-	return REAL(syscall)(nr, arg[0], arg[1], arg[2]);
-}
 
 enum { ATOMICS_CNT = 100 };
 

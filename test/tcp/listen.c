@@ -218,13 +218,12 @@ static void connections_come_in_batches(void **state)
 		close(fd[i]);
 }
 
-/* Without descriptors it waits, and does not spin; it goes on when there are some again. */
-static void want_of_descriptors_is_waited_out(void **state)
+/* While accept() fails it waits, and does not spin; it goes on when that is over. */
+static void check_waits_out(struct fixture *f, int err)
 {
-	struct fixture *f = *state;
 	int fd = client(f);
 
-	f->fail = EMFILE;
+	f->fail = err;
 	drive(f, 1000);
 	assert_int_equal(f->call_cnt, 1);
 	test_added_ns += 1000000000;
@@ -234,6 +233,17 @@ static void want_of_descriptors_is_waited_out(void **state)
 	test_added_ns += 1000000000;
 	drive_until(f, 1);
 	close(fd);
+}
+
+static void want_of_descriptors_is_waited_out(void **state)
+{
+	check_waits_out(*state, EMFILE);
+}
+
+/* A filter of system calls denies it. */
+static void denial_is_waited_out(void **state)
+{
+	check_waits_out(*state, EPERM);
 }
 
 /* A connection that died in the queue is no reason to stop. */
@@ -421,6 +431,7 @@ int main(void)
 		cmocka_unit_test(addresses_of_applications_are_checked),
 		TEST(connections_come_in_batches),
 		TEST(want_of_descriptors_is_waited_out),
+		TEST(denial_is_waited_out),
 		TEST(an_aborted_connection_is_skipped),
 		TEST(want_of_room_leaves_them_with_the_kernel),
 		TEST(silent_connection_is_dropped_at_the_end),

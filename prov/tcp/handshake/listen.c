@@ -168,6 +168,11 @@ static bool listener_accept_failed(struct tcp_listener *listener, int err)
 {
 	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS)
 		listener_starve(listener, err);
+	if (err == EPERM || err == ENOSYS) {
+		TCP_WARN(FI_LOG_EP_CTRL, "cannot accept connections: %s; does a filter of system calls (seccomp) or a "
+			 "firewall deny accept4()? They wait\n", strerror(err));
+		listener_pause(listener, STARVED_PAUSE_NS);
+	}
 	/* All other errors concern a connection that has died in the queue, or is not wanted. */
 	return err == ECONNABORTED || err == EINTR || err == EPROTO || err == EACCES;
 }
