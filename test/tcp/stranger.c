@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <rdma/fi_tagged.h>
 #include "base/clock.h"
+#include "base/sock.h"
 #include "common/engine/engine.h"
 #include "remote.h"
 #include "tcp/peer/peers.h"
@@ -333,6 +334,33 @@ static void expect_park(struct node *node, int fd)
 	assert_int_equal(asked.op, TCP_WIRE_PARK);
 }
 
+/* A stranger that has never sent anything, and does not answer, is left after a second. */
+static void those_that_have_sent_nothing_go_first(void **state)
+{
+	struct node *node = *state;
+	struct peer peer[FILES_OF_STRANGERS];
+	int fd[FILES_OF_STRANGERS], waited_ms = 0;
+
+	files = FILES;
+	for (int i = 0; i < FILES_OF_STRANGERS; i++) {
+		peer[i] = stranger_open();
+		fd[i] = connected_ours(node, &peer[i]);
+	}
+	for (; stranger_cnt(node) == FILES_OF_STRANGERS; waited_ms += 10) {
+		drive(node);
+		test_added_ns += 10 * MS;
+		for (int i = 0; i < FILES_OF_STRANGERS; i++) {
+			if (fd[i] >= 0 && has_ended(fd[i]))
+				fab_sock_close(&fd[i]);
+		}
+		assert_true(waited_ms < 5000);
+	}
+	for (int i = 0; i < FILES_OF_STRANGERS; i++) {
+		fab_sock_close(&fd[i]);
+		close(peer[i].listener);
+	}
+}
+
 /* A stranger of ours is asked to park, and nothing of it stays behind. */
 static void parked_ones_are_forgotten(void **state)
 {
@@ -397,6 +425,7 @@ int main(void)
 		TEST(their_number_is_bounded),
 		TEST(those_that_are_busy_stay),
 		cmocka_unit_test_setup_teardown(descriptors_are_left, setup, teardown_files),
+		cmocka_unit_test_setup_teardown(those_that_have_sent_nothing_go_first, setup, teardown_files),
 		TEST(parked_ones_are_forgotten),
 		TEST(those_that_do_not_answer_are_left),
 	};

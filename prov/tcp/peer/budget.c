@@ -146,7 +146,7 @@ static bool life_is_overdue(const struct tcp_life *life, uint64_t now_ns, bool i
 	int wait_ms = life->conn.used.recv_pass ? tcp_params.reply_timeout_ms : tcp_params.connect_timeout_ms;
 
 	if (is_short && life_is_stranger(life))
-		return now_ns - life->quiet_ns >= SHORT_NS;
+		return now_ns - life->quiet_ns >= (life->conn.used.recv_pass ? SHORT_NS : QUIET_NS);
 	return wait_ms && now_ns - life->quiet_ns >= wait_ms * MS;
 }
 
