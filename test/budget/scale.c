@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@
 #define WINDOW		64		/* messages without their answer */
 #define PEER_BUDGET	2048		/* bytes; doc/design.md, 7.9 */
 #define RECV_BUDGET	256
-#define PATIENCE_S	60
+#define PATIENCE_S	100
 #define OTHER_FDS	32		/* that are no connections of the hub */
 #define PING_PONGS	20000
 
@@ -272,8 +273,10 @@ static void hub_drive(struct hub *hub)
 	struct fi_cq_tagged_entry entry;
 	struct message *in;
 
-	if (!take(&hub->end, &entry))
+	if (!take(&hub->end, &entry)) {
+		sched_yield();		/* to the peers, which may need this processor */
 		return;
+	}
 	in = entry.op_context;
 	if (in->peer >= peer_cnt || in->round != hub->round[in->peer])
 		DIE("answer %u of peer %u in place of %u", in->round, in->peer, hub->round[in->peer]);
