@@ -66,6 +66,13 @@ static inline void fab_list_remove(struct fab_list *link)
 	fab_list_init(link);
 }
 
+/* The same for a link that is not looked at again before it is put on a list: it is left as it is. */
+static inline void fab_list_drop(struct fab_list *link)
+{
+	link->prev->next = link->next;
+	link->next->prev = link->prev;
+}
+
 /* Take the first link off the list; NULL if it is empty. */
 static inline struct fab_list *fab_list_pop_front(struct fab_list *head)
 {

@@ -108,6 +108,15 @@ static inline void fab_lock_enter(struct fab_lock *lock)
 		lock->ops->enter(lock);
 }
 
+/* The same, if it takes no more than a store and a load. False: the caller does not hold the lock, and calls
+ * fab_lock_enter(). */
+static inline bool fab_lock_try_enter(struct fab_lock *lock)
+{
+	atomic_store_explicit(&lock->inside, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(!atomic_load_explicit(&lock->barred, memory_order_acquire), 1);
+}
+
 /* From now on data calls may come from several threads at a time: a lock that is no mutex becomes one for good. Any
  * thread that does not hold the lock. If another thread holds a biased or owned lock, the call waits until it releases
  * it. A FAB_LOCK_NONE must not be held by anybody. */
@@ -126,6 +135,15 @@ static inline void fab_lock_release(struct fab_lock *lock)
 		lock->ops->unlock(lock);
 	else
 		atomic_store_explicit(&lock->inside, false, memory_order_release);
+}
+
+/* The same, if it takes no more than a store. False: the lock is still held. */
+static inline bool fab_lock_try_release(struct fab_lock *lock)
+{
+	if (__builtin_expect(lock->by_mutex, 0))
+		return false;
+	atomic_store_explicit(&lock->inside, false, memory_order_release);
+	return true;
 }
 
 /* Release the lock, wait until no thread waits for it, and acquire it again. For a thread that holds the lock most of

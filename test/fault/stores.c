@@ -6,8 +6,9 @@
  * once; we go on with a third peer; and no descriptor, mapping or file is left. A peer that was stopped goes on where
  * it was, and everything arrives.
  *
- * ring.c, ready.c, windows.c, reach.c and io_ring.c are compiled for this program with stores.h. The peer is this
- * program, started anew.
+ * ring.c, ready.c, windows.c, reach.c and io_ring.c are compiled for this program with stores.h. (The bytes of a short
+ * frame are written by the calls. They are nothing to the reader before their length is, which these files write.) The
+ * peer is this program, started anew.
  */
 #include <dirent.h>
 #include <fcntl.h>

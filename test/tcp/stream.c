@@ -524,7 +524,7 @@ static struct tcp_io limited_io;
 static void limit_sends(struct node *node, const struct peer *peer)
 {
 	limited_io = tcp_io_sock;
-	limited_io.send = limited_send;
+	limited_io.send = limited_io.leave = limited_send;
 	limited_io.sendv = limited_sendv;
 	node_conn(node, peer->fi_addr)->io = &limited_io;
 }

@@ -29,6 +29,11 @@ struct fab_calls {
 	 * it points to are the caller's, and valid only during the call. The call returns their result: 0 or -FI_E*. */
 	ssize_t (*submit)(struct fab_ep *ep, const struct fab_op *op);
 	ssize_t (*post_recv)(struct fab_ep *ep, const struct fab_op *op);
+	/* For the calls that are made most, or NULL. send_one: submit for fi_send, fi_tsend, fi_inject and fi_tinject.
+	 * recv_now: tried before post_recv for fi_recv and fi_trecv; FAB_OP_NOT_NOW: nothing was done. op has one local
+	 * buffer, and its code is a constant, so these may be inline functions that never store it. */
+	ssize_t (*send_one)(struct fab_ep *ep, const struct fab_op *op);
+	ssize_t (*recv_now)(struct fab_ep *ep, const struct fab_op *op);
 	/* The flags that the calls with a struct fi_msg* allow. */
 	uint64_t send_flags;		/* fi_sendmsg, fi_tsendmsg, fi_writemsg */
 	uint64_t write_flags;		/* fi_writemsg: these and send_flags */
@@ -104,10 +109,22 @@ static const struct fab_calls calls;
  */
 
 #define CALL_INLINE	static inline __attribute__((always_inline))
+/* Not inline, so that what tries something else first saves no register for it: it is called last. */
+#define CALL_REST	static __attribute__((noinline, unused))
 #define CALL_OP(...)	(&(struct fab_op) { __VA_ARGS__ })
 
-/* The type of calls.submit and calls.post_recv. */
+/* The type of calls.submit and the like. */
 typedef ssize_t call_act_fn(struct fab_ep *ep, const struct fab_op *op);
+
+CALL_INLINE call_act_fn *call_send_one(void)
+{
+	return calls.send_one ? calls.send_one : calls.submit;
+}
+
+CALL_INLINE call_act_fn *call_recv_first(void)
+{
+	return calls.recv_now ? calls.recv_now : calls.post_recv;
+}
 
 /* The flags of a receive call without a flags argument; of one for tagged messages; of one with a message. */
 CALL_INLINE uint64_t call_rx_flags(struct fid_ep *fid)
@@ -243,10 +260,23 @@ CALL_INLINE ssize_t fab_op_of_rma(struct fid_ep *fid, const struct fab_calls *by
 
 /* ---- messages: the calls of fi_msg(3), one for each slot of struct fi_ops_msg ---- */
 
+CALL_INLINE ssize_t call_recv_by(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context,
+				 call_act_fn *act)
+{
+	return call_buf(fid, buf, len, desc, act, CALL_OP(.code = FAB_OP_RECV, .addr = addr,
+			.flags = call_rx_flags(fid), .context = context));
+}
+
+CALL_REST ssize_t call_recv_rest(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
+{
+	return call_recv_by(fid, buf, len, desc, addr, context, calls.post_recv);
+}
+
 static inline ssize_t call_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
 {
-	return call_buf(fid, buf, len, desc, calls.post_recv, CALL_OP(.code = FAB_OP_RECV, .addr = addr,
-			.flags = call_rx_flags(fid), .context = context));
+	ssize_t ret = call_recv_by(fid, buf, len, desc, addr, context, call_recv_first());
+
+	return ret == FAB_OP_NOT_NOW ? call_recv_rest(fid, buf, len, desc, addr, context) : ret;
 }
 
 static inline ssize_t call_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
@@ -267,7 +297,7 @@ static inline ssize_t call_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 static inline ssize_t call_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
 				void *context)
 {
-	return call_buf(fid, buf, len, desc, calls.submit, CALL_OP(.code = FAB_OP_SEND, .addr = addr,
+	return call_buf(fid, buf, len, desc, call_send_one(), CALL_OP(.code = FAB_OP_SEND, .addr = addr,
 			.flags = fab_calls_tx_flags(fid), .context = context));
 }
 
@@ -288,8 +318,8 @@ static inline ssize_t call_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 
 static inline ssize_t call_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
 {
-	return call_buf(fid, buf, len, NULL, calls.submit, CALL_OP(.code = FAB_OP_SEND, .no_comp = true, .addr = addr,
-			.flags = fab_calls_inject_flags(fid)));
+	return call_buf(fid, buf, len, NULL, call_send_one(), CALL_OP(.code = FAB_OP_SEND, .no_comp = true,
+			.addr = addr, .flags = fab_calls_inject_flags(fid)));
 }
 
 static inline ssize_t call_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
@@ -313,11 +343,25 @@ static inline ssize_t call_injectdata(struct fid_ep *fid, const void *buf, size_
 
 /* ---- tagged messages: the calls of fi_tagged(3), one for each slot of struct fi_ops_tagged ---- */
 
+CALL_INLINE ssize_t call_trecv_by(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
+				  uint64_t ignore, void *context, call_act_fn *act)
+{
+	return call_buf(fid, buf, len, desc, act, CALL_OP(.code = FAB_OP_TRECV, .addr = addr, .tag = tag,
+			.ignore = ignore, .flags = call_trecv_flags(fid), .context = context));
+}
+
+CALL_REST ssize_t call_trecv_rest(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
+				  uint64_t ignore, void *context)
+{
+	return call_trecv_by(fid, buf, len, desc, addr, tag, ignore, context, calls.post_recv);
+}
+
 static inline ssize_t call_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
 				 uint64_t ignore, void *context)
 {
-	return call_buf(fid, buf, len, desc, calls.post_recv, CALL_OP(.code = FAB_OP_TRECV, .addr = addr, .tag = tag,
-			.ignore = ignore, .flags = call_trecv_flags(fid), .context = context));
+	ssize_t ret = call_trecv_by(fid, buf, len, desc, addr, tag, ignore, context, call_recv_first());
+
+	return ret == FAB_OP_NOT_NOW ? call_trecv_rest(fid, buf, len, desc, addr, tag, ignore, context) : ret;
 }
 
 static inline ssize_t call_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
@@ -338,7 +382,7 @@ static inline ssize_t call_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagg
 static inline ssize_t call_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
 				 uint64_t tag, void *context)
 {
-	return call_buf(fid, buf, len, desc, calls.submit, CALL_OP(.code = FAB_OP_TSEND, .addr = addr, .tag = tag,
+	return call_buf(fid, buf, len, desc, call_send_one(), CALL_OP(.code = FAB_OP_TSEND, .addr = addr, .tag = tag,
 			.flags = fab_calls_tx_flags(fid), .context = context));
 }
 
@@ -359,8 +403,8 @@ static inline ssize_t call_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagg
 
 static inline ssize_t call_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr, uint64_t tag)
 {
-	return call_buf(fid, buf, len, NULL, calls.submit, CALL_OP(.code = FAB_OP_TSEND, .no_comp = true, .addr = addr,
-			.tag = tag, .flags = fab_calls_inject_flags(fid)));
+	return call_buf(fid, buf, len, NULL, call_send_one(), CALL_OP(.code = FAB_OP_TSEND, .no_comp = true,
+			.addr = addr, .tag = tag, .flags = fab_calls_inject_flags(fid)));
 }
 
 static inline ssize_t call_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,

@@ -94,6 +94,7 @@ static bool run_polls(struct fab_engine *engine)
 
 void fab_engine_prepare_sleep(struct fab_engine *engine)
 {
+	fab_engine_no_glance(engine);
 	fab_engine_flush(engine);
 	run_polls(engine);		/* arm the hardware for watchers that came after the last poll */
 	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
@@ -115,6 +116,14 @@ static unsigned waits_to_write(uint32_t events)
 	return (events & EPOLLOUT) != 0;
 }
 
+/* The engine's poll function if it has only one, which has words. */
+static struct fab_poll_fn *only_words(const struct fab_engine *engine)
+{
+	struct fab_poll_fn *fn = fab_list_first(&engine->polls, struct fab_poll_fn, link);
+
+	return fn && fn->link.next == &engine->polls && fn->words ? fn : NULL;
+}
+
 /* The sources have changed, or the gap: find out again what passes would otherwise have to think about. */
 static void sources_changed(struct fab_engine *engine)
 {
@@ -125,6 +134,8 @@ static void sources_changed(struct fab_engine *engine)
 	engine->epoll.limit[false] = nothing_hot || elsewhere ? 0 : engine->epoll.gap;
 	engine->epoll.limit[true] = elsewhere ? EPOLL_SOON : EPOLL_PASSES;
 	engine->sources.quiet_max = all->poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
+	engine->glance.fn = all->hot_cnt ? NULL : only_words(engine);
+	fab_engine_no_glance(engine);
 }
 
 /* src is in epoll: count it. */
@@ -472,6 +483,17 @@ static __attribute__((noinline)) void end_chores(struct fab_engine *engine)
 			 engine->alarm.when_ns == ALARM_NOW || !fab_list_empty(&engine->deferred);
 }
 
+/* This pass has found nothing: glances may replace passes, up to the one that asks epoll. Not with watchers, for whom
+ * polls arm more than a glance can. */
+static __attribute__((noinline)) void allow_glances(struct fab_engine *engine)
+{
+	struct fab_engine_glance *glance = &engine->glance;
+	unsigned next = engine->epoll.since + 1;
+
+	if (next < engine->epoll.limit[false] && !watched(engine) && glance->fn->words(glance->fn, glance))
+		glance->left = engine->epoll.limit[false] - next;
+}
+
 static bool pass(struct fab_engine *engine)
 {
 	bool found;
@@ -483,8 +505,10 @@ static bool pass(struct fab_engine *engine)
 	if (engine->chores)
 		begin_chores(engine);
 	found = poll_hot(engine);
-	if (!fab_list_empty(&engine->polls))
+	if (!fab_list_empty(&engine->polls)) {
+		fab_engine_no_glance(engine);
 		found |= run_polls(engine);
+	}
 	engine->epoll.since++;
 	if (looks_further(engine, found) && look_further(engine)) {
 		found = true;
@@ -496,19 +520,27 @@ static bool pass(struct fab_engine *engine)
 	engine->in_pass = false;
 	if (engine->chores)
 		end_chores(engine);
+	if (engine->glance.fn && !found)
+		allow_glances(engine);
 	return found;
 }
 
-bool fab_engine_run(struct fab_engine *engine)
+bool fab_engine_pass(struct fab_engine *engine)
 {
 	fab_engine_attend(engine);
 	return pass(engine);
 }
 
-void fab_engine_last_look(struct fab_engine *engine)
+/* A pass that is not the application's, which asks epoll. */
+static __attribute__((noinline)) bool pass_and_ask(struct fab_engine *engine)
 {
 	engine->epoll.ask = true;
-	pass(engine);
+	return pass(engine);
+}
+
+void fab_engine_last_look(struct fab_engine *engine)
+{
+	pass_and_ask(engine);
 	fab_engine_prepare_sleep(engine);
 }
 
@@ -521,6 +553,12 @@ void fab_engine_signal(struct fab_engine *engine)
 
 		signal->tell(signal);
 	}
+}
+
+ssize_t fab_engine_unlock_rare(struct fab_engine *engine, ssize_t ret)
+{
+	fab_engine_unlock(engine);
+	return ret;
 }
 
 /* ---- the thread ---- */
@@ -568,8 +606,7 @@ static void *engine_thread_main(void *arg)
 
 	fab_engine_lock(engine);
 	while (!engine->thread.stop) {
-		engine->epoll.ask = true;
-		if (pass(engine))
+		if (pass_and_ask(engine))
 			thread_let_others_in(engine);
 		else
 			thread_sleep(engine);

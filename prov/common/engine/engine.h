@@ -82,9 +82,13 @@ struct fab_defer {
 /* A function of a provider that polls hardware (verbs), called in every pass; true if it found anything. It is called
  * once more before a thread sleeps. While there are watchers, a call that finds nothing must leave the hardware armed,
  * so that the next event makes epfd readable. Lock held. */
+struct fab_engine_glance;
 struct fab_poll_fn {
 	struct fab_list link;
 	bool (*poll)(struct fab_poll_fn *fn);
+	/* A call of poll has found nothing: fill in the words that are 0 until there is something. False: there is more
+	 * to look at. NULL: there are no such words. */
+	bool (*words)(const struct fab_poll_fn *fn, struct fab_engine_glance *glance);
 };
 
 /* A notification that is delivered at unlock, after the pass. Embedded in a wait object. */
@@ -153,6 +157,19 @@ struct fab_engine_direct {
 	int looks_left;
 };
 
+/*
+ * Where words in memory announce all that a pass may find, a look that finds them 0 replaces the pass
+ * (fab_engine_glance()). A pass that has found nothing sets how many times. Whatever may make a difference sets 0.
+ */
+#define FAB_GLANCE_MAX	4
+struct fab_engine_glance {
+	struct fab_poll_fn *fn;		/* the only one, and has words; no source is hot. NULL: no such function */
+	unsigned left;			/* glances until the next pass */
+	unsigned cnt;			/* of word */
+	const _Atomic uint64_t *bits;
+	const _Atomic uint32_t *word[FAB_GLANCE_MAX];
+};
+
 /* Guarded by lock, except where a member says otherwise. */
 struct fab_engine {
 	struct fab_lock lock;
@@ -168,6 +185,7 @@ struct fab_engine {
 	struct fab_engine_direct direct;
 	struct fab_engine_epoll epoll;
 	struct fab_engine_sources sources;
+	struct fab_engine_glance glance;
 	struct fab_engine *lead;	/* the engine that this one follows, or NULL: its lock is held with ours, and
 					 * each of our passes runs one of its */
 	bool tell_at_once;		/* it follows or is followed. A thread that releases the lock of the other
@@ -295,9 +313,37 @@ void fab_engine_attach(struct fab_engine *engine, struct fab_attached *attached)
 /* The data with this key, or NULL. Lock held. */
 struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const void *key);
 
+/* A glance, which counts as a pass. True: there is nothing to find. False: make a pass. Lock held. */
+static inline bool fab_engine_glance(struct fab_engine *engine)
+{
+	struct fab_engine_glance *glance = &engine->glance;
+
+	if (!glance->left || engine->chores || atomic_load_explicit(glance->bits, memory_order_relaxed))
+		return false;
+	for (unsigned i = 0; i < glance->cnt; i++) {
+		if (atomic_load_explicit(glance->word[i], memory_order_relaxed))
+			return false;
+	}
+	glance->left--;
+	engine->epoll.since++;
+	engine->pass_cnt++;
+	fab_engine_attend(engine);
+	return true;
+}
+/* The next look is a pass: something has changed that the words do not tell. Lock held. */
+static inline void fab_engine_no_glance(struct fab_engine *engine)
+{
+	engine->glance.left = 0;
+}
+
 /* Run one pass. The lock is held, and not released in between. True if it found anything. Within a pass this does
  * nothing. Wait objects are notified by fab_engine_unlock(). */
-bool fab_engine_run(struct fab_engine *engine);
+bool fab_engine_pass(struct fab_engine *engine);
+/* The same, if a glance is not enough. */
+static inline bool fab_engine_run(struct fab_engine *engine)
+{
+	return !fab_engine_glance(engine) && fab_engine_pass(engine);
+}
 /* Run the queued flushes only. Lock held. */
 void fab_engine_flush(struct fab_engine *engine);
 
@@ -311,6 +357,19 @@ static inline void fab_engine_lock(struct fab_engine *engine)
 static inline void fab_engine_enter(struct fab_engine *engine)
 {
 	fab_lock_enter(&engine->lock);
+}
+
+/* The same, if it takes no more than a store and a load. False: nothing was done that matters; call
+ * fab_engine_enter(). For functions that make no other call. */
+static inline bool fab_engine_try_enter(struct fab_engine *engine)
+{
+	return fab_lock_try_enter(&engine->lock);
+}
+
+/* Undo fab_engine_try_enter(); nothing was done since. */
+static inline void fab_engine_undo_enter(struct fab_engine *engine)
+{
+	(void) fab_lock_try_release(&engine->lock);
 }
 
 /*
@@ -332,6 +391,20 @@ static inline struct fab_engine *fab_engine_enter_of(struct fab_engine *const *o
 	}
 }
 
+/* The same for functions that make no other call, as of fab_engine_try_enter(). NULL: it takes more, call
+ * fab_engine_enter_of(). */
+static inline struct fab_engine *fab_engine_try_enter_of(struct fab_engine *const *of)
+{
+	struct fab_engine *engine = __atomic_load_n(of, __ATOMIC_ACQUIRE);
+
+	if (!fab_engine_try_enter(engine))
+		return NULL;
+	if (__builtin_expect(engine == __atomic_load_n(of, __ATOMIC_RELAXED), 1))
+		return engine;
+	fab_engine_undo_enter(engine);
+	return NULL;
+}
+
 void fab_engine_signal(struct fab_engine *engine);	/* part of unlock: notifies wait objects */
 
 /* Notify wait objects that still have something to read, and unlock. An entry that was read in the same call causes no
@@ -341,6 +414,15 @@ static inline void fab_engine_unlock(struct fab_engine *engine)
 	if (!fab_list_empty(&engine->signals))
 		fab_engine_signal(engine);
 	fab_lock_release(&engine->lock);
+}
+
+/* Unlock, and return ret. For the end of functions that make no other call: the call in here is their last. */
+ssize_t fab_engine_unlock_rare(struct fab_engine *engine, ssize_t ret);
+static inline ssize_t fab_engine_return(struct fab_engine *engine, ssize_t ret)
+{
+	if (__builtin_expect(!fab_list_empty(&engine->signals) || !fab_lock_try_release(&engine->lock), 0))
+		return fab_engine_unlock_rare(engine, ret);
+	return ret;
 }
 
 /* Unlock, for a caller that has queued no event. */

@@ -26,6 +26,7 @@ static void follow_ready(struct fab_source *source, uint32_t events)
 
 	(void) events;
 	follow->lead->epoll.ask = true;
+	fab_engine_no_glance(follow->lead);
 }
 
 int fab_engine_follow(struct fab_follow *follow, struct fab_engine *engine, struct fab_engine *lead)

@@ -93,6 +93,9 @@ struct fab_op {
 	void *context;
 };
 
+/* The result of a function that tries an operation: nothing was done. */
+#define FAB_OP_NOT_NOW	1
+
 struct fab_comp;
 struct fab_cq_fail;
 
@@ -121,6 +124,33 @@ static inline void fab_iov_copy(struct iovec *to, const struct iovec *from, size
 {
 	for (size_t i = 0; i < cnt; i++)
 		to[i] = from[i];
+}
+
+/*
+ * A message or a receive with one local buffer, and all that it points to. An inline function that was given such an
+ * operation passes a copy to functions that are not inline, in its rare cases. Then the compiler need not store the
+ * original.
+ */
+struct fab_op_one {
+	struct fab_op op;
+	struct iovec iov;
+	void *desc;
+};
+
+/* Make the copy, member by member, so that the compiler sees each by itself. Returns its op, which is valid as long as
+ * *one. */
+static inline __attribute__((always_inline))
+const struct fab_op *fab_op_one(struct fab_op_one *one, const struct fab_op *op)
+{
+	one->iov.iov_base = op->iov->iov_base;
+	one->iov.iov_len = op->iov->iov_len;
+	one->desc = *op->desc;
+	one->op = (struct fab_op) {
+		.code = op->code, .no_comp = op->no_comp, .hooked = op->hooked, .accepted = op->accepted,
+		.iov_cnt = 1, .iov = &one->iov, .desc = &one->desc, .addr = op->addr, .tag = op->tag,
+		.ignore = op->ignore, .data = op->data, .flags = op->flags, .context = op->context,
+	};
+	return &one->op;
 }
 
 /* Copy bytes [at, at + len) of iov to *to. iov has at least at + len bytes. */

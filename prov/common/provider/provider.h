@@ -148,6 +148,9 @@
  *                    are valid only during the call. The provider owns the buffers until the completion; with
  *                    FI_INJECT only until it returns
  *   post_recv        A data call: receives. The same
+ *   send_one         NULL, or submit for the calls that send one buffer; may be an inline function
+ *   recv_now         NULL, or tried before post_recv for the calls with one buffer; FAB_OP_NOT_NOW: nothing was done.
+ *                    May be an inline function
  *   send_flags write_flags read_flags recv_flags trecv_flags atomic_flags
  *                    Flags that calls with a message may have; other flags are refused before submit is called
  *   iov_limit rma_limit
@@ -210,6 +213,8 @@
  *
  *   poll             Called in every pass; true if it found anything. If the engine has watchers and it found nothing,
  *                    it must make engine->epfd readable as soon as there is something. Pass
+ *   words            NULL, or called after poll has found nothing: name words in memory that are 0 as long as it would
+ *                    find nothing. Under lock
  *
  * struct fab_defer: memory to which sources of this pass may still point, handed to fab_engine_defer().
  *

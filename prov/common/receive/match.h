@@ -130,16 +130,26 @@ static inline void fab_match_unpost(struct fab_match *match, struct fab_posted *
 	if (posted->group) {
 		fab_match_ungroup(posted);
 	} else {
-		fab_list_remove(&posted->node.same);
+		fab_list_drop(&posted->node.same);
 		match->rest_cnt--;
 	}
-	fab_list_remove(&posted->order);
+	fab_list_drop(&posted->order);
 	match->posted_cnt--;
 }
 
 /* The oldest posted receive that matches a message with this tag and source, or NULL. It stays posted, since it may be
  * a multi-receive; the caller unposts it. */
 struct fab_posted *fab_match_find_posted(const struct fab_match *match, uint64_t tag, fi_addr_t src);
+/* The same, without a call if there are few receives and the oldest one matches. */
+static inline struct fab_posted *fab_match_find_oldest(const struct fab_match *match, uint64_t tag, fi_addr_t src)
+{
+	struct fab_posted *first = fab_container(match->rest.next, struct fab_posted, node.same);
+
+	if (__builtin_expect(match->rest_cnt && match->posted_cnt == match->rest_cnt, 1) &&
+	    (tag & ~first->ignore) == first->tag && (first->src == src || first->src == FI_ADDR_UNSPEC))
+		return first;		/* no receive of a grouped queue is for FI_ADDR_UNSPEC */
+	return fab_match_find_posted(match, tag, src);
+}
 
 /* Add an unexpected message; take one out. */
 void fab_match_add_unexp(struct fab_match *match, struct fab_unexp *unexp);

@@ -11,6 +11,7 @@
 
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "base/copy.h"
 #include "common/receive/recv.h"
 
 #define FAB_RECV_PATH	static inline __attribute__((always_inline))
@@ -39,7 +40,7 @@ static inline uint64_t fab_msg_match_tag(const struct fab_msg *msg)
  * matching. */
 FAB_RECV_PATH struct fab_rx *fab_recv_find(struct fab_recv *recv, enum fab_msg_class class, uint64_t tag, fi_addr_t src)
 {
-	struct fab_posted *posted = fab_match_find_posted(&recv->queue[class], tag, src);
+	struct fab_posted *posted = fab_match_find_oldest(&recv->queue[class], tag, src);
 
 	return posted ? fab_container(posted, struct fab_rx, posted) : NULL;
 }
@@ -127,6 +128,31 @@ FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, 
 		fab_rx_free_with(recv, rx, ops);
 }
 
+/*
+ * Claim, fill and finish in one step: a posted receive takes a message, all of which is at payload. False: nothing was
+ * done, since the receive is a multi-receive, too short, in several pieces, or for fab_rx_finish_rare(). msg->class is
+ * a constant.
+ */
+FAB_RECV_PATH bool fab_rx_take_whole(struct fab_recv *recv, struct fab_ep *ep, struct fab_rx *rx,
+				     const struct fab_msg *msg, const void *payload, const struct fab_recv_ops *ops)
+{
+	const enum fab_op_code code = FAB_OP_RECV + msg->class;
+	struct fab_comp comp;
+
+	if (__builtin_expect((rx->flags & FI_MULTI_RECV) || rx->iov_cnt != 1 || rx->hooked || rx->len < msg->len ||
+			     (ops->unknown && ep->report.src_err && msg->src == FI_ADDR_NOTAVAIL), 0))
+		return false;
+	comp = (struct fab_comp) {
+		.context = rx->context, .flags = fab_op_desc[code].cq_flags | msg->flags, .len = msg->len,
+		.buf = rx->own[0].iov_base, .data = msg->data, .tag = msg->tag, .src = fab_ep_src(ep, msg->src),
+	};
+	fab_match_unpost(&recv->queue[msg->class], &rx->posted);
+	fab_copy_short(comp.buf, payload, msg->len);
+	fab_ep_complete_to(ep, code, &comp, fab_ep_rx_wants_comp(ep, rx->flags), NULL);
+	fab_pool_put(&recv->pool, rx);
+	return true;
+}
+
 /* ---- kept messages ---- */
 
 /* Keep a message until a receive takes it. The provider fills in the struct around *kept. src is a source of
@@ -159,6 +185,22 @@ FAB_RECV_PATH bool fab_kept_take_with(struct fab_recv *recv, struct fab_kept *ke
 
 /* ---- posting ---- */
 
+/* Fill in a new receive, except its vector. */
+FAB_RECV_PATH void fab_rx_fill(struct fab_rx *rx, const struct fab_op *op, fi_addr_t src)
+{
+	rx->posted.tag = op->tag & ~op->ignore;
+	rx->posted.ignore = op->ignore;
+	rx->posted.src = src;
+	rx->context = op->context;
+	rx->flags = op->flags;
+	rx->len = fab_iov_len(op->iov, op->iov_cnt);
+	rx->iov_cnt = op->iov_cnt;
+	rx->busy = 0;
+	rx->code = op->code;
+	rx->unposted = true;
+	rx->hooked = op->hooked;
+}
+
 /* fab_rx_new() with constant operations, from the given pool. */
 FAB_RECV_PATH int fab_rx_new_with(struct fab_recv *recv, struct fab_pool *pool, const struct fab_op *op, fi_addr_t src,
 				  const struct fab_recv_ops *ops, struct fab_rx **new_rx)
@@ -178,17 +220,7 @@ FAB_RECV_PATH int fab_rx_new_with(struct fab_recv *recv, struct fab_pool *pool, 
 			return -FI_ENOMEM;
 		}
 	}
-	rx->posted.tag = op->tag & ~op->ignore;
-	rx->posted.ignore = op->ignore;
-	rx->posted.src = src;
-	rx->context = op->context;
-	rx->flags = op->flags;
-	rx->len = fab_iov_len(op->iov, op->iov_cnt);
-	rx->iov_cnt = op->iov_cnt;
-	rx->busy = 0;
-	rx->code = op->code;
-	rx->unposted = true;
-	rx->hooked = op->hooked;
+	fab_rx_fill(rx, op, src);
 	for (uint32_t i = 0; i < op->iov_cnt; i++) {
 		rx->iov[i] = op->iov[i];
 		if (ops->keeps_desc)
@@ -236,6 +268,36 @@ FAB_RECV_PATH int fab_recv_post_with(struct fab_recv *recv, struct fab_pool *poo
 	while (kept && fab_kept_take_with(recv, kept, rx, ops))
 		kept = find(recv, op, src);
 	return 0;
+}
+
+/*
+ * The same in two steps, for a receive with one buffer. Neither makes a call, so they fit into functions that make
+ * none. The first makes the receive, if the pool has one at hand, and no message is kept; NULL: nothing was done, use
+ * fab_recv_post_with(). The second posts it, if that takes no group. False: it is not posted yet, use
+ * fab_match_post_grouped().
+ */
+FAB_RECV_PATH struct fab_rx *fab_recv_make_one(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
+{
+	struct fab_rx *rx;
+
+	if (fab_rx_queue(recv, op->code)->unexp_cnt || !recv->pool.free)
+		return NULL;
+	rx = fab_pool_get(&recv->pool);
+	rx->iov = rx->own;
+	rx->own[0] = *op->iov;
+	fab_rx_fill(rx, op, src);
+	rx->unposted = false;
+	return rx;
+}
+
+FAB_RECV_PATH bool fab_recv_post_one(struct fab_recv *recv, struct fab_rx *rx, enum fab_op_code code)
+{
+	struct fab_match *queue = fab_rx_queue(recv, code);
+
+	if (queue->rest_cnt >= FAB_MATCH_FEW)
+		return false;
+	fab_match_post_rest(queue, &rx->posted);
+	return true;
 }
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The data calls (common/calls/calls_message.h): tcp_submit() and tcp_post_recv() act.
  */
-#include "tcp/calls/calls.h"
+#include "tcp/calls/one.h"
 
 #include "common/calls/calls.h"
 #include "common/ops/ops.h"
@@ -25,10 +25,22 @@ static ssize_t ops_post_recv(struct fab_ep *ep, const struct fab_op *op)
 	return tcp_post_recv(fab_container(ep, struct tcp_ep, base), op);
 }
 
+static inline __attribute__((always_inline)) ssize_t ops_send_one(struct fab_ep *ep, const struct fab_op *op)
+{
+	return tcp_submit_one(fab_container(ep, struct tcp_ep, base), op);
+}
+
+static inline __attribute__((always_inline)) ssize_t ops_recv_now(struct fab_ep *ep, const struct fab_op *op)
+{
+	return tcp_post_recv_now(fab_container(ep, struct tcp_ep, base), op);
+}
+
 static const struct fab_calls calls = {
 	.prov = &tcp_prov,
 	.submit = ops_submit,
 	.post_recv = ops_post_recv,
+	.send_one = ops_send_one,
+	.recv_now = ops_recv_now,
 	.send_flags = ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA | FI_FENCE,
 	.write_flags = FI_COMMIT_COMPLETE,
 	.read_flags = ANY_FLAGS | FI_FENCE,

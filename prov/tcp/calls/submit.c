@@ -18,7 +18,7 @@
  *
  * A frame is made as upstream knows it; what depends on the peer is decided by tx.c once the stream is up.
  */
-#include "tcp/calls/calls.h"
+#include "tcp/calls/one.h"
 #include <errno.h>
 #include <string.h>
 #include "common/trigger/trigger.h"
@@ -26,13 +26,6 @@
 #include "tcp/params/params.h"
 #include "tcp/peer/peer.h"
 #include "tcp/remote/remote.h"
-
-/* The way of a message that leaves at once is one function for the compiler. */
-#define TX_INLINE	static inline __attribute__((always_inline))
-
-#define TX_HOLD_MAX	(128 * 1024)	/* bytes held back for the next pass; above this they are sent */
-/* A longer frame, with more than 64 KiB, gains nothing from sharing a call. */
-#define TX_HOLD_LEN	(64 * 1024 + TCP_HDR_MAX)
 
 #define TX_ERRORS_MAX	1024	/* unread errors in the completion queue with which further writes are refused */
 
@@ -45,9 +38,6 @@ static const uint8_t wire_op[] = {
 	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
 	[FAB_OP_FETCH_ATOMIC] = TCP_WIRE_AMO_REQ,
 };
-
-/* Completion levels that the peer must confirm (fi_endpoint(3)). */
-#define TX_CONFIRM	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_TRANSMIT_COMPLETE | FI_COMMIT_COMPLETE)
 
 /* True if the operation returns data. The answer then replaces the acknowledgement. */
 static inline bool op_fetches(const struct fab_op *op)
@@ -134,29 +124,6 @@ TX_INLINE uint8_t tx_encode(const struct fab_op *op, uint64_t flags, uint64_t le
 	return hdr->hdr_size;
 }
 
-/* True if the caller must come back for the completion of this operation, so that it may wait for the next pass. */
-static inline bool tx_caller_returns(const struct tcp_ep *ep, const struct fab_op *op)
-{
-	if (fab_ep_tx_wants_comp(&ep->base, op))
-		return true;
-	return !(op->flags & FI_INJECT) && ep->base.bound.cntr[fab_op_desc[op->code].cntr];
-}
-
-/* True if an operation, whose queued frame has len bytes, should be held back for the next pass: in a burst, when
- * something was already sent since the last pass. Announcements and read requests are short frames, whatever the length
- * of the operation. */
-static inline bool tx_hold(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
-{
-	const struct tcp_ep *ep = conn->ep;
-
-	if (conn->tx.len > TX_HOLD_MAX)
-		return false;
-	if (op->flags & FI_MORE)
-		return true;
-	return conn->used.sent_pass == ep->base.engine->pass_cnt && len <= TX_HOLD_LEN && tx_caller_returns(ep, op) &&
-	       fab_engine_may_hold(ep->base.engine);
-}
-
 /* True if the operation must leave within the call, since the caller may make no further one. If a thread of ours makes
  * progress, or if the operation was accepted earlier, it may be queued. */
 static inline bool tx_must_leave(const struct tcp_ep *ep, const struct fab_op *op)
@@ -221,12 +188,6 @@ static void tx_add_group(struct tcp_tx *tx, const struct tcp_ep *ep, fi_addr_t f
 	tx->hdr_len += sizeof(group);
 	tx->hdr.hdr_size = tx->hdr_len;
 	tx->hdr.size += sizeof(group);
-}
-
-/* What an operation waits for: enum tcp_tx_waits. */
-static inline uint8_t tx_waits(const struct tcp_ep *ep, const struct fab_op *op)
-{
-	return op->flags & FI_FENCE ? TCP_TX_BEHIND_ALL : ep->waits[op->code];
 }
 
 static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
@@ -300,17 +261,11 @@ static bool tx_take_back(struct tcp_conn *conn, const struct fab_op *op, struct 
 
 /* ---- messages that leave at once ---- */
 
-/* True if a message can leave within the call and complete then: nothing goes before it or with it, the peer need not
- * be asked or answer, and it would not be held back. It needs no entry in the queue. */
-TX_INLINE bool tx_goes_at_once(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+/* True if tx_leaves_now(), for any operation. */
+static inline bool tx_goes_at_once(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
-	const struct tcp_ep *ep = conn->ep;
-
 	return op->code <= FAB_OP_TSEND && !op->hooked && !(op->flags & TX_CONFIRM) &&
-	       !(op->addr & ep->rdm.group_bits) && tcp_tx_is_clear(conn) &&
-	       !tcp_tx_is_behind(conn, tx_waits(ep, op)) &&
-	       (!conn->peer.ext || tcp_conn_has_credit(conn, len, op->flags & FI_INJECT)) &&
-	       !tx_hold(conn, op, sizeof(struct tcp_hdr) + len);
+	       !(op->addr & conn->ep->rdm.group_bits) && tx_leaves_now(conn, op, len);
 }
 
 /* Write the header at hdr, and the payload of len bytes from the application's buffers. -EAGAIN also if it may be
@@ -346,24 +301,10 @@ TX_INLINE ssize_t tx_write_now(struct tcp_conn *conn, const struct fab_op *op, u
 	return tx_write_long(conn, op, len, staging, hdr_len);
 }
 
-/* Complete an operation on len bytes within its call. */
-TX_INLINE void tx_complete_op(struct fab_ep *ep, const struct fab_op *op, uint64_t len)
+/* True if a stream that answers n to a send has taken none of it. The next call answers the same. */
+static bool tx_took_none(ssize_t n)
 {
-	const struct fab_comp comp = {
-		.context = op->context, .flags = fab_op_desc[op->code].cq_flags, .len = len, .data = op->data,
-		.tag = op->tag, .src = FI_ADDR_NOTAVAIL,
-	};
-
-	fab_ep_complete_to(ep, op->code, &comp, fab_ep_tx_wants_comp(ep, op), NULL);
-}
-
-/* The stream has all of a message: complete it. */
-TX_INLINE void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
-{
-	conn->tx.cnt++;
-	if (conn->peer.ext)
-		conn->tx.credit -= len + TCP_CREDIT_OVERHEAD;
-	tx_complete_op(&conn->ep->base, op, len);
+	return n == -EAGAIN || n == -EINTR || n == -EPIPE || n == -ECONNRESET;
 }
 
 /* The stream has taken n bytes of a message, but not all, or has failed (n < 0): queue the message, as its rest or its
@@ -394,8 +335,8 @@ TX_INLINE int tx_send_now(struct tcp_conn *conn, const struct fab_op *op, uint64
 	if (__builtin_expect(!staging, 0))
 		return TX_NOT_NOW;
 	n = tx_write_now(conn, op, len, staging, &size);
-	if (__builtin_expect(n < 0, 0) && (n == -EAGAIN || n == -EINTR || n == -EPIPE || n == -ECONNRESET))
-		return TX_NOT_NOW;	/* the next call answers the same */
+	if (__builtin_expect(n < 0, 0) && tx_took_none(n))
+		return TX_NOT_NOW;
 	conn->used.sent_pass = engine->pass_cnt;
 	if (__builtin_expect(n < 0 || (uint64_t) n < size, 0))
 		return tx_queue_rest(conn, op, len, n);
@@ -489,18 +430,35 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 	return tx_submit(fab_container(base, struct tcp_ep, base), op);
 }
 
-ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
+/* The end of a call: release the lock. */
+static inline ssize_t tx_return(struct tcp_ep *ep, const struct fab_op *op, int ret)
 {
-	struct fab_engine *engine = ep->base.engine;
-	int ret;
-
-	fab_engine_enter(engine);
-	ret = tx_submit(ep, op);
 	/* the caller of an injected operation may do nothing but try again */
 	if (__builtin_expect(ret == -FI_EAGAIN, 0) && (op->flags & FI_INJECT))
-		fab_engine_run(engine);
-	fab_engine_unlock(engine);
+		fab_engine_run(ep->base.engine);
+	fab_engine_unlock(ep->base.engine);
 	return ret;
+}
+
+ssize_t tcp_submit_rest(struct tcp_ep *ep, const struct fab_op *op)
+{
+	return tx_return(ep, op, tx_submit(ep, op));
+}
+
+ssize_t tcp_submit_part(struct tcp_conn *conn, const struct fab_op *op, ssize_t n)
+{
+	uint64_t len = op->iov->iov_len;
+
+	if (tx_took_none(n))
+		return tx_return(conn->ep, op, tx_enqueue(conn, op, len));
+	conn->used.sent_pass = conn->ep->base.engine->pass_cnt;
+	return tx_return(conn->ep, op, tx_queue_rest(conn, op, len, n));
+}
+
+ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
+{
+	fab_engine_enter(ep->base.engine);
+	return tcp_submit_rest(ep, op);
 }
 
 /* The operation with this context in the list of which nothing was sent yet, or NULL. */

@@ -11,11 +11,12 @@
 #include "tcp/stream/stream.h"
 
 const struct tcp_frame tcp_frames[TCP_WIRE_OP_END] = {
-	[TCP_WIRE_MSG] = { tcp_msg_start, .enter = tcp_rndv_announce, .refused = tcp_msg_refused,
-			   .spoilt = tcp_msg_spoilt, .cq_data = true, .payload = true, .group = true, .credit = true },
-	[TCP_WIRE_TAG] = { tcp_msg_start, .enter = tcp_rndv_announce, .refused = tcp_msg_refused,
-			   .spoilt = tcp_msg_spoilt, .fixed = sizeof(uint64_t), .cq_data = true,
+	[TCP_WIRE_MSG] = { tcp_msg_start, .whole = tcp_msg_whole, .enter = tcp_rndv_announce,
+			   .refused = tcp_msg_refused, .spoilt = tcp_msg_spoilt, .cq_data = true,
 			   .payload = true, .group = true, .credit = true },
+	[TCP_WIRE_TAG] = { tcp_msg_start, .whole = tcp_tag_whole, .enter = tcp_rndv_announce,
+			   .refused = tcp_msg_refused, .spoilt = tcp_msg_spoilt, .fixed = sizeof(uint64_t),
+			   .cq_data = true, .payload = true, .group = true, .credit = true },
 	[TCP_WIRE_READ_REQ] = { tcp_rma_read_req, .enter = tcp_rma_read_enter, .sent = tcp_rma_asked, .rma = true },
 	[TCP_WIRE_READ_RSP] = { tcp_rma_read_rsp, .sent = tcp_rma_served, .refused = tcp_rma_rsp_refused,
 				.spoilt = tcp_rma_rsp_spoilt, .payload = true },

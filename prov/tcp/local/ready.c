@@ -11,8 +11,8 @@
 #include "tcp/local/share.h"
 
 #define HOT_MAX		4
-#define QUIET_MAX	1024		/* looks at a hot ring without anything, before it is not hot any more */
-#define SILENCE_MAX	64		/* looks at the bells alone, before all hot rings are looked at */
+#define QUIET_MAX	1024		/* passes without anything in a hot ring, after which it is not hot any more */
+#define SILENCE_MAX	64		/* passes that look at a ring's bell alone, before a look at the ring */
 #define ROUNDS_MAX	16		/* looks before a thread sleeps, each of which finds something */
 
 struct tcp_ready {
@@ -25,7 +25,6 @@ struct tcp_ready {
 	uint32_t cnt;			/* rings */
 	uint32_t sleep;			/* number of the last sleep, never 0: mem->asleep meanwhile */
 	uint32_t hot_cnt;
-	uint32_t silence;		/* looks since all hot rings were looked at */
 	struct fab_list hot;		/* struct tcp_near.hot, the latest first */
 	struct tcp_near *near[TCP_READY_MAX];	/* by bit */
 };
@@ -33,6 +32,7 @@ struct tcp_ready {
 static const char ready_key;
 
 _Static_assert(sizeof(struct tcp_ready_mem) <= TCP_READY_SIZE, "the page has room");
+_Static_assert(HOT_MAX <= FAB_GLANCE_MAX, "a glance takes in all hot rings");
 
 /* ---- looking ---- */
 
@@ -73,32 +73,23 @@ static bool ready_heat(struct tcp_ready *ready, struct tcp_near *near)
 		found = ready_cool(fab_container(ready->hot.prev, struct tcp_near, hot));
 	if (!near->ready)
 		return found;		/* that look has removed it */
-	near->quiet = 0;
+	near->looked_pass = near->found_pass = ready->engine->pass_cnt;
 	fab_list_add_head(&ready->hot, &near->hot);
 	ready->hot_cnt++;
 	return near->look(near) || found;
 }
 
-/* True if no hot ring has anything. */
-static inline bool ready_is_silent(const struct tcp_ready *ready)
+/* True if there is nothing to look at in a ring that is hot. */
+static inline bool near_is_silent(const struct tcp_near *near)
 {
-	struct fab_list *link;
-
-	fab_list_for_each(&ready->hot, link) {
-		const struct tcp_near *near = fab_container(link, struct tcp_near, hot);
-
-		if (near->attend || atomic_load_explicit(near->bell, memory_order_relaxed))
-			return false;
-	}
-	return true;
+	return !near->attend && !atomic_load_explicit(near->bell, memory_order_relaxed);
 }
 
 static bool ready_look_hot(struct tcp_ready *ready)
 {
-	uint32_t looks = fab_max(ready->silence, 1u);
+	const uint32_t pass = ready->engine->pass_cnt;
 	bool found = false;
 
-	ready->silence = 0;
 	/* a look may remove rings, so the last one is always taken and moved to the front */
 	for (uint32_t cnt = ready->hot_cnt; cnt && ready->hot_cnt; cnt--) {
 		struct tcp_near *near = fab_container(ready->hot.prev, struct tcp_near, hot);
@@ -107,10 +98,13 @@ static bool ready_look_hot(struct tcp_ready *ready)
 			fab_list_remove(&near->hot);
 			fab_list_add_head(&ready->hot, &near->hot);
 		}
+		if (near_is_silent(near) && pass - near->looked_pass < SILENCE_MAX)
+			continue;
+		near->looked_pass = pass;
 		if (near->look(near)) {
-			near->quiet = 0;
+			near->found_pass = pass;
 			found = true;
-		} else if ((near->quiet += looks) > QUIET_MAX && near->ready) {
+		} else if (pass - near->found_pass > QUIET_MAX && near->ready) {
 			found |= ready_cool(near);
 		}
 	}
@@ -135,26 +129,25 @@ static bool ready_look_word(struct tcp_ready *ready, uint32_t n)
 	return found;
 }
 
-/* Look at all hot rings, and at those whose bits are new. */
-static __attribute__((noinline)) bool ready_look_all(struct tcp_ready *ready)
+/* Look at the rings whose bits are new. */
+static __attribute__((noinline)) bool ready_look_new(struct tcp_ready *ready)
 {
-	bool found = ready_look_hot(ready);
-	uint64_t words;
+	uint64_t words = atomic_exchange_explicit(&ready->mem->words, 0, memory_order_seq_cst);
+	bool found = false;
 
-	if (!ready->cnt || __builtin_expect(!atomic_load_explicit(&ready->mem->words, memory_order_relaxed), 1))
-		return found;
-	words = atomic_exchange_explicit(&ready->mem->words, 0, memory_order_seq_cst);
 	for (; words && ready->cnt; words &= words - 1)
 		found |= ready_look_word(ready, __builtin_ctzll(words));
 	return found;
 }
 
-static inline bool ready_look(struct tcp_ready *ready)
+/* Look at all hot rings, and at those whose bits are new. */
+static bool ready_look(struct tcp_ready *ready)
 {
-	if (__builtin_expect(!atomic_load_explicit(&ready->mem->words, memory_order_relaxed), 1) &&
-	    ++ready->silence < SILENCE_MAX && ready_is_silent(ready))
-		return false;
-	return ready_look_all(ready);
+	bool found = ready_look_hot(ready);
+
+	if (!ready->cnt || __builtin_expect(!atomic_load_explicit(&ready->mem->words, memory_order_relaxed), 1))
+		return found;
+	return ready_look_new(ready) || found;
 }
 
 static void ready_arm(struct tcp_ready *ready)
@@ -200,6 +193,23 @@ static bool ready_poll(struct fab_poll_fn *fn)
 	return ready_look(ready);
 }
 
+static bool ready_words(const struct fab_poll_fn *fn, struct fab_engine_glance *glance)
+{
+	const struct tcp_ready *ready = fab_container(fn, struct tcp_ready, fn);
+	struct fab_list *link;
+
+	glance->bits = &ready->mem->words;
+	glance->cnt = 0;
+	fab_list_for_each(&ready->hot, link) {
+		const struct tcp_near *near = fab_container(link, struct tcp_near, hot);
+
+		if (near->attend)
+			return false;
+		glance->word[glance->cnt++] = near->bell;
+	}
+	return true;
+}
+
 /* ---- rings ---- */
 
 static void ready_free(struct fab_attached *attached)
@@ -220,6 +230,7 @@ static struct tcp_ready *ready_of(struct fab_engine *engine)
 		return NULL;
 	ready->engine = engine;
 	ready->fn.poll = ready_poll;
+	ready->fn.words = ready_words;
 	ready->fd = -1;
 	fab_list_init(&ready->hot);
 	fab_flush_init(&ready->again, ready_look_again);
@@ -278,7 +289,6 @@ int tcp_ready_add(struct fab_engine *engine, struct tcp_near *near, bool (*look)
 	ready->cnt++;
 	near->ready = ready;
 	near->look = look;
-	near->quiet = 0;
 	near->attend = true;
 	fab_list_init(&near->hot);
 	return 0;
@@ -294,6 +304,7 @@ void tcp_ready_remove(struct tcp_near *near)
 	ready_clear_bit(near);
 	ready->near[near->bit] = NULL;
 	near->ready = NULL;
+	fab_engine_no_glance(ready->engine);
 	if (!--ready->cnt)
 		ready_close(ready);
 }
@@ -303,11 +314,31 @@ int tcp_ready_fd(const struct tcp_near *near)
 	return near->ready->fd;
 }
 
+uint32_t tcp_ready_tell(struct tcp_ready_mem *mem, uint32_t bit)
+{
+	const uint64_t mask = (uint64_t) 1 << bit % 64;
+	_Atomic uint64_t *word = &mem->word[bit / 64];
+
+	tcp_full_barrier();
+	if (!(atomic_load_explicit(word, memory_order_relaxed) & mask)) {
+		atomic_fetch_or_explicit(word, mask, memory_order_relaxed);
+		atomic_fetch_or_explicit(&mem->words, (uint64_t) 1 << bit / 64, memory_order_seq_cst);
+		tcp_full_barrier();
+	}
+	return atomic_load_explicit(&mem->asleep, memory_order_relaxed);
+}
+
+void tcp_ready_attend(struct tcp_near *near)
+{
+	near->attend = true;
+	fab_engine_no_glance(near->ready->engine);
+}
+
 void tcp_ready_again(struct tcp_near *near)
 {
 	struct tcp_ready_mem *mem = near->ready->mem;
 
-	near->attend = true;
+	tcp_ready_attend(near);
 	/* for a thread that sleeps */
 	fab_engine_flush_later(near->ready->engine, &near->ready->again);
 	if (!fab_list_empty(&near->hot))

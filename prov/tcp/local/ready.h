@@ -43,7 +43,7 @@ struct tcp_near {
 	struct tcp_ready *ready;	/* NULL: not added */
 	struct fab_list hot;
 	uint32_t bit;
-	uint32_t quiet;			/* looks since there was something */
+	uint32_t looked_pass, found_pass;	/* engine->pass_cnt at the last look, and at the last with something */
 	/* Set by a look, for the next ones: the word in the ring that is 0 until there is something. While it is, they
 	 * are left out, unless attend is set: there is something else to see to. */
 	const _Atomic uint32_t *bell;
@@ -59,23 +59,21 @@ int tcp_ready_add(struct fab_engine *engine, struct tcp_near *near, bool (*look)
 void tcp_ready_remove(struct tcp_near *near);
 /* The descriptor of the page, to be sent to a peer. It belongs to the engine. */
 int tcp_ready_fd(const struct tcp_near *near);
+/* There is something else to see to than what the bell tells: looks do not leave the ring out. */
+void tcp_ready_attend(struct tcp_near *near);
 /* Look at the ring in the next pass. */
 void tcp_ready_again(struct tcp_near *near);
 
 /* Tell the engine of this page that there is something in the ring with this bit. Returns 0, or the number of the
  * engine's sleep: the caller must wake it, and then call tcp_ready_woken(). Any thread. */
-static inline uint32_t tcp_ready_tell(struct tcp_ready_mem *mem, uint32_t bit)
-{
-	const uint64_t mask = (uint64_t) 1 << bit % 64;
-	_Atomic uint64_t *word = &mem->word[bit / 64];
+uint32_t tcp_ready_tell(struct tcp_ready_mem *mem, uint32_t bit);
 
+/* The same, if there is nothing to do but to look: true. False: call tcp_ready_tell(). */
+static inline bool tcp_ready_knows(struct tcp_ready_mem *mem, uint32_t bit)
+{
 	tcp_full_barrier();
-	if (__builtin_expect(!(atomic_load_explicit(word, memory_order_relaxed) & mask), 0)) {
-		atomic_fetch_or_explicit(word, mask, memory_order_relaxed);
-		atomic_fetch_or_explicit(&mem->words, (uint64_t) 1 << bit / 64, memory_order_seq_cst);
-		tcp_full_barrier();
-	}
-	return atomic_load_explicit(&mem->asleep, memory_order_relaxed);
+	return __builtin_expect((atomic_load_explicit(&mem->word[bit / 64], memory_order_relaxed) >> bit % 64 & 1) &&
+				!atomic_load_explicit(&mem->asleep, memory_order_relaxed), 1);
 }
 
 /* The engine was woken from this sleep. Any thread. */

@@ -36,17 +36,6 @@ static uint32_t ring_free(struct tcp_ring_writer *ring)
 	return TCP_RING_ROOM - (ring->put - taken);
 }
 
-/* Publish what is at the current position, and `size` bytes long, by its word. */
-static void ring_publish(struct tcp_ring_writer *ring, uint32_t word, uint32_t size)
-{
-	uint32_t pos = ring->pos, next = pos + size == TCP_RING_ROOM ? 0 : pos + size;
-
-	atomic_store_explicit(tcp_ring_word(ring->mem, next), 0, memory_order_relaxed);
-	atomic_store_explicit(tcp_ring_word(ring->mem, pos), word, memory_order_release);
-	ring->put += size;
-	ring->pos = next;
-}
-
 /* The bytes, `want` at most, that a record at the current position may have when `room` bytes are free; 0: too few. */
 static uint32_t ring_fit(const struct tcp_ring_writer *ring, uint32_t room, uint32_t want)
 {
@@ -66,7 +55,7 @@ static uint32_t ring_reserve(struct tcp_ring_writer *ring, uint32_t room, uint32
 	if (tail - TCP_RING_WORD < fab_min(want, (uint32_t) SPLIT_MIN)) {
 		if (room < tail + TCP_RING_WORD)
 			return 0;
-		ring_publish(ring, TCP_RING_WRAP, tail);
+		tcp_ring_publish(ring, TCP_RING_WRAP, tail);
 		room -= tail;
 	}
 	return ring_fit(ring, room, want);
@@ -88,15 +77,12 @@ static void ring_copy(uint8_t *to, const struct iovec *iov, size_t cnt, size_t s
 
 bool tcp_ring_put_whole(struct tcp_ring_writer *ring, const void *buf, size_t len)
 {
-	uint32_t room = TCP_RING_ROOM - (ring->put - ring->taken), size;
+	uint8_t *place = len <= TCP_RING_ROOM / 2 ? tcp_ring_place(ring, len) : NULL;
 
-	if (len > TCP_RING_ROOM / 2)
+	if (!place)
 		return false;
-	size = tcp_ring_size(len);
-	if (size > TCP_RING_ROOM - ring->pos || size + TCP_RING_WORD > room)
-		return false;
-	memcpy(ring->mem->room + ring->pos + TCP_RING_WORD, buf, len);
-	ring_publish(ring, len, size);
+	memcpy(place, buf, len);
+	tcp_ring_publish(ring, len, tcp_ring_size(len));
 	return true;
 }
 
@@ -117,8 +103,8 @@ ssize_t tcp_ring_put(struct tcp_ring_writer *ring, const struct iovec *iov, size
 		}
 		if (!fit)
 			break;
-		ring_copy(ring->mem->room + ring->pos + TCP_RING_WORD, iov, cnt, done, fit);
-		ring_publish(ring, fit, tcp_ring_size(fit));
+		ring_copy(tcp_ring_next(ring), iov, cnt, done, fit);
+		tcp_ring_publish(ring, fit, tcp_ring_size(fit));
 		done += fit;
 	}
 	return done || !len ? (ssize_t) done : -EAGAIN;

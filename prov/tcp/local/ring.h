@@ -116,6 +116,32 @@ static inline bool tcp_ring_is_handled(const struct tcp_ring_writer *ring)
 	return atomic_load_explicit(&ring->mem->handled, memory_order_acquire) == ring->put;
 }
 
+/* Where the bytes of the next record go. */
+static inline uint8_t *tcp_ring_next(const struct tcp_ring_writer *ring)
+{
+	return ring->mem->room + ring->pos + TCP_RING_WORD;
+}
+
+/* The same, if there is room for a record of len bytes (TCP_RING_ROOM / 2 at most) there; otherwise NULL. */
+static inline uint8_t *tcp_ring_place(const struct tcp_ring_writer *ring, uint32_t len)
+{
+	uint32_t room = TCP_RING_ROOM - (ring->put - ring->taken), size = tcp_ring_size(len);
+
+	return size <= TCP_RING_ROOM - ring->pos && size + TCP_RING_WORD <= room ? tcp_ring_next(ring) : NULL;
+}
+
+/* Publish what is at the current position, and `size` bytes long, by its word: the length of its bytes, or
+ * TCP_RING_WRAP. */
+static inline void tcp_ring_publish(struct tcp_ring_writer *ring, uint32_t word, uint32_t size)
+{
+	uint32_t pos = ring->pos, next = pos + size == TCP_RING_ROOM ? 0 : pos + size;
+
+	atomic_store_explicit(tcp_ring_word(ring->mem, next), 0, memory_order_relaxed);
+	atomic_store_explicit(tcp_ring_word(ring->mem, pos), word, memory_order_release);
+	ring->put += size;
+	ring->pos = next;
+}
+
 /* Put len bytes into the ring, as one record where the last one ends. False: there is no room for that there, and
  * tcp_ring_put() may do something else. */
 bool tcp_ring_put_whole(struct tcp_ring_writer *ring, const void *buf, size_t len);

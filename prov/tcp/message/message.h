@@ -219,6 +219,8 @@ static inline struct fab_rx *tcp_rx_find(struct tcp_conn *conn, enum fab_msg_cla
 
 /* start */
 void tcp_msg_start(struct tcp_conn *conn);
+bool tcp_msg_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len);	/* whole */
+bool tcp_tag_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len);	/* whole */
 void tcp_rndv_rts(struct tcp_conn *conn);
 void tcp_rndv_cts(struct tcp_conn *conn);
 void tcp_rndv_data(struct tcp_conn *conn);
@@ -244,5 +246,8 @@ void tcp_stall(struct tcp_conn *conn, const uint8_t *buf, size_t len);
 void tcp_stall_gone(struct tcp_conn *conn);
 /* hold: do not read until enough messages are gone, the peer is in the address vector, or the connection ends. */
 void tcp_stranger_hold(struct tcp_conn *conn);
+
+/* The way of a call into this room. */
+#include "tcp/message/post.h"
 
 #endif

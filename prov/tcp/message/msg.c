@@ -300,6 +300,34 @@ void start_into_posted(struct tcp_conn *conn, struct fab_rx *rx, const struct tc
 	}
 }
 
+/* The way of a message that is all there, and for which a plain receive is posted. tag_len is a constant, 0 for
+ * untagged messages. */
+static inline __attribute__((always_inline))
+bool msg_whole(struct tcp_conn *conn, enum fab_msg_class class, const uint8_t *rest, size_t tag_len, size_t len)
+{
+	struct fab_recv *recv = &conn->ep->rx->recv;
+	struct fab_msg msg = { .class = class, .len = len, .src = conn->fi_addr };
+	struct fab_rx *rx;
+
+	memcpy(&msg.tag, rest, tag_len);
+	rx = tcp_rx_find(conn, class, msg.tag, 0);
+	if (!rx || !fab_rx_take_whole(recv, &conn->ep->base, rx, &msg, rest + tag_len, &tcp_recv_ops))
+		return false;
+	rx_give_credit(conn, len + TCP_CREDIT_OVERHEAD);
+	tcp_rx_delivered(conn);
+	return true;
+}
+
+bool tcp_msg_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
+{
+	return conn->rx.hdr.op_data != TCP_OP_DATA_ACK && msg_whole(conn, FAB_CLASS_MSG, rest, 0, len);
+}
+
+bool tcp_tag_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
+{
+	return msg_whole(conn, FAB_CLASS_TAGGED, rest, sizeof(uint64_t), len);
+}
+
 void tcp_msg_resume(struct tcp_conn *conn, const uint8_t *buf, uint64_t len)
 {
 	uint64_t all = conn->rx.hdr.size - conn->rx.hdr.hdr_size;

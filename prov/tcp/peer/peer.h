@@ -33,21 +33,22 @@ int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b);
  * failed recently (hold-off); -FI_ENOMEM, -FI_EMFILE. Lock held. */
 int tcp_peer_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn);
 
-/* Get the connection for an address, for tcp_submit(): the fast path of tcp_peer_conn(), with one branch for all types
- * of endpoints. Lock held. */
-static inline int tcp_ep_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
+/* The connection for an address, of any type of endpoint, as far as it is known at once. NULL: ask tcp_peer_conn().
+ * Lock held. */
+static inline struct tcp_conn *tcp_ep_known_conn(const struct tcp_ep *ep, fi_addr_t fi_addr)
 {
 	uint64_t slot = fi_addr << ep->rdm.rx_ctx_bits | fi_addr >> (-ep->rdm.rx_ctx_bits & 63);
 
-	if (ep->conn) {
-		*conn = ep->conn;
-		return 0;
-	}
-	if (slot < ep->rdm.by_addr_cnt && ep->rdm.by_addr[slot]) {
-		*conn = ep->rdm.by_addr[slot];
-		return 0;
-	}
-	return tcp_peer_conn(ep, fi_addr, conn);
+	if (ep->conn)
+		return ep->conn;
+	return slot < ep->rdm.by_addr_cnt ? ep->rdm.by_addr[slot] : NULL;
+}
+
+/* Get the connection for an address, of any type of endpoint. As tcp_peer_conn(). Lock held. */
+static inline int tcp_ep_conn(struct tcp_ep *ep, fi_addr_t fi_addr, struct tcp_conn **conn)
+{
+	*conn = tcp_ep_known_conn(ep, fi_addr);
+	return __builtin_expect(*conn != NULL, 1) ? 0 : tcp_peer_conn(ep, fi_addr, conn);
 }
 
 /* ---- park.c ---- */

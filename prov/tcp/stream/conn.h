@@ -60,6 +60,11 @@ struct tcp_conn_owner {
 struct tcp_io {
 	ssize_t (*send)(struct tcp_conn *conn, const void *buf, size_t len);
 	ssize_t (*sendv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
+	/* A short frame (TCP_TX_COPY_MAX bytes at most) that is made in place: room() is the place for len bytes, and
+	 * leave() sends them, as send() does. The peer may see and change what is there, so it is only written to.
+	 * NULL: no memory. */
+	uint8_t *(*room)(struct tcp_conn *conn, size_t len);
+	ssize_t (*leave)(struct tcp_conn *conn, const void *frame, size_t len);
 	ssize_t (*recv)(struct tcp_conn *conn, void *buf, size_t len);
 	ssize_t (*recvv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
 	/* In place of recv and recvv, which are NULL: take what has arrived, and handle it. As tcp_rx_poll(). */

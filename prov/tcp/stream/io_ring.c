@@ -20,17 +20,21 @@ static struct tcp_pair *ring_pair(const struct tcp_conn *conn)
 
 /* ---- writing ---- */
 
-/* There is something for the peer to look at. */
-static void ring_tell(struct tcp_conn *conn)
+/* The same as ring_tell(), if the peer is to be told, or woken. */
+static __attribute__((noinline)) ssize_t ring_tell_rare(struct tcp_conn *conn, const struct tcp_pair *pair, ssize_t n)
 {
-	struct tcp_pair *pair = ring_pair(conn);
 	uint32_t sleep = tcp_ready_tell(pair->peer, pair->peer_bit);
 
-	if (__builtin_expect(!sleep, 1))
-		return;
 	/* if the socket is full, the peer has enough to wake for */
-	if (fab_sock->send(conn->src.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 || errno == EAGAIN)
+	if (sleep && (fab_sock->send(conn->src.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 || errno == EAGAIN))
 		tcp_ready_woken(pair->peer, sleep);
+	return n;
+}
+
+/* There is something for the peer to look at: n bytes, or room. Returns n. */
+static inline ssize_t ring_tell(struct tcp_conn *conn, const struct tcp_pair *pair, ssize_t n)
+{
+	return tcp_ready_knows(pair->peer, pair->peer_bit) ? n : ring_tell_rare(conn, pair, n);
 }
 
 static ssize_t ring_put(struct tcp_conn *conn, const struct iovec *iov, size_t cnt, size_t len)
@@ -40,9 +44,7 @@ static ssize_t ring_put(struct tcp_conn *conn, const struct iovec *iov, size_t c
 	if (ring_pair(conn)->ended)
 		return -EPIPE;
 	n = tcp_ring_put(&ring_pair(conn)->out, iov, cnt, len);
-	if (n > 0)
-		ring_tell(conn);
-	return n;
+	return n > 0 ? ring_tell(conn, ring_pair(conn), n) : n;
 }
 
 static ssize_t ring_send(struct tcp_conn *conn, const void *buf, size_t len)
@@ -51,8 +53,26 @@ static ssize_t ring_send(struct tcp_conn *conn, const void *buf, size_t len)
 
 	if (__builtin_expect(ring_pair(conn)->ended || !tcp_ring_put_whole(&ring_pair(conn)->out, buf, len), 0))
 		return ring_put(conn, &iov, 1, len);
-	ring_tell(conn);
-	return len;
+	return ring_tell(conn, ring_pair(conn), len);
+}
+
+/* In the ring, or if it has none where the next record goes, anywhere. */
+static uint8_t *ring_room(struct tcp_conn *conn, size_t len)
+{
+	const struct tcp_pair *pair = ring_pair(conn);
+	uint8_t *place = pair->ended ? NULL : tcp_ring_place(&pair->out, len);
+
+	return __builtin_expect(place != NULL, 1) ? place : fab_engine_tx_staging(conn->ep->base.engine);
+}
+
+static ssize_t ring_leave(struct tcp_conn *conn, const void *frame, size_t len)
+{
+	struct tcp_pair *pair = ring_pair(conn);
+
+	if (__builtin_expect(frame != tcp_ring_next(&pair->out), 0))
+		return ring_send(conn, frame, len);
+	tcp_ring_publish(&pair->out, len, tcp_ring_size(len));
+	return ring_tell(conn, pair, len);
 }
 
 static ssize_t ring_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
@@ -66,7 +86,7 @@ static ssize_t ring_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t
 
 static bool ring_want_room(struct tcp_conn *conn)
 {
-	ring_pair(conn)->near.attend = true;
+	tcp_ready_attend(&ring_pair(conn)->near);
 	return tcp_ring_want_room(&ring_pair(conn)->out);
 }
 
@@ -90,67 +110,62 @@ static void ring_broken(struct tcp_conn *conn)
 	tcp_conn_fail(conn, FI_EIO, EPROTO, "the peer has broken the ring in shared memory");
 }
 
-/* Handle what is in the ring. True if there was anything. */
-static bool ring_take_records(struct tcp_conn *conn)
+/* See to a ring that was full, or whose peer has closed; `found`: there were records. */
+static __attribute__((noinline)) bool ring_attend(struct tcp_conn *conn, struct tcp_pair *pair, bool found)
 {
-	struct tcp_pair *pair = ring_pair(conn);
+	if (conn->tx.blocked && !pair->ended && ring_want_room(conn))
+		tcp_tx_unblock(conn);
+	if (found || !tcp_conn_has_stream(conn) || !ring_pair(conn)->ended || conn->rx.paused)
+		return found;
+	tcp_rx_end(conn, ring_pair(conn)->err);
+	return true;
+}
+
+/* Handle what is in the ring. True if there was anything. */
+static inline bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pair)
+{
 	bool tell = false, found = false;
 	const uint8_t *buf;
-	uint32_t len = 0;
+	int left = RECORDS_MAX;
+	uint32_t len;
 
-	for (int i = 0; i < RECORDS_MAX; i++) {
-		buf = tcp_ring_peek(&pair->in, &len);
-		if (!buf)
-			break;
-		if (tcp_rx_must_wait(conn)) {
-			len = 0;
-			break;
-		}
+	while ((buf = tcp_ring_peek(&pair->in, &len)) && tcp_rx_record(conn, buf, len)) {
 		found = true;
-		tcp_rx_record(conn, buf, len);
-		if (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair) {
+		if (__builtin_expect(conn->state != TCP_CONN_UP, 0) &&
+		    (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair)) {
 			conn->owed.in_read = false;
 			return true;
 		}
 		tell |= tcp_ring_take(&pair->in, len);
-		len = 0;
+		if (!--left)
+			break;
 	}
 	if (found) {
 		tcp_ring_tell_handled(&pair->in);
 		tcp_rx_records_end(conn);
 	}
-	if (tell && tcp_conn_has_stream(conn))
-		ring_tell(conn);
-	if (len && tcp_conn_has_stream(conn)) {
+	if (__builtin_expect(tell, 0) && tcp_conn_has_stream(conn))
+		ring_tell(conn, pair, 0);
+	if (__builtin_expect(!buf && len, 0) && tcp_conn_has_stream(conn)) {
 		ring_broken(conn);
-		found = true;
+		return true;
 	}
 	return found;
-}
-
-/* The next looks may leave out this one until its next record comes. */
-static void ring_set_bell(struct tcp_conn *conn)
-{
-	struct tcp_pair *pair = ring_pair(conn);
-
-	pair->near.bell = tcp_ring_word(pair->in.mem, pair->in.pos);
-	pair->near.attend = conn->tx.blocked || pair->ended;
 }
 
 /* Look at the rings. */
 static bool ring_look(struct tcp_conn *conn)
 {
-	bool found = ring_take_records(conn);
+	struct tcp_pair *pair = ring_pair(conn);
+	bool found = ring_take_records(conn, pair);
 
-	if (tcp_conn_has_stream(conn))
-		ring_set_bell(conn);
-	if (tcp_conn_has_stream(conn) && __builtin_expect(conn->tx.blocked, 0) && !ring_pair(conn)->ended &&
-	    ring_want_room(conn))
-		tcp_tx_unblock(conn);
-	if (!found && tcp_conn_has_stream(conn) && ring_pair(conn)->ended && !conn->rx.paused) {
-		tcp_rx_end(conn, ring_pair(conn)->err);
-		return true;
-	}
+	if (__builtin_expect(!tcp_conn_has_stream(conn) || ring_pair(conn) != pair, 0))
+		return found;
+	/* the next looks may leave out this one until its next record comes */
+	pair->near.bell = tcp_ring_word(pair->in.mem, pair->in.pos);
+	pair->near.attend = conn->tx.blocked || pair->ended;
+	if (__builtin_expect(pair->near.attend, 0))
+		return ring_attend(conn, pair, found);
 	return found;
 }
 
@@ -200,6 +215,8 @@ static bool ring_pull(struct tcp_conn *conn)
 const struct tcp_io tcp_io_ring = {
 	.send = ring_send,
 	.sendv = ring_sendv,
+	.room = ring_room,
+	.leave = ring_leave,
 	.pull = ring_pull,
 	.want_room = ring_want_room,
 	.has_input = ring_has_input,

@@ -4,13 +4,20 @@
  */
 #include <errno.h>
 #include "base/sock.h"
-#include "tcp/stream/conn.h"
+#include "tcp/stream/ep.h"
 
 static ssize_t io_sock_send(struct tcp_conn *conn, const void *buf, size_t len)
 {
 	ssize_t n = fab_sock->send(conn->src.fd, buf, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	return n < 0 ? -errno : n;
+}
+
+/* The engine's buffer, which is used by one call at a time. */
+static uint8_t *io_sock_room(struct tcp_conn *conn, size_t len)
+{
+	(void) len;
+	return fab_engine_tx_staging(conn->ep->base.engine);
 }
 
 static ssize_t io_sock_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
@@ -51,6 +58,8 @@ static uint64_t io_sock_unread(const struct tcp_conn *conn)
 const struct tcp_io tcp_io_sock = {
 	.send = io_sock_send,
 	.sendv = io_sock_sendv,
+	.room = io_sock_room,
+	.leave = io_sock_send,
 	.recv = io_sock_recv,
 	.recvv = io_sock_recvv,
 	.has_input = io_sock_has_input,

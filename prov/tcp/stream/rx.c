@@ -265,8 +265,27 @@ static bool rx_goes_on(struct tcp_conn *conn, size_t len)
 	return conn->state == TCP_CONN_UP;
 }
 
-/* Handle the frames in buf. */
-static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+/* Handle the first frame in buf, if all of it is there, and its type has a way for that. Returns its length; 0: nothing
+ * was done. rx_header() checks the same, with an error for each fault. */
+static inline size_t rx_whole(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	struct tcp_hdr *hdr = &conn->rx.hdr;
+	const struct tcp_frame *kind;
+	uint64_t size;
+
+	memcpy(hdr, buf, sizeof(*hdr));
+	size = hdr->size;
+	kind = hdr->op < TCP_WIRE_OP_END ? &tcp_frames[hdr->op] : &rx_unknown;
+	if (!kind->whole || (hdr->flags & TCP_FLAGS_LONGER) || hdr->hdr_size != sizeof(*hdr) + kind->fixed ||
+	    size < hdr->hdr_size || size > len || conn->peer.swap ||
+	    !kind->whole(conn, buf + sizeof(*hdr), size - hdr->hdr_size))
+		return 0;
+	conn->rx.bulk = size >= TCP_RX_BULK_LEN;
+	return size;
+}
+
+/* Handle the frames in buf, the first of which has begun, or goes another way than rx_whole(). */
+static __attribute__((noinline)) void rx_parse_parts(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	struct tcp_rx_state *rx = &conn->rx;
 
@@ -301,6 +320,25 @@ static void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 		if (conn->state != TCP_CONN_UP && !rx_goes_on(conn, len))
 			return;
 	}
+}
+
+/* Handle the frames in buf. */
+static inline void rx_parse(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	const struct tcp_rx_state *rx = &conn->rx;
+
+	while (rx->phase == TCP_RX_HDR && !rx->hdr_have && len >= sizeof(rx->hdr) && conn->state == TCP_CONN_UP) {
+		size_t used = rx_whole(conn, buf, len);
+
+		if (__builtin_expect(!used, 0))
+			break;
+		len -= used;
+		if (!len)
+			return;
+		buf += used;
+	}
+	if (conn->state == TCP_CONN_UP || rx_goes_on(conn, len))
+		rx_parse_parts(conn, buf, len);
 }
 
 void tcp_rx_recheck_region(struct tcp_conn *conn)
@@ -429,6 +467,13 @@ void tcp_rx_pause(struct tcp_conn *conn, bool pause)
 	fab_source_mod(&conn->src, (conn->src.events & ~off) | on);
 }
 
+/* True if a read has left something to be sent. */
+static inline bool rx_owes(const struct tcp_conn *conn)
+{
+	return conn->owed.ack_cnt || conn->owed.answers || !fab_list_empty(&conn->tx.held) ||
+	       (conn->owed.credit >= tcp_params.credit / 2 && !conn->owed.credit_due);
+}
+
 void tcp_rx_tell(struct tcp_conn *conn)
 {
 	if (conn->owed.in_read)
@@ -450,25 +495,8 @@ void tcp_rx_handle(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	conn->owed.in_read = true;
 	rx_parse(conn, buf, len);
 	conn->owed.in_read = false;
-	tcp_rx_tell(conn);
-}
-
-/* Read in state PARKING. The end of the stream is expected; data means that the peer has continued. True if either
- * came. */
-static bool rx_poll_parking(struct tcp_conn *conn, uint8_t *staging)
-{
-	ssize_t n = conn->io->recv(conn, staging, FAB_STAGING_LEN);
-
-	if (n == -EAGAIN || n == -EINTR)
-		return false;
-	if (n <= 0) {
-		tcp_conn_park(conn);
-	} else {
-		tcp_conn_wake(conn);
-		if (conn->state == TCP_CONN_UP)
-			tcp_rx_handle(conn, staging, n);
-	}
-	return true;
+	if (rx_owes(conn))
+		tcp_rx_tell(conn);
 }
 
 /* True if the next frame of this peer must not be read, because too much is kept for peers in no address vector. */
@@ -494,30 +522,71 @@ static inline bool rx_must_wait(struct tcp_conn *conn)
 	return true;
 }
 
-bool tcp_rx_must_wait(struct tcp_conn *conn)
+static __attribute__((noinline, cold)) void rx_no_staging(struct tcp_conn *conn)
 {
-	return rx_must_wait(conn);
+	tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
 }
 
-void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+/* Read in state PARKING. The end of the stream is expected; data means that the peer has continued. True if either
+ * came. */
+static __attribute__((noinline, cold)) bool rx_poll_parking(struct tcp_conn *conn)
 {
+	uint8_t *staging;
+	ssize_t n;
+
+	if (rx_must_wait(conn))
+		return false;
+	staging = fab_engine_staging(conn->src.engine);
+	if (!staging) {
+		rx_no_staging(conn);
+		return true;
+	}
+	n = conn->io->recv(conn, staging, FAB_STAGING_LEN);
+	if (n == -EAGAIN || n == -EINTR)
+		return false;
+	if (n <= 0) {
+		tcp_conn_park(conn);
+	} else {
+		tcp_conn_wake(conn);
+		if (conn->state == TCP_CONN_UP)
+			tcp_rx_handle(conn, staging, n);
+	}
+	return true;
+}
+
+/* Before a record is handled, unless the connection is simply up, and between frames. False: it is not to be taken. */
+static __attribute__((noinline, cold)) bool rx_begin_record(struct tcp_conn *conn)
+{
+	if (rx_must_wait(conn))
+		return false;
 	if (conn->state == TCP_CONN_PARKING)
 		tcp_conn_wake(conn);
-	if (conn->state != TCP_CONN_UP)
-		return;
-	if (conn->rx.phase == TCP_RX_PAYLOAD)
+	if (conn->state == TCP_CONN_UP && conn->rx.phase == TCP_RX_PAYLOAD)
 		tcp_rx_recheck_region(conn);
-	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + len;
+	return true;
+}
+
+bool tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
+{
+	if (__builtin_expect(conn->state != TCP_CONN_UP || conn->rx.paused || conn->rx.phase != TCP_RX_HDR ||
+			     conn->fi_addr == FI_ADDR_NOTAVAIL, 0)) {
+		if (!rx_begin_record(conn))
+			return false;
+		if (conn->state != TCP_CONN_UP)
+			return true;
+	}
 	conn->used.recv_pass = conn->ep->base.engine->pass_cnt;
 	conn->owed.in_read = true;
 	rx_parse(conn, buf, len);
+	return true;
 }
 
 void tcp_rx_records_end(struct tcp_conn *conn)
 {
 	conn->owed.in_read = false;
 	conn->rx.more = false;
-	tcp_rx_tell(conn);
+	if (rx_owes(conn))
+		tcp_rx_tell(conn);
 }
 
 bool tcp_rx_poll_socket(struct fab_source *src)
@@ -527,15 +596,15 @@ bool tcp_rx_poll_socket(struct fab_source *src)
 	size_t staged;
 	ssize_t n;
 
+	if (__builtin_expect(conn->state != TCP_CONN_UP, 0))
+		return conn->state == TCP_CONN_PARKING && rx_poll_parking(conn);
 	if (rx_must_wait(conn))
 		return false;
 	staging = fab_engine_staging(src->engine);
 	if (!staging) {
-		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
+		rx_no_staging(conn);
 		return true;
 	}
-	if (conn->state == TCP_CONN_PARKING)
-		return rx_poll_parking(conn, staging);
 	n = rx_read(conn, staging, &staged);
 	if (n == -EAGAIN || n == -EINTR) {
 		if (conn->owed.ack_cnt)

@@ -21,6 +21,10 @@ struct tcp_frame {
 	/* A frame has arrived: its header is complete and has the format below. NULL: frames of this type are not
 	 * allowed. */
 	void (*start)(struct tcp_conn *conn);
+	/* Tried before, for a frame all of which is at hand, without TCP_FLAGS_LONGER: `rest` is what follows the base
+	 * header, `fixed` bytes and a payload of len bytes. False: nothing was done, and start is called. NULL: there
+	 * is no such way. */
+	bool (*whole)(struct tcp_conn *conn, const uint8_t *rest, size_t len);
 	/* The stream is up, and the operation is about to be queued: set what depends on the peer. With `credit`: the
 	 * credit is not enough, announce the operation. 0; -FI_EAGAIN: not now; -FI_ENOMEM; -FI_EOPNOTSUPP: the peer
 	 * does not support it. */
@@ -188,11 +192,10 @@ const char *tcp_direct_check(const struct tcp_conn *conn, const struct tcp_hdr *
 bool tcp_rx_poll(struct fab_source *src);
 /* The same for a stream over a socket (fab_source.poll). */
 bool tcp_rx_poll_socket(struct fab_source *src);
-/* For io->pull. Handle a record of len bytes, which stay where they are; then the answers to all records. */
-void tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len);
+/* For io->pull. Handle a record of len bytes, which stay where they are; then the answers to all records. False:
+ * nothing may be read from the stream now, and the record stays. */
+bool tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len);
 void tcp_rx_records_end(struct tcp_conn *conn);
-/* True if nothing may be read from the stream now. */
-bool tcp_rx_must_wait(struct tcp_conn *conn);
 /* The stream has ended, with err (a positive errno) or properly (0). */
 void tcp_rx_end(struct tcp_conn *conn, int err);
 /* Send the answers to received frames: acknowledgements, credit, and other frames queued because of them. Done once for
