@@ -162,7 +162,7 @@ int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	if (ret)
 		return ret;
 	cq = fab_container(*fid, struct fab_cq, cq_fid);
-	if (cq->cq_fid.ops == &fab_cq_ops)
+	if (!cq->peer && !cq->ahead)
 		cq->cq_fid.ops = &direct[cq->format][way_of(cq)];
 	return 0;
 }

@@ -179,6 +179,92 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_readfrom(fid, buf, count, NULL);
 }
 
+/* ---- fi_cq_read(3), by format ----
+ *
+ * For an engine whose lock takes no call. Entries that are there, and a queue where a glance is enough, take no call
+ * but the last. In the inline functions, size is a constant. */
+
+/* The rare cases: there is an error, somebody may sleep, or count is 0. The lock is held, and released. */
+static __attribute__((noinline)) ssize_t cq_read_rest(struct fab_cq *cq, void *buf, size_t count)
+{
+	struct fab_engine *engine = cq->wait.engine;
+	ssize_t ret;
+
+	if (fab_cq_ring_empty(cq) || !count)
+		fab_engine_run(engine);
+	ret = cq_take(cq, buf, count, NULL);
+	if (ret == -FI_EAGAIN && cq->wait.obj != FI_WAIT_NONE)
+		fab_wait_drained(&cq->wait);
+	fab_engine_unlock(engine);
+	return ret;
+}
+
+/* Take up to count of the entries that are there, and unlock. */
+static inline __attribute__((always_inline))
+ssize_t cq_take_sized(struct fab_cq *cq, struct fab_engine *engine, void *buf, size_t count, size_t size)
+{
+	uint32_t cnt = fab_min((size_t) (cq->tail - cq->head), count);
+
+	copy_entries(cq->ring, cq->mask, cq->head, cnt, buf, size);
+	cq->head += cnt;
+	return fab_engine_return(engine, cnt);
+}
+
+/* The queue is empty: run a pass, and read. The lock is held, and released. */
+static inline __attribute__((always_inline))
+ssize_t cq_pass_sized(struct fab_cq *cq, void *buf, size_t count, size_t size)
+{
+	struct fab_engine *engine = cq->wait.engine;
+
+	fab_engine_pass(engine);
+	if (__builtin_expect(cq->err_cnt, 0))
+		return cq_read_rest(cq, buf, count);
+	if (cq->tail == cq->head)
+		return fab_engine_return(engine, -FI_EAGAIN);
+	return cq_take_sized(cq, engine, buf, count, size);
+}
+
+/* The lock of this engine is held, and released. pass: cq_pass_sized() with this size. */
+static inline __attribute__((always_inline))
+ssize_t cq_read_sized(struct fab_cq *cq, struct fab_engine *engine, void *buf, size_t count, size_t size,
+		      ssize_t (*pass)(struct fab_cq *cq, void *buf, size_t count))
+{
+	if (__builtin_expect(cq->err_cnt || !count, 0))
+		return cq_read_rest(cq, buf, count);
+	if (cq->tail != cq->head) {
+		fab_engine_attend(engine);
+		return cq_take_sized(cq, engine, buf, count, size);
+	}
+	if (__builtin_expect(cq->wait.obj != FI_WAIT_NONE, 0))
+		return cq_read_rest(cq, buf, count);
+	if (fab_engine_glance(engine))
+		return fab_engine_return(engine, -FI_EAGAIN);
+	return pass(cq, buf, count);
+}
+
+/* For a format: the rest of the read that makes a pass, and the read. */
+#define CQ_READ(format, type)									\
+	static __attribute__((noinline))							\
+	ssize_t cq_pass_##format(struct fab_cq *cq, void *buf, size_t count)			\
+	{											\
+		return cq_pass_sized(cq, buf, count, sizeof(type));				\
+	}											\
+	static ssize_t cq_read_##format(struct fid_cq *fid, void *buf, size_t count)		\
+	{											\
+		struct fab_cq *cq = cq_of(fid);							\
+		struct fab_engine *engine;							\
+												\
+		if (!buf && count)								\
+			return -FI_EINVAL;							\
+		engine = fab_engine_try_enter_of(&cq->wait.engine);				\
+		return !engine ? cq_read(fid, buf, count) :					\
+		       cq_read_sized(cq, engine, buf, count, sizeof(type), cq_pass_##format);	\
+	}
+CQ_READ(context, struct fi_cq_entry)
+CQ_READ(msg, struct fi_cq_msg_entry)
+CQ_READ(data, struct fi_cq_data_entry)
+CQ_READ(tagged, struct fi_cq_tagged_entry)
+
 /* ---- reading ahead: see struct fab_cq_ahead ---- */
 
 /* Take out the next entries, as many as there is room for. Lock held; all entries read ahead before have been
@@ -337,15 +423,23 @@ static struct fi_ops cq_fid_ops = {
 	.control = cq_control,
 };
 
-struct fi_ops_cq fab_cq_ops = {
-	.size = sizeof(struct fi_ops_cq),
-	.read = cq_read,
-	.readfrom = fab_cq_readfrom,
-	.readerr = fab_cq_readerr,
-	.sread = cq_sread,
-	.sreadfrom = cq_sreadfrom,
-	.signal = cq_signal,
-	.strerror = fab_cq_strerror,
+#define CQ_OPS(read_fn) {			\
+	.size = sizeof(struct fi_ops_cq),	\
+	.read = read_fn,			\
+	.readfrom = fab_cq_readfrom,		\
+	.readerr = fab_cq_readerr,		\
+	.sread = cq_sread,			\
+	.sreadfrom = cq_sreadfrom,		\
+	.signal = cq_signal,			\
+	.strerror = fab_cq_strerror,		\
+}
+struct fi_ops_cq fab_cq_ops = CQ_OPS(cq_read);
+static struct fi_ops_cq quick_ops[fab_countof(copy_by_format)] = {
+	[FI_CQ_FORMAT_UNSPEC] = CQ_OPS(cq_read_context),
+	[FI_CQ_FORMAT_CONTEXT] = CQ_OPS(cq_read_context),
+	[FI_CQ_FORMAT_MSG] = CQ_OPS(cq_read_msg),
+	[FI_CQ_FORMAT_DATA] = CQ_OPS(cq_read_data),
+	[FI_CQ_FORMAT_TAGGED] = CQ_OPS(cq_read_tagged),
 };
 
 /* The owner calls it with count 0 to make progress. */
@@ -418,6 +512,13 @@ static bool reads_ahead(const struct fab_domain *domain, const struct fi_cq_attr
 	       domain->attr.data_progress == FI_PROGRESS_MANUAL && attr->wait_obj == FI_WAIT_NONE;
 }
 
+/* True if data calls mostly take the lock of an engine without a call (base/lock.h: none, biased). */
+static bool enters_quickly(const struct fab_domain *domain)
+{
+	return (domain->attr.threading == FI_THREAD_COMPLETION || domain->attr.threading == FI_THREAD_DOMAIN) &&
+	       domain->attr.data_progress == FI_PROGRESS_MANUAL;
+}
+
 static struct fab_cq *cq_alloc(const struct fi_cq_attr *attr)
 {
 	struct fab_cq *cq = calloc(1, sizeof(*cq));
@@ -478,11 +579,13 @@ int fab_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct f
 	}
 	FAB_OPS_FILL(&cq_fid_ops);
 	FAB_OPS_FILL(&fab_cq_ops);
+	FAB_OPS_FILL(&quick_ops[attr->format]);
 	FAB_OPS_FILL(&peer_ops);
 	FAB_OPS_FILL(&ahead_ops);
 	cq->domain = domain;
 	cq->cq_fid.fid = (struct fid) { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops };
-	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops : &fab_cq_ops;
+	cq->cq_fid.ops = peer ? &peer_ops : cq->ahead ? &ahead_ops :
+			 enters_quickly(domain) ? &quick_ops[attr->format] : &fab_cq_ops;
 	ret = fab_queue_init(domain, &cq->wait,
 			     &(struct fab_wait_attr) { attr->wait_obj, attr->wait_set, .has_event = cq_has_event });
 	if (ret) {
