@@ -192,11 +192,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, { 1818, 366 }, { 1940, 267 } },
-	{ "fid", FI_THREAD_FID, { 1874, 373 }, { 1996, 274 } },
-	{ "endpoint", FI_THREAD_ENDPOINT, { 1626, 311 }, { 1748, 212 } },
-	{ "completion", FI_THREAD_COMPLETION, { 1404, 263 }, { 1526, 164 } },
-	{ "domain", FI_THREAD_DOMAIN, { 1404, 263 }, { 1526, 164 } },
+	{ "safe", FI_THREAD_SAFE, { 1491, 366 }, { 1550, 207 } },
+	{ "fid", FI_THREAD_FID, { 1546, 373 }, { 1605, 212 } },
+	{ "endpoint", FI_THREAD_ENDPOINT, { 1298, 311 }, { 1357, 150 } },
+	{ "completion", FI_THREAD_COMPLETION, { 952, 263 }, { 1000, 79 } },
+	{ "domain", FI_THREAD_DOMAIN, { 952, 263 }, { 1000, 79 } },
 };
 
 /* A tagged message of 8 bytes to a posted receive: the four calls that it takes, and a look that finds nothing. */

@@ -97,7 +97,7 @@ static uint32_t read_one(uint32_t at, bool *tell)
 static void what_goes_in_comes_out(void **state)
 {
 	uint32_t put = 0, got = 0, seed = 1, turns = 0;
-	bool tell;
+	bool tell = false;
 
 	(void) state;
 	while (got < STREAM_LEN) {

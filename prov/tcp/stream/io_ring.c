@@ -121,18 +121,23 @@ static __attribute__((noinline)) bool ring_attend(struct tcp_conn *conn, struct 
 	return true;
 }
 
+/* True if the stream of these rings has ended. */
+static inline bool ring_is_gone(const struct tcp_conn *conn, const struct tcp_pair *pair)
+{
+	return __builtin_expect(conn->state != TCP_CONN_UP, 0) &&
+	       (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair);
+}
+
 /* Handle what is in the ring. True if there was anything. */
 static inline bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pair)
 {
-	bool tell = false, found = false;
+	bool tell = false, found;
 	const uint8_t *buf;
 	int left = RECORDS_MAX;
 	uint32_t len;
 
 	while ((buf = tcp_ring_peek(&pair->in, &len)) && tcp_rx_record(conn, buf, len)) {
-		found = true;
-		if (__builtin_expect(conn->state != TCP_CONN_UP, 0) &&
-		    (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair)) {
+		if (ring_is_gone(conn, pair)) {
 			conn->owed.in_read = false;
 			return true;
 		}
@@ -140,6 +145,7 @@ static inline bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pai
 		if (!--left)
 			break;
 	}
+	found = left < RECORDS_MAX;
 	if (found) {
 		tcp_ring_tell_handled(&pair->in);
 		tcp_rx_records_end(conn);
@@ -159,7 +165,7 @@ static bool ring_look(struct tcp_conn *conn)
 	struct tcp_pair *pair = ring_pair(conn);
 	bool found = ring_take_records(conn, pair);
 
-	if (__builtin_expect(!tcp_conn_has_stream(conn) || ring_pair(conn) != pair, 0))
+	if (ring_is_gone(conn, pair))
 		return found;
 	/* the next looks may leave out this one until its next record comes */
 	pair->near.bell = tcp_ring_word(pair->in.mem, pair->in.pos);
@@ -243,6 +249,7 @@ static void ring_use(struct tcp_conn *conn)
 	pair->near.look = ring_near_look;
 	conn->io = &tcp_io_ring;
 	conn->src.poll = NULL;
+	conn->rx.more = false;		/* for good: what the last look at a ring has left is no reason to wait */
 	tcp_ready_again(&pair->near);
 }
 

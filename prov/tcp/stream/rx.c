@@ -584,7 +584,6 @@ bool tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 void tcp_rx_records_end(struct tcp_conn *conn)
 {
 	conn->owed.in_read = false;
-	conn->rx.more = false;
 	if (rx_owes(conn))
 		tcp_rx_tell(conn);
 }
