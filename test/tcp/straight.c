@@ -226,6 +226,25 @@ static void the_target_makes_no_call(void **state)
 	}
 }
 
+/* A program that reads again and again finds a completion each time. It serves its peers all the same. */
+static void who_only_reads_serves_others(void **state)
+{
+	struct fid_mr *of_a;
+	char flag = 0;
+
+	(void) state;
+	assert_int_equal(fi_mr_reg(a.domain, "x", 1, FI_REMOTE_READ, 0, KEY, 0, &of_a, NULL), 0);
+	assert_int_equal(fi_read(b.ep, &flag, 1, NULL, 0, 0, KEY, &flag), 0);
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(fi_read(a.ep, from, 4096, NULL, a_to_b, 0, KEY, from), 0);
+		expect_at_once(from, FI_RMA | FI_READ);
+	}
+	for (int i = 0; i < 100 && !flag; i++)
+		drive(&b);
+	assert_int_equal(flag, 'x');
+	assert_int_equal(fi_close(&of_a->fid), 0);
+}
+
 static void vectors_and_offsets(void **state)
 {
 	struct iovec parts[4] = { { from + 7, 10000 }, { from + 50000, 0 }, { from + 60001, 30000 }, { from, 3 } };
@@ -680,6 +699,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_target_makes_no_call, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_only_reads_serves_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(vectors_and_offsets, setup, teardown),
 		cmocka_unit_test_setup_teardown(counters_and_injected_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_system_call, setup, teardown),

@@ -346,6 +346,20 @@ TX_INLINE int tx_send_now(struct tcp_conn *conn, const struct fab_op *op, uint64
 
 /* ---- submission ---- */
 
+/* A program that always finds the completion of such an access in its queue would run no pass. So one call in so many
+ * does. */
+#define STRAIGHT_RUN	16
+
+static void tx_count_straight(struct tcp_ep *ep)
+{
+	uint32_t pass = ep->base.engine->pass_cnt;
+
+	if (ep->straight_pass != pass)
+		ep->straight_cnt = 0;
+	ep->straight_pass = pass;
+	ep->straight_cnt++;
+}
+
 /* Carry out a remote access within the call. A shorter write that need not wait for the peer costs less on the stream.
  * False: it is to be queued. */
 static __attribute__((noinline)) bool tx_go_straight(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
@@ -357,6 +371,7 @@ static __attribute__((noinline)) bool tx_go_straight(struct tcp_conn *conn, cons
 	    !tcp_straight(conn, op, len))
 		return false;
 	tx_complete_op(&conn->ep->base, op, len);
+	tx_count_straight(conn->ep);
 	return true;
 }
 
@@ -434,8 +449,10 @@ int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)
 static inline ssize_t tx_return(struct tcp_ep *ep, const struct fab_op *op, int ret)
 {
 	/* the caller of an injected operation may do nothing but try again */
-	if (__builtin_expect(ret == -FI_EAGAIN, 0) && (op->flags & FI_INJECT))
+	if (__builtin_expect((ret == -FI_EAGAIN && (op->flags & FI_INJECT)) || ep->straight_cnt == STRAIGHT_RUN, 0)) {
+		ep->straight_cnt = 0;
 		fab_engine_run(ep->base.engine);
+	}
 	fab_engine_unlock(ep->base.engine);
 	return ret;
 }

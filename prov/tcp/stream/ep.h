@@ -99,6 +99,8 @@ struct tcp_ep {
 						 * FI_FENCE */
 	bool shared_memory;		/* FI_OPT_SHARED_MEMORY_PERMITTED: new connections may use it */
 	bool closing;			/* fi_close() has begun: operations and connections are refused */
+	uint8_t straight_cnt;		/* accesses carried out within a call, since straight_pass */
+	uint32_t straight_pass;		/* a pass of the engine */
 	struct tcp_conn *conn;		/* owned, MSG; exists from opening, so that receives can be posted before it is
 					 * up */
 	struct tcp_ep_connect connect;
