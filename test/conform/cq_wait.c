@@ -216,6 +216,25 @@ TEST_PROV(trywait_does_not_lose_a_signal, FI_MSG)
 	check_quiet(p.b, fd);
 }
 
+/* The same with a condition: the thread that signals it leaves the signal to the program. */
+TEST_PROV(condition_does_not_lose_a_signal, FI_MSG)
+{
+	struct pair p = pair_open(t, .cq_wait = FI_WAIT_MUTEX_COND, .raw_cq = true);
+	struct fi_mutex_cond mc;
+	struct timespec until;
+
+	MUST(fi_control(&p.b->rx_cq->fid, FI_GETWAIT, &mc));
+	idle(t);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 30 * run.slow;
+	pthread_mutex_lock(mc.mutex);
+	MUST(fi_cq_signal(p.b->rx_cq));
+	CHECK_EQ(pthread_cond_timedwait(mc.cond, mc.mutex, &until), 0);
+	pthread_mutex_unlock(mc.mutex);
+	CHECK_RET(trywait(p.b, &p.b->rx_cq->fid), -FI_EAGAIN);
+	CHECK_RET(trywait(p.b, &p.b->rx_cq->fid), 0);
+}
+
 /* An error wakes like a message. */
 TEST_PROV(fd_wakes_for_an_error, FI_MSG)
 {

@@ -305,32 +305,57 @@ int fab_wait_sleep(struct fab_wait *wait, struct fab_sleep *sleep)
 	return ret;
 }
 
-/* True if fab_wait_wake() was called while no thread slept, and has ended no sleep since. This call is what it ends. */
-static bool take_wake(struct fab_wait *wait)
+/* True if fab_wait_wake() was called while no thread slept, and has ended no call since. */
+static bool has_wake(struct fab_wait *wait)
 {
 	note_wakes(wait);
-	if (wait->wakes_taken == wait->wakes_seen)
-		return false;
-	wait->wakes_taken = wait->wakes_seen;
-	return true;
+	return wait->wakes_taken != wait->wakes_seen;
 }
 
-int fab_wait_try(struct fab_wait *wait)
+/* The same, and this call is the one that it ends. */
+static bool take_wake(struct fab_wait *wait)
+{
+	bool has = has_wake(wait);
+
+	wait->wakes_taken = wait->wakes_seen;
+	return has;
+}
+
+/* The same for a teller, which tells of it once and leaves it to the application. */
+static bool tell_wake(struct fab_wait *wait)
+{
+	bool has = has_wake(wait) && wait->wakes_told != wait->wakes_seen;
+
+	wait->wakes_told = wait->wakes_seen;
+	return has;
+}
+
+static int try(struct fab_wait *wait, bool (*woken)(struct fab_wait *wait))
 {
 	bool event;
 
 	wait->guard->run(wait);
 	wait->guard->enter(wait);
-	event = take_wake(wait) || wait->has_event(wait);
+	event = woken(wait) || wait->has_event(wait);
 	if (!event)
 		fab_wait_drained(wait);
 	wait->guard->unlock(wait);
 	return event ? -FI_EAGAIN : 0;
 }
 
-static int wait_try(void *arg)
+int fab_wait_try(struct fab_wait *wait)
 {
-	return fab_wait_try(arg);
+	return try(wait, take_wake);
+}
+
+int fab_wait_look(struct fab_wait *wait)
+{
+	return try(wait, tell_wake);
+}
+
+static int wait_look(void *arg)
+{
+	return fab_wait_look(arg);
 }
 
 /* ---- descriptors for the application ---- */
@@ -412,7 +437,7 @@ static int wait_give_mutex_cond(struct fab_wait *wait, struct fi_mutex_cond *out
 	wait->guard->lock(wait);
 	if (!wait->teller) {
 		fd = give_fd_locked(wait);
-		ret = fd < 0 ? fd : fab_teller_start(&wait->teller, fd, wait_try, wait);
+		ret = fd < 0 ? fd : fab_teller_start(&wait->teller, fd, wait_look, wait);
 	}
 	if (!ret)
 		fab_teller_give(wait->teller, out);

@@ -67,6 +67,7 @@ struct fab_wait {
 	_Atomic uint32_t wakes_written;	/* ... and that have written evfd */
 	uint32_t wakes_seen;		/* value of wakes at the last check */
 	uint32_t wakes_taken;		/* wakes that have ended a sleep */
+	uint32_t wakes_told;		/* wakes that a teller has told of */
 	int evfd;			/* eventfd; -1 if obj needs none; constant */
 	int epfd;			/* epoll set of evfd and the engine's epoll set; -1: none (yet) */
 	struct fab_signal signal;	/* in engine->signals while an event must be signalled */
@@ -179,6 +180,9 @@ void fab_wait_wake(struct fab_wait *wait);
 /* fi_trywait(3) for one queue: makes progress. 0: nothing to read, and the object is armed. -FI_EAGAIN: something to
  * read, or a fab_wait_wake() that has ended no call yet. Guard not held. */
 int fab_wait_try(struct fab_wait *wait);
+/* The same for the thread of FI_WAIT_MUTEX_COND: it tells of a fab_wait_wake() once, and leaves it to the application's
+ * next call. */
+int fab_wait_look(struct fab_wait *wait);
 
 /* The fabric's fi_wait_open(3) slot. 0 or -FI_E*. */
 int fab_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);

@@ -43,21 +43,31 @@ void fab_wait_set_leave(struct fab_wait_set *set, struct fab_wait *wait, int fd)
 	pthread_mutex_unlock(&set->lock);
 }
 
-/* -FI_EAGAIN if a member has something to read, else 0. */
-static int set_try(void *arg)
+/* Ask the members, one after the other. -FI_EAGAIN if one has something to read, else 0. */
+static int set_ask(struct fab_wait_set *set, int (*ask)(struct fab_wait *wait))
 {
-	struct fab_wait_set *set = arg;
 	struct fab_list *link;
 	int ret = 0;
 
 	pthread_mutex_lock(&set->lock);
 	fab_list_for_each(&set->waits, link) {
-		ret = fab_wait_try(fab_container(link, struct fab_wait, set_link));
+		ret = ask(fab_container(link, struct fab_wait, set_link));
 		if (ret)
 			break;
 	}
 	pthread_mutex_unlock(&set->lock);
 	return ret;
+}
+
+/* For the set's teller. */
+static int set_look(void *arg)
+{
+	return set_ask(arg, fab_wait_look);
+}
+
+static int set_try(struct fab_wait_set *set)
+{
+	return set_ask(set, fab_wait_try);
 }
 
 /* ---- calls ---- */
@@ -90,7 +100,7 @@ static int wait_set_give_mutex_cond(struct fab_wait_set *set, struct fi_mutex_co
 	pthread_mutex_lock(&set->lock);
 	teller = set->teller;
 	if (!teller)
-		ret = fab_teller_start(&teller, set->epfd, set_try, set);
+		ret = fab_teller_start(&teller, set->epfd, set_look, set);
 	if (!ret) {
 		set->teller = teller;
 		fab_teller_give(teller, out);
