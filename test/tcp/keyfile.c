@@ -241,11 +241,51 @@ static void nothing_opens_without_the_file(void **state)
 	fi_freeinfo(hints);
 }
 
+/* FI_TCP_AUTH_KEY_FILE= is not "no key". The library reads it once, in this test, which is the first. */
+static void empty_name_is_a_file_that_cannot_be_read(void **state)
+{
+	struct fi_info *info;
+
+	(void) state;
+	setenv("FI_TCP_AUTH_KEY_FILE", "", 1);
+	assert_int_equal(fi_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, NULL, &info), 0);
+	fi_freeinfo(info);
+	assert_non_null(tcp_params.auth_key_file);
+	assert_string_equal(tcp_params.auth_key_file, "");
+	free(tcp_params.auth_key_file);
+}
+
+/* An endpoint of another type than that of the domain's info has the key, too. */
+static void domain_of_datagrams_has_the_key(void **state)
+{
+	struct fi_info *hints = fi_allocinfo(), *dgram;
+	struct fixture *f = *state;
+	struct fid_domain *domain;
+	struct node a;
+
+	write_file(f->path[0], KEY, strlen(KEY), 0600);
+	tcp_params.auth_key_file = f->path[0];
+	node_provider = "sockets";
+	node_open(&a, FI_MSG, FI_THREAD_UNSPEC);
+	node_provider = "tcp";
+	hints->ep_attr->type = FI_EP_DGRAM;
+	hints->fabric_attr->prov_name = strdup("sockets");
+	if (fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE, hints, &dgram))
+		unit_skip("this build has no datagrams of sockets");
+	assert_int_equal(fi_domain(a.fabric, dgram, &domain, NULL), 0);
+	assert_non_null(fab_container(domain, struct fab_domain, domain_fid)->auth.spare);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	node_close(&a);
+	fi_freeinfo(dgram);
+	fi_freeinfo(hints);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(empty_name_is_a_file_that_cannot_be_read),
 		TEST(key_is_that_of_the_file),
 		TEST(access_of_others_is_refused),
 		TEST(file_of_another_user_is_refused),
@@ -254,6 +294,7 @@ int main(void)
 		TEST(endpoints_meet_under_the_key_of_the_file),
 		TEST(key_of_the_program_goes_first),
 		TEST(nothing_opens_without_the_file),
+		TEST(domain_of_datagrams_has_the_key),
 	};
 
 	test_clock_start();

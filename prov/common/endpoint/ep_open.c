@@ -69,8 +69,11 @@ static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info
 	}
 	if (len && !domain->auth.per_av)
 		return fab_auth_get(prov, "fi_endpoint", attr->auth_key, len, key);
-	if (!domain->auth.per_av)
-		*key = fab_auth_share(domain->auth.key ? domain->auth.key : domain->auth.spare);
+	if (domain->auth.per_av)
+		return 0;
+	*key = fab_auth_share(domain->auth.key);
+	if (!*key && attr->type != FI_EP_DGRAM)
+		*key = fab_auth_share(domain->auth.spare);
 	return 0;
 }
 

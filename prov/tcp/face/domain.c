@@ -49,7 +49,7 @@ static const struct fab_domain_ops domain_tables = {
 int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context)
 {
 	const struct fab_fabric *owner = fab_container(fabric, struct fab_fabric, fabric_fid);
-	/* datagram endpoints (of "sockets") have no connections */
+	/* datagram endpoints (of "sockets") have no connections; others may follow on the same domain */
 	bool connects = !info || !info->ep_attr || info->ep_attr->type != FI_EP_DGRAM;
 	struct fab_auth_key *key = NULL;
 	struct fi_info *copy = NULL;
@@ -65,7 +65,7 @@ int tcp_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 			copy->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 		info = copy;
 	}
-	ret = connects ? tcp_auth_spare("fi_domain", &key) : 0;
+	ret = tcp_auth_spare("fi_domain", &key);
 	if (ret)
 		goto free_copy;
 	ret = fab_domain_open(fabric, info, domain, context);

@@ -160,12 +160,22 @@ static void params_check_write(void)
 			 "is inject\n", level);
 }
 
+/* Empty, as from a variable of a shell that is not set, is a file that cannot be read. It is not "no key". */
+static void params_check_key_file(void)
+{
+	char *path;
+
+	if (!tcp_params.auth_key_file && !fi_param_get_str(&tcp_prov, "auth_key_file", &path) && path)
+		tcp_params.auth_key_file = strdup(path);
+}
+
 void tcp_params_read(void)
 {
 	fab_params_read(&tcp_prov, params, fab_countof(params));
 	params_check_range("", &tcp_params.port_low, &tcp_params.port_high);
 	params_check_range("OUT_", &tcp_params.out_port_low, &tcp_params.out_port_high);
 	params_check_write();
+	params_check_key_file();
 	/* lengths have 32 bits on the wire; an unannounced message must fit into the credit */
 	tcp_params.eager_max = fab_min(tcp_params.eager_max, tcp_params.credit / 2);
 }
