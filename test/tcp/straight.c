@@ -4,6 +4,8 @@
  * of the target, that they are what a frame would be, and what closing a region waits for.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,8 @@ static unsigned reads, writes;		/* calls so far */
 static int fail_with;			/* writes fail with this errno; 0: they do not */
 static bool other_cookie;		/* the memory read has another one */
 static int signal_at_write;		/* the caller gets this signal before a write; 0: none */
+static bool exec_at_write;		/* another thread calls exec(2) before a write ends */
+static sem_t exec_now;
 
 static ssize_t watched_readv(pid_t pid, const struct iovec *local, unsigned long local_cnt, const struct iovec *remote,
 			     unsigned long remote_cnt, unsigned long flags)
@@ -55,6 +59,11 @@ static ssize_t watched_writev(pid_t pid, const struct iovec *local, unsigned lon
 	writes++;
 	if (signal_at_write)
 		raise(signal_at_write);
+	if (exec_at_write) {
+		sem_post(&exec_now);
+		for (;;)
+			pause();
+	}
 	errno = fail_with;
 	return fail_with ? -1 : fab_sock_libc.process_vm_writev(pid, local, local_cnt, remote, remote_cnt, flags);
 }
@@ -540,6 +549,28 @@ static void take(struct node *node)
 		fi_cq_readerr(node->cq, &err, 0);
 }
 
+/* Another program for this process. It is killed in the end. */
+static void *exec_other(void *arg)
+{
+	while (sem_wait(&exec_now))
+		;
+	execlp("sleep", "sleep", "60", NULL);
+	_exit(1);
+	return arg;
+}
+
+/* Do during the first write what the byte stands for. */
+static void child_prepare(char byte)
+{
+	pthread_t thread;
+
+	signal_at_write = byte == 's' || byte == 'x' ? SIGSTOP : byte == 'k' ? SIGKILL : 0;
+	exec_at_write = byte == 'e' || byte == 'x';
+	sem_init(&exec_now, 0, 0);
+	if (exec_at_write && pthread_create(&thread, NULL, exec_other, NULL))
+		_exit(1);
+}
+
 /* A process that connects to b, is told by a byte from fd to begin, and says when it has begun. Then it writes as fast
  * as it can. */
 static _Noreturn void child(int fd)
@@ -559,7 +590,7 @@ static _Noreturn void child(int fd)
 	if (read(fd, &byte, 1) != 1)
 		_exit(1);
 	take(&node);
-	signal_at_write = byte == 's' ? SIGSTOP : byte == 'k' ? SIGKILL : 0;
+	child_prepare(byte);
 	for (;;) {
 		post_write(node.ep, dest, CHILD_LEN, 0, KEY);
 		take(&node);
@@ -695,6 +726,73 @@ static void an_endpoint_is_closed_meanwhile(void **state)
 	close(fd);
 }
 
+/* Wait until the child has called exec(2), which closes the other end of fd. */
+static void expect_exec(int fd)
+{
+	char byte;
+
+	assert_int_equal(read(fd, &byte, 1), 0);
+}
+
+/* The process lives on, but its copy does not. */
+static void a_peer_that_calls_exec_keeps_nothing(void **state)
+{
+	pid_t pid;
+	int fd;
+
+	(void) state;
+	fd = child_start(&pid);
+	assert_int_equal(write(fd, "e", 1), 1);
+	expect_exec(fd);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	mr = NULL;
+	assert_int_equal(kill(pid, 0), 0);
+	child_end(pid, fd);
+}
+
+/* The same if its stream has ended here before. */
+static void a_peer_calls_exec_after_its_stream(void **state)
+{
+	int fd, status;
+	pid_t pid;
+
+	(void) state;
+	fd = child_start(&pid);
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_int_equal(fi_close(&b.ep->fid), 0);
+	assert_int_equal(fi_close(&mr->fid), -FI_EBUSY);
+	kill(pid, SIGCONT);
+	expect_exec(fd);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	mr = NULL;
+	node_open_ep(&b);
+	child_end(pid, fd);
+}
+
+/* A child of fork(2) may close the regions that it has got, and open others: it has none of what peers use. */
+static void a_child_closes_a_region(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void) state;
+	write_to_b(LEN, 0, KEY);	/* so that there is a table */
+	expect_at_once(from, FI_WRITE);
+	pid = fork();
+	if (!pid) {
+		struct fid_mr *other;
+
+		_exit(fi_mr_reg(b.domain, to, LEN, ACCESS, 0, KEY + 1, 0, &other, NULL) ||
+		      fi_close(&other->fid) || fi_close(&mr->fid));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	write_to_b(LEN, 0, KEY);
+	expect_at_once(from, FI_WRITE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -717,6 +815,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_stopped_peer_keeps_the_region, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_killed_peer_keeps_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_endpoint_is_closed_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_peer_that_calls_exec_keeps_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_peer_calls_exec_after_its_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_child_closes_a_region, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,14 +66,14 @@ static struct tcp_local *link_unplug(struct tcp_link *link)
 {
 	struct tcp_local *local = link->local;
 
+	if (local && local->pair)
+		tcp_pair_stop(local->pair, &link->fd);
 	fab_sock_close(&link->fd);
 	link->local = NULL;
 	if (!local)
 		return NULL;
 	fab_sock_close(&local->port_fd);
 	tcp_pair_close(&local->inbox);
-	if (local->pair)
-		tcp_pair_stop(local->pair);
 	return local;
 }
 

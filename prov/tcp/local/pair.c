@@ -150,10 +150,10 @@ free_pair:
 	return NULL;
 }
 
-void tcp_pair_stop(struct tcp_pair *pair)
+void tcp_pair_stop(struct tcp_pair *pair, int *fd)
 {
 	tcp_ready_remove(&pair->near);
-	tcp_windows_leave(&pair->visitor);
+	tcp_windows_leave(&pair->visitor, fd);
 }
 
 static void pair_free(struct tcp_pair *pair)
@@ -169,7 +169,7 @@ void tcp_pair_free(struct tcp_pair *pair)
 {
 	if (!pair)
 		return;
-	tcp_pair_stop(pair);
+	tcp_pair_stop(pair, NULL);
 	if (tcp_windows_release(&pair->visitor))
 		pair_free(pair);
 }
@@ -179,11 +179,11 @@ static void pair_free_late(struct tcp_visitor *visitor)
 	pair_free(fab_container(visitor, struct tcp_pair, visitor));
 }
 
-void tcp_pair_begin_straight(struct tcp_pair *pair, struct fab_mr_map *map, pid_t pid)
+void tcp_pair_begin_straight(struct tcp_pair *pair, struct fab_mr_map *map, pid_t pid, int fd)
 {
 	pair->visitor.free = pair_free_late;
 	if (map)
-		tcp_windows_join(map, &pair->visitor, &pair->in.mem->permit, &pair->in.mem->busy, pid);
+		tcp_windows_join(map, &pair->visitor, &pair->in.mem->permit, &pair->in.mem->busy, pid, fd);
 	if (pid)
 		pair->reach = (struct tcp_reach) { .permit = &pair->out.mem->permit, .busy = &pair->out.mem->busy,
 						   .pid = pid };
@@ -206,7 +206,7 @@ int tcp_pair_answer(struct tcp_pair *pair, int fd, struct fab_engine *engine)
 	n = tcp_pair_send(fd, &iov, 1, &page, can);
 	if (n == -ETOOMANYREFS) {
 		/* the kernel lets descriptors in flight be no more than open ones */
-		tcp_pair_stop(pair);
+		tcp_pair_stop(pair, NULL);
 		can = false;
 		answer.bit = ANSWER_NONE;
 		n = tcp_pair_send(fd, &iov, 1, NULL, 0);
@@ -226,7 +226,7 @@ int tcp_pair_take_answer(struct tcp_pair *pair, int fd)
 	if (pair->answer.magic != ANSWER_MAGIC)
 		return -EPROTO;
 	if (pair->answer.bit == ANSWER_NONE) {
-		tcp_pair_stop(pair);
+		tcp_pair_stop(pair, NULL);
 		return 0;
 	}
 	if (pair->inbox.cnt != 1 || pair->answer.bit >= TCP_READY_MAX)

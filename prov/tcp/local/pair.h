@@ -63,11 +63,13 @@ struct tcp_pair *tcp_pair_make(struct fab_engine *engine, int *fd);
 /* Map the pair of a peer for the accepting end; both descriptors stay the caller's. NULL: they are not what they should
  * be, or there is no memory. */
 struct tcp_pair *tcp_pair_map(int pair_fd, int ready_fd, uint32_t bit);
-/* The stream begins, with the peer of process pid (0: unknown). Its writes and reads may go straight to the regions of
- * map (NULL: they may not), and ours to its regions. */
-void tcp_pair_begin_straight(struct tcp_pair *pair, struct fab_mr_map *map, pid_t pid);
-/* Take a pair off its engine: nothing looks at it any more, and no remote access goes past the rings. Idempotent. */
-void tcp_pair_stop(struct tcp_pair *pair);
+/* The stream begins, with the peer of process pid (0: unknown), over the socket fd. The peer's writes and reads may go
+ * straight to the regions of map (NULL: they may not), and ours to its regions. */
+void tcp_pair_begin_straight(struct tcp_pair *pair, struct fab_mr_map *map, pid_t pid, int fd);
+/* Take a pair off its engine: nothing looks at it any more, and no remote access goes past the rings. *fd is the
+ * stream's socket, which the caller closes next, unless it was taken over and is -1 (tcp_windows_leave()). NULL: the
+ * stream has not begun, or this was called before. Idempotent. */
+void tcp_pair_stop(struct tcp_pair *pair, int *fd);
 /* Stop and free, or leave that to the time when the peer accesses our memory no more. NULL is allowed. */
 void tcp_pair_free(struct tcp_pair *pair);
 

@@ -14,7 +14,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
@@ -23,12 +25,14 @@
 #include "tcp/local/barrier.h"
 #include "tcp/params/params.h"
 
-#define LINGER_MAX	64		/* of a domain: streams that linger. With so many, others get no permit */
+#define LINGER_MAX	64		/* of a domain: streams that linger. With so many, others get no permit, and
+					 * those that have one keep no socket */
 #define WAIT_MS		1000		/* for a peer that is busy with a region that is to be closed */
 #define YIELD_CNT	100		/* looks at the beginning of a wait that only yield the processor ... */
 #define PAUSE_NS	50000		/* ... and the time between later ones */
 
 struct tcp_windows {
+	pid_t owner;			/* the process that has opened the domain; constant */
 	pthread_mutex_t lock;		/* guards all of it; the lock of an engine may be held */
 	struct fab_list regions;	/* struct fab_mr.watched.link: those that may have a window */
 	struct fab_list visitors;	/* struct tcp_visitor.link */
@@ -97,17 +101,33 @@ static bool process_has_ended(pid_t pid)
 	return ended;
 }
 
-/* True if the peer accesses the window in this slot, or any if it is 0. ask: look whether its process has ended. */
+/* True if the peer has closed the socket of its stream. It does so under the lock that it copies under. If it ends, or
+ * calls exec(2), the kernel does so after all its threads have left their system calls. */
+static bool visitor_has_closed(const struct tcp_visitor *visitor)
+{
+	struct pollfd poll = { .fd = visitor->fd };
+
+	return visitor->fd >= 0 && fab_sock->poll(&poll, 1, 0) == 1 && (poll.revents & POLLHUP);
+}
+
+/* True if the peer accesses the window in this slot, or any if it is 0. ask: look whether it is still there. */
 static bool visitor_is_busy(struct tcp_visitor *visitor, uint32_t slot, bool ask)
 {
-	uint32_t busy = atomic_load_explicit(visitor->busy, memory_order_acquire);
+	uint32_t busy = visitor->gen ? atomic_load_explicit(visitor->busy, memory_order_acquire) : 0;
 
 	if (!busy || (slot && busy != slot))
 		return false;
-	if (!ask || !process_has_ended(visitor->pid))
+	/* a child of the peer may have the socket, and another process the peer's number */
+	if (!ask || (!visitor_has_closed(visitor) && !process_has_ended(visitor->pid)))
 		return true;
 	atomic_store_explicit(visitor->busy, 0, memory_order_relaxed);
 	return false;
+}
+
+static void visitor_remove(struct tcp_visitor *visitor)
+{
+	fab_list_remove(&visitor->link);
+	fab_sock_close(&visitor->fd);
 }
 
 /* Free the streams that have ended, and whose peers are not busy any more. */
@@ -122,7 +142,7 @@ static void windows_sweep(struct tcp_windows *windows)
 
 		if (!visitor->lingers || visitor_is_busy(visitor, 0, true))
 			continue;
-		fab_list_remove(link);
+		visitor_remove(visitor);
 		windows->lingering--;
 		visitor->free(visitor);
 	}
@@ -174,11 +194,17 @@ static bool region_may_open(const struct fab_mr *mr)
 	       (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE));
 }
 
+/* True in a child of fork(2). It has no shared memory, and peers do not reach its regions. */
+static bool windows_are_of_parent(const struct tcp_windows *windows)
+{
+	return windows->owner != getpid();
+}
+
 static void windows_opened(struct fab_mr_map *map, struct fab_mr *mr)
 {
 	struct tcp_windows *windows = map->watch_data;
 
-	if (!region_may_open(mr))
+	if (windows_are_of_parent(windows) || !region_may_open(mr))
 		return;
 	pthread_mutex_lock(&windows->lock);
 	windows_sweep(windows);
@@ -248,6 +274,8 @@ static int windows_withdraw(struct fab_mr_map *map, struct fab_mr *mr)
 	struct tcp_window *window;
 	int ret;
 
+	if (windows_are_of_parent(windows))
+		return 0;
 	pthread_mutex_lock(&windows->lock);
 	if (mr->watched.listed && !mr->watched.withdrawn)
 		fab_list_remove(&mr->watched.link);
@@ -275,11 +303,11 @@ static int windows_withdraw(struct fab_mr_map *map, struct fab_mr *mr)
 /* ---- streams ---- */
 
 void tcp_windows_join(struct fab_mr_map *map, struct tcp_visitor *visitor, struct tcp_permit *permit,
-		      _Atomic uint32_t *busy, pid_t pid)
+		      _Atomic uint32_t *busy, pid_t pid, int fd)
 {
 	struct tcp_windows *windows = map->watch_data;
 
-	if (!windows || !pid)
+	if (!windows || !pid || windows_are_of_parent(windows))
 		return;
 	visitor->permit = permit;
 	visitor->busy = busy;
@@ -289,6 +317,7 @@ void tcp_windows_join(struct fab_mr_map *map, struct tcp_visitor *visitor, struc
 	windows_sweep(windows);
 	fab_list_add_tail(&windows->visitors, &visitor->link);
 	visitor->left = windows->lingering >= LINGER_MAX;
+	visitor->fd = visitor->left ? -1 : fd;
 	if (windows->table)
 		visitor_permit(windows, visitor);
 	else if (!fab_list_empty(&windows->regions))
@@ -296,15 +325,29 @@ void tcp_windows_join(struct fab_mr_map *map, struct tcp_visitor *visitor, struc
 	pthread_mutex_unlock(&windows->lock);
 }
 
-void tcp_windows_leave(struct tcp_visitor *visitor)
+/* Keep the socket of a stream that we end while its peer is busy, to see when the peer closes it. */
+static void visitor_keep_socket(struct tcp_visitor *visitor, int *fd)
 {
-	if (!visitor->windows || visitor->left)
+	fab_sock->shutdown(*fd, SHUT_WR);
+	visitor->fd = *fd;
+	*fd = -1;
+}
+
+void tcp_windows_leave(struct tcp_visitor *visitor, int *fd)
+{
+	struct tcp_windows *windows = visitor->windows;
+
+	if (!windows || visitor->left)
 		return;
-	pthread_mutex_lock(&visitor->windows->lock);
+	pthread_mutex_lock(&windows->lock);
 	visitor->left = true;
 	atomic_store_explicit(&visitor->permit->gen, 0, memory_order_relaxed);
 	tcp_full_barrier();
-	pthread_mutex_unlock(&visitor->windows->lock);
+	if (fd && windows->lingering < LINGER_MAX && visitor_is_busy(visitor, 0, true))
+		visitor_keep_socket(visitor, fd);
+	else
+		visitor->fd = -1;
+	pthread_mutex_unlock(&windows->lock);
 }
 
 bool tcp_windows_release(struct tcp_visitor *visitor)
@@ -316,12 +359,11 @@ bool tcp_windows_release(struct tcp_visitor *visitor)
 		return true;
 	pthread_mutex_lock(&windows->lock);
 	windows_sweep(windows);
-	visitor->lingers = visitor->gen && visitor_is_busy(visitor, 0, true);
-	if (visitor->lingers)
+	lingers = visitor->lingers = visitor_is_busy(visitor, 0, true);
+	if (lingers)
 		windows->lingering++;
 	else
-		fab_list_remove(&visitor->link);
-	lingers = visitor->lingers;
+		visitor_remove(visitor);
 	pthread_mutex_unlock(&windows->lock);
 	return !lingers;
 }
@@ -336,6 +378,7 @@ static void windows_fini(struct fab_mr_map *map)
 	while ((link = fab_list_pop_front(&windows->visitors))) {
 		struct tcp_visitor *visitor = fab_container(link, struct tcp_visitor, link);
 
+		fab_sock_close(&visitor->fd);
 		visitor->free(visitor);
 	}
 	if (windows->table)
@@ -358,6 +401,7 @@ void tcp_windows_open(struct fab_mr_map *map)
 
 	if (!windows)
 		return;
+	windows->owner = getpid();
 	pthread_mutex_init(&windows->lock, NULL);
 	fab_list_init(&windows->regions);
 	fab_list_init(&windows->visitors);

@@ -19,8 +19,8 @@
  *   busy = 0
  *
  * So after fi_close() no byte of the region is read or written. A stream that ends has its permit taken back, and its
- * memory stays mapped for as long as the peer is busy. The wait ends when the peer's process has ended, and gives up
- * after WAIT_MS (windows.c), where a peer was stopped between its check and the end of its copy.
+ * memory stays mapped for as long as the peer is busy. The wait ends when the peer has closed its socket or has ended.
+ * It gives up after WAIT_MS (windows.c), where a peer was stopped between its check and the end of its copy.
  *
  * A region has a window if the target has nothing to do with an access: one piece of memory of TCP_WINDOW_MIN bytes or
  * more, no authorization key, no counter. A stream gets a permit if its endpoint has no counter of remote accesses.
@@ -31,7 +31,7 @@
  * hostile target can let the initiator write into the target.
  *
  * Any thread; a lock of the domain's windows guards them. An engine's lock may be held, except for the calls of
- * struct fab_mr_watch.
+ * struct fab_mr_watch. In a child of fork(2), which has no shared memory, those and joining do nothing.
  */
 #ifndef TCP_WINDOWS_H
 #define TCP_WINDOWS_H
@@ -87,6 +87,7 @@ struct tcp_visitor {
 	struct tcp_permit *permit;	/* borrowed, shared with the peer */
 	_Atomic uint32_t *busy;		/* borrowed, shared with the peer: number of a slot, from 1 */
 	pid_t pid;			/* the peer's process */
+	int fd;				/* the stream's socket, or -1. Borrowed until it has left, then owned */
 	uint64_t gen;			/* of the permit; 0: none was given */
 	bool left, lingers;
 	/* The peer has stopped to be busy: free the stream's memory, for tcp_windows_release(). */
@@ -96,11 +97,13 @@ struct tcp_visitor {
 /* Give the map, of a domain that was just opened, windows for its regions. Without memory it has none. */
 void tcp_windows_open(struct fab_mr_map *map);
 /* A stream begins: its peer may reach the regions of the map from now on. permit and busy are shared with the peer,
- * and zeros. pid is the peer's process; nothing is done if it is 0, as in another pid namespace. */
+ * and zeros. pid is the peer's process; nothing is done if it is 0, as in another pid namespace. fd is the stream's
+ * socket, open until tcp_windows_leave(). */
 void tcp_windows_join(struct fab_mr_map *map, struct tcp_visitor *visitor, struct tcp_permit *permit,
-		      _Atomic uint32_t *busy, pid_t pid);
-/* The stream ends: its peer must not begin another access. Idempotent. */
-void tcp_windows_leave(struct tcp_visitor *visitor);
+		      _Atomic uint32_t *busy, pid_t pid, int fd);
+/* The stream ends: its peer must not begin another access. While the peer is busy its socket is needed: then *fd, which
+ * no epoll instance has, is taken over and becomes -1. NULL: there is no socket to give. Idempotent. */
+void tcp_windows_leave(struct tcp_visitor *visitor, int *fd);
 /* After tcp_windows_leave(): true if the peer is busy no more, and the memory may be freed. False: visitor->free will
  * be called later. */
 bool tcp_windows_release(struct tcp_visitor *visitor);

@@ -240,12 +240,12 @@ static struct fab_mr_map *ring_regions(const struct tcp_conn *conn)
 	       &ep->domain->mr_map;
 }
 
-static void ring_use(struct tcp_conn *conn)
+static void ring_use(struct tcp_conn *conn, int fd)
 {
 	struct tcp_pair *pair = ring_pair(conn);
 
 	pair->conn = conn;
-	tcp_pair_begin_straight(pair, ring_regions(conn), conn->local->pid);
+	tcp_pair_begin_straight(pair, ring_regions(conn), conn->local->pid, fd);
 	pair->near.look = ring_near_look;
 	conn->io = &tcp_io_ring;
 	conn->src.poll = NULL;
@@ -282,7 +282,7 @@ int tcp_io_ring_choose(struct tcp_conn *conn, const struct tcp_link *link)
 	else if (local->pair && local->pair->peer)
 		ret = 0;
 	if (!ret)
-		ring_use(conn);
+		ring_use(conn, link->fd);
 	else if (ret == -ENOTSUP)
 		ring_tell_socket(conn, local);
 	return ret == -ENOTSUP ? 0 : ret;
