@@ -38,9 +38,17 @@ static uint8_t *from, *to;		/* LONG + 1 bytes each; `to` is b's, and shared with
 static unsigned reads, writes;		/* calls so far */
 static int fail_with;			/* writes fail with this errno; 0: they do not */
 static bool other_cookie;		/* the memory read has another one */
+static int slow_reads;			/* so many reads return later than what they have read is of use for */
 static int signal_at_write;		/* the caller gets this signal before a write; 0: none */
 static bool exec_at_write;		/* another thread calls exec(2) before a write ends */
 static sem_t exec_now;
+
+/* More than the time for which what was read of a peer is fresh. */
+static void pass_time(void)
+{
+	for (uint64_t end_ns = fab_now_ns() + MS; fab_now_ns() < end_ns; )
+		;
+}
 
 static ssize_t watched_readv(pid_t pid, const struct iovec *local, unsigned long local_cnt, const struct iovec *remote,
 			     unsigned long remote_cnt, unsigned long flags)
@@ -48,6 +56,8 @@ static ssize_t watched_readv(pid_t pid, const struct iovec *local, unsigned long
 	ssize_t n = fab_sock_libc.process_vm_readv(pid, local, local_cnt, remote, remote_cnt, flags);
 
 	reads++;
+	if (slow_reads > 0 && slow_reads--)
+		pass_time();
 	if (other_cookie)
 		memset(local[local_cnt - 1].iov_base, 0, local[local_cnt - 1].iov_len);
 	return n;
@@ -117,7 +127,7 @@ static int setup_caps(uint64_t caps)
 	ops.process_vm_readv = watched_readv;
 	ops.process_vm_writev = watched_writev;
 	fab_sock = &ops;
-	fail_with = signal_at_write = 0;
+	fail_with = signal_at_write = slow_reads = 0;
 	other_cookie = false;
 	from = malloc(LONG + 1);
 	to = mmap(NULL, LONG + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -508,11 +518,28 @@ static void another_process_is_not_written_to(void **state)
 	expect_at_once(from, FI_WRITE);
 	other_cookie = true;
 	/* what was read of it is fresh for a short time only */
-	for (uint64_t end_ns = fab_now_ns() + MS; fab_now_ns() < end_ns; )
-		;
+	pass_time();
 	write_to_b(LEN, 0, KEY);
 	assert_int_equal(writes, 1);
 	other_cookie = false;
+	assert_int_equal(next_of_a(), 0);
+}
+
+/* Nothing is written by what was read too long ago: it is read again, or the target is asked. */
+static void a_slow_initiator(void **state)
+{
+	(void) state;
+	slow_reads = 1;
+	write_to_b(LEN, 0, KEY);
+	expect_at_once(from, FI_WRITE);
+	assert_memory_equal(from, to, LEN);
+	assert_true(reads >= 2);
+	pass_time();
+	reads = writes = 0;
+	slow_reads = 1000;
+	write_to_b(LEN, 0, KEY);
+	assert_int_equal(writes, 0);
+	slow_reads = 0;
 	assert_int_equal(next_of_a(), 0);
 }
 
@@ -810,6 +837,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_targets_endpoint_counts, setup_events, teardown),
 		cmocka_unit_test_setup_teardown(refused_by_the_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_process_is_not_written_to, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_slow_initiator, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_shared_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_byte_after_closing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_peer_keeps_the_region, setup, teardown),

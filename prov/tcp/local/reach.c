@@ -15,6 +15,7 @@
 
 #define KNOWN_CNT	16		/* windows that are kept; a power of 2 */
 #define FRESH_NS	100000		/* the cookie need not be read again so soon */
+#define TRIES		3		/* of an access, if what it needs does not stay fresh for so long */
 
 /* What is known of a key. */
 struct known {
@@ -30,13 +31,21 @@ struct tcp_reach_state {
 	struct known known[KNOWN_CNT];
 };
 
-/* NULL: no memory. */
+/* True if memory of the peer from at on, of len bytes, has addresses that this process can name. */
+static bool can_name(uint64_t at, uint64_t len)
+{
+	return at + len >= at && (uintptr_t) at == at && (uintptr_t) (at + len) == at + len;
+}
+
+/* NULL: no memory, or the peer has wider addresses. */
 static struct tcp_reach_state *reach_state(struct tcp_reach *reach)
 {
 	struct tcp_reach_state *state = reach->state;
 
 	if (state)
 		return state;
+	if (!can_name(reach->permit->table, sizeof(struct tcp_window_table)))
+		return NULL;
 	state = reach->state = calloc(1, sizeof(*state));
 	if (state)
 		state->reader = (struct tcp_reader) {
@@ -71,6 +80,12 @@ static int reach_learn(struct tcp_reach_state *state, struct known *known, uint6
 	return 0;
 }
 
+/* True if the cookie was read recently enough for this access. A read reads it by itself. */
+static bool is_fresh(const struct known *known, const struct tcp_reach_access *access)
+{
+	return !access->write || fab_now_ns() - known->read_ns <= FRESH_NS;
+}
+
 /* What is known of the window for this access, as of this generation. 0: *known. -EAGAIN, or another -errno. */
 static int reach_find(struct tcp_reach *reach, const struct tcp_reach_access *access, uint64_t gen,
 		      const struct known **found)
@@ -83,7 +98,7 @@ static int reach_find(struct tcp_reach *reach, const struct tcp_reach_access *ac
 		return -EAGAIN;
 	known = &state->known[fab_mix64(access->key) & (KNOWN_CNT - 1)];
 	if (known->gen != gen || known->key != access->key ||
-	    (access->write && known->slot && fab_now_ns() - known->read_ns > FRESH_NS))
+	    (known->slot && !is_fresh(known, access)))
 		ret = reach_learn(state, known, access->key, gen);
 	*found = known;
 	return ret;
@@ -95,7 +110,8 @@ static bool window_permits(const struct tcp_window *window, const struct tcp_rea
 	uint64_t offset = access->addr - window->base;
 
 	return (window->access & (access->write ? FI_REMOTE_WRITE : FI_REMOTE_READ)) && access->addr >= window->base &&
-	       offset <= window->len && access->len <= window->len - offset;
+	       offset <= window->len && access->len <= window->len - offset &&
+	       can_name(window->at + offset, access->len);
 }
 
 /* Copy. 0 or -errno. */
@@ -117,7 +133,8 @@ static int reach_transfer(const struct tcp_reader *reader, const struct tcp_wind
 	return (uint64_t) n == access->len ? 0 : -EFAULT;
 }
 
-/* Copy while the target waits for us, if the window is still what is known of it. 0; -EAGAIN; or another -errno. */
+/* Copy while the target waits for us, if the window is still what is known of it. 0; -EAGAIN; -ESTALE: the cookie has to
+ * be read again; or another -errno. */
 static int reach_hold(struct tcp_reach *reach, const struct known *known, const struct tcp_reach_access *access)
 {
 	int ret = -EAGAIN;
@@ -125,29 +142,36 @@ static int reach_hold(struct tcp_reach *reach, const struct known *known, const 
 	atomic_store_explicit(reach->busy, known->slot, memory_order_relaxed);
 	tcp_full_barrier();
 	if (atomic_load_explicit(&reach->permit->gen, memory_order_acquire) == known->gen)
-		ret = reach_transfer(&reach->state->reader, &known->window, access);
+		ret = is_fresh(known, access) ? reach_transfer(&reach->state->reader, &known->window, access) : -ESTALE;
 	atomic_store_explicit(reach->busy, 0, memory_order_release);
 	return ret;
 }
 
-int tcp_reach_copy(struct tcp_reach *reach, const struct tcp_reach_access *access)
+/* Once. 0; -EAGAIN; -ESTALE as of reach_hold(); or another -errno. */
+static int reach_try(struct tcp_reach *reach, const struct tcp_reach_access *access)
 {
+	uint64_t gen = atomic_load_explicit(&reach->permit->gen, memory_order_acquire);
 	const struct known *known;
-	uint64_t gen;
 	int ret;
 
-	if (reach->off || !reach->permit)
-		return -EAGAIN;
-	gen = atomic_load_explicit(&reach->permit->gen, memory_order_acquire);
 	if (!gen)
 		return -EAGAIN;
 	ret = reach_find(reach, access, gen, &known);
-	if (!ret && (!known->slot || !window_permits(&known->window, access)))
+	if (ret)
+		return ret;
+	return known->slot && window_permits(&known->window, access) ? reach_hold(reach, known, access) : -EAGAIN;
+}
+
+int tcp_reach_copy(struct tcp_reach *reach, const struct tcp_reach_access *access)
+{
+	int ret = -ESTALE;
+
+	if (reach->off || !reach->permit)
 		return -EAGAIN;
-	if (!ret)
-		ret = reach_hold(reach, known, access);
+	for (int i = 0; i < TRIES && ret == -ESTALE; i++)
+		ret = reach_try(reach, access);
 	/* of memory that is not valid, the frame says more */
-	if (ret == -EFAULT)
+	if (ret == -EFAULT || ret == -ESTALE)
 		ret = -EAGAIN;
 	reach->off = ret && ret != -EAGAIN;
 	return ret;
