@@ -115,11 +115,15 @@ static int mr_bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the counter belongs to another domain than the region\n");
 		return -FI_EINVAL;
 	}
-	ret = fab_mr_map_withdraw(&domain->mr_map, mr);
-	if (!ret)
-		ret = keep_cntr(cntr);
+	ret = keep_cntr(cntr);
 	if (ret)
 		return ret;
+	/* last: what is withdrawn does not come back */
+	ret = fab_mr_map_withdraw(&domain->mr_map, mr);
+	if (ret) {
+		atomic_fetch_sub(&cntr->ref, 1);
+		return ret;
+	}
 	if (!atomic_compare_exchange_strong(&mr->cntr, &none, cntr)) {
 		atomic_fetch_sub(&cntr->ref, 1);
 		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: the region has a counter already\n");

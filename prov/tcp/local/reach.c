@@ -133,8 +133,8 @@ static int reach_transfer(const struct tcp_reader *reader, const struct tcp_wind
 	return (uint64_t) n == access->len ? 0 : -EFAULT;
 }
 
-/* Copy while the target waits for us, if the window is still what is known of it. 0; -EAGAIN; -ESTALE: the cookie has to
- * be read again; or another -errno. */
+/* Copy while the target waits for us, if the window is still what is known of it. 0; -EAGAIN; -ESTALE: the cookie has
+ * to be read again; or another -errno. */
 static int reach_hold(struct tcp_reach *reach, const struct known *known, const struct tcp_reach_access *access)
 {
 	int ret = -EAGAIN;

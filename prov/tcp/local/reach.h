@@ -4,8 +4,9 @@
  * describes the protocol, and the target's side. Engine lock held.
  *
  * The process is the right one: a read ends with the peer's cookie, in the same call (direct.h). Before a write, the
- * cookie was read at most FRESH_NS (reach.c) before the last look at the clock. The number of a process that has ended is
- * not given to another one so soon; a process that has called exec(2) so recently may get the bytes in its new memory.
+ * cookie was read at most FRESH_NS (reach.c) before the last look at the clock. The number of a process that has ended
+ * is not given to another one so soon; a process that has called exec(2) so recently may get the bytes in its new
+ * memory.
  * Nothing bounds the time from that look to the copy: if the initiator is stopped there, and the target has ended
  * meanwhile, the bytes may go to another process of the same user.
  */

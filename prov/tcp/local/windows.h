@@ -27,8 +27,9 @@
  * Windows and permits save the initiator a way, and nothing else: without one, and whenever a check fails, the access
  * is a frame, and the target answers.
  *
- * A hostile initiator can stay busy, which delays fi_close() by WAIT_MS, and keep the memory of LINGER_MAX streams. A
- * hostile target can let the initiator write into the target.
+ * A hostile initiator can stay busy for as long as it lives: fi_close() of a region fails after WAIT_MS each time, and
+ * so does fi_mr_bind() of a counter. So can it keep the memory and the sockets of LINGER_MAX streams. A hostile target
+ * can let the initiator write into the target.
  *
  * Any thread; a lock of the domain's windows guards them. An engine's lock may be held, except for the calls of
  * struct fab_mr_watch. In a child of fork(2), which has no shared memory, those and joining do nothing.
