@@ -21,6 +21,7 @@
 #include "remote.h"
 #include "tcp/local/local.h"
 #include "tcp/params/params.h"
+#include "tcp/peer/peers.h"
 
 #define LEN	(64 * 1024)
 #define LONG	(4 << 20)		/* the longest */
@@ -543,6 +544,35 @@ static void a_slow_initiator(void **state)
 	assert_int_equal(next_of_a(), 0);
 }
 
+/* b asks to park, and a answers. Returns true if the connection was parked. */
+static bool asks_to_park(struct tcp_conn *conn)
+{
+	tcp_park_ask(conn);
+	while (conn->park.asked && !conn->park.parked) {
+		drive(&a);
+		drive(&b);
+	}
+	return conn->park.parked;
+}
+
+/* A connection that only such accesses use is not an idle one to their initiator. */
+static void an_initiator_does_not_park(void **state)
+{
+	struct tcp_conn *conn = node_conn(&b, 0);
+
+	(void) state;
+	write_to_b(LEN, 0, KEY);
+	expect_at_once(from, FI_WRITE);
+	assert_false(asks_to_park(conn));
+	write_to_b(LEN, 0, KEY);
+	expect_at_once(from, FI_WRITE);
+	for (int i = 0; i < 100; i++)
+		drive(&a);
+	assert_true(asks_to_park(conn));
+	write_to_b(LEN, 0, KEY);
+	assert_int_equal(next_of_a(), 0);
+}
+
 static void without_shared_memory(void **state)
 {
 	(void) state;
@@ -838,6 +868,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refused_by_the_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_process_is_not_written_to, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_slow_initiator, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_initiator_does_not_park, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_shared_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_byte_after_closing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_peer_keeps_the_region, setup, teardown),

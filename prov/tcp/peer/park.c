@@ -5,10 +5,11 @@
  * credits; only the stream ends. budget.c decides when to ask. Engine lock held.
  *
  *   asking side                            other side
- *   idle --PARK-->                         busy, or asks itself: --PARK_NO-->
+ *   idle --PARK-->                         busy, asks itself, or goes straight: --PARK_NO-->
  *                                          idle: --PARK_YES-->, then PARKING: it sends nothing, operations wait
  *   has sent nothing since PARK: closes    the stream ends: parked
- *   has sent something: continues          a frame comes: UP again, waiting operations are sent
+ *   has sent something, or has gone        a frame comes: UP again, waiting operations are sent
+ *   straight: continues
  *
  * So neither end closes before it has everything that the other end has sent, and nothing is sent into a stream that
  * will be closed. Each PARK has one answer, and at most one PARK is unanswered. If a frame that should be sent after
@@ -18,6 +19,8 @@
 
 #include "common/collective/collective.h"
 #include "tcp/params/params.h"
+
+#define STRAIGHT_PASSES	16		/* so long after a straight access the stream is in use */
 
 bool tcp_conn_idle(const struct tcp_conn *conn)
 {
@@ -30,6 +33,14 @@ bool tcp_conn_idle(const struct tcp_conn *conn)
 	       !conn->msg.announced_cnt && !conn->remote.rsp_cnt && !conn->owed.ack_cnt && !rx->paused &&
 	       rx->phase == TCP_RX_HDR && !rx->hdr_have &&
 	       !(conn->ep->base.coll && fab_coll_waits_for(conn->ep->base.coll, conn->fi_addr));
+}
+
+/* True if remote accesses have just gone past the stream (remote/straight.c), which only their initiator knows of. */
+static bool park_goes_straight(const struct tcp_conn *conn)
+{
+	uint32_t pass = conn->used.straight_pass;
+
+	return pass && conn->ep->base.engine->pass_cnt - pass <= STRAIGHT_PASSES;
 }
 
 static void park_send(struct tcp_conn *conn, enum tcp_wire_op op)
@@ -51,7 +62,7 @@ void tcp_park_ask(struct tcp_conn *conn)
 
 void tcp_park_asked(struct tcp_conn *conn)
 {
-	if (!conn->owner->parked || conn->park.asked || !tcp_conn_idle(conn)) {
+	if (!conn->owner->parked || conn->park.asked || !tcp_conn_idle(conn) || park_goes_straight(conn)) {
 		park_send(conn, TCP_WIRE_PARK_NO);
 		return;
 	}
@@ -65,7 +76,7 @@ static void park_agreed(struct tcp_conn *conn)
 {
 	if (conn->tx.cnt != conn->park.cnt)
 		return;
-	if (tcp_conn_idle(conn))
+	if (tcp_conn_idle(conn) && !park_goes_straight(conn))
 		tcp_conn_park(conn);
 	else
 		park_send(conn, TCP_WIRE_PARK_STAY);
