@@ -103,16 +103,25 @@ static bool all_are(const uint64_t *buf, size_t len, uint64_t word)
 /* Places where a read that is answered in portions takes what it takes at different times. */
 static const size_t probe[] = { 0, AMO_LONG / 16, AMO_LONG / 8 - 1, WORDS / 2, WORDS - 1 };
 
-/* The target's program counts up: y, then x. Whoever reads x before y cannot get more from x. */
+/* The target's program counts up: y, then x. Whoever reads x before y cannot get more from x. A read may leave in the
+ * middle of a word, so the upper half of a word repeats the count, inverted. */
 static void count_up(struct slot *slot)
 {
-	static uint64_t count = 1ULL << 32;	/* above what is there otherwise */
+	static uint32_t count;
+	uint64_t word = (uint64_t) ~++count << 32 | count;
 
-	count++;
 	for (size_t i = 0; i < fab_countof(probe); i++)
-		slot->y[probe[i]] = count;
+		slot->y[probe[i]] = word;
 	for (size_t i = 0; i < fab_countof(probe); i++)
-		slot->x[probe[i]] = count;
+		slot->x[probe[i]] = word;
+}
+
+/* What a word counts, 0 if it was there before; or if its bytes are of two counts, `torn`. */
+static uint32_t count_in(uint64_t word, uint32_t torn)
+{
+	uint32_t count = (uint32_t) word, check = (uint32_t) (word >> 32);
+
+	return check == (uint32_t) ~count ? count : check ? torn : 0;
 }
 
 static void look(void)
@@ -231,7 +240,8 @@ static void slot_check(const struct slot *slot)
 			NEVER("messages that were matched in another order");
 	} else if (!share_x() && is(first, READS | FETCHES)) {
 		for (size_t i = 0; i < fab_countof(probe); i++) {
-			if (probe[i] < kind_len[first] / 8 && slot->in[0][probe[i]] > slot->in[1][0])
+			if (probe[i] < kind_len[first] / 8 &&
+			    count_in(slot->in[0][probe[i]], 0) > count_in(slot->in[1][0], UINT32_MAX))
 				NEVER("the first has read what came after the second");
 		}
 	} else if (is(first, READS | FETCHES)) {
