@@ -108,8 +108,10 @@ static const size_t probe[] = { 0, AMO_LONG / 16, AMO_LONG / 8 - 1, WORDS / 2, W
 static void count_up(struct slot *slot)
 {
 	static uint32_t count;
-	uint64_t word = (uint64_t) ~++count << 32 | count;
+	uint64_t word;
 
+	count++;
+	word = (uint64_t) ~count << 32 | count;
 	for (size_t i = 0; i < fab_countof(probe); i++)
 		slot->y[probe[i]] = word;
 	for (size_t i = 0; i < fab_countof(probe); i++)
