@@ -28,7 +28,9 @@
 #include "base/clock.h"
 #include "base/sock.h"
 #include "tcp/node.h"
+#include "tcp/local/local.h"
 #include "tcp/params/params.h"
+#include "tcp/stream/ep.h"
 
 #define CAPS		(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define KEY		7
@@ -208,6 +210,15 @@ static void cool(void)
 		take(0);
 }
 
+/* Wait until the other process has handled what was sent: an access before that would not go straight. */
+static void await_handled(void)
+{
+	const struct tcp_conn *conn = ((struct tcp_ep *) end.node.ep)->rdm.by_addr[end.peer];
+
+	while (conn && conn->io == &tcp_io_ring && !tcp_ring_is_handled(&conn->local->pair->out))
+		take(0);
+}
+
 static void end_close(void)
 {
 	assert_int_equal(fi_close(&end.mr->fid), 0);
@@ -242,6 +253,7 @@ static _Noreturn void peer_main(char **argv)
 	while (!most_is_done())
 		take(-1);
 	cool();
+	await_handled();
 	copies = 0;
 	post_straight();
 	while (!end.done[RECEIVE_LAST])
