@@ -41,7 +41,6 @@ struct file {
 	enum kind kind;
 	unsigned node;
 	bool dead;			/* of a process that was killed */
-	uint32_t life;			/* of the slot */
 	/* in an epoll set */
 	int set;			/* its index; -1: in none */
 	uint32_t events;
@@ -157,11 +156,10 @@ static struct file *file_new(enum kind kind, unsigned owner)
 {
 	for (int i = 0; i < FILES; i++) {
 		struct file *file = &files[i];
-		uint32_t life = file->life + 1;
 
 		if (file->kind != FREE)
 			continue;
-		*file = (struct file) { .kind = kind, .node = owner, .life = life, .set = -1, .other = -1 };
+		*file = (struct file) { .kind = kind, .node = owner, .set = -1, .other = -1 };
 		file->flight_end = &file->flight;
 		if (i >= file_cnt)
 			file_cnt = i + 1;
@@ -193,7 +191,6 @@ static void file_free(struct file *file)
 	free(file->in);
 	file->in = NULL;
 	file->kind = FREE;
-	file->life++;
 	while (file_cnt && files[file_cnt - 1].kind == FREE)
 		file_cnt--;
 }
@@ -354,21 +351,6 @@ void net_pass_ns(uint64_t ns)
 {
 	now_ns += ns;
 	deliver_all();
-}
-
-uint64_t net_next_ns(void)
-{
-	uint64_t next_ns = UINT64_MAX;
-
-	for (int i = 0; i < file_cnt; i++) {
-		const struct file *file = &files[i];
-
-		if ((file->kind == TIMER || (file->kind == SOCKET && file->state == CONNECTING)) && file->value)
-			next_ns = fab_min(next_ns, file->value);
-		if (file->kind == SOCKET && file->flight && !is_held(file))
-			next_ns = fab_min(next_ns, file->flight->due_ns);
-	}
-	return next_ns;
 }
 
 /* ---- sockets ---- */

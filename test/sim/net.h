@@ -34,8 +34,6 @@ void net_node(unsigned node);
 /* Let time pass, and deliver what arrives meanwhile. */
 void net_pass_ns(uint64_t ns);
 uint64_t net_now_ns(void);
-/* The time of the next arrival or timer; UINT64_MAX: nothing will happen by itself. */
-uint64_t net_next_ns(void);
 
 /* Random numbers of the seed, for the program that is played: below n, which is not 0. */
 uint32_t net_random(uint32_t n);

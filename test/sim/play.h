@@ -13,7 +13,7 @@
 
 enum action_kind {
 	ACT_PASS,			/* node a reads its completions */
-	ACT_TIME,			/* time passes: b nanoseconds, or until the next event if that is 0 */
+	ACT_TIME,			/* c nanoseconds pass */
 	ACT_SEND,			/* a to b, c bytes, d: enum way, e: tag */
 	ACT_TSEND,
 	ACT_RECV,			/* at a, from b (a: from all), c bytes, d: ignored bits, e: tag */

@@ -763,6 +763,18 @@ static void a_killed_peer_keeps_nothing(void **state)
 	child_end(pid, fd);
 }
 
+/* A child that stops in the middle of a copy, as `how` says, and whose stream has then ended here. Its socket. */
+static int child_left_busy(const char *how, pid_t *pid)
+{
+	int fd = child_start(pid), status;
+
+	assert_int_equal(write(fd, how, 1), 1);
+	assert_int_equal(waitpid(*pid, &status, WUNTRACED), *pid);
+	assert_int_equal(fi_close(&b.ep->fid), 0);
+	assert_int_equal(fi_close(&mr->fid), -FI_EBUSY);
+	return fd;
+}
+
 /* The stream of a stopped peer ends here. Its memory is kept while the peer may look at it. */
 static void an_endpoint_is_closed_meanwhile(void **state)
 {
@@ -770,11 +782,7 @@ static void an_endpoint_is_closed_meanwhile(void **state)
 	pid_t pid;
 
 	(void) state;
-	fd = child_start(&pid);
-	assert_int_equal(write(fd, "s", 1), 1);
-	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-	assert_int_equal(fi_close(&b.ep->fid), 0);
-	assert_int_equal(fi_close(&mr->fid), -FI_EBUSY);
+	fd = child_left_busy("s", &pid);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(fi_close(&mr->fid), 0);
@@ -810,15 +818,11 @@ static void a_peer_that_calls_exec_keeps_nothing(void **state)
 /* The same if its stream has ended here before. */
 static void a_peer_calls_exec_after_its_stream(void **state)
 {
-	int fd, status;
 	pid_t pid;
+	int fd;
 
 	(void) state;
-	fd = child_start(&pid);
-	assert_int_equal(write(fd, "x", 1), 1);
-	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-	assert_int_equal(fi_close(&b.ep->fid), 0);
-	assert_int_equal(fi_close(&mr->fid), -FI_EBUSY);
+	fd = child_left_busy("x", &pid);
 	kill(pid, SIGCONT);
 	expect_exec(fd);
 	assert_int_equal(fi_close(&mr->fid), 0);
