@@ -47,8 +47,7 @@ static void *produce(void *arg)
 		while (atomic_load(&game->taken) < n) {
 			if (game->other)
 				fi_cq_read(&game->other->cq_fid, &entry, 1);
-			else
-				sched_yield();
+			sched_yield();
 		}
 	}
 	return NULL;
