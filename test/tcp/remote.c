@@ -209,7 +209,7 @@ int connected(struct node *node, const struct peer *peer, uint32_t pid)
 	return fd;
 }
 
-int connected_ext(struct node *node, const struct peer *peer, const struct tcp_hello *hello)
+int peer_connect_ext(struct node *node, const struct peer *peer, const struct tcp_hello *hello)
 {
 	struct cm_bytes request = raw_rdm_cm(TCP_CM_CONNREQ, ntohs(peer->addr.sin_port), 1);
 	int fd = raw_connect(&node->addr);
@@ -219,6 +219,13 @@ int connected_ext(struct node *node, const struct peer *peer, const struct tcp_h
 	request.hdr.eager_max = htobe32(hello->eager_max);
 	request.hdr.credit = htobe32(hello->credit);
 	raw_send(fd, &request, raw_len(&request));
+	return fd;
+}
+
+int connected_ext(struct node *node, const struct peer *peer, const struct tcp_hello *hello)
+{
+	int fd = peer_connect_ext(node, peer, hello);
+
 	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
 	return fd;
 }

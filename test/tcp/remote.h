@@ -55,6 +55,8 @@ uint8_t answer(struct node *node, int fd);
  * else as upstream does. */
 int connected(struct node *node, const struct peer *peer, uint32_t pid);
 int connected_ext(struct node *node, const struct peer *peer, const struct tcp_hello *hello);
+/* The same, without the answer. */
+int peer_connect_ext(struct node *node, const struct peer *peer, const struct tcp_hello *hello);
 
 void send_hello(struct node *node, fi_addr_t to, void *context);
 /* The message "hello" comes out of fd. */

@@ -2,9 +2,12 @@
 /*
  * A peer of an RDM endpoint that comes again: started anew, or the same that has lost its connection.
  */
+#include <endian.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "base/clock.h"
 #include "remote.h"
 #include "tcp/peer/peers.h"
 #include "tcp/params/params.h"
@@ -25,20 +28,251 @@ static void restarted_peer_replaces_its_old_life(void **state)
 	peer_close(&peer, new);
 }
 
+/* ---- peers of ours, which can be asked who they are ---- */
+
+/* Its connection, in this run. */
+static int run_connected(struct node *node, const struct peer *peer, uint64_t incarnation)
+{
+	return connected_ext(node, peer, &(struct tcp_hello) { .incarnation = incarnation,
+			   .eager_max = 4096, .credit = 4096 });
+}
+
+/* The same, without waiting for the answer. */
+static int run_connect(struct node *node, const struct peer *peer, uint64_t incarnation)
+{
+	return peer_connect_ext(node, peer, &(struct tcp_hello) { .incarnation = incarnation,
+			   .eager_max = 4096, .credit = 4096 });
+}
+
+/* The node asks the peer's port, and this run listens there. connects: whether it says that it is connecting; -1: it is
+ * of an older version, and does not say. */
+static void run_says(struct node *node, const struct peer *peer, uint64_t incarnation, int connects)
+{
+	struct cm_bytes question, says = raw_rdm_cm(TCP_CM_NACK, ntohs(peer->addr.sin_port), 1);
+	int fd = raw_accept(peer->listener, drive, node);
+
+	raw_recv(fd, &question, sizeof(question.hdr) + sizeof(struct tcp_rdm_cm), drive, node);
+	assert_int_equal(question.hdr.type, TCP_CM_CONNREQ);
+	assert_true(be32toh(question.hdr.ext) & TCP_EXT_WHO);
+	says.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | (connects < 0 ? 0 : TCP_EXT_WHO));
+	says.hdr.incarnation = htobe64(incarnation);
+	((struct tcp_rdm_cm *) says.data)->features = connects == 1 ? TCP_RDM_CONNECTS : 0;
+	raw_send(fd, &says, raw_len(&says));
+	assert_true(raw_recv_end(fd, drive, node));
+	close(fd);
+}
+
+static void ends(struct node *node, int fd)
+{
+	assert_true(raw_recv_end(fd, drive, node));
+	close(fd);
+}
+
 /* In containers each life has the same pid; peers of ours are told apart by their incarnation. */
 static void incarnation_tells_lives_apart(void **state)
 {
 	struct node *node = *state;
 	struct peer peer = peer_open(node);
-	int fd[2];
+	int old = run_connected(node, &peer, 100), new = run_connect(node, &peer, 101);
+	char buf[5];
 
-	for (int i = 0; i < 2; i++)
-		fd[i] = connected_ext(node, &peer, &(struct tcp_hello) { .incarnation = 100 + i });
-	assert_true(raw_recv_end(fd[0], drive, node));
-	close(fd[0]);
-	close(fd[1]);
-	close(peer.listener);
+	run_says(node, &peer, 101, 1);
+	assert_int_equal(answer(node, new), TCP_CM_CONNRESP);
+	ends(node, old);
+	assert_int_equal(recv_from(node, new, buf), peer.fi_addr);
+	peer_close(&peer, new);
 }
+
+/* Another process of the peer's host says that it listens at the peer's port. The port is asked, and the connection
+ * stays; also if the process takes itself for upstream's, which has no incarnation. */
+static void connection_is_not_stolen(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), thief;
+	char buf[5];
+
+	for (int i = 0; i < 2; i++) {
+		thief = i ? peer_connect(node, &peer, 1) : run_connect(node, &peer, 101);
+		run_says(node, &peer, 100, 0);
+		assert_int_equal(answer(node, thief), TCP_CM_NACK);
+		ends(node, thief);
+		test_added_ns += 200 * MS;
+	}
+	assert_int_equal(recv_from(node, old, buf), peer.fi_addr);
+	send_hello(node, peer.fi_addr, buf);
+	hello_arrives(node, old, NULL);
+	peer_close(&peer, old);
+}
+
+/* It may know the incarnation of the peer, and insist as the peer would. The peer says that it is not connecting. */
+static void connection_is_not_stolen_by_insisting(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), thief;
+	char buf[5];
+
+	for (int i = 0; i < 2; i++) {
+		thief = run_connect(node, &peer, 100);
+		if (i)
+			run_says(node, &peer, 100, 0);
+		assert_int_equal(answer(node, thief), TCP_CM_NACK);
+		ends(node, thief);
+	}
+	assert_int_equal(recv_from(node, old, buf), peer.fi_addr);
+	peer_close(&peer, old);
+}
+
+/* The peer itself insists, as it has lost its end. It says that it is connecting, or is too old to say it. */
+static void insistent_peer_vouches_for_itself(void **state)
+{
+	struct node *node = *state;
+
+	for (int says = -1; says < 2; says += 2) {
+		struct peer peer = peer_open(node);
+		int old = run_connected(node, &peer, 100), new = run_connect(node, &peer, 100);
+
+		assert_int_equal(answer(node, new), TCP_CM_NACK);
+		ends(node, new);
+		new = run_connect(node, &peer, 100);
+		run_says(node, &peer, 100, says);
+		assert_int_equal(answer(node, new), TCP_CM_CONNRESP);
+		ends(node, old);
+		peer_close(&peer, new);
+	}
+}
+
+/* Nobody listens at the peer's port: there is nobody to ask, and the request is believed. */
+static void peer_that_cannot_be_asked_is_believed(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), new;
+
+	close(peer.listener);
+	new = run_connected(node, &peer, 101);
+	ends(node, old);
+	close(new);
+}
+
+/* The old connection has ended already, and only the end was not read: nobody is asked. */
+static void ended_connection_needs_no_question(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), new;
+
+	close(old);
+	new = run_connected(node, &peer, 101);
+	peer_close(&peer, new);
+}
+
+/* True if the node has asked this peer's port. */
+static bool was_asked(const struct peer *peer)
+{
+	return poll(&(struct pollfd) { .fd = peer->listener, .events = POLLIN }, 1, 0) == 1;
+}
+
+/* Requests do not make the node connect as often as they come: a peer that has said no is not asked again at once. */
+static void questions_have_a_rate(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), thief = run_connect(node, &peer, 101);
+
+	run_says(node, &peer, 100, 0);
+	assert_int_equal(answer(node, thief), TCP_CM_NACK);
+	close(thief);
+	for (int i = 0; i < 20; i++) {
+		thief = run_connect(node, &peer, 102 + i);
+		assert_int_equal(answer(node, thief), TCP_CM_NACK);
+		close(thief);
+	}
+	assert_false(was_asked(&peer));
+	peer_close(&peer, old);
+}
+
+/* Requests that wait for an answer are 16 at most. A further one is told to come again; after a second it takes the
+ * place of the oldest. What waits is gone when the endpoint is closed. */
+static void requests_that_wait_have_a_bound(void **state)
+{
+	enum { WAITING = 16 };
+	struct node *node = *state;
+	struct peer peer[WAITING + 1];
+	int old[WAITING + 1], new[WAITING + 1];
+
+	for (int i = 0; i <= WAITING; i++) {
+		peer[i] = peer_open(node);
+		old[i] = run_connected(node, &peer[i], 100);
+		new[i] = run_connect(node, &peer[i], 101);
+		while (i < WAITING && !was_asked(&peer[i]))
+			drive(node);
+	}
+	assert_int_equal(answer(node, new[WAITING]), TCP_CM_NACK);
+	assert_false(was_asked(&peer[WAITING]));
+	close(new[WAITING]);
+	test_added_ns += 1100 * MS;
+	new[WAITING] = run_connect(node, &peer[WAITING], 101);
+	run_says(node, &peer[WAITING], 101, 1);
+	assert_int_equal(answer(node, new[WAITING]), TCP_CM_CONNRESP);
+	assert_int_equal(answer(node, new[0]), TCP_CM_NACK);
+	for (int i = 0; i <= WAITING; i++) {
+		close(old[i]);
+		close(new[i]);
+		close(peer[i].listener);
+	}
+}
+
+/* Two nodes make progress. */
+struct two {
+	struct node *node;
+	struct node other;
+};
+
+static void drive_two(void *arg)
+{
+	struct two *two = arg;
+
+	drive(two->node);
+	drive(&two->other);
+}
+
+/* A peer of ours answers questions by itself: in its new run it takes the place of a connection that its old run has
+ * left, at once; and a third process does not take its place then. */
+static void node_answers_questions(void **state)
+{
+	struct two two = { .node = *state };
+	struct peer peer = peer_open(two.node);
+	int old = run_connected(two.node, &peer, 100), thief;
+	struct cm_bytes reply;
+	uint64_t begun;
+	fi_addr_t to;
+	char buf[5];
+
+	close(peer.listener);
+	node_open_at(&two.other, FI_MSG | FI_SOURCE, ntohs(peer.addr.sin_port));
+	to = node_insert(&two.other, &two.node->addr);
+	assert_int_equal(fi_recv(two.node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf), 0);
+	begun = fab_now_ns();
+	send_hello(&two.other, to, NULL);
+	assert_true(raw_recv_end(old, drive_two, &two));
+	while (fi_cq_read(two.node->cq, &(struct fi_cq_data_entry) { 0 }, 1) == -FI_EAGAIN)
+		drive_two(&two);
+	assert_true(fab_now_ns() - begun < 500 * MS);
+	assert_int_equal(fi_recv(two.node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf), 0);
+	thief = run_connect(two.node, &peer, 101);
+	raw_recv(thief, &reply, sizeof(reply.hdr), drive_two, &two);
+	assert_int_equal(reply.hdr.type, TCP_CM_NACK);
+	send_hello(&two.other, to, NULL);
+	while (fi_cq_read(two.node->cq, &(struct fi_cq_data_entry) { 0 }, 1) == -FI_EAGAIN)
+		drive_two(&two);
+	close(thief);
+	close(old);
+	node_close(&two.other);
+}
+
+/* ---- a peer that has lost its connection ---- */
 
 /* The same life asks though it is connected: told no once (a leftover), believed when it asks again. */
 static void insistent_peer_is_believed(void **state)
@@ -190,6 +424,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(restarted_peer_replaces_its_old_life),
 		TEST(incarnation_tells_lives_apart),
+		TEST(connection_is_not_stolen),
+		TEST(connection_is_not_stolen_by_insisting),
+		TEST(insistent_peer_vouches_for_itself),
+		TEST(peer_that_cannot_be_asked_is_believed),
+		TEST(ended_connection_needs_no_question),
+		TEST(questions_have_a_rate),
+		TEST(requests_that_wait_have_a_bound),
+		TEST(node_answers_questions),
 		TEST(insistent_peer_is_believed),
 		TEST(insistent_peer_loses_no_message),
 		TEST(next_send_reconnects),

@@ -42,8 +42,8 @@ size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data)
 	return sizeof(*data);
 }
 
-/* The address to connect to. Our own advertised address need not be reachable from here. */
-static const union fab_sockaddr *peer_target(const struct tcp_peer *peer)
+/* Our own advertised address need not be reachable from here. */
+const union fab_sockaddr *tcp_peer_target(const struct tcp_peer *peer)
 {
 	const struct tcp_ep *ep = peer->table->ep;
 	union fab_sockaddr name = ep->base.name;
@@ -67,6 +67,11 @@ uint32_t tcp_rdm_pid(const struct tcp_cm *cm)
 bool tcp_rdm_firewalled(const struct tcp_cm *cm)
 {
 	return rdm_read(cm).features & TCP_RDM_FIREWALL;
+}
+
+bool tcp_rdm_connects(const struct tcp_cm *cm)
+{
+	return rdm_read(cm).features & TCP_RDM_CONNECTS;
 }
 
 /* Begin the hold-off. If no operation waits that will report the failure, since injected ones were refused while the
@@ -131,11 +136,12 @@ static int peer_connect(struct tcp_peer *peer)
 		peer->give_up_ns = fab_now_ns() + tcp_params.connect_timeout_ms * MS;
 	peer->cm = tcp_cm_new(ep->base.engine, &connect_owner, peer);
 	if (peer->cm) {
+		peer->table->connecting_cnt++;
 		peer->cm->keyring.key = key;
 		peer->cm->shared_memory = ep->shared_memory;
 	}
 	msg.ext |= key ? TCP_EXT_AUTH : 0;
-	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->base.name, peer_target(peer), &msg) : -FI_ENOMEM;
+	ret = peer->cm ? tcp_cm_connect(peer->cm, -1, &ep->base.name, tcp_peer_target(peer), &msg) : -FI_ENOMEM;
 	if (ret)
 		tcp_peer_stop(peer);
 	return ret;
@@ -246,13 +252,20 @@ static bool answer_is_of_another_kind(const struct tcp_cm *cm)
 	       (cm->type != TCP_CM_NACK && cm->data_len < sizeof(struct tcp_rdm_cm));
 }
 
+/* The exchange of our connect is done; the callback frees it. */
+static void peer_end_exchange(struct tcp_peer *peer)
+{
+	peer->cm = NULL;
+	peer->table->connecting_cnt--;
+	fab_pace_leave(&peer->table->pace, &peer->turn);
+}
+
 static void peer_connect_done(struct tcp_cm *cm)
 {
 	struct tcp_peer *peer = cm->ctx;
 	char text[256];
 
-	peer->cm = NULL;
-	fab_pace_leave(&peer->table->pace, &peer->turn);
+	peer_end_exchange(peer);
 	if (answer_is_of_another_kind(cm)) {
 		cm->why = tcp_kind_msg_here;
 		tcp_cm_text(cm, FI_EOPNOTSUPP, text, sizeof(text));
@@ -282,8 +295,7 @@ static void peer_connect_fail(struct tcp_cm *cm, int err)
 	struct tcp_peer *peer = cm->ctx;
 	char text[256];
 
-	peer->cm = NULL;
-	fab_pace_leave(&peer->table->pace, &peer->turn);
+	peer_end_exchange(peer);
 	tcp_cm_text(cm, err, text, sizeof(text));
 	if (dial_worth_retry(err))
 		peer_retry(peer, err, text);

@@ -12,7 +12,8 @@
  *   connecting --rejected by the peer (NACK)--> retried until the deadline: the peer may be connecting to us, or may
  *   not have noticed yet that our previous connection has ended
  *
- * Our own connects: dial.c. The choice between two requests: request_decide() in request.c. A life that is not needed
+ * Our own connects: dial.c. The choice between two requests: request_decide() in request.c. Whether a request that
+ * would replace a connection is the peer's: ask.c. A life that is not needed
  * any more, because its address was removed, leaves: it sends what is queued, shuts down, and reads until the peer
  * closes, too.
  *
@@ -115,6 +116,7 @@ static void peer_index_clear(struct tcp_peer *peer, const struct tcp_conn *conn)
 
 void tcp_peer_stop(struct tcp_peer *peer)
 {
+	peer->table->connecting_cnt -= peer->cm != NULL;
 	tcp_cm_free(peer->cm);
 	peer->cm = NULL;
 	fab_timer_stop(&peer->retry);
@@ -419,6 +421,7 @@ static struct tcp_peer_table *peers_new(struct tcp_ep *ep)
 	}
 	table->ep = ep;
 	fab_list_init(&table->lives);
+	fab_list_init(&table->asks);
 	table->listener.request = tcp_peer_request;
 	table->listener.starved = peers_listener_starved;
 	fab_timer_init(&table->leave, peers_leave_fire);
@@ -507,6 +510,7 @@ void tcp_peers_close(struct tcp_ep *ep)
 	fab_engine_lock(engine);
 	tcp_ep_drain(ep, peers_drained);
 	tcp_listener_stop(&table->listener);
+	tcp_ask_stop(table);
 	fab_timer_stop(&table->leave);
 	fab_timer_stop(&table->reap);
 	fab_pace_stop(&table->pace);

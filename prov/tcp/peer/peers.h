@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Private to this room, the peer table: peer.c (peers, lives, the address vector), dial.c (our own connects), budget.c
- * (the number of connections), request.c (incoming requests). The engine's lock guards everything.
+ * (the number of connections), request.c (incoming requests), ask.c (questions whether a request is the peer's). The
+ * engine's lock guards everything.
  */
 #ifndef TCP_PEERS_H
 #define TCP_PEERS_H
@@ -52,6 +53,7 @@ struct tcp_peer {
 	int retry_ms;			/* delay until the next retry */
 	uint64_t give_up_ns;		/* no retry after this; 0 until the first attempt */
 	uint64_t knock_ns;		/* when a request arrived although we are connected; 0: none */
+	uint64_t asked_ns;		/* when its address was last asked in vain (ask.c); 0: never */
 	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
 	uint64_t untold_ns;		/* end of the hold-off after an operation has reported its reason; 0: one has */
 	int holdoff_err;
@@ -66,6 +68,11 @@ struct tcp_peer_table {
 	bool stranger_warned;
 	uint64_t asked, accepted;	/* requests of peers so far, and those that became a life */
 	struct tcp_listener listener;
+	uint32_t connecting_cnt;	/* peers with a cm */
+	struct fab_list asks;		/* struct tcp_ask.link: owned; oldest first */
+	uint32_t ask_cnt;
+	uint64_t asked_since_ns;	/* asked_cnt questions were begun since then, for a second */
+	uint32_t asked_cnt;
 	struct fab_timer leave;		/* runs while a life leaves */
 	struct fab_timer reap;		/* runs while there are too many connections */
 	uint64_t reap_ns;		/* delay until reap fires next; 0: not running */
@@ -116,6 +123,9 @@ void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep);
 /* fab_timer.fire of peer->retry. */
 void tcp_peer_retry_fire(struct fab_timer *timer);
 
+/* The address to connect to for a peer. Borrowed from it. */
+const union fab_sockaddr *tcp_peer_target(const struct tcp_peer *peer);
+
 /* Private data in the handshake of RDM endpoints. */
 struct tcp_rdm_data {
 	struct tcp_rdm_cm cm;
@@ -128,10 +138,11 @@ static inline uint16_t tcp_rdm_ext(const struct tcp_ep *ep)
 	       (ep->base.domain->attr.max_group_id ? TCP_EXT_GROUP : 0);
 }
 /* Write our private data; returns its length. Read from the peer's: its process id, 0 if unknown; whether peers cannot
- * connect to it. */
+ * connect to it; in the answer to a question, whether it connects to anybody. */
 size_t tcp_rdm_data(const struct tcp_ep *ep, struct tcp_rdm_data *data);
 uint32_t tcp_rdm_pid(const struct tcp_cm *cm);
 bool tcp_rdm_firewalled(const struct tcp_cm *cm);
+bool tcp_rdm_connects(const struct tcp_cm *cm);
 
 /* ---- park.c ---- */
 
@@ -161,11 +172,38 @@ void tcp_reap_fire(struct fab_timer *timer);
 
 /* ---- request.c ---- */
 
+/* The contents of a request. */
+struct tcp_request {
+	union fab_sockaddr addr;	/* the peer */
+	uint16_t rx_ctx, tx_ctx;	/* the contexts to be connected */
+	uint16_t data_len;		/* length of the private data without the contexts */
+	bool vouched;			/* the peer was asked, and nothing speaks against the request */
+};
+
+/* Decide on a request whose contents were read, and answer it. The caller frees cm. */
+void tcp_request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const struct tcp_request *req);
+/* Reject it for now: its sender repeats it. */
+void tcp_request_reject(const struct tcp_ep *ep, struct tcp_cm *cm);
+/* True if its sender has closed meanwhile, as it does when another connection between the two has won. */
+bool tcp_request_is_dead(const struct tcp_cm *cm);
 /* The request function of the table's listener. */
 void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm);
 /* The same for a request that arrived at another context's listener. */
 void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm);
 /* Refuse a request permanently (TCP_REFUSE_*) or for now (0). */
 void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refusal);
+
+/* ---- ask.c ---- */
+
+/*
+ * A request would replace a connection of this peer that lives. Ask the address that it names, hold the request until
+ * the answer, and then pass it to tcp_request_handle() as vouched, or reject it. It is rejected at once if there are
+ * too many questions. The socket is taken out of cm if the request is held.
+ */
+void tcp_ask(struct tcp_peer *peer, struct tcp_cm *cm, const struct tcp_request *req);
+/* Answer a question. */
+void tcp_ask_answer(struct tcp_peer_table *table, struct tcp_cm *cm);
+/* Drop all questions, and the requests that wait for their answers. */
+void tcp_ask_stop(struct tcp_peer_table *table);
 
 #endif

@@ -33,6 +33,7 @@ enum verdict {
 	REJECT,			/* send a NACK */
 	ACCEPT,			/* it becomes the peer's life, with the operations that wait */
 	REPLACE,		/* the old life has ended, and this is the new one */
+	ASK,			/* the same, if the peer is asked and agrees */
 	INBOUND,		/* a further connection beside the peer's life, only for receiving */
 };
 
@@ -47,6 +48,20 @@ static bool request_same_run(const struct tcp_life *life, const struct tcp_cm *c
 }
 
 /*
+ * True if the peer must be asked before this request takes the place of one of its connections. Not if that has ended,
+ * if nobody can be asked (upstream's says no incarnation, or a firewall is in between), or if it is a process of this
+ * host and user.
+ */
+static bool request_needs_voucher(const struct tcp_life *life, const struct tcp_cm *cm, const struct tcp_request *req)
+{
+	const struct tcp_conn *conn = &life->conn;
+
+	if (req->vouched || cm->sock.local || !conn->peer.ext || conn->park.stays)
+		return false;
+	return conn->state != TCP_CONN_IDLE || (conn->park.parked && !request_same_run(life, cm));
+}
+
+/*
  * The peer requests a connection; cmp compares its address with ours, as the peer sees it. Both sides must reach the
  * same decision, also with upstream on the other side:
  *
@@ -56,11 +71,13 @@ static bool request_same_run(const struct tcp_life *life, const struct tcp_cm *c
  * - The same run: a leftover of simultaneous connects, which comes once; or the peer has lost its end of the
  *   connection. Then it requests again, and is accepted when everything received on the old connection was read.
  */
-static enum verdict request_decide(struct tcp_peer *peer, const struct tcp_cm *cm, int cmp)
+static enum verdict request_decide(struct tcp_peer *peer, const struct tcp_cm *cm, const struct tcp_request *req,
+				   int cmp)
 {
 	bool only_ours = tcp_params.firewall_addr, only_theirs = tcp_rdm_firewalled(cm);
 	struct tcp_life *life = peer->life;
 	uint64_t now = fab_now_ns();
+	bool ask;
 
 	if (!cmp || peer->table->ep->context.sep || (cm->peer.features & TCP_EXT_CTX))
 		return INBOUND;
@@ -68,15 +85,17 @@ static enum verdict request_decide(struct tcp_peer *peer, const struct tcp_cm *c
 		return ACCEPT;
 	if (life->conn.state == TCP_CONN_PARKING && request_same_run(life, cm))
 		return REJECT;		/* the end of the old stream must be read first */
+	ask = request_needs_voucher(life, cm, req);
 	if (life->conn.state == TCP_CONN_IDLE) {
-		if (!peer->cm || (only_ours == only_theirs ? cmp > 0 : only_theirs))
-			return ACCEPT;
-		return peer->cm->state == TCP_CM_CONNECTING && now - peer->cm->since_ns > SLOW_SYN_NS ? ACCEPT : REJECT;
+		if (!peer->cm || (only_ours == only_theirs ? cmp > 0 : only_theirs) ||
+		    (peer->cm->state == TCP_CM_CONNECTING && now - peer->cm->since_ns > SLOW_SYN_NS))
+			return ask ? ASK : ACCEPT;
+		return REJECT;
 	}
 	if (!request_same_run(life, cm))
-		return REPLACE;
+		return ask ? ASK : REPLACE;
 	if (peer->knock_ns && now - peer->knock_ns < KNOCK_NS && !life->conn.io->has_input(&life->conn))
-		return REPLACE;
+		return ask ? ASK : REPLACE;
 	peer->knock_ns = now;
 	return REJECT;
 }
@@ -96,19 +115,12 @@ static bool request_named_addr(const struct tcp_rdm_name *name, union fab_sockad
 	return true;
 }
 
-/* The contents of a request. */
-struct request {
-	union fab_sockaddr addr;	/* the peer */
-	uint16_t rx_ctx, tx_ctx;	/* the contexts to be connected */
-	uint16_t data_len;		/* length of the private data without the contexts */
-};
-
 /* Read the contexts. False: invalid. */
-static bool request_read_ctx(const struct tcp_cm *cm, struct request *req)
+static bool request_read_ctx(const struct tcp_cm *cm, struct tcp_request *req)
 {
 	struct tcp_rdm_ctx ctx;
 
-	*req = (struct request) { .tx_ctx = TCP_CTX_NONE, .data_len = cm->data_len };
+	*req = (struct tcp_request) { .tx_ctx = TCP_CTX_NONE, .data_len = cm->data_len };
 	if (!(cm->peer.features & TCP_EXT_CTX))
 		return true;
 	if (cm->data_len < sizeof(struct tcp_rdm_cm) + sizeof(ctx))
@@ -122,7 +134,7 @@ static bool request_read_ctx(const struct tcp_cm *cm, struct request *req)
 
 /* Identify the peer: by the address of the connection with the listening port that it announces; by the address that it
  * advertises; or, for ourselves, by our own advertised address. False: not possible. */
-static bool request_read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, struct request *req)
+static bool request_read_addr(const struct tcp_ep *ep, const struct tcp_cm *cm, struct tcp_request *req)
 {
 	struct tcp_rdm_data data = { 0 };
 	union fab_sockaddr *addr = &req->addr;
@@ -147,6 +159,11 @@ static int request_answer(const struct tcp_ep *ep, const struct tcp_cm *cm, uint
 
 	return tcp_cm_send(cm->sock.fd, &(struct tcp_cm_msg) { .type = type, .incarnation = ep->incarnation, .ext = ext,
 			   .data = &data, .data_len = len });
+}
+
+void tcp_request_reject(const struct tcp_ep *ep, struct tcp_cm *cm)
+{
+	request_answer(ep, cm, TCP_CM_NACK, 0);
 }
 
 void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refusal)
@@ -207,18 +224,29 @@ static bool request_settle_leaving(struct tcp_peer_table *table, const union fab
 	return true;
 }
 
-/* The peer agreed to end the stream, and now requests a new one, so it has closed the old one: read to its end. False:
- * there is so much data that the peer must request again. */
-static bool request_settle(struct tcp_peer_table *table, const union fab_sockaddr *addr, const struct fab_auth_key *key)
+/* The peer agreed to end the stream, or was started again, and now requests a new stream, so it has closed the old one:
+ * read to its end. False: there is so much data that the peer must request again. */
+static bool request_settle(struct tcp_peer_table *table, const struct tcp_cm *cm, const union fab_sockaddr *addr,
+			   const struct fab_auth_key *key)
 {
 	struct tcp_peer *peer;
 
 	if (!fab_list_empty(&table->leave.link) && !request_settle_leaving(table, addr))
 		return false;
 	peer = tcp_peer_find(table, addr, key, 0);
-	if (peer && peer->life && peer->life->conn.state == TCP_CONN_PARKING)
+	if (!peer || !peer->life)
+		return true;
+	if (peer->life->conn.state == TCP_CONN_PARKING)
 		tcp_rx_poll(&peer->life->conn.src);
+	else if (peer->life->conn.state == TCP_CONN_UP && !request_same_run(peer->life, cm))
+		request_read_rest(&peer->life->conn);
 	return true;
+}
+
+/* End a connection that another one replaces. May free the peer. */
+static void request_end_life(struct tcp_life *life)
+{
+	tcp_conn_down(&life->conn, FI_ECONNRESET, FI_ECONNRESET, "the peer has restarted, or lost the connection");
 }
 
 /* ---- connections for one direction ---- */
@@ -236,32 +264,40 @@ static struct tcp_life *inbound_find(const struct tcp_peer *peer, uint16_t tx_ct
 	return NULL;
 }
 
-/* Read the rest of the previous connection of the peer's context, which precedes all data of the new one. False: its
+/* Read the rest of the previous connection of the peer's context, which precedes all data of the new one. REJECT: its
  * end was not reached, and may still come. */
-static bool inbound_settle(struct tcp_life *old, const struct tcp_cm *cm)
+static enum verdict inbound_decide(struct tcp_life *old, const struct tcp_cm *cm, const struct tcp_request *req)
 {
 	struct tcp_conn *conn = &old->conn;
 
 	request_read_rest(conn);
 	if (conn->state == TCP_CONN_DOWN)
-		return true;
+		return ACCEPT;
 	if (request_same_run(old, cm) && (conn->rx.paused || !old->knocked)) {
 		old->knocked = true;
-		return false;
+		return REJECT;
 	}
-	tcp_conn_down(conn, FI_ECONNRESET, FI_ECONNRESET, "the peer has restarted, or lost the connection");
-	return true;
+	return request_needs_voucher(old, cm, req) ? ASK : REPLACE;
 }
 
-static void inbound_accept(struct tcp_peer_table *table, struct tcp_cm *cm, const struct request *req,
+static void inbound_accept(struct tcp_peer_table *table, struct tcp_cm *cm, const struct tcp_request *req,
 			   struct fab_auth_key *key)
 {
 	struct tcp_peer *peer = tcp_peer_find(table, &req->addr, key, 0);
 	struct tcp_life *life = peer ? inbound_find(peer, req->tx_ctx) : NULL;
 
-	if (life && !inbound_settle(life, cm)) {
-		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+	switch (life ? inbound_decide(life, cm, req) : ACCEPT) {
+	case REJECT:
+		tcp_request_reject(table->ep, cm);
 		return;
+	case ASK:
+		tcp_ask(peer, cm, req);
+		return;
+	case REPLACE:
+		request_end_life(life);
+		/* fall through */
+	default:
+		break;
 	}
 	peer = tcp_peer_get(table, &req->addr, key, 0);
 	life = peer ? tcp_life_new(peer) : NULL;
@@ -299,7 +335,7 @@ static bool request_is_turned_away(struct tcp_peer_table *table, const union fab
 	return true;
 }
 
-static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const struct request *req)
+void tcp_request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const struct tcp_request *req)
 {
 	const union fab_sockaddr *addr = &req->addr;
 	union fab_sockaddr own = cm->local;
@@ -307,9 +343,8 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	struct tcp_peer *peer;
 	int cmp;
 
-	table->asked++;
-	if (!request_settle(table, addr, key) || request_is_turned_away(table, addr, key)) {
-		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+	if (!request_settle(table, cm, addr, key) || request_is_turned_away(table, addr, key)) {
+		tcp_request_reject(table->ep, cm);
 		return;
 	}
 	peer = tcp_peer_get(table, addr, key, 0);
@@ -318,18 +353,22 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 	fab_addr_set_port(&own.sa, fab_addr_port(&table->ep->base.name.sa));
 	tcp_advertise(&own);
 	cmp = tcp_peer_cmp(addr, &own);
+	if (req->vouched)
+		peer->asked_ns = 0;
 	peer->self = !cmp;
-	switch (request_decide(peer, cm, cmp)) {
+	switch (request_decide(peer, cm, req, cmp)) {
 	case REJECT:
-		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+		tcp_request_reject(table->ep, cm);
+		return;
+	case ASK:
+		tcp_ask(peer, cm, req);
 		return;
 	case INBOUND:
 		inbound_accept(table, cm, req, key);
 		return;
 	case REPLACE:
-		/* this may free the peer; its operations end with the life for which they were posted */
-		tcp_conn_down(&peer->life->conn, FI_ECONNRESET, FI_ECONNRESET,
-			      "the peer has restarted, or lost the connection");
+		/* its operations end with the life for which they were posted */
+		request_end_life(peer->life);
 		peer = tcp_peer_get(table, addr, key, 0);
 		if (!peer)
 			return;
@@ -345,10 +384,9 @@ static void request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, cons
 		tcp_peer_put(peer);
 }
 
-/* True if the peer has closed meanwhile, as it does when another connection between the two has won. */
-static bool request_is_dead(int fd)
+bool tcp_request_is_dead(const struct tcp_cm *cm)
 {
-	ssize_t ret = tcp_sock_peek(fd);
+	ssize_t ret = tcp_sock_peek(cm->sock.fd);
 
 	return !ret || (ret < 0 && ret != -EAGAIN && ret != -EINTR);
 }
@@ -356,9 +394,13 @@ static bool request_is_dead(int fd)
 void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 {
 	enum tcp_kind kind = tcp_cm_kind(cm);
-	struct request req;
+	struct tcp_request req;
 	char from[FAB_ADDR_STRLEN];
 
+	if (cm->peer.features & TCP_EXT_WHO) {
+		tcp_ask_answer(table, cm);
+		return;
+	}
 	if (kind == TCP_KIND_MSG || kind == TCP_KIND_RXM) {
 		tcp_cm_refuse_kind(cm, TCP_KIND_RDM);
 		return;
@@ -367,15 +409,17 @@ void tcp_peer_requested(struct tcp_peer_table *table, struct tcp_cm *cm)
 		fab_addr_to_str(&cm->remote.sa, from, sizeof(from));
 		TCP_WARN(FI_LOG_EP_CTRL, "rejected a connection from %s: its request names no listening port; is the "
 			 "peer an FI_EP_MSG endpoint?\n", from);
-		request_answer(table->ep, cm, TCP_CM_NACK, 0);
+		tcp_request_reject(table->ep, cm);
 		return;
 	}
 	if (table->ep->context.sep)
 		table = tcp_sep_route(table->ep, cm, req.rx_ctx);
 	else if (req.rx_ctx)
 		tcp_request_refuse(table->ep, cm, TCP_REFUSE_NO_CTX);
-	if (table && (table->ep->context.sep || !req.rx_ctx) && !request_is_dead(cm->sock.fd))
-		request_handle(table, cm, &req);
+	if (table && (table->ep->context.sep || !req.rx_ctx) && !tcp_request_is_dead(cm)) {
+		table->asked++;
+		tcp_request_handle(table, cm, &req);
+	}
 }
 
 void tcp_peer_request(struct tcp_listener *listener, struct tcp_cm *cm)

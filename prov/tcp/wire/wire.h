@@ -49,11 +49,12 @@ struct tcp_cm_hdr {
 #define TCP_CM_CONN_DATA	1ULL
 
 #define TCP_RDM_FIREWALL 1		/* peers cannot connect to the sender */
+#define TCP_RDM_CONNECTS 2		/* in the answer to a question (TCP_EXT_WHO): the sender is connecting */
 
 /* Private data of RDM endpoints: identifies the sender. Upstream ignores bytes after it. */
 struct tcp_rdm_cm {
 	uint8_t version;		/* 0: we do not use upstream's rendezvous */
-	uint8_t features;		/* TCP_RDM_FIREWALL, and bits that are ignored */
+	uint8_t features;		/* TCP_RDM_*, and bits that are ignored */
 	/* the sender's listening port; with getpeername()'s address it is the sender's identity */
 	uint16_t port;
 	uint32_t pid;
@@ -247,6 +248,14 @@ struct tcp_rma_iov {
  */
 #define TCP_EXT_DIRECT		0x4000u
 #define TCP_PIECES_MAX		8
+
+/*
+ * In a CONNREQ: a question. Its sender wants no connection; it wants to know whether a request that names this address
+ * comes from the endpoint that listens here (peer/ask.c). The private data is a struct tcp_rdm_cm of zeros. The answer
+ * is a NACK with the incarnation of the endpoint that listens, and, if that tells the truth about TCP_RDM_CONNECTS,
+ * with TCP_EXT_WHO. An end that does not know this bit sends a NACK, too, since the request names no port.
+ */
+#define TCP_EXT_WHO		0x8000u
 
 /* The sender is a MSG endpoint. Those of our builds before December 2026 do not set it. */
 #define TCP_EXT_MSG		0x1000u
