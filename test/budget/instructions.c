@@ -33,6 +33,14 @@ enum call_of_message {
 	COSTS
 };
 
+/* The calls of a remote access of 8 bytes. */
+enum call_of_access {
+	ACCESS,				/* fi_write(), fi_read(), fi_fetch_atomic() */
+	SERVE,				/* the target's fi_cq_read(), which finds no entry */
+	READ_DONE,			/* fi_cq_read() of its completion */
+	ACCESS_CALLS
+};
+
 enum {
 	MESSAGES = 7,
 	LOOKS = 5,			/* after each message */
@@ -110,6 +118,13 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* Sorts the values. */
+static unsigned long median(unsigned long *values, size_t cnt)
+{
+	qsort(values, cnt, sizeof(*values), by_size);
+	return values[cnt / 2];
+}
+
 /* One message, and looks behind it. False: the first read did not find it. */
 static bool step_through_message(struct pair *p, unsigned long cost[MESSAGE_CALLS], unsigned long looks[LOOKS])
 {
@@ -158,12 +173,52 @@ static void count_message(struct test *t, unsigned long cost[COSTS])
 		i++;
 	}
 	sigaction(SIGTRAP, &before, NULL);
-	for (int call = 0; call < MESSAGE_CALLS; call++) {
-		qsort(each[call], MESSAGES, sizeof(*each[call]), by_size);
-		cost[call] = each[call][MESSAGES / 2];
+	for (int call = 0; call < MESSAGE_CALLS; call++)
+		cost[call] = median(each[call], MESSAGES);
+	cost[LOOK] = median(looks, COUNT(looks));
+}
+
+/* One remote access. False: the target's first look did not find it, or the answer was not there at once. */
+static bool step_through_access(struct pair *p, enum kind kind, unsigned long cost[ACCESS_CALLS])
+{
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	cost[ACCESS] = STEPS_OF(ret, traffic_start(p->a, kind, 8));
+	MUST(ret);
+	cost[SERVE] = STEPS_OF(ret, fi_cq_read(p->b->tx_cq, &entry, 1));
+	CHECK_EQ(ret, -FI_EAGAIN);
+	cost[READ_DONE] = STEPS_OF(ret, fi_cq_read(p->a->tx_cq, &entry, 1));
+	if (ret == 1)
+		return true;
+	while (ret != 1) {
+		fi_cq_read(p->b->tx_cq, NULL, 0);
+		ret = fi_cq_read(p->a->tx_cq, &entry, 1);
 	}
-	qsort(looks, COUNT(looks), sizeof(*looks), by_size);
-	cost[LOOK] = looks[COUNT(looks) / 2];
+	return false;
+}
+
+/* The medians of many accesses. */
+static void count_access(struct test *t, enum kind kind, unsigned long cost[ACCESS_CALLS])
+{
+	struct sigaction trap = { .sa_handler = on_step }, before;
+	struct pair p = traffic_pair(t, .hints = ask_for_level, .caps = FI_MSG | FI_RMA | FI_ATOMIC);
+	unsigned long each[ACCESS_CALLS][MESSAGES], one[ACCESS_CALLS];
+
+	stream(&p, kind, 8, CALLS, 2 * CALLS);		/* what happens once */
+	sigaction(SIGTRAP, &trap, &before);
+	for (int i = 0; i < MESSAGES;) {
+		while (fi_cq_read(p.b->tx_cq, NULL, 0) != -FI_EAGAIN || fi_cq_read(p.a->tx_cq, NULL, 0) != -FI_EAGAIN)
+			;
+		if (!step_through_access(&p, kind, one))
+			continue;
+		for (int call = 0; call < ACCESS_CALLS; call++)
+			each[call][i] = one[call];
+		i++;
+	}
+	sigaction(SIGTRAP, &before, NULL);
+	for (int call = 0; call < ACCESS_CALLS; call++)
+		cost[call] = median(each[call], MESSAGES);
 }
 #else
 static unsigned long count_steps(struct test *t)
@@ -176,6 +231,13 @@ static unsigned long count_steps(struct test *t)
 
 static void count_message(struct test *t, unsigned long cost[COSTS])
 {
+	(void) cost;
+	count_steps(t);
+}
+
+static void count_access(struct test *t, enum kind kind, unsigned long cost[ACCESS_CALLS])
+{
+	(void) kind;
 	(void) cost;
 	count_steps(t);
 }
@@ -199,12 +261,31 @@ static const struct message_row message_rows[] = {
 	{ "domain", FI_THREAD_DOMAIN, { 952, 263 }, { 1000, 79 } },
 };
 
+/* Over a TCP socket, otherwise over rings in shared memory. */
+static bool over_socket(void)
+{
+	const char *local = getenv("FI_TCP_LOCAL");
+
+	return local && !strcmp(local, "0");
+}
+
+/* The budgets are those of a release build with gcc. */
+static void need_release(void)
+{
+	const char *kind = getenv("BUILD_KIND");
+
+#ifdef __clang__
+	SKIP("the budgets are those of gcc");
+#endif
+	if (kind && strcmp(kind, "release"))
+		SKIP("the budgets are those of a release build");
+}
+
 /* A tagged message of 8 bytes to a posted receive: the four calls that it takes, and a look that finds nothing. */
 TEST_TABLE(of_a_message, message_rows, FI_MSG | FI_TAGGED, RELIABLE)
 {
 	const struct message_row *row = ROW(message_rows);
-	const char *kind = getenv("BUILD_KIND"), *local = getenv("FI_TCP_LOCAL");
-	const struct message_budget *budget = local && !strcmp(local, "0") ? &row->socket : &row->ring;
+	const struct message_budget *budget = over_socket() ? &row->socket : &row->ring;
 	unsigned long cost[COSTS], message = 0;
 
 	wanted = row->threading;
@@ -214,15 +295,41 @@ TEST_TABLE(of_a_message, message_rows, FI_MSG | FI_TAGGED, RELIABLE)
 	printf("# %s: %lu for a message (fi_trecv %lu, fi_tsend %lu, fi_cq_read %lu, and %lu where it receives), "
 	       "%lu for a look\n", row->name, message, cost[POST], cost[SUBMIT], cost[READ_SENT], cost[READ_RECEIVED],
 	       cost[LOOK]);
-#ifdef __clang__
-	SKIP("the budgets are those of gcc");
-#endif
-	if (kind && strcmp(kind, "release"))
-		SKIP("the budgets are those of a release build");
+	need_release();
 	if (message > budget->message)
 		FAIL("%lu instructions for a message, budget %lu", message, budget->message);
 	if (cost[LOOK] > budget->look)
 		FAIL("%lu instructions for a look that finds nothing, budget %lu", cost[LOOK], budget->look);
+}
+
+struct access_row {
+	const char *name;
+	enum kind kind;
+	unsigned long socket, ring;	/* the three calls together */
+};
+
+static const struct access_row access_rows[] = {
+	{ "write", WRITES, 910, 970 },
+	{ "read", READS, 2130, 1530 },
+	{ "fetch", FETCHES, 3490, 3230 },
+};
+
+/* A remote access of 8 bytes: the initiator's call, the target's look that serves it, and the read of its completion. A
+ * write is at the level inject complete. */
+TEST_TABLE(of_an_access, access_rows, FI_MSG | FI_RMA | FI_ATOMIC, RELIABLE)
+{
+	const struct access_row *row = ROW(access_rows);
+	unsigned long cost[ACCESS_CALLS], budget = over_socket() ? row->socket : row->ring, all = 0;
+
+	wanted = FI_THREAD_DOMAIN;
+	count_access(t, row->kind, cost);
+	for (int call = 0; call < ACCESS_CALLS; call++)
+		all += cost[call];
+	printf("# %s: %lu (the call %lu, at the target %lu, fi_cq_read %lu)\n", row->name, all, cost[ACCESS],
+	       cost[SERVE], cost[READ_DONE]);
+	need_release();
+	if (all > budget)
+		FAIL("%lu instructions, budget %lu", all, budget);
 }
 
 /* A receive posted and its completion read, where that is there: each level takes fewer instructions than the one

@@ -45,7 +45,7 @@ size_t traffic_cnt(size_t otherwise)
 	return text && atol(text) > 0 ? (size_t) atol(text) : otherwise;
 }
 
-static ssize_t send_one(struct side *s, enum kind kind, size_t len)
+ssize_t traffic_start(struct side *s, enum kind kind, size_t len)
 {
 	switch (kind) {
 	case TAGGED:
@@ -105,7 +105,7 @@ static void one_way(struct side *from, struct side *to, enum kind kind, size_t l
 
 	if (kind != UNEXPECTED && kind < WRITES)
 		recv_one(to, kind, len);
-	while ((ret = send_one(from, kind, len)) == -FI_EAGAIN)
+	while ((ret = traffic_start(from, kind, len)) == -FI_EAGAIN)
 		read_queue(from, &sent, &none);
 	MUST(ret);
 	if (kind == UNEXPECTED) {
@@ -138,7 +138,7 @@ void stream(struct pair *p, enum kind kind, size_t len, size_t window, size_t cn
 		for (; receives && posted < cnt && posted < received + 2 * window; posted++)
 			recv_one(p->b, kind, len);
 		for (; started < cnt && started < sent + window && (!receives || started < posted); started++) {
-			if (send_one(p->a, kind, len))
+			if (traffic_start(p->a, kind, len))
 				break;
 			sent += kind == INJECTED;
 		}
@@ -155,7 +155,7 @@ void bursts(struct pair *p, enum kind kind, size_t len, size_t window, size_t cn
 		for (size_t i = 0; kind < WRITES && i < window; i++)
 			recv_one(p->b, kind, len);
 		for (size_t i = 0; i < window; i++)
-			MUST(send_one(p->a, kind, len));
+			MUST(traffic_start(p->a, kind, len));
 		while (sent < window || (kind < WRITES && received < window)) {
 			read_queue(p->a, &sent, &none);
 			read_queue(p->b, &none, &received);

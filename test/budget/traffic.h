@@ -18,6 +18,8 @@ void traffic_manual(struct fi_info *hints);
 enum kind { PLAIN, TAGGED, INJECTED, UNEXPECTED, WRITES, READS, ATOMICS, FETCHES,
 	    DATA_WRITES, DATA_INJECTED };
 
+/* Start one of @len bytes; as the call returns. */
+ssize_t traffic_start(struct side *s, enum kind kind, size_t len);
 /* @cnt messages of @len bytes there and the same back, one at a time. Each costs a send and a receive. */
 void ping_pong(struct pair *p, enum kind kind, size_t len, size_t cnt);
 /* @cnt messages (or writes, reads) of @len bytes one way, at most @window of them not yet completed. */

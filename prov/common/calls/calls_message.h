@@ -30,9 +30,11 @@ struct fab_calls {
 	ssize_t (*submit)(struct fab_ep *ep, const struct fab_op *op);
 	ssize_t (*post_recv)(struct fab_ep *ep, const struct fab_op *op);
 	/* For the calls that are made most, or NULL. send_one: submit for fi_send, fi_tsend, fi_inject and fi_tinject.
-	 * recv_now: tried before post_recv for fi_recv and fi_trecv; FAB_OP_NOT_NOW: nothing was done. op has one local
-	 * buffer, and its code is a constant, so these may be inline functions that never store it. */
+	 * rma_one: submit for fi_read, fi_write and fi_inject_write, with one remote buffer. recv_now: tried before
+	 * post_recv for fi_recv and fi_trecv; FAB_OP_NOT_NOW: nothing was done. op has one local buffer, and its code
+	 * is a constant, so these may be inline functions that never store it. */
 	ssize_t (*send_one)(struct fab_ep *ep, const struct fab_op *op);
+	ssize_t (*rma_one)(struct fab_ep *ep, const struct fab_op *op);
 	ssize_t (*recv_now)(struct fab_ep *ep, const struct fab_op *op);
 	/* The flags that the calls with a struct fi_msg* allow. */
 	uint64_t send_flags;		/* fi_sendmsg, fi_tsendmsg, fi_writemsg */
@@ -121,6 +123,11 @@ CALL_INLINE call_act_fn *call_send_one(void)
 	return calls.send_one ? calls.send_one : calls.submit;
 }
 
+CALL_INLINE call_act_fn *call_rma_one(void)
+{
+	return calls.rma_one ? calls.rma_one : calls.submit;
+}
+
 CALL_INLINE call_act_fn *call_recv_first(void)
 {
 	return calls.recv_now ? calls.recv_now : calls.post_recv;
@@ -170,13 +177,13 @@ CALL_INLINE ssize_t call_vec(struct fid_ep *fid, const struct iovec *iov, void *
 
 /* One local buffer, and one remote buffer of the same length. */
 CALL_INLINE ssize_t call_rma_buf(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t remote,
-				 uint64_t key, struct fab_op *op)
+				 uint64_t key, call_act_fn *act, struct fab_op *op)
 {
 	struct fi_rma_iov rma = { .addr = remote, .len = len, .key = key };
 
 	op->rma = &rma;
 	op->rma_cnt = 1;
-	return call_buf(fid, buf, len, desc, calls.submit, op);
+	return call_buf(fid, buf, len, desc, act, op);
 }
 
 /* A local vector, and one remote buffer of its length. */
@@ -433,8 +440,8 @@ static inline ssize_t call_tinjectdata(struct fid_ep *fid, const void *buf, size
 static inline ssize_t call_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t remote,
 				uint64_t key, void *context)
 {
-	return call_rma_buf(fid, buf, len, desc, remote, key, CALL_OP(.code = FAB_OP_READ, .addr = addr,
-			    .flags = fab_calls_tx_flags(fid), .context = context));
+	return call_rma_buf(fid, buf, len, desc, remote, key, call_rma_one(), CALL_OP(.code = FAB_OP_READ,
+			    .addr = addr, .flags = fab_calls_tx_flags(fid), .context = context));
 }
 
 static inline ssize_t call_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
@@ -462,8 +469,8 @@ static inline ssize_t call_readmsg(struct fid_ep *fid, const struct fi_msg_rma *
 static inline ssize_t call_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
 				 uint64_t remote, uint64_t key, void *context)
 {
-	return call_rma_buf(fid, buf, len, desc, remote, key, CALL_OP(.code = FAB_OP_WRITE, .addr = addr,
-			    .flags = fab_calls_tx_flags(fid), .context = context));
+	return call_rma_buf(fid, buf, len, desc, remote, key, call_rma_one(), CALL_OP(.code = FAB_OP_WRITE,
+			    .addr = addr, .flags = fab_calls_tx_flags(fid), .context = context));
 }
 
 static inline ssize_t call_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t cnt, fi_addr_t addr,
@@ -481,22 +488,24 @@ static inline ssize_t call_writemsg(struct fid_ep *fid, const struct fi_msg_rma 
 static inline ssize_t call_inject_write(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
 					uint64_t remote, uint64_t key)
 {
-	return call_rma_buf(fid, buf, len, NULL, remote, key, CALL_OP(.code = FAB_OP_WRITE, .no_comp = true,
-			    .addr = addr, .flags = fab_calls_inject_flags(fid)));
+	return call_rma_buf(fid, buf, len, NULL, remote, key, call_rma_one(), CALL_OP(.code = FAB_OP_WRITE,
+			    .no_comp = true, .addr = addr, .flags = fab_calls_inject_flags(fid)));
 }
 
 static inline ssize_t call_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
 				     fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
-	return call_rma_buf(fid, buf, len, desc, remote, key, CALL_OP(.code = FAB_OP_WRITE, .addr = addr, .data = data,
-			    .flags = fab_calls_tx_flags(fid) | FI_REMOTE_CQ_DATA, .context = context));
+	return call_rma_buf(fid, buf, len, desc, remote, key, calls.submit, CALL_OP(.code = FAB_OP_WRITE,
+			    .addr = addr, .data = data, .flags = fab_calls_tx_flags(fid) | FI_REMOTE_CQ_DATA,
+			    .context = context));
 }
 
 static inline ssize_t call_inject_writedata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 					    fi_addr_t addr, uint64_t remote, uint64_t key)
 {
-	return call_rma_buf(fid, buf, len, NULL, remote, key, CALL_OP(.code = FAB_OP_WRITE, .no_comp = true,
-			    .addr = addr, .data = data, .flags = fab_calls_inject_flags(fid) | FI_REMOTE_CQ_DATA));
+	return call_rma_buf(fid, buf, len, NULL, remote, key, calls.submit, CALL_OP(.code = FAB_OP_WRITE,
+			    .no_comp = true, .addr = addr, .data = data,
+			    .flags = fab_calls_inject_flags(fid) | FI_REMOTE_CQ_DATA));
 }
 
 #define FAB_CALLS_RMA { \

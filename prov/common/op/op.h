@@ -127,13 +127,14 @@ static inline void fab_iov_copy(struct iovec *to, const struct iovec *from, size
 }
 
 /*
- * A message or a receive with one local buffer, and all that it points to. An inline function that was given such an
- * operation passes a copy to functions that are not inline, in its rare cases. Then the compiler need not store the
- * original.
+ * An operation with one local buffer, at most one remote buffer and no struct fab_amo, and all that it points to. An
+ * inline function that was given such an operation passes a copy to functions that are not inline, in its rare cases.
+ * Then the compiler need not store the original.
  */
 struct fab_op_one {
 	struct fab_op op;
 	struct iovec iov;
+	struct fi_rma_iov rma;
 	void *desc;
 };
 
@@ -150,6 +151,13 @@ const struct fab_op *fab_op_one(struct fab_op_one *one, const struct fab_op *op)
 		.iov_cnt = 1, .iov = &one->iov, .desc = &one->desc, .addr = op->addr, .tag = op->tag,
 		.ignore = op->ignore, .data = op->data, .flags = op->flags, .context = op->context,
 	};
+	if (op->rma_cnt) {
+		one->rma.addr = op->rma->addr;
+		one->rma.len = op->rma->len;
+		one->rma.key = op->rma->key;
+		one->op.rma = &one->rma;
+		one->op.rma_cnt = 1;
+	}
 	return &one->op;
 }
 

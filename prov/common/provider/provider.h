@@ -149,6 +149,7 @@
  *                    FI_INJECT only until it returns
  *   post_recv        A data call: receives. The same
  *   send_one         NULL, or submit for the calls that send one buffer; may be an inline function
+ *   rma_one          NULL, or submit for the reads and writes with one buffer at each end; likewise
  *   recv_now         NULL, or tried before post_recv for the calls with one buffer; FAB_OP_NOT_NOW: nothing was done.
  *                    May be an inline function
  *   send_flags write_flags read_flags recv_flags trecv_flags atomic_flags

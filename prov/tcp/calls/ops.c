@@ -30,6 +30,11 @@ static inline __attribute__((always_inline)) ssize_t ops_send_one(struct fab_ep 
 	return tcp_submit_one(fab_container(ep, struct tcp_ep, base), op);
 }
 
+static inline __attribute__((always_inline)) ssize_t ops_rma_one(struct fab_ep *ep, const struct fab_op *op)
+{
+	return tcp_access_one(fab_container(ep, struct tcp_ep, base), op);
+}
+
 static inline __attribute__((always_inline)) ssize_t ops_recv_now(struct fab_ep *ep, const struct fab_op *op)
 {
 	return tcp_post_recv_now(fab_container(ep, struct tcp_ep, base), op);
@@ -40,6 +45,7 @@ static const struct fab_calls calls = {
 	.submit = ops_submit,
 	.post_recv = ops_post_recv,
 	.send_one = ops_send_one,
+	.rma_one = ops_rma_one,
 	.recv_now = ops_recv_now,
 	.send_flags = ANY_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA | FI_FENCE,
 	.write_flags = FI_COMMIT_COMPLETE,

@@ -7,6 +7,7 @@
  *                    \-> no, or the stream takes only a part -> struct tcp_tx -> send queue (stream/tx.c)
  *   read, write -> tcp_straight() -> memory of the peer -> completion
  *           \-> no -> struct tcp_tx
+ *   short ones of them that may leave: calls/one.h
  *
  * The first send after a pass is sent at once. Later sends in the same pass that are short, and have a completion for
  * which the caller must come back, wait for the next pass, or until there are many of them, and then share a system
@@ -26,8 +27,6 @@
 #include "tcp/params/params.h"
 #include "tcp/peer/peer.h"
 #include "tcp/remote/remote.h"
-
-#define TX_ERRORS_MAX	1024	/* unread errors in the completion queue with which further writes are refused */
 
 static const uint8_t wire_op[] = {
 	[FAB_OP_SEND] = TCP_WIRE_MSG,
@@ -139,15 +138,12 @@ static bool tx_can_leave(const struct tcp_conn *conn, const struct fab_op *op, u
 	return !tcp_frames[wire_op[op->code]].credit || !conn->peer.ext || tcp_conn_has_credit(conn, len, true);
 }
 
-/* True if the endpoint takes another operation. A write that has completed may be refused and become an error entry, so
- * writes and base atomics wait until the application has read earlier errors. */
+/* True if the endpoint takes another operation. */
 static inline bool tx_has_room(const struct tcp_ep *ep, const struct fab_op *op)
 {
-	const struct fab_cq *cq = ep->base.bound.tx_cq;
-
 	if (ep->tx->cnt >= ep->tx->size)
 		return false;
-	return !(op->code == FAB_OP_WRITE || op->code == FAB_OP_ATOMIC) || !cq || cq->err_cnt < TX_ERRORS_MAX;
+	return !(op->code == FAB_OP_WRITE || op->code == FAB_OP_ATOMIC) || !tx_has_errors(ep);
 }
 
 #define TX_WAITS	1	/* result of tx_check: the arguments are valid, but a counter triggers the operation */
@@ -199,25 +195,15 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	if (!tx)
 		return NULL;
 	ep->tx->cnt++;
-	tx->conn = conn;
-	tx->context = op->context;
+	tx_keep(tx, conn, op, len);
 	tx->sent = 0;
-	tx->len = len;
-	tx->tag = op->tag;
-	tx->data = op->data;
-	tx->code = op->code;
-	tx->want_cq = fab_ep_tx_wants_comp(&ep->base, op);
-	tx->want_ack = false;
 	tx->match = flags & FI_MATCH_COMPLETE;
 	tx->waits = tx_waits(ep, op);
-	tx->rndv = TCP_TX_UNASKED;
-	tx->hooked = op->hooked;
 	tx->hdr_len = tx_encode(op, flags, len, &tx->hdr);
 	if (__builtin_expect(op->addr & ep->rdm.group_bits, 0))
 		tx_add_group(tx, ep, op->addr);
 	tx->size = tx->hdr.size;
 	tx->id = 0;
-	tx->amo = op->amo;
 	tx->iov_cnt = op->iov_cnt;
 	if ((op->flags & FI_INJECT) && !op_fetches(op)) {
 		tx->flat = tx->inject;

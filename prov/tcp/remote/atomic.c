@@ -114,6 +114,15 @@ void tcp_amo_rsp(struct tcp_conn *conn)
 	tcp_rma_refused(tx, tcp_rx_errno(rsp.err));
 }
 
+bool tcp_amo_rsp_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
+{
+	struct tcp_amo_rsp rsp;
+
+	memcpy(&rsp, rest, sizeof(rsp));
+	return !rsp.err && (conn->peer.features & TCP_EXT_AMO) &&
+	       tcp_rma_take_whole(conn, TCP_WIRE_AMO_REQ, rest + sizeof(rsp), len);
+}
+
 /* ---- target: the request ---- */
 
 /* A request, checked as far as possible without access to memory. */
@@ -275,6 +284,25 @@ static void amo_request_count(struct tcp_conn *conn, const struct request *req)
 		tcp_rma_count(conn);
 }
 
+/* Execute a fetching request, and answer it in the stream, if there is a place for that. Otherwise nothing was done,
+ * except that *err is the FI_E* for a refusal, if there is one. */
+static bool amo_fetch_now(struct tcp_conn *conn, const struct request *req, uint32_t *err)
+{
+	const struct tcp_amo_rsp rsp = { 0 };
+	const size_t hdr_len = sizeof(struct tcp_hdr) + sizeof(rsp);
+	uint8_t *frame = req->len <= TCP_TX_COPY_MAX - hdr_len ? tcp_tx_place(conn, hdr_len + req->len) : NULL;
+
+	if (!frame)
+		return false;
+	*err = amo_request_run(conn, req, frame + hdr_len);
+	if (*err)
+		return false;
+	tcp_tx_make(conn, frame, TCP_WIRE_AMO_RSP, hdr_len + req->len, &rsp, sizeof(rsp));
+	tcp_tx_put(conn, frame, hdr_len + req->len);
+	amo_request_count(conn, req);		/* this may start deferred work */
+	return true;
+}
+
 /* Make the answer with a result of len bytes, which the caller writes to tx->flat; or an acknowledgement. NULL: the
  * connection was ended. */
 static struct tcp_tx *amo_answer_new(struct tcp_conn *conn, uint64_t len)
@@ -309,8 +337,11 @@ static void amo_answer_send(struct tcp_conn *conn, struct tcp_tx *tx, uint64_t l
 
 static void amo_fetch_done(struct tcp_conn *conn, const struct request *req, uint32_t err)
 {
-	struct tcp_tx *tx = amo_answer_new(conn, req->len);
+	struct tcp_tx *tx;
 
+	if (!err && amo_fetch_now(conn, req, &err))
+		return;
+	tx = amo_answer_new(conn, req->len);
 	if (!tx)
 		return;
 	if (!err)
@@ -333,15 +364,38 @@ static void amo_base_done(struct tcp_conn *conn, const struct request *req, uint
 	tcp_rx_delivered(conn);
 }
 
+static void amo_request_done(struct tcp_conn *conn, const struct request *req)
+{
+	if (req->kind == FAB_ATOMIC_BASE)
+		amo_base_done(conn, req, conn->rx.refuse);
+	else
+		amo_fetch_done(conn, req, conn->rx.refuse);
+	tcp_amo_fail_all(conn);
+}
+
 /* All operands have arrived, or were dropped. */
 static void amo_done(struct tcp_conn *conn)
 {
 	struct request req;
 
 	amo_request_decode(conn, &req);
-	if (req.kind == FAB_ATOMIC_BASE)
-		amo_base_done(conn, &req, conn->rx.refuse);
-	else
-		amo_fetch_done(conn, &req, conn->rx.refuse);
-	tcp_amo_fail_all(conn);
+	amo_request_done(conn, &req);
+}
+
+bool tcp_amo_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
+{
+	struct tcp_rx_state *rx = &conn->rx;
+	const size_t more = rx->hdr.hdr_size - sizeof(rx->hdr);
+	struct request req;
+
+	if (!(conn->peer.features & TCP_EXT_AMO) || rx->hdr.rma_iov_cnt != 1 || len > sizeof(rx->operand_room))
+		return false;
+	memcpy(rx->hdr_buf + sizeof(rx->hdr), rest, more);
+	if (amo_request_decode(conn, &req))
+		return false;
+	rx->refuse = 0;
+	rx->operands = rx->operand_room;
+	memcpy(rx->operands, rest + more, len);
+	amo_request_done(conn, &req);
+	return true;
 }

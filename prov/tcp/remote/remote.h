@@ -16,6 +16,11 @@ void tcp_rma_write(struct tcp_conn *conn);
 void tcp_rma_read_req(struct tcp_conn *conn);
 void tcp_rma_read_rsp(struct tcp_conn *conn);
 void tcp_rma_read_err(struct tcp_conn *conn);
+/* whole: each has one remote buffer in one piece of memory. A read is answered within the stream, or there is no such
+ * way. */
+bool tcp_rma_write_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len);
+bool tcp_rma_read_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len);
+bool tcp_rma_rsp_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len);
 /* enter, for writes and read requests. Returns 0. */
 int tcp_rma_write_enter(struct tcp_conn *conn, struct tcp_tx *tx);
 int tcp_rma_read_enter(struct tcp_conn *conn, struct tcp_tx *tx);
@@ -61,6 +66,9 @@ int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op);
 /* start */
 void tcp_amo_req(struct tcp_conn *conn);
 void tcp_amo_rsp(struct tcp_conn *conn);
+/* whole: each has one remote buffer and short operands, or one buffer for its result. */
+bool tcp_amo_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len);
+bool tcp_amo_rsp_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len);
 /* enter. 0, -FI_EOPNOTSUPP. */
 int tcp_amo_prepare(struct tcp_conn *conn, struct tcp_tx *tx);
 /* must_wait: true if its result would exceed the bytes that may be requested at a time. */

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/copy.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"
 #include "common/memory/memory.h"
@@ -57,6 +58,78 @@ bool tcp_rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *l
 		*len += rma[i].len;
 	}
 	return true;
+}
+
+/* ---- accesses of one piece of memory, whose frames are at hand ---- */
+
+/* Verify access to the only target of the current frame. False: the general way, which also refuses it. */
+static bool rma_piece(const struct tcp_conn *conn, const struct tcp_rma_iov *target, uint64_t access,
+		      struct iovec *piece, struct fab_mr **mr)
+{
+	uint32_t cnt = 1;
+
+	*piece = (struct iovec) { 0 };		/* of no bytes there is no piece */
+	return conn->rx.hdr.rma_iov_cnt == 1 &&
+	       !fab_mr_verify(&conn->ep->base.domain->mr_map, conn->auth_key, target->key, target->addr, target->len,
+			      access, piece, &cnt, mr);
+}
+
+bool tcp_rma_write_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
+{
+	struct tcp_rma_iov target;
+	struct iovec piece;
+	struct fab_mr *mr;
+
+	memcpy(&target, rest, sizeof(target));	/* once: a hostile peer may change it */
+	if (target.len != len || (conn->rx.hdr.flags & TCP_FLAG_COMMIT) ||
+	    !rma_piece(conn, &target, FI_REMOTE_WRITE, &piece, &mr))
+		return false;
+	fab_copy_short(piece.iov_base, rest + sizeof(target), len);
+	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &(struct fab_comp) { .len = len }, false);
+	fab_mr_count(mr, conn->ep->base.engine, len);
+	tcp_quiet_taken(conn);
+	tcp_rx_delivered(conn);
+	return true;
+}
+
+bool tcp_rma_read_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
+{
+	struct tcp_rma_iov target;
+	struct iovec piece;
+	struct fab_mr *mr;
+	uint8_t *frame;
+	size_t size;
+
+	memcpy(&target, rest, sizeof(target));
+	if (len || target.len > TCP_TX_COPY_MAX - sizeof(struct tcp_hdr))
+		return false;
+	size = sizeof(struct tcp_hdr) + target.len;
+	frame = tcp_tx_place(conn, size);
+	if (!frame || !rma_piece(conn, &target, FI_REMOTE_READ, &piece, &mr))
+		return false;
+	fab_copy_short(tcp_tx_make(conn, frame, TCP_WIRE_READ_RSP, size, NULL, 0), piece.iov_base, target.len);
+	tcp_tx_put(conn, frame, size);
+	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_READ, &(struct fab_comp) { .len = target.len }, false);
+	return true;
+}
+
+bool tcp_rma_take_whole(struct tcp_conn *conn, enum tcp_wire_op request, const uint8_t *payload, size_t len)
+{
+	struct tcp_tx *tx = fab_list_first(&conn->tx.read_wait, struct tcp_tx, link);
+
+	if (!tx || tx->hdr.op != request || tx->len != len || tx->iov_cnt != 1)
+		return false;
+	fab_list_remove(&tx->link);
+	fab_copy_short(tx->iov->iov_base, payload, len);
+	if (request == TCP_WIRE_READ_REQ)
+		tcp_read_ends(conn, tx);
+	tcp_tx_done(tx, 0, 0, NULL);
+	return true;
+}
+
+bool tcp_rma_rsp_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
+{
+	return tcp_rma_take_whole(conn, TCP_WIRE_READ_REQ, rest, len);
 }
 
 /* ---- target of writes ---- */

@@ -29,6 +29,9 @@ void tcp_rma_refuse(struct tcp_conn *conn, uint32_t err);
 const char *tcp_rma_why(int err);
 /* Read the payload of the current frame into the buffers of tx, the first of read_wait, and then complete it. */
 void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx);
+/* The same for a payload of len bytes that is at hand. False: the first of read_wait is no such request, or has another
+ * length, or more than one buffer: nothing was done. */
+bool tcp_rma_take_whole(struct tcp_conn *conn, enum tcp_wire_op request, const uint8_t *payload, size_t len);
 
 /* ---- quiet.c ---- */
 

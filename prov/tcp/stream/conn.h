@@ -65,6 +65,9 @@ struct tcp_io {
 	 * NULL: no memory. */
 	uint8_t *(*room)(struct tcp_conn *conn, size_t len);
 	ssize_t (*leave)(struct tcp_conn *conn, const void *frame, size_t len);
+	/* As room(), but if the place is not in the stream itself, or there is none: NULL. So leave() takes all of the
+	 * frame. NULL: a place is never in the stream. */
+	uint8_t *(*place)(struct tcp_conn *conn, size_t len);
 	ssize_t (*recv)(struct tcp_conn *conn, void *buf, size_t len);
 	ssize_t (*recvv)(struct tcp_conn *conn, const struct iovec *iov, size_t cnt);
 	/* In place of recv and recvv, which are NULL: take what has arrived, and handle it. As tcp_rx_poll(). */

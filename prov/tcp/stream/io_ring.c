@@ -56,11 +56,18 @@ static ssize_t ring_send(struct tcp_conn *conn, const void *buf, size_t len)
 	return ring_tell(conn, ring_pair(conn), len);
 }
 
-/* In the ring, or if it has none where the next record goes, anywhere. */
-static uint8_t *ring_room(struct tcp_conn *conn, size_t len)
+/* Where the next record goes. */
+static uint8_t *ring_place(struct tcp_conn *conn, size_t len)
 {
 	const struct tcp_pair *pair = ring_pair(conn);
-	uint8_t *place = pair->ended ? NULL : tcp_ring_place(&pair->out, len);
+
+	return pair->ended ? NULL : tcp_ring_place(&pair->out, len);
+}
+
+/* The same, or if there is no room, anywhere. */
+static uint8_t *ring_room(struct tcp_conn *conn, size_t len)
+{
+	uint8_t *place = ring_place(conn, len);
 
 	return __builtin_expect(place != NULL, 1) ? place : fab_engine_tx_staging(conn->ep->base.engine);
 }
@@ -223,6 +230,7 @@ const struct tcp_io tcp_io_ring = {
 	.sendv = ring_sendv,
 	.room = ring_room,
 	.leave = ring_leave,
+	.place = ring_place,
 	.pull = ring_pull,
 	.want_room = ring_want_room,
 	.has_input = ring_has_input,

@@ -276,7 +276,7 @@ static inline size_t rx_whole(struct tcp_conn *conn, const uint8_t *buf, size_t 
 	memcpy(hdr, buf, sizeof(*hdr));
 	size = hdr->size;
 	kind = hdr->op < TCP_WIRE_OP_END ? &tcp_frames[hdr->op] : &rx_unknown;
-	if (!kind->whole || (hdr->flags & TCP_FLAGS_LONGER) || hdr->hdr_size != sizeof(*hdr) + kind->fixed ||
+	if (!kind->whole || (hdr->flags & TCP_FLAGS_LONGER) || hdr->hdr_size != kind->whole_hdr ||
 	    size < hdr->hdr_size || size > len || conn->peer.swap ||
 	    !kind->whole(conn, buf + sizeof(*hdr), size - hdr->hdr_size))
 		return 0;

@@ -21,10 +21,11 @@ struct tcp_frame {
 	/* A frame has arrived: its header is complete and has the format below. NULL: frames of this type are not
 	 * allowed. */
 	void (*start)(struct tcp_conn *conn);
-	/* Tried before, for a frame all of which is at hand, without TCP_FLAGS_LONGER: `rest` is what follows the base
-	 * header, `fixed` bytes and a payload of len bytes. False: nothing was done, and start is called. NULL: there
-	 * is no such way. */
+	/* Tried before, for a frame all of which is at hand, without TCP_FLAGS_LONGER and with a header of whole_hdr
+	 * bytes: `rest` is what follows the base header, the rest of the header and a payload of len bytes. False:
+	 * nothing was done, and start is called. NULL: there is no such way. */
 	bool (*whole)(struct tcp_conn *conn, const uint8_t *rest, size_t len);
+	uint8_t whole_hdr;
 	/* The stream is up, and the operation is about to be queued: set what depends on the peer. With `credit`: the
 	 * credit is not enough, announce the operation. 0; -FI_EAGAIN: not now; -FI_ENOMEM; -FI_EOPNOTSUPP: the peer
 	 * does not support it. */
@@ -133,6 +134,30 @@ static inline bool tcp_tx_is_clear(const struct tcp_conn *conn)
 {
 	return conn->state == TCP_CONN_UP && !conn->tx.blocked && !conn->owed.credit_due &&
 	       fab_list_empty(&conn->tx.queue) && fab_list_empty(&conn->tx.held);
+}
+/* Where a short frame of `size` bytes can be made, which then leaves before all others by tcp_tx_put(). NULL: something
+ * goes before it; or the stream is a socket, where frames share a call. Queue it then. */
+static inline uint8_t *tcp_tx_place(struct tcp_conn *conn, size_t size)
+{
+	return conn->io->place && tcp_tx_is_clear(conn) ? conn->io->place(conn, size) : NULL;
+}
+/* Make the base header there, and the `more` bytes after it. The peer may see and change what is there. Returns the
+ * place of the payload. */
+static inline uint8_t *tcp_tx_make(const struct tcp_conn *conn, uint8_t *frame, enum tcp_wire_op op, size_t size,
+				   const void *more, size_t more_len)
+{
+	*(struct tcp_hdr *) frame = (struct tcp_hdr) {
+		.version = TCP_WIRE_VERSION, .op = op, .size = size, .hdr_size = sizeof(struct tcp_hdr) + more_len,
+		.id = conn->tx.cnt,
+	};
+	if (more_len)
+		memcpy(frame + sizeof(struct tcp_hdr), more, more_len);
+	return frame + sizeof(struct tcp_hdr) + more_len;
+}
+static inline void tcp_tx_put(struct tcp_conn *conn, const uint8_t *frame, size_t size)
+{
+	conn->io->leave(conn, frame, size);
+	conn->tx.cnt++;
 }
 /* The first frame of the queue was written past it, while tcp_tx_is_clear(): n is the result of conn->io's send for all
  * of its bytes. Continue with its rest, or handle the error. */

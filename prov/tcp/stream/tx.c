@@ -580,9 +580,16 @@ void tcp_tx_ack(struct tcp_conn *conn, uint32_t err)
 	struct tcp_tx *tx;
 
 	if (conn->peer.ext) {
-		struct tcp_ack ack = { .cnt = conn->owed.ack_cnt, .err = err };
+		const struct tcp_ack ack = { .cnt = conn->owed.ack_cnt, .err = err };
+		const size_t size = sizeof(struct tcp_hdr) + sizeof(ack);
+		uint8_t *frame = tcp_tx_place(conn, size);
 
 		conn->owed.ack_cnt = 0;
+		if (frame) {
+			tcp_tx_make(conn, frame, TCP_WIRE_ACK, size, &ack, sizeof(ack));
+			tcp_tx_put(conn, frame, size);
+			return;
+		}
 		tx = tcp_tx_control(conn, TCP_WIRE_ACK, &ack, sizeof(ack));
 		if (tx)
 			tcp_tx_queue(conn, tx);
