@@ -261,14 +261,6 @@ static const struct message_row message_rows[] = {
 	{ "domain", FI_THREAD_DOMAIN, { 952, 263 }, { 1000, 79 } },
 };
 
-/* Over a TCP socket, otherwise over rings in shared memory. */
-static bool over_socket(void)
-{
-	const char *local = getenv("FI_TCP_LOCAL");
-
-	return local && !strcmp(local, "0");
-}
-
 /* The budgets are those of a release build with gcc. */
 static void need_release(void)
 {
@@ -285,7 +277,7 @@ static void need_release(void)
 TEST_TABLE(of_a_message, message_rows, FI_MSG | FI_TAGGED, RELIABLE)
 {
 	const struct message_row *row = ROW(message_rows);
-	const struct message_budget *budget = over_socket() ? &row->socket : &row->ring;
+	const struct message_budget *budget = traffic_over_socket() ? &row->socket : &row->ring;
 	unsigned long cost[COSTS], message = 0;
 
 	wanted = row->threading;
@@ -319,7 +311,7 @@ static const struct access_row access_rows[] = {
 TEST_TABLE(of_an_access, access_rows, FI_MSG | FI_RMA | FI_ATOMIC, RELIABLE)
 {
 	const struct access_row *row = ROW(access_rows);
-	unsigned long cost[ACCESS_CALLS], budget = over_socket() ? row->socket : row->ring, all = 0;
+	unsigned long cost[ACCESS_CALLS], budget = traffic_over_socket() ? row->socket : row->ring, all = 0;
 
 	wanted = FI_THREAD_DOMAIN;
 	count_access(t, row->kind, cost);

@@ -38,6 +38,13 @@ struct pair traffic_pair_opts(struct test *t, const struct opts *o)
 	return p;
 }
 
+bool traffic_over_socket(void)
+{
+	const char *local = getenv("FI_TCP_LOCAL");
+
+	return local && !strcmp(local, "0");
+}
+
 size_t traffic_cnt(size_t otherwise)
 {
 	const char *text = getenv("BUDGET_CNT");

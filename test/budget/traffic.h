@@ -30,6 +30,9 @@ void bursts(struct pair *p, enum kind kind, size_t len, size_t window, size_t cn
 /* Entries that each read of a queue asks for, 1 to 16 (which it is if nobody says otherwise). */
 extern size_t traffic_read_cnt;
 
+/* True over a TCP socket, false over rings in shared memory. */
+bool traffic_over_socket(void);
+
 /* How many messages a test is to send: the environment's BUDGET_CNT, or @otherwise. */
 size_t traffic_cnt(size_t otherwise);
 

@@ -261,7 +261,7 @@ static void hostile_connect(bool ext)
 /* Changes bytes of the beginning of the ring, and the words of records there, until it is told to stop. */
 static void *changer_main(void *arg)
 {
-	uint8_t *room = life.pair->out.mem->room;
+	uint8_t *room = life.pair->out.room;
 	uint32_t seed = 1;
 
 	(void) arg;
@@ -305,21 +305,21 @@ static void hostile_write(enum step step, const uint8_t **bytes, size_t *len)
 	case STEP_BYTES:
 		at = take_number(bytes, len, 2) % (TCP_RING_ROOM - sizeof(buf));
 		record = take_bytes(bytes, len, buf);
-		memcpy(out->mem->room + at, buf, record);
+		memcpy(out->room + at, buf, record);
 		break;
 	case STEP_FILL:
 		record = fuzz_byte(bytes, len);
 		for (at = 0; at + tcp_ring_size(record) <= TCP_RING_ROOM; at += tcp_ring_size(record))
-			atomic_store(tcp_ring_word(out->mem, at), record);
+			atomic_store(tcp_ring_word(out->room, at), record);
 		if (at < TCP_RING_ROOM)
-			atomic_store(tcp_ring_word(out->mem, at), TCP_RING_WRAP);
+			atomic_store(tcp_ring_word(out->room, at), TCP_RING_WRAP);
 		break;
 	case STEP_JUMP:
 		out->pos = take_number(bytes, len, 2) % TCP_RING_ROOM & ~(TCP_RING_WORD - 1);
 		break;
 	default:
 		record = step == STEP_WRAP ? TCP_RING_WRAP : take_number(bytes, len, 4);
-		atomic_store(tcp_ring_word(out->mem, out->pos), record);
+		atomic_store(tcp_ring_word(out->room, out->pos), record);
 	}
 }
 
@@ -335,16 +335,16 @@ static void hostile_read(void)
 
 static void hostile_permit(enum step step, const uint8_t **bytes, size_t *len)
 {
-	struct tcp_permit *permit = &life.pair->in.mem->permit;
+	struct tcp_permit *permit = &life.pair->in.words->permit;
 	struct tcp_window *window = &windows.window[tcp_window_place(KEY)];
 	uint64_t gen;
 
 	switch (step) {
 	case STEP_HANDLED:
-		atomic_store(&life.pair->in.mem->handled, take_number(bytes, len, 4));
+		atomic_store(&life.pair->in.words->handled, take_number(bytes, len, 4));
 		break;
 	case STEP_BUSY:
-		atomic_store(&life.pair->out.mem->busy, take_number(bytes, len, 4));
+		atomic_store(&life.pair->out.words->busy, take_number(bytes, len, 4));
 		break;
 	case STEP_WINDOW:
 		*window = (struct tcp_window) { .number = 1, .key = KEY };
@@ -382,10 +382,10 @@ static void hostile_step(const uint8_t **bytes, size_t *len)
 
 	switch (step) {
 	case STEP_TAKEN:
-		atomic_store(&life.pair->in.mem->taken, take_number(bytes, len, 4));
+		atomic_store(&life.pair->in.words->taken, take_number(bytes, len, 4));
 		break;
 	case STEP_WANTS_ROOM:
-		atomic_store(&life.pair->out.mem->wants_room, take_number(bytes, len, 4));
+		atomic_store(&life.pair->out.words->wants_room, take_number(bytes, len, 4));
 		break;
 	case STEP_BITS:
 		n = fuzz_byte(bytes, len) % TCP_READY_WORDS;
@@ -436,7 +436,7 @@ static void hostile_end(void)
 	for (int n = 0; n < TCP_READY_WORDS; n++)
 		atomic_store(&life.pair->peer->word[n], UINT64_MAX);
 	atomic_store(&life.pair->peer->words, UINT64_MAX);
-	atomic_store(&life.pair->out.mem->busy, 0);
+	atomic_store(&life.pair->out.words->busy, 0);
 	tcp_link_close(&life.link);
 	while (!done) {
 		FUZZ_MUST(fab_now_ms() < end_ms);

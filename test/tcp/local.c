@@ -6,12 +6,14 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "base/sock.h"
 #include "node.h"
 #include "tcp/params/params.h"
+#include "tcp/stream/stream.h"
 
 #define OTHER_UID	4711
 
@@ -70,7 +72,7 @@ static void exchange(void)
 	assert_int_equal(fi_recv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in), 0);
 	assert_int_equal(fi_recv(a.ep, &back, 1, NULL, FI_ADDR_UNSPEC, &back), 0);
 	assert_int_equal(fi_send(a.ep, "x", 1, NULL, node_insert(&a, &b.addr), NULL), 0);
-	while (done < 2) {
+	while (done < 3) {
 		if (fi_cq_read(b.cq, &entry, 1) == 1) {
 			done++;
 			assert_int_equal(fi_inject(b.ep, "y", 1, node_insert(&b, &a.addr)), 0);
@@ -87,6 +89,59 @@ static void peers_of_one_host_use_a_unix_socket(void **state)
 	exchange();
 	assert_int_equal(unix_accepts, 1);
 	assert_int_equal(tcp_accepts, 0);
+}
+
+/* a's connection to b. */
+static const struct tcp_conn *conn_of_a(void)
+{
+	const struct tcp_conn *conn = tcp_ep_of(&a.ep->fid)->rdm.by_addr[0];
+
+	assert_non_null(conn);
+	return conn;
+}
+
+/* Pages that exist of the memory of a's rings. */
+static size_t pages_of_rings(void)
+{
+	struct tcp_pair_mem *mem = conn_of_a()->local->pair->mem;
+	const size_t page = sysconf(_SC_PAGESIZE);
+	unsigned char there[sizeof(*mem) / 4096];
+	size_t cnt = 0;
+
+	assert_return_code(mincore(mem, sizeof(*mem), there), 0);
+	for (size_t i = 0; i < (sizeof(*mem) + page - 1) / page; i++)
+		cnt += there[i] & 1;
+	return cnt;
+}
+
+static void a_connection_with_few_messages_has_one_page(void **state)
+{
+	(void) state;
+	exchange();
+	assert_ptr_equal(conn_of_a()->io, &tcp_io_ring);
+	assert_int_equal(pages_of_rings(), 1);
+	for (int i = 0; i < 15; i++)
+		exchange();
+	assert_int_equal(pages_of_rings(), 1);
+}
+
+/* Whoever connects offers rings of another layout. */
+static ssize_t other_layout(int fd, const struct msghdr *msg, int flags)
+{
+	struct tcp_greeting *greeting = msg->msg_iov->iov_base;
+
+	if (msg->msg_controllen && msg->msg_iov->iov_len == sizeof(*greeting) && greeting->pair)
+		greeting->pair = TCP_PAIR_LAYOUT + 1;
+	return fab_sock_libc.sendmsg(fd, msg, flags);
+}
+
+static void peers_with_another_layout_do_without_rings(void **state)
+{
+	(void) state;
+	ops.sendmsg = other_layout;
+	exchange();
+	assert_int_equal(unix_accepts, 1);
+	assert_ptr_equal(conn_of_a()->io, &tcp_io_sock);
 }
 
 static void another_user_gets_tcp(void **state)
@@ -295,6 +350,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(peers_of_one_host_use_a_unix_socket, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_connection_with_few_messages_has_one_page, setup, teardown),
+		cmocka_unit_test_setup_teardown(peers_with_another_layout_do_without_rings, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_user_gets_tcp, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_kernel_tells_users_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_listener_without_a_unix_socket_gets_tcp, setup, teardown),

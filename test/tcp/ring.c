@@ -11,34 +11,51 @@
 #include <unistd.h>
 #include "base/bits.h"
 #include "base/unit.h"
-#include "tcp/local/ring.h"
+#include "tcp/local/pair.h"
 
 #define STREAM_LEN	(8u << 20)
 
-/* The ring lies between two pages that nobody may touch. */
+/* The room lies between pages that nobody may touch; it ends where one of them begins, or begins where one ends. */
 static uint8_t *pages;
-static long page;
-static struct tcp_ring_mem *mem;
+static size_t page, inner;
+static struct tcp_ring_words words;
+static uint8_t *room;
 static struct tcp_ring_writer out;
 static struct tcp_ring_reader in;
+
+/* Both ends begin at `pos`. */
+static void begin(size_t offset, uint32_t pos)
+{
+	page = sysconf(_SC_PAGESIZE);
+	inner = fab_align(TCP_RING_ROOM, page);
+	pages = mmap(NULL, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(mprotect(pages + page, inner, PROT_READ | PROT_WRITE), 0);
+	memset(&words, 0, sizeof(words));
+	room = pages + page + offset;
+	out = (struct tcp_ring_writer) { .words = &words, .room = room, .pos = pos };
+	in = (struct tcp_ring_reader) { .words = &words, .room = room, .pos = pos };
+}
 
 static int setup(void **state)
 {
 	(void) state;
-	page = sysconf(_SC_PAGESIZE);
-	pages = mmap(NULL, TCP_RING_SIZE + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(pages, MAP_FAILED);
-	assert_int_equal(mprotect(pages + page, TCP_RING_SIZE, PROT_READ | PROT_WRITE), 0);
-	mem = (struct tcp_ring_mem *) (pages + page);
-	out = (struct tcp_ring_writer) { .mem = mem };
-	in = (struct tcp_ring_reader) { .mem = mem };
+	begin(0, 0);
+	return 0;
+}
+
+/* As the second ring of a pair. */
+static int setup_late(void **state)
+{
+	(void) state;
+	begin(fab_align(TCP_RING_ROOM, sysconf(_SC_PAGESIZE)) - TCP_RING_ROOM, TCP_PAIR_SECOND_POS);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void) state;
-	munmap(pages, TCP_RING_SIZE + 2 * page);
+	munmap(pages, inner + 2 * page);
 	return 0;
 }
 
@@ -187,13 +204,13 @@ static void a_hostile_writer_stays_in_the_ring(void **state)
 		uint32_t word = lengths(&seed) * (i % 7 ? 1 : 0x9e3779b1u);
 		const uint8_t *buf;
 
-		atomic_store(tcp_ring_word(mem, in.pos), i % 11 ? word : TCP_RING_WRAP);
-		atomic_store(tcp_ring_word(mem, 0), i % 3 ? word : TCP_RING_WRAP);
+		atomic_store(tcp_ring_word(room, in.pos), i % 11 ? word : TCP_RING_WRAP);
+		atomic_store(tcp_ring_word(room, 0), i % 3 ? word : TCP_RING_WRAP);
 		buf = tcp_ring_peek(&in, &len);
 		assert_true(in.pos < TCP_RING_ROOM && !(in.pos % TCP_RING_WORD));
 		if (!buf)
 			continue;
-		assert_true(buf >= mem->room && buf + len <= mem->room + TCP_RING_ROOM);
+		assert_true(buf >= room && buf + len <= room + TCP_RING_ROOM);
 		tcp_ring_take(&in, len);
 	}
 }
@@ -208,7 +225,7 @@ static void a_hostile_reader_stays_in_the_ring(void **state)
 		struct iovec iov = { buf, lengths(&seed) };
 		ssize_t n;
 
-		atomic_store(&mem->taken, i % 2 ? seed : out.put - seed % (TCP_RING_ROOM + 9));
+		atomic_store(&words.taken, i % 2 ? seed : out.put - seed % (TCP_RING_ROOM + 9));
 		n = tcp_ring_put(&out, &iov, 1, iov.iov_len);
 		assert_true(out.pos < TCP_RING_ROOM && !(out.pos % TCP_RING_WORD));
 		assert_true(n == -EAGAIN || n == -EPROTO || (n > 0 && n <= (ssize_t) iov.iov_len));
@@ -218,14 +235,31 @@ static void a_hostile_reader_stays_in_the_ring(void **state)
 	assert_true(broken > 1000);
 }
 
+/* ---- both rings of a pair ---- */
+
+static void first_records_are_in_the_page_of_the_words(void **state)
+{
+	const size_t words = offsetof(struct tcp_pair_mem, words), end = offsetof(struct tcp_pair_mem, first);
+
+	(void) state;
+	assert_int_equal(words / TCP_PAIR_PAGE, (end - 1) / TCP_PAIR_PAGE);
+	assert_int_equal(TCP_PAIR_SECOND_POS / TCP_PAIR_PAGE, words / TCP_PAIR_PAGE);
+	assert_true(words - TCP_PAIR_SECOND_POS >= 1024 && TCP_PAIR_PAGE - end % TCP_PAIR_PAGE >= 1024);
+}
+
+#define TESTS_AT(begin) \
+	cmocka_unit_test_setup_teardown(what_goes_in_comes_out, begin, teardown), \
+	cmocka_unit_test_setup_teardown(a_writer_that_waits_is_told, begin, teardown), \
+	cmocka_unit_test_setup_teardown(two_threads, begin, teardown), \
+	cmocka_unit_test_setup_teardown(a_hostile_writer_stays_in_the_ring, begin, teardown), \
+	cmocka_unit_test_setup_teardown(a_hostile_reader_stays_in_the_ring, begin, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_goes_in_comes_out, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_writer_that_waits_is_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(two_threads, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_hostile_writer_stays_in_the_ring, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_hostile_reader_stays_in_the_ring, setup, teardown),
+		TESTS_AT(setup),
+		TESTS_AT(setup_late),
+		cmocka_unit_test(first_records_are_in_the_page_of_the_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

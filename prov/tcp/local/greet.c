@@ -224,7 +224,7 @@ static int local_send_greeting(const struct tcp_link *link, const union fab_sock
 	ssize_t n;
 
 	if (pair_fd >= 0) {
-		greeting.has_pair = 1;
+		greeting.pair = TCP_PAIR_LAYOUT;
 		greeting.bit = link->local->pair->near.bit;
 		fds[1] = tcp_ready_fd(&link->local->pair->near);
 	}
@@ -284,8 +284,8 @@ int tcp_local_greet(struct tcp_link *link, const union fab_sockaddr *at)
 		return 0;
 	if (!local_take_names(local, at))
 		return -EPROTO;
-	local->owes_answer = local->greeting.has_pair;
-	if (local->owes_answer && local->inbox.cnt == 2)
+	local->owes_answer = local->greeting.pair;
+	if (local->greeting.pair == TCP_PAIR_LAYOUT && local->inbox.cnt == 2)
 		local->pair = tcp_pair_map(local->inbox.fds[0], local->inbox.fds[1], local->greeting.bit);
 	tcp_pair_close(&local->inbox);
 	ret = local_send_greeting(link, &local->theirs, &local->ours, -1, NULL, 0);

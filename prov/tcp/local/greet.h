@@ -20,8 +20,8 @@
 struct tcp_greeting {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t has_pair;		/* the connecting end offers rings (pair.h), with two descriptors: the memory,
-					 * the page of its engine */
+	uint16_t pair;			/* the connecting end offers rings (pair.h), with two descriptors: the memory,
+					 * the page of its engine. The number of their layout, TCP_PAIR_LAYOUT; or 0 */
 	uint32_t bit;			/* in that page */
 	union fab_sockaddr from, to;	/* the connecting end; the listener as it knows it */
 };

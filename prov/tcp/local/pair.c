@@ -11,7 +11,7 @@
 #include "base/sock.h"
 #include "tcp/local/share.h"
 
-#define PAIR_SIZE	(2 * TCP_RING_SIZE)
+#define PAIR_SIZE	sizeof(struct tcp_pair_mem)
 #define ANSWER_MAGIC	0x72696e67u	/* "ring" */
 #define ANSWER_NONE	UINT32_MAX	/* bit: the accepting end does not want rings */
 
@@ -99,11 +99,18 @@ static bool pair_no_look(struct tcp_near *near)
 	return false;
 }
 
-/* Which ring is whose. */
+/* Which ring is whose: the connecting end writes the first one. */
 static void pair_assign(struct tcp_pair *pair, bool connects)
 {
-	pair->out.mem = &pair->mem[connects ? 0 : 1];
-	pair->in.mem = &pair->mem[connects ? 1 : 0];
+	struct tcp_pair_mem *mem = pair->mem;
+	const struct tcp_ring_writer ring[2] = {
+		{ .words = &mem->words[0], .room = mem->first },
+		{ .words = &mem->words[1], .room = mem->second, .pos = TCP_PAIR_SECOND_POS },
+	};
+	const struct tcp_ring_writer *in = &ring[connects];
+
+	pair->out = ring[!connects];
+	pair->in = (struct tcp_ring_reader) { .words = in->words, .room = in->room, .pos = in->pos };
 }
 
 struct tcp_pair *tcp_pair_make(struct fab_engine *engine, int *fd)
@@ -183,9 +190,9 @@ void tcp_pair_begin_straight(struct tcp_pair *pair, struct fab_mr_map *map, pid_
 {
 	pair->visitor.free = pair_free_late;
 	if (map)
-		tcp_windows_join(map, &pair->visitor, &pair->in.mem->permit, &pair->in.mem->busy, pid, fd);
+		tcp_windows_join(map, &pair->visitor, &pair->in.words->permit, &pair->in.words->busy, pid, fd);
 	if (pid)
-		pair->reach = (struct tcp_reach) { .permit = &pair->out.mem->permit, .busy = &pair->out.mem->busy,
+		pair->reach = (struct tcp_reach) { .permit = &pair->out.words->permit, .busy = &pair->out.words->busy,
 						   .pid = pid };
 }
 

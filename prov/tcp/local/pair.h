@@ -39,6 +39,23 @@ struct tcp_pair_answer {
 	uint32_t bit;			/* in the page that comes with it */
 };
 
+/*
+ * Shared. The words of both rings, and the places where their first records go, are in one page: a connection that has
+ * carried little touches no other. So the room of the second ring is in front of the words, and its first record is
+ * where that page begins. Processes with another layout have another number for it, and go on without rings.
+ */
+#define TCP_PAIR_LAYOUT	2
+struct tcp_pair_mem {
+	uint8_t second[TCP_RING_ROOM];
+	struct tcp_ring_words words[2];
+	uint8_t first[TCP_RING_ROOM];
+};
+#define TCP_PAIR_PAGE	4096
+#define TCP_PAIR_SECOND_POS	(TCP_RING_ROOM / TCP_PAIR_PAGE * TCP_PAIR_PAGE)	/* of the first record there */
+_Static_assert(sizeof(struct tcp_pair_mem) == 15 * TCP_PAIR_PAGE, "there is no padding");
+_Static_assert(offsetof(struct tcp_pair_mem, first) - TCP_PAIR_SECOND_POS < TCP_PAIR_PAGE * 3 / 4,
+	       "the page of the words has room for the first records of both rings");
+
 struct tcp_conn;
 
 struct tcp_pair {
@@ -48,7 +65,7 @@ struct tcp_pair {
 	struct tcp_ring_reader in;
 	struct tcp_ready_mem *peer;	/* owned, mapped; NULL: its answer has not come, or was a refusal */
 	uint32_t peer_bit;
-	struct tcp_ring_mem *mem;	/* owned, mapped: both rings */
+	struct tcp_pair_mem *mem;	/* owned, mapped: both rings */
 	struct tcp_visitor visitor;	/* the peer, as it reaches our regions */
 	struct tcp_reach reach;		/* the peer's regions, as we reach them */
 	struct tcp_pair_answer answer;	/* of the accepting end, as far as it has come */

@@ -12,22 +12,21 @@
 
 #define SPLIT_MIN	512		/* a record shorter than that is not cut at the end of the ring, or to fit */
 
-_Static_assert(sizeof(struct tcp_ring_mem) == TCP_RING_SIZE, "a ring has no padding");
 _Static_assert(TCP_RING_ROOM % TCP_RING_WORD == 0, "a word is never cut");
 
 bool tcp_ring_tell(struct tcp_ring_reader *ring)
 {
 	ring->told = ring->taken;
-	atomic_store_explicit(&ring->mem->taken, ring->taken, memory_order_release);
+	atomic_store_explicit(&ring->words->taken, ring->taken, memory_order_release);
 	tcp_full_barrier();
-	return atomic_load_explicit(&ring->mem->wants_room, memory_order_relaxed) &&
-	       atomic_exchange_explicit(&ring->mem->wants_room, 0, memory_order_relaxed);
+	return atomic_load_explicit(&ring->words->wants_room, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&ring->words->wants_room, 0, memory_order_relaxed);
 }
 
 /* The free bytes, of which the last word stays 0. UINT32_MAX: the reader has broken the ring. */
 static uint32_t ring_free(struct tcp_ring_writer *ring)
 {
-	uint32_t taken = atomic_load_explicit(&ring->mem->taken, memory_order_acquire);
+	uint32_t taken = atomic_load_explicit(&ring->words->taken, memory_order_acquire);
 
 	/* it only grows, and not beyond what was put */
 	if (taken - ring->taken > ring->put - ring->taken)
@@ -114,7 +113,7 @@ bool tcp_ring_want_room(struct tcp_ring_writer *ring)
 {
 	uint32_t room;
 
-	atomic_store_explicit(&ring->mem->wants_room, 1, memory_order_relaxed);
+	atomic_store_explicit(&ring->words->wants_room, 1, memory_order_relaxed);
 	tcp_full_barrier();
 	room = ring_free(ring);
 	return room >= TCP_RING_ROOM / 4;

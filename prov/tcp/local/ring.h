@@ -25,31 +25,32 @@
 #include "base/bits.h"
 #include "tcp/local/windows.h"
 
-#define TCP_RING_SIZE	32768		/* bytes of a ring in shared memory */
-#define TCP_RING_ROOM	(TCP_RING_SIZE - 128)	/* of these for records */
+#define TCP_RING_ROOM	30592		/* bytes for records (pair.h) */
 #define TCP_RING_WORD	8		/* bytes of a word with its padding; records are aligned to that */
 #define TCP_RING_WRAP	UINT32_MAX
 
-/* Shared, zeroed at first. The words of each end are in a cache line of their own. */
-struct tcp_ring_mem {
+/* Shared, zeroed at first, as the room for records is. The words of each end are in a cache line of their own. */
+struct tcp_ring_words {
 	_Alignas(64) _Atomic uint32_t taken;	/* by the reader: bytes taken so far, modulo 2^32 */
 	/* by the reader: of these, when it last had handled all of its records. Always told, unlike `taken` */
 	_Atomic uint32_t handled;
 	struct tcp_permit permit;		/* by the reader: for remote accesses of the writer */
 	_Alignas(64) _Atomic uint32_t wants_room;	/* by the writer: the ring was full; by the reader: 0 again */
 	_Atomic uint32_t busy;			/* by the writer: windows.h */
-	_Alignas(64) uint8_t room[TCP_RING_ROOM];
 };
 
+/* Both ends begin at the same position, at any word. */
 struct tcp_ring_writer {
-	struct tcp_ring_mem *mem;
+	struct tcp_ring_words *words;	/* borrowed, shared */
+	uint8_t *room;			/* borrowed, shared: TCP_RING_ROOM bytes */
 	uint32_t pos;			/* of the next record */
 	uint32_t put;			/* bytes written so far, modulo 2^32 */
-	uint32_t taken;			/* mem->taken when it was read last */
+	uint32_t taken;			/* words->taken when it was read last */
 };
 
 struct tcp_ring_reader {
-	struct tcp_ring_mem *mem;
+	struct tcp_ring_words *words;	/* borrowed, shared */
+	uint8_t *room;			/* borrowed, shared */
 	uint32_t pos;			/* of the next record */
 	uint32_t taken;			/* bytes taken so far, modulo 2^32 */
 	uint32_t told;			/* of these published */
@@ -61,9 +62,9 @@ static inline uint32_t tcp_ring_size(uint32_t len)
 	return TCP_RING_WORD + fab_align(len, TCP_RING_WORD);
 }
 
-static inline _Atomic uint32_t *tcp_ring_word(struct tcp_ring_mem *mem, uint32_t pos)
+static inline _Atomic uint32_t *tcp_ring_word(uint8_t *room, uint32_t pos)
 {
-	return (_Atomic uint32_t *) (mem->room + pos);
+	return (_Atomic uint32_t *) (room + pos);
 }
 
 /* ---- the reader ---- */
@@ -74,17 +75,17 @@ static inline _Atomic uint32_t *tcp_ring_word(struct tcp_ring_mem *mem, uint32_t
  */
 static inline const uint8_t *tcp_ring_peek(struct tcp_ring_reader *ring, uint32_t *len)
 {
-	uint32_t word = atomic_load_explicit(tcp_ring_word(ring->mem, ring->pos), memory_order_acquire);
+	uint32_t word = atomic_load_explicit(tcp_ring_word(ring->room, ring->pos), memory_order_acquire);
 
 	if (__builtin_expect(word == TCP_RING_WRAP && ring->pos, 0)) {
 		ring->taken += TCP_RING_ROOM - ring->pos;
 		ring->pos = 0;
-		word = atomic_load_explicit(tcp_ring_word(ring->mem, 0), memory_order_acquire);
+		word = atomic_load_explicit(tcp_ring_word(ring->room, 0), memory_order_acquire);
 	}
 	*len = word;
 	if (!word || __builtin_expect(word > TCP_RING_ROOM - ring->pos - TCP_RING_WORD, 0))
 		return NULL;
-	return ring->mem->room + ring->pos + TCP_RING_WORD;
+	return ring->room + ring->pos + TCP_RING_WORD;
 }
 
 /* Publish what was taken. True: the writer waits for room, and is to be told. */
@@ -105,7 +106,7 @@ static inline bool tcp_ring_take(struct tcp_ring_reader *ring, uint32_t len)
 /* All records that were taken have been handled, so what comes beside the ring does not overtake them. */
 static inline void tcp_ring_tell_handled(struct tcp_ring_reader *ring)
 {
-	atomic_store_explicit(&ring->mem->handled, ring->taken, memory_order_release);
+	atomic_store_explicit(&ring->words->handled, ring->taken, memory_order_release);
 }
 
 /* ---- the writer ---- */
@@ -113,13 +114,13 @@ static inline void tcp_ring_tell_handled(struct tcp_ring_reader *ring)
 /* True if the reader has handled all that was put. */
 static inline bool tcp_ring_is_handled(const struct tcp_ring_writer *ring)
 {
-	return atomic_load_explicit(&ring->mem->handled, memory_order_acquire) == ring->put;
+	return atomic_load_explicit(&ring->words->handled, memory_order_acquire) == ring->put;
 }
 
 /* Where the bytes of the next record go. */
 static inline uint8_t *tcp_ring_next(const struct tcp_ring_writer *ring)
 {
-	return ring->mem->room + ring->pos + TCP_RING_WORD;
+	return ring->room + ring->pos + TCP_RING_WORD;
 }
 
 /* The same, if there is room for a record of len bytes (TCP_RING_ROOM / 2 at most) there; otherwise NULL. */
@@ -136,8 +137,8 @@ static inline void tcp_ring_publish(struct tcp_ring_writer *ring, uint32_t word,
 {
 	uint32_t pos = ring->pos, next = pos + size == TCP_RING_ROOM ? 0 : pos + size;
 
-	atomic_store_explicit(tcp_ring_word(ring->mem, next), 0, memory_order_relaxed);
-	atomic_store_explicit(tcp_ring_word(ring->mem, pos), word, memory_order_release);
+	atomic_store_explicit(tcp_ring_word(ring->room, next), 0, memory_order_relaxed);
+	atomic_store_explicit(tcp_ring_word(ring->room, pos), word, memory_order_release);
 	ring->put += size;
 	ring->pos = next;
 }
@@ -156,7 +157,7 @@ bool tcp_ring_want_room(struct tcp_ring_writer *ring);
 /* Bytes that the reader has not taken, as far as it has published. */
 static inline uint32_t tcp_ring_unread(const struct tcp_ring_writer *ring)
 {
-	return ring->put - atomic_load_explicit(&ring->mem->taken, memory_order_relaxed);
+	return ring->put - atomic_load_explicit(&ring->words->taken, memory_order_relaxed);
 }
 
 #endif

@@ -175,7 +175,7 @@ static bool ring_look(struct tcp_conn *conn)
 	if (ring_is_gone(conn, pair))
 		return found;
 	/* the next looks may leave out this one until its next record comes */
-	pair->near.bell = tcp_ring_word(pair->in.mem, pair->in.pos);
+	pair->near.bell = tcp_ring_word(pair->in.room, pair->in.pos);
 	pair->near.attend = conn->tx.blocked || pair->ended;
 	if (__builtin_expect(pair->near.attend, 0))
 		return ring_attend(conn, pair, found);
@@ -270,6 +270,8 @@ static void ring_tell_socket(const struct tcp_conn *conn, const struct tcp_local
 	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s is on this host and is reached over a Unix socket, without "
 		"shared memory: %s\n", to,
 		!conn->ep->shared_memory ? "FI_TCP_SHARED_MEMORY or FI_OPT_SHARED_MEMORY_PERMITTED is off here" :
+		local->owes_answer && local->greeting.pair != TCP_PAIR_LAYOUT ?
+		"the peer is another version of the library, and has another layout of it" :
 		local->owes_answer ? "this process cannot make or map it (memfd_create(2), mmap(2))" :
 		local->pair ? "the peer has refused it" :
 		"one of the two processes does not offer it, or cannot make it (memfd_create(2))");
