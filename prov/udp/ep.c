@@ -66,16 +66,19 @@ static int ep_close(struct fid *fid)
 {
 	struct udp_ep *ep = udp_ep_of(fid);
 	unsigned groups;
+	bool inherited;
 	int ret;
 
 	ret = fab_ep_check_close(&ep->base);
 	if (ret)
 		return ret;
+	inherited = fab_engine_disown(ep->base.engine);
 	fab_engine_lock(ep->base.engine);
 	groups = udp_group_cnt(ep);
 	ep->closing = !groups;
 	if (ep->closing && ep->base.enabled) {
-		udp_tx_flush(ep);
+		if (!inherited)
+			udp_tx_flush(ep);
 		udp_port_close(&ep->port);
 	}
 	fab_engine_unlock(ep->base.engine);

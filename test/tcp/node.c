@@ -11,6 +11,7 @@
 #include "tcp/params/params.h"
 
 const char *node_provider = "tcp";
+enum fi_progress node_progress = FI_PROGRESS_UNSPEC;
 
 void node_open_ep(struct node *node)
 {
@@ -31,6 +32,7 @@ static struct fi_info *hints_new(uint64_t caps)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->caps = caps;
+	hints->domain_attr->data_progress = node_progress;
 	hints->fabric_attr->prov_name = strdup(node_provider);
 	return hints;
 }

@@ -23,6 +23,8 @@ struct node {
 
 /* Of whom: "tcp", unless a test says otherwise. */
 extern const char *node_provider;
+/* How it makes progress: manual, unless a test says otherwise. */
+extern enum fi_progress node_progress;
 /* Open all of it; threading as of domain_attr (0: any). */
 void node_open(struct node *node, uint64_t caps, enum fi_threading threading);
 /* The same at this port, which must be free, and with a queue that has a descriptor. */

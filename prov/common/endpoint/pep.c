@@ -326,6 +326,7 @@ static int pep_close(struct fid *fid)
 	fab_list_remove(&pep->link);
 	pthread_mutex_unlock(&fabric->lock);
 	if (eq) {
+		fab_engine_disown(&eq->engine);
 		pep->ops->stop(pep);
 		fab_eq_purge(eq, fid, drop_event);
 		drop_requests(pep);

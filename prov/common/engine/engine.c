@@ -20,6 +20,7 @@
 #include <time.h>
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/forks.h"
 #include "base/sock.h"
 
 #define HOT_MAX			4	/* sources that are read before epoll is asked */
@@ -667,6 +668,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	fab_list_init(&engine->deferred);
 	fab_list_init(&engine->signals);
 	engine->alarm.source.ready = alarm_ready;
+	engine->forks = fab_fork_cnt;
 
 	engine->epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
 	if (engine->epfd < 0)
@@ -701,6 +703,7 @@ close_epfd:
 
 void fab_engine_fini(struct fab_engine *engine)
 {
+	fab_engine_disown(engine);
 	if (engine->thread.run)
 		thread_join(engine);
 	while (engine->attached) {

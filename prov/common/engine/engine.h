@@ -198,6 +198,8 @@ struct fab_engine {
 	struct fab_engine_alarm alarm;
 	struct fab_engine_thread thread;
 	struct fab_attached *attached;	/* owned */
+	uint32_t forks;			/* fab_fork_cnt of the process that made it, or has disowned it */
+	bool inherited;			/* it was disowned */
 	uint8_t *staging;		/* see fab_engine_staging(); a source uses it during one call */
 	uint8_t *tx_staging;		/* for gathering small frames; likewise */
 };
@@ -218,6 +220,17 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 
 /* Stop the thread, free all memory, including deferred memory. No source is left; the lock is not held. */
 void fab_engine_fini(struct fab_engine *engine);
+
+/*
+ * True in a child of fork(2), for an engine of its parent. The child shares descriptors with the parent, so what it
+ * does with them concerns the connections of the parent. All that it may do is to close the objects.
+ */
+bool fab_engine_is_inherited(const struct fab_engine *engine);
+/* Before an object of the engine is closed: in a child of fork(2), let go of what the engine shares with the parent,
+ * and of all that its passes would do, so that passes and changes of its sources concern nobody. The engine's thread is
+ * not in the child. The lock is not held. True if the engine is inherited: the caller sends nothing. Cheap and without
+ * effect otherwise. */
+bool fab_engine_disown(struct fab_engine *engine);
 
 /* Start a thread, with a name of at most 15 bytes, or NULL. It blocks all signals, which are for the application's
  * threads. 0 or -errno. */

@@ -152,7 +152,7 @@ void fab_eq_del_engine(struct fab_eq *eq, struct fab_engine *engine)
 		pthread_mutex_unlock(&eq->lock);
 		return;
 	}
-	if (eq->wait.epfd >= 0 && !engine->thread.run)
+	if (eq->wait.epfd >= 0 && !engine->thread.run && !fab_engine_is_inherited(engine))
 		fab_wait_unnest(eq->wait.epfd, engine->epfd);
 	if (eq->wait.armed)
 		fab_engine_unwatch(engine);

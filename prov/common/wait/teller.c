@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <rdma/fi_errno.h>
+#include "base/forks.h"
 #include "base/sock.h"
 #include "common/engine/engine.h"
 
@@ -24,6 +25,7 @@ struct fab_teller {
 	pthread_mutex_t mutex;		/* the application's, with cond */
 	pthread_cond_t cond;
 	int fd;
+	uint32_t forks;			/* fab_fork_cnt: a child of fork(2) has no thread */
 	int nudge_fd;			/* eventfd: wakes the thread after a drain or a stop */
 	_Atomic bool told;		/* the thread has signalled, and waits for a drain */
 	_Atomic bool stop;
@@ -114,6 +116,7 @@ int fab_teller_start(struct fab_teller **out, int fd, int (*try)(void *arg), voi
 
 	if (!teller)
 		return -FI_ENOMEM;
+	teller->forks = fab_fork_cnt;
 	teller->fd = fd;
 	teller->try = try;
 	teller->arg = arg;
@@ -142,8 +145,10 @@ void fab_teller_stop(struct fab_teller *teller)
 	if (!teller)
 		return;
 	teller->stop = true;
-	nudge(teller);
-	pthread_join(teller->thread, NULL);
+	if (teller->forks == fab_fork_cnt) {
+		nudge(teller);
+		pthread_join(teller->thread, NULL);
+	}
 	fab_sock_close(&teller->nudge_fd);
 	pthread_cond_destroy(&teller->cond);
 	/* the mutex is not destroyed, since the application may hold it; it has no memory of its own */

@@ -546,6 +546,8 @@ int fab_wait_init(struct fab_wait *wait, const struct fab_wait_attr *attr)
 
 void fab_wait_fini(struct fab_wait *wait)
 {
+	if (wait->engine)
+		fab_engine_disown(wait->engine);
 	fab_teller_stop(wait->teller);
 	wait->teller = NULL;
 	if (wait->set)

@@ -39,7 +39,8 @@ void fab_wait_set_leave(struct fab_wait_set *set, struct fab_wait *wait, int fd)
 {
 	pthread_mutex_lock(&set->lock);
 	fab_list_remove(&wait->set_link);
-	fab_wait_unnest(set->epfd, fd);
+	if (!wait->engine || !fab_engine_is_inherited(wait->engine))
+		fab_wait_unnest(set->epfd, fd);
 	pthread_mutex_unlock(&set->lock);
 }
 

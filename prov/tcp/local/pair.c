@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "base/forks.h"
 #include "base/sock.h"
 #include "tcp/local/share.h"
 
@@ -120,6 +121,7 @@ struct tcp_pair *tcp_pair_make(struct fab_engine *engine, int *fd)
 
 	if (!pair)
 		return NULL;
+	pair->forks = fab_fork_cnt;
 	if (tcp_share_make(PAIR_SIZE, &mem, fd))
 		goto free_pair;
 	pair->mem = mem;
@@ -142,6 +144,7 @@ struct tcp_pair *tcp_pair_map(int pair_fd, int ready_fd, uint32_t bit)
 
 	if (!pair)
 		return NULL;
+	pair->forks = fab_fork_cnt;
 	pair->peer_bit = bit;
 	if (tcp_share_map(pair_fd, PAIR_SIZE, &mem))
 		goto free_pair;
@@ -166,8 +169,11 @@ void tcp_pair_stop(struct tcp_pair *pair, int *fd)
 static void pair_free(struct tcp_pair *pair)
 {
 	tcp_reach_fini(&pair->reach);
-	tcp_share_unmap(pair->mem, PAIR_SIZE);
-	tcp_share_unmap(pair->peer, TCP_READY_SIZE);
+	/* a child of fork(2) may have other memory at these addresses */
+	if (pair->forks == fab_fork_cnt) {
+		tcp_share_unmap(pair->mem, PAIR_SIZE);
+		tcp_share_unmap(pair->peer, TCP_READY_SIZE);
+	}
 	tcp_pair_close(&pair->inbox);
 	free(pair);
 }

@@ -257,7 +257,8 @@ static void ready_close(struct tcp_ready *ready)
 {
 	fab_poll_del(ready->engine, &ready->fn);
 	fab_flush_cancel(&ready->again);
-	tcp_share_unmap(ready->mem, TCP_READY_SIZE);
+	if (!fab_engine_is_inherited(ready->engine))
+		tcp_share_unmap(ready->mem, TCP_READY_SIZE);
 	ready->mem = NULL;
 	fab_sock_close(&ready->fd);
 }
@@ -301,7 +302,8 @@ void tcp_ready_remove(struct tcp_near *near)
 	if (!ready)
 		return;
 	ready_unlist(near);
-	ready_clear_bit(near);
+	if (!fab_engine_is_inherited(ready->engine))
+		ready_clear_bit(near);
 	ready->near[near->bit] = NULL;
 	near->ready = NULL;
 	fab_engine_no_glance(ready->engine);

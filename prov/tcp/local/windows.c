@@ -337,7 +337,7 @@ void tcp_windows_leave(struct tcp_visitor *visitor, int *fd)
 {
 	struct tcp_windows *windows = visitor->windows;
 
-	if (!windows || visitor->left)
+	if (!windows || visitor->left || windows_are_of_parent(windows))
 		return;
 	pthread_mutex_lock(&windows->lock);
 	visitor->left = true;
@@ -357,6 +357,12 @@ bool tcp_windows_release(struct tcp_visitor *visitor)
 
 	if (!windows)
 		return true;
+	if (windows_are_of_parent(windows)) {
+		if (!visitor->left)
+			visitor->fd = -1;	/* the stream's */
+		visitor_remove(visitor);
+		return true;
+	}
 	pthread_mutex_lock(&windows->lock);
 	windows_sweep(windows);
 	lingers = visitor->lingers = visitor_is_busy(visitor, 0, true);

@@ -50,6 +50,8 @@ void tcp_ep_drain(struct tcp_ep *ep, bool (*drained)(struct tcp_ep *ep))
 	uint64_t end_ms = fab_now_ms() + TCP_FLUSH_MS;
 	struct pollfd pfd = { .fd = engine->epfd, .events = POLLIN };
 
+	if (fab_engine_is_inherited(engine))
+		return;		/* the connections are the parent's */
 	fab_engine_watch(engine);
 	while (!drained(ep) && fab_now_ms() < end_ms) {
 		fab_engine_prepare_sleep(engine);
