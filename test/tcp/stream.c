@@ -10,6 +10,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <rdma/fi_rma.h>
@@ -444,6 +445,102 @@ static void announcement_that_a_receive_has_taken_stays(void **state)
 	peer_close(&peer, fd);
 }
 
+struct announcement {
+	struct tcp_hdr hdr;
+	struct tcp_rts rts;
+};
+
+struct taking_back {
+	struct tcp_hdr hdr;
+	struct tcp_xcancel cancel;
+};
+
+static struct announcement announcement(uint32_t id)
+{
+	return (struct announcement) {
+		.hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_XRTS, .hdr_size = sizeof(struct announcement),
+			 .size = sizeof(struct announcement) },
+		.rts = { .id = id, .len = 5 },
+	};
+}
+
+static struct taking_back taking_back(uint32_t id)
+{
+	return (struct taking_back) {
+		.hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_XCANCEL, .hdr_size = sizeof(struct taking_back),
+			 .size = sizeof(struct taking_back) },
+		.cancel = { .id = id },
+	};
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+/* The peer takes back announcements that it has not made, then announces a message with this id. Returns how long the
+ * node needs for that, of the processor. */
+static uint64_t take_back_none(struct node *node, const struct peer *peer, int fd, uint32_t id)
+{
+	const struct tcp_conn *conn = node_conn(node, peer->fi_addr);
+	uint32_t before = conn->msg.announced_cnt;
+	static struct {
+		struct taking_back many[500];
+		struct announcement last;
+	} frames;
+	uint64_t begun = cpu_ns();
+
+	for (uint32_t i = 0; i < 500; i++)
+		frames.many[i] = taking_back(100000 + i);
+	frames.last = announcement(id);
+	raw_send(fd, &frames, sizeof(frames));
+	while (conn->msg.announced_cnt == before)
+		drive(node);
+	return cpu_ns() - begun;
+}
+
+/* A peer may have announced 65536 messages. What it takes back is found at once, so it cannot keep the node busy. */
+static void taking_back_does_not_depend_on_what_is_kept(void **state)
+{
+	enum { MANY = 60000 };
+	static struct announcement many[MANY];
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .credit = 4096 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	uint64_t few_ns, many_ns;
+
+	take_back_none(node, &peer, fd, MANY);
+	few_ns = take_back_none(node, &peer, fd, MANY + 1);
+	for (uint32_t i = 0; i < MANY; i++)
+		many[i] = announcement(i);
+	for (uint32_t i = 0; i < MANY; i += 500) {
+		raw_send(fd, &many[i], 500 * sizeof(*many));
+		while (node_conn(node, peer.fi_addr)->msg.announced_cnt < i + 502)
+			drive(node);
+	}
+	many_ns = take_back_none(node, &peer, fd, MANY + 2);
+	assert_true(many_ns < 50 * few_ns);
+	peer_close(&peer, fd);
+}
+
+/* An id names one message until it is taken. */
+static void announcement_with_an_id_in_use_ends_the_connection(void **state)
+{
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .credit = 4096 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	struct announcement twice[] = { announcement(3), announcement(3) };
+
+	raw_send(fd, twice, sizeof(twice));
+	assert_true(raw_recv_end(fd, drive, node));
+	peer_close(&peer, fd);
+}
+
 /* So many messages that nobody receives may come from one peer: one more ends the connection. */
 static void unexpected_messages_have_a_limit(void **state)
 {
@@ -670,6 +767,8 @@ int main(void)
 		TEST(injects_go_into_debt),
 		TEST(sends_do_not_go_into_debt),
 		TEST(announcement_that_a_receive_has_taken_stays),
+		TEST(taking_back_does_not_depend_on_what_is_kept),
+		TEST(announcement_with_an_id_in_use_ends_the_connection),
 		TEST(unexpected_messages_have_a_limit),
 		TEST(frames_are_numbered),
 		TEST(frame_may_be_cut_anywhere),

@@ -15,6 +15,7 @@
 #define TCP_MESSAGE_H
 
 #include <rdma/providers/fi_peer.h>
+#include "base/table.h"
 #include "common/av/av.h"
 #include "common/receive/receive.h"
 #include "tcp/stream/stream.h"
@@ -111,6 +112,7 @@ struct tcp_unexp {
 	struct tcp_owned *owned;	/* it waits at the owner of the receives; or NULL */
 	uint32_t rts_id;		/* announced: the sender's id */
 	bool announced;			/* the sender keeps the payload until a receive asks for it */
+	bool listed;			/* announced, and no receive has taken it: in ctx->announced */
 	bool stalled;			/* too long to be kept: payload stays in the socket until a receive takes it */
 	bool complete;			/* buf has the whole payload */
 	/* another provider has it; conn is NULL, ep the shared context, link in exported->unnamed or empty */
@@ -119,6 +121,7 @@ struct tcp_unexp {
 	union {
 		uint8_t small[TCP_UNEXP_SMALL];
 		struct tcp_foreign theirs;	/* if foreign */
+		struct fab_entry entry;		/* if listed */
 	};
 };
 

@@ -82,6 +82,8 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 	}
 	if (unexp->stranger)
 		tcp_stranger_uncount(unexp);
+	if (unexp->listed)
+		tcp_rndv_unlist(unexp);
 	if (unexp->owned)
 		unexp->ep->rx->owner->ops->lost(unexp->owned);
 	fab_list_remove(&unexp->link);

@@ -48,6 +48,8 @@ int tcp_keyed_post(struct tcp_ep *ep, const struct fab_op *op);
 
 /* A receive has taken an announced message (unexp->base.into is set): ask for the payload. */
 void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
+/* An announced message is taken or freed: the sender cannot take it back any more. */
+void tcp_rndv_unlist(struct tcp_unexp *unexp);
 /* An announced message is dropped: tell its sender to complete it. */
 void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp);
 

@@ -158,4 +158,5 @@ void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx)
 {
 	fab_recv_fini(&ctx->recv);
 	fab_pool_fini(&ctx->unexp_pool);
+	fab_table_fini(&ctx->announced);
 }

@@ -13,6 +13,7 @@
  */
 #include "tcp/message/msg.h"
 #include <string.h>
+#include "base/bits.h"
 #include "tcp/params/params.h"
 
 _Static_assert(FAB_CLASS_MSG == 0 && FAB_CLASS_TAGGED == 1 && FAB_CLASS_COLL == 2, "they are on the wire (tcp_rts)");
@@ -100,6 +101,49 @@ void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx)
 
 /* ---- receiver ---- */
 
+static uint64_t rndv_hash(const struct tcp_conn *conn, uint32_t id)
+{
+	return fab_mix64((uintptr_t) conn + id);
+}
+
+/* The announced message with this id that no receive has taken, or NULL. */
+static struct tcp_unexp *rndv_find(const struct tcp_conn *conn, uint32_t id)
+{
+	const struct fab_table *table = &conn->ep->rx->announced;
+	struct fab_list *link;
+
+	if (!table->cnt)
+		return NULL;
+	fab_list_for_each(fab_table_bucket(table, rndv_hash(conn, id)), link) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, entry.link);
+
+		if (unexp->conn == conn && unexp->rts_id == id)
+			return unexp;
+	}
+	return NULL;
+}
+
+/* Let the sender take back an announced message, unless the connection is ended because of it. */
+static void rndv_list(struct tcp_conn *conn, struct tcp_unexp *unexp)
+{
+	struct fab_table *table = &conn->ep->rx->announced;
+
+	if (rndv_find(conn, unexp->rts_id)) {
+		tcp_rx_broken(conn, "announcement with the id of another one");
+	} else if (!table->bucket && fab_table_init(table)) {
+		tcp_conn_fail(conn, FI_ENOMEM, FI_ENOMEM, "no memory for an announcement");
+	} else {
+		fab_table_add(table, &unexp->entry, rndv_hash(conn, unexp->rts_id));
+		unexp->listed = true;
+	}
+}
+
+void tcp_rndv_unlist(struct tcp_unexp *unexp)
+{
+	fab_table_remove(&unexp->ep->rx->announced, &unexp->entry);
+	unexp->listed = false;
+}
+
 void tcp_rndv_rts(struct tcp_conn *conn)
 {
 	struct tcp_msg msg = {
@@ -135,6 +179,10 @@ void tcp_rndv_rts(struct tcp_conn *conn)
 	if (!unexp)
 		return;
 	unexp->rts_id = rts.id;
+	if (!rx)
+		rndv_list(conn, unexp);
+	if (conn->state == TCP_CONN_DOWN)
+		return;
 	if (!rx && conn->ep->rx->owner && msg.base.class != FAB_CLASS_COLL) {
 		rx = conn->ep->rx->owner->ops->find(conn, &msg, &entry);
 		if (entry)
@@ -162,6 +210,8 @@ void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	struct tcp_cts cts = { .id = unexp->rts_id, .len = unexp->base.into.take };
 	struct tcp_tx *tx;
 
+	if (unexp->listed)
+		tcp_rndv_unlist(unexp);
 	if (cts.len && tcp_idmap_add(&conn->msg.rndv, unexp, &cts.rx_id)) {
 		tcp_conn_fail(conn, FI_ENOMEM, FI_ENOMEM, "no memory, or too many long messages at once");
 		return;
@@ -194,21 +244,17 @@ void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp)
 void tcp_rndv_xcancel(struct tcp_conn *conn)
 {
 	struct tcp_xcancel cancel;
-	struct fab_list *link;
+	struct tcp_unexp *unexp;
 
 	memcpy(&cancel, tcp_rx_extra(conn), sizeof(cancel));
-	fab_list_for_each(&conn->msg.unexp, link) {
-		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
-
-		if (!unexp->announced || unexp->rts_id != cancel.id || unexp->base.place == FAB_KEPT_TAKEN)
-			continue;
-		tcp_unexp_unlink(unexp);
-		unexp->base.place = FAB_KEPT_DROPPED;
-		rndv_answer_none(conn, unexp, TCP_RX_ID_NONE);
-		if (conn->state != TCP_CONN_DOWN)
-			tcp_unexp_free(unexp);
+	unexp = rndv_find(conn, cancel.id);
+	if (!unexp)
 		return;
-	}
+	tcp_unexp_unlink(unexp);
+	unexp->base.place = FAB_KEPT_DROPPED;
+	rndv_answer_none(conn, unexp, TCP_RX_ID_NONE);
+	if (conn->state != TCP_CONN_DOWN)
+		tcp_unexp_free(unexp);
 }
 
 static void rndv_data_done(struct tcp_conn *conn)

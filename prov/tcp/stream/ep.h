@@ -10,6 +10,7 @@
 #define TCP_EP_H
 
 #include "base/pool.h"
+#include "base/table.h"
 #include "common/endpoint/endpoint.h"
 #include "common/receive/receive.h"
 #include "tcp/stream/conn.h"
@@ -25,6 +26,8 @@ struct tcp_owner;			/* message/message.h */
 struct tcp_rx_ctx {
 	struct fab_recv recv;		/* those of collectives are always in an endpoint's own (tcp_recv_of()) */
 	struct fab_list orphans;	/* struct tcp_unexp.link: messages whose connection has ended */
+	struct fab_table announced;	/* struct tcp_unexp.entry: announced messages that no receive has taken, by
+					 * connection and rts_id; zero until the first one */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	uint64_t stranger_len;		/* bytes kept for peers in no address vector (message/stranger.c) */
 	struct fab_list strangers;	/* struct tcp_conn.stranger: connections not read because of them */
