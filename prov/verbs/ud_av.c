@@ -267,12 +267,17 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
-	const struct vrb_ud_peer *peer = vrb_ud_peer(&av_of(fid)->base, fi_addr);
+	struct fab_av *av = &av_of(fid)->base;
+	const struct vrb_ud_peer *peer;
 
+	/* another thread may remove the entry, and insert another name there */
+	pthread_mutex_lock(&av->change_lock);
+	peer = vrb_ud_peer(av, fi_addr);
+	if (peer && *addrlen)		/* with length 0, addr may be NULL: the caller queries the length */
+		memcpy(addr, &peer->name, fab_min(*addrlen, sizeof(peer->name)));
+	pthread_mutex_unlock(&av->change_lock);
 	if (!peer)
 		return -FI_EINVAL;
-	if (*addrlen)		/* with length 0, addr may be NULL: the caller queries the length */
-		memcpy(addr, &peer->name, fab_min(*addrlen, sizeof(peer->name)));
 	*addrlen = sizeof(peer->name);
 	return 0;
 }

@@ -528,6 +528,63 @@ static void entries_are_read_while_others_come(void **state)
 	world_close(&world);
 }
 
+/* An address whose bytes are all the same, and its port. */
+static struct sockaddr_in6 uniform(uint8_t byte)
+{
+	struct sockaddr_in6 addr = { .sin6_family = AF_INET6, .sin6_port = htons(byte) };
+
+	memset(&addr.sin6_addr, byte, sizeof(addr.sin6_addr));
+	return addr;
+}
+
+struct turns {
+	struct fid_av *av;
+	_Atomic bool over;
+};
+
+static void *take_turns(void *arg)
+{
+	struct turns *turns = arg;
+	fi_addr_t fi_addr = 0;
+
+	for (int i = 0; i < 20000; i++) {
+		struct sockaddr_in6 addr = uniform(1 + i % 2);
+
+		remove_one(turns->av, fi_addr);
+		assert_int_equal(fi_av_insert(turns->av, &addr, 1, &fi_addr, 0, NULL), 1);
+	}
+	turns->over = true;
+	return NULL;
+}
+
+/* Who looks an entry up that is removed, and whose place another gets, is given the one, the other or none: never some
+ * bytes of each. */
+static void an_address_is_looked_up_whole(void **state)
+{
+	struct sockaddr_in6 addr = uniform(2), found;
+	struct turns turns = { .over = false };
+	struct world world;
+	pthread_t thread;
+
+	(void) state;
+	world_open(&world, &(struct world_attr) { .threading = FI_THREAD_SAFE, .addr_format = FI_SOCKADDR_IN6 });
+	turns.av = open_av(&world, 0);
+	assert_int_equal(fi_av_insert(turns.av, &addr, 1, NULL, 0, NULL), 1);
+	assert_int_equal(pthread_create(&thread, NULL, take_turns, &turns), 0);
+	while (!turns.over) {
+		size_t len = sizeof(found);
+
+		if (fi_av_lookup(turns.av, 0, &found, &len))
+			continue;
+		addr = uniform(found.sin6_addr.s6_addr[0]);
+		assert_memory_equal(&found.sin6_addr, &addr.sin6_addr, sizeof(addr.sin6_addr));
+		assert_int_equal(found.sin6_port, addr.sin6_port);
+	}
+	pthread_join(thread, NULL);
+	fi_close(&turns.av->fid);
+	world_close(&world);
+}
+
 static void no_memory_fails_one_address(void **state)
 {
 	struct world world;
@@ -576,6 +633,7 @@ int main(void)
 		cmocka_unit_test(ten_thousand_peers_cost_little),
 		cmocka_unit_test(watchers_hear_of_what_is_new_and_what_goes),
 		cmocka_unit_test(entries_are_read_while_others_come),
+		cmocka_unit_test(an_address_is_looked_up_whole),
 		cmocka_unit_test(no_memory_fails_one_address),
 	};
 

@@ -286,14 +286,12 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	struct fab_av *av = av_of(fid);
-	const union fab_sockaddr *there;
+	union fab_sockaddr there;
 	union fab_any_addr full;
 
-	fab_av_sync(av);
-	there = fab_av_addr(av, fi_addr);
-	if (!there)
+	if (!fab_av_table_get(av, fi_addr, &there))
 		return -FI_EINVAL;
-	fab_addr_expand(there, &full);
+	fab_addr_expand(&there, &full);
 	if (*addrlen)		/* with 0 the caller asks for the length only, and addr may be NULL */
 		memcpy(addr, &full, fab_min(*addrlen, av->addrlen));
 	*addrlen = av->addrlen;

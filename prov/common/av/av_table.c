@@ -67,6 +67,19 @@ const union fab_sockaddr *fab_av_addr(const struct fab_av *av, fi_addr_t fi_addr
 	return addr_here(av, fi_addr);
 }
 
+bool fab_av_table_get(struct fab_av *av, fi_addr_t fi_addr, union fab_sockaddr *addr)
+{
+	const union fab_sockaddr *there;
+
+	fab_av_sync(av);
+	pthread_mutex_lock(&av->lock);
+	there = addr_here(av, fi_addr);
+	if (there)
+		*addr = *there;
+	pthread_mutex_unlock(&av->lock);
+	return there;
+}
+
 bool fab_av_is_firewalled(const struct fab_av *av, fi_addr_t fi_addr)
 {
 	return fi_addr < atomic_load_explicit(&av->cnt, memory_order_acquire) &&

@@ -25,6 +25,8 @@ int fab_av_table_remove(struct fab_av *av, fi_addr_t fi_addr);
 /* Between begin and end: set FI_FIREWALL_ADDR for an entry that has been inserted. */
 void fab_av_table_firewall(struct fab_av *av, fi_addr_t fi_addr);
 
+/* Copy the address of an index, also if another thread changes the vector. False: the index is free. No lock held. */
+bool fab_av_table_get(struct fab_av *av, fi_addr_t fi_addr, union fab_sockaddr *addr);
 /* Copy the changes that other processes have made to a shared vector, and call the watchers. No lock held. */
 void fab_av_sync(struct fab_av *av);
 

@@ -74,7 +74,8 @@ struct fab_av {
 	/* owned; bit n: index n is in use, and the watchers have been told. Changed with both locks held */
 	uint64_t *used;
 	uint64_t lowest;		/* no lower index is free */
-	pthread_mutex_t lock;		/* guards the reverse table: slots, slot_mask, addr_cnt */
+	pthread_mutex_t lock;		/* guards changes of entries, and the reverse table: slots, slot_mask,
+					 * addr_cnt */
 	uint32_t *slots;		/* owned; open addressing by the hash of the address: index + 1, or 0 if
 					 * empty */
 	uint32_t slot_mask;
