@@ -367,10 +367,14 @@ void fab_registry_init(void)
 
 void fab_registry_fini(void)
 {
-	struct fab_provider *entry;
+	struct fab_provider **last, *entry;
 
-	while ((entry = providers)) {
-		providers = entry->next;
+	/* in reverse: utilities, which call the others, are at the end */
+	while (providers) {
+		for (last = &providers; (*last)->next; last = &(*last)->next)
+			;
+		entry = *last;
+		*last = NULL;
 		dismiss(entry->prov, entry->dso);
 		free(entry);
 	}

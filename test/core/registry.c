@@ -161,6 +161,20 @@ static void a_file_found_twice_is_used_once(void **state)
 	free(text);
 }
 
+/* The last in the list is cleaned up first: a utility, which calls others, before them. */
+static void they_are_cleaned_up_in_reverse(void **state)
+{
+	char *text = run("%/two", NULL);
+	const char *util = strstr(text, "cleanup ofi_q 0\n"), *two = strstr(text, "cleanup qtwo 0\n");
+
+	(void) state;
+	assert_non_null(util);
+	assert_non_null(two);
+	assert_true(util < two);
+	assert_true(two < strstr(text, "cleanup qone 2\n"));
+	free(text);
+}
+
 /* Whatever is wrong with a file costs one line that names it, and the good one beside it still comes. */
 static void an_ill_file_costs_one_line(void **state)
 {
@@ -300,6 +314,7 @@ int main(void)
 		cmocka_unit_test(an_at_sign_takes_the_first_found),
 		cmocka_unit_test(a_plus_sign_takes_this_one),
 		cmocka_unit_test(a_file_found_twice_is_used_once),
+		cmocka_unit_test(they_are_cleaned_up_in_reverse),
 		cmocka_unit_test(an_ill_file_costs_one_line),
 		cmocka_unit_test(the_user_chooses_among_dsos),
 		cmocka_unit_test(of_ours_what_is_left_out_is_not_loaded),
