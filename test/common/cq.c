@@ -407,6 +407,50 @@ static void threshold_waits_for_so_many(void **state)
 	net_shut(&cq->cq_fid.fid);
 }
 
+struct ticks {
+	struct fab_timer timer;
+	struct fab_cq *cq;
+	unsigned cnt;
+};
+
+/* An entry more, for which a sleeper wakes. */
+static void tick(struct fab_timer *timer)
+{
+	struct ticks *ticks = fab_container(timer, struct ticks, timer);
+
+	ticks->cnt++;
+	fab_cq_write(ticks->cq, &(struct fab_comp) { .src = FI_ADDR_NOTAVAIL });
+	fab_timer_start(ticks->cq->wait.engine, timer, fab_now_ns() + 1000000);
+}
+
+/* Woken again and again by less than it waits for, a reader's time is up when it said. */
+static void wakes_do_not_move_the_deadline(void **state)
+{
+	static const enum fi_wait_obj objs[] = { FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD, FI_WAIT_MUTEX_COND };
+	static struct fi_cq_entry entries[4000];
+
+	(void) state;
+	for (size_t i = 0; i < fab_countof(objs); i++) {
+		struct ticks ticks = { .cq = net_cq(&net, (struct fi_cq_attr) { .wait_obj = objs[i],
+						    .wait_cond = FI_CQ_COND_THRESHOLD }) };
+		struct fab_engine *engine = ticks.cq->wait.engine;
+		uint64_t start = fab_now_ns();
+		ssize_t cnt;
+
+		fab_timer_init(&ticks.timer, tick);
+		fab_engine_lock(engine);
+		fab_timer_start(engine, &ticks.timer, start);
+		fab_engine_unlock(engine);
+		cnt = fi_cq_sread(&ticks.cq->cq_fid, entries, fab_countof(entries), (void *) fab_countof(entries), 60);
+		assert_in_range(elapsed_ms(start), 60, 3000);
+		assert_in_range(cnt, 3, ticks.cnt);
+		fab_engine_lock(engine);
+		fab_timer_stop(&ticks.timer);
+		fab_engine_unlock(engine);
+		net_shut(&ticks.cq->cq_fid.fid);
+	}
+}
+
 /* ---- life ---- */
 
 static void attributes_that_make_no_sense_are_refused(void **state)
@@ -550,6 +594,7 @@ int main(void)
 		TEST(signal_ends_the_next_sread_if_none_is_under_way),
 		TEST(objects_that_cannot_block_say_so),
 		TEST(threshold_waits_for_so_many),
+		TEST(wakes_do_not_move_the_deadline),
 		TEST(attributes_that_make_no_sense_are_refused),
 		TEST(close_waits_for_what_is_bound),
 		TEST(open_undoes_what_it_did),

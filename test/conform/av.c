@@ -231,6 +231,24 @@ TEST_PROV(remove_nothing, FI_MSG, UNCONNECTED)
 	MUST(fi_av_remove(s->av, NULL, 0, 0));
 }
 
+/* One in the middle that is not there: the call says so, and all others are removed. */
+TEST_PROV(remove_what_is_there, FI_MSG, UNCONNECTED)
+{
+	struct side *s = av_side(t, FI_AV_TABLE);
+	struct addrs a = addrs_new(0, 3);
+	fi_addr_t addr[] = { 0, FI_ADDR_NOTAVAIL, 99, 2 };
+	uint8_t buf[64];
+	size_t len = sizeof(buf);
+
+	if (!run.ours)
+		ABSENT("upstream crashes");
+	CHECK_RET(fi_av_insert(s->av, a.bytes, 3, NULL, 0, NULL), 3);
+	CHECK_RET(fi_av_remove(s->av, addr, COUNT(addr), 0), -FI_EINVAL);
+	CHECK_RET(fi_av_lookup(s->av, 0, buf, &len), -FI_EINVAL);
+	CHECK_RET(fi_av_lookup(s->av, 2, buf, &len), -FI_EINVAL);
+	check_lookup(s->av, 1, 1);
+}
+
 /* An address inserted twice: whatever it becomes, both names reach it. */
 TEST_PROV(duplicates, FI_MSG, UNCONNECTED)
 {

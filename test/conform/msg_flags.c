@@ -302,6 +302,40 @@ TEST_PROV(source_is_unknown, FI_MSG | FI_SOURCE, UNCONNECTED)
 	CHECK_EQ(expect_recv(p.b, "ofC1", 4).src, FI_ADDR_NOTAVAIL);
 }
 
+/* Messages that wait follow the address vector, also when their sender has gone: they have the source, and are found by
+ * it, from its insertion to its removal. */
+TEST_PROV(unexpected_follow_av, FI_MSG | FI_SOURCE | FI_DIRECTED_RECV, RDM_ONLY)
+{
+	struct pair p = pair_open(t);
+	struct side *c = side_open(t), *gone = side_open(t);
+	fi_addr_t c_addr, gone_addr;
+	char in[4][4];
+
+	if (!run.ours)
+		ABSENT("upstream may crash");
+	c->peer = side_insert(c, p.b);
+	gone->peer = side_insert(gone, p.b);
+	send_bytes(c, "ofC1", 4);
+	send_bytes(p.a, "ofA1", 4);
+	send_bytes(gone, "ofG1", 4);
+	send_bytes(c, "ofC2", 4);
+	idle(t);
+	expect_tx(gone);
+	side_close_ep(gone);
+	idle(t);
+	c_addr = side_insert(p.b, c);
+	gone_addr = side_insert(p.b, gone);
+	post(p.b, RECV, .buf = in[0], .len = 4, .addr = &gone_addr);
+	CHECK_EQ(expect_recv(p.b, "ofG1", 4).src, gone_addr);
+	post(p.b, RECV, .buf = in[1], .len = 4, .addr = &c_addr);
+	CHECK_EQ(expect_recv(p.b, "ofC1", 4).src, c_addr);
+	MUST(fi_av_remove(p.b->av, &c_addr, 1, 0));
+	post(p.b, RECV, .buf = in[2], .len = 4, .addr = &p.b->peer);
+	CHECK_EQ(expect_recv(p.b, "ofA1", 4).src, p.b->peer);
+	post_recv(p.b, in[3], 4);
+	CHECK_EQ(expect_recv(p.b, "ofC2", 4).src, FI_ADDR_NOTAVAIL);
+}
+
 /* The next completion of a side with .raw_cq is of 4 bytes of somebody who is in no address vector: insert him. */
 static fi_addr_t insert_stranger(struct side *s, struct fi_cq_err_entry *err)
 {

@@ -15,6 +15,7 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,100 @@ static void info_is_told_a_field_a_line(void **state)
 	assert_non_null(strstr(text, "    nic: (nil)\n"));
 }
 
+/* A member of a structure that has a text. */
+struct member {
+	enum fi_type type;
+	size_t room, offset, size;
+	const char *name;
+	bool string;
+};
+
+#define MEMBER(type, of, member) \
+	{ type, sizeof(struct of), offsetof(struct of, member), sizeof(((struct of *) 0)->member), #member, false }
+#define STRING(type, of, member) \
+	{ type, sizeof(struct of), offsetof(struct of, member), sizeof(char *), #member, true }
+#define INFO(member)	MEMBER(FI_TYPE_INFO, fi_info, member)
+#define TX(member)	MEMBER(FI_TYPE_TX_ATTR, fi_tx_attr, member)
+#define RX(member)	MEMBER(FI_TYPE_RX_ATTR, fi_rx_attr, member)
+#define EP(member)	MEMBER(FI_TYPE_EP_ATTR, fi_ep_attr, member)
+#define DOMAIN(member)	MEMBER(FI_TYPE_DOMAIN_ATTR, fi_domain_attr, member)
+#define FABRIC(member)	MEMBER(FI_TYPE_FABRIC_ATTR, fi_fabric_attr, member)
+#define AV(member)	MEMBER(FI_TYPE_AV_ATTR, fi_av_attr, member)
+#define CQ(member)	MEMBER(FI_TYPE_CQ_ATTR, fi_cq_attr, member)
+#define MR(member)	MEMBER(FI_TYPE_MR_ATTR, fi_mr_attr, member)
+#define CNTR(member)	MEMBER(FI_TYPE_CNTR_ATTR, fi_cntr_attr, member)
+#define ERR(member)	MEMBER(FI_TYPE_CQ_ERR_ENTRY, fi_cq_err_entry, member)
+
+static const struct member members[] = {
+	INFO(caps), INFO(mode), INFO(addr_format), INFO(src_addrlen), INFO(dest_addrlen), INFO(handle),
+	TX(caps), TX(mode), TX(op_flags), TX(msg_order), TX(comp_order), TX(inject_size), TX(size), TX(iov_limit),
+	TX(rma_iov_limit), TX(tclass),
+	RX(caps), RX(mode), RX(op_flags), RX(msg_order), RX(comp_order), RX(total_buffered_recv), RX(size),
+	RX(iov_limit),
+	EP(type), EP(protocol), EP(protocol_version), EP(max_msg_size), EP(msg_prefix_size), EP(max_order_raw_size),
+	EP(max_order_war_size), EP(max_order_waw_size), EP(mem_tag_format), EP(tx_ctx_cnt), EP(rx_ctx_cnt),
+	EP(auth_key_size),
+	DOMAIN(domain), STRING(FI_TYPE_DOMAIN_ATTR, fi_domain_attr, name), DOMAIN(threading), DOMAIN(control_progress),
+	DOMAIN(data_progress), DOMAIN(resource_mgmt), DOMAIN(av_type), DOMAIN(mr_mode), DOMAIN(mr_key_size),
+	DOMAIN(cq_data_size), DOMAIN(cq_cnt), DOMAIN(ep_cnt), DOMAIN(tx_ctx_cnt), DOMAIN(rx_ctx_cnt),
+	DOMAIN(max_ep_tx_ctx), DOMAIN(max_ep_rx_ctx), DOMAIN(max_ep_stx_ctx), DOMAIN(max_ep_srx_ctx), DOMAIN(cntr_cnt),
+	DOMAIN(mr_iov_limit), DOMAIN(caps), DOMAIN(mode), DOMAIN(auth_key_size), DOMAIN(max_err_data), DOMAIN(mr_cnt),
+	DOMAIN(tclass), DOMAIN(max_ep_auth_key), DOMAIN(max_group_id), DOMAIN(max_cntr_value),
+	DOMAIN(max_err_cntr_value),
+	STRING(FI_TYPE_FABRIC_ATTR, fi_fabric_attr, name), STRING(FI_TYPE_FABRIC_ATTR, fi_fabric_attr, prov_name),
+	FABRIC(prov_version), FABRIC(api_version),
+	AV(type), AV(rx_ctx_bits), AV(count), AV(ep_per_node), STRING(FI_TYPE_AV_ATTR, fi_av_attr, name), AV(map_addr),
+	AV(flags),
+	CQ(size), CQ(flags), CQ(format), CQ(wait_obj), CQ(signaling_vector), CQ(wait_cond), CQ(wait_set),
+	MR(mr_iov), MR(iov_count), MR(access), MR(offset), MR(requested_key), MR(context), MR(auth_key_size), MR(iface),
+	CNTR(events), CNTR(wait_obj), CNTR(wait_set), CNTR(flags),
+	ERR(op_context), ERR(flags), ERR(len), ERR(buf), ERR(data), ERR(tag), ERR(olen), ERR(prov_errno), ERR(err_data),
+	ERR(err_data_size),
+};
+
+/* The first line in which two texts differ, of the second one; what follows it must be the same. */
+static const char *changed_line(const char *before, const char *after)
+{
+	const char *line = after, *rest;
+
+	for (; *after && *before == *after; before++, after++) {
+		if (*after == '\n')
+			line = after + 1;
+	}
+	rest = strchr(after, '\n');
+	before = strchr(before, '\n');
+	return rest && before && !strcmp(rest, before) ? line : "";
+}
+
+/* Each member has a line of its own, which no other one changes, and which its highest bits change, too. */
+static void each_member_is_told(void **state)
+{
+	char before[8192], after[8192];
+	size_t i;
+
+	(void) state;
+	for (i = 0; i < fab_countof(members); i++) {
+		const struct member *member = &members[i];
+		uint64_t words[64] = { 0 };
+		char *at = (char *) words + member->offset;
+		const char *line, *text = "a name";
+
+		assert_true(member->room <= sizeof(words));
+		fi_tostr_r(before, sizeof(before), words, member->type);
+		if (member->string)
+			memcpy(at, &text, sizeof(text));
+		else if (member->size == 8)
+			*(uint64_t *) (void *) at = 1ULL << 60;
+		else
+			*(uint32_t *) (void *) at = 1;
+		fi_tostr_r(after, sizeof(after), words, member->type);
+		line = changed_line(before, after);
+		line += strspn(line, " ");
+		if (strncmp(line, member->name, strlen(member->name)) || line[strlen(member->name)] != ':')
+			fail_msg("type %d: with %s the line that differs is %.40s", member->type, member->name, line);
+	}
+}
+
 static void addresses_are_told_within_their_length(void **state)
 {
 	static const struct {
@@ -306,6 +401,7 @@ int main(void)
 		cmocka_unit_test(values_have_their_names),
 		cmocka_unit_test(values_are_read_in_their_width),
 		cmocka_unit_test(info_is_told_a_field_a_line),
+		cmocka_unit_test(each_member_is_told),
 		cmocka_unit_test(addresses_are_told_within_their_length),
 		cmocka_unit_test(names_of_any_length_are_cut_off),
 		cmocka_unit_test(other_structures_are_told),

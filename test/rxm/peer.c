@@ -237,14 +237,34 @@ static void no_collectives(void **state)
 
 /* ---- bounds ---- */
 
-static void begin_segments(struct rig *rig, uint64_t msg_id)
+/* Half of a message of 8 bytes. */
+static void send_segment(struct rig *rig, uint64_t msg_id, uint32_t seg_no)
 {
 	struct rxm_pkt *pkt = rig_make(rig, RXM_SEG, RXM_OP_MSG, 4);
 
 	pkt->ctrl.msg_id = msg_id;
+	pkt->ctrl.seg_no = seg_no;
 	pkt->ctrl.seg_size = 4;
 	pkt->op.size = 8;
 	rig_send(rig, pkt, 4);
+}
+
+static void begin_segments(struct rig *rig, uint64_t msg_id)
+{
+	send_segment(rig, msg_id, 0);
+}
+
+/* All that the peer has sent so far is dealt with. */
+static void catch_up(struct rig *rig)
+{
+	struct rxm_pkt *pkt = rig_make(rig, RXM_EAGER, RXM_OP_TAGGED, 4);
+	static char mark[4];
+
+	pkt->op.size = 4;
+	rig_send(rig, pkt, 4);
+	rig->done_cnt = 0;
+	OK((int) fi_trecv(rig->ep, mark, 4, NULL, FI_ADDR_UNSPEC, 0, 0, mark));
+	assert_int_equal(rig_result(rig, mark), 0);
 }
 
 /* Messages of which only the first segment comes: so many of them, and no more. */
@@ -270,6 +290,26 @@ static void unfinished(void **state)
 		if (rig.done[i].context == in)
 			assert_int_equal(rig.done[i].len, 4);	/* what has come of it */
 	}
+	rig_close(&rig);
+}
+
+/* The connection ends in the middle of messages: the receive of the one fails; the other, which waits for a receive, is
+ * dropped. */
+static void unfinished_at_the_end(void **state)
+{
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	OK((int) fi_recv(rig.ep, in, 8, NULL, FI_ADDR_UNSPEC, in));
+	begin_segments(&rig, 1);
+	begin_segments(&rig, 2);
+	catch_up(&rig);
+	OK(fi_shutdown(rig.raw, 0));
+	assert_int_equal(rig_result(&rig, in), FI_ECONNRESET);
+	OK((int) fi_recv(rig.ep, out, 8, NULL, FI_ADDR_UNSPEC, out));
+	rig_drive(&rig);
+	assert_false(rig_has_result(&rig, out));
 	rig_close(&rig);
 }
 
@@ -387,6 +427,108 @@ static void answers_not_taken(void **state)
 	rig_close(&rig);
 }
 
+/* ---- buffers ---- */
+
+static const struct rxm_conn *conn_of(const struct rig *rig)
+{
+	return fab_list_first(&rxm_ep_of(&rig->ep->fid)->conns, struct rxm_conn, link);
+}
+
+/* How many of the connection's buffers are not posted. */
+static uint32_t missing_buffers(const struct rig *rig)
+{
+	const struct rxm_conn *conn = conn_of(rig);
+	const struct fab_list *link;
+	uint32_t cnt = 0;
+
+	fab_list_for_each(&conn->posted, link)
+		cnt++;
+	return conn->rx_cnt - cnt;
+}
+
+/* A packet of each kind that needs no more than this end, and messages for three receives of 8 bytes. */
+static void send_each_kind(struct rig *rig, bool ext, uint64_t key)
+{
+	struct rxm_pkt *pkt;
+
+	begin_segments(rig, 1);
+	send_segment(rig, 1, 1);
+	send_asking(rig, ext ? RXM_FLAG_ACK : 0, 2);
+	rig_send(rig, make_atomic(rig, key), sizeof(struct rxm_amo) + sizeof(uint64_t));
+	rig_send(rig, rig_make(rig, RXM_CREDIT, RXM_OP_MSG, 0), 0);
+	if (ext) {
+		announce(rig, 8, 3);	/* the receive fails */
+		pkt = rig_make(rig, RXM_WRITTEN, RXM_OP_MSG, 0);
+		pkt->op.flags = RXM_FLAG_CQ_DATA;
+		rig_send(rig, pkt, 0);
+	} else {
+		send_asking(rig, 0, 3);
+	}
+	begin_segments(rig, 4);
+}
+
+static void recv_cnt(struct rig *rig, unsigned cnt, size_t len)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		OK((int) fi_recv(rig->ep, in, len, NULL, FI_ADDR_UNSPEC, in));
+}
+
+/* Whatever a packet is, and whether its message finds a receive, waits for one, or gets it between two segments: its
+ * buffer is posted again. One in a hundred that is not would stop the peer in the end. */
+static void each_buffer_is_posted_again(void **state)
+{
+	static uint64_t sum;
+	struct fid_mr *mr;
+	struct rig rig;
+
+	(void) state;
+	for (int ext = 0; ext < 2; ext++) {
+		rig_open(&rig, ext, true);
+		OK(fi_mr_reg(rig.domain, &sum, sizeof(sum), FI_REMOTE_WRITE, 0, 5, 0, &mr, NULL));
+		recv_cnt(&rig, 4, 8);
+		for (int i = 0; i < 20; i++) {
+			/* these find receives, then these wait; the segment at the end gets its receive in between */
+			send_each_kind(&rig, ext, fi_mr_key(mr));
+			catch_up(&rig);
+			send_segment(&rig, 4, 1);
+			catch_up(&rig);
+			assert_int_equal(missing_buffers(&rig), 0);
+			send_each_kind(&rig, ext, fi_mr_key(mr));
+			catch_up(&rig);
+			recv_cnt(&rig, 4, 8);
+			send_segment(&rig, 4, 1);
+			recv_cnt(&rig, 4, 8);
+			catch_up(&rig);
+			assert_int_equal(missing_buffers(&rig), 0);
+		}
+		assert_false(rig.down);
+		OK(fi_close(&mr->fid));
+		rig_close(&rig);
+	}
+}
+
+/* Those of messages that wait, and are more than are kept for a peer without credit, when a receive has taken them. */
+static void held_buffers_are_posted_again(void **state)
+{
+	const unsigned cnt = RXM_KEEP_MAX / 16384 + 10;
+	struct rxm_pkt *pkt;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, false, true);
+	for (unsigned i = 0; i < cnt; i++) {
+		pkt = rig_make(&rig, RXM_EAGER, RXM_OP_MSG, 16384);
+		pkt->op.size = 16384;
+		rig_send(&rig, pkt, 16384);
+	}
+	catch_up(&rig);
+	assert_in_range(missing_buffers(&rig), 10, 20);
+	recv_cnt(&rig, cnt, 16384);
+	catch_up(&rig);
+	assert_int_equal(missing_buffers(&rig), 0);
+	rig_close(&rig);
+}
+
 /* ---- the queue below ---- */
 
 static ssize_t read_none(struct fid_cq *cq, void *buf, size_t count)
@@ -462,9 +604,12 @@ int main(void)
 		cmocka_unit_test(levels),
 		cmocka_unit_test(no_collectives),
 		cmocka_unit_test(unfinished),
+		cmocka_unit_test(unfinished_at_the_end),
 		cmocka_unit_test(segment_beyond_the_message),
 		cmocka_unit_test(credit_that_was_not_spent),
 		cmocka_unit_test(answers_not_taken),
+		cmocka_unit_test(each_buffer_is_posted_again),
+		cmocka_unit_test(held_buffers_are_posted_again),
 		cmocka_unit_test(overrun),
 		cmocka_unit_test(error_that_stays),
 	};
