@@ -258,6 +258,16 @@ static int open_client(const struct pp *test, struct inband *inband)
 	return pp->opts->ep_type == FI_EP_MSG ? pp_connect(pp, pp->ep) : tell_name(pp);
 }
 
+static void inband_close(struct pp *test)
+{
+	struct inband *inband = test->carried;
+
+	if (inband)
+		pp_fabric_close(&inband->pp);
+	free(inband);
+	test->carried = NULL;
+}
+
 static int inband_open(struct pp *test)
 {
 	struct inband *inband = alloc_inband(test->opts);
@@ -271,17 +281,9 @@ static int inband_open(struct pp *test)
 		ret = test->opts->server ? open_client(test, inband) : open_server(test, inband);
 	snprintf(test->peer, sizeof(test->peer), "in band");
 	inband->pp.leaving = true;      /* who waits for the peer says that it has ended */
+	if (ret)
+		inband_close(test);
 	return ret;
-}
-
-static void inband_close(struct pp *test)
-{
-	struct inband *inband = test->carried;
-
-	if (inband)
-		pp_fabric_close(&inband->pp);
-	free(inband);
-	test->carried = NULL;
 }
 
 /* What a failure on the control endpoint means to the test. */

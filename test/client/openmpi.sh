@@ -51,8 +51,9 @@ if [[ $provider = verbs* ]]; then
 	carrier=(-x "CLIENT_DEVICE=$device" -x "SYSFS_PATH=$srcdir/test/softverbs/sys" -x SOFTVERBS_DEVICES=soft0=10.77.0.1)
 fi
 [ "$provider" = tcp ] || carrier+=(-x "FI_PROVIDER=$provider")
-# Ranks get our library, mpirun keeps its own. What Open MPI leaks is not our matter.
+# Ranks get our library, mpirun keeps its own. A rank that waits gives way. What Open MPI leaks is not our matter.
 launch=(timeout 115 "$mpirun" --allow-run-as-root --oversubscribe --mca orte_tmpdir_base "$work" --mca plm isolated
+	--mca mpi_yield_when_idle 1
 	--mca opal_common_ofi_provider_include "$provider" --mca mtl_ofi_provider_include "$provider"
 	"${carrier[@]}" -x "LD_LIBRARY_PATH=$libraries" -x "CLIENT_LIBRARY=$so" -x FI_LOG_LEVEL=warn
 	-x "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0")

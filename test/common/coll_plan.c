@@ -7,9 +7,17 @@
 
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
+#include "base/pool.h"
 #include "common/collective/coll_plan.h"
 
 #define MEMBERS_MAX	17
+/* Groups of any size up to this. What AddressSanitizer finds depends on the path, which smaller groups share. */
+#ifdef FAB_ASAN
+#define GROUP_MAX	9
+#else
+#define GROUP_MAX	MEMBERS_MAX
+#endif
+#define LONG_LEN	33013	/* bytes, enough for rings; as elements of any size no multiple of 5 */
 
 struct message {
 	struct message *next;
@@ -229,7 +237,7 @@ static void every_kind_in_groups_of_any_size(void **state)
 
 	(void) state;
 	for (unsigned kind = FI_BARRIER; kind <= FI_GATHER; kind++) {
-		for (uint32_t cnt = 1; cnt <= MEMBERS_MAX; cnt++) {
+		for (uint32_t cnt = 1; cnt <= GROUP_MAX; cnt++) {
 			for (size_t i = 0; i < fab_countof(counts); i++)
 				play(&(struct fab_coll_call) { .kind = kind, .cnt = cnt, .root = cnt / 2, .op = FI_SUM,
 				     .datatype = FI_UINT64, .count = counts[i] });
@@ -272,7 +280,7 @@ static void every_datatype_and_operation(void **state)
 			play(&(struct fab_coll_call) { .kind = FI_ALLREDUCE, .cnt = 5, .op = op,
 			     .datatype = types[type], .count = 7 });
 			play(&(struct fab_coll_call) { .kind = FI_ALLREDUCE, .cnt = 5, .op = op,
-			     .datatype = types[type], .count = 33001 });
+			     .datatype = types[type], .count = LONG_LEN / fab_atomic_size(types[type]) });
 			play(&(struct fab_coll_call) { .kind = FI_REDUCE_SCATTER, .cnt = 6, .op = op,
 			     .datatype = types[type], .count = 3 });
 		}

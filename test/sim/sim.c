@@ -13,12 +13,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/pool.h"
 #include "sim/play.h"
 
 #define BATCH		50		/* seeds of a child */
 /* Of make check; fewer where each takes long. */
-#ifdef __SANITIZE_ADDRESS__
-#define SEEDS		100
+#ifdef FAB_ASAN
+#define SEEDS		50
 #else
 #define SEEDS		400
 #endif
