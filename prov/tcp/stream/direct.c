@@ -357,6 +357,7 @@ void tcp_direct_keep(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 /* The payload is complete: continue with what follows it. */
 static void direct_continue(struct tcp_conn *conn)
 {
+	static const uint8_t nothing[1];	/* an offset cannot be added to NULL, not even 0 */
 	struct tcp_direct *direct = conn->direct.state;
 	uint8_t *rest = direct->rest;
 	size_t len = direct->rest_len;
@@ -366,7 +367,7 @@ static void direct_continue(struct tcp_conn *conn)
 	direct->rest_len = 0;
 	conn->rx.paused &= ~TCP_RX_PULLING;
 	conn->rx.more = false;
-	tcp_rx_handle(conn, rest, len);
+	tcp_rx_handle(conn, rest ? rest : nothing, len);
 	free(rest);
 	if (!tcp_conn_has_stream(conn))
 		return;
