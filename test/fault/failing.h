@@ -8,9 +8,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/pool.h"		/* FAB_ASAN */
 
 /* A sanitizer has a heap of its own. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(FAB_ASAN) && !defined(__SANITIZE_THREAD__)
 #define CAN_FAIL_ALLOC true
 #else
 #define CAN_FAIL_ALLOC false

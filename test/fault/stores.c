@@ -26,6 +26,7 @@
 #include <rdma/fi_tagged.h>
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "base/sock.h"
 #include "tcp/node.h"
 #include "tcp/local/local.h"
@@ -40,7 +41,7 @@
 #define STALL_MS	500		/* long enough for a peer that runs to answer, on a busy machine */
 #define STALL_STRIDE	24		/* between points at which a peer stops for good, which takes long */
 /* Between points of the other fates. What AddressSanitizer finds depends on the path, which neighbours share. */
-#ifdef __SANITIZE_ADDRESS__
+#ifdef FAB_ASAN
 #define STRIDE		5
 #else
 #define STRIDE		1
