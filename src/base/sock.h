@@ -77,6 +77,15 @@ int fab_sock_set_int(int fd, int level, int name, int value);
  * returned the same way. */
 int fab_sock_error(int fd);
 
+/*
+ * recv(2) and send(2) that never wait and never raise SIGPIPE. Bytes; 0 at the end of the stream (recv); -errno. They
+ * are those of fab_sock, but where its entry is libc's own function, they ask the kernel directly: libc's are
+ * cancellation points, which costs 60 instructions in a process with threads, and a thread that is cancelled there
+ * keeps its locks. A library that replaces libc's function (librspreload, VMA, Onload, a sanitizer) gets every call.
+ */
+ssize_t fab_sock_recv_now(int fd, void *buf, size_t len);
+ssize_t fab_sock_send_now(int fd, const void *buf, size_t len);
+
 /* Bytes, with overhead, that the process at the other end of a Unix socket has not read. 0 if that is not known. */
 unsigned fab_sock_unread(int fd);
 

@@ -161,6 +161,49 @@ static void failures_come_back_as_errno(void **state)
 	assert_int_equal(fab_sock_error(-1), EBADF);
 }
 
+static ssize_t refusing_recv(int fd, void *buf, size_t len, int flags)
+{
+	(void) fd, (void) buf, (void) len;
+	assert_int_equal(flags, MSG_DONTWAIT);
+	errno = ETIMEDOUT;
+	return -1;
+}
+
+static ssize_t refusing_send(int fd, const void *buf, size_t len, int flags)
+{
+	(void) fd, (void) buf, (void) len;
+	assert_int_equal(flags, MSG_NOSIGNAL | MSG_DONTWAIT);
+	errno = ENOBUFS;
+	return -1;
+}
+
+/* Bytes, the end, or -errno, on a socket that may block; and a table of a test gets the calls. */
+static void calls_that_never_wait(void **state)
+{
+	char got[8];
+	int fds[2];
+
+	(void) state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(fab_sock_recv_now(fds[0], got, sizeof(got)), -EAGAIN);
+	assert_int_equal(fab_sock_send_now(fds[1], "abcd", 4), 4);
+	assert_int_equal(fab_sock_recv_now(fds[0], got, 3), 3);
+	assert_memory_equal(got, "abc", 3);
+	assert_int_equal(fab_sock_recv_now(fds[0], got, sizeof(got)), 1);
+	assert_int_equal(fab_sock_recv_now(-1, got, sizeof(got)), -EBADF);
+	failing = fab_sock_libc;
+	failing.recv = refusing_recv;
+	failing.send = refusing_send;
+	fab_sock = &failing;
+	assert_int_equal(fab_sock_recv_now(fds[0], got, sizeof(got)), -ETIMEDOUT);
+	assert_int_equal(fab_sock_send_now(fds[1], "abcd", 4), -ENOBUFS);
+	fab_sock = &fab_sock_libc;
+	close(fds[1]);
+	assert_int_equal(fab_sock_recv_now(fds[0], got, sizeof(got)), 0);
+	assert_int_equal(fab_sock_send_now(fds[0], "abcd", 4), -EPIPE);
+	close(fds[0]);
+}
+
 static int interrupted_close(int fd)
 {
 	close(fd);
@@ -194,6 +237,7 @@ int main(void)
 		cmocka_unit_test(epoll_sees_an_eventfd),
 		cmocka_unit_test(nonblock_changes_one_flag),
 		cmocka_unit_test(failures_come_back_as_errno),
+		cmocka_unit_test(calls_that_never_wait),
 		cmocka_unit_test(closing_keeps_errno),
 	};
 

@@ -254,11 +254,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, { 1491, 366 }, { 1550, 207 } },
-	{ "fid", FI_THREAD_FID, { 1546, 373 }, { 1605, 212 } },
-	{ "endpoint", FI_THREAD_ENDPOINT, { 1298, 311 }, { 1357, 150 } },
-	{ "completion", FI_THREAD_COMPLETION, { 952, 263 }, { 1000, 79 } },
-	{ "domain", FI_THREAD_DOMAIN, { 952, 263 }, { 1000, 79 } },
+	{ "safe", FI_THREAD_SAFE, { 1352, 217 }, { 1546, 207 } },
+	{ "fid", FI_THREAD_FID, { 1407, 223 }, { 1601, 212 } },
+	{ "endpoint", FI_THREAD_ENDPOINT, { 1159, 161 }, { 1353, 150 } },
+	{ "completion", FI_THREAD_COMPLETION, { 811, 100 }, { 1000, 79 } },
+	{ "domain", FI_THREAD_DOMAIN, { 811, 100 }, { 1000, 79 } },
 };
 
 /* The budgets are those of a release build with gcc. */
@@ -301,9 +301,9 @@ struct access_row {
 };
 
 static const struct access_row access_rows[] = {
-	{ "write", WRITES, 910, 970 },
-	{ "read", READS, 2130, 1530 },
-	{ "fetch", FETCHES, 3490, 3230 },
+	{ "write", WRITES, 770, 970 },
+	{ "read", READS, 1840, 1530 },
+	{ "fetch", FETCHES, 3200, 3230 },
 };
 
 /* A remote access of 8 bytes: the initiator's call, the target's look that serves it, and the read of its completion. A

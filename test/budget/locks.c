@@ -52,10 +52,9 @@ COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t)
 
 static _Atomic unsigned long stops;		/* barriers that all threads had to pass */
 
-/* The library's only calls by number have three arguments or fewer. */
 EXPORTED long syscall(long nr, ...)
 {
-	long arg[3];
+	long arg[6];
 	va_list ap;
 
 	va_start(ap, nr);
@@ -63,7 +62,7 @@ EXPORTED long syscall(long nr, ...)
 		arg[i] = va_arg(ap, long);
 	va_end(ap);
 	stops += nr == SYS_membarrier;
-	return REAL(syscall)(nr, arg[0], arg[1], arg[2]);
+	return REAL(syscall)(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
 struct level_row {

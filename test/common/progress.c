@@ -17,7 +17,9 @@ struct pipe {
 	struct fab_source src;
 	struct fab_defer defer;
 	int far;
-	unsigned ready_cnt, poll_cnt;
+	unsigned ready_cnt, poll_cnt, glanced_cnt;
+	ssize_t glanced;		/* what the last glance that found something has read */
+	size_t glance_len;		/* of the next glance */
 	unsigned got;			/* bytes */
 	struct pipe *kill_on_ready;	/* taken out when this one is ready */
 	bool kill_on_poll;
@@ -138,6 +140,17 @@ static void busy_source_costs_one_recv_a_pass(void **state)
 	pipe_close(&pipe);
 }
 
+/* Look cnt times at a hot source without data: one recv() each, and epoll every sixteenth time. */
+static void spin_idle(unsigned cnt)
+{
+	spy_reset();
+	for (unsigned i = 0; i < cnt; i++)
+		assert_false(fab_engine_run(&engine));
+	assert_int_equal(spy.recv, cnt);
+	assert_in_range(spy.epoll_wait, cnt / 16 - 1, cnt / 16 + 3);
+	assert_int_equal(spy.all, spy.recv + spy.epoll_wait);
+}
+
 static void idle_spin_costs_about_one_recv_a_pass(void **state)
 {
 	struct pipe pipe;
@@ -145,12 +158,7 @@ static void idle_spin_costs_about_one_recv_a_pass(void **state)
 	(void) state;
 	pipe_open(&engine, &pipe);
 	make_hot(&pipe);
-	spy_reset();
-	for (int i = 0; i < 400; i++)
-		assert_false(fab_engine_run(&engine));
-	assert_int_equal(spy.recv, 400);
-	assert_in_range(spy.epoll_wait, 24, 28);
-	assert_int_equal(spy.all, spy.recv + spy.epoll_wait);
+	spin_idle(400);
 	pipe_close(&pipe);
 }
 
@@ -348,6 +356,162 @@ static void timer_fires_though_data_flows(void **state)
 		fab_engine_run(&engine);
 	}
 	assert_in_range(passes, 1, 32);
+	pipe_close(&pipe);
+}
+
+/* ---- glances ---- */
+
+static size_t pipe_glance_len(const struct fab_source *src)
+{
+	return fab_container(src, struct pipe, src)->glance_len;
+}
+
+static bool pipe_glanced(struct fab_source *src, ssize_t n)
+{
+	struct pipe *pipe = fab_container(src, struct pipe, src);
+
+	pipe->glanced_cnt++;
+	pipe->glanced = n;
+	if (n <= 0)
+		return false;
+	pipe->got += (unsigned) n;
+	assert_false(fab_engine_run(&engine));		/* a glance that finds something is a pass */
+	return true;
+}
+
+/* Open a pipe that is hot, and at which glances are allowed from the next pass on that finds nothing. */
+static void open_glanced(struct pipe *pipe)
+{
+	pipe_open(&engine, pipe);
+	pipe->src.glance_len = pipe_glance_len;
+	pipe->src.glanced = pipe_glanced;
+	pipe->glance_len = 1;
+	assert_non_null(fab_engine_staging(&engine));
+	make_hot(pipe);
+	for (int i = 0; i < 100; i++)		/* epoll is asked seldom by now */
+		fab_engine_run(&engine);
+	while (!engine.glance.reads)
+		fab_engine_run(&engine);
+	pipe->poll_cnt = 0;
+	spy_reset();
+}
+
+/* Nearly all of the looks that find nothing are one recv() without a pass, and are counted as passes. */
+static void glance_takes_the_place_of_a_pass(void **state)
+{
+	uint32_t passes, spins;
+	struct pipe pipe;
+
+	(void) state;
+	open_glanced(&pipe);
+	passes = engine.pass_cnt;
+	spins = engine.spins;
+	spin_idle(160);
+	assert_int_equal(engine.pass_cnt, passes + 160);
+	assert_int_equal(engine.spins, spins + 160);
+	assert_in_range(pipe.poll_cnt, 10, 21);
+	assert_int_equal(pipe.glanced_cnt, 0);
+	pipe_close(&pipe);
+}
+
+/* What arrives is found by the next look, with no call besides; so is an error. */
+static void glance_takes_what_it_finds(void **state)
+{
+	struct pipe pipe;
+
+	(void) state;
+	open_glanced(&pipe);
+	pipe_write(&pipe);
+	assert_true(fab_engine_run(&engine));
+	assert_int_equal(pipe.got, 2);
+	assert_int_equal(pipe.glanced_cnt, 1);
+	assert_int_equal(engine.staging[0], 'x');
+	assert_int_equal(spy.all, 1);
+	assert_int_equal(pipe.src.quiet, 0);
+	pipe_write(&pipe);
+	assert_true(fab_engine_run(&engine));	/* a pass, since the one before has found something */
+	assert_int_equal(pipe.poll_cnt, 1);
+	while (!engine.glance.reads)
+		assert_false(fab_engine_run(&engine));
+	spy_fail(0, ECONNRESET);
+	assert_false(fab_engine_run(&engine));
+	assert_int_equal(pipe.glanced, -ECONNRESET);
+	pipe_close(&pipe);
+}
+
+static void note_flush(struct fab_flush *flush)
+{
+	(void) flush;
+	spy.all += 1000;
+}
+
+/* A look is a pass again as soon as there is anything else to do. */
+static void glance_is_no_substitute_for_more(void **state)
+{
+	struct fab_flush flush;
+	struct pipe pipe, other;
+
+	(void) state;
+	open_glanced(&pipe);
+	fab_flush_init(&flush, note_flush);
+	fab_engine_flush_later(&engine, &flush);
+	assert_false(fab_engine_run(&engine));
+	assert_in_range(spy.all, 1000, 1002);
+	pipe_close(&pipe);
+
+	open_glanced(&pipe);
+	pipe.glance_len = 0;		/* for the next pass; glances that are allowed already stay so */
+	for (int i = 0; i < 32; i++)
+		assert_false(fab_engine_run(&engine));
+	assert_int_equal(engine.glance.reads, 0);
+	pipe.glance_len = 1;
+	while (!engine.glance.reads)
+		assert_false(fab_engine_run(&engine));
+
+	pipe_open(&engine, &other);
+	pipe_write(&other);
+	assert_true(fab_engine_run(&engine));
+	assert_int_equal(other.got, 1);
+	pipe_close(&other);
+	pipe_close(&pipe);
+	assert_null(engine.glance.src);
+	assert_false(fab_engine_run(&engine));
+}
+
+/* Timers fire, and a source falls quiet, after as many looks as without glances. */
+static void glances_delay_nothing(void **state)
+{
+	struct alarm c = { 0 };
+	struct pipe pipe;
+	int i;
+
+	(void) state;
+	spy_set_clock(1000);
+	open_glanced(&pipe);
+	fab_timer_init(&c.timer, alarm_fire);
+	fab_timer_start(&engine, &c.timer, 900);
+	for (i = 0; !c.fired; i++)
+		fab_engine_run(&engine);
+	assert_in_range(i, 1, 16);
+	for (i = 0; engine.sources.hot_cnt; i++)
+		assert_false(fab_engine_run(&engine));
+	assert_in_range(i, 380, 530);
+	pipe_close(&pipe);
+}
+
+/* A child of fork(2) does not read the bytes of its parent. */
+static void glances_end_with_a_fork(void **state)
+{
+	struct pipe pipe;
+
+	(void) state;
+	open_glanced(&pipe);
+	engine.forks--;			/* of the parent */
+	assert_true(fab_engine_disown(&engine));
+	pipe_write(&pipe);
+	for (int i = 0; i < 40; i++)
+		assert_false(fab_engine_run(&engine));
+	assert_int_equal(spy.recv, 0);
 	pipe_close(&pipe);
 }
 
@@ -579,6 +743,11 @@ int main(void)
 		TEST(more_busy_sources_than_can_be_hot),
 		TEST(last_look_misses_nothing),
 		TEST(writer_does_not_wait_for_readers),
+		TEST(glance_takes_the_place_of_a_pass),
+		TEST(glance_takes_what_it_finds),
+		TEST(glance_is_no_substitute_for_more),
+		TEST(glances_delay_nothing),
+		TEST(glances_end_with_a_fork),
 		TEST(source_removed_by_another_is_not_called),
 		TEST(source_may_remove_itself),
 		TEST(timer_fires_though_data_flows),

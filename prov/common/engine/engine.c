@@ -4,7 +4,8 @@
  * fab_engine.
  *
  * Costs: a busy connection costs one recv() per pass, and no epoll_wait(). A pass that finds nothing costs one system
- * call: recv() if the engine has one connection, which is hot, otherwise epoll_wait(). With several connections it asks
+ * call: recv() if the engine has one connection, which is hot, otherwise epoll_wait(). After such a recv() a glance
+ * (fab_engine_glance_or_pass()) makes the next ones, without the rest of a pass. With several connections it asks
  * epoll in any case: a program that gives way after a pass without an event would wait a time slice for each pass that
  * does not look everywhere. The clock is read only if there are timers, and in passes that ask epoll.
  */
@@ -80,10 +81,10 @@ static void alarm_ready(struct fab_source *src, uint32_t events)
 	src->engine->alarm.due = true;
 }
 
-static bool run_polls(struct fab_engine *engine)
+/* True if one of them, or the pass before them, has found anything. */
+static bool run_polls(struct fab_engine *engine, bool found)
 {
 	struct fab_list *link, *tmp;
-	bool found = false;
 
 	fab_list_for_each_safe(&engine->polls, link, tmp) {
 		struct fab_poll_fn *fn = fab_container(link, struct fab_poll_fn, link);
@@ -97,7 +98,7 @@ void fab_engine_prepare_sleep(struct fab_engine *engine)
 {
 	fab_engine_no_glance(engine);
 	fab_engine_flush(engine);
-	run_polls(engine);		/* arm the hardware for watchers that came after the last poll */
+	run_polls(engine, false);	/* arm the hardware for watchers that came after the last poll */
 	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
 	alarm_set(engine, fab_list_empty(&engine->flush) ? first_timer_ns(engine) : ALARM_NOW);
 }
@@ -125,6 +126,14 @@ static struct fab_poll_fn *only_words(const struct fab_engine *engine)
 	return fn && fn->link.next == &engine->polls && fn->words ? fn : NULL;
 }
 
+/* The only hot source, if it is all that a pass reads, and glances may do so. */
+static struct fab_source *only_hot(const struct fab_engine *engine)
+{
+	struct fab_source *src = fab_list_first(&engine->sources.hot, struct fab_source, hot);
+
+	return engine->sources.hot_cnt == 1 && fab_list_empty(&engine->polls) && src->glance_len ? src : NULL;
+}
+
 /* The sources have changed, or the gap: find out again what passes would otherwise have to think about. */
 static void sources_changed(struct fab_engine *engine)
 {
@@ -136,6 +145,7 @@ static void sources_changed(struct fab_engine *engine)
 	engine->epoll.limit[true] = elsewhere ? EPOLL_SOON : EPOLL_PASSES;
 	engine->sources.quiet_max = all->poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
 	engine->glance.fn = all->hot_cnt ? NULL : only_words(engine);
+	engine->glance.src = elsewhere ? NULL : only_hot(engine);
 	fab_engine_no_glance(engine);
 }
 
@@ -395,7 +405,7 @@ struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const 
 
 /* Poll each hot source. A callback may take any of them out of the list, so the first one is always taken and moved to
  * the end. */
-static bool poll_hot(struct fab_engine *engine)
+static __attribute__((noinline)) bool poll_hot(struct fab_engine *engine)
 {
 	bool found = false;
 
@@ -484,52 +494,86 @@ static __attribute__((noinline)) void end_chores(struct fab_engine *engine)
 			 engine->alarm.when_ns == ALARM_NOW || !fab_list_empty(&engine->deferred);
 }
 
-/* This pass has found nothing: glances may replace passes, up to the one that asks epoll. Not with watchers, for whom
- * polls arm more than a glance can. */
+/* This pass has found nothing: glances may replace passes, up to the one that asks epoll. At words not with watchers,
+ * for whom polls arm more than a glance can. */
 static __attribute__((noinline)) void allow_glances(struct fab_engine *engine)
 {
 	struct fab_engine_glance *glance = &engine->glance;
 	unsigned next = engine->epoll.since + 1;
 
-	if (next < engine->epoll.limit[false] && !watched(engine) && glance->fn->words(glance->fn, glance))
+	if (next >= engine->epoll.limit[false])
+		return;
+	if (glance->src) {
+		glance->len = engine->staging ? glance->src->glance_len(glance->src) : 0;
+		glance->reads = glance->len ? engine->epoll.limit[false] - next : 0;
+	} else if (!watched(engine) && glance->fn->words(glance->fn, glance)) {
 		glance->left = engine->epoll.limit[false] - next;
+	}
 }
 
-static bool pass(struct fab_engine *engine)
+/* The rest of a pass, after the hot sources and the polls. found: these had something. */
+static inline __attribute__((always_inline)) bool pass_rest(struct fab_engine *engine, bool found)
 {
-	bool found;
-
-	if (engine->in_pass)
-		return false;
-	engine->in_pass = true;
-	engine->pass_cnt++;
-	if (engine->chores)
-		begin_chores(engine);
-	found = poll_hot(engine);
-	if (!fab_list_empty(&engine->polls)) {
-		fab_engine_no_glance(engine);
-		found |= run_polls(engine);
-	}
 	engine->epoll.since++;
 	if (looks_further(engine, found) && look_further(engine)) {
 		found = true;
 		/* this pass may have used up what the polls have armed for those who sleep */
 		if (watched(engine) && !fab_list_empty(&engine->polls))
-			run_polls(engine);
+			run_polls(engine, true);
 	}
 
 	engine->in_pass = false;
 	if (engine->chores)
 		end_chores(engine);
-	if (engine->glance.fn && !found)
+	if (!found && (engine->glance.fn || engine->glance.src))
 		allow_glances(engine);
 	return found;
 }
 
-bool fab_engine_pass(struct fab_engine *engine)
+static bool pass(struct fab_engine *engine)
+{
+	bool found = false;
+
+	if (engine->in_pass)
+		return false;
+	engine->in_pass = true;
+	engine->pass_cnt++;
+	fab_engine_no_glance(engine);
+	if (engine->chores)
+		begin_chores(engine);
+	if (engine->sources.hot_cnt)
+		found = poll_hot(engine);
+	if (!fab_list_empty(&engine->polls))
+		found = run_polls(engine, found);
+	return pass_rest(engine, found);
+}
+
+bool fab_engine_full_pass(struct fab_engine *engine)
 {
 	fab_engine_attend(engine);
 	return pass(engine);
+}
+
+bool fab_engine_glanced(struct fab_engine *engine, ssize_t n)
+{
+	struct fab_source *src = engine->glance.src;
+	bool found;
+
+	fab_engine_attend(engine);
+	engine->in_pass = true;
+	engine->pass_cnt++;
+	fab_engine_no_glance(engine);
+	found = src->glanced(src, n);
+	if (found)
+		src->quiet = 0;
+	return pass_rest(engine, found);
+}
+
+bool fab_engine_pass(struct fab_engine *engine)
+{
+	bool found;
+
+	return !fab_engine_glance_or_pass(engine, &found) && found;
 }
 
 /* A pass that is not the application's, which asks epoll. */

@@ -22,6 +22,7 @@
 #ifndef FAB_ENGINE_H
 #define FAB_ENGINE_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,6 +30,7 @@
 #include <rdma/fi_domain.h>
 #include "base/list.h"
 #include "base/lock.h"
+#include "base/sock.h"
 
 struct epoll_event;
 struct fab_engine;
@@ -48,6 +50,11 @@ struct fab_source {
 	void (*ready)(struct fab_source *src, uint32_t events);
 	/* Try one non-blocking read, without an event. True if it had data. NULL: the source is never hot. */
 	bool (*poll)(struct fab_source *src);
+	/* Where poll does no more than one recv() as long as that finds nothing, a glance may make it instead: the
+	 * number of bytes to read, at most FAB_STAGING_LEN. 0: poll must be called. NULL: always. */
+	size_t (*glance_len)(const struct fab_source *src);
+	/* With glance_len: a glance has read n bytes to engine->staging, or n is 0 or -errno. Results as of poll. */
+	bool (*glanced)(struct fab_source *src, ssize_t n);
 };
 
 /*
@@ -159,12 +166,17 @@ struct fab_engine_direct {
 
 /*
  * Where words in memory announce all that a pass may find, a look that finds them 0 replaces the pass
- * (fab_engine_glance()). A pass that has found nothing sets how many times. Whatever may make a difference sets 0.
+ * (fab_engine_glance()). Where all that it may find is in one source, a recv() that finds nothing replaces it
+ * (fab_engine_pass()). A pass that has found nothing sets how many times. Whatever may make a difference sets 0.
  */
 #define FAB_GLANCE_MAX	4
 struct fab_engine_glance {
 	struct fab_poll_fn *fn;		/* the only one, and has words; no source is hot. NULL: no such function */
-	unsigned left;			/* glances until the next pass */
+	struct fab_source *src;		/* the only one that is hot, and has glance_len; there is no poll function, and
+					 * nothing else that epoll would have to be asked for. NULL: no such source */
+	unsigned left;			/* glances at words until the next pass */
+	unsigned reads;			/* the same, of src */
+	size_t len;			/* bytes to read */
 	unsigned cnt;			/* of word */
 	const _Atomic uint64_t *bits;
 	const _Atomic uint32_t *word[FAB_GLANCE_MAX];
@@ -326,7 +338,7 @@ void fab_engine_attach(struct fab_engine *engine, struct fab_attached *attached)
 /* The data with this key, or NULL. Lock held. */
 struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const void *key);
 
-/* A glance, which counts as a pass. True: there is nothing to find. False: make a pass. Lock held. */
+/* A glance at words, which counts as a pass. True: there is nothing to find. False: make a pass. Lock held. */
 static inline bool fab_engine_glance(struct fab_engine *engine)
 {
 	struct fab_engine_glance *glance = &engine->glance;
@@ -347,10 +359,38 @@ static inline bool fab_engine_glance(struct fab_engine *engine)
 static inline void fab_engine_no_glance(struct fab_engine *engine)
 {
 	engine->glance.left = 0;
+	engine->glance.reads = 0;
 }
 
-/* Run one pass. The lock is held, and not released in between. True if it found anything. Within a pass this does
- * nothing. Wait objects are notified by fab_engine_unlock(). */
+/* Run one pass in any case. The lock is held, and not released in between. True if it found anything. Within a pass
+ * this does nothing. Wait objects are notified by fab_engine_unlock(). */
+bool fab_engine_full_pass(struct fab_engine *engine);
+/* For fab_engine_glance_or_pass(): a glance at glance.src has read n bytes, or n is 0 or -errno. It becomes a pass.
+ * Lock held. True if it found anything. */
+bool fab_engine_glanced(struct fab_engine *engine, ssize_t n);
+/* True: a glance at the only hot source, which is one recv(), has replaced the pass and found nothing. False: a pass
+ * was run, and *found is its result. Lock held. */
+static inline bool fab_engine_glance_or_pass(struct fab_engine *engine, bool *found)
+{
+	ssize_t n;
+
+	if (!engine->glance.reads || engine->chores) {
+		*found = fab_engine_full_pass(engine);
+		return false;
+	}
+	n = fab_sock_recv_now(engine->glance.src->fd, engine->staging, engine->glance.len);
+	if (__builtin_expect(n != -EAGAIN, 0)) {
+		*found = fab_engine_glanced(engine, n);
+		return false;
+	}
+	engine->glance.src->quiet++;	/* read again: a register fewer to save */
+	engine->glance.reads--;
+	engine->epoll.since++;
+	engine->pass_cnt++;
+	fab_engine_attend(engine);
+	return true;
+}
+/* Run one pass, or a glance at the only hot source in its place. Lock held. True if it found anything. */
 bool fab_engine_pass(struct fab_engine *engine);
 /* The same, if a glance is not enough. */
 static inline bool fab_engine_run(struct fab_engine *engine)

@@ -46,6 +46,8 @@ bool fab_engine_disown(struct fab_engine *engine)
 		engine->thread.run = engine->in_pass = false;
 	}
 	fab_engine_no_glance(engine);
+	engine->glance.fn = NULL;
+	engine->glance.src = NULL;
 	inherit_replace_fds(engine);
 	inherit_forget(&engine->sources.hot);
 	engine->sources.hot_cnt = 0;

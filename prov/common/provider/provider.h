@@ -197,6 +197,8 @@
  *
  *   ready            The descriptor has the events asked for (level triggered). Pass
  *   poll             Try one non-blocking read without an event; true if it read anything. NULL: only `ready`. Pass
+ *   glance_len       Bytes that a glance may read in place of poll; 0: poll must be called. NULL: always. Pass
+ *   glanced          With glance_len: a glance has read so many bytes, or failed; result as of poll. Pass
  *
  * struct fab_bell: from fab_bell_open() to fab_bell_close(). Any thread rings it (fab_bell_ring()).
  *

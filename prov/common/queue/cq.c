@@ -215,8 +215,10 @@ static inline __attribute__((always_inline))
 ssize_t cq_pass_sized(struct fab_cq *cq, void *buf, size_t count, size_t size)
 {
 	struct fab_engine *engine = cq->wait.engine;
+	bool found;
 
-	fab_engine_pass(engine);
+	if (fab_engine_glance_or_pass(engine, &found))
+		return fab_engine_return(engine, -FI_EAGAIN);
 	if (__builtin_expect(cq->err_cnt, 0))
 		return cq_read_rest(cq, buf, count);
 	if (cq->tail == cq->head)

@@ -53,6 +53,8 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	conn->src.fd = -1;
 	conn->src.ready = conn_ready;
 	conn->src.poll = tcp_rx_poll_socket;
+	conn->src.glance_len = tcp_rx_glance_len;
+	conn->src.glanced = tcp_rx_glanced;
 	fab_list_init(&conn->src.hot);
 	conn->ep = ep;
 	conn->owner = owner;

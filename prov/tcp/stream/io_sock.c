@@ -8,9 +8,7 @@
 
 static ssize_t io_sock_send(struct tcp_conn *conn, const void *buf, size_t len)
 {
-	ssize_t n = fab_sock->send(conn->src.fd, buf, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-	return n < 0 ? -errno : n;
+	return fab_sock_send_now(conn->src.fd, buf, len);
 }
 
 /* The engine's buffer, which is used by one call at a time. */
@@ -30,9 +28,7 @@ static ssize_t io_sock_sendv(struct tcp_conn *conn, const struct iovec *iov, siz
 
 static ssize_t io_sock_recv(struct tcp_conn *conn, void *buf, size_t len)
 {
-	ssize_t n = fab_sock->recv(conn->src.fd, buf, len, MSG_DONTWAIT);
-
-	return n < 0 ? -errno : n;
+	return fab_sock_recv_now(conn->src.fd, buf, len);
 }
 
 static ssize_t io_sock_recvv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)

@@ -527,21 +527,10 @@ static __attribute__((noinline, cold)) void rx_no_staging(struct tcp_conn *conn)
 	tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive into");
 }
 
-/* Read in state PARKING. The end of the stream is expected; data means that the peer has continued. True if either
- * came. */
-static __attribute__((noinline, cold)) bool rx_poll_parking(struct tcp_conn *conn)
+/* A read in state PARKING has returned n. The end of the stream is expected; data means that the peer has continued.
+ * True if either came. */
+static bool rx_parking_has_read(struct tcp_conn *conn, const uint8_t *staging, ssize_t n)
 {
-	uint8_t *staging;
-	ssize_t n;
-
-	if (rx_must_wait(conn))
-		return false;
-	staging = fab_engine_staging(conn->src.engine);
-	if (!staging) {
-		rx_no_staging(conn);
-		return true;
-	}
-	n = conn->io->recv(conn, staging, FAB_STAGING_LEN);
 	if (n == -EAGAIN || n == -EINTR)
 		return false;
 	if (n <= 0) {
@@ -552,6 +541,20 @@ static __attribute__((noinline, cold)) bool rx_poll_parking(struct tcp_conn *con
 			tcp_rx_handle(conn, staging, n);
 	}
 	return true;
+}
+
+static __attribute__((noinline, cold)) bool rx_poll_parking(struct tcp_conn *conn)
+{
+	uint8_t *staging;
+
+	if (rx_must_wait(conn))
+		return false;
+	staging = fab_engine_staging(conn->src.engine);
+	if (!staging) {
+		rx_no_staging(conn);
+		return true;
+	}
+	return rx_parking_has_read(conn, staging, conn->io->recv(conn, staging, FAB_STAGING_LEN));
 }
 
 /* Before a record is handled, unless the connection is simply up, and between frames. False: it is not to be taken. */
@@ -588,6 +591,26 @@ void tcp_rx_records_end(struct tcp_conn *conn)
 		tcp_rx_tell(conn);
 }
 
+/* A read in state UP has returned n, and left `staged` bytes in staging. True if anything came. */
+static inline bool rx_has_read(struct tcp_conn *conn, const uint8_t *staging, ssize_t n, size_t staged)
+{
+	if (n == -EAGAIN || n == -EINTR) {
+		if (conn->owed.ack_cnt)
+			tcp_rx_tell(conn);
+		return false;
+	}
+	if (n <= 0) {
+		tcp_rx_end(conn, -n);
+		return true;
+	}
+	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + n;
+	conn->used.recv_pass = conn->src.engine->pass_cnt;
+	tcp_rx_handle(conn, staging, staged);
+	if (conn->state == TCP_CONN_UP)
+		fab_source_hot(&conn->src);
+	return true;
+}
+
 bool tcp_rx_poll_socket(struct fab_source *src)
 {
 	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
@@ -605,21 +628,27 @@ bool tcp_rx_poll_socket(struct fab_source *src)
 		return true;
 	}
 	n = rx_read(conn, staging, &staged);
-	if (n == -EAGAIN || n == -EINTR) {
-		if (conn->owed.ack_cnt)
-			tcp_rx_tell(conn);
-		return false;
-	}
-	if (n <= 0) {
-		tcp_rx_end(conn, -n);
-		return true;
-	}
-	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + n;
-	conn->used.recv_pass = src->engine->pass_cnt;
-	tcp_rx_handle(conn, staging, staged);
-	if (conn->state == TCP_CONN_UP)
-		fab_source_hot(src);
-	return true;
+	return rx_has_read(conn, staging, n, staged);
+}
+
+size_t tcp_rx_glance_len(const struct fab_source *src)
+{
+	const struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
+
+	if (conn->state != TCP_CONN_UP || conn->rx.phase != TCP_RX_HDR || conn->rx.paused || conn->owed.ack_cnt ||
+	    rx_stranger_waits(conn))
+		return 0;
+	return rx_stage_len(&conn->rx);
+}
+
+bool tcp_rx_glanced(struct fab_source *src, ssize_t n)
+{
+	struct tcp_conn *conn = fab_container(src, struct tcp_conn, src);
+
+	if (__builtin_expect(conn->state == TCP_CONN_PARKING, 0))	/* meanwhile */
+		return rx_parking_has_read(conn, src->engine->staging, n);
+	conn->rx.more = n == (ssize_t) rx_stage_len(&conn->rx);
+	return rx_has_read(conn, src->engine->staging, n, n);
 }
 
 bool tcp_rx_poll(struct fab_source *src)

@@ -217,6 +217,9 @@ const char *tcp_direct_check(const struct tcp_conn *conn, const struct tcp_hdr *
 bool tcp_rx_poll(struct fab_source *src);
 /* The same for a stream over a socket (fab_source.poll). */
 bool tcp_rx_poll_socket(struct fab_source *src);
+/* Glances at it (fab_source.glance_len and glanced): allowed between frames, unless an answer is owed. */
+size_t tcp_rx_glance_len(const struct fab_source *src);
+bool tcp_rx_glanced(struct fab_source *src, ssize_t n);
 /* For io->pull. Handle a record of len bytes, which stay where they are; then the answers to all records. False:
  * nothing may be read from the stream now, and the record stays. */
 bool tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len);
