@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * How long a peer waits that met no receive, FI_VERBS_MIN_RNR_TIMER, is set in both queue pairs of a connection, once
- * there is one. The device is test/softverbs'; the program is both ends of it.
+ * there is one. And errors of a connection manager that come when there is one already, or no more. The device is
+ * test/softverbs'; the program is both ends of it.
  */
+#include <errno.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/unit.h"
@@ -64,6 +67,27 @@ static struct fi_info *find(void)
 	return info;
 }
 
+/* Let errors come for an endpoint whose attempt to connect is over: nothing is told. */
+static void say_late_errors(struct fid_ep *fid)
+{
+	static const enum rdma_cm_event_type late[] = {
+		RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ROUTE_ERROR, RDMA_CM_EVENT_CONNECT_ERROR,
+		RDMA_CM_EVENT_UNREACHABLE, RDMA_CM_EVENT_REJECTED,
+	};
+	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
+	struct fi_eq_cm_entry entry;
+	uint32_t event;
+
+	for (size_t i = 0; i < sizeof(late) / sizeof(late[0]); i++) {
+		const struct rdma_cm_event error = { .event = late[i], .status = -ETIMEDOUT };
+
+		fab_engine_lock(ep->base.engine);
+		vrb_cm_event(ep, &error);
+		fab_engine_unlock(ep->base.engine);
+		assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	}
+}
+
 static void both_ends_have_the_timer(void **state)
 {
 	struct fi_info *info = find(), *request;
@@ -94,6 +118,11 @@ static void both_ends_have_the_timer(void **state)
 	await(FI_CONNECTED);
 	assert_int_equal(timer_of(active), WANTED);
 	assert_int_equal(timer_of(passive), WANTED);
+	say_late_errors(active);
+	assert_int_equal(fi_shutdown(active, 0), 0);
+	await(FI_SHUTDOWN);
+	await(FI_SHUTDOWN);
+	say_late_errors(active);
 	assert_int_equal(fi_close(&active->fid), 0);
 	assert_int_equal(fi_close(&passive->fid), 0);
 	assert_int_equal(fi_close(&pep->fid), 0);
