@@ -143,17 +143,13 @@ static inline __attribute__((always_inline)) ssize_t cq_take(struct fab_cq *cq, 
 	return cnt;
 }
 
-/* fi_cq_readfrom(3). src is NULL in fi_cq_read(3), for which the compiler leaves its part out. */
+/* Run a pass if the queue is empty or count is 0, and read. The lock is held, and released. src is NULL in
+ * fi_cq_read(3), for which the compiler leaves its part out. */
 static inline __attribute__((always_inline))
-ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+ssize_t cq_read_locked(struct fab_cq *cq, struct fab_engine *engine, void *buf, size_t count, fi_addr_t *src)
 {
-	struct fab_cq *cq = cq_of(fid);
-	struct fab_engine *engine;
 	ssize_t ret;
 
-	if (!buf && count)
-		return -FI_EINVAL;
-	engine = fab_engine_enter_of(&cq->wait.engine);
 	if (fab_cq_ring_empty(cq) || !count)
 		fab_engine_run(engine);
 	else
@@ -167,6 +163,17 @@ ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 	}
 	fab_engine_unlock(engine);
 	return ret;
+}
+
+/* fi_cq_readfrom(3) */
+static inline __attribute__((always_inline))
+ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	struct fab_cq *cq = cq_of(fid);
+
+	if (!buf && count)
+		return -FI_EINVAL;
+	return cq_read_locked(cq, fab_engine_enter_of(&cq->wait.engine), buf, count, src);
 }
 
 ssize_t fab_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
@@ -187,16 +194,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 /* The rare cases: there is an error, somebody may sleep, or count is 0. The lock is held, and released. */
 static __attribute__((noinline)) ssize_t cq_read_rest(struct fab_cq *cq, void *buf, size_t count)
 {
-	struct fab_engine *engine = cq->wait.engine;
-	ssize_t ret;
-
-	if (fab_cq_ring_empty(cq) || !count)
-		fab_engine_run(engine);
-	ret = cq_take(cq, buf, count, NULL);
-	if (ret == -FI_EAGAIN && cq->wait.obj != FI_WAIT_NONE)
-		fab_wait_drained(&cq->wait);
-	fab_engine_unlock(engine);
-	return ret;
+	return cq_read_locked(cq, cq->wait.engine, buf, count, NULL);
 }
 
 /* Take up to count of the entries that are there, and unlock. */
