@@ -270,6 +270,59 @@ static void another_user_namespace_uses_tcp(void **state)
 	meet_both(user_namespace, TCP, "it does not take us for the same user", "it is of another user");
 }
 
+/* ---- a filter that leaves nothing to work with ---- */
+
+/* From now on epoll_wait() fails, by whichever system call the C library makes it. */
+static int no_epoll_wait(void)
+{
+#ifdef SYS_epoll_wait
+	if (refuse(SYS_epoll_wait))
+		return -1;
+#endif
+	return refuse(SYS_epoll_pwait);
+}
+
+/* Open a domain behind the filter, or the filter behind an endpoint. Returns the exit status. */
+static int without_epoll_wait(bool from_the_start)
+{
+	struct node node;
+
+	if (!from_the_start)
+		node_open(&node, FI_MSG, FI_THREAD_UNSPEC);
+	if (no_epoll_wait())
+		return 77;
+	if (!from_the_start) {
+		for (int i = 0; i < 100; i++)
+			fi_cq_read(node.cq, NULL, 0);
+		return 0;
+	}
+	node.info = NULL;
+	if (fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE, NULL, &node.info) ||
+	    fi_fabric(node.info->fabric_attr, &node.fabric, NULL))
+		return 1;
+	return fi_domain(node.fabric, node.info, &node.domain, NULL) == -FI_EPERM ? 0 : 2;
+}
+
+/* A process that may not call epoll_wait() cannot notice what arrives. It is told: by an error if it can be told that
+ * early, and by a line in the log. */
+static void denied_epoll_wait_is_no_silence(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void) state;
+	for (int i = 0; i < 2; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(without_epoll_wait(i));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+			unit_skip("this machine does not allow a filter of system calls");
+		assert_int_equal(status, 0);
+		assert_true(was_said("(seccomp) deny it"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +333,7 @@ int main(void)
 		cmocka_unit_test(without_memfd_a_unix_socket_is_used),
 		cmocka_unit_test(another_user_uses_tcp),
 		cmocka_unit_test(another_user_namespace_uses_tcp),
+		cmocka_unit_test(denied_epoll_wait_is_no_silence),
 	};
 	char line[1024];
 	int failed;

@@ -43,6 +43,7 @@ int fab_domain_engines_init(struct fab_domain *domain)
 	int ret;
 
 	choose_engines(domain, &attr);
+	attr.prov = domain->fabric->prov;
 	ret = fab_engine_init(&domain->engine, &attr);
 	if (ret)
 		return ret;
@@ -72,7 +73,7 @@ int fab_domain_get_engine(struct fab_domain *domain, struct fab_engine **engine)
 	if (!queued)
 		return -FI_ENOMEM;
 	ret = fab_engine_init(&queued->engine, &(struct fab_engine_attr) { .shared = domain->engines.shared,
-			      .data_serial = true });
+			      .data_serial = true, .prov = domain->fabric->prov });
 	if (ret) {
 		free(queued);
 		return ret;

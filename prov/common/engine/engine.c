@@ -19,6 +19,8 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/forks.h"
@@ -426,11 +428,21 @@ static __attribute__((noinline)) bool poll_hot(struct fab_engine *engine)
 	return found;
 }
 
+static __attribute__((noinline, cold)) void tell_epoll_failed(const struct fab_engine *engine, int err)
+{
+	if (engine->prov && err != EINTR)
+		FI_WARN(engine->prov, FI_LOG_CORE, "cannot find out which sockets have data: epoll_wait(): %s; does a "
+			"filter of system calls (seccomp) deny it? Operations that are outstanding will not end\n",
+			strerror(err));
+}
+
 static bool ask_epoll(struct fab_engine *engine)
 {
 	struct epoll_event events[EPOLL_EVENTS];
 
 	engine->epoll.cnt = fab_sock->epoll_wait(engine->epfd, events, EPOLL_EVENTS, 0);
+	if (__builtin_expect(engine->epoll.cnt < 0, 0))
+		tell_epoll_failed(engine, errno);
 	engine->epoll.events = events;
 	for (engine->epoll.next = 0; engine->epoll.next < engine->epoll.cnt;) {
 		struct epoll_event *event = &events[engine->epoll.next++];
@@ -701,6 +713,7 @@ static enum fab_lock_kind lock_kind(const struct fab_engine_attr *attr)
 
 int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *attr)
 {
+	struct epoll_event event;
 	int ret;
 
 	memset(engine, 0, sizeof(*engine));
@@ -713,6 +726,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	fab_list_init(&engine->signals);
 	engine->alarm.source.ready = alarm_ready;
 	engine->forks = fab_fork_cnt;
+	engine->prov = attr->prov;
 
 	engine->epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
 	if (engine->epfd < 0)
@@ -726,6 +740,12 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	if (ret)
 		goto close_alarm;
 	engine->sources.cnt = 0;	/* does not count the alarm */
+	/* where it is denied, passes would find nothing, and no operation would end */
+	if (fab_sock->epoll_wait(engine->epfd, &event, 1, 0) < 0 && (errno == EPERM || errno == ENOSYS)) {
+		ret = -errno;
+		tell_epoll_failed(engine, errno);
+		goto close_alarm;
+	}
 
 	fab_lock_init(&engine->lock, lock_kind(attr));
 	if (attr->auto_progress) {

@@ -210,6 +210,7 @@ struct fab_engine {
 	struct fab_engine_alarm alarm;
 	struct fab_engine_thread thread;
 	struct fab_attached *attached;	/* owned */
+	const struct fi_provider *prov;	/* borrowed; or NULL */
 	uint32_t forks;			/* fab_fork_cnt of the process that made it, or has disowned it */
 	bool inherited;			/* it was disowned */
 	uint8_t *staging;		/* see fab_engine_staging(); a source uses it during one call */
@@ -224,10 +225,11 @@ struct fab_engine_attr {
 	bool data_owned;		/* most data calls come from one thread */
 	bool auto_progress;
 	const char *name;		/* of the thread, at most 15 bytes */
+	const struct fi_provider *prov;	/* for the log; borrowed. NULL: nothing is logged */
 };
 
 /* Initialise, and start the thread with auto_progress. 0: the caller calls fab_engine_fini() at the end. -FI_EMFILE,
- * -FI_ENOMEM or another -errno. */
+ * -FI_ENOMEM or another -errno; -FI_EPERM, -FI_ENOSYS, logged: epoll_wait() is denied to this process. */
 int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *attr);
 
 /* Stop the thread, free all memory, including deferred memory. No source is left; the lock is not held. */

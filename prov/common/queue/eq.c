@@ -464,7 +464,7 @@ int fab_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct f
 	FAB_OPS_FILL(&eq_fid_ops);
 	eq->eq_fid.fid = (struct fid) { .fclass = FI_CLASS_EQ, .context = context, .ops = &eq_fid_ops };
 	eq->eq_fid.ops = &eq_ops;
-	ret = fab_engine_init(&eq->engine, &(struct fab_engine_attr) { .shared = true });
+	ret = fab_engine_init(&eq->engine, &(struct fab_engine_attr) { .shared = true, .prov = fabric->prov });
 	if (ret)
 		goto free_eq;
 	ret = fab_wait_init(&eq->wait, &(struct fab_wait_attr) { .obj = attr->wait_obj, .set = attr->wait_set,
