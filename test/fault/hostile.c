@@ -383,6 +383,34 @@ static void refusal_without_reason_is_an_error(void **state)
 	victim_close(&v);
 }
 
+/* It answers a read with fewer bytes than were asked for, or more: these do not reach the memory behind the buffer. */
+static void answer_of_another_length_ends_the_connection(void **state)
+{
+	struct {
+		struct tcp_hdr hdr;
+		uint64_t payload[2];
+	} answer = { HDR(.op = TCP_WIRE_READ_RSP, .hdr_size = 16), { 1, 2 } };
+	uint64_t buf[2] = { 0 };
+	uint8_t request[40];
+	struct victim v;
+
+	(void) state;
+	victim_open(&v);
+	for (size_t len = 4; len <= sizeof(answer.payload); len += 12) {
+		int fd = raw_peer(&v, true);
+
+		OK(fi_read(v.ep, buf, sizeof(*buf), NULL, raw_peer_addr(&v, fd), 0, 0, buf));
+		raw_recv_all(&v, fd, request, sizeof(request));
+		answer.hdr.size = sizeof(answer.hdr) + len;
+		raw_send(fd, &answer, answer.hdr.size);
+		assert_int_equal(failure(&v, buf), FI_EIO);
+		assert_int_equal(buf[1], 0);
+		close(fd);
+	}
+	still_works(&v);
+	victim_close(&v);
+}
+
 /* It asks and asks, and reads none of the answers: memory for them has an end. */
 static void peer_that_reads_no_answers_is_hung_up_on(void **state)
 {
@@ -487,6 +515,7 @@ int main(void)
 		cmocka_unit_test(extension_of_the_other_byte_order_is_understood),
 		cmocka_unit_test(peer_that_is_put_off_and_vanishes),
 		cmocka_unit_test(refusal_without_reason_is_an_error),
+		cmocka_unit_test(answer_of_another_length_ends_the_connection),
 		cmocka_unit_test(peer_that_reads_no_answers_is_hung_up_on),
 		cmocka_unit_test(random_frames_do_no_harm),
 	};

@@ -69,7 +69,8 @@ static void unknown_atomics_are_refused(void **state)
 	victim_close(&v);
 }
 
-/* A result that is too short, or none, ends the connection; the atomic and what is behind it have one error each. */
+/* A result that is too short or too long, or none, ends the connection; the atomic and what is behind it have one error
+ * each. */
 static void bad_results_of_atomics(void **state)
 {
 	static const struct {
@@ -78,6 +79,7 @@ static void bad_results_of_atomics(void **state)
 		size_t len;
 	} row[] = {
 		{ { .version = 3, .op = TCP_WIRE_AMO_RSP, .hdr_size = 24, .size = 28 }, 0, 28 },
+		{ { .version = 3, .op = TCP_WIRE_AMO_RSP, .hdr_size = 24, .size = 40 }, 0, 40 },
 		{ { .version = 3, .op = TCP_WIRE_AMO_RSP, .hdr_size = 24, .size = 32 }, 13, 32 },
 		{ { .version = 3, .op = TCP_WIRE_READ_RSP, .hdr_size = 16, .size = 24 }, 0, 24 },
 		{ { .version = 3, .op = TCP_WIRE_READ_ERR, .hdr_size = 24, .size = 24 }, 13, 24 },
@@ -89,7 +91,7 @@ static void bad_results_of_atomics(void **state)
 	(void) state;
 	victim_open(&v);
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		uint8_t frame[32] = { 0 };
+		uint8_t frame[40] = { 0 };
 		int fd = raw_peer(&v, true);
 		fi_addr_t to = raw_peer_addr(&v, fd);
 

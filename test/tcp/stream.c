@@ -595,6 +595,43 @@ static void frames_are_numbered(void **state)
 	peer_close(&peer, fd);
 }
 
+/* FI_TCP_WRITE_COMPLETE: a write without a level is quiet, or asks for an acknowledgement. */
+static void the_parameter_gives_writes_their_level(void **state)
+{
+	const struct tcp_hello hello = { .ext = true, .features = TCP_EXT_BASE | TCP_EXT_NAK, .incarnation = 1,
+					 .eager_max = 4096, .credit = 1 << 20 };
+	const struct tcp_ack ack = { .cnt = 1 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_rma_iov rma;
+		uint64_t payload;
+	} got;
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_ack ack;
+	} answer = { { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_ACK, .hdr_size = sizeof(answer),
+		       .size = sizeof(answer) }, ack };
+	uint64_t word = 5;
+
+	for (int delivered = 0; delivered < 2; delivered++) {
+		drive(node);		/* the first since a pass leaves at once */
+		tcp_params.write_delivered = delivered;
+		assert_int_equal(fi_write(node->ep, &word, sizeof(word), NULL, peer.fi_addr, 1, 3, &word), 0);
+		tcp_params.write_delivered = false;
+		raw_recv(fd, &got, sizeof(got), drive, node);
+		assert_int_equal(got.hdr.op, TCP_WIRE_WRITE);
+		assert_int_equal(got.hdr.flags, delivered ? TCP_FLAG_DELIVERY : 0);
+		assert_int_equal(got.payload, word);
+		if (delivered)
+			assert_int_equal(send(fd, &answer, sizeof(answer), 0), sizeof(answer));
+		assert_ptr_equal(completion(node, NULL), &word);
+	}
+	peer_close(&peer, fd);
+}
+
 /* ---- sends that the stream takes only a part of ---- */
 
 /* What the next sends to the stream answer, special_cnt of them: -errno, or they take at most so many bytes. */
@@ -771,6 +808,7 @@ int main(void)
 		TEST(announcement_with_an_id_in_use_ends_the_connection),
 		TEST(unexpected_messages_have_a_limit),
 		TEST(frames_are_numbered),
+		TEST(the_parameter_gives_writes_their_level),
 		TEST(frame_may_be_cut_anywhere),
 		TEST(inject_leaves_or_is_refused),
 		TEST(send_that_fails_says_why),
