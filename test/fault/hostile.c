@@ -91,6 +91,12 @@ static const struct bad_frame {
 	{ "go-ahead with an id of all ones", true, HDR(.op = TCP_WIRE_XCTS, .hdr_size = 32, .size = 32),
 	  { UINT64_MAX, 8 }, .len = 32 },
 	{ "data nobody asked for", true, HDR(.op = TCP_WIRE_XDATA, .hdr_size = 24, .size = 32), { 3, 0 }, .len = 32 },
+	{ "wide data nobody asked for", true, HDR(.op = TCP_WIRE_XDATA_WIDE, .hdr_size = 64, .size = 72), { 3, 0 },
+	  .len = 72 },
+	{ "wide data with a narrow header", true, HDR(.op = TCP_WIRE_XDATA_WIDE, .hdr_size = 24, .size = 32), { 3, 0 },
+	  .len = 32 },
+	{ "wide data not announced", false, HDR(.op = TCP_WIRE_XDATA_WIDE, .hdr_size = 64, .size = 72), { 3, 0 },
+	  .len = 72 },
 	{ "announcement of more than can be", true, HDR(.op = TCP_WIRE_XRTS, .op_data = 1, .hdr_size = 40, .size = 40),
 	  { 1, UINT64_MAX, 1 }, .len = 40 },
 	{ "announcement of unknown kind", true, HDR(.op = TCP_WIRE_XRTS, .op_data = 3, .hdr_size = 40, .size = 40),
@@ -286,7 +292,7 @@ static uint64_t swap_halves(uint64_t word)
 
 /* Our extension has fields of 32 bits beside those of 64: announcement, go-ahead, data and acknowledgement, from a
  * machine that writes all of them the other way round. */
-static void extension_of_the_other_byte_order_is_understood(void **state)
+static void extension_of_the_other_byte_order(bool wide)
 {
 	struct hello hello = hello_make(true), answer;
 	struct {
@@ -300,9 +306,8 @@ static void extension_of_the_other_byte_order_is_understood(void **state)
 	} cts;
 	struct {
 		struct tcp_hdr hdr;
-		uint64_t rx_id;
-		char text[5];
-	} data = { HDR(.op = TCP_WIRE_XDATA, .hdr_size = 24, .size = __builtin_bswap64(29)), .text = "hello" };
+		uint64_t rx_id, zero[5];
+	} data = { HDR(.op = wide ? TCP_WIRE_XDATA_WIDE : TCP_WIRE_XDATA, .hdr_size = wide ? sizeof(data) : 24) };
 	uint64_t end = now_ms() + DEADLINE_MS;
 	struct fi_cq_tagged_entry entry;
 	struct victim v;
@@ -310,7 +315,6 @@ static void extension_of_the_other_byte_order_is_understood(void **state)
 	ssize_t ret;
 	int fd;
 
-	(void) state;
 	victim_open(&v);
 	OK(fi_trecv(v.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 7, 0, buf));
 	hello.hdr.conn_data = __builtin_bswap64(TCP_CM_CONN_DATA);
@@ -322,13 +326,22 @@ static void extension_of_the_other_byte_order_is_understood(void **state)
 	assert_int_equal(cts.hdr.op, TCP_WIRE_XCTS);
 	assert_int_equal(cts.cts.id, 3);
 	data.rx_id = swap_halves(cts.cts.rx_id);
-	raw_send(fd, &data, 29);
+	data.hdr.size = __builtin_bswap64(data.hdr.hdr_size + 5);
+	raw_send(fd, &data, data.hdr.hdr_size);
+	raw_send(fd, "hello", 5);
 	while ((ret = fi_cq_read(v.cq, &entry, 1)) == -FI_EAGAIN)
 		assert_true(now_ms() < end);
 	assert_int_equal(ret, 1);
 	assert_memory_equal(buf, "hello", 5);
 	close(fd);
 	victim_close(&v);
+}
+
+static void extension_of_the_other_byte_order_is_understood(void **state)
+{
+	(void) state;
+	extension_of_the_other_byte_order(false);
+	extension_of_the_other_byte_order(true);
 }
 
 /* ---- limits ---- */
@@ -451,7 +464,8 @@ static uint8_t random_hdr_size(uint32_t *seed, const struct tcp_hdr *hdr)
 {
 	static const uint8_t fixed[TCP_WIRE_OP_END] = {
 		[TCP_WIRE_TAG] = 8, [TCP_WIRE_ACK] = 8, [TCP_WIRE_CREDIT] = 8, [TCP_WIRE_XRTS] = 24,
-		[TCP_WIRE_XCTS] = 16, [TCP_WIRE_XDATA] = 8, [TCP_WIRE_READ_ERR] = 8, [TCP_WIRE_COLL] = 8,
+		[TCP_WIRE_XCTS] = 16, [TCP_WIRE_XDATA] = 8, [TCP_WIRE_XDATA_WIDE] = 48, [TCP_WIRE_READ_ERR] = 8,
+		[TCP_WIRE_COLL] = 8,
 		[TCP_WIRE_AMO_REQ] = 8, [TCP_WIRE_AMO_RSP] = 8, [TCP_WIRE_REFUSED] = 40,
 	};
 	bool rma = hdr->op == TCP_WIRE_WRITE || hdr->op == TCP_WIRE_READ_REQ || hdr->op == TCP_WIRE_AMO_REQ;
@@ -468,7 +482,7 @@ static uint8_t random_hdr_size(uint32_t *seed, const struct tcp_hdr *hdr)
 static size_t random_frame(uint32_t *seed, uint8_t *frame, size_t room)
 {
 	static const uint8_t ops[] = { 0, 0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 32, 33, 34, 34, 35, 36, 37, 38, 39, 39,
-		40, 41, 41, 200 };
+		40, 41, 41, 45, 200 };
 	struct tcp_hdr hdr = {
 		.version = 3, .op = ops[lcg(seed) % sizeof(ops)], .flags = lcg(seed) % 3 ? 0 : lcg(seed) % 64,
 		.op_data = lcg(seed) % 3, .rma_iov_cnt = lcg(seed) % 8 ? 1 + lcg(seed) % 4 : lcg(seed),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Announced messages whose data can no longer be asked for: a receive has taken one, and the go-ahead (XCTS) cannot be
- * sent. The receive completes once, in error, and what others send finds its receives.
+ * sent. The receive completes once, in error, and what others send finds its receives. And the header that long data
+ * has.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -147,11 +148,105 @@ static void multi_receive_stays(void **state)
 	peer_close(&peer, fd);
 }
 
+/* ---- the header of long data ---- */
+
+#define SHORT	(TCP_RX_BULK_LEN - 1)
+
+/* The frame of the data up to its payload, in the form asked for or not. */
+struct data {
+	struct tcp_hdr hdr;
+	struct tcp_xdata_wide wide;
+};
+
+static struct data data_frame(uint32_t rx_id, uint64_t len, bool wide)
+{
+	const size_t hdr_size = wide ? TCP_WIDE_LEN : sizeof(struct tcp_hdr) + sizeof(struct tcp_xdata);
+
+	return (struct data) {
+		{ .version = TCP_WIRE_VERSION, .op = wide ? TCP_WIRE_XDATA_WIDE : TCP_WIRE_XDATA,
+		  .hdr_size = hdr_size, .size = hdr_size + len },
+		{ .xdata.rx_id = rx_id },
+	};
+}
+
+/* The receiver asks for the wide header where the data is long, and takes either. */
+static void long_data_is_asked_for_with_a_wide_header(void **state)
+{
+	static const struct { uint64_t len; bool asked, wide; } cases[] = {
+		{ SHORT, false, false }, { SHORT + 1, true, true }, { SHORT + 1, true, false },
+	};
+	struct node *node = *state;
+	struct peer peer;
+	int fd = announcer(node, &peer, fab_countof(cases));
+
+	drive_until_announced(node, &peer, fab_countof(cases));
+	for (size_t i = 0; i < fab_countof(cases); i++) {
+		struct {
+			struct tcp_hdr hdr;
+			struct tcp_cts cts;
+		} cts;
+		struct data data;
+
+		memset(room, 0, LEN);
+		memset(room + LEN, 'a' + (int) i, cases[i].len);
+		assert_int_equal(fi_trecv(node->ep, room, cases[i].len, NULL, FI_ADDR_UNSPEC, TAG, 0, room), 0);
+		raw_recv(fd, &cts, sizeof(cts), drive, node);
+		assert_int_equal(cts.hdr.op, TCP_WIRE_XCTS);
+		assert_int_equal(cts.hdr.op_data, cases[i].asked ? TCP_CTS_WIDE : 0);
+		assert_int_equal(cts.cts.len, cases[i].len);
+		data = data_frame(cts.cts.rx_id, cases[i].len, cases[i].wide);
+		raw_send(fd, &data, data.hdr.hdr_size);
+		raw_send(fd, room + LEN, cases[i].len);
+		expect_error(node, room, FI_ETRUNC, NULL);
+		assert_memory_equal(room, room + LEN, cases[i].len);
+	}
+	peer_close(&peer, fd);
+}
+
+/* The sender uses it for a receiver that asks for it, so an older one gets none. */
+static void long_data_has_a_wide_header_if_it_is_asked_for(void **state)
+{
+	const struct tcp_hello hello = { .incarnation = 77, .eager_max = 4096, .credit = 1 << 20 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+
+	for (int wide = 0; wide < 2; wide++) {
+		struct {
+			struct tcp_hdr hdr;
+			struct tcp_rts rts;
+		} rts;
+		struct {
+			struct tcp_hdr hdr;
+			struct tcp_cts cts;
+		} cts = { { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_XCTS, .op_data = wide ? TCP_CTS_WIDE : 0,
+			    .hdr_size = sizeof(cts), .size = sizeof(cts) }, { .rx_id = 5, .len = TCP_RX_BULK_LEN } };
+		struct data data, expected = data_frame(5, TCP_RX_BULK_LEN, wide);
+
+		memset(room, 'x' + wide, LEN);
+		assert_int_equal(fi_tsend(node->ep, room, LEN, NULL, peer.fi_addr, TAG, room), 0);
+		raw_recv(fd, &rts, sizeof(rts), drive, node);
+		assert_int_equal(rts.hdr.op, TCP_WIRE_XRTS);
+		cts.cts.id = rts.rts.id;
+		raw_send(fd, &cts, sizeof(cts));
+		raw_recv(fd, &data, expected.hdr.hdr_size, drive, node);
+		expected.hdr.id = data.hdr.id;
+		assert_memory_equal(&data, &expected, expected.hdr.hdr_size);
+		raw_recv(fd, room + LEN, TCP_RX_BULK_LEN, drive, node);
+		assert_memory_equal(room, room + LEN, TCP_RX_BULK_LEN);
+		assert_ptr_equal(completion(node, NULL), room);
+	}
+	peer_close(&peer, fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(go_ahead_that_cannot_be_sent, node_setup, node_teardown),
 		cmocka_unit_test_setup_teardown(multi_receive_stays, node_setup, node_teardown),
+		cmocka_unit_test_setup_teardown(long_data_is_asked_for_with_a_wide_header, node_setup, node_teardown),
+		cmocka_unit_test_setup_teardown(long_data_has_a_wide_header_if_it_is_asked_for, node_setup,
+						node_teardown),
 	};
 
 	test_clock_start();

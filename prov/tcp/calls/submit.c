@@ -473,7 +473,7 @@ static struct tcp_tx *tx_find_unsent(struct fab_list *list, const void *context,
 		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
 
 		if (tx->code != FAB_OP_MAX && tx->hooked == hooked && tx->context == context && !tx->sent &&
-		    tx->hdr.op != TCP_WIRE_XDATA)
+		    !tcp_rndv_is_data(tx))
 			return tx;
 	}
 	return NULL;

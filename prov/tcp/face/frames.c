@@ -40,6 +40,8 @@ const struct tcp_frame tcp_frames[TCP_WIRE_OP_END] = {
 	[TCP_WIRE_XDATA] = { tcp_rndv_data, .refused = tcp_msg_refused, .spoilt = tcp_msg_spoilt,
 			     .fixed = sizeof(struct tcp_xdata), .payload = true, .ext = TCP_EXT_BASE,
 			     .pairs = 1 << 0 },
+	[TCP_WIRE_XDATA_WIDE] = { tcp_rndv_data, .fixed = sizeof(struct tcp_xdata_wide), .payload = true,
+				  .ext = TCP_EXT_BASE, .pairs = 1 << 0 },
 	[TCP_WIRE_DIRECT] = { tcp_direct_asked, .fixed = sizeof(struct tcp_direct_ask), .ext = TCP_EXT_DIRECT },
 	[TCP_WIRE_DIRECT_ANSWER] = { tcp_direct_answered, .fixed = sizeof(struct tcp_direct_answer),
 				     .ext = TCP_EXT_DIRECT, .pairs = 1 << 0 },

@@ -236,6 +236,11 @@ void tcp_rndv_sent(struct tcp_conn *conn, struct tcp_tx *tx);
 /* enter: turn a queued send into an announcement. 0; -FI_EAGAIN (too many announcements), -FI_ENOMEM: nothing was
  * done. */
 int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx);
+/* True if the frame of an operation is the data of an announced message, which the peer waits for. */
+static inline bool tcp_rndv_is_data(const struct tcp_tx *tx)
+{
+	return tx->hdr.op == TCP_WIRE_XDATA || tx->hdr.op == TCP_WIRE_XDATA_WIDE;
+}
 /* Ask the peer to forget an announced send. It completes when the peer has answered. */
 void tcp_rndv_cancel(struct tcp_conn *conn, struct tcp_tx *tx);
 

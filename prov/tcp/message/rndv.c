@@ -9,7 +9,7 @@
  *   data     --XDATA(rx_id), n bytes--> directly into the receive
  *
  * n == 0: no data follows, and both sides are done. A send may be cancelled (XCANCEL) as long as no receive has taken
- * it.
+ * it. Long data over TCP has a longer header (XDATA_WIDE), if the receiver says that it knows it.
  */
 #include "tcp/message/msg.h"
 #include <string.h>
@@ -57,6 +57,24 @@ void tcp_rndv_sent(struct tcp_conn *conn, struct tcp_tx *tx)
 	(void) conn, (void) tx;		/* it is in conn->tx.rts */
 }
 
+/* Make the operation a data frame with the first len bytes of the message. */
+static void rndv_make_data(struct tcp_tx *tx, const struct tcp_cts *cts, bool wide)
+{
+	const struct tcp_xdata_wide data = { .xdata.rx_id = cts->rx_id };
+	const size_t data_len = wide ? sizeof(data) : sizeof(data.xdata);
+
+	_Static_assert(sizeof(tx->hdr) + sizeof(data) == TCP_WIDE_LEN, "the payload begins there");
+	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
+	tx->hdr.flags &= TCP_FLAG_WANT_ACK;
+	tx->hdr.op = wide ? TCP_WIRE_XDATA_WIDE : TCP_WIRE_XDATA;
+	tx->hdr.op_data = 0;
+	tx->hdr_len = sizeof(tx->hdr) + data_len;
+	tx->hdr.hdr_size = tx->hdr_len;
+	tx->size = tx->hdr.size = tx->hdr_len + cts->len;
+	memcpy(tx->hdr_buf + sizeof(tx->hdr), &data, data_len);
+	tx->sent = 0;
+}
+
 void tcp_rndv_cts(struct tcp_conn *conn)
 {
 	struct tcp_cts cts;
@@ -75,15 +93,7 @@ void tcp_rndv_cts(struct tcp_conn *conn)
 		tcp_tx_done(tx, err, err, "cancelled before a receive had taken it");
 		return;
 	}
-	tx->want_ack = tx->hdr.flags & TCP_FLAG_WANT_ACK;
-	tx->hdr.flags &= TCP_FLAG_WANT_ACK;
-	tx->hdr.op = TCP_WIRE_XDATA;
-	tx->hdr.op_data = 0;
-	tx->hdr_len = sizeof(tx->hdr) + sizeof(struct tcp_xdata);
-	tx->hdr.hdr_size = tx->hdr_len;
-	tx->size = tx->hdr.size = tx->hdr_len + cts.len;
-	memcpy(tx->hdr_buf + sizeof(tx->hdr), &(struct tcp_xdata) { .rx_id = cts.rx_id }, sizeof(struct tcp_xdata));
-	tx->sent = 0;
+	rndv_make_data(tx, &cts, conn->rx.hdr.op_data == TCP_CTS_WIDE);
 	tcp_direct_offer(conn, tx);
 	tcp_tx_queue(conn, tx);
 }
@@ -219,6 +229,8 @@ void tcp_rndv_take(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	tx = tcp_tx_control(conn, TCP_WIRE_XCTS, &cts, sizeof(cts));
 	if (!tx)
 		return;
+	if (cts.len >= TCP_RX_BULK_LEN && !conn->local)
+		tx->hdr.op_data = TCP_CTS_WIDE;
 	if (!cts.len)
 		rndv_data_finish(conn, unexp);
 	tcp_tx_queue(conn, tx);

@@ -153,6 +153,7 @@ enum tcp_wire_op {
 	TCP_WIRE_DIRECT = 43,		/* TCP_EXT_DIRECT; struct tcp_direct_ask: may frames be direct? Once a stream
 					 * and direction */
 	TCP_WIRE_DIRECT_ANSWER = 44,	/* struct tcp_direct_answer */
+	TCP_WIRE_XDATA_WIDE = 45,	/* struct tcp_xdata_wide, payload: an XDATA, if its XCTS has TCP_CTS_WIDE */
 	/* TCP_EXT_PARK; header only. peer/park.c describes the exchange */
 	TCP_WIRE_PARK = 48,		/* the connection is idle here: ask the peer to end it */
 	TCP_WIRE_PARK_YES = 49,		/* agree: end it, unless the asking side has sent something since */
@@ -319,6 +320,9 @@ struct tcp_cts {
 	uint64_t len;
 };
 
+/* op_data of an XCTS: the receiver takes an XDATA_WIDE, too. Ends that do not know it send 0, and ignore it. */
+#define TCP_CTS_WIDE		1
+
 struct tcp_xcancel {
 	uint32_t id;			/* of the RTS */
 	uint32_t pad;
@@ -328,6 +332,14 @@ struct tcp_xdata {
 	uint32_t rx_id;
 	uint32_t pad;
 };
+
+/* Makes a header of TCP_WIDE_LEN bytes (decisions/tcp-wire.md). */
+struct tcp_xdata_wide {
+	struct tcp_xdata xdata;
+	uint64_t zero[5];
+};
+
+#define TCP_WIDE_LEN		64
 
 struct tcp_read_err {
 	uint32_t err;			/* positive FI_E* */
