@@ -229,6 +229,63 @@ static void pass_misses_no_source_if_hot_ones_are_quiet(void **state)
 		pipe_close(&pipes[i]);
 }
 
+/* Data that comes by words in memory. */
+static _Atomic uint64_t word_bits;
+static bool words_have_data;
+
+static bool words_poll(struct fab_poll_fn *fn)
+{
+	(void) fn;
+	return words_have_data;
+}
+
+static bool words_look(const struct fab_poll_fn *fn, struct fab_engine_glance *glance)
+{
+	(void) fn;
+	glance->bits = &word_bits;
+	glance->cnt = 0;
+	return true;
+}
+
+/* Where all data comes by words, epoll has only what begins and ends: it is asked rarely, until something comes by a
+ * socket again. */
+static void words_leave_little_to_epoll(void **state)
+{
+	struct fab_poll_fn fn = { .poll = words_poll, .words = words_look };
+	struct pipe idle, data;
+	int passes;
+
+	(void) state;
+	pipe_open(&engine, &idle);
+	fab_source_del(&idle.src);
+	idle.src.poll = NULL;		/* one that begins or ends something */
+	assert_int_equal(fab_source_add(&engine, &idle.src, EPOLLIN), 0);
+	fab_poll_add(&engine, &fn);
+	for (int round = 0; round < 2; round++) {
+		words_have_data = round;
+		for (int i = 0; i < 256; i++)
+			fab_engine_run(&engine);
+		spy_reset();
+		for (int i = 0; i < 1280; i++)
+			assert_int_equal(fab_engine_run(&engine), words_have_data);
+		assert_in_range(spy.epoll_wait, 9, 11);
+		assert_int_equal(spy.all, spy.epoll_wait);
+	}
+	pipe_write(&idle);
+	for (passes = 0; !idle.ready_cnt; passes++)
+		fab_engine_run(&engine);
+	assert_in_range(passes, 1, 128);
+	words_have_data = false;
+	pipe_open(&engine, &data);
+	pipe_write(&data);
+	for (passes = 0; !data.got; passes++)
+		fab_engine_run(&engine);
+	assert_in_range(passes, 1, 16);
+	fab_poll_del(&engine, &fn);
+	pipe_close(&data);
+	pipe_close(&idle);
+}
+
 static void engine_without_sources_makes_no_call(void **state)
 {
 	(void) state;
@@ -738,6 +795,7 @@ int main(void)
 		TEST(source_quiet_for_long_is_no_longer_hot),
 		TEST(idle_spin_costs_no_more_with_several_sources),
 		TEST(pass_misses_no_source_if_hot_ones_are_quiet),
+		TEST(words_leave_little_to_epoll),
 		TEST(engine_without_sources_makes_no_call),
 		TEST(cold_source_is_served_within_bounds),
 		TEST(more_busy_sources_than_can_be_hot),

@@ -35,6 +35,7 @@
 					 * something */
 #define EPOLL_PASSES		16U	/* ... at most, with each time that epoll finds nothing; and if they have data,
 					 * and are all there are */
+#define EPOLL_PASSES_WORDS	128U	/* the same if data comes by words alone: epoll has only what begins and ends */
 #define EPOLL_EVENTS		64
 #define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one */
 #define SPINS_AWAY		32	/* passes by the application, without sleeping, after which the thread pauses */
@@ -136,6 +137,12 @@ static struct fab_source *only_hot(const struct fab_engine *engine)
 	return engine->sources.hot_cnt == 1 && fab_list_empty(&engine->polls) && src->glance_len ? src : NULL;
 }
 
+/* The most passes without epoll, where no other source has data. */
+static unsigned epoll_passes(const struct fab_engine *engine)
+{
+	return !engine->sources.poll_cnt && only_words(engine) ? EPOLL_PASSES_WORDS : EPOLL_PASSES;
+}
+
 /* The sources have changed, or the gap: find out again what passes would otherwise have to think about. */
 static void sources_changed(struct fab_engine *engine)
 {
@@ -143,8 +150,8 @@ static void sources_changed(struct fab_engine *engine)
 	bool nothing_hot = !all->hot_cnt && fab_list_empty(&engine->polls);
 	bool elsewhere = all->out_cnt || all->poll_cnt > all->hot_cnt;
 
-	engine->epoll.limit[false] = nothing_hot || elsewhere ? 0 : engine->epoll.gap;
-	engine->epoll.limit[true] = elsewhere ? EPOLL_SOON : EPOLL_PASSES;
+	engine->epoll.limit[false] = nothing_hot || elsewhere ? 0 : fab_min(engine->epoll.gap, epoll_passes(engine));
+	engine->epoll.limit[true] = elsewhere ? EPOLL_SOON : epoll_passes(engine);
 	engine->sources.quiet_max = all->poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
 	engine->glance.fn = all->hot_cnt ? NULL : only_words(engine);
 	engine->glance.src = elsewhere ? NULL : only_hot(engine);
@@ -452,7 +459,7 @@ static bool ask_epoll(struct fab_engine *engine)
 			src->ready(src, event->events);
 	}
 	engine->epoll.events = NULL;
-	engine->epoll.gap = engine->epoll.cnt > 0 ? EPOLL_SOON : fab_min(2 * engine->epoll.gap, EPOLL_PASSES);
+	engine->epoll.gap = engine->epoll.cnt > 0 ? EPOLL_SOON : fab_min(2 * engine->epoll.gap, epoll_passes(engine));
 	sources_changed(engine);
 	return engine->epoll.cnt > 0;
 }
