@@ -590,7 +590,7 @@ bool fab_engine_glanced(struct fab_engine *engine, ssize_t n)
 
 bool fab_engine_pass(struct fab_engine *engine)
 {
-	bool found;
+	bool found = false;
 
 	return !fab_engine_glance_or_pass(engine, &found) && found;
 }
@@ -748,7 +748,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 		goto close_alarm;
 	engine->sources.cnt = 0;	/* does not count the alarm */
 	/* where it is denied, passes would find nothing, and no operation would end */
-	if (fab_sock->epoll_wait(engine->epfd, &event, 1, 0) < 0 && (errno == EPERM || errno == ENOSYS)) {
+	if (fab_sock->epoll_wait(engine->epfd, &event, 1, 0) < 0 && errno != EINTR) {
 		ret = -errno;
 		tell_epoll_failed(engine, errno);
 		goto close_alarm;

@@ -318,6 +318,21 @@ static void peer_removed(struct tcp_peer *peer, fi_addr_t none)
 	tcp_life_leave(life);
 }
 
+/* The same for connections that leave: they may still bring messages. */
+static void peers_name_leaving(struct tcp_peer_table *table, const struct fab_auth_key *key,
+			       const union fab_sockaddr *addr, fi_addr_t fi_addr)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&table->lives, link) {
+		struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		if (life->leave_ns && (!key || life->conn.auth_key == key) &&
+		    fab_addr_equal(&life->conn.addr.sa, &addr->sa))
+			life_name(life, fi_addr);
+	}
+}
+
 /* Tell the peers at addr, one for each receive context used, their new fi_addr. */
 static void peers_av_changed(struct tcp_peer_table *table, const struct fab_auth_key *key,
 			     const union fab_sockaddr *addr, fi_addr_t name,
@@ -333,6 +348,8 @@ static void peers_av_changed(struct tcp_peer_table *table, const struct fab_auth
 		if (peer)
 			changed(peer, name);
 	}
+	if (!fab_list_empty(&table->leave.link))
+		peers_name_leaving(table, key, addr, name);
 	tcp_rx_name_orphans(ep, addr, name);
 	fab_engine_unlock(ep->base.engine);
 }
