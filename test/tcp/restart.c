@@ -174,6 +174,51 @@ static bool was_asked(const struct peer *peer)
 	return poll(&(struct pollfd) { .fd = peer->listener, .events = POLLIN }, 1, 0) == 1;
 }
 
+/* The peer's port accepts the question and says nothing, as behind a port forward. The request is accepted when the old
+ * connection has ended, as there is nothing left to protect. */
+static void request_that_waits_is_accepted_when_the_connection_ends(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), new = run_connect(node, &peer, 101);
+
+	while (!was_asked(&peer))
+		drive(node);
+	test_added_ns += 1100 * MS;
+	for (int i = 0; i < 10; i++)
+		drive(node);
+	assert_int_equal(recv(new, &(char) { 0 }, 1, MSG_DONTWAIT), -1);
+	close(old);
+	while (node_conn(node, peer.fi_addr))
+		drive(node);
+	test_added_ns += 1100 * MS;
+	assert_int_equal(answer(node, new), TCP_CM_CONNRESP);
+	peer_close(&peer, new);
+}
+
+/* The peer holds our request for longer than a connect may take, and rejects it: the time that it held it does not
+ * count, and we repeat the request. */
+static void request_that_was_held_is_repeated(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	char op;
+	int fd;
+
+	for (int i = 0; i < 2; i++) {
+		if (!i)
+			send_hello(node, peer.fi_addr, &op);
+		fd = peer_accept(node, &peer);
+		test_added_ns += 2ULL * tcp_params.connect_timeout_ms * MS;
+		drive(node);
+		peer_reply(fd, &peer, TCP_CM_NACK);
+		ends(node, fd);
+	}
+	fd = peer_up(node, &peer);
+	hello_arrives(node, fd, &op);
+	peer_close(&peer, fd);
+}
+
 /* Requests do not make the node connect as often as they come: a peer that has said no is not asked again at once. */
 static void questions_have_a_rate(void **state)
 {
@@ -429,6 +474,8 @@ int main(void)
 		TEST(insistent_peer_vouches_for_itself),
 		TEST(peer_that_cannot_be_asked_is_believed),
 		TEST(ended_connection_needs_no_question),
+		TEST(request_that_waits_is_accepted_when_the_connection_ends),
+		TEST(request_that_was_held_is_repeated),
 		TEST(questions_have_a_rate),
 		TEST(requests_that_wait_have_a_bound),
 		TEST(node_answers_questions),

@@ -55,6 +55,8 @@ static void cm_move(struct tcp_cm *cm, enum tcp_cm_state state)
 	assert(cm_next[cm->state] & FAB_BIT(state));
 	TCP_LOG(FI_LOG_DEBUG, FI_LOG_EP_CTRL, "handshake %p: %s -> %s\n", (void *) cm,
 		cm_state_name[cm->state], cm_state_name[state]);
+	if (cm->state == TCP_CM_REPLY)
+		cm->reply_ns += fab_now_ns() - cm->since_ns;
 	cm->state = state;
 	cm->since_ns = fab_now_ns();
 }

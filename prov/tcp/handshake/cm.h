@@ -63,6 +63,7 @@ struct tcp_cm {
 	const char *why;		/* the reason beyond errno, or NULL */
 	union fab_sockaddr local, remote;
 	uint64_t since_ns;		/* start of the state */
+	uint64_t reply_ns;		/* active: how long it has waited for the answer, when it is DONE */
 	struct fab_defer defer;
 
 	/* Authorization keys: the keys of this end, set by the owner before the exchange begins; the state of their

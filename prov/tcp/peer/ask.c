@@ -2,7 +2,8 @@
 /*
  * Whether a request is the peer's. Every process on the peer's host can send a request that names the peer's port, and
  * would get the connection of a peer that lives. So the port itself is asked first: who listens there? The request
- * waits for the answer, without a limit in time: its sender may be the peer, busy with something else.
+ * waits for the answer, without a limit in time: its sender may be the peer, busy with something else. If the
+ * connection that it would replace ends meanwhile, the answer is not needed any more.
  *
  *   request --tcp_ask--> question to the port it names --> answer with the request's incarnation: accepted
  *                                                     \--> another incarnation, or "I am not connecting": rejected
@@ -108,7 +109,8 @@ static void ask_look(struct fab_timer *timer)
 
 	if (tcp_request_is_dead(ask->claim))
 		tcp_cm_free(ask_free(ask));
-	else if (ask->question->state == TCP_CM_CONNECTING)
+	else if (ask->question->state == TCP_CM_CONNECTING ||
+		 !tcp_request_needs_voucher(ask->table, ask->claim, &ask->req))
 		ask_accept(ask);
 	else
 		fab_timer_start(ask->table->ep->base.engine, timer, fab_now_ns() + ASK_LOOK_NS);

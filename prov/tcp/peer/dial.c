@@ -273,6 +273,8 @@ static void peer_connect_done(struct tcp_cm *cm)
 	} else if (cm->type == TCP_CM_NACK) {
 		cm->why = "the peer rejects it, because it believes that it is connected or connecting";
 		tcp_cm_text(cm, FI_ECONNREFUSED, text, sizeof(text));
+		/* it may have held the request (ask.c): that time is not that of the retries */
+		peer->give_up_ns += cm->reply_ns;
 		peer_retry(peer, FI_ECONNREFUSED, text);
 	} else if (peer_names_ctx(peer) && !(cm->peer.features & TCP_EXT_CTX)) {
 		cm->why = "scalable endpoints and their contexts need this library at both ends";

@@ -182,6 +182,10 @@ struct tcp_request {
 
 /* Decide on a request whose contents were read, and answer it. The caller frees cm. */
 void tcp_request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const struct tcp_request *req);
+/* True if the peer must still be asked before this request, which tcp_ask() has held, is accepted: the connection of
+ * which it would take the place lives. Lock held. */
+bool tcp_request_needs_voucher(const struct tcp_peer_table *table, const struct tcp_cm *cm,
+			       const struct tcp_request *req);
 /* Reject it for now: its sender repeats it. */
 void tcp_request_reject(const struct tcp_ep *ep, struct tcp_cm *cm);
 /* True if its sender has closed meanwhile, as it does when another connection between the two has won. */

@@ -249,6 +249,12 @@ static void request_end_life(struct tcp_life *life)
 	tcp_conn_down(&life->conn, FI_ECONNRESET, FI_ECONNRESET, "the peer has restarted, or lost the connection");
 }
 
+/* The key of a peer that sends this request, or NULL. */
+static struct fab_auth_key *request_key(const struct tcp_peer_table *table, const struct tcp_cm *cm)
+{
+	return table->ep->base.bound.av->keys ? cm->proven : NULL;
+}
+
 /* ---- connections for one direction ---- */
 
 static struct tcp_life *inbound_find(const struct tcp_peer *peer, uint16_t tx_ctx)
@@ -335,11 +341,21 @@ static bool request_is_turned_away(struct tcp_peer_table *table, const union fab
 	return true;
 }
 
+bool tcp_request_needs_voucher(const struct tcp_peer_table *table, const struct tcp_cm *cm,
+			       const struct tcp_request *req)
+{
+	const struct tcp_peer *peer = tcp_peer_find(table, &req->addr, request_key(table, cm), 0);
+	const struct tcp_life *inbound = peer ? inbound_find(peer, req->tx_ctx) : NULL;
+
+	return peer && ((peer->life && request_needs_voucher(peer->life, cm, req)) ||
+			(inbound && request_needs_voucher(inbound, cm, req)));
+}
+
 void tcp_request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const struct tcp_request *req)
 {
 	const union fab_sockaddr *addr = &req->addr;
 	union fab_sockaddr own = cm->local;
-	struct fab_auth_key *key = table->ep->base.bound.av->keys ? cm->proven : NULL;
+	struct fab_auth_key *key = request_key(table, cm);
 	struct tcp_peer *peer;
 	int cmp;
 
