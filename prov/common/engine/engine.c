@@ -7,7 +7,8 @@
  * call: recv() if the engine has one connection, which is hot, otherwise epoll_wait(). After such a recv() a glance
  * (fab_engine_glance_or_pass()) makes the next ones, without the rest of a pass. With several connections it asks
  * epoll in any case: a program that gives way after a pass without an event would wait a time slice for each pass that
- * does not look everywhere. The clock is read only if there are timers, and in passes that ask epoll.
+ * does not look everywhere. If more connections are busy than can be hot, each pass calls epoll_wait() once, and recv()
+ * once for each of them. The clock is read only if there are timers, and in passes that ask epoll.
  */
 #include "common/engine/engine.h"
 
@@ -143,6 +144,12 @@ static unsigned epoll_passes(const struct fab_engine *engine)
 	return !engine->sources.poll_cnt && only_words(engine) ? EPOLL_PASSES_WORDS : EPOLL_PASSES;
 }
 
+/* More sources are ready than can be hot: no source is, and each pass asks epoll, so that all are read equally often. */
+static bool crowded(const struct fab_engine *engine)
+{
+	return engine->epoll.cnt > HOT_MAX;
+}
+
 /* The sources have changed, or the gap: find out again what passes would otherwise have to think about. */
 static void sources_changed(struct fab_engine *engine)
 {
@@ -151,7 +158,7 @@ static void sources_changed(struct fab_engine *engine)
 	bool elsewhere = all->out_cnt || all->poll_cnt > all->hot_cnt;
 
 	engine->epoll.limit[false] = nothing_hot || elsewhere ? 0 : fab_min(engine->epoll.gap, epoll_passes(engine));
-	engine->epoll.limit[true] = elsewhere ? EPOLL_SOON : epoll_passes(engine);
+	engine->epoll.limit[true] = crowded(engine) ? 0 : elsewhere ? EPOLL_SOON : epoll_passes(engine);
 	engine->sources.quiet_max = all->poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
 	engine->glance.fn = all->hot_cnt ? NULL : only_words(engine);
 	engine->glance.src = elsewhere ? NULL : only_hot(engine);
@@ -258,7 +265,7 @@ void fab_source_heat(struct fab_source *src)
 	struct fab_engine *engine = src->engine;
 	struct fab_source *victim;
 
-	if (!engine || !src->poll)
+	if (!engine || !src->poll || crowded(engine))
 		return;
 	if (engine->sources.hot_cnt == HOT_MAX) {
 		victim = coolest(engine);
@@ -459,6 +466,8 @@ static bool ask_epoll(struct fab_engine *engine)
 			src->ready(src, event->events);
 	}
 	engine->epoll.events = NULL;
+	while (crowded(engine) && engine->sources.hot_cnt)
+		cool(fab_list_first(&engine->sources.hot, struct fab_source, hot));
 	engine->epoll.gap = engine->epoll.cnt > 0 ? EPOLL_SOON : fab_min(2 * engine->epoll.gap, epoll_passes(engine));
 	sources_changed(engine);
 	return engine->epoll.cnt > 0;
