@@ -467,6 +467,46 @@ TEST_PROV(cancel_one_of_equal_contexts, FI_MSG)
 	expect_no_completion(p.b);
 }
 
+/* Among many receives each cancel ends the one with its context, whatever the order, and whatever messages took before;
+ * the others take messages in their order. */
+TEST_PROV(cancel_among_many, FI_MSG)
+{
+	struct pair p = pair_open(t);
+	enum { N = 96 };
+	static struct fi_context2 ctx[N];
+	bool gone[N] = { false };
+	static char in[N];
+
+	for (int i = 0; i < N; i++)
+		post(p.b, RECV, .buf = &in[i], .len = 1, .ctx = &ctx[i]);
+	for (int i = N; i > N / 2; i--) {
+		int n = i * 77 % N, oldest = 0;
+
+		MUST(fi_cancel(&p.b->ep->fid, &ctx[n]));
+		if (!gone[n])
+			expect_rx_err(p.b, FI_ECANCELED, .ctx = &ctx[n]);
+		gone[n] = true;
+		if (i % 3)
+			continue;
+		while (gone[oldest])
+			oldest++;
+		send_bytes(p.a, "1", 1);
+		CHECK(expect_rx(p.b).ctx == &ctx[oldest]);
+		gone[oldest] = true;
+		post(p.b, RECV, .buf = &in[n], .len = 1, .ctx = &ctx[n]);
+		gone[n] = false;
+		MUST(fi_cancel(&p.b->ep->fid, &ctx[n]));
+		expect_rx_err(p.b, FI_ECANCELED, .ctx = &ctx[n]);
+		gone[n] = true;
+	}
+	for (int i = N; i--; ) {
+		MUST(fi_cancel(&p.b->ep->fid, &ctx[i]));
+		if (!gone[i])
+			expect_rx_err(p.b, FI_ECANCELED, .ctx = &ctx[i]);
+	}
+	expect_no_completion(p.b);
+}
+
 /*
  * Cancelling a send among others: it ends once, cancelled or not, and a cancelled one never arrives. (That a send which
  * has not reached the wire must be cancelled is in gone.c.)

@@ -45,16 +45,16 @@ struct fab_match_node {
 };
 
 /* Embedded in a posted receive. The caller sets tag, ignore and src before it posts the receive, and does not change
- * them until it is unposted. */
+ * them until it is unposted. It sets group to NULL in new memory. */
 struct fab_posted {
 	struct fab_list order;		/* in fab_match.posted_order, oldest first */
-	uint64_t seq;
+	uint64_t seq;			/* no two receives of a queue ever have the same; 0: it is not posted */
 	uint64_t tag;			/* ignored bits are zero */
 	uint64_t ignore;
 	fi_addr_t src;			/* FI_ADDR_UNSPEC: any source; with .grouped, the lower 32 bits set: any source
 					 * of the group */
 	struct fab_match_node node;
-	struct fab_match_group *group;	/* NULL: in fab_match.rest */
+	struct fab_match_group *group;	/* NULL: in fab_match.rest, or not posted */
 };
 
 /* Embedded in an unexpected message, which the provider keeps until a receive takes it. The caller sets tag and src
@@ -86,7 +86,7 @@ struct fab_match {
 	uint16_t group_cnt;		/* groups[] that were ever used */
 	uint16_t index_cnt;		/* indexes[] that were ever used */
 	bool grouped;			/* sources include a peer group; set by the caller between init and first use */
-	uint64_t next_seq;
+	uint64_t next_seq;		/* 1 after init; the caller may set another first number */
 	uint32_t use;			/* counts searches; after a wrap an index may be replaced that is not the least
 					 * used */
 	uint64_t searched;		/* steps of long searches in unexp_order since the last index was built */
@@ -110,7 +110,6 @@ static inline void fab_match_post_last(struct fab_match *match, struct fab_poste
 }
 static inline void fab_match_post_rest(struct fab_match *match, struct fab_posted *posted)
 {
-	posted->group = NULL;
 	fab_match_post_last(match, posted);
 	fab_list_add_tail(&match->rest, &posted->node.same);
 	match->rest_cnt++;
@@ -134,6 +133,7 @@ static inline void fab_match_unpost(struct fab_match *match, struct fab_posted *
 		match->rest_cnt--;
 	}
 	fab_list_drop(&posted->order);
+	posted->seq = 0;
 	match->posted_cnt--;
 }
 

@@ -2,9 +2,10 @@
 /*
  * Posted receives and unexpected messages.
  *
- *   match      finds posted receives and unexpected messages by tag and source
- *   recv       the receives of providers that match messages themselves: multi-receive, peek, claim, discard, cancel
- *   recv_path  the part of recv that every message runs through, compiled inline with the provider's operations
+ *   match        finds posted receives and unexpected messages by tag and source; group.h: its hash tables
+ *   recv         the receives of providers that match messages themselves: multi-receive, peek, claim, discard
+ *   recv_cancel  cancels posted receives, which it finds by context
+ *   recv_path    the part of recv that every message runs through, compiled inline with the provider's operations
  */
 #ifndef FAB_RECEIVE_ROOM_H
 #define FAB_RECEIVE_ROOM_H

@@ -75,8 +75,7 @@ void fab_rx_finish(struct fab_recv *recv, struct fab_ep *ep, const struct fab_in
 	fab_rx_finish_with(recv, ep, into, msg, fail, recv->ops);
 }
 
-/* Complete a posted receive that no message has claimed with an error. */
-static void rx_fail_posted(struct fab_recv *recv, struct fab_rx *rx, int err)
+void fab_rx_fail_posted(struct fab_recv *recv, struct fab_rx *rx, int err)
 {
 	const struct fab_msg msg = { .src = FI_ADDR_NOTAVAIL };
 	const struct fab_into into = { .rx = rx };
@@ -87,32 +86,6 @@ static void rx_fail_posted(struct fab_recv *recv, struct fab_rx *rx, int err)
 		      &(struct fab_cq_fail) { .err = err, .prov_errno = err });
 }
 
-static bool recv_cancel_in(struct fab_recv *recv, enum fab_msg_class class, const void *context, bool hooked)
-{
-	struct fab_list *link;
-
-	fab_list_for_each(&recv->queue[class].posted_order, link) {
-		struct fab_rx *rx = fab_container(link, struct fab_rx, posted.order);
-
-		if (rx->context == context && rx->hooked == hooked) {
-			rx_fail_posted(recv, rx, FI_ECANCELED);
-			return true;
-		}
-	}
-	return false;
-}
-
-bool fab_recv_cancel(struct fab_recv *recv, const void *context)
-{
-	return recv_cancel_in(recv, FAB_CLASS_TAGGED, context, false) ||
-	       recv_cancel_in(recv, FAB_CLASS_MSG, context, false);
-}
-
-bool fab_recv_cancel_hook(struct fab_recv *recv, const struct fab_hook *hook)
-{
-	return recv_cancel_in(recv, FAB_CLASS_COLL, hook, true);
-}
-
 void fab_recv_flush(struct fab_recv *recv, int err)
 {
 	static const enum fab_msg_class order[] = { FAB_CLASS_COLL, FAB_CLASS_MSG, FAB_CLASS_TAGGED };
@@ -120,7 +93,7 @@ void fab_recv_flush(struct fab_recv *recv, int err)
 
 	for (size_t i = 0; i < fab_countof(order); i++) {
 		fab_list_for_each_safe(&recv->queue[order[i]].posted_order, link, next)
-			rx_fail_posted(recv, fab_container(link, struct fab_rx, posted.order), err);
+			fab_rx_fail_posted(recv, fab_container(link, struct fab_rx, posted.order), err);
 	}
 }
 
@@ -228,6 +201,9 @@ int fab_recv_init(struct fab_recv *recv, struct fab_ep *ep, size_t size, const s
 				fab_match_fini(&recv->queue[i]);
 			return ret;
 		}
+		/* receives of two queues share a pool: see recv_cancel.c */
+		recv->queue[i].next_seq = ((uint64_t) i << 62) + 1;
+		recv->by_context[i] = NULL;
 	}
 	fab_pool_init(&recv->pool, &(struct fab_pool_attr) { .size = rx_size, .max_cnt = size, .chunk_cnt = 16 });
 	fab_pool_init(&recv->coll_pool, &(struct fab_pool_attr) { .size = rx_size, .chunk_cnt = 4 });
@@ -241,6 +217,7 @@ int fab_recv_init(struct fab_recv *recv, struct fab_ep *ep, size_t size, const s
 
 void fab_recv_fini(struct fab_recv *recv)
 {
+	fab_recv_cancel_fini(recv);
 	for (int i = 0; i < FAB_CLASS_MAX; i++)
 		fab_match_fini(&recv->queue[i]);
 	fab_pool_fini(&recv->coll_pool);

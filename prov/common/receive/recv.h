@@ -33,15 +33,14 @@ enum fab_msg_class {
 
 /* A posted receive. */
 struct fab_rx {
-	struct fab_posted posted;
+	struct fab_posted posted;	/* seq 0: not in the queue, or not any more; then freed when busy is 0 */
 	void *context;
 	uint64_t flags;			/* flags of the call: FI_COMPLETION, FI_MULTI_RECV */
 	size_t len;			/* bytes of room in iov; decreases as messages use a multi-receive */
 	uint32_t busy;			/* messages that are arriving in it */
 	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV, FAB_OP_CRECV */
-	uint8_t iov_cnt;
-	bool unposted;			/* not in the queue any more; freed when busy is 0 */
 	bool hooked;			/* context is a struct fab_hook */
+	uint16_t iov_cnt;		/* so that fab_rx_fill() writes eight bytes at once */
 	struct iovec *iov;		/* points to own, or to an entry of recv->iov_pool */
 	struct iovec own[];		/* ops->iov_own entries; with ops->keeps_desc as many descriptors follow */
 };
@@ -84,6 +83,7 @@ struct fab_kept {
 };
 
 struct fab_recv;
+struct fab_by_context;			/* recv_cancel.c */
 
 /* The provider's part of receiving. It is a constant that the compiler sees where recv_path.h is used. */
 struct fab_recv_ops {
@@ -114,6 +114,7 @@ struct fab_recv {
 	struct fab_pool pool;		/* struct fab_rx; at most rx_attr->size */
 	struct fab_pool coll_pool;	/* struct fab_rx of FAB_CLASS_COLL, at most one for each group */
 	struct fab_pool iov_pool;	/* struct iovec[iov_max], for receives with more than iov_own entries */
+	struct fab_by_context *by_context[FAB_CLASS_MAX];	/* owned; NULL: none was needed yet */
 	struct fab_list claimed;	/* struct fab_kept, linked by match.order: messages that a peek has claimed */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
 	bool grouped;			/* sources include a peer group (match.h); set by fab_recv_set_grouped() */
@@ -163,12 +164,17 @@ void fab_rx_finish(struct fab_recv *recv, struct fab_ep *ep, const struct fab_in
  * yet. */
 void fab_into_copy(const struct fab_into *into, uint64_t offset, const void *buf, uint64_t len);
 
-/* Complete the oldest posted receive with this context with FI_ECANCELED. False: no receive has it. */
+/* Complete the oldest posted receive with this context with FI_ECANCELED; of several, a tagged one before others.
+ * False: no receive has it. O(1) on average, however many are posted. */
 bool fab_recv_cancel(struct fab_recv *recv, const void *context);
 /* The same for a receive of a collective, by its hook. */
 bool fab_recv_cancel_hook(struct fab_recv *recv, const struct fab_hook *hook);
-/* Complete every posted receive with err (positive). */
+/* Complete a posted receive that no message has claimed with err (positive). */
+void fab_rx_fail_posted(struct fab_recv *recv, struct fab_rx *rx, int err);
+/* The same for every posted receive. */
 void fab_recv_flush(struct fab_recv *recv, int err);
+/* Part of fab_recv_fini(): free what cancels have allocated. */
+void fab_recv_cancel_fini(struct fab_recv *recv);
 
 /* ---- messages that wait ---- */
 

@@ -50,7 +50,6 @@ FAB_RECV_PATH struct fab_rx *fab_recv_find(struct fab_recv *recv, enum fab_msg_c
 static inline void fab_rx_unpost(struct fab_recv *recv, struct fab_rx *rx)
 {
 	fab_match_unpost(fab_rx_queue(recv, rx->code), &rx->posted);
-	rx->unposted = true;
 }
 
 /* Claim room for a message of len bytes: the whole receive, or the next part of a multi-receive. *into is the room.
@@ -68,7 +67,7 @@ FAB_RECV_PATH bool fab_rx_claim(struct fab_recv *recv, struct fab_rx *rx, uint64
 		if (fab_rx_claim_part(recv, rx, &copy))
 			return true;
 	}
-	if (!rx->unposted)
+	if (rx->posted.seq)
 		fab_rx_unpost(recv, rx);
 	return false;
 }
@@ -107,7 +106,7 @@ FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, 
 				      const struct fab_recv_ops *ops)
 {
 	struct fab_rx *rx = into->rx;
-	bool last = !--rx->busy && rx->unposted;
+	bool last = !--rx->busy && !rx->posted.seq;
 	struct fab_comp comp = {
 		.context = rx->context,
 		.flags = fab_op_desc[rx->code].cq_flags | msg->flags | (last ? rx->flags & FI_MULTI_RECV : 0),
@@ -185,7 +184,7 @@ FAB_RECV_PATH bool fab_kept_take_with(struct fab_recv *recv, struct fab_kept *ke
 
 /* ---- posting ---- */
 
-/* Fill in a new receive, except its vector. */
+/* Fill in a new receive, except its vector and posted.seq. */
 FAB_RECV_PATH void fab_rx_fill(struct fab_rx *rx, const struct fab_op *op, fi_addr_t src)
 {
 	rx->posted.tag = op->tag & ~op->ignore;
@@ -197,7 +196,6 @@ FAB_RECV_PATH void fab_rx_fill(struct fab_rx *rx, const struct fab_op *op, fi_ad
 	rx->iov_cnt = op->iov_cnt;
 	rx->busy = 0;
 	rx->code = op->code;
-	rx->unposted = true;
 	rx->hooked = op->hooked;
 }
 
@@ -221,6 +219,8 @@ FAB_RECV_PATH int fab_rx_new_with(struct fab_recv *recv, struct fab_pool *pool, 
 		}
 	}
 	fab_rx_fill(rx, op, src);
+	rx->posted.seq = 0;
+	rx->posted.group = NULL;
 	for (uint32_t i = 0; i < op->iov_cnt; i++) {
 		rx->iov[i] = op->iov[i];
 		if (ops->keeps_desc)
@@ -257,7 +257,6 @@ FAB_RECV_PATH int fab_recv_post_with(struct fab_recv *recv, struct fab_pool *poo
 		return ret;
 	kept = find(recv, op, src);
 	if (!kept || (op->flags & FI_MULTI_RECV)) {
-		rx->unposted = false;
 		ret = fab_match_post(fab_rx_queue(recv, op->code), &rx->posted);
 		if (ret) {
 			fab_rx_free_with(recv, rx, ops);
@@ -286,7 +285,6 @@ FAB_RECV_PATH struct fab_rx *fab_recv_make_one(struct fab_recv *recv, const stru
 	rx->iov = rx->own;
 	rx->own[0] = *op->iov;
 	fab_rx_fill(rx, op, src);
-	rx->unposted = false;
 	return rx;
 }
 

@@ -167,7 +167,7 @@ static void entry_put_rx(struct tcp_ep *srx, struct fab_rx *rx)
 
 	if (multi && reporter->bound.rx_cq)
 		fab_export_settle(reporter->bound.rx_cq);
-	if (--rx->busy || !rx->unposted)
+	if (--rx->busy || rx->posted.seq)
 		return;
 	if (multi && fab_ep_rx_wants_comp(reporter, rx->flags))
 		fab_cq_write(reporter->bound.rx_cq, &(struct fab_comp) {
