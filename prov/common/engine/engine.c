@@ -144,7 +144,7 @@ static unsigned epoll_passes(const struct fab_engine *engine)
 	return !engine->sources.poll_cnt && only_words(engine) ? EPOLL_PASSES_WORDS : EPOLL_PASSES;
 }
 
-/* More sources are ready than can be hot: no source is, and each pass asks epoll, so that all are read equally often. */
+/* More sources are ready than can be hot: none is, and each pass asks epoll, so that all are read equally often. */
 static bool crowded(const struct fab_engine *engine)
 {
 	return engine->epoll.cnt > HOT_MAX;
