@@ -59,6 +59,7 @@ enum step {
 	STEP_WINDOW,			/* access, u64 length, u64 address: a window for KEY that looks as it should */
 	STEP_PERMIT,			/* u64 generation, u64 address of the table; 0: one with the window */
 	STEP_ACCESS,			/* 1 write, 2 read: that the victim makes, long enough to need no frame */
+	STEP_OPEN,			/* u16: an open record of so many bytes, where the next record will be */
 	STEPS,
 };
 
@@ -318,7 +319,8 @@ static void hostile_write(enum step step, const uint8_t **bytes, size_t *len)
 		out->pos = take_number(bytes, len, 2) % TCP_RING_ROOM & ~(TCP_RING_WORD - 1);
 		break;
 	default:
-		record = step == STEP_WRAP ? TCP_RING_WRAP : take_number(bytes, len, 4);
+		record = step == STEP_WRAP ? TCP_RING_WRAP :
+			 step == STEP_OPEN ? TCP_RING_OPEN | take_number(bytes, len, 2) : take_number(bytes, len, 4);
 		atomic_store(tcp_ring_word(out->room, out->pos), record);
 	}
 }

@@ -6,6 +6,8 @@
  * Each process has its own copy of what it has stored and the other may not see yet. A `drain` step may happen at any
  * time; a full barrier and an atomic read-modify-write wait until the buffer is empty.
  *
+ * A record that is open is none to the reader, and the writer tells only of the closed one: nothing of it is modelled.
+ *
  * A sleep has a number, so that a late answer to one sleep does not end another; the model counts few, and does not wrap.
  *
  * Claim: every message is taken. Spin reports an end state in which a process still waits ("invalid end state").

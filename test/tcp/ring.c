@@ -80,6 +80,18 @@ static uint32_t lengths(uint32_t *seed)
 	}
 }
 
+#define HDR_LEN		24
+
+/* Put len bytes as a frame, if they can be one. */
+static bool write_frame(const uint8_t *buf, uint32_t len)
+{
+	if (len < HDR_LEN || len - HDR_LEN > TCP_RING_FRAME_MAX ||
+	    !tcp_ring_put_frame(&out, buf, HDR_LEN, buf + HDR_LEN, len - HDR_LEN))
+		return false;
+	tcp_ring_own_next(&out, len);
+	return true;
+}
+
 /* Write the stream from `at` on in pieces, as far as the ring takes it. Returns the end. */
 static uint32_t write_some(uint32_t at, uint32_t *seed)
 {
@@ -90,16 +102,25 @@ static uint32_t write_some(uint32_t at, uint32_t *seed)
 
 	for (uint32_t i = 0; i < len; i++)
 		buf[i] = byte_at(at + i);
+	if (*seed >> 20 & 1 && write_frame(buf, len))
+		return at + len;
 	n = tcp_ring_put(&out, iov, 3, len);
 	assert_true(n == -EAGAIN || (n > 0 && n <= (ssize_t) len));
 	return n > 0 ? at + n : at;
+}
+
+static const uint8_t *peek(uint32_t *len)
+{
+	const uint8_t *buf = tcp_ring_peek(&in, len);
+
+	return buf || !*len ? buf : tcp_ring_peek_open(&in, len);
 }
 
 /* Read and check one record. Returns the end. */
 static uint32_t read_one(uint32_t at, bool *tell)
 {
 	uint32_t len;
-	const uint8_t *buf = tcp_ring_peek(&in, &len);
+	const uint8_t *buf = peek(&len);
 
 	if (!buf) {
 		assert_int_equal(len, 0);
@@ -153,6 +174,50 @@ static void a_writer_that_waits_is_told(void **state)
 	assert_true(waited > 100);
 }
 
+static void a_frame_is_one_record(void **state)
+{
+	static uint8_t buf[HDR_LEN + TCP_RING_FRAME_MAX];
+	uint32_t frames = 0, len;
+
+	(void) state;
+	for (uint32_t i = 0; i < sizeof(buf); i++)
+		buf[i] = byte_at(i);
+	for (uint32_t size = HDR_LEN; size <= sizeof(buf); size++) {
+		const uint8_t *got;
+
+		while (!write_frame(buf, size)) {
+			assert_non_null(got = peek(&len));
+			tcp_ring_take(&in, len);
+		}
+		frames++;
+		while ((got = peek(&len)) && len != size)
+			tcp_ring_take(&in, len);
+		assert_int_equal(len, size);
+		assert_memory_equal(got, buf, size);
+		if (size % 3)
+			tcp_ring_take(&in, len);
+	}
+	assert_int_equal(frames, TCP_RING_FRAME_MAX + 1);
+}
+
+/* A writer that has begun a record may be killed, or stopped for long. */
+static void an_open_record_is_none_until_it_is_closed(void **state)
+{
+	uint32_t len;
+
+	(void) state;
+	assert_true(write_frame(room + TCP_RING_ROOM - 4096, 4096));
+	assert_non_null(peek(&len));	/* it may be at the front */
+	atomic_store(tcp_ring_word(room, in.pos), TCP_RING_OPEN | 4096);
+	for (int i = 0; i < 3; i++) {
+		assert_null(peek(&len));
+		assert_int_equal(len, 0);
+	}
+	atomic_store(tcp_ring_word(room, in.pos), 4096);
+	assert_ptr_equal(peek(&len), room + in.pos + TCP_RING_WORD);
+	assert_int_equal(len, 4096);
+}
+
 /* ---- two threads ---- */
 
 static _Atomic bool told;
@@ -204,9 +269,11 @@ static void a_hostile_writer_stays_in_the_ring(void **state)
 		uint32_t word = lengths(&seed) * (i % 7 ? 1 : 0x9e3779b1u);
 		const uint8_t *buf;
 
+		if (i % 5 == 0)
+			word |= TCP_RING_OPEN;
 		atomic_store(tcp_ring_word(room, in.pos), i % 11 ? word : TCP_RING_WRAP);
 		atomic_store(tcp_ring_word(room, 0), i % 3 ? word : TCP_RING_WRAP);
-		buf = tcp_ring_peek(&in, &len);
+		buf = peek(&len);
 		assert_true(in.pos < TCP_RING_ROOM && !(in.pos % TCP_RING_WORD));
 		if (!buf)
 			continue;
@@ -231,6 +298,8 @@ static void a_hostile_reader_stays_in_the_ring(void **state)
 		assert_true(n == -EAGAIN || n == -EPROTO || (n > 0 && n <= (ssize_t) iov.iov_len));
 		broken += n == -EPROTO;
 		tcp_ring_want_room(&out);
+		if (i % 4 == 0)
+			write_frame(buf, fab_min(iov.iov_len, (size_t) TCP_RING_FRAME_MAX));
 	}
 	assert_true(broken > 1000);
 }
@@ -251,6 +320,8 @@ static void first_records_are_in_the_page_of_the_words(void **state)
 	cmocka_unit_test_setup_teardown(what_goes_in_comes_out, begin, teardown), \
 	cmocka_unit_test_setup_teardown(a_writer_that_waits_is_told, begin, teardown), \
 	cmocka_unit_test_setup_teardown(two_threads, begin, teardown), \
+	cmocka_unit_test_setup_teardown(a_frame_is_one_record, begin, teardown), \
+	cmocka_unit_test_setup_teardown(an_open_record_is_none_until_it_is_closed, begin, teardown), \
 	cmocka_unit_test_setup_teardown(a_hostile_writer_stays_in_the_ring, begin, teardown), \
 	cmocka_unit_test_setup_teardown(a_hostile_reader_stays_in_the_ring, begin, teardown)
 

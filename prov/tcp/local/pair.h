@@ -42,9 +42,10 @@ struct tcp_pair_answer {
 /*
  * Shared. The words of both rings, and the places where their first records go, are in one page: a connection that has
  * carried little touches no other. So the room of the second ring is in front of the words, and its first record is
- * where that page begins. Processes with another layout have another number for it, and go on without rings.
+ * where that page begins. Processes with another layout, or other words in the rings, have another number, and go on
+ * without rings.
  */
-#define TCP_PAIR_LAYOUT	2
+#define TCP_PAIR_LAYOUT	3
 struct tcp_pair_mem {
 	uint8_t second[TCP_RING_ROOM];
 	struct tcp_ring_words words[2];

@@ -11,8 +11,32 @@
 #include "tcp/local/barrier.h"
 
 #define SPLIT_MIN	512		/* a record shorter than that is not cut at the end of the ring, or to fit */
+#define LINE		64		/* bytes of a cache line */
+#define FIRST_LEN	2048		/* bytes of a frame, about, that are written before it is open */
+#define OPEN_LOOKS	64		/* at an open record, in one call */
 
 _Static_assert(TCP_RING_ROOM % TCP_RING_WORD == 0, "a word is never cut");
+
+const uint8_t *tcp_ring_peek_open(const struct tcp_ring_reader *ring, uint32_t *len)
+{
+	const uint32_t open = *len, all = open & ~TCP_RING_OPEN;
+	const uint8_t *buf = ring->room + ring->pos + TCP_RING_WORD;
+
+	if (!(open & TCP_RING_OPEN) || !all || all > TCP_RING_ROOM - ring->pos - TCP_RING_WORD)
+		return NULL;
+	for (uint32_t at = LINE; at < fab_min(all, (uint32_t) FIRST_LEN); at += LINE)
+		__builtin_prefetch(buf + at);
+	for (int i = 0; i < OPEN_LOOKS; i++) {
+		if (atomic_load_explicit(tcp_ring_word(ring->room, ring->pos), memory_order_acquire) != all)
+			continue;
+		for (uint32_t at = FIRST_LEN; at < all; at += LINE)
+			__builtin_prefetch(buf + at);
+		*len = all;
+		return buf;
+	}
+	*len = 0;
+	return NULL;
+}
 
 bool tcp_ring_tell(struct tcp_ring_reader *ring)
 {
@@ -46,17 +70,25 @@ static uint32_t ring_fit(const struct tcp_ring_writer *ring, uint32_t room, uint
 	return fit == want || fit >= SPLIT_MIN ? fit : 0;
 }
 
+/* Lead to the front of the ring. *room is the number of free bytes, before and after. False: they are too few. */
+static bool ring_wrap(struct tcp_ring_writer *ring, uint32_t *room)
+{
+	uint32_t tail = TCP_RING_ROOM - ring->pos;
+
+	if (*room < tail + TCP_RING_WORD)
+		return false;
+	tcp_ring_publish(ring, TCP_RING_WRAP, tail);
+	*room -= tail;
+	return true;
+}
+
 /* Find room for a record of at most `want` bytes; it may go to the front. Returns its bytes; 0: the ring is full. */
 static uint32_t ring_reserve(struct tcp_ring_writer *ring, uint32_t room, uint32_t want)
 {
 	uint32_t tail = TCP_RING_ROOM - ring->pos;
 
-	if (tail - TCP_RING_WORD < fab_min(want, (uint32_t) SPLIT_MIN)) {
-		if (room < tail + TCP_RING_WORD)
-			return 0;
-		tcp_ring_publish(ring, TCP_RING_WRAP, tail);
-		room -= tail;
-	}
+	if (tail - TCP_RING_WORD < fab_min(want, (uint32_t) SPLIT_MIN) && !ring_wrap(ring, &room))
+		return 0;
 	return ring_fit(ring, room, want);
 }
 
@@ -83,6 +115,55 @@ bool tcp_ring_put_whole(struct tcp_ring_writer *ring, const void *buf, size_t le
 	memcpy(place, buf, len);
 	tcp_ring_publish(ring, len, tcp_ring_size(len));
 	return true;
+}
+
+/* The place of a record of len bytes in one piece, at the front if need be. NULL: there is no room. */
+static uint8_t *ring_claim(struct tcp_ring_writer *ring, uint32_t len)
+{
+	uint8_t *place = tcp_ring_place(ring, len);
+	uint32_t room;
+
+	if (__builtin_expect(place != NULL, 1))
+		return place;
+	room = ring_free(ring);
+	if (room == UINT32_MAX || (tcp_ring_size(len) > TCP_RING_ROOM - ring->pos && !ring_wrap(ring, &room)))
+		return NULL;
+	return tcp_ring_place(ring, len);
+}
+
+/* The reader looks at the line of the word. So that line is written last, with the word. */
+bool tcp_ring_put_frame(struct tcp_ring_writer *ring, const void *hdr, size_t hdr_len, const void *payload, size_t len)
+{
+	const uint32_t all = hdr_len + len;
+	uint8_t *frame = ring_claim(ring, all), *to;
+	const uint8_t *from = payload;
+	size_t line, first;
+
+	if (!frame)
+		return false;
+	to = frame + hdr_len;
+	line = fab_min((size_t) (LINE - (uintptr_t) to % LINE), len);
+	first = fab_min(line + FIRST_LEN, len);
+	memcpy(to + line, from + line, first - line);
+	memcpy(frame, hdr, hdr_len);
+	memcpy(to, from, line);
+	if (first < len) {
+		atomic_store_explicit(tcp_ring_word(ring->room, ring->pos), TCP_RING_OPEN | all, memory_order_release);
+		memcpy(to + first, from + first, len - first);
+	}
+	tcp_ring_publish(ring, all, tcp_ring_size(all));
+	return true;
+}
+
+/* By stores: a prefetch that is to write brings the lines of another core's cache late, or not. */
+void tcp_ring_own_next(struct tcp_ring_writer *ring, uint32_t size)
+{
+	uint8_t *place = tcp_ring_place(ring, size);
+
+	if (!place && ring_free(ring) != UINT32_MAX)
+		place = tcp_ring_place(ring, size);
+	for (uint32_t at = LINE; place && at < size; at += LINE)
+		*(volatile uint8_t *) (place + at) = 0;
 }
 
 ssize_t tcp_ring_put(struct tcp_ring_writer *ring, const struct iovec *iov, size_t cnt, size_t len)

@@ -9,6 +9,10 @@
  * reader looks at one word, in the cache line of the bytes. WRAP: the next record is at the front. The reader publishes
  * how much it has taken once for each quarter of the ring.
  *
+ * A frame of some KiB is one record. The writer writes its first part, OPEN with the length, the rest, and then the
+ * length. OPEN is no record yet: it lets the reader fetch the cache lines of the first part while the writer is still
+ * at the rest.
+ *
  * Either end may be hostile to the other. Each reads a word of the other once, and checks it. Bytes may change while
  * they are read. Positions are kept in private memory.
  */
@@ -28,6 +32,8 @@
 #define TCP_RING_ROOM	30592		/* bytes for records (pair.h) */
 #define TCP_RING_WORD	8		/* bytes of a word with its padding; records are aligned to that */
 #define TCP_RING_WRAP	UINT32_MAX
+#define TCP_RING_OPEN	0x80000000u	/* with the length */
+#define TCP_RING_FRAME_MAX	8192	/* bytes of payload of a frame that tcp_ring_put_frame() takes */
 
 /* Shared, zeroed at first, as the room for records is. The words of each end are in a cache line of their own. */
 struct tcp_ring_words {
@@ -71,7 +77,7 @@ static inline _Atomic uint32_t *tcp_ring_word(uint8_t *room, uint32_t pos)
 
 /*
  * The next record, which stays in the ring until tcp_ring_take(). NULL with *len 0: there is none. NULL with another
- * *len: the writer has broken the ring.
+ * *len: it is open, or the writer has broken the ring; tcp_ring_peek_open() knows.
  */
 static inline const uint8_t *tcp_ring_peek(struct tcp_ring_reader *ring, uint32_t *len)
 {
@@ -87,6 +93,10 @@ static inline const uint8_t *tcp_ring_peek(struct tcp_ring_reader *ring, uint32_
 		return NULL;
 	return ring->room + ring->pos + TCP_RING_WORD;
 }
+
+/* After tcp_ring_peek(), with its *len, which was not 0: wait a little for the end of an open record. As that, but with
+ * *len 0 if it is still open; otherwise the writer has broken the ring. */
+const uint8_t *tcp_ring_peek_open(const struct tcp_ring_reader *ring, uint32_t *len);
 
 /* Publish what was taken. True: the writer waits for room, and is to be told. */
 bool tcp_ring_tell(struct tcp_ring_reader *ring);
@@ -146,6 +156,13 @@ static inline void tcp_ring_publish(struct tcp_ring_writer *ring, uint32_t word,
 /* Put len bytes into the ring, as one record where the last one ends. False: there is no room for that there, and
  * tcp_ring_put() may do something else. */
 bool tcp_ring_put_whole(struct tcp_ring_writer *ring, const void *buf, size_t len);
+
+/* Put a frame, a header and a payload of len bytes (TCP_RING_FRAME_MAX at most), into the ring as one record. False:
+ * there is no room for that, and tcp_ring_put() may do something else. */
+bool tcp_ring_put_frame(struct tcp_ring_writer *ring, const void *hdr, size_t hdr_len, const void *payload, size_t len);
+/* The reader has been told of a frame of `size` bytes: get the cache lines to which the next one of that size will be
+ * written. */
+void tcp_ring_own_next(struct tcp_ring_writer *ring, uint32_t size);
 
 /* Put len bytes of iov (cnt entries), or as many as there is room for, into the ring. Returns their number; -EAGAIN:
  * the ring is full; -EPROTO: the reader has broken the ring. */

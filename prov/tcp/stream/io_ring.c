@@ -82,10 +82,26 @@ static ssize_t ring_leave(struct tcp_conn *conn, const void *frame, size_t len)
 	return ring_tell(conn, pair, len);
 }
 
+/* The same as ring_put() for a header and a payload of some KiB, which mostly is one record. */
+static ssize_t ring_put_frame(struct tcp_conn *conn, const struct iovec iov[2])
+{
+	const size_t len = iov[0].iov_len + iov[1].iov_len;
+	struct tcp_pair *pair = ring_pair(conn);
+
+	if (pair->ended ||
+	    !tcp_ring_put_frame(&pair->out, iov[0].iov_base, iov[0].iov_len, iov[1].iov_base, iov[1].iov_len))
+		return ring_put(conn, iov, 2, len);
+	ring_tell(conn, pair, len);
+	tcp_ring_own_next(&pair->out, len);
+	return len;
+}
+
 static ssize_t ring_sendv(struct tcp_conn *conn, const struct iovec *iov, size_t cnt)
 {
 	size_t len = 0;
 
+	if (cnt == 2 && iov[0].iov_len <= TCP_HDR_MAX && iov[1].iov_len <= TCP_RING_FRAME_MAX)
+		return ring_put_frame(conn, iov);
 	for (size_t i = 0; i < cnt; i++)
 		len += iov[i].iov_len;
 	return ring_put(conn, iov, cnt, len);
@@ -102,7 +118,7 @@ static bool ring_has_input(const struct tcp_conn *conn)
 	struct tcp_ring_reader in = ring_pair(conn)->in;
 	uint32_t len;
 
-	return tcp_ring_peek(&in, &len) || len;
+	return tcp_ring_peek(&in, &len) || (len && (tcp_ring_peek_open(&in, &len) || len));
 }
 
 static uint64_t ring_unread(const struct tcp_conn *conn)
@@ -143,7 +159,9 @@ static inline bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pai
 	int left = RECORDS_MAX;
 	uint32_t len;
 
-	while ((buf = tcp_ring_peek(&pair->in, &len)) && tcp_rx_record(conn, buf, len)) {
+	while (((buf = tcp_ring_peek(&pair->in, &len)) ||
+		(__builtin_expect(len, 0) && (buf = tcp_ring_peek_open(&pair->in, &len)))) &&
+	       tcp_rx_record(conn, buf, len)) {
 		if (ring_is_gone(conn, pair)) {
 			conn->owed.in_read = false;
 			return true;
