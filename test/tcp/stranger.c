@@ -15,11 +15,12 @@
 #include "base/sock.h"
 #include "common/engine/engine.h"
 #include "remote.h"
+#include "tcp/message/message.h"
 #include "tcp/peer/peers.h"
 #include "tcp/params/params.h"
 
 #define STRANGERS	8
-#define STRANGER_MAX	(64 * 1024)	/* bytes */
+#define STRANGER_MAX	(256 * 1024)	/* bytes; one gets an eighth */
 #define LEN		(30 * 1024)	/* of a message */
 #define MESSAGES	3		/* of each: above the limit in all, less than the kernel keeps of one */
 
@@ -63,7 +64,7 @@ static unsigned held(const struct node *node)
 	unsigned cnt = 0;
 	struct fab_list *link;
 
-	fab_list_for_each(&rx_ctx(node)->strangers, link)
+	fab_list_for_each(&rx_ctx(node)->account.waiting, link)
 		cnt++;
 	return cnt;
 }
@@ -90,7 +91,7 @@ static void drive_until_held(struct node *node, unsigned cnt)
 /* One read beyond the limit is what there may be. */
 static void check_bound(const struct node *node)
 {
-	assert_true(rx_ctx(node)->stranger_len <= STRANGER_MAX + FAB_STAGING_LEN + 2 * LEN);
+	assert_true(tcp_account_strangers(&rx_ctx(node)->account) <= STRANGER_MAX + FAB_STAGING_LEN + 2 * LEN);
 }
 
 static void take_all(struct node *node, int cnt)
@@ -102,7 +103,7 @@ static void take_all(struct node *node, int cnt)
 		assert_memory_equal(room, message.payload, LEN);
 		check_bound(node);
 	}
-	assert_int_equal(rx_ctx(node)->stranger_len, 0);
+	assert_int_equal(tcp_account_strangers(&rx_ctx(node)->account), 0);
 	assert_int_equal(held(node), 0);
 }
 
@@ -141,31 +142,110 @@ static void those_that_have_gone_count_too(void **state)
 	take_all(node, STRANGERS * MESSAGES);
 }
 
+static void send_tagged_hello(int fd)
+{
+	raw_send(fd, &(struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_TAG, .hdr_size = 24,
+					 .size = 24 + 5 }, sizeof(struct tcp_hdr));
+	raw_send(fd, &(uint64_t) { 7 }, sizeof(uint64_t));
+	raw_send(fd, "hello", 5);
+}
+
+static void take_tagged_hello(struct node *node)
+{
+	char buf[5];
+
+	assert_int_equal(fi_trecv(node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 7, 0, buf), 0);
+	assert_ptr_equal(completion(node, NULL), buf);
+	assert_memory_equal(buf, "hello", 5);
+}
+
 /* Who becomes known is read, whatever strangers have left; and what it left itself counts no more. */
 static void who_becomes_known_is_read(void **state)
 {
 	struct node *node = *state;
-	struct peer stranger = stranger_open(), friend = stranger_open();
-	int fd = connected(node, &stranger, 1), friend_fd = connected(node, &friend, 2);
-	char buf[5];
+	struct peer stranger[STRANGERS], friend = stranger_open();
+	int fd[STRANGERS], friend_fd = connected(node, &friend, 99);
 
-	leave_messages(fd);
-	drive_until_held(node, 1);
-	raw_send(friend_fd, &(struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_TAG, .hdr_size = 24,
-						.size = 24 + 5 }, sizeof(struct tcp_hdr));
-	raw_send(friend_fd, &(uint64_t) { 7 }, sizeof(uint64_t));
-	raw_send(friend_fd, "hello", 5);
-	drive_until_held(node, 2);
+	for (int i = 0; i < STRANGERS; i++) {
+		stranger[i] = stranger_open();
+		fd[i] = connected(node, &stranger[i], i + 1);
+		leave_messages(fd[i]);
+	}
+	drive_until_held(node, STRANGERS);
+	send_tagged_hello(friend_fd);
+	drive_until_held(node, STRANGERS + 1);
 	friend.fi_addr = node_insert(node, &friend.addr);
-	assert_int_equal(fi_trecv(node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 7, 0, buf), 0);
-	assert_ptr_equal(completion(node, NULL), buf);
-	assert_memory_equal(buf, "hello", 5);
-	assert_int_equal(held(node), 1);
-	node_insert(node, &stranger.addr);
-	assert_int_equal(rx_ctx(node)->stranger_len, 0);
-	take_all(node, MESSAGES);
-	peer_close(&stranger, fd);
+	take_tagged_hello(node);
+	assert_int_equal(held(node), STRANGERS);
+	for (int i = 0; i < STRANGERS; i++)
+		node_insert(node, &stranger[i].addr);
+	assert_int_equal(tcp_account_strangers(&rx_ctx(node)->account), 0);
+	take_all(node, STRANGERS * MESSAGES);
+	for (int i = 0; i < STRANGERS; i++)
+		peer_close(&stranger[i], fd[i]);
 	peer_close(&friend, friend_fd);
+}
+
+/* One that has used up its own share waits alone. */
+static void one_does_not_stop_the_others(void **state)
+{
+	struct node *node = *state;
+	struct peer greedy = stranger_open(), other = stranger_open();
+	int greedy_fd = connected(node, &greedy, 1), other_fd = connected(node, &other, 2);
+
+	leave_messages(greedy_fd);
+	drive_until_held(node, 1);
+	assert_in_range(tcp_account_strangers(&rx_ctx(node)->account), STRANGER_MAX / 8, STRANGER_MAX / 2);
+	send_tagged_hello(other_fd);
+	take_tagged_hello(node);
+	take_all(node, MESSAGES);
+	peer_close(&greedy, greedy_fd);
+	peer_close(&other, other_fd);
+}
+
+/* A header that announces more than its sender's share costs others nothing: the message stays in the socket. */
+static void a_long_message_costs_what_is_there(void **state)
+{
+	struct node *node = *state;
+	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_TAG, .hdr_size = 24, .size = 64 << 20 };
+	struct peer greedy = stranger_open(), other = stranger_open();
+	int greedy_fd = connected(node, &greedy, 1), other_fd = connected(node, &other, 2);
+
+	raw_send(greedy_fd, &hdr, sizeof(hdr));
+	raw_send(greedy_fd, &(uint64_t) { 8 }, sizeof(uint64_t));
+	while (!tcp_account_strangers(&rx_ctx(node)->account))
+		drive(node);
+	assert_in_range(tcp_account_strangers(&rx_ctx(node)->account), 1, 1024);
+	send_tagged_hello(other_fd);
+	take_tagged_hello(node);
+	peer_close(&greedy, greedy_fd);
+	peer_close(&other, other_fd);
+}
+
+/* Empty messages are charged at what they cost here, also those of a peer that the application knows. */
+static void messages_have_their_real_cost(void **state)
+{
+	enum { CNT = 100 };
+	struct node *node = *state;
+	const struct tcp_account *account = &rx_ctx(node)->account;
+	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(hdr),
+			       .size = sizeof(hdr) };
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	char byte;
+
+	for (int i = 0; i < CNT; i++)
+		raw_send(fd, &hdr, sizeof(hdr));
+	while (rx_ctx(node)->recv.queue[FAB_CLASS_MSG].unexp_cnt < CNT)
+		drive(node);
+	assert_int_equal(account->len[TCP_KNOWN][TCP_HELD_MESSAGES], CNT * sizeof(struct tcp_unexp));
+	assert_int_equal(tcp_account_strangers(account), 0);
+	for (int i = 0; i < CNT; i++) {
+		assert_int_equal(fi_recv(node->ep, &byte, 1, NULL, FI_ADDR_UNSPEC, &byte), 0);
+		completion(node, NULL);
+	}
+	assert_int_equal(account->len[TCP_KNOWN][TCP_HELD_MESSAGES], 0);
+	peer_close(&peer, fd);
 }
 
 /* ---- how many ---- */
@@ -422,6 +502,9 @@ int main(void)
 		TEST(together_they_are_bounded),
 		TEST(those_that_have_gone_count_too),
 		TEST(who_becomes_known_is_read),
+		TEST(one_does_not_stop_the_others),
+		TEST(a_long_message_costs_what_is_there),
+		TEST(messages_have_their_real_cost),
 		TEST(their_number_is_bounded),
 		TEST(those_that_are_busy_stay),
 		cmocka_unit_test_setup_teardown(descriptors_are_left, setup, teardown_files),

@@ -108,9 +108,10 @@ struct tcp_unexp {
 	union fab_sockaddr from;	/* conn->addr, after conn has become NULL */
 	uint64_t kept;			/* its part of conn->msg.unexp_len, and of the peer's credit */
 	uint64_t have;			/* stalled: bytes in buf */
-	uint64_t stranger;		/* its part of ctx->stranger_len; 0: its sender is in the address vector */
+	uint64_t charged;		/* bytes, in ctx->account */
 	struct tcp_owned *owned;	/* it waits at the owner of the receives; or NULL */
 	uint32_t rts_id;		/* announced: the sender's id */
+	uint8_t class;			/* enum tcp_class, when conn is NULL */
 	bool announced;			/* the sender keeps the payload until a receive asks for it */
 	bool listed;			/* announced, and no receive has taken it: in ctx->announced */
 	bool stalled;			/* too long to be kept: payload stays in the socket until a receive takes it */

@@ -11,11 +11,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/bits.h"
 #include "common/collective/collective.h"
 #include "common/endpoint/endpoint.h"
 #include "tcp/params/params.h"
 
 /* ---- unexpected messages ---- */
+
+/* The longest message of a peer without announcements that is kept. */
+static uint64_t unexp_max(const struct tcp_conn *conn)
+{
+	uint64_t max = tcp_params.unexp_max;
+
+	return conn->holding.class == TCP_STRANGER ? fab_min(max, tcp_stranger_own_max()) : max;
+}
 
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced)
 {
@@ -36,7 +45,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	unexp->conn = conn;
 	unexp->ep = ep;
 	unexp->announced = announced;
-	unexp->stalled = !announced && !conn->peer.ext && msg->base.len > tcp_params.unexp_max;
+	unexp->stalled = !announced && !conn->peer.ext && msg->base.len > unexp_max(conn);
 	unexp->kept = announced || unexp->stalled ? 0 : msg->base.len + TCP_CREDIT_OVERHEAD;
 	unexp->buf = unexp->small;
 	if (unexp->stalled)
@@ -50,7 +59,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	fab_list_add_tail(&conn->msg.unexp, &unexp->link);
 	conn->msg.announced_cnt += announced;
 	conn->msg.unexp_len += unexp->kept;
-	tcp_stranger_count(unexp);
+	tcp_unexp_charge(unexp, sizeof(*unexp) + (unexp->buf && unexp->buf != unexp->small ? msg->base.len : 0));
 	if (fab_profile_listens(&ep->base))
 		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_RECVD);
 	return unexp;
@@ -80,8 +89,7 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 		if (conn->msg.unexp_len < tcp_params.unexp_max / 2 && conn->rx.phase != TCP_RX_STALLED)
 			tcp_rx_pause(conn, false);
 	}
-	if (unexp->stranger)
-		tcp_stranger_uncount(unexp);
+	tcp_unexp_give(unexp);
 	if (unexp->listed)
 		tcp_rndv_unlist(unexp);
 	if (unexp->owned)
@@ -96,8 +104,8 @@ void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_
 {
 	fab_kept_set_src(tcp_recv_of(ep, unexp->base.class), &unexp->base,
 			 tcp_match_src(ep, fi_addr, unexp->base.match.src >> 32));
-	if (fi_addr != FI_ADDR_NOTAVAIL)
-		tcp_stranger_uncount(unexp);
+	if (!unexp->conn)
+		tcp_unexp_reclass(unexp, fi_addr != FI_ADDR_NOTAVAIL ? TCP_KNOWN : TCP_STRANGER);
 }
 
 void tcp_msg_name_sender(struct tcp_conn *conn, fi_addr_t fi_addr)
@@ -107,8 +115,7 @@ void tcp_msg_name_sender(struct tcp_conn *conn, fi_addr_t fi_addr)
 	conn->fi_addr = fi_addr;
 	fab_list_for_each(&conn->msg.unexp, link)
 		tcp_unexp_set_src(conn->ep, fab_container(link, struct tcp_unexp, link), fi_addr);
-	if (!fab_list_empty(&conn->msg.stranger))
-		tcp_stranger_release(conn);
+	tcp_stranger_reclass(conn);
 	if (conn->ep->rx->owner && !fab_list_empty(&conn->msg.unexp))
 		conn->ep->rx->owner->ops->named(conn->ep->rx->owner);
 }
@@ -457,7 +464,7 @@ void tcp_rx_disown(struct tcp_conn *conn)
 	struct fab_list *link;
 
 	while ((link = fab_list_pop_front(&conn->msg.unexp)))
-		fab_container(link, struct tcp_unexp, link)->conn = NULL;
+		tcp_unexp_leave(fab_container(link, struct tcp_unexp, link));
 	conn->msg.unexp_len = 0;
 	conn->owed.credit = 0;
 }
@@ -478,7 +485,7 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 			fab_list_remove(link);
 			fab_list_add_tail(&ep->rx->orphans, link);
 			unexp->from = conn->addr;
-			unexp->conn = NULL;
+			tcp_unexp_leave(unexp);
 			continue;
 		}
 		unexp_fail(unexp, &fail);

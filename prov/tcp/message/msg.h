@@ -30,14 +30,19 @@ void tcp_profile_event(const struct tcp_unexp *unexp, uint32_t event_id);
 /* A receive has taken the message (unexp->base.into is set), or it is dropped: continue to read. Frees unexp. */
 void tcp_stall_take(struct tcp_conn *conn, struct tcp_unexp *unexp);
 
-/* ---- stranger.c: messages of peers that are in no address vector ---- */
+/* ---- stranger.c: the account ---- */
 
-/* Count a new message if its sender is in no address vector; its payload may not have arrived yet. Stop counting it:
- * its sender was inserted, or the message is freed. */
-void tcp_stranger_count(struct tcp_unexp *unexp);
-void tcp_stranger_uncount(struct tcp_unexp *unexp);
-/* Continue reading after tcp_stranger_hold(): the peer is in the address vector, or enough messages are gone. */
+/* Charge len more bytes for a message to the account; its conn is not NULL. */
+void tcp_unexp_charge(struct tcp_unexp *unexp, uint64_t len);
+/* The message is freed: give back all of it. May let connections of strangers be read again. */
+void tcp_unexp_give(struct tcp_unexp *unexp);
+/* Detach the message from its connection; sets conn to NULL. From then on: its sender's class has changed. */
+void tcp_unexp_leave(struct tcp_unexp *unexp);
+void tcp_unexp_reclass(struct tcp_unexp *unexp, enum tcp_class class);
+/* Continue reading after tcp_stranger_hold(). */
 void tcp_stranger_release(struct tcp_conn *conn);
+/* fi_addr has changed: give the connection its class, and read again what may be read now. */
+void tcp_stranger_reclass(struct tcp_conn *conn);
 
 /* ---- keyed.c ---- */
 

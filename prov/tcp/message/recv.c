@@ -132,7 +132,7 @@ int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, struct tcp_ep *ep, const struct fi_r
 		return ret;
 	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
 	fab_list_init(&ctx->orphans);
-	fab_list_init(&ctx->strangers);
+	tcp_account_init(&ctx->account);
 	fab_list_init(&ctx->users);
 	return 0;
 }
@@ -157,6 +157,7 @@ void tcp_rx_drop_unexp(struct tcp_ep *ep)
 void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx)
 {
 	fab_recv_fini(&ctx->recv);
+	tcp_account_fini(&ctx->account);
 	fab_pool_fini(&ctx->unexp_pool);
 	fab_table_fini(&ctx->announced);
 }

@@ -28,6 +28,7 @@ static void stall_keep(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	unexp->stalled = false;
 	unexp->kept = unexp->base.len + TCP_CREDIT_OVERHEAD;
 	conn->msg.unexp_len += unexp->kept;
+	tcp_unexp_charge(unexp, unexp->base.len - unexp->have);
 	tcp_msg_keep(conn);
 }
 
@@ -46,6 +47,7 @@ void tcp_stall(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 	}
 	memcpy(unexp->buf, buf, len);
 	unexp->have = len;
+	tcp_unexp_charge(unexp, len);
 	tcp_rx_pause(conn, true);
 }
 
@@ -71,7 +73,7 @@ void tcp_stall_gone(struct tcp_conn *conn)
 {
 	struct tcp_unexp *unexp = conn->rx.unexp;
 
-	if (!fab_list_empty(&conn->msg.stranger)) {
+	if (!fab_list_empty(&conn->holding.waits)) {
 		tcp_conn_fail(conn, FI_ECONNRESET, ECONNRESET, "a peer that is in no address vector closed the "
 			      "connection before its messages could be read");
 		return;

@@ -1,59 +1,99 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers whose address is not in the address vector ("strangers"). The memory for their messages without a receive has a
- * common limit (FI_TCP_STRANGER_MAX) in addition to the limit of each peer, since anybody may connect many times. At
- * the limit their sockets are not read, between two frames, until receives have taken half of it. Engine lock held.
- *
- * A message counts from its header until a receive has taken it or its sender is inserted into the address vector, also
- * after the sender has disconnected.
+ * Unexpected messages and announcements in the account (tcp/account/account.h). A message counts from its header until
+ * a receive has taken it, also after its sender has disconnected. If too much is held for strangers, or for one, their
+ * sockets are not read, between two frames, until receives have taken half of it. Engine lock held.
  */
 #include "tcp/message/msg.h"
 #include <sys/epoll.h>
 #include "tcp/params/params.h"
 
-void tcp_stranger_count(struct tcp_unexp *unexp)
+static enum tcp_held held_as(const struct tcp_unexp *unexp)
 {
-	if (unexp->conn->fi_addr != FI_ADDR_NOTAVAIL || unexp->conn == unexp->ep->conn)
-		return;
-	unexp->stranger = sizeof(*unexp) + (unexp->announced ? 0 : unexp->kept);
-	unexp->ep->rx->stranger_len += unexp->stranger;
+	return unexp->announced ? TCP_HELD_ANNOUNCED : TCP_HELD_MESSAGES;
+}
+
+void tcp_unexp_charge(struct tcp_unexp *unexp, uint64_t len)
+{
+	unexp->charged += len;
+	tcp_account_charge(&unexp->ep->rx->account, &unexp->conn->holding, held_as(unexp), len);
 }
 
 void tcp_stranger_release(struct tcp_conn *conn)
 {
-	fab_list_remove(&conn->msg.stranger);
+	fab_list_remove(&conn->holding.waits);
 	if (conn->rx.phase != TCP_RX_STALLED)
 		tcp_rx_pause(conn, false);
 }
 
-void tcp_stranger_uncount(struct tcp_unexp *unexp)
+/* Read again from connections for which there is room, now that something was given back. */
+static void strangers_go_on(struct tcp_account *account, struct tcp_holding *giver, uint64_t before)
 {
-	struct tcp_rx_ctx *ctx = unexp->ep->rx;
-	struct tcp_conn *conn;
+	struct tcp_holding *next;
 
-	ctx->stranger_len -= unexp->stranger;
-	unexp->stranger = 0;
-	if (ctx->stranger_len > tcp_params.stranger_max / 2)
-		return;
-	while ((conn = fab_list_first(&ctx->strangers, struct tcp_conn, msg.stranger)))
+	while ((next = tcp_account_next(account, giver, before)))
+		tcp_stranger_release(fab_container(next, struct tcp_conn, holding));
+}
+
+void tcp_unexp_give(struct tcp_unexp *unexp)
+{
+	struct tcp_account *account = &unexp->ep->rx->account;
+	struct tcp_holding *holding = unexp->conn ? &unexp->conn->holding : NULL;
+	uint64_t before = tcp_account_strangers(account);
+
+	if (holding)
+		tcp_account_give(account, holding, held_as(unexp), unexp->charged);
+	else
+		tcp_account_give_left(account, unexp->class, held_as(unexp), unexp->charged);
+	if (!fab_list_empty(&account->waiting))
+		strangers_go_on(account, holding, before);
+}
+
+void tcp_unexp_leave(struct tcp_unexp *unexp)
+{
+	unexp->class = unexp->conn->holding.class;
+	tcp_account_leave(&unexp->conn->holding, held_as(unexp), unexp->charged);
+	unexp->conn = NULL;
+}
+
+void tcp_unexp_reclass(struct tcp_unexp *unexp, enum tcp_class class)
+{
+	struct tcp_account *account = &unexp->ep->rx->account;
+	uint64_t before = tcp_account_strangers(account);
+
+	tcp_account_move_left(account, unexp->class, class, held_as(unexp), unexp->charged);
+	unexp->class = class;
+	if (!fab_list_empty(&account->waiting))
+		strangers_go_on(account, NULL, before);
+}
+
+void tcp_stranger_reclass(struct tcp_conn *conn)
+{
+	struct tcp_account *account = &conn->ep->rx->account;
+	uint64_t before = tcp_account_strangers(account);
+
+	tcp_conn_classify(conn);
+	if (conn->holding.class != TCP_STRANGER && !fab_list_empty(&conn->holding.waits))
 		tcp_stranger_release(conn);
+	if (!fab_list_empty(&account->waiting))
+		strangers_go_on(account, NULL, before);
 }
 
 void tcp_stranger_hold(struct tcp_conn *conn)
 {
-	struct tcp_rx_ctx *ctx = conn->ep->rx;
+	struct tcp_account *account = &conn->ep->rx->account;
 
-	if (!ctx->stranger_warned)
+	if (!account->told)
 		TCP_WARN(FI_LOG_EP_DATA, "peers that are in no address vector have sent messages without a matching "
 			 "receive, %llu bytes of memory; their connections are not read until receives are posted "
-			 "(FI_TCP_STRANGER_MAX, %zu)\n", (unsigned long long) ctx->stranger_len,
-			 tcp_params.stranger_max);
-	ctx->stranger_warned = true;
+			 "(FI_TCP_STRANGER_MAX, %zu, of which one peer gets an eighth)\n",
+			 (unsigned long long) tcp_account_strangers(account), tcp_params.stranger_max);
+	account->told = true;
 	conn->rx.paused |= TCP_RX_PAUSED;
 	/* Not even for its end: the kernel's data would have to be kept then. The socket of a ring only wakes, and must
 	 * continue to. */
 	if (!conn->io->pull)
 		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) (EPOLLIN | EPOLLRDHUP));
-	if (fab_list_empty(&conn->msg.stranger))
-		fab_list_add_tail(&ctx->strangers, &conn->msg.stranger);
+	if (fab_list_empty(&conn->holding.waits))
+		fab_list_add_tail(&account->waiting, &conn->holding.waits);
 }

@@ -65,10 +65,19 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	fab_list_init(&conn->tx.ack_wait);
 	fab_list_init(&conn->tx.read_wait);
 	fab_list_init(&conn->msg.unexp);
-	fab_list_init(&conn->msg.stranger);
+	tcp_holding_init(&conn->holding);
 	tcp_idmap_init(&conn->tx.rts);
 	tcp_idmap_init(&conn->msg.rndv);
 	fab_flush_init(&conn->tx.flush, conn_flush);
+	tcp_conn_classify(conn);
+}
+
+void tcp_conn_classify(struct tcp_conn *conn)
+{
+	bool known = conn->ep->base.type == FI_EP_MSG || conn->fi_addr != FI_ADDR_NOTAVAIL;
+
+	tcp_account_reclass(&conn->ep->rx->account, &conn->holding,
+			    known ? TCP_KNOWN : conn->auth_key ? TCP_PROVED : TCP_STRANGER);
 }
 
 int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer,
@@ -115,7 +124,7 @@ bool tcp_conn_resumes(const struct tcp_conn *conn, const struct tcp_hello *peer)
 static void conn_unplug(struct tcp_conn *conn)
 {
 	fab_flush_cancel(&conn->tx.flush);
-	fab_list_remove(&conn->msg.stranger);
+	fab_list_remove(&conn->holding.waits);
 	tcp_direct_end(conn);
 	if (conn->src.fd >= 0) {
 		fab_source_del(&conn->src);

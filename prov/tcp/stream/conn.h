@@ -16,6 +16,7 @@
 #include "common/endpoint/endpoint.h"
 #include "common/engine/engine.h"
 #include "common/receive/receive.h"
+#include "tcp/account/account.h"
 #include "tcp/local/local.h"
 #include "tcp/params/params.h"
 #include "tcp/stream/idmap.h"
@@ -172,7 +173,6 @@ struct tcp_conn_msg {
 	struct fab_list unexp;		/* struct tcp_unexp of this connection */
 	uint64_t unexp_len;		/* bytes kept, including TCP_CREDIT_OVERHEAD for each message */
 	uint32_t announced_cnt;		/* announced messages that no receive has taken */
-	struct fab_list stranger;	/* linked in ctx->strangers */
 };
 
 /* Remote memory accesses, ours and the peer's: room remote. */
@@ -230,6 +230,7 @@ struct tcp_conn {
 	struct tcp_hello peer;
 	/* the key that both ends have proved, borrowed from ep or its AV; NULL: none was required */
 	const struct fab_auth_key *auth_key;
+	struct tcp_holding holding;	/* what is held for the peer, in ep->rx->account */
 
 	struct tcp_conn_tx tx;
 	struct tcp_rx_state rx;
@@ -246,6 +247,8 @@ struct tcp_conn {
 /* Initialise, without a descriptor. Operations may be queued from now on (tcp_submit()); they are sent when the stream
  * starts. */
 void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner);
+/* fi_addr or auth_key was set: give the peer the class that follows from them. */
+void tcp_conn_classify(struct tcp_conn *conn);
 /*
  * Start the stream after the handshake, with its non-blocking socket and the peer's announcements. Adds the socket
  * to the engine, in place of the source `from` unless that is NULL or not added, and sends what is queued. A parked

@@ -13,6 +13,7 @@
 #include "base/table.h"
 #include "common/endpoint/endpoint.h"
 #include "common/receive/receive.h"
+#include "tcp/account/account.h"
 #include "tcp/stream/conn.h"
 
 struct tcp_cm;				/* handshake/cm.h: the handshake of a MSG endpoint or a peer */
@@ -29,9 +30,7 @@ struct tcp_rx_ctx {
 	struct fab_table announced;	/* struct tcp_unexp.entry: announced messages that no receive has taken, by
 					 * connection and rts_id; zero until the first one */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
-	uint64_t stranger_len;		/* bytes kept for peers in no address vector (message/stranger.c) */
-	struct fab_list strangers;	/* struct tcp_conn.stranger: connections not read because of them */
-	bool stranger_warned;
+	struct tcp_account account;	/* memory held for the peers of its endpoints */
 	bool keyed;			/* a receive for an authorization key has been posted (message/keyed.c) */
 	uint32_t export_cnt;		/* shared: exported forms, which other providers use (room lent) */
 	struct tcp_owner *owner;	/* owned: the receives belong to another provider (room lent); or NULL */

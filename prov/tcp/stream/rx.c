@@ -499,10 +499,10 @@ void tcp_rx_handle(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 		tcp_rx_tell(conn);
 }
 
-/* True if the next frame of this peer must not be read, because too much is kept for peers in no address vector. */
+/* True if the next frame of this peer must not be read, because too much is kept for strangers. */
 static inline bool rx_stranger_waits(const struct tcp_conn *conn)
 {
-	return conn->fi_addr == FI_ADDR_NOTAVAIL && conn->ep->rx->stranger_len >= tcp_params.stranger_max &&
+	return tcp_account_is_full(&conn->ep->rx->account, &conn->holding) &&
 	       conn->rx.phase == TCP_RX_HDR && !conn->rx.hdr_have && conn->state == TCP_CONN_UP;
 }
 
@@ -572,7 +572,7 @@ static __attribute__((noinline, cold)) bool rx_begin_record(struct tcp_conn *con
 bool tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 {
 	if (__builtin_expect(conn->state != TCP_CONN_UP || conn->rx.paused || conn->rx.phase != TCP_RX_HDR ||
-			     conn->fi_addr == FI_ADDR_NOTAVAIL, 0)) {
+			     conn->holding.class == TCP_STRANGER, 0)) {
 		if (!rx_begin_record(conn))
 			return false;
 		if (conn->state != TCP_CONN_UP)

@@ -67,7 +67,7 @@ struct tcp_above {
 	void (*gone)(struct tcp_conn *conn);
 	/* rx.phase is TCP_RX_STALLED; buf has the len bytes after the header. */
 	void (*stalled)(struct tcp_conn *conn, const uint8_t *buf, size_t len);
-	/* Too much is kept for peers in no address vector, and this is one: do not read from it. */
+	/* Too much is kept for this stranger, or for all of them: do not read from it. */
 	void (*hold)(struct tcp_conn *conn);
 	/* Regions were closed in the middle of a TCP_WIRE_WRITE: aim again at all of it. Returns 0, or the FI_E* that
 	 * refuses it. */

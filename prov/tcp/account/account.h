@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The account of what an endpoint holds for its peers: memory, by kind, at its real cost. Each peer has a class, and
+ * each class a limit (doc/decisions/account.md). Rooms above charge the account when they take something on, and give
+ * back the same amount when it is gone. They ask the account before they take on more, and refuse in the way that fits
+ * the kind: a socket is not read, a request is rejected, a connection ends.
+ *
+ * A receive context has one account (struct tcp_rx_ctx), so endpoints with a shared receive context share it. The lock
+ * of their engine guards it.
+ */
+#ifndef TCP_ACCOUNT_H
+#define TCP_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/list.h"
+#include "tcp/params/params.h"
+
+enum tcp_class {
+	TCP_KNOWN,			/* in the address vector, or accepted by the application (MSG) */
+	TCP_PROVED,			/* in no address vector; it has proved an authorization key */
+	TCP_STRANGER,			/* neither */
+	TCP_CLASSES,
+};
+
+/* Kinds of memory, in bytes. */
+enum tcp_held {
+	TCP_HELD_MESSAGES,		/* unexpected messages, with their payload */
+	TCP_HELD_ANNOUNCED,		/* announced messages that no receive has taken */
+	TCP_HELD_KINDS,
+};
+
+/* What is held for one connection. Guarded as the account. */
+struct tcp_holding {
+	uint64_t len[TCP_HELD_KINDS];
+	struct fab_list waits;		/* in account.waiting; linked: the connection is not read */
+	uint8_t class;			/* enum tcp_class */
+};
+
+struct tcp_account {
+	uint64_t len[TCP_CLASSES][TCP_HELD_KINDS];
+	struct fab_list waiting;	/* struct tcp_holding.waits: strangers over a limit, until there is room */
+	bool told;			/* the warning about them was logged */
+};
+
+/* Nothing is held; and at the end, again. */
+void tcp_account_init(struct tcp_account *account);
+void tcp_account_fini(struct tcp_account *account);
+/* The connection is a stranger's until tcp_account_reclass(). */
+void tcp_holding_init(struct tcp_holding *holding);
+
+/* Charge len bytes to a connection and its class. */
+static inline void tcp_account_charge(struct tcp_account *account, struct tcp_holding *holding, enum tcp_held kind,
+				      uint64_t len)
+{
+	account->len[holding->class][kind] += len;
+	holding->len[kind] += len;
+}
+
+/* The same amount, or a part of it, is not held any more. */
+static inline void tcp_account_give(struct tcp_account *account, struct tcp_holding *holding, enum tcp_held kind,
+				    uint64_t len)
+{
+	account->len[holding->class][kind] -= len;
+	holding->len[kind] -= len;
+}
+
+/* The peer has another class now: it moves there with all that is held for it. */
+void tcp_account_reclass(struct tcp_account *account, struct tcp_holding *holding, enum tcp_class class);
+
+/* ---- what connections leave behind ---- */
+
+/* The connection ends, or begins anew, and len bytes stay: they belong to its class only. */
+static inline void tcp_account_leave(struct tcp_holding *holding, enum tcp_held kind, uint64_t len)
+{
+	holding->len[kind] -= len;
+}
+/* They are gone; they belong to another class now. */
+void tcp_account_give_left(struct tcp_account *account, enum tcp_class class, enum tcp_held kind, uint64_t len);
+void tcp_account_move_left(struct tcp_account *account, enum tcp_class from, enum tcp_class to, enum tcp_held kind,
+			   uint64_t len);
+
+/* ---- messages and announcements of strangers ---- */
+
+/* Most bytes of them for one stranger, of FI_TCP_STRANGER_MAX for all. A longer message stays in the socket. */
+static inline uint64_t tcp_stranger_own_max(void)
+{
+	return tcp_params.stranger_max / 8;
+}
+/* Bytes held for all strangers. */
+uint64_t tcp_account_strangers(const struct tcp_account *account);
+/* True if no further message of this connection may be read. */
+bool tcp_account_stranger_is_full(const struct tcp_account *account, const struct tcp_holding *holding);
+static inline bool tcp_account_is_full(const struct tcp_account *account, const struct tcp_holding *holding)
+{
+	return __builtin_expect(holding->class == TCP_STRANGER, 0) && tcp_account_stranger_is_full(account, holding);
+}
+/*
+ * Connections wait since they were full, and `before` bytes were held for all strangers until something was given back,
+ * by `giver` unless it is NULL. Returns one that may be read again, which the caller takes out of the list; NULL: no
+ * more. A full account lets the others wait until half of it is free.
+ */
+struct tcp_holding *tcp_account_next(const struct tcp_account *account, struct tcp_holding *giver, uint64_t before);
+
+#endif
