@@ -33,7 +33,7 @@ void fab_pool_init(struct fab_pool *pool, const struct fab_pool_attr *attr)
 	};
 }
 
-void fab_pool_fini(struct fab_pool *pool)
+static void pool_free_chunks(struct fab_pool *pool)
 {
 	struct fab_pool_chunk *chunk, *next;
 
@@ -42,7 +42,22 @@ void fab_pool_fini(struct fab_pool *pool)
 		fab_unpoison(chunk, chunk->len);
 		free(chunk);
 	}
+}
+
+void fab_pool_fini(struct fab_pool *pool)
+{
+	pool_free_chunks(pool);
 	*pool = (struct fab_pool) { .max_cnt = 0 };
+}
+
+void fab_pool_trim(struct fab_pool *pool)
+{
+	assert(!pool->out_cnt);
+	pool_free_chunks(pool);
+	pool->chunks = NULL;
+	pool->free = NULL;
+	pool->fresh = pool->fresh_end = NULL;
+	pool->made_cnt = 0;
 }
 
 static bool pool_grow(struct fab_pool *pool)

@@ -149,6 +149,25 @@ static void pool_shows_each_object_once(void **state)
 	fab_pool_fini(&pool);
 }
 
+static void pool_gives_its_memory_back_and_goes_on(void **state)
+{
+	struct fab_pool pool;
+	void *object[100];
+
+	(void) state;
+	fab_pool_init(&pool, &(struct fab_pool_attr) { .size = 24, .chunk_cnt = 3 });
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 100; i++)
+			assert_non_null(object[i] = fab_pool_get(&pool));
+		assert_in_range(pool.made_cnt, 100, 300);
+		for (int i = 0; i < 100; i++)
+			fab_pool_put(&pool, object[i]);
+		fab_pool_trim(&pool);
+		assert_int_equal(pool.made_cnt, 0);
+	}
+	fab_pool_fini(&pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +177,7 @@ int main(void)
 		cmocka_unit_test(pool_aligns),
 		cmocka_unit_test(pool_survives_absurd_sizes),
 		cmocka_unit_test(pool_shows_each_object_once),
+		cmocka_unit_test(pool_gives_its_memory_back_and_goes_on),
 		cmocka_unit_test(pool_touches_only_what_it_hands_out),
 	};
 

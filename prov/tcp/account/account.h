@@ -27,6 +27,7 @@ enum tcp_class {
 enum tcp_held {
 	TCP_HELD_MESSAGES,		/* unexpected messages, with their payload */
 	TCP_HELD_ANNOUNCED,		/* announced messages that no receive has taken */
+	TCP_HELD_ANSWERS,		/* answers to the peer's frames that its kernel has not taken */
 	TCP_HELD_KINDS,
 };
 
@@ -101,5 +102,17 @@ static inline bool tcp_account_is_full(const struct tcp_account *account, const 
  * more. A full account lets the others wait until half of it is free.
  */
 struct tcp_holding *tcp_account_next(const struct tcp_account *account, struct tcp_holding *giver, uint64_t before);
+
+/* ---- answers to strangers ---- */
+
+#define TCP_ANSWERS_MIN	(16 * 1024)	/* bytes that a stranger may leave unread whatever the others do */
+
+/* True if so much is owed to all strangers, a quarter of FI_TCP_STRANGER_MAX, and to this one, that it gets no further
+ * answer before it has read some. */
+static inline bool tcp_account_owes_enough(const struct tcp_account *account, const struct tcp_holding *holding)
+{
+	return holding->class == TCP_STRANGER && holding->len[TCP_HELD_ANSWERS] >= TCP_ANSWERS_MIN &&
+	       account->len[TCP_STRANGER][TCP_HELD_ANSWERS] >= tcp_params.stranger_max / 4;
+}
 
 #endif

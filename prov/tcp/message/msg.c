@@ -16,6 +16,8 @@
 #include "common/endpoint/endpoint.h"
 #include "tcp/params/params.h"
 
+#define TRIM_CNT	2048	/* entries of a pool, a megabyte, that it keeps when all are free */
+
 /* ---- unexpected messages ---- */
 
 /* The longest message of a peer without announcements that is kept. */
@@ -78,6 +80,14 @@ static void rx_give_credit(struct tcp_conn *conn, uint64_t len)
 		conn->owed.credit += len;
 }
 
+/* A pool that was much in use, and is not used now, gives its memory back. */
+static void unexp_put(struct fab_pool *pool, struct tcp_unexp *unexp)
+{
+	fab_pool_put(pool, unexp);
+	if (__builtin_expect(!pool->out_cnt && pool->made_cnt > TRIM_CNT, 0))
+		fab_pool_trim(pool);
+}
+
 void tcp_unexp_free(struct tcp_unexp *unexp)
 {
 	struct tcp_conn *conn = unexp->conn;
@@ -97,7 +107,7 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 	fab_list_remove(&unexp->link);
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
-	fab_pool_put(&unexp->ep->rx->unexp_pool, unexp);
+	unexp_put(&unexp->ep->rx->unexp_pool, unexp);
 }
 
 void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr)

@@ -147,8 +147,9 @@ struct tcp_conn_tx {
 	int64_t credit;			/* bytes that may be sent without announcement (peer.ext); negative: a debt */
 	uint64_t len;			/* bytes in queue */
 	uint32_t cnt;			/* frames begun so far; tcp_hdr.id of the next one */
-	uint32_t control_cnt;		/* control frames in queue */
+	uint32_t control_cnt;		/* control frames in queue, also those in packs */
 	bool blocked;			/* the socket is full: waiting for EPOLLOUT */
+	uint32_t pack_cnt;		/* packs in queue (tx.c) */
 };
 
 /* Acknowledgements and credit that the peer must get: rx.c. */

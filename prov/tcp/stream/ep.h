@@ -164,13 +164,14 @@ struct tcp_tx {
 	struct fab_list link;		/* in one of conn->tx's lists, or none (in conn->tx.rts) */
 	struct tcp_conn *conn;
 	void *context;
-	/* payload in one piece: inject[], behind the header, or owned (with amo); NULL: payload in iov */
+	/* payload in one piece: inject[], behind the header, or owned (with amo, or a pack); NULL: payload in iov */
 	uint8_t *flat;
 	uint64_t sent;			/* bytes of this frame written to the socket */
 	uint64_t size;			/* bytes of this frame */
 	uint64_t len;			/* length of the message, for the completion */
 	uint64_t tag, data;		/* for error entries */
-	uint32_t id;			/* in conn->tx.rts; of an atomic: its part of amo_asked or amo_owed */
+	uint32_t id;			/* in conn->tx.rts; of an atomic: its part of amo_asked or amo_owed; of a pack:
+					 * frames in flat */
 	uint8_t code;			/* enum fab_op_code; FAB_OP_MAX for control frames */
 	uint8_t hdr_len;
 	uint8_t iov_cnt;
@@ -181,6 +182,7 @@ struct tcp_tx {
 	bool amo;			/* an atomic, or the answer to one: free with tcp_amo_free() */
 	bool hooked;			/* context is a struct fab_hook */
 	uint8_t rndv;			/* enum tcp_tx_rndv */
+	uint32_t charged;		/* control frame: bytes, in the account */
 	/* read response: the generation at which its regions (stored behind hdr, their number is id) were verified */
 	uint32_t mr_gen;
 	union {

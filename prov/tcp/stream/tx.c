@@ -17,6 +17,7 @@
  */
 #include "tcp/stream/stream.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include "tcp/params/params.h"
@@ -30,6 +31,105 @@
  * answers. */
 #define CONTROL_MAX	(4 * TCP_IDMAP_MAX)
 #define ANSWERS_MAX	256	/* control frames that wait for the end of a read */
+#define PACK_LEN	4032	/* bytes of further frames in a pack */
+#define TRIM_CNT	1024	/* entries of a pool beyond those of operations that it keeps when all are free */
+
+/* ---- answers that the peer does not read ---- */
+
+/*
+ * While the stream is full, control frames are charged to the peer, and those without a payload share an entry of the
+ * queue, a pack: the first one is in hdr_buf, `id` others follow in `flat`, which is owned.
+ */
+static bool tx_is_pack(const struct tcp_tx *tx)
+{
+	return tx->code == FAB_OP_MAX && tx->flat && !tx->amo;
+}
+
+/* True for a control frame that may be in a pack: nothing happens when it was sent. */
+static bool tx_packs(const struct tcp_tx *tx)
+{
+	return tx->code == FAB_OP_MAX && !tx->amo && !tx->want_ack && !tcp_frames[tx->hdr.op].sent;
+}
+
+/* Set the numbers of the frames in flat, from id on. Returns the number for the next frame. */
+static __attribute__((noinline, cold)) uint8_t pack_number(struct tcp_tx *pack, uint8_t id)
+{
+	struct tcp_hdr hdr;
+
+	if (!tx_is_pack(pack))
+		return id;
+	for (uint64_t at = 0; at < pack->size - pack->hdr_len; at += hdr.size) {
+		memcpy(&hdr, pack->flat + at, sizeof(hdr));
+		hdr.id = id++;
+		memcpy(pack->flat + at, &hdr, sizeof(hdr));
+	}
+	return id;
+}
+
+static void answer_charge(struct tcp_tx *tx, uint64_t len)
+{
+	tx->charged += len;
+	tcp_account_charge(&tx->conn->ep->rx->account, &tx->conn->holding, TCP_HELD_ANSWERS, len);
+}
+
+/* Free an entry that was charged. */
+static __attribute__((noinline, cold)) void answer_free(struct tcp_tx_ctx *ctx, struct tcp_tx *tx)
+{
+	struct tcp_conn *conn = tx->conn;
+
+	if (tx_is_pack(tx)) {
+		conn->tx.control_cnt -= tx->id;
+		conn->tx.pack_cnt--;
+		free(tx->flat);
+	}
+	tcp_account_give(&conn->ep->rx->account, &conn->holding, TCP_HELD_ANSWERS, tx->charged);
+	fab_pool_put(&ctx->pool, tx);
+	if (!ctx->pool.out_cnt && ctx->pool.made_cnt > 2 * ctx->size + TRIM_CNT)
+		fab_pool_trim(&ctx->pool);
+}
+
+/* Add a control frame to the last entry of the queue, and free it. False: that is not possible. */
+static bool tx_pack(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	struct tcp_tx *pack = fab_list_last(&conn->tx.queue, struct tcp_tx, link);
+
+	if (!pack || pack->sent || !tx_packs(pack) || !pack->charged)
+		return false;
+	if (!pack->flat) {
+		pack->flat = malloc(PACK_LEN);
+		if (!pack->flat)
+			return false;
+		pack->id = 0;
+		conn->tx.pack_cnt++;
+		answer_charge(pack, PACK_LEN);
+	}
+	if (pack->size - pack->hdr_len + tx->size > PACK_LEN)
+		return false;
+	memcpy(pack->flat + pack->size - pack->hdr_len, tx->hdr_buf, tx->size);
+	pack->size += tx->size;
+	pack->id++;
+	conn->tx.len += tx->size;
+	tcp_tx_free(tx);
+	conn->tx.control_cnt++;		/* it is still queued */
+	return true;
+}
+
+/* Queue a frame although the stream is full. */
+static __attribute__((noinline, cold)) void tx_queue_full(struct tcp_conn *conn, struct tcp_tx *tx)
+{
+	bool control = tx->code == FAB_OP_MAX;
+
+	if (tx_packs(tx) && tx_pack(conn, tx))
+		return;
+	conn->tx.len += tx->size;
+	fab_list_add_tail(&conn->tx.queue, &tx->link);
+	if (!control)
+		return;
+	answer_charge(tx, sizeof(*tx));
+	if (tcp_account_owes_enough(&conn->ep->rx->account, &conn->holding))
+		tcp_conn_fail(conn, FI_EIO, EPROTO, "a peer that is in no address vector sends more and more requests "
+			      "and reads none of the answers (FI_TCP_STRANGER_MAX)");
+}
 
 /* ---- completion ---- */
 
@@ -43,6 +143,10 @@ void tcp_tx_free(struct tcp_tx *tx)
 		ctx->cnt -= tx->rndv == TCP_TX_UNASKED;
 	else
 		tx->conn->tx.control_cnt--;
+	if (__builtin_expect(tx->code == FAB_OP_MAX && tx->charged, 0)) {
+		answer_free(ctx, tx);
+		return;
+	}
 	fab_pool_put(&ctx->pool, tx);
 }
 
@@ -346,8 +450,11 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 			return;
 		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_above.may_leave(conn, tx))
 			return;
-		if (!tx->sent)
+		if (!tx->sent) {
 			tx->hdr.id = id++;
+			if (__builtin_expect(conn->tx.pack_cnt, 0))
+				id = pack_number(tx, id);
+		}
 		if (!tx->sent && tx->size <= TCP_TX_COPY_MAX) {
 			uint8_t *room = batch_copy_room(batch, tx->size);
 
@@ -370,7 +477,7 @@ static void tx_advance(struct tcp_conn *conn, uint64_t n)
 		uint64_t left = tx->size - tx->sent;
 
 		if (!tx->sent)
-			conn->tx.cnt++;
+			conn->tx.cnt += 1 + (__builtin_expect(conn->tx.pack_cnt, 0) && tx_is_pack(tx) ? tx->id : 0);
 		if (n < left) {
 			tx->sent += n;
 			return;
@@ -508,6 +615,10 @@ void tcp_tx_flush(struct tcp_conn *conn)
 
 void tcp_tx_queue(struct tcp_conn *conn, struct tcp_tx *tx)
 {
+	if (__builtin_expect(conn->tx.blocked, 0)) {
+		tx_queue_full(conn, tx);
+		return;
+	}
 	conn->tx.len += tx->size;
 	fab_list_add_tail(&conn->tx.queue, &tx->link);
 	if (conn->owed.in_read && conn->tx.control_cnt < ANSWERS_MAX)
@@ -555,6 +666,7 @@ struct tcp_tx *tcp_tx_try_control(struct tcp_conn *conn, enum tcp_wire_op op, co
 	if (!tx)
 		return NULL;
 	conn->tx.control_cnt++;
+	tx->charged = 0;
 	tx->conn = conn;
 	tx->code = FAB_OP_MAX;
 	tcp_tx_control_fill(tx, op, extra, extra_len);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The account of what is held for peers (prov/tcp/account): its sums by class; and answers that a peer does not read.
+ * Messages of strangers: stranger.c.
+ */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/bits.h"
+#include "base/clock.h"
+#include "remote.h"
+#include "tcp/message/message.h"
+#include "tcp/params/params.h"
+#include "tcp/peer/peers.h"
+
+/* ---- sums ---- */
+
+static void a_peer_moves_with_all_that_is_held_for_it(void **state)
+{
+	struct tcp_account account;
+	struct tcp_holding a, b;
+
+	(void) state;
+	tcp_account_init(&account);
+	tcp_holding_init(&a);
+	tcp_holding_init(&b);
+	tcp_account_charge(&account, &a, TCP_HELD_MESSAGES, 100);
+	tcp_account_charge(&account, &a, TCP_HELD_ANNOUNCED, 10);
+	tcp_account_charge(&account, &b, TCP_HELD_MESSAGES, 1);
+	assert_int_equal(tcp_account_strangers(&account), 111);
+	tcp_account_reclass(&account, &a, TCP_KNOWN);
+	assert_int_equal(tcp_account_strangers(&account), 1);
+	assert_int_equal(account.len[TCP_KNOWN][TCP_HELD_MESSAGES], 100);
+	assert_int_equal(account.len[TCP_KNOWN][TCP_HELD_ANNOUNCED], 10);
+	tcp_account_reclass(&account, &a, TCP_STRANGER);
+	assert_int_equal(tcp_account_strangers(&account), 111);
+	tcp_account_leave(&a, TCP_HELD_MESSAGES, 100);
+	assert_int_equal(tcp_account_strangers(&account), 111);
+	tcp_account_move_left(&account, TCP_STRANGER, TCP_PROVED, TCP_HELD_MESSAGES, 100);
+	tcp_account_give_left(&account, TCP_PROVED, TCP_HELD_MESSAGES, 100);
+	tcp_account_give(&account, &a, TCP_HELD_ANNOUNCED, 10);
+	tcp_account_give(&account, &b, TCP_HELD_MESSAGES, 1);
+	tcp_account_fini(&account);
+}
+
+/* ---- answers ---- */
+
+#define READS		20000
+#define CHUNK		500
+#define STRANGER_MAX	(1024 * 1024)	/* bytes; a quarter for answers */
+
+static struct {
+	struct tcp_hdr hdr;
+	struct tcp_rma_iov rma;
+} refused_read[CHUNK];
+
+struct answer {
+	struct tcp_hdr hdr;
+	struct tcp_read_err err;
+};
+
+static int setup(void **state)
+{
+	for (int i = 0; i < CHUNK; i++) {
+		refused_read[i].hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_READ_REQ,
+							 .rma_iov_cnt = 1, .hdr_size = sizeof(*refused_read),
+							 .size = sizeof(*refused_read) };
+		refused_read[i].rma = (struct tcp_rma_iov) { .len = 8, .key = 0xdead };
+	}
+	return node_setup(state);
+}
+
+static int teardown(void **state)
+{
+	tcp_params.stranger_max = TCP_STRANGER_MAX;
+	return node_teardown(state);
+}
+
+static struct tcp_ep *node_tcp_ep(const struct node *node)
+{
+	return fab_container(node->ep, struct tcp_ep, base.ep_fid);
+}
+
+static const struct tcp_account *account_of(const struct node *node)
+{
+	return &node_tcp_ep(node)->rx->account;
+}
+
+/* The connection that was made last. */
+static struct tcp_conn *last_conn(const struct node *node)
+{
+	return &fab_list_last(&node_tcp_ep(node)->rdm.peers->lives, struct tcp_life, link)->conn;
+}
+
+/* A peer of ours that reads nothing of what the node sends: the kernel has little room for it. */
+static int mute_peer(struct node *node, const struct peer *peer, struct tcp_conn **conn)
+{
+	const struct tcp_hello hello = { .incarnation = 77, .eager_max = 1 << 18, .credit = 1 << 19 };
+	int fd = connected_ext(node, peer, &hello), len = 4096;
+
+	*conn = last_conn(node);
+	assert_return_code(setsockopt((*conn)->src.fd, SOL_SOCKET, SO_SNDBUF, &len, sizeof(len)), 0);
+	assert_return_code(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &len, sizeof(len)), 0);
+	return fd;
+}
+
+static uint32_t answered(const struct tcp_conn *conn)
+{
+	return conn->tx.cnt + conn->tx.control_cnt;
+}
+
+/* Ask for cnt reads that are refused. */
+static void ask(struct node *node, int fd, const struct tcp_conn *conn, uint32_t cnt)
+{
+	for (uint32_t done = 0; done < cnt; done += CHUNK) {
+		uint32_t before = answered(conn);
+		uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+
+		raw_send(fd, refused_read, sizeof(refused_read));
+		while (answered(conn) < before + CHUNK && conn->state == TCP_CONN_UP && fab_now_ms() < end_ms)
+			drive(node);
+	}
+}
+
+/* Answers that nobody reads share entries of the queue: 24 bytes cost little more. All of them arrive, in order, and
+ * then their memory is given back. */
+static void unread_answers_are_packed(void **state)
+{
+	struct node *node = *state;
+	const uint64_t *held = &account_of(node)->len[TCP_KNOWN][TCP_HELD_ANSWERS];
+	struct peer peer = peer_open(node);
+	struct tcp_conn *conn;
+	int fd = mute_peer(node, &peer, &conn);
+	static struct answer answer[CHUNK];
+
+	ask(node, fd, conn, READS);
+	assert_in_range(*held, READS / 2 * sizeof(*answer), READS * 32);
+	assert_int_equal(conn->holding.len[TCP_HELD_ANSWERS], *held);
+	for (uint32_t i = 0; i < READS; i++) {
+		const struct tcp_hdr *hdr = &answer[i % CHUNK].hdr;
+
+		if (!(i % CHUNK))
+			raw_recv(fd, answer, sizeof(answer), drive, node);
+		assert_int_equal(hdr->op, TCP_WIRE_READ_ERR);
+		assert_int_equal(hdr->id, (uint8_t) i);
+		assert_int_equal(hdr->size, sizeof(*answer));
+	}
+	assert_int_equal(*held, 0);
+	assert_int_equal(conn->tx.control_cnt, 0);
+	assert_int_equal(conn->tx.len, 0);
+	peer_close(&peer, fd);
+}
+
+/* The connection of a stranger that reads no answers ends at the share of all strangers; that of a peer that the
+ * application knows, which owes as much, does not; and others are served. */
+static void strangers_get_a_share_of_answers(void **state)
+{
+	struct node *node = *state;
+	const struct tcp_account *account = account_of(node);
+	struct peer friend = peer_open(node), stranger = { .fi_addr = FI_ADDR_NOTAVAIL };
+	struct tcp_conn *conn, *friend_conn;
+	int friend_fd = mute_peer(node, &friend, &friend_conn), fd;
+	uint64_t most = 0;
+	char buf[5];
+
+	tcp_params.stranger_max = STRANGER_MAX;
+	ask(node, friend_fd, friend_conn, READS);
+	assert_int_equal(friend_conn->state, TCP_CONN_UP);
+	stranger.listener = raw_listen(&stranger.addr, 1);
+	fd = mute_peer(node, &stranger, &conn);
+	for (int i = 0; i < READS / CHUNK && conn->state == TCP_CONN_UP; i++) {
+		ask(node, fd, conn, CHUNK);
+		most = fab_max(most, account->len[TCP_STRANGER][TCP_HELD_ANSWERS]);
+	}
+	assert_in_range(most, TCP_ANSWERS_MIN, STRANGER_MAX / 4 + CHUNK * sizeof(struct tcp_tx));
+	assert_int_equal(account->len[TCP_STRANGER][TCP_HELD_ANSWERS], 0);
+	assert_int_equal(friend_conn->state, TCP_CONN_UP);
+	assert_int_equal(recv_from(node, friend_fd, buf), friend.fi_addr);
+	peer_close(&stranger, fd);
+	peer_close(&friend, friend_fd);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_peer_moves_with_all_that_is_held_for_it),
+		TEST(unread_answers_are_packed),
+		TEST(strangers_get_a_share_of_answers),
+	};
+
+	test_clock_start();
+	return cmocka_run_group_tests_name("tcp/account", tests, NULL, NULL);
+}
