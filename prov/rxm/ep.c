@@ -214,7 +214,12 @@ static void rxm_ep_stop(struct rxm_ep *ep)
 {
 	fab_av_unwatch(ep->base.bound.av, &ep->watch);
 	fab_engine_lock(ep->base.engine);
-	flush(ep);
+	if (fab_engine_is_inherited(ep->base.engine)) {
+		ep->poller->lost = FI_ECANCELED;	/* the connections are the parent's: nothing of them is read */
+		ep->poller->reading = false;		/* by a thread of the parent */
+	} else {
+		flush(ep);
+	}
 	fi_close(&ep->pep->fid);
 	fab_timer_stop(&ep->timer);
 	rxm_peers_close(ep);

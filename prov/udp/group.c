@@ -46,6 +46,7 @@ static int group_close(struct fid *fid)
 	struct udp_group *group = fab_container(fid, struct udp_group, mc_fid.fid);
 	struct udp_ep *ep = group->ep;
 
+	fab_engine_disown(ep->base.engine);
 	fab_engine_lock(ep->base.engine);
 	udp_port_close(&group->port);
 	ep->groups[group->mc_fid.fi_addr] = NULL;

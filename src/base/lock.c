@@ -435,6 +435,24 @@ void fab_lock_init(struct fab_lock *lock, enum fab_lock_kind kind)
 		set_inflated(lock);
 }
 
+bool fab_lock_try_acquire(struct fab_lock *lock)
+{
+	if (lock->ops != fab_lock_kinds[FAB_LOCK_MUTEX] || pthread_mutex_trylock(&lock->mutex))
+		return false;
+	set_owner(lock, pthread_self());
+	return true;
+}
+
+void fab_lock_wish(struct fab_lock *lock, bool wish)
+{
+	__atomic_add_fetch(&lock->waiter_cnt, wish ? 1 : -1, __ATOMIC_RELAXED);
+}
+
+void fab_lock_forget_waiters(struct fab_lock *lock)
+{
+	__atomic_store_n(&lock->waiter_cnt, 0, __ATOMIC_RELAXED);
+}
+
 void fab_lock_inflate(struct fab_lock *lock)
 {
 	if (lock->ops == &none_ops) {

@@ -117,6 +117,13 @@ static inline bool fab_lock_try_enter(struct fab_lock *lock)
 	return __builtin_expect(!atomic_load_explicit(&lock->barred, memory_order_acquire), 1);
 }
 
+/* Take a FAB_LOCK_MUTEX if it is free. False: another thread has it, or this one, or the lock is of another kind. */
+bool fab_lock_try_acquire(struct fab_lock *lock);
+/* While a thread wishes to try that, the holder's fab_lock_yield() counts it among those that wait. Any thread. */
+void fab_lock_wish(struct fab_lock *lock, bool wish);
+/* In a child of fork(2): the threads that waited for the lock are not there. */
+void fab_lock_forget_waiters(struct fab_lock *lock);
+
 /* From now on data calls may come from several threads at a time: a lock that is no mutex becomes one for good. Any
  * thread that does not hold the lock. If another thread holds a biased or owned lock, the call waits until it releases
  * it. A FAB_LOCK_NONE must not be held by anybody. */

@@ -7,8 +7,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/bits.h"
 #include "base/sock.h"
@@ -602,6 +605,63 @@ static void glances_end_with_a_fork(void **state)
 	pipe_close(&pipe);
 }
 
+/* A source that is in the middle of something for a while, in which nobody may see it. */
+static struct {
+	struct fab_source src;
+	sem_t begun;
+	bool half;
+} busy;
+
+static void busy_ready(struct fab_source *src, uint32_t events)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+	char byte;
+
+	(void) events;
+	busy.half = true;
+	sem_post(&busy.begun);
+	nanosleep(&nap, NULL);
+	assert_int_equal(read(src->fd, &byte, 1), 1);
+	busy.half = false;
+}
+
+/* A fork waits for the pass that the engine's thread is in. The child has the lock, and no half of a change. */
+static void a_fork_waits_for_the_end_of_a_pass(void **state)
+{
+	struct fab_engine other;
+	int fds[2], status;
+	pid_t pid;
+
+	(void) state;
+	assert_int_equal(sem_init(&busy.begun, 0, 0), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	assert_int_equal(fab_engine_init(&other, &(struct fab_engine_attr) { .auto_progress = true }), 0);
+	busy.src = (struct fab_source) { .fd = fds[0], .ready = busy_ready };
+	fab_engine_lock(&other);
+	assert_int_equal(fab_source_add(&other, &busy.src, EPOLLIN), 0);
+	fab_engine_unlock(&other);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(write(fds[1], "x", 1), 1);
+		while (sem_wait(&busy.begun))
+			;
+		pid = fork();
+		if (!pid) {
+			alarm(60);
+			fab_engine_lock(&other);
+			_exit(busy.half || other.in_pass);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	fab_engine_lock(&other);
+	fab_source_del(&busy.src);
+	fab_engine_unlock(&other);
+	fab_engine_fini(&other);
+	close(fds[0]);
+	close(fds[1]);
+	sem_destroy(&busy.begun);
+}
+
 /* ---- removal ---- */
 
 static void source_removed_by_another_is_not_called(void **state)
@@ -837,6 +897,7 @@ int main(void)
 		TEST(glance_is_no_substitute_for_more),
 		TEST(glances_delay_nothing),
 		TEST(glances_end_with_a_fork),
+		TEST(a_fork_waits_for_the_end_of_a_pass),
 		TEST(source_removed_by_another_is_not_called),
 		TEST(source_may_remove_itself),
 		TEST(timer_fires_though_data_flows),

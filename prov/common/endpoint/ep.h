@@ -130,7 +130,8 @@ int fab_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 int fab_ep_setname(fid_t fid, void *addr, size_t addrlen);
 /* The getname slot of an IP endpoint: returns ep->name as it is. 0 or -FI_ETOOSMALL. */
 int fab_ep_getname(fid_t fid, void *addr, size_t *addrlen);
-/* Check for fi_close(): 0, or -FI_EBUSY (logged) while there are aliases or views. Takes the lock. */
+/* Check for fi_close(), and fab_engine_disown(): 0, or -FI_EBUSY (logged) while there are aliases or views. Takes the
+ * lock. */
 int fab_ep_check_close(const struct fab_ep *ep);
 /* Replace the message calls of the endpoint and of its aliases. A table that is NULL stays as it is. Before the
  * endpoint is enabled; takes the lock. */

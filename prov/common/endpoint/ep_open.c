@@ -157,6 +157,7 @@ int fab_ep_check_close(const struct fab_ep *ep)
 {
 	bool viewed, aliased;
 
+	fab_engine_disown(ep->engine);
 	fab_engine_lock(ep->engine);
 	viewed = !fab_list_empty(&ep->views.profiles);
 	aliased = !fab_list_empty(&ep->views.aliases);

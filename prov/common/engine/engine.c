@@ -764,6 +764,8 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	}
 
 	fab_lock_init(&engine->lock, lock_kind(attr));
+	if (lock_kind(attr) == FAB_LOCK_MUTEX)
+		fab_fork_guard_add(&engine->fork_guard, &engine->lock);
 	if (attr->auto_progress) {
 		engine->thread.run = true;
 		ret = fab_thread_start(&engine->thread.id, engine_thread_main, engine, attr->name);
@@ -773,6 +775,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	return 0;
 
 fini_lock:
+	fab_fork_guard_remove(&engine->fork_guard);
 	fab_lock_fini(&engine->lock);
 close_alarm:
 	fab_sock_close(&engine->alarm.source.fd);
@@ -797,6 +800,7 @@ void fab_engine_fini(struct fab_engine *engine)
 	assert(fab_list_empty(&engine->signals));
 	free(engine->staging);
 	free(engine->tx_staging);
+	fab_fork_guard_remove(&engine->fork_guard);
 	fab_lock_fini(&engine->lock);
 	fab_sock_close(&engine->alarm.source.fd);
 	fab_sock_close(&engine->epfd);

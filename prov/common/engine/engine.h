@@ -28,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <rdma/fi_domain.h>
+#include "base/forks.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/sock.h"
@@ -211,6 +212,7 @@ struct fab_engine {
 	struct fab_engine_thread thread;
 	struct fab_attached *attached;	/* owned */
 	const struct fi_provider *prov;	/* borrowed; or NULL */
+	struct fab_fork_guard fork_guard;	/* of lock, if that is a mutex */
 	uint32_t forks;			/* fab_fork_cnt of the process that made it, or has disowned it */
 	bool inherited;			/* it was disowned */
 	uint8_t *staging;		/* see fab_engine_staging(); a source uses it during one call */

@@ -235,6 +235,8 @@ int tcp_msg_shutdown(struct fid_ep *fid, uint64_t flags)
 
 	if (flags)
 		return -FI_EINVAL;
+	if (fab_engine_disown(ep->base.engine))
+		return 0;		/* the connection is the parent's */
 	fab_engine_lock(ep->base.engine);
 	if (ep->conn->state == TCP_CONN_UP) {
 		tcp_ep_drain(ep, msg_drained);

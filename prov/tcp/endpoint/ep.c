@@ -217,7 +217,6 @@ static int ep_close(struct fid *fid)
 		ret = fab_coll_check_close(&ep->base);
 	if (ret)
 		return ret;
-	fab_engine_disown(engine);
 	if (ep->context.sep)
 		tcp_sep_leave(ep);
 	fab_engine_lock(engine);
