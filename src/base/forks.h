@@ -17,8 +17,8 @@ extern uint32_t fab_fork_cnt;
 
 /*
  * Makes fork(2) wait until no thread holds a lock. The child then finds the lock free, and all that it guards whole.
- * Embedded. It costs something at a fork only. A fork waits for a second at most, and not for a lock that its own thread
- * holds: the child then finds the state of that moment.
+ * Embedded. It costs something at a fork only. A fork waits for a second at most, and not for a lock that its own
+ * thread holds: the child then finds the state of that moment.
  */
 struct fab_fork_guard {
 	struct fab_list link;		/* private to forks.c, as all of it */

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ops.h"
@@ -119,6 +120,30 @@ TEST_PROV(leave, CAPS)
 	join(p.b, &name, 0);
 	send_group(p.a, a, "again");
 	expect_recv(p.b, "again", 5);
+}
+
+/* A child of fork(2) closes the group and the endpoint that it has inherited. The parent stays a member. */
+TEST_PROV(child_leaves, CAPS)
+{
+	struct sockaddr_storage name = group_name(t);
+	struct pair p = pair_open(t, .eq = true);
+	struct fid_mc *to = join(p.a, &name, FI_SEND), *in_it = join(p.b, &name, 0);
+	char in[8];
+	int status;
+	pid_t pid;
+
+	if (!run.ours)
+		ABSENT("fi_runtime(7) of ours allows it");
+	pid = fork();
+	if (!pid) {
+		alarm(60);
+		_exit(fi_close(&in_it->fid) || fi_close(&p.b->ep->fid));
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	post_recv(p.b, in, 8);
+	send_group(p.a, to, "still");
+	expect_recv(p.b, "still", 5);
 }
 
 /* An endpoint keeps its groups: it cannot close before them. */
