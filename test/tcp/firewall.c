@@ -172,17 +172,6 @@ static int connect_with(struct node *node, const struct peer *peer, uint8_t feat
 	return fd;
 }
 
-/* The peer could do without this connection: what the node answers. */
-static uint8_t ask_to_park(struct node *node, int fd)
-{
-	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_PARK, .hdr_size = sizeof(hdr),
-			       .size = sizeof(hdr) };
-
-	raw_send(fd, &hdr, sizeof(hdr));
-	raw_recv(fd, &hdr, sizeof(hdr), drive, node);
-	return hdr.op;
-}
-
 /* A connection that one end could not open again is not given up while it is idle; any other is. */
 static void idle_connection_is_kept(void **state)
 {

@@ -229,3 +229,13 @@ int connected_ext(struct node *node, const struct peer *peer, const struct tcp_h
 	assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
 	return fd;
 }
+
+uint8_t ask_to_park(struct node *node, int fd)
+{
+	struct tcp_hdr hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_PARK, .hdr_size = sizeof(hdr),
+			       .size = sizeof(hdr) };
+
+	raw_send(fd, &hdr, sizeof(hdr));
+	raw_recv(fd, &hdr, sizeof(hdr), drive, node);
+	return hdr.op;
+}

@@ -65,5 +65,7 @@ void expect_hello(struct node *node, int fd);
 void hello_arrives(struct node *node, int fd, void *context);
 /* The peer sends 5 bytes as a message, which must arrive in buf. Returns where from. */
 fi_addr_t recv_from(struct node *node, int fd, char *buf);
+/* The peer could do without this connection: the TCP_WIRE_PARK_* that the node answers. */
+uint8_t ask_to_park(struct node *node, int fd);
 
 #endif

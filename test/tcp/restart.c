@@ -462,6 +462,39 @@ static void removed_peer_that_sends_on_is_read_within_a_bound(void **state)
 	peer_close(&peer, new);
 }
 
+/* A peer parks its connection, and the next one does not resume it: what it sent before is of no connection any more.
+ * Then its number is given to somebody else, who has not sent it. */
+static void message_before_parking_is_nobody_elses(void **state)
+{
+	struct {
+		struct tcp_hdr hdr;
+		char text[8];
+	} message = { { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(message.hdr),
+			.size = sizeof(message) }, "unasked" };
+	struct node *node = *state;
+	struct peer peer = peer_open(node), other;
+	int old = connected_ext(node, &peer, &(struct tcp_hello) { .incarnation = 100, .eager_max = 4096,
+				.credit = 4096, .features = TCP_EXT_PARK }), new;
+	char buf[8];
+	fi_addr_t src;
+
+	raw_send(old, &message, sizeof(message));
+	assert_int_equal(ask_to_park(node, old), TCP_WIRE_PARK_YES);
+	close(old);
+	for (int i = 0; i < 10; i++)
+		drive(node);
+	new = run_connected(node, &peer, 100);
+	assert_int_equal(fi_av_remove(node->av, &peer.fi_addr, 1, 0), 0);
+	other = peer_open(node);
+	assert_int_equal(other.fi_addr, peer.fi_addr);
+	assert_int_equal(fi_recv(node->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf), 0);
+	assert_ptr_equal(completion(node, &src), buf);
+	assert_string_equal(buf, "unasked");
+	assert_int_equal(src, FI_ADDR_NOTAVAIL);
+	close(other.listener);
+	peer_close(&peer, new);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, node_setup, node_teardown)
 
 int main(void)
@@ -484,6 +517,7 @@ int main(void)
 		TEST(next_send_reconnects),
 		TEST(removed_peer_closes_and_comes_again),
 		TEST(removed_peer_that_sends_on_is_read_within_a_bound),
+		TEST(message_before_parking_is_nobody_elses),
 	};
 
 	test_clock_start();

@@ -469,12 +469,19 @@ void tcp_msg_refused(struct tcp_tx *tx, int err)
 	tcp_tx_done(tx, err, err, "the buffer of the send, or of the peer's receive, is no valid memory");
 }
 
+/* Detach a complete message from its connection; a receive may still take it. */
+static void unexp_orphan(struct tcp_unexp *unexp)
+{
+	fab_list_remove(&unexp->link);
+	fab_list_add_tail(&unexp->ep->rx->orphans, &unexp->link);
+	unexp->from = unexp->conn->addr;
+	tcp_unexp_leave(unexp);
+}
+
 void tcp_rx_disown(struct tcp_conn *conn)
 {
-	struct fab_list *link;
-
-	while ((link = fab_list_pop_front(&conn->msg.unexp)))
-		tcp_unexp_leave(fab_container(link, struct tcp_unexp, link));
+	while (!fab_list_empty(&conn->msg.unexp))
+		unexp_orphan(fab_list_first(&conn->msg.unexp, struct tcp_unexp, link));
 	conn->msg.unexp_len = 0;
 	conn->owed.credit = 0;
 }
@@ -482,7 +489,6 @@ void tcp_rx_disown(struct tcp_conn *conn)
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
 {
 	const struct fab_cq_fail fail = { .err = err, .prov_errno = prov_errno, .text = text };
-	struct tcp_ep *ep = conn->ep;
 	struct fab_list *link, *next;
 
 	if (conn->rx.into.rx)
@@ -491,11 +497,7 @@ void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char 
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
 		if (unexp->complete) {
-			/* a receive may still take it */
-			fab_list_remove(link);
-			fab_list_add_tail(&ep->rx->orphans, link);
-			unexp->from = conn->addr;
-			tcp_unexp_leave(unexp);
+			unexp_orphan(unexp);
 			continue;
 		}
 		unexp_fail(unexp, &fail);
