@@ -100,6 +100,27 @@ static void check_outcome(const struct exchange *x, const struct row *row)
 		assert_memory_equal(x->cm->data, "private data", fab_min(row->data_len, (size_t) 12));
 }
 
+/* Elements of atomics and collectives are sent as they are in memory: neither is possible with a peer of the other byte
+ * order, whatever it says. */
+static void other_byte_order_has_no_atomics_and_no_collectives(void **state)
+{
+	const uint16_t native = TCP_EXT_AMO | TCP_EXT_TAMO | TCP_EXT_COLL;
+	struct cm_bytes msg;
+
+	(void) state;
+	for (int swapped = 0; swapped < 2; swapped++) {
+		struct tcp_cm cm = { .state = TCP_CM_REQUEST };
+
+		make_bytes(&(struct row) { .type = TCP_CM_CONNREQ, .flaw = swapped ? SWAPPED : NONE }, &msg);
+		msg.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_CTX | native);
+		cm.hdr = msg.hdr;
+		tcp_cm_decode(&cm);
+		assert_int_equal(cm.peer.swap, swapped);
+		assert_int_equal(cm.peer.features & (TCP_EXT_BASE | TCP_EXT_CTX), TCP_EXT_BASE | TCP_EXT_CTX);
+		assert_int_equal(cm.peer.features & native, swapped ? 0 : native);
+	}
+}
+
 /* ---- passive: a request is awaited ---- */
 
 static const struct row requests[] = {
@@ -483,6 +504,7 @@ static void each_socket_call_may_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_byte_order_has_no_atomics_and_no_collectives),
 		cmocka_unit_test(request_is_understood_or_refused),
 		cmocka_unit_test(what_follows_a_request_at_once_refuses_it),
 		cmocka_unit_test(answer_is_understood_or_refused),

@@ -64,7 +64,7 @@ void tcp_coll_purge(struct tcp_conn *conn)
 		if (tx->hdr.op != TCP_WIRE_COLL)
 			continue;
 		fab_list_remove(link);
-		tcp_tx_done(tx, FI_EOPNOTSUPP, FI_EOPNOTSUPP, "the peer has no collectives");
+		tcp_tx_done(tx, FI_EOPNOTSUPP, FI_EOPNOTSUPP, "the peer has no collectives, or another byte order");
 	}
 	tcp_coll_lost(conn, FI_EOPNOTSUPP);
 }

@@ -150,7 +150,7 @@ void tcp_cm_decode(struct tcp_cm *cm)
 		cm->peer.ext = true;
 		cm->peer.features = ext;
 		if (cm->peer.swap)
-			cm->peer.features &= ~(TCP_EXT_AMO | TCP_EXT_TAMO);
+			cm->peer.features &= ~(TCP_EXT_AMO | TCP_EXT_TAMO | TCP_EXT_COLL);
 		cm->peer.incarnation = be64toh(hdr->incarnation);
 		cm->peer.eager_max = be32toh(hdr->eager_max);
 		cm->peer.credit = be32toh(hdr->credit);
