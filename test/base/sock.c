@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -204,6 +206,37 @@ static void calls_that_never_wait(void **state)
 	close(fds[0]);
 }
 
+/* With a cancellation pending: looks and sends, which must not end the thread. */
+static void *work_cancelled(void *arg)
+{
+	const int *fds = arg;
+	char got[4];
+
+	pthread_cancel(pthread_self());
+	fab_sock_recv_now(fds[0], got, sizeof(got));
+	fab_sock_send_now(fds[0], "abc", 3);
+	return NULL;
+}
+
+/* libc's recv() and send() are cancellation points. So this also shows that they are passed by. */
+static void calls_that_never_wait_are_no_cancellation_points(void **state)
+{
+	const char *kind = getenv("BUILD_KIND");
+	pthread_t thread;
+	void *end;
+	int fds[2];
+
+	(void) state;
+	if (sizeof(void *) < 8 || (kind && strstr(kind, "san")))
+		unit_skip("recv() and send() are a sanitizer's, or have no number of their own");
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(pthread_create(&thread, NULL, work_cancelled, fds), 0);
+	assert_int_equal(pthread_join(thread, &end), 0);
+	assert_ptr_not_equal(end, PTHREAD_CANCELED);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static int interrupted_close(int fd)
 {
 	close(fd);
@@ -238,6 +271,7 @@ int main(void)
 		cmocka_unit_test(nonblock_changes_one_flag),
 		cmocka_unit_test(failures_come_back_as_errno),
 		cmocka_unit_test(calls_that_never_wait),
+		cmocka_unit_test(calls_that_never_wait_are_no_cancellation_points),
 		cmocka_unit_test(closing_keeps_errno),
 	};
 

@@ -83,45 +83,52 @@ static void incarnation_tells_lives_apart(void **state)
 	peer_close(&peer, new);
 }
 
-/* Another process of the peer's host says that it listens at the peer's port. The port is asked, and the connection
- * stays; also if the process takes itself for upstream's, which has no incarnation. */
-static void connection_is_not_stolen(void **state)
+/* A request of a thief: its incarnation (0: it takes itself for upstream's, which has none), and whether the peer's
+ * port is asked. */
+struct theft {
+	uint64_t incarnation;
+	bool asked;
+};
+
+/* A peer's connection that stays although a thief sends these requests; it says that it is not connecting. */
+static int connection_withstands(struct node *node, const struct peer *peer, const struct theft thefts[2])
 {
-	struct node *node = *state;
-	struct peer peer = peer_open(node);
-	int old = run_connected(node, &peer, 100), thief;
+	int old = run_connected(node, peer, 100), thief;
 	char buf[5];
 
-	for (int i = 0; i < 2; i++) {
-		thief = i ? peer_connect(node, &peer, 1) : run_connect(node, &peer, 101);
-		run_says(node, &peer, 100, 0);
+	for (const struct theft *theft = thefts; theft < thefts + 2; theft++) {
+		thief = theft->incarnation ? run_connect(node, peer, theft->incarnation) :
+					     peer_connect(node, peer, 1);
+		if (theft->asked)
+			run_says(node, peer, 100, 0);
 		assert_int_equal(answer(node, thief), TCP_CM_NACK);
 		ends(node, thief);
 		test_added_ns += 200 * MS;
 	}
-	assert_int_equal(recv_from(node, old, buf), peer.fi_addr);
-	send_hello(node, peer.fi_addr, buf);
+	assert_int_equal(recv_from(node, old, buf), peer->fi_addr);
+	return old;
+}
+
+/* Another process of the peer's host says that it listens at the peer's port. The port is asked, and the connection
+ * stays. */
+static void connection_is_not_stolen(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = connection_withstands(node, &peer, (struct theft[]) { { 101, true }, { 0, true } });
+
+	send_hello(node, peer.fi_addr, &peer);
 	hello_arrives(node, old, NULL);
 	peer_close(&peer, old);
 }
 
-/* It may know the incarnation of the peer, and insist as the peer would. The peer says that it is not connecting. */
+/* It may know the incarnation of the peer, and insist as the peer would. */
 static void connection_is_not_stolen_by_insisting(void **state)
 {
 	struct node *node = *state;
 	struct peer peer = peer_open(node);
-	int old = run_connected(node, &peer, 100), thief;
-	char buf[5];
 
-	for (int i = 0; i < 2; i++) {
-		thief = run_connect(node, &peer, 100);
-		if (i)
-			run_says(node, &peer, 100, 0);
-		assert_int_equal(answer(node, thief), TCP_CM_NACK);
-		ends(node, thief);
-	}
-	assert_int_equal(recv_from(node, old, buf), peer.fi_addr);
-	peer_close(&peer, old);
+	peer_close(&peer, connection_withstands(node, &peer, (struct theft[]) { { 100, false }, { 100, true } }));
 }
 
 /* The peer itself insists, as it has lost its end. It says that it is connecting, or is too old to say it. */

@@ -129,14 +129,20 @@ TX_INLINE bool tx_is_plain(const struct tcp_ep *ep, const struct fab_op *op, uin
 	       !(op->no_comp && op->iov->iov_len > ep->base.info->tx_attr->inject_size);
 }
 
+/* The frame of an operation. */
+static const uint8_t wire_op[] = {
+	[FAB_OP_SEND] = TCP_WIRE_MSG,
+	[FAB_OP_TSEND] = TCP_WIRE_TAG,
+	[FAB_OP_CSEND] = TCP_WIRE_COLL,
+	[FAB_OP_WRITE] = TCP_WIRE_WRITE,
+	[FAB_OP_ATOMIC] = TCP_WIRE_AMO_REQ,
+	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
+	[FAB_OP_FETCH_ATOMIC] = TCP_WIRE_AMO_REQ,
+};
+
 /* Make the header of a frame of `size` bytes. It may be in memory that the peer writes to, so nothing of it is read. */
 TX_INLINE void tx_make_header(const struct tcp_conn *conn, const struct fab_op *op, uint64_t size, uint8_t *frame)
 {
-	static const uint8_t wire_op[] = {
-		[FAB_OP_SEND] = TCP_WIRE_MSG, [FAB_OP_TSEND] = TCP_WIRE_TAG, [FAB_OP_WRITE] = TCP_WIRE_WRITE,
-		[FAB_OP_READ] = TCP_WIRE_READ_REQ,
-	};
-
 	*(struct tcp_hdr *) frame = (struct tcp_hdr) {
 		.version = TCP_WIRE_VERSION, .op = wire_op[op->code], .size = size, .hdr_size = tx_one_hdr_len(op),
 		.rma_iov_cnt = op->rma_cnt, .id = conn->tx.cnt,

@@ -28,16 +28,6 @@
 #include "tcp/peer/peer.h"
 #include "tcp/remote/remote.h"
 
-static const uint8_t wire_op[] = {
-	[FAB_OP_SEND] = TCP_WIRE_MSG,
-	[FAB_OP_TSEND] = TCP_WIRE_TAG,
-	[FAB_OP_CSEND] = TCP_WIRE_COLL,
-	[FAB_OP_WRITE] = TCP_WIRE_WRITE,
-	[FAB_OP_ATOMIC] = TCP_WIRE_AMO_REQ,
-	[FAB_OP_READ] = TCP_WIRE_READ_REQ,
-	[FAB_OP_FETCH_ATOMIC] = TCP_WIRE_AMO_REQ,
-};
-
 /* True if the operation returns data. The answer then replaces the acknowledgement. */
 static inline bool op_fetches(const struct fab_op *op)
 {

@@ -208,8 +208,8 @@ struct tcp_rma_iov {
 #define TCP_EXT_MAGIC		0x57660000u	/* in tcp_cm_hdr.ext; the low 16 bits are features */
 #define TCP_EXT_MAGIC_MASK	0xffff0000u
 #define TCP_EXT_BASE		0x0001u		/* frames 32 to 38, acknowledged writes, credits */
-/* frames 39 and 40; never between machines of different byte order, since elements are in the byte order of their
- * machine */
+/* frames 39 and 40; like TCP_EXT_TAMO and TCP_EXT_COLL never between machines of different byte order, since elements
+ * are in the byte order of their machine */
 #define TCP_EXT_AMO		0x0002u
 #define TCP_EXT_AUTH		0x0004u		/* CONNREQ: the sender has a key and asks for a challenge. NACK:
 						 * TCP_REFUSE_* */
@@ -320,7 +320,8 @@ struct tcp_cts {
 	uint64_t len;
 };
 
-/* op_data of an XCTS: the receiver takes an XDATA_WIDE, too. Ends that do not know it send 0, and ignore it. */
+/* op_data of an XCTS: the receiver takes an XDATA_WIDE, too. It is set where at least TCP_RX_BULK_LEN bytes are asked
+ * for, and not over a Unix socket or rings. Ends that do not know it send 0, and ignore it. */
 #define TCP_CTS_WIDE		1
 
 struct tcp_xcancel {
