@@ -86,6 +86,24 @@ TEST_TABLE(domain_is_busy, child_rows, 0)
 	side_close(s);
 }
 
+/* The calls that every object has answer, also where the object has nothing behind them. */
+TEST_TABLE(unknown_calls_of_a_child, child_rows, 0)
+{
+	const struct child_row *row = ROW(child_rows);
+	struct side *s;
+	struct fid *fid;
+	void *ops;
+
+	need_child(row);
+	s = domain_side(t, .caps = row->caps);
+	fid = row->open(s);
+	CHECK_RET(fi_open_ops(fid, "no-such-ops", 0, &ops, NULL), -FI_ENOSYS);
+	CHECK_RET(fi_set_ops(fid, "no-such-ops", 0, NULL, NULL), -FI_ENOSYS);
+	CHECK(fi_control(fid, 7777, NULL) < 0);
+	MUST(fi_close(fid));
+	side_close(s);
+}
+
 /* A fabric is busy with a domain, an event queue, or a passive endpoint. */
 TEST_PROV(fabric_is_busy, FI_MSG)
 {

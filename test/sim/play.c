@@ -17,6 +17,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include "base/bits.h"
+#include "seeds/seeds.h"
 #include "sim/net.h"
 #include "tcp/params/params.h"
 
@@ -707,12 +708,6 @@ static struct net_attr attr_of(uint64_t seed)
 	};
 }
 
-static uint32_t draw(uint64_t *state, uint32_t n)
-{
-	*state += 0x9e3779b97f4a7c15;
-	return (uint32_t) (fab_mix64(*state) % n);
-}
-
 /* Each member is drawn for every action, so that the kind of one does not change what follows. */
 static void action_make(struct action *action, uint64_t *state, unsigned node_cnt, bool faults)
 {
@@ -722,17 +717,17 @@ static void action_make(struct action *action, uint64_t *state, unsigned node_cn
 		ACT_TRECV, ACT_TRECV, ACT_CANCEL, ACT_WRITE, ACT_WRITE, ACT_READ, ACT_FETCH,
 	};
 	static const uint32_t lens[] = { 4, 8, 40, 128, 129, 1000, 4072, 9999, 30000, 99999 };
-	uint32_t fault = draw(state, 60), range, number;
+	uint32_t fault = seeds_draw(state, 60), range, number;
 
-	action->kind = kinds[draw(state, sizeof(kinds))];
-	action->a = (uint8_t) draw(state, node_cnt);
-	action->b = (uint8_t) draw(state, node_cnt);
-	range = draw(state, 3) ? 6 : 10;
-	action->c = lens[draw(state, range)];
-	action->d = (uint8_t) draw(state, WAYS);
-	action->e = draw(state, 4);
-	range = draw(state, 4) ? 22 : 32;
-	number = draw(state, range);
+	action->kind = kinds[seeds_draw(state, sizeof(kinds))];
+	action->a = (uint8_t) seeds_draw(state, node_cnt);
+	action->b = (uint8_t) seeds_draw(state, node_cnt);
+	range = seeds_draw(state, 3) ? 6 : 10;
+	action->c = lens[seeds_draw(state, range)];
+	action->d = (uint8_t) seeds_draw(state, WAYS);
+	action->e = seeds_draw(state, 4);
+	range = seeds_draw(state, 4) ? 22 : 32;
+	number = seeds_draw(state, range);
 	if (faults && !fault)
 		action->kind = (uint8_t) (ACT_CUT + number % 3);
 	if (action->kind == ACT_TIME)
@@ -748,12 +743,12 @@ static void action_make(struct action *action, uint64_t *state, unsigned node_cn
 void play_make(struct program *program, uint64_t seed, bool faults)
 {
 	uint64_t state = fab_mix64(seed ^ 0x5eed);
-	uint32_t most = draw(&state, 8) ? 180 : ACTIONS_MAX - 20;
+	uint32_t most = seeds_draw(&state, 8) ? 180 : ACTIONS_MAX - 20;
 
 	program->seed = fab_mix64(seed);
 	program->faults = faults;
-	program->nodes = 2 + draw(&state, 3);
-	program->cnt = 20 + draw(&state, most);
+	program->nodes = 2 + seeds_draw(&state, 3);
+	program->cnt = 20 + seeds_draw(&state, most);
 	for (uint32_t i = 0; i < program->cnt; i++)
 		action_make(&program->actions[i], &state, program->nodes, faults);
 }

@@ -16,6 +16,7 @@
 #include "common/av/av.h"
 #include "common/queue/queue.h"
 #include "common/domain/domain.h"
+#include "common/ops/ops.h"
 
 /* ---- the object ---- */
 
@@ -385,6 +386,7 @@ static struct fab_mr *mr_alloc(struct fab_domain *domain, const struct fi_mr_att
 
 	if (!mr)
 		return NULL;
+	FAB_OPS_FILL(&mr_fid_ops);
 	mr->mr_fid.fid = (struct fid) { .fclass = FI_CLASS_MR, .context = attr->context, .ops = &mr_fid_ops };
 	mr->mr_fid.mem_desc = mr;
 	mr->domain = domain;
