@@ -192,6 +192,27 @@ static void send_waits_for_a_descriptor(void **state)
 	close(fd[1]);
 }
 
+/* If a connect may take no longer than the wait for a descriptor, the call itself fails. */
+static void want_of_descriptors_without_time_fails_the_call(void **state)
+{
+	int before = tcp_params.connect_timeout_ms, fd;
+	struct sockaddr_in addr[2];
+	fi_addr_t second;
+
+	(void) state;
+	fd = raw_listen(&addr[0], 16);
+	assert_int_equal(fi_send(node.ep, "hello", 5, NULL, node_insert(&node, &addr[0]), NULL), 0);
+	answer_request(fd, &addr[0]);
+	close(fd);
+	fd = raw_listen(&addr[1], 16);
+	second = node_insert(&node, &addr[1]);
+	tcp_params.connect_timeout_ms = 1;
+	sockets_refused = UINT32_MAX;
+	assert_int_equal(fi_send(node.ep, "hello", 5, NULL, second, NULL), -FI_EMFILE);
+	tcp_params.connect_timeout_ms = before;
+	close(fd);
+}
+
 /* That there is none, for as long as a connect may take, is an error in the end. */
 static void want_of_descriptors_is_an_error_in_the_end(void **state)
 {
@@ -342,6 +363,7 @@ int main(void)
 		TEST(thousands_of_connects_are_paced),
 		TEST(removed_peers_leave_the_line),
 		TEST(send_waits_for_a_descriptor),
+		TEST(want_of_descriptors_without_time_fails_the_call),
 		TEST(want_of_descriptors_is_an_error_in_the_end),
 		TEST(quiet_peers_of_upstream_are_let_go),
 		TEST(connects_come_from_the_range),

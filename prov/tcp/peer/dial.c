@@ -325,7 +325,7 @@ int tcp_peer_try(struct tcp_peer *peer)
 		return ret;
 	peer_retry(peer, -ret, "no descriptor for a connection, and no connection can be closed to get one; raise the "
 		   "limit on open files (ulimit -n)");
-	return 0;
+	return peer->life ? 0 : ret;	/* no time was left for another attempt: the life has ended */
 }
 
 int tcp_peer_begin(struct tcp_peer *peer)
@@ -343,7 +343,7 @@ int tcp_peer_begin(struct tcp_peer *peer)
 	if (!peer->life)
 		return -FI_ENOMEM;
 	ret = tcp_peer_try(peer);
-	if (ret)
+	if (ret && peer->life)
 		tcp_conn_down(&peer->life->conn, -ret, -ret, NULL);
 	return ret;
 }

@@ -116,7 +116,7 @@ void tcp_life_leave(struct tcp_life *life);
 
 /* Make a life from our side, or restart a dormant one. 0 or -FI_E*. */
 int tcp_peer_begin(struct tcp_peer *peer);
-/* Connect the peer's life, when its turn comes. 0; -FI_E*: nothing was begun. */
+/* Connect the peer's life, when its turn comes. 0; -FI_E*: nothing was begun, and the life may have ended. */
 int tcp_peer_try(struct tcp_peer *peer);
 /* Pace the connects of a table: fewer at a time while there are too many connections (budget.c). */
 void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep);
