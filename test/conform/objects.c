@@ -506,6 +506,21 @@ TEST_PROV(what_is_not_there, FI_MSG)
 	expect_no_completion(p.a);
 }
 
+/* A shared receive context has no transmit queue to ask about. */
+TEST_PROV(receive_context_sends_nothing, FI_MSG)
+{
+	struct side *s = domain_side(t);
+	struct fid_ep *srx;
+
+	if (!run.ours)
+		ABSENT("upstream returns what it likes");
+	if (!s->info->domain_attr->max_ep_srx_ctx)
+		ABSENT("no shared receive contexts");
+	MUST(fi_srx_context(s->domain, s->info->rx_attr, &srx, NULL));
+	own_fid(t, &srx->fid);
+	CHECK(srx->ops->tx_size_left(srx) < 0);
+}
+
 /* A passive endpoint of an unconnected type is refused. */
 TEST_PROV(passive_endpoint_of_rdm, FI_MSG, UNCONNECTED)
 {

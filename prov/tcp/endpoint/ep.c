@@ -121,12 +121,15 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 	return fab_ep_setopt(fid, level, optname, optval, optlen);
 }
 
-/* The number of operations that can still be posted (1.x); a shared context counts those of all its endpoints. */
+/* The number of operations that can still be posted (1.x); a shared context counts those of all its endpoints.
+ * A context of one direction has none of the other. */
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	ssize_t left;
 
+	if (!ep->tx)
+		return -FI_EOPNOTSUPP;
 	fab_engine_lock(ep->base.engine);
 	left = ep->base.enabled ? (ssize_t) (ep->tx->size - ep->tx->cnt) : -FI_EOPBADSTATE;
 	fab_engine_unlock(ep->base.engine);
@@ -138,6 +141,8 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	struct tcp_ep *ep = tcp_ep_of(&fid->fid);
 	ssize_t left;
 
+	if (!ep->rx)
+		return -FI_EOPNOTSUPP;
 	fab_engine_lock(ep->base.engine);
 	left = ep->base.enabled ? (ssize_t) (ep->rx->recv.pool.max_cnt - ep->rx->recv.pool.out_cnt) : -FI_EOPBADSTATE;
 	fab_engine_unlock(ep->base.engine);
