@@ -195,18 +195,10 @@ static inline void fab_fifo_splice(struct fab_fifo *to, struct fab_fifo *from)
 #define fab_fifo_first(fifo, type, member) \
 	((fifo)->head ? fab_container((fifo)->head, type, member) : NULL)
 
-/* Last object of a list, or NULL. */
-#define fab_list_last(head, type, member) \
-	(fab_list_empty(head) ? NULL : fab_container((head)->prev, type, member))
-
 /* Walk all links from the front. prev is the link before, NULL at the first. The body may remove link by
  * fab_fifo_remove_after(fifo, prev), if it leaves the loop afterwards. */
 #define fab_fifo_for_each(fifo, link, prev) \
 	for ((prev) = NULL, (link) = (fifo)->head; (link); (prev) = (link), (link) = (link)->next)
-
-/* Last object of a list, or NULL. */
-#define fab_list_last(head, type, member) \
-	(fab_list_empty(head) ? NULL : fab_container((head)->prev, type, member))
 
 /* Walk all links from the front. The body may free the object of link without unlinking it (teardown). */
 #define fab_fifo_for_each_safe(fifo, link, tmp) \
