@@ -5,6 +5,7 @@
 #include "fuzz/calls/world.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -541,6 +542,9 @@ void world_end(void)
 	for (unsigned i = 0; i < w.info_cnt; i++)
 		fi_freeinfo(w.infos[i]);
 	fds = entries("/proc/self/fd");
+	/* The kernel lists a thread a moment longer than pthread_join() waits for it. */
+	for (int i = 0; i < 1000 && entries("/proc/self/task") > w.threads; i++)
+		poll(NULL, 0, 1);
 	threads = entries("/proc/self/task");
 	if (fds > w.fds)
 		world_wrong("%u descriptors are left", fds - w.fds);
