@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "base/pool.h"		/* FAB_ASAN */
 #include "seeds/seeds.h"
 #include "sim/play.h"
 

@@ -104,6 +104,18 @@ static int mute_peer(struct node *node, const struct peer *peer, struct tcp_conn
 	return fd;
 }
 
+/* False: the connection has ended, and conn may have been freed. */
+static bool is_up(const struct node *node, const struct tcp_conn *conn)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&node_tcp_ep(node)->rdm.peers->lives, link) {
+		if (&fab_container(link, struct tcp_life, link)->conn == conn)
+			return conn->state == TCP_CONN_UP;
+	}
+	return false;
+}
+
 static uint32_t answered(const struct tcp_conn *conn)
 {
 	return conn->tx.cnt + conn->tx.control_cnt;
@@ -112,12 +124,12 @@ static uint32_t answered(const struct tcp_conn *conn)
 /* Ask for cnt reads that are refused. */
 static void ask(struct node *node, int fd, const struct tcp_conn *conn, uint32_t cnt)
 {
-	for (uint32_t done = 0; done < cnt; done += CHUNK) {
+	for (uint32_t done = 0; done < cnt && is_up(node, conn); done += CHUNK) {
 		uint32_t before = answered(conn);
 		uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
 
 		raw_send(fd, refused_read, sizeof(refused_read));
-		while (answered(conn) < before + CHUNK && conn->state == TCP_CONN_UP && fab_now_ms() < end_ms)
+		while (is_up(node, conn) && answered(conn) < before + CHUNK && fab_now_ms() < end_ms)
 			drive(node);
 	}
 }
@@ -168,7 +180,7 @@ static void strangers_get_a_share_of_answers(void **state)
 	assert_int_equal(friend_conn->state, TCP_CONN_UP);
 	stranger.listener = raw_listen(&stranger.addr, 1);
 	fd = mute_peer(node, &stranger, &conn);
-	for (int i = 0; i < READS / CHUNK && conn->state == TCP_CONN_UP; i++) {
+	for (int i = 0; i < READS / CHUNK && is_up(node, conn); i++) {
 		ask(node, fd, conn, CHUNK);
 		most = fab_max(most, account->len[TCP_STRANGER][TCP_HELD_ANSWERS]);
 	}

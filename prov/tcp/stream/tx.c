@@ -42,7 +42,7 @@
  */
 static bool tx_is_pack(const struct tcp_tx *tx)
 {
-	return tx->code == FAB_OP_MAX && tx->flat && !tx->amo;
+	return tx->code == FAB_OP_MAX && tx->charged > sizeof(*tx);	/* others are charged for themselves alone */
 }
 
 /* True for a control frame that may be in a pack: nothing happens when it was sent. */
@@ -95,7 +95,7 @@ static bool tx_pack(struct tcp_conn *conn, struct tcp_tx *tx)
 
 	if (!pack || pack->sent || !tx_packs(pack) || !pack->charged)
 		return false;
-	if (!pack->flat) {
+	if (!tx_is_pack(pack)) {
 		pack->flat = malloc(PACK_LEN);
 		if (!pack->flat)
 			return false;

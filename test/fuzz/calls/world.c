@@ -352,7 +352,7 @@ struct obj *obj_new(enum kind kind, struct obj *up)
 	return obj;
 }
 
-struct obj *obj_opened(struct obj *obj, long long ret, struct fid *fid)
+struct obj *obj_keep(struct obj *obj, long long ret, struct fid *fid)
 {
 	if (ret)
 		return NULL;

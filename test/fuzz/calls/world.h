@@ -100,7 +100,9 @@ const char *world_play(void (*program)(void));
 /* An object that a call is about to open, and the result of this call: the object, or NULL. The context of the call is
  * the object. NULL from obj_new(): there are enough. */
 struct obj *obj_new(enum kind kind, struct obj *up);
-struct obj *obj_opened(struct obj *obj, long long ret, struct fid *fid);
+struct obj *obj_keep(struct obj *obj, long long ret, struct fid *fid);
+/* The call, which sets what fid is made of, comes first. */
+#define obj_opened(obj, call, fid)	({ long long ret_ = (call); obj_keep(obj, ret_, fid); })
 /* Any open one of this kind, or of one of these kinds (bits); NULL: there is none. */
 struct obj *pick(enum kind kind);
 struct obj *pick_of(unsigned kinds);
