@@ -185,6 +185,29 @@ static void ended_work_lets_go_of_its_counters(void **state)
 	two_close(&two);
 }
 
+/* An application sees the end of a work in the CQ, and closes the completion counter, which is on another engine: the
+ * work has let go of it. */
+static void ended_work_lets_go_of_a_counter_that_closes(void **state)
+{
+	struct fi_op_msg op = { 0 };
+	struct fi_deferred_work work = { .threshold = 1, .op_type = FI_OP_SEND, .op.msg = &op };
+	struct two two;
+
+	(void) state;
+	two_open(&two);
+	work.completion_cntr = open_cntr(&two.world);
+	for (int i = 0; i < 2; i++) {
+		op.ep = &two.ep[i].ep_fid;
+		work.triggering_cntr = two.cntr[i];
+		assert_int_equal(fab_work_control(&two.world.domain, &calls, FI_QUEUE_WORK, &work), 0);
+		assert_int_equal(fi_close(&work.completion_cntr->fid), -FI_EBUSY);
+		assert_int_equal(fi_cntr_add(two.cntr[i], 1), 0);
+		assert_int_equal(begun_cnt, i + 1);
+	}
+	assert_int_equal(fi_close(&work.completion_cntr->fid), 0);
+	two_close(&two);
+}
+
 /* Deferred work is refused for what its call would be refused for; nothing waits afterwards. */
 static void work_is_refused_like_its_call(void **state)
 {
@@ -305,6 +328,7 @@ int main(void)
 		cmocka_unit_test(begins_on_the_engine_of_its_endpoint),
 		cmocka_unit_test(completion_is_counted_where_its_counter_is),
 		cmocka_unit_test(ended_work_lets_go_of_its_counters),
+		cmocka_unit_test(ended_work_lets_go_of_a_counter_that_closes),
 		cmocka_unit_test(work_is_refused_like_its_call),
 		cmocka_unit_test(free_counter_joins),
 		cmocka_unit_test(threads_lose_nothing),

@@ -529,6 +529,30 @@ TEST_PROV(cancel_and_flush, CAPS, RELIABLE)
 	CHECK_EQ(rx_waiting(p.b), 0);
 }
 
+static void completion_threading(struct fi_info *hints)
+{
+	hints->domain_attr->threading = FI_THREAD_COMPLETION;
+}
+
+/* Work that has begun ends with its endpoint, and then lets go of its counters, though nobody reads them: the
+ * completion counter belongs to the thread of another endpoint. */
+TEST_PROV(counters_close_after_the_endpoint, CAPS, RDM_ONLY)
+{
+	struct side *a = side_open(t, .hints = completion_threading);
+	struct side *b = side_open(t, .domain_of = a, .hints = completion_threading);
+	struct job *first = job_new(a, FI_OP_RECV, 1), *job = job_new(b, FI_OP_RECV, 1);
+
+	first->work.completion_cntr = job->end;
+	queue(a, first);
+	MUST(fi_control(&a->domain->fid, FI_CANCEL_WORK, &first->work));
+	queue(b, job);
+	MUST(fi_cntr_add(job->start, 1));
+	CHECK_RET(fi_control(&b->domain->fid, FI_CANCEL_WORK, &job->work), -FI_ENOENT);
+	side_close_ep(b);
+	close_now(t, &job->end->fid);
+	close_now(t, &job->start->fid);
+}
+
 /* What cannot be deferred is -FI_ENOSYS, what makes no sense -FI_EINVAL; nothing is queued. */
 TEST_PROV(queue_refused, CAPS, RELIABLE)
 {

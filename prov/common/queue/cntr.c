@@ -227,6 +227,8 @@ static int cntr_close(struct fid *fid)
 	struct fab_cntr *cntr = fab_container(fid, struct fab_cntr, cntr_fid.fid);
 	int ret;
 
+	if (cntr->count_ended)
+		cntr->count_ended(cntr);
 	ret = fab_queue_close(cntr->domain, &cntr->wait, &cntr->ref, "a counter");
 	if (!ret)
 		free(cntr);

@@ -40,6 +40,9 @@ struct fab_cntr {
 	struct fab_list waiting;	/* works that wait for a threshold, in order; domain->works.lock */
 	/* set by the room of triggers when work first waits here; called with the lock held after a change; or NULL */
 	void (*reached)(struct fab_cntr *cntr);
+	/* set by that room when a work first refers to the counter: count the works that have ended, and have only to
+	 * be counted here. fi_close() calls it; no lock held; or NULL */
+	void (*count_ended)(struct fab_cntr *cntr);
 	_Atomic uint32_t ref;		/* counts endpoints, memory regions, poll sets and works that use it */
 	struct fab_wait wait;		/* .engine guards all members above, except constants and atomics */
 };

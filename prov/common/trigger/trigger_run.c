@@ -19,6 +19,17 @@ struct fab_ready {
 
 /* ---- references ---- */
 
+/* struct fab_cntr.count_ended: an application that closes the counter may know from elsewhere that a work has ended,
+ * and then nobody has run a pass of the counter's engine since. */
+static void cntr_count_ended(struct fab_cntr *cntr)
+{
+	const struct fab_work_fit fit = { .ended_for = cntr };
+	struct fab_work *work;
+
+	while ((work = fab_work_take_back(cntr->domain, &fit)))
+		fab_work_drop(work);
+}
+
 /* Take a reference to a counter. A counter that has not settled settles on the work's engine: an application may never
  * read a counter, and then only the engine of an endpoint makes progress for it. engine NULL: it settles on an engine
  * of its own. 0 or -FI_E* of settling; the reference is taken in either case, for fab_work_free(). */
@@ -29,6 +40,7 @@ static int cntr_get(struct fab_cntr *cntr, struct fab_engine *engine)
 
 	atomic_fetch_add(&cntr->ref, 1);
 	pthread_mutex_lock(&domain->engines.join_lock);
+	cntr->count_ended = cntr_count_ended;
 	if (engine && !cntr->wait.settled)
 		ret = fab_queue_settle(domain, &cntr->wait, engine);
 	else
@@ -352,6 +364,8 @@ static bool work_fits(const struct fab_work *work, const struct fab_work_fit *fi
 {
 	if (work->ended && fit->deferred)
 		return false;
+	if (fit->ended_for)
+		return work->ended && work->completion == fit->ended_for;
 	return (!fit->ep || work->ep == fit->ep) && (!fit->context || work->context == fit->context) &&
 	       (!fit->deferred || work->deferred == fit->deferred) && (!fit->cntr || work->cntr == fit->cntr) &&
 	       !(fit->only_deferred && !work->deferred) && !(fit->only_triggered && work->deferred);

@@ -62,6 +62,7 @@ struct fab_work_fit {
 	struct fi_deferred_work *deferred;
 	struct fab_cntr *cntr;
 	bool only_deferred, only_triggered;
+	struct fab_cntr *ended_for;	/* only works that have ended, with this completion counter */
 };
 /* Take the oldest work that fits and has not begun, or has ended, out of its lists; with fit->deferred only one that
  * has not begun. The caller owns it. NULL: there is none. Takes works.lock. */
