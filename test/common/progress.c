@@ -252,8 +252,17 @@ static bool words_look(const struct fab_poll_fn *fn, struct fab_engine_glance *g
 	return true;
 }
 
-/* Where all data comes by words, epoll has only what begins and ends: it is asked rarely, until something comes by a
- * socket again. */
+/* The time between two passes of a test. */
+static int run_after(uint64_t ns)
+{
+	static uint64_t now = 1000;
+
+	spy_set_clock(now += ns);
+	return fab_engine_run(&engine);
+}
+
+/* Where all data comes by words, epoll has only what begins and ends: it is asked rarely, and more so by a program that
+ * looks often, until something comes by a socket again. */
 static void words_leave_little_to_epoll(void **state)
 {
 	struct fab_poll_fn fn = { .poll = words_poll, .words = words_look };
@@ -269,16 +278,20 @@ static void words_leave_little_to_epoll(void **state)
 	for (int round = 0; round < 2; round++) {
 		words_have_data = round;
 		for (int i = 0; i < 256; i++)
-			fab_engine_run(&engine);
+			run_after(1000);
 		spy_reset();
 		for (int i = 0; i < 1280; i++)
-			assert_int_equal(fab_engine_run(&engine), words_have_data);
+			assert_int_equal(run_after(1000), words_have_data);
 		assert_in_range(spy.epoll_wait, 9, 11);
 		assert_int_equal(spy.all, spy.epoll_wait);
+		spy_reset();
+		for (int i = 0; i < 128000; i++)
+			run_after(10);
+		assert_in_range(spy.epoll_wait, 10, 13);
 	}
 	pipe_write(&idle);
 	for (passes = 0; !idle.ready_cnt; passes++)
-		fab_engine_run(&engine);
+		run_after(1000);
 	assert_in_range(passes, 1, 128);
 	words_have_data = false;
 	pipe_open(&engine, &data);
@@ -286,6 +299,7 @@ static void words_leave_little_to_epoll(void **state)
 	for (passes = 0; !data.got; passes++)
 		fab_engine_run(&engine);
 	assert_in_range(passes, 1, 16);
+	spy_real_clock();
 	fab_poll_del(&engine, &fn);
 	pipe_close(&data);
 	pipe_close(&idle);

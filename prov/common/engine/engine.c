@@ -8,7 +8,7 @@
  * (fab_engine_glance_or_pass()) makes the next ones, without the rest of a pass. With several connections it asks
  * epoll in any case: a program that gives way after a pass without an event would wait a time slice for each pass that
  * does not look everywhere. If more connections are busy than can be hot, each pass calls epoll_wait() once, and recv()
- * once for each of them. The clock is read only if there are timers, and in passes that ask epoll.
+ * once for each of them. The clock is read only if there are timers, and where epoll might be asked.
  */
 #include "common/engine/engine.h"
 
@@ -37,6 +37,7 @@
 #define EPOLL_PASSES		16U	/* ... at most, with each time that epoll finds nothing; and if they have data,
 					 * and are all there are */
 #define EPOLL_PASSES_WORDS	128U	/* the same if data comes by words alone: epoll has only what begins and ends */
+#define EPOLL_WORDS_NS		100000	/* ... and after that not sooner than so long after the last time */
 #define EPOLL_EVENTS		64
 #define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one */
 #define SPINS_AWAY		32	/* passes by the application, without sleeping, after which the thread pauses */
@@ -473,6 +474,21 @@ static bool ask_epoll(struct fab_engine *engine)
 	return engine->epoll.cnt > 0;
 }
 
+/* True if data comes by words alone, epoll had nothing the last times, and was asked a short time ago: a program that
+ * looks every 20 ns would ask it for each tenth message. */
+static bool asked_lately(struct fab_engine *engine)
+{
+	uint64_t now;
+
+	if (engine->epoll.ask || engine->epoll.gap < EPOLL_PASSES_WORDS || epoll_passes(engine) < EPOLL_PASSES_WORDS)
+		return false;
+	now = fab_now_ns();
+	if (now - engine->epoll.asked_ns < EPOLL_WORDS_NS)
+		return true;
+	engine->epoll.asked_ns = now;
+	return false;
+}
+
 /* True if it is time to look further than at the hot sources. found: these had data. */
 static inline bool looks_further(const struct fab_engine *engine, bool found)
 {
@@ -485,7 +501,7 @@ static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 	bool found = false;
 
 	engine->epoll.since = 0;
-	if (engine->sources.cnt || engine->alarm.when_ns)
+	if ((engine->sources.cnt || engine->alarm.when_ns) && !asked_lately(engine))
 		found = ask_epoll(engine);
 	engine->epoll.ask = false;
 	if (engine->alarm.due || !fab_list_empty(&engine->timers))

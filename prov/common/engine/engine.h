@@ -127,7 +127,8 @@ struct fab_engine_epoll {
 	struct epoll_event *events;	/* of this pass; those from next on are not handled yet */
 	int next, cnt;
 	bool ask;			/* the next pass must ask epoll, even if hot sources have no data */
-	unsigned since;			/* passes since the last epoll_wait() */
+	unsigned since;			/* passes since the last epoll_wait(), or since it was put off */
+	uint64_t asked_ns;		/* when it was called last, as far as data comes by words alone */
 	unsigned gap;			/* passes after which it is called again if hot sources have no data */
 	/* passes after which epoll is called again where hot sources have no data, and where they have: what follows
 	 * from gap and the sources */
