@@ -12,6 +12,9 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_ext.h>
 #include <rdma/fi_profile.h>
+#ifdef WEFT_API_2_7
+#include <rdma/fi_xpu.h>
+#endif
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -130,9 +133,13 @@ void step_text(void)
 void step_option(void)
 {
 	struct obj *obj = pick_of(one_in(16) ? ANY_EP | 1U << CQ | 1U << AV | 1U << DOMAIN : ANY_EP);
-	int level = one_in(16) ? (int) draw_any() : FI_OPT_ENDPOINT, name = one_in(8) ? (int) draw_any() :
-		(int) draw(25);
-	size_t len = one_in(4) ? draw(65) : one_in(2) ? sizeof(size_t) : sizeof(int), was = len;
+	static const int settable[] = { FI_OPT_MIN_MULTI_RECV, FI_OPT_SHARED_MEMORY_PERMITTED, FI_OPT_FIREWALL_ADDR };
+	int level = one_in(16) ? (int) draw_any() : FI_OPT_ENDPOINT;
+	int name = one_in(8) ? (int) draw_any() : one_in(3) ? settable[draw(COUNT(settable))] : (int) draw(25);
+	bool flag = name == FI_OPT_CUDA_API_PERMITTED || name == FI_OPT_SHARED_MEMORY_PERMITTED ||
+		name == FI_OPT_FIREWALL_ADDR;
+	size_t len = one_in(8) ? draw(65) : flag ? 1 : !one_in(4) ? sizeof(size_t) :
+		sizeof(int), was = len;
 	uint8_t *value = mem_registered(len);
 	uint64_t number = draw_any();
 
@@ -140,8 +147,7 @@ void step_option(void)
 						  obj->kind == SEP)) {
 		memset(value, 0, len);
 		memcpy(value, &number, len < sizeof(number) ? len : sizeof(number));
-		if (name == FI_OPT_CUDA_API_PERMITTED || name == FI_OPT_SHARED_MEMORY_PERMITTED ||
-		    name == FI_OPT_FIREWALL_ADDR)
+		if (flag)
 			memset(value, (int) draw(2), len ? 1 : 0);
 		if (one_in(2))
 			CALL(fi_setopt(obj->fid, level, name, value, len), "fi_setopt(%u, %d, %d, %zu bytes, %llu)",
@@ -169,7 +175,7 @@ void step_control(void)
 {
 	static const int commands[] = { FI_GETFIDFLAG, FI_SETFIDFLAG, FI_GETOPSFLAG, FI_SETOPSFLAG, FI_GETWAIT,
 				       FI_ENABLE,
-					FI_BACKLOG, FI_UNMAP_KEY, FI_FLUSH_WORK, FI_GETWAITOBJ, FI_GET_FD };
+					FI_BACKLOG, FI_UNMAP_KEY, FI_FLUSH_WORK, FI_GETWAITOBJ, FI_GET_FD, FI_DUP };
 	struct obj *obj = pick_of(UINT32_MAX);
 	int command = commands[draw(COUNT(commands))];
 	union command_arg arg = { .number = one_in(4) ? draw_any() & ~(FI_TRIGGER | FI_CLAIM) :
@@ -427,6 +433,14 @@ void step_mr(void)
 	}
 }
 
+static int event(struct fid_profile *profile, struct fi_profile_desc *desc, void *data, size_t size, void *context)
+{
+	(void) profile, (void) context;
+	if (!desc || (size && !data))
+		world_wrong("an event of the statistics without its data");
+	return 0;
+}
+
 static void profile(struct obj *obj)
 {
 	struct fid_profile *fid = NULL;
@@ -436,13 +450,76 @@ static void profile(struct obj *obj)
 
 	if (CALL(fi_profile_open(obj->fid, one_in(8) ? draw_any() : 0, &fid, NULL), "fi_profile_open(%u)", obj->id))
 		return;
-	CALL(fi_profile_query_vars(fid, cnt ? desc : NULL, &cnt), "fi_profile_query_vars(%u)", obj->id);
+	if (one_in(2))
+		CALL(fi_profile_query_vars(fid, cnt ? desc : NULL, &cnt), "fi_profile_query_vars(%u)", obj->id);
+	else
+		CALL(fi_profile_query_events(fid, cnt ? desc : NULL, &cnt), "fi_profile_query_events(%u)", obj->id);
+	if (one_in(4))
+		CALL(fi_profile_register_callback(fid, draw(3), one_in(4) ? NULL : event, NULL),
+		     "fi_profile_register_callback(%u)", obj->id);
 	fi_profile_start_reads(fid, 0);
 	CALL(fi_profile_read_u64(fid, (uint32_t) draw_any(), &value), "fi_profile_read_u64(%u)", obj->id);
 	fi_profile_end_reads(fid, 0);
 	fi_profile_reset(fid, one_in(2) ? 0 : draw_any());
 	fi_profile_close(fid);
 }
+
+/* Another handle of the object, which is closed at once. */
+static void alias(struct obj *obj)
+{
+	struct fid *fid = NULL;
+	uint64_t flags = draw_bits(UINT64_MAX & ~(FI_TRIGGER | FI_CLAIM));
+
+	if (!CALL(fi_alias(obj->fid, &fid, flags), "fi_alias(%u of kind %u)", obj->id, obj->kind) &&
+	    CALL(fi_close(fid), "fi_close(the alias of %u)", obj->id))
+		world_wrong("the alias of %u cannot be closed", obj->id);
+}
+
+/* Variables and functions of a provider; ours have none. */
+static void values(struct obj *obj)
+{
+	union command_arg value = { .number = draw_any() };
+	struct fi_hmem_override_ops ops = { .size = sizeof(ops) };
+	int name = one_in(2) ? (int) draw(8) : (int) draw_any();
+
+	if (one_in(3))
+		CALL(fi_get_val(obj->fid, name, &value), "fi_get_val(%u, %d)", obj->id, name);
+	else if (one_in(2))
+		CALL(fi_set_val(obj->fid, name, &value), "fi_set_val(%u, %d)", obj->id, name);
+	else
+		CALL(fi_set_ops(obj->fid, one_in(2) ? FI_SET_OPS_HMEM_OVERRIDE : "no such ops", 0, &ops, NULL),
+		     "fi_set_ops(%u)", obj->id);
+}
+
+/* A group of a network, not of collectives. */
+static void join_group(struct obj *ep)
+{
+	struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xe0000042 + draw(3)),
+				     .sin_port = htons((uint16_t) (4000 + draw(3))) };
+	struct obj *obj = ep && ep->info && ep->info->addr_format == FI_SOCKADDR_IN ? obj_new(MC, ep) : NULL;
+	struct fid_mc *mc = NULL;
+
+	if (!obj)
+		return;
+	obj_opened(obj, CALL(fi_join(AS(fid_ep, ep), &group, one_in(4) ? draw_any() & ~FI_COLLECTIVE : 0, &mc, obj),
+			     "fi_join(%u) -> %u", ep->id, obj->id), mc ? &mc->fid : NULL);
+}
+
+#ifdef WEFT_API_2_7
+/* Devices, of which no provider of ours has any. */
+static void device(struct obj *domain)
+{
+	struct obj *av = pick(AV);
+	struct fi_xpu_attr attr = { 0 };
+	struct fid_xpu_ctx *ctx = NULL;
+	uint8_t buf[NAME_MAX_LEN];
+	size_t len = draw(sizeof(buf));
+
+	CALL(fi_xpu_ctx(AS(fid_domain, domain), &attr, &ctx, NULL), "fi_xpu_ctx(%u)", domain->id);
+	if (av)
+		CALL(fi_av_lookup2(AS(fid_av, av), addr_in(av), buf, &len, 0, NULL), "fi_av_lookup2(%u)", av->id);
+}
+#endif
 
 void step_other(void)
 {
@@ -455,7 +532,7 @@ void step_other(void)
 
 	if (!obj || !domain)
 		return;
-	switch (draw(7)) {
+	switch (draw(11)) {
 	case 0:
 		CALL(fi_query_atomic(AS(fid_domain, domain), draw(FI_DATATYPE_LAST + 2), draw(FI_ATOMIC_OP_LAST + 2),
 				     &attr,
@@ -477,6 +554,20 @@ void step_other(void)
 		break;
 	case 4:
 		profile(obj);
+		break;
+	case 5:
+		alias(obj);
+		break;
+	case 6:
+		values(obj);
+		break;
+	case 7:
+		join_group(pick(EP));
+		break;
+	case 8:
+#ifdef WEFT_API_2_7
+		device(domain);
+#endif
 		break;
 	default:
 		if (!CALL(fi_getparams(&params, &cnt), "fi_getparams()"))

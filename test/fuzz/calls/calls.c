@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/bits.h"
 #include "seeds/seeds.h"
 
 #define STEPS_MAX	160
@@ -36,6 +37,7 @@ static const struct {
 	{ "cntr", step_cntr, 2 }, { "wait", step_wait, 3 }, { "getinfo", step_getinfo, 1 }, { "text", step_text, 1 },
 	{ "option", step_option, 3 }, { "control", step_control, 3 }, { "cm", step_cm, 3 }, { "av", step_av, 4 },
 	{ "set", step_set, 3 }, { "mr", step_mr, 2 }, { "other", step_other, 2 },
+	{ "library", step_library, 1 }, { "lend", step_lend, 2 },
 };
 
 struct step {
@@ -71,7 +73,8 @@ static uint32_t a_kind(uint64_t *state)
 
 static void make(uint64_t seed)
 {
-	uint64_t state = seed * 0x9e3779b97f4a7c15;
+	/* Far apart for seeds that follow each other: seeds_draw() goes on in equal strides. */
+	uint64_t state = fab_mix64(fab_mix64(seed) ^ 0x5eed);
 
 	step_cnt = 8 + seeds_draw(&state, STEPS_MAX - 8);
 	for (uint32_t i = 0; i < step_cnt; i++) {

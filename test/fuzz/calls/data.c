@@ -71,7 +71,8 @@ static uint64_t a_flags(struct args *args, uint64_t usual)
 bool args_draw(struct args *args, bool tx, uint64_t flags)
 {
 	memset(args, 0, sizeof(*args));
-	args->ep = tx ? pick(EP) : pick_of(1U << EP | 1U << SRX);
+	for (int i = 0; i < 4 && (!args->ep || (args->ep->kind == EP && !args->ep->enabled)); i++)
+		args->ep = tx ? pick(EP) : pick_of(1U << EP | 1U << SRX);
 	args->op = op_new(args->ep);
 	if (!args->op)
 		return false;
@@ -96,7 +97,8 @@ void args_called(struct args *args, long long ret, bool inject)
 
 static uint64_t remote_addr(const struct obj *mr, size_t len, size_t *fits)
 {
-	uint64_t base = mr->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t) mr->mem : 0;
+	int mode = mr->info->domain_attr->mr_mode;
+	uint64_t base = mode & FI_MR_VIRT_ADDR || mode == FI_MR_BASIC ? (uintptr_t) mr->mem : 0;
 	size_t at = draw((uint32_t) mr->len + 1);
 
 	if (one_in(8))

@@ -17,6 +17,27 @@
 
 /* ---- infos */
 
+/* All of these bits, most, half of them, or few. */
+static uint64_t a_part(uint64_t bits)
+{
+	switch (draw(4)) {
+	case 0:
+		return bits;
+	case 1:
+		return bits & (draw64() | draw64());
+	case 2:
+		return bits & draw64();
+	default:
+		return draw_bits(bits);
+	}
+}
+
+/* Up to as much as this. */
+static size_t at_most(size_t most)
+{
+	return one_in(2) ? most : 1 + (draw64() % (most ? most : 1));
+}
+
 static uint64_t a_caps(void)
 {
 	static const uint64_t usual[] = {
@@ -30,28 +51,45 @@ static uint64_t a_caps(void)
 	return usual[draw(COUNT(usual))] | (one_in(6) ? draw_bits(UINT64_MAX) : 0);
 }
 
+/* Flags that an endpoint may have by default. FI_TRIGGER, FI_CLAIM and FI_PEEK need what only a call gives. */
+#define DEFAULTS(bits)	((bits) & ~(FI_TRIGGER | FI_CLAIM | FI_PEEK))
+#define TX_DEFAULTS	(FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
+			 FI_MATCH_COMPLETE | FI_INJECT)
+
+static bool on_device(void)
+{
+	return strstr(world_prov(), "verbs");
+}
+
+static struct fi_info *hints_of(enum fi_ep_type type)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	hints->fabric_attr->prov_name = strdup(world_prov());
+	hints->ep_attr->type = type;
+	return hints;
+}
+
+/* Some usual wishes. */
 static struct fi_info *hints_new(enum fi_ep_type type)
 {
 	enum { basic = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY };
 	static const int modes[] = { 0, 0, FI_MR_LOCAL, basic, basic | FI_MR_LOCAL | FI_MR_ENDPOINT };
-	struct fi_info *hints = fi_allocinfo();
-	bool device = strstr(world_prov(), "verbs");
+	struct fi_info *hints = hints_of(type);
 
-	hints->fabric_attr->prov_name = strdup(world_prov());
-	hints->ep_attr->type = type;
 	hints->caps = a_caps();
 	hints->mode = one_in(4) ? draw_bits(UINT64_MAX) : 0;
-	if (!(hints->mode & FI_MSG_PREFIX) && device && type == FI_EP_DGRAM)
+	if (!(hints->mode & FI_MSG_PREFIX) && on_device() && type == FI_EP_DGRAM)
 		hints->mode |= FI_MSG_PREFIX;
-	hints->domain_attr->mr_mode = modes[device ? 4 : draw(COUNT(modes))];
-	hints->domain_attr->threading = draw(one_in(8) ? 9 : 5);
+	hints->domain_attr->mr_mode = modes[on_device() ? 4 : draw(COUNT(modes))];
+	hints->domain_attr->threading = draw(one_in(8) ? 9 : 6);
 	hints->domain_attr->data_progress = draw(one_in(8) ? 4 : 3);
 	hints->domain_attr->control_progress = hints->domain_attr->data_progress;
 	hints->domain_attr->av_type = draw(3);
 	if (one_in(6))
 		hints->domain_attr->max_group_id = draw(100);
 	if (one_in(8))
-		hints->tx_attr->op_flags = draw_bits(UINT64_MAX & ~(FI_TRIGGER | FI_CLAIM));
+		hints->tx_attr->op_flags = DEFAULTS(draw_bits(UINT64_MAX));
 	if (one_in(8))
 		hints->tx_attr->size = draw_len();
 	if (one_in(8))
@@ -61,46 +99,160 @@ static struct fi_info *hints_new(enum fi_ep_type type)
 	return hints;
 }
 
+static void lower_domain(struct fi_domain_attr *attr, int mr_mode)
+{
+	attr->threading = draw(6);
+	attr->data_progress = draw(3);
+	attr->control_progress = one_in(2) ? attr->data_progress : draw(4);
+	attr->resource_mgmt = draw(3);
+	attr->av_type = draw(3);
+	attr->mr_mode = one_in(3) ? mr_mode : mr_mode | (int) draw_bits(0x1fff & ~3U);
+	attr->mr_key_size = one_in(4) ? draw(9) : 0;
+	attr->cq_data_size = one_in(4) ? draw(9) : 0;
+	attr->caps = one_in(2) ? 0 : a_part(attr->caps);
+	attr->tclass = one_in(4) ? fi_tc_dscp_set((uint8_t) draw(64)) : one_in(4) ? FI_TC_LABEL + draw(7) : 0;
+	attr->max_group_id = one_in(4) ? draw(100) : 0;
+	attr->max_err_data = one_in(4) ? draw(100) : 0;
+	attr->mr_cnt = one_in(4) ? at_most(attr->mr_cnt) : 0;
+}
+
+static void lower_tx(struct fi_tx_attr *attr, uint64_t caps)
+{
+	attr->caps = one_in(2) ? 0 : attr->caps & caps;
+	attr->mode = 0;
+	attr->op_flags = one_in(3) ? draw_bits(TX_DEFAULTS) : 0;
+	attr->msg_order = a_part(attr->msg_order);
+	attr->comp_order = 0;
+	attr->size = at_most(attr->size);
+	attr->inject_size = draw64() % (attr->inject_size + 1);
+	attr->iov_limit = at_most(attr->iov_limit);
+	attr->rma_iov_limit = one_in(2) ? 0 : at_most(attr->rma_iov_limit);
+	attr->tclass = one_in(8) ? FI_TC_LABEL + draw(7) : 0;
+}
+
+static void lower_rx(struct fi_rx_attr *attr, uint64_t caps)
+{
+	attr->caps = one_in(2) ? 0 : attr->caps & caps;
+	attr->mode = 0;
+	attr->op_flags = one_in(3) ? draw_bits(FI_COMPLETION | FI_MULTI_RECV) : 0;
+	attr->msg_order = a_part(attr->msg_order);
+	attr->comp_order = 0;
+	attr->size = at_most(attr->size);
+	attr->iov_limit = at_most(attr->iov_limit);
+}
+
+static size_t a_ctx_cnt(size_t most)
+{
+	return one_in(6) ? FI_SHARED_CONTEXT : one_in(3) ? 1 + draw(most < 8 ? (uint32_t) most + 1 : 8) : 0;
+}
+
+/* What the provider offers, with some of it taken away or lowered. NULL: it offers nothing of this type. */
+static struct fi_info *hints_of_offer(enum fi_ep_type type)
+{
+	struct fi_info *all = hints_of(type), *list = NULL, *hints = NULL;
+
+	all->mode = UINT64_MAX;
+	all->domain_attr->mr_mode = 0x1fff & ~3;
+	if (fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", NULL, FI_SOURCE | FI_NUMERICHOST, all, &list))
+		list = NULL;
+	for (struct fi_info *info = list; info && !hints; info = info->next) {
+		if (!strcmp(info->fabric_attr->prov_name, world_prov()))
+			hints = fi_dupinfo(info);
+	}
+	fi_freeinfo(list);
+	fi_freeinfo(all);
+	if (!hints)
+		return NULL;
+	if (one_in(2)) {
+		free(hints->src_addr);
+		hints->src_addr = NULL;
+		hints->src_addrlen = 0;
+	}
+	if (!one_in(3))
+		hints->caps = a_part(hints->caps);
+	hints->mode |= draw_bits(UINT64_MAX);
+	lower_domain(hints->domain_attr, hints->domain_attr->mr_mode);
+	lower_tx(hints->tx_attr, hints->caps);
+	lower_rx(hints->rx_attr, hints->caps);
+	hints->ep_attr->tx_ctx_cnt = a_ctx_cnt(hints->ep_attr->tx_ctx_cnt);
+	hints->ep_attr->rx_ctx_cnt = a_ctx_cnt(hints->ep_attr->rx_ctx_cnt);
+	if (one_in(3))
+		hints->ep_attr->max_msg_size = draw_len();
+	if (one_in(4))
+		hints->ep_attr->mem_tag_format = a_part(hints->ep_attr->mem_tag_format);
+	return hints;
+}
+
+/* A version of the interface. Before 1.5 the modes of regions were one number. */
+static uint32_t a_version(struct fi_info *hints)
+{
+	uint32_t version = one_in(2) ? FI_VERSION(2, draw(7)) : FI_VERSION(1, draw(23));
+
+	if (version < FI_VERSION(1, 5)) {
+		hints->domain_attr->mr_mode = (int) draw(3);
+		hints->mode |= FI_LOCAL_MR;
+	}
+	return version;
+}
+
 /* What every provider has. */
 static void hints_usual(struct fi_info *hints)
 {
-	hints->caps = one_in(2) ? 0 : FI_MSG;
-	hints->mode &= FI_MSG_PREFIX;
-	hints->domain_attr->threading = FI_THREAD_UNSPEC;
-	hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_UNSPEC;
-	hints->domain_attr->av_type = FI_AV_UNSPEC;
-	hints->domain_attr->max_group_id = 0;
-	hints->tx_attr->op_flags = 0;
-	hints->tx_attr->size = hints->rx_attr->size = 0;
-	hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = 0;
+	struct fi_info *usual = hints_of(hints->ep_attr->type);
+
+	usual->caps = one_in(2) ? 0 : FI_MSG;
+	usual->mode = FI_MSG_PREFIX;
+	usual->domain_attr->mr_mode = on_device() ? FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL :
+		hints->domain_attr->mr_mode & ~3;
+	usual->dest_addr = hints->dest_addr;
+	usual->dest_addrlen = hints->dest_addrlen;
+	hints->dest_addr = NULL;
+	hints->dest_addrlen = 0;
+	hints->next = usual;
 }
 
-/* An entry of the provider at the loopback address. NULL: nothing fits these hints. */
-static struct fi_info *info_new(enum fi_ep_type type, const void *dest, size_t dest_len)
+/* The first entry of the provider at the loopback address for these hints. NULL: there is none. */
+static struct fi_info *ask(uint32_t version, const struct fi_info *hints)
 {
-	struct fi_info *hints = hints_new(type), *list = NULL, *info, *found = NULL;
-	uint64_t flags = FI_SOURCE | FI_NUMERICHOST;
-	int ret;
+	struct fi_info *list = NULL, *found = NULL;
+	const struct fi_domain_attr *attr = hints->domain_attr;
+	int ret = (int) CALL(fi_getinfo(version, "127.0.0.1", NULL, FI_SOURCE | FI_NUMERICHOST, hints, &list),
+			     "fi_getinfo(%u.%u, \"127.0.0.1\", type %d, caps %#llx, mode %#llx, mr_mode %#x, threading "
+			     "%d, progress %d/%d, contexts %zd/%zd)", FI_MAJOR(version), FI_MINOR(version),
+			     hints->ep_attr->type, (unsigned long long) hints->caps,
+			     (unsigned long long) hints->mode, (unsigned) attr->mr_mode, attr->threading,
+			     attr->data_progress, attr->control_progress, hints->ep_attr->tx_ctx_cnt,
+			     hints->ep_attr->rx_ctx_cnt);
 
-	if (dest) {
-		hints->dest_addr = malloc(dest_len);
-		memcpy(hints->dest_addr, dest, dest_len);
-		hints->dest_addrlen = dest_len;
-	}
-	ret = (int) CALL(fi_getinfo(FI_VERSION(1 + draw(2), 5), "127.0.0.1", NULL, flags, hints, &list),
-			 "fi_getinfo(\"127.0.0.1\", type %d, caps %#llx, mode %#llx)", type,
-			 (unsigned long long) hints->caps, (unsigned long long) hints->mode);
-	if (ret) {
-		hints_usual(hints);
-		ret = (int) CALL(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, flags, hints, &list),
-				 "fi_getinfo(\"127.0.0.1\", type %d, as usual)", type);
-	}
-	for (info = ret ? NULL : list; info && !found; info = info->next) {
+	for (struct fi_info *info = ret ? NULL : list; info && !found; info = info->next) {
 		if (!strcmp(info->fabric_attr->prov_name, world_prov()))
 			found = fi_dupinfo(info);
 	}
 	if (!ret)
 		fi_freeinfo(list);
+	return found;
+}
+
+/* An entry of the provider. NULL: nothing fits. */
+static struct fi_info *info_new(enum fi_ep_type type, const void *dest, size_t dest_len)
+{
+	struct fi_info *hints = one_in(3) ? hints_new(type) : hints_of_offer(type), *found;
+
+	if (!hints)
+		hints = hints_new(type);
+	free(hints->dest_addr);
+	hints->dest_addr = NULL;
+	hints->dest_addrlen = 0;
+	if (dest) {
+		hints->dest_addr = malloc(dest_len);
+		memcpy(hints->dest_addr, dest, dest_len);
+		hints->dest_addrlen = dest_len;
+	}
+	found = ask(a_version(hints), hints);
+	if (!found) {
+		hints_usual(hints);
+		found = ask(FI_VERSION(2, 0), hints->next);
+	}
 	fi_freeinfo(hints);
 	return found ? keep_info(found) : NULL;
 }
@@ -127,10 +279,10 @@ static struct fi_info *odd(const struct fi_info *from)
 		info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = one_in(2) ? draw(6) : draw_any();
 		break;
 	case 5:
-		info->tx_attr->op_flags = draw_bits(UINT64_MAX & ~(FI_TRIGGER | FI_CLAIM));
+		info->tx_attr->op_flags = DEFAULTS(draw_bits(UINT64_MAX));
 		break;
 	case 6:
-		info->rx_attr->op_flags = draw_bits(UINT64_MAX & ~(FI_TRIGGER | FI_CLAIM));
+		info->rx_attr->op_flags = DEFAULTS(draw_bits(UINT64_MAX));
 		break;
 	case 7:
 		info->tx_attr->inject_size = draw_any();
@@ -169,7 +321,7 @@ static void register_memory(struct obj *domain)
 	struct fid_mr *mr;
 	uint64_t all = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COLLECTIVE;
 
-	if (!(domain->info->domain_attr->mr_mode & FI_MR_LOCAL))
+	if (!(domain->info->domain_attr->mr_mode & FI_MR_LOCAL) && !(domain->info->mode & FI_LOCAL_MR))
 		return;
 	domain->mem = mem_registered(MEMORY);
 	domain->len = MEMORY;
@@ -305,6 +457,31 @@ static struct obj *open_pep(struct obj *fabric, struct fi_info *info)
 				    "fi_passive_ep(fabric %u) -> %u", fabric->id, obj->id), fid ? &fid->fid : NULL);
 }
 
+static struct obj *open_context(struct obj *domain, struct fi_info *info, enum kind kind)
+{
+	struct obj *obj = obj_new(kind, domain);
+	struct fid_ep *srx = NULL;
+	struct fid_stx *stx = NULL;
+
+	if (!obj)
+		return NULL;
+	obj->info = info;
+	if (kind == SRX)
+		return obj_opened(obj, CALL(fi_srx_context(AS(fid_domain, domain), one_in(4) ? NULL : info->rx_attr,
+							   &srx, obj), "fi_srx_context(domain %u) -> %u", domain->id,
+					    obj->id), srx ? &srx->fid : NULL);
+	return obj_opened(obj, CALL(fi_stx_context(AS(fid_domain, domain), one_in(4) ? NULL : info->tx_attr, &stx,
+						   obj), "fi_stx_context(domain %u) -> %u", domain->id, obj->id),
+			  stx ? &stx->fid : NULL);
+}
+
+static struct obj *some_context(struct obj *domain, struct fi_info *info, enum kind kind)
+{
+	struct obj *obj = one_in(2) ? pick_beside(kind, domain) : NULL;
+
+	return obj ? obj : open_context(domain, info, kind);
+}
+
 /* ---- binding */
 
 static int bind_ep(struct obj *ep, struct obj *to, uint64_t flags)
@@ -339,15 +516,15 @@ size_t name_of(struct obj *obj, uint8_t name[NAME_MAX_LEN])
 	return len;
 }
 
-/* The names of all endpoints of this type, into the vector. */
-static void insert_all(struct obj *av, const struct fi_info *info)
+/* The names of all endpoints of a kind and of this type, into the vector. */
+static void insert_all(struct obj *av, const struct fi_info *info, enum kind kind)
 {
 	struct obj *ep;
 	uint8_t name[NAME_MAX_LEN];
 	fi_addr_t addr;
 	unsigned at = 0;
 
-	while ((ep = obj_next(EP, &at))) {
+	while ((ep = obj_next(kind, &at))) {
 		if (!ep->enabled || ep->base || ep->info->addr_format != info->addr_format || !name_of(ep, name))
 			continue;
 		if (CALL(fi_av_insert(AS(fid_av, av), name, 1, &addr, 0, NULL), "fi_av_insert(av %u, ep %u)", av->id,
@@ -374,9 +551,9 @@ static struct obj *side(struct obj *domain, struct fi_info *info, struct obj *eq
 		bind_ep(ep, open_cntr(domain, true), draw_bits(FI_TRANSMIT | FI_RECV | FI_READ | FI_WRITE |
 							       FI_REMOTE_READ | FI_REMOTE_WRITE));
 	if (info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
-		bind_ep(ep, pick_beside(SRX, domain), 0);
+		bind_ep(ep, some_context(domain, info, SRX), 0);
 	if (info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT)
-		bind_ep(ep, pick_beside(STX, domain), 0);
+		bind_ep(ep, some_context(domain, info, STX), 0);
 	if (info->ep_attr->type != FI_EP_MSG) {
 		struct obj *av = one_in(4) ? pick_beside(AV, domain) : NULL;
 
@@ -420,7 +597,7 @@ void step_side(void)
 	eq = info->ep_attr->type == FI_EP_MSG || one_in(4) ? open_eq(fabric, true) : NULL;
 	side(domain, info, eq);
 	while ((av = obj_next(AV, &at)))
-		insert_all(av, av->info);
+		insert_all(av, av->info, one_in(4) ? SEP : EP);
 }
 
 static void listen_at(struct obj *pep, struct obj *eq)
@@ -517,22 +694,6 @@ void step_open_queue(void)
 	}
 }
 
-static void open_contexts(struct obj *domain, struct fi_info *info)
-{
-	struct obj *obj = obj_new(one_in(2) ? SRX : STX, domain);
-	struct fid_ep *srx = NULL;
-	struct fid_stx *stx = NULL;
-
-	if (obj && obj->kind == SRX)
-		obj_opened(obj, CALL(fi_srx_context(AS(fid_domain, domain), one_in(4) ? NULL : info->rx_attr, &srx,
-						    obj),
-				     "fi_srx_context(domain %u) -> %u", domain->id, obj->id), srx ? &srx->fid : NULL);
-	else if (obj)
-		obj_opened(obj, CALL(fi_stx_context(AS(fid_domain, domain), one_in(4) ? NULL : info->tx_attr, &stx,
-						    obj),
-				     "fi_stx_context(domain %u) -> %u", domain->id, obj->id), stx ? &stx->fid : NULL);
-}
-
 /* A scalable endpoint with its contexts. */
 static void open_scalable(struct obj *domain, struct fi_info *info)
 {
@@ -599,7 +760,7 @@ void step_open_ep(void)
 		side(domain, info, one_in(2) ? pick(EQ) : NULL);
 		break;
 	case 2:
-		open_contexts(domain, info);
+		open_context(domain, info, one_in(2) ? SRX : STX);
 		break;
 	case 3:
 		open_scalable(domain, info);
@@ -653,7 +814,7 @@ void step_bind(void)
 		CALL(fi_domain_bind(AS(fid_domain, on), to->fid, bits), "fi_domain_bind(%u, %u)", on->id, to->id);
 		break;
 	case AV:
-		CALL(AS(fid_av, on)->fid.ops->bind(on->fid, to->fid, bits), "fi_av_bind(%u, %u)", on->id, to->id);
+		CALL(fi_av_bind(AS(fid_av, on), to->fid, bits), "fi_av_bind(%u, %u)", on->id, to->id);
 		break;
 	default:
 		bind_ep(on, to, bits);

@@ -51,7 +51,9 @@ static void read_cq(struct obj *cq, size_t cnt, uint32_t way)
 
 	if (!size)
 		return;
-	if (!way)
+	if (cq->owner)	/* its completions are the owner's */
+		ret = CALL(fi_cq_read(fid, NULL, 0), "fi_cq_read(%u, NULL, 0)", cq->id);
+	else if (!way)
 		ret = CALL(fi_cq_read(fid, entries, cnt), "fi_cq_read(%u, %zu)", cq->id, cnt);
 	else if (way == 1)
 		ret = CALL(fi_cq_readfrom(fid, entries, cnt, from), "fi_cq_readfrom(%u, %zu)", cq->id, cnt);

@@ -60,4 +60,9 @@ void step_set(void);
 void step_mr(void);
 void step_other(void);
 
+/* ---- lend.c */
+
+void step_library(void);
+void step_lend(void);
+
 #endif

@@ -463,7 +463,7 @@ void obj_close(struct obj *obj)
 {
 	static const char *const names[KINDS] = { "fabric", "domain", "eq", "cq", "cntr", "av", "av_set", "ep", "sep",
 						 "pep",
-						  "srx", "stx", "mr", "wait", "poll", "mc" };
+						  "srx", "stx", "mr", "wait", "poll", "mc", "lent" };
 
 	if (!obj || !obj->fid || obj->pins)
 		return;
@@ -472,6 +472,8 @@ void obj_close(struct obj *obj)
 	if (CALL(fi_close(obj->fid), "fi_close(%s %u)", names[obj->kind], obj->id))
 		return;
 	obj->fid = NULL;
+	if (obj->owner)
+		obj->owner->pins--;
 	if (obj->kind == MR && obj->mem)
 		guarded_free(obj->mem, obj->len);
 	obj->mem = NULL;
@@ -506,7 +508,7 @@ static void close_all(void)
 	static const unsigned order[] = {
 		1U << MC, 1U << EP, 1U << SEP, 1U << SRX | 1U << STX, 1U << PEP, 1U << SET | 1U << POLL, 1U << MR,
 			1U << AV,
-		1U << CQ | 1U << CNTR, 1U << EQ, 1U << WAIT, 1U << DOMAIN, 1U << EQ, 1U << FABRIC,
+		1U << CQ | 1U << CNTR, 1U << LENT, 1U << EQ, 1U << WAIT, 1U << DOMAIN, 1U << EQ, 1U << FABRIC,
 	};
 	unsigned left = 0, at = 0;
 	struct obj *domain;

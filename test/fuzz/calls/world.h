@@ -23,7 +23,7 @@
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
-enum kind { FABRIC, DOMAIN, EQ, CQ, CNTR, AV, SET, EP, SEP, PEP, SRX, STX, MR, WAIT, POLL, MC, KINDS };
+enum kind { FABRIC, DOMAIN, EQ, CQ, CNTR, AV, SET, EP, SEP, PEP, SRX, STX, MR, WAIT, POLL, MC, LENT, KINDS };
 
 #define ADDRS	16
 
@@ -40,6 +40,7 @@ struct obj {
 	bool odd_flags;			/* default flags were changed: receives may take many messages each */
 	unsigned pins;			/* the pages forbid to close it: operations wait for it, or it for somebody */
 	enum fi_cq_format format;	/* of a queue */
+	struct obj *owner;		/* of a peer's queue or counter: the exported form that it writes into */
 	fi_addr_t addrs[ADDRS];		/* of a vector: handles that were returned at some time */
 	unsigned addr_cnt;
 	uint8_t *mem;			/* of a region, or where buffers of a domain must be registered */
