@@ -5,6 +5,7 @@
  * rules that several of them enforce, named after the clients.
  */
 #include <ifaddrs.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -488,6 +489,7 @@ TEST_PROV(unknown_option, FI_MSG)
 
 	CHECK_RET(fi_setopt(&p.a->ep->fid, FI_OPT_ENDPOINT, 7777, &value, sizeof(value)), -FI_ENOPROTOOPT);
 	CHECK_RET(fi_getopt(&p.a->ep->fid, FI_OPT_ENDPOINT, 7777, &value, &len), -FI_ENOPROTOOPT);
+	CHECK_RET(fi_getopt(&p.a->ep->fid, FI_OPT_ENDPOINT, INT_MIN, &value, &len), -FI_ENOPROTOOPT);
 	CHECK_RET(fi_setopt(&p.a->ep->fid, 99, FI_OPT_MIN_MULTI_RECV, &value, sizeof(value)), -FI_ENOPROTOOPT);
 }
 

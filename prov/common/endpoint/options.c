@@ -242,7 +242,8 @@ int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optle
 {
 	struct fid_ep *ep_fid = fab_container(fid, struct fid_ep, fid);
 	const struct fab_ep *ep = fab_ep_of(fid);
-	int inject = optname - FI_OPT_INJECT_MSG_SIZE, max = optname - FI_OPT_MAX_MSG_SIZE;
+	/* places in `limited`, if they are that small */
+	unsigned inject = (unsigned) optname - FI_OPT_INJECT_MSG_SIZE, max = (unsigned) optname - FI_OPT_MAX_MSG_SIZE;
 
 	if (level != FI_OPT_ENDPOINT)
 		return -FI_ENOPROTOOPT;
@@ -250,9 +251,9 @@ int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optle
 		return fab_getopt_size(ep->info->tx_attr->size, optval, optlen);
 	if (optname == FI_OPT_RX_SIZE)
 		return fab_getopt_size(ep->info->rx_attr->size, optval, optlen);
-	if (max >= 0 && max < (int) fab_countof(limited) && (ep->caps & limited[max]))
+	if (max < fab_countof(limited) && (ep->caps & limited[max]))
 		return get_limit(ep_fid, limited[max], ep->info->ep_attr->max_msg_size, optval, optlen);
-	if (inject >= 0 && inject < (int) fab_countof(limited) && (ep->caps & limited[inject]))
+	if (inject < fab_countof(limited) && (ep->caps & limited[inject]))
 		return get_limit(ep_fid, limited[inject], ep->info->tx_attr->inject_size, optval, optlen);
 	return -FI_ENOPROTOOPT;
 }
