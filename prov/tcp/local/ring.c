@@ -131,8 +131,8 @@ static uint8_t *ring_claim(struct tcp_ring_writer *ring, uint32_t len)
 	return tcp_ring_place(ring, len);
 }
 
-/* memcpy() of some hundred bytes or more. A compiler that knows a limit of their number puts the string instruction in its
- * place, which takes longer to begin. */
+/* memcpy() of some hundred bytes or more. A compiler that knows a limit of their number puts the string instruction in
+ * its place, which takes longer to begin. */
 static inline void ring_copy_long(void *to, const void *from, size_t len)
 {
 	__asm__("" : "+r"(len));

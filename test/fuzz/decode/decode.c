@@ -74,7 +74,8 @@ int main(int argc, char **argv)
 		valid = kinds[i].play(&decode, cnt);
 		/* both answers are tried */
 		printf("%sok %d - %" PRIu64 " %s from seed %" PRIu64 ", %" PRIu64 " of them valid\n",
-		       valid > cnt / 100 && valid < cnt - cnt / 100 ? "" : "not ", i + 1, cnt, kinds[i].name, seed, valid);
+		       valid > cnt / 100 && valid < cnt - cnt / 100 ? "" : "not ", i + 1, cnt, kinds[i].name, seed,
+		       valid);
 		printf("# %.1f million a second\n", (double) cnt / 1e6 / (now() - begin));
 		fflush(stdout);
 	}
