@@ -4,6 +4,7 @@
  * of the target, that they are what a frame would be, and what closing a region waits for.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -41,6 +42,7 @@ static int fail_with;			/* writes fail with this errno; 0: they do not */
 static bool other_cookie;		/* the memory read has another one */
 static int slow_reads;			/* so many reads return later than what they have read is of use for */
 static int signal_at_write;		/* the caller gets this signal before a write; 0: none */
+static int wait_at_write;		/* it says so through this descriptor, and waits for a byte; 0: not */
 static bool exec_at_write;		/* another thread calls exec(2) before a write ends */
 static sem_t exec_now;
 
@@ -67,9 +69,14 @@ static ssize_t watched_readv(pid_t pid, const struct iovec *local, unsigned long
 static ssize_t watched_writev(pid_t pid, const struct iovec *local, unsigned long local_cnt, const struct iovec *remote,
 			      unsigned long remote_cnt, unsigned long flags)
 {
+	char byte;
+
 	writes++;
 	if (signal_at_write)
 		raise(signal_at_write);
+	if (wait_at_write && (write(wait_at_write, "l", 1) != 1 || read(wait_at_write, &byte, 1) != 1))
+		_exit(1);
+	wait_at_write = 0;
 	if (exec_at_write) {
 		sem_post(&exec_now);
 		for (;;)
@@ -616,10 +623,12 @@ static void *exec_other(void *arg)
 	return arg;
 }
 
-/* Do during the first write what the byte stands for. */
-static void child_prepare(char byte)
+/* Do during the first write what the byte stands for; fd is the other process's. */
+static void child_prepare(char byte, int fd)
 {
 	pthread_t thread;
+
+	wait_at_write = byte == 'l' ? fd : 0;
 
 	signal_at_write = byte == 's' || byte == 'x' ? SIGSTOP : byte == 'k' ? SIGKILL : 0;
 	exec_at_write = byte == 'e' || byte == 'x';
@@ -647,7 +656,7 @@ static _Noreturn void child(int fd)
 	if (read(fd, &byte, 1) != 1)
 		_exit(1);
 	take(&node);
-	child_prepare(byte);
+	child_prepare(byte, fd);
 	for (;;) {
 		post_write(node.ep, dest, CHILD_LEN, 0, KEY);
 		take(&node);
@@ -746,6 +755,33 @@ static void a_stopped_peer_keeps_the_region(void **state)
 	while (fi_close(&mr->fid) == -FI_EBUSY)
 		assert_true(fab_now_ms() < end_ms);
 	mr = NULL;
+	child_end(pid, fd);
+}
+
+/* Let a peer go on a good second after its region begins to close: its copy is then over before the region is. */
+static void *let_go(void *fd)
+{
+	poll(NULL, 0, 1300);
+	assert_int_equal(write((int) (intptr_t) fd, "g", 1), 1);
+	return NULL;
+}
+
+/* A peer that is only slow, on a busy machine, is waited for. */
+static void a_slow_peer_is_waited_for(void **state)
+{
+	pthread_t thread;
+	char byte;
+	pid_t pid;
+	int fd;
+
+	(void) state;
+	fd = child_start(&pid);
+	assert_int_equal(write(fd, "l", 1), 1);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	assert_int_equal(pthread_create(&thread, NULL, let_go, (void *) (intptr_t) fd), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	mr = NULL;
+	pthread_join(thread, NULL);
 	child_end(pid, fd);
 }
 
@@ -876,6 +912,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_shared_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_byte_after_closing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_peer_keeps_the_region, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_slow_peer_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_killed_peer_keeps_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_endpoint_is_closed_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_peer_that_calls_exec_keeps_nothing, setup, teardown),

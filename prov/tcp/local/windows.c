@@ -8,12 +8,15 @@
 #include "tcp/local/windows.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +30,9 @@
 
 #define LINGER_MAX	64		/* of a domain: streams that linger. With so many, others get no permit, and
 					 * those that have one keep no socket */
-#define WAIT_MS		1000		/* for a peer that is busy with a region that is to be closed */
+#define WAIT_MS		1000		/* for a peer that is busy with a region to be closed, and was stopped */
+#define WAIT_LONG_MS	10000		/* for one that was not: it has too little of the processor */
+#define STATE_MS	100		/* between two looks whether it was stopped */
 #define YIELD_CNT	100		/* looks at the beginning of a wait that only yield the processor ... */
 #define PAUSE_NS	50000		/* ... and the time between later ones */
 
@@ -246,25 +251,47 @@ static void windows_pause(unsigned looks)
 		nanosleep(&(struct timespec) { .tv_nsec = PAUSE_NS }, NULL);
 }
 
+/* True if a signal or a debugger has stopped the process, which may last for ever; also if the system does not tell. */
+static bool is_stopped(pid_t pid)
+{
+	char path[32], text[256] = "", *state;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	(void) !read(fd, text, sizeof(text) - 1);
+	close(fd);
+	state = strrchr(text, ')');	/* "PID (NAME) STATE ...", and the name may have anything */
+	return !state || state[1] != ' ' || state[2] == 'T' || state[2] == 't';
+}
+
 /* Wait until no peer is busy with the window. 0 or -FI_EBUSY. */
 static int windows_wait(struct tcp_windows *windows, const struct fab_mr *mr)
 {
-	uint64_t end_ms = 0;
+	uint64_t begin_ms = 0, look_ms = 0, now_ms;
 	pid_t pid;
 
 	for (unsigned looks = 0; ; looks++) {
 		pid = windows_find_busy(windows, mr->watched.slot, looks >= YIELD_CNT);
 		if (!pid)
 			return 0;
-		if (!end_ms)
-			end_ms = fab_now_ms() + WAIT_MS;
-		if (fab_now_ms() > end_ms)
-			break;
+		now_ms = fab_now_ms();
+		if (!begin_ms) {
+			begin_ms = now_ms;
+			look_ms = now_ms + WAIT_MS;
+		}
+		if (now_ms > look_ms) {
+			if (now_ms > begin_ms + WAIT_LONG_MS || is_stopped(pid))
+				break;
+			look_ms = now_ms + STATE_MS;
+		}
 		windows_pause(looks);
 	}
 	TCP_WARN(FI_LOG_MR, "the memory region with key 0x%" PRIx64 " stays open: process %d of this host has been in "
-		 "the middle of a remote access to it for %d ms. Was it stopped?\n", mr->mr_fid.key, (int) pid,
-		 WAIT_MS);
+		 "the middle of a remote access to it for %" PRIu64 " ms. Was it stopped?\n", mr->mr_fid.key, (int) pid,
+		 now_ms - begin_ms);
 	return -FI_EBUSY;
 }
 
