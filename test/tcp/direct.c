@@ -36,12 +36,24 @@ static unsigned reads;			/* calls so far */
 static size_t read_most;		/* bytes of the largest */
 static unsigned fail_at;		/* this call, from 1, and all later ones fail; 0: none */
 static int fail_with;			/* with this errno; 0: they succeed, with another cookie */
+static uint8_t *secret;			/* LEN bytes that only their own process may read; or NULL */
+static unsigned secrets;		/* how often the kernel has refused them */
 
 static ssize_t watched_readv(pid_t pid, const struct iovec *local, unsigned long local_cnt, const struct iovec *remote,
 			     unsigned long remote_cnt, unsigned long flags)
 {
 	ssize_t n;
 
+	/* the kernel on memory that only its own process may read */
+	for (unsigned long i = 0; secret && i < remote_cnt; i++) {
+		if ((uint8_t *) remote[i].iov_base >= secret && (uint8_t *) remote[i].iov_base < secret + LEN) {
+			secrets++;
+			errno = EFAULT;
+			return -1;
+		}
+	}
+	if (remote[0].iov_len == 1)	/* a look at one's own memory */
+		return fab_sock_libc.process_vm_readv(pid, local, local_cnt, remote, remote_cnt, flags);
 	reads++;
 	if (fail_at && reads >= fail_at && fail_with) {
 		errno = fail_with;
@@ -70,7 +82,8 @@ static int setup(void **state)
 	ops = fab_sock_libc;
 	ops.process_vm_readv = watched_readv;
 	fab_sock = &ops;
-	reads = fail_at = read_most = fail_with = 0;
+	reads = fail_at = read_most = fail_with = secrets = 0;
+	secret = NULL;
 	from = malloc(LONG);
 	to = malloc(LONG);
 	fill(1);
@@ -369,6 +382,38 @@ static void bad_memory_of_one_operation(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 	exchange(LEN, false);
 	munmap(hole, 2 << 20);
+}
+
+/* Memory that its process can read, and no other, goes through the stream: messages, writes, and answers to reads. */
+static void memory_that_others_may_not_read(void **state)
+{
+	struct fid_mr *mr = target(LONG);
+	unsigned direct;
+
+	(void) state;
+	get_permission();
+	exchange(LEN, false);
+	/* of 2 MiB that nobody has seen */
+	secret = mmap(NULL, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(secret, MAP_FAILED);
+	memset(secret, 's', LEN);
+	direct = reads;
+	assert_int_equal(fi_recv(b.ep, to, LEN, NULL, FI_ADDR_UNSPEC, to), 0);
+	assert_int_equal(fi_send(a.ep, secret, LEN, NULL, a_to_b, from), 0);
+	expect(&b, to);
+	expect(&a, from);
+	assert_memory_equal(to, secret, LEN);
+	assert_int_equal(reads, direct);
+	assert_true(secrets > 0);
+	memset(to, 0, LEN);
+	assert_int_equal(fi_write(a.ep, secret, LEN, NULL, a_to_b, 0, KEY, from), 0);
+	expect(&a, from);
+	assert_memory_equal(to, secret, LEN);
+	/* and what others may read does not */
+	exchange(LEN, false);
+	assert_true(reads > direct + 1);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	munmap(secret, 4 << 20);
 }
 
 /* While a long message is read, a pass takes a part of it, and the next part is left to the next pass. */
@@ -760,6 +805,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_process_with_the_number_is_noticed, setup, teardown),
 		cmocka_unit_test_setup_teardown(permission_that_is_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_memory_of_one_operation, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_that_others_may_not_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(others_have_their_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sender_hears_of_each_step, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_region_that_is_closed_meanwhile, setup, teardown),

@@ -9,12 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include "base/bits.h"
 #include "base/hmac.h"
+#include "base/sock.h"
 #include "tcp/stream/io_ring.h"
 
 #define STEP_LEN	(1u << 20)	/* bytes of one system call */
 #define PASS_LEN	(1u << 20)	/* a pass that has read so many begins no further payload */
+#define PART_SHIFT	21		/* memory is known in parts of 2 MiB */
+#define PARTS		64		/* how many of them a stream remembers; a power of 2 */
 
 _Static_assert(TCP_PIECES_MAX == TCP_IOV_LIMIT, "an operation has a piece for each entry of its vector");
 
@@ -22,6 +27,8 @@ struct tcp_direct {
 	struct tcp_cookie cookie;	/* read by the peer; 0 once the stream has ended */
 	struct tcp_conn *conn;		/* borrowed */
 	struct fab_defer defer;
+
+	uint64_t readable[PARTS];	/* parts of our memory that were seen to be readable for others; 0: none */
 
 	/* the peer's memory */
 	bool was_asked, reads;		/* the peer has asked; the answer was yes */
@@ -120,13 +127,63 @@ static void direct_ask(struct tcp_conn *conn)
 	conn->direct.lends = TCP_DIRECT_ASKED;
 }
 
+/* True if this process can read the byte: a system call that takes it from here does not fail with EFAULT. */
+static bool is_ours_to_read(const uint8_t *at)
+{
+	const void *word = (const void *) ((uintptr_t) at & ~(uintptr_t) 7);
+	int fd = fab_sock->eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	bool can;
+
+	if (fd < 0)
+		return false;
+	can = fab_sock->write(fd, word, 8) == 8 || errno != EFAULT;
+	fab_sock_close(&fd);
+	return can;
+}
+
+/* True if only this process can read the byte: memory of a device, memfd_secret(2). The kernel treats a process that
+ * reads itself by process_vm_readv(2) like another one. Remembers the part if it is not so. */
+static __attribute__((noinline)) bool is_secret(uint64_t *part, uint8_t *at)
+{
+	uint8_t byte;
+	struct iovec to = { &byte, 1 }, from = { at, 1 };
+
+	if (fab_sock->process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1) {
+		*part = (uintptr_t) at >> PART_SHIFT;
+		return false;
+	}
+	return errno == EFAULT && is_ours_to_read(at);
+}
+
+/* The same, from memory if that tells. */
+static bool direct_is_secret(struct tcp_direct *direct, uint8_t *at)
+{
+	uint64_t number = (uintptr_t) at >> PART_SHIFT, *part = &direct->readable[number & (PARTS - 1)];
+
+	return *part != number && is_secret(part, at);
+}
+
+/* True if others can read the payload, as far as its ends tell. Memory that is not valid can be offered, too: then the
+ * operation fails, and not this process. */
+static __attribute__((noinline)) bool direct_can_lend(struct tcp_direct *direct, const struct tcp_tx *tx)
+{
+	for (uint32_t i = 0; i < tx->iov_cnt; i++) {
+		uint8_t *base = tx->iov[i].iov_base;
+		size_t len = tx->iov[i].iov_len;
+
+		if (len && (direct_is_secret(direct, base) || direct_is_secret(direct, base + len - 1)))
+			return false;
+	}
+	return true;
+}
+
 void tcp_direct_offer(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	if (tx->flat || tx->amo || !tcp_frames[tx->hdr.op].spoilt || tx->size - tx->hdr_len < TCP_DIRECT_MIN)
 		return;
 	if (conn->direct.lends == TCP_DIRECT_UNASKED)
 		direct_ask(conn);
-	if (conn->direct.lends != TCP_DIRECT_ON)
+	if (conn->direct.lends != TCP_DIRECT_ON || !direct_can_lend(conn->direct.state, tx))
 		return;
 	tx->flat = (uint8_t *) tx->iov;
 	tx->size = tx->hdr_len + tx->iov_cnt * sizeof(*tx->iov);
