@@ -271,18 +271,22 @@ static void write_line(const char *text)
 /* Write a warning unless it repeats another (log_repeat.h). @text begins with @head. */
 static void write_warning(const char *func, int line, const char *head, const char *text)
 {
-	enum fab_repeat repeat = fab_log_repeat(func, line, text + strlen(head));
+	unsigned long left_out;
+	enum fab_repeat repeat = fab_log_repeat(func, line, text + strlen(head), &left_out);
 	char more[384];
 	struct fab_strbuf sb;
 
 	if (repeat != FAB_REPEAT_OLD)
 		write_line(text);
-	if (repeat != FAB_REPEAT_LAST)
-		return;
 	fab_strbuf_init(&sb, more, sizeof(more));
-	fab_strbuf_printf(&sb, "%sfurther lines like the last one are left out for %d minutes; FI_LOG_LEVEL=info shows "
-			  "all\n", head, FAB_PLACE_MS / 60000);
-	write_line(more);
+	if (repeat == FAB_REPEAT_LAST)
+		fab_strbuf_printf(&sb, "%sfurther lines like the last one are left out for %d minutes; "
+				  "FI_LOG_LEVEL=info shows all\n", head, FAB_PLACE_MS / 60000);
+	else if (repeat == FAB_REPEAT_COUNT)
+		fab_strbuf_printf(&sb, "%s%lu lines like the last one were left out in %d minutes; FI_LOG_LEVEL=info "
+				  "shows all\n", head, left_out, FAB_PLACE_MS / 60000);
+	if (sb.len)
+		write_line(more);
 }
 
 /* True if repeated lines are left out: at warn and below. Not while another thread reads the settings, as the level is

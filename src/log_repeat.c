@@ -21,7 +21,9 @@ enum {
 struct place {
 	uint64_t hash;
 	uint64_t since_ms;	/* the first of the lines counted */
-	unsigned cnt;
+	unsigned cnt;		/* new lines */
+	unsigned long left_out;	/* lines that were not written */
+	unsigned long tell_at;	/* number of left_out that is written next */
 };
 
 /* All guarded by the lock, which nobody waits for. */
@@ -44,35 +46,62 @@ static bool line_is_known(uint64_t hash)
 		if (lines[i] == hash)
 			return true;
 	}
-	lines[line_next++ % LINES] = hash;
 	return false;
 }
 
-/* Count a line of a place. Returns how many there are within FAB_PLACE_MS, this one included. */
-static unsigned place_count(uint64_t hash)
+/* The place, counted from now on if it is new, or if FAB_PLACE_MS have passed. Then *before is the number of lines that it
+ * left out until now, and otherwise 0. */
+static struct place *place_find(uint64_t hash, unsigned long *before)
 {
 	struct place *place = &places[(hash >> 1) % PLACES];
 	uint64_t now_ms = fab_now_ms();
 
-	if (place->hash != hash || now_ms - place->since_ms >= FAB_PLACE_MS)
-		*place = (struct place) { .hash = hash, .since_ms = now_ms };
-	return ++place->cnt;
+	*before = 0;
+	if (place->hash == hash && now_ms - place->since_ms < FAB_PLACE_MS)
+		return place;
+	if (place->hash == hash)
+		*before = place->left_out;
+	*place = (struct place) { .hash = hash, .since_ms = now_ms, .tell_at = FAB_PLACE_TELL };
+	return place;
 }
 
-enum fab_repeat fab_log_repeat(const char *func, int line, const char *text)
+/* A line is not written. True: it is time to tell how many there are. */
+static bool place_leaves_out(struct place *place)
+{
+	if (place->left_out++ < place->tell_at)
+		return false;
+	place->tell_at *= 10;
+	return true;
+}
+
+static enum fab_repeat repeat_of(uint64_t hash, bool known, unsigned long *left_out)
+{
+	struct place *place = place_find(hash, left_out);
+
+	if (*left_out) {
+		place->cnt++;
+		return FAB_REPEAT_COUNT;
+	}
+	if (!known && ++place->cnt <= FAB_PLACE_LINES)
+		return place->cnt < FAB_PLACE_LINES ? FAB_REPEAT_NEW : FAB_REPEAT_LAST;
+	*left_out = place->left_out;
+	return place_leaves_out(place) ? FAB_REPEAT_COUNT : FAB_REPEAT_OLD;
+}
+
+enum fab_repeat fab_log_repeat(const char *func, int line, const char *text, unsigned long *left_out)
 {
 	uint64_t place = hash_text(0xcbf29ce484222325 + (uint64_t) line, func);
-	enum fab_repeat ret = FAB_REPEAT_OLD;
-	unsigned cnt;
+	uint64_t hash = hash_text(place, text);
+	enum fab_repeat ret;
+	bool known;
 
 	/* another thread logs at this moment, or did when this process was forked */
 	if (pthread_mutex_trylock(&lock))
 		return FAB_REPEAT_NEW;
-	if (!line_is_known(hash_text(place, text))) {
-		cnt = place_count(place);
-		ret = cnt < FAB_PLACE_LINES ? FAB_REPEAT_NEW : cnt == FAB_PLACE_LINES ? FAB_REPEAT_LAST :
-		      FAB_REPEAT_OLD;
-	}
+	known = line_is_known(hash);
+	ret = repeat_of(place, known, left_out);
+	if (!known && ret != FAB_REPEAT_OLD)
+		lines[line_next++ % LINES] = hash;
 	pthread_mutex_unlock(&lock);
 	return ret;
 }

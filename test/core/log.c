@@ -291,7 +291,7 @@ static void speak_again_and_again(void)
 	int i, j;
 
 	fab_clock = &fake;
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 50; i++) {
 		FI_WARN(&tcp, FI_LOG_CQ, "said before\n");
 		for (j = 0; j < 2; j++)
 			FI_WARN(&tcp, FI_LOG_CQ, j ? "from another place\n" : "from one place\n");
@@ -315,12 +315,45 @@ static void warnings_are_not_repeated(void **state)
 	assert_int_equal(count_lines(text, "from another place"), 1);
 	assert_int_equal(count_lines(text, "<warn> peer "), 20);
 	assert_int_equal(count_lines(text, "further lines like the last one are left out for 10 minutes"), 2);
+	assert_int_equal(count_lines(text, "40 lines like the last one were left out"), 1);
 	assert_int_equal(count_lines(text, "not a peer"), 1);
 	free(text);
 	text = child_run(info, speak_again_and_again);
-	assert_int_equal(count_lines(text, "said before"), 100);
+	assert_int_equal(count_lines(text, "said before"), 50);
 	assert_int_equal(count_lines(text, "<warn> peer "), 100);
 	assert_int_equal(count_lines(text, "further lines"), 0);
+	free(text);
+}
+
+static void speak_without_end(void)
+{
+	static const struct fab_clock_ops fake = { .now_ns = fake_now };
+
+	fab_clock = &fake;
+	for (int i = 0; i <= 251200; i++) {
+		fake_ns = i < 251200 ? i * 2000ULL : 3600 * 1000000000ULL;
+		FI_WARN(&tcp, FI_LOG_CQ, "refused a read\n");
+		FI_WARN(&tcp, FI_LOG_CQ, "refused read %d\n", i);
+	}
+	FI_WARN(&udp, FI_LOG_CQ, "good\n");
+}
+
+/* A peer that makes us warn all the time, whether the text changes or not, fills no log, and is counted. */
+static void warnings_that_are_left_out_are_counted(void **state)
+{
+	char *text = child_run(NULL, speak_without_end);
+
+	(void) state;
+	assert_in_range(count_lines(text, "\n"), 20, 40);
+	for (unsigned long cnt = 100; cnt <= 100000; cnt *= 10) {
+		char line[64];
+
+		snprintf(line, sizeof(line), " %lu lines like the last one were left out in 10 minutes", cnt);
+		assert_int_equal(count_lines(text, line), 2);
+	}
+	assert_int_equal(count_lines(text, " 251199 lines like the last one were left out in 10 minutes"), 1);
+	assert_int_equal(count_lines(text, " 251190 lines like the last one were left out in 10 minutes"), 1);
+	assert_int_equal(count_lines(text, "good"), 1);
 	free(text);
 }
 
@@ -461,6 +494,7 @@ int main(void)
 		cmocka_unit_test(long_lines_stay_whole),
 		cmocka_unit_test(rate_is_limited),
 		cmocka_unit_test(warnings_are_not_repeated),
+		cmocka_unit_test(warnings_that_are_left_out_are_counted),
 		cmocka_unit_test(an_application_can_bring_its_logger),
 		cmocka_unit_test(bad_loggers_are_refused),
 		cmocka_unit_test(lines_of_threads_do_not_mix),

@@ -245,6 +245,53 @@ static void questions_have_a_rate(void **state)
 	peer_close(&peer, old);
 }
 
+/* A thief that repeats its requests does not keep the peer waiting that was started again: the answer to its question
+ * speaks for the peer. Once the peer is connected, it speaks for nobody any more. */
+static void thief_does_not_keep_the_peer_waiting(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), thief = run_connect(node, &peer, 102), new;
+
+	run_says(node, &peer, 101, 1);
+	assert_int_equal(answer(node, thief), TCP_CM_NACK);
+	close(thief);
+	thief = run_connect(node, &peer, 103);
+	assert_int_equal(answer(node, thief), TCP_CM_NACK);
+	close(thief);
+	new = run_connect(node, &peer, 101);
+	assert_int_equal(answer(node, new), TCP_CM_CONNRESP);
+	assert_false(was_asked(&peer));
+	ends(node, old);
+	thief = run_connect(node, &peer, 101);		/* one that knows its incarnation, and insists */
+	assert_int_equal(answer(node, thief), TCP_CM_NACK);
+	close(thief);
+	test_added_ns += 200 * MS;
+	thief = run_connect(node, &peer, 101);
+	run_says(node, &peer, 101, 0);
+	assert_int_equal(answer(node, thief), TCP_CM_NACK);
+	close(thief);
+	peer_close(&peer, new);
+}
+
+/* An answer is remembered for a second. */
+static void answer_is_forgotten(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), thief = run_connect(node, &peer, 102), new;
+
+	run_says(node, &peer, 101, 1);
+	assert_int_equal(answer(node, thief), TCP_CM_NACK);
+	close(thief);
+	test_added_ns += 1100 * MS;
+	new = run_connect(node, &peer, 101);
+	run_says(node, &peer, 101, 1);
+	assert_int_equal(answer(node, new), TCP_CM_CONNRESP);
+	ends(node, old);
+	peer_close(&peer, new);
+}
+
 /* Requests that wait for an answer are 16 at most. A further one is told to come again; after a second it takes the
  * place of the oldest. What waits is gone when the endpoint is closed. */
 static void requests_that_wait_have_a_bound(void **state)
@@ -469,6 +516,30 @@ static void removed_peer_that_sends_on_is_read_within_a_bound(void **state)
 	peer_close(&peer, new);
 }
 
+/* A thief makes us read from the peer that it names eight times at most. */
+static void thief_does_not_make_us_read(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int old = run_connected(node, &peer, 100), thief;
+	static struct tcp_io io;
+
+	io = tcp_io_sock;
+	io.recv = recv_credit;
+	node_conn(node, peer.fi_addr)->io = &io;
+	thief = run_connect(node, &peer, 101);
+	reads_done = 0;
+	reads_left = 100000;
+	while (!was_asked(&peer))
+		drive(node);
+	assert_in_range(reads_done, 8, 8 + 4);
+	reads_left = 0;
+	run_says(node, &peer, 100, 0);
+	assert_int_equal(answer(node, thief), TCP_CM_NACK);
+	close(thief);
+	peer_close(&peer, old);
+}
+
 /* A peer parks its connection, and the next one does not resume it: what it sent before is of no connection any more.
  * Then its number is given to somebody else, who has not sent it. */
 static void message_before_parking_is_nobody_elses(void **state)
@@ -517,6 +588,8 @@ int main(void)
 		TEST(request_that_waits_is_accepted_when_the_connection_ends),
 		TEST(request_that_was_held_is_repeated),
 		TEST(questions_have_a_rate),
+		TEST(thief_does_not_keep_the_peer_waiting),
+		TEST(answer_is_forgotten),
 		TEST(requests_that_wait_have_a_bound),
 		TEST(node_answers_questions),
 		TEST(insistent_peer_is_believed),
@@ -524,6 +597,7 @@ int main(void)
 		TEST(next_send_reconnects),
 		TEST(removed_peer_closes_and_comes_again),
 		TEST(removed_peer_that_sends_on_is_read_within_a_bound),
+		TEST(thief_does_not_make_us_read),
 		TEST(message_before_parking_is_nobody_elses),
 	};
 

@@ -10,7 +10,8 @@
  *                                                     \--> nobody answers there: accepted, as nobody can be asked
  *
  * Requests make us connect to others, and hold descriptors. Both have bounds, for a peer and for the table. A request
- * beyond them is rejected, and an honest sender repeats it. Engine lock held.
+ * beyond them is rejected, and an honest sender repeats it. An answer that rejects one request is remembered for those
+ * of others: whoever makes us ask all the time does not keep the peer itself waiting. Engine lock held.
  */
 #include "tcp/peer/peers.h"
 
@@ -25,6 +26,7 @@
 #define SECOND_NS	(1000 * MS)
 #define ASK_AGAIN_NS	(100 * MS)	/* a peer is not asked again before that */
 #define ASK_LOOK_NS	(1000 * MS)	/* longest connect of a question; then the time between looks */
+#define ASK_SAID_NS	(1000 * MS)	/* an answer is remembered for so long */
 
 struct tcp_ask {
 	struct fab_list link;
@@ -73,17 +75,30 @@ static void ask_accept(struct tcp_ask *ask)
 
 /* ---- the answer ---- */
 
+/* True if a process that says this has sent the request. */
+static bool who_vouches(const struct tcp_who *said, const struct tcp_hello *claim)
+{
+	return claim->ext && said->incarnation == claim->incarnation && said->connects;
+}
+
 static void ask_done(struct tcp_cm *question)
 {
 	struct tcp_ask *ask = question->ctx;
-	const struct tcp_hello *there = &question->peer, *claim = &ask->claim->peer;
+	const struct tcp_hello *there = &question->peer;
+	const struct tcp_who said = {
+		.when_ns = fab_now_ns(), .incarnation = there->incarnation,
+		.connects = !(there->features & TCP_EXT_WHO) || tcp_rdm_connects(question),
+	};
+	struct tcp_peer *peer;
 	char name[FAB_ADDR_STRLEN];
 
-	if (!there->ext || (claim->ext && there->incarnation == claim->incarnation &&
-	    (!(there->features & TCP_EXT_WHO) || tcp_rdm_connects(question)))) {
+	if (!there->ext || who_vouches(&said, &ask->claim->peer)) {
 		ask_accept(ask);
 		return;
 	}
+	peer = tcp_request_peer(ask->table, ask->claim, &ask->req);
+	if (peer)
+		peer->said = said;
 	fab_addr_to_str(&ask->req.addr.sa, name, sizeof(name));
 	TCP_WARN(FI_LOG_EP_CTRL, "refused a connection whose sender says that it listens at %s: the process that "
 		 "listens there is another one, and the connection to it stays. Does a program on that host try to "
@@ -187,8 +202,15 @@ void tcp_ask(struct tcp_peer *peer, struct tcp_cm *cm, const struct tcp_request 
 {
 	struct tcp_peer_table *table = peer->table;
 	uint64_t now = fab_now_ns();
-	struct tcp_ask *ask = ask_is_allowed(peer, now) ? calloc(1, sizeof(*ask)) : NULL;
+	struct tcp_request vouched = *req;
+	struct tcp_ask *ask;
 
+	vouched.vouched = true;
+	if (peer->said.when_ns && now - peer->said.when_ns < ASK_SAID_NS && who_vouches(&peer->said, &cm->peer)) {
+		tcp_request_handle(table, cm, &vouched);
+		return;
+	}
+	ask = ask_is_allowed(peer, now) ? calloc(1, sizeof(*ask)) : NULL;
 	if (!ask) {
 		tcp_request_reject(table->ep, cm);
 		return;

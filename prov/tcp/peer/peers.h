@@ -37,6 +37,13 @@ struct tcp_life {
 	struct fab_defer defer;
 };
 
+/* What a process says that was asked who it is (ask.c). */
+struct tcp_who {
+	uint64_t when_ns;		/* 0: nothing */
+	uint64_t incarnation;
+	bool connects;			/* it is connecting, or too old to know */
+};
+
 struct tcp_peer {
 	struct fab_entry entry;		/* in table->peers, by addr */
 	struct tcp_peer_table *table;
@@ -54,6 +61,7 @@ struct tcp_peer {
 	uint64_t give_up_ns;		/* no retry after this; 0 until the first attempt */
 	uint64_t knock_ns;		/* when a request arrived although we are connected; 0: none */
 	uint64_t asked_ns;		/* when its address was last asked in vain (ask.c); 0: never */
+	struct tcp_who said;		/* the answer, if it was of no use to the request for which it was asked */
 	uint64_t holdoff_ns;		/* operations fail with holdoff_err until then */
 	uint64_t untold_ns;		/* end of the hold-off after an operation has reported its reason; 0: one has */
 	int holdoff_err;
@@ -186,6 +194,9 @@ void tcp_request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const s
  * which it would take the place lives. Lock held. */
 bool tcp_request_needs_voucher(const struct tcp_peer_table *table, const struct tcp_cm *cm,
 			       const struct tcp_request *req);
+/* The peer that the request names, or NULL. */
+struct tcp_peer *tcp_request_peer(const struct tcp_peer_table *table, const struct tcp_cm *cm,
+				  const struct tcp_request *req);
 /* Reject it for now: its sender repeats it. */
 void tcp_request_reject(const struct tcp_ep *ep, struct tcp_cm *cm);
 /* True if its sender has closed meanwhile, as it does when another connection between the two has won. */
@@ -202,7 +213,8 @@ void tcp_request_refuse(const struct tcp_ep *ep, struct tcp_cm *cm, uint8_t refu
 /*
  * A request would replace a connection of this peer that lives. Ask the address that it names, hold the request until
  * the answer, and then pass it to tcp_request_handle() as vouched, or reject it. It is rejected at once if there are
- * too many questions. The socket is taken out of cm if the request is held.
+ * too many questions, and accepted if the address has vouched for it a short time ago. The socket is taken out of cm if
+ * the request is held.
  */
 void tcp_ask(struct tcp_peer *peer, struct tcp_cm *cm, const struct tcp_request *req);
 /* Answer a question. */

@@ -17,6 +17,7 @@
 #define SLOW_SYN_NS	(1000 * MS)	/* our connect takes too long: prefer the peer's */
 #define KNOCK_NS	(30000 * MS)
 #define SETTLE_READS	256		/* most reads of remaining data on an old connection */
+#define SETTLE_FEW	8		/* the same for a request for which nobody has vouched yet */
 
 int tcp_peer_cmp(const union fab_sockaddr *a, const union fab_sockaddr *b)
 {
@@ -183,6 +184,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 		tcp_peer_stop(peer);
 		peer->knock_ns = 0;
 		peer->holdoff_ns = 0;
+		peer->said.when_ns = 0;
 	}
 	ret = request_answer(ep, cm, TCP_CM_CONNRESP, tcp_rdm_ext(ep) | (cm->peer.features & TCP_EXT_CTX) |
 			     (tcp_conn_resumes(&life->conn, &cm->peer) ? TCP_EXT_RESUME : 0));
@@ -196,14 +198,34 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	tcp_life_start(life, cm);
 }
 
-/* Read the rest of a connection that will be replaced. False: the peer keeps sending, so there may be more. */
-static bool request_read_rest(struct tcp_conn *conn)
+/* The key of a peer that sends this request, or NULL. */
+static struct fab_auth_key *request_key(const struct tcp_peer_table *table, const struct tcp_cm *cm)
 {
-	for (int i = 0; i < SETTLE_READS; i++) {
+	return table->ep->base.bound.av->keys ? cm->proven : NULL;
+}
+
+struct tcp_peer *tcp_request_peer(const struct tcp_peer_table *table, const struct tcp_cm *cm,
+				  const struct tcp_request *req)
+{
+	return tcp_peer_find(table, &req->addr, request_key(table, cm), 0);
+}
+
+/* Read the rest of a connection that will be replaced, in `max` reads at most. False: there may be more, as the peer keeps
+ * sending. */
+static bool request_read_rest(struct tcp_conn *conn, int max)
+{
+	for (int i = 0; i < max; i++) {
 		if (!tcp_rx_poll(&conn->src))
 			return true;
 	}
 	return false;
+}
+
+/* The same for a connection that this request would replace. Whoever repeats requests must not make us read from one peer
+ * for long while the others wait. */
+static void request_read_replaced(struct tcp_life *life, const struct tcp_cm *cm, const struct tcp_request *req)
+{
+	request_read_rest(&life->conn, request_needs_voucher(life, cm, req) ? SETTLE_FEW : SETTLE_READS);
 }
 
 /* Read the rest of connections to this address that are leaving: it was sent before the data of a new connection.
@@ -216,7 +238,7 @@ static bool request_settle_leaving(struct tcp_peer_table *table, const union fab
 		struct tcp_life *life = fab_container(link, struct tcp_life, link);
 		bool leaves = life->leave_ns && fab_addr_equal(&life->conn.addr.sa, &addr->sa);
 
-		if (leaves && !request_read_rest(&life->conn))
+		if (leaves && !request_read_rest(&life->conn, SETTLE_READS))
 			return false;
 		/* a life whose end was read has left the list */
 		link = life->conn.state == TCP_CONN_DOWN ? table->lives.next : link->next;
@@ -226,20 +248,19 @@ static bool request_settle_leaving(struct tcp_peer_table *table, const union fab
 
 /* The peer agreed to end the stream, or was started again, and now requests a new stream, so it has closed the old one:
  * read to its end. False: there is so much data that the peer must request again. */
-static bool request_settle(struct tcp_peer_table *table, const struct tcp_cm *cm, const union fab_sockaddr *addr,
-			   const struct fab_auth_key *key)
+static bool request_settle(struct tcp_peer_table *table, const struct tcp_cm *cm, const struct tcp_request *req)
 {
 	struct tcp_peer *peer;
 
-	if (!fab_list_empty(&table->leave.link) && !request_settle_leaving(table, addr))
+	if (!fab_list_empty(&table->leave.link) && !request_settle_leaving(table, &req->addr))
 		return false;
-	peer = tcp_peer_find(table, addr, key, 0);
+	peer = tcp_request_peer(table, cm, req);
 	if (!peer || !peer->life)
 		return true;
 	if (peer->life->conn.state == TCP_CONN_PARKING)
 		tcp_rx_poll(&peer->life->conn.src);
 	else if (peer->life->conn.state == TCP_CONN_UP && !request_same_run(peer->life, cm))
-		request_read_rest(&peer->life->conn);
+		request_read_replaced(peer->life, cm, req);
 	return true;
 }
 
@@ -247,12 +268,6 @@ static bool request_settle(struct tcp_peer_table *table, const struct tcp_cm *cm
 static void request_end_life(struct tcp_life *life)
 {
 	tcp_conn_down(&life->conn, FI_ECONNRESET, FI_ECONNRESET, "the peer has restarted, or lost the connection");
-}
-
-/* The key of a peer that sends this request, or NULL. */
-static struct fab_auth_key *request_key(const struct tcp_peer_table *table, const struct tcp_cm *cm)
-{
-	return table->ep->base.bound.av->keys ? cm->proven : NULL;
 }
 
 /* ---- connections for one direction ---- */
@@ -276,7 +291,7 @@ static enum verdict inbound_decide(struct tcp_life *old, const struct tcp_cm *cm
 {
 	struct tcp_conn *conn = &old->conn;
 
-	request_read_rest(conn);
+	request_read_replaced(old, cm, req);
 	if (conn->state == TCP_CONN_DOWN)
 		return ACCEPT;
 	if (request_same_run(old, cm) && (conn->rx.paused || !old->knocked)) {
@@ -344,7 +359,7 @@ static bool request_is_turned_away(struct tcp_peer_table *table, const union fab
 bool tcp_request_needs_voucher(const struct tcp_peer_table *table, const struct tcp_cm *cm,
 			       const struct tcp_request *req)
 {
-	const struct tcp_peer *peer = tcp_peer_find(table, &req->addr, request_key(table, cm), 0);
+	const struct tcp_peer *peer = tcp_request_peer(table, cm, req);
 	const struct tcp_life *inbound = peer ? inbound_find(peer, req->tx_ctx) : NULL;
 
 	return peer && ((peer->life && request_needs_voucher(peer->life, cm, req)) ||
@@ -359,7 +374,7 @@ void tcp_request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const s
 	struct tcp_peer *peer;
 	int cmp;
 
-	if (!request_settle(table, cm, addr, key) || request_is_turned_away(table, addr, key)) {
+	if (!request_settle(table, cm, req) || request_is_turned_away(table, addr, key)) {
 		tcp_request_reject(table->ep, cm);
 		return;
 	}
