@@ -267,12 +267,12 @@ static int cm_begin_tcp(struct tcp_cm *cm, int fd)
 	int own_fd = -1, ret;
 
 	if (fd < 0) {
-		fd = own_fd = tcp_sock_open_from(cm->remote.sa.sa_family, &cm->local);
+		fd = own_fd = tcp_sock_connect(&cm->local, &cm->remote, &cm->err);
 		if (fd < 0)
 			return fd;
-	}
-	if (fab_sock->connect(fd, &cm->remote.sa, fab_addr_len(&cm->remote.sa)) && errno != EINPROGRESS)
+	} else if (fab_sock->connect(fd, &cm->remote.sa, fab_addr_len(&cm->remote.sa)) && errno != EINPROGRESS) {
 		cm->err = errno;
+	}
 	ret = cm_begin(cm, TCP_CM_CONNECTING, fd, cm->err ? 0 : EPOLLOUT);
 	if (ret) {
 		fab_sock_close(&own_fd);

@@ -18,6 +18,7 @@
 #include "tcp/params/params.h"
 
 #define SHORTAGE_SILENCE_NS	10000000000ULL
+#define OUT_PORTS_MAX		256	/* ports that are tried for one connection when all are in use */
 #define KEEPALIVE_IDLE_S	10	/* at most; less for a short FI_TCP_USER_TIMEOUT */
 #define KEEPALIVE_INTERVAL_S	5
 
@@ -39,16 +40,21 @@ static int sock_bind_port(int fd, const union fab_sockaddr *addr, uint16_t port)
 	return fab_sock->bind(fd, &at.sa, fab_addr_len(&at.sa)) ? -errno : 0;
 }
 
-/* Bind to one of the allowed ports, from a random one on, so that many processes that start together seldom collide. */
-static int sock_bind_range(int fd, const union fab_sockaddr *addr, int low, int high)
+/* Bind to one of the allowed ports, from `start` on. */
+static int sock_bind_from(int fd, const union fab_sockaddr *addr, int low, int high, unsigned start)
 {
 	unsigned cnt = high - low + 1;
-	unsigned start = fab_random64() % cnt;
 	int ret = -EADDRINUSE;
 
 	for (unsigned i = 0; i < cnt && ret == -EADDRINUSE; i++)
 		ret = sock_bind_port(fd, addr, low + (start + i) % cnt);
 	return ret;
+}
+
+/* The same, from a random one on, so that many processes that start together seldom collide. */
+static int sock_bind_range(int fd, const union fab_sockaddr *addr, int low, int high)
+{
+	return sock_bind_from(fd, addr, low, high, fab_random64() % (high - low + 1));
 }
 
 static int sock_bind_listening(int fd, const union fab_sockaddr *addr)
@@ -121,27 +127,72 @@ void tcp_sock_shortage(const char *what, int err)
 		 "repeated after 10 seconds at the earliest\n", what, strerror(err), (unsigned long long) lim.rlim_cur);
 }
 
-int tcp_sock_open_from(int family, const union fab_sockaddr *addr)
+/* Open a socket, and bind it as tcp_sock_connect() says. Returns the descriptor or -errno, logged. */
+static int sock_open_from(const union fab_sockaddr *from)
 {
-	int fd = fab_sock_open(family, SOCK_STREAM);
-	union fab_sockaddr from = { .sa.sa_family = family };
-	int ret = 0;
+	int fd = fab_sock_open(from->sa.sa_family, SOCK_STREAM), ret = 0;
 
 	if (fd < 0) {
 		tcp_sock_shortage("no socket to connect with", -fd);
 		return fd;
 	}
-	if (addr && addr->sa.sa_family == family)
-		from = *addr;
-	if (!fab_addr_is_any(&from.sa) || tcp_params.out_port_low)
-		ret = sock_bind_out(fd, &from);
+	if (!fab_addr_is_any(&from->sa) || tcp_params.out_port_low)
+		ret = sock_bind_out(fd, from);
 	if (ret) {
 		char text[FAB_ADDR_STRLEN];
 
-		fab_addr_to_str(&from.sa, text, sizeof(text));
+		fab_addr_to_str(&from->sa, text, sizeof(text));
 		TCP_WARN(FI_LOG_EP_CTRL, "cannot connect from %s: %s\n", text, strerror(-ret));
 		fab_sock_close(&fd);
 		return ret;
+	}
+	return fd;
+}
+
+/* 0 or the errno of connect(2), where EINPROGRESS is none. */
+static int sock_connect(int fd, const union fab_sockaddr *to)
+{
+	return fab_sock->connect(fd, &to->sa, fab_addr_len(&to->sa)) && errno != EINPROGRESS ? errno : 0;
+}
+
+/* In place of a socket whose port has a connection to this destination already: one with the port behind it. Returns
+ * it, or fd if there is none. */
+static int sock_next_port(int fd, const union fab_sockaddr *from)
+{
+	int low = tcp_params.out_port_low, high = tcp_params.out_port_high, next;
+	union fab_sockaddr bound = *from;
+
+	fab_name_local(fd, &bound);
+	next = fab_sock_open(from->sa.sa_family, SOCK_STREAM);
+	if (next < 0)
+		return fd;
+	fab_sock_set_int(next, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (sock_bind_from(next, from, low, high, fab_addr_port(&bound.sa) - low + 1)) {
+		fab_sock_close(&next);
+		return fd;
+	}
+	fab_sock_close(&fd);
+	return next;
+}
+
+int tcp_sock_connect(const union fab_sockaddr *addr, const union fab_sockaddr *to, int *err)
+{
+	int ports = tcp_params.out_port_low ? tcp_params.out_port_high - tcp_params.out_port_low + 1 : 1;
+	union fab_sockaddr from = { .sa.sa_family = to->sa.sa_family };
+	int fd, last;
+
+	if (addr->sa.sa_family == to->sa.sa_family)
+		from = *addr;
+	fd = sock_open_from(&from);
+	if (fd < 0)
+		return fd;
+	*err = sock_connect(fd, to);
+	for (int i = 1; i < fab_min(ports, OUT_PORTS_MAX) && *err == EADDRNOTAVAIL; i++) {
+		last = fd;
+		fd = sock_next_port(fd, &from);
+		if (fd == last)
+			break;
+		*err = sock_connect(fd, to);
 	}
 	return fd;
 }

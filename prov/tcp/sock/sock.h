@@ -16,10 +16,11 @@
  */
 int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound);
 
-/* Open a socket for connecting from addr (NULL, or of another family: from any address). Its port is from
- * FI_TCP_OUT_PORT_LOW_RANGE..HIGH_RANGE if these are set; otherwise the kernel chooses it at connect. Returns the
- * descriptor or -errno (logged). */
-int tcp_sock_open_from(int family, const union fab_sockaddr *addr);
+/* Open a socket, and connect it to `to` from addr (of another family: from any address). Its port is from
+ * FI_TCP_OUT_PORT_LOW_RANGE..HIGH_RANGE if these are set; of those one that has no connection to this destination.
+ * Returns the descriptor, which the caller owns, with *err 0 or the errno of connect(2), where EINPROGRESS is none; or
+ * -errno (logged), with nothing in *err. */
+int tcp_sock_connect(const union fab_sockaddr *addr, const union fab_sockaddr *to, int *err);
 
 /* Open a socket and bind it to addr with a free port, which is then nobody else's. The port is from the range for
  * connecting, if there is one; when that is used up, another connection may have it, too. *bound is the actual address.
