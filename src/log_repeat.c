@@ -49,8 +49,8 @@ static bool line_is_known(uint64_t hash)
 	return false;
 }
 
-/* The place, counted from now on if it is new, or if FAB_PLACE_MS have passed. Then *before is the number of lines that it
- * left out until now, and otherwise 0. */
+/* The place, counted from now on if it is new, or if FAB_PLACE_MS have passed. Then *before is the number of lines that
+ * it left out until now, and otherwise 0. */
 static struct place *place_find(uint64_t hash, unsigned long *before)
 {
 	struct place *place = &places[(hash >> 1) % PLACES];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Repeated warnings. Each line is written once, and a place in the source writes a few different lines at a time. What
- * is left out is counted. Neither a program that repeats a call nor a peer that breaks rules floods the log. Any thread.
+ * is left out is counted. Neither a program that repeats a call nor a peer that breaks rules floods the log. Any
+ * thread.
  */
 #ifndef FAB_LOG_REPEAT_H
 #define FAB_LOG_REPEAT_H

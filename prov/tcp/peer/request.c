@@ -210,8 +210,8 @@ struct tcp_peer *tcp_request_peer(const struct tcp_peer_table *table, const stru
 	return tcp_peer_find(table, &req->addr, request_key(table, cm), 0);
 }
 
-/* Read the rest of a connection that will be replaced, in `max` reads at most. False: there may be more, as the peer keeps
- * sending. */
+/* Read the rest of a connection that will be replaced, in `max` reads at most. False: the peer keeps sending, so there
+ * may be more. */
 static bool request_read_rest(struct tcp_conn *conn, int max)
 {
 	for (int i = 0; i < max; i++) {
@@ -221,8 +221,8 @@ static bool request_read_rest(struct tcp_conn *conn, int max)
 	return false;
 }
 
-/* The same for a connection that this request would replace. Whoever repeats requests must not make us read from one peer
- * for long while the others wait. */
+/* The same for a connection that this request would replace. Whoever repeats requests must not make us read from one
+ * peer for long while the others wait. */
 static void request_read_replaced(struct tcp_life *life, const struct tcp_cm *cm, const struct tcp_request *req)
 {
 	request_read_rest(&life->conn, request_needs_voucher(life, cm, req) ? SETTLE_FEW : SETTLE_READS);
