@@ -5,8 +5,8 @@
  * back the same amount when it is gone. They ask the account before they take on more, and refuse in the way that fits
  * the kind: a socket is not read, a request is rejected, a connection ends.
  *
- * A receive context has one account (struct tcp_rx_ctx), so endpoints with a shared receive context share it. The lock
- * of their engine guards it.
+ * A receive context has one account of memory (struct tcp_rx_ctx), so endpoints with a shared receive context share it.
+ * The lock of their engine guards it. The account of descriptors is one for the process.
  */
 #ifndef TCP_ACCOUNT_H
 #define TCP_ACCOUNT_H
@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/list.h"
+#include "tcp/account/descriptors.h"
 #include "tcp/params/params.h"
 
 enum tcp_class {

@@ -14,13 +14,12 @@
 #include "tcp/handshake/listen.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/resource.h>
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
 #include "common/net/net.h"
+#include "tcp/account/account.h"
 #include "tcp/sock/sock.h"
 #include "tcp/params/params.h"
 
@@ -32,8 +31,6 @@
 #define AWAITED_MIN	8		/* so many in any case */
 #define YOUNG_NS	(20 * 1000000ULL)
 
-static _Atomic uint32_t awaited_all;	/* of all listeners of the process */
-
 /* ---- requests ---- */
 
 static void listener_free_awaited(struct tcp_listener *listener, struct tcp_cm *cm)
@@ -41,7 +38,7 @@ static void listener_free_awaited(struct tcp_listener *listener, struct tcp_cm *
 	fab_list_remove(&cm->link);
 	listener->awaited_cnt--;
 	listener->awaited_of[cm->host]--;
-	atomic_fetch_sub_explicit(&awaited_all, 1, memory_order_relaxed);
+	tcp_descriptor_give(TCP_FD_AWAITED);
 	tcp_cm_free(cm);
 }
 
@@ -96,7 +93,7 @@ static void listener_await(struct tcp_listener *listener, struct tcp_link *link,
 	cm->host = listener_host(remote);
 	listener->awaited_cnt++;
 	listener->awaited_of[cm->host]++;
-	atomic_fetch_add_explicit(&awaited_all, 1, memory_order_relaxed);
+	tcp_descriptor_take(TCP_FD_AWAITED);
 }
 
 /* ---- accepting ---- */
@@ -105,7 +102,7 @@ static void listener_await(struct tcp_listener *listener, struct tcp_link *link,
 static bool listener_is_full(const struct tcp_listener *listener)
 {
 	return listener->awaited_cnt >= AWAITED_MAX || (listener->awaited_cnt >= AWAITED_MIN &&
-	       atomic_load_explicit(&awaited_all, memory_order_relaxed) >= listener->awaited_max);
+	       tcp_descriptors_held(TCP_FD_AWAITED) >= listener->awaited_max);
 }
 
 /* Drop the connection whose place another one takes. False: it is too young. */
@@ -256,16 +253,6 @@ static void listener_start_near(struct tcp_listener *listener, int backlog)
 			"%s\n", strerror(fd < 0 ? -fd : ENOMEM));
 }
 
-/* The most connections of all listeners that may wait for their request. */
-static uint32_t listener_awaited_max(void)
-{
-	struct rlimit lim;
-
-	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur / 8 > UINT32_MAX)
-		return UINT32_MAX;
-	return lim.rlim_cur / 8;
-}
-
 int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine, int fd, int backlog)
 {
 	int ret;
@@ -278,7 +265,7 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine,
 	tcp_sock_tune(fd);	/* accepted sockets inherit the options, tcp(7) */
 	fab_timer_init(&listener->again, listener_again);
 	fab_list_init(&listener->awaited);
-	listener->awaited_max = listener_awaited_max();
+	listener->awaited_max = tcp_descriptors_awaited_max();
 	listener->engine = engine;
 	listener->src = (struct fab_source) { .fd = fd, .ready = listener_ready };
 	fab_list_init(&listener->src.hot);

@@ -8,19 +8,18 @@
  * are closed before all others. Their peers are then forgotten, so that new ones may connect. A stranger that does not
  * answer is disconnected in the end, since it holds a descriptor for nothing.
  *
- * Strangers must not take the descriptors of the process. Connections get three quarters of the limit on open files at
- * most; those that wait for their request an eighth (handshake/listen.c), and while the process has five eighths,
- * requests of strangers are turned away, and strangers that do nothing are disconnected soon.
+ * Strangers must not take the descriptors of the process. While these are short (tcp/account), requests of strangers
+ * are turned away, and strangers that do nothing are disconnected soon.
  *
- * The count is an atomic of the process. Each RDM endpoint closes its own connections, under its engine's lock, from a
- * timer that runs while there are too many. The search visits all lives, so each search closes many.
+ * Each RDM endpoint closes its own connections, under its engine's lock, from a timer that runs while there are too
+ * many. The search visits all lives, so each search closes many.
  */
 #include "tcp/peer/peers.h"
 
 #include <stdlib.h>
-#include <sys/resource.h>
 #include "base/bits.h"
 #include "base/clock.h"
+#include "tcp/account/account.h"
 #include "tcp/params/params.h"
 
 #define MS		1000000ULL	/* ns */
@@ -29,59 +28,21 @@
 #define REAP_MAX_NS	(500 * MS)	/* between two searches that found nothing */
 #define QUIET_NS	(1000 * MS)	/* for peers that do not support parking */
 #define SHORT_NS	(10000 * MS)	/* for strangers, if there are few descriptors */
-#define BUDGET_MIN	8
 #define SHORTAGE_CNT	64		/* connections to close when the descriptors were used up before the limit was
 					 * reached */
-
-/* The limit on open files. */
-static uint64_t budget_files(void)
-{
-	struct rlimit lim;
-
-	return getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur == RLIM_INFINITY ? UINT64_MAX : lim.rlim_cur;
-}
-
-/* A quarter of the descriptors is left to the application. */
-static uint64_t budget_max(void)
-{
-	uint64_t files;
-
-	if (tcp_params.max_conn)
-		return tcp_params.max_conn;
-	files = budget_files();
-	return files == UINT64_MAX ? files : fab_max(files - files / 4, (uint64_t) BUDGET_MIN);
-}
-
-/* True if there are so many connections that strangers get no more descriptors. */
-static bool budget_is_short(void)
-{
-	uint64_t cnt = tcp_conn_cnt();
-
-	return cnt > BUDGET_MIN && cnt >= budget_files() / 8 * 5;
-}
-
-uint64_t tcp_budget_excess(void)
-{
-	uint64_t cnt = tcp_conn_cnt(), max;
-
-	if (cnt <= BUDGET_MIN && !tcp_params.max_conn)
-		return 0;	/* whatever the limit is; asking for it is a system call */
-	max = budget_max();
-	return cnt > max ? cnt - max + max / 16 : 0;
-}
 
 bool tcp_strangers_full(const struct tcp_peer_table *table)
 {
 	uint32_t max = tcp_params.stranger_conn;
 
-	return (max && table->stranger_cnt >= max) || (table->stranger_cnt && budget_is_short());
+	return (max && table->stranger_cnt >= max) || (table->stranger_cnt && tcp_descriptors_short());
 }
 
 bool tcp_strangers_many(const struct tcp_peer_table *table)
 {
 	uint32_t max = tcp_params.stranger_conn;
 
-	return (max && table->stranger_cnt >= max - max / 8) || budget_is_short();
+	return (max && table->stranger_cnt >= max - max / 8) || tcp_descriptors_short();
 }
 
 /* The number of strangers' lives to close, including some more to make room. */
@@ -184,7 +145,7 @@ static struct candidate *reap_candidates(struct tcp_peer_table *table, bool stra
 {
 	uint64_t now_ns = fab_now_ns();
 	struct candidate *found = NULL;
-	bool is_short = budget_is_short();
+	bool is_short = tcp_descriptors_short();
 	struct fab_list *link;
 
 	*cnt = 0;
@@ -254,7 +215,8 @@ static void reap_again(struct tcp_peer_table *table, uint64_t wait_ns)
 void tcp_reap_fire(struct fab_timer *timer)
 {
 	struct tcp_peer_table *table = fab_container(timer, struct tcp_peer_table, reap);
-	uint64_t want = fab_max(tcp_budget_excess(), (uint64_t) table->shortage), strangers = stranger_excess(table);
+	uint64_t want = fab_max(tcp_descriptors_excess(), (uint64_t) table->shortage);
+	uint64_t strangers = stranger_excess(table);
 	bool some = false;
 
 	table->shortage = 0;
@@ -273,7 +235,7 @@ void tcp_reap_fire(struct fab_timer *timer)
 
 void tcp_reap_start(struct tcp_peer_table *table)
 {
-	if (table->reap_ns || (!tcp_budget_excess() && !tcp_strangers_full(table)))
+	if (table->reap_ns || (!tcp_descriptors_excess() && !tcp_strangers_full(table)))
 		return;
 	table->reap_ns = reap_min_ns(table);
 	reap_again(table, 0);

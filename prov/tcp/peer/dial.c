@@ -220,7 +220,7 @@ static void peer_turn_begin(struct fab_turn *turn)
 
 static uint32_t dial_young_max(void)
 {
-	return tcp_budget_excess() ? YOUNG_TIGHT : YOUNG_MAX;
+	return tcp_descriptors_excess() ? YOUNG_TIGHT : YOUNG_MAX;
 }
 
 void tcp_pace_init(struct fab_pace *pace, struct tcp_ep *ep)

@@ -167,8 +167,6 @@ void tcp_park_ask(struct tcp_conn *conn);
  * closed); nearly so many that the rest of an idle one should be freed. */
 bool tcp_strangers_full(const struct tcp_peer_table *table);
 bool tcp_strangers_many(const struct tcp_peer_table *table);
-/* The number of connections above the limit, plus some, so that new ones find room. Any thread. */
-uint64_t tcp_budget_excess(void);
 
 /* Start closing idle connections, now and later, as long as there are too many. Called when there is a new
  * connection. */

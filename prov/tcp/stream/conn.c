@@ -9,7 +9,6 @@
 #include "tcp/stream/direct.h"
 #include "tcp/stream/io_ring.h"
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/addr.h"
@@ -17,13 +16,6 @@
 #include "base/sock.h"
 #include "common/net/net.h"
 #include "tcp/params/params.h"
-
-static atomic_uint conn_cnt;		/* streams in the process */
-
-uint32_t tcp_conn_cnt(void)
-{
-	return atomic_load_explicit(&conn_cnt, memory_order_relaxed);
-}
 
 static void conn_ready(struct fab_source *src, uint32_t events)
 {
@@ -98,7 +90,7 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 		conn->src.poll = tcp_rx_poll_socket;
 		return ret;
 	}
-	atomic_fetch_add_explicit(&conn_cnt, 1, memory_order_relaxed);
+	tcp_descriptor_take(TCP_FD_STREAM);
 	if (!conn->local)
 		fab_tclass_mark(&tcp_prov, conn->ep->base.info, conn->ep->base.domain->attr.tclass, link->fd);
 	resumed = tcp_conn_resumes(conn, peer);
@@ -132,7 +124,7 @@ static void conn_unplug(struct tcp_conn *conn)
 		conn->src.fd = -1;
 		conn->local = NULL;
 		conn->io = &tcp_io_sock;
-		atomic_fetch_sub_explicit(&conn_cnt, 1, memory_order_relaxed);
+		tcp_descriptor_give(TCP_FD_STREAM);
 	}
 }
 

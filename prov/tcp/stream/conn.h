@@ -294,8 +294,6 @@ static inline bool tcp_conn_has_stream(const struct tcp_conn *conn)
 /* Send what can be sent without waiting. True if nothing is left to send, or to be read by the peer in our memory (for
  * the bounded flush of fi_close() and fi_shutdown()). */
 bool tcp_conn_flush(struct tcp_conn *conn);
-/* The number of streams in this process. Any thread. */
-uint32_t tcp_conn_cnt(void);
 /* Continue a stream that is PARKING: it is UP again, and waiting operations are sent. */
 void tcp_conn_wake(struct tcp_conn *conn);
 /* End the stream, which is idle or PARKING: the connection becomes IDLE, and the owner is told. */
