@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,7 +25,10 @@ static size_t load(uint8_t *to, const char *name)
 
 	snprintf(path, sizeof(path), "%s/test/fuzz/corpus/%s", top ? top : ".", name);
 	dir = opendir(path);
-	FUZZ_MUST(dir);
+	if (!dir) {
+		printf("Bail out! no corpus in %s: set srcdir to the top of the source tree\n", path);
+		exit(1);
+	}
 	while ((entry = readdir(dir))) {
 		FILE *file;
 
