@@ -110,34 +110,6 @@ size_t tcp_cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf)
 	return HDR_LEN + msg->data_len;
 }
 
-/* The messages allowed in each state. auth.c checks the order of those about keys. */
-static const uint64_t cm_types[TCP_CM_STATE_MAX] = {
-	[TCP_CM_REPLY] = FAB_BIT(TCP_CM_CONNRESP) | FAB_BIT(TCP_CM_NACK) | FAB_BIT(TCP_CM_CHALLENGE) |
-			 FAB_BIT(TCP_CM_ADMIT),
-	[TCP_CM_REQUEST] = FAB_BIT(TCP_CM_CONNREQ),
-	[TCP_CM_PROOFS] = FAB_BIT(TCP_CM_PROOF),
-};
-
-/* The reason why the header is invalid in this state, or NULL. */
-static const char *cm_check(const struct tcp_cm *cm)
-{
-	const struct tcp_cm_hdr *hdr = &cm->hdr;
-
-	if (hdr->version != TCP_CM_VERSION)
-		return "its first byte is not this protocol's version, 3: is it libfabric's tcp at all?";
-	if (hdr->type > TCP_CM_ADMIT || !(cm_types[cm->state] & FAB_BIT(hdr->type)))
-		return cm->state == TCP_CM_REPLY ? "its answer is neither an acceptance nor a rejection" :
-		       cm->state == TCP_CM_REQUEST ? "its first message is not a request" :
-		       "its answer to a challenge is not a proof";
-	if (be16toh(hdr->seg_size) > TCP_CM_DATA_MAX)
-		return "it announced more than 256 bytes of private data";
-	/* upstream does not set it in a refusal */
-	if (hdr->type != TCP_CM_NACK && hdr->conn_data != TCP_CM_CONN_DATA &&
-	    hdr->conn_data != bswap_64(TCP_CM_CONN_DATA))
-		return "its byte order is neither little nor big endian";
-	return NULL;
-}
-
 void tcp_cm_decode(struct tcp_cm *cm)
 {
 	const struct tcp_cm_hdr *hdr = &cm->hdr;
@@ -157,6 +129,36 @@ void tcp_cm_decode(struct tcp_cm *cm)
 	}
 	cm->keyed = (ext & TCP_EXT_MAGIC_MASK) == TCP_EXT_MAGIC && (ext & TCP_EXT_AUTH);
 	cm->refusal = cm->keyed && hdr->type == TCP_CM_NACK ? be32toh(hdr->eager_max) : 0;
+}
+
+/* The messages allowed in each state. auth.c checks the order of those about keys. */
+static const uint64_t cm_types[TCP_CM_STATE_MAX] = {
+	[TCP_CM_REPLY] = FAB_BIT(TCP_CM_CONNRESP) | FAB_BIT(TCP_CM_NACK) | FAB_BIT(TCP_CM_CHALLENGE) |
+			 FAB_BIT(TCP_CM_ADMIT),
+	[TCP_CM_REQUEST] = FAB_BIT(TCP_CM_CONNREQ),
+	[TCP_CM_PROOFS] = FAB_BIT(TCP_CM_PROOF),
+};
+
+/* The reason why a message with this header, which was decoded, is invalid in this state, or NULL. */
+static const char *cm_check(const struct tcp_cm *cm)
+{
+	const struct tcp_cm_hdr *hdr = &cm->hdr;
+
+	if (hdr->version != TCP_CM_VERSION)
+		return "its first byte is not this protocol's version, 3: is it libfabric's tcp at all?";
+	if (cm->type > TCP_CM_ADMIT || !(cm_types[cm->state] & FAB_BIT(cm->type)))
+		return cm->state == TCP_CM_REPLY ? "its answer is neither an acceptance nor a rejection" :
+		       cm->state == TCP_CM_REQUEST ? "its first message is not a request" :
+		       "its answer to a challenge is not a proof";
+	if (cm->data_len > TCP_CM_DATA_MAX)
+		return "it announced more than 256 bytes of private data";
+	/* upstream does not set it in a refusal */
+	if (cm->type != TCP_CM_NACK && hdr->conn_data != TCP_CM_CONN_DATA &&
+	    hdr->conn_data != bswap_64(TCP_CM_CONN_DATA))
+		return "its byte order is neither little nor big endian";
+	if (cm->buf_len > HDR_LEN + cm->data_len)
+		return "it did not wait for the answer to its request";
+	return NULL;
 }
 
 /* Read until len bytes are there, and of a request what there is. True: they are; false: not yet, or failed. */
@@ -185,22 +187,14 @@ static bool cm_read(struct tcp_cm *cm, size_t len)
 static bool cm_read_msg(struct tcp_cm *cm)
 {
 	const char *wrong;
-	size_t len;
 
 	if (!cm_read(cm, HDR_LEN))
 		return false;
-	len = HDR_LEN + be16toh(cm->hdr.seg_size);
-	wrong = cm_check(cm);
-	if (!wrong && cm->buf_len > len)
-		wrong = "it did not wait for the answer to its request";
-	if (wrong) {
-		cm_fail(cm, FI_EPROTO, wrong);
-		return false;
-	}
-	if (!cm_read(cm, len))
-		return false;
 	tcp_cm_decode(cm);
-	return true;
+	wrong = cm_check(cm);
+	if (wrong)
+		cm_fail(cm, FI_EPROTO, wrong);
+	return !wrong && cm_read(cm, HDR_LEN + cm->data_len);
 }
 
 /* Send len bytes, which a new stream accepts at once. 0 or -errno. */

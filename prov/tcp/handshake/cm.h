@@ -129,7 +129,7 @@ void tcp_cm_text(const struct tcp_cm *cm, int err, char *text, size_t size);
 /* Send one CM message over a new stream, as a whole. 0 or -errno; no lock needed. */
 int tcp_cm_send(int fd, const struct tcp_cm_msg *msg);
 
-/* For auth.c: encode a message, and return its length; decode the message in cm, which is complete. */
+/* For auth.c: encode a message, and return its length; decode the header in cm, which may be invalid. */
 size_t tcp_cm_encode(const struct tcp_cm_msg *msg, uint8_t *buf);
 void tcp_cm_decode(struct tcp_cm *cm);
 

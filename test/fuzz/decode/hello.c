@@ -131,12 +131,12 @@ uint64_t decode_hellos(struct decode *decode, uint64_t cnt)
 			decode_from_corpus(decode, cm.buf, HDR + 24);
 		if (i & 1)
 			decode_change(decode, cm.buf, i & 2 ? HDR : HDR + 24);
+		tcp_cm_decode(&cm);
 		why = cm_check(&cm);
 		FUZZ_MUST(!why == model_valid(&cm));
 		if (why)
 			continue;
 		valid++;
-		tcp_cm_decode(&cm);
 		check_meaning(&cm);
 		if (cm.state == TCP_CM_REQUEST)
 			check_request(&ep, &cm);
