@@ -142,6 +142,31 @@ TEST_PROV(claim_large, FI_TAGGED, RELIABLE)
 	expect_tx(p.a);
 }
 
+/* A claimed message is there for the claim's receive, also if its sender asks to cancel it (MPI_Mprobe, MPI_Cancel). */
+TEST_PROV(claim_then_cancel, FI_TAGGED, RELIABLE)
+{
+	enum { LEN = 2 << 20 };
+	struct pair p = pair_open(t);
+	uint8_t *in = mem(t, LEN), *out = mem_pattern(t, LEN, 5);
+	struct fi_context2 ctx, sent;
+	struct comp c;
+
+	if (!run.ours)
+		ABSENT("upstream cannot cancel sends, and some of it crashes");
+	post(p.a, TSEND, .buf = out, .len = LEN, .tag = 5, .ctx = &sent);
+	peek_found(p.b, 5, 0, FI_CLAIM, &ctx);
+	fi_cancel(&p.a->ep->fid, &sent);
+	/* what was sent after the cancellation has arrived, so that has, too */
+	tsend_bytes(p.a, "after---", 8, 6);
+	peek_found(p.b, 6, 0, 0, &ctx);
+	post(p.b, TRECVMSG, .buf = in, .len = LEN, .tag = 5, .flags = FI_CLAIM, .ctx = &ctx);
+	c = expect_rx(p.b);
+	CHECK(c.ctx == &ctx);
+	CHECK_EQ(c.len, LEN);
+	CHECK_MEM(in, out, LEN);
+	expect_tx_cnt(p.a, 2);
+}
+
 /* A message can be discarded by the peek, or after it was claimed; the sender's completion comes all the same. */
 TEST_PROV(discard, FI_TAGGED, RELIABLE)
 {

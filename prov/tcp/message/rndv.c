@@ -252,7 +252,7 @@ void tcp_rndv_discard(struct tcp_conn *conn, const struct tcp_unexp *unexp)
 }
 
 /* If the message is not among the announcements, a receive has taken it: the go-ahead was sent, and the send completes
- * as usual. */
+ * as usual. A message that a peek has claimed belongs to the claim's receive, so it stays, too. */
 void tcp_rndv_xcancel(struct tcp_conn *conn)
 {
 	struct tcp_xcancel cancel;
@@ -260,7 +260,7 @@ void tcp_rndv_xcancel(struct tcp_conn *conn)
 
 	memcpy(&cancel, tcp_rx_extra(conn), sizeof(cancel));
 	unexp = rndv_find(conn, cancel.id);
-	if (!unexp)
+	if (!unexp || unexp->base.place == FAB_KEPT_CLAIMED)
 		return;
 	tcp_unexp_unlink(unexp);
 	unexp->base.place = FAB_KEPT_DROPPED;
