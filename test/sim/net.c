@@ -71,7 +71,7 @@ static struct net_attr attr;
 static unsigned node;
 static uint64_t now_ns, hash, moved, chance, lib_chance;
 static uint16_t next_port;
-static uint32_t no_files;
+static uint32_t no_files, no_memory;
 static bool cut[NET_NODES][NET_NODES];
 static uint64_t cut_ns;			/* when the last cut began */
 
@@ -125,6 +125,50 @@ void net_event(uint64_t what)
 static void event(enum sent sent, int fd, uint64_t len)
 {
 	net_event((uint64_t) sent << 56 ^ (uint64_t) fd << 40 ^ len);
+}
+
+/* ---- memory ---- */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t cnt, size_t size);
+void *__real_realloc(void *ptr, size_t size);
+char *__real_strdup(const char *str);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t cnt, size_t size);
+void *__wrap_realloc(void *ptr, size_t size);
+char *__wrap_strdup(const char *str);
+
+static bool no_memory_now(void)
+{
+	if (!one_in(no_memory))
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return no_memory_now() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t cnt, size_t size)
+{
+	return no_memory_now() ? NULL : __real_calloc(cnt, size);
+}
+
+void *__wrap_realloc(void *ptr, size_t size)
+{
+	return no_memory_now() ? NULL : __real_realloc(ptr, size);
+}
+
+char *__wrap_strdup(const char *str)
+{
+	return no_memory_now() ? NULL : __real_strdup(str);
+}
+
+void *net_alloc(size_t len)
+{
+	return __real_malloc(len);
 }
 
 /* ---- files ---- */
@@ -205,7 +249,7 @@ static bool is_cut(const struct file *a, const struct file *b)
 /* Send to this socket. */
 static void wire_send(struct file *to, enum sent sent, const void *data, uint32_t len, int from)
 {
-	struct segment *segment = malloc(sizeof(*segment) + len);
+	struct segment *segment = net_alloc(sizeof(*segment) + len);
 	uint64_t due_ns = now_ns + 1 + (attr.delay_ns ? step(&chance) % attr.delay_ns : 0);
 
 	*segment = (struct segment) { .sent = sent, .len = len, .from = from };
@@ -264,7 +308,7 @@ static void socket_take(struct file *file, const struct segment *segment)
 	struct file *other = other_of(file);
 
 	if (!file->in)
-		file->in = malloc(2 * (size_t) attr.room);
+		file->in = net_alloc(2 * (size_t) attr.room);
 	if (file->in_off + file->in_len + segment->len > 2 * attr.room) {
 		memmove(file->in, file->in + file->in_off, file->in_len);
 		file->in_off = 0;
@@ -511,7 +555,7 @@ static ssize_t sim_sendmsg(int fd, const struct msghdr *msg, int flags)
 	room = unread(file) >= attr.room ? 0 : attr.room - unread(file);
 	if (!room)
 		return fail(EAGAIN);
-	all = at = malloc(len + 1);
+	all = at = net_alloc(len + 1);
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
 		memcpy(at, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 		at += msg->msg_iov[i].iov_len;
@@ -878,19 +922,57 @@ void net_cut(unsigned a, unsigned b, bool on)
 		cut_ns = now_ns;
 }
 
-bool net_reset(unsigned a, unsigned b)
+/* The socket of a in a connection with b, or NULL. */
+static struct file *socket_between(unsigned a, unsigned b)
 {
 	for (int i = 0; i < file_cnt; i++) {
 		struct file *file = &files[i], *other = file->kind == SOCKET ? other_of(file) : NULL;
 
-		if (!other || file->node != a || other->node != b || file->state != UP)
-			continue;
-		event(RST, fd_of(file), 0);
-		socket_fail(other, ECONNRESET);
-		socket_fail(file, ECONNRESET);
-		return true;
+		if (other && file->node == a && other->node == b && file->state == UP)
+			return file;
 	}
-	return false;
+	return NULL;
+}
+
+bool net_reset(unsigned a, unsigned b)
+{
+	struct file *file = socket_between(a, b);
+
+	if (!file)
+		return false;
+	event(RST, fd_of(file), 0);
+	socket_fail(other_of(file), ECONNRESET);
+	socket_fail(file, ECONNRESET);
+	return true;
+}
+
+bool net_half(unsigned a, unsigned b)
+{
+	struct file *file = socket_between(a, b);
+
+	if (!file)
+		return false;
+	event(FIN, fd_of(file), 0);
+	send_end(file, FIN);
+	return true;
+}
+
+void net_jump_ns(uint64_t ns)
+{
+	now_ns += ns;
+	cut_ns += ns;
+	for (int i = 0; i < file_cnt; i++) {
+		struct file *file = &files[i];
+
+		if (file->kind != SOCKET)
+			continue;
+		file->flight_ns += ns;
+		file->begin_ns += ns;
+		if (file->value)
+			file->value += ns;
+		for (struct segment *segment = file->flight; segment; segment = segment->next)
+			segment->due_ns += ns;
+	}
 }
 
 void net_kill(unsigned n)
@@ -909,8 +991,13 @@ void net_lack_files(uint32_t n)
 	no_files = n;
 }
 
+void net_lack_memory(uint32_t n)
+{
+	no_memory = n;
+}
+
 void net_heal(void)
 {
-	no_files = 0;
+	no_files = no_memory = 0;
 	memset(cut, 0, sizeof(cut));
 }

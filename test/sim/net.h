@@ -11,6 +11,7 @@
 #define TEST_SIM_NET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define NET_NODES	4
@@ -35,6 +36,9 @@ void net_node(unsigned node);
 void net_pass_ns(uint64_t ns);
 uint64_t net_now_ns(void);
 
+/* Memory for the simulator itself, which can always be had. free() frees it. */
+void *net_alloc(size_t len);
+
 /* Random numbers of the seed, for the program that is played: below n, which is not 0. */
 uint32_t net_random(uint32_t n);
 /* Bytes that were sent, arrived and were read until now: more where something moves. */
@@ -52,9 +56,16 @@ bool net_reset(unsigned a, unsigned b);
 /* The process of this node is killed: its connections end, its calls fail. What the library holds for it is closed
  * afterwards, by fi_close(). */
 void net_kill(unsigned node);
+/* One direction of such a connection ends: b reads to its end, and what a sends from now on fails. False: there is
+ * none. */
+bool net_half(unsigned a, unsigned b);
+/* The clock jumps forward, between two instructions: nothing else happens meanwhile, on the wire neither. */
+void net_jump_ns(uint64_t ns);
 /* From now on one in n sockets cannot be had (EMFILE); 0: none. */
 void net_lack_files(uint32_t n);
-/* All cuts end, and the lack of files. */
+/* The same for allocations of all that is linked into this program. */
+void net_lack_memory(uint32_t n);
+/* All cuts end, and every lack. */
 void net_heal(void);
 
 #endif

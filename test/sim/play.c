@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See play.h.
+ * Plays a program: nodes, and the calls that the actions are. See play.h; judge.c says what may come of them.
  */
 #include "sim/play.h"
 
@@ -18,30 +18,22 @@
 #include <rdma/fi_tagged.h>
 #include "base/bits.h"
 #include "seeds/seeds.h"
+#include "sim/judge.h"
 #include "sim/net.h"
 #include "tcp/params/params.h"
 
 #define PORT		10000
-#define OPS		(ACTIONS_MAX + 4096)
-#define SLOTS		4
-#define SLOT_LEN	100000
 #define KEY		7
-#define LEN_MIN		sizeof(uint32_t)	/* a message begins with the number of its operation */
 #define SETTLE_NS	400000000000ULL		/* after the faults, everything ends within this time */
 #define QUIET_NS	500000000ULL		/* where nothing moves for so long, nothing will */
-
-struct op {
-	uint8_t kind;			/* enum action_kind */
-	uint8_t node, peer, way;
-	bool posted, ended, gone;	/* gone: its process was killed */
-	int err;
-	uint32_t life, len, tag, ignore, slot;
-	uint32_t seq;			/* of its node, for sends: of its node and peer; order of the calls */
-	uint32_t got;			/* receive: the send that it took, + 1. Send: the receive, + 1 */
-	uint8_t *buf;
-};
+#define WORDS_NS	5000000000ULL		/* between two tries to reach a node */
+#define SLOTS_LEN	sizeof(((struct memory *) 0)->slots)
+#define REGION_LEN	(SLOTS_LEN + offsetof(struct memory, cells.guard) - offsetof(struct memory, cells))
+#define ORDERS		(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
+			 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS)
 
 struct node {
+	bool down;			/* killed, and not started again */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -50,33 +42,18 @@ struct node {
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	fi_addr_t addr[NET_NODES];
-	uint32_t life, seq;
-	/* slots that each node writes; and a number that it adds to */
-	uint8_t (*region)[SLOTS][SLOT_LEN];
-	uint64_t *sums;
 };
 
-/* What a node knows of its slot at another. */
-struct slot {
-	uint32_t writer;		/* the operation whose bytes are there, + 1 */
-	bool unknown, busy;
-};
-
-static struct op ops[OPS];
-static uint32_t op_cnt;
-static uint32_t open_cnt;		/* operations that have not ended, other than receives */
+static const struct program *program;
 static uint32_t takers[NET_NODES][2];	/* a receive that takes every message, + 1; a tagged one */
+static bool used[NET_NODES][NET_NODES];	/* by operations of one node at another */
+static bool healed;			/* the faults are over */
+static uint64_t jumped_ns;		/* by the clock, while nothing happened */
 static struct node nodes[NET_NODES];
-static struct slot slots[NET_NODES][NET_NODES][SLOTS];
-static uint64_t sums[NET_NODES][NET_NODES];
-static bool sum_busy[NET_NODES][NET_NODES], sum_unknown[NET_NODES][NET_NODES];
-static bool unsure[NET_NODES][NET_NODES];	/* a fault may have failed operations between them */
-static unsigned node_cnt;
-static uint32_t lack;			/* one in so many sockets cannot be had */
 static jmp_buf failed;
 static char why[512];
 
-static _Noreturn void __attribute__((format(printf, 1, 2))) wrong(const char *format, ...)
+_Noreturn void judge_wrong(const char *format, ...)
 {
 	va_list args;
 
@@ -89,7 +66,7 @@ static _Noreturn void __attribute__((format(printf, 1, 2))) wrong(const char *fo
 static void must(int ret, const char *call)
 {
 	if (ret)
-		wrong("%s: %s", call, fi_strerror(-ret));
+		judge_wrong("%s: %s", call, fi_strerror(-ret));
 }
 
 #define MUST(call) must(call, #call)
@@ -104,6 +81,14 @@ static struct sockaddr_in address_of(unsigned n)
 	};
 }
 
+static void ask_key(struct fi_info *hints, unsigned n)
+{
+	const char *key = program->keys == 2 && !n ? "the key of others" : "the key of all nodes";
+
+	hints->ep_attr->auth_key = (uint8_t *) strdup(key);
+	hints->ep_attr->auth_key_size = strlen(key);
+}
+
 static void node_info(struct node *node, unsigned n)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -113,15 +98,19 @@ static void node_info(struct node *node, unsigned n)
 	snprintf(service, sizeof(service), "%u", PORT + n);
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->addr_format = FI_SOCKADDR_IN;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_FENCE |
+		      (program->data ? FI_SOURCE : 0);
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = program->ordered ? ORDERS : 0;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->fabric_attr->prov_name = strdup("tcp");
+	if (program->keys)
+		ask_key(hints, n);
 	ret = fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &node->info);
 	fi_freeinfo(hints);
 	must(ret, "fi_getinfo");
 }
 
-static void node_open(unsigned n)
+static void node_start(unsigned n)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
@@ -129,8 +118,7 @@ static void node_open(unsigned n)
 
 	net_node(n);
 	node_info(node, n);
-	node->region = calloc(NET_NODES, sizeof(*node->region));
-	node->sums = calloc(NET_NODES, sizeof(*node->sums));
+	memory[n] = calloc(1, sizeof(*memory[n]));
 	MUST(fi_fabric(node->info->fabric_attr, &node->fabric, NULL));
 	MUST(fi_domain(node->fabric, node->info, &node->domain, NULL));
 	MUST(fi_av_open(node->domain, &av_attr, &node->av, NULL));
@@ -139,16 +127,28 @@ static void node_open(unsigned n)
 	MUST(fi_ep_bind(node->ep, &node->av->fid, 0));
 	MUST(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV));
 	MUST(fi_enable(node->ep));
-	for (unsigned i = 0; i < node_cnt; i++) {
+	for (unsigned i = 0; i < program->nodes; i++) {
 		struct sockaddr_in addr = address_of(i);
 
 		if (fi_av_insert(node->av, &addr, 1, &node->addr[i], 0, NULL) != 1)
-			wrong("fi_av_insert");
+			judge_wrong("fi_av_insert");
 	}
 	MUST(fi_mr_regv(node->domain, (struct iovec[]) {
-				{ node->region, NET_NODES * sizeof(*node->region) },
-				{ node->sums, NET_NODES * sizeof(*node->sums) } }, 2,
+				{ memory[n]->slots, SLOTS_LEN }, { &memory[n]->cells, REGION_LEN - SLOTS_LEN } }, 2,
 			FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &node->mr, NULL));
+	node->down = false;
+}
+
+/* Everything is there, also where it is scarce otherwise. */
+static void node_open(unsigned n)
+{
+	net_lack_files(0);
+	net_lack_memory(0);
+	node_start(n);
+	if (!healed) {
+		net_lack_files(program->lack);
+		net_lack_memory(program->lack_memory);
+	}
 }
 
 static void node_close(unsigned n)
@@ -156,6 +156,7 @@ static void node_close(unsigned n)
 	struct node *node = &nodes[n];
 
 	net_node(n);
+	node->down = true;
 	MUST(fi_close(&node->ep->fid));
 	MUST(fi_close(&node->mr->fid));
 	MUST(fi_close(&node->cq->fid));
@@ -163,198 +164,126 @@ static void node_close(unsigned n)
 	MUST(fi_close(&node->domain->fid));
 	MUST(fi_close(&node->fabric->fid));
 	fi_freeinfo(node->info);
-	free(node->region);
-	free(node->sums);
+	free(memory[n]);
+	memory[n] = NULL;
 }
 
-/* ---- contents ---- */
+/* ---- completions ---- */
 
-static uint8_t byte_at(uint32_t id, uint32_t i)
+static fi_addr_t node_of(const struct node *node, fi_addr_t addr)
 {
-	return (uint8_t) (id * 31 + i * 7 + (i >> 8));
-}
-
-static void fill(uint8_t *buf, uint32_t id, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++)
-		buf[i] = byte_at(id, i);
-	memcpy(buf, &id, fab_min(len, (uint32_t) sizeof(id)));
-}
-
-static bool is_filled(const uint8_t *buf, uint32_t id, uint32_t len)
-{
-	if (memcmp(buf, &id, fab_min(len, (uint32_t) sizeof(id))))
-		return false;
-	for (uint32_t i = sizeof(id); i < len; i++) {
-		if (buf[i] != byte_at(id, i))
-			return false;
+	for (unsigned i = 0; i < program->nodes; i++) {
+		if (node->addr[i] == addr)
+			return i;
 	}
-	return true;
+	return NET_NODES;
 }
 
-static uint32_t id_of(const struct op *op)
+/* The second step of a claim: receive the message. */
+static void claim(struct op *op)
 {
-	return (uint32_t) (op - ops);
-}
+	const struct node *node = &nodes[op->node];
+	struct iovec iov = { op->buf, op->len };
+	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = op };
+	ssize_t ret = fi_trecvmsg(node->ep, &msg, FI_CLAIM);
 
-/* ---- what may happen ---- */
-
-static bool is_recv(const struct op *op)
-{
-	return op->kind == ACT_RECV || op->kind == ACT_TRECV;
-}
-
-static bool is_send(const struct op *op)
-{
-	return op->kind == ACT_SEND || op->kind == ACT_TSEND;
-}
-
-static bool fits(const struct op *recv, const struct op *send)
-{
-	return (recv->kind == ACT_TRECV) == (send->kind == ACT_TSEND) && send->peer == recv->node &&
-	       (recv->peer == recv->node || recv->peer == send->node) &&
-	       (recv->kind == ACT_RECV || !((recv->tag ^ send->tag) & ~recv->ignore));
-}
-
-static void took(struct op *recv, const struct fi_cq_tagged_entry *entry)
-{
-	struct op *send;
-	uint32_t id;
-
-	if (entry->len < LEN_MIN)
-		wrong("receive %u: a message of %zu bytes", id_of(recv), entry->len);
-	memcpy(&id, recv->buf, sizeof(id));
-	if (id >= op_cnt || !is_send(&ops[id]))
-		wrong("receive %u: bytes that nobody has sent", id_of(recv));
-	send = &ops[id];
-	if (!fits(recv, send))
-		wrong("receive %u took message %u, which does not match", id_of(recv), id);
-	if (send->got)
-		wrong("message %u was received twice, by %u and %u", id, send->got - 1, id_of(recv));
-	if (entry->len != send->len || !is_filled(recv->buf, id, send->len))
-		wrong("receive %u: message %u has other bytes or another length", id_of(recv), id);
-	if (recv->kind == ACT_TRECV && entry->tag != send->tag)
-		wrong("receive %u: the tag of message %u is another", id_of(recv), id);
-	send->got = id_of(recv) + 1;
-	recv->got = id + 1;
-}
-
-static void wrote(const struct op *op)
-{
-	struct slot *slot = &slots[op->node][op->peer][op->slot];
-
-	slot->busy = false;
-	slot->writer = id_of(op) + 1;
-	slot->unknown = op->err || op->life != nodes[op->node].life;
-	if (!op->err && op->way == DELIVERED && !unsure[op->node][op->peer] &&
-	    !is_filled(nodes[op->peer].region[op->node][op->slot], id_of(op), op->len))
-		wrong("write %u is delivered, and its bytes are not there", id_of(op));
-}
-
-static void was_read(const struct op *op)
-{
-	struct slot *slot = &slots[op->node][op->peer][op->slot];
-
-	slot->busy = false;
-	if (!op->err && !slot->unknown && slot->writer && !unsure[op->node][op->peer] &&
-	    !is_filled(op->buf, slot->writer - 1, fab_min(op->len, ops[slot->writer - 1].len)))
-		wrong("read %u does not see write %u", id_of(op), slot->writer - 1);
-}
-
-static void fetched(const struct op *op)
-{
-	uint64_t value;
-
-	sum_busy[op->node][op->peer] = false;
-	if (op->err) {
-		sum_unknown[op->node][op->peer] = true;
+	op->claimed = true;
+	if (!ret)
 		return;
-	}
-	memcpy(&value, op->buf, sizeof(value));
-	if (!sum_unknown[op->node][op->peer] && !unsure[op->node][op->peer] && value != sums[op->node][op->peer])
-		wrong("fetch %u has %llu, and the sum is %llu", id_of(op), (unsigned long long) value,
-		      (unsigned long long) sums[op->node][op->peer]);
-	sums[op->node][op->peer] = value + 1;
-}
-
-/* A receive fails if it is cancelled, or if its sender goes away in the middle of the message. */
-static bool may_fail(const struct op *op)
-{
-	bool any = false;
-
-	for (unsigned n = 0; n < node_cnt; n++)
-		any |= unsure[op->node][n];
-	return is_recv(op) ? any || op->err == FI_ECANCELED : unsure[op->node][op->peer];
-}
-
-static void op_ends(struct op *op, int err, const struct fi_cq_tagged_entry *entry)
-{
-	if (op < ops || op >= ops + op_cnt || !op->posted)
-		wrong("a completion of nothing that was posted");
-	if (op->gone)
-		wrong("operation %u ends after its process", id_of(op));
-	if (op->ended)
-		wrong("operation %u ends twice", id_of(op));
-	net_event((uint64_t) id_of(op) << 8 ^ (uint64_t) err);
+	if (!judge_doubts(op->node, op->node))
+		judge_wrong("FI_CLAIM: %s", fi_strerror((int) -ret));
 	op->ended = true;
-	op->err = err;
-	open_cnt -= !is_recv(op);
-	if (err && !may_fail(op))
-		wrong("operation %u fails without a reason: %s", id_of(op), fi_strerror(err));
-	if (is_recv(op) && !err)
-		took(op, entry);
-	else if (op->kind == ACT_WRITE)
-		wrote(op);
-	else if (op->kind == ACT_READ)
-		was_read(op);
-	else if (op->kind == ACT_FETCH)
-		fetched(op);
-	free(op->buf);
-	op->buf = NULL;
+	open_cnt--;
+	op_free(op);
 }
 
-/* ---- actions ---- */
+static void ended(struct op *op, const struct ending *ending)
+{
+	bool claims = op->kind == ACT_PEEK && op->way == CLAIM && !op->claimed && !ending->err;
 
-static void read_error(struct node *node)
+	judge_ended(op, ending);
+	if (claims)
+		claim(op);
+}
+
+static void stop(unsigned n);
+static void start(unsigned n);
+
+/* A queue that could not grow has lost completions: for its program that is the end. */
+static void overrun(unsigned n)
+{
+	if (!program->lack_memory)
+		judge_wrong("the completion queue of node %u is overrun", n);
+	stop(n);
+	start(n);
+}
+
+static void read_error(unsigned n)
 {
 	struct fi_cq_err_entry entry = { 0 };
+	struct op *op;
 
-	if (fi_cq_readerr(node->cq, &entry, 0) != 1)
-		wrong("no error where fi_cq_read() has said so");
-	if (entry.op_context)
-		op_ends(entry.op_context, entry.err, NULL);
+	if (fi_cq_readerr(nodes[n].cq, &entry, 0) != 1)
+		judge_wrong("no error where fi_cq_read() has said so");
+	if (entry.err == FI_EOVERRUN) {
+		overrun(n);
+		return;
+	}
+	op = entry.op_context;
+	if (!op) {
+		judge_late(n);
+		return;
+	}
+	ended(op, &(struct ending) {
+		.err = entry.err, .buf = op->kind == ACT_MRECV ? entry.buf : op->buf, .flags = entry.flags,
+		.len = entry.len, .olen = entry.olen, .tag = entry.tag, .data = entry.data, .src = FI_ADDR_NOTAVAIL,
+	});
 }
 
 static bool act_pass(unsigned n)
 {
 	struct fi_cq_tagged_entry entries[4];
+	fi_addr_t srcs[4] = { FI_ADDR_NOTAVAIL, FI_ADDR_NOTAVAIL, FI_ADDR_NOTAVAIL, FI_ADDR_NOTAVAIL };
 	struct node *node = &nodes[n];
 	ssize_t ret;
 
 	net_node(n);
-	ret = fi_cq_read(node->cq, entries, 4);
+	ret = program->data ? fi_cq_readfrom(node->cq, entries, 4, srcs) : fi_cq_read(node->cq, entries, 4);
 	if (ret == -FI_EAVAIL) {
-		read_error(node);
+		read_error(n);
 		return true;
 	}
-	for (ssize_t i = 0; i < ret; i++)
-		op_ends(entries[i].op_context, 0, &entries[i]);
+	for (ssize_t i = 0; i < ret; i++) {
+		const struct fi_cq_tagged_entry *entry = &entries[i];
+		struct op *op = entry->op_context;
+
+		if (!op)
+			judge_wrong("a completion without a context at node %u", n);
+		ended(op, &(struct ending) {
+			.buf = op->kind == ACT_MRECV ? entry->buf : op->buf, .flags = entry->flags, .len = entry->len,
+			.tag = entry->tag, .data = entry->data,
+			.src = program->data && (entry->flags & FI_RECV) ? node_of(node, srcs[i]) : FI_ADDR_NOTAVAIL,
+		});
+	}
 	if (ret < 0 && ret != -FI_EAGAIN)
-		wrong("fi_cq_read: %s", fi_strerror((int) -ret));
+		judge_wrong("fi_cq_read: %s", fi_strerror((int) -ret));
 	return ret > 0;
 }
 
-static struct op *op_new(const struct action *action)
+/* ---- calls ---- */
+
+static struct op *op_new(const struct action *action, uint32_t len)
 {
 	struct op *op = &ops[op_cnt];
 
 	if (op_cnt == OPS)
-		wrong("the simulator has too few operations");
+		judge_wrong("the simulator has too few operations");
 	*op = (struct op) {
-		.kind = action->kind, .node = action->a, .peer = action->b, .life = nodes[action->a].life,
-		.len = action->c, .tag = action->e, .seq = nodes[action->a].seq++,
+		.kind = action->kind, .node = action->a, .peer = action->b, .way = action->d, .len = len,
+		.tag = action->e,
+		.buf = net_alloc(len + GUARD_LEN),
 	};
-	op->buf = malloc(fab_max(op->len, 8U));
+	memset(op->buf + len, 0xa5, GUARD_LEN);
 	return op;
 }
 
@@ -362,15 +291,13 @@ static struct op *op_new(const struct action *action)
 static void op_called(struct op *op, ssize_t ret)
 {
 	if (!ret) {
-		op->posted = true;
-		op_cnt++;
-		open_cnt += !is_recv(op);
+		used[op->node][op->peer] |= !op_is_recv(op) && op->kind != ACT_PEEK;
+		judge_posted(op);
 		return;
 	}
-	if (ret != -FI_EAGAIN && !unsure[op->node][op->peer])
-		wrong("a call fails without a reason: %s", fi_strerror((int) -ret));
-	free(op->buf);
-	op->buf = NULL;
+	if (ret != -FI_EAGAIN && !judge_doubts(op->node, op->peer))
+		judge_wrong("a call fails without a reason: %s", fi_strerror((int) -ret));
+	op_free(op);
 }
 
 /* An inject has no completion. */
@@ -381,8 +308,7 @@ static void op_injected(struct op *op, ssize_t ret)
 		return;
 	op->ended = true;
 	open_cnt--;
-	free(op->buf);
-	op->buf = NULL;
+	op_free(op);
 }
 
 #define PIECES	3
@@ -401,33 +327,79 @@ static size_t cut_buffer(const struct op *op, struct iovec iov[PIECES])
 	return PIECES;
 }
 
+static uint64_t flags_of(const struct op *op)
+{
+	switch (op->way) {
+	case DELIVERED:
+		return FI_DELIVERY_COMPLETE;
+	case FENCED:
+		return FI_FENCE;
+	case MATCHED:
+		return op_is_send(op) ? FI_MATCH_COMPLETE : 0;
+	}
+	return 0;
+}
+
+static ssize_t inject(const struct node *node, const struct op *op)
+{
+	fi_addr_t to = node->addr[op->peer];
+
+	if (op->kind == ACT_TSEND)
+		return program->data ? fi_tinjectdata(node->ep, op->buf, op->len, op_cnt, to, op->tag) :
+				       fi_tinject(node->ep, op->buf, op->len, to, op->tag);
+	return program->data ? fi_injectdata(node->ep, op->buf, op->len, op_cnt, to) :
+			       fi_inject(node->ep, op->buf, op->len, to);
+}
+
+/* The usual calls, where they can say it. */
+static ssize_t send_plainly(const struct node *node, struct op *op)
+{
+	fi_addr_t to = node->addr[op->peer];
+
+	if (op->kind == ACT_TSEND)
+		return program->data ? fi_tsenddata(node->ep, op->buf, op->len, NULL, op_cnt, to, op->tag, op) :
+				       fi_tsend(node->ep, op->buf, op->len, NULL, to, op->tag, op);
+	return program->data ? fi_senddata(node->ep, op->buf, op->len, NULL, op_cnt, to, op) :
+			       fi_send(node->ep, op->buf, op->len, NULL, to, op);
+}
+
+static ssize_t send_msg(const struct node *node, struct op *op)
+{
+	struct iovec iov[PIECES];
+	size_t cnt = cut_buffer(op, iov);
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = node->addr[op->peer], .context = op,
+			      .data = op_cnt };
+	struct fi_msg_tagged tmsg = { .msg_iov = iov, .iov_count = cnt, .addr = node->addr[op->peer],
+				      .tag = op->tag, .context = op, .data = op_cnt };
+	uint64_t flags = flags_of(op) | (program->data ? FI_REMOTE_CQ_DATA : 0);
+
+	if (cnt == 1 && op->way == PLAIN)
+		return send_plainly(node, op);
+	return op->kind == ACT_TSEND ? fi_tsendmsg(node->ep, &tmsg, flags) : fi_sendmsg(node->ep, &msg, flags);
+}
+
 static void act_send(const struct action *action)
 {
 	const struct node *node = &nodes[action->a];
-	struct op *op = op_new(action);
-	struct iovec iov[PIECES];
-	size_t cnt = cut_buffer(op, iov);
-	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = node->addr[op->peer], .context = op };
-	struct fi_msg_tagged tmsg = { .msg_iov = iov, .iov_count = cnt, .addr = node->addr[op->peer],
-				      .tag = op->tag, .context = op };
-	bool tagged = op->kind == ACT_TSEND;
-	bool inject = action->d == INJECT && op->len <= node->info->tx_attr->inject_size;
+	struct op *op = op_new(action, action->c);
 
-	fill(op->buf, op_cnt, op->len);
-	op->way = action->d;
-	if (inject)
-		op_injected(op, tagged ? fi_tinject(node->ep, op->buf, op->len, tmsg.addr, op->tag) :
-			    fi_inject(node->ep, op->buf, op->len, msg.addr));
+	op_fill(op->buf, op_cnt, op->len);
+	if (op->way == INJECT && op->len <= node->info->tx_attr->inject_size)
+		op_injected(op, inject(node, op));
 	else
-		op_called(op, tagged ? fi_tsendmsg(node->ep, &tmsg, op->way == DELIVERED ? FI_DELIVERY_COMPLETE : 0) :
-			  fi_sendmsg(node->ep, &msg, op->way == DELIVERED ? FI_DELIVERY_COMPLETE : 0));
+		op_called(op, send_msg(node, op));
+}
+
+static fi_addr_t source_of(const struct op *op)
+{
+	return op->peer == op->node ? FI_ADDR_UNSPEC : nodes[op->node].addr[op->peer];
 }
 
 static void act_recv(const struct action *action)
 {
 	const struct node *node = &nodes[action->a];
-	struct op *op = op_new(action);
-	fi_addr_t from = op->peer == op->node ? FI_ADDR_UNSPEC : node->addr[op->peer];
+	struct op *op = op_new(action, action->c);
+	fi_addr_t from = source_of(op);
 	struct iovec iov[PIECES];
 	size_t cnt = cut_buffer(op, iov);
 
@@ -437,97 +409,221 @@ static void act_recv(const struct action *action)
 		  fi_recvv(node->ep, iov, NULL, cnt, from, op));
 }
 
+static void act_mrecv(const struct action *action)
+{
+	const struct node *node = &nodes[action->a];
+	struct op *op = op_new(action, action->c);
+	struct iovec iov = { op->buf, op->len };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = source_of(op), .context = op };
+
+	op_called(op, fi_recvmsg(node->ep, &msg, FI_MULTI_RECV));
+}
+
+static void act_peek(const struct action *action)
+{
+	static const uint64_t flags[PEEKS] = { FI_PEEK, FI_PEEK | FI_CLAIM, FI_PEEK | FI_DISCARD };
+	const struct node *node = &nodes[action->a];
+	struct op *op = op_new(action, SLOT_LEN);
+	struct fi_msg_tagged msg = { .addr = source_of(op), .tag = op->tag, .context = op };
+	ssize_t ret;
+
+	/* only its CQ data tells which message was dropped */
+	if (op->way == DISCARD && !program->data)
+		op->way = LOOK;
+	ret = fi_trecvmsg(node->ep, &msg, flags[op->way]);
+	op_called(op, ret);
+}
+
 static void act_cancel(const struct action *action)
 {
 	uint32_t left = action->b;
 
 	for (uint32_t i = 0; i < op_cnt; i++) {
-		if (is_recv(&ops[i]) && ops[i].node == action->a && !ops[i].ended && !ops[i].gone && !left--) {
-			int ret = fi_cancel(&nodes[action->a].ep->fid, &ops[i]);
+		struct op *op = &ops[i];
 
+		if ((action->d ? op_is_send(op) : op_is_recv(op)) && op->node == action->a && !op->ended && !op->gone &&
+		    !left--) {
+			int ret = fi_cancel(&nodes[action->a].ep->fid, op);
+
+			op->cancelled = true;
 			if (ret && ret != -FI_ENOENT)
-				wrong("fi_cancel: %s", fi_strerror(-ret));
+				judge_wrong("fi_cancel: %s", fi_strerror(-ret));
 			return;
 		}
 	}
 }
 
+/* A remote access to len bytes at `at`, in two pieces where its number says so. */
+static ssize_t access_memory(const struct op *op, bool reads, uint64_t at, uint64_t key)
+{
+	const struct node *node = &nodes[op->node];
+	uint32_t first = op_cnt % 5 ? op->len : op->len / 2;
+	struct fi_rma_iov rma[] = { { at, first, key }, { at + first, op->len - first, key } };
+	struct iovec iov[PIECES];
+	struct fi_msg_rma msg = {
+		.msg_iov = iov, .iov_count = cut_buffer(op, iov), .addr = node->addr[op->peer], .rma_iov = rma,
+		.rma_iov_count = first < op->len ? 2 : 1, .context = (void *) (uintptr_t) op,
+	};
+	bool plain = msg.iov_count == 1 && msg.rma_iov_count == 1 && !flags_of(op);
+
+	if (reads)
+		return plain ? fi_read(node->ep, op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
+			       fi_readmsg(node->ep, &msg, flags_of(op) & FI_FENCE);
+	return plain ? fi_write(node->ep, op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
+		       fi_writemsg(node->ep, &msg, flags_of(op));
+}
+
 static void act_rma(const struct action *action)
 {
 	const struct node *node = &nodes[action->a];
-	uint32_t slot = action->e % SLOTS;
-	struct slot *state = &slots[action->a][action->b][slot];
-	struct op *op;
-	struct iovec iov[PIECES];
-	struct fi_rma_iov rma;
-	struct fi_msg_rma msg;
+	struct op *op = op_new(action, fab_min(action->c, (uint32_t) SLOT_LEN));
+	uint64_t at;
 
-	if (state->busy)
-		return;
-	op = op_new(action);
-	op->slot = slot;
-	op->way = action->d;
-	op->len = fab_min(op->len, (uint32_t) SLOT_LEN);
-	rma = (struct fi_rma_iov) { (op->node * SLOTS + slot) * SLOT_LEN, op->len, KEY };
-	msg = (struct fi_msg_rma) { .msg_iov = iov, .iov_count = cut_buffer(op, iov), .addr = node->addr[op->peer],
-				    .rma_iov = &rma, .rma_iov_count = 1, .context = op };
-	fill(op->buf, op_cnt, op->len);
-	op_called(op, op->kind == ACT_READ ? fi_readmsg(node->ep, &msg, 0) :
-		  fi_writemsg(node->ep, &msg, op->way == DELIVERED ? FI_DELIVERY_COMPLETE : 0));
-	state->busy = op->posted;
+	op->slot = action->e % SLOTS;
+	at = (op->node * SLOTS + op->slot) * SLOT_LEN;
+	op_fill(op->buf, op_cnt, op->len);
+	if (op->kind == ACT_WRITE && op->way == INJECT && op->len <= node->info->tx_attr->inject_size)
+		op_injected(op, fi_inject_write(node->ep, op->buf, op->len, node->addr[op->peer], at, KEY));
+	else
+		op_called(op, access_memory(op, op->kind == ACT_READ, at, KEY));
 }
 
-static void act_fetch(const struct action *action)
+/* The first half of it is in the region. */
+static void act_bad(const struct action *action)
+{
+	struct op *op = op_new(action, action->c);
+	bool reads = op->way == INJECT, no_key = action->e & 1;
+
+	if (op->way != DELIVERED && !reads)
+		op->way = PLAIN;
+	memset(op->buf, 0x11, op->len);
+	op_called(op, access_memory(op, reads, no_key ? 0 : REGION_LEN - op->len / 2, no_key ? KEY + 1 : KEY));
+}
+
+static void act_atomic(const struct action *action)
+{
+	static const enum fi_datatype types[] = { FI_UINT8, FI_UINT16, FI_UINT32, FI_UINT64 };
+	uint8_t *operands, *compares;
+	const struct node *node = &nodes[action->a];
+	uint32_t width = 1U << action->e % 4, cnt = 1 + action->c % (CELLS_LEN / 8);
+	struct op *op = op_new(action, cnt * width);
+	enum fi_datatype type = types[action->e % 4];
+	fi_addr_t to = node->addr[op->peer];
+	uint64_t at = SLOTS_LEN + op->node * CELLS_LEN, value;
+
+	op->slot = action->e % 4;
+	op->want = net_alloc(3 * (size_t) op->len);
+	operands = op->want + op->len;		/* the library reads them until the operation ends */
+	compares = operands + op->len;
+	op->ignore = op_cnt / 7 % 3;				/* what it compares with */
+	op->tag = op->way <= AMO_FETCH_ADD ? 1 : op_cnt % 200;	/* the operand */
+	for (uint32_t i = 0; i < cnt; i++) {
+		value = op->tag;
+		memcpy(operands + i * width, &value, width);
+		value = op->ignore;
+		memcpy(compares + i * width, &value, width);
+	}
+	switch (op->way) {
+	case AMO_ADD:
+		op_called(op, fi_atomic(node->ep, operands, cnt, NULL, to, at, KEY, type, FI_SUM, op));
+		return;
+	case AMO_CSWAP:
+		op_called(op, fi_compare_atomic(node->ep, operands, cnt, NULL, compares, NULL, op->buf, NULL, to, at,
+						KEY, type, FI_CSWAP, op));
+		return;
+	default:
+		op_called(op, fi_fetch_atomic(node->ep, operands, cnt, NULL, op->buf, NULL, to, at, KEY, type,
+					      op->way == AMO_FETCH_ADD ? FI_SUM :
+					      op->way == AMO_SWAP ? FI_ATOMIC_WRITE : FI_ATOMIC_READ, op));
+	}
+}
+
+static void act_count(const struct action *action)
 {
 	static uint64_t one = 1;
 	const struct node *node = &nodes[action->a];
-	struct op *op;
+	struct op *op = op_new(action, sizeof(one));
 
-	if (sum_busy[action->a][action->b])
-		return;
-	op = op_new(action);
+	op->way = PLAIN;
 	op_called(op, fi_fetch_atomic(node->ep, &one, 1, NULL, op->buf, NULL, node->addr[op->peer],
-				      NET_NODES * sizeof(*node->region) + op->node * sizeof(uint64_t), KEY, FI_UINT64,
-				      FI_SUM, op));
-	sum_busy[action->a][action->b] = op->posted;
+				      SLOTS_LEN + NET_NODES * CELLS_LEN, KEY, FI_UINT64, FI_SUM, op));
 }
 
-static void act_restart(unsigned n)
+/* ---- faults ---- */
+
+static void stop(unsigned n)
 {
+	if (nodes[n].down)
+		return;
 	net_node(n);
 	net_kill(n);
-	for (unsigned i = 0; i < node_cnt; i++) {
-		unsure[n][i] = unsure[i][n] = true;
-		for (unsigned s = 0; s < SLOTS; s++) {
-			slots[i][n][s].unknown = true;
-			slots[n][i][s] = (struct slot) { .unknown = true };
-		}
-		sum_busy[n][i] = false;
-	}
+	judge_restarted(n);
 	node_close(n);
 	for (uint32_t i = 0; i < op_cnt; i++) {
 		if (ops[i].node != n || ops[i].gone)
 			continue;
 		ops[i].gone = true;
-		open_cnt -= !ops[i].ended && !is_recv(&ops[i]);
-		free(ops[i].buf);
-		ops[i].buf = NULL;
+		open_cnt -= !ops[i].ended && !op_is_recv(&ops[i]);
+		op_free(&ops[i]);
 	}
-	nodes[n].life++;
-	net_lack_files(0);
-	node_open(n);
-	net_lack_files(lack);
+}
+
+static void start(unsigned n)
+{
+	if (nodes[n].down)
+		node_open(n);
+}
+
+static void act_jump(const struct action *action)
+{
+	judge_jumped(tcp_params.max_conn);
+	net_jump_ns(action->c * 1000000000ULL);
+	jumped_ns += action->c * 1000000000ULL;
+}
+
+static void act_fault(const struct action *action)
+{
+	switch (action->kind) {
+	case ACT_STOP:
+		stop(action->a);
+		return;
+	case ACT_START:
+		start(action->a);
+		return;
+	case ACT_RESTART:
+		stop(action->a);
+		start(action->a);
+		return;
+	}
+	judge_doubt(action->a, action->b);
+	if (action->kind == ACT_CUT)
+		net_cut(action->a, action->b, action->c);
+	else if (action->kind == ACT_RESET)
+		net_reset(action->a, action->b);
+	else
+		net_half(action->a, action->b);
 }
 
 static void act(const struct action *action)
 {
+	if (action->kind >= ACT_CUT) {
+		act_fault(action);
+		return;
+	}
+	if (action->kind == ACT_TIME) {
+		net_pass_ns(action->c);
+		return;
+	}
+	if (action->kind == ACT_JUMP) {
+		act_jump(action);
+		return;
+	}
+	if (nodes[action->a].down)
+		return;
 	net_node(action->a);
 	switch (action->kind) {
 	case ACT_PASS:
 		act_pass(action->a);
-		break;
-	case ACT_TIME:
-		net_pass_ns(action->c);
 		break;
 	case ACT_SEND:
 	case ACT_TSEND:
@@ -537,6 +633,12 @@ static void act(const struct action *action)
 	case ACT_TRECV:
 		act_recv(action);
 		break;
+	case ACT_MRECV:
+		act_mrecv(action);
+		break;
+	case ACT_PEEK:
+		act_peek(action);
+		break;
 	case ACT_CANCEL:
 		act_cancel(action);
 		break;
@@ -544,59 +646,37 @@ static void act(const struct action *action)
 	case ACT_READ:
 		act_rma(action);
 		break;
-	case ACT_FETCH:
-		act_fetch(action);
+	case ACT_BAD:
+		act_bad(action);
 		break;
-	case ACT_CUT:
-		unsure[action->a][action->b] = unsure[action->b][action->a] = true;
-		net_cut(action->a, action->b, action->c);
+	case ACT_ATOMIC:
+		act_atomic(action);
 		break;
-	case ACT_RESET:
-		unsure[action->a][action->b] = unsure[action->b][action->a] = true;
-		net_reset(action->a, action->b);
-		break;
-	case ACT_RESTART:
-		act_restart(action->a);
+	case ACT_COUNT:
+		act_count(action);
 		break;
 	}
 }
 
 /* ---- the end ---- */
 
-/* Messages that have not been received, and should be. */
-static uint32_t missing_cnt(void)
-{
-	uint32_t cnt = 0;
-
-	for (uint32_t i = 0; i < op_cnt; i++)
-		cnt += is_send(&ops[i]) && !ops[i].got && !ops[i].gone && !unsure[ops[i].node][ops[i].peer];
-	return cnt;
-}
-
 /* Each node has a receive of each kind that takes everything. */
 static void post_takers(void)
 {
-	for (unsigned n = 0; n < node_cnt; n++) {
-		for (uint8_t kind = ACT_RECV; kind <= ACT_TRECV; kind++) {
-			uint32_t *taker = &takers[n][kind == ACT_TRECV];
+	for (unsigned n = 0; n < program->nodes; n++) {
+		static const uint8_t kinds[] = { ACT_RECV, ACT_TRECV };
 
-			if (*taker && !ops[*taker - 1].ended)
+		for (unsigned i = 0; i < 2; i++) {
+			uint32_t *taker = &takers[n][i];
+
+			if (*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone)
 				continue;
-			act_recv(&(struct action) { .kind = kind, .a = (uint8_t) n, .b = (uint8_t) n, .c = SLOT_LEN,
+			net_node(n);
+			act_recv(&(struct action) { .kind = kinds[i], .a = (uint8_t) n, .b = (uint8_t) n, .c = SLOT_LEN,
 						    .d = 0xff });
 			*taker = op_cnt;
 		}
 	}
-}
-
-static const struct op *first_open(void)
-{
-	for (uint32_t i = 0; i < op_cnt; i++) {
-		if (!ops[i].gone && ((!ops[i].ended && !is_recv(&ops[i])) ||
-				     (is_send(&ops[i]) && !ops[i].got && !unsure[ops[i].node][ops[i].peer])))
-			return &ops[i];
-	}
-	return NULL;
 }
 
 /* Every node runs, and time passes: little where bytes move, more and more where none do. */
@@ -605,7 +685,7 @@ static void run_all(uint64_t *idle_ns)
 	uint64_t moved = net_moved();
 	bool any = false;
 
-	for (unsigned n = 0; n < node_cnt; n++)
+	for (unsigned n = 0; n < program->nodes; n++)
 		any |= act_pass(n);
 	*idle_ns = any || moved != net_moved() ? 1000 : fab_min(2 * *idle_ns, 1000000000UL);
 	net_pass_ns(*idle_ns);
@@ -613,18 +693,70 @@ static void run_all(uint64_t *idle_ns)
 
 static void settle(void)
 {
-	uint64_t end_ns = net_now_ns() + SETTLE_NS, idle_ns = 1000;
+	uint64_t end_ns, idle_ns = 1000;
 	const struct op *op;
 
+	for (unsigned n = 0; n < program->nodes; n++)
+		start(n);
 	net_heal();
-	while (open_cnt || missing_cnt()) {
+	healed = true;
+	end_ns = net_now_ns() + SETTLE_NS;
+	while (open_cnt || judge_missing()) {
 		post_takers();
 		run_all(&idle_ns);
 		if (net_now_ns() > end_ns) {
-			op = first_open();
-			wrong("operation %u of node %u %s", id_of(op), op->node,
-			      op->ended ? "was sent, and does not arrive" : "does not end");
+			op = judge_first_open();
+			judge_wrong("operation %u of node %u %s", op_id(op), op->node,
+				    op->ended ? "was sent, and does not arrive" : "does not end");
 		}
+	}
+}
+
+/* True if b has received a message of a among the operations from first on. */
+static bool is_heard(unsigned a, unsigned b, uint32_t first)
+{
+	for (uint32_t i = first; i < op_cnt; i++) {
+		if (op_is_send(&ops[i]) && ops[i].node == a && ops[i].peer == b && ops[i].got)
+			return true;
+	}
+	return false;
+}
+
+/* Send to each node that was used and has not heard: again WORDS_NS after the last time, or at once where the call was
+ * refused. False: all have heard. */
+static bool say_words(uint32_t first, uint64_t next_ns[NET_NODES][NET_NODES])
+{
+	bool any = false;
+
+	for (uint8_t a = 0; a < program->nodes; a++) {
+		for (uint8_t b = 0; b < program->nodes; b++) {
+			uint32_t before = op_cnt;
+
+			if (!used[a][b] || judge_foreign(a, b) || is_heard(a, b, first))
+				continue;
+			any = true;
+			if (net_now_ns() < next_ns[a][b])
+				continue;
+			net_node(a);
+			act_send(&(struct action) { .kind = ACT_TSEND, .a = a, .b = b, .d = INJECT, .c = 8 });
+			if (op_cnt > before)
+				next_ns[a][b] = net_now_ns() + WORDS_NS;
+		}
+	}
+	return any;
+}
+
+/* Whatever was: a node reaches those that it has reached before, by messages that are sent within the call. */
+static void last_words(void)
+{
+	uint64_t end_ns = net_now_ns() + SETTLE_NS, next_ns[NET_NODES][NET_NODES] = { 0 }, idle_ns = 1000;
+	uint32_t first = op_cnt;
+
+	while (say_words(first, next_ns)) {
+		if (net_now_ns() > end_ns)
+			judge_wrong("a node does not reach another one any more");
+		post_takers();
+		run_all(&idle_ns);
 	}
 }
 
@@ -634,8 +766,9 @@ static void cancel_all(void)
 	uint64_t idle_ns = 1000;
 
 	for (uint32_t i = 0; i < op_cnt; i++) {
-		if (is_recv(&ops[i]) && !ops[i].ended && !ops[i].gone) {
+		if (op_is_recv(&ops[i]) && !ops[i].ended && !ops[i].gone) {
 			net_node(ops[i].node);
+			ops[i].cancelled = true;
 			fi_cancel(&nodes[ops[i].node].ep->fid, &ops[i]);
 		}
 	}
@@ -643,48 +776,11 @@ static void cancel_all(void)
 		run_all(&idle_ns);
 	for (uint32_t i = 0; i < op_cnt; i++) {
 		if (!ops[i].ended && !ops[i].gone)
-			wrong("receive %u was cancelled, and does not end", i);
+			judge_wrong("receive %u was cancelled, and does not end", i);
 	}
 }
 
-/* Of two messages of a sender the first goes to the first receive that fits both. */
-static void check_order(void)
-{
-	for (uint32_t i = 0; i < op_cnt; i++) {
-		const struct op *later = &ops[i], *recv = later->got ? &ops[later->got - 1] : NULL;
-
-		if (!is_send(later) || !recv)
-			continue;
-		for (uint32_t j = 0; j < i; j++) {
-			const struct op *first = &ops[j];
-
-			if (!is_send(first) || first->node != later->node || first->life != later->life ||
-			    first->peer != later->peer || !fits(recv, first))
-				continue;
-			if (first->got ? ops[first->got - 1].life == recv->life && first->got - 1 > id_of(recv) :
-			    !unsure[first->node][first->peer])
-				wrong("receive %u took message %u, and message %u, sent before, fits too", id_of(recv),
-				      i, j);
-		}
-	}
-}
-
-static void check_slots(void)
-{
-	for (unsigned a = 0; a < node_cnt; a++) {
-		for (unsigned b = 0; b < node_cnt; b++) {
-			for (unsigned s = 0; s < SLOTS; s++) {
-				const struct slot *slot = &slots[a][b][s];
-
-				if (slot->writer && !slot->unknown && !unsure[a][b] &&
-				    !is_filled(nodes[b].region[a][s], slot->writer - 1, ops[slot->writer - 1].len))
-					wrong("write %u has ended, and its bytes are not there", slot->writer - 1);
-			}
-		}
-	}
-}
-
-/* ---- programs ---- */
+/* ---- a program ---- */
 
 static void set_params(uint64_t seed)
 {
@@ -708,108 +804,49 @@ static struct net_attr attr_of(uint64_t seed)
 	};
 }
 
-/* Each member is drawn for every action, so that the kind of one does not change what follows. */
-static void action_make(struct action *action, uint64_t *state, unsigned node_cnt, bool faults)
-{
-	static const uint8_t kinds[] = {
-		ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_TIME, ACT_TIME,
-		ACT_TIME, ACT_SEND, ACT_SEND, ACT_TSEND, ACT_TSEND, ACT_TSEND, ACT_RECV, ACT_RECV, ACT_TRECV,
-		ACT_TRECV, ACT_TRECV, ACT_CANCEL, ACT_WRITE, ACT_WRITE, ACT_READ, ACT_FETCH,
-	};
-	static const uint32_t lens[] = { 4, 8, 40, 128, 129, 1000, 4072, 9999, 30000, 99999 };
-	uint32_t fault = seeds_draw(state, 60), range, number;
-
-	action->kind = kinds[seeds_draw(state, sizeof(kinds))];
-	action->a = (uint8_t) seeds_draw(state, node_cnt);
-	action->b = (uint8_t) seeds_draw(state, node_cnt);
-	range = seeds_draw(state, 3) ? 6 : 10;
-	action->c = lens[seeds_draw(state, range)];
-	action->d = (uint8_t) seeds_draw(state, WAYS);
-	action->e = seeds_draw(state, 4);
-	range = seeds_draw(state, 4) ? 22 : 32;
-	number = seeds_draw(state, range);
-	if (faults && !fault)
-		action->kind = (uint8_t) (ACT_CUT + number % 3);
-	if (action->kind == ACT_TIME)
-		action->c = 1U << number;
-	if (action->kind == ACT_CUT)
-		action->c = number & 8;
-	if (action->kind == ACT_RECV || action->kind == ACT_TRECV) {
-		action->c = SLOT_LEN;
-		action->d = (uint8_t) (number & 4 ? number % 4 : 0);
-	}
-}
-
-void play_make(struct program *program, uint64_t seed, bool faults)
-{
-	uint64_t state = fab_mix64(seed ^ 0x5eed);
-	uint32_t most = seeds_draw(&state, 8) ? 180 : ACTIONS_MAX - 20;
-
-	program->seed = fab_mix64(seed);
-	program->faults = faults;
-	program->nodes = 2 + seeds_draw(&state, 3);
-	program->cnt = 20 + seeds_draw(&state, most);
-	for (uint32_t i = 0; i < program->cnt; i++)
-		action_make(&program->actions[i], &state, program->nodes, faults);
-}
-
-static void begin(const struct program *program)
+static void begin(void)
 {
 	struct net_attr attr = attr_of(program->seed);
 
-	memset(slots, 0, sizeof(slots));
-	memset(sums, 0, sizeof(sums));
-	memset(sum_busy, 0, sizeof(sum_busy));
-	memset(sum_unknown, 0, sizeof(sum_unknown));
-	memset(unsure, 0, sizeof(unsure));
-	lack = program->faults && program->seed / 9216 % 4 == 0 ? 4 : 0;
-	if (lack)
-		memset(unsure, 1, sizeof(unsure));
+	judge_begin(program);
+	if (program->lack || program->lack_memory)
+		judge_doubt_all();
 	memset(takers, 0, sizeof(takers));
-	op_cnt = open_cnt = 0;
-	node_cnt = program->nodes;
+	memset(used, 0, sizeof(used));
+	healed = false;
+	jumped_ns = 0;
 	set_params(program->seed);
 	net_begin(program->seed, &attr);
 	memset(nodes, 0, sizeof(nodes));
-	for (unsigned n = 0; n < node_cnt; n++)
+	for (unsigned n = 0; n < program->nodes; n++)
 		node_open(n);
-	net_lack_files(lack);
 }
 
-const char *play_run(const struct program *program, uint64_t *hash)
+const char *play_run(const struct program *what, uint64_t *hash, uint64_t *time_ns)
 {
+	uint64_t begin_ns;
 	unsigned left;
 
-	if (setjmp(failed))
+	program = what;
+	if (setjmp(failed)) {
+		net_heal();
 		return why;
-	begin(program);
+	}
+	begin();
+	begin_ns = net_now_ns();
 	for (uint32_t i = 0; i < program->cnt; i++)
 		act(&program->actions[i]);
 	settle();
+	last_words();
+	settle();
 	cancel_all();
-	check_order();
-	check_slots();
+	judge_finish();
 	*hash = net_hash();
-	for (unsigned n = 0; n < node_cnt; n++)
+	*time_ns = net_now_ns() - begin_ns - jumped_ns;
+	for (unsigned n = 0; n < program->nodes; n++)
 		node_close(n);
 	left = net_end();
 	if (left)
-		wrong("%u descriptors are left", left);
+		judge_wrong("%u descriptors are left", left);
 	return NULL;
-}
-
-void play_print(const struct program *program, FILE *out)
-{
-	static const char *const names[ACT_KINDS] = {
-		"pass", "time", "send", "tsend", "recv", "trecv", "cancel", "write", "read", "fetch", "cut", "reset",
-		"restart",
-	};
-
-	fprintf(out, "# seed %llu, %u nodes\n", (unsigned long long) program->seed, program->nodes);
-	for (uint32_t i = 0; i < program->cnt; i++) {
-		const struct action *action = &program->actions[i];
-
-		fprintf(out, "%s %u %u %u %u %u\n", names[action->kind], action->a, action->b, action->c, action->d,
-			action->e);
-	}
 }

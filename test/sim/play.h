@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program for several nodes: actions made from a seed, played over the simulated network (net.h), and judged by what
- * libfabric promises. Faults of the network may fail operations. Then each still ends once, nothing arrives twice,
- * changed, or before its turn.
+ * A program for several nodes: actions made from a seed (make.c), played over the simulated network (play.c), and
+ * judged by the promises of libfabric (judge.h). Faults of the network may fail operations. Then each still ends once,
+ * nothing arrives twice, changed, or before its turn.
  */
 #ifndef TEST_SIM_PLAY_H
 #define TEST_SIM_PLAY_H
@@ -14,21 +14,31 @@
 enum action_kind {
 	ACT_PASS,			/* node a reads its completions */
 	ACT_TIME,			/* c nanoseconds pass */
+	ACT_JUMP,			/* the clock jumps by c seconds, and nothing else happens meanwhile */
 	ACT_SEND,			/* a to b, c bytes, d: enum way, e: tag */
 	ACT_TSEND,
 	ACT_RECV,			/* at a, from b (a: from all), c bytes, d: ignored bits, e: tag */
 	ACT_TRECV,
-	ACT_CANCEL,			/* at a, the b-th receive that is posted there */
+	ACT_MRECV,			/* the same as ACT_RECV, for many messages */
+	ACT_PEEK,			/* the same as ACT_TRECV, d: enum peek */
+	ACT_CANCEL,			/* at a, the b-th receive that is posted there; d: the b-th send */
 	ACT_WRITE,			/* a to b, c bytes, d: enum way, e: slot */
 	ACT_READ,
-	ACT_FETCH,			/* a adds 1 at b */
+	ACT_BAD,			/* the same as ACT_WRITE, beyond the region (e: with no such key) */
+	ACT_ATOMIC,			/* a at b, c elements of 1 << e bytes, d: enum amo */
+	ACT_COUNT,			/* a adds 1 to the number of b that all share */
 	ACT_CUT,			/* between a and b, if c; or no more */
 	ACT_RESET,			/* a connection between a and b */
-	ACT_RESTART,			/* a */
+	ACT_HALF,			/* the same: b reads its end, and a may read on */
+	ACT_STOP,			/* a is killed */
+	ACT_START,			/* a, if it was killed */
+	ACT_RESTART,			/* both at once */
 	ACT_KINDS,
 };
 
-enum way { PLAIN, INJECT, DELIVERED, WAYS };
+enum way { PLAIN, INJECT, DELIVERED, FENCED, MATCHED, WAYS };
+enum peek { LOOK, CLAIM, DISCARD, PEEKS };
+enum amo { AMO_ADD, AMO_FETCH_ADD, AMO_SWAP, AMO_CSWAP, AMO_READ, AMOS };
 
 struct action {
 	uint8_t kind, a, b, d;
@@ -38,18 +48,25 @@ struct action {
 #define ACTIONS_MAX	2000
 
 struct program {
-	uint64_t seed;			/* of the network's behaviour, and of what the program has from it */
+	uint64_t seed;			/* of the network's behaviour, and of the parameters */
 	bool faults;
+	bool ordered;			/* every order is asked for that there is, not only the usual ones */
+	bool data;			/* messages have CQ data, and the source of each is asked for */
+	uint8_t keys;			/* authorization keys: 0 none, 1 the same for all, 2 another one for node 0 */
+	uint32_t lack;			/* one in so many sockets cannot be had; 0: none */
+	uint32_t lack_memory;		/* the same for allocations */
 	unsigned nodes;
 	uint32_t cnt;
 	struct action actions[ACTIONS_MAX];
 };
 
-/* The program of this seed. */
-void play_make(struct program *program, uint64_t seed, bool faults);
+/* The program of this seed. Every second one has faults. */
+void play_make(struct program *program, uint64_t seed);
 /* Play it. NULL: all is as promised; otherwise what is not (static memory), after which this process cannot play again.
- * *hash: of all events. */
-const char *play_run(const struct program *program, uint64_t *hash);
+ * *hash: of all events; *time_ns: the time that passed in it, without jumps. */
+const char *play_run(const struct program *program, uint64_t *hash, uint64_t *time_ns);
+/* A program as text; lines that begin with # say nothing. play_read() reads the next one. False: there is none. */
 void play_print(const struct program *program, FILE *out);
+bool play_read(struct program *program, FILE *in);
 
 #endif

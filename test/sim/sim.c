@@ -2,38 +2,131 @@
 /*
  * The simulator's program.
  *
- *   sim [--from SEED] [--count N | --for SECONDS]     play seeds one after the other, without and with faults
- *   sim --seed SEED [--faults]                        play one, twice: both runs must be equal
+ *   sim                                           programs of test/sim/kept, the seeds of make check, and fresh ones
+ *   sim --from SEED [--count N | --for SECONDS]   play seeds one after the other
+ *   sim --seed SEED                               play one, twice: both runs must be equal
+ *   sim --kept [--seed N]                         play the programs of test/sim/kept, or the n-th, from 1 on
+ *
+ * Seeds with an odd number have faults. Environment: srcdir.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "base/pool.h"		/* FAB_ASAN */
 #include "seeds/seeds.h"
 #include "sim/play.h"
 
 /* Of make check; fewer where each takes long. */
 #ifdef FAB_ASAN
-#define SEEDS		50
+#define SEEDS		100
+#define FRESH_S		2
 #else
-#define SEEDS		400
+#define SEEDS		800
+#define FRESH_S		5
 #endif
 
+/* What was played: without faults, and with them. Shared with the children that play. */
+struct total {
+	uint64_t cnt, cpu_ns, time_ns;
+};
+static struct total *totals;
+
 static struct program program;
-static bool faults;
+static FILE *kept;
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
 
 static void make(uint64_t seed)
 {
-	play_make(&program, seed, faults);
+	play_make(&program, seed);
+}
+
+static void make_kept(uint64_t seed)
+{
+	rewind(kept);
+	while (play_read(&program, kept) && --seed)
+		continue;
+}
+
+static uint64_t kept_cnt(void)
+{
+	uint64_t cnt = 0;
+
+	for (rewind(kept); play_read(&program, kept); cnt++)
+		continue;
+	return cnt;
 }
 
 static const char *run(uint64_t *hash)
 {
-	return play_run(&program, hash);
+	struct total *total = &totals[program.faults];
+	uint64_t begun = cpu_ns(), time_ns = 0;
+	const char *why = play_run(&program, hash, &time_ns);
+
+	total->cnt++;
+	total->cpu_ns += cpu_ns() - begun;
+	total->time_ns += time_ns;
+	return why;
 }
 
 static void print(FILE *out)
 {
 	play_print(&program, out);
+}
+
+static void print_totals(void)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct total *total = &totals[i];
+		double cpu = (double) total->cpu_ns / 1e9, time = (double) total->time_ns / 1e9;
+
+		if (!total->cnt)
+			continue;
+		printf("# %s faults: %" PRIu64 " seeds, %.0f in a second of CPU time; "
+		       "%.0f s simulated, %.0f times as fast; a year takes %.1f hours of a core\n",
+		       i ? "with" : "without", total->cnt, (double) total->cnt / cpu,
+		       time, time / cpu, 365.25 * 24 / (time / cpu));
+	}
+}
+
+static bool open_kept(void)
+{
+	const char *dir = getenv("srcdir");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/test/sim/kept", dir ? dir : ".");
+	kept = fopen(path, "r");
+	if (!kept)
+		printf("Bail out! cannot read %s\n", path);
+	return kept;
+}
+
+static uint64_t fresh_seed(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
+
+/* What make check plays. */
+static int play_usual(const struct seeds_game *game, const struct seeds_game *kept_game)
+{
+	uint64_t fresh = fresh_seed();
+	int ret;
+
+	printf("1..3\n");
+	ret = seeds_play(kept_game, 1, "programs that failed once", 1, kept_cnt(), 0);
+	ret |= seeds_play(game, 2, "the same seeds each time", 1, SEEDS, 0);
+	printf("# fresh seeds from %" PRIu64 " on\n", fresh);
+	return seeds_play(game, 3, "fresh seeds", fresh, 0, FRESH_S) | ret;
 }
 
 int main(int argc, char **argv)
@@ -42,17 +135,19 @@ int main(int argc, char **argv)
 		.options = "", .batch = 50, .patience_s = 60, .tries = 1, .make = make, .steps = program.actions,
 		.cnt = &program.cnt, .size = sizeof(*program.actions), .run = run, .print = print,
 	};
-	uint64_t from = 1, one = 0, cnt = SEEDS;
+	struct seeds_game kept_game = game;
+	uint64_t from = 0, one = 0, cnt = 0;
+	bool only_kept = false;
 	time_t seconds = 0;
 	int ret;
 
 	for (int i = 1; i < argc; i++) {
 		bool more = i + 1 < argc;
 
-		if (!strcmp(argv[i], "--faults"))
-			faults = true;
+		if (!strcmp(argv[i], "--kept"))
+			only_kept = true;
 		else if (!strcmp(argv[i], "--for") && more)
-			cnt = 0, seconds = atoi(argv[++i]);
+			seconds = atoi(argv[++i]);
 		else if (!strcmp(argv[i], "--count") && more)
 			cnt = strtoull(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--from") && more)
@@ -60,16 +155,23 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--seed") && more)
 			one = strtoull(argv[++i], NULL, 0);
 	}
-	if (faults)
-		game.options = " --faults";
+	kept_game.make = make_kept;
+	kept_game.options = " --kept";
+	kept_game.batch = 1;
 	setenv("FI_LOG_LEVEL", "silent", 0);
-	if (one) {
+	totals = mmap(NULL, 2 * sizeof(*totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!open_kept())
+		return 99;
+	if (one || only_kept || cnt || seconds)
 		printf("1..1\n");
-		return seeds_play_one(&game, 1, one);
-	}
-	printf("1..2\n");
-	ret = seeds_play(&game, 1, "without faults", from, cnt, seconds / 2);
-	faults = true;
-	game.options = " --faults";
-	return seeds_play(&game, 2, "with faults", from, cnt, seconds / 2) || ret;
+	if (one)
+		return seeds_play_one(only_kept ? &kept_game : &game, 1, one);
+	if (only_kept)
+		ret = seeds_play(&kept_game, 1, "programs that failed once", 1, kept_cnt(), 0);
+	else if (cnt || seconds)
+		ret = seeds_play(&game, 1, "seeds", from ? from : 1, cnt, seconds);
+	else
+		ret = play_usual(&game, &kept_game);
+	print_totals();
+	return ret;
 }

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Programs from seeds, and as text. See play.h.
+ */
+#include "sim/play.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "base/bits.h"
+#include "seeds/seeds.h"
+
+#define RECV_LEN	100000
+
+static const char *const names[ACT_KINDS] = {
+	[ACT_PASS] = "pass", [ACT_TIME] = "time", [ACT_JUMP] = "jump", [ACT_SEND] = "send", [ACT_TSEND] = "tsend",
+	[ACT_RECV] = "recv", [ACT_TRECV] = "trecv", [ACT_MRECV] = "mrecv", [ACT_PEEK] = "peek", [ACT_CANCEL] = "cancel",
+	[ACT_WRITE] = "write", [ACT_READ] = "read", [ACT_BAD] = "bad", [ACT_ATOMIC] = "atomic", [ACT_COUNT] = "count",
+	[ACT_CUT] = "cut", [ACT_RESET] = "reset", [ACT_HALF] = "half", [ACT_STOP] = "stop", [ACT_START] = "start",
+	[ACT_RESTART] = "restart",
+};
+
+/* Random numbers of an action. All are drawn for each, so that the kind of one does not change those that follow. */
+struct drawn {
+	uint32_t number, eighth;
+	bool small;
+};
+
+static void recv_make(struct action *action, const struct drawn *drawn)
+{
+	action->d = (uint8_t) (drawn->number & 4 ? drawn->number % 4 : 0);
+	if (action->kind == ACT_PEEK)
+		action->d = (uint8_t) (drawn->number % PEEKS);
+	else if (action->kind == ACT_MRECV)
+		action->c = 1000 << drawn->number % 6;
+	else if (drawn->eighth)
+		action->c = RECV_LEN;
+	else
+		action->c = fab_max(action->c, 8U);
+}
+
+/* Members that mean something else for some kinds. */
+static void action_fit(struct action *action, const struct drawn *drawn)
+{
+	switch (action->kind) {
+	case ACT_TIME:
+		action->c = 1U << drawn->number;
+		break;
+	case ACT_JUMP:
+		action->c = 10U << drawn->number % 16;
+		break;
+	case ACT_CUT:
+		action->c = drawn->number & 8;
+		break;
+	case ACT_RECV:
+	case ACT_TRECV:
+	case ACT_MRECV:
+	case ACT_PEEK:
+		recv_make(action, drawn);
+		break;
+	case ACT_CANCEL:
+		action->d &= 1;
+		break;
+	case ACT_ATOMIC:
+		action->d = (uint8_t) (drawn->number % AMOS);
+		break;
+	}
+}
+
+static void action_make(struct action *action, uint64_t *state, unsigned node_cnt, bool faults)
+{
+	static const uint8_t kinds[] = {
+		ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS, ACT_PASS,
+		ACT_TIME, ACT_TIME, ACT_TIME, ACT_TIME, ACT_SEND, ACT_SEND, ACT_TSEND, ACT_TSEND, ACT_TSEND, ACT_TSEND,
+		ACT_RECV, ACT_RECV, ACT_TRECV, ACT_TRECV, ACT_TRECV, ACT_MRECV, ACT_PEEK, ACT_CANCEL, ACT_WRITE,
+		ACT_WRITE, ACT_READ, ACT_ATOMIC, ACT_COUNT,
+	};
+	static const uint8_t fault_kinds[] = {
+		ACT_CUT, ACT_CUT, ACT_RESET, ACT_HALF, ACT_RESTART, ACT_STOP, ACT_START, ACT_START,
+	};
+	static const uint32_t lens[] = { 4, 8, 40, 128, 129, 1000, 4072, 9999, 30000, 99999 };
+	uint32_t rare = seeds_draw(state, 60), range;
+	struct drawn drawn;
+
+	action->kind = kinds[seeds_draw(state, sizeof(kinds))];
+	action->a = (uint8_t) seeds_draw(state, node_cnt);
+	action->b = (uint8_t) seeds_draw(state, node_cnt);
+	range = seeds_draw(state, 3) ? 6 : 10;
+	action->c = lens[seeds_draw(state, range)];
+	action->d = (uint8_t) seeds_draw(state, WAYS);
+	action->e = seeds_draw(state, 4);
+	range = seeds_draw(state, 4) ? 22 : 32;
+	drawn.number = seeds_draw(state, range);
+	drawn.eighth = seeds_draw(state, 8);
+	if (faults && !rare)
+		action->kind = fault_kinds[drawn.number % sizeof(fault_kinds)];
+	else if (rare == 1)
+		action->kind = drawn.eighth ? ACT_BAD : ACT_JUMP;
+	action_fit(action, &drawn);
+}
+
+void play_make(struct program *program, uint64_t seed)
+{
+	uint64_t state = fab_mix64(seed ^ 0x5eed);
+	uint32_t most = seeds_draw(&state, 8) ? 180 : ACTIONS_MAX - 20, lack = seeds_draw(&state, 8);
+	bool faults = seed & 1;
+
+	*program = (struct program) {
+		.seed = fab_mix64(seed), .faults = faults,
+		.ordered = !seeds_draw(&state, 3), .data = seeds_draw(&state, 2),
+		.lack = faults && lack < 2 ? 4 : 0, .lack_memory = faults && lack == 2 ? 100 : 0,
+	};
+	program->keys = (uint8_t) (seeds_draw(&state, 16) ? 0 : 1 + seeds_draw(&state, 2));
+	program->nodes = 2 + seeds_draw(&state, 3);
+	program->cnt = 20 + seeds_draw(&state, most);
+	for (uint32_t i = 0; i < program->cnt; i++)
+		action_make(&program->actions[i], &state, program->nodes, faults);
+}
+
+void play_print(const struct program *program, FILE *out)
+{
+	fprintf(out, "program %" PRIu64 " %u %d %d %d %u %" PRIu32 " %" PRIu32 "\n", program->seed, program->nodes,
+		program->faults, program->ordered, program->data, program->keys, program->lack, program->lack_memory);
+	for (uint32_t i = 0; i < program->cnt; i++) {
+		const struct action *action = &program->actions[i];
+
+		fprintf(out, "%s %u %u %u %u %u\n", names[action->kind], action->a, action->b, action->c, action->d,
+			action->e);
+	}
+	fprintf(out, "end\n");
+}
+
+#define LINE_LEN	200
+
+/* Read a line that says something. False: there is none. */
+static bool next_line(char line[LINE_LEN], FILE *in)
+{
+	while (fgets(line, LINE_LEN, in)) {
+		if (line[0] != '#' && line[0] != '\n')
+			return true;
+	}
+	return false;
+}
+
+static bool read_action(struct action *action, const char *line)
+{
+	unsigned a, b, d;
+	char name[16];
+
+	if (sscanf(line, "%15s %u %u %" SCNu32 " %u %" SCNu32, name, &a, &b, &action->c, &d, &action->e) != 6)
+		return false;
+	action->a = (uint8_t) a;
+	action->b = (uint8_t) b;
+	action->d = (uint8_t) d;
+	for (action->kind = 0; action->kind < ACT_KINDS; action->kind++) {
+		if (!strcmp(names[action->kind], name))
+			return true;
+	}
+	return false;
+}
+
+bool play_read(struct program *program, FILE *in)
+{
+	unsigned faults, ordered, data, keys;
+	char line[LINE_LEN];
+
+	*program = (struct program) { 0 };
+	if (!next_line(line, in) ||
+	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %" SCNu32 " %" SCNu32, &program->seed, &program->nodes,
+		   &faults, &ordered, &data, &keys, &program->lack, &program->lack_memory) != 8)
+		return false;
+	program->faults = faults;
+	program->ordered = ordered;
+	program->data = data;
+	program->keys = (uint8_t) keys;
+	while (next_line(line, in) && program->cnt < ACTIONS_MAX && read_action(&program->actions[program->cnt], line))
+		program->cnt++;
+	return true;
+}
