@@ -133,6 +133,38 @@ static int raw_request_ext(struct world *w, struct fi_info **info, bool ext)
 	return fd;
 }
 
+/* Connections without a request do not keep those that have one from a passive endpoint, whatever its backlog. */
+static void silent_connections_give_way(void **state)
+{
+	enum { BACKLOG = 4, SILENT = 40 };
+	struct world *w = *state;
+	int backlog = BACKLOG, silent[SILENT], fd;
+	struct sockaddr_in addr;
+	size_t len = sizeof(addr);
+	struct cm_bytes request = raw_cm(TCP_CM_CONNREQ, "hi", 2);
+	uint64_t end_ns = fab_now_ns() + 5000000000ULL;
+	struct fi_eq_cm_entry entry;
+	uint32_t event = 0;
+
+	assert_int_equal(fi_control(&w->pep->fid, FI_BACKLOG, &backlog), 0);
+	assert_int_equal(fi_listen(w->pep), 0);
+	assert_int_equal(fi_getname(&w->pep->fid, &addr, &len), 0);
+	for (int i = 0; i < SILENT; i++)
+		silent[i] = raw_connect(&addr);
+	fd = raw_connect(&addr);
+	raw_send(fd, &request, raw_len(&request));
+	while (fi_eq_read(w->eq, &event, &entry, sizeof(entry), 0) == -FI_EAGAIN) {
+		assert_true(fab_now_ns() < end_ns);
+		test_added_ns += 10000000;
+	}
+	assert_int_equal(event, FI_CONNREQ);
+	assert_int_equal(fi_reject(w->pep, entry.info->handle, NULL, 0), 0);
+	fi_freeinfo(entry.info);
+	for (int i = 0; i < SILENT; i++)
+		close(silent[i]);
+	close(fd);
+}
+
 static int raw_request(struct world *w, struct fi_info **info)
 {
 	return raw_request_ext(w, info, false);
@@ -517,6 +549,7 @@ static void a_destination_that_was_a_string_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(silent_connections_give_way),
 		TEST(a_request_is_taken_once),
 		TEST(a_rejected_request_is_gone),
 		TEST(a_handle_that_is_nothing_is_refused),

@@ -6,7 +6,9 @@
  * Connections that have sent no request are few: 1024 of a listener, and an eighth of the limit on open files for all
  * listeners of the process. A further one takes the place of another, so that silent ones cannot delay peers that
  * speak: of the host with the most of them, the oldest goes. It is at least YOUNG_NS old, in which a peer that has been
- * waiting to be accepted sends its request. One of our own peers that was busy meanwhile connects again (peer/dial.c).
+ * waiting to be accepted sends its request, and nothing of it waits to be read. One of our own peers that was busy
+ * meanwhile connects again (peer/dial.c). The same holds while the owner has no room: those without a request take part
+ * of the backlog of a passive endpoint.
  *
  * When there are no more descriptors, accepting is paused: the kernel keeps further connections, and one log message
  * gives advice.
@@ -105,7 +107,15 @@ static bool listener_is_full(const struct tcp_listener *listener)
 	       tcp_descriptors_held(TCP_FD_AWAITED) >= listener->awaited_max);
 }
 
-/* Drop the connection whose place another one takes. False: it is too young. */
+/* True if bytes that have arrived were not read yet. */
+static bool awaited_has_more(const struct tcp_cm *cm)
+{
+	char byte;
+
+	return fab_sock->recv(cm->src.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Drop the connection whose place another one takes. False: it is too young, or about to be read. */
 static bool listener_drop_silent(struct tcp_listener *listener)
 {
 	struct fab_list *link = listener->awaited.next;
@@ -119,7 +129,7 @@ static bool listener_drop_silent(struct tcp_listener *listener)
 	while (fab_container(link, struct tcp_cm, link)->host != host)
 		link = link->next;
 	cm = fab_container(link, struct tcp_cm, link);
-	if (fab_now_ns() - cm->since_ns < YOUNG_NS)
+	if (fab_now_ns() - cm->since_ns < YOUNG_NS || awaited_has_more(cm))
 		return false;
 	TCP_WARN(FI_LOG_EP_CTRL, "there are so many connections without a request that the oldest ones of the host "
 		 "with the most are closed for those that follow\n");
@@ -129,9 +139,11 @@ static bool listener_drop_silent(struct tcp_listener *listener)
 
 static bool listener_has_room(struct tcp_listener *listener)
 {
-	if (listener->room && !listener->room(listener))
-		return false;
-	return !listener_is_full(listener) || listener_drop_silent(listener);
+	bool room = !listener->room || listener->room(listener);
+
+	if (room && !listener_is_full(listener))
+		return true;
+	return listener->awaited_cnt && listener_drop_silent(listener);
 }
 
 static void listener_pause(struct tcp_listener *listener, uint64_t pause_ns)

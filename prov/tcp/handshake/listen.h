@@ -22,7 +22,8 @@ struct tcp_listener {
 	uint32_t awaited_max;		/* of all listeners of the process */
 	uint16_t awaited_of[256];	/* how many of a host; hosts may share an entry */
 	struct fab_list awaited;	/* struct tcp_cm.link: connections without a request yet, oldest first */
-	/* True if another connection may be accepted now. False: it is called again soon. NULL: always true. */
+	/* True if another connection may be accepted beside the awaited_cnt that have no request yet. False: one may
+	 * take the place of another, and it is called again soon. NULL: always true. */
 	bool (*room)(struct tcp_listener *listener);
 	/* There is no descriptor for the next connection: free some, if possible. NULL: not possible. */
 	void (*starved)(struct tcp_listener *listener);
