@@ -106,19 +106,27 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
 {
 	struct rxm_conn *conns[] = { peer ? peer->conn : NULL, peer ? peer->inbound : NULL };
 	struct fab_list *link;
+	bool named = false;
 
 	for (size_t i = 0; i < fab_countof(conns); i++) {
 		if (!conns[i])
 			continue;
 		fab_list_for_each(&conns[i]->kept, link)
 			fab_kept_set_src(&ep->recv, &fab_container(link, struct rxm_kept, link)->base, fi_addr);
+		named |= !fab_list_empty(&conns[i]->kept);
 	}
 	fab_list_for_each(&ep->orphans, link) {
 		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
 
-		if (fab_addr_equal(&kept->from.sa, &addr->sa))
+		if (fab_addr_equal(&kept->from.sa, &addr->sa)) {
 			fab_kept_set_src(&ep->recv, &kept->base, fi_addr);
+			named = true;
+		}
 	}
+	if (!named || fi_addr == FI_ADDR_NOTAVAIL)
+		return;
+	for (enum fab_msg_class class = 0; class < FAB_CLASS_MAX; class++)
+		fab_recv_named(&ep->recv, class, fi_addr);
 }
 
 void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group)

@@ -301,7 +301,7 @@ int rxm_rx_post_all(struct rxm_conn *conn);
  * complete stay (ep->orphans); others are dropped. */
 void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text);
 /* The address vector now has addr as fi_addr (FI_ADDR_NOTAVAIL: no longer): set this as the source of unexpected
- * messages from there. peer is the peer of addr, or NULL. */
+ * messages from there, and let receives take them that were posted for it before. peer is the peer of addr, or NULL. */
 void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_sockaddr *addr, fi_addr_t fi_addr);
 /* The completion queue below has an entry for a remote write of len bytes with data, by a peer without our additions.
  * ctx is the context of that entry, or NULL. */

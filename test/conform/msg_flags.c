@@ -336,6 +336,37 @@ TEST_PROV(unexpected_follow_av, FI_MSG | FI_SOURCE | FI_DIRECTED_RECV, RDM_ONLY)
 	CHECK_EQ(expect_recv(p.b, "ofC2", 4).src, FI_ADDR_NOTAVAIL);
 }
 
+/* A directed receive outlives the removal of its address. What has come from there meanwhile is taken when the address
+ * is there again, by the receives in their order. */
+TEST_PROV(directed_recv_follows_av, FI_MSG | FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV, RDM_ONLY)
+{
+	static char in[3][1 << 20], out[1 << 20];
+	struct pair p = pair_open(t);
+	struct side *c = side_open(t);
+	fi_addr_t c_addr = side_insert(p.b, c);
+
+	if (!run.ours)
+		ABSENT("upstream fails receives of an address that is removed, or never completes them");
+	c->peer = side_insert(c, p.b);
+	memset(out, 'l', sizeof(out));
+	for (int i = 0; i < 3; i++)
+		post(p.b, RECV, .buf = in[i], .len = sizeof(in[i]), .addr = &c_addr);
+	MUST(fi_av_remove(p.b->av, &c_addr, 1, 0));
+	send_bytes(c, "ofC1", 4);
+	send_bytes(c, out, sizeof(out));
+	send_bytes(c, "ofC3", 4);
+	idle(t);
+	expect_no_completion(p.b);
+	CHECK_EQ(side_insert(p.b, c), c_addr);
+	CHECK_EQ(expect_recv(p.b, "ofC1", 4).src, c_addr);
+	/* the long one may have to be fetched first */
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(expect_rx(p.b).src, c_addr);
+	CHECK_MEM(in[0], "ofC1", 4);
+	CHECK_MEM(in[1], out, sizeof(out));
+	CHECK_MEM(in[2], "ofC3", 4);
+}
+
 /* The next completion of a side with .raw_cq is of 4 bytes of somebody who is in no address vector: insert him. */
 static fi_addr_t insert_stranger(struct side *s, struct fi_cq_err_entry *err)
 {

@@ -130,6 +130,29 @@ void fab_kept_set_src(struct fab_recv *recv, struct fab_kept *kept, fi_addr_t sr
 		kept->match.src = src;
 }
 
+void fab_recv_named(struct fab_recv *recv, enum fab_msg_class class, fi_addr_t src)
+{
+	struct fab_match *queue = &recv->queue[class];
+	struct fab_list *link = queue->unexp_order.next, *next;
+
+	for (; queue->posted_cnt && link != &queue->unexp_order; link = next) {
+		struct fab_kept *kept = fab_container(link, struct fab_kept, match.order);
+		uint32_t cnt = queue->unexp_cnt;
+		struct fab_rx *rx;
+
+		next = link->next;
+		if (fab_recv_plain_src(recv, kept->match.src) != src)
+			continue;
+		rx = fab_recv_find(recv, class, kept->match.tag, kept->match.src);
+		if (!rx)
+			continue;
+		fab_kept_take_with(recv, kept, rx, recv->ops);
+		/* others have gone, too, if their connection has failed */
+		if (queue->unexp_cnt != cnt - 1)
+			next = queue->unexp_order.next;
+	}
+}
+
 void fab_kept_drop(struct fab_recv *recv, struct fab_kept *kept)
 {
 	fab_kept_unlink(recv, kept);

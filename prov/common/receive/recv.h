@@ -193,6 +193,9 @@ struct fab_msg fab_kept_msg(const struct fab_recv *recv, const struct fab_kept *
 /* Change the source of a kept message, when its sender was inserted into the address vector or removed from it. src is
  * a source of matching. */
 void fab_kept_set_src(struct fab_recv *recv, struct fab_kept *kept, fi_addr_t src);
+/* Messages of this class were given the source src, which was unknown: let posted receives take those that match now,
+ * in the order of arrival. Receives complete. src is an address, without a peer group. */
+void fab_recv_named(struct fab_recv *recv, enum fab_msg_class class, fi_addr_t src);
 /* Call fn for each message that is queued or claimed. fn may take it out. */
 void fab_recv_each_kept(struct fab_recv *recv, void (*fn)(struct fab_recv *recv, struct fab_kept *kept, void *arg),
 			void *arg);

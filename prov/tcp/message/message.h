@@ -66,6 +66,9 @@ int tcp_post_recv_locked(struct fab_ep *ep, const struct fab_op *op);	/* the sam
 /* The peer that listens at addr was inserted as fi_addr, or removed (FI_ADDR_NOTAVAIL): set the source of its messages
  * whose connections have ended. Lock held. */
 void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_addr_t fi_addr);
+/* After senders were named fi_addr: receives that were posted for this source before take their messages. Lock held;
+ * receives complete, and connections may fail. */
+void tcp_rx_named(struct tcp_ep *ep, fi_addr_t fi_addr);
 /* Drop the messages kept for this endpoint, all of whose connections have ended. Lock held. */
 void tcp_rx_drop_unexp(struct tcp_ep *ep);
 /* Initialise the receive context of ep, which may be a shared context. 0 or -FI_ENOMEM. */

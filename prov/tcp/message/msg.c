@@ -114,6 +114,7 @@ void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_
 {
 	fab_kept_set_src(tcp_recv_of(ep, unexp->base.class), &unexp->base,
 			 tcp_match_src(ep, fi_addr, unexp->base.match.src >> 32));
+	ep->rx->named |= fi_addr != FI_ADDR_NOTAVAIL;
 	if (!unexp->conn)
 		tcp_unexp_reclass(unexp, fi_addr != FI_ADDR_NOTAVAIL ? TCP_KNOWN : TCP_STRANGER);
 }

@@ -61,6 +61,15 @@ void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_a
 	}
 }
 
+void tcp_rx_named(struct tcp_ep *ep, fi_addr_t fi_addr)
+{
+	if (!ep->rx->named)
+		return;
+	ep->rx->named = false;
+	for (enum fab_msg_class class = 0; class < FAB_CLASS_MAX; class++)
+		fab_recv_named(tcp_recv_of(ep, class), class, fi_addr);
+}
+
 /* ---- posting ---- */
 
 /* Post a receive with a flag for a rare case. */

@@ -354,6 +354,7 @@ static void peers_av_changed(struct tcp_peer_table *table, const struct fab_auth
 	if (!fab_list_empty(&table->leave.link))
 		peers_name_leaving(table, key, addr, name);
 	tcp_rx_name_orphans(ep, addr, name);
+	tcp_rx_named(ep, name);
 	fab_engine_unlock(ep->base.engine);
 }
 
