@@ -23,6 +23,7 @@ struct op {
 	uint8_t way;			/* enum way, peek or amo */
 	bool posted, ended, gone;	/* gone: its process was killed */
 	bool cancelled;			/* fi_cancel() was asked for it */
+	bool to_claim;			/* a peek has claimed a message */
 	bool claimed;			/* the second step of a claim */
 	int err;
 	uint32_t life, peer_life;	/* of both processes, when it was posted */

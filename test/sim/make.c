@@ -15,6 +15,7 @@ static const char *const names[ACT_KINDS] = {
 	[ACT_PASS] = "pass", [ACT_TIME] = "time", [ACT_JUMP] = "jump", [ACT_SEND] = "send", [ACT_TSEND] = "tsend",
 	[ACT_RECV] = "recv", [ACT_TRECV] = "trecv", [ACT_MRECV] = "mrecv", [ACT_PEEK] = "peek", [ACT_CANCEL] = "cancel",
 	[ACT_WRITE] = "write", [ACT_READ] = "read", [ACT_BAD] = "bad", [ACT_ATOMIC] = "atomic", [ACT_COUNT] = "count",
+	[ACT_COLL] = "coll",
 	[ACT_CUT] = "cut", [ACT_RESET] = "reset", [ACT_HALF] = "half", [ACT_STOP] = "stop", [ACT_START] = "start",
 	[ACT_RESTART] = "restart",
 };
@@ -112,14 +113,22 @@ void play_make(struct program *program, uint64_t seed)
 	program->keys = (uint8_t) (seeds_draw(&state, 16) ? 0 : 1 + seeds_draw(&state, 2));
 	program->nodes = 2 + seeds_draw(&state, 3);
 	program->cnt = 20 + seeds_draw(&state, most);
-	for (uint32_t i = 0; i < program->cnt; i++)
-		action_make(&program->actions[i], &state, program->nodes, faults);
+	program->group = !faults && !program->keys && !seeds_draw(&state, 3);
+	for (uint32_t i = 0; i < program->cnt; i++) {
+		struct action *action = &program->actions[i];
+
+		action_make(action, &state, program->nodes, faults);
+		/* a jump of the clock may fail a connect, and a group ends nothing without one of its members */
+		if (program->group && (action->kind == ACT_JUMP || !seeds_draw(&state, 8)))
+			action->kind = ACT_COLL;
+	}
 }
 
 void play_print(const struct program *program, FILE *out)
 {
-	fprintf(out, "program %" PRIu64 " %u %d %d %d %u %" PRIu32 " %" PRIu32 "\n", program->seed, program->nodes,
-		program->faults, program->ordered, program->data, program->keys, program->lack, program->lack_memory);
+	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %u %" PRIu32 " %" PRIu32 "\n", program->seed, program->nodes,
+		program->faults, program->ordered, program->data, program->group, program->keys, program->lack,
+		program->lack_memory);
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		const struct action *action = &program->actions[i];
 
@@ -160,17 +169,18 @@ static bool read_action(struct action *action, const char *line)
 
 bool play_read(struct program *program, FILE *in)
 {
-	unsigned faults, ordered, data, keys;
+	unsigned faults, ordered, data, group, keys;
 	char line[LINE_LEN];
 
 	*program = (struct program) { 0 };
 	if (!next_line(line, in) ||
-	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %" SCNu32 " %" SCNu32, &program->seed, &program->nodes,
-		   &faults, &ordered, &data, &keys, &program->lack, &program->lack_memory) != 8)
+	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %" SCNu32 " %" SCNu32, &program->seed, &program->nodes,
+		   &faults, &ordered, &data, &group, &keys, &program->lack, &program->lack_memory) != 9)
 		return false;
 	program->faults = faults;
 	program->ordered = ordered;
 	program->data = data;
+	program->group = group;
 	program->keys = (uint8_t) keys;
 	while (next_line(line, in) && program->cnt < ACTIONS_MAX && read_action(&program->actions[program->cnt], line))
 		program->cnt++;

@@ -18,6 +18,7 @@
 #include <rdma/fi_tagged.h>
 #include "base/bits.h"
 #include "seeds/seeds.h"
+#include "sim/group.h"
 #include "sim/judge.h"
 #include "sim/net.h"
 #include "tcp/params/params.h"
@@ -50,6 +51,7 @@ static bool used[NET_NODES][NET_NODES];	/* by operations of one node at another 
 static bool healed;			/* the faults are over */
 static uint64_t jumped_ns;		/* by the clock, while nothing happened */
 static struct node nodes[NET_NODES];
+static uint32_t claim_cnt;		/* operations whose message is to be claimed */
 static jmp_buf failed;
 static char why[512];
 
@@ -99,7 +101,7 @@ static void node_info(struct node *node, unsigned n)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_FENCE |
-		      (program->data ? FI_SOURCE : 0);
+		      (program->data ? FI_SOURCE : 0) | (program->group ? FI_COLLECTIVE : 0);
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = program->ordered ? ORDERS : 0;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->fabric_attr->prov_name = strdup("tcp");
@@ -126,6 +128,8 @@ static void node_start(unsigned n)
 	MUST(fi_endpoint(node->domain, node->info, &node->ep, NULL));
 	MUST(fi_ep_bind(node->ep, &node->av->fid, 0));
 	MUST(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV));
+	if (program->group)
+		group_bind(n, node->fabric, node->ep);
 	MUST(fi_enable(node->ep));
 	for (unsigned i = 0; i < program->nodes; i++) {
 		struct sockaddr_in addr = address_of(i);
@@ -157,7 +161,11 @@ static void node_close(unsigned n)
 
 	net_node(n);
 	node->down = true;
+	if (program->group)
+		group_close(n);
 	MUST(fi_close(&node->ep->fid));
+	if (program->group)
+		group_close_queue(n);
 	MUST(fi_close(&node->mr->fid));
 	MUST(fi_close(&node->cq->fid));
 	MUST(fi_close(&node->av->fid));
@@ -201,9 +209,26 @@ static void ended(struct op *op, const struct ending *ending)
 {
 	bool claims = op->kind == ACT_PEEK && op->way == CLAIM && !op->claimed && !ending->err;
 
+	if (op->kind == ACT_COLL && !ending->err)
+		group_ended(op);
 	judge_ended(op, ending);
-	if (claims)
-		claim(op);
+	op->to_claim = claims;
+	claim_cnt += claims;
+}
+
+/* Receive what was claimed: at any time, so that several claims are open at once. */
+static void claim_some(unsigned n)
+{
+	for (uint32_t i = 0; claim_cnt && i < op_cnt; i++) {
+		struct op *op = &ops[i];
+
+		if (!op->to_claim || op->node != n || net_random(4))
+			continue;
+		op->to_claim = false;
+		claim_cnt--;
+		if (!op->gone)
+			claim(op);
+	}
 }
 
 static void stop(unsigned n);
@@ -248,6 +273,9 @@ static bool act_pass(unsigned n)
 	ssize_t ret;
 
 	net_node(n);
+	if (program->group && group_pass(n))
+		return true;
+	claim_some(n);
 	ret = program->data ? fi_cq_readfrom(node->cq, entries, 4, srcs) : fi_cq_read(node->cq, entries, 4);
 	if (ret == -FI_EAVAIL) {
 		read_error(n);
@@ -581,6 +609,17 @@ static void act_jump(const struct action *action)
 	jumped_ns += action->c * 1000000000ULL;
 }
 
+/* A node calls its next collective. */
+static void act_coll(unsigned n)
+{
+	struct op *op;
+
+	if (!group_joined(n))
+		return;
+	op = op_new(&(struct action) { .kind = ACT_COLL, .a = (uint8_t) n, .b = (uint8_t) n }, group_len(n));
+	op_called(op, group_call(op));
+}
+
 static void act_fault(const struct action *action)
 {
 	switch (action->kind) {
@@ -655,6 +694,9 @@ static void act(const struct action *action)
 	case ACT_COUNT:
 		act_count(action);
 		break;
+	case ACT_COLL:
+		act_coll(action->a);
+		break;
 	}
 }
 
@@ -679,6 +721,21 @@ static void post_takers(void)
 	}
 }
 
+/* Who has called fewer collectives than others goes on. True: one is still behind. */
+static bool catch_up(void)
+{
+	bool any = false;
+
+	for (unsigned n = 0; program->group && n < program->nodes; n++) {
+		if (!group_behind(n))
+			continue;
+		any = true;
+		net_node(n);
+		act_coll(n);
+	}
+	return any;
+}
+
 /* Every node runs, and time passes: little where bytes move, more and more where none do. */
 static void run_all(uint64_t *idle_ns)
 {
@@ -701,11 +758,13 @@ static void settle(void)
 	net_heal();
 	healed = true;
 	end_ns = net_now_ns() + SETTLE_NS;
-	while (open_cnt || judge_missing()) {
+	while (catch_up() || open_cnt || judge_missing()) {
 		post_takers();
 		run_all(&idle_ns);
 		if (net_now_ns() > end_ns) {
 			op = judge_first_open();
+			if (!op)
+				judge_wrong("a node does not join the group");
 			judge_wrong("operation %u of node %u %s", op_id(op), op->node,
 				    op->ended ? "was sent, and does not arrive" : "does not end");
 		}
@@ -809,17 +868,23 @@ static void begin(void)
 	struct net_attr attr = attr_of(program->seed);
 
 	judge_begin(program);
+	group_begin(program);
 	if (program->lack || program->lack_memory)
 		judge_doubt_all();
 	memset(takers, 0, sizeof(takers));
 	memset(used, 0, sizeof(used));
 	healed = false;
+	claim_cnt = 0;
 	jumped_ns = 0;
 	set_params(program->seed);
 	net_begin(program->seed, &attr);
 	memset(nodes, 0, sizeof(nodes));
 	for (unsigned n = 0; n < program->nodes; n++)
 		node_open(n);
+	for (unsigned n = 0; program->group && n < program->nodes; n++) {
+		net_node(n);
+		group_join(n, nodes[n].av, nodes[n].addr);
+	}
 }
 
 const char *play_run(const struct program *what, uint64_t *hash, uint64_t *time_ns)

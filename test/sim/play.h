@@ -27,6 +27,7 @@ enum action_kind {
 	ACT_BAD,			/* the same as ACT_WRITE, beyond the region (e: with no such key) */
 	ACT_ATOMIC,			/* a at b, c elements of 1 << e bytes, d: enum amo */
 	ACT_COUNT,			/* a adds 1 to the number of b that all share */
+	ACT_COLL,			/* a calls its next collective (group.h) */
 	ACT_CUT,			/* between a and b, if c; or no more */
 	ACT_RESET,			/* a connection between a and b */
 	ACT_HALF,			/* the same: b reads its end, and a may read on */
@@ -52,6 +53,7 @@ struct program {
 	bool faults;
 	bool ordered;			/* every order is asked for that there is, not only the usual ones */
 	bool data;			/* messages have CQ data, and the source of each is asked for */
+	bool group;			/* all nodes are a group for collectives */
 	uint8_t keys;			/* authorization keys: 0 none, 1 the same for all, 2 another one for node 0 */
 	uint32_t lack;			/* one in so many sockets cannot be had; 0: none */
 	uint32_t lack_memory;		/* the same for allocations */
