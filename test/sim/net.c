@@ -74,6 +74,7 @@ static uint16_t next_port;
 static uint32_t no_files, no_memory;
 static bool cut[NET_NODES][NET_NODES];
 static uint64_t cut_ns;			/* when the last cut began */
+static uint64_t next_ns;		/* nothing arrives before, at any socket */
 
 /* ---- chance and time ---- */
 
@@ -256,6 +257,7 @@ static void wire_send(struct file *to, enum sent sent, const void *data, uint32_
 	if (len)
 		memcpy(segment->data, data, len);
 	to->flight_ns = segment->due_ns = fab_max(due_ns, to->flight_ns);
+	next_ns = fab_min(next_ns, segment->due_ns);
 	to->flight_len += len;
 	*to->flight_end = segment;
 	to->flight_end = &segment->next;
@@ -383,11 +385,26 @@ static void deliver(struct file *file)
 	}
 }
 
+/* When the next segment, or the answer to a connect, may arrive at this socket. */
+static uint64_t next_of(const struct file *file)
+{
+	uint64_t ns = file->flight ? file->flight->due_ns : UINT64_MAX;
+
+	return file->state == CONNECTING && file->value ? fab_min(ns, file->value) : ns;
+}
+
 static void deliver_all(void)
 {
+	if (now_ns < next_ns)
+		return;
+	next_ns = UINT64_MAX;
 	for (int i = 0; i < file_cnt; i++) {
 		if (files[i].kind == SOCKET)
 			deliver(&files[i]);
+	}
+	for (int i = 0; i < file_cnt; i++) {
+		if (files[i].kind == SOCKET)
+			next_ns = fab_min(next_ns, next_of(&files[i]));
 	}
 }
 
@@ -467,6 +484,7 @@ static int sim_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	file->state = CONNECTING;
 	file->begin_ns = now_ns;
 	file->value = now_ns + 1 + (attr.delay_ns ? step(&chance) % attr.delay_ns : 0);
+	next_ns = fab_min(next_ns, file->value);
 	event(SYN, fd, 0);
 	return fail(EINPROGRESS);
 }
@@ -756,15 +774,14 @@ static uint32_t readiness(const struct file *file)
 static int sim_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
 {
 	struct file *set = file_of(epfd, EPOLL);
-	uint32_t start = file_cnt ? net_random((uint32_t) file_cnt) : 0;
-	int cnt = 0;
+	int start = file_cnt ? (int) net_random((uint32_t) file_cnt) : 0, cnt = 0;
 
 	(void) timeout_ms;
 	if (!set)
 		return fail(EBADF);
 	deliver_all();
 	for (int i = 0; i < file_cnt && cnt < max; i++) {
-		const struct file *file = &files[((uint32_t) i + start) % (uint32_t) file_cnt];
+		const struct file *file = &files[i + start < file_cnt ? i + start : i + start - file_cnt];
 		uint32_t ready;
 
 		if (file->kind == FREE || file->set != index_of(set) || set->dead)
@@ -892,6 +909,7 @@ void net_begin(uint64_t seed, const struct net_attr *how)
 	install();
 	attr = *how;
 	now_ns = 1000000000000;
+	next_ns = UINT64_MAX;
 	hash = 0;
 	chance = seed;
 	lib_chance = ~seed;
@@ -961,6 +979,7 @@ void net_jump_ns(uint64_t ns)
 {
 	now_ns += ns;
 	cut_ns += ns;
+	next_ns = 0;
 	for (int i = 0; i < file_cnt; i++) {
 		struct file *file = &files[i];
 
