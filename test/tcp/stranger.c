@@ -222,6 +222,46 @@ static void a_long_message_costs_what_is_there(void **state)
 	peer_close(&other, other_fd);
 }
 
+/* Who is in the middle of a frame when the limit is reached has that one read, and no other. */
+static void a_frame_that_has_begun_is_read_alone(void **state)
+{
+	enum { GREEDY = 4, FRAMES = 1000 };
+	static struct tcp_hdr frames[FRAMES];
+	struct node *node = *state;
+	struct peer peer[STRANGERS], greedy[GREEDY];
+	int fd[STRANGERS], greedy_fd[GREEDY];
+	uint64_t before;
+	unsigned held_before;
+
+	for (int i = 0; i < FRAMES; i++)
+		frames[i] = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG,
+					       .hdr_size = sizeof(*frames), .size = sizeof(*frames) };
+	for (int i = 0; i < GREEDY; i++) {
+		greedy[i] = stranger_open();
+		greedy_fd[i] = connected(node, &greedy[i], 100 + i);
+		raw_send(greedy_fd[i], frames, 8);
+	}
+	for (int i = 0; i < STRANGERS; i++) {
+		peer[i] = stranger_open();
+		fd[i] = connected(node, &peer[i], i + 1);
+		leave_messages(fd[i]);
+	}
+	drive_until_held(node, STRANGERS - 2);
+	for (int i = 0; i < 100; i++)
+		drive(node);
+	before = tcp_account_strangers(&rx_ctx(node)->account);
+	held_before = held(node);
+	for (int i = 0; i < GREEDY; i++)
+		raw_send(greedy_fd[i], (char *) frames + 8, sizeof(frames) - 8);
+	drive_until_held(node, held_before + GREEDY);
+	assert_in_range(tcp_account_strangers(&rx_ctx(node)->account), before,
+			before + GREEDY * sizeof(struct tcp_unexp));
+	for (int i = 0; i < GREEDY; i++)
+		peer_close(&greedy[i], greedy_fd[i]);
+	for (int i = 0; i < STRANGERS; i++)
+		peer_close(&peer[i], fd[i]);
+}
+
 /* Empty messages are charged at what they cost here, also those of a peer that the application knows. */
 static void messages_have_their_real_cost(void **state)
 {
@@ -504,6 +544,7 @@ int main(void)
 		TEST(who_becomes_known_is_read),
 		TEST(one_does_not_stop_the_others),
 		TEST(a_long_message_costs_what_is_there),
+		TEST(a_frame_that_has_begun_is_read_alone),
 		TEST(messages_have_their_real_cost),
 		TEST(their_number_is_bounded),
 		TEST(those_that_are_busy_stay),

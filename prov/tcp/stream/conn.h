@@ -99,6 +99,8 @@ enum tcp_rx_paused {
 	TCP_RX_PULLING = 2,		/* phase TCP_RX_PULL, and the next pass continues */
 };
 
+#define TCP_RX_REST	2		/* see tcp_rx_state.bulk */
+
 /* The state of the parser for an unfinished frame. */
 struct tcp_rx_state {
 	enum tcp_rx_phase phase;
@@ -111,8 +113,9 @@ struct tcp_rx_state {
 	size_t next_len;
 	struct fab_into into;		/* the room for a message in a posted receive; otherwise rx is NULL */
 	struct tcp_unexp *unexp;	/* the message being kept, or whose announced payload is being read; or NULL */
-	bool bulk;			/* the last payload was long: read little more than headers into the staging
-					 * buffer */
+	/* 1: the last payload was long: read little more than headers into the staging buffer. TCP_RX_REST: read
+	 * nothing behind the current frame, since the next one is not wanted now. Each header sets it to 0 or 1 */
+	uint8_t bulk;
 	bool more;			/* the last read filled its buffer: there is more */
 	uint8_t paused;			/* enum tcp_rx_paused */
 	bool special;			/* the peer has the other byte order, or may send direct frames */

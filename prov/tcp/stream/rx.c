@@ -358,9 +358,20 @@ void tcp_rx_recheck_region(struct tcp_conn *conn)
 	tcp_rx_advance(rx, len - left);
 }
 
+/* The number of bytes to read into the staging buffer so that none is of another frame, after the payload that has its
+ * own place. */
+static __attribute__((noinline, cold)) size_t rx_rest_len(const struct tcp_rx_state *rx)
+{
+	if (rx->phase == TCP_RX_PAYLOAD)
+		return fab_min(rx->skip, (uint64_t) FAB_STAGING_LEN);
+	return (rx->hdr_have < sizeof(rx->hdr) ? sizeof(rx->hdr) : rx->hdr.hdr_size) - rx->hdr_have;
+}
+
 static inline size_t rx_stage_len(const struct tcp_rx_state *rx)
 {
-	return rx->bulk ? RX_BULK_STAGE : FAB_STAGING_LEN;
+	if (__builtin_expect(!rx->bulk, 1))
+		return FAB_STAGING_LEN;
+	return __builtin_expect(rx->bulk == TCP_RX_REST, 0) ? rx_rest_len(rx) : RX_BULK_STAGE;
 }
 
 /* Read once, between frames: all of it to staging. Returns the number of bytes, or -errno. */
@@ -502,24 +513,26 @@ void tcp_rx_handle(struct tcp_conn *conn, const uint8_t *buf, size_t len)
 /* True if the next frame of this peer must not be read, because too much is kept for strangers. */
 static inline bool rx_stranger_waits(const struct tcp_conn *conn)
 {
-	return tcp_account_is_full(&conn->ep->rx->account, &conn->holding) &&
-	       conn->rx.phase == TCP_RX_HDR && !conn->rx.hdr_have && conn->state == TCP_CONN_UP;
+	return tcp_account_is_full(&conn->ep->rx->account, &conn->holding) && conn->state == TCP_CONN_UP;
 }
 
-static __attribute__((noinline, cold)) void rx_hold(struct tcp_conn *conn)
+/* Do not read the next frame. False: the current one has to be read first, and the next read takes its rest only. */
+static __attribute__((noinline, cold)) bool rx_hold(struct tcp_conn *conn)
 {
+	if (rx_mid_frame(&conn->rx)) {
+		conn->rx.bulk = TCP_RX_REST;
+		return false;
+	}
 	tcp_above.hold(conn);
 	tcp_rx_tell(conn);
+	return true;
 }
 
 static inline bool rx_must_wait(struct tcp_conn *conn)
 {
 	if (!tcp_conn_has_stream(conn) || conn->rx.paused)
 		return true;
-	if (__builtin_expect(!rx_stranger_waits(conn), 1))
-		return false;
-	rx_hold(conn);
-	return true;
+	return __builtin_expect(rx_stranger_waits(conn), 0) && rx_hold(conn);
 }
 
 static __attribute__((noinline, cold)) void rx_no_staging(struct tcp_conn *conn)
